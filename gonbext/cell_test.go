@@ -51,6 +51,9 @@ var cells = map[string]func(){
 		e := gonbext.Last()
 		fmt.Println("again", len(e.Steps))
 	},
+	"save": func() {
+		gonbext.Save(os.Getenv("HEADWATER_TEST_FILE"), gonbext.Figure{Kind: "text"})
+	},
 	"show": func() { gonbext.Show(&gonbext.Explanation{Warnings: []string{"shown"}}) },
 }
 

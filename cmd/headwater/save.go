@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/gonbext/engine"
 	"github.com/headwater-ml/headwater/gonbext/export"
 	"github.com/headwater-ml/headwater/gonbext/render/figure"
 	"github.com/headwater-ml/headwater/models"
@@ -271,4 +274,36 @@ func (f *explainFlags) made(m trace.Model, prompt string) export.Made {
 		dtype = model.DType()
 	}
 	return export.NewMade(prompt, f.opts, f.by, dtype, release())
+}
+
+// encodeLast makes a file of the latest explanation of an engine; see [local.Config].
+func encodeLast(
+	e *attribution.Explanation, explained engine.Request, file string, figure json.RawMessage,
+) ([]byte, []string, error) {
+	format, err := export.FormatOf(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	var o export.Options
+	if len(figure) > 0 {
+		d := json.NewDecoder(bytes.NewReader(figure))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&o.Show); err != nil {
+			return nil, nil, trace.Usagef("what the figure shows cannot be read: %v", err)
+		}
+	}
+	if err := o.Check(); err != nil {
+		return nil, nil, err
+	}
+	if o.NeedsFlow(format) {
+		return nil, nil, trace.Usagef("the graph of flow needs the model's attention: make it with "+
+			"headwater explain --methods flow --save %s", file)
+	}
+	opts, err := explained.ExplainOptions()
+	if err != nil {
+		return nil, nil, err
+	}
+	o.Made = export.NewMade(string(explained.Text), opts, attribution.Grouping{},
+		explained.Model.DType, release())
+	return export.Encode(e, format, o)
 }

@@ -2,11 +2,14 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/gonbext/engine"
 	"github.com/headwater-ml/headwater/gonbext/export"
 	"github.com/headwater-ml/headwater/models"
 )
@@ -172,5 +175,33 @@ func TestSavedGraph(t *testing.T) {
 	want := e.Methods["flow"].At(1, 2, 0)
 	if diff := g.Cut.Flow - want; diff > 1e-6 || diff < -1e-6 { // two runs of the model in float32
 		t.Errorf("the flow of the graph is %v, that of the method %v", g.Cut.Flow, want)
+	}
+}
+
+// TestEncodeLast makes the files of a notebook: the same bytes as those of the command.
+func TestEncodeLast(t *testing.T) {
+	e := explained(t, "--max-tokens", "1", prompt)
+	made := engine.Request{Kind: engine.KindExplain, Text: []byte(prompt), Options: []byte(`{}`)}
+	for _, file := range []string{"a.svg", "a.csv", "a.inseq.json"} {
+		data, _, err := encodeLast(e, made, file, nil)
+		if err != nil || len(data) == 0 {
+			t.Errorf("%s: %d bytes, %v", file, len(data), err)
+		}
+	}
+	one, _, err := encodeLast(e, made, "a.svg", []byte(`{"method":"value-zeroing","look":{"size":"column"}}`))
+	if err != nil || !strings.Contains(string(one), "value-zeroing") {
+		t.Errorf("%d bytes, %v", len(one), err)
+	}
+	for name, c := range map[string]struct{ file, figure, want string }{
+		"format": {"a.bmp", "", "known are .svg"},
+		"kind":   {"a.svg", `{"kind":"matrx"}`, "matrix"},
+		"field":  {"a.svg", `{"colour":1}`, "colour"},
+		"method": {"a.svg", `{"method":"flow"}`, "flow"},
+		"graph":  {"a.svg", `{"kind":"graph"}`, "headwater explain"},
+	} {
+		_, _, err := encodeLast(e, made, c.file, []byte(c.figure))
+		if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want a usage error with %q", name, err, c.want)
+		}
 	}
 }

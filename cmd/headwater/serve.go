@@ -28,7 +28,7 @@ func (p *program) serveCommand() *cobra.Command {
 			}
 			ctx, stop := interruptible(cmd)
 			defer stop()
-			c.Backend, c.Log = flags.backend, p.stderr
+			c.Backend, c.Log, c.Encode = flags.backend, p.stderr, encodeLast
 			collectWithin(models.LimitMemory(0).Bytes)
 			return local.Serve(ctx, c)
 		},

@@ -39,6 +39,11 @@ func (r Request) Check() error {
 			return err
 		}
 		return r.checkTrace()
+	case KindSave:
+		if len(r.File) > maxName {
+			return usagef("file name of %d bytes; at most %d", len(r.File), maxName)
+		}
+		return nil // the format and the figure are checked where they are known
 	case KindLast, KindInfo, KindStop:
 		return nil // no other field is used
 	}

@@ -63,6 +63,20 @@ func (c Client) Last(ctx context.Context) (*attribution.Explanation, error) {
 	return answer.e, nil
 }
 
+// Save returns the bytes of a file of the latest explanation, in the format that the file's name
+// ends with, and remarks on what it cannot show. figure is what a figure shows, the JSON form of
+// export.Show; nil takes the defaults. Errors are those of [Client.Last], and those of a format or a
+// figure that is unknown.
+func (c Client) Save(
+	ctx context.Context, file string, figure json.RawMessage,
+) (data []byte, notes []string, err error) {
+	err = c.do(ctx, Request{Kind: KindSave, File: file, Options: figure}, func(ev *Event) error {
+		data, notes = append(data, ev.Piece...), append(notes, ev.Notes...)
+		return nil
+	})
+	return data, notes, err
+}
+
 // Input is what a trace runs on: a text, or token ids.
 type Input struct {
 	Text     string

@@ -32,7 +32,7 @@ import (
 // A client sends one [Request] as JSON, in which no number says how much memory to reserve. The
 // engine answers with a stream of [Event] values of encoding/gob, which keeps every byte of a token
 // and every number, NaN and infinity included. Both end with the connection.
-const Version = 6
+const Version = 7
 
 // maxRequest is how many bytes a request may have.
 const maxRequest = 8 << 20
@@ -45,6 +45,7 @@ const (
 	KindExplain Kind = "explain" // answered by the explanation as it grows
 	KindTrace   Kind = "trace"   // answered by the tokens, then the tensors in pieces
 	KindLast    Kind = "last"    // answered by the latest explanation
+	KindSave    Kind = "save"    // answered by the bytes of a file of the latest explanation
 	KindInfo    Kind = "info"    // answered by a status
 	KindStop    Kind = "stop"    // ends the engine
 )
@@ -79,8 +80,10 @@ type Request struct {
 	Taps []trace.Tap
 	// Specials says whether KindTrace adds begin-of-text.
 	Specials trace.Specials
-	// Options are the [attribution.Options] of KindExplain as JSON. Continuation is separate,
-	// because JSON changes bytes that are not UTF-8.
+	// File is the name of the file of KindSave, without folders. Its end says the format.
+	File string
+	// Options are the [attribution.Options] of KindExplain as JSON, and what the figure of KindSave
+	// shows. Continuation is separate, because JSON changes bytes that are not UTF-8.
 	Options      json.RawMessage
 	Continuation []byte
 }
@@ -97,9 +100,11 @@ type Event struct {
 	// Input are the tokens that the tensors are about.
 	Input []trace.Token
 	// Tensor starts a tensor, without its data. Piece is the next part of the data, float32 in
-	// little-endian order.
+	// little-endian order, or of a file.
 	Tensor *trace.Tensor
 	Piece  []byte
+	// Notes are remarks on a file.
+	Notes  []string
 	Status *Status
 	// Failure ends the answer with an error, Done without one.
 	Failure *Error

@@ -48,6 +48,7 @@ package local
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -81,6 +82,9 @@ type Config struct {
 	// Backend is for requests that name none: go, xla or xla:PATH; empty chooses the best available
 	// one.
 	Backend string
+	// Encode makes files of explanations; see [server.Config]. Nil: the engine makes none.
+	Encode func(e *attribution.Explanation, explained engine.Request, file string,
+		figure json.RawMessage) (data []byte, notes []string, err error)
 	// Log gets one line for each error and for the start and the end; nil: nothing is logged.
 	Log io.Writer
 }
@@ -93,6 +97,7 @@ func Serve(ctx context.Context, c Config) error {
 	return server.Serve(ctx, server.Config{
 		Socket: c.Socket, Watch: c.Watch, Idle: c.Idle, Open: opener(c.Backend), Log: c.Log,
 		Name: namer(c.Backend), Bytes: total / 2, // the other half is for what runs record
+		Encode: c.Encode,
 	})
 }
 

@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/headwater-ml/headwater/attribution"
@@ -18,6 +19,7 @@ const maxLast = 256 << 20
 type last struct {
 	mu sync.Mutex
 	e  *attribution.Explanation // nil if there is none
+	r  engine.Request           // made it
 	// tooLarge is how many bytes it takes, if that is more than maxLast.
 	tooLarge int64
 }
@@ -34,26 +36,60 @@ func (l *last) keep(e *attribution.Explanation, r engine.Request) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.e, l.tooLarge = &kept, 0
+	l.e, l.r, l.tooLarge = &kept, r, 0
 	if n := size(e); n > maxLast {
 		l.e, l.tooLarge = nil, n
 	}
 }
 
+// get returns the explanation and the request that made it.
+func (l *last) get() (*attribution.Explanation, engine.Request, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.tooLarge > 0:
+		return nil, engine.Request{}, usagef("the latest explanation has %s of numbers and was "+
+			"not kept; the limit is %s: use the value that the cell got, or explain again",
+			message.FormatBytes(l.tooLarge), message.FormatBytes(maxLast))
+	case l.e == nil:
+		return nil, engine.Request{}, usagef("there is no explanation yet: run a cell with " +
+			"Explain first")
+	}
+	return l.e, l.r, nil
+}
+
 // send sends the explanation.
 func (l *last) send(c *connection) error {
-	l.mu.Lock()
-	e, tooLarge := l.e, l.tooLarge
-	l.mu.Unlock()
-	switch {
-	case tooLarge > 0:
-		return usagef("the latest explanation has %s of numbers and was not kept; the limit "+
-			"is %s: use the value that the cell got, or explain again",
-			message.FormatBytes(tooLarge), message.FormatBytes(maxLast))
-	case e == nil:
-		return usagef("there is no explanation yet: run a cell with Explain first")
+	e, _, err := l.get()
+	if err != nil {
+		return err
 	}
 	return sendNew(c, e, -1, false)
+}
+
+// pieceOfFile is how many bytes of a file an event has.
+const pieceOfFile = 1 << 20
+
+// save sends the bytes of a file of the explanation.
+func (s *server) save(c *connection, r engine.Request) error {
+	e, explained, err := s.last.get()
+	if err != nil {
+		return err
+	}
+	if s.Encode == nil {
+		return usagef("an engine of a notebook's own plugins makes no files: use the command " +
+			"headwater explain with its flag save")
+	}
+	data, notes, err := s.Encode(e, explained, r.File, r.Options)
+	if err != nil {
+		return err
+	}
+	for piece := range slices.Chunk(data, pieceOfFile) {
+		if err := c.send(engine.Event{Piece: piece}); err != nil {
+			return err
+		}
+	}
+	return c.send(engine.Event{Notes: notes})
 }
 
 // usagef returns a [trace.UsageError] of the engine with a formatted reason.
@@ -66,6 +102,9 @@ func size(e *attribution.Explanation) int64 {
 	n := 0
 	for _, r := range e.Methods {
 		n += len(r.Data) + len(r.Explained) + len(r.Residue)
+		for _, row := range r.Generated {
+			n += len(row)
+		}
 	}
 	for _, m := range e.Maps {
 		n += len(m.Data)

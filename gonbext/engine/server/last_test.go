@@ -1,9 +1,12 @@
 package server_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -67,4 +70,44 @@ func TestLastOfCancelled(t *testing.T) {
 		e, err := client.Last(t.Context())
 		return err == nil && len(e.Steps) == 1
 	})
+}
+
+// TestSave sends the bytes of a file of the latest explanation, larger than an event.
+func TestSave(t *testing.T) {
+	large := bytes.Repeat([]byte("0123456789"), 300_000)
+	refused := errors.New("no such format")
+	client, _ := serve(t, server.Config{
+		Open: one(&reader{}),
+		Encode: func(e *attribution.Explanation, made engine.Request, file string,
+			figure json.RawMessage,
+		) ([]byte, []string, error) {
+			if file == "a.bmp" {
+				return nil, nil, refused
+			}
+			if len(e.Steps) != 1 || string(made.Text) != "a b" || string(figure) != `{"kind":"text"}` {
+				t.Errorf("%s of %d steps of %q", figure, len(e.Steps), made.Text)
+			}
+			return large, []string{"a note"}, nil
+		},
+	})
+	save := func(file string) ([]byte, []string, error) {
+		return client.Save(t.Context(), file, json.RawMessage(`{"kind":"text"}`))
+	}
+	if _, _, err := save("a.svg"); !errors.Is(err, trace.ErrUsage) {
+		t.Errorf("before an explanation: %v", err)
+	}
+	if _, err := client.Explain(t.Context(), engine.Model{}, "a b",
+		attribution.Options{Methods: []string{"raw"}, Positions: []int{1}}); err != nil {
+		t.Fatal(err)
+	}
+	data, notes, err := save("a.svg")
+	if err != nil || !bytes.Equal(data, large) || !slices.Equal(notes, []string{"a note"}) {
+		t.Errorf("%d bytes, %q, %v", len(data), notes, err)
+	}
+	if _, _, err := save("a.bmp"); err == nil || !strings.Contains(err.Error(), "no such format") {
+		t.Errorf("another format: %v", err)
+	}
+	if _, _, err := save(strings.Repeat("a", 1<<20)); !errors.Is(err, trace.ErrUsage) {
+		t.Errorf("a long name: %v", err)
+	}
 }

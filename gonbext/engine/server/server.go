@@ -8,6 +8,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +22,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/engine"
 )
@@ -54,6 +56,11 @@ type Config struct {
 	// Name, if not nil, returns the same value for all ways to name one model, so that it is opened
 	// once.
 	Name func(engine.Model) engine.Model
+	// Encode returns the bytes of a file of an explanation and remarks on them. explained is the
+	// request that made the explanation; file is the name of the file, whose end says the format;
+	// figure says what a figure shows, nil for the defaults. Nil: the engine makes no files.
+	Encode func(e *attribution.Explanation, explained engine.Request, file string,
+		figure json.RawMessage) (data []byte, notes []string, err error)
 	// Models is how many models stay open at most; 0: 4. The least recently used one is closed.
 	Models int
 	// Bytes is how many bytes the weights of the open models may take together; 0: no limit. A
@@ -317,6 +324,8 @@ func (s *server) answer(
 		return s.trace(ctx, c, r)
 	case engine.KindLast:
 		return s.last.send(c)
+	case engine.KindSave:
+		return s.save(c, r)
 	case engine.KindInfo:
 		return c.send(engine.Event{Status: &engine.Status{
 			Version: engine.Version, PID: os.Getpid(), Models: s.models.names(), Requests: number,
