@@ -296,8 +296,8 @@ func encodeLast(
 		return nil, nil, err
 	}
 	if o.NeedsFlow(format) {
-		return nil, nil, trace.Usagef("the graph of flow needs the model's attention: make it with "+
-			"headwater explain --methods flow --save %s", file)
+		return nil, nil, trace.Usagef("the graph of flow needs the model's attention: make it "+
+			"with headwater explain --methods flow --save %s", file)
 	}
 	opts, err := explained.ExplainOptions()
 	if err != nil {

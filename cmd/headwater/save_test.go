@@ -188,7 +188,8 @@ func TestEncodeLast(t *testing.T) {
 			t.Errorf("%s: %d bytes, %v", file, len(data), err)
 		}
 	}
-	one, _, err := encodeLast(e, made, "a.svg", []byte(`{"method":"value-zeroing","look":{"size":"column"}}`))
+	one, _, err := encodeLast(e, made, "a.svg",
+		[]byte(`{"method":"value-zeroing","look":{"size":"column"}}`))
 	if err != nil || !strings.Contains(string(one), "value-zeroing") {
 		t.Errorf("%d bytes, %v", len(one), err)
 	}

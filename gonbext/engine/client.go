@@ -65,8 +65,8 @@ func (c Client) Last(ctx context.Context) (*attribution.Explanation, error) {
 
 // Save returns the bytes of a file of the latest explanation, in the format that the file's name
 // ends with, and remarks on what it cannot show. figure is what a figure shows, the JSON form of
-// export.Show; nil takes the defaults. Errors are those of [Client.Last], and those of a format or a
-// figure that is unknown.
+// export.Show; nil takes the defaults. Errors are those of [Client.Last], and those of a format or
+// a figure that is unknown.
 func (c Client) Save(
 	ctx context.Context, file string, figure json.RawMessage,
 ) (data []byte, notes []string, err error) {

@@ -84,7 +84,8 @@ func TestSave(t *testing.T) {
 			if file == "a.bmp" {
 				return nil, nil, refused
 			}
-			if len(e.Steps) != 1 || string(made.Text) != "a b" || string(figure) != `{"kind":"text"}` {
+			if len(e.Steps) != 1 || string(made.Text) != "a b" ||
+				string(figure) != `{"kind":"text"}` {
 				t.Errorf("%s of %d steps of %q", figure, len(e.Steps), made.Text)
 			}
 			return large, []string{"a note"}, nil
