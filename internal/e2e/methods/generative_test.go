@@ -67,7 +67,8 @@ func compareSlice(
 	t.Helper()
 	for step := range r.Shape[0] {
 		for j := range r.Shape[1] {
-			for k, layer := range r.Layers {
+			for k := range r.Layers {
+				layer := r.Layer(step, k)
 				want := whole[(layer*tokens+first+step)*tokens+j]
 				if got := r.At(step, j, k); math.Abs(got-want) > sliceTol {
 					t.Fatalf("%s: M[%d,%d,%d] = %v, the slice of one pass has %v",
