@@ -208,7 +208,8 @@ func TestRefusals(t *testing.T) {
 		{"no directory", missing, "no/such/place is neither a directory nor a GGUF file, nor an embedded model (tiny), nor a known one (smollm2), nor a name of the Hub"},
 		{"misspelt circuit", circuit, `there is no circuit "planted-sun"; there are ` +
 			`planted-offset, planted-relay, planted-induction, ` +
-			"planted-distractor, planted-sum, planted-and; did you mean planted-sum?"},
+			"planted-distractor, planted-sum, planted-and, planted-redundant, planted-soft, " +
+			"planted-sink, planted-carry; did you mean planted-sum?"},
 		{"no embedded model", near, "nor a name of the Hub such as openai-community/gpt2: "},
 		{"backend", backend, `backend "tpu" is unknown; known are go, xla`},
 		{"xla not linked", noXLA, "backend xla is not part of this program"},
