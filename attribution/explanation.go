@@ -49,7 +49,7 @@ type Options struct {
 	FirstLayer int  `json:"first_layer,omitempty"`
 	LastLayer  *int `json:"last_layer,omitempty"`
 	// AllLevels computes the flow after every layer, not only after the top one, at L times the
-	// cost. One of the methods must aggregate by flow; the others always have every layer.
+	// cost. One of the methods must aggregate by flow.
 	AllLevels bool `json:"all_levels,omitempty"`
 	// AllLayers computes methods that cost an evaluation of the rest of the block for every source,
 	// such as Value Zeroing, in every layer of generated text, not only in the layer shown, at L

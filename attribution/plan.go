@@ -175,12 +175,7 @@ func (p *plan) job(
 ) *job {
 	j := &job{
 		mixing: m.Mixing, aggregation: m.Aggregation, cfg: cfg, head: -1, ratios: -1,
-		firstLayer: p.first,
-	}
-	j.rule = aggregation.Normalization{
-		Residual: m.Residual, Scaled: mi.scaled(),
-		DropSink: p.opts.DropSink, Local: p.opts.LocalLift && m.Residual > 0,
-		Discard: p.opts.Discard, Whole: p.opts.DiscardWhole,
+		firstLayer: p.first, rule: p.rule(m, mi),
 	}
 	if p.opts.Residual != nil && m.Residual > 0 {
 		j.rule.Residual = *p.opts.Residual
@@ -190,12 +185,11 @@ func (p *plan) job(
 		j.rule.Measured, j.rule.Residual = true, 0
 		j.ratios = p.ask(trace.MixingAsk{Name: mixingRatio, AllRows: info.AllRows})
 	}
-	if mi.takes(p.opts.Heads) {
-		ask.Heads = p.opts.Heads
-	}
-	if h := p.opts.PerHead; h != nil && mi.takes(trace.Heads{Fusion: trace.OneHead}) {
+	var shown trace.Heads
+	ask.Heads, shown = p.heads(mi)
+	if shown != ask.Heads {
 		head := ask
-		head.Heads = trace.Heads{Fusion: trace.OneHead, Head: *h}
+		head.Heads = shown
 		if info.AllRows {
 			j.head = p.ask(head)
 		} else {
@@ -223,21 +217,34 @@ func (p *plan) lateJob(
 ) *job {
 	j := &job{
 		mixing: m.Mixing, aggregation: m.Aggregation, cfg: cfg, head: -1, ratios: -1,
-		ask: len(p.lateAsks), state: a.New(cfg),
-		rule: aggregation.Normalization{
-			Scaled: mi.scaled(), DropSink: p.opts.DropSink,
-			Discard: p.opts.Discard, Whole: p.opts.DiscardWhole,
-		},
+		ask: len(p.lateAsks), state: a.New(cfg), rule: p.rule(m, mi),
 	}
-	ask := trace.MixingAsk{Name: m.Mixing}
-	if mi.takes(p.opts.Heads) {
-		ask.Heads = p.opts.Heads
-	}
-	if h := p.opts.PerHead; h != nil && mi.takes(trace.Heads{Fusion: trace.OneHead}) {
-		ask.Heads = trace.Heads{Fusion: trace.OneHead, Head: *h}
-	}
-	p.late, p.lateAsks = append(p.late, j), append(p.lateAsks, ask)
+	_, shown := p.heads(mi)
+	p.late = append(p.late, j)
+	p.lateAsks = append(p.lateAsks, trace.MixingAsk{Name: m.Mixing, Heads: shown})
 	return j
+}
+
+// rule returns how the rows of a method are normalised with its own residual.
+func (p *plan) rule(m Method, mi MixingInfo) aggregation.Normalization {
+	return aggregation.Normalization{
+		Residual: m.Residual, Scaled: mi.scaled(),
+		DropSink: p.opts.DropSink, Local: p.opts.LocalLift && m.Residual > 0,
+		Discard: p.opts.Discard, Whole: p.opts.DiscardWhole,
+	}
+}
+
+// heads returns how the options fuse the heads of a mixing, and the heads of the layer shown: one
+// head if the options name one, else the same.
+func (p *plan) heads(mi MixingInfo) (all, shown trace.Heads) {
+	if mi.takes(p.opts.Heads) {
+		all = p.opts.Heads
+	}
+	shown = all
+	if h := p.opts.PerHead; h != nil && mi.takes(trace.Heads{Fusion: trace.OneHead}) {
+		shown = trace.Heads{Fusion: trace.OneHead, Head: *h}
+	}
+	return all, shown
 }
 
 // extendLate computes the methods of one layer for the last token of a step, in that layer.

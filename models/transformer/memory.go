@@ -184,8 +184,7 @@ func estimate(s *spec.Spec, n need) (returned, layer float64) {
 	if n.Terms {
 		add((pairs+2*stream)/max(1, t), layers)
 		// The row of a single layer, if it is asked for; see [Session.RowsOfLayer].
-		layer = max(layer, 4*float64(bucket(n.Tokens))*(tileInner*float64(s.FeedForward)+
-			tileOuter*float64(s.Width)))
+		layer = max(layer, targetBytes(s, n.Tokens))
 	}
 	if n.Head {
 		add(4*texts*float64(scored(s)), 1)
@@ -217,9 +216,13 @@ const (
 
 // tileBytes is what such a tile holds for a text of so many tokens.
 func tileBytes(s *spec.Spec, tokens int) float64 {
-	sources := bucket(tokens)
-	rows := float64(min(tokens, rowsOfTile(sources*s.FeedForward)))
-	return 4 * rows * float64(sources) * (tileInner*float64(s.FeedForward) +
+	rows := min(tokens, rowsOfTile(bucket(tokens)*s.FeedForward))
+	return float64(rows) * targetBytes(s, tokens)
+}
+
+// targetBytes is what one target of a tile holds.
+func targetBytes(s *spec.Spec, tokens int) float64 {
+	return 4 * float64(bucket(tokens)) * (tileInner*float64(s.FeedForward) +
 		tileOuter*float64(s.Width))
 }
 

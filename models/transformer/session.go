@@ -164,8 +164,8 @@ func (s *Session) Step(ctx context.Context, id int) (*Output, error) {
 }
 
 // step runs the layers on token id, each in a graph of its own, which layers of one kind share.
-// One graph of all layers would take XLA as many times longer to compile, 4 s for 30 layers, and a
-// token is only a few per cent faster in it.
+// One graph of all layers would take XLA as many times longer to compile, 4 s for 30 layers, and
+// a token would not be faster.
 func (s *Session) step(ctx context.Context, id int) (*Output, error) {
 	token := []*tensors.Tensor{idTensor([]int{id}, 1), tensors.FromScalar(int32(s.Length()))}
 	defer free(token...)
