@@ -3,10 +3,33 @@ package render
 import (
 	"math"
 	"testing"
+
+	"github.com/headwater-ml/headwater/gonbext/render/chart"
 )
 
 // minContrast is level AA of WCAG 2.1 for normal text.
 const minContrast = 4.5
+
+var black, white = chart.Black, chart.White
+
+// contrast returns the contrast ratio of WCAG 2.1, from 1 to 21.
+func contrast(a, b rgb) float64 {
+	la, lb := luminance(a), luminance(b)
+	return (max(la, lb) + 0.05) / (min(la, lb) + 0.05)
+}
+
+// luminance returns the relative luminance of WCAG 2.1.
+func luminance(c rgb) float64 {
+	var lin [3]float64
+	for i, v := range c {
+		if x := float64(v) / 255; x <= 0.04045 {
+			lin[i] = x / 12.92
+		} else {
+			lin[i] = math.Pow((x+0.055)/1.055, 2.4)
+		}
+	}
+	return 0.2126*lin[0] + 0.7152*lin[1] + 0.0722*lin[2]
+}
 
 func TestRampContrast(t *testing.T) {
 	colors := []color{undefined}
