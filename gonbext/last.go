@@ -29,12 +29,18 @@ func Last() *Explanation {
 func TryLast() (*Explanation, error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	client, running, err := engine.Start{}.Running(ctx)
+	client, err := running(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if !running {
-		return nil, usagef("there is no explanation yet: run a cell with Explain first")
-	}
 	return client.Last(ctx)
+}
+
+// running returns the engine of this kernel, which has the latest explanation. It starts none.
+func running(ctx context.Context) (engine.Client, error) {
+	client, is, err := engine.Start{}.Running(ctx)
+	if err == nil && !is {
+		err = usagef("there is no explanation yet: run a cell with Explain first")
+	}
+	return client, err
 }

@@ -9,8 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-
-	"github.com/headwater-ml/headwater/gonbext/engine"
 )
 
 // Figure says what a saved figure shows. The zero value of every field is its default.
@@ -87,12 +85,9 @@ func TrySave(path string, figure ...Figure) (notes []string, err error) {
 	defer out.Close()           // closed below, where it counts
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	client, running, err := engine.Start{}.Running(ctx)
+	client, err := running(ctx)
 	if err != nil {
 		return nil, err
-	}
-	if !running {
-		return nil, usagef("there is no explanation yet: run a cell with Explain first")
 	}
 	data, notes, err := client.Save(ctx, filepath.Base(path), show)
 	if err != nil {

@@ -48,7 +48,6 @@ package local
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -82,9 +81,8 @@ type Config struct {
 	// Backend is for requests that name none: go, xla or xla:PATH; empty chooses the best available
 	// one.
 	Backend string
-	// Encode makes files of explanations; see [server.Config]. Nil: the engine makes none.
-	Encode func(e *attribution.Explanation, explained engine.Request, file string,
-		figure json.RawMessage) (data []byte, notes []string, err error)
+	// Encode makes files of explanations; nil: the engine makes none.
+	Encode server.Encoder
 	// Log gets one line for each error and for the start and the end; nil: nothing is logged.
 	Log io.Writer
 }

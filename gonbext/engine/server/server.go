@@ -41,6 +41,12 @@ type Opener func(
 	ctx context.Context, which engine.Model, progress func(trace.Progress),
 ) (trace.Model, error)
 
+// Encoder returns the bytes of a file of an explanation and remarks on them. explained is the request
+// that made the explanation; file is the name of the file, whose end says the format; figure says
+// what a figure shows, nil for the defaults.
+type Encoder func(e *attribution.Explanation, explained engine.Request, file string,
+	figure json.RawMessage) (data []byte, notes []string, err error)
+
 // Config says what to serve and for how long.
 type Config struct {
 	// Socket is the path to listen on, in a directory that only this user can enter. The engine
@@ -56,11 +62,8 @@ type Config struct {
 	// Name, if not nil, returns the same value for all ways to name one model, so that it is opened
 	// once.
 	Name func(engine.Model) engine.Model
-	// Encode returns the bytes of a file of an explanation and remarks on them. explained is the
-	// request that made the explanation; file is the name of the file, whose end says the format;
-	// figure says what a figure shows, nil for the defaults. Nil: the engine makes no files.
-	Encode func(e *attribution.Explanation, explained engine.Request, file string,
-		figure json.RawMessage) (data []byte, notes []string, err error)
+	// Encode makes files of explanations; nil: the engine makes none.
+	Encode Encoder
 	// Models is how many models stay open at most; 0: 4. The least recently used one is closed.
 	Models int
 	// Bytes is how many bytes the weights of the open models may take together; 0: no limit. A
