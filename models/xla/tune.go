@@ -6,59 +6,93 @@ import (
 	"bytes"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/headwater-ml/headwater/internal/xlaplugin"
 )
 
-// fastProducts makes XLA on a CPU multiply matrices with oneDNN, which has code for each processor
-// (such as AVX-512), while XLA's own library has only the code it was compiled for. Products become
-// half to twice as fast. Other operations may use all 512 bits as well, which is a tenth faster.
-const fastProducts = "--xla_cpu_use_onednn=true " +
-	"--xla_cpu_experimental_onednn_fusion_type=LIBRARY_FUSION_TYPE_DOT " +
-	"--xla_cpu_prefer_vector_width=512"
-
-// needed are the texts that a plugin must contain for fastProducts, because XLA ends the program if
-// it does not know a flag.
-var needed = []string{
-	"xla_cpu_use_onednn", "xla_cpu_prefer_vector_width",
-	"xla_cpu_experimental_onednn_fusion_type", "LIBRARY_FUSION_TYPE_DOT", "__onednn_fusion",
+// setting is some flags of XLA on a CPU.
+type setting struct {
+	flags string
+	// needed are the texts that a plugin must contain for the flags, because XLA ends the program if
+	// it does not know a flag.
+	needed []string
+	// about is in XLA_FLAGS if the user has chosen already.
+	about string
 }
 
-var tuned sync.Map // path of a plugin -> bool
+var settings = []setting{
+	// Matrices are multiplied with oneDNN, which has code for each processor (such as AVX-512), while
+	// XLA's own library has only the code it was compiled for. Products become half to twice as fast.
+	// Other operations may use all 512 bits as well, which is a tenth faster.
+	{
+		flags: "--xla_cpu_use_onednn=true " +
+			"--xla_cpu_experimental_onednn_fusion_type=LIBRARY_FUSION_TYPE_DOT " +
+			"--xla_cpu_prefer_vector_width=512",
+		needed: []string{
+			"xla_cpu_use_onednn", "xla_cpu_prefer_vector_width",
+			"xla_cpu_experimental_onednn_fusion_type", "LIBRARY_FUSION_TYPE_DOT", "__onednn_fusion",
+		},
+		about: "onednn",
+	},
+	// XLA writes vector operations itself, so most of what LLVM optimises on top is in vain: compiled
+	// graphs are as fast without it, within 3 % of the processor time, and graphs of gradients are
+	// compiled in half the time. docs/benchmarks.md has the figures.
+	{
+		flags:  "--xla_backend_optimization_level=1",
+		needed: []string{"xla_backend_optimization_level"},
+		about:  "xla_backend_optimization_level",
+	},
+}
 
-// checkCPU checks a plugin with [xlaplugin.CheckCPU]. If the plugin knows fastProducts, checkCPU
-// adds them to XLA_FLAGS, which the plugin reads when it is loaded. It leaves XLA_FLAGS unchanged
-// if they already say something about oneDNN.
+// known has a []bool for each path of a plugin: which of settings it knows.
+var known sync.Map
+
+// checkCPU checks a plugin with [xlaplugin.CheckCPU]. It adds the settings that the plugin knows to
+// XLA_FLAGS, which the plugin reads when it is loaded, but for those that XLA_FLAGS chooses already.
 func checkCPU(path string) error {
 	if err := xlaplugin.CheckCPU(path); err != nil {
 		return err
 	}
-	flags := os.Getenv("XLA_FLAGS")
-	if strings.Contains(flags, "onednn") || !fast(path) {
+	flags, knows := os.Getenv("XLA_FLAGS"), knows(path)
+	for i, s := range settings {
+		if !strings.Contains(flags, s.about) && knows[i] {
+			flags = strings.TrimSpace(flags + " " + s.flags)
+		}
+	}
+	if flags == "" {
 		return nil
 	}
-	return os.Setenv("XLA_FLAGS", strings.TrimSpace(flags+" "+fastProducts))
+	return os.Setenv("XLA_FLAGS", flags)
 }
 
-// fast reports whether a plugin knows fastProducts.
-func fast(path string) bool {
-	if known, ok := tuned.Load(path); ok {
-		return known.(bool)
+// knows reports for each of settings whether a plugin knows its flags.
+func knows(path string) []bool {
+	if k, ok := known.Load(path); ok {
+		return k.([]bool)
 	}
+	k := make([]bool, len(settings))
 	f, err := os.Open(path)
 	if err != nil {
-		return false
+		return k
 	}
 	defer f.Close()
-	is := containsAll(f, needed)
-	tuned.Store(path, is)
-	return is
+	var words []string
+	for _, s := range settings {
+		words = append(words, s.needed...)
+	}
+	missing := missingFrom(f, words)
+	for i, s := range settings {
+		k[i] = !slices.ContainsFunc(s.needed, func(w string) bool { return missing[w] })
+	}
+	known.Store(path, k)
+	return k
 }
 
-// containsAll reports whether all words, of less than 256 bytes, occur in r.
-func containsAll(r io.Reader, words []string) bool {
+// missingFrom returns which words, of less than 256 bytes, do not occur in r.
+func missingFrom(r io.Reader, words []string) map[string]bool {
 	missing := map[string]bool{}
 	for _, w := range words {
 		missing[w] = true
@@ -78,5 +112,5 @@ func containsAll(r io.Reader, words []string) bool {
 		}
 		kept = copy(buf, data[len(data)-256:])
 	}
-	return len(missing) == 0
+	return missing
 }

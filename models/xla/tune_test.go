@@ -3,6 +3,8 @@
 package xla
 
 import (
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,29 +12,29 @@ import (
 	"testing/iotest"
 )
 
-func TestContainsAll(t *testing.T) {
+func TestMissingFrom(t *testing.T) {
 	// The first word lies across two reads.
 	long := strings.Repeat("x", 1<<20-5) + "needle" + strings.Repeat("y", 3<<20)
 	for _, c := range []struct {
 		name, data string
 		words      []string
-		want       bool
+		want       map[string]bool
 	}{
-		{"across reads", long, []string{"needle"}, true},
-		{"both", long + "thread", []string{"needle", "thread"}, true},
-		{"one is missing", long, []string{"needle", "thread"}, false},
-		{"empty", "", []string{"needle"}, false},
-		{"no words", "", nil, true},
+		{"across reads", long, []string{"needle"}, map[string]bool{}},
+		{"both", long + "thread", []string{"needle", "thread"}, map[string]bool{}},
+		{"one is missing", long, []string{"needle", "thread"}, map[string]bool{"thread": true}},
+		{"empty", "", []string{"needle"}, map[string]bool{"needle": true}},
+		{"no words", "", nil, map[string]bool{}},
 	} {
-		got := containsAll(iotest.HalfReader(strings.NewReader(c.data)), c.words)
-		if got != c.want {
-			t.Errorf("%s: containsAll = %v, want %v", c.name, got, c.want)
+		got := missingFrom(iotest.HalfReader(strings.NewReader(c.data)), c.words)
+		if !maps.Equal(got, c.want) {
+			t.Errorf("%s: %v is missing, want %v", c.name, got, c.want)
 		}
 	}
 }
 
 // A plugin that does not know the flags gets none, and a choice that the user made stays.
-func TestFast(t *testing.T) {
+func TestKnows(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, data string) string {
 		path := filepath.Join(dir, name)
@@ -41,13 +43,15 @@ func TestFast(t *testing.T) {
 		}
 		return path
 	}
-	if path := write("knows", strings.Join(needed, "\x00")); !fast(path) {
-		t.Error("a plugin that knows the flags is not fast")
-	}
-	if path := write("old", strings.Join(needed[:2], "\x00")); fast(path) {
-		t.Error("a plugin that does not know all flags is fast")
-	}
-	if fast(filepath.Join(dir, "missing")) {
-		t.Error("a plugin that is not there is fast")
+	for i, s := range settings {
+		if path := write(fmt.Sprint("knows", i), strings.Join(s.needed, "\x00")); !knows(path)[i] {
+			t.Errorf("a plugin that has %q does not know %s", s.needed, s.flags)
+		}
+		if path := write(fmt.Sprint("old", i), strings.Join(s.needed[1:], "\x00")); knows(path)[i] {
+			t.Errorf("a plugin without %s knows %s", s.needed[0], s.flags)
+		}
+		if knows(filepath.Join(dir, "missing"))[i] {
+			t.Error("a plugin that is missing knows flags")
+		}
 	}
 }
