@@ -16,17 +16,17 @@ import (
 // setting is some flags of XLA on a CPU.
 type setting struct {
 	flags string
-	// needed are the texts that a plugin must contain for the flags, because XLA ends the program if
-	// it does not know a flag.
+	// needed are the texts that a plugin must contain for the flags, because XLA ends the program
+	// if it does not know a flag.
 	needed []string
 	// about is in XLA_FLAGS if the user has chosen already.
 	about string
 }
 
 var settings = []setting{
-	// Matrices are multiplied with oneDNN, which has code for each processor (such as AVX-512), while
-	// XLA's own library has only the code it was compiled for. Products become half to twice as fast.
-	// Other operations may use all 512 bits as well, which is a tenth faster.
+	// Matrices are multiplied with oneDNN, which has code for each processor (such as AVX-512),
+	// while XLA's own library has only the code it was compiled for. Products become half to twice
+	// as fast. Other operations may use all 512 bits as well, which is a tenth faster.
 	{
 		flags: "--xla_cpu_use_onednn=true " +
 			"--xla_cpu_experimental_onednn_fusion_type=LIBRARY_FUSION_TYPE_DOT " +
@@ -37,9 +37,9 @@ var settings = []setting{
 		},
 		about: "onednn",
 	},
-	// XLA writes vector operations itself, so most of what LLVM optimises on top is in vain: compiled
-	// graphs are as fast without it, within 3 % of the processor time, and graphs of gradients are
-	// compiled in half the time. docs/benchmarks.md has the figures.
+	// XLA writes vector operations itself, so most of what LLVM optimises on top is in vain:
+	// compiled graphs are as fast without it, within 3 % of the processor time, and graphs of
+	// gradients are compiled in half the time. docs/benchmarks.md has the figures.
 	{
 		flags:  "--xla_backend_optimization_level=1",
 		needed: []string{"xla_backend_optimization_level"},
@@ -51,7 +51,8 @@ var settings = []setting{
 var known sync.Map
 
 // checkCPU checks a plugin with [xlaplugin.CheckCPU]. It adds the settings that the plugin knows to
-// XLA_FLAGS, which the plugin reads when it is loaded, but for those that XLA_FLAGS chooses already.
+// XLA_FLAGS, which the plugin reads when it is loaded, but for those that XLA_FLAGS chooses
+// already.
 func checkCPU(path string) error {
 	if err := xlaplugin.CheckCPU(path); err != nil {
 		return err
