@@ -3,12 +3,12 @@ package gonbext
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
+
+	"github.com/headwater-ml/headwater/internal/atomicfile"
 )
 
 // Figure says what a saved figure shows. The zero value of every field is its default.
@@ -73,16 +73,11 @@ func TrySave(path string, figure ...Figure) (notes []string, err error) {
 		return nil, err
 	}
 	// Before any work: a file that cannot be written is an error now.
-	out, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	out, err := atomicfile.Create(path)
 	if err != nil {
-		var at *fs.PathError
-		if errors.As(err, &at) {
-			err = at.Err
-		}
 		return nil, usagef("%q cannot be written: %v", path, err)
 	}
-	defer os.Remove(out.Name()) // it is gone if all went well
-	defer out.Close()           // closed below, where it counts
+	defer out.Abandon()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	client, err := running(ctx)
@@ -93,12 +88,11 @@ func TrySave(path string, figure ...Figure) (notes []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = out.Write(data)
-	if err := errors.Join(err, out.Chmod(0o644), out.Close()); err != nil {
-		return nil, fmt.Errorf("gonbext: writing %q: %w", path, err)
+	if _, err = out.Write(data); err == nil {
+		err = out.Commit()
 	}
-	if err := os.Rename(out.Name(), path); err != nil {
-		return nil, fmt.Errorf("gonbext: writing %q: %w", path, err)
+	if err != nil {
+		return nil, fmt.Errorf("gonbext: writing %q: %w", path, atomicfile.Cause(err))
 	}
 	return notes, nil
 }

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/headwater-ml/headwater/internal/atomicfile"
 )
 
 // output is where a result goes: standard output, or a file that appears under its name when it is
@@ -63,25 +65,13 @@ func (s *sink) Write(b []byte) (int, error) {
 	n, err := s.w.Write(b)
 	s.size += int64(n)
 	if err != nil {
-		s.failed = fmt.Errorf("%s: %w", s.name, plainly(err))
+		s.failed = fmt.Errorf("%s: %w", s.name, atomicfile.Cause(err))
 		if errors.Is(err, syscall.ENOSPC) {
 			s.failed = fmt.Errorf("%w; free some space, or write to another disk", s.failed)
 		}
 		err = s.failed
 	}
 	return n, err
-}
-
-// plainly returns an error of a file without the operation and the name of the unfinished file,
-// which mean nothing to a user.
-func plainly(err error) error {
-	if path := (*fs.PathError)(nil); errors.As(err, &path) {
-		return path.Err
-	}
-	if link := (*os.LinkError)(nil); errors.As(err, &link) {
-		return link.Err
-	}
-	return err
 }
 
 // create opens the output that -o names, standard output if that is empty or "-". The caller ends
@@ -95,19 +85,19 @@ func (p *program) create(path string) (*output, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return createBeside(path)
 	case err != nil:
-		return nil, fmt.Errorf("output %s: %w", path, plainly(err))
+		return nil, fmt.Errorf("output %s: %w", path, atomicfile.Cause(err))
 	case info.IsDir():
 		return nil, fmt.Errorf("output %s is a directory; name a file in it", path)
 	case info.Mode().IsRegular():
 		if path, err = filepath.EvalSymlinks(path); err != nil {
-			return nil, fmt.Errorf("output %s: %w", path, plainly(err))
+			return nil, fmt.Errorf("output %s: %w", path, atomicfile.Cause(err))
 		}
 		return createBeside(path)
 	}
 	// A device or a pipe cannot be replaced.
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
-		return nil, fmt.Errorf("output %s: %w", path, plainly(err))
+		return nil, fmt.Errorf("output %s: %w", path, atomicfile.Cause(err))
 	}
 	return newOutput(&sink{w: f, file: f, name: "output " + path}), nil
 }
@@ -122,31 +112,17 @@ func createBeside(path string) (*output, error) {
 	if base == "" {
 		return nil, fmt.Errorf("output %s is no file's name", path)
 	}
-	f, err := createNew(filepath.Join(dir, "."+base))
+	f, err := atomicfile.Create(path)
 	if _, missing := os.Stat(filepath.Clean(dir)); errors.Is(missing, fs.ErrNotExist) {
 		return nil, fmt.Errorf("output %s: the directory %s does not exist", path, dir)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("output %s: no file can be created there: %w", path, plainly(err))
+		return nil, fmt.Errorf("output %s: no file can be created there: %w", path, err)
 	}
-	o := newOutput(&sink{w: f, file: f, name: "output " + path})
+	o := newOutput(&sink{w: f, file: f.File, name: "output " + path})
 	o.path, o.temp = path, f.Name()
 	unfinished.add(o)
 	return o, nil
-}
-
-// createNew creates a file of a name that is not there yet, with the permissions that a plain
-// create gives.
-func createNew(prefix string) (f *os.File, err error) {
-	for n := range 100 {
-		name := fmt.Sprintf("%s.%d-%d.tmp", prefix, os.Getpid(), n)
-		const create = os.O_WRONLY | os.O_CREATE | os.O_EXCL
-		f, err = os.OpenFile(name, create, 0o666) //nolint:gosec // the umask decides
-		if !errors.Is(err, fs.ErrExist) {
-			break
-		}
-	}
-	return f, err
 }
 
 // keep says that all that was written is complete, and what it is, such as "3 results".
@@ -185,13 +161,13 @@ func (o *output) finish(err error) error {
 		return o.part(err)
 	}
 	if err := s.file.Close(); err != nil {
-		return o.part(fmt.Errorf("%s: %w", s.name, plainly(err)))
+		return o.part(fmt.Errorf("%s: %w", s.name, atomicfile.Cause(err)))
 	}
 	if o.temp == "" {
 		return nil
 	}
 	if err := os.Rename(o.temp, o.path); err != nil {
-		return o.part(fmt.Errorf("%s: %w", s.name, plainly(err)))
+		return o.part(fmt.Errorf("%s: %w", s.name, atomicfile.Cause(err)))
 	}
 	o.temp = ""
 	return nil
@@ -206,11 +182,12 @@ func (o *output) part(err error) error {
 	what, partial := o.sink.results, o.path+partialEnd
 	o.sink.file.Close() // the second time it does nothing
 	if err := os.Truncate(o.temp, o.sink.whole); err != nil {
-		return fmt.Errorf("%w; %s before it could not be kept: %w", err, what, plainly(err))
+		return fmt.Errorf("%w; %s before it could not be kept: %w",
+			err, what, atomicfile.Cause(err))
 	}
 	if failed := os.Rename(o.temp, partial); failed != nil {
 		return fmt.Errorf("%w; %s before it could not be kept in %s: %w",
-			err, what, partial, plainly(failed))
+			err, what, partial, atomicfile.Cause(failed))
 	}
 	o.temp = ""
 	err = fmt.Errorf("%w; what was complete, %s, is in %s", err, what, partial)

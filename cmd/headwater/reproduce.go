@@ -11,6 +11,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/gonbext/export"
+	"github.com/headwater-ml/headwater/internal/atomicfile"
 )
 
 func (p *program) reproduceCommand() *cobra.Command {
@@ -124,12 +125,12 @@ func (p *program) compare(
 func readBounded(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, plainly(err))
+		return nil, fmt.Errorf("%s: %w", path, atomicfile.Cause(err))
 	}
 	defer f.Close()
 	file, err := io.ReadAll(io.LimitReader(f, export.MaxFile+1))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, plainly(err))
+		return nil, fmt.Errorf("%s: %w", path, atomicfile.Cause(err))
 	}
 	if len(file) > export.MaxFile {
 		return nil, fmt.Errorf("%s: it has more than %d bytes, which is the limit", path,

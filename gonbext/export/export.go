@@ -17,8 +17,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,6 +24,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render/figure"
+	"github.com/headwater-ml/headwater/internal/atomicfile"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
@@ -303,46 +302,8 @@ func Save(e *attribution.Explanation, path string, o Options) ([]string, error) 
 	if err != nil {
 		return nil, err
 	}
-	return warnings, replace(path, data)
-}
-
-// replace writes a file under another name in the same folder and then renames it.
-func replace(path string, data []byte) error {
-	dir, base := filepath.Split(path)
-	var file *os.File
-	var err error
-	for n := range 100 {
-		const create = os.O_WRONLY | os.O_CREATE | os.O_EXCL
-		name := filepath.Join(dir, fmt.Sprintf(".%s.%d-%d.tmp", base, os.Getpid(), n))
-		file, err = os.OpenFile(name, create, 0o666) //nolint:gosec // the umask decides
-		if !errors.Is(err, fs.ErrExist) {
-			break
-		}
+	if err := atomicfile.Write(path, data); err != nil {
+		return nil, fmt.Errorf("export: %s cannot be written: %w", path, err)
 	}
-	if err != nil {
-		return fmt.Errorf("export: %s cannot be written: %w", path, cause(err))
-	}
-	defer os.Remove(file.Name()) // after the rename there is nothing to remove
-	_, err = file.Write(data)
-	if closed := file.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		return fmt.Errorf("export: %s cannot be written: %w", path, cause(err))
-	}
-	return nil
-}
-
-// cause returns an error of a file without the name of the unfinished file.
-func cause(err error) error {
-	if p := (*fs.PathError)(nil); errors.As(err, &p) {
-		return p.Err
-	}
-	if l := (*os.LinkError)(nil); errors.As(err, &l) {
-		return l.Err
-	}
-	return err
+	return warnings, nil
 }

@@ -27,12 +27,13 @@ const module = "github.com/headwater-ml/headwater/"
 // end takes all packages below as well. A package may stand here before it exists.
 var allowed = map[string][]string{
 	// What every package may use: words of messages, names of plugins, sums over rows.
-	"internal/message":  nil,
-	"internal/rowmath":  nil,
-	"internal/registry": {"internal/message"},
-	"internal/budget":   {"attribution/trace"},
-	"internal/pip":      nil,
-	"internal/kernel":   nil,
+	"internal/message":    nil,
+	"internal/rowmath":    nil,
+	"internal/registry":   {"internal/message"},
+	"internal/budget":     {"attribution/trace"},
+	"internal/pip":        nil,
+	"internal/atomicfile": nil,
+	"internal/kernel":     nil,
 
 	// Models with given answers, for the tests of methods.
 	"internal/fakemodel": {"attribution/trace"},
@@ -68,7 +69,7 @@ var allowed = map[string][]string{
 
 	// The model: graphs, weights, tokens. It knows what a trace is, and nothing of attribution.
 	"models/spec":       nil,
-	"models/checkpoint": {"golang.org/x/sys/..."},
+	"models/checkpoint": {"internal/atomicfile", "golang.org/x/sys/..."},
 	"models/hub":        {"github.com/gofrs/flock"},
 	"models/known":      {"github.com/gofrs/flock", "internal/pip", "models/hub"},
 	"models/ollama":     {"internal/message"},
@@ -120,13 +121,15 @@ var allowed = map[string][]string{
 	// Explanations as files: the command and the engine link it.
 	"gonbext/export": {
 		"attribution", "attribution/trace", "gonbext/render", "gonbext/render/figure",
-		"internal/message", "models/checkpoint", "github.com/parquet-go/parquet-go/...",
+		"internal/atomicfile", "internal/message", "models/checkpoint",
+		"github.com/parquet-go/parquet-go/...",
 	},
 
 	// What a cell calls, light; and what serves it.
 	"gonbext": {
 		"attribution", "attribution/trace", "gonbext/engine", "gonbext/render",
-		"internal/message", gonum, "github.com/janpfeifer/gonb/gonbui/...",
+		"internal/atomicfile", "internal/message", gonum,
+		"github.com/janpfeifer/gonb/gonbui/...",
 	},
 	"gonbext/engine":        {"attribution", "attribution/trace"},
 	"gonbext/engine/server": {"attribution", "attribution/trace", "gonbext/engine", "internal/message"},
@@ -134,9 +137,9 @@ var allowed = map[string][]string{
 
 	// Where layers are joined.
 	"cmd/headwater": {
-		"attribution/...", "gonbext/...", "models/...", "internal/certificate", "internal/golden",
-		"internal/kernel", "internal/message", "internal/xlaplugin", "github.com/spf13/cobra",
-		"github.com/spf13/pflag", "github.com/schollz/progressbar/v3",
+		"attribution/...", "gonbext/...", "models/...", "internal/atomicfile",
+		"internal/certificate", "internal/golden", "internal/kernel", "internal/message",
+		"internal/xlaplugin", "github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/schollz/progressbar/v3",
 	},
 	"cmd/train-tiny":             {"models", "models/tiny", "internal/train", "models/xla"},
 	"internal/deps":              nil,

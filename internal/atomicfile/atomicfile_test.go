@@ -1,0 +1,92 @@
+package atomicfile_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/internal/atomicfile"
+)
+
+// only checks that a folder has one entry, with the text.
+func only(t *testing.T, path, want string) {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil || len(entries) != 1 {
+		t.Errorf("%d entries, %v; want one", len(entries), err)
+	}
+	if got, err := os.ReadFile(path); err != nil || string(got) != want {
+		t.Errorf("the file has %q, %v; want %q", got, err, want)
+	}
+}
+
+func TestWrite(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	for _, text := range []string{"old", "new"} {
+		if err := atomicfile.Write(path, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		only(t, path, text)
+	}
+	f, err := atomicfile.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString("half"); err != nil {
+		t.Fatal(err)
+	}
+	f.Abandon()
+	f.Abandon() // the second time it does nothing
+	only(t, path, "new")
+}
+
+// TestCommitFails: a file that cannot get its name is removed.
+func TestCommitFails(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	f, err := atomicfile.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Commit(); err == nil || strings.Contains(err.Error(), ".tmp") {
+		t.Errorf("error %v, want one without the name of the unfinished file", err)
+	}
+	if _, err := os.Stat(f.Name()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the unfinished file is left: %v", err)
+	}
+}
+
+func TestLinkStays(t *testing.T) {
+	there, here := filepath.Join(t.TempDir(), "target"), filepath.Join(t.TempDir(), "link")
+	if err := os.WriteFile(there, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(there, here); err != nil {
+		t.Skip(err)
+	}
+	if err := atomicfile.Write(here, []byte("text")); err != nil {
+		t.Fatal(err)
+	}
+	only(t, there, "text")
+	if to, err := os.Readlink(here); err != nil || to != there {
+		t.Errorf("the link leads to %q, %v", to, err)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	dir := t.TempDir()
+	for path, want := range map[string]string{
+		dir:                                "not a regular file",
+		os.DevNull:                         "not a regular file",
+		filepath.Join(dir, "missing", "a"): "no such file",
+	} {
+		if err := atomicfile.Write(path, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", path, err, want)
+		}
+	}
+}
