@@ -80,7 +80,7 @@ func Write(path string, data []byte) error {
 		return err
 	}
 	defer f.Abandon()
-	if _, err := f.File.Write(data); err != nil {
+	if _, err := f.Write(data); err != nil {
 		return Cause(err)
 	}
 	return f.Commit()

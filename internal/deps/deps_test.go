@@ -138,8 +138,9 @@ var allowed = map[string][]string{
 	// Where layers are joined.
 	"cmd/headwater": {
 		"attribution/...", "gonbext/...", "models/...", "internal/atomicfile",
-		"internal/certificate", "internal/golden", "internal/kernel", "internal/message",
-		"internal/xlaplugin", "github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/schollz/progressbar/v3",
+		"internal/certificate", "internal/golden", "internal/kernel",
+		"internal/message", "internal/xlaplugin", "github.com/spf13/cobra",
+		"github.com/spf13/pflag", "github.com/schollz/progressbar/v3",
 	},
 	"cmd/train-tiny":             {"models", "models/tiny", "internal/train", "models/xla"},
 	"internal/deps":              nil,
