@@ -156,19 +156,29 @@ func (p *program) attribute(ctx context.Context, f attributeFlags) error {
 		f.opts.Methods = append(f.opts.Methods, "flow-normalized")
 	}
 	return p.onTensors(f, func(out *output, file *checkpoint.File, in attribution.Input) error {
-		line := p.progress()
-		defer line.clear()
-		f.opts.OnProgress = func(at trace.Progress) { line.show("%v", at) }
-		a, err := attribution.AttributeInput(ctx, in, f.opts)
+		a, err := p.attributeInput(ctx, f, in)
 		if err != nil {
-			return fmt.Errorf("%s: %w", f.input, err)
+			return err
 		}
-		line.clear()
 		for _, warning := range a.Warnings {
 			p.say("note: %s", warning)
 		}
 		return writeAttribution(out, file, a)
 	})
+}
+
+// attributeInput computes methods on tensors and shows its progress. An error names the file.
+func (p *program) attributeInput(
+	ctx context.Context, f attributeFlags, in attribution.Input,
+) (*attribution.Attribution, error) {
+	line := p.progress()
+	defer line.clear()
+	f.opts.OnProgress = func(at trace.Progress) { line.show("%v", at) }
+	a, err := attribution.AttributeInput(ctx, in, f.opts)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.input, err)
+	}
+	return a, nil
 }
 
 // mixingTensors returns the tensors that methods need, which are read from the file when their

@@ -104,14 +104,10 @@ func (p *program) showFile(ctx context.Context, f showFlags) error {
 			if err := text.fits(in.Tensors); err != nil {
 				return fmt.Errorf("%s: %w", f.input, err)
 			}
-			line := p.progress()
-			defer line.clear()
-			f.opts.OnProgress = func(at trace.Progress) { line.show("%v", at) }
-			a, err := attribution.AttributeInput(ctx, in, f.opts)
+			a, err := p.attributeInput(ctx, f.attributeFlags, in)
 			if err != nil {
-				return fmt.Errorf("%s: %w", f.input, err)
+				return err
 			}
-			line.clear()
 			if e, err = a.Explanation(text.tokens, text.generated, text.model); err != nil {
 				return fmt.Errorf("%s: %w", f.input, err)
 			}
