@@ -29,6 +29,8 @@ type program struct {
 	// modelBytes is how many bytes the open models keep. outsideHeap is how many of them Go does
 	// not count, less what Go counts and the models do not use.
 	modelBytes, outsideHeap int64
+	// line is the line of progress that was made latest; nil before the first.
+	line *progress
 }
 
 // run executes a command line and returns its exit status.

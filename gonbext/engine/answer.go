@@ -108,12 +108,16 @@ func (x *explaining) begin(first *attribution.Explanation) *attribution.Explanat
 
 // tracing is the tensors that have arrived from an engine.
 type tracing struct {
-	tokens  []trace.Token
-	tensors []trace.Tensor
+	onProgress func(trace.Progress)
+	tokens     []trace.Token
+	tensors    []trace.Tensor
 }
 
 // add adds one event.
 func (x *tracing) add(ev *Event) error {
+	if ev.Progress != nil && x.onProgress != nil {
+		x.onProgress(*ev.Progress)
+	}
 	if ev.Input != nil {
 		x.tokens = ev.Input
 	}

@@ -83,6 +83,8 @@ type Input struct {
 	Specials trace.Specials
 	// IDs, if not nil, are used instead of Text.
 	IDs []int
+	// OnProgress, if not nil, is called during work that takes long.
+	OnProgress func(trace.Progress)
 }
 
 // Trace records tensors of one pass over the input: one for each tap, in the order asked. The
@@ -90,7 +92,7 @@ type Input struct {
 func (c Client) Trace(
 	ctx context.Context, m Model, in Input, taps ...trace.Tap,
 ) ([]trace.Tensor, []trace.Token, error) {
-	var answer tracing
+	answer := tracing{onProgress: in.OnProgress}
 	err := c.do(ctx, Request{
 		Kind: KindTrace, Model: m,
 		Text: []byte(in.Text), Specials: in.Specials, IDs: in.IDs, Taps: taps,

@@ -119,8 +119,11 @@ func namer(backend string) func(engine.Model) engine.Model {
 	}
 }
 
-// loaded is an open model. Each request has its own limit of memory.
-type loaded struct{ *models.Model }
+// loaded is an open model. Each request has its own limit of memory and its own report of progress.
+type loaded struct {
+	*models.Model
+	times *models.CompileTimes
+}
 
 // Within is [models.Model.WithMaxMemory].
 func (m loaded) Within(maxMemory int64) (trace.Model, error) {
@@ -128,7 +131,12 @@ func (m loaded) Within(maxMemory int64) (trace.Model, error) {
 	if err != nil {
 		return nil, err // not view: an interface with a nil pointer is not nil
 	}
-	return view, nil
+	return loaded{view, m.times}, nil
+}
+
+// Watched is [models.Model.Watched].
+func (m loaded) Watched(progress func(trace.Progress)) (trace.Model, func()) {
+	return m.Model.Watched(progress, m.times)
 }
 
 // noMemory is an error that says that other models take the memory.
@@ -139,6 +147,7 @@ func (e noMemory) Is(target error) bool { return target == server.ErrMemory }
 
 // opener returns a function that opens a model. backend is for requests that name none.
 func opener(backend string) server.Opener {
+	times := models.UserCompileTimes()
 	return func(
 		ctx context.Context, which engine.Model, progress func(trace.Progress),
 	) (trace.Model, error) {
@@ -147,10 +156,10 @@ func opener(backend string) server.Opener {
 		}
 		m, err := models.OpenContext(ctx, which.Name, models.Options{
 			Backend: which.Backend, DType: which.DType, MaxMemory: which.MaxMemory,
-			Progress: func(p hub.Progress) { progress(downloading(p)) },
+			Progress: func(p hub.Progress) { progress(downloading(p)) }, Loading: progress,
 		})
-		if err == nil {
-			err = ctx.Err()
+		if ctx.Err() != nil {
+			err = ctx.Err() // whether it ended the opening or came too late for that
 		}
 		var memory *models.MemoryError
 		if errors.As(err, &memory) && !memory.Chosen {
@@ -159,12 +168,18 @@ func opener(backend string) server.Opener {
 		if err != nil {
 			return nil, err
 		}
-		return loaded{m}, nil
+		return loaded{m, times}, nil
 	}
 }
 
 // downloading returns the progress of a download in megabytes.
 func downloading(p hub.Progress) trace.Progress {
+	if p.Checking {
+		return trace.Progress{
+			Stage: "checking " + p.File, Unit: "MB",
+			Done: int(p.Done / 1e6), Total: int((p.Size + 999_999) / 1e6),
+		}
+	}
 	return trace.Progress{
 		Stage: fmt.Sprintf("downloading %s, file %d of %d", p.File, p.Number, p.Count), Unit: "MB",
 		Done: int(p.Done / 1e6), Total: int((p.Size + 999_999) / 1e6),

@@ -64,7 +64,12 @@ func (s *server) model(
 	if err != nil {
 		return nil, nil, err
 	}
-	return model, func() { leave(); free() }, nil
+	w, ok := model.(watchable)
+	if !ok {
+		return model, func() { leave(); free() }, nil
+	}
+	watched, stop := w.Watched(c.progress)
+	return watched, func() { stop(); leave(); free() }, nil
 }
 
 // sendNew sends what e has more than its first sent tokens; -1 if the client has nothing yet. With

@@ -11,13 +11,16 @@ import (
 	"github.com/headwater-ml/headwater/gonbext/engine"
 )
 
-// weighted and limitable are the optional methods of a model; see [Opener].
+// weighted, limitable and watchable are the optional methods of a model; see [Opener].
 type (
 	weighted interface {
 		WeightBytes() int64
 	}
 	limitable interface {
 		Within(maxMemory int64) (trace.Model, error)
+	}
+	watchable interface {
+		Watched(progress func(trace.Progress)) (watched trace.Model, stop func())
 	}
 )
 

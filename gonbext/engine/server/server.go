@@ -28,13 +28,15 @@ import (
 )
 
 // Opener opens a model. Empty fields of which are defaults. It calls progress during work that
-// takes long, such as a download. Three optional methods of the model count:
+// takes long, such as a download. Four optional methods of the model count:
 //
 //   - A model that is an [trace.Tracer] can be traced.
 //   - WeightBytes() int64 is how many bytes the weights take, which count for [Config.Bytes].
 //   - Within(maxMemory int64) (trace.Model, error) returns the model, with the same weights,
 //     as a request with that [engine.Model.MaxMemory] may use it, or an error if the weights alone
 //     take more. Such a model is opened once for all limits.
+//   - Watched(progress func(trace.Progress)) (watched trace.Model, stop func()) returns the model
+//     as one request uses it: it tells progress what takes long, until stop is called.
 //
 // The error wraps [ErrMemory] if the model would fit after others have been closed.
 type Opener func(
