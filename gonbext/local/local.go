@@ -51,12 +51,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"strconv"
 	"time"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/engine"
 	"github.com/headwater-ml/headwater/gonbext/engine/server"
+	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/hub"
 	"github.com/headwater-ml/headwater/models/transformer"
@@ -83,6 +86,15 @@ type Config struct {
 	Backend string
 	// Encode makes files of explanations; nil: the engine makes none.
 	Encode server.Encoder
+	// Models is how many models stay open at most; 0: 4. When another one is opened, the least
+	// recently used one leaves.
+	Models int
+	// Memory is how many bytes the open models and what their runs record may take together. The
+	// least recently used models leave before that is exceeded. 0: half of the machine's memory for
+	// weights, and for runs what the machine has left.
+	Memory int64
+	// Build is the version of the program, for messages.
+	Build string
 	// Log gets one line for each error and for the start and the end; nil: nothing is logged.
 	Log io.Writer
 }
@@ -91,12 +103,43 @@ type Config struct {
 // or a client sends a stop request; then it returns nil. It returns an error if it cannot listen.
 // See [server.Serve].
 func Serve(ctx context.Context, c Config) error {
-	total, _ := models.MachineMemory()
+	weights := c.Memory
+	if weights == 0 {
+		total, _ := models.MachineMemory()
+		weights = total / 2 // the other half is for what runs record
+	}
 	return server.Serve(ctx, server.Config{
 		Socket: c.Socket, Watch: c.Watch, Idle: c.Idle, Open: opener(c.Backend), Log: c.Log,
-		Name: namer(c.Backend), Bytes: total / 2, // the other half is for what runs record
-		Encode: c.Encode,
+		Name: namer(c.Backend), Models: c.Models, Bytes: weights, Memory: c.Memory,
+		Encode: c.Encode, Build: c.Build,
 	})
+}
+
+// The environment variables that say what engines may take that notebooks start.
+const (
+	memoryVariable = "HEADWATER_ENGINE_MEMORY"
+	modelsVariable = "HEADWATER_ENGINE_MODELS"
+)
+
+// FromEnvironment fills in Memory and Models, if they are 0, from HEADWATER_ENGINE_MEMORY, such as
+// 12GB, and HEADWATER_ENGINE_MODELS, such as 2. It returns an error for other values.
+func (c *Config) FromEnvironment() error {
+	if text := os.Getenv(memoryVariable); text != "" && c.Memory == 0 {
+		bytes, err := message.ParseBytes(text)
+		if err != nil {
+			return fmt.Errorf("local: %s is %.60q: %w", memoryVariable, text, err)
+		}
+		c.Memory = bytes
+	}
+	if text := os.Getenv(modelsVariable); text != "" && c.Models == 0 {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			return fmt.Errorf("local: %s is %.60q: want a number of models from 1 on",
+				modelsVariable, text)
+		}
+		c.Models = n
+	}
+	return nil
 }
 
 // namer returns a function that gives every way to name one model the same value: it fills in the

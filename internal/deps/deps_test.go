@@ -130,7 +130,7 @@ var allowed = map[string][]string{
 	},
 	"gonbext/engine":        {"attribution", "attribution/trace"},
 	"gonbext/engine/server": {"attribution", "attribution/trace", "gonbext/engine", "internal/message"},
-	"gonbext/local":         {"attribution", "attribution/trace", "gonbext/engine", "gonbext/engine/server", "models", "models/hub", "models/transformer"},
+	"gonbext/local":         {"attribution", "attribution/trace", "gonbext/engine", "gonbext/engine/server", "internal/message", "models", "models/hub", "models/transformer"},
 
 	// Where layers are joined.
 	"cmd/headwater": {
