@@ -150,7 +150,7 @@ func newServer(c Config, stop context.CancelCauseFunc) *server {
 		models: models{
 			open: c.Open, name: c.Name, most: c.Models, bytes: c.Bytes, memory: c.Memory,
 		},
-		slots:  make(chan struct{}, maxRunning),
+		slots: make(chan struct{}, maxRunning),
 	}
 }
 
