@@ -124,7 +124,7 @@ func (p *program) root() *cobra.Command {
 		p.attributeCommand(), p.tokenizeCommand(), p.certifyCommand(), p.benchCommand(),
 		p.modelsCommand(), p.methodsCommand(), p.examplesCommand(), p.downloadCommand(),
 		p.setupCommand(), p.doctorCommand(), p.installCommand(), p.kernelCommand(),
-		p.serveCommand(), p.versionCommand(),
+		p.serveCommand(), p.engineCommand(), p.versionCommand(),
 	)
 	return root
 }
