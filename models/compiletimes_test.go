@@ -47,7 +47,7 @@ func TestCompileTimesAreBounded(t *testing.T) {
 	}
 }
 
-// TestCompileTimesOfBadFiles reads files that are none, and a place that cannot be written. Both
+// TestCompileTimesOfBadFiles reads files that have no times, and a place that cannot be written. Both
 // are no error: the times only serve messages.
 func TestCompileTimesOfBadFiles(t *testing.T) {
 	dir := t.TempDir()
