@@ -13,6 +13,7 @@ import (
 func (p *program) serveCommand() *cobra.Command {
 	var c local.Config
 	var flags modelFlags
+	var remote bool
 	cmd := &cobra.Command{
 		Use:   "serve --socket PATH",
 		Short: "keep models open for notebooks (they start this by themselves)",
@@ -35,10 +36,15 @@ func (p *program) serveCommand() *cobra.Command {
 			c.Backend, c.Log, c.Encode = flags.backend, p.stderr, encodeLast
 			c.Build = release()
 			collectWithin(models.LimitMemory(c.Memory).Bytes)
+			if remote {
+				return p.serveRemote(ctx, c)
+			}
 			return local.Serve(ctx, c)
 		},
 	}
 	cmd.Flags().StringVar(&c.Socket, "socket", "", "listen on the unix socket `PATH`")
+	cmd.Flags().BoolVar(&remote, "remote", false, "serve a notebook of another machine: make the "+
+		"folder of the socket, say when it listens, and end with the standard input")
 	cmd.Flags().IntVar(&c.Watch, "watch", 0, "end with the process of this `ID`; 0 is none")
 	cmd.Flags().DurationVar(&c.Idle, "idle", time.Duration(0),
 		"end when nobody asks for this `time`, such as 2h; 0 is never")

@@ -13,6 +13,7 @@ import (
 type explaining struct {
 	options attribution.Options
 	name    string // of the model, as the caller wrote it
+	path    string // of the model, as the engine got it
 	e       *attribution.Explanation
 }
 
@@ -100,7 +101,7 @@ func (x *explaining) begin(first *attribution.Explanation) *attribution.Explanat
 		}
 		e.OtherMass[name] = []float64{}
 	}
-	if absolute(x.name) != x.name {
+	if x.path != x.name {
 		e.Model.Name = x.name
 	}
 	return e

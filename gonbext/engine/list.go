@@ -77,7 +77,11 @@ func inspect(ctx context.Context, socket string) *Found {
 	f := &Found{Socket: socket, Owner: ownerOf(socket), Remote: isRemote(socket)}
 	f.OwnerAlive = runs(f.Owner)
 	f.PID = listener(ctx, socket)
-	status, err := Client{Socket: socket, Patience: listPatience}.Info(ctx)
+	client := Client{Socket: socket, Patience: listPatience}
+	if f.Remote {
+		client.Remote = "another machine"
+	}
+	status, err := client.Info(ctx)
 	switch {
 	case err == nil:
 		f.Status = &status

@@ -179,7 +179,7 @@ var (
 		"gonbext":                         {"models", "models/..."},
 		"models":                          {"attribution", "models/..."},
 		// The two ends of one protocol are tested together.
-		"gonbext/engine": {"gonbext/engine/server"},
+		"gonbext/engine": {"gonbext/engine/server", "internal/fakemodel"},
 		// A parity test opens real checkpoints.
 		"models/transformer": {"models/checkpoint", "models/family", "models/modeltest", "models/xla"},
 		"models/family":      {"models/modeltest"},

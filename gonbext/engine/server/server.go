@@ -79,6 +79,8 @@ type Config struct {
 	// Patience is how long a client may take to send its request, or to read an event; 0: 30
 	// seconds.
 	Patience time.Duration
+	// Ready, if not nil, is called when the engine listens.
+	Ready func()
 	// Log gets one line for each error and for the start and the end, and the stack of a panic;
 	// nil: nothing is logged.
 	Log io.Writer
@@ -117,6 +119,9 @@ func Serve(ctx context.Context, c Config) error {
 	}
 	s := newServer(c, cancel)
 	s.logf("listening")
+	if c.Ready != nil {
+		c.Ready()
+	}
 	go s.watch(ctx, listener)
 	context.AfterFunc(ctx, func() { listener.Close() }) // this also removes the socket
 	err = s.accept(ctx, listener)
