@@ -47,8 +47,8 @@ func TestCompileTimesAreBounded(t *testing.T) {
 	}
 }
 
-// TestCompileTimesOfBadFiles reads files that have no times, and a place that cannot be written. Both
-// are no error: the times only serve messages.
+// TestCompileTimesOfBadFiles reads files that have no times, and a place that cannot be written.
+// Both are no error: the times only serve messages.
 func TestCompileTimesOfBadFiles(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"empty": "", "text": "soon", "object": "{}"} {

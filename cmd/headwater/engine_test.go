@@ -72,8 +72,8 @@ func TestEngineList(t *testing.T) {
 		t.Fatal(err)
 	}
 	pid := os.Getpid()
-	want := regexp.MustCompile(fmt.Sprintf(`(?m)^PROCESS +KERNEL +NOTEBOOK +MEMORY +RUNNING +IDLE +`+
-		`MODELS$\n^%d +%d +work/a\.ipynb +[0-9.]+ [MG]B +[0-9]+s +[0-9]+s +`+
+	want := regexp.MustCompile(fmt.Sprintf(`(?m)^PROCESS +KERNEL +NOTEBOOK +MEMORY +RUNNING +`+
+		`IDLE +MODELS$\n^%d +%d +work/a\.ipynb +[0-9.]+ [MG]B +[0-9]+s +[0-9]+s +`+
 		`tiny \(go, [0-9.]+ MB\)$`, pid, pid))
 	out := ""
 	for deadline := time.Now().Add(10 * time.Second); !want.MatchString(out); {

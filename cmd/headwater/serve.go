@@ -50,9 +50,9 @@ func (p *program) serveCommand() *cobra.Command {
 		"end when nobody asks for this `time`, such as 2h; 0 is never")
 	wholeFlag(cmd.Flags(), &c.Models, "models", 1, 1000, "keep at most `N` models open, and "+
 		"close the least recently used one", "HEADWATER_ENGINE_MODELS, else 4")
-	cmd.Flags().Func("memory", "let the open models and what their runs record take at most `SIZE` "+
-		"together, such as 12GB (default HEADWATER_ENGINE_MEMORY, else half of the machine for "+
-		"weights)", func(s string) (err error) {
+	cmd.Flags().Func("memory", "let the open models and what their runs record take at most "+
+		"`SIZE` together, such as 12GB (default HEADWATER_ENGINE_MEMORY, else half of the machine "+
+		"for weights)", func(s string) (err error) {
 		c.Memory, err = message.ParseBytes(s)
 		return err
 	})

@@ -15,8 +15,8 @@ import (
 	"github.com/headwater-ml/headwater/gonbext/local"
 )
 
-// remoteSilence is how long an engine for another machine runs without a line of its input, of which
-// there is one every second.
+// remoteSilence is how long an engine for another machine runs without a line of its input, of
+// which there is one every second.
 const remoteSilence = 2 * time.Minute
 
 var (
@@ -32,8 +32,8 @@ func (p *program) serveRemote(ctx context.Context, c local.Config) error {
 		return fmt.Errorf("serve: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	// When the connection breaks nobody reads the log any more. That must not end the program before
-	// it has removed the folder.
+	// When the connection breaks nobody reads the log any more. That must not end the program
+	// before it has removed the folder.
 	signal.Ignore(syscall.SIGPIPE)
 	defer signal.Reset(syscall.SIGPIPE)
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -45,7 +45,8 @@ func TestServeRemote(t *testing.T) {
 		t.Errorf("the folder of the socket: %v, %v", info, err)
 	}
 	close.Close()
-	if status := <-done; status != statusOK || !strings.Contains(stderr.String(), errInputEnded.Error()) {
+	if status := <-done; status != statusOK ||
+		!strings.Contains(stderr.String(), errInputEnded.Error()) {
 		t.Errorf("status %d, log %s", status, stderr.String())
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
@@ -57,7 +58,7 @@ func TestServeRemote(t *testing.T) {
 	}})
 }
 
-// TestServeRemoteUnread ends properly when ssh is gone, and with it whoever reads the log.
+// TestServeRemoteUnread ends properly when ssh and with it the reader of the log are gone.
 func TestServeRemoteUnread(t *testing.T) {
 	dir, err := os.MkdirTemp("", "hw")
 	if err != nil {

@@ -162,9 +162,9 @@ func removeLeftFiles(dir string) {
 // stopPatience is how long an engine may take to end.
 const stopPatience = 10 * time.Second
 
-// Stop ends the engine and waits until it has. force kills the process if it does not answer, as one
-// that is stopped (SIGSTOP) does not. For an engine of another machine that process is ssh, and the
-// engine ends when it notices.
+// Stop ends the engine and waits until it has. force kills the process if it does not answer, as
+// one that is stopped (SIGSTOP) does not. For an engine of another machine that process is ssh, and
+// the engine ends when it notices.
 func (f Found) Stop(ctx context.Context, force bool) error {
 	err := Client{Socket: f.Socket, Patience: listPatience}.Stop(ctx)
 	var silent *SilentError

@@ -106,8 +106,8 @@ func (s Start) launchRemote(ctx context.Context, c Client, r *remote) (err error
 	}
 }
 
-// remoteSocket returns where the engine listens on the other machine: in a folder that it makes, and
-// that nobody can have made before, because nobody can know its name.
+// remoteSocket returns where the engine listens on the other machine: in a folder that it makes,
+// and that nobody can have made before, because nobody can know its name.
 func remoteSocket() (string, error) {
 	var b [16]byte
 	if _, err := rand.Read(b[:]); err != nil {

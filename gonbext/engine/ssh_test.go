@@ -88,7 +88,7 @@ func actAsSSH(args []string) int {
 	return 0
 }
 
-// forwardAll connects whoever connects to a listener with the socket of the other machine.
+// forwardAll connects everything that comes to a listener with the socket of the other machine.
 func forwardAll(listener net.Listener, there string) {
 	for n := 2; ; n++ {
 		conn, err := listener.Accept()

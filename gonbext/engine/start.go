@@ -23,9 +23,9 @@ type Start struct {
 	PID int
 	// Binary is the program to start, with the command line of headwater serve. Default: this
 	// program itself if it called [SetOwn]; else the program that HEADWATER_ENGINE names; else the
-	// command headwater, which is built first. If HEADWATER_ENGINE is ssh://[USER@]HOST[:PORT][/PATH]
-	// the user's own ssh starts headwater, or the program at PATH, on that machine, and forwards the
-	// socket to it.
+	// command headwater, which is built first. If HEADWATER_ENGINE is
+	// ssh://[USER@]HOST[:PORT][/PATH] the user's own ssh starts headwater, or the program at PATH,
+	// on that machine, and forwards the socket to it.
 	Binary string
 	// Idle ends an engine that gets no request for that long; default 2 hours.
 	Idle time.Duration

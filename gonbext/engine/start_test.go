@@ -41,8 +41,8 @@ func TestMain(m *testing.M) {
 var limitFiles = func(uint64) error { return errors.ErrUnsupported }
 
 // command runs an engine with one model, fake. HEADWATER_TEST_BROKEN makes it fail,
-// HEADWATER_TEST_FILES limits its open files, and HEADWATER_TEST_SLOW is how long it takes to open a
-// model.
+// HEADWATER_TEST_FILES limits its open files, and HEADWATER_TEST_SLOW is how long it takes to open
+// a model.
 func command(args []string) int {
 	flags := flag.NewFlagSet("serve", flag.ContinueOnError)
 	socket := flags.String("socket", "", "")

@@ -194,7 +194,8 @@ func TestMemoryOfTheEngine(t *testing.T) {
 					break
 				}
 			}
-			if (err != nil) != (c.fails != "") || err != nil && !strings.Contains(err.Error(), c.fails) {
+			if (err != nil) != (c.fails != "") ||
+				err != nil && !strings.Contains(err.Error(), c.fails) {
 				t.Errorf("error %v, want %q", err, c.fails)
 			}
 			status, err := client.Info(t.Context())

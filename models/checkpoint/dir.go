@@ -132,7 +132,8 @@ func (d *Dir) EOS() ([]int, error) {
 
 // Hash returns what identifies the model, as 64 hexadecimal digits. It is the SHA-256 of a list of
 // SHA-256 sums of 32 bytes each: first the sum of config.json, then those of the weight files in
-// the order of their names. It reads all weights once, and the error wraps ctx.Err() if ctx ends that.
+// the order of their names. It reads all weights once, and the error wraps ctx.Err() if ctx ends
+// that.
 func (d *Dir) Hash(ctx context.Context) (string, error) {
 	config := sha256.Sum256(d.ConfigJSON)
 	sums := config[:]

@@ -178,8 +178,8 @@ func (m *Model) Read() (*family.Family, *spec.Spec, error) {
 func (m *Model) Explain(err error) error { return m.settings.explain(err) }
 
 // Hash returns what identifies the model, as 64 hexadecimal digits: the SHA-256 of the SHA-256 sums
-// of all files, 32 bytes each, in the order of their numbers. It reads all files once, and the error
-// wraps ctx.Err() if ctx ends that.
+// of all files, 32 bytes each, in the order of their numbers. It reads all files once, and the
+// error wraps ctx.Err() if ctx ends that.
 func (m *Model) Hash(ctx context.Context) (string, error) {
 	var sums []byte
 	for _, p := range m.File.parts {

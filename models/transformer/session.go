@@ -260,8 +260,8 @@ func (s *Session) stepProgram(l int) program {
 // prepare compiles, while the prompt is read, the graphs that the first tokens need afterwards, for
 // a cache of so many slots: those of a step, if one is to follow n tokens, and of the rows that
 // [Session.RowsOfLayer] will be asked for. Where compiling costs nothing it does nothing. An error
-// is left to the call that needs the graph. [Session.Close] waits for it, at most for one graph once
-// ctx is done.
+// is left to the call that needs the graph. [Session.Close] waits for it, at most for one graph
+// once ctx is done.
 func (s *Session) prepare(ctx context.Context, n, slots int) {
 	if s.m.promptStep == 1 {
 		return

@@ -24,7 +24,10 @@ type sizedModel struct {
 // tooLittle is an error of memory, as models return it.
 type tooLittle struct{ need, limit int64 }
 
-func (e tooLittle) Error() string         { return fmt.Sprintf("needs %d, limit %d", e.need, e.limit) }
+func (e tooLittle) Error() string {
+	return fmt.Sprintf("needs %d, limit %d", e.need, e.limit)
+}
+
 func (e tooLittle) Kind() trace.ErrorKind { return trace.MemoryKind }
 
 func (m *sizedModel) WeightBytes() int64 { return m.weights }
@@ -150,7 +153,8 @@ func TestStatusOfEngine(t *testing.T) {
 		t.Fatal(err)
 	}
 	if second.Idle <= first.Idle || second.Age <= first.Age || second.Idle > second.Age {
-		t.Errorf("idle %v, then %v; age %v, then %v", first.Idle, second.Idle, first.Age, second.Age)
+		t.Errorf("idle %v, then %v; age %v, then %v", first.Idle, second.Idle, first.Age,
+			second.Age)
 	}
 	if s := second; s.Build != "v1.2.3" || s.Notebook != "work/a.ipynb" || s.Host == "" ||
 		s.Memory < 1<<20 || s.Running != 0 || len(s.Open) != 1 || s.Open[0].DType != "float32" {

@@ -265,7 +265,10 @@ func (m *models) forget(except *engine.Model) bool {
 	var oldest *entry
 	var key engine.Model
 	for k, e := range m.all {
-		if (except == nil || k != *except) && e.model != nil && e.users == 0 && (oldest == nil || e.used < oldest.used) {
+		if e.model == nil || e.users > 0 || except != nil && k == *except {
+			continue
+		}
+		if oldest == nil || e.used < oldest.used {
 			oldest, key = e, k
 		}
 	}

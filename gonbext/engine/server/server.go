@@ -43,9 +43,9 @@ type Opener func(
 	ctx context.Context, which engine.Model, progress func(trace.Progress),
 ) (trace.Model, error)
 
-// Encoder returns the bytes of a file of an explanation and remarks on them. explained is the request
-// that made the explanation; file is the name of the file, whose end says the format; figure says
-// what a figure shows, nil for the defaults.
+// Encoder returns the bytes of a file of an explanation and remarks on them. explained is the
+// request that made the explanation; file is the name of the file, whose end says the format;
+// figure says what a figure shows, nil for the defaults.
 type Encoder func(e *attribution.Explanation, explained engine.Request, file string,
 	figure json.RawMessage) (data []byte, notes []string, err error)
 
