@@ -348,6 +348,63 @@ func TestSameOutputs(t *testing.T) {
 	}
 }
 
+// TestInterruptAnyStage interrupts a cell while the engine does something else than to generate.
+// The cell ends at once, whether the engine can stop or not.
+func TestInterruptAnyStage(t *testing.T) {
+	for _, stage := range []string{
+		"downloading model.safetensors, file 2 of 3", "loading the weights",
+		"compiling a layer of the prompt, last time 4.1 s", "preparing prompt rows",
+	} {
+		t.Run(stage, func(t *testing.T) {
+			hungUp := make(chan struct{})
+			k := newKernel(t, func(conn *engineConn, _ engine.Request) {
+				conn.send(engine.Event{Progress: &trace.Progress{Stage: stage}})
+				_, _ = io.Copy(io.Discard, conn)
+				close(hungUp)
+			})
+			var interrupted time.Time
+			k.shown = func(cell *os.Process, d protocol.DisplayData) {
+				if strings.Contains(fmt.Sprint(d.Data), stage) {
+					interrupted = time.Now()
+					_ = cell.Signal(os.Interrupt)
+				}
+			}
+			r := k.run("explain", true)
+			if took := time.Since(interrupted); took > 2*time.Second {
+				t.Errorf("the cell ended %v after it was interrupted", took)
+			}
+			left := saved(r.displays)
+			if r.status != 1 || len(left) != 1 ||
+				!strings.Contains(fmt.Sprint(left[0]), "gonbext: interrupted") {
+				t.Errorf("status %d, saved %v; want one line", r.status, left)
+			}
+			<-hungUp // the request is cancelled
+		})
+	}
+}
+
+// TestStageCounts shows how long a stage has lasted that brings no news, and saves nothing of it.
+func TestStageCounts(t *testing.T) {
+	counted := make(chan struct{}, 10)
+	k := newKernel(t, func(conn *engineConn, _ engine.Request) {
+		conn.send(engine.Event{Progress: &trace.Progress{Stage: "compiling"}})
+		<-counted
+		begin(conn)
+		step(conn, " are")
+		conn.send(engine.Event{Done: true})
+	})
+	k.shown = func(_ *os.Process, d protocol.DisplayData) {
+		if strings.Contains(fmt.Sprint(d.Data), "compiling, 1 s so far") {
+			counted <- struct{}{}
+		}
+	}
+	r := k.run("explain", true)
+	left := saved(r.displays)
+	if r.status != 0 || len(left) != 1 || strings.Contains(fmt.Sprint(left), "so far") {
+		t.Errorf("status %d, saved %v; want one picture without a time", r.status, left)
+	}
+}
+
 func TestInterrupt(t *testing.T) {
 	hungUp := make(chan struct{})
 	k := newKernel(t, func(conn *engineConn, _ engine.Request) {

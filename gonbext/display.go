@@ -9,6 +9,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/janpfeifer/gonb/gonbui"
@@ -29,7 +30,8 @@ const (
 
 // display is one place in the output of a cell. Pictures of what grows are shown there and each
 // replaces the one before; the last one is all that a saved notebook holds. Outside of a notebook
-// only the last one is printed. After a final picture the display is a new place.
+// only the last one is printed. After a final picture the display is a new place. It is safe for
+// concurrent use.
 type display struct {
 	notebook bool
 	// id names the display in the notebook, which is not saved. It is empty until something is
@@ -37,23 +39,73 @@ type display struct {
 	id     string
 	latest time.Time
 	kind   string // of what was shown latest
+
+	// mu is locked while the display changes, because clock also changes it.
+	mu    sync.Mutex
+	clock *time.Timer // nil if no stage has been shown that has no picture yet
+	since time.Time   // when that stage began
+	stage string      // its status
 }
 
 func newDisplay() *display { return &display{notebook: gonbui.IsNotebook} }
 
 // live shows a picture of something that grows, unless the one before is of the same kind and too
-// recent. picture is not called in vain.
+// recent. picture is not called in vain. A status without a picture also says, once a second, how
+// long it has been there.
 func (d *display) live(kind string, picture func() render.Heatmap) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if !d.notebook || kind == d.kind && time.Since(d.latest) < between {
 		return
 	}
-	markup := drawn(render.HTML{Heatmap: picture(), MaxBytes: liveBytes})
-	d.send(map[protocol.MIMEType]any{protocol.MIMETextHTML: markup})
+	h := picture()
+	d.draw(h)
+	d.stop()
+	if h.Explanation == nil {
+		if kind != d.kind {
+			d.since = time.Now()
+		}
+		d.stage = h.Status
+		d.clock = time.AfterFunc(tick, d.count)
+	}
 	d.kind, d.latest = kind, time.Now()
+}
+
+// draw shows a picture of something that grows.
+func (d *display) draw(h render.Heatmap) {
+	markup := drawn(render.HTML{Heatmap: h, MaxBytes: liveBytes})
+	d.send(map[protocol.MIMEType]any{protocol.MIMETextHTML: markup})
+}
+
+// tick is how often the time of a stage is shown that brings no news.
+const tick = time.Second
+
+// count shows how long the stage has been there.
+func (d *display) count() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.clock == nil { // stopped meanwhile
+		return
+	}
+	d.draw(render.Heatmap{
+		Status: fmt.Sprintf("%s, %.0f s so far", d.stage, time.Since(d.since).Seconds()),
+	})
+	d.clock.Reset(tick)
+}
+
+// stop stops the clock.
+func (d *display) stop() {
+	if d.clock != nil {
+		d.clock.Stop()
+	}
+	d.clock = nil
 }
 
 // final shows the picture that stays: as HTML and, for viewers that show none, as text.
 func (d *display) final(h render.Heatmap) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.stop()
 	if !d.notebook {
 		fmt.Print(drawn(render.Text{Heatmap: h, Width: columns(), Color: colors()}))
 		return
@@ -75,6 +127,9 @@ func drawn(picture io.WriterTo) string {
 
 // clear empties the display if it shows anything.
 func (d *display) clear() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.stop()
 	if d.id != "" {
 		d.send(map[protocol.MIMEType]any{protocol.MIMETextHTML: ""})
 		gonbui.Sync()
@@ -109,6 +164,9 @@ func (d *display) status(err error) int {
 
 // fail shows an error: its first line, and what follows, such as the end of a log, below.
 func (d *display) fail(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.stop()
 	if !d.notebook {
 		fmt.Fprintln(os.Stderr, err)
 		return

@@ -33,11 +33,13 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"time"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/engine"
 	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // Explanation is the answer: tokens, and M[n,m,l] for each method, with accessors.
@@ -207,6 +209,7 @@ func (r request) explain(ctx context.Context, out *display, prompt string) (*Exp
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var latest *Explanation
+	var pace message.Pace
 	ask := r.options
 	ask.OnStep = func(e *Explanation) {
 		e, err := r.shown(e, by)
@@ -215,9 +218,8 @@ func (r request) explain(ctx context.Context, out *display, prompt string) (*Exp
 			return
 		}
 		latest = e
-		out.live("tokens", func() render.Heatmap {
-			return r.heatmap(e, doing(e)+", "+e.Made()+" so far")
-		})
+		pace.Add(time.Now())
+		out.live("tokens", func() render.Heatmap { return r.heatmap(e, doing(e, pace)) })
 		if r.options.OnStep != nil {
 			r.options.OnStep(e)
 		}
@@ -260,11 +262,11 @@ func (r request) grouping(prompt string) (attribution.Grouping, error) {
 }
 
 // doing says what a model is doing.
-func doing(e *Explanation) string {
+func doing(e *Explanation, pace message.Pace) string {
 	if e.Model.Bidirectional {
-		return "reading"
+		return "reading, " + e.Made() + " so far"
 	}
-	return "generating"
+	return "generating, " + e.Made() + " so far" + pace.String()
 }
 
 // connect finds or starts the engine and shows what takes long.

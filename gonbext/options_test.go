@@ -4,10 +4,12 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/engine"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // A request has every field of its settings, in whatever order they are given.
@@ -73,13 +75,17 @@ func TestRemarkCounts(t *testing.T) {
 		e                *Explanation
 		made, doing, end string
 	}{
-		{steps(1, false), "1 token", "generating", "It ended after 1 token: no disk."},
-		{steps(2, false), "2 tokens", "generating", "It ended after 2 tokens: no disk."},
-		{steps(1, true), "1 prediction", "reading", "It ended after 1 prediction: no disk."},
-		{steps(3, true), "3 predictions", "reading", "It ended after 3 predictions: no disk."},
+		{steps(1, false), "1 token", "generating, 1 token so far", "It ended after 1 token: no disk."},
+		{steps(2, false), "2 tokens", "generating, 2 tokens so far, 2.0 tokens/s", "It ended after 2 tokens: no disk."},
+		{steps(1, true), "1 prediction", "reading, 1 prediction so far", "It ended after 1 prediction: no disk."},
+		{steps(3, true), "3 predictions", "reading, 3 predictions so far", "It ended after 3 predictions: no disk."},
 	} {
-		if c.e.Made() != c.made || doing(c.e) != c.doing {
-			t.Errorf("%s, %s; want %s, %s", doing(c.e), c.e.Made(), c.doing, c.made)
+		var pace message.Pace // 2 tokens a second, of which it tells after the third
+		for i := range len(c.e.Steps) + 1 {
+			pace.Add(time.Unix(int64(i)/2, int64(i)%2*5e8))
+		}
+		if got := doing(c.e, pace); c.e.Made() != c.made || got != c.doing {
+			t.Errorf("%s, %s; want %s, %s", got, c.e.Made(), c.doing, c.made)
 		}
 		if got := remark(t.Context(), c.e, errors.New("no disk")); got != c.end {
 			t.Errorf("remark %q, want %q", got, c.end)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/engine"
+	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
@@ -75,8 +76,7 @@ func (m Model) TryTraceInput(in engine.Input, taps ...trace.Tap) (*Recording, er
 	return m.trace(out, in, taps)
 }
 
-// trace is TryTraceInput on a display, which shows progress afterwards if the engine had to be
-// started.
+// trace is TryTraceInput on a display, which may still show progress afterwards.
 func (m Model) trace(out *display, in engine.Input, taps []trace.Tap) (*Recording, error) {
 	if err := checkTaps(taps); err != nil {
 		return nil, err
@@ -86,6 +86,13 @@ func (m Model) trace(out *display, in engine.Input, taps []trace.Tap) (*Recordin
 	client, err := connect(ctx, out)
 	if err != nil {
 		return nil, err
+	}
+	told := in.OnProgress
+	in.OnProgress = func(p trace.Progress) {
+		out.live(p.Stage, func() render.Heatmap { return render.Heatmap{Status: p.String()} })
+		if told != nil {
+			told(p)
+		}
 	}
 	tensors, tokens, err := client.Trace(ctx, engine.Model(m), in, taps...)
 	if err != nil {

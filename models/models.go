@@ -126,37 +126,40 @@ func Open(ref string, opts Options) (*Model, error) {
 //
 // If the files are wrong, the error names the file, key or tensor; if they were downloaded, it is a
 // [*CacheError]. It is a [*known.MissingError] if a known model has not been downloaded, and a
-// [*MemoryError] if the weights would not fit. It wraps ctx.Err() if ctx ended a download.
+// [*MemoryError] if the weights would not fit. It wraps ctx.Err() if ctx ended a download or the
+// loading of the weights.
 func OpenContext(ctx context.Context, ref string, opts Options) (*Model, error) {
 	if ref == "" || ref == tiny.Name {
-		return openEmbedded(tiny.Files(), tiny.Name, tiny.Note, opts)
+		return openEmbedded(ctx, tiny.Files(), tiny.Name, tiny.Note, opts)
 	}
 	if circuit, err := planted.Lookup(ref); err == nil {
-		return openEmbedded(circuit.Files(), ref, planted.Note, opts)
+		return openEmbedded(ctx, circuit.Files(), ref, planted.Note, opts)
 	}
 	at, err := find(ctx, ref, opts)
 	if err != nil {
 		return nil, err
 	}
-	m, err := openPath(at.path, ref, opts)
-	if err != nil && at.downloaded && trace.KindOf(err) == trace.NoKind {
+	m, err := openPath(ctx, at.path, ref, opts)
+	if err != nil && ctx.Err() == nil && at.downloaded && trace.KindOf(err) == trace.NoKind {
 		return nil, &CacheError{Ref: ref, Dir: at.path, Err: err}
 	}
 	return m, err
 }
 
 // openPath opens the directory or file at path under the name that the user gave.
-func openPath(path, name string, opts Options) (*Model, error) {
+func openPath(ctx context.Context, path, name string, opts Options) (*Model, error) {
 	from, err := openSource(path)
 	if err != nil {
 		return nil, err
 	}
-	return open(from, name, opts)
+	return open(ctx, from, name, opts)
 }
 
 // openEmbedded opens a model that is part of the program. It runs in pure Go unless opts name a
 // backend, because such a model is done before another backend has started.
-func openEmbedded(files fs.FS, name, note string, opts Options) (*Model, error) {
+func openEmbedded(ctx context.Context, files fs.FS, name, note string, opts Options) (
+	*Model, error,
+) {
 	dir, err := checkpoint.FromFS(files, name)
 	if err != nil {
 		return nil, err
@@ -164,7 +167,7 @@ func openEmbedded(files fs.FS, name, note string, opts Options) (*Model, error) 
 	if opts.Backend == "" {
 		opts.Backend = "go"
 	}
-	m, err := open(directory{dir}, name, opts)
+	m, err := open(ctx, directory{dir}, name, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +176,7 @@ func openEmbedded(files fs.FS, name, note string, opts Options) (*Model, error) 
 }
 
 // open builds the model of a source, under the name that the user gave, and closes the source.
-func open(from source, name string, opts Options) (_ *Model, err error) {
+func open(ctx context.Context, from source, name string, opts Options) (_ *Model, err error) {
 	defer func() {
 		if e := from.Close(); err == nil && e != nil {
 			err = fmt.Errorf("models: %w", e)
@@ -209,7 +212,9 @@ func open(from source, name string, opts Options) (_ *Model, err error) {
 	if err := m.limit.checkWeights(name, spec, dtype); err != nil {
 		return nil, err
 	}
-	hash, err := from.Hash()
+	at := newLoading(ctx, spec, opts.Loading)
+	at.stage("checking the weights")
+	hash, err := from.Hash(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -217,11 +222,14 @@ func open(from source, name string, opts Options) (_ *Model, err error) {
 		load = shuffled(load, opts.Shuffle)
 		hash = fmt.Sprintf("%s, shuffled by seed %d", hash, opts.Shuffle)
 	}
+	if plugin != "" {
+		at.stage("starting the backend")
+	}
 	backend, err := OpenBackend(opts.Backend)
 	if err != nil {
 		return nil, err
 	}
-	graph, err := transformer.New(backend, spec, dtype, load)
+	graph, err := transformer.New(backend, spec, dtype, at.loader(load))
 	if err != nil {
 		return nil, err
 	}

@@ -53,6 +53,9 @@ type Options struct {
 	// Progress, if not nil, is called while a model is downloaded. If Hub is set, its own Progress
 	// is called instead.
 	Progress func(hub.Progress)
+	// Loading, if not nil, is called while the weights are checked and loaded, and before the
+	// backend is started.
+	Loading func(trace.Progress)
 }
 
 // dtype returns the type of the weights.

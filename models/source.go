@@ -1,6 +1,7 @@
 package models
 
 import (
+	"context"
 	"os"
 
 	"github.com/headwater-ml/headwater/models/checkpoint"
@@ -32,7 +33,7 @@ type source interface {
 	ChatTemplateSource() string
 	// ForgetTokenizer frees what is only needed to read tokenizer and chat template.
 	ForgetTokenizer()
-	Hash() (string, error)
+	Hash(ctx context.Context) (string, error)
 	Close() error
 }
 

@@ -280,7 +280,8 @@ type Ask struct {
 type Progress struct {
 	// Stage says in words for a user what is being done: "preparing prompt rows".
 	Stage string `json:"stage"`
-	// Unit is what Done and Total count: "layer".
+	// Unit is what Done and Total count: "layer", or "percent" of 100. Total is 0 for work that is
+	// not counted.
 	Unit  string `json:"unit"`
 	Done  int    `json:"done"`
 	Total int    `json:"total"`
@@ -288,6 +289,12 @@ type Progress struct {
 
 // String returns one line for a user.
 func (p Progress) String() string {
+	switch {
+	case p.Total == 0:
+		return p.Stage
+	case p.Unit == "percent":
+		return fmt.Sprintf("%s, %d %%", p.Stage, p.Done)
+	}
 	return fmt.Sprintf("%s, %s %d of %d", p.Stage, p.Unit, p.Done, p.Total)
 }
 

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/xlaplugin"
 	"github.com/headwater-ml/headwater/models"
 	_ "github.com/headwater-ml/headwater/models/xla" // XLA, where the program is built with cgo
@@ -22,6 +23,10 @@ func (p *program) open(ctx context.Context, f modelFlags) (*models.Model, error)
 	m, err := models.OpenContext(ctx, f.model, models.Options{
 		Backend: f.backend, DType: f.dtype, MaxMemory: f.maxMemory, Shuffle: f.shuffle,
 		Progress: bar.show, AllowNaN: f.allowNaN, Beside: p.modelBytes,
+		Loading: func(at trace.Progress) {
+			bar.done()
+			line.show("%v", at)
+		},
 	})
 	bar.done()
 	if err == nil {
@@ -39,6 +44,11 @@ func (p *program) open(ctx context.Context, f modelFlags) (*models.Model, error)
 		}
 	}
 	p.say("%s", describeBackend(m.Info().Backend, f.backend))
+	m, _ = m.Watched(func(at trace.Progress) {
+		if p.line != nil {
+			p.line.update(at.String())
+		}
+	}, models.UserCompileTimes())
 	return m, nil
 }
 

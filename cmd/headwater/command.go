@@ -29,6 +29,8 @@ type program struct {
 	// modelBytes is how many bytes the open models keep. outsideHeap is how many of them Go does
 	// not count, less what Go counts and the models do not use.
 	modelBytes, outsideHeap int64
+	// line is the line of progress that was made latest; nil before the first.
+	line *progress
 }
 
 // run executes a command line and returns its exit status.
@@ -122,7 +124,7 @@ func (p *program) root() *cobra.Command {
 		p.attributeCommand(), p.tokenizeCommand(), p.certifyCommand(), p.benchCommand(),
 		p.modelsCommand(), p.methodsCommand(), p.examplesCommand(), p.downloadCommand(),
 		p.setupCommand(), p.doctorCommand(), p.installCommand(), p.kernelCommand(),
-		p.serveCommand(), p.versionCommand(),
+		p.serveCommand(), p.engineCommand(), p.versionCommand(),
 	)
 	return root
 }

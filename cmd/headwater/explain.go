@@ -9,12 +9,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models"
 )
 
@@ -213,8 +215,12 @@ func (p *program) watch(
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	opts.OnProgress = func(at trace.Progress) { line.show("%v", at) }
+	// The line is there before a first graph is compiled, which replaces it.
+	line.show("reading the prompt")
+	var pace message.Pace
 	opts.OnStep = func(e *attribution.Explanation) {
-		line.show("token %d: %q", len(e.Steps), e.Steps[len(e.Steps)-1].Text)
+		pace.Add(time.Now())
+		line.show("token %d: %q%s", len(e.Steps), e.Steps[len(e.Steps)-1].Text, pace)
 		if _, err := by.Of(&e.Prompt); err != nil {
 			stop(err)
 		}

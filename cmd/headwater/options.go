@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -45,24 +44,9 @@ func maxMemoryFlag(cmd *cobra.Command, to *int64, what string) {
 	usage := "let the program take at most `SIZE` of memory in all, with " + what +
 		", such as 8GB or 500MB (default what the machine has left)"
 	cmd.Flags().Func("max-memory", usage, func(s string) (err error) {
-		*to, err = parseSize(s)
+		*to, err = message.ParseBytes(s)
 		return err
 	})
-}
-
-// parseSize reads a number of bytes: 8GB, 500MB, 1.5GiB, 4096.
-func parseSize(s string) (int64, error) {
-	number := strings.TrimRight(s, "BGKMTbgikmt ")
-	x, err := strconv.ParseFloat(number, 64)
-	factor, ok := map[string]float64{
-		"": 1, "b": 1,
-		"k": 1e3, "kb": 1e3, "m": 1e6, "mb": 1e6, "g": 1e9, "gb": 1e9, "t": 1e12, "tb": 1e12,
-		"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
-	}[strings.ToLower(strings.TrimSpace(s[len(number):]))]
-	if err != nil || !ok || !(x*factor >= 1 && x*factor < 1e18) {
-		return 0, fmt.Errorf("want a size such as 8GB, 500MB or 1.5GiB")
-	}
-	return int64(x * factor), nil
 }
 
 func (f *modelFlags) addBackend(cmd *cobra.Command) {

@@ -6,12 +6,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headwater-ml/headwater/gonbext/local"
+	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models"
 )
 
 func (p *program) serveCommand() *cobra.Command {
 	var c local.Config
 	var flags modelFlags
+	var remote bool
 	cmd := &cobra.Command{
 		Use:   "serve --socket PATH",
 		Short: "keep models open for notebooks (they start this by themselves)",
@@ -26,17 +28,34 @@ func (p *program) serveCommand() *cobra.Command {
 			case c.Idle < 0:
 				return usagef("--idle %v: want a time of 0 or more", c.Idle)
 			}
+			if err := c.FromEnvironment(); err != nil {
+				return err
+			}
 			ctx, stop := interruptible(cmd)
 			defer stop()
 			c.Backend, c.Log, c.Encode = flags.backend, p.stderr, encodeLast
-			collectWithin(models.LimitMemory(0).Bytes)
+			c.Build = release()
+			collectWithin(models.LimitMemory(c.Memory).Bytes)
+			if remote {
+				return p.serveRemote(ctx, c)
+			}
 			return local.Serve(ctx, c)
 		},
 	}
 	cmd.Flags().StringVar(&c.Socket, "socket", "", "listen on the unix socket `PATH`")
+	cmd.Flags().BoolVar(&remote, "remote", false, "serve a notebook of another machine: make the "+
+		"folder of the socket, say when it listens, and end with the standard input")
 	cmd.Flags().IntVar(&c.Watch, "watch", 0, "end with the process of this `ID`; 0 is none")
 	cmd.Flags().DurationVar(&c.Idle, "idle", time.Duration(0),
 		"end when nobody asks for this `time`, such as 2h; 0 is never")
+	wholeFlag(cmd.Flags(), &c.Models, "models", 1, 1000, "keep at most `N` models open, and "+
+		"close the least recently used one", "HEADWATER_ENGINE_MODELS, else 4")
+	cmd.Flags().Func("memory", "let the open models and what their runs record take at most "+
+		"`SIZE` together, such as 12GB (default HEADWATER_ENGINE_MEMORY, else half of the machine "+
+		"for weights)", func(s string) (err error) {
+		c.Memory, err = message.ParseBytes(s)
+		return err
+	})
 	flags.addBackend(cmd)
 	return cmd
 }

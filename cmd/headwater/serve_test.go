@@ -63,7 +63,17 @@ func TestServeRefusals(t *testing.T) {
 		{"no socket", []string{"serve"}, "", 2, "serve needs --socket"},
 		{"idle", []string{"serve", "--socket", "OUT", "--idle", "soon"}, "", 2, `--idle "soon": want a time such as 90s or 2h`},
 		{"negative", []string{"serve", "--socket", "OUT", "--watch", "-1"}, "", 2, "--watch -1: want the number of a process"},
+		{"models", []string{"serve", "--socket", "OUT", "--models", "0"}, "", 2, `--models "0": want a whole number from 1 to 1000`},
+		{"memory", []string{"serve", "--socket", "OUT", "--memory", "much"}, "", 2, `--memory "much": want a size such as 8GB`},
 		{"no such folder", []string{"serve", "--socket", "OUT/s"}, "", 1, "server: "},
 		{"something else is there", []string{"serve", "--socket", "serve.go"}, "", 1, "serve.go exists and is not a socket"},
+	})
+}
+
+// Limits of engines that notebooks start come from the environment, and wrong ones are refused.
+func TestServeEnvironment(t *testing.T) {
+	t.Setenv("HEADWATER_ENGINE_MEMORY", "much")
+	checkRefusals(t, []refusal{
+		{"memory", []string{"serve", "--socket", "OUT"}, "", 1, `HEADWATER_ENGINE_MEMORY is "much": want a size such as 8GB`},
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 
 	"github.com/headwater-ml/headwater/gonbext/render"
 )
@@ -39,26 +40,47 @@ func colored(choice string, w any) bool {
 	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// progress is a line on a terminal that is overwritten by the next one and removed in the end.
+// progress is a line on a terminal that is overwritten by the next one and removed in the end. It
+// is safe for concurrent use.
 type progress struct {
 	w     io.Writer
 	width int // 0: nobody watches
+
+	mu    sync.Mutex
 	shown bool
 }
 
-func (p *program) progress() *progress { return &progress{w: p.stderr, width: columns(p.stderr)} }
+// progress returns a line, which is from now on the one that says which graph is being compiled.
+func (p *program) progress() *progress {
+	p.line = &progress{w: p.stderr, width: columns(p.stderr)}
+	return p.line
+}
 
 // show replaces the line.
 func (p *progress) show(format string, args ...any) {
 	if p.width == 0 {
 		return
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	fmt.Fprintf(p.w, "\r%s\x1b[K", render.Visible(fmt.Sprintf(format, args...), max(p.width-1, 10)))
 	p.shown = true
 }
 
+// update replaces the line if it is shown.
+func (p *progress) update(text string) {
+	p.mu.Lock()
+	shown := p.shown
+	p.mu.Unlock()
+	if shown {
+		p.show("%s", text)
+	}
+}
+
 // clear removes the line.
 func (p *progress) clear() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.shown {
 		fmt.Fprint(p.w, "\r\x1b[K")
 	}

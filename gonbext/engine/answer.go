@@ -13,6 +13,7 @@ import (
 type explaining struct {
 	options attribution.Options
 	name    string // of the model, as the caller wrote it
+	path    string // of the model, as the engine got it
 	e       *attribution.Explanation
 }
 
@@ -100,7 +101,7 @@ func (x *explaining) begin(first *attribution.Explanation) *attribution.Explanat
 		}
 		e.OtherMass[name] = []float64{}
 	}
-	if absolute(x.name) != x.name {
+	if x.path != x.name {
 		e.Model.Name = x.name
 	}
 	return e
@@ -108,12 +109,16 @@ func (x *explaining) begin(first *attribution.Explanation) *attribution.Explanat
 
 // tracing is the tensors that have arrived from an engine.
 type tracing struct {
-	tokens  []trace.Token
-	tensors []trace.Tensor
+	onProgress func(trace.Progress)
+	tokens     []trace.Token
+	tensors    []trace.Tensor
 }
 
 // add adds one event.
 func (x *tracing) add(ev *Event) error {
+	if ev.Progress != nil && x.onProgress != nil {
+		x.onProgress(*ev.Progress)
+	}
 	if ev.Input != nil {
 		x.tokens = ev.Input
 	}

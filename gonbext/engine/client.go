@@ -26,6 +26,9 @@ type Client struct {
 	// 0 is 20 seconds. An engine that works sends something five times as often, however long a
 	// request takes.
 	Patience time.Duration
+	// Remote is what a user calls the machine of the engine, for messages; empty if it is this one.
+	// Paths of models are those of that machine.
+	Remote string
 }
 
 // Explain is [attribution.Explain] in the engine. Rows arrive token by token, and o.OnStep and
@@ -44,7 +47,7 @@ func (c Client) Explain(
 	if err != nil {
 		return nil, fmt.Errorf("engine: options: %w", err)
 	}
-	answer := explaining{options: o, name: m.Name}
+	answer := explaining{options: o, name: m.Name, path: c.path(m.Name)}
 	err = c.do(ctx, Request{
 		Kind: KindExplain, Model: m, Name: m.Name, Text: []byte(prompt), Options: options,
 		Continuation: []byte(continuation),
@@ -83,6 +86,8 @@ type Input struct {
 	Specials trace.Specials
 	// IDs, if not nil, are used instead of Text.
 	IDs []int
+	// OnProgress, if not nil, is called during work that takes long.
+	OnProgress func(trace.Progress)
 }
 
 // Trace records tensors of one pass over the input: one for each tap, in the order asked. The
@@ -90,7 +95,7 @@ type Input struct {
 func (c Client) Trace(
 	ctx context.Context, m Model, in Input, taps ...trace.Tap,
 ) ([]trace.Tensor, []trace.Token, error) {
-	var answer tracing
+	answer := tracing{onProgress: in.OnProgress}
 	err := c.do(ctx, Request{
 		Kind: KindTrace, Model: m,
 		Text: []byte(in.Text), Specials: in.Specials, IDs: in.IDs, Taps: taps,
@@ -128,7 +133,7 @@ func (c Client) do(ctx context.Context, r Request, add func(*Event) error) error
 	if c.Patience <= 0 {
 		c.Patience = defaultPatience
 	}
-	r.Version, r.Model.Name = Version, absolute(r.Model.Name)
+	r.Version, r.Model.Name = Version, c.path(r.Model.Name)
 	r.Alive = c.Patience / 5 // a busy machine may delay a few of them
 	if err := r.Check(); err != nil {
 		return err
@@ -155,10 +160,33 @@ func (c Client) do(ctx context.Context, r Request, add func(*Event) error) error
 			return err
 		}
 		if e.Failure != nil {
-			return e.Failure
+			return c.located(e.Failure)
 		}
 	}
 	return c.explain(ctx, r.Kind, timed, err)
+}
+
+// located says on which machine an error occurred, if it is another one. Usage errors are the same
+// everywhere.
+func (c Client) located(e *Error) *Error {
+	if c.Remote == "" || e.Usage {
+		return e
+	}
+	located := *e
+	located.Message = fmt.Sprintf("on %s: %s", c.Remote, e.Message)
+	if e.Reason == trace.ModelKind || e.Reason == trace.CacheKind {
+		located.Message += fmt.Sprintf("; paths and downloaded models are those of %s", c.Remote)
+	}
+	return &located
+}
+
+// path makes the path of a model independent of the working directory, if the engine runs on this
+// machine.
+func (c Client) path(name string) string {
+	if c.Remote != "" {
+		return name
+	}
+	return absolute(name)
 }
 
 // explain returns the error of a request for which conn failed with err, or brought something that
@@ -172,9 +200,15 @@ func (c Client) explain(ctx context.Context, kind Kind, conn *timedConn, err err
 			"it is not of the same version, end that process and restart the kernel",
 			peer(conn.Conn))
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return &SilentError{PID: peer(conn.Conn), Socket: c.Socket, Silence: c.Patience}
+		return &SilentError{
+			PID: peer(conn.Conn), Socket: c.Socket, Silence: c.Patience, Remote: c.Remote,
+		}
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
 		errors.Is(err, syscall.ECONNRESET):
+		if c.Remote != "" {
+			return fmt.Errorf("engine: the connection to %s broke, or the engine there ended, in "+
+				"the middle of %q: run the cell again%s", c.Remote, kind, lastLines(c.Socket))
+		}
 		return fmt.Errorf("engine: it ended in the middle of %q%s", kind, lastLines(c.Socket))
 	}
 	return fmt.Errorf("engine: %w", err)
@@ -217,10 +251,17 @@ type SilentError struct {
 	Socket string
 	// Silence is how long it said nothing.
 	Silence time.Duration
+	// Remote is the machine of the engine; empty if it is this one. PID is then that of ssh.
+	Remote string
 }
 
 // Error says what to do, in one line.
 func (e *SilentError) Error() string {
+	if e.Remote != "" {
+		return fmt.Sprintf("engine: the engine on %s has not answered for %v: the connection or "+
+			"the engine hangs; run headwater engine stop --force %d and the cell again", e.Remote,
+			e.Silence, e.PID)
+	}
 	if e.PID == 0 {
 		return fmt.Sprintf("engine: the engine at %s has not answered for %v: "+
 			"it is stopped or hangs; restart the kernel, and end the engine's process", e.Socket,

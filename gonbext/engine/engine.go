@@ -115,10 +115,37 @@ type Event struct {
 type Status struct {
 	Version int
 	PID     int
-	// Models are the names of the open models, sorted.
+	// Build is the version of the program, such as v0.6.0; (devel) if it is not a release.
+	Build string
+	// Host is the name of the machine.
+	Host string
+	// Watch is the process that the engine ends with, which in a notebook is the kernel; 0: none.
+	Watch int
+	// Notebook is the name of the notebook, if the kernel knows it.
+	Notebook string
+	// Models are the names of the open models, sorted, and Open says more about each, the latest
+	// used one first.
 	Models []string
-	// Requests is how many requests it began before this one.
-	Requests int
+	Open   []OpenModel
+	// Limit is how many bytes weights may take together, and MaxModels how many models stay open.
+	Limit     int64
+	MaxModels int
+	// Memory is how many bytes of memory the process holds.
+	Memory int64
+	// Requests is how many requests it began before this one, and Running how many of them have not
+	// ended.
+	Requests, Running int
+	// Age is how long it has been running, and Idle how long it has had nothing to do.
+	Age, Idle time.Duration
+}
+
+// OpenModel is a model that an engine keeps open.
+type OpenModel struct {
+	Name, Backend, DType string
+	// Bytes is how many bytes the weights take; 0 if that is not known.
+	Bytes int64
+	// Used says that a request uses it now.
+	Used bool
 }
 
 // Error is an error that occurred in the engine. errors.Is finds [trace.ErrUsage] in it if

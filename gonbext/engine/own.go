@@ -35,14 +35,21 @@ func IsOwn() bool { return own != nil }
 // isOwn reports whether this program is the one to start.
 func (s Start) isOwn() bool { return own != nil && s.Binary == "" }
 
-// find returns the socket of the engine, and sets PID if it is 0.
-func (s *Start) find() (socket string, err error) {
+// find returns a client of the engine, and the machine on which it runs if that is another one. It
+// sets PID if it is 0.
+func (s *Start) find() (c Client, other *remote, err error) {
 	key := ""
 	if s.isOwn() {
 		own.Divert()
 		if key, err = own.Key(); err != nil {
-			return "", err
+			return Client{}, nil, err
 		}
+	}
+	if other, err = s.remote(); err != nil {
+		return Client{}, nil, err
+	}
+	if other != nil {
+		key, c.Remote = other.key(), other.name()
 	}
 	switch {
 	case s.PID != 0:
@@ -51,7 +58,8 @@ func (s *Start) find() (socket string, err error) {
 	default:
 		s.PID = os.Getppid()
 	}
-	return socketFor(s.PID, key)
+	c.Socket, err = socketFor(s.PID, key)
+	return c, other, err
 }
 
 // stopOthers ends the engines of other code that belong to the same process, because each keeps

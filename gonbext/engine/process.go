@@ -28,7 +28,7 @@ func socketFor(pid int, key string) (string, error) {
 		return "", fmt.Errorf("engine: notebooks need Linux, macOS, or WSL on Windows, "+
 			"and this is %s: the command headwater works here without them", runtime.GOOS)
 	}
-	dir := filepath.Join(os.TempDir(), fmt.Sprintf("headwater-%d", os.Getuid()))
+	dir := runtimeDir()
 	if err := privateDir(dir); err != nil {
 		return "", err
 	}
@@ -45,6 +45,11 @@ func socketFor(pid int, key string) (string, error) {
 			"set TMPDIR to a shorter directory", path, len(path), maxSocketPath)
 	}
 	return path, nil
+}
+
+// runtimeDir is where the sockets of this user's engines are.
+func runtimeDir() string {
+	return filepath.Join(os.TempDir(), fmt.Sprintf("headwater-%d", os.Getuid()))
 }
 
 // privateDir makes a directory that only this user can enter and checks that it is one.

@@ -23,7 +23,9 @@ type Start struct {
 	PID int
 	// Binary is the program to start, with the command line of headwater serve. Default: this
 	// program itself if it called [SetOwn]; else the program that HEADWATER_ENGINE names; else the
-	// command headwater, which is built first.
+	// command headwater, which is built first. If HEADWATER_ENGINE is
+	// ssh://[USER@]HOST[:PORT][/PATH] the user's own ssh starts headwater, or the program at PATH,
+	// on that machine, and forwards the socket to it.
 	Binary string
 	// Idle ends an engine that gets no request for that long; default 2 hours.
 	Idle time.Duration
@@ -52,15 +54,14 @@ func serveArguments(socket string, pid int, idle time.Duration) []string {
 // Connect returns a client of an engine that answers. If several processes call it at once, one of
 // them starts the engine and the others wait.
 func (s Start) Connect(ctx context.Context) (Client, error) {
-	socket, err := s.find()
+	c, other, err := s.find()
 	if err != nil {
 		return Client{}, err
 	}
-	c := Client{Socket: socket}
 	if running, err := s.answers(ctx, c); running || err != nil {
 		return c, err
 	}
-	unlock, err := s.lock(ctx, lockFile(socket))
+	unlock, err := s.lock(ctx, lockFile(c.Socket))
 	if err != nil {
 		return Client{}, err
 	}
@@ -68,7 +69,12 @@ func (s Start) Connect(ctx context.Context) (Client, error) {
 	if running, err := s.answers(ctx, c); running || err != nil {
 		return c, err
 	}
-	if err := s.launch(ctx, c); err != nil {
+	if other != nil {
+		err = s.launchRemote(ctx, c, other)
+	} else {
+		err = s.launch(ctx, c)
+	}
+	if err != nil {
 		return Client{}, err
 	}
 	return c, nil
@@ -77,11 +83,10 @@ func (s Start) Connect(ctx context.Context) (Client, error) {
 // Running returns a client of the engine if one answers. It starts none: ok is false if there is
 // none. The error says that something listens and does not answer.
 func (s Start) Running(ctx context.Context) (c Client, ok bool, err error) {
-	socket, err := s.find()
+	c, _, err = s.find()
 	if err != nil {
 		return Client{}, false, err
 	}
-	c = Client{Socket: socket}
 	ok, err = s.answers(ctx, c)
 	return c, ok, err
 }
@@ -201,34 +206,46 @@ func sweep(dir string) {
 	}
 }
 
-// spawn starts the engine in a session of its own. Its output goes to a file, because a notebook's
-// cell does not end while a child has its standard output. The engine gets no pipe of the kernel
-// for the same reason.
+// spawn starts the engine.
 func (s Start) spawn(binary, socket string) (exited <-chan error, err error) {
-	log, err := os.OpenFile(logFile(socket), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("engine: %w", err)
-	}
-	defer log.Close()
-	idle := s.Idle
-	if idle == 0 {
-		idle = defaultIdle
-	}
 	arguments := serveArguments
 	if s.isOwn() {
 		arguments = own.Arguments
 	}
-	cmd := exec.Command(binary, arguments(socket, s.PID, idle)...)
+	_, exited, err = s.run(binary, arguments(socket, s.PID, s.idle()), socket)
+	return exited, err
+}
+
+// idle is when an engine without requests ends.
+func (s Start) idle() time.Duration {
+	if s.Idle == 0 {
+		return defaultIdle
+	}
+	return s.Idle
+}
+
+// run starts a program in a session of its own. Its output goes to the log of the engine, because a
+// notebook's cell does not end while a child has its standard output. It gets no pipe of the kernel
+// for the same reason.
+func (s Start) run(binary string, arguments []string, socket string) (
+	pid int, exited <-chan error, err error,
+) {
+	log, err := os.OpenFile(logFile(socket), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return 0, nil, fmt.Errorf("engine: %w", err)
+	}
+	defer log.Close()
+	cmd := exec.Command(binary, arguments...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Env = without(os.Environ(), "GONB_PIPE")
 	cmd.Dir = filepath.Dir(socket)
 	cmd.SysProcAttr = ownSession()
 	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("engine: starting %s: %w", binary, err)
+		return 0, nil, fmt.Errorf("engine: starting %s: %w", binary, err)
 	}
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
-	return done, nil
+	return cmd.Process.Pid, done, nil
 }
 
 // without returns an environment without the variables whose name begins with prefix.

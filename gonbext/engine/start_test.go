@@ -3,9 +3,11 @@ package engine_test
 import (
 	"context"
 	"encoding/gob"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -20,11 +22,15 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/engine"
 	"github.com/headwater-ml/headwater/gonbext/engine/server"
+	"github.com/headwater-ml/headwater/internal/fakemodel"
 )
 
 // TestMain lets the test's binary act as an engine if it is started as one, in place of the command
 // headwater.
 func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == "ssh" {
+		os.Exit(actAsSSH(os.Args[1:]))
+	}
 	if len(os.Args) > 1 && os.Args[1] == "serve" {
 		os.Exit(command(os.Args[2:]))
 	}
@@ -34,13 +40,15 @@ func TestMain(m *testing.M) {
 // limitFiles limits how many files this process may have open, if a test asks for it.
 var limitFiles = func(uint64) error { return errors.ErrUnsupported }
 
-// command runs an engine without models. HEADWATER_TEST_BROKEN makes it fail, HEADWATER_TEST_FILES
-// limits its open files, and HEADWATER_TEST_SLOW is how long it takes to open a model.
+// command runs an engine with one model, fake. HEADWATER_TEST_BROKEN makes it fail,
+// HEADWATER_TEST_FILES limits its open files, and HEADWATER_TEST_SLOW is how long it takes to open
+// a model.
 func command(args []string) int {
 	flags := flag.NewFlagSet("serve", flag.ContinueOnError)
 	socket := flags.String("socket", "", "")
 	watch := flags.Int("watch", 0, "")
 	idle := flags.Duration("idle", 0, "")
+	remote := flags.Bool("remote", false, "")
 	if err := flags.Parse(args); err != nil {
 		return 2
 	}
@@ -61,19 +69,53 @@ func command(args []string) int {
 		}
 	}
 	slow, _ := time.ParseDuration(os.Getenv("HEADWATER_TEST_SLOW"))
-	err := server.Serve(context.Background(), server.Config{
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	config := server.Config{
 		Socket: *socket, Watch: *watch, Idle: *idle, Log: os.Stdout,
-		Open: func(context.Context, engine.Model, func(trace.Progress)) (trace.Model, error) {
+		Open: func(
+			_ context.Context, which engine.Model, _ func(trace.Progress),
+		) (trace.Model, error) {
 			time.Sleep(slow)
+			switch which.Name {
+			case "fake":
+				return fakemodel.New(2, fakemodel.Causal), nil
+			case "./missing":
+				return nil, unknownModel{}
+			}
 			return nil, errors.New("no models here")
 		},
-	})
+		Encode: func(e *attribution.Explanation, _ engine.Request, file string, _ json.RawMessage) (
+			[]byte, []string, error,
+		) {
+			return fmt.Appendf(nil, "%s of %d tokens", file, len(e.Steps)), nil, nil
+		},
+	}
+	if *remote { // as headwater serve does
+		if err := os.Mkdir(filepath.Dir(*socket), 0o700); err != nil {
+			fmt.Println(err)
+			return 1
+		}
+		defer os.RemoveAll(filepath.Dir(*socket))
+		go func() {
+			_, _ = io.Copy(io.Discard, os.Stdin)
+			cancel()
+		}()
+		config.Ready = func() { fmt.Println(engine.ReadyLine("(devel)")) }
+	}
+	err := server.Serve(ctx, config)
 	if err != nil {
 		fmt.Println(err)
 		return 1
 	}
 	return 0
 }
+
+// unknownModel is the error about a model that does not exist.
+type unknownModel struct{}
+
+func (unknownModel) Error() string         { return "no such model" }
+func (unknownModel) Kind() trace.ErrorKind { return trace.ModelKind }
 
 // kernel is a process for an engine to belong to, in a temporary directory of its own.
 func kernel(t *testing.T) (pid int) {

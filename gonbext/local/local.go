@@ -51,12 +51,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"strconv"
 	"time"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/engine"
 	"github.com/headwater-ml/headwater/gonbext/engine/server"
+	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/hub"
 	"github.com/headwater-ml/headwater/models/transformer"
@@ -83,6 +86,17 @@ type Config struct {
 	Backend string
 	// Encode makes files of explanations; nil: the engine makes none.
 	Encode server.Encoder
+	// Models is how many models stay open at most; 0: 4. When another one is opened, the least
+	// recently used one leaves.
+	Models int
+	// Memory is how many bytes the open models and what their runs record may take together. The
+	// least recently used models leave before that is exceeded. 0: half of the machine's memory for
+	// weights, and for runs what the machine has left.
+	Memory int64
+	// Build is the version of the program, for messages.
+	Build string
+	// Ready, if not nil, is called when the engine listens.
+	Ready func()
 	// Log gets one line for each error and for the start and the end; nil: nothing is logged.
 	Log io.Writer
 }
@@ -91,12 +105,43 @@ type Config struct {
 // or a client sends a stop request; then it returns nil. It returns an error if it cannot listen.
 // See [server.Serve].
 func Serve(ctx context.Context, c Config) error {
-	total, _ := models.MachineMemory()
+	weights := c.Memory
+	if weights == 0 {
+		total, _ := models.MachineMemory()
+		weights = total / 2 // the other half is for what runs record
+	}
 	return server.Serve(ctx, server.Config{
 		Socket: c.Socket, Watch: c.Watch, Idle: c.Idle, Open: opener(c.Backend), Log: c.Log,
-		Name: namer(c.Backend), Bytes: total / 2, // the other half is for what runs record
-		Encode: c.Encode,
+		Name: namer(c.Backend), Models: c.Models, Bytes: weights, Memory: c.Memory,
+		Encode: c.Encode, Build: c.Build, Ready: c.Ready,
 	})
+}
+
+// The environment variables that say what engines may take that notebooks start.
+const (
+	memoryVariable = "HEADWATER_ENGINE_MEMORY"
+	modelsVariable = "HEADWATER_ENGINE_MODELS"
+)
+
+// FromEnvironment fills in Memory and Models, if they are 0, from HEADWATER_ENGINE_MEMORY, such as
+// 12GB, and HEADWATER_ENGINE_MODELS, such as 2. It returns an error for other values.
+func (c *Config) FromEnvironment() error {
+	if text := os.Getenv(memoryVariable); text != "" && c.Memory == 0 {
+		bytes, err := message.ParseBytes(text)
+		if err != nil {
+			return fmt.Errorf("local: %s is %.60q: %w", memoryVariable, text, err)
+		}
+		c.Memory = bytes
+	}
+	if text := os.Getenv(modelsVariable); text != "" && c.Models == 0 {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			return fmt.Errorf("local: %s is %.60q: want a number of models from 1 on",
+				modelsVariable, text)
+		}
+		c.Models = n
+	}
+	return nil
 }
 
 // namer returns a function that gives every way to name one model the same value: it fills in the
@@ -119,8 +164,11 @@ func namer(backend string) func(engine.Model) engine.Model {
 	}
 }
 
-// loaded is an open model. Each request has its own limit of memory.
-type loaded struct{ *models.Model }
+// loaded is an open model. Each request has its own limit of memory and its own report of progress.
+type loaded struct {
+	*models.Model
+	times *models.CompileTimes
+}
 
 // Within is [models.Model.WithMaxMemory].
 func (m loaded) Within(maxMemory int64) (trace.Model, error) {
@@ -128,7 +176,12 @@ func (m loaded) Within(maxMemory int64) (trace.Model, error) {
 	if err != nil {
 		return nil, err // not view: an interface with a nil pointer is not nil
 	}
-	return view, nil
+	return loaded{view, m.times}, nil
+}
+
+// Watched is [models.Model.Watched].
+func (m loaded) Watched(progress func(trace.Progress)) (trace.Model, func()) {
+	return m.Model.Watched(progress, m.times)
 }
 
 // noMemory is an error that says that other models take the memory.
@@ -139,6 +192,7 @@ func (e noMemory) Is(target error) bool { return target == server.ErrMemory }
 
 // opener returns a function that opens a model. backend is for requests that name none.
 func opener(backend string) server.Opener {
+	times := models.UserCompileTimes()
 	return func(
 		ctx context.Context, which engine.Model, progress func(trace.Progress),
 	) (trace.Model, error) {
@@ -147,10 +201,10 @@ func opener(backend string) server.Opener {
 		}
 		m, err := models.OpenContext(ctx, which.Name, models.Options{
 			Backend: which.Backend, DType: which.DType, MaxMemory: which.MaxMemory,
-			Progress: func(p hub.Progress) { progress(downloading(p)) },
+			Progress: func(p hub.Progress) { progress(downloading(p)) }, Loading: progress,
 		})
-		if err == nil {
-			err = ctx.Err()
+		if ctx.Err() != nil {
+			err = ctx.Err() // whether it ended the opening or came too late for that
 		}
 		var memory *models.MemoryError
 		if errors.As(err, &memory) && !memory.Chosen {
@@ -159,12 +213,18 @@ func opener(backend string) server.Opener {
 		if err != nil {
 			return nil, err
 		}
-		return loaded{m}, nil
+		return loaded{m, times}, nil
 	}
 }
 
 // downloading returns the progress of a download in megabytes.
 func downloading(p hub.Progress) trace.Progress {
+	if p.Checking {
+		return trace.Progress{
+			Stage: "checking " + p.File, Unit: "MB",
+			Done: int(p.Done / 1e6), Total: int((p.Size + 999_999) / 1e6),
+		}
+	}
 	return trace.Progress{
 		Stage: fmt.Sprintf("downloading %s, file %d of %d", p.File, p.Number, p.Count), Unit: "MB",
 		Done: int(p.Done / 1e6), Total: int((p.Size + 999_999) / 1e6),

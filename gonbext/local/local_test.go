@@ -3,8 +3,12 @@ package local
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/engine"
@@ -112,5 +116,102 @@ func TestErrorAboutMemory(t *testing.T) {
 	if _, err := opener("go")(t.Context(), engine.Model{MaxMemory: 1}, nil); err == nil ||
 		errors.Is(err, server.ErrMemory) {
 		t.Errorf("a limit of one byte: %v", err)
+	}
+}
+
+// TestFromEnvironment takes the limits of engines that notebooks start from the environment, where
+// no flag says otherwise.
+func TestFromEnvironment(t *testing.T) {
+	for _, c := range []struct {
+		memory, models string
+		given          Config
+		wantMemory     int64
+		wantModels     int
+		fails          string
+	}{
+		{"", "", Config{}, 0, 0, ""},
+		{"12GB", "2", Config{}, 12e9, 2, ""},
+		{"12GB", "2", Config{Memory: 5, Models: 6}, 5, 6, ""},
+		{"much", "", Config{}, 0, 0, `local: HEADWATER_ENGINE_MEMORY is "much": want a size`},
+		{"", "0", Config{}, 0, 0, `local: HEADWATER_ENGINE_MODELS is "0": want a number of models`},
+		{"", "two", Config{}, 0, 0, `local: HEADWATER_ENGINE_MODELS is "two": want a number`},
+	} {
+		t.Setenv("HEADWATER_ENGINE_MEMORY", c.memory)
+		t.Setenv("HEADWATER_ENGINE_MODELS", c.models)
+		err := c.given.FromEnvironment()
+		if c.fails != "" {
+			if err == nil || !strings.HasPrefix(err.Error(), c.fails) {
+				t.Errorf("%q, %q: error %v, want %q", c.memory, c.models, err, c.fails)
+			}
+			continue
+		}
+		if err != nil || c.given.Memory != c.wantMemory || c.given.Models != c.wantModels {
+			t.Errorf("%q, %q: memory %d, models %d, %v", c.memory, c.models, c.given.Memory,
+				c.given.Models, err)
+		}
+	}
+}
+
+// TestMemoryOfTheEngine opens real models within one budget: the one used longest ago leaves for
+// another one, and a budget below a single model is refused in one line.
+func TestMemoryOfTheEngine(t *testing.T) {
+	one, err := models.Open("tiny", models.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const program = 64 << 20 // what package models counts for the program
+	for _, c := range []struct {
+		name   string
+		memory int64
+		fails  string
+	}{
+		{"enough", 2 << 30, ""},
+		{"too little", program + one.WeightBytes() - 1000, "is the limit of all models of the engine"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir, err := os.MkdirTemp("", "hw") // a socket's path must be short
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer os.RemoveAll(dir)
+			client := engine.Client{Socket: filepath.Join(dir, "s")}
+			done := make(chan error, 1)
+			go func() {
+				done <- Serve(t.Context(), Config{
+					Socket: client.Socket, Backend: "go", Memory: c.memory, Models: 2,
+				})
+			}()
+			for {
+				if _, err := client.Info(t.Context()); err == nil {
+					break
+				}
+				time.Sleep(5 * time.Millisecond)
+			}
+			for _, name := range []string{"tiny", "planted-offset", "planted-sink"} {
+				_, _, err = client.Trace(t.Context(), engine.Model{Name: name},
+					engine.Input{IDs: []int{1, 2}}, trace.Final)
+				if err != nil {
+					break
+				}
+			}
+			if (err != nil) != (c.fails != "") ||
+				err != nil && !strings.Contains(err.Error(), c.fails) {
+				t.Errorf("error %v, want %q", err, c.fails)
+			}
+			status, err := client.Info(t.Context())
+			var want []string // tiny left
+			if c.fails == "" {
+				want = []string{"planted-offset", "planted-sink"}
+			}
+			if err != nil || !slices.Equal(status.Models, want) || status.Limit != c.memory {
+				t.Errorf("status %+v, %v; want the models %v", status, err, want)
+			}
+			if err := client.Stop(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }

@@ -45,6 +45,9 @@ func Main() {
 func serveAndExit(value string) {
 	c, err := parseEngine(value)
 	if err == nil {
+		err = c.FromEnvironment()
+	}
+	if err == nil {
 		c.Log = os.Stderr
 		err = Serve(context.Background(), c)
 	}

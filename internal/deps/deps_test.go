@@ -133,7 +133,7 @@ var allowed = map[string][]string{
 	},
 	"gonbext/engine":        {"attribution", "attribution/trace"},
 	"gonbext/engine/server": {"attribution", "attribution/trace", "gonbext/engine", "internal/message"},
-	"gonbext/local":         {"attribution", "attribution/trace", "gonbext/engine", "gonbext/engine/server", "models", "models/hub", "models/transformer"},
+	"gonbext/local":         {"attribution", "attribution/trace", "gonbext/engine", "gonbext/engine/server", "internal/message", "models", "models/hub", "models/transformer"},
 
 	// Where layers are joined.
 	"cmd/headwater": {
@@ -183,7 +183,7 @@ var (
 		"gonbext":                         {"models", "models/..."},
 		"models":                          {"attribution", "models/..."},
 		// The two ends of one protocol are tested together.
-		"gonbext/engine": {"gonbext/engine/server"},
+		"gonbext/engine": {"gonbext/engine/server", "internal/fakemodel"},
 		// A parity test opens real checkpoints.
 		"models/transformer": {"models/checkpoint", "models/family", "models/modeltest", "models/xla"},
 		"models/family":      {"models/modeltest"},

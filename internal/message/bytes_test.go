@@ -20,3 +20,19 @@ func TestFormatBytes(t *testing.T) {
 		}
 	}
 }
+
+// TestParseBytes reads sizes as people write them, and refuses what is no size.
+func TestParseBytes(t *testing.T) {
+	for text, want := range map[string]int64{
+		"4096": 4096, "8GB": 8e9, "500 mb": 5e8, "1.5GiB": 3 << 29, "2T": 2e12, "1b": 1,
+	} {
+		if got, err := message.ParseBytes(text); err != nil || got != want {
+			t.Errorf("ParseBytes(%q) = %d, %v; want %d", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "GB", "-1GB", "0", "1e30", "12 elephants", "NaN", "0.5"} {
+		if got, err := message.ParseBytes(text); err == nil {
+			t.Errorf("ParseBytes(%q) = %d, want an error", text, got)
+		}
+	}
+}

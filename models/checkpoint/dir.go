@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -131,15 +132,16 @@ func (d *Dir) EOS() ([]int, error) {
 
 // Hash returns what identifies the model, as 64 hexadecimal digits. It is the SHA-256 of a list of
 // SHA-256 sums of 32 bytes each: first the sum of config.json, then those of the weight files in
-// the order of their names. It reads all weights once.
-func (d *Dir) Hash() (string, error) {
+// the order of their names. It reads all weights once, and the error wraps ctx.Err() if ctx ends
+// that.
+func (d *Dir) Hash(ctx context.Context) (string, error) {
 	config := sha256.Sum256(d.ConfigJSON)
 	sums := config[:]
 	for _, p := range d.Weights.parts {
 		h := sha256.New()
 		err := p.storage.each(0, p.size, chunk, func(b []byte) error {
 			h.Write(b) // a hash never returns an error
-			return nil
+			return ctx.Err()
 		})
 		if err != nil {
 			return "", fmt.Errorf("checkpoint: %s: %w", p.name, err)

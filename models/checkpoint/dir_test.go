@@ -97,7 +97,7 @@ func TestHash(t *testing.T) {
 	}
 	const want = "361b064e7705c46808a058807067859dccd49f2397ac5cb83d1e1d98d76efb33"
 	for range 2 {
-		if got, err := d.Hash(); err != nil || got != want {
+		if got, err := d.Hash(t.Context()); err != nil || got != want {
 			t.Errorf("Hash() = %s, %v, want %s", got, err, want)
 		}
 	}

@@ -115,7 +115,7 @@ func TestShardsHash(t *testing.T) {
 	}
 	d := &Dir{ConfigJSON: []byte("{}"), Weights: all}
 	const want = "4d2229a5d9d07c5876e72c91896b6eeccfaae2223f06f44afa74dbaca79fb1d0"
-	if got, err := d.Hash(); err != nil || got != want {
+	if got, err := d.Hash(t.Context()); err != nil || got != want {
 		t.Errorf("Hash() = %s, %v, want %s", got, err, want)
 	}
 }

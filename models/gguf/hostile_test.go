@@ -1,6 +1,7 @@
 package gguf_test
 
 import (
+	"context"
 	"encoding/binary"
 	"os"
 	"path/filepath"
@@ -33,7 +34,7 @@ func use(b []byte) error {
 			return err
 		}
 	}
-	if _, err := m.Hash(); err != nil {
+	if _, err := m.Hash(context.Background()); err != nil {
 		return err
 	}
 	if !m.HasTokenizer() {

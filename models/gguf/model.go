@@ -1,6 +1,7 @@
 package gguf
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -177,14 +178,15 @@ func (m *Model) Read() (*family.Family, *spec.Spec, error) {
 func (m *Model) Explain(err error) error { return m.settings.explain(err) }
 
 // Hash returns what identifies the model, as 64 hexadecimal digits: the SHA-256 of the SHA-256 sums
-// of all files, 32 bytes each, in the order of their numbers. It reads all files once.
-func (m *Model) Hash() (string, error) {
+// of all files, 32 bytes each, in the order of their numbers. It reads all files once, and the
+// error wraps ctx.Err() if ctx ends that.
+func (m *Model) Hash(ctx context.Context) (string, error) {
 	var sums []byte
 	for _, p := range m.File.parts {
 		h := sha256.New()
 		err := p.raw.Each(0, p.raw.Size(), 1<<20, func(b []byte) error {
 			h.Write(b) // a hash never returns an error
-			return nil
+			return ctx.Err()
 		})
 		if err != nil {
 			return "", fmt.Errorf("gguf: %s: %w", p.raw.Name(), err)

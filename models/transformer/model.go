@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gomlx/compute"
@@ -53,6 +54,9 @@ type Model struct {
 	// chose the sum of the two as a limit. Both are for messages only.
 	Beside int64
 	Chosen bool
+
+	// watch is told of compilations; see [Model.Watched]. Nil: nobody is.
+	watch *atomic.Pointer[Watch]
 
 	*loaded
 }

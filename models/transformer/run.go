@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gomlx/compute/dtypes"
@@ -21,8 +22,9 @@ type graphFunc func(w byName, inputs []*graph.Node) []*graph.Node
 type compiled struct {
 	exec *graph.Exec
 
-	mu     sync.Mutex
+	mu     sync.Mutex // locked while it is compiled
 	shapes map[string]bool
+	busy   atomic.Bool // whether it is being compiled
 }
 
 // Which weights a graph gets: all whose names have one of the prefixes, which are separated by
@@ -71,7 +73,7 @@ func (m *Model) execute(p program, inputs ...*tensors.Tensor) ([]*tensors.Tensor
 	for _, t := range inputs {
 		sizes = append(sizes, t.Shape())
 	}
-	c, weights, err := m.compile(p, sizes)
+	c, weights, err := m.compile(p, sizes, m.waiting)
 	if err != nil {
 		return nil, err
 	}
@@ -84,8 +86,9 @@ func (m *Model) execute(p program, inputs ...*tensors.Tensor) ([]*tensors.Tensor
 
 // compile returns the graph of a program, compiled for inputs of those shapes, and the weights that
 // follow them. A call would compile it too. Here that is counted, its time is measured, and of two
-// goroutines with the same shapes one waits for the other.
-func (m *Model) compile(p program, inputs []shapes.Shape) (
+// goroutines with the same shapes one waits for the other. waiting, if not nil, is called before
+// compile waits for a graph that is not compiled yet.
+func (m *Model) compile(p program, inputs []shapes.Shape, waiting func(program)) (
 	*compiled, []*tensors.Tensor, error,
 ) {
 	names, weights := m.weightsOf(p.weights)
@@ -94,11 +97,19 @@ func (m *Model) compile(p program, inputs []shapes.Shape) (
 		return nil, nil, err
 	}
 	sizes := sizesOf(inputs)
+	if waiting != nil && c.busy.Load() {
+		waiting(p)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.shapes[sizes] {
 		return c, weights, nil
 	}
+	if waiting != nil {
+		waiting(p)
+	}
+	c.busy.Store(true)
+	defer c.busy.Store(false)
 	all := slices.Clone(inputs)
 	for _, w := range weights {
 		all = append(all, w.Shape())
@@ -108,10 +119,12 @@ func (m *Model) compile(p program, inputs []shapes.Shape) (
 		return nil, nil, err
 	}
 	c.shapes[sizes] = true
+	took := time.Since(begin)
+	m.compiledIn(p, took)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.graphsCompiled++
-	m.compileTime += time.Since(begin)
+	m.compileTime += took
 	return c, weights, nil
 }
 

@@ -102,7 +102,7 @@ func (s *Session) Prompt(ctx context.Context, ids []int,
 	if s.terms {
 		p.latest = &latest{}
 	}
-	s.prepare(len(ids), kept.slots)
+	s.prepare(ctx, len(ids), kept.slots)
 	out, err := p.output(ctx, progress)
 	if err != nil {
 		kept.free()
@@ -260,8 +260,9 @@ func (s *Session) stepProgram(l int) program {
 // prepare compiles, while the prompt is read, the graphs that the first tokens need afterwards, for
 // a cache of so many slots: those of a step, if one is to follow n tokens, and of the rows that
 // [Session.RowsOfLayer] will be asked for. Where compiling costs nothing it does nothing. An error
-// is left to the call that needs the graph. [Session.Close] waits for it.
-func (s *Session) prepare(n, slots int) {
+// is left to the call that needs the graph. [Session.Close] waits for it, at most for one graph
+// once ctx is done.
+func (s *Session) prepare(ctx context.Context, n, slots int) {
 	if s.m.promptStep == 1 {
 		return
 	}
@@ -282,11 +283,17 @@ func (s *Session) prepare(n, slots int) {
 	// One after another: the rows are needed first, and the pass compiles at the same time.
 	s.preparing.Go(func() {
 		for _, p := range rows {
-			_, _, _ = s.m.compile(p, []shapes.Shape{stream, scalar, scalar, past, past})
+			if ctx.Err() != nil {
+				return
+			}
+			_, _, _ = s.m.compile(p, []shapes.Shape{stream, scalar, scalar, past, past}, nil)
 		}
 		for _, p := range steps {
+			if ctx.Err() != nil {
+				return
+			}
 			_, _, _ = s.m.compile(p,
-				[]shapes.Shape{shapes.Make(integer, 1, 1), scalar, stream, past, past})
+				[]shapes.Shape{shapes.Make(integer, 1, 1), scalar, stream, past, past}, nil)
 		}
 	})
 }

@@ -19,11 +19,16 @@ func (s *server) explain(ctx context.Context, c *connection, r engine.Request) e
 			return err
 		}
 	}
-	model, release, err := s.model(ctx, c, r.Model)
-	if err != nil {
-		return err
-	}
-	defer release()
+	return s.use(ctx, c, r.Model, func(model trace.Model) (again bool, err error) {
+		return s.explainBy(ctx, c, r, model, opts)
+	})
+}
+
+// explainBy explains with a model. again says that there was too little memory and that nothing has
+// been sent, so that another attempt may follow.
+func (s *server) explainBy(ctx context.Context, c *connection, r engine.Request, model trace.Model,
+	opts attribution.Options,
+) (again bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	sent := -1 // tokens
@@ -37,13 +42,43 @@ func (s *server) explain(ctx context.Context, c *connection, r engine.Request) e
 	opts.OnStep = func(e *attribution.Explanation) { send(e, true) }
 	e, err := attribution.Explain(ctx, model, string(r.Text), opts)
 	s.last.keep(e, r)
+	if ofMemory(err) && sent < 0 {
+		return true, err
+	}
 	if e != nil && sent < len(e.Steps) {
 		send(e, false)
 	}
 	if cause := context.Cause(ctx); err != nil && cause != nil && ctx.Err() != cause {
-		return cause
+		return false, cause
 	}
-	return err
+	return false, err
+}
+
+// use calls do with a model. If do fails because memory is too small, it closes the least recently
+// used of the other models and calls do again, unless do forbids that.
+func (s *server) use(ctx context.Context, c *connection, which engine.Model,
+	do func(model trace.Model) (again bool, err error),
+) error {
+	for {
+		more, err := s.useOnce(ctx, c, which, do)
+		if !more {
+			return err
+		}
+	}
+}
+
+// useOnce calls do with a model once. more says that there is more memory now.
+func (s *server) useOnce(ctx context.Context, c *connection, which engine.Model,
+	do func(model trace.Model) (again bool, err error),
+) (more bool, err error) {
+	model, release, err := s.model(ctx, c, which)
+	if err != nil {
+		return false, err
+	}
+	defer release()
+	again, err := do(model)
+	more = again && ctx.Err() == nil && s.models.makeRoom(err, which)
+	return more, s.models.limited(err, s.models.key(which), which)
 }
 
 // model returns a model, and the function to call when the request no longer uses it. It waits
@@ -64,7 +99,12 @@ func (s *server) model(
 	if err != nil {
 		return nil, nil, err
 	}
-	return model, func() { leave(); free() }, nil
+	w, ok := model.(watchable)
+	if !ok {
+		return model, func() { leave(); free() }, nil
+	}
+	watched, stop := w.Watched(c.progress)
+	return watched, func() { stop(); leave(); free() }, nil
 }
 
 // sendNew sends what e has more than its first sent tokens; -1 if the client has nothing yet. With

@@ -1,23 +1,28 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"runtime/debug"
-	"sort"
+	"slices"
 	"sync"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/engine"
 )
 
-// weighted and limitable are the optional methods of a model; see [Opener].
+// weighted, limitable and watchable are the optional methods of a model; see [Opener].
 type (
 	weighted interface {
 		WeightBytes() int64
 	}
 	limitable interface {
 		Within(maxMemory int64) (trace.Model, error)
+	}
+	watchable interface {
+		Watched(progress func(trace.Progress)) (watched trace.Model, stop func())
 	}
 )
 
@@ -32,6 +37,8 @@ type models struct {
 	name  func(engine.Model) engine.Model // see [Config.Name]
 	most  int
 	bytes int64 // 0: no limit
+	// memory is what weights and runs may take together, 0 if only the machine limits them.
+	memory int64
 
 	mu    sync.Mutex
 	all   map[engine.Model]*entry
@@ -55,11 +62,7 @@ type entry struct {
 func (m *models) get(
 	ctx context.Context, which engine.Model, progress func(trace.Progress),
 ) (_ trace.Model, release func(), err error) {
-	key := which
-	if m.name != nil {
-		key = m.name(which)
-	}
-	key.MaxMemory = 0 // one model, whatever the limit
+	key := m.key(which)
 	e := m.addUser(key)
 	leave := func() { m.removeUser(key, e) }
 	defer func() {
@@ -74,17 +77,100 @@ func (m *models) get(
 		return nil, nil, context.Cause(ctx)
 	}
 	if e.model == nil {
-		if err := m.openInto(ctx, e, which, progress); err != nil {
-			return nil, nil, err
+		if err := m.openInto(ctx, key, e, which, progress); err != nil {
+			return nil, nil, m.limited(err, key, which)
 		}
 	}
 	model := e.model
 	if l, ok := model.(limitable); ok {
-		if model, err = l.Within(which.MaxMemory); err != nil {
-			return nil, nil, err
+		err = m.leaving(key, which, func(maxMemory int64) error {
+			model, err = l.Within(maxMemory)
+			return err
+		})
+		if err != nil {
+			return nil, nil, m.limited(err, key, which)
 		}
 	}
 	return model, leave, nil
+}
+
+// leaving calls use with the memory that a model may take beside the others, as [models.allowed]
+// says. If that is too little, it closes the least recently used of the others and tries again, at
+// most once for each.
+func (m *models) leaving(
+	key, which engine.Model, use func(maxMemory int64) error,
+) error {
+	err := use(m.allowed(key, which))
+	for m.helps(err, key, which) && m.evict(&key) {
+		err = use(m.allowed(key, which))
+	}
+	return err
+}
+
+// allowed returns how many bytes the model of key and its runs may take: what the request says, at
+// most what the other models leave of the engine's memory. 0 is what the machine has left.
+func (m *models) allowed(key, which engine.Model) int64 {
+	if m.memory == 0 {
+		return which.MaxMemory
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	left := m.memory
+	for k, e := range m.all {
+		if k != key && e.model != nil {
+			left -= e.bytes
+		}
+	}
+	if which.MaxMemory > 0 {
+		left = min(left, which.MaxMemory)
+	}
+	return max(1, left)
+}
+
+// helps reports whether an error might not come again with less in memory.
+func (m *models) helps(err error, key, which engine.Model) bool {
+	return errors.Is(err, ErrMemory) ||
+		ofMemory(err) && (which.MaxMemory == 0 || m.limits(key, which))
+}
+
+// makeRoom closes the least recently used of the other models if the run of a request, which ended
+// with an error, might succeed then. It reports whether it closed one.
+func (m *models) makeRoom(err error, which engine.Model) bool {
+	key := m.key(which)
+	return err != nil && m.helps(err, key, which) && m.evict(&key)
+}
+
+// limits reports whether the memory of the engine, and not the request, limits the model of a key.
+func (m *models) limits(key, which engine.Model) bool {
+	return m.memory > 0 && m.allowed(key, which) != which.MaxMemory
+}
+
+// ofMemory reports whether an error says that a limit of memory was too low.
+func ofMemory(err error) bool {
+	if err == nil {
+		return false
+	}
+	kind := trace.KindOf(err)
+	return kind == trace.MemoryKind || kind == trace.DTypeKind
+}
+
+// limited says about an error of memory that it is the engine's limit that is too low. It hides the
+// kind of the error, because nothing that a request says would help.
+func (m *models) limited(err error, key, which engine.Model) error {
+	if !ofMemory(err) || !m.limits(key, which) {
+		return err
+	}
+	return fmt.Errorf("%v; this is the limit of all models of the engine together, which "+
+		"HEADWATER_ENGINE_MEMORY sets", err)
+}
+
+// key returns what identifies a model: one value for all ways to name it, whatever the limit.
+func (m *models) key(which engine.Model) engine.Model {
+	if m.name != nil {
+		which = m.name(which)
+	}
+	which.MaxMemory = 0
+	return which
 }
 
 // addUser counts one more user of a model.
@@ -119,12 +205,16 @@ func (m *models) removeUser(key engine.Model, e *entry) {
 // openInto opens a model. It closes others only afterwards, so that a misspelt name closes none,
 // unless there is no memory for the model.
 func (m *models) openInto(
-	ctx context.Context, e *entry, which engine.Model, progress func(trace.Progress),
+	ctx context.Context, key engine.Model, e *entry, which engine.Model,
+	progress func(trace.Progress),
 ) error {
-	model, err := m.open(ctx, which, progress)
-	for errors.Is(err, ErrMemory) && m.evict() { // at most once for each model
-		model, err = m.open(ctx, which, progress)
-	}
+	var model trace.Model
+	err := m.leaving(key, which, func(maxMemory int64) (err error) {
+		limited := which
+		limited.MaxMemory = maxMemory
+		model, err = m.open(ctx, limited, progress)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -140,7 +230,7 @@ func (m *models) openInto(
 
 // trim closes unused models until the rest are within the limits.
 func (m *models) trim() {
-	for m.tooMany() && m.evict() {
+	for m.tooMany() && m.evict(nil) {
 	}
 }
 
@@ -158,10 +248,10 @@ func (m *models) tooMany() bool {
 	return n > m.most || m.bytes > 0 && n > 1 && bytes > m.bytes
 }
 
-// evict closes the least recently used model that no request uses, and reports whether there was
-// one.
-func (m *models) evict() bool {
-	if !m.forget() {
+// evict closes the least recently used model that no request uses, but not that of except if it is
+// not nil, and reports whether there was one.
+func (m *models) evict(except *engine.Model) bool {
+	if !m.forget(except) {
 		return false
 	}
 	debug.FreeOSMemory() // so that the system counts the memory as free
@@ -169,13 +259,16 @@ func (m *models) evict() bool {
 }
 
 // forget is evict without returning the memory to the system.
-func (m *models) forget() bool {
+func (m *models) forget(except *engine.Model) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var oldest *entry
 	var key engine.Model
 	for k, e := range m.all {
-		if e.model != nil && e.users == 0 && (oldest == nil || e.used < oldest.used) {
+		if e.model == nil || e.users > 0 || except != nil && k == *except {
+			continue
+		}
+		if oldest == nil || e.used < oldest.used {
 			oldest, key = e, k
 		}
 	}
@@ -186,21 +279,30 @@ func (m *models) forget() bool {
 	return true
 }
 
-// names returns the names of the open models, sorted.
-func (m *models) names() []string {
+// opened returns the open models, the latest used one first.
+func (m *models) opened() []engine.OpenModel {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var names []string
+	var all []*entry
+	byEntry := map[*entry]engine.Model{}
 	for k, e := range m.all {
-		if e.model == nil {
-			continue
+		if e.model != nil {
+			all, byEntry[e] = append(all, e), k
 		}
-		name := k.Name
-		if name == "" {
-			name = e.model.Info().Name
-		}
-		names = append(names, name)
 	}
-	sort.Strings(names)
-	return names
+	slices.SortFunc(all, func(a, b *entry) int {
+		if (a.users > 0) != (b.users > 0) {
+			return cmp.Compare(min(b.users, 1), min(a.users, 1))
+		}
+		return cmp.Compare(b.used, a.used)
+	})
+	open := make([]engine.OpenModel, len(all))
+	for i, e := range all {
+		info := e.model.Info()
+		open[i] = engine.OpenModel{
+			Name: cmp.Or(byEntry[e].Name, info.Name), Backend: info.Backend,
+			DType: byEntry[e].DType, Bytes: e.bytes, Used: e.users > 0,
+		}
+	}
+	return open
 }

@@ -28,13 +28,15 @@ import (
 )
 
 // Opener opens a model. Empty fields of which are defaults. It calls progress during work that
-// takes long, such as a download. Three optional methods of the model count:
+// takes long, such as a download. Four optional methods of the model count:
 //
 //   - A model that is an [trace.Tracer] can be traced.
 //   - WeightBytes() int64 is how many bytes the weights take, which count for [Config.Bytes].
 //   - Within(maxMemory int64) (trace.Model, error) returns the model, with the same weights,
 //     as a request with that [engine.Model.MaxMemory] may use it, or an error if the weights alone
 //     take more. Such a model is opened once for all limits.
+//   - Watched(progress func(trace.Progress)) (watched trace.Model, stop func()) returns the model
+//     as one request uses it: it tells progress what takes long, until stop is called.
 //
 // The error wraps [ErrMemory] if the model would fit after others have been closed.
 type Opener func(
@@ -69,9 +71,16 @@ type Config struct {
 	// Bytes is how many bytes the weights of the open models may take together; 0: no limit. A
 	// single model may take more.
 	Bytes int64
+	// Memory is how many bytes the open models and what their runs record may take together. A
+	// model that needs more is refused, whatever its request allows. 0: what requests allow.
+	Memory int64
+	// Build is the version of the program, for messages.
+	Build string
 	// Patience is how long a client may take to send its request, or to read an event; 0: 30
 	// seconds.
 	Patience time.Duration
+	// Ready, if not nil, is called when the engine listens.
+	Ready func()
 	// Log gets one line for each error and for the start and the end, and the stack of a panic;
 	// nil: nothing is logged.
 	Log io.Writer
@@ -110,6 +119,9 @@ func Serve(ctx context.Context, c Config) error {
 	}
 	s := newServer(c, cancel)
 	s.logf("listening")
+	if c.Ready != nil {
+		c.Ready()
+	}
 	go s.watch(ctx, listener)
 	context.AfterFunc(ctx, func() { listener.Close() }) // this also removes the socket
 	err = s.accept(ctx, listener)
@@ -135,10 +147,15 @@ func newServer(c Config, stop context.CancelCauseFunc) *server {
 	if c.Models <= 0 {
 		c.Models = defaultModels
 	}
+	if c.Memory > 0 && (c.Bytes == 0 || c.Bytes > c.Memory) {
+		c.Bytes = c.Memory
+	}
 	return &server{
-		Config: c, stop: stop, changed: time.Now(),
-		models: models{open: c.Open, name: c.Name, most: c.Models, bytes: c.Bytes},
-		slots:  make(chan struct{}, maxRunning),
+		Config: c, stop: stop, began: time.Now(), changed: time.Now(),
+		models: models{
+			open: c.Open, name: c.Name, most: c.Models, bytes: c.Bytes, memory: c.Memory,
+		},
+		slots: make(chan struct{}, maxRunning),
 	}
 }
 
@@ -149,13 +166,15 @@ type server struct {
 	models  models
 	last    last
 	running sync.WaitGroup
+	began   time.Time
 	slots   chan struct{} // has a value for each request that uses a model
 
 	mu          sync.Mutex
 	connections int
-	active      int
-	requests    int
-	changed     time.Time // when the latest request began or ended
+	active      int       // requests
+	working     int       // of them, those that are work
+	requests    int       // all so far
+	changed     time.Time // when the latest work began or ended
 }
 
 // accept serves connections until the listener is closed, and returns nil if ctx is done. Errors
@@ -265,12 +284,12 @@ func (s *server) serve(ctx context.Context, c *connection) {
 		}
 		return
 	}
-	number := s.begin()
-	defer s.end()
-	ended, end := context.WithCancel(c.ctx)
+	number, end := s.begin(r.Kind)
 	defer end()
+	working, stop := context.WithCancel(c.ctx)
+	defer stop()
 	go c.watch() // until the connection is closed
-	go c.keepAlive(ended, r.Alive)
+	go c.keepAlive(working, r.Alive)
 	if err := s.answer(c.ctx, c, r, number); err != nil {
 		if ctx.Err() != nil {
 			err = fmt.Errorf("the engine ends: %w", context.Cause(ctx))
@@ -330,9 +349,7 @@ func (s *server) answer(
 	case engine.KindSave:
 		return s.save(c, r)
 	case engine.KindInfo:
-		return c.send(engine.Event{Status: &engine.Status{
-			Version: engine.Version, PID: os.Getpid(), Models: s.models.names(), Requests: number,
-		}})
+		return c.send(engine.Event{Status: s.status(number)})
 	case engine.KindStop:
 		s.stop(errors.New("a client asked for it"))
 	}
@@ -371,28 +388,34 @@ func (s *server) fail(c *connection, err error) {
 	}})
 }
 
-// begin counts a request and returns how many came before it.
-func (s *server) begin() int {
+// begin counts a request and returns how many came before it, and what to call at its end. A
+// request for the status is no work: who only looks does not keep an engine running.
+func (s *server) begin(kind engine.Kind) (number int, end func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	work := kind != engine.KindInfo && kind != engine.KindStop
 	s.active++
 	s.requests++
-	s.changed = time.Now()
-	return s.requests - 1
+	if work {
+		s.working++
+		s.changed = time.Now()
+	}
+	return s.requests - 1, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.active--
+		if work {
+			s.working--
+			s.changed = time.Now()
+		}
+	}
 }
 
-func (s *server) end() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.active--
-	s.changed = time.Now()
-}
-
-// idle returns how long no request has been running.
+// idle returns how long there has been no work.
 func (s *server) idle() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.active > 0 {
+	if s.working > 0 {
 		return 0
 	}
 	return time.Since(s.changed)

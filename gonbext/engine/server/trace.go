@@ -16,29 +16,11 @@ const pieceValues = 1 << 20
 
 // trace records tensors and sends them.
 func (s *server) trace(ctx context.Context, c *connection, r engine.Request) error {
-	model, release, err := s.model(ctx, c, r.Model)
-	if err != nil {
-		return err
-	}
-	defer release()
-	tracer, ok := model.(trace.Tracer)
-	if !ok {
-		return fmt.Errorf("server: model %q cannot record tensors", model.Info().Name)
-	}
-	ids := r.IDs
-	if ids == nil {
-		tokens, err := model.Encode(string(r.Text), r.Specials)
-		if err != nil {
-			return err
-		}
-		for _, t := range tokens {
-			ids = append(ids, t.ID)
-		}
-		if err := c.send(engine.Event{Input: tokens}); err != nil {
-			return err
-		}
-	}
-	tensors, err := tracer.Trace(ctx, ids, r.Taps)
+	var tensors []trace.Tensor
+	err := s.use(ctx, c, r.Model, func(model trace.Model) (again bool, err error) {
+		tensors, err = record(ctx, c, r, model)
+		return true, err
+	})
 	if err != nil {
 		return err
 	}
@@ -48,6 +30,30 @@ func (s *server) trace(ctx context.Context, c *connection, r engine.Request) err
 		}
 	}
 	return nil
+}
+
+// record records the tensors with a model and sends the tokens of a text.
+func record(ctx context.Context, c *connection, r engine.Request, model trace.Model) (
+	[]trace.Tensor, error,
+) {
+	tracer, ok := model.(trace.Tracer)
+	if !ok {
+		return nil, fmt.Errorf("server: model %q cannot record tensors", model.Info().Name)
+	}
+	ids := r.IDs
+	if ids == nil {
+		tokens, err := model.Encode(string(r.Text), r.Specials)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range tokens {
+			ids = append(ids, t.ID)
+		}
+		if err := c.send(engine.Event{Input: tokens}); err != nil {
+			return nil, err
+		}
+	}
+	return tracer.Trace(ctx, ids, r.Taps)
 }
 
 // sendTensor sends one tensor in pieces.

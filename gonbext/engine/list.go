@@ -1,0 +1,204 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Found is an engine of this user.
+type Found struct {
+	Socket string
+	// PID is the process that listens on the socket, which for an engine of another machine is ssh;
+	// 0 if the system does not say.
+	PID int
+	// Remote says that the engine runs on another machine.
+	Remote bool
+	// Owner is the process that started it, such as the kernel of a notebook, and OwnerAlive says
+	// whether that still runs.
+	Owner      int
+	OwnerAlive bool
+	// Status is what the engine says; nil if Err says why it says nothing.
+	Status *Status
+	Err    error
+}
+
+// listPatience is how long [List] waits for an engine that is silent.
+const listPatience = 2 * time.Second
+
+// List returns the engines of this user that notebooks and programs started, in the order of their
+// sockets. It removes the sockets and files of engines that have ended. Engines that were started
+// with a socket in another folder are not found.
+func List(ctx context.Context) ([]Found, error) {
+	if !supported {
+		return nil, nil
+	}
+	dir := runtimeDir()
+	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err := privateDir(dir); err != nil {
+		return nil, err
+	}
+	sockets, err := filepath.Glob(filepath.Join(dir, "*.sock"))
+	if err != nil {
+		return nil, fmt.Errorf("engine: %w", err)
+	}
+	all := make([]*Found, len(sockets))
+	var group sync.WaitGroup
+	for i, socket := range sockets {
+		group.Go(func() { all[i] = inspect(ctx, socket) })
+	}
+	group.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("engine: listing engines: %w", context.Cause(ctx))
+	}
+	var found []Found
+	for _, f := range all {
+		if f != nil {
+			found = append(found, *f)
+		}
+	}
+	removeLeftFiles(dir)
+	return found, nil
+}
+
+// inspect asks what listens on a socket; nil if nothing does.
+func inspect(ctx context.Context, socket string) *Found {
+	f := &Found{Socket: socket, Owner: ownerOf(socket), Remote: isRemote(socket)}
+	f.OwnerAlive = runs(f.Owner)
+	f.PID = listener(ctx, socket)
+	client := Client{Socket: socket, Patience: listPatience}
+	if f.Remote {
+		client.Remote = "another machine"
+	}
+	status, err := client.Info(ctx)
+	switch {
+	case err == nil:
+		f.Status = &status
+	case errors.Is(err, syscall.ECONNREFUSED):
+		removeStale(socket)
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	default:
+		f.Err = err
+	}
+	return f
+}
+
+// listener returns the process that listens on a socket, or 0.
+func listener(ctx context.Context, socket string) int {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
+	if err != nil {
+		return 0
+	}
+	defer conn.Close()
+	return peer(conn)
+}
+
+// ownerOf returns the process in the name of a socket, or 0.
+func ownerOf(socket string) int {
+	number, _, _ := strings.Cut(filepath.Base(socket), "-")
+	pid, err := strconv.Atoi(number)
+	if err != nil {
+		return 0
+	}
+	return pid
+}
+
+// remoteKey begins the key in the name of a socket that is forwarded to another machine. No key of
+// [Own.Key] begins like this, because those are hexadecimal.
+const remoteKey = "ssh"
+
+// isRemote reports whether a socket is forwarded to another machine.
+func isRemote(socket string) bool {
+	parts := strings.SplitN(filepath.Base(socket), "-", 3)
+	return len(parts) == 3 && strings.HasPrefix(parts[2], remoteKey)
+}
+
+// runs reports whether a process runs, or might.
+func runs(pid int) bool {
+	start, err := startOf(pid)
+	return pid > 0 && (start != "" || err != nil)
+}
+
+// removeStale removes the socket on which nothing listens, and its files, unless a program is
+// starting an engine there at this moment.
+func removeStale(socket string) {
+	lock, err := os.OpenFile(lockFile(socket), os.O_RDWR, 0)
+	if err == nil {
+		defer lock.Close()
+		if locked, err := tryLock(lock); err != nil || !locked {
+			return
+		}
+	}
+	for _, file := range append(Files(socket), socket) {
+		_ = os.Remove(file)
+	}
+}
+
+// removeLeftFiles removes files without a socket that belong to processes that have ended.
+func removeLeftFiles(dir string) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		base := strings.TrimSuffix(e.Name(), filepath.Ext(e.Name()))
+		_, err := os.Lstat(filepath.Join(dir, base+".sock"))
+		if pid := ownerOf(e.Name()); pid > 0 && !runs(pid) && errors.Is(err, fs.ErrNotExist) {
+			_ = os.Remove(filepath.Join(dir, e.Name()))
+		}
+	}
+}
+
+// stopPatience is how long an engine may take to end.
+const stopPatience = 10 * time.Second
+
+// Stop ends the engine and waits until it has. force kills the process if it does not answer, as
+// one that is stopped (SIGSTOP) does not. For an engine of another machine that process is ssh, and
+// the engine ends when it notices.
+func (f Found) Stop(ctx context.Context, force bool) error {
+	err := Client{Socket: f.Socket, Patience: listPatience}.Stop(ctx)
+	var silent *SilentError
+	if errors.As(err, &silent) && force && f.PID > 0 {
+		process, findErr := os.FindProcess(f.PID)
+		if findErr == nil {
+			findErr = process.Kill()
+		}
+		if findErr != nil {
+			return fmt.Errorf("engine: killing process %d: %w", f.PID, findErr)
+		}
+	} else if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist) {
+		err = nil // it ended meanwhile
+	} else if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, stopPatience)
+	defer cancel()
+	for f.answers(ctx) {
+		if err := pause(ctx); err != nil {
+			return fmt.Errorf("engine: process %d was told to end and still listens at %s", f.PID,
+				f.Socket)
+		}
+	}
+	removeStale(f.Socket)
+	return nil
+}
+
+// answers reports whether something listens on the socket.
+func (f Found) answers(ctx context.Context) bool {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", f.Socket)
+	if err != nil {
+		return false
+	}
+	conn.Close()
+	return true
+}

@@ -1,0 +1,119 @@
+package models
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+)
+
+// maxCompileTimes is how many times a file keeps, the latest ones.
+const maxCompileTimes = 1000
+
+// CompileTimes are how long graphs took to compile, by graph. They are kept in a file, so that a
+// later program can say what to expect; no result depends on them. It is safe for concurrent use,
+// and nil knows nothing and learns nothing.
+type CompileTimes struct {
+	path string
+
+	mu    sync.Mutex
+	times []compileTime // the latest one last
+}
+
+// compileTime is how long one graph took.
+type compileTime struct {
+	Graph   string  `json:"graph"` // a short form of its key
+	Seconds float64 `json:"seconds"`
+}
+
+// OpenCompileTimes reads the file at a path. A file that is missing or cannot be read is empty: it
+// only serves messages.
+func OpenCompileTimes(path string) *CompileTimes {
+	t := &CompileTimes{path: path}
+	t.times = readCompileTimes(path)
+	return t
+}
+
+// UserCompileTimes reads the file in the user's cache; nil if the user has none.
+func UserCompileTimes() *CompileTimes {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return nil
+	}
+	return OpenCompileTimes(filepath.Join(cache, "headwater", "compile-times.json"))
+}
+
+// readCompileTimes returns what a file has, and nothing if it is not such a file.
+func readCompileTimes(path string) []compileTime {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	var times []compileTime
+	if json.Unmarshal(data, &times) != nil {
+		return nil
+	}
+	return times
+}
+
+// Took returns how long the graph with that key took the last time.
+func (t *CompileTimes) Took(key string) (took time.Duration, known bool) {
+	if t == nil {
+		return 0, false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	name := shortKey(key)
+	for _, c := range t.times {
+		if c.Graph == name {
+			return time.Duration(c.Seconds * float64(time.Second)), true
+		}
+	}
+	return 0, false
+}
+
+// Add keeps how long a graph took. It does nothing if the file cannot be written.
+func (t *CompileTimes) Add(key string, took time.Duration) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	// Another program may have written in the meantime.
+	if now := readCompileTimes(t.path); now != nil {
+		t.times = now
+	}
+	name := shortKey(key)
+	t.times = slices.DeleteFunc(t.times, func(c compileTime) bool { return c.Graph == name })
+	t.times = append(t.times, compileTime{name, took.Seconds()})
+	t.times = t.times[max(0, len(t.times)-maxCompileTimes):]
+	data, err := json.Marshal(t.times)
+	if err != nil || os.MkdirAll(filepath.Dir(t.path), 0o700) != nil {
+		return
+	}
+	replaceFile(t.path, data)
+}
+
+// replaceFile writes a file that readers see completely or not at all.
+func replaceFile(path string, data []byte) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return
+	}
+	_, err = f.Write(data)
+	if e := f.Close(); err == nil && e == nil && os.Rename(f.Name(), path) == nil {
+		return
+	}
+	_ = os.Remove(f.Name())
+}
+
+// shortKey returns a short form of the key of a graph.
+func shortKey(key string) string {
+	h := fnv.New64a()
+	h.Write([]byte(key))
+	return fmt.Sprintf("%016x", h.Sum64())
+}
