@@ -54,7 +54,9 @@ var cells = map[string]func(){
 	"save": func() {
 		gonbext.Save(os.Getenv("HEADWATER_TEST_FILE"), gonbext.Figure{Kind: "text"})
 	},
-	"show": func() { gonbext.Show(&gonbext.Explanation{Warnings: []string{"shown"}}) },
+	"compare":       func() { gonbext.Compare(sides(), sides(), "rollout", "flow") },
+	"compare wrong": func() { gonbext.Compare(sides(), sides(), "rolout") },
+	"show":          func() { gonbext.Show(&gonbext.Explanation{Warnings: []string{"shown"}}) },
 }
 
 // TestMain makes the test's binary a cell when it is started as one.

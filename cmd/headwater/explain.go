@@ -27,6 +27,7 @@ type explainFlags struct {
 	width, top    int
 	filter        bool
 	by            attribution.Grouping
+	view, against string
 	save          saveFlags
 }
 
@@ -48,6 +49,8 @@ func (p *program) explainCommand() *cobra.Command {
   headwater explain --methods attn-lrp --contrast " is" --by word --top 3 "the keys to the cabinet"
   headwater explain --format html -o page.html "the keys to the cabinet"
   headwater explain --save figure.svg --save numbers.csv "the keys to the cabinet"
+  headwater explain --view compare --methods direct,value-zeroing "the keys to the cabinet"
+  headwater explain --against "the key to the cabinet" --methods rollout "the keys to the cabinet"
   headwater explain --model google-bert/bert-base-uncased "the keys to the [MASK] are on the table"`,
 		Args: func(cmd *cobra.Command, args []string) error { return f.check(cmd, args) },
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -76,6 +79,10 @@ func (p *program) explainCommand() *cobra.Command {
 		"tokens of each method, `K` of them, the strongest first", "")
 	byFlag(cmd, &f.by)
 	f.save.add(cmd)
+	cmd.Flags().StringVar(&f.view, "view", viewHeatmap, "`"+strings.Join(views, "|")+"`: what is "+
+		"shown in text and html; compare shows two methods and their difference")
+	cmd.Flags().StringVar(&f.against, "against", "", "compare the first method with that of this "+
+		"other `prompt`, which must have as many tokens")
 	cmd.Flags().BoolVar(&f.filter, "filter", false, "grey out punctuation and words such as "+
 		"\"and\" in text and html; no number changes")
 	return cmd
@@ -105,10 +112,15 @@ func (f *explainFlags) check(cmd *cobra.Command, args []string) error {
 	case f.format == "":
 		f.format = "text"
 	}
+	if f.against != "" && !cmd.Flags().Changed("view") {
+		f.view = viewCompare
+	}
 	return cmp.Or(
 		oneOf("format", f.format, "text", "html", "json"),
 		oneOf("color", f.color, "auto", "always", "never"),
+		oneOf("view", f.view, views...),
 		f.checkForm(cmd),
+		f.checkView(),
 		f.save.check(cmd, f.opts, f.input),
 		f.opts.Check(), // now, before a model is opened
 		f.checkBy(args),
@@ -125,6 +137,8 @@ func (f *explainFlags) checkForm(cmd *cobra.Command) error {
 		{"width", "html and json have no columns", []string{"text"}},
 		{"color", "html has its own colours, and json has none", []string{"text"}},
 		{"filter", "json has the numbers of all tokens", []string{"text", "html"}},
+		{"view", "json has the numbers", []string{"text", "html"}},
+		{"against", "json has one explanation", []string{"text", "html"}},
 	} {
 		if cmd.Flags().Changed(flag.name) && !slices.Contains(flag.forms, f.format) {
 			return usagef("--%s is for %s: %s", flag.name, strings.Join(flag.forms, " and "),
@@ -141,6 +155,48 @@ func (f *explainFlags) checkBy(args []string) error {
 		return nil
 	}
 	return f.by.Fits(args[0])
+}
+
+// The views of --view.
+const (
+	viewHeatmap = "heatmap"
+	viewCompare = "compare"
+)
+
+var views = []string{viewHeatmap, viewCompare}
+
+// checkView refuses a comparison without two sides.
+func (f *explainFlags) checkView() error {
+	switch {
+	case f.against != "" && f.view != viewCompare:
+		return usagef("--against compares two prompts; it does not go with --view %s", f.view)
+	case f.against == "" && f.view == viewCompare && len(f.opts.Methods) != 2:
+		return usagef("--view compare compares two methods, for example --methods " +
+			"direct,value-zeroing; or give another prompt by --against")
+	}
+	return nil
+}
+
+// heatmap returns the picture of an explanation; other is that of --against, or nil.
+func (f *explainFlags) heatmap(e, other *attribution.Explanation) (render.Heatmap, error) {
+	h := render.Heatmap{Explanation: e}
+	interrupted := f.against != "" && other == nil
+	if f.view == viewCompare && !interrupted {
+		a, b := render.Side{Explanation: e}, render.Side{Explanation: e}
+		if other != nil {
+			b.Explanation = other
+		} else if len(e.Order) > 1 {
+			b.Method = e.Order[1]
+		}
+		var err error
+		if h, err = render.Compare(a, b); err != nil {
+			return h, err
+		}
+	}
+	if f.filter {
+		h.Filter = attribution.DefaultFilter()
+	}
+	return h, nil
 }
 
 // explain explains one prompt. When interrupted it shows what there is so far.
@@ -188,7 +244,13 @@ func (p *program) explainTo(
 	if err != nil {
 		e.Warnings = append(e.Warnings, "Stopped after "+e.Made()+".")
 	}
-	if failed := p.show(out, f, e); failed != nil {
+	var other *attribution.Explanation
+	if f.against != "" && err == nil {
+		if other, err = p.watch(ctx, m, f.against, f.opts, f.by); err != nil {
+			return nil, err
+		}
+	}
+	if failed := p.show(out, f, e, other); failed != nil {
 		return nil, out.finish(failed)
 	}
 	if err != nil {
@@ -247,13 +309,12 @@ func numbered(texts []string) string {
 	return strings.Join(names, ", ")
 }
 
-// show writes an explanation in the form asked for.
-func (p *program) show(w io.Writer, f explainFlags, e *attribution.Explanation) error {
-	heatmap := render.Heatmap{Explanation: e}
-	if f.filter {
-		heatmap.Filter = attribution.DefaultFilter()
+// show writes an explanation in the form asked for, and with another one a comparison.
+func (p *program) show(w io.Writer, f explainFlags, e, other *attribution.Explanation) error {
+	heatmap, err := f.heatmap(e, other)
+	if err != nil {
+		return err
 	}
-	var err error
 	switch f.format {
 	case "json":
 		return writeJSON(w, e)

@@ -28,6 +28,8 @@ type scriptData struct {
 	Extra int `json:"G,omitempty"`
 	// Words are, for decoders, what the script calls generated tokens and the given text.
 	Words []string `json:"e,omitempty"`
+	// All says that all matrices are shown at first.
+	All bool `json:"a,omitempty"`
 	// Grouped says that prompt tokens are words or spans already.
 	Grouped bool         `json:"g,omitempty"`
 	Methods []scriptView `json:"d"`
@@ -80,6 +82,7 @@ func (b *page) data(left *int) string {
 	}
 	d := scriptData{
 		ID: b.id(), M: m, N: n, T: b.chosen, V: b.lead, Grouped: grouped(b.e),
+		All: b.comparison != nil,
 		Positions: b.positions(), Extra: b.extraColumns(),
 	}
 	if !b.e.Model.Bidirectional {
@@ -104,6 +107,9 @@ func (b *page) data(left *int) string {
 // id returns a name for what is explained: by which model, of which text.
 func (b *page) id() string {
 	what := b.e.Model.Name + "\x00" + b.e.Model.Hash + "\x00" + b.e.Prompt.Text
+	if b.comparison != nil {
+		what += "\x00" + strings.Join(b.comparison.names[:], "\x00")
+	}
 	sum := sha256.Sum256([]byte(what))
 	return hex.EncodeToString(sum[:4])
 }

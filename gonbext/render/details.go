@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"html"
 	"strings"
+
+	"github.com/headwater-ml/headwater/attribution"
 )
 
 // details returns what each token has to say in words, in one part that a reader opens: its
@@ -38,7 +40,7 @@ func (b *page) details(left *int) string {
 func (b *page) block(t int) {
 	b.printf(`<div class="hw-d" style="padding:4px 0 4px 12px">`)
 	if len(b.views) == 0 {
-		where, what, chance := b.predictionText(b.e.Steps[t])
+		where, what, chance := b.predictionText(t)
 		b.printf("%s<b>%s</b> %s", html.EscapeString(where), html.EscapeString(what), chance)
 	}
 	for i := range b.views {
@@ -71,10 +73,13 @@ func (p *picture) rest(v *view, t int) string {
 		return ""
 	}
 	var all []string
+	if v.difference {
+		return p.comparison.rows[t]
+	}
 	if scored := p.scored(v, t); scored != "" {
 		all = append(all, scored)
 	}
-	if v.top.percent {
+	if v.top.percent && v.result.Options["divided"] == "" {
 		_, parts := p.describeParts(v, t, 0)
 		all = append(all, parts...)
 	}
@@ -87,6 +92,22 @@ func (b *page) alternatives(t int) {
 	if len(g.Alternatives) == 0 {
 		return
 	}
+	b.printf(`<div class="hw-e" style="%s">%s`, small, b.words.chance)
+	own, other := alternativesOf(g), ""
+	if c := b.comparison; c != nil {
+		own = alternativesOf(c.sides[0].Explanation.Steps[t])
+		other = alternativesOf(c.sides[1].Explanation.Steps[t])
+	}
+	if other == "" || other == own {
+		b.WriteString(own)
+	} else {
+		b.printf(" in A%s<br>%s in B%s", own, b.words.chance, other)
+	}
+	b.WriteString("</div>")
+}
+
+// alternativesOf lists the most probable tokens of a step as HTML, with the chosen one in bold.
+func alternativesOf(g attribution.GeneratedToken) string {
 	var all []string
 	for _, a := range g.Alternatives[:min(len(g.Alternatives), maxAlternatives)] {
 		s := escape(tokenName(a.Text), 0)
@@ -95,14 +116,13 @@ func (b *page) alternatives(t int) {
 		}
 		all = append(all, s+" "+share(a.Probability))
 	}
-	given := ""
+	s := ": "
 	if g.Forced {
-		given = " (the token was given)"
+		s = " (the token was given): "
 	}
-	b.printf(`<div class="hw-e" style="%s">%s%s: %s`, small, b.words.chance, given,
-		strings.Join(all, " · "))
+	s += strings.Join(all, " · ")
 	if left := len(g.Alternatives) - maxAlternatives; left > 0 {
-		b.printf(" … and %d more", left)
+		s += fmt.Sprintf(" … and %d more", left)
 	}
-	b.WriteString("</div>")
+	return s
 }

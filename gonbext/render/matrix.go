@@ -228,7 +228,7 @@ func (b *page) scale(v *view) {
 
 // rowName returns the name of the row of token t.
 func (p *picture) rowName(t int) string {
-	where, what, _ := p.predictionText(p.e.Steps[t])
+	where, what, _ := p.predictionText(t)
 	if Width(what) > 16 {
 		what = Visible(strings.TrimPrefix(p.e.Steps[t].Text, " "), 16)
 	}
@@ -251,7 +251,7 @@ func (b *page) row(v *view, t int) {
 	if b.hasOther() {
 		b.printf(`<td style="opacity:.8">%s</td>`, b.otherShare(v, t))
 	}
-	_, _, chance := b.predictionText(b.e.Steps[t])
+	_, _, chance := b.predictionText(t)
 	b.printf(`<td style="opacity:.8">%s</td></tr>`, chance)
 }
 

@@ -46,6 +46,8 @@ type Heatmap struct {
 	// Status is a line at the top while the explanation grows: "preparing prompt rows, layer 2 of
 	// 6".
 	Status string
+
+	comparison *comparison // of two sides; see [Compare]
 }
 
 // methods returns the names of the methods to show.

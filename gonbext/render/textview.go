@@ -145,7 +145,7 @@ func (v *view) paint(p *picture, t, j int) int {
 // sentence returns what the colours of row t say, as HTML: the prediction, the method with its
 // layer, and the strongest sources.
 func (p *picture) sentence(v *view, t int) string {
-	where, what, chance := p.predictionText(p.e.Steps[t])
+	where, what, chance := p.predictionText(t)
 	s := html.EscapeString(where) + "<b>" + html.EscapeString(what) + "</b>"
 	if p.generatedAgain(t) {
 		s += fmt.Sprintf(" (generated %d)", t+1)
@@ -208,6 +208,9 @@ func (p *picture) says(v *view, t int) string {
 	if against := v.contrast(); against != "" {
 		what := tokenName(p.e.Steps[t].Text)
 		return speaks(above, below, "for “"+what+"”:", "for “"+against+"”:")
+	}
+	if v.difference {
+		return speaks(above, below, "more in A from", "more in B from")
 	}
 	if v.scorer() && v.top.signed {
 		return speaks(above, below, "for it", "against it")

@@ -22,7 +22,7 @@
     // What the reader chose outlives an update of the output: the method, the token or the source,
     // the layer of each method, and what is open.
     const pictures = window.headwaterPictures = window.headwaterPictures || {};
-    const s = pictures[d.id] = pictures[d.id] || {level: {}, open: {}};
+    const s = pictures[d.id] = pictures[d.id] || {level: {}, open: {}, all: d.a};
     // word[j] is the first token of the word of token j.
     const word = [];
     for (let j = 0; j < tokens.length; j++) {

@@ -107,15 +107,19 @@ func wordsForModel(info trace.Info) words {
 	return w
 }
 
-// predictionText returns the prediction of one step in three parts: `[MASK] at 5 → `, `his`, `62.0
+// predictionText returns the prediction of step t in three parts: `[MASK] at 5 → `, `his`, `62.0
 // %`, or `[CLS] at 0 → class `, `POSITIVE`, `98.0 %`. The first is empty for a generated token, the
 // last if there is no probability. An unscored prediction has no probability: a regression has a
 // value, and a model without a head only a position.
-func (p *picture) predictionText(g attribution.GeneratedToken) (where, what, chance string) {
+func (p *picture) predictionText(t int) (where, what, chance string) {
+	g := p.e.Steps[t]
 	what, chance = tokenName(g.Text), share(g.Probability)
 	// Without a probability there is nothing to show, not even 0 %.
 	if g.Unscored {
 		chance = ""
+	}
+	if c := p.comparison; c != nil && !g.Unscored {
+		chance = c.chances(t)
 	}
 	if !p.e.Model.Bidirectional || g.Position == nil {
 		return "", what, chance
