@@ -82,7 +82,7 @@ func (b *page) data(left *int) string {
 	}
 	d := scriptData{
 		ID: b.id(), M: m, N: n, T: b.chosen, V: b.lead, Grouped: grouped(b.e),
-		All: b.comparison != nil,
+		All:       b.comparison != nil,
 		Positions: b.positions(), Extra: b.extraColumns(),
 	}
 	if !b.e.Model.Bidirectional {
