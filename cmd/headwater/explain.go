@@ -80,7 +80,8 @@ func (p *program) explainCommand() *cobra.Command {
 	byFlag(cmd, &f.by)
 	f.save.add(cmd)
 	cmd.Flags().StringVar(&f.view, "view", viewHeatmap, "`"+strings.Join(views, "|")+"`: what is "+
-		"shown in text and html; compare shows two methods and their difference")
+		"shown in text and html; compare shows two methods and their difference, heads what every "+
+		"attention head looks at")
 	cmd.Flags().StringVar(&f.against, "against", "", "compare the first method with that of this "+
 		"other `prompt`, which must have as many tokens")
 	cmd.Flags().BoolVar(&f.filter, "filter", false, "grey out punctuation and words such as "+
@@ -161,9 +162,10 @@ func (f *explainFlags) checkBy(args []string) error {
 const (
 	viewHeatmap = "heatmap"
 	viewCompare = "compare"
+	viewHeads   = "heads"
 )
 
-var views = []string{viewHeatmap, viewCompare}
+var views = []string{viewHeatmap, viewCompare, viewHeads}
 
 // checkView refuses a comparison without two sides.
 func (f *explainFlags) checkView() error {
@@ -173,7 +175,12 @@ func (f *explainFlags) checkView() error {
 	case f.against == "" && f.view == viewCompare && len(f.opts.Methods) != 2:
 		return usagef("--view compare compares two methods, for example --methods " +
 			"direct,value-zeroing; or give another prompt by --against")
+	case f.view != viewHeads:
+		return nil
+	case len(f.opts.Methods) > 0 || !f.by.Tokens() || f.filter:
+		return usagef("--view heads shows attention as it is, without --methods, --by and --filter")
 	}
+	f.opts.Methods = []string{"raw"}
 	return nil
 }
 
@@ -250,7 +257,13 @@ func (p *program) explainTo(
 			return nil, err
 		}
 	}
-	if failed := p.show(out, f, e, other); failed != nil {
+	failed := error(nil)
+	if f.view == viewHeads && err == nil {
+		failed = p.showHeads(ctx, out, m, f, e)
+	} else {
+		failed = p.show(out, f, e, other)
+	}
+	if failed != nil {
 		return nil, out.finish(failed)
 	}
 	if err != nil {
@@ -307,6 +320,43 @@ func numbered(texts []string) string {
 		names = append(names, "…")
 	}
 	return strings.Join(names, ", ")
+}
+
+// showHeads writes what the attention heads of a model look at in a text.
+func (p *program) showHeads(
+	ctx context.Context, w io.Writer, m trace.Model, f explainFlags, e *attribution.Explanation,
+) error {
+	ids := slices.Clone(e.Prompt.IDs)
+	if !e.Model.Bidirectional {
+		for _, g := range e.Steps {
+			ids = append(ids, g.ID)
+		}
+	}
+	if err := render.CheckHeads(e.Model.Layers, e.Model.Heads, len(ids)); err != nil {
+		return err
+	}
+	tracer, ok := m.(trace.Tracer)
+	if !ok {
+		return usagef("%.60q does not say what its heads look at", e.Model.Name)
+	}
+	tensors, err := tracer.Trace(ctx, ids, []trace.Tap{trace.Attention})
+	if err != nil {
+		return err
+	}
+	h := render.Heads{Explanation: e, Attention: tensors[0]}
+	if err := h.Check(); err != nil {
+		return err
+	}
+	if f.format == "html" {
+		_, err = render.HeadsPage{Heads: h}.WriteTo(w)
+		return err
+	}
+	text := render.HeadsText{Heads: h, Width: f.width}
+	if text.Width == 0 && (f.output == "" || f.output == "-") {
+		text.Width = columns(p.stdout)
+	}
+	_, err = text.WriteTo(w)
+	return err
 }
 
 // show writes an explanation in the form asked for, and with another one a comparison.

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/rowmath"
 )
@@ -58,51 +57,46 @@ type comparison struct {
 // differenceOf is the index of the difference among the names of a comparison.
 const differenceOf = 2
 
-// incomparable returns a [trace.UsageError] about two sides.
-func incomparable(format string, args ...any) error {
-	return &trace.UsageError{Package: "render", Reason: fmt.Sprintf(format, args...)}
-}
-
 // check sets default methods and returns an error for sides that cannot be compared.
 func (c *comparison) check() error {
 	for i := range c.sides {
 		s := &c.sides[i]
 		name := "AB"[i : i+1]
 		if s.Explanation == nil {
-			return incomparable("side %s of the comparison has no explanation", name)
+			return usagef("side %s of the comparison has no explanation", name)
 		}
 		if s.Method == "" && len(s.Explanation.Order) > 0 {
 			s.Method = s.Explanation.Order[0]
 		}
 		r := s.Explanation.Methods[s.Method]
 		if r == nil {
-			return incomparable("explanation %s has no method %s; %s", name,
+			return usagef("explanation %s has no method %s; %s", name,
 				message.Quote(s.Method), message.KnownAre(s.Method, s.Explanation.Order))
 		}
 		if wrong := misshapen(s.Explanation, r); wrong != "" {
-			return incomparable("method %s of explanation %s: %s", message.Quote(s.Method), name,
+			return usagef("method %s of explanation %s: %s", message.Quote(s.Method), name,
 				wrong)
 		}
 	}
 	a, b := c.sides[0].Explanation, c.sides[1].Explanation
 	switch m, n := len(a.Prompt.Texts), len(b.Prompt.Texts); {
 	case a.Model.Bidirectional != b.Model.Bidirectional:
-		return incomparable("a decoder and an encoder cannot be compared: one continues a text " +
+		return usagef("a decoder and an encoder cannot be compared: one continues a text " +
 			"and the other reads it")
 	case m != n:
-		return incomparable("the prompts have %d and %d tokens; tokens are compared by position, "+
+		return usagef("the prompts have %d and %d tokens; tokens are compared by position, "+
 			"so take prompts of the same number of tokens", m, n)
 	case c.tokens() == 0:
-		return incomparable("there is no generated token that both explanations have")
+		return usagef("there is no generated token that both explanations have")
 	case c.result(0).lifted() != c.result(1).lifted():
-		return incomparable("lifts are ratios and can only be compared with lifts; %s has %s "+
+		return usagef("lifts are ratios and can only be compared with lifts; %s has %s "+
 			"and %s has %s", message.Quote(c.sides[0].Method), c.result(0).Unit,
 			message.Quote(c.sides[1].Method), c.result(1).Unit)
 	}
 	for t := range c.tokens() {
 		p, q := a.Steps[t].Position, b.Steps[t].Position
 		if (p == nil) != (q == nil) || p != nil && *p != *q {
-			return incomparable("prediction %d is at another position in the other explanation; "+
+			return usagef("prediction %d is at another position in the other explanation; "+
 				"explain the same positions", t+1)
 		}
 	}

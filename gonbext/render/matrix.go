@@ -204,11 +204,15 @@ func (b *page) beginMethod(v *view, tabular bool) {
 	b.WriteString(end(tabular, "</td></tr>", ""))
 }
 
-// scale writes the colours of a scale between its ends. Values below half a step have none.
-func (b *page) scale(v *view) {
-	low, high := v.colors.ends()
+// scale writes the colours of a method.
+func (b *page) scale(v *view) { b.scaleOf(v.colors, v.beyond) }
+
+// scaleOf writes the colours of a scale between its ends. Values below half a step have none. beyond
+// says that there are values above the limit.
+func (b *page) scaleOf(s scale, beyond bool) {
+	low, high := s.ends()
 	least := -levels
-	if !v.top.diverging() {
+	if !s.diverging() {
 		least = 1
 	}
 	b.WriteString(` · <span style="white-space:nowrap">` + low + " ")
@@ -220,7 +224,7 @@ func (b *page) scale(v *view) {
 		b.printf(`<span style="%s">&nbsp;</span>`, paintStyle(paint))
 	}
 	b.WriteString(" " + high)
-	if v.beyond {
+	if beyond {
 		b.WriteString(" and more")
 	}
 	b.WriteString("</span>")

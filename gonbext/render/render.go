@@ -22,7 +22,10 @@
 package render
 
 import (
+	"fmt"
+
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
 // Heatmap says what to show of an explanation; all forms of a picture share it. The zero value of
@@ -56,4 +59,9 @@ func (h Heatmap) methods() []string {
 		return h.Methods
 	}
 	return h.Explanation.Order
+}
+
+// usagef returns a [trace.UsageError] of this package with a formatted reason.
+func usagef(format string, args ...any) error {
+	return &trace.UsageError{Package: "render", Reason: fmt.Sprintf(format, args...)}
 }

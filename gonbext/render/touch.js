@@ -389,7 +389,7 @@
   }
 
   const script = document.currentScript, own = script && script.closest('.hw');
-  for (const root of own ? [own] : document.querySelectorAll('.hw[data-hw]')) {
+  for (const root of own ? [own] : document.querySelectorAll('.hw[data-hw]:not(.hw-heads)')) {
     if (root.hwStarted) continue;
     root.hwStarted = true;
     start(root);

@@ -1,8 +1,10 @@
 package browser
 
 import (
+	"strings"
 	"testing"
 
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
 	"github.com/headwater-ml/headwater/internal/e2e/fixture"
@@ -38,5 +40,83 @@ func TestTouchCompare(t *testing.T) {
 	do(t, b, click(".hw-b button", 3))
 	if n := matrices(); n != 1 {
 		t.Errorf("%d matrices are shown, want that of one side", n)
+	}
+}
+
+// attended is the text of touched with the attention of two layers of two heads: head 1 of layer 1
+// looks from every token at the one before it, the others at the first token.
+func attended() render.Heads {
+	const T = 6
+	h := render.Heads{Explanation: touched(), Attention: trace.Tensor{
+		Name: "attention", Axes: "LHTS", Shape: []int{2, 2, T, T}, Data: make([]float32, 4*T*T),
+	}}
+	for head := range 4 {
+		for i := range T {
+			j := 0
+			if head == 3 {
+				j = max(i-1, 0)
+			}
+			h.Attention.Data[(head*T+i)*T+j] = 1
+		}
+	}
+	return h
+}
+
+// TestTouchHeads opens heads and chooses tokens, by clicks and by keys.
+func TestTouchHeads(t *testing.T) {
+	b := tab(t)
+	b.Show(t, fixture.Written(t, render.HeadsPage{Heads: attended()}))
+	const read = `(() => {
+		const root = document.querySelector('.hw'), of = (e) => e.getAttribute('style') || '';
+		const tokens = [...root.querySelectorAll('.hw-t > *:not(br)')];
+		return {
+			Framed: tokens.filter((e) => of(e).includes('outline')).map((e) => e.textContent).join(' '),
+			Colored: tokens.flatMap((e, i) => of(e).includes('#27b') ? [i + ' ' + e.textContent] : []),
+			Sentence: root.querySelector('.hw-s').textContent,
+			Tab: root.querySelector('.hw-n').textContent,
+			Row: (root.querySelector('.hw-r.hw-x td') || {}).textContent || '',
+			Layer: [...root.querySelectorAll('.hw-p')].filter((e) => !e.hidden).length + ' marks',
+		};
+	})()`
+	do := func(script string) state {
+		return chromium.Evaluate[state](t, b, "(() => {"+script+"})(),"+read)
+	}
+	s := do("")
+	s.check(t, "at first", "are", "“are” (generated 1), where “here” is predicted · layer 1, head 1 "+
+		"looks at “to” (3) ≈ 100 %", "3 to")
+	if s.Tab != "layer 1, head 1" || s.Row != "are" || s.Layer != "1 marks" {
+		t.Errorf("open is %q, row %q, %s", s.Tab, s.Row, s.Layer)
+	}
+	do(click(".hw-t > *", 2)).check(t, "a click on a token", "s", "“s” (2) · layer 1", "1 key")
+	s = do(`const line = document.querySelectorAll('.hw-g')[1], r = line.querySelector('img').
+		getBoundingClientRect();
+		line.querySelector('img').dispatchEvent(new MouseEvent('click', {
+			bubbles: true, clientX: r.left + 0.25 * r.width, clientY: r.top + 3,
+		}))`)
+	s.check(t, "a click on a thumbnail", "s", "layer 0, head 0 looks at the sink “the” (0) ≈ 100 %")
+	if s.Tab != "layer 0, head 0" {
+		t.Errorf("open is %q", s.Tab)
+	}
+	do(click(".hw-s button", 0)).check(t, "a click on a head of the list", "s",
+		"layer 1, head 1 looks at “key” (1)", "1 key")
+	do(click(".hw-r", 3)).check(t, "a click on a line", "to", "looks at “s” (2)", "2 s")
+	do(press("ArrowRight")).check(t, "right", "are", "looks at “to” (3)", "3 to")
+	do(press("ArrowDown")).check(t, "a layer down", "are", "layer 0, head 1 looks at the sink")
+}
+
+// TestHeadsUntrusted passes a picture of heads through what a notebook that is not trusted keeps.
+func TestHeadsUntrusted(t *testing.T) {
+	b := tab(t)
+	got := sanitiseMarkup(t, b, fixture.Written(t, attended()))
+	if dropped := strings.Join(got.Dropped, " "); dropped != "data-hw of <div> <style> <script>" {
+		t.Errorf("dropped %q", dropped)
+	}
+	for _, theme := range [][2]string{{"rgb(17,17,17)", "rgb(255,255,255)"}, {"white", "black"}} {
+		d := b.Show(t, output(got.Sanitised, theme[0], theme[1]))
+		checkColors(t, d)
+		checkElements(t, d)
+		if !strings.Contains(d.Text, "layer 1, head 1 looks at “to” (3) 100 %") {
+			t.Errorf("without the script the text is %.300q", d.Text)
+		}
 	}
 }
