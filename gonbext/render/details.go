@@ -9,7 +9,8 @@ import (
 )
 
 // details returns what each token has to say in words, in one part that a reader opens: its
-// strongest sources by every method, and the tokens that might have come instead. It takes its size
+// strongest sources by every method, what changed since the token before, and the tokens that might
+// have come instead. It takes its size
 // from left.
 func (b *page) details(left *int) string {
 	if len(b.e.Steps) == 0 {
@@ -17,7 +18,7 @@ func (b *page) details(left *int) string {
 	}
 	var s strings.Builder
 	fmt.Fprintf(&s, `<details class="hw-a" style="%s"><summary style="cursor:pointer">`+
-		`All %s: sources and probabilities</summary>`, line, b.words.shown)
+		`All %s: %s</summary>`, line, b.words.shown, b.words.told)
 	for t := range b.e.Steps {
 		part := b.part(func(c *page) { c.block(t) })
 		if len(part) > *left && t > 0 {
@@ -64,6 +65,55 @@ func (b *page) saying(v *view, t int) {
 	if rest := b.rest(v, t); rest != "" {
 		b.printf(`<div style="%s">%s</div>`, small, escape(rest, 0))
 	}
+	if changed := b.changed(v, t); changed != "" {
+		b.printf(`<div style="%s">%s</div>`, small, escape(changed, 0))
+	}
+}
+
+// changed returns which sources stand out in row t and did not in the row before, and the reverse,
+// the largest first: "since “gave”: now “Mary” 2.1 % → 56.2 %; no longer “store” 30.1 % → 0.4 %". It
+// is empty for the first row, beside rows without colours, and for an encoder, whose predictions do
+// not follow each other.
+func (p *picture) changed(v *view, t int) string {
+	if t == 0 || !v.has(t) || v.silent[t] != "" || v.silent[t-1] != "" || v.difference ||
+		p.e.Model.Bidirectional {
+		return ""
+	}
+	const most = 3 // of each
+	now := p.appeared(v, t, t-1)
+	gone := p.appeared(v, t-1, t)
+	var parts []string
+	if len(now) > 0 {
+		parts = append(parts, "now "+strings.Join(now[:min(len(now), most)], ", "))
+	}
+	if len(gone) > 0 {
+		parts = append(parts, "no longer "+strings.Join(gone[:min(len(gone), most)], ", "))
+	}
+	if parts == nil {
+		parts = []string{"the same sources"}
+	}
+	return "since “" + p.generatedName(t-1) + "”: " + strings.Join(parts, "; ")
+}
+
+// appeared lists the sources that stand out in row t and not in another row, the largest first,
+// with their values in the earlier and in the later of the two rows.
+func (p *picture) appeared(v *view, t, other int) (sources []string) {
+	for _, j := range v.ranked(t, v.sources(t), p.greySources(v, t)) {
+		inOther := j < v.sources(other)
+		if v.paint(p, t, j) == 0 || inOther && v.paint(p, other, j) != 0 {
+			continue
+		}
+		value := v.rows[t].value(v.at(t, j))
+		if inOther {
+			before := v.rows[other].value(v.at(other, j))
+			if other > t {
+				before, value = value, before
+			}
+			value = before + " → " + value
+		}
+		sources = append(sources, p.sourceName(j)+" "+value)
+	}
+	return sources
 }
 
 // rest returns what the parts of a row add up to: what a scorer explains, and the shares of sinks,

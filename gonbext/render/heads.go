@@ -157,7 +157,7 @@ func (r Heads) open() *headsPage {
 	return h
 }
 
-// queryOf returns the token from which prediction t is made: of a decoder the one before it.
+// queryOf returns the token from which prediction t is made: for a decoder the one before it.
 func (h *headsPage) queryOf(t int) int {
 	switch {
 	case t < 0:
@@ -189,7 +189,7 @@ func (h *headsPage) seen(i int) int {
 func (h *headsPage) findSinks() []bool {
 	sinks := make([]bool, h.T)
 	for j := range sinks {
-		if j > 0 && (j >= h.m || !h.special(j)) || j == 0 && h.e.Model.Bidirectional && !h.special(j) {
+		if first := j == 0 && !h.e.Model.Bidirectional; !first && (j >= h.m || !h.special(j)) {
 			continue
 		}
 		sum, count := 0.0, 0
@@ -342,8 +342,8 @@ func (h *headsPage) text() string {
 		}
 		b.WriteString(`</div><div class="hw-s" style="margin:4px 0 8px 0">`)
 		b.WriteString(h.sentence(h.query, h.layer, h.head))
-		b.printf(`<div style="%s">heads that look at a token from there more than from elsewhere: %s</div></div>`,
-			small, html.EscapeString(h.looks(h.query, listedHeads)))
+		b.printf(`<div style="%s">heads that look at a token from there more than from elsewhere: `+
+			`%s</div></div>`, small, html.EscapeString(h.looks(h.query, listedHeads)))
 	})
 }
 
@@ -508,8 +508,8 @@ func (h *headsPage) allTokens(limit int) string {
 		`all %s</summary>`, line, h.words.shown)
 	for t := range h.e.Steps {
 		where, what, chance := h.predictionText(t)
-		one := fmt.Sprintf(`<div class="hw-d" style="padding:4px 0 4px 12px">%s<b>%s</b> %s: %s</div>`,
-			html.EscapeString(where), html.EscapeString(what), chance,
+		one := fmt.Sprintf(`<div class="hw-d" style="padding:4px 0 4px 12px">%s<b>%s</b> %s: %s`+
+			`</div>`, html.EscapeString(where), html.EscapeString(what), chance,
 			html.EscapeString(h.looks(h.queryOf(t), 5)))
 		if s.Len()+len(one) > limit {
 			s.WriteString(h.part(func(b *page) {
@@ -534,7 +534,8 @@ func (h *headsPage) legend() string {
 	}
 	grey := ""
 	if sinks != nil {
-		grey = " Grey: " + strings.Join(sinks, ", ") + ", a sink, which has more than 30 % of all attention."
+		grey = " Grey: " + strings.Join(sinks, ", ") + ", a sink, which has more than 30 % of all " +
+			"attention."
 	}
 	return h.part(func(b *page) {
 		b.printf(`<details class="hw-k" style="%s;font-size:12px"><summary style="cursor:pointer">`+

@@ -207,8 +207,8 @@ func (b *page) beginMethod(v *view, tabular bool) {
 // scale writes the colours of a method.
 func (b *page) scale(v *view) { b.scaleOf(v.colors, v.beyond) }
 
-// scaleOf writes the colours of a scale between its ends. Values below half a step have none. beyond
-// says that there are values above the limit.
+// scaleOf writes the colours of a scale between its ends. Values below half a step have none.
+// beyond says that there are values above the limit.
 func (b *page) scaleOf(s scale, beyond bool) {
 	low, high := s.ends()
 	least := -levels

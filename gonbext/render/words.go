@@ -18,6 +18,7 @@ type words struct {
 	tokens  string // the name of the columns
 	shown   string // the name of what each block shows
 	chance  string // the heading of the alternatives
+	told    string // what the part with all tokens says of each
 	columns string // the legend of a text
 	lines   string // the legend of a page
 }
@@ -31,6 +32,7 @@ var generating = words{
 	tokens:  "prompt tokens",
 	shown:   "generated tokens",
 	chance:  "probability of the next token",
+	told:    "sources, changes and probabilities",
 	columns: "Columns: prompt tokens (sources), in order. Rows: methods. One block for each " +
 		"generated token (target).",
 	lines: "The text is coloured by how much the framed generated token (target) has from each " +
@@ -50,6 +52,7 @@ var reading = words{
 	tokens:  "tokens",
 	shown:   "predictions",
 	chance:  "probability at this position",
+	told:    "sources and probabilities",
 	columns: "Columns: tokens of the text (sources), in order. Rows: methods. One block for each " +
 		"position explained (target).",
 	lines: "The text is coloured by how much the position explained (target) has from each of " +

@@ -120,3 +120,16 @@ func TestHeadsUntrusted(t *testing.T) {
 		}
 	}
 }
+
+// TestTouchSteps goes from token to token: the sentence says what changed since the one before.
+func TestTouchSteps(t *testing.T) {
+	b := tab(t)
+	b.Show(t, pageOf(t, fed()))
+	const changed = "since “are”: now “to” 0.00 → +2.00, “are” (generated 1) -1.50; no longer " +
+		"“key” +2.00 → 0.00"
+	do(t, b, "").check(t, "at first", "here", changed, "2 s", "3 to", "4 are")
+	if s := do(t, b, press("ArrowLeft")); strings.Contains(s.Sentence, "since") {
+		t.Errorf("the first token has changed: %q", s.Sentence)
+	}
+	do(t, b, press("ArrowRight")).check(t, "right", "here", changed, "2 s", "3 to", "4 are")
+}
