@@ -80,6 +80,6 @@ func (r request) heads(ctx context.Context, out *display, prompt string) (render
 	if err != nil {
 		return render.Heads{}, advise(err)
 	}
-	h := render.Heads{Explanation: e, Attention: tensors[0]}
+	h := render.Heads{Explanation: e, Attention: tensors[0], Palette: r.view.Palette}
 	return h, h.Check()
 }

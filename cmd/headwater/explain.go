@@ -28,6 +28,7 @@ type explainFlags struct {
 	filter        bool
 	by            attribution.Grouping
 	view, against string
+	palette       string
 	save          saveFlags
 }
 
@@ -84,6 +85,8 @@ func (p *program) explainCommand() *cobra.Command {
 		"attention head looks at")
 	cmd.Flags().StringVar(&f.against, "against", "", "compare the first method with that of this "+
 		"other `prompt`, which must have as many tokens")
+	cmd.Flags().StringVar(&f.palette, "palette", "", "colours of html: `"+
+		strings.Join(render.PaletteNames(), "|")+"` (default "+render.PaletteNames()[0]+")")
 	cmd.Flags().BoolVar(&f.filter, "filter", false, "grey out punctuation and words such as "+
 		"\"and\" in text and html; no number changes")
 	return cmd
@@ -120,6 +123,7 @@ func (f *explainFlags) check(cmd *cobra.Command, args []string) error {
 		oneOf("format", f.format, "text", "html", "json"),
 		oneOf("color", f.color, "auto", "always", "never"),
 		oneOf("view", f.view, views...),
+		f.checkPalette(),
 		f.checkForm(cmd),
 		f.checkView(),
 		f.save.check(cmd, f.opts, f.input),
@@ -138,6 +142,7 @@ func (f *explainFlags) checkForm(cmd *cobra.Command) error {
 		{"width", "html and json have no columns", []string{"text"}},
 		{"color", "html has its own colours, and json has none", []string{"text"}},
 		{"filter", "json has the numbers of all tokens", []string{"text", "html"}},
+		{"palette", "text and json have no palette", []string{"html"}},
 		{"view", "json has the numbers", []string{"text", "html"}},
 		{"against", "json has one explanation", []string{"text", "html"}},
 	} {
@@ -166,6 +171,14 @@ const (
 )
 
 var views = []string{viewHeatmap, viewCompare, viewHeads}
+
+// checkPalette refuses an unknown palette.
+func (f *explainFlags) checkPalette() error {
+	if f.palette == "" {
+		return nil
+	}
+	return oneOf("palette", f.palette, render.PaletteNames()...)
+}
 
 // checkView refuses a comparison without two sides.
 func (f *explainFlags) checkView() error {
@@ -200,6 +213,7 @@ func (f *explainFlags) heatmap(e, other *attribution.Explanation) (render.Heatma
 			return h, err
 		}
 	}
+	h.Palette = f.palette
 	if f.filter {
 		h.Filter = attribution.DefaultFilter()
 	}
@@ -343,7 +357,7 @@ func (p *program) showHeads(
 	if err != nil {
 		return err
 	}
-	h := render.Heads{Explanation: e, Attention: tensors[0]}
+	h := render.Heads{Explanation: e, Attention: tensors[0], Palette: f.palette}
 	if err := h.Check(); err != nil {
 		return err
 	}

@@ -31,7 +31,10 @@ type scriptData struct {
 	// All says that all matrices are shown at first.
 	All bool `json:"a,omitempty"`
 	// Grouped says that prompt tokens are words or spans already.
-	Grouped bool         `json:"g,omitempty"`
+	Grouped bool `json:"g,omitempty"`
+	// Colors are those of a palette other than the default one: the steps above the neutral value,
+	// then those below it.
+	Colors  []string     `json:"c,omitempty"`
 	Methods []scriptView `json:"d"`
 }
 
@@ -84,6 +87,9 @@ func (b *page) data(left *int) string {
 		ID: b.id(), M: m, N: n, T: b.chosen, V: b.lead, Grouped: grouped(b.e),
 		All:       b.comparison != nil,
 		Positions: b.positions(), Extra: b.extraColumns(),
+	}
+	if !b.palette.isDefault() {
+		d.Colors = slices.Concat(b.palette.above[:], b.palette.below[:])
 	}
 	if !b.e.Model.Bidirectional {
 		d.Words = []string{b.words.answer, b.words.text}

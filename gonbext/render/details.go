@@ -71,9 +71,9 @@ func (b *page) saying(v *view, t int) {
 }
 
 // changed returns which sources stand out in row t and did not in the row before, and the reverse,
-// the largest first: "since “gave”: now “Mary” 2.1 % → 56.2 %; no longer “store” 30.1 % → 0.4 %". It
-// is empty for the first row, beside rows without colours, and for an encoder, whose predictions do
-// not follow each other.
+// the largest first: "since “gave”: now “Mary” 2.1 % → 56.2 %; no longer “store” 30.1 % → 0.4 %".
+// It is empty for the first row, beside rows without colours, and for an encoder, whose predictions
+// do not follow each other.
 func (p *picture) changed(v *view, t int) string {
 	if t == 0 || !v.has(t) || v.silent[t] != "" || v.silent[t-1] != "" || v.difference ||
 		p.e.Model.Bidirectional {

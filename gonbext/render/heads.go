@@ -31,6 +31,8 @@ type Heads struct {
 	Explanation *attribution.Explanation
 	// Attention is the attention of L layers and H heads, [L,H,T,T]; see [trace.Attention].
 	Attention trace.Tensor
+	// Palette is the name of the colours; see [Heatmap.Palette].
+	Palette string
 	// MaxBytes is the approximate limit of the result in bytes; default 480,000.
 	MaxBytes int
 }
@@ -137,8 +139,10 @@ func (r Heads) open() *headsPage {
 	s := r.Attention.Shape
 	h := &headsPage{
 		page: &page{
-			picture: Heatmap{Explanation: r.Explanation, Methods: []string{}}.picture(false),
-			limit:   r.MaxBytes,
+			picture: Heatmap{
+				Explanation: r.Explanation, Methods: []string{}, Palette: r.Palette,
+			}.picture(false),
+			limit: r.MaxBytes,
 		},
 		attention: r.Attention, L: s[0], H: s[1], T: s[2], m: len(r.Explanation.Prompt.Texts),
 		colors: scale{unit: "share of attention", percent: true, digits: 1, limit: fullAttention},
@@ -336,7 +340,7 @@ func (h *headsPage) text() string {
 			if spaced {
 				b.WriteByte(' ')
 			}
-			style := paintStyle(h.paint(h.layer, h.head, h.query, j))
+			style := h.palette.style(h.paint(h.layer, h.head, h.query, j))
 			b.token(tag, name, style, "", j == h.query)
 			b.lineBreak(text)
 		}
@@ -444,7 +448,7 @@ func (h *headsPage) thumbnailsOf(side int) string {
 				`text-align:right">%s</td><td style="padding:0;line-height:0">`, small,
 				b.marked(fmt.Sprint(l), l == h.layer))
 			b.printf(`<div><img class="hw-i" alt="" width="%d" height="%d" src="%s"></div></td>`+
-				`</tr>`, h.H*size, size, g.png(1, 1))
+				`</tr>`, h.H*size, size, g.png(h.palette, 1, 1))
 		}
 		b.WriteString("</table></div>")
 	})
@@ -534,8 +538,8 @@ func (h *headsPage) legend() string {
 	}
 	grey := ""
 	if sinks != nil {
-		grey = " Grey: " + strings.Join(sinks, ", ") + ", a sink, which has more than 30 % of all " +
-			"attention."
+		grey = " Grey: " + strings.Join(sinks, ", ") + ", a sink, which has more than 30 % of " +
+			"all attention."
 	}
 	return h.part(func(b *page) {
 		b.printf(`<details class="hw-k" style="%s;font-size:12px"><summary style="cursor:pointer">`+
@@ -569,6 +573,8 @@ type headsData struct {
 	First int      `json:"f"`
 	Last  int      `json:"e"`
 	Rows  []string `json:"w"`
+	// Colors are those of a palette other than the default one, [levels].
+	Colors []string `json:"c,omitempty"`
 	// Predicted has for each token the one that is predicted there, -1 if none.
 	Predicted []int `json:"p"`
 	// Best has for each token from First on the heads that are listed for it, of each its layer,
@@ -585,6 +591,9 @@ func (h *headsPage) data(limit int) string {
 		Both: h.e.Model.Bidirectional,
 	}
 	d.ID = h.id() + "h"
+	if !h.palette.isDefault() {
+		d.Colors = h.palette.above[:]
+	}
 	for j, is := range h.sinks {
 		if is {
 			d.Sinks = append(d.Sinks, j)

@@ -5,10 +5,11 @@
 (() => {
   const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
   const steps = 40, levels = 6, grey = 7, full = 0.6;
-  const paintStyle = (n) => n ? 'background:' + (n === grey ? '#8884' : '#27b' + '03579bd'[n]) : '';
 
   function start(root) {
-    const d = JSON.parse(root.dataset.hw), text = root.querySelector('.hw-t'), say = root.querySelector('.hw-s');
+    const d = JSON.parse(root.dataset.hw), color = (n) => n === grey ? '#8884' : d.c ? d.c[n - 1] : '#27b' + '03579bd'[n];
+    const paintStyle = (n) => n ? 'background:' + color(n) : '';
+    const text = root.querySelector('.hw-t'), say = root.querySelector('.hw-s');
     const tokens = [...text.querySelectorAll(':scope > span, :scope > u')];
     const lines = [...root.querySelectorAll('.hw-g')].reverse();
     const rows = [...root.querySelectorAll('.hw-r')], open = root.querySelector('img.hw-j');

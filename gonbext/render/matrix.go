@@ -221,7 +221,7 @@ func (b *page) scaleOf(s scale, beyond bool) {
 			b.WriteString("&nbsp;")
 			continue
 		}
-		b.printf(`<span style="%s">&nbsp;</span>`, paintStyle(paint))
+		b.printf(`<span style="%s">&nbsp;</span>`, b.palette.style(paint))
 	}
 	b.WriteString(" " + high)
 	if beyond {
@@ -275,7 +275,7 @@ func (b *page) cell(paint int, number string) {
 	case sinkPaint:
 		b.printf(`<td style="%s"></td>`, sinkStyle)
 	default:
-		b.printf(`<td style="%s">%s</td>`, paintStyle(paint), number)
+		b.printf(`<td style="%s">%s</td>`, b.palette.style(paint), number)
 	}
 }
 
@@ -416,5 +416,5 @@ func (b *page) image(class string, g grid, w, h int, style string) {
 	}
 	b.printf(`%s<img class="%s" alt="" width="%d" height="%d" style="max-width:100%%;`+
 		`border:1px solid #8885%s" src="%s"></div>`, box, class, columns*w, len(g)*h, style,
-		g.png(w, h))
+		g.png(b.palette, w, h))
 }

@@ -19,6 +19,7 @@ type picture struct {
 	status string
 	// comparison is nil unless the views are two sides and their difference.
 	comparison *comparison
+	palette    *palette
 	hidden     []bool // [m], greyed by the filter
 	greyed     []bool // [n], generated tokens greyed by the filter
 	views      []view
@@ -54,7 +55,10 @@ type view struct {
 // picture computes what is shown. A nil explanation is one without tokens and methods. generated
 // says whether generated tokens are shown as sources.
 func (h Heatmap) picture(generated bool) *picture {
-	p := &picture{e: h.Explanation, status: h.Status, comparison: h.comparison}
+	p := &picture{
+		e: h.Explanation, status: h.Status, comparison: h.comparison,
+		palette: paletteOf(h.Palette),
+	}
 	if p.e == nil {
 		p.e = &attribution.Explanation{}
 	}

@@ -46,6 +46,9 @@ type Heatmap struct {
 	// [attribution.DefaultFilter]. They stay in the picture in grey, and they count in every
 	// number.
 	Filter attribution.Filter
+	// Palette is the name of the colours of HTML, one of [PaletteNames]; an unknown one is the
+	// default, blue-rust. A text keeps its own colours. See [CheckPalette].
+	Palette string
 	// Status is a line at the top while the explanation grows: "preparing prompt rows, layer 2 of
 	// 6".
 	Status string

@@ -81,7 +81,7 @@ func (b *page) marks(source int) (style, title string) {
 	if paint == 0 {
 		return "", ""
 	}
-	style = paintStyle(paint)
+	style = b.palette.style(paint)
 	if paint < 0 {
 		style += ";border-bottom:2px dotted" // hatching needs the style sheet
 	}

@@ -6,11 +6,12 @@
   const digit = new Uint8Array(128);
   [...digits].forEach((c, i) => { digit[c.charCodeAt(0)] = i; });
   const levels = 6, grey = 7, none = 8;
-  const colors = (n) => n === grey ? '#8884' : n === none ? '#888a' : (n < 0 ? '#b51' : '#27b') + '03579bd'[Math.abs(n)];
-  const paintStyle = (n) => n ? 'background:' + colors(n) : '';
 
   function start(root) {
     const d = JSON.parse(root.dataset.hw), extra = d.G || 0;
+    const colors = (n) => n === grey ? '#8884' : n === none ? '#888a' : d.c ? d.c[n < 0 ? levels - 1 - n : n - 1]
+      : (n < 0 ? '#b51' : '#27b') + '03579bd'[Math.abs(n)];
+    const paintStyle = (n) => n ? 'background:' + colors(n) : '';
     const text = root.querySelector('.hw-t'), say = root.querySelector('.hw-s');
     const tokens = [...text.querySelectorAll(':scope > span, :scope > u')];
     const views = [...root.querySelectorAll('.hw-v')];
@@ -23,13 +24,17 @@
     // the layer of each method, and what is open.
     const pictures = window.headwaterPictures = window.headwaterPictures || {};
     const s = pictures[d.id] = pictures[d.id] || {level: {}, open: {}, all: d.a};
-    // word[j] is the first token of the word of token j.
-    const word = [];
+    // word[j] is the first token of the word of token j, sentence[j] that of its sentence.
+    const word = [], sentence = [];
     for (let j = 0; j < tokens.length; j++) {
-      const before = tokens[j].previousSibling;
-      const joined = j && j !== d.m && before && before.nodeType === 1 && before.localName !== 'br';
+      const before = tokens[j].previousSibling, begins = !j || j === d.m;
+      const joined = !begins && before && before.nodeType === 1 && before.localName !== 'br';
       word[j] = joined && /^[\p{L}\p{N}\p{M}]/u.test(tokens[j].textContent) ? word[j - 1] : j;
+      const ended = !joined && j && (before.localName === 'br' || /[.!?…。！？]['"”’)\]]*$/.test(tokens[j - 1].textContent));
+      sentence[j] = begins || ended ? j : sentence[j - 1];
     }
+    // parts are the spans that are shown as one, undefined for tokens.
+    const parts = () => s.words ? word : s.sentences ? sentence : undefined;
 
     const method = () => Math.max(names.indexOf(s.method === undefined ? names[d.v] : s.method), 0);
     const target = () => s.token < d.n ? s.token : d.t;
@@ -48,11 +53,12 @@
       const code = 64 * digit[v.w.charCodeAt(at)] + digit[v.w.charCodeAt(at + 1)];
       return code ? (code - 2048) / 2047 * v.top : NaN;
     }
-    // value is that of the whole word where words are shown.
+    // value is that of the whole word or sentence where these are shown.
     function value(v, t, j) {
-      if (!s.words) return one(v, t, j);
+      const part = parts();
+      if (!part) return one(v, t, j);
       let x;
-      for (let k = word[j]; word[k] === word[j]; k++) {
+      for (let k = part[j]; part[k] === part[j]; k++) {
         const y = one(v, t, k);
         x = x === undefined ? y : y === undefined ? x : v.x ? Math.max(x, y) : x + y;
       }
@@ -86,7 +92,7 @@
       const v = d.d[i];
       const other = k !== shown(v, t), row = other || !v.w ? coarse(i, t, k) : null;
       return (j, words) => {
-        if (greys[i].has(j)) return grey;
+        if (greys[i].has(j) && !(s.sinks && v.w && !other)) return grey;
         if (!other && silent[i].has(t)) return 0;
         if (row) return row(j);
         const x = words ? value(v, t, j) : one(v, t, j);
@@ -101,9 +107,8 @@
       if (v.u === 1) return '×' + (2 ** x).toFixed(2);
       return sign + (v.pw ? x.toPrecision(3) : x.toFixed(v.f));
     }
-    // cell is the number in a cell of a matrix, about, from its paint.
-    function cell(v, n) {
-      const x = n / levels * (v.u === 1 ? Math.log2(v.lim) : v.lim);
+    // cell is the number in a cell of a matrix: x, or about, from its paint.
+    function cell(v, n, x = n / levels * (v.u === 1 ? Math.log2(v.lim) : v.lim)) {
       return n === none ? 'NaN' : (v.u === 0 ? 100 * x : v.u === 1 ? 2 ** x : x / 10 ** (v.pw || 0)).toFixed(v.c);
     }
     // estimate is a value read back from its paint, at any level.
@@ -128,9 +133,9 @@
     function drawText(i, t, j) {
       const row = painter(i, t, level(i, t)), chosen = j < 0 ? place(t) : j;
       const by = j < 0 ? null : tokens.map(() => 0);
-      if (by) for (let k = 0; k < d.n; k++) if (place(k) >= 0) by[place(k)] = painter(i, k, level(i, k))(j, s.words);
+      if (by) for (let k = 0; k < d.n; k++) if (place(k) >= 0) by[place(k)] = painter(i, k, level(i, k))(j, parts());
       tokens.forEach((e, index) => {
-        const n = by ? by[index] : row(index, s.words);
+        const n = by ? by[index] : row(index, parts());
         const css = paintStyle(n);
         style(e, index !== chosen ? css : (css && css + ';') + 'outline:2px solid');
         if (e.title) e.title = '';
@@ -190,10 +195,10 @@
     const painted = views.map(() => '');
     function drawMatrix(i, t, j) {
       const view = views[i], v = d.d[i], rows = [...view.querySelectorAll('.hw-r')];
-      const now = picked(i) ? String(s.level[names[i]]) : '';
+      const now = (picked(i) ? s.level[names[i]] : '') + (s.sinks && v.w && v.s ? ' sinks' : '');
       if (painted[i] !== now) {
         painted[i] = now;
-        rows.forEach((r, q) => drawRow(r, painter(i, q, level(i, q)), v));
+        rows.forEach((r, q) => drawRow(r, painter(i, q, level(i, q)), v, exact(i, q) ? q : -1));
         const img = view.querySelector('img.hw-i');
         if (img) raster(img, d.n, (q) => painter(i, q, level(i, q)));
       }
@@ -213,11 +218,12 @@
       mark.setAttribute('style', 'top:' + 100 * row / rows + '%;height:' + 100 / rows + '%;left:' +
         100 * column / columns + '%;width:' + 100 / columns + '%');
     }
-    function drawRow(r, row, v) {
+    // drawRow paints a row of a table; t is its target if its exact numbers are known, else -1.
+    function drawRow(r, row, v, t) {
       for (let j = 0; j < (v ? d.m + extra : d.m); j++) {
         const n = row(j), at = r.cells[j + 1];
         style(at, paintStyle(n));
-        at.textContent = v && n && n !== grey ? cell(v, n) : '';
+        at.textContent = v && n && n !== grey ? cell(v, n, t < 0 ? undefined : one(v, t, j)) : '';
       }
     }
     const layered = views.map(() => d.t);
@@ -274,7 +280,11 @@
       bar.textContent = '';
       if (names.length > 1) names.forEach((n, q) => button(n, q === i, () => { s.method = n; }));
       if (names.length > 1) button('all matrices', !!s.all, () => { s.all = !s.all; });
-      if (!d.g && d.d[i].w && word.some((w, j) => w !== j)) button('whole words', !!s.words, () => { s.words = !s.words; });
+      if (!d.g && d.d[i].w && word.some((w, j) => w !== j)) button('whole words', !!s.words, () => { s.words = !s.words; s.sentences = false; });
+      if (!d.g && d.d[i].w && sentence.some((w, j) => w && w !== d.m && w === j)) {
+        button('sentences', !!s.sentences, () => { s.sentences = !s.sentences; s.words = false; });
+      }
+      if (d.d[i].w && d.d[i].s) button('sinks too', !!s.sinks, () => { s.sinks = !s.sinks; });
       if (picked(i)) {
         button('layer ' + d.d[i].L[s.level[names[i]]] + ' ✕', true, () => { delete s.level[names[i]]; });
       }

@@ -1,9 +1,11 @@
 package browser
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
@@ -132,4 +134,79 @@ func TestTouchSteps(t *testing.T) {
 		t.Errorf("the first token has changed: %q", s.Sentence)
 	}
 	do(t, b, press("ArrowRight")).check(t, "right", "here", changed, "2 s", "3 to", "4 are")
+}
+
+// TestTouchSwitches puts tokens together to sentences, and gives a sink a colour.
+func TestTouchSwitches(t *testing.T) {
+	b := tab(t)
+	e := &attribution.Explanation{
+		Model: trace.Info{Name: "hand-made"},
+		Prompt: attribution.Prompt{
+			Text:    "<s>a b. c d",
+			Texts:   []string{"<s>", "a", " b", ".", " c", " d"},
+			Special: []bool{true, false, false, false, false, false},
+		},
+		Steps: []attribution.GeneratedToken{{Text: " e", Probability: 0.5}},
+		Order: []string{"raw"},
+		Methods: map[string]*attribution.Result{"raw": {
+			Unit: "share of attention", Layers: []int{0}, Shape: [3]int{1, 6, 1}, Shown: []int{0},
+			Data: []float64{0.5, 0.01, 0.15, 0.02, 0.02, 0.3}, Options: map[string]string{},
+		}},
+		OtherMass: map[string][]float64{"raw": {0}},
+	}
+	e.Order = append(e.Order, "norms") // a second method, so that there are tabs
+	b.Show(t, pageOf(t, e))
+	do(t, b, "").check(t, "at first", "e", "most from “d” 30.0 %", "0 <s>", "2 b", "5 d")
+	over := func(index int) string {
+		return chromium.Evaluate[string](t, b, fmt.Sprintf(`(() => {
+			const e = document.querySelectorAll('.hw-t > *:not(br)')[%d];
+			e.dispatchEvent(new PointerEvent('pointerover', {bubbles: true}));
+			return e.title;
+		})()`, index))
+	}
+	do(t, b, click(".hw-b button", 3)).check(t, "sentences", "e", "most from “d” 30.0 %", "0 <s>",
+		"1 a", "2 b", "3 .", "4 c", "5 d")
+	if got := over(4); got != "32.0 %" {
+		t.Errorf("the second sentence has %q, want 32.0 %%", got)
+	}
+	colors := func() string {
+		return chromium.Evaluate[string](t, b, `(() => [document.querySelector('.hw-t > *'),
+			document.querySelectorAll('.hw-r td')[1]].map((e) => e.getAttribute('style')).join(' '))()`)
+	}
+	if got := colors(); !strings.Contains(got, "#8884 background:#8884") {
+		t.Errorf("the sink has %q, want grey", got)
+	}
+	do(t, b, click(".hw-b button", 3)+";"+click(".hw-b button", 4))
+	if got := colors(); got != "background:#27bd background:#27bd" {
+		t.Errorf("with sinks too it has %q, want the deepest blue", got)
+	}
+	cell := chromium.Evaluate[string](t, b, "document.querySelectorAll('.hw-r td')[1].textContent")
+	if cell != "50" {
+		t.Errorf("its cell has %q, want 50", cell)
+	}
+}
+
+// TestPalettes draws a picture in every palette, with the script and without it: the script keeps
+// the colours, text can be read, and negative values are hatched.
+func TestPalettes(t *testing.T) {
+	b := tab(t)
+	for _, name := range render.PaletteNames() {
+		e := fed()
+		e.Methods["direct"].Generated[1][0] = -1.2 // not between two steps, as -1.5 is
+		h := render.Heatmap{Explanation: e, Palette: name}
+		markup := fixture.Written(t, render.HTML{Heatmap: h})
+		const read = `[...document.querySelectorAll('.hw-t > *')].
+			map((e) => e.style.backgroundColor + ' ' + /gradient/.test(getComputedStyle(e).backgroundImage))`
+		b.Show(t, output(strings.ReplaceAll(markup, "data-hw=", "title="), "white", "black"))
+		still := chromium.Evaluate[[]string](t, b, read)
+		checkColors(t, b.Show(t, output(markup, "rgb(17,17,17)", "rgb(255,255,255)")))
+		do(t, b, click(".hw-t > *", 4)+";"+click(".hw-t > *", 5))
+		touched := chromium.Evaluate[[]string](t, b, read)
+		if fmt.Sprint(still) != fmt.Sprint(touched) {
+			t.Errorf("%s: the script draws %q, the static picture %q", name, touched, still)
+		}
+		if !strings.HasSuffix(touched[2], " true") || strings.HasSuffix(touched[3], " true") {
+			t.Errorf("%s: hatched are %q, want the negative ones", name, touched)
+		}
+	}
 }
