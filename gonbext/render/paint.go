@@ -12,7 +12,7 @@ import (
 // half a step, a twelfth of the limit of the scale, has no colour.
 const levels = 6
 
-// The colours of sinks and of values that are no numbers, in every palette.
+// The colours of sinks and of values that are not numbers, in every palette.
 const (
 	sinkStyle = "background:#8884"
 	nanStyle  = "background:#888a"

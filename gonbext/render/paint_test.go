@@ -182,7 +182,8 @@ func TestImage(t *testing.T) {
 			if paint < 0 {
 				want = 2
 			}
-			if len(seen) != want || !slices.Contains(seen, palettes[0].image()[paletteIndex(paint)]) {
+			color := palettes[0].image()[paletteIndex(paint)]
+			if len(seen) != want || !slices.Contains(seen, color) {
 				t.Errorf("cell %d,%d of paint %d has colours %v", i, j, paint, seen)
 			}
 		}

@@ -11,14 +11,20 @@ import (
 // the chosen token is coloured. Each token is one element, in order, which the script relies on;
 // spaces and line breaks stand between the elements, where they survive if styles are removed.
 func (b *page) text() {
+	f := b.newFolds()
+	if f != nil {
+		b.minimap(f)
+	}
 	b.WriteString(`<div class="hw-t" style="font-size:18px;line-height:1.8;max-height:26em;` +
 		`overflow:auto;margin:8px 0">`)
 	for j, text := range b.e.Prompt.Texts {
 		if j > 0 && b.spaced(j) {
 			b.WriteByte(' ')
 		}
+		b.WriteString(f.before(j))
 		b.source(j)
 		b.lineBreak(text)
+		b.WriteString(f.after(j))
 	}
 	if !b.e.Model.Bidirectional {
 		for t, g := range b.e.Steps {
@@ -26,8 +32,10 @@ func (b *page) text() {
 				len(b.e.Prompt.Texts) > 0 && b.special(len(b.e.Prompt.Texts)-1) {
 				b.WriteByte(' ')
 			}
+			b.WriteString(f.before(len(b.e.Prompt.Texts) + t))
 			b.target(t)
 			b.lineBreak(g.Text)
+			b.WriteString(f.after(len(b.e.Prompt.Texts) + t))
 		}
 	}
 	b.WriteString("</div>")

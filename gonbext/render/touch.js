@@ -13,7 +13,13 @@
       : (n < 0 ? '#b51' : '#27b') + '03579bd'[Math.abs(n)];
     const paintStyle = (n) => n ? 'background:' + colors(n) : '';
     const text = root.querySelector('.hw-t'), say = root.querySelector('.hw-s');
+    // The folds of the static picture are those of one row; fold makes them for any.
+    text.querySelectorAll('details').forEach((e) => {
+      e.querySelector('summary').remove();
+      e.replaceWith(...e.childNodes);
+    });
     const tokens = [...text.querySelectorAll(':scope > span, :scope > u')];
+    const map = root.querySelector('img.hw-f');
     const views = [...root.querySelectorAll('.hw-v')];
     const names = views.map((v) => v.querySelector('.hw-n').textContent);
     const blocks = [...root.querySelectorAll('.hw-d')];
@@ -132,14 +138,51 @@
 
     function drawText(i, t, j) {
       const row = painter(i, t, level(i, t)), chosen = j < 0 ? place(t) : j;
-      const by = j < 0 ? null : tokens.map(() => 0);
+      const by = j < 0 ? null : tokens.map(() => 0), paints = [];
       if (by) for (let k = 0; k < d.n; k++) if (place(k) >= 0) by[place(k)] = painter(i, k, level(i, k))(j, parts());
       tokens.forEach((e, index) => {
         const n = by ? by[index] : row(index, parts());
         const css = paintStyle(n);
         style(e, index !== chosen ? css : (css && css + ';') + 'outline:2px solid');
         if (e.title) e.title = '';
+        paints[index] = n;
       });
+      if (map) drawMap(paints, chosen);
+    }
+    // drawMap draws the text as a strip and folds the stretches of it in which nothing stands out.
+    function drawMap(paints, chosen) {
+      raster(map, 1, () => (j) => paints[j], tokens.length);
+      frame(map, [0, 1, chosen, tokens.length]);
+      const stays = new Uint8Array(tokens.length), kept = s.kept || {};
+      paints.forEach((n, j) => { if (n || j === chosen) stays.fill(1, Math.max(j - 6, 0), j + 7); });
+      const at = tokens[chosen], top = at && at.getBoundingClientRect().top;
+      text.querySelectorAll('.hw-b').forEach((e) => e.remove());
+      for (let first = 0, end; first < tokens.length; first = end + 1) {
+        for (end = first; end < tokens.length && !stays[end] && !kept[end];) end++;
+        const folded = end - first >= 24;
+        for (let e = tokens[first]; e && e !== tokens[end]; e = e.nextElementSibling) if (e.hidden !== folded) e.hidden = folded;
+        if (tokens[end] && tokens[end].hidden) tokens[end].hidden = false;
+        if (folded) mark(first, end);
+      }
+      if (at) text.scrollTop += at.getBoundingClientRect().top - top;
+    }
+    function keep(first, end) {
+      s.kept = s.kept || {};
+      for (let j = Math.max(first, 0); j < end; j++) s.kept[j] = 1;
+      draw();
+    }
+    // mark puts a button before a stretch that is folded.
+    function mark(first, end) {
+      const box = document.createElement('span'), e = document.createElement('button');
+      box.className = 'hw-b';
+      e.type = 'button';
+      e.textContent = '… ' + (end - first) + ' tokens …';
+      e.onclick = (event) => {
+        event.stopPropagation();
+        keep(first, end);
+      };
+      box.append(' ', e);
+      tokens[first].before(box);
     }
     function drawSentence(i, t, j) {
       say.textContent = '';
@@ -169,7 +212,7 @@
     }
 
     // raster draws paints on a canvas that takes the place of an image.
-    function raster(img, rows, paints) {
+    function raster(img, rows, paints, width) {
       let c = img.nextSibling;
       if (!c || c.localName !== 'canvas') {
         c = document.createElement('canvas');
@@ -180,15 +223,15 @@
         img.after(c);
         img.hidden = true;
       }
-      const g = c.getContext('2d'), w = c.width / columns(img), h = c.height / rows;
+      const g = c.getContext('2d'), w = c.width / (width || columns(img)), h = c.height / rows;
       g.clearRect(0, 0, c.width, c.height);
       for (let r = 0; r < rows; r++) {
         const row = paints(r);
-        for (let j = columns(img) === d.m ? 0 : -1; j < d.m + extra; j++) {
+        for (let j = width || columns(img) === d.m ? 0 : -1; j < (width || d.m + extra); j++) {
           const n = j < 0 ? extra && none : row(j);
           if (!n) continue;
           g.fillStyle = colors(n);
-          g.fillRect((j < 0 ? d.m : column(j)) * w, r * h, w, n < 0 ? h / 2 : h);
+          g.fillRect((j < 0 ? d.m : width ? j : column(j)) * w, r * h, w, n < 0 ? h / 2 : h);
         }
       }
     }
@@ -377,6 +420,18 @@
         if (t >= 0 && t < d.n && j >= 0 && j < d.m + extra) event.target.title = rowName(t) + ' ← ' + name(j) + ': ' + number(i, t, j);
       };
     });
+    if (map) {
+      const at = (event) => {
+        const r = event.target.getBoundingClientRect();
+        return Math.floor((event.clientX - r.left) / r.width * tokens.length);
+      };
+      map.parentElement.onclick = (event) => {
+        const j = at(event);
+        keep(j - 20, Math.min(j + 20, tokens.length));
+        if (tokens[j]) text.scrollTop += tokens[j].getBoundingClientRect().top - text.getBoundingClientRect().top - text.clientHeight / 2;
+      };
+      map.parentElement.onmousemove = (event) => { if (tokens[at(event)]) event.target.title = name(at(event)); };
+    }
     header.forEach((c, j) => { c.onclick = () => pick(j, true); });
 
     root.querySelectorAll('details').forEach((e) => {

@@ -210,3 +210,63 @@ func TestPalettes(t *testing.T) {
 		}
 	}
 }
+
+// TestTouchFolds goes through a long text: what does not stand out is folded, can be opened, and is
+// printed; the strip above it leads to any token.
+func TestTouchFolds(t *testing.T) {
+	b := tab(t)
+	e := touched()
+	m := 300
+	e.Prompt.Texts, e.Prompt.Special = nil, make([]bool, m)
+	for j := range m {
+		e.Prompt.Texts = append(e.Prompt.Texts, fmt.Sprintf(" w%d", j))
+	}
+	for _, r := range e.Methods {
+		r.Shape = [3]int{2, m, r.Shape[2]}
+		r.Data = make([]float64, 2*m*r.Shape[2])
+	}
+	r := e.Methods["direct"] // are from w100, here from w200
+	r.Data[100], r.Data[m+200] = 1, 1
+	b.Show(t, pageOf(t, e))
+	type folded struct {
+		Folds  []string
+		Hidden int
+	}
+	read := func(script string) string {
+		f := chromium.Evaluate[folded](t, b, `(() => {`+script+`})(), ({
+			Folds: [...document.querySelectorAll('.hw-t button')].map((e) => e.textContent),
+			Hidden: [...document.querySelectorAll('.hw-t > span:not(.hw-b), .hw-t > u')].
+				filter((e) => !e.checkVisibility()).length,
+		})`)
+		return fmt.Sprint(f.Folds, f.Hidden)
+	}
+	for _, step := range []struct{ what, script, want string }{
+		{"at first", "", "[… 194 tokens … … 88 tokens …] 282"},
+		{"another token", "document.querySelectorAll('.hw-t > u')[0].click()", "[… 94 tokens … … 187 tokens …] 281"},
+		{"a fold", click(".hw-t button", 0), "[… 187 tokens …] 187"},
+		{
+			"the strip", `const e = document.querySelector('canvas.hw-f'), r = e.getBoundingClientRect();
+			e.dispatchEvent(new MouseEvent('click', {bubbles: true, clientX: r.left + r.width * 250.5 / 302}))`,
+			"[… 123 tokens … … 24 tokens …] 147",
+		},
+	} {
+		if got := read(step.script); got != step.want {
+			t.Errorf("%s: %s, want %s", step.what, got, step.want)
+		}
+	}
+	got := sanitiseMarkup(t, b, fixture.Written(t, render.HTML{
+		Heatmap: render.Heatmap{Explanation: e},
+	}))
+	b.Show(t, output(got.Sanitised, "white", "black"))
+	opened := chromium.Evaluate[[]bool](t, b, `(() => {
+		const e = [...document.querySelectorAll('.hw-t > details')].find((e) => e.textContent.includes('w57'));
+		const lines = () => document.querySelector('.hw-t').scrollHeight;
+		document.querySelectorAll('details').forEach((e) => { e.open = false; });
+		const closed = lines();
+		e.open = true;
+		return [closed > 200, lines() > 200];
+	})()`)
+	if fmt.Sprint(opened) != "[false true]" {
+		t.Errorf("without a script a text is long %v, want no and, with a fold open, yes", opened)
+	}
+}
