@@ -54,7 +54,14 @@ var cells = map[string]func(){
 	"save": func() {
 		gonbext.Save(os.Getenv("HEADWATER_TEST_FILE"), gonbext.Figure{Kind: "text"})
 	},
-	"show": func() { gonbext.Show(&gonbext.Explanation{Warnings: []string{"shown"}}) },
+	"heads": func() {
+		e := gonbext.Heads("the keys", gonbext.Options{MaxTokens: 1})
+		fmt.Println("heads", len(e.Steps))
+	},
+	"heads by word": func() { gonbext.Heads("the keys", gonbext.View{By: "word"}) },
+	"compare":       func() { gonbext.Compare(sides(), sides(), "rollout", "flow") },
+	"compare wrong": func() { gonbext.Compare(sides(), sides(), "rolout") },
+	"show":          func() { gonbext.Show(&gonbext.Explanation{Warnings: []string{"shown"}}) },
 }
 
 // TestMain makes the test's binary a cell when it is started as one.

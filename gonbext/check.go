@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/gonbext/render"
 )
 
 // check returns an error for the first setting that is wrong whatever the model, so that a cell
@@ -15,6 +16,9 @@ func (r request) check() error {
 			r.model.MaxMemory)
 	}
 	if err := r.options.Check(); err != nil {
+		return err
+	}
+	if err := render.CheckPalette(r.view.Palette); err != nil {
 		return err
 	}
 	if r.view.Layer == nil {

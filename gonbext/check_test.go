@@ -29,6 +29,7 @@ func init() {
 		"temperature":   {gonbext.Options{Sampling: trace.Sampling{Temperature: -1}}},
 		"position":      {gonbext.Options{Positions: []int{-1}}},
 		"misspelt":      {gonbext.Options{Methods: []string{"rolout"}}},
+		"palette":       {gonbext.View{Palette: "gren-purple"}},
 
 		"long name":      {gonbext.Model{Name: strings.Repeat("x", 5000)}},
 		"long data type": {gonbext.Model{DType: strings.Repeat("x", 100)}},
@@ -57,6 +58,7 @@ func TestWrongOptions(t *testing.T) {
 		"layer beyond":   {`gonbext: Layer 1; "tiny" has 1, from 0 to 0`, true},
 		"layer outside":  {"gonbext: Layer 4; the last layer that is combined is LastLayer 1", false},
 		"layer too low":  {"gonbext: Layer 1; the first layer that is combined is FirstLayer 2", false},
+		"palette":        {`render: unknown palette "gren-purple"; did you mean green-purple?`, false},
 		"NaN":            {"attribution: threshold NaN", false},
 		"temperature":    {"attribution: temperature -1", false},
 		"position":       {"attribution: position -1", false},

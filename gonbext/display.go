@@ -101,18 +101,25 @@ func (d *display) stop() {
 	d.clock = nil
 }
 
-// final shows the picture that stays: as HTML and, for viewers that show none, as text.
+// final shows the picture that stays.
 func (d *display) final(h render.Heatmap) {
+	d.show(render.HTML{Heatmap: h}, render.Text{Heatmap: h, MaxBytes: plainBytes},
+		render.Text{Heatmap: h, Width: columns(), Color: colors()})
+}
+
+// show shows a picture that stays: as HTML and, for viewers that show none, as plain text; outside
+// of a notebook in its form for a terminal.
+func (d *display) show(html, plain, terminal io.WriterTo) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.stop()
 	if !d.notebook {
-		fmt.Print(drawn(render.Text{Heatmap: h, Width: columns(), Color: colors()}))
+		fmt.Print(drawn(terminal))
 		return
 	}
 	d.send(map[protocol.MIMEType]any{
-		protocol.MIMETextHTML:  drawn(render.HTML{Heatmap: h}),
-		protocol.MIMETextPlain: drawn(render.Text{Heatmap: h, MaxBytes: plainBytes}),
+		protocol.MIMETextHTML:  drawn(html),
+		protocol.MIMETextPlain: drawn(plain),
 	})
 	d.id = ""
 	gonbui.Sync()

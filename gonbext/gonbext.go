@@ -82,6 +82,9 @@ type View struct {
 	// it. Beside other methods, one that has the last layer alone, such as flow without AllLevels,
 	// shows that.
 	Layer *int
+	// Palette is the name of the colours, one of [render.PaletteNames]: blue-rust, green-purple or
+	// perceptual. Default: blue-rust. The colours of a text on a terminal stay the same.
+	Palette string
 }
 
 // Setting is what [Explain] takes beside the prompt: an [Options], a [Model] or a [View], each at
@@ -137,7 +140,7 @@ func newRequest(settings []Setting) (request, error) {
 func (r request) heatmap(e *Explanation, status string) render.Heatmap {
 	return render.Heatmap{
 		Explanation: e, Filter: r.view.Filter, Layer: r.view.Layer,
-		Status: status,
+		Palette: r.view.Palette, Status: status,
 	}
 }
 

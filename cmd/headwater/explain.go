@@ -29,6 +29,8 @@ type explainFlags struct {
 	width, top    int
 	filter        bool
 	by            attribution.Grouping
+	view, against string
+	palette       string
 	save          saveFlags
 }
 
@@ -50,6 +52,8 @@ func (p *program) explainCommand() *cobra.Command {
   headwater explain --methods attn-lrp --contrast " is" --by word --top 3 "the keys to the cabinet"
   headwater explain --format html -o page.html "the keys to the cabinet"
   headwater explain --save figure.svg --save numbers.csv "the keys to the cabinet"
+  headwater explain --view compare --methods direct,value-zeroing "the keys to the cabinet"
+  headwater explain --against "the key to the cabinet" --methods rollout "the keys to the cabinet"
   headwater explain --model google-bert/bert-base-uncased "the keys to the [MASK] are on the table"`,
 		Args: func(cmd *cobra.Command, args []string) error { return f.check(cmd, args) },
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -78,6 +82,13 @@ func (p *program) explainCommand() *cobra.Command {
 		"tokens of each method, `K` of them, the strongest first", "")
 	byFlag(cmd, &f.by)
 	f.save.add(cmd)
+	cmd.Flags().StringVar(&f.view, "view", viewHeatmap, "`"+strings.Join(views, "|")+"`: what is "+
+		"shown in text and html; compare shows two methods and their difference, heads what every "+
+		"attention head looks at")
+	cmd.Flags().StringVar(&f.against, "against", "", "compare the first method with that of this "+
+		"other `prompt`, which must have as many tokens")
+	cmd.Flags().StringVar(&f.palette, "palette", "", "colours of html: `"+
+		strings.Join(render.PaletteNames(), "|")+"` (default "+render.PaletteNames()[0]+")")
 	cmd.Flags().BoolVar(&f.filter, "filter", false, "grey out punctuation and words such as "+
 		"\"and\" in text and html; no number changes")
 	return cmd
@@ -107,10 +118,16 @@ func (f *explainFlags) check(cmd *cobra.Command, args []string) error {
 	case f.format == "":
 		f.format = "text"
 	}
+	if f.against != "" && !cmd.Flags().Changed("view") {
+		f.view = viewCompare
+	}
 	return cmp.Or(
 		oneOf("format", f.format, "text", "html", "json"),
 		oneOf("color", f.color, "auto", "always", "never"),
+		oneOf("view", f.view, views...),
+		f.checkPalette(),
 		f.checkForm(cmd),
+		f.checkView(),
 		f.save.check(cmd, f.opts, f.input),
 		f.opts.Check(), // now, before a model is opened
 		f.checkBy(args),
@@ -127,6 +144,9 @@ func (f *explainFlags) checkForm(cmd *cobra.Command) error {
 		{"width", "html and json have no columns", []string{"text"}},
 		{"color", "html has its own colours, and json has none", []string{"text"}},
 		{"filter", "json has the numbers of all tokens", []string{"text", "html"}},
+		{"palette", "text and json have no palette", []string{"html"}},
+		{"view", "json has the numbers", []string{"text", "html"}},
+		{"against", "json has one explanation", []string{"text", "html"}},
 	} {
 		if cmd.Flags().Changed(flag.name) && !slices.Contains(flag.forms, f.format) {
 			return usagef("--%s is for %s: %s", flag.name, strings.Join(flag.forms, " and "),
@@ -143,6 +163,63 @@ func (f *explainFlags) checkBy(args []string) error {
 		return nil
 	}
 	return f.by.Fits(args[0])
+}
+
+// The views of --view.
+const (
+	viewHeatmap = "heatmap"
+	viewCompare = "compare"
+	viewHeads   = "heads"
+)
+
+var views = []string{viewHeatmap, viewCompare, viewHeads}
+
+// checkPalette refuses an unknown palette.
+func (f *explainFlags) checkPalette() error {
+	if f.palette == "" {
+		return nil
+	}
+	return oneOf("palette", f.palette, render.PaletteNames()...)
+}
+
+// checkView refuses a comparison without two sides.
+func (f *explainFlags) checkView() error {
+	switch {
+	case f.against != "" && f.view != viewCompare:
+		return usagef("--against compares two prompts; it does not go with --view %s", f.view)
+	case f.against == "" && f.view == viewCompare && len(f.opts.Methods) != 2:
+		return usagef("--view compare compares two methods, for example --methods " +
+			"direct,value-zeroing; or give another prompt by --against")
+	case f.view != viewHeads:
+		return nil
+	case len(f.opts.Methods) > 0 || !f.by.Tokens() || f.filter:
+		return usagef("--view heads shows attention as it is, without --methods, --by and --filter")
+	}
+	f.opts.Methods = []string{"raw"}
+	return nil
+}
+
+// heatmap returns the picture of an explanation; other is that of --against, or nil.
+func (f *explainFlags) heatmap(e, other *attribution.Explanation) (render.Heatmap, error) {
+	h := render.Heatmap{Explanation: e}
+	interrupted := f.against != "" && other == nil
+	if f.view == viewCompare && !interrupted {
+		a, b := render.Side{Explanation: e}, render.Side{Explanation: e}
+		if other != nil {
+			b.Explanation = other
+		} else if len(e.Order) > 1 {
+			b.Method = e.Order[1]
+		}
+		var err error
+		if h, err = render.Compare(a, b); err != nil {
+			return h, err
+		}
+	}
+	h.Palette = f.palette
+	if f.filter {
+		h.Filter = attribution.DefaultFilter()
+	}
+	return h, nil
 }
 
 // explain explains one prompt. When interrupted it shows what there is so far.
@@ -190,7 +267,19 @@ func (p *program) explainTo(
 	if err != nil {
 		e.Warnings = append(e.Warnings, "Stopped after "+e.Made()+".")
 	}
-	if failed := p.show(out, f, e); failed != nil {
+	var other *attribution.Explanation
+	if f.against != "" && err == nil {
+		if other, err = p.watch(ctx, m, f.against, f.opts, f.by); err != nil {
+			return nil, err
+		}
+	}
+	failed := error(nil)
+	if f.view == viewHeads && err == nil {
+		failed = p.showHeads(ctx, out, m, f, e)
+	} else {
+		failed = p.show(out, f, e, other)
+	}
+	if failed != nil {
 		return nil, out.finish(failed)
 	}
 	if err != nil {
@@ -253,13 +342,49 @@ func numbered(texts []string) string {
 	return strings.Join(names, ", ")
 }
 
-// show writes an explanation in the form asked for.
-func (p *program) show(w io.Writer, f explainFlags, e *attribution.Explanation) error {
-	heatmap := render.Heatmap{Explanation: e}
-	if f.filter {
-		heatmap.Filter = attribution.DefaultFilter()
+// showHeads writes what the attention heads of a model look at in a text.
+func (p *program) showHeads(
+	ctx context.Context, w io.Writer, m trace.Model, f explainFlags, e *attribution.Explanation,
+) error {
+	ids := slices.Clone(e.Prompt.IDs)
+	if !e.Model.Bidirectional {
+		for _, g := range e.Steps {
+			ids = append(ids, g.ID)
+		}
 	}
-	var err error
+	if err := render.CheckHeads(e.Model.Layers, e.Model.Heads, len(ids)); err != nil {
+		return err
+	}
+	tracer, ok := m.(trace.Tracer)
+	if !ok {
+		return usagef("%.60q does not say what its heads look at", e.Model.Name)
+	}
+	tensors, err := tracer.Trace(ctx, ids, []trace.Tap{trace.Attention})
+	if err != nil {
+		return err
+	}
+	h := render.Heads{Explanation: e, Attention: tensors[0], Palette: f.palette}
+	if err := h.Check(); err != nil {
+		return err
+	}
+	if f.format == "html" {
+		_, err = render.HeadsPage{Heads: h}.WriteTo(w)
+		return err
+	}
+	text := render.HeadsText{Heads: h, Width: f.width}
+	if text.Width == 0 && (f.output == "" || f.output == "-") {
+		text.Width = columns(p.stdout)
+	}
+	_, err = text.WriteTo(w)
+	return err
+}
+
+// show writes an explanation in the form asked for, and with another one a comparison.
+func (p *program) show(w io.Writer, f explainFlags, e, other *attribution.Explanation) error {
+	heatmap, err := f.heatmap(e, other)
+	if err != nil {
+		return err
+	}
 	switch f.format {
 	case "json":
 		return writeJSON(w, e)

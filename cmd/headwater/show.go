@@ -112,7 +112,7 @@ func (p *program) showFile(ctx context.Context, f showFlags) error {
 				return fmt.Errorf("%s: %w", f.input, err)
 			}
 			f.view.output = f.output
-			return p.show(out, f.view, e)
+			return p.show(out, f.view, e, nil)
 		})
 	if err != nil {
 		return err

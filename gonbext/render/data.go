@@ -28,8 +28,13 @@ type scriptData struct {
 	Extra int `json:"G,omitempty"`
 	// Words are, for decoders, what the script calls generated tokens and the given text.
 	Words []string `json:"e,omitempty"`
+	// All says that all matrices are shown at first.
+	All bool `json:"a,omitempty"`
 	// Grouped says that prompt tokens are words or spans already.
-	Grouped bool         `json:"g,omitempty"`
+	Grouped bool `json:"g,omitempty"`
+	// Colors are those of a palette other than the default one: the steps above the neutral value,
+	// then those below it.
+	Colors  []string     `json:"c,omitempty"`
 	Methods []scriptView `json:"d"`
 }
 
@@ -80,7 +85,11 @@ func (b *page) data(left *int) string {
 	}
 	d := scriptData{
 		ID: b.id(), M: m, N: n, T: b.chosen, V: b.lead, Grouped: grouped(b.e),
+		All:       b.comparison != nil,
 		Positions: b.positions(), Extra: b.extraColumns(),
+	}
+	if !b.palette.isDefault() {
+		d.Colors = slices.Concat(b.palette.above[:], b.palette.below[:])
 	}
 	if !b.e.Model.Bidirectional {
 		d.Words = []string{b.words.answer, b.words.text}
@@ -104,6 +113,9 @@ func (b *page) data(left *int) string {
 // id returns a name for what is explained: by which model, of which text.
 func (b *page) id() string {
 	what := b.e.Model.Name + "\x00" + b.e.Model.Hash + "\x00" + b.e.Prompt.Text
+	if b.comparison != nil {
+		what += "\x00" + strings.Join(b.comparison.names[:], "\x00")
+	}
 	sum := sha256.Sum256([]byte(what))
 	return hex.EncodeToString(sum[:4])
 }

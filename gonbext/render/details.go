@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"html"
 	"strings"
+
+	"github.com/headwater-ml/headwater/attribution"
 )
 
 // details returns what each token has to say in words, in one part that a reader opens: its
-// strongest sources by every method, and the tokens that might have come instead. It takes its size
+// strongest sources by every method, what changed since the token before, and the tokens that might
+// have come instead. It takes its size
 // from left.
 func (b *page) details(left *int) string {
 	if len(b.e.Steps) == 0 {
@@ -15,7 +18,7 @@ func (b *page) details(left *int) string {
 	}
 	var s strings.Builder
 	fmt.Fprintf(&s, `<details class="hw-a" style="%s"><summary style="cursor:pointer">`+
-		`All %s: sources and probabilities</summary>`, line, b.words.shown)
+		`All %s: %s</summary>`, line, b.words.shown, b.words.told)
 	for t := range b.e.Steps {
 		part := b.part(func(c *page) { c.block(t) })
 		if len(part) > *left && t > 0 {
@@ -38,7 +41,7 @@ func (b *page) details(left *int) string {
 func (b *page) block(t int) {
 	b.printf(`<div class="hw-d" style="padding:4px 0 4px 12px">`)
 	if len(b.views) == 0 {
-		where, what, chance := b.predictionText(b.e.Steps[t])
+		where, what, chance := b.predictionText(t)
 		b.printf("%s<b>%s</b> %s", html.EscapeString(where), html.EscapeString(what), chance)
 	}
 	for i := range b.views {
@@ -62,6 +65,55 @@ func (b *page) saying(v *view, t int) {
 	if rest := b.rest(v, t); rest != "" {
 		b.printf(`<div style="%s">%s</div>`, small, escape(rest, 0))
 	}
+	if changed := b.changed(v, t); changed != "" {
+		b.printf(`<div style="%s">%s</div>`, small, escape(changed, 0))
+	}
+}
+
+// changed returns which sources stand out in row t and did not in the row before, and the reverse,
+// the largest first: "since “gave”: now “Mary” 2.1 % → 56.2 %; no longer “store” 30.1 % → 0.4 %".
+// It is empty for the first row, beside rows without colours, and for an encoder, whose predictions
+// do not follow each other.
+func (p *picture) changed(v *view, t int) string {
+	if t == 0 || !v.has(t) || v.silent[t] != "" || v.silent[t-1] != "" || v.difference ||
+		p.e.Model.Bidirectional {
+		return ""
+	}
+	const most = 3 // of each
+	now := p.appeared(v, t, t-1)
+	gone := p.appeared(v, t-1, t)
+	var parts []string
+	if len(now) > 0 {
+		parts = append(parts, "now "+strings.Join(now[:min(len(now), most)], ", "))
+	}
+	if len(gone) > 0 {
+		parts = append(parts, "no longer "+strings.Join(gone[:min(len(gone), most)], ", "))
+	}
+	if parts == nil {
+		parts = []string{"the same sources"}
+	}
+	return "since “" + p.generatedName(t-1) + "”: " + strings.Join(parts, "; ")
+}
+
+// appeared lists the sources that stand out in row t and not in another row, the largest first,
+// with their values in the earlier and in the later of the two rows.
+func (p *picture) appeared(v *view, t, other int) (sources []string) {
+	for _, j := range v.ranked(t, v.sources(t), p.greySources(v, t)) {
+		inOther := j < v.sources(other)
+		if v.paint(p, t, j) == 0 || inOther && v.paint(p, other, j) != 0 {
+			continue
+		}
+		value := v.rows[t].value(v.at(t, j))
+		if inOther {
+			before := v.rows[other].value(v.at(other, j))
+			if other > t {
+				before, value = value, before
+			}
+			value = before + " → " + value
+		}
+		sources = append(sources, p.sourceName(j)+" "+value)
+	}
+	return sources
 }
 
 // rest returns what the parts of a row add up to: what a scorer explains, and the shares of sinks,
@@ -71,10 +123,13 @@ func (p *picture) rest(v *view, t int) string {
 		return ""
 	}
 	var all []string
+	if v.difference {
+		return p.comparison.rows[t]
+	}
 	if scored := p.scored(v, t); scored != "" {
 		all = append(all, scored)
 	}
-	if v.top.percent {
+	if v.top.percent && v.result.Options["divided"] == "" {
 		_, parts := p.describeParts(v, t, 0)
 		all = append(all, parts...)
 	}
@@ -87,6 +142,22 @@ func (b *page) alternatives(t int) {
 	if len(g.Alternatives) == 0 {
 		return
 	}
+	b.printf(`<div class="hw-e" style="%s">%s`, small, b.words.chance)
+	own, other := alternativesOf(g), ""
+	if c := b.comparison; c != nil {
+		own = alternativesOf(c.sides[0].Explanation.Steps[t])
+		other = alternativesOf(c.sides[1].Explanation.Steps[t])
+	}
+	if other == "" || other == own {
+		b.WriteString(own)
+	} else {
+		b.printf(" in A%s<br>%s in B%s", own, b.words.chance, other)
+	}
+	b.WriteString("</div>")
+}
+
+// alternativesOf lists the most probable tokens of a step as HTML, with the chosen one in bold.
+func alternativesOf(g attribution.GeneratedToken) string {
 	var all []string
 	for _, a := range g.Alternatives[:min(len(g.Alternatives), maxAlternatives)] {
 		s := escape(tokenName(a.Text), 0)
@@ -95,14 +166,13 @@ func (b *page) alternatives(t int) {
 		}
 		all = append(all, s+" "+share(a.Probability))
 	}
-	given := ""
+	s := ": "
 	if g.Forced {
-		given = " (the token was given)"
+		s = " (the token was given): "
 	}
-	b.printf(`<div class="hw-e" style="%s">%s%s: %s`, small, b.words.chance, given,
-		strings.Join(all, " · "))
+	s += strings.Join(all, " · ")
 	if left := len(g.Alternatives) - maxAlternatives; left > 0 {
-		b.printf(" … and %d more", left)
+		s += fmt.Sprintf(" … and %d more", left)
 	}
-	b.WriteString("</div>")
+	return s
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	_ "embed"
 	"fmt"
+	"html"
 	"io"
 	"strings"
 )
@@ -105,6 +106,10 @@ func (b *page) choose() {
 	if b.chosen < 0 {
 		return
 	}
+	if b.comparison != nil {
+		b.lead = differenceOf
+		return
+	}
 	for i := range b.views {
 		v := &b.views[i]
 		if v.has(b.chosen) && v.silent[b.chosen] == "" {
@@ -162,6 +167,11 @@ func (b *page) head() {
 		b.printf("· %s", escape(b.facts(), 0))
 	}
 	b.WriteString("</span></div>")
+	if c := b.comparison; c != nil {
+		for _, heading := range c.headings() {
+			b.printf(`<div style="font-size:13px">%s</div>`, html.EscapeString(heading))
+		}
+	}
 	if b.status != "" {
 		b.printf(`<div style="%s">%s</div>`, small, escape(b.status, 200))
 	}

@@ -204,11 +204,15 @@ func (b *page) beginMethod(v *view, tabular bool) {
 	b.WriteString(end(tabular, "</td></tr>", ""))
 }
 
-// scale writes the colours of a scale between its ends. Values below half a step have none.
-func (b *page) scale(v *view) {
-	low, high := v.colors.ends()
+// scale writes the colours of a method.
+func (b *page) scale(v *view) { b.scaleOf(v.colors, v.beyond) }
+
+// scaleOf writes the colours of a scale between its ends. Values below half a step have none.
+// beyond says that there are values above the limit.
+func (b *page) scaleOf(s scale, beyond bool) {
+	low, high := s.ends()
 	least := -levels
-	if !v.top.diverging() {
+	if !s.diverging() {
 		least = 1
 	}
 	b.WriteString(` · <span style="white-space:nowrap">` + low + " ")
@@ -217,10 +221,10 @@ func (b *page) scale(v *view) {
 			b.WriteString("&nbsp;")
 			continue
 		}
-		b.printf(`<span style="%s">&nbsp;</span>`, paintStyle(paint))
+		b.printf(`<span style="%s">&nbsp;</span>`, b.palette.style(paint))
 	}
 	b.WriteString(" " + high)
-	if v.beyond {
+	if beyond {
 		b.WriteString(" and more")
 	}
 	b.WriteString("</span>")
@@ -228,7 +232,7 @@ func (b *page) scale(v *view) {
 
 // rowName returns the name of the row of token t.
 func (p *picture) rowName(t int) string {
-	where, what, _ := p.predictionText(p.e.Steps[t])
+	where, what, _ := p.predictionText(t)
 	if Width(what) > 16 {
 		what = Visible(strings.TrimPrefix(p.e.Steps[t].Text, " "), 16)
 	}
@@ -251,7 +255,7 @@ func (b *page) row(v *view, t int) {
 	if b.hasOther() {
 		b.printf(`<td style="opacity:.8">%s</td>`, b.otherShare(v, t))
 	}
-	_, _, chance := b.predictionText(b.e.Steps[t])
+	_, _, chance := b.predictionText(t)
 	b.printf(`<td style="opacity:.8">%s</td></tr>`, chance)
 }
 
@@ -271,7 +275,7 @@ func (b *page) cell(paint int, number string) {
 	case sinkPaint:
 		b.printf(`<td style="%s"></td>`, sinkStyle)
 	default:
-		b.printf(`<td style="%s">%s</td>`, paintStyle(paint), number)
+		b.printf(`<td style="%s">%s</td>`, b.palette.style(paint), number)
 	}
 }
 
@@ -412,5 +416,5 @@ func (b *page) image(class string, g grid, w, h int, style string) {
 	}
 	b.printf(`%s<img class="%s" alt="" width="%d" height="%d" style="max-width:100%%;`+
 		`border:1px solid #8885%s" src="%s"></div>`, box, class, columns*w, len(g)*h, style,
-		g.png(w, h))
+		g.png(b.palette, w, h))
 }

@@ -21,6 +21,11 @@ func (r Page) WriteTo(w io.Writer) (int64, error) {
 	if title == "" && r.Explanation != nil {
 		title = r.Explanation.Prompt.Text
 	}
+	return writePage(w, title, r.HTML)
+}
+
+// writePage writes a document with a picture.
+func writePage(w io.Writer, title string, picture io.WriterTo) (int64, error) {
 	// A document without a title is not valid HTML.
 	if title == "" {
 		title = "Headwater"
@@ -32,7 +37,7 @@ func (r Page) WriteTo(w io.Writer) (int64, error) {
 		`<meta name="color-scheme" content="light dark"><title>%s</title></head>
 <body style="margin:20px auto;max-width:1100px;padding:0 12px">
 `, escape(title, 120))
-	if _, err := r.HTML.WriteTo(&b); err != nil {
+	if _, err := picture.WriteTo(&b); err != nil {
 		return 0, err
 	}
 	b.WriteString("</body>\n</html>\n")

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/base64"
 	"image"
-	imagecolor "image/color"
 	"image/png"
 	"math"
 )
@@ -13,16 +12,10 @@ import (
 // half a step, a twelfth of the limit of the scale, has no colour.
 const levels = 6
 
-// The colours of values above and below the neutral one. They are drawn with an opacity of
-// 3/15 to 13/15 over the background of the host, so that one colour fits light and dark themes: at
-// every step both black text on white and white text on black keep a contrast of 4.5. The pair
-// differs for all common kinds of colour blindness, and negative values have a second mark: their
-// sign, and hatching where style sheets and images are shown.
+// The colours of sinks and of values that are not numbers, in every palette.
 const (
-	positiveHex = "#27b"
-	negativeHex = "#b51"
-	sinkStyle   = "background:#8884"
-	nanStyle    = "background:#888a"
+	sinkStyle = "background:#8884"
+	nanStyle  = "background:#888a"
 )
 
 // The paints of a cell beyond the steps -levels to levels.
@@ -41,39 +34,10 @@ func (s scale) step(v float64) int {
 	return int(math.Round(levels * x))
 }
 
-// paintStyle returns the declaration of a paint, or "" for none.
-func paintStyle(paint int) string {
-	const opacities = "03579bd"
-	switch {
-	case paint == 0:
-		return ""
-	case paint == sinkPaint:
-		return sinkStyle
-	case paint == nanPaint:
-		return nanStyle
-	case paint < 0:
-		return "background:" + negativeHex + opacities[-paint:1-paint]
-	}
-	return "background:" + positiveHex + opacities[paint:paint+1]
-}
-
 // grid is a matrix of paints, [rows][columns].
 type grid [][]int
 
-// imagePalette has every paint: none, the steps above and below, sink, NaN.
-var imagePalette = func() imagecolor.Palette {
-	p := imagecolor.Palette{imagecolor.NRGBA{}}
-	for _, c := range []imagecolor.NRGBA{{0x22, 0x77, 0xbb, 0}, {0xbb, 0x55, 0x11, 0}} {
-		for i := 1; i <= levels; i++ {
-			c.A = uint8((2*i + 1) * 0x11)
-			p = append(p, c)
-		}
-	}
-	grey := imagecolor.NRGBA{0x88, 0x88, 0x88, 0x44}
-	return append(p, grey, imagecolor.NRGBA{0x88, 0x88, 0x88, 0xaa})
-}()
-
-// paletteIndex returns the entry of imagePalette for a paint.
+// paletteIndex returns the entry of a palette of images for a paint.
 func paletteIndex(paint int) uint8 {
 	switch {
 	case paint == sinkPaint:
@@ -88,13 +52,13 @@ func paletteIndex(paint int) uint8 {
 
 // png returns the grid as the address of a PNG with cells of w × h pixels. Negative cells are
 // hatched: every fourth diagonal is left out.
-func (g grid) png(w, h int) string {
+func (g grid) png(colors *palette, w, h int) string {
 	columns := 0
 	if len(g) > 0 {
 		columns = len(g[0])
 	}
 	bounds := image.Rect(0, 0, max(columns*w, 1), max(len(g)*h, 1))
-	picture := image.NewPaletted(bounds, imagePalette)
+	picture := image.NewPaletted(bounds, colors.image())
 	for i, row := range g {
 		for j, paint := range row {
 			index := paletteIndex(paint)

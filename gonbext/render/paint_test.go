@@ -13,10 +13,10 @@ import (
 )
 
 // over returns the colour of a paint over a background, as a browser draws it.
-func over(t *testing.T, paint int, background rgb) rgb {
+func over(t *testing.T, p *palette, paint int, background rgb) rgb {
 	t.Helper()
 	var r, g, b, a int
-	style := strings.TrimPrefix(paintStyle(paint), "background:#")
+	style := strings.TrimPrefix(p.style(paint), "background:#")
 	if _, err := fmt.Sscanf(style, "%1x%1x%1x%1x", &r, &g, &b, &a); err != nil {
 		t.Fatalf("paint %d has style %q: %v", paint, style, err)
 	}
@@ -31,6 +31,13 @@ func over(t *testing.T, paint int, background rgb) rgb {
 // TestPaintContrast holds every paint to the contrast of text on light and dark hosts, and the
 // steps to even differences of lightness.
 func TestPaintContrast(t *testing.T) {
+	for _, p := range palettes {
+		t.Run(p.name, func(t *testing.T) { checkPalette(t, p) })
+	}
+}
+
+func checkPalette(t *testing.T, p *palette) {
+	t.Helper()
 	for name, host := range map[string]struct{ background, text rgb }{
 		"light": {white, black},
 		"dark":  {rgb{17, 17, 17}, white},
@@ -40,7 +47,7 @@ func TestPaintContrast(t *testing.T) {
 			if paint == 0 {
 				continue
 			}
-			c := over(t, paint, host.background)
+			c := over(t, p, paint, host.background)
 			if got := contrast(c, host.text); got < minContrast {
 				t.Errorf("%s: text on paint %d, %v, has contrast %.2f, want %v", name, paint, c,
 					got, minContrast)
@@ -51,15 +58,51 @@ func TestPaintContrast(t *testing.T) {
 		}
 		for _, sign := range []int{1, -1} {
 			last := lightness(host.background)
-			end := lightness(over(t, sign*levels, host.background))
+			end := lightness(over(t, p, sign*levels, host.background))
 			even := math.Abs(end-last) / levels
 			for i := 1; i <= levels; i++ {
-				l := lightness(over(t, sign*i, host.background))
+				l := lightness(over(t, p, sign*i, host.background))
 				if d := math.Abs(l - last); d < 0.4*even || d > 1.7*even {
 					t.Errorf("%s: step %d differs by %.1f in lightness, even would be %.1f", name,
 						sign*i, d, even)
 				}
 				last = l
+			}
+		}
+	}
+}
+
+// dichromat returns what somebody sees who lacks one kind of cones: red, green or blue, after
+// Viénot, Brettel and Mollon (1999) for red and green, and for blue by leaving out the axis from
+// blue to yellow.
+func dichromat(kind string, c rgb) (x, y, z float64) {
+	linear := func(v uint8) float64 { return math.Pow(float64(v)/255, 2.2) }
+	r, g, b := linear(c[0]), linear(c[1]), linear(c[2])
+	switch kind {
+	case "red":
+		both := 0.11238*r + 0.88762*g
+		return both, both, 0.00401*r - 0.00401*g + b
+	case "green":
+		both := 0.29275*r + 0.70725*g
+		return both, both, -0.02234*r + 0.02234*g + b
+	default:
+		return r, g, (r + g) / 2
+	}
+}
+
+// TestPalettesColorBlind holds the two sides of every palette apart for eyes that lack one kind of
+// cones.
+func TestPalettesColorBlind(t *testing.T) {
+	for _, p := range palettes {
+		for _, kind := range []string{"red", "green", "blue"} {
+			for i := 3; i <= levels; i++ {
+				x, y, z := dichromat(kind, over(t, p, i, white))
+				u, v, w := dichromat(kind, over(t, p, -i, white))
+				d := math.Sqrt((x-u)*(x-u) + (y-v)*(y-v) + (z-w)*(z-w))
+				if d < 0.05 {
+					t.Errorf("%s: steps %d and %d differ by %.3f without %s cones", p.name, i, -i,
+						d, kind)
+				}
 			}
 		}
 	}
@@ -114,7 +157,7 @@ func TestTight(t *testing.T) {
 // hatched.
 func TestImage(t *testing.T) {
 	g := grid{{0, 1, levels}, {-levels, sinkPaint, nanPaint}}
-	address := g.png(8, 8)
+	address := g.png(palettes[0], 8, 8)
 	data, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(address, imageStart))
 	if err != nil {
 		t.Fatal(err)
@@ -139,12 +182,13 @@ func TestImage(t *testing.T) {
 			if paint < 0 {
 				want = 2
 			}
-			if len(seen) != want || !slices.Contains(seen, imagePalette[paletteIndex(paint)]) {
+			color := palettes[0].image()[paletteIndex(paint)]
+			if len(seen) != want || !slices.Contains(seen, color) {
 				t.Errorf("cell %d,%d of paint %d has colours %v", i, j, paint, seen)
 			}
 		}
 	}
-	if got := (grid{}).png(1, 1); !strings.HasPrefix(got, imageStart) {
+	if got := (grid{}).png(palettes[0], 1, 1); !strings.HasPrefix(got, imageStart) {
 		t.Errorf("an empty image is %q", got)
 	}
 }

@@ -14,14 +14,17 @@ import (
 // picture has what all forms of a heatmap show, computed once. There are n generated tokens and m
 // prompt tokens.
 type picture struct {
-	e       *attribution.Explanation
-	words   words
-	status  string
-	hidden  []bool // [m], greyed by the filter
-	greyed  []bool // [n], generated tokens greyed by the filter
-	views   []view
-	names   map[string]int // how many prompt tokens have a name; see repeated
-	answers map[string]int // how many generated tokens have a text; see generatedAgain
+	e      *attribution.Explanation
+	words  words
+	status string
+	// comparison is nil unless the views are two sides and their difference.
+	comparison *comparison
+	palette    *palette
+	hidden     []bool // [m], greyed by the filter
+	greyed     []bool // [n], generated tokens greyed by the filter
+	views      []view
+	names      map[string]int // how many prompt tokens have a name; see repeated
+	answers    map[string]int // how many generated tokens have a text; see generatedAgain
 }
 
 // view is one method in a picture. Its numbers are M[t,j,l] of n generated tokens, m prompt tokens
@@ -43,6 +46,8 @@ type view struct {
 	top    scale   // of the highlighted level
 	rows   []scale // [n], top with digits enough for each row
 	colors scale   // of the colours in HTML: top with a limit close to the largest value
+	// difference says that the values are one side of a comparison minus the other.
+	difference bool
 	// beyond says that a value of another level is above the limit of colors.
 	beyond bool
 }
@@ -50,11 +55,19 @@ type view struct {
 // picture computes what is shown. A nil explanation is one without tokens and methods. generated
 // says whether generated tokens are shown as sources.
 func (h Heatmap) picture(generated bool) *picture {
-	p := &picture{e: h.Explanation, status: h.Status}
+	p := &picture{
+		e: h.Explanation, status: h.Status, comparison: h.comparison,
+		palette: paletteOf(h.Palette),
+	}
 	if p.e == nil {
 		p.e = &attribution.Explanation{}
 	}
 	p.words = wordsFor(p.e)
+	if p.comparison != nil {
+		p.words.title = p.comparison.title
+		p.words.lines += " A − B is what A has more than B. Where the texts differ, both tokens " +
+			"are named: A│B."
+	}
 	if h.Explanation == nil {
 		return p
 	}
@@ -69,6 +82,11 @@ func (h Heatmap) picture(generated bool) *picture {
 	for _, name := range h.methods() {
 		p.views = append(p.views, p.view(name, h.Layer, generated))
 	}
+	if p.comparison != nil {
+		p.views[differenceOf].difference = true
+		p.shareScale()
+		p.agree()
+	}
 	return p
 }
 
@@ -77,17 +95,11 @@ func (h Heatmap) picture(generated bool) *picture {
 func (p *picture) view(name string, layer *int, generated bool) view {
 	v := view{name: name, result: p.e.Methods[name], other: p.e.OtherMass[name]}
 	r, m := v.result, len(p.e.Prompt.Texts)
-	switch {
-	case r == nil:
+	if r == nil {
 		v.wrong = "not computed"
 		return v
-	// An explanation may come from a file that somebody has edited, so its shapes are checked here
-	// once, and the rest of the package relies on them.
-	case len(r.Layers) == 0 || r.Shape[2] != len(r.Layers) || r.Shape[1] != m || r.Shape[0] < 0 ||
-		len(r.Data) != r.Shape[0]*r.Shape[1]*r.Shape[2]:
-		v.wrong = fmt.Sprintf("its shape %v with %d values does not fit %d prompt tokens and %d "+
-			"layers",
-			r.Shape, len(r.Data), m, len(r.Layers))
+	}
+	if v.wrong = misshapen(p.e, r); v.wrong != "" {
 		return v
 	}
 	// The layer that was asked for, if the method has it.
@@ -103,7 +115,8 @@ func (p *picture) view(name string, layer *int, generated bool) view {
 	}
 	// Sinks and hidden tokens are left out of the range: one sink of 90 % would make all others
 	// pale.
-	var top, others []float64
+	top := p.shownValues(&v)
+	var others []float64
 	largest := 0.0
 	// Data is [n,m,L]: i = (t·m + j)·L + k.
 	for i, x := range r.Data {
@@ -111,21 +124,11 @@ func (p *picture) view(name string, layer *int, generated bool) view {
 		if v.sinks[j] || p.hidden[j] {
 			continue
 		}
-		if k == v.level(t) && v.silent[t] == "" {
-			top = append(top, x)
-		}
 		if k != v.level(t) {
 			others = append(others, x)
 		}
 		if !math.IsNaN(x) && (k != v.level(t) || v.silent[t] == "") {
 			largest = max(largest, math.Abs(x))
-		}
-	}
-	for t, row := range v.generated {
-		for q, x := range row {
-			if !p.greyed[q] && v.silent[t] == "" {
-				top = append(top, x)
-			}
 		}
 	}
 	v.top = newScale(r.Unit, top)
@@ -139,6 +142,34 @@ func (p *picture) view(name string, layer *int, generated bool) view {
 		v.rows = append(v.rows, v.top.upTo(v.largest(t, p.greySources(&v, t))))
 	}
 	return v
+}
+
+// misshapen says how a result does not fit its explanation, "" if it does. An explanation may come
+// from a file that somebody has edited, so this is checked once, and the rest relies on it.
+func misshapen(e *attribution.Explanation, r *attribution.Result) string {
+	m := len(e.Prompt.Texts)
+	if len(r.Layers) == 0 || r.Shape[2] != len(r.Layers) || r.Shape[1] != m || r.Shape[0] < 0 ||
+		len(r.Data) != r.Shape[0]*r.Shape[1]*r.Shape[2] {
+		return fmt.Sprintf("its shape %v with %d values does not fit %d prompt tokens and %d "+
+			"layers", r.Shape, len(r.Data), m, len(r.Layers))
+	}
+	return ""
+}
+
+// shownValues returns the values that the colours of a method's rows are scaled to: those at the
+// level shown of all rows that are not silent, without sinks and hidden tokens.
+func (p *picture) shownValues(v *view) (values []float64) {
+	if v.wrong != "" {
+		return nil
+	}
+	for t := range v.result.Shape[0] {
+		for j := range v.sources(t) {
+			if v.silent[t] == "" && !p.grey(v, j) {
+				values = append(values, v.at(t, j))
+			}
+		}
+	}
+	return values
 }
 
 // silentRows returns how many rows of generated tokens are silent, and why the first one is.
@@ -221,7 +252,7 @@ func (p *picture) generatedColumns() int {
 func (p *picture) sinks(v *view) (marks []bool, silent []string) {
 	r := v.result
 	marks, silent = make([]bool, r.Shape[1]), make([]string, r.Shape[0])
-	if len(v.other) < r.Shape[0]*r.Shape[2] || len(p.e.Prompt.Special) < len(marks) {
+	if !sinksKnown(p.e, v.name) {
 		return marks, silent
 	}
 	sinks, err := p.e.Sinks(v.name, v.fixed)
@@ -235,6 +266,14 @@ func (p *picture) sinks(v *view) (marks []bool, silent []string) {
 		silent = reasons
 	}
 	return marks, silent
+}
+
+// sinksKnown reports whether an explanation has what sinks are judged by: the parts of generated
+// tokens, and which tokens are special.
+func sinksKnown(e *attribution.Explanation, method string) bool {
+	r := e.Methods[method]
+	return len(e.OtherMass[method]) >= r.Shape[0]*r.Shape[2] &&
+		len(e.Prompt.Special) >= r.Shape[1]
 }
 
 // silence returns the line that stands for row t of a method where it is silent, and what says
@@ -283,7 +322,10 @@ func (v *view) level(t int) int {
 // layer names the layer that the highlighted values of token t belong to; for a scorer, the whole
 // model.
 func (v *view) layer(t int) string {
-	if v.scorer() {
+	switch {
+	case v.difference:
+		return "row by row"
+	case v.scorer():
 		return "whole model"
 	}
 	return fmt.Sprintf("layer %d", v.result.Layer(t, v.level(t)))

@@ -22,7 +22,10 @@
 package render
 
 import (
+	"fmt"
+
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
 // Heatmap says what to show of an explanation; all forms of a picture share it. The zero value of
@@ -43,9 +46,14 @@ type Heatmap struct {
 	// [attribution.DefaultFilter]. They stay in the picture in grey, and they count in every
 	// number.
 	Filter attribution.Filter
+	// Palette is the name of the colours of HTML, one of [PaletteNames]; an unknown one is the
+	// default, blue-rust. A text keeps its own colours. See [CheckPalette].
+	Palette string
 	// Status is a line at the top while the explanation grows: "preparing prompt rows, layer 2 of
 	// 6".
 	Status string
+
+	comparison *comparison // of two sides; see [Compare]
 }
 
 // methods returns the names of the methods to show.
@@ -54,4 +62,9 @@ func (h Heatmap) methods() []string {
 		return h.Methods
 	}
 	return h.Explanation.Order
+}
+
+// usagef returns a [trace.UsageError] of this package with a formatted reason.
+func usagef(format string, args ...any) error {
+	return &trace.UsageError{Package: "render", Reason: fmt.Sprintf(format, args...)}
 }

@@ -22,9 +22,15 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // golden compares what r writes with testdata/<name of the test>.golden, byte for byte.
 func golden(t *testing.T, r io.WriterTo) {
 	t.Helper()
+	goldenOf(t, r, touch, "touch.js")
+}
+
+// goldenOf is golden for a picture with this script, which has this name.
+func goldenOf(t *testing.T, r io.WriterTo, script, name string) {
+	t.Helper()
 	whole := written(t, r)
 	// The script and the style sheet are the same in all pictures; their files are the goldens.
-	got := strings.NewReplacer(touch, "touch.js", oneLine(styleSheet), "style.css").Replace(whole)
+	got := strings.NewReplacer(script, name, oneLine(styleSheet), "style.css").Replace(whole)
 	path := filepath.Join("testdata", strings.ReplaceAll(t.Name(), "/", "-")+".golden")
 	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {

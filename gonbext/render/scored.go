@@ -33,6 +33,10 @@ func (v *view) reading() string {
 	s := v.layers()
 	against := v.contrast()
 	switch {
+	case v.difference && v.top.lift:
+		s += ", blue for A and rust for B"
+	case v.difference:
+		s += ", + for A and - for B"
 	case against != "" && v.top.signed:
 		s += ", + for the prediction and - for " + against
 	case against != "":

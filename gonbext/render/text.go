@@ -94,6 +94,11 @@ func (t *text) head() {
 	} else {
 		t.wrapped("", title)
 	}
+	if t.comparison != nil {
+		for _, heading := range t.comparison.headings() {
+			t.wrapped("", heading)
+		}
+	}
 	if t.status != "" {
 		t.wrapped("", Visible(t.status, 200))
 	}
@@ -113,7 +118,7 @@ func (t *text) head() {
 func (t *text) token(i int) {
 	g := t.e.Steps[i]
 	t.line("")
-	where, what, chance := t.predictionText(g)
+	where, what, chance := t.predictionText(i)
 	if t.e.Model.Bidirectional && !g.Class {
 		what = strconv.Quote(what)
 	}
@@ -263,8 +268,11 @@ func (t *text) legend() {
 		t.WriteString(right(v.label(), t.label) + "  " + low + " ")
 		t.strip(v.top)
 		t.line(" " + high)
-		t.wrapped(strings.Repeat(" ", t.label+2), Visible(v.top.unit, nameLimit)+", "+v.reading()+
-			"; "+v.options())
+		how := Visible(v.top.unit, nameLimit) + ", " + v.reading()
+		if options := v.options(); options != "" {
+			how += "; " + options
+		}
+		t.wrapped(strings.Repeat(" ", t.label+2), how)
 	}
 	if t.e.Model.Name != "" {
 		t.wrapped("model  ", t.provenance())

@@ -42,7 +42,11 @@ func (t *text) strongest(v *view, i int) (names []string) {
 // shares it writes only the sinks, because their sums have no meaning: a flow is the most that
 // could pass from one token alone.
 func (t *text) rowEnd(v *view, i int, label string) {
-	if !v.top.percent {
+	if v.difference {
+		t.wrapped(label+"    ", t.comparison.rows[i])
+		return
+	}
+	if !v.top.percent || v.result.Options["divided"] != "" {
 		if sinks := v.sinkNames(t.picture, i); sinks != "" {
 			t.wrapped(label+"    ", "sink "+sinks)
 		}

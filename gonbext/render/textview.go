@@ -11,14 +11,20 @@ import (
 // the chosen token is coloured. Each token is one element, in order, which the script relies on;
 // spaces and line breaks stand between the elements, where they survive if styles are removed.
 func (b *page) text() {
+	f := b.newFolds()
+	if f != nil {
+		b.minimap(f)
+	}
 	b.WriteString(`<div class="hw-t" style="font-size:18px;line-height:1.8;max-height:26em;` +
 		`overflow:auto;margin:8px 0">`)
 	for j, text := range b.e.Prompt.Texts {
 		if j > 0 && b.spaced(j) {
 			b.WriteByte(' ')
 		}
+		b.WriteString(f.before(j))
 		b.source(j)
 		b.lineBreak(text)
+		b.WriteString(f.after(j))
 	}
 	if !b.e.Model.Bidirectional {
 		for t, g := range b.e.Steps {
@@ -26,8 +32,10 @@ func (b *page) text() {
 				len(b.e.Prompt.Texts) > 0 && b.special(len(b.e.Prompt.Texts)-1) {
 				b.WriteByte(' ')
 			}
+			b.WriteString(f.before(len(b.e.Prompt.Texts) + t))
 			b.target(t)
 			b.lineBreak(g.Text)
+			b.WriteString(f.after(len(b.e.Prompt.Texts) + t))
 		}
 	}
 	b.WriteString("</div>")
@@ -81,7 +89,7 @@ func (b *page) marks(source int) (style, title string) {
 	if paint == 0 {
 		return "", ""
 	}
-	style = paintStyle(paint)
+	style = b.palette.style(paint)
 	if paint < 0 {
 		style += ";border-bottom:2px dotted" // hatching needs the style sheet
 	}
@@ -145,7 +153,7 @@ func (v *view) paint(p *picture, t, j int) int {
 // sentence returns what the colours of row t say, as HTML: the prediction, the method with its
 // layer, and the strongest sources.
 func (p *picture) sentence(v *view, t int) string {
-	where, what, chance := p.predictionText(p.e.Steps[t])
+	where, what, chance := p.predictionText(t)
 	s := html.EscapeString(where) + "<b>" + html.EscapeString(what) + "</b>"
 	if p.generatedAgain(t) {
 		s += fmt.Sprintf(" (generated %d)", t+1)
@@ -208,6 +216,9 @@ func (p *picture) says(v *view, t int) string {
 	if against := v.contrast(); against != "" {
 		what := tokenName(p.e.Steps[t].Text)
 		return speaks(above, below, "for “"+what+"”:", "for “"+against+"”:")
+	}
+	if v.difference {
+		return speaks(above, below, "more in A from", "more in B from")
 	}
 	if v.scorer() && v.top.signed {
 		return speaks(above, below, "for it", "against it")

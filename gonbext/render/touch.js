@@ -6,13 +6,20 @@
   const digit = new Uint8Array(128);
   [...digits].forEach((c, i) => { digit[c.charCodeAt(0)] = i; });
   const levels = 6, grey = 7, none = 8;
-  const colors = (n) => n === grey ? '#8884' : n === none ? '#888a' : (n < 0 ? '#b51' : '#27b') + '03579bd'[Math.abs(n)];
-  const paintStyle = (n) => n ? 'background:' + colors(n) : '';
 
   function start(root) {
     const d = JSON.parse(root.dataset.hw), extra = d.G || 0;
+    const colors = (n) => n === grey ? '#8884' : n === none ? '#888a' : d.c ? d.c[n < 0 ? levels - 1 - n : n - 1]
+      : (n < 0 ? '#b51' : '#27b') + '03579bd'[Math.abs(n)];
+    const paintStyle = (n) => n ? 'background:' + colors(n) : '';
     const text = root.querySelector('.hw-t'), say = root.querySelector('.hw-s');
+    // The folds of the static picture are those of one row; fold makes them for any.
+    text.querySelectorAll('details').forEach((e) => {
+      e.querySelector('summary').remove();
+      e.replaceWith(...e.childNodes);
+    });
     const tokens = [...text.querySelectorAll(':scope > span, :scope > u')];
+    const map = root.querySelector('img.hw-f');
     const views = [...root.querySelectorAll('.hw-v')];
     const names = views.map((v) => v.querySelector('.hw-n').textContent);
     const blocks = [...root.querySelectorAll('.hw-d')];
@@ -22,14 +29,18 @@
     // What the reader chose outlives an update of the output: the method, the token or the source,
     // the layer of each method, and what is open.
     const pictures = window.headwaterPictures = window.headwaterPictures || {};
-    const s = pictures[d.id] = pictures[d.id] || {level: {}, open: {}};
-    // word[j] is the first token of the word of token j.
-    const word = [];
+    const s = pictures[d.id] = pictures[d.id] || {level: {}, open: {}, all: d.a};
+    // word[j] is the first token of the word of token j, sentence[j] that of its sentence.
+    const word = [], sentence = [];
     for (let j = 0; j < tokens.length; j++) {
-      const before = tokens[j].previousSibling;
-      const joined = j && j !== d.m && before && before.nodeType === 1 && before.localName !== 'br';
+      const before = tokens[j].previousSibling, begins = !j || j === d.m;
+      const joined = !begins && before && before.nodeType === 1 && before.localName !== 'br';
       word[j] = joined && /^[\p{L}\p{N}\p{M}]/u.test(tokens[j].textContent) ? word[j - 1] : j;
+      const ended = !joined && j && (before.localName === 'br' || /[.!?…。！？]['"”’)\]]*$/.test(tokens[j - 1].textContent));
+      sentence[j] = begins || ended ? j : sentence[j - 1];
     }
+    // parts are the spans that are shown as one, undefined for tokens.
+    const parts = () => s.words ? word : s.sentences ? sentence : undefined;
 
     const method = () => Math.max(names.indexOf(s.method === undefined ? names[d.v] : s.method), 0);
     const target = () => s.token < d.n ? s.token : d.t;
@@ -48,11 +59,12 @@
       const code = 64 * digit[v.w.charCodeAt(at)] + digit[v.w.charCodeAt(at + 1)];
       return code ? (code - 2048) / 2047 * v.top : NaN;
     }
-    // value is that of the whole word where words are shown.
+    // value is that of the whole word or sentence where these are shown.
     function value(v, t, j) {
-      if (!s.words) return one(v, t, j);
+      const part = parts();
+      if (!part) return one(v, t, j);
       let x;
-      for (let k = word[j]; word[k] === word[j]; k++) {
+      for (let k = part[j]; part[k] === part[j]; k++) {
         const y = one(v, t, k);
         x = x === undefined ? y : y === undefined ? x : v.x ? Math.max(x, y) : x + y;
       }
@@ -86,7 +98,7 @@
       const v = d.d[i];
       const other = k !== shown(v, t), row = other || !v.w ? coarse(i, t, k) : null;
       return (j, words) => {
-        if (greys[i].has(j)) return grey;
+        if (greys[i].has(j) && !(s.sinks && v.w && !other)) return grey;
         if (!other && silent[i].has(t)) return 0;
         if (row) return row(j);
         const x = words ? value(v, t, j) : one(v, t, j);
@@ -101,9 +113,8 @@
       if (v.u === 1) return '×' + (2 ** x).toFixed(2);
       return sign + (v.pw ? x.toPrecision(3) : x.toFixed(v.f));
     }
-    // cell is the number in a cell of a matrix, about, from its paint.
-    function cell(v, n) {
-      const x = n / levels * (v.u === 1 ? Math.log2(v.lim) : v.lim);
+    // cell is the number in a cell of a matrix: x, or about, from its paint.
+    function cell(v, n, x = n / levels * (v.u === 1 ? Math.log2(v.lim) : v.lim)) {
       return n === none ? 'NaN' : (v.u === 0 ? 100 * x : v.u === 1 ? 2 ** x : x / 10 ** (v.pw || 0)).toFixed(v.c);
     }
     // estimate is a value read back from its paint, at any level.
@@ -127,14 +138,51 @@
 
     function drawText(i, t, j) {
       const row = painter(i, t, level(i, t)), chosen = j < 0 ? place(t) : j;
-      const by = j < 0 ? null : tokens.map(() => 0);
-      if (by) for (let k = 0; k < d.n; k++) if (place(k) >= 0) by[place(k)] = painter(i, k, level(i, k))(j, s.words);
+      const by = j < 0 ? null : tokens.map(() => 0), paints = [];
+      if (by) for (let k = 0; k < d.n; k++) if (place(k) >= 0) by[place(k)] = painter(i, k, level(i, k))(j, parts());
       tokens.forEach((e, index) => {
-        const n = by ? by[index] : row(index, s.words);
+        const n = by ? by[index] : row(index, parts());
         const css = paintStyle(n);
         style(e, index !== chosen ? css : (css && css + ';') + 'outline:2px solid');
         if (e.title) e.title = '';
+        paints[index] = n;
       });
+      if (map) drawMap(paints, chosen);
+    }
+    // drawMap draws the text as a strip and folds the stretches of it in which nothing stands out.
+    function drawMap(paints, chosen) {
+      raster(map, 1, () => (j) => paints[j], tokens.length);
+      frame(map, [0, 1, chosen, tokens.length]);
+      const stays = new Uint8Array(tokens.length), kept = s.kept || {};
+      paints.forEach((n, j) => { if (n || j === chosen) stays.fill(1, Math.max(j - 6, 0), j + 7); });
+      const at = tokens[chosen], top = at && at.getBoundingClientRect().top;
+      text.querySelectorAll('.hw-b').forEach((e) => e.remove());
+      for (let first = 0, end; first < tokens.length; first = end + 1) {
+        for (end = first; end < tokens.length && !stays[end] && !kept[end];) end++;
+        const folded = end - first >= 24;
+        for (let e = tokens[first]; e && e !== tokens[end]; e = e.nextElementSibling) if (e.hidden !== folded) e.hidden = folded;
+        if (tokens[end] && tokens[end].hidden) tokens[end].hidden = false;
+        if (folded) mark(first, end);
+      }
+      if (at) text.scrollTop += at.getBoundingClientRect().top - top;
+    }
+    function keep(first, end) {
+      s.kept = s.kept || {};
+      for (let j = Math.max(first, 0); j < end; j++) s.kept[j] = 1;
+      draw();
+    }
+    // mark puts a button before a stretch that is folded.
+    function mark(first, end) {
+      const box = document.createElement('span'), e = document.createElement('button');
+      box.className = 'hw-b';
+      e.type = 'button';
+      e.textContent = '… ' + (end - first) + ' tokens …';
+      e.onclick = (event) => {
+        event.stopPropagation();
+        keep(first, end);
+      };
+      box.append(' ', e);
+      tokens[first].before(box);
     }
     function drawSentence(i, t, j) {
       say.textContent = '';
@@ -164,7 +212,7 @@
     }
 
     // raster draws paints on a canvas that takes the place of an image.
-    function raster(img, rows, paints) {
+    function raster(img, rows, paints, width) {
       let c = img.nextSibling;
       if (!c || c.localName !== 'canvas') {
         c = document.createElement('canvas');
@@ -175,25 +223,25 @@
         img.after(c);
         img.hidden = true;
       }
-      const g = c.getContext('2d'), w = c.width / columns(img), h = c.height / rows;
+      const g = c.getContext('2d'), w = c.width / (width || columns(img)), h = c.height / rows;
       g.clearRect(0, 0, c.width, c.height);
       for (let r = 0; r < rows; r++) {
         const row = paints(r);
-        for (let j = columns(img) === d.m ? 0 : -1; j < d.m + extra; j++) {
+        for (let j = width || columns(img) === d.m ? 0 : -1; j < (width || d.m + extra); j++) {
           const n = j < 0 ? extra && none : row(j);
           if (!n) continue;
           g.fillStyle = colors(n);
-          g.fillRect((j < 0 ? d.m : column(j)) * w, r * h, w, n < 0 ? h / 2 : h);
+          g.fillRect((j < 0 ? d.m : width ? j : column(j)) * w, r * h, w, n < 0 ? h / 2 : h);
         }
       }
     }
     const painted = views.map(() => '');
     function drawMatrix(i, t, j) {
       const view = views[i], v = d.d[i], rows = [...view.querySelectorAll('.hw-r')];
-      const now = picked(i) ? String(s.level[names[i]]) : '';
+      const now = (picked(i) ? s.level[names[i]] : '') + (s.sinks && v.w && v.s ? ' sinks' : '');
       if (painted[i] !== now) {
         painted[i] = now;
-        rows.forEach((r, q) => drawRow(r, painter(i, q, level(i, q)), v));
+        rows.forEach((r, q) => drawRow(r, painter(i, q, level(i, q)), v, exact(i, q) ? q : -1));
         const img = view.querySelector('img.hw-i');
         if (img) raster(img, d.n, (q) => painter(i, q, level(i, q)));
       }
@@ -213,11 +261,12 @@
       mark.setAttribute('style', 'top:' + 100 * row / rows + '%;height:' + 100 / rows + '%;left:' +
         100 * column / columns + '%;width:' + 100 / columns + '%');
     }
-    function drawRow(r, row, v) {
+    // drawRow paints a row of a table; t is its target if its exact numbers are known, else -1.
+    function drawRow(r, row, v, t) {
       for (let j = 0; j < (v ? d.m + extra : d.m); j++) {
         const n = row(j), at = r.cells[j + 1];
         style(at, paintStyle(n));
-        at.textContent = v && n && n !== grey ? cell(v, n) : '';
+        at.textContent = v && n && n !== grey ? cell(v, n, t < 0 ? undefined : one(v, t, j)) : '';
       }
     }
     const layered = views.map(() => d.t);
@@ -274,7 +323,11 @@
       bar.textContent = '';
       if (names.length > 1) names.forEach((n, q) => button(n, q === i, () => { s.method = n; }));
       if (names.length > 1) button('all matrices', !!s.all, () => { s.all = !s.all; });
-      if (!d.g && d.d[i].w && word.some((w, j) => w !== j)) button('whole words', !!s.words, () => { s.words = !s.words; });
+      if (!d.g && d.d[i].w && word.some((w, j) => w !== j)) button('whole words', !!s.words, () => { s.words = !s.words; s.sentences = false; });
+      if (!d.g && d.d[i].w && sentence.some((w, j) => w && w !== d.m && w === j)) {
+        button('sentences', !!s.sentences, () => { s.sentences = !s.sentences; s.words = false; });
+      }
+      if (d.d[i].w && d.d[i].s) button('sinks too', !!s.sinks, () => { s.sinks = !s.sinks; });
       if (picked(i)) {
         button('layer ' + d.d[i].L[s.level[names[i]]] + ' ✕', true, () => { delete s.level[names[i]]; });
       }
@@ -367,6 +420,18 @@
         if (t >= 0 && t < d.n && j >= 0 && j < d.m + extra) event.target.title = rowName(t) + ' ← ' + name(j) + ': ' + number(i, t, j);
       };
     });
+    if (map) {
+      const at = (event) => {
+        const r = event.target.getBoundingClientRect();
+        return Math.floor((event.clientX - r.left) / r.width * tokens.length);
+      };
+      map.parentElement.onclick = (event) => {
+        const j = at(event);
+        keep(j - 20, Math.min(j + 20, tokens.length));
+        if (tokens[j]) text.scrollTop += tokens[j].getBoundingClientRect().top - text.getBoundingClientRect().top - text.clientHeight / 2;
+      };
+      map.parentElement.onmousemove = (event) => { if (tokens[at(event)]) event.target.title = name(at(event)); };
+    }
     header.forEach((c, j) => { c.onclick = () => pick(j, true); });
 
     root.querySelectorAll('details').forEach((e) => {
@@ -389,7 +454,7 @@
   }
 
   const script = document.currentScript, own = script && script.closest('.hw');
-  for (const root of own ? [own] : document.querySelectorAll('.hw[data-hw]')) {
+  for (const root of own ? [own] : document.querySelectorAll('.hw[data-hw]:not(.hw-heads)')) {
     if (root.hwStarted) continue;
     root.hwStarted = true;
     start(root);

@@ -18,6 +18,7 @@ type words struct {
 	tokens  string // the name of the columns
 	shown   string // the name of what each block shows
 	chance  string // the heading of the alternatives
+	told    string // what the part with all tokens says of each
 	columns string // the legend of a text
 	lines   string // the legend of a page
 }
@@ -31,6 +32,7 @@ var generating = words{
 	tokens:  "prompt tokens",
 	shown:   "generated tokens",
 	chance:  "probability of the next token",
+	told:    "sources, changes and probabilities",
 	columns: "Columns: prompt tokens (sources), in order. Rows: methods. One block for each " +
 		"generated token (target).",
 	lines: "The text is coloured by how much the framed generated token (target) has from each " +
@@ -50,6 +52,7 @@ var reading = words{
 	tokens:  "tokens",
 	shown:   "predictions",
 	chance:  "probability at this position",
+	told:    "sources and probabilities",
 	columns: "Columns: tokens of the text (sources), in order. Rows: methods. One block for each " +
 		"position explained (target).",
 	lines: "The text is coloured by how much the position explained (target) has from each of " +
@@ -107,15 +110,19 @@ func wordsForModel(info trace.Info) words {
 	return w
 }
 
-// predictionText returns the prediction of one step in three parts: `[MASK] at 5 → `, `his`, `62.0
+// predictionText returns the prediction of step t in three parts: `[MASK] at 5 → `, `his`, `62.0
 // %`, or `[CLS] at 0 → class `, `POSITIVE`, `98.0 %`. The first is empty for a generated token, the
 // last if there is no probability. An unscored prediction has no probability: a regression has a
 // value, and a model without a head only a position.
-func (p *picture) predictionText(g attribution.GeneratedToken) (where, what, chance string) {
+func (p *picture) predictionText(t int) (where, what, chance string) {
+	g := p.e.Steps[t]
 	what, chance = tokenName(g.Text), share(g.Probability)
 	// Without a probability there is nothing to show, not even 0 %.
 	if g.Unscored {
 		chance = ""
+	}
+	if c := p.comparison; c != nil && !g.Unscored {
+		chance = c.chances(t)
 	}
 	if !p.e.Model.Bidirectional || g.Position == nil {
 		return "", what, chance

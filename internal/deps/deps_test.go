@@ -110,7 +110,10 @@ var allowed = map[string][]string{
 	},
 
 	// Values to bytes.
-	"gonbext/render":       {"attribution", "attribution/trace", "gonbext/render/chart"},
+	"gonbext/render": {
+		"attribution", "attribution/trace", "gonbext/render/chart", "internal/message",
+		"internal/rowmath",
+	},
 	"gonbext/render/chart": nil,
 	// The only package besides the benchmarks that draws files: the command and the engine link it.
 	"gonbext/render/figure": {

@@ -1,0 +1,85 @@
+package gonbext
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/gonbext/engine"
+	"github.com/headwater-ml/headwater/gonbext/render"
+)
+
+// Heads continues the prompt, as [Explain] does, and shows what every attention head of every layer
+// looks at, in the prompt and in the generated tokens. It returns the explanation, whose only
+// method is raw. The settings are those of [Explain]; methods cannot be chosen, and tokens cannot
+// be put together. The text must be short enough for [render.CheckHeads]. On an error Heads shows
+// one line and ends the program; see [TryHeads].
+func Heads(prompt string, settings ...Setting) *Explanation {
+	out := newDisplay()
+	e, err := heads(out, prompt, settings)
+	if err != nil {
+		out.exit(err)
+	}
+	return e
+}
+
+// TryHeads is [Heads], with the error returned.
+func TryHeads(prompt string, settings ...Setting) (*Explanation, error) {
+	out := newDisplay()
+	defer out.clear()
+	return heads(out, prompt, settings)
+}
+
+// heads is TryHeads on a display, which may still hold a picture of progress after an error.
+func heads(out *display, prompt string, settings []Setting) (*Explanation, error) {
+	r, err := newRequest(settings)
+	if err != nil {
+		return nil, err
+	}
+	if len(r.options.Methods) > 0 || r.view.By != "" || r.view.Layer != nil {
+		return nil, usagef("heads are shown as they are: leave Methods of Options, and By and " +
+			"Layer of View, empty")
+	}
+	r.options.Methods = []string{"raw"}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	h, err := r.heads(ctx, out, prompt)
+	if err != nil && ctx.Err() != nil {
+		err = fmt.Errorf("gonbext: interrupted: %w", ctx.Err())
+	}
+	if err != nil {
+		return nil, err
+	}
+	out.show(h, render.HeadsText{Heads: h}, render.HeadsText{Heads: h, Width: columns()})
+	return h.Explanation, nil
+}
+
+// heads asks the engine for the text and for the attention of its heads.
+func (r request) heads(ctx context.Context, out *display, prompt string) (render.Heads, error) {
+	e, err := r.explain(ctx, out, prompt)
+	if err != nil {
+		return render.Heads{}, err
+	}
+	ids := slices.Clone(e.Prompt.IDs)
+	if !e.Model.Bidirectional {
+		for _, g := range e.Steps {
+			ids = append(ids, g.ID)
+		}
+	}
+	if err := render.CheckHeads(e.Model.Layers, e.Model.Heads, len(ids)); err != nil {
+		return render.Heads{}, err
+	}
+	client, err := connect(ctx, out)
+	if err != nil {
+		return render.Heads{}, err
+	}
+	tensors, _, err := client.Trace(ctx, r.model, engine.Input{IDs: ids}, trace.Attention)
+	if err != nil {
+		return render.Heads{}, advise(err)
+	}
+	h := render.Heads{Explanation: e, Attention: tensors[0], Palette: r.view.Palette}
+	return h, h.Check()
+}

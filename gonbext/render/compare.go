@@ -1,0 +1,475 @@
+package render
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/internal/message"
+	"github.com/headwater-ml/headwater/internal/rowmath"
+)
+
+// Side is one side of a comparison: the values of one method in one explanation.
+type Side struct {
+	Explanation *attribution.Explanation
+	// Method is the name of the method; default: the first one of the explanation.
+	Method string
+}
+
+// Compare returns a picture of two sides: the values of a, the values of b, and a minus b. All
+// three have one scale, so that a colour means the same number. The sides may be two methods of one
+// explanation, or the same method for two models or two prompts. Their prompts must have the same
+// number of tokens, because tokens are compared by position; tokens that differ are both named.
+//
+// Values of the same kind are subtracted as they are; of lifts the ratio is taken, which is a lift
+// again. Values of different kinds, such as shares and parts of a logit, have no difference. Then
+// each row is first divided by the sum of its sizes, sinks excluded.
+//
+// The picture says how far the rows agree: their rank correlation over the sources that are grey on
+// neither side, and whether their strongest sources are the same.
+//
+// Compare returns a [trace.UsageError] if the sides cannot be compared.
+func Compare(a, b Side) (Heatmap, error) {
+	c := &comparison{sides: [2]Side{a, b}}
+	if err := c.check(); err != nil {
+		return Heatmap{}, err
+	}
+	return Heatmap{Explanation: c.joined(), comparison: c}, nil
+}
+
+// comparison is what a picture shows beside the explanation that [comparison.joined] returns.
+type comparison struct {
+	sides [2]Side // with the names of their methods
+	title string
+	// about says, side by side, what differs beside the method: the model or the prompt.
+	about []string
+	// names are the names of the sides and of their difference, which are the methods of the joined
+	// explanation.
+	names [3]string
+	// rows say how far the rows of a token agree, [n], and all says it of all rows. They are known
+	// when the sinks are; see agree.
+	rows []string
+	all  string
+}
+
+// differenceOf is the index of the difference among the names of a comparison.
+const differenceOf = 2
+
+// check sets default methods and returns an error for sides that cannot be compared.
+func (c *comparison) check() error {
+	for i := range c.sides {
+		s := &c.sides[i]
+		name := "AB"[i : i+1]
+		if s.Explanation == nil {
+			return usagef("side %s of the comparison has no explanation", name)
+		}
+		if s.Method == "" && len(s.Explanation.Order) > 0 {
+			s.Method = s.Explanation.Order[0]
+		}
+		r := s.Explanation.Methods[s.Method]
+		if r == nil {
+			return usagef("explanation %s has no method %s; %s", name,
+				message.Quote(s.Method), message.KnownAre(s.Method, s.Explanation.Order))
+		}
+		if wrong := misshapen(s.Explanation, r); wrong != "" {
+			return usagef("method %s of explanation %s: %s", message.Quote(s.Method), name,
+				wrong)
+		}
+	}
+	a, b := c.sides[0].Explanation, c.sides[1].Explanation
+	switch m, n := len(a.Prompt.Texts), len(b.Prompt.Texts); {
+	case a.Model.Bidirectional != b.Model.Bidirectional:
+		return usagef("a decoder and an encoder cannot be compared: one continues a text " +
+			"and the other reads it")
+	case m != n:
+		return usagef("the prompts have %d and %d tokens; tokens are compared by position, "+
+			"so take prompts of the same number of tokens", m, n)
+	case c.tokens() == 0:
+		return usagef("there is no generated token that both explanations have")
+	case c.result(0).lifted() != c.result(1).lifted():
+		return usagef("lifts are ratios and can only be compared with lifts; %s has %s "+
+			"and %s has %s", message.Quote(c.sides[0].Method), c.result(0).Unit,
+			message.Quote(c.sides[1].Method), c.result(1).Unit)
+	}
+	for t := range c.tokens() {
+		p, q := a.Steps[t].Position, b.Steps[t].Position
+		if (p == nil) != (q == nil) || p != nil && *p != *q {
+			return usagef("prediction %d is at another position in the other explanation; "+
+				"explain the same positions", t+1)
+		}
+	}
+	return nil
+}
+
+// sideResult is the result of a side.
+type sideResult struct{ *attribution.Result }
+
+func (r sideResult) lifted() bool { return strings.HasPrefix(r.Unit, "lift") }
+func (r sideResult) shares() bool { return strings.HasPrefix(r.Unit, "share") }
+
+func (c *comparison) result(side int) sideResult {
+	return sideResult{c.sides[side].Explanation.Methods[c.sides[side].Method]}
+}
+
+// tokens returns n, the number of generated tokens that both sides have rows of.
+func (c *comparison) tokens() int {
+	n := math.MaxInt
+	for i := range c.sides {
+		n = min(n, len(c.sides[i].Explanation.Steps), c.result(i).Shape[0])
+	}
+	return n
+}
+
+// joined returns the explanation that is shown: its methods are the two sides and their difference.
+func (c *comparison) joined() *attribution.Explanation {
+	a, b := c.sides[0].Explanation, c.sides[1].Explanation
+	n, m := c.tokens(), len(a.Prompt.Texts)
+	c.describe()
+	e := &attribution.Explanation{
+		Version: a.Version, Model: a.Model, Prompt: a.Prompt,
+		Steps: slices.Clone(a.Steps[:n]), Order: c.names[:],
+		Methods:   map[string]*attribution.Result{},
+		OtherMass: map[string][]float64{},
+	}
+	e.Model.Name = both(a.Model.Name, b.Model.Name)
+	if a.Model.Hash != b.Model.Hash {
+		e.Model.Hash, e.Model.Family = "", "" // the legend has them for one model only
+	}
+	e.Prompt.Text = both(a.Prompt.Text, b.Prompt.Text)
+	e.Prompt.Texts = slices.Clone(a.Prompt.Texts)
+	if len(b.Prompt.Special) < m {
+		e.Prompt.Special = nil
+	}
+	e.Prompt.Special = slices.Clone(e.Prompt.Special)
+	for j, text := range b.Prompt.Texts {
+		e.Prompt.Texts[j] = both(a.Prompt.Texts[j], text)
+		if j < len(e.Prompt.Special) {
+			e.Prompt.Special[j] = e.Prompt.Special[j] && b.Prompt.Special[j]
+		}
+	}
+	for t := range e.Steps {
+		e.Steps[t].Text = both(a.Steps[t].Text, b.Steps[t].Text)
+		e.Steps[t].Special = a.Steps[t].Special && b.Steps[t].Special
+	}
+	c.warn(e)
+	c.fill(e)
+	return e
+}
+
+// both returns two texts as one: "Mary│John", and one of them if they are equal.
+func both(a, b string) string {
+	if a == b {
+		return a
+	}
+	_, b = word(b)
+	return a + "│" + b
+}
+
+// describe sets the title, the names of the sides and of their difference, and what differs.
+func (c *comparison) describe() {
+	a, b := c.sides[0], c.sides[1]
+	x, y := a.Explanation, b.Explanation
+	c.names = [3]string{"A: " + a.Method, "B: " + b.Method, "A − B"}
+	switch {
+	case x.Model.Name != y.Model.Name || x.Model.Hash != y.Model.Hash:
+		c.title = "Two models compared"
+		c.about = []string{x.Model.Name, y.Model.Name}
+	case x.Prompt.Text != y.Prompt.Text:
+		c.title = "Two prompts compared"
+		c.about = []string{x.Prompt.Text, y.Prompt.Text}
+	case a.Method != b.Method:
+		c.title = "Two methods compared"
+	default:
+		c.title = "Two explanations compared"
+	}
+}
+
+// headings returns the lines below the title: the sides, and how far they agree.
+func (c *comparison) headings() []string {
+	lines := []string{Visible(c.names[0], 2*nameLimit), Visible(c.names[1], 2*nameLimit)}
+	if c.about == nil {
+		lines = []string{lines[0] + " · " + lines[1]}
+	}
+	for i, text := range c.about {
+		lines[i] += " · " + Visible(strings.TrimSpace(text), 3*nameLimit)
+	}
+	return append(lines, c.all)
+}
+
+// warn adds the warnings of both sides, and says how far the generated texts are the same.
+func (c *comparison) warn(e *attribution.Explanation) {
+	a, b := c.sides[0].Explanation, c.sides[1].Explanation
+	for _, w := range slices.Concat(a.Warnings, b.Warnings) {
+		if !slices.Contains(e.Warnings, w) {
+			e.Warnings = append(e.Warnings, w)
+		}
+	}
+	n := len(e.Steps)
+	for t := range n {
+		if a.Steps[t].Text != b.Steps[t].Text && !a.Model.Bidirectional {
+			e.Warnings = append(e.Warnings, fmt.Sprintf("The generated texts differ from token %d "+
+				"on, so the rows after it belong to different texts.", t+1))
+			break
+		}
+	}
+	if len(a.Steps) != len(b.Steps) {
+		e.Warnings = append(e.Warnings, fmt.Sprintf("A has %d generated tokens and B has %d; the "+
+			"first %d are compared.", len(a.Steps), len(b.Steps), n))
+	}
+}
+
+// fill adds the results: the level shown of both sides, and their difference.
+func (c *comparison) fill(e *attribution.Explanation) {
+	own := c.generatedColumns()
+	divided := c.result(0).shares() != c.result(1).shares() ||
+		!c.result(0).shares() && c.result(0).Unit != c.result(1).Unit
+	var rows, others [2][][]float64
+	var parts [2][]float64
+	for i := range c.sides {
+		r := c.level(i, own)
+		rows[i], others[i], parts[i] = c.values(i, own)
+		if divided {
+			c.divide(i, rows[i], others[i], parts[i])
+			r.Unit = "share of the sizes of a row"
+			r.Options["divided"] = "each row by the sum of its sizes, sinks excluded"
+		}
+		r.Data = slices.Concat(rows[i]...)
+		if own >= 0 {
+			r.Generated = others[i]
+		}
+		e.Methods[c.names[i]] = r
+		if !slices.ContainsFunc(parts[i], math.IsNaN) {
+			e.OtherMass[c.names[i]] = parts[i]
+		}
+		if maps := c.sides[i].Explanation.Maps; maps != nil && !divided {
+			if e.Maps == nil {
+				e.Maps = map[string]*attribution.Map{}
+			}
+			e.Maps[c.names[i]] = maps[c.sides[i].Method]
+		}
+	}
+	d := c.level(0, own)
+	d.Unit, d.Options = c.unit(divided), map[string]string{}
+	if spans := c.result(0).Options["spans"]; spans != "" {
+		d.Options["spans"] = spans
+	}
+	minus := func(x, y []float64) []float64 {
+		z := make([]float64, min(len(x), len(y)))
+		for j := range z {
+			if z[j] = x[j] - y[j]; c.result(0).lifted() {
+				z[j] = x[j] / y[j]
+			}
+		}
+		return z
+	}
+	for t := range e.Steps {
+		d.Data = append(d.Data, minus(rows[0][t], rows[1][t])...)
+		if own >= 0 {
+			d.Generated = append(d.Generated, minus(others[0][t], others[1][t]))
+		}
+	}
+	e.Methods[c.names[differenceOf]] = d
+}
+
+// unit returns the unit of the difference.
+func (c *comparison) unit(divided bool) string {
+	switch unit := c.result(0).Unit; {
+	case c.result(0).lifted():
+		return "lift of A divided by lift of B"
+	case divided || c.result(0).shares():
+		return "share in A minus share in B"
+	default:
+		return unit + " in A minus that in B"
+	}
+}
+
+// generatedColumns returns how many columns of generated tokens row 0 has on both sides, 0 or 1;
+// -1 if a side has none.
+func (c *comparison) generatedColumns() int {
+	own := -1
+	for i := range c.sides {
+		r := c.result(i)
+		if len(r.Generated) < c.tokens() {
+			return -1
+		}
+		for t, row := range r.Generated[:c.tokens()] {
+			if columns := len(row) - t; i+t == 0 && (columns == 0 || columns == 1) {
+				own = columns
+			} else if columns != own {
+				return -1
+			}
+		}
+	}
+	return own
+}
+
+// level returns a result without values that has the level shown of a side, [n,m,1].
+func (c *comparison) level(side, own int) *attribution.Result {
+	from := c.result(side)
+	r := &attribution.Result{
+		Unit: from.Unit, Options: map[string]string{},
+		Shape: [3]int{c.tokens(), from.Shape[1], 1},
+	}
+	for name, value := range from.Options {
+		r.Options[name] = value
+	}
+	for t := range c.tokens() {
+		r.Shown = append(r.Shown, from.Layer(t, from.Level(t)))
+	}
+	r.Layers = []int{r.Shown[0]}
+	if slices.Max(r.Shown) != slices.Min(r.Shown) {
+		r.Layers[0] = attribution.LayerByToken
+	}
+	return r
+}
+
+// values returns copies of the rows of a side at the level shown: of prompt tokens [n][m], of
+// generated tokens if own is 0 or 1, and what all generated tokens have together [n], NaN if that
+// is not known.
+func (c *comparison) values(side, own int) (rows, generated [][]float64, parts []float64) {
+	r, other := c.result(side), c.sides[side].Explanation.OtherMass[c.sides[side].Method]
+	for t := range c.tokens() {
+		level := r.Level(t)
+		rows = append(rows, r.Row(t, level))
+		if own >= 0 {
+			generated = append(generated, slices.Clone(r.Generated[t]))
+		}
+		part := math.NaN()
+		if i := t*r.Shape[2] + level; i < len(other) {
+			part = other[i]
+		}
+		parts = append(parts, part)
+	}
+	return rows, generated, parts
+}
+
+// divide divides each row of a side by the sum of its sizes, sinks excluded. Rows of zeros stay.
+func (c *comparison) divide(side int, rows, generated [][]float64, parts []float64) {
+	var sinks []attribution.Sink
+	if s := c.sides[side]; sinksKnown(s.Explanation, s.Method) {
+		// The method and the level are there, so there is no error.
+		sinks, _ = s.Explanation.Sinks(s.Method, attribution.ShownLevel)
+	}
+	for t, row := range rows {
+		sum := 0.0
+		for j, x := range row {
+			is := func(s attribution.Sink) bool { return s.Position == j }
+			if !slices.ContainsFunc(sinks, is) {
+				sum += math.Abs(x)
+			}
+		}
+		all := [][]float64{row}
+		if generated != nil {
+			all = append(all, generated[t])
+			for _, x := range generated[t] {
+				sum += math.Abs(x)
+			}
+		} else if !math.IsNaN(parts[t]) {
+			sum += math.Abs(parts[t])
+		}
+		if !(sum > 0) || math.IsInf(sum, 0) {
+			continue
+		}
+		parts[t] /= sum
+		for _, values := range all {
+			for j := range values {
+				values[j] /= sum
+			}
+		}
+	}
+}
+
+// agree says how far the rows of the first two views agree, token by token and in all.
+func (p *picture) agree() {
+	c, a, b := p.comparison, &p.views[0], &p.views[1]
+	c.rows = nil
+	sum, low, high, known, equal := 0.0, math.Inf(1), math.Inf(-1), 0, 0
+	for t := range p.e.Steps {
+		var x, y []float64
+		for j := range min(a.sources(t), b.sources(t)) {
+			if !p.grey(a, j) && !p.grey(b, j) {
+				x, y = append(x, a.at(t, j)), append(y, b.at(t, j))
+			}
+		}
+		row := "rank correlation not defined"
+		if rho, ok := rowmath.RankCorrelation(x, y); ok {
+			row = "rank correlation of A and B " + fixed(rho, 2)
+			sum, low, high, known = sum+rho, min(low, rho), max(high, rho), known+1
+		}
+		if same := strongest(x) == strongest(y) && len(x) > 0; same {
+			row, equal = row+", the same strongest source", equal+1
+		} else {
+			row += ", another strongest source"
+		}
+		c.rows = append(c.rows, row)
+	}
+	c.all = "Agreement of A and B: "
+	if known > 0 {
+		c.all += "rank correlation " + fixed(sum/float64(known), 2)
+		if known > 1 {
+			c.all += fmt.Sprintf(" on average (%s to %s)", fixed(low, 2), fixed(high, 2))
+		}
+		c.all += "; "
+	}
+	c.all += fmt.Sprintf("the same strongest source for %s of %s %s", thousands(equal),
+		thousands(len(p.e.Steps)), p.words.shown)
+}
+
+// strongest returns the index of the value with the largest size, the first of several; -1 if there
+// is none.
+func strongest(values []float64) int {
+	best := -1
+	for j, x := range values {
+		if a := math.Abs(x); a > 0 && (best < 0 || a > math.Abs(values[best])) {
+			best = j
+		}
+	}
+	return best
+}
+
+// share gives the views of a comparison one scale, that of the largest value in any of them, and
+// makes the sinks of one side grey on both.
+func (p *picture) shareScale() {
+	var all []float64
+	for i := range p.views {
+		for j, sink := range p.views[i].sinks {
+			p.views[differenceOf].sinks[j] = p.views[differenceOf].sinks[j] || sink
+		}
+	}
+	for i := range p.views {
+		for _, x := range p.shownValues(&p.views[i]) {
+			if p.views[i].top.lift {
+				all = append(all, x)
+			} else {
+				all = append(all, math.Abs(x))
+			}
+		}
+	}
+	for i := range p.views {
+		v := &p.views[i]
+		signed := v.top.signed
+		v.top = newScale(v.top.unit, all)
+		v.top.signed = signed
+		v.top.digits = digits(v.top)
+		v.colors = v.top.tight(all)
+		v.beyond = false
+		for t := range v.rows {
+			v.rows[t] = v.top.upTo(v.largest(t, p.greySources(v, t)))
+		}
+	}
+}
+
+// chances returns the probabilities of token t on both sides.
+func (c *comparison) chances(t int) string {
+	var all []string
+	for i := range c.sides {
+		chance := "none"
+		if g := c.sides[i].Explanation.Steps[t]; !g.Unscored {
+			chance = share(g.Probability)
+		}
+		all = append(all, chance)
+	}
+	return both(all[0], all[1])
+}

@@ -1,0 +1,177 @@
+package render
+
+import (
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// compared returns the comparison of two sides.
+func compared(t *testing.T, a, b Side) Heatmap {
+	t.Helper()
+	h, err := Compare(a, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// otherPrompt is the example with another word in its prompt and in its answer.
+func otherPrompt() *attribution.Explanation {
+	e := example()
+	e.Prompt.Text, e.Prompt.Texts[2] = "the key to the cabinet", " key"
+	e.Steps[0].Text, e.Steps[0].Probability = " is", 0.71
+	r := e.Methods["rollout"]
+	for i := range r.Data {
+		r.Data[i] *= 1 + 0.5*float64(i%3)
+	}
+	return e
+}
+
+func TestCompare(t *testing.T) {
+	e := example()
+	methods := compared(t, Side{e, "rollout"}, Side{e, "value-zeroing"})
+	t.Run("methods", func(t *testing.T) { golden(t, HTML{Heatmap: methods}) })
+	t.Run("text", func(t *testing.T) { golden(t, Text{Heatmap: methods}) })
+	prompts := compared(t, Side{Explanation: e}, Side{Explanation: otherPrompt()})
+	t.Run("prompts", func(t *testing.T) { golden(t, HTML{Heatmap: prompts}) })
+}
+
+// TestCompareValues compares rows that are known: the difference, its agreement, its one scale.
+func TestCompareValues(t *testing.T) {
+	e := example()
+	n, m := len(e.Steps), len(e.Prompt.Texts)
+	for name, row := range map[string][]float64{
+		"rollout":       {0, 0.5, 0.3, 0.1, 0.06, 0.04, 0},
+		"value-zeroing": {0, 0.1, 0.2, 0.3, 0.2, 0.2, 0},
+	} {
+		r := &attribution.Result{
+			Unit: "share of attention", Layers: []int{5}, Shape: [3]int{n, m, 1},
+			Options: map[string]string{},
+		}
+		for range n {
+			r.Data = append(r.Data, row...)
+		}
+		e.Methods[name], e.OtherMass[name] = r, make([]float64, n)
+	}
+	h := compared(t, Side{e, "rollout"}, Side{e, "value-zeroing"})
+	p := h.picture(true)
+	d := p.views[differenceOf]
+	for j, want := range []float64{0, 0.4, 0.1, -0.2, -0.14, -0.16, 0} {
+		if got := d.at(1, j); got < want-1e-12 || got > want+1e-12 {
+			t.Errorf("difference of token 1, source %d: %v, want %v", j, got, want)
+		}
+	}
+	// Ranks from 0 are 0.5 6 5 4 3 2 0.5 and 0.5 2 4 6 4 4 0.5: ρ = 13.5/√(27.5·25.5).
+	const want = "Agreement of A and B: rank correlation 0.51 on average (0.51 to 0.51); the same " +
+		"strongest source for 0 of 3 generated tokens"
+	if p.comparison.all != want {
+		t.Errorf("agreement %q, want %q", p.comparison.all, want)
+	}
+	for i := range p.views {
+		if v := p.views[i]; v.colors.limit != 0.5 {
+			t.Errorf("%s has colours to %v, want 0.5 as the others", v.name, v.colors.limit)
+		}
+	}
+	if got := p.says(&p.views[differenceOf], 0); !strings.HasPrefix(got,
+		"more in A from “the” (1) +40.0 %, “keys” +10.0 %; more in B from “to” -20.0 %") {
+		t.Errorf("the difference says %q", got)
+	}
+}
+
+// Values of different kinds are divided by the sizes of their rows; lifts have ratios.
+func TestCompareKinds(t *testing.T) {
+	scores := scoredExample()
+	name := scores.Order[0]
+	other := example()
+	scores.Prompt, scores.Steps = other.Prompt, other.Steps
+	r := scores.Methods[name]
+	r.Shape = [3]int{3, 7, 1}
+	r.Layers, r.Shown, r.Generated = r.Layers[:1], nil, nil
+	r.Data = make([]float64, 21)
+	for i := range r.Data {
+		r.Data[i] = float64(i%5) - 2
+	}
+	h := compared(t, Side{scores, name}, Side{other, "value-zeroing"})
+	v := h.picture(true).views[0]
+	if sum := 0.0; true {
+		for j := range 7 {
+			sum += max(v.at(0, j), -v.at(0, j))
+		}
+		if sum < 1-1e-12 || sum > 1+1e-12 {
+			t.Errorf("the sizes of a divided row add up to %v, want 1", sum)
+		}
+	}
+	up := lifted()
+	for i := range up.Methods["rollout"].Data {
+		up.Methods["rollout"].Data[i] = 8
+	}
+	down := lifted()
+	for i := range down.Methods["rollout"].Data {
+		down.Methods["rollout"].Data[i] = 2
+	}
+	h = compared(t, Side{Explanation: up}, Side{Explanation: down})
+	if d := h.picture(true).views[differenceOf]; d.at(0, 1) != 4 || !d.top.lift {
+		t.Errorf("×8 and ×2 differ by %v, want ×4", d.top.value(d.at(0, 1)))
+	}
+}
+
+func TestCompareErrors(t *testing.T) {
+	short, none, broken := example(), example(), example()
+	short.Prompt.Texts = short.Prompt.Texts[1:]
+	for _, r := range short.Methods {
+		r.Shape[1]--
+		r.Data = r.Data[:r.Shape[0]*r.Shape[1]*r.Shape[2]]
+	}
+	none.Steps = nil
+	broken.Methods["rollout"].Data = nil
+	for _, c := range []struct {
+		name string
+		a, b Side
+		want string
+	}{
+		{"no explanation", Side{Explanation: example()}, Side{}, "side B of the comparison has no explanation"},
+		{
+			"unknown method", Side{example(), "rolout"}, Side{Explanation: example()},
+			`explanation A has no method "rolout"; did you mean rollout?`,
+		},
+		{"lengths", Side{Explanation: example()}, Side{Explanation: short}, "7 and 6 tokens"},
+		{"no tokens", Side{Explanation: example()}, Side{Explanation: none}, "no generated token"},
+		{"shape", Side{Explanation: broken}, Side{Explanation: example()}, "does not fit"},
+		{
+			"encoder", Side{Explanation: example()},
+			Side{Explanation: encoded(trace.MaskedToken)}, "a decoder and an encoder",
+		},
+		{"lift", Side{Explanation: lifted()}, Side{Explanation: example()}, "lifts are ratios"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Compare(c.a, c.b)
+			if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want a usage error with %q", err, c.want)
+			}
+		})
+	}
+}
+
+// TestCompareHostile compares explanations every text of which is hostile.
+func TestCompareHostile(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 11))
+	for drawn := 0; drawn < 5_000; {
+		a, n := attacked(example(), r)
+		b, k := attacked(example(), r)
+		drawn += n + k
+		h, err := Compare(Side{Explanation: a}, Side{Explanation: b})
+		if err != nil {
+			t.Fatal(err)
+		}
+		survives(t, written(t, HTML{Heatmap: h}))
+		checkPrintable(t, "text", written(t, Text{Heatmap: h}))
+		if t.Failed() {
+			t.FailNow()
+		}
+	}
+}

@@ -1,0 +1,42 @@
+package render
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution"
+)
+
+// TestChanged says what stands out in a row and did not in the row before.
+func TestChanged(t *testing.T) {
+	e := example()
+	r := &attribution.Result{
+		Unit: "share of attention", Layers: []int{5}, Shape: [3]int{3, 7, 1},
+		Data: []float64{
+			0, 0.6, 0.3, 0.01, 0, 0, 0,
+			0, 0.6, 0.02, 0.3, 0, 0, 0,
+			0, 0.6, 0.02, 0.3, 0, 0, 0,
+		},
+		Generated: [][]float64{{}, {0.2}, {0.3, 0}},
+		Shown:     []int{5, 5, 5},
+		Options:   map[string]string{},
+	}
+	e.Order = []string{"rollout"}
+	e.Methods = map[string]*attribution.Result{"rollout": r}
+	e.OtherMass = map[string][]float64{"rollout": {0, 0.2, 0.3}}
+	p := Heatmap{Explanation: e}.picture(true)
+	for i, want := range []string{
+		"",
+		"since “are”: now “to” 1.0 % → 30.0 %, “are” (generated 1) 20.0 %; " +
+			"no longer “keys” 30.0 % → 2.0 %",
+		"since “here”: the same sources",
+	} {
+		if got := p.changed(&p.views[0], i); got != want {
+			t.Errorf("token %d: %q, want %q", i, got, want)
+		}
+	}
+	if got := written(t, HTML{Heatmap: Heatmap{Explanation: e}}); !strings.Contains(got,
+		"since “are”: now “to” 1.0 % → 30.0 %") {
+		t.Error("the picture does not say what changed")
+	}
+}

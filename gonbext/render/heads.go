@@ -1,0 +1,702 @@
+package render
+
+import (
+	"bytes"
+	"cmp"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"html"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
+)
+
+// Heads is a picture of what every attention head looks at, for a notebook or a page:
+//
+//   - the text, coloured by what one head looks at from one token;
+//   - the heads that look at a token from there more than from elsewhere;
+//   - a thumbnail of every head, a line for each layer and a column for each head;
+//   - one head as a matrix: a line for each token that looks, a column for each it looks at.
+//
+// All colours are on one scale. Where scripts run, any head can be opened and any token chosen.
+type Heads struct {
+	// Explanation has the text: m prompt tokens and n generated tokens; T = m + n. An encoder
+	// generates nothing, so T = m.
+	Explanation *attribution.Explanation
+	// Attention is the attention of L layers and H heads, [L,H,T,T]; see [trace.Attention].
+	Attention trace.Tensor
+	// Palette is the name of the colours; see [Heatmap.Palette].
+	Palette string
+	// MaxBytes is the approximate limit of the result in bytes; default 480,000.
+	MaxBytes int
+}
+
+// HeadsPage is [Heads] as an HTML document.
+type HeadsPage struct{ Heads }
+
+// HeadsText is [Heads] as text: for each generated token, the heads that look at one token where
+// it is predicted more than from elsewhere.
+type HeadsText struct {
+	Heads
+	// Width is the number of columns of the terminal; default 100, at least 60.
+	Width int
+}
+
+// Check returns a [trace.UsageError] if the attention does not fit the text. Pictures of attention
+// that does not fit say so.
+func (r Heads) Check() error {
+	if r.Explanation == nil {
+		return usagef("a picture of heads needs an explanation")
+	}
+	T := r.text()
+	s := r.Attention.Shape
+	if len(s) != 4 || s[0] < 1 || s[1] < 1 || s[2] != T || s[3] != T ||
+		len(r.Attention.Data) != s[0]*s[1]*T*T {
+		return usagef("attention of shape %v with %d values does not fit a text of %d "+
+			"tokens; it needs [layers heads %d %d]", s, len(r.Attention.Data), T, T, T)
+	}
+	if T == 0 {
+		return usagef("a text without tokens has no attention")
+	}
+	return nil
+}
+
+// maxAttention is the largest attention that a picture is made of, in bytes.
+const maxAttention = 512 << 20
+
+// CheckHeads returns a [trace.UsageError] if the attention of that many layers and heads over a
+// text of T tokens is too large for a picture, so that nobody computes it in vain.
+func CheckHeads(layers, heads, T int) error {
+	size := 4 * float64(layers) * float64(heads) * float64(T) * float64(T)
+	if size > maxAttention {
+		return usagef("the attention of %d × %d heads over %d tokens has %s, and a picture is "+
+			"made of at most %s; take a shorter text", layers, heads, T,
+			message.FormatBytes(int64(size)), message.FormatBytes(maxAttention))
+	}
+	return nil
+}
+
+// text returns T, the number of tokens of the text.
+func (r Heads) text() int {
+	T := len(r.Explanation.Prompt.Texts)
+	if !r.Explanation.Model.Bidirectional {
+		T += len(r.Explanation.Steps)
+	}
+	return T
+}
+
+// fullAttention is the attention with the deepest colour. Few heads give more to a single token,
+// and paler colours would show nothing of the others.
+const fullAttention = 0.6
+
+// headsPage is the state of writing [Heads].
+type headsPage struct {
+	*page
+	attention  trace.Tensor
+	L, H, T, m int
+	sinks      []bool    // [T]
+	means      []float64 // [L,H,T], nil until mean needs them
+	colors     scale
+	// query is the token whose rows are shown, layer and head the head that is open.
+	query, layer, head int
+}
+
+//go:embed heads.js
+var headsSource string
+
+// headsTouch is the script without its comments and indentation.
+var headsTouch = compact(headsSource)
+
+// WriteTo writes the picture as one div. The only error is that of w.
+func (r Heads) WriteTo(w io.Writer) (int64, error) {
+	var b bytes.Buffer
+	if err := r.Check(); err != nil {
+		fmt.Fprintf(&b, `<div class="hw">%s</div>`+"\n", escape(err.Error(), 1000))
+		return b.WriteTo(w)
+	}
+	h := r.open()
+	h.write()
+	return h.WriteTo(w)
+}
+
+// WriteTo writes the document. The only error is that of w.
+func (r HeadsPage) WriteTo(w io.Writer) (int64, error) {
+	title := ""
+	if r.Explanation != nil {
+		title = r.Explanation.Prompt.Text
+	}
+	return writePage(w, title, r.Heads)
+}
+
+// open computes what a picture of heads shows. The attention fits.
+func (r Heads) open() *headsPage {
+	s := r.Attention.Shape
+	h := &headsPage{
+		page: &page{
+			picture: Heatmap{
+				Explanation: r.Explanation, Methods: []string{}, Palette: r.Palette,
+			}.picture(false),
+			limit: r.MaxBytes,
+		},
+		attention: r.Attention, L: s[0], H: s[1], T: s[2], m: len(r.Explanation.Prompt.Texts),
+		colors: scale{unit: "share of attention", percent: true, digits: 1, limit: fullAttention},
+	}
+	if h.limit <= 0 {
+		h.limit = defaultMaxBytes
+	}
+	h.words.title = "What each head looks at"
+	h.choose()
+	h.query = h.queryOf(h.chosen)
+	h.sinks = h.findSinks()
+	best := h.best(h.query, 1)
+	if len(best) > 0 {
+		h.layer, h.head = best[0].layer, best[0].head
+	}
+	return h
+}
+
+// queryOf returns the token from which prediction t is made: for a decoder the one before it.
+func (h *headsPage) queryOf(t int) int {
+	switch {
+	case t < 0:
+		return h.T - 1
+	case h.e.Model.Bidirectional:
+		if p := h.e.Steps[t].Position; p != nil && *p >= 0 && *p < h.T {
+			return *p
+		}
+		return h.T - 1
+	}
+	return max(h.m+t-1, 0)
+}
+
+// at returns how much of a head's attention from token i is on token j.
+func (h *headsPage) at(layer, head, i, j int) float64 {
+	return float64(h.attention.Data[((layer*h.H+head)*h.T+i)*h.T+j])
+}
+
+// seen returns how many tokens token i can look at.
+func (h *headsPage) seen(i int) int {
+	if h.e.Model.Bidirectional {
+		return h.T
+	}
+	return i + 1
+}
+
+// findSinks marks the first token and control tokens that have more than 30 % of the attention of
+// the other tokens, over all heads.
+func (h *headsPage) findSinks() []bool {
+	sinks := make([]bool, h.T)
+	for j := range sinks {
+		if first := j == 0 && !h.e.Model.Bidirectional; !first && (j >= h.m || !h.special(j)) {
+			continue
+		}
+		sum, count := 0.0, 0
+		for i := range h.T {
+			if i == j || h.seen(i) <= j {
+				continue
+			}
+			for l := range h.L {
+				for k := range h.H {
+					sum += h.at(l, k, i, j)
+					count++
+				}
+			}
+		}
+		sinks[j] = count > 0 && sum > 0.3*float64(count)
+	}
+	return sinks
+}
+
+// look is a head and a token that it looks at, with its share of the head's attention; see best for
+// excess.
+type look struct {
+	layer, head, token int
+	share, excess      float64
+}
+
+// best returns the k heads that look from token i at another one more than from elsewhere, the
+// largest excess first. The excess of token j is the share of attention that it has from i less the
+// mean of those that it has from all tokens that see it, so that a head which looks at the same
+// token from everywhere comes last. Sinks are left out.
+func (h *headsPage) best(i, k int) []look {
+	var all []look
+	for l := range h.L {
+		for head := range h.H {
+			top, most := look{layer: l, head: head, token: -1}, 0.0
+			for j := range h.seen(i) {
+				x := h.at(l, head, i, j)
+				if j == i || h.sinks[j] || x <= most {
+					continue
+				}
+				if excess := x - h.mean(l, head, j); excess > most {
+					top.token, top.share, most = j, x, excess
+				}
+			}
+			if top.excess = most; top.token >= 0 {
+				all = append(all, top)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b look) int { return cmp.Compare(b.excess, a.excess) })
+	return all[:min(k, len(all))]
+}
+
+// mean returns the mean share of a head's attention that token j has from the other tokens that see
+// it.
+func (h *headsPage) mean(layer, head, j int) float64 {
+	if h.means == nil {
+		h.means = make([]float64, h.L*h.H*h.T)
+		for l := range h.L {
+			for head := range h.H {
+				row := h.means[(l*h.H+head)*h.T:][:h.T]
+				for i := range h.T {
+					for j := range h.seen(i) {
+						if j != i {
+							row[j] += h.at(l, head, i, j)
+						}
+					}
+				}
+				for j := range row {
+					if others := h.T - 1; h.e.Model.Bidirectional {
+						row[j] /= float64(max(others, 1))
+					} else {
+						row[j] /= float64(max(others-j, 1))
+					}
+				}
+			}
+		}
+	}
+	return h.means[(layer*h.H+head)*h.T+j]
+}
+
+// name returns the quoted name of token j of the text.
+func (h *headsPage) tokenName(j int) string {
+	if h.e.Model.Bidirectional || j < h.m {
+		return fmt.Sprintf("“%s” (%d)", h.short(j), j)
+	}
+	return h.sourceName(j)
+}
+
+// listedHeads is how many heads are listed for a token.
+const listedHeads = 12
+
+// write writes the parts from top to bottom. The thumbnails and the numbers of the script take what
+// the text and the open head have left.
+func (h *headsPage) write() {
+	head := h.part((*page).head)
+	text, open, legend := h.text(), h.openHead(), h.legend()
+	left := h.limit - len(head) - len(text) - len(open) - len(legend) - len(headsTouch) -
+		len(styleSheet) - 1000
+	thumbnails := h.thumbnails(left * 2 / 3)
+	left -= len(thumbnails)
+	tokens := h.allTokens(left / 4)
+	left -= len(tokens)
+	data := h.data(left)
+	h.WriteString(`<div class="hw hw-heads"`)
+	if data != "" {
+		h.printf(` data-hw="%s"`, data)
+	}
+	h.WriteString(` style="font-family:system-ui,sans-serif;font-size:14px;line-height:1.5">`)
+	h.printf("<style>%s</style>%s", oneLine(styleSheet), head+text+thumbnails+open+tokens+legend)
+	if data != "" {
+		h.printf("<script>%s</script>", headsTouch)
+	}
+	h.WriteString("</div>\n")
+}
+
+// paint returns the paint of a value of a head.
+func (h *headsPage) paint(layer, head, i, j int) int {
+	if j >= h.seen(i) {
+		return 0
+	}
+	if h.sinks[j] {
+		return sinkPaint
+	}
+	return h.colors.step(h.at(layer, head, i, j))
+}
+
+// text writes the text with the colours of the open head, and what they say.
+func (h *headsPage) text() string {
+	return h.part(func(b *page) {
+		b.WriteString(`<div class="hw-t" style="font-size:18px;line-height:1.8;max-height:26em;` +
+			`overflow:auto;margin:8px 0">`)
+		for j := range h.T {
+			generated := j >= h.m
+			tag, name, spaced, text := "span", "", false, ""
+			if generated {
+				text = h.e.Steps[j-h.m].Text
+				tag, name = "u", tokenName(text)
+				spaced, _ = word(text)
+			} else {
+				text = h.e.Prompt.Texts[j]
+				name, spaced = h.fullName(j), j > 0 && h.spaced(j)
+			}
+			if spaced {
+				b.WriteByte(' ')
+			}
+			style := h.palette.style(h.paint(h.layer, h.head, h.query, j))
+			b.token(tag, name, style, "", j == h.query)
+			b.lineBreak(text)
+		}
+		b.WriteString(`</div><div class="hw-s" style="margin:4px 0 8px 0">`)
+		b.WriteString(h.sentence(h.query, h.layer, h.head))
+		b.printf(`<div style="%s">heads that look at a token from there more than from elsewhere: `+
+			`%s</div></div>`, small, html.EscapeString(h.looks(h.query, listedHeads)))
+	})
+}
+
+// sentence says where a head looks from token i.
+func (h *headsPage) sentence(i, layer, head int) string {
+	var names []string
+	var row []int
+	for j := range h.seen(i) {
+		row = append(row, j)
+	}
+	slices.SortStableFunc(row, func(a, b int) int {
+		return cmp.Compare(h.at(layer, head, i, b), h.at(layer, head, i, a))
+	})
+	for _, j := range row[:min(named, len(row))] {
+		if x := h.at(layer, head, i, j); x >= fullAttention/2/levels {
+			name := h.tokenName(j) + " " + share(x)
+			if h.sinks[j] {
+				name = "the sink " + name
+			}
+			names = append(names, name)
+		}
+	}
+	if names == nil {
+		names = []string{"many tokens, none of which has 5 % of its attention"}
+	}
+	return fmt.Sprintf("<b>%s</b>%s · layer %d, head %d looks at %s",
+		html.EscapeString(h.tokenName(i)), html.EscapeString(h.predicted(i)), layer, head,
+		html.EscapeString(strings.Join(names, ", ")))
+}
+
+// predicted says which prediction is made at token i, "" if none.
+func (h *headsPage) predicted(i int) string {
+	for t, g := range h.e.Steps {
+		if h.queryOf(t) == i {
+			return ", where “" + tokenName(g.Text) + "” is predicted"
+		}
+	}
+	return ""
+}
+
+// looks lists the heads that look most at one token from token i.
+func (h *headsPage) looks(i, k int) string {
+	var all []string
+	for _, b := range h.best(i, k) {
+		all = append(all, fmt.Sprintf("layer %d head %d %s %s", b.layer, b.head,
+			h.tokenName(b.token), share(b.share)))
+	}
+	if all == nil {
+		return "none"
+	}
+	return strings.Join(all, " · ")
+}
+
+// thumbnails returns an image of each layer, the last one on top: its heads from left to right,
+// each with a line for every token that looks and a column for every token that it looks at. Cells
+// of several tokens have the deepest of their colours. The images are as large as the limit allows.
+func (h *headsPage) thumbnails(limit int) string {
+	sides := []int{h.T}
+	if h.T > 48 {
+		sides = []int{48, 32, 24, 16, 8}
+	}
+	for _, side := range sides {
+		if s := h.thumbnailsOf(side); len(s) <= limit || side == 8 {
+			return s
+		}
+	}
+	return h.part(func(b *page) { b.leftOut("The thumbnails of all heads are") })
+}
+
+// thumbnailsOf returns the images of all layers, with side × side cells for each head.
+func (h *headsPage) thumbnailsOf(side int) string {
+	size := max(min(720/h.H, 48), 12) // of a head, in pixels of the screen
+	if h.L > 12 {
+		size = min(size, 32)
+	}
+	return h.part(func(b *page) {
+		b.printf(`<div style="%s">All heads: a line for each layer, the last on top; heads 0 to `+
+			`%d from left to right. In a head: lines look at columns, from %s.</div>`+
+			`<div style="overflow-x:auto"><table style="border-collapse:collapse;margin:0">`,
+			small, h.H-1, "the first token on")
+		for l := h.L - 1; l >= 0; l-- {
+			g := make(grid, side+1) // an empty line and column between heads
+			for y := range g {
+				g[y] = make([]int, h.H*(side+1))
+			}
+			for head := range h.H {
+				for i := range h.T {
+					for j := range h.seen(i) {
+						at := &g[i*side/h.T][head*(side+1)+j*side/h.T]
+						if p := h.paint(l, head, i, j); *at == 0 || p != sinkPaint && p > *at ||
+							*at == sinkPaint && p != 0 {
+							*at = p
+						}
+					}
+				}
+			}
+			b.printf(`<tr class="hw-g" style="background:none"><td style="%s;padding:0 8px 0 0;`+
+				`text-align:right">%s</td><td style="padding:0;line-height:0">`, small,
+				b.marked(fmt.Sprint(l), l == h.layer))
+			b.printf(`<div><img class="hw-i" alt="" width="%d" height="%d" src="%s"></div></td>`+
+				`</tr>`, h.H*size, size, g.png(h.palette, 1, 1))
+		}
+		b.WriteString("</table></div>")
+	})
+}
+
+// openHead returns the matrix of the open head: a table with numbers, or an image of a long text.
+func (h *headsPage) openHead() string {
+	return h.part(func(b *page) {
+		b.printf(`<div style="margin:8px 0 2px 0;font-size:13px"><b class="hw-n">layer %d, head `+
+			`%d</b> <span style="%s">· share of attention, lines look at columns</span>`, h.layer,
+			h.head, small)
+		b.scaleOf(h.colors, true)
+		b.WriteString("</div>")
+		if h.T > cellColumns {
+			g := make(grid, h.T)
+			for i := range g {
+				g[i] = make([]int, h.T)
+				for j := range h.T {
+					g[i][j] = h.paint(h.layer, h.head, i, j)
+				}
+			}
+			side := max(imageHeight/h.T, 1)
+			b.image("hw-j", g, side, side, "")
+			return
+		}
+		b.WriteString(`<div style="overflow-x:auto;overflow-y:hidden"><table class="hw-m" ` +
+			`style="border-collapse:collapse;font-size:11px;margin:0"><tr class="hw-c" ` +
+			`style="background:none"><td></td>`)
+		for j := range h.T {
+			b.printf("<td>%s</td>", html.EscapeString(h.column(j)))
+		}
+		b.WriteString("</tr>")
+		for i := range h.T {
+			b.printf(`<tr class="hw-r" style="background:none"><td style="text-align:left">%s</td>`,
+				b.marked(html.EscapeString(h.column(i)), i == h.query))
+			for j := range h.T {
+				b.cell(h.paint(h.layer, h.head, i, j),
+					fixed(100*h.at(h.layer, h.head, i, j), 0))
+			}
+			b.WriteString("</tr>")
+		}
+		b.WriteString("</table></div>")
+	})
+}
+
+// column returns the name of a column.
+func (h *headsPage) column(j int) string {
+	name := ""
+	if j < h.m {
+		name = h.short(j)
+	} else {
+		name = h.generatedName(j - h.m)
+	}
+	return cmp.Or(name, "·")
+}
+
+// allTokens returns the heads of every prediction, in one part to open.
+func (h *headsPage) allTokens(limit int) string {
+	var s strings.Builder
+	fmt.Fprintf(&s, `<details class="hw-a" style="%s"><summary style="cursor:pointer">Heads of `+
+		`all %s</summary>`, line, h.words.shown)
+	for t := range h.e.Steps {
+		where, what, chance := h.predictionText(t)
+		one := fmt.Sprintf(`<div class="hw-d" style="padding:4px 0 4px 12px">%s<b>%s</b> %s: %s`+
+			`</div>`, html.EscapeString(where), html.EscapeString(what), chance,
+			html.EscapeString(h.looks(h.queryOf(t), 5)))
+		if s.Len()+len(one) > limit {
+			s.WriteString(h.part(func(b *page) {
+				b.leftOut(fmt.Sprintf("The last %s %s are", thousands(len(h.e.Steps)-t),
+					h.words.shown))
+			}))
+			break
+		}
+		s.WriteString(one)
+	}
+	s.WriteString("</details>")
+	return s.String()
+}
+
+// legend returns how to read the picture.
+func (h *headsPage) legend() string {
+	var sinks []string
+	for j, is := range h.sinks {
+		if is {
+			sinks = append(sinks, h.tokenName(j))
+		}
+	}
+	grey := ""
+	if sinks != nil {
+		grey = " Grey: " + strings.Join(sinks, ", ") + ", a sink, which has more than 30 % of " +
+			"all attention."
+	}
+	return h.part(func(b *page) {
+		b.printf(`<details class="hw-k" style="%s;font-size:12px"><summary style="cursor:pointer">`+
+			`How to read this, model</summary><div>Attention of every head, as the model computed `+
+			`it; nothing is merged. The framed token looks at the coloured ones. Attention says `+
+			`where a head reads, not what it makes of it.%s</div>`, line, html.EscapeString(grey))
+		if h.e.Model.Name != "" {
+			b.printf("<div>model %s</div>", escape(h.provenance(), 0))
+		}
+		b.WriteString("</details>")
+	})
+}
+
+// headsData is what the script needs beyond the elements of the picture.
+type headsData struct {
+	ID string `json:"id"`
+	// L, H and T are the numbers of layers, heads and tokens, M of prompt tokens.
+	L int `json:"L"`
+	H int `json:"H"`
+	T int `json:"T"`
+	M int `json:"m"`
+	// Query, Layer and Head are shown at first.
+	Query int `json:"q"`
+	Layer int `json:"l"`
+	Head  int `json:"h"`
+	// Both says that tokens see those after them. Sinks are grey.
+	Both  bool  `json:"b,omitempty"`
+	Sinks []int `json:"s,omitempty"`
+	// Rows has the rows of each head, in the order of layers and heads, from token First to token
+	// Last; see thin.
+	First int      `json:"f"`
+	Last  int      `json:"e"`
+	Rows  []string `json:"w"`
+	// Colors are those of a palette other than the default one, [levels].
+	Colors []string `json:"c,omitempty"`
+	// Predicted has for each token the one that is predicted there, -1 if none.
+	Predicted []int `json:"p"`
+	// Best has for each token from First on the heads that are listed for it, of each its layer,
+	// its head, the token that it looks at and its share in percent.
+	Best [][]int `json:"B"`
+}
+
+// data returns the attribute for the script: the rows of all tokens, or, where they do not fit, of
+// those from which generated tokens are predicted, or of the one that is shown; "" if there is no
+// room for these either.
+func (h *headsPage) data(limit int) string {
+	d := headsData{
+		L: h.L, H: h.H, T: h.T, M: h.m, Query: h.query, Layer: h.layer, Head: h.head,
+		Both: h.e.Model.Bidirectional,
+	}
+	d.ID = h.id() + "h"
+	if !h.palette.isDefault() {
+		d.Colors = h.palette.above[:]
+	}
+	for j, is := range h.sinks {
+		if is {
+			d.Sinks = append(d.Sinks, j)
+		}
+	}
+	for range h.T {
+		d.Predicted = append(d.Predicted, -1)
+	}
+	for t := range h.e.Steps {
+		d.Predicted[h.queryOf(t)] = t
+	}
+	for _, rows := range [][2]int{{0, h.T - 1}, {max(h.m-1, 0), h.T - 1}, {h.query, h.query}} {
+		d.First, d.Last, d.Rows = rows[0], rows[1], nil
+		size := 500 + 4*h.T
+		d.Best = nil
+		for i := d.First; i <= d.Last; i++ {
+			list := []int{}
+			for _, b := range h.best(i, listedHeads) {
+				list = append(list, b.layer, b.head, b.token, int(math.Round(100*b.share)))
+			}
+			d.Best, size = append(d.Best, list), size+5*len(list)
+		}
+		for i := 0; i < h.L*h.H && size <= limit; i++ {
+			row := h.thin(i/h.H, i%h.H, d.First, d.Last)
+			d.Rows = append(d.Rows, row)
+			size += len(row) + 15 // with its quotes
+		}
+		if size > limit {
+			continue
+		}
+		if encoded, err := json.Marshal(d); err == nil {
+			return html.EscapeString(string(encoded))
+		}
+	}
+	return ""
+}
+
+// attentionSteps is how many steps the script knows of attention, from 0 to 1.
+const attentionSteps = 40
+
+// thin returns rows of a head in digits: 0 to 40 are fortieths of the whole, 40+n a run of n zeros
+// up to 22, and 63 followed by digit n a run of 23+n.
+func (h *headsPage) thin(layer, head, first, last int) string {
+	var b strings.Builder
+	run := 0
+	flush := func() {
+		for run > 0 {
+			n := min(run, 23+63)
+			if n > 22 {
+				b.WriteByte(digits64[63])
+				b.WriteByte(digits64[n-23])
+			} else {
+				b.WriteByte(digits64[attentionSteps+n])
+			}
+			run -= n
+		}
+	}
+	for i := first; i <= last; i++ {
+		for j := range h.seen(i) {
+			x := h.at(layer, head, i, j)
+			n := 0
+			if !math.IsNaN(x) {
+				n = int(math.Round(min(max(x, 0), 1) * attentionSteps))
+			}
+			if n == 0 {
+				run++
+				continue
+			}
+			flush()
+			b.WriteByte(digits64[n])
+		}
+	}
+	flush()
+	return b.String()
+}
+
+// WriteTo writes the text. The only error is that of w.
+func (r HeadsText) WriteTo(w io.Writer) (int64, error) {
+	t := &text{width: max(r.Width, 60)}
+	if r.Width == 0 {
+		t.width = 100
+	}
+	if err := r.Check(); err != nil {
+		t.wrapped("", Visible(err.Error(), 1000))
+		return t.WriteTo(w)
+	}
+	h := r.open()
+	t.picture = h.picture
+	t.head()
+	for i := range h.e.Steps {
+		where, what, chance := h.predictionText(i)
+		t.line("")
+		t.line(fmt.Sprintf("%3d  %s%s  %s", i+1, where, what, chance))
+		for _, b := range h.best(h.queryOf(i), listed) {
+			t.wrapped(fmt.Sprintf("     layer %2d head %2d  ", b.layer, b.head),
+				h.tokenName(b.token)+" "+share(b.share))
+		}
+	}
+	t.line("")
+	t.wrapped("", "Each line: a head that looks at one token more than it does from other "+
+		"tokens, and the share of its attention there. Sinks and the looking token are left out.")
+	if h.e.Model.Name != "" {
+		t.wrapped("model  ", h.provenance())
+	}
+	return t.WriteTo(w)
+}

@@ -1,0 +1,181 @@
+package render
+
+import (
+	"encoding/json"
+	"errors"
+	"html"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// attended returns attention of L layers and H heads over the text of an explanation. Head 1 of
+// layer 1 looks from every token but the first at the token before it; in the other heads every
+// token looks at the first one for a half, and for the rest at all that it sees.
+func attended(e *attribution.Explanation, layers, heads int) Heads {
+	h := Heads{Explanation: e}
+	T := h.text()
+	h.Attention = trace.Tensor{
+		Name: "attention", Axes: "LHTS", Shape: []int{layers, heads, T, T},
+		Data: make([]float32, layers*heads*T*T),
+	}
+	for at := range layers * heads {
+		for i := range T {
+			row := h.Attention.Data[(at*T+i)*T:][:T]
+			seen := i + 1
+			if e.Model.Bidirectional {
+				seen = T
+			}
+			switch {
+			case at == heads+1 && i > 0:
+				row[i-1] = 1
+			default:
+				for j := range seen {
+					row[j] = 0.5 / float32(seen)
+				}
+				row[0] += 0.5
+			}
+		}
+	}
+	return h
+}
+
+func TestHeads(t *testing.T) {
+	h := attended(example(), 3, 2)
+	t.Run("notebook", func(t *testing.T) { goldenOf(t, h, headsTouch, "heads.js") })
+	t.Run("text", func(t *testing.T) { golden(t, HeadsText{Heads: h}) })
+	t.Run("encoder", func(t *testing.T) {
+		golden(t, HeadsText{Heads: attended(encoded(trace.MaskedToken), 2, 2)})
+	})
+}
+
+// The head that looks at the token before is named first, whatever the others share at that token.
+func TestHeadsBest(t *testing.T) {
+	h := attended(example(), 3, 2).open()
+	if h.layer != 1 || h.head != 1 || h.query != 8 {
+		t.Errorf("layer %d, head %d is open at token %d; want 1, 1, 8", h.layer, h.head, h.query)
+	}
+	if !h.sinks[0] {
+		t.Error("the first token, which has half of the attention, is no sink")
+	}
+	const want = "<b>“here” (generated 2)</b>, where “.” is predicted · layer 1, head 1 looks at " +
+		"“are” (generated 1) 100 %"
+	if got := h.sentence(h.query, 1, 1); got != want {
+		t.Errorf("it says %q, want %q", got, want)
+	}
+}
+
+// The rows of the script, decoded, are the attention to a fortieth.
+func TestHeadsRows(t *testing.T) {
+	r := attended(example(), 2, 2)
+	random := rand.New(rand.NewPCG(3, 3))
+	for i := range r.Attention.Data {
+		r.Attention.Data[i] = 0
+		if random.IntN(30) == 0 {
+			r.Attention.Data[i] = random.Float32()
+		}
+	}
+	h := r.open()
+	var d headsData
+	if err := json.Unmarshal([]byte(html.UnescapeString(h.data(1e6))), &d); err != nil {
+		t.Fatal(err)
+	}
+	for at, code := range d.Rows {
+		var got []float64
+		for k := 0; k < len(code); k++ {
+			n := strings.IndexByte(digits64, code[k])
+			run := n - attentionSteps
+			if n == 63 {
+				k++
+				run = 23 + strings.IndexByte(digits64, code[k])
+			}
+			if n <= attentionSteps {
+				got = append(got, float64(n)/attentionSteps)
+				continue
+			}
+			got = append(got, make([]float64, run)...)
+		}
+		next := 0
+		for i := d.First; i <= d.Last; i++ {
+			for j := range i + 1 {
+				want := h.at(at/h.H, at%h.H, i, j)
+				if diff := got[next] - want; diff > 0.0126 || diff < -0.0126 {
+					t.Fatalf("head %d from %d to %d: %v, want %v", at, i, j, got[next], want)
+				}
+				next++
+			}
+		}
+		if next != len(got) {
+			t.Errorf("head %d has %d values, want %d", at, len(got), next)
+		}
+	}
+}
+
+// TestHeadsSizes draws long texts and many heads within the limit of a notebook, whatever they look
+// at.
+func TestHeadsSizes(t *testing.T) {
+	for _, c := range []struct{ prompt, tokens, layers, heads int }{
+		{20, 10, 30, 9}, {100, 16, 30, 9}, {512, 64, 4, 4}, {60, 8, 48, 25},
+	} {
+		r := attended(sized(c.prompt, c.tokens, 1), c.layers, c.heads)
+		random := rand.New(rand.NewPCG(5, 5))
+		for i := range r.Attention.Data {
+			r.Attention.Data[i] = random.Float32() * random.Float32() * random.Float32()
+		}
+		got := written(t, r)
+		if len(got) > 500_000 {
+			t.Errorf("%v: %d bytes", c, len(got))
+		}
+		if !strings.Contains(got, "<script>") {
+			t.Errorf("%v: there is no room for the script", c)
+		}
+		t.Logf("%v: %d bytes", c, len(got))
+	}
+}
+
+func TestHeadsErrors(t *testing.T) {
+	short := attended(example(), 2, 2)
+	short.Attention.Data = short.Attention.Data[1:]
+	other := attended(example(), 2, 2)
+	other.Attention.Shape = []int{2, 2, 3}
+	for _, r := range []Heads{{}, short, other, {Explanation: &attribution.Explanation{}}} {
+		err := r.Check()
+		if !errors.Is(err, trace.ErrUsage) {
+			t.Fatalf("error %v, want a usage error", err)
+		}
+		for _, got := range []string{written(t, r), written(t, HeadsText{Heads: r})} {
+			if !strings.Contains(got, "attention") && !strings.Contains(got, "explanation") {
+				t.Errorf("the picture says %q", got)
+			}
+		}
+	}
+	err := CheckHeads(30, 9, 1024)
+	if err == nil || !strings.Contains(err.Error(), "30 × 9 heads over 1024 tokens has 1.1 GB") {
+		t.Errorf("error %v", err)
+	}
+	if err := CheckHeads(30, 9, 512); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestHeadsHostile draws heads over hostile texts.
+func TestHeadsHostile(t *testing.T) {
+	r := rand.New(rand.NewPCG(13, 13))
+	for drawn, round := 0, 0; drawn < 5_000; round++ {
+		e := example()
+		if round%2 == 1 {
+			e = encoded(trace.MaskedToken)
+		}
+		e, n := attacked(e, r)
+		drawn += n
+		h := attended(e, 2, 2)
+		survives(t, strings.Replace(written(t, h), "<script>"+headsTouch+"</script>", "", 1))
+		checkPrintable(t, "text", written(t, HeadsText{Heads: h}))
+		if t.Failed() {
+			t.FailNow()
+		}
+	}
+}

@@ -1,0 +1,272 @@
+package browser
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/e2e/chromium"
+	"github.com/headwater-ml/headwater/internal/e2e/fixture"
+)
+
+// TestTouchCompare chooses tokens and sides of a comparison: at first the difference colours the
+// text, and the matrices of both sides and of the difference are shown.
+func TestTouchCompare(t *testing.T) {
+	b := tab(t)
+	e := fed()
+	h, err := render.Compare(render.Side{Explanation: e, Method: "direct"},
+		render.Side{Explanation: e, Method: "value-zeroing"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Show(t, fixture.Written(t, render.Page{HTML: render.HTML{Heatmap: h}}))
+	matrices := func() int {
+		return chromium.Evaluate[int](t, b,
+			"[...document.querySelectorAll('.hw-v')].filter((v) => !v.hidden).length")
+	}
+	// Rows are divided by their sizes: direct has 0 0 -1 2 and -1.5 of 4.5, value-zeroing 0 0 0 0.6
+	// and 0.3 of 0.9.
+	do(t, b, "").check(t, "at first", "here",
+		"A − B, row by row: more in B from “are” (generated 1) -66.7 %", "2 s", "3 to", "4 are")
+	if n := matrices(); n != 3 {
+		t.Errorf("%d matrices are shown, want all 3", n)
+	}
+	// 2 and 1 of 3, 0.6 and 0.2 of 0.8
+	do(t, b, click(".hw-t > *", 4)).check(t, "a click", "are",
+		"more in A from “s” +8.3 %; more in B from “key” -8.3 %", "1 key", "2 s")
+	do(t, b, click(".hw-b button", 0)).check(t, "the first side", "are",
+		"A: direct, whole model: for it “key” +66.7 %", "1 key", "2 s")
+	do(t, b, click(".hw-b button", 3))
+	if n := matrices(); n != 1 {
+		t.Errorf("%d matrices are shown, want that of one side", n)
+	}
+}
+
+// attended is the text of touched with the attention of two layers of two heads: head 1 of layer 1
+// looks from every token at the one before it, the others at the first token.
+func attended() render.Heads {
+	const T = 6
+	h := render.Heads{Explanation: touched(), Attention: trace.Tensor{
+		Name: "attention", Axes: "LHTS", Shape: []int{2, 2, T, T}, Data: make([]float32, 4*T*T),
+	}}
+	for head := range 4 {
+		for i := range T {
+			j := 0
+			if head == 3 {
+				j = max(i-1, 0)
+			}
+			h.Attention.Data[(head*T+i)*T+j] = 1
+		}
+	}
+	return h
+}
+
+// TestTouchHeads opens heads and chooses tokens, by clicks and by keys.
+func TestTouchHeads(t *testing.T) {
+	b := tab(t)
+	b.Show(t, fixture.Written(t, render.HeadsPage{Heads: attended()}))
+	const read = `(() => {
+		const root = document.querySelector('.hw'), of = (e) => e.getAttribute('style') || '';
+		const tokens = [...root.querySelectorAll('.hw-t > *:not(br)')];
+		return {
+			Framed: tokens.filter((e) => of(e).includes('outline')).map((e) => e.textContent).join(' '),
+			Colored: tokens.flatMap((e, i) => of(e).includes('#27b') ? [i + ' ' + e.textContent] : []),
+			Sentence: root.querySelector('.hw-s').textContent,
+			Tab: root.querySelector('.hw-n').textContent,
+			Row: (root.querySelector('.hw-r.hw-x td') || {}).textContent || '',
+			Layer: [...root.querySelectorAll('.hw-p')].filter((e) => !e.hidden).length + ' marks',
+		};
+	})()`
+	do := func(script string) state {
+		return chromium.Evaluate[state](t, b, "(() => {"+script+"})(),"+read)
+	}
+	s := do("")
+	s.check(t, "at first", "are", "“are” (generated 1), where “here” is predicted · layer 1, head 1 "+
+		"looks at “to” (3) ≈ 100 %", "3 to")
+	if s.Tab != "layer 1, head 1" || s.Row != "are" || s.Layer != "1 marks" {
+		t.Errorf("open is %q, row %q, %s", s.Tab, s.Row, s.Layer)
+	}
+	do(click(".hw-t > *", 2)).check(t, "a click on a token", "s", "“s” (2) · layer 1", "1 key")
+	s = do(`const line = document.querySelectorAll('.hw-g')[1], r = line.querySelector('img').
+		getBoundingClientRect();
+		line.querySelector('img').dispatchEvent(new MouseEvent('click', {
+			bubbles: true, clientX: r.left + 0.25 * r.width, clientY: r.top + 3,
+		}))`)
+	s.check(t, "a click on a thumbnail", "s", "layer 0, head 0 looks at the sink “the” (0) ≈ 100 %")
+	if s.Tab != "layer 0, head 0" {
+		t.Errorf("open is %q", s.Tab)
+	}
+	do(click(".hw-s button", 0)).check(t, "a click on a head of the list", "s",
+		"layer 1, head 1 looks at “key” (1)", "1 key")
+	do(click(".hw-r", 3)).check(t, "a click on a line", "to", "looks at “s” (2)", "2 s")
+	do(press("ArrowRight")).check(t, "right", "are", "looks at “to” (3)", "3 to")
+	do(press("ArrowDown")).check(t, "a layer down", "are", "layer 0, head 1 looks at the sink")
+}
+
+// TestHeadsUntrusted passes a picture of heads through what a notebook that is not trusted keeps.
+func TestHeadsUntrusted(t *testing.T) {
+	b := tab(t)
+	got := sanitiseMarkup(t, b, fixture.Written(t, attended()))
+	if dropped := strings.Join(got.Dropped, " "); dropped != "data-hw of <div> <style> <script>" {
+		t.Errorf("dropped %q", dropped)
+	}
+	for _, theme := range [][2]string{{"rgb(17,17,17)", "rgb(255,255,255)"}, {"white", "black"}} {
+		d := b.Show(t, output(got.Sanitised, theme[0], theme[1]))
+		checkColors(t, d)
+		checkElements(t, d)
+		if !strings.Contains(d.Text, "layer 1, head 1 looks at “to” (3) 100 %") {
+			t.Errorf("without the script the text is %.300q", d.Text)
+		}
+	}
+}
+
+// TestTouchSteps goes from token to token: the sentence says what changed since the one before.
+func TestTouchSteps(t *testing.T) {
+	b := tab(t)
+	b.Show(t, pageOf(t, fed()))
+	const changed = "since “are”: now “to” 0.00 → +2.00, “are” (generated 1) -1.50; no longer " +
+		"“key” +2.00 → 0.00"
+	do(t, b, "").check(t, "at first", "here", changed, "2 s", "3 to", "4 are")
+	if s := do(t, b, press("ArrowLeft")); strings.Contains(s.Sentence, "since") {
+		t.Errorf("the first token has changed: %q", s.Sentence)
+	}
+	do(t, b, press("ArrowRight")).check(t, "right", "here", changed, "2 s", "3 to", "4 are")
+}
+
+// TestTouchSwitches puts tokens together to sentences, and gives a sink a colour.
+func TestTouchSwitches(t *testing.T) {
+	b := tab(t)
+	e := &attribution.Explanation{
+		Model: trace.Info{Name: "hand-made"},
+		Prompt: attribution.Prompt{
+			Text:    "<s>a b. c d",
+			Texts:   []string{"<s>", "a", " b", ".", " c", " d"},
+			Special: []bool{true, false, false, false, false, false},
+		},
+		Steps: []attribution.GeneratedToken{{Text: " e", Probability: 0.5}},
+		Order: []string{"raw"},
+		Methods: map[string]*attribution.Result{"raw": {
+			Unit: "share of attention", Layers: []int{0}, Shape: [3]int{1, 6, 1}, Shown: []int{0},
+			Data: []float64{0.5, 0.01, 0.15, 0.02, 0.02, 0.3}, Options: map[string]string{},
+		}},
+		OtherMass: map[string][]float64{"raw": {0}},
+	}
+	e.Order = append(e.Order, "norms") // a second method, so that there are tabs
+	b.Show(t, pageOf(t, e))
+	do(t, b, "").check(t, "at first", "e", "most from “d” 30.0 %", "0 <s>", "2 b", "5 d")
+	over := func(index int) string {
+		return chromium.Evaluate[string](t, b, fmt.Sprintf(`(() => {
+			const e = document.querySelectorAll('.hw-t > *:not(br)')[%d];
+			e.dispatchEvent(new PointerEvent('pointerover', {bubbles: true}));
+			return e.title;
+		})()`, index))
+	}
+	do(t, b, click(".hw-b button", 3)).check(t, "sentences", "e", "most from “d” 30.0 %", "0 <s>",
+		"1 a", "2 b", "3 .", "4 c", "5 d")
+	if got := over(4); got != "32.0 %" {
+		t.Errorf("the second sentence has %q, want 32.0 %%", got)
+	}
+	colors := func() string {
+		return chromium.Evaluate[string](t, b, `(() => [document.querySelector('.hw-t > *'),
+			document.querySelectorAll('.hw-r td')[1]].map((e) => e.getAttribute('style')).join(' '))()`)
+	}
+	if got := colors(); !strings.Contains(got, "#8884 background:#8884") {
+		t.Errorf("the sink has %q, want grey", got)
+	}
+	do(t, b, click(".hw-b button", 3)+";"+click(".hw-b button", 4))
+	if got := colors(); got != "background:#27bd background:#27bd" {
+		t.Errorf("with sinks too it has %q, want the deepest blue", got)
+	}
+	cell := chromium.Evaluate[string](t, b, "document.querySelectorAll('.hw-r td')[1].textContent")
+	if cell != "50" {
+		t.Errorf("its cell has %q, want 50", cell)
+	}
+}
+
+// TestPalettes draws a picture in every palette, with the script and without it: the script keeps
+// the colours, text can be read, and negative values are hatched.
+func TestPalettes(t *testing.T) {
+	b := tab(t)
+	for _, name := range render.PaletteNames() {
+		e := fed()
+		e.Methods["direct"].Generated[1][0] = -1.2 // not between two steps, as -1.5 is
+		h := render.Heatmap{Explanation: e, Palette: name}
+		markup := fixture.Written(t, render.HTML{Heatmap: h})
+		const read = `[...document.querySelectorAll('.hw-t > *')].
+			map((e) => e.style.backgroundColor + ' ' + /gradient/.test(getComputedStyle(e).backgroundImage))`
+		b.Show(t, output(strings.ReplaceAll(markup, "data-hw=", "title="), "white", "black"))
+		still := chromium.Evaluate[[]string](t, b, read)
+		checkColors(t, b.Show(t, output(markup, "rgb(17,17,17)", "rgb(255,255,255)")))
+		do(t, b, click(".hw-t > *", 4)+";"+click(".hw-t > *", 5))
+		touched := chromium.Evaluate[[]string](t, b, read)
+		if fmt.Sprint(still) != fmt.Sprint(touched) {
+			t.Errorf("%s: the script draws %q, the static picture %q", name, touched, still)
+		}
+		if !strings.HasSuffix(touched[2], " true") || strings.HasSuffix(touched[3], " true") {
+			t.Errorf("%s: hatched are %q, want the negative ones", name, touched)
+		}
+	}
+}
+
+// TestTouchFolds goes through a long text: what does not stand out is folded, can be opened, and is
+// printed; the strip above it leads to any token.
+func TestTouchFolds(t *testing.T) {
+	b := tab(t)
+	e := touched()
+	m := 300
+	e.Prompt.Texts, e.Prompt.Special = nil, make([]bool, m)
+	for j := range m {
+		e.Prompt.Texts = append(e.Prompt.Texts, fmt.Sprintf(" w%d", j))
+	}
+	for _, r := range e.Methods {
+		r.Shape = [3]int{2, m, r.Shape[2]}
+		r.Data = make([]float64, 2*m*r.Shape[2])
+	}
+	r := e.Methods["direct"] // are from w100, here from w200
+	r.Data[100], r.Data[m+200] = 1, 1
+	b.Show(t, pageOf(t, e))
+	type folded struct {
+		Folds  []string
+		Hidden int
+	}
+	read := func(script string) string {
+		f := chromium.Evaluate[folded](t, b, `(() => {`+script+`})(), ({
+			Folds: [...document.querySelectorAll('.hw-t button')].map((e) => e.textContent),
+			Hidden: [...document.querySelectorAll('.hw-t > span:not(.hw-b), .hw-t > u')].
+				filter((e) => !e.checkVisibility()).length,
+		})`)
+		return fmt.Sprint(f.Folds, f.Hidden)
+	}
+	for _, step := range []struct{ what, script, want string }{
+		{"at first", "", "[… 194 tokens … … 88 tokens …] 282"},
+		{"another token", "document.querySelectorAll('.hw-t > u')[0].click()", "[… 94 tokens … … 187 tokens …] 281"},
+		{"a fold", click(".hw-t button", 0), "[… 187 tokens …] 187"},
+		{
+			"the strip", `const e = document.querySelector('canvas.hw-f'), r = e.getBoundingClientRect();
+			e.dispatchEvent(new MouseEvent('click', {bubbles: true, clientX: r.left + r.width * 250.5 / 302}))`,
+			"[… 123 tokens … … 24 tokens …] 147",
+		},
+	} {
+		if got := read(step.script); got != step.want {
+			t.Errorf("%s: %s, want %s", step.what, got, step.want)
+		}
+	}
+	got := sanitiseMarkup(t, b, fixture.Written(t, render.HTML{
+		Heatmap: render.Heatmap{Explanation: e},
+	}))
+	b.Show(t, output(got.Sanitised, "white", "black"))
+	opened := chromium.Evaluate[[]bool](t, b, `(() => {
+		const e = [...document.querySelectorAll('.hw-t > details')].find((e) => e.textContent.includes('w57'));
+		const lines = () => document.querySelector('.hw-t').scrollHeight;
+		document.querySelectorAll('details').forEach((e) => { e.open = false; });
+		const closed = lines();
+		e.open = true;
+		return [closed > 200, lines() > 200];
+	})()`)
+	if fmt.Sprint(opened) != "[false true]" {
+		t.Errorf("without a script a text is long %v, want no and, with a fold open, yes", opened)
+	}
+}
