@@ -105,7 +105,8 @@ func preferenceQuery(
 		words[k] = tokens[0].ID
 	}
 	if words[0] == words[1] {
-		return q, fmt.Sprintf("%.60q and %.60q are the same token", c.Continuation, c.Contrast), nil
+		return q, fmt.Sprintf("%.60q and %.60q are the same token", c.Continuation,
+			c.Contrast), nil
 	}
 	tokens, err := m.Encode(c.Prompt, specials)
 	if err != nil {

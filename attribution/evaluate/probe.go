@@ -94,7 +94,8 @@ func OnlineCode(
 	}
 	n := len(labels)
 	width := len(features) / n
-	c := &CodeLength{Examples: n, Classes: classes, Uniform: float64(n) * math.Log(float64(classes))}
+	c := &CodeLength{Examples: n, Classes: classes}
+	c.Uniform = float64(n) * math.Log(float64(classes))
 	begin := 0
 	for _, end := range ends(n, opts.Fractions) {
 		b := CodeBlock{Begin: begin, End: end}
