@@ -44,13 +44,13 @@ const maxBeam = 1000
 func (p *program) benchCommand() *cobra.Command {
 	bench := &cobra.Command{
 		Use:   "bench",
-		Short: "measure how far methods can be believed",
+		Short: "measure how far methods can be believed, and what layers know",
 		Args:  knownCommand,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return usagef("bench measures methods: headwater bench methods")
+			return usagef("bench needs one of methods, cues and probe; see headwater bench --help")
 		},
 	}
-	bench.AddCommand(p.benchMethodsCommand())
+	bench.AddCommand(p.benchMethodsCommand(), p.benchCuesCommand(), p.benchProbeCommand())
 	return bench
 }
 

@@ -30,7 +30,18 @@ func (p *program) benchCases(
 		}
 		return cases, nil
 	}
-	input, name, err := p.openInput(ctx, f.input)
+	cases, err := p.readCases(ctx, f.input)
+	if f.noContrast {
+		for i := range cases {
+			cases[i].Contrast = ""
+		}
+	}
+	return cases, err
+}
+
+// readCases reads the cases of a file, a line of JSON each.
+func (p *program) readCases(ctx context.Context, path string) ([]evaluate.Case, error) {
+	input, name, err := p.openInput(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -46,9 +57,6 @@ func (p *program) benchCases(
 		c, err := readCase(l.text)
 		if err != nil {
 			return nil, fmt.Errorf("%s line %d: %w", name, l.number, err)
-		}
-		if f.noContrast {
-			c.Contrast = ""
 		}
 		cases = append(cases, c)
 	}

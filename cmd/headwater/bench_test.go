@@ -271,8 +271,8 @@ func TestBenchInput(t *testing.T) {
 		t.Errorf("NAOPC of occlusion %+v, %v", s, ok)
 	}
 	checkRefusals(t, []refusal{
-		{"no subcommand", []string{"bench"}, "", statusUsage, "headwater bench methods"},
-		{"misspelt subcommand", []string{"bench", "method"}, "", statusUsage, `unknown command "method"; did you mean methods? known are methods`},
+		{"no subcommand", []string{"bench"}, "", statusUsage, "bench needs one of methods, cues and probe"},
+		{"misspelt subcommand", []string{"bench", "method"}, "", statusUsage, `unknown command "method"; did you mean methods? known are cues, methods, probe`},
 		{"cases", []string{"bench", "methods", "--cases", "0"}, "", statusUsage, `--cases "0": want`},
 		{"soft alone", []string{"bench", "methods", "--soft"}, "", statusUsage, "part of --faithful"},
 		{"beam alone", []string{"bench", "methods", "--naopc", "3"}, "", statusUsage, "part of --faithful"},

@@ -56,6 +56,7 @@ var allowed = map[string][]string{
 		"attribution/trace", "attribution/aggregation", "internal/budget", "internal/message",
 		"internal/registry", "internal/rowmath", gonum,
 	},
+	"attribution/focus": {"attribution/trace", "internal/message"},
 	"attribution/evaluate": {
 		"attribution", "attribution/trace", "attribution/scorer", "internal/message",
 		"internal/rowmath", gonum,
@@ -179,9 +180,13 @@ var (
 		"attribution": {
 			"attribution/attributiontest", "internal/fakemodel", "models", "models/...",
 		},
-		"attribution/aggregation":         {"attribution/attributiontest", "internal/fakemodel"},
-		"attribution/scorer":              {"attribution/attributiontest", "internal/fakemodel"},
-		"attribution/evaluate":            {"models", "models/planted"}, // the example of Run
+		"attribution/aggregation": {"attribution/attributiontest", "internal/fakemodel"},
+		"attribution/scorer":      {"attribution/attributiontest", "internal/fakemodel"},
+		// The example of Run, and models with given rows.
+		"attribution/evaluate": {"internal/fakemodel", "models", "models/planted"},
+		"attribution/focus": {
+			"models", "models/checkpoint", "models/spec",
+		}, // parity with real blocks
 		"attribution/aggregation/maxflow": {"internal/bench/flowmaps"},
 		"gonbext":                         {"models", "models/..."},
 		"models":                          {"attribution", "models/..."},

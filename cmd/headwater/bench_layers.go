@@ -1,0 +1,329 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/evaluate"
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// cuesFlags are the flags of headwater bench cues.
+type cuesFlags struct {
+	modelFlags
+	opts          evaluate.CurveOptions
+	input, output string
+	cases         int
+	seed          uint64
+	json          bool
+}
+
+func (p *program) benchCuesCommand() *cobra.Command {
+	f := cuesFlags{cases: 20}
+	cmd := &cobra.Command{
+		Use:   "cues [--methods NAMES] [--input FILE]",
+		Short: "score every layer of methods on sentences whose cues are known",
+		Long: "Cues explains sentences and compares the row of every layer of every method with " +
+			"the words that decide the answer, the cues:\n" +
+			"the share of the scores that lies on them (dot) and their average precision, means " +
+			"over the sentences, beside chance.\n" +
+			"Sentences with a continuation and a contrast also say how often the model prefers " +
+			"the right one of this minimal pair.\n" +
+			"Without --input it takes held-out sentences of the embedded model's grammar. With " +
+			"--input each line is a case as for\n" +
+			"headwater bench methods, of which prompt, continuation, contrast, position, evidence " +
+			"and group count.",
+		Example: `  headwater bench cues --methods raw,rollout,value-zeroing
+  headwater bench cues --model path/to/bert --input agreement.jsonl --every-token --json`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := interruptible(cmd)
+			defer stop()
+			if f.input == "" && cmd.Flags().Changed("model") && f.model != "tiny" {
+				return usagef("bench cues needs --input for a model other than the embedded one")
+			}
+			return p.benchCues(ctx, f)
+		},
+	}
+	f.add(cmd)
+	methodsFlag(cmd, &f.opts.Explain, " (default those of explain)")
+	optionFlags(cmd, &f.opts.Explain, attribution.MethodOptions, attribution.ScorerOptions)
+	cmd.Flags().StringVarP(&f.input, "input", "i", "", "take the cases of this `FILE`, a line of "+
+		"JSON each; - is standard input")
+	cmd.Flags().BoolVar(&f.opts.EveryToken, "every-token", false, "rank control tokens such as "+
+		"[CLS] as well")
+	wholeFlag(cmd.Flags(), &f.cases, "cases", 1, maxBenchCases, "take `N` sentences of each kind "+
+		"of the grammar", "20")
+	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "`number` that the sentences are drawn with")
+	jsonFlag(cmd, &f.json)
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", outputFlag)
+	return cmd
+}
+
+// cuesResult is what headwater bench cues --json writes.
+type cuesResult struct {
+	*evaluate.CueCurves
+	// Pairs says which word of each minimal pair the model prefers; nil if no case has one.
+	Pairs *evaluate.Preferences `json:"pairs,omitempty"`
+}
+
+// benchCues compares and writes.
+func (p *program) benchCues(ctx context.Context, f cuesFlags) error {
+	out, err := p.create(f.output)
+	if err != nil {
+		return err
+	}
+	defer out.abandon()
+	var cases []evaluate.Case
+	if f.input != "" {
+		if cases, err = p.readCases(ctx, f.input); err != nil {
+			return err
+		}
+	}
+	m, err := p.open(ctx, f.modelFlags)
+	if err != nil {
+		return err
+	}
+	if cases == nil {
+		cases = grammarCases(m, f.cases, f.seed, true)
+	}
+	cases = slices.DeleteFunc(cases, func(c evaluate.Case) bool { return c.Selection })
+	f.opts.Methods, f.opts.Explain.Methods = f.opts.Explain.Methods, nil
+	line := p.progress()
+	defer line.clear()
+	f.opts.OnProgress = func(at trace.Progress) { line.show("%v", at) }
+	r := cuesResult{}
+	if r.CueCurves, err = evaluate.AlignLayers(ctx, m, cases, f.opts); err != nil {
+		return err
+	}
+	pair := func(c evaluate.Case) bool { return c.Continuation != "" && c.Contrast != "" }
+	if slices.ContainsFunc(cases, pair) {
+		line.show("comparing minimal pairs")
+		r.Pairs, err = evaluate.Prefer(ctx, m, cases, f.opts.Explain.Specials)
+		if err != nil {
+			return err
+		}
+	}
+	line.clear()
+	if f.json {
+		err = writeJSON(out, r)
+	} else {
+		err = r.write(out)
+	}
+	if err != nil {
+		return err
+	}
+	return out.commit()
+}
+
+// write writes tables for people: one for each group.
+func (r cuesResult) write(w io.Writer) error {
+	fmt.Fprintf(w, "%s on %s; dot and average precision by layer, means over cases\n",
+		count(r.Cases, "case"), r.Model.Name)
+	if r.Pairs != nil && r.Pairs.Tried > 0 {
+		fmt.Fprintf(w, "The model prefers the right word in %d of %s.\n", r.Pairs.Right,
+			count(r.Pairs.Tried, "minimal pair"))
+	}
+	for g, group := range r.Groups {
+		chance := r.Chance[g]
+		fmt.Fprintf(w, "\n%s (%s; by chance %.3f and %.3f)\n\n", group,
+			count(chance.AveragePrecision.N, "case"), chance.Dot.Mean,
+			chance.AveragePrecision.Mean)
+		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		fmt.Fprint(t, "method\tlayer\tdot\taverage precision\n")
+		for _, c := range r.Curves {
+			for k, level := range c.Levels[g] {
+				dot := "–"
+				if level.Dot.N > 0 {
+					dot = fmt.Sprintf("%.3f", level.Dot.Mean)
+				}
+				layer := strconv.Itoa(c.Layers[k])
+				if len(c.Layers) == 1 {
+					layer = "all"
+				}
+				fmt.Fprintf(t, "%s\t%s\t%s\t%.3f\n", c.Method, layer, dot,
+					level.AveragePrecision.Mean)
+			}
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// probeFlags are the flags of headwater bench probe.
+type probeFlags struct {
+	modelFlags
+	opts          evaluate.ProbeOptions
+	explain       attribution.Options // of which texts need Specials
+	input, output string
+	json          bool
+}
+
+func (p *program) benchProbeCommand() *cobra.Command {
+	f := probeFlags{}
+	cmd := &cobra.Command{
+		Use:   "probe --input FILE",
+		Short: "measure how well a linear probe reads labels in each hidden state",
+		Long: "Probe computes the online code length of labels (Voita and Titov 2020) in each " +
+			"hidden state of a model, with a linear probe:\n" +
+			"how many nats and bits the labels take if a probe learns them from the vectors as " +
+			"they come. Compression is the length without\n" +
+			"vectors divided by it: 1 says that a linear probe reads nothing, more is better.\n" +
+			"Each line of the file is {\"text\":…,\"span\":[begin,end],\"label\":…}, the span in " +
+			"bytes of the text; the vector is that of the\n" +
+			"last token that touches it, or of the last token of the text without a span. Lines " +
+			"are shuffled by --seed.",
+		Example: `  headwater bench probe --input number.jsonl
+  headwater bench probe --model smollm2 --input number.jsonl --json -o probe.json`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := needFlags(cmd, "input"); err != nil {
+				return err
+			}
+			ctx, stop := interruptible(cmd)
+			defer stop()
+			return p.benchProbe(ctx, f)
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().StringVarP(&f.input, "input", "i", "", "take the examples of this `FILE`, a line "+
+		"of JSON each; - is standard input")
+	cmd.Flags().Float64Var(&f.opts.L2, "l2", 1, "`WEIGHT` of the squared probe weights, from "+
+		"0.001 to 1000000")
+	cmd.Flags().Uint64Var(&f.opts.Seed, "seed", 0, "`number` that shuffles the examples")
+	specials := attribution.LookupOption("specials")
+	optionFlag(cmd.Flags(), &f.explain, specials, specials.Usage())
+	jsonFlag(cmd, &f.json)
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", outputFlag)
+	return cmd
+}
+
+// benchProbe probes and writes.
+func (p *program) benchProbe(ctx context.Context, f probeFlags) error {
+	out, err := p.create(f.output)
+	if err != nil {
+		return err
+	}
+	defer out.abandon()
+	examples, err := p.readLabelled(ctx, f.input)
+	if err != nil {
+		return err
+	}
+	m, err := p.open(ctx, f.modelFlags)
+	if err != nil {
+		return err
+	}
+	line := p.progress()
+	defer line.clear()
+	f.opts.OnProgress = func(at trace.Progress) { line.show("%v", at) }
+	f.opts.Specials = f.explain.Specials
+	probed, err := evaluate.Probe(ctx, m, examples, f.opts)
+	if err != nil {
+		return err
+	}
+	line.clear()
+	if f.json {
+		err = writeJSON(out, probed)
+	} else {
+		err = writeProbing(out, probed)
+	}
+	if err != nil {
+		return err
+	}
+	return out.commit()
+}
+
+// readLabelled reads the examples of a file.
+func (p *program) readLabelled(ctx context.Context, path string) ([]evaluate.Labelled, error) {
+	input, name, err := p.openInput(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	defer input.Close()
+	var all []evaluate.Labelled
+	for l, err := range lines(input, name) {
+		if err != nil {
+			return nil, err
+		}
+		if strings.TrimSpace(string(l.text)) == "" {
+			continue
+		}
+		e, err := readExample(l.text)
+		if err != nil {
+			return nil, fmt.Errorf("%s line %d: %w", name, l.number, err)
+		}
+		all = append(all, e)
+	}
+	if len(all) < 2 {
+		return nil, fmt.Errorf("%s has %s; probing needs 2 or more", name,
+			count(len(all), "example"))
+	}
+	return all, nil
+}
+
+// readExample reads a line of headwater bench probe --input.
+func readExample(text []byte) (e evaluate.Labelled, err error) {
+	o, err := readObject(text, "text", "span", "label")
+	if err != nil {
+		return e, err
+	}
+	if e.Text, err = o.text("text"); err != nil {
+		return e, err
+	}
+	if e.Label, err = o.text("label"); err != nil {
+		return e, err
+	}
+	if e.Text == "" || e.Label == "" {
+		return e, errors.New(`it needs a "text" and a "label", neither of them empty`)
+	}
+	if !o.has("span") {
+		return e, nil
+	}
+	if e.Span, err = o.span("span", o["span"], maxIndex<<4); err != nil {
+		return e, err
+	}
+	if e.Span[0] >= e.Span[1] || e.Span[1] > len(e.Text) {
+		return e, fmt.Errorf(`"span" is bytes %d to %d of a text of %d bytes; want a begin before `+
+			"the end, and the end in the text", e.Span[0], e.Span[1], len(e.Text))
+	}
+	return e, nil
+}
+
+// writeProbing writes a table for people.
+func writeProbing(w io.Writer, r *evaluate.Probing) error {
+	first := r.States[0]
+	fmt.Fprintf(w, "%s of %s on %s; without vectors they take %.1f nats\n\n",
+		count(first.Examples, "label"), plural(len(r.Labels), "class", "classes"), r.Model.Name,
+		first.Uniform)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprint(t, "hidden state\tnats\tbits\tcompression\tright in the last block\n")
+	for l, c := range r.States {
+		last := c.Blocks[len(c.Blocks)-1]
+		compression := "–"
+		if c.Nats > 0 {
+			compression = fmt.Sprintf("%.2f", float64(c.Compression))
+		}
+		fmt.Fprintf(t, "%d\t%.1f\t%.1f\t%s\t%d of %d\n", l, c.Nats, c.Bits, compression, last.Right,
+			last.End-last.Begin)
+	}
+	return t.Flush()
+}
+
+// plural says how many of something there are.
+func plural(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution/evaluate"
+)
+
+// Cases of a file: raw attention in each layer, of which the numbers are those of explain.
+func TestBenchCues(t *testing.T) {
+	in := `{"group":"a","prompt":"the keys to the cabinet","continuation":" are","contrast":" is",` +
+		`"evidence":[[4,8]]}` + "\n"
+	var r struct {
+		Cases  int
+		Groups []string
+		Curves []evaluate.CueCurve
+		Chance []evaluate.CueLevel
+		Pairs  *evaluate.Preferences
+	}
+	out := mustExecute(t, in, "bench", "cues", "--input", "-", "--methods", "raw,gradient",
+		"--json")
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		t.Fatal(err)
+	}
+	if r.Cases != 1 || len(r.Groups) != 1 || len(r.Curves) != 2 || len(r.Curves[0].Layers) != 6 ||
+		len(r.Curves[1].Layers) != 1 {
+		t.Fatalf("curves %+v", r)
+	}
+	var e struct {
+		Methods map[string]struct {
+			Shape [3]int
+			Data  []float64
+		}
+	}
+	out = mustExecute(t, "", "explain", "--format", "json", "--methods", "raw", "--continuation",
+		" are", "the keys to the cabinet")
+	if err := json.Unmarshal([]byte(out), &e); err != nil {
+		t.Fatal(err)
+	}
+	// Tokens 1 to 5 are text, and token 2 is the cue.
+	raw := e.Methods["raw"]
+	for l := range raw.Shape[2] {
+		sum, cue, before := 0.0, raw.Data[2*raw.Shape[2]+l], 0.0
+		for j := 1; j < raw.Shape[1]; j++ {
+			x := raw.Data[j*raw.Shape[2]+l]
+			sum += x
+			if x > cue {
+				before++
+			}
+		}
+		level := r.Curves[0].Levels[0][l]
+		if math.Abs(level.Dot.Mean-cue/sum) > 1e-9 ||
+			math.Abs(level.AveragePrecision.Mean-1/(before+1)) > 1e-9 {
+			t.Errorf("layer %d: dot %v and AP %v, want %v and %v", l, level.Dot.Mean,
+				level.AveragePrecision.Mean, cue/sum, 1/(before+1))
+		}
+	}
+	if r.Chance[0].Dot.Mean != .2 || r.Pairs == nil || r.Pairs.Right != 1 {
+		t.Errorf("chance %v, pairs %+v", r.Chance[0].Dot.Mean, r.Pairs)
+	}
+	table := mustExecute(t, "", "bench", "cues", "--methods", "raw", "--cases", "2")
+	for _, want := range []string{
+		"8 cases on tiny", "prefers the right word in ", "agreement (2 cases; by chance 0.",
+		"\nraw     3      0.", "\nall (8 cases",
+	} {
+		if !strings.Contains(table, want) {
+			t.Errorf("the table does not say %q:\n%s", want, table)
+		}
+	}
+}
+
+// The number of a noun can be read from its embedding.
+func TestBenchProbe(t *testing.T) {
+	var b strings.Builder
+	for i := range 160 {
+		noun, label := []string{"key", "dog", "cat", "keys", "dogs", "cats"}[i%6], "singular"
+		if i%6 >= 3 {
+			label = "plural"
+		}
+		fmt.Fprintf(&b, `{"text":"the %s to the cabinet","span":[4,%d],"label":%q}`+"\n\n", noun,
+			4+len(noun), label)
+	}
+	path := filepath.Join(t.TempDir(), "number.jsonl")
+	write(t, path, []byte(b.String()))
+	var r evaluate.Probing
+	out := mustExecute(t, "", "bench", "probe", "--input", path, "--json")
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.States) != 7 || strings.Join(r.Labels, " ") != "plural singular" {
+		t.Fatalf("%d states, labels %q", len(r.States), r.Labels)
+	}
+	if c := r.States[0]; c.Compression < 10 || c.Examples != 160 ||
+		math.Abs(c.Uniform-160*math.Ln2) > 1e-9 {
+		t.Errorf("embedding: %+v", c)
+	}
+	if again := mustExecute(t, "", "bench", "probe", "--input", path, "--json"); again != out {
+		t.Error("two runs differ")
+	}
+	table := mustExecute(t, b.String(), "bench", "probe", "--input", "-")
+	for _, want := range []string{"160 labels of 2 classes on tiny", "110.9 nats", "80 of 80"} {
+		if !strings.Contains(table, want) {
+			t.Errorf("the table does not say %q:\n%s", want, table)
+		}
+	}
+}
+
+func TestBenchLayersRefusals(t *testing.T) {
+	cues := func(args ...string) []string { return append([]string{"bench", "cues", "-o", "OUT"}, args...) }
+	probe := func(args ...string) []string { return append([]string{"bench", "probe", "-o", "OUT"}, args...) }
+	const one = `{"text":"the key","label":"a"}` + "\n"
+	checkRefusals(t, []refusal{
+		{"bench alone", []string{"bench"}, "", 2, "bench needs one of methods, cues and probe"},
+		{"cues of another model", cues("--model", filepath.Join(goldens, "gpt2")), "", 2, "bench cues needs --input"},
+		{"no cue", cues("--input", "-"), `{"prompt":"the keys"}`, 1, `case 0 of 1: "the keys" has no evidence`},
+		{"a cue outside", cues("--input", "-"), `{"prompt":"the keys","evidence":[[90,91]]}`, 1, "no token of the prompt lies in the evidence"},
+		{"no cases", cues("--input", "-"), "", 1, "standard input has no cases"},
+		{"no file", cues("--input", "/nope"), "", 1, "/nope: no such file"},
+		{"no examples", probe(), "", 2, "probe needs --input"},
+		{"one example", probe("--input", "-"), one, 1, "standard input has 1 example; probing needs 2 or more"},
+		{"no label", probe("--input", "-"), `{"text":"a"}`, 1, `standard input line 1: it needs a "text" and a "label"`},
+		{"another key", probe("--input", "-"), `{"text":"a","labels":"b"}`, 1, `unknown key "labels"; did you mean label?`},
+		{"span", probe("--input", "-"), `{"text":"abc","span":[2,9],"label":"b"}`, 1, `"span" is bytes 2 to 9 of a text of 3 bytes`},
+		{"weight", probe("--input", "-", "--l2", "0.0001"), one + one, 2, "L2 0.0001; want a number from 0.001"},
+	})
+}
