@@ -40,8 +40,8 @@ func (p *program) benchCuesCommand() *cobra.Command {
 			"the right one of this minimal pair.\n" +
 			"Without --input it takes held-out sentences of the embedded model's grammar. With " +
 			"--input each line is a case as for\n" +
-			"headwater bench methods, of which prompt, continuation, contrast, position, evidence " +
-			"and group count.",
+			"headwater bench methods, of which prompt, continuation, contrast, position, " +
+			"evidence and group count.",
 		Example: `  headwater bench cues --methods raw,rollout,value-zeroing
   headwater bench cues --model path/to/bert --input agreement.jsonl --every-token --json`,
 		Args: noArguments,
