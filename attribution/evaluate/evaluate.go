@@ -19,6 +19,10 @@
 //     explain, and what is known about it.
 //   - [Align] compares a row of scores with known evidence; [Chance] is the level of a method that
 //     knows nothing.
+//   - [AlignLayers] does so for every layer of every method, and [Prefer] asks which word of a
+//     minimal pair a model prefers.
+//   - [Probe] measures how well a linear probe reads a label in each hidden state of a model, by
+//     the length of an [OnlineCode].
 //   - [Faithful] removes tokens in the order of a ranking, and [Faithfulness.Normalize] puts the
 //     result on a scale from the worst ranking to the best.
 //   - [Agree] and [Spearman] compare rankings with each other.

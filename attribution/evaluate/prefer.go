@@ -100,7 +100,8 @@ func preferenceQuery(
 			return q, "", err
 		}
 		if len(tokens) != 1 {
-			return q, fmt.Sprintf("%.60q is %d tokens, and a pair needs one", word, len(tokens)), nil
+			reason = fmt.Sprintf("%.60q is %d tokens, and a pair needs one", word, len(tokens))
+			return q, reason, nil
 		}
 		words[k] = tokens[0].ID
 	}

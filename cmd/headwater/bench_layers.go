@@ -40,8 +40,8 @@ func (p *program) benchCuesCommand() *cobra.Command {
 			"the right one of this minimal pair.\n" +
 			"Without --input it takes held-out sentences of the embedded model's grammar. With " +
 			"--input each line is a case as for\n" +
-			"headwater bench methods, of which prompt, continuation, contrast, position, evidence " +
-			"and group count.",
+			"headwater bench methods, of which prompt, continuation, contrast, position, " +
+			"evidence and group count.",
 		Example: `  headwater bench cues --methods raw,rollout,value-zeroing
   headwater bench cues --model path/to/bert --input agreement.jsonl --every-token --json`,
 		Args: noArguments,
@@ -63,7 +63,8 @@ func (p *program) benchCuesCommand() *cobra.Command {
 		"[CLS] as well")
 	wholeFlag(cmd.Flags(), &f.cases, "cases", 1, maxBenchCases, "take `N` sentences of each kind "+
 		"of the grammar", "20")
-	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "`number` that the sentences are drawn with")
+	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "`number` that the sentences are drawn with, from "+
+		"0 to 18446744073709551615")
 	jsonFlag(cmd, &f.json)
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", outputFlag)
 	return cmd
@@ -199,9 +200,16 @@ func (p *program) benchProbeCommand() *cobra.Command {
 	f.add(cmd)
 	cmd.Flags().StringVarP(&f.input, "input", "i", "", "take the examples of this `FILE`, a line "+
 		"of JSON each; - is standard input")
-	cmd.Flags().Float64Var(&f.opts.L2, "l2", 1, "`WEIGHT` of the squared probe weights, from "+
-		"0.001 to 1000000")
-	cmd.Flags().Uint64Var(&f.opts.Seed, "seed", 0, "`number` that shuffles the examples")
+	cmd.Flags().Func("l2", "`WEIGHT` of the squared probe weights, from 0.001 to 1000000 "+
+		"(default 1)", func(s string) (err error) {
+		f.opts.L2, err = strconv.ParseFloat(s, 64)
+		if err != nil || !(f.opts.L2 >= 1e-3 && f.opts.L2 <= 1e6) {
+			return errors.New("want a number from 0.001 to 1000000")
+		}
+		return nil
+	})
+	cmd.Flags().Uint64Var(&f.opts.Seed, "seed", 0, "`number` that shuffles the examples, from 0 "+
+		"to 18446744073709551615")
 	specials := attribution.LookupOption("specials")
 	optionFlag(cmd.Flags(), &f.explain, specials, specials.Usage())
 	jsonFlag(cmd, &f.json)

@@ -126,6 +126,6 @@ func TestBenchLayersRefusals(t *testing.T) {
 		{"no label", probe("--input", "-"), `{"text":"a"}`, 1, `standard input line 1: it needs a "text" and a "label"`},
 		{"another key", probe("--input", "-"), `{"text":"a","labels":"b"}`, 1, `unknown key "labels"; did you mean label?`},
 		{"span", probe("--input", "-"), `{"text":"abc","span":[2,9],"label":"b"}`, 1, `"span" is bytes 2 to 9 of a text of 3 bytes`},
-		{"weight", probe("--input", "-", "--l2", "0.0001"), one + one, 2, "L2 0.0001; want a number from 0.001"},
+		{"weight", probe("--input", "-", "--l2", "0.0001"), one + one, 2, `--l2 "0.0001": want a number from 0.001 to 1000000`},
 	})
 }

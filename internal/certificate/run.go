@@ -167,10 +167,11 @@ func (r *run) backends() ([]Check, error) {
 		return nil, fmt.Errorf("the model on %s and the one on %s are not the same", own.Backend,
 			second.Backend)
 	}
-	taps := trace.Taps()
-	if own.Head == trace.NoHead {
-		taps = slices.DeleteFunc(taps, func(t trace.Tap) bool { return t == trace.Logits })
-	}
+	// value-output is value, which is compared, through the projection of head-output, which is
+	// compared too; without it the numbers of older certificates stay comparable.
+	taps := slices.DeleteFunc(trace.Taps(), func(t trace.Tap) bool {
+		return t == trace.ValueOutput || t == trace.Logits && own.Head == trace.NoHead
+	})
 	got, err := r.m.Trace(r.ctx, r.ids, taps)
 	if err != nil {
 		return nil, err
