@@ -42,8 +42,8 @@ func (v *view) largest(t int, hidden []bool) float64 {
 const defaultTop = 3
 
 // topShare returns how much of a row the k largest values of prompt tokens have, by default
-// defaultTop: "top 3 hold 71.0 %". With k given, generated tokens count like others. It is empty if there are no other values, and if the explanation does not have the part
-// of generated tokens.
+// defaultTop: "top 3 hold 71.0 %". With k given, generated tokens count like others. It is empty if
+// there are no other values, and if the explanation does not have the part of generated tokens.
 func (v *view) topShare(p *picture, t, k int) string {
 	hidden := p.hidden
 	if k > 0 {
@@ -74,8 +74,8 @@ func (v *view) topShare(p *picture, t, k int) string {
 	return fmt.Sprintf("top %d hold %s", k, share(min(topShare/all, 1)))
 }
 
-// place returns the name of source j, with its position if another token has the same name: "John at
-// 3"; of a generated token with its number from 1: "John (generated 2)".
+// place returns the name of source j, with its position if another token has the same name: "John
+// at 3"; of a generated token with its number from 1: "John (generated 2)".
 func (p *picture) place(j int) string {
 	if m := len(p.e.Prompt.Texts); j >= m {
 		return fmt.Sprintf("%s (generated %d)", p.generatedName(j-m), j-m+1)

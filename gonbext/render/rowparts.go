@@ -52,7 +52,8 @@ func (p *picture) describeParts(v *view, t, k int) (whole bool, parts []string) 
 	if sinks != "" {
 		parts = append(parts, "sink "+sinks)
 	}
-	prompt, apart := p.promptName(sinks)+" "+v.top.sum(w.prompt), k > 0 && v.sources(t) > len(v.sinks)
+	prompt := p.promptName(sinks) + " " + v.top.sum(w.prompt)
+	apart := k > 0 && v.sources(t) > len(v.sinks) // generated tokens are among the largest
 	if topShare != "" && !apart {
 		prompt += " (" + topShare + ")"
 	}
