@@ -78,7 +78,7 @@ func (p *program) explainCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.color, "color", "auto", "colours in text: `auto|always|never`")
 	wholeFlag(cmd.Flags(), &f.width, "width", 60, 10000, "`columns` of text",
 		"those of the terminal, else 100")
-	wholeFlag(cmd.Flags(), &f.top, "top", 1, maxTop, "show in text only the strongest prompt "+
+	wholeFlag(cmd.Flags(), &f.top, "top", 1, maxTop, "show in text only the strongest "+
 		"tokens of each method, `K` of them, the strongest first", "")
 	byFlag(cmd, &f.by)
 	f.save.add(cmd)

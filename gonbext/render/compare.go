@@ -447,6 +447,7 @@ func (p *picture) shareScale() {
 			}
 		}
 	}
+	all = cut(all, p.rowLimit(&p.views[0], &p.views[1], &p.views[2]))
 	for i := range p.views {
 		v := &p.views[i]
 		signed := v.top.signed
@@ -454,7 +455,11 @@ func (p *picture) shareScale() {
 		v.top.signed = signed
 		v.top.digits = digits(v.top)
 		v.colors = v.top.tight(all)
-		v.beyond = false
+		v.above, v.beyond = false, false
+		for _, x := range p.shownValues(v) {
+			v.above = v.above || !v.top.lift && math.Abs(x) > v.top.limit*(1+slack)
+			v.beyond = v.beyond || !v.top.lift && math.Abs(x) > v.colors.limit*(1+slack)
+		}
 		for t := range v.rows {
 			v.rows[t] = v.top.upTo(v.largest(t, p.greySources(v, t)))
 		}

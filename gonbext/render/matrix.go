@@ -242,8 +242,12 @@ func (p *picture) rowName(t int) string {
 // row writes the line of token t in a table. Cells that stand out have their numbers, so that the
 // sign can be read without colours.
 func (b *page) row(v *view, t int) {
-	b.printf(`<tr class="hw-r" style="background:none"><td style="text-align:left">%s</td>`,
-		b.marked(html.EscapeString(b.rowName(t)), t == b.chosen))
+	silent := ""
+	if v.has(t) && v.silent[t] != "" {
+		silent = ` <span class="hw-0" style="font-size:10px;opacity:.8">not coloured</span>`
+	}
+	b.printf(`<tr class="hw-r" style="background:none"><td style="text-align:left">%s%s</td>`,
+		b.marked(html.EscapeString(b.rowName(t)), t == b.chosen), silent)
 	sources := 0
 	if v.has(t) {
 		sources = b.rowSources(v, t)

@@ -48,8 +48,9 @@ type view struct {
 	colors scale   // of the colours in HTML: top with a limit close to the largest value
 	// difference says that the values are one side of a comparison minus the other.
 	difference bool
-	// beyond says that a value of another level is above the limit of colors.
-	beyond bool
+	// above says that a value shown is above the limit of top, and beyond that one of any level is
+	// above that of colors.
+	above, beyond bool
 }
 
 // picture computes what is shown. A nil explanation is one without tokens and methods. generated
@@ -131,12 +132,16 @@ func (p *picture) view(name string, layer *int, generated bool) view {
 			largest = max(largest, math.Abs(x))
 		}
 	}
-	v.top = newScale(r.Unit, top)
-	if v.colors = v.top.tight(top); len(top) == 0 {
+	shown := cut(top, p.rowLimit(&v))
+	v.top = newScale(r.Unit, shown)
+	if v.colors = v.top.tight(shown); len(top) == 0 {
 		// No row is coloured, but other layers may be.
 		v.colors = newScale(r.Unit, others).tight(others)
 	}
-	v.beyond = largest > v.colors.limit*(1+slack)
+	for _, x := range top {
+		v.above = v.above || !v.top.lift && math.Abs(x) > v.top.limit*(1+slack)
+	}
+	v.beyond = v.above || largest > v.colors.limit*(1+slack)
 	for t := range r.Shape[0] {
 		// The digits of a row are those that its largest value needs.
 		v.rows = append(v.rows, v.top.upTo(v.largest(t, p.greySources(&v, t))))
@@ -341,29 +346,31 @@ func (v *view) layers() string {
 	return v.layer(0)
 }
 
-// columns returns the prompt tokens to show, in prompt order: all if there are at most limit.
-// Otherwise it chooses those with the largest value, relative to the scale of its method, for any
-// generated token from first to last and any method. Sinks and hidden tokens are chosen last. Among
-// equal values the earlier token is chosen, because the sort is stable.
-func (p *picture) columns(first, last, limit int) []int {
-	m := len(p.e.Prompt.Texts)
-	columns := make([]int, m)
+// columns returns the sources of row t to show, in order: all that any method has if there are at
+// most limit. Otherwise it chooses those with the largest value, relative to the scale of its
+// method, for any method. Sinks and hidden tokens are chosen last. Among equal values the earlier
+// token is chosen, because the sort is stable.
+func (p *picture) columns(t, limit int) []int {
+	sources := len(p.e.Prompt.Texts)
+	for i := range p.views {
+		if v := &p.views[i]; v.has(t) {
+			sources = max(sources, v.sources(t))
+		}
+	}
+	columns := make([]int, sources)
 	for j := range columns {
 		columns[j] = j
 	}
-	if m <= limit {
+	if sources <= limit {
 		return columns
 	}
-	// weight[j] is the largest place on a ramp, in [0,1], that prompt token j has.
-	weight := make([]float64, m)
+	// weight[j] is the largest place on a ramp, in [0,1], that source j has.
+	weight := make([]float64, sources)
 	for i := range p.views {
 		v := &p.views[i]
-		for t := first; t < last && v.has(t); t++ {
-			for j := range m {
-				if x := math.Abs(v.top.at(v.at(t, j))); !p.hidden[j] && !v.sinks[j] &&
-					x > weight[j] {
-					weight[j] = x
-				}
+		for j := 0; v.has(t) && j < v.sources(t); j++ {
+			if x := math.Abs(v.top.at(v.at(t, j))); !p.grey(v, j) && x > weight[j] {
+				weight[j] = x
 			}
 		}
 	}

@@ -41,22 +41,28 @@ func (v *view) largest(t int, hidden []bool) float64 {
 // defaultTop is the number of tokens whose share of a row a picture shows.
 const defaultTop = 3
 
-// topShare returns how much of a row its k largest values have, by default defaultTop: "top 3 hold
-// 71.0 %". It is empty if there are no other values, and if the explanation does not have the part
-// of generated tokens.
+// topShare returns how much of a row the k largest values of prompt tokens have, by default
+// defaultTop: "top 3 hold 71.0 %". With k given, generated tokens count like others. It is empty if
+// there are no other values, and if the explanation does not have the part of generated tokens.
 func (v *view) topShare(p *picture, t, k int) string {
-	if k <= 0 {
+	hidden := p.hidden
+	if k > 0 {
+		hidden = p.greySources(v, t)
+	} else {
 		k = defaultTop
 	}
 	w := v.rowParts(t)
-	k = min(k, len(p.hidden)) // so that k+1 cannot overflow
-	ranked := v.ranked(t, k+1, p.hidden)
+	k = min(k, len(hidden)) // so that k+1 cannot overflow
+	ranked := v.ranked(t, k+1, hidden)
 	if len(ranked) <= k || math.IsNaN(w.generated) {
 		return ""
 	}
 	// The whole row, with sinks and generated tokens, is 100 %.
-	all, topShare := math.Abs(w.generated), 0.0
-	for j := range v.sinks {
+	all, topShare := 0.0, 0.0
+	if len(hidden) == len(v.sinks) {
+		all = math.Abs(w.generated)
+	}
+	for j := range hidden {
 		all += math.Abs(v.at(t, j))
 	}
 	for _, j := range ranked[:k] {
@@ -68,8 +74,12 @@ func (v *view) topShare(p *picture, t, k int) string {
 	return fmt.Sprintf("top %d hold %s", k, share(min(topShare/all, 1)))
 }
 
-// place returns the name of prompt token j, with its position if another token has the same name.
+// place returns the name of source j, with its position if another token has the same name: "John
+// at 3"; of a generated token with its number from 1: "John (generated 2)".
 func (p *picture) place(j int) string {
+	if m := len(p.e.Prompt.Texts); j >= m {
+		return fmt.Sprintf("%s (generated %d)", p.generatedName(j-m), j-m+1)
+	}
 	if p.repeated(j) {
 		return fmt.Sprintf("%s at %d", p.short(j), j)
 	}

@@ -459,6 +459,65 @@ func TestSizeOfGenerated(t *testing.T) {
 	t.Logf("%s bytes", thousands(len(got)))
 }
 
+// TestGeneratedText draws generated tokens as sources in a text: as columns, and in a list.
+func TestGeneratedText(t *testing.T) {
+	h := Heatmap{Explanation: generatedExample(), Methods: []string{"rollout"}}
+	t.Run("columns", func(t *testing.T) { golden(t, Text{Heatmap: h}) })
+	t.Run("top", func(t *testing.T) { golden(t, Text{Heatmap: h, Top: 2}) })
+}
+
+// TestOutlier checks that one row with large values does not pale the others.
+func TestOutlier(t *testing.T) {
+	e := farApart(6, 1)
+	for range 3 {
+		e.Steps = append(e.Steps, e.Steps[0])
+	}
+	r := e.Methods["raw"]
+	r.Shape, r.Shown = [3]int{4, 6, 1}, []int{0, 0, 0, 0}
+	r.Data = make([]float64, 24)
+	// The largest of the rows are 0.9, 0.1, 0.05 and 0.2.
+	r.Data[1], r.Data[6+2], r.Data[12+3], r.Data[18+4] = 0.9, 0.1, 0.05, 0.2
+	v := Heatmap{Explanation: e}.picture(true).views[0]
+	if v.colors.limit != 0.4 || !v.beyond {
+		t.Errorf("colours end at %v, beyond %v; want 0.4, twice the second row", v.colors.limit,
+			v.beyond)
+	}
+	for _, picture := range []io.WriterTo{
+		HTML{Heatmap: Heatmap{Explanation: e}}, Text{Heatmap: Heatmap{Explanation: e}},
+	} {
+		if got := written(t, picture); !strings.Contains(got, "and more") {
+			t.Error("the picture does not say that there are larger values")
+		}
+	}
+	r.Data[1] = 0.8 // not more than four times 0.2
+	v = Heatmap{Explanation: e}.picture(true).views[0]
+	if v.colors.limit != 0.8 || v.beyond {
+		t.Errorf("colours end at %v, want 0.8", v.colors.limit)
+	}
+}
+
+// TestSilentStripped checks that a line without colours says so, where nothing but text is left.
+func TestSilentStripped(t *testing.T) {
+	e := example()
+	r := e.Methods["rollout"]
+	for i := range r.Data {
+		if r.Data[i] = 0; i/r.Shape[2]%r.Shape[1] == 0 {
+			r.Data[i] = 0.9999
+		}
+	}
+	for i := range e.OtherMass["rollout"] {
+		e.OtherMass["rollout"][i] = 0.0001
+	}
+	h := Heatmap{Explanation: e, Methods: []string{"rollout"}}
+	if silent := h.picture(true).views[0].silent[0]; silent == "" {
+		t.Fatal("the row is not silent")
+	}
+	text := tag.ReplaceAllString(written(t, HTML{Heatmap: h}), " ")
+	if n := strings.Count(text, "not coloured   "); n != 3 {
+		t.Errorf("%d lines say that they are not coloured, want 3:\n%s", n, text)
+	}
+}
+
 // TestTextSize holds texts to their limit: rows are listed by their strongest tokens first, then
 // the first tokens are left out.
 func TestTextSize(t *testing.T) {
@@ -477,7 +536,7 @@ func TestTextSize(t *testing.T) {
 		if len(got) > 20_000 {
 			t.Errorf("%s: %d bytes, limit 20,000", c.name, len(got))
 		}
-		listed := strings.Contains(got, "the strongest prompt tokens (sources) of a method, 5 at")
+		listed := strings.Contains(got, "the strongest tokens (sources) of a method, 5 at")
 		if leftOut := strings.Contains(got, "are left out here"); listed != c.listed ||
 			leftOut != c.leftOut {
 			t.Errorf("%s: listed %v, left out %v:\n%.2000s", c.name, listed, leftOut, got)

@@ -53,12 +53,16 @@ func (p *picture) describeParts(v *view, t, k int) (whole bool, parts []string) 
 		parts = append(parts, "sink "+sinks)
 	}
 	prompt := p.promptName(sinks) + " " + v.top.sum(w.prompt)
-	if topShare != "" {
+	apart := k > 0 && v.sources(t) > len(v.sinks) // generated tokens are among the largest
+	if topShare != "" && !apart {
 		prompt += " (" + topShare + ")"
 	}
 	parts = append(parts, prompt)
 	if !math.IsNaN(w.generated) && !p.e.Model.Bidirectional {
 		parts = append(parts, "generated tokens "+v.top.sum(w.generated))
+	}
+	if topShare != "" && apart {
+		parts = append(parts, topShare)
 	}
 	return true, parts
 }

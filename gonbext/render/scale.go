@@ -2,6 +2,7 @@ package render
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -82,6 +83,49 @@ func (s scale) tight(values []float64) scale {
 		s.limit = limit
 	}
 	return s
+}
+
+// An outlier among rows is one whose largest value is more than outlier times that of all others.
+// Up to an eighth of the rows, at least one, may be outliers.
+const outlier = 4
+
+// rowLimit returns the size up to which the values of rows are told apart by colours: without a
+// limit, or twice the largest value of the rows that are no outliers. One row would otherwise pale
+// all others.
+func (p *picture) rowLimit(views ...*view) float64 {
+	var maxima []float64
+	for _, v := range views {
+		if v.wrong != "" || strings.HasPrefix(v.result.Unit, "lift") {
+			return math.Inf(1)
+		}
+		for t := range v.result.Shape[0] {
+			if v.silent[t] == "" {
+				maxima = append(maxima, v.largest(t, p.greySources(v, t)))
+			}
+		}
+	}
+	slices.Sort(maxima)
+	n := len(maxima)
+	if n < 3 {
+		return math.Inf(1)
+	}
+	most, rest := maxima[n-1], maxima[n-1-max(n/8, 1)]
+	if rest > 0 && most > outlier*rest {
+		return 2 * rest
+	}
+	return math.Inf(1)
+}
+
+// cut returns values with sizes up to a limit.
+func cut(values []float64, limit float64) []float64 {
+	if math.IsInf(limit, 1) {
+		return values
+	}
+	cut := slices.Clone(values)
+	for i, x := range cut {
+		cut[i] = min(max(x, -limit), limit) // NaN stays
+	}
+	return cut
 }
 
 // smallest is the limit below which numbers in cells get a unit such as ×10⁻³, and values an

@@ -29,7 +29,8 @@ type Text struct {
 	Top int
 }
 
-// textColumns is the largest number of prompt tokens in a text; the others are summed up.
+// textColumns is the largest number of sources of a row in a text; the other prompt tokens are
+// summed up.
 const textColumns = 60
 
 // text is the state of writing a [Text]. label is the width of the longest name of a method, to
@@ -46,7 +47,7 @@ const listed = 5
 
 // WriteTo writes the picture. The only error is that of w.
 func (r Text) WriteTo(w io.Writer) (int64, error) {
-	t := &text{picture: r.picture(false), width: max(r.Width, 60), top: r.Top, color: r.Color}
+	t := &text{picture: r.picture(true), width: max(r.Width, 60), top: r.Top, color: r.Color}
 	if r.Width == 0 {
 		t.width = 100
 	}
@@ -140,7 +141,7 @@ func (t *text) token(i int) {
 	// With a list of the largest values there are no columns; totals writes the list.
 	if coloured := func(v view) bool { return v.has(i) && v.silent[i] == "" }; t.top <= 0 &&
 		slices.ContainsFunc(t.views, coloured) {
-		for columns := t.columns(i, i+1, textColumns); len(columns) > 0; {
+		for columns := t.columns(i, textColumns); len(columns) > 0; {
 			columns = t.band(i, columns)
 		}
 	}
@@ -149,7 +150,7 @@ func (t *text) token(i int) {
 	}
 }
 
-// band writes as many prompt tokens as fit on a line, with the numbers of each method under them.
+// band writes as many sources as fit on a line, with the numbers of each method under them.
 // It returns the tokens that are left. A column is as wide as its name and numbers need. There is
 // at least one in a band, so it always ends, even if a name is wider than the terminal.
 func (t *text) band(i int, columns []int) []int {
@@ -179,16 +180,23 @@ func (t *text) band(i int, columns []int) []int {
 		}
 		t.WriteString("     " + right(v.label(), t.label) + "  ")
 		for c, w := range widths {
-			t.number(v, i, columns[c], w)
+			if columns[c] < v.sources(i) {
+				t.number(v, i, columns[c], w)
+			} else {
+				t.WriteString(strings.Repeat(" ", w+1))
+			}
 		}
 		t.end()
 	}
 	return columns[len(names):]
 }
 
-// heading returns the name of prompt token j above its column; ‿ marks a token that continues the
-// word before it.
+// heading returns the name of source j above its column; ‿ marks a token that continues the word
+// before it, and › a generated token.
 func (t *text) heading(j int) string {
+	if m := len(t.e.Prompt.Texts); j >= m {
+		return "›" + t.generatedName(j-m)
+	}
 	name := t.short(j)
 	if t.continues(j) {
 		return "‿" + name
@@ -196,12 +204,12 @@ func (t *text) heading(j int) string {
 	return name
 }
 
-// column returns the width of the column of prompt token j: that of its name or of its longest
+// column returns the width of the column of source j: that of its name or of its longest
 // number with a bar. The +1 is for the bar, or for the colour at the right of the number.
 func (t *text) column(i, j int, name string) int {
 	w := max(Width(name), 5)
 	for k := range t.views {
-		if v := &t.views[k]; v.has(i) && v.silent[i] == "" {
+		if v := &t.views[k]; v.has(i) && v.silent[i] == "" && j < v.sources(i) {
 			w = max(w, Width(v.rows[i].number(v.at(i, j)))+1)
 		}
 	}
@@ -217,10 +225,10 @@ func (t *text) number(v *view, i, j, width int) {
 	x := v.at(i, j)
 	s := v.rows[i].number(x)
 	switch {
-	case v.sinks[j]:
+	case v.sink(j):
 		t.WriteString(right("sink", width) + " ")
 		return
-	case t.hidden[j]:
+	case t.grey(v, j):
 		t.WriteString(right("·", width) + " ")
 		return
 	case !t.color:
@@ -253,10 +261,17 @@ func (t *text) legend() {
 	switch {
 	case len(t.e.Prompt.Texts) == 0:
 	case t.top > 0:
+		tokens := t.words.tokens
+		if t.generatedColumns() > 0 {
+			tokens = "tokens"
+		}
 		t.wrapped("", fmt.Sprintf("Each line: the strongest %s (sources) of a method, %d at "+
-			"most, the strongest first.", t.words.tokens, t.top))
+			"most, the strongest first.", tokens, t.top))
 	default:
 		t.wrapped("", t.words.columns)
+		if t.generatedColumns() > 0 {
+			t.wrapped("", "› is a generated token as a source.")
+		}
 	}
 	for k := range t.views {
 		v := &t.views[k]
@@ -267,7 +282,10 @@ func (t *text) legend() {
 		low, high := v.top.ends()
 		t.WriteString(right(v.label(), t.label) + "  " + low + " ")
 		t.strip(v.top)
-		t.line(" " + high)
+		if high = " " + high; v.above {
+			high += " and more"
+		}
+		t.line(high)
 		how := Visible(v.top.unit, nameLimit) + ", " + v.reading()
 		if options := v.options(); options != "" {
 			how += "; " + options

@@ -28,7 +28,7 @@ func (t *text) totals(v *view, i int) {
 // strongest lists the tokens of a row with the largest sizes, with their values. Sinks and hidden
 // tokens are not among them.
 func (t *text) strongest(v *view, i int) (names []string) {
-	for _, j := range v.ranked(i, t.top, t.hidden) {
+	for _, j := range v.ranked(i, t.top, t.greySources(v, i)) {
 		value := v.rows[i].value(v.at(i, j))
 		if v.top.power != 0 {
 			value = v.rows[i].number(v.at(i, j)) // the label has their unit
@@ -62,17 +62,19 @@ func (t *text) rowEnd(v *view, i int, label string) {
 	if whole {
 		mark = "Σ"
 	}
-	if columns := t.columns(i, i+1, textColumns); whole && t.top <= 0 &&
-		len(columns) < len(t.e.Prompt.Texts) {
-		// The prompt's part minus the columns that are shown is the sum over those that are not.
-		rest := v.rowParts(i).prompt
-		for _, j := range columns {
-			if !v.sinks[j] {
-				rest -= v.at(i, j)
-			}
+	// The prompt's part minus the columns that are shown is the sum over those that are not.
+	rest, left := v.rowParts(i).prompt, len(t.e.Prompt.Texts)
+	for _, j := range t.columns(i, textColumns) {
+		if j >= len(t.e.Prompt.Texts) {
+			continue
 		}
-		parts = append(parts, fmt.Sprintf("of it on the %d %s not shown %s",
-			len(t.e.Prompt.Texts)-len(columns), t.words.tokens, v.top.sum(rest)))
+		if left--; !v.sinks[j] {
+			rest -= v.at(i, j)
+		}
+	}
+	if whole && t.top <= 0 && left > 0 {
+		parts = append(parts, fmt.Sprintf("of it on the %d %s not shown %s", left, t.words.tokens,
+			v.top.sum(rest)))
 	}
 	t.wrapped(label+"  "+mark+" ", joined(parts))
 }

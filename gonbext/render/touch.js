@@ -241,6 +241,7 @@
       const now = (picked(i) ? s.level[names[i]] : '') + (s.sinks && v.w && v.s ? ' sinks' : '');
       if (painted[i] !== now) {
         painted[i] = now;
+        view.querySelectorAll('.hw-0').forEach((e) => { e.hidden = picked(i); });
         rows.forEach((r, q) => drawRow(r, painter(i, q, level(i, q)), v, exact(i, q) ? q : -1));
         const img = view.querySelector('img.hw-i');
         if (img) raster(img, d.n, (q) => painter(i, q, level(i, q)));
@@ -442,7 +443,7 @@
     // The marks of the static picture become classes, which follow the choice.
     text.querySelectorAll('b').forEach((e) => { e.replaceWith(...e.childNodes); });
     root.querySelectorAll('.hw-r td:first-child b, .hw-l td:first-child b').forEach((e) => {
-      e.parentElement.textContent = e.textContent.replace('▸ ', '');
+      e.replaceWith(e.textContent.replace('▸ ', ''));
     });
     root.classList.add('hw-on');
     draw();
