@@ -17,8 +17,8 @@ func (e *Explanation) M(method string) (*Result, error) {
 	if r, ok := e.Methods[method]; ok {
 		return r, nil
 	}
-	return nil, trace.Usagef("the explanation has no method %s; it has %s",
-		message.Quote(method), message.List(e.Order))
+	return nil, trace.Usagef("the explanation has no method %s; %sit has %s",
+		message.Quote(method), message.DidYouMean(method, e.Order), message.List(e.Order))
 }
 
 // At returns M[t,j,k]: generated token t, prompt token j, layer Layers[k]. It panics if an index is

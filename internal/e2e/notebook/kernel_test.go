@@ -34,6 +34,10 @@ var wrongCells = []cell{
 		Source: "%%\ngonbext.Explain(\"a\", gonbext.View{By: \"words\"})",
 		want:   "did you mean word? want word, sentence, or bytes",
 	},
+	{
+		Source: "%exec gonbext.ExplainArgs \"a\" --max-tokns 3\n//",
+		want:   "unknown option --max-tokns; did you mean max-tokens?",
+	},
 }
 
 // TestInstalledKernel installs the kernel as a user does and runs the same first cell in a blank
@@ -87,6 +91,10 @@ func TestInstalledKernel(t *testing.T) {
 			Source: "import (\n\t\"fmt\"\n\t\"gonum.org/v1/gonum/floats\"\n)\n%%\n" +
 				"fmt.Println(\"sum\", floats.Sum([]float64{1, 2}))",
 			want: "sum 3",
+		}},
+		"words": {shortDir(t), cell{
+			Source: "%exec gonbext.ExplainArgs \"the keys to the\" --max-tokens 1 --methods rollout\n//",
+			want:   "toy grammar model",
 		}},
 		"clone": {filepath.Join(clone, "notebooks"), cell{
 			Source: "import \"fmt\"\nimport \"github.com/headwater-ml/headwater/attribution\"\n" +

@@ -1,0 +1,168 @@
+package gonbext
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
+)
+
+// ExplainArgs is [Explain] with the words of a %exec line of GoNB, so that a cell without Go code
+// can explain a prompt:
+//
+//	%exec gonbext.ExplainArgs "the keys to the cabinet" --methods rollout,flow --max-tokens 3
+//	//
+//
+// The last line is Go, an empty comment, because GoNB runs no cell without Go. The prompt comes
+// first. The options after it are those of the command headwater explain that are about the model,
+// the methods, what is generated and what is shown: --model, --backend, --dtype, --max-memory,
+// --by, --layer, --filter, and one for each row of [attribution.OptionTable].
+func ExplainArgs() {
+	out := newDisplay()
+	prompt, settings, err := parseArgs(os.Args[1:])
+	if err == nil {
+		_, err = explain(out, prompt, settings)
+	}
+	if err != nil {
+		out.exit(err)
+	}
+}
+
+// argument is one option of a %exec line.
+type argument struct {
+	name string
+	// on is what a switch sets; for other options set reads the value.
+	on  *bool
+	set func(value string) error
+}
+
+// parseArgs reads a prompt and options.
+func parseArgs(args []string) (prompt string, settings []Setting, err error) {
+	if len(args) == 0 || strings.HasPrefix(args[0], "--") {
+		return "", nil, usagef(`the prompt is missing: %%exec gonbext.ExplainArgs "the prompt" ` +
+			"--max-tokens 3, with the prompt first")
+	}
+	var o attribution.Options
+	var m Model
+	var v View
+	known := arguments(&o, &m, &v)
+	prompt, args = args[0], args[1:]
+	for len(args) > 0 {
+		word := args[0]
+		args = args[1:]
+		name, value, given := strings.Cut(strings.TrimPrefix(word, "--"), "=")
+		at := slices.IndexFunc(known, func(a argument) bool { return a.name == name })
+		if !strings.HasPrefix(word, "--") {
+			return "", nil, usagef("%.60q is not an option: a prompt of several words needs "+
+				"quotes", word)
+		}
+		if at < 0 {
+			return "", nil, usagef("unknown option --%.60s; %s", name,
+				message.KnownAre(name, names(known)))
+		}
+		option := known[at]
+		if option.on != nil && !given {
+			value, given = "true", true
+		}
+		if !given {
+			if len(args) == 0 {
+				return "", nil, usagef("option --%s needs a value", name)
+			}
+			value, args = args[0], args[1:]
+		}
+		if err := option.read(value); err != nil {
+			return "", nil, err
+		}
+	}
+	return prompt, []Setting{Options(o), m, v}, nil
+}
+
+// names returns the names of options.
+func names(all []argument) []string {
+	var n []string
+	for _, a := range all {
+		n = append(n, a.name)
+	}
+	return n
+}
+
+// read sets the option to a value.
+func (a argument) read(value string) error {
+	if a.on != nil {
+		on, err := strconv.ParseBool(value)
+		if err != nil {
+			return usagef("option --%s is %.60q; want true or false", a.name, value)
+		}
+		*a.on = on
+		return nil
+	}
+	err := a.set(value)
+	if err == nil {
+		return nil
+	}
+	reason := err.Error()
+	var wrong *trace.UsageError
+	if errors.As(err, &wrong) {
+		reason = wrong.Reason
+	}
+	return usagef("option --%s is %.60q: %s", a.name, value, reason)
+}
+
+// arguments returns the options, which set the fields of o, m and v.
+func arguments(o *attribution.Options, m *Model, v *View) []argument {
+	text := func(name string, to *string) argument {
+		return argument{name: name, set: func(s string) error {
+			*to = s
+			return nil
+		}}
+	}
+	all := []argument{
+		text("model", &m.Name), text("backend", &m.Backend), text("dtype", &m.DType),
+		{name: "max-memory", set: func(s string) (err error) {
+			m.MaxMemory, err = message.ParseBytes(s)
+			return err
+		}},
+		{name: "by", set: func(s string) error {
+			v.By = s
+			_, err := attribution.ParseGrouping(s)
+			return err
+		}},
+		{name: "layer", set: func(s string) error {
+			layer, err := strconv.Atoi(s)
+			if err != nil {
+				return usagef("want a layer, counted from 0")
+			}
+			v.Layer = &layer
+			return nil
+		}},
+		{name: "filter", set: func(s string) error {
+			on, err := strconv.ParseBool(s)
+			if err != nil {
+				return usagef("want true or false")
+			}
+			v.Filter = attribution.Filter{}
+			if on {
+				v.Filter = attribution.DefaultFilter()
+			}
+			return nil
+		}},
+	}
+	for _, row := range attribution.OptionTable() {
+		if row.Flag == "" {
+			continue
+		}
+		if on := row.Switch(o); on != nil {
+			all = append(all, argument{name: row.Flag, on: on})
+			continue
+		}
+		all = append(all, argument{name: row.Flag, set: func(s string) error {
+			return row.Set(o, s)
+		}})
+	}
+	return all
+}
