@@ -87,8 +87,9 @@ func firstTokenLine(r *train.Report) string {
 			}
 		}
 	}
-	return fmt.Sprintf("\nOn %d held-out texts, %d of %d heads have their largest attention on the "+
-		"first token in at least half of the rows. The most has head %d of layer %d, in %.1f %% of "+
-		"the rows; a head that never does so has %.1f %%, because row 0 sees nothing else.\n",
+	return fmt.Sprintf("\nOn %d held-out texts, the number of heads whose largest attention is on "+
+		"the first token in at least half of the rows is %d of %d. Head %d of layer %d does so "+
+		"most, in %.1f %% of the rows. A head that never does so has %.1f %%, because row 0 sees "+
+		"nothing else.\n",
 		f.Texts, f.Heads, len(f.Share)*len(f.Share[0]), at[1], at[0], 100*most, 100*f.Least)
 }

@@ -142,13 +142,13 @@ func TestShippedReports(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, kind := range e.recipe.model.Kinds() {
-			const n = 40
+			const n = 20
 			got, err := e.measure(t.Context(), tiny.HeldOut, kind, n, testSeed)
 			if err != nil {
 				t.Fatal(err)
 			}
 			want := report.HeldOut[i]
-			// A share of 40 of the 1,000 texts is within five standard deviations of theirs.
+			// A share of 20 of the texts is within five standard deviations of theirs.
 			p := want.Right
 			off := 5*math.Sqrt(p*(1-p)/float64(got.Answers)) + 1/float64(got.Answers)
 			if want.Kind != kind || math.Abs(got.Right-p) > off {

@@ -82,7 +82,7 @@ func (t *Trainer) all(ctx context.Context, backend compute.Backend, r *Report,
 			fmt.Fprintf(progress, "step %d of %d: loss %.4f nats\n", step+1, t.cfg.Steps, sum/every)
 			sum = 0
 		}
-		if (step+1)%250 == 0 {
+		if (step+1)%500 == 0 {
 			if err := t.glance(ctx, backend, progress); err != nil {
 				return err
 			}
