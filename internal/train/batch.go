@@ -37,7 +37,9 @@ type kindShare struct {
 
 // shares are how often each kind begins a row of the first model. Recall begins most often, because
 // it takes longest to learn.
-var shares = []kindShare{{tiny.Recall, 0.7}, {tiny.Pronoun, 0.07}, {tiny.Agreement, 0.08}, {tiny.Copying, 0.15}}
+var shares = []kindShare{
+	{tiny.Recall, 0.7}, {tiny.Pronoun, 0.07}, {tiny.Agreement, 0.08}, {tiny.Copying, 0.15},
+}
 
 // newBatch draws the batch of a step. Rows are filled with complete documents.
 func newBatch(cfg Config, tok *tokenizer.Tokenizer, step int) *batch {
