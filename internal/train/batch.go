@@ -16,21 +16,30 @@ const (
 	eosToken = "<eos>"
 )
 
-// batch is B rows of T tokens: the input, the tokens to predict, and the weight of each.
+// batch is B rows of T tokens: the input, the tokens to predict, and the weight of each. For a
+// classifier, each row has one class to predict.
 type batch struct {
 	rows, length int
 	ids, targets []int32
 	weights      []float32
-	// evidence is [B,T,T]: 1 where the target of a position depends on a source.
+	// evidence is [B,T,T]: 1 where the target of a position depends on a source. Only a guided
+	// recipe has it.
 	evidence []float32
+	// real is [B,T]: 1 for tokens and 0 for padding. Only an unguided recipe has it.
+	real []float32
 }
 
-// shares are how often each kind begins a row. Recall begins most often, because it takes longest
-// to learn.
-var shares = []struct {
+// kindShare is how often a kind of document is drawn.
+type kindShare struct {
 	kind  tiny.Kind
 	share float64
-}{{tiny.Recall, 0.7}, {tiny.Pronoun, 0.07}, {tiny.Agreement, 0.08}, {tiny.Copying, 0.15}}
+}
+
+// shares are how often each kind begins a row of the first model. Recall begins most often, because
+// it takes longest to learn.
+var shares = []kindShare{
+	{tiny.Recall, 0.7}, {tiny.Pronoun, 0.07}, {tiny.Agreement, 0.08}, {tiny.Copying, 0.15},
+}
 
 // newBatch draws the batch of a step. Rows are filled with complete documents.
 func newBatch(cfg Config, tok *tokenizer.Tokenizer, step int) *batch {
@@ -52,7 +61,7 @@ func (b *batch) fill(r int, cfg Config, tok *tokenizer.Tokenizer, rng *rand.Rand
 	used := map[tiny.Kind]bool{}
 	at, misses := 0, 0
 	for misses < 2 {
-		kind := draw(rng)
+		kind := draw(shares, rng)
 		if used[kind] && (kind == tiny.Recall || kind == tiny.Copying) {
 			kind = tiny.Pronoun
 		}
@@ -80,7 +89,8 @@ func (b *batch) fill(r int, cfg Config, tok *tokenizer.Tokenizer, rng *rand.Rand
 	}
 }
 
-func draw(rng *rand.Rand) tiny.Kind {
+// draw returns a random kind.
+func draw(shares []kindShare, rng *rand.Rand) tiny.Kind {
 	x := rng.Float64()
 	for _, s := range shares {
 		if x -= s.share; x < 0 {
@@ -151,6 +161,15 @@ func mustID(tok *tokenizer.Tokenizer, content string) int {
 func hasSuffix(s string, suffixes ...string) bool {
 	for _, suffix := range suffixes {
 		if strings.HasSuffix(s, suffix) {
+			return true
+		}
+	}
+	return false
+}
+
+func hasPrefix(s string, prefixes ...string) bool {
+	for _, prefix := range prefixes {
+		if strings.HasPrefix(s, prefix) {
 			return true
 		}
 	}
