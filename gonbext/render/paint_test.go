@@ -95,11 +95,11 @@ func dichromat(kind string, c rgb) (x, y, z float64) {
 func TestPalettesColorBlind(t *testing.T) {
 	for _, p := range palettes {
 		for _, kind := range []string{"red", "green", "blue"} {
-			for i := 3; i <= levels; i++ {
+			for i := 1; i <= levels; i++ {
 				x, y, z := dichromat(kind, over(t, p, i, white))
 				u, v, w := dichromat(kind, over(t, p, -i, white))
 				d := math.Sqrt((x-u)*(x-u) + (y-v)*(y-v) + (z-w)*(z-w))
-				if d < 0.05 {
+				if d < 0.018*float64(i) {
 					t.Errorf("%s: steps %d and %d differ by %.3f without %s cones", p.name, i, -i,
 						d, kind)
 				}

@@ -1,9 +1,13 @@
 package browser
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -211,10 +215,8 @@ func TestPalettes(t *testing.T) {
 	}
 }
 
-// TestTouchFolds goes through a long text: what does not stand out is folded, can be opened, and is
-// printed; the strip above it leads to any token.
-func TestTouchFolds(t *testing.T) {
-	b := tab(t)
+// longText is touched with 300 prompt tokens, of which one stands out for each generated token.
+func longText() *attribution.Explanation {
 	e := touched()
 	m := 300
 	e.Prompt.Texts, e.Prompt.Special = nil, make([]bool, m)
@@ -227,6 +229,14 @@ func TestTouchFolds(t *testing.T) {
 	}
 	r := e.Methods["direct"] // are from w100, here from w200
 	r.Data[100], r.Data[m+200] = 1, 1
+	return e
+}
+
+// TestTouchFolds goes through a long text: what does not stand out is folded, can be opened, and is
+// printed; the strip above it leads to any token.
+func TestTouchFolds(t *testing.T) {
+	b := tab(t)
+	e := longText()
 	b.Show(t, pageOf(t, e))
 	type folded struct {
 		Folds  []string
@@ -268,5 +278,31 @@ func TestTouchFolds(t *testing.T) {
 	})()`)
 	if fmt.Sprint(opened) != "[false true]" {
 		t.Errorf("without a script a text is long %v, want no and, with a fold open, yes", opened)
+	}
+}
+
+// TestPrintFolds prints a long text: all of its tokens are there, and one head is marked.
+func TestPrintFolds(t *testing.T) {
+	b := tab(t)
+	media := func(name string) {
+		b.Do(t, func(ctx context.Context) error {
+			params := emulation.SetEmulatedMediaParams{Media: name}
+			_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, params)
+			return err
+		})
+	}
+	b.Show(t, pageOf(t, longText()))
+	media("print")
+	defer media("")
+	missing := chromium.Evaluate[int](t, b, `[...document.querySelectorAll('.hw-t > span:not(.hw-b), .hw-t > u')].
+		filter((e) => !e.checkVisibility()).length`)
+	if missing > 0 {
+		t.Errorf("%d tokens are not printed", missing)
+	}
+	b.Show(t, fixture.Written(t, render.HeadsPage{Heads: attended()}))
+	marks := chromium.Evaluate[int](t, b,
+		"[...document.querySelectorAll('.hw-p')].filter((e) => e.checkVisibility()).length")
+	if marks != 1 {
+		t.Errorf("%d heads are marked on paper, want 1", marks)
 	}
 }
