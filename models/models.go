@@ -27,6 +27,7 @@ import (
 	"fmt"
 	"io/fs"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -188,7 +189,7 @@ func open(from source, name string, opts Options) (_ *Model, err error) {
 		return nil, err
 	}
 	weights := &finiteWeights{tensorFile: from.tensors(), dtype: dtype, allow: opts.AllowNaN}
-	load, err := f.Loader(weights.Name(), weights, spec)
+	load, quantized, err := f.Loaders(weights.Name(), weights, spec)
 	if err != nil {
 		return nil, from.explain(err)
 	}
@@ -204,9 +205,13 @@ func open(from source, name string, opts Options) (_ *Model, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if plugin == "" || strings.HasPrefix(opts.Backend, "cuda") {
+		quantized = nil // kept on CPUs, by XLA
+	}
 	m.limit = opts.limit(plugin != "", spec.Layers)
 	// This comes before the backend is opened, because that takes memory too.
-	if err := m.limit.checkWeights(name, spec, dtype); err != nil {
+	if err := m.limit.checkWeights(name, spec, dtype,
+		transformer.Bytes(spec, dtype, quantized)); err != nil {
 		return nil, err
 	}
 	hash, err := from.Hash()
@@ -214,14 +219,14 @@ func open(from source, name string, opts Options) (_ *Model, err error) {
 		return nil, err
 	}
 	if opts.Shuffle != 0 {
-		load = shuffled(load, opts.Shuffle)
+		load, quantized = shuffled(load, opts.Shuffle), nil
 		hash = fmt.Sprintf("%s, shuffled by seed %d", hash, opts.Shuffle)
 	}
 	backend, err := OpenBackend(opts.Backend)
 	if err != nil {
 		return nil, err
 	}
-	graph, err := transformer.New(backend, spec, dtype, load)
+	graph, err := transformer.NewQuantized(backend, spec, dtype, load, quantized)
 	if err != nil {
 		return nil, err
 	}
