@@ -1,6 +1,9 @@
-// Command quantized measures what it pays to keep the matrices of a GGUF file as they are quantised:
-// time and processor time of a token on the cache, of a prompt, of loading and compiling, and bytes,
-// beside the same matrices in float32, in turns in one process.
+//go:build unix
+
+// Command quantized measures what it pays to keep the matrices of a GGUF file in codes, beside the
+// same file in float32 alone, in turns in one process: time and processor time of a token on the
+// cache and of a prompt, loading, compiling, and the bytes of the weights. It also says how far the
+// scores are apart.
 //
 //	go run ./internal/bench/quantized --rounds 5 MODEL.gguf
 package main
@@ -19,58 +22,80 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models"
-	"github.com/headwater-ml/headwater/models/family"
 	"github.com/headwater-ml/headwater/models/gguf"
 	"github.com/headwater-ml/headwater/models/transformer"
 	_ "github.com/headwater-ml/headwater/models/xla"
 )
 
 func main() {
-	backend := flag.String("backend", "xla", "backend")
-	rounds := flag.Int("rounds", 5, "how often each is measured")
-	prompt := flag.Int("prompt", 32, "tokens of the prompt")
-	steps := flag.Int("steps", 16, "tokens after it")
-	method := flag.String("mixing", "", "a mixing whose rows every pass returns")
+	var b bench
+	flag.IntVar(&b.rounds, "rounds", 5, "how often each is measured, after once to compile")
+	flag.IntVar(&b.prompt, "prompt", 32, "tokens of the prompt")
+	flag.IntVar(&b.steps, "steps", 16, "tokens after it, at least 1")
+	flag.StringVar(&b.mixing, "mixing", "", "a mixing whose rows every pass returns")
 	flag.Parse()
-	if err := run(flag.Arg(0), *backend, *method, *rounds, *prompt, *steps); err != nil {
-		fmt.Fprintln(os.Stderr, err)
+	if flag.NArg() != 1 || b.steps < 1 || b.rounds < 1 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	if err := b.run(flag.Arg(0)); err != nil {
+		fmt.Fprintln(os.Stderr, "quantized:", err)
 		os.Exit(1)
 	}
 }
 
-// kind is one way to keep the weights, with what was measured.
-type kind struct {
-	name   string
-	model  *transformer.Model
-	logits [][]float32
-	sys    []float64
-	// Milliseconds, and of processor time.
-	load, prompt, promptCPU, step, stepCPU []float64
+type bench struct {
+	rounds, prompt, steps int
+	mixing                string
 }
 
-func run(path, backend, mixing string, rounds, prompt, steps int) error {
-	kinds := []*kind{{name: "float32"}, {name: "quantised"}}
+// kind is one way to keep the weights, with what was measured of it.
+type kind struct {
+	name         string
+	model        *transformer.Model
+	logits       [][]float32
+	load         float64 // milliseconds
+	prompt, step measured
+}
+
+// measured has milliseconds, and milliseconds of all processors together.
+type measured struct{ wall, processor []float64 }
+
+// time adds what a call takes.
+func (m *measured) time(call func() error) error {
+	began, processor := time.Now(), processorTime()
+	err := call()
+	m.wall = append(m.wall, milliseconds(time.Since(began)))
+	m.processor = append(m.processor, processorTime()-processor)
+	return err
+}
+
+func (m *measured) String() string {
+	return fmt.Sprintf("%.1f ms (least %.1f, processor %.1f)", median(m.wall), slices.Min(m.wall),
+		median(m.processor))
+}
+
+func (b *bench) run(path string) error {
+	kinds := []*kind{{name: "float32"}, {name: "codes"}}
 	for i, k := range kinds {
 		began := time.Now()
-		if err := k.open(path, backend, i == 1); err != nil {
+		if err := k.open(path, i == 1); err != nil {
 			return err
 		}
-		k.load = append(k.load, milliseconds(time.Since(began)))
+		k.load = milliseconds(time.Since(began))
 	}
-	for round := range rounds + 1 { // the first compiles
+	for range b.rounds + 1 {
 		for _, k := range kinds {
-			if err := k.generate(mixing, prompt, steps, round > 0); err != nil {
+			if err := b.generate(k); err != nil {
 				return err
 			}
 		}
 	}
 	for _, k := range kinds {
 		graphs, took := k.model.Compiled()
-		fmt.Println("sys of prompts", median(k.sys))
-		fmt.Printf("%-10s %4d MB  load %5.0f ms  %d graphs compiled in %5.0f ms  prompt %6.1f ms "+
-			"(cpu %6.1f)  token %6.1f ms (least %6.1f, cpu %6.1f)\n", k.name, k.model.WeightBytes()>>20,
-			k.load[0], graphs, milliseconds(took), median(k.prompt), median(k.promptCPU),
-			median(k.step), slices.Min(k.step), median(k.stepCPU))
+		fmt.Printf("%-8s %d MB  load %.0f ms  %d graphs compiled in %.0f ms\n", k.name,
+			k.model.WeightBytes()/1_000_000, k.load, graphs, milliseconds(took))
+		fmt.Printf("         prompt %v  token %v\n", &k.prompt, &k.step)
 	}
 	worst, largest := 0.0, 0.0
 	for i, want := range kinds[0].logits {
@@ -79,13 +104,13 @@ func run(path, backend, mixing string, rounds, prompt, steps int) error {
 			largest = max(largest, math.Abs(float64(w)))
 		}
 	}
-	fmt.Printf("logits differ by at most %.1e of the largest\n", worst/largest)
+	fmt.Printf("scores differ by at most %.1e of the largest\n", worst/largest)
 	return nil
 }
 
-// open opens the file.
-func (k *kind) open(path, backend string, quantised bool) error {
-	b, err := models.OpenBackend(backend)
+// open loads the file on XLA, with its matrices in codes or in float32 alone.
+func (k *kind) open(path string, codes bool) error {
+	backend, err := models.OpenBackend("xla")
 	if err != nil {
 		return err
 	}
@@ -98,63 +123,63 @@ func (k *kind) open(path, backend string, quantised bool) error {
 	if err != nil {
 		return err
 	}
-	load, q, err := f.Loaders(path, family.QuantizedTensors(m.Weights), s)
+	load, q, err := f.Loaders(path, m.Weights, s)
 	if err != nil {
 		return err
 	}
-	if !quantised {
+	if !codes {
 		q = nil
 	}
-	k.model, err = transformer.NewQuantized(b, s, dtypes.Float32, load, q)
+	k.model, err = transformer.NewQuantized(backend, s, dtypes.Float32, load, q)
 	return err
 }
 
-// generate runs a prompt and steps, and measures them.
-func (k *kind) generate(mixing string, prompt, steps int, measure bool) error {
+// generate runs a prompt and steps. The first time, which compiles, it keeps their scores.
+func (b *bench) generate(k *kind) error {
 	ctx := context.Background()
 	var asks []trace.MixingAsk
-	if mixing != "" {
-		asks = append(asks, trace.MixingAsk{Name: mixing})
+	if b.mixing != "" {
+		asks = append(asks, trace.MixingAsk{Name: b.mixing})
 	}
-	s, err := k.model.NewSession(asks, prompt+steps)
+	s, err := k.model.NewSession(asks, b.prompt+b.steps)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	ids := make([]int, prompt)
+	ids := make([]int, b.prompt)
 	for i := range ids {
 		ids[i] = (i*7919 + 17) % k.model.Spec.Vocab
 	}
-	began, cpu := time.Now(), processorTime()
-	sys := sysTime()
-	out, err := s.Prompt(ctx, ids, nil)
-	if err != nil {
-		return err
+	prompt, step, first := &k.prompt, &k.step, k.logits == nil
+	if first {
+		prompt, step = &measured{}, &measured{}
 	}
-	took, used := milliseconds(time.Since(began)), processorTime()-cpu
-	k.sys = append(k.sys, sysTime()-sys)
-	if measure {
-		k.prompt, k.promptCPU = append(k.prompt, took), append(k.promptCPU, used)
-	} else {
-		k.logits = append(k.logits, out.Logits)
-	}
-	for i := range steps {
-		began, cpu = time.Now(), processorTime()
-		out, err = s.Step(ctx, (i*31+5)%k.model.Spec.Vocab)
-		if err != nil {
-			return err
-		}
-		took, used = milliseconds(time.Since(began)), processorTime()-cpu
-		if measure {
-			k.step, k.stepCPU = append(k.step, took), append(k.stepCPU, used)
-		} else {
+	var out *transformer.Output
+	keep := func() {
+		if first {
 			k.logits = append(k.logits, out.Logits)
 		}
+	}
+	if err := prompt.time(func() (err error) {
+		out, err = s.Prompt(ctx, ids, nil)
+		return err
+	}); err != nil {
+		return err
+	}
+	keep()
+	for i := range b.steps {
+		if err := step.time(func() (err error) {
+			out, err = s.Step(ctx, (i*31+5)%k.model.Spec.Vocab)
+			return err
+		}); err != nil {
+			return err
+		}
+		keep()
 	}
 	return nil
 }
 
-// processorTime is the milliseconds that the process has computed.
+// processorTime is how many milliseconds the process has computed.
 func processorTime() float64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -168,10 +193,4 @@ func milliseconds(d time.Duration) float64 { return d.Seconds() * 1000 }
 func median(x []float64) float64 {
 	x = slices.Sorted(slices.Values(x))
 	return x[len(x)/2]
-}
-
-func sysTime() float64 {
-	var u syscall.Rusage
-	syscall.Getrusage(syscall.RUSAGE_SELF, &u)
-	return float64(u.Stime.Nano()) / 1e6
 }
