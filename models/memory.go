@@ -114,7 +114,9 @@ func (o Options) limit(compiled bool, layers int) Limit {
 
 // checkWeights returns a *MemoryError if the program and the weights of spec, which take so many
 // bytes, do not fit.
-func (l Limit) checkWeights(name string, spec *spec.Spec, dtype dtypes.DType, weights int64) error {
+func (l Limit) checkWeights(name string, spec *spec.Spec, dtype dtypes.DType,
+	weights int64,
+) error {
 	need := l.Program + weights
 	if need < l.Bytes {
 		return nil
@@ -143,7 +145,8 @@ func (m *Model) WithMaxMemory(bytes int64) (*Model, error) {
 	view.limit = LimitMemory(bytes)
 	view.limit.Program = m.limit.Program
 	if view.limit.Chosen {
-		if err := view.limit.checkWeights(m.info.Name, m.spec, m.graph.DType, m.WeightBytes()); err != nil {
+		err := view.limit.checkWeights(m.info.Name, m.spec, m.graph.DType, m.WeightBytes())
+		if err != nil {
 			return nil, err
 		}
 	} else {

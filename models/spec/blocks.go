@@ -19,8 +19,8 @@ type Blocks struct {
 // Quantized reads matrices that a checkpoint has quantised. Rows are those of the matrix with the
 // axis of its outputs first, [out,in], and of a table over the vocabulary, [V,W].
 type Quantized interface {
-	// Bits returns how many bits the codes of p have, at most 8. It returns 0 if p is not quantised,
-	// or in a way that [Blocks] cannot say.
+	// Bits returns how many bits the codes of p have, at most 8. It returns 0 if p is not
+	// quantised, or in a way that [Blocks] cannot say.
 	Bits(p Param) int
 	// ReadBlocks fills b with rows of p, from row first on: as many as have len(b.Codes) numbers.
 	// It returns an error that wraps [ErrNoBlocks] if p must be read as float32 instead.

@@ -52,7 +52,8 @@ type QuantizedResults struct{ Numbers, Rows, Times []float32 }
 func Quantized(
 	backend compute.Backend, q spec.Quantized, out, in int, x []float32, ids []int32,
 ) (*QuantizedResults, error) {
-	table := array{name: "embedding", parts: []spec.Param{{Name: "embedding", Shape: []int{out, in}}}}
+	param := spec.Param{Name: "embedding", Shape: []int{out, in}}
+	table := array{name: param.Name, parts: []spec.Param{param}}
 	f, ok := formOf(table, q)
 	if !ok {
 		return nil, fmt.Errorf("a matrix %dx%d has no codes", out, in)

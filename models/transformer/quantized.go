@@ -228,9 +228,9 @@ func pack(to, codes []uint8, perByte int) {
 	}
 }
 
-// withQuantized returns weights by name from those that a graph gets. A matrix that is kept in codes
-// alone is computed in float32, unless nothing needs it. [product.columns] and [gathered] find the
-// codes of a matrix by the name that it has in the graph.
+// withQuantized returns weights by name from those that a graph gets. A matrix that is kept in
+// codes alone is computed in float32, unless nothing needs it. [product.columns] and [gathered]
+// find the codes of a matrix by the name that it has in the graph.
 func withQuantized(at map[string]*Node) byName {
 	named := map[string]bool{}
 	return func(name string) *Node {
@@ -333,8 +333,8 @@ func formKey(names []string, weights []*tensors.Tensor) string {
 	return b.String()
 }
 
-// Bytes returns how many bytes the weights of a model take, with the matrices of q in codes, as where
-// XLA computes on a CPU; q may be nil.
+// Bytes returns how many bytes the weights of a model take, with the matrices of q in codes, as
+// where XLA computes on a CPU; q may be nil.
 func Bytes(s *spec.Spec, dtype dtypes.DType, q spec.Quantized) int64 {
 	bytes := int64(0)
 	for _, a := range fused(s.Params(), true) {

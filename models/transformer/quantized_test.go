@@ -120,7 +120,8 @@ func TestBytes(t *testing.T) {
 	if want := whole + down/2 + 2*4*down/32; layer != int64(want) {
 		t.Errorf("%d bytes with a matrix in codes, want %d", layer, want)
 	}
-	if norm := transformer.Bytes(g.model.Spec, g.model.DType, only("final-norm.gain")); norm != whole {
+	norm := transformer.Bytes(g.model.Spec, g.model.DType, only("final-norm.gain"))
+	if norm != whole {
 		t.Errorf("%d bytes with a norm in codes, want %d", norm, whole)
 	}
 }

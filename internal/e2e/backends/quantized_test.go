@@ -17,8 +17,9 @@ import (
 	"github.com/headwater-ml/headwater/models/gguf/gguftest"
 )
 
-// blockTypes are types of GGUF whose blocks have 32 numbers: how many bytes one has, where its
-// scale and its minimum are, -1 if there is none, and a power of two that makes numbers of about 0.2.
+// blockTypes are types of GGUF whose blocks have 32 numbers and begin with a scale: how many bytes
+// one has, where its minimum is, -1 if there is none, and the power of two of a scale that makes
+// numbers of about 0.2.
 var blockTypes = []struct {
 	kind     uint32
 	bytes    int
@@ -33,8 +34,9 @@ var blockTypes = []struct {
 	{20, 18, -1, -9}, // IQ4_NL
 }
 
-// quantised writes a golden as a GGUF file whose matrices are random blocks of all types in turn,
-// except the query of layer 1, which has other types than the other layers. edit, if not nil, changes a matrix.
+// quantised writes a golden as a GGUF file whose matrices are random blocks of several types. Layer
+// 1 has other types than the others, and its query is in float32. edit, if not nil, changes a
+// matrix.
 func quantised(t *testing.T, golden string, edit func(name string, data []byte)) (path string) {
 	t.Helper()
 	dir, err := checkpoint.OpenDir(goldens + golden)
