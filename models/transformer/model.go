@@ -85,8 +85,8 @@ func New(backend compute.Backend, spec *spec.Spec, dtype dtypes.DType,
 
 // NewQuantized is [New] for a checkpoint some of whose matrices are quantised. Where XLA computes
 // on a CPU in float32 it reads those from q, and keeps their codes beside the numbers; a table over
-// the vocabulary is kept in codes alone. A token on the cache then takes less time, because it reads
-// less memory. The numbers are those of load. q may be nil.
+// the vocabulary is kept in codes alone. A token on the cache then takes less time, because it
+// reads less memory. The numbers are those of load. q may be nil.
 func NewQuantized(backend compute.Backend, spec *spec.Spec, dtype dtypes.DType,
 	load spec.Loader, q spec.Quantized,
 ) (*Model, error) {
