@@ -8,6 +8,8 @@ import (
 	"github.com/gomlx/compute/dtypes"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models/family"
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // WeightError says that a tensor of a checkpoint has a number that a model cannot compute with:
@@ -143,6 +145,29 @@ func (w *finiteWeights) Float32At(dst []float32, name string, first int) error {
 		return broken
 	}
 	w.found = append(w.found, broken)
+	return nil
+}
+
+// Bits implements [family.QuantizedTensors] for files that do.
+func (w *finiteWeights) Bits(name string) int {
+	if q, ok := w.tensorFile.(family.QuantizedTensors); ok {
+		return q.Bits(name)
+	}
+	return 0
+}
+
+// ReadBlocks reads as the file does. It returns [spec.ErrNoBlocks] if a number may not be finite;
+// Float32At then finds which.
+func (w *finiteWeights) ReadBlocks(b spec.Blocks, name string, first int) error {
+	if err := w.tensorFile.(family.QuantizedTensors).ReadBlocks(b, name, first); err != nil {
+		return err
+	}
+	for i, scale := range b.Scale {
+		largest := 255*math.Abs(float64(scale)) + math.Abs(float64(b.Min[i]))
+		if !(largest < math.MaxFloat32) { // also NaN
+			return fmt.Errorf("models: %s: tensor %q: %w", w.FileOf(name), name, spec.ErrNoBlocks)
+		}
+	}
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models/spec"
+	"github.com/headwater-ml/headwater/models/transformer"
 )
 
 // MemoryError says that the program and the weights of a model need more memory than the limit.
@@ -111,14 +112,16 @@ func (o Options) limit(compiled bool, layers int) Limit {
 	return l
 }
 
-// checkWeights returns a *MemoryError if the program and the weights of spec do not fit.
-func (l Limit) checkWeights(name string, spec *spec.Spec, dtype dtypes.DType) error {
-	weights := weightBytes(spec, dtype)
+// checkWeights returns a *MemoryError if the program and the weights of spec, which take so many
+// bytes, do not fit.
+func (l Limit) checkWeights(name string, spec *spec.Spec, dtype dtypes.DType,
+	weights int64,
+) error {
 	need := l.Program + weights
 	if need < l.Bytes {
 		return nil
 	}
-	half := l.Program + weightBytes(spec, dtypes.BFloat16)
+	half := l.Program + transformer.Bytes(spec, dtypes.BFloat16, nil)
 	if half >= l.Bytes {
 		half = 0
 	}
@@ -130,17 +133,8 @@ func (l Limit) checkWeights(name string, spec *spec.Spec, dtype dtypes.DType) er
 	}
 }
 
-// weightBytes returns how many bytes the parameters of a spec have.
-func weightBytes(spec *spec.Spec, dtype dtypes.DType) int64 {
-	bytes := int64(0)
-	for _, p := range spec.Params() {
-		bytes += int64(p.Size()) * int64(dtype.Size())
-	}
-	return bytes
-}
-
 // WeightBytes returns how many bytes the weights have.
-func (m *Model) WeightBytes() int64 { return weightBytes(m.spec, m.graph.DType) }
+func (m *Model) WeightBytes() int64 { return m.graph.WeightBytes() }
 
 // WithMaxMemory returns a model with the same weights and compiled graphs and another limit. m does
 // not change. bytes is the limit for the whole process, as in [Options.MaxMemory]; 0 means nine
@@ -151,7 +145,8 @@ func (m *Model) WithMaxMemory(bytes int64) (*Model, error) {
 	view.limit = LimitMemory(bytes)
 	view.limit.Program = m.limit.Program
 	if view.limit.Chosen {
-		if err := view.limit.checkWeights(m.info.Name, m.spec, m.graph.DType); err != nil {
+		err := view.limit.checkWeights(m.info.Name, m.spec, m.graph.DType, m.WeightBytes())
+		if err != nil {
 			return nil, err
 		}
 	} else {
@@ -189,5 +184,5 @@ func (m *Model) UnusedHeap() int64 {
 	if m.info.Backend != "go" {
 		return 0
 	}
-	return m.graph.RoundedBytes() - weightBytes(m.spec, m.graph.DType)
+	return m.graph.RoundedBytes() - m.WeightBytes()
 }

@@ -27,6 +27,7 @@ import (
 	"fmt"
 	"io/fs"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -199,7 +200,7 @@ func open(ctx context.Context, from source, name string, opts Options) (_ *Model
 		return nil, err
 	}
 	weights := &finiteWeights{tensorFile: from.tensors(), dtype: dtype, allow: opts.AllowNaN}
-	load, err := f.Loader(weights.Name(), weights, spec)
+	load, quantized, err := f.Loaders(weights.Name(), weights, spec)
 	if err != nil {
 		return nil, from.explain(err)
 	}
@@ -215,9 +216,13 @@ func open(ctx context.Context, from source, name string, opts Options) (_ *Model
 	if err != nil {
 		return nil, err
 	}
+	if plugin == "" || strings.HasPrefix(opts.Backend, "cuda") {
+		quantized = nil // kept on CPUs, by XLA
+	}
 	m.limit = opts.limit(plugin != "", spec.Layers)
 	// This comes before the backend is opened, because that takes memory too.
-	if err := m.limit.checkWeights(name, spec, dtype); err != nil {
+	if err := m.limit.checkWeights(name, spec, dtype,
+		transformer.Bytes(spec, dtype, quantized)); err != nil {
 		return nil, err
 	}
 	at := newLoading(ctx, spec, opts.Loading)
@@ -227,7 +232,7 @@ func open(ctx context.Context, from source, name string, opts Options) (_ *Model
 		return nil, err
 	}
 	if opts.Shuffle != 0 {
-		load = shuffled(load, opts.Shuffle)
+		load, quantized = shuffled(load, opts.Shuffle), nil
 		hash = fmt.Sprintf("%s, shuffled by seed %d", hash, opts.Shuffle)
 	}
 	if plugin != "" {
@@ -237,7 +242,7 @@ func open(ctx context.Context, from source, name string, opts Options) (_ *Model
 	if err != nil {
 		return nil, err
 	}
-	graph, err := transformer.New(backend, spec, dtype, at.loader(load))
+	graph, err := transformer.NewQuantized(backend, spec, dtype, at.loader(load), quantized)
 	if err != nil {
 		return nil, err
 	}

@@ -161,6 +161,7 @@ var allowed = map[string][]string{
 	"internal/bench/flowmaps":    nil,
 	"internal/bench/growth":      {"attribution", "models", "models/xla", gonum, "gonum.org/v1/plot/..."},
 	"internal/bench/methodpage":  {"attribution/evaluate", "attribution/trace", "gonum.org/v1/plot/..."},
+	"internal/bench/quantized":   {"attribution/trace", "models", "models/gguf", "models/transformer", "models/xla", compute},
 	"internal/prose":             nil,
 	"internal/bench/peers/bench": {"attribution/trace", "models", "models/hub", "models/xla"},
 }

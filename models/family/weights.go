@@ -15,11 +15,29 @@ type Tensors interface {
 	Float32At(dst []float32, name string, first int) error
 }
 
+// QuantizedTensors is [Tensors] some of which are quantised. ReadBlocks reads rows of a tensor with
+// two axes, [out,in], from row first on. Bits is 0 for a tensor that must be read as float32; see
+// [spec.Quantized].
+type QuantizedTensors interface {
+	Tensors
+	Bits(name string) int
+	ReadBlocks(b spec.Blocks, name string, first int) error
+}
+
 // Loader returns a function that reads the parameters of s from the tensors of file, one at a
 // time. It returns an error at once if a tensor is missing, has another shape than the
 // configuration says, or looks like a weight of the model but would be ignored. If two tensors are
 // for the same parameter, it compares their values and returns an error unless they are equal.
 func (f *Family) Loader(file string, tensors Tensors, s *spec.Spec) (spec.Loader, error) {
+	load, _, err := f.Loaders(file, tensors, s)
+	return load, err
+}
+
+// Loaders is [Family.Loader] that also returns what reads parameters as they are quantised; nil if
+// tensors is not [QuantizedTensors].
+func (f *Family) Loaders(file string, tensors Tensors, s *spec.Spec) (
+	spec.Loader, spec.Quantized, error,
+) {
 	c := &contents{
 		family: f, spec: s, file: file, tensors: tensors, names: map[string]bool{},
 		read: map[string]bool{},
@@ -28,31 +46,82 @@ func (f *Family) Loader(file string, tensors Tensors, s *spec.Spec) (spec.Loader
 		c.names[name] = true
 	}
 	if err := c.findPrefix(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	sources := map[string]Weight{} // by parameter
 	for _, p := range s.Params() {
 		w, err := c.source(p)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		sources[p.Name] = w
 	}
 	if err := c.unread(tensors.Names()); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	// Last, because it may read the tensors.
 	if err := c.compareDoubles(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	tmp := &scratch{}
-	return func(p spec.Param, put func(int, []float32)) error {
+	load := func(p spec.Param, put func(int, []float32)) error {
 		w := sources[p.Name]
 		read := func(dst []float32, first int) error {
 			return tensors.Float32At(dst, w.Tensor, first)
 		}
 		return w.Layout.read(p.Shape, s, tmp, read, put)
-	}, nil
+	}
+	if q, ok := tensors.(QuantizedTensors); ok {
+		return load, &quantized{spec: s, tensors: q, sources: sources}, nil
+	}
+	return load, nil, nil
+}
+
+// quantized reads parameters from quantised tensors.
+type quantized struct {
+	spec    *spec.Spec
+	tensors QuantizedTensors
+	sources map[string]Weight // by parameter
+}
+
+// Bits implements [spec.Quantized]. A tensor has the rows that a product sums over if it is
+// [out,in] or a table over the vocabulary.
+func (q *quantized) Bits(p spec.Param) int {
+	w := q.sources[p.Name]
+	table := w.Layout == AsIs && (p.Name == "embedding" || p.Name == "head")
+	if len(p.Shape) != 2 || !table && w.Layout.inFirst() {
+		return 0
+	}
+	return q.tensors.Bits(w.Tensor)
+}
+
+// ReadBlocks implements [spec.Quantized].
+func (q *quantized) ReadBlocks(p spec.Param, first int, b spec.Blocks) error {
+	w := q.sources[p.Name]
+	out, in := p.Shape[0], p.Shape[1]
+	if w.Layout != AsIs {
+		out, in = in, out
+	}
+	spans, _ := w.Layout.spans(out, q.spec)
+	for _, rows := range spans {
+		if first >= rows.n {
+			first -= rows.n
+			continue
+		}
+		n := min(rows.n-first, len(b.Codes)/in)
+		numbers, blocks := n*in, n*in/spec.BlockSize
+		part := spec.Blocks{
+			Codes: b.Codes[:numbers], Scale: b.Scale[:blocks], Min: b.Min[:blocks],
+		}
+		if err := q.tensors.ReadBlocks(part, w.Tensor, rows.from+first); err != nil {
+			return err
+		}
+		b = spec.Blocks{
+			Codes: b.Codes[numbers:], Scale: b.Scale[blocks:], Min: b.Min[blocks:],
+		}
+		first = 0
+	}
+	return nil
 }
 
 // contents is a checkpoint and the tensors that have been found in it.

@@ -128,8 +128,7 @@ func (w *Weights) unpaired(dst []float32, name string, first, heads int) error {
 	}
 	rows, in := t.shape[0], t.count/t.shape[0]
 	if heads < 1 || rows%heads != 0 || rows/heads%2 != 0 {
-		return w.fail("tensor %s has %d rows; they must be an even number for each of %d heads",
-			quoted(name), rows, heads)
+		return w.unevenHeads(name, rows, heads)
 	}
 	if first < 0 || first > t.count || len(dst) > t.count-first {
 		return w.fail("tensor %s has %d elements, not %d from %d on", quoted(name), t.count,
@@ -143,12 +142,24 @@ func (w *Weights) unpaired(dst []float32, name string, first, heads int) error {
 		if err := w.readHead(name, row/width, width*in); err != nil {
 			return err
 		}
-		component := row % width
-		from := (component%(width/2)*2 + component/(width/2)) * in
+		from := pairedRow(row, width) % width * in
 		n := copy(dst, w.last.rows[from+column:from+in])
 		dst, first = dst[n:], first+n
 	}
 	return nil
+}
+
+// unevenHeads is the error about a tensor whose rows cannot be in pairs.
+func (w *Weights) unevenHeads(name string, rows, heads int) error {
+	return w.fail("tensor %s has %d rows; they must be an even number for each of %d heads",
+		quoted(name), rows, heads)
+}
+
+// pairedRow returns where the file has a row of a tensor with paired rows, whose heads have so many
+// rows.
+func pairedRow(row, width int) int {
+	component := row % width
+	return row - component + component%(width/2)*2 + component/(width/2)
 }
 
 // readHead makes last one head of a tensor, which has n numbers.

@@ -1,8 +1,15 @@
 package transformer
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // UnregisterMixing takes a mixing of a test out of the registry.
@@ -33,3 +40,54 @@ type Need = need
 
 // Estimate is about how many bytes a pass needs besides the weights.
 func (m *Model) Estimate(n Need) int64 { return m.estimate(n) }
+
+// TilesOf are the axes of a matrix in codes; see [tilesOf].
+func TilesOf(n int) (tiles [3]int, ok bool) { return tilesOf(n) }
+
+// QuantizedResults is what graphs make of a matrix in codes: its numbers, its rows for ids, and the
+// matrix times x.
+type QuantizedResults struct{ Numbers, Rows, Times []float32 }
+
+// Quantized loads the matrix [out,in] of q as a table over the vocabulary.
+func Quantized(
+	backend compute.Backend, q spec.Quantized, out, in int, x []float32, ids []int32,
+) (*QuantizedResults, error) {
+	param := spec.Param{Name: "embedding", Shape: []int{out, in}}
+	table := array{name: param.Name, parts: []spec.Param{param}}
+	f, ok := formOf(table, q)
+	if !ok {
+		return nil, fmt.Errorf("a matrix %dx%d has no codes", out, in)
+	}
+	m := &Model{loaded: &loaded{backend: backend}}
+	all, err := m.loadQuantized(table, f, q)
+	if err != nil {
+		return nil, err
+	}
+	exec, err := graph.NewExec(backend, func(in []*graph.Node) []*graph.Node {
+		at := map[string]*graph.Node{}
+		for i, w := range all {
+			at[w.name] = in[2+i]
+		}
+		table := withQuantized(at)("embedding")
+		column := graph.Reshape(in[0], -1, 1)
+		return []*graph.Node{table, gathered(table, in[1]), product{}.columns(column, 0, table)}
+	})
+	if err != nil {
+		return nil, err
+	}
+	args := []any{tensors.FromValue(x), tensors.FromValue(ids)}
+	for _, w := range all {
+		args = append(args, w.tensor)
+	}
+	results, err := exec.Call(args...)
+	if err != nil {
+		return nil, err
+	}
+	var got QuantizedResults
+	for i, to := range []*[]float32{&got.Numbers, &got.Rows, &got.Times} {
+		if *to, err = floats(results[i]); err != nil {
+			return nil, err
+		}
+	}
+	return &got, nil
+}

@@ -2,6 +2,7 @@ package transformer
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
@@ -100,7 +101,7 @@ const partArrays = 6
 // the working memory of one layer.
 func (m *Model) estimate(n need) int64 {
 	returned, layer := estimate(m.Spec, n)
-	if total := returned + layer + m.compiling(n); total < maxEstimate {
+	if total := returned + layer + m.compiling(n) + m.headTable(n); total < maxEstimate {
 		return int64(total)
 	}
 	return maxEstimate
@@ -128,6 +129,23 @@ func (m *Model) compiling(n need) float64 {
 		return gradientGraphs
 	}
 	return 0
+}
+
+// headTable returns how many bytes the table of the head takes in float32 during a pass that scores
+// several positions, where it is kept in codes.
+func (m *Model) headTable(n need) float64 {
+	several := n.Head && n.Texts > 1 || slices.Contains(n.Taps, trace.Logits)
+	if m.loaded == nil || !several {
+		return 0
+	}
+	name := "head"
+	if m.Spec.TiedHead {
+		name = "embedding"
+	}
+	if _, codes := m.weightsOf(name + codesSuffix); len(codes) == 0 {
+		return 0
+	}
+	return 4 * float64(m.Spec.Vocab) * float64(m.Spec.Embedded())
 }
 
 // estimate returns the bytes of what a pass returns, and of what it holds while it computes a

@@ -84,6 +84,16 @@ type loaded struct {
 func New(backend compute.Backend, spec *spec.Spec, dtype dtypes.DType,
 	load spec.Loader,
 ) (*Model, error) {
+	return NewQuantized(backend, spec, dtype, load, nil)
+}
+
+// NewQuantized is [New] for a checkpoint some of whose matrices are quantised. Where XLA computes
+// on a CPU in float32 it reads those from q, and keeps their codes beside the numbers; a table over
+// the vocabulary is kept in codes alone. A token on the cache then takes less time, because it
+// reads less memory. The numbers are those of load. q may be nil.
+func NewQuantized(backend compute.Backend, spec *spec.Spec, dtype dtypes.DType,
+	load spec.Loader, q spec.Quantized,
+) (*Model, error) {
 	if err := spec.Check(); err != nil {
 		return nil, err
 	}
@@ -101,12 +111,15 @@ func New(backend compute.Backend, spec *spec.Spec, dtype dtypes.DType,
 	if backendName(m.backend) == "go" {
 		m.promptStep = 1
 	}
+	if !keepsQuantized(m) {
+		q = nil
+	}
 	for _, a := range fused(m.params, m.outFirst()) {
-		t, err := m.load(a, load)
+		loaded, err := m.loadArray(a, load, q)
 		if err != nil {
 			return nil, err
 		}
-		m.weights = append(m.weights, weight{a.name, t})
+		m.weights = append(m.weights, loaded...)
 	}
 	return m, nil
 }

@@ -52,8 +52,14 @@ func (p product) layer(x, w *Node) *Node {
 	return p.with(x, w, 0)
 }
 
-// columns is w [out,in] times x, whose axis is in: [out,m].
-func (p product) columns(x *Node, axis int, w *Node) *Node { return p.dot(w, 1, x, axis) }
+// columns is w [out,in] times x, whose axis is in: [out,m]. A single column is multiplied by a
+// matrix in codes as it is; for more of them the matrix is computed in float32.
+func (p product) columns(x *Node, axis int, w *Node) *Node {
+	if q, ok := quantizedOf(w); ok && x.Shape().Dimensions[1-axis] == 1 {
+		return q.times(p.isolated(x))
+	}
+	return p.dot(w, 1, x, axis)
+}
 
 // dot sums over xAxis of x and yAxis of y: [x's other axis, y's other axis].
 func (p product) dot(x *Node, xAxis int, y *Node, yAxis int) *Node {

@@ -92,7 +92,7 @@ func (m *Model) compile(p program, inputs []shapes.Shape, waiting func(program))
 	*compiled, []*tensors.Tensor, error,
 ) {
 	names, weights := m.weightsOf(p.weights)
-	c, err := m.compiled(p.key, names, p.build, len(inputs))
+	c, err := m.compiled(p.key+formKey(names, weights), names, p.build, len(inputs))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -154,7 +154,7 @@ func (m *Model) compiled(key string, names []string, build graphFunc,
 		for i, name := range names {
 			at[name] = nodes[inputs+i]
 		}
-		return build(func(name string) *graph.Node { return at[name] }, nodes[:inputs])
+		return build(withQuantized(at), nodes[:inputs])
 	}
 	exec, err := graph.NewExecCanonical(m.backend, canonical, inputs+len(names), 1, false, true,
 		true)

@@ -95,6 +95,7 @@ package transformer
 
 import (
 	"math"
+	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -201,7 +202,13 @@ func (d *builder) embedded(x *Node) *Node {
 }
 
 // gathered returns the rows of a table for ids [...], [...,width].
-func gathered(table, ids *Node) *Node { return float(Gather(table, InsertAxes(ids, -1))) }
+func gathered(table, ids *Node) *Node {
+	if q, ok := quantizedOf(table); ok {
+		dims := append(slices.Clone(ids.Shape().Dimensions), table.Shape().Dimensions[1])
+		return Reshape(q.rows(ids).numbers(), dims...)
+	}
+	return float(Gather(table, InsertAxes(ids, -1)))
+}
 
 // learned returns the rows of the position table for the targets, [B or 1,N,W].
 func (d *builder) learned() *Node {

@@ -1,0 +1,169 @@
+package backends
+
+import (
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/e2e/fixture"
+	"github.com/headwater-ml/headwater/models"
+	"github.com/headwater-ml/headwater/models/checkpoint"
+	"github.com/headwater-ml/headwater/models/gguf/gguftest"
+)
+
+// blockTypes are types of GGUF whose blocks have 32 numbers and begin with a scale: how many bytes
+// one has, where its minimum is, -1 if there is none, and the power of two of a scale that makes
+// numbers of about 0.2.
+var blockTypes = []struct {
+	kind     uint32
+	bytes    int
+	low      int
+	exponent int
+}{
+	{2, 18, -1, -6},  // Q4_0
+	{3, 20, 2, -6},   // Q4_1
+	{6, 22, -1, -7},  // Q5_0
+	{7, 24, 2, -7},   // Q5_1
+	{8, 34, -1, -10}, // Q8_0
+	{20, 18, -1, -9}, // IQ4_NL
+}
+
+// quantised writes a golden as a GGUF file whose matrices are random blocks of several types. Layer
+// 1 has other types than the others, and its query is in float32. edit, if not nil, changes a
+// matrix.
+func quantised(t *testing.T, golden string, edit func(name string, data []byte)) (path string) {
+	t.Helper()
+	dir, err := checkpoint.OpenDir(goldens + golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	file, err := gguftest.Convert(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(7, 11))
+	half := func(sign, exponent int) uint16 { // ±2^exponent to twice that
+		return uint16(sign<<15 | (exponent+15)<<10 | random.IntN(1<<10))
+	}
+	for i, tensor := range file.Tensors {
+		odd := strings.Contains(tensor.Name, ".1.")
+		if len(tensor.Shape) != 2 || odd && strings.Contains(tensor.Name, "attn_q.") {
+			continue
+		}
+		at := len(tensor.Name)
+		if odd {
+			at++
+		}
+		of := blockTypes[at%len(blockTypes)]
+		data := make([]byte, tensor.Shape[0]*tensor.Shape[1]/32*of.bytes)
+		for b := 0; b < len(data); b += of.bytes {
+			block := data[b:][:of.bytes]
+			for k := range block {
+				block[k] = byte(random.IntN(256))
+			}
+			binary.LittleEndian.PutUint16(block, half(0, of.exponent))
+			if of.low >= 0 {
+				binary.LittleEndian.PutUint16(block[of.low:], half(1, -3))
+			}
+		}
+		if edit != nil {
+			edit(tensor.Name, data)
+		}
+		file.Tensors[i].Type, file.Tensors[i].Data = of.kind, data
+	}
+	path = filepath.Join(t.TempDir(), "model.gguf")
+	if err := os.WriteFile(path, file.With(gguftest.Words()...).Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestQuantizedAgrees: XLA, which keeps matrices in codes, computes what pure Go computes with the
+// same numbers in float32: taps, scores, greedy tokens, rows of a prompt and of steps after it, and
+// gradients. The head is a table of its own in the first model and the embedding in the second.
+func TestQuantizedAgrees(t *testing.T) {
+	text := []int{5, 17, 33, 8, 90, 41, 6, 77, 23}
+	for _, golden := range []string{"llama", "qwen3_tied"} {
+		t.Run(golden, func(t *testing.T) {
+			path := quantised(t, golden, nil)
+			xla, plain := fixture.Open(t, path, "xla"), fixture.Open(t, path, "go")
+			if xla.WeightBytes() == plain.WeightBytes() {
+				t.Errorf("%d bytes of weights in both: none is in codes", xla.WeightBytes())
+			}
+			tapsAgree(t, xla, plain, text, trace.Attention, trace.Hidden, trace.Logits)
+			if got, want := generated(t, xla, text), generated(t, plain, text); !slices.Equal(got,
+				want) {
+				t.Errorf("greedy tokens %v, pure Go %v", got, want)
+			}
+			if golden != "llama" {
+				return // all that differs is the head
+			}
+			mixingsAgree(t, xla, plain, mixings("alti", "value-zeroing"))
+			queries := []trace.Query{{
+				IDs: text, Objective: trace.Objective{Quantity: trace.Logit, Position: 5, Token: 1},
+			}}
+			want := gradients(t, plain, queries, trace.TrueGradient)[0].Data
+			compare(t, "gradient", gradients(t, xla, queries, trace.TrueGradient)[0].Data, want,
+				scaled(want))
+		})
+	}
+}
+
+// tapsAgree compares taps of two models.
+func tapsAgree(t *testing.T, got, want *models.Model, text []int, taps ...trace.Tap) {
+	t.Helper()
+	a, err := got.Trace(t.Context(), text, taps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := want.Trace(t.Context(), text, taps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range taps {
+		compare(t, string(taps[i]), a[i].Data, b[i].Data, scaled(b[i].Data))
+	}
+}
+
+// generated continues a text by eight tokens, the likeliest each.
+func generated(t *testing.T, m trace.Model, text []int) (tokens []int) {
+	t.Helper()
+	for step, err := range m.Steps(t.Context(), text, trace.Ask{MaxTokens: 8}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		tokens = append(tokens, step.Next.Token.ID)
+	}
+	return tokens
+}
+
+// TestNotFiniteBlocks: a matrix with a scale that is infinite is read as float32, which says where,
+// or is as pure Go has it.
+func TestNotFiniteBlocks(t *testing.T) {
+	const damaged = "output.weight"
+	path := quantised(t, "llama", func(name string, data []byte) {
+		if name == damaged {
+			binary.LittleEndian.PutUint16(data, 0x7c00)
+		}
+	})
+	fixture.Open(t, quantised(t, "llama", nil), "xla") // or the test is skipped
+	_, err := models.Open(path, models.Options{Backend: "xla"})
+	var broken *models.WeightError
+	if !errors.As(err, &broken) || broken.Tensor != damaged {
+		t.Errorf("opened with %v, want an error about %s", err, damaged)
+	}
+	m, err := models.Open(path, models.Options{Backend: "xla", AllowNaN: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found := m.NonFinite(); len(found) != 1 || found[0].Tensor != damaged {
+		t.Errorf("%v are not finite, want one tensor, %s", found, damaged)
+	}
+}
