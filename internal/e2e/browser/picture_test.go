@@ -39,7 +39,13 @@ func makePictures(t *testing.T) map[string]render.HTML {
 	layer := 2
 	contrast := contrasted(t)
 	all := explained(t, attribution.Options{MaxTokens: 3, Methods: attribution.MethodNames()})
+	compared, err := render.Compare(render.Side{Explanation: all, Method: "direct"},
+		render.Side{Explanation: all, Method: "rollout"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	return map[string]render.HTML{
+		"compared":    {Heatmap: compared},
 		"all methods": {Heatmap: render.Heatmap{Explanation: all}},
 		"lift": {Heatmap: render.Heatmap{Explanation: explained(t, attribution.Options{
 			Methods: []string{"rollout", "value-zeroing"}, MaxTokens: 2, Lift: true,
