@@ -17,6 +17,8 @@ func (p *page) chart(c *chart.Chart, y float64) float64 {
 		return p.heatmap(c, y)
 	case chart.Ternary:
 		return p.ternary(c, y)
+	case chart.Layered:
+		return p.layered(c, y)
 	}
 	return p.plot(c, y)
 }
