@@ -118,7 +118,8 @@ func (p *program) root() *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(
-		p.explainCommand(), p.reproduceCommand(), p.showCommand(), p.traceCommand(),
+		p.explainCommand(), p.figuresCommand(), p.reproduceCommand(), p.showCommand(),
+		p.traceCommand(),
 		p.attributeCommand(), p.tokenizeCommand(), p.certifyCommand(), p.benchCommand(),
 		p.modelsCommand(), p.methodsCommand(), p.examplesCommand(), p.downloadCommand(),
 		p.setupCommand(), p.doctorCommand(), p.installCommand(), p.kernelCommand(),
