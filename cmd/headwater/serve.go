@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/headwater-ml/headwater/gonbext/engine/server"
 	"github.com/headwater-ml/headwater/gonbext/local"
 	"github.com/headwater-ml/headwater/models"
 )
@@ -29,6 +30,7 @@ func (p *program) serveCommand() *cobra.Command {
 			ctx, stop := interruptible(cmd)
 			defer stop()
 			c.Backend, c.Log, c.Encode = flags.backend, p.stderr, encodeLast
+			c.Figures = server.Figures{Find: servedFigures, Draw: drawPicture}
 			collectWithin(models.LimitMemory(0).Bytes)
 			return local.Serve(ctx, c)
 		},

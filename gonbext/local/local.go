@@ -83,6 +83,8 @@ type Config struct {
 	Backend string
 	// Encode makes files of explanations; nil: the engine makes none.
 	Encode server.Encoder
+	// Figures makes figures of documents; the zero value makes none.
+	Figures server.Figures
 	// Log gets one line for each error and for the start and the end; nil: nothing is logged.
 	Log io.Writer
 }
@@ -95,7 +97,7 @@ func Serve(ctx context.Context, c Config) error {
 	return server.Serve(ctx, server.Config{
 		Socket: c.Socket, Watch: c.Watch, Idle: c.Idle, Open: opener(c.Backend), Log: c.Log,
 		Name: namer(c.Backend), Bytes: total / 2, // the other half is for what runs record
-		Encode: c.Encode,
+		Encode: c.Encode, Figures: c.Figures,
 	})
 }
 

@@ -114,8 +114,9 @@ func Find(names ...string) ([]Figure, error) {
 			}
 		}
 		if !found {
-			return nil, trace.Usagef("figure %.60q is unknown; %s", name,
-				message.KnownAre(name, append([]string{"s0", "s1", "s2", "s3"}, IDs()...)))
+			known := append([]string{"s0", "s1", "s2", "s3"}, IDs()...)
+			return nil, &trace.UsageError{Package: "figures", Reason: fmt.Sprintf(
+				"figure %.60q is unknown; %s", name, message.KnownAre(name, known))}
 		}
 	}
 	var some []Figure

@@ -57,18 +57,17 @@ func (p *page) bytes(about string) ([]byte, error) {
 		}
 		return pdfWith(b.Bytes(), about)
 	case PNG:
-		dpi := pngDPI
 		if p.width*p.height/72/72*pngDPI*pngDPI > maxPixels {
 			return nil, fmt.Errorf("figure: %.0f × %.0f points are too large for a PNG; save an "+
 				"SVG or PDF, or show fewer tokens", p.width, p.height)
 		}
-		c := vgimg.NewWith(vgimg.UseWH(w, h), vgimg.UseDPI(dpi))
+		c := vgimg.NewWith(vgimg.UseWH(w, h), vgimg.UseDPI(p.dpi))
 		p.draw(c)
 		var b bytes.Buffer
 		if err := png.Encode(&b, c.Image()); err != nil {
 			return nil, err
 		}
-		return pngWith(b.Bytes(), dpi, about), nil
+		return pngWith(b.Bytes(), p.dpi, about), nil
 	case TeX:
 		c := vgtex.New(w, h)
 		p.draw(c)

@@ -7,8 +7,10 @@ package reproduction
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
 )
@@ -61,6 +63,29 @@ type Picture struct {
 // VegaLite returns the picture as a Vega-Lite 5 specification; see [chart.Grid].
 func (p Picture) VegaLite() (map[string]any, error) { return chart.Grid(p.Columns, p.Charts...) }
 
+// Text says in words what the picture shows, a line for each chart.
+func (p Picture) Text() string {
+	var b strings.Builder
+	for _, c := range p.Charts {
+		fmt.Fprintf(&b, "[%s] %s", c.Kind, c.Title)
+		if c.Subtitle != "" {
+			fmt.Fprintf(&b, " (%s)", c.Subtitle)
+		}
+		if x, y := c.X.Label(), c.Y.Label(); x != "" || y != "" {
+			fmt.Fprintf(&b, "; across: %s; up: %s", x, y)
+		}
+		var names []string
+		for _, s := range c.Series {
+			names = append(names, s.Name)
+		}
+		if len(names) > 1 && len(names) <= 12 {
+			fmt.Fprintf(&b, "; series: %s", strings.Join(names, ", "))
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
 // Table is a table of texts.
 type Table struct {
 	// Name tells the tables of a figure apart; it is empty if there is one.
@@ -96,15 +121,19 @@ type Check struct {
 	Why string `json:"why,omitempty"`
 }
 
-// Read reads what [Reproduction.Write] wrote.
-func Read(r io.Reader) (*Reproduction, error) {
-	var out Reproduction
-	d := json.NewDecoder(r)
-	d.DisallowUnknownFields()
-	if err := d.Decode(&out); err != nil {
-		return nil, fmt.Errorf("reproduction: %w", err)
+// Read reads what [Reproduction.Write] wrote, any number of times.
+func Read(r io.Reader) ([]*Reproduction, error) {
+	var all []*Reproduction
+	for d := json.NewDecoder(r); ; {
+		var one Reproduction
+		switch err := d.Decode(&one); {
+		case errors.Is(err, io.EOF):
+			return all, nil
+		case err != nil:
+			return nil, fmt.Errorf("reproduction %d: %w", len(all), err)
+		}
+		all = append(all, &one)
 	}
-	return &out, nil
 }
 
 // Write writes the reproduction as JSON on one line. Infinite numbers in a chart are an error.
