@@ -55,6 +55,7 @@ var allowed = map[string][]string{
 		"attribution/trace", "attribution/aggregation", "internal/budget", "internal/message",
 		"internal/registry", "internal/rowmath", gonum,
 	},
+	"attribution/focus": {"attribution/trace", "internal/message"},
 	"attribution/evaluate": {
 		"attribution", "attribution/trace", "attribution/scorer", "internal/message",
 		"internal/rowmath", gonum,
@@ -180,9 +181,12 @@ var (
 		"attribution": {
 			"attribution/attributiontest", "internal/fakemodel", "models", "models/...",
 		},
-		"attribution/aggregation":         {"attribution/attributiontest", "internal/fakemodel"},
-		"attribution/scorer":              {"attribution/attributiontest", "internal/fakemodel"},
-		"attribution/evaluate":            {"models", "models/planted"}, // the example of Run
+		"attribution/aggregation": {"attribution/attributiontest", "internal/fakemodel"},
+		"attribution/scorer":      {"attribution/attributiontest", "internal/fakemodel"},
+		"attribution/evaluate":    {"models", "models/planted"}, // the example of Run
+		"attribution/focus": {
+			"models", "models/checkpoint", "models/spec",
+		}, // parity with real blocks
 		"attribution/aggregation/maxflow": {"internal/bench/flowmaps"},
 		"gonbext":                         {"models", "models/..."},
 		"models":                          {"attribution", "models/..."},

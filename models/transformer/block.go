@@ -241,14 +241,14 @@ func (b *Block) perHead(kv *Node) *Node {
 	return Reshape(repeated, dims[0], b.spec.Heads, dims[2], dims[3])
 }
 
-// headOutput is each head's context through its slice of the output projection, without the bias,
-// [B,H,N,D]: Σ_h headOutput_h + b_O is the attention output.
-func (b *Block) headOutput() *Node {
-	context := TransposeAllAxes(b.Context(), 1, 0, 2, 3) // [H,B,N,E]
-	if b.spec.HeadWidth == 1 {                           // see narrow
-		return TransposeAllAxes(Mul(context, InsertAxes(b.outputWeight(), 1)), 1, 0, 2, 3)
+// projectHeads is x [B,H,N,E] of each head through its slice of the output projection, without the
+// bias, [B,H,N,D]: for x the context, the sum over the heads + b_O is the attention output.
+func (b *Block) projectHeads(x *Node) *Node {
+	x = TransposeAllAxes(x, 1, 0, 2, 3) // [H,B,N,E]
+	if b.spec.HeadWidth == 1 {          // see narrow
+		return TransposeAllAxes(Mul(x, InsertAxes(b.outputWeight(), 1)), 1, 0, 2, 3)
 	}
-	byHead := b.Einsum("hbne,hed->hbnd", context, b.outputWeight())
+	byHead := b.Einsum("hbne,hed->hbnd", x, b.outputWeight())
 	return TransposeAllAxes(byHead, 1, 0, 2, 3)
 }
 

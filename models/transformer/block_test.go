@@ -104,11 +104,11 @@ func TestAttentionIsSoftmax(t *testing.T) {
 	})
 }
 
-// TestHeads: values, contexts and head outputs are those of the naive block, in every head also
-// where heads share a value.
+// TestHeads: values, contexts and both through the output projection are those of the naive block,
+// in every head also where heads share a value.
 func TestHeads(t *testing.T) {
 	eachGolden(t, func(t *testing.T, g *golden) {
-		taps := g.take(t, trace.Value, trace.Context, trace.HeadOutput)
+		taps := g.take(t, trace.Value, trace.Context, trace.HeadOutput, trace.ValueOutput)
 		for l, b := range g.layers(t) {
 			for h := range g.model.Spec.Heads {
 				for target := range g.ids {
@@ -120,6 +120,8 @@ func TestHeads(t *testing.T) {
 						headTol)
 					check(t, where+" output", at(taps[trace.HeadOutput], l, h, target),
 						narrow(b.headOutput(h, c)), headTol)
+					check(t, where+" value output", at(taps[trace.ValueOutput], l, h, target),
+						narrow(b.headOutput(h, b.value[h][target])), headTol)
 				}
 			}
 		}

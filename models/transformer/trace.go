@@ -33,12 +33,17 @@ var taps = map[trace.Tap]tap{
 	trace.AttentionMean: {axes: "LTS", block: func(b *Block) *Node {
 		return FuseHeads(b.Attention, trace.Heads{})
 	}},
-	trace.Value:      {axes: "LHSE", block: (*Block).Values},
-	trace.Context:    {axes: "LHTE", block: (*Block).Context},
-	trace.HeadOutput: {axes: "LHTD", block: (*Block).headOutput},
-	trace.Hidden:     {axes: "LTD"}, // what goes from graph to graph
-	trace.Final:      {axes: "TD", end: finalTap},
-	trace.Logits:     {axes: "TV", end: headTap}, // TK or K of a classifier
+	trace.Value:   {axes: "LHSE", block: (*Block).Values},
+	trace.Context: {axes: "LHTE", block: (*Block).Context},
+	trace.HeadOutput: {axes: "LHTD", block: func(b *Block) *Node {
+		return b.projectHeads(b.Context())
+	}},
+	trace.ValueOutput: {axes: "LHSD", block: func(b *Block) *Node {
+		return b.projectHeads(b.Values())
+	}},
+	trace.Hidden: {axes: "LTD"}, // what goes from graph to graph
+	trace.Final:  {axes: "TD", end: finalTap},
+	trace.Logits: {axes: "TV", end: headTap}, // TK or K of a classifier
 }
 
 // finalTap is the residual stream after the final norm, [B,T,D].

@@ -1,0 +1,134 @@
+package focus
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+)
+
+// Kind says what a marked source is to its target.
+type Kind int
+
+// The kinds.
+const (
+	Other Kind = iota // any other source
+	Zero              // the first token of the text, also where it is the target itself
+	Self              // the target itself
+)
+
+// String returns the name of the kind as in the legend of the figure: Other, Zero, Self.
+func (k Kind) String() string { return [...]string{"Other", "Zero", "Self"}[k] }
+
+// Marker is a source that a target looks at most.
+type Marker struct {
+	Point
+	Kind Kind
+}
+
+// The rule of [Head.Markers].
+const (
+	markedMass = 0.5 // sources are marked until their probabilities add up to this
+	maxMarked  = 11  // of one row
+)
+
+// Markers returns the marked sources of Figure 1, row by row and in the order of their ranks: the
+// sources of largest probability until these add up to at least ½, and at most 11. It costs
+// T·S·log S comparisons.
+func (h *Head) Markers() []Marker {
+	var all []Marker
+	for i := range h.Targets {
+		sum := 0.0
+		for rank, j := range h.Ranked(i) {
+			if rank == maxMarked || sum >= markedMass {
+				break
+			}
+			all = append(all, Marker{Point: h.point(i, j, rank), Kind: h.kind(i, j)})
+			sum += h.Row(i)[j]
+		}
+	}
+	return all
+}
+
+// kind says what source j is to target i.
+func (h *Head) kind(i, j int) Kind {
+	switch j {
+	case 0:
+		return Zero
+	case h.Self(i):
+		return Self
+	}
+	return Other
+}
+
+// Breakdown is the terms of the sources of largest probability, as shares of a triangle: Figure 2.
+type Breakdown struct {
+	// Points are ordered by rank, then by target. Those of rank 0 are shown first; the others are
+	// the document's sort_idx.
+	Points []Point
+	// Minimum is the smallest content, query-bias and alibi of all points.
+	Minimum [NumTerms]float64
+}
+
+// Breakdown returns the points of Figure 2: for each target the sources of the first ranks, fewer
+// where a target sees fewer. The coordinates of a point are its terms minus their minima over all
+// points; see [Breakdown.Coordinates]. It costs T·S·log S comparisons. It returns an error if the
+// terms are not known or ranks is not positive.
+func (h *Head) Breakdown(ranks int) (*Breakdown, error) {
+	if h.Terms == nil {
+		return nil, errors.New("focus: the breakdown of scores needs terms [L,H,3,T,S] and one head")
+	}
+	if ranks < 1 {
+		return nil, usagef("%d ranks; want 1 or more", ranks)
+	}
+	b := &Breakdown{}
+	for i := range h.Targets {
+		for rank, j := range h.Ranked(i) {
+			if rank == ranks {
+				break
+			}
+			b.Points = append(b.Points, h.point(i, j, rank))
+		}
+	}
+	slices.SortStableFunc(b.Points, func(x, y Point) int { return cmp.Compare(x.Rank, y.Rank) })
+	b.Minimum = b.Points[0].Terms
+	for _, p := range b.Points {
+		for k, x := range p.Terms {
+			b.Minimum[k] = min(b.Minimum[k], x)
+		}
+	}
+	return b, nil
+}
+
+// Coordinates returns the terms of a point minus their minima, none of which is negative: content,
+// query-bias, alibi. A ternary plot divides them by their sum, which is 0 for a point that has all
+// three minima.
+func (b *Breakdown) Coordinates(p Point) [NumTerms]float64 {
+	for k := range p.Terms {
+		p.Terms[k] -= b.Minimum[k]
+	}
+	return p.Terms
+}
+
+// Bias is the part of a score that does not depend on the content of the target: Figure 3. Only
+// differences between sources mean something.
+type Bias struct {
+	Source           int
+	QueryBias, ALiBi float64
+}
+
+// Biases returns the biases of selected entries, such as those of [Head.Markers], by source; equal
+// ones once. With rotary positions the bias of a source depends on the target too, so a source may
+// have several. It returns nil if the terms are not known.
+func Biases(selected []Point) []Bias {
+	var all []Bias
+	for _, p := range selected {
+		if p.Terms[QueryBias] == p.Terms[QueryBias] { // not NaN
+			all = append(all, Bias{p.Source, p.Terms[QueryBias], p.Terms[ALiBi]})
+		}
+	}
+	slices.SortFunc(all, func(a, b Bias) int {
+		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.QueryBias, b.QueryBias),
+			cmp.Compare(a.ALiBi, b.ALiBi))
+	})
+	return slices.Compact(all)
+}

@@ -1,0 +1,331 @@
+package focus
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
+)
+
+// The names of the tensors that [New] reads. All but the output weight are taps of a model.
+const (
+	termsTensor       = string(trace.Terms)
+	scoresTensor      = string(trace.Scores)
+	attentionTensor   = string(trace.Attention)
+	valueTensor       = string(trace.Value)
+	contextTensor     = string(trace.Context)
+	headOutputTensor  = string(trace.HeadOutput)
+	valueOutputTensor = string(trace.ValueOutput)
+	hiddenTensor      = string(trace.Hidden)
+
+	outputWeightTensor = "output-weight"
+)
+
+// layout is the axes of a tensor. A tensor may leave out the axes L and H if it has one head of one
+// layer.
+type layout struct{ name, axes string }
+
+// layouts are the tensors in the order in which their shapes are compared.
+var layouts = []layout{
+	{termsTensor, "LH3TS"},
+	{scoresTensor, "LHTS"},
+	{attentionTensor, "LHTS"},
+	{valueTensor, "LHSE"},
+	{contextTensor, "LHTE"},
+	{headOutputTensor, "LHTD"},
+	{valueOutputTensor, "LHSD"},
+	{outputWeightTensor, "LHED"},
+	{hiddenTensor, "LTD"},
+}
+
+// Names returns the names of the tensors that [New] reads.
+func Names() []string {
+	names := make([]string, len(layouts))
+	for i, l := range layouts {
+		names[i] = l.name
+	}
+	return names
+}
+
+// Axes returns the axes of a tensor that [New] reads, such as "LHTS", and "" for another name.
+func Axes(name string) string {
+	for _, l := range layouts {
+		if l.name == name {
+			return l.axes
+		}
+	}
+	return ""
+}
+
+// sumTolerance is how far the sum of a row of attention may be from 1: the rounding of bfloat16
+// over long rows. It is that of package attribution.
+const sumTolerance = 1e-3
+
+// New returns the text of some tensors, which have these names and shapes:
+//
+//	terms          [L,H,3,T,S]     content, query-bias, alibi: parts of the scores
+//	scores         [L,H,T,S]       before the softmax; needed only if they are not the terms' sum
+//	attention      [L,H,T,S]       after the softmax; rows sum to 1
+//	value          [L,H,S,E]       the value of each source, repeated for heads that share it
+//	context        [L,H,T,E]       attention times value
+//	head-output    [L,H,T,D]       context times the head's part of W_O, without the bias
+//	value-output   [L,H,S,D]       value times the head's part of W_O
+//	output-weight  [L,H,E,D]       the head's part of W_O: head-output = context · W_O
+//	hidden         [L,T,D]         the input of each block; the L+1 states of a model also do
+//
+// A tensor of one head in one layer may leave out the axes L and H: terms [3,T,S], hidden [T,D].
+// Attention and scores [L,T,S] have one head in each layer. Tensors with other names are ignored.
+// One of terms, scores and attention is needed; what else is needed depends on the quantity, and
+// what can be computed from others may be missing.
+//
+// New keeps the tensors and copies none. It reads every number once. The error names the tensor,
+// its shape and what is needed: a shape that does not fit its data or another tensor, a row of
+// attention that does not sum to 1 within 0.001, a number that is NaN or infinite. Entries of
+// sources that a target does not see are ignored in terms and scores, and must be 0 in attention
+// unless the text is bidirectional.
+func New(tensors []trace.Tensor, opts Options) (*Text, error) {
+	b := builder{text: &Text{Bidirectional: opts.Bidirectional, tensors: map[string][]float32{}}}
+	for _, l := range layouts {
+		i := slices.IndexFunc(tensors, func(x trace.Tensor) bool { return x.Name == l.name })
+		if i < 0 {
+			continue
+		}
+		if err := b.add(l, tensors[i]); err != nil {
+			return nil, fmt.Errorf("focus: tensor %q has shape %v; %w", l.name, tensors[i].Shape,
+				err)
+		}
+	}
+	t := b.text
+	if t.tensors[termsTensor] == nil && t.tensors[scoresTensor] == nil && t.tensors[attentionTensor] == nil {
+		return nil, fmt.Errorf("focus: the input needs one of the tensors terms [L,H,3,T,S], "+
+			"scores [L,H,T,S] and attention [L,H,T,S]; it has %s", tensorNames(tensors))
+	}
+	if t.Targets > t.Sources || t.Bidirectional && t.Targets != t.Sources {
+		return nil, fmt.Errorf("focus: %d targets and %d sources; want as many, or fewer targets "+
+			"in a decoder's text", t.Targets, t.Sources)
+	}
+	return t, t.checkNumbers()
+}
+
+// tensorNames lists the names of tensors for a message.
+func tensorNames(tensors []trace.Tensor) string {
+	if len(tensors) == 0 {
+		return "none"
+	}
+	const most = 20
+	var names []string
+	for _, t := range tensors[:min(len(tensors), most)] {
+		names = append(names, message.Quote(t.Name))
+	}
+	if len(tensors) > most {
+		names = append(names, fmt.Sprintf("and %d more", len(tensors)-most))
+	}
+	return message.List(names)
+}
+
+// builder compares the shapes of tensors with each other.
+type builder struct {
+	text *Text
+	// from says which tensor first had an axis.
+	from [128]string
+}
+
+// size is the field with the size of an axis; nil for the axis 3.
+func (b *builder) size(axis byte) *int {
+	t := b.text
+	switch axis {
+	case 'L':
+		return &t.Layers
+	case 'H':
+		return &t.Heads
+	case 'T':
+		return &t.Targets
+	case 'S':
+		return &t.Sources
+	case 'E':
+		return &t.headWidth
+	case 'D':
+		return &t.width
+	}
+	return nil
+}
+
+// add checks the shape of a tensor and keeps its numbers.
+func (b *builder) add(l layout, x trace.Tensor) error {
+	shape, err := full(l, x.Shape)
+	if err != nil {
+		return err
+	}
+	if err := checkSize(x.Shape, len(x.Data)); err != nil {
+		return err
+	}
+	for i := range len(l.axes) {
+		axis := l.axes[i]
+		known := b.size(axis)
+		switch {
+		case known == nil:
+			if shape[i] != int(NumTerms) {
+				return fmt.Errorf("want %d terms, content, query-bias and alibi, on axis %d of "+
+					"%s", NumTerms, i-len(shape)+len(x.Shape), form(l.axes))
+			}
+		case *known == 0:
+			*known, b.from[axis] = shape[i], l.name
+		case *known == shape[i]:
+		case l.name == hiddenTensor && axis == 'L' && shape[i] == *known+1:
+		default:
+			return fmt.Errorf("want %s with %c = %d, as in %s", form(l.axes), axis, *known,
+				b.from[axis])
+		}
+	}
+	b.text.tensors[l.name] = x.Data
+	return nil
+}
+
+// full returns a shape with all axes of a layout: those that may be left out have size 1.
+func full(l layout, shape []int) ([]int, error) {
+	missing := len(l.axes) - len(shape)
+	heads := strings.Count(l.axes, "L") + strings.Count(l.axes, "H")
+	switch {
+	case missing == 0:
+		return shape, nil
+	case missing == 1 && l.axes == "LHTS": // one head in each layer
+		return []int{shape[0], 1, shape[1], shape[2]}, nil
+	case missing == heads:
+		return slices.Concat(slices.Repeat([]int{1}, heads), shape), nil
+	}
+	short := form(l.axes[heads:]) + " for one head"
+	if l.axes == "LHTS" {
+		short = "[L,T,S], " + short
+	}
+	return nil, fmt.Errorf("want %s or %s", form(l.axes), short)
+}
+
+// form writes axes as a shape: "[L,H,T,S]".
+func form(axes string) string { return "[" + strings.Join(strings.Split(axes, ""), ",") + "]" }
+
+// checkSize returns an error unless the sizes of shape are positive and their product is n. It
+// divides, because a product could overflow.
+func checkSize(shape []int, n int) error {
+	rest := n
+	for _, size := range shape {
+		if size < 1 || rest%size != 0 {
+			return fmt.Errorf("it has %d numbers; want positive sizes whose product that is", n)
+		}
+		rest /= size
+	}
+	if rest != 1 {
+		return fmt.Errorf("it has %d numbers; want positive sizes whose product that is", n)
+	}
+	return nil
+}
+
+// checkNumbers checks every number and the sums of attention. It finds out whether the text is
+// bidirectional.
+func (t *Text) checkNumbers() error {
+	if err := t.checkAttention(); err != nil {
+		return fmt.Errorf("focus: tensor %q: %w", attentionTensor, err)
+	}
+	for _, l := range layouts {
+		data := t.tensors[l.name]
+		switch l.name {
+		case attentionTensor:
+			continue
+		case termsTensor, scoresTensor:
+			data = nil // only what a target sees counts
+		}
+		if k := slices.IndexFunc(data, notFinite); k >= 0 {
+			return fmt.Errorf("focus: tensor %q: number %d is %v; want finite numbers", l.name, k,
+				data[k])
+		}
+	}
+	for _, name := range []string{termsTensor, scoresTensor} {
+		if err := t.checkSeen(name); err != nil {
+			return fmt.Errorf("focus: tensor %q: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func notFinite(x float32) bool { return math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) }
+
+// checkSeen checks the numbers of terms or scores that a target sees.
+func (t *Text) checkSeen(name string) error {
+	data := t.tensors[name]
+	for r := range len(data) / t.Sources {
+		i := r % t.Targets
+		row := data[r*t.Sources:][:t.visible(i)]
+		if j := slices.IndexFunc(row, notFinite); j >= 0 {
+			return fmt.Errorf("row %d column %d is %v; want finite numbers where the target sees "+
+				"the source", r, j, row[j])
+		}
+	}
+	return nil
+}
+
+// checkAttention checks that rows of attention have no negative number and sum to 1.
+func (t *Text) checkAttention() error {
+	data := t.tensors[attentionTensor]
+	later := false
+	for r := range len(data) / max(1, t.Sources) {
+		row, i := data[r*t.Sources:][:t.Sources], r%t.Targets
+		where := func() string {
+			return fmt.Sprintf("layer %d head %d row %d", r/t.Targets/t.Heads,
+				r/t.Targets%t.Heads, i)
+		}
+		sum := 0.0
+		for j, p := range row {
+			if !(p >= 0) || math.IsInf(float64(p), 0) {
+				return fmt.Errorf("%s column %d is %v; want a number of 0 or more", where(), j, p)
+			}
+			sum += float64(p)
+			later = later || p != 0 && j > t.firstTarget()+i
+		}
+		if math.Abs(sum-1) > sumTolerance {
+			return fmt.Errorf("%s sums to %.6g; want 1 within %g", where(), sum, sumTolerance)
+		}
+	}
+	if later && t.Targets != t.Sources {
+		return errors.New("some targets look at later sources, and there are fewer targets than " +
+			"sources; a bidirectional text needs all rows")
+	}
+	t.Bidirectional = t.Bidirectional || later
+	return nil
+}
+
+// need returns an error if none of the sets of tensors is complete. what is the quantity that needs
+// one.
+func (t *Text) need(what string, sets ...[]string) error {
+	var wanted []string
+	for _, set := range sets {
+		if t.has(set...) {
+			return nil
+		}
+		var names []string
+		for _, name := range set {
+			names = append(names, name+" "+form(Axes(name)))
+		}
+		wanted = append(wanted, strings.Join(names, " and "))
+	}
+	var known []string
+	for _, l := range layouts {
+		if t.tensors[l.name] != nil {
+			known = append(known, l.name)
+		}
+	}
+	return fmt.Errorf("focus: %s needs %s; the input has %s", what,
+		strings.Join(wanted, ", or "), message.List(known))
+}
+
+// has reports whether all of some tensors are known.
+func (t *Text) has(names ...string) bool {
+	for _, name := range names {
+		if t.tensors[name] == nil {
+			return false
+		}
+	}
+	return true
+}
