@@ -161,3 +161,23 @@ func sum(x []float64) float64 {
 
 // mean returns the mean, NaN if there are no numbers.
 func mean(x []float64) float64 { return sum(x) / float64(len(x)) }
+
+// masked returns a text with the mask token of the model in place of [MASK].
+func (r *run) masked(text string) string {
+	replacer, ok := r.m.(trace.Replacer)
+	if !ok {
+		return text
+	}
+	id, ok := replacer.Replacement("mask")
+	if !ok {
+		return text
+	}
+	// The text of the token is what the tokenizer reads as that token.
+	for _, mask := range []string{"[MASK]", "<mask>"} {
+		tokens, err := r.m.Encode(mask, trace.SpecialsOff)
+		if err == nil && len(tokens) == 1 && tokens[0].ID == id {
+			return strings.ReplaceAll(text, "[MASK]", mask)
+		}
+	}
+	return text
+}
