@@ -100,6 +100,8 @@ type Series struct {
 	Value []float64
 	// Labels, if not nil, has the tooltip of each point.
 	Labels []string
+	// Color, if not nil, is the colour of the series; else it has that of its place.
+	Color *RGB
 }
 
 // Matrix is a grid of numbers with a name for each row and column.

@@ -128,7 +128,7 @@ func (c *Chart) legend() object {
 	names := c.seriesNames()
 	var colors []any
 	for i := range c.Series {
-		colors = append(colors, SeriesColor(i, len(c.Series)).String())
+		colors = append(colors, c.SeriesColor(i).String())
 	}
 	e := object{
 		"field": "series", "type": "nominal", "title": nil, "sort": names,
