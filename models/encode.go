@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/models/tiny"
 	"github.com/headwater-ml/headwater/models/tokenizer"
 )
 
@@ -104,24 +103,20 @@ func (m *Model) special(id int) bool {
 	return m.tokenizer != nil && m.tokenizer.IsSpecial(id)
 }
 
-// UnknownWords returns the words of a text that are not in the toy grammar of the embedded model.
-// Other models have none.
+// UnknownWords returns the words of a text that an embedded model never saw in training. Other
+// models have none.
 func (m *Model) UnknownWords(text string) []string {
-	if !m.grammar {
+	if m.toy == nil {
 		return nil
 	}
-	return tiny.UnknownWords(text)
+	return m.toy.UnknownWords(text)
 }
 
-// Examples returns prompts that the embedded model handles well, the best first. Other models have
+// Examples returns prompts that an embedded model handles well, the best first. Other models have
 // none.
 func (m *Model) Examples() []string {
-	if !m.grammar {
+	if m.toy == nil {
 		return nil
 	}
-	var prompts []string
-	for _, e := range tiny.Examples() {
-		prompts = append(prompts, e.Prompt)
-	}
-	return prompts
+	return m.toy.Examples()
 }

@@ -4,7 +4,7 @@
 //	e, err := attribution.Explain(ctx, m, "the keys to the cabinet", attribution.Options{})
 //
 // A reference to a model is one of these:
-//   - an embedded model: "tiny", or a circuit of package planted;
+//   - an embedded model: one of package tiny, such as "tiny", or a circuit of package planted;
 //   - a directory in the layout of Hugging Face (config.json, model.safetensors, tokenizer.json);
 //   - a GGUF file (model.gguf, or the first part of a split one), whose weights are converted to
 //     float32 or bfloat16 (package gguf);
@@ -62,7 +62,7 @@ type Model struct {
 	ownBytes  int64
 	allowNaN  bool           // whether results may be NaN or infinite
 	nonFinite []*WeightError // found because of allowNaN
-	grammar   bool           // whether the model knows only the words of the toy grammar
+	toy       *tiny.Model    // what is known of an embedded model that was trained, else nil
 }
 
 var (
@@ -112,9 +112,9 @@ type passes interface {
 // setGraph sets what the model runs on.
 func (m *Model) setGraph(g *transformer.Model) { m.graph, m.passes = g, g }
 
-// Builtin returns the names of the embedded models: first the one that was trained, then the
+// Builtin returns the names of the embedded models: first those that were trained, then the
 // circuits whose weights were set by hand.
-func Builtin() []string { return append([]string{tiny.Name}, planted.Names()...) }
+func Builtin() []string { return append(tiny.Names(), planted.Names()...) }
 
 // Open opens a model as [OpenContext] does. It cannot be stopped.
 func Open(ref string, opts Options) (*Model, error) {
@@ -128,8 +128,16 @@ func Open(ref string, opts Options) (*Model, error) {
 // [*CacheError]. It is a [*known.MissingError] if a known model has not been downloaded, and a
 // [*MemoryError] if the weights would not fit. It wraps ctx.Err() if ctx ended a download.
 func OpenContext(ctx context.Context, ref string, opts Options) (*Model, error) {
-	if ref == "" || ref == tiny.Name {
-		return openEmbedded(tiny.Files(), tiny.Name, tiny.Note, opts)
+	if ref == "" {
+		ref = Default
+	}
+	if toy, ok := tiny.Lookup(ref); ok {
+		m, err := openEmbedded(toy.Files(), toy.Name, toy.Note, opts)
+		if err != nil {
+			return nil, err
+		}
+		m.toy = &toy
+		return m, nil
 	}
 	if circuit, err := planted.Lookup(ref); err == nil {
 		return openEmbedded(circuit.Files(), ref, planted.Note, opts)
@@ -168,7 +176,7 @@ func openEmbedded(files fs.FS, name, note string, opts Options) (*Model, error) 
 	if err != nil {
 		return nil, err
 	}
-	m.info.Note, m.grammar = note, name == tiny.Name
+	m.info.Note = note
 	return m, nil
 }
 

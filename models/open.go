@@ -108,13 +108,14 @@ func find(ctx context.Context, ref string, opts Options) (location, error) {
 		return location{}, &UnknownModelError{fmt.Errorf("models: %s is neither a directory nor a "+
 			"GGUF file, nor an embedded model (%s), nor a known one (%s), nor a name of the Hub "+
 			"such as openai-community/gpt2%s: %w",
-			ref, tiny.Name, message.List(known.Names()), suggestion(ref), fs.ErrNotExist)}
+			ref, message.List(tiny.Names()), message.List(known.Names()), suggestion(ref),
+			fs.ErrNotExist)}
 	}
 	dir, err := hub.Resolve(ctx, ref, where)
 	if err != nil {
 		err = fmt.Errorf("models: %s is neither a directory nor a GGUF file, nor an "+
 			"embedded model (%s), nor a known one (%s)%s; as a name of the Hub: %w",
-			ref, tiny.Name, message.List(known.Names()), suggestion(ref), err)
+			ref, message.List(tiny.Names()), message.List(known.Names()), suggestion(ref), err)
 		if ctx.Err() == nil && suggestion(ref) != "" { // a name with a typing error
 			err = &UnknownModelError{err}
 		}

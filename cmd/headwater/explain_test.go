@@ -318,7 +318,7 @@ func TestExplainRefusals(t *testing.T) {
 		{"prompt without tokens", in("--model", small, "zzz"), "", 1, `the text "zzz" has no tokens`},
 		{"prompt longer than the context", in("--model", small, long), "", 2, `65 prompt tokens and 16 to explain are 81, but the context of`},
 		{"too many tokens for the context", in("--model", small, "--max-tokens", "64", "ab"), "", 2, "is 64 tokens"},
-		{"unknown model", in("--model", "nope", "a"), "", 1, "models: nope is neither a directory nor a GGUF file, nor an embedded model (tiny), nor a known one (smollm2)"},
+		{"unknown model", in("--model", "nope", "a"), "", 1, "models: nope is neither a directory nor a GGUF file, nor an embedded model (tiny, tiny-verb, tiny-mlm, tiny-sentiment, tiny-alibi), nor a known one (smollm2)"},
 		{"unknown method", in("--methods", "rollout,magic", "a"), "", 2, `--methods "rollout,magic": unknown method "magic"; known are `},
 		{"empty method", in("--methods", "", "a"), "", 2, `unknown method ""`},
 		{"unknown pair", in("--methods", "attention+magic", "a"), "", 2, `unknown aggregation "magic"; known are flow, layer, rollout`},

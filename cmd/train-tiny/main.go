@@ -1,5 +1,5 @@
-// Command train-tiny makes the embedded toy model: see package internal/train. It is what make
-// train runs.
+// Command train-tiny makes the embedded models: see package internal/train. It is what make train
+// runs for the first of them. The others are made with -model verb, mlm, sentiment and alibi.
 package main
 
 import (
@@ -11,22 +11,31 @@ import (
 
 	"github.com/headwater-ml/headwater/internal/train"
 	"github.com/headwater-ml/headwater/models"
+	"github.com/headwater-ml/headwater/models/tiny"
 	_ "github.com/headwater-ml/headwater/models/xla"
 )
 
 func main() {
-	cfg := train.Default()
-	out := flag.String("o", "models/tiny/data", "directory to write")
+	model := flag.String("model", "decoder", "decoder, verb, mlm, sentiment or alibi")
+	out := flag.String("o", "", "directory to write (default: that of the model)")
 	backend := flag.String("backend", "xla",
 		"go, xla, cuda, or xla:PATH or cuda:PATH of a PJRT plugin")
-	flag.IntVar(&cfg.Steps, "steps", cfg.Steps, "steps of the whole schedule")
-	flag.IntVar(&cfg.Guided, "guided", cfg.Guided,
-		"steps in which one head is shown the evidence, 0 for none")
-	flag.Uint64Var(&cfg.Seed, "seed", cfg.Seed, "seed of words, batches and first weights")
+	steps := flag.Int("steps", 0, "steps of the whole schedule (default: those of the model)")
+	guided := flag.Int("guided", -1,
+		"steps in which one head of the decoder is shown the evidence, 0 for none")
+	seed := flag.Uint64("seed", 1, "seed of words, batches and first weights")
 	flag.Parse()
+	cfg, dir, err := settings(*model, *steps, *guided, *seed)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "train-tiny:", err)
+		os.Exit(2)
+	}
+	if *out != "" {
+		dir = *out
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, cfg, *backend, *out); err != nil {
+	if err := run(ctx, cfg, *backend, dir); err != nil {
 		fmt.Fprintln(os.Stderr, "train-tiny:", err)
 		os.Exit(1)
 	}
@@ -38,4 +47,29 @@ func run(ctx context.Context, cfg train.Config, backend, out string) error {
 		return err
 	}
 	return train.Run(ctx, b, cfg, out, os.Stdout)
+}
+
+// settings returns how to train a model and the directory of its files. steps of 0 and guided of -1
+// mean those of the model.
+func settings(model string, steps, guided int, seed uint64) (train.Config, string, error) {
+	name, dir := tiny.Name+"-"+model, "models/tiny/trained/"+tiny.Name+"-"+model
+	if model == "decoder" {
+		name, dir = tiny.Name, "models/tiny/data"
+	}
+	cfg, err := train.For(name)
+	if err != nil {
+		return cfg, "", err
+	}
+	cfg.Seed = seed
+	if steps > 0 {
+		cfg.Steps = steps
+	}
+	if guided >= 0 {
+		if name != tiny.Name && guided > 0 {
+			return cfg, "", fmt.Errorf("-guided %d is for the decoder; %s is never shown the "+
+				"evidence", guided, name)
+		}
+		cfg.Guided = guided
+	}
+	return cfg, dir, nil
 }

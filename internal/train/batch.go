@@ -16,13 +16,17 @@ const (
 	eosToken = "<eos>"
 )
 
-// batch is B rows of T tokens: the input, the tokens to predict, and the weight of each.
+// batch is B rows of T tokens: the input, the tokens to predict, and the weight of each. For a
+// classifier, each row has one class to predict.
 type batch struct {
 	rows, length int
 	ids, targets []int32
 	weights      []float32
-	// evidence is [B,T,T]: 1 where the target of a position depends on a source.
+	// evidence is [B,T,T]: 1 where the target of a position depends on a source. Only a guided
+	// recipe has it.
 	evidence []float32
+	// real is [B,T]: 1 for tokens and 0 for padding. Only an unguided recipe has it.
+	real []float32
 }
 
 // shares are how often each kind begins a row. Recall begins most often, because it takes longest
@@ -151,6 +155,15 @@ func mustID(tok *tokenizer.Tokenizer, content string) int {
 func hasSuffix(s string, suffixes ...string) bool {
 	for _, suffix := range suffixes {
 		if strings.HasSuffix(s, suffix) {
+			return true
+		}
+	}
+	return false
+}
+
+func hasPrefix(s string, prefixes ...string) bool {
+	for _, prefix := range prefixes {
+		if strings.HasPrefix(s, prefix) {
 			return true
 		}
 	}

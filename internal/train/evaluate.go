@@ -53,6 +53,10 @@ type KindScore struct {
 	// ByForm is split by what is asked. ByAttractors is split by how many words could mislead.
 	ByForm       []NamedScore `json:"by_form"`
 	ByAttractors []NamedScore `json:"by_attractors"`
+	// First is, for a masked model, the share of sentences in which the right word is the most
+	// probable of all words. Right is then the share in which it is more probable than the wrong
+	// word of its minimal pair.
+	First float64 `json:"first,omitempty"`
 }
 
 // NamedScore is one part of a KindScore.
@@ -61,39 +65,71 @@ type NamedScore struct {
 	Score
 }
 
-// evaluator measures a decoder with given weights.
+// evaluator measures a model with given weights.
 type evaluator struct {
-	tok  *tokenizer.Tokenizer
-	cfg  Config
-	exec *Exec
-	args []any // weights, after the ids
+	tok     *tokenizer.Tokenizer
+	cfg     Config
+	recipe  recipe
+	backend compute.Backend
+	spec    *spec.Spec
+	exec    *Exec
+	args    []any // weights, after the ids
+	at      map[string]int
 }
 
 // newEvaluator puts the weights on a backend.
 func newEvaluator(backend compute.Backend, cfg Config, tok *tokenizer.Tokenizer,
 	weights func(spec.Param) ([]float32, error),
 ) (*evaluator, error) {
-	spec := newSpec(tok)
-	e := &evaluator{tok: tok, cfg: cfg}
-	at := map[string]int{}
-	for i, p := range spec.Params() {
+	r, err := recipeOf(cfg)
+	if err != nil {
+		return nil, err
+	}
+	e := &evaluator{
+		tok: tok, cfg: cfg, recipe: r, backend: backend, spec: r.spec(tok), at: map[string]int{},
+	}
+	inputs := 1
+	if e.encoder() {
+		inputs = 2
+	}
+	for i, p := range e.spec.Params() {
 		data, err := weights(p)
 		if err != nil {
 			return nil, err
 		}
-		at[p.Name] = i + 1
+		e.at[p.Name] = i
 		e.args = append(e.args, tensors.FromFlatDataAndDimensions(data, p.Shape...))
 	}
-	exec, err := NewExec(backend, func(in []*Node) *Node {
-		logits, _ := transformer.Logits(spec, func(name string) *Node { return in[at[name]] },
-			in[0])
+	e.exec, err = NewExec(backend, func(in []*Node) *Node {
+		if e.encoder() {
+			scores, _ := transformer.Scores(e.spec, e.weights(in[inputs:]), in[0], in[1])
+			return scores // [B,K] or [B,T,V]
+		}
+		logits, _ := transformer.Logits(e.spec, e.weights(in[inputs:]), in[0])
 		return ArgMax(logits, -1, dtypes.Int32) // [B,T]
 	})
 	if err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}
-	e.exec = exec
 	return e, nil
+}
+
+// encoder returns whether the model is an encoder.
+func (e *evaluator) encoder() bool { return e.recipe.model.Task != tiny.NextWord }
+
+// weights returns the node of a parameter by name.
+func (e *evaluator) weights(in []*Node) func(name string) *Node {
+	return func(name string) *Node { return in[e.at[name]] }
+}
+
+// measure measures n test texts of a kind of the model.
+func (e *evaluator) measure(ctx context.Context, split tiny.Split, kind string, n int,
+	seed uint64,
+) (*KindScore, error) {
+	if e.encoder() {
+		return e.sentences(ctx, split, kind, n, seed)
+	}
+	return e.kind(ctx, split, tiny.Kind(slices.Index(e.recipe.model.Kinds(), kind)), n, seed)
 }
 
 // kind measures n test documents of a kind of one split.
@@ -110,14 +146,19 @@ func (e *evaluator) kind(ctx context.Context, split tiny.Split, kind tiny.Kind, 
 			return nil, err
 		}
 	}
-	result.finish()
-	for _, parts := range [][]NamedScore{result.ByForm, result.ByAttractors} {
+	result.finishAll()
+	return result, nil
+}
+
+// finishAll turns the sums of a kind and of its parts into shares.
+func (s *KindScore) finishAll() {
+	s.finish()
+	for _, parts := range [][]NamedScore{s.ByForm, s.ByAttractors} {
 		slices.SortFunc(parts, func(a, b NamedScore) int { return strings.Compare(a.Name, b.Name) })
 		for i := range parts {
 			parts[i].finish()
 		}
 	}
-	return result, nil
 }
 
 // chunk runs up to a batch of documents and counts their answers.

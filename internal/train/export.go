@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/headwater-ml/headwater/models/checkpoint"
+	"github.com/headwater-ml/headwater/models/family"
 	"github.com/headwater-ml/headwater/models/spec"
 )
 
@@ -18,11 +19,9 @@ func bloomTensors(spec *spec.Spec, weights map[string][]float32) ([]checkpoint.T
 	}
 	var out []checkpoint.Tensor
 	put := func(name string, data []float32, shape ...int) {
-		half := make([]checkpoint.Float16, len(data))
-		for i, x := range data {
-			half[i] = checkpoint.NewFloat16(x)
-		}
-		out = append(out, checkpoint.Tensor{Name: "transformer." + name, Shape: shape, Data: half})
+		out = append(out, checkpoint.Tensor{
+			Name: "transformer." + name, Shape: shape, Data: halves(data),
+		})
 	}
 	d, f := spec.Width, spec.FeedForward
 	norm := func(tensor, param string) {
@@ -50,6 +49,63 @@ func bloomTensors(spec *spec.Spec, weights map[string][]float32) ([]checkpoint.T
 	}
 	norm("ln_f", "final-norm")
 	return out, nil
+}
+
+// encoderTensors returns the parameters as tensors of a checkpoint of BERT or DistilBERT in half
+// precision, under the names that the family reads.
+func encoderTensors(s *spec.Spec, weights map[string][]float32) ([]checkpoint.Tensor, error) {
+	if err := covered(s, weights); err != nil {
+		return nil, err
+	}
+	f, err := family.Lookup(family.NewConfig("config.json", map[string]any{"model_type": s.Family}))
+	if err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	var out []checkpoint.Tensor
+	for _, p := range s.Params() {
+		name, layout, err := tensorOf(f, p.Name)
+		if err != nil {
+			return nil, err
+		}
+		data, shape := weights[p.Name], p.Shape
+		if layout == family.Transposed && len(shape) == 2 {
+			data, shape = transposed(data, shape[0], shape[1]), []int{shape[1], shape[0]}
+		}
+		out = append(out, checkpoint.Tensor{Name: name, Shape: shape, Data: halves(data)})
+	}
+	return out, nil
+}
+
+// tensorOf returns the name of the tensor of a parameter, with the prefix of the body if it is not
+// of a head, and how the tensor stores it.
+func tensorOf(f *family.Family, param string) (name string, layout family.Layout, err error) {
+	layer, rest, general := 0, "", param
+	if n, _ := fmt.Sscanf(param, "blocks.%d.%s", &layer, &rest); n == 2 {
+		general = "blocks.%d." + rest
+	}
+	for _, w := range f.Weights {
+		if w.Param != general {
+			continue
+		}
+		name = w.Tensor
+		if general != param {
+			name = fmt.Sprintf(name, layer)
+		}
+		if hasPrefix(name, "embeddings.", "encoder.", "transformer.", "pooler.") {
+			name = f.Prefixes[0] + name
+		}
+		return name, w.Layout, nil
+	}
+	return "", 0, fmt.Errorf("train: %s has no tensor for parameter %s", f.Name, param)
+}
+
+// halves rounds numbers to half precision.
+func halves(data []float32) []checkpoint.Float16 {
+	half := make([]checkpoint.Float16, len(data))
+	for i, x := range data {
+		half[i] = checkpoint.NewFloat16(x)
+	}
+	return half
 }
 
 // covered returns an error if weights lacks a parameter. So a change of the graph cannot leave one

@@ -28,6 +28,8 @@ type Report struct {
 	// combinations.
 	HeldOut []*KindScore `json:"held_out"`
 	Seen    []*KindScore `json:"seen"`
+	// FirstToken is measured for the decoder of twelve layers only.
+	FirstToken *FirstToken `json:"first_token,omitempty"`
 }
 
 // FirstLosses is how many losses the report keeps one by one.
@@ -50,19 +52,26 @@ func (r *Report) Measure(ctx context.Context, backend compute.Backend, tok *toke
 		return err
 	}
 	r.HeldOut, r.Seen = nil, nil
-	for _, kind := range tiny.Kinds() {
-		heldOut, err := e.kind(ctx, tiny.HeldOut, kind, testDocuments, testSeed)
+	for _, kind := range e.recipe.model.Kinds() {
+		heldOut, err := e.measure(ctx, tiny.HeldOut, kind, testDocuments, testSeed)
 		if err != nil {
 			return err
 		}
-		seen, err := e.kind(ctx, tiny.Train, kind, testDocuments, testSeed)
+		seen, err := e.measure(ctx, tiny.Train, kind, testDocuments, testSeed)
 		if err != nil {
 			return err
 		}
 		r.HeldOut, r.Seen = append(r.HeldOut, heldOut), append(r.Seen, seen)
 	}
-	return nil
+	if e.recipe.model.Name == tiny.AlibiName {
+		r.FirstToken, err = e.firstTokens(ctx, firstTokenDocuments)
+	}
+	return err
 }
+
+// firstTokenDocuments is on how many documents of each kind the attention to the first token is
+// measured.
+const firstTokenDocuments = 50
 
 // String returns one line, for a user who waits.
 func (s *KindScore) String() string {

@@ -19,13 +19,17 @@ import (
 	"github.com/headwater-ml/headwater/models/tokenizer"
 )
 
-// Run trains the embedded model. It writes config.json, generation_config.json, tokenizer.json,
-// model.safetensors and report.json to a directory, which it creates if necessary. It writes a line
-// about its progress every 100 steps.
+// Run trains an embedded model. It writes config.json, tokenizer.json, model.safetensors,
+// report.json and, for a decoder, generation_config.json to a directory, which it creates if
+// necessary. It writes a line about its progress every 100 steps.
 func Run(ctx context.Context, backend compute.Backend, cfg Config, dir string,
 	progress io.Writer,
 ) error {
-	tok, err := Tokenizer()
+	recipe, err := recipeOf(cfg)
+	if err != nil {
+		return err
+	}
+	tok, err := recipe.tokenizer()
 	if err != nil {
 		return err
 	}
@@ -56,7 +60,7 @@ func Run(ctx context.Context, backend compute.Backend, cfg Config, dir string,
 	for _, s := range append(r.HeldOut, r.Seen...) {
 		fmt.Fprintln(progress, s)
 	}
-	return write(dir, t.spec, tok, weights, r)
+	return write(dir, recipe, t.spec, tok, weights, r)
 }
 
 // all runs every step and records the losses.
@@ -94,8 +98,8 @@ func (t *Trainer) glance(ctx context.Context, backend compute.Backend, progress 
 		return err
 	}
 	for _, split := range []tiny.Split{tiny.HeldOut, tiny.Train} {
-		for _, kind := range tiny.Kinds() {
-			s, err := e.kind(ctx, split, kind, 200, testSeed)
+		for _, kind := range t.recipe.model.Kinds() {
+			s, err := e.measure(ctx, split, kind, 200, testSeed)
 			if err != nil {
 				return err
 			}
@@ -110,13 +114,13 @@ func (t *Trainer) glance(ctx context.Context, backend compute.Backend, progress 
 }
 
 // write writes the directory. weights are by parameter.
-func write(dir string, spec *spec.Spec, tok *tokenizer.Tokenizer,
+func write(dir string, recipe recipe, spec *spec.Spec, tok *tokenizer.Tokenizer,
 	weights map[string][]float32, r *Report,
 ) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
-	tensors, err := bloomTensors(spec, weights)
+	tensors, err := recipe.tensors(spec, weights)
 	if err != nil {
 		return err
 	}
@@ -129,18 +133,19 @@ func write(dir string, spec *spec.Spec, tok *tokenizer.Tokenizer,
 	}
 	sum := sha256.Sum256(model.Bytes())
 	r.WeightHash = hex.EncodeToString(sum[:])
-	files := []struct {
+	type file struct {
 		name string
 		data []byte
-	}{
+	}
+	files := []file{
 		{"model.safetensors", model.Bytes()},
 		{"tokenizer.json", vocabulary.Bytes()},
-		{"config.json", encodeJSON(config(spec))},
-		{
-			"generation_config.json",
-			encodeJSON(map[string]any{"bos_token_id": spec.BOS, "eos_token_id": spec.EOS[0]}),
-		},
+		{"config.json", encodeJSON(recipe.config(spec))},
 		{"report.json", encodeJSON(r)},
+	}
+	if !spec.Bidirectional {
+		ends := map[string]any{"bos_token_id": spec.BOS, "eos_token_id": spec.EOS[0]}
+		files = append(files, file{"generation_config.json", encodeJSON(ends)})
 	}
 	for _, f := range files {
 		if err := os.WriteFile(filepath.Join(dir, f.name), f.data, 0o644); err != nil {
@@ -150,7 +155,7 @@ func write(dir string, spec *spec.Spec, tok *tokenizer.Tokenizer,
 	return nil
 }
 
-// config returns the config.json of the embedded model.
+// config returns the config.json of a decoder.
 func config(spec *spec.Spec) map[string]any {
 	return map[string]any{
 		"architectures": []string{"BloomForCausalLM"}, "model_type": "bloom", "dtype": "float16",

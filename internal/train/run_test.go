@@ -118,7 +118,7 @@ func TestWrite(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "new", "folder")
 	report := &Report{Backend: "go", Config: small(), Vocabulary: tok.VocabSize()}
-	if err := write(path, trainer.spec, tok, weights, report); err != nil {
+	if err := write(path, trainer.recipe, trainer.spec, tok, weights, report); err != nil {
 		t.Fatal(err)
 	}
 
@@ -183,15 +183,19 @@ func checkReport(t *testing.T, path string, want *Report) {
 func TestWriteRefuses(t *testing.T) {
 	tok := vocabulary(t)
 	spec := newSpec(tok)
+	recipe, err := recipeOf(Default())
+	if err != nil {
+		t.Fatal(err)
+	}
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := write(file, spec, tok, nil, &Report{}); err == nil ||
+	if err := write(file, recipe, spec, tok, nil, &Report{}); err == nil ||
 		!strings.Contains(err.Error(), "train: ") {
 		t.Errorf("a file in the place of the directory: error %v", err)
 	}
-	if err := write(t.TempDir(), spec, tok, nil, &Report{}); err == nil {
+	if err := write(t.TempDir(), recipe, spec, tok, nil, &Report{}); err == nil {
 		t.Error("weights that are missing are written")
 	}
 	weights := map[string][]float32{}

@@ -1,6 +1,8 @@
-// Package train makes the embedded toy model. It trains the byte-level BPE and a BLOOM decoder on
-// the grammar of package tiny, measures the decoder on combinations that it never saw, and writes a
-// directory in the layout of Hugging Face with a report.
+// Package train makes the embedded models of package tiny: two BLOOM decoders, a BERT for verb
+// number, a BERT that fills in masked words, and a DistilBERT for sentiment. It makes the tokenizer
+// of a model, trains the model on its grammar, measures it on combinations that it never saw, and
+// writes a directory in the layout of Hugging Face with a report. All models have one [Trainer]; a
+// recipe says what differs.
 //
 // Everything follows from the seed: the words, the batches and the first weights. The losses of two
 // runs agree up to the rounding of the backend.
@@ -11,6 +13,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
@@ -20,12 +23,15 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"github.com/headwater-ml/headwater/models/spec"
+	"github.com/headwater-ml/headwater/models/tiny"
 	"github.com/headwater-ml/headwater/models/tokenizer"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
 // Config says how to train.
 type Config struct {
+	// Model is the name of the model in package tiny; "" is the first one.
+	Model  string  `json:"model,omitempty"`
 	Seed   uint64  `json:"seed"`
 	Steps  int     `json:"steps"`         // of the whole schedule
 	Batch  int     `json:"batch"`         // rows
@@ -40,6 +46,27 @@ type Config struct {
 	Guided int `json:"guided_steps"`
 }
 
+// For returns the configuration that an embedded model was made with.
+func For(name string) (Config, error) {
+	cfg := Config{Model: name, Seed: 1, Batch: 64, Length: sentenceLength, Peak: 1e-3, WarmUp: 200}
+	switch name {
+	case tiny.Name:
+		return Default(), nil
+	case tiny.VerbName:
+		cfg.Steps, cfg.WarmUp = 500, 100
+	case tiny.MaskedName:
+		cfg.Steps, cfg.WarmUp, cfg.Context = 600, 100, 0.2
+	case tiny.SentimentName:
+		cfg.Steps, cfg.WarmUp = 400, 100
+	case tiny.AlibiName:
+		cfg.Steps, cfg.Batch, cfg.Length, cfg.Peak, cfg.Context = 800, 16, 64, 2e-3, 0.1
+	default:
+		return Config{}, fmt.Errorf("train: there is no recipe for %.60q; there are %s", name,
+			strings.Join(tiny.Names(), ", "))
+	}
+	return cfg, nil
+}
+
 // Default returns the configuration that the embedded model was made with.
 func Default() Config {
 	return Config{
@@ -48,34 +75,25 @@ func Default() Config {
 	}
 }
 
-// newSpec returns the spec of the embedded model for a vocabulary.
-func newSpec(t *tokenizer.Tokenizer) *spec.Spec {
-	bos, _ := t.ID(bosToken)
-	eos, _ := t.ID(eosToken)
-	return &spec.Spec{
-		Family: "bloom", Layers: 6, Heads: 8, Width: 128, HeadWidth: 16, FeedForward: 512,
-		Vocab:     t.VocabSize(),
-		Positions: spec.ALiBi, AlibiSlopes: spec.AlibiSlopes(8), EmbeddingNorm: true,
-		NormEpsilon: 1e-5,
-		Activation:  spec.GELUTanh, ProjectionBias: true, OutputBias: true, MLPBias: true,
-		TiedHead: true, BOS: bos, EOS: []int{eos},
-	}
-}
-
 // Trainer holds the weights and the optimizer's state.
 type Trainer struct {
-	cfg   Config
-	spec  *spec.Spec
-	tok   *tokenizer.Tokenizer
-	store *model.Store
-	exec  *model.Exec
-	rate  *model.Variable // the optimizer's learning rate
-	step  int
+	cfg    Config
+	recipe recipe
+	spec   *spec.Spec
+	tok    *tokenizer.Tokenizer
+	store  *model.Store
+	exec   *model.Exec
+	rate   *model.Variable // the optimizer's learning rate
+	step   int
 }
 
 // NewTrainer returns a trainer before its first step.
 func NewTrainer(backend compute.Backend, cfg Config, tok *tokenizer.Tokenizer) (*Trainer, error) {
-	t := &Trainer{cfg: cfg, spec: newSpec(tok), tok: tok, store: model.NewStore()}
+	r, err := recipeOf(cfg)
+	if err != nil {
+		return nil, err
+	}
+	t := &Trainer{cfg: cfg, recipe: r, spec: r.spec(tok), tok: tok, store: model.NewStore()}
 	rng := rand.New(rand.NewPCG(cfg.Seed, 0))
 	for _, p := range t.spec.Params() {
 		v := tensors.FromFlatDataAndDimensions(initial(p, t.spec, rng), p.Shape...)
@@ -85,21 +103,36 @@ func NewTrainer(backend compute.Backend, cfg Config, tok *tokenizer.Tokenizer) (
 	}
 	t.rate = optimizer.LearningRateVar(t.store.RootScope(), dtypes.Float32, cfg.Peak)
 	adam := optimizer.Adam().LearningRate(cfg.Peak).Betas(0.9, 0.99).Done()
-	build := func(scope *model.Scope, ids, targets, weights, evidence, guide *Node) *Node {
-		g := ids.Graph()
-		w := func(name string) *Node {
+	parameter := func(scope *model.Scope, g *Graph) func(name string) *Node {
+		return func(name string) *Node {
 			return scope.Store().GetVariable("/" + variable(name)).NodeValue(g)
 		}
-		logits, attention := transformer.Logits(t.spec, w, ids)
+	}
+	guided := func(scope *model.Scope, ids, targets, weights, evidence, guide *Node) *Node {
+		g := ids.Graph()
+		logits, attention := transformer.Logits(t.spec, parameter(scope, g), ids)
 		loss := weightedLoss(logits, targets, weights)
 		adam.UpdateGraph(scope, g, Add(loss, Mul(guide, guidance(attention, evidence))))
 		return loss
 	}
-	exec, err := model.NewExec(backend, t.store, build)
+	unguided := func(scope *model.Scope, ids, targets, weights, real *Node) *Node {
+		g := ids.Graph()
+		scores, _ := transformer.Scores(t.spec, parameter(scope, g), ids, real)
+		if scores.Rank() == 2 { // one target for each text
+			scores = InsertAxes(scores, 1)
+		}
+		loss := weightedLoss(scores, targets, weights)
+		adam.UpdateGraph(scope, g, loss)
+		return loss
+	}
+	if r.guided {
+		t.exec, err = model.NewExec(backend, t.store, guided)
+	} else {
+		t.exec, err = model.NewExec(backend, t.store, unguided)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}
-	t.exec = exec
 	return t, nil
 }
 
@@ -162,11 +195,18 @@ func (t *Trainer) Step(ctx context.Context) (float64, error) {
 	if err := t.rate.SetValue(tensors.FromScalar(float32(t.cfg.rate(t.step)))); err != nil {
 		return 0, fmt.Errorf("train: %w", err)
 	}
-	b := newBatch(t.cfg, t.tok, t.step)
-	out, err := t.exec.Call(b.tensor(b.ids), b.tensor(b.targets),
-		tensors.FromFlatDataAndDimensions(b.weights, b.rows, b.length),
-		tensors.FromFlatDataAndDimensions(b.evidence, b.rows, b.length,
+	b := t.recipe.batch(t.cfg, t.tok, t.step)
+	inputs := []any{
+		b.tensor(b.ids), tensors.FromFlatDataAndDimensions(b.targets, b.rows, len(b.targets)/b.rows),
+		tensors.FromFlatDataAndDimensions(b.weights, b.rows, len(b.weights)/b.rows),
+	}
+	if t.recipe.guided {
+		inputs = append(inputs, tensors.FromFlatDataAndDimensions(b.evidence, b.rows, b.length,
 			b.length), tensors.FromScalar(float32(t.cfg.guide(t.step))))
+	} else {
+		inputs = append(inputs, tensors.FromFlatDataAndDimensions(b.real, b.rows, b.length))
+	}
+	out, err := t.exec.Call(inputs...)
 	if err != nil {
 		return 0, fmt.Errorf("train: step %d: %w", t.step, err)
 	}

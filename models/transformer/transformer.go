@@ -20,7 +20,7 @@
 //   - [Model.Predict] and [Model.Gradients] answer queries about the scores of the head.
 //   - [Model.LogitTerms] and [Model.Decompose] take a logit apart.
 //   - [Model.WithoutValue] zeroes one value vector: the definition of Value Zeroing.
-//   - [Logits] builds the graph for a training loop, without a model.
+//   - [Logits] and [Scores] build the graph for a training loop, without a model.
 //
 // A prompt has many targets and a decode step has one. Both build their blocks with the same
 // function, and the same mixings read them.
@@ -445,8 +445,17 @@ func plainActivation(f spec.Activation, x *Node) *Node {
 func Logits(spec *spec.Spec, weights func(name string) *Node, ids *Node) (
 	logits *Node, attention []*Node,
 ) {
+	return Scores(spec, weights, ids, nil)
+}
+
+// Scores is [Logits] for a model with any head and for texts with padding. It returns the scores of
+// the head: [B,T,V], [B,K] for a class of the whole text, or [B,T,K] for a class of each token.
+// real [B,T], in float32, is 1 for tokens and 0 for padding; nil means that there is no padding.
+func Scores(spec *spec.Spec, weights func(name string) *Node, ids, real *Node) (
+	scores *Node, attention []*Node,
+) {
 	length := Scalar(ids.Graph(), dtypes.Int32, ids.Shape().Dimensions[1])
-	d := newBuilder(spec, weights, text{ids: ids, length: length})
+	d := newBuilder(spec, weights, text{ids: ids, length: length, real: real})
 	if onCPU(ids.Graph().Backend()) {
 		first := Reshape(Slice(ids, AxisRange(0, 1), AxisRange(0, 1)))
 		d.product = product{always: GreaterOrEqual(first, ZerosLike(first)), trained: true}
@@ -457,5 +466,5 @@ func Logits(spec *spec.Spec, weights func(name string) *Node, ids *Node) (
 		attention = append(attention, b.Attention)
 		x = b.Output
 	}
-	return d.logits(d.final(x)), attention
+	return d.head(x), attention
 }

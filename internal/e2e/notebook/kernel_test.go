@@ -24,7 +24,7 @@ var wrongCells = []cell{
 	},
 	{
 		Source: "%%\ngonbext.Explain(\"a\", gonbext.Model{Name: \"tinny\"})",
-		want:   "an embedded model (tiny), nor a known one (smollm2); did you mean tiny?",
+		want:   "an embedded model (tiny, tiny-verb, tiny-mlm, tiny-sentiment, tiny-alibi), nor a known one (smollm2); did you mean tiny?",
 	},
 	{
 		Source: "%%\ngonbext.Explain(\"a\", gonbext.Model{DType: \"flot32\"})",
