@@ -145,7 +145,7 @@ var allowed = map[string][]string{
 	"internal/figures": {
 		"attribution", "attribution/trace", "attribution/evaluate", "attribution/focus",
 		"gonbext/render", "gonbext/render/chart", "gonbext/render/figure",
-		"gonbext/render/reproduction", "internal/message", "models/spec",
+		"gonbext/render/reproduction", "internal/message", "models/spec", "models/tiny",
 	},
 	"cmd/train-tiny":             {"models", "models/tiny", "internal/train", "models/xla"},
 	"internal/deps":              nil,
