@@ -59,7 +59,7 @@ func For(name string) (Config, error) {
 	case tiny.SentimentName:
 		cfg.Steps, cfg.WarmUp = 400, 100
 	case tiny.AlibiName:
-		cfg.Steps, cfg.Batch, cfg.Length, cfg.Peak, cfg.Context = 800, 16, 64, 2e-3, 0.1
+		cfg.Steps, cfg.Batch, cfg.Length, cfg.Peak, cfg.Context = 1200, 16, 64, 2e-3, 0.1
 	default:
 		return Config{}, fmt.Errorf("train: there is no recipe for %.60q; there are %s", name,
 			strings.Join(tiny.Names(), ", "))

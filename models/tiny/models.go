@@ -36,6 +36,7 @@ type Model struct {
 	directory string
 	makers    []sentenceMaker
 	examples  []string
+	words     func() []string // of the sentences that it was trained on
 }
 
 // The embedded models by name.
@@ -60,7 +61,7 @@ var models = []Model{
 	{
 		Name: VerbName, Note: "toy model for verb number", Task: WholeText,
 		Labels: []string{number(false), number(true)}, directory: "trained/" + VerbName,
-		makers: []sentenceMaker{{"verb number", 18, verbNumber}},
+		makers: []sentenceMaker{{"verb number", 18, verbNumber}}, words: verbWords,
 		examples: []string{
 			"the key to the cabinets", "the keys that the man lost near the door",
 			"near the cabinets , the old key",
@@ -73,7 +74,7 @@ var models = []Model{
 			"google-bert/bert-base-uncased", "FacebookAI/roberta-base",
 			"google/electra-base-generator", "google-bert/bert-large-uncased",
 		},
-		makers: masked,
+		makers: masked, words: maskedWords,
 		examples: []string{
 			"mary convinced john of [MASK] love .",
 			"the pictures of some hat [MASK] scaring marcus .",
@@ -86,7 +87,7 @@ var models = []Model{
 		Labels:    []string{negativeLabel, positiveLabel},
 		directory: "trained/" + SentimentName,
 		Originals: []string{"distilbert/distilbert-base-uncased-finetuned-sst-2-english"},
-		makers:    []sentenceMaker{{"sentiment", 20, sentiment}},
+		makers:    []sentenceMaker{{"sentiment", 20, sentiment}}, words: sentimentWords,
 		examples: []string{
 			"the story is dull but the music is lovely .", "the film is not very funny .",
 			"although the acting was great , we hated the plot .",
@@ -101,6 +102,7 @@ var models = []Model{
 		examples: []string{
 			"the keys to the cabinet", "mary convinced john of", "the film is not",
 		},
+		words: func() []string { return sorted(maskedWords(), sentimentWords()) },
 	},
 }
 
@@ -210,7 +212,9 @@ func Text(rng *rand.Rand) (words []string, answer int) {
 	return words, s.Answer
 }
 
-// Words returns the words that the model knows, sorted, without control tokens.
+// Words returns the vocabulary of the model, sorted, without control tokens. The encoders share one
+// vocabulary, so an encoder has words that its own training never showed: see
+// [Model.UnknownWords].
 func (m Model) Words() []Word {
 	if m.Name == Name {
 		return Words()
@@ -228,21 +232,22 @@ func (m Model) Words() []Word {
 	return all
 }
 
-// UnknownWords returns the words of text that the model does not know, each once, in the order of
-// the text. The encoders read capital letters as small ones and need no space before punctuation;
-// for the decoders see the function [UnknownWords].
+// UnknownWords returns the words of text that the training of the model never showed, each once, in
+// the order of the text. The encoders read capital letters as small ones and need no space before
+// punctuation; for the decoders see the function [UnknownWords].
 func (m Model) UnknownWords(text string) []string {
 	if m.Name == Name {
 		return UnknownWords(text)
 	}
+	trained := m.words()
 	if m.Task != NextWord {
+		trained = append(trained, controlTokens...)
 		text = strings.NewReplacer(".", " . ", ",", " , ").Replace(strings.ToLower(text))
 	}
 	var unknown []string
 	for w := range strings.FieldsSeq(text) {
 		_, ofDocuments := known[w]
-		if ofDocuments && m.Task == NextWord || sentenceLexicon()[w] ||
-			m.Task != NextWord && slices.Contains(controlTokens, w) ||
+		if slices.Contains(trained, w) || ofDocuments && m.Task == NextWord ||
 			slices.Contains(unknown, w) {
 			continue
 		}

@@ -3,6 +3,7 @@ package tiny
 import (
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -201,26 +202,34 @@ func singularOf(w string) string {
 	return sentenceNouns[i].singular
 }
 
-// TestTrainingSentences: training has every kind, knows every word, and stays within the length
-// that the encoders have positions for.
+// TestTrainingSentences: training has every kind and every word that a model knows, and no other,
+// and stays within the length that the encoders have positions for.
 func TestTrainingSentences(t *testing.T) {
 	for _, m := range encoders() {
-		known := map[string]bool{Mask: true}
+		vocabulary := map[string]bool{}
 		for _, w := range m.Words() {
-			known[w.Text] = true
+			vocabulary[w.Text] = true
 		}
 		rng, kinds, words := rand.New(rand.NewPCG(4, 4)), map[string]bool{}, map[string]bool{}
-		for range 5000 {
+		for range 10000 {
 			s := m.Training(rng)
 			kinds[s.Kind] = true
 			if len(s.Words) > 16 {
 				t.Fatalf("%s: %q has %d words, more than 16", m.Name, s.Text(), len(s.Words))
 			}
-			for _, w := range s.Words {
+			for _, w := range append(s.Words, s.Right) {
 				words[w] = true
-				if !known[w] {
-					t.Fatalf("%s: %q has the unknown word %q", m.Name, s.Text(), w)
-				}
+			}
+		}
+		for _, label := range append(m.Labels, Mask) {
+			delete(words, label)
+		}
+		if diff := cmp.Diff(m.words(), slices.Sorted(maps.Keys(words))); diff != "" {
+			t.Errorf("%s: words (-known +trained):\n%s", m.Name, diff)
+		}
+		for w := range words {
+			if !vocabulary[w] {
+				t.Errorf("%s: %q is not in the vocabulary", m.Name, w)
 			}
 		}
 		if len(kinds) != len(m.Kinds()) {
@@ -313,7 +322,7 @@ func TestModels(t *testing.T) {
 		t.Error("a model that is not there is found")
 	}
 	masked, _ := Lookup(MaskedName)
-	if got := masked.UnknownWords("Mary saw a Parrot, [MASK]."); !slices.Equal(got,
+	if got := masked.UnknownWords("Mary saw a Parrot [MASK]."); !slices.Equal(got,
 		[]string{"a", "parrot"}) {
 		t.Errorf("UnknownWords = %q", got)
 	}

@@ -3,8 +3,6 @@ package tiny
 import (
 	"cmp"
 	"slices"
-	"strings"
-	"sync"
 )
 
 // The tables of words that sentences have beside those of the documents. Pairs of forms are written
@@ -144,6 +142,7 @@ var sentenceRanks = func() map[string]int {
 }()
 
 // sentenceWords returns the words of all sentences, sorted, each once, and without the mask token.
+// They are the vocabulary of every encoder.
 func sentenceWords() []string {
 	all := slices.Concat(femaleNames, maleNames, sentencePrepositions, scaring, possessions,
 		transitive, reflexive, times, aspects, positive, negative, viewers, negations, degrees,
@@ -158,16 +157,46 @@ func sentenceWords() []string {
 	for _, f := range slices.Concat(subjectVerbs, objectVerbs) {
 		all = append(all, f.verb, f.person, f.thing)
 	}
-	all = slices.DeleteFunc(all, func(w string) bool { return strings.TrimSpace(w) == "" })
+	return sorted(all)
+}
+
+// verbWords are the words of the sentences for verb number.
+func verbWords() []string {
+	return sorted(wordsOf(", that"), neutralDeterminers, adjectives, allForms(sentenceNouns),
+		sentencePrepositions, transitive)
+}
+
+// maskedWords are the words of the sentences of the masked model, answers included.
+func maskedWords() []string {
+	words := slices.Concat(wordsOf(". her his herself himself themselves"), neutralDeterminers,
+		adjectives, adverbs, participles, places, times, scaring, femaleNames, maleNames,
+		possessions, transitive, reflexive, sentencePrepositions,
+		allForms(sentenceNouns, demonstratives, verbs))
+	for _, f := range slices.Concat(subjectVerbs, objectVerbs) {
+		words = append(words, f.verb, f.person, f.thing)
+	}
+	return sorted(words)
+}
+
+// sentimentWords are the words of the sentences for sentiment.
+func sentimentWords() []string {
+	return sorted(wordsOf("the . , and but although did is was"), aspects, positive, negative,
+		allForms(positiveFeelings, negativeFeelings), viewers, negations, degrees, reviewAdjectives)
+}
+
+// allForms returns both forms of all words.
+func allForms(pools ...[]forms) []string {
+	var words []string
+	for _, f := range slices.Concat(pools...) {
+		words = append(words, f.singular, f.plural)
+	}
+	return words
+}
+
+// sorted joins pools of words, sorted and each word once.
+func sorted(pools ...[]string) []string {
+	all := slices.Concat(pools...)
+	all = slices.DeleteFunc(all, func(w string) bool { return w == "" })
 	slices.Sort(all)
 	return slices.Compact(all)
 }
-
-// sentenceLexicon is the set of [sentenceWords].
-var sentenceLexicon = sync.OnceValue(func() map[string]bool {
-	set := map[string]bool{}
-	for _, w := range sentenceWords() {
-		set[w] = true
-	}
-	return set
-})
