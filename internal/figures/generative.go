@@ -277,8 +277,8 @@ func generativeFilter(r *run) error {
 	for j, text := range e.Prompt.Texts {
 		after[j] = before[j]
 		switch {
-		case e.Prompt.Special[j]:
-			after[j], before[j] = math.NaN(), math.NaN() // begin-of-text is no word
+		case j == 0 || e.Prompt.Special[j]:
+			after[j], before[j] = math.NaN(), math.NaN() // a sink, whatever it says
 			continue
 		case filter.Hides(text):
 			after[j] = math.NaN()
@@ -304,7 +304,7 @@ func generativeFilter(r *run) error {
 	}
 	r.picture("", 1, chart.Chart{
 		Kind: chart.Bars, Title: "Prompt tokens ranked by rollout",
-		Subtitle: "mean over generated tokens, after the last layer; begin-of-text is left out",
+		Subtitle: "mean over generated tokens, after the last layer; the first token is left out",
 		X:        chart.Axis{Title: "prompt token (position)", Categories: categories},
 		Y:        chart.Axis{Title: "rollout", Unit: "%"}, Series: series,
 	})
