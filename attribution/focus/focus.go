@@ -37,8 +37,8 @@
 //	alibi       m_h·j               the position of the source times the slope of the head
 //
 // u is the normed residual stream and k the keys, with their bias. Rotary positions turn query and
-// key first, so query-bias is then (R_i b_q)·(R_j k_j)/√E and depends on both. Learned positions are
-// inside u. A term that a model does not have is 0. Falcon divides alibi by √E; BLOOM and the
+// key first, so query-bias is then (R_i b_q)·(R_j k_j)/√E and depends on both. Learned positions
+// are inside u. A term that a model does not have is 0. Falcon divides alibi by √E; BLOOM and the
 // numbers of the document do not. Anything that is added to a whole row changes no probability, so
 // only differences within a row mean something.
 //

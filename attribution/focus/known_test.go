@@ -395,7 +395,7 @@ func TestOwnValue(t *testing.T) {
 // One head of E = 1, D = 2 over three tokens, by hand. Values 1, 2, 4; W_O = (3, 4), of length 5.
 // Row 1 is (.75, .25): context 1.25, c = (3.75, 5), length 6.25; x_1 = (0, 2): magnitude 3.125,
 // cosine 5·2/(6.25·2) = .8. Row 2 is (0, .25, .75): context 3.5, c = (10.5, 14), length 17.5,
-// x_2 = (-1, 0): magnitude 17.5, cosine -.6. Row 0: c = (3, 4), x_0 = (3, 4): magnitude 1, cosine 1.
+// x_2 = (-1, 0): magnitude 17.5, cosine -.6. Row 0: c = (3, 4) = x_0: magnitude 1, cosine 1.
 func TestUpdates(t *testing.T) {
 	x := text(t, tensor("attention", []int{3, 3}, 1, 0, 0, .75, .25, 0, 0, .25, .75),
 		tensor("value", []int{3, 1}, 1, 2, 4), tensor("output-weight", []int{1, 2}, 3, 4),
@@ -458,7 +458,8 @@ func TestUpdates(t *testing.T) {
 func TestTogether(t *testing.T) {
 	x := text(t, tensor("attention", []int{1, 2, 2, 2}, 1, 0, .9, .1, 1, 0, .2, .8),
 		tensor("head-output", []int{1, 2, 2, 1}, 1, 5, 1, -2),
-		tensor("value-output", []int{1, 2, 2, 1}, 1, 4, 1, -1), tensor("hidden", []int{1, 2, 1}, -2, 6))
+		tensor("value-output", []int{1, 2, 2, 1}, 1, 4, 1, -1),
+		tensor("hidden", []int{1, 2, 1}, -2, 6))
 	all, err := x.Updates(0, focus.Together, focus.UpdateOptions{})
 	if err != nil {
 		t.Fatal(err)

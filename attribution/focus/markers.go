@@ -75,7 +75,8 @@ type Breakdown struct {
 // terms are not known or ranks is not positive.
 func (h *Head) Breakdown(ranks int) (*Breakdown, error) {
 	if h.Terms == nil {
-		return nil, errors.New("focus: the breakdown of scores needs terms [L,H,3,T,S] and one head")
+		return nil, errors.New("focus: the breakdown of scores needs terms [L,H,3,T,S] and one " +
+			"head")
 	}
 	if ranks < 1 {
 		return nil, usagef("%d ranks; want 1 or more", ranks)

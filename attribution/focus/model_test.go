@@ -78,8 +78,9 @@ var goldens = []golden{
 	{
 		name: "bert", output: "bert.encoder.layer.#.attention.output.dense",
 		norm:  "bert.encoder.layer.#.attention.output.LayerNorm",
-		norm2: "bert.encoder.layer.#.output.LayerNorm", up: "bert.encoder.layer.#.intermediate.dense",
-		down: "bert.encoder.layer.#.output.dense", postNorm: true, epsilon: 1e-12,
+		norm2: "bert.encoder.layer.#.output.LayerNorm",
+		up:    "bert.encoder.layer.#.intermediate.dense",
+		down:  "bert.encoder.layer.#.output.dense", postNorm: true, epsilon: 1e-12,
 		activation: gelu, biased: true,
 	},
 }

@@ -61,7 +61,7 @@ func TestRefusals(t *testing.T) {
 			`attention`},
 		{"more targets", []trace.Tensor{ones("terms", 3, 3, 2)}, focus.Options{},
 			`3 targets and 2 sources`},
-		{"rows of an encoder", []trace.Tensor{ones("terms", 3, 1, 2)},
+		{"rows of a bidirectional text", []trace.Tensor{ones("terms", 3, 1, 2)},
 			focus.Options{Bidirectional: true}, `1 targets and 2 sources; want as many`},
 		{"some rows that look ahead", []trace.Tensor{
 			tensor("attention", []int{2, 3}, .2, .3, .5, 1, 0, 0),

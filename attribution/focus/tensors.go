@@ -100,7 +100,7 @@ func New(tensors []trace.Tensor, opts Options) (*Text, error) {
 		}
 	}
 	t := b.text
-	if t.tensors[termsTensor] == nil && t.tensors[scoresTensor] == nil && t.tensors[attentionTensor] == nil {
+	if !t.has(termsTensor) && !t.has(scoresTensor) && !t.has(attentionTensor) {
 		return nil, fmt.Errorf("focus: the input needs one of the tensors terms [L,H,3,T,S], "+
 			"scores [L,H,T,S] and attention [L,H,T,S]; it has %s", tensorNames(tensors))
 	}

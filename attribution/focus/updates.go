@@ -255,7 +255,8 @@ func (t *Text) written(l, h, j int) []float64 {
 // Ellipse is drawn around the effects of the first token in Figure 10. Its centre is the origin.
 type Ellipse struct {
 	// HalfWidth is on the axis of magnitudes, HalfHeight on that of sources.
-	HalfWidth, HalfHeight float64
+	HalfWidth  float64 `json:"half_width"`
+	HalfHeight float64 `json:"half_height"`
 }
 
 // ZeroEllipse returns the ellipse of effects: 2.4 times the largest magnitude of the first token

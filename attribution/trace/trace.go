@@ -119,8 +119,8 @@ const (
 	// HeadOutput is each head's context through its slice of the output projection, without the
 	// bias: [L,H,T,D].
 	HeadOutput Tap = "head-output"
-	// ValueOutput is each source's value through each head's slice of the output projection, without
-	// the bias: [L,H,S,D]. Attention times it is HeadOutput.
+	// ValueOutput is each source's value through each head's slice of the output projection,
+	// without the bias: [L,H,S,D]. Attention times it is HeadOutput.
 	ValueOutput Tap = "value-output"
 	// Hidden is the residual stream: before each block, then after the last one and before the
 	// final norm: [L+1,T,D].

@@ -201,6 +201,7 @@ func TestDone(t *testing.T) {
 	for _, args := range [][]string{
 		{"explain", "--backend", "go", "-o", out, "the keys"},
 		{"trace", "--backend", "go", "--ids", "1,2", "--taps", "hidden", "-o", out},
+		{"focus", "--backend", "go", "-o", out, "the keys"},
 		{"tokenize", "--tokenizer", "../../models/tokenizer/testdata/gpt2.json"},
 	} {
 		var stdout, stderr bytes.Buffer

@@ -45,6 +45,7 @@ func TestPeakMemory(t *testing.T) {
 		"trace":     {"trace", "--backend", "go", "--ids", ids, "--taps", "attention,hidden", "-o", out},
 		"explain":   {"explain", "--backend", "go", "--methods", "rollout,flow", "--max-tokens", "1", "-o", out, strings.Repeat("the keys ", 150)},
 		"attribute": {"attribute", "--input", many, "--methods", "rollout", "-o", out},
+		"focus":     {"focus", "--input", many, "--layer", "0", "--head", "0", "--json", "-o", out},
 	} {
 		t.Run(name, func(t *testing.T) {
 			limit := leastLimit(t, args)

@@ -183,7 +183,8 @@ var (
 		},
 		"attribution/aggregation": {"attribution/attributiontest", "internal/fakemodel"},
 		"attribution/scorer":      {"attribution/attributiontest", "internal/fakemodel"},
-		"attribution/evaluate":    {"models", "models/planted"}, // the example of Run
+		// The example of Run, and models with given rows.
+		"attribution/evaluate": {"internal/fakemodel", "models", "models/planted"},
 		"attribution/focus": {
 			"models", "models/checkpoint", "models/spec",
 		}, // parity with real blocks

@@ -1,0 +1,353 @@
+package focus
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// ReportVersion is the version of the form of [Report] in JSON.
+const ReportVersion = 1
+
+// Number is a number that is null in JSON if it is NaN.
+type Number float64
+
+// MarshalJSON writes the number, or null.
+func (n Number) MarshalJSON() ([]byte, error) {
+	if math.IsNaN(float64(n)) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(float64(n))
+}
+
+// Ask says what a [Report] contains. The zero value asks for the quantities of all heads alone.
+type Ask struct {
+	// Layer, if not nil, asks for updates and effects of its heads. Head, if not nil, restricts
+	// them to one head, or to [Together], and asks for its rows, markers, breakdown and biases.
+	// Head needs Layer.
+	Layer, Head *int
+	// Index and ExcludeFirst are as in [UpdateOptions].
+	Index        Index
+	ExcludeFirst bool
+	// Ranks is how many ranks the breakdown has; 0 means 1.
+	Ranks int
+}
+
+// Parts returns what a model has to record.
+func (a Ask) Parts() []Part {
+	switch {
+	case a.Layer == nil:
+		return nil
+	case a.Head == nil || *a.Head == Together:
+		return []Part{Updates, Effects}
+	}
+	return []Part{Scores, Updates, Effects}
+}
+
+// Report has the quantities of one or several texts, in the form that headwater focus writes as
+// JSON. Lists over tokens are in the order of the tokens; layers, heads and positions count from 0.
+type Report struct {
+	Version int `json:"version"`
+	// Index and ExcludeFirst are the conventions of Updates.
+	Index        Index `json:"index"`
+	ExcludeFirst bool  `json:"exclude_first"`
+
+	Layers int          `json:"layers"` // L
+	Heads  int          `json:"heads"`  // H
+	Texts  []ReportText `json:"texts"`
+	// Lines are the quantities of all heads, averaged over the texts: Figures 4, 5 and 6.
+	Lines []ReportLines `json:"lines"`
+	// Rows are those of the head asked for: Figures 1, 2 and 3.
+	Rows []ReportRows `json:"rows,omitempty"`
+	// Updates are Figures 7, 8 and 9, and Effects is Figure 10: for each text those of each head.
+	Updates []ReportUpdates `json:"updates,omitempty"`
+	Effects []ReportEffects `json:"effects,omitempty"`
+	// Ellipse is drawn around the effects of the first token, of all heads and texts; nil if there
+	// are none.
+	Ellipse *Ellipse `json:"ellipse,omitempty"`
+	// LeftOut says what the tensors are not enough for, once for each reason.
+	LeftOut []string `json:"left_out,omitempty"`
+
+	ask     Ask
+	lines   []*Lines
+	effects []Effect
+}
+
+// ReportText is one text of a report.
+type ReportText struct {
+	// Tokens are its S texts; nil if they are not known.
+	Tokens        []string `json:"tokens"`
+	Targets       int      `json:"targets"` // T
+	Sources       int      `json:"sources"` // S
+	Bidirectional bool     `json:"bidirectional"`
+}
+
+// ReportLines is a quantity of all heads.
+type ReportLines struct {
+	Quantity Quantity `json:"quantity"`
+	// Values are [L,H] by layer and head, Order the heads of each layer by rising value, [L,H], and
+	// Together the quantity of the mean attention of each layer, [L].
+	Values   [][]float64 `json:"values"`
+	Order    [][]int     `json:"order"`
+	Together []float64   `json:"together"`
+}
+
+// ReportRows are the rows of one head. Row i has an entry for each source that target i sees.
+type ReportRows struct {
+	Text  int `json:"text"`
+	Layer int `json:"layer"`
+	Head  int `json:"head"` // -1 for all heads together
+	// Probability, Score and the three terms are [T] rows; the last four are nil if not known.
+	Probability [][]float64 `json:"probability"`
+	Score       [][]float64 `json:"score,omitempty"`
+	Content     [][]float64 `json:"content,omitempty"`
+	QueryBias   [][]float64 `json:"query_bias,omitempty"`
+	ALiBi       [][]float64 `json:"alibi,omitempty"`
+	// Markers are the marked sources. Breakdown has the coordinates of the sources of the first
+	// ranks in a ternary plot; nil without terms. Biases are those of the markers.
+	Markers   []ReportMarker   `json:"markers"`
+	Breakdown *ReportBreakdown `json:"breakdown,omitempty"`
+	Biases    []ReportBias     `json:"biases,omitempty"`
+}
+
+// ReportMarker is a [Marker].
+type ReportMarker struct {
+	Target      int     `json:"target"`
+	Source      int     `json:"source"`
+	Rank        int     `json:"rank"`
+	Kind        string  `json:"kind"` // Self, Zero, Other
+	Probability float64 `json:"probability"`
+}
+
+// ReportBreakdown is a [Breakdown]: its points with their coordinates.
+type ReportBreakdown struct {
+	// Minimum is the smallest content, query-bias and alibi of all points.
+	Minimum [NumTerms]float64 `json:"minimum"`
+	Points  []ReportPoint     `json:"points"`
+}
+
+// ReportPoint is a point of a ternary plot.
+type ReportPoint struct {
+	Target      int     `json:"target"`
+	Source      int     `json:"source"`
+	Rank        int     `json:"rank"`
+	Probability float64 `json:"probability"`
+	// Coordinates are content, query-bias and alibi minus their minima.
+	Coordinates [NumTerms]float64 `json:"coordinates"`
+}
+
+// ReportBias is a [Bias].
+type ReportBias struct {
+	Source    int     `json:"source"`
+	QueryBias float64 `json:"query_bias"`
+	ALiBi     float64 `json:"alibi"`
+}
+
+// ReportUpdates are the updates of one head in one text, a list entry for each target.
+type ReportUpdates struct {
+	Text      int      `json:"text"`
+	Layer     int      `json:"layer"`
+	Head      int      `json:"head"` // -1 for all heads together
+	Target    []int    `json:"target"`
+	Source    []int    `json:"source"`
+	Magnitude []Number `json:"magnitude"`
+	Alignment []Number `json:"alignment"`
+}
+
+// ReportEffects are the effects of one head in one text, a list entry for each target.
+type ReportEffects struct {
+	Text      int      `json:"text"`
+	Layer     int      `json:"layer"`
+	Head      int      `json:"head"` // -1 for all heads together
+	Target    []int    `json:"target"`
+	Source    []int    `json:"source"`
+	Magnitude []Number `json:"magnitude"`
+}
+
+// NewReport returns a report without texts. It returns a usage error for an ask that contradicts
+// itself.
+func NewReport(ask Ask) (*Report, error) {
+	if ask.Head != nil && ask.Layer == nil {
+		return nil, usagef("head %d without a layer; say which layer", *ask.Head)
+	}
+	if ask.Ranks < 0 {
+		return nil, usagef("%d ranks; want 1 or more", ask.Ranks)
+	}
+	ask.Ranks = max(1, ask.Ranks)
+	index, err := ParseIndex(string(ask.Index))
+	if err != nil {
+		return nil, err
+	}
+	ask.Index = index
+	r := &Report{
+		Version: ReportVersion, ask: ask, Index: ask.Index, ExcludeFirst: ask.ExcludeFirst,
+	}
+	for _, q := range Quantities() {
+		r.lines = append(r.lines, &Lines{Quantity: q})
+	}
+	return r, nil
+}
+
+// Add adds a text to the report; tokens are the texts of its S tokens, nil if they are not known.
+// It costs what the quantities cost. What the tensors are not enough for is left out and named in
+// LeftOut. It returns a usage error for a layer or head that does not exist, and an error for
+// another number of tokens, or for a text of another model. After an error the report is not
+// complete.
+func (r *Report) Add(t *Text, tokens []string) error {
+	if tokens != nil && len(tokens) != t.Sources {
+		return fmt.Errorf("focus: %d texts of tokens for %d sources; want as many", len(tokens),
+			t.Sources)
+	}
+	for _, f := range r.lines {
+		if err := f.Add(t); err != nil {
+			return err
+		}
+	}
+	r.Layers, r.Heads = t.Layers, t.Heads
+	k := len(r.Texts)
+	r.Texts = append(r.Texts, ReportText{
+		Tokens: tokens, Targets: t.Targets, Sources: t.Sources, Bidirectional: t.Bidirectional,
+	})
+	r.writeLines()
+	if r.ask.Layer == nil {
+		return nil
+	}
+	l := *r.ask.Layer
+	if err := t.checkLayer(l); err != nil {
+		return err
+	}
+	first, n := Together, t.Heads+1 // all heads, and each of them
+	if r.ask.Head != nil {
+		first, n = *r.ask.Head, 1
+		if err := r.addRows(t, k, l, first); err != nil {
+			return err
+		}
+	}
+	for h := first; h < first+n; h++ {
+		r.addUpdates(t, k, l, h)
+		r.addEffects(t, k, l, h)
+	}
+	return nil
+}
+
+// writeLines fills Lines with the means over the texts so far.
+func (r *Report) writeLines() {
+	r.Lines = nil
+	for _, f := range r.lines {
+		x := ReportLines{Quantity: f.Quantity}
+		for l := range f.Layers {
+			values, order := make([]float64, f.Heads), make([]int, f.Heads)
+			for h := range values {
+				values[h] = f.At(l, h)
+			}
+			for k, place := range f.Sorted(l) {
+				order[k] = place.Head
+			}
+			x.Values, x.Order = append(x.Values, values), append(x.Order, order)
+			x.Together = append(x.Together, f.At(l, Together))
+		}
+		r.Lines = append(r.Lines, x)
+	}
+}
+
+// addRows adds the rows of a head. It returns a usage error for a head that does not exist.
+func (r *Report) addRows(t *Text, k, l, h int) error {
+	head, err := t.Head(l, h)
+	if err != nil {
+		return err
+	}
+	x := ReportRows{
+		Text: k, Layer: l, Head: h, Probability: head.visibleRows(head.Probability),
+		Score: head.visibleRows(head.Scores), Markers: []ReportMarker{},
+	}
+	var selected []Point
+	for _, m := range head.Markers() {
+		x.Markers = append(x.Markers, ReportMarker{
+			m.Target, m.Source, m.Rank, m.Kind.String(), m.Probability,
+		})
+		selected = append(selected, m.Point)
+	}
+	if head.Terms != nil {
+		n := t.Targets * t.Sources
+		x.Content = head.visibleRows(head.Terms[:n])
+		x.QueryBias = head.visibleRows(head.Terms[n : 2*n])
+		x.ALiBi = head.visibleRows(head.Terms[2*n:])
+	}
+	for _, b := range Biases(selected) {
+		x.Biases = append(x.Biases, ReportBias(b))
+	}
+	if b, err := head.Breakdown(r.ask.Ranks); err != nil {
+		r.leaveOut(err)
+	} else {
+		x.Breakdown = &ReportBreakdown{Minimum: b.Minimum}
+		for _, p := range b.Points {
+			x.Breakdown.Points = append(x.Breakdown.Points, ReportPoint{
+				p.Target, p.Source, p.Rank, p.Probability, b.Coordinates(p),
+			})
+		}
+	}
+	r.Rows = append(r.Rows, x)
+	return nil
+}
+
+// visibleRows cuts data, [T,S], into rows of the sources that a target sees; nil for nil.
+func (h *Head) visibleRows(data []float64) [][]float64 {
+	if data == nil {
+		return nil
+	}
+	rows := make([][]float64, h.Targets)
+	for i := range rows {
+		rows[i] = data[i*h.Sources:][:h.Visible(i)]
+	}
+	return rows
+}
+
+// addUpdates adds the updates of a head, or why they are left out.
+func (r *Report) addUpdates(t *Text, k, l, h int) {
+	all, err := t.Updates(l, h, UpdateOptions{Index: r.ask.Index, ExcludeFirst: r.ask.ExcludeFirst})
+	if err != nil {
+		r.leaveOut(err)
+		return
+	}
+	x := ReportUpdates{
+		Text: k, Layer: l, Head: h, Target: []int{}, Source: []int{}, Magnitude: []Number{},
+		Alignment: []Number{},
+	}
+	for _, u := range all {
+		x.Target, x.Source = append(x.Target, u.Target), append(x.Source, u.Source)
+		x.Magnitude = append(x.Magnitude, Number(u.Magnitude))
+		x.Alignment = append(x.Alignment, Number(u.Alignment))
+	}
+	r.Updates = append(r.Updates, x)
+}
+
+// addEffects adds the effects of a head, or why they are left out. The ellipse is that of single
+// heads, unless all of them together were asked for.
+func (r *Report) addEffects(t *Text, k, l, h int) {
+	all, err := t.Effects(l, h)
+	if err != nil {
+		r.leaveOut(err)
+		return
+	}
+	x := ReportEffects{Text: k, Layer: l, Head: h}
+	for _, e := range all {
+		x.Target, x.Source = append(x.Target, e.Target), append(x.Source, e.Source)
+		x.Magnitude = append(x.Magnitude, Number(e.Magnitude))
+	}
+	r.Effects = append(r.Effects, x)
+	if h == Together && r.ask.Head == nil {
+		return
+	}
+	r.effects = append(r.effects, all...)
+	if e, ok := ZeroEllipse(r.effects); ok {
+		r.Ellipse = &e
+	}
+}
+
+// leaveOut notes why something is left out.
+func (r *Report) leaveOut(err error) {
+	if !slices.Contains(r.LeftOut, err.Error()) {
+		r.LeftOut = append(r.LeftOut, err.Error())
+	}
+}
