@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,6 +20,9 @@ import (
 
 var update = flag.Bool("update", false,
 	"make every figure from the full sample, which takes minutes, and record the verdicts")
+
+var only = flag.String("only", "", "with -update: the names of the figures to record, joined by "+
+	"commas; the records of others stay")
 
 // opened are the models that tests share.
 var opened = map[string]*models.Model{}
@@ -84,7 +88,19 @@ func record(t *testing.T) {
 	t.Helper()
 	var all []figures.Record
 	old := figures.Recorded()
+	wanted, err := figures.Find(strings.FieldsFunc(*only, func(r rune) bool { return r == ',' })...)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, f := range figures.All() {
+		if !slices.ContainsFunc(wanted, func(w figures.Figure) bool { return w.ID == f.ID }) {
+			for _, o := range old {
+				if o.Figure == f.ID {
+					all = append(all, o)
+				}
+			}
+			continue
+		}
 		small := map[string]reproduction.Verdict{}
 		for _, c := range makeFigure(t, f, true).Checks {
 			small[c.ID] = c.Verdict

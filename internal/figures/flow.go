@@ -9,6 +9,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
 	"github.com/headwater-ml/headwater/gonbext/render/reproduction"
+	"github.com/headwater-ml/headwater/models/tiny"
 )
 
 const abnar = "Abnar and Zuidema 2020"
@@ -23,7 +24,7 @@ var flow = []Figure{
 				"left to right. Raw attention shows no clear pattern in the higher layers; in " +
 				"rollout and flow every token keeps its own links to the input.",
 		},
-		Model: "tiny", make: layerGraphs,
+		Model: tiny.VerbName, make: layerGraphs,
 	},
 	{
 		Head: reproduction.Head{
@@ -32,7 +33,7 @@ var flow = []Figure{
 			Claim: "One head of a layer can be followed over the merged heads of the layers below: " +
 				"R_l of head h is Â_l of that head times R_{l-1}.",
 		},
-		Model: "tiny", make: headRollouts,
+		Model: tiny.VerbName, make: headRollouts,
 	},
 }
 

@@ -52,6 +52,10 @@ func (r *run) read(s tiny.Sentence, methods ...string) (*reading, error) {
 	if out.wrong, err = classes.Class(s.Wrong); err != nil {
 		return nil, err
 	}
+	if len(methods) == 0 { // the tokens alone
+		out.tokens, err = r.m.Encode(s.Text(), trace.SpecialsAuto)
+		return out, err
+	}
 	maps, tokens, err := r.maps(s.Text(), methods...)
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
 	"github.com/headwater-ml/headwater/gonbext/render/reproduction"
+	"github.com/headwater-ml/headwater/models/tiny"
 )
 
 const mohebbi = "Mohebbi et al. 2023"
@@ -22,7 +23,7 @@ var zeroing = []Figure{
 				"of one token depends on another one: the distance between the layer's output and " +
 				"its output with the other token's value set to zero.",
 		},
-		Model: "tiny", make: zeroingGrid,
+		Model: tiny.MaskedName, make: zeroingGrid,
 	},
 	{
 		Head: reproduction.Head{
@@ -32,7 +33,7 @@ var zeroing = []Figure{
 				"feed-forward layer, which attention weights do not. So its maps differ from " +
 				"those of attention.",
 		},
-		Model: "tiny", make: zeroingMethods,
+		Model: tiny.MaskedName, make: zeroingMethods,
 	},
 	{
 		Head: reproduction.Head{
@@ -42,7 +43,7 @@ var zeroing = []Figure{
 				"single matrix. The residual connection is already inside each of them, so " +
 				"nothing is added.",
 		},
-		Model: "tiny", make: zeroingRollout,
+		Model: tiny.MaskedName, make: zeroingRollout,
 	},
 }
 
@@ -129,7 +130,7 @@ func zeroingGrid(r *run) error {
 var mixings = []struct{ name, title string }{
 	{"raw", "attention weights"},
 	{"norms", "norms of weighted values"},
-	{"alti", "ALTI"},
+	{"alti+layer", "ALTI"},
 	{"value-zeroing", "Value Zeroing"},
 }
 
