@@ -86,7 +86,8 @@ type Options struct {
 
 // All returns all figures in the order of the documents.
 func All() []Figure {
-	return slices.Concat(generative, flow, classRows, correlated, zeroing, cued, focused)
+	return slices.Concat(generative, flow, classRows, correlated, adjusted, zeroing, cued,
+		focused)
 }
 
 // IDs returns the names of all figures.
