@@ -56,6 +56,10 @@ func settings(model string, steps, guided int, seed uint64) (train.Config, strin
 	if model == "decoder" {
 		name, dir = tiny.Name, "models/tiny/data"
 	}
+	if _, ok := tiny.Lookup(name); !ok {
+		return train.Config{}, "", fmt.Errorf("-model %.60q is unknown; known are decoder, verb, "+
+			"mlm, sentiment, alibi", model)
+	}
 	cfg, err := train.For(name)
 	if err != nil {
 		return cfg, "", err

@@ -29,12 +29,15 @@ type batch struct {
 	real []float32
 }
 
-// shares are how often each kind begins a row. Recall begins most often, because it takes longest
-// to learn.
-var shares = []struct {
+// kindShare is how often a kind of document is drawn.
+type kindShare struct {
 	kind  tiny.Kind
 	share float64
-}{{tiny.Recall, 0.7}, {tiny.Pronoun, 0.07}, {tiny.Agreement, 0.08}, {tiny.Copying, 0.15}}
+}
+
+// shares are how often each kind begins a row of the first model. Recall begins most often, because
+// it takes longest to learn.
+var shares = []kindShare{{tiny.Recall, 0.7}, {tiny.Pronoun, 0.07}, {tiny.Agreement, 0.08}, {tiny.Copying, 0.15}}
 
 // newBatch draws the batch of a step. Rows are filled with complete documents.
 func newBatch(cfg Config, tok *tokenizer.Tokenizer, step int) *batch {
@@ -56,7 +59,7 @@ func (b *batch) fill(r int, cfg Config, tok *tokenizer.Tokenizer, rng *rand.Rand
 	used := map[tiny.Kind]bool{}
 	at, misses := 0, 0
 	for misses < 2 {
-		kind := draw(rng)
+		kind := draw(shares, rng)
 		if used[kind] && (kind == tiny.Recall || kind == tiny.Copying) {
 			kind = tiny.Pronoun
 		}
@@ -84,7 +87,8 @@ func (b *batch) fill(r int, cfg Config, tok *tokenizer.Tokenizer, rng *rand.Rand
 	}
 }
 
-func draw(rng *rand.Rand) tiny.Kind {
+// draw returns a random kind.
+func draw(shares []kindShare, rng *rand.Rand) tiny.Kind {
 	x := rng.Float64()
 	for _, s := range shares {
 		if x -= s.share; x < 0 {

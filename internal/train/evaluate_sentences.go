@@ -70,7 +70,7 @@ func (e *evaluator) scores(sentences []tiny.Sentence) (flat []float32, size int,
 	return flat, len(flat) / b.rows, err
 }
 
-// FirstToken is how much the heads of a decoder look at the first token of a text.
+// FirstToken is how much a decoder's heads look at the first token of a text.
 type FirstToken struct {
 	// Texts is how many texts were measured, of all kinds equally many.
 	Texts int `json:"texts"`
@@ -85,8 +85,8 @@ type FirstToken struct {
 	Heads int `json:"heads_above_half"`
 }
 
-// firstTokens measures the attention of a decoder to the first token on n test documents of each
-// kind.
+// firstTokens measures how much attention a decoder pays to the first token, on n test documents of
+// each kind.
 func (e *evaluator) firstTokens(ctx context.Context, n int) (*FirstToken, error) {
 	layers, heads, length := e.spec.Layers, e.spec.Heads, e.cfg.Length
 	exec, err := NewExec(e.backend, func(in []*Node) *Node {

@@ -78,7 +78,7 @@ func bloomSpec(t *tokenizer.Tokenizer, layers, width int) *spec.Spec {
 // position beyond it, because none was trained.
 const sentenceLength = 18
 
-// encoderSpec returns the spec of an encoder: BERT with a head for classes or masked words, or
+// encoderSpec returns an encoder's spec: BERT with a head for classes or masked words, or
 // DistilBERT with a head for classes.
 func encoderSpec(m tiny.Model, t *tokenizer.Tokenizer) *spec.Spec {
 	s := &spec.Spec{
@@ -105,7 +105,7 @@ func encoderSpec(m tiny.Model, t *tokenizer.Tokenizer) *spec.Spec {
 	return s
 }
 
-// encoderConfig returns the config.json of an encoder.
+// encoderConfig returns an encoder's config.json.
 func encoderConfig(m tiny.Model, s *spec.Spec) map[string]any {
 	c := map[string]any{
 		"model_type": s.Family, "dtype": "float16", "vocab_size": s.Vocab,

@@ -235,7 +235,7 @@ func TestStreams(t *testing.T) {
 func TestLaterBatchesAreFixed(t *testing.T) {
 	want := map[string]uint64{
 		tiny.VerbName: 0x5bc85c489532f1f4, tiny.MaskedName: 0x6372de585c711ba4,
-		tiny.SentimentName: 0xbe1aef29ef70d6f, tiny.AlibiName: 0xd4656a0f60960155,
+		tiny.SentimentName: 0xbe1aef29ef70d6f, tiny.AlibiName: 0x979ec9022eb029f7,
 	}
 	for _, name := range later() {
 		r, cfg, tok := recipeFor(t, name)
@@ -308,9 +308,12 @@ func TestEncoderFiles(t *testing.T) {
 // TestLaterSteps trains each later model for one step: the first loss is near that of a uniform
 // guess, and every parameter changes that the model uses.
 func TestLaterSteps(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: with -short it leaves out a step of each recipe")
+	}
 	for _, name := range later() {
 		_, cfg, tok := recipeFor(t, name)
-		cfg.Batch = 2
+		cfg.Batch = 1
 		trainer, err := NewTrainer(goBackend(t), cfg, tok)
 		if err != nil {
 			t.Fatal(err)
@@ -344,7 +347,7 @@ func TestLaterSteps(t *testing.T) {
 	}
 }
 
-// TestWordPieces: every word of an encoder is one token, control tokens stand around a text, and
+// TestWordPieces: every word is one token for an encoder, control tokens stand around a text, and
 // other words are [UNK].
 func TestWordPieces(t *testing.T) {
 	r, _, tok := recipeFor(t, tiny.MaskedName)

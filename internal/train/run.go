@@ -155,7 +155,7 @@ func write(dir string, recipe recipe, spec *spec.Spec, tok *tokenizer.Tokenizer,
 	return nil
 }
 
-// config returns the config.json of a decoder.
+// config returns a decoder's config.json.
 func config(spec *spec.Spec) map[string]any {
 	return map[string]any{
 		"architectures": []string{"BloomForCausalLM"}, "model_type": "bloom", "dtype": "float16",

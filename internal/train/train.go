@@ -57,9 +57,10 @@ func For(name string) (Config, error) {
 	case tiny.MaskedName:
 		cfg.Steps, cfg.WarmUp, cfg.Context = 600, 100, 0.2
 	case tiny.SentimentName:
-		cfg.Steps, cfg.WarmUp = 400, 100
+		cfg.Steps, cfg.WarmUp = 700, 100
 	case tiny.AlibiName:
-		cfg.Steps, cfg.Batch, cfg.Length, cfg.Peak, cfg.Context = 1200, 16, 64, 2e-3, 0.1
+		cfg.Batch, cfg.Length, cfg.Context = 16, 64, 0.1
+		cfg.Steps, cfg.Peak = 1200, 2e-3
 	default:
 		return Config{}, fmt.Errorf("train: there is no recipe for %.60q; there are %s", name,
 			strings.Join(tiny.Names(), ", "))
@@ -197,7 +198,8 @@ func (t *Trainer) Step(ctx context.Context) (float64, error) {
 	}
 	b := t.recipe.batch(t.cfg, t.tok, t.step)
 	inputs := []any{
-		b.tensor(b.ids), tensors.FromFlatDataAndDimensions(b.targets, b.rows, len(b.targets)/b.rows),
+		b.tensor(b.ids),
+		tensors.FromFlatDataAndDimensions(b.targets, b.rows, len(b.targets)/b.rows),
 		tensors.FromFlatDataAndDimensions(b.weights, b.rows, len(b.weights)/b.rows),
 	}
 	if t.recipe.guided {

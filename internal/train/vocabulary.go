@@ -48,7 +48,7 @@ func spellings(w tiny.Word) []string {
 	return append([]string{" " + pieces[0]}, pieces[1:]...)
 }
 
-// The control tokens of an encoder, in the order of their ids from 0.
+// An encoder's control tokens, in the order of their ids from 0.
 var encoderTokens = []string{padToken, unknownToken, classToken, endToken, tiny.Mask}
 
 const (
@@ -58,7 +58,7 @@ const (
 	endToken     = "[SEP]"
 )
 
-// wordPieces returns the tokenizer of an encoder. It is that of BERT with every word as one token:
+// wordPieces returns an encoder's tokenizer. It is that of BERT with every word as one token:
 // capital letters become small, punctuation stands alone, and any other word is [UNK].
 func wordPieces(of []tiny.Word) (*tokenizer.Tokenizer, error) {
 	type object = map[string]any

@@ -39,3 +39,20 @@ func ExampleUnknownWords() {
 	fmt.Println(tiny.UnknownWords("The keys to the castle are"))
 	// Output: [The castle]
 }
+
+// A sentence has a right and a wrong answer and says which words decide between them.
+func ExampleModel_Sentences() {
+	m, _ := tiny.Lookup(tiny.MaskedName)
+	s := m.Sentences(tiny.HeldOut, "pronoun", 1, 1)[0]
+	fmt.Println(s.Text())
+	fmt.Println(s.Right, "and not", s.Wrong)
+	for _, i := range s.Sources() {
+		fmt.Println("because of", s.Words[i])
+	}
+	fmt.Println("the original is", m.Originals[0])
+	// Output:
+	// the lady wrote to nathaniel about [MASK] success .
+	// her and not his
+	// because of lady
+	// the original is google-bert/bert-base-uncased
+}

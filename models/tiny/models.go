@@ -156,7 +156,7 @@ func (m Model) Kinds() []string {
 // Sentences returns n different test sentences of a kind. All conditions of the kind come equally
 // often, and whatever could mislead does: it has the other number, gender or sentiment. With
 // [HeldOut], the words that matter were never together in training. Equal arguments give equal
-// sentences. The sentences of a decoder are prompts, whose answer is the next word.
+// sentences. A decoder's sentences are prompts, whose answer is the next word.
 //
 // It panics if the model has no such kind, and if n is negative or above [MaxSentences].
 func (m Model) Sentences(split Split, kind string, n int, seed uint64) []Sentence {

@@ -251,7 +251,7 @@ func TestSentencesAreFixed(t *testing.T) {
 	}
 }
 
-// TestDecoderSentences: the sentences of a decoder are prompts with the next word as the answer.
+// TestDecoderSentences: a decoder's sentences are prompts with the next word as the answer.
 func TestDecoderSentences(t *testing.T) {
 	for _, name := range []string{Name, AlibiName} {
 		m, _ := Lookup(name)

@@ -1,9 +1,14 @@
-// Package tiny is the embedded toy model and its grammar. The model is a BLOOM decoder of 6 layers,
-// 8 heads and width 128 that knows a small grammar. It is small enough to be part of the program
-// and needs no set-up. It can be used to judge methods, because the grammar knows which words of a
-// prompt decide each answer.
+// Package tiny has the trained models that are part of the program, and their grammars. They are
+// small and need no set-up. They can be used to judge methods, because a grammar knows which words
+// of a text decide each answer.
 //
-// Package train, below this one, makes the weights from the grammar.
+// The first model, named "tiny", is a BLOOM decoder of 6 layers, 8 heads and width 128. [Document]
+// is a text for it, [Generator] makes them, and [Files] has the checkpoint. [Models] lists all
+// models: a classifier of verb number, a model that fills in masked words, a classifier of
+// sentiment, and a decoder of 12 layers. [Model.Sentences] makes texts for any of them, each with a
+// right and a wrong answer and with its evidence.
+//
+// Package train, below this one, makes the weights from the grammars.
 package tiny
 
 import (
@@ -11,7 +16,7 @@ import (
 	"io/fs"
 )
 
-// Name is the name that opens the model. Note is shown with every picture of it.
+// Name is the name that opens the first model. Note is shown with every picture of it.
 const (
 	Name = "tiny"
 	Note = "toy grammar model"
@@ -20,9 +25,9 @@ const (
 //go:embed data
 var data embed.FS
 
-// Files returns the checkpoint in the directory layout of Hugging Face: config.json,
-// generation_config.json, tokenizer.json, model.safetensors, and the report of its training,
-// report.json.
+// Files returns the checkpoint of the first model in the directory layout of Hugging Face:
+// config.json, generation_config.json, tokenizer.json, model.safetensors, and the report of its
+// training, report.json.
 func Files() fs.FS {
 	files, err := fs.Sub(data, "data")
 	if err != nil {
