@@ -25,7 +25,7 @@ var adjusted = []Figure{{
 var adjustedMethods = []string{"chefer", "rollout", "flow"}
 
 func adjustedRollout(r *run) error {
-	sentences, err := r.sentences(tiny.VerbName, "", r.sample(300, 20))
+	sentences, err := r.sentences(tiny.VerbName, "", r.sample(200, 20))
 	if err != nil {
 		return err
 	}

@@ -93,7 +93,7 @@ func (r *run) sample(full, reduced int) int {
 }
 
 func cueAlignment(r *run) error {
-	cases, _, err := r.maskedCases(r.sample(100, 6))
+	cases, _, err := r.maskedCases(r.sample(50, 6))
 	if err != nil {
 		return err
 	}
@@ -282,7 +282,7 @@ func zeroingProbing(r *run) error {
 		}
 		code.X, code.Y = append(code.X, float64(l)), append(code.Y, float64(c.Compression))
 	}
-	c, err := r.curves(same[:min(len(same), r.sample(100, 6))])
+	c, err := r.curves(same[:min(len(same), r.sample(50, 6))])
 	if err != nil {
 		return err
 	}
