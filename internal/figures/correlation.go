@@ -165,6 +165,9 @@ func (t correlationTable) report(r *run, all correlations, n int) {
 		}
 	}
 	t.shape(r, at)
+	r.note("Control tokens are left out of every ranking. So raw attention and rollout rank the " +
+		"words alike in the first layer, where they differ in the class token alone; in the paper " +
+		"they do not.")
 }
 
 func verbShape(r *run, at func(string, int) float64) {
