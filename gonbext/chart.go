@@ -23,7 +23,8 @@ func init() {
 
 // ShowChart shows a chart: as Vega-Lite, which JupyterLab and VS Code draw, with tooltips, and as
 // PNG for viewers that do not. The engine of this kernel draws the PNG. Outside of a notebook it
-// prints what the chart is. On an error it shows one line and ends the program; see [TryShowCharts].
+// prints what the chart is. On an error it shows one line and ends the program; see
+// [TryShowCharts].
 func ShowChart(c chart.Chart) { ShowCharts(1, c) }
 
 // ShowCharts is [ShowChart] for several charts, columns of them side by side.

@@ -19,11 +19,12 @@ func figure(t *testing.T) func(*engineConn, engine.Request) {
 	r := &gonbext.Reproduction{
 		Head:  reproduction.Head{ID: "s0-matrix", Title: "the matrix", Claim: "it <has> a shape"},
 		Model: "tiny",
-		Pictures: []reproduction.Picture{{Columns: 1, PNG: []byte("\x89PNG"), Charts: []chart.Chart{{
-			Kind: chart.Heatmap, Title: "map", Matrix: &chart.Matrix{
+		Pictures: []reproduction.Picture{{
+			Columns: 1, PNG: []byte("\x89PNG"),
+			Charts: []chart.Chart{{Kind: chart.Heatmap, Title: "map", Matrix: &chart.Matrix{
 				Rows: []string{"is"}, Columns: []string{"key"}, Data: []float64{0.5},
-			},
-		}}}},
+			}}},
+		}},
 		Checks: []reproduction.Check{{
 			ID: "shape", Claim: "shape", Stated: "1", Found: "2", Verdict: reproduction.Differs,
 			Why: "a reason",

@@ -32,7 +32,8 @@ func (p *program) figuresCommand() *cobra.Command {
 		Long: "Figures makes figures and tables of the documents that Headwater is about and " +
 			"compares them with what the documents claim: s0 is generative rollout, s1 attention " +
 			"flow, s2 Value Zeroing, s3 attention focus plots.\n" +
-			"It writes each figure as SVG and PDF, each table as CSV and Markdown, and index.html, " +
+			"It writes each figure as SVG and PDF, each table as CSV and Markdown, and " +
+			"index.html, " +
 			"which has all of them beside their claims and verdicts.\n" +
 			"Each figure has an embedded model of its own; --model names another one for all. A " +
 			"figure that needs a part which the model lacks is left out, and the page says why.\n" +

@@ -14,7 +14,8 @@ var adjusted = []Figure{{
 	Head: reproduction.Head{
 		ID: "s1-gradients", Document: abnar, Place: "future work, for gradients",
 		Title: "Attention adjusted by gradients before it is rolled out",
-		Claim: "Attention weights could be adjusted by gradients of the prediction. Chefer et al. " +
+		Claim: "Attention weights could be adjusted by gradients of the prediction. Chefer et " +
+			"al. " +
 			"(2021) did that: attention times its gradient, negative parts left out, rolled out " +
 			"over the layers. It should agree better with blank-out than plain rollout.",
 	},
@@ -52,7 +53,8 @@ func adjustedRollout(r *run) error {
 	}
 	bars := chart.Series{Name: "mean"}
 	table := reproduction.Table{
-		Title:   fmt.Sprintf("Rank correlation with blank-out scores, %d sentences", len(sentences)),
+		Title: fmt.Sprintf("Rank correlation with blank-out scores, %d "+
+			"sentences", len(sentences)),
 		Columns: []string{"method", "mean ± standard deviation"},
 	}
 	means := map[string]float64{}

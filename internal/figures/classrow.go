@@ -35,8 +35,10 @@ var classRows = []Figure{
 		Head: reproduction.Head{
 			ID: "s1-fig4", Document: abnar, Place: "Figure 4",
 			Title: "Which name a masked pronoun looks at",
-			Claim: "For a masked pronoun BERT predicts his or her. In example (a) rollout and flow " +
-				"give more weight to the name that the prediction means, and raw attention of the " +
+			Claim: "For a masked pronoun BERT predicts his or her. In example (a) rollout and " +
+				"flow " +
+				"give more weight to the name that the prediction means, and raw attention of " +
+				"the " +
 				"last layer does not; in example (b) only flow does.",
 		},
 		Model: tiny.MaskedName, Needs: []Need{Encoder, MaskToken}, make: pronouns,
@@ -199,7 +201,8 @@ func pronouns(r *run) error {
 	}
 	r.picture("predictions", 2, bars...)
 	r.picture("maps", 3, maps...)
-	r.note("The original has BERT with 24 layers, which predicts his in (a). Weights are those of " +
+	r.note("The original has BERT with 24 layers, which predicts his in (a). Weights are those " +
+		"of " +
 		"the masked token's row, divided between the two names.")
 	return nil
 }

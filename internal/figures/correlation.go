@@ -166,7 +166,8 @@ func (t correlationTable) report(r *run, all correlations, n int) {
 	}
 	t.shape(r, at)
 	r.note("Control tokens are left out of every ranking. So raw attention and rollout rank the " +
-		"words alike in the first layer, where they differ in the class token alone; in the paper " +
+		"words alike in the first layer, where they differ in the class token alone; in the " +
+		"paper " +
 		"they do not.")
 }
 
@@ -174,9 +175,11 @@ func verbShape(r *run, at func(string, int) float64) {
 	top, middle := r.info.Layers-1, r.info.Layers/2
 	r.above(claim{"raw-falls", "Raw attention correlates better in the first layer than in the " +
 		"middle"}, at("raw", 0), at("raw", middle), fmt.Sprintf("layer %d", middle))
-	r.above(claim{"rollout-rises", "Rollout correlates better after the last layer than after the " +
+	r.above(claim{"rollout-rises", "Rollout correlates better after the last layer than after " +
+		"the " +
 		"first"}, at("rollout", top), at("rollout", 0), "the first layer")
-	r.above(claim{"rollout-raw", "After the last layer rollout correlates better than raw attention"},
+	r.above(claim{"rollout-raw", "After the last layer rollout correlates better than raw " +
+		"attention"},
 		at("rollout", top), at("raw", top), "raw")
 	r.above(claim{"flow-raw", "After the last layer flow correlates better than raw attention"},
 		at("flow", top), at("raw", top), "raw")

@@ -18,7 +18,8 @@ var cued = []Figure{
 		Head: reproduction.Head{
 			ID: "s2-cue", Document: mohebbi, Place: "cue alignment",
 			Title: "How well each layer of each method finds the word that decides",
-			Claim: "The scores of Value Zeroing lie on the words that linguists name as cues more " +
+			Claim: "The scores of Value Zeroing lie on the words that linguists name as cues " +
+				"more " +
 				"than attention weights do, and most in the middle and upper layers.",
 		},
 		Model: tiny.MaskedName, Needs: []Need{Encoder, MaskToken}, make: cueAlignment,
@@ -27,7 +28,8 @@ var cued = []Figure{
 		Head: reproduction.Head{
 			ID: "s2-faithfulness", Document: mohebbi, Place: "faithfulness",
 			Title: "Rank correlation of rolled-out scores with blank-out scores",
-			Claim: "Rolled out over all layers, Value Zeroing agrees better with what happens when " +
+			Claim: "Rolled out over all layers, Value Zeroing agrees better with what happens " +
+				"when " +
 				"a token is blanked out than attention and norms do.",
 		},
 		Model: tiny.MaskedName, Needs: []Need{Encoder, MaskToken}, make: zeroingFaithfulness,
@@ -36,7 +38,8 @@ var cued = []Figure{
 		Head: reproduction.Head{
 			ID: "s2-probing", Document: mohebbi, Place: "probing",
 			Title: "What a linear probe reads in each layer, beside cue alignment",
-			Claim: "Where a layer's representation of the masked token gains information about the " +
+			Claim: "Where a layer's representation of the masked token gains information about " +
+				"the " +
 				"number or gender that it needs, Value Zeroing aligns with the cue.",
 		},
 		Model: tiny.MaskedName, Needs: []Need{Encoder, MaskToken}, make: zeroingProbing,
@@ -136,7 +139,8 @@ func cueAlignment(r *run) error {
 	}
 	for _, other := range []string{"raw", "norms", "alti+layer"} {
 		r.above(claim{"over-" + other, "Value Zeroing finds the cue better than " + other +
-			": average precision, mean over layers"}, average("value-zeroing"), average(other), other)
+			": average precision, mean over " +
+			"layers"}, average("value-zeroing"), average(other), other)
 	}
 	zero := level["value-zeroing"]
 	best := 0
@@ -199,7 +203,8 @@ func zeroingFaithfulness(r *run) error {
 		Series: []chart.Series{bars},
 	})
 	for _, other := range methods[1:] {
-		r.above(claim{"over-" + other, "Value Zeroing rolled out agrees better with blank-out than " +
+		r.above(claim{"over-" + other, "Value Zeroing rolled out agrees better with blank-out " +
+			"than " +
 			other}, mean(rho[methods[0]]), mean(rho[other]), other)
 	}
 	r.note("The published numbers could not be read in any stored copy, so only directions are " +
@@ -207,8 +212,8 @@ func zeroingFaithfulness(r *run) error {
 	return nil
 }
 
-// blankMask returns how far the probability of the right word moves if each word is blanked out, and
-// the positions of these words: those of the text but the masked one.
+// blankMask returns how far the probability of the right word moves if each word is blanked out,
+// and the positions of these words: those of the text but the masked one.
 func (r *run) blankMask(
 	e *attribution.Explanation, s tiny.Sentence,
 ) (importance []float64, words []int, err error) {

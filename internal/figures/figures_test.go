@@ -72,7 +72,8 @@ func TestRecorded(t *testing.T) {
 				}
 			}
 			for i := range r.Pictures {
-				if _, err := figures.Draw(r, i, figure.Options{Format: figure.SVG}, ""); err != nil {
+				_, err := figures.Draw(r, i, figure.Options{Format: figure.SVG}, "")
+				if err != nil {
 					t.Error(err)
 				}
 				if _, err := r.Pictures[i].VegaLite(); err != nil {
@@ -220,7 +221,8 @@ func TestPages(t *testing.T) {
 	all := []*reproduction.Reproduction{r}
 	images := map[string][]figures.Image{r.ID: {{Name: r.ID, SVG: []byte("<svg/>")}}}
 	page := string(figures.Page(all, images))
-	for _, want := range []string{"1 of 2 agree", "1 agree, 1 differ", "data:image/svg+xml;base64,"} {
+	for _, want := range []string{"1 of 2 agree", "1 agree, 1 " +
+		"differ", "data:image/svg+xml;base64,"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %q", want)
 		}

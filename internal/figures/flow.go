@@ -20,7 +20,8 @@ var flow = []Figure{
 		Head: reproduction.Head{
 			ID: "s1-fig1", Document: abnar, Place: "Figure 1",
 			Title: "Layer graphs of raw attention, rollout and flow",
-			Claim: "Raw attention, rollout and flow of one sentence as graphs with the layers from " +
+			Claim: "Raw attention, rollout and flow of one sentence as graphs with the layers " +
+				"from " +
 				"left to right. Raw attention shows no clear pattern in the higher layers; in " +
 				"rollout and flow every token keeps its own links to the input.",
 		},
@@ -30,7 +31,8 @@ var flow = []Figure{
 		Head: reproduction.Head{
 			ID: "s1-appendix", Document: abnar, Place: "Appendix A",
 			Title: "Rollout of single heads",
-			Claim: "One head of a layer can be followed over the merged heads of the layers below: " +
+			Claim: "One head of a layer can be followed over the merged heads of the layers " +
+				"below: " +
 				"R_l of head h is Â_l of that head times R_{l-1}.",
 		},
 		Model: tiny.VerbName, make: headRollouts,
@@ -192,7 +194,8 @@ func headRollouts(r *run) error {
 			worst = max(worst, math.Abs(v-total[k*m+j]))
 		}
 	}
-	r.zero(claim{"mean", "The mean over heads is the rollout of merged heads, because the product " +
+	r.zero(claim{"mean", "The mean over heads is the rollout of merged heads, because the " +
+		"product " +
 		"is linear in the top layer: largest difference"}, 1e-6, worst)
 	r.note("Row of the token that is predicted from: %s.", r.targetWords())
 	return nil

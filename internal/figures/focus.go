@@ -68,7 +68,8 @@ var focused = []Figure{
 		Head: reproduction.Head{
 			ID: "s3-fig7", Document: claus, Place: "Figure 7",
 			Title: "Update magnitude of each head",
-			Claim: "The length of what a head adds, divided by that of the hidden state, says how " +
+			Claim: "The length of what a head adds, divided by that of the hidden state, says " +
+				"how " +
 				"strongly the head changes the hidden state.",
 		},
 		Model: focusModel, Needs: []Need{Decoder}, make: focusMagnitude,
@@ -77,7 +78,8 @@ var focused = []Figure{
 		Head: reproduction.Head{
 			ID: "s3-fig8", Document: claus, Place: "Figure 8",
 			Title: "Update alignment of each head",
-			Claim: "The cosine of what a head adds and the hidden state; below 0 the update takes " +
+			Claim: "The cosine of what a head adds and the hidden state; below 0 the update " +
+				"takes " +
 				"a part of the hidden state away.",
 		},
 		Model: focusModel, Needs: []Need{Decoder}, make: focusAlignment,
@@ -131,12 +133,14 @@ func (r *run) focusTexts() []string {
 		}
 	}
 	return []string{
-		"By the end of the year we plan to change our lessons on health. Pupils will learn how to " +
+		"By the end of the year we plan to change our lessons on health. Pupils will learn how " +
+			"to " +
 			"cook simple meals, why sleep matters, and how to talk about their worries. Teachers " +
 			"have asked for short texts, clear pictures and time to try things out.",
 		"The river rises in the hills and flows past three small towns. In spring it floods the " +
 			"meadows, so the farmers keep their cattle on higher ground until the water falls.",
-		"When Mary and John went to the store, John gave a drink to Mary. She thanked him and paid " +
+		"When Mary and John went to the store, John gave a drink to Mary. She thanked him and " +
+			"paid " +
 			"for the bread. On the way home they met their neighbour, who carried two heavy bags.",
 		"A clock has two hands. The short hand shows the hour, and the long hand shows the " +
 			"minutes. When the long hand has gone round once, the short hand has moved one step.",
@@ -322,19 +326,23 @@ func focusBias(r *run) error {
 		for i, x := range alibi.X {
 			off = max(off, math.Abs(alibi.Y[i]-slope*x))
 		}
-		r.zero(claim{"slope", fmt.Sprintf("ALiBi grows by the slope of head %d, %s, with each token: "+
+		r.zero(claim{"slope", fmt.Sprintf("ALiBi grows by the slope of head %d, %s, with each "+
+			"token: "+
 			"largest difference", h.Head, short(slope))}, 1e-4, off)
 	}
 	return nil
 }
 
-// publishedRows are the terms of the first rows of layer 14, head 17 in the document's data, and the
-// probabilities that it states.
+// publishedRows are the terms of the first rows of layer 14, head 17 in the document's data, and
+// the probabilities that it states.
 var publishedRows = []struct {
 	terms [][3]float64 // of each source: attention, bias, ALiBi
 	p     []float64
 }{
-	{[][3]float64{{-2.499432, 5.635853, 0}, {2.879041, -.028408, .0441895}}, []float64{.560108, .439892}},
+	{
+		[][3]float64{{-2.499432, 5.635853, 0}, {2.879041, -.028408, .0441895}},
+		[]float64{.560108, .439892},
+	},
 	{[][3]float64{
 		{-2.549861, 5.635853, 0}, {.337021, -.028408, .0441895}, {.658404, -1.973696, .0883789},
 	}, []float64{.927294, .060285, .012421}},
@@ -469,12 +477,14 @@ func focusLines(r *run, quantities []focus.Quantity) error {
 	r.picture("", len(charts), charts...)
 	switch q := lines[0]; quantities[0] {
 	case focus.FirstFraction:
-		r.above(claim{"rises", "Heads look at the first token more often in the upper half of the " +
+		r.above(claim{"rises", "Heads look at the first token more often in the upper half of " +
+			"the " +
 			"layers than in the first layer: mean over heads"}, upperHalf(&q), layerMean(&q, 0),
 			"the first layer")
 	case focus.Concentration:
 		high := highest(&q, q.Layers/2)
-		r.above(claim{"middle", "The most concentrated head is in the middle of the model and not " +
+		r.above(claim{"middle", "The most concentrated head is in the middle of the model and " +
+			"not " +
 			"in the first layer (published: .995 in layer 4, .125 in layer 0)"}, high,
 			highest(&q, 0), "that of the first layer")
 	}

@@ -30,8 +30,10 @@ var generative = []Figure{
 		Head: reproduction.Head{
 			ID: "s0-matrix", Document: deb, Place: "recipe, steps 1 to 4",
 			Title: "M[n,m,l]: rollout of every generated token to the prompt",
-			Claim: "With m prompt tokens, n forward passes generate n tokens. Keeping the prompt's " +
-				"part of each rollout and putting them below each other gives a matrix M of shape " +
+			Claim: "With m prompt tokens, n forward passes generate n tokens. Keeping the " +
+				"prompt's " +
+				"part of each rollout and putting them below each other gives a matrix M of " +
+				"shape " +
 				"[n, m, l], for l layers.",
 		},
 		Model: "tiny", Needs: []Need{Decoder}, make: generativeMatrix,
@@ -93,7 +95,9 @@ var generative = []Figure{
 }
 
 // rollout explains the prompt of these figures by rollout.
-func (r *run) rollout(o attribution.Options) (*attribution.Explanation, *attribution.Result, error) {
+func (r *run) rollout(
+	o attribution.Options,
+) (*attribution.Explanation, *attribution.Result, error) {
 	o.Methods = append([]string{"rollout"}, o.Methods...)
 	o.MaxTokens = generatedTokens
 	e, err := r.explain(r.prompt(recallPrompt, languagePrompt), o)
@@ -178,7 +182,8 @@ func (r *run) onePass(e *attribution.Explanation, M *attribution.Result) (float6
 	if err != nil {
 		return 0, err
 	}
-	a, err := attribution.Attribute(r.ctx, tensors, attribution.Options{Methods: []string{"rollout"}})
+	o := attribution.Options{Methods: []string{"rollout"}}
+	a, err := attribution.Attribute(r.ctx, tensors, o)
 	if err != nil {
 		return 0, err
 	}

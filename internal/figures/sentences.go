@@ -9,8 +9,8 @@ import (
 	"github.com/headwater-ml/headwater/models/tiny"
 )
 
-// sentences returns n held-out sentences of a kind that an embedded model was made for. A model with
-// another name is given those of the figure's default model, which are plain English.
+// sentences returns n held-out sentences of a kind that an embedded model was made for. A model
+// with another name is given those of the figure's default model, which are plain English.
 func (r *run) sentences(model, kind string, n int) ([]tiny.Sentence, error) {
 	if own, ok := tiny.Lookup(r.info.Name); ok && own.Name != tiny.Name {
 		model = own.Name

@@ -36,7 +36,9 @@ func Recorded() []Record {
 
 // find returns the record of a check, nil if there is none.
 func find(all []Record, figure, check string) *Record {
-	i := slices.IndexFunc(all, func(r Record) bool { return r.Figure == figure && r.Check == check })
+	i := slices.IndexFunc(all, func(r Record) bool {
+		return r.Figure == figure && r.Check == check
+	})
 	if i < 0 {
 		return nil
 	}

@@ -19,8 +19,10 @@ var zeroing = []Figure{
 		Head: reproduction.Head{
 			ID: "s2-grid", Document: mohebbi, Place: "context-mixing maps of all layers",
 			Title: "Value Zeroing map of every layer",
-			Claim: "For every layer there is a matrix whose cell says how much the representation " +
-				"of one token depends on another one: the distance between the layer's output and " +
+			Claim: "For every layer there is a matrix whose cell says how much the " +
+				"representation " +
+				"of one token depends on another one: the distance between the layer's output " +
+				"and " +
 				"its output with the other token's value set to zero.",
 		},
 		Model: tiny.MaskedName, make: zeroingGrid,
@@ -120,7 +122,8 @@ func zeroingGrid(r *run) error {
 	}
 	r.zero(claim{"sum", "Each row sums to 1: largest difference"}, 1e-9, worst)
 	if !r.info.Bidirectional {
-		r.zero(claim{"causal", "In a decoder no token depends on a later one: largest share above " +
+		r.zero(claim{"causal", "In a decoder no token depends on a later one: largest share " +
+			"above " +
 			"the diagonal"}, 1e-12, above)
 	}
 	return nil

@@ -41,7 +41,10 @@ func TestFigures(t *testing.T) {
 		},
 		Figures: server.Figures{
 			Find: find,
-			Draw: func(p json.RawMessage) ([]byte, error) { return append([]byte("png of "), p...), nil },
+			Draw: func(p json.RawMessage) ([]byte, error) {
+				return append([]byte("png of "+
+					""), p...), nil
+			},
 		},
 	})
 	for _, c := range []struct {

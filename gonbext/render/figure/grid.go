@@ -9,8 +9,8 @@ import (
 // gridScale is the size of text in a grid of several columns, in sizes of the page's text.
 const gridScale = 0.8
 
-// Grid returns the drawing of charts side by side, columns of them in a row, or an error if the data
-// of one do not fit its kind.
+// Grid returns the drawing of charts side by side, columns of them in a row, or an error if the
+// data of one do not fit its kind.
 func Grid(columns int, charts ...chart.Chart) (Drawing, error) {
 	var d Drawing
 	for i := range charts {

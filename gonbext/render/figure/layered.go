@@ -25,7 +25,8 @@ func (p *page) layered(c *chart.Chart, y float64) float64 {
 	for _, e := range g.Edges() {
 		p.shapes = append(p.shapes, shape{
 			points: []point{node(e.L+1, e.T), node(e.L, e.S)},
-			line:   max(0.2, 0.3*high*e.Weight), color: chart.EdgeColor, alpha: 0.25 + 0.65*e.Weight,
+			line:   max(0.2, 0.3*high*e.Weight), color: chart.EdgeColor,
+			alpha: 0.25 + 0.65*e.Weight,
 		})
 	}
 	for level := range g.Layers() + 1 {
