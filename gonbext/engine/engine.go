@@ -87,7 +87,8 @@ type Request struct {
 	// Figures are names of figures or documents for KindFigures.
 	Figures []string `json:",omitempty"`
 	// Options are the [attribution.Options] of KindExplain as JSON, and what the figure of KindSave
-	// shows, or the picture of KindDraw. Continuation is separate, because JSON changes bytes that are not UTF-8.
+	// shows, or the picture of KindDraw. Continuation is separate, because JSON changes bytes that
+	// are not UTF-8.
 	Options      json.RawMessage
 	Continuation []byte
 }

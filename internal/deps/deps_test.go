@@ -129,7 +129,8 @@ var allowed = map[string][]string{
 	// What a cell calls, light; and what serves it.
 	"gonbext": {
 		"attribution", "attribution/trace", "gonbext/engine", "gonbext/render",
-		"gonbext/render/chart", "gonbext/render/reproduction", "internal/message", gonum, "github.com/janpfeifer/gonb/gonbui/...",
+		"gonbext/render/chart", "gonbext/render/reproduction", "internal/message", gonum,
+		"github.com/janpfeifer/gonb/gonbui/...",
 	},
 	"gonbext/engine":        {"attribution", "attribution/trace"},
 	"gonbext/engine/server": {"attribution", "attribution/trace", "gonbext/engine", "internal/message"},
@@ -138,7 +139,8 @@ var allowed = map[string][]string{
 	// Where layers are joined.
 	"cmd/headwater": {
 		"attribution/...", "gonbext/...", "models/...", "internal/certificate", "internal/figures",
-		"internal/golden", "internal/kernel", "internal/message", "internal/xlaplugin", "github.com/spf13/cobra",
+		"internal/golden", "internal/kernel", "internal/message", "internal/xlaplugin",
+		"github.com/spf13/cobra",
 		"github.com/spf13/pflag", "github.com/schollz/progressbar/v3",
 	},
 	// The figures of the documents: what the command and the engine make.

@@ -86,10 +86,7 @@ var correlated = []Figure{
 }
 
 func (t correlationTable) make(r *run) error {
-	n := t.full
-	if r.o.Reduced {
-		n = t.reduced
-	}
+	n := r.sample(t.full, t.reduced)
 	sentences, err := r.sentences(t.model, "", n)
 	if err != nil {
 		return err

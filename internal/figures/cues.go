@@ -87,9 +87,10 @@ func (r *run) curves(cases []evaluate.Case) (*evaluate.CueCurves, error) {
 	})
 }
 
-// sample is how many sentences of each kind are read.
+// sample is how many sentences are read: all, or those of the reduced sample.
 func (r *run) sample(full, reduced int) int {
 	if r.o.Reduced {
+		r.out.Reduced = true
 		return reduced
 	}
 	return full

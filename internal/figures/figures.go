@@ -136,7 +136,7 @@ func Make(
 ) (*reproduction.Reproduction, error) {
 	info := m.Info()
 	out := &reproduction.Reproduction{
-		Head: f.Head, Model: info.Name, Hash: info.Hash, Backend: info.Backend, Reduced: o.Reduced,
+		Head: f.Head, Model: info.Name, Hash: info.Hash, Backend: info.Backend,
 	}
 	for _, n := range f.Needs {
 		if !n.has(m) {
