@@ -303,17 +303,18 @@ func zeroingProbing(r *run) error {
 		aligned = append(aligned, float64(x.Dot.Mean))
 		zero.X, zero.Y = append(zero.X, float64(c.Curves[0].Layers[k])), append(zero.Y, aligned[k])
 	}
-	r.picture("", 2, chart.Chart{
+	r.picture("", 3, chart.Chart{
 		Kind: chart.Lines, Title: "Online code of a linear probe",
 		Subtitle: fmt.Sprintf("%d sentences with a masked pronoun; 1 is chance", len(labels)),
 		X:        chart.Axis{Title: "hidden state"}, Y: chart.Axis{Title: "compression"},
 		Series: []chart.Series{code},
 		Rules:  []chart.Rule{{Horizontal: true, At: 1, Label: "chance"}},
 	}, chart.Chart{
-		Kind: chart.Lines, Title: "Gain of each layer beside cue alignment",
-		X:      chart.Axis{Title: "layer"},
-		Y:      chart.Axis{Title: "gain, and share on the cue"},
-		Series: []chart.Series{gain, zero},
+		Kind: chart.Lines, Title: "What each layer adds", X: chart.Axis{Title: "layer"},
+		Y: chart.Axis{Title: "gain of compression"}, Series: []chart.Series{gain},
+	}, chart.Chart{
+		Kind: chart.Lines, Title: "Value Zeroing on the cue", X: chart.Axis{Title: "layer"},
+		Y: chart.Axis{Title: "dot product"}, Series: []chart.Series{zero},
 	})
 	top := len(code.Y) - 1
 	r.above(claim{"learns", "The probe reads more after the last layer than in the embedding: " +
