@@ -3,6 +3,7 @@ package figure
 import (
 	"bytes"
 	"fmt"
+	"image"
 	"image/color"
 	"image/png"
 	"math"
@@ -67,6 +68,12 @@ func (p *page) bytes(about string) ([]byte, error) {
 		if err := png.Encode(&b, c.Image()); err != nil {
 			return nil, err
 		}
+		if p.dpi < pngDPI && b.Len() > screenBytes {
+			b.Reset()
+			if err := png.Encode(&b, fewColors(c.Image())); err != nil {
+				return nil, err
+			}
+		}
 		return pngWith(b.Bytes(), p.dpi, about), nil
 	case TeX:
 		c := vgtex.New(w, h)
@@ -78,6 +85,22 @@ func (p *page) bytes(about string) ([]byte, error) {
 		return texWith(b.Bytes(), about), nil
 	}
 	return nil, fmt.Errorf("figure: unknown format %.40q; known are %v", p.format, Formats())
+}
+
+// screenBytes is the size above which a PNG for a notebook is stored with fewer colours.
+const screenBytes = 300_000
+
+// fewColors returns an image with 16 steps of each colour. White and black stay.
+func fewColors(from image.Image) image.Image {
+	to := image.NewRGBA(from.Bounds())
+	for y := to.Rect.Min.Y; y < to.Rect.Max.Y; y++ {
+		for x := to.Rect.Min.X; x < to.Rect.Max.X; x++ {
+			r, g, b, _ := from.At(x, y).RGBA()
+			step := func(v uint32) uint8 { return uint8(v>>12) * 0x11 } //nolint:gosec // 4 bits
+			to.SetRGBA(x, y, color.RGBA{step(r), step(g), step(b), 0xff})
+		}
+	}
+	return to
 }
 
 // draw draws the shapes on a white page.
