@@ -24,7 +24,7 @@ headwater := .cache/bin/headwater
 # Whether --model smollm2 opens: in .cache, in the user's cache or in that of the Hub.
 has_smollm2 = $(in_env) $(headwater) models | grep -q '^smollm2: .*, downloaded: '
 
-.PHONY: help setup run-setup build demo quick test minilm smollm2 unit notebooks-check notebooks check fuzz lab image-check train bench clean
+.PHONY: help setup run-setup build demo quick test minilm smollm2 unit notebooks-check notebooks figures figures-check gallery check fuzz lab image-check train bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -61,7 +61,7 @@ quick: run-setup ## the tests for daily work: no XLA, no browser, no notebook ke
 	HEADWATER_XLA=none $(in_env) go test -short -timeout $(TIMEOUT) $(GOTEST) \
 		./models/transformer ./cmd/headwater ./models/... ./...
 
-test: minilm smollm2 unit notebooks-check ## run everything that continuous integration runs
+test: minilm smollm2 unit figures-check notebooks-check ## run everything that continuous integration runs
 
 minilm: run-setup # a real checkpoint for the tests: 84 MB
 	@$(in_env) internal/bench/peers/minilm.sh
@@ -81,6 +81,15 @@ notebooks-check: build ## execute the notebooks and compare with their committed
 
 notebooks: build ## execute the notebooks in place, to commit new outputs
 	$(in_env) python internal/setup/notebooks.py write $(or $(NOTEBOOKS),notebooks/*.ipynb)
+
+figures: build ## make the figures and tables of the four documents into figures/, with verdicts
+	@$(in_env) $(headwater) figures
+
+figures-check: build # the verdicts of a reduced sample against the recorded ones
+	@$(in_env) $(headwater) figures --check --reduced
+
+gallery: build # docs/figures.md and its pictures
+	@$(in_env) $(headwater) figures --gallery -o docs
 
 check: setup ## before sending: format, vet, race detector, linters
 	@$(in_env) internal/setup/check.sh
@@ -105,4 +114,4 @@ bench: run-setup ## run the benchmarks
 
 clean: ## remove everything that was installed, built or written here
 	chmod -R u+w .cache 2>/dev/null || true
-	rm -rf .cache .venv out
+	rm -rf .cache .venv out figures

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"os"
 	"os/exec"
@@ -21,6 +22,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext"
 	"github.com/headwater-ml/headwater/gonbext/engine"
+	"github.com/headwater-ml/headwater/gonbext/render/chart"
 )
 
 // cells are what the test's binary does when it runs as a cell, by name.
@@ -62,6 +64,13 @@ var cells = map[string]func(){
 	"compare":       func() { gonbext.Compare(sides(), sides(), "rollout", "flow") },
 	"compare wrong": func() { gonbext.Compare(sides(), sides(), "rolout") },
 	"show":          func() { gonbext.Show(&gonbext.Explanation{Warnings: []string{"shown"}}) },
+	"reproduce":     func() { gonbext.Reproduce("s0-matrix") },
+	"chart": func() {
+		gonbext.ShowChart(chart.Chart{Kind: chart.Lines, Title: "own", Series: []chart.Series{{
+			Name: "a", X: []float64{0, 1, 2}, Y: []float64{0, math.NaN(), 1},
+		}}})
+	},
+	"bad chart": func() { gonbext.ShowChart(chart.Chart{Kind: "pie"}) },
 }
 
 // TestMain makes the test's binary a cell when it is started as one.

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/headwater-ml/headwater/internal/atomicfile"
 )
 
 // maxCompileTimes is how many times a file keeps, the latest ones.
@@ -95,20 +97,7 @@ func (t *CompileTimes) Add(key string, took time.Duration) {
 	if err != nil || os.MkdirAll(filepath.Dir(t.path), 0o700) != nil {
 		return
 	}
-	replaceFile(t.path, data)
-}
-
-// replaceFile writes a file that readers see completely or not at all.
-func replaceFile(path string, data []byte) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return
-	}
-	_, err = f.Write(data)
-	if e := f.Close(); err == nil && e == nil && os.Rename(f.Name(), path) == nil {
-		return
-	}
-	_ = os.Remove(f.Name())
+	_ = atomicfile.Write(t.path, data) // the times are only shown
 }
 
 // shortKey returns a short form of the key of a graph.

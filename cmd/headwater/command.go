@@ -120,9 +120,9 @@ func (p *program) root() *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(
-		p.explainCommand(), p.reproduceCommand(), p.showCommand(), p.traceCommand(),
-		p.attributeCommand(), p.focusCommand(), p.tokenizeCommand(), p.certifyCommand(),
-		p.benchCommand(),
+		p.explainCommand(), p.figuresCommand(), p.reproduceCommand(), p.showCommand(),
+		p.traceCommand(), p.attributeCommand(), p.focusCommand(), p.tokenizeCommand(),
+		p.certifyCommand(), p.benchCommand(),
 		p.modelsCommand(), p.methodsCommand(), p.examplesCommand(), p.downloadCommand(),
 		p.setupCommand(), p.doctorCommand(), p.installCommand(), p.kernelCommand(),
 		p.serveCommand(), p.engineCommand(), p.versionCommand(),

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/headwater-ml/headwater/gonbext/engine/server"
 	"github.com/headwater-ml/headwater/gonbext/local"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models"
@@ -34,6 +35,7 @@ func (p *program) serveCommand() *cobra.Command {
 			ctx, stop := interruptible(cmd)
 			defer stop()
 			c.Backend, c.Log, c.Encode = flags.backend, p.stderr, encodeLast
+			c.Figures = server.Figures{Find: servedFigures, Draw: drawPicture}
 			c.Build = release()
 			collectWithin(models.LimitMemory(c.Memory).Bytes)
 			if remote {

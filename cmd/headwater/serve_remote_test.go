@@ -53,7 +53,9 @@ func TestServeRemote(t *testing.T) {
 		t.Errorf("left are %v, %v", entries, err)
 	}
 	checkRefusals(t, []refusal{{
-		"folder exists", []string{"serve", "--remote", "--socket", filepath.Join(dir, "s")}, "", 1,
+		"folder exists",
+		[]string{"serve", "--remote", "--socket", filepath.Join(dir, "s")},
+		"", 1,
 		"serve: mkdir " + dir + ": file exists",
 	}})
 }

@@ -44,6 +44,13 @@ func (r Request) Check() error {
 			return usagef("file name of %d bytes; at most %d", len(r.File), maxName)
 		}
 		return nil // the format and the figure are checked where they are known
+	case KindFigures:
+		if err := r.checkModel(); err != nil {
+			return err
+		}
+		return r.checkFigures()
+	case KindDraw:
+		return nil // the picture is checked where it is drawn
 	case KindLast, KindInfo, KindStop:
 		return nil // no other field is used
 	}
@@ -74,6 +81,20 @@ func (r Request) checkModel() error {
 	if r.Model.MaxMemory < 0 {
 		return usagef("max memory %d bytes; it must be positive, "+
 			"or 0 for what the machine has left", r.Model.MaxMemory)
+	}
+	return nil
+}
+
+// checkFigures checks the names of figures.
+func (r Request) checkFigures() error {
+	const most = 1000
+	if len(r.Figures) > most {
+		return usagef("%d names of figures; at most %d", len(r.Figures), most)
+	}
+	for _, name := range r.Figures {
+		if len(name) > maxName {
+			return usagef("name of a figure of %d bytes; at most %d", len(name), maxName)
+		}
 	}
 	return nil
 }

@@ -80,6 +80,35 @@ func (c Client) Save(
 	return data, notes, err
 }
 
+// Figures makes figures of documents again on a model, or each on its own default model if no model
+// is named. names are those of figures or of documents; none means all figures. The result has one
+// [reproduction.Reproduction] as JSON for each figure, in the order of the documents. progress, if
+// not nil, is called during the work. The error lists the known names if one is unknown.
+//
+// [reproduction.Reproduction]: https://pkg.go.dev/github.com/headwater-ml/headwater/gonbext/render/reproduction
+func (c Client) Figures(
+	ctx context.Context, m Model, names []string, progress func(trace.Progress),
+) (data []byte, err error) {
+	r := Request{Kind: KindFigures, Model: m, Figures: names}
+	err = c.do(ctx, r, func(ev *Event) error {
+		data = append(data, ev.Piece...)
+		if ev.Progress != nil && progress != nil {
+			progress(*ev.Progress)
+		}
+		return nil
+	})
+	return data, err
+}
+
+// Draw returns a picture, given as JSON, as PNG. The error says what is wrong with its data.
+func (c Client) Draw(ctx context.Context, picture json.RawMessage) (png []byte, err error) {
+	err = c.do(ctx, Request{Kind: KindDraw, Options: picture}, func(ev *Event) error {
+		png = append(png, ev.Piece...)
+		return nil
+	})
+	return png, err
+}
+
 // Input is what a trace runs on: a text, or token ids.
 type Input struct {
 	Text     string

@@ -46,6 +46,8 @@ const (
 	KindTrace   Kind = "trace"   // answered by the tokens, then the tensors in pieces
 	KindLast    Kind = "last"    // answered by the latest explanation
 	KindSave    Kind = "save"    // answered by the bytes of a file of the latest explanation
+	KindFigures Kind = "figures" // answered by the bytes of figures of documents, as JSON
+	KindDraw    Kind = "draw"    // answered by the bytes of a drawn picture
 	KindInfo    Kind = "info"    // answered by a status
 	KindStop    Kind = "stop"    // ends the engine
 )
@@ -82,8 +84,11 @@ type Request struct {
 	Specials trace.Specials
 	// File is the name of the file of KindSave, without folders. Its end says the format.
 	File string
+	// Figures are names of figures or documents for KindFigures.
+	Figures []string `json:",omitempty"`
 	// Options are the [attribution.Options] of KindExplain as JSON, and what the figure of KindSave
-	// shows. Continuation is separate, because JSON changes bytes that are not UTF-8.
+	// shows, or the picture of KindDraw. Continuation is separate, because JSON changes bytes that
+	// are not UTF-8.
 	Options      json.RawMessage
 	Continuation []byte
 }

@@ -97,6 +97,8 @@ type Config struct {
 	Build string
 	// Ready, if not nil, is called when the engine listens.
 	Ready func()
+	// Figures makes figures of documents; the zero value makes none.
+	Figures server.Figures
 	// Log gets one line for each error and for the start and the end; nil: nothing is logged.
 	Log io.Writer
 }
@@ -113,7 +115,7 @@ func Serve(ctx context.Context, c Config) error {
 	return server.Serve(ctx, server.Config{
 		Socket: c.Socket, Watch: c.Watch, Idle: c.Idle, Open: opener(c.Backend), Log: c.Log,
 		Name: namer(c.Backend), Models: c.Models, Bytes: weights, Memory: c.Memory,
-		Encode: c.Encode, Build: c.Build, Ready: c.Ready,
+		Encode: c.Encode, Figures: c.Figures, Build: c.Build, Ready: c.Ready,
 	})
 }
 

@@ -136,15 +136,19 @@ func TestCompareErrors(t *testing.T) {
 	}{
 		{"no explanation", Side{Explanation: example()}, Side{}, "side B of the comparison has no explanation"},
 		{
-			"unknown method", Side{example(), "rolout"}, Side{Explanation: example()},
+			"unknown method",
+			Side{example(), "rolout"},
+			Side{Explanation: example()},
 			`explanation A has no method "rolout"; did you mean rollout?`,
 		},
 		{"lengths", Side{Explanation: example()}, Side{Explanation: short}, "7 and 6 tokens"},
 		{"no tokens", Side{Explanation: example()}, Side{Explanation: none}, "no generated token"},
 		{"shape", Side{Explanation: broken}, Side{Explanation: example()}, "does not fit"},
 		{
-			"encoder", Side{Explanation: example()},
-			Side{Explanation: encoded(trace.MaskedToken)}, "a decoder and an encoder",
+			"encoder",
+			Side{Explanation: example()},
+			Side{Explanation: encoded(trace.MaskedToken)},
+			"a decoder and an encoder",
 		},
 		{"lift", Side{Explanation: lifted()}, Side{Explanation: example()}, "lifts are ratios"},
 	} {

@@ -37,7 +37,8 @@ var palettes = []*palette{
 	{"green-purple", shades("#283"), shades("#84b")},
 	// The hue changes with the step, which tells neighbouring steps further apart.
 	{
-		"perceptual", [levels]string{"#0843", "#0855", "#3787", "#27b9", "#36fb", "#85dd"},
+		"perceptual",
+		[levels]string{"#0843", "#0855", "#3787", "#27b9", "#36fb", "#85dd"},
 		shades("#b51"),
 	},
 }

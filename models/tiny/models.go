@@ -48,8 +48,10 @@ const (
 )
 
 var masked = []sentenceMaker{
-	{"pronoun", 4, maskedPronoun}, {"determiner", 16, maskedDeterminer},
-	{"agreement", 6, maskedAgreement}, {"anaphor", 16, maskedAnaphor},
+	{"pronoun", 4, maskedPronoun},
+	{"determiner", 16, maskedDeterminer},
+	{"agreement", 6, maskedAgreement},
+	{"anaphor", 16, maskedAnaphor},
 }
 
 // models are the embedded models, the first one first.

@@ -92,8 +92,12 @@ func TestTiles(t *testing.T) {
 		n    int
 		want [3]int
 	}{
-		{1, [3]int{1, 1, 1}}, {9, [3]int{1, 3, 3}}, {18, [3]int{1, 3, 6}},
-		{24, [3]int{1, 4, 6}}, {172, [3]int{}}, {6 * 32 * 32, [3]int{32, 32, 6}},
+		{1, [3]int{1, 1, 1}},
+		{9, [3]int{1, 3, 3}},
+		{18, [3]int{1, 3, 6}},
+		{24, [3]int{1, 4, 6}},
+		{172, [3]int{}},
+		{6 * 32 * 32, [3]int{32, 32, 6}},
 	} {
 		got, ok := transformer.TilesOf(c.n)
 		if ok != (c.want != [3]int{}) || got != c.want {

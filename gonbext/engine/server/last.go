@@ -84,12 +84,20 @@ func (s *server) save(c *connection, r engine.Request) error {
 	if err != nil {
 		return err
 	}
+	if err := sendFile(c, data); err != nil {
+		return err
+	}
+	return c.send(engine.Event{Notes: notes})
+}
+
+// sendFile sends bytes in pieces.
+func sendFile(c *connection, data []byte) error {
 	for piece := range slices.Chunk(data, pieceOfFile) {
 		if err := c.send(engine.Event{Piece: piece}); err != nil {
 			return err
 		}
 	}
-	return c.send(engine.Event{Notes: notes})
+	return nil
 }
 
 // usagef returns a [trace.UsageError] of the engine with a formatted reason.

@@ -49,6 +49,22 @@ type Opener func(
 type Encoder func(e *attribution.Explanation, explained engine.Request, file string,
 	figure json.RawMessage) (data []byte, notes []string, err error)
 
+// Figure is a figure of a document that the engine can make.
+type Figure struct {
+	// ID names it, and Model is the model that it is made with if the request names none.
+	ID, Model string
+	// Make returns the figure as JSON. It calls progress during long work.
+	Make func(ctx context.Context, m trace.Model, progress func(trace.Progress)) ([]byte, error)
+}
+
+// Figures are the figures of documents that an engine makes, and what draws pictures.
+type Figures struct {
+	// Find returns the figures with some names. The error lists the known names.
+	Find func(names []string) ([]Figure, error)
+	// Draw returns a picture, given as JSON, as PNG.
+	Draw func(picture json.RawMessage) ([]byte, error)
+}
+
 // Config says what to serve and for how long.
 type Config struct {
 	// Socket is the path to listen on, in a directory that only this user can enter. The engine
@@ -66,6 +82,8 @@ type Config struct {
 	Name func(engine.Model) engine.Model
 	// Encode makes files of explanations; nil: the engine makes none.
 	Encode Encoder
+	// Figures makes figures of documents; the zero value makes none.
+	Figures Figures
 	// Models is how many models stay open at most; 0: 4. The least recently used one is closed.
 	Models int
 	// Bytes is how many bytes the weights of the open models may take together; 0: no limit. A
@@ -165,6 +183,7 @@ type server struct {
 	stop    context.CancelCauseFunc
 	models  models
 	last    last
+	figures madeFigures
 	running sync.WaitGroup
 	began   time.Time
 	slots   chan struct{} // has a value for each request that uses a model
@@ -348,6 +367,10 @@ func (s *server) answer(
 		return s.last.send(c)
 	case engine.KindSave:
 		return s.save(c, r)
+	case engine.KindFigures:
+		return s.makeFigures(ctx, c, r)
+	case engine.KindDraw:
+		return s.draw(c, r)
 	case engine.KindInfo:
 		return c.send(engine.Event{Status: s.status(number)})
 	case engine.KindStop:

@@ -40,6 +40,8 @@ const (
 	Heatmap Kind = "heatmap"
 	// Ternary draws each point by its three shares A, B and C in a triangle.
 	Ternary Kind = "ternary"
+	// Layered draws a graph of tokens through layers, its edges as thick as their weights.
+	Layered Kind = "layered"
 )
 
 // Chart is a figure. The zero value of every field but Kind and the data is its default.
@@ -52,8 +54,9 @@ type Chart struct {
 	Corners [3]string
 	// Series are the data of every kind but Heatmap.
 	Series []Series
-	// Matrix is the data of a Heatmap.
+	// Matrix is the data of a Heatmap, and Graph that of Layered.
 	Matrix *Matrix
+	Graph  *Graph
 	// Color maps the numbers of cells, and the Value of points, to colours.
 	Color Scale
 	// Bins is the number of bins of a histogram, from 1 to 1000; 0 is 30.
@@ -97,6 +100,8 @@ type Series struct {
 	Value []float64
 	// Labels, if not nil, has the tooltip of each point.
 	Labels []string
+	// Color, if not nil, is the colour of the series; else it has that of its place.
+	Color *RGB
 }
 
 // Matrix is a grid of numbers with a name for each row and column.
@@ -158,11 +163,13 @@ func (c *Chart) Check() error {
 	switch c.Kind {
 	case Heatmap:
 		return c.checkMatrix()
+	case Layered:
+		return c.Graph.check()
 	case Lines, Bars, Histogram, Scatter, Ternary:
 		return c.checkSeries()
 	}
-	return fmt.Errorf("chart: unknown kind %.40q; known are %s, %s, %s, %s, %s, %s", c.Kind,
-		Bars, Heatmap, Histogram, Lines, Scatter, Ternary)
+	return fmt.Errorf("chart: unknown kind %.40q; known are %s, %s, %s, %s, %s, %s, %s", c.Kind,
+		Bars, Heatmap, Histogram, Layered, Lines, Scatter, Ternary)
 }
 
 func (c *Chart) checkMatrix() error {

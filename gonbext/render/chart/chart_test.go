@@ -45,6 +45,12 @@ func charts() map[string]chart.Chart {
 				Data: []float64{0.9, 0.1, nan}, Muted: []bool{true, false, false},
 			},
 		},
+		"layered": {
+			Kind: chart.Layered, X: chart.Axis{Title: "layer"},
+			Graph: &chart.Graph{
+				Tokens: []string{"the", "key"}, Weights: []float64{1, 0, 0.25, 0.75},
+			},
+		},
 		"ternary": {
 			Kind: chart.Ternary, Corners: [3]string{"content", "bias", "alibi"},
 			Series: []chart.Series{{
@@ -168,6 +174,13 @@ func TestCheck(t *testing.T) {
 			Kind: chart.Bars, X: chart.Axis{Categories: []string{"a"}},
 			Series: []chart.Series{{Y: []float64{1, 2}}},
 		}},
+		{"needs a graph", chart.Chart{Kind: chart.Layered}},
+		{"3 weights for 2 tokens", chart.Chart{Kind: chart.Layered, Graph: &chart.Graph{
+			Tokens: []string{"a", "b"}, Weights: []float64{1, 0, 1},
+		}}},
+		{"target 2; there are 2", chart.Chart{Kind: chart.Layered, Graph: &chart.Graph{
+			Tokens: []string{"a", "b"}, Weights: []float64{1, 0, 1, 0}, Targets: []int{2},
+		}}},
 		{"1001 bins; want 1 to 1000", chart.Chart{Kind: chart.Histogram, Bins: 1001}},
 	} {
 		err := c.chart.Check()

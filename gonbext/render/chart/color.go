@@ -92,6 +92,14 @@ func SeriesColor(i, n int) RGB {
 	return srgb(oklab(seriesColors[i]))
 }
 
+// SeriesColor returns the colour of series i of the chart.
+func (c *Chart) SeriesColor(i int) RGB {
+	if own := c.Series[i].Color; own != nil {
+		return *own
+	}
+	return SeriesColor(i, len(c.Series))
+}
+
 // Ordered returns whether n series are coloured by their order and not each by its own colour.
 func Ordered(n int) bool { return n > len(seriesColors) }
 

@@ -24,7 +24,7 @@ func (c *Chart) GrayWarnings() []string {
 			if !areas && i%Dashes != k%Dashes {
 				continue
 			}
-			a, b := Gray(SeriesColor(k, n)), Gray(SeriesColor(i, n))
+			a, b := Gray(c.SeriesColor(k)), Gray(c.SeriesColor(i))
 			if a-b < minGray && b-a < minGray {
 				warnings = append(warnings, fmt.Sprintf(
 					"%q and %q cannot be told apart in grey; show fewer series",

@@ -47,6 +47,9 @@ func (c *Chart) VegaLite() (map[string]any, error) {
 		spec["width"], spec["height"] = 360.0, 360*Height
 		layers = append(layers, c.triangle()...)
 		layers = append(layers, c.points("point"))
+	case Layered:
+		spec["height"] = float64(min(max(24*len(c.Graph.Tokens), 120), 900))
+		layers = append(layers, c.Graph.layers(c.X, c.Y)...)
 	case Lines:
 		layers = append(layers, c.points("line"))
 	default:
@@ -125,7 +128,7 @@ func (c *Chart) legend() object {
 	names := c.seriesNames()
 	var colors []any
 	for i := range c.Series {
-		colors = append(colors, SeriesColor(i, len(c.Series)).String())
+		colors = append(colors, c.SeriesColor(i).String())
 	}
 	e := object{
 		"field": "series", "type": "nominal", "title": nil, "sort": names,

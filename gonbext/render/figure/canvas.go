@@ -3,6 +3,7 @@ package figure
 import (
 	"bytes"
 	"fmt"
+	"image"
 	"image/color"
 	"image/png"
 	"math"
@@ -57,18 +58,23 @@ func (p *page) bytes(about string) ([]byte, error) {
 		}
 		return pdfWith(b.Bytes(), about)
 	case PNG:
-		dpi := pngDPI
 		if p.width*p.height/72/72*pngDPI*pngDPI > maxPixels {
 			return nil, fmt.Errorf("figure: %.0f × %.0f points are too large for a PNG; save an "+
 				"SVG or PDF, or show fewer tokens", p.width, p.height)
 		}
-		c := vgimg.NewWith(vgimg.UseWH(w, h), vgimg.UseDPI(dpi))
+		c := vgimg.NewWith(vgimg.UseWH(w, h), vgimg.UseDPI(p.dpi))
 		p.draw(c)
 		var b bytes.Buffer
 		if err := png.Encode(&b, c.Image()); err != nil {
 			return nil, err
 		}
-		return pngWith(b.Bytes(), dpi, about), nil
+		if p.dpi < pngDPI && b.Len() > screenBytes {
+			b.Reset()
+			if err := png.Encode(&b, fewColors(c.Image())); err != nil {
+				return nil, err
+			}
+		}
+		return pngWith(b.Bytes(), p.dpi, about), nil
 	case TeX:
 		c := vgtex.New(w, h)
 		p.draw(c)
@@ -79,6 +85,22 @@ func (p *page) bytes(about string) ([]byte, error) {
 		return texWith(b.Bytes(), about), nil
 	}
 	return nil, fmt.Errorf("figure: unknown format %.40q; known are %v", p.format, Formats())
+}
+
+// screenBytes is the size above which a PNG for a notebook is stored with fewer colours.
+const screenBytes = 300_000
+
+// fewColors returns an image with 16 steps of each colour. White and black stay.
+func fewColors(from image.Image) image.Image {
+	to := image.NewRGBA(from.Bounds())
+	for y := to.Rect.Min.Y; y < to.Rect.Max.Y; y++ {
+		for x := to.Rect.Min.X; x < to.Rect.Max.X; x++ {
+			r, g, b, _ := from.At(x, y).RGBA()
+			step := func(v uint32) uint8 { return uint8(v>>12) * 0x11 } //nolint:gosec // 4 bits
+			to.SetRGBA(x, y, color.RGBA{step(r), step(g), step(b), 0xff})
+		}
+	}
+	return to
 }
 
 // draw draws the shapes on a white page.

@@ -17,6 +17,8 @@ func (p *page) chart(c *chart.Chart, y float64) float64 {
 		return p.heatmap(c, y)
 	case chart.Ternary:
 		return p.ternary(c, y)
+	case chart.Layered:
+		return p.layered(c, y)
 	}
 	return p.plot(c, y)
 }
@@ -165,7 +167,7 @@ func (p *page) data(c *chart.Chart, f frame, bins []chart.Bin) {
 				from := f.at(float64(i)-0.4+float64(k)*wide, max(min(v, f.highY), f.lowY))
 				zero := f.at(float64(i)-0.4+float64(k+1)*wide, 0)
 				p.rect(from.x, min(from.y, zero.y), zero.x-from.x, math.Abs(zero.y-from.y),
-					chart.SeriesColor(k, n))
+					c.SeriesColor(k))
 			}
 		}
 	case chart.Histogram:
@@ -179,7 +181,7 @@ func (p *page) data(c *chart.Chart, f frame, bins []chart.Bin) {
 				sum += count
 				to := f.at(b.High, float64(sum))
 				p.rect(min(from.x, to.x), min(from.y, to.y), math.Abs(to.x-from.x),
-					math.Abs(to.y-from.y), chart.SeriesColor(k, n))
+					math.Abs(to.y-from.y), c.SeriesColor(k))
 			}
 		}
 	case chart.Lines:
@@ -196,7 +198,7 @@ func (p *page) data(c *chart.Chart, f frame, bins []chart.Bin) {
 // series draws one line with its points.
 func (p *page) series(c *chart.Chart, s chart.Series, f frame, k int) {
 	n := len(c.Series)
-	color := chart.SeriesColor(k, n)
+	color := c.SeriesColor(k)
 	var points []point
 	pattern, thick := dashes(k), 1.2
 	if chart.Ordered(n) {
@@ -240,7 +242,7 @@ func (p *page) scatter(c *chart.Chart, place func(*chart.Series, int) (point, bo
 			if !ok {
 				continue
 			}
-			color, kind := chart.SeriesColor(k, n), k
+			color, kind := c.SeriesColor(k), k
 			if s.Value != nil {
 				color, kind = c.Color.At(s.Value[i], limit), k
 			}
@@ -300,7 +302,7 @@ func (p *page) legend(c *chart.Chart, y float64) float64 {
 		if x > margin && x+wide > p.width-margin {
 			x, y = margin, y+lineHeight*p.size
 		}
-		color, middle := chart.SeriesColor(k, n), y-0.33*p.size
+		color, middle := c.SeriesColor(k), y-0.33*p.size
 		switch c.Kind {
 		case chart.Lines:
 			p.line([]point{{x, middle}, {x + key, middle}}, 1.2, color, dashes(k)...)
@@ -325,7 +327,7 @@ func (p *page) orderBar(c *chart.Chart, y float64) float64 {
 	x := margin + p.textWidth(first, style{}) + 4
 	for k := range n {
 		p.rect(x+float64(k)*100/float64(n), y-0.75*p.size, 100/float64(n)+0.2, 0.8*p.size,
-			chart.SeriesColor(k, n))
+			c.SeriesColor(k))
 	}
 	p.text(x+104, y, last, style{})
 	return y + 0.6*p.size

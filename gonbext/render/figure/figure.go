@@ -59,6 +59,9 @@ type Options struct {
 	// Font is the size of text in points, from 4 to 48; default 7 for Column, 8 for Double and 18
 	// for Slide.
 	Font float64 `json:"font,omitempty"`
+	// Screen draws a PNG with half the resolution of print, which is enough for a notebook and
+	// makes it smaller.
+	Screen bool `json:"-"`
 }
 
 // Check returns an error if an option is unknown or out of range.
@@ -106,8 +109,12 @@ func Draw(o Options, about string, drawings ...Drawing) (*Figure, error) {
 	}
 	p := &page{
 		format: o.Format, width: widths[o.Size][0], size: o.Font, lost: map[rune]bool{},
+		dpi: pngDPI,
 	}
 	f := &Figure{}
+	if o.Screen {
+		p.dpi = pngDPI / 2
+	}
 	y := float64(margin)
 	for i, d := range drawings {
 		if i > 0 {

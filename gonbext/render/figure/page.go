@@ -14,6 +14,7 @@ type page struct {
 	width, height float64
 	// size is the size of ordinary text in points.
 	size   float64
+	dpi    int // of a PNG
 	shapes []shape
 	lost   map[rune]bool // what the format cannot draw
 }

@@ -1,0 +1,255 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/gonbext/render/figure"
+	"github.com/headwater-ml/headwater/gonbext/render/reproduction"
+	"github.com/headwater-ml/headwater/internal/atomicfile"
+	"github.com/headwater-ml/headwater/internal/figures"
+	"github.com/headwater-ml/headwater/models"
+)
+
+// figuresFlags are the flags of headwater figures.
+type figuresFlags struct {
+	modelFlags
+	dir                             string
+	list, check, reduced, asGallery bool
+}
+
+func (p *program) figuresCommand() *cobra.Command {
+	var f figuresFlags
+	cmd := &cobra.Command{
+		Use:   "figures [flags] [FIGURE|DOCUMENT…]",
+		Short: "make the figures and tables of the four documents, with verdicts",
+		Long: "Figures makes figures and tables of the documents that Headwater is about and " +
+			"compares them with what the documents claim: s0 is generative rollout, s1 attention " +
+			"flow, s2 Value Zeroing, s3 attention focus plots.\n" +
+			"It writes each figure as SVG and PDF, each table as CSV and Markdown, and " +
+			"index.html, " +
+			"which has all of them beside their claims and verdicts.\n" +
+			"Each figure has an embedded model of its own; --model names another one for all. A " +
+			"figure that needs a part which the model lacks is left out, and the page says why.\n" +
+			"With --check nothing is written but a line for each claim. The status is 1 if a " +
+			"claim that agreed when the verdicts were recorded does not agree now; a claim that " +
+			"differed then may differ.",
+		Example: `  headwater figures
+  headwater figures s0 s1-fig1
+  headwater figures --check --reduced
+  headwater figures --model smollm2 s0-depth`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.check && f.model != "" {
+				return usagef("--check compares with verdicts of the embedded models; leave " +
+					"--model out")
+			}
+			some, err := figures.Find(args...)
+			if err != nil {
+				return err
+			}
+			ctx, stop := interruptible(cmd)
+			defer stop()
+			switch {
+			case f.list:
+				return p.listFigures(some)
+			case f.check:
+				return p.checkFigures(ctx, f, some)
+			}
+			return p.writeFigures(ctx, f, some)
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().StringVarP(&f.dir, "output", "o", "figures", "write into this `FOLDER`")
+	cmd.Flags().BoolVar(&f.list, "list", false, "list the figures and what they need")
+	cmd.Flags().BoolVar(&f.check, "check", false, "write one line for each claim: what is stated, "+
+		"what came out, and whether that is a regression")
+	cmd.Flags().BoolVar(&f.reduced, "reduced", false, "take a few sentences where a figure has "+
+		"hundreds")
+	cmd.Flags().BoolVar(&f.asGallery, "gallery", false, "write figures.md and a folder of SVG "+
+		"instead, for the documentation")
+	return cmd
+}
+
+// listFigures writes a line for each figure.
+func (p *program) listFigures(some []figures.Figure) error {
+	w := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "FIGURE\tDOCUMENT\tMODEL\tSHOWS")
+	for _, f := range some {
+		fmt.Fprintf(w, "%s\t%s, %s\t%s\t%s\n", f.ID, f.Document, f.Place, f.Model, f.Title)
+	}
+	return w.Flush()
+}
+
+// makeFigures makes figures, one after another, and calls each with the result.
+func (p *program) makeFigures(
+	ctx context.Context, f figuresFlags, some []figures.Figure,
+	each func(*reproduction.Reproduction) error,
+) error {
+	open := map[string]*models.Model{}
+	line := p.progress()
+	defer line.clear()
+	for i, one := range some {
+		which := f.modelFlags
+		if which.model == "" {
+			which.model = one.Model
+		}
+		m := open[which.model]
+		if m == nil {
+			opener := p.open
+			if len(open) > 0 {
+				opener = p.openSilently // the first one has said what computes
+			}
+			var err error
+			if m, err = opener(ctx, which); err != nil {
+				return err
+			}
+			open[which.model] = m
+		}
+		line.show("figure %d of %d: %s", i+1, len(some), one.ID)
+		r, err := figures.Make(ctx, one, m, figures.Options{
+			Reduced:  f.reduced,
+			Progress: func(at trace.Progress) { line.show("%s: %v", one.ID, at) },
+		})
+		if err != nil {
+			return err
+		}
+		line.clear()
+		if err := each(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkFigures writes a line for each claim and returns an error for regressions.
+func (p *program) checkFigures(
+	ctx context.Context, f figuresFlags, some []figures.Figure,
+) error {
+	claims, worse := 0, 0
+	err := p.makeFigures(ctx, f, some, func(r *reproduction.Reproduction) error {
+		for _, c := range figures.Compare(r) {
+			claims++
+			if c.Regression() {
+				worse++
+			}
+			if _, err := fmt.Fprintln(p.stdout, c); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if worse > 0 {
+		return fmt.Errorf("%d of %d claims agreed when they were recorded and do not now", worse,
+			claims)
+	}
+	return nil
+}
+
+// writeFigures writes files of figures and tables and a page about all.
+func (p *program) writeFigures(
+	ctx context.Context, f figuresFlags, some []figures.Figure,
+) error {
+	pictures := f.dir
+	if f.asGallery {
+		pictures = filepath.Join(f.dir, "figures")
+	}
+	if err := os.MkdirAll(pictures, 0o755); err != nil {
+		return fmt.Errorf("output %s: no folder can be created there: %w",
+			pictures, atomicfile.Cause(err))
+	}
+	var all []*reproduction.Reproduction
+	images := map[string][]figures.Image{}
+	err := p.makeFigures(ctx, f, some, func(r *reproduction.Reproduction) error {
+		if r.LeftOut != "" {
+			p.say("%s", r.LeftOut)
+		}
+		all = append(all, r)
+		drawn, err := p.writePictures(f, pictures, r)
+		images[r.ID] = drawn
+		if err == nil && !f.asGallery {
+			err = p.writeTables(pictures, r)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	page, name := figures.Page(all, images), "index.html"
+	if f.asGallery {
+		page, name = figures.Gallery(all, images, "figures"), "figures.md"
+	}
+	if err := p.writeFile(filepath.Join(f.dir, name), page); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(p.stdout, "%s: %s\n", filepath.Join(f.dir, name), figures.Tally(all))
+	return err
+}
+
+// writePictures draws the pictures of a figure into files and returns them as SVG.
+func (p *program) writePictures(
+	f figuresFlags, dir string, r *reproduction.Reproduction,
+) ([]figures.Image, error) {
+	formats, version := []figure.Format{figure.SVG, figure.PDF}, release()
+	if f.asGallery {
+		formats, version = formats[:1], "" // equal bytes for every build
+	}
+	var images []figures.Image
+	for i, picture := range r.Pictures {
+		name := r.Name(picture.Name)
+		for _, format := range formats {
+			drawn, err := figures.Draw(r, i, figure.Options{Format: format}, version)
+			if err != nil {
+				return nil, err
+			}
+			if format == figure.SVG {
+				images = append(images, figures.Image{Name: name, SVG: drawn.Bytes})
+			}
+			path := filepath.Join(dir, name+"."+string(format))
+			if err := p.writeFile(path, drawn.Bytes); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return images, nil
+}
+
+// writeTables writes the tables of a figure.
+func (p *program) writeTables(dir string, r *reproduction.Reproduction) error {
+	for _, t := range r.Tables {
+		path := filepath.Join(dir, r.Name(t.Name))
+		var b bytes.Buffer
+		if err := t.WriteCSV(&b); err != nil {
+			return err
+		}
+		if err := p.writeFile(path+".csv", b.Bytes()); err != nil {
+			return err
+		}
+		if err := p.writeFile(path+".md", []byte(t.Markdown())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeFile writes a whole file.
+func (p *program) writeFile(path string, data []byte) error {
+	out, err := p.create(path)
+	if err != nil {
+		return err
+	}
+	defer out.abandon()
+	if _, err := out.Write(data); err != nil {
+		return err
+	}
+	return out.commit()
+}

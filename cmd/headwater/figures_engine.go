@@ -1,0 +1,65 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/gonbext/engine/server"
+	"github.com/headwater-ml/headwater/gonbext/render/figure"
+	"github.com/headwater-ml/headwater/gonbext/render/reproduction"
+	"github.com/headwater-ml/headwater/internal/figures"
+)
+
+// screen is how pictures look in a notebook that draws no charts. They have no version inside, so
+// that a notebook has equal bytes with every build.
+var screen = figure.Options{Format: figure.PNG, Screen: true}
+
+// servedFigures returns figures of documents for an engine: as JSON, with their pictures as PNG for
+// viewers that draw no charts.
+func servedFigures(names []string) ([]server.Figure, error) {
+	some, err := figures.Find(names...)
+	if err != nil {
+		return nil, err
+	}
+	var out []server.Figure
+	for _, f := range some {
+		out = append(out, server.Figure{ID: f.ID, Model: f.Model, Make: func(
+			ctx context.Context, m trace.Model, progress func(trace.Progress),
+		) ([]byte, error) {
+			r, err := figures.Make(ctx, f, m, figures.Options{Progress: progress})
+			if err != nil {
+				return nil, err
+			}
+			for i := range r.Pictures {
+				drawn, err := figures.Draw(r, i, screen, "")
+				if err != nil {
+					return nil, err
+				}
+				r.Pictures[i].PNG = drawn.Bytes
+			}
+			var b bytes.Buffer
+			err = r.Write(&b)
+			return b.Bytes(), err
+		}})
+	}
+	return out, nil
+}
+
+// drawPicture draws a picture of a cell, which came as JSON, as PNG.
+func drawPicture(picture json.RawMessage) ([]byte, error) {
+	var p reproduction.Picture
+	if err := json.Unmarshal(picture, &p); err != nil {
+		return nil, trace.Usagef("the charts cannot be read: %v", err)
+	}
+	d, err := figure.Grid(p.Columns, p.Charts...)
+	if err != nil {
+		return nil, &trace.UsageError{Package: "engine", Reason: err.Error()}
+	}
+	drawn, err := figure.Draw(screen, "", d)
+	if err != nil {
+		return nil, err
+	}
+	return drawn.Bytes, nil
+}

@@ -1,0 +1,36 @@
+package chart
+
+// gridWidth is how wide a grid is in a notebook, in pixels.
+const gridWidth = 960
+
+// Grid returns charts side by side as one Vega-Lite 5 specification, columns of them in a row. One
+// chart is returned as [Chart.VegaLite] does.
+func Grid(columns int, charts ...Chart) (map[string]any, error) {
+	if len(charts) == 1 {
+		return charts[0].VegaLite()
+	}
+	columns = max(columns, 1)
+	var all []any
+	for i := range charts {
+		spec, err := charts[i].VegaLite()
+		if err != nil {
+			return nil, err
+		}
+		for _, key := range []string{"$schema", "background", "config"} {
+			delete(spec, key)
+		}
+		room := float64(gridWidth)/float64(columns) - 60
+		if w, ok := spec["width"].(float64); ok && w > room {
+			spec["width"] = room
+			if h, ok := spec["height"].(float64); ok && columns > 1 {
+				spec["height"] = max(h*room/w, 60)
+			}
+		}
+		all = append(all, spec)
+	}
+	return object{
+		"$schema": schema, "background": "white", "columns": float64(columns), "concat": all,
+		"config":  object{"view": object{"stroke": "#cccccc"}},
+		"resolve": object{"scale": object{"color": "independent"}},
+	}, nil
+}

@@ -1,0 +1,104 @@
+package reproduction_test
+
+import (
+	"bytes"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/headwater-ml/headwater/gonbext/render/chart"
+	"github.com/headwater-ml/headwater/gonbext/render/reproduction"
+)
+
+func sample() *reproduction.Reproduction {
+	return &reproduction.Reproduction{
+		Head: reproduction.Head{ID: "s1-fig1", Claim: "it | holds"}, Model: "tiny",
+		Pictures: []reproduction.Picture{{Columns: 1, PNG: []byte{1, 2}, Charts: []chart.Chart{{
+			Kind: chart.Heatmap, Title: "map", X: chart.Axis{Title: "source"},
+			Matrix: &chart.Matrix{
+				Rows: []string{"a"}, Columns: []string{"b", "c"}, Data: []float64{1, math.NaN()},
+			},
+		}}}},
+		Checks: []reproduction.Check{
+			{
+				ID: "one", Claim: "=1+1", Stated: "0.5 ± 0.1", Found: "0.4",
+				Verdict: reproduction.Agrees,
+			},
+			{
+				ID: "two", Claim: "<b>", Stated: "-1", Found: "2", Verdict: reproduction.Differs,
+				Why: "because",
+			},
+		},
+	}
+}
+
+// Several figures in one stream come back as they were, gaps included.
+func TestReadWrite(t *testing.T) {
+	var b bytes.Buffer
+	for range 2 {
+		if err := sample().Write(&b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := reproduction.Read(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []*reproduction.Reproduction{sample(), sample()}
+	if diff := cmp.Diff(want, got, cmpopts.EquateNaNs()); diff != "" {
+		t.Errorf("(-written +read):\n%s", diff)
+	}
+	if _, err := reproduction.Read(strings.NewReader(`{"id":3}`)); err == nil {
+		t.Error("a number was read as a name")
+	}
+}
+
+// The table of checks has no column of reasons if there is none.
+func TestCheckTable(t *testing.T) {
+	r := sample()
+	if n := len(r.CheckTable().Columns); n != 5 {
+		t.Errorf("%d columns with a reason, want 5", n)
+	}
+	r.Checks = r.Checks[:1]
+	if n := len(r.CheckTable().Columns); n != 4 {
+		t.Errorf("%d columns without a reason, want 4", n)
+	}
+	r.LeftOut = "it has no mask"
+	if v := reproduction.Verdicts(r); v.Rows[0][4] != "left out" {
+		t.Errorf("the verdict of a figure that is left out is %q", v.Rows[0][4])
+	}
+}
+
+// No form of a table lets a text be markup, a formula or a cell of its own.
+func TestTable(t *testing.T) {
+	v := reproduction.Verdicts(sample())
+	if s := v.HTML(); strings.Contains(s, "<b>") || !strings.Contains(s, "&lt;b&gt;") {
+		t.Errorf("a text became markup: %s", s)
+	}
+	table := reproduction.Table{
+		Columns: []string{"x|y", "n"}, Rows: [][]string{{"=1+1", "-0.5"}, {"a <b> [c]", "1\n2"}},
+	}
+	var b bytes.Buffer
+	if err := table.WriteCSV(&b); err != nil {
+		t.Fatal(err)
+	}
+	if want := "x|y,n\n'=1+1,-0.5\na <b> [c],\"1\n2\"\n"; b.String() != want {
+		t.Errorf("CSV %q, want %q", b.String(), want)
+	}
+	want := "| x\\|y | n |\n|---|---|\n| =1+1 | -0.5 |\n| a &lt;b&gt; \\[c] | 1 2 |\n"
+	if got := table.Markdown(); got != want {
+		t.Errorf("Markdown %q, want %q", got, want)
+	}
+	text := reproduction.Table{
+		Columns: []string{"a", "b"},
+		Rows:    [][]string{{strings.Repeat("word ", 20), "x"}},
+	}.Text()
+	for line := range strings.Lines(text) {
+		if len(line) > 70 {
+			t.Errorf("a line of %d characters: %q", len(line), line)
+		}
+	}
+}

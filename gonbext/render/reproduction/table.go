@@ -1,0 +1,157 @@
+package reproduction
+
+import (
+	"encoding/csv"
+	"html"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// formula is what a spreadsheet takes for the beginning of a formula.
+const formula = "=+-@\t\r"
+
+// WriteCSV writes the table as CSV, the headings first. A text that a spreadsheet would compute
+// begins with an apostrophe; negative numbers stay as they are.
+func (t Table) WriteCSV(w io.Writer) error {
+	c := csv.NewWriter(w)
+	for _, row := range append([][]string{t.Columns}, t.Rows...) {
+		safe := make([]string, len(row))
+		for i, cell := range row {
+			if cell != "" && strings.ContainsRune(formula, rune(cell[0])) && !isNumber(cell) {
+				cell = "'" + cell
+			}
+			safe[i] = cell
+		}
+		if err := c.Write(safe); err != nil {
+			return err
+		}
+	}
+	c.Flush()
+	return c.Error()
+}
+
+// isNumber reports whether a text has only what numbers consist of.
+func isNumber(s string) bool { return strings.Trim(s, "0123456789.±-eE ") == "" }
+
+// Markdown returns the table in the form of GitHub.
+func (t Table) Markdown() string {
+	var b strings.Builder
+	line := func(cells []string) {
+		b.WriteByte('|')
+		for _, c := range cells {
+			b.WriteString(" " + markdownCell.Replace(c) + " |")
+		}
+		b.WriteByte('\n')
+	}
+	line(t.Columns)
+	b.WriteString(strings.Repeat("|---", len(t.Columns)) + "|\n")
+	for _, r := range t.Rows {
+		line(r)
+	}
+	return b.String()
+}
+
+// markdownCell keeps a text from ending its cell and from being markup.
+var markdownCell = strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;", ">", "&gt;", "[", `\[`,
+	"*", `\*`, "_", `\_`, "`", "\\`")
+
+// Text returns the table as aligned text. Texts of more than 60 characters are wrapped.
+func (t Table) Text() string {
+	const most = 60
+	rows := append([][]string{t.Columns}, t.Rows...)
+	wide := make([]int, len(t.Columns))
+	for _, r := range rows {
+		for i, c := range r {
+			wide[i] = max(wide[i], min(utf8.RuneCountInString(c), most))
+		}
+	}
+	var b strings.Builder
+	if t.Title != "" {
+		b.WriteString(t.Title + "\n")
+	}
+	for _, r := range rows {
+		cells, height := make([][]string, len(r)), 1
+		for i, c := range r {
+			cells[i] = wrap(c, most)
+			height = max(height, len(cells[i]))
+		}
+		for k := range height {
+			line := ""
+			for i := range cells {
+				part := ""
+				if k < len(cells[i]) {
+					part = cells[i][k]
+				}
+				line += part + strings.Repeat(" ", wide[i]-utf8.RuneCountInString(part)+2)
+			}
+			b.WriteString(strings.TrimRight(line, " ") + "\n")
+		}
+	}
+	return b.String()
+}
+
+// wrap divides a text into lines of at most so many characters, between words.
+func wrap(text string, most int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		for utf8.RuneCountInString(word) > most {
+			runes := []rune(word)
+			lines, line = append(lines, string(runes[:most])), ""
+			word = string(runes[most:])
+		}
+		switch {
+		case line == "":
+			line = word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) <= most:
+			line += " " + word
+		default:
+			lines, line = append(lines, line), word
+		}
+	}
+	return append(lines, line)
+}
+
+// Styles of cells; colours stand with a background of their own, so that they fit dark themes.
+const (
+	cellStyle    = "padding:3px 8px;text-align:left;vertical-align:top;border-bottom:1px solid #999"
+	agreesStyle  = "background-color:rgb(214,240,218);color:rgb(16,70,28)"
+	differsStyle = "background-color:rgb(255,228,214);color:rgb(120,40,0)"
+	otherStyle   = "background-color:rgb(232,232,232);color:rgb(60,60,60)"
+)
+
+// HTML returns the table as HTML with inline styles alone. Verdicts have a colour.
+func (t Table) HTML() string {
+	var b strings.Builder
+	b.WriteString(`<table style="border-collapse:collapse;font-size:13px">`)
+	if t.Title != "" {
+		b.WriteString(`<caption style="text-align:left;font-weight:bold;padding:4px 8px">` +
+			html.EscapeString(t.Title) + `</caption>`)
+	}
+	b.WriteString("<tr>")
+	for _, c := range t.Columns {
+		b.WriteString(`<th style="` + cellStyle + `">` + html.EscapeString(c) + `</th>`)
+	}
+	b.WriteString("</tr>")
+	for _, r := range t.Rows {
+		b.WriteString("<tr>")
+		for i, c := range r {
+			style := cellStyle
+			if t.Columns[i] == "verdict" {
+				switch Verdict(c) {
+				case Agrees:
+					style += ";" + agreesStyle
+				case Differs:
+					style += ";" + differsStyle
+				default:
+					style += ";" + otherStyle
+				}
+			}
+			b.WriteString(`<td style="` + style + `">` + html.EscapeString(c) + `</td>`)
+		}
+		b.WriteString("</tr>")
+	}
+	b.WriteString("</table>")
+	return b.String()
+}

@@ -1,0 +1,128 @@
+package gonbext
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"html"
+	"os"
+	"os/signal"
+
+	"github.com/janpfeifer/gonb/gonbui/protocol"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/gonbext/engine"
+	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/gonbext/render/reproduction"
+)
+
+// Reproduction is a figure or a table of a document, made again: charts, tables and verdicts.
+type Reproduction = reproduction.Reproduction
+
+// Reproduce makes a figure or a table of a document again and shows it beside what the document
+// claims and a verdict on each claim:
+//
+//	gonbext.Reproduce("s1-fig2")
+//
+// headwater figures --list lists the names. A figure is made with an embedded model of its own
+// unless one model is given. If the model lacks a part that the figure needs, such as a mask token,
+// a line says that the figure is left out. The engine keeps what it made, so the second time is
+// quick. On an error it shows one line and ends the program; see [TryReproduce].
+func Reproduce(figure string, model ...Model) *Reproduction {
+	r, err := TryReproduce(figure, model...)
+	if err != nil {
+		newDisplay().exit(err)
+	}
+	return r
+}
+
+// TryReproduce is [Reproduce], with the error returned.
+func TryReproduce(figure string, model ...Model) (*Reproduction, error) {
+	out := newDisplay()
+	all, err := figures(out, []string{figure}, model)
+	if err != nil {
+		return nil, err
+	}
+	if len(all) != 1 {
+		return nil, usagef("%q names %d figures; give one of their names, such as %s", figure,
+			len(all), all[0].ID)
+	}
+	return all[0], out.reproduction(all[0])
+}
+
+// Verdicts makes figures of documents again and shows one table of their claims and verdicts. Names
+// are those of figures or of documents, such as s0; without any, all figures are made. On an error
+// it shows one line and ends the program.
+func Verdicts(names ...string) []*Reproduction {
+	out := newDisplay()
+	all, err := figures(out, names, nil)
+	if err != nil {
+		out.exit(err)
+	}
+	out.table(reproduction.Verdicts(all...))
+	return all
+}
+
+// figures asks the engine for figures.
+func figures(out *display, names []string, model []Model) ([]*Reproduction, error) {
+	if len(model) > 1 {
+		return nil, usagef("%d models are given; a figure is made with one", len(model))
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	client, err := connect(ctx, out)
+	if err != nil {
+		return nil, err
+	}
+	which := engine.Model(append(model, Model{})[0])
+	data, err := client.Figures(ctx, which, names, func(p trace.Progress) {
+		out.live(p.Stage, func() render.Heatmap { return render.Heatmap{Status: p.String()} })
+	})
+	if err != nil {
+		out.clear()
+		return nil, err
+	}
+	return reproduction.Read(bytes.NewReader(data))
+}
+
+// reproduction shows a figure: its claim, its charts and tables, its verdicts.
+func (d *display) reproduction(r *Reproduction) error {
+	d.heading(r)
+	for _, p := range r.Pictures {
+		if err := d.picture(p); err != nil {
+			return err
+		}
+	}
+	for _, t := range r.Tables {
+		d.table(t)
+	}
+	if len(r.Checks) > 0 {
+		d.table(r.CheckTable())
+	}
+	for _, n := range r.Notes {
+		fmt.Println(n)
+	}
+	return nil
+}
+
+// heading shows what the figure is and what the document claims.
+func (d *display) heading(r *Reproduction) {
+	from := fmt.Sprintf("%s, %s; model %s", r.Document, r.Place, r.Model)
+	text := fmt.Sprintf("%s: %s\n%s\nClaim: %s\n", r.ID, r.Title, from, r.Claim)
+	if r.LeftOut != "" {
+		text += r.LeftOut + "\n"
+	}
+	if !d.notebook {
+		fmt.Print(text)
+		return
+	}
+	markup := fmt.Sprintf("<b>%s: %s</b><br><small>%s</small><blockquote>%s</blockquote>",
+		html.EscapeString(r.ID), html.EscapeString(r.Title), html.EscapeString(from),
+		html.EscapeString(r.Claim))
+	if r.LeftOut != "" {
+		markup += "<p>" + html.EscapeString(r.LeftOut) + "</p>"
+	}
+	d.stay(map[protocol.MIMEType]any{
+		protocol.MIMETextHTML: markup, protocol.MIMETextPlain: text,
+	})
+}

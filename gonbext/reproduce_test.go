@@ -1,0 +1,112 @@
+package gonbext_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/janpfeifer/gonb/gonbui/protocol"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/gonbext"
+	"github.com/headwater-ml/headwater/gonbext/engine"
+	"github.com/headwater-ml/headwater/gonbext/render/chart"
+	"github.com/headwater-ml/headwater/gonbext/render/reproduction"
+)
+
+// figure answers requests for figures and pictures.
+func figure(t *testing.T) func(*engineConn, engine.Request) {
+	r := &gonbext.Reproduction{
+		Head:  reproduction.Head{ID: "s0-matrix", Title: "the matrix", Claim: "it <has> a shape"},
+		Model: "tiny",
+		Pictures: []reproduction.Picture{{
+			Columns: 1, PNG: []byte("\x89PNG"),
+			Charts: []chart.Chart{{Kind: chart.Heatmap, Title: "map", Matrix: &chart.Matrix{
+				Rows: []string{"is"}, Columns: []string{"key"}, Data: []float64{0.5},
+			}}},
+		}},
+		Checks: []reproduction.Check{{
+			ID: "shape", Claim: "shape", Stated: "1", Found: "2", Verdict: reproduction.Differs,
+			Why: "a reason",
+		}},
+	}
+	var b bytes.Buffer
+	if err := r.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return func(conn *engineConn, q engine.Request) {
+		if q.Kind == engine.KindDraw {
+			conn.send(engine.Event{Piece: []byte("\x89PNG")})
+		} else {
+			progress := trace.Progress{Stage: "making figures", Unit: "figure", Done: 1, Total: 1}
+			conn.send(engine.Event{Progress: &progress})
+			conn.send(engine.Event{Piece: b.Bytes()})
+		}
+		conn.send(engine.Event{Done: true})
+	}
+}
+
+// In a notebook a figure is its claim, its charts as Vega-Lite with a PNG and without HTML, which
+// JupyterLab would prefer, and a table of verdicts.
+func TestReproduceInNotebook(t *testing.T) {
+	r := newKernel(t, figure(t)).run("reproduce", true)
+	if r.status != 0 || r.stderr != "" {
+		t.Fatalf("status %d, stderr %q", r.status, r.stderr)
+	}
+	left := saved(r.displays)
+	if len(left) != 3 {
+		t.Fatalf("a notebook saves %d displays, want claim, chart and verdicts", len(left))
+	}
+	if text := left[0][protocol.MIMETextHTML]; !strings.Contains(text.(string), "it &lt;has&gt;") {
+		t.Errorf("the claim is %q", text)
+	}
+	checkBundle(t, left[1])
+	if text := left[2][protocol.MIMETextHTML]; !strings.Contains(text.(string), "a reason") {
+		t.Errorf("the verdicts are %q", text)
+	}
+}
+
+// checkBundle checks the forms of a chart.
+func checkBundle(t *testing.T, bundle map[protocol.MIMEType]any) {
+	t.Helper()
+	if len(bundle) != 3 || bundle[protocol.MIMETextHTML] != nil {
+		t.Errorf("a chart has the forms %v", bundle)
+	}
+	spec, ok := bundle[chart.MIME].(map[string]any)
+	if !ok || spec["$schema"] != "https://vega.github.io/schema/vega-lite/v5.json" {
+		t.Errorf("the specification is %v", bundle[chart.MIME])
+	}
+	if png, ok := bundle[protocol.MIMEImagePNG].([]byte); !ok || string(png) != "\x89PNG" {
+		t.Errorf("the picture is %v", bundle[protocol.MIMEImagePNG])
+	}
+	if text, ok := bundle[protocol.MIMETextPlain].(string); !ok || text == "" {
+		t.Error("there is no text")
+	}
+}
+
+// A chart of a cell's own numbers is shown in the same forms, gaps included; one that cannot be
+// drawn is an error of one line.
+func TestShowChart(t *testing.T) {
+	k := newKernel(t, figure(t))
+	left := saved(k.run("chart", true).displays)
+	if len(left) != 1 {
+		t.Fatalf("a notebook saves %d displays, want 1", len(left))
+	}
+	checkBundle(t, left[0])
+	r := k.run("bad chart", false)
+	if r.status != 1 || !strings.Contains(r.stderr, `unknown kind "pie"`) {
+		t.Errorf("status %d, stderr %q", r.status, r.stderr)
+	}
+}
+
+// Outside of a notebook everything is printed.
+func TestReproduceAsText(t *testing.T) {
+	r := newKernel(t, figure(t)).run("reproduce", false)
+	for _, want := range []string{
+		"s0-matrix: the matrix", "Claim: it <has> a shape", "[heatmap] map", "differs", "a reason",
+	} {
+		if !strings.Contains(r.stdout, want) {
+			t.Errorf("the text has no %q:\n%s", want, r.stdout)
+		}
+	}
+}

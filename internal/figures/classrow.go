@@ -1,0 +1,302 @@
+package figures
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/gonbext/render/chart"
+	"github.com/headwater-ml/headwater/gonbext/render/reproduction"
+	"github.com/headwater-ml/headwater/models/tiny"
+)
+
+// classRows are the figures that show the row of the class token, or of the masked token, in every
+// layer.
+var classRows = []Figure{
+	{
+		Head: reproduction.Head{
+			ID: "s1-fig2", Document: abnar, Place: "Figure 2",
+			Title: "Raw attention of the class token in each layer",
+			Claim: "In the higher layers raw attention is nearly uniform over the tokens, so it " +
+				"says little about what the class depends on.",
+		},
+		Model: tiny.VerbName, Needs: []Need{Encoder, Classifier}, make: rawMaps,
+	},
+	{
+		Head: reproduction.Head{
+			ID: "s1-fig3", Document: abnar, Place: "Figure 3",
+			Title: "Rollout and flow of the class token in each layer",
+			Claim: "Rollout and flow keep a pattern in the higher layers: rollout is focused on " +
+				"fewer tokens, and flow is spread more evenly.",
+		},
+		Model: tiny.VerbName, Needs: []Need{Encoder, Classifier}, make: rolledMaps,
+	},
+	{
+		Head: reproduction.Head{
+			ID: "s1-fig4", Document: abnar, Place: "Figure 4",
+			Title: "Which name a masked pronoun looks at",
+			Claim: "For a masked pronoun BERT predicts his or her. In example (a) rollout and " +
+				"flow " +
+				"give more weight to the name that the prediction means, and raw attention of " +
+				"the " +
+				"last layer does not; in example (b) only flow does.",
+		},
+		Model: tiny.MaskedName, Needs: []Need{Encoder, MaskToken}, make: pronouns,
+	},
+}
+
+// searched is how many sentences are read to find one that the model gets wrong.
+const searched = 300
+
+// threeSentences returns two sentences that the model gets right and one that it gets wrong, as the
+// figures of the paper have them. If none is wrong there are three that are right.
+func (r *run) threeSentences() ([]*reading, []tiny.Sentence, error) {
+	sentences, err := r.sentences(tiny.VerbName, "", searched)
+	if err != nil {
+		return nil, nil, err
+	}
+	predictor, ok := r.m.(trace.Predictor)
+	if !ok {
+		return nil, nil, fmt.Errorf("model %q does not predict texts", r.info.Name)
+	}
+	var right, wrong []int
+	for i, s := range sentences {
+		x, err := r.read(s)
+		if err != nil {
+			return nil, nil, err
+		}
+		v, err := predictor.Predict(r.ctx, []trace.Query{{IDs: x.ids(), Objective: x.objective()}})
+		if err != nil {
+			return nil, nil, err
+		}
+		if v[0] > 0 {
+			right = append(right, i)
+		} else {
+			wrong = append(wrong, i)
+		}
+		if len(right) >= 3 && len(wrong) >= 1 {
+			break
+		}
+		r.progress("looking for a sentence that is wrong", "sentence", i+1, searched)
+	}
+	chosen := right[:min(3, len(right))]
+	if len(wrong) > 0 {
+		chosen = append(right[:min(2, len(right))], wrong[0])
+	}
+	var all []*reading
+	var texts []tiny.Sentence
+	for _, i := range chosen {
+		x, err := r.read(sentences[i], attentionMethods...)
+		if err != nil {
+			return nil, nil, err
+		}
+		x.correct = len(wrong) == 0 || i != wrong[0]
+		all, texts = append(all, x), append(texts, sentences[i])
+	}
+	return all, texts, nil
+}
+
+// rowMap returns the row of a reading in each layer as a heatmap.
+func (r *run) rowMap(x *reading, method, title string) chart.Chart {
+	matrix := &chart.Matrix{Rows: levels(r.info.Layers), Columns: tokenNames(x.tokens)}
+	for _, row := range x.rows[method] {
+		matrix.Data = append(matrix.Data, row...)
+	}
+	return chart.Chart{
+		Kind: chart.Heatmap, Title: title, Matrix: matrix,
+		X: chart.Axis{Title: "token"}, Y: chart.Axis{Title: "layer"},
+		Color: chart.Scale{Title: "share", Percent: true},
+	}
+}
+
+// verdictOf names the outcome of a sentence.
+func verdictOf(x *reading, s tiny.Sentence) string {
+	if x.correct {
+		return s.Right + ", predicted rightly"
+	}
+	return s.Right + ", predicted wrongly"
+}
+
+// evenness returns over how many of the words a row is spread, as a share of all of them, and its
+// mean over sentences.
+func evenness(all []*reading, method string, l int) float64 {
+	var values []float64
+	for _, x := range all {
+		words := x.words()
+		values = append(values, effective(at(x.rows[method][l], words))/float64(len(words)))
+	}
+	return mean(values)
+}
+
+func rawMaps(r *run) error {
+	all, sentences, err := r.threeSentences()
+	if err != nil {
+		return err
+	}
+	var charts []chart.Chart
+	for i, x := range all {
+		charts = append(charts, r.rowMap(x, "raw", "Raw attention: "+verdictOf(x, sentences[i])))
+	}
+	r.picture("", 1, charts...)
+	top := r.info.Layers - 1
+	r.above(claim{"flattens", "Raw attention is spread more evenly in the last layer than in the " +
+		"first: effective share of the words"}, evenness(all, "raw", top), evenness(all, "raw", 0),
+		"the first layer")
+	upper := 0.0
+	for l := top / 2; l <= top; l++ {
+		upper += evenness(all, "raw", l) / float64(top-top/2+1)
+	}
+	r.check(claim{"uniform", "In the upper half of the layers raw attention is nearly uniform: " +
+		"effective share of the words"}, "above 0.9", short(upper), upper > 0.9)
+	return nil
+}
+
+func rolledMaps(r *run) error {
+	all, sentences, err := r.threeSentences()
+	if err != nil {
+		return err
+	}
+	var charts []chart.Chart
+	for i, x := range all {
+		for _, method := range []string{"rollout", "flow"} {
+			charts = append(charts, r.rowMap(x, method, method+": "+verdictOf(x, sentences[i])))
+		}
+	}
+	r.picture("", 2, charts...)
+	top := r.info.Layers - 1
+	rollout, flow := evenness(all, "rollout", top), evenness(all, "flow", top)
+	r.above(claim{"flatter", "After the last layer flow is spread more evenly than rollout: " +
+		"effective share of the words"}, flow, rollout, "rollout")
+	hit := 0
+	for i, x := range all {
+		words := x.words()
+		row := at(x.rows["rollout"][top], words)
+		for _, w := range sentences[i].Sources() {
+			for j, p := range words {
+				if strings.EqualFold(strings.TrimSpace(x.tokens[p].Text), sentences[i].Words[w]) &&
+					row[j] > mean(row) {
+					hit++
+				}
+			}
+		}
+	}
+	r.check(claim{"subject", "Rollout after the last layer gives the subject more than the mean " +
+		"word"}, fmt.Sprintf("in %d of %d sentences", len(all), len(all)),
+		fmt.Sprintf("in %d", hit), hit == len(all))
+	return nil
+}
+
+// pronounSentences are the two examples. The first name is a's and the second is b's.
+var pronounSentences = []struct{ id, text, male, female string }{
+	{"a", "the author talked to sara about [MASK] book .", "author", "sara"},
+	{"b", "mary convinced john of [MASK] love .", "john", "mary"},
+}
+
+func pronouns(r *run) error {
+	var bars, maps []chart.Chart
+	for _, s := range pronounSentences {
+		if err := r.pronoun(s.id, r.masked(s.text), s.male, s.female, &bars, &maps); err != nil {
+			return err
+		}
+	}
+	r.picture("predictions", 2, bars...)
+	r.picture("maps", 3, maps...)
+	r.note("The original has BERT with 24 layers, which predicts his in (a). Weights are those " +
+		"of " +
+		"the masked token's row, divided between the two names.")
+	return nil
+}
+
+// pronoun adds the charts and checks of one example.
+func (r *run) pronoun(
+	id, text, male, female string, bars, maps *[]chart.Chart,
+) error {
+	all, tokens, err := r.maps(text, attentionMethods...)
+	if err != nil {
+		return err
+	}
+	mask, blankID := -1, -1
+	if replacer, ok := r.m.(trace.Replacer); ok {
+		blankID, _ = replacer.Replacement("mask")
+	}
+	places := map[string]int{}
+	ids := make([]int, len(tokens))
+	for i, t := range tokens {
+		ids[i] = t.ID
+		if t.ID == blankID {
+			mask = i
+		}
+		if name := strings.ToLower(strings.TrimSpace(t.Text)); name == male || name == female {
+			places[name] = i
+		}
+	}
+	if mask < 0 || len(places) != 2 {
+		return fmt.Errorf("the tokenizer of %q divides %q so that a name is not one token",
+			r.info.Name, text)
+	}
+	predictor, ok := r.m.(trace.Predictor)
+	if !ok {
+		return fmt.Errorf("model %q does not predict texts", r.info.Name)
+	}
+	var queries []trace.Query
+	for _, word := range []string{"his", "her"} {
+		token, err := r.m.Encode(word, trace.SpecialsOff)
+		if err != nil {
+			return err
+		}
+		if len(token) != 1 {
+			return fmt.Errorf("the candidate %q is not one token of %q", word, r.info.Name)
+		}
+		queries = append(queries, trace.Query{IDs: ids, Objective: trace.Objective{
+			Quantity: trace.Probability, Position: mask, Token: token[0].ID,
+		}})
+	}
+	p, err := predictor.Predict(r.ctx, queries)
+	if err != nil {
+		return err
+	}
+	*bars = append(*bars, chart.Chart{
+		Kind: chart.Bars, Title: fmt.Sprintf("(%s) %s", id, text),
+		X:      chart.Axis{Title: "candidate", Categories: []string{"his", "her"}},
+		Y:      chart.Axis{Title: "probability"},
+		Series: []chart.Series{{Name: "probability", Y: p}},
+	})
+	meant, other := places[male], places[female]
+	said := "his, " + male
+	if p[1] > p[0] {
+		meant, other, said = other, meant, "her, "+female
+	}
+	expected := map[string]map[string]bool{
+		"a": {"raw": false, "rollout": true, "flow": true},
+		"b": {"raw": false, "rollout": false, "flow": true},
+	}
+	for _, method := range attentionMethods {
+		m := all[method]
+		matrix := &chart.Matrix{Columns: []string{male, female}}
+		top := m.Shape[0] - 1
+		for l := top; l >= 0; l-- { // the first layer at the bottom, as published
+			row := m.Row(l, mask)
+			two := shares([]float64{row[places[male]], row[places[female]]})
+			matrix.Rows = append(matrix.Rows, fmt.Sprint(l))
+			matrix.Data = append(matrix.Data, two...)
+		}
+		*maps = append(*maps, chart.Chart{
+			Kind: chart.Heatmap, Title: fmt.Sprintf("(%s) %s", id, method), Matrix: matrix,
+			X: chart.Axis{Title: "candidate"}, Y: chart.Axis{Title: "layer"},
+			Color: chart.Scale{Title: "share of the two", Percent: true, Max: 1},
+		})
+		row := m.Row(top, mask)
+		agrees, want := row[meant] > row[other], expected[id][method]
+		r.check(claim{id + "-" + method, fmt.Sprintf("(%s) The last layer of %s prefers the name "+
+			"that the prediction means (%s)", id, method, said)}, yes(want), yes(agrees),
+			agrees == want)
+	}
+	return nil
+}
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}

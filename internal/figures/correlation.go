@@ -1,0 +1,203 @@
+package figures
+
+import (
+	"fmt"
+
+	"github.com/headwater-ml/headwater/gonbext/render/chart"
+	"github.com/headwater-ml/headwater/gonbext/render/reproduction"
+	"github.com/headwater-ml/headwater/models/tiny"
+)
+
+// published is a stated mean with its standard deviation.
+type published struct{ mean, sd float64 }
+
+// correlationTable is a table of the paper: rank correlations of three methods with an importance,
+// by layer. layers are those that the paper states, 0-based.
+type correlationTable struct {
+	model string
+	// full and reduced are how many sentences are read.
+	full, reduced int
+	layers        []int
+	stated        map[string][]published
+	importance    func(*run, *reading) ([]float64, error)
+	what          string
+	// shape checks the directions that the paper claims.
+	shape func(r *run, mean func(method string, l int) float64)
+}
+
+var table1 = correlationTable{
+	model: tiny.VerbName, full: 500, reduced: 40, layers: []int{0, 1, 2, 3, 4, 5},
+	stated: map[string][]published{
+		"raw":     {{.69, .27}, {.10, .43}, {-.11, .49}, {-.09, .52}, {.20, .45}, {.29, .39}},
+		"rollout": {{.32, .26}, {.38, .27}, {.51, .26}, {.62, .26}, {.70, .25}, {.71, .24}},
+		"flow":    {{.32, .26}, {.44, .29}, {.70, .25}, {.70, .22}, {.71, .22}, {.70, .22}},
+	},
+	importance: (*run).blankOut, what: "blank-out scores", shape: verbShape,
+}
+
+var table2 = correlationTable{
+	model: tiny.VerbName, full: 500, reduced: 40, layers: []int{0, 1, 2, 3, 4, 5},
+	stated: map[string][]published{
+		"raw":     {{.53, .33}, {.16, .38}, {-.06, .42}, {.00, .47}, {.24, .40}, {.46, .35}},
+		"rollout": {{.22, .31}, {.27, .32}, {.39, .32}, {.47, .32}, {.53, .32}, {.54, .31}},
+		"flow":    {{.22, .31}, {.31, .34}, {.54, .32}, {.61, .28}, {.60, .28}, {.61, .28}},
+	},
+	importance: (*run).gradients, what: "input gradients", shape: verbShape,
+}
+
+var table3 = correlationTable{
+	model: tiny.SentimentName, full: 100, reduced: 20, layers: []int{0, 2, 4, 5},
+	stated: map[string][]published{
+		"raw":     {{.12, .21}, {.09, .21}, {.08, .20}, {.09, .21}},
+		"rollout": {{.11, .19}, {.12, .21}, {.13, .21}, {.13, .20}},
+		"flow":    {{.11, .19}, {.11, .21}, {.12, .22}, {.14, .21}},
+	},
+	importance: (*run).blankOut, what: "blank-out scores", shape: sentimentShape,
+}
+
+// correlated are the tables.
+var correlated = []Figure{
+	{
+		Head: reproduction.Head{
+			ID: "s1-table1", Document: abnar, Place: "Table 1",
+			Title: "Rank correlation with blank-out scores, verb number",
+			Claim: "Rollout and flow agree with the importance of tokens much better than raw " +
+				"attention, whose correlation is high in the first layer alone.",
+		},
+		Model: tiny.VerbName, Needs: []Need{Encoder, Classifier}, make: table1.make,
+	},
+	{
+		Head: reproduction.Head{
+			ID: "s1-table2", Document: abnar, Place: "Table 2",
+			Title: "Rank correlation with input gradients, verb number",
+			Claim: "The same holds for gradients as the importance, with lower correlations.",
+		},
+		Model: tiny.VerbName, Needs: []Need{Encoder, Classifier}, make: table2.make,
+	},
+	{
+		Head: reproduction.Head{
+			ID: "s1-table3", Document: abnar, Place: "Table 3",
+			Title: "Rank correlation with blank-out scores, sentiment",
+			Claim: "For a classifier of sentiment all correlations are small and positive, and " +
+				"rollout and flow are hardly better than raw attention.",
+		},
+		Model: tiny.SentimentName, Needs: []Need{Encoder, Classifier}, make: table3.make,
+	},
+}
+
+func (t correlationTable) make(r *run) error {
+	n := r.sample(t.full, t.reduced)
+	sentences, err := r.sentences(t.model, "", n)
+	if err != nil {
+		return err
+	}
+	all := correlations{}
+	for i, s := range sentences {
+		if err := r.ctx.Err(); err != nil {
+			return err
+		}
+		x, err := r.read(s, attentionMethods...)
+		if err != nil {
+			return err
+		}
+		importance, err := t.importance(r, x)
+		if err != nil {
+			return err
+		}
+		all.correlate(x, importance)
+		r.progress("reading sentences", "sentence", i+1, n)
+	}
+	t.report(r, all, n)
+	return nil
+}
+
+// report writes the table, the chart and the checks.
+func (t correlationTable) report(r *run, all correlations, n int) {
+	table := reproduction.Table{Title: fmt.Sprintf("Rank correlation with %s, mean ± standard "+
+		"deviation of %d sentences", t.what, n)}
+	table.Columns = []string{"method", "from"}
+	for l := range r.info.Layers {
+		table.Columns = append(table.Columns, fmt.Sprintf("layer %d", l))
+	}
+	var series []chart.Series
+	for _, method := range attentionMethods {
+		ours, theirs := []string{method, "here"}, []string{method, "paper"}
+		line := chart.Series{Name: method + ", here"}
+		stated := chart.Series{Name: method + ", paper"}
+		for l := range r.info.Layers {
+			m, sd := spread(all[method][l])
+			ours = append(ours, fmt.Sprintf("%.2f ± %.2f", m, sd))
+			line.X, line.Y = append(line.X, float64(l)), append(line.Y, m)
+			cell := ""
+			for i, k := range t.layers {
+				if k == l {
+					p := t.stated[method][i]
+					cell = fmt.Sprintf("%.2f ± %.2f", p.mean, p.sd)
+					stated.X, stated.Y = append(stated.X, float64(l)), append(stated.Y, p.mean)
+				}
+			}
+			theirs = append(theirs, cell)
+		}
+		table.Rows = append(table.Rows, ours, theirs)
+		series = append(series, line, stated)
+	}
+	r.table(table)
+	r.picture("", 1, chart.Chart{
+		Kind: chart.Lines, Title: "Rank correlation with " + t.what,
+		Subtitle: fmt.Sprintf("mean of %d sentences", n),
+		X:        chart.Axis{Title: "layer"}, Y: chart.Axis{Title: "Spearman"}, Series: series,
+	})
+	at := func(method string, l int) float64 {
+		m, _ := spread(all[method][l])
+		return m
+	}
+	for _, method := range attentionMethods {
+		for i, l := range t.layers {
+			if l < r.info.Layers {
+				p := t.stated[method][i]
+				r.near(claim{fmt.Sprintf("%s-%d", method, l), fmt.Sprintf(
+					"%s, layer %d: stated mean, within one standard deviation", method, l)},
+					p.mean, p.sd, at(method, l))
+			}
+		}
+	}
+	t.shape(r, at)
+	r.note("Control tokens are left out of every ranking. So raw attention and rollout rank the " +
+		"words alike in the first layer, where they differ in the class token alone; in the " +
+		"paper " +
+		"they do not.")
+}
+
+func verbShape(r *run, at func(string, int) float64) {
+	top, middle := r.info.Layers-1, r.info.Layers/2
+	r.above(claim{"raw-falls", "Raw attention correlates better in the first layer than in the " +
+		"middle"}, at("raw", 0), at("raw", middle), fmt.Sprintf("layer %d", middle))
+	r.above(claim{"rollout-rises", "Rollout correlates better after the last layer than after " +
+		"the " +
+		"first"}, at("rollout", top), at("rollout", 0), "the first layer")
+	r.above(claim{"rollout-raw", "After the last layer rollout correlates better than raw " +
+		"attention"},
+		at("rollout", top), at("raw", top), "raw")
+	r.above(claim{"flow-raw", "After the last layer flow correlates better than raw attention"},
+		at("flow", top), at("raw", top), "raw")
+	r.check(claim{"flow-rollout", "In the middle flow correlates at least as well as rollout"},
+		"at least rollout", short(at("flow", 2))+" against "+short(at("rollout", 2)),
+		at("flow", 2) >= at("rollout", 2))
+	r.zero(claim{"equal", "After the first layer rollout and flow are equal: difference"}, 1e-9,
+		at("flow", 0)-at("rollout", 0))
+}
+
+func sentimentShape(r *run, at func(string, int) float64) {
+	least, most := 1.0, 0.0
+	for _, method := range attentionMethods {
+		for l := range r.info.Layers {
+			least, most = min(least, at(method, l)), max(most, at(method, l))
+		}
+	}
+	r.check(claim{"positive", "All mean correlations are positive"}, "above 0", short(least),
+		least > 0)
+	top := r.info.Layers - 1
+	gap := max(at("rollout", top), at("flow", top)) - at("raw", top)
+	r.check(claim{"close", "After the last layer the methods differ by less than a standard " +
+		"deviation of the paper"}, "less than 0.2", short(gap), gap < 0.2)
+}

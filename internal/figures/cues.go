@@ -1,0 +1,355 @@
+package figures
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/evaluate"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/gonbext/render/chart"
+	"github.com/headwater-ml/headwater/gonbext/render/reproduction"
+	"github.com/headwater-ml/headwater/models/tiny"
+)
+
+// cued are the evaluations of Value Zeroing on many sentences.
+var cued = []Figure{
+	{
+		Head: reproduction.Head{
+			ID: "s2-cue", Document: mohebbi, Place: "cue alignment",
+			Title: "How well each layer of each method finds the word that decides",
+			Claim: "The scores of Value Zeroing lie on the words that linguists name as cues " +
+				"more " +
+				"than attention weights do, and most in the middle and upper layers.",
+		},
+		Model: tiny.MaskedName, Needs: []Need{Encoder, MaskToken}, make: cueAlignment,
+	},
+	{
+		Head: reproduction.Head{
+			ID: "s2-faithfulness", Document: mohebbi, Place: "faithfulness",
+			Title: "Rank correlation of rolled-out scores with blank-out scores",
+			Claim: "Rolled out over all layers, Value Zeroing agrees better with what happens " +
+				"when " +
+				"a token is blanked out than attention and norms do.",
+		},
+		Model: tiny.MaskedName, Needs: []Need{Encoder, MaskToken}, make: zeroingFaithfulness,
+	},
+	{
+		Head: reproduction.Head{
+			ID: "s2-probing", Document: mohebbi, Place: "probing",
+			Title: "What a linear probe reads in each layer, beside cue alignment",
+			Claim: "Where a layer's representation of the masked token gains information about " +
+				"the " +
+				"number or gender that it needs, Value Zeroing aligns with the cue.",
+		},
+		Model: tiny.MaskedName, Needs: []Need{Encoder, MaskToken}, make: zeroingProbing,
+	},
+}
+
+// maskedCases returns sentences of all kinds of the masked model as cases with their cues.
+func (r *run) maskedCases(each int) ([]evaluate.Case, []tiny.Sentence, error) {
+	m, _ := tiny.Lookup(tiny.MaskedName)
+	var cases []evaluate.Case
+	var sentences []tiny.Sentence
+	for _, kind := range m.Kinds() {
+		some, err := r.sentences(tiny.MaskedName, kind, each)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, s := range some {
+			c := evaluate.Case{Group: kind, Prompt: r.masked(s.Text())}
+			if c.Prompt != s.Text() {
+				continue // the bytes of the evidence would be others
+			}
+			for _, w := range s.Sources() {
+				begin, end := s.Span(w)
+				c.Evidence = append(c.Evidence, [2]int{begin, end})
+			}
+			cases, sentences = append(cases, c), append(sentences, s)
+		}
+	}
+	if len(cases) == 0 {
+		return nil, nil, fmt.Errorf("the mask token of %q is not [MASK]", r.info.Name)
+	}
+	return cases, sentences, nil
+}
+
+// cueMethods are the methods of the comparison, with the one that it is about first.
+var cueMethods = []string{
+	"value-zeroing", "raw", "norms", "alti+layer", "rollout", "value-zeroing-rollout",
+}
+
+// curves compares every layer with the cues of some sentences.
+func (r *run) curves(cases []evaluate.Case) (*evaluate.CueCurves, error) {
+	return evaluate.AlignLayers(r.ctx, r.m, cases, evaluate.CurveOptions{
+		Methods: cueMethods, OnProgress: r.o.Progress,
+		Explain: attribution.Options{AllLayers: true},
+	})
+}
+
+// sample is how many sentences are read: all, or those of the reduced sample.
+func (r *run) sample(full, reduced int) int {
+	if r.o.Reduced {
+		r.out.Reduced = true
+		return reduced
+	}
+	return full
+}
+
+func cueAlignment(r *run) error {
+	cases, _, err := r.maskedCases(r.sample(50, 6))
+	if err != nil {
+		return err
+	}
+	c, err := r.curves(cases)
+	if err != nil {
+		return err
+	}
+	g := len(c.Groups) - 1 // all kinds together
+	level := map[string][]evaluate.CueLevel{}
+	var dot, precision []chart.Series
+	for _, curve := range c.Curves {
+		level[curve.Method] = curve.Levels[g]
+		d, p := chart.Series{Name: curve.Method}, chart.Series{Name: curve.Method}
+		for k, x := range curve.Levels[g] {
+			d.X, d.Y = append(d.X, float64(curve.Layers[k])), append(d.Y, float64(x.Dot.Mean))
+			p.X = append(p.X, float64(curve.Layers[k]))
+			p.Y = append(p.Y, float64(x.AveragePrecision.Mean))
+		}
+		dot, precision = append(dot, d), append(precision, p)
+	}
+	chance := c.Chance[g]
+	subtitle := fmt.Sprintf("mean of %d sentences", c.Cases)
+	layer := chart.Axis{Title: "layer"}
+	r.picture("", 2, chart.Chart{
+		Kind: chart.Lines, Title: "Share of the scores on the cue", Subtitle: subtitle, X: layer,
+		Y: chart.Axis{Title: "dot product"}, Series: dot,
+		Rules: []chart.Rule{{Horizontal: true, At: float64(chance.Dot.Mean), Label: "chance"}},
+	}, chart.Chart{
+		Kind: chart.Lines, Title: "Average precision of the cue", Subtitle: subtitle, X: layer,
+		Y: chart.Axis{Title: "average precision"}, Series: precision,
+		Rules: []chart.Rule{{Horizontal: true, At: float64(chance.AveragePrecision.Mean),
+			Label: "chance"}},
+	})
+	average := func(method string) float64 {
+		var all []float64
+		for _, x := range level[method] {
+			all = append(all, float64(x.AveragePrecision.Mean))
+		}
+		return mean(all)
+	}
+	for _, other := range []string{"raw", "norms", "alti+layer"} {
+		r.above(claim{"over-" + other, "Value Zeroing finds the cue better than " + other +
+			": average precision, mean over " +
+			"layers"}, average("value-zeroing"), average(other), other)
+	}
+	zero := level["value-zeroing"]
+	best := 0
+	for k, x := range zero {
+		if x.AveragePrecision.Mean > zero[best].AveragePrecision.Mean {
+			best = k
+		}
+	}
+	r.check(claim{"upper", "Value Zeroing is best in the middle or upper layers"},
+		fmt.Sprintf("layer %d or higher", len(zero)/3), fmt.Sprintf("layer %d", best),
+		best >= len(zero)/3)
+	r.above(claim{"chance", "Value Zeroing is better than chance in its best layer"},
+		float64(zero[best].AveragePrecision.Mean), float64(chance.AveragePrecision.Mean), "chance")
+	r.note("The published numbers could not be read in any stored copy, so only directions are " +
+		"compared.")
+	return nil
+}
+
+// rolledMethods are the methods that give one row for the whole model.
+var rolledMethods = []string{"value-zeroing-rollout", "rollout", "norms+rollout", "alti"}
+
+func zeroingFaithfulness(r *run) error {
+	cases, sentences, err := r.maskedCases(r.sample(50, 5))
+	if err != nil {
+		return err
+	}
+	methods := rolledMethods
+	rho := map[string][]float64{}
+	for i, c := range cases {
+		e, err := r.explain(c.Prompt, attribution.Options{Methods: methods})
+		if err != nil {
+			return err
+		}
+		importance, words, err := r.blankMask(e, sentences[i])
+		if err != nil {
+			return err
+		}
+		for _, name := range methods {
+			row := e.Methods[name].Row(0, e.Methods[name].Top())
+			if v, ok := evaluate.Spearman(at(row, words), importance); ok {
+				rho[name] = append(rho[name], v)
+			}
+		}
+		r.progress("blanking out words", "sentence", i+1, len(cases))
+	}
+	table := reproduction.Table{
+		Title:   fmt.Sprintf("Spearman correlation with blank-out, %d sentences", len(cases)),
+		Columns: []string{"method", "mean ± standard deviation"},
+	}
+	bars := chart.Series{Name: "mean"}
+	for _, name := range methods {
+		m, sd := spread(rho[name])
+		table.Rows = append(table.Rows, []string{name, fmt.Sprintf("%.2f ± %.2f", m, sd)})
+		bars.Y = append(bars.Y, m)
+	}
+	r.table(table)
+	r.picture("", 1, chart.Chart{
+		Kind: chart.Bars, Title: "Rank correlation with blank-out scores",
+		X: chart.Axis{Title: "method", Categories: methods}, Y: chart.Axis{Title: "Spearman"},
+		Series: []chart.Series{bars},
+	})
+	for _, other := range methods[1:] {
+		r.above(claim{"over-" + other, "Value Zeroing rolled out agrees better with blank-out " +
+			"than " +
+			other}, mean(rho[methods[0]]), mean(rho[other]), other)
+	}
+	r.note("The published numbers could not be read in any stored copy, so only directions are " +
+		"compared.")
+	return nil
+}
+
+// blankMask returns how far the probability of the right word moves if each word is blanked out,
+// and the positions of these words: those of the text but the masked one.
+func (r *run) blankMask(
+	e *attribution.Explanation, s tiny.Sentence,
+) (importance []float64, words []int, err error) {
+	predictor, ok := r.m.(trace.Predictor)
+	if !ok {
+		return nil, nil, fmt.Errorf("model %q does not predict texts", r.info.Name)
+	}
+	blank, ok := r.blank()
+	if !ok {
+		return nil, nil, fmt.Errorf("model %q has no mask token", r.info.Name)
+	}
+	token, err := r.m.Encode(s.Right, trace.SpecialsOff)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(token) != 1 {
+		return nil, nil, fmt.Errorf("the candidate %q is not one token of %q", s.Right, r.info.Name)
+	}
+	position := *e.Steps[0].Position
+	about := trace.Objective{Quantity: trace.Probability, Position: position, Token: token[0].ID}
+	queries := []trace.Query{{IDs: e.Prompt.IDs, Objective: about}}
+	for j := range e.Prompt.IDs {
+		if j == position || e.Prompt.Special[j] {
+			continue
+		}
+		ids := slices.Clone(e.Prompt.IDs)
+		ids[j] = blank
+		words = append(words, j)
+		queries = append(queries, trace.Query{IDs: ids, Objective: about})
+	}
+	values, err := predictor.Predict(r.ctx, queries)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range words {
+		d := values[0] - values[i+1]
+		importance = append(importance, max(d, -d))
+	}
+	return importance, words, nil
+}
+
+func zeroingProbing(r *run) error {
+	cases, sentences, err := r.maskedCases(r.sample(150, 30))
+	if err != nil {
+		return err
+	}
+	// The label is the right word of the pair: what the masked place needs. Every kind has words of
+	// its own, so only one kind is probed.
+	var same []evaluate.Case
+	var labels []int
+	states := make([][]float32, r.info.Layers+1) // of the masked token, [N,D]
+	for i, s := range sentences {
+		if s.Kind != "pronoun" {
+			continue
+		}
+		if err := r.maskedStates(cases[i].Prompt, states); err != nil {
+			return err
+		}
+		label := 0
+		if s.Right == "her" {
+			label = 1
+		}
+		labels, same = append(labels, label), append(same, cases[i])
+		r.progress("recording hidden states", "sentence", len(same), len(cases))
+	}
+	code := chart.Series{Name: "compression"}
+	for l, features := range states {
+		c, err := evaluate.OnlineCode(r.ctx, features, labels, 2, evaluate.ProbeOptions{})
+		if err != nil {
+			return err
+		}
+		code.X, code.Y = append(code.X, float64(l)), append(code.Y, float64(c.Compression))
+	}
+	c, err := r.curves(same[:min(len(same), r.sample(50, 6))])
+	if err != nil {
+		return err
+	}
+	var gains, aligned []float64
+	gain := chart.Series{Name: "gain of the probe"}
+	for l := 1; l < len(code.Y); l++ {
+		gains = append(gains, code.Y[l]-code.Y[l-1])
+		gain.X, gain.Y = append(gain.X, float64(l-1)), append(gain.Y, gains[l-1])
+	}
+	zero := chart.Series{Name: "Value Zeroing on the cue"}
+	for k, x := range c.Curves[0].Levels[0] {
+		aligned = append(aligned, float64(x.Dot.Mean))
+		zero.X, zero.Y = append(zero.X, float64(c.Curves[0].Layers[k])), append(zero.Y, aligned[k])
+	}
+	r.picture("", 3, chart.Chart{
+		Kind: chart.Lines, Title: "Online code of a linear probe",
+		Subtitle: fmt.Sprintf("%d sentences with a masked pronoun; 1 is chance", len(labels)),
+		X:        chart.Axis{Title: "hidden state"}, Y: chart.Axis{Title: "compression"},
+		Series: []chart.Series{code},
+		Rules:  []chart.Rule{{Horizontal: true, At: 1, Label: "chance"}},
+	}, chart.Chart{
+		Kind: chart.Lines, Title: "What each layer adds", X: chart.Axis{Title: "layer"},
+		Y: chart.Axis{Title: "gain of compression"}, Series: []chart.Series{gain},
+	}, chart.Chart{
+		Kind: chart.Lines, Title: "Value Zeroing on the cue", X: chart.Axis{Title: "layer"},
+		Y: chart.Axis{Title: "dot product"}, Series: []chart.Series{zero},
+	})
+	top := len(code.Y) - 1
+	r.above(claim{"learns", "The probe reads more after the last layer than in the embedding: " +
+		"compression"}, code.Y[top], code.Y[0], "the embedding")
+	rho, ok := evaluate.Spearman(gains, aligned)
+	r.check(claim{"follows", "Layers where the probe gains are those where Value Zeroing lies on " +
+		"the cue: rank correlation over layers"}, "above 0", short(rho), ok && rho > 0)
+	return nil
+}
+
+// maskedStates appends the hidden states of the masked token, one for each layer and the embedding.
+func (r *run) maskedStates(prompt string, states [][]float32) error {
+	tokens, err := r.m.Encode(prompt, trace.SpecialsAuto)
+	if err != nil {
+		return err
+	}
+	blank, ok := r.blank()
+	if !ok {
+		return fmt.Errorf("model %q has no mask token", r.info.Name)
+	}
+	ids, position := make([]int, len(tokens)), 0
+	for i, t := range tokens {
+		ids[i] = t.ID
+		if t.ID == blank {
+			position = i
+		}
+	}
+	tensors, err := r.trace(ids, trace.Hidden)
+	if err != nil {
+		return err
+	}
+	d := r.info.Width
+	for l := range states {
+		from := (l*len(ids) + position) * d
+		states[l] = append(states[l], tensors[0].Data[from:from+d]...)
+	}
+	return nil
+}

@@ -1,0 +1,4 @@
+package figures
+
+// CompareTo compares with other records than those of the program.
+var CompareTo = compare

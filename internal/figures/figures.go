@@ -1,0 +1,158 @@
+// Package figures makes the figures and tables of the four documents that Headwater is about, each
+// with a verdict on what its document claims:
+//
+//   - s0, generative attention rollout (Deb 2022, a note)
+//   - s1, attention flow (Abnar and Zuidema 2020)
+//   - s2, Value Zeroing (Mohebbi et al. 2023)
+//   - s3, attention focus plots (Claus, a web page)
+//
+// [All] lists them, and [Make] makes one:
+//
+//	f, err := figures.Lookup("s0-matrix")
+//	r, err := figures.Make(ctx, f, model, figures.Options{})
+//
+// A check compares what came out with what the document states or with the direction that it
+// claims. No threshold is fitted to the outcome: an expectation that fails is reported as
+// differing. The file verdicts.json records for the default models what came out and, for what
+// differs, the reason that somebody found who looked at the figure; see [Recorded].
+//
+// A model that lacks a part that a figure needs, such as a mask token, leaves the figure out with
+// the reason in [reproduction.Reproduction.LeftOut].
+package figures
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/gonbext/render/reproduction"
+	"github.com/headwater-ml/headwater/internal/message"
+	"github.com/headwater-ml/headwater/models/spec"
+)
+
+// Figure is a figure or a table of a document.
+type Figure struct {
+	reproduction.Head
+	// Model is the embedded model that it runs on unless another one is named.
+	Model string
+	// Needs are the parts that a model must have.
+	Needs []Need
+	make  func(*run) error
+}
+
+// Need is a part of a model that a figure needs.
+type Need string
+
+// The needs.
+const (
+	// Decoder is a model that generates text; Encoder is one that reads it in both directions.
+	Decoder Need = "a model that generates text"
+	Encoder Need = "an encoder"
+	// MaskToken is a head that predicts masked tokens; Classifier is one that predicts a class.
+	MaskToken  Need = "a head for masked tokens"
+	Classifier Need = "a head for classes of texts"
+	// ALiBi is attention with linear biases as its positions.
+	ALiBi Need = "ALiBi positions"
+)
+
+// has reports whether a model has a part.
+func (n Need) has(m trace.Model) bool {
+	info := m.Info()
+	switch n {
+	case Decoder:
+		return !info.Bidirectional
+	case Encoder:
+		return info.Bidirectional
+	case MaskToken:
+		return info.Head == trace.MaskedToken
+	case Classifier:
+		return info.Head == trace.Classes
+	case ALiBi:
+		s, ok := m.(interface{ Spec() *spec.Spec })
+		return ok && s.Spec().Positions == spec.ALiBi
+	}
+	return false
+}
+
+// Options say how to make a figure.
+type Options struct {
+	// Reduced takes a small sample where a figure has many sentences.
+	Reduced bool
+	// Progress, if not nil, is called during long work.
+	Progress func(trace.Progress)
+}
+
+// All returns all figures in the order of the documents.
+func All() []Figure {
+	return slices.Concat(generative, flow, classRows, correlated, adjusted, zeroing, cued,
+		focused)
+}
+
+// IDs returns the names of all figures.
+func IDs() []string {
+	var ids []string
+	for _, f := range All() {
+		ids = append(ids, f.ID)
+	}
+	return ids
+}
+
+// Find returns the figures that have one of the names: an id such as s1-fig2, or a document such as
+// s1. No name means all figures. The error lists the known names.
+func Find(names ...string) ([]Figure, error) {
+	if len(names) == 0 {
+		return All(), nil
+	}
+	wanted := map[string]bool{}
+	for _, name := range names {
+		found := false
+		for _, f := range All() {
+			document, _, _ := strings.Cut(f.ID, "-")
+			if name == f.ID || name == document {
+				wanted[f.ID], found = true, true
+			}
+		}
+		if !found {
+			known := append([]string{"s0", "s1", "s2", "s3"}, IDs()...)
+			return nil, &trace.UsageError{Package: "figures", Reason: fmt.Sprintf(
+				"figure %.60q is unknown; %s", name, message.KnownAre(name, known))}
+		}
+	}
+	var some []Figure
+	for _, f := range All() {
+		if wanted[f.ID] {
+			some = append(some, f)
+		}
+	}
+	return some, nil
+}
+
+// Make makes a figure on a model. What a model lacks is not an error; see
+// [reproduction.Reproduction.LeftOut]. The error is one of the model, or wraps ctx.Err().
+func Make(
+	ctx context.Context, f Figure, m trace.Model, o Options,
+) (*reproduction.Reproduction, error) {
+	info := m.Info()
+	out := &reproduction.Reproduction{
+		Head: f.Head, Model: info.Name, Hash: info.Hash, Backend: info.Backend,
+	}
+	for _, n := range f.Needs {
+		if !n.has(m) {
+			out.LeftOut = fmt.Sprintf("%s is left out: it needs %s, and %s has none", f.ID, n,
+				info.Name)
+			if n == Decoder || n == Encoder {
+				out.LeftOut = fmt.Sprintf("%s is left out: it needs %s, and %s is not one", f.ID,
+					n, info.Name)
+			}
+			return out, nil
+		}
+	}
+	r := &run{ctx: ctx, m: m, info: info, o: o, out: out}
+	if err := f.make(r); err != nil {
+		return nil, fmt.Errorf("%s: %w", f.ID, err)
+	}
+	explainDifferences(f, out)
+	return out, nil
+}

@@ -1,0 +1,268 @@
+package figures_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/gonbext/render/figure"
+	"github.com/headwater-ml/headwater/gonbext/render/reproduction"
+	"github.com/headwater-ml/headwater/internal/figures"
+	"github.com/headwater-ml/headwater/models"
+)
+
+var update = flag.Bool("update", false,
+	"make every figure from the full sample, which takes minutes, and record the verdicts")
+
+var only = flag.String("only", "", "with -update: the names of the figures to record, joined by "+
+	"commas; the records of others stay")
+
+// opened are the models that tests share.
+var opened = map[string]*models.Model{}
+
+func open(t *testing.T, name string) *models.Model {
+	t.Helper()
+	if opened[name] == nil {
+		m, err := models.Open(name, models.Options{Backend: "go"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		opened[name] = m
+	}
+	return opened[name]
+}
+
+func makeFigure(t *testing.T, f figures.Figure, reduced bool) *reproduction.Reproduction {
+	t.Helper()
+	r, err := figures.Make(t.Context(), f, open(t, f.Model), figures.Options{Reduced: reduced})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// Every figure is made from a reduced sample, can be drawn, and every claim has the verdict that
+// was recorded. A claim that differs has a reason.
+func TestRecorded(t *testing.T) {
+	if *update {
+		record(t)
+	}
+	for _, f := range figures.All() {
+		t.Run(f.ID, func(t *testing.T) {
+			r := makeFigure(t, f, true)
+			if r.LeftOut != "" {
+				t.Fatalf("it is left out on its own model: %s", r.LeftOut)
+			}
+			if len(r.Checks) == 0 {
+				t.Error("it checks no claim")
+			}
+			for _, c := range figures.Compare(r) {
+				if c.Was != c.Verdict {
+					t.Errorf("%v; record it again with -update after a look at the figure", c)
+				}
+				if c.Verdict == reproduction.Differs && c.Why == "" {
+					t.Errorf("%v: the record has no reason", c)
+				}
+			}
+			for i := range r.Pictures {
+				_, err := figures.Draw(r, i, figure.Options{Format: figure.SVG}, "")
+				if err != nil {
+					t.Error(err)
+				}
+				if _, err := r.Pictures[i].VegaLite(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+// record makes all figures from both samples and writes verdicts.json. Reasons stay.
+func record(t *testing.T) {
+	t.Helper()
+	var all []figures.Record
+	old := figures.Recorded()
+	wanted, err := figures.Find(strings.FieldsFunc(*only, func(r rune) bool { return r == ',' })...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range figures.All() {
+		if !slices.ContainsFunc(wanted, func(w figures.Figure) bool { return w.ID == f.ID }) {
+			for _, o := range old {
+				if o.Figure == f.ID {
+					all = append(all, o)
+				}
+			}
+			continue
+		}
+		small := map[string]reproduction.Verdict{}
+		for _, c := range makeFigure(t, f, true).Checks {
+			small[c.ID] = c.Verdict
+		}
+		for _, c := range makeFigure(t, f, false).Checks {
+			rec := figures.Record{Figure: f.ID, Check: c.ID, Found: c.Found, Verdict: c.Verdict}
+			if small[c.ID] != c.Verdict {
+				rec.Reduced = small[c.ID]
+			}
+			for _, o := range old {
+				if o.Figure == f.ID && o.Check == c.ID {
+					rec.Why = o.Why
+				}
+			}
+			all = append(all, rec)
+		}
+	}
+	text, err := json.MarshalIndent(all, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("verdicts.json", append(text, '\n'), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	t.Fatal("recorded; run the test again without -update")
+}
+
+// Two runs give equal bytes.
+func TestDeterministic(t *testing.T) {
+	some, err := figures.Find("s0-filter", "s3-fig2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range some {
+		var texts [2]bytes.Buffer
+		for k := range texts {
+			r := makeFigure(t, f, true)
+			if err := r.Write(&texts[k]); err != nil {
+				t.Fatal(err)
+			}
+			drawn, err := figures.Draw(r, 0, figure.Options{Format: figure.PDF}, "v1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			texts[k].Write(drawn.Bytes)
+		}
+		if !bytes.Equal(texts[0].Bytes(), texts[1].Bytes()) {
+			t.Errorf("%s: two runs differ", f.ID)
+		}
+	}
+}
+
+// A model without a part leaves the figure out and says which part.
+func TestLeftOut(t *testing.T) {
+	for _, c := range []struct{ figure, model, want string }{
+		{"s3-fig2", "planted-relay", "it needs ALiBi positions, and planted-relay has none"},
+		{"s1-table1", "tiny", "it needs an encoder, and tiny is not one"},
+	} {
+		some, err := figures.Find(c.figure)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := figures.Make(t.Context(), some[0], open(t, c.model), figures.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(r.LeftOut, c.want) || len(r.Pictures)+len(r.Checks) > 0 {
+			t.Errorf("%s on %s: %q with %d pictures, want %q", c.figure, c.model, r.LeftOut,
+				len(r.Pictures), c.want)
+		}
+	}
+}
+
+func TestFind(t *testing.T) {
+	some, err := figures.Find("s0-lift", "s0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, f := range some {
+		if seen[f.ID] || !strings.HasPrefix(f.ID, "s0-") {
+			t.Errorf("s0 has %s, twice or from another document", f.ID)
+		}
+		seen[f.ID] = true
+	}
+	if !seen["s0-matrix"] {
+		t.Error("s0 has no s0-matrix")
+	}
+	_, err = figures.Find("s0-matri")
+	if err == nil || !strings.Contains(err.Error(), "did you mean s0-matrix?") {
+		t.Errorf("error %v, want a proposal", err)
+	}
+	if _, is := err.(*trace.UsageError); !is {
+		t.Errorf("error %T, want a usage error", err)
+	}
+}
+
+// What comes back from JSON is what was made, and the page has every figure with its verdicts.
+func TestPages(t *testing.T) {
+	some, err := figures.Find("s0-filter")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := makeFigure(t, some[0], true)
+	r.Claim = `<script>alert("x")</script>`
+	var b bytes.Buffer
+	if err := r.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	back, err := reproduction.Read(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(r.Checks, back[0].Checks); diff != "" {
+		t.Errorf("checks (-made +read):\n%s", diff)
+	}
+	all := []*reproduction.Reproduction{r}
+	images := map[string][]figures.Image{r.ID: {{Name: r.ID, SVG: []byte("<svg/>")}}}
+	page := string(figures.Page(all, images))
+	for _, want := range []string{"1 of 2 agree", "1 agree, 1 " +
+		"differ", "data:image/svg+xml;base64,"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page has no %q", want)
+		}
+	}
+	if strings.Contains(page, "<script>") {
+		t.Error("a claim became markup")
+	}
+	gallery := string(figures.Gallery(all, images, "figures"))
+	for _, want := range []string{"](figures/s0-filter.svg)", "| 1 of 2 agree |"} {
+		if !strings.Contains(gallery, want) {
+			t.Errorf("the gallery has no %q", want)
+		}
+	}
+}
+
+// A claim that agreed when it was recorded and does not now is a regression, and so is one that was
+// not made; one that differed then is not.
+func TestRegression(t *testing.T) {
+	check := func(id string, v reproduction.Verdict) reproduction.Check {
+		return reproduction.Check{ID: id, Verdict: v}
+	}
+	r := &reproduction.Reproduction{Checks: []reproduction.Check{
+		check("fell", reproduction.Differs), check("rose", reproduction.Agrees),
+		check("stayed", reproduction.Differs), check("new", reproduction.Differs),
+	}}
+	r.ID = "f"
+	got := map[string]bool{}
+	for _, c := range figures.CompareTo(r, []figures.Record{
+		{Figure: "f", Check: "fell", Verdict: reproduction.Agrees},
+		{Figure: "f", Check: "rose", Verdict: reproduction.Differs},
+		{Figure: "f", Check: "stayed", Verdict: reproduction.Differs},
+		{Figure: "f", Check: "gone", Verdict: reproduction.Agrees},
+		{Figure: "g", Check: "other", Verdict: reproduction.Agrees},
+	}) {
+		got[c.ID] = c.Regression()
+	}
+	want := map[string]bool{
+		"fell": true, "rose": false, "stayed": false, "new": false, "gone": true,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("regressions (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,213 @@
+package figures
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/gonbext/render/chart"
+	"github.com/headwater-ml/headwater/gonbext/render/reproduction"
+	"github.com/headwater-ml/headwater/models/tiny"
+)
+
+const abnar = "Abnar and Zuidema 2020"
+
+// flow are the figures of attention flow whose claims are about one sentence.
+var flow = []Figure{
+	{
+		Head: reproduction.Head{
+			ID: "s1-fig1", Document: abnar, Place: "Figure 1",
+			Title: "Layer graphs of raw attention, rollout and flow",
+			Claim: "Raw attention, rollout and flow of one sentence as graphs with the layers " +
+				"from " +
+				"left to right. Raw attention shows no clear pattern in the higher layers; in " +
+				"rollout and flow every token keeps its own links to the input.",
+		},
+		Model: tiny.VerbName, make: layerGraphs,
+	},
+	{
+		Head: reproduction.Head{
+			ID: "s1-appendix", Document: abnar, Place: "Appendix A",
+			Title: "Rollout of single heads",
+			Claim: "One head of a layer can be followed over the merged heads of the layers " +
+				"below: " +
+				"R_l of head h is Â_l of that head times R_{l-1}.",
+		},
+		Model: tiny.VerbName, make: headRollouts,
+	},
+}
+
+// attentionMethods are the three ways to read attention that the paper compares.
+var attentionMethods = []string{"raw", "rollout", "flow"}
+
+// verbPrompt and verbLanguage are sentences whose verb agrees with a noun that is not the last one.
+const (
+	verbPrompt   = "the keys to the cabinet"
+	verbLanguage = "The keys to the cabinet"
+)
+
+// maps returns the maps of methods over all tokens of a text, with the tokens.
+func (r *run) maps(prompt string, methods ...string) (
+	map[string]*attribution.Map, []trace.Token, error,
+) {
+	tokens, err := r.m.Encode(prompt, trace.SpecialsAuto)
+	if err != nil {
+		return nil, nil, err
+	}
+	ids := make([]int, len(tokens))
+	for i, t := range tokens {
+		ids[i] = t.ID
+	}
+	tensors, err := r.trace(ids, trace.Attention)
+	if err != nil {
+		return nil, nil, err
+	}
+	a, err := attribution.Attribute(r.ctx, tensors, attribution.Options{Methods: methods})
+	if err != nil {
+		return nil, nil, err
+	}
+	return a.Methods, tokens, nil
+}
+
+// tokenNames returns tokens as the names of rows and columns.
+func tokenNames(tokens []trace.Token) []string {
+	texts := make([]string, len(tokens))
+	for i, t := range tokens {
+		texts[i] = t.Text
+	}
+	return names(texts)
+}
+
+func layerGraphs(r *run) error {
+	maps, tokens, err := r.maps(r.prompt(verbPrompt, verbLanguage), attentionMethods...)
+	if err != nil {
+		return err
+	}
+	L, T := r.info.Layers, len(tokens)
+	var charts []chart.Chart
+	for _, method := range attentionMethods {
+		m := maps[method]
+		weights := make([]float64, 0, L*T*T)
+		for l := range L {
+			for t := range T {
+				row := m.Row(l, t)
+				if method == "flow" {
+					row = shares(row)
+				}
+				for _, v := range row {
+					weights = append(weights, min(v, 1)) // rounding
+				}
+			}
+		}
+		charts = append(charts, chart.Chart{
+			Kind: chart.Layered, Title: graphTitles[method],
+			X: chart.Axis{Title: "layer"}, Y: chart.Axis{Title: "token"},
+			Graph: &chart.Graph{Tokens: tokenNames(tokens), Weights: weights},
+		})
+	}
+	r.picture("", 1, charts...)
+	rollout, flow := maps["rollout"], maps["flow"]
+	worst, apart := 0.0, 0.0
+	for l := range L {
+		for t := range T {
+			worst = max(worst, math.Abs(sum(rollout.Row(l, t))-1))
+		}
+	}
+	for t := range T {
+		for j := range T {
+			apart = max(apart, math.Abs(rollout.Row(0, t)[j]-flow.Row(0, t)[j]))
+		}
+	}
+	r.zero(claim{"sum", "The rollout of every token sums to 1 in every layer: largest " +
+		"difference"}, 1e-6, worst)
+	r.zero(claim{"first-layer", "After the first layer rollout and flow are equal: largest " +
+		"difference"}, 1e-6, apart)
+	below := 0.0
+	for l := range L {
+		for t := range T {
+			for j := range T {
+				below = max(below, rollout.Row(l, t)[j]-flow.Row(l, t)[j])
+			}
+		}
+	}
+	r.zero(claim{"bound", "Flow is never below rollout, before it is normalised: largest " +
+		"shortfall"}, 1e-6, below)
+	return nil
+}
+
+// graphTitles are the titles of the three graphs.
+var graphTitles = map[string]string{
+	"raw": "Raw attention", "rollout": "Attention rollout", "flow": "Attention flow, rows sum to 1",
+}
+
+// shares returns a row divided by its sum.
+func shares(row []float64) []float64 {
+	out := slices.Clone(row)
+	if total := sum(row); total > 0 {
+		for i := range out {
+			out[i] /= total
+		}
+	}
+	return out
+}
+
+func headRollouts(r *run) error {
+	prompt := r.prompt(verbPrompt, verbLanguage)
+	o := attribution.Options{Methods: []string{"rollout"}}
+	if !r.info.Bidirectional {
+		o.MaxTokens = 1
+	}
+	merged, err := r.explain(prompt, o)
+	if err != nil {
+		return err
+	}
+	M := merged.Methods["rollout"]
+	L, m := M.Shape[2], M.Shape[1]
+	total := make([]float64, L*m)
+	var charts []chart.Chart
+	for h := range r.info.Heads {
+		o.PerHead = &h
+		e, err := r.explain(prompt, o)
+		if err != nil {
+			return err
+		}
+		matrix := &chart.Matrix{Rows: levels(L), Columns: names(e.Prompt.Texts)}
+		for k := range L {
+			row := e.Methods["rollout"].Row(0, k)
+			for j, v := range row {
+				total[k*m+j] += v / float64(r.info.Heads)
+			}
+			matrix.Data = append(matrix.Data, row...)
+		}
+		charts = append(charts, chart.Chart{
+			Kind: chart.Heatmap, Title: fmt.Sprintf("head %d", h), Matrix: matrix,
+			X: chart.Axis{Title: "source"}, Y: chart.Axis{Title: "layer"},
+			Color: chart.Scale{Title: "rollout", Percent: true, Max: 1},
+		})
+	}
+	r.picture("", 3, charts...)
+	worst := 0.0
+	for k := range L {
+		for j, v := range M.Row(0, k) {
+			worst = max(worst, math.Abs(v-total[k*m+j]))
+		}
+	}
+	r.zero(claim{"mean", "The mean over heads is the rollout of merged heads, because the " +
+		"product " +
+		"is linear in the top layer: largest difference"}, 1e-6, worst)
+	r.note("Row of the token that is predicted from: %s.", r.targetWords())
+	return nil
+}
+
+// targetWords says which token's row is shown.
+func (r *run) targetWords() string {
+	switch {
+	case !r.info.Bidirectional:
+		return "the last token"
+	case r.info.Head == trace.MaskedToken:
+		return "the masked token"
+	}
+	return "the first token, where the class is read"
+}

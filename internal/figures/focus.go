@@ -1,0 +1,728 @@
+package figures
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/headwater-ml/headwater/attribution/focus"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/gonbext/render/chart"
+	"github.com/headwater-ml/headwater/gonbext/render/reproduction"
+)
+
+const claus = "Claus, Attention Focus Plots"
+
+// focusModel is the default model of the focus figures.
+const focusModel = "tiny"
+
+// focused are the focus figures. Only what shows ALiBi needs a model that has it.
+var focused = []Figure{
+	{
+		Head: reproduction.Head{
+			ID: "s3-fig1", Document: claus, Place: "Figure 1", Title: "Attention map of one head",
+			Claim: "Each row is a token and shows which tokens before it get the most attention. " +
+				"Two cases stand out: the token itself (green) and the first token (purple).",
+		},
+		Model: focusModel, Needs: []Need{Decoder}, make: focusMap,
+	},
+	{
+		Head: reproduction.Head{
+			ID: "s3-fig2", Document: claus, Place: "Figure 2", Title: "Attention breakdown",
+			Claim: "With ALiBi a score before the softmax is a sum of three parts: ALiBi, a bias " +
+				"that depends on the source alone, and attention, which depends on both tokens. " +
+				"The largest score of each row is shown.",
+		},
+		Model: focusModel, Needs: []Need{Decoder, ALiBi}, make: focusBreakdown,
+	},
+	{
+		Head: reproduction.Head{
+			ID: "s3-fig3", Document: claus, Place: "Figure 3", Title: "Bias against ALiBi",
+			Claim: "Bias and ALiBi depend on one token alone. Only the trend means something, " +
+				"because what is added to all sources changes nothing after the softmax.",
+		},
+		Model: focusModel, Needs: []Need{Decoder, ALiBi}, make: focusBias,
+	},
+	{
+		Head: reproduction.Head{
+			ID: "s3-published", Document: claus, Place: "Figure 1, hover texts",
+			Title: "Published terms give the published probabilities",
+			Claim: "The hover texts of layer 14, head 17 state the three parts and the " +
+				"probability of each source. Their sum and a softmax give that probability, with " +
+				"ALiBi not divided by the root of the head's width.",
+		},
+		Model: focusModel, make: focusPublished,
+	},
+	lineFigure("s3-fig4", "Figure 4", "How often heads look at the token itself",
+		"The fraction of tokens where the highest attention goes to the token itself, for every "+
+			"head. Lines are sorted so that they do not cross.",
+		focus.SelfFraction, focus.SelfContinuous),
+	lineFigure("s3-fig5", "Figure 5", "How often heads look at the first token",
+		"The fraction of tokens where the highest attention goes to the first token.",
+		focus.FirstFraction),
+	lineFigure("s3-fig6", "Figure 6", "How concentrated attention is",
+		"The difference of the highest and the second highest probability; near 1 a head looks at "+
+			"single tokens.", focus.Concentration),
+	{
+		Head: reproduction.Head{
+			ID: "s3-fig7", Document: claus, Place: "Figure 7",
+			Title: "Update magnitude of each head",
+			Claim: "The length of what a head adds, divided by that of the hidden state, says " +
+				"how " +
+				"strongly the head changes the hidden state.",
+		},
+		Model: focusModel, Needs: []Need{Decoder}, make: focusMagnitude,
+	},
+	{
+		Head: reproduction.Head{
+			ID: "s3-fig8", Document: claus, Place: "Figure 8",
+			Title: "Update alignment of each head",
+			Claim: "The cosine of what a head adds and the hidden state; below 0 the update " +
+				"takes " +
+				"a part of the hidden state away.",
+		},
+		Model: focusModel, Needs: []Need{Decoder}, make: focusAlignment,
+	},
+	{
+		Head: reproduction.Head{
+			ID: "s3-fig9", Document: claus, Place: "Figure 9",
+			Title: "Alignment against magnitude",
+			Claim: "Alignments near zero are updates that are orthogonal to the hidden state.",
+		},
+		Model: focusModel, Needs: []Need{Decoder}, make: focusScatter,
+	},
+	{
+		Head: reproduction.Head{
+			ID: "s3-fig10", Document: claus, Place: "Figure 10",
+			Title: "Token effect against the token's index",
+			Claim: "From layer 4 on, a head whose attention is on the first token has no impact " +
+				"on the hidden state.",
+		},
+		Model: focusModel, Needs: []Need{Decoder}, make: focusEffect,
+	},
+}
+
+// The document shows layer 14 of 24 and head 17 of 32, and for the last figure layer 5.
+const (
+	clausLayers, clausHeads = 24, 32
+	clausLayer, clausHead   = 14, 17
+	clausEffect             = 5
+)
+
+// layer returns the layer at the depth that the document's layer has, and head the head whose ALiBi
+// slope has the same rank among the heads.
+func (r *run) layer(published int) int { return published * r.info.Layers / clausLayers }
+func (r *run) head() int               { return clausHead * r.info.Heads / clausHeads }
+
+// focusTexts are five texts of the toy grammar, or of English.
+func (r *run) focusTexts() []string {
+	if r.toy() {
+		return []string{
+			"mary has the red key . john has the blue lamp . who has the lamp ? john . " +
+				"the keys to the cabinet are here . mary talked to john about the book because " +
+				"she has the book .",
+			"the dogs behind the house near the river are old . the dog is here . john has the " +
+				"red lamp . mary has the blue key . who has the key ? mary .",
+			"the key near the old cabinets by the door is here . the keys are here . mary talked " +
+				"to john about the lamp because she has the lamp .",
+			"john has the blue book . mary has the red book . grace has the lamp . who has the " +
+				"lamp ? grace . what color is the book ?",
+			"the cabinets by the door are old . the lamp near the river is blue . john talked to " +
+				"mary about the key because he has the key .",
+		}
+	}
+	return []string{
+		"By the end of the year we plan to change our lessons on health. Pupils will learn how " +
+			"to " +
+			"cook simple meals, why sleep matters, and how to talk about their worries. Teachers " +
+			"have asked for short texts, clear pictures and time to try things out.",
+		"The river rises in the hills and flows past three small towns. In spring it floods the " +
+			"meadows, so the farmers keep their cattle on higher ground until the water falls.",
+		"When Mary and John went to the store, John gave a drink to Mary. She thanked him and " +
+			"paid " +
+			"for the bread. On the way home they met their neighbour, who carried two heavy bags.",
+		"A clock has two hands. The short hand shows the hour, and the long hand shows the " +
+			"minutes. When the long hand has gone round once, the short hand has moved one step.",
+		"The Eiffel Tower is in Paris. The Colosseum is in Rome. Both are visited by millions of " +
+			"people every year, and both were once thought to be ugly.",
+	}
+}
+
+// recordFocus records what some parts need of text k.
+func (r *run) recordFocus(k int, parts ...focus.Part) (*focus.Text, []trace.Token, error) {
+	tokens, err := r.m.Encode(r.focusTexts()[k], trace.SpecialsAuto)
+	if err != nil {
+		return nil, nil, err
+	}
+	ids := make([]int, len(tokens))
+	for i, t := range tokens {
+		ids[i] = t.ID
+	}
+	tracer, ok := r.m.(trace.Tracer)
+	if !ok {
+		return nil, nil, fmt.Errorf("model %q cannot record tensors", r.info.Name)
+	}
+	text, err := focus.Record(r.ctx, tracer, ids, parts...)
+	return text, tokens, err
+}
+
+// oneHead returns the rows of the head that the figures show.
+func (r *run) oneHead() (*focus.Head, []string, error) {
+	text, tokens, err := r.recordFocus(0, focus.Scores)
+	if err != nil {
+		return nil, nil, err
+	}
+	h, err := text.Head(r.layer(clausLayer), r.head())
+	return h, tokenNames(tokens), err
+}
+
+// where names the layer and head of a figure.
+func where(h *focus.Head) string { return fmt.Sprintf("layer %d, head %d", h.Layer, h.Head) }
+
+// hover is the tooltip of a point.
+func hover(tokens []string, p focus.Point) string {
+	s := fmt.Sprintf("%d %s → %d %s, p %.3f", p.Target, tokens[p.Target], p.Source,
+		tokens[p.Source], p.Probability)
+	if !math.IsNaN(p.Terms[focus.Content]) {
+		s += fmt.Sprintf(", attention %.3f, bias %.3f, alibi %.3f", p.Terms[focus.Content],
+			p.Terms[focus.QueryBias], p.Terms[focus.ALiBi])
+	}
+	return s + fmt.Sprintf(", rank %d", p.Rank)
+}
+
+func focusMap(r *run) error {
+	h, tokens, err := r.oneHead()
+	if err != nil {
+		return err
+	}
+	matrix := &chart.Matrix{Rows: tokens, Columns: tokens}
+	for i := range h.Targets {
+		for j, p := range h.Row(i) {
+			if j >= h.Visible(i) {
+				p = math.NaN()
+			}
+			matrix.Data = append(matrix.Data, p)
+		}
+	}
+	kinds := map[focus.Kind]int{focus.Self: 0, focus.Zero: 1, focus.Other: 2}
+	green, purple, orange := chart.RGB{0x2c, 0x8c, 0x3c}, chart.RGB{0x80, 0x30, 0xa8},
+		chart.RGB{0xe8, 0x8c, 0x20}
+	series := []chart.Series{
+		{Name: "Self", Color: &green}, {Name: "Zero", Color: &purple},
+		{Name: "Other", Color: &orange},
+	}
+	for _, m := range h.Markers() {
+		s := &series[kinds[m.Kind]]
+		s.X, s.Y = append(s.X, float64(m.Source)), append(s.Y, float64(m.Target))
+		s.Labels = append(s.Labels, hover(tokens, m.Point))
+	}
+	r.picture("", 2, chart.Chart{
+		Kind: chart.Heatmap, Title: "Attention, " + where(h), Matrix: matrix,
+		X: chart.Axis{Title: "target token (source)"}, Y: chart.Axis{Title: "current token"},
+		Color: chart.Scale{Title: "probability", Percent: true},
+	}, chart.Chart{
+		Kind: chart.Scatter, Title: "Where half of each row's attention goes",
+		X:      chart.Axis{Title: "index of the target token"},
+		Y:      chart.Axis{Title: "index of the current token", Reversed: true},
+		Series: series,
+	})
+	sums, scores := 0.0, 0.0
+	for i := range h.Targets {
+		n := h.Visible(i)
+		largest, total := math.Inf(-1), 0.0
+		row := make([]float64, n)
+		for j := range n {
+			for t := range int(focus.NumTerms) {
+				row[j] += h.Terms[(t*h.Targets+i)*h.Sources+j]
+			}
+			largest = max(largest, row[j])
+			scores = max(scores, math.Abs(row[j]-h.Scores[i*h.Sources+j]))
+		}
+		for j := range row {
+			row[j] = math.Exp(row[j] - largest)
+			total += row[j]
+		}
+		for j := range row {
+			sums = max(sums, math.Abs(row[j]/total-h.Row(i)[j]))
+		}
+	}
+	r.zero(claim{"terms", "The three parts add up to the score: largest difference"}, 1e-4, scores)
+	r.zero(claim{"softmax", "Their softmax is the model's own attention: largest difference"}, 1e-4,
+		sums)
+	self, first := len(series[0].X), len(series[1].X)
+	r.check(claim{"cases", "Both special cases occur: the token itself and the first token"},
+		"1 or more each", fmt.Sprintf("self %d, first %d, others %d", self, first,
+			len(series[2].X)), self > 0 && first > 0)
+	r.note("The document's prose says that the map shows attention before the softmax; its " +
+		"published data are probabilities, as here.")
+	return nil
+}
+
+func focusBreakdown(r *run) error {
+	h, tokens, err := r.oneHead()
+	if err != nil {
+		return err
+	}
+	b, err := h.Breakdown(1)
+	if err != nil {
+		return err
+	}
+	s := chart.Series{Name: "sort_idx 0"}
+	for _, p := range b.Points {
+		c := b.Coordinates(p)
+		s.X = append(s.X, max(c[focus.Content], 0))
+		s.Y = append(s.Y, max(c[focus.QueryBias], 0))
+		s.C = append(s.C, max(c[focus.ALiBi], 0))
+		s.Value = append(s.Value, p.Probability)
+		s.Labels = append(s.Labels, hover(tokens, p))
+	}
+	r.picture("", 1, chart.Chart{
+		Kind: chart.Ternary, Title: "Parts of the largest score of each row, " + where(h),
+		Subtitle: "each part minus its smallest value",
+		Corners:  [3]string{"attention", "bias", "ALiBi"}, Series: []chart.Series{s},
+		Color: chart.Scale{Title: "probability", Percent: true},
+	})
+	vary := 0.0
+	for j := range h.Sources {
+		first := math.NaN()
+		for i := j; i < h.Targets; i++ {
+			v := h.Terms[(int(focus.QueryBias)*h.Targets+i)*h.Sources+j]
+			if math.IsNaN(first) {
+				first = v
+			}
+			vary = max(vary, math.Abs(v-first))
+		}
+	}
+	r.zero(claim{"bias", "The bias depends on the source alone: largest difference between rows"},
+		1e-5, vary)
+	return nil
+}
+
+func focusBias(r *run) error {
+	h, _, err := r.oneHead()
+	if err != nil {
+		return err
+	}
+	var selected []focus.Point
+	for _, m := range h.Markers() {
+		selected = append(selected, m.Point)
+	}
+	bias, alibi := chart.Series{Name: "bias"}, chart.Series{Name: "ALiBi"}
+	last := 0
+	for _, b := range focus.Biases(selected) {
+		bias.X, bias.Y = append(bias.X, float64(b.Source)), append(bias.Y, b.QueryBias)
+		alibi.X, alibi.Y = append(alibi.X, float64(b.Source)), append(alibi.Y, b.ALiBi)
+		last = max(last, b.Source)
+	}
+	r.picture("", 1, chart.Chart{
+		Kind: chart.Scatter, Title: "Bias and ALiBi, " + where(h),
+		X: chart.Axis{Title: "index of the target token (source)"},
+		Y: chart.Axis{Title: "part of the score"}, Series: []chart.Series{bias, alibi},
+	})
+	slope := math.Exp2(-8 * float64(h.Head+1) / float64(r.info.Heads))
+	if n := r.info.Heads; n&(n-1) == 0 {
+		off := 0.0
+		for i, x := range alibi.X {
+			off = max(off, math.Abs(alibi.Y[i]-slope*x))
+		}
+		r.zero(claim{"slope", fmt.Sprintf("ALiBi grows by the slope of head %d, %s, with each "+
+			"token: "+
+			"largest difference", h.Head, short(slope))}, 1e-4, off)
+	}
+	return nil
+}
+
+// publishedRows are the terms of the first rows of layer 14, head 17 in the document's data, and
+// the probabilities that it states.
+var publishedRows = []struct {
+	terms [][3]float64 // of each source: attention, bias, ALiBi
+	p     []float64
+}{
+	{
+		[][3]float64{{-2.499432, 5.635853, 0}, {2.879041, -.028408, .0441895}},
+		[]float64{.560108, .439892},
+	},
+	{[][3]float64{
+		{-2.549861, 5.635853, 0}, {.337021, -.028408, .0441895}, {.658404, -1.973696, .0883789},
+	}, []float64{.927294, .060285, .012421}},
+}
+
+func focusPublished(r *run) error {
+	table := reproduction.Table{
+		Title: "Layer 14, head 17 of the document",
+		Columns: []string{"current token", "target token", "attention", "bias", "ALiBi", "stated p",
+			"softmax of the sum"},
+	}
+	divided := 0.0
+	for i, row := range publishedRows {
+		n := len(row.p)
+		terms := trace.Tensor{Name: string(trace.Terms), Axes: "3TS", Shape: []int{3, 1, n}}
+		for k := range 3 {
+			for _, t := range row.terms {
+				terms.Data = append(terms.Data, float32(t[k]))
+			}
+		}
+		text, err := focus.New([]trace.Tensor{terms}, focus.Options{})
+		if err != nil {
+			return err
+		}
+		h, err := text.Head(0, 0)
+		if err != nil {
+			return err
+		}
+		for j, p := range h.Row(0) {
+			c := row.terms[j]
+			table.Rows = append(table.Rows, []string{
+				fmt.Sprint(i + 1), fmt.Sprint(j), fmt.Sprint(c[0]), fmt.Sprint(c[1]),
+				fmt.Sprint(c[2]), fmt.Sprint(row.p[j]), fmt.Sprintf("%.6f", p),
+			})
+			agrees := math.Abs(p-row.p[j]) <= publishedTolerance
+			r.check(claim{fmt.Sprintf("p-%d-%d", i+1, j), fmt.Sprintf(
+				"Probability of token %d from token %d", j, i+1)},
+				fmt.Sprintf("%.6f ± %s", row.p[j], short(publishedTolerance)),
+				fmt.Sprintf("%.6f", p), agrees)
+		}
+		if i == 1 {
+			divided = eighthOfALiBi(row.terms)
+		}
+	}
+	r.table(table)
+	r.check(claim{"undivided", "With ALiBi divided by 8, the root of the head's width, the first " +
+		"probability of token 2 would be another one"}, "not .927294",
+		fmt.Sprintf("%.5f", divided), math.Abs(divided-.927294) > 1e-3)
+	return nil
+}
+
+// publishedTolerance is the rounding of six published decimals of three parts.
+const publishedTolerance = 3e-6
+
+// eighthOfALiBi returns the probability of the first source if ALiBi is divided by 8.
+func eighthOfALiBi(terms [][3]float64) float64 {
+	total := 0.0
+	for _, t := range terms {
+		total += math.Exp(t[0] + t[1] + t[2]/8)
+	}
+	return math.Exp(terms[0][0]+terms[0][1]+terms[0][2]/8) / total
+}
+
+// lineFigure returns a figure of sorted lines, one chart for each quantity.
+func lineFigure(id, place, title, claims string, quantities ...focus.Quantity) Figure {
+	return Figure{
+		Head: reproduction.Head{
+			ID: id, Document: claus, Place: place, Title: title, Claim: claims,
+		},
+		Model: focusModel, Needs: []Need{Decoder},
+		make: func(r *run) error { return focusLines(r, quantities) },
+	}
+}
+
+// quantityTitles are the axes of the line figures.
+var quantityTitles = map[focus.Quantity]string{
+	focus.SelfFraction:   "fraction of tokens, highest on itself",
+	focus.SelfContinuous: "mean probability of the token itself",
+	focus.FirstFraction:  "fraction of tokens, highest on the first",
+	focus.Concentration:  "highest minus second highest",
+}
+
+func focusLines(r *run, quantities []focus.Quantity) error {
+	lines := make([]focus.Lines, len(quantities))
+	for i, q := range quantities {
+		lines[i].Quantity = q
+	}
+	for k := range r.focusTexts() {
+		text, _, err := r.recordFocus(k)
+		if err != nil {
+			return err
+		}
+		for i := range lines {
+			if err := lines[i].Add(text); err != nil {
+				return err
+			}
+		}
+		r.progress("reading texts", "text", k+1, len(r.focusTexts()))
+	}
+	var charts []chart.Chart
+	for i := range lines {
+		f := &lines[i]
+		series := make([]chart.Series, f.Heads)
+		crossings, valid := 0, true
+		for k := range series {
+			series[k].Name = fmt.Sprintf("sort_idx %d", k)
+		}
+		for l := range f.Layers {
+			seen := map[int]bool{}
+			for k, p := range f.Sorted(l) {
+				s := &series[k]
+				s.X, s.Y = append(s.X, float64(l)), append(s.Y, p.Value)
+				s.Labels = append(s.Labels, fmt.Sprintf("layer %d, head %d: %.4f", l, p.Head,
+					p.Value))
+				seen[p.Head] = true
+				if k > 0 && p.Value < series[k-1].Y[l] {
+					crossings++
+				}
+			}
+			valid = valid && len(seen) == f.Heads
+		}
+		zero, one := 0.0, 1.0
+		charts = append(charts, chart.Chart{
+			Kind: chart.Lines, Title: string(f.Quantity), X: chart.Axis{Title: "layer"},
+			Y:      chart.Axis{Title: quantityTitles[f.Quantity], Min: &zero, Max: &one},
+			Series: series,
+		})
+		r.check(claim{string(f.Quantity) + "-sorted", fmt.Sprintf("Lines of %s do not cross, and "+
+			"each layer has every head once", f.Quantity)}, "0 crossings",
+			fmt.Sprintf("%d crossings", crossings), crossings == 0 && valid)
+	}
+	r.picture("", len(charts), charts...)
+	switch q := lines[0]; quantities[0] {
+	case focus.FirstFraction:
+		r.above(claim{"rises", "Heads look at the first token more often in the upper half of " +
+			"the " +
+			"layers than in the first layer: mean over heads"}, upperHalf(&q), layerMean(&q, 0),
+			"the first layer")
+	case focus.Concentration:
+		high := highest(&q, q.Layers/2)
+		r.above(claim{"middle", "The most concentrated head is in the middle of the model and " +
+			"not " +
+			"in the first layer (published: .995 in layer 4, .125 in layer 0)"}, high,
+			highest(&q, 0), "that of the first layer")
+	}
+	r.note("Mean over %d texts; head numbers are in the hover texts.", len(r.focusTexts()))
+	return nil
+}
+
+// layerMean returns the mean over heads of layer l.
+func layerMean(f *focus.Lines, l int) float64 {
+	var all []float64
+	for h := range f.Heads {
+		all = append(all, f.At(l, h))
+	}
+	return mean(all)
+}
+
+// upperHalf returns the mean over the heads of the upper half of the layers.
+func upperHalf(f *focus.Lines) float64 {
+	var all []float64
+	for l := f.Layers / 2; l < f.Layers; l++ {
+		all = append(all, layerMean(f, l))
+	}
+	return mean(all)
+}
+
+// highest returns the largest value of the heads of layer l.
+func highest(f *focus.Lines, l int) float64 {
+	p := f.Sorted(l)
+	return p[len(p)-1].Value
+}
+
+// updates returns the updates of all heads of the layer that the figures show.
+func (r *run) updates(o focus.UpdateOptions) ([]chart.Series, []chart.Series, int, error) {
+	text, tokens, err := r.recordFocus(0, focus.Updates)
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	labels, l := tokenNames(tokens), r.layer(clausLayer)
+	var size, angle []chart.Series
+	for h := range r.info.Heads {
+		all, err := text.Updates(l, h, o)
+		if err != nil {
+			return nil, nil, 0, err
+		}
+		s := chart.Series{Name: fmt.Sprintf("head %d", h)}
+		a := s
+		for _, u := range all {
+			s.Y, a.Y = append(s.Y, u.Magnitude), append(a.Y, u.Alignment)
+			s.Labels = append(s.Labels, fmt.Sprintf("head %d, token %d %s, looks at %d %s", h,
+				u.Target, labels[u.Target], u.Source, labels[u.Source]))
+		}
+		a.Labels = slices.Clone(s.Labels)
+		size, angle = append(size, s), append(angle, a)
+	}
+	return size, angle, l, nil
+}
+
+// indices are the two readings of the update figures: what the prose says, and what the published
+// files have.
+var indices = []struct {
+	index focus.Index
+	title string
+}{
+	{focus.IndexCurrent, "of the current token, as the document says"},
+	{focus.IndexTarget, "of the token looked at, as its published data"},
+}
+
+func focusMagnitude(r *run) error {
+	var charts []chart.Chart
+	share := 1 / float64(r.info.Heads)
+	for _, x := range indices {
+		size, _, l, err := r.updates(focus.UpdateOptions{Index: x.index})
+		if err != nil {
+			return err
+		}
+		charts = append(charts, chart.Chart{
+			Kind: chart.Histogram, Title: fmt.Sprintf("Update magnitude, layer %d", l),
+			Subtitle: x.title, X: chart.Axis{Title: "length of the update / of the hidden state"},
+			Y: chart.Axis{Title: "tokens"}, Series: size,
+			Rules: []chart.Rule{{At: share, Label: "1/H"}},
+		})
+	}
+	r.picture("", 2, charts...)
+	apart, err := r.updatesByTarget()
+	if err != nil {
+		return err
+	}
+	r.zero(claim{"published-index", "Read at the token looked at, as in the published data, all " +
+		"tokens that look at the same one have the same magnitude: largest difference"}, 1e-9,
+		apart)
+	over, all := 0, 0
+	size, _, _, err := r.updates(focus.UpdateOptions{})
+	if err != nil {
+		return err
+	}
+	for _, s := range size {
+		for _, v := range s.Y {
+			all++
+			if v > share {
+				over++
+			}
+		}
+	}
+	r.check(claim{"share", "Most updates are smaller than the dashed line, a share of 1/H"},
+		"less than half above", fmt.Sprintf("%d of %d above", over, all), 2*over < all)
+	return nil
+}
+
+// updatesByTarget returns how far the magnitudes of tokens that look at the same one are apart, in
+// the reading of the published data.
+func (r *run) updatesByTarget() (float64, error) {
+	text, _, err := r.recordFocus(0, focus.Updates)
+	if err != nil {
+		return 0, err
+	}
+	apart := 0.0
+	for h := range r.info.Heads {
+		all, err := text.Updates(r.layer(clausLayer), h, focus.UpdateOptions{
+			Index: focus.IndexTarget,
+		})
+		if err != nil {
+			return 0, err
+		}
+		first := map[int]float64{}
+		for _, u := range all {
+			if _, seen := first[u.Source]; !seen {
+				first[u.Source] = u.Magnitude
+			}
+			apart = max(apart, math.Abs(u.Magnitude-first[u.Source]))
+		}
+	}
+	return apart, nil
+}
+
+func focusAlignment(r *run) error {
+	var charts []chart.Chart
+	negative := 0
+	for _, x := range indices {
+		_, angle, l, err := r.updates(focus.UpdateOptions{Index: x.index, ExcludeFirst: true})
+		if err != nil {
+			return err
+		}
+		for _, s := range angle {
+			for _, v := range s.Y {
+				if v < 0 {
+					negative++
+				}
+			}
+		}
+		charts = append(charts, chart.Chart{
+			Kind: chart.Histogram, Title: fmt.Sprintf("Update alignment, layer %d", l),
+			Subtitle: x.title, X: chart.Axis{Title: "cosine of update and hidden state"},
+			Y: chart.Axis{Title: "tokens"}, Series: angle, Rules: []chart.Rule{{At: 0}},
+		})
+	}
+	r.picture("", 2, charts...)
+	r.check(claim{"negative", "Some updates take a part of the hidden state away"}, "1 or more",
+		fmt.Sprint(negative), negative > 0)
+	r.note("Tokens that look at the first token most are left out, as in the document.")
+	return nil
+}
+
+func focusScatter(r *run) error {
+	size, angle, l, err := r.updates(focus.UpdateOptions{ExcludeFirst: true})
+	if err != nil {
+		return err
+	}
+	near, all := 0, 0
+	for h := range size {
+		size[h].X = angle[h].Y
+		for _, v := range angle[h].Y {
+			all++
+			if math.Abs(v) < orthogonal {
+				near++
+			}
+		}
+	}
+	r.picture("", 1, chart.Chart{
+		Kind: chart.Scatter, Title: fmt.Sprintf("Alignment against magnitude, layer %d", l),
+		X:      chart.Axis{Title: "cosine of update and hidden state"},
+		Y:      chart.Axis{Title: "length of the update / of the hidden state"},
+		Series: size, Rules: []chart.Rule{{At: 0}},
+	})
+	r.check(claim{"orthogonal", fmt.Sprintf("Most updates are nearly orthogonal to the hidden "+
+		"state: cosine below %s", short(orthogonal))}, "more than half",
+		fmt.Sprintf("%d of %d", near, all), 2*near > all)
+	return nil
+}
+
+// orthogonal is the cosine below which an update counts as orthogonal.
+const orthogonal = 0.2
+
+func focusEffect(r *run) error {
+	text, tokens, err := r.recordFocus(0, focus.Effects)
+	if err != nil {
+		return err
+	}
+	labels, l := tokenNames(tokens), max(r.layer(clausEffect), 1)
+	effects, err := text.Effects(l, focus.Together)
+	if err != nil {
+		return err
+	}
+	var first, others []float64
+	s := chart.Series{Name: "effect"}
+	var all []focus.Effect
+	for h := range r.info.Heads {
+		if effects, err = text.Effects(l, h); err != nil {
+			return err
+		}
+		all = append(all, effects...)
+		for _, e := range effects {
+			s.X, s.Y = append(s.X, e.Magnitude), append(s.Y, float64(e.Source))
+			s.Labels = append(s.Labels, fmt.Sprintf("head %d, %s looks at %s", h,
+				labels[e.Target], labels[e.Source]))
+			if e.Source == 0 {
+				first = append(first, e.Magnitude)
+			} else {
+				others = append(others, e.Magnitude)
+			}
+		}
+	}
+	c := chart.Chart{
+		Kind: chart.Scatter, Title: fmt.Sprintf("Token effect, layer %d, all heads", l),
+		X: chart.Axis{Title: "token effect magnitude"}, Y: chart.Axis{Title: "token id"},
+		Series: []chart.Series{s},
+	}
+	if e, ok := focus.ZeroEllipse(all); ok {
+		c.Ellipses = []chart.Ellipse{{
+			RadiusX: e.HalfWidth, RadiusY: e.HalfHeight, Label: "token 0",
+		}}
+	}
+	r.picture("", 1, c)
+	ratio := math.NaN()
+	if len(first) > 0 && len(others) > 0 {
+		ratio = mean(first) / mean(others)
+	}
+	r.check(claim{"no-impact", "Where the first token is looked at most, the effect is at most a " +
+		"tenth of that of other tokens"}, "at most 0.1", strings.TrimSpace(short(ratio)),
+		ratio <= 0.1)
+	return nil
+}

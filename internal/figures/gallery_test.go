@@ -1,0 +1,75 @@
+package figures_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/gonbext/render/figure"
+	"github.com/headwater-ml/headwater/gonbext/render/reproduction"
+	"github.com/headwater-ml/headwater/internal/figures"
+)
+
+// docs is where make gallery writes.
+const docs = "../../docs"
+
+// The gallery of the documentation is current: figures that need no sample are there byte for byte,
+// and of the others the claims with the recorded verdicts.
+func TestGallery(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(docs, "figures.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range figures.All() {
+		r := makeFigure(t, f, true)
+		if r.Reduced {
+			asRecorded(r)
+			if !bytes.Contains(page, []byte(r.CheckTable().Markdown())) {
+				t.Errorf("%s: the gallery has other verdicts than the record; run make "+
+					"gallery", f.ID)
+			}
+			continue
+		}
+		images := drawnPictures(t, r)
+		one := string(figures.Gallery([]*reproduction.Reproduction{r},
+			map[string][]figures.Image{r.ID: images}, "figures"))
+		_, section, _ := strings.Cut(one, "\n## "+r.ID)
+		if !strings.Contains(string(page), section) {
+			t.Errorf("%s: the gallery is not current; run make gallery", f.ID)
+		}
+		for _, i := range images {
+			file, err := os.ReadFile(filepath.Join(docs, "figures", i.Name+".svg"))
+			if err != nil || !bytes.Equal(file, i.SVG) {
+				t.Errorf("%s.svg is not current (%v); run make gallery", i.Name, err)
+			}
+		}
+	}
+}
+
+// drawnPictures draws the pictures of a figure as the gallery has them.
+func drawnPictures(t *testing.T, r *reproduction.Reproduction) []figures.Image {
+	t.Helper()
+	var images []figures.Image
+	for i, p := range r.Pictures {
+		drawn, err := figures.Draw(r, i, figure.Options{Format: figure.SVG}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		images = append(images, figures.Image{Name: r.Name(p.Name), SVG: drawn.Bytes})
+	}
+	return images
+}
+
+// asRecorded puts what was recorded from the full sample in the place of what came out.
+func asRecorded(r *reproduction.Reproduction) {
+	for _, rec := range figures.Recorded() {
+		for i, c := range r.Checks {
+			if rec.Figure == r.ID && rec.Check == c.ID {
+				c.Found, c.Verdict, c.Why = rec.Found, rec.Verdict, rec.Why
+				r.Checks[i] = c
+			}
+		}
+	}
+}

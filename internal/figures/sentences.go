@@ -1,0 +1,205 @@
+package figures
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/headwater-ml/headwater/attribution/evaluate"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models/tiny"
+)
+
+// sentences returns n held-out sentences of a kind that an embedded model was made for. A model
+// with another name is given those of the figure's default model, which are plain English.
+func (r *run) sentences(model, kind string, n int) ([]tiny.Sentence, error) {
+	if own, ok := tiny.Lookup(r.info.Name); ok && own.Name != tiny.Name {
+		model = own.Name
+	}
+	m, ok := tiny.Lookup(model)
+	if !ok {
+		return nil, fmt.Errorf("there are no sentences of %q", model)
+	}
+	if kind == "" {
+		kind = m.Kinds()[0]
+	}
+	return m.Sentences(tiny.HeldOut, kind, n, sentenceSeed), nil
+}
+
+// sentenceSeed draws the sentences; any number would do, and it is never changed for an outcome.
+const sentenceSeed = 1
+
+// reading is a text of a classifier with what is compared: rows of the class token and importances.
+type reading struct {
+	tokens []trace.Token
+	// right and wrong are the classes; correct says that the model predicts the right one.
+	right, wrong int
+	correct      bool
+	// rows has, by method, the row of the class token after each layer, [L][T].
+	rows map[string][][]float64
+}
+
+// read reads a sentence with a classifier.
+func (r *run) read(s tiny.Sentence, methods ...string) (*reading, error) {
+	classes, ok := r.m.(trace.Classifier)
+	if !ok {
+		return nil, fmt.Errorf("model %q names no classes", r.info.Name)
+	}
+	out := &reading{rows: map[string][][]float64{}}
+	var err error
+	if out.right, err = classes.Class(s.Right); err != nil {
+		return nil, err
+	}
+	if out.wrong, err = classes.Class(s.Wrong); err != nil {
+		return nil, err
+	}
+	if len(methods) == 0 { // the tokens alone
+		out.tokens, err = r.m.Encode(s.Text(), trace.SpecialsAuto)
+		return out, err
+	}
+	maps, tokens, err := r.maps(s.Text(), methods...)
+	if err != nil {
+		return nil, err
+	}
+	out.tokens = tokens
+	for _, name := range methods {
+		m := maps[name]
+		for l := range m.Shape[0] {
+			row := m.Row(l, 0)
+			if name == "flow" {
+				row = shares(row)
+			}
+			out.rows[name] = append(out.rows[name], row)
+		}
+	}
+	return out, nil
+}
+
+// objective is the number that importances are about: how much more probable the right class is.
+func (x *reading) objective() trace.Objective {
+	return trace.Objective{Quantity: trace.Probability, Token: x.right, Contrast: &x.wrong}
+}
+
+// ids returns the tokens' numbers.
+func (x *reading) ids() []int {
+	ids := make([]int, len(x.tokens))
+	for i, t := range x.tokens {
+		ids[i] = t.ID
+	}
+	return ids
+}
+
+// words returns the positions that are not control tokens, which are left out of every ranking.
+func (x *reading) words() []int {
+	var at []int
+	for i, t := range x.tokens {
+		if !t.Special {
+			at = append(at, i)
+		}
+	}
+	return at
+}
+
+// at returns the entries of a row at some positions.
+func at(row []float64, positions []int) []float64 {
+	out := make([]float64, len(positions))
+	for i, p := range positions {
+		out[i] = row[p]
+	}
+	return out
+}
+
+// blankOut returns how far the objective moves if each word is replaced by the mask token, or by
+// the unknown token if there is no mask, and whether the right class is predicted.
+func (r *run) blankOut(x *reading) ([]float64, error) {
+	predictor, ok := r.m.(trace.Predictor)
+	if !ok {
+		return nil, fmt.Errorf("model %q does not predict texts", r.info.Name)
+	}
+	blank, ok := r.blank()
+	if !ok {
+		return nil, fmt.Errorf("model %q has no token that can replace a word", r.info.Name)
+	}
+	words := x.words()
+	queries := []trace.Query{{IDs: x.ids(), Objective: x.objective()}}
+	for _, w := range words {
+		ids := x.ids()
+		ids[w] = blank
+		queries = append(queries, trace.Query{IDs: ids, Objective: x.objective()})
+	}
+	values, err := predictor.Predict(r.ctx, queries)
+	if err != nil {
+		return nil, err
+	}
+	x.correct = values[0] > 0
+	out := make([]float64, len(words))
+	for i := range words {
+		out[i] = math.Abs(values[0] - values[i+1])
+	}
+	return out, nil
+}
+
+// blank returns the token that replaces a word.
+func (r *run) blank() (int, bool) {
+	replacer, ok := r.m.(trace.Replacer)
+	if !ok {
+		return 0, false
+	}
+	for _, kind := range []string{"mask", "unknown"} {
+		if id, ok := replacer.Replacement(kind); ok {
+			return id, true
+		}
+	}
+	return 0, false
+}
+
+// gradients returns, for each word, the magnitude of the sum of the objective's derivatives by the
+// components of its embedding: |Σ_D ∂(p_right - p_wrong)/∂e_j|.
+func (r *run) gradients(x *reading) ([]float64, error) {
+	m, ok := r.m.(trace.Differentiable)
+	if !ok {
+		return nil, fmt.Errorf("model %q has no gradients", r.info.Name)
+	}
+	got, err := m.Gradients(r.ctx, []trace.Query{{IDs: x.ids(), Objective: x.objective()}},
+		trace.TrueGradient)
+	if err != nil {
+		return nil, err
+	}
+	data := got[0].Data
+	d := len(data) / len(x.tokens)
+	var out []float64
+	for _, w := range x.words() {
+		total := 0.0
+		for _, v := range data[w*d : (w+1)*d] {
+			total += float64(v)
+		}
+		out = append(out, math.Abs(total))
+	}
+	return out, nil
+}
+
+// correlations has, by method and layer, the rank correlations of many sentences.
+type correlations map[string][][]float64
+
+// correlate compares the rows of every method and layer with importances, one for each word.
+func (c correlations) correlate(x *reading, importance []float64) {
+	words := x.words()
+	for name, rows := range x.rows {
+		for len(c[name]) < len(rows) {
+			c[name] = append(c[name], nil)
+		}
+		for l, row := range rows {
+			if rho, ok := evaluate.Spearman(at(row, words), importance); ok {
+				c[name][l] = append(c[name][l], rho)
+			}
+		}
+	}
+}
+
+// spread returns the mean and the standard deviation of a sample.
+func spread(x []float64) (m, sd float64) {
+	m = mean(x)
+	for _, v := range x {
+		sd += (v - m) * (v - m)
+	}
+	return m, math.Sqrt(sd / float64(len(x)))
+}
