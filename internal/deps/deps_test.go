@@ -90,7 +90,8 @@ var allowed = map[string][]string{
 	"models/tiny":    {"models/checkpoint", "models/tokenizer"},
 	"models": {
 		"attribution/trace", "internal/atomicfile", "internal/message", "models/chat",
-		"models/checkpoint", "models/family", "models/gguf", "models/hub", "models/known", "models/ollama",
+		"models/checkpoint", "models/family", "models/gguf", "models/hub", "models/known",
+		"models/ollama",
 		"models/planted", "models/spec", "models/tiny", "models/tokenizer", "models/transformer",
 		gomlx, compute,
 	},
