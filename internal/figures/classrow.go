@@ -142,12 +142,14 @@ func rawMaps(r *run) error {
 	r.above(claim{"flattens", "Raw attention is spread more evenly in the last layer than in the " +
 		"first: effective share of the words"}, evenness(all, "raw", top), evenness(all, "raw", 0),
 		"the first layer")
-	upper := 0.0
-	for l := top / 2; l <= top; l++ {
-		upper += evenness(all, "raw", l) / float64(top-top/2+1)
+	upper, half := 0.0, r.info.Layers/2
+	for l := half; l <= top; l++ {
+		upper += evenness(all, "raw", l) / float64(top-half+1)
 	}
 	r.check(claim{"uniform", "In the upper half of the layers raw attention is nearly uniform: " +
-		"effective share of the words"}, "above 0.9", short(upper), upper > 0.9)
+		"effective share of the words, 1 if all count alike"}, "above 0.9", short(upper),
+		upper > 0.9)
+	r.noteRight(all)
 	return nil
 }
 
@@ -183,7 +185,19 @@ func rolledMaps(r *run) error {
 	r.check(claim{"subject", "Rollout after the last layer gives the subject more than the mean " +
 		"word"}, fmt.Sprintf("in %d of %d sentences", len(all), len(all)),
 		fmt.Sprintf("in %d", hit), hit == len(all))
+	r.noteRight(all)
 	return nil
+}
+
+// noteRight says that the model gets no sentence wrong, if so: the paper shows one that is.
+func (r *run) noteRight(all []*reading) {
+	for _, x := range all {
+		if !x.correct {
+			return
+		}
+	}
+	r.note("The paper shows a sentence with a wrong prediction too. Of %d sentences this model "+
+		"gets none wrong, so three right ones are shown.", searched)
 }
 
 // pronounSentences are the two examples. The first name is a's and the second is b's.
@@ -202,8 +216,8 @@ func pronouns(r *run) error {
 	r.picture("predictions", 2, bars...)
 	r.picture("maps", 3, maps...)
 	r.note("The original has BERT with 24 layers, which predicts his in (a). Weights are those " +
-		"of " +
-		"the masked token's row, divided between the two names.")
+		"of the masked token's row, divided between the two names; in brackets is the share of " +
+		"the name that the prediction means. Near 50 %% the answer is close to a toss-up.")
 	return nil
 }
 
@@ -288,7 +302,8 @@ func (r *run) pronoun(
 		row := m.Row(top, mask)
 		agrees, want := row[meant] > row[other], expected[id][method]
 		r.check(claim{id + "-" + method, fmt.Sprintf("(%s) The last layer of %s prefers the name "+
-			"that the prediction means (%s)", id, method, said)}, yes(want), yes(agrees),
+			"that the prediction means (%s)", id, method, said)}, yes(want), fmt.Sprintf(
+			"%s (%.0f %%)", yes(agrees), 100*shares([]float64{row[meant], row[other]})[0]),
 			agrees == want)
 	}
 	return nil

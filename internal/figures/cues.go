@@ -155,6 +155,8 @@ func cueAlignment(r *run) error {
 		best >= len(zero)/3)
 	r.above(claim{"chance", "Value Zeroing is better than chance in its best layer"},
 		float64(zero[best].AveragePrecision.Mean), float64(chance.AveragePrecision.Mean), "chance")
+	r.note("Only the order of two means is compared. A lead in the third digit says that two " +
+		"methods rank alike.")
 	r.note("The published numbers could not be read in any stored copy, so only directions are " +
 		"compared.")
 	return nil
@@ -322,6 +324,8 @@ func zeroingProbing(r *run) error {
 	rho, ok := evaluate.Spearman(gains, aligned)
 	r.check(claim{"follows", "Layers where the probe gains are those where Value Zeroing lies on " +
 		"the cue: rank correlation over layers"}, "above 0", short(rho), ok && rho > 0)
+	r.note("A rank correlation over %d layers is above 0 by chance in nearly half of all cases, "+
+		"so look at the curves: which layer gains most?", len(gains))
 	return nil
 }
 

@@ -21,9 +21,9 @@ var flow = []Figure{
 			ID: "s1-fig1", Document: abnar, Place: "Figure 1",
 			Title: "Layer graphs of raw attention, rollout and flow",
 			Claim: "Raw attention, rollout and flow of one sentence as graphs with the layers " +
-				"from " +
-				"left to right. Raw attention shows no clear pattern in the higher layers; in " +
-				"rollout and flow every token keeps its own links to the input.",
+				"from left to right. In the higher layers rollout and flow have more distinct " +
+				"patterns than raw attention, and the links that come from residual connections " +
+				"fade with the layers.",
 		},
 		Model: tiny.VerbName, make: layerGraphs,
 	},
@@ -108,7 +108,10 @@ func layerGraphs(r *run) error {
 		})
 	}
 	r.picture("", 1, charts...)
+	r.note("A line is as thick as the share that a token has of one in the layer below, in raw " +
+		"attention, or of one in the input, in rollout and flow.")
 	rollout, flow := maps["rollout"], maps["flow"]
+	r.distinct(maps, T)
 	worst, apart := 0.0, 0.0
 	for l := range L {
 		for t := range T {
@@ -135,6 +138,30 @@ func layerGraphs(r *run) error {
 	r.zero(claim{"bound", "Flow is never below rollout, before it is normalised: largest " +
 		"shortfall"}, 1e-6, below)
 	return nil
+}
+
+// distinct checks what the paper says of the higher layers of the three graphs over T tokens.
+func (r *run) distinct(maps map[string]*attribution.Map, T int) {
+	top := r.info.Layers - 1
+	spread := map[string]float64{}
+	first, last := 0.0, 0.0 // the share of a token in its own rollout
+	for t := range T {
+		for _, method := range attentionMethods {
+			spread[method] += effective(maps[method].Row(top, t)) / float64(T*T)
+		}
+		first += maps["rollout"].Row(0, t)[t] / float64(T)
+		last += maps["rollout"].Row(top, t)[t] / float64(T)
+	}
+	for _, method := range attentionMethods[1:] {
+		r.check(claim{"distinct-" + method, "In the last layer " + method + " has a more " +
+			"distinct pattern than raw attention: effective share of the tokens, 1 if all " +
+			"count alike"},
+			"below raw", short(spread[method])+" against "+short(spread["raw"]),
+			spread[method] < spread["raw"])
+	}
+	r.check(claim{"fade", "The link of a token to itself fades with the layers: its share of " +
+		"rollout, mean over tokens"}, "after the last layer below the first",
+		short(last)+" against "+short(first), last < first)
 }
 
 // graphTitles are the titles of the three graphs.

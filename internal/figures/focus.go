@@ -103,11 +103,13 @@ var focused = []Figure{
 	},
 }
 
-// The document shows layer 14 of 24 and head 17 of 32, and for the last figure layer 5.
+// The document shows layer 14 of 24 and head 17 of 32, and for the last figure layer 5. Its most
+// concentrated head is in layer 4.
 const (
 	clausLayers, clausHeads = 24, 32
 	clausLayer, clausHead   = 14, 17
 	clausEffect             = 5
+	clausConcentrated       = 4
 )
 
 // layer returns the layer at the depth that the document's layer has, and head the head whose ALiBi
@@ -320,6 +322,8 @@ func focusBias(r *run) error {
 		X: chart.Axis{Title: "index of the target token (source)"},
 		Y: chart.Axis{Title: "part of the score"}, Series: []chart.Series{bias, alibi},
 	})
+	r.note("The document's text says that the axis is the current token; its published data are " +
+		"by the token looked at, as here.")
 	slope := math.Exp2(-8 * float64(h.Head+1) / float64(r.info.Heads))
 	if n := r.info.Heads; n&(n-1) == 0 {
 		off := 0.0
@@ -477,18 +481,25 @@ func focusLines(r *run, quantities []focus.Quantity) error {
 	r.picture("", len(charts), charts...)
 	switch q := lines[0]; quantities[0] {
 	case focus.FirstFraction:
-		r.above(claim{"rises", "Heads look at the first token more often in the upper half of " +
-			"the " +
-			"layers than in the first layer: mean over heads"}, upperHalf(&q), layerMean(&q, 0),
-			"the first layer")
+		r.above(claim{"rises", "Expected, though the document states no number: heads look at " +
+			"the first token more often in the upper half of the layers than in the first " +
+			"layer, mean over heads"}, upperHalf(&q), layerMean(&q, 0), "the first layer")
 	case focus.Concentration:
-		high := highest(&q, q.Layers/2)
-		r.above(claim{"middle", "The most concentrated head is in the middle of the model and " +
-			"not " +
-			"in the first layer (published: .995 in layer 4, .125 in layer 0)"}, high,
-			highest(&q, 0), "that of the first layer")
+		for _, x := range []struct{ id, text string }{
+			{"early", "layer 4 of 24"}, {"last", "the last layer"},
+		} {
+			l, published := r.layer(clausConcentrated), ".995"
+			if x.id == "last" {
+				l, published = q.Layers-1, ".926"
+			}
+			r.above(claim{x.id, fmt.Sprintf("The most concentrated head of %s is more "+
+				"concentrated than that of the first layer (published: %s against .125); here "+
+				"layer %d", x.text, published, l)}, highest(&q, l), highest(&q, 0),
+				"that of the first layer")
+		}
 	}
-	r.note("Mean over %d texts; head numbers are in the hover texts.", len(r.focusTexts()))
+	r.note("Mean over %d texts. In each layer the heads are sorted: sort_idx 0 is the head with "+
+		"the lowest value there. Head numbers are in the hover texts.", len(r.focusTexts()))
 	return nil
 }
 
@@ -588,8 +599,8 @@ func focusMagnitude(r *run) error {
 			}
 		}
 	}
-	r.check(claim{"share", "Most updates are smaller than the dashed line, a share of 1/H"},
-		"less than half above", fmt.Sprintf("%d of %d above", over, all), 2*over < all)
+	r.note("The dashed line is at 1/H, one of H equal heads; %d of %d updates of the current "+
+		"token are above it. The document states no share.", over, all)
 	return nil
 }
 
@@ -621,7 +632,7 @@ func (r *run) updatesByTarget() (float64, error) {
 
 func focusAlignment(r *run) error {
 	var charts []chart.Chart
-	negative := 0
+	negative, all := 0, 0 // in the reading of the document's text
 	for _, x := range indices {
 		_, angle, l, err := r.updates(focus.UpdateOptions{Index: x.index, ExcludeFirst: true})
 		if err != nil {
@@ -629,6 +640,10 @@ func focusAlignment(r *run) error {
 		}
 		for _, s := range angle {
 			for _, v := range s.Y {
+				if x.index != focus.IndexCurrent {
+					continue
+				}
+				all++
 				if v < 0 {
 					negative++
 				}
@@ -642,7 +657,7 @@ func focusAlignment(r *run) error {
 	}
 	r.picture("", 2, charts...)
 	r.check(claim{"negative", "Some updates take a part of the hidden state away"}, "1 or more",
-		fmt.Sprint(negative), negative > 0)
+		fmt.Sprintf("%d of %d", negative, all), negative > 0)
 	r.note("Tokens that look at the first token most are left out, as in the document.")
 	return nil
 }
@@ -652,7 +667,7 @@ func focusScatter(r *run) error {
 	if err != nil {
 		return err
 	}
-	near, all := 0, 0
+	near, all, beyond := 0, 0, 0.0
 	for h := range size {
 		size[h].X = angle[h].Y
 		for _, v := range angle[h].Y {
@@ -660,6 +675,7 @@ func focusScatter(r *run) error {
 			if math.Abs(v) < orthogonal {
 				near++
 			}
+			beyond = max(beyond, math.Abs(v)-1)
 		}
 	}
 	r.picture("", 1, chart.Chart{
@@ -668,13 +684,14 @@ func focusScatter(r *run) error {
 		Y:      chart.Axis{Title: "length of the update / of the hidden state"},
 		Series: size, Rules: []chart.Rule{{At: 0}},
 	})
-	r.check(claim{"orthogonal", fmt.Sprintf("Most updates are nearly orthogonal to the hidden "+
-		"state: cosine below %s", short(orthogonal))}, "more than half",
-		fmt.Sprintf("%d of %d", near, all), 2*near > all)
+	r.zero(claim{"bounded", "No cosine is beyond 1: largest excess"}, 1e-9, beyond)
+	r.note("%d of %d cosines are below %s in size. The document says what a value near zero means "+
+		"and states no share; the cosine of two random directions of %d numbers is about %s.",
+		near, all, short(orthogonal), r.info.Width, short(1/math.Sqrt(float64(r.info.Width))))
 	return nil
 }
 
-// orthogonal is the cosine below which an update counts as orthogonal.
+// orthogonal is the size below which the note counts a cosine as near zero.
 const orthogonal = 0.2
 
 func focusEffect(r *run) error {

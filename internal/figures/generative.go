@@ -368,7 +368,9 @@ func generativeLift(r *run) error {
 		Rules:  []chart.Rule{{Horizontal: true, At: 1, Label: "what position explains"}},
 	})
 	r.note("Lift is what is left when position is divided out. It may grow with position: tokens " +
-		"near the prediction are read more than uniform attention would read them.")
+		"near the prediction are read more than uniform attention would read them. Then its " +
+		"order follows position as well, the other way round, though its values are far closer " +
+		"to each other than those of rollout.")
 	worst, err := uniformLift(r, m)
 	if err != nil {
 		return err
