@@ -15,9 +15,9 @@ var adjusted = []Figure{{
 		ID: "s1-gradients", Document: abnar, Place: "future work, for gradients",
 		Title: "Attention adjusted by gradients before it is rolled out",
 		Claim: "Attention weights could be adjusted by gradients of the prediction. Chefer et " +
-			"al. " +
-			"(2021) did that: attention times its gradient, negative parts left out, rolled out " +
-			"over the layers. It should agree better with blank-out than plain rollout.",
+			"al. (2021) did that: attention times its gradient, negative parts left out, rolled " +
+			"out over the layers. The paper states no outcome; what is hoped for is that this " +
+			"agrees better with blank-out than plain rollout.",
 	},
 	Model: tiny.VerbName, Needs: []Need{Encoder, Classifier}, make: adjustedRollout,
 }}
