@@ -5,9 +5,11 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"html"
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // What a figure says of its origin is a text of printable ASCII, usually JSON, without the
@@ -65,12 +67,29 @@ func About(file []byte) (about string, f Format, err error) {
 	return about, f, nil
 }
 
-// svgFonts replaces the one font of the canvas by a list, for machines without Liberation Sans. A
-// text cannot contain a quotation mark, so this is always an attribute.
-var svgFonts = strings.NewReplacer(
-	`style="font-family:Liberation Sans;font-variant:normal;`,
-	`style="font-family:Liberation Sans,Arial,Helvetica,sans-serif;`,
-)
+// svgText finds the texts of the canvas: their style, whether they are bold, size and characters. A
+// text cannot contain a quotation mark or "<", so this is always an element.
+var svgText = regexp.MustCompile(`style="font-family:Liberation Sans;font-variant:normal;` +
+	`(font-weight:(normal|bold);[^"]*?font-size:([0-9.]+)px[^"]*)">([^<]*)<`)
+
+// svgTexts replaces the one font of the canvas by a list, for machines without Liberation Sans, and
+// gives every text the length that the figure was laid out for: another font may be wider. Characters
+// that Liberation Sans lacks have no known width, so their texts have no length.
+func svgTexts(body string) string {
+	return svgText.ReplaceAllStringFunc(body, func(element string) string {
+		found := svgText.FindStringSubmatch(element)
+		text, length := html.UnescapeString(found[4]), ""
+		size, err := strconv.ParseFloat(found[3], 64)
+		f := face(10, false)
+		known := !strings.ContainsFunc(text, func(r rune) bool { return !hasGlyph(f, r) })
+		if err == nil && known && utf8.RuneCountInString(text) > 1 {
+			length = fmt.Sprintf(` textLength="%.5g" lengthAdjust="spacingAndGlyphs"`,
+				width(text, size, found[2] == "bold"))
+		}
+		return fmt.Sprintf(`style="font-family:Liberation Sans,Arial,Helvetica,sans-serif;%s"%s>%s<`,
+			found[1], length, found[4])
+	})
+}
 
 // svgWith adds the origin and the fonts to an SVG.
 func svgWith(file []byte, about string) ([]byte, error) {
@@ -88,7 +107,7 @@ func svgWith(file []byte, about string) ([]byte, error) {
 	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?>` + "\n")
 	b.Write(file[at:end])
 	fmt.Fprintf(&b, "\n%s%s%s", svgBegin, about, svgEnd)
-	b.WriteString(svgFonts.Replace(body))
+	b.WriteString(svgTexts(body))
 	return b.Bytes(), nil
 }
 
