@@ -73,8 +73,8 @@ var svgText = regexp.MustCompile(`style="font-family:Liberation Sans;font-varian
 	`(font-weight:(normal|bold);[^"]*?font-size:([0-9.]+)px[^"]*)">([^<]*)<`)
 
 // svgTexts replaces the one font of the canvas by a list, for machines without Liberation Sans, and
-// gives every text the length that the figure was laid out for: another font may be wider. Characters
-// that Liberation Sans lacks have no known width, so their texts have no length.
+// gives every text the length that the figure was laid out for: another font may be wider.
+// Characters that Liberation Sans lacks have no known width, so their texts have no length.
 func svgTexts(body string) string {
 	return svgText.ReplaceAllStringFunc(body, func(element string) string {
 		found := svgText.FindStringSubmatch(element)
@@ -86,8 +86,8 @@ func svgTexts(body string) string {
 			length = fmt.Sprintf(` textLength="%.5g" lengthAdjust="spacingAndGlyphs"`,
 				width(text, size, found[2] == "bold"))
 		}
-		return fmt.Sprintf(`style="font-family:Liberation Sans,Arial,Helvetica,sans-serif;%s"%s>%s<`,
-			found[1], length, found[4])
+		const fonts = `style="font-family:Liberation Sans,Arial,Helvetica,sans-serif;`
+		return fonts + found[1] + `"` + length + `>` + found[4] + `<`
 	})
 }
 
