@@ -138,16 +138,27 @@ func TestAlignLayersRefusals(t *testing.T) {
 		opts evaluate.CurveOptions
 		want string
 	}{
-		{"no cue", nil, evaluate.Case{Prompt: "w1 w2"}, evaluate.CurveOptions{},
-			`evaluate: case 1 of 2: "w1 w2" has no evidence`},
-		{"cue outside", nil, evaluate.Case{Prompt: "w1 w2", Evidence: [][2]int{{50, 60}}},
-			evaluate.CurveOptions{}, "no token of the prompt lies in the evidence [[50 60]]"},
+		{
+			"no cue", nil,
+			evaluate.Case{Prompt: "w1 w2"},
+			evaluate.CurveOptions{},
+			`evaluate: case 1 of 2: "w1 w2" has no evidence`,
+		},
+		{
+			"cue outside", nil,
+			evaluate.Case{Prompt: "w1 w2", Evidence: [][2]int{{50, 60}}},
+			evaluate.CurveOptions{},
+			"no token of the prompt lies in the evidence [[50 60]]",
+		},
 		{"two predictions", nil, evaluate.Case{
 			Prompt: "w1", Continuation: "w1 w2", Evidence: [][2]int{{0, 2}},
 		}, evaluate.CurveOptions{}, "2 predictions are explained, want one"},
 		{"method", nil, good, evaluate.CurveOptions{Methods: []string{"row"}}, `unknown method`},
-		{"option", nil, good, evaluate.CurveOptions{Explain: attribution.Options{Residual: &two}},
-			"residual 2"},
+		{
+			"option", nil, good,
+			evaluate.CurveOptions{Explain: attribution.Options{Residual: &two}},
+			"residual 2",
+		},
 		{"stopped", done, good, evaluate.CurveOptions{}, context.Canceled.Error()},
 	} {
 		ctx := c.ctx
@@ -181,7 +192,9 @@ func TestPrefer(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []evaluate.Preference{
-		{Case: 0, Difference: 1, Right: true}, {Case: 1, Difference: -2}, {Case: 2},
+		{Case: 0, Difference: 1, Right: true},
+		{Case: 1, Difference: -2},
+		{Case: 2},
 		{Case: 3, LeftOut: `"w0 w1" is 2 tokens, and a pair needs one`},
 		{Case: 4, LeftOut: "the pair needs a continuation and a contrast"},
 		{Case: 5, LeftOut: `"w4" and "w4" are the same token`},

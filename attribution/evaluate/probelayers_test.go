@@ -129,11 +129,19 @@ func TestProbeModelRefusals(t *testing.T) {
 	}{
 		{"one", []evaluate.Labelled{word}, evaluate.ProbeOptions{}, "1 labelled examples"},
 		{"none", nil, evaluate.ProbeOptions{}, "0 labelled examples"},
-		{"span", []evaluate.Labelled{word, {Text: "abc", Span: [2]int{3, 9}}},
-			evaluate.ProbeOptions{}, "example 1 of 2: no token lies in bytes 3 to 9 of a text of " +
-				"3 bytes"},
-		{"empty", []evaluate.Labelled{{Text: ""}, {Text: ""}}, evaluate.ProbeOptions{},
-			"the text has no token that is no control token"},
+		{
+			"span",
+			[]evaluate.Labelled{word, {Text: "abc", Span: [2]int{3, 9}}},
+			evaluate.ProbeOptions{},
+			"example 1 of 2: no token lies in bytes 3 to 9 of a text of " +
+				"3 bytes",
+		},
+		{
+			"empty",
+			[]evaluate.Labelled{{Text: ""}, {Text: ""}},
+			evaluate.ProbeOptions{},
+			"the text has no token that is no control token",
+		},
 		{"option", []evaluate.Labelled{word, word}, evaluate.ProbeOptions{L2: -1}, "L2 -1"},
 	} {
 		_, err := evaluate.Probe(context.Background(), model, c.examples, c.opts)

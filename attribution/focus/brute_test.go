@@ -308,7 +308,9 @@ func (r *random) checkUpdates(t *testing.T, x *focus.Text, l, h int) {
 		t.Fatal(err)
 	}
 	for _, opts := range []focus.UpdateOptions{
-		{}, {Index: focus.IndexTarget}, {ExcludeFirst: true},
+		{},
+		{Index: focus.IndexTarget},
+		{ExcludeFirst: true},
 		{Index: focus.IndexTarget, ExcludeFirst: true},
 	} {
 		got, err := x.Updates(l, h, opts)

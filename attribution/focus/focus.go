@@ -62,7 +62,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// Together, in the place of a head's number, means all heads of a layer: the mean of their
+// Together is, in the place of a head's number, all heads of a layer: the mean of their
 // probabilities, and the sum of what they add to the residual stream.
 const Together = -1
 

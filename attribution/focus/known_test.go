@@ -240,9 +240,13 @@ func TestMarkers(t *testing.T) {
 		kind                 focus.Kind
 	}
 	want := []mark{
-		{0, 0, 0, focus.Zero}, {1, 1, 0, focus.Self}, {2, 0, 0, focus.Zero},
-		{3, 0, 0, focus.Zero}, {3, 1, 1, focus.Other},
-		{4, 1, 0, focus.Other}, {4, 2, 1, focus.Other},
+		{0, 0, 0, focus.Zero},
+		{1, 1, 0, focus.Self},
+		{2, 0, 0, focus.Zero},
+		{3, 0, 0, focus.Zero},
+		{3, 1, 1, focus.Other},
+		{4, 1, 0, focus.Other},
+		{4, 2, 1, focus.Other},
 	}
 	var got []mark
 	for _, m := range h.Markers() {

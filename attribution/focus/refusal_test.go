@@ -38,46 +38,94 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"nothing", nil, focus.Options{}, `focus: the input needs one of the tensors terms ` +
 			`[L,H,3,T,S], scores [L,H,T,S] and attention [L,H,T,S]; it has none`},
-		{"others", []trace.Tensor{ones("logits", 2, 2), ones("hidden", 2, 2)}, focus.Options{},
-			`it has "logits", "hidden"`},
-		{"rank", []trace.Tensor{ones("terms", 1, 3, 2, 2)}, focus.Options{},
-			`focus: tensor "terms" has shape [1 3 2 2]; want [L,H,3,T,S] or [3,T,S] for one head`},
-		{"rank of attention", []trace.Tensor{ones("attention", 2)}, focus.Options{},
-			`want [L,H,T,S] or [L,T,S], [T,S] for one head`},
-		{"two terms", []trace.Tensor{ones("terms", 2, 2, 2)}, focus.Options{},
-			`want 3 terms, content, query-bias and alibi, on axis 0 of [L,H,3,T,S]`},
+		{
+			"others",
+			[]trace.Tensor{ones("logits", 2, 2), ones("hidden", 2, 2)},
+			focus.Options{},
+			`it has "logits", "hidden"`,
+		},
+		{
+			"rank",
+			[]trace.Tensor{ones("terms", 1, 3, 2, 2)},
+			focus.Options{},
+			`focus: tensor "terms" has shape [1 3 2 2]; want [L,H,3,T,S] or [3,T,S] for one head`,
+		},
+		{
+			"rank of attention",
+			[]trace.Tensor{ones("attention", 2)},
+			focus.Options{},
+			`want [L,H,T,S] or [L,T,S], [T,S] for one head`,
+		},
+		{
+			"two terms",
+			[]trace.Tensor{ones("terms", 2, 2, 2)},
+			focus.Options{},
+			`want 3 terms, content, query-bias and alibi, on axis 0 of [L,H,3,T,S]`,
+		},
 		{"numbers", []trace.Tensor{short}, focus.Options{}, `it has 11 numbers; want positive`},
-		{"a size of 0", []trace.Tensor{{Name: "attention", Shape: []int{0, 2}}}, focus.Options{},
-			`it has 0 numbers; want positive sizes`},
+		{
+			"a size of 0",
+			[]trace.Tensor{{Name: "attention", Shape: []int{0, 2}}},
+			focus.Options{},
+			`it has 0 numbers; want positive sizes`,
+		},
 		{"a size that overflows", []trace.Tensor{{
 			Name: "attention", Shape: []int{1 << 62, 4}, Data: make([]float32, 4),
 		}}, focus.Options{}, `it has 4 numbers; want positive sizes`},
-		{"other tokens", []trace.Tensor{ones("terms", 3, 2, 2), identity("attention", 3, 3)},
-			focus.Options{}, `focus: tensor "attention" has shape [3 3]; want [L,H,T,S] with ` +
-				`T = 2, as in terms`},
+		{
+			"other tokens",
+			[]trace.Tensor{ones("terms", 3, 2, 2), identity("attention", 3, 3)},
+			focus.Options{},
+			`focus: tensor "attention" has shape [3 3]; want [L,H,T,S] with ` +
+				`T = 2, as in terms`,
+		},
 		{"other layers", []trace.Tensor{
 			identity("attention", 1, 1, 2, 2), ones("hidden", 3, 2, 4),
 		}, focus.Options{}, `tensor "hidden" has shape [3 2 4]; want [L,T,D] with L = 1, as in ` +
 			`attention`},
-		{"more targets", []trace.Tensor{ones("terms", 3, 3, 2)}, focus.Options{},
-			`3 targets and 2 sources`},
-		{"rows of a bidirectional text", []trace.Tensor{ones("terms", 3, 1, 2)},
-			focus.Options{Bidirectional: true}, `1 targets and 2 sources; want as many`},
+		{
+			"more targets",
+			[]trace.Tensor{ones("terms", 3, 3, 2)},
+			focus.Options{},
+			`3 targets and 2 sources`,
+		},
+		{
+			"rows of a bidirectional text",
+			[]trace.Tensor{ones("terms", 3, 1, 2)},
+			focus.Options{Bidirectional: true},
+			`1 targets and 2 sources; want as many`,
+		},
 		{"some rows that look ahead", []trace.Tensor{
 			tensor("attention", []int{2, 3}, .2, .3, .5, 1, 0, 0),
 		}, focus.Options{}, `a bidirectional text needs all rows`},
-		{"a sum", []trace.Tensor{tensor("attention", []int{1, 2, 2, 2}, 1, 0, 0, 1, 1, 0, .5, .4)},
-			focus.Options{}, `tensor "attention": layer 0 head 1 row 1 sums to 0.9; want 1 within`},
-		{"a negative number", []trace.Tensor{tensor("attention", []int{2, 2}, 1, 0, -.5, 1.5)},
-			focus.Options{}, `row 1 column 0 is -0.5; want a number of 0 or more`},
-		{"NaN in attention", []trace.Tensor{spoilt(identity("attention", 2, 2), 2, math.NaN())},
-			focus.Options{}, `row 1 column 0 is NaN`},
+		{
+			"a sum",
+			[]trace.Tensor{tensor("attention", []int{1, 2, 2, 2}, 1, 0, 0, 1, 1, 0, .5, .4)},
+			focus.Options{},
+			`tensor "attention": layer 0 head 1 row 1 sums to 0.9; want 1 within`,
+		},
+		{
+			"a negative number",
+			[]trace.Tensor{tensor("attention", []int{2, 2}, 1, 0, -.5, 1.5)},
+			focus.Options{},
+			`row 1 column 0 is -0.5; want a number of 0 or more`,
+		},
+		{
+			"NaN in attention",
+			[]trace.Tensor{spoilt(identity("attention", 2, 2), 2, math.NaN())},
+			focus.Options{},
+			`row 1 column 0 is NaN`,
+		},
 		{"infinite hidden", []trace.Tensor{
 			identity("attention", 2, 2), spoilt(ones("hidden", 2, 3), 4, math.Inf(1)),
 		}, focus.Options{}, `tensor "hidden": number 4 is +Inf; want finite numbers`},
-		{"NaN in a seen term", []trace.Tensor{spoilt(ones("terms", 3, 2, 2), 6, math.NaN())},
-			focus.Options{}, `tensor "terms": row 3 column 0 is NaN; want finite numbers where the ` +
-				`target sees the source`},
+		{
+			"NaN in a seen term",
+			[]trace.Tensor{spoilt(ones("terms", 3, 2, 2), 6, math.NaN())},
+			focus.Options{},
+			`tensor "terms": row 3 column 0 is NaN; want finite numbers where the ` +
+				`target sees the source`,
+		},
 	} {
 		_, err := focus.New(c.tensors, c.opts)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -106,16 +154,24 @@ func TestMissing(t *testing.T) {
 		usage bool
 		want  string
 	}{
-		{"hidden", errOf(bare.Updates(0, 0, focus.UpdateOptions{})), false,
-			"focus: the update of a head needs hidden [L,T,D]; the input has attention"},
-		{"weights", errOf(stream.Updates(0, 0, focus.UpdateOptions{})), false,
+		{
+			"hidden", errOf(bare.Updates(0, 0, focus.UpdateOptions{})), false,
+			"focus: the update of a head needs hidden [L,T,D]; the input has attention",
+		},
+		{
+			"weights", errOf(stream.Updates(0, 0, focus.UpdateOptions{})), false,
 			"needs head-output [L,H,T,D], or context [L,H,T,E] and output-weight [L,H,E,D], or " +
-				"value [L,H,S,E] and output-weight [L,H,E,D]; the input has attention, value, hidden"},
-		{"values", errOf(stream.Effects(0, 0)), false,
+				"value [L,H,S,E] and output-weight [L,H,E,D]; the input has attention, value, hidden",
+		},
+		{
+			"values", errOf(stream.Effects(0, 0)), false,
 			"focus: the effect of a token needs value-output [L,H,S,D], or value [L,H,S,E] and " +
-				"output-weight [L,H,E,D]"},
-		{"all rows", errOf(rows.Updates(0, 0, focus.UpdateOptions{})), true,
-			"there are 1 targets and 2 sources"},
+				"output-weight [L,H,E,D]",
+		},
+		{
+			"all rows", errOf(rows.Updates(0, 0, focus.UpdateOptions{})), true,
+			"there are 1 targets and 2 sources",
+		},
 		{"all rows of effects", errOf(rows.Effects(0, 0)), true, "1 targets and 2 sources"},
 		{"layer", errOf(bare.Head(1, 0)), true, "focus: layer 1; there are 1"},
 		{"head", errOf(bare.Head(0, 1)), true, "focus: head 1; there are 1"},
@@ -123,8 +179,10 @@ func TestMissing(t *testing.T) {
 		{"head of a measure", errOf(bare.Measure(focus.Concentration, 0, 7)), true, "head 7"},
 		{"quantity", errOf(bare.Measure("self", 0, 0)), true, `unknown quantity "self"`},
 		{"quantity of lines", (&focus.Lines{}).Add(bare), true, `unknown quantity ""`},
-		{"index", errOf(stream.Updates(0, 0, focus.UpdateOptions{Index: "source"})), true,
-			`unknown index "source"; known are current, target`},
+		{
+			"index", errOf(stream.Updates(0, 0, focus.UpdateOptions{Index: "source"})), true,
+			`unknown index "source"; known are current, target`,
+		},
 	} {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", c.name, c.err, c.want)

@@ -128,8 +128,10 @@ func cueAlignment(r *run) error {
 	}, chart.Chart{
 		Kind: chart.Lines, Title: "Average precision of the cue", Subtitle: subtitle, X: layer,
 		Y: chart.Axis{Title: "average precision"}, Series: precision,
-		Rules: []chart.Rule{{Horizontal: true, At: float64(chance.AveragePrecision.Mean),
-			Label: "chance"}},
+		Rules: []chart.Rule{{
+			Horizontal: true, At: float64(chance.AveragePrecision.Mean),
+			Label: "chance",
+		}},
 	})
 	average := func(method string) float64 {
 		var all []float64

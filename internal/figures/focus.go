@@ -211,7 +211,8 @@ func focusMap(r *run) error {
 	green, purple, orange := chart.RGB{0x2c, 0x8c, 0x3c}, chart.RGB{0x80, 0x30, 0xa8},
 		chart.RGB{0xe8, 0x8c, 0x20}
 	series := []chart.Series{
-		{Name: "Self", Color: &green}, {Name: "Zero", Color: &purple},
+		{Name: "Self", Color: &green},
+		{Name: "Zero", Color: &purple},
 		{Name: "Other", Color: &orange},
 	}
 	for _, m := range h.Markers() {
@@ -355,8 +356,10 @@ var publishedRows = []struct {
 func focusPublished(r *run) error {
 	table := reproduction.Table{
 		Title: "Layer 14, head 17 of the document",
-		Columns: []string{"current token", "target token", "attention", "bias", "ALiBi", "stated p",
-			"softmax of the sum"},
+		Columns: []string{
+			"current token", "target token", "attention", "bias", "ALiBi", "stated p",
+			"softmax of the sum",
+		},
 	}
 	divided := 0.0
 	for i, row := range publishedRows {
@@ -700,15 +703,12 @@ func focusEffect(r *run) error {
 		return err
 	}
 	labels, l := tokenNames(tokens), max(r.layer(clausEffect), 1)
-	effects, err := text.Effects(l, focus.Together)
-	if err != nil {
-		return err
-	}
 	var first, others []float64
 	s := chart.Series{Name: "effect"}
 	var all []focus.Effect
 	for h := range r.info.Heads {
-		if effects, err = text.Effects(l, h); err != nil {
+		effects, err := text.Effects(l, h)
+		if err != nil {
 			return err
 		}
 		all = append(all, effects...)

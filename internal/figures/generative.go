@@ -473,14 +473,17 @@ func largest(x []float64) int {
 }
 
 func generativeDepth(r *run) error {
-	e, M, err := r.rollout(attribution.Options{Methods: []string{"raw", "value-zeroing"},
-		AllLayers: true})
+	e, M, err := r.rollout(attribution.Options{
+		Methods:   []string{"raw", "value-zeroing"},
+		AllLayers: true,
+	})
 	if err != nil {
 		return err
 	}
 	n, m, l := M.Shape[0], M.Shape[1], M.Shape[2]
 	shares := []chart.Series{
-		{Name: "raw attention, each layer alone"}, {Name: "rollout up to the layer"},
+		{Name: "raw attention, each layer alone"},
+		{Name: "rollout up to the layer"},
 		{Name: "value zeroing, each layer alone"},
 	}
 	sources := slices.Clone(shares)

@@ -57,8 +57,10 @@ func (r *run) trace(ids []int, taps ...trace.Tap) ([]trace.Tensor, error) {
 // progress says how far a long figure is.
 func (r *run) progress(stage, unit string, done, total int) {
 	if r.o.Progress != nil {
-		r.o.Progress(trace.Progress{Stage: r.out.ID + ": " + stage, Unit: unit, Done: done,
-			Total: total})
+		r.o.Progress(trace.Progress{
+			Stage: r.out.ID + ": " + stage, Unit: unit, Done: done,
+			Total: total,
+		})
 	}
 }
 

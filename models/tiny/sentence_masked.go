@@ -43,7 +43,7 @@ func (g *sentenceBuilder) person(male bool, ok func(word string) bool) (index in
 func maskedPronoun(g *sentenceBuilder, cell int) Sentence {
 	test := cell >= 0
 	which, cell := g.choose(cell, 2)
-	form, cell := g.choose(cell, 2)
+	form, _ := g.choose(cell, 2)
 	male, subject := which == 1, form == 0
 	pool := objectVerbs
 	s := Sentence{Form: "object", Attractors: 1}

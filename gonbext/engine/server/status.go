@@ -17,7 +17,7 @@ func (s *server) status(number int) *engine.Status {
 	status := &engine.Status{
 		Version: engine.Version, PID: os.Getpid(), Build: s.Build, Host: host, Watch: s.Watch,
 		Notebook: os.Getenv("JPY_SESSION_NAME"), Open: s.models.opened(),
-		Limit: s.Bytes, MaxModels: s.Config.Models, Memory: residentBytes(), Requests: number,
+		Limit: s.Bytes, MaxModels: s.Models, Memory: residentBytes(), Requests: number,
 	}
 	for _, m := range status.Open {
 		status.Models = append(status.Models, m.Name)
