@@ -243,15 +243,7 @@ func (p *program) bench(ctx context.Context, f benchFlags) (err error) {
 		}
 	}
 	line.clear()
-	if f.json {
-		err = writeJSON(out, report)
-	} else {
-		err = report.write(out)
-	}
-	if err != nil {
-		return err
-	}
-	return out.commit()
+	return out.result(f.json, report, report.write)
 }
 
 // options are those of the evaluation.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/headwater-ml/headwater/attribution/evaluate"
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -41,27 +40,12 @@ func (p *program) benchCases(
 
 // readCases reads the cases of a file, a line of JSON each.
 func (p *program) readCases(ctx context.Context, path string) ([]evaluate.Case, error) {
-	input, name, err := p.openInput(ctx, path)
+	cases, name, err := readLines(ctx, p, path, readCase)
+	if err == nil && len(cases) == 0 {
+		err = fmt.Errorf("%s has no cases", name)
+	}
 	if err != nil {
 		return nil, err
-	}
-	defer input.Close()
-	var cases []evaluate.Case
-	for l, err := range lines(input, name) {
-		if err != nil {
-			return nil, err
-		}
-		if len(strings.TrimSpace(string(l.text))) == 0 {
-			continue
-		}
-		c, err := readCase(l.text)
-		if err != nil {
-			return nil, fmt.Errorf("%s line %d: %w", name, l.number, err)
-		}
-		cases = append(cases, c)
-	}
-	if len(cases) == 0 {
-		return nil, fmt.Errorf("%s has no cases", name)
 	}
 	return cases, nil
 }

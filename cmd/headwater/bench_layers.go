@@ -7,7 +7,6 @@ import (
 	"io"
 	"slices"
 	"strconv"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -115,15 +114,7 @@ func (p *program) benchCues(ctx context.Context, f cuesFlags) error {
 		}
 	}
 	line.clear()
-	if f.json {
-		err = writeJSON(out, r)
-	} else {
-		err = r.write(out)
-	}
-	if err != nil {
-		return err
-	}
-	return out.commit()
+	return out.result(f.json, r, r.write)
 }
 
 // write writes tables for people: one for each group.
@@ -241,41 +232,17 @@ func (p *program) benchProbe(ctx context.Context, f probeFlags) error {
 		return err
 	}
 	line.clear()
-	if f.json {
-		err = writeJSON(out, probed)
-	} else {
-		err = writeProbing(out, probed)
-	}
-	if err != nil {
-		return err
-	}
-	return out.commit()
+	return out.result(f.json, probed, func(w io.Writer) error { return writeProbing(w, probed) })
 }
 
 // readLabelled reads the examples of a file.
 func (p *program) readLabelled(ctx context.Context, path string) ([]evaluate.Labelled, error) {
-	input, name, err := p.openInput(ctx, path)
+	all, name, err := readLines(ctx, p, path, readExample)
+	if err == nil && len(all) < 2 {
+		err = fmt.Errorf("%s has %s; probing needs 2 or more", name, count(len(all), "example"))
+	}
 	if err != nil {
 		return nil, err
-	}
-	defer input.Close()
-	var all []evaluate.Labelled
-	for l, err := range lines(input, name) {
-		if err != nil {
-			return nil, err
-		}
-		if strings.TrimSpace(string(l.text)) == "" {
-			continue
-		}
-		e, err := readExample(l.text)
-		if err != nil {
-			return nil, fmt.Errorf("%s line %d: %w", name, l.number, err)
-		}
-		all = append(all, e)
-	}
-	if len(all) < 2 {
-		return nil, fmt.Errorf("%s has %s; probing needs 2 or more", name,
-			count(len(all), "example"))
 	}
 	return all, nil
 }

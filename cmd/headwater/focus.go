@@ -177,15 +177,7 @@ func (p *program) focus(ctx context.Context, f focusFlags, texts []string) error
 	for _, reason := range r.LeftOut {
 		p.say("note: left out: %s", reason)
 	}
-	if f.json {
-		err = writeJSON(out, r)
-	} else {
-		err = writeFocus(out, r)
-	}
-	if err != nil {
-		return err
-	}
-	return out.commit()
+	return out.result(f.json, r, func(w io.Writer) error { return writeFocus(w, r) })
 }
 
 // focusFiles adds the texts of files to a report.

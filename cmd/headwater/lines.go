@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -45,6 +46,32 @@ func lines(r io.Reader, name string) iter.Seq2[line, error] {
 			}
 		}
 	}
+}
+
+// readLines reads what every line of a file says, but for empty ones, and returns the name of the
+// file too. The error names the line.
+func readLines[T any](
+	ctx context.Context, p *program, path string, read func([]byte) (T, error),
+) (all []T, name string, err error) {
+	input, name, err := p.openInput(ctx, path)
+	if err != nil {
+		return nil, name, err
+	}
+	defer input.Close()
+	for l, err := range lines(input, name) {
+		if err != nil {
+			return nil, name, err
+		}
+		if len(bytes.TrimSpace(l.text)) == 0 {
+			continue
+		}
+		one, err := read(l.text)
+		if err != nil {
+			return nil, name, fmt.Errorf("%s line %d: %w", name, l.number, err)
+		}
+		all = append(all, one)
+	}
+	return all, name, nil
 }
 
 // readLine appends a line to text. The error is io.EOF after the last one, which need not end in a

@@ -136,6 +136,20 @@ func (o *output) keep(what string) error {
 	return nil
 }
 
+// result writes a result, as JSON or by text for people, and commits the output.
+func (o *output) result(asJSON bool, value any, text func(io.Writer) error) error {
+	var err error
+	if asJSON {
+		err = writeJSON(o, value)
+	} else {
+		err = text(o)
+	}
+	if err != nil {
+		return err
+	}
+	return o.commit()
+}
+
 // commit ends the output and puts the file in its place.
 func (o *output) commit() error {
 	return o.finish(nil)
