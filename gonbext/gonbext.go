@@ -175,9 +175,7 @@ func explain(out *display, prompt string, settings []Setting) (*Explanation, err
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	e, err := r.explain(ctx, out, prompt)
-	if err != nil && ctx.Err() != nil {
-		err = fmt.Errorf("gonbext: interrupted: %w", ctx.Err())
-	}
+	err = interrupted(ctx, err)
 	if err != nil && (e == nil || len(e.Steps) == 0) {
 		return nil, err
 	}
@@ -186,6 +184,14 @@ func explain(out *display, prompt string, settings []Setting) (*Explanation, err
 	}
 	out.final(r.heatmap(e, ""))
 	return e, err
+}
+
+// interrupted returns an error that says so if the user has stopped the cell, and otherwise err.
+func interrupted(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("gonbext: interrupted: %w", ctx.Err())
+	}
+	return err
 }
 
 // remark says why an explanation ends early.

@@ -2,7 +2,6 @@ package gonbext
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/signal"
 	"slices"
@@ -47,11 +46,8 @@ func heads(out *display, prompt string, settings []Setting) (*Explanation, error
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	h, err := r.heads(ctx, out, prompt)
-	if err != nil && ctx.Err() != nil {
-		err = fmt.Errorf("gonbext: interrupted: %w", ctx.Err())
-	}
 	if err != nil {
-		return nil, err
+		return nil, interrupted(ctx, err)
 	}
 	out.show(h, render.HeadsText{Heads: h}, render.HeadsText{Heads: h, Width: columns()})
 	return h.Explanation, nil
