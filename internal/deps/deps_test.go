@@ -154,7 +154,8 @@ var allowed = map[string][]string{
 	"internal/figures": {
 		"attribution", "attribution/trace", "attribution/evaluate", "attribution/focus",
 		"gonbext/render", "gonbext/render/chart", "gonbext/render/figure",
-		"gonbext/render/reproduction", "internal/message", "models/spec", "models/tiny",
+		"gonbext/render/reproduction", "internal/message", "internal/rowmath", "models/spec",
+		"models/tiny",
 	},
 	"cmd/train-tiny":             {"models", "models/tiny", "internal/train", "models/xla"},
 	"internal/deps":              nil,

@@ -36,10 +36,8 @@ var classRows = []Figure{
 			ID: "s1-fig4", Document: abnar, Place: "Figure 4",
 			Title: "Which name a masked pronoun looks at",
 			Claim: "For a masked pronoun BERT predicts his or her. In example (a) rollout and " +
-				"flow " +
-				"give more weight to the name that the prediction means, and raw attention of " +
-				"the " +
-				"last layer does not; in example (b) only flow does.",
+				"flow give more weight to the name that the prediction means, and raw attention " +
+				"of the last layer does not; in example (b) only flow does.",
 		},
 		Model: tiny.MaskedName, Needs: []Need{Encoder, MaskToken}, make: pronouns,
 	},

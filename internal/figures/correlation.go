@@ -174,8 +174,7 @@ func verbShape(r *run, at func(string, int) float64) {
 	r.above(claim{"raw-falls", "Raw attention correlates better in the first layer than in the " +
 		"middle"}, at("raw", 0), at("raw", middle), fmt.Sprintf("layer %d", middle))
 	r.above(claim{"rollout-rises", "Rollout correlates better after the last layer than after " +
-		"the " +
-		"first"}, at("rollout", top), at("rollout", 0), "the first layer")
+		"the first"}, at("rollout", top), at("rollout", 0), "the first layer")
 	r.above(claim{"rollout-raw", "After the last layer rollout correlates better than raw " +
 		"attention"},
 		at("rollout", top), at("raw", top), "raw")

@@ -29,8 +29,7 @@ var cued = []Figure{
 			ID: "s2-faithfulness", Document: mohebbi, Place: "faithfulness",
 			Title: "Rank correlation of rolled-out scores with blank-out scores",
 			Claim: "Rolled out over all layers, Value Zeroing agrees better with what happens " +
-				"when " +
-				"a token is blanked out than attention and norms do.",
+				"when a token is blanked out than attention and norms do.",
 		},
 		Model: tiny.MaskedName, Needs: []Need{Encoder, MaskToken}, make: zeroingFaithfulness,
 	},
@@ -39,8 +38,7 @@ var cued = []Figure{
 			ID: "s2-probing", Document: mohebbi, Place: "probing",
 			Title: "What a linear probe reads in each layer, beside cue alignment",
 			Claim: "Where a layer's representation of the masked token gains information about " +
-				"the " +
-				"number or gender that it needs, Value Zeroing aligns with the cue.",
+				"the number or gender that it needs, Value Zeroing aligns with the cue.",
 		},
 		Model: tiny.MaskedName, Needs: []Need{Encoder, MaskToken}, make: zeroingProbing,
 	},

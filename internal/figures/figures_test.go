@@ -48,6 +48,17 @@ func makeFigure(t *testing.T, f figures.Figure, reduced bool) *reproduction.Repr
 	return r
 }
 
+// reduced are the figures from the reduced sample, which tests share.
+var reduced = map[string]*reproduction.Reproduction{}
+
+func reducedFigure(t *testing.T, f figures.Figure) *reproduction.Reproduction {
+	t.Helper()
+	if reduced[f.ID] == nil {
+		reduced[f.ID] = makeFigure(t, f, true)
+	}
+	return reduced[f.ID]
+}
+
 // Every figure is made from a reduced sample, can be drawn, and every claim has the verdict that
 // was recorded. A claim that differs has a reason.
 func TestRecorded(t *testing.T) {
@@ -56,7 +67,7 @@ func TestRecorded(t *testing.T) {
 	}
 	for _, f := range figures.All() {
 		t.Run(f.ID, func(t *testing.T) {
-			r := makeFigure(t, f, true)
+			r := reducedFigure(t, f)
 			if r.LeftOut != "" {
 				t.Fatalf("it is left out on its own model: %s", r.LeftOut)
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
 	"github.com/headwater-ml/headwater/gonbext/render/reproduction"
+	"github.com/headwater-ml/headwater/internal/rowmath"
 	"github.com/headwater-ml/headwater/models/tiny"
 )
 
@@ -32,8 +33,7 @@ var flow = []Figure{
 			ID: "s1-appendix", Document: abnar, Place: "Appendix A",
 			Title: "Rollout of single heads",
 			Claim: "One head of a layer can be followed over the merged heads of the layers " +
-				"below: " +
-				"R_l of head h is Â_l of that head times R_{l-1}.",
+				"below: R_l of head h is Â_l of that head times R_{l-1}.",
 		},
 		Model: tiny.VerbName, make: headRollouts,
 	},
@@ -115,7 +115,7 @@ func layerGraphs(r *run) error {
 	worst, apart := 0.0, 0.0
 	for l := range L {
 		for t := range T {
-			worst = max(worst, math.Abs(sum(rollout.Row(l, t))-1))
+			worst = max(worst, math.Abs(rowmath.Total(rollout.Row(l, t))-1))
 		}
 	}
 	for t := range T {
@@ -172,7 +172,7 @@ var graphTitles = map[string]string{
 // shares returns a row divided by its sum.
 func shares(row []float64) []float64 {
 	out := slices.Clone(row)
-	if total := sum(row); total > 0 {
+	if total := rowmath.Total(row); total > 0 {
 		for i := range out {
 			out[i] /= total
 		}
@@ -222,8 +222,7 @@ func headRollouts(r *run) error {
 		}
 	}
 	r.zero(claim{"mean", "The mean over heads is the rollout of merged heads, because the " +
-		"product " +
-		"is linear in the top layer: largest difference"}, 1e-6, worst)
+		"product is linear in the top layer: largest difference"}, 1e-6, worst)
 	r.note("Row of the token that is predicted from: %s.", r.targetWords())
 	return nil
 }

@@ -69,8 +69,7 @@ var focused = []Figure{
 			ID: "s3-fig7", Document: claus, Place: "Figure 7",
 			Title: "Update magnitude of each head",
 			Claim: "The length of what a head adds, divided by that of the hidden state, says " +
-				"how " +
-				"strongly the head changes the hidden state.",
+				"how strongly the head changes the hidden state.",
 		},
 		Model: focusModel, Needs: []Need{Decoder}, make: focusMagnitude,
 	},
@@ -79,8 +78,7 @@ var focused = []Figure{
 			ID: "s3-fig8", Document: claus, Place: "Figure 8",
 			Title: "Update alignment of each head",
 			Claim: "The cosine of what a head adds and the hidden state; below 0 the update " +
-				"takes " +
-				"a part of the hidden state away.",
+				"takes a part of the hidden state away.",
 		},
 		Model: focusModel, Needs: []Need{Decoder}, make: focusAlignment,
 	},
@@ -136,14 +134,13 @@ func (r *run) focusTexts() []string {
 	}
 	return []string{
 		"By the end of the year we plan to change our lessons on health. Pupils will learn how " +
-			"to " +
-			"cook simple meals, why sleep matters, and how to talk about their worries. Teachers " +
-			"have asked for short texts, clear pictures and time to try things out.",
+			"to cook simple meals, why sleep matters, and how to talk about their worries. " +
+			"Teachers have asked for short texts, clear pictures and time to try things out.",
 		"The river rises in the hills and flows past three small towns. In spring it floods the " +
 			"meadows, so the farmers keep their cattle on higher ground until the water falls.",
 		"When Mary and John went to the store, John gave a drink to Mary. She thanked him and " +
-			"paid " +
-			"for the bread. On the way home they met their neighbour, who carried two heavy bags.",
+			"paid for the bread. On the way home they met their neighbour, who carried two " +
+			"heavy bags.",
 		"A clock has two hands. The short hand shows the hour, and the long hand shows the " +
 			"minutes. When the long hand has gone round once, the short hand has moved one step.",
 		"The Eiffel Tower is in Paris. The Colosseum is in Rome. Both are visited by millions of " +

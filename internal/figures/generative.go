@@ -10,6 +10,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
 	"github.com/headwater-ml/headwater/gonbext/render/reproduction"
+	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
 // The note on generative attention rollout has a recipe in words and no picture, so each step of
@@ -31,10 +32,8 @@ var generative = []Figure{
 			ID: "s0-matrix", Document: deb, Place: "recipe, steps 1 to 4",
 			Title: "M[n,m,l]: rollout of every generated token to the prompt",
 			Claim: "With m prompt tokens, n forward passes generate n tokens. Keeping the " +
-				"prompt's " +
-				"part of each rollout and putting them below each other gives a matrix M of " +
-				"shape " +
-				"[n, m, l], for l layers.",
+				"prompt's part of each rollout and putting them below each other gives a matrix " +
+				"M of shape [n, m, l], for l layers.",
 		},
 		Model: "tiny", Needs: []Need{Decoder}, make: generativeMatrix,
 	},
@@ -130,7 +129,7 @@ func generativeMatrix(r *run) error {
 	for t := range n {
 		matrix.Data = append(matrix.Data, M.Row(t, M.Top())...)
 		matrix.RowNotes = append(matrix.RowNotes, fmt.Sprintf("generated %.0f %%",
-			100*(1-sum(M.Row(t, M.Top())))))
+			100*(1-rowmath.Total(M.Row(t, M.Top())))))
 	}
 	r.picture("", 1, chart.Chart{
 		Kind: chart.Heatmap, Title: fmt.Sprintf("M[:,:,%d], %d generated tokens", l-1, n),
@@ -145,7 +144,7 @@ func generativeMatrix(r *run) error {
 		n == len(e.Steps) && m == len(e.Prompt.IDs) && l == r.info.Layers)
 	r.near(claim{"first-row", "The first row sums to 1 in every layer, because no token is " +
 		"generated before it"}, 1, 1e-6, farthest(1, func(k int) float64 {
-		return sum(M.Row(0, k))
+		return rowmath.Total(M.Row(0, k))
 	}, l))
 	worst, err := r.onePass(e, M)
 	if err != nil {
@@ -246,7 +245,7 @@ func generativeMass(r *run) error {
 		for t := range n {
 			other := e.OtherMass["rollout"][t*l+k]
 			s.Y = append(s.Y, 100*other)
-			worst = max(worst, math.Abs(sum(M.Row(t, k))+other-1))
+			worst = max(worst, math.Abs(rowmath.Total(M.Row(t, k))+other-1))
 		}
 		series = append(series, s)
 	}
@@ -532,7 +531,7 @@ func generativeDepth(r *run) error {
 // effective returns over how many tokens a row is spread: the exponential of its entropy, after it
 // is divided by its sum; 0 for a row of zeros.
 func effective(row []float64) float64 {
-	total, h := sum(row), 0.0
+	total, h := rowmath.Total(row), 0.0
 	if total <= 0 {
 		return 0
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
 	"github.com/headwater-ml/headwater/gonbext/render/reproduction"
+	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
 // run is one making of a figure.
@@ -152,17 +153,8 @@ func count(n int) []float64 {
 	return out
 }
 
-// sum adds up numbers in their order.
-func sum(x []float64) float64 {
-	total := 0.0
-	for _, v := range x {
-		total += v
-	}
-	return total
-}
-
 // mean returns the mean, NaN if there are no numbers.
-func mean(x []float64) float64 { return sum(x) / float64(len(x)) }
+func mean(x []float64) float64 { return rowmath.Total(x) / float64(len(x)) }
 
 // masked returns a text with the mask token of the model in place of [MASK].
 func (r *run) masked(text string) string {

@@ -8,6 +8,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
 	"github.com/headwater-ml/headwater/gonbext/render/reproduction"
+	"github.com/headwater-ml/headwater/internal/rowmath"
 	"github.com/headwater-ml/headwater/models/tiny"
 )
 
@@ -20,10 +21,8 @@ var zeroing = []Figure{
 			ID: "s2-grid", Document: mohebbi, Place: "context-mixing maps of all layers",
 			Title: "Value Zeroing map of every layer",
 			Claim: "For every layer there is a matrix whose cell says how much the " +
-				"representation " +
-				"of one token depends on another one: the distance between the layer's output " +
-				"and " +
-				"its output with the other token's value set to zero.",
+				"representation of one token depends on another one: the distance between the " +
+				"layer's output and its output with the other token's value set to zero.",
 		},
 		Model: tiny.MaskedName, make: zeroingGrid,
 	},
@@ -116,15 +115,14 @@ func zeroingGrid(r *run) error {
 	for l := range m.Shape[0] {
 		for t := range tokens {
 			row := m.Row(l, t)
-			worst = max(worst, math.Abs(sum(row)-1))
-			above = max(above, sum(row[t+1:]))
+			worst = max(worst, math.Abs(rowmath.Total(row)-1))
+			above = max(above, rowmath.Total(row[t+1:]))
 		}
 	}
 	r.zero(claim{"sum", "Each row sums to 1: largest difference"}, 1e-9, worst)
 	if !r.info.Bidirectional {
 		r.zero(claim{"causal", "In a decoder no token depends on a later one: largest share " +
-			"above " +
-			"the diagonal"}, 1e-12, above)
+			"above the diagonal"}, 1e-12, above)
 	}
 	return nil
 }
