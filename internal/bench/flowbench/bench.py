@@ -28,7 +28,7 @@ import scipy
 import scipy.sparse
 import scipy.sparse.csgraph
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))
 FLOWBENCH = os.path.join(ROOT, ".cache", "bin", "flowbench")
 SCALE = 1e7  # capacities of SciPy are 32-bit integers
 ROUNDING = 1e-3  # of capacities to 1e-7: a cut of a few thousand edges, half a unit each

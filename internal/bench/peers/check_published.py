@@ -15,7 +15,7 @@ os.environ["TRANSFORMERS_VERBOSITY"] = "error"
 import torch
 import transformers
 
-FILE = os.path.join(os.path.dirname(__file__), "..", "..", "models", "testdata", "published_configs.json")
+FILE = os.path.join(os.path.dirname(__file__), "..", "..", "..", "models", "testdata", "published_configs.json")
 V4 = transformers.__version__.startswith("4.")
 
 # Parameters in millions that the model cards and papers give: what was written down from memory is right in its sizes.

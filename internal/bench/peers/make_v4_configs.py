@@ -7,7 +7,7 @@ import json
 import os
 import sys
 
-GOLDENS_DIR = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "models", "testdata", "goldens")
+GOLDENS_DIR = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "models", "testdata", "goldens")
 sys.path.insert(0, GOLDENS_DIR)
 
 import torch

@@ -12,7 +12,7 @@ import shutil
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "..", "models", "testdata", "goldens"))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "..", "models", "testdata", "goldens"))
 
 import recording
 import torch
