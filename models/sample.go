@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
 // checkSampling returns an error that names the setting that is out of range.
@@ -28,7 +29,7 @@ func softmax(logits []float32) []float64 {
 	p := make([]float64, len(logits))
 	sum := 0.0
 	for i, x := range logits {
-		p[i] = math.Exp(float64(x) - top)
+		p[i] = rowmath.Exp(float64(x) - top)
 		sum += p[i]
 	}
 	for i := range p {

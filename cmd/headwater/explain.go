@@ -249,10 +249,10 @@ func (p *program) explain(ctx context.Context, f explainFlags, prompt string) er
 // sayCompiled tells the user how long compiling took.
 func (p *program) sayCompiled(m *models.Model) {
 	graphs, took := m.Compiled()
-	if m.Info().Backend == "go" || graphs == 0 {
+	if m.Info().Backend == "go" || took < time.Second {
 		return
 	}
-	p.say("%d graphs were compiled in %.1f s of this; a notebook or --input compiles them once",
+	p.say("compiling %d graphs took %.1f s of this; the next time most of them are loaded instead",
 		graphs, took.Seconds())
 }
 

@@ -26,6 +26,10 @@ if [ -z "${HEADWATER_XLA+set}" ] && [ -e "$cache/xla/xla_cpu_pjrt.so" ]; then
 	export HEADWATER_XLA="$cache/xla/xla_cpu_pjrt.so"
 fi
 
+if [ -z "${HEADWATER_COMPILE_CACHE+set}" ]; then
+	export HEADWATER_COMPILE_CACHE="$cache/compiled"
+fi
+
 # make smollm2 puts the model here. Without it, models that the user has downloaded are found.
 if [ -z "${HEADWATER_MODELS+set}" ] && [ -e "$cache/models" ]; then
 	export HEADWATER_MODELS="$cache/models"

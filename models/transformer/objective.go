@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/rowmath"
 	"github.com/headwater-ml/headwater/models/spec"
 )
 
@@ -131,7 +132,7 @@ func objectiveSlope(s *spec.Spec, o trace.Objective, scores, dst []float32) {
 			continue
 		}
 		for i, x := range two {
-			d[i] -= factor * math.Exp(float64(x)-most) / sum
+			d[i] -= factor * rowmath.Exp(float64(x)-most) / sum
 		}
 	}
 	// Of two scores that stand for one, the first is the constant 0 and has no derivative.
@@ -148,7 +149,7 @@ func softmaxSum(scores []float32) (most, sum float64) {
 		most = max(most, float64(x))
 	}
 	for _, x := range scores {
-		sum += math.Exp(float64(x) - most)
+		sum += rowmath.Exp(float64(x) - most)
 	}
 	return most, sum
 }

@@ -52,7 +52,7 @@ var known sync.Map
 
 // checkCPU checks a plugin with [xlaplugin.CheckCPU]. It adds the settings that the plugin knows to
 // XLA_FLAGS, which the plugin reads when it is loaded, but for those that XLA_FLAGS chooses
-// already.
+// already. And it makes the plugin keep what it compiles.
 func checkCPU(path string) error {
 	if err := xlaplugin.CheckCPU(path); err != nil {
 		return err
@@ -63,10 +63,13 @@ func checkCPU(path string) error {
 			flags = strings.TrimSpace(flags + " " + s.flags)
 		}
 	}
-	if flags == "" {
-		return nil
+	if flags != "" {
+		if err := os.Setenv("XLA_FLAGS", flags); err != nil {
+			return err
+		}
 	}
-	return os.Setenv("XLA_FLAGS", flags)
+	keepCompiled(path, strings.Contains(flags, settings[0].flags))
+	return nil
 }
 
 // knows reports for each of settings whether a plugin knows its flags.

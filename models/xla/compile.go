@@ -1,0 +1,83 @@
+//go:build cgo && linux && amd64
+
+package xla
+
+/*
+#cgo LDFLAGS: -ldl
+#include <stdlib.h>
+#include "pjrt.h"
+*/
+import "C"
+
+import (
+	"sync"
+	"unsafe"
+)
+
+// compiler replaces the function of a plugin that compiles a graph. A graph that the cache has is
+// loaded in the place of being compiled.
+type compiler struct {
+	cache *graphCache
+	// choosesOneDNN is whether graphs may be compiled with oneDNN; see [smallProducts].
+	choosesOneDNN bool
+}
+
+var (
+	compilerOnce sync.Once
+	theCompiler  compiler
+)
+
+// keepCompiled makes a plugin for CPUs keep compiled graphs in the user's cache, unless the user
+// has none. choosesOneDNN is whether the flags of this package make XLA use oneDNN. Only the first
+// plugin of a process is changed.
+func keepCompiled(path string, choosesOneDNN bool) {
+	compilerOnce.Do(func() {
+		cache := openGraphCache(path)
+		if cache == nil {
+			return
+		}
+		theCompiler = compiler{cache, choosesOneDNN}
+		p := C.CString(path)
+		defer C.free(unsafe.Pointer(p))
+		C.headwater_replace_compile(p)
+	})
+}
+
+// headwaterCompile compiles or loads a graph. It returns an error of the plugin, or nil.
+//
+//export headwaterCompile
+func headwaterCompile(args *C.pjrt_compile) unsafe.Pointer {
+	code := bytesAt(args.program.code, args.program.code_size)
+	options := bytesAt(args.options, args.options_size)
+	if theCompiler.choosesOneDNN && smallProducts(code) {
+		options = withoutOneDNN(options)
+		p := C.CBytes(options)
+		defer C.free(p)
+		args.options, args.options_size = (*C.char)(p), C.size_t(len(options))
+	}
+	cache := theCompiler.cache
+	name := cache.name(code, options)
+	if data, ok := cache.read(name); ok {
+		p := C.CBytes(data)
+		defer C.free(p)
+		if args.executable = C.headwater_load(args.client, (*C.char)(p),
+			C.size_t(len(data))); args.executable != nil {
+			return nil
+		}
+		cache.remove(name)
+	}
+	if err := C.headwater_compile(args); err != nil {
+		return err
+	}
+	var made C.pjrt_serialize
+	if C.headwater_serialize(args.executable, &made) != 0 {
+		cache.write(name, bytesAt(made.bytes, made.bytes_size))
+		C.headwater_release(&made)
+	}
+	return nil
+}
+
+// bytesAt are bytes of C's memory.
+func bytesAt(p *C.char, size C.size_t) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(p)), int(size))
+}
