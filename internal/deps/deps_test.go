@@ -143,10 +143,18 @@ var allowed = map[string][]string{
 	"gonbext/engine/server": {"attribution", "attribution/trace", "gonbext/engine", "internal/message"},
 	"gonbext/local":         {"attribution", "attribution/trace", "gonbext/engine", "gonbext/engine/server", "internal/message", "models", "models/hub", "models/transformer"},
 
+	// Records of a data set, explained in shards that many machines share.
+	"internal/corpus": {
+		"attribution", "attribution/trace", "internal/atomicfile", "internal/message",
+		"github.com/parquet-go/parquet-go/...", "gocloud.dev/blob", "gocloud.dev/gcerrors",
+	},
+	// The drivers of the clouds, which are large: the command alone links them.
+	"internal/corpus/bucket": {"gocloud.dev/blob/..."},
+
 	// Where layers are joined.
 	"cmd/headwater": {
 		"attribution/...", "gonbext/...", "models/...", "internal/atomicfile",
-		"internal/certificate", "internal/figures", "internal/golden", "internal/kernel",
+		"internal/certificate", "internal/corpus", "internal/corpus/bucket", "internal/figures", "internal/golden", "internal/kernel",
 		"internal/message", "internal/xlaplugin", "github.com/spf13/cobra",
 		"github.com/spf13/pflag", "github.com/schollz/progressbar/v3",
 	},
