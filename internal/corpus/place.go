@@ -301,23 +301,30 @@ func (p *Place) create(name string) (*target, error) {
 var errExists = errors.New("it exists already")
 
 // commit gives the file its name. In a folder it replaces an older one. In a bucket it is one upload
-// that fails with errExists if there is a file, unless replace is set.
-func (t *target) commit(ctx context.Context, replace bool) error {
-	defer t.abandon()
+// that fails with errExists if there is a file; replace then uploads it all the same. The caller
+// abandons the file in any case.
+func (t *target) commit(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if t.file != nil {
-		// A machine that loses power after the rename must not be left with an empty file.
-		err := t.file.Sync()
-		if err == nil {
-			err = t.file.Commit()
-		}
-		if err != nil {
-			return t.place.failed("be written", t.name, err)
-		}
-		return nil
+	if t.file == nil {
+		return t.upload(ctx, false)
 	}
+	// A machine that loses power after the rename must not be left with an empty file.
+	err := t.file.Sync()
+	if err == nil {
+		err = t.file.Commit()
+	}
+	if err != nil {
+		return t.place.failed("be written", t.name, err)
+	}
+	return nil
+}
+
+// replace uploads a file of a bucket in place of one that exists.
+func (t *target) replace(ctx context.Context) error { return t.upload(ctx, true) }
+
+func (t *target) upload(ctx context.Context, replace bool) error {
 	if _, err := t.spool.Seek(0, io.SeekStart); err != nil {
 		return &RetryError{fmt.Errorf("corpus: a temporary file failed: %w", atomicfile.Cause(err))}
 	}
@@ -333,7 +340,7 @@ func (t *target) commit(ctx context.Context, replace bool) error {
 	return t.place.failed("be written", t.name, err)
 }
 
-// abandon removes what was written. After commit it does nothing.
+// abandon removes what was written. After commit it does nothing to the file of a folder.
 func (t *target) abandon() {
 	if t.file != nil {
 		t.file.Abandon()
