@@ -206,11 +206,11 @@ func (p *program) corpusRunCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run [flags] CORPUS",
 		Short: "make the shards of a corpus, or those of one task",
-		Long: "Run makes the shards that are not complete: all of them, or those of one task. The " +
-			"number of the task comes from --task,\nelse from the first of these variables that is " +
-			"set: " + strings.Join(taskVariables, ", ") + ".\nThe number of tasks comes from " +
-			"--tasks, " + tasksVariable + " or the manifest. Task t of T makes the shards t, t+T, " +
-			"t+2T, ….",
+		Long: "Run makes the shards that are not complete: all of them, or those of one task. " +
+			"The number of the task comes from --task,\nelse from the first of these variables " +
+			"that is set: " + strings.Join(taskVariables, ", ") + ".\nThe number of tasks comes " +
+			"from --tasks, " + tasksVariable + " or the manifest. Task t of T makes the shards " +
+			"t, t+T, t+2T, ….",
 		Example: `  headwater corpus run corpus
   headwater corpus run --workers 2 --task 0 --tasks 4 corpus`,
 		Args: placeArguments("CORPUS"),
@@ -241,8 +241,8 @@ func (p *program) corpusRunCommand() *cobra.Command {
 	wholeFlag(cmd.Flags(), &f.task, "task", 0, corpus.MaxShards, "make the shards of task `I`", "")
 	wholeFlag(cmd.Flags(), &f.tasks, "tasks", 1, corpus.MaxShards, "there are `N` tasks", "")
 	wholeFlag(cmd.Flags(), &f.shard, "shard", 0, corpus.MaxShards-1, "make shard `S` alone", "")
-	cmd.Flags().StringVarP(&f.model, "model", "m", "", "open `MODEL`, which must be the one of the "+
-		"plan (default by the name in the manifest)")
+	cmd.Flags().StringVarP(&f.model, "model", "m", "", "open `MODEL`, which must be the one of "+
+		"the plan (default by the name in the manifest)")
 	maxMemoryFlag(cmd, &f.maxMemory, "weights and what a run records")
 	f.addBackend(cmd)
 	return cmd
@@ -354,7 +354,8 @@ func (p *program) openPlanned(
 	f.backend = cmp.Or(f.backend, plan.Model.Backend)
 	if plan.Version != release() {
 		return nil, fmt.Errorf("corpus: the plan was made by version %s of headwater, and this is "+
-			"%s, which may compute other numbers; use that version, or plan again in an empty folder",
+			"%s, which may compute other numbers; use that version, or plan again in an empty "+
+			"folder",
 			plan.Version, release())
 	}
 	m, err := p.open(ctx, f)
@@ -424,9 +425,9 @@ func (p *program) corpusMissingCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "missing [flags] CORPUS",
 		Short: "print which tasks have shards that are not complete",
-		Long: "Missing prints which tasks have shards that are missing or damaged, as sbatch takes " +
-			"it: --array=3,17,42.\nIt prints nothing if all shards are complete. It reads the ends " +
-			"of the files only; headwater corpus verify reads everything.",
+		Long: "Missing prints which tasks have shards that are missing or damaged, as sbatch " +
+			"takes it: --array=3,17,42.\nIt prints nothing if all shards are complete. It reads " +
+			"the ends of the files only; headwater corpus verify reads everything.",
 		Example: `  headwater corpus missing corpus
   sbatch $(headwater corpus missing corpus) job.sh`,
 		Args: placeArguments("CORPUS"),

@@ -41,16 +41,17 @@ const (
 
 func (p *program) corpusTemplateCommand() *cobra.Command {
 	f := jobFlags{
-		Name: "headwater-corpus", Mount: "/data", Time: "24:00:00", Workers: 1, CPUs: 2, Parallel: 100,
-		memory: 8 << 30,
+		Name: "headwater-corpus", Mount: "/data", Time: "24:00:00", Workers: 1, CPUs: 2,
+		Parallel: 100, memory: 8 << 30,
 	}
 	cmd := &cobra.Command{
 		Use:   "template [flags] slurm|kubernetes CORPUS",
 		Short: "print a job file that makes the shards of a corpus",
-		Long: "Template prints a job file with one task for each task of the manifest. Tasks that " +
-			"end with 75 or are killed run again, and\na task that ends with 42 does not.\n" +
-			"Slurm: the tasks must see CORPUS and the input by the same paths. Kubernetes: name the " +
-			"image, and for a folder the\nclaim of the volume that has it; --as is its path there.",
+		Long: "Template prints a job file with one task for each task of the manifest. Tasks " +
+			"that end with 75 or are killed run again, and\na task that ends with 42 does not.\n" +
+			"Slurm: the tasks must see CORPUS and the input by the same paths. Kubernetes: name " +
+			"the image, and for a folder the\nclaim of the volume that has it; --as is its path " +
+			"there.",
 		Example: `  headwater corpus template slurm corpus > job.sh
   headwater corpus template kubernetes s3://results/pile/ --image headwater:1 --queue team`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -80,8 +81,8 @@ func (p *program) corpusTemplateCommand() *cobra.Command {
 	flags.StringVar(&f.Image, "image", "", "the `IMAGE` that has headwater and the model")
 	flags.StringVar(&f.Claim, "claim", "", "the persistent volume `CLAIM` that has the corpus")
 	flags.StringVar(&f.Mount, "mount", f.Mount, "the `PATH` of that volume in the tasks")
-	wholeFlag(flags, &f.Workers, "workers", 1, 256, "let each task make `N` shards at the same time",
-		"1")
+	wholeFlag(flags, &f.Workers, "workers", 1, 256, "let each task make `N` shards at the same "+
+		"time", "1")
 	wholeFlag(flags, &f.CPUs, "cpus", 1, 1024, "ask for `N` cores for each task", "2")
 	wholeFlag(flags, &f.Parallel, "parallel", 1, corpus.MaxShards, "run at most `N` tasks together",
 		"100")
@@ -118,8 +119,8 @@ func (f *jobFlags) check(scheduler, place string) error {
 	case f.Image == "":
 		return usagef("template kubernetes needs --image, with headwater and the model in it")
 	case f.Claim == "" && !strings.Contains(f.Place, "://"):
-		return usagef("tasks of Kubernetes do not see the folder %.60q; give --claim for the volume "+
-			"that has it, or use a bucket", f.Place)
+		return usagef("tasks of Kubernetes do not see the folder %.60q; give --claim for the "+
+			"volume that has it, or use a bucket", f.Place)
 	}
 	return nil
 }
@@ -130,14 +131,14 @@ func (p *program) writeJob(ctx context.Context, f jobFlags, scheduler, name stri
 		f.Tasks = c.Manifest.Tasks
 		f.Parallel = min(f.Parallel, f.Tasks)
 		if scheduler == kubernetesJob {
-			return execute(p.stdout, kubernetesFile, f)
+			return fillJob(p.stdout, kubernetesFile, f)
 		}
-		return execute(p.stdout, slurmFile, f)
+		return fillJob(p.stdout, slurmFile, f)
 	})
 }
 
-// execute fills in a job file.
-func execute(w io.Writer, text string, f jobFlags) error {
+// fillJob fills in a job file.
+func fillJob(w io.Writer, text string, f jobFlags) error {
 	parsed := template.Must(template.New("").Funcs(template.FuncMap{
 		"shell": shellQuoted, "yaml": strconv.QuoteToASCII,
 	}).Parse(text))
@@ -150,8 +151,8 @@ func shellQuoted(text string) string {
 }
 
 // slurmFile is a job array. The worker runs below a shell, because Slurm never runs a task again
-// that a signal has killed; a shell sees that and can ask for it. The limit of restarts keeps a task
-// that always fails from going round for ever.
+// that a signal has killed; a shell sees that and can ask for it. The limit of restarts keeps a
+// task that always fails from running for days.
 const slurmFile = `#!/bin/bash
 # Makes the shards of a corpus. Submit it with: sbatch FILE
 # Afterwards submit what is missing, until nothing is printed:
@@ -182,7 +183,8 @@ while kill -0 "$worker" 2>/dev/null; do
 	status=$?
 done
 
-# {{.Retry}} is try again, and above 128 a signal ended the worker. {{.Bad}} is a bad shard, which always fails.
+# {{.Retry}} is try again, and above 128 a signal ended the worker. {{.Bad}} is a bad shard,
+# which always fails.
 if [ "$status" = {{.Retry}} ] || [ "$status" -gt 128 ]; then
 	if [ "${SLURM_RESTART_COUNT:-0}" -lt 5 ] && scontrol requeue "$SLURM_JOB_ID"; then
 		sleep 60 # Slurm ends this script

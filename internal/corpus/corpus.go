@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"sync"
 )
 
@@ -99,26 +100,18 @@ func (m *Manifest) difference(other *Manifest) string {
 		{"the backend", func(a, b *Manifest) bool {
 			return a.Model.Backend == b.Model.Backend && a.Model.DType == b.Model.DType
 		}},
-		{"the number of shards", func(a, b *Manifest) bool { return len(a.Shards) == len(b.Shards) }},
-		{"the input", func(a, b *Manifest) bool { return equalFiles(a.Input.Files, b.Input.Files) }},
+		{"the number of shards", func(a, b *Manifest) bool {
+			return len(a.Shards) == len(b.Shards)
+		}},
+		{"the input", func(a, b *Manifest) bool {
+			return slices.Equal(a.Input.Files, b.Input.Files)
+		}},
 	} {
 		if !part.same(m, other) {
 			return part.name
 		}
 	}
 	return "an option"
-}
-
-func equalFiles(a, b []InputFile) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // ShardsOf returns the shards of task t of tasks: those with s mod tasks = t.

@@ -19,8 +19,8 @@ type Explainer interface {
 	Explain(ctx context.Context, records []Record) ([]Result, error)
 }
 
-// Result is what is known of one record after it was explained. n is the number of generated tokens,
-// m that of prompt tokens. See the columns for the meaning of each list.
+// Result is what is known of one record after it was explained. n is the number of generated
+// tokens, m that of prompt tokens. See the columns for the meaning of each list.
 type Result struct {
 	// Err says why there is no explanation; the other fields are then empty.
 	Err string

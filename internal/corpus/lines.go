@@ -21,8 +21,8 @@ const maxLine = 16 << 20
 // MaxID is the limit of an id, in bytes: ids of a shard are kept in memory.
 const MaxID = 1024
 
-// readLines calls each with what read makes of every line that is not empty. A line that is too long
-// is a record with an error; no more of it than maxLine is kept.
+// readLines calls each with what read makes of every line that is not empty. A line that is too
+// long is a record with an error; no more of it than maxLine is kept.
 func readLines(
 	ctx context.Context, in io.Reader, name string, read func(*Record, []byte) error,
 	each func(Record) error,
@@ -75,8 +75,8 @@ func lineRecord(
 }
 
 // readLine appends a line to text, without its end, and returns its length with its end. Of a line
-// that is longer than maxLine, text has the beginning only. The error is io.EOF after the last line,
-// which need not end in a line break.
+// that is longer than maxLine, text has the beginning only. The error is io.EOF after the last
+// line, which need not end in a line break.
 func readLine(b *bufio.Reader, text []byte) (line []byte, length int64, err error) {
 	for {
 		piece, err := b.ReadSlice('\n')
@@ -183,7 +183,8 @@ func (r *Record) setID(value json.RawMessage) error {
 	} else if n, err := strconv.ParseInt(string(value), 10, 64); err == nil {
 		r.ID = strconv.FormatInt(n, 10)
 	} else {
-		return fmt.Errorf("the id is %s; want a string or a whole number", message.KindOfJSON(value))
+		return fmt.Errorf("the id is %s; want a string or a whole number",
+			message.KindOfJSON(value))
 	}
 	if r.ID == "" {
 		return errors.New("the id is empty; give each record one")

@@ -300,9 +300,9 @@ func (p *Place) create(name string) (*target, error) {
 // errExists says that a file of a bucket exists and was not replaced.
 var errExists = errors.New("it exists already")
 
-// commit gives the file its name. In a folder it replaces an older one. In a bucket it is one upload
-// that fails with errExists if there is a file; replace then uploads it all the same. The caller
-// abandons the file in any case.
+// commit gives the file its name. In a folder it replaces an older one. In a bucket it is one
+// upload that fails with errExists if there is a file; replace then uploads it all the same. The
+// caller abandons the file in any case.
 func (t *target) commit(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -28,9 +28,9 @@ type Settings struct {
 	// Shards and Tasks are as in [Manifest]; a Tasks of 0 is the number of shards, but at most
 	// [DefaultTasks].
 	Shards, Tasks int
-	// Try explains a record, to learn the methods and their units. It is called for one record after
-	// another until it succeeds; if it fails for all of the first [maxTries], the plan fails too,
-	// because an option does not fit the model. It is not called for records that are wrong.
+	// Try explains a record, to learn the methods and their units. It is called for one record
+	// after another until it succeeds; if it fails for all of the first [maxTries], the plan fails
+	// too, because an option does not fit the model. It is not called for records that are wrong.
 	Try func(ctx context.Context, r Record) (*attribution.Explanation, error)
 	// OnRecord, if not nil, is called with the number of records read so far.
 	OnRecord func(records int64)

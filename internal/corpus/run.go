@@ -21,17 +21,17 @@ import (
 )
 
 // A window is the records of a shard that are explained before their rows are written, and a group
-// those that are given to an explainer together: neighbours in a window that is sorted by the length
-// of its texts. Both are parts of what decides the bytes of a shard. windowBytes limits the texts of
-// a window, and so the memory.
+// those that are given to an explainer together: neighbours in a window that is sorted by the
+// length of its texts. Both are parts of what decides the bytes of a shard. windowBytes limits the
+// texts of a window, and so the memory.
 const (
 	windowRecords = 256
 	windowBytes   = 4 << 20
 	groupRecords  = 32
 )
 
-// filesAtOnce is how many shards are cut out of the input in one pass over it, each into a temporary
-// file.
+// filesAtOnce is how many shards are cut out of the input in one pass over it, each into a
+// temporary file.
 const filesAtOnce = 256
 
 // Runner makes shards.
@@ -316,8 +316,9 @@ func (r *Runner) rows(ctx context.Context, shard int, records *part, w *rowWrite
 	}
 	want := r.Corpus.Manifest.Shards[shard]
 	if sum := hex.EncodeToString(ids.Sum(nil)); count != want.Records || sum != want.IDs {
-		return &ShardError{shard, fmt.Errorf("the input has %d records for it with the hash of ids "+
-			"%.12s…, the manifest %d with %.12s…; the plan was made by another program", count, sum,
+		return &ShardError{shard, fmt.Errorf("the input has %d records for it with the hash of "+
+			"ids %.12s…, the manifest %d with %.12s…; the plan was made by another program",
+			count, sum,
 			want.Records, want.IDs)}
 	}
 	return nil

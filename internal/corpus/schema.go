@@ -44,8 +44,8 @@ const (
 	// MethodLayers is [l], the layers of totals and firsts, 0-based; -1 alone where each token has
 	// a layer of its own, which is in shown.
 	MethodLayers = "layers"
-	// MethodTotals is [n,l]: the sum over prompt tokens after each layer. MethodFirsts is [n,l]: the
-	// value of the first prompt token, where attention often has its sink.
+	// MethodTotals is [n,l]: the sum over prompt tokens after each layer. MethodFirsts is [n,l]:
+	// the value of the first prompt token, where attention often has its sink.
 	MethodTotals = "totals"
 	MethodFirsts = "firsts"
 )

@@ -194,9 +194,9 @@ func (r *rowHash) add(row parquet.Row) int {
 		case v.Kind() == parquet.Double:
 			b = binary.LittleEndian.AppendUint64(append(b, 3), math.Float64bits(v.Double()))
 		case v.Kind() == parquet.Int32:
-			b = binary.LittleEndian.AppendUint32(append(b, 4), uint32(v.Int32())) //nolint:gosec // bits
+			b = binary.LittleEndian.AppendUint32(append(b, 4), v.Uint32())
 		default:
-			b = binary.LittleEndian.AppendUint64(append(b, 5), uint64(v.Int64())) //nolint:gosec // bits
+			b = binary.LittleEndian.AppendUint64(append(b, 5), v.Uint64())
 		}
 	}
 	r.h.Write(b)

@@ -154,9 +154,9 @@ var allowed = map[string][]string{
 	// Where layers are joined.
 	"cmd/headwater": {
 		"attribution/...", "gonbext/...", "models/...", "internal/atomicfile",
-		"internal/certificate", "internal/corpus", "internal/corpus/bucket", "internal/figures", "internal/golden", "internal/kernel",
-		"internal/message", "internal/xlaplugin", "github.com/spf13/cobra",
-		"github.com/spf13/pflag", "github.com/schollz/progressbar/v3",
+		"internal/certificate", "internal/corpus", "internal/corpus/bucket", "internal/figures",
+		"internal/golden", "internal/kernel", "internal/message", "internal/xlaplugin",
+		"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/schollz/progressbar/v3",
 	},
 	// The figures of the documents: what the command and the engine make.
 	"internal/figures": {
