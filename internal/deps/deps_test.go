@@ -218,7 +218,9 @@ var (
 		"models/gguf":        {"models/gguf/gguftest", "models/tokenizer"},
 		"models/planted":     {"attribution/trace", "models"},
 		"internal/figures":   {"models"},
-		"internal/train":     {"models"},
+		// A bucket in memory.
+		"internal/corpus": {"gocloud.dev/blob/...", "github.com/parquet-go/parquet-go/..."},
+		"internal/train":  {"models"},
 	}
 )
 
