@@ -89,7 +89,7 @@ func (p *program) corpusPlanCommand() *cobra.Command {
   headwater corpus plan --shards 10000 --model smollm2 s3://texts/pile/ s3://results/pile/`,
 		Args: placeArguments("INPUT", "CORPUS"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := cmp.Or(f.check(), f.opts.Check()); err != nil {
+			if err := f.check(); err != nil {
 				return err
 			}
 			ctx, stop := interruptible(cmd)
@@ -118,12 +118,14 @@ func (p *program) corpusPlanCommand() *cobra.Command {
 // notOfCorpus are options that have a flag of their own, or that each record has for itself.
 var notOfCorpus = []string{"methods", "continuation", "positions"}
 
-// check returns a usage error for flags that do not fit each other.
+// check returns a usage error for values that no input and no model could fit.
 func (f *corpusPlanFlags) check() error {
 	if f.format != "" {
-		return oneOf("format", f.format, corpus.Formats()...)
+		if err := oneOf("format", f.format, corpus.Formats()...); err != nil {
+			return err
+		}
 	}
-	return nil
+	return f.opts.Check()
 }
 
 // planCorpus reads the input and writes the manifest.

@@ -90,11 +90,18 @@ type column struct {
 // columnsOf returns the columns of a shard in their order.
 func columnsOf(methods []string) []column {
 	all := []column{
-		{ColumnID, textColumn}, {ColumnFile, repeatedTextID}, {ColumnRecord, numberColumn},
-		{ColumnError, optionalText}, {ColumnText, textColumn},
-		{ColumnPromptIDs, numberList}, {ColumnPromptTexts, textList},
-		{ColumnPromptBegin, numberList}, {ColumnPromptEnd, numberList},
-		{ColumnIDs, numberList}, {ColumnTexts, textList}, {ColumnProbability, doubleList},
+		{ColumnID, textColumn},
+		{ColumnFile, repeatedTextID},
+		{ColumnRecord, numberColumn},
+		{ColumnError, optionalText},
+		{ColumnText, textColumn},
+		{ColumnPromptIDs, numberList},
+		{ColumnPromptTexts, textList},
+		{ColumnPromptBegin, numberList},
+		{ColumnPromptEnd, numberList},
+		{ColumnIDs, numberList},
+		{ColumnTexts, textList},
+		{ColumnProbability, doubleList},
 		{ColumnWarnings, textList},
 	}
 	for _, method := range methods {

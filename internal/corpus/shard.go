@@ -37,7 +37,7 @@ const groupBytes = 8 << 20
 
 // rowWriter writes the rows of a shard or of a merged file.
 type rowWriter struct {
-	out     *parquet.Writer
+	out     *parquet.GenericWriter[any]
 	columns []column
 	rows    *rowHash
 	buffer  parquet.Row
@@ -46,7 +46,7 @@ type rowWriter struct {
 
 // newRowWriter begins a file. shard is its number as text, "" for a merged file.
 func newRowWriter(w io.Writer, m *Manifest, shard string) *rowWriter {
-	out := parquet.NewWriter(w, schemaOf(m.MethodNames()),
+	out := parquet.NewGenericWriter[any](w, schemaOf(m.MethodNames()),
 		parquet.CreatedBy("headwater", "", ""), parquet.Compression(&parquet.Zstd),
 		parquet.KeyValueMetadata(ManifestKey, m.Hash))
 	if shard != "" {
