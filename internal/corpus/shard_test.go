@@ -524,3 +524,42 @@ func TestFolderIsAFile(t *testing.T) {
 		t.Error("a corpus was created in a file")
 	}
 }
+
+// Rows returns what was written, record by record.
+func TestRows(t *testing.T) {
+	input := texts(t, 60)
+	p, _ := folder(t)
+	c := create(t, p, plan(t, input, 3, 0))
+	whole(t, c, input)
+	rows, wrong := int64(0), 0
+	for shard := range c.Manifest.Shards {
+		last := int64(0)
+		err := c.Rows(t.Context(), shard, func(r corpus.Record, got corpus.Result) error {
+			if r.Number <= last || r.File != "texts.jsonl" {
+				t.Errorf("%s record %d after %d", r.File, r.Number, last)
+			}
+			last = r.Number
+			rows++
+			if r.Err != "" {
+				wrong++
+				return nil
+			}
+			want := corpus.ResultOf(explanation(corpus.Record{Prompt: got.Text}), []string{"m"})
+			if diff := cmp.Diff(want, got); diff != "" || got.Text == "" {
+				t.Errorf("record %q (-want +got):\n%s", r.ID, diff)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if rows != c.Manifest.Input.Records || wrong == 0 {
+		t.Errorf("%d rows, %d with an error; want %d rows", rows, wrong, c.Manifest.Input.Records)
+	}
+	stop := errors.New("enough")
+	err := c.Rows(t.Context(), 0, func(corpus.Record, corpus.Result) error { return stop })
+	if !errors.Is(err, stop) {
+		t.Errorf("error %v, want that of the caller", err)
+	}
+}
