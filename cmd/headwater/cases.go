@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/headwater-ml/headwater/attribution/evaluate"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // readCase reads a line of headwater bench methods --input.
@@ -87,7 +88,7 @@ func (o object) texts(key string) (texts []string, err error) {
 	for i, v := range all {
 		if v[0] != '"' || json.Unmarshal(v, &texts[i]) != nil {
 			return nil, fmt.Errorf("%q, number %d: it is %s; want a string", key, i+1,
-				kindOfJSON(v))
+				message.KindOfJSON(v))
 		}
 	}
 	return texts, nil
@@ -165,7 +166,7 @@ func (o object) list(key, want string) (all []json.RawMessage, err error) {
 		return nil, nil
 	}
 	if o[key][0] != '[' || json.Unmarshal(o[key], &all) != nil {
-		return nil, fmt.Errorf("%q is %s; want a list of %s", key, kindOfJSON(o[key]), want)
+		return nil, fmt.Errorf("%q is %s; want a list of %s", key, message.KindOfJSON(o[key]), want)
 	}
 	return all, nil
 }
@@ -173,7 +174,7 @@ func (o object) list(key, want string) (all []json.RawMessage, err error) {
 // truth returns true or false; false if the key is missing.
 func (o object) truth(key string) (is bool, err error) {
 	if o.has(key) && json.Unmarshal(o[key], &is) != nil {
-		return false, fmt.Errorf("%q is %s; want true or false", key, kindOfJSON(o[key]))
+		return false, fmt.Errorf("%q is %s; want true or false", key, message.KindOfJSON(o[key]))
 	}
 	return is, nil
 }

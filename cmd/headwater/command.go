@@ -122,7 +122,7 @@ func (p *program) root() *cobra.Command {
 	root.AddCommand(
 		p.explainCommand(), p.figuresCommand(), p.reproduceCommand(), p.showCommand(),
 		p.traceCommand(), p.attributeCommand(), p.focusCommand(), p.tokenizeCommand(),
-		p.certifyCommand(), p.benchCommand(),
+		p.certifyCommand(), p.benchCommand(), p.corpusCommand(),
 		p.modelsCommand(), p.methodsCommand(), p.examplesCommand(), p.downloadCommand(),
 		p.setupCommand(), p.doctorCommand(), p.installCommand(), p.kernelCommand(),
 		p.serveCommand(), p.engineCommand(), p.versionCommand(),

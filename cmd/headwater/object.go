@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,7 +20,7 @@ type object map[string]json.RawMessage
 
 // readObject reads one object whose keys are all known.
 func readObject(text []byte, known ...string) (object, error) {
-	if err := wholeCharacters(text); err != nil {
+	if err := message.WholeCharacters(text); err != nil {
 		return nil, err
 	}
 	if err := validJSON(text); err != nil {
@@ -29,7 +28,7 @@ func readObject(text []byte, known ...string) (object, error) {
 	}
 	dec := json.NewDecoder(bytes.NewReader(text))
 	if first, err := dec.Token(); err != nil || first != json.Delim('{') {
-		return nil, fmt.Errorf("it is %s; want an object with %s", kindOfJSON(text),
+		return nil, fmt.Errorf("it is %s; want an object with %s", message.KindOfJSON(text),
 			quotedKeys(known))
 	}
 	o := object{}
@@ -66,7 +65,7 @@ func (o object) text(key string) (s string, err error) {
 		return "", nil
 	}
 	if o[key][0] != '"' {
-		return "", fmt.Errorf("%q is %s; want a string", key, kindOfJSON(o[key]))
+		return "", fmt.Errorf("%q is %s; want a string", key, message.KindOfJSON(o[key]))
 	}
 	err = json.Unmarshal(o[key], &s)
 	return s, err
@@ -80,7 +79,7 @@ func (o object) numbers(key string, most int) ([]int, error) {
 	var all []json.RawMessage
 	if o[key][0] != '[' {
 		return nil, fmt.Errorf("%q is %s; want a list of whole numbers from 0 to %d",
-			key, kindOfJSON(o[key]), most)
+			key, message.KindOfJSON(o[key]), most)
 	}
 	if err := json.Unmarshal(o[key], &all); err != nil {
 		return nil, err
@@ -104,26 +103,6 @@ func (o object) wholes(key string, all []json.RawMessage, most int) ([]int, erro
 		numbers[i] = n
 	}
 	return numbers, nil
-}
-
-// kindOfJSON names what a value is.
-func kindOfJSON(value []byte) string {
-	value = bytes.TrimSpace(value)
-	switch {
-	case len(value) == 0:
-		return "empty"
-	case value[0] == '"':
-		return "a string"
-	case value[0] == '[':
-		return "a list"
-	case value[0] == '{':
-		return "an object"
-	case value[0] == 't' || value[0] == 'f':
-		return "true or false"
-	case value[0] == 'n':
-		return "null"
-	}
-	return "a number"
 }
 
 // validJSON returns an error that says where a text stops being one JSON value.
@@ -151,39 +130,4 @@ func quotedKeys(keys []string) string {
 		all = append(all, strconv.Quote(k))
 	}
 	return strings.Join(all, ", ")
-}
-
-// wholeCharacters returns an error for half of a character, an escape \ud800 to \udfff without its
-// other half, which encoding/json would read as U+FFFD. It looks outside of strings as well, where
-// no backslash is valid anyway.
-func wholeCharacters(text []byte) error {
-	unit := func(i int) int { // the UTF-16 unit of the escape at i, -1 if there is none
-		if i+6 > len(text) || text[i] != '\\' || text[i+1] != 'u' {
-			return -1
-		}
-		u, err := strconv.ParseUint(string(text[i+2:i+6]), 16, 16)
-		if err != nil || u > math.MaxUint16 {
-			return -1
-		}
-		return int(u)
-	}
-	for i := 0; i < len(text); i++ {
-		if text[i] != '\\' {
-			continue
-		}
-		switch u := unit(i); {
-		case u >= 0xd800 && u < 0xdc00:
-			if low := unit(i + 6); low < 0xdc00 || low > 0xdfff {
-				return fmt.Errorf("%s at byte %d is the first half of a character; "+
-					"the second one must follow it", text[i:i+6], i+1)
-			}
-			i += 11
-		case u >= 0xdc00 && u <= 0xdfff:
-			return fmt.Errorf("%s at byte %d is the second half of a character; "+
-				"the first one must stand before it", text[i:i+6], i+1)
-		default:
-			i++ // what is escaped is no beginning of another escape
-		}
-	}
-	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/corpus"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
@@ -23,6 +24,13 @@ const (
 	statusUsage
 )
 
+// The statuses by which a scheduler decides whether to run a task of a corpus again. 75 is
+// EX_TEMPFAIL of sysexits.h.
+const (
+	statusBadShard = 42
+	statusRetry    = 75
+)
+
 // statusHelp explains the statuses to users.
 const statusHelp = "The exit status is 0, 2 if the command line asks for what cannot be (an " +
 	"unknown flag, a position that the text has not), and 1 for any\n" +
@@ -31,9 +39,14 @@ const statusHelp = "The exit status is 0, 2 if the command line asks for what ca
 
 // statusOf returns the status that an error ends the program with.
 func statusOf(err error) int {
+	bad, retry := (*corpus.ShardError)(nil), (*corpus.RetryError)(nil)
 	switch {
 	case err == nil:
 		return statusOK
+	case errors.As(err, &bad):
+		return statusBadShard
+	case errors.As(err, &retry):
+		return statusRetry
 	case errors.Is(err, trace.ErrUsage):
 		return statusUsage
 	}

@@ -143,12 +143,20 @@ var allowed = map[string][]string{
 	"gonbext/engine/server": {"attribution", "attribution/trace", "gonbext/engine", "internal/message"},
 	"gonbext/local":         {"attribution", "attribution/trace", "gonbext/engine", "gonbext/engine/server", "internal/message", "models", "models/hub", "models/transformer"},
 
+	// Records of a data set, explained in shards that many machines share.
+	"internal/corpus": {
+		"attribution", "attribution/trace", "internal/atomicfile", "internal/message",
+		"github.com/parquet-go/parquet-go/...", "gocloud.dev/blob", "gocloud.dev/gcerrors",
+	},
+	// The drivers of the clouds, which are large: the command alone links them.
+	"internal/corpus/bucket": {"gocloud.dev/blob/..."},
+
 	// Where layers are joined.
 	"cmd/headwater": {
 		"attribution/...", "gonbext/...", "models/...", "internal/atomicfile",
-		"internal/certificate", "internal/figures", "internal/golden", "internal/kernel",
-		"internal/message", "internal/xlaplugin", "github.com/spf13/cobra",
-		"github.com/spf13/pflag", "github.com/schollz/progressbar/v3",
+		"internal/certificate", "internal/corpus", "internal/corpus/bucket", "internal/figures",
+		"internal/golden", "internal/kernel", "internal/message", "internal/xlaplugin",
+		"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/schollz/progressbar/v3",
 	},
 	// The figures of the documents: what the command and the engine make.
 	"internal/figures": {
@@ -210,7 +218,9 @@ var (
 		"models/gguf":        {"models/gguf/gguftest", "models/tokenizer"},
 		"models/planted":     {"attribution/trace", "models"},
 		"internal/figures":   {"models"},
-		"internal/train":     {"models"},
+		// A bucket in memory.
+		"internal/corpus": {"gocloud.dev/blob/...", "github.com/parquet-go/parquet-go/..."},
+		"internal/train":  {"models"},
 	}
 )
 

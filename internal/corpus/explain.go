@@ -1,0 +1,152 @@
+package corpus
+
+import (
+	"context"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// Explainer explains records with a model that is open. It must be safe for concurrent use.
+type Explainer interface {
+	// Explain returns a result for each record, in their order. The records have no Err, and texts
+	// of like length, so that they can be computed together. What is wrong with one record is in
+	// its result, in words that are the same on every machine. The error is for what concerns more
+	// than a record: a [ShardError] if it would come again, a [RetryError] or that of ctx if not.
+	//
+	// Results must not depend on which other records are explained at the same time by other
+	// calls. They may depend on the records of this call, which are the same on every run.
+	Explain(ctx context.Context, records []Record) ([]Result, error)
+}
+
+// Result is what is known of one record after it was explained. n is the number of generated
+// tokens, m that of prompt tokens. See the columns for the meaning of each list.
+type Result struct {
+	// Err says why there is no explanation; the other fields are then empty.
+	Err string
+	// Text is the prompt as the model saw it.
+	Text        string
+	PromptIDs   []int32  // [m]
+	PromptTexts []string // [m]
+	PromptBegin []int32  // [m]
+	PromptEnd   []int32  // [m]
+	IDs         []int32  // [n]
+	Texts       []string // [n]
+	Probability []float64
+	Warnings    []string
+	Methods     []Scores // in the order of the manifest
+}
+
+// Scores is the result of one method for one record. l is the number of levels.
+type Scores struct {
+	Scores    []float32 // [n,m]
+	Generated []float32 // [n]
+	Shown     []int32   // [n]
+	Layers    []int32   // [l]
+	Totals    []float32 // [n,l]
+	Firsts    []float32 // [n,l]
+}
+
+// OneByOne is an [Explainer] that explains one record after another.
+type OneByOne struct {
+	Model trace.Model
+	// Options are those of the manifest, and Methods its methods in their order.
+	Options attribution.Options
+	Methods []string
+}
+
+// Explain explains each record by [attribution.Explain].
+func (o OneByOne) Explain(ctx context.Context, records []Record) ([]Result, error) {
+	results := make([]Result, len(records))
+	for i, r := range records {
+		e, err := attribution.Explain(ctx, o.Model, r.Prompt, OptionsOf(o.Options, r))
+		if err != nil {
+			if err := ForAll(ctx, err); err != nil {
+				return nil, err
+			}
+			results[i].Err = err.Error()
+			continue
+		}
+		results[i] = ResultOf(e, o.Methods)
+	}
+	return results, nil
+}
+
+// OptionsOf returns the options for one record: its continuation replaces the limit of tokens.
+func OptionsOf(opts attribution.Options, r Record) attribution.Options {
+	if r.Continuation != "" {
+		opts.Continuation, opts.MaxTokens = r.Continuation, 0
+	}
+	return opts
+}
+
+// ForAll returns the error of an explanation if it concerns more than one record, otherwise nil:
+// that of ctx, and that the machine has too little memory, which another machine may have.
+func ForAll(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case trace.KindOf(err) == trace.MemoryKind:
+		return &ShardError{Err: err}
+	}
+	return nil
+}
+
+// ResultOf returns what a shard keeps of an explanation.
+func ResultOf(e *attribution.Explanation, methods []string) Result {
+	r := Result{Text: e.Prompt.Text, Warnings: e.Warnings}
+	for j, id := range e.Prompt.IDs {
+		r.PromptIDs = append(r.PromptIDs, small(id))
+		r.PromptTexts = append(r.PromptTexts, e.Prompt.Texts[j])
+		r.PromptBegin = append(r.PromptBegin, small(e.Prompt.Offsets[j][0]))
+		r.PromptEnd = append(r.PromptEnd, small(e.Prompt.Offsets[j][1]))
+	}
+	for _, step := range e.Steps {
+		r.IDs = append(r.IDs, small(step.ID))
+		r.Texts = append(r.Texts, step.Text)
+		r.Probability = append(r.Probability, step.Probability)
+	}
+	for _, name := range methods {
+		r.Methods = append(r.Methods, scoresOf(e.Methods[name]))
+	}
+	return r
+}
+
+// scoresOf returns what a shard keeps of the result of a method.
+func scoresOf(r *attribution.Result) Scores {
+	n, m, levels := r.Shape[0], r.Shape[1], r.Shape[2]
+	s := Scores{Scores: make([]float32, 0, n*m)}
+	for _, layer := range r.Layers {
+		s.Layers = append(s.Layers, small(layer))
+	}
+	for t := range n {
+		shown := r.Level(t)
+		s.Shown = append(s.Shown, small(r.Layer(t, shown)))
+		for j := range m {
+			s.Scores = append(s.Scores, float32(r.At(t, j, shown)))
+		}
+		generated := 0.0
+		if t < len(r.Generated) {
+			for _, x := range r.Generated[t] {
+				generated += x
+			}
+		}
+		s.Generated = append(s.Generated, float32(generated))
+		for k := range levels {
+			total := 0.0
+			for j := range m {
+				total += r.At(t, j, k)
+			}
+			s.Totals = append(s.Totals, float32(total))
+			first := 0.0
+			if m > 0 {
+				first = r.At(t, 0, k)
+			}
+			s.Firsts = append(s.Firsts, float32(first))
+		}
+	}
+	return s
+}
+
+// small returns a position, an id or a layer, which are far below the end of int32.
+func small(x int) int32 { return int32(x) } //nolint:gosec // see above

@@ -1,0 +1,27 @@
+package corpus
+
+import (
+	"context"
+	"io"
+)
+
+// ReadLines reads the records of a text or of lines of JSON.
+func ReadLines(in io.Reader, name, format string, each func(Record) error) error {
+	read := jsonRecord
+	if format == FormatText {
+		read = textRecord
+	}
+	return readLines(context.Background(), in, name, read, each)
+}
+
+// ShardOf returns the shard of a record.
+func ShardOf(r Record, n int) int { return r.shard(n) }
+
+// Seal sets the hash of a manifest that a test has changed.
+func Seal(m *Manifest) { m.Hash, _ = m.digest() }
+
+// The limits that tests reach.
+const (
+	MaxLine     = maxLine
+	MergeAtOnce = mergeAtOnce
+)

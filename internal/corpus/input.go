@@ -1,0 +1,254 @@
+package corpus
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/headwater-ml/headwater/internal/atomicfile"
+	"github.com/headwater-ml/headwater/internal/message"
+)
+
+// Record is one text of an input.
+type Record struct {
+	// File is the input file, relative to the input, and Number the line or row in it, from 1.
+	// Together they name the record.
+	File   string `json:"file"`
+	Number int64  `json:"number"`
+	// ID is what the input calls the record, "" if it has no id.
+	ID string `json:"id"`
+	// Prompt is what the model reads. Continuation, if not empty, is what it explains; otherwise it
+	// explains the text with which it continues the prompt.
+	Prompt       string `json:"prompt"`
+	Continuation string `json:"continuation,omitempty"`
+	// Err says why the record cannot be explained, "" if nothing is wrong with it.
+	Err string `json:"err,omitempty"`
+}
+
+// shard returns which of n shards a record belongs to: the first 8 bytes of the SHA-256 of its id,
+// mod n. A record without an id has its place instead.
+func (r *Record) shard(n int) int {
+	key := "id\x00" + r.ID
+	if r.ID == "" {
+		key = fmt.Sprintf("place\x00%s\x00%d", r.File, r.Number)
+	}
+	sum := sha256.Sum256([]byte(key))
+	return int(binary.BigEndian.Uint64(sum[:]) % uint64(n)) //nolint:gosec // n is positive
+}
+
+// addID adds a record to a hash of ids; see [Contents].
+func addID(h hash.Hash, file string, number int64, id string) {
+	fmt.Fprintf(h, "%d %s %d %d %s\n", len(file), file, number, len(id), id)
+}
+
+// The formats of an input.
+const (
+	FormatJSONL   = "jsonl"
+	FormatParquet = "parquet"
+	FormatText    = "text"
+)
+
+// Formats returns the formats of an input.
+func Formats() []string { return []string{FormatJSONL, FormatParquet, FormatText} }
+
+// formatByName returns the format of a file by the end of its name, "" if that is not known.
+func formatByName(name string) string {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".jsonl", ".ndjson", ".json":
+		return FormatJSONL
+	case ".parquet":
+		return FormatParquet
+	case ".txt", ".text":
+		return FormatText
+	}
+	return ""
+}
+
+// Source is an input that is open.
+type Source struct {
+	// LeftOut are files whose names do not say what they are, relative to the input.
+	LeftOut []string
+
+	place  *Place
+	name   string // what the user calls it
+	format string // "" if the names of the files say it
+	files  []InputFile
+}
+
+// OpenSource finds the files of an input: a file, a folder or a bucket. format is one of [Formats],
+// or "" for what the names of the files say. The caller closes it.
+func OpenSource(ctx context.Context, name, format string) (*Source, error) {
+	if format != "" && !slices.Contains(Formats(), format) {
+		return nil, fmt.Errorf("corpus: format %s is unknown; %s", message.Quote(format),
+			message.KnownAre(format, Formats()))
+	}
+	whole, err := OpenPlace(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	s, err := openSource(ctx, whole, format)
+	if err != nil {
+		whole.Close()
+	}
+	return s, err
+}
+
+// PlaceSource finds the files of an input in an open place, as [OpenSource] does. Close closes the
+// place.
+func PlaceSource(ctx context.Context, p *Place, format string) (*Source, error) {
+	return openSource(ctx, p, format)
+}
+
+func openSource(ctx context.Context, whole *Place, format string) (*Source, error) {
+	s := &Source{place: whole, name: whole.name, format: format}
+	all, err := whole.list(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	if one, ok := whole.file(all); ok {
+		s.place, all = one.place, []object{one.object}
+		if format == "" && formatByName(one.name) == "" {
+			return nil, fmt.Errorf("corpus: the name of the input %s does not say what it is; "+
+				"name its format: %s", whole, message.List(Formats()))
+		}
+	} else if whole.bucket != nil && len(all) == 0 && whole.prefix != "" {
+		one, err := whole.parent(ctx)
+		if err != nil {
+			return nil, err
+		}
+		s.place, all = one.place, []object{one.object}
+	}
+	shards := shardFolders(all)
+	for _, o := range all {
+		if shards[path.Dir(o.name)] {
+			continue
+		}
+		kind := format
+		if kind == "" {
+			kind = formatByName(o.name)
+		}
+		if kind == "" || path.Base(o.name) == ManifestName {
+			s.LeftOut = append(s.LeftOut, o.name)
+			continue
+		}
+		s.files = append(s.files, InputFile{Name: o.name, Format: kind, Bytes: o.bytes})
+	}
+	if len(s.files) == 0 {
+		if _, err := os.Stat(whole.folder); whole.bucket == nil && err != nil {
+			return nil, fmt.Errorf("corpus: the input %s: %w", whole, atomicfile.Cause(err))
+		}
+		return nil, fmt.Errorf("corpus: the input %s has no files of a known kind (%s); it has %d "+
+			"others; give the format, or another input", whole, ".jsonl, .parquet, .txt",
+			len(s.LeftOut))
+	}
+	return s, nil
+}
+
+// shardFolders returns the folders with the shards of a corpus that is inside an input.
+func shardFolders(all []object) map[string]bool {
+	folders := map[string]bool{}
+	for _, o := range all {
+		if folder, name := path.Split(o.name); name == ManifestName {
+			folders[folder+shardsFolder] = true
+		}
+	}
+	return folders
+}
+
+// placedObject is a file and the place that it is in.
+type placedObject struct {
+	object
+	place *Place
+}
+
+// file returns the only file of a place whose name is that of a file and not of a folder.
+func (p *Place) file(all []object) (placedObject, bool) {
+	if p.bucket != nil || len(all) != 1 || all[0].name != "." {
+		return placedObject{}, false
+	}
+	folder := &Place{name: p.name, folder: filepath.Dir(p.folder)}
+	return placedObject{object{filepath.Base(p.folder), all[0].bytes}, folder}, true
+}
+
+// parent returns the file of a bucket whose key is the folder of the place.
+func (p *Place) parent(ctx context.Context) (placedObject, error) {
+	key := strings.TrimSuffix(p.prefix, "/")
+	about, err := p.bucket.Attributes(ctx, key)
+	if err != nil {
+		return placedObject{}, p.failed("be read", "", err)
+	}
+	folder, name := path.Split(key)
+	place := &Place{name: p.name, bucket: p.bucket, prefix: folder}
+	return placedObject{object{name, about.Size}, place}, nil
+}
+
+// Close closes the place of the input.
+func (s *Source) Close() error { return s.place.Close() }
+
+// String returns what the user calls the input.
+func (s *Source) String() string { return s.name }
+
+// read reads all records of one file, in order, and returns what the file is. Records that are
+// wrong come too, with an Err. The error is one of the file, of ctx, or that of each.
+func (s *Source) read(
+	ctx context.Context, file InputFile, each func(Record) error,
+) (InputFile, error) {
+	in, err := s.place.open(ctx, file.Name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return file, fmt.Errorf("%w; the plan has it; read the input that was planned", err)
+	}
+	if err != nil {
+		return file, err
+	}
+	defer in.Close()
+	counted := &countedReader{r: in, h: sha256.New(), place: s.place, name: file.Name}
+	file.Records = 0
+	count := func(r Record) error {
+		file.Records++
+		return each(r)
+	}
+	switch file.Format {
+	case FormatParquet:
+		err = s.readParquet(ctx, counted, file.Name, count)
+	case FormatText:
+		err = readLines(ctx, counted, file.Name, textRecord, count)
+	default:
+		err = readLines(ctx, counted, file.Name, jsonRecord, count)
+	}
+	if err != nil {
+		return file, err
+	}
+	file.Bytes, file.SHA256 = counted.n, hex.EncodeToString(counted.h.Sum(nil))
+	return file, nil
+}
+
+// countedReader counts and hashes what is read, and names the file in errors.
+type countedReader struct {
+	r     io.Reader
+	h     hash.Hash
+	n     int64
+	place *Place
+	name  string
+}
+
+// Read reads.
+func (c *countedReader) Read(b []byte) (int, error) {
+	n, err := c.r.Read(b)
+	c.n += int64(n)
+	c.h.Write(b[:n])
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = c.place.failed("be read", c.name, err)
+	}
+	return n, err
+}

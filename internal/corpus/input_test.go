@@ -1,0 +1,423 @@
+package corpus_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
+	"gocloud.dev/blob"
+	"gocloud.dev/blob/driver"
+	"gocloud.dev/blob/memblob"
+	"gocloud.dev/gcerrors"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/internal/corpus"
+)
+
+// lineRecords reads lines.
+func lineRecords(t *testing.T, format, text string) []corpus.Record {
+	t.Helper()
+	var all []corpus.Record
+	err := corpus.ReadLines(strings.NewReader(text), "f", format, func(r corpus.Record) error {
+		all = append(all, r)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func TestReadJSON(t *testing.T) {
+	for _, c := range []struct {
+		name, line string
+		want       corpus.Record
+	}{
+		{"a text", `{"id":"a","text":"x y"}`, corpus.Record{ID: "a", Prompt: "x y"}},
+		{"a whole number", `{"id":17,"text":"x"}`, corpus.Record{ID: "17", Prompt: "x"}},
+		{"a continuation", `{"id":"a","prompt":"x","continuation":" y"}`, corpus.Record{ID: "a", Prompt: "x", Continuation: " y"}},
+		{"other keys", `{"label":[1,{"id":2}],"text":"x","id":"a","ID":"b"}`, corpus.Record{ID: "a", Prompt: "x"}},
+		{"nulls", `{"id":"a","text":"x","prompt":null,"continuation":null}`, corpus.Record{ID: "a", Prompt: "x"}},
+		{"escapes", `{"id":"a","text":"\u00e9\ud83d\ude00"}`, corpus.Record{ID: "a", Prompt: "é😀"}},
+		{"carriage return", "{\"id\":\"a\",\"text\":\"x\"}\r", corpus.Record{ID: "a", Prompt: "x"}},
+		{"no id", `{"text":"x"}`, corpus.Record{Err: "there is no id; give each record one"}},
+		{"empty id", `{"id":"","text":"x"}`, corpus.Record{Err: "the id is empty; give each record one"}},
+		{"id is a list", `{"id":[1],"text":"x"}`, corpus.Record{Err: "the id is a list; want a string or a whole number"}},
+		{"id is a fraction", `{"id":1.5,"text":"x"}`, corpus.Record{Err: "the id is a number; want a string or a whole number"}},
+		{"id beyond all", `{"id":"` + strings.Repeat("x", 1025) + `","text":"x"}`, corpus.Record{Err: "the id has 1025 bytes; at most 1024"}},
+		{"no text", `{"id":"a"}`, corpus.Record{ID: "a", Err: "there is no text; give a prompt or a text that is not empty"}},
+		{"empty text", `{"id":"a","text":""}`, corpus.Record{ID: "a", Err: "there is no text; give a prompt or a text that is not empty"}},
+		{"text is a number", `{"id":"a","text":3}`, corpus.Record{ID: "a", Err: `the key "text" is a number; want a string`}},
+		{"two texts", `{"id":"a","text":"x","prompt":"y"}`, corpus.Record{ID: "a", Err: "there are a prompt and a text, which mean the same; give one of them"}},
+		{"continuation of a text", `{"id":"a","text":"x","continuation":"y"}`, corpus.Record{ID: "a", Err: "a continuation needs a prompt, not a text"}},
+		{"a key twice", `{"id":"a","id":"b","text":"x"}`, corpus.Record{Err: `the key "id" is there twice`}},
+		{"half a character", `{"id":"a","text":"\ud800"}`, corpus.Record{ID: "a", Err: `the key "text": \ud800 at byte 2 is the first half of a character; the second one must follow it`}},
+		{"no JSON", `hello`, corpus.Record{Err: "the line is not valid JSON; want one object a line"}},
+		{"a list", `["a"]`, corpus.Record{Err: `the line is no JSON object; want {"id": …, "text": …}`}},
+		{"cut", `{"id":"a","text":"x"`, corpus.Record{Err: "the line is not valid JSON: it ends too early"}},
+		{"two objects", `{"id":"a","text":"x"} {"id":"b"}`, corpus.Record{Err: "there is more after the JSON object; want one object a line"}},
+		{"not UTF-8", "{\"id\":\"a\",\"text\":\"\xff\"}", corpus.Record{Err: "the line is not valid UTF-8; convert the file"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.want.File, c.want.Number = "f", 2
+			got := lineRecords(t, corpus.FormatJSONL, "\n"+c.line+"\n\n")
+			if diff := cmp.Diff([]corpus.Record{c.want}, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestReadText(t *testing.T) {
+	want := []corpus.Record{
+		{File: "f", Number: 1, ID: "f:1", Prompt: "one line"},
+		{File: "f", Number: 3, ID: "f:3", Prompt: "  another"},
+	}
+	got := lineRecords(t, corpus.FormatText, "one line\r\n   \n  another")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// longLine is a line of n bytes between two others.
+func longLine(n int64) io.Reader {
+	return io.MultiReader(strings.NewReader("{\"id\":\"a\",\"text\":\"x\"}\n"),
+		io.LimitReader(letters{}, n-1), strings.NewReader("\n{\"id\":\"b\",\"text\":\"y\"}"))
+}
+
+// letters is the letter a, again and again.
+type letters struct{}
+
+func (letters) Read(b []byte) (int, error) {
+	for i := range b {
+		b[i] = 'a'
+	}
+	return len(b), nil
+}
+
+// A line of 1 GB is one record with an error, and is never in memory.
+func TestLineOfOneGigabyte(t *testing.T) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	var all []corpus.Record
+	err := corpus.ReadLines(longLine(1<<30), "f", corpus.FormatJSONL, func(r corpus.Record) error {
+		all = append(all, r)
+		return nil
+	})
+	runtime.ReadMemStats(&after)
+	if err != nil || len(all) != 3 || all[0].ID != "a" || all[2].ID != "b" || all[2].Number != 3 {
+		t.Fatalf("%d records, %v", len(all), err)
+	}
+	const want = "the line has 1073741824 bytes; at most 16777216 (16 MiB) are read; split the text"
+	if all[1].Err != want {
+		t.Errorf("error %q, want %q", all[1].Err, want)
+	}
+	// A buffer that doubles until it has 16 MiB, and nothing of the rest.
+	if took := after.TotalAlloc - before.TotalAlloc; took > 8*corpus.MaxLine {
+		t.Errorf("%d bytes allocated for a line of 1 GB", took)
+	}
+}
+
+// writeParquet writes rows as a Parquet file and returns its path.
+func writeParquet[T any](t *testing.T, rows []T) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[T](&b, parquet.PageBufferSize(64))
+	if _, err := w.Write(rows); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "in.parquet")
+	write(t, path, b.String())
+	return path
+}
+
+type numberedRow struct {
+	Label []string `parquet:"label"`
+	Text  *string  `parquet:"text,optional"`
+	ID    int64    `parquet:"id"`
+}
+
+// Records of Parquet are those of JSON, whatever the order and the pages of the columns.
+func TestReadParquet(t *testing.T) {
+	var rows []numberedRow
+	var lines strings.Builder
+	for i := range 300 {
+		text := strings.Repeat("the keys ", 1+i%5)
+		rows = append(rows, numberedRow{make([]string, i%4), &text, int64(i)})
+		lines.WriteString(`{"id":` + name("%d", i) + `,"text":"` + text + "\"}\n")
+	}
+	rows[7].Text = nil
+	path := writeParquet(t, rows)
+	m := plan(t, path, 3, 0)
+	if m.Input.Records != 300 || m.Input.Files[0].Format != corpus.FormatParquet {
+		t.Errorf("input %+v", m.Input)
+	}
+	p, _ := folder(t)
+	c := create(t, p, m)
+	stats, err := runner(t, c, path, c.ShardsOf(0, 1)).Run(t.Context())
+	if err != nil || stats.Errors != 1 || stats.Records != 300 {
+		t.Errorf("%+v, %v; want 300 records, 1 with an error", stats, err)
+	}
+	verified(t, c)
+
+	other := filepath.Join(t.TempDir(), "in.jsonl")
+	write(t, other, lines.String())
+	for i, contents := range plan(t, other, 3, 0).Shards {
+		if contents.Records != m.Shards[i].Records {
+			t.Errorf("shard %d has %d records of JSON, %d of Parquet", i, contents.Records,
+				m.Shards[i].Records)
+		}
+	}
+}
+
+type (
+	fractionRow struct {
+		ID   float64 `parquet:"id"`
+		Text string  `parquet:"text"`
+	}
+	bytesRow struct {
+		ID   string `parquet:"id"`
+		Text int64  `parquet:"text"`
+	}
+	listRow struct {
+		ID   string   `parquet:"id"`
+		Text []string `parquet:"text"`
+	}
+	noIDRow struct {
+		Text string `parquet:"text"`
+	}
+	noTextRow struct {
+		ID string `parquet:"id"`
+	}
+	unsignedRow struct {
+		ID   uint64 `parquet:"id"`
+		Text string `parquet:"text"`
+	}
+)
+
+// A file that cannot be read as records ends the plan, and the error names file and column.
+func TestUnreadableParquet(t *testing.T) {
+	good := writeParquet(t, []bytesRow{{"a", 1}})
+	data, err := os.ReadFile(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut := filepath.Join(t.TempDir(), "in.parquet")
+	write(t, cut, string(data[:len(data)/2]))
+	for _, c := range []struct{ name, path, want string }{
+		{"id of fractions", writeParquet(t, []fractionRow{{1, "x"}}), `has a column "id" of type DOUBLE; want strings or whole numbers; convert the column`},
+		{"unsigned id", writeParquet(t, []unsignedRow{{1, "x"}}), `column "id" of type INT(64,false); want strings or whole numbers`},
+		{"text of numbers", good, `has a column "text" of type INT(64,true); want strings; convert the column`},
+		{"text of lists", writeParquet(t, []listRow{{"a", nil}}), `has a column "text"`},
+		{"no id", writeParquet(t, []noIDRow{{"x"}}), `has no column "id"; add one`},
+		{"no text", writeParquet(t, []noTextRow{{"x"}}), `has no column "text" and none "prompt"; rename`},
+		{"cut", cut, "is no whole Parquet file"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := corpus.MakePlan(t.Context(), source(t, c.path), settings(2, 0))
+			checkError(t, c.name, err, "in.parquet", c.want)
+		})
+	}
+}
+
+// A damaged file never panics and never hangs.
+func FuzzParquetInput(f *testing.F) {
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[numberedRow](&b)
+	text := "the keys"
+	_, err := w.Write([]numberedRow{{nil, &text, 1}, {[]string{"a"}, nil, 2}})
+	if err := errors.Join(err, w.Close()); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b.Bytes())
+	for i := 0; i < b.Len(); i += 5 {
+		damaged := bytes.Clone(b.Bytes())
+		damaged[i] ^= 0x5a
+		f.Add(damaged)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) > 1<<16 {
+			return
+		}
+		path := filepath.Join(t.TempDir(), "in.parquet")
+		write(t, path, string(data))
+		m, err := corpus.MakePlan(t.Context(), source(t, path), settings(2, 0))
+		if err == nil && m.Input.Records < 1 {
+			t.Errorf("a plan of %d records", m.Input.Records)
+		}
+	})
+}
+
+// A folder is read in the order of its names, and what is no input is left out.
+func TestFolderInput(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "b", "2.jsonl"), `{"id":"b2","text":"x"}`)
+	write(t, filepath.Join(dir, "b.txt"), "x y\nz")
+	write(t, filepath.Join(dir, "a.jsonl"), `{"id":"a","text":"x"}`+"\n")
+	write(t, filepath.Join(dir, "README.md"), "no input")
+	write(t, filepath.Join(dir, "corpus", corpus.ManifestName), "{}")
+	write(t, filepath.Join(dir, "corpus", "shards", "00000.parquet"), "of a corpus in the input")
+	write(t, filepath.Join(dir, ".hidden", "c.jsonl"), `{"id":"c","text":"x"}`)
+	s := source(t, dir)
+	m, err := corpus.MakePlan(t.Context(), s, settings(2, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range m.Input.Files {
+		got = append(got, name("%s %s %d", f.Name, f.Format, f.Records))
+	}
+	want := []string{"a.jsonl jsonl 1", "b.txt text 2", "b/2.jsonl jsonl 1"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"README.md", "corpus/manifest.json"}, s.LeftOut); diff != "" {
+		t.Errorf("left out (-want +got):\n%s", diff)
+	}
+}
+
+// An input in a bucket: a folder, one file, and the same manifest as for a folder of this machine.
+func TestBucketInput(t *testing.T) {
+	input := texts(t, 30)
+	text, err := os.ReadFile(input)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := plan(t, input, 2, 0)
+	b := memblob.OpenBucket(nil)
+	defer b.Close()
+	if err := b.WriteAll(t.Context(), "in/texts.jsonl", text, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range []string{"in", "in/texts.jsonl"} {
+		place := corpus.BucketPlace("mem://x/"+folder, b, folder)
+		s, err := corpus.PlaceSource(t.Context(), place, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := corpus.MakePlan(t.Context(), s, settings(2, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Hash != want.Hash {
+			t.Errorf("%s: manifest %s, want %s: %+v", folder, got.Hash, want.Hash, got.Input)
+		}
+	}
+	_, err = corpus.PlaceSource(t.Context(), corpus.BucketPlace("mem://x/no", b, "no"), "")
+	if !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no such key: %v", err)
+	}
+}
+
+func TestRefusedInput(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "empty", "a.jsonl"), "\n\n")
+	write(t, filepath.Join(dir, "wrong", "a.jsonl"), "x\ny\n")
+	write(t, filepath.Join(dir, "other.csv"), "id,text\n")
+	for _, c := range []struct{ name, input, format, want string }{
+		{"missing", filepath.Join(dir, "none"), "", "none: no such file or directory"},
+		{"unknown name", filepath.Join(dir, "other.csv"), "", "does not say what it is; name its format: jsonl, parquet, text"},
+		{"unknown format", dir, "json", `format "json" is unknown; did you mean jsonl? known are jsonl, parquet, text`},
+		{"no records", filepath.Join(dir, "empty"), "", "empty has no records"},
+		{"all wrong", filepath.Join(dir, "wrong"), "", "2 are wrong, and 0 failed; the last one is a.jsonl record 2: the line is not valid JSON"},
+		{"no driver", "ftp://host/folder", "", "ftp://host/folder cannot be opened"},
+		{"file with a host", "file://host/folder", "", "want file:///folder, with three slashes"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, err := corpus.OpenSource(t.Context(), c.input, c.format)
+			if err == nil {
+				_, err = corpus.MakePlan(t.Context(), s, settings(2, 0))
+			}
+			checkError(t, c.name, err, c.want)
+		})
+	}
+}
+
+// A plan whose options fit no record is given up after a while, and not for one that is too long.
+func TestPlanTries(t *testing.T) {
+	input := texts(t, 300)
+	set := settings(2, 0)
+	tries := 0
+	set.Try = func(context.Context, corpus.Record) (*attribution.Explanation, error) {
+		tries++
+		return nil, errors.New("head 99; there are 8")
+	}
+	_, err := corpus.MakePlan(t.Context(), source(t, input), set)
+	checkError(t, "always", err, "none of the first 100 records can be explained", "head 99")
+	good := settings(2, 0).Try
+	set.Try = func(ctx context.Context, r corpus.Record) (*attribution.Explanation, error) {
+		if tries++; tries < 150 {
+			return nil, errors.New("too long")
+		}
+		return good(ctx, r)
+	}
+	if _, err := corpus.MakePlan(t.Context(), source(t, input), set); err != nil || tries != 150 {
+		t.Errorf("%d tries: %v", tries, err)
+	}
+}
+
+// refusing is a bucket that answers every request with an error.
+type refusing struct {
+	driver.Bucket
+	code gcerrors.ErrorCode
+}
+
+var errRefused = errors.New("403: go away")
+
+func (b refusing) ErrorCode(error) gcerrors.ErrorCode { return b.code }
+func (refusing) ErrorAs(error, any) bool              { return false }
+func (refusing) Close() error                         { return nil }
+
+func (refusing) Attributes(context.Context, string) (*driver.Attributes, error) {
+	return nil, errRefused
+}
+
+func (refusing) ListPaged(context.Context, *driver.ListOptions) (*driver.ListPage, error) {
+	return nil, errRefused
+}
+
+func (refusing) NewRangeReader(
+	context.Context, string, int64, int64, *driver.ReaderOptions,
+) (driver.Reader, error) {
+	return nil, errRefused
+}
+
+// A bucket that refuses ends the program with what to do; one that does not answer can be tried
+// again.
+func TestRefusingBucket(t *testing.T) {
+	for _, c := range []struct {
+		code  gcerrors.ErrorCode
+		want  string
+		retry bool
+	}{
+		{gcerrors.PermissionDenied, "the bucket refuses access; check the account and its rights", false},
+		{gcerrors.Internal, "cannot be", true},
+		{gcerrors.ResourceExhausted, "cannot be", true},
+		{gcerrors.InvalidArgument, "cannot be", false},
+	} {
+		b := blob.NewBucket(refusing{code: c.code})
+		p := corpus.BucketPlace("s3://b/c", b, "c")
+		_, list := corpus.PlaceSource(t.Context(), p, "")
+		_, open := corpus.Open(t.Context(), p)
+		for _, err := range []error{list, open} {
+			checkError(t, c.code.String(), err, "s3://b/c", c.want, "go away")
+			retry := (*corpus.RetryError)(nil)
+			if errors.As(err, &retry) != c.retry {
+				t.Errorf("%v: %v, want to try again: %v", c.code, err, c.retry)
+			}
+		}
+		b.Close()
+	}
+}

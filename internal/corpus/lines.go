@@ -1,0 +1,235 @@
+package corpus
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/headwater-ml/headwater/internal/message"
+)
+
+// maxLine is how long a line of an input may be, in bytes. A text of 1 MiB, the limit of a prompt,
+// needs at most 6 MiB in JSON, and the line may have other keys.
+const maxLine = 16 << 20
+
+// MaxID is the limit of an id, in bytes: ids of a shard are kept in memory.
+const MaxID = 1024
+
+// readLines calls each with what read makes of every line that is not empty. A line that is too
+// long is a record with an error; no more of it than maxLine is kept.
+func readLines(
+	ctx context.Context, in io.Reader, name string, read func(*Record, []byte) error,
+	each func(Record) error,
+) error {
+	b := bufio.NewReaderSize(in, 1<<16)
+	var text []byte
+	for number := int64(1); ; number++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		var length int64
+		var err error
+		text, length, err = readLine(b, text[:0])
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		if length == 0 && err != nil {
+			return nil
+		}
+		if length > maxLine || len(bytes.TrimSpace(text)) > 0 {
+			if err := each(lineRecord(name, number, text, length, read)); err != nil {
+				return err
+			}
+		}
+		if err != nil {
+			return nil
+		}
+	}
+}
+
+// lineRecord returns the record of one line. length is how long it was before it was cut.
+func lineRecord(
+	name string, number int64, text []byte, length int64, read func(*Record, []byte) error,
+) Record {
+	r := Record{File: name, Number: number}
+	var err error
+	switch {
+	case length > maxLine:
+		err = fmt.Errorf("the line has %d bytes; at most %d (%d MiB) are read; split the text",
+			length, maxLine, maxLine>>20)
+	case !utf8.Valid(text):
+		err = errors.New("the line is not valid UTF-8; convert the file")
+	default:
+		err = read(&r, text)
+	}
+	if err != nil {
+		r.Err = err.Error()
+	}
+	return r
+}
+
+// readLine appends a line to text, without its end, and returns its length with its end. Of a line
+// that is longer than maxLine, text has the beginning only. The error is io.EOF after the last
+// line, which need not end in a line break.
+func readLine(b *bufio.Reader, text []byte) (line []byte, length int64, err error) {
+	for {
+		piece, err := b.ReadSlice('\n')
+		length += int64(len(piece))
+		if length <= maxLine {
+			text = append(text, piece...)
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		text = bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r"))
+		return text, length, err
+	}
+}
+
+// textRecord reads a line of a text.
+func textRecord(r *Record, text []byte) error {
+	r.ID = r.File + ":" + strconv.FormatInt(r.Number, 10)
+	if len(r.ID) > MaxID {
+		return errTooLong(r)
+	}
+	r.Prompt = string(text)
+	return nil
+}
+
+// jsonRecord reads a line of JSON. Keys that mean nothing here are left alone. The id is kept even
+// if something else is wrong, so that the record is found by it.
+func jsonRecord(r *Record, text []byte) error {
+	keys, err := readKeys(text)
+	if err != nil {
+		return err
+	}
+	if err := r.setID(keys["id"]); err != nil {
+		return err
+	}
+	prompt, err := stringOf("prompt", keys["prompt"])
+	if err != nil {
+		return err
+	}
+	whole, err := stringOf("text", keys["text"])
+	if err != nil {
+		return err
+	}
+	continuation, err := stringOf("continuation", keys["continuation"])
+	if err != nil {
+		return err
+	}
+	return r.setText(prompt, whole, continuation)
+}
+
+// readKeys returns the values of the keys that a record may have. A key that comes twice is an
+// error: which one is meant?
+func readKeys(text []byte) (map[string]json.RawMessage, error) {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	first, err := dec.Token()
+	if err != nil {
+		return nil, errors.New("the line is not valid JSON; want one object a line")
+	}
+	if first != json.Delim('{') {
+		return nil, errors.New(`the line is no JSON object; want {"id": …, "text": …}`)
+	}
+	keys := map[string]json.RawMessage{}
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return nil, errors.New("the line is not valid JSON; want one object a line")
+		}
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			return nil, errors.New("the line is not valid JSON; want one object a line")
+		}
+		name, _ := key.(string) // keys are strings
+		switch name {
+		case "id", "prompt", "text", "continuation":
+			if _, twice := keys[name]; twice {
+				return nil, fmt.Errorf("the key %q is there twice", name)
+			}
+			keys[name] = value
+		}
+	}
+	if _, err := dec.Token(); err != nil {
+		return nil, errors.New("the line is not valid JSON: it ends too early")
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("there is more after the JSON object; want one object a line")
+	}
+	return keys, nil
+}
+
+// absent is whether a key is missing or null.
+func absent(value json.RawMessage) bool { return value == nil || string(value) == "null" }
+
+// setID sets the id from JSON: a string, or a whole number as it is written.
+func (r *Record) setID(value json.RawMessage) error {
+	if absent(value) {
+		return errors.New("there is no id; give each record one")
+	}
+	if value[0] == '"' {
+		id, err := stringOf("id", value)
+		if err != nil {
+			return err
+		}
+		r.ID = id
+	} else if n, err := strconv.ParseInt(string(value), 10, 64); err == nil {
+		r.ID = strconv.FormatInt(n, 10)
+	} else {
+		return fmt.Errorf("the id is %s; want a string or a whole number",
+			message.KindOfJSON(value))
+	}
+	if r.ID == "" {
+		return errors.New("the id is empty; give each record one")
+	}
+	if len(r.ID) > MaxID {
+		return errTooLong(r)
+	}
+	return nil
+}
+
+// errTooLong removes an id that is too long to be kept.
+func errTooLong(r *Record) error {
+	err := fmt.Errorf("the id has %d bytes; at most %d", len(r.ID), MaxID)
+	r.ID = ""
+	return err
+}
+
+// setText sets prompt and continuation from the three keys that may have them.
+func (r *Record) setText(prompt, whole, continuation string) error {
+	switch {
+	case prompt == "" && whole == "":
+		return errors.New("there is no text; give a prompt or a text that is not empty")
+	case prompt != "" && whole != "":
+		return errors.New("there are a prompt and a text, which mean the same; give one of them")
+	case whole != "" && continuation != "":
+		return errors.New("a continuation needs a prompt, not a text")
+	}
+	r.Prompt, r.Continuation = prompt+whole, continuation
+	return nil
+}
+
+// stringOf returns the string of a key, "" if it is missing.
+func stringOf(key string, value json.RawMessage) (string, error) {
+	if absent(value) {
+		return "", nil
+	}
+	if value[0] != '"' {
+		return "", fmt.Errorf("the key %q is %s; want a string", key, message.KindOfJSON(value))
+	}
+	if err := message.WholeCharacters(value); err != nil {
+		return "", fmt.Errorf("the key %q: %w", key, err)
+	}
+	var s string
+	if err := json.Unmarshal(value, &s); err != nil {
+		return "", fmt.Errorf("the key %q is not valid JSON", key)
+	}
+	return s, nil
+}

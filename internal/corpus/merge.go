@@ -1,0 +1,201 @@
+package corpus
+
+import (
+	"cmp"
+	"container/heap"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/headwater-ml/headwater/internal/atomicfile"
+)
+
+// mergeAtOnce is how many files are merged together. More are merged in rounds, through temporary
+// files.
+const mergeAtOnce = 32
+
+// Merge writes the rows of all shards as one Parquet file, in the order of the input: by file, then
+// by record. It has 16 rows and a page of each column of 32 files in memory, however many shards
+// there are. The file ends with the same hash of its rows as every other merge of this corpus. A
+// shard that is not complete is an error.
+func (c *Corpus) Merge(ctx context.Context, w io.Writer, onRow func(rows int64)) error {
+	states, err := c.States(ctx, c.ShardsOf(0, 1))
+	if err != nil {
+		return err
+	}
+	open := 0
+	for _, s := range states {
+		if s.State != Complete {
+			open++
+		}
+	}
+	if open > 0 {
+		return fmt.Errorf("corpus: %d of %d shards are not complete; make them first", open,
+			len(states))
+	}
+	var sources []func() (*localFile, error)
+	for shard := range c.Manifest.Shards {
+		sources = append(sources, func() (*localFile, error) { return c.local(ctx, shard) })
+	}
+	for len(sources) > mergeAtOnce {
+		var next []func() (*localFile, error)
+		for len(sources) > 0 {
+			some := sources[:min(mergeAtOnce, len(sources))]
+			sources = sources[len(some):]
+			file, err := scratch()
+			if err != nil {
+				return err
+			}
+			defer file.Close()
+			if err := c.mergeSome(ctx, file, some, nil); err != nil {
+				return err
+			}
+			size, err := file.Seek(0, io.SeekEnd)
+			if err != nil {
+				return &RetryError{fmt.Errorf("corpus: a temporary file failed: %w",
+					atomicfile.Cause(err))}
+			}
+			next = append(next, func() (*localFile, error) { return &localFile{file, size}, nil })
+		}
+		sources = next
+	}
+	return c.mergeSome(ctx, w, sources, onRow)
+}
+
+// mergeSome merges files that are each in the order of the input.
+func (c *Corpus) mergeSome(
+	ctx context.Context, w io.Writer, sources []func() (*localFile, error), onRow func(int64),
+) error {
+	order := map[string]int{}
+	for i, f := range c.Manifest.Input.Files {
+		order[f.Name] = i
+	}
+	var all merging
+	defer func() {
+		for _, one := range all {
+			one.close()
+		}
+	}()
+	for _, open := range sources {
+		file, err := open()
+		if err != nil {
+			return err
+		}
+		one := &merged{file: file, order: order}
+		all = append(all, one)
+		if err := one.open(); err != nil {
+			return err
+		}
+	}
+	out := newRowWriter(w, c.Manifest, "")
+	left := make(merging, 0, len(all))
+	for _, one := range all {
+		if !one.end {
+			left = append(left, one)
+		}
+	}
+	heap.Init(&left)
+	for rows := int64(1); len(left) > 0; rows++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := out.write(left[0].row); err != nil {
+			return &RetryError{fmt.Errorf("corpus: the merged file cannot be written: %w",
+				atomicfile.Cause(err))}
+		}
+		if onRow != nil {
+			onRow(rows)
+		}
+		if err := left[0].next(); err != nil {
+			return err
+		}
+		if left[0].end {
+			heap.Pop(&left)
+		} else {
+			heap.Fix(&left, 0)
+		}
+	}
+	if err := out.close(); err != nil {
+		return &RetryError{fmt.Errorf("corpus: the merged file cannot be written: %w",
+			atomicfile.Cause(err))}
+	}
+	return nil
+}
+
+// merged is a file that is merged, and its next row.
+type merged struct {
+	file  *localFile
+	order map[string]int // of the input files
+	rows  *rowReader
+
+	row    parquet.Row
+	input  int
+	record int64
+	end    bool
+}
+
+// open reads the first row.
+func (m *merged) open() error {
+	return m.guarded(func() error {
+		f, err := openParquet(m.file, m.file.size)
+		if err != nil {
+			return err
+		}
+		m.rows = newRows(f)
+		return m.advance()
+	})
+}
+
+// next reads the next row.
+func (m *merged) next() error { return m.guarded(m.advance) }
+
+func (m *merged) guarded(read func() error) error {
+	if err := recovered(read); err != nil {
+		return fmt.Errorf("corpus: a shard %w; verify the corpus", err)
+	}
+	return nil
+}
+
+func (m *merged) advance() error {
+	row, err := m.rows.next()
+	if errors.Is(err, io.EOF) {
+		m.end = true
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	place := placeOf(row)
+	m.row, m.input, m.record = row, m.order[place.file], place.record
+	return nil
+}
+
+func (m *merged) close() {
+	if m.rows != nil {
+		m.rows.close()
+	}
+	m.file.close()
+}
+
+// merging is a heap of files, the one with the earliest row first.
+type merging []*merged
+
+func (m merging) Len() int { return len(m) }
+func (m merging) Less(i, j int) bool {
+	return cmp.Or(cmp.Compare(m[i].input, m[j].input), cmp.Compare(m[i].record, m[j].record)) < 0
+}
+func (m merging) Swap(i, j int) { m[i], m[j] = m[j], m[i] }
+
+// Push adds a file; [heap.Interface] needs it.
+func (m *merging) Push(x any) { *m = append(*m, x.(*merged)) }
+
+// Pop removes the last file.
+func (m *merging) Pop() any {
+	all := *m
+	last := all[len(all)-1]
+	*m = all[:len(all)-1]
+	return last
+}

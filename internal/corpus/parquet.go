@@ -1,0 +1,259 @@
+package corpus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/headwater-ml/headwater/internal/atomicfile"
+)
+
+// readParquet calls each with every row of a Parquet file. The file is copied into a temporary one
+// first: Parquet is read from its end, and the hash is of the bytes that were read.
+func (s *Source) readParquet(
+	ctx context.Context, in io.Reader, name string, each func(Record) error,
+) error {
+	local, err := scratch()
+	if err != nil {
+		return err
+	}
+	defer func() {
+		local.Close()
+		os.Remove(local.Name())
+	}()
+	size, err := io.Copy(local, in)
+	if err != nil {
+		if retry := (*RetryError)(nil); errors.As(err, &retry) {
+			return err
+		}
+		return &RetryError{fmt.Errorf("corpus: a temporary copy of %s failed: %w", name,
+			atomicfile.Cause(err))}
+	}
+	err = recovered(func() error {
+		file, err := openParquet(local, size)
+		if err != nil {
+			return err
+		}
+		return readRecords(ctx, file, name, each)
+	})
+	if damage := (*damageError)(nil); errors.As(err, &damage) {
+		return fmt.Errorf("corpus: the input %s in %s %w; repair or remove it", name, s.name, err)
+	}
+	return err
+}
+
+// openParquet opens a file without its indexes, which nothing here needs.
+func openParquet(r io.ReaderAt, size int64) (*parquet.File, error) {
+	f, err := parquet.OpenFile(r, size, parquet.SkipPageIndex(true),
+		parquet.SkipBloomFilters(true))
+	if err != nil {
+		return nil, &damageError{fmt.Sprintf("is no whole Parquet file (%v)", err)}
+	}
+	return f, nil
+}
+
+// damageError says what is wrong with a Parquet file: "is no whole Parquet file".
+type damageError struct{ what string }
+
+func (e *damageError) Error() string { return e.what }
+
+// recovered turns a panic of the Parquet reader, which some damaged files cause, into an error.
+func recovered(read func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = &damageError{fmt.Sprintf("is damaged (%v)", r)}
+		}
+	}()
+	return read()
+}
+
+// inputColumns are the columns that a record may have.
+var inputColumns = []string{"id", "prompt", "text", "continuation"}
+
+// readRecords reads the rows of an open file.
+func readRecords(
+	ctx context.Context, file *parquet.File, name string, each func(Record) error,
+) error {
+	at := map[string]int{}
+	for _, column := range inputColumns {
+		leaf, ok := file.Schema().Lookup(column)
+		if !ok {
+			if _, there := fieldOf(file.Schema(), column); there {
+				return &damageError{fmt.Sprintf("has a column %q that is a list or a group; want "+
+					"a column of strings", column)}
+			}
+			continue
+		}
+		if wrong := wrongType(column, leaf.Node); wrong != "" {
+			return &damageError{fmt.Sprintf("has a column %q of type %v; want %s", column,
+				leaf.Node.Type(), wrong)}
+		}
+		at[column] = leaf.ColumnIndex
+	}
+	if _, ok := at["id"]; !ok {
+		return &damageError{`has no column "id"; add one with a different value in each row`}
+	}
+	_, prompt := at["prompt"]
+	if _, text := at["text"]; !prompt && !text {
+		return &damageError{`has no column "text" and none "prompt"; rename the column of texts`}
+	}
+	number := int64(0)
+	for _, group := range file.RowGroups() {
+		if err := readGroup(ctx, group, at, name, &number, each); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fieldOf returns a column of the top level by its name.
+func fieldOf(node parquet.Node, name string) (parquet.Field, bool) {
+	for _, f := range node.Fields() {
+		if f.Name() == name {
+			return f, true
+		}
+	}
+	return nil, false
+}
+
+// wrongType returns which type a column should have, "" if it has it.
+func wrongType(column string, node parquet.Node) string {
+	if node.Repeated() {
+		return "one value a row"
+	}
+	kind, logical := node.Type().Kind(), ""
+	if l := node.Type().LogicalType(); l != nil {
+		logical = l.String()
+	}
+	isText := kind == parquet.ByteArray && (logical == "" || logical == "STRING")
+	isWhole := (kind == parquet.Int32 || kind == parquet.Int64) && (logical == "" ||
+		strings.HasPrefix(logical, "INT(") && strings.HasSuffix(logical, "true)")) // signed
+	switch {
+	case isText || column == "id" && isWhole:
+		return ""
+	case column == "id":
+		return "strings or whole numbers; convert the column"
+	}
+	return "strings; convert the column"
+}
+
+// readGroup reads the rows of one row group, column by column in step.
+func readGroup(
+	ctx context.Context, group parquet.RowGroup, at map[string]int, name string, number *int64,
+	each func(Record) error,
+) error {
+	columns := map[string]*cells{}
+	defer func() {
+		for _, c := range columns {
+			c.close()
+		}
+	}()
+	for column, i := range at {
+		columns[column] = &cells{pages: group.ColumnChunks()[i].Pages()}
+	}
+	for range group.NumRows() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		*number++
+		r := Record{File: name, Number: *number}
+		row := map[string]string{}
+		var wrong error
+		for _, column := range inputColumns {
+			c := columns[column]
+			if c == nil {
+				continue
+			}
+			v, err := c.next()
+			if err != nil {
+				return &damageError{fmt.Sprintf("is damaged at row %d, column %q (%v)", *number,
+					column, err)}
+			}
+			text, err := cellText(v)
+			if err != nil && wrong == nil {
+				wrong = fmt.Errorf("the column %q %w", column, err)
+			}
+			row[column] = text
+		}
+		r.ID = row["id"]
+		if len(r.ID) > MaxID {
+			wrong = errTooLong(&r)
+		}
+		if wrong == nil && r.ID == "" {
+			wrong = errors.New("there is no id; give each record one")
+		}
+		if wrong == nil {
+			wrong = r.setText(row["prompt"], row["text"], row["continuation"])
+		}
+		if wrong != nil {
+			r.Err = wrong.Error()
+		}
+		if err := each(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cellText returns a value as text, "" for null.
+func cellText(v parquet.Value) (string, error) {
+	switch {
+	case v.IsNull():
+		return "", nil
+	case v.Kind() == parquet.Int32:
+		return strconv.Itoa(int(v.Int32())), nil
+	case v.Kind() == parquet.Int64:
+		return strconv.FormatInt(v.Int64(), 10), nil
+	case !utf8.Valid(v.ByteArray()):
+		return "", errors.New("is not valid UTF-8; convert it")
+	}
+	return string(v.ByteArray()), nil // a copy: the page is read into the same memory again
+}
+
+// cells reads the values of a column that has one in each row.
+type cells struct {
+	pages  parquet.Pages
+	page   parquet.Page
+	values parquet.ValueReader
+	buffer [64]parquet.Value
+	have   []parquet.Value
+}
+
+// next returns the next value, which is valid until the next call.
+func (c *cells) next() (parquet.Value, error) {
+	for len(c.have) == 0 {
+		if c.values == nil {
+			page, err := c.pages.ReadPage()
+			if err != nil {
+				return parquet.Value{}, err
+			}
+			c.page, c.values = page, page.Values()
+		}
+		n, err := c.values.ReadValues(c.buffer[:])
+		c.have = c.buffer[:n]
+		if err != nil && !errors.Is(err, io.EOF) {
+			return parquet.Value{}, err
+		}
+		if n == 0 {
+			parquet.Release(c.page)
+			c.page, c.values = nil, nil
+		}
+	}
+	v := c.have[0]
+	c.have = c.have[1:]
+	return v, nil
+}
+
+func (c *cells) close() {
+	if c.page != nil {
+		parquet.Release(c.page)
+	}
+	c.pages.Close()
+}

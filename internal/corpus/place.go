@@ -1,0 +1,391 @@
+package corpus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gocloud.dev/blob"
+	"gocloud.dev/gcerrors"
+
+	"github.com/headwater-ml/headwater/internal/atomicfile"
+)
+
+// Place is a folder or a bucket. Names in it are relative and have slashes. It is safe for
+// concurrent use.
+type Place struct {
+	name   string // what the user calls it
+	folder string // its path; "" for a bucket
+	bucket *blob.Bucket
+	prefix string // of the keys in the bucket, "" or with a slash at the end
+}
+
+// OpenPlace opens a folder, which need not exist, or a bucket: a path, file:///path, or the address
+// of a bucket such as s3://bucket/folder?region=eu-west-1. The program must have linked the driver
+// of the bucket; see package bucket. The caller closes it.
+func OpenPlace(ctx context.Context, name string) (*Place, error) {
+	folder, address, err := splitPlace(name)
+	if err != nil {
+		return nil, err
+	}
+	if address == nil {
+		return &Place{name: name, folder: folder}, nil
+	}
+	inBucket := strings.Trim(address.Path, "/")
+	address.Path = ""
+	b, err := blob.OpenBucket(ctx, address.String())
+	if err != nil {
+		return nil, fmt.Errorf("corpus: the bucket %s cannot be opened: %w; known are s3://, "+
+			"gs://, azblob:// and file://", name, err)
+	}
+	return BucketPlace(name, b, inBucket), nil
+}
+
+// BucketPlace returns a folder of an open bucket as a place. Close closes the bucket.
+func BucketPlace(name string, b *blob.Bucket, folder string) *Place {
+	if folder != "" {
+		folder += "/"
+	}
+	return &Place{name: name, bucket: b, prefix: folder}
+}
+
+// splitPlace returns the path that a name means, or the address of a bucket.
+func splitPlace(name string) (folder string, bucket *url.URL, err error) {
+	if name == "" {
+		return "", nil, errors.New("corpus: the name of a folder or bucket is empty")
+	}
+	if !strings.Contains(name, "://") {
+		return filepath.Clean(name), nil, nil
+	}
+	address, err := url.Parse(name)
+	if err != nil {
+		return "", nil, fmt.Errorf("corpus: %s is no address of a bucket", name)
+	}
+	if address.Scheme != "file" {
+		return "", address, nil
+	}
+	if address.Host != "" && address.Host != "localhost" || address.Path == "" {
+		return "", nil, fmt.Errorf("corpus: %s: want file:///folder, with three slashes", name)
+	}
+	return filepath.FromSlash(path.Clean(address.Path)), nil, nil
+}
+
+// Close closes a bucket.
+func (p *Place) Close() error {
+	if p.bucket == nil {
+		return nil
+	}
+	return p.bucket.Close()
+}
+
+// String returns what the user calls it.
+func (p *Place) String() string { return p.name }
+
+// path returns where a name of a folder is.
+func (p *Place) path(name string) string {
+	return filepath.Join(p.folder, filepath.FromSlash(name))
+}
+
+// object is a file of a place.
+type object struct {
+	name  string
+	bytes int64
+}
+
+// list returns the files below a folder of the place, "" for all, sorted by name. Hidden files and
+// folders, whose names begin with a dot, are left out. A folder that does not exist has no files.
+func (p *Place) list(ctx context.Context, folder string) ([]object, error) {
+	var all []object
+	var err error
+	if p.bucket != nil {
+		all, err = p.listBucket(ctx, folder)
+	} else {
+		all, err = p.listFolder(ctx, folder)
+	}
+	slices.SortFunc(all, func(a, b object) int { return strings.Compare(a.name, b.name) })
+	return all, err
+}
+
+func (p *Place) listBucket(ctx context.Context, folder string) ([]object, error) {
+	if folder != "" {
+		folder += "/"
+	}
+	var all []object
+	keys := p.bucket.List(&blob.ListOptions{Prefix: p.prefix + folder})
+	for {
+		o, err := keys.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, p.failed("be listed", folder, err)
+		}
+		name := strings.TrimPrefix(o.Key, p.prefix)
+		if !o.IsDir && !hidden(name) {
+			all = append(all, object{name, o.Size})
+		}
+	}
+}
+
+func (p *Place) listFolder(ctx context.Context, folder string) ([]object, error) {
+	var all []object
+	root := p.path(folder)
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err = errors.Join(err, ctx.Err()); err != nil {
+			return err
+		}
+		if path != root && hidden(d.Name()) {
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if d.IsDir() {
+			return nil
+		}
+		info, err := os.Stat(path) // of what a link leads to
+		if err != nil || !info.Mode().IsRegular() {
+			return err
+		}
+		name, err := filepath.Rel(p.folder, path)
+		if err != nil {
+			return err
+		}
+		all = append(all, object{filepath.ToSlash(name), info.Size()})
+		return nil
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		return nil, p.failed("be listed", folder, err)
+	}
+	return all, nil
+}
+
+// hidden is whether some part of a name begins with a dot.
+func hidden(name string) bool {
+	return strings.HasPrefix(name, ".") || strings.Contains(name, "/.")
+}
+
+// open opens a file from its beginning. The error wraps [fs.ErrNotExist] if there is none.
+func (p *Place) open(ctx context.Context, name string) (io.ReadCloser, error) {
+	if p.bucket == nil {
+		f, err := os.Open(p.path(name))
+		if err != nil {
+			return nil, p.failed("be read", name, err)
+		}
+		return f, nil
+	}
+	r, err := p.bucket.NewReader(ctx, p.prefix+name, nil)
+	if err != nil {
+		return nil, p.failed("be read", name, err)
+	}
+	return r, nil
+}
+
+// randomFile is a file that can be read anywhere.
+type randomFile interface {
+	io.ReaderAt
+	io.Closer
+}
+
+// openAt opens a file that is read in any order, and returns its size. A file of a bucket is read
+// by ranges.
+func (p *Place) openAt(ctx context.Context, name string) (randomFile, int64, error) {
+	if p.bucket != nil {
+		about, err := p.bucket.Attributes(ctx, p.prefix+name)
+		if err != nil {
+			return nil, 0, p.failed("be read", name, err)
+		}
+		return &ranges{ctx: ctx, place: p, name: name}, about.Size, nil
+	}
+	f, err := os.Open(p.path(name))
+	if err != nil {
+		return nil, 0, p.failed("be read", name, err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, 0, p.failed("be read", name, err)
+	}
+	return f, info.Size(), nil
+}
+
+// ranges reads pieces of a file in a bucket.
+type ranges struct {
+	ctx   context.Context
+	place *Place
+	name  string
+}
+
+// ReadAt reads one piece, by one request.
+func (r *ranges) ReadAt(b []byte, offset int64) (int, error) {
+	key := r.place.prefix + r.name
+	in, err := r.place.bucket.NewRangeReader(r.ctx, key, offset, int64(len(b)), nil)
+	if err != nil {
+		return 0, r.place.failed("be read", r.name, err)
+	}
+	defer in.Close()
+	n, err := io.ReadFull(in, b)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = io.EOF
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = r.place.failed("be read", r.name, err)
+	}
+	return n, err
+}
+
+// Close does nothing: no request is open between two pieces.
+func (*ranges) Close() error { return nil }
+
+// read returns a whole file of at most limit bytes.
+func (p *Place) read(ctx context.Context, name string, limit int64) ([]byte, error) {
+	r, err := p.open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	data, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err != nil {
+		return nil, p.failed("be read", name, err)
+	}
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("corpus: %s in %s has more than %d bytes", name, p, limit)
+	}
+	return data, nil
+}
+
+// target is a file that is being written and appears under its name when it is complete.
+type target struct {
+	io.Writer
+	place *Place
+	name  string
+	file  *atomicfile.File // of a folder
+	spool *os.File         // of a bucket: the bytes until they are sent
+}
+
+// create begins a file. The caller ends it by commit or abandon.
+func (p *Place) create(name string) (*target, error) {
+	t := &target{place: p, name: name}
+	if p.bucket != nil {
+		spool, err := scratch()
+		if err != nil {
+			return nil, err
+		}
+		t.spool, t.Writer = spool, spool
+		return t, nil
+	}
+	at := p.path(name)
+	if err := os.MkdirAll(filepath.Dir(at), 0o777); err != nil { //nolint:gosec // the umask decides
+		return nil, p.failed("be written", name, err)
+	}
+	f, err := atomicfile.Create(at)
+	if err != nil {
+		return nil, p.failed("be written", name, err)
+	}
+	t.file, t.Writer = f, f
+	return t, nil
+}
+
+// errExists says that a file of a bucket exists and was not replaced.
+var errExists = errors.New("it exists already")
+
+// commit gives the file its name. In a folder it replaces an older one. In a bucket it is one
+// upload that fails with errExists if there is a file; replace then uploads it all the same. The
+// caller abandons the file in any case.
+func (t *target) commit(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if t.file == nil {
+		return t.upload(ctx, false)
+	}
+	// A machine that loses power after the rename must not be left with an empty file.
+	err := t.file.Sync()
+	if err == nil {
+		err = t.file.Commit()
+	}
+	if err != nil {
+		return t.place.failed("be written", t.name, err)
+	}
+	return nil
+}
+
+// replace uploads a file of a bucket in place of one that exists.
+func (t *target) replace(ctx context.Context) error { return t.upload(ctx, true) }
+
+func (t *target) upload(ctx context.Context, replace bool) error {
+	if _, err := t.spool.Seek(0, io.SeekStart); err != nil {
+		return &RetryError{fmt.Errorf("corpus: a temporary file failed: %w", atomicfile.Cause(err))}
+	}
+	err := t.place.bucket.Upload(ctx, t.place.prefix+t.name, t.spool, &blob.WriterOptions{
+		ContentType: "application/octet-stream", IfNotExist: !replace,
+	})
+	switch {
+	case err == nil:
+		return nil
+	case !replace && gcerrors.Code(err) == gcerrors.FailedPrecondition:
+		return errExists
+	}
+	return t.place.failed("be written", t.name, err)
+}
+
+// abandon removes what was written. After commit it does nothing to the file of a folder.
+func (t *target) abandon() {
+	if t.file != nil {
+		t.file.Abandon()
+	}
+	if t.spool != nil {
+		t.spool.Close()
+		os.Remove(t.spool.Name())
+	}
+}
+
+// scratch returns a temporary file that nobody else sees. It is gone when it is closed; where the
+// system allows it, it has no name, so that a program that is killed leaves nothing behind.
+func scratch() (*os.File, error) {
+	f, err := os.CreateTemp("", "headwater-corpus-*")
+	if err != nil {
+		return nil, &RetryError{fmt.Errorf("corpus: no temporary file can be created: %w; TMPDIR "+
+			"names another folder", atomicfile.Cause(err))}
+	}
+	os.Remove(f.Name()) // fails on Windows, where it is removed after it is closed
+	return f, nil
+}
+
+// failed returns the error of a file: what cannot happen to it, and what to do.
+func (p *Place) failed(what, name string, err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	where := p.name
+	if name != "" {
+		where = name + " in " + p.name
+	}
+	if p.bucket == nil {
+		err = atomicfile.Cause(err)
+	}
+	text := fmt.Sprintf("corpus: %s cannot %s", where, what)
+	switch code := gcerrors.Code(err); {
+	case errors.Is(err, fs.ErrNotExist) || p.bucket != nil && code == gcerrors.NotFound:
+		return fmt.Errorf("%s: %w", text, fs.ErrNotExist)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%s: %w", text, err)
+	case p.bucket != nil && code == gcerrors.PermissionDenied:
+		return fmt.Errorf("%s: the bucket refuses access; check the account and its rights: %w",
+			text, err)
+	case p.bucket != nil && (code == gcerrors.InvalidArgument || code == gcerrors.Unimplemented):
+		return fmt.Errorf("%s: %w", text, err)
+	}
+	return &RetryError{fmt.Errorf("%s: %w", text, err)}
+}

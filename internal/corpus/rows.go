@@ -1,0 +1,99 @@
+package corpus
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// Rows calls each with every record of a shard and what is known of it, in the order of the input.
+// A record has File, Number and ID, and the Err of its row; what it said is Text in the result. Rows
+// has one page of each column in memory.
+func (c *Corpus) Rows(ctx context.Context, shard int, each func(Record, Result) error) error {
+	local, err := c.local(ctx, shard)
+	if err != nil {
+		return err
+	}
+	defer local.close()
+	wrong := error(nil) // of each, which is no damage of the shard
+	err = recovered(func() error {
+		f, err := openParquet(local, local.size)
+		if err != nil {
+			return err
+		}
+		if !parquet.EqualNodes(f.Schema(), schemaOf(c.Manifest.MethodNames())) {
+			return &damageError{"has other columns than the manifest says"}
+		}
+		return eachRow(ctx, f, func(row parquet.Row) error {
+			wrong = each(c.values(row))
+			return wrong
+		})
+	})
+	if wrong != nil || ctx.Err() != nil || err == nil {
+		return err
+	}
+	return fmt.Errorf("corpus: %s in %s %w; make it again", ShardName(shard), c.Place, err)
+}
+
+// values returns what a row says; see rowWriter.row for the order of the columns.
+func (c *Corpus) values(row parquet.Row) (Record, Result) {
+	place := placeOf(row)
+	record := Record{ID: place.id, File: place.file, Number: place.record}
+	if v := row[errorColumn]; !v.IsNull() {
+		record.Err = string(v.ByteArray())
+	}
+	r := rowParts{row: row[errorColumn+1:]}
+	result := Result{Err: record.Err, Text: string(r.next()[0].ByteArray())}
+	result.PromptIDs = numbersOf(r.next())
+	result.PromptTexts = textsOf(r.next())
+	result.PromptBegin = numbersOf(r.next())
+	result.PromptEnd = numbersOf(r.next())
+	result.IDs = numbersOf(r.next())
+	result.Texts = textsOf(r.next())
+	result.Probability = listOf(r.next(), parquet.Value.Double)
+	result.Warnings = textsOf(r.next())
+	for range c.Manifest.Methods {
+		result.Methods = append(result.Methods, Scores{
+			Scores:    listOf(r.next(), parquet.Value.Float),
+			Generated: listOf(r.next(), parquet.Value.Float),
+			Shown:     numbersOf(r.next()),
+			Layers:    numbersOf(r.next()),
+			Totals:    listOf(r.next(), parquet.Value.Float),
+			Firsts:    listOf(r.next(), parquet.Value.Float),
+		})
+	}
+	return record, result
+}
+
+// rowParts takes a row apart by its columns.
+type rowParts struct{ row []parquet.Value }
+
+// next returns the values of the next column: one, or those of a list.
+func (r *rowParts) next() []parquet.Value {
+	n := 1
+	for n < len(r.row) && r.row[n].Column() == r.row[0].Column() {
+		n++
+	}
+	values := r.row[:n]
+	r.row = r.row[n:]
+	return values
+}
+
+// listOf returns a list; an empty one is a single null.
+func listOf[T any](values []parquet.Value, read func(parquet.Value) T) []T {
+	if values[0].IsNull() {
+		return nil
+	}
+	list := make([]T, len(values))
+	for i, v := range values {
+		list[i] = read(v)
+	}
+	return list
+}
+
+func numbersOf(values []parquet.Value) []int32 { return listOf(values, parquet.Value.Int32) }
+
+func textsOf(values []parquet.Value) []string {
+	return listOf(values, func(v parquet.Value) string { return string(v.ByteArray()) })
+}

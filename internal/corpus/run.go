@@ -1,0 +1,415 @@
+package corpus
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/gob"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/headwater-ml/headwater/internal/atomicfile"
+)
+
+// A window is the records of a shard that are explained before their rows are written, and a group
+// those that are given to an explainer together: neighbours in a window that is sorted by the
+// length of its texts. Both are parts of what decides the bytes of a shard. windowBytes limits the
+// texts of a window, and so the memory.
+const (
+	windowRecords = 256
+	windowBytes   = 4 << 20
+	groupRecords  = 32
+)
+
+// filesAtOnce is how many shards are cut out of the input in one pass over it, each into a
+// temporary file.
+const filesAtOnce = 256
+
+// Runner makes shards.
+//
+// It reads the input once for each 256 shards and copies the records of its shards into temporary
+// files. Each worker then has one window of records and one row group of Parquet in memory.
+type Runner struct {
+	Corpus    *Corpus
+	Source    *Source
+	Explainer Explainer
+	// Shards are the shards to make; those that are complete are skipped. Workers is how many of
+	// them are made at the same time, at least 1.
+	Shards  []int
+	Workers int
+	// OnProgress, if not nil, is called after every group of records, by one goroutine at a time.
+	OnProgress func(Stats)
+
+	mu    sync.Mutex
+	stats Stats
+}
+
+// Stats counts what a runner has done.
+type Stats struct {
+	// Written and Skipped are shards that were made and that were complete before. Bad are shards
+	// that cannot be made.
+	Written, Skipped, Bad int
+	// Records are records that have been explained or found to be wrong, of Of records in the
+	// shards to be made. Errors are those of them without scores, and Tokens counts prompt tokens
+	// and generated tokens.
+	Records, Of, Errors, Tokens int64
+}
+
+// Pending returns which shards of the runner are to be made. It removes what killed processes left
+// beside complete shards. A shard of another manifest is a [ShardError].
+func (r *Runner) Pending(ctx context.Context) ([]int, error) {
+	states, err := r.Corpus.States(ctx, r.Shards)
+	if err != nil {
+		return nil, err
+	}
+	var pending []int
+	complete := map[int]bool{}
+	for _, s := range states {
+		switch s.State {
+		case Foreign:
+			return nil, &ShardError{s.Shard, fmt.Errorf("%s: %s; use an empty folder for another "+
+				"plan", ShardName(s.Shard), s.Why)}
+		case Complete:
+			complete[s.Shard] = true
+		default:
+			pending = append(pending, s.Shard)
+		}
+	}
+	r.Corpus.sweep(complete)
+	return pending, nil
+}
+
+// Run makes the shards that are not complete. Shards that are bad do not stop the others; the error
+// is then the first [ShardError], by number. After a [RetryError] or another error no further shard
+// is begun. What is complete stays.
+func (r *Runner) Run(ctx context.Context) (Stats, error) {
+	pending, err := r.Pending(ctx)
+	if err != nil {
+		return r.stats, err
+	}
+	r.stats = Stats{Skipped: len(r.Shards) - len(pending)}
+	for _, shard := range pending {
+		r.stats.Of += r.Corpus.Manifest.Shards[shard].Records
+	}
+	var bad *ShardError
+	for some := range slices.Chunk(pending, filesAtOnce) {
+		worst, err := r.runSome(ctx, some)
+		if err != nil {
+			return r.stats, err
+		}
+		if worst != nil && (bad == nil || worst.Shard < bad.Shard) {
+			bad = worst
+		}
+	}
+	if bad != nil {
+		return r.stats, bad
+	}
+	return r.stats, nil
+}
+
+// runSome makes shards whose records are cut out of the input in one pass.
+func (r *Runner) runSome(ctx context.Context, shards []int) (bad *ShardError, err error) {
+	parts, err := r.cut(ctx, shards)
+	defer parts.close()
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var next atomic.Int64
+	var mu sync.Mutex
+	var wait sync.WaitGroup
+	for range max(r.Workers, 1) {
+		wait.Go(func() {
+			for ctx.Err() == nil {
+				i := int(next.Add(1)) - 1
+				if i >= len(shards) {
+					return
+				}
+				err := r.make(ctx, shards[i], parts[i])
+				wrong := (*ShardError)(nil)
+				if err != nil && !errors.As(err, &wrong) {
+					stop(err)
+					return
+				}
+				mu.Lock()
+				if wrong != nil {
+					wrong.Shard = shards[i]
+					r.count(func(s *Stats) { s.Bad++ })
+					if bad == nil || wrong.Shard < bad.Shard {
+						bad = wrong
+					}
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wait.Wait()
+	return bad, context.Cause(ctx)
+}
+
+// count changes the counts and reports them.
+func (r *Runner) count(change func(*Stats)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	change(&r.stats)
+	if r.OnProgress != nil {
+		r.OnProgress(r.stats)
+	}
+}
+
+// parts are the records of shards in temporary files, in the order of the shards.
+type parts []*part
+
+// part is the records of one shard.
+type part struct {
+	file *os.File
+	out  *bufio.Writer
+	enc  *gob.Encoder
+}
+
+func (p parts) close() {
+	for _, one := range p {
+		one.file.Close()
+		os.Remove(one.file.Name())
+	}
+}
+
+// cut copies the records of some shards into temporary files. It compares the input with the
+// manifest: a worker that read another one would write wrong shards.
+func (r *Runner) cut(ctx context.Context, shards []int) (parts, error) {
+	m := r.Corpus.Manifest
+	at := map[int]int{}
+	var all parts
+	for i, shard := range shards {
+		file, err := scratch()
+		if err != nil {
+			return all, err
+		}
+		out := bufio.NewWriterSize(file, 1<<14)
+		all = append(all, &part{file, out, gob.NewEncoder(out)})
+		at[shard] = i
+	}
+	for _, planned := range m.Input.Files {
+		found, err := r.Source.read(ctx, planned, func(record Record) error {
+			i, ours := at[record.shard(len(m.Shards))]
+			if !ours {
+				return nil
+			}
+			if err := all[i].enc.Encode(record); err != nil {
+				return &RetryError{fmt.Errorf("corpus: a temporary file failed: %w",
+					atomicfile.Cause(err))}
+			}
+			return nil
+		})
+		if err != nil {
+			return all, err
+		}
+		if found != planned {
+			return all, &ShardError{shards[0], fmt.Errorf("the input %s in %s has changed since "+
+				"the plan: it had %d bytes with SHA-256 %.12s…, now %d bytes with %.12s…; restore "+
+				"it, or plan again in an empty folder", planned.Name, r.Source, planned.Bytes,
+				planned.SHA256, found.Bytes, found.SHA256)}
+		}
+	}
+	for _, one := range all {
+		if err := one.out.Flush(); err != nil {
+			return all, &RetryError{fmt.Errorf("corpus: a temporary file failed: %w",
+				atomicfile.Cause(err))}
+		}
+	}
+	return all, nil
+}
+
+// make writes one shard.
+func (r *Runner) make(ctx context.Context, shard int, records *part) error {
+	c := r.Corpus
+	out, err := c.Place.create(ShardName(shard))
+	if err != nil {
+		return err
+	}
+	defer out.abandon()
+	w := newRowWriter(out, c.Manifest, strconv.Itoa(shard))
+	if err := r.rows(ctx, shard, records, w); err != nil {
+		return err
+	}
+	if err := w.close(); err != nil {
+		return c.Place.failed("be written", ShardName(shard), err)
+	}
+	written, err := c.commit(ctx, shard, out)
+	if err != nil {
+		return err
+	}
+	r.count(func(s *Stats) {
+		if written {
+			s.Written++
+		} else {
+			s.Skipped++
+		}
+	})
+	c.sweep(map[int]bool{shard: true})
+	return nil
+}
+
+// commit gives a shard its name, unless another process was faster and its shard is complete.
+func (c *Corpus) commit(ctx context.Context, shard int, out *target) (written bool, err error) {
+	failed := out.commit(ctx)
+	if failed == nil {
+		return true, nil
+	}
+	if ctx.Err() != nil {
+		return false, failed
+	}
+	state, why, err := c.state(ctx, shard)
+	switch {
+	case err != nil:
+		return false, err
+	case state == Complete:
+		return false, nil
+	case !errors.Is(failed, errExists):
+		return false, failed
+	case state == Foreign:
+		return false, &ShardError{shard, fmt.Errorf("%s: %s", ShardName(shard), why)}
+	}
+	// It was damaged when it was looked at first, so it is to be replaced.
+	return true, out.replace(ctx)
+}
+
+// rows explains the records of a shard and writes their rows, in the order of the input.
+func (r *Runner) rows(ctx context.Context, shard int, records *part, w *rowWriter) error {
+	if _, err := records.file.Seek(0, io.SeekStart); err != nil {
+		return &RetryError{fmt.Errorf("corpus: a temporary file failed: %w", atomicfile.Cause(err))}
+	}
+	dec := gob.NewDecoder(bufio.NewReader(records.file))
+	ids, seen, count := sha256.New(), map[string]string{}, int64(0)
+	for end := false; !end; {
+		var window []Record
+		for bytes := 0; len(window) < windowRecords && bytes < windowBytes; {
+			var one Record
+			err := dec.Decode(&one)
+			if errors.Is(err, io.EOF) {
+				end = true
+				break
+			}
+			if err != nil {
+				return &RetryError{fmt.Errorf("corpus: a temporary file is damaged: %w",
+					atomicfile.Cause(err))}
+			}
+			count++
+			addID(ids, one.File, one.Number, one.ID)
+			markSecond(&one, seen)
+			bytes += len(one.Prompt) + len(one.Continuation)
+			window = append(window, one)
+		}
+		if err := r.window(ctx, window, w); err != nil {
+			return err
+		}
+	}
+	want := r.Corpus.Manifest.Shards[shard]
+	if sum := hex.EncodeToString(ids.Sum(nil)); count != want.Records || sum != want.IDs {
+		return &ShardError{shard, fmt.Errorf("the input has %d records for it with the hash of "+
+			"ids %.12s…, the manifest %d with %.12s…; the plan was made by another program",
+			count, sum,
+			want.Records, want.IDs)}
+	}
+	return nil
+}
+
+// markSecond gives a record an error if another one before it has its id. Records of one id are in
+// one shard.
+func markSecond(r *Record, seen map[string]string) {
+	if r.ID == "" {
+		return
+	}
+	first, twice := seen[r.ID]
+	if !twice {
+		seen[r.ID] = fmt.Sprintf("%s record %d", r.File, r.Number)
+		return
+	}
+	r.Err = fmt.Sprintf("the id is also that of %s; give each record its own", first)
+}
+
+// window explains records in groups of like length and writes their rows in the order given.
+func (r *Runner) window(ctx context.Context, records []Record, w *rowWriter) error {
+	var good []int
+	for i := range records {
+		if records[i].Err == "" {
+			good = append(good, i)
+		}
+	}
+	slices.SortStableFunc(good, func(a, b int) int {
+		return textBytes(records[a]) - textBytes(records[b])
+	})
+	results := make([]Result, len(records))
+	for group := range slices.Chunk(good, groupRecords) {
+		some := make([]Record, len(group))
+		for i, at := range group {
+			some[i] = records[at]
+		}
+		made, err := r.Explainer.Explain(ctx, some)
+		if err != nil {
+			return err
+		}
+		if len(made) != len(some) {
+			panic(fmt.Sprintf("corpus: %d results of %d records", len(made), len(some)))
+		}
+		tokens, failed := int64(0), int64(0)
+		for i, at := range group {
+			results[at] = made[i]
+			tokens += int64(len(made[i].PromptIDs) + len(made[i].IDs))
+			if made[i].Err != "" {
+				failed++
+			}
+		}
+		r.count(func(s *Stats) {
+			s.Records += int64(len(group))
+			s.Tokens += tokens
+			s.Errors += failed
+		})
+	}
+	for i := range records {
+		if err := w.add(&records[i], &results[i]); err != nil {
+			return &RetryError{fmt.Errorf("corpus: a shard cannot be written: %w",
+				atomicfile.Cause(err))}
+		}
+	}
+	wrong := int64(len(records) - len(good))
+	r.count(func(s *Stats) {
+		s.Records += wrong
+		s.Errors += wrong
+	})
+	return nil
+}
+
+// textBytes is the length by which records are sorted.
+func textBytes(r Record) int { return len(r.Prompt) + len(r.Continuation) }
+
+// sweep removes the unfinished files of shards that are complete: nobody needs what they would
+// become. A process that still writes one finds its shard complete. A bucket has none.
+func (c *Corpus) sweep(complete map[int]bool) {
+	if c.Place.bucket != nil || len(complete) == 0 {
+		return
+	}
+	folder := c.Place.path(shardsFolder)
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return // there is nothing to sweep
+	}
+	for _, e := range entries {
+		name, ok := strings.CutPrefix(e.Name(), ".")
+		number, rest, parquet := strings.Cut(name, ".parquet.")
+		shard, err := strconv.Atoi(number)
+		if ok && parquet && err == nil && strings.HasSuffix(rest, ".tmp") && complete[shard] {
+			os.Remove(filepath.Join(folder, e.Name()))
+		}
+	}
+}

@@ -1,0 +1,565 @@
+package corpus_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
+	"gocloud.dev/blob/memblob"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/internal/corpus"
+)
+
+// What a shard keeps of an explanation, computed by hand.
+func TestResultOf(t *testing.T) {
+	e := &attribution.Explanation{
+		Prompt: attribution.Prompt{
+			Text: "a bc", IDs: []int{5, 6}, Texts: []string{"a", " bc"},
+			Offsets: [][2]int{{0, 1}, {1, 4}},
+		},
+		Steps: []attribution.GeneratedToken{
+			{ID: 7, Text: "d", Probability: 0.5}, {ID: 8, Text: "e", Probability: 0.125},
+		},
+		Warnings: []string{"A remark."},
+		Order:    []string{"m"},
+		Methods: map[string]*attribution.Result{"m": {
+			Layers: []int{0, 3}, Shape: [3]int{2, 2, 2}, Shown: []int{3, 0},
+			Data: []float64{
+				// token 0: prompt tokens by levels, then token 1
+				0.25, 0.5, 0.75, 0.125,
+				1, 2, -4, 8,
+			},
+			Generated: [][]float64{nil, {0.5, 0.25}},
+		}},
+	}
+	want := corpus.Result{
+		Text: "a bc", PromptIDs: []int32{5, 6}, PromptTexts: []string{"a", " bc"},
+		PromptBegin: []int32{0, 1}, PromptEnd: []int32{1, 4},
+		IDs: []int32{7, 8}, Texts: []string{"d", "e"}, Probability: []float64{0.5, 0.125},
+		Warnings: []string{"A remark."},
+		Methods: []corpus.Scores{{
+			Scores:    []float32{0.5, 0.125, 1, -4}, // layer 3 of token 0, layer 0 of token 1
+			Generated: []float32{0, 0.75},
+			Shown:     []int32{3, 0}, Layers: []int32{0, 3},
+			Totals: []float32{1, 0.625, -3, 10},
+			Firsts: []float32{0.25, 0.5, 1, 2},
+		}},
+	}
+	if diff := cmp.Diff(want, corpus.ResultOf(e, []string{"m"})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestColumnOf(t *testing.T) {
+	for method, want := range map[string]string{
+		"rollout": "rollout", "value-zeroing": "value_zeroing", "a+b.2": "a_b_2",
+	} {
+		if got := corpus.ColumnOf(method); got != want {
+			t.Errorf("ColumnOf(%q) = %q, want %q", method, got, want)
+		}
+	}
+}
+
+// A shard of a record is decided by the first 8 bytes of a SHA-256; the numbers are from Python:
+// int.from_bytes(hashlib.sha256(b"id\0" + id).digest()[:8]) % n.
+func TestShardOf(t *testing.T) {
+	for _, c := range []struct {
+		r    corpus.Record
+		n    int
+		want int
+	}{
+		{corpus.Record{ID: "a"}, 64, 8},
+		{corpus.Record{ID: "17"}, 1000, 860},
+		{corpus.Record{File: "f", Number: 3}, 64, 35},
+		{corpus.Record{ID: "a"}, 1, 0},
+	} {
+		if got := corpus.ShardOf(c.r, c.n); got != c.want {
+			t.Errorf("%+v of %d: shard %d, want %d", c.r, c.n, got, c.want)
+		}
+	}
+}
+
+// pythonSaysOfShards prints what a reader in Python finds, as JSON.
+const pythonSaysOfShards = `
+import glob, json, sys
+import pyarrow.parquet as pq
+files = sorted(glob.glob(sys.argv[1] + "/shards/*.parquet"))
+rows = [r for f in files for r in pq.read_table(f).to_pylist()]
+rows.sort(key=lambda r: r["record"])
+merged = pq.read_table(sys.argv[2]).to_pylist()
+meta = pq.ParquetFile(files[0]).schema_arrow.metadata
+print(json.dumps({
+    "equal": rows == merged, "rows": len(rows),
+    "errors": sum(r["error"] is not None for r in rows),
+    "manifest": meta[b"headwater.manifest"].decode(),
+    "columns": pq.ParquetFile(files[0]).schema_arrow.names,
+    "first": rows[0],
+}))
+`
+
+// The shards and the merged file are what another implementation of Parquet reads.
+func TestPyArrow(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("there is no python3")
+	}
+	if exec.Command(python, "-c", "import pyarrow").Run() != nil {
+		t.Skip("pyarrow is not installed: internal/setup/requirements.txt has it")
+	}
+	input := texts(t, 120)
+	p, dir := folder(t)
+	c := create(t, p, plan(t, input, 4, 0))
+	whole(t, c, input)
+	all := filepath.Join(t.TempDir(), "all.parquet")
+	merge(t, c, all)
+	//nolint:gosec // the program is python3
+	out, err := exec.Command(python, "-c", pythonSaysOfShards, dir, all).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	var got struct {
+		Equal    bool
+		Rows     int64
+		Errors   int64
+		Manifest string
+		Columns  []string
+		First    map[string]any
+	}
+	if err := json.Unmarshal(out, &got); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	v, err := c.Verify(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !got.Equal || got.Rows != v.Records || got.Errors != v.Errors || got.Errors == 0 ||
+		got.Manifest != c.Manifest.Hash {
+		t.Errorf("pyarrow reads %d rows, %d with an error, merged equal: %v, manifest %.12s",
+			got.Rows, got.Errors, got.Equal, got.Manifest)
+	}
+	want := []string{
+		"id", "file", "record", "error", "text", "prompt_ids", "prompt_texts", "prompt_begin",
+		"prompt_end", "ids", "texts", "probability", "warnings", "scores_m", "generated_m",
+		"shown_m", "layers_m", "totals_m", "firsts_m",
+	}
+	if diff := cmp.Diff(want, got.Columns); diff != "" {
+		t.Errorf("columns (-want +got):\n%s", diff)
+	}
+	text, _ := got.First["text"].(string)
+	e := explanation(corpus.Record{Prompt: text})
+	result := corpus.ResultOf(e, []string{"m"}).Methods[0]
+	scores, _ := got.First["scores_m"].([]any)
+	if len(scores) != len(result.Scores) || len(scores) == 0 {
+		t.Fatalf("%d scores, want %d", len(scores), len(result.Scores))
+	}
+	for i, x := range scores {
+		if x != float64(result.Scores[i]) {
+			t.Errorf("score %d is %v, want %v", i, x, result.Scores[i])
+		}
+	}
+}
+
+// merge writes the merged file of a corpus.
+func merge(t *testing.T, c *corpus.Corpus, path string) {
+	t.Helper()
+	var b bytes.Buffer
+	if err := c.Merge(t.Context(), &b, nil); err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, b.String())
+}
+
+// mergedRow is what the tests read of a merged file.
+type mergedRow struct {
+	ID     string  `parquet:"id"`
+	File   string  `parquet:"file"`
+	Record int64   `parquet:"record"`
+	Error  *string `parquet:"error,optional"`
+}
+
+// A merged file has every record once and in the order of the input, also if there are more shards
+// than are merged at once; its bytes do not depend on the number of shards.
+func TestMerge(t *testing.T) {
+	dir := t.TempDir()
+	for _, file := range []string{"z.jsonl", "a.jsonl"} {
+		text, err := os.ReadFile(texts(t, 90))
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, file), strings.ReplaceAll(string(text), `"id":`, `"id":`+
+			map[bool]string{true: "1", false: "2"}[file == "a.jsonl"]))
+	}
+	var first []mergedRow
+	for _, shards := range []int{1, 7, 3*corpus.MergeAtOnce + 1} {
+		p, _ := folder(t)
+		c := create(t, p, plan(t, dir, shards, 0))
+		whole(t, c, dir)
+		path := filepath.Join(t.TempDir(), "all.parquet")
+		merge(t, c, path)
+		rows, err := parquet.ReadFile[mergedRow](path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if int64(len(rows)) != c.Manifest.Input.Records {
+			t.Fatalf("%d rows of %d records", len(rows), c.Manifest.Input.Records)
+		}
+		if !slices.IsSortedFunc(rows, func(a, b mergedRow) int {
+			return strings.Compare(name("%s %09d", a.File, a.Record), name("%s %09d", b.File, b.Record))
+		}) {
+			t.Errorf("%d shards: the rows are not in the order of the input", shards)
+		}
+		if first == nil {
+			first = rows
+		}
+		if diff := cmp.Diff(first, rows); diff != "" {
+			t.Errorf("%d shards (-1 shard +got):\n%s", shards, diff)
+		}
+	}
+}
+
+func TestMergeNeedsAllShards(t *testing.T) {
+	input := texts(t, 50)
+	p, _ := folder(t)
+	c := create(t, p, plan(t, input, 4, 0))
+	if _, err := runner(t, c, input, []int{1, 2}).Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	checkError(t, "merge", c.Merge(t.Context(), &bytes.Buffer{}, nil),
+		"2 of 4 shards are not complete")
+}
+
+// damage changes the file of a shard.
+func damage(t *testing.T, dir string, shard int, change func([]byte) []byte) {
+	t.Helper()
+	path := filepath.Join(dir, filepath.FromSlash(corpus.ShardName(shard)))
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, string(change(data)))
+}
+
+// A shard that was cut is missing, is made again, and has the bytes it had. Nothing else changes.
+func TestCutShard(t *testing.T) {
+	input := texts(t, 100)
+	p, dir := folder(t)
+	c := create(t, p, plan(t, input, 4, 0))
+	want := whole(t, c, input)
+	for _, kept := range []int{0, 3, 200, -1} {
+		damage(t, dir, 2, func(b []byte) []byte { return b[:(kept+len(b))%len(b)] })
+		v, err := c.Verify(t.Context(), nil)
+		if err != nil || len(v.Problems) != 1 || v.SHA256 != "" ||
+			!strings.HasPrefix(v.Problems[0], "shards/00002.parquet: it is no whole Parquet file") {
+			t.Errorf("%d bytes kept: verify says %q, %v", kept, v.Problems, err)
+		}
+		missing, shards, err := c.MissingTasks(t.Context(), 4)
+		if err != nil || !slices.Equal(missing, []int{2}) || !slices.Equal(shards, []int{2}) {
+			t.Errorf("%d bytes kept: missing %v, %v, %v", kept, missing, shards, err)
+		}
+		stats, err := runner(t, c, input, c.ShardsOf(0, 1)).Run(t.Context())
+		if err != nil || stats.Written != 1 || stats.Skipped != 3 {
+			t.Errorf("%d bytes kept: %+v, %v", kept, stats, err)
+		}
+		if got := verified(t, c); got != want {
+			t.Errorf("%d bytes kept: sha256 %s, want %s", kept, got, want)
+		}
+	}
+}
+
+// In a bucket a shard that was cut is replaced, although uploads do not replace files otherwise.
+func TestCutShardInBucket(t *testing.T) {
+	input := texts(t, 60)
+	b := memblob.OpenBucket(nil)
+	c := create(t, corpus.BucketPlace("mem://", b, "c"), plan(t, input, 3, 0))
+	want := whole(t, c, input)
+	key := "c/" + corpus.ShardName(1)
+	data, err := b.ReadAll(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.WriteAll(t.Context(), key, data[:len(data)/2], nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := whole(t, c, input); got != want {
+		t.Errorf("sha256 %s, want %s", got, want)
+	}
+}
+
+// Verify finds a byte that changed within the rows, which the footer does not show.
+func TestFlippedByte(t *testing.T) {
+	input := texts(t, 100)
+	p, dir := folder(t)
+	c := create(t, p, plan(t, input, 2, 0))
+	whole(t, c, input)
+	for _, at := range []int{100, 1000, 2000} {
+		damage(t, dir, 1, func(b []byte) []byte { b[at] ^= 1; return b })
+		v, err := c.Verify(t.Context(), nil)
+		if err != nil || len(v.Problems) != 1 || !strings.Contains(v.Problems[0], "00001") {
+			t.Errorf("byte %d: verify says %q, %v", at, v.Problems, err)
+		}
+		damage(t, dir, 1, func(b []byte) []byte { b[at] ^= 1; return b })
+	}
+	verified(t, c)
+}
+
+// Shards that changed their places are found by their footers.
+func TestSwappedShards(t *testing.T) {
+	input := texts(t, 100)
+	p, dir := folder(t)
+	c := create(t, p, plan(t, input, 2, 0))
+	whole(t, c, input)
+	var first []byte
+	damage(t, dir, 0, func(b []byte) []byte { first = b; return b })
+	damage(t, dir, 1, func([]byte) []byte { return first })
+	v, err := c.Verify(t.Context(), nil)
+	if err != nil || len(v.Problems) != 1 || !strings.Contains(v.Problems[0], "it is shard") {
+		t.Errorf("verify says %q, %v", v.Problems, err)
+	}
+}
+
+// A shard of another manifest is never replaced.
+func TestForeignShard(t *testing.T) {
+	input := texts(t, 60)
+	ours, dir := folder(t)
+	c := create(t, ours, plan(t, input, 2, 0))
+	theirs, other := folder(t)
+	set := settings(2, 0)
+	set.Options.MaxTokens = 3
+	m, err := corpus.MakePlan(t.Context(), source(t, input), set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole(t, create(t, theirs, m), input)
+	data, err := os.ReadFile(filepath.Join(other, "shards", "00001.parquet"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "shards", "00001.parquet")
+	write(t, path, string(data))
+	_, err = runner(t, c, input, c.ShardsOf(0, 1)).Run(t.Context())
+	bad := (*corpus.ShardError)(nil)
+	if !errors.As(err, &bad) || bad.Shard != 1 {
+		t.Errorf("error %v, want that shard 1 is bad", err)
+	}
+	checkError(t, "run", err, "belongs to another manifest", "use an empty folder")
+	_, _, err = c.MissingTasks(t.Context(), 2)
+	checkError(t, "missing", err, "belongs to another manifest")
+	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, data) {
+		t.Errorf("the shard was changed: %v", err)
+	}
+}
+
+// A plan of another model, input or option does not go into the same folder; the same plan does.
+func TestAnotherPlan(t *testing.T) {
+	input := texts(t, 40)
+	p, dir := folder(t)
+	m := plan(t, input, 2, 0)
+	create(t, p, m)
+	before := fileHash(t, filepath.Join(dir, corpus.ManifestName))
+	create(t, p, plan(t, input, 2, 0))
+	for _, c := range []struct {
+		want   string
+		change func(*corpus.Manifest)
+	}{
+		{"the model differs", func(m *corpus.Manifest) { m.Model.Hash = "4567" }},
+		{"the backend differs", func(m *corpus.Manifest) { m.Model.Backend = "xla" }},
+		{"the version of the program differs", func(m *corpus.Manifest) { m.Version = "2" }},
+		{"an option differs", func(m *corpus.Manifest) { m.Options.MaxTokens = 3 }},
+	} {
+		other := *m
+		c.change(&other)
+		corpus.Seal(&other)
+		_, err := corpus.Create(t.Context(), p, &other)
+		checkError(t, c.want, err, "has the manifest of another plan", c.want, "use an empty folder")
+	}
+	_, err := corpus.Create(t.Context(), p, plan(t, input, 3, 0))
+	checkError(t, "shards", err, "the number of shards differs")
+	_, err = corpus.Create(t.Context(), p, plan(t, texts(t, 41), 2, 0))
+	checkError(t, "input", err, "the input differs")
+	if after := fileHash(t, filepath.Join(dir, corpus.ManifestName)); after != before {
+		t.Error("the manifest was changed")
+	}
+}
+
+func TestParseManifest(t *testing.T) {
+	m := plan(t, texts(t, 20), 2, 0)
+	text, err := m.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := corpus.ParseManifest(text); err != nil || again.Hash != m.Hash {
+		t.Errorf("%v, %v", again, err)
+	}
+	for _, c := range []struct{ name, from, to, want string }{
+		{"not JSON", "{", "", "it is not valid JSON"},
+		{"another form", `"form": 1`, `"form": 2`, "it has form 2; this program reads form 1"},
+		{"unknown key", `"version"`, `"verse"`, "keys or values that are unknown"},
+		{"changed", `"hash": "0123"`, `"hash": "0124"`, "it has been changed: its hash is "},
+		{"no tasks", `"tasks": 2`, `"tasks": 0`, "it has 2 shards and 0 tasks"},
+	} {
+		_, err := corpus.ParseManifest([]byte(strings.Replace(string(text), c.from, c.to, 1)))
+		checkError(t, c.name, err, c.want)
+	}
+	p, dir := folder(t)
+	_, err = corpus.Open(t.Context(), p)
+	checkError(t, "none", err, "has no manifest.json; plan the corpus first")
+	write(t, filepath.Join(dir, corpus.ManifestName), "x")
+	_, err = corpus.Open(t.Context(), p)
+	checkError(t, "damaged", err, "manifest.json in "+dir, "it is not valid JSON")
+}
+
+// An input that changed after the plan would give other shards.
+func TestChangedInput(t *testing.T) {
+	input := texts(t, 40)
+	p, _ := folder(t)
+	c := create(t, p, plan(t, input, 2, 0))
+	text, err := os.ReadFile(input)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, input, string(text)+`{"id":"new","text":"x"}`)
+	_, err = runner(t, c, input, []int{1}).Run(t.Context())
+	bad := (*corpus.ShardError)(nil)
+	if !errors.As(err, &bad) {
+		t.Errorf("error %v, want a bad shard", err)
+	}
+	checkError(t, "run", err, "texts.jsonl", "has changed since the plan", "restore it")
+	if states, err := c.States(t.Context(), []int{1}); err != nil || states[0].State != corpus.Missing {
+		t.Errorf("shard 1 is %v: %v", states, err)
+	}
+}
+
+// A shard that cannot be made does not keep the others from being made.
+func TestBadShard(t *testing.T) {
+	input := texts(t, 200)
+	p, _ := folder(t)
+	c := create(t, p, plan(t, input, 4, 0))
+	r := runner(t, c, input, c.ShardsOf(0, 1))
+	groups := 0
+	r.Explainer = fake{before: func(context.Context) error {
+		if groups++; groups == 1 {
+			return &corpus.ShardError{Err: errors.New("too little memory")}
+		}
+		return nil
+	}}
+	stats, err := r.Run(t.Context())
+	checkError(t, "run", err, "corpus: shard 0: too little memory")
+	if stats.Bad != 1 || stats.Written != 3 {
+		t.Errorf("%+v, want 1 bad and 3 written", stats)
+	}
+	_, shards, err := c.MissingTasks(t.Context(), 4)
+	if err != nil || !slices.Equal(shards, []int{0}) {
+		t.Errorf("missing %v, %v", shards, err)
+	}
+}
+
+// What a killed process left is no shard, and goes when its shard is complete. What is beside other
+// shards stays: another process may be writing it.
+func TestStaleFiles(t *testing.T) {
+	input := texts(t, 60)
+	p, dir := folder(t)
+	c := create(t, p, plan(t, input, 2, 0))
+	stale := filepath.Join(dir, "shards", ".00000.parquet.4194304-0.tmp")
+	busy := filepath.Join(dir, "shards", ".00001.parquet.4194304-0.tmp")
+	write(t, stale, "half of a shard")
+	write(t, busy, "half of a shard")
+	if _, err := runner(t, c, input, []int{0}).Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(stale); err == nil {
+		t.Error("the file of a complete shard is still there")
+	}
+	if _, err := os.Stat(busy); err != nil {
+		t.Errorf("the file of a shard that is missing: %v", err)
+	}
+	if _, err := runner(t, c, input, []int{1}).Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	verified(t, c)
+	if _, err := os.Stat(busy); err == nil {
+		t.Error("the file of the second shard is still there")
+	}
+}
+
+// The second record of an id has an error that names the first, wherever the two are.
+func TestSecondOfOneID(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a.jsonl"), `{"id":"x","text":"the keys"}`+"\n")
+	write(t, filepath.Join(dir, "b.jsonl"), "\n"+`{"id":"x","text":"the cabinet"}`)
+	p, _ := folder(t)
+	c := create(t, p, plan(t, dir, 8, 0))
+	whole(t, c, dir)
+	path := filepath.Join(t.TempDir(), "all.parquet")
+	merge(t, c, path)
+	rows, err := parquet.ReadFile[mergedRow](path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "the id is also that of a.jsonl record 1; give each record its own"
+	if len(rows) != 2 || rows[0].Error != nil || rows[1].Error == nil || *rows[1].Error != want ||
+		rows[1].ID != "x" || rows[1].Record != 2 {
+		t.Errorf("rows %+v", rows)
+	}
+}
+
+// A folder that cannot be written to is no reason to try again.
+func TestFolderIsAFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	write(t, path, "x")
+	p, err := corpus.OpenPlace(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := corpus.Create(t.Context(), p, plan(t, texts(t, 5), 1, 0)); err == nil {
+		t.Error("a corpus was created in a file")
+	}
+}
+
+// Rows returns what was written, record by record.
+func TestRows(t *testing.T) {
+	input := texts(t, 60)
+	p, _ := folder(t)
+	c := create(t, p, plan(t, input, 3, 0))
+	whole(t, c, input)
+	rows, wrong := int64(0), 0
+	for shard := range c.Manifest.Shards {
+		last := int64(0)
+		err := c.Rows(t.Context(), shard, func(r corpus.Record, got corpus.Result) error {
+			if r.Number <= last || r.File != "texts.jsonl" {
+				t.Errorf("%s record %d after %d", r.File, r.Number, last)
+			}
+			last = r.Number
+			rows++
+			if r.Err != "" {
+				wrong++
+				return nil
+			}
+			want := corpus.ResultOf(explanation(corpus.Record{Prompt: got.Text}), []string{"m"})
+			if diff := cmp.Diff(want, got); diff != "" || got.Text == "" {
+				t.Errorf("record %q (-want +got):\n%s", r.ID, diff)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if rows != c.Manifest.Input.Records || wrong == 0 {
+		t.Errorf("%d rows, %d with an error; want %d rows", rows, wrong, c.Manifest.Input.Records)
+	}
+	stop := errors.New("enough")
+	err := c.Rows(t.Context(), 0, func(corpus.Record, corpus.Result) error { return stop })
+	if !errors.Is(err, stop) {
+		t.Errorf("error %v, want that of the caller", err)
+	}
+}

@@ -1,0 +1,253 @@
+package corpus
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/headwater-ml/headwater/internal/atomicfile"
+)
+
+// Verdict is what [Corpus.Verify] found.
+type Verdict struct {
+	// Shards and Records count what was read, and Errors the rows without scores.
+	Shards  int   `json:"shards"`
+	Records int64 `json:"records"`
+	Errors  int64 `json:"errors"`
+	// Problems are shards that are not as the manifest says, one sentence each.
+	Problems []string `json:"problems"`
+	// SHA256 is the hash of the bytes of all shards in their order, hexadecimal; "" if there are
+	// problems. Two corpora with the same hash have the same bytes.
+	SHA256 string `json:"sha256"`
+}
+
+// Verify reads every shard and compares its rows with the manifest: how many they are, their ids,
+// the hash in the footer and the columns. It has one page of each column in memory. The error is
+// that of a disk, a bucket or ctx; what is wrong with a shard is in the verdict.
+func (c *Corpus) Verify(ctx context.Context, onShard func(done int)) (*Verdict, error) {
+	v, all := &Verdict{Problems: []string{}}, sha256.New()
+	for shard := range c.Manifest.Shards {
+		if onShard != nil {
+			onShard(shard)
+		}
+		state, why, err := c.state(ctx, shard)
+		if err != nil {
+			return nil, err
+		}
+		if state != Complete {
+			v.problem(shard, why)
+			continue
+		}
+		local, err := c.local(ctx, shard)
+		if err != nil {
+			return nil, err
+		}
+		wrong, err := c.verifyShard(ctx, shard, local, v)
+		if err == nil && wrong == "" {
+			_, err = io.Copy(all, io.NewSectionReader(local, 0, local.size))
+		}
+		local.close()
+		if err != nil {
+			return nil, err
+		}
+		if wrong != "" {
+			v.problem(shard, wrong)
+		}
+		v.Shards++
+	}
+	if len(v.Problems) == 0 {
+		v.SHA256 = hex.EncodeToString(all.Sum(nil))
+		whole := map[int]bool{}
+		for shard := range c.Manifest.Shards {
+			whole[shard] = true
+		}
+		c.sweep(whole)
+	}
+	return v, nil
+}
+
+func (v *Verdict) problem(shard int, why string) {
+	v.Problems = append(v.Problems, fmt.Sprintf("%s: %s", ShardName(shard), why))
+}
+
+// verifyShard compares the rows of a shard with the manifest and counts them.
+func (c *Corpus) verifyShard(
+	ctx context.Context, shard int, local *localFile, v *Verdict,
+) (wrong string, err error) {
+	ids, rows, count := sha256.New(), newRowHash(), int64(0)
+	var inFooter string
+	err = recovered(func() error {
+		f, err := openParquet(local, local.size)
+		if err != nil {
+			return err
+		}
+		if !parquet.EqualNodes(f.Schema(), schemaOf(c.Manifest.MethodNames())) {
+			return &damageError{"has other columns than the manifest says"}
+		}
+		inFooter, _ = f.Lookup(RowsKey)
+		return eachRow(ctx, f, func(row parquet.Row) error {
+			place := placeOf(row)
+			addID(ids, place.file, place.record, place.id)
+			if !row[errorColumn].IsNull() {
+				v.Errors++
+			}
+			rows.add(row)
+			count++
+			return nil
+		})
+	})
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
+	if err != nil {
+		return "it " + err.Error(), nil
+	}
+	v.Records += count
+	want := c.Manifest.Shards[shard]
+	switch sum := hex.EncodeToString(ids.Sum(nil)); {
+	case count != want.Records:
+		return fmt.Sprintf("it has %d rows, the manifest %d", count, want.Records), nil
+	case sum != want.IDs:
+		return "its ids are not those of the manifest", nil
+	case rows.sum() != inFooter:
+		return fmt.Sprintf("its rows have the hash %.12s…, its footer says %.12q…", rows.sum(),
+			inFooter), nil
+	}
+	return "", nil
+}
+
+// The first columns, which are one value each in every row.
+const (
+	idColumn = iota
+	fileColumn
+	recordColumn
+	errorColumn
+)
+
+// rowPlace is the record that a row belongs to.
+type rowPlace struct {
+	id, file string
+	record   int64
+}
+
+// placeOf returns which record a row belongs to.
+func placeOf(row parquet.Row) rowPlace {
+	return rowPlace{
+		string(row[idColumn].ByteArray()), string(row[fileColumn].ByteArray()),
+		row[recordColumn].Int64(),
+	}
+}
+
+// rowsAtOnce is how many rows are read together.
+const rowsAtOnce = 16
+
+// eachRow calls each with every row of a file. A row is valid until each returns.
+func eachRow(ctx context.Context, f *parquet.File, each func(parquet.Row) error) error {
+	rows := newRows(f)
+	defer rows.close()
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		row, err := rows.next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := each(row); err != nil {
+			return err
+		}
+	}
+}
+
+// rowReader reads the rows of a file one by one.
+type rowReader struct {
+	groups []parquet.RowGroup
+	rows   parquet.Rows
+	buffer []parquet.Row
+	have   []parquet.Row
+}
+
+func newRows(f *parquet.File) *rowReader {
+	return &rowReader{groups: f.RowGroups(), buffer: make([]parquet.Row, rowsAtOnce)}
+}
+
+// next returns the next row, which is valid until the call after rowsAtOnce others.
+func (r *rowReader) next() (parquet.Row, error) {
+	for len(r.have) == 0 {
+		if r.rows == nil {
+			if len(r.groups) == 0 {
+				return nil, io.EOF
+			}
+			r.rows, r.groups = r.groups[0].Rows(), r.groups[1:]
+		}
+		n, err := r.rows.ReadRows(r.buffer)
+		r.have = r.buffer[:n]
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, &damageError{fmt.Sprintf("is damaged (%v)", err)}
+		}
+		if n == 0 {
+			r.close()
+		}
+	}
+	row := r.have[0]
+	r.have = r.have[1:]
+	return row, nil
+}
+
+func (r *rowReader) close() {
+	if r.rows != nil {
+		r.rows.Close()
+		r.rows = nil
+	}
+}
+
+// localFile is a file of this machine that is read.
+type localFile struct {
+	*os.File
+	size int64
+}
+
+// close closes the file, and removes it if it is a copy.
+func (f *localFile) close() { f.Close() }
+
+// local returns a shard as a file of this machine; one of a bucket is copied.
+func (c *Corpus) local(ctx context.Context, shard int) (*localFile, error) {
+	name := ShardName(shard)
+	if c.Place.bucket == nil {
+		file, err := os.Open(c.Place.path(name))
+		if err != nil {
+			return nil, c.Place.failed("be read", name, err)
+		}
+		info, err := file.Stat()
+		if err != nil {
+			file.Close()
+			return nil, c.Place.failed("be read", name, err)
+		}
+		return &localFile{file, info.Size()}, nil
+	}
+	in, err := c.Place.open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	out, err := scratch()
+	if err != nil {
+		return nil, err
+	}
+	size, err := io.Copy(out, &countedReader{r: in, h: sha256.New(), place: c.Place, name: name})
+	if err != nil {
+		out.Close()
+		return nil, &RetryError{fmt.Errorf("corpus: a temporary copy of %s failed: %w", name,
+			atomicfile.Cause(err))}
+	}
+	return &localFile{out, size}, nil
+}
