@@ -61,10 +61,17 @@ var cells = map[string]func(){
 		fmt.Println("heads", len(e.Steps))
 	},
 	"heads by word": func() { gonbext.Heads("the keys", gonbext.View{By: "word"}) },
-	"compare":       func() { gonbext.Compare(sides(), sides(), "rollout", "flow") },
-	"compare wrong": func() { gonbext.Compare(sides(), sides(), "rolout") },
-	"show":          func() { gonbext.Show(&gonbext.Explanation{Warnings: []string{"shown"}}) },
-	"reproduce":     func() { gonbext.Reproduce("s0-matrix") },
+	"flow graph": func() {
+		e := gonbext.FlowGraph("the keys", gonbext.Options{MaxTokens: 1})
+		fmt.Println("flow", len(e.Steps))
+	},
+	"flow graph by word": func() { gonbext.FlowGraph("the keys", gonbext.View{By: "word"}) },
+	"layers":             func() { gonbext.Layers(layered(), 0) },
+	"layers wrong":       func() { gonbext.Layers(sides()) },
+	"compare":            func() { gonbext.Compare(sides(), sides(), "rollout", "flow") },
+	"compare wrong":      func() { gonbext.Compare(sides(), sides(), "rolout") },
+	"show":               func() { gonbext.Show(&gonbext.Explanation{Warnings: []string{"shown"}}) },
+	"reproduce":          func() { gonbext.Reproduce("s0-matrix") },
 	"chart": func() {
 		gonbext.ShowChart(chart.Chart{Kind: chart.Lines, Title: "own", Series: []chart.Series{{
 			Name: "a", X: []float64{0, 1, 2}, Y: []float64{0, math.NaN(), 1},

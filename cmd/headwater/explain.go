@@ -31,7 +31,10 @@ type explainFlags struct {
 	by            attribution.Grouping
 	view, against string
 	palette       string
-	save          saveFlags
+	// tokens and source are what the views show; nil is their default.
+	tokens []int
+	source *int
+	save   saveFlags
 }
 
 func (p *program) explainCommand() *cobra.Command {
@@ -84,7 +87,9 @@ func (p *program) explainCommand() *cobra.Command {
 	f.save.add(cmd)
 	cmd.Flags().StringVar(&f.view, "view", viewHeatmap, "`"+strings.Join(views, "|")+"`: what is "+
 		"shown in text and html; compare shows two methods and their difference, heads what every "+
-		"attention head looks at")
+		"attention head looks at, layers some tokens layer by layer, flow the layered graph of "+
+		"flow to one token")
+	f.viewFlags(cmd)
 	cmd.Flags().StringVar(&f.against, "against", "", "compare the first method with that of this "+
 		"other `prompt`, which must have as many tokens")
 	cmd.Flags().StringVar(&f.palette, "palette", "", "colours of html: `"+
@@ -165,63 +170,6 @@ func (f *explainFlags) checkBy(args []string) error {
 	return f.by.Fits(args[0])
 }
 
-// The views of --view.
-const (
-	viewHeatmap = "heatmap"
-	viewCompare = "compare"
-	viewHeads   = "heads"
-)
-
-var views = []string{viewHeatmap, viewCompare, viewHeads}
-
-// checkPalette refuses an unknown palette.
-func (f *explainFlags) checkPalette() error {
-	if f.palette == "" {
-		return nil
-	}
-	return oneOf("palette", f.palette, render.PaletteNames()...)
-}
-
-// checkView refuses a comparison without two sides.
-func (f *explainFlags) checkView() error {
-	switch {
-	case f.against != "" && f.view != viewCompare:
-		return usagef("--against compares two prompts; it does not go with --view %s", f.view)
-	case f.against == "" && f.view == viewCompare && len(f.opts.Methods) != 2:
-		return usagef("--view compare compares two methods, for example --methods " +
-			"direct,value-zeroing; or give another prompt by --against")
-	case f.view != viewHeads:
-		return nil
-	case len(f.opts.Methods) > 0 || !f.by.Tokens() || f.filter:
-		return usagef("--view heads shows attention as it is, without --methods, --by and --filter")
-	}
-	f.opts.Methods = []string{"raw"}
-	return nil
-}
-
-// heatmap returns the picture of an explanation; other is that of --against, or nil.
-func (f *explainFlags) heatmap(e, other *attribution.Explanation) (render.Heatmap, error) {
-	h := render.Heatmap{Explanation: e}
-	interrupted := f.against != "" && other == nil
-	if f.view == viewCompare && !interrupted {
-		a, b := render.Side{Explanation: e}, render.Side{Explanation: e}
-		if other != nil {
-			b.Explanation = other
-		} else if len(e.Order) > 1 {
-			b.Method = e.Order[1]
-		}
-		var err error
-		if h, err = render.Compare(a, b); err != nil {
-			return h, err
-		}
-	}
-	h.Palette = f.palette
-	if f.filter {
-		h.Filter = attribution.DefaultFilter()
-	}
-	return h, nil
-}
-
 // explain explains one prompt. When interrupted it shows what there is so far.
 func (p *program) explain(ctx context.Context, f explainFlags, prompt string) error {
 	out, err := p.create(f.output)
@@ -274,8 +222,8 @@ func (p *program) explainTo(
 		}
 	}
 	failed := error(nil)
-	if f.view == viewHeads && err == nil {
-		failed = p.showHeads(ctx, out, m, f, e)
+	if f.traced() && err == nil {
+		failed = p.showTraced(ctx, out, m, f, e)
 	} else {
 		failed = p.show(out, f, e, other)
 	}
@@ -342,45 +290,11 @@ func numbered(texts []string) string {
 	return strings.Join(names, ", ")
 }
 
-// showHeads writes what the attention heads of a model look at in a text.
-func (p *program) showHeads(
-	ctx context.Context, w io.Writer, m trace.Model, f explainFlags, e *attribution.Explanation,
-) error {
-	ids := slices.Clone(e.Prompt.IDs)
-	if !e.Model.Bidirectional {
-		for _, g := range e.Steps {
-			ids = append(ids, g.ID)
-		}
-	}
-	if err := render.CheckHeads(e.Model.Layers, e.Model.Heads, len(ids)); err != nil {
-		return err
-	}
-	tracer, ok := m.(trace.Tracer)
-	if !ok {
-		return usagef("%.60q does not say what its heads look at", e.Model.Name)
-	}
-	tensors, err := tracer.Trace(ctx, ids, []trace.Tap{trace.Attention})
-	if err != nil {
-		return err
-	}
-	h := render.Heads{Explanation: e, Attention: tensors[0], Palette: f.palette}
-	if err := h.Check(); err != nil {
-		return err
-	}
-	if f.format == "html" {
-		_, err = render.HeadsPage{Heads: h}.WriteTo(w)
-		return err
-	}
-	text := render.HeadsText{Heads: h, Width: f.width}
-	if text.Width == 0 && (f.output == "" || f.output == "-") {
-		text.Width = columns(p.stdout)
-	}
-	_, err = text.WriteTo(w)
-	return err
-}
-
 // show writes an explanation in the form asked for, and with another one a comparison.
 func (p *program) show(w io.Writer, f explainFlags, e, other *attribution.Explanation) error {
+	if f.view == viewLayers {
+		return p.showLayers(w, f, e)
+	}
 	heatmap, err := f.heatmap(e, other)
 	if err != nil {
 		return err
