@@ -30,6 +30,7 @@ type explainFlags struct {
 	filter        bool
 	by            attribution.Grouping
 	view, against string
+	againstModel  string
 	palette       string
 	// tokens and source are what the views show; nil is their default.
 	tokens []int
@@ -57,6 +58,7 @@ func (p *program) explainCommand() *cobra.Command {
   headwater explain --save figure.svg --save numbers.csv "the keys to the cabinet"
   headwater explain --view compare --methods direct,value-zeroing "the keys to the cabinet"
   headwater explain --against "the key to the cabinet" --methods rollout "the keys to the cabinet"
+  headwater explain --against-model tiny-alibi --methods rollout "the keys to the cabinet"
   headwater explain --model google-bert/bert-base-uncased "the keys to the [MASK] are on the table"`,
 		Args: func(cmd *cobra.Command, args []string) error { return f.check(cmd, args) },
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -92,6 +94,9 @@ func (p *program) explainCommand() *cobra.Command {
 	f.viewFlags(cmd)
 	cmd.Flags().StringVar(&f.against, "against", "", "compare the first method with that of this "+
 		"other `prompt`, which must have as many tokens")
+	cmd.Flags().StringVar(&f.againstModel, "against-model", "", "compare the first method with "+
+		"that of this other `model` on the same prompt; if it divides the text into other tokens, "+
+		"they are compared by text")
 	cmd.Flags().StringVar(&f.palette, "palette", "", "colours of html: `"+
 		strings.Join(render.PaletteNames(), "|")+"` (default "+render.PaletteNames()[0]+")")
 	cmd.Flags().BoolVar(&f.filter, "filter", false, "grey out punctuation and words such as "+
@@ -123,7 +128,7 @@ func (f *explainFlags) check(cmd *cobra.Command, args []string) error {
 	case f.format == "":
 		f.format = "text"
 	}
-	if f.against != "" && !cmd.Flags().Changed("view") {
+	if (f.against != "" || f.againstModel != "") && !cmd.Flags().Changed("view") {
 		f.view = viewCompare
 	}
 	return cmp.Or(
@@ -152,6 +157,7 @@ func (f *explainFlags) checkForm(cmd *cobra.Command) error {
 		{"palette", "text and json have no palette", []string{"html"}},
 		{"view", "json has the numbers", []string{"text", "html"}},
 		{"against", "json has one explanation", []string{"text", "html"}},
+		{"against-model", "json has one explanation", []string{"text", "html"}},
 	} {
 		if cmd.Flags().Changed(flag.name) && !slices.Contains(flag.forms, f.format) {
 			return usagef("--%s is for %s: %s", flag.name, strings.Join(flag.forms, " and "),
@@ -208,6 +214,20 @@ func (p *program) sayCompiled(m *models.Model) {
 func (p *program) explainTo(
 	ctx context.Context, out *output, m trace.Model, f explainFlags, prompt string,
 ) (*attribution.Explanation, error) {
+	second := m // of a comparison
+	if f.againstModel != "" {
+		flags := f.modelFlags
+		flags.model = f.againstModel
+		opened, err := p.open(ctx, flags)
+		if err != nil {
+			return nil, fmt.Errorf("--against-model: %w", err)
+		}
+		if opened.Info().Bidirectional != m.Info().Bidirectional {
+			return nil, usagef("--against-model %.60q: a decoder and an encoder cannot be "+
+				"compared: one continues a text and the other reads it", f.againstModel)
+		}
+		second = opened
+	}
 	e, err := p.watch(ctx, m, prompt, f.opts, f.by)
 	if err != nil && !interrupted(ctx, e) {
 		return nil, err
@@ -216,8 +236,8 @@ func (p *program) explainTo(
 		e.Warnings = append(e.Warnings, "Stopped after "+e.Made()+".")
 	}
 	var other *attribution.Explanation
-	if f.against != "" && err == nil {
-		if other, err = p.watch(ctx, m, f.against, f.opts, f.by); err != nil {
+	if f.compares() && err == nil {
+		if other, err = p.watch(ctx, second, cmp.Or(f.against, prompt), f.opts, f.by); err != nil {
 			return nil, err
 		}
 	}

@@ -56,11 +56,16 @@ func (f *explainFlags) checkPalette() error {
 // checkView refuses a comparison without two sides.
 func (f *explainFlags) checkView() error {
 	switch {
+	case f.against != "" && f.againstModel != "":
+		return usagef("--against compares two prompts and --against-model two models; give one")
 	case f.against != "" && f.view != viewCompare:
 		return usagef("--against compares two prompts; it does not go with --view %s", f.view)
-	case f.against == "" && f.view == viewCompare && len(f.opts.Methods) != 2:
+	case f.againstModel != "" && f.view != viewCompare:
+		return usagef("--against-model compares two models; it does not go with --view %s", f.view)
+	case !f.compares() && f.view == viewCompare && len(f.opts.Methods) != 2:
 		return usagef("--view compare compares two methods, for example --methods " +
-			"direct,value-zeroing; or give another prompt by --against")
+			"direct,value-zeroing; or give another prompt by --against, or another model by " +
+			"--against-model")
 	case f.source != nil && f.view != viewFlow:
 		return usagef("--source is for --view %s", viewFlow)
 	case len(f.tokens) > 1 && f.view != viewLayers:
@@ -87,13 +92,17 @@ func (f *explainFlags) checkView() error {
 	return nil
 }
 
+// compares reports whether there is another prompt or model to compare with.
+func (f *explainFlags) compares() bool { return f.against != "" || f.againstModel != "" }
+
 // traced reports whether the view shows attention, which is recorded once more.
 func (f *explainFlags) traced() bool { return f.view == viewHeads || f.view == viewFlow }
 
-// heatmap returns the picture of an explanation; other is that of --against, or nil.
+// heatmap returns the picture of an explanation; other is that of --against or
+// --against-model, or nil.
 func (f *explainFlags) heatmap(e, other *attribution.Explanation) (render.Heatmap, error) {
 	h := render.Heatmap{Explanation: e}
-	interrupted := f.against != "" && other == nil
+	interrupted := f.compares() && other == nil
 	if f.view == viewCompare && !interrupted {
 		a, b := render.Side{Explanation: e}, render.Side{Explanation: e}
 		if other != nil {
