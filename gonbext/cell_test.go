@@ -97,6 +97,8 @@ type kernel struct {
 	answer func(conn *engineConn, r engine.Request)
 	// shown is called for each display while the cell runs.
 	shown func(cell *os.Process, d protocol.DisplayData)
+	// started is called beside the cell when it runs.
+	started func(cell *os.Process)
 }
 
 // result is what a cell printed and displayed.
@@ -189,6 +191,9 @@ func (k *kernel) run(name string, notebook bool) result {
 		if err := cmd.Start(); err != nil {
 			k.t.Fatal(err)
 		}
+	}
+	if k.started != nil {
+		go k.started(cmd.Process)
 	}
 	timer := time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Kill() })
 	defer timer.Stop()
@@ -402,6 +407,29 @@ func TestInterruptAnyStage(t *testing.T) {
 				t.Errorf("status %d, saved %v; want one line", r.status, left)
 			}
 			<-hungUp // the request is cancelled
+		})
+	}
+}
+
+// TestInterruptOthers interrupts cells that do not explain: they say so in one line.
+func TestInterruptOthers(t *testing.T) {
+	for _, cell := range []string{"reproduce", "chart", "heads", "flow graph"} {
+		t.Run(cell, func(t *testing.T) {
+			asked := make(chan bool, 1)
+			k := newKernel(t, func(conn *engineConn, _ engine.Request) {
+				asked <- true
+				_, _ = io.Copy(io.Discard, conn)
+			})
+			k.started = func(cell *os.Process) {
+				<-asked
+				_ = cell.Signal(os.Interrupt)
+			}
+			r := k.run(cell, true)
+			left := fmt.Sprint(saved(r.displays))
+			if r.status != 1 || !strings.Contains(left, "gonbext: interrupted") {
+				t.Errorf("status %d, stderr %q, saved %.300s; want one line that says interrupted",
+					r.status, r.stderr, left)
+			}
 		})
 	}
 }

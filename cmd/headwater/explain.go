@@ -97,7 +97,7 @@ func (p *program) explainCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.againstModel, "against-model", "", "compare the first method with "+
 		"that of this other `model` on the same prompt; if it divides the text into other tokens, "+
 		"they are compared by text")
-	cmd.Flags().StringVar(&f.palette, "palette", "", "colours of html: `"+
+	cmd.Flags().StringVar(&f.palette, "palette", "", "colours of html and of saved figures: `"+
 		strings.Join(render.PaletteNames(), "|")+"` (default "+render.PaletteNames()[0]+")")
 	cmd.Flags().BoolVar(&f.filter, "filter", false, "grey out punctuation and words such as "+
 		"\"and\" in text and html; no number changes")
@@ -154,7 +154,6 @@ func (f *explainFlags) checkForm(cmd *cobra.Command) error {
 		{"width", "html and json have no columns", []string{"text"}},
 		{"color", "html has its own colours, and json has none", []string{"text"}},
 		{"filter", "json has the numbers of all tokens", []string{"text", "html"}},
-		{"palette", "text and json have no palette", []string{"html"}},
 		{"view", "json has the numbers", []string{"text", "html"}},
 		{"against", "json has one explanation", []string{"text", "html"}},
 		{"against-model", "json has one explanation", []string{"text", "html"}},

@@ -389,7 +389,7 @@ func TestExplainRefusals(t *testing.T) {
 		{"near method", in("--methods", "rolout", "a"), "", 2, `unknown method "rolout"; did you mean rollout? known are alti, `},
 		{"near view", in("--view", "haeds", "a"), "", 2, `--view "haeds" is unknown; did you mean heads? known are heatmap, compare, heads, layers, flow`},
 		{"near palette", in("--format", "html", "--palette", "perceptul", "a"), "", 2, `--palette "perceptul" is unknown; did you mean perceptual?`},
-		{"palette of text", in("--palette", "perceptual", "a"), "", 2, `--palette is for html`},
+		{"palette of text", in("--palette", "perceptual", "a"), "", 2, `--palette is for html and for saved figures`},
 		{"one side", in("--view", "compare", "--methods", "rollout", "a"), "", 2, `--view compare compares two methods`},
 		{"methods of heads", in("--view", "heads", "--methods", "rollout", "a"), "", 2, `--view heads shows attention as it is`},
 		{"two against", in("--against", "b", "--against-model", "tiny", "a"), "", 2, `--against compares two prompts and --against-model two models`},

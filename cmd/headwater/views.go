@@ -45,11 +45,15 @@ func (f *explainFlags) viewFlags(cmd *cobra.Command) {
 	})
 }
 
-// checkPalette refuses an unknown palette.
+// checkPalette refuses an unknown palette, and one for what has none. Saved figures have it too.
 func (f *explainFlags) checkPalette() error {
 	if f.palette == "" {
 		return nil
 	}
+	if f.format != "html" && len(f.save.paths) == 0 {
+		return usagef("--palette is for html and for saved figures: text and json have no palette")
+	}
+	f.save.show.Look.Palette = f.palette
 	return oneOf("palette", f.palette, render.PaletteNames()...)
 }
 

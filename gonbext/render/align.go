@@ -31,6 +31,14 @@ func (c *comparison) align() error {
 			}
 		}
 	}
+	for i := range spans {
+		for k := range spans[i] {
+			s := &spans[i][k]
+			if text := strings.TrimSpace(s.Text); joined > 0 && text != "" {
+				s.Text = text // as that of words
+			}
+		}
+	}
 	var missing [2][]string
 	var aligned [2]*attribution.Explanation
 	for i := range c.sides {

@@ -56,7 +56,7 @@ func TestCompareModels(t *testing.T) {
 		[]string{" down", "."}, []float64{0.4, 0.2, 0.1, 0.1, 0.2}, []float64{0, 0.25, 0.25, 0.5, 0})
 	h := compared(t, Side{Explanation: a}, Side{Explanation: b})
 	e := h.Explanation
-	if got := strings.Join(e.Prompt.Texts, "|"); got != "│<s>|the|chimneys| fell" {
+	if got := strings.Join(e.Prompt.Texts, "|"); got != "│<s>|the|chimneys|fell" {
 		t.Errorf("the columns are %q", got)
 	}
 	// Rows: " do" and " down" begin at the same place, and so do both "."; "wn" has no counterpart.
