@@ -102,9 +102,9 @@ func (g *FlowGraph) widest(target, source int) []int {
 	return path
 }
 
-// FlowEnds returns where the flow that explains generated token t begins and ends: the tokens of the
-// text, [T], of which the last one may be the target; the target, whose row explains the token; and
-// the source, a prompt token. If source is nil it is the prompt token with the largest flow. The
+// FlowEnds returns where the flow that explains generated token t begins and ends: the tokens of
+// the text, [T]; and, as ends, the target, whose row explains the token, and the source, a prompt
+// token. If source is nil it is the prompt token with the largest flow. The
 // first token draws attention whatever a text is about, so it is chosen only if it is the only one.
 // own says that the row of the token itself explains it, as with [Options.OwnRow].
 //

@@ -55,8 +55,8 @@ func TestFlowGraphCell(t *testing.T) {
 	r := k.run("flow graph", true)
 	left := saved(r.displays)
 	if r.status != 0 || r.stdout != "flow 1\n" || r.stderr != "" || len(left) != 1 {
-		t.Fatalf("status %d, stdout %q, stderr %q, %d displays: %.500v", r.status, r.stdout, r.stderr,
-			len(left), left)
+		t.Fatalf("status %d, stdout %q, stderr %q, %d displays: %.500v", r.status, r.stdout,
+			r.stderr, len(left), left)
 	}
 	if got := <-asked; !slices.Equal(got, []int{1, 2}) {
 		t.Errorf("the engine was asked for ids %v, want those of the prompt 1 2", got)

@@ -82,8 +82,8 @@ type View struct {
 	// it. Beside other methods, one that has the last layer alone, such as flow without AllLevels,
 	// shows that.
 	Layer *int
-	// Token is the generated token that is shown first, 0-based, and the one that [FlowGraph] shows.
-	// Nil is the last one that is not white space. A text on a terminal shows all of them.
+	// Token is the generated token that is shown first, 0-based, and the one that [FlowGraph]
+	// shows. Nil is the last one that is not white space. A text on a terminal shows all of them.
 	Token *int
 	// Source is the prompt token that the flow of [FlowGraph] comes from, 0-based. Nil is the one
 	// with the largest flow other than the first. Other pictures take no Source.

@@ -26,9 +26,9 @@ var views = []string{viewHeatmap, viewCompare, viewHeads, viewLayers, viewFlow}
 
 // viewFlags adds the flags that say what a view shows.
 func (f *explainFlags) viewFlags(cmd *cobra.Command) {
-	cmd.Flags().Func("token", "generated token that --format html shows first and the views layers "+
-		"and flow show, by its `number` from 0; layers takes several, as 0,2 (default the last "+
-		"one that is not white space; for layers the first 6)", func(s string) error {
+	cmd.Flags().Func("token", "generated token that --format html shows first and the views "+
+		"layers and flow show, by its `number` from 0; layers takes several, as 0,2 (default the "+
+		"last one that is not white space; for layers the first 6)", func(s string) error {
 		f.tokens = nil
 		for part := range strings.SplitSeq(s, ",") {
 			f.tokens = append(f.tokens, 0)

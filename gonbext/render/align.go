@@ -10,8 +10,8 @@ import (
 )
 
 // align gives both sides the same columns if their models divide the same text into different
-// tokens, and the rows of the tokens that both generated at the same place. It changes nothing where
-// the tokens of the prompts are the same, or the texts are not.
+// tokens, and the rows of the tokens that both generated at the same place. It changes nothing
+// where the tokens of the prompts are the same, or the texts are not.
 //
 // Tokens are joined to the shortest spans that begin at the same places in both. A control token
 // that one side lacks, such as begin-of-text, is a column of zeros there.
@@ -62,13 +62,13 @@ func (c *comparison) align() error {
 	c.sides[0].Explanation, c.sides[1].Explanation = aligned[0], aligned[1]
 	if joined > 0 {
 		c.warnings = append(c.warnings, fmt.Sprintf("The models divide the text into different "+
-			"tokens (%d and %d); they are joined to %d parts that begin at the same places in both.",
-			len(a.Prompt.Texts), len(b.Prompt.Texts), len(left)))
+			"tokens (%d and %d); they are joined to %d parts that begin at the same places in "+
+			"both.", len(a.Prompt.Texts), len(b.Prompt.Texts), len(left)))
 	}
 	for i, tokens := range missing {
 		if len(tokens) > 0 {
-			c.warnings = append(c.warnings, fmt.Sprintf("%s has no token %s; its values are 0 there.",
-				"AB"[i:i+1], strings.Join(tokens, ", ")))
+			c.warnings = append(c.warnings, fmt.Sprintf("%s has no token %s; its values are 0 "+
+				"there.", "AB"[i:i+1], strings.Join(tokens, ", ")))
 		}
 	}
 	return c.alignRows()
@@ -236,7 +236,7 @@ func withoutSpans(e *attribution.Explanation) {
 }
 
 // alignRows leaves the rows of the generated tokens that begin at the same place after the same
-// text. The rows of an encoder are those of its positions.
+// text. An encoder has a row for each of its positions, and they stay.
 func (c *comparison) alignRows() error {
 	a, b := c.sides[0].Explanation, c.sides[1].Explanation
 	if a.Model.Bidirectional || b.Model.Bidirectional {

@@ -223,7 +223,7 @@ func (f *flowPage) chooseRows() {
 		weight[v] = math.Inf(1)
 	}
 	f.rows = strongestOf(weight, flowRows)
-	if !f.e.Model.Bidirectional { // no edge of a decoder leads to a later token
+	if !f.e.Model.Bidirectional { // a decoder's edges lead to earlier tokens alone
 		f.rows = slices.DeleteFunc(f.rows, func(v int) bool { return v > f.g.Cut.Target })
 	}
 }
@@ -363,7 +363,8 @@ func (f *flowPage) sentences() []string {
 	first := fmt.Sprintf("At most %s flows from %s to %s, which predicts “%s” %s",
 		fixed(f.g.Cut.Flow, 3), source, target, what, chance)
 	if f.e.Model.Bidirectional && f.e.Steps[f.t].Unscored {
-		first = fmt.Sprintf("At most %s flows from %s to %s", fixed(f.g.Cut.Flow, 3), source, target)
+		first = fmt.Sprintf("At most %s flows from %s to %s", fixed(f.g.Cut.Flow, 3), source,
+			target)
 	}
 	return []string{strings.TrimSpace(first), f.pathSentence(), f.cutSentence()}
 }
@@ -526,8 +527,8 @@ func (f *flowPage) partly() string {
 // keys explains the marks.
 func (f *flowPage) keys() {
 	f.printf(`<div style="%s"><span style="border-bottom:3px solid %s">widest path</span> · `+
-		`<span style="border-bottom:2px dashed %s">minimum cut</span> · <span style="%s">edge</span>`+
-		`, as thick as it is wide`, small, pathStroke, cutStroke, f.palette.style(3))
+		`<span style="border-bottom:2px dashed %s">minimum cut</span> · <span style="%s">edge`+
+		`</span>, as thick as it is wide`, small, pathStroke, cutStroke, f.palette.style(3))
 	if slices.Contains(f.sinks, true) {
 		f.printf(` · <span style="%s">edge of a sink</span>`, sinkStyle)
 	}
@@ -547,9 +548,10 @@ func (f *flowPage) legend() {
 	f.WriteString("</details>")
 }
 
-const flowLegend = "An edge leads from a token before a layer to a token after it and is as wide " +
-	"as the attention of the layer, averaged over heads, with the residual added. The flow is how " +
-	"much fits through all edges together between one token at the bottom and the target at the " +
-	"top. It says how much could come from there at most, and not how much does; flows do not add " +
-	"up. The widest path is the single way whose narrowest edge is the widest. The minimum cut is " +
-	"the edges that the flow fills: without them nothing would flow."
+const flowLegend = "An edge leads from a token before a layer to a token after it and is as " +
+	"wide as the attention of the layer, averaged over heads, with the residual added. The flow " +
+	"is how much fits through all edges together between one token before the first layer and " +
+	"the target after the last one. It says how much could come from there at most, and not how " +
+	"much does; flows do not add up. The widest path is the single way whose narrowest edge is " +
+	"the widest. The minimum cut is the edges that the flow fills: without them nothing would " +
+	"flow."

@@ -64,8 +64,8 @@ func TestFlow(t *testing.T) {
 }
 
 // TestFlowKnown draws a graph whose numbers are known. In the upper layer the last token looks at
-// token 5 alone, in the lower one token 5 looks at token 2 alone, and all others look at themselves.
-// With the residual each edge of that path is 1/2 wide, and so is the flow.
+// token 5 alone, in the lower one token 5 looks at token 2 alone, and all others look at
+// themselves. With the residual each edge of that path is 1/2 wide, and so is the flow.
 func TestFlowKnown(t *testing.T) {
 	f := flowing(t, example(), 2, 0, 2, func(l, i, j int) float64 {
 		from := i
@@ -151,7 +151,8 @@ func TestFlowParts(t *testing.T) {
 // TestFlowImage reads the image: it is well-formed and has no text but the numbers of the layers.
 func TestFlowImage(t *testing.T) {
 	f := flowing(t, example(), 3, 1, 2, spread)
-	m := regexp.MustCompile(regexp.QuoteMeta(graphStart) + `([^"]*)"`).FindStringSubmatch(written(t, f))
+	image := regexp.MustCompile(regexp.QuoteMeta(graphStart) + `([^"]*)"`)
+	m := image.FindStringSubmatch(written(t, f))
 	if m == nil {
 		t.Fatal("there is no image")
 	}

@@ -121,8 +121,8 @@ func (b *page) choose(token *int) {
 	}
 }
 
-// LastWord returns the last generated token that is neither a control token nor white space, 0-based;
-// the last one if all are, and -1 if there is none.
+// LastWord returns the last generated token that is neither a control token nor white space,
+// 0-based; the last one if all are, and -1 if there is none.
 func LastWord(e *attribution.Explanation) int {
 	for t := len(e.Steps) - 1; t >= 0; t-- {
 		if g := e.Steps[t]; !g.Special && strings.TrimSpace(g.Text) != "" {

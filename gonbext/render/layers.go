@@ -95,8 +95,9 @@ func (r Layers) open(quick bool) *layersPage {
 	}
 	p.words.title = "Layer by layer: where tokens come from"
 	p.words.lines = "A line for each layer, the last one on top, and a column for each prompt " +
-		"token: how much the token above has from there after that layer, or, with methods of one " +
-		"layer, in it. All panels of a method have one scale. Sinks and filtered tokens are grey."
+		"token: how much the token above has from there after that layer, or, with methods of " +
+		"one layer, in it. All panels of a method have one scale. Sinks and filtered tokens " +
+		"are grey."
 	if p.e.Model.Bidirectional {
 		p.words.lines = strings.Replace(p.words.lines, "prompt token", "token", 1)
 	}
@@ -166,14 +167,16 @@ func (r LayersPage) WriteTo(w io.Writer) (int64, error) {
 func (p *layersPage) write() {
 	head, legend := p.part((*page).head), p.part((*page).legend)
 	text := p.part(p.plain)
-	left := p.limit - len(head) - len(text) - len(legend) - len(layersTouch) - len(styleSheet) - 1000
+	left := p.limit - len(head) - len(text) - len(legend) - len(layersTouch) - len(styleSheet) -
+		1000
 	var parts strings.Builder
 	for _, i := range p.shown {
 		for n, t := range p.tokens {
 			one := p.part(func(b *page) { p.panel(b, &b.views[i], t, n == 0) })
 			if len(one) > left {
 				one = p.part(func(b *page) {
-					b.leftOut(fmt.Sprintf("The layers of “%s” are", html.EscapeString(p.rowName(t))))
+					name := html.EscapeString(p.rowName(t))
+					b.leftOut(fmt.Sprintf("The layers of “%s” are", name))
 				})
 			}
 			left -= len(one)
@@ -258,8 +261,9 @@ func (p *layersPage) panel(b *page, v *view, t int, first bool) {
 func (p *layersPage) panelTable(b *page, v *view, t int) {
 	m, layers := len(b.e.Prompt.Texts), v.result.Shape[2]
 	b.printf(`<div style="overflow-x:auto;overflow-y:hidden"><table class="hw-m" style="`+
-		`border-collapse:collapse;font-size:11px;margin:0"><colgroup></colgroup><colgroup span="%d" `+
-		`style="width:22px"></colgroup><tr class="hw-c" style="background:none"><td></td>`, m)
+		`border-collapse:collapse;font-size:11px;margin:0"><colgroup></colgroup><colgroup `+
+		`span="%d" style="width:22px"></colgroup><tr class="hw-c" style="background:none">`+
+		`<td></td>`, m)
 	for j := range m {
 		b.printf("<td>%s</td>", escape(cmp.Or(b.short(j), "·"), 0))
 	}
@@ -278,8 +282,8 @@ func (p *layersPage) panelTable(b *page, v *view, t int) {
 	}
 	b.WriteString(`<tr style="background:none"><td style="padding:0 4px 0 0;vertical-align:top">`)
 	for k := layers - 1; k >= 0; k -= panelLabel {
-		b.printf(`<div style="height:%dpx;line-height:%dpx;font-size:9px;text-align:right">%d</div>`,
-			min(panelLabel, k+1)*panelLine, panelLine, v.result.Layer(t, k))
+		b.printf(`<div style="height:%dpx;line-height:%dpx;font-size:9px;text-align:right">%d`+
+			`</div>`, min(panelLabel, k+1)*panelLine, panelLine, v.result.Layer(t, k))
 	}
 	b.printf(`</td><td colspan="%d" style="padding:0;line-height:0;vertical-align:top">`, m)
 	b.image("hw-j", p.panelGrid(v, t), 22, panelLine, fmt.Sprintf("width:100%%;height:%dpx",

@@ -47,9 +47,9 @@ func (t *text) panels(p *layersPage, lines bool) {
 	}
 	t.line("")
 	if lines {
-		t.wrapped("", "Each line: a layer, the last one first, and the prompt tokens that stand out "+
-			"in it, the strongest first. ▸ marks the layer that other pictures show. Layers in which "+
-			"nothing stands out are left out.")
+		t.wrapped("", "Each line: a layer, the last one first, and the prompt tokens that stand "+
+			"out in it, the strongest first. ▸ marks the layer that other pictures show. "+
+			"Layers in which nothing stands out are left out.")
 	} else {
 		t.wrapped("", "The lines of the layers are left out here: the text would be too long. All "+
 			"numbers are in the explanation.")

@@ -22,8 +22,8 @@ var (
 
 // arm is one side of a ramp: anchors in OKLCH, which are lightness, chroma and hue in degrees.
 // Lightness falls by the same amount from anchor to anchor and is interpolated linearly, so that
-// equal steps look equal. Both arms of a palette have the same lightness, so they look alike in grey
-// and to colour-blind readers, and both begin at the same neutral colour.
+// equal steps look equal. Both arms of a palette have the same lightness, so they look alike in
+// grey and to colour-blind readers, and both begin at the same neutral colour.
 type arm [5][3]float64
 
 var (

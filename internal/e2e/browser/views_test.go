@@ -173,16 +173,16 @@ func TestTouchFlow(t *testing.T) {
 		image.dispatchEvent(new MouseEvent('click', {
 			bubbles: true, clientX: r.left + 8 + 2 * step, clientY: r.top + 3.5 * 22,
 		}))`
-	check("a click on the target", said(clickNode), "“to” (3) after layer 1has from: “key” (1) 0.500, "+
-		"“to” (3) 0.500")
+	check("a click on the target", said(clickNode), "“to” (3) after layer 1has from: “key” (1) "+
+		"0.500, “to” (3) 0.500")
 	edges := chromium.Evaluate[int](t, b, "document.querySelectorAll('.hw-f svg path').length")
 	if edges != 2 {
 		t.Errorf("%d edges are marked, want 2", edges)
 	}
 	const key = `document.querySelector('.hw-f').dispatchEvent(new KeyboardEvent('keydown', {
 		key: '%s', bubbles: true, cancelable: true }))`
-	check("left", said(fmt.Sprintf(key, "ArrowLeft")), "“to” (3) after layer 0has from: “to” (3) 1.000"+
-		"feeds in layer 1: “to” (3) 0.500")
+	check("left", said(fmt.Sprintf(key, "ArrowLeft")), "“to” (3) after layer 0has from: “to” (3) "+
+		"1.000feeds in layer 1: “to” (3) 0.500")
 	check("up", said(fmt.Sprintf(key, "ArrowUp")), "“s” (2) after layer 0")
 	check("Esc", said(fmt.Sprintf(key, "Escape")), whole)
 	said(clickNode)
@@ -221,10 +221,13 @@ func TestViewsUntrusted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := sanitiseMarkup(t, b, fixture.Written(t, c.picture))
-			if dropped := strings.Join(got.Dropped, " "); dropped != "data-hw of <div> <style> <script>" {
+			const script = "data-hw of <div> <style> <script>"
+			if dropped := strings.Join(got.Dropped, " "); dropped != script {
 				t.Errorf("dropped %q", dropped)
 			}
-			for _, theme := range [][2]string{{"rgb(17,17,17)", "rgb(255,255,255)"}, {"white", "black"}} {
+			for _, theme := range [][2]string{
+				{"rgb(17,17,17)", "rgb(255,255,255)"}, {"white", "black"},
+			} {
 				d := b.Show(t, output(got.Sanitised, theme[0], theme[1]))
 				checkColors(t, d)
 				checkElements(t, d)
