@@ -115,6 +115,9 @@ type flowEdge struct {
 	strength float64
 }
 
+// flowPaper makes wide graphs narrow enough for paper, where nobody can scroll.
+const flowPaper = "@media print{.hw-flow .hw-half{zoom:.58}.hw-flow .hw-most{zoom:.7}}"
+
 //go:embed flow.js
 var flowSource string
 
@@ -293,7 +296,8 @@ func (f *flowPage) findEdges() {
 func (f *flowPage) write() {
 	data := f.data()
 	f.printf(`<div class="hw hw-flow" data-hw="%s" style="font-family:system-ui,sans-serif;`+
-		`font-size:14px;line-height:1.5"><style>%s</style>`, data, oneLine(styleSheet))
+		`font-size:14px;line-height:1.5"><style>%s%s</style>`, data, oneLine(styleSheet),
+		flowPaper)
 	f.head()
 	f.text()
 	f.graph()
@@ -450,8 +454,15 @@ func (f *flowPage) graph() {
 	width, height := f.imageSize()
 	f.printf(`<div style="%s">Layers from left to right; a line for each token; the number beside `+
 		`a name is the flow from it.%s</div>`, small, html.EscapeString(f.partly()))
-	f.WriteString(`<div style="overflow-x:auto;overflow-y:hidden"><table style="border-collapse:` +
-		`collapse;margin:0"><tr style="background:none">`)
+	paper := ""
+	switch {
+	case width > 700:
+		paper = ` class="hw-half"`
+	case width > 460:
+		paper = ` class="hw-most"`
+	}
+	f.printf(`<div style="overflow-x:auto;overflow-y:hidden"><table%s style="border-collapse:`+
+		`collapse;margin:0"><tr style="background:none">`, paper)
 	f.names(func(j int) string {
 		name := html.EscapeString(f.rowName(j))
 		if j == f.g.Cut.Source {

@@ -60,7 +60,14 @@ func TestFlow(t *testing.T) {
 	f := flowing(t, example(), 3, 1, 2, spread)
 	t.Run("notebook", func(t *testing.T) { goldenOf(t, f, flowTouch, "flow.js") })
 	t.Run("text", func(t *testing.T) { golden(t, FlowText{Flow: f}) })
-	survives(t, strings.Replace(written(t, f), "<script>"+flowTouch+"</script>", "", 1))
+	survives(t, flowMarkup(t, f))
+}
+
+// flowMarkup is a picture without its script and the style of its own.
+func flowMarkup(t *testing.T, f Flow) string {
+	t.Helper()
+	return strings.NewReplacer("<script>"+flowTouch+"</script>", "", flowPaper, "").
+		Replace(written(t, f))
 }
 
 // TestFlowKnown draws a graph whose numbers are known. In the upper layer the last token looks at
@@ -231,7 +238,7 @@ func TestFlowHostile(t *testing.T) {
 		f := flowing(t, e, 2, 1, 2, spread)
 		_, n := attacked(e, r)
 		drawn += n
-		survives(t, strings.Replace(written(t, f), "<script>"+flowTouch+"</script>", "", 1))
+		survives(t, flowMarkup(t, f))
 		checkPrintable(t, "text", written(t, FlowText{Flow: f}))
 		if t.Failed() {
 			t.FailNow()

@@ -330,15 +330,23 @@ func (p *layersPage) strongest(v *view, t int) string {
 	slices.SortStableFunc(all, func(a, b best) int {
 		return cmp.Compare(math.Abs(v.linear(b.x)), math.Abs(v.linear(a.x)))
 	})
-	var names []string
+	var above, below []string
 	for _, b := range all[:min(len(all), named)] {
-		names = append(names, fmt.Sprintf("%s %s in layer %d", p.sourceName(b.j), v.top.value(b.x),
-			v.result.Layer(t, b.k)))
+		name := fmt.Sprintf("%s %s in layer %d", p.sourceName(b.j), v.top.value(b.x),
+			v.result.Layer(t, b.k))
+		if v.top.signed && v.colors.step(b.x) < 0 {
+			below = append(below, name)
+			continue
+		}
+		above = append(above, name)
 	}
-	if names == nil {
+	switch {
+	case len(all) == 0:
 		return "nothing stands out"
+	case v.top.signed:
+		return speaks(above, below, "for it", "against it")
 	}
-	return "most from " + strings.Join(names, ", ")
+	return "most from " + strings.Join(above, ", ")
 }
 
 // layersData is what the script needs beyond the elements of the picture.
