@@ -46,6 +46,7 @@ demo: build ## explain a prompt with the embedded model: terminal, HTML page, no
 	@if $(has_smollm2); then echo; \
 		$(in_env) $(headwater) explain --model smollm2 "$$REAL_PROMPT" && \
 		$(in_env) $(headwater) explain --model smollm2 --format html -o out/smollm2.html "$$REAL_PROMPT"; fi
+	@$(in_env) $(headwater) install
 	@$(in_env) python internal/setup/notebooks.py run --out out notebooks/00-quickstart.ipynb
 	@echo
 	@echo "text heatmap       above"
@@ -77,9 +78,11 @@ unit: build
 
 notebooks-check: build ## execute the notebooks and compare with their committed outputs
 	$(in_env) python internal/setup/notebooks_test.py
+	@$(in_env) $(headwater) install
 	$(in_env) python internal/setup/notebooks.py check $(or $(NOTEBOOKS),notebooks/*.ipynb)
 
 notebooks: build ## execute the notebooks in place, to commit new outputs
+	@$(in_env) $(headwater) install
 	$(in_env) python internal/setup/notebooks.py write $(or $(NOTEBOOKS),notebooks/*.ipynb)
 
 figures: build ## make the figures and tables of the four documents into figures/, with verdicts

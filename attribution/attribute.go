@@ -59,7 +59,7 @@ func (m *Map) Row(l, t int) []float64 { return rowmath.At(m.Data, l*m.Shape[1]+t
 // done the error wraps ctx.Err(). [Options.OnProgress] is called after every row for
 // decoders, or once with [Options.DiscardWhole]. Flow costs L·T² max-flow problems.
 func Attribute(ctx context.Context, inputs []trace.Tensor, opts Options) (*Attribution, error) {
-	return AttributeInput(ctx, inMemory(inputs), opts)
+	return AttributeInput(ctx, InMemory(inputs), opts)
 }
 
 // AttributeInput is [Attribute] on tensors that are read piece by piece: one head of one layer at a

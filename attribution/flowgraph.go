@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/aggregation"
+	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
 // FlowGraph is the layered graph of attention flow: a node for each token before the first layer
@@ -98,6 +100,55 @@ func (g *FlowGraph) widest(target, source int) []int {
 	}
 	path[0] = at
 	return path
+}
+
+// FlowEnds returns where the flow that explains generated token t begins and ends: the tokens of
+// the text, [T]; and, as ends, the target, whose row explains the token, and the source, a prompt
+// token. If source is nil it is the prompt token with the largest flow. The
+// first token draws attention whatever a text is about, so it is chosen only if it is the only one.
+// own says that the row of the token itself explains it, as with [Options.OwnRow].
+//
+// The explanation must have the method flow over tokens. FlowEnds returns a [trace.UsageError] if
+// it does not, or if a token does not exist.
+func (e *Explanation) FlowEnds(t int, source *int, own bool) (ids []int, ends [2]int, err error) {
+	r := e.Methods["flow"]
+	switch {
+	case r == nil || len(r.Data) == 0:
+		return nil, ends, trace.Usagef("a graph of flow needs the method flow")
+	case r.Options["spans"] != "":
+		return nil, ends, trace.Usagef("a graph of flow has tokens, not words or sentences")
+	case t < 0 || t >= len(e.Steps):
+		return nil, ends, trace.Usagef("generated token %d; the explanation has %s, from 0", t,
+			e.Made())
+	case source != nil && (*source < 0 || *source >= len(e.Prompt.IDs)):
+		return nil, ends, trace.Usagef("source token %d; the prompt has tokens 0 to %d", *source,
+			len(e.Prompt.IDs)-1)
+	}
+	ids = slices.Clone(e.Prompt.IDs)
+	if at := e.Steps[t].Position; at != nil {
+		ends[0] = *at
+	} else {
+		for _, s := range e.Steps[:t] {
+			ids = append(ids, s.ID)
+		}
+		if own {
+			ids = append(ids, e.Steps[t].ID)
+		}
+		ends[0] = len(ids) - 1
+	}
+	if source != nil {
+		ends[1] = *source
+		return ids, ends, nil
+	}
+	row := r.Row(t, r.Level(t))
+	best := min(1, len(row)-1)
+	for j := best + 1; j < len(row); j++ {
+		if row[j] > row[best] {
+			best = j
+		}
+	}
+	ends[1] = best
+	return ids, ends, nil
 }
 
 // flowRows returns Â of every layer, [L,T,T], after the checks of a cut.

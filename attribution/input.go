@@ -41,8 +41,8 @@ type Input struct {
 	Chosen bool
 }
 
-// inMemory returns tensors in memory as an input without a limit.
-func inMemory(tensors []trace.Tensor) Input {
+// InMemory returns tensors in memory as an input without a limit.
+func InMemory(tensors []trace.Tensor) Input {
 	var in Input
 	for _, t := range tensors {
 		in.Tensors = append(in.Tensors, TensorReader{

@@ -51,7 +51,7 @@ type CutEdge struct {
 func MinCut(
 	ctx context.Context, inputs []trace.Tensor, opts Options, target, source int,
 ) (*Cut, error) {
-	return MinCutInput(ctx, inMemory(inputs), opts, target, source)
+	return MinCutInput(ctx, InMemory(inputs), opts, target, source)
 }
 
 // MinCutInput is [MinCut] on tensors that are read piece by piece, as in [AttributeInput].

@@ -61,10 +61,17 @@ var cells = map[string]func(){
 		fmt.Println("heads", len(e.Steps))
 	},
 	"heads by word": func() { gonbext.Heads("the keys", gonbext.View{By: "word"}) },
-	"compare":       func() { gonbext.Compare(sides(), sides(), "rollout", "flow") },
-	"compare wrong": func() { gonbext.Compare(sides(), sides(), "rolout") },
-	"show":          func() { gonbext.Show(&gonbext.Explanation{Warnings: []string{"shown"}}) },
-	"reproduce":     func() { gonbext.Reproduce("s0-matrix") },
+	"flow graph": func() {
+		e := gonbext.FlowGraph("the keys", gonbext.Options{MaxTokens: 1})
+		fmt.Println("flow", len(e.Steps))
+	},
+	"flow graph by word": func() { gonbext.FlowGraph("the keys", gonbext.View{By: "word"}) },
+	"layers":             func() { gonbext.Layers(layered(), 0) },
+	"layers wrong":       func() { gonbext.Layers(sides()) },
+	"compare":            func() { gonbext.Compare(sides(), sides(), "rollout", "flow") },
+	"compare wrong":      func() { gonbext.Compare(sides(), sides(), "rolout") },
+	"show":               func() { gonbext.Show(&gonbext.Explanation{Warnings: []string{"shown"}}) },
+	"reproduce":          func() { gonbext.Reproduce("s0-matrix") },
 	"chart": func() {
 		gonbext.ShowChart(chart.Chart{Kind: chart.Lines, Title: "own", Series: []chart.Series{{
 			Name: "a", X: []float64{0, 1, 2}, Y: []float64{0, math.NaN(), 1},
@@ -90,6 +97,8 @@ type kernel struct {
 	answer func(conn *engineConn, r engine.Request)
 	// shown is called for each display while the cell runs.
 	shown func(cell *os.Process, d protocol.DisplayData)
+	// started is called beside the cell when it runs.
+	started func(cell *os.Process)
 }
 
 // result is what a cell printed and displayed.
@@ -182,6 +191,9 @@ func (k *kernel) run(name string, notebook bool) result {
 		if err := cmd.Start(); err != nil {
 			k.t.Fatal(err)
 		}
+	}
+	if k.started != nil {
+		go k.started(cmd.Process)
 	}
 	timer := time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Kill() })
 	defer timer.Stop()
@@ -395,6 +407,29 @@ func TestInterruptAnyStage(t *testing.T) {
 				t.Errorf("status %d, saved %v; want one line", r.status, left)
 			}
 			<-hungUp // the request is cancelled
+		})
+	}
+}
+
+// TestInterruptOthers interrupts cells that do not explain: they say so in one line.
+func TestInterruptOthers(t *testing.T) {
+	for _, cell := range []string{"reproduce", "chart", "heads", "flow graph"} {
+		t.Run(cell, func(t *testing.T) {
+			asked := make(chan bool, 1)
+			k := newKernel(t, func(conn *engineConn, _ engine.Request) {
+				asked <- true
+				_, _ = io.Copy(io.Discard, conn)
+			})
+			k.started = func(cell *os.Process) {
+				<-asked
+				_ = cell.Signal(os.Interrupt)
+			}
+			r := k.run(cell, true)
+			left := fmt.Sprint(saved(r.displays))
+			if r.status != 1 || !strings.Contains(left, "gonbext: interrupted") {
+				t.Errorf("status %d, stderr %q, saved %.300s; want one line that says interrupted",
+					r.status, r.stderr, left)
+			}
 		})
 	}
 }

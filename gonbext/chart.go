@@ -55,11 +55,11 @@ func TryShowCharts(columns int, charts ...chart.Chart) error {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 		defer stop()
 		client, err := connect(ctx, out)
-		if err != nil {
-			return err
+		if err == nil {
+			p.PNG, err = client.Draw(ctx, text)
 		}
-		if p.PNG, err = client.Draw(ctx, text); err != nil {
-			return err
+		if err != nil {
+			return interrupted(ctx, err)
 		}
 	}
 	return out.picture(p)

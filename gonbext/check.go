@@ -21,6 +21,14 @@ func (r request) check() error {
 	if err := render.CheckPalette(r.view.Palette); err != nil {
 		return err
 	}
+	for _, number := range []struct {
+		name string
+		at   *int
+	}{{"Token", r.view.Token}, {"Source", r.view.Source}} {
+		if number.at != nil && *number.at < 0 {
+			return usagef("%s %d; tokens count from 0", number.name, *number.at)
+		}
+	}
 	if r.view.Layer == nil {
 		return nil
 	}

@@ -82,6 +82,12 @@ type View struct {
 	// it. Beside other methods, one that has the last layer alone, such as flow without AllLevels,
 	// shows that.
 	Layer *int
+	// Token is the generated token that is shown first, 0-based, and the one that [FlowGraph]
+	// shows. Nil is the last one that is not white space. A text on a terminal shows all of them.
+	Token *int
+	// Source is the prompt token that the flow of [FlowGraph] comes from, 0-based. Nil is the one
+	// with the largest flow other than the first. Other pictures take no Source.
+	Source *int
 	// Palette is the name of the colours, one of [render.PaletteNames]: blue-rust, green-purple or
 	// perceptual. Default: blue-rust. The colours of a text on a terminal stay the same.
 	Palette string
@@ -139,7 +145,7 @@ func newRequest(settings []Setting) (request, error) {
 // heatmap returns the picture of an explanation.
 func (r request) heatmap(e *Explanation, status string) render.Heatmap {
 	return render.Heatmap{
-		Explanation: e, Filter: r.view.Filter, Layer: r.view.Layer,
+		Explanation: e, Filter: r.view.Filter, Layer: r.view.Layer, Token: r.view.Token,
 		Palette: r.view.Palette, Status: status,
 	}
 }

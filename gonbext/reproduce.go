@@ -72,7 +72,7 @@ func figures(out *display, names []string, model []Model) ([]*Reproduction, erro
 	defer stop()
 	client, err := connect(ctx, out)
 	if err != nil {
-		return nil, err
+		return nil, interrupted(ctx, err)
 	}
 	which := engine.Model(append(model, Model{})[0])
 	data, err := client.Figures(ctx, which, names, func(p trace.Progress) {
@@ -80,7 +80,7 @@ func figures(out *display, names []string, model []Model) ([]*Reproduction, erro
 	})
 	if err != nil {
 		out.clear()
-		return nil, err
+		return nil, interrupted(ctx, err)
 	}
 	return reproduction.Read(bytes.NewReader(data))
 }

@@ -24,20 +24,23 @@ type Figure struct {
 	Size string
 	// Font is the size of text in points, from 4 to 48; 0 is the default of the size.
 	Font float64
+	// Palette is the name of the colours, as in [View]; default blue-rust.
+	Palette string
 }
 
 // show returns the form in which the engine reads a figure.
 func (f Figure) show() (json.RawMessage, error) {
 	type look struct {
-		Size string  `json:"size,omitempty"`
-		Font float64 `json:"font,omitempty"`
+		Size    string  `json:"size,omitempty"`
+		Font    float64 `json:"font,omitempty"`
+		Palette string  `json:"palette,omitempty"`
 	}
 	data, err := json.Marshal(struct {
 		Kind   string `json:"kind,omitempty"`
 		Method string `json:"method,omitempty"`
 		Token  *int   `json:"token,omitempty"`
 		Look   look   `json:"look"`
-	}{f.Kind, f.Method, f.Token, look{f.Size, f.Font}})
+	}{f.Kind, f.Method, f.Token, look{f.Size, f.Font, f.Palette}})
 	if err != nil { // JSON has no NaN and no infinity
 		return nil, usagef("Font %v is no size", f.Font)
 	}
@@ -82,11 +85,11 @@ func TrySave(path string, figure ...Figure) (notes []string, err error) {
 	defer stop()
 	client, err := running(ctx)
 	if err != nil {
-		return nil, err
+		return nil, interrupted(ctx, err)
 	}
 	data, notes, err := client.Save(ctx, filepath.Base(path), show)
 	if err != nil {
-		return nil, err
+		return nil, interrupted(ctx, err)
 	}
 	if _, err = out.Write(data); err == nil {
 		err = out.Commit()

@@ -85,7 +85,7 @@ func (m Model) trace(out *display, in engine.Input, taps []trace.Tap) (*Recordin
 	defer stop()
 	client, err := connect(ctx, out)
 	if err != nil {
-		return nil, err
+		return nil, interrupted(ctx, err)
 	}
 	told := in.OnProgress
 	in.OnProgress = func(p trace.Progress) {
@@ -96,7 +96,7 @@ func (m Model) trace(out *display, in engine.Input, taps []trace.Tap) (*Recordin
 	}
 	tensors, tokens, err := client.Trace(ctx, engine.Model(m), in, taps...)
 	if err != nil {
-		return nil, advise(err)
+		return nil, interrupted(ctx, advise(err))
 	}
 	if in.IDs != nil {
 		for _, id := range in.IDs {

@@ -43,7 +43,10 @@ func (p *program) open(ctx context.Context, f modelFlags) (*models.Model, error)
 			p.say("xla is not used: %v", advise(err))
 		}
 	}
-	p.say("%s", describeBackend(m.Info().Backend, f.backend))
+	if line := describeBackend(m.Info().Backend, f.backend); line != p.backend {
+		p.say("%s", line)
+		p.backend = line
+	}
 	m, _ = m.Watched(func(at trace.Progress) {
 		if p.line != nil {
 			p.line.update(at.String())

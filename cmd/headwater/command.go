@@ -29,6 +29,9 @@ type program struct {
 	// modelBytes is how many bytes the open models keep. outsideHeap is how many of them Go does
 	// not count, less what Go counts and the models do not use.
 	modelBytes, outsideHeap int64
+	// backend is the line on the backend that was said latest, so that two models on the same one
+	// have one line.
+	backend string
 	// line is the line of progress that was made latest; nil before the first.
 	line *progress
 }

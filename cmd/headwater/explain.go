@@ -30,8 +30,12 @@ type explainFlags struct {
 	filter        bool
 	by            attribution.Grouping
 	view, against string
+	againstModel  string
 	palette       string
-	save          saveFlags
+	// tokens and source are what the views show; nil is their default.
+	tokens []int
+	source *int
+	save   saveFlags
 }
 
 func (p *program) explainCommand() *cobra.Command {
@@ -54,6 +58,7 @@ func (p *program) explainCommand() *cobra.Command {
   headwater explain --save figure.svg --save numbers.csv "the keys to the cabinet"
   headwater explain --view compare --methods direct,value-zeroing "the keys to the cabinet"
   headwater explain --against "the key to the cabinet" --methods rollout "the keys to the cabinet"
+  headwater explain --against-model tiny-alibi --methods rollout "the keys to the cabinet"
   headwater explain --model google-bert/bert-base-uncased "the keys to the [MASK] are on the table"`,
 		Args: func(cmd *cobra.Command, args []string) error { return f.check(cmd, args) },
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -84,10 +89,15 @@ func (p *program) explainCommand() *cobra.Command {
 	f.save.add(cmd)
 	cmd.Flags().StringVar(&f.view, "view", viewHeatmap, "`"+strings.Join(views, "|")+"`: what is "+
 		"shown in text and html; compare shows two methods and their difference, heads what every "+
-		"attention head looks at")
+		"attention head looks at, layers some tokens layer by layer, flow the layered graph of "+
+		"flow to one token")
+	f.viewFlags(cmd)
 	cmd.Flags().StringVar(&f.against, "against", "", "compare the first method with that of this "+
 		"other `prompt`, which must have as many tokens")
-	cmd.Flags().StringVar(&f.palette, "palette", "", "colours of html: `"+
+	cmd.Flags().StringVar(&f.againstModel, "against-model", "", "compare the first method with "+
+		"that of this other `model` on the same prompt; if it divides the text into other tokens, "+
+		"they are compared by text")
+	cmd.Flags().StringVar(&f.palette, "palette", "", "colours of html and of saved figures: `"+
 		strings.Join(render.PaletteNames(), "|")+"` (default "+render.PaletteNames()[0]+")")
 	cmd.Flags().BoolVar(&f.filter, "filter", false, "grey out punctuation and words such as "+
 		"\"and\" in text and html; no number changes")
@@ -118,7 +128,7 @@ func (f *explainFlags) check(cmd *cobra.Command, args []string) error {
 	case f.format == "":
 		f.format = "text"
 	}
-	if f.against != "" && !cmd.Flags().Changed("view") {
+	if (f.against != "" || f.againstModel != "") && !cmd.Flags().Changed("view") {
 		f.view = viewCompare
 	}
 	return cmp.Or(
@@ -144,9 +154,9 @@ func (f *explainFlags) checkForm(cmd *cobra.Command) error {
 		{"width", "html and json have no columns", []string{"text"}},
 		{"color", "html has its own colours, and json has none", []string{"text"}},
 		{"filter", "json has the numbers of all tokens", []string{"text", "html"}},
-		{"palette", "text and json have no palette", []string{"html"}},
 		{"view", "json has the numbers", []string{"text", "html"}},
 		{"against", "json has one explanation", []string{"text", "html"}},
+		{"against-model", "json has one explanation", []string{"text", "html"}},
 	} {
 		if cmd.Flags().Changed(flag.name) && !slices.Contains(flag.forms, f.format) {
 			return usagef("--%s is for %s: %s", flag.name, strings.Join(flag.forms, " and "),
@@ -163,63 +173,6 @@ func (f *explainFlags) checkBy(args []string) error {
 		return nil
 	}
 	return f.by.Fits(args[0])
-}
-
-// The views of --view.
-const (
-	viewHeatmap = "heatmap"
-	viewCompare = "compare"
-	viewHeads   = "heads"
-)
-
-var views = []string{viewHeatmap, viewCompare, viewHeads}
-
-// checkPalette refuses an unknown palette.
-func (f *explainFlags) checkPalette() error {
-	if f.palette == "" {
-		return nil
-	}
-	return oneOf("palette", f.palette, render.PaletteNames()...)
-}
-
-// checkView refuses a comparison without two sides.
-func (f *explainFlags) checkView() error {
-	switch {
-	case f.against != "" && f.view != viewCompare:
-		return usagef("--against compares two prompts; it does not go with --view %s", f.view)
-	case f.against == "" && f.view == viewCompare && len(f.opts.Methods) != 2:
-		return usagef("--view compare compares two methods, for example --methods " +
-			"direct,value-zeroing; or give another prompt by --against")
-	case f.view != viewHeads:
-		return nil
-	case len(f.opts.Methods) > 0 || !f.by.Tokens() || f.filter:
-		return usagef("--view heads shows attention as it is, without --methods, --by and --filter")
-	}
-	f.opts.Methods = []string{"raw"}
-	return nil
-}
-
-// heatmap returns the picture of an explanation; other is that of --against, or nil.
-func (f *explainFlags) heatmap(e, other *attribution.Explanation) (render.Heatmap, error) {
-	h := render.Heatmap{Explanation: e}
-	interrupted := f.against != "" && other == nil
-	if f.view == viewCompare && !interrupted {
-		a, b := render.Side{Explanation: e}, render.Side{Explanation: e}
-		if other != nil {
-			b.Explanation = other
-		} else if len(e.Order) > 1 {
-			b.Method = e.Order[1]
-		}
-		var err error
-		if h, err = render.Compare(a, b); err != nil {
-			return h, err
-		}
-	}
-	h.Palette = f.palette
-	if f.filter {
-		h.Filter = attribution.DefaultFilter()
-	}
-	return h, nil
 }
 
 // explain explains one prompt. When interrupted it shows what there is so far.
@@ -260,6 +213,20 @@ func (p *program) sayCompiled(m *models.Model) {
 func (p *program) explainTo(
 	ctx context.Context, out *output, m trace.Model, f explainFlags, prompt string,
 ) (*attribution.Explanation, error) {
+	second := m // of a comparison
+	if f.againstModel != "" {
+		flags := f.modelFlags
+		flags.model = f.againstModel
+		opened, err := p.open(ctx, flags)
+		if err != nil {
+			return nil, fmt.Errorf("--against-model: %w", err)
+		}
+		if opened.Info().Bidirectional != m.Info().Bidirectional {
+			return nil, usagef("--against-model %.60q: a decoder and an encoder cannot be "+
+				"compared: one continues a text and the other reads it", f.againstModel)
+		}
+		second = opened
+	}
 	e, err := p.watch(ctx, m, prompt, f.opts, f.by)
 	if err != nil && !interrupted(ctx, e) {
 		return nil, err
@@ -268,14 +235,14 @@ func (p *program) explainTo(
 		e.Warnings = append(e.Warnings, "Stopped after "+e.Made()+".")
 	}
 	var other *attribution.Explanation
-	if f.against != "" && err == nil {
-		if other, err = p.watch(ctx, m, f.against, f.opts, f.by); err != nil {
+	if f.compares() && err == nil {
+		if other, err = p.watch(ctx, second, cmp.Or(f.against, prompt), f.opts, f.by); err != nil {
 			return nil, err
 		}
 	}
 	failed := error(nil)
-	if f.view == viewHeads && err == nil {
-		failed = p.showHeads(ctx, out, m, f, e)
+	if f.traced() && err == nil {
+		failed = p.showTraced(ctx, out, m, f, e)
 	} else {
 		failed = p.show(out, f, e, other)
 	}
@@ -342,45 +309,11 @@ func numbered(texts []string) string {
 	return strings.Join(names, ", ")
 }
 
-// showHeads writes what the attention heads of a model look at in a text.
-func (p *program) showHeads(
-	ctx context.Context, w io.Writer, m trace.Model, f explainFlags, e *attribution.Explanation,
-) error {
-	ids := slices.Clone(e.Prompt.IDs)
-	if !e.Model.Bidirectional {
-		for _, g := range e.Steps {
-			ids = append(ids, g.ID)
-		}
-	}
-	if err := render.CheckHeads(e.Model.Layers, e.Model.Heads, len(ids)); err != nil {
-		return err
-	}
-	tracer, ok := m.(trace.Tracer)
-	if !ok {
-		return usagef("%.60q does not say what its heads look at", e.Model.Name)
-	}
-	tensors, err := tracer.Trace(ctx, ids, []trace.Tap{trace.Attention})
-	if err != nil {
-		return err
-	}
-	h := render.Heads{Explanation: e, Attention: tensors[0], Palette: f.palette}
-	if err := h.Check(); err != nil {
-		return err
-	}
-	if f.format == "html" {
-		_, err = render.HeadsPage{Heads: h}.WriteTo(w)
-		return err
-	}
-	text := render.HeadsText{Heads: h, Width: f.width}
-	if text.Width == 0 && (f.output == "" || f.output == "-") {
-		text.Width = columns(p.stdout)
-	}
-	_, err = text.WriteTo(w)
-	return err
-}
-
 // show writes an explanation in the form asked for, and with another one a comparison.
 func (p *program) show(w io.Writer, f explainFlags, e, other *attribution.Explanation) error {
+	if f.view == viewLayers {
+		return p.showLayers(w, f, e)
+	}
 	heatmap, err := f.heatmap(e, other)
 	if err != nil {
 		return err

@@ -204,67 +204,17 @@ func flowGraph(
 	if show.Token != nil {
 		token = *show.Token
 	}
-	if token >= len(e.Steps) {
-		return nil, usagef("token %d; the explanation has %s, from 0", token, e.Made())
-	}
-	if len(e.Methods["flow"].Data) == 0 || e.Methods["flow"].Options["spans"] != "" {
-		return nil, usagef("a graph has tokens; leave --by out")
-	}
-	ids, target := flowText(e, token, opts.OwnRow)
-	if source == nil {
-		source = strongest(e, token)
-	} else if *source >= len(e.Prompt.IDs) {
-		return nil, usagef("--figure-source %d; the prompt has tokens 0 to %d", *source,
-			len(e.Prompt.IDs)-1)
+	ids, ends, err := e.FlowEnds(token, source, opts.OwnRow)
+	if err != nil {
+		return nil, err
 	}
 	tensors, err := tracer.Trace(ctx, ids, []trace.Tap{trace.Attention})
 	if err != nil {
 		return nil, err
 	}
-	in := attribution.Input{}
-	for _, t := range tensors {
-		in.Tensors = append(in.Tensors, attribution.TensorReader{
-			Name: t.Name, Shape: t.Shape,
-			Read: func(dst []float32, first int) error {
-				copy(dst, t.Data[first:])
-				return nil
-			},
-		})
-	}
 	graph := opts
 	graph.Methods, graph.Lift, graph.AllLevels = []string{"flow"}, false, false
-	return attribution.NewFlowGraph(ctx, in, graph, target, *source)
-}
-
-// flowText returns the tokens up to the target of a generated token, and the target: the token
-// before the generated one, which predicts it, or with its own row itself. In an encoder it is the
-// position of the prediction.
-func flowText(e *attribution.Explanation, token int, own bool) (ids []int, target int) {
-	ids = slices.Clone(e.Prompt.IDs)
-	if at := e.Steps[token].Position; at != nil {
-		return ids, *at
-	}
-	for _, s := range e.Steps[:token] {
-		ids = append(ids, s.ID)
-	}
-	if own {
-		ids = append(ids, e.Steps[token].ID)
-	}
-	return ids, len(ids) - 1
-}
-
-// strongest returns the prompt token with the largest flow to a generated token. The first token is
-// a sink nearly always, so it counts only if it is the only one.
-func strongest(e *attribution.Explanation, token int) *int {
-	r := e.Methods["flow"]
-	best := min(1, r.Shape[1]-1)
-	row := r.Row(token, r.Level(token))
-	for j := best + 1; j < len(row); j++ {
-		if row[j] > row[best] {
-			best = j
-		}
-	}
-	return &best
+	return attribution.NewFlowGraph(ctx, attribution.InMemory(tensors), graph, ends[0], ends[1])
 }
 
 // made says how an explanation of this command is made.

@@ -73,7 +73,7 @@ func TestSaveRefusals(t *testing.T) {
 		{"add --methods flow", []string{"--save", "a.neuronpedia.json"}},
 		{"add --methods flow", []string{"--save", "a.svg", "--figure", "graph"}},
 		{"known are matrix, text, layers, graph", []string{"--save", "a.svg", "--figure", "pie"}},
-		{"known are [column double slide]", []string{"--save", "a.svg", "--figure-size", "x"}},
+		{"known are column, double, slide", []string{"--save", "a.svg", "--figure-size", "x"}},
 		{"a number from 4 to 48", []string{"--save", "a.svg", "--figure-font", "0"}},
 		{"add --save FILE", []string{"--figure", "text"}},
 		{"is not among the methods", []string{

@@ -178,7 +178,7 @@ func Encode(e *attribution.Explanation, f Format, o Options) ([]byte, []string, 
 		}
 		return fig.Bytes, fig.Warnings, nil
 	case f == HTML:
-		err = writeHTML(&b, e, made)
+		err = writeHTML(&b, e, made, o.Show)
 	case f == CSV:
 		err = writeCSV(&b, e)
 	case f == Parquet:

@@ -151,9 +151,11 @@ func writeJSON(w io.Writer, e *attribution.Explanation, made string) error {
 }
 
 // writeHTML writes the page of an explanation, with its origin in its head.
-func writeHTML(w io.Writer, e *attribution.Explanation, made string) error {
+func writeHTML(w io.Writer, e *attribution.Explanation, made string, o Show) error {
 	var page bytes.Buffer
-	_, err := render.Page{HTML: render.HTML{Heatmap: render.Heatmap{Explanation: e}}}.WriteTo(&page)
+	_, err := render.Page{HTML: render.HTML{Heatmap: render.Heatmap{
+		Explanation: e, Token: o.Token, Palette: o.Look.Palette,
+	}}}.WriteTo(&page)
 	if err != nil {
 		return err
 	}

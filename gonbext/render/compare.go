@@ -20,8 +20,11 @@ type Side struct {
 
 // Compare returns a picture of two sides: the values of a, the values of b, and a minus b. All
 // three have one scale, so that a colour means the same number. The sides may be two methods of one
-// explanation, or the same method for two models or two prompts. Their prompts must have the same
-// number of tokens, because tokens are compared by position; tokens that differ are both named.
+// explanation, or the same method for two models or two prompts. Two prompts must have the same
+// number of tokens, because tokens are compared by position; tokens that differ are both named. If
+// two models divide one text into different tokens, these are joined to the shortest parts that
+// begin at the same places in both, a control token that one of them lacks has zeros there, and the
+// generated tokens are compared that begin at the same place after the same text. Warnings say so.
 //
 // Values of the same kind are subtracted as they are; of lifts the ratio is taken, which is a lift
 // again. Values of different kinds, such as shares and parts of a logit, have no difference. Then
@@ -33,6 +36,12 @@ type Side struct {
 // Compare returns a [trace.UsageError] if the sides cannot be compared.
 func Compare(a, b Side) (Heatmap, error) {
 	c := &comparison{sides: [2]Side{a, b}}
+	if err := c.checkSides(); err != nil {
+		return Heatmap{}, err
+	}
+	if err := c.align(); err != nil {
+		return Heatmap{}, err
+	}
 	if err := c.check(); err != nil {
 		return Heatmap{}, err
 	}
@@ -52,13 +61,15 @@ type comparison struct {
 	// when the sinks are; see agree.
 	rows []string
 	all  string
+	// warnings say how sides with different tokens were made to fit each other.
+	warnings []string
 }
 
 // differenceOf is the index of the difference among the names of a comparison.
 const differenceOf = 2
 
-// check sets default methods and returns an error for sides that cannot be compared.
-func (c *comparison) check() error {
+// checkSides sets default methods and returns an error for a side that has nothing to compare.
+func (c *comparison) checkSides() error {
 	for i := range c.sides {
 		s := &c.sides[i]
 		name := "AB"[i : i+1]
@@ -78,6 +89,11 @@ func (c *comparison) check() error {
 				wrong)
 		}
 	}
+	return nil
+}
+
+// check returns an error for sides that cannot be compared.
+func (c *comparison) check() error {
 	a, b := c.sides[0].Explanation, c.sides[1].Explanation
 	switch m, n := len(a.Prompt.Texts), len(b.Prompt.Texts); {
 	case a.Model.Bidirectional != b.Model.Bidirectional:
@@ -85,7 +101,8 @@ func (c *comparison) check() error {
 			"and the other reads it")
 	case m != n:
 		return usagef("the prompts have %d and %d tokens; tokens are compared by position, "+
-			"so take prompts of the same number of tokens", m, n)
+			"so take prompts of the same number of tokens, or the same prompt for two models",
+			m, n)
 	case c.tokens() == 0:
 		return usagef("there is no generated token that both explanations have")
 	case c.result(0).lifted() != c.result(1).lifted():
@@ -201,7 +218,7 @@ func (c *comparison) headings() []string {
 // warn adds the warnings of both sides, and says how far the generated texts are the same.
 func (c *comparison) warn(e *attribution.Explanation) {
 	a, b := c.sides[0].Explanation, c.sides[1].Explanation
-	for _, w := range slices.Concat(a.Warnings, b.Warnings) {
+	for _, w := range slices.Concat(c.warnings, a.Warnings, b.Warnings) {
 		if !slices.Contains(e.Warnings, w) {
 			e.Warnings = append(e.Warnings, w)
 		}

@@ -200,30 +200,35 @@ func (v *view) linear(x float64) float64 {
 	return x
 }
 
-// codes returns the values of all rows at the level shown as two digits each: 64a + b - 2048 counts
-// parts of top, of 2047, and 0 stands for NaN.
+// codes returns the values of all rows at the level shown; see encode.
 func (v *view) codes() (top float64, rows string) {
-	n := v.result.Shape[0]
-	for t := range n {
+	var values []float64
+	for t := range v.result.Shape[0] {
 		for j := range v.sources(t) {
-			if x := math.Abs(v.linear(v.at(t, j))); x > top && !math.IsInf(x, 0) {
-				top = x
-			}
+			values = append(values, v.linear(v.at(t, j)))
+		}
+	}
+	return encode(values)
+}
+
+// encode returns values as two digits each: 64a + b - 2048 counts parts of top, of 2047, and 0
+// stands for NaN.
+func encode(values []float64) (top float64, digits string) {
+	for _, x := range values {
+		if x := math.Abs(x); x > top && !math.IsInf(x, 0) {
+			top = x
 		}
 	}
 	if top < 1e-300 {
 		top = 1
 	}
-
 	var b []byte
-	for t := range n {
-		for j := range v.sources(t) {
-			x, code := v.linear(v.at(t, j)), 0
-			if !math.IsNaN(x) {
-				code = int(math.Round(min(max(x/top, -1), 1)*codeMax)) + codeMax + 1
-			}
-			b = append(b, digits64[code>>6], digits64[code&63])
+	for _, x := range values {
+		code := 0
+		if !math.IsNaN(x) {
+			code = int(math.Round(min(max(x/top, -1), 1)*codeMax)) + codeMax + 1
 		}
+		b = append(b, digits64[code>>6], digits64[code&63])
 	}
 	return top, string(b)
 }

@@ -33,7 +33,7 @@ func farApart(m int, strong ...int) *attribution.Explanation {
 func TestFolds(t *testing.T) {
 	folded := func(e *attribution.Explanation) map[int]int {
 		b := &page{picture: Heatmap{Explanation: e}.picture(true), limit: defaultMaxBytes}
-		b.choose()
+		b.choose(nil)
 		if f := b.newFolds(); f != nil {
 			return f.length
 		}

@@ -151,7 +151,7 @@ func (r Heads) open() *headsPage {
 		h.limit = defaultMaxBytes
 	}
 	h.words.title = "What each head looks at"
-	h.choose()
+	h.choose(nil)
 	h.query = h.queryOf(h.chosen)
 	h.sinks = h.findSinks()
 	best := h.best(h.query, 1)

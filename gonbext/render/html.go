@@ -7,6 +7,8 @@ import (
 	"html"
 	"io"
 	"strings"
+
+	"github.com/headwater-ml/headwater/attribution"
 )
 
 // HTML is a heatmap for a notebook or a page:
@@ -69,7 +71,7 @@ func (r HTML) WriteTo(w io.Writer) (int64, error) {
 	if b.limit <= 0 {
 		b.limit = defaultMaxBytes
 	}
-	b.choose()
+	b.choose(r.Token)
 	b.write()
 	return b.WriteTo(w)
 }
@@ -93,15 +95,12 @@ func (b *page) part(f func(*page)) string {
 	return c.String()
 }
 
-// choose chooses the last generated token that is neither a control token nor white space, and the
-// first method that has something to say about it.
-func (b *page) choose() {
-	b.chosen, b.lead = len(b.e.Steps)-1, -1
-	for t := b.chosen; t >= 0; t-- {
-		if g := b.e.Steps[t]; !g.Special && strings.TrimSpace(g.Text) != "" {
-			b.chosen = t
-			break
-		}
+// choose chooses a generated token, and the first method that has something to say about it. If
+// token is nil or does not exist, that is the token of [LastWord].
+func (b *page) choose(token *int) {
+	b.chosen, b.lead = LastWord(b.e), -1
+	if token != nil && *token >= 0 && *token < len(b.e.Steps) {
+		b.chosen = *token
 	}
 	if b.chosen < 0 {
 		return
@@ -120,6 +119,17 @@ func (b *page) choose() {
 			b.lead = i
 		}
 	}
+}
+
+// LastWord returns the last generated token that is neither a control token nor white space,
+// 0-based; the last one if all are, and -1 if there is none.
+func LastWord(e *attribution.Explanation) int {
+	for t := len(e.Steps) - 1; t >= 0; t-- {
+		if g := e.Steps[t]; !g.Special && strings.TrimSpace(g.Text) != "" {
+			return t
+		}
+	}
+	return len(e.Steps) - 1
 }
 
 // write writes the parts from top to bottom. Near the limit, each part takes what those before it

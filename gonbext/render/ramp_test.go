@@ -75,6 +75,29 @@ func TestRampIsEven(t *testing.T) {
 	}
 }
 
+// TestRampPalettes checks the ramps of files for every palette of HTML: their lightness is even and
+// the same in all, and text on them is legible.
+func TestRampPalettes(t *testing.T) {
+	for _, name := range PaletteNames() {
+		for _, sign := range []float64{1, -1} {
+			if name != PaletteNames()[0] && sign > 0 && chart.RampOf(name, 1) == chart.Ramp(1) {
+				t.Errorf("%s has the colours of the default", name)
+			}
+			for i := range steps + 1 {
+				x := sign * float64(i) / steps
+				got := chart.RampOf(name, x)
+				if off := lightness(got) - lightness(chart.Ramp(x)); math.Abs(off) > 4 {
+					t.Errorf("%s: %v has lightness %.1f, %.1f from that of the default", name, x,
+						lightness(got), off)
+				}
+				if c := contrast(got, chart.Legible(got)); c < minContrast {
+					t.Errorf("%s: text on %v has contrast %.2f", name, x, c)
+				}
+			}
+		}
+	}
+}
+
 func TestRampEnds(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -42,6 +42,9 @@ type Heatmap struct {
 	// no values for it, each token has the layer that [attribution.Result.Level] names. Maps over
 	// layers show every layer.
 	Layer *int
+	// Token is the generated token that HTML shows first, 0-based; nil, and one that does not
+	// exist, is the last one that is not white space.
+	Token *int
 	// Filter excludes prompt tokens from highlighting and from the scale; see
 	// [attribution.DefaultFilter]. They stay in the picture in grey, and they count in every
 	// number.

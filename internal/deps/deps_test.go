@@ -121,7 +121,8 @@ var allowed = map[string][]string{
 	"gonbext/render/reproduction": {"gonbext/render/chart"},
 	// The only package besides the benchmarks that draws files: the command and the engine link it.
 	"gonbext/render/figure": {
-		"attribution", "gonbext/render", "gonbext/render/chart", "gonum.org/v1/plot/...",
+		"attribution", "gonbext/render", "gonbext/render/chart", "internal/message",
+		"gonum.org/v1/plot/...",
 		"golang.org/x/image/...", // the outlines of its font
 	},
 

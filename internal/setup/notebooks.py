@@ -77,7 +77,7 @@ def execute(notebook, path):
     os.environ["CI"] = "true"  # a cell with an error must fail, since nobody reads its output
     client = nbclient.NotebookClient(
         notebook,
-        kernel_name="gonb",
+        kernel_name="headwater",
         timeout=CELL_SECONDS,
         resources={"metadata": {"path": str(path.parent)}},
     )
@@ -110,7 +110,7 @@ def normalise(notebook):
     """Removes what differs from run to run, so that equal results are equal bytes."""
     notebook.metadata = nbformat.from_dict(
         {
-            "kernelspec": {"display_name": "Go (gonb)", "language": "go", "name": "gonb"},
+            "kernelspec": {"display_name": "Go (Headwater)", "language": "go", "name": "headwater"},
             "language_info": {"file_extension": ".go", "mimetype": "text/x-go", "name": "go"},
         }
     )

@@ -20,36 +20,77 @@ var (
 	White   = RGB{255, 255, 255}
 )
 
-// The anchors of both arms of the ramp in OKLCH: lightness, chroma, hue in degrees. Lightness falls
-// by the same amount from anchor to anchor and is interpolated linearly, so that equal steps look
-// equal. Both arms have the same lightness, so they look alike in grey and to colour-blind readers,
-// and both begin at the same neutral colour.
+// arm is one side of a ramp: anchors in OKLCH, which are lightness, chroma and hue in degrees.
+// Lightness falls by the same amount from anchor to anchor and is interpolated linearly, so that
+// equal steps look equal. Both arms of a palette have the same lightness, so they look alike in
+// grey and to colour-blind readers, and both begin at the same neutral colour.
+type arm [5][3]float64
+
 var (
-	blueArm = [5][3]float64{
+	blueArm = arm{
 		{0.985, 0.006, 240},
 		{0.820, 0.075, 236},
 		{0.655, 0.112, 244},
 		{0.490, 0.125, 256},
 		{0.325, 0.105, 264},
 	}
-	rustArm = [5][3]float64{
+	rustArm = arm{
 		{0.985, 0.006, 240},
 		{0.820, 0.085, 66},
 		{0.655, 0.120, 54},
 		{0.490, 0.112, 44},
 		{0.325, 0.078, 38},
 	}
+	greenArm = arm{
+		{0.985, 0.006, 240},
+		{0.820, 0.085, 150},
+		{0.655, 0.115, 149},
+		{0.490, 0.100, 148},
+		{0.325, 0.070, 147},
+	}
+	purpleArm = arm{
+		{0.985, 0.006, 240},
+		{0.820, 0.085, 308},
+		{0.655, 0.130, 306},
+		{0.490, 0.150, 302},
+		{0.325, 0.120, 298},
+	}
+	// The hue of this arm changes with the step, from green to violet, which tells neighbouring
+	// steps further apart.
+	hueArm = arm{
+		{0.985, 0.006, 240},
+		{0.820, 0.090, 155},
+		{0.655, 0.100, 215},
+		{0.490, 0.135, 262},
+		{0.325, 0.120, 300},
+	}
 )
+
+// palettes are the arms above and below the neutral colour of each palette.
+var palettes = map[string][2]*arm{
+	"":             {&blueArm, &rustArm},
+	"blue-rust":    {&blueArm, &rustArm},
+	"green-purple": {&greenArm, &purpleArm},
+	"perceptual":   {&hueArm, &rustArm},
+}
 
 // Ramp returns the colour of x: 0 is neutral, 1 the deepest blue, -1 the deepest rust. Values
 // beyond are clamped, and NaN is [Missing].
-func Ramp(x float64) RGB {
+func Ramp(x float64) RGB { return RampOf("", x) }
+
+// RampOf is [Ramp] in a palette: blue-rust, green-purple or perceptual, the palettes of HTML. An
+// unknown one is blue-rust.
+func RampOf(palette string, x float64) RGB {
 	if math.IsNaN(x) {
 		return Missing
 	}
-	arm := &blueArm
+	arms, known := palettes[palette]
+	if !known {
+		arms = palettes[""]
+	}
+	arm := arms[0]
 	if x < 0 {
-		arm, x = &rustArm, -x
+		arm, x = arms[1], -x
 	}
 	at := min(x, 1) * float64(len(arm)-1)
 	k := min(int(at), len(arm)-2)
@@ -62,12 +103,13 @@ func Ramp(x float64) RGB {
 	return srgb(lab)
 }
 
-// At returns the colour of a value on a scale whose deepest colour belongs to limit.
-func (s Scale) At(value, limit float64) RGB {
+// At returns the colour of a value on a scale whose deepest colour belongs to limit, in a palette
+// of [RampOf].
+func (s Scale) At(value, limit float64, palette string) RGB {
 	if !s.Diverging && value < 0 {
 		value = 0
 	}
-	return Ramp(value / limit)
+	return RampOf(palette, value/limit)
 }
 
 // seriesColors are the colours of series, in OKLCH. Neighbours differ in lightness, so that they

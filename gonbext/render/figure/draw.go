@@ -244,7 +244,7 @@ func (p *page) scatter(c *chart.Chart, place func(*chart.Series, int) (point, bo
 			}
 			color, kind := c.SeriesColor(k), k
 			if s.Value != nil {
-				color, kind = c.Color.At(s.Value[i], limit), k
+				color, kind = c.Color.At(s.Value[i], limit, p.palette), k
 			}
 			if chart.Ordered(n) {
 				kind = 0
@@ -351,7 +351,7 @@ func (p *page) colorBar(c *chart.Chart, x, y float64) float64 {
 	y += 0.3 * p.size
 	for i := range cells {
 		v := from + (1-from)*(float64(i)+0.5)/cells
-		p.rect(x+wide*float64(i)/cells, y, wide/cells+0.2, 0.9*p.size, chart.Ramp(v))
+		p.rect(x+wide*float64(i)/cells, y, wide/cells+0.2, 0.9*p.size, chart.RampOf(p.palette, v))
 	}
 	p.frame(x, y, wide, 0.9*p.size, 0.4, gray)
 	base := y + 2*p.size

@@ -477,7 +477,7 @@ func (p *page) strip(v *view, t int, y float64) float64 {
 		case v.sinks[j]:
 			background = chart.Muted
 		case v.silent[t] == "" && math.Abs(value) >= 0.05*v.limit:
-			background = v.color().At(value, v.limit)
+			background = v.color().At(value, v.limit, p.palette)
 			ink = chart.Legible(background)
 		}
 		if background != chart.White {

@@ -19,7 +19,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // Size is where a figure goes, which says how wide it is.
@@ -59,6 +61,8 @@ type Options struct {
 	// Font is the size of text in points, from 4 to 48; default 7 for Column, 8 for Double and 18
 	// for Slide.
 	Font float64 `json:"font,omitempty"`
+	// Palette is the name of the colours, one of [render.PaletteNames]; default blue-rust.
+	Palette string `json:"palette,omitempty"`
 	// Screen draws a PNG with half the resolution of print, which is enough for a notebook and
 	// makes it smaller.
 	Screen bool `json:"-"`
@@ -67,10 +71,19 @@ type Options struct {
 // Check returns an error if an option is unknown or out of range.
 func (o Options) Check() error {
 	if o.Size != "" && !slices.Contains(Sizes(), o.Size) {
-		return fmt.Errorf("figure: unknown size %.40q; known are %v", o.Size, Sizes())
+		var names []string
+		for _, s := range Sizes() {
+			names = append(names, string(s))
+		}
+		return fmt.Errorf("figure: unknown size %s; %s", message.Quote(string(o.Size)),
+			message.KnownAre(string(o.Size), names))
 	}
 	if o.Font != 0 && !(o.Font >= MinFont && o.Font <= MaxFont) {
 		return fmt.Errorf("figure: font size %v; want %d to %d points", o.Font, MinFont, MaxFont)
+	}
+	if o.Palette != "" && !slices.Contains(render.PaletteNames(), o.Palette) {
+		return fmt.Errorf("figure: unknown palette %s; %s", message.Quote(o.Palette),
+			message.KnownAre(o.Palette, render.PaletteNames()))
 	}
 	return nil
 }
@@ -109,7 +122,7 @@ func Draw(o Options, about string, drawings ...Drawing) (*Figure, error) {
 	}
 	p := &page{
 		format: o.Format, width: widths[o.Size][0], size: o.Font, lost: map[rune]bool{},
-		dpi: pngDPI,
+		dpi: pngDPI, palette: o.Palette,
 	}
 	f := &Figure{}
 	if o.Screen {

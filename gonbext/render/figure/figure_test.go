@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
 	"github.com/headwater-ml/headwater/gonbext/render/figure"
 )
@@ -348,6 +349,29 @@ func TestAboutRefusals(t *testing.T) {
 }
 
 // What cannot be drawn, and options out of range, are errors with the value and what is known.
+// TestPalettes draws a matrix and its scale in each palette: the default has the bytes of no name,
+// and the others differ from it in every format.
+func TestPalettes(t *testing.T) {
+	d := drawings(t, "the", " keys")["matrix"]
+	for _, format := range []figure.Format{figure.SVG, figure.PDF, figure.PNG, figure.TeX} {
+		seen := map[string]string{}
+		for _, palette := range append(render.PaletteNames(), "") {
+			f, err := figure.Draw(figure.Options{Format: format, Palette: palette}, about, d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			same := seen[string(f.Bytes)]
+			if palette == "" && same != render.PaletteNames()[0] {
+				t.Errorf("%s: without a palette the file is that of %q", format, same)
+			}
+			if palette != "" && same != "" {
+				t.Errorf("%s: %s and %s give the same file", format, palette, same)
+			}
+			seen[string(f.Bytes)] = palette
+		}
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	e := explanation(prompt...)
 	bad := explanation(prompt...)
@@ -373,8 +397,16 @@ func TestRefusals(t *testing.T) {
 			_, err := figure.LayerMap(e, "direct", 0)
 			return err
 		}},
-		{`unknown size "poster"; known are [column double slide]`, func() error {
+		{`unknown size "poster"; known are column, double, slide`, func() error {
 			_, err := figure.Draw(figure.Options{Format: figure.SVG, Size: "poster"}, about, d)
+			return err
+		}},
+		{`unknown size "colum"; did you mean column?`, func() error {
+			_, err := figure.Draw(figure.Options{Format: figure.SVG, Size: "colum"}, about, d)
+			return err
+		}},
+		{`unknown palette "green"; did you mean green-purple?`, func() error {
+			_, err := figure.Draw(figure.Options{Format: figure.SVG, Palette: "green"}, about, d)
 			return err
 		}},
 		{"font size 3; want 4 to 48 points", func() error {

@@ -81,7 +81,7 @@ func (p *page) graph(
 	edges, omitted := graphEdges(g, last)
 	for _, e := range edges {
 		p.edge(node(e.l+1, e.u), node(e.l, e.v), e.width*0.3*high,
-			chart.Ramp(0.12+0.7*min(e.width, 1)))
+			chart.RampOf(p.palette, 0.12+0.7*min(e.width, 1)))
 	}
 	p.markPath(g, node, high)
 	for _, e := range cut.Edges {
@@ -199,7 +199,7 @@ func (p *page) graphLegend(g *attribution.FlowGraph, left int, y float64) float6
 		wide   float64
 		dashes []float64
 	}{
-		{"edge, as thick as it is wide", chart.Ramp(0.6), 2, nil},
+		{"edge, as thick as it is wide", chart.RampOf(p.palette, 0.6), 2, nil},
 		{"widest path, " + format(widest, 2), pathColor, 1.4, nil},
 		{fmt.Sprintf("minimum cut, %d edges", len(g.Cut.Edges)), cutColor, 0.9, []float64{2, 1.5}},
 	} {

@@ -70,7 +70,7 @@ func (p *page) cells(c *chart.Chart, x, y, wide, high float64) {
 		if m.Muted != nil && m.Muted[j] {
 			return chart.Muted
 		}
-		return c.Color.At(m.At(i, j), limit)
+		return c.Color.At(m.At(i, j), limit, p.palette)
 	}
 	for i := range m.Rows {
 		for j := 0; j < columns; {

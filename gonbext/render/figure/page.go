@@ -13,10 +13,12 @@ type page struct {
 	// width is given; height is what the shapes need.
 	width, height float64
 	// size is the size of ordinary text in points.
-	size   float64
-	dpi    int // of a PNG
-	shapes []shape
-	lost   map[rune]bool // what the format cannot draw
+	size float64
+	// palette is the name of the colours of values.
+	palette string
+	dpi     int // of a PNG
+	shapes  []shape
+	lost    map[rune]bool // what the format cannot draw
 }
 
 // point is a place on a page, in points from the top left corner.

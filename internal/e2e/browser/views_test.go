@@ -3,6 +3,7 @@ package browser
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
@@ -124,6 +125,117 @@ func TestHeadsUntrusted(t *testing.T) {
 		if !strings.Contains(d.Text, "layer 1, head 1 looks at “to” (3) 100 %") {
 			t.Errorf("without the script the text is %.300q", d.Text)
 		}
+	}
+}
+
+// flowing is the graph of flow over the text of touched through two layers: in the upper one token
+// 3 looks at token 1, in the lower one every token looks at itself.
+func flowing(t *testing.T) render.Flow {
+	const T = 4
+	in := trace.Tensor{
+		Name: "attention", Axes: "LTS", Shape: []int{2, T, T}, Data: make([]float32, 2*T*T),
+	}
+	for l := range 2 {
+		for i := range T {
+			j := i
+			if l == 1 && i == 3 {
+				j = 1
+			}
+			in.Data[(l*T+i)*T+j] = 1
+		}
+	}
+	g, err := attribution.NewFlowGraph(context.Background(),
+		attribution.InMemory([]trace.Tensor{in}), attribution.Options{}, 3, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return render.Flow{Explanation: touched(), Graph: g}
+}
+
+// TestTouchFlow chooses nodes of a graph by clicks and by keys.
+func TestTouchFlow(t *testing.T) {
+	b := tab(t)
+	b.Show(t, fixture.Written(t, render.FlowPage{Flow: flowing(t)}))
+	said := func(script string) string {
+		return chromium.Evaluate[string](t, b, "(() => {"+script+"})(),"+
+			"document.querySelector('.hw-s').textContent")
+	}
+	check := func(what, got, want string) {
+		t.Helper()
+		if !strings.Contains(got, want) {
+			t.Errorf("after %s it says %q, want %q", what, got, want)
+		}
+	}
+	const whole = "At most 0.500 flows from “key” (1) to “to” (3)"
+	check("nothing", said(""), whole)
+	const clickNode = `const image = document.querySelector('.hw-f img'),
+		r = image.getBoundingClientRect(), step = (r.width - 16) / 2;
+		image.dispatchEvent(new MouseEvent('click', {
+			bubbles: true, clientX: r.left + 8 + 2 * step, clientY: r.top + 3.5 * 22,
+		}))`
+	check("a click on the target", said(clickNode), "“to” (3) after layer 1has from: “key” (1) "+
+		"0.500, “to” (3) 0.500")
+	edges := chromium.Evaluate[int](t, b, "document.querySelectorAll('.hw-f svg path').length")
+	if edges != 2 {
+		t.Errorf("%d edges are marked, want 2", edges)
+	}
+	const key = `document.querySelector('.hw-f').dispatchEvent(new KeyboardEvent('keydown', {
+		key: '%s', bubbles: true, cancelable: true }))`
+	check("left", said(fmt.Sprintf(key, "ArrowLeft")), "“to” (3) after layer 0has from: “to” (3) "+
+		"1.000feeds in layer 1: “to” (3) 0.500")
+	check("up", said(fmt.Sprintf(key, "ArrowUp")), "“s” (2) after layer 0")
+	check("Esc", said(fmt.Sprintf(key, "Escape")), whole)
+	said(clickNode)
+	check("two clicks", said(clickNode), whole)
+}
+
+// TestTouchLayers points at a place of a panel: its layer, token and number are named.
+func TestTouchLayers(t *testing.T) {
+	b := tab(t)
+	e := touched()
+	b.Show(t, fixture.Written(t, render.LayersPage{Layers: render.Layers{
+		Heatmap: render.Heatmap{Explanation: e},
+	}}))
+	panels := chromium.Evaluate[int](t, b, "document.querySelectorAll('.hw-d').length")
+	if panels == 0 {
+		t.Fatal("there are no panels")
+	}
+	got := chromium.Evaluate[string](t, b, `(() => {
+		const cell = document.querySelector('.hw-d .hw-r').cells[2];
+		cell.dispatchEvent(new MouseEvent('mousemove', {bubbles: true}));
+	})(),document.querySelector('.hw-d .hw-r').cells[2].title`)
+	if !strings.Contains(got, "“key” (1)") || !strings.HasPrefix(got, "layer ") {
+		t.Errorf("pointing at a cell says %q", got)
+	}
+}
+
+// TestViewsUntrusted passes graphs and layers through what a notebook that is not trusted keeps.
+func TestViewsUntrusted(t *testing.T) {
+	b := tab(t)
+	for name, c := range map[string]struct {
+		picture io.WriterTo
+		want    string
+	}{
+		"flow":   {flowing(t), "Widest path, 0.500: “key” (1) → “to” (3) in layer 1 (0.500)."},
+		"layers": {render.Layers{Heatmap: render.Heatmap{Explanation: touched()}}, "in layer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := sanitiseMarkup(t, b, fixture.Written(t, c.picture))
+			const script = "data-hw of <div> <style> <script>"
+			if dropped := strings.Join(got.Dropped, " "); dropped != script {
+				t.Errorf("dropped %q", dropped)
+			}
+			for _, theme := range [][2]string{
+				{"rgb(17,17,17)", "rgb(255,255,255)"}, {"white", "black"},
+			} {
+				d := b.Show(t, output(got.Sanitised, theme[0], theme[1]))
+				checkColors(t, d)
+				checkElements(t, d)
+				if !strings.Contains(d.Text, c.want) {
+					t.Errorf("without the script the text is %.300q", d.Text)
+				}
+			}
+		})
 	}
 }
 

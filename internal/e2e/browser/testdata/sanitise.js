@@ -34,7 +34,7 @@
       if (!has(attributes['*'], attribute) && !has(attributes[name], attribute)) {
         dropped.push(`${attribute} of <${name}>`);
         e.removeAttribute(attribute);
-      } else if (attribute === 'src' && !text.startsWith('data:image/png')) {
+      } else if (attribute === 'src' && !/^data:image\/(png|svg\+xml);/.test(text)) {
         dropped.push(`src of <${name}>`);
         e.removeAttribute(attribute);
       }

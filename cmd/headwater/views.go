@@ -1,0 +1,229 @@
+package main
+
+import (
+	"context"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/gonbext/render"
+)
+
+// The views of --view.
+const (
+	viewHeatmap = "heatmap"
+	viewCompare = "compare"
+	viewHeads   = "heads"
+	viewLayers  = "layers"
+	viewFlow    = "flow"
+)
+
+var views = []string{viewHeatmap, viewCompare, viewHeads, viewLayers, viewFlow}
+
+// viewFlags adds the flags that say what a view shows.
+func (f *explainFlags) viewFlags(cmd *cobra.Command) {
+	cmd.Flags().Func("token", "generated token that --format html shows first and the views "+
+		"layers and flow show, by its `number` from 0; layers takes several, as 0,2 (default the "+
+		"last one that is not white space; for layers the first 6)", func(s string) error {
+		f.tokens = nil
+		for part := range strings.SplitSeq(s, ",") {
+			f.tokens = append(f.tokens, 0)
+			if err := setWhole(&f.tokens[len(f.tokens)-1], part, 0, maxIndex); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	cmd.Flags().Func("source", "prompt token that --view flow begins at, by its `number` from 0 "+
+		"(default the one with the largest flow that is not the first)", func(s string) error {
+		f.source = new(int)
+		return setWhole(f.source, s, 0, maxIndex)
+	})
+}
+
+// checkPalette refuses an unknown palette, and one for what has none. Saved figures have it too.
+func (f *explainFlags) checkPalette() error {
+	if f.palette == "" {
+		return nil
+	}
+	if f.format != "html" && len(f.save.paths) == 0 {
+		return usagef("--palette is for html and for saved figures: text and json have no palette")
+	}
+	f.save.show.Look.Palette = f.palette
+	return oneOf("palette", f.palette, render.PaletteNames()...)
+}
+
+// checkView refuses a comparison without two sides.
+func (f *explainFlags) checkView() error {
+	switch {
+	case f.against != "" && f.againstModel != "":
+		return usagef("--against compares two prompts and --against-model two models; give one")
+	case f.against != "" && f.view != viewCompare:
+		return usagef("--against compares two prompts; it does not go with --view %s", f.view)
+	case f.againstModel != "" && f.view != viewCompare:
+		return usagef("--against-model compares two models; it does not go with --view %s", f.view)
+	case !f.compares() && f.view == viewCompare && len(f.opts.Methods) != 2:
+		return usagef("--view compare compares two methods, for example --methods " +
+			"direct,value-zeroing; or give another prompt by --against, or another model by " +
+			"--against-model")
+	case f.source != nil && f.view != viewFlow:
+		return usagef("--source is for --view %s", viewFlow)
+	case len(f.tokens) > 1 && f.view != viewLayers:
+		return usagef("--token with several numbers is for --view %s", viewLayers)
+	case len(f.tokens) > 0 && f.view != viewFlow && f.view != viewLayers && f.format != "html":
+		return usagef("--token is for --format html and for the views %s and %s; a text has all "+
+			"tokens", viewLayers, viewFlow)
+	case f.view == viewLayers:
+		f.opts.AllLayers = true
+		return nil
+	case !f.traced():
+		return nil
+	case f.view == viewFlow && (len(f.opts.Methods) > 0 || f.opts.Lift || !f.by.Tokens() ||
+		f.filter):
+		return usagef("--view flow shows a graph as it is, without --methods, --lift, --by and " +
+			"--filter")
+	case f.view == viewHeads && (len(f.opts.Methods) > 0 || !f.by.Tokens() || f.filter):
+		return usagef("--view heads shows attention as it is, without --methods, --by and --filter")
+	}
+	f.opts.Methods = []string{"raw"}
+	if f.view == viewFlow {
+		f.opts.Methods = []string{"flow"}
+	}
+	return nil
+}
+
+// compares reports whether there is another prompt or model to compare with.
+func (f *explainFlags) compares() bool { return f.against != "" || f.againstModel != "" }
+
+// traced reports whether the view shows attention, which is recorded once more.
+func (f *explainFlags) traced() bool { return f.view == viewHeads || f.view == viewFlow }
+
+// heatmap returns the picture of an explanation; other is that of --against or
+// --against-model, or nil.
+func (f *explainFlags) heatmap(e, other *attribution.Explanation) (render.Heatmap, error) {
+	h := render.Heatmap{Explanation: e}
+	interrupted := f.compares() && other == nil
+	if f.view == viewCompare && !interrupted {
+		a, b := render.Side{Explanation: e}, render.Side{Explanation: e}
+		if other != nil {
+			b.Explanation = other
+		} else if len(e.Order) > 1 {
+			b.Method = e.Order[1]
+		}
+		var err error
+		if h, err = render.Compare(a, b); err != nil {
+			return h, err
+		}
+	}
+	h.Palette = f.palette
+	if len(f.tokens) > 0 {
+		h.Token = &f.tokens[0]
+	}
+	if f.filter {
+		h.Filter = attribution.DefaultFilter()
+	}
+	return h, nil
+}
+
+// showTraced writes what the attention heads of a model look at in a text, or the graph of flow.
+func (p *program) showTraced(
+	ctx context.Context, w io.Writer, m trace.Model, f explainFlags, e *attribution.Explanation,
+) error {
+	tracer, ok := m.(trace.Tracer)
+	if !ok {
+		return usagef("%.60q does not say what its heads look at", e.Model.Name)
+	}
+	if f.view == viewFlow {
+		return p.showFlow(ctx, w, tracer, f, e)
+	}
+	ids := slices.Clone(e.Prompt.IDs)
+	if !e.Model.Bidirectional {
+		for _, g := range e.Steps {
+			ids = append(ids, g.ID)
+		}
+	}
+	attention, err := attentionOf(ctx, tracer, e, ids)
+	if err != nil {
+		return err
+	}
+	h := render.Heads{Explanation: e, Attention: attention[0], Palette: f.palette}
+	if err := h.Check(); err != nil {
+		return err
+	}
+	return f.write(w, render.HeadsPage{Heads: h}, render.HeadsText{
+		Heads: h, Width: p.width(f),
+	})
+}
+
+// attentionOf records the attention over a text that is short enough for a picture.
+func attentionOf(
+	ctx context.Context, m trace.Tracer, e *attribution.Explanation, ids []int,
+) ([]trace.Tensor, error) {
+	if err := render.CheckHeads(e.Model.Layers, e.Model.Heads, len(ids)); err != nil {
+		return nil, err
+	}
+	return m.Trace(ctx, ids, []trace.Tap{trace.Attention})
+}
+
+// showFlow writes the graph of flow to a generated token.
+func (p *program) showFlow(
+	ctx context.Context, w io.Writer, m trace.Tracer, f explainFlags, e *attribution.Explanation,
+) error {
+	flow := render.Flow{Explanation: e, Token: render.LastWord(e), Palette: f.palette}
+	if len(f.tokens) > 0 {
+		flow.Token = f.tokens[0]
+	}
+	ids, ends, err := e.FlowEnds(flow.Token, f.source, f.opts.OwnRow)
+	if err != nil {
+		return err
+	}
+	attention, err := attentionOf(ctx, m, e, ids)
+	if err != nil {
+		return err
+	}
+	flow.Graph, err = attribution.NewFlowGraph(ctx, attribution.InMemory(attention), f.opts,
+		ends[0], ends[1])
+	if err != nil {
+		return err
+	}
+	if err := flow.Check(); err != nil {
+		return err
+	}
+	return f.write(w, render.FlowPage{Flow: flow}, render.FlowText{Flow: flow, Width: p.width(f)})
+}
+
+// showLayers writes some tokens layer by layer.
+func (p *program) showLayers(w io.Writer, f explainFlags, e *attribution.Explanation) error {
+	l := render.Layers{Tokens: f.tokens}
+	var err error
+	if l.Heatmap, err = f.heatmap(e, nil); err != nil {
+		return err
+	}
+	if err := l.Check(); err != nil {
+		return err
+	}
+	return f.write(w, render.LayersPage{Layers: l}, render.LayersText{
+		Layers: l, Width: p.width(f),
+	})
+}
+
+// width returns the columns of a text: those of the flag, or of the terminal if it goes there.
+func (p *program) width(f explainFlags) int {
+	if f.width == 0 && (f.output == "" || f.output == "-") {
+		return columns(p.stdout)
+	}
+	return f.width
+}
+
+// write writes a picture in the form asked for.
+func (f *explainFlags) write(w io.Writer, page, text io.WriterTo) error {
+	if f.format != "html" {
+		page = text
+	}
+	_, err := page.WriteTo(w)
+	return err
+}

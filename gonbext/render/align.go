@@ -1,0 +1,305 @@
+package render
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/headwater-ml/headwater/attribution"
+)
+
+// align gives both sides the same columns if their models divide the same text into different
+// tokens, and the rows of the tokens that both generated at the same place. It changes nothing
+// where the tokens of the prompts are the same, or the texts are not.
+//
+// Tokens are joined to the shortest spans that begin at the same places in both. A control token
+// that one side lacks, such as begin-of-text, is a column of zeros there.
+func (c *comparison) align() error {
+	a, b := c.sides[0].Explanation, c.sides[1].Explanation
+	if a.Prompt.Text != b.Prompt.Text || slices.Equal(a.Prompt.Texts, b.Prompt.Texts) ||
+		!placed(&a.Prompt) || !placed(&b.Prompt) || grouped(a) || grouped(b) {
+		return nil
+	}
+	starts := commonStarts(&a.Prompt, &b.Prompt)
+	spans, joined := [2][]attribution.Span{}, 0
+	for i := range c.sides {
+		spans[i] = spansFrom(&c.sides[i].Explanation.Prompt, starts)
+		for _, s := range spans[i] {
+			if len(s.Tokens) > 1 {
+				joined++
+			}
+		}
+	}
+	for i := range spans {
+		for k := range spans[i] {
+			s := &spans[i][k]
+			if text := strings.TrimSpace(s.Text); joined > 0 && text != "" {
+				s.Text = text // as that of words
+			}
+		}
+	}
+	var missing [2][]string
+	var aligned [2]*attribution.Explanation
+	for i := range c.sides {
+		e, err := c.sides[i].Explanation.GroupSpans(spans[i])
+		if err != nil {
+			return err
+		}
+		other := spans[1-i]
+		e, missing[i] = withColumns(e, spans[i], other, &c.sides[1-i].Explanation.Prompt)
+		if joined == 0 {
+			withoutSpans(e)
+		}
+		aligned[i] = e
+	}
+	left, right := aligned[0].Prompt.Texts, aligned[1].Prompt.Texts
+	for j := range min(len(left), len(right)) {
+		if strings.TrimSpace(left[j]) == strings.TrimSpace(right[j]) {
+			right[j] = left[j] // they differ in the space before them alone
+		}
+	}
+	c.sides[0].Explanation, c.sides[1].Explanation = aligned[0], aligned[1]
+	if joined > 0 {
+		c.warnings = append(c.warnings, fmt.Sprintf("The models divide the text into different "+
+			"tokens (%d and %d); they are joined to %d parts that begin at the same places in "+
+			"both.", len(a.Prompt.Texts), len(b.Prompt.Texts), len(left)))
+	}
+	for i, tokens := range missing {
+		if len(tokens) > 0 {
+			c.warnings = append(c.warnings, fmt.Sprintf("%s has no token %s; its values are 0 "+
+				"there.", "AB"[i:i+1], strings.Join(tokens, ", ")))
+		}
+	}
+	return c.alignRows()
+}
+
+// placed reports whether a prompt says where each of its tokens stands in its text.
+func placed(p *attribution.Prompt) bool {
+	m := len(p.Texts)
+	if len(p.Offsets) != m || len(p.Special) != m || len(p.IDs) != m {
+		return false
+	}
+	for _, o := range p.Offsets {
+		if o[0] < 0 || o[1] < o[0] || o[1] > len(p.Text) {
+			return false
+		}
+	}
+	return true
+}
+
+// startOf returns where token j begins, white space before it left out: some tokenizers put the
+// space before a word into its token, others do not.
+func startOf(p *attribution.Prompt, j int) int {
+	begin, end := p.Offsets[j][0], p.Offsets[j][1]
+	rest := strings.TrimLeftFunc(p.Text[begin:end], unicode.IsSpace)
+	if rest == "" {
+		return begin
+	}
+	return end - len(rest)
+}
+
+// commonStarts returns the places where a token of both prompts begins, rising.
+func commonStarts(a, b *attribution.Prompt) []int {
+	of := func(p *attribution.Prompt) (all []int) {
+		for j := range p.Texts {
+			if !p.Special[j] {
+				all = append(all, startOf(p, j))
+			}
+		}
+		slices.Sort(all)
+		return slices.Compact(all)
+	}
+	in := of(b)
+	return slices.DeleteFunc(of(a), func(at int) bool {
+		_, found := slices.BinarySearch(in, at)
+		return !found
+	})
+}
+
+// spansFrom joins the tokens of a prompt from each start to the next. Tokens before the first start
+// belong to the first span, and each control token is a span of its own.
+func spansFrom(p *attribution.Prompt, starts []int) []attribution.Span {
+	var spans []attribution.Span
+	latest := -2 // the number of the start of the latest span
+	for j := range p.Texts {
+		if p.Special[j] {
+			spans = append(spans, attribution.Span{
+				Text: p.Texts[j], Begin: p.Offsets[j][0], End: p.Offsets[j][1], Tokens: []int{j},
+			})
+			latest = -2
+			continue
+		}
+		at, found := slices.BinarySearch(starts, startOf(p, j))
+		if !found {
+			at--
+		}
+		if at = max(at, 0); at != latest {
+			spans = append(spans, attribution.Span{
+				Text: p.Texts[j], Begin: startOf(p, j), End: p.Offsets[j][1], Tokens: []int{j},
+			})
+			latest = at
+			continue
+		}
+		s := &spans[len(spans)-1]
+		s.Tokens, s.End = append(s.Tokens, j), max(s.End, p.Offsets[j][1])
+		s.Text = strings.TrimSpace(p.Text[s.Begin:s.End])
+	}
+	return spans
+}
+
+// withColumns returns an explanation with a column of zeros for each control token that the other
+// side has and this one has not, and the names of these tokens. The i-th control token before a
+// span is taken for the i-th one there on the other side.
+func withColumns(
+	e *attribution.Explanation, own, other []attribution.Span, otherPrompt *attribution.Prompt,
+) (*attribution.Explanation, []string) {
+	var missing []string
+	// from[k] is the column of e that is column k of the result, -1 for one of zeros.
+	var from []int
+	prompt := attribution.Prompt{Text: e.Prompt.Text, BOSAdded: e.Prompt.BOSAdded}
+	add := func(j int) {
+		from = append(from, j)
+		prompt.IDs = append(prompt.IDs, e.Prompt.IDs[j])
+		prompt.Texts = append(prompt.Texts, e.Prompt.Texts[j])
+		prompt.Offsets = append(prompt.Offsets, e.Prompt.Offsets[j])
+		prompt.Special = append(prompt.Special, e.Prompt.Special[j])
+	}
+	j := 0
+	for _, s := range other {
+		control := otherPrompt.Special[s.Tokens[0]] // which is a span of its own
+		switch {
+		case control && j < len(own) && e.Prompt.Special[j]:
+			add(j)
+			j++
+		case control:
+			from = append(from, -1)
+			prompt.IDs = append(prompt.IDs, -1)
+			prompt.Texts = append(prompt.Texts, "")
+			prompt.Offsets = append(prompt.Offsets, [2]int{s.Begin, s.Begin})
+			prompt.Special = append(prompt.Special, true)
+			missing = append(missing, "“"+tokenName(s.Text)+"”")
+		default:
+			for j < len(own) && e.Prompt.Special[j] { // one that the other side lacks
+				add(j)
+				j++
+			}
+			if j < len(own) {
+				add(j)
+				j++
+			}
+		}
+	}
+	for ; j < len(own); j++ {
+		add(j)
+	}
+	e.Prompt = prompt
+	for _, r := range e.Methods {
+		r.Data = withZeros(r.Data, r.Shape[0], r.Shape[1], r.Shape[2], from)
+		r.Shape[1] = len(from)
+	}
+	for i, s := range e.Steps {
+		if s.Position != nil {
+			at := slices.Index(from, *s.Position)
+			e.Steps[i].Position = &at
+		}
+	}
+	if len(missing) > 0 {
+		e.Maps = nil // a map of targets has no row for a token that is not there
+	}
+	return e, missing
+}
+
+// withZeros returns values [n,m,L] with the columns that from names, those of -1 zeros.
+func withZeros(data []float64, n, m, levels int, from []int) []float64 {
+	out := make([]float64, 0, n*len(from)*levels)
+	for t := range n {
+		for _, j := range from {
+			if j < 0 {
+				out = append(out, make([]float64, levels)...)
+				continue
+			}
+			out = append(out, data[(t*m+j)*levels:][:levels]...)
+		}
+	}
+	return out
+}
+
+// withoutSpans removes what says that tokens are joined, where each span is one token.
+func withoutSpans(e *attribution.Explanation) {
+	for _, r := range e.Methods {
+		delete(r.Options, "spans")
+	}
+	for _, m := range e.Maps {
+		delete(m.Options, "spans")
+	}
+}
+
+// alignRows leaves the rows of the generated tokens that begin at the same place after the same
+// text. An encoder has a row for each of its positions, and they stay.
+func (c *comparison) alignRows() error {
+	a, b := c.sides[0].Explanation, c.sides[1].Explanation
+	if a.Model.Bidirectional || b.Model.Bidirectional {
+		return nil
+	}
+	var rows [2][]int
+	x, y := "", "" // what is generated before tokens i and j
+	for i, j := 0, 0; i < len(a.Steps) && j < len(b.Steps); {
+		switch {
+		case x == y:
+			rows[0], rows[1] = append(rows[0], i), append(rows[1], j)
+			x, y, i, j = x+a.Steps[i].Text, y+b.Steps[j].Text, i+1, j+1
+		case len(x) < len(y) && strings.HasPrefix(y, x):
+			x, i = x+a.Steps[i].Text, i+1
+		case len(y) < len(x) && strings.HasPrefix(x, y):
+			y, j = y+b.Steps[j].Text, j+1
+		default: // the texts differ from here on
+			i, j = len(a.Steps), len(b.Steps)
+		}
+	}
+	if len(rows[0]) == 0 {
+		return nil // check says so
+	}
+	if left := len(a.Steps) - len(rows[0]) + len(b.Steps) - len(rows[1]); left > 0 {
+		c.warnings = append(c.warnings, fmt.Sprintf("Of %d and %d generated tokens, those %d are "+
+			"compared that begin at the same place after the same text; give both models the same "+
+			"continuation to compare more.", len(a.Steps), len(b.Steps), len(rows[0])))
+	}
+	for i := range c.sides {
+		c.sides[i].Explanation = onlyRows(c.sides[i].Explanation, rows[i])
+	}
+	return nil
+}
+
+// onlyRows returns an explanation with these generated tokens alone. If some are left out, their
+// values as sources are left out too; what all of them have together stays.
+func onlyRows(e *attribution.Explanation, rows []int) *attribution.Explanation {
+	if len(rows) == len(e.Steps) {
+		return e
+	}
+	g := *e
+	g.Steps, g.Methods, g.OtherMass = nil, map[string]*attribution.Result{}, map[string][]float64{}
+	for _, t := range rows {
+		g.Steps = append(g.Steps, e.Steps[t])
+	}
+	for name, r := range e.Methods {
+		one, m := *r, r.Shape[1]*r.Shape[2]
+		one.Data, one.Shown, one.Generated = nil, nil, nil
+		for _, t := range rows {
+			if t >= r.Shape[0] {
+				break
+			}
+			one.Data = append(one.Data, r.Data[t*m:][:m]...)
+			if t < len(r.Shown) {
+				one.Shown = append(one.Shown, r.Shown[t])
+			}
+			if from := t * r.Shape[2]; from+r.Shape[2] <= len(e.OtherMass[name]) {
+				g.OtherMass[name] = append(g.OtherMass[name],
+					e.OtherMass[name][from:][:r.Shape[2]]...)
+			}
+		}
+		one.Shape[0] = len(one.Data) / max(m, 1)
+		g.Methods[name] = &one
+	}
+	return &g
+}

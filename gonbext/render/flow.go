@@ -1,0 +1,568 @@
+package render
+
+import (
+	"bytes"
+	"cmp"
+	_ "embed"
+	"fmt"
+	"html"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/headwater-ml/headwater/attribution"
+)
+
+// Flow is a picture of the layered graph of attention flow (Abnar and Zuidema 2020, Figure 1), for
+// a notebook or a page. Layers go from left to right, and each token is a line of nodes. Edges are
+// as thick as they are wide; the widest path and the minimum cut between source and target are
+// marked. Only edges are drawn that the target can reach, because no other one carries anything to
+// it.
+//
+// Of more than 40 tokens or 30 layers, the picture has those with the widest paths from the target,
+// and says so. Where scripts run, any node can be chosen to see what it has from which token.
+type Flow struct {
+	// Explanation has the text, m prompt tokens and n generated tokens, and the method flow over
+	// tokens.
+	Explanation *attribution.Explanation
+	// Graph is the graph of T tokens, with the flow between its ends; see
+	// [attribution.Explanation.FlowEnds].
+	Graph *attribution.FlowGraph
+	// Token is the generated token that the target predicts, 0-based.
+	Token int
+	// Palette is the name of the colours; see [Heatmap.Palette].
+	Palette string
+}
+
+// FlowPage is [Flow] as an HTML document.
+type FlowPage struct{ Flow }
+
+// FlowText is [Flow] as text: the flow from each token, the widest path, the minimum cut and the
+// widest edges between tokens.
+type FlowText struct {
+	Flow
+	// Width is the number of columns of the terminal; default 100, at least 60.
+	Width int
+}
+
+// Check returns a [trace.UsageError] if the graph does not fit the text. Pictures of a graph that
+// does not fit say so.
+func (r Flow) Check() error {
+	if r.Explanation == nil || r.Graph == nil {
+		return usagef("a picture of flow needs an explanation and a graph")
+	}
+	g, L := r.Graph, len(r.Graph.Layers)
+	most := len(r.Explanation.Prompt.Texts)
+	if !r.Explanation.Model.Bidirectional {
+		most += len(r.Explanation.Steps)
+	}
+	switch {
+	case r.Token < 0 || r.Token >= len(r.Explanation.Steps):
+		return usagef("generated token %d; the explanation has %s, from 0", r.Token,
+			r.Explanation.Made())
+	case L == 0 || g.Tokens < 1 || g.Tokens > most || len(g.Widths) != L*g.Tokens*g.Tokens:
+		return usagef("a graph of %d tokens with %d widths in %d layers does not fit a text of %d "+
+			"tokens", g.Tokens, len(g.Widths), L, most)
+	case g.Cut == nil || min(g.Cut.Target, g.Cut.Source) < 0 ||
+		max(g.Cut.Target, g.Cut.Source) >= g.Tokens:
+		return usagef("the flow of the graph has no ends among its %d tokens", g.Tokens)
+	case len(g.Path) != 0 && len(g.Path) != L+1:
+		return usagef("a path of %d nodes does not fit %d layers", len(g.Path), L)
+	}
+	for _, token := range g.Path {
+		if token < 0 || token >= g.Tokens {
+			return usagef("token %d of the path; the graph has %d", token, g.Tokens)
+		}
+	}
+	return nil
+}
+
+const (
+	// flowRows and flowLayers are how many tokens and layers a picture shows.
+	flowRows, flowLayers = 40, 30
+	// leastWidth is the width below which an edge is not drawn, and flowEdges how many are.
+	leastWidth = 0.02
+	flowEdges  = 2500
+	// flowHigh is the height of the line of a token in pixels.
+	flowHigh = 22
+	// The colours of the widest path and of the minimum cut, which is dashed as well.
+	pathStroke, cutStroke = "#d2691e", "#e0304e"
+)
+
+// flowPage is the state of writing [Flow].
+type flowPage struct {
+	*page
+	g *attribution.FlowGraph
+	t int
+	// reach is how wide the widest path from the target to each node is, [L+1][T]: reach[l] is that
+	// of tokens before layer Layers[l], and reach[L] that of tokens after the last one.
+	reach [][]float64
+	// rows are the tokens shown and layers the indices of the layers shown, both rising.
+	rows, layers []int
+	sinks        []bool // [T], tokens that most others look at
+	edges        []flowEdge
+	// narrow and hidden count edges that are not drawn: those that are too narrow, and those whose
+	// tokens or layers are not shown.
+	narrow, hidden int
+}
+
+// flowEdge is an edge from target u after layer Layers[l] to source v before it.
+type flowEdge struct {
+	l, u, v int
+	width   float64
+	// strength is how wide the widest path is from the other end of the edge to the target.
+	strength float64
+}
+
+// flowPaper makes wide graphs narrow enough for paper, where nobody can scroll.
+const flowPaper = "@media print{.hw-flow .hw-half{zoom:.58}.hw-flow .hw-most{zoom:.7}}"
+
+//go:embed flow.js
+var flowSource string
+
+// flowTouch is the script without its comments and indentation.
+var flowTouch = compact(flowSource)
+
+// WriteTo writes the picture as one div. The only error is that of w.
+func (r Flow) WriteTo(w io.Writer) (int64, error) {
+	var b bytes.Buffer
+	if err := r.Check(); err != nil {
+		fmt.Fprintf(&b, `<div class="hw">%s</div>`+"\n", escape(err.Error(), 1000))
+		return b.WriteTo(w)
+	}
+	f := r.open()
+	f.write()
+	return f.WriteTo(w)
+}
+
+// WriteTo writes the document. The only error is that of w.
+func (r FlowPage) WriteTo(w io.Writer) (int64, error) {
+	title := ""
+	if r.Explanation != nil {
+		title = r.Explanation.Prompt.Text
+	}
+	return writePage(w, title, r.Flow)
+}
+
+// open computes what a picture of flow shows. The graph fits.
+func (r Flow) open() *flowPage {
+	f := &flowPage{
+		page: &page{
+			picture: Heatmap{
+				Explanation: r.Explanation, Methods: []string{}, Palette: r.Palette,
+			}.picture(false),
+			limit: defaultMaxBytes,
+		},
+		g: r.Graph, t: r.Token,
+	}
+	f.words.title = "How much can flow to one token"
+	f.findReach()
+	f.findSinks()
+	f.chooseRows()
+	f.chooseLayers()
+	f.findEdges()
+	return f
+}
+
+// findReach finds the widest paths from the target down. Edges within a token count too.
+func (f *flowPage) findReach() {
+	L, T := len(f.g.Layers), f.g.Tokens
+	f.reach = make([][]float64, L+1)
+	for k := range f.reach {
+		f.reach[k] = make([]float64, T)
+	}
+	f.reach[L][f.g.Cut.Target] = math.Inf(1)
+	for l := L - 1; l >= 0; l-- {
+		for u, wide := range f.reach[l+1] {
+			for v := 0; wide > 0 && v < T; v++ {
+				f.reach[l][v] = max(f.reach[l][v], min(wide, f.g.Width(l, u, v)))
+			}
+		}
+	}
+}
+
+// findSinks marks the first token and control tokens that have more than 30 % of what other tokens
+// have from tokens other than themselves, over all layers.
+func (f *flowPage) findSinks() {
+	T := f.g.Tokens
+	f.sinks = make([]bool, T)
+	for v := range T {
+		if first := v == 0 && !f.e.Model.Bidirectional; !first &&
+			(v >= len(f.e.Prompt.Texts) || !f.special(v)) {
+			continue
+		}
+		own, all := 0.0, 0.0
+		for l := range f.g.Layers {
+			for u := range T {
+				for w := 0; u != v && w < T; w++ {
+					if w != u {
+						all += f.g.Width(l, u, w)
+					}
+				}
+				if u != v {
+					own += f.g.Width(l, u, v)
+				}
+			}
+		}
+		f.sinks[v] = own > 0.3*all
+	}
+}
+
+// chooseRows chooses the tokens to show: the ends of the flow, those of the widest path, and those
+// that the target reaches on the widest paths that end at another token.
+func (f *flowPage) chooseRows() {
+	weight := make([]float64, f.g.Tokens)
+	for l := range f.g.Layers {
+		for u, wide := range f.reach[l+1] {
+			for v := range f.g.Tokens {
+				if v != u {
+					weight[v] = max(weight[v], min(wide, f.g.Width(l, u, v)))
+				}
+			}
+		}
+	}
+	for _, v := range append(slices.Clone(f.g.Path), f.g.Cut.Target, f.g.Cut.Source) {
+		weight[v] = math.Inf(1)
+	}
+	f.rows = strongestOf(weight, flowRows)
+	if !f.e.Model.Bidirectional { // a decoder's edges lead to earlier tokens alone
+		f.rows = slices.DeleteFunc(f.rows, func(v int) bool { return v > f.g.Cut.Target })
+	}
+}
+
+// chooseLayers chooses the layers to show: those where the widest path goes to another token, and
+// those with the widest edges between tokens on a path from the target.
+func (f *flowPage) chooseLayers() {
+	L := len(f.g.Layers)
+	weight := make([]float64, L)
+	for l := range weight {
+		for u, wide := range f.reach[l+1] {
+			for v := range f.g.Tokens {
+				if v != u && !f.sinks[v] {
+					weight[l] = max(weight[l], min(wide, f.g.Width(l, u, v)))
+				}
+			}
+		}
+		if k := L - 1 - l; len(f.g.Path) > 0 && f.g.Path[k] != f.g.Path[k+1] {
+			weight[l] = math.Inf(1)
+		}
+	}
+	f.layers = strongestOf(weight, flowLayers)
+}
+
+// strongestOf returns the indices of the k largest weights, in rising order, the first ones among
+// equals.
+func strongestOf(weight []float64, k int) []int {
+	all := make([]int, len(weight))
+	for i := range all {
+		all[i] = i
+	}
+	slices.SortStableFunc(all, func(a, b int) int { return cmp.Compare(weight[b], weight[a]) })
+	all = all[:min(k, len(all))]
+	slices.Sort(all)
+	return all
+}
+
+// findEdges finds the edges to draw, the narrowest first.
+func (f *flowPage) findEdges() {
+	shown := func(list []int, i int) bool {
+		_, found := slices.BinarySearch(list, i)
+		return found
+	}
+	for l := range f.g.Layers {
+		for u, wide := range f.reach[l+1] {
+			for v := range f.g.Tokens {
+				w := min(f.g.Width(l, u, v), 1)
+				switch {
+				case min(wide, w) <= 0:
+				case min(wide, w) < leastWidth:
+					f.narrow++
+				case !shown(f.layers, l) || !shown(f.rows, u) || !shown(f.rows, v):
+					f.hidden++
+				default:
+					f.edges = append(f.edges, flowEdge{l, u, v, w, min(wide, w)})
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(f.edges, func(a, b flowEdge) int { return cmp.Compare(a.width, b.width) })
+	if n := len(f.edges) - flowEdges; n > 0 {
+		f.edges, f.narrow = f.edges[n:], f.narrow+n
+	}
+}
+
+// write writes the parts from top to bottom.
+func (f *flowPage) write() {
+	data := f.data()
+	f.printf(`<div class="hw hw-flow" data-hw="%s" style="font-family:system-ui,sans-serif;`+
+		`font-size:14px;line-height:1.5"><style>%s%s</style>`, data, oneLine(styleSheet),
+		flowPaper)
+	f.head()
+	f.text()
+	f.graph()
+	f.legend()
+	f.printf("<script>%s</script></div>\n", flowTouch)
+}
+
+// tokenName returns the quoted name of token j of the graph, with its position.
+func (f *flowPage) tokenName(j int) string {
+	if j < len(f.e.Prompt.Texts) {
+		return fmt.Sprintf("“%s” (%d)", f.short(j), j)
+	}
+	return f.sourceName(j)
+}
+
+// rowName returns the name of token j beside its line.
+func (f *flowPage) rowName(j int) string {
+	if j < len(f.e.Prompt.Texts) {
+		return cmp.Or(f.short(j), "·")
+	}
+	return cmp.Or(f.generatedName(j-len(f.e.Prompt.Texts)), "·")
+}
+
+// text writes the text with the ends and the tokens of the widest path, and what the picture says.
+func (f *flowPage) text() {
+	f.WriteString(`<div class="hw-t" style="font-size:18px;line-height:1.8;max-height:26em;` +
+		`overflow:auto;margin:8px 0">`)
+	m := len(f.e.Prompt.Texts)
+	for j := range m + len(f.e.Steps) {
+		if f.e.Model.Bidirectional && j >= m {
+			break
+		}
+		tag, name, text, spaced := "u", "", "", false
+		if j < m {
+			tag, name, text = "span", f.fullName(j), f.e.Prompt.Texts[j]
+			spaced = j > 0 && f.spaced(j)
+		} else {
+			text = f.e.Steps[j-m].Text
+			name = tokenName(text)
+			spaced, _ = word(text)
+		}
+		if spaced {
+			f.WriteByte(' ')
+		}
+		style := ""
+		if slices.Contains(f.g.Path, j) {
+			style = "background:" + pathStroke + "66"
+		}
+		f.token(tag, name, style, "", j == f.g.Cut.Target || j == f.g.Cut.Source)
+		f.lineBreak(text)
+	}
+	f.WriteString(`</div><div class="hw-s" style="margin:4px 0 8px 0">`)
+	for i, s := range f.sentences() {
+		if i == 0 {
+			f.printf("<b>%s</b>", html.EscapeString(s))
+			continue
+		}
+		f.printf("<div>%s</div>", html.EscapeString(s))
+	}
+	f.WriteString("</div>")
+}
+
+// sentences say what the picture shows.
+func (f *flowPage) sentences() []string {
+	_, what, chance := f.predictionText(f.t)
+	target, source := f.tokenName(f.g.Cut.Target), f.tokenName(f.g.Cut.Source)
+	first := fmt.Sprintf("At most %s flows from %s to %s, which predicts “%s” %s",
+		fixed(f.g.Cut.Flow, 3), source, target, what, chance)
+	if f.e.Model.Bidirectional && f.e.Steps[f.t].Unscored {
+		first = fmt.Sprintf("At most %s flows from %s to %s", fixed(f.g.Cut.Flow, 3), source,
+			target)
+	}
+	return []string{strings.TrimSpace(first), f.pathSentence(), f.cutSentence()}
+}
+
+// pathSentence names the tokens of the widest path from the source up, with the layers where it
+// goes to another token.
+func (f *flowPage) pathSentence() string {
+	path, L := f.g.Path, len(f.g.Layers)
+	if len(path) == 0 {
+		return "No path leads from the source to the target."
+	}
+	narrowest := 1.0
+	var b strings.Builder
+	b.WriteString(f.tokenName(path[L]))
+	for k := L; k > 0; k-- {
+		l := L - k
+		w := f.g.Width(l, path[k-1], path[k])
+		if narrowest = min(narrowest, w); path[k-1] != path[k] {
+			fmt.Fprintf(&b, " → %s in layer %d (%s)", f.tokenName(path[k-1]), f.g.Layers[l],
+				fixed(w, 3))
+		}
+	}
+	return fmt.Sprintf("Widest path, %s: %s.", fixed(narrowest, 3), b.String())
+}
+
+// cutSentence says where the flow is limited.
+func (f *flowPage) cutSentence() string {
+	edges := f.g.Cut.Edges
+	layers, targets := map[int]bool{}, map[int]bool{}
+	for _, e := range edges {
+		layers[e.Layer], targets[e.Target] = true, true
+	}
+	s := fmt.Sprintf("Minimum cut, %s: %s edges", fixed(f.g.Cut.Flow, 3), thousands(len(edges)))
+	if len(edges) == 1 {
+		s = fmt.Sprintf("Minimum cut, %s: 1 edge", fixed(f.g.Cut.Flow, 3))
+	}
+	switch {
+	case len(edges) == 0:
+		return "Nothing flows, so there is nothing to cut."
+	case len(layers) == 1 && len(targets) == 1 && targets[f.g.Cut.Target] &&
+		layers[f.g.Cut.Layer]:
+		return s + fmt.Sprintf(" into %s in layer %d, the last one: the target itself limits the "+
+			"flow, and nothing below does.", f.tokenName(f.g.Cut.Target), f.g.Cut.Layer)
+	}
+	sorted := slices.Clone(edges)
+	slices.SortStableFunc(sorted, func(a, b attribution.CutEdge) int {
+		return cmp.Compare(b.Width, a.Width)
+	})
+	var names []string
+	for _, e := range sorted[:min(len(sorted), named)] {
+		names = append(names, fmt.Sprintf("%s → %s in layer %d (%s)", f.edgeEnd(e.Source),
+			f.edgeEnd(e.Target), e.Layer, fixed(e.Width, 3)))
+	}
+	more := ""
+	if left := len(sorted) - len(names); left > 0 {
+		more = fmt.Sprintf(" and %s more", thousands(left))
+	}
+	return s + ", " + strings.Join(names, ", ") + more + "."
+}
+
+// edgeEnd returns the name of a token of the cut, which may come from a file that somebody edited.
+func (f *flowPage) edgeEnd(j int) string {
+	if j < 0 || j >= f.g.Tokens {
+		return fmt.Sprintf("token %d", j)
+	}
+	return f.tokenName(j)
+}
+
+// step returns the width of a layer in pixels.
+func (f *flowPage) step() int { return min(max(900/len(f.layers), 20), 110) }
+
+// flowEdgeLeft is what stands left of the first node and right of the last, in pixels.
+const flowEdgeLeft = 8
+
+// node returns where a node is in the image: token rows[i] before layer layers[k], or after the
+// last one.
+func (f *flowPage) node(k, i int) (x, y float64) {
+	return float64(flowEdgeLeft + k*f.step()), (float64(i) + 0.5) * flowHigh
+}
+
+// graph writes the names of the tokens with the flow from each, and the image of the graph.
+func (f *flowPage) graph() {
+	width, height := f.imageSize()
+	f.printf(`<div style="%s">Layers from left to right; a line for each token; the number beside `+
+		`a name is the flow from it.%s</div>`, small, html.EscapeString(f.partly()))
+	paper := ""
+	switch {
+	case width > 700:
+		paper = ` class="hw-half"`
+	case width > 460:
+		paper = ` class="hw-most"`
+	}
+	f.printf(`<div style="overflow-x:auto;overflow-y:hidden"><table%s style="border-collapse:`+
+		`collapse;margin:0"><tr style="background:none">`, paper)
+	f.names(func(j int) string {
+		name := html.EscapeString(f.rowName(j))
+		if j == f.g.Cut.Source {
+			name = "<b>" + name + "</b>"
+		}
+		return name + " " + f.flowFrom(j)
+	}, "right")
+	f.printf(`<td style="padding:0;line-height:0;text-align:left"><div class="hw-f"><img alt="" `+
+		`width="%d" height="%d" style="max-width:none" src="%s"></div></td>`, width, height,
+		f.svg())
+	f.names(func(j int) string {
+		if j != f.g.Cut.Target {
+			return ""
+		}
+		return "<b>" + html.EscapeString(f.rowName(j)) + "</b>"
+	}, "left")
+	f.WriteString("</tr></table></div>")
+	f.keys()
+}
+
+// names writes a column with the names of the lines.
+func (f *flowPage) names(name func(int) string, side string) {
+	f.printf(`<td style="padding:0 6px;text-align:%s;vertical-align:top;white-space:nowrap;`+
+		`font-size:12px">`, side)
+	for _, j := range f.rows {
+		f.printf(`<div style="height:%dpx;line-height:%dpx">%s</div>`, flowHigh, flowHigh, name(j))
+	}
+	f.WriteString("</td>")
+}
+
+// flowFrom returns the flow from token j to the target, "" for a generated token that has none.
+func (f *flowPage) flowFrom(j int) string {
+	r := f.e.Methods["flow"]
+	if r == nil || misshapen(f.e, r) != "" || f.t >= r.Shape[0] {
+		return ""
+	}
+	level := r.Level(f.t)
+	m := len(f.e.Prompt.Texts)
+	switch {
+	case j < m:
+		return fixed(r.At(f.t, j, level), 2)
+	case f.t < len(r.Generated) && j-m < len(r.Generated[f.t]):
+		return fixed(r.Generated[f.t][j-m], 2)
+	}
+	return ""
+}
+
+// partly says what the picture leaves out, "" if nothing.
+func (f *flowPage) partly() string {
+	s := ""
+	reachable := f.g.Cut.Target + 1
+	if f.e.Model.Bidirectional {
+		reachable = f.g.Tokens
+	}
+	if len(f.rows) < reachable {
+		s += fmt.Sprintf(" Of %s tokens, those %d are shown that the target reaches on the widest "+
+			"edges.", thousands(reachable), len(f.rows))
+	}
+	if len(f.layers) < len(f.g.Layers) {
+		s += fmt.Sprintf(" Of %d layers, those %d are shown that have the widest edges between "+
+			"tokens.", len(f.g.Layers), len(f.layers))
+	}
+	if f.narrow > 0 {
+		s += fmt.Sprintf(" %s edges narrower than %s are not drawn.", thousands(f.narrow),
+			fixed(leastWidth, 2))
+	}
+	if f.hidden > 0 {
+		s += fmt.Sprintf(" %s wider edges lead to what is not shown.", thousands(f.hidden))
+	}
+	return s
+}
+
+// keys explains the marks.
+func (f *flowPage) keys() {
+	f.printf(`<div style="%s"><span style="border-bottom:3px solid %s">widest path</span> · `+
+		`<span style="border-bottom:2px dashed %s">minimum cut</span> · <span style="%s">edge`+
+		`</span>, as thick as it is wide`, small, pathStroke, cutStroke, f.palette.style(3))
+	if slices.Contains(f.sinks, true) {
+		f.printf(` · <span style="%s">edge of a sink</span>`, sinkStyle)
+	}
+	f.WriteString("</div>")
+}
+
+// legend writes how to read the picture.
+func (f *flowPage) legend() {
+	f.printf(`<details class="hw-k" style="%s;font-size:12px"><summary style="cursor:pointer">`+
+		`How to read this, settings, model</summary><div>%s</div>`, line, flowLegend)
+	if r := f.e.Methods["flow"]; r != nil {
+		f.printf("<div>flow: %s</div>", escape((&view{result: r}).options(), 0))
+	}
+	if f.e.Model.Name != "" {
+		f.printf("<div>model %s</div>", escape(f.provenance(), 0))
+	}
+	f.WriteString("</details>")
+}
+
+const flowLegend = "An edge leads from a token before a layer to a token after it and is as " +
+	"wide as the attention of the layer, averaged over heads, with the residual added. The flow " +
+	"is how much fits through all edges together between one token before the first layer and " +
+	"the target after the last one. It says how much could come from there at most, and not how " +
+	"much does; flows do not add up. The widest path is the single way whose narrowest edge is " +
+	"the widest. The minimum cut is the edges that the flow fills: without them nothing would " +
+	"flow."

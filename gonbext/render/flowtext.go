@@ -1,0 +1,59 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// listedEdges is how many edges between tokens a text lists.
+const listedEdges = 12
+
+// WriteTo writes the text. The only error is that of w.
+func (r FlowText) WriteTo(w io.Writer) (int64, error) {
+	t := &text{width: max(r.Width, 60)}
+	if r.Width == 0 {
+		t.width = 100
+	}
+	if err := r.Check(); err != nil {
+		t.wrapped("", Visible(err.Error(), 1000))
+		return t.WriteTo(w)
+	}
+	f := r.open()
+	t.picture = f.picture
+	t.head()
+	t.line("")
+	for _, s := range f.sentences() {
+		t.wrapped("", s)
+	}
+	t.line("")
+	from := ""
+	for i, j := range f.rows {
+		if flow := f.flowFrom(j); flow != "" {
+			if i > 0 {
+				from += " · "
+			}
+			from += f.tokenName(j) + " " + flow
+		}
+	}
+	t.wrapped("flow from  ", from)
+	t.line("")
+	t.line("Edges between tokens with the widest paths to the target, sinks left out:")
+	edges := slices.DeleteFunc(slices.Clone(f.edges), func(e flowEdge) bool {
+		return e.u == e.v || f.sinks[e.v]
+	})
+	slices.SortStableFunc(edges, func(a, b flowEdge) int {
+		return cmp.Or(cmp.Compare(b.strength, a.strength), cmp.Compare(b.width, a.width))
+	})
+	for _, e := range edges[:min(len(edges), listedEdges)] {
+		t.line(fmt.Sprintf("  layer %2d  %s → %s  %s", f.g.Layers[e.l], f.tokenName(e.v),
+			f.tokenName(e.u), fixed(e.width, 3)))
+	}
+	t.line("")
+	t.wrapped("", flowLegend)
+	if f.e.Model.Name != "" {
+		t.wrapped("model  ", f.provenance())
+	}
+	return t.WriteTo(w)
+}

@@ -1,0 +1,407 @@
+package render
+
+import (
+	"bytes"
+	"cmp"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"html"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/headwater-ml/headwater/internal/message"
+)
+
+// Layers is a picture of M[t,:,:] of several generated tokens t side by side, for a notebook or a
+// page: for each of them and each method, a line for every layer, the last one on top, and a column
+// for every prompt token. Colours of a method are on one scale, which is that of all values shown.
+// Methods that have one layer alone are left out. Methods of one layer have all of them with
+// [attribution.Options.AllLayers].
+type Layers struct {
+	Heatmap
+	// Tokens are the generated tokens, 0-based; default: the first 6 that are not white space.
+	Tokens []int
+	// MaxBytes is the approximate limit of the result in bytes; default 480,000, and none for a
+	// text. A larger text has no lines of layers.
+	MaxBytes int
+}
+
+// LayersPage is [Layers] as an HTML document.
+type LayersPage struct{ Layers }
+
+// LayersText is [Layers] as text: for each token and method the strongest sources of every layer.
+type LayersText struct {
+	Layers
+	// Width is the number of columns of the terminal; default 100, at least 60.
+	Width int
+}
+
+// panels is how many tokens are shown if none are chosen.
+const panels = 6
+
+// panelLine is the height of a layer in the image of a panel, and panelLabel every how many layers
+// have a number beside it.
+const (
+	panelLine  = 8
+	panelLabel = 5
+)
+
+// Check returns a [trace.UsageError] if a token or a method does not exist, or if no method has
+// several layers.
+func (r Layers) Check() error {
+	if r.Explanation == nil {
+		return usagef("a picture of layers needs an explanation")
+	}
+	e := r.Explanation
+	for _, t := range r.Tokens {
+		if t < 0 || t >= len(e.Steps) {
+			return usagef("generated token %d; the explanation has %s, from 0", t, e.Made())
+		}
+	}
+	for _, name := range r.Methods {
+		if e.Methods[name] == nil {
+			return usagef("the explanation has no method %s; %s", message.Quote(name),
+				message.KnownAre(name, e.Order))
+		}
+	}
+	if len(r.open(true).shown) == 0 && len(e.Steps) > 0 {
+		return usagef("there are no values of several layers of %s; explain with AllLayers, or "+
+			"for flow AllLevels, of the options", message.List(r.methods()))
+	}
+	return nil
+}
+
+//go:embed layers.js
+var layersSource string
+
+// layersTouch is the script without its comments and indentation.
+var layersTouch = compact(layersSource)
+
+// layersPage is the state of writing [Layers].
+type layersPage struct {
+	*page
+	tokens []int // generated tokens shown
+	shown  []int // indices of the views that have several layers
+}
+
+// open computes what a picture of layers shows. quick leaves out the scales.
+func (r Layers) open(quick bool) *layersPage {
+	p := &layersPage{page: &page{picture: r.picture(false), limit: r.MaxBytes}, tokens: r.Tokens}
+	if p.limit <= 0 {
+		p.limit = defaultMaxBytes
+	}
+	p.words.title = "Layer by layer: where tokens come from"
+	p.words.lines = "A line for each layer, the last one on top, and a column for each prompt " +
+		"token: how much the token above has from there after that layer, or, with methods of " +
+		"one layer, in it. All panels of a method have one scale. Sinks and filtered tokens " +
+		"are grey."
+	if p.e.Model.Bidirectional {
+		p.words.lines = strings.Replace(p.words.lines, "prompt token", "token", 1)
+	}
+	for i := range p.views {
+		if v := &p.views[i]; v.wrong == "" && v.result.Shape[2] > 1 {
+			p.shown = append(p.shown, i)
+		}
+	}
+	if p.tokens == nil {
+		for t, g := range p.e.Steps {
+			if len(p.tokens) < panels && !g.Special && strings.TrimSpace(g.Text) != "" {
+				p.tokens = append(p.tokens, t)
+			}
+		}
+	}
+	if p.tokens == nil && len(p.e.Steps) > 0 {
+		p.tokens = []int{0}
+	}
+	p.choose(r.Token)
+	for _, i := range p.shown {
+		if !quick {
+			p.rescale(&p.views[i])
+		}
+	}
+	return p
+}
+
+// rescale scales the colours of a method to all values that the panels show.
+func (p *layersPage) rescale(v *view) {
+	var values []float64
+	for _, t := range p.tokens {
+		for j := range v.sinks {
+			for k := 0; v.has(t) && !p.grey(v, j) && k < v.result.Shape[2]; k++ {
+				values = append(values, v.result.At(t, j, k))
+			}
+		}
+	}
+	v.top = newScale(v.result.Unit, values)
+	v.colors, v.beyond = v.top.tight(values), false
+	for _, x := range values {
+		v.beyond = v.beyond || !v.top.lift && math.Abs(x) > v.colors.limit*(1+slack)
+	}
+}
+
+// WriteTo writes the picture as one div. The only error is that of w.
+func (r Layers) WriteTo(w io.Writer) (int64, error) {
+	var b bytes.Buffer
+	if err := r.Check(); err != nil {
+		fmt.Fprintf(&b, `<div class="hw">%s</div>`+"\n", escape(err.Error(), 1000))
+		return b.WriteTo(w)
+	}
+	p := r.open(false)
+	p.write()
+	return p.WriteTo(w)
+}
+
+// WriteTo writes the document. The only error is that of w.
+func (r LayersPage) WriteTo(w io.Writer) (int64, error) {
+	title := ""
+	if r.Explanation != nil {
+		title = r.Explanation.Prompt.Text
+	}
+	return writePage(w, title, r.Layers)
+}
+
+// write writes the parts from top to bottom. Panels that do not fit are named.
+func (p *layersPage) write() {
+	head, legend := p.part((*page).head), p.part((*page).legend)
+	text := p.part(p.plain)
+	left := p.limit - len(head) - len(text) - len(legend) - len(layersTouch) - len(styleSheet) -
+		1000
+	var parts strings.Builder
+	for _, i := range p.shown {
+		for n, t := range p.tokens {
+			one := p.part(func(b *page) { p.panel(b, &b.views[i], t, n == 0) })
+			if len(one) > left {
+				one = p.part(func(b *page) {
+					name := html.EscapeString(p.rowName(t))
+					b.leftOut(fmt.Sprintf("The layers of “%s” are", name))
+				})
+			}
+			left -= len(one)
+			parts.WriteString(one)
+		}
+	}
+	data := p.numbers(left)
+	p.WriteString(`<div class="hw hw-layers"`)
+	if data != "" {
+		p.printf(` data-hw="%s"`, data)
+	}
+	p.WriteString(` style="font-family:system-ui,sans-serif;font-size:14px;line-height:1.5">`)
+	p.printf("<style>%s</style>%s", oneLine(styleSheet), head+text+parts.String()+legend)
+	if data != "" {
+		p.printf("<script>%s</script>", layersTouch)
+	}
+	p.WriteString("</div>\n")
+}
+
+// plain writes the text without colours; the tokens shown are framed.
+func (p *layersPage) plain(b *page) {
+	b.WriteString(`<div class="hw-t" style="font-size:18px;line-height:1.8;max-height:26em;` +
+		`overflow:auto;margin:8px 0">`)
+	for j, text := range b.e.Prompt.Texts {
+		if j > 0 && b.spaced(j) {
+			b.WriteByte(' ')
+		}
+		b.token("span", b.fullName(j), "", "", false)
+		b.lineBreak(text)
+	}
+	for t, g := range b.e.Steps {
+		if b.e.Model.Bidirectional {
+			break
+		}
+		if begins, _ := word(g.Text); begins {
+			b.WriteByte(' ')
+		}
+		b.token("u", tokenName(g.Text), "", "", slices.Contains(p.tokens, t))
+		b.lineBreak(g.Text)
+	}
+	b.WriteString("</div>")
+	if left := len(b.e.Steps) - len(p.tokens); left > 0 {
+		b.printf(`<div style="%s">%s of %s %s are shown.</div>`, small, thousands(len(p.tokens)),
+			thousands(len(b.e.Steps)), b.words.shown)
+	}
+}
+
+// panel writes the layers of one token; before the first one of a method, its name and its scale.
+func (p *layersPage) panel(b *page, v *view, t int, first bool) {
+	if first {
+		b.printf(`<div style="margin:8px 0 4px 0;font-size:13px"><b class="hw-n">%s</b> `+
+			`<span style="%s">· %s; layers %d to %d, the last one on top</span>`,
+			escape(v.name, nameLimit), small, escape(v.top.unit, 2*nameLimit), v.result.Layer(t, 0),
+			v.result.Layer(t, v.result.Shape[2]-1))
+		b.scale(v)
+		b.WriteString("</div>")
+	}
+	_, _, chance := b.predictionText(t)
+	b.printf(`<div class="hw-d" style="display:inline-block;vertical-align:top;max-width:100%%;`+
+		`margin:0 20px 12px 0"><div style="font-size:13px"><b>“%s”</b> %s`,
+		html.EscapeString(b.rowName(t)), chance)
+	if v.has(t) && v.result.Shape[2] > fewLayers {
+		b.printf(` <span style="%s">· other pictures show layer %d</span>`, small,
+			v.result.Layer(t, v.level(t)))
+	}
+	b.WriteString("</div>")
+	columns := len(b.e.Prompt.Texts)
+	switch {
+	case !v.has(t):
+		b.WriteString("<div>not yet</div>")
+	case columns <= cellColumns:
+		p.panelTable(b, v, t)
+	default:
+		width := min(max(imageWidth/2/columns, 1), 24)
+		b.image("hw-j", p.panelGrid(v, t), width, panelLine, "")
+	}
+	b.printf(`<div style="%s;max-width:%dpx">%s</div></div>`, small, max(columns*22, 260),
+		html.EscapeString(p.strongest(v, t)))
+}
+
+// panelTable writes the layers of one token below the names of the prompt tokens.
+func (p *layersPage) panelTable(b *page, v *view, t int) {
+	m, layers := len(b.e.Prompt.Texts), v.result.Shape[2]
+	b.printf(`<div style="overflow-x:auto;overflow-y:hidden"><table class="hw-m" style="`+
+		`border-collapse:collapse;font-size:11px;margin:0"><colgroup></colgroup><colgroup `+
+		`span="%d" style="width:22px"></colgroup><tr class="hw-c" style="background:none">`+
+		`<td></td>`, m)
+	for j := range m {
+		b.printf("<td>%s</td>", escape(cmp.Or(b.short(j), "·"), 0))
+	}
+	b.WriteString("</tr>")
+	if layers <= fewLayers {
+		for k := layers - 1; k >= 0; k-- {
+			b.printf(`<tr class="hw-r" style="background:none"><td>%s</td>`,
+				b.marked(fmt.Sprint(v.result.Layer(t, k)), k == v.level(t)))
+			for j := range m {
+				b.cell(v.layerPaint(b.picture, t, j, k), v.cellNumber(v.result.At(t, j, k)))
+			}
+			b.WriteString("</tr>")
+		}
+		b.WriteString("</table></div>")
+		return
+	}
+	b.WriteString(`<tr style="background:none"><td style="padding:0 4px 0 0;vertical-align:top">`)
+	for k := layers - 1; k >= 0; k -= panelLabel {
+		b.printf(`<div style="height:%dpx;line-height:%dpx;font-size:9px;text-align:right">%d`+
+			`</div>`, min(panelLabel, k+1)*panelLine, panelLine, v.result.Layer(t, k))
+	}
+	b.printf(`</td><td colspan="%d" style="padding:0;line-height:0;vertical-align:top">`, m)
+	b.image("hw-j", p.panelGrid(v, t), 22, panelLine, fmt.Sprintf("width:100%%;height:%dpx",
+		layers*panelLine))
+	b.WriteString("</td></tr></table></div>")
+}
+
+// panelGrid returns the paints of every layer of token t, the last layer on top.
+func (p *layersPage) panelGrid(v *view, t int) grid {
+	g := make(grid, v.result.Shape[2])
+	for i := range g {
+		for j := range v.sinks {
+			g[i] = append(g[i], v.layerPaint(p.picture, t, j, len(g)-1-i))
+		}
+	}
+	return g
+}
+
+// strongest names the sources with the largest values of any layer, and that layer.
+func (p *layersPage) strongest(v *view, t int) string {
+	if !v.has(t) {
+		return ""
+	}
+	type best struct {
+		j, k int
+		x    float64
+	}
+	var all []best
+	for j := range v.sinks {
+		if p.grey(v, j) {
+			continue
+		}
+		top := best{j: j, x: math.NaN()}
+		for k := range v.result.Shape[2] {
+			x := v.result.At(t, j, k)
+			if math.IsNaN(top.x) || math.Abs(v.linear(x)) > math.Abs(v.linear(top.x)) {
+				top.k, top.x = k, x
+			}
+		}
+		if v.colors.step(top.x) != 0 && !math.IsNaN(top.x) {
+			all = append(all, top)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b best) int {
+		return cmp.Compare(math.Abs(v.linear(b.x)), math.Abs(v.linear(a.x)))
+	})
+	var above, below []string
+	for _, b := range all[:min(len(all), named)] {
+		name := fmt.Sprintf("%s %s in layer %d", p.sourceName(b.j), v.top.value(b.x),
+			v.result.Layer(t, b.k))
+		if v.top.signed && v.colors.step(b.x) < 0 {
+			below = append(below, name)
+			continue
+		}
+		above = append(above, name)
+	}
+	switch {
+	case len(all) == 0:
+		return "nothing stands out"
+	case v.top.signed:
+		return speaks(above, below, "for it", "against it")
+	}
+	return "most from " + strings.Join(above, ", ")
+}
+
+// layersData is what the script needs beyond the elements of the picture.
+type layersData struct {
+	// M is the number of prompt tokens.
+	M int `json:"m"`
+	// Panels has the numbers of each panel, in order.
+	Panels []layersPanel `json:"p"`
+}
+
+// layersPanel are the values of one panel.
+type layersPanel struct {
+	// Layers are the layers, the first one first.
+	Layers []int `json:"l"`
+	// Percent says that values are shares, and Lift that they are ratios.
+	Percent bool `json:"c,omitempty"`
+	Lift    bool `json:"x,omitempty"`
+	// Top and Rows are as in scriptView, [layers,M].
+	Top  float64 `json:"t"`
+	Rows string  `json:"w"`
+}
+
+// numbers returns the attribute for the script, "" if there is no room.
+func (p *layersPage) numbers(left int) string {
+	d := layersData{M: len(p.e.Prompt.Texts)}
+	size := 500
+	for _, i := range p.shown {
+		v := &p.views[i]
+		for _, t := range p.tokens {
+			one := layersPanel{Percent: v.top.percent, Lift: v.top.lift}
+			if v.has(t) {
+				one.Layers = v.result.Layers
+				one.Top, one.Rows = p.panelCodes(v, t)
+			}
+			if size += len(one.Rows) + 5*len(one.Layers) + 100; size > left {
+				return ""
+			}
+			d.Panels = append(d.Panels, one)
+		}
+	}
+	encoded, err := json.Marshal(d)
+	if err != nil {
+		return ""
+	}
+	return html.EscapeString(string(encoded))
+}
+
+// panelCodes returns the values of token t in the form of [view.codes], [layers,M].
+func (p *layersPage) panelCodes(v *view, t int) (top float64, rows string) {
+	layers := v.result.Shape[2]
+	var values []float64
+	for k := range layers {
+		for j := range v.sinks {
+			values = append(values, v.linear(v.result.At(t, j, k)))
+		}
+	}
+	return encode(values)
+}

@@ -1,0 +1,143 @@
+package render
+
+import (
+	"encoding/json"
+	"errors"
+	"html"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+func TestLayers(t *testing.T) {
+	l := Layers{Heatmap: Heatmap{Explanation: example()}, Tokens: []int{0, 2}}
+	t.Run("notebook", func(t *testing.T) { goldenOf(t, l, layersTouch, "layers.js") })
+	t.Run("text", func(t *testing.T) { golden(t, LayersText{Layers: l}) })
+	survives(t, layersMarkup(t, l))
+}
+
+// layersMarkup is a picture without its script.
+func layersMarkup(t *testing.T, l Layers) string {
+	t.Helper()
+	return strings.Replace(written(t, l), "<script>"+layersTouch+"</script>", "", 1)
+}
+
+// TestLayersScale puts one value far above the others into another layer than the one shown: the
+// colours of all panels end there, and the sentence names the layer.
+func TestLayersScale(t *testing.T) {
+	e := example()
+	r := e.Methods["value-zeroing"]
+	for i := range r.Data {
+		r.Data[i] = 0.1
+	}
+	r.Data[(1*7+3)*6+2] = 0.8 // token 1, source 3, layer 2
+	l := Layers{Heatmap: Heatmap{Explanation: e, Methods: []string{"value-zeroing"}}}
+	p := l.open(false)
+	v := &p.views[0]
+	if v.colors.limit != 0.8 {
+		t.Errorf("the colours end at %v, want 0.8", v.colors.limit)
+	}
+	const want = "most from “to” 80.0 % in layer 2, "
+	if got := p.strongest(v, 1); !strings.HasPrefix(got, want) {
+		t.Errorf("it says %q, want %q", got, want)
+	}
+	if g := p.panelGrid(v, 1); g[3][3] != levels || g[2][3] == levels {
+		t.Errorf("row 3 from the top, layer 2, has paint %d of %d", g[3][3], levels)
+	}
+	// The numbers of the script, decoded, are the values.
+	m := forScript.FindString(written(t, l))
+	m = html.UnescapeString(strings.TrimSuffix(strings.TrimPrefix(m, ` data-hw="`), `"`))
+	var d layersData
+	if err := json.Unmarshal([]byte(m), &d); err != nil {
+		t.Fatal(err)
+	}
+	code := d.Panels[1].Rows[2*(2*7+3):][:2] // layer 2, source 3
+	at := 64*strings.IndexByte(digits64, code[0]) + strings.IndexByte(digits64, code[1])
+	if x := float64(at-2048) / 2047 * d.Panels[1].Top; x < 0.7999 || x > 0.8001 {
+		t.Errorf("the script has %v, want 0.8", x)
+	}
+}
+
+// TestLayersSizes draws long texts and many layers within the limit of a notebook.
+func TestLayersSizes(t *testing.T) {
+	for _, c := range []struct{ prompt, tokens, layers int }{
+		{20, 10, 30}, {100, 16, 48}, {512, 64, 30},
+	} {
+		l := Layers{Heatmap: Heatmap{Explanation: sized(c.tokens, c.prompt, c.layers)}}
+		got := written(t, l)
+		if len(got) > 500_000 {
+			t.Errorf("%v: %d bytes", c, len(got))
+		}
+		short := l
+		short.MaxBytes = 20_000
+		text := len(written(t, LayersText{Layers: short}))
+		if text > 20_000 {
+			t.Errorf("%v: the text has %d bytes", c, text)
+		}
+		t.Logf("%v: %d bytes, text %d", c, len(got), text)
+		for _, m := range regexp.MustCompile(`height:(\d+)px;line-height`).FindAllString(got, -1) {
+			if m == "height:0px;line-height" {
+				t.Errorf("%v: a label without height", c)
+			}
+		}
+	}
+}
+
+func TestLayersErrors(t *testing.T) {
+	flat := example()
+	flat.Order = []string{"flow"}
+	for _, c := range []struct {
+		layers Layers
+		want   string
+	}{
+		{Layers{}, "needs an explanation"},
+		{Layers{Heatmap: Heatmap{Explanation: example()}, Tokens: []int{3}}, "generated token 3"},
+		{
+			Layers{Heatmap: Heatmap{Explanation: example(), Methods: []string{"rolout"}}},
+			"did you mean rollout?",
+		},
+		{Layers{Heatmap: Heatmap{Explanation: flat}}, "no values of several layers of flow"},
+	} {
+		err := c.layers.Check()
+		if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("error %v, want %q", err, c.want)
+			continue
+		}
+		for _, got := range []string{written(t, c.layers), written(t, LayersText{Layers: c.layers})} {
+			if got = strings.ReplaceAll(got, "\n", " "); !strings.Contains(got, c.want) {
+				t.Errorf("the picture says %q, want %q", got, c.want)
+			}
+		}
+	}
+}
+
+// TestLayersHostile draws layers of hostile texts.
+func TestLayersHostile(t *testing.T) {
+	r := rand.New(rand.NewPCG(19, 19))
+	pictures := 0
+	for drawn, round := 0, 0; drawn < 10_000; round++ {
+		e := example()
+		if round%2 == 1 {
+			e = encoded(trace.MaskedToken)
+		}
+		e, n := attacked(e, r)
+		drawn += n
+		l := Layers{Heatmap: Heatmap{Explanation: e}}
+		checkPrintable(t, "text", written(t, LayersText{Layers: l}))
+		if l.Check() == nil { // two hostile names of methods may be the same
+			survives(t, layersMarkup(t, l))
+			pictures++
+		}
+		if t.Failed() {
+			t.FailNow()
+		}
+	}
+	if pictures < 100 {
+		t.Errorf("%d pictures were drawn", pictures)
+	}
+	survives(t, layersMarkup(t, Layers{Heatmap: Heatmap{Explanation: &attribution.Explanation{}}}))
+}
