@@ -182,7 +182,9 @@ func TestContinuationRefusals(t *testing.T) {
 		{"empty prompt", "gpt2", [][]int{{1}, {}}, []int{2}, "prompt 1 of 2: transformer: there are"},
 		{"id", "gpt2", [][]int{{1}}, []int{96}, "id 96 of token 0 is outside the vocabulary of 96"},
 		{
-			"too long", "gpt2", [][]int{long}, []int{2, 3},
+			"too long", "gpt2",
+			[][]int{long},
+			[]int{2, 3},
 			"64 prompt tokens and 2 of the continuation are more than the context of 64",
 		},
 	} {
