@@ -202,6 +202,7 @@ func TestDone(t *testing.T) {
 		{"explain", "--backend", "go", "-o", out, "the keys"},
 		{"trace", "--backend", "go", "--ids", "1,2", "--taps", "hidden", "-o", out},
 		{"focus", "--backend", "go", "-o", out, "the keys"},
+		{"context", "--backend", "go", "-o", out, "-q", "who ?", "context_test.go"},
 		{"tokenize", "--tokenizer", "../../models/tokenizer/testdata/gpt2.json"},
 	} {
 		var stdout, stderr bytes.Buffer
