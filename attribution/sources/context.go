@@ -112,9 +112,9 @@ func NewContext(documents []string, by Division) (*Context, error) {
 		c.add(i, text, ranges)
 	}
 	if n := len(c.Sources); n < 2 {
-		return nil, trace.Usagef("the documents have %d of the %s that are compared; at least 2 are "+
-			"needed to say which one an answer came from: give more text, or divide it otherwise",
-			n, by.name())
+		return nil, trace.Usagef("the documents have %d of the %s that are compared; at least 2 "+
+			"are needed to say which one an answer came from: give more text, or divide it "+
+			"otherwise", n, by.name())
 	}
 	return c, nil
 }

@@ -136,7 +136,8 @@ func (r *run) all() []bool { return r.q.Context.without(0, 0) }
 
 // run asks for the texts that do not depend on results, and then for those that do.
 func (r *run) run(ctx context.Context) error {
-	random := rand.New(rand.NewPCG(r.opts.Seed, uint64(len(r.result.Sources)))) //nolint:gosec // the user gives the seed
+	seed := rand.NewPCG(r.opts.Seed, uint64(len(r.result.Sources)))
+	random := rand.New(seed) //nolint:gosec // the user gives the seed
 	r.fit = r.ablations(random, r.opts.Ablations)
 	r.heldOut = r.ablations(random, r.opts.HeldOut)
 	if !slices.Contains(r.opts.Methods, ContextCite) {
@@ -357,5 +358,7 @@ func (s *Scores) order() []int {
 
 // Ranked returns the sources that have a score, the highest first; of equal ones the earlier first.
 func (s *Scores) Ranked() []int {
-	return slices.DeleteFunc(s.order(), func(i int) bool { return math.IsNaN(float64(s.Values[i])) })
+	return slices.DeleteFunc(s.order(), func(i int) bool {
+		return math.IsNaN(float64(s.Values[i]))
+	})
 }

@@ -51,7 +51,9 @@ func ask(t *testing.T, m trace.Model, text, answer string) sources.Question {
 	}
 }
 
-func explain(t *testing.T, m trace.Model, q sources.Question, opts sources.Options) *sources.Result {
+func explain(
+	t *testing.T, m trace.Model, q sources.Question, opts sources.Options,
+) *sources.Result {
 	t.Helper()
 	r, err := sources.Explain(context.Background(), m, q, opts)
 	if err != nil {
@@ -228,6 +230,27 @@ func TestSearch(t *testing.T) {
 	}
 }
 
+// TestGenerate: the answer is the model's own, as long as it may be, without the token that ends
+// the text.
+func TestGenerate(t *testing.T) {
+	m := linear([]float64{1, 2}, func(float64, int) float64 { return -1 })
+	// After the last word of a prompt the model says the next ones of its vocabulary.
+	got, err := sources.Generate(context.Background(), m, "s0. s1. why?", trace.SpecialsAuto, 2)
+	if err != nil || got.Text != "yesno" || len(got.Tokens) != 2 {
+		t.Errorf("answer %q of %d tokens, error %v", got.Text, len(got.Tokens), err)
+	}
+	m.StopAt = 4 // yes
+	_, err = sources.Generate(context.Background(), m, "s0. why?", trace.SpecialsAuto, 2)
+	if !errors.Is(err, sources.ErrNoAnswer) {
+		t.Errorf("a model that ends the text at once: error %v", err)
+	}
+	m.About.Context = 2
+	_, err = sources.Generate(context.Background(), m, "s0. why?", trace.SpecialsAuto, 2)
+	if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), "reads at most 2 in all") {
+		t.Errorf("a prompt as long as the context: error %v", err)
+	}
+}
+
 // TestConstant: an answer that depends on no source has scores of 0 and no LDS.
 func TestConstant(t *testing.T) {
 	m := linear([]float64{0, 0}, func(float64, int) float64 { return 0 }) // p = 1 exactly
@@ -257,10 +280,10 @@ func TestRefusals(t *testing.T) {
 		{"twice", run(m, good, sources.Options{
 			Methods: []string{"context-cite", "context-cite"},
 		}), "given twice"},
-		{"ablations", run(m, good, sources.Options{Ablations: 7}), "ablations 7; the number must be"},
-		{"passes", run(m, good, sources.Options{Passes: -1}), "passes -1; the number must be in [4,"},
-		{"penalty", run(m, good, sources.Options{Penalty: ptr(math.NaN())}), "penalty NaN; it must"},
-		{"no answer", run(m, sources.Question{}, sources.Options{}), "needs a context, a prompt and"},
+		{"ablations", run(m, good, sources.Options{Ablations: 7}), "ablations 7; the number must"},
+		{"passes", run(m, good, sources.Options{Passes: -1}), "passes -1; the number must be"},
+		{"penalty", run(m, good, sources.Options{Penalty: ptr(math.NaN())}), "penalty NaN; it"},
+		{"no answer", run(m, sources.Question{}, sources.Options{}), "needs a context, a prompt"},
 		{"target", run(m, sources.Question{
 			Context: good.Context, Prompt: good.Prompt, Answer: good.Answer, Target: [2]int{1, 3},
 		}, sources.Options{}), "target tokens 1 to 3; the answer has tokens 0 to 2"},
@@ -296,7 +319,7 @@ func TestRefusals(t *testing.T) {
 	}
 	m.Unknown = []string{"Paris"}
 	if _, err := sources.EncodeAnswer(m, "Paris"); !errors.Is(err, trace.ErrUsage) ||
-		!strings.Contains(err.Error(), `the answer has "Paris", which is not in the vocabulary of fake`) {
+		!strings.Contains(err.Error(), `has "Paris", which is not in the vocabulary of fake`) {
 		t.Errorf("an answer that the model does not know: error %v", err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
@@ -306,8 +329,8 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("stopped: error %v", err)
 	}
 	broken := linear([]float64{1, 2}, func(float64, int) float64 { return math.NaN() })
-	if _, err := sources.Explain(context.Background(), broken, good, sources.Options{}); err == nil ||
-		!strings.Contains(err.Error(), "the model returned the log-probability NaN") {
+	_, err := sources.Explain(context.Background(), broken, good, sources.Options{})
+	if err == nil || !strings.Contains(err.Error(), "the model returned the log-probability NaN") {
 		t.Errorf("a model that returns NaN: error %v", err)
 	}
 }

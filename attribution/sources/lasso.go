@@ -11,8 +11,8 @@ import (
 //	1/(2n) Σ_i (y_i - b - Σ_j z_ij u_j)² + λ Σ_j |u_j|,  z_ij = (x_ij - mean x_j)/deviation x_j
 //
 // with w_j = u_j/deviation x_j, so that b + Σ_j w_j x_ij predicts y_i for the columns as they are.
-// A column that is constant has the weight 0. This is the scaling and the objective of ContextCite's
-// code, which uses scikit-learn.
+// A column that is constant has the weight 0. This is the scaling and the objective of the code of
+// ContextCite, which uses scikit-learn.
 //
 // x is [n,d] and y is [n], n ≥ 1. Lasso takes one weight after another to its optimum, in index
 // order (coordinate descent, Friedman et al. 2010, §2), until no weight moves by more than 1e-12 of

@@ -10,8 +10,8 @@ import (
 
 // TestLassoByHand: all eight subsets of three sources are orthogonal once they are standardised, so
 // a weight is the least-squares one, moved towards 0 by λ. y = 3x_0 + x_1 has the weights 1.5 and
-// 0.5 of columns of deviation ½; λ = 0.2 leaves 1.3 and 0.3, which are 2.6 and 0.6 of the columns as
-// they are, and an intercept of 2 - (2.6 + 0.6)/2.
+// 0.5 of columns of deviation ½; λ = 0.2 leaves 1.3 and 0.3. Of the columns as they are these are
+// 2.6 and 0.6, with an intercept of 2 - (2.6 + 0.6)/2.
 func TestLassoByHand(t *testing.T) {
 	var x [][]float64
 	var y []float64

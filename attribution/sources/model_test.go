@@ -48,7 +48,8 @@ func TestCached(t *testing.T) {
 		t.Fatal(err)
 	}
 	q := sources.Question{
-		Context: divide(t, "", "mary has the red key . john has the blue lamp . anna has the old book ."),
+		Context: divide(t, "", "mary has the red key . john has the blue lamp . "+
+			"anna has the old book ."),
 		Prompt: func(documents string) (string, error) {
 			return documents + " who has the lamp ?", nil
 		},

@@ -27,6 +27,7 @@ package sources
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -229,8 +230,8 @@ func EncodeAnswer(m trace.Model, answer string) (Answer, error) {
 	}
 	if limited, ok := m.(trace.Limited); ok {
 		if words := limited.UnknownWords(answer); len(words) > 0 {
-			return Answer{}, trace.Usagef("the answer has %s, which is not in the vocabulary of %s; "+
-				"give an answer in words that the model knows", message.Quote(words[0]),
+			return Answer{}, trace.Usagef("the answer has %s, which is not in the vocabulary of "+
+				"%s; give an answer in words that the model knows", message.Quote(words[0]),
 				m.Info().Name)
 		}
 	}
@@ -251,9 +252,13 @@ func EncodeAnswer(m trace.Model, answer string) (Answer, error) {
 	return Answer{answer, tokens}, nil
 }
 
+// ErrNoAnswer is in the error of [Generate] if the model ends the text at once.
+var ErrNoAnswer = errors.New("the model gives no answer: it ends the text at once")
+
 // Generate returns the answer that the model gives to a prompt: the most probable token each time,
 // at most so many, without the one that ends the text. It returns a [trace.UsageError] if the model
-// cannot generate, and if the answer is empty.
+// cannot generate or the prompt is too long, an error that wraps [ErrNoAnswer] if the answer is
+// empty, otherwise an error of the model.
 func Generate(
 	ctx context.Context, m trace.Model, prompt string, specials trace.Specials, most int,
 ) (Answer, error) {
@@ -283,16 +288,16 @@ func Generate(
 		}
 	}
 	if len(answer.Tokens) == 0 {
-		return Answer{}, trace.Usagef("%s gives no answer: it ends the text at once; give an answer, or "+
-			"ask otherwise", m.Info().Name)
+		return Answer{}, fmt.Errorf("attribution: %s: %w; give an answer, or ask otherwise",
+			m.Info().Name, ErrNoAnswer)
 	}
 	return answer, nil
 }
 
-// Part returns the tokens [first,end) of a part of the answer: a text that the answer contains once,
-// or bytes of the answer as BEGIN:END, counted from 0 and without END. A token belongs to the part
-// if it has one of its characters other than white space. The empty part is the whole answer. Part
-// returns a [trace.UsageError] if there is no such part.
+// Part returns the tokens [first,end) of a part of the answer: a text that the answer contains
+// once, or bytes of the answer as BEGIN:END, counted from 0 and without END. A token belongs to the
+// part if it has one of its characters other than white space. The empty part is the whole answer.
+// Part returns a [trace.UsageError] if there is no such part.
 func (a Answer) Part(part string) ([2]int, error) {
 	if part == "" {
 		return [2]int{0, len(a.Tokens)}, nil
@@ -342,16 +347,16 @@ func predictor(m trace.Model) (trace.ContinuationPredictor, error) {
 	p, ok := m.(trace.ContinuationPredictor)
 	info := m.Info()
 	if !ok || info.Bidirectional || info.Head != trace.NextToken && info.Head != "" {
-		return nil, trace.Usagef("%s does not continue a text, so it gives no answer; take a model "+
-			"that generates", message.Quote(info.Name))
+		return nil, trace.Usagef("%s does not continue a text, so it gives no answer; take a "+
+			"model that generates", message.Quote(info.Name))
 	}
 	return p, nil
 }
 
 // tooLong says that a prompt and an answer are longer than the context.
 func tooLong(m trace.Model, prompt, answer int) error {
-	return trace.Usagef("the prompt has %d tokens and the answer %d, and %s reads at most %d in all; "+
-		"give fewer or shorter documents", prompt, answer, m.Info().Name, m.Info().Context)
+	return trace.Usagef("the prompt has %d tokens and the answer %d, and %s reads at most %d in "+
+		"all; give fewer or shorter documents", prompt, answer, m.Info().Name, m.Info().Context)
 }
 
 // logOdds returns ln(p/(1-p)) for ln p. A probability above 1 - 1e-7, which float32 does not tell

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -65,8 +66,8 @@ func (p *program) contextCommand() *cobra.Command {
 			"of it, and asks the model how\n" +
 			"probable the same answer still is. leave-one-out takes out one after another, " +
 			"context-cite random halves and fits a\n" +
-			"linear model. The answer is the model's own, or that of --answer. How far the scores " +
-			"can be believed is beside them:\n" +
+			"linear model. The answer is the model's own, or that of --answer. How far the " +
+			"scores can be believed is beside them:\n" +
 			"LDS is the rank correlation of what they predict for other random halves with what " +
 			"the model does, and the drop is\n" +
 			"what the answer loses without the strongest sentences. docs/context.md says what " +
@@ -86,7 +87,8 @@ func (p *program) contextCommand() *cobra.Command {
 	f.add(cmd)
 	flags := cmd.Flags()
 	flags.StringVarP(&f.question, "question", "q", "", "the `question` about the documents")
-	flags.StringVarP(&f.answer, "answer", "a", "", "explain this `answer` (default the model's own)")
+	flags.StringVarP(&f.answer, "answer", "a", "", "explain this `answer` (default the "+
+		"model's own)")
 	flags.StringVar(&f.target, "target", "", "explain this `part` of the answer: a text that it "+
 		"contains, such as one sentence, or bytes of it as BEGIN:END (default the whole answer)")
 	flags.Func("by", "divide documents by `sentence|paragraph|BEGIN:END,BEGIN:END`, bytes of the "+
@@ -313,6 +315,11 @@ func (p *program) sources(
 	} else {
 		line.show("asking for the answer")
 		q.Answer, err = sources.Generate(ctx, m, prompt, q.Specials, f.maxTokens)
+		if errors.Is(err, sources.ErrNoAnswer) && !f.chat {
+			if _, untrained := m.Chat(""); untrained == nil {
+				err = fmt.Errorf("%w; it was trained on conversations: try --chat", err)
+			}
+		}
 	}
 	if err != nil {
 		return nil, err

@@ -40,7 +40,8 @@ func TestContext(t *testing.T) {
 	r := asked(t, "--target", "john", path)
 	if !strings.HasPrefix(strings.TrimSpace(r.Answer), "john") || r.Target != "john" ||
 		len(r.Methods) != 2 || r.Names[0] != path {
-		t.Errorf("answer %q, target %q, %d methods of %q", r.Answer, r.Target, len(r.Methods), r.Names)
+		t.Errorf("answer %q, target %q, %d methods of %q", r.Answer, r.Target, len(r.Methods),
+			r.Names)
 	}
 	for _, s := range r.Methods {
 		if s.Ranked()[0] != 1 {
@@ -104,7 +105,8 @@ func TestContextForms(t *testing.T) {
 	for name, out := range map[string]string{"text": text, "page": page} {
 		for _, want := range []string{
 			"context-cite", "leave-one-out", "john has the blue lamp .", "LDS ",
-			"on 32 held-out ablations", "drop without the top 1", "64 ablations", "were in the cache",
+			"on 32 held-out ablations", "drop without the top 1", "64 ablations",
+			"were in the cache",
 		} {
 			if !strings.Contains(out, want) {
 				t.Errorf("the %s lacks %q:\n%s", name, want, out)
@@ -155,14 +157,14 @@ func TestContextRefusals(t *testing.T) {
 			"long for an answer", q("--model", "planted-induction", long), "", 2,
 			"planted-induction reads at most 32 in all; give fewer or shorter documents",
 		},
-		{"words", q("--answer", "Paris", path), "", 2, `the answer has "Paris", which is not in the`},
+		{"words", q("--answer", "Paris", path), "", 2, `"Paris", which is not in the`},
 		{"empty answer", q("--answer", " ", path), "", 2, "--answer is empty"},
 		{"target", q("--answer", "john", "--target", "mary", path), "", 2, `not contain "mary"`},
 		{"two inputs", q("-", "-"), "", 2, "- is standard input, which can be read once"},
-		{"template", q("--template", "{question}", path), "", 2, "--template has {context} 0 times"},
+		{"template", q("--template", "{question}", path), "", 2, "has {context} 0 times"},
 		{"unasked", q("--template", "{context}", path), "", 2, "--template has no {question}"},
 		{"method", q("--methods", "lime", path), "", 2, `method "lime" of sources is unknown`},
-		{"by", q("--by", "word", path), "", 2, "want sentence, paragraph, or bytes of the document"},
+		{"by", q("--by", "word", path), "", 2, "want sentence, paragraph, or bytes"},
 		{"ablations", q("--ablations", "3", path), "", 2, "want a whole number from 8 to 4096"},
 		{"penalty", q("--penalty", "-1", path), "", 2, "want a number from 0 to 100"},
 		{"form", q("--format", "pdf", path), "", 2, `--format "pdf" is unknown`},

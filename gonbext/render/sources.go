@@ -190,8 +190,8 @@ func (r SourcesHTML) documents(i int) string {
 	var b strings.Builder
 	s := &r.Methods[i]
 	colors, of := paletteOf(r.Palette), sourceScales(r.Result)[i]
-	fmt.Fprintf(&b, `<div style="margin-top:12px"><b>%s</b> <span style="opacity:.8">%s</span></div>`,
-		escape(s.Method, 40), escape(strings.Join(measures(r.Result, i), "; "), 0))
+	fmt.Fprintf(&b, `<div style="margin-top:12px"><b>%s</b> <span style="opacity:.8">%s</span>`+
+		`</div>`, escape(s.Method, 40), escape(strings.Join(measures(r.Result, i), "; "), 0))
 	b.WriteString(`<div class="hw-t" style="max-height:26em;overflow:auto;line-height:1.8;` +
 		`margin:4px 0">`)
 	next := 0
@@ -245,8 +245,8 @@ func (r SourcesPage) WriteTo(w io.Writer) (int64, error) {
 	return writePage(w, "Sources of “"+r.Target+"”", r.SourcesHTML)
 }
 
-// strongestSources returns the sources that are listed, the strongest by the first method first. Those
-// without a score follow in their order.
+// strongestSources returns the sources that are listed, the strongest by the first method first.
+// Those without a score follow in their order.
 func strongestSources(r *sources.Result, top int) []int {
 	n := len(r.Sources)
 	if top <= 0 {

@@ -69,7 +69,8 @@ func TestSourcesLimit(t *testing.T) {
 	}
 	r.Documents[1] = "A cat sleeps." + strings.Repeat(" x", 9000)
 	out = written(t, SourcesHTML{Result: r, MaxBytes: 9000})
-	if len(out) > 9000 || !strings.Contains(out, "The documents by leave-one-out are left out here") {
+	if len(out) > 9000 ||
+		!strings.Contains(out, "The documents by leave-one-out are left out here") {
 		t.Errorf("%d bytes, limit 9000:\n%.3000s", len(out), out)
 	}
 }
