@@ -159,6 +159,47 @@ func joins(before, mark, after rune) bool {
 	return strings.ContainsRune("'’-‐", mark) && inWord(after)
 }
 
+// SentenceRanges returns the bytes [begin,end) of each sentence of a text, which needs no tokens.
+// [Prompt.Sentences] says where a sentence ends. White space between sentences belongs to none.
+func SentenceRanges(text string) [][2]int {
+	var ranges [][2]int
+	last := -1
+	for at, sentence := range sentenceOf(text) {
+		switch {
+		case sentence < 0:
+		case sentence != last:
+			ranges, last = append(ranges, [2]int{at, at + 1}), sentence
+		default:
+			ranges[len(ranges)-1][1] = at + 1
+		}
+	}
+	for i, r := range ranges {
+		ranges[i][1] = r[0] + len(strings.TrimSpace(text[r[0]:r[1]]))
+	}
+	return ranges
+}
+
+// ParagraphRanges returns the bytes [begin,end) of each paragraph of a text. Paragraphs are divided
+// by lines that are empty or white space. White space around a paragraph belongs to none.
+func ParagraphRanges(text string) [][2]int {
+	var ranges [][2]int
+	at, inside := 0, false
+	for line := range strings.Lines(text) {
+		trimmed := strings.TrimSpace(line)
+		begin := at + strings.Index(line, trimmed)
+		end := begin + len(trimmed)
+		switch {
+		case trimmed == "":
+		case inside:
+			ranges[len(ranges)-1][1] = end
+		default:
+			ranges = append(ranges, [2]int{begin, end})
+		}
+		at, inside = at+len(line), trimmed != ""
+	}
+	return ranges
+}
+
 // sentenceOf returns for each byte of a text the number of its sentence, -1 for white space between
 // sentences.
 func sentenceOf(text string) []int {

@@ -3,6 +3,7 @@ package attribution_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -181,4 +182,31 @@ func FuzzWords(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestRangesOfText: sentences and paragraphs of a text without tokens, by hand.
+func TestRangesOfText(t *testing.T) {
+	const text = " A b! (C d.) 3.5 e\n \t\n\nf. G\nh \n"
+	for _, c := range []struct {
+		name string
+		got  [][2]int
+		want []string
+	}{
+		{"sentences", attribution.SentenceRanges(text), []string{
+			"A b!", "(C d.)", "3.5 e", "f.", "G", "h",
+		}},
+		{"paragraphs", attribution.ParagraphRanges(text), []string{
+			"A b! (C d.) 3.5 e", "f. G\nh",
+		}},
+		{"no sentence", attribution.SentenceRanges(" \n"), nil},
+		{"no paragraph", attribution.ParagraphRanges(""), nil},
+	} {
+		var got []string
+		for _, r := range c.got {
+			got = append(got, text[r[0]:r[1]])
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s %q, want %q", c.name, got, c.want)
+		}
+	}
 }

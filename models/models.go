@@ -67,13 +67,16 @@ type Model struct {
 }
 
 var (
-	_ trace.Model            = (*Model)(nil)
-	_ trace.Tracer           = (*Model)(nil)
-	_ trace.Limited          = (*Model)(nil)
-	_ trace.Classifier       = (*Model)(nil)
-	_ trace.Conversational   = (*Model)(nil)
-	_ trace.LayerReader      = (*Model)(nil)
-	_ trace.Predictor        = (*Model)(nil)
+	_ trace.Model          = (*Model)(nil)
+	_ trace.Tracer         = (*Model)(nil)
+	_ trace.Limited        = (*Model)(nil)
+	_ trace.Classifier     = (*Model)(nil)
+	_ trace.Conversational = (*Model)(nil)
+	_ trace.LayerReader    = (*Model)(nil)
+	_ trace.Predictor      = (*Model)(nil)
+
+	_ trace.ContinuationPredictor = (*Model)(nil)
+
 	_ trace.Differentiable   = (*Model)(nil)
 	_ trace.Replacer         = (*Model)(nil)
 	_ trace.LogitDecomposer  = (*Model)(nil)
@@ -90,6 +93,9 @@ type passes interface {
 	// PredictIn is Predict with a choice of batches and a report of progress.
 	PredictIn(ctx context.Context, queries []trace.Query, how transformer.Batching) (
 		[]float64, error)
+	// PredictContinuation returns how probable a continuation is after each of several prompts.
+	PredictContinuation(ctx context.Context, prompts [][]int, continuation []int,
+		done func(prompts int)) (*trace.Continuations, error)
 	// Embed returns the embeddings of ids, [T,W].
 	Embed(ctx context.Context, ids []int) ([]float32, error)
 	// Gradients returns what each query asks for and its gradient by a rule.

@@ -70,6 +70,26 @@ type Predictor interface {
 	Predict(ctx context.Context, queries []Query) ([]float64, error)
 }
 
+// ContinuationPredictor is a model that says how probable one text is after each of several others.
+type ContinuationPredictor interface {
+	Model
+	// PredictContinuation returns how probable a continuation of C tokens is after each of P
+	// prompts. What prompts have in common at their beginning may be read once. done, if not nil,
+	// is called after each prompt with the number of prompts so far.
+	PredictContinuation(ctx context.Context, prompts [][]int, continuation []int,
+		done func(prompts int)) (*Continuations, error)
+}
+
+// Continuations says how probable a continuation is after each of several prompts.
+type Continuations struct {
+	// LogProbabilities are [P,C]: the log-probability of each token of the continuation after the
+	// prompt and the tokens before it, in nats.
+	LogProbabilities [][]float64
+	// Read is how many tokens the model ran, and Whole how many they would be if every prompt had
+	// been read alone.
+	Read, Whole int
+}
+
 // Replacer is a model with tokens that can replace others: kind is mask, unknown, pad or end. ok is
 // false if the model has no such token.
 type Replacer interface {

@@ -124,8 +124,8 @@ func (p *program) root() *cobra.Command {
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(
 		p.explainCommand(), p.figuresCommand(), p.reproduceCommand(), p.showCommand(),
-		p.traceCommand(), p.attributeCommand(), p.focusCommand(), p.tokenizeCommand(),
-		p.certifyCommand(), p.benchCommand(), p.corpusCommand(),
+		p.contextCommand(), p.traceCommand(), p.attributeCommand(), p.focusCommand(),
+		p.tokenizeCommand(), p.certifyCommand(), p.benchCommand(), p.corpusCommand(),
 		p.modelsCommand(), p.methodsCommand(), p.examplesCommand(), p.downloadCommand(),
 		p.setupCommand(), p.doctorCommand(), p.installCommand(), p.kernelCommand(),
 		p.serveCommand(), p.engineCommand(), p.versionCommand(),

@@ -137,7 +137,7 @@ func write(t *testing.T, path string, data []byte) {
 
 func TestWrongCommands(t *testing.T) {
 	checkRefusals(t, []refusal{
-		{"unknown command", []string{"expose"}, "", 2, `unknown command "expose"; known are attribute, bench, certify, corpus, doctor, download, engine, examples, explain, `},
+		{"unknown command", []string{"expose"}, "", 2, `unknown command "expose"; known are attribute, bench, certify, context, corpus, doctor, download, engine, examples, explain, `},
 		{"misspelt command", []string{"explian"}, "", 2, `unknown command "explian"; did you mean explain? known are attribute, `},
 		{"misspelt command of a command", []string{"setup", "xlaa"}, "", 2, `unknown command "xlaa"; did you mean xla? known are xla`},
 		{"misspelt tap", []string{"trace", "--taps", "hiden", "--ids", "1", "-o", "OUT"}, "", 2, `unknown tap "hiden"; did you mean hidden? known are scores, `},
@@ -202,6 +202,7 @@ func TestDone(t *testing.T) {
 		{"explain", "--backend", "go", "-o", out, "the keys"},
 		{"trace", "--backend", "go", "--ids", "1,2", "--taps", "hidden", "-o", out},
 		{"focus", "--backend", "go", "-o", out, "the keys"},
+		{"context", "--backend", "go", "-o", out, "-q", "who ?", "context_test.go"},
 		{"tokenize", "--tokenizer", "../../models/tokenizer/testdata/gpt2.json"},
 	} {
 		var stdout, stderr bytes.Buffer

@@ -61,6 +61,11 @@ var allowed = map[string][]string{
 		"attribution", "attribution/trace", "attribution/scorer", "internal/message",
 		"internal/rowmath", gonum,
 	},
+	// Which sentence of documents caused an answer.
+	"attribution/sources": {
+		"attribution", "attribution/trace", "attribution/evaluate", "internal/message",
+		"internal/rowmath",
+	},
 	"attribution/evaluate/tasks": {
 		"attribution/evaluate", "attribution/trace", "internal/message",
 	},
@@ -113,8 +118,8 @@ var allowed = map[string][]string{
 
 	// Values to bytes.
 	"gonbext/render": {
-		"attribution", "attribution/trace", "gonbext/render/chart", "internal/message",
-		"internal/rowmath",
+		"attribution", "attribution/trace", "attribution/evaluate", "attribution/sources",
+		"gonbext/render/chart", "internal/message", "internal/rowmath",
 	},
 	"gonbext/render/chart": nil,
 	// What comes out when a published figure is made again: cells show it.
@@ -205,6 +210,7 @@ var (
 		"attribution/scorer":      {"attribution/attributiontest", "internal/fakemodel"},
 		// The example of Run, and models with given rows.
 		"attribution/evaluate": {"internal/fakemodel", "models", "models/planted"},
+		"attribution/sources":  {"internal/fakemodel", "models"},
 		"attribution/focus": {
 			"models", "models/checkpoint", "models/spec",
 		}, // parity with real blocks

@@ -141,6 +141,12 @@ func objectiveSlope(s *spec.Spec, o trace.Objective, scores, dst []float32) {
 	}
 }
 
+// logProbability returns ln softmax(scores)[id], computed in float64.
+func logProbability(scores []float32, id int) float64 {
+	most, sum := softmaxSum(scores)
+	return float64(scores[id]) - most - math.Log(sum)
+}
+
 // softmaxSum returns the largest score, and the sum of exp(score - largest), which cannot
 // overflow.
 func softmaxSum(scores []float32) (most, sum float64) {

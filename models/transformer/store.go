@@ -19,6 +19,20 @@ type store struct {
 
 func (m *Model) newStore(slots int) *store { return &store{m: m, slots: slots} }
 
+// emptyStore returns a store of zeros, in which no slot holds a token yet.
+func (m *Model) emptyStore(slots int) (*store, error) {
+	s := m.newStore(slots)
+	for range 2 * m.Spec.Layers {
+		t, err := m.zeros(1, m.Spec.Groups(), slots, m.Spec.HeadWidth)
+		if err != nil {
+			s.free()
+			return nil, err
+		}
+		s.all = append(s.all, t)
+	}
+	return s, nil
+}
+
 // inPlace is whether the host may write into what the backend reads.
 func (s *store) inPlace() bool { return s.m.backend.HasSharedBuffers() }
 
@@ -84,6 +98,48 @@ func (s *store) put(l int, key, value *tensors.Tensor, slot int) error {
 	free(old...)
 	copy(old, out)
 	return nil
+}
+
+// putAll writes the keys and values of n tokens, [1,G,N,E] each with padding, into the slots of
+// layer l from first on. Outside the memory of the host it costs a copy, as put does.
+func (s *store) putAll(l int, key, value *tensors.Tensor, first, n int) error {
+	if s.inPlace() {
+		for i, now := range []*tensors.Tensor{key, value} {
+			if err := s.writeAll(s.all[2*l+i], now, first, n); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	old := s.of(l)
+	begin, end := tensors.FromScalar(int32(first)), tensors.FromScalar(int32(first+n))
+	defer free(begin, end)
+	out, err := s.m.run("keep all", noWeights, func(_ byName, in []*graph.Node) []*graph.Node {
+		return []*graph.Node{
+			replaceSlots(in[4], in[0], in[2], in[3]), replaceSlots(in[5], in[1], in[2], in[3]),
+		}
+	}, key, value, begin, end, old[0], old[1])
+	if err != nil {
+		return err
+	}
+	free(old...)
+	copy(old, out)
+	return nil
+}
+
+// writeAll copies the numbers of n tokens, [1,G,N,E] with padding, into the slots of to from first
+// on.
+func (s *store) writeAll(to, now *tensors.Tensor, first, n int) error {
+	dims := now.Shape().Dimensions
+	groups, padded, width := dims[1], dims[2], dims[3]
+	return read(now, func(from []float32) {
+		to.MustMutableFlatData(func(flat any) {
+			data := flat.([]float32)
+			for g := range groups {
+				copy(data[(g*s.slots+first)*width:][:n*width], from[g*padded*width:])
+			}
+		})
+	})
 }
 
 // write copies the numbers of one token, [1,G,1,E], into its slot of to. In a tensor [1,G,slots,E]

@@ -1,0 +1,357 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/sources"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/models"
+)
+
+// contextFlags are the flags of headwater context.
+type contextFlags struct {
+	modelFlags
+	opts                     sources.Options
+	by                       sources.Division
+	question, answer, target string
+	template                 string
+	chat                     bool
+	specials                 attribution.Options // of which this needs Specials
+	maxTokens, top, width    int
+	output, format, color    string
+	palette                  string
+}
+
+// What a template has for the documents and the question.
+const (
+	documentsMark = "{context}"
+	questionMark  = "{question}"
+)
+
+// The templates. The one of a chat is that of ContextCite; the last one has no word of its own, for
+// embedded models, which know few.
+const (
+	plainTemplate = documentsMark + "\n\nQuestion: " + questionMark + "\nAnswer:"
+	chatTemplate  = "Context: " + documentsMark + "\n\nQuery: " + questionMark
+	bareTemplate  = documentsMark + " " + questionMark
+)
+
+// maxAnswer is the most tokens of an answer that the command lets a model generate.
+const maxAnswer = 4096
+
+// maxDocument is the most bytes of a document. No model reads as much.
+const maxDocument = 16 << 20
+
+func (p *program) contextCommand() *cobra.Command {
+	f := contextFlags{maxTokens: 64}
+	cmd := &cobra.Command{
+		Use:   "context [flags] --question QUESTION FILE...",
+		Short: "say which sentence of your documents an answer came from",
+		Long: "Context puts the documents and the question into one prompt, takes sentences out " +
+			"of it, and asks the model how\n" +
+			"probable the same answer still is. leave-one-out takes out one after another, " +
+			"context-cite random halves and fits a\n" +
+			"linear model. The answer is the model's own, or that of --answer. How far the " +
+			"scores can be believed is beside them:\n" +
+			"LDS is the rank correlation of what they predict for other random halves with what " +
+			"the model does, and the drop is\n" +
+			"what the answer loses without the strongest sentences. docs/context.md says what " +
+			"this cannot show.",
+		Example: `  headwater context --model smollm2 --question "What is the code?" notes.txt
+  headwater context --model smollm2 --chat --by paragraph --question "Who wrote it?" a.txt b.txt
+  headwater context --model smollm2 --question "Why?" --answer "It rained. It was cold." ` +
+			`--target "It rained." notes.txt
+  headwater context --format html -o page.html --question "who has the lamp ?" story.txt`,
+		Args: func(cmd *cobra.Command, args []string) error { return f.check(cmd, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, stop := interruptible(cmd)
+			defer stop()
+			return p.context(ctx, f, args)
+		},
+	}
+	f.add(cmd)
+	flags := cmd.Flags()
+	flags.StringVarP(&f.question, "question", "q", "", "the `question` about the documents")
+	flags.StringVarP(&f.answer, "answer", "a", "", "explain this `answer` (default the "+
+		"model's own)")
+	flags.StringVar(&f.target, "target", "", "explain this `part` of the answer: a text that it "+
+		"contains, such as one sentence, or bytes of it as BEGIN:END (default the whole answer)")
+	flags.Func("by", "divide documents by `sentence|paragraph|BEGIN:END,BEGIN:END`, bytes of the "+
+		"document from 0 and END not included (default sentence)", func(s string) (err error) {
+		f.by, err = sources.ParseDivision(s)
+		return err
+	})
+	flags.Func("methods", "`names` of methods, joined by commas: "+
+		strings.Join(sources.Methods(), ", ")+" (default both; the first orders the list)",
+		func(s string) error {
+			f.opts.Methods = strings.Split(s, ",")
+			_, err := f.opts.WithDefaults()
+			return err
+		})
+	wholeFlag(flags, &f.opts.Ablations, "ablations", 8, 4096, "let context-cite fit `N` random "+
+		"halves", "64")
+	wholeFlag(flags, &f.opts.HeldOut, "held-out", 8, 4096, "measure LDS on `N` further random "+
+		"halves", "32")
+	wholeFlag(flags, &f.opts.Passes, "passes", 4, 65536, "let leave-one-out ask for at most `N` "+
+		"texts; documents with more sources are searched from paragraphs to sentences", "64")
+	flags.Func("penalty", "`λ` of the lasso of context-cite, from 0 to 100 (default 0.01)",
+		func(s string) error {
+			v, err := strconv.ParseFloat(s, 64)
+			if err != nil || !(v >= 0 && v <= 100) || math.IsNaN(v) {
+				return fmt.Errorf("want a number from 0 to 100")
+			}
+			f.opts.Penalty = &v
+			return nil
+		})
+	flags.Uint64Var(&f.opts.Seed, "seed", 0, "`number` that the random halves begin with; equal "+
+		"ones give equal scores")
+	wholeFlag(flags, &f.maxTokens, "max-tokens", 1, maxAnswer, "let the model answer in at most "+
+		"`N` tokens", "64")
+	flags.BoolVar(&f.chat, "chat", false, "put the prompt into the model's chat template, as what "+
+		"a user says")
+	flags.StringVar(&f.template, "template", "", "the `prompt`, with {context} and {question} in "+
+		"it and \\n for a line break (default the documents, Question: and Answer:, each on a "+
+		"line of its own)")
+	specials := attribution.LookupOption("specials")
+	optionFlag(flags, &f.specials, specials, specials.Usage())
+	flags.StringVarP(&f.output, "output", "o", "", outputFlag)
+	flags.StringVar(&f.format, "format", "text", "form of the result: `text|html|json`")
+	flags.StringVar(&f.color, "color", "auto", "colours in text: `auto|always|never`")
+	flags.StringVar(&f.palette, "palette", "", "colours of html: `"+
+		strings.Join(render.PaletteNames(), "|")+"` (default "+render.PaletteNames()[0]+")")
+	wholeFlag(flags, &f.width, "width", 60, 10000, "`columns` of text",
+		"those of the terminal, else 100")
+	wholeFlag(flags, &f.top, "top", 1, maxTop, "list in text and html the strongest sources, `K` "+
+		"of them", "all up to 20, else 10")
+	return cmd
+}
+
+// check checks what cobra does not.
+func (f *contextFlags) check(cmd *cobra.Command, args []string) error {
+	changed := cmd.Flags().Changed
+	switch {
+	case len(args) == 0:
+		return usagef("context needs a file with text, for example: " +
+			`headwater context --question "What is the code?" notes.txt`)
+	case f.question == "" && (f.template == "" || strings.Contains(f.template, questionMark)):
+		return usagef(`context needs a --question, for example: --question "What is the code?"`)
+	case f.question != "" && f.template != "" && !strings.Contains(f.template, questionMark):
+		return usagef("--template has no %s, where the question goes", questionMark)
+	case f.template != "" && strings.Count(f.template, documentsMark) != 1:
+		return usagef("--template has %s %d times; the documents go there, once", documentsMark,
+			strings.Count(f.template, documentsMark))
+	case changed("answer") && changed("max-tokens"):
+		return usagef("--max-tokens does not go with --answer, which is as long as it is")
+	case changed("answer") && strings.TrimSpace(f.answer) == "":
+		return usagef("--answer is empty; give some text, or leave it out for the model's own")
+	case f.chat && changed("special"):
+		return usagef("--special does not go with --chat, whose template has its control tokens")
+	case f.format == "json" && (changed("top") || changed("palette")),
+		f.format == "html" && changed("width"), f.format != "text" && changed("color"),
+		f.format == "text" && changed("palette"):
+		return usagef("--top is for text and html, --width and --color are for text and " +
+			"--palette is for html")
+	}
+	read := 0
+	for _, path := range args {
+		if path == "-" {
+			read++
+		}
+	}
+	if read > 1 {
+		return usagef("- is standard input, which can be read once")
+	}
+	return cmp.Or(
+		oneOf("format", f.format, "text", "html", "json"),
+		oneOf("color", f.color, "auto", "always", "never"),
+		render.CheckPalette(f.palette),
+	)
+}
+
+// context explains an answer and writes the result.
+func (p *program) context(ctx context.Context, f contextFlags, paths []string) error {
+	var documents []string
+	for _, path := range paths {
+		text, err := p.document(ctx, path)
+		if err != nil {
+			return err
+		}
+		documents = append(documents, text)
+	}
+	divided, err := sources.NewContext(documents, f.by)
+	if err != nil {
+		return err
+	}
+	out, err := p.create(f.output)
+	if err != nil {
+		return err
+	}
+	defer out.abandon()
+	m, err := p.open(ctx, f.modelFlags)
+	if err != nil {
+		return err
+	}
+	defer p.sayCompiled(m)
+	q := sources.Question{Context: divided, Names: paths, Specials: f.specials.Specials}
+	if q.Prompt, err = f.prompt(m); err != nil {
+		return err
+	}
+	if f.chat {
+		q.Specials = trace.SpecialsOff // the chat template adds them
+	}
+	r, err := p.sources(ctx, f, m, q)
+	if err != nil {
+		return err
+	}
+	return out.result(f.format == "json", r, func(w io.Writer) error {
+		return p.showSources(w, f, r)
+	})
+}
+
+// document reads a document. The error says what is wrong with the file.
+func (p *program) document(ctx context.Context, path string) (string, error) {
+	input, name, err := p.openInput(ctx, path)
+	if info, failed := os.Stat(path); failed == nil && info.IsDir() {
+		return "", fmt.Errorf("%s is a directory; name files with text", path)
+	}
+	if err != nil {
+		return "", err
+	}
+	defer input.Close()
+	text, err := io.ReadAll(io.LimitReader(input, maxDocument+1))
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", name, err)
+	}
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	switch at := notText(text); {
+	case len(text) > maxDocument:
+		return "", fmt.Errorf("%s has more than %d bytes; no model reads as much: give the part "+
+			"that matters", name, maxDocument)
+	case at >= 0:
+		return "", fmt.Errorf("%s is no text: byte %d is %#02x; give a text in UTF-8", name, at,
+			text[at])
+	case len(bytes.TrimSpace(text)) == 0:
+		return "", usagef("%s has no text; leave it out", name)
+	}
+	return string(text), nil
+}
+
+// notText returns the index of the first byte that no text has: one that is not valid UTF-8, or a
+// control character other than white space. It returns -1 if there is none.
+func notText(text []byte) int {
+	for at := 0; at < len(text); {
+		r, size := utf8.DecodeRune(text[at:])
+		if r == utf8.RuneError && size == 1 || unicode.IsControl(r) && !unicode.IsSpace(r) {
+			return at
+		}
+		at += size
+	}
+	return -1
+}
+
+// prompt returns the function that makes a prompt of the text of documents.
+func (f contextFlags) prompt(m *models.Model) (func(string) (string, error), error) {
+	template := strings.ReplaceAll(f.template, `\n`, "\n")
+	switch {
+	case template != "":
+	case f.chat:
+		template = chatTemplate
+	case len(m.UnknownWords("Question: Answer:")) > 0:
+		template = bareTemplate
+	default:
+		template = plainTemplate
+	}
+	// The documents may contain the mark of the question, so they go in last and apart.
+	before, after, _ := strings.Cut(template, documentsMark)
+	before = strings.ReplaceAll(before, questionMark, f.question)
+	after = strings.ReplaceAll(after, questionMark, f.question)
+	prompt := func(documents string) (string, error) {
+		text := before + documents + after
+		if f.chat {
+			return m.Chat(text)
+		}
+		return text, nil
+	}
+	_, err := prompt("")
+	return prompt, err
+}
+
+// sources gets the answer and explains it.
+func (p *program) sources(
+	ctx context.Context, f contextFlags, m *models.Model, q sources.Question,
+) (*sources.Result, error) {
+	line := p.progress()
+	defer line.clear()
+	keep := make([]bool, len(q.Context.Sources))
+	for i := range keep {
+		keep[i] = true
+	}
+	prompt, err := q.Prompt(q.Context.Text(keep))
+	if err != nil {
+		return nil, err
+	}
+	if f.answer != "" {
+		answer := f.answer
+		// A token of a word mostly has the space before it.
+		if !f.chat && !endsInSpace(prompt) && !unicode.IsSpace([]rune(answer)[0]) {
+			answer = " " + answer
+		}
+		q.Answer, err = sources.EncodeAnswer(m, answer)
+	} else {
+		line.show("asking for the answer")
+		q.Answer, err = sources.Generate(ctx, m, prompt, q.Specials, f.maxTokens)
+		if errors.Is(err, sources.ErrNoAnswer) && !f.chat {
+			if _, untrained := m.Chat(""); untrained == nil {
+				err = fmt.Errorf("%w; it was trained on conversations: try --chat", err)
+			}
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if q.Target, err = q.Answer.Part(f.target); err != nil {
+		return nil, err
+	}
+	f.opts.OnProgress = func(at trace.Progress) { line.show("%v", at) }
+	return sources.Explain(ctx, m, q, f.opts)
+}
+
+// endsInSpace reports whether a text ends in white space.
+func endsInSpace(text string) bool {
+	r, _ := utf8.DecodeLastRuneInString(text)
+	return unicode.IsSpace(r)
+}
+
+// showSources writes a result for people.
+func (p *program) showSources(w io.Writer, f contextFlags, r *sources.Result) error {
+	if f.format == "html" {
+		_, err := render.SourcesPage{SourcesHTML: render.SourcesHTML{
+			Result: r, Palette: f.palette, Top: f.top,
+		}}.WriteTo(w)
+		return err
+	}
+	text := render.SourcesText{Result: r, Width: f.width, Top: f.top, Color: f.color == "always"}
+	if f.output == "" || f.output == "-" {
+		text.Color = colored(f.color, p.stdout)
+		if text.Width == 0 {
+			text.Width = columns(p.stdout)
+		}
+	}
+	_, err := text.WriteTo(w)
+	return err
+}

@@ -1,0 +1,358 @@
+package render
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/headwater-ml/headwater/attribution/sources"
+)
+
+// SourcesText shows for a terminal which sources of documents an answer came from: a line for each
+// source, the strongest first, with its score by each method on the colours of the ramp or with a
+// bar.
+type SourcesText struct {
+	*sources.Result
+	// Width is the number of columns of the terminal; default 100, at least 60.
+	Width int
+	// Color turns ANSI colours on.
+	Color bool
+	// Top, if above 0, is how many sources are listed; default: all up to 20, otherwise 10.
+	Top int
+}
+
+// WriteTo writes the text. The only error is that of w.
+func (r SourcesText) WriteTo(w io.Writer) (int64, error) {
+	t := &text{picture: &picture{}, width: max(r.Width, 60), color: r.Color}
+	if r.Width == 0 {
+		t.width = 100
+	}
+	t.line(t.bold(sourcesTitle(r.Result)))
+	t.wrapped("answer     ", Visible(strings.TrimSpace(r.Answer), 2000))
+	if r.partial() {
+		t.wrapped("explained  ", Visible(r.Target, 2000))
+	}
+	t.wrapped("", chances(r.Result))
+	t.line("")
+	list := r.listed(r.Top)
+	columns := make([]string, len(r.Methods))
+	for i, s := range r.Methods {
+		columns[i] = s.Method
+	}
+	t.line(strings.Join(columns, "  ") + "  source")
+	scales := sourceScales(r.Result)
+	for _, j := range list {
+		for i, s := range r.Methods {
+			t.score(scales[i], float64(s.Values[j]), Width(columns[i]))
+		}
+		indent := Width(strings.Join(columns, "  ")) + 2
+		t.WriteString(Visible(sourceName(r.Result, j), t.width-indent))
+		t.end()
+	}
+	if left := len(r.Sources) - len(list); left > 0 {
+		t.line(fmt.Sprintf("… and %s more", thousands(left)))
+	}
+	t.line("")
+	for i := range r.Methods {
+		t.wrapped(r.Methods[i].Method+"  ", strings.Join(measures(r.Result, i), "; "))
+	}
+	t.wrapped("", cost(r.Result))
+	for _, warning := range r.Warnings {
+		t.wrapped("note  ", Visible(warning, 1000))
+	}
+	return t.WriteTo(w)
+}
+
+// score writes the score of a source in a column, and two spaces.
+func (t *text) score(s scale, v float64, width int) {
+	number := "–"
+	if !math.IsNaN(v) {
+		number = s.number(v)
+	}
+	switch {
+	case math.IsNaN(v):
+		t.WriteString(right(number, width-1) + " ")
+	case !t.color:
+		t.WriteString(right(number, width-1) + string(bar(s.at(v))))
+	default:
+		c := s.color(v)
+		fmt.Fprintf(t, "\x1b[48;2;%d;%d;%dm\x1b[38;2;%d;%d;%dm%s\x1b[0m", c.background[0],
+			c.background[1], c.background[2], c.text[0], c.text[1], c.text[2],
+			right(number, width-1)+" ")
+	}
+	t.WriteString("  ")
+}
+
+// SourcesHTML shows for a notebook or a page which sources of documents an answer came from: the
+// documents, coloured by the scores of each method, and the strongest sources first. It needs no
+// script. What does not fit MaxBytes is left out, which a sentence says.
+type SourcesHTML struct {
+	*sources.Result
+	// Palette is the name of the colours; see [Heatmap.Palette].
+	Palette string
+	// Top, if above 0, is how many sources are listed; default: all up to 20, otherwise 10.
+	Top int
+	// MaxBytes is the approximate limit of the result in bytes; default 480,000.
+	MaxBytes int
+}
+
+// WriteTo writes the picture as one div. The only error is that of w.
+func (r SourcesHTML) WriteTo(w io.Writer) (int64, error) {
+	limit := r.MaxBytes
+	if limit <= 0 {
+		limit = defaultMaxBytes
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, `<div class="hw" style="font-family:system-ui,sans-serif;font-size:14px;`+
+		`line-height:1.5"><style>%s</style><div style="font-size:13px"><b>%s</b></div>`,
+		oneLine(styleSheet), escape(sourcesTitle(r.Result), 0))
+	b.WriteString(`<div style="font-size:18px;margin:8px 0">`)
+	r.writeAnswer(&b)
+	fmt.Fprintf(&b, `</div><div>%s</div>`, escape(chances(r.Result), 0))
+	r.writeList(&b)
+	for i := range r.Methods {
+		text := r.documents(i)
+		if b.Len()+len(text) > limit {
+			fmt.Fprintf(&b, `<div style="%s">The documents by %s are left out here: the picture `+
+				`would be larger than %s bytes.</div>`, small, escape(r.Methods[i].Method, 0),
+				thousands(limit))
+			continue
+		}
+		b.WriteString(text)
+	}
+	fmt.Fprintf(&b, `<div style="%s">%s</div>`, small, escape(cost(r.Result), 0))
+	for _, warning := range r.Warnings {
+		fmt.Fprintf(&b, `<div style="%s">%s</div>`, small, escape(warning, 1000))
+	}
+	b.WriteString("</div>\n")
+	return b.WriteTo(w)
+}
+
+// writeAnswer writes the answer with the part that is explained in bold.
+func (r SourcesHTML) writeAnswer(b *bytes.Buffer) {
+	begin, end := 0, 0 // bytes of the texts of the tokens
+	for i, token := range r.AnswerTokens {
+		if i < r.TargetTokens[0] {
+			begin += len(token)
+		}
+		if i < r.TargetTokens[1] {
+			end += len(token)
+		}
+	}
+	whole := strings.Join(r.AnswerTokens, "")
+	for i, part := range []string{whole[:begin], whole[begin:end], whole[end:]} {
+		if part == "" {
+			continue
+		}
+		tag := map[bool]string{true: "b", false: "span"}[i == 1]
+		if begins, rest := word(part); begins {
+			part = rest
+			b.WriteByte(' ')
+		}
+		fmt.Fprintf(b, "<%s>%s</%s>", tag, escape(part, 0), tag)
+	}
+}
+
+// writeList writes a table of the strongest sources.
+func (r SourcesHTML) writeList(b *bytes.Buffer) {
+	colors := paletteOf(r.Palette)
+	b.WriteString(`<table style="border-collapse:collapse;margin:8px 0"><tr>`)
+	for _, s := range r.Methods {
+		fmt.Fprintf(b, `<td style="text-align:right;padding:1px 8px"><b>%s</b></td>`,
+			escape(s.Method, 40))
+	}
+	b.WriteString(`<td style="padding:1px 8px"><b>source</b></td></tr>`)
+	scales := sourceScales(r.Result)
+	list := r.listed(r.Top)
+	for _, j := range list {
+		b.WriteString("<tr>")
+		for i, s := range r.Methods {
+			number, style := "–", ""
+			if v := float64(s.Values[j]); !math.IsNaN(v) {
+				number, style = scales[i].number(v), colors.style(scales[i].step(v))
+			}
+			fmt.Fprintf(b, `<td style="text-align:right;padding:1px 8px;%s">%s</td>`, style, number)
+		}
+		fmt.Fprintf(b, `<td style="padding:1px 8px">%s</td></tr>`,
+			escape(sourceName(r.Result, j), 300))
+	}
+	b.WriteString("</table>")
+	if left := len(r.Sources) - len(list); left > 0 {
+		fmt.Fprintf(b, `<div style="%s">and %s more</div>`, small, thousands(left))
+	}
+}
+
+// documents returns the documents with every source on the colour of its score by method i.
+func (r SourcesHTML) documents(i int) string {
+	var b strings.Builder
+	s := &r.Methods[i]
+	colors, of := paletteOf(r.Palette), sourceScales(r.Result)[i]
+	fmt.Fprintf(&b, `<div style="margin-top:12px"><b>%s</b> <span style="opacity:.8">%s</span>`+
+		`</div>`, escape(s.Method, 40), escape(strings.Join(measures(r.Result, i), "; "), 0))
+	b.WriteString(`<div class="hw-t" style="max-height:26em;overflow:auto;line-height:1.8;` +
+		`margin:4px 0">`)
+	next := 0
+	for d, document := range r.Documents {
+		if d > 0 {
+			fmt.Fprintf(&b, `<div style="%s;margin-top:8px"></div>`, line)
+		}
+		if d < len(r.Names) {
+			fmt.Fprintf(&b, `<div style="%s">%s</div>`, small, escape(r.Names[d], 200))
+		}
+		at := 0
+		for ; next < len(r.Sources) && r.Sources[next].Document == d; next++ {
+			source := r.Sources[next]
+			writeBetween(&b, document[at:source.Begin])
+			style, title := "border-bottom:1px dotted", "not left out on its own"
+			if v := float64(s.Values[next]); !math.IsNaN(v) {
+				style, title = colors.style(of.step(v)), of.value(v)
+			}
+			if style != "" {
+				style = ` style="` + style + `"`
+			}
+			fmt.Fprintf(&b, `<span%s title="%s">%s</span>`, style, title, escape(source.Text, 0))
+			at = source.End
+		}
+		writeBetween(&b, document[at:])
+	}
+	b.WriteString("</div>")
+	return b.String()
+}
+
+// writeBetween writes the text between two sources, with its line breaks.
+func writeBetween(b *strings.Builder, between string) {
+	lines := strings.Split(between, "\n")
+	for i, line := range lines {
+		if i > 0 && i < 3 {
+			b.WriteString("<br>")
+		}
+		if trimmed := strings.TrimSpace(line); trimmed != "" {
+			b.WriteString(" " + escape(trimmed, 0) + " ")
+		} else if line != "" {
+			b.WriteByte(' ')
+		}
+	}
+}
+
+// SourcesPage is [SourcesHTML] as a document.
+type SourcesPage struct{ SourcesHTML }
+
+// WriteTo writes the document. The only error is that of w.
+func (r SourcesPage) WriteTo(w io.Writer) (int64, error) {
+	return writePage(w, "Sources of “"+r.Target+"”", r.SourcesHTML)
+}
+
+// strongestSources returns the sources that are listed, the strongest by the first method first.
+// Those without a score follow in their order.
+func strongestSources(r *sources.Result, top int) []int {
+	n := len(r.Sources)
+	if top <= 0 {
+		top = 10
+		if n <= 20 {
+			top = n
+		}
+	}
+	var list []int
+	if len(r.Methods) > 0 {
+		list = r.Methods[0].Ranked()
+	}
+	ranked := map[int]bool{}
+	for _, j := range list {
+		ranked[j] = true
+	}
+	for j := range n {
+		if !ranked[j] {
+			list = append(list, j)
+		}
+	}
+	return list[:min(top, n)]
+}
+
+func (r SourcesText) listed(top int) []int { return strongestSources(r.Result, top) }
+func (r SourcesHTML) listed(top int) []int { return strongestSources(r.Result, top) }
+
+// partial reports whether only a part of the answer is explained.
+func (r SourcesText) partial() bool {
+	return r.TargetTokens != [2]int{0, len(r.AnswerTokens)}
+}
+
+// sourceScales returns the scale of the scores of each method.
+func sourceScales(r *sources.Result) []scale {
+	var all []scale
+	for _, s := range r.Methods {
+		values := make([]float64, len(s.Values))
+		for j, v := range s.Values {
+			values[j] = float64(v)
+		}
+		of := newScale(s.Unit, values)
+		of.signed = true
+		of.power, of.digits = 0, 2
+		all = append(all, of)
+	}
+	return all
+}
+
+// sourcesTitle returns the title of a picture of sources.
+func sourcesTitle(r *sources.Result) string {
+	title := "Which part of the documents the answer came from"
+	if r.Model.Name != "" {
+		title += " · " + Visible(r.Model.Name, 60)
+	}
+	return title
+}
+
+// sourceName returns the text of a source, after the name of its document if there are several.
+func sourceName(r *sources.Result, j int) string {
+	s := r.Sources[j]
+	if len(r.Documents) == 1 {
+		return s.Text
+	}
+	name := strconv.Itoa(s.Document + 1)
+	if s.Document < len(r.Names) {
+		name = r.Names[s.Document]
+	}
+	return "[" + name + "] " + s.Text
+}
+
+// chances says how probable the target is with all sources and without them.
+func chances(r *sources.Result) string {
+	return fmt.Sprintf("ln p of what is explained: %.2f with the documents, %.2f without them "+
+		"(nats, %d of %d tokens)", r.LogProbability, r.WithoutSources,
+		r.TargetTokens[1]-r.TargetTokens[0], len(r.AnswerTokens))
+}
+
+// measures says what a score of method i means and how far it can be believed.
+func measures(r *sources.Result, i int) []string {
+	s := &r.Methods[i]
+	out := []string{s.Unit}
+	if s.Method == sources.ContextCite {
+		out = append(out, fmt.Sprintf("%d ablations, seed %d, λ %g", r.Ablations, r.Seed,
+			r.Penalty))
+	}
+	lds := "no LDS, because one of its sides is constant,"
+	if v := float64(s.LDS); !math.IsNaN(v) {
+		lds = fmt.Sprintf("LDS %.2f", v)
+	}
+	out = append(out, fmt.Sprintf("%s on %d held-out ablations", lds, r.HeldOut))
+	var drops []string
+	for _, d := range s.Drops {
+		drops = append(drops, fmt.Sprintf("top %d %.2f", d.K, d.Nats))
+	}
+	if len(drops) > 0 {
+		out = append(out, "drop without the "+strings.Join(drops, ", ")+" nats")
+	}
+	if n := len(r.Sources) - len(s.Ranked()); n > 0 {
+		out = append(out, fmt.Sprintf("%s of %s sources were left out only together with others",
+			thousands(n), thousands(len(r.Sources))))
+	}
+	return append(out, fmt.Sprintf("%d passes", s.Passes))
+}
+
+// cost says what the result took.
+func cost(r *sources.Result) string {
+	return fmt.Sprintf("%s texts; %s of their %s tokens were read, the others were in the cache.",
+		thousands(r.Passes), thousands(r.TokensRead), thousands(r.TokensWhole))
+}

@@ -1,0 +1,103 @@
+package render
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution/evaluate"
+	"github.com/headwater-ml/headwater/attribution/sources"
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// caused is a result with two documents, of which leave-one-out left out two sources only together.
+func caused() *sources.Result {
+	intercept := -4.5
+	none := evaluate.Value(math.NaN())
+	return &sources.Result{
+		Model: trace.Info{Name: "fake"},
+		Documents: []string{
+			"The door is red. It is old.\n\nThe key is brass & <heavy>.", "A cat sleeps.",
+		},
+		Names: []string{"house.txt", "cat.txt"},
+		Sources: []sources.Source{
+			{Text: "The door is red.", Begin: 0, End: 16},
+			{Text: "It is old.", Begin: 17, End: 27},
+			{Text: "The key is brass & <heavy>.", Begin: 29, End: 56, Paragraph: 1},
+			{Text: "A cat sleeps.", Document: 1, Begin: 0, End: 13, Paragraph: 2},
+		},
+		Prompt: "…", Answer: " It is red. Yes.",
+		AnswerTokens: []string{" It", " is", " red", ".", " Yes", "."},
+		Target:       "It is red.", TargetTokens: [2]int{0, 4},
+		LogProbability: -1.25, WithoutSources: -9.5,
+		Methods: []sources.Scores{
+			{
+				Method: sources.ContextCite, Unit: "change of the log-odds", Intercept: &intercept,
+				Values: []evaluate.Value{6.25, 0, -1.5, 0}, LDS: 0.875, Passes: 64,
+				Drops: []sources.Drop{{K: 1, Nats: 7.5}, {K: 3, Nats: 6.125}},
+			},
+			{
+				Method: sources.LeaveOneOut, Unit: "change of the log-probability, nats",
+				Values: []evaluate.Value{none, none, -0.25, 0.125}, LDS: none, Passes: 3,
+				Groups: []sources.Group{{First: 0, End: 2, Value: 7.25}},
+				Drops:  []sources.Drop{{K: 1, Nats: -0.5}},
+			},
+		},
+		Ablations: 64, HeldOut: 32, Seed: 3, Penalty: 0.01,
+		Passes: 104, TokensRead: 1200, TokensWhole: 4800,
+		Warnings: []string{"The model never saw “brass”."},
+	}
+}
+
+func TestSources(t *testing.T) {
+	t.Run("text", func(t *testing.T) { golden(t, SourcesText{Result: caused()}) })
+	t.Run("color", func(t *testing.T) {
+		golden(t, SourcesText{Result: caused(), Color: true, Width: 60, Top: 2})
+	})
+	t.Run("page", func(t *testing.T) {
+		golden(t, SourcesPage{SourcesHTML{Result: caused(), Palette: "green-purple"}})
+	})
+}
+
+// TestSourcesLimit: documents that are too large are left out, and a sentence says so.
+func TestSourcesLimit(t *testing.T) {
+	r := caused()
+	out := written(t, SourcesHTML{Result: r, MaxBytes: 9000})
+	if strings.Contains(out, "left out here") {
+		t.Errorf("a small picture leaves something out:\n%s", out)
+	}
+	r.Documents[1] = "A cat sleeps." + strings.Repeat(" x", 9000)
+	out = written(t, SourcesHTML{Result: r, MaxBytes: 9000})
+	if len(out) > 9000 ||
+		!strings.Contains(out, "The documents by leave-one-out are left out here") {
+		t.Errorf("%d bytes, limit 9000:\n%.3000s", len(out), out)
+	}
+}
+
+// TestHostileSources: no text of a result takes effect as anything but text.
+func TestHostileSources(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 15))
+	for range 200 {
+		result := caused()
+		document := ""
+		for i := range result.Sources {
+			s := &result.Sources[i]
+			s.Text = "x" + hostileText(r)
+			s.Document, s.Begin = 0, len(document)
+			document += s.Text
+			s.End = len(document)
+			document += hostileText(r)
+		}
+		result.Documents, result.Names = []string{document}, []string{hostileText(r)}
+		result.Answer, result.Target = hostileText(r), hostileText(r)
+		result.AnswerTokens[0], result.AnswerTokens[5] = hostileText(r), hostileText(r)
+		result.Model.Name, result.Warnings[0] = hostileText(r), hostileText(r)
+		survives(t, written(t, SourcesHTML{Result: result}))
+		checkPrintable(t, "text", written(t, SourcesText{Result: result}))
+		checkPrintable(t, "page", written(t, SourcesPage{SourcesHTML{Result: result}}))
+		if t.Failed() {
+			t.Fatal("seed 1")
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package transformer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models/spec"
+)
+
+// PredictContinuation returns how probable a continuation of C tokens is after each of several
+// prompts. What a prompt has in common with the one before it, in an order that the model chooses,
+// is read once: the keys and values of the common beginning stay in the cache. done, if not nil, is
+// called after each prompt with the number of prompts so far. Equal calls give equal bits.
+//
+// If a rotary embedding depends on the length of the text (long-context Phi-3 models, dynamic
+// scaling), texts longer than it was trained for are read as a whole.
+//
+// It returns an error for an encoder and for a model without a head that scores tokens, for ids
+// that the model cannot take, and for a prompt that is longer than the context together with the
+// continuation; a [*MemoryError]; and one that wraps ctx.Err() within a layer.
+func (m *Model) PredictContinuation(
+	ctx context.Context, prompts [][]int, continuation []int, done func(prompts int),
+) (*trace.Continuations, error) {
+	longest, err := m.checkContinuation(prompts, continuation)
+	if err != nil {
+		return nil, err
+	}
+	s, err := m.NewSession(nil, longest)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	order := make([]int, len(prompts))
+	for i := range order {
+		order[i] = i
+	}
+	// In this order two prompts with a common beginning have no other one between them.
+	slices.SortStableFunc(order, func(a, b int) int {
+		return slices.Compare(prompts[a], prompts[b])
+	})
+	out := &trace.Continuations{LogProbabilities: make([][]float64, len(prompts))}
+	for k, i := range order {
+		out.Whole += len(prompts[i]) + len(continuation) - 1
+		if k > 0 && slices.Equal(prompts[i], prompts[order[k-1]]) {
+			out.LogProbabilities[i] = slices.Clone(out.LogProbabilities[order[k-1]])
+		} else {
+			values, n, err := s.continued(ctx, prompts[i], continuation)
+			if err != nil {
+				return nil, fmt.Errorf("prompt %d of %d: %w", i, len(prompts), err)
+			}
+			out.LogProbabilities[i], out.Read = values, out.Read+n
+		}
+		if done != nil {
+			done(k + 1)
+		}
+	}
+	return out, nil
+}
+
+// checkContinuation checks the arguments of PredictContinuation, and returns the length of the
+// longest text that is read.
+func (m *Model) checkContinuation(prompts [][]int, continuation []int) (longest int, err error) {
+	if m.Spec.Bidirectional || m.Spec.Head != spec.LanguageHead {
+		return 0, fmt.Errorf("transformer: the %s model does not continue a text, "+
+			"so no continuation has a probability", m.Spec.Family)
+	}
+	if err := m.CheckIDs(continuation); err != nil {
+		return 0, fmt.Errorf("continuation: %w", err)
+	}
+	for i, ids := range prompts {
+		if err := m.CheckIDs(ids); err != nil {
+			return 0, fmt.Errorf("prompt %d of %d: %w", i, len(prompts), err)
+		}
+		n := len(ids) + len(continuation) - 1 // nobody reads what follows the last token
+		if limit := m.Spec.Context; limit > 0 && n > limit {
+			return 0, fmt.Errorf("prompt %d of %d: transformer: %d prompt tokens and %d of the "+
+				"continuation are more than the context of %d", i, len(prompts), len(ids),
+				len(continuation), limit)
+		}
+		longest = max(longest, n)
+	}
+	return longest, nil
+}
+
+// continued returns the log-probabilities of a continuation after a prompt, and how many tokens it
+// ran for them. It keeps what the text of the session and the prompt have in common.
+func (s *Session) continued(ctx context.Context, prompt, continuation []int) (
+	values []float64, n int, err error,
+) {
+	ids := slices.Concat(prompt, continuation[:len(continuation)-1])
+	common := 0
+	// The last token of the prompt runs again, because its target predicts the continuation.
+	for common < min(len(prompt)-1, s.Length()) && s.ids[common] == ids[common] {
+		common++
+	}
+	if s.m.turnsByLength(max(len(ids), s.Length())) {
+		common = 0
+	}
+	if err := s.Cut(common); err != nil {
+		return nil, 0, err
+	}
+	values, err = s.Extend(ctx, ids[common:], continuation)
+	return values, len(ids) - common, err
+}
+
+// turnsByLength reports whether a rotary embedding of the model turns keys of a text of n tokens
+// otherwise than those of a shorter text.
+func (m *Model) turnsByLength(n int) bool {
+	for l := range m.Spec.Layers {
+		r := m.Spec.RotaryOf(l)
+		if r != nil && (r.LongFrequencies != nil || r.Stretch > 0) && n > r.Original {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,277 @@
+package transformer
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// extendRows is how many tokens [Session.Extend] runs at a time. It bounds the scores of a layer,
+// [H,extendRows,S].
+const extendRows = 256
+
+// headRows is how many targets the head scores at a time, [headRows,V].
+const headRows = 32
+
+// Cut shortens the text of the session to its first n tokens, whose keys and values stay. It costs
+// nothing. It returns an error if the text has fewer than n tokens.
+func (s *Session) Cut(n int) error {
+	if n < 0 || n > s.Length() {
+		return fmt.Errorf("transformer: a text of %d tokens cannot be cut to %d", s.Length(), n)
+	}
+	// The slots of the other tokens keep finite numbers, which no target sees.
+	s.ids, s.latest = s.ids[:n], nil
+	return nil
+}
+
+// Extend runs several more tokens, at most 256 at once, on the keys and values of the text so far,
+// which may be empty. next are the tokens that follow the last len(next) of ids. Extend returns
+// the log-probability of each, in nats: ln softmax(logits)[next]. It returns no rows of mixings.
+//
+// If a rotary embedding depends on the length of the text (long-context Phi-3 models, dynamic
+// scaling), keys that are in the cache keep the turn of the length at which they were computed;
+// the ids of one call have that of the length after it.
+//
+// It returns an error for ids that the model cannot take, for a model without a head that scores
+// tokens, and for more next tokens than ids; a [*MemoryError]; and one that wraps ctx.Err() within
+// a layer. After an error of a pass, the text has the tokens of the passes before it.
+func (s *Session) Extend(ctx context.Context, ids, next []int) ([]float64, error) {
+	total := s.Length() + len(ids)
+	if err := s.checkExtension(ids, next, total); err != nil {
+		return nil, err
+	}
+	if err := s.reserve(total); err != nil {
+		return nil, err
+	}
+	var all []float64
+	scored := len(ids) - len(next) // the first of ids whose next token is asked for
+	for at := 0; at < len(ids); at += extendRows {
+		n := min(extendRows, len(ids)-at)
+		first := min(max(scored-at, 0), n)
+		values, err := s.extend(ctx, ids[at:at+n], total, first, next[len(all):len(all)+n-first])
+		if err != nil {
+			return nil, fmt.Errorf("transformer: %s tokens %d to %d: %w", s.m.Spec.Family,
+				s.Length(), s.Length()+n-1, err)
+		}
+		all = append(all, values...)
+	}
+	return all, nil
+}
+
+// checkExtension checks the arguments of Extend; total is the length of the text after it.
+func (s *Session) checkExtension(ids, next []int, total int) error {
+	if err := s.m.CheckIDs(ids); err != nil {
+		return err
+	}
+	if limit := s.m.Spec.Context; limit > 0 && total > limit {
+		return fmt.Errorf("transformer: %d tokens are more than the context of %d", total, limit)
+	}
+	if len(next) > len(ids) {
+		return fmt.Errorf("transformer: %d next tokens for %d tokens", len(next), len(ids))
+	}
+	if len(next) > 0 {
+		if err := s.m.CheckIDs(next); err != nil {
+			return err
+		}
+	}
+	return s.m.checkExtensionMemory(total, min(extendRows, len(ids)), len(next) > 0)
+}
+
+// checkExtensionMemory returns a [*MemoryError] if n more tokens of a text of total tokens do not
+// fit: the keys and values of the text, and the scores and streams of a layer.
+func (m *Model) checkExtensionMemory(total, n int, scores bool) error {
+	spec := m.Spec
+	slots, rows := float64(bucket(total)), float64(m.padded(n))
+	bytes := 2 * 4 * float64(spec.Layers) * slots * float64(spec.Groups()*spec.HeadWidth)
+	bytes += passArrays * 4 * float64(spec.Heads) * rows * slots
+	bytes += 4 * rows * (10*float64(spec.Width) + 2*float64(spec.FeedForward))
+	if scores {
+		bytes += 2*4*headRows*float64(scored(spec)) + m.headTable(need{Head: true, Texts: 2})
+	}
+	limit := m.MaxBytes
+	if limit <= 0 {
+		limit = defaultMaxBytes
+	}
+	if bytes <= float64(limit) {
+		return nil
+	}
+	return &MemoryError{
+		What: "keys and values", Tokens: total, Need: int64(min(bytes, maxEstimate)), Limit: limit,
+		Beside: m.Beside, Chosen: m.Chosen,
+	}
+}
+
+// reserve makes the cache large enough for so many tokens.
+func (s *Session) reserve(total int) error {
+	slots := bucket(max(total+s.spare(), s.room))
+	switch {
+	case s.cache == nil:
+		empty, err := s.m.emptyStore(slots)
+		if err != nil {
+			return err
+		}
+		s.cache, s.slots = empty, slots
+	case s.slots < total+s.spare():
+		grown, err := s.cache.grown(slots, s.Length())
+		if err != nil {
+			return fmt.Errorf("transformer: growing the cache beyond %d tokens: %w", s.slots, err)
+		}
+		s.freeCache()
+		s.cache, s.slots = grown, slots
+	}
+	return nil
+}
+
+// extend runs ids in one pass. length is that of the whole text, for rotary embeddings that depend
+// on it. It returns the log-probabilities of next, which follow ids[first:].
+func (s *Session) extend(ctx context.Context, ids []int, length, first int, next []int) (
+	[]float64, error,
+) {
+	n := len(ids)
+	padded := n
+	if s.m.promptStep > 1 { // not [Model.padded]: a text may end at the end of the context
+		padded = bucket(n)
+	}
+	begin := tensors.FromScalar(int32(s.Length()))
+	text := []*tensors.Tensor{
+		idTensor(ids, padded), begin, tensors.FromScalar(int32(length)),
+		tensors.FromScalar(int32(s.Length() + n)),
+	}
+	defer free(text...)
+	out, err := s.m.execute(s.m.extensionEmbedding(), text...)
+	if err != nil {
+		return nil, err
+	}
+	x := out[0]
+	defer func() { free(x) }()
+	for l := range s.m.Spec.Layers {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("stopped at layer %d: %w", l, err)
+		}
+		past := s.cache.of(l)
+		out, err := s.m.execute(s.m.extensionLayer(l), append(append([]*tensors.Tensor(nil),
+			text...), x, past[0], past[1])...)
+		if err != nil {
+			return nil, fmt.Errorf("layer %d: %w", l, err)
+		}
+		free(x)
+		x = out[0]
+		err = s.cache.putAll(l, out[1], out[2], s.Length(), n)
+		free(out[1:]...)
+		if err != nil {
+			return nil, fmt.Errorf("layer %d: %w", l, err)
+		}
+	}
+	values, err := s.m.logProbabilities(x, first, next)
+	if err != nil {
+		return nil, err
+	}
+	s.ids, s.latest = append(s.ids, ids...), nil
+	return values, nil
+}
+
+// extensionText is the text of a graph whose inputs are ids [1,N], the slot of the first of them,
+// the length of the whole text, and that with these ids.
+func (m *Model) extensionText(w byName, in []*Node) *builder {
+	return m.builder(w, text{ids: in[0], first: in[1], length: in[2]})
+}
+
+// extensionEmbedding is the graph of the residual stream before block 0, [1,N,D].
+func (m *Model) extensionEmbedding() program {
+	return program{"extend embed", endsWeights, func(w byName, in []*Node) []*Node {
+		return []*Node{m.extensionText(w, in).embed()}
+	}}
+}
+
+// extensionLayer is the graph of layer l for several tokens after a cache. Its inputs are those of
+// [Model.extensionText], the stream x [1,N,D] and the layer's keys and values, [1,G,S,E] each. It
+// returns the stream after the layer and the keys and values of the tokens, [1,G,N,E] each.
+func (m *Model) extensionLayer(l int) program {
+	kind, weights := m.kindOf(l)
+	return program{"extend " + kind, weights, func(w byName, in []*Node) []*Node {
+		d := m.extensionText(w, in)
+		b, now := d.startBlock(l, in[4])
+		b.sources = cache{
+			key:   replaceSlots(in[5], now.key, in[1], in[3]),
+			value: replaceSlots(in[6], now.value, in[1], in[3]),
+		}
+		d.attend(b)
+		b.finish()
+		return []*Node{b.Output, now.key, now.value}
+	}}
+}
+
+// replaceSlots returns old [B,G,S,E] with the slots from first on and before end replaced by the
+// first entries of now [B,G,N,E].
+func replaceSlots(old, now, first, end *Node) *Node {
+	g, n, dims := old.Graph(), now.Shape().Dimensions[2], old.Shape().Dimensions
+	slots := Iota(g, shapes.Make(dtypes.Int32, dims[2]), 0) // [S]
+	of := MaxScalar(MinScalar(Sub(slots, first), n-1), 0)
+	placed := Gather(TransposeAllAxes(now, 2, 0, 1, 3), InsertAxes(of, -1)) // [S,B,G,E]
+	placed = TransposeAllAxes(placed, 1, 2, 0, 3)                           // [B,G,S,E]
+	is := And(GreaterOrEqual(slots, first), LessThan(slots, end))
+	return Where(BroadcastToDims(Reshape(is, 1, 1, dims[2], 1), dims...), placed, old)
+}
+
+// logProbabilities returns ln softmax(logits)[next] of the targets from first on, of the residual
+// stream x after the last block, [1,N,D].
+func (m *Model) logProbabilities(x *tensors.Tensor, first int, next []int) ([]float64, error) {
+	if len(next) == 0 {
+		return nil, nil
+	}
+	var stream []float32
+	width := m.Spec.Width
+	if err := read(x, func(data []float32) {
+		stream = append(stream, data[first*width:(first+len(next))*width]...)
+	}); err != nil {
+		return nil, err
+	}
+	var all []float64
+	for at := 0; at < len(next); at += headRows {
+		n := min(headRows, len(next)-at)
+		rows := n
+		if m.promptStep > 1 {
+			rows = headRows
+		}
+		part, err := m.filled([]int{1, rows, width}, func(data []float32) {
+			copy(data, stream[at*width:(at+n)*width])
+		})
+		if err != nil {
+			return nil, err
+		}
+		values, err := m.scoredNext(part, next[at:at+n])
+		free(part)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, values...)
+	}
+	return all, nil
+}
+
+// scoredNext is logProbabilities for the first targets of x [1,N,D].
+func (m *Model) scoredNext(x *tensors.Tensor, next []int) (values []float64, err error) {
+	rows := x.Shape().Dimensions[1]
+	text := []*tensors.Tensor{
+		idTensor(nil, rows), tensors.FromScalar(int32(0)), tensors.FromScalar(int32(rows)),
+	}
+	defer free(text...)
+	out, err := m.run("extend head", endsWeights, func(w byName, in []*Node) []*Node {
+		return []*Node{m.extensionText(w, in).head(in[3])} // [1,N,V]
+	}, append(text, x)...)
+	if err != nil {
+		return nil, err
+	}
+	defer free(out...)
+	err = read(out[0], func(data []float32) {
+		for i, id := range next {
+			scores := data[i*len(data)/rows : (i+1)*len(data)/rows]
+			values = append(values, logProbability(scores, id))
+		}
+	})
+	return values, err
+}
