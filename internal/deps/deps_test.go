@@ -195,7 +195,7 @@ var (
 		"attribution/aggregation": {"attribution/attributiontest", "internal/fakemodel"},
 		"attribution/scorer":      {"attribution/attributiontest", "internal/fakemodel"},
 		// The example of Run, and models with given rows.
-		"attribution/evaluate": {"internal/fakemodel", "models", "models/planted"},
+		"attribution/evaluate": {"internal/fakemodel", "models", "models/planted", "models/tiny"},
 		"attribution/focus": {
 			"models", "models/checkpoint", "models/spec",
 		}, // parity with real blocks
