@@ -59,7 +59,8 @@ func TestReproduceInNotebook(t *testing.T) {
 	if len(left) != 4 {
 		t.Fatalf("a notebook saves %d displays, want claim, chart, verdicts and remark", len(left))
 	}
-	if text := left[3][protocol.MIMETextHTML]; !strings.Contains(text.(string), "a &lt;remark&gt;") {
+	text := left[3][protocol.MIMETextHTML]
+	if !strings.Contains(text.(string), "a &lt;remark&gt;") {
 		t.Errorf("the remark is %q", text)
 	}
 	if text := left[0][protocol.MIMETextHTML]; !strings.Contains(text.(string), "it &lt;has&gt;") {

@@ -7,8 +7,8 @@ import (
 	"github.com/headwater-ml/headwater/models/spec"
 )
 
-// foldable returns an error if the bias of the norm before attention cannot be moved into the biases
-// of query, key and value without changing the model.
+// foldable returns an error if the bias of the norm before attention cannot be moved into the
+// biases of query, key and value without changing the model.
 func foldable(name string, s *spec.Spec) error {
 	reason := ""
 	switch {

@@ -41,8 +41,8 @@ func ParseMinimalPair(line []byte) (p MinimalPair, err error) {
 	}
 	for i, s := range p.Evidence {
 		if s[0] < 0 || s[0] >= s[1] || s[1] > len(p.Good) {
-			return p, fmt.Errorf(`"evidence", number %d: bytes %d to %d of a sentence of %d bytes; `+
-				"want a begin before the end, and the end in the sentence", i+1, s[0], s[1],
+			return p, fmt.Errorf(`"evidence", number %d: bytes %d to %d of a sentence of %d `+
+				"bytes; want a begin before the end, and the end in the sentence", i+1, s[0], s[1],
 				len(p.Good))
 		}
 	}

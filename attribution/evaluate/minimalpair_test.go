@@ -73,8 +73,8 @@ func grammarPairs(t *testing.T) []byte {
 
 const pairsFile = "testdata/minimal_pairs.jsonl"
 
-// The file of the grammar's pairs is what the grammar makes, and a case of each pair is the sentence
-// of the grammar again: the masked text with its cue.
+// The file of the grammar's pairs is what the grammar makes, and a case of each pair is the
+// sentence of the grammar again: the masked text with its cue.
 func TestGrammarPairs(t *testing.T) {
 	want := grammarPairs(t)
 	if *update {
@@ -137,10 +137,14 @@ func TestMinimalPairWords(t *testing.T) {
 		name, good, bad         string
 		wantGood, wantBad, left string
 	}{
-		{"common end", "Karla listens to herself.", "Karla listens to himself.", "herself", "himself",
-			"Karla listens to "},
-		{"one begins the other", "The pictures hurt.", "The picture hurt.", "pictures", "picture",
-			"The "},
+		{
+			"common end", "Karla listens to herself.", "Karla listens to himself.", "herself",
+			"himself", "Karla listens to ",
+		},
+		{
+			"one begins the other", "The pictures hurt.", "The picture hurt.", "pictures",
+			"picture", "The ",
+		},
 		{"first word", "These cats eat.", "This cats eat.", "These", "This", ""},
 		{"apostrophe", "She isn't here.", "She aren't here.", "isn't", "aren't", "She "},
 		{"accents", "Il a été là.", "Il a étée là.", "été", "étée", "Il a "},

@@ -8,8 +8,8 @@
 // A [golden.Golden] is what another implementation computed, or what [Record] wrote of a model that
 // is trusted. Without one the checks remain that a model must pass on its own: the same numbers
 // with a cache as without, on every backend, of Value Zeroing as of zeroing the value, of head
-// outputs as of the values that heads read, after the projection, and of attention as of the softmax
-// of its terms.
+// outputs as of the values that heads read, after the projection, and of attention as of the
+// softmax of its terms.
 //
 // Errors are absolute where numbers are of the order of 1, and divided by the largest of the tensor
 // where that is more: float32 has seven digits in all.

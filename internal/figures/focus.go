@@ -250,7 +250,8 @@ func focusMap(r *run) error {
 	own := mapOf(h, tokens)
 	series := own.Series
 	c := chart.Chart{
-		Kind: chart.Heatmap, Title: "Attention, " + where(h), MenuTitle: "Attention", Matrix: own.Matrix, Series: series,
+		Kind: chart.Heatmap, Title: "Attention, " + where(h), MenuTitle: "Attention",
+		Matrix: own.Matrix, Series: series,
 		Subtitle: "Marked are the sources that have half of a row. Symbols by rank: circle 0, " +
 			"square 1, triangle 2, diamond 3, triangle downwards 4, hexagon 5, then others.",
 		X: chart.Axis{Title: "target token (source)"}, Y: chart.Axis{Title: "current token"},

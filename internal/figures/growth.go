@@ -5,8 +5,6 @@ import (
 	"math"
 	"strings"
 
-	"gonum.org/v1/gonum/mat"
-
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
@@ -67,7 +65,7 @@ func growth(r *run) error {
 		}
 		for i := range layers {
 			d := i + 2
-			t := 0 // the class token, or the last token of a decoder
+			t := 0 // the class token, or a decoder's last token
 			if !r.info.Bidirectional {
 				t = n - 1
 			}
@@ -86,8 +84,8 @@ func growth(r *run) error {
 		r.progress("counting operations", "length", k+1, len(lengths))
 	}
 	r.growthTable(all, lengths, layers)
-	r.zero(claim{"same-flow", "The flow that is counted, by Edmonds and Karp's algorithm as in the " +
-		"paper's program, is that of the other figures: largest difference"}, 1e-6, apart)
+	r.zero(claim{"same-flow", "The flow that is counted, by Edmonds and Karp's algorithm as in " +
+		"the paper's program, is that of the other figures: largest difference"}, 1e-6, apart)
 	r.note("Operations are counted, not seconds: multiplications of rollout, and edges that the " +
 		"search for paths looks at. Flow of one token is a maximum flow for each of n inputs. " +
 		"Exponents are those of d and n in a product c·dᵖ·n^q with the least squares of " +
@@ -237,8 +235,8 @@ func (g *residual) augment(target, j int) float64 {
 	return amount
 }
 
-// edge returns what can be sent from node x to its neighbour y: room downwards, and upwards what was
-// sent.
+// edge returns what can be sent from node x to its neighbour y: room downwards, and upwards what
+// was sent.
 func (g *residual) edge(x, y int) *float64 {
 	if y < x {
 		return &g.room[(y/g.n*g.n+x%g.n)*g.n+y%g.n]
@@ -247,22 +245,33 @@ func (g *residual) edge(x, y int) *float64 {
 }
 
 // exponents returns p and q of the product c·dᵖ·n^q that is nearest to the operations in
-// logarithms; layers count from 2.
+// logarithms; layers count from 2. Every number of layers goes with every number of tokens, so each
+// exponent is the slope of a line through means.
 func exponents(operations [][]float64, lengths []int) (p, q float64) {
-	rows := len(operations) * len(lengths)
-	x, y := mat.NewDense(rows, 3, nil), mat.NewVecDense(rows, nil)
+	var d, n []float64 // logarithms
+	byD, byN := make([]float64, len(operations)), make([]float64, len(lengths))
+	for _, length := range lengths {
+		n = append(n, math.Log(float64(length)))
+	}
 	for i, row := range operations {
+		d = append(d, math.Log(float64(i+2)))
 		for k, v := range row {
-			at := i*len(lengths) + k
-			x.SetRow(at, []float64{1, math.Log(float64(i + 2)), math.Log(float64(lengths[k]))})
-			y.SetVec(at, math.Log(v))
+			byD[i] += math.Log(v) / float64(len(lengths))
+			byN[k] += math.Log(v) / float64(len(operations))
 		}
 	}
-	var fit mat.VecDense
-	if err := fit.SolveVec(x, y); err != nil {
-		return math.NaN(), math.NaN()
+	return slope(d, byD), slope(n, byN)
+}
+
+// slope returns that of the line through points with the least squares.
+func slope(x, y []float64) float64 {
+	mx, my := mean(x), mean(y)
+	xy, xx := 0.0, 0.0
+	for i := range x {
+		xy += (x[i] - mx) * (y[i] - my)
+		xx += (x[i] - mx) * (x[i] - mx)
 	}
-	return fit.AtVec(1), fit.AtVec(2)
+	return xy / xx
 }
 
 // growthTable writes the table, the chart and the checks.

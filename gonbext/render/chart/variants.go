@@ -95,8 +95,8 @@ func (c *Chart) views() []Variant {
 	return []Variant{{Series: c.Series, Matrix: c.Matrix, Ellipses: c.Ellipses}}
 }
 
-// Fix removes a choice: what is shown at first stays, and the title names it. It does nothing if there is no
-// such choice.
+// Fix removes a choice: what is shown at first stays, and the title names it. It does nothing if
+// there is no such choice.
 func (c *Chart) Fix(name string) {
 	k := slices.IndexFunc(c.Choices, func(x Choice) bool { return x.Name == name })
 	if k < 0 {

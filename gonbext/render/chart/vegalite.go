@@ -571,7 +571,8 @@ func (c *Chart) ellipses() object {
 			xs, ys := e.Outline()
 			for i := range xs {
 				row := object{
-					"x": xs[i], "y": ys[i], "order": float64(i), "label": e.Label, "ellipse": number,
+					"x": xs[i], "y": ys[i], "order": float64(i), "label": e.Label,
+					"ellipse": number,
 				}
 				c.options(row, view)
 				rows = append(rows, row)

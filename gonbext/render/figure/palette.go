@@ -19,7 +19,8 @@ func fewColors(from image.Image) *image.Paletted {
 	bounds := from.Bounds()
 	opaque := func(x, y int) color.RGBA {
 		r, g, b, _ := from.At(x, y).RGBA()
-		return color.RGBA{uint8(r >> 8), uint8(g >> 8), uint8(b >> 8), 0xff} //nolint:gosec // 8 bits
+		eight := func(v uint32) uint8 { return uint8(v >> 8) } //nolint:gosec // of 16 bits
+		return color.RGBA{eight(r), eight(g), eight(b), 0xff}
 	}
 	count := map[color.RGBA]int{}
 	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
