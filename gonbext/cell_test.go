@@ -72,6 +72,10 @@ var cells = map[string]func(){
 	"compare wrong":      func() { gonbext.Compare(sides(), sides(), "rolout") },
 	"show":               func() { gonbext.Show(&gonbext.Explanation{Warnings: []string{"shown"}}) },
 	"reproduce":          func() { gonbext.Reproduce("s0-matrix") },
+	"reproduce and wait": func() {
+		gonbext.Reproduce("s0-matrix")
+		time.Sleep(1500 * time.Millisecond) // longer than the clock of a stage takes
+	},
 	"chart": func() {
 		gonbext.ShowChart(chart.Chart{Kind: chart.Lines, Title: "own", Series: []chart.Series{{
 			Name: "a", X: []float64{0, 1, 2}, Y: []float64{0, math.NaN(), 1},

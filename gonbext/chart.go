@@ -5,6 +5,7 @@ import (
 	"encoding/gob"
 	"encoding/json"
 	"fmt"
+	"html"
 	"os"
 	"os/signal"
 
@@ -95,8 +96,23 @@ func (d *display) table(t reproduction.Table) {
 	})
 }
 
+// note shows a remark.
+func (d *display) note(text string) {
+	if !d.notebook {
+		fmt.Println(text)
+		return
+	}
+	d.stay(map[protocol.MIMEType]any{
+		protocol.MIMETextHTML:  "<p><small>" + html.EscapeString(text) + "</small></p>",
+		protocol.MIMETextPlain: text + "\n",
+	})
+}
+
 // stay shows data that stay: in the place of what showed the progress, if there is one.
 func (d *display) stay(data map[protocol.MIMEType]any) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.stop()
 	d.send(data)
 	d.id = ""
 	gonbui.Sync()

@@ -100,7 +100,7 @@ func (d *display) reproduction(r *Reproduction) error {
 		d.table(r.CheckTable())
 	}
 	for _, n := range r.Notes {
-		fmt.Println(n)
+		d.note(n)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package gonbext_test
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -29,6 +30,7 @@ func figure(t *testing.T) func(*engineConn, engine.Request) {
 			ID: "shape", Claim: "shape", Stated: "1", Found: "2", Verdict: reproduction.Differs,
 			Why: "a reason",
 		}},
+		Notes: []string{"a <remark>"},
 	}
 	var b bytes.Buffer
 	if err := r.Write(&b); err != nil {
@@ -54,8 +56,12 @@ func TestReproduceInNotebook(t *testing.T) {
 		t.Fatalf("status %d, stderr %q", r.status, r.stderr)
 	}
 	left := saved(r.displays)
-	if len(left) != 3 {
-		t.Fatalf("a notebook saves %d displays, want claim, chart and verdicts", len(left))
+	if len(left) != 4 {
+		t.Fatalf("a notebook saves %d displays, want claim, chart, verdicts and remark", len(left))
+	}
+	text := left[3][protocol.MIMETextHTML]
+	if !strings.Contains(text.(string), "a &lt;remark&gt;") {
+		t.Errorf("the remark is %q", text)
 	}
 	if text := left[0][protocol.MIMETextHTML]; !strings.Contains(text.(string), "it &lt;has&gt;") {
 		t.Errorf("the claim is %q", text)
@@ -63,6 +69,16 @@ func TestReproduceInNotebook(t *testing.T) {
 	checkBundle(t, left[1])
 	if text := left[2][protocol.MIMETextHTML]; !strings.Contains(text.(string), "a reason") {
 		t.Errorf("the verdicts are %q", text)
+	}
+}
+
+// The time of a stage is not shown any more once the figure has come, while the cell goes on.
+func TestReproduceStopsTheClock(t *testing.T) {
+	r := newKernel(t, figure(t)).run("reproduce and wait", true)
+	left := saved(r.displays)
+	if r.status != 0 || len(left) != 4 || strings.Contains(fmt.Sprint(left), "so far") {
+		t.Errorf("status %d, and a notebook saves %d displays, want 4: %v", r.status, len(left),
+			left)
 	}
 }
 

@@ -241,6 +241,20 @@ func open(ctx context.Context, from source, name string, opts Options) (_ *Model
 		load, quantized = shuffled(load, opts.Shuffle), nil
 		hash = fmt.Sprintf("%s, shuffled by seed %d", hash, opts.Shuffle)
 	}
+	if opts.FoldNormBias {
+		if err := foldable(name, spec); err != nil {
+			return nil, err
+		}
+		load, quantized = folded(load, spec), nil
+		hash += ", bias of norms folded"
+	}
+	if opts.DropKeyBias {
+		if err := keyBiasDroppable(name, spec); err != nil {
+			return nil, err
+		}
+		load, quantized = withoutKeyBias(load), nil
+		hash += ", without biases of keys"
+	}
 	if plugin != "" {
 		at.stage("starting the backend")
 	}

@@ -47,6 +47,15 @@ type Options struct {
 	// result is a model of the same shape that has learnt nothing; a method that does not notice
 	// the difference says little about a model. The hash of the model says that it is shuffled.
 	Shuffle uint64
+	// FoldNormBias moves the bias of the norm before attention into the biases of query, key and
+	// value. The model computes the same, but for rounding; in the tap terms, W_q β·k counts as
+	// query-bias and not as content. It is an error for a model where that is not possible, such as
+	// one whose norms have no bias.
+	FoldNormBias bool
+	// DropKeyBias sets the biases of keys to 0. Their part of a score, q·b_k, is the same for every
+	// source, so attention stays as it is and the tap terms loses that part. It is an error for a
+	// model where that is not so, such as one with rotary positions.
+	DropKeyBias bool
 	// Hub says where to look for a model of the Hub. The default is what the environment says to
 	// the Python tools.
 	Hub *hub.Options

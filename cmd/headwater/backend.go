@@ -23,6 +23,7 @@ func (p *program) open(ctx context.Context, f modelFlags) (*models.Model, error)
 	m, err := models.OpenContext(ctx, f.model, models.Options{
 		Backend: f.backend, DType: f.dtype, MaxMemory: f.maxMemory, Shuffle: f.shuffle,
 		Progress: bar.show, AllowNaN: f.allowNaN, Beside: p.modelBytes,
+		FoldNormBias: f.foldNormBias, DropKeyBias: f.dropKeyBias,
 		Loading: func(at trace.Progress) {
 			bar.done()
 			line.show("%v", at)

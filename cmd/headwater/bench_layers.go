@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -40,9 +41,14 @@ func (p *program) benchCuesCommand() *cobra.Command {
 			"Without --input it takes held-out sentences of the embedded model's grammar. With " +
 			"--input each line is a case as for\n" +
 			"headwater bench methods, of which prompt, continuation, contrast, position, " +
-			"evidence and group count.",
+			"evidence and group count, or a\n" +
+			"minimal pair of BLiMP: sentence_good, sentence_bad, UID and others. Its word is " +
+			"masked for encoders, and decoders\n" +
+			"get the text before it. A pair may have evidence, bytes of sentence_good; without " +
+			"it only the preference is counted.",
 		Example: `  headwater bench cues --methods raw,rollout,value-zeroing
-  headwater bench cues --model path/to/bert --input agreement.jsonl --every-token --json`,
+  headwater bench cues --model path/to/bert --input agreement.jsonl --every-token --json
+  headwater bench cues --model path/to/bert --input anaphor_number_agreement.jsonl`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := interruptible(cmd)
@@ -83,9 +89,14 @@ func (p *program) benchCues(ctx context.Context, f cuesFlags) error {
 		return err
 	}
 	defer out.abandon()
-	var cases []evaluate.Case
+	var read []caseOrPair
+	var name string
 	if f.input != "" {
-		if cases, err = p.readCases(ctx, f.input); err != nil {
+		read, name, err = readLines(ctx, p, f.input, readCaseOrPair)
+		if err == nil && len(read) == 0 {
+			err = fmt.Errorf("%s has no cases", name)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -93,7 +104,11 @@ func (p *program) benchCues(ctx context.Context, f cuesFlags) error {
 	if err != nil {
 		return err
 	}
-	if cases == nil {
+	cases, err := p.casesOf(m, read)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if f.input == "" {
 		cases = grammarCases(m, f.cases, f.seed, true)
 	}
 	cases = slices.DeleteFunc(cases, func(c evaluate.Case) bool { return c.Selection })
@@ -102,8 +117,20 @@ func (p *program) benchCues(ctx context.Context, f cuesFlags) error {
 	defer line.clear()
 	f.opts.OnProgress = func(at trace.Progress) { line.show("%v", at) }
 	r := cuesResult{}
-	if r.CueCurves, err = evaluate.AlignLayers(ctx, m, cases, f.opts); err != nil {
-		return err
+	// A pair of BLiMP has no evidence of its own.
+	aligned := slices.DeleteFunc(slices.Clone(cases), func(c evaluate.Case) bool {
+		return c.Evidence == nil && read != nil
+	})
+	if n := len(cases) - len(aligned); n > 0 && slices.ContainsFunc(read, caseOrPair.isPair) {
+		p.say("note: %s without evidence in the text: only the preference is counted",
+			plural(n, "pair is", "pairs are"))
+	} else {
+		aligned = cases
+	}
+	if len(aligned) > 0 {
+		if r.CueCurves, err = evaluate.AlignLayers(ctx, m, aligned, f.opts); err != nil {
+			return err
+		}
 	}
 	pair := func(c evaluate.Case) bool { return c.Continuation != "" && c.Contrast != "" }
 	if slices.ContainsFunc(cases, pair) {
@@ -117,8 +144,64 @@ func (p *program) benchCues(ctx context.Context, f cuesFlags) error {
 	return out.result(f.json, r, r.write)
 }
 
+// caseOrPair is a line of the input: a case, or a minimal pair of BLiMP.
+type caseOrPair struct {
+	one  evaluate.Case
+	pair *evaluate.MinimalPair
+}
+
+func (c caseOrPair) isPair() bool { return c.pair != nil }
+
+// readCaseOrPair reads a line of headwater bench cues --input.
+func readCaseOrPair(text []byte) (c caseOrPair, err error) {
+	var keys map[string]json.RawMessage
+	if json.Unmarshal(text, &keys) != nil || keys["sentence_good"] == nil {
+		c.one, err = readCase(text)
+		return c, err
+	}
+	p, err := evaluate.ParseMinimalPair(text)
+	return caseOrPair{pair: &p}, err
+}
+
+// casesOf returns the cases of lines for a model. It says how many pairs cannot be asked, and why
+// for the first of them.
+func (p *program) casesOf(m trace.Model, read []caseOrPair) ([]evaluate.Case, error) {
+	var cases []evaluate.Case
+	first, left := "", 0
+	for _, x := range read {
+		if x.pair == nil {
+			cases = append(cases, x.one)
+			continue
+		}
+		c, reason, err := x.pair.Case(m)
+		if err != nil {
+			return nil, err
+		}
+		if reason == "" {
+			cases = append(cases, c)
+			continue
+		}
+		if left++; first == "" {
+			first = reason
+		}
+	}
+	if left > 0 && len(cases) == 0 {
+		return nil, fmt.Errorf("there is no minimal pair that can be asked: %s", first)
+	}
+	if left > 0 {
+		p.say("note: %s left out, the first because %s", plural(left, "pair is", "pairs are"),
+			first)
+	}
+	return cases, nil
+}
+
 // write writes tables for people: one for each group.
 func (r cuesResult) write(w io.Writer) error {
+	if r.Pairs != nil && r.CueCurves == nil {
+		fmt.Fprintf(w, "The model prefers the right word in %d of %s.\n", r.Pairs.Right,
+			count(r.Pairs.Tried, "minimal pair"))
+		return nil
+	}
 	fmt.Fprintf(w, "%s on %s; dot and average precision by layer, means over cases\n",
 		count(r.Cases, "case"), r.Model.Name)
 	if r.Pairs != nil && r.Pairs.Tried > 0 {

@@ -11,6 +11,39 @@ import (
 	"github.com/headwater-ml/headwater/attribution/evaluate"
 )
 
+// Minimal pairs of BLiMP: with evidence they are aligned, and without it only the preference is
+// counted. A pair that cannot be asked is left out with the reason.
+func TestBenchCuesMinimalPairs(t *testing.T) {
+	file := filepath.Join("..", "..", "attribution", "evaluate", "testdata", "minimal_pairs.jsonl")
+	out := mustExecute(t, "", "bench", "cues", "--model", "tiny-mlm", "--methods", "raw", "--input",
+		file)
+	for _, want := range []string{
+		"24 cases on tiny-mlm", "in 24 of 24 minimal pairs", "tiny_anaphor_gender (",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the table does not say %q:\n%s", want, out)
+		}
+	}
+	in := `{"sentence_good":"the keys to the cabinet are here .","sentence_bad":"the keys to the ` +
+		`cabinet is here .","UID":"u","pairID":"0","simple_LM_method":true}` + "\n"
+	more := `{"sentence_good":"the keys are here .","sentence_bad":"the key is here ."}` + "\n"
+	status, stdout, stderr := execute(t, in+more, "bench", "cues", "--input", "-")
+	if status != statusOK {
+		t.Fatalf("status %d: %s", status, stderr)
+	}
+	if want := "The model prefers the right word in 1 of 1 minimal pair.\n"; stdout != want {
+		t.Errorf("%q, want %q", stdout, want)
+	}
+	for _, want := range []string{
+		"1 pair is left out, the first because", "differ in more than one word",
+		"1 pair is without evidence",
+	} {
+		if !strings.Contains(stderr, want) {
+			t.Errorf("the notes do not say %q: %s", want, stderr)
+		}
+	}
+}
+
 // Cases of a file: raw attention in each layer, of which the numbers are those of explain.
 func TestBenchCues(t *testing.T) {
 	in := `{"group":"a","prompt":"the keys to the cabinet","continuation":" are","contrast":" is",` +
@@ -120,6 +153,8 @@ func TestBenchLayersRefusals(t *testing.T) {
 		{"no cue", cues("--input", "-"), `{"prompt":"the keys"}`, 1, `case 0 of 1: "the keys" has no evidence`},
 		{"a cue outside", cues("--input", "-"), `{"prompt":"the keys","evidence":[[90,91]]}`, 1, "no token of the prompt lies in the evidence"},
 		{"no cases", cues("--input", "-"), "", 1, "standard input has no cases"},
+		{"half a pair", cues("--input", "-"), `{"sentence_good":"a"}`, 1, `line 1: it has no "sentence_bad"`},
+		{"two words", cues("--input", "-"), `{"sentence_good":"a b","sentence_bad":"c d"}`, 1, "standard input: there is no minimal pair that can be asked: \"a b\" and \"c d\" differ"},
 		{"no file", cues("--input", "/nope"), "", 1, "/nope: no such file"},
 		{"no examples", probe(), "", 2, "probe needs --input"},
 		{"one example", probe("--input", "-"), one, 1, "standard input has 1 example; probing needs 2 or more"},

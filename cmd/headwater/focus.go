@@ -86,6 +86,10 @@ func (p *program) focusCommand() *cobra.Command {
 		})
 	cmd.Flags().BoolVar(&f.ask.ExcludeFirst, "exclude-first", false, "leave out updates of tokens "+
 		"that look at the first token most")
+	cmd.Flags().BoolVar(&f.foldNormBias, "fold-norm-bias", false, "count the bias of the norm "+
+		"before attention as part of the projections' biases: query-bias has it, content not")
+	cmd.Flags().BoolVar(&f.dropKeyBias, "drop-key-bias", false, "leave out the part of scores "+
+		"that comes from the bias of the key, which is the same for all sources")
 	cmd.Flags().BoolVar(&f.bidirectional, "bidirectional", false, "with --input: targets see "+
 		"later sources too; attention says so itself")
 	specials := attribution.LookupOption("specials")
@@ -136,7 +140,9 @@ func (f *focusFlags) check(cmd *cobra.Command, args []string) error {
 			return usagef("--%s goes with --layer: say which layer", name)
 		}
 	}
-	for _, name := range []string{"model", "backend", "dtype", "special"} {
+	for _, name := range []string{
+		"model", "backend", "dtype", "special", "fold-norm-bias", "drop-key-bias",
+	} {
 		if flag := cmd.Flags().Lookup(name); flag != nil && flag.Changed && len(f.inputs) > 0 {
 			return usagef("--%s does not go with --input, which needs no model", name)
 		}

@@ -89,6 +89,33 @@ func nearAll(t *testing.T, what string, got, want []float64) {
 	}
 }
 
+// With the norm's bias folded, probabilities and the sum of content and query-bias stay, and a part
+// of the one counts as the other.
+func TestFocusFold(t *testing.T) {
+	args := []string{"--layer", "3", "--head", "4", "the keys to the cabinet"}
+	plain := focusOf(t, args...).Rows[0]
+	fold := focusOf(t, append([]string{"--fold-norm-bias"}, args...)...).Rows[0]
+	drop := focusOf(t, append([]string{"--drop-key-bias"}, args...)...).Rows[0]
+	moved := 0.0
+	for i, p := range plain.Probability {
+		for j := range p {
+			sum := plain.Content[i][j] + plain.QueryBias[i][j]
+			if d := fold.Content[i][j] + fold.QueryBias[i][j] - sum; math.Abs(d) > 1e-4 {
+				t.Errorf("target %d source %d: the sum differs by %g", i, j, d)
+			}
+			if math.Abs(fold.Probability[i][j]-p[j]) > 1e-5 ||
+				math.Abs(drop.Probability[i][j]-p[j]) > 1e-5 {
+				t.Errorf("target %d source %d: %g, %g and %g, want equal probabilities", i, j,
+					p[j], fold.Probability[i][j], drop.Probability[i][j])
+			}
+			moved = max(moved, math.Abs(fold.QueryBias[i][j]-plain.QueryBias[i][j]))
+		}
+	}
+	if moved < 1e-3 {
+		t.Errorf("query-bias moved by %g", moved)
+	}
+}
+
 // The triples that the document published give the probabilities that it published.
 func TestFocusPublished(t *testing.T) {
 	bias, alibi := []float32{5.635853, -.028408, -1.973696}, []float32{0, .0441895, .0883789}
@@ -258,6 +285,8 @@ func TestFocusRefusals(t *testing.T) {
 		{"no such layer", focus("--layer", "6", "the"), "", 2, "--layer 6; tiny has 6 layers, from 0 to 5"},
 		{"no such head", focus("--layer", "0", "--head", "8", "the"), "", 2, "--head 8; tiny has 8 heads, from 0 to 7"},
 		{"model of a file", focus("--input", in, "--model", "tiny"), "", 2, "--model does not go with --input"},
+		{"folded file", focus("--input", in, "--fold-norm-bias"), "", 2, "--fold-norm-bias does not go with --input"},
+		{"nothing to fold", focus("--model", filepath.Join(goldens, "llama"), "--fold-norm-bias", "the"), "", 1, "its norms have no bias"},
 		{"direction of a model", focus("--bidirectional", "the"), "", 2, "--bidirectional goes with --input"},
 		{"no such layer of a file", focus("--input", in, "--layer", "1"), "", 2, "focus: layer 1; there are 1"},
 		{"no texts", focus("--file", "-"), "\n \n", 2, "standard input has no text"},

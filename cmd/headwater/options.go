@@ -20,6 +20,8 @@ type modelFlags struct {
 	maxMemory             int64 // bytes; 0: what the machine has
 	shuffle               uint64
 	allowNaN              bool
+	foldNormBias          bool
+	dropKeyBias           bool
 }
 
 func (f *modelFlags) add(cmd *cobra.Command) {

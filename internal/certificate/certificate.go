@@ -7,8 +7,9 @@
 //
 // A [golden.Golden] is what another implementation computed, or what [Record] wrote of a model that
 // is trusted. Without one the checks remain that a model must pass on its own: the same numbers
-// with a cache as without, on every backend, of Value Zeroing as of zeroing the value, and of
-// attention as of the softmax of its terms.
+// with a cache as without, on every backend, of Value Zeroing as of zeroing the value, of head
+// outputs as of the values that heads read, after the projection, and of attention as of the
+// softmax of its terms.
 //
 // Errors are absolute where numbers are of the order of 1, and divided by the largest of the tensor
 // where that is more: float32 has seven digits in all.
@@ -106,7 +107,8 @@ func Run(ctx context.Context, m *models.Model, opts Options) (*Certificate, erro
 	}
 	c := &Certificate{Model: m.Info(), DType: m.DType(), Tokens: len(r.ids)}
 	checks := []func() ([]Check, error){
-		r.golden, r.greedy, r.cached, r.backends, r.valueZeroing, r.softmaxOfTerms,
+		r.golden, r.greedy, r.cached, r.backends, r.valueZeroing, r.valueOutputs,
+		r.softmaxOfTerms,
 	}
 	if opts.RecordingOnly {
 		checks = checks[:2]

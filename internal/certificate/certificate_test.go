@@ -208,6 +208,14 @@ func TestRecord(t *testing.T) {
 	}
 }
 
+// TestRead: the second target reads ¼·(2,0) + ¾·(4,8) = (3.5,6).
+func TestRead(t *testing.T) {
+	got := read([]float32{1, 0, 0.25, 0.75}, []float32{2, 0, 4, 8}, 2)
+	if want := []float32{2, 0, 3.5, 6}; !slices.Equal(got, want) {
+		t.Errorf("read %v, want %v", got, want)
+	}
+}
+
 // TestBrokenGoldens: a recording that is not one of the model, or that does not hold together, is
 // an error or a failed check.
 func TestBrokenGoldens(t *testing.T) {

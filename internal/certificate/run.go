@@ -167,10 +167,8 @@ func (r *run) backends() ([]Check, error) {
 		return nil, fmt.Errorf("the model on %s and the one on %s are not the same", own.Backend,
 			second.Backend)
 	}
-	// value-output is value, which is compared, through the projection of head-output, which is
-	// compared too; without it the numbers of older certificates stay comparable.
 	taps := slices.DeleteFunc(trace.Taps(), func(t trace.Tap) bool {
-		return t == trace.ValueOutput || t == trace.Logits && own.Head == trace.NoHead
+		return t == trace.Logits && own.Head == trace.NoHead
 	})
 	got, err := r.m.Trace(r.ctx, r.ids, taps)
 	if err != nil {
@@ -231,6 +229,46 @@ func (r *run) valueZeroing() ([]Check, error) {
 		}
 	}
 	return []Check{c.check}, nil
+}
+
+// valueOutputs adds up the value of every source after the output projection, weighted by attention
+// in float64, and compares with the output of the head: the projection is linear, so that
+//
+//	head-output_t = Σ_s attention_ts · value-output_s
+func (r *run) valueOutputs() ([]Check, error) {
+	ts, err := r.m.Trace(r.ctx, r.ids,
+		[]trace.Tap{trace.Attention, trace.ValueOutput, trace.HeadOutput})
+	if err != nil {
+		return nil, err
+	}
+	attention, written, output := ts[0], ts[1], ts[2]
+	n, width := len(r.ids), output.Shape[3]
+	c := compared("value outputs against head outputs", r.between(TapTolerance))
+	heads := r.m.Info().Heads
+	for lh := range r.m.Info().Layers * heads {
+		want := read(attention.Data[lh*n*n:(lh+1)*n*n], written.Data[lh*n*width:(lh+1)*n*width], n)
+		c.array(fmt.Sprintf("layer %d, head %d,", lh/heads, lh%heads),
+			output.Data[lh*n*width:(lh+1)*n*width], want, "TD", []int{n, width})
+	}
+	return []Check{c.check}, nil
+}
+
+// read returns what n targets read with attention [n,n] from values [n,D], [n,D].
+func read(attention, values []float32, n int) []float32 {
+	width := len(values) / n
+	out := make([]float32, len(values))
+	for t := range n {
+		sum := make([]float64, width)
+		for s, a := range attention[t*n : (t+1)*n] {
+			for d, v := range values[s*width : (s+1)*width] {
+				sum[d] += float64(a) * float64(v)
+			}
+		}
+		for d, v := range sum {
+			out[t*width+d] = float32(v)
+		}
+	}
+	return out
 }
 
 // distance is 1 - cos(a,b) in float64.

@@ -209,7 +209,7 @@ var (
 		"attribution/aggregation": {"attribution/attributiontest", "internal/fakemodel"},
 		"attribution/scorer":      {"attribution/attributiontest", "internal/fakemodel"},
 		// The example of Run, and models with given rows.
-		"attribution/evaluate": {"internal/fakemodel", "models", "models/planted"},
+		"attribution/evaluate": {"internal/fakemodel", "models", "models/planted", "models/tiny"},
 		"attribution/sources":  {"internal/fakemodel", "models"},
 		"attribution/focus": {
 			"models", "models/checkpoint", "models/spec",

@@ -26,7 +26,7 @@ type correlationTable struct {
 }
 
 var table1 = correlationTable{
-	model: tiny.VerbName, full: 500, reduced: 40, layers: []int{0, 1, 2, 3, 4, 5},
+	model: tiny.VerbName, full: 2000, reduced: 40, layers: []int{0, 1, 2, 3, 4, 5},
 	stated: map[string][]published{
 		"raw":     {{.69, .27}, {.10, .43}, {-.11, .49}, {-.09, .52}, {.20, .45}, {.29, .39}},
 		"rollout": {{.32, .26}, {.38, .27}, {.51, .26}, {.62, .26}, {.70, .25}, {.71, .24}},
@@ -36,7 +36,7 @@ var table1 = correlationTable{
 }
 
 var table2 = correlationTable{
-	model: tiny.VerbName, full: 500, reduced: 40, layers: []int{0, 1, 2, 3, 4, 5},
+	model: tiny.VerbName, full: 2000, reduced: 40, layers: []int{0, 1, 2, 3, 4, 5},
 	stated: map[string][]published{
 		"raw":     {{.53, .33}, {.16, .38}, {-.06, .42}, {.00, .47}, {.24, .40}, {.46, .35}},
 		"rollout": {{.22, .31}, {.27, .32}, {.39, .32}, {.47, .32}, {.53, .32}, {.54, .31}},

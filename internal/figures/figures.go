@@ -86,7 +86,7 @@ type Options struct {
 
 // All returns all figures in the order of the documents.
 func All() []Figure {
-	return slices.Concat(generative, flow, classRows, correlated, adjusted, zeroing, cued,
+	return slices.Concat(generative, flow, classRows, correlated, grown, adjusted, zeroing, cued,
 		focused)
 }
 

@@ -166,35 +166,51 @@ func (r *run) recordFocus(k int, parts ...focus.Part) (*focus.Text, []trace.Toke
 	return text, tokens, err
 }
 
-// oneHead returns the rows of the head that the figures show.
-func (r *run) oneHead() (*focus.Head, []string, error) {
+// oneHead returns the first text with the rows of the head that the figures show, and its tokens.
+func (r *run) oneHead() (*focus.Text, *focus.Head, []string, error) {
 	text, tokens, err := r.recordFocus(0, focus.Scores)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	h, err := text.Head(r.layer(clausLayer), r.head())
-	return h, tokenNames(tokens), err
+	return text, h, tokenNames(tokens), err
 }
 
 // where names the layer and head of a figure.
 func where(h *focus.Head) string { return fmt.Sprintf("layer %d, head %d", h.Layer, h.Head) }
 
-// hover is the tooltip of a point.
-func hover(tokens []string, p focus.Point) string {
-	s := fmt.Sprintf("%d %s → %d %s, p %.3f", p.Target, tokens[p.Target], p.Source,
-		tokens[p.Source], p.Probability)
-	if !math.IsNaN(p.Terms[focus.Content]) {
-		s += fmt.Sprintf(", attention %.3f, bias %.3f, alibi %.3f", p.Terms[focus.Content],
-			p.Terms[focus.QueryBias], p.Terms[focus.ALiBi])
+// hovers returns the columns of points, which a notebook shows as their tooltips: those of the
+// document, but for what the place of a point says.
+func hovers(points []focus.Point, tokens bool) []chart.Column {
+	all := []chart.Column{{Name: "attention"}, {Name: "bias"}, {Name: "alibi"}}
+	if tokens {
+		all = append(all, chart.Column{Name: "current", Named: true},
+			chart.Column{Name: "target", Named: true})
+	} else {
+		all = append(all, chart.Column{Name: "probability"})
 	}
-	return s + fmt.Sprintf(", rank %d", p.Rank)
+	for _, p := range points {
+		values := []float64{
+			p.Terms[focus.Content], p.Terms[focus.QueryBias], p.Terms[focus.ALiBi], p.Probability,
+		}
+		if tokens {
+			values = append(values[:3], float64(p.Target), float64(p.Source))
+		}
+		for k, v := range values {
+			all[k].Values = append(all[k].Values, v)
+		}
+	}
+	return all
 }
 
-func focusMap(r *run) error {
-	h, tokens, err := r.oneHead()
-	if err != nil {
-		return err
-	}
+// markerColors are the colours of the document: the token itself green, the first one purple.
+var markerColors = map[focus.Kind]chart.RGB{
+	focus.Self: {0x2c, 0x8c, 0x3c}, focus.Zero: {0x80, 0x30, 0xa8}, focus.Other: {0xe8, 0x8c, 0x20},
+}
+
+// mapOf returns what the map of Figure 1 shows of a head: probabilities, and markers by their rank
+// on the sources that have half of each row.
+func mapOf(h *focus.Head, tokens []string) chart.Variant {
 	matrix := &chart.Matrix{Rows: tokens, Columns: tokens}
 	for i := range h.Targets {
 		for j, p := range h.Row(i) {
@@ -204,29 +220,51 @@ func focusMap(r *run) error {
 			matrix.Data = append(matrix.Data, p)
 		}
 	}
-	kinds := map[focus.Kind]int{focus.Self: 0, focus.Zero: 1, focus.Other: 2}
-	green, purple, orange := chart.RGB{0x2c, 0x8c, 0x3c}, chart.RGB{0x80, 0x30, 0xa8},
-		chart.RGB{0xe8, 0x8c, 0x20}
-	series := []chart.Series{
-		{Name: "Self", Color: &green},
-		{Name: "Zero", Color: &purple},
-		{Name: "Other", Color: &orange},
+	v := chart.Variant{Matrix: matrix}
+	markers := h.Markers()
+	for _, kind := range []focus.Kind{focus.Self, focus.Zero, focus.Other} {
+		color := markerColors[kind]
+		s := chart.Series{Name: kind.String(), Color: &color, Symbols: []int{}}
+		var points []focus.Point
+		for _, m := range markers {
+			if m.Kind == kind {
+				s.X, s.Y = append(s.X, float64(m.Source)), append(s.Y, float64(m.Target))
+				s.Symbols = append(s.Symbols, m.Rank)
+				points = append(points, m.Point)
+			}
+		}
+		s.Columns = hovers(points, false)
+		v.Series = append(v.Series, s)
 	}
-	for _, m := range h.Markers() {
-		s := &series[kinds[m.Kind]]
-		s.X, s.Y = append(s.X, float64(m.Source)), append(s.Y, float64(m.Target))
-		s.Labels = append(s.Labels, hover(tokens, m.Point))
+	return v
+}
+
+// mapBytes is how large the specification of Figure 1 may be, which has the most data.
+const mapBytes = 450_000
+
+func focusMap(r *run) error {
+	text, h, tokens, err := r.oneHead()
+	if err != nil {
+		return err
 	}
-	r.picture("", 2, chart.Chart{
-		Kind: chart.Heatmap, Title: "Attention, " + where(h), Matrix: matrix,
+	own := mapOf(h, tokens)
+	series := own.Series
+	c := chart.Chart{
+		Kind: chart.Heatmap, Title: "Attention, " + where(h), MenuTitle: "Attention",
+		Matrix: own.Matrix, Series: series,
+		Subtitle: "Marked are the sources that have half of a row. Symbols by rank: circle 0, " +
+			"square 1, triangle 2, diamond 3, triangle downwards 4, hexagon 5, then others.",
 		X: chart.Axis{Title: "target token (source)"}, Y: chart.Axis{Title: "current token"},
-		Color: chart.Scale{Title: "probability", Percent: true},
-	}, chart.Chart{
-		Kind: chart.Scatter, Title: "Where half of each row's attention goes",
-		X:      chart.Axis{Title: "index of the target token"},
-		Y:      chart.Axis{Title: "index of the current token", Reversed: true},
-		Series: series,
-	})
+		Color: chart.Scale{Title: "probability", Percent: true}, Names: tokens,
+	}
+	if err := r.eachHead(&c, text, func(h *focus.Head) (chart.Variant, error) {
+		return mapOf(h, tokens), nil
+	}); err != nil {
+		return err
+	}
+	if err := r.menuPicture(mapBytes, 1, c); err != nil {
+		return err
+	}
 	sums, scores := 0.0, 0.0
 	for i := range h.Targets {
 		n := h.Visible(i)
@@ -259,30 +297,70 @@ func focusMap(r *run) error {
 	return nil
 }
 
-func focusBreakdown(r *run) error {
-	h, tokens, err := r.oneHead()
-	if err != nil {
-		return err
-	}
-	b, err := h.Breakdown(1)
-	if err != nil {
-		return err
-	}
-	s := chart.Series{Name: "sort_idx 0"}
+// sortIndices is how many ranks the menu of Figure 2 has.
+const sortIndices = 3
+
+// breakdownOf returns the points of Figure 2 of one rank.
+func breakdownOf(b *focus.Breakdown, rank int) chart.Variant {
+	s := chart.Series{Name: fmt.Sprintf("sort_idx %d", rank), Value: []float64{}}
+	var points []focus.Point
 	for _, p := range b.Points {
+		if p.Rank != rank {
+			continue
+		}
 		c := b.Coordinates(p)
 		s.X = append(s.X, max(c[focus.Content], 0))
 		s.Y = append(s.Y, max(c[focus.QueryBias], 0))
 		s.C = append(s.C, max(c[focus.ALiBi], 0))
 		s.Value = append(s.Value, p.Probability)
-		s.Labels = append(s.Labels, hover(tokens, p))
+		points = append(points, p)
 	}
-	r.picture("", 1, chart.Chart{
+	s.Columns = hovers(points, true)
+	return chart.Variant{Series: []chart.Series{s}}
+}
+
+func focusBreakdown(r *run) error {
+	text, h, tokens, err := r.oneHead()
+	if err != nil {
+		return err
+	}
+	b, err := h.Breakdown(sortIndices)
+	if err != nil {
+		return err
+	}
+	c := chart.Chart{
 		Kind: chart.Ternary, Title: "Parts of the largest score of each row, " + where(h),
-		Subtitle: "each part minus its smallest value",
-		Corners:  [3]string{"attention", "bias", "ALiBi"}, Series: []chart.Series{s},
-		Color: chart.Scale{Title: "probability", Percent: true},
-	})
+		MenuTitle: "Parts of one score of each row",
+		Subtitle:  "each part minus its smallest value",
+		Corners:   [3]string{"attention", "bias", "ALiBi"}, Series: breakdownOf(b, 0).Series,
+		Color: chart.Scale{Title: "probability", Percent: true}, Names: tokens,
+	}
+	if err := r.eachHead(&c, text, func(*focus.Head) (v chart.Variant, err error) {
+		return v, nil // filled below, for each rank
+	}); err != nil {
+		return err
+	}
+	c.Choices = append(c.Choices, menu(rankMenu, sortIndices, 0))
+	heads := c.Variants
+	c.Variants = nil
+	for k, v := range heads {
+		h, err := text.Head(k/text.Heads, k%text.Heads)
+		if err != nil {
+			return err
+		}
+		b, err := h.Breakdown(sortIndices)
+		if err != nil {
+			return err
+		}
+		for rank := range sortIndices {
+			one := breakdownOf(b, rank)
+			one.Options = append(slices.Clone(v.Options), fmt.Sprint(rank))
+			c.Variants = append(c.Variants, one)
+		}
+	}
+	if err := r.menuPicture(pictureBytes, 1, c); err != nil {
+		return err
+	}
 	vary := 0.0
 	for j := range h.Sources {
 		first := math.NaN()
@@ -299,27 +377,40 @@ func focusBreakdown(r *run) error {
 	return nil
 }
 
-func focusBias(r *run) error {
-	h, _, err := r.oneHead()
-	if err != nil {
-		return err
-	}
+// biasesOf returns the two series of Figure 3.
+func biasesOf(h *focus.Head) []chart.Series {
 	var selected []focus.Point
 	for _, m := range h.Markers() {
 		selected = append(selected, m.Point)
 	}
 	bias, alibi := chart.Series{Name: "bias"}, chart.Series{Name: "ALiBi"}
-	last := 0
 	for _, b := range focus.Biases(selected) {
 		bias.X, bias.Y = append(bias.X, float64(b.Source)), append(bias.Y, b.QueryBias)
 		alibi.X, alibi.Y = append(alibi.X, float64(b.Source)), append(alibi.Y, b.ALiBi)
-		last = max(last, b.Source)
 	}
-	r.picture("", 1, chart.Chart{
-		Kind: chart.Scatter, Title: "Bias and ALiBi, " + where(h),
+	return []chart.Series{bias, alibi}
+}
+
+func focusBias(r *run) error {
+	text, h, _, err := r.oneHead()
+	if err != nil {
+		return err
+	}
+	series := biasesOf(h)
+	alibi := series[1]
+	c := chart.Chart{
+		Kind: chart.Scatter, Title: "Bias and ALiBi, " + where(h), MenuTitle: "Bias and ALiBi",
 		X: chart.Axis{Title: "index of the target token (source)"},
-		Y: chart.Axis{Title: "part of the score"}, Series: []chart.Series{bias, alibi},
-	})
+		Y: chart.Axis{Title: "part of the score"}, Series: series,
+	}
+	if err := r.eachHead(&c, text, func(h *focus.Head) (chart.Variant, error) {
+		return chart.Variant{Series: biasesOf(h)}, nil
+	}); err != nil {
+		return err
+	}
+	if err := r.menuPicture(pictureBytes, 1, c); err != nil {
+		return err
+	}
 	r.note("The document's text says that the axis is the current token; its published data are " +
 		"by the token looked at, as here.")
 	slope := math.Exp2(-8 * float64(h.Head+1) / float64(r.info.Heads))
@@ -527,30 +618,62 @@ func highest(f *focus.Lines, l int) float64 {
 	return p[len(p)-1].Value
 }
 
-// updates returns the updates of all heads of the layer that the figures show.
-func (r *run) updates(o focus.UpdateOptions) ([]chart.Series, []chart.Series, int, error) {
-	text, tokens, err := r.recordFocus(0, focus.Updates)
-	if err != nil {
-		return nil, nil, 0, err
-	}
-	labels, l := tokenNames(tokens), r.layer(clausLayer)
-	var size, angle []chart.Series
-	for h := range r.info.Heads {
+// updateSeries are the updates of all heads of one layer, a series for each head.
+type updateSeries struct{ size, angle []chart.Series }
+
+// updatesOf returns the updates of all heads of layer l.
+func updatesOf(text *focus.Text, l int, o focus.UpdateOptions) (x updateSeries, err error) {
+	for h := range text.Heads {
 		all, err := text.Updates(l, h, o)
 		if err != nil {
-			return nil, nil, 0, err
+			return x, err
 		}
 		s := chart.Series{Name: fmt.Sprintf("head %d", h)}
+		s.Columns = []chart.Column{{Name: "current", Named: true}, {Name: "target", Named: true}}
 		a := s
 		for _, u := range all {
 			s.Y, a.Y = append(s.Y, u.Magnitude), append(a.Y, u.Alignment)
-			s.Labels = append(s.Labels, fmt.Sprintf("head %d, token %d %s, looks at %d %s", h,
-				u.Target, labels[u.Target], u.Source, labels[u.Source]))
+			s.Columns[0].Values = append(s.Columns[0].Values, float64(u.Target))
+			s.Columns[1].Values = append(s.Columns[1].Values, float64(u.Source))
 		}
-		a.Labels = slices.Clone(s.Labels)
-		size, angle = append(size, s), append(angle, a)
+		x.size, x.angle = append(x.size, s), append(x.angle, a)
 	}
-	return size, angle, l, nil
+	for h := range x.angle {
+		x.angle[h].Columns = x.size[h].Columns
+	}
+	return x, nil
+}
+
+// updateChart gives a chart its series, and menus of layers and of rows that look at the first
+// token most, which are left out or shown at first. pick says what is shown of the updates.
+func (r *run) updateChart(
+	c *chart.Chart, text *focus.Text, o focus.UpdateOptions,
+	pick func(updateSeries) []chart.Series,
+) error {
+	at := shown
+	if o.ExcludeFirst {
+		at = leftOut
+	}
+	l := r.layer(clausLayer)
+	c.Choices = []chart.Choice{menu(layerMenu, text.Layers, l), {
+		Name: firstMenu, Options: []string{leftOut, shown}, Shown: at,
+	}}
+	c.Variants = nil
+	for k := range text.Layers {
+		for _, rows := range []string{leftOut, shown} {
+			o.ExcludeFirst = rows == leftOut
+			x, err := updatesOf(text, k, o)
+			if err != nil {
+				return err
+			}
+			v := chart.Variant{Options: []string{fmt.Sprint(k), rows}, Series: pick(x)}
+			c.Variants = append(c.Variants, v)
+			if k == l && rows == at {
+				c.Series = v.Series
+			}
+		}
+	}
+	return nil
 }
 
 // indices are the two readings of the update figures: what the prose says, and what the published
@@ -564,22 +687,31 @@ var indices = []struct {
 }
 
 func focusMagnitude(r *run) error {
+	text, _, err := r.recordFocus(0, focus.Updates)
+	if err != nil {
+		return err
+	}
 	var charts []chart.Chart
 	share := 1 / float64(r.info.Heads)
 	for _, x := range indices {
-		size, _, l, err := r.updates(focus.UpdateOptions{Index: x.index})
+		c := chart.Chart{
+			Kind:      chart.Histogram,
+			Title:     fmt.Sprintf("Update magnitude, layer %d", r.layer(clausLayer)),
+			MenuTitle: "Update magnitude",
+			Subtitle:  x.title, X: chart.Axis{Title: "length of the update / of the hidden state"},
+			Y: chart.Axis{Title: "tokens"}, Rules: []chart.Rule{{At: share, Label: "1/H"}},
+		}
+		err := r.updateChart(&c, text, focus.UpdateOptions{Index: x.index},
+			func(x updateSeries) []chart.Series { return x.size })
 		if err != nil {
 			return err
 		}
-		charts = append(charts, chart.Chart{
-			Kind: chart.Histogram, Title: fmt.Sprintf("Update magnitude, layer %d", l),
-			Subtitle: x.title, X: chart.Axis{Title: "length of the update / of the hidden state"},
-			Y: chart.Axis{Title: "tokens"}, Series: size,
-			Rules: []chart.Rule{{At: share, Label: "1/H"}},
-		})
+		charts = append(charts, c)
 	}
-	r.picture("", 2, charts...)
-	apart, err := r.updatesByTarget()
+	if err := r.menuPicture(pictureBytes, 2, charts...); err != nil {
+		return err
+	}
+	apart, err := r.updatesByTarget(text)
 	if err != nil {
 		return err
 	}
@@ -587,11 +719,7 @@ func focusMagnitude(r *run) error {
 		"tokens that look at the same one have the same magnitude: largest difference"}, 1e-9,
 		apart)
 	over, all := 0, 0
-	size, _, _, err := r.updates(focus.UpdateOptions{})
-	if err != nil {
-		return err
-	}
-	for _, s := range size {
+	for _, s := range charts[0].Series {
 		for _, v := range s.Y {
 			all++
 			if v > share {
@@ -606,11 +734,7 @@ func focusMagnitude(r *run) error {
 
 // updatesByTarget returns how far the magnitudes of tokens that look at the same one are apart, in
 // the reading of the published data.
-func (r *run) updatesByTarget() (float64, error) {
-	text, _, err := r.recordFocus(0, focus.Updates)
-	if err != nil {
-		return 0, err
-	}
+func (r *run) updatesByTarget(text *focus.Text) (float64, error) {
 	apart := 0.0
 	for h := range r.info.Heads {
 		all, err := text.Updates(r.layer(clausLayer), h, focus.UpdateOptions{
@@ -631,31 +755,38 @@ func (r *run) updatesByTarget() (float64, error) {
 }
 
 func focusAlignment(r *run) error {
+	text, _, err := r.recordFocus(0, focus.Updates)
+	if err != nil {
+		return err
+	}
 	var charts []chart.Chart
-	negative, all := 0, 0 // in the reading of the document's text
 	for _, x := range indices {
-		_, angle, l, err := r.updates(focus.UpdateOptions{Index: x.index, ExcludeFirst: true})
+		c := chart.Chart{
+			Kind:      chart.Histogram,
+			Title:     fmt.Sprintf("Update alignment, layer %d", r.layer(clausLayer)),
+			MenuTitle: "Update alignment",
+			Subtitle:  x.title, X: chart.Axis{Title: "cosine of update and hidden state"},
+			Y: chart.Axis{Title: "tokens"}, Rules: []chart.Rule{{At: 0}},
+		}
+		err := r.updateChart(&c, text, focus.UpdateOptions{Index: x.index, ExcludeFirst: true},
+			func(x updateSeries) []chart.Series { return x.angle })
 		if err != nil {
 			return err
 		}
-		for _, s := range angle {
-			for _, v := range s.Y {
-				if x.index != focus.IndexCurrent {
-					continue
-				}
-				all++
-				if v < 0 {
-					negative++
-				}
+		charts = append(charts, c)
+	}
+	if err := r.menuPicture(pictureBytes, 2, charts...); err != nil {
+		return err
+	}
+	negative, all := 0, 0 // in the reading of the document's text
+	for _, s := range charts[0].Series {
+		for _, v := range s.Y {
+			all++
+			if v < 0 {
+				negative++
 			}
 		}
-		charts = append(charts, chart.Chart{
-			Kind: chart.Histogram, Title: fmt.Sprintf("Update alignment, layer %d", l),
-			Subtitle: x.title, X: chart.Axis{Title: "cosine of update and hidden state"},
-			Y: chart.Axis{Title: "tokens"}, Series: angle, Rules: []chart.Rule{{At: 0}},
-		})
 	}
-	r.picture("", 2, charts...)
 	r.check(claim{"negative", "Some updates take a part of the hidden state away"}, "1 or more",
 		fmt.Sprintf("%d of %d", negative, all), negative > 0)
 	r.note("Tokens that look at the first token most are left out, as in the document.")
@@ -663,14 +794,34 @@ func focusAlignment(r *run) error {
 }
 
 func focusScatter(r *run) error {
-	size, angle, l, err := r.updates(focus.UpdateOptions{ExcludeFirst: true})
+	text, tokens, err := r.recordFocus(0, focus.Updates)
 	if err != nil {
 		return err
 	}
+	c := chart.Chart{
+		Kind:      chart.Scatter,
+		Title:     fmt.Sprintf("Alignment against magnitude, layer %d", r.layer(clausLayer)),
+		MenuTitle: "Alignment against magnitude",
+		X:         chart.Axis{Title: "cosine of update and hidden state"},
+		Y:         chart.Axis{Title: "length of the update / of the hidden state"},
+		Rules:     []chart.Rule{{At: 0}}, Names: tokenNames(tokens),
+	}
+	err = r.updateChart(&c, text, focus.UpdateOptions{ExcludeFirst: true},
+		func(x updateSeries) []chart.Series {
+			for h := range x.size {
+				x.size[h].X = x.angle[h].Y
+			}
+			return x.size
+		})
+	if err != nil {
+		return err
+	}
+	if err := r.menuPicture(pictureBytes, 1, c); err != nil {
+		return err
+	}
 	near, all, beyond := 0, 0, 0.0
-	for h := range size {
-		size[h].X = angle[h].Y
-		for _, v := range angle[h].Y {
+	for _, s := range c.Series {
+		for _, v := range s.X {
 			all++
 			if math.Abs(v) < orthogonal {
 				near++
@@ -678,12 +829,6 @@ func focusScatter(r *run) error {
 			beyond = max(beyond, math.Abs(v)-1)
 		}
 	}
-	r.picture("", 1, chart.Chart{
-		Kind: chart.Scatter, Title: fmt.Sprintf("Alignment against magnitude, layer %d", l),
-		X:      chart.Axis{Title: "cosine of update and hidden state"},
-		Y:      chart.Axis{Title: "length of the update / of the hidden state"},
-		Series: size, Rules: []chart.Rule{{At: 0}},
-	})
 	r.zero(claim{"bounded", "No cosine is beyond 1: largest excess"}, 1e-9, beyond)
 	r.note("%d of %d cosines are below %s in size. The document says what a value near zero means "+
 		"and states no share; the cosine of two random directions of %d numbers is about %s.",
@@ -694,25 +839,60 @@ func focusScatter(r *run) error {
 // orthogonal is the size below which the note counts a cosine as near zero.
 const orthogonal = 0.2
 
+// effectsOf returns the effects of all heads of layer l, with an ellipse around those of the first
+// token.
+func effectsOf(text *focus.Text, l int) (chart.Variant, []focus.Effect, error) {
+	s := chart.Series{Name: "effect"}
+	s.Columns = []chart.Column{
+		{Name: "head"}, {Name: "current", Named: true}, {Name: "target", Named: true},
+	}
+	var all []focus.Effect
+	for h := range text.Heads {
+		effects, err := text.Effects(l, h)
+		if err != nil {
+			return chart.Variant{}, nil, err
+		}
+		all = append(all, effects...)
+		for _, e := range effects {
+			s.X, s.Y = append(s.X, e.Magnitude), append(s.Y, float64(e.Source))
+			for k, v := range []int{h, e.Target, e.Source} {
+				s.Columns[k].Values = append(s.Columns[k].Values, float64(v))
+			}
+		}
+	}
+	v := chart.Variant{Options: []string{fmt.Sprint(l)}, Series: []chart.Series{s}}
+	if e, ok := focus.ZeroEllipse(all); ok {
+		v.Ellipses = []chart.Ellipse{{
+			RadiusX: e.HalfWidth, RadiusY: e.HalfHeight, Label: "token 0",
+		}}
+	}
+	return v, all, nil
+}
+
 func focusEffect(r *run) error {
 	text, tokens, err := r.recordFocus(0, focus.Effects)
 	if err != nil {
 		return err
 	}
-	labels, l := tokenNames(tokens), max(r.layer(clausEffect), 1)
+	at := max(r.layer(clausEffect), 1)
+	c := chart.Chart{
+		Kind: chart.Scatter, Title: fmt.Sprintf("Token effect, layer %d, all heads", at),
+		MenuTitle: "Token effect, all heads",
+		X:         chart.Axis{Title: "token effect magnitude"}, Y: chart.Axis{Title: "token id"},
+		Choices: []chart.Choice{menu(layerMenu, text.Layers, at)}, Names: tokenNames(tokens),
+	}
 	var first, others []float64
-	s := chart.Series{Name: "effect"}
-	var all []focus.Effect
-	for h := range r.info.Heads {
-		effects, err := text.Effects(l, h)
+	for l := range text.Layers {
+		v, effects, err := effectsOf(text, l)
 		if err != nil {
 			return err
 		}
-		all = append(all, effects...)
+		c.Variants = append(c.Variants, v)
+		if l != at {
+			continue
+		}
+		c.Series, c.Ellipses = v.Series, v.Ellipses
 		for _, e := range effects {
-			s.X, s.Y = append(s.X, e.Magnitude), append(s.Y, float64(e.Source))
-			s.Labels = append(s.Labels, fmt.Sprintf("head %d, %s looks at %s", h,
-				labels[e.Target], labels[e.Source]))
 			if e.Source == 0 {
 				first = append(first, e.Magnitude)
 			} else {
@@ -720,17 +900,9 @@ func focusEffect(r *run) error {
 			}
 		}
 	}
-	c := chart.Chart{
-		Kind: chart.Scatter, Title: fmt.Sprintf("Token effect, layer %d, all heads", l),
-		X: chart.Axis{Title: "token effect magnitude"}, Y: chart.Axis{Title: "token id"},
-		Series: []chart.Series{s},
+	if err := r.menuPicture(pictureBytes, 1, c); err != nil {
+		return err
 	}
-	if e, ok := focus.ZeroEllipse(all); ok {
-		c.Ellipses = []chart.Ellipse{{
-			RadiusX: e.HalfWidth, RadiusY: e.HalfHeight, Label: "token 0",
-		}}
-	}
-	r.picture("", 1, c)
 	ratio := math.NaN()
 	if len(first) > 0 && len(others) > 0 {
 		ratio = mean(first) / mean(others)

@@ -21,6 +21,7 @@ package chart
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Kind is what a chart is.
@@ -52,7 +53,8 @@ type Chart struct {
 	X, Y Axis
 	// Corners are the names of the three corners of a ternary plot: left, right, top.
 	Corners [3]string
-	// Series are the data of every kind but Heatmap.
+	// Series are the data of every kind but Heatmap. In a Heatmap they are markers on its cells: X
+	// is the index of the column and Y that of the row.
 	Series []Series
 	// Matrix is the data of a Heatmap, and Graph that of Layered.
 	Matrix *Matrix
@@ -64,6 +66,13 @@ type Chart struct {
 	// Rules are reference lines; Ellipses are drawn above the data.
 	Rules    []Rule
 	Ellipses []Ellipse
+	// Choices are menus in a notebook, and Variants the data for their options. Files show the data
+	// of the chart itself. MenuTitle is the title where there are menus, which say the rest. Names
+	// are the texts that columns of points can refer to.
+	Choices   []Choice  `json:",omitempty"`
+	Variants  []Variant `json:",omitempty"`
+	MenuTitle string    `json:",omitempty"`
+	Names     []string  `json:",omitempty"`
 }
 
 // Axis is one axis.
@@ -100,6 +109,11 @@ type Series struct {
 	Value []float64
 	// Labels, if not nil, has the tooltip of each point.
 	Labels []string
+	// Symbols, if not nil, has the number of the symbol of each point, from 0 to 10; else a point
+	// has that of its series. Files show the numbers from 6 on as digits.
+	Symbols []int `json:",omitempty"`
+	// Columns are more numbers of each point.
+	Columns []Column `json:",omitempty"`
 	// Color, if not nil, is the colour of the series; else it has that of its place.
 	Color *RGB
 }
@@ -160,9 +174,15 @@ func (c *Chart) Check() error {
 	if c.Bins < 0 || c.Bins > maxBins {
 		return fmt.Errorf("chart: %d bins; want 1 to %d, or 0 for %d", c.Bins, maxBins, defaultBins)
 	}
+	if err := c.checkVariants(); err != nil {
+		return err
+	}
 	switch c.Kind {
 	case Heatmap:
-		return c.checkMatrix()
+		if err := c.checkMatrix(); err != nil {
+			return err
+		}
+		return c.checkMarkers()
 	case Layered:
 		return c.Graph.check()
 	case Lines, Bars, Histogram, Scatter, Ternary:
@@ -201,6 +221,24 @@ func (c *Chart) checkMatrix() error {
 	return nil
 }
 
+// checkMarkers returns an error for a marker that is on no cell.
+func (c *Chart) checkMarkers() error {
+	for i, s := range c.Series {
+		for k := range s.Y {
+			if len(s.X) != len(s.Y) || !indexOf(s.X[k], c.Matrix.Columns) ||
+				!indexOf(s.Y[k], c.Matrix.Rows) {
+				return fmt.Errorf("chart: series %d marker %d is on no cell of the matrix", i, k)
+			}
+		}
+	}
+	return c.checkSeries()
+}
+
+// indexOf reports whether x is an index of names.
+func indexOf(x float64, names []string) bool {
+	return x == math.Trunc(x) && x >= 0 && x < float64(len(names))
+}
+
 func (c *Chart) checkSeries() error {
 	points := 0
 	for i, s := range c.Series {
@@ -219,10 +257,27 @@ func (c *Chart) checkSeries() error {
 			{"c", len(s.C), c.Kind == Ternary},
 			{"values", len(s.Value), s.Value != nil},
 			{"labels", len(s.Labels), s.Labels != nil},
+			{"symbols", len(s.Symbols), s.Symbols != nil},
 		} {
 			if list.need && list.n != want {
 				return fmt.Errorf("chart: series %d has %d %s and %d y; want as many", i, list.n,
 					list.name, want)
+			}
+		}
+		for _, x := range s.Columns {
+			if x.Named && c.Names == nil && c.Kind != Histogram {
+				return fmt.Errorf("chart: series %d: the column %q refers to names, and there are "+
+					"none", i, x.Name)
+			}
+			if len(x.Values) != want {
+				return fmt.Errorf("chart: series %d has %d %s and %d y; want as many", i,
+					len(x.Values), x.Name, want)
+			}
+		}
+		for k, symbol := range s.Symbols {
+			if symbol < 0 || symbol >= len(symbols) {
+				return fmt.Errorf("chart: series %d point %d has symbol %d; want 0 to %d", i, k,
+					symbol, len(symbols)-1)
 			}
 		}
 		if c.Kind == Bars && want > len(c.X.Categories) {
@@ -242,7 +297,7 @@ func (c *Chart) checkSeries() error {
 }
 
 // Limit returns the number with the deepest colour: Color.Max, or else the largest magnitude of the
-// cells or values that are not muted; 1 if there is none.
+// cells or values that are not muted, of all variants; 1 if there is none.
 func (c *Chart) Limit() float64 {
 	if c.Color.Max > 0 {
 		return c.Color.Max
@@ -253,16 +308,19 @@ func (c *Chart) Limit() float64 {
 			largest = max(largest, math.Abs(v))
 		}
 	}
-	if c.Matrix != nil {
-		for i, v := range c.Matrix.Data {
-			if c.Matrix.Muted == nil || !c.Matrix.Muted[i%len(c.Matrix.Columns)] {
-				see(v)
+	all := append(slices.Clone(c.Variants), Variant{Series: c.Series, Matrix: c.Matrix})
+	for _, view := range all {
+		if m := view.Matrix; m != nil {
+			for i, v := range m.Data {
+				if m.Muted == nil || !m.Muted[i%len(m.Columns)] {
+					see(v)
+				}
 			}
 		}
-	}
-	for _, s := range c.Series {
-		for _, v := range s.Value {
-			see(v)
+		for _, s := range view.Series {
+			for _, v := range s.Value {
+				see(v)
+			}
 		}
 	}
 	if largest == 0 {

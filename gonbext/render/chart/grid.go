@@ -1,5 +1,7 @@
 package chart
 
+import "slices"
+
 // gridWidth is how wide a grid is in a notebook, in pixels.
 const gridWidth = 960
 
@@ -11,12 +13,20 @@ func Grid(columns int, charts ...Chart) (map[string]any, error) {
 	}
 	columns = max(columns, 1)
 	var all []any
+	var params []any
 	for i := range charts {
 		spec, err := charts[i].VegaLite()
 		if err != nil {
 			return nil, err
 		}
-		for _, key := range []string{"$schema", "background", "config"} {
+		for _, p := range charts[i].parameters() { // they stand above the grid
+			if !slices.ContainsFunc(params, func(q any) bool {
+				return q.(object)["name"] == p.(object)["name"]
+			}) {
+				params = append(params, p)
+			}
+		}
+		for _, key := range []string{"$schema", "background", "config", "params"} {
 			delete(spec, key)
 		}
 		room := float64(gridWidth)/float64(columns) - 60
@@ -28,9 +38,13 @@ func Grid(columns int, charts ...Chart) (map[string]any, error) {
 		}
 		all = append(all, spec)
 	}
-	return object{
+	spec := object{
 		"$schema": schema, "background": "white", "columns": float64(columns), "concat": all,
 		"config":  object{"view": object{"stroke": "#cccccc"}},
 		"resolve": object{"scale": object{"color": "independent"}},
-	}, nil
+	}
+	if params != nil {
+		spec["params"] = params
+	}
+	return spec, nil
 }

@@ -49,6 +49,7 @@ func (n *numbers) UnmarshalJSON(b []byte) error {
 type (
 	plainSeries Series
 	plainMatrix Matrix
+	plainColumn Column
 )
 
 // MarshalJSON writes NaN as null. Infinite numbers are an error.
@@ -92,5 +93,27 @@ func (m *Matrix) UnmarshalJSON(b []byte) error {
 	}
 	*m = Matrix(v.plainMatrix)
 	m.Data = v.Data
+	return nil
+}
+
+// MarshalJSON writes NaN as null. Infinite numbers are an error.
+func (x Column) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		plainColumn
+		Values numbers
+	}{plainColumn(x), x.Values})
+}
+
+// UnmarshalJSON reads null as NaN.
+func (x *Column) UnmarshalJSON(b []byte) error {
+	var v struct {
+		plainColumn
+		Values numbers
+	}
+	if err := json.Unmarshal(b, &v); err != nil {
+		return err
+	}
+	*x = Column(v.plainColumn)
+	x.Values = v.Values
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 )
 
 // MIME is the media type of the specification in a notebook.
@@ -28,6 +29,9 @@ func (c *Chart) VegaLite() (map[string]any, error) {
 	}
 	if c.Title != "" {
 		title := object{"text": c.Title, "anchor": "start"}
+		if len(c.Choices) > 0 && c.MenuTitle != "" {
+			title["text"] = c.MenuTitle
+		}
 		if c.Subtitle != "" {
 			title["subtitle"] = c.Subtitle
 		}
@@ -39,6 +43,10 @@ func (c *Chart) VegaLite() (map[string]any, error) {
 		spec["width"] = float64(min(max(20*len(c.Matrix.Columns), 120), 900))
 		spec["height"] = float64(min(max(20*len(c.Matrix.Rows), 60), 900))
 		layers = append(layers, c.cells())
+		if c.marked() {
+			layers = append(layers, c.markers())
+			spec["resolve"] = object{"scale": object{"color": "independent"}}
+		}
 	case Bars:
 		layers = append(layers, c.bars())
 	case Histogram:
@@ -58,10 +66,13 @@ func (c *Chart) VegaLite() (map[string]any, error) {
 	for _, r := range c.Rules {
 		layers = append(layers, r.layer())
 	}
-	for _, e := range c.Ellipses {
-		layers = append(layers, e.layer())
+	if layer := c.ellipses(); layer != nil {
+		layers = append(layers, layer)
 	}
 	spec["layer"] = layers
+	if params := c.parameters(); params != nil {
+		spec["params"] = params
+	}
 	return spec, nil
 }
 
@@ -169,24 +180,24 @@ func (c *Chart) ramp(field string) object {
 // points returns a layer of points or lines.
 func (c *Chart) points(mark string) object {
 	var rows []any
-	colored, labelled := c.Colored(), false
-	for _, s := range c.Series {
-		for i := range s.Y {
-			x, y := s.X[i], s.Y[i]
-			row := object{"series": s.Name}
-			if c.Kind == Ternary {
-				row["a"], row["b"], row["c"] = number(x), number(y), number(s.C[i])
-				x, y = Place(x, y, s.C[i])
+	colored, labelled, symbolic := c.Colored(), false, false
+	for _, view := range c.views() {
+		for _, s := range view.Series {
+			labelled = labelled || s.Labels != nil
+			symbolic = symbolic || s.Symbols != nil
+			for i := range s.Y {
+				row := c.point(s, i)
+				x, y := s.X[i], s.Y[i]
+				if c.Kind == Ternary {
+					if len(c.Choices) == 0 {
+						row["a"], row["b"], row["c"] = number(x), number(y), number(s.C[i])
+					}
+					x, y = Place(x, y, s.C[i])
+				}
+				row["x"], row["y"] = number(x), number(y)
+				c.options(row, view)
+				rows = append(rows, row)
 			}
-			row["x"], row["y"] = number(x), number(y)
-			if s.Value != nil {
-				row["value"] = number(s.Value[i])
-			}
-			if s.Labels != nil {
-				labelled = true
-				row["label"] = s.Labels[i]
-			}
-			rows = append(rows, row)
 		}
 	}
 	encoding := object{"x": c.X.axis("x"), "y": c.Y.axis("y")}
@@ -194,6 +205,9 @@ func (c *Chart) points(mark string) object {
 	if c.Kind == Ternary {
 		encoding["x"], encoding["y"] = bare("x", 1), bare("y", Height)
 		names = [][2]string{{"a", c.Corners[0]}, {"b", c.Corners[1]}, {"c", c.Corners[2]}}
+		if len(c.Choices) > 0 { // columns have the numbers themselves
+			names = nil
+		}
 	}
 	var tips []any
 	if labelled {
@@ -205,6 +219,7 @@ func (c *Chart) points(mark string) object {
 	for _, n := range names {
 		tips = append(tips, object{"field": n[0], "type": "quantitative", "title": n[1]})
 	}
+	tips = append(tips, c.columnTips()...)
 	switch {
 	case colored:
 		encoding["color"] = c.ramp("value")
@@ -215,17 +230,136 @@ func (c *Chart) points(mark string) object {
 		encoding["color"] = c.legend()
 	}
 	encoding["tooltip"] = tips
+	if symbolic {
+		encoding["shape"] = shape()
+	}
 	m := object{"type": mark, "filled": true, "opacity": 0.8}
 	if mark == "line" {
-		m = object{"type": "line", "point": !Ordered(len(c.Series))}
+		m = object{"type": "line", "point": true}
+		if Ordered(len(c.Series)) { // small points, which have the tooltips
+			m["point"] = object{"size": 12.0}
+			if !labelled {
+				m["point"] = false
+			}
+		}
 		if !Ordered(len(c.Series)) && len(c.Series) > 1 {
 			encoding["strokeDash"] = object{
-				"field": "series", "type": "nominal", "legend": nil,
+				"field": "series", "type": "nominal", "title": nil,
 				"scale": object{"domain": c.seriesNames()},
 			}
 		}
 	}
-	return object{"data": data(rows), "mark": m, "encoding": encoding}
+	return c.pointSource(object{"mark": m, "encoding": encoding}, rows)
+}
+
+// point returns what a row of data has of point i of a series, but its place.
+func (c *Chart) point(s Series, i int) object {
+	row := object{"series": s.Name}
+	if s.Value != nil {
+		row["value"] = number(s.Value[i])
+	}
+	if s.Labels != nil {
+		row["label"] = s.Labels[i]
+	}
+	if s.Symbols != nil {
+		row["symbol"] = float64(s.Symbols[i])
+	}
+	for _, x := range s.Columns {
+		row[x.Name] = number(x.Values[i])
+		if x.Named && len(c.Choices) == 0 { // else the specification looks it up
+			row[x.Name+" name"] = c.name(x.Values[i])
+		}
+	}
+	return row
+}
+
+// columnTips returns the entries of tooltips for the columns of points.
+func (c *Chart) columnTips() []any {
+	var tips []any
+	names, named := c.columnFields()
+	for i, name := range names {
+		tip := object{"field": name, "type": "quantitative"}
+		if named[i] {
+			tip = object{"field": name + " name", "type": "nominal", "title": name}
+		}
+		tips = append(tips, tip)
+	}
+	return tips
+}
+
+// symbols are the shapes of points by their number, those of files first.
+var symbols = []string{
+	"circle", "square", "triangle-up", "diamond", "triangle-down",
+	"M1,0L.5,.87L-.5,.87L-1,0L-.5,-.87L.5,-.87Z", "cross", "triangle-right", "triangle-left",
+	"arrow", "wedge",
+}
+
+// shape returns the encoding of symbols.
+func shape() object {
+	var domain []any
+	for i := range symbols {
+		domain = append(domain, float64(i))
+	}
+	return object{
+		"field": "symbol", "type": "nominal", "title": "rank",
+		"scale": object{"domain": domain, "range": anys(symbols)},
+	}
+}
+
+// marked returns whether there are markers on the cells of a heatmap.
+func (c *Chart) marked() bool {
+	return slices.ContainsFunc(c.views(), func(v Variant) bool { return len(v.Series) > 0 })
+}
+
+// markers returns a layer of markers on the cells of a heatmap.
+func (c *Chart) markers() object {
+	m := c.Matrix
+	rows, columns := unique(m.Rows), unique(m.Columns)
+	var all []any
+	symbolic := false
+	for _, view := range c.views() {
+		for _, s := range view.Series {
+			symbolic = symbolic || s.Symbols != nil
+			for i := range s.Y {
+				row := c.point(s, i)
+				row["x"], row["y"] = s.X[i], s.Y[i]
+				c.options(row, view)
+				all = append(all, row)
+			}
+		}
+	}
+	tips := []any{
+		object{"field": "row", "type": "nominal", "title": c.Y.Label()},
+		object{"field": "column", "type": "nominal", "title": c.X.Label()},
+		object{"field": "series", "type": "nominal", "title": "kind"},
+	}
+	if symbolic {
+		tips = append(tips, object{"field": "symbol", "type": "quantitative", "title": "rank"})
+	}
+	encoding := object{
+		"x": c.X.category("column", columns), "y": c.Y.category("row", rows), "color": c.legend(),
+		"tooltip": append(tips, c.columnTips()...),
+	}
+	encoding["x"].(object)["axis"] = columnAxis()
+	if symbolic {
+		encoding["shape"] = shape()
+	}
+	layer := c.pointSource(object{
+		"mark":     object{"type": "point", "filled": true, "size": 55.0, "opacity": 0.95},
+		"encoding": encoding,
+	}, all)
+	transform, _ := layer["transform"].([]any)
+	layer["transform"] = append(transform, named("column", columns, "x"), named("row", rows, "y"))
+	return layer
+}
+
+// named returns a transform that makes a field with the name of an index.
+func named(field string, names []string, index string) object {
+	list, err := json.Marshal(names)
+	if err != nil {
+		panic(err) // texts alone
+	}
+	return object{"calculate": string(list) + "[datum." + index + "]", "as": field}
 }
 
 // bare returns the encoding of an axis without numbers, from 0 to high.
@@ -334,17 +468,22 @@ func (c *Chart) bars() object {
 // bins returns a layer of stacked bins.
 func (c *Chart) bins() object {
 	var rows []any
-	for _, b := range c.Histogram() {
-		for k, s := range c.Series {
-			if b.Counts[k] > 0 {
-				rows = append(rows, object{
-					"low": b.Low, "high": b.High, "count": float64(b.Counts[k]), "series": s.Name,
-					"order": float64(k),
-				})
+	for _, view := range c.views() {
+		one := c.variant(view)
+		for _, b := range one.Histogram() {
+			for k, s := range view.Series {
+				if b.Counts[k] > 0 {
+					row := object{
+						"low": b.Low, "high": b.High, "count": float64(b.Counts[k]),
+						"series": s.Name, "order": float64(k),
+					}
+					c.options(row, view)
+					rows = append(rows, row)
+				}
 			}
 		}
 	}
-	return object{"data": data(rows), "mark": object{"type": "bar"}, "encoding": object{
+	return c.source(object{"mark": object{"type": "bar"}, "encoding": object{
 		"x": object{
 			"field": "low", "bin": "binned", "type": "quantitative", "title": c.X.Label(),
 		},
@@ -360,7 +499,7 @@ func (c *Chart) bins() object {
 			object{"field": "series", "type": "nominal"},
 			object{"field": "count", "type": "quantitative"},
 		},
-	}}
+	}}, rows)
 }
 
 // cells returns a layer of coloured cells. Names that stand for several rows or columns, as a token
@@ -371,6 +510,9 @@ func (c *Chart) cells() object {
 	var all []any
 	for i, r := range rows {
 		for j, column := range columns {
+			if len(c.Choices) > 0 {
+				break // the variants have the numbers
+			}
 			cell := object{"row": r, "column": column, "value": number(m.At(i, j))}
 			if m.Muted != nil && m.Muted[j] {
 				cell["muted"] = true
@@ -379,7 +521,7 @@ func (c *Chart) cells() object {
 		}
 	}
 	x := c.X.category("column", columns)
-	x["axis"] = object{"labelAngle": -60.0, "orient": "top"}
+	x["axis"] = columnAxis()
 	y := c.Y.category("row", rows)
 	color := c.ramp("value")
 	if m.Muted != nil {
@@ -387,7 +529,7 @@ func (c *Chart) cells() object {
 		color = object{"condition": ramp, "value": Muted.String()}
 		ramp["test"] = "!datum.muted"
 	}
-	return object{"data": data(all), "mark": object{"type": "rect"}, "encoding": object{
+	layer := object{"data": data(all), "mark": object{"type": "rect"}, "encoding": object{
 		"x": x, "y": y, "color": color,
 		"tooltip": []any{
 			object{"field": "row", "type": "nominal", "title": c.Y.Label()},
@@ -395,7 +537,14 @@ func (c *Chart) cells() object {
 			object{"field": "value", "type": "quantitative", "title": c.Color.Title},
 		},
 	}}
+	if len(c.Choices) > 0 {
+		layer["data"], layer["transform"] = c.cellsOf(rows, columns)
+	}
+	return layer
 }
+
+// columnAxis is the axis of the columns of a heatmap.
+func columnAxis() object { return object{"labelAngle": -60.0, "orient": "top"} }
 
 // layer returns a reference line.
 func (r Rule) layer() object {
@@ -413,24 +562,37 @@ func (r Rule) layer() object {
 	}
 }
 
-// layer returns an ellipse.
-func (e Ellipse) layer() object {
+// ellipses returns a layer of ellipses, or nil if there are none.
+func (c *Chart) ellipses() object {
 	var rows []any
-	xs, ys := e.Outline()
-	for i := range xs {
-		rows = append(rows, object{
-			"x": xs[i], "y": ys[i], "order": float64(i), "label": e.Label,
-		})
+	number := 0.0
+	for _, view := range c.views() {
+		for _, e := range view.Ellipses {
+			xs, ys := e.Outline()
+			for i := range xs {
+				row := object{
+					"x": xs[i], "y": ys[i], "order": float64(i), "label": e.Label,
+					"ellipse": number,
+				}
+				c.options(row, view)
+				rows = append(rows, row)
+			}
+			number++
+		}
 	}
-	return object{
-		"data": data(rows), "mark": object{"type": "line", "color": "#c62828"},
+	if rows == nil {
+		return nil
+	}
+	return c.source(object{
+		"mark": object{"type": "line", "color": "#c62828"},
 		"encoding": object{
 			"x":       object{"field": "x", "type": "quantitative"},
 			"y":       object{"field": "y", "type": "quantitative"},
 			"order":   object{"field": "order", "type": "quantitative"},
+			"detail":  object{"field": "ellipse", "type": "nominal"},
 			"tooltip": object{"field": "label", "type": "nominal"},
 		},
-	}
+	}, rows)
 }
 
 // unique returns names that are all different: one that occurs again gets its position.

@@ -3,7 +3,6 @@ package figure
 import (
 	"bytes"
 	"fmt"
-	"image"
 	"image/color"
 	"image/png"
 	"math"
@@ -64,15 +63,17 @@ func (p *page) bytes(about string) ([]byte, error) {
 		}
 		c := vgimg.NewWith(vgimg.UseWH(w, h), vgimg.UseDPI(p.dpi))
 		p.draw(c)
-		var b bytes.Buffer
-		if err := png.Encode(&b, c.Image()); err != nil {
-			return nil, err
+		img := c.Image()
+		if p.dpi < pngDPI { // for a notebook, which holds many pictures
+			img = fewColors(img)
 		}
-		if p.dpi < pngDPI && b.Len() > screenBytes {
-			b.Reset()
-			if err := png.Encode(&b, fewColors(c.Image())); err != nil {
-				return nil, err
-			}
+		var b bytes.Buffer
+		encoder := png.Encoder{CompressionLevel: png.BestCompression}
+		if p.dpi == pngDPI {
+			encoder.CompressionLevel = png.DefaultCompression
+		}
+		if err := encoder.Encode(&b, img); err != nil {
+			return nil, err
 		}
 		return pngWith(b.Bytes(), p.dpi, about), nil
 	case TeX:
@@ -85,22 +86,6 @@ func (p *page) bytes(about string) ([]byte, error) {
 		return texWith(b.Bytes(), about), nil
 	}
 	return nil, fmt.Errorf("figure: unknown format %.40q; known are %v", p.format, Formats())
-}
-
-// screenBytes is the size above which a PNG for a notebook is stored with fewer colours.
-const screenBytes = 300_000
-
-// fewColors returns an image with 16 steps of each colour. White and black stay.
-func fewColors(from image.Image) image.Image {
-	to := image.NewRGBA(from.Bounds())
-	for y := to.Rect.Min.Y; y < to.Rect.Max.Y; y++ {
-		for x := to.Rect.Min.X; x < to.Rect.Max.X; x++ {
-			r, g, b, _ := from.At(x, y).RGBA()
-			step := func(v uint32) uint8 { return uint8(v>>12) * 0x11 } //nolint:gosec // 4 bits
-			to.SetRGBA(x, y, color.RGBA{step(r), step(g), step(b), 0xff})
-		}
-	}
-	return to
 }
 
 // draw draws the shapes on a white page.

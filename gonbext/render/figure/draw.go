@@ -295,6 +295,11 @@ func (p *page) legend(c *chart.Chart, y float64) float64 {
 	if chart.Ordered(n) {
 		return p.orderBar(c, y)
 	}
+	return p.keys(c, y)
+}
+
+// keys draws the name of each series beside its colour, below y.
+func (p *page) keys(c *chart.Chart, y float64) float64 {
 	x, key := float64(margin), 2.4*p.size
 	y += 0.9 * p.size
 	for k, s := range c.Series {
@@ -309,6 +314,8 @@ func (p *page) legend(c *chart.Chart, y float64) float64 {
 			p.marker(x+key/2, middle, 2, k, color, 1)
 		case chart.Scatter, chart.Ternary:
 			p.marker(x+key/2, middle, 2.4, k, color, 1)
+		case chart.Heatmap:
+			p.marker(x+key/2, middle, 2.4, 0, color, 1)
 		default:
 			p.rect(x+key-p.size, y-0.75*p.size, p.size, 0.8*p.size, color)
 		}

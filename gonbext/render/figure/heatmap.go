@@ -1,6 +1,7 @@
 package figure
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -38,6 +39,7 @@ func (p *page) heatmap(c *chart.Chart, y float64) float64 {
 		high = max(2, 500/float64(rows))
 	}
 	p.cells(c, left, y, cell, high)
+	p.markCells(c, left, y, cell, high)
 	p.rowNames(m, left-4, y, wide, high)
 	for i, n := range m.RowNotes {
 		p.text(left+cell*float64(columns)+4, y+(float64(i)+0.5)*high+0.3*p.size,
@@ -58,7 +60,35 @@ func (p *page) heatmap(c *chart.Chart, y float64) float64 {
 	})
 	p.text(left+cell*float64(columns)/2, end+1.2*p.size, c.X.Label(),
 		style{scale: 0.92, align: 0.5})
-	return p.colorBar(c, margin, end+1.8*p.size)
+	below := p.colorBar(c, margin, end+1.8*p.size)
+	if len(c.Series) > 0 {
+		below = p.keys(c, below)
+	}
+	return below
+}
+
+// shapes is how many symbols have a shape of their own; those after them are digits.
+const shapes = chart.Dashes
+
+// markCells draws the markers of a heatmap on its cells.
+func (p *page) markCells(c *chart.Chart, x, y, wide, high float64) {
+	radius := 0.3 * min(wide, high)
+	for k, s := range c.Series {
+		for i := range s.Y {
+			at := point{x + (s.X[i]+0.5)*wide, y + (s.Y[i]+0.5)*high}
+			symbol := 0
+			if s.Symbols != nil {
+				symbol = s.Symbols[i]
+			}
+			if symbol < shapes {
+				p.marker(at.x, at.y, radius, symbol, c.SeriesColor(k), 1)
+				continue
+			}
+			p.text(at.x, at.y+radius, fmt.Sprint(symbol), style{
+				scale: 3 * radius / p.size, align: 0.5, color: c.SeriesColor(k), bold: true,
+			})
+		}
+	}
 }
 
 // cells draws the cells of a heatmap. Neighbours of one colour are one rectangle, which keeps files
@@ -89,6 +119,9 @@ func (p *page) numbers(
 	c *chart.Chart, x, y, wide, high float64, color func(i, j int) chart.RGB,
 ) {
 	m := c.Matrix
+	if len(c.Series) > 0 {
+		return // markers would cover them
+	}
 	s := style{scale: 0.75, align: 0.5}
 	texts := make([]string, len(m.Data))
 	for i, v := range m.Data {

@@ -1,0 +1,234 @@
+package chart_test
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/headwater-ml/headwater/gonbext/render/chart"
+)
+
+// menus is a map of two tokens for two layers of two heads, each with one marker. The number of a
+// cell is layer/10 + head/100, and the marker of rank 1 is on the second row and first column.
+func menus() chart.Chart {
+	data := func(l, h float64) chart.Variant {
+		x := l/10 + h/100
+		return chart.Variant{
+			Options: []string{string(rune('0' + int(l))), string(rune('0' + int(h)))},
+			Matrix: &chart.Matrix{
+				Rows: []string{"a", "b"}, Columns: []string{"a", "b"},
+				Data: []float64{1, math.NaN(), x, 1 - x},
+			},
+			Series: []chart.Series{{
+				Name: "Other", X: []float64{0}, Y: []float64{1}, Symbols: []int{1},
+				Columns: []chart.Column{
+					{Name: "bias", Values: []float64{-x}}, {Name: "target", Values: []float64{0}, Named: true},
+				},
+			}},
+		}
+	}
+	own := data(1, 0)
+	return chart.Chart{
+		Kind: chart.Heatmap, Title: "layer 1, head 0", MenuTitle: "all", Names: []string{"a", "b,"},
+		Matrix: own.Matrix, Series: own.Series,
+		Choices: []chart.Choice{
+			{Name: "layer", Options: []string{"0", "1"}, Shown: "1"},
+			{Name: "the head", Options: []string{"0", "1"}, Shown: "0"},
+		},
+		Variants: []chart.Variant{data(0, 0), data(0, 1), own, data(1, 1)},
+	}
+}
+
+// layersOf returns the layers of a specification after a trip through JSON.
+func layersOf(t *testing.T, c chart.Chart) (spec map[string]any, layers []any) {
+	t.Helper()
+	made, err := c.VegaLite()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &spec); err != nil {
+		t.Fatal(err)
+	}
+	return spec, spec["layer"].([]any)
+}
+
+// records returns the CSV of a layer, the names of the fields first.
+func records(t *testing.T, layer any) [][]string {
+	t.Helper()
+	text := layer.(map[string]any)["data"].(map[string]any)["values"].(string)
+	all, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// A specification has a menu for each choice, with the option that is shown at first, the data of
+// all variants, and a filter for each menu.
+func TestMenus(t *testing.T) {
+	spec, layers := layersOf(t, menus())
+	want := []any{
+		map[string]any{"name": "choice_layer", "value": "1", "bind": map[string]any{
+			"input": "select", "name": "layer ", "options": []any{"0", "1"},
+		}},
+		map[string]any{"name": "choice_the_head", "value": "0", "bind": map[string]any{
+			"input": "select", "name": "the head ", "options": []any{"0", "1"},
+		}},
+	}
+	params := spec["params"].([]any)
+	if diff := cmp.Diff(want, params[:2]); diff != "" {
+		t.Errorf("menus (-want +got):\n%s", diff)
+	}
+	names := params[2].(map[string]any)
+	if diff := cmp.Diff([]any{"a", "b,"}, names["value"]); diff != "" {
+		t.Errorf("names (-want +got):\n%s", diff)
+	}
+	cells := [][]string{
+		{"cells", "choice_layer", "choice_the_head", "row"},
+		{"1000", "0", "0", "a"},
+		{"0 1000", "0", "0", "b"},
+		{"1000", "0", "1", "a"},
+		{"10 990", "0", "1", "b"},
+		{"1000", "1", "0", "a"},
+		{"100 900", "1", "0", "b"},
+		{"1000", "1", "1", "a"},
+		{"110 890", "1", "1", "b"},
+	}
+	if diff := cmp.Diff(cells, records(t, layers[0])); diff != "" {
+		t.Errorf("cells (-want +got):\n%s", diff)
+	}
+	markers := [][]string{
+		{"bias", "choice_layer", "choice_the_head", "series", "symbol", "target", "x", "y"},
+		{"0", "0", "0", "Other", "1", "0", "0", "1"},
+		{"-.01", "0", "1", "Other", "1", "0", "0", "1"},
+		{"-.1", "1", "0", "Other", "1", "0", "0", "1"},
+		{"-.11", "1", "1", "Other", "1", "0", "0", "1"},
+	}
+	if diff := cmp.Diff(markers, records(t, layers[1])); diff != "" {
+		t.Errorf("markers (-want +got):\n%s", diff)
+	}
+	for i, layer := range layers {
+		transform := layer.(map[string]any)["transform"].([]any)
+		for k, filter := range []string{
+			"datum.choice_layer === choice_layer", "datum.choice_the_head === choice_the_head",
+		} {
+			if got := transform[k].(map[string]any)["filter"]; got != filter {
+				t.Errorf("layer %d: filter %v, want %s", i, got, filter)
+			}
+		}
+	}
+	if title := spec["title"].(map[string]any)["text"]; title != "all" {
+		t.Errorf("title %v beside menus, want all", title)
+	}
+}
+
+// A choice that is fixed leaves the variants of the option that is shown, and one that is thinned
+// keeps that option.
+func TestFixAndThin(t *testing.T) {
+	c := menus()
+	c.Fix("layer")
+	if len(c.Choices) != 1 || len(c.Variants) != 2 || c.MenuTitle != "all, layer 1" {
+		t.Errorf("%d choices, %d variants, title %q; want 1, 2 and the layer", len(c.Choices),
+			len(c.Variants), c.MenuTitle)
+	}
+	if got := c.Variants[1].Matrix.At(1, 0); got != 0.11 {
+		t.Errorf("the second variant has %v, want 0.11 of layer 1, head 1", got)
+	}
+	if err := c.Check(); err != nil {
+		t.Error(err)
+	}
+	c.Fix("the head")
+	if len(c.Choices)+len(c.Variants) != 0 {
+		t.Errorf("%d choices and %d variants are left", len(c.Choices), len(c.Variants))
+	}
+	spec, _ := layersOf(t, c)
+	if spec["params"] != nil {
+		t.Errorf("parameters %v without a choice", spec["params"])
+	}
+	c = menus()
+	c.Thin("layer", 2)
+	if len(c.Variants) != 2 || c.Variants[0].Options[0] != "1" {
+		t.Errorf("%d variants, the first with options %v; want 2 of layer 1", len(c.Variants),
+			c.Variants[0].Options)
+	}
+	if whole := menus(); len(whole.Variants) != 4 || len(whole.Choices[0].Options) != 2 {
+		t.Error("a copy changed")
+	}
+}
+
+// Charts side by side share the menus of one name, which stand once above the grid.
+func TestMenusOfGrid(t *testing.T) {
+	spec, err := chart.Grid(2, menus(), menus())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(spec["params"].([]any)); n != 3 {
+		t.Errorf("%d parameters, want two menus and one list of names", n)
+	}
+	for i, one := range spec["concat"].([]any) {
+		if one.(map[string]any)["params"] != nil {
+			t.Errorf("chart %d of the grid has parameters of its own", i)
+		}
+	}
+}
+
+// Menus and columns come back from JSON as they were.
+func TestMenusJSON(t *testing.T) {
+	c := menus()
+	c.Variants[0].Series[0].Columns[0].Values[0] = math.NaN()
+	text, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back chart.Chart
+	if err := json.Unmarshal(text, &back); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(c, back, cmpopts.EquateNaNs()); diff != "" {
+		t.Errorf("(-written +read):\n%s", diff)
+	}
+}
+
+func TestMenuErrors(t *testing.T) {
+	for _, c := range []struct {
+		name, want string
+		change     func(*chart.Chart)
+	}{
+		{"no choice", "4 variants and no choice", func(c *chart.Chart) { c.Choices = nil }},
+		{"number of options", "variant 1 has 1 options", func(c *chart.Chart) {
+			c.Variants[1].Options = []string{"0"}
+		}},
+		{"option", `"7" is no option of the choice "layer"`, func(c *chart.Chart) {
+			c.Variants[1].Options = []string{"7", "0"}
+		}},
+		{"shown", "no variant has the options that are shown", func(c *chart.Chart) {
+			c.Variants = c.Variants[:2]
+		}},
+		{"data", "variant 3: chart: a heatmap needs a matrix", func(c *chart.Chart) {
+			c.Variants[3].Matrix = nil
+		}},
+		{"marker", "marker 0 is on no cell", func(c *chart.Chart) { c.Series[0].X[0] = 2 }},
+		{"symbol", "has symbol 11; want 0 to 10", func(c *chart.Chart) {
+			c.Series[0].Symbols[0] = 11
+		}},
+		{"column", "has 0 bias and 1 y", func(c *chart.Chart) {
+			c.Series[0].Columns[0].Values = nil
+		}},
+		{"names", `the column "target" refers to names`, func(c *chart.Chart) { c.Names = nil }},
+	} {
+		x := menus()
+		c.change(&x)
+		if err := x.Check(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %q", c.name, err, c.want)
+		}
+	}
+}
