@@ -236,10 +236,10 @@ func (r *ranges) ReadAt(b []byte, offset int64) (int, error) {
 	}
 	defer in.Close()
 	n, err := io.ReadFull(in, b)
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		err = io.EOF
-	}
-	if err != nil && !errors.Is(err, io.EOF) {
+	switch {
+	case int64(n) == min(in.Size()-offset, int64(len(b))) && err != nil:
+		err = io.EOF // the file ends here; if less came, the connection did
+	case err != nil:
 		err = r.place.failed("be read", r.name, err)
 	}
 	return n, err
@@ -372,11 +372,14 @@ func (p *Place) failed(what, name string, err error) error {
 	if name != "" {
 		where = name + " in " + p.name
 	}
+	code := gcerrors.Code(err)
 	if p.bucket == nil {
 		err = atomicfile.Cause(err)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		err = bucketCause(err)
 	}
 	text := fmt.Sprintf("corpus: %s cannot %s", where, what)
-	switch code := gcerrors.Code(err); {
+	switch {
 	case errors.Is(err, fs.ErrNotExist) || p.bucket != nil && code == gcerrors.NotFound:
 		return fmt.Errorf("%s: %w", text, fs.ErrNotExist)
 	case errors.Is(err, fs.ErrPermission):

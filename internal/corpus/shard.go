@@ -217,6 +217,10 @@ const (
 	Foreign
 )
 
+// leastParquet is the size of a Parquet file without rows and columns: "PAR1" at its beginning and
+// end, and the size of the footer.
+const leastParquet = 12
+
 // state returns what a shard is, by its footer alone, and what is wrong with it.
 func (c *Corpus) state(ctx context.Context, shard int) (State, string, error) {
 	file, size, err := c.Place.openAt(ctx, ShardName(shard))
@@ -227,6 +231,9 @@ func (c *Corpus) state(ctx context.Context, shard int) (State, string, error) {
 		return Missing, "", err
 	}
 	defer file.Close()
+	if size < leastParquet {
+		return Damaged, fmt.Sprintf("it is cut: it has %d bytes", size), nil
+	}
 	state, why := Damaged, ""
 	failed := &failingReader{r: file}
 	err = recovered(func() error {

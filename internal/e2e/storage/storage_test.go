@@ -1,0 +1,464 @@
+// Package storage runs headwater corpus on an S3 server on loopback that fails in every way that
+// networks and servers do. It is a module of its own, so that nobody who uses Headwater depends on
+// the server.
+package storage
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+const (
+	records = 24
+	shards  = 4
+	// tryAgain is the status of a task that met what may pass.
+	tryAgain = 75
+)
+
+// TestWithoutFaults compares a corpus in a bucket with one in a folder.
+func TestWithoutFaults(t *testing.T) {
+	s, h := newServer(t), newCommand(t)
+	for _, input := range []string{h.input, s.place("in/texts.jsonl")} {
+		text, err := os.ReadFile(h.input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.replace("in/texts.jsonl", text)
+		folder := "from-" + input[:2]
+		h.plan(input, s.place(folder))
+		if got := h.missing(s.place(folder)); len(got) != shards {
+			t.Errorf("the tasks %v are missing of a plan, want %d", got, shards)
+		}
+		h.must("run", s.place(folder))
+		h.check(s, folder)
+		h.must("run", s.place(folder)) // everything is there
+		s.onceEach()
+	}
+}
+
+// TestPassingFaults lets the first requests of every object fail, each in the same way.
+func TestPassingFaults(t *testing.T) {
+	for _, f := range []fault{refuse, busy, cutUpload, loseReply, cutReply, slow} {
+		t.Run(f.String(), func(t *testing.T) {
+			t.Parallel()
+			s, h := newServer(t), newCommand(t)
+			once := func(r *http.Request, before int) fault {
+				if f == cutUpload && r.Method != http.MethodPut || before > 0 && f != slow {
+					return none
+				}
+				return f
+			}
+			place := s.place("corpus")
+			s.fail(once)
+			h.plan(h.input, place)
+			if s.failed(f) == 0 {
+				t.Error("no request of the plan failed: the test does not test")
+			}
+			s.fail(once)
+			status := tryAgain
+			for attempt := 0; status == tryAgain && attempt < 3; attempt++ {
+				var stderr string
+				if _, stderr, status = h.run("run", place); status != 0 {
+					t.Logf("run ends with status %d: %s", status, stderr)
+					h.readable(stderr)
+				}
+			}
+			if status != 0 {
+				t.Fatalf("run ends with status %d", status)
+			}
+			if s.failed(f) == 0 {
+				t.Error("no request failed: the test does not test")
+			}
+			s.fail(once)
+			h.check(s, "corpus")
+			s.onceEach()
+		})
+	}
+}
+
+// TestLastingFaults lets every request fail. The command must end with a status and a message from
+// which a user and a scheduler know what to do, and when all is well again the rest must be done.
+func TestLastingFaults(t *testing.T) {
+	for _, c := range []struct {
+		fault  fault
+		status int
+	}{
+		{refuse, tryAgain},
+		{busy, tryAgain},
+		{cutReply, tryAgain},
+		{denied, 1},
+	} {
+		t.Run(c.fault.String(), func(t *testing.T) {
+			t.Parallel()
+			s, h := newServer(t), newCommand(t)
+			place := s.place("corpus")
+			h.plan(h.input, place)
+			h.must("run", place, "--shard", "0")
+			always := func(*http.Request, int) fault { return c.fault }
+			for _, args := range [][]string{
+				{"run", place}, {"missing", place}, {"verify", place},
+				{"merge", place, "-o", filepath.Join(t.TempDir(), "all.parquet")},
+			} {
+				s.fail(always)
+				start := time.Now()
+				_, stderr, status := h.run(args...)
+				t.Logf("%s, after %.1f s, status %d: %s", args[0], time.Since(start).Seconds(),
+					status, strings.TrimSpace(stderr))
+				if args[0] == "run" && status != c.status {
+					t.Errorf("run ends with status %d, want %d", status, c.status)
+				} else if status == 0 {
+					t.Errorf("%s ends with status 0", args[0])
+				}
+				if !strings.Contains(stderr, bucket) {
+					t.Error("the message does not name the bucket")
+				}
+				h.readable(stderr)
+				// The status of a test that ends at once would not say that it tried again.
+				if limit := 2 * time.Minute; time.Since(start) > limit {
+					t.Errorf("%s took more than %v to give up", args[0], limit)
+				}
+			}
+			s.calm()
+			h.must("run", place)
+			h.check(s, "corpus")
+			s.onceEach()
+		})
+	}
+}
+
+// TestFaultInTheMiddle lets the server go away after the first shards.
+func TestFaultInTheMiddle(t *testing.T) {
+	s, h := newServer(t), newCommand(t)
+	place := s.place("corpus")
+	h.plan(h.input, place)
+	uploads := 0
+	s.fail(func(r *http.Request, _ int) fault {
+		if r.Method == http.MethodPut {
+			uploads++
+		}
+		if uploads > shards/2 {
+			return busy
+		}
+		return none
+	})
+	_, stderr, status := h.run("run", place)
+	if status != tryAgain {
+		t.Errorf("run ends with status %d, want %d: %s", status, tryAgain, stderr)
+	}
+	s.calm()
+	if got := h.missing(place); len(got) != shards-shards/2 {
+		t.Errorf("the tasks %v are missing, want %d", got, shards-shards/2)
+	}
+	h.must("run", place)
+	h.check(s, "corpus")
+	s.onceEach()
+}
+
+// TestShardsCannotBeRead cuts every answer about a shard. A shard that did not arrive whole is not
+// one that is damaged: no worker may make it again.
+func TestShardsCannotBeRead(t *testing.T) {
+	s, h := newServer(t), newCommand(t)
+	place := s.place("corpus")
+	h.plan(h.input, place)
+	h.must("run", place)
+	for _, f := range []fault{cutReply, refuse, busy} {
+		s.fail(func(r *http.Request, _ int) fault {
+			if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, ".parquet") {
+				return f
+			}
+			return none
+		})
+		for _, verb := range []string{"run", "verify"} {
+			stdout, stderr, status := h.run(verb, place)
+			if status != tryAgain {
+				t.Errorf("%v: %s ends with status %d, want %d: %s%s", f, verb, status, tryAgain,
+					stdout, stderr)
+			}
+			h.readable(stderr)
+		}
+		if s.failed(f) == 0 {
+			t.Errorf("%v: no request failed", f)
+		}
+	}
+	s.calm()
+	h.check(s, "corpus")
+	s.onceEach()
+}
+
+// TestKilledUpload kills a worker while the server has its request.
+func TestKilledUpload(t *testing.T) {
+	s, h := newServer(t), newCommand(t)
+	place := s.place("corpus")
+	h.plan(h.input, place)
+	s.fail(func(r *http.Request, _ int) fault {
+		if r.Method == http.MethodPut {
+			return stall
+		}
+		return none
+	})
+	worker := h.start("run", place)
+	<-s.stalled
+	if err := worker.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	_ = worker.Wait() // it was killed
+	s.calm()
+	if got := h.missing(place); len(got) != shards {
+		t.Errorf("the tasks %v are missing, want %d", got, shards)
+	}
+	h.must("run", place)
+	h.check(s, "corpus")
+	s.onceEach()
+}
+
+// TestTwoWorkers lets two workers make the same shards at the same time. One upload of each wins,
+// and both workers succeed.
+func TestTwoWorkers(t *testing.T) {
+	s, h := newServer(t), newCommand(t)
+	place := s.place("corpus")
+	h.plan(h.input, place)
+	type outcome struct {
+		stderr string
+		status int
+	}
+	outcomes := make(chan outcome)
+	for range 2 {
+		go func() {
+			_, stderr, status := h.run("run", place)
+			outcomes <- outcome{stderr, status}
+		}()
+	}
+	for range 2 {
+		if o := <-outcomes; o.status != 0 {
+			t.Errorf("a worker ends with status %d: %s", o.status, o.stderr)
+		}
+	}
+	h.check(s, "corpus")
+	s.onceEach()
+}
+
+// TestDamagedShard is a shard that somebody has cut or exchanged.
+func TestDamagedShard(t *testing.T) {
+	s, h := newServer(t), newCommand(t)
+	place := s.place("corpus")
+	h.plan(h.input, place)
+	h.must("run", place)
+	paths := s.shards()
+	if len(paths) != shards {
+		t.Fatalf("the bucket has the shards %v, want %d", paths, shards)
+	}
+	first, second := s.object(paths[0]), s.object(paths[1])
+	flipped := bytes.Clone(first)
+	flipped[len(flipped)/3] ^= 1
+	for _, c := range []struct {
+		name string
+		body []byte
+	}{
+		{"cut in the middle", first[:len(first)/2]}, {"empty", nil}, {"another shard", second},
+		{"one bit flipped", flipped},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s.replace(paths[0], c.body)
+			defer s.replace(paths[0], first)
+			for _, args := range [][]string{
+				{"verify", place},
+				{"merge", place, "-o", filepath.Join(t.TempDir(), "all.parquet")},
+			} {
+				stdout, stderr, status := h.run(args...)
+				t.Logf("%s: status %d: %s%s", args[0], status, stdout, stderr)
+				if status != 1 {
+					t.Errorf("%s of a damaged shard ends with status %d, want 1", args[0], status)
+				}
+				if args[0] == "verify" && !strings.Contains(stdout, filepath.Base(paths[0])) {
+					t.Errorf("%s does not name %s", args[0], paths[0])
+				}
+				h.readable(stdout + stderr)
+			}
+		})
+	}
+}
+
+// command is the headwater command with an input.
+type command struct {
+	t           *testing.T
+	path, input string
+}
+
+var built struct {
+	path, input string
+}
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "storage-")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(dir)
+		built.path, built.input = os.Getenv("HEADWATER_BIN"), filepath.Join(dir, "texts.jsonl")
+		if built.path == "" {
+			built.path = filepath.Join(dir, "headwater")
+			build := exec.Command("go", "build", "-buildvcs=false", "-o", built.path,
+				"./cmd/headwater")
+			build.Dir = "../../.."
+			if out, err := build.CombinedOutput(); err != nil {
+				fmt.Fprintf(os.Stderr, "building the command: %v\n%s", err, out)
+				return 1
+			}
+		}
+		var b strings.Builder
+		for r := range records {
+			fmt.Fprintf(&b, `{"id": "text-%d", "text": "mary has the key .%s who has the key ?"}`+
+				"\n", r, strings.Repeat(" john has the blue lamp .", r%4))
+		}
+		if err := os.WriteFile(built.input, []byte(b.String()), 0o644); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return m.Run()
+	}())
+}
+
+func newCommand(t *testing.T) command {
+	t.Helper()
+	return command{t, built.path, built.input}
+}
+
+// run runs headwater corpus with arguments.
+func (h command) run(args ...string) (stdout, stderr string, status int) {
+	h.t.Helper()
+	cmd := h.command(args...)
+	var out, problems bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &problems
+	err := cmd.Run()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		h.t.Error(err)
+	}
+	return out.String(), problems.String(), cmd.ProcessState.ExitCode()
+}
+
+// start starts headwater corpus with arguments.
+func (h command) start(args ...string) *exec.Cmd {
+	h.t.Helper()
+	cmd := h.command(args...)
+	if err := cmd.Start(); err != nil {
+		h.t.Fatal(err)
+	}
+	return cmd
+}
+
+// command returns headwater corpus with arguments and with an account of the server.
+func (h command) command(args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(h.t.Context(), h.path, append([]string{"corpus"}, args...)...)
+	cmd.Env = append(os.Environ(), "AWS_ACCESS_KEY_ID=reader", "AWS_SECRET_ACCESS_KEY=secret",
+		"AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE=/dev/null",
+		"AWS_SHARED_CREDENTIALS_FILE=/dev/null")
+	return cmd
+}
+
+// must runs headwater corpus with arguments, which has to succeed, and returns what it prints.
+func (h command) must(args ...string) string {
+	h.t.Helper()
+	stdout, stderr, status := h.run(args...)
+	if status != 0 {
+		h.t.Fatalf("headwater corpus %s ends with status %d: %s", strings.Join(args, " "), status,
+			stderr)
+	}
+	return stdout
+}
+
+func (h command) plan(input, place string) {
+	h.t.Helper()
+	h.must("plan", input, place, "--shards", fmt.Sprint(shards), "--backend", "go")
+}
+
+func (h command) missing(place string) []string {
+	h.t.Helper()
+	_, list, found := strings.Cut(strings.TrimSpace(h.must("missing", place)), "--array=")
+	if !found {
+		return nil
+	}
+	var tasks []string
+	for part := range strings.SplitSeq(list, ",") {
+		var first, last int
+		if n, _ := fmt.Sscanf(part, "%d-%d", &first, &last); n < 2 {
+			last = first
+		}
+		for ; first <= last; first++ {
+			tasks = append(tasks, fmt.Sprint(first))
+		}
+	}
+	return tasks
+}
+
+// check compares a finished corpus of the bucket with one that was made in a folder.
+func (h command) check(s *server, folder string) {
+	h.t.Helper()
+	if left := h.missing(s.place(folder)); len(left) != 0 {
+		h.t.Errorf("the tasks %v are missing", left)
+	}
+	h.must("verify", s.place(folder))
+	merged := filepath.Join(h.t.TempDir(), "merged.parquet")
+	h.must("merge", s.place(folder), "-o", merged)
+	got, err := os.ReadFile(merged)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if !bytes.Equal(got, h.inFolder()) {
+		h.t.Error("the merged file of the bucket differs from that of a folder")
+	}
+}
+
+// inFolder returns the merged file of a corpus that was made in a folder, once for all tests.
+func (h command) inFolder() []byte {
+	h.t.Helper()
+	local.Do(func() {
+		folder := filepath.Join(h.t.TempDir(), "local")
+		h.plan(h.input, folder)
+		h.must("run", folder)
+		h.must("merge", folder, "-o", folder+".parquet")
+		var err error
+		if local.merged, err = os.ReadFile(folder + ".parquet"); err != nil {
+			h.t.Fatal(err)
+		}
+	})
+	if local.merged == nil {
+		h.t.Fatal("there is no corpus in a folder to compare with")
+	}
+	return local.merged
+}
+
+var local struct {
+	sync.Once
+	merged []byte
+}
+
+// readable checks that a message is for people: short, and without the words of a program.
+func (h command) readable(message string) {
+	h.t.Helper()
+	if len(message) > 1500 {
+		h.t.Errorf("the message has %d bytes: %s", len(message), message)
+	}
+	var bad []string
+	for _, word := range []string{
+		"goroutine", "panic", "runtime error", "nil pointer", "context deadline", "%!",
+		"operation error", "https response error", "HostID",
+	} {
+		if strings.Contains(message, word) {
+			bad = append(bad, word)
+		}
+	}
+	if bad != nil {
+		h.t.Errorf("the message has %q: %s", bad, message)
+	}
+}
