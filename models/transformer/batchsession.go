@@ -217,6 +217,27 @@ func (p *batchPrompt) inputs() *inputs {
 	}}
 }
 
+// BatchSlots returns how many slots the cache of a text of so many tokens has. Texts with as many
+// slots can share a session without waste.
+func BatchSlots(tokens int) int { return bucket(tokens) }
+
+// BatchTexts returns how many rows a session for n texts should have: n, but at most most, and the
+// next power of two where every size is compiled.
+func (m *Model) BatchTexts(n, most int) int { return m.batchTexts(min(n, most), most) }
+
+// BatchPrompts returns how many of n waiting texts should be read in one pass in a session of so
+// many rows: all, or a power of two where every size is compiled.
+func (m *Model) BatchPrompts(n, rows int) int {
+	if m.promptStep == 1 || n == rows {
+		return n
+	}
+	power := 1
+	for 2*power <= n {
+		power *= 2
+	}
+	return power
+}
+
 // batchTexts is how many texts a pass over n has: the next power of two where shapes are compiled,
 // but not more than most.
 func (m *Model) batchTexts(n, most int) int {
@@ -581,6 +602,9 @@ func (s *BatchSession) Terms(
 			L: s.m.Spec.Layers, S: n, Attention: make([]float64, s.m.Spec.Layers*n),
 			Value: objectiveValue(s.m.Spec, at, k.logits[i]),
 		}
+	}
+	if !slices.ContainsFunc(objectives, func(o *trace.Objective) bool { return o != nil }) {
+		return all, nil
 	}
 	if err := s.readTerms(ctx, objectives, all); err != nil {
 		return nil, fmt.Errorf("transformer: %s parts of a token of %d texts: %w", s.m.Spec.Family,

@@ -115,9 +115,7 @@ func (b *beside) terms(rows []int) {
 		}
 		objectives[i] = &o
 	}
-	if len(rows) > 1 {
-		objectives[len(rows)-1] = nil
-	}
+	objectives[len(rows)-1] = nil
 	got, err := b.batch.Terms(context.Background(), objectives)
 	must(b.t, err)
 	for i, o := range objectives {
