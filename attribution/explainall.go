@@ -21,7 +21,8 @@ type Text struct {
 // Batching says how many texts [ExplainAll] runs together. The zero value takes the defaults.
 type Batching struct {
 	// Texts is the largest number of texts in a pass of the model. 0 means 32, or as many as fit
-	// the memory if those are fewer.
+	// the memory if those are fewer. Another number changes the last digits of the numbers, so a
+	// program whose results must have the same bytes on every machine gives one.
 	Texts int
 	// Window is how many texts are read ahead and sorted by length, so that texts of like length
 	// run together. 0 means 16 times Texts.
@@ -46,11 +47,11 @@ type Explained struct {
 
 // ExplainAll explains each text as [Explain] would explain it alone, with the same tokens and, up
 // to rounding, the same numbers. It yields a text as soon as it is explained, so the order is not
-// that of the input; it depends on the texts and the options alone.
+// that of the input. The same texts in the same order give the same results in the same order.
 //
 // Texts of like length run through the model together if the model is a [trace.Batcher] and can do
-// so with these options. Otherwise they run one at a time: texts of an encoder, and those of
-// mixings that cost a pass for each pair of tokens. A scorer that asks the model again does so for
+// so with these options. Otherwise they run one at a time: all texts if the model is an encoder,
+// and those explained by mixings that cost a pass for each pair of tokens. A scorer that asks the model again does so for
 // one text at a time.
 //
 // An error belongs to one text, and other texts go on. A batch of [Batching.Texts] that does not

@@ -84,7 +84,7 @@ type batchText struct {
 	row, length int
 	// next is the token that the model reads next.
 	next int
-	// p are the probabilities of the latest prediction, [V].
+	// p are the probabilities of the latest prediction, [V], while the text is running.
 	p []float64
 }
 
@@ -123,8 +123,10 @@ type batch struct {
 	m       *Model
 	session *transformer.BatchSession
 	waiting []*batchText
-	// running has the text of each row of the session, nil for a free row.
+	// running has the text of each row of the session, nil for a free row, and p the memory for
+	// its probabilities, [V].
 	running []*batchText
+	p       [][]float64
 }
 
 // runBatch runs texts whose caches have the same size. It reports whether the caller goes on.
@@ -143,7 +145,8 @@ func (m *Model) runBatch(
 		return false
 	}
 	defer session.Close()
-	b := &batch{m: m, session: session, waiting: texts, running: make([]*batchText, rows)}
+	b := &batch{m: m, session: session, waiting: texts, running: make([]*batchText, rows),
+		p: make([][]float64, rows)}
 	for {
 		steps, err := b.pass(ctx)
 		if err != nil {
@@ -195,7 +198,7 @@ func (b *batch) prompts(ctx context.Context, free []int) ([]trace.BatchStep, err
 	b.waiting = b.waiting[n:]
 	ids := make([][]int, n)
 	for i, t := range now {
-		ids[i], t.row = t.ids, free[i]
+		ids[i], t.row, t.p = t.ids, free[i], b.p[free[i]]
 		b.running[t.row] = t
 	}
 	out, err := b.session.Prompt(ctx, free[:n], ids)
@@ -230,7 +233,7 @@ func (b *batch) choose(
 	for i, t := range texts {
 		if steps[i].Last {
 			b.session.Free(t.row)
-			b.running[t.row] = nil
+			b.running[t.row], b.p[t.row], t.p = nil, t.p, nil // texts that have ended hold nothing
 		}
 	}
 	return steps, nil

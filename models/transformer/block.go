@@ -51,8 +51,8 @@ type Block struct {
 	own *ownSlot
 }
 
-// ownSlot holds the key and value of each text's one target in a decode step apart from the cache. The
-// graph then reads the cache where it is and never copies it.
+// ownSlot holds the key and value of each text's one target in a decode step apart from the cache.
+// The graph then reads the cache where it is and never copies it.
 type ownSlot struct {
 	cache       // of the target, [B,G,1,E]
 	past  cache // [B,G,S,E]; the slot of the target holds any finite numbers

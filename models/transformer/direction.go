@@ -116,7 +116,8 @@ func (d *builder) beforeHead(x, ids, weights *Node) direction {
 	scores := Add(ReduceSum(Mul(rows, out), -1), bias) // [(B,)N]
 	weights = Mul(weights, capSlope(scores, d.spec.LogitCap))
 	r := direction{
-		along:    Reshape(ReduceSum(Mul(rows, InsertAxes(weights, -1)), -2), x.Shape().Dimensions[0], 1, -1),
+		along: Reshape(ReduceSum(Mul(rows, InsertAxes(weights, -1)), -2),
+			x.Shape().Dimensions[0], 1, -1),
 		constant: ReduceAllSum(Mul(bias, weights)),
 	}
 	if inner.dense != "" {

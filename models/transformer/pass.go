@@ -246,5 +246,6 @@ func visibleRows(b *Block, m Mixing, ask trace.MixingAsk) *Node {
 // sum over the rows is left with one term. t is a scalar, or [B] for another row of each text.
 func oneRow(x, t *Node) *Node {
 	targets := Iota(x.Graph(), shapes.Make(dtypes.Int32, x.Shape().Dimensions...), x.Rank()-2)
-	return ReduceAndKeep(Where(Equal(targets, eachText(t, x.Rank())), x, ZerosLike(x)), ReduceSum, -2)
+	at := Equal(targets, eachText(t, x.Rank()))
+	return ReduceAndKeep(Where(at, x, ZerosLike(x)), ReduceSum, -2)
 }

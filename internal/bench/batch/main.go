@@ -37,7 +37,8 @@ func main() {
 	flag.IntVar(&b.tokens, "tokens", 16, "tokens after each text, fewer where it ends before")
 	flag.IntVar(&b.rounds, "rounds", 5, "how often each is measured, after once to compile")
 	flag.StringVar(&b.profile, "cpuprofile", "", "instead, write a profile to this file")
-	flag.StringVar(&b.method, "method", "", "with --cpuprofile: rollout, direct, or empty for plain")
+	flag.StringVar(&b.method, "method", "",
+		"with --cpuprofile: rollout, direct, or empty for plain generation")
 	flag.StringVar(&sizes, "batch", "1,8,32", "texts at a time")
 	flag.Parse()
 	for size := range strings.SplitSeq(sizes, ",") {
