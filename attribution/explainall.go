@@ -29,8 +29,7 @@ type Batching struct {
 	Window int
 }
 
-// defaultBatch is the default of [Batching.Texts]: with SmolLM2 on 2 processors, more texts gain
-// nothing.
+// defaultBatch is the default of [Batching.Texts].
 const defaultBatch = 32
 
 // windowBatches is how many batches a window has by default.

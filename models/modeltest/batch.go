@@ -11,7 +11,7 @@ import (
 )
 
 // batchTol bounds how far a number of a batch may be from that of the text alone, relative to the
-// larger of it and the mean. Worst seen 3e-6.
+// larger of it and the mean.
 const batchTol = 1e-5
 
 // BatchAsk asks for rows of two mixings and for terms.

@@ -13,7 +13,7 @@ import (
 )
 
 // sessionTol bounds how far a text of a batch may be from the same text alone, relative to the
-// largest number. Worst seen 4e-7.
+// largest number, or to 1.
 const sessionTol = 2e-6
 
 // sessionAsks are all mixings that batches compute, with heads fused and apart.
