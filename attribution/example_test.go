@@ -3,6 +3,7 @@ package attribution_test
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -31,6 +32,30 @@ func ExampleExplain() {
 	// Output:
 	// w4 [0.3194 0.2361 0.4444], from generated tokens 0.0000
 	// w5 [0.2552 0.1927 0.1615], from generated tokens 0.3906
+}
+
+// Three texts, explained together where the model can do that.
+func ExampleExplainAll() {
+	model := fakemodel.New(2, func(t, s int) float64 { return 1 / float64(t+1) })
+	texts := slices.Values([]attribution.Text{
+		{Prompt: "w1 w2 w3"}, {Prompt: ""}, {Prompt: "w1", Continuation: "w2 w4"},
+	})
+	opts := attribution.Options{Methods: []string{"rollout"}, MaxTokens: 1}
+	for e := range attribution.ExplainAll(context.Background(), model, texts, opts,
+		attribution.Batching{}) {
+		if e.Err != nil {
+			fmt.Printf("text %d: %v\n", e.Index, e.Err)
+			continue
+		}
+		for _, step := range e.Explanation.Steps {
+			fmt.Printf("text %d: %s\n", e.Index, step.Text)
+		}
+	}
+	// Output:
+	// text 1: attribution: the prompt is empty; give some text to continue
+	// text 0: w4
+	// text 2: w2
+	// text 2: w4
 }
 
 // Attention from any program: two layers of a causal model, three tokens.

@@ -45,6 +45,11 @@ func Explain(
 	if err != nil {
 		return nil, err
 	}
+	return r.explain(ctx, m)
+}
+
+// explain runs the model and returns what [Explain] returns.
+func (r *run) explain(ctx context.Context, m trace.Model) (*Explanation, error) {
 	for step, err := range m.Steps(ctx, r.ids, r.ask) {
 		if err == nil {
 			err = r.addStep(ctx, step)
@@ -53,10 +58,15 @@ func Explain(
 			return r.e, r.wrap(ctx, err)
 		}
 	}
+	return r.e, r.end(ctx)
+}
+
+// end returns an error if the model has ended before all tokens have arrived.
+func (r *run) end(ctx context.Context) error {
 	if !r.complete() {
-		return r.e, r.wrap(ctx, fmt.Errorf("the model stopped after %s", r.progress()))
+		return r.wrap(ctx, fmt.Errorf("the model stopped after %s", r.progress()))
 	}
-	return r.e, nil
+	return nil
 }
 
 // run is the state of one call of [Explain].

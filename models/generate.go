@@ -51,19 +51,71 @@ func (m *Model) ReadsLayers() bool {
 
 // generation is the state of a text that is being continued.
 type generation struct {
-	m       *Model
-	ask     trace.Ask
+	chooser
 	session *transformer.Session
-	rng     *rand.Rand
 	// pending are the ids of the next pass: first the prompt, then one token.
 	pending []int
+}
+
+// newGeneration checks what was asked for and opens a session.
+func (m *Model) newGeneration(ids []int, ask trace.Ask) (*generation, error) {
+	c, err := m.newChooser(ids, ask)
+	if err != nil {
+		return nil, err
+	}
+	session, err := m.graph.NewSession(ask.Mixings, c.room(len(ids)))
+	if err != nil {
+		return nil, err
+	}
+	if ask.Terms != nil {
+		if err := session.KeepTerms(ask.Terms.Rows...); err != nil {
+			return nil, err
+		}
+	}
+	return &generation{chooser: *c, session: session, pending: ids}, nil
+}
+
+// next runs the model on the pending ids and chooses a token. more says whether another step
+// follows.
+func (g *generation) next(ctx context.Context) (step trace.Step, more bool, err error) {
+	step = trace.Step{First: g.session.Length(), Count: len(g.pending)}
+	var out *transformer.Output
+	if step.First == 0 {
+		out, err = g.session.Prompt(ctx, g.pending, g.ask.Progress)
+	} else {
+		out, err = g.session.Step(ctx, g.pending[0])
+	}
+	if err != nil {
+		return trace.Step{}, false, err
+	}
+	step.Rows = out.Rows
+	if g.done {
+		return step, false, nil
+	}
+	p := softmax(out.Logits)
+	step.Next = g.predict(p, g.session.Length()-1)
+	g.pending = []int{step.Next.Token.ID}
+	if g.ask.Terms != nil {
+		if step.Terms, err = g.session.Terms(ctx, g.objective(step.Next, p)); err != nil {
+			return trace.Step{}, false, err
+		}
+		step.RowsOfLayer = g.session.RowsOfLayer
+	}
+	return step, g.more(), nil
+}
+
+// chooser chooses the tokens of one text.
+type chooser struct {
+	m   *Model
+	ask trace.Ask
+	rng *rand.Rand
 	// generated is how many tokens were generated, and bytes is the length of their text.
 	generated, bytes int
 	done             bool // only the row of the last token is missing
 }
 
-// newGeneration checks what was asked for and opens a session.
-func (m *Model) newGeneration(ids []int, ask trace.Ask) (*generation, error) {
+// newChooser checks what was asked of a text that begins with ids.
+func (m *Model) newChooser(ids []int, ask trace.Ask) (*chooser, error) {
 	if err := checkSampling(ask.Sampling); err != nil {
 		return nil, err
 	}
@@ -89,94 +141,66 @@ func (m *Model) newGeneration(ids []int, ask trace.Ask) (*generation, error) {
 		return nil, fmt.Errorf("models: %d prompt tokens and %d to generate are more than "+
 			"the context of %d", len(ids), ask.MaxTokens, limit)
 	}
-	room := len(ids) + ask.MaxTokens
-	if !ask.OwnRow {
-		room-- // the model does not read the last token
-	}
-	session, err := m.graph.NewSession(ask.Mixings, room)
-	if err != nil {
-		return nil, err
-	}
-	if ask.Terms != nil {
-		if ask.Terms.Contrast != nil && ask.Terms.Foils > 0 || ask.Terms.Foils < 0 {
-			return nil, fmt.Errorf("models: parts against a contrast and %d foils; "+
-				"they are against one of the two", ask.Terms.Foils)
-		}
-		if err := session.KeepTerms(ask.Terms.Rows...); err != nil {
-			return nil, err
-		}
+	if ask.Terms != nil && (ask.Terms.Contrast != nil && ask.Terms.Foils > 0 ||
+		ask.Terms.Foils < 0) {
+		return nil, fmt.Errorf("models: parts against a contrast and %d foils; "+
+			"they are against one of the two", ask.Terms.Foils)
 	}
 	rng := rand.New(rand.NewPCG(ask.Sampling.Seed, 0)) //nolint:gosec // the user gives the seed
-	return &generation{m: m, ask: ask, session: session, pending: ids, rng: rng}, nil
+	return &chooser{m: m, ask: ask, rng: rng}, nil
 }
 
-// next runs the model on the pending ids and chooses a token. more says whether another step
-// follows.
-func (g *generation) next(ctx context.Context) (step trace.Step, more bool, err error) {
-	step = trace.Step{First: g.session.Length(), Count: len(g.pending)}
-	var out *transformer.Output
-	if step.First == 0 {
-		out, err = g.session.Prompt(ctx, g.pending, g.ask.Progress)
-	} else {
-		out, err = g.session.Step(ctx, g.pending[0])
+// room returns how many tokens the model reads of a text with so many in its prompt.
+func (c *chooser) room(prompt int) int {
+	room := prompt + c.ask.MaxTokens
+	if !c.ask.OwnRow {
+		room-- // the model does not read the last token
 	}
-	if err != nil {
-		return trace.Step{}, false, err
-	}
-	step.Rows = out.Rows
-	if g.done {
-		return step, false, nil
-	}
-	p := softmax(out.Logits)
-	step.Next = g.predict(p)
-	g.pending = []int{step.Next.Token.ID}
-	g.generated++
-	g.done = step.Next.Stop || g.generated == g.ask.MaxTokens
-	if g.ask.Terms != nil {
-		if step.Terms, err = g.session.Terms(ctx, g.objective(step.Next, p)); err != nil {
-			return trace.Step{}, false, err
-		}
-		step.RowsOfLayer = g.session.RowsOfLayer
-	}
-	return step, !g.done || g.ask.OwnRow, nil
+	return room
 }
+
+// more reports whether another step follows the latest one.
+func (c *chooser) more() bool { return !c.done || c.ask.OwnRow }
 
 // objective returns the number whose parts are asked for: the logit of the next token against the
 // contrast or the foils, which are the most probable other tokens by p, [V].
-func (g *generation) objective(next *trace.Prediction, p []float64) trace.Objective {
+func (c *chooser) objective(next *trace.Prediction, p []float64) trace.Objective {
 	o := trace.Objective{
-		Quantity: trace.Logit, Token: next.Token.ID, Contrast: g.ask.Terms.Contrast,
+		Quantity: trace.Logit, Token: next.Token.ID, Contrast: c.ask.Terms.Contrast,
 	}
-	if n := min(g.ask.Terms.Foils, len(p)-1); n > 0 {
+	if n := min(c.ask.Terms.Foils, len(p)-1); n > 0 {
 		o.Foils = trace.Foils(o.Token, n, mostProbable(p, n+1))
 	}
 	return o
 }
 
-// predict chooses the next token by the probabilities p, [V], or takes it from the continuation.
-func (g *generation) predict(p []float64) *trace.Prediction {
-	next := &trace.Prediction{Position: g.session.Length() - 1}
+// predict chooses the next token by the probabilities p, [V], after the row at position, or takes
+// it from the continuation.
+func (c *chooser) predict(p []float64, position int) *trace.Prediction {
+	next := &trace.Prediction{Position: position}
 	id := 0
-	if g.generated < len(g.ask.Continuation) {
-		id, next.Forced = g.ask.Continuation[g.generated], true
+	if c.generated < len(c.ask.Continuation) {
+		id, next.Forced = c.ask.Continuation[c.generated], true
 	} else {
-		id = choose(p, g.ask.Sampling, g.rng)
-		next.Stop = g.m.ends[id]
+		id = choose(p, c.ask.Sampling, c.rng)
+		next.Stop = c.m.ends[id]
 	}
 	next.Probability = p[id]
-	next.Token = g.token(id)
-	g.bytes = next.Token.End
-	for _, alternative := range mostProbable(p, g.ask.Alternatives) {
+	next.Token = c.token(id)
+	c.bytes = next.Token.End
+	for _, alternative := range mostProbable(p, c.ask.Alternatives) {
 		next.Alternatives = append(next.Alternatives,
-			trace.Alternative{Token: g.token(alternative), Probability: p[alternative]})
+			trace.Alternative{Token: c.token(alternative), Probability: p[alternative]})
 	}
+	c.generated++
+	c.done = next.Stop || c.generated == c.ask.MaxTokens
 	return next
 }
 
 // token describes a token at the end of the generated text, to which a control token adds no bytes.
-func (g *generation) token(id int) trace.Token {
-	t := g.m.token(id)
-	t.Begin, t.End = g.bytes, g.bytes
+func (c *chooser) token(id int) trace.Token {
+	t := c.m.token(id)
+	t.Begin, t.End = c.bytes, c.bytes
 	if !t.Special {
 		t.End += len(t.Text)
 	}

@@ -24,9 +24,12 @@ func checkSampling(s trace.Sampling) error {
 }
 
 // softmax returns the probabilities of logits [V] in float64.
-func softmax(logits []float32) []float64 {
+func softmax(logits []float32) []float64 { return softmaxInto(nil, logits) }
+
+// softmaxInto is softmax into the memory of p, if that is large enough.
+func softmaxInto(p []float64, logits []float32) []float64 {
 	top := float64(slices.Max(logits))
-	p := make([]float64, len(logits))
+	p = slices.Grow(p[:0], len(logits))[:len(logits)]
 	sum := 0.0
 	for i, x := range logits {
 		p[i] = rowmath.Exp(float64(x) - top)

@@ -184,6 +184,7 @@ var allowed = map[string][]string{
 	"internal/e2e/mutation":      {"internal/e2e/command"},
 	"internal/e2e/notebook":      {"internal/e2e/command"},
 	"internal/bench/corpus":      {"attribution/trace", "models", "models/tiny", "models/xla", "github.com/parquet-go/parquet-go"},
+	"internal/bench/batch":       {"attribution", "attribution/trace", "models", "models/xla"},
 	"internal/bench/flowbench":   {"attribution", "attribution/aggregation/maxflow", "attribution/trace", "internal/bench/flowmaps", "models"},
 	"internal/bench/flowmaps":    nil,
 	"internal/bench/growth":      {"attribution", "models", "models/xla", gonum, "gonum.org/v1/plot/..."},

@@ -38,7 +38,7 @@ type Block struct {
 	// turning is nil without rotary positions; alibi is [B or 1,H,1,S], nil without ALiBi.
 	turning *turning
 	alibi   *Node
-	// first is the slot of the first target, an int32 scalar; nil means 0.
+	// first is the slot of the first target, an int32 scalar or [B]; nil means 0.
 	first *Node
 	// visible is 1 where a target may see a source and 0 elsewhere, [B or 1,1,N,S].
 	visible *Node
@@ -51,19 +51,19 @@ type Block struct {
 	own *ownSlot
 }
 
-// ownSlot holds the key and value of the one target of a decode step apart from the cache. The
-// graph then reads the cache where it is and never copies it.
+// ownSlot holds the key and value of each text's one target in a decode step apart from the cache.
+// The graph then reads the cache where it is and never copies it.
 type ownSlot struct {
-	cache       // of the target, [1,G,1,E]
-	past  cache // [1,G,S,E]; the slot of the target holds any finite numbers
-	slot  *Node // of the target, an int32 scalar
+	cache       // of the target, [B,G,1,E]
+	past  cache // [B,G,S,E]; the slot of the target holds any finite numbers
+	slot  *Node // of the target, an int32 scalar or [B]
 }
 
-// at is 1 in the target's slot and 0 elsewhere, [1,1,1,S].
+// at is 1 in the target's slot and 0 elsewhere, [B or 1,1,1,S].
 func (o *ownSlot) at() *Node {
 	sources := o.past.key.Shape().Dimensions[2]
 	slots := Iota(o.slot.Graph(), shapes.Make(dtypes.Int32, 1, 1, 1, sources), 3)
-	return ConvertDType(Equal(slots, o.slot), dtypes.Float32)
+	return ConvertDType(Equal(slots, eachText(o.slot, 4)), dtypes.Float32)
 }
 
 // attend computes everything from the scores to the attention output:
@@ -199,7 +199,7 @@ func (b *Block) WeightedValues(attention *Node) *Node {
 		return b.weighted(attention, b.sources.value)
 	}
 	at := b.own.at()
-	own := ReduceAndKeep(Mul(attention, at), ReduceSum, -1) // [1,H,1,1]
+	own := ReduceAndKeep(Mul(attention, at), ReduceSum, -1) // [B,H,1,1]
 	past := b.weighted(Mul(attention, OneMinus(at)), b.own.past.value)
 	return Add(past, b.weighted(own, b.own.value))
 }

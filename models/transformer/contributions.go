@@ -96,13 +96,13 @@ func (b *Block) WithoutSource(heads trace.Heads) *Node {
 	return b.outputBias(b.linear(Sub(context, weighted), "output"))
 }
 
-// Self is 1 where the source is the target itself and 0 elsewhere, [1,N,S].
+// Self is 1 where the source is the target itself and 0 elsewhere, [B or 1,N,S].
 func (b *Block) Self() *Node {
 	dims := b.Attention.Shape().Dimensions
 	shape := shapes.Make(dtypes.Int32, 1, dims[2], dims[3])
 	target := Iota(b.Attention.Graph(), shape, 1)
 	if b.first != nil {
-		target = Add(target, b.first)
+		target = Add(target, eachText(b.first, 3))
 	}
 	return ConvertDType(Equal(target, Iota(b.Attention.Graph(), shape, 2)), dtypes.Float32)
 }

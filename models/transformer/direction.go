@@ -12,7 +12,7 @@ import (
 // x·along + constant. It is carried back through the model. What is not linear on the way keeps
 // the factor that it has for this text.
 type direction struct {
-	along    *Node // [1,1,D]
+	along    *Node // [B,1,D]
 	constant *Node // a scalar
 }
 
@@ -102,16 +102,22 @@ func capSlope(x *Node, c float64) *Node {
 
 // beforeHead returns the direction on the residual stream x after the last block, [1,1,D], that
 // gives Σ_i weights_i·logit_i, for scores ids [N] of the head and weights [N]. Activations and the
-// cap of logits are lines through the origin; see [activationSlope].
+// cap of logits are lines through the origin; see [activationSlope]. For several texts x is
+// [B,1,D], ids and weights are [B,N], and so is the direction; its constant is then the sum over
+// the texts.
 func (d *builder) beforeHead(x, ids, weights *Node) direction {
 	y := d.final(x) // [1,1,W]
 	inner := d.hidden(y)
-	rows, bias := d.outputRows(ids)                    // [N,W], [N]
-	out := ExpandLeftToRank(Reshape(inner.out, -1), 2) // [1,W]
-	scores := Add(ReduceSum(Mul(rows, out), -1), bias) // [N]
+	rows, bias := d.outputRows(ids) // [(B,)N,W], [(B,)N]
+	out := inner.out                // [B,1,W]
+	if ids.Rank() == 1 {
+		out = Squeeze(out, 0)
+	}
+	scores := Add(ReduceSum(Mul(rows, out), -1), bias) // [(B,)N]
 	weights = Mul(weights, capSlope(scores, d.spec.LogitCap))
 	r := direction{
-		along:    Reshape(ReduceSum(Mul(rows, InsertAxes(weights, -1)), 0), 1, 1, -1),
+		along: Reshape(ReduceSum(Mul(rows, InsertAxes(weights, -1)), -2),
+			x.Shape().Dimensions[0], 1, -1),
 		constant: ReduceAllSum(Mul(bias, weights)),
 	}
 	if inner.dense != "" {

@@ -25,6 +25,9 @@ func Bucket(n int) int { return bucket(n) }
 // RoundUp makes the model round lengths up as it does where every new shape is compiled.
 func (m *Model) RoundUp() { m.promptStep = slotStep }
 
+// OnDevice makes the model keep its caches as where the host cannot write into them.
+func (m *Model) OnDevice() { m.onHost = false }
+
 // Slots returns for how many tokens the session's cache has room.
 func (s *Session) Slots() int { return s.slots }
 

@@ -234,13 +234,13 @@ func (p *termsPass) layerBack(l int, along *tensors.Tensor,
 type blockTerms struct {
 	// input is the direction before the layer; its constant is what the biases of the layer add.
 	input direction
-	// sources is what the target read from each source, [S].
+	// sources is what the target read from each source, [B,S].
 	sources *Node
 	// mlp builds the feed-forward part, a scalar. It costs the feed-forward layer again.
 	mlp func() *Node
 }
 
-// termsAlong returns the terms of a layer for one target, given the direction after it, [1,1,D].
+// termsAlong returns the terms of a layer for one target, given the direction after it, [B,1,D].
 // It follows [Block.After] backwards.
 func (b *Block) termsAlong(along *Node) blockTerms {
 	r := direction{along: along, constant: ScalarZero(along.Graph(), along.DType())}
@@ -300,27 +300,27 @@ func (b *Block) attentionTerms(t blockTerms, on direction) blockTerms {
 	if b.product.outFirst {
 		axis = 0
 	}
-	heads := b.product.with(on.along, float(b.w("output.weight")), axis) // [1,1,HE]
-	each := b.valuesAlong(Reshape(heads, 1, b.spec.Heads, b.spec.HeadWidth))
-	each = Mul(each, Squeeze(b.Attention, 2))  // [1,H,S]
-	t.sources = Squeeze(ReduceSum(each, 1), 0) // [S]
+	heads := b.product.with(on.along, float(b.w("output.weight")), axis) // [B,1,HE]
+	each := b.valuesAlong(Reshape(heads, -1, b.spec.Heads, b.spec.HeadWidth))
+	each = Mul(each, Squeeze(b.Attention, 2)) // [B,H,S]
+	t.sources = ReduceSum(each, 1)            // [B,S]
 	if b.spec.OutputBias {
 		t.input.constant = Add(t.input.constant, on.read(b.w("output.bias")))
 	}
 	return t
 }
 
-// valuesAlong is v^h_s·d^h for a direction d [1,H,E], [1,H,S]. The values of a group are not
+// valuesAlong is v^h_s·d^h for a direction d [B,H,E], [B,H,S]. The values of a group are not
 // repeated for its heads.
 func (b *Block) valuesAlong(d *Node) *Node {
-	value := b.sources.value // [1,G,S,E]
+	value := b.sources.value // [B,G,S,E]
 	if b.narrow(value) {
 		return ReduceSum(Mul(b.Values(), InsertAxes(d, 2)), -1)
 	}
 	dims := value.Shape().Dimensions
-	byGroup := Reshape(d, 1, dims[1], b.spec.Heads/dims[1], dims[3]) // [1,G,R,E]
+	byGroup := Reshape(d, dims[0], dims[1], b.spec.Heads/dims[1], dims[3]) // [B,G,R,E]
 	along := b.Einsum("bgre,bgse->bgrs", byGroup, value)
-	return Reshape(along, 1, b.spec.Heads, dims[2])
+	return Reshape(along, dims[0], b.spec.Heads, dims[2])
 }
 
 // dotted is the dot product of two tensors of one size, summed in float64.

@@ -36,9 +36,10 @@ type need struct {
 
 // MemoryError says that a pass would need more memory than it may take. Nothing has been computed.
 type MemoryError struct {
-	// What is the part of the pass that needs it, and Tokens the length of a text.
-	What   string
-	Tokens int
+	// What is the part of the pass that needs it, Tokens the length of a text, and Texts the
+	// number of texts; 0 means 1.
+	What          string
+	Tokens, Texts int
 	// Need and Limit are bytes.
 	Need, Limit int64
 	// Beside is how many bytes the process holds besides; Limit and Beside are the limit of the
@@ -59,6 +60,11 @@ func (e *MemoryError) Error() string {
 	if e.HeadMean > 0 {
 		advice = "the mean over heads (attention-mean) needs " + message.FormatBytes(e.HeadMean)
 	}
+	texts := ""
+	if e.Texts > 1 {
+		texts = fmt.Sprintf("%d texts of ", e.Texts)
+		advice = "take fewer texts at a time"
+	}
 	limit := "limit " + message.FormatBytes(e.Limit)
 	if e.Beside > 0 {
 		limit = fmt.Sprintf("beside %s for the program, the weights and room to collect; "+
@@ -67,8 +73,8 @@ func (e *MemoryError) Error() string {
 	if e.Chosen {
 		limit += " (given)"
 	}
-	return fmt.Sprintf("transformer: %s for %s tokens: %s in one pass, %s; %s, or allow more",
-		e.What, thousands(e.Tokens), message.FormatBytes(e.Need), limit, advice)
+	return fmt.Sprintf("transformer: %s for %s%s tokens: %s in one pass, %s; %s, or allow more",
+		e.What, texts, thousands(e.Tokens), message.FormatBytes(e.Need), limit, advice)
 }
 
 // thousands writes n with commas.
@@ -201,6 +207,9 @@ func estimate(s *spec.Spec, n need) (returned, layer float64) {
 	returned += 2 * 4 * layers * float64(n.Slots) * float64(s.Groups()*s.HeadWidth)
 	if n.Terms {
 		add((pairs+2*stream)/max(1, t), layers)
+		if texts > 1 { // the values of the prompts of a batch; see [BatchSession.Terms]
+			returned += 4 * layers * texts * t * float64(s.Groups()*s.HeadWidth)
+		}
 		// The row of a single layer, if it is asked for; see [Session.RowsOfLayer].
 		layer = max(layer, targetBytes(s, n.Tokens))
 	}
@@ -255,7 +264,7 @@ func (m *Model) checkMemory(n need) error {
 		return nil
 	}
 	e := &MemoryError{
-		What: largestPart(n), Tokens: n.Tokens, Need: bytes, Limit: limit,
+		What: largestPart(n), Tokens: n.Tokens, Texts: n.Texts, Need: bytes, Limit: limit,
 		Beside: m.Beside, Chosen: m.Chosen,
 	}
 	if smaller, ok := headMean(n); ok {

@@ -67,8 +67,10 @@ type loaded struct {
 	// promptStep is 1 where compiling costs nothing, and slotStep where every new shape is
 	// compiled and lengths are therefore rounded up.
 	promptStep int
-	params     []spec.Param
-	weights    []weight
+	// onHost is whether the host may write into what the backend reads.
+	onHost  bool
+	params  []spec.Param
+	weights []weight
 
 	mu     sync.Mutex
 	graphs map[string]*compiled
@@ -105,6 +107,7 @@ func NewQuantized(backend compute.Backend, spec *spec.Spec, dtype dtypes.DType,
 		Spec: spec, DType: dtype,
 		loaded: &loaded{
 			backend: backend, promptStep: slotStep, params: spec.Params(),
+			onHost: backend.HasSharedBuffers(),
 			graphs: map[string]*compiled{},
 		},
 	}

@@ -243,8 +243,9 @@ func visibleRows(b *Block, m Mixing, ask trace.MixingAsk) *Node {
 
 // oneRow returns row t of the last but one axis of x [...,N,S], [...,1,S]. t is known only when the
 // graph runs, so it cannot be the bound of a slice. Instead the other rows are replaced by 0, and a
-// sum over the rows is left with one term.
+// sum over the rows is left with one term. t is a scalar, or [B] for another row of each text.
 func oneRow(x, t *Node) *Node {
 	targets := Iota(x.Graph(), shapes.Make(dtypes.Int32, x.Shape().Dimensions...), x.Rank()-2)
-	return ReduceAndKeep(Where(Equal(targets, t), x, ZerosLike(x)), ReduceSum, -2)
+	at := Equal(targets, eachText(t, x.Rank()))
+	return ReduceAndKeep(Where(at, x, ZerosLike(x)), ReduceSum, -2)
 }

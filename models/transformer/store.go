@@ -34,7 +34,7 @@ func (m *Model) emptyStore(slots int) (*store, error) {
 }
 
 // inPlace is whether the host may write into what the backend reads.
-func (s *store) inPlace() bool { return s.m.backend.HasSharedBuffers() }
+func (s *store) inPlace() bool { return s.m.onHost }
 
 // add appends a key or value, [1,G,T,E], of which the first n slots count. Slots after them must
 // hold finite numbers, because 0 times infinity, where a mask hides them, would be NaN.

@@ -120,7 +120,8 @@ func (w byName) in(prefix string) byName {
 type text struct {
 	// ids are the targets, [B,N].
 	ids *Node
-	// first is the slot of the first target, an int32 scalar; nil means 0.
+	// first is the slot of the first target, an int32 scalar, or [B] if it differs from text to
+	// text; nil means 0.
 	first *Node
 	// length is how many slots hold tokens, those of this pass included, an int32 scalar.
 	length *Node
@@ -140,7 +141,7 @@ func (t text) at() *Node {
 	}
 	slots := Iota(t.ids.Graph(), shapes.Make(dtypes.Int32, 1, t.ids.Shape().Dimensions[1]), 1)
 	if t.first != nil {
-		slots = Add(slots, t.first)
+		slots = Add(slots, eachText(t.first, 2))
 	}
 	return slots
 }
@@ -238,9 +239,9 @@ func (d *builder) tileBlock(l int, x *Node, sources cache) *Block {
 	return b
 }
 
-// stepBlock builds layer l for the one target x, [1,1,D], of a decode step, in slot d.first of
-// the cache past. What past holds in that slot is not read. It also returns the target's key and
-// value, [1,G,1,E]. The block has no output yet; see [Block.finish].
+// stepBlock builds layer l for the one target of each text, x [B,1,D], of a decode step, in slot
+// d.first of the cache past. What past holds in that slot is not read. It also returns the
+// target's key and value, [B,G,1,E]. The block has no output yet; see [Block.finish].
 func (d *builder) stepBlock(l int, x *Node, past cache) (*Block, cache) {
 	b, now := d.startBlock(l, x)
 	b.own = &ownSlot{cache: now, past: past, slot: d.first}
@@ -314,7 +315,18 @@ func (d *builder) visible(sources, window int) *Node {
 	return v
 }
 
-// visible is the part of [builder.visible] that all texts of a batch share, [1,1,N,S].
+// eachText reshapes one number for each text, [B], to broadcast against [B,...] of that rank. A
+// scalar, the same number for all texts, stays as it is.
+func eachText(x *Node, rank int) *Node {
+	if x.IsScalar() {
+		return x
+	}
+	dims := slices.Repeat([]int{1}, rank)
+	dims[0] = -1
+	return Reshape(x, dims...)
+}
+
+// visible is the part of [builder.visible] that does not depend on padding, [B or 1,1,N,S].
 func visible(g *Graph, first, length *Node, n, s, window int, bidirectional bool) *Node {
 	source := Iota(g, shapes.Make(dtypes.Int32, 1, 1, n, s), 3)
 	if bidirectional {
@@ -322,7 +334,7 @@ func visible(g *Graph, first, length *Node, n, s, window int, bidirectional bool
 	}
 	target := Iota(g, shapes.Make(dtypes.Int32, 1, 1, n, s), 2)
 	if first != nil {
-		target = Add(target, first)
+		target = Add(target, eachText(first, 4))
 	}
 	v := ConvertDType(LessOrEqual(source, target), dtypes.Float32)
 	if window > 0 {
@@ -342,10 +354,10 @@ func (d *builder) alibi(sources int) *Node {
 	return InsertAxes(TransposeAllAxes(gathered(rows, d.positions), 0, 2, 1), 2) // [B,H,1,S]
 }
 
-// replaceSlot returns old [B,G,S,E] with one slot replaced by now [B,G,1,E].
+// replaceSlot returns old [B,G,S,E] with one slot, a scalar or [B], replaced by now [B,G,1,E].
 func replaceSlot(old, now, slot *Node) *Node {
 	slots := Iota(old.Graph(), shapes.Make(dtypes.Int32, 1, 1, old.Shape().Dimensions[2], 1), 2)
-	return Where(BroadcastToShape(Equal(slots, slot),
+	return Where(BroadcastToShape(Equal(slots, eachText(slot, 4)),
 		shapes.Make(dtypes.Bool, old.Shape().Dimensions...)),
 		BroadcastToDims(now, old.Shape().Dimensions...), old)
 }

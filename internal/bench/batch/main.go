@@ -1,0 +1,252 @@
+//go:build unix
+
+// Command batch measures what attribution costs when many short texts are generated together:
+// tokens a second of plain batched generation, beside the same with rollout and with the parts of
+// the logit, in turns in one process. It says how large the fractions are, how much memory the
+// largest batch is said to take, and how much the process took at most.
+//
+//	go run ./internal/bench/batch --model tiny
+//	go run ./internal/bench/batch --model smollm2 --texts 64 --rounds 3
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"iter"
+	"os"
+	"runtime/pprof"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models"
+	_ "github.com/headwater-ml/headwater/models/xla"
+)
+
+func main() {
+	var b bench
+	var sizes string
+	flag.StringVar(&b.model, "model", "tiny", "the model")
+	flag.StringVar(&b.backend, "backend", "", "its backend; empty for the model's own")
+	flag.IntVar(&b.texts, "texts", 256, "number of texts")
+	flag.IntVar(&b.tokens, "tokens", 16, "tokens after each text, fewer where it ends before")
+	flag.IntVar(&b.rounds, "rounds", 5, "how often each is measured, after once to compile")
+	flag.StringVar(&b.profile, "cpuprofile", "", "instead, write a profile to this file")
+	flag.StringVar(&b.method, "method", "",
+		"with --cpuprofile: rollout, direct, or empty for plain generation")
+	flag.StringVar(&sizes, "batch", "1,8,32", "texts at a time")
+	flag.Parse()
+	for size := range strings.SplitSeq(sizes, ",") {
+		n, err := strconv.Atoi(size)
+		if err != nil || n < 1 {
+			fmt.Fprintf(os.Stderr, "batch: --batch %s: want numbers from 1\n", sizes)
+			os.Exit(2)
+		}
+		b.sizes = append(b.sizes, n)
+	}
+	if err := b.run(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, "batch:", err)
+		os.Exit(1)
+	}
+}
+
+type bench struct {
+	model, backend        string
+	profile, method       string
+	texts, tokens, rounds int
+	sizes                 []int
+}
+
+// methods are what is computed for each token; plain generation has none.
+var methods = []string{"", "rollout", "direct"}
+
+// openings begin the texts, alone and in pairs, for a model without examples of its own.
+var openings = []string{
+	"The keys to the cabinet", "In the morning she", "My favourite city is", "When it rains",
+	"The capital of France is", "Two plus two equals", "He opened the door and", "The old man",
+	"A long time ago", "If you want to learn", "The first thing to do", "Water boils at",
+	"After the war ended", "She looked at him", "The best way to cook rice", "Scientists found",
+}
+
+// prompts returns so many different short texts.
+func prompts(m *models.Model, n int) []string {
+	begin := openings
+	if examples := m.Examples(); len(examples) > 0 {
+		begin = examples
+	}
+	all := make([]string, n)
+	for i := range all {
+		all[i] = begin[i%len(begin)]
+		if second := i / len(begin) % (len(begin) + 1); second > 0 {
+			all[i] = begin[second-1] + " " + all[i]
+		}
+	}
+	return all
+}
+
+func (b *bench) run(ctx context.Context) error {
+	m, err := models.Open(b.model, models.Options{Backend: b.backend})
+	if err != nil {
+		return err
+	}
+	texts := prompts(m, b.texts)
+	if b.profile != "" {
+		return b.profiled(ctx, m, texts)
+	}
+	fmt.Printf("%s on %s, %d texts, up to %d tokens after each, medians of %d rounds\n", b.model,
+		m.Info().Backend, b.texts, b.tokens, b.rounds)
+	fmt.Println("Tokens a second, in brackets a second of one processor:")
+	fmt.Println()
+	fmt.Println("| texts at a time | plain | rollout | of plain | direct | of plain |")
+	fmt.Println("|---|---|---|---|---|---|")
+	for _, size := range b.sizes {
+		rates := make([]rate, len(methods))
+		for round := range b.rounds + 1 {
+			for i, method := range methods {
+				began, processor := time.Now(), processorTime()
+				tokens, err := b.generate(ctx, m, texts, method, size)
+				if err != nil {
+					return err
+				}
+				if round > 0 { // the first compiles
+					rates[i].add(tokens, time.Since(began), processorTime()-processor)
+				}
+			}
+		}
+		row := fmt.Sprintf("| %d | %s |", size, rates[0])
+		for _, r := range rates[1:] {
+			row += fmt.Sprintf(" %s | %s |", r, r.of(rates[0]))
+		}
+		fmt.Println(row)
+	}
+	largest := slices.Max(b.sizes)
+	ask := trace.Ask{Mixings: []trace.MixingAsk{{Name: "attention", AllRows: true}}}
+	fmt.Printf("%d texts of 64 tokens with rollout are said to take %.0f MB beside %.0f MB of "+
+		"weights; the process took at most %.0f MB\n", largest,
+		float64(m.BatchBytes(ask, largest, 64))/1e6, float64(m.WeightBytes())/1e6, peak())
+	return nil
+}
+
+// profiled writes a profile of one method over all rounds.
+func (b *bench) profiled(ctx context.Context, m *models.Model, texts []string) error {
+	f, err := os.Create(b.profile)
+	if err != nil {
+		return err
+	}
+	if _, err := b.generate(ctx, m, texts, b.method, b.sizes[0]); err != nil {
+		return err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return err
+	}
+	for range b.rounds {
+		if _, err := b.generate(ctx, m, texts, b.method, b.sizes[0]); err != nil {
+			return err
+		}
+	}
+	pprof.StopCPUProfile()
+	return f.Close()
+}
+
+// generate generates all texts and returns how many tokens that were.
+func (b *bench) generate(
+	ctx context.Context, m *models.Model, texts []string, method string, size int,
+) (tokens int, err error) {
+	if method == "" {
+		return b.plain(ctx, m, texts, size)
+	}
+	opts := attribution.Options{Methods: []string{method}, MaxTokens: b.tokens}
+	for e := range attribution.ExplainAll(ctx, m, textsOf(texts), opts,
+		attribution.Batching{Texts: size, Window: len(texts)}) {
+		if e.Err != nil {
+			return 0, e.Err
+		}
+		tokens += len(e.Explanation.Steps)
+	}
+	return tokens, nil
+}
+
+func textsOf(all []string) iter.Seq[attribution.Text] {
+	return func(yield func(attribution.Text) bool) {
+		for _, text := range all {
+			if !yield(attribution.Text{Prompt: text}) {
+				return
+			}
+		}
+	}
+}
+
+// plain generates without any attribution.
+func (b *bench) plain(
+	ctx context.Context, m *models.Model, texts []string, size int,
+) (tokens int, err error) {
+	all := make([]trace.BatchText, len(texts))
+	for i, text := range texts {
+		ids, err := m.Encode(text, trace.SpecialsAuto)
+		if err != nil {
+			return 0, err
+		}
+		for _, id := range ids {
+			all[i].IDs = append(all[i].IDs, id.ID)
+		}
+		all[i].Ask.MaxTokens = b.tokens
+	}
+	for steps, err := range m.Batch(ctx, all, size) {
+		if err != nil {
+			return 0, err
+		}
+		for _, step := range steps {
+			if step.Err != nil {
+				return 0, step.Err
+			}
+			tokens++
+		}
+	}
+	return tokens, nil
+}
+
+// rate has what was measured in each round: tokens a second, and a second of one processor.
+type rate struct{ wall, processor []float64 }
+
+func (r *rate) add(tokens int, wall, processor time.Duration) {
+	r.wall = append(r.wall, float64(tokens)/wall.Seconds())
+	r.processor = append(r.processor, float64(tokens)/processor.Seconds())
+}
+
+func (r rate) String() string {
+	return fmt.Sprintf("%.0f (%.0f)", median(r.wall), median(r.processor))
+}
+
+// of is the rate as a fraction of plain's.
+func (r rate) of(plain rate) string {
+	return fmt.Sprintf("%.2f (%.2f)", median(r.wall)/median(plain.wall),
+		median(r.processor)/median(plain.processor))
+}
+
+// processorTime is how long processors have worked for this process.
+func processorTime() time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return 0
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+func median(all []float64) float64 {
+	all = slices.Sorted(slices.Values(all))
+	return (all[len(all)/2] + all[(len(all)-1)/2]) / 2
+}
+
+// peak returns the largest memory of the process so far, in MB.
+func peak() float64 {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return 0
+	}
+	return float64(usage.Maxrss) / 1e3
+}

@@ -1,0 +1,109 @@
+package models_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models"
+	"github.com/headwater-ml/headwater/models/modeltest"
+	"github.com/headwater-ml/headwater/models/transformer"
+)
+
+// TestBatch: on every family that generates, each text of a batch gets the tokens and the numbers
+// that it gets alone.
+func TestBatch(t *testing.T) {
+	dirs, err := filepath.Glob("testdata/goldens/*/config.json")
+	if err != nil || len(dirs) < 30 {
+		t.Fatalf("%d checkpoints, error %v", len(dirs), err)
+	}
+	for _, config := range dirs {
+		dir := filepath.Dir(config)
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			m := open(t, dir)
+			if info := m.Info(); info.Bidirectional || info.Head != trace.NextToken {
+				t.Skip("it does not generate")
+			}
+			for _, most := range []int{1, 3, 16} {
+				modeltest.Batch(t, m, most)
+			}
+		})
+	}
+}
+
+// TestBatchRefusals: what a batch cannot do is said before anything runs.
+func TestBatchRefusals(t *testing.T) {
+	ctx := context.Background()
+	gpt2 := open(t, "testdata/goldens/gpt2")
+	for _, c := range []struct {
+		name   string
+		model  *models.Model
+		change func(*trace.Ask)
+		want   string
+	}{
+		{"an encoder", open(t, "testdata/goldens/bert"), func(*trace.Ask) {}, "is an encoder"},
+		{"a pass for each pair", gpt2, func(a *trace.Ask) {
+			a.Mixings = []trace.MixingAsk{{Name: "value-zeroing"}}
+		}, "value-zeroing costs a pass for each pair"},
+		{"rows of single layers", gpt2, func(a *trace.Ask) {
+			a.Terms.Rows = []trace.MixingAsk{{Name: "value-zeroing"}}
+		}, "rows of single layers"},
+	} {
+		ask := modeltest.BatchAsk(4)
+		c.change(&ask)
+		if err := c.model.CheckBatch(ask, 20); err == nil || !strings.Contains(err.Error(),
+			c.want) {
+			t.Errorf("%s: error %v, want %q", c.name, err, c.want)
+		}
+	}
+	if err := gpt2.CheckBatch(modeltest.BatchAsk(4), 20); err != nil {
+		t.Errorf("attention and terms: %v", err)
+	}
+	texts := modeltest.BatchTexts()[:2]
+	first := func(texts []trace.BatchText, most int) error {
+		for _, err := range gpt2.Batch(ctx, texts, most) {
+			return err
+		}
+		return nil
+	}
+	if err := first(texts, 0); err == nil || !strings.Contains(err.Error(), "a batch of 0 texts") {
+		t.Errorf("0 texts at a time: error %v", err)
+	}
+	texts[1].Ask.Mixings = nil
+	if err := first(texts, 2); err == nil || !strings.Contains(err.Error(),
+		"text 1 of the batch asks for other rows") {
+		t.Errorf("different rows: error %v", err)
+	}
+	stopped, stop := context.WithCancel(ctx)
+	stop()
+	for _, err := range gpt2.Batch(stopped, modeltest.BatchTexts()[:1], 2) {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("a stopped batch: error %v", err)
+		}
+	}
+}
+
+// TestBatchMemory: a batch that does not fit is refused with the number of its texts.
+func TestBatchMemory(t *testing.T) {
+	m, err := open(t, "testdata/goldens/gpt2").WithMaxMemory(80 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := make([]trace.BatchText, 4096)
+	for i := range texts {
+		texts[i] = trace.BatchText{IDs: []int{5, 6, 7}, Ask: modeltest.BatchAsk(4)}
+	}
+	if need := m.BatchBytes(modeltest.BatchAsk(4), len(texts), 6); need <= m.Budget() {
+		t.Fatalf("%d texts need %d bytes and %d are left, so the test proves nothing", len(texts),
+			need, m.Budget())
+	}
+	for _, err := range m.Batch(context.Background(), texts, len(texts)) {
+		var refused *transformer.MemoryError
+		if !errors.As(err, &refused) || !strings.Contains(err.Error(), "4096 texts of 6 tokens") {
+			t.Errorf("error %v, want a MemoryError with the number of texts", err)
+		}
+	}
+}
