@@ -24,6 +24,10 @@ type need struct {
 	Slots int
 	// Terms is whether what each layer did to the last token is kept.
 	Terms bool
+	// Tile is how many targets are computed at a time; 0 means all. Streams is whether the residual
+	// stream before each layer is kept for as many tokens as Slots.
+	Tile    int
+	Streams bool
 	// Head is whether the head reads one position of each text.
 	Head bool
 	// Gradient is whether a number of each text is differentiated, AttentionGradient whether also
@@ -155,6 +159,9 @@ func estimate(s *spec.Spec, n need) (returned, layer float64) {
 	// Bytes of [B,H,T,T] and of [B,T,D].
 	pairs, stream := 4*texts*float64(s.Heads)*t*t, 4*texts*t*float64(s.Width)
 	layer = passArrays*pairs + stream*10 + 2*4*texts*t*float64(s.FeedForward)
+	if n.Tile > 0 {
+		layer = tiledBytes(s, n)
+	}
 	add := func(bytes, times float64) { // bytes a layer: on the device, then on the host
 		returned += times * bytes
 		layer += bytes
@@ -199,6 +206,9 @@ func estimate(s *spec.Spec, n need) (returned, layer float64) {
 		layer = max(layer, consumed)
 	}
 	returned += 2 * 4 * layers * float64(n.Slots) * float64(s.Groups()*s.HeadWidth)
+	if n.Streams {
+		returned += 4 * layers * float64(n.Slots) * float64(s.Width)
+	}
 	if n.Terms {
 		add((pairs+2*stream)/max(1, t), layers)
 		// The row of a single layer, if it is asked for; see [Session.RowsOfLayer].
@@ -223,6 +233,24 @@ func estimate(s *spec.Spec, n need) (returned, layer float64) {
 			float64(s.Heads*s.HeadWidth) + 4*float64(s.FeedForward))
 	}
 	return returned, layer
+}
+
+// What a layer of a prompt in tiles holds at a time: so many arrays [T,D] (the stream before and
+// after the layer, on the host and as a tensor, and room to compute the keys and values), and so
+// many times the keys and values, [T,G,E] each (of the pass, on the host, and as tensors of a tile).
+const (
+	tiledStreams = 6
+	tiledCaches  = 5
+)
+
+// tiledBytes is what a layer of a prompt in tiles holds at a time.
+func tiledBytes(s *spec.Spec, n need) float64 {
+	t, tile, slots := float64(n.Tokens), float64(n.Tile), float64(sourceSlots(n.Tokens, tileSources))
+	inner := float64(s.Heads*s.HeadWidth + 2*s.Groups()*s.HeadWidth)
+	return 4 * (passArrays*float64(s.Heads)*tile*slots +
+		t*(tiledStreams*float64(s.Width)+inner) +
+		tiledCaches*2*slots*float64(s.Groups()*s.HeadWidth) +
+		tile*(10*float64(s.Width)+4*float64(s.FeedForward)))
 }
 
 // What a tile of a mixing that costs a pass for every pair holds at a time: so many arrays [N,S,F]

@@ -55,6 +55,7 @@ func main() {
 	log.SetFlags(0)
 	one := flag.String("one", "", "measure this `method` once and print it as JSON")
 	tokens := flag.Int("tokens", 64, "length of the prompt of -one")
+	of := flag.String("of", "tiny", "`model` of -one: tiny, or small or smollm2 with random weights")
 	backend := flag.String("backend", "xla",
 		"go, xla, cuda, or xla:PATH or cuda:PATH of a PJRT plugin")
 	out := flag.String("out", "docs", "folder to write")
@@ -62,7 +63,7 @@ func main() {
 		"measure nothing: write and draw again what the page in -out says")
 	flag.Parse()
 	if *one != "" {
-		m, err := measure(*one, *tokens, *backend)
+		m, err := measure(*one, *tokens, *backend, *of)
 		if err == nil {
 			err = json.NewEncoder(os.Stdout).Encode(m)
 		}
@@ -91,14 +92,13 @@ func run(backend, out string, redraw bool) (err error) {
 }
 
 // measure explains one prompt twice; the second time counts, when all graphs are compiled.
-func measure(method string, tokens int, backend string) (measurement, error) {
-	m, err := models.Open("tiny", models.Options{Backend: backend})
+func measure(method string, tokens int, backend, of string) (measurement, error) {
+	m, prompt, err := opened(of, tokens, backend)
 	if err != nil {
 		return measurement{}, err
 	}
-	prompt, err := promptOf(m, tokens)
-	if err != nil {
-		return measurement{}, err
+	if method == plain {
+		return measurePlain(m, prompt)
 	}
 	r := measurement{Method: method, Tokens: tokens, Backend: m.Info().Backend}
 	for range 2 {
