@@ -342,7 +342,11 @@ func (p *plan) bytes(m, n int) float64 {
 			continue
 		}
 		if j.vectors { // the result, and what goes into a layer and comes out of it
-			sum += 4 * 8 * float64(j.cfg.Levels()) * float64(m+n)
+			rows := float64(j.cfg.Levels())
+			if j.bounded() {
+				rows = aggregation.BoundVectors
+			}
+			sum += 4 * 8 * rows * float64(m+n)
 			continue
 		}
 		need := perEntry * float64(j.cfg.Layers) * float64(m+n) * float64(m+n)
@@ -377,12 +381,15 @@ func (p *plan) extend(ctx context.Context, rows []aggregation.Rows, from int) er
 	return nil
 }
 
-// zeroWarnings returns a sentence for every mixing with rows that are all zero.
+// zeroWarnings returns a sentence for every mixing with rows that are all zero, and for every job
+// whose values are bounds.
 func (p *plan) zeroWarnings() []string {
 	var all []string
 	for _, j := range slices.Concat(p.jobs, p.late) {
-		if w := j.zeroWarning(); w != "" && !slices.Contains(all, w) {
-			all = append(all, w)
+		for _, w := range []string{j.zeroWarning(), j.boundWarning()} {
+			if w != "" && !slices.Contains(all, w) {
+				all = append(all, w)
+			}
 		}
 	}
 	return all

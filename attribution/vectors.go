@@ -20,7 +20,8 @@ var longText = 1024
 // whether the model computes them again for each of n explained tokens and multiplies vectors by
 // them; see [trace.Product]. The first takes memory that grows with T², and for rollout L·T³/6
 // multiplications. The second takes memory that grows with T, and n times the rows. It chooses
-// vectors where they cost less, and where the rows would not fit.
+// vectors where they cost less, and where the rows would not fit. Flow has only bounds by vectors,
+// so it takes them only where the rows would not fit.
 func (p *plan) chooseVectors(model trace.Model, m, n int) {
 	able, ok := model.(trace.Multiplier)
 	if !ok || !able.Multiplies() || p.bidirectional || m+n <= longText {
@@ -29,7 +30,7 @@ func (p *plan) chooseVectors(model trace.Model, m, n int) {
 	info := model.Info()
 	for _, j := range p.jobs {
 		stored, vectors := j.costs(info, m+n, n)
-		j.vectors = j.takesVectors(p.opts) && vectors < stored
+		j.vectors = j.takesVectors(p.opts) && vectors < stored && !j.bounded()
 	}
 	p.dropRows()
 	if budget.Check(model, p.bytes(m, n), "", "") == nil {
@@ -55,9 +56,19 @@ func (j *job) takesVectors(opts Options) bool {
 		return false
 	}
 	_, ok := a.(aggregation.Vectors)
+	if j.bounded() {
+		ok = j.cfg.TopOnly && j.uniform == nil
+	}
 	plain := j.rule == aggregation.Normalization{Residual: j.rule.Residual, Scaled: j.rule.Scaled}
 	mixing, err := LookupMixing(j.mixing)
 	return ok && plain && err == nil && !(mixing.Distance && opts.Threshold != 0)
+}
+
+// bounded reports whether vectors give bounds of the job's result and not the result.
+func (j *job) bounded() bool {
+	a, err := aggregation.Lookup(j.aggregation)
+	_, ok := a.(aggregation.Bounds)
+	return err == nil && ok
 }
 
 // costs returns about how many multiplications the job takes for n of T tokens if rows are stored,
@@ -67,7 +78,9 @@ func (j *job) costs(info trace.Info, T, n int) (stored, vectors float64) {
 	// A pair of target and source: queries times keys, and about as much as 16 products for the
 	// softmax of each head.
 	row := float64(info.Width + 16*info.Heads)
-	stored = L * pairs * (float64(T)/3 + float64(n))
+	// Products of vectors with stored rows wait for memory; tiles of rows stay in a cache.
+	const waits = 3
+	stored = waits * L * pairs * (float64(T)/3 + float64(n))
 	if j.mixing != "attention" {
 		row *= 10 // arrays of the width of the model for every pair
 		stored += L * pairs * row
@@ -110,7 +123,7 @@ func (p *plan) extendVectors(ctx context.Context, step trace.Step) error {
 		if !j.vectors {
 			continue
 		}
-		if err := j.vectorRow(T, p.multiply(ctx, step, j, T)); err != nil {
+		if err := j.vectorRow(ctx, T, p.multiply(ctx, step, j, T)); err != nil {
 			return fmt.Errorf("%s of %s: %w", j.aggregation, j.mixing, err)
 		}
 	}
@@ -118,23 +131,30 @@ func (p *plan) extendVectors(ctx context.Context, step trace.Step) error {
 }
 
 // vectorRow computes the result of the last of T tokens.
-func (j *job) vectorRow(T int, multiply aggregation.Multiply) error {
+func (j *job) vectorRow(ctx context.Context, T int, multiply aggregation.Multiply) error {
 	a, err := aggregation.Lookup(j.aggregation)
 	if err != nil {
 		return err
+	}
+	j.wanted, j.sources = 1, T
+	if b, ok := a.(aggregation.Bounds); ok {
+		if j.bounds, err = b.Bounds(ctx, j.cfg, T-1, T, multiply); err != nil {
+			return err
+		}
+		j.result = j.bounds.Low
+		return j.checkResult()
 	}
 	v, ok := a.(aggregation.Vectors)
 	if !ok {
 		return errors.New("it cannot be computed by vectors")
 	}
-	if j.result, err = v.Row(j.cfg, T-1, T, multiply); err != nil {
+	if j.result, err = v.Row(ctx, j.cfg, T-1, T, multiply); err != nil {
 		return err
 	}
-	j.wanted, j.sources = 1, T
 	if err := j.checkResult(); err != nil || j.uniform == nil {
 		return err
 	}
-	j.base, err = v.Row(j.cfg, T-1, T,
+	j.base, err = v.Row(ctx, j.cfg, T-1, T,
 		func(_, k int, left []float64, _ bool) ([]float64, error) {
 			return aggregation.MultiplyUniform(k, T, left, j.rule.Residual), nil
 		})
@@ -197,4 +217,30 @@ func (m planned) products(ctx context.Context, step trace.Step) scorer.Products 
 		}
 		return out[:len(left)], nil
 	}
+}
+
+// boundWarning returns a sentence on how far the values of the latest token may be below the exact
+// result, or "" if they are the result.
+func (j *job) boundWarning() string {
+	if j.bounds == nil {
+		return ""
+	}
+	kept := make([]bool, j.sources)
+	for _, t := range j.bounds.Kept {
+		kept[t] = true
+	}
+	// The largest difference of a kept token, and of another one.
+	among, others := 0.0, 0.0
+	for t, low := range j.bounds.Low {
+		gap := j.bounds.High[t] - low
+		if kept[t] {
+			among = max(among, gap)
+		} else {
+			others = max(others, gap)
+		}
+	}
+	return fmt.Sprintf("%s of %s: %d tokens are too many for the exact values. The values are "+
+		"lower bounds from the %d strongest tokens; they miss at most %.2g of the exact ones "+
+		"there, and at most %.2g for other tokens.", j.aggregation, j.mixing,
+		j.sources, len(j.bounds.Kept), among, others)
 }

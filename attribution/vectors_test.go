@@ -78,6 +78,50 @@ func longPrompt(words int) string {
 	return strings.Join(strings.Fields(text)[:words], " ")
 }
 
+// TestFlowBounds: flow of a long text whose rows do not fit has values that are not above the exact
+// ones, and the explanation says by how much they may be below.
+func TestFlowBounds(t *testing.T) {
+	attribution.SetLongText(t, 8)
+	m, err := models.Open("tiny", models.Options{Backend: "go"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts := attribution.Options{Methods: []string{"flow"}, MaxTokens: 1}
+	exact := explainedBy(t, storing{m}, longPrompt(120), opts)
+	e := explainedBy(t, scarce{m, 1e6}, longPrompt(120), opts)
+	got, want := e.Methods["flow"].Data, exact.Methods["flow"].Data
+	if len(got) != len(want) {
+		t.Fatalf("%d values, want %d", len(got), len(want))
+	}
+	said := ""
+	for _, w := range e.Warnings {
+		if strings.HasPrefix(w, "flow of attention: ") {
+			said = w
+		}
+	}
+	var n, kept int
+	var among, others float64
+	_, err = fmt.Sscanf(said, "flow of attention: %d tokens are too many for the exact values. The "+
+		"values are lower bounds from the %d strongest tokens; they miss at most %g of the exact "+
+		"ones there, and at most %g for other tokens.", &n, &kept, &among, &others)
+	if err != nil || n != len(e.Prompt.IDs) || kept >= n || kept < 40 {
+		t.Fatalf("warning %q (%v), want one with the bounds; warnings: %q", said, err, e.Warnings)
+	}
+	equal := true
+	for j := range got {
+		if got[j] > want[j]+vectorTol {
+			t.Errorf("token %d: %v is above the flow %v", j, got[j], want[j])
+		}
+		if want[j]-got[j] > 1.05*max(among, others)+vectorTol { // two digits are said
+			t.Errorf("token %d: %v misses more of %v than was said: %q", j, got[j], want[j], said)
+		}
+		equal = equal && math.Abs(got[j]-want[j]) < vectorTol
+	}
+	if equal {
+		t.Error("all values are exact; the text should be too long for that")
+	}
+}
+
 func explainedBy(
 	t *testing.T, m trace.Model, prompt string, opts attribution.Options,
 ) *attribution.Explanation {
@@ -127,7 +171,7 @@ func TestVectorsRefused(t *testing.T) {
 	}
 	prompt := longPrompt(1025)
 	for name, opts := range map[string]attribution.Options{
-		"flow":    {Methods: []string{"flow"}},
+		"flow":    {Methods: []string{"flow"}, AllLevels: true},
 		"discard": {Methods: []string{"rollout"}, Discard: 0.5},
 		"sink":    {Methods: []string{"rollout"}, DropSink: true},
 	} {

@@ -1,18 +1,21 @@
 package aggregation
 
-import "fmt"
+import (
+	"context"
+	"fmt"
+)
 
 // Vectors is an aggregation whose result for one target needs only products of vectors and layers,
 // and no rows that are stored.
 type Vectors interface {
 	Aggregation
 	// Row returns the result of [State.Extend] for target t alone, [K,T], in a causal text of T
-	// tokens. multiply is asked for the products. The error is one of multiply.
-	Row(cfg Config, t, T int, multiply Multiply) ([]float64, error)
+	// tokens. multiply is asked for the products. The error is one of multiply or wraps ctx.Err().
+	Row(ctx context.Context, cfg Config, t, T int, multiply Multiply) ([]float64, error)
 }
 
-// Multiply returns k vectors times the rows Â of a layer, left·Â, [k,T]; left is [k,T] too. top asks
-// for the rows that explain the layer, those of [Rows.Top], where these are others.
+// Multiply returns k vectors times the rows Â of a layer, left·Â, [k,T]; left is [k,T] too. top
+// asks for the rows that explain the layer, those of [Rows.Top], where these are others.
 type Multiply func(layer, k int, left []float64, top bool) ([]float64, error)
 
 // Row computes row t of every level from the top layer down:
@@ -22,10 +25,15 @@ type Multiply func(layer, k int, left []float64, top bool) ([]float64, error)
 // Each level is one vector. The vectors of all levels go through a layer together, so each layer is
 // asked once, and where the explained layer has rows of its own, once more for these. It costs
 // L·T²/2 multiplications for each level above the layer, and keeps 2·K·T numbers.
-func (rollout) Row(cfg Config, t, T int, multiply Multiply) ([]float64, error) {
+func (rollout) Row(
+	ctx context.Context, cfg Config, t, T int, multiply Multiply,
+) ([]float64, error) {
 	K, base := cfg.Levels(), cfg.Layers-cfg.Levels()
 	rows := make([]float64, K*T)
 	for l := cfg.Layers - 1; l >= 0; l-- {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("attribution: rollout: layer %d of %d: %w", l, cfg.Layers, err)
+		}
 		if l >= base {
 			// The target's own row of this layer.
 			unit := make([]float64, T)

@@ -54,7 +54,7 @@ func TestRowOfRollout(t *testing.T) {
 				return out, nil
 			}
 			for target := range T {
-				got, err := rollout{}.Row(cfg, target, T, multiply)
+				got, err := rollout{}.Row(context.Background(), cfg, target, T, multiply)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -88,7 +88,7 @@ func TestRowOfRolloutErrors(t *testing.T) {
 			return left, nil
 		},
 	} {
-		if _, err := (rollout{}).Row(cfg, 1, 4, multiply); !errors.Is(err, broken) {
+		if _, err := (rollout{}).Row(context.Background(), cfg, 1, 4, multiply); !errors.Is(err, broken) {
 			t.Errorf("%s: error %v, want that of the product", name, err)
 		}
 	}
@@ -98,7 +98,7 @@ func TestRowOfRolloutErrors(t *testing.T) {
 		}
 		return left[:1], nil
 	}
-	if _, err := (rollout{}).Row(cfg, 1, 4, short); err == nil {
+	if _, err := (rollout{}).Row(context.Background(), cfg, 1, 4, short); err == nil {
 		t.Error("a product of the wrong size is no error")
 	}
 }

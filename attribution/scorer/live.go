@@ -23,7 +23,8 @@ type Live interface {
 	ScoreTerms(terms *trace.AttentionTerms, rows *History) (*Scores, error)
 }
 
-// LiveByProducts is a live scorer that needs no rows, but only vectors times the rows of each layer.
+// LiveByProducts is a live scorer that needs no rows, but only vectors times the rows of each
+// layer.
 type LiveByProducts interface {
 	Live
 	// ScoreProducts returns what ScoreTerms returns. The error is one of the products.

@@ -366,8 +366,8 @@ type Step struct {
 	// 1. It may be called until the next step begins. It is nil unless the model is a
 	// [LayerReader] and [Ask.Terms] is set.
 	RowsOfLayer func(ctx context.Context, layer int, ask MixingAsk) (Rows, error)
-	// Multiply returns vectors times the rows of one layer, [K,T], for the T = First+Count tokens so
-	// far. It may be called until the next step begins. It is nil unless the model is a
+	// Multiply returns vectors times the rows of one layer, [K,T], for the T = First+Count tokens
+	// so far. It may be called until the next step begins. It is nil unless the model is a
 	// [Multiplier] and [Ask.Products] is set.
 	Multiply func(ctx context.Context, q Product) ([]float64, error)
 }

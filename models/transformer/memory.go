@@ -237,7 +237,8 @@ func estimate(s *spec.Spec, n need) (returned, layer float64) {
 
 // What a layer of a prompt in tiles holds at a time: so many arrays [T,D] (the stream before and
 // after the layer, on the host and as a tensor, and room to compute the keys and values), and so
-// many times the keys and values, [T,G,E] each (of the pass, on the host, and as tensors of a tile).
+// many times the keys and values, [T,G,E] each (of the pass, on the host, and as tensors of a
+// tile).
 const (
 	tiledStreams = 6
 	tiledCaches  = 5
@@ -245,7 +246,8 @@ const (
 
 // tiledBytes is what a layer of a prompt in tiles holds at a time.
 func tiledBytes(s *spec.Spec, n need) float64 {
-	t, tile, slots := float64(n.Tokens), float64(n.Tile), float64(sourceSlots(n.Tokens, tileSources))
+	t, tile := float64(n.Tokens), float64(n.Tile)
+	slots := float64(sourceSlots(n.Tokens, tileSources))
 	inner := float64(s.Heads*s.HeadWidth + 2*s.Groups()*s.HeadWidth)
 	return 4 * (passArrays*float64(s.Heads)*tile*slots +
 		t*(tiledStreams*float64(s.Width)+inner) +

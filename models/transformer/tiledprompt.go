@@ -27,10 +27,8 @@ func (p *tiledPrompt) output(ctx context.Context, progress func(trace.Progress))
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("transformer: stopped before the prompt: %w", err)
 	}
-	if err := p.m.checkMemory(need{
-		Tokens: len(p.ids), Asks: p.asks, Slots: p.slots, Terms: p.latest != nil,
-		Tile: p.m.tileOf(len(p.ids)), Streams: p.streams != nil,
-	}); err != nil {
+	if err := p.m.checkMemory(p.m.promptNeed(len(p.ids), p.slots, p.asks, p.latest != nil,
+		p.streams != nil)); err != nil {
 		return nil, err
 	}
 	out, err := p.run(ctx, progress)
@@ -292,4 +290,21 @@ func (p *tiledPrompt) pairs(ctx context.Context, t *tiledLayer, all []trace.Rows
 		}
 	}
 	return nil
+}
+
+// promptNeed is what a prompt of n tokens in tiles needs.
+func (m *Model) promptNeed(n, slots int, asks []trace.MixingAsk, terms, streams bool) need {
+	return need{
+		Tokens: n, Asks: asks, Slots: slots, Terms: terms, Tile: m.tileOf(n), Streams: streams,
+	}
+}
+
+// PromptBytes returns about how many bytes [Session.Prompt] needs for n tokens besides the weights.
+func (s *Session) PromptBytes(n int) int64 {
+	slots := s.slotsFor(n)
+	need := s.m.promptNeed(n, slots, s.asks, s.terms, s.streams != nil)
+	if s.streams == nil && !s.m.inTiles(n) {
+		need.Tile = 0
+	}
+	return s.m.estimate(need)
 }

@@ -42,7 +42,8 @@ func TestTiledPrompt(t *testing.T) {
 				check(t, what+": logits", got.out.Logits, whole[i].out.Logits, logitsTol)
 				for k, rows := range got.out.Rows {
 					ask := tiledAsks[k]
-					check(t, fmt.Sprintf("%s: %s %s all=%v", what, ask.Name, ask.Heads, ask.AllRows),
+					name := fmt.Sprintf("%s: %s %s all=%v", what, ask.Name, ask.Heads, ask.AllRows)
+					check(t, name,
 						shares(rows), shares(whole[i].out.Rows[k]), tiledTol)
 				}
 				near64(t, what+": parts", got.terms, whole[i].terms, partTol)
