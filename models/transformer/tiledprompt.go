@@ -109,7 +109,7 @@ func (p *tiledPrompt) layer(ctx context.Context, inputs *inputs, l int, all []tr
 	// The stream of the next layer: other graphs may still read this one.
 	next := make([]float32, 0, len(p.x))
 	program := p.tileProgram(l)
-	err = t.each(ctx, p.m.tileOf(len(p.ids)), func(at, n int, in []*tensors.Tensor) error {
+	err = t.each(ctx, p.m.tileOf(p.slots), func(at, n int, in []*tensors.Tensor) error {
 		out, err := p.m.execute(program, in...)
 		if err != nil {
 			return err
@@ -295,7 +295,8 @@ func (p *tiledPrompt) pairs(ctx context.Context, t *tiledLayer, all []trace.Rows
 // promptNeed is what a prompt of n tokens in tiles needs.
 func (m *Model) promptNeed(n, slots int, asks []trace.MixingAsk, terms, streams bool) need {
 	return need{
-		Tokens: n, Asks: asks, Slots: slots, Terms: terms, Tile: m.tileOf(n), Streams: streams,
+		Tokens: n, Asks: asks, Slots: slots, Terms: terms, Tile: m.tileOf(slots),
+		Streams: streams,
 	}
 }
 

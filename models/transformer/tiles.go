@@ -24,8 +24,9 @@ const (
 	// tiledAbove is where tiles begin. Below it, a pass over the whole prompt is as fast and
 	// compiles fewer graphs.
 	tiledAbove = 1024
-	// tileScores limits the scores of a tile, [H,N,S]: 8 MiB of float32, which a cache may hold.
-	tileScores = 2 << 20
+	// tileScores limits the scores of a tile, [H,N,S]: 16 MiB of float32. Larger tiles leave the
+	// cache of a processor, and smaller ones read the keys and values more often.
+	tileScores = 4 << 20
 	// tileTargets and leastTargets are the most and the least targets of a tile.
 	tileTargets, leastTargets = 256, 16
 	// tileSources is the smallest number of sources that a tile is given.
@@ -41,8 +42,8 @@ func (m *Model) inTiles(n int) bool {
 	return n > above && !m.Spec.Bidirectional
 }
 
-// tileOf returns how many targets a tile has in a text of n tokens: a power of two, so that few
-// graphs are compiled.
+// tileOf returns how many targets a tile has in a text with a cache of n slots: a power of two, so
+// that few graphs are compiled.
 func (m *Model) tileOf(n int) int {
 	if m.tiling.targets > 0 {
 		return m.tiling.targets
@@ -66,6 +67,15 @@ func (m *Model) tileSlots(n int) int {
 		least = m.tiling.sources
 	}
 	return sourceSlots(n, least)
+}
+
+// tileSizes returns how many numbers of sources the tiles of a text of n tokens have.
+func (m *Model) tileSizes(n int) int {
+	sizes := 1
+	for have := m.tileSlots(1); have < n; sizes++ {
+		have = m.tileSlots(have + 1)
+	}
+	return sizes
 }
 
 // sourceSlots rounds n up to 2ⁿ or 3·2ⁿ times least. Every size is one more graph to compile, and

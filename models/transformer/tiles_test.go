@@ -297,3 +297,51 @@ func TestTiledStops(t *testing.T) {
 		t.Errorf("error %v, want one that says layer 0", err)
 	}
 }
+
+// TestTiledMemory: what a prompt in tiles needs grows with its length and not with its square, is
+// far below one array of the scores of all heads, and includes what the session keeps.
+func TestTiledMemory(t *testing.T) {
+	m := &transformer.Model{Spec: &gpt2Medium}
+	tiled := func(n int, streams bool) float64 {
+		return float64(m.Estimate(transformer.Need{
+			Tokens: n, Slots: n, Tile: m.TileOf(n), Streams: streams,
+			Asks: []trace.MixingAsk{{Name: "attention"}},
+		}))
+	}
+	const n = 32_768
+	if ratio := tiled(n, true) / tiled(n/2, true); ratio > 2.1 {
+		t.Errorf("twice the tokens need %.2f times as much, want about 2", ratio)
+	}
+	scores := 4.0 * 16 * n * n
+	if need := tiled(n, true); need > scores/5 {
+		t.Errorf("%d tokens need %.3g bytes, and the scores of one layer alone %.3g", n, need,
+			scores)
+	}
+	streams := 4.0 * 24 * 1024 * n
+	if d := tiled(n, true) - tiled(n, false); d != streams {
+		t.Errorf("streams of %d tokens need %.3g bytes, want %.3g", n, d, streams)
+	}
+	cache := 2 * 4.0 * 24 * 1024 * n
+	if need := tiled(n, false); need < cache {
+		t.Errorf("%d tokens need %.3g bytes, less than their keys and values, %.3g", n, need, cache)
+	}
+}
+
+// TestTiledRefused: a long prompt that needs more than it may take is refused before anything is
+// computed.
+func TestTiledRefused(t *testing.T) {
+	g := openGolden(t, "llama")
+	m := g.model.InTiles(1, 4, 4).WithMaxBytes(10_000)
+	s, err := m.NewSession(nil, 0)
+	must(t, err)
+	defer s.Close()
+	need := s.PromptBytes(len(g.ids))
+	_, err = s.Prompt(context.Background(), g.ids, nil)
+	var refusal *transformer.MemoryError
+	if !errors.As(err, &refusal) || refusal.Limit != 10_000 || refusal.Need != need {
+		t.Errorf("error %v, want a refusal of %d bytes", err, need)
+	}
+	if graphs := m.Graphs(); len(graphs) != 0 {
+		t.Errorf("graphs were built: %v", graphs)
+	}
+}

@@ -155,8 +155,9 @@ func generate(m *models.Model, prompt []trace.Token, step func()) error {
 	return nil
 }
 
-// stated is what the process says before the run that it will hold, in MB: program, weights, and
-// what the model needs to read the prompt. Rollout of a long text multiplies vectors.
+// stated is the smallest limit, in MB, under which the process does not refuse the run: program,
+// weights, and what the model needs to read the prompt, with a third more for garbage. Rollout of a
+// long text multiplies vectors.
 func stated(m *models.Model, method string, n int) float64 {
 	ask := trace.Ask{MaxTokens: longTokens(n)}
 	switch method {
@@ -168,7 +169,7 @@ func stated(m *models.Model, method string, n int) float64 {
 	case "value-zeroing":
 		ask.Terms = &trace.TermsAsk{Rows: []trace.MixingAsk{{Name: "value-zeroing"}}}
 	}
-	return float64(m.ProgramBytes()+m.WeightBytes()+m.PromptBytes(n, ask)) / 1e6
+	return float64(m.ProgramBytes()+m.WeightBytes()+m.PromptBytes(n, ask)/3*4) / 1e6
 }
 
 // long measures all methods at all lengths and prints the page's table rows as JSON lines.
