@@ -38,11 +38,11 @@ const BoundVectors = 2*keptTokens + 3
 //	low   all other nodes are left out
 //	high  each run of consecutive other tokens is one node, and parallel edges are added up
 //
-// A token between two of S is a run of its own and stays too. Then F_low ≤ F ≤ F_high. A flow of the low network is a flow of the whole one that does not use
-// the other nodes. To join nodes is to connect them by edges without limit, and more edges carry no
-// less; so every flow of the whole network is one of the high network. The difference of the two is
-// at most the capacity left out: the edges between S and the rest that a minimum cut of the low
-// network has to cut besides.
+// A token between two of S is a run of its own and stays too. Then F_low ≤ F ≤ F_high. A flow of
+// the low network is a flow of the whole one that does not use the other nodes. To join nodes is to
+// connect them by edges without limit, and more edges carry no less; so every flow of the whole
+// network is one of the high network. The difference of the two is at most the capacity left out:
+// the edges between S and the rest that a minimum cut of the low network has to cut besides.
 //
 // A token outside S has its rollout as lower bound, because R ≤ F, and as upper bound the flow to
 // its run. The rows are never stored: row a of the high network is a vector, 1 at the tokens of

@@ -64,9 +64,10 @@ func TestBoundsOfFlow(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if want := min(target+1, keptTokens); len(b.Kept) < want || len(b.Kept) == T {
-					t.Errorf("%s: %d of %d tokens kept, want %d and some more", name, len(b.Kept), T,
-						want)
+				want := min(target+1, keptTokens)
+				if len(b.Kept) < want || len(b.Kept) == T {
+					t.Errorf("%s: %d of %d tokens kept, want %d and some more", name,
+						len(b.Kept), T, want)
 				}
 				if !slices.Contains(b.Kept, target) {
 					t.Errorf("%s: the target is not among the kept", name)
@@ -74,8 +75,8 @@ func TestBoundsOfFlow(t *testing.T) {
 				for j := range T {
 					f := exact[target*T+j]
 					if b.Low[j] > f+rounding || b.High[j] < f-rounding {
-						t.Errorf("%s: flow %v of token %d is not in [%v, %v]", name, f, j, b.Low[j],
-							b.High[j])
+						t.Errorf("%s: flow %v of token %d is not in [%v, %v]", name, f, j,
+							b.Low[j], b.High[j])
 					}
 				}
 			}

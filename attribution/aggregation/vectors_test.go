@@ -81,14 +81,15 @@ func TestRowOfRolloutErrors(t *testing.T) {
 	cfg := Config{Layers: 3}
 	for name, multiply := range map[string]Multiply{
 		"at once": func(int, int, []float64, bool) ([]float64, error) { return nil, broken },
-		"below": func(l, k int, left []float64, top bool) ([]float64, error) {
+		"below": func(l, _ int, left []float64, _ bool) ([]float64, error) {
 			if l == 0 {
 				return nil, broken
 			}
 			return left, nil
 		},
 	} {
-		if _, err := (rollout{}).Row(context.Background(), cfg, 1, 4, multiply); !errors.Is(err, broken) {
+		_, err := (rollout{}).Row(context.Background(), cfg, 1, 4, multiply)
+		if !errors.Is(err, broken) {
 			t.Errorf("%s: error %v, want that of the product", name, err)
 		}
 	}

@@ -58,7 +58,10 @@ var longFigures = []figure{
 		"long-next", "one more explained token", "s",
 		func(m *measurement) *float64 { return &m.Next },
 	},
-	{"long-memory", "memory of the process", "MB", func(m *measurement) *float64 { return &m.Memory }},
+	{
+		"long-memory", "memory of the process", "MB",
+		func(m *measurement) *float64 { return &m.Memory },
+	},
 	{
 		"long-stated", "memory stated before", "MB",
 		func(m *measurement) *float64 { return &m.Stated },
