@@ -93,6 +93,8 @@ type run struct {
 	model    trace.Model
 	contrast *int
 	scores   []*scorer.Scores
+	// step is the latest step, from which live scorers multiply.
+	step trace.Step
 	// missing counts the predictions for which a complete scorer left too large a residue, one
 	// entry for each method of the plan; nil without scorers.
 	missing []incomplete
@@ -220,6 +222,8 @@ func (r *run) prepareAsk(m trace.Model, info trace.Info, prompt int) error {
 		}
 		r.tokens = len(tokens)
 	}
+	r.plan.chooseVectors(m, prompt, r.tokens)
+	r.ask.Products = r.plan.usesVectors()
 	r.ask.MaxTokens = r.tokens
 	if info.Context > 0 && prompt+r.tokens > info.Context {
 		return trace.Usagef(
@@ -348,6 +352,11 @@ func (r *run) add(ctx context.Context, step trace.Step) error {
 	if err := r.plan.extend(ctx, rows, from); err != nil {
 		return err
 	}
+	if from < r.processed {
+		if err := r.plan.extendVectors(ctx, step); err != nil {
+			return err
+		}
+	}
 	var next *prediction
 	if step.Next != nil {
 		if next, err = newPrediction(step, r.e.Model.Layers); err != nil {
@@ -361,6 +370,7 @@ func (r *run) add(ctx context.Context, step trace.Step) error {
 	if next == nil {
 		return nil
 	}
+	r.step = step
 	if err := r.score(ctx, slices.Clone(r.text), len(r.text)-1, *next); err != nil {
 		return err
 	}

@@ -1,6 +1,8 @@
 package attribution
 
 import (
+	"testing"
+
 	"github.com/headwater-ml/headwater/attribution/aggregation"
 	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/internal/registry"
@@ -22,4 +24,11 @@ func RegisterForTest(m Method) func() {
 func RegisterScorerForTest(name string, s scorer.Scorer) func() {
 	scorer.Register(name, s)
 	return func() { registry.Remove("scorer", name) }
+}
+
+// SetLongText sets, until the test ends, the number of tokens up to which rows are always stored.
+func SetLongText(t testing.TB, tokens int) {
+	old := longText
+	longText = tokens
+	t.Cleanup(func() { longText = old })
 }

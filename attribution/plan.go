@@ -41,6 +41,8 @@ type planned struct {
 	// nil. ask is -1 for a scorer without rows.
 	live scorer.Live
 	ask  int
+	// vectors says that the scorer reads products with the rows of its mixing, and no rows.
+	vectors bool
 	// choosesLayer is whether the layer shown is chosen for each token.
 	choosesLayer bool
 	// oneLayer is whether only the layer shown is computed, after the token is chosen.
@@ -339,6 +341,14 @@ func (p *plan) bytes(m, n int) float64 {
 		if !a.Info().AllRows {
 			continue
 		}
+		if j.vectors { // the result, and what goes into a layer and comes out of it
+			rows := float64(j.cfg.Levels())
+			if j.bounded() {
+				rows = aggregation.BoundVectors
+			}
+			sum += 4 * 8 * rows * float64(m+n)
+			continue
+		}
 		need := perEntry * float64(j.cfg.Layers) * float64(m+n) * float64(m+n)
 		sum += need
 		if j.uniform != nil {
@@ -358,6 +368,9 @@ func (p *plan) bytes(m, n int) float64 {
 // Targets before from get no result.
 func (p *plan) extend(ctx context.Context, rows []aggregation.Rows, from int) error {
 	for _, j := range p.jobs {
+		if j.vectors {
+			continue
+		}
 		if err := j.extend(ctx, rows, from); err != nil {
 			return err
 		}
@@ -368,12 +381,15 @@ func (p *plan) extend(ctx context.Context, rows []aggregation.Rows, from int) er
 	return nil
 }
 
-// zeroWarnings returns a sentence for every mixing with rows that are all zero.
+// zeroWarnings returns a sentence for every mixing with rows that are all zero, and for every job
+// whose values are bounds.
 func (p *plan) zeroWarnings() []string {
 	var all []string
 	for _, j := range slices.Concat(p.jobs, p.late) {
-		if w := j.zeroWarning(); w != "" && !slices.Contains(all, w) {
-			all = append(all, w)
+		for _, w := range []string{j.zeroWarning(), j.boundWarning()} {
+			if w != "" && !slices.Contains(all, w) {
+				all = append(all, w)
+			}
 		}
 	}
 	return all

@@ -117,6 +117,11 @@ func (r *run) score(ctx context.Context, ids []int, at int, t prediction) error 
 func (r *run) scoreBy(
 	ctx context.Context, m planned, ids []int, at int, t prediction,
 ) (*scorer.Scores, error) {
+	if m.vectors && t.terms != nil {
+		if by, ok := m.live.(scorer.LiveByProducts); ok {
+			return by.ScoreProducts(t.terms, m.products(ctx, r.step))
+		}
+	}
 	if m.live != nil && t.terms != nil {
 		return m.live.ScoreTerms(t.terms, r.plan.histories[m.ask])
 	}

@@ -49,6 +49,10 @@ func (m *Model) ReadsLayers() bool {
 	return m.spec.Head == spec.LanguageHead && !m.spec.Bidirectional
 }
 
+// Multiplies reports whether steps multiply vectors by the rows of a layer on request: those of a
+// model that generates do.
+func (m *Model) Multiplies() bool { return m.ReadsLayers() }
+
 // generation is the state of a text that is being continued.
 type generation struct {
 	chooser
@@ -66,6 +70,9 @@ func (m *Model) newGeneration(ids []int, ask trace.Ask) (*generation, error) {
 	session, err := m.graph.NewSession(ask.Mixings, c.room(len(ids)))
 	if err != nil {
 		return nil, err
+	}
+	if ask.Products {
+		session.KeepStreams()
 	}
 	if ask.Terms != nil {
 		if err := session.KeepTerms(ask.Terms.Rows...); err != nil {
@@ -89,6 +96,9 @@ func (g *generation) next(ctx context.Context) (step trace.Step, more bool, err 
 		return trace.Step{}, false, err
 	}
 	step.Rows = out.Rows
+	if g.ask.Products {
+		step.Multiply = g.session.Multiply
+	}
 	if g.done {
 		return step, false, nil
 	}

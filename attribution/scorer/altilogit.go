@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/rowmath"
 )
@@ -49,6 +51,21 @@ func (altiLogit) Mixing() string { return "alti" }
 // ScoreTerms returns the values; see [Live].
 func (altiLogit) ScoreTerms(terms *trace.AttentionTerms, rows *History) (*Scores, error) {
 	return parts(terms.Value, sumOverLayers(terms, rows)), nil
+}
+
+// ScoreProducts returns the values without rows that are stored; see [LiveByProducts].
+func (altiLogit) ScoreProducts(terms *trace.AttentionTerms, multiply Products) (*Scores, error) {
+	T := terms.S
+	sum := slices.Clone(rowmath.At(terms.Attention, terms.L-1, T))
+	for l := terms.L - 2; l >= 0; l-- {
+		mixed, err := multiply(l, sum)
+		if err != nil {
+			return nil, err
+		}
+		sum = mixed
+		floats.Add(sum, rowmath.At(terms.Attention, l, T))
+	}
+	return parts(terms.Value, sum), nil
 }
 
 // Score returns the parts of the logit; see [Scorer].

@@ -23,6 +23,18 @@ type Live interface {
 	ScoreTerms(terms *trace.AttentionTerms, rows *History) (*Scores, error)
 }
 
+// LiveByProducts is a live scorer that needs no rows, but only vectors times the rows of each
+// layer.
+type LiveByProducts interface {
+	Live
+	// ScoreProducts returns what ScoreTerms returns. The error is one of the products.
+	ScoreProducts(terms *trace.AttentionTerms, multiply Products) (*Scores, error)
+}
+
+// Products returns left·C, [T], for a vector left [T] and the rows C of the scorer's mixing in a
+// layer, each divided by its sum.
+type Products func(layer int, left []float64) ([]float64, error)
+
 // History has the rows of a mixing for every token so far, each divided by its sum. The zero value
 // has none.
 type History struct {

@@ -273,6 +273,8 @@ type Ask struct {
 	Positions []int
 	// Terms, if not nil, asks for the attention terms of every prediction; see [Step.Terms].
 	Terms *TermsAsk
+	// Products asks for [Step.Multiply], so that the model keeps what it needs for it.
+	Products bool
 	// OwnRow adds a last step for the last token, with its row and without a prediction.
 	OwnRow bool
 	// Progress, if not nil, is called during long work before the first token.
@@ -364,4 +366,8 @@ type Step struct {
 	// 1. It may be called until the next step begins. It is nil unless the model is a
 	// [LayerReader] and [Ask.Terms] is set.
 	RowsOfLayer func(ctx context.Context, layer int, ask MixingAsk) (Rows, error)
+	// Multiply returns vectors times the rows of one layer, [K,T], for the T = First+Count tokens
+	// so far. It may be called until the next step begins. It is nil unless the model is a
+	// [Multiplier] and [Ask.Products] is set.
+	Multiply func(ctx context.Context, q Product) ([]float64, error)
 }

@@ -187,7 +187,7 @@ var allowed = map[string][]string{
 	"internal/bench/batch":       {"attribution", "attribution/trace", "models", "models/xla"},
 	"internal/bench/flowbench":   {"attribution", "attribution/aggregation/maxflow", "attribution/trace", "internal/bench/flowmaps", "models"},
 	"internal/bench/flowmaps":    nil,
-	"internal/bench/growth":      {"attribution", "models", "models/xla", gonum, "gonum.org/v1/plot/..."},
+	"internal/bench/growth":      {"attribution", "attribution/trace", "models", "models/checkpoint", "models/xla", gonum, "gonum.org/v1/plot/..."},
 	"internal/bench/methodpage":  {"attribution/evaluate", "attribution/trace", "gonum.org/v1/plot/..."},
 	"internal/bench/quantized":   {"attribution/trace", "models", "models/gguf", "models/transformer", "models/xla", compute},
 	"internal/prose":             nil,

@@ -94,3 +94,14 @@ func Quantized(
 	}
 	return &got, nil
 }
+
+// InTiles returns the model with prompts of more than above tokens computed in tiles of so many
+// targets over at least so many sources.
+func (m *Model) InTiles(above, targets, sources int) *Model {
+	view := *m
+	view.tiling = tiling{above: above, targets: targets, sources: sources}
+	return &view
+}
+
+// TileOf is how many targets a tile has in a text of n tokens.
+func (m *Model) TileOf(n int) int { return m.tileOf(n) }

@@ -137,11 +137,11 @@ func TestRefusals(t *testing.T) {
 }
 
 // A text too long for the machine is refused before anything is allocated: BLOOM sets no limit of
-// its own.
+// its own. A prompt is read in tiles, but the rows of all its targets have to fit.
 func TestTooLongForMemory(t *testing.T) {
 	g := openGolden(t, "bloom")
 	ids := make([]int, 100_000)
-	s, err := g.model.NewSession(nil, 0)
+	s, err := g.model.NewSession([]trace.MixingAsk{{Name: "attention", AllRows: true}}, 0)
 	must(t, err)
 	_, prompted := s.Prompt(context.Background(), ids, nil)
 	_, traced := g.model.Trace(context.Background(), ids[:20_000], []trace.Tap{trace.Attention})

@@ -24,6 +24,10 @@ type need struct {
 	Slots int
 	// Terms is whether what each layer did to the last token is kept.
 	Terms bool
+	// Tile is how many targets are computed at a time; 0 means all. Streams is whether the residual
+	// stream before each layer is kept for as many tokens as Slots.
+	Tile    int
+	Streams bool
 	// Head is whether the head reads one position of each text.
 	Head bool
 	// Gradient is whether a number of each text is differentiated, AttentionGradient whether also
@@ -117,10 +121,13 @@ const maxEstimate = 1 << 62
 
 // What XLA takes to compile the graphs of a pass, and keeps, beyond the few of an ordinary one:
 // parts have a graph for every size of their tiles. Seen with the 12 layers of GPT-2 small: 40 MB
-// a graph.
+// a graph. A prompt in tiles has a graph for every number of sources, and products of vectors have
+// one more for each: with 4 layers of 4 heads up to 35 and 15 MB each were seen.
 const (
 	gradientGraphs = 64 << 20
 	partsGraphs    = 320 << 20
+	tileGraph      = 36 << 20
+	productGraph   = 18 << 20
 )
 
 // compiling returns how many bytes the graphs of a pass take where they are compiled.
@@ -133,6 +140,10 @@ func (m *Model) compiling(n need) float64 {
 		return partsGraphs
 	case n.Gradient:
 		return gradientGraphs
+	case n.Tile > 0 && n.Streams:
+		return float64(m.tileSizes(n.Tokens)) * (tileGraph + productGraph)
+	case n.Tile > 0:
+		return float64(m.tileSizes(n.Tokens)) * tileGraph
 	}
 	return 0
 }
@@ -161,6 +172,9 @@ func estimate(s *spec.Spec, n need) (returned, layer float64) {
 	// Bytes of [B,H,T,T] and of [B,T,D].
 	pairs, stream := 4*texts*float64(s.Heads)*t*t, 4*texts*t*float64(s.Width)
 	layer = passArrays*pairs + stream*10 + 2*4*texts*t*float64(s.FeedForward)
+	if n.Tile > 0 {
+		layer = tiledBytes(s, n)
+	}
 	add := func(bytes, times float64) { // bytes a layer: on the device, then on the host
 		returned += times * bytes
 		layer += bytes
@@ -205,6 +219,9 @@ func estimate(s *spec.Spec, n need) (returned, layer float64) {
 		layer = max(layer, consumed)
 	}
 	returned += 2 * 4 * layers * float64(n.Slots) * float64(s.Groups()*s.HeadWidth)
+	if n.Streams {
+		returned += 4 * layers * float64(n.Slots) * float64(s.Width)
+	}
 	if n.Terms {
 		add((pairs+2*stream)/max(1, t), layers)
 		if texts > 1 { // the values of the prompts of a batch; see [BatchSession.Terms]
@@ -232,6 +249,26 @@ func estimate(s *spec.Spec, n need) (returned, layer float64) {
 			float64(s.Heads*s.HeadWidth) + 4*float64(s.FeedForward))
 	}
 	return returned, layer
+}
+
+// What a layer of a prompt in tiles holds at a time: so many arrays [T,D] (the stream before and
+// after the layer, on the host and as a tensor, and room to compute the keys and values), and so
+// many times the keys and values, [T,G,E] each (of the pass, on the host, and as tensors of a
+// tile).
+const (
+	tiledStreams = 6
+	tiledCaches  = 5
+)
+
+// tiledBytes is what a layer of a prompt in tiles holds at a time.
+func tiledBytes(s *spec.Spec, n need) float64 {
+	t, tile := float64(n.Tokens), float64(n.Tile)
+	slots := float64(sourceSlots(n.Tokens, tileSources))
+	inner := float64(s.Heads*s.HeadWidth + 2*s.Groups()*s.HeadWidth)
+	return 4 * (passArrays*float64(s.Heads)*tile*slots +
+		t*(tiledStreams*float64(s.Width)+inner) +
+		tiledCaches*2*slots*float64(s.Groups()*s.HeadWidth) +
+		tile*(10*float64(s.Width)+4*float64(s.FeedForward)))
 }
 
 // What a tile of a mixing that costs a pass for every pair holds at a time: so many arrays [N,S,F]

@@ -55,6 +55,9 @@ type Model struct {
 	Beside int64
 	Chosen bool
 
+	// tiling says how long prompts are computed.
+	tiling tiling
+
 	// watch is told of compilations; see [Model.Watched]. Nil: nobody is.
 	watch *atomic.Pointer[Watch]
 

@@ -33,6 +33,8 @@ type Session struct {
 	// late are the rows that [Session.RowsOfLayer] will be asked for.
 	late      []trace.MixingAsk
 	lateMixes []Mixing
+	// streams are what [Session.Multiply] reads, nil if nothing is kept for it.
+	streams *streams
 	// preparing are compilations under way.
 	preparing sync.WaitGroup
 }
@@ -103,7 +105,11 @@ func (s *Session) Prompt(ctx context.Context, ids []int,
 		p.latest = &latest{}
 	}
 	s.prepare(ctx, len(ids), kept.slots)
-	out, err := p.output(ctx, progress)
+	run := p.output
+	if s.streams != nil || s.m.inTiles(len(ids)) {
+		run = (&tiledPrompt{pass: p, streams: s.streams.emptied(kept.slots)}).output
+	}
+	out, err := run(ctx, progress)
 	if err != nil {
 		kept.free()
 		return nil, err
@@ -223,6 +229,9 @@ func (s *Session) stepLayer(
 	l int, token []*tensors.Tensor, x *tensors.Tensor, rows []trace.Rows, kept *latest,
 ) (*tensors.Tensor, error) {
 	past := s.cache.of(l)
+	if err := s.streams.add(l, x); err != nil {
+		return nil, err
+	}
 	out, err := s.m.execute(s.stepProgram(l), token[0], token[1], x, past[0], past[1])
 	if err != nil {
 		return nil, err

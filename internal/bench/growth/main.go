@@ -45,8 +45,9 @@ type measurement struct {
 	// First is the time from the prompt to the first explained token, Next that of one more, in
 	// seconds.
 	First, Next float64
-	// Memory is the most that the process held, in MB.
-	Memory float64
+	// Memory is the most that the process held, in MB, and Stated what it said before that it would
+	// hold; 0 if it did not say.
+	Memory, Stated float64
 	// Backend computed it.
 	Backend string
 }
@@ -55,6 +56,10 @@ func main() {
 	log.SetFlags(0)
 	one := flag.String("one", "", "measure this `method` once and print it as JSON")
 	tokens := flag.Int("tokens", 64, "length of the prompt of -one")
+	of := flag.String("of", "tiny",
+		"`model` of -one: tiny, or small or smollm2 with random weights and long prompts")
+	longToo := flag.Duration("long", 0,
+		"measure long prompts of the model -of, each for at most this `time`, and print JSON")
 	backend := flag.String("backend", "xla",
 		"go, xla, cuda, or xla:PATH or cuda:PATH of a PJRT plugin")
 	out := flag.String("out", "docs", "folder to write")
@@ -62,12 +67,18 @@ func main() {
 		"measure nothing: write and draw again what the page in -out says")
 	flag.Parse()
 	if *one != "" {
-		m, err := measure(*one, *tokens, *backend)
+		m, err := measure(*one, *tokens, *backend, *of)
 		if err == nil {
 			err = json.NewEncoder(os.Stdout).Encode(m)
 		}
 		if err != nil {
 			log.Fatal(err)
+		}
+		return
+	}
+	if *longToo > 0 {
+		if err := long(*backend, *of, *longToo); err != nil {
+			log.Fatal("growth: ", err)
 		}
 		return
 	}
@@ -91,12 +102,11 @@ func run(backend, out string, redraw bool) (err error) {
 }
 
 // measure explains one prompt twice; the second time counts, when all graphs are compiled.
-func measure(method string, tokens int, backend string) (measurement, error) {
-	m, err := models.Open("tiny", models.Options{Backend: backend})
-	if err != nil {
-		return measurement{}, err
+func measure(method string, tokens int, backend, of string) (measurement, error) {
+	if of != "tiny" {
+		return measureLong(method, tokens, backend, of)
 	}
-	prompt, err := promptOf(m, tokens)
+	m, prompt, err := opened(of, tokens, backend)
 	if err != nil {
 		return measurement{}, err
 	}

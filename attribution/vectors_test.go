@@ -1,0 +1,188 @@
+package attribution_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models"
+)
+
+// storing is a model that does not multiply vectors, so that the rows of all targets are stored.
+type storing struct{ *models.Model }
+
+func (storing) Multiplies() bool { return false }
+
+// scarce is a model that leaves so many bytes to an explanation.
+type scarce struct {
+	*models.Model
+	left int64
+}
+
+func (s scarce) Budget() int64 { return s.left }
+
+// vectorTol is how far products of vectors may be from rows that are stored: rounding of float32.
+const vectorTol = 1e-5
+
+// TestVectors: a long text explained by products of vectors, because the rows of all its targets
+// would not fit, has the values of rows that are stored; one head, the own row, lift and a range of
+// layers too.
+func TestVectors(t *testing.T) {
+	attribution.SetLongText(t, 8)
+	m, err := models.Open("tiny", models.Options{Backend: "go"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	prompt := longPrompt(50)
+	head, last := 1, 3
+	for name, opts := range map[string]attribution.Options{
+		"rollout":      {Methods: []string{"rollout"}},
+		"lift":         {Methods: []string{"rollout"}, Lift: true},
+		"own row":      {Methods: []string{"rollout"}, OwnRow: true},
+		"one head":     {Methods: []string{"rollout"}, PerHead: &head},
+		"some layers":  {Methods: []string{"rollout"}, FirstLayer: 1, LastLayer: &last},
+		"other weight": {Methods: []string{"attention+rollout", "raw"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			opts.Continuation = " . mary"
+			want := explainedBy(t, storing{m}, prompt, opts)
+			got := explainedBy(t, scarce{m, 200e3}, prompt, opts)
+			nearExplanation(t, got, want)
+		})
+	}
+}
+
+// TestVectorsOfALTI: alti-logit of a long text, by products and by rows.
+func TestVectorsOfALTI(t *testing.T) {
+	attribution.SetLongText(t, 8)
+	m, err := models.Open("tiny", models.Options{Backend: "go"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	prompt := longPrompt(50)
+	opts := attribution.Options{
+		Methods: []string{"rollout", "alti-logit"}, Continuation: " mary", OwnRow: true,
+	}
+	want := explainedBy(t, storing{m}, prompt, opts)
+	nearExplanation(t, explainedBy(t, scarce{m, 100e3}, prompt, opts), want)
+}
+
+// longPrompt is a text of so many words of the embedded model.
+func longPrompt(words int) string {
+	text := strings.Repeat("mary has the red key . ", words/6+1)
+	return strings.Join(strings.Fields(text)[:words], " ")
+}
+
+// TestFlowBounds: flow of a long text whose rows do not fit has values that are not above the exact
+// ones, and the explanation says by how much they may be below.
+func TestFlowBounds(t *testing.T) {
+	attribution.SetLongText(t, 8)
+	m, err := models.Open("tiny", models.Options{Backend: "go"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts := attribution.Options{Methods: []string{"flow"}, MaxTokens: 1}
+	exact := explainedBy(t, storing{m}, longPrompt(120), opts)
+	e := explainedBy(t, scarce{m, 1e6}, longPrompt(120), opts)
+	got, want := e.Methods["flow"].Data, exact.Methods["flow"].Data
+	if len(got) != len(want) {
+		t.Fatalf("%d values, want %d", len(got), len(want))
+	}
+	said := ""
+	for _, w := range e.Warnings {
+		if strings.HasPrefix(w, "flow of attention: ") {
+			said = w
+		}
+	}
+	var n, kept int
+	var among, others float64
+	_, err = fmt.Sscanf(said, "flow of attention: %d tokens are too many for the exact values. The "+
+		"values are lower bounds from the %d strongest tokens; they miss at most %g of the exact "+
+		"ones there, and at most %g for other tokens.", &n, &kept, &among, &others)
+	if err != nil || n != len(e.Prompt.IDs) || kept >= n || kept < 40 {
+		t.Fatalf("warning %q (%v), want one with the bounds; warnings: %q", said, err, e.Warnings)
+	}
+	equal := true
+	for j := range got {
+		if got[j] > want[j]+vectorTol {
+			t.Errorf("token %d: %v is above the flow %v", j, got[j], want[j])
+		}
+		if want[j]-got[j] > 1.05*max(among, others)+vectorTol { // two digits are said
+			t.Errorf("token %d: %v misses more of %v than was said: %q", j, got[j], want[j], said)
+		}
+		equal = equal && math.Abs(got[j]-want[j]) < vectorTol
+	}
+	if equal {
+		t.Error("all values are exact; the text should be too long for that")
+	}
+}
+
+func explainedBy(
+	t *testing.T, m trace.Model, prompt string, opts attribution.Options,
+) *attribution.Explanation {
+	t.Helper()
+	e, err := attribution.Explain(context.Background(), m, prompt, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// nearExplanation compares the values of all methods, and what rests on generated tokens.
+func nearExplanation(t *testing.T, got, want *attribution.Explanation) {
+	t.Helper()
+	for _, name := range want.Order {
+		g, w := got.Methods[name], want.Methods[name]
+		if len(g.Data) != len(w.Data) || len(w.Data) == 0 {
+			t.Fatalf("%s: %d values, want %d", name, len(g.Data), len(w.Data))
+		}
+		size := 1.0 // of the largest value: lift and parts of a logit are no shares
+		for _, x := range w.Data {
+			size = max(size, math.Abs(x))
+		}
+		worst, at := 0.0, 0
+		for i := range w.Data {
+			if d := math.Abs(g.Data[i] - w.Data[i]); !(d <= worst) {
+				worst, at = d, i
+			}
+		}
+		if !(worst <= vectorTol*size) {
+			t.Errorf("%s: value %d is %v, want %v", name, at, g.Data[at], w.Data[at])
+		}
+		for i, x := range want.OtherMass[name] {
+			if d := math.Abs(got.OtherMass[name][i] - x); !(d <= vectorTol*size) {
+				t.Errorf("%s: other mass %d is %v, want %v", name, i, got.OtherMass[name][i], x)
+			}
+		}
+	}
+}
+
+// TestVectorsRefused: a long text whose rows do not fit and that cannot do without them is refused
+// before anything is computed, with what it needs and what is left.
+func TestVectorsRefused(t *testing.T) {
+	m, err := models.Open("tiny", models.Options{Backend: "go"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	prompt := longPrompt(1025)
+	for name, opts := range map[string]attribution.Options{
+		"flow":    {Methods: []string{"flow"}, AllLevels: true},
+		"discard": {Methods: []string{"rollout"}, Discard: 0.5},
+		"sink":    {Methods: []string{"rollout"}, DropSink: true},
+	} {
+		opts.MaxTokens = 1
+		_, err := attribution.Explain(context.Background(), scarce{m, 40e6}, prompt, opts)
+		var refusal *trace.MemoryError
+		if !errors.As(err, &refusal) || refusal.Need < 100e6 {
+			t.Errorf("%s: error %v, want a refusal", name, err)
+		}
+		if !strings.Contains(fmt.Sprint(err), "1027 tokens") {
+			t.Errorf("%s: error %v does not name the text", name, err)
+		}
+	}
+}

@@ -1,0 +1,222 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models"
+)
+
+// plain is generation without an explanation.
+const plain = "plain"
+
+// warmTokens is the length up to which a long prompt is explained twice, so that the second time
+// needs no compiling.
+const warmTokens = 4096
+
+// storedTokens is the length up to which rollout stores the rows of a prompt; behind longer ones
+// few tokens are explained, for which it multiplies vectors.
+const storedTokens = 1024
+
+var (
+	longLengths = []int{64, 256, 1024, 2048, 4096, 8192, 16384, 32768}
+	longMethods = []string{plain, "direct", "rollout", "value-zeroing"}
+)
+
+// opened opens the embedded model, or writes and opens one with random weights, and returns a
+// prompt of so many tokens.
+func opened(of string, tokens int, backend string) (*models.Model, string, error) {
+	if of == "tiny" {
+		m, err := models.Open(of, models.Options{Backend: backend})
+		if err != nil {
+			return nil, "", err
+		}
+		prompt, err := promptOf(m, tokens)
+		return m, prompt, err
+	}
+	s, err := shapeNamed(of)
+	if err != nil {
+		return nil, "", err
+	}
+	dir, err := os.MkdirTemp("", "growth")
+	if err != nil {
+		return nil, "", err
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // a folder of the system for such files
+	if err := s.write(dir); err != nil {
+		return nil, "", err
+	}
+	m, err := models.Open(dir, models.Options{Backend: backend})
+	if err != nil {
+		return nil, "", err
+	}
+	return m, s.prompt(tokens), nil
+}
+
+// prompt is a text of so many words, which do not repeat soon.
+func (s shape) prompt(tokens int) string {
+	words := make([]string, tokens)
+	for i := range words {
+		words[i] = fmt.Sprintf("w%d", (i*i*7+i*13)%s.vocab)
+	}
+	return strings.Join(words, " ")
+}
+
+// stopwatch measures the time of the processors that this process used.
+type stopwatch struct{ begin float64 }
+
+func newStopwatch() stopwatch { return stopwatch{processorTime()} }
+
+func (s stopwatch) seconds() float64 { return processorTime() - s.begin }
+
+// processorTime is the time of the processors of this process so far, in seconds.
+func processorTime() float64 {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return 0
+	}
+	seconds := func(t syscall.Timeval) float64 { return float64(t.Sec) + float64(t.Usec)/1e6 }
+	return seconds(usage.Utime) + seconds(usage.Stime)
+}
+
+// longTokens returns how many tokens are explained behind a prompt of n tokens: behind the longest
+// only the first, because each of them takes minutes with rollout.
+func longTokens(n int) int {
+	if n > 16384 {
+		return 1
+	}
+	return 2
+}
+
+// measureLong explains tokens behind a prompt and returns the time of the processors, which other
+// programs on the machine do not change much.
+func measureLong(method string, tokens int, backend, of string) (measurement, error) {
+	m, prompt, err := opened(of, tokens, backend)
+	if err != nil {
+		return measurement{}, err
+	}
+	encoded, err := m.Encode(prompt, trace.SpecialsAuto)
+	if err != nil {
+		return measurement{}, err
+	}
+	r := measurement{Method: method, Tokens: len(encoded), Backend: m.Info().Backend}
+	r.Stated = stated(m, method, len(encoded))
+	rounds := 2
+	if tokens > warmTokens {
+		rounds = 1
+	}
+	for range rounds {
+		watch := newStopwatch()
+		first, n := 0.0, 0
+		step := func() {
+			if n++; n == 1 {
+				first = watch.seconds()
+			}
+		}
+		if method == plain {
+			err = generate(m, encoded, step)
+		} else {
+			_, err = attribution.Explain(context.Background(), m, prompt, attribution.Options{
+				Methods: []string{method}, MaxTokens: longTokens(tokens),
+				OnStep: func(*attribution.Explanation) { step() },
+			})
+		}
+		if err != nil {
+			return r, err
+		}
+		r.First, r.Next = first, (watch.seconds()-first)/float64(max(1, n-1))
+	}
+	return r, nil
+}
+
+// generate generates tokens without an explanation.
+func generate(m *models.Model, prompt []trace.Token, step func()) error {
+	var ids []int
+	for _, t := range prompt {
+		ids = append(ids, t.ID)
+	}
+	ask := trace.Ask{MaxTokens: longTokens(len(ids))}
+	for _, err := range m.Steps(context.Background(), ids, ask) {
+		if err != nil {
+			return err
+		}
+		step()
+	}
+	return nil
+}
+
+// stated is the smallest limit, in MB, under which the process does not refuse the run: program,
+// weights, and what the model needs to read the prompt, with a third more for garbage. Rollout of a
+// long text multiplies vectors.
+func stated(m *models.Model, method string, n int) float64 {
+	ask := trace.Ask{MaxTokens: longTokens(n)}
+	switch method {
+	case "direct":
+		ask.Terms = &trace.TermsAsk{}
+	case "rollout":
+		ask.Mixings = []trace.MixingAsk{{Name: "attention", AllRows: n <= storedTokens}}
+		ask.Products = n > storedTokens
+	case "value-zeroing":
+		ask.Terms = &trace.TermsAsk{Rows: []trace.MixingAsk{{Name: "value-zeroing"}}}
+	}
+	return float64(m.ProgramBytes()+m.WeightBytes()+m.PromptBytes(n, ask)/3*4) / 1e6
+}
+
+// long measures all methods at all lengths and prints the page's table rows as JSON lines.
+func long(backend, of string, limit time.Duration) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	for _, method := range longMethods {
+		for _, n := range longLengths {
+			m, err := longProcess(self, method, n, backend, of, limit)
+			if errors.Is(err, context.DeadlineExceeded) {
+				log.Printf("%s, %d tokens: more than %s", method, n, limit)
+				break
+			}
+			if err != nil {
+				return err
+			}
+			if err := json.NewEncoder(os.Stdout).Encode(m); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// longProcess runs one measurement of a long prompt.
+func longProcess(
+	self, method string, n int, backend, of string, limit time.Duration,
+) (m measurement, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, self, "-one", method, "-tokens", fmt.Sprint(n),
+		"-backend", backend, "-of", of)
+	cmd.Stderr = os.Stderr
+	text, err := cmd.Output()
+	if ctx.Err() != nil {
+		return m, ctx.Err()
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &m)
+	}
+	if err != nil {
+		return m, fmt.Errorf("%s, %d tokens: %w", method, n, err)
+	}
+	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		m.Memory = float64(usage.Maxrss<<10) / 1e6
+	}
+	return m, nil
+}

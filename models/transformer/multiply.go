@@ -1,0 +1,239 @@
+package transformer
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gomlx/compute/dtypes"
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// streams are the residual streams before every layer, of all tokens of a session.
+type streams struct {
+	layers [][]float32 // [L] of [n,D]
+	room   int         // for how many tokens memory is taken at once
+}
+
+// emptied returns streams of no tokens with room for so many; nil for nil.
+func (s *streams) emptied(room int) *streams {
+	if s == nil {
+		return nil
+	}
+	s.layers, s.room = nil, room
+	return s
+}
+
+// keep takes the stream before the next layer l, of all tokens of a prompt.
+func (s *streams) keep(l int, x []float32) {
+	if l == 0 {
+		s.layers = nil
+	}
+	s.layers = append(s.layers, x)
+}
+
+// add appends the stream of one token before layer l, [1,1,D]; nothing on nil streams.
+func (s *streams) add(l int, x *tensors.Tensor) error {
+	if s == nil {
+		return nil
+	}
+	return read(x, func(data []float32) {
+		if have := s.layers[l]; cap(have) < len(have)+len(data) {
+			// Room for all at once: append would double the memory.
+			s.layers[l] = append(make([]float32, 0, max(s.room*len(data), len(have)*9/8)+
+				len(data)), have...)
+		}
+		s.layers[l] = append(s.layers[l], data...)
+	})
+}
+
+// KeepStreams makes every later pass keep what [Session.Multiply] reads: the residual stream before
+// each layer, 4·L·T·D bytes. It is called before [Session.Prompt].
+func (s *Session) KeepStreams() { s.streams = &streams{} }
+
+// Multiply returns rows times the rows of one layer, Left·Â, [K,T], where Â = rownorm((1-r)C + rI)
+// and C are the rows of a mixing for all T tokens of the text so far; see [trace.Product]. Â is
+// computed again tile by tile from the streams and the keys, and is never stored: a call costs what
+// the mixing costs for all targets whose column of Left is not zero, and K·T²/2 multiplications.
+//
+// It returns an error without a pass that kept the streams, for a layer, a mixing or heads that do
+// not exist, for sizes that do not fit, a [*MemoryError], and one that wraps ctx.Err().
+func (s *Session) Multiply(ctx context.Context, q trace.Product) ([]float64, error) {
+	n := s.Length()
+	if s.streams == nil || len(s.streams.layers) != s.m.Spec.Layers || s.cache == nil {
+		return nil, fmt.Errorf("transformer: no products with rows: the session has to keep " +
+			"streams, and to read a text")
+	}
+	if q.Layer < 0 || q.Layer >= s.m.Spec.Layers {
+		return nil, fmt.Errorf("transformer: layer %d is not in 0..%d", q.Layer, s.m.Spec.Layers-1)
+	}
+	if q.K < 1 || len(q.Left) != q.K*n {
+		return nil, fmt.Errorf("transformer: %d numbers for %d rows of %d tokens", len(q.Left), q.K,
+			n)
+	}
+	if q.Heads.Fusion == trace.EachHead {
+		return nil, fmt.Errorf("transformer: a product needs one row for all heads, " +
+			"not one of each")
+	}
+	mixes, err := s.m.mixings([]trace.MixingAsk{{Name: q.Mixing, Heads: q.Heads}})
+	if err != nil {
+		return nil, err
+	}
+	p := multiplication{s: s, q: q, mix: mixes[0], out: make([]float64, q.K*n)}
+	if err := p.run(ctx); err != nil {
+		return nil, fmt.Errorf("transformer: %s products with %s of layer %d, %d tokens: %w",
+			s.m.Spec.Family, q.Mixing, q.Layer, n, err)
+	}
+	return p.out, nil
+}
+
+// multiplication is one call of [Session.Multiply].
+type multiplication struct {
+	s   *Session
+	q   trace.Product
+	mix Mixing
+	out []float64 // [K,T]
+}
+
+func (p *multiplication) run(ctx context.Context) error {
+	m, n := p.s.m, p.s.Length()
+	t := &tiledLayer{m: m, l: p.q.Layer, n: n, x: p.s.streams.layers[p.q.Layer]}
+	defer t.free()
+	past := p.s.cache.of(p.q.Layer)
+	var err error
+	if t.key, err = floats(past[0]); err != nil {
+		return err
+	}
+	if t.value, err = floats(past[1]); err != nil {
+		return err
+	}
+	size := m.tileOf(p.s.slots) // as in the prompt, so that one more token needs no new graphs
+	if p.mix.PerPair() {
+		size = min(size, rowsOfTile(m.tileSlots(n)*m.Spec.FeedForward))
+	}
+	first, last := p.targets()
+	if first == last { // one target, as at the top of a chain of products
+		return p.tile(t, first, 1)
+	}
+	for at := first / size * size; at <= last; at += size {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("stopped at target %d: %w", at, err)
+		}
+		if err := p.tile(t, at, size); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// targets returns the first and the last target whose column of Left is not zero; the last target
+// twice if there is none.
+func (p *multiplication) targets() (first, last int) {
+	n := p.s.Length()
+	first, last = n-1, -1
+	for i, x := range p.q.Left {
+		if x != 0 {
+			first, last = min(first, i%n), max(last, i%n)
+		}
+	}
+	if last < 0 {
+		return n - 1, n - 1
+	}
+	return first, last
+}
+
+// tile adds what size targets from position at on contribute.
+func (p *multiplication) tile(t *tiledLayer, at, size int) error {
+	m, n, K := p.s.m, p.s.Length(), p.q.K
+	rows := K
+	if m.promptStep > 1 { // few sizes, so that few graphs are compiled
+		rows = roundUp(K, 8)
+	}
+	count := min(size, n-at)
+	left, err := m.filled([]int{rows, size}, func(data []float32) {
+		for k := range K {
+			for i := range count {
+				data[k*size+i] = float32(p.q.Left[k*n+at+i])
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	residual := tensors.FromScalar(float32(p.q.Residual))
+	defer free(left, residual)
+	return t.tile(at, size, func(in []*tensors.Tensor) error {
+		out, err := m.execute(p.program(), append(in[:len(in):len(in)], left, residual)...)
+		if err != nil {
+			return err
+		}
+		defer free(out...)
+		return p.put(out, at, count)
+	})
+}
+
+// program is the graph of a tile. After the inputs of [tiledLayer.tile] come left, [K,N], and the
+// weight r of the residual. It returns left·(1-r)C of the normalised rows, [K,S], and what the
+// residual of each target becomes, [N].
+func (p *multiplication) program() program {
+	// The graph is kept with the model, so nothing else of the session may stay in it.
+	model, l, mix, scaled := p.s.m, p.q.Layer, p.mix, p.q.Scaled
+	ask := trace.MixingAsk{Name: p.q.Mixing, Heads: p.q.Heads}
+	kind, weights := model.kindOf(l, mix)
+	return program{
+		fmt.Sprintf("product %s %sscaled=%v", kind, describe([]trace.MixingAsk{ask}), scaled),
+		weights,
+		func(w byName, in []*Node) []*Node {
+			b := model.blockOfTile(w, l, in)
+			rows := Squeeze(visibleRows(b, mix, ask), 0) // [N,S]
+			left, residual := in[5], in[6]
+			mixed, kept := normalised(rows, residual, scaled) // [N] each
+			product := b.Einsum("kn,ns->ks", Mul(left, InsertAxes(mixed, 0)), rows)
+			return []*Node{product, kept}
+		},
+	}
+}
+
+// normalised returns the factors of a row and of the identity in rownorm((1-r)C + rI), [N] each,
+// for rows C [N,S]. With scaled, C is divided by its sum first. A row that is all zero stays so.
+func normalised(rows, residual *Node, scaled bool) (mixed, kept *Node) {
+	sum := ReduceSum(rows, -1) // [N]
+	inverse := func(x *Node) *Node {
+		positive := GreaterThan(x, ZerosLike(x))
+		return Where(positive, Reciprocal(Where(positive, x, OnesLike(x))), ZerosLike(x))
+	}
+	share := OnesLike(sum)
+	if scaled {
+		share = inverse(sum)
+		sum = ConvertDType(GreaterThan(sum, ZerosLike(sum)), dtypes.Float32)
+	}
+	kept = inverse(Add(Mul(OneMinus(residual), sum), residual))
+	mixed = Mul(Mul(kept, share), OneMinus(residual))
+	return mixed, Mul(kept, residual)
+}
+
+// put adds the results of a tile: the product with C, and the residual of its own targets, which is
+// added in float64.
+func (p *multiplication) put(out []*tensors.Tensor, at, count int) error {
+	n := p.s.Length()
+	slots := out[0].Shape().Dimensions[1]
+	if err := read(out[0], func(data []float32) {
+		for k := range p.q.K {
+			to := p.out[k*n : (k+1)*n]
+			for j, x := range data[k*slots : k*slots+min(at+count, n)] {
+				to[j] += float64(x)
+			}
+		}
+	}); err != nil {
+		return err
+	}
+	return read(out[1], func(kept []float32) {
+		for k := range p.q.K {
+			for i := range count {
+				p.out[k*n+at+i] += p.q.Left[k*n+at+i] * float64(kept[i])
+			}
+		}
+	})
+}
