@@ -15,7 +15,6 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/internal/corpus"
-	_ "github.com/headwater-ml/headwater/internal/corpus/bucket" // buckets of the clouds
 	"github.com/headwater-ml/headwater/models"
 )
 
@@ -330,7 +329,7 @@ func (p *program) runCorpus(ctx context.Context, f corpusRunFlags, c *corpus.Cor
 		return err
 	}
 	defer r.Source.Close()
-	r.Explainer = corpus.OneByOne{
+	r.Explainer = corpus.Together{
 		Model: m, Options: c.Manifest.Options, Methods: c.Manifest.MethodNames(),
 	}
 	bar := p.corpusBar()

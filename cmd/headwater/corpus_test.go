@@ -236,7 +236,7 @@ func TestCorpusRefusals(t *testing.T) {
 		{"folder of a pod", []string{"corpus", "template", "kubernetes", "OUT", "--image", "i"}, "", 2, "do not see the folder"},
 		{"name of a job", []string{"corpus", "template", "slurm", "OUT", "--name", "A b"}, "", 2, `--name "A b": want small letters`},
 		{"line break", []string{"corpus", "template", "slurm", "OUT", "--queue", "a\nb"}, "", 2, "letters, digits and @:_./- only"},
-		{"no bucket", []string{"corpus", "run", "s3://"}, "", 1, "cannot be opened"},
+		{"no bucket", []string{"corpus", "run", "s3://"}, "", 1, "-tags buckets"},
 	})
 }
 

@@ -47,7 +47,7 @@ func innermost(err error) error {
 			if len(all) == 0 {
 				return err
 			}
-			err = all[len(all)-1]
+			err = all[0] // others are what kind of error it is
 		default:
 			return err
 		}

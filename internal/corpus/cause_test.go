@@ -36,7 +36,7 @@ func TestBucketCause(t *testing.T) {
 	} {
 		// As the layers of a client wrap it, some with one cause and some with several.
 		once := fmt.Errorf("operation error S3: GetObject: %w", c.err)
-		twice := fmt.Errorf("blob (code=%w): %w", errors.New("Unknown"), once)
+		twice := fmt.Errorf("blob: %w (code=%w)", once, errors.New("Unknown"))
 		if got := bucketCause(twice).Error(); got != c.want {
 			t.Errorf("bucketCause(%v) = %q, want %q", twice, got, c.want)
 		}

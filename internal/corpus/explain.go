@@ -47,29 +47,47 @@ type Scores struct {
 	Firsts    []float32 // [n,l]
 }
 
-// OneByOne is an [Explainer] that explains one record after another.
-type OneByOne struct {
+// Together is an [Explainer] that runs texts of like length through the model together.
+type Together struct {
 	Model trace.Model
 	// Options are those of the manifest, and Methods its methods in their order.
 	Options attribution.Options
 	Methods []string
 }
 
-// Explain explains each record by [attribution.Explain].
-func (o OneByOne) Explain(ctx context.Context, records []Record) ([]Result, error) {
+// Explain explains the records by [attribution.ExplainAll].
+func (o Together) Explain(ctx context.Context, records []Record) ([]Result, error) {
+	texts := func(yield func(attribution.Text) bool) {
+		for _, r := range records {
+			if !yield(attribution.Text{Prompt: r.Prompt, Continuation: r.Continuation}) {
+				return
+			}
+		}
+	}
+	how := attribution.Batching{Texts: textsAtOnce(records), Window: len(records)}
 	results := make([]Result, len(records))
-	for i, r := range records {
-		e, err := attribution.Explain(ctx, o.Model, r.Prompt, OptionsOf(o.Options, r))
-		if err != nil {
-			if err := ForAll(ctx, err); err != nil {
+	for e := range attribution.ExplainAll(ctx, o.Model, texts, o.Options, how) {
+		if e.Err != nil {
+			if err := ForAll(ctx, e.Err); err != nil {
 				return nil, err
 			}
-			results[i].Err = err.Error()
+			results[e.Index].Err = e.Err.Error()
 			continue
 		}
-		results[i] = ResultOf(e, o.Methods)
+		results[e.Index] = ResultOf(e.Explanation, o.Methods)
 	}
-	return results, nil
+	return results, ctx.Err()
+}
+
+// textsAtOnce is how many of the records run through the model at a time: 32, and fewer of long
+// texts, about 2,000 tokens in all. It may not depend on the memory of the machine, because texts
+// of a batch change each other's last digits.
+func textsAtOnce(records []Record) int {
+	longest := 1
+	for _, r := range records {
+		longest = max(longest, textBytes(r))
+	}
+	return max(1, min(groupRecords, 8<<10/longest))
 }
 
 // OptionsOf returns the options for one record: its continuation replaces the limit of tokens.

@@ -332,7 +332,7 @@ func TestRefusedInput(t *testing.T) {
 		{"unknown format", dir, "json", `format "json" is unknown; did you mean jsonl? known are jsonl, parquet, text`},
 		{"no records", filepath.Join(dir, "empty"), "", "empty has no records"},
 		{"all wrong", filepath.Join(dir, "wrong"), "", "2 are wrong, and 0 failed; the last one is a.jsonl record 2: the line is not valid JSON"},
-		{"no driver", "ftp://host/folder", "", "ftp://host/folder cannot be opened"},
+		{"no driver", "ftp://host/folder", "", "ftp://host/folder: there are no buckets of the kind"},
 		{"file with a host", "file://host/folder", "", "want file:///folder, with three slashes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -419,5 +419,18 @@ func TestRefusingBucket(t *testing.T) {
 			}
 		}
 		b.Close()
+	}
+}
+
+// A program that was built without the drivers of buckets says how to build it with them.
+func TestNoDriver(t *testing.T) {
+	for name, want := range map[string]string{
+		"s3://texts/all": "-tags buckets", "gs://texts": "-tags buckets",
+		"ftp://texts": `the kind "ftp"; known are s3://`,
+	} {
+		_, err := corpus.OpenPlace(t.Context(), name)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
 	}
 }

@@ -39,14 +39,26 @@ func OpenPlace(ctx context.Context, name string) (*Place, error) {
 	if address == nil {
 		return &Place{name: name, folder: folder}, nil
 	}
+	if !blob.DefaultURLMux().ValidBucketScheme(address.Scheme) {
+		return nil, noDriver(name, address.Scheme)
+	}
 	inBucket := strings.Trim(address.Path, "/")
 	address.Path = ""
 	b, err := blob.OpenBucket(ctx, address.String())
 	if err != nil {
-		return nil, fmt.Errorf("corpus: the bucket %s cannot be opened: %w; known are s3://, "+
-			"gs://, azblob:// and file://", name, err)
+		return nil, fmt.Errorf("corpus: the bucket %s cannot be opened: %w", name, err)
 	}
 	return BucketPlace(name, b, inBucket), nil
+}
+
+// noDriver returns an error that says why a bucket cannot be opened by this program.
+func noDriver(name, scheme string) error {
+	if slices.Contains([]string{"s3", "gs", "azblob", "mem"}, scheme) {
+		return fmt.Errorf("corpus: %s: this program was built without the drivers of buckets; "+
+			"build it with them: go build -tags buckets ./cmd/headwater", name)
+	}
+	return fmt.Errorf("corpus: %s: there are no buckets of the kind %.20q; known are s3://, "+
+		"gs://, azblob:// and file://", name, scheme)
 }
 
 // BucketPlace returns a folder of an open bucket as a place. Close closes the bucket.

@@ -232,7 +232,7 @@ func (c *Corpus) state(ctx context.Context, shard int) (State, string, error) {
 	}
 	defer file.Close()
 	if size < leastParquet {
-		return Damaged, fmt.Sprintf("it is cut: it has %d bytes", size), nil
+		return Damaged, fmt.Sprintf("it is no whole Parquet file (%d bytes)", size), nil
 	}
 	state, why := Damaged, ""
 	failed := &failingReader{r: file}

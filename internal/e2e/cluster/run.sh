@@ -41,7 +41,7 @@ work=$(mktemp -d)
 remove+=("$work")
 chmod 755 "$work"
 export HEADWATER_BIN="$work/headwater" HEADWATER_SLURM=1
-go build -buildvcs=false -o "$HEADWATER_BIN" ./cmd/headwater
+go build -buildvcs=false -tags buckets -o "$HEADWATER_BIN" ./cmd/headwater
 for module in storage kubernetes; do
 	(cd "internal/e2e/$module" && go mod download && go vet . && go test -count 1 -v "$@" .)
 done

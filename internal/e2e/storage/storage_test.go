@@ -308,8 +308,8 @@ func TestMain(m *testing.M) {
 		built.path, built.input = os.Getenv("HEADWATER_BIN"), filepath.Join(dir, "texts.jsonl")
 		if built.path == "" {
 			built.path = filepath.Join(dir, "headwater")
-			build := exec.Command("go", "build", "-buildvcs=false", "-o", built.path,
-				"./cmd/headwater")
+			build := exec.Command("go", "build", "-buildvcs=false", "-tags", "buckets", "-o",
+				built.path, "./cmd/headwater")
 			build.Dir = "../../.."
 			if out, err := build.CombinedOutput(); err != nil {
 				fmt.Fprintf(os.Stderr, "building the command: %v\n%s", err, out)
