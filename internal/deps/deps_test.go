@@ -226,7 +226,9 @@ var (
 		"internal/figures":   {"models"},
 		// A bucket in memory.
 		"internal/corpus": {"gocloud.dev/blob/...", "github.com/parquet-go/parquet-go/..."},
-		"internal/train":  {"models"},
+		// A plan for a model with given answers.
+		"internal/corpus/report": {"attribution"},
+		"internal/train":         {"models"},
 	}
 )
 

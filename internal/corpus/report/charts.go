@@ -23,6 +23,9 @@ type drawn struct {
 // name returns the name of a method as it is shown.
 func (s *scan) name(i int) string { return render.Visible(s.manifest.Methods[i].Name, 40) }
 
+// look is a narrow figure, which keeps its text readable at the width of a phone.
+var look = figure.Options{Format: figure.SVG, Size: figure.Column, Font: 6.5}
+
 // charts returns the charts that have data, drawn.
 func (s *scan) charts() ([]drawn, error) {
 	all := []drawn{
@@ -35,7 +38,7 @@ func (s *scan) charts() ([]drawn, error) {
 			"Attention often has its sink there, which says little about the text.",
 			func(m *methodStats) *histogram { return &m.first }),
 		s.distribution("Share of the prompt",
-			"of a generated token comes from the prompt, and the rest from tokens generated before it",
+			"of a generated token comes from the prompt, and the rest from generated tokens",
 			"", func(m *methodStats) *histogram { return &m.prompt }),
 		s.bySteps(),
 	}
@@ -50,7 +53,7 @@ func (s *scan) charts() ([]drawn, error) {
 		if err != nil {
 			return nil, err
 		}
-		f, err := figure.Draw(figure.Options{Format: figure.SVG}, "", drawing)
+		f, err := figure.Draw(look, "", drawing)
 		if err != nil {
 			return nil, err
 		}
@@ -69,8 +72,8 @@ func lines(title, subtitle string, x, y chart.Axis) chart.Chart {
 	return chart.Chart{Kind: chart.Lines, Title: title, Subtitle: subtitle, X: x, Y: y}
 }
 
-// percent writes a share.
-func percent(x float64) string { return fmt.Sprintf("%.1f %%", 100*x) }
+// percent writes a share, with a space that does not break.
+func percent(x float64) string { return fmt.Sprintf("%.1f\u00a0%%", 100*x) }
 
 // onAverage says the mean of each method: "rollout 12.0 %, value-zeroing 30.0 %".
 func (s *scan) onAverage(of func(*methodStats) mean, write func(float64) string) string {
@@ -143,8 +146,8 @@ func (s *scan) bySteps() drawn {
 		}
 		d.chart.Series = append(d.chart.Series, line)
 		end := len(line.X) - 1
-		parts = append(parts, fmt.Sprintf("%s from %.1f %% of token %.0f to %.1f %% of token %.0f",
-			line.Name, line.Y[0], line.X[0], line.Y[end], line.X[end]))
+		parts = append(parts, fmt.Sprintf("%s from %s of token %.0f to %s of token %.0f", line.Name,
+			percent(line.Y[0]/100), line.X[0], percent(line.Y[end]/100), line.X[end]))
 	}
 	d.says = "The share of the prompt goes: " + strings.Join(parts, ", ") + "."
 	return d
@@ -178,6 +181,9 @@ func (s *scan) layerChart(unit, title, y string, of func(*layerStats) mean) draw
 	}
 	var parts []string
 	for i, m := range s.manifest.Methods {
+		if !s.methods[i].several {
+			d.how = "Methods that compute one layer alone are left out."
+		}
 		if m.Unit != unit || !s.methods[i].several {
 			continue
 		}
@@ -206,7 +212,9 @@ func (s *scan) byPlaces() drawn {
 	d := drawn{
 		chart: lines("Share by place in the prompt", fmt.Sprintf(
 			"mean share of each %d %% of the prompt", 100/bins),
-			chart.Axis{Title: "place in the prompt", Unit: "% of its tokens", Min: &low, Max: &high},
+			chart.Axis{
+				Title: "place in the prompt", Unit: "% of its tokens", Min: &low, Max: &high,
+			},
 			chart.Axis{Title: "share", Unit: "%"}),
 		how: "The first token and control tokens are left out. A token of a short prompt covers " +
 			"several places, and its share is divided among them.",
@@ -221,7 +229,7 @@ func (s *scan) byPlaces() drawn {
 		}
 		d.chart.Series = append(d.chart.Series, line)
 		best := indexOfMost(line.Y)
-		parts = append(parts, fmt.Sprintf("%s at %d to %d %%", line.Name, best*100/bins,
+		parts = append(parts, fmt.Sprintf("%s at %d to %d\u00a0%%", line.Name, best*100/bins,
 			(best+1)*100/bins))
 	}
 	d.says = "Most comes from these places: " + strings.Join(parts, ", ") + "."
@@ -235,7 +243,8 @@ func (s *scan) byEnds() drawn {
 			chart.Axis{Title: "distance from the end of the prompt", Unit: "tokens, 1 is the last",
 				Reversed: true},
 			chart.Axis{Title: "share of one token", Unit: "%"}),
-		how: "The first token and control tokens are left out. A prompt counts as far as it is long.",
+		how: "The first token and control tokens are left out. A prompt counts as far as it " +
+			"goes.",
 	}
 	for i := range s.methods {
 		line, ok := means(s.name(i), s.methods[i].ends[:], func(k int) float64 {

@@ -10,6 +10,8 @@ import (
 	"html"
 	"maps"
 	"math"
+	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,13 +57,13 @@ func (s *scan) page() ([]byte, error) {
 	return w.Bytes(), nil
 }
 
-// title is the name of the input, at the end of its place.
+// title names the input by its files, without the folder of a machine.
 func (w *writer) title() string {
-	place := strings.TrimRight(w.scan.manifest.Input.Place, "/")
-	if i := strings.LastIndexByte(place, '/'); i >= 0 {
-		place = place[i+1:]
+	files := w.scan.manifest.Input.Files
+	if len(files) == 1 {
+		return "Corpus " + esc(files[0].Name, 80)
 	}
-	return "Corpus " + esc(place, 60)
+	return fmt.Sprintf("Corpus of %d files", len(files))
 }
 
 func (w *writer) head() {
@@ -107,8 +109,8 @@ func (w *writer) fact(name, value string) {
 func (w *writer) about() {
 	s, m := w.scan, w.scan.manifest
 	if n := s.found.Incomplete; n > 0 {
-		w.printf("<p class=warn><b>%d of %d shards are missing or damaged.</b> This page has %d of "+
-			"%d records.</p>\n", n, s.found.Shards, s.found.Records, m.Input.Records)
+		w.printf("<p class=warn><b>%d of %d shards are missing or damaged.</b> This page "+
+			"has %d of %d records.</p>\n", n, s.found.Shards, s.found.Records, m.Input.Records)
 	}
 	w.printf("<dl>\n")
 	var names []string
@@ -119,13 +121,13 @@ func (w *writer) about() {
 	if m.Model.DType != "" {
 		dtype = ", " + esc(m.Model.DType, 20)
 	}
-	w.fact("Model", fmt.Sprintf("%s (%s, backend %s%s), SHA-256 %s…", esc(m.Model.Name, 80),
+	name := path.Base(filepath.ToSlash(m.Model.Name)) // without the folder of a machine
+	w.fact("Model", fmt.Sprintf("%s (%s, backend %s%s), SHA-256 %s…", esc(name, 80),
 		esc(m.Model.Family, 40), esc(m.Model.Backend, 20), dtype,
 		esc(m.Model.Hash[:min(12, len(m.Model.Hash))], 12)))
 	w.fact("Methods", strings.Join(names, ", "))
 	w.fact("Options", w.settings())
-	w.fact("Input", fmt.Sprintf("%s, %s, %s", esc(m.Input.Place, 120),
-		esc(m.Input.Format, 20), plural(int64(len(m.Input.Files)), "file")))
+	w.fact("Input", w.files())
 	w.fact("Records", fmt.Sprintf("%d in %d shards; %s and %s", s.found.Records,
 		s.found.Shards-s.found.Incomplete, plural(s.prompts, "prompt token"),
 		plural(s.tokens, "generated token")))
@@ -133,6 +135,22 @@ func (w *writer) about() {
 	w.fact("Made by", fmt.Sprintf("headwater %s, manifest %s…", esc(m.Version, 40),
 		esc(m.Hash[:min(12, len(m.Hash))], 12)))
 	w.printf("</dl>\n")
+}
+
+// mostFiles is how many input files are named.
+const mostFiles = 5
+
+// files names the input files.
+func (w *writer) files() string {
+	files := w.scan.manifest.Input.Files
+	var parts []string
+	for _, f := range files[:min(mostFiles, len(files))] {
+		parts = append(parts, fmt.Sprintf("%s (%s)", esc(f.Name, 80), plural(f.Records, "record")))
+	}
+	if more := len(files) - mostFiles; more > 0 {
+		parts = append(parts, plural(int64(more), "more file"))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // settings returns the options that are not default, as names and values.
@@ -282,8 +300,8 @@ func (w *writer) wordTable() {
 	}
 	w.printf("</table></div>\n")
 	for _, text := range s.found.NeverSeen {
-		w.printf("<p class=warn>The word <b>%s</b> is in no text with scores. A word is found whole "+
-			"and in the same case.</p>\n", esc(text, 60))
+		w.printf("<p class=warn>The word <b>%s</b> is in no text with scores. A word is found "+
+			"whole and in the same case.</p>\n", esc(text, 60))
 	}
 }
 
@@ -297,15 +315,16 @@ func (w *writer) texts() {
 		for i := range s.words {
 			words = append(words, esc(s.words[i].text, 60))
 		}
-		w.printf("<h2>Texts in which most comes from %s</h2>\n<p>The share is that of all tokens of "+
-			"%s", strings.Join(words, ", "),
+		w.printf("<h2>Texts in which most comes from %s</h2>\n<p>The share is that of all "+
+			"tokens of %s", strings.Join(words, ", "),
 			map[bool]string{true: "the word", false: "these words"}[len(words) == 1])
 	} else {
 		w.printf("<h2>Texts in which most comes from one token</h2>\n<p>The share is that of the " +
 			"strongest prompt token that is no sink")
 	}
-	w.printf(" in the generated token where it is largest, by %s. %s listed. Open a text to see its "+
-		"prompt, coloured by the shares; choose a generated token to see where it comes from.</p>\n",
+	w.printf(" in the generated token where it is largest, by %s. %s listed. Open a text to "+
+		"see its prompt, coloured by the shares; choose a generated token to see where it comes "+
+		"from.</p>\n",
 		method, areListed(len(all), s.options.Top))
 	if len(all) == 0 {
 		return
@@ -396,8 +415,8 @@ func (w *writer) picture(p *picture) {
 		w.sources(p, p.shares[t*m:(t+1)*m])
 		w.printf("<td class=n>%s</tr>\n", percent(token.fromGenerated))
 	}
-	w.printf("</table><p class=key>The deepest colour is %s. Grey tokens are sinks; their share is "+
-		"in the text that appears above them.", percent(float64(p.scale)/fullShare))
+	w.printf("</table><p class=key>The deepest colour is %s. Point at a token to read its share. "+
+		"Grey tokens are sinks.", percent(float64(p.scale)/fullShare))
 	if len(w.scan.words) > 0 {
 		w.printf(" Underlined tokens belong to the words.")
 	}

@@ -18,7 +18,7 @@ all.forEach((x,i)=>x.setAttribute('aria-pressed',i==t))
 const tokens=p.querySelectorAll('.s i'),v=p.dataset.v,m=tokens.length,scale=+p.dataset.scale
 tokens.forEach((x,j)=>{
 const k=2*(t*m+j),s=64*A.indexOf(v[k])+A.indexOf(v[k+1])
-x.title=(100*s/4095).toFixed(1)+' %'
+x.title=(100*s/4095).toFixed(1)+'\xa0%'
 if(!x.classList.contains('k'))x.className='q'+Math.min(16,Math.floor(s/scale*16+.5))+(x.classList.contains('m')?' m':'')
 })
 })

@@ -76,7 +76,7 @@ type layerStats struct{ totals, firsts mean }
 
 // methodStats are the counts of one method. A row is what is known of one generated token.
 type methodStats struct {
-	// silent counts the rows without values, or with values that are no numbers.
+	// silent counts the rows without values, or with values that are not finite.
 	silent int64
 	// strongest is the largest share of a prompt token that is no sink, first the share of the
 	// first token, and prompt that of the whole prompt.

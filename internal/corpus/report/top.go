@@ -117,7 +117,7 @@ func (s *scan) rank(r corpus.Record, result *corpus.Result, rest []int) {
 	s.top.add(&listed{share: best, file: r.File, number: r.Number}, func(x *listed) {
 		x.id = render.Visible(r.ID, 60)
 		x.begin = render.Visible(result.Text, 120)
-		x.predicted = render.Visible(result.Texts[chosen], tokenWidth)
+		x.predicted = pictureTokenOf(result.Texts[chosen]).text
 		x.probability = result.Probability[chosen]
 		x.picture = s.pictureOf(result, chosen, focus, rest, marked)
 	})
