@@ -134,7 +134,8 @@ func TestTwoOfOneShard(t *testing.T) {
 				return nil
 			}}
 			done.Go(func() {
-				if stats, err := r.Run(t.Context()); err != nil || stats.Written+stats.Skipped != 1 {
+				stats, err := r.Run(t.Context())
+				if err != nil || stats.Written+stats.Skipped != 1 {
 					t.Errorf("bucket %v: %+v, %v", bucket, stats, err)
 				}
 			})
@@ -175,8 +176,8 @@ func TestWorkerProcess(t *testing.T) {
 }
 
 // What a scheduler does: tasks run as processes in random order, two at a time, some are killed in
-// the middle and some run twice. Then what is missing runs again. The bytes are those of one process,
-// and no unfinished file is left.
+// the middle and some run twice. Then what is missing runs again. The bytes are those of one
+// process, and no unfinished file is left.
 func TestKilledProcesses(t *testing.T) {
 	const tasks = 8
 	input := texts(t, 400)

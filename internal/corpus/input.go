@@ -129,12 +129,16 @@ func openSource(ctx context.Context, whole *Place, format string) (*Source, erro
 		}
 		s.place, all = one.place, []object{one.object}
 	}
+	shards := shardFolders(all)
 	for _, o := range all {
+		if shards[path.Dir(o.name)] {
+			continue
+		}
 		kind := format
 		if kind == "" {
 			kind = formatByName(o.name)
 		}
-		if kind == "" || o.name == ManifestName {
+		if kind == "" || path.Base(o.name) == ManifestName {
 			s.LeftOut = append(s.LeftOut, o.name)
 			continue
 		}
@@ -149,6 +153,17 @@ func openSource(ctx context.Context, whole *Place, format string) (*Source, erro
 			len(s.LeftOut))
 	}
 	return s, nil
+}
+
+// shardFolders returns the folders with the shards of a corpus that is inside an input.
+func shardFolders(all []object) map[string]bool {
+	folders := map[string]bool{}
+	for _, o := range all {
+		if folder, name := path.Split(o.name); name == ManifestName {
+			folders[folder+shardsFolder] = true
+		}
+	}
+	return folders
 }
 
 // placedObject is a file and the place that it is in.

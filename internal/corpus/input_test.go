@@ -267,6 +267,8 @@ func TestFolderInput(t *testing.T) {
 	write(t, filepath.Join(dir, "b.txt"), "x y\nz")
 	write(t, filepath.Join(dir, "a.jsonl"), `{"id":"a","text":"x"}`+"\n")
 	write(t, filepath.Join(dir, "README.md"), "no input")
+	write(t, filepath.Join(dir, "corpus", corpus.ManifestName), "{}")
+	write(t, filepath.Join(dir, "corpus", "shards", "00000.parquet"), "of a corpus in the input")
 	write(t, filepath.Join(dir, ".hidden", "c.jsonl"), `{"id":"c","text":"x"}`)
 	s := source(t, dir)
 	m, err := corpus.MakePlan(t.Context(), s, settings(2, 0))
@@ -281,7 +283,7 @@ func TestFolderInput(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"README.md"}, s.LeftOut); diff != "" {
+	if diff := cmp.Diff([]string{"README.md", "corpus/manifest.json"}, s.LeftOut); diff != "" {
 		t.Errorf("left out (-want +got):\n%s", diff)
 	}
 }

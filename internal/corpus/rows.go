@@ -8,8 +8,8 @@ import (
 )
 
 // Rows calls each with every record of a shard and what is known of it, in the order of the input.
-// A record has File, Number and ID, and the Err of its row; what it said is Text in the result. Rows
-// has one page of each column in memory.
+// A record has File, Number and ID, and the Err of its row; what it said is Text in the result.
+// Rows has one page of each column in memory.
 func (c *Corpus) Rows(ctx context.Context, shard int, each func(Record, Result) error) error {
 	local, err := c.local(ctx, shard)
 	if err != nil {

@@ -214,7 +214,8 @@ func TestMerge(t *testing.T) {
 			t.Fatalf("%d rows of %d records", len(rows), c.Manifest.Input.Records)
 		}
 		if !slices.IsSortedFunc(rows, func(a, b mergedRow) int {
-			return strings.Compare(name("%s %09d", a.File, a.Record), name("%s %09d", b.File, b.Record))
+			return strings.Compare(name("%s %09d", a.File, a.Record),
+				name("%s %09d", b.File, b.Record))
 		}) {
 			t.Errorf("%d shards: the rows are not in the order of the input", shards)
 		}
@@ -380,7 +381,8 @@ func TestAnotherPlan(t *testing.T) {
 		c.change(&other)
 		corpus.Seal(&other)
 		_, err := corpus.Create(t.Context(), p, &other)
-		checkError(t, c.want, err, "has the manifest of another plan", c.want, "use an empty folder")
+		checkError(t, c.want, err, "has the manifest of another plan", c.want,
+			"use an empty folder")
 	}
 	_, err := corpus.Create(t.Context(), p, plan(t, input, 3, 0))
 	checkError(t, "shards", err, "the number of shards differs")
@@ -434,7 +436,8 @@ func TestChangedInput(t *testing.T) {
 		t.Errorf("error %v, want a bad shard", err)
 	}
 	checkError(t, "run", err, "texts.jsonl", "has changed since the plan", "restore it")
-	if states, err := c.States(t.Context(), []int{1}); err != nil || states[0].State != corpus.Missing {
+	states, err := c.States(t.Context(), []int{1})
+	if err != nil || states[0].State != corpus.Missing {
 		t.Errorf("shard 1 is %v: %v", states, err)
 	}
 }
