@@ -15,12 +15,12 @@ func (p *program) corpusReportCommand() *cobra.Command {
 	o := report.Options{Top: report.DefaultTop}
 	cmd := &cobra.Command{
 		Use:   "report [flags] -o FILE CORPUS",
-		Short: "write an HTML page of a corpus: charts, and the texts in which most rests on a word",
-		Long: "Report reads the complete shards once and writes one HTML page that loads nothing: " +
-			"what the corpus is, charts of where\ngenerated tokens come from by method, layer and " +
-			"place, and the texts in which most comes from one token or from the words of --word.\n" +
-			"Memory does not grow with the corpus. The first token and control tokens are left out " +
-			"where the strongest token is meant.",
+		Short: "write an HTML page of a corpus: charts, and texts in which most comes from a word",
+		Long: "Report reads the complete shards once and writes one HTML page that loads " +
+			"nothing: what the corpus is, charts of where\ngenerated tokens come from by " +
+			"method, layer and place, and the texts in which most comes from one token or\n" +
+			"from the words of --word. Memory does not grow with the corpus. The first token and " +
+			"control tokens are left out\nwhere the strongest token is meant.",
 		Example: `  headwater corpus report -o page.html corpus
   headwater corpus report --word not --word never --top 100 -o page.html corpus`,
 		Args: placeArguments("CORPUS"),
@@ -47,8 +47,8 @@ func (p *program) corpusReportCommand() *cobra.Command {
 			return out.commit()
 		},
 	}
-	cmd.Flags().StringVar(&o.Method, "method", "", "sort and colour the texts by the method `NAME` "+
-		"(default the first of the corpus)")
+	cmd.Flags().StringVar(&o.Method, "method", "", "sort and colour the texts by the method "+
+		"`NAME` (default the first of the corpus)")
 	cmd.Flags().Func("word", "sort the texts by how much comes from the word or span `TEXT`; "+
 		"repeatable, for several words together (default the strongest token)",
 		func(s string) error {

@@ -240,8 +240,10 @@ func (s *scan) byPlaces() drawn {
 func (s *scan) byEnds() drawn {
 	d := drawn{
 		chart: lines("Share of the last prompt tokens", "mean over generated tokens",
-			chart.Axis{Title: "distance from the end of the prompt", Unit: "tokens, 1 is the last",
-				Reversed: true},
+			chart.Axis{
+				Title: "distance from the end of the prompt", Unit: "tokens, 1 is the last",
+				Reversed: true,
+			},
 			chart.Axis{Title: "share of one token", Unit: "%"}),
 		how: "The first token and control tokens are left out. A prompt counts as far as it " +
 			"goes.",

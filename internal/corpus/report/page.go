@@ -346,12 +346,12 @@ func (w *writer) texts() {
 }
 
 func areListed(n, top int) string {
-	switch {
-	case n == 0:
+	switch n {
+	case 0:
 		return "There is none to be"
-	case n == 1:
+	case 1:
 		return "One text is"
-	case n == top:
+	case top:
 		return fmt.Sprintf("The first %d texts are", n)
 	}
 	return fmt.Sprintf("All %d texts are", n)
