@@ -49,6 +49,9 @@ func (s *scan) charts() ([]drawn, error) {
 		if len(d.chart.Series) == 0 {
 			continue
 		}
+		if len(d.chart.Series) == 1 { // a chart of one line has no legend
+			d.chart.Subtitle += ", by " + d.chart.Series[0].Name
+		}
 		drawing, err := figure.Chart(d.chart)
 		if err != nil {
 			return nil, err
