@@ -32,12 +32,13 @@ func (p *program) corpusCommand() *cobra.Command {
 			"and will always fail.",
 		Args: knownCommand,
 		RunE: func(*cobra.Command, []string) error {
-			return usagef("corpus needs what to do; known are plan, run, missing, verify, merge " +
-				"and template, as in headwater corpus plan texts.jsonl FOLDER")
+			return usagef("corpus needs what to do; known are plan, run, missing, verify, merge, " +
+				"report and template, as in headwater corpus plan texts.jsonl FOLDER")
 		},
 	}
 	cmd.AddCommand(p.corpusPlanCommand(), p.corpusRunCommand(), p.corpusMissingCommand(),
-		p.corpusVerifyCommand(), p.corpusMergeCommand(), p.corpusTemplateCommand())
+		p.corpusVerifyCommand(), p.corpusMergeCommand(), p.corpusReportCommand(),
+		p.corpusTemplateCommand())
 	return cmd
 }
 

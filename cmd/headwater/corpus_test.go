@@ -217,8 +217,53 @@ func TestCorpusStatuses(t *testing.T) {
 	mustExecute(t, "", "corpus", "run", to) // nothing is left to do, and no input is needed
 }
 
+// A page of a corpus that is not complete, with a word that is in no text.
+func TestCorpusReport(t *testing.T) {
+	_, to := plannedCorpus(t)
+	page := filepath.Join(t.TempDir(), "page.html")
+	args := []string{"corpus", "report", "-o", page, "--word", "cabinet", "--word", "zebra", to}
+	status, _, stderr := execute(t, "", args...)
+	if status != statusError || !strings.Contains(stderr, "none of the 4 shards in") {
+		t.Errorf("before the run: status %d, %s", status, stderr)
+	}
+	if _, err := os.Stat(page); err == nil {
+		t.Error("there is a page of nothing")
+	}
+	mustExecute(t, "", "corpus", "run", to)
+	if err := os.Remove(filepath.Join(to, filepath.FromSlash(corpus.ShardName(1)))); err != nil {
+		t.Fatal(err)
+	}
+	status, _, stderr = execute(t, "", args...)
+	for _, want := range []string{
+		"note: 1 of 4 shards are missing or damaged", `note: the word "zebra" is in no text`,
+	} {
+		if status != 0 || !strings.Contains(stderr, want) {
+			t.Errorf("status %d, %s; want %s", status, stderr, want)
+		}
+	}
+	text := read(t, page)
+	for _, want := range []string{"1 of 4 shards", "zebra", "value-zeroing", "max_tokens 2"} {
+		if !bytes.Contains(text, []byte(want)) {
+			t.Errorf("the page has no %q", want)
+		}
+	}
+	status, _, stderr = execute(t, "", "corpus", "report", "-o", page, "--method", "rolout", to)
+	if status != statusUsage || !strings.Contains(stderr, "--method: report: the corpus has no "+
+		`method "rolout"; did you mean rollout?`) {
+		t.Errorf("status %d, %s", status, stderr)
+	}
+	if !bytes.Equal(read(t, page), text) {
+		t.Error("a command that failed changed the page")
+	}
+}
+
 func TestCorpusRefusals(t *testing.T) {
 	checkRefusals(t, []refusal{
+		{"report to nowhere", []string{"corpus", "report", "OUT"}, "", 2, "report needs --output"},
+		{"report of no corpus", []string{"corpus", "report", "OUT", "-o", "OUT"}, "", 1, "has no manifest.json; plan the corpus first"},
+		{"report beside nothing", []string{"corpus", "report", "OUT", "-o", "/no/such/page.html"}, "", 1, "the directory /no/such/ does not exist"},
+		{"empty word", []string{"corpus", "report", "OUT", "-o", "page.html", "--word", " "}, "", 2, "--word: report: word 1 is empty"},
+		{"top", []string{"corpus", "report", "OUT", "-o", "page.html", "--top", "0"}, "", 2, "want a whole number from 1 to 1000"},
 		{"nothing to do", []string{"corpus"}, "", 2, "corpus needs what to do"},
 		{"unknown command", []string{"corpus", "paln"}, "", 2, `unknown command "paln"; did you mean plan?`},
 		{"no corpus", []string{"corpus", "plan", "in"}, "", 2, "plan needs INPUT and CORPUS, got 1 arguments"},

@@ -156,12 +156,18 @@ var allowed = map[string][]string{
 	},
 	// The drivers of the clouds, which are large: the command alone links them.
 	"internal/corpus/bucket": {"gocloud.dev/blob/..."},
+	// A page of a corpus: it draws charts, which the machines that make shards do not need.
+	"internal/corpus/report": {
+		"gonbext/render", "gonbext/render/chart", "gonbext/render/figure", "internal/corpus",
+		"internal/message",
+	},
 
 	// Where layers are joined.
 	"cmd/headwater": {
 		"attribution/...", "gonbext/...", "models/...", "internal/atomicfile",
-		"internal/certificate", "internal/corpus", "internal/corpus/bucket", "internal/figures",
-		"internal/golden", "internal/kernel", "internal/message", "internal/xlaplugin",
+		"internal/certificate", "internal/corpus", "internal/corpus/bucket",
+		"internal/corpus/report", "internal/figures", "internal/golden", "internal/kernel",
+		"internal/message", "internal/xlaplugin",
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/schollz/progressbar/v3",
 	},
 	// The figures of the documents: what the command and the engine make.
@@ -230,7 +236,9 @@ var (
 		"internal/figures":   {"models"},
 		// A bucket in memory.
 		"internal/corpus": {"gocloud.dev/blob/...", "github.com/parquet-go/parquet-go/..."},
-		"internal/train":  {"models"},
+		// A plan for a model with given answers.
+		"internal/corpus/report": {"attribution"},
+		"internal/train":         {"models"},
 	}
 )
 
