@@ -137,7 +137,7 @@ func (w *window) explain(ctx context.Context, yield func(Explained) bool) bool {
 		return false
 	}
 	for _, q := range alone {
-		e, err := q.run.explain(ctx, w.m)
+		e, err := q.explain(ctx, w.m)
 		if !q.yield(e, err, yield) {
 			return false
 		}

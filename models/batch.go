@@ -150,8 +150,10 @@ func (m *Model) runBatch(
 		return false
 	}
 	defer session.Close()
-	b := &batch{m: m, session: session, waiting: texts, running: make([]*batchText, rows),
-		p: make([][]float64, rows)}
+	b := &batch{
+		m: m, session: session, waiting: texts, running: make([]*batchText, rows),
+		p: make([][]float64, rows),
+	}
 	for {
 		steps, err := b.pass(ctx)
 		if err != nil {

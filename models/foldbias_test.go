@@ -88,7 +88,8 @@ func TestFoldedModels(t *testing.T) {
 			what string
 			o    Options
 		}{
-			{"fold", Options{FoldNormBias: true}}, {"drop", Options{DropKeyBias: true}},
+			{"fold", Options{FoldNormBias: true}},
+			{"drop", Options{DropKeyBias: true}},
 			{"both", Options{FoldNormBias: true, DropKeyBias: true}},
 		} {
 			got := run(c.o)

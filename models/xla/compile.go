@@ -4,12 +4,12 @@ package xla
 
 /*
 #cgo LDFLAGS: -ldl
-#include <stdlib.h>
 #include "pjrt.h"
 */
 import "C"
 
 import (
+	"runtime"
 	"sync"
 	"unsafe"
 )
@@ -37,9 +37,7 @@ func keepCompiled(path string, choosesOneDNN bool) {
 			return
 		}
 		theCompiler = compiler{cache, choosesOneDNN}
-		p := C.CString(path)
-		defer C.free(unsafe.Pointer(p))
-		C.headwater_replace_compile(p)
+		C.headwater_replace_compile(textAt(append([]byte(path), 0)))
 	})
 }
 
@@ -51,17 +49,16 @@ func headwaterCompile(args *C.pjrt_compile) unsafe.Pointer {
 	options := bytesAt(args.options, args.options_size)
 	if theCompiler.choosesOneDNN && smallProducts(code) {
 		options = withoutOneDNN(options)
-		p := C.CBytes(options)
-		defer C.free(p)
-		args.options, args.options_size = (*C.char)(p), C.size_t(len(options))
+		var kept runtime.Pinner // args may be C's memory
+		kept.Pin(&options[0])
+		defer kept.Unpin()
+		args.options, args.options_size = textAt(options), C.size_t(len(options))
 	}
 	cache := theCompiler.cache
 	name := cache.name(code, options)
 	if data, ok := cache.read(name); ok {
-		p := C.CBytes(data)
-		defer C.free(p)
-		if args.executable = C.headwater_load(args.client, (*C.char)(p),
-			C.size_t(len(data))); args.executable != nil {
+		args.executable = C.headwater_load(args.client, textAt(data), C.size_t(len(data)))
+		if args.executable != nil {
 			return nil
 		}
 		cache.remove(name)
@@ -76,6 +73,9 @@ func headwaterCompile(args *C.pjrt_compile) unsafe.Pointer {
 	}
 	return nil
 }
+
+// textAt is where bytes are, for a call into C. There is at least one byte.
+func textAt(b []byte) *C.char { return (*C.char)(unsafe.Pointer(unsafe.SliceData(b))) }
 
 // bytesAt are bytes of C's memory.
 func bytesAt(p *C.char, size C.size_t) []byte {

@@ -276,6 +276,6 @@ func withoutOneDNN(options []byte) []byte {
 	const name = "xla_cpu_use_onednn"
 	entry := append([]byte{1<<3 | 2, byte(len(name))}, name...)
 	// The value is an OptionOverrideProto with bool_field, its field 2, false.
-	entry = append(entry, 2<<3|2, 2, 2<<3|0, 0)
+	entry = append(entry, 2<<3|2, 2, 2<<3, 0)
 	return append(append(bytes.Clone(options), 7<<3|2, byte(len(entry))), entry...)
 }

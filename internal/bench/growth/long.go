@@ -52,7 +52,7 @@ func opened(of string, tokens int, backend string) (*models.Model, string, error
 	if err != nil {
 		return nil, "", err
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // a folder of the system for such files
+	defer os.RemoveAll(dir) // a folder of the system for such files
 	if err := s.write(dir); err != nil {
 		return nil, "", err
 	}
