@@ -118,8 +118,8 @@ func (p *program) contextCommand() *cobra.Command {
 			f.opts.Penalty = &v
 			return nil
 		})
-	flags.Uint64Var(&f.opts.Seed, "seed", 0, "`number` that the random halves begin with; equal "+
-		"ones give equal scores")
+	flags.Uint64Var(&f.opts.Seed, "seed", 0, "`number` that the random halves begin with, from "+
+		"0 to 18446744073709551615; equal ones give equal scores")
 	wholeFlag(flags, &f.maxTokens, "max-tokens", 1, maxAnswer, "let the model answer in at most "+
 		"`N` tokens", "64")
 	flags.BoolVar(&f.chat, "chat", false, "put the prompt into the model's chat template, as what "+
