@@ -204,17 +204,6 @@ func softmax(row []float64) {
 	}
 }
 
-// top returns the source with the largest probability, the first among equals.
-func top(p []float64) int {
-	at := 0
-	for j, x := range p {
-		if x > p[at] {
-			at = j
-		}
-	}
-	return at
-}
-
 // usagef returns an error that the caller avoids by asking for something else.
 func usagef(format string, args ...any) error {
 	return &trace.UsageError{Package: "focus", Reason: fmt.Sprintf(format, args...)}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
 // Term is one of the three parts of a score; see the package comment.
@@ -94,7 +96,7 @@ func (h *Head) Visible(i int) int {
 }
 
 // Top returns the source with the largest probability for target i, the first among equals: j*(i).
-func (h *Head) Top(i int) int { return top(h.Row(i)[:h.Visible(i)]) }
+func (h *Head) Top(i int) int { return rowmath.Largest(h.Row(i)[:h.Visible(i)]) }
 
 // Ranked returns the sources that target i may see, by falling probability; among equals the
 // earlier source comes first. The index of a source in the result is its rank.

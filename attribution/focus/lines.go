@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/headwater-ml/headwater/internal/message"
+	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
 // Quantity is a number of a head on one text, in [0,1].
@@ -66,11 +67,11 @@ func (t *Text) measure(q Quantity, l, h int, buffer []float64) float64 {
 		row, self := buffer[:t.visible(i)], t.firstTarget()+i
 		switch q {
 		case SelfFraction:
-			sum += indicator(top(row) == self)
+			sum += indicator(rowmath.Largest(row) == self)
 		case SelfContinuous:
 			sum += row[self]
 		case FirstFraction:
-			sum += indicator(top(row) == 0)
+			sum += indicator(rowmath.Largest(row) == 0)
 		case Concentration:
 			sum += lead(row)
 		}

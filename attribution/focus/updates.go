@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/headwater-ml/headwater/internal/message"
+	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
 // Index says at which token [Text.Updates] reads the update and the residual stream.
@@ -86,7 +87,7 @@ func (t *Text) Updates(l, h int, opts UpdateOptions) ([]Update, error) {
 	p := make([]float64, t.Sources)
 	for i := range t.Targets {
 		t.probability(p, l, h, i)
-		j := top(p[:t.visible(i)])
+		j := rowmath.Largest(p[:t.visible(i)])
 		if opts.ExcludeFirst && j == 0 {
 			continue
 		}
@@ -225,7 +226,7 @@ func (t *Text) Effects(l, h int) ([]Effect, error) {
 	known := map[int]float64{} // magnitude by source
 	for i := range all {
 		t.probability(p, l, h, i)
-		j := top(p[:t.visible(i)])
+		j := rowmath.Largest(p[:t.visible(i)])
 		if _, ok := known[j]; !ok {
 			known[j], _ = compare(t.written(l, h, j), t.stream(l, j))
 		}

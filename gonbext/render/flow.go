@@ -1,7 +1,6 @@
 package render
 
 import (
-	"bytes"
 	"cmp"
 	_ "embed"
 	"fmt"
@@ -126,23 +125,16 @@ var flowTouch = compact(flowSource)
 
 // WriteTo writes the picture as one div. The only error is that of w.
 func (r Flow) WriteTo(w io.Writer) (int64, error) {
-	var b bytes.Buffer
-	if err := r.Check(); err != nil {
-		fmt.Fprintf(&b, `<div class="hw">%s</div>`+"\n", escape(err.Error(), 1000))
-		return b.WriteTo(w)
-	}
-	f := r.open()
-	f.write()
-	return f.WriteTo(w)
+	return writeChecked(w, r.Check(), func() *page {
+		f := r.open()
+		f.write()
+		return f.page
+	})
 }
 
 // WriteTo writes the document. The only error is that of w.
 func (r FlowPage) WriteTo(w io.Writer) (int64, error) {
-	title := ""
-	if r.Explanation != nil {
-		title = r.Explanation.Prompt.Text
-	}
-	return writePage(w, title, r.Flow)
+	return writePage(w, titleOf(r.Explanation), r.Flow)
 }
 
 // open computes what a picture of flow shows. The graph fits.

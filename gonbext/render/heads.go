@@ -1,7 +1,6 @@
 package render
 
 import (
-	"bytes"
 	"cmp"
 	_ "embed"
 	"encoding/json"
@@ -115,23 +114,16 @@ var headsTouch = compact(headsSource)
 
 // WriteTo writes the picture as one div. The only error is that of w.
 func (r Heads) WriteTo(w io.Writer) (int64, error) {
-	var b bytes.Buffer
-	if err := r.Check(); err != nil {
-		fmt.Fprintf(&b, `<div class="hw">%s</div>`+"\n", escape(err.Error(), 1000))
-		return b.WriteTo(w)
-	}
-	h := r.open()
-	h.write()
-	return h.WriteTo(w)
+	return writeChecked(w, r.Check(), func() *page {
+		h := r.open()
+		h.write()
+		return h.page
+	})
 }
 
 // WriteTo writes the document. The only error is that of w.
 func (r HeadsPage) WriteTo(w io.Writer) (int64, error) {
-	title := ""
-	if r.Explanation != nil {
-		title = r.Explanation.Prompt.Text
-	}
-	return writePage(w, title, r.Heads)
+	return writePage(w, titleOf(r.Explanation), r.Heads)
 }
 
 // open computes what a picture of heads shows. The attention fits.
@@ -672,10 +664,7 @@ func (h *headsPage) thin(layer, head, first, last int) string {
 
 // WriteTo writes the text. The only error is that of w.
 func (r HeadsText) WriteTo(w io.Writer) (int64, error) {
-	t := &text{width: max(r.Width, 60)}
-	if r.Width == 0 {
-		t.width = 100
-	}
+	t := newText(r.Width)
 	if err := r.Check(); err != nil {
 		t.wrapped("", Visible(err.Error(), 1000))
 		return t.WriteTo(w)

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"bytes"
 	"cmp"
 	_ "embed"
 	"encoding/json"
@@ -144,23 +143,16 @@ func (p *layersPage) rescale(v *view) {
 
 // WriteTo writes the picture as one div. The only error is that of w.
 func (r Layers) WriteTo(w io.Writer) (int64, error) {
-	var b bytes.Buffer
-	if err := r.Check(); err != nil {
-		fmt.Fprintf(&b, `<div class="hw">%s</div>`+"\n", escape(err.Error(), 1000))
-		return b.WriteTo(w)
-	}
-	p := r.open(false)
-	p.write()
-	return p.WriteTo(w)
+	return writeChecked(w, r.Check(), func() *page {
+		p := r.open(false)
+		p.write()
+		return p.page
+	})
 }
 
 // WriteTo writes the document. The only error is that of w.
 func (r LayersPage) WriteTo(w io.Writer) (int64, error) {
-	title := ""
-	if r.Explanation != nil {
-		title = r.Explanation.Prompt.Text
-	}
-	return writePage(w, title, r.Layers)
+	return writePage(w, titleOf(r.Explanation), r.Layers)
 }
 
 // write writes the parts from top to bottom. Panels that do not fit are named.

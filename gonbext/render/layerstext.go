@@ -11,10 +11,7 @@ import (
 
 // WriteTo writes the text. The only error is that of w.
 func (r LayersText) WriteTo(w io.Writer) (int64, error) {
-	t := &text{width: max(r.Width, 60)}
-	if r.Width == 0 {
-		t.width = 100
-	}
+	t := newText(r.Width)
 	if err := r.Check(); err != nil {
 		t.wrapped("", Visible(err.Error(), 1000))
 		return t.WriteTo(w)

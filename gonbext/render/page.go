@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+
+	"github.com/headwater-ml/headwater/attribution"
 )
 
 // Page is a heatmap as an HTML document: the [HTML] of a notebook with a title and a character set.
@@ -18,10 +20,29 @@ type Page struct {
 // the picture, and it is escaped like every token.
 func (r Page) WriteTo(w io.Writer) (int64, error) {
 	title := r.Title
-	if title == "" && r.Explanation != nil {
-		title = r.Explanation.Prompt.Text
+	if title == "" {
+		title = titleOf(r.Explanation)
 	}
 	return writePage(w, title, r.HTML)
+}
+
+// titleOf returns the title of a document about an explanation, "" without one.
+func titleOf(e *attribution.Explanation) string {
+	if e == nil {
+		return ""
+	}
+	return e.Prompt.Text
+}
+
+// writeChecked writes the picture that draw returns or, if the values do not fit, the error in its
+// place. The only error is that of w.
+func writeChecked(w io.Writer, wrong error, draw func() *page) (int64, error) {
+	if wrong == nil {
+		return draw().WriteTo(w)
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, `<div class="hw">%s</div>`+"\n", escape(wrong.Error(), 1000))
+	return b.WriteTo(w)
 }
 
 // writePage writes a document with a picture.

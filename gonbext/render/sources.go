@@ -26,10 +26,8 @@ type SourcesText struct {
 
 // WriteTo writes the text. The only error is that of w.
 func (r SourcesText) WriteTo(w io.Writer) (int64, error) {
-	t := &text{picture: &picture{}, width: max(r.Width, 60), color: r.Color}
-	if r.Width == 0 {
-		t.width = 100
-	}
+	t := newText(r.Width)
+	t.color = r.Color
 	t.line(t.bold(sourcesTitle(r.Result)))
 	t.wrapped("answer     ", Visible(strings.TrimSpace(r.Answer), 2000))
 	if r.partial() {

@@ -45,12 +45,18 @@ type text struct {
 // listed is how many tokens of each row a text lists that would be too large with all of them.
 const listed = 5
 
+// newText returns an empty text of a width in columns: 100 for 0, and at least 60.
+func newText(width int) *text {
+	if width == 0 {
+		width = 100
+	}
+	return &text{picture: &picture{}, width: max(width, 60)}
+}
+
 // WriteTo writes the picture. The only error is that of w.
 func (r Text) WriteTo(w io.Writer) (int64, error) {
-	t := &text{picture: r.picture(true), width: max(r.Width, 60), top: r.Top, color: r.Color}
-	if r.Width == 0 {
-		t.width = 100
-	}
+	t := newText(r.Width)
+	t.picture, t.top, t.color = r.picture(true), r.Top, r.Color
 	for _, v := range t.views {
 		t.label = max(t.label, Width(v.label()))
 	}

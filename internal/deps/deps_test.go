@@ -56,7 +56,7 @@ var allowed = map[string][]string{
 		"attribution/trace", "attribution/aggregation", "internal/budget", "internal/message",
 		"internal/registry", "internal/rowmath", gonum,
 	},
-	"attribution/focus": {"attribution/trace", "internal/message"},
+	"attribution/focus": {"attribution/trace", "internal/message", "internal/rowmath"},
 	"attribution/evaluate": {
 		"attribution", "attribution/trace", "attribution/scorer", "internal/message",
 		"internal/rowmath", gonum,
@@ -159,7 +159,7 @@ var allowed = map[string][]string{
 	// A page of a corpus: it draws charts, which the machines that make shards do not need.
 	"internal/corpus/report": {
 		"gonbext/render", "gonbext/render/chart", "gonbext/render/figure", "internal/corpus",
-		"internal/message",
+		"internal/message", "internal/rowmath",
 	},
 
 	// Where layers are joined.

@@ -7,6 +7,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
 	"github.com/headwater-ml/headwater/gonbext/render/reproduction"
+	"github.com/headwater-ml/headwater/internal/rowmath"
 	"github.com/headwater-ml/headwater/models/tiny"
 )
 
@@ -230,7 +231,7 @@ func (x *reading) isSubject(s tiny.Sentence, p int) bool {
 // the subject.
 func (r *run) misled(x *reading, s tiny.Sentence) {
 	words := x.words()
-	top := words[largest(at(x.rows["rollout"][r.info.Layers-1], words))]
+	top := words[rowmath.Largest(at(x.rows["rollout"][r.info.Layers-1], words))]
 	r.check(claim{"misled", "Where the prediction is wrong, rollout after the last layer is " +
 		"highest on a word other than the subject"}, "another word (in the paper a noun in the "+
 		"other number)", names([]string{x.tokens[top].Text})[0], !x.isSubject(s, top))

@@ -441,7 +441,7 @@ func generativeCaveat(r *run) error {
 		if rho, ok := evaluate.Spearman(s.X, s.Y); ok {
 			correlations = append(correlations, rho)
 		}
-		if largest(s.X) != largest(s.Y) {
+		if rowmath.Largest(s.X) != rowmath.Largest(s.Y) {
 			other++
 		}
 	}
@@ -458,17 +458,6 @@ func generativeCaveat(r *run) error {
 	r.check(claim{"correlation", "The ranks of rollout and importance agree in part only: mean " +
 		"rank correlation"}, "below 0.9", short(mean(correlations)), mean(correlations) < 0.9)
 	return nil
-}
-
-// largest returns the index of the largest number, the first one among equals.
-func largest(x []float64) int {
-	best := 0
-	for i, v := range x {
-		if v > x[best] {
-			best = i
-		}
-	}
-	return best
 }
 
 func generativeDepth(r *run) error {

@@ -165,7 +165,7 @@ func zeroingMethods(r *run) error {
 	raw, zero := e.Methods["raw"], e.Methods["value-zeroing"]
 	other, layers := 0, min(raw.Shape[2], zero.Shape[2])
 	for k := range layers {
-		if largest(raw.Row(0, k)) != largest(zero.Row(0, k)) {
+		if rowmath.Largest(raw.Row(0, k)) != rowmath.Largest(zero.Row(0, k)) {
 			other++
 		}
 	}

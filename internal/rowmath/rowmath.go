@@ -67,3 +67,15 @@ func CopyAbove(dst []float64, src []float32, threshold float64) {
 		}
 	}
 }
+
+// Largest returns the index of the largest number of a row that is not empty, the first among
+// equals.
+func Largest(row []float64) int {
+	at := 0
+	for i, x := range row {
+		if x > row[at] {
+			at = i
+		}
+	}
+	return at
+}

@@ -180,7 +180,9 @@ func long(backend, of string, limit time.Duration) error {
 	}
 	for _, method := range longMethods {
 		for _, n := range longLengths {
-			m, err := longProcess(self, method, n, backend, of, limit)
+			ctx, cancel := context.WithTimeout(context.Background(), limit)
+			m, err := process(ctx, self, method, n, backend, of)
+			cancel()
 			if errors.Is(err, context.DeadlineExceeded) {
 				log.Printf("%s, %d tokens: more than %s", method, n, limit)
 				break
@@ -196,12 +198,10 @@ func long(backend, of string, limit time.Duration) error {
 	return nil
 }
 
-// longProcess runs one measurement of a long prompt.
-func longProcess(
-	self, method string, n int, backend, of string, limit time.Duration,
+// process runs one measurement in a process of its own, with the model of.
+func process(
+	ctx context.Context, self, method string, n int, backend, of string,
 ) (m measurement, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	defer cancel()
 	cmd := exec.CommandContext(ctx, self, "-one", method, "-tokens", fmt.Sprint(n),
 		"-backend", backend, "-of", of)
 	cmd.Stderr = os.Stderr

@@ -15,10 +15,8 @@ import (
 	"fmt"
 	"log"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/headwater-ml/headwater/attribution"
@@ -157,7 +155,7 @@ func everything(backend string) ([]measurement, error) {
 			var some []measurement
 			begin := time.Now()
 			for len(some) < rounds {
-				m, err := process(self, method, n, backend)
+				m, err := process(context.Background(), self, method, n, backend, "tiny")
 				if err != nil {
 					return nil, err
 				}
@@ -177,24 +175,6 @@ func everything(backend string) ([]measurement, error) {
 		}
 	}
 	return all, nil
-}
-
-// process runs one measurement.
-func process(self, method string, n int, backend string) (measurement, error) {
-	cmd := exec.Command(self, "-one", method, "-tokens", fmt.Sprint(n), "-backend", backend)
-	cmd.Stderr = os.Stderr
-	text, err := cmd.Output()
-	var m measurement
-	if err == nil {
-		err = json.Unmarshal(text, &m)
-	}
-	if err != nil {
-		return m, fmt.Errorf("%s, %d tokens: %w", method, n, err)
-	}
-	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		m.Memory = float64(usage.Maxrss<<10) / 1e6
-	}
-	return m, nil
 }
 
 // median returns the median of each figure.

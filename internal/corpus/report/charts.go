@@ -10,6 +10,7 @@ import (
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
 	"github.com/headwater-ml/headwater/gonbext/render/figure"
+	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
 // drawn is a chart with what it says.
@@ -231,7 +232,7 @@ func (s *scan) byPlaces() drawn {
 			continue
 		}
 		d.chart.Series = append(d.chart.Series, line)
-		best := indexOfMost(line.Y)
+		best := rowmath.Largest(line.Y)
 		parts = append(parts, fmt.Sprintf("%s at %d to %d\u00a0%%", line.Name, best*100/bins,
 			(best+1)*100/bins))
 	}
@@ -263,15 +264,4 @@ func (s *scan) byEnds() drawn {
 		return m.ends[0]
 	}, percent) + "."
 	return d
-}
-
-// indexOfMost returns the place of the largest number, the first of equal ones.
-func indexOfMost(all []float64) int {
-	best := 0
-	for i, x := range all {
-		if x > all[best] {
-			best = i
-		}
-	}
-	return best
 }
