@@ -238,29 +238,32 @@ const ropeFactors = "rope_freqs.weight"
 func (s *settings) scaling() {
 	kind := s.text("rope.scaling.type")
 	if x, ok := s.decimal("rope.scale_linear"); ok { // of older files
-		s.set("rope_scaling", "rope.scale_linear",
-			map[string]any{"rope_type": "linear", "factor": x})
+		old := map[string]any{"rope_type": "linear"}
+		s.setIn(old, "factor", "rope.scale_linear", x)
+		s.set("rope_scaling", "rope.scale_linear", old)
 	}
 	object := map[string]any{}
 	if x, ok := s.decimal("rope.scaling.factor"); ok {
-		object["factor"] = x
+		s.setIn(object, "factor", "rope.scaling.factor", x)
 		if kind == "" { // as llama.cpp reads it
 			kind = "linear"
 		}
 	}
-	if n, ok := s.whole("rope.scaling.original_context_length"); ok {
-		object["original_max_position_embeddings"] = json.Number(strconv.FormatInt(n, 10))
+	const original = "rope.scaling.original_context_length"
+	if n, ok := s.whole(original); ok {
+		s.setIn(object, "original_max_position_embeddings", original,
+			json.Number(strconv.FormatInt(n, 10)))
 	}
 	for _, key := range []string{"beta_fast", "beta_slow"} {
 		if x, ok := s.decimal("rope.scaling.yarn_" + key); ok {
-			object[key] = x
+			s.setIn(object, key, "rope.scaling.yarn_"+key, x)
 		}
 	}
 	// Of Phi-3 it is the factor itself, of YaRN one by which the usual factor is multiplied.
 	if x, ok := s.decimal("rope.scaling.attn_factor"); ok {
 		switch {
 		case s.arch == "phi3":
-			object["attention_factor"] = x
+			s.setIn(object, "attention_factor", "rope.scaling.attn_factor", x)
 		case x != "1":
 			s.fail("%s.rope.scaling.attn_factor is %s, which changes the arithmetic and is not "+
 				"supported; only 1 is", s.arch, x)
@@ -296,6 +299,7 @@ func (s *settings) freqs(tensor string) {
 			tensor, s.arch)
 	}
 	list := s.floats(tensor)
+	s.origin["short_factor"], s.origin["long_factor"] = tensor, tensor
 	s.config["rope_scaling"] = map[string]any{
 		"rope_type": "longrope", "short_factor": list, "long_factor": list,
 		"attention_factor":                 json.Number("1"),
@@ -320,6 +324,7 @@ func (s *settings) longFactors(object map[string]any) {
 	}
 	object["rope_type"] = "longrope"
 	object["short_factor"], object["long_factor"] = s.floats(shortFactors), s.floats(longFactors)
+	s.origin["short_factor"], s.origin["long_factor"] = shortFactors, longFactors
 	s.config["rope_scaling"] = object
 }
 
@@ -461,6 +466,5 @@ func bertSettings(s *settings) {
 	s.size("max_position_embeddings", "context_length")
 	s.required("layer_norm_eps", "attention.layer_norm_epsilon")
 	s.truth("attention.causal", false)
-	types := s.rows("token_types.weight")
-	s.config["type_vocab_size"] = json.Number(strconv.Itoa(types))
+	s.countRows("type_vocab_size", "token_types.weight")
 }

@@ -235,7 +235,9 @@ func TestRefused(t *testing.T) {
 		},
 		{
 			"factor below 1", whole.With(key("llama.rope.scaling.factor", float32(0.5))),
-			[]string{"rope_scaling.factor is 0.5", "llama.rope.scaling.type of the file"},
+			[]string{
+				"rope_scaling.factor is 0.5", "factor is llama.rope.scaling.factor of the file",
+			},
 		},
 		{
 			"window pattern", gemma.With(key("gemma3.attention.sliding_window_pattern", []bool{true})),
@@ -244,6 +246,12 @@ func TestRefused(t *testing.T) {
 		{
 			"two rotations", scaled.With(key("llama.rope.scaling.factor", float32(2))),
 			[]string{"rope_freqs.weight and llama.rope.scaling.type are both there"},
+		},
+		{
+			"embedding missing", whole.Without("token_embd.weight"),
+			[]string{
+				"vocab_size is 0", "vocab_size is the number of rows of token_embd.weight of the file",
+			},
 		},
 		{
 			"tensor missing", whole.Without("blk.0.ffn_up.weight"),

@@ -102,7 +102,7 @@ func (f *File) architecture() (string, architecture, error) {
 // with a tied head has no tensor for it.
 func (s *settings) vocabulary() {
 	const embedding, head = "token_embd.weight", "output.weight"
-	s.config["vocab_size"] = json.Number(strconv.Itoa(s.rows(embedding)))
+	s.countRows("vocab_size", embedding)
 	s.sizeIfAny("vocab_size", "vocab_size")
 	if s.arch == "bert" {
 		return

@@ -16,7 +16,9 @@ type settings struct {
 	arch   string
 	read   map[string]bool // the keys that were looked at
 	config map[string]any
-	origin map[string]string // by key of config.json, the key of the metadata
+	// origin is by key of config.json, also of keys in rope_scaling, where its value comes from: a
+	// key of the metadata, or what is read of a tensor.
+	origin map[string]string
 	// tensors are the names and layouts of the tensors, which may depend on what the file has.
 	tensors []row
 	err     error
@@ -89,6 +91,11 @@ func (s *settings) decimal(key string) (json.Number, bool) {
 // set sets a key of config.json to what a key of the metadata says.
 func (s *settings) set(config, key string, value any) {
 	s.config[config], s.origin[config] = value, s.arch+"."+key
+}
+
+// setIn is set for a key of an object in config.json.
+func (s *settings) setIn(object map[string]any, config, key string, value any) {
+	object[config], s.origin[config] = value, s.arch+"."+key
 }
 
 // size sets a key of config.json to a whole number. A key that is missing is an error.
@@ -195,13 +202,15 @@ func (s *settings) floats(tensor string) []any {
 	return list
 }
 
-// rows returns how many rows a matrix has, and 0 if there is no such matrix.
-func (s *settings) rows(tensor string) int {
-	shape, err := s.file.Shape(tensor)
-	if err != nil || len(shape) != 2 {
-		return 0
+// countRows sets a key of config.json to the number of rows of a matrix: 0 if the file has none of
+// this name.
+func (s *settings) countRows(config, tensor string) {
+	rows := 0
+	if shape, err := s.file.Shape(tensor); err == nil && len(shape) == 2 {
+		rows = shape[0]
 	}
-	return shape[0]
+	s.config[config] = json.Number(strconv.Itoa(rows))
+	s.origin[config] = "the number of rows of " + tensor
 }
 
 // explain adds to an error of the family, which names keys of config.json, the keys of the metadata

@@ -1,5 +1,5 @@
-// Package mutation runs the command on damaged input: model weights, config.json, tokenizer.json,
-// tensors for headwater attribute, flags and prompts. A mutant knows the structure of what it
+// Package mutation runs the command on damaged input: model weights, config.json, GGUF files,
+// tokenizer.json, tensors for headwater attribute, flags and prompts. A mutant knows the structure of what it
 // damages, so most of it stays valid and the damage reaches deep into the program.
 //
 // Every mutant follows from a seed and its number, so a failure can be repeated:
@@ -42,6 +42,7 @@ var kinds = []struct {
 }{
 	{"config", mutateConfig},
 	{"weights", mutateWeights},
+	{"gguf", mutateGGUF},
 	{"tokenizer", mutateTokenizer},
 	{"attribute", mutateAttribute},
 	{"flags", mutateFlags},

@@ -4,20 +4,24 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/headwater-ml/headwater/models/gguf/gguftest"
 )
 
 // Seeds are the valid files that mutants are made of.
 type Seeds struct {
 	// models are tiny checkpoints by name, in order.
-	models []checkpoint
+	models []modelDir
+	// gguf are models in one file, the last one with a tokenizer.
+	gguf []gguftest.File
 	// tokenizers are texts of tokenizer.json.
 	tokenizers [][]byte
 	// flags are the names of flags by command; see [Seeds.ReadFlags].
 	flags map[string][]string
 }
 
-// checkpoint is the files of a small model.
-type checkpoint struct {
+// modelDir is the files of a small model.
+type modelDir struct {
 	name            string
 	config, weights []byte
 }
@@ -31,7 +35,7 @@ func ReadSeeds(root string) (*Seeds, error) {
 	}
 	for _, path := range configs {
 		dir := filepath.Dir(path)
-		c := checkpoint{name: filepath.Base(dir)}
+		c := modelDir{name: filepath.Base(dir)}
 		if c.config, err = os.ReadFile(path); err != nil {
 			return nil, err
 		}
@@ -39,6 +43,9 @@ func ReadSeeds(root string) (*Seeds, error) {
 			return nil, err
 		}
 		s.models = append(s.models, c)
+	}
+	if s.gguf, err = readGGUF(root); err != nil {
+		return nil, err
 	}
 	files, err := filepath.Glob(filepath.Join(root, "models/tokenizer/testdata/*.json"))
 	if err != nil || len(files) == 0 {
