@@ -2,6 +2,7 @@ package transformer
 
 import (
 	"math"
+	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -76,8 +77,20 @@ func (b *Block) attend() {
 		b.Scores = Add(b.Scores, b.alibi)
 	}
 	b.Scores = b.relevance.capped(b.Scores, b.spec.ScoreCap)
-	b.Attention = Softmax(Add(b.Scores, MulScalar(OneMinus(b.visible), masked)), -1)
+	mask := b.forEachHead(MulScalar(OneMinus(b.visible), masked))
+	b.Attention = Softmax(Add(b.Scores, mask), -1)
 	b.AttentionOutput = b.outputBias(b.linear(b.joined(b.Context()), "output"))
+}
+
+// forEachHead is mask [B or 1,1,N,S] as it is added to the scores. Pure Go adds arrays of one shape
+// several times as fast as it repeats one of them while it adds, so there each head gets a copy.
+func (b *Block) forEachHead(mask *Node) *Node {
+	dims := b.Scores.Shape().Dimensions
+	same := mask.Shape().Dimensions[0] == dims[0] && mask.Shape().Dimensions[1] == 1
+	if !same || dims[2] < turnedRows || backendName(mask.Graph().Backend()) != "go" {
+		return mask
+	}
+	return Concatenate(slices.Repeat([]*Node{mask}, dims[1]), 1)
 }
 
 // finish computes the output of the block, unless a mixing has done so.
@@ -325,13 +338,22 @@ func (b *Block) dot(q, key *Node) *Node {
 	if b.narrow(key) {
 		return ReduceSum(Mul(InsertAxes(q, 3), InsertAxes(b.perHead(key), 2)), -1)
 	}
-	if b.spec.Groups() == b.spec.Heads {
-		return b.Einsum("bhne,bhse->bhns", q, key)
-	}
 	dims := q.Shape().Dimensions
-	scores := b.Einsum("bgrne,bgse->bgrns", b.grouped(q), key)
+	sources := "se"
+	if dims[2] >= turnedRows && backendName(q.Graph().Backend()) == "go" {
+		key, sources = TransposeAllAxes(key, 0, 1, 3, 2), "es"
+	}
+	if b.spec.Groups() == b.spec.Heads {
+		return b.Einsum("bhne,bh"+sources+"->bhns", q, key)
+	}
+	scores := b.Einsum("bgrne,bg"+sources+"->bgrns", b.grouped(q), key)
 	return Reshape(scores, dims[0], dims[1], dims[2], -1)
 }
+
+// turnedRows is for how many targets pure Go multiplies by the turned keys: a product of rows by
+// rows adds up the numbers of a vector register for every score, which takes more time than the
+// product where heads are narrow.
+const turnedRows = 16
 
 // Einsum is graph.Einsum for use in a mixing. It keeps the product apart from the operations around
 // it: XLA on a CPU ends the program over some products that it fuses; see package models/xla.

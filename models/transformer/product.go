@@ -78,7 +78,7 @@ func (p product) dot(x *Node, xAxis int, y *Node, yAxis int) *Node {
 		if p.always != nil { // a CPU, which has no products in half precision
 			// Isolated, or the rounding would be left out.
 			x, y, half = float(p.isolated(x)), float(p.isolated(y)), false
-		} else if leavesOut(x, xAxis, y, yAxis) {
+		} else if smallInGo(x, xAxis, y) {
 			x, y, half = float(x), float(y), false
 		}
 	}
@@ -93,15 +93,15 @@ func (p product) dot(x *Node, xAxis int, y *Node, yAxis int) *Node {
 	return p.isolated(result)
 }
 
-// leavesOut reports whether pure Go would leave terms out of a product in bfloat16. The kernel of
-// gomlx/compute v0.1.3 for AVX2 that sums over the last axis of both matrices takes 8 of every 16
-// terms; it runs where the product has fewer than 2^22 terms. The same sums in float32 are right.
-// Processors with AVX-512 have a kernel of their own, but a graph does not know the processor, and
-// so few terms cost little.
-func leavesOut(x *Node, xAxis int, y *Node, yAxis int) bool {
+// smallInGo reports whether a product is one of fewer than 2^22 terms in pure Go. In bfloat16 these
+// go to the kernels for AVX2 of gomlx/compute v0.1.3 where the processor has no AVX-512. One of them
+// takes 8 of every 16 terms, where the sum is over the last axis of both matrices; the other one
+// reads up to 16 bytes after the end of a matrix, which may end the program. The same sums in
+// float32 are right, and as the graph does not know the processor, they are the same bits on all.
+func smallInGo(x *Node, xAxis int, y *Node) bool {
 	const few = 1 << 22
-	return backendName(x.Graph().Backend()) == "go" && xAxis == 1 && yAxis == 1 &&
-		x.Shape().Dimensions[0]*y.Shape().Size() < few
+	terms := x.Shape().Size() / max(1, x.Shape().Dimensions[xAxis]) * y.Shape().Size()
+	return backendName(x.Graph().Backend()) == "go" && terms < few
 }
 
 // settled is x, the result of a product, in pure Go copied in blocks of 65 to 250 numbers. The
