@@ -26,7 +26,12 @@ const (
 //
 //   - its part outside of sinks, generated tokens included, is below 1 % of it, or
 //   - it has the order of all other rows: outside of sinks its rank correlation with the mean of
-//     the other rows is 0.98 or more, for three tokens and eight columns at least.
+//     the other rows is 0.98 or more, for three tokens and eight columns at least, or
+//   - in a decoder, where the method combines layers, it has the order of the positions: outside of
+//     sinks its rank correlation with it, earliest first, is 0.98 or more, for eight columns at
+//     least. So do the rows of the same model with shuffled weights (docs/methods.md), whose
+//     attention is nearly even: the row shows the mask, and not what was learnt. Rows that were
+//     divided by what even attention gives (lift) are not judged by this.
 //
 // Scores of a scorer are never silent. Silent returns a [trace.UsageError] as
 // [Explanation.Sinks] does.
@@ -66,7 +71,17 @@ func (e *Explanation) Silent(method string, k int) ([]string, error) {
 				sinkNames(sinks))
 		}
 	}
-	if n < sameRows || len(columns) < sameColumns {
+	if len(columns) < sameColumns {
+		return reasons, nil
+	}
+	if e.byPosition(r) {
+		for t, row := range rows {
+			if reasons[t] == "" && earliestFirst(row) {
+				reasons[t] = "the row has the order of the positions, as weights at random give it"
+			}
+		}
+	}
+	if n < sameRows {
 		return reasons, nil
 	}
 	sum := make([]float64, len(columns))
@@ -82,6 +97,23 @@ func (e *Explanation) Silent(method string, k int) ([]string, error) {
 		}
 	}
 	return reasons, nil
+}
+
+// byPosition reports whether even attention gives rows of a method the order of the positions,
+// earliest first.
+func (e *Explanation) byPosition(r *Result) bool {
+	combines := r.Options["aggregation"] != "" && r.Options["aggregation"] != "layer"
+	return combines && !e.Model.Bidirectional && r.Options["lift"] == ""
+}
+
+// earliestFirst reports whether a row falls from its first column to its last one.
+func earliestFirst(row []float64) bool {
+	order := make([]float64, len(row))
+	for j := range order {
+		order[j] = -float64(j)
+	}
+	rho, ok := rowmath.RankCorrelation(row, order)
+	return ok && rho >= sameRank
 }
 
 // sinkNames lists sinks: the sink "The".

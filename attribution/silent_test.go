@@ -33,6 +33,12 @@ func TestSilent(t *testing.T) {
 	falling := []float64{0, 9, 8, 7, 6, 5, 4, 3, 2, 1}
 	halved := []float64{0, 4, 3, 2.9, 2, 1.9, 1, 0.9, 0.5, 0.1}
 	rising := []float64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}
+	combined := func(name string, options ...string) {
+		r := e.Methods[name]
+		for i := 0; i < len(options); i += 2 {
+			r.Options[options[i]] = options[i+1]
+		}
+	}
 	add("sink", "", 0, sink, sink)
 	add("generated", "", 0.1, sink, sink)
 	add("same", "", 0, falling, halved, falling)
@@ -40,6 +46,17 @@ func TestSilent(t *testing.T) {
 	add("differ", "", 0, falling, rising, falling)
 	add("scorer", "direct", 0, falling, falling, falling)
 	add("zeros", "", 0, make([]float64, 10), make([]float64, 10), make([]float64, 10))
+	early := []float64{10, 9, 8, 7, 6, 5, 4, 3, 2, 1}
+	late := []float64{10, 9, 8, 7, 6, 5, 4, 3, 1, 2} // 0.988
+	other := []float64{10, 9, 8, 7, 3, 5, 4, 6, 2, 1}
+	add("position", "", 0, early, other)
+	combined("position", "aggregation", "rollout")
+	add("nearly", "", 0, early, late)
+	combined("nearly", "aggregation", "flow")
+	add("lifted", "", 0, early, other)
+	combined("lifted", "aggregation", "rollout", "lift", "yes")
+	add("one layer", "", 0, early, other)
+	combined("one layer", "aggregation", "layer")
 	for name, want := range map[string][]string{
 		"sink":      {"rests on", "rests on"},
 		"generated": {"", ""},
@@ -48,6 +65,10 @@ func TestSilent(t *testing.T) {
 		"differ":    {"", "", ""},
 		"scorer":    {"", "", ""},
 		"zeros":     {"", "", ""},
+		"position":  {"order of the positions", ""},
+		"nearly":    {"order of the positions", "order of the positions"},
+		"lifted":    {"", ""},
+		"one layer": {"", ""},
 	} {
 		got, err := e.Silent(name, attribution.ShownLevel)
 		if err != nil {

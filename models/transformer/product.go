@@ -94,10 +94,10 @@ func (p product) dot(x *Node, xAxis int, y *Node, yAxis int) *Node {
 }
 
 // smallInGo reports whether a product is one of fewer than 2^22 terms in pure Go. In bfloat16 these
-// go to the kernels for AVX2 of gomlx/compute v0.1.3 where the processor has no AVX-512. One of them
-// takes 8 of every 16 terms, where the sum is over the last axis of both matrices; the other one
-// reads up to 16 bytes after the end of a matrix, which may end the program. The same sums in
-// float32 are right, and as the graph does not know the processor, they are the same bits on all.
+// go to the kernels for AVX2 of gomlx/compute v0.1.3 where the processor has no AVX-512. One of
+// them takes 8 of every 16 terms, where the sum is over the last axis of both matrices; the other
+// one reads up to 16 bytes after the end of a matrix, which may end the program. The same sums in
+// float32 are right. A graph does not know the processor, so all of them compute these in float32.
 func smallInGo(x *Node, xAxis int, y *Node) bool {
 	const few = 1 << 22
 	terms := x.Shape().Size() / max(1, x.Shape().Dimensions[xAxis]) * y.Shape().Size()

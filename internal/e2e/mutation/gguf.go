@@ -13,8 +13,8 @@ import (
 	"github.com/headwater-ml/headwater/models/gguf/gguftest"
 )
 
-// readGGUF returns the checkpoints of the repository at root that GGUF can express, converted, and a
-// quantised one that brings a tokenizer.
+// readGGUF returns the checkpoints of the repository at root that GGUF can express, converted, and
+// a quantised one that brings a tokenizer.
 func readGGUF(root string) ([]gguftest.File, error) {
 	var files []gguftest.File
 	for _, name := range gguftest.Convertible {
@@ -136,10 +136,10 @@ func (f *ggufFile) damage(r *rand.Rand) (file []byte, size int64) {
 		return file, 0
 	case 4: // many keys, or many tensors of nothing
 		for i := range 2000 {
-			if f.Version = 3; r.IntN(2) == 0 {
-				f.Keys = append(f.Keys, gguftest.Key{Name: fmt.Sprint("extra.", i), Value: int32(i)})
+			if name := fmt.Sprint("extra.", i); r.IntN(2) == 0 {
+				f.Keys = append(f.Keys, gguftest.Key{Name: name, Value: int32(i)})
 			} else {
-				f.Tensors = append(f.Tensors, gguftest.Float32(fmt.Sprint("extra.", i), []int{0}, nil))
+				f.Tensors = append(f.Tensors, gguftest.Float32(name, []int{0}, nil))
 			}
 		}
 	case 5, 6:
@@ -199,11 +199,13 @@ func (f *ggufFile) damageTensor(r *rand.Rand) {
 		return
 	case 2:
 		t.Name = pick(r, []string{
-			"", strings.ToUpper(t.Name), t.Name + ".weight", "blk.99.attn_q.weight", "a\x00b", "\xff",
-			"<script>", strings.Repeat("a", 70_000),
+			"", strings.ToUpper(t.Name), t.Name + ".weight", "blk.99.attn_q.weight", "a\x00b",
+			"\xff", "<script>", strings.Repeat("a", 70_000),
 		})
 	case 3: // another type: known ones of other sizes, old ones, and none
-		t.Type = pick(r, []uint32{0, 1, 2, 3, 4, 6, 8, 10, 12, 14, 15, 20, 24, 30, 99, math.MaxUint32})
+		t.Type = pick(r, []uint32{
+			0, 1, 2, 3, 4, 6, 8, 10, 12, 14, 15, 20, 24, 30, 99, math.MaxUint32,
+		})
 	case 4:
 		slices.Reverse(shape)
 		t.Shape = shape
@@ -268,7 +270,8 @@ func perturbed(r *rand.Rand, value any) any {
 	case string:
 		return pick(r, []string{v + "x", strings.ToUpper(v), v + v, "", v[:len(v)/2]})
 	case []string:
-		return perturbedList(r, v, []string{"", "\xff", "the the", "Ġ", strings.Repeat("a", 70_000)})
+		others := []string{"", "\xff", "the the", "Ġ", strings.Repeat("a", 70_000)}
+		return perturbedList(r, v, others)
 	case []int32:
 		return perturbedList(r, v, []int32{-1, 0, 2, 6, 7, math.MaxInt32})
 	case []float32:

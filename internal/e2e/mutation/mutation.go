@@ -1,6 +1,6 @@
 // Package mutation runs the command on damaged input: model weights, config.json, GGUF files,
-// tokenizer.json, tensors for headwater attribute, flags and prompts. A mutant knows the structure of what it
-// damages, so most of it stays valid and the damage reaches deep into the program.
+// tokenizer.json, tensors for headwater attribute, flags and prompts. A mutant knows the structure
+// of what it damages, so most of it stays valid and the damage reaches deep into the program.
 //
 // Every mutant follows from a seed and its number, so a failure can be repeated:
 //

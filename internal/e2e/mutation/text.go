@@ -51,9 +51,10 @@ func hostileText(r *rand.Rand) string {
 // mutatePrompt explains hostile texts in every format.
 func mutatePrompt(r *rand.Rand, _ *Seeds) Mutant {
 	prompt := strings.ReplaceAll(hostileText(r), "\x00", "") // no argument can hold a NUL
-	// Some 1,800 tokens, which are read in tiles. Longer texts fit the memory too, but the time of
-	// one in pure Go grows with the square of its length: 40 s for 4,800 tokens.
-	const most = 2500
+	// Up to 1,400 tokens, which are read in tiles. Longer texts fit the memory too, but the time of
+	// one in pure Go grows with the square of its length: 2,500 tokens took 30 s of an AMD EPYC
+	// with AVX2.
+	const most = 1400
 	prompt = prompt[:min(len(prompt), most)]
 	methods := []string{
 		"rollout", "flow", "value-zeroing", "raw,rollout,flow", "gradient", "attn-lrp",
