@@ -661,41 +661,20 @@ func (s *BatchSession) directions(objectives []*trace.Objective) (*tensors.Tenso
 		copy(flatIDs[i*most:], ids[i])
 		copy(flatWeights[i*most:], weights[i])
 	}
-	inputs := []*tensors.Tensor{
-		tensors.FromScalar(int32(1)), k.final,
+	scores := []*tensors.Tensor{
 		tensors.FromFlatDataAndDimensions(flatIDs, texts, most),
 		tensors.FromFlatDataAndDimensions(flatWeights, texts, most),
 	}
-	defer free(inputs[0], inputs[2], inputs[3])
-	out, err := m.run("direction of a batch", endsWeights,
-		func(w byName, in []*graph.Node) []*graph.Node {
-			d := m.builder(w, text{length: in[0]})
-			return []*graph.Node{d.beforeHead(in[1], in[2], in[3]).along}
-		}, inputs...)
-	if err != nil {
-		return nil, err
-	}
-	return out[0], nil
+	defer free(scores...)
+	return m.directionOnCache(k.final, scores[0], scores[1])
 }
 
 // termsOfLayer returns, given the directions after layer l, those before it, [P,1,D], and the parts
 // of the layer's sources, [P,S].
 func (s *BatchSession) termsOfLayer(l int, along *tensors.Tensor) ([]*tensors.Tensor, error) {
-	m, k := s.m, s.latest
-	value := s.cache.value(l)
+	k, value := s.latest, s.cache.value(l)
 	if k.value != nil {
 		value = k.value[l]
 	}
-	length := tensors.FromScalar(int32(1)) // only a positive number is needed
-	defer free(length)
-	return m.run("terms of a batch", ofLayer(l), func(w byName, in []*graph.Node) []*graph.Node {
-		d := m.builder(w, text{length: in[0]})
-		b := &Block{
-			Input: in[1], AttentionOutput: in[2], Attention: in[3],
-			sources: cache{value: in[4]}, spec: d.spec, layer: l, product: d.product,
-			w: w.in(ofLayer(l)),
-		}
-		t := b.termsAlong(in[5])
-		return []*graph.Node{t.input.along, t.sources}
-	}, length, k.input[l], k.output[l], k.attention[l], value, along)
+	return s.m.termsOnCache(l, k.input[l], k.output[l], k.attention[l], value, along)
 }
