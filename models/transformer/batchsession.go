@@ -9,7 +9,6 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // BatchSession is a [Session] of several texts that grow together: the weights are read once for
@@ -92,11 +91,9 @@ func (m *Model) CheckBatch(ask BatchAsk) error {
 				"which batches do not compute; run one text at a time", ask.Asks[i].Name)
 		}
 	}
-	for _, r := range []*spec.Rotary{m.Spec.Rotary, m.Spec.LocalRotary} {
-		if r != nil && (r.Stretch > 0 || r.LongFrequencies != nil) && ask.Tokens > r.Original {
-			return fmt.Errorf("transformer: beyond %d tokens the length of a %s text turns all "+
-				"its keys; run one text at a time", r.Original, m.Spec.Family)
-		}
+	if r := m.turnedByLength(ask.Tokens); r != nil {
+		return fmt.Errorf("transformer: beyond %d tokens the length of a %s text turns all "+
+			"its keys; run one text at a time", r.Original, m.Spec.Family)
 	}
 	return nil
 }
