@@ -77,25 +77,30 @@ func (m *Model) BatchBytes(ask BatchAsk) int64 { return m.estimate(ask.need()) }
 // encoder, a mixing costs a pass for each pair of tokens or cannot fuse heads as asked, or the
 // length of a text changes how all its keys are turned.
 func (m *Model) CheckBatch(ask BatchAsk) error {
-	if m.Spec.Bidirectional {
-		return fmt.Errorf("transformer: %s is an encoder: "+
-			"it reads a whole text and does not generate", m.Spec.Family)
+	_, err := m.batchMixings(ask)
+	return err
+}
+
+// batchMixings looks up the mixings of a batch, with the errors of [Model.CheckBatch].
+func (m *Model) batchMixings(ask BatchAsk) ([]Mixing, error) {
+	if err := m.checkGenerates(); err != nil {
+		return nil, err
 	}
 	mixes, err := m.mixings(ask.Asks)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for i, mix := range mixes {
 		if mix.PerPair() {
-			return fmt.Errorf("transformer: %s costs a pass for each pair of tokens, "+
+			return nil, fmt.Errorf("transformer: %s costs a pass for each pair of tokens, "+
 				"which batches do not compute; run one text at a time", ask.Asks[i].Name)
 		}
 	}
 	if r := m.turnedByLength(ask.Tokens); r != nil {
-		return fmt.Errorf("transformer: beyond %d tokens the length of a %s text turns all "+
+		return nil, fmt.Errorf("transformer: beyond %d tokens the length of a %s text turns all "+
 			"its keys; run one text at a time", r.Original, m.Spec.Family)
 	}
-	return nil
+	return mixes, nil
 }
 
 // NewBatchSession opens a session without texts. It returns an error of [Model.CheckBatch] and a
@@ -105,14 +110,11 @@ func (m *Model) NewBatchSession(ask BatchAsk) (*BatchSession, error) {
 		return nil, fmt.Errorf("transformer: a batch of %d texts of %d tokens; "+
 			"want at least 1 of both", ask.Texts, ask.Tokens)
 	}
-	if err := m.CheckBatch(ask); err != nil {
+	mixes, err := m.batchMixings(ask)
+	if err != nil {
 		return nil, err
 	}
 	if err := m.checkMemory(ask.need()); err != nil {
-		return nil, err
-	}
-	mixes, err := m.mixings(ask.Asks)
-	if err != nil {
 		return nil, err
 	}
 	cache, err := m.newBatchCache(ask.Texts, bucket(ask.Tokens))

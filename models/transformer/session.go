@@ -52,15 +52,23 @@ type Output struct {
 // returns an error for an encoder, for a mixing that does not exist or cannot fuse heads as asked,
 // and for a head that the model does not have.
 func (m *Model) NewSession(asks []trace.MixingAsk, room int) (*Session, error) {
-	if m.Spec.Bidirectional {
-		return nil, fmt.Errorf("transformer: %s is an encoder: "+
-			"it reads a whole text and does not generate", m.Spec.Family)
+	if err := m.checkGenerates(); err != nil {
+		return nil, err
 	}
 	mixes, err := m.mixings(asks)
 	if err != nil {
 		return nil, err
 	}
 	return &Session{m: m, asks: asks, mixes: mixes, room: room}, nil
+}
+
+// checkGenerates returns an error for an encoder.
+func (m *Model) checkGenerates() error {
+	if m.Spec.Bidirectional {
+		return fmt.Errorf("transformer: %s is an encoder: "+
+			"it reads a whole text and does not generate", m.Spec.Family)
+	}
+	return nil
 }
 
 // mixings looks up the mixings of asks.
