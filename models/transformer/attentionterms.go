@@ -156,31 +156,30 @@ func (m *Model) termsOnCache(
 	length := tensors.FromScalar(int32(1)) // only a positive number is needed
 	defer free(length)
 	return m.run("terms on the cache", ofLayer(l), func(w byName, in []*Node) []*Node {
-		d := m.builder(w, text{length: in[0]})
-		b := &Block{
-			Input: in[1], AttentionOutput: in[2], Attention: in[3],
-			sources: cache{value: in[4]}, spec: d.spec, layer: l, product: d.product,
-			w: w.in(ofLayer(l)),
-		}
-		t := b.termsAlong(in[5])
+		t := m.termsOf(w, l, in)
 		return []*Node{t.input.along, t.sources}
 	}, length, input, output, attention, value, along)
 }
 
-// lastTensors is how many tensors [ofLast] gives.
+// lastTensors is how many tensors [keptOf] gives.
 const lastTensors = 4
 
-// ofLast collects what a layer did to the last token of a text: its input, [1,1,D], attention
-// output, [1,1,D], attention, [1,H,1,S], and output, [1,1,D].
-func ofLast(d *builder, b *Block) []*Node {
-	at := AddScalar(d.length, -1)
-	return []*Node{
-		oneRow(b.Input, at), oneRow(b.AttentionOutput, at), oneRow(b.Attention, at),
-		oneRow(b.Output, at),
-	}
+// keptOf is what a layer did to the targets of a block, in the order of [latest.add]: its input,
+// [B,N,D], attention output, [B,N,D], attention, [B,H,N,S], and output, [B,N,D].
+func keptOf(b *Block) []*Node {
+	return []*Node{b.Input, b.AttentionOutput, b.Attention, b.Output}
 }
 
-// add appends what [ofLast] collected in one layer or, stacked, in all of them. Of the outputs
+// keptAt is [keptOf] for one target of each text, N is 1; for at see [oneRow].
+func keptAt(b *Block, at *Node) []*Node {
+	all := keptOf(b)
+	for i, x := range all {
+		all[i] = oneRow(x, at)
+	}
+	return all
+}
+
+// add appends what [keptOf] collected of one target in one layer or, stacked, in all of them. Of the outputs
 // only the last counts, [D].
 func (k *latest) add(own []*tensors.Tensor, width int) error {
 	k.final = k.final[:0]

@@ -282,8 +282,7 @@ func (p *batchPrompt) run(ctx context.Context) ([]*Output, error) {
 			out = append(out, rows)
 		}
 		if terms {
-			out = append(out, oneRow(b.Input, more[0]), oneRow(b.AttentionOutput, more[0]),
-				oneRow(b.Attention, more[0]), oneRow(b.Output, more[0]))
+			out = append(out, keptAt(b, more[0])...)
 		}
 		return out
 	}

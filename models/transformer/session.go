@@ -365,7 +365,7 @@ func (s *Session) freeCache() {
 
 // step builds layer l for one token, x [1,1,D], after the cache past. It returns the stream after
 // the layer, the token's key and value, [1,G,1,E] each, the row of every mixing, [1,1,(H,)1,S],
-// and with terms what [ofLast] collects.
+// and with terms what [keptOf] gives.
 func (d *builder) step(
 	l int, x *graph.Node, past cache, asks []trace.MixingAsk, mixes []Mixing, terms bool,
 ) []*graph.Node {
@@ -382,7 +382,7 @@ func (d *builder) step(
 	}
 	out := append([]*graph.Node{b.Output, now.key, now.value}, rows...)
 	if terms {
-		out = append(out, b.Input, b.AttentionOutput, b.Attention, b.Output)
+		out = append(out, keptOf(b)...)
 	}
 	return out
 }

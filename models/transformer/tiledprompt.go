@@ -243,7 +243,7 @@ func (p *tiledPrompt) lastTarget(t *tiledLayer, all []trace.Rows) error {
 				out = append(out, InsertAxes(visibleRows(b, mix, asks[i]), 0))
 			}
 			if terms {
-				out = append(out, b.Input, b.AttentionOutput, b.Attention, b.Output)
+				out = append(out, keptOf(b)...)
 			}
 			return out
 		},
