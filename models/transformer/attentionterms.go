@@ -144,7 +144,7 @@ func (s *Session) termsOfLayer(l int, along *tensors.Tensor) ([]*tensors.Tensor,
 		attention,
 	}
 	defer free(inputs...)
-	return m.termsOnCache(l, inputs[0], inputs[1], attention, s.cache.all[2*l+1], along)
+	return m.termsOnCache(l, inputs[0], inputs[1], attention, s.cache.value(l), along)
 }
 
 // termsOnCache returns, given the directions after layer l, those before it, [P,1,D] both, and the
