@@ -59,6 +59,18 @@ func openParquet(r io.ReaderAt, size int64) (*parquet.File, error) {
 	return f, nil
 }
 
+// parquet opens a shard, and compares its columns with those that the manifest says.
+func (c *Corpus) parquet(shard *localFile) (*parquet.File, error) {
+	f, err := openParquet(shard, shard.size)
+	if err != nil {
+		return nil, err
+	}
+	if !parquet.EqualNodes(f.Schema(), schemaOf(c.Manifest.MethodNames())) {
+		return nil, &damageError{"has other columns than the manifest says"}
+	}
+	return f, nil
+}
+
 // damageError says what is wrong with a Parquet file: "is no whole Parquet file".
 type damageError struct{ what string }
 
