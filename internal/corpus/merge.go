@@ -86,7 +86,7 @@ func (c *Corpus) mergeSome(
 		}
 		one := &merged{file: file, order: order}
 		all = append(all, one)
-		if err := one.open(); err != nil {
+		if err := one.open(c); err != nil {
 			return err
 		}
 	}
@@ -138,9 +138,9 @@ type merged struct {
 }
 
 // open reads the first row.
-func (m *merged) open() error {
+func (m *merged) open(c *Corpus) error {
 	return m.guarded(func() error {
-		f, err := openParquet(m.file, m.file.size)
+		f, err := c.parquet(m.file)
 		if err != nil {
 			return err
 		}
