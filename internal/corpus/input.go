@@ -220,7 +220,7 @@ func (s *Source) read(
 	}
 	switch file.Format {
 	case FormatParquet:
-		err = s.readParquet(ctx, counted, file.Name, count)
+		err = s.readParquet(ctx, counted, count)
 	case FormatText:
 		err = readLines(ctx, counted, file.Name, textRecord, count)
 	default:
@@ -236,19 +236,23 @@ func (s *Source) read(
 // countedReader counts and hashes what is read, and names the file in errors.
 type countedReader struct {
 	r     io.Reader
-	h     hash.Hash
+	h     hash.Hash // nil: nobody needs the hash
 	n     int64
 	place *Place
 	name  string
+	err   error // of a read, other than the end of the file
 }
 
 // Read reads.
 func (c *countedReader) Read(b []byte) (int, error) {
 	n, err := c.r.Read(b)
 	c.n += int64(n)
-	c.h.Write(b[:n])
+	if c.h != nil {
+		c.h.Write(b[:n])
+	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		err = c.place.failed("be read", c.name, err)
+		c.err = err
 	}
 	return n, err
 }

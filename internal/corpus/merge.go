@@ -55,8 +55,7 @@ func (c *Corpus) Merge(ctx context.Context, w io.Writer, onRow func(rows int64))
 			}
 			size, err := file.Seek(0, io.SeekEnd)
 			if err != nil {
-				return &RetryError{fmt.Errorf("corpus: a temporary file failed: %w",
-					atomicfile.Cause(err))}
+				return scratchFailed(err)
 			}
 			next = append(next, func() (*localFile, error) { return &localFile{file, size}, nil })
 		}
@@ -177,7 +176,7 @@ func (m *merged) close() {
 	if m.rows != nil {
 		m.rows.close()
 	}
-	m.file.close()
+	m.file.Close()
 }
 
 // merging is a heap of files, the one with the earliest row first.

@@ -15,7 +15,7 @@ func (c *Corpus) Rows(ctx context.Context, shard int, each func(Record, Result) 
 	if err != nil {
 		return err
 	}
-	defer local.close()
+	defer local.Close()
 	wrong := error(nil) // of each, which is no damage of the shard
 	err = recovered(func() error {
 		f, err := c.parquet(local)

@@ -172,7 +172,7 @@ type parts []*part
 
 // part is the records of one shard.
 type part struct {
-	file *os.File
+	file *scratchFile
 	out  *bufio.Writer
 	enc  *gob.Encoder
 }
@@ -180,7 +180,6 @@ type part struct {
 func (p parts) close() {
 	for _, one := range p {
 		one.file.Close()
-		os.Remove(one.file.Name())
 	}
 }
 
@@ -206,8 +205,7 @@ func (r *Runner) cut(ctx context.Context, shards []int) (parts, error) {
 				return nil
 			}
 			if err := all[i].enc.Encode(record); err != nil {
-				return &RetryError{fmt.Errorf("corpus: a temporary file failed: %w",
-					atomicfile.Cause(err))}
+				return scratchFailed(err)
 			}
 			return nil
 		})
@@ -223,8 +221,7 @@ func (r *Runner) cut(ctx context.Context, shards []int) (parts, error) {
 	}
 	for _, one := range all {
 		if err := one.out.Flush(); err != nil {
-			return all, &RetryError{fmt.Errorf("corpus: a temporary file failed: %w",
-				atomicfile.Cause(err))}
+			return all, scratchFailed(err)
 		}
 	}
 	return all, nil
@@ -287,7 +284,7 @@ func (c *Corpus) commit(ctx context.Context, shard int, out *target) (written bo
 // rows explains the records of a shard and writes their rows, in the order of the input.
 func (r *Runner) rows(ctx context.Context, shard int, records *part, w *rowWriter) error {
 	if _, err := records.file.Seek(0, io.SeekStart); err != nil {
-		return &RetryError{fmt.Errorf("corpus: a temporary file failed: %w", atomicfile.Cause(err))}
+		return scratchFailed(err)
 	}
 	dec := gob.NewDecoder(bufio.NewReader(records.file))
 	ids, seen, count := sha256.New(), map[string]string{}, int64(0)
