@@ -97,7 +97,7 @@ func OpenSource(ctx context.Context, name, format string) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := openSource(ctx, whole, format)
+	s, err := PlaceSource(ctx, whole, format)
 	if err != nil {
 		whole.Close()
 	}
@@ -106,11 +106,7 @@ func OpenSource(ctx context.Context, name, format string) (*Source, error) {
 
 // PlaceSource finds the files of an input in an open place, as [OpenSource] does. Close closes the
 // place.
-func PlaceSource(ctx context.Context, p *Place, format string) (*Source, error) {
-	return openSource(ctx, p, format)
-}
-
-func openSource(ctx context.Context, whole *Place, format string) (*Source, error) {
+func PlaceSource(ctx context.Context, whole *Place, format string) (*Source, error) {
 	s := &Source{place: whole, name: whole.name, format: format}
 	all, err := whole.list(ctx, "")
 	if err != nil {

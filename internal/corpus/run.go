@@ -76,8 +76,7 @@ func (r *Runner) Pending(ctx context.Context) ([]int, error) {
 	for _, s := range states {
 		switch s.State {
 		case Foreign:
-			return nil, &ShardError{s.Shard, fmt.Errorf("%s: %s; use an empty folder for another "+
-				"plan", ShardName(s.Shard), s.Why)}
+			return nil, s.foreign()
 		case Complete:
 			complete[s.Shard] = true
 		default:
