@@ -124,6 +124,8 @@ func (r *Runner) runSome(ctx context.Context, shards []int) (bad *ShardError, er
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	complete := map[int]bool{}
+	defer func() { r.Corpus.sweep(complete) }() // reads the folder, which may be large, once
 	var next atomic.Int64
 	var mu sync.Mutex
 	var wait sync.WaitGroup
@@ -141,6 +143,7 @@ func (r *Runner) runSome(ctx context.Context, shards []int) (bad *ShardError, er
 					return
 				}
 				mu.Lock()
+				complete[shards[i]] = wrong == nil
 				if wrong != nil {
 					wrong.Shard = shards[i]
 					r.count(func(s *Stats) { s.Bad++ })
@@ -252,7 +255,6 @@ func (r *Runner) make(ctx context.Context, shard int, records *part) error {
 			s.Skipped++
 		}
 	})
-	c.sweep(map[int]bool{shard: true})
 	return nil
 }
 
