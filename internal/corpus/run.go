@@ -49,6 +49,9 @@ type Runner struct {
 	// OnProgress, if not nil, is called after every group of records, by one goroutine at a time.
 	OnProgress func(Stats)
 
+	// pending are the shards that Pending has found and Run has not made; nil if nobody looked.
+	pending []int
+
 	mu    sync.Mutex
 	stats Stats
 }
@@ -65,7 +68,8 @@ type Stats struct {
 }
 
 // Pending returns which shards of the runner are to be made. It removes what killed processes left
-// beside complete shards. A shard of another manifest is a [ShardError].
+// beside complete shards. A shard of another manifest is a [ShardError]. The next Run makes what
+// Pending has found and does not look again, which takes a bucket two answers a shard.
 func (r *Runner) Pending(ctx context.Context) ([]int, error) {
 	states, err := r.Corpus.States(ctx, r.Shards)
 	if err != nil {
@@ -84,6 +88,7 @@ func (r *Runner) Pending(ctx context.Context) ([]int, error) {
 		}
 	}
 	r.Corpus.sweep(complete)
+	r.pending = pending
 	return pending, nil
 }
 
@@ -91,10 +96,13 @@ func (r *Runner) Pending(ctx context.Context) ([]int, error) {
 // is then the first [ShardError], by number. After a [RetryError] or another error no further shard
 // is begun. What is complete stays.
 func (r *Runner) Run(ctx context.Context) (Stats, error) {
-	pending, err := r.Pending(ctx)
-	if err != nil {
-		return r.stats, err
+	if r.pending == nil {
+		if _, err := r.Pending(ctx); err != nil {
+			return r.stats, err
+		}
 	}
+	pending := r.pending
+	r.pending = nil
 	r.stats = Stats{Skipped: len(r.Shards) - len(pending)}
 	for _, shard := range pending {
 		r.stats.Of += r.Corpus.Manifest.Shards[shard].Records
