@@ -30,7 +30,8 @@ func (s *Source) readParquet(
 		return readRecords(ctx, file, in.name, each)
 	})
 	if damage := (*damageError)(nil); errors.As(err, &damage) {
-		return fmt.Errorf("corpus: the input %s in %s %w; repair or remove it", in.name, s.name, err)
+		return fmt.Errorf("corpus: the input %s in %s %w; repair or remove it", in.name, s.name,
+			err)
 	}
 	return err
 }

@@ -179,8 +179,8 @@ func keptAt(b *Block, at *Node) []*Node {
 	return all
 }
 
-// add appends what [keptOf] collected of one target in one layer or, stacked, in all of them. Of the outputs
-// only the last counts, [D].
+// add appends what [keptOf] collected of one target in one layer or, stacked, in all of them. Of
+// the outputs only the last counts, [D].
 func (k *latest) add(own []*tensors.Tensor, width int) error {
 	k.final = k.final[:0]
 	for i, to := range []*[]float32{&k.input, &k.output, &k.attention, &k.final} {

@@ -140,8 +140,8 @@ func (s *store) replace(
 }
 
 // write calls fill for the keys and for the values of layer l, where the host may write into what
-// the backend reads. now is [·,G,n,width] each. In a tensor [B,G,slots,width] the numbers of group g
-// of text b begin at ((b·G + g)·slots + slot)·width.
+// the backend reads. now is [·,G,n,width] each. In a tensor [B,G,slots,width] the numbers of group
+// g of text b begin at ((b·G + g)·slots + slot)·width.
 func (s *store) write(
 	l int, now []*tensors.Tensor, fill func(to, from []float32, n, width int),
 ) error {
