@@ -1,10 +1,9 @@
 package attribution
 
 import (
-	"fmt"
-
 	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // Version is the version of the JSON form of an [Explanation].
@@ -215,8 +214,5 @@ func (e *Explanation) Made() string {
 	if e.Model.Bidirectional {
 		what = "prediction"
 	}
-	if n := len(e.Steps); n != 1 {
-		return fmt.Sprintf("%d %ss", n, what)
-	}
-	return "1 " + what
+	return message.Count(len(e.Steps), what)
 }

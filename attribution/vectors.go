@@ -166,9 +166,6 @@ func (p *plan) multiply(
 	ctx context.Context, step trace.Step, j *job, T int,
 ) aggregation.Multiply {
 	return func(layer, k int, left []float64, top bool) ([]float64, error) {
-		if step.Multiply == nil {
-			return nil, errors.New("the model said that it multiplies vectors, and does not")
-		}
 		q := trace.Product{
 			Layer: j.firstLayer + layer, Mixing: j.mixing, Heads: p.asks[j.ask].Heads,
 			Residual: j.rule.Residual, Scaled: j.rule.Scaled, K: k, Left: left,
@@ -190,6 +187,9 @@ func (p *plan) multiply(
 func multiplied(
 	ctx context.Context, step trace.Step, q trace.Product, T int,
 ) ([]float64, error) {
+	if step.Multiply == nil {
+		return nil, errors.New("the model said that it multiplies vectors, and does not")
+	}
 	out, err := step.Multiply(ctx, q)
 	if err == nil && len(out) != q.K*T {
 		err = fmt.Errorf("the model gives products of %d numbers for %d vectors of %d tokens",
@@ -201,9 +201,6 @@ func multiplied(
 // products returns how a live scorer multiplies a vector by the rows of its mixing.
 func (m planned) products(ctx context.Context, step trace.Step) scorer.Products {
 	return func(layer int, left []float64) ([]float64, error) {
-		if step.Multiply == nil {
-			return nil, errors.New("the model said that it multiplies vectors, and does not")
-		}
 		// A prediction may be older than the step, by the token whose own row the step brought.
 		// What it reads does not see that token.
 		T := step.First + step.Count

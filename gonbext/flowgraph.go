@@ -6,8 +6,6 @@ import (
 	"os/signal"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/gonbext/engine"
 	"github.com/headwater-ml/headwater/gonbext/render"
 )
 
@@ -73,16 +71,9 @@ func (r request) flowGraph(ctx context.Context, out *display, prompt string) (re
 	if err != nil {
 		return f, err
 	}
-	if err := render.CheckHeads(e.Model.Layers, e.Model.Heads, len(ids)); err != nil {
-		return f, err
-	}
-	client, err := connect(ctx, out)
+	tensors, err := r.attention(ctx, out, e.Model, ids)
 	if err != nil {
 		return f, err
-	}
-	tensors, _, err := client.Trace(ctx, r.model, engine.Input{IDs: ids}, trace.Attention)
-	if err != nil {
-		return f, advise(err)
 	}
 	f.Graph, err = attribution.NewFlowGraph(ctx, attribution.InMemory(tensors), r.options, ends[0],
 		ends[1])

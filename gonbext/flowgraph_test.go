@@ -1,9 +1,7 @@
 package gonbext_test
 
 import (
-	"encoding/binary"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -42,15 +40,7 @@ func TestFlowGraphCell(t *testing.T) {
 			return
 		}
 		asked <- r.IDs
-		conn.send(engine.Event{Tensor: &trace.Tensor{
-			Name: "attention", Axes: "LHTS", Shape: []int{1, 1, 2, 2},
-		}})
-		var data []byte
-		for _, x := range []float32{1, 0, 0.5, 0.5} {
-			data = binary.LittleEndian.AppendUint32(data, math.Float32bits(x))
-		}
-		conn.send(engine.Event{Piece: data})
-		conn.send(engine.Event{Done: true})
+		sendAttention(conn, 2, 1, 0, 0.5, 0.5)
 	})
 	r := k.run("flow graph", true)
 	left := saved(r.displays)

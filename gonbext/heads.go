@@ -65,17 +65,26 @@ func (r request) heads(ctx context.Context, out *display, prompt string) (render
 			ids = append(ids, g.ID)
 		}
 	}
-	if err := render.CheckHeads(e.Model.Layers, e.Model.Heads, len(ids)); err != nil {
-		return render.Heads{}, err
-	}
-	client, err := connect(ctx, out)
+	tensors, err := r.attention(ctx, out, e.Model, ids)
 	if err != nil {
 		return render.Heads{}, err
-	}
-	tensors, _, err := client.Trace(ctx, r.model, engine.Input{IDs: ids}, trace.Attention)
-	if err != nil {
-		return render.Heads{}, advise(err)
 	}
 	h := render.Heads{Explanation: e, Attention: tensors[0], Palette: r.view.Palette}
 	return h, h.Check()
+}
+
+// attention asks the engine for the attention of all heads over ids, its only tensor, unless that
+// is too much to show; see [render.CheckHeads].
+func (r request) attention(
+	ctx context.Context, out *display, model trace.Info, ids []int,
+) ([]trace.Tensor, error) {
+	if err := render.CheckHeads(model.Layers, model.Heads, len(ids)); err != nil {
+		return nil, err
+	}
+	client, err := connect(ctx, out)
+	if err != nil {
+		return nil, err
+	}
+	tensors, _, err := client.Trace(ctx, r.model, engine.Input{IDs: ids}, trace.Attention)
+	return tensors, advise(err)
 }

@@ -12,6 +12,19 @@ import (
 	"github.com/headwater-ml/headwater/gonbext/engine"
 )
 
+// sendAttention answers with the attention of one head over n tokens.
+func sendAttention(conn *engineConn, n int, values ...float32) {
+	conn.send(engine.Event{Tensor: &trace.Tensor{
+		Name: "attention", Axes: "LHTS", Shape: []int{1, 1, n, n},
+	}})
+	var data []byte
+	for _, x := range values {
+		data = binary.LittleEndian.AppendUint32(data, math.Float32bits(x))
+	}
+	conn.send(engine.Event{Piece: data})
+	conn.send(engine.Event{Done: true})
+}
+
 // TestHeadsCell asks the engine for a text and then for the attention over all of its tokens.
 func TestHeadsCell(t *testing.T) {
 	ids := make(chan []int, 1)
@@ -23,15 +36,7 @@ func TestHeadsCell(t *testing.T) {
 			return
 		}
 		ids <- r.IDs
-		conn.send(engine.Event{Tensor: &trace.Tensor{
-			Name: "attention", Axes: "LHTS", Shape: []int{1, 1, 3, 3},
-		}})
-		var data []byte
-		for _, x := range []float32{1, 0, 0, 0.5, 0.5, 0, 0.2, 0.7, 0.1} {
-			data = binary.LittleEndian.AppendUint32(data, math.Float32bits(x))
-		}
-		conn.send(engine.Event{Piece: data})
-		conn.send(engine.Event{Done: true})
+		sendAttention(conn, 3, 1, 0, 0, 0.5, 0.5, 0, 0.2, 0.7, 0.1)
 	})
 	r := k.run("heads", true)
 	left := saved(r.displays)

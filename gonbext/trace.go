@@ -36,7 +36,7 @@ func (r *Recording) Tensor(tap trace.Tap) trace.Tensor {
 // String lists the tensors: "attention [6 8 5 5] (LHTS)".
 func (r *Recording) String() string {
 	var b strings.Builder
-	b.WriteString(tokens(len(r.Tokens)))
+	b.WriteString(message.Count(len(r.Tokens), "token"))
 	for _, t := range r.Tensors {
 		fmt.Fprintf(&b, "\n%s %v (%s)", t.Name, t.Shape, t.Axes)
 	}
@@ -128,12 +128,4 @@ func tapNames(taps []trace.Tap) []string {
 		names[i] = string(tap)
 	}
 	return names
-}
-
-// tokens counts them: "1 token", "2 tokens".
-func tokens(n int) string {
-	if n == 1 {
-		return "1 token"
-	}
-	return fmt.Sprintf("%d tokens", n)
 }

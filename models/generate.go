@@ -67,7 +67,16 @@ func (m *Model) newGeneration(ids []int, ask trace.Ask) (*generation, error) {
 	if err != nil {
 		return nil, err
 	}
-	session, err := m.graph.NewSession(ask.Mixings, c.room(len(ids)))
+	session, err := m.newSession(ask, c.room(len(ids)))
+	if err != nil {
+		return nil, err
+	}
+	return &generation{chooser: *c, session: session, pending: ids}, nil
+}
+
+// newSession opens a session that keeps what is asked for, with room for so many tokens.
+func (m *Model) newSession(ask trace.Ask, room int) (*transformer.Session, error) {
+	session, err := m.graph.NewSession(ask.Mixings, room)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +88,7 @@ func (m *Model) newGeneration(ids []int, ask trace.Ask) (*generation, error) {
 			return nil, err
 		}
 	}
-	return &generation{chooser: *c, session: session, pending: ids}, nil
+	return session, nil
 }
 
 // next runs the model on the pending ids and chooses a token. more says whether another step

@@ -125,7 +125,7 @@ func (r *run) warn(m trace.Model) {
 	}
 	more := ""
 	if len(words) > 1 {
-		more = fmt.Sprintf(" and %s more", plural(len(words)-1, "word"))
+		more = fmt.Sprintf(" and %s more", message.Count(len(words)-1, "word"))
 	}
 	r.result.Warnings = append(r.result.Warnings, fmt.Sprintf("The model never saw %s%s.",
 		message.Quote(words[0]), more))

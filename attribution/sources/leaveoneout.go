@@ -23,11 +23,11 @@ func (r *run) leaveOneOut(ctx context.Context) (*Scores, error) {
 		if err := r.takeOut(ctx, s, groups); err != nil {
 			return nil, err
 		}
-		at := strongest(s.Groups)
-		if left := r.opts.Passes - s.Passes; at < 0 || left < 2 {
+		at, left := strongest(s.Groups), r.opts.Passes-s.Passes
+		if at < 0 || left < 2 {
 			return s, nil
 		}
-		groups = r.divided(s.Groups[at], min(r.opts.Passes-s.Passes, r.opts.Passes/2))
+		groups = r.divided(s.Groups[at], min(left, r.opts.Passes/2))
 		s.Groups[at].divided = true
 	}
 }

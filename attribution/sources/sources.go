@@ -30,7 +30,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution/evaluate"
@@ -364,12 +363,4 @@ func tooLong(m trace.Model, prompt, answer int) error {
 func logOdds(lnP float64) float64 {
 	lnP = min(lnP, -1e-7)
 	return lnP - math.Log(-math.Expm1(lnP))
-}
-
-// plural writes a number and a noun.
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return strconv.Itoa(n) + " " + noun + "s"
 }

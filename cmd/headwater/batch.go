@@ -11,6 +11,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // explainAll explains the prompts of a file, one result a line, and ends at the first bad one.
@@ -103,21 +104,13 @@ func (p *program) explainLines(
 		e, err := p.explainLine(ctx, m, l.text, f)
 		if err == nil {
 			made++
-			err = errors.Join(writeJSON(out, e), out.keep(count(made, "result")))
+			err = errors.Join(writeJSON(out, e), out.keep(message.Count(made, "result")))
 		}
 		if err != nil {
 			return fmt.Errorf("%s line %d: %w", name, l.number, err)
 		}
 	}
 	return nil
-}
-
-// count says how many of something there are: "1 result", "2 results".
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // explainLine explains one line. Its own keys stand for flags; --max-tokens goes for the lines

@@ -15,6 +15,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/evaluate"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // cuesFlags are the flags of headwater bench cues.
@@ -199,19 +200,19 @@ func (p *program) casesOf(m trace.Model, read []caseOrPair) ([]evaluate.Case, er
 func (r cuesResult) write(w io.Writer) error {
 	if r.Pairs != nil && r.CueCurves == nil {
 		fmt.Fprintf(w, "The model prefers the right word in %d of %s.\n", r.Pairs.Right,
-			count(r.Pairs.Tried, "minimal pair"))
+			message.Count(r.Pairs.Tried, "minimal pair"))
 		return nil
 	}
 	fmt.Fprintf(w, "%s on %s; dot and average precision by layer, means over cases\n",
-		count(r.Cases, "case"), r.Model.Name)
+		message.Count(r.Cases, "case"), r.Model.Name)
 	if r.Pairs != nil && r.Pairs.Tried > 0 {
 		fmt.Fprintf(w, "The model prefers the right word in %d of %s.\n", r.Pairs.Right,
-			count(r.Pairs.Tried, "minimal pair"))
+			message.Count(r.Pairs.Tried, "minimal pair"))
 	}
 	for g, group := range r.Groups {
 		chance := r.Chance[g]
 		fmt.Fprintf(w, "\n%s (%s; by chance %.3f and %.3f)\n\n", group,
-			count(chance.AveragePrecision.N, "case"), chance.Dot.Mean,
+			message.Count(chance.AveragePrecision.N, "case"), chance.Dot.Mean,
 			chance.AveragePrecision.Mean)
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		fmt.Fprint(t, "method\tlayer\tdot\taverage precision\n")
@@ -322,7 +323,8 @@ func (p *program) benchProbe(ctx context.Context, f probeFlags) error {
 func (p *program) readLabelled(ctx context.Context, path string) ([]evaluate.Labelled, error) {
 	all, name, err := readLines(ctx, p, path, readExample)
 	if err == nil && len(all) < 2 {
-		err = fmt.Errorf("%s has %s; probing needs 2 or more", name, count(len(all), "example"))
+		err = fmt.Errorf("%s has %s; probing needs 2 or more", name,
+			message.Count(len(all), "example"))
 	}
 	if err != nil {
 		return nil, err
@@ -362,8 +364,8 @@ func readExample(text []byte) (e evaluate.Labelled, err error) {
 func writeProbing(w io.Writer, r *evaluate.Probing) error {
 	first := r.States[0]
 	fmt.Fprintf(w, "%s of %s on %s; without vectors they take %.1f nats\n\n",
-		count(first.Examples, "label"), plural(len(r.Labels), "class", "classes"), r.Model.Name,
-		first.Uniform)
+		message.Count(first.Examples, "label"), plural(len(r.Labels), "class", "classes"),
+		r.Model.Name, first.Uniform)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprint(t, "hidden state\tnats\tbits\tcompression\tright in the last block\n")
 	for l, c := range r.States {

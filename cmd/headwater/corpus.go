@@ -15,6 +15,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/internal/corpus"
+	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models"
 )
 
@@ -137,7 +138,7 @@ func (p *program) planCorpus(ctx context.Context, f corpusPlanFlags, input, to s
 	defer source.Close()
 	if left := source.LeftOut; len(left) > 0 {
 		p.say("%s of the input left out, whose names do not say what they are, such as %s; "+
-			"--format reads them", count(len(left), "file"), left[0])
+			"--format reads them", message.Count(len(left), "file"), left[0])
 	}
 	m, err := p.open(ctx, f.modelFlags)
 	if err != nil {
@@ -182,8 +183,8 @@ func (p *program) planCorpus(ctx context.Context, f corpusPlanFlags, input, to s
 		return err
 	}
 	_, err = fmt.Fprintf(p.stdout, "%s: %s in %s, %s of work, manifest %.12s\n", place,
-		count(int(plan.Input.Records), "record"), count(len(plan.Shards), "shard"),
-		count(c.Manifest.Tasks, "task"), plan.Hash)
+		message.Count(plan.Input.Records, "record"), message.Count(len(plan.Shards), "shard"),
+		message.Count(c.Manifest.Tasks, "task"), plan.Hash)
 	return err
 }
 
@@ -413,12 +414,13 @@ func (b *corpusBar) done(s corpus.Stats) {
 		_ = b.bar.Clear()
 	}
 	took := max(time.Since(b.began).Seconds(), 1e-3)
-	text := fmt.Sprintf("%s written, %d complete before", count(s.Written, "shard"), s.Skipped)
+	text := fmt.Sprintf("%s written, %d complete before", message.Count(s.Written, "shard"),
+		s.Skipped)
 	if s.Bad > 0 {
 		text += fmt.Sprintf(", %d bad", s.Bad)
 	}
 	b.p.say("%s; %s, %d with an error, in %.1f s: %.1f records/s, %.0f tokens/s", text,
-		count(int(s.Records), "record"), s.Errors, took, float64(s.Records)/took,
+		message.Count(s.Records, "record"), s.Errors, took, float64(s.Records)/took,
 		float64(s.Tokens)/took)
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headwater-ml/headwater/internal/corpus"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 func (p *program) corpusVerifyCommand() *cobra.Command {
@@ -75,7 +76,7 @@ func writeVerdict(w io.Writer, c *corpus.Corpus, v *corpus.Verdict) error {
 		return nil
 	}
 	_, err := fmt.Fprintf(w, "%s, %s, %d with an error\nsha256 of all shards %s\n",
-		count(v.Shards, "shard"), count(int(v.Records), "record"), v.Errors, v.SHA256)
+		message.Count(v.Shards, "shard"), message.Count(v.Records, "record"), v.Errors, v.SHA256)
 	return err
 }
 

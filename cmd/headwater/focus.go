@@ -16,6 +16,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/focus"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/checkpoint"
 )
@@ -383,8 +384,8 @@ func writeFocus(w io.Writer, r focusResult) error {
 		tokens += t.Targets
 	}
 	fmt.Fprintf(&b, "%s of %s, %s of %s; means over the texts: of all heads, the largest, and its "+
-		"head\n\n", count(len(r.Texts), "text"), count(tokens, "token"), count(r.Layers, "layer"),
-		count(r.Heads, "head"))
+		"head\n\n", message.Count(len(r.Texts), "text"), message.Count(tokens, "token"),
+		message.Count(r.Layers, "layer"), message.Count(r.Heads, "head"))
 	r.writeLines(&b)
 	for _, x := range r.Rows {
 		r.writeMarkers(&b, x)
@@ -449,7 +450,7 @@ func (r focusResult) writeUpdates(b *bytes.Buffer) {
 		}
 		fmt.Fprintf(b, "  text %d, %-10s magnitude %s, cosine %s, %s\n", u.Text,
 			headName(u.Head)+":", meanOf(u.Magnitude), meanOf(u.Alignment),
-			count(len(u.Target), "token"))
+			message.Count(len(u.Target), "token"))
 	}
 }
 
@@ -469,8 +470,8 @@ func (r focusResult) writeEffects(b *bytes.Buffer) {
 			}
 		}
 		fmt.Fprintf(b, "  text %d, %-10s of the first token %s (%s), of others %s (%s)\n", e.Text,
-			headName(e.Head)+":", meanOf(zero), count(len(zero), "token"), meanOf(others),
-			count(len(others), "token"))
+			headName(e.Head)+":", meanOf(zero), message.Count(len(zero), "token"), meanOf(others),
+			message.Count(len(others), "token"))
 	}
 }
 

@@ -52,10 +52,7 @@ func (r Flow) Check() error {
 		return usagef("a picture of flow needs an explanation and a graph")
 	}
 	g, L := r.Graph, len(r.Graph.Layers)
-	most := len(r.Explanation.Prompt.Texts)
-	if !r.Explanation.Model.Bidirectional {
-		most += len(r.Explanation.Steps)
-	}
+	most := textLength(r.Explanation)
 	switch {
 	case r.Token < 0 || r.Token >= len(r.Explanation.Steps):
 		return usagef("generated token %d; the explanation has %s, from 0", r.Token,
@@ -140,13 +137,7 @@ func (r FlowPage) WriteTo(w io.Writer) (int64, error) {
 // open computes what a picture of flow shows. The graph fits.
 func (r Flow) open() *flowPage {
 	f := &flowPage{
-		page: &page{
-			picture: Heatmap{
-				Explanation: r.Explanation, Methods: []string{}, Palette: r.Palette,
-			}.picture(false),
-			limit: defaultMaxBytes,
-		},
-		g: r.Graph, t: r.Token,
+		page: newPage(textPicture(r.Explanation, r.Palette), 0), g: r.Graph, t: r.Token,
 	}
 	f.words.title = "How much can flow to one token"
 	f.findReach()
@@ -297,14 +288,6 @@ func (f *flowPage) write() {
 	f.printf("<script>%s</script></div>\n", flowTouch)
 }
 
-// tokenName returns the quoted name of token j of the graph, with its position.
-func (f *flowPage) tokenName(j int) string {
-	if j < len(f.e.Prompt.Texts) {
-		return fmt.Sprintf("“%s” (%d)", f.short(j), j)
-	}
-	return f.sourceName(j)
-}
-
 // rowName returns the name of token j beside its line.
 func (f *flowPage) rowName(j int) string {
 	if j < len(f.e.Prompt.Texts) {
@@ -355,7 +338,7 @@ func (f *flowPage) text() {
 // sentences say what the picture shows.
 func (f *flowPage) sentences() []string {
 	_, what, chance := f.predictionText(f.t)
-	target, source := f.tokenName(f.g.Cut.Target), f.tokenName(f.g.Cut.Source)
+	target, source := f.placedName(f.g.Cut.Target), f.placedName(f.g.Cut.Source)
 	first := fmt.Sprintf("At most %s flows from %s to %s, which predicts “%s” %s",
 		fixed(f.g.Cut.Flow, 3), source, target, what, chance)
 	if f.e.Model.Bidirectional && f.e.Steps[f.t].Unscored {
@@ -374,12 +357,12 @@ func (f *flowPage) pathSentence() string {
 	}
 	narrowest := 1.0
 	var b strings.Builder
-	b.WriteString(f.tokenName(path[L]))
+	b.WriteString(f.placedName(path[L]))
 	for k := L; k > 0; k-- {
 		l := L - k
 		w := f.g.Width(l, path[k-1], path[k])
 		if narrowest = min(narrowest, w); path[k-1] != path[k] {
-			fmt.Fprintf(&b, " → %s in layer %d (%s)", f.tokenName(path[k-1]), f.g.Layers[l],
+			fmt.Fprintf(&b, " → %s in layer %d (%s)", f.placedName(path[k-1]), f.g.Layers[l],
 				fixed(w, 3))
 		}
 	}
@@ -403,7 +386,7 @@ func (f *flowPage) cutSentence() string {
 	case len(layers) == 1 && len(targets) == 1 && targets[f.g.Cut.Target] &&
 		layers[f.g.Cut.Layer]:
 		return s + fmt.Sprintf(" into %s in layer %d, the last one: the target itself limits the "+
-			"flow, and nothing below does.", f.tokenName(f.g.Cut.Target), f.g.Cut.Layer)
+			"flow, and nothing below does.", f.placedName(f.g.Cut.Target), f.g.Cut.Layer)
 	}
 	sorted := slices.Clone(edges)
 	slices.SortStableFunc(sorted, func(a, b attribution.CutEdge) int {
@@ -426,7 +409,7 @@ func (f *flowPage) edgeEnd(j int) string {
 	if j < 0 || j >= f.g.Tokens {
 		return fmt.Sprintf("token %d", j)
 	}
-	return f.tokenName(j)
+	return f.placedName(j)
 }
 
 // step returns the width of a layer in pixels.
@@ -545,9 +528,7 @@ func (f *flowPage) legend() {
 	if r := f.e.Methods["flow"]; r != nil {
 		f.printf("<div>flow: %s</div>", escape((&view{result: r}).options(), 0))
 	}
-	if f.e.Model.Name != "" {
-		f.printf("<div>model %s</div>", escape(f.provenance(), 0))
-	}
+	f.model()
 	f.WriteString("</details>")
 }
 

@@ -31,7 +31,7 @@ func (r FlowText) WriteTo(w io.Writer) (int64, error) {
 			if i > 0 {
 				from += " · "
 			}
-			from += f.tokenName(j) + " " + flow
+			from += f.placedName(j) + " " + flow
 		}
 	}
 	t.wrapped("flow from  ", from)
@@ -44,13 +44,11 @@ func (r FlowText) WriteTo(w io.Writer) (int64, error) {
 		return cmp.Or(cmp.Compare(b.strength, a.strength), cmp.Compare(b.width, a.width))
 	})
 	for _, e := range edges[:min(len(edges), listedEdges)] {
-		t.line(fmt.Sprintf("  layer %2d  %s → %s  %s", f.g.Layers[e.l], f.tokenName(e.v),
-			f.tokenName(e.u), fixed(e.width, 3)))
+		t.line(fmt.Sprintf("  layer %2d  %s → %s  %s", f.g.Layers[e.l], f.placedName(e.v),
+			f.placedName(e.u), fixed(e.width, 3)))
 	}
 	t.line("")
 	t.wrapped("", flowLegend)
-	if f.e.Model.Name != "" {
-		t.wrapped("model  ", f.provenance())
-	}
+	t.model()
 	return t.WriteTo(w)
 }

@@ -32,7 +32,7 @@ func farApart(m int, strong ...int) *attribution.Explanation {
 // Stretches of a long text without colours are folded, with six tokens left beside a coloured one.
 func TestFolds(t *testing.T) {
 	folded := func(e *attribution.Explanation) map[int]int {
-		b := &page{picture: Heatmap{Explanation: e}.picture(true), limit: defaultMaxBytes}
+		b := newPage(Heatmap{Explanation: e}.picture(true), 0)
 		b.choose(nil)
 		if f := b.newFolds(); f != nil {
 			return f.length

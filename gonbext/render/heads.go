@@ -53,7 +53,7 @@ func (r Heads) Check() error {
 	if r.Explanation == nil {
 		return usagef("a picture of heads needs an explanation")
 	}
-	T := r.text()
+	T := textLength(r.Explanation)
 	s := r.Attention.Shape
 	if len(s) != 4 || s[0] < 1 || s[1] < 1 || s[2] != T || s[3] != T ||
 		len(r.Attention.Data) != s[0]*s[1]*T*T {
@@ -81,13 +81,19 @@ func CheckHeads(layers, heads, T int) error {
 	return nil
 }
 
-// text returns T, the number of tokens of the text.
-func (r Heads) text() int {
-	T := len(r.Explanation.Prompt.Texts)
-	if !r.Explanation.Model.Bidirectional {
-		T += len(r.Explanation.Steps)
+// textLength returns T, the number of tokens of the text: of the prompt and, for a decoder, of what
+// was generated.
+func textLength(e *attribution.Explanation) int {
+	T := len(e.Prompt.Texts)
+	if !e.Model.Bidirectional {
+		T += len(e.Steps)
 	}
 	return T
+}
+
+// textPicture is a picture of a text without the values of methods.
+func textPicture(e *attribution.Explanation, palette string) *picture {
+	return Heatmap{Explanation: e, Methods: []string{}, Palette: palette}.picture(false)
 }
 
 // fullAttention is the attention with the deepest colour. Few heads give more to a single token,
@@ -130,17 +136,9 @@ func (r HeadsPage) WriteTo(w io.Writer) (int64, error) {
 func (r Heads) open() *headsPage {
 	s := r.Attention.Shape
 	h := &headsPage{
-		page: &page{
-			picture: Heatmap{
-				Explanation: r.Explanation, Methods: []string{}, Palette: r.Palette,
-			}.picture(false),
-			limit: r.MaxBytes,
-		},
+		page:      newPage(textPicture(r.Explanation, r.Palette), r.MaxBytes),
 		attention: r.Attention, L: s[0], H: s[1], T: s[2], m: len(r.Explanation.Prompt.Texts),
 		colors: scale{unit: "share of attention", percent: true, digits: 1, limit: fullAttention},
-	}
-	if h.limit <= 0 {
-		h.limit = defaultMaxBytes
 	}
 	h.words.title = "What each head looks at"
 	h.choose(nil)
@@ -267,14 +265,6 @@ func (h *headsPage) mean(layer, head, j int) float64 {
 	return h.means[(layer*h.H+head)*h.T+j]
 }
 
-// name returns the quoted name of token j of the text.
-func (h *headsPage) tokenName(j int) string {
-	if h.e.Model.Bidirectional || j < h.m {
-		return fmt.Sprintf("“%s” (%d)", h.short(j), j)
-	}
-	return h.sourceName(j)
-}
-
 // listedHeads is how many heads are listed for a token.
 const listedHeads = 12
 
@@ -355,7 +345,7 @@ func (h *headsPage) sentence(i, layer, head int) string {
 	})
 	for _, j := range row[:min(named, len(row))] {
 		if x := h.at(layer, head, i, j); x >= fullAttention/2/levels {
-			name := h.tokenName(j) + " " + share(x)
+			name := h.placedName(j) + " " + share(x)
 			if h.sinks[j] {
 				name = "the sink " + name
 			}
@@ -366,7 +356,7 @@ func (h *headsPage) sentence(i, layer, head int) string {
 		names = []string{"many tokens, none of which has 5 % of its attention"}
 	}
 	return fmt.Sprintf("<b>%s</b>%s · layer %d, head %d looks at %s",
-		html.EscapeString(h.tokenName(i)), html.EscapeString(h.predicted(i)), layer, head,
+		html.EscapeString(h.placedName(i)), html.EscapeString(h.predicted(i)), layer, head,
 		html.EscapeString(strings.Join(names, ", ")))
 }
 
@@ -385,7 +375,7 @@ func (h *headsPage) looks(i, k int) string {
 	var all []string
 	for _, b := range h.best(i, k) {
 		all = append(all, fmt.Sprintf("layer %d head %d %s %s", b.layer, b.head,
-			h.tokenName(b.token), share(b.share)))
+			h.placedName(b.token), share(b.share)))
 	}
 	if all == nil {
 		return "none"
@@ -525,7 +515,7 @@ func (h *headsPage) legend() string {
 	var sinks []string
 	for j, is := range h.sinks {
 		if is {
-			sinks = append(sinks, h.tokenName(j))
+			sinks = append(sinks, h.placedName(j))
 		}
 	}
 	grey := ""
@@ -538,9 +528,7 @@ func (h *headsPage) legend() string {
 			`How to read this, model</summary><div>Attention of every head, as the model computed `+
 			`it; nothing is merged. The framed token looks at the coloured ones. Attention says `+
 			`where a head reads, not what it makes of it.%s</div>`, line, html.EscapeString(grey))
-		if h.e.Model.Name != "" {
-			b.printf("<div>model %s</div>", escape(h.provenance(), 0))
-		}
+		b.model()
 		b.WriteString("</details>")
 	})
 }
@@ -678,14 +666,12 @@ func (r HeadsText) WriteTo(w io.Writer) (int64, error) {
 		t.line(fmt.Sprintf("%3d  %s%s  %s", i+1, where, what, chance))
 		for _, b := range h.best(h.queryOf(i), listed) {
 			t.wrapped(fmt.Sprintf("     layer %2d head %2d  ", b.layer, b.head),
-				h.tokenName(b.token)+" "+share(b.share))
+				h.placedName(b.token)+" "+share(b.share))
 		}
 	}
 	t.line("")
 	t.wrapped("", "Each line: a head that looks at one token more than it does from other "+
 		"tokens, and the share of its attention there. Sinks and the looking token are left out.")
-	if h.e.Model.Name != "" {
-		t.wrapped("model  ", h.provenance())
-	}
+	t.model()
 	return t.WriteTo(w)
 }

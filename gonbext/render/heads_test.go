@@ -17,7 +17,7 @@ import (
 // token looks at the first one for a half, and for the rest at all that it sees.
 func attended(e *attribution.Explanation, layers, heads int) Heads {
 	h := Heads{Explanation: e}
-	T := h.text()
+	T := textLength(h.Explanation)
 	h.Attention = trace.Tensor{
 		Name: "attention", Axes: "LHTS", Shape: []int{layers, heads, T, T},
 		Data: make([]float32, layers*heads*T*T),

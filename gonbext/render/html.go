@@ -67,10 +67,7 @@ const (
 // WriteTo writes the picture as one div. The only error is that of w. It is built in memory and
 // written at once, so that an error of w is not lost.
 func (r HTML) WriteTo(w io.Writer) (int64, error) {
-	b := &page{picture: r.picture(true), limit: r.MaxBytes}
-	if b.limit <= 0 {
-		b.limit = defaultMaxBytes
-	}
+	b := newPage(r.picture(true), r.MaxBytes)
 	b.choose(r.Token)
 	b.write()
 	return b.WriteTo(w)
@@ -84,6 +81,14 @@ type page struct {
 	// chosen is the generated token whose row colours the text, and lead the method; -1 if there is
 	// none.
 	chosen, lead int
+}
+
+// newPage begins a page of about limit bytes; a limit that is not above 0 is the default.
+func newPage(p *picture, limit int) *page {
+	if limit <= 0 {
+		limit = defaultMaxBytes
+	}
+	return &page{picture: p, limit: limit}
 }
 
 func (b *page) printf(format string, args ...any) { fmt.Fprintf(b, format, args...) }

@@ -88,10 +88,7 @@ type layersPage struct {
 
 // open computes what a picture of layers shows. quick leaves out the scales.
 func (r Layers) open(quick bool) *layersPage {
-	p := &layersPage{page: &page{picture: r.picture(false), limit: r.MaxBytes}, tokens: r.Tokens}
-	if p.limit <= 0 {
-		p.limit = defaultMaxBytes
-	}
+	p := &layersPage{page: newPage(r.picture(false), r.MaxBytes), tokens: r.Tokens}
 	p.words.title = "Layer by layer: where tokens come from"
 	p.words.lines = "A line for each layer, the last one on top, and a column for each prompt " +
 		"token: how much the token above has from there after that layer, or, with methods of " +

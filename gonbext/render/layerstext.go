@@ -51,9 +51,7 @@ func (t *text) panels(p *layersPage, lines bool) {
 		t.wrapped("", "The lines of the layers are left out here: the text would be too long. All "+
 			"numbers are in the explanation.")
 	}
-	if p.e.Model.Name != "" {
-		t.wrapped("model  ", p.provenance())
-	}
+	t.model()
 }
 
 // layers writes a line for each layer of a token in which something stands out.

@@ -31,11 +31,16 @@ func (b *page) legend() {
 		}
 		b.WriteString("</div>")
 	}
-	if b.e.Model.Name != "" {
-		b.printf("<div>model %s</div>", escape(b.provenance(), 0))
-	}
+	b.model()
 	if text := b.e.Prompt.Text; text != "" {
 		b.printf("<div>%s: %s</div>", b.words.text, escape(strings.TrimSpace(text), 2000))
 	}
 	b.WriteString("</details>")
+}
+
+// model writes which model it was, if that is known.
+func (b *page) model() {
+	if b.e.Model.Name != "" {
+		b.printf("<div>model %s</div>", escape(b.provenance(), 0))
+	}
 }

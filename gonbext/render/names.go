@@ -76,6 +76,14 @@ func (p *picture) sourceName(j int) string {
 	return "“" + p.short(j) + "”"
 }
 
+// placedName returns the quoted name of token j of the text, always with its position.
+func (p *picture) placedName(j int) string {
+	if j < len(p.e.Prompt.Texts) {
+		return fmt.Sprintf("“%s” (%d)", p.short(j), j)
+	}
+	return p.sourceName(j)
+}
+
 // continues reports whether prompt token j continues the word of the token before it. Such a token
 // follows the one before it without a space.
 func (p *picture) continues(j int) bool {

@@ -298,11 +298,16 @@ func (t *text) legend() {
 		}
 		t.wrapped(strings.Repeat(" ", t.label+2), how)
 	}
-	if t.e.Model.Name != "" {
-		t.wrapped("model  ", t.provenance())
-	}
+	t.model()
 	for _, warning := range t.e.Warnings {
 		t.wrapped("note  ", Visible(warning, 1000))
+	}
+}
+
+// model writes which model it was, if that is known.
+func (t *text) model() {
+	if t.e.Model.Name != "" {
+		t.wrapped("model  ", t.provenance())
 	}
 }
 

@@ -34,11 +34,17 @@ type Corpus struct {
 
 // Open reads the manifest of a place. The caller closes the place.
 func Open(ctx context.Context, p *Place) (*Corpus, error) {
-	text, err := p.read(ctx, ManifestName, maxManifest)
+	c, err := open(ctx, p)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("corpus: %s has no %s; plan the corpus first, or name the place "+
 			"where it was planned", p, ManifestName)
 	}
+	return c, err
+}
+
+// open is Open; the error of a place without a manifest wraps [fs.ErrNotExist].
+func open(ctx context.Context, p *Place) (*Corpus, error) {
+	text, err := p.read(ctx, ManifestName, maxManifest)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +59,7 @@ func Open(ctx context.Context, p *Place) (*Corpus, error) {
 // error, because its shards would not fit.
 func Create(ctx context.Context, p *Place, m *Manifest) (*Corpus, error) {
 	for {
-		there, err := Open(ctx, p)
+		there, err := open(ctx, p)
 		switch {
 		case err == nil && there.Manifest.Hash != m.Hash:
 			return nil, fmt.Errorf("corpus: %s has the manifest of another plan (%.12s…, this one "+
@@ -61,8 +67,7 @@ func Create(ctx context.Context, p *Place, m *Manifest) (*Corpus, error) {
 				there.Manifest.difference(m))
 		case err == nil:
 			return there, nil
-		}
-		if _, found := p.read(ctx, ManifestName, maxManifest); !errors.Is(found, fs.ErrNotExist) {
+		case !errors.Is(err, fs.ErrNotExist):
 			return nil, err
 		}
 		text, err := m.JSON()
@@ -131,6 +136,12 @@ type ShardState struct {
 	Why string
 }
 
+// foreign returns the error of a shard that belongs to another manifest.
+func (s ShardState) foreign() error {
+	return &ShardError{s.Shard, fmt.Errorf("%s: %s; use an empty folder for another plan",
+		ShardName(s.Shard), s.Why)}
+}
+
 // lookers is how many shards are looked at together: a bucket takes its time to answer.
 const lookers = 16
 
@@ -171,8 +182,7 @@ func (c *Corpus) MissingTasks(ctx context.Context, tasks int) (missing, shards [
 	open := map[int]bool{}
 	for _, s := range states {
 		if s.State == Foreign {
-			return nil, nil, &ShardError{s.Shard, fmt.Errorf("%s: %s; use an empty folder for "+
-				"another plan", ShardName(s.Shard), s.Why)}
+			return nil, nil, s.foreign()
 		}
 		if s.State != Complete {
 			shards = append(shards, s.Shard)

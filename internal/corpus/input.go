@@ -97,7 +97,7 @@ func OpenSource(ctx context.Context, name, format string) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := openSource(ctx, whole, format)
+	s, err := PlaceSource(ctx, whole, format)
 	if err != nil {
 		whole.Close()
 	}
@@ -106,11 +106,7 @@ func OpenSource(ctx context.Context, name, format string) (*Source, error) {
 
 // PlaceSource finds the files of an input in an open place, as [OpenSource] does. Close closes the
 // place.
-func PlaceSource(ctx context.Context, p *Place, format string) (*Source, error) {
-	return openSource(ctx, p, format)
-}
-
-func openSource(ctx context.Context, whole *Place, format string) (*Source, error) {
+func PlaceSource(ctx context.Context, whole *Place, format string) (*Source, error) {
 	s := &Source{place: whole, name: whole.name, format: format}
 	all, err := whole.list(ctx, "")
 	if err != nil {
@@ -220,7 +216,7 @@ func (s *Source) read(
 	}
 	switch file.Format {
 	case FormatParquet:
-		err = s.readParquet(ctx, counted, file.Name, count)
+		err = s.readParquet(ctx, counted, count)
 	case FormatText:
 		err = readLines(ctx, counted, file.Name, textRecord, count)
 	default:
@@ -236,19 +232,23 @@ func (s *Source) read(
 // countedReader counts and hashes what is read, and names the file in errors.
 type countedReader struct {
 	r     io.Reader
-	h     hash.Hash
+	h     hash.Hash // nil: nobody needs the hash
 	n     int64
 	place *Place
 	name  string
+	err   error // of a read, other than the end of the file
 }
 
 // Read reads.
 func (c *countedReader) Read(b []byte) (int, error) {
 	n, err := c.r.Read(b)
 	c.n += int64(n)
-	c.h.Write(b[:n])
+	if c.h != nil {
+		c.h.Write(b[:n])
+	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		err = c.place.failed("be read", c.name, err)
+		c.err = err
 	}
 	return n, err
 }

@@ -55,8 +55,7 @@ func (c *Corpus) Merge(ctx context.Context, w io.Writer, onRow func(rows int64))
 			}
 			size, err := file.Seek(0, io.SeekEnd)
 			if err != nil {
-				return &RetryError{fmt.Errorf("corpus: a temporary file failed: %w",
-					atomicfile.Cause(err))}
+				return scratchFailed(err)
 			}
 			next = append(next, func() (*localFile, error) { return &localFile{file, size}, nil })
 		}
@@ -86,7 +85,7 @@ func (c *Corpus) mergeSome(
 		}
 		one := &merged{file: file, order: order}
 		all = append(all, one)
-		if err := one.open(); err != nil {
+		if err := one.open(c); err != nil {
 			return err
 		}
 	}
@@ -138,9 +137,9 @@ type merged struct {
 }
 
 // open reads the first row.
-func (m *merged) open() error {
+func (m *merged) open(c *Corpus) error {
 	return m.guarded(func() error {
-		f, err := openParquet(m.file, m.file.size)
+		f, err := c.parquet(m.file)
 		if err != nil {
 			return err
 		}
@@ -177,7 +176,7 @@ func (m *merged) close() {
 	if m.rows != nil {
 		m.rows.close()
 	}
-	m.file.close()
+	m.file.Close()
 }
 
 // merging is a heap of files, the one with the earliest row first.

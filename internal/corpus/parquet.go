@@ -5,46 +5,33 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/parquet-go/parquet-go"
-
-	"github.com/headwater-ml/headwater/internal/atomicfile"
 )
 
 // readParquet calls each with every row of a Parquet file. The file is copied into a temporary one
 // first: Parquet is read from its end, and the hash is of the bytes that were read.
 func (s *Source) readParquet(
-	ctx context.Context, in io.Reader, name string, each func(Record) error,
+	ctx context.Context, in *countedReader, each func(Record) error,
 ) error {
-	local, err := scratch()
+	local, err := localCopy(in)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		local.Close()
-		os.Remove(local.Name())
-	}()
-	size, err := io.Copy(local, in)
-	if err != nil {
-		if retry := (*RetryError)(nil); errors.As(err, &retry) {
-			return err
-		}
-		return &RetryError{fmt.Errorf("corpus: a temporary copy of %s failed: %w", name,
-			atomicfile.Cause(err))}
-	}
+	defer local.Close()
 	err = recovered(func() error {
-		file, err := openParquet(local, size)
+		file, err := openParquet(local, local.size)
 		if err != nil {
 			return err
 		}
-		return readRecords(ctx, file, name, each)
+		return readRecords(ctx, file, in.name, each)
 	})
 	if damage := (*damageError)(nil); errors.As(err, &damage) {
-		return fmt.Errorf("corpus: the input %s in %s %w; repair or remove it", name, s.name, err)
+		return fmt.Errorf("corpus: the input %s in %s %w; repair or remove it", in.name, s.name,
+			err)
 	}
 	return err
 }
@@ -55,6 +42,18 @@ func openParquet(r io.ReaderAt, size int64) (*parquet.File, error) {
 		parquet.SkipBloomFilters(true))
 	if err != nil {
 		return nil, &damageError{fmt.Sprintf("is no whole Parquet file (%v)", err)}
+	}
+	return f, nil
+}
+
+// parquet opens a shard, and compares its columns with those that the manifest says.
+func (c *Corpus) parquet(shard *localFile) (*parquet.File, error) {
+	f, err := openParquet(shard, shard.size)
+	if err != nil {
+		return nil, err
+	}
+	if !parquet.EqualNodes(f.Schema(), schemaOf(c.Manifest.MethodNames())) {
+		return nil, &damageError{"has other columns than the manifest says"}
 	}
 	return f, nil
 }

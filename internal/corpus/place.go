@@ -283,7 +283,7 @@ type target struct {
 	place *Place
 	name  string
 	file  *atomicfile.File // of a folder
-	spool *os.File         // of a bucket: the bytes until they are sent
+	spool *scratchFile     // of a bucket: the bytes until they are sent
 }
 
 // create begins a file. The caller ends it by commit or abandon.
@@ -338,7 +338,7 @@ func (t *target) replace(ctx context.Context) error { return t.upload(ctx, true)
 
 func (t *target) upload(ctx context.Context, replace bool) error {
 	if _, err := t.spool.Seek(0, io.SeekStart); err != nil {
-		return &RetryError{fmt.Errorf("corpus: a temporary file failed: %w", atomicfile.Cause(err))}
+		return scratchFailed(err)
 	}
 	err := t.place.bucket.Upload(ctx, t.place.prefix+t.name, t.spool, &blob.WriterOptions{
 		ContentType: "application/octet-stream", IfNotExist: !replace,
@@ -359,20 +359,62 @@ func (t *target) abandon() {
 	}
 	if t.spool != nil {
 		t.spool.Close()
-		os.Remove(t.spool.Name())
 	}
 }
 
-// scratch returns a temporary file that nobody else sees. It is gone when it is closed; where the
-// system allows it, it has no name, so that a program that is killed leaves nothing behind.
-func scratch() (*os.File, error) {
+// scratchFile is a temporary file that nobody else sees. It is gone when it is closed.
+type scratchFile struct {
+	*os.File
+	named bool // the system keeps its name until it is closed
+}
+
+// scratch returns a temporary file. Where the system allows it, it has no name, so that a program
+// that is killed leaves nothing behind.
+func scratch() (*scratchFile, error) {
 	f, err := os.CreateTemp("", "headwater-corpus-*")
 	if err != nil {
 		return nil, &RetryError{fmt.Errorf("corpus: no temporary file can be created: %w; TMPDIR "+
 			"names another folder", atomicfile.Cause(err))}
 	}
-	os.Remove(f.Name()) // fails on Windows, where it is removed after it is closed
-	return f, nil
+	return &scratchFile{f, os.Remove(f.Name()) != nil}, nil // Windows removes no open file
+}
+
+// Close closes and removes the file.
+func (f *scratchFile) Close() error {
+	err := f.File.Close()
+	if f.named {
+		os.Remove(f.Name())
+	}
+	return err
+}
+
+// scratchFailed returns the error of a temporary file.
+func scratchFailed(err error) error {
+	return &RetryError{fmt.Errorf("corpus: a temporary file failed: %w", atomicfile.Cause(err))}
+}
+
+// localFile is a file of this machine that can be read anywhere, a temporary one if it is a copy.
+type localFile struct {
+	randomFile
+	size int64
+}
+
+// localCopy copies what in reads into a temporary file.
+func localCopy(in *countedReader) (*localFile, error) {
+	out, err := scratch()
+	if err != nil {
+		return nil, err
+	}
+	size, err := io.Copy(out, in)
+	if err != nil {
+		out.Close()
+		if in.err != nil {
+			return nil, in.err
+		}
+		return nil, &RetryError{fmt.Errorf("corpus: a temporary copy of %s failed: %w", in.name,
+			atomicfile.Cause(err))}
+	}
+	return &localFile{out, size}, nil
 }
 
 // failed returns the error of a file: what cannot happen to it, and what to do.

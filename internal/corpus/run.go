@@ -49,6 +49,9 @@ type Runner struct {
 	// OnProgress, if not nil, is called after every group of records, by one goroutine at a time.
 	OnProgress func(Stats)
 
+	// pending are the shards that Pending has found and Run has not made; nil if nobody looked.
+	pending []int
+
 	mu    sync.Mutex
 	stats Stats
 }
@@ -65,7 +68,8 @@ type Stats struct {
 }
 
 // Pending returns which shards of the runner are to be made. It removes what killed processes left
-// beside complete shards. A shard of another manifest is a [ShardError].
+// beside complete shards. A shard of another manifest is a [ShardError]. The next Run makes what
+// Pending has found and does not look again, which takes a bucket two answers a shard.
 func (r *Runner) Pending(ctx context.Context) ([]int, error) {
 	states, err := r.Corpus.States(ctx, r.Shards)
 	if err != nil {
@@ -76,8 +80,7 @@ func (r *Runner) Pending(ctx context.Context) ([]int, error) {
 	for _, s := range states {
 		switch s.State {
 		case Foreign:
-			return nil, &ShardError{s.Shard, fmt.Errorf("%s: %s; use an empty folder for another "+
-				"plan", ShardName(s.Shard), s.Why)}
+			return nil, s.foreign()
 		case Complete:
 			complete[s.Shard] = true
 		default:
@@ -85,6 +88,7 @@ func (r *Runner) Pending(ctx context.Context) ([]int, error) {
 		}
 	}
 	r.Corpus.sweep(complete)
+	r.pending = pending
 	return pending, nil
 }
 
@@ -92,10 +96,13 @@ func (r *Runner) Pending(ctx context.Context) ([]int, error) {
 // is then the first [ShardError], by number. After a [RetryError] or another error no further shard
 // is begun. What is complete stays.
 func (r *Runner) Run(ctx context.Context) (Stats, error) {
-	pending, err := r.Pending(ctx)
-	if err != nil {
-		return r.stats, err
+	if r.pending == nil {
+		if _, err := r.Pending(ctx); err != nil {
+			return r.stats, err
+		}
 	}
+	pending := r.pending
+	r.pending = nil
 	r.stats = Stats{Skipped: len(r.Shards) - len(pending)}
 	for _, shard := range pending {
 		r.stats.Of += r.Corpus.Manifest.Shards[shard].Records
@@ -125,6 +132,8 @@ func (r *Runner) runSome(ctx context.Context, shards []int) (bad *ShardError, er
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	complete := map[int]bool{}
+	defer func() { r.Corpus.sweep(complete) }() // reads the folder, which may be large, once
 	var next atomic.Int64
 	var mu sync.Mutex
 	var wait sync.WaitGroup
@@ -142,6 +151,7 @@ func (r *Runner) runSome(ctx context.Context, shards []int) (bad *ShardError, er
 					return
 				}
 				mu.Lock()
+				complete[shards[i]] = wrong == nil
 				if wrong != nil {
 					wrong.Shard = shards[i]
 					r.count(func(s *Stats) { s.Bad++ })
@@ -172,7 +182,7 @@ type parts []*part
 
 // part is the records of one shard.
 type part struct {
-	file *os.File
+	file *scratchFile
 	out  *bufio.Writer
 	enc  *gob.Encoder
 }
@@ -180,7 +190,6 @@ type part struct {
 func (p parts) close() {
 	for _, one := range p {
 		one.file.Close()
-		os.Remove(one.file.Name())
 	}
 }
 
@@ -206,8 +215,7 @@ func (r *Runner) cut(ctx context.Context, shards []int) (parts, error) {
 				return nil
 			}
 			if err := all[i].enc.Encode(record); err != nil {
-				return &RetryError{fmt.Errorf("corpus: a temporary file failed: %w",
-					atomicfile.Cause(err))}
+				return scratchFailed(err)
 			}
 			return nil
 		})
@@ -223,8 +231,7 @@ func (r *Runner) cut(ctx context.Context, shards []int) (parts, error) {
 	}
 	for _, one := range all {
 		if err := one.out.Flush(); err != nil {
-			return all, &RetryError{fmt.Errorf("corpus: a temporary file failed: %w",
-				atomicfile.Cause(err))}
+			return all, scratchFailed(err)
 		}
 	}
 	return all, nil
@@ -256,7 +263,6 @@ func (r *Runner) make(ctx context.Context, shard int, records *part) error {
 			s.Skipped++
 		}
 	})
-	c.sweep(map[int]bool{shard: true})
 	return nil
 }
 
@@ -287,7 +293,7 @@ func (c *Corpus) commit(ctx context.Context, shard int, out *target) (written bo
 // rows explains the records of a shard and writes their rows, in the order of the input.
 func (r *Runner) rows(ctx context.Context, shard int, records *part, w *rowWriter) error {
 	if _, err := records.file.Seek(0, io.SeekStart); err != nil {
-		return &RetryError{fmt.Errorf("corpus: a temporary file failed: %w", atomicfile.Cause(err))}
+		return scratchFailed(err)
 	}
 	dec := gob.NewDecoder(bufio.NewReader(records.file))
 	ids, seen, count := sha256.New(), map[string]string{}, int64(0)

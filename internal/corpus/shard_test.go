@@ -239,6 +239,34 @@ func TestMergeNeedsAllShards(t *testing.T) {
 		"2 of 4 shards are not complete")
 }
 
+// A shard whose footer fits but whose columns do not is an error for everybody who reads rows.
+func TestOtherColumns(t *testing.T) {
+	input := texts(t, 50)
+	p, dir := folder(t)
+	c := create(t, p, plan(t, input, 2, 0))
+	whole(t, c, input)
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[mergedRow](&b,
+		parquet.KeyValueMetadata(corpus.ManifestKey, c.Manifest.Hash),
+		parquet.KeyValueMetadata(corpus.ShardKey, "1"))
+	if _, err := w.Write(make([]mergedRow, c.Manifest.Shards[1].Records)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	damage(t, dir, 1, func([]byte) []byte { return b.Bytes() })
+	const want = "has other columns than the manifest says"
+	v, err := c.Verify(t.Context(), nil)
+	if err != nil || len(v.Problems) != 1 || !strings.Contains(v.Problems[0], want) {
+		t.Errorf("verify: %+v, %v; want one problem", v, err)
+	}
+	checkError(t, "merge", c.Merge(t.Context(), &bytes.Buffer{}, nil), want)
+	checkError(t, "rows", c.Rows(t.Context(), 1, func(corpus.Record, corpus.Result) error {
+		return nil
+	}), want)
+}
+
 // damage changes the file of a shard.
 func damage(t *testing.T, dir string, shard int, change func([]byte) []byte) {
 	t.Helper()

@@ -7,11 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/parquet-go/parquet-go"
-
-	"github.com/headwater-ml/headwater/internal/atomicfile"
 )
 
 // Verdict is what [Corpus.Verify] found.
@@ -52,7 +49,7 @@ func (c *Corpus) Verify(ctx context.Context, onShard func(done int)) (*Verdict, 
 		if err == nil && wrong == "" {
 			_, err = io.Copy(all, io.NewSectionReader(local, 0, local.size))
 		}
-		local.close()
+		local.Close()
 		if err != nil {
 			return nil, err
 		}
@@ -83,12 +80,9 @@ func (c *Corpus) verifyShard(
 	ids, rows, count := sha256.New(), newRowHash(), int64(0)
 	var inFooter string
 	err = recovered(func() error {
-		f, err := openParquet(local, local.size)
+		f, err := c.parquet(local)
 		if err != nil {
 			return err
-		}
-		if !parquet.EqualNodes(f.Schema(), schemaOf(c.Manifest.MethodNames())) {
-			return &damageError{"has other columns than the manifest says"}
 		}
 		inFooter, _ = f.Lookup(RowsKey)
 		return eachRow(ctx, f, func(row parquet.Row) error {
@@ -210,44 +204,20 @@ func (r *rowReader) close() {
 	}
 }
 
-// localFile is a file of this machine that is read.
-type localFile struct {
-	*os.File
-	size int64
-}
-
-// close closes the file, and removes it if it is a copy.
-func (f *localFile) close() { f.Close() }
-
 // local returns a shard as a file of this machine; one of a bucket is copied.
 func (c *Corpus) local(ctx context.Context, shard int) (*localFile, error) {
 	name := ShardName(shard)
 	if c.Place.bucket == nil {
-		file, err := os.Open(c.Place.path(name))
+		file, size, err := c.Place.openAt(ctx, name)
 		if err != nil {
-			return nil, c.Place.failed("be read", name, err)
+			return nil, err
 		}
-		info, err := file.Stat()
-		if err != nil {
-			file.Close()
-			return nil, c.Place.failed("be read", name, err)
-		}
-		return &localFile{file, info.Size()}, nil
+		return &localFile{file, size}, nil
 	}
 	in, err := c.Place.open(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
-	out, err := scratch()
-	if err != nil {
-		return nil, err
-	}
-	size, err := io.Copy(out, &countedReader{r: in, h: sha256.New(), place: c.Place, name: name})
-	if err != nil {
-		out.Close()
-		return nil, &RetryError{fmt.Errorf("corpus: a temporary copy of %s failed: %w", name,
-			atomicfile.Cause(err))}
-	}
-	return &localFile{out, size}, nil
+	return localCopy(&countedReader{r: in, place: c.Place, name: name})
 }

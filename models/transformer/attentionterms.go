@@ -101,16 +101,23 @@ func (s *Session) logitDirection(o trace.Objective) (*tensors.Tensor, error) {
 	m := s.m
 	ids, weights := askedScores(m.Spec, o)
 	inputs := []*tensors.Tensor{
-		tensors.FromScalar(int32(s.Length())),
 		tensors.FromFlatDataAndDimensions(s.latest.final, 1, 1, m.Spec.Width),
 		tensors.FromFlatDataAndDimensions(ids, len(ids)),
 		tensors.FromFlatDataAndDimensions(weights, len(weights)),
 	}
 	defer free(inputs...)
+	return m.directionOnCache(inputs[0], inputs[1], inputs[2])
+}
+
+// directionOnCache returns the directions on x, the residual streams after the last layer, [P,1,D]
+// both, for scores ids and weights; see [builder.beforeHead].
+func (m *Model) directionOnCache(x, ids, weights *tensors.Tensor) (*tensors.Tensor, error) {
+	length := tensors.FromScalar(int32(1)) // only a positive number is needed
+	defer free(length)
 	out, err := m.run("direction on the cache", endsWeights, func(w byName, in []*Node) []*Node {
 		d := m.builder(w, text{length: in[0]})
 		return []*Node{d.beforeHead(in[1], in[2], in[3]).along}
-	}, inputs...)
+	}, length, x, ids, weights)
 	if err != nil {
 		return nil, err
 	}
@@ -132,39 +139,48 @@ func (s *Session) termsOfLayer(l int, along *tensors.Tensor) ([]*tensors.Tensor,
 		return nil, err
 	}
 	inputs := []*tensors.Tensor{
-		tensors.FromScalar(int32(s.Length())),
 		tensors.FromFlatDataAndDimensions(k.input[l*D:(l+1)*D], 1, 1, D),
 		tensors.FromFlatDataAndDimensions(k.output[l*D:(l+1)*D], 1, 1, D),
 		attention,
 	}
 	defer free(inputs...)
-	return m.run("terms on the cache", ofLayer(l), func(w byName, in []*Node) []*Node {
-		d := m.builder(w, text{length: in[0]})
-		b := &Block{
-			Input: in[1], AttentionOutput: in[2], Attention: in[3],
-			sources: cache{value: in[4]}, spec: d.spec, layer: l, product: d.product,
-			w: w.in(ofLayer(l)),
-		}
-		t := b.termsAlong(in[5])
-		return []*Node{t.input.along, t.sources}
-	}, append(inputs[:len(inputs):len(inputs)], s.cache.all[2*l+1], along)...)
+	return m.termsOnCache(l, inputs[0], inputs[1], attention, s.cache.value(l), along)
 }
 
-// lastTensors is how many tensors [ofLast] gives.
+// termsOnCache returns, given the directions after layer l, those before it, [P,1,D] both, and the
+// parts of the layer's sources, [P,S]. input and output are the layer's input and attention output,
+// [P,1,D], attention is [P,H,1,S], and value [P,G,S,E].
+func (m *Model) termsOnCache(
+	l int, input, output, attention, value, along *tensors.Tensor,
+) ([]*tensors.Tensor, error) {
+	length := tensors.FromScalar(int32(1)) // only a positive number is needed
+	defer free(length)
+	return m.run("terms on the cache", ofLayer(l), func(w byName, in []*Node) []*Node {
+		t := m.termsOf(w, l, in)
+		return []*Node{t.input.along, t.sources}
+	}, length, input, output, attention, value, along)
+}
+
+// lastTensors is how many tensors [keptOf] gives.
 const lastTensors = 4
 
-// ofLast collects what a layer did to the last token of a text: its input, [1,1,D], attention
-// output, [1,1,D], attention, [1,H,1,S], and output, [1,1,D].
-func ofLast(d *builder, b *Block) []*Node {
-	at := AddScalar(d.length, -1)
-	return []*Node{
-		oneRow(b.Input, at), oneRow(b.AttentionOutput, at), oneRow(b.Attention, at),
-		oneRow(b.Output, at),
-	}
+// keptOf is what a layer did to the targets of a block, in the order of [latest.add]: its input,
+// [B,N,D], attention output, [B,N,D], attention, [B,H,N,S], and output, [B,N,D].
+func keptOf(b *Block) []*Node {
+	return []*Node{b.Input, b.AttentionOutput, b.Attention, b.Output}
 }
 
-// add appends what [ofLast] collected in one layer or, stacked, in all of them. Of the outputs
-// only the last counts, [D].
+// keptAt is [keptOf] for one target of each text, N is 1; for at see [oneRow].
+func keptAt(b *Block, at *Node) []*Node {
+	all := keptOf(b)
+	for i, x := range all {
+		all[i] = oneRow(x, at)
+	}
+	return all
+}
+
+// add appends what [keptOf] collected of one target in one layer or, stacked, in all of them. Of
+// the outputs only the last counts, [D].
 func (k *latest) add(own []*tensors.Tensor, width int) error {
 	k.final = k.final[:0]
 	for i, to := range []*[]float32{&k.input, &k.output, &k.attention, &k.final} {

@@ -9,7 +9,6 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // BatchSession is a [Session] of several texts that grow together: the weights are read once for
@@ -78,27 +77,30 @@ func (m *Model) BatchBytes(ask BatchAsk) int64 { return m.estimate(ask.need()) }
 // encoder, a mixing costs a pass for each pair of tokens or cannot fuse heads as asked, or the
 // length of a text changes how all its keys are turned.
 func (m *Model) CheckBatch(ask BatchAsk) error {
-	if m.Spec.Bidirectional {
-		return fmt.Errorf("transformer: %s is an encoder: "+
-			"it reads a whole text and does not generate", m.Spec.Family)
+	_, err := m.batchMixings(ask)
+	return err
+}
+
+// batchMixings looks up the mixings of a batch, with the errors of [Model.CheckBatch].
+func (m *Model) batchMixings(ask BatchAsk) ([]Mixing, error) {
+	if err := m.checkGenerates(); err != nil {
+		return nil, err
 	}
 	mixes, err := m.mixings(ask.Asks)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for i, mix := range mixes {
 		if mix.PerPair() {
-			return fmt.Errorf("transformer: %s costs a pass for each pair of tokens, "+
+			return nil, fmt.Errorf("transformer: %s costs a pass for each pair of tokens, "+
 				"which batches do not compute; run one text at a time", ask.Asks[i].Name)
 		}
 	}
-	for _, r := range []*spec.Rotary{m.Spec.Rotary, m.Spec.LocalRotary} {
-		if r != nil && (r.Stretch > 0 || r.LongFrequencies != nil) && ask.Tokens > r.Original {
-			return fmt.Errorf("transformer: beyond %d tokens the length of a %s text turns all "+
-				"its keys; run one text at a time", r.Original, m.Spec.Family)
-		}
+	if r := m.turnedByLength(ask.Tokens); r != nil {
+		return nil, fmt.Errorf("transformer: beyond %d tokens the length of a %s text turns all "+
+			"its keys; run one text at a time", r.Original, m.Spec.Family)
 	}
-	return nil
+	return mixes, nil
 }
 
 // NewBatchSession opens a session without texts. It returns an error of [Model.CheckBatch] and a
@@ -108,14 +110,11 @@ func (m *Model) NewBatchSession(ask BatchAsk) (*BatchSession, error) {
 		return nil, fmt.Errorf("transformer: a batch of %d texts of %d tokens; "+
 			"want at least 1 of both", ask.Texts, ask.Tokens)
 	}
-	if err := m.CheckBatch(ask); err != nil {
+	mixes, err := m.batchMixings(ask)
+	if err != nil {
 		return nil, err
 	}
 	if err := m.checkMemory(ask.need()); err != nil {
-		return nil, err
-	}
-	mixes, err := m.mixings(ask.Asks)
-	if err != nil {
 		return nil, err
 	}
 	cache, err := m.newBatchCache(ask.Texts, bucket(ask.Tokens))
@@ -283,8 +282,7 @@ func (p *batchPrompt) run(ctx context.Context) ([]*Output, error) {
 			out = append(out, rows)
 		}
 		if terms {
-			out = append(out, oneRow(b.Input, more[0]), oneRow(b.AttentionOutput, more[0]),
-				oneRow(b.Attention, more[0]), oneRow(b.Output, more[0]))
+			out = append(out, keptAt(b, more[0])...)
 		}
 		return out
 	}
@@ -661,41 +659,20 @@ func (s *BatchSession) directions(objectives []*trace.Objective) (*tensors.Tenso
 		copy(flatIDs[i*most:], ids[i])
 		copy(flatWeights[i*most:], weights[i])
 	}
-	inputs := []*tensors.Tensor{
-		tensors.FromScalar(int32(1)), k.final,
+	scores := []*tensors.Tensor{
 		tensors.FromFlatDataAndDimensions(flatIDs, texts, most),
 		tensors.FromFlatDataAndDimensions(flatWeights, texts, most),
 	}
-	defer free(inputs[0], inputs[2], inputs[3])
-	out, err := m.run("direction of a batch", endsWeights,
-		func(w byName, in []*graph.Node) []*graph.Node {
-			d := m.builder(w, text{length: in[0]})
-			return []*graph.Node{d.beforeHead(in[1], in[2], in[3]).along}
-		}, inputs...)
-	if err != nil {
-		return nil, err
-	}
-	return out[0], nil
+	defer free(scores...)
+	return m.directionOnCache(k.final, scores[0], scores[1])
 }
 
 // termsOfLayer returns, given the directions after layer l, those before it, [P,1,D], and the parts
 // of the layer's sources, [P,S].
 func (s *BatchSession) termsOfLayer(l int, along *tensors.Tensor) ([]*tensors.Tensor, error) {
-	m, k := s.m, s.latest
-	value := s.cache.value(l)
+	k, value := s.latest, s.cache.value(l)
 	if k.value != nil {
 		value = k.value[l]
 	}
-	length := tensors.FromScalar(int32(1)) // only a positive number is needed
-	defer free(length)
-	return m.run("terms of a batch", ofLayer(l), func(w byName, in []*graph.Node) []*graph.Node {
-		d := m.builder(w, text{length: in[0]})
-		b := &Block{
-			Input: in[1], AttentionOutput: in[2], Attention: in[3],
-			sources: cache{value: in[4]}, spec: d.spec, layer: l, product: d.product,
-			w: w.in(ofLayer(l)),
-		}
-		t := b.termsAlong(in[5])
-		return []*graph.Node{t.input.along, t.sources}
-	}, length, k.input[l], k.output[l], k.attention[l], value, along)
+	return s.m.termsOnCache(l, k.input[l], k.output[l], k.attention[l], value, along)
 }

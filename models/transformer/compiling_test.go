@@ -15,6 +15,7 @@ import (
 type watcher struct {
 	mu           sync.Mutex
 	begun, ended []string
+	unnamed      []string // the keys of graphs without a name of their own
 	took         time.Duration
 }
 
@@ -29,6 +30,9 @@ func (w *watcher) watch() transformer.Watch {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.ended, w.took = append(w.ended, c.Graph), w.took+c.Took
+			if c.Graph == "another pass" {
+				w.unnamed = append(w.unnamed, c.Key)
+			}
 		},
 	}
 }
@@ -74,6 +78,55 @@ func TestWatched(t *testing.T) {
 	read(t, watched, long[:33])
 	if len(w.ended) != ended {
 		t.Errorf("%q were reported after the end", w.ended[ended:])
+	}
+}
+
+// TestWatchedNames: the graphs of long prompts, products and batches have names for a user too.
+func TestWatchedNames(t *testing.T) {
+	g := openGolden(t, "gpt2")
+	m := g.changed(t, func(string, []float32) {})
+	m.RoundUp()
+	var w watcher
+	watched, stop := m.InTiles(4, 4, 4).Watched(w.watch())
+	defer stop()
+	ctx := context.Background()
+	asks := []trace.MixingAsk{{Name: "attention"}, {Name: "value-zeroing"}}
+
+	s, err := watched.NewSession(asks, len(g.ids)+1)
+	must(t, err)
+	defer s.Close()
+	s.KeepStreams()
+	must(t, s.KeepTerms())
+	_, err = s.Prompt(ctx, g.ids, nil)
+	must(t, err)
+	left := make([]float64, len(g.ids))
+	left[len(left)-1] = 1
+	_, err = s.Multiply(ctx, trace.Product{Mixing: "attention", K: 1, Left: left, Residual: 0.5})
+	must(t, err)
+	_, err = s.Terms(ctx, trace.Objective{Quantity: trace.Logit, Token: 5})
+	must(t, err)
+
+	b, err := watched.NewBatchSession(transformer.BatchAsk{
+		Asks: asks[:1], Terms: true, Texts: 2, Tokens: len(g.ids) + 1,
+	})
+	must(t, err)
+	defer b.Close()
+	rows := []int{0, 1}
+	_, err = b.Prompt(ctx, rows, [][]int{g.ids, g.ids[:5]})
+	must(t, err)
+	_, err = b.Step(ctx, rows, []int{3, 4})
+	must(t, err)
+	_, err = b.Terms(ctx, []*trace.Objective{{Quantity: trace.Logit, Token: 5}, nil})
+	must(t, err)
+	for _, key := range w.unnamed {
+		t.Errorf("the graph %q has no name", key)
+	}
+	for _, graph := range []string{
+		"products with the rows of a layer", "the parts of the prediction", "a layer of one token",
+	} {
+		if !slices.Contains(w.ended, graph) {
+			t.Errorf("compiled %q, want %q among them", w.ended, graph)
+		}
 	}
 }
 

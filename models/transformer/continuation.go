@@ -95,7 +95,7 @@ func (s *Session) continued(ctx context.Context, prompt, continuation []int) (
 	for common < min(len(prompt)-1, s.Length()) && s.ids[common] == ids[common] {
 		common++
 	}
-	if s.m.turnsByLength(max(len(ids), s.Length())) {
+	if s.m.turnedByLength(max(len(ids), s.Length())) != nil {
 		common = 0
 	}
 	if err := s.Cut(common); err != nil {
@@ -103,16 +103,4 @@ func (s *Session) continued(ctx context.Context, prompt, continuation []int) (
 	}
 	values, err = s.Extend(ctx, ids[common:], continuation)
 	return values, len(ids) - common, err
-}
-
-// turnsByLength reports whether a rotary embedding of the model turns keys of a text of n tokens
-// otherwise than those of a shorter text.
-func (m *Model) turnsByLength(n int) bool {
-	for l := range m.Spec.Layers {
-		r := m.Spec.RotaryOf(l)
-		if r != nil && (r.LongFrequencies != nil || r.Stretch > 0) && n > r.Original {
-			return true
-		}
-	}
-	return false
 }

@@ -110,7 +110,7 @@ func (s *Session) reserve(total int) error {
 	slots := bucket(max(total+s.spare(), s.room))
 	switch {
 	case s.cache == nil:
-		empty, err := s.m.emptyStore(slots)
+		empty, err := s.m.emptyStore(1, slots)
 		if err != nil {
 			return err
 		}

@@ -200,14 +200,9 @@ func (p *termsPass) layerBack(l int, along *tensors.Tensor,
 	k := p.layers[l]
 	length := tensors.FromScalar(int32(len(p.q.IDs)))
 	defer free(length)
+	model := p.m // the graph is kept with it, so nothing else of this pass may stay in the graph
 	out, err := p.m.run("terms back", ofLayer(l), func(w byName, in []*Node) []*Node {
-		d := p.m.builder(w, text{length: in[0]})
-		b := &Block{
-			Input: in[1], AttentionOutput: in[2], Attention: in[3],
-			sources: cache{value: in[4]}, spec: d.spec, layer: l, product: d.product,
-			w: w.in(ofLayer(l)),
-		}
-		t := b.termsAlong(in[5])
+		t := model.termsOf(w, l, in)
 		return []*Node{t.input.along, t.sources, t.mlp(), t.input.constant}
 	}, length, k.input, k.output, k.attention, k.value, along)
 	if err != nil {
@@ -238,6 +233,18 @@ type blockTerms struct {
 	sources *Node
 	// mlp builds the feed-forward part, a scalar. It costs the feed-forward layer again.
 	mlp func() *Node
+}
+
+// termsOf builds the terms of layer l for one target of each text. The inputs are the length of the
+// text, the layer's input and attention output, [B,1,D], its attention, [B,H,1,S], its values,
+// [B,G,S,E], and the direction after it, [B,1,D].
+func (m *Model) termsOf(w byName, l int, in []*Node) blockTerms {
+	d := m.builder(w, text{length: in[0]})
+	b := &Block{
+		Input: in[1], AttentionOutput: in[2], Attention: in[3], sources: cache{value: in[4]},
+		spec: d.spec, layer: l, product: d.product, w: w.in(ofLayer(l)),
+	}
+	return b.termsAlong(in[5])
 }
 
 // termsAlong returns the terms of a layer for one target, given the direction after it, [B,1,D].

@@ -112,7 +112,7 @@ func (a *pairLayer) tile(ask trace.MixingAsk, mix Mixing, at, n int, rows *trace
 		return err
 	}
 	defer free(out)
-	return a.put(rows, out, at, n, min(sources, rows.S))
+	return putTile(rows, a.l, out, at, n)
 }
 
 // runTile returns the rows of a mixing in layer l for a tile, [1,1,(H,)N,S]. inputs are the
@@ -134,12 +134,16 @@ func (m *Model) tileProgram(l int, ask trace.MixingAsk, mix Mixing) program {
 	return program{
 		fmt.Sprintf("tile %s %s", kind, describe([]trace.MixingAsk{ask})), weights,
 		func(w byName, in []*Node) []*Node {
-			ids := Squeeze(SliceAxis(in[0], 2, AxisRange(0, 1)), 2) // only their number matters
-			d := m.builder(w, text{ids: ids, first: in[1], length: in[2]})
-			b := d.tileBlock(l, in[0], cache{key: in[3], value: in[4]})
-			return []*Node{InsertAxes(visibleRows(b, mix, ask), 0)}
+			return []*Node{InsertAxes(visibleRows(m.blockOfTile(w, l, in), mix, ask), 0)}
 		},
 	}
+}
+
+// blockOfTile builds the block of a tile from the inputs of [Model.runTile].
+func (m *Model) blockOfTile(w byName, l int, in []*Node) *Block {
+	ids := Squeeze(SliceAxis(in[0], 2, AxisRange(0, 1)), 2) // only their number matters
+	d := m.builder(w, text{ids: ids, first: in[1], length: in[2]})
+	return d.tileBlock(l, in[0], cache{key: in[3], value: in[4]})
 }
 
 // kindOf returns the part of the key of a graph of layer l that has mixings, and which weights the
@@ -154,17 +158,15 @@ func (m *Model) kindOf(l int, mixes ...Mixing) (kind, weights string) {
 	return layerKind(m.Spec, l), ofLayer(l)
 }
 
-// put copies n targets from position at on into rows; tile is [1,1,(H,)N,S], with so many sources
-// that count. Entry (l,h,t,s) of rows is at ((l·H + h)·N + t - First)·S + s.
-func (a *pairLayer) put(rows *trace.Rows, tile *tensors.Tensor, at, n, sources int) error {
+// putTile copies n targets from position at on into layer l of rows; tile is [1,1,(H,)N,S].
+func putTile(rows *trace.Rows, l int, tile *tensors.Tensor, at, n int) error {
 	dims := tile.Shape().Dimensions
 	targets, s := dims[len(dims)-2], dims[len(dims)-1]
 	return read(tile, func(data []float32) {
 		for h := range rows.H {
-			for t := range n {
-				to := ((a.l*rows.H+h)*rows.N + at + t - rows.First) * rows.S
-				from := (h*targets + t) * s
-				copy(rows.Data[to:], data[from:from+sources])
+			for k := range n {
+				to := rows.Row(l, h, at+k-rows.First)
+				copy(to[:min(len(to), s)], data[(h*targets+k)*s:])
 			}
 		}
 	})

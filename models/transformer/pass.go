@@ -82,7 +82,7 @@ func (p *pass) layers(ctx context.Context, progress func(trace.Progress)) (*Read
 	rows := func(d *builder, b *Block, now cache, _ []*Node) []*Node {
 		out := append([]*Node{now.key, now.value}, wholeRows(d, b, asks, mixes)...)
 		if terms {
-			out = append(out, ofLast(d, b)...)
+			out = append(out, keptAt(b, AddScalar(d.length, -1))...)
 		}
 		return out
 	}

@@ -113,10 +113,8 @@ func (m *Model) queryBatches(queries []trace.Query, how Batching,
 func (m *Model) passGroup(q trace.Query) int {
 	n := len(q.IDs)
 	size := bucket(n)
-	for _, r := range []*spec.Rotary{m.Spec.Rotary, m.Spec.LocalRotary} {
-		if r != nil && n > r.Original && (r.Stretch > 0 || r.LongFrequencies != nil) {
-			size = -n // the length of a text turns its keys, and the longest would turn all
-		}
+	if m.turnedByLength(n) != nil {
+		size = -n // the longest text of a pass would turn the keys of all
 	}
 	if q.Embeddings != nil {
 		return 2*size + 1

@@ -52,15 +52,23 @@ type Output struct {
 // returns an error for an encoder, for a mixing that does not exist or cannot fuse heads as asked,
 // and for a head that the model does not have.
 func (m *Model) NewSession(asks []trace.MixingAsk, room int) (*Session, error) {
-	if m.Spec.Bidirectional {
-		return nil, fmt.Errorf("transformer: %s is an encoder: "+
-			"it reads a whole text and does not generate", m.Spec.Family)
+	if err := m.checkGenerates(); err != nil {
+		return nil, err
 	}
 	mixes, err := m.mixings(asks)
 	if err != nil {
 		return nil, err
 	}
 	return &Session{m: m, asks: asks, mixes: mixes, room: room}, nil
+}
+
+// checkGenerates returns an error for an encoder.
+func (m *Model) checkGenerates() error {
+	if m.Spec.Bidirectional {
+		return fmt.Errorf("transformer: %s is an encoder: "+
+			"it reads a whole text and does not generate", m.Spec.Family)
+	}
+	return nil
 }
 
 // mixings looks up the mixings of asks.
@@ -357,7 +365,7 @@ func (s *Session) freeCache() {
 
 // step builds layer l for one token, x [1,1,D], after the cache past. It returns the stream after
 // the layer, the token's key and value, [1,G,1,E] each, the row of every mixing, [1,1,(H,)1,S],
-// and with terms what [ofLast] collects.
+// and with terms what [keptOf] gives.
 func (d *builder) step(
 	l int, x *graph.Node, past cache, asks []trace.MixingAsk, mixes []Mixing, terms bool,
 ) []*graph.Node {
@@ -374,7 +382,7 @@ func (d *builder) step(
 	}
 	out := append([]*graph.Node{b.Output, now.key, now.value}, rows...)
 	if terms {
-		out = append(out, b.Input, b.AttentionOutput, b.Attention, b.Output)
+		out = append(out, keptOf(b)...)
 	}
 	return out
 }

@@ -1,29 +1,31 @@
 package transformer
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// store is the keys and values of a text, its KV cache. Where a backend computes in the memory of
-// the host, a new token is written into its slot and nothing else moves; elsewhere a graph writes
-// it.
+// store is the keys and values of a text, its KV cache; see [batchCache] for several texts. Where a
+// backend computes in the memory of the host, a new token is written into its slot and nothing else
+// moves; elsewhere a graph writes it.
 type store struct {
 	m     *Model
 	slots int
-	// all has the key and value of every layer in turn, 2L tensors [1,G,slots,E].
+	// all has the key and value of every layer in turn, 2L tensors [B,G,slots,E]. B is 1 for a text
+	// alone.
 	all []*tensors.Tensor
 }
 
 func (m *Model) newStore(slots int) *store { return &store{m: m, slots: slots} }
 
-// emptyStore returns a store of zeros, in which no slot holds a token yet.
-func (m *Model) emptyStore(slots int) (*store, error) {
+// emptyStore returns a store of zeros for so many texts, in which no slot holds a token yet.
+func (m *Model) emptyStore(texts, slots int) (*store, error) {
 	s := m.newStore(slots)
 	for range 2 * m.Spec.Layers {
-		t, err := m.zeros(1, m.Spec.Groups(), slots, m.Spec.HeadWidth)
+		t, err := m.zeros(texts, m.Spec.Groups(), slots, m.Spec.HeadWidth)
 		if err != nil {
 			s.free()
 			return nil, err
@@ -43,16 +45,17 @@ func (s *store) add(kv *tensors.Tensor, n int) error {
 	if !s.inPlace() {
 		return s.addGrown(kv)
 	}
-	t, err := s.m.zeros(1, dims[1], s.slots, dims[3])
-	if err != nil {
-		return err
-	}
-	s.all = append(s.all, t)
-	return read(kv, func(from []float32) {
-		err = t.MutableFlatData(func(flat any) {
-			copySlots(flat.([]float32), from, dims[1], n*dims[3])
+	var t *tensors.Tensor
+	var failed error
+	err := read(kv, func(from []float32) {
+		t, failed = s.m.filled([]int{1, dims[1], s.slots, dims[3]}, func(to []float32) {
+			copySlots(to, from, dims[1], n*dims[3])
 		})
 	})
+	if t != nil {
+		s.all = append(s.all, t)
+	}
+	return errors.Join(err, failed)
 }
 
 // addGrown appends a key or value on the device, with zeros or without its last slots to fit the
@@ -77,48 +80,57 @@ func (s *store) addGrown(kv *tensors.Tensor) error {
 // of returns the key and value of layer l.
 func (s *store) of(l int) []*tensors.Tensor { return s.all[2*l : 2*l+2] }
 
+// value returns the value of layer l.
+func (s *store) value(l int) *tensors.Tensor { return s.all[2*l+1] }
+
 // put writes the key and value of one token, [1,G,1,E] each, into a slot of layer l. Outside the
 // memory of the host a graph returns new tensors, which costs a copy of the layer's cache.
 func (s *store) put(l int, key, value *tensors.Tensor, slot int) error {
 	if s.inPlace() {
-		for i, now := range []*tensors.Tensor{key, value} {
-			if err := s.write(s.all[2*l+i], now, slot); err != nil {
-				return err
-			}
-		}
-		return nil
+		return s.putAll(l, key, value, slot, 1)
 	}
-	old := s.of(l)
-	out, err := s.m.run("keep", noWeights, func(_ byName, in []*graph.Node) []*graph.Node {
-		return []*graph.Node{replaceSlot(in[3], in[0], in[2]), replaceSlot(in[4], in[1], in[2])}
-	}, key, value, tensors.FromScalar(int32(slot)), old[0], old[1])
-	if err != nil {
-		return err
-	}
-	free(old...)
-	copy(old, out)
-	return nil
+	at := tensors.FromScalar(int32(slot))
+	defer free(at)
+	return s.putAt(l, key, value, at)
+}
+
+// putAt writes the keys and values of one token of each text, [B,G,1,E] each, into the slots of
+// layer l outside the memory of the host; slots is [B], or a scalar for all texts.
+func (s *store) putAt(l int, key, value, slots *tensors.Tensor) error {
+	return s.replace(l, "keep", func(old, now *graph.Node, in []*graph.Node) *graph.Node {
+		return replaceSlot(old, now, in[0])
+	}, key, value, slots)
 }
 
 // putAll writes the keys and values of n tokens, [1,G,N,E] each with padding, into the slots of
 // layer l from first on. Outside the memory of the host it costs a copy, as put does.
 func (s *store) putAll(l int, key, value *tensors.Tensor, first, n int) error {
 	if s.inPlace() {
-		for i, now := range []*tensors.Tensor{key, value} {
-			if err := s.writeAll(s.all[2*l+i], now, first, n); err != nil {
-				return err
+		now := []*tensors.Tensor{key, value}
+		return s.write(l, now, func(to, from []float32, padded, width int) {
+			for g := range s.m.Spec.Groups() {
+				copy(to[(g*s.slots+first)*width:][:n*width], from[g*padded*width:])
 			}
-		}
-		return nil
+		})
 	}
-	old := s.of(l)
 	begin, end := tensors.FromScalar(int32(first)), tensors.FromScalar(int32(first+n))
 	defer free(begin, end)
-	out, err := s.m.run("keep all", noWeights, func(_ byName, in []*graph.Node) []*graph.Node {
-		return []*graph.Node{
-			replaceSlots(in[4], in[0], in[2], in[3]), replaceSlots(in[5], in[1], in[2], in[3]),
-		}
-	}, key, value, begin, end, old[0], old[1])
+	return s.replace(l, "keep all", func(old, now *graph.Node, in []*graph.Node) *graph.Node {
+		return replaceSlots(old, now, in[0], in[1])
+	}, key, value, begin, end)
+}
+
+// replace puts what a graph makes of the old and the new keys, and of the old and the new values,
+// in the place of the old ones of layer l. what names the graph in its key, and more are its
+// further inputs.
+func (s *store) replace(
+	l int, what string, of func(old, now *graph.Node, more []*graph.Node) *graph.Node,
+	key, value *tensors.Tensor, more ...*tensors.Tensor,
+) error {
+	old := s.of(l)
+	out, err := s.m.run(what, noWeights, func(_ byName, in []*graph.Node) []*graph.Node {
+		return []*graph.Node{of(in[0], in[2], in[4:]), of(in[1], in[3], in[4:])}
+	}, append([]*tensors.Tensor{old[0], old[1], key, value}, more...)...)
 	if err != nil {
 		return err
 	}
@@ -127,34 +139,25 @@ func (s *store) putAll(l int, key, value *tensors.Tensor, first, n int) error {
 	return nil
 }
 
-// writeAll copies the numbers of n tokens, [1,G,N,E] with padding, into the slots of to from first
-// on.
-func (s *store) writeAll(to, now *tensors.Tensor, first, n int) error {
-	dims := now.Shape().Dimensions
-	groups, padded, width := dims[1], dims[2], dims[3]
-	return read(now, func(from []float32) {
-		to.MustMutableFlatData(func(flat any) {
-			data := flat.([]float32)
-			for g := range groups {
-				copy(data[(g*s.slots+first)*width:][:n*width], from[g*padded*width:])
-			}
+// write calls fill for the keys and for the values of layer l, where the host may write into what
+// the backend reads. now is [·,G,n,width] each. In a tensor [B,G,slots,width] the numbers of group
+// g of text b begin at ((b·G + g)·slots + slot)·width.
+func (s *store) write(
+	l int, now []*tensors.Tensor, fill func(to, from []float32, n, width int),
+) error {
+	for i, t := range now {
+		dims := t.Shape().Dimensions
+		var failed error
+		err := read(t, func(from []float32) {
+			failed = s.all[2*l+i].MutableFlatData(func(flat any) {
+				fill(flat.([]float32), from, dims[2], dims[3])
+			})
 		})
-	})
-}
-
-// write copies the numbers of one token, [1,G,1,E], into its slot of to. In a tensor [1,G,slots,E]
-// the E numbers of group g begin at (g·slots + slot)·E.
-func (s *store) write(to, now *tensors.Tensor, slot int) error {
-	dims := to.Shape().Dimensions
-	groups, width := dims[1], dims[3]
-	return read(now, func(from []float32) {
-		to.MustMutableFlatData(func(flat any) {
-			data := flat.([]float32)
-			for g := range groups {
-				copy(data[(g*s.slots+slot)*width:][:width], from[g*width:])
-			}
-		})
-	})
+		if err = errors.Join(err, failed); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // grown returns a copy with more slots, of which n hold tokens. The store itself stays as it is, so

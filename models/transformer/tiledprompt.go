@@ -183,13 +183,6 @@ func (p *tiledPrompt) tileProgram(l int) program {
 	}
 }
 
-// blockOfTile builds the block of a tile from the inputs of [tiledLayer.tile].
-func (m *Model) blockOfTile(w byName, l int, in []*Node) *Block {
-	ids := Squeeze(SliceAxis(in[0], 2, AxisRange(0, 1)), 2) // only their number matters
-	d := m.builder(w, text{ids: ids, first: in[1], length: in[2]})
-	return d.tileBlock(l, in[0], cache{key: in[3], value: in[4]})
-}
-
 // putTiles copies the rows of a tile of n targets from position at on.
 func (p *tiledPrompt) putTiles(all []trace.Rows, l, at, n int, tiles []*tensors.Tensor) error {
 	for i := range all {
@@ -202,20 +195,6 @@ func (p *tiledPrompt) putTiles(all []trace.Rows, l, at, n int, tiles []*tensors.
 		tiles = tiles[1:]
 	}
 	return nil
-}
-
-// putTile copies n targets from position at on into layer l of rows; tile is [1,1,(H,)N,S].
-func putTile(rows *trace.Rows, l int, tile *tensors.Tensor, at, n int) error {
-	dims := tile.Shape().Dimensions
-	targets, s := dims[len(dims)-2], dims[len(dims)-1]
-	return read(tile, func(data []float32) {
-		for h := range rows.H {
-			for k := range n {
-				to := rows.Row(l, h, at+k-rows.First)
-				copy(to[:min(len(to), s)], data[(h*targets+k)*s:])
-			}
-		}
-	})
 }
 
 // lastTarget computes what is wanted of the last target alone: its rows, and what
@@ -243,7 +222,7 @@ func (p *tiledPrompt) lastTarget(t *tiledLayer, all []trace.Rows) error {
 				out = append(out, InsertAxes(visibleRows(b, mix, asks[i]), 0))
 			}
 			if terms {
-				out = append(out, b.Input, b.AttentionOutput, b.Attention, b.Output)
+				out = append(out, keptOf(b)...)
 			}
 			return out
 		},

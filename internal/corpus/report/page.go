@@ -18,6 +18,7 @@ import (
 
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 //go:embed style.css
@@ -129,8 +130,8 @@ func (w *writer) about() {
 	w.fact("Options", w.settings())
 	w.fact("Input", w.files())
 	w.fact("Records", fmt.Sprintf("%d in %d shards; %s and %s", s.found.Records,
-		s.found.Shards-s.found.Incomplete, plural(s.prompts, "prompt token"),
-		plural(s.tokens, "generated token")))
+		s.found.Shards-s.found.Incomplete, message.Count(s.prompts, "prompt token"),
+		message.Count(s.tokens, "generated token")))
 	w.fact("Errors", w.errors())
 	w.fact("Made by", fmt.Sprintf("headwater %s, manifest %s…", esc(m.Version, 40),
 		esc(m.Hash[:min(12, len(m.Hash))], 12)))
@@ -145,10 +146,11 @@ func (w *writer) files() string {
 	files := w.scan.manifest.Input.Files
 	var parts []string
 	for _, f := range files[:min(mostFiles, len(files))] {
-		parts = append(parts, fmt.Sprintf("%s (%s)", esc(f.Name, 80), plural(f.Records, "record")))
+		parts = append(parts, fmt.Sprintf("%s (%s)", esc(f.Name, 80),
+			message.Count(f.Records, "record")))
 	}
 	if more := len(files) - mostFiles; more > 0 {
-		parts = append(parts, plural(int64(more), "more file"))
+		parts = append(parts, message.Count(more, "more file"))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -181,7 +183,7 @@ func (w *writer) errors() string {
 		return "none"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s without scores<ul>", plural(s.found.Errors, "record"))
+	fmt.Fprintf(&b, "%s without scores<ul>", message.Count(s.found.Errors, "record"))
 	rest := s.found.Errors
 	for i, reason := range s.sortedReasons() {
 		if i == mostReasons {
@@ -195,13 +197,6 @@ func (w *writer) errors() string {
 	}
 	b.WriteString("</ul>N stands for a number.")
 	return b.String()
-}
-
-func plural(n int64, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // summary writes a table of the methods.
@@ -426,7 +421,7 @@ func (w *writer) picture(p *picture) {
 // cut says how many tokens are not shown.
 func (w *writer) cut(n int) {
 	if n > 0 {
-		w.printf(" <small>… %s …</small> ", plural(int64(n), "token"))
+		w.printf(" <small>… %s …</small> ", message.Count(n, "token"))
 	}
 }
 

@@ -99,9 +99,7 @@ func TestLastingFaults(t *testing.T) {
 	} {
 		t.Run(c.fault.String(), func(t *testing.T) {
 			t.Parallel()
-			s, h := newServer(t), newCommand(t)
-			place := s.place("corpus")
-			h.plan(h.input, place)
+			s, h, place := planned(t)
 			h.must("run", place, "--shard", "0")
 			always := func(*http.Request, int) fault { return c.fault }
 			for _, args := range [][]string{
@@ -137,9 +135,7 @@ func TestLastingFaults(t *testing.T) {
 
 // TestFaultInTheMiddle lets the server go away after the first shards.
 func TestFaultInTheMiddle(t *testing.T) {
-	s, h := newServer(t), newCommand(t)
-	place := s.place("corpus")
-	h.plan(h.input, place)
+	s, h, place := planned(t)
 	uploads := 0
 	s.fail(func(r *http.Request, _ int) fault {
 		if r.Method == http.MethodPut {
@@ -166,9 +162,7 @@ func TestFaultInTheMiddle(t *testing.T) {
 // TestShardsCannotBeRead cuts every answer about a shard. A shard that did not arrive whole is not
 // one that is damaged: no worker may make it again.
 func TestShardsCannotBeRead(t *testing.T) {
-	s, h := newServer(t), newCommand(t)
-	place := s.place("corpus")
-	h.plan(h.input, place)
+	s, h, place := planned(t)
 	h.must("run", place)
 	for _, f := range []fault{cutReply, refuse, busy} {
 		s.fail(func(r *http.Request, _ int) fault {
@@ -196,9 +190,7 @@ func TestShardsCannotBeRead(t *testing.T) {
 
 // TestKilledUpload kills a worker while the server has its request.
 func TestKilledUpload(t *testing.T) {
-	s, h := newServer(t), newCommand(t)
-	place := s.place("corpus")
-	h.plan(h.input, place)
+	s, h, place := planned(t)
 	s.fail(func(r *http.Request, _ int) fault {
 		if r.Method == http.MethodPut {
 			return stall
@@ -223,9 +215,7 @@ func TestKilledUpload(t *testing.T) {
 // TestTwoWorkers lets two workers make the same shards at the same time. One upload of each wins,
 // and both workers succeed.
 func TestTwoWorkers(t *testing.T) {
-	s, h := newServer(t), newCommand(t)
-	place := s.place("corpus")
-	h.plan(h.input, place)
+	s, h, place := planned(t)
 	type outcome struct {
 		stderr string
 		status int
@@ -248,9 +238,7 @@ func TestTwoWorkers(t *testing.T) {
 
 // TestDamagedShard is a shard that somebody has cut or exchanged.
 func TestDamagedShard(t *testing.T) {
-	s, h := newServer(t), newCommand(t)
-	place := s.place("corpus")
-	h.plan(h.input, place)
+	s, h, place := planned(t)
 	h.must("run", place)
 	paths := s.shards()
 	if len(paths) != shards {
@@ -327,6 +315,15 @@ func TestMain(m *testing.M) {
 		}
 		return m.Run()
 	}())
+}
+
+// planned returns a server of the test's own with the plan of a corpus, and the command.
+func planned(t *testing.T) (s *server, h command, place string) {
+	t.Helper()
+	s, h = newServer(t), newCommand(t)
+	place = s.place("corpus")
+	h.plan(h.input, place)
+	return s, h, place
 }
 
 func newCommand(t *testing.T) command {

@@ -1,0 +1,12 @@
+package message
+
+import "fmt"
+
+// Count says how many of something there are: "1 token", "2 tokens". The plural of the noun ends
+// in s.
+func Count[N int | int64](n N, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
