@@ -21,7 +21,8 @@ import (
 // [attribution.Options.AllLayers].
 type Layers struct {
 	Heatmap
-	// Tokens are the generated tokens, 0-based; default: the first 6 that are not white space.
+	// Tokens are the generated tokens, 0-based; default: the first 6 words or pieces of words;
+	// see [FirstWord].
 	Tokens []int
 	// MaxBytes is the approximate limit of the result in bytes; default 480,000, and none for a
 	// text. A larger text has no lines of layers.
@@ -106,11 +107,8 @@ func (r Layers) open(quick bool) *layersPage {
 		}
 	}
 	if p.tokens == nil {
-		for t, g := range p.e.Steps {
-			if len(p.tokens) < panels && !g.Special && strings.TrimSpace(g.Text) != "" {
-				p.tokens = append(p.tokens, t)
-			}
-		}
+		words := wordTokens(p.e)
+		p.tokens = words[:min(panels, len(words))]
 	}
 	if p.tokens == nil && len(p.e.Steps) > 0 {
 		p.tokens = []int{0}
