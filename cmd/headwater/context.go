@@ -111,11 +111,11 @@ func (p *program) contextCommand() *cobra.Command {
 		"0 to 18446744073709551615; equal ones give equal scores")
 	wholeFlag(flags, &ask.MaxTokens, "max-tokens", 1, maxAnswer, "let the model answer in at most "+
 		"`N` tokens", "64")
-	flags.BoolVar(&ask.Chat, "chat", false, "put the prompt into the model's chat template, as what "+
-		"a user says")
-	flags.StringVar(&ask.Template, "template", "", "the `prompt`, with {context} and {question} in "+
-		"it and \\n for a line break (default the documents, Question: and Answer:, each on a "+
-		"line of its own)")
+	flags.BoolVar(&ask.Chat, "chat", false, "put the prompt into the model's chat template, as "+
+		"what a user says")
+	flags.StringVar(&ask.Template, "template", "", "the `prompt`, with {context} and {question} "+
+		"in it and \\n for a line break (default the documents, Question: and Answer:, each on "+
+		"a line of its own)")
 	specials := attribution.LookupOption("specials")
 	optionFlag(flags, &f.specials, specials, specials.Usage())
 	flags.StringVarP(&f.output, "output", "o", "", outputFlag)

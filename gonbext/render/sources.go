@@ -22,10 +22,24 @@ type SourcesText struct {
 	Color bool
 	// Top, if above 0, is how many sources are listed; default: all up to 20, otherwise 10.
 	Top int
+	// MaxBytes, if above 0, is the approximate limit of the result in bytes: fewer sources are
+	// listed, at least one.
+	MaxBytes int
 }
 
 // WriteTo writes the text. The only error is that of w.
 func (r SourcesText) WriteTo(w io.Writer) (int64, error) {
+	list := r.listed(r.Top)
+	t := r.text(list)
+	for r.MaxBytes > 0 && t.Len() > r.MaxBytes && len(list) > 1 {
+		list = list[:len(list)/2]
+		t = r.text(list)
+	}
+	return t.WriteTo(w)
+}
+
+// text returns the text with these sources listed.
+func (r SourcesText) text(list []int) *text {
 	t := newText(r.Width)
 	t.color = r.Color
 	t.line(t.bold(sourcesTitle(r.Result)))
@@ -35,10 +49,9 @@ func (r SourcesText) WriteTo(w io.Writer) (int64, error) {
 	}
 	t.wrapped("", chances(r.Result))
 	t.line("")
-	list := r.listed(r.Top)
 	columns := make([]string, len(r.Methods))
 	for i, s := range r.Methods {
-		columns[i] = s.Method
+		columns[i] = Visible(s.Method, nameLimit)
 	}
 	t.line(strings.Join(columns, "  ") + "  source")
 	scales := sourceScales(r.Result)
@@ -55,13 +68,14 @@ func (r SourcesText) WriteTo(w io.Writer) (int64, error) {
 	}
 	t.line("")
 	for i := range r.Methods {
-		t.wrapped(r.Methods[i].Method+"  ", strings.Join(measures(r.Result, i), "; "))
+		label := Visible(r.Methods[i].Method, nameLimit) + "  "
+		t.wrapped(label, strings.Join(measures(r.Result, i), "; "))
 	}
 	t.wrapped("", cost(r.Result))
 	for _, warning := range r.Warnings {
 		t.wrapped("note  ", Visible(warning, 1000))
 	}
-	return t.WriteTo(w)
+	return t
 }
 
 // score writes the score of a source in a column, and two spaces.
@@ -163,7 +177,7 @@ func (r SourcesHTML) writeList(b *bytes.Buffer) {
 			escape(s.Method, 40))
 	}
 	b.WriteString(`<td style="padding:1px 8px"><b>source</b></td></tr>`)
-	scales := sourceScales(r.Result)
+	scales := colorScales(r.Result)
 	list := r.listed(r.Top)
 	for _, j := range list {
 		b.WriteString("<tr>")
@@ -187,9 +201,11 @@ func (r SourcesHTML) writeList(b *bytes.Buffer) {
 func (r SourcesHTML) documents(i int) string {
 	var b strings.Builder
 	s := &r.Methods[i]
-	colors, of := paletteOf(r.Palette), sourceScales(r.Result)[i]
-	fmt.Fprintf(&b, `<div style="margin-top:12px"><b>%s</b> <span style="opacity:.8">%s</span>`+
-		`</div>`, escape(s.Method, 40), escape(strings.Join(measures(r.Result, i), "; "), 0))
+	colors, of := paletteOf(r.Palette), colorScales(r.Result)[i]
+	fmt.Fprintf(&b, `<div style="margin-top:12px"><b>%s</b> <span style="opacity:.8">%s</span> · `,
+		escape(s.Method, nameLimit), escape(strings.Join(measures(r.Result, i), "; "), 0))
+	writeScale(&b, colors, of)
+	b.WriteString("</span></div>")
 	b.WriteString(`<div class="hw-t" style="max-height:26em;overflow:auto;line-height:1.8;` +
 		`margin:4px 0">`)
 	next := 0
@@ -207,6 +223,9 @@ func (r SourcesHTML) documents(i int) string {
 			style, title := "border-bottom:1px dotted", "not left out on its own"
 			if v := float64(s.Values[next]); !math.IsNaN(v) {
 				style, title = colors.style(of.step(v)), of.value(v)
+				if of.step(v) < 0 {
+					style += ";border-bottom:2px dotted" // hatching needs the style sheet
+				}
 			}
 			if style != "" {
 				style = ` style="` + style + `"`
@@ -293,6 +312,22 @@ func sourceScales(r *sources.Result) []scale {
 	return all
 }
 
+// colorScales returns the scales of the colours of HTML, whose limits are close to the largest
+// scores.
+func colorScales(r *sources.Result) []scale {
+	all := sourceScales(r)
+	for i, s := range r.Methods {
+		var known []float64
+		for _, v := range s.Values {
+			if !math.IsNaN(float64(v)) {
+				known = append(known, float64(v))
+			}
+		}
+		all[i] = all[i].tight(known)
+	}
+	return all
+}
+
 // sourcesTitle returns the title of a picture of sources.
 func sourcesTitle(r *sources.Result) string {
 	title := "Which part of the documents the answer came from"
@@ -325,7 +360,7 @@ func chances(r *sources.Result) string {
 // measures says what a score of method i means and how far it can be believed.
 func measures(r *sources.Result, i int) []string {
 	s := &r.Methods[i]
-	out := []string{s.Unit}
+	out := []string{Visible(s.Unit, 2*nameLimit)}
 	if s.Method == sources.ContextCite {
 		out = append(out, fmt.Sprintf("%d ablations, seed %d, λ %g", r.Ablations, r.Seed,
 			r.Penalty))
