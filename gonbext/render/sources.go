@@ -352,8 +352,8 @@ func sourceName(r *sources.Result, j int) string {
 
 // chances says how probable the target is with all sources and without them.
 func chances(r *sources.Result) string {
-	return fmt.Sprintf("ln p of what is explained: %.2f with the documents, %.2f without them "+
-		"(nats, %d of %d tokens)", r.LogProbability, r.WithoutSources,
+	return fmt.Sprintf("ln p of what is explained: %s with the documents, %s without them "+
+		"(nats, %d of %d tokens)", figure(r.LogProbability), figure(r.WithoutSources),
 		r.TargetTokens[1]-r.TargetTokens[0], len(r.AnswerTokens))
 }
 
