@@ -186,7 +186,10 @@ func (r SourcesHTML) writeList(b *bytes.Buffer) {
 			if v := float64(s.Values[j]); !math.IsNaN(v) {
 				number, style = scales[i].number(v), colors.style(scales[i].step(v))
 			}
-			fmt.Fprintf(b, `<td style="text-align:right;padding:1px 8px;%s">%s</td>`, style, number)
+			if style != "" {
+				style = ";" + style
+			}
+			fmt.Fprintf(b, `<td style="text-align:right;padding:1px 8px%s">%s</td>`, style, number)
 		}
 		fmt.Fprintf(b, `<td style="padding:1px 8px">%s</td></tr>`,
 			escape(sourceName(r.Result, j), 300))

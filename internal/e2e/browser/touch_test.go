@@ -244,10 +244,10 @@ func TestTouchImage(t *testing.T) {
 		img.dispatchEvent(new MouseEvent('click', {
 			bubbles: true, clientX: r.left + 3, clientY: r.top + %s * r.height,
 		}))`
-	do(t, b, fmt.Sprintf(at, ".hw-i", "0.25")).check(t, "click on the first line", "are",
-		"for it “key” +2.00, “s” +1.00", "1 key", "2 s")
+	do(t, b, fmt.Sprintf(at, ".hw-i", "0.75")).check(t, "click on the second line", "here",
+		"for it “to” +2.00; against it “s” -1.00", "2 s", "3 to")
 	do(t, b, click(".hw-b button", 1)+";"+fmt.Sprintf(at, ".hw-j", "0.75")).check(t,
-		"click on the lower layer", "are", "value-zeroing, layer 0: ", "0 the", "3 to")
+		"click on the lower layer", "here", "value-zeroing, layer 0: ", "1 key")
 	shown := chromium.Evaluate[[]string](t, b, `[...document.querySelectorAll(
 		'.hw-v:not([hidden]) img, .hw-v:not([hidden]) canvas')].
 		filter((e) => e.checkVisibility()).map((e) => e.localName)`)

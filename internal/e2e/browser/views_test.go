@@ -308,7 +308,7 @@ func TestPalettes(t *testing.T) {
 	for _, name := range render.PaletteNames() {
 		e := fed()
 		e.Methods["direct"].Generated[1][0] = -1.2 // not between two steps, as -1.5 is
-		h := render.Heatmap{Explanation: e, Palette: name}
+		h := render.Heatmap{Explanation: e, Palette: name, Token: new(1)}
 		markup := fixture.Written(t, render.HTML{Heatmap: h})
 		const read = `[...document.querySelectorAll('.hw-t > *')].
 			map((e) => e.style.backgroundColor + ' ' + /gradient/.test(getComputedStyle(e).backgroundImage))`
