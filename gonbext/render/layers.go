@@ -225,8 +225,9 @@ func (p *layersPage) panel(b *page, v *view, t int, first bool) {
 		b.WriteString("</div>")
 	}
 	_, _, chance := b.predictionText(t)
-	b.printf(`<div class="hw-d" style="display:inline-block;vertical-align:top;max-width:100%%;`+
-		`margin:0 20px 12px 0"><div style="font-size:13px"><b>“%s”</b> %s`,
+	// The margin is inside: a panel as wide as its notebook must not stretch it.
+	b.printf(`<div class="hw-d" style="display:inline-block;vertical-align:top;max-width:100%%">`+
+		`<div style="margin:0 20px 12px 0"><div style="font-size:13px"><b>“%s”</b> %s`,
 		html.EscapeString(b.rowName(t)), chance)
 	if v.has(t) && v.result.Shape[2] > fewLayers {
 		b.printf(` <span style="%s">· other pictures show layer %d</span>`, small,
@@ -243,7 +244,7 @@ func (p *layersPage) panel(b *page, v *view, t int, first bool) {
 		width := min(max(imageWidth/2/columns, 1), 24)
 		b.image("hw-j", p.panelGrid(v, t), width, panelLine, "")
 	}
-	b.printf(`<div style="%s;max-width:%dpx">%s</div></div>`, small, max(columns*22, 260),
+	b.printf(`<div style="%s;max-width:%dpx">%s</div></div></div>`, small, max(columns*22, 260),
 		html.EscapeString(p.strongest(v, t)))
 }
 

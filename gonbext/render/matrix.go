@@ -273,7 +273,7 @@ func (b *page) row(v *view, t int) {
 // marked returns a name in bold with a mark if it is the chosen one.
 func (b *page) marked(name string, chosen bool) string {
 	if chosen {
-		return "<b>▸ " + name + "</b>"
+		return "<b>▸&nbsp;" + name + "</b>" // one line where style sheets are removed
 	}
 	return name
 }

@@ -8,7 +8,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/sources"
+	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
 // SourcesText shows for a terminal which sources of documents an answer came from: a line for each
@@ -72,6 +74,7 @@ func (r SourcesText) text(list []int) *text {
 		t.wrapped(label, strings.Join(measures(r.Result, i), "; "))
 	}
 	t.wrapped("", cost(r.Result))
+	t.wrapped("model  ", provenanceOf(r.Model))
 	for _, warning := range r.Warnings {
 		t.wrapped("note  ", Visible(warning, 1000))
 	}
@@ -117,7 +120,12 @@ func (r SourcesHTML) WriteTo(w io.Writer) (int64, error) {
 	if limit <= 0 {
 		limit = defaultMaxBytes
 	}
-	var b bytes.Buffer
+	var b, end bytes.Buffer
+	fmt.Fprintf(&end, `<div style="%s">%s</div>`, small, escape(cost(r.Result), 0))
+	for _, warning := range r.Warnings {
+		fmt.Fprintf(&end, `<div style="%s">⚠ %s</div>`, small, escape(warning, 1000))
+	}
+	r.writeLegend(&end)
 	fmt.Fprintf(&b, `<div class="hw" style="font-family:system-ui,sans-serif;font-size:14px;`+
 		`line-height:1.5"><style>%s</style><div style="font-size:13px"><b>%s</b></div>`,
 		oneLine(styleSheet), escape(sourcesTitle(r.Result), 0))
@@ -127,7 +135,7 @@ func (r SourcesHTML) WriteTo(w io.Writer) (int64, error) {
 	r.writeList(&b)
 	for i := range r.Methods {
 		text := r.documents(i)
-		if b.Len()+len(text) > limit {
+		if b.Len()+len(text)+end.Len() > limit {
 			fmt.Fprintf(&b, `<div style="%s">The documents by %s are left out here: the picture `+
 				`would be larger than %s bytes.</div>`, small, escape(r.Methods[i].Method, 0),
 				thousands(limit))
@@ -135,12 +143,35 @@ func (r SourcesHTML) WriteTo(w io.Writer) (int64, error) {
 		}
 		b.WriteString(text)
 	}
-	fmt.Fprintf(&b, `<div style="%s">%s</div>`, small, escape(cost(r.Result), 0))
-	for _, warning := range r.Warnings {
-		fmt.Fprintf(&b, `<div style="%s">%s</div>`, small, escape(warning, 1000))
-	}
+	b.Write(end.Bytes())
 	b.WriteString("</div>\n")
 	return b.WriteTo(w)
+}
+
+// writeLegend writes how to read the picture, and the model, in a part that a reader opens.
+func (r SourcesHTML) writeLegend(b *bytes.Buffer) {
+	fmt.Fprintf(b, `<details class="hw-k" style="%s;font-size:12px"><summary style="cursor:`+
+		`pointer">How to read this, model</summary><div>%s</div>`, line, sourcesLegend)
+	if model := provenanceOf(r.Model); model != "" {
+		fmt.Fprintf(b, "<div>model %s</div>", escape(model, 0))
+	}
+	b.WriteString("</details>")
+}
+
+// sourcesLegend says what the numbers of a picture of sources mean.
+const sourcesLegend = "A source has a score for how much more (+) or less (-) probable it makes " +
+	"what is explained, which is bold. leave-one-out: ln p with all sources minus ln p without " +
+	"this one. context-cite: its weight in a linear model of the log-odds, fitted to random halves " +
+	"of the sources. LDS, from -1 to 1: the rank correlation of what the scores predict for other " +
+	"random halves with what the model does; near 0 the scores say nothing. Drop: by how much " +
+	"ln p falls without the strongest sources."
+
+// provenanceOf returns the name, hash and backend of a model; "" if it has no name.
+func provenanceOf(info trace.Info) string {
+	if info.Name == "" {
+		return ""
+	}
+	return (&picture{e: &attribution.Explanation{Model: info}}).provenance()
 }
 
 // writeAnswer writes the answer with the part that is explained in bold.
@@ -171,16 +202,17 @@ func (r SourcesHTML) writeAnswer(b *bytes.Buffer) {
 // writeList writes a table of the strongest sources.
 func (r SourcesHTML) writeList(b *bytes.Buffer) {
 	colors := paletteOf(r.Palette)
-	b.WriteString(`<table style="border-collapse:collapse;margin:8px 0"><tr>`)
+	b.WriteString(`<table style="border-collapse:collapse;margin:8px 0">` +
+		`<tr style="background:none">`)
 	for _, s := range r.Methods {
 		fmt.Fprintf(b, `<td style="text-align:right;padding:1px 8px"><b>%s</b></td>`,
 			escape(s.Method, 40))
 	}
-	b.WriteString(`<td style="padding:1px 8px"><b>source</b></td></tr>`)
+	b.WriteString(`<td style="padding:1px 8px;text-align:left"><b>source</b></td></tr>`)
 	scales := colorScales(r.Result)
 	list := r.listed(r.Top)
 	for _, j := range list {
-		b.WriteString("<tr>")
+		b.WriteString(`<tr style="background:none">`)
 		for i, s := range r.Methods {
 			number, style := "–", ""
 			if v := float64(s.Values[j]); !math.IsNaN(v) {
@@ -191,7 +223,7 @@ func (r SourcesHTML) writeList(b *bytes.Buffer) {
 			}
 			fmt.Fprintf(b, `<td style="text-align:right;padding:1px 8px%s">%s</td>`, style, number)
 		}
-		fmt.Fprintf(b, `<td style="padding:1px 8px">%s</td></tr>`,
+		fmt.Fprintf(b, `<td style="padding:1px 8px;text-align:left">%s</td></tr>`,
 			escape(sourceName(r.Result, j), 300))
 	}
 	b.WriteString("</table>")
@@ -375,10 +407,10 @@ func measures(r *sources.Result, i int) []string {
 	out = append(out, fmt.Sprintf("%s on %d held-out ablations", lds, r.HeldOut))
 	var drops []string
 	for _, d := range s.Drops {
-		drops = append(drops, fmt.Sprintf("top %d %.2f", d.K, d.Nats))
+		drops = append(drops, fmt.Sprintf("top %d: %.2f", d.K, d.Nats))
 	}
 	if len(drops) > 0 {
-		out = append(out, "drop without the "+strings.Join(drops, ", ")+" nats")
+		out = append(out, "drop without the "+strings.Join(drops, ", ")+" (nats)")
 	}
 	if n := len(r.Sources) - len(s.Ranked()); n > 0 {
 		out = append(out, fmt.Sprintf("%s of %s sources were left out only together with others",

@@ -131,7 +131,7 @@ func TestSourcesTextLimit(t *testing.T) {
 	if len(whole) < 50_000 || len(small) > 20_000 || len(small) < 9_000 {
 		t.Errorf("%d bytes, and %d with the limit of 20,000", len(whole), len(small))
 	}
-	if !strings.Contains(small, "… and 1,") || !strings.Contains(small, "top 3 6.12") {
+	if !strings.Contains(small, "… and 1,") || !strings.Contains(small, "top 3: 6.12") {
 		t.Errorf("what is left out is not said:\n%s", small)
 	}
 }

@@ -443,7 +443,7 @@
     // The marks of the static picture become classes, which follow the choice.
     text.querySelectorAll('b').forEach((e) => { e.replaceWith(...e.childNodes); });
     root.querySelectorAll('.hw-r td:first-child b, .hw-l td:first-child b').forEach((e) => {
-      e.replaceWith(e.textContent.replace('▸ ', ''));
+      e.replaceWith(e.textContent.replace(/^▸\s/, ''));
     });
     root.classList.add('hw-on');
     draw();

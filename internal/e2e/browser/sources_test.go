@@ -2,6 +2,7 @@ package browser
 
 import (
 	"context"
+	"io"
 	"strings"
 	"testing"
 
@@ -30,9 +31,31 @@ func caused(t *testing.T) *sources.Result {
 	return r
 }
 
-// TestSourcesPage opens the sources of an answer as a page, light and dark, wide and narrow, and
-// through what a notebook that is not trusted keeps: the sentences and their scores stay, and
-// nothing but a table is wider than the window.
+// TestViewsNarrow opens the views in a window as wide as an output beside a file browser: nothing
+// but matrices and graphs is scrolled from side to side.
+func TestViewsNarrow(t *testing.T) {
+	b := tab(t)
+	b.Do(t, func(ctx context.Context) error {
+		return chromedp.Do(ctx, chromedp.EmulateViewport(446, 900))
+	})
+	defer b.Do(t, func(ctx context.Context) error {
+		return chromedp.Do(ctx, chromedp.EmulateViewport(1200, 900))
+	})
+	wide := render.Heatmap{Explanation: lengthenedBy(touched(), 20)}
+	for name, page := range map[string]io.WriterTo{
+		"layers":  render.LayersPage{Layers: render.Layers{Heatmap: wide}},
+		"heads":   render.HeadsPage{Heads: attended()},
+		"flow":    render.FlowPage{Flow: flowing(t)},
+		"sources": render.SourcesPage{SourcesHTML: render.SourcesHTML{Result: caused(t)}},
+	} {
+		if d := b.Show(t, fixture.Written(t, page)); d.Wide > 0 {
+			t.Errorf("%s are %d pixels wider than a window of 446", name, d.Wide)
+		}
+	}
+}
+
+// TestSourcesPage opens the sources of an answer as a page, light and dark, and through what a
+// notebook that is not trusted keeps: the sentences and their scores stay.
 func TestSourcesPage(t *testing.T) {
 	b := tab(t)
 	r := caused(t)
@@ -50,7 +73,7 @@ func TestSourcesPage(t *testing.T) {
 		checkElements(t, d)
 		for _, want := range []string{
 			"john has the blue lamp .", "mary has <b>.", "house.txt", "<i>other</i>", "LDS ",
-			"drop without the top 1 ", "leave-one-out", "context-cite",
+			"drop without the top 1: ", "leave-one-out", "context-cite",
 		} {
 			if !strings.Contains(d.Text, want) {
 				t.Errorf("%s lacks %q", name, want)
@@ -59,15 +82,5 @@ func TestSourcesPage(t *testing.T) {
 		if d.Wide > 0 {
 			t.Errorf("%s is %d pixels wider than a window of 1200", name, d.Wide)
 		}
-	}
-	resize := func(width int64) {
-		b.Do(t, func(ctx context.Context) error {
-			return chromedp.Do(ctx, chromedp.EmulateViewport(width, 900))
-		})
-	}
-	resize(446)
-	defer resize(1200)
-	if d := b.Show(t, page); d.Wide > 0 {
-		t.Errorf("the page is %d pixels wider than a window of 446", d.Wide)
 	}
 }

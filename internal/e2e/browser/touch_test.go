@@ -218,8 +218,11 @@ func TestTouchEncoder(t *testing.T) {
 }
 
 // lengthened returns a picture of touched with 60 more prompt tokens, whose values are 0.
-func lengthened(e *attribution.Explanation) *attribution.Explanation {
-	for i := range 60 {
+func lengthened(e *attribution.Explanation) *attribution.Explanation { return lengthenedBy(e, 60) }
+
+// lengthenedBy is lengthened with so many tokens.
+func lengthenedBy(e *attribution.Explanation, tokens int) *attribution.Explanation {
+	for i := range tokens {
 		e.Prompt.Texts = append(e.Prompt.Texts, fmt.Sprint(" w", i))
 	}
 	e.Prompt.Special = make([]bool, len(e.Prompt.Texts))

@@ -90,7 +90,7 @@ func TestTouchHeads(t *testing.T) {
 	}
 	s := do("")
 	s.check(t, "at first", "to", "“to” (3), where “are” is predicted · layer 1, head 1 looks at “s” "+
-		"(2) ≈ 100 %", "2 s")
+		"(2) 100 %", "2 s")
 	if s.Tab != "layer 1, head 1" || s.Row != "to" || s.Layer != "1 marks" {
 		t.Errorf("open is %q, row %q, %s", s.Tab, s.Row, s.Layer)
 	}
@@ -107,7 +107,9 @@ func TestTouchHeads(t *testing.T) {
 	do(click(".hw-s button", 0)).check(t, "a click on a head of the list", "s",
 		"layer 1, head 1 looks at “key” (1)", "1 key")
 	do(click(".hw-r", 3)).check(t, "a click on a line", "to", "looks at “s” (2)", "2 s")
-	do(press("ArrowRight")).check(t, "right", "are", "looks at “to” (3)", "3 to")
+	do(press("ArrowRight")).check(t, "right", "are", "looks at “to” (3) ≈ 100 %", "3 to")
+	do(click(".hw-r", 3)).check(t, "back", "to", "layer 1, head 1 looks at “s” (2) 100 %", "2 s")
+	do(press("ArrowRight"))
 	do(press("ArrowDown")).check(t, "a layer down", "are", "layer 0, head 1 looks at the sink")
 }
 
