@@ -188,9 +188,15 @@ func explain(out *display, prompt string, settings []Setting) (*Explanation, err
 	if err != nil {
 		e.Warnings = append(e.Warnings, remark(ctx, e, err))
 	}
-	out.final(r.heatmap(e, ""))
+	out.final(r.heatmap(e, ""), next)
 	return e, err
 }
+
+// next says in a picture of [Explain] how to see and keep more.
+const next = `In a later cell: gonbext.Save("figure.pdf") saves this picture, and as well .svg, ` +
+	`.png, .tex, .html to send, .csv, .json; gonbext.Layers(gonbext.Last()) shows it layer by ` +
+	`layer; gonbext.Heads, with the prompt, what each attention head looks at; gonbext.Compare ` +
+	`two methods, prompts or models.`
 
 // interrupted returns an error that says so if the user has stopped the cell, and otherwise err.
 func interrupted(ctx context.Context, err error) error {
@@ -295,4 +301,4 @@ func connect(ctx context.Context, out *display) (engine.Client, error) {
 func Show(e *Explanation) { ShowHeatmap(render.Heatmap{Explanation: e}) }
 
 // ShowHeatmap shows a picture: HTML in a notebook, else text on the standard output.
-func ShowHeatmap(h render.Heatmap) { newDisplay().final(h) }
+func ShowHeatmap(h render.Heatmap) { newDisplay().final(h, "") }

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
@@ -51,5 +52,18 @@ func TestFirstWordFramed(t *testing.T) {
 	all := Layers{Heatmap: Heatmap{Explanation: e}}.open(true)
 	if len(all.tokens) != 1 || all.tokens[0] != 1 {
 		t.Errorf("layers of tokens %v are shown, want those of the word alone, 1", all.tokens)
+	}
+}
+
+// TestNext: what a reader can do next is said in the part on how to read the picture, as text.
+func TestNext(t *testing.T) {
+	h := Heatmap{Explanation: example()}
+	out := written(t, HTML{Heatmap: h, Next: "Save <it>."})
+	const want = "what else to see, settings, model</summary><div>Save &lt;it&gt;.</div>"
+	if !strings.Contains(out, want) {
+		t.Errorf("the picture lacks %q:\n%s", want, out)
+	}
+	if out = written(t, HTML{Heatmap: h}); strings.Contains(out, "what else") {
+		t.Error("a picture without a next step names one")
 	}
 }

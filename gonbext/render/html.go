@@ -31,6 +31,9 @@ type HTML struct {
 	// MaxBytes is the approximate limit of the result in bytes; default 480,000, which notebooks
 	// show without delay.
 	MaxBytes int
+	// Next, if not empty, is a sentence on what a reader can do next, such as how to save the
+	// picture. It is in the part on how to read it.
+	Next string
 }
 
 const defaultMaxBytes = 480_000
@@ -68,7 +71,7 @@ const (
 // WriteTo writes the picture as one div. The only error is that of w. It is built in memory and
 // written at once, so that an error of w is not lost.
 func (r HTML) WriteTo(w io.Writer) (int64, error) {
-	b := &page{picture: r.picture(true), limit: r.MaxBytes}
+	b := &page{picture: r.picture(true), limit: r.MaxBytes, next: r.Next}
 	if b.limit <= 0 {
 		b.limit = defaultMaxBytes
 	}
@@ -85,13 +88,14 @@ type page struct {
 	// chosen is the generated token whose row colours the text, and lead the method; -1 if there is
 	// none.
 	chosen, lead int
+	next         string // see [HTML.Next]
 }
 
 func (b *page) printf(format string, args ...any) { fmt.Fprintf(b, format, args...) }
 
 // part returns the HTML that f writes. The picture is shared, and only read.
 func (b *page) part(f func(*page)) string {
-	c := &page{picture: b.picture, limit: b.limit, chosen: b.chosen, lead: b.lead}
+	c := &page{picture: b.picture, limit: b.limit, chosen: b.chosen, lead: b.lead, next: b.next}
 	f(c)
 	return c.String()
 }

@@ -241,6 +241,28 @@ func TestViewsUntrusted(t *testing.T) {
 	}
 }
 
+// TestTouchSums chooses a layer of direct, whose values add up from below: the picture says which
+// layers they are about.
+func TestTouchSums(t *testing.T) {
+	b := tab(t)
+	e := touched()
+	r := e.Methods["direct"] // [n,m,l], the upper layer is shown
+	r.Layers, r.Shape, r.Shown = []int{0, 1, 2}, [3]int{2, 4, 3}, []int{2, 2}
+	r.Data = make([]float64, 2*4*3)
+	copy(r.Data[3:], []float64{0, 1, 2, 1, 1, 1}) // key and s of are
+	b.Show(t, pageOf(t, e))
+	do(t, b, "").check(t, "at first", "are", "direct, whole model: most from “key” 2.00, “s” 1.00",
+		"1 key", "2 s")
+	do(t, b, press("ArrowDown")).check(t, "a layer down", "are", "direct, layers 0 to 1: “key” (1) ≈",
+		"1 key", "2 s")
+	bar := chromium.Evaluate[string](t, b, "document.querySelector('.hw-b').textContent")
+	if !strings.Contains(bar, "layers 0 to 1 ✕") {
+		t.Errorf("the buttons are %q, want one of the layers", bar)
+	}
+	do(t, b, press("ArrowDown")).check(t, "the lowest layer", "are", "direct, layer 0: “s” (2) ≈",
+		"2 s")
+}
+
 // TestTouchSteps goes from token to token: the sentence says what changed since the one before.
 func TestTouchSteps(t *testing.T) {
 	b := tab(t)
