@@ -69,7 +69,8 @@ func TestSourcesCell(t *testing.T) {
 	}
 	for mime, wants := range map[protocol.MIMEType][]string{
 		protocol.MIMETextHTML: {
-			"It was &lt;cold&gt;.", "LDS 0.75 on", "top 1: 7.50 (nats)", ">+7.50<", "background:#27bd",
+			"It was &lt;cold&gt;.", "LDS 0.75 on", "top 1: 7.50 (nats)", ">+7.50<",
+			"background:#27bd",
 		},
 		protocol.MIMETextPlain: {"It was <cold>.", "+7.50", "LDS 0.75 on", "top 1: 7.50 (nats)"},
 	} {

@@ -253,8 +253,8 @@ func TestTouchSums(t *testing.T) {
 	b.Show(t, pageOf(t, e))
 	do(t, b, "").check(t, "at first", "are", "direct, whole model: most from “key” 2.00, “s” 1.00",
 		"1 key", "2 s")
-	do(t, b, press("ArrowDown")).check(t, "a layer down", "are", "direct, layers 0 to 1: “key” (1) ≈",
-		"1 key", "2 s")
+	do(t, b, press("ArrowDown")).check(t, "a layer down", "are",
+		"direct, layers 0 to 1: “key” (1) ≈", "1 key", "2 s")
 	bar := chromium.Evaluate[string](t, b, "document.querySelector('.hw-b').textContent")
 	if !strings.Contains(bar, "layers 0 to 1 ✕") {
 		t.Errorf("the buttons are %q, want one of the layers", bar)
