@@ -162,9 +162,9 @@ func (r SourcesHTML) writeLegend(b *bytes.Buffer) {
 const sourcesLegend = "A source has a score for how much more (+) or less (-) probable it makes " +
 	"what is explained, which is bold. leave-one-out: ln p with all sources minus ln p without " +
 	"this one. context-cite: its weight in a linear model of the log-odds, fitted to random " +
-	"halves of the sources. LDS, from -1 to 1: the rank correlation of what the scores predict for other " +
-	"random halves with what the model does; near 0 the scores say nothing. Drop: by how much " +
-	"ln p falls without the strongest sources."
+	"halves of the sources. LDS, from -1 to 1: the rank correlation of what the scores predict " +
+	"for other random halves with what the model does; near 0 the scores say nothing. Drop: by " +
+	"how much ln p falls without the strongest sources."
 
 // provenanceOf returns the name, hash and backend of a model; "" if it has no name.
 func provenanceOf(info trace.Info) string {
