@@ -70,8 +70,23 @@ var cells = map[string]func(){
 	"layers wrong":       func() { gonbext.Layers(sides()) },
 	"compare":            func() { gonbext.Compare(sides(), sides(), "rollout", "flow") },
 	"compare wrong":      func() { gonbext.Compare(sides(), sides(), "rolout") },
-	"show":               func() { gonbext.Show(&gonbext.Explanation{Warnings: []string{"shown"}}) },
-	"reproduce":          func() { gonbext.Reproduce("s0-matrix") },
+	"sources": func() {
+		r := gonbext.Sources("why?", []string{"It rained. It was cold."},
+			gonbext.Model{Name: "tiny"}, gonbext.SourceOptions{Answer: "cold", Passes: 8})
+		fmt.Println("strongest", r.Methods[0].Ranked()[0], "of", len(r.Sources))
+	},
+	"sources no text": func() { gonbext.Sources("why?", nil) },
+	"sources method":  func() { sourcesWith(gonbext.SourceOptions{Methods: []string{"context-site"}}) },
+	"sources palette": func() { sourcesWith(gonbext.SourceOptions{Palette: "red"}) },
+	"sources two": func() {
+		sourcesWith(gonbext.SourceOptions{}, gonbext.SourceOptions{})
+	},
+	"sources by words": func() { sourcesWith(gonbext.SourceOptions{By: "word"}) },
+	"sources and files": func() {
+		gonbext.SaveSources("a.svg", weather())
+	},
+	"show":      func() { gonbext.Show(&gonbext.Explanation{Warnings: []string{"shown"}}) },
+	"reproduce": func() { gonbext.Reproduce("s0-matrix") },
 	"reproduce and wait": func() {
 		gonbext.Reproduce("s0-matrix")
 		time.Sleep(1500 * time.Millisecond) // longer than the clock of a stage takes
@@ -82,6 +97,11 @@ var cells = map[string]func(){
 		}}})
 	},
 	"bad chart": func() { gonbext.ShowChart(chart.Chart{Kind: "pie"}) },
+}
+
+// sourcesWith asks a question with some settings.
+func sourcesWith(settings ...gonbext.SourceSetting) {
+	gonbext.Sources("why?", []string{"It rained. It was cold."}, settings...)
 }
 
 // TestMain makes the test's binary a cell when it is started as one.

@@ -101,9 +101,9 @@ func (d *display) stop() {
 	d.clock = nil
 }
 
-// final shows the picture that stays.
-func (d *display) final(h render.Heatmap) {
-	d.show(render.HTML{Heatmap: h}, render.Text{Heatmap: h, MaxBytes: plainBytes},
+// final shows the picture that stays. next says what a reader can do next; see [render.HTML.Next].
+func (d *display) final(h render.Heatmap, next string) {
+	d.show(render.HTML{Heatmap: h, Next: next}, render.Text{Heatmap: h, MaxBytes: plainBytes},
 		render.Text{Heatmap: h, Width: columns(), Color: colors()})
 }
 

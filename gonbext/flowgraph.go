@@ -63,7 +63,7 @@ func (r request) flowGraph(ctx context.Context, out *display, prompt string) (re
 	if err != nil {
 		return render.Flow{}, err
 	}
-	f := render.Flow{Explanation: e, Token: render.LastWord(e), Palette: r.view.Palette}
+	f := render.Flow{Explanation: e, Token: render.FirstWord(e), Palette: r.view.Palette}
 	if r.view.Token != nil {
 		f.Token = *r.view.Token
 	}

@@ -83,7 +83,7 @@ type View struct {
 	// shows that.
 	Layer *int
 	// Token is the generated token that is shown first, 0-based, and the one that [FlowGraph]
-	// shows. Nil is the last one that is not white space. A text on a terminal shows all of them.
+	// shows. Nil is the first one that is a word. A text on a terminal shows all of them.
 	Token *int
 	// Source is the prompt token that the flow of [FlowGraph] comes from, 0-based. Nil is the one
 	// with the largest flow other than the first. Other pictures take no Source.
@@ -188,9 +188,15 @@ func explain(out *display, prompt string, settings []Setting) (*Explanation, err
 	if err != nil {
 		e.Warnings = append(e.Warnings, remark(ctx, e, err))
 	}
-	out.final(r.heatmap(e, ""))
+	out.final(r.heatmap(e, ""), next)
 	return e, err
 }
+
+// next says in a picture of [Explain] how to see and keep more.
+const next = `In a later cell: gonbext.Save("figure.pdf") saves this picture, and as well .svg, ` +
+	`.png, .tex, .html to send, .csv, .json; gonbext.Layers(gonbext.Last()) shows it layer by ` +
+	`layer; gonbext.Heads, with the prompt, what each attention head looks at; gonbext.Compare ` +
+	`two methods, prompts or models.`
 
 // interrupted returns an error that says so if the user has stopped the cell, and otherwise err.
 func interrupted(ctx context.Context, err error) error {
@@ -295,4 +301,4 @@ func connect(ctx context.Context, out *display) (engine.Client, error) {
 func Show(e *Explanation) { ShowHeatmap(render.Heatmap{Explanation: e}) }
 
 // ShowHeatmap shows a picture: HTML in a notebook, else text on the standard output.
-func ShowHeatmap(h render.Heatmap) { newDisplay().final(h) }
+func ShowHeatmap(h render.Heatmap) { newDisplay().final(h, "") }

@@ -6,7 +6,7 @@ import (
 
 // Layers shows M[t,:,:] of several generated tokens side by side: a line for each layer, a column
 // for each prompt token; see [render.Layers]. tokens count from 0; default: the first 6 that are
-// not white space. Methods that have one layer alone are left out, such as value-zeroing unless
+// words. Methods that have one layer alone are left out, such as value-zeroing unless
 // AllLayers is set:
 //
 //	e := gonbext.Explain("the keys to the cabinet", gonbext.Options{AllLayers: true})

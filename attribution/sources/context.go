@@ -181,9 +181,9 @@ func (c *Context) add(document int, text string, ranges [][2]int) {
 		c.pieces = append(c.pieces, piece{gap, trimmed, -1})
 		gap = s[begin+len(trimmed):]
 	}
+	paragraph := 0
 	for _, r := range ranges {
 		between(text[at:r[0]])
-		paragraph := 0
 		for paragraph+1 < len(paragraphs) && paragraphs[paragraph][1] <= r[0] {
 			paragraph++
 		}

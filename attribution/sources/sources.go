@@ -87,7 +87,7 @@ type Options struct {
 	// Seed starts the random source of ablations.
 	Seed uint64
 	// OnProgress, if not nil, is told how many texts the model has read.
-	OnProgress func(trace.Progress)
+	OnProgress func(trace.Progress) `json:"-"`
 }
 
 const (

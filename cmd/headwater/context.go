@@ -26,15 +26,11 @@ import (
 // contextFlags are the flags of headwater context.
 type contextFlags struct {
 	modelFlags
-	opts                     sources.Options
-	by                       sources.Division
-	question, answer, target string
-	template                 string
-	chat                     bool
-	specials                 attribution.Options // of which this needs Specials
-	maxTokens, top, width    int
-	output, format, color    string
-	palette                  string
+	ask                   sources.Ask
+	specials              attribution.Options // of which this needs Specials
+	top, width            int
+	output, format, color string
+	palette               string
 }
 
 // What a template has for the documents and the question.
@@ -43,22 +39,14 @@ const (
 	questionMark  = "{question}"
 )
 
-// The templates. The one of a chat is that of ContextCite; the last one has no word of its own, for
-// embedded models, which know few.
-const (
-	plainTemplate = documentsMark + "\n\nQuestion: " + questionMark + "\nAnswer:"
-	chatTemplate  = "Context: " + documentsMark + "\n\nQuery: " + questionMark
-	bareTemplate  = documentsMark + " " + questionMark
-)
-
-// maxAnswer is the most tokens of an answer that the command lets a model generate.
+// maxAnswer is the most tokens of an answer that a model may generate.
 const maxAnswer = 4096
 
 // maxDocument is the most bytes of a document. No model reads as much.
 const maxDocument = 16 << 20
 
 func (p *program) contextCommand() *cobra.Command {
-	f := contextFlags{maxTokens: 64}
+	f := contextFlags{}
 	cmd := &cobra.Command{
 		Use:   "context [flags] --question QUESTION FILE...",
 		Short: "say which sentence of your documents an answer came from",
@@ -85,29 +73,30 @@ func (p *program) contextCommand() *cobra.Command {
 		},
 	}
 	f.add(cmd)
-	flags := cmd.Flags()
-	flags.StringVarP(&f.question, "question", "q", "", "the `question` about the documents")
-	flags.StringVarP(&f.answer, "answer", "a", "", "explain this `answer` (default the "+
+	flags, ask, opts := cmd.Flags(), &f.ask, &f.ask.Options
+	flags.StringVarP(&ask.Question, "question", "q", "", "the `question` about the documents")
+	flags.StringVarP(&ask.Answer, "answer", "a", "", "explain this `answer` (default the "+
 		"model's own)")
-	flags.StringVar(&f.target, "target", "", "explain this `part` of the answer: a text that it "+
+	flags.StringVar(&ask.Target, "target", "", "explain this `part` of the answer: a text that it "+
 		"contains, such as one sentence, or bytes of it as BEGIN:END (default the whole answer)")
 	flags.Func("by", "divide documents by `sentence|paragraph|BEGIN:END,BEGIN:END`, bytes of the "+
-		"document from 0 and END not included (default sentence)", func(s string) (err error) {
-		f.by, err = sources.ParseDivision(s)
+		"document from 0 and END not included (default sentence)", func(s string) error {
+		ask.By = s
+		_, err := sources.ParseDivision(s)
 		return err
 	})
 	flags.Func("methods", "`names` of methods, joined by commas: "+
 		strings.Join(sources.Methods(), ", ")+" (default both; the first orders the list)",
 		func(s string) error {
-			f.opts.Methods = strings.Split(s, ",")
-			_, err := f.opts.WithDefaults()
+			opts.Methods = strings.Split(s, ",")
+			_, err := opts.WithDefaults()
 			return err
 		})
-	wholeFlag(flags, &f.opts.Ablations, "ablations", 8, 4096, "let context-cite fit `N` random "+
+	wholeFlag(flags, &opts.Ablations, "ablations", 8, 4096, "let context-cite fit `N` random "+
 		"halves", "64")
-	wholeFlag(flags, &f.opts.HeldOut, "held-out", 8, 4096, "measure LDS on `N` further random "+
+	wholeFlag(flags, &opts.HeldOut, "held-out", 8, 4096, "measure LDS on `N` further random "+
 		"halves", "32")
-	wholeFlag(flags, &f.opts.Passes, "passes", 4, 65536, "let leave-one-out ask for at most `N` "+
+	wholeFlag(flags, &opts.Passes, "passes", 4, 65536, "let leave-one-out ask for at most `N` "+
 		"texts; documents with more sources are searched from paragraphs to sentences", "64")
 	flags.Func("penalty", "`λ` of the lasso of context-cite, from 0 to 100 (default 0.01)",
 		func(s string) error {
@@ -115,18 +104,18 @@ func (p *program) contextCommand() *cobra.Command {
 			if err != nil || !(v >= 0 && v <= 100) || math.IsNaN(v) {
 				return fmt.Errorf("want a number from 0 to 100")
 			}
-			f.opts.Penalty = &v
+			opts.Penalty = &v
 			return nil
 		})
-	flags.Uint64Var(&f.opts.Seed, "seed", 0, "`number` that the random halves begin with, from "+
+	flags.Uint64Var(&opts.Seed, "seed", 0, "`number` that the random halves begin with, from "+
 		"0 to 18446744073709551615; equal ones give equal scores")
-	wholeFlag(flags, &f.maxTokens, "max-tokens", 1, maxAnswer, "let the model answer in at most "+
+	wholeFlag(flags, &ask.MaxTokens, "max-tokens", 1, maxAnswer, "let the model answer in at most "+
 		"`N` tokens", "64")
-	flags.BoolVar(&f.chat, "chat", false, "put the prompt into the model's chat template, as what "+
-		"a user says")
-	flags.StringVar(&f.template, "template", "", "the `prompt`, with {context} and {question} in "+
-		"it and \\n for a line break (default the documents, Question: and Answer:, each on a "+
-		"line of its own)")
+	flags.BoolVar(&ask.Chat, "chat", false, "put the prompt into the model's chat template, as "+
+		"what a user says")
+	flags.StringVar(&ask.Template, "template", "", "the `prompt`, with {context} and {question} "+
+		"in it and \\n for a line break (default the documents, Question: and Answer:, each on "+
+		"a line of its own)")
 	specials := attribution.LookupOption("specials")
 	optionFlag(flags, &f.specials, specials, specials.Usage())
 	flags.StringVarP(&f.output, "output", "o", "", outputFlag)
@@ -143,23 +132,23 @@ func (p *program) contextCommand() *cobra.Command {
 
 // check checks what cobra does not.
 func (f *contextFlags) check(cmd *cobra.Command, args []string) error {
-	changed := cmd.Flags().Changed
+	changed, q := cmd.Flags().Changed, f.ask
 	switch {
 	case len(args) == 0:
 		return usagef("context needs a file with text, for example: " +
 			`headwater context --question "What is the code?" notes.txt`)
-	case f.question == "" && (f.template == "" || strings.Contains(f.template, questionMark)):
+	case q.Question == "" && (q.Template == "" || strings.Contains(q.Template, questionMark)):
 		return usagef(`context needs a --question, for example: --question "What is the code?"`)
-	case f.question != "" && f.template != "" && !strings.Contains(f.template, questionMark):
+	case q.Question != "" && q.Template != "" && !strings.Contains(q.Template, questionMark):
 		return usagef("--template has no %s, where the question goes", questionMark)
-	case f.template != "" && strings.Count(f.template, documentsMark) != 1:
+	case q.Template != "" && strings.Count(q.Template, documentsMark) != 1:
 		return usagef("--template has %s %d times; the documents go there, once", documentsMark,
-			strings.Count(f.template, documentsMark))
+			strings.Count(q.Template, documentsMark))
 	case changed("answer") && changed("max-tokens"):
 		return usagef("--max-tokens does not go with --answer, which is as long as it is")
-	case changed("answer") && strings.TrimSpace(f.answer) == "":
+	case changed("answer") && strings.TrimSpace(q.Answer) == "":
 		return usagef("--answer is empty; give some text, or leave it out for the model's own")
-	case f.chat && changed("special"):
+	case q.Chat && changed("special"):
 		return usagef("--special does not go with --chat, whose template has its control tokens")
 	case f.format == "json" && (changed("top") || changed("palette")),
 		f.format == "html" && changed("width"), f.format != "text" && changed("color"),
@@ -185,16 +174,17 @@ func (f *contextFlags) check(cmd *cobra.Command, args []string) error {
 
 // context explains an answer and writes the result.
 func (p *program) context(ctx context.Context, f contextFlags, paths []string) error {
-	var documents []string
+	ask := f.ask
+	ask.Names, ask.Specials = paths, f.specials.Specials
+	ask.Template = strings.ReplaceAll(ask.Template, `\n`, "\n")
 	for _, path := range paths {
 		text, err := p.document(ctx, path)
 		if err != nil {
 			return err
 		}
-		documents = append(documents, text)
+		ask.Documents = append(ask.Documents, text)
 	}
-	divided, err := sources.NewContext(documents, f.by)
-	if err != nil {
+	if err := ask.Check(); err != nil {
 		return err
 	}
 	out, err := p.create(f.output)
@@ -207,14 +197,7 @@ func (p *program) context(ctx context.Context, f contextFlags, paths []string) e
 		return err
 	}
 	defer p.sayCompiled(m)
-	q := sources.Question{Context: divided, Names: paths, Specials: f.specials.Specials}
-	if q.Prompt, err = f.prompt(m); err != nil {
-		return err
-	}
-	if f.chat {
-		q.Specials = trace.SpecialsOff // the chat template adds them
-	}
-	r, err := p.sources(ctx, f, m, q)
+	r, err := p.sources(ctx, ask, m)
 	if err != nil {
 		return err
 	}
@@ -264,77 +247,20 @@ func notText(text []byte) int {
 	return -1
 }
 
-// prompt returns the function that makes a prompt of the text of documents.
-func (f contextFlags) prompt(m *models.Model) (func(string) (string, error), error) {
-	template := strings.ReplaceAll(f.template, `\n`, "\n")
-	switch {
-	case template != "":
-	case f.chat:
-		template = chatTemplate
-	case len(m.UnknownWords("Question: Answer:")) > 0:
-		template = bareTemplate
-	default:
-		template = plainTemplate
-	}
-	// The documents may contain the mark of the question, so they go in last and apart.
-	before, after, _ := strings.Cut(template, documentsMark)
-	before = strings.ReplaceAll(before, questionMark, f.question)
-	after = strings.ReplaceAll(after, questionMark, f.question)
-	prompt := func(documents string) (string, error) {
-		text := before + documents + after
-		if f.chat {
-			return m.Chat(text)
-		}
-		return text, nil
-	}
-	_, err := prompt("")
-	return prompt, err
-}
-
 // sources gets the answer and explains it.
 func (p *program) sources(
-	ctx context.Context, f contextFlags, m *models.Model, q sources.Question,
+	ctx context.Context, ask sources.Ask, m *models.Model,
 ) (*sources.Result, error) {
 	line := p.progress()
 	defer line.clear()
-	keep := make([]bool, len(q.Context.Sources))
-	for i := range keep {
-		keep[i] = true
-	}
-	prompt, err := q.Prompt(q.Context.Text(keep))
-	if err != nil {
-		return nil, err
-	}
-	if f.answer != "" {
-		answer := f.answer
-		// A token of a word mostly has the space before it.
-		if !f.chat && !endsInSpace(prompt) && !unicode.IsSpace([]rune(answer)[0]) {
-			answer = " " + answer
-		}
-		q.Answer, err = sources.EncodeAnswer(m, answer)
-	} else {
-		line.show("asking for the answer")
-		q.Answer, err = sources.Generate(ctx, m, prompt, q.Specials, f.maxTokens)
-		if errors.Is(err, sources.ErrNoAnswer) && !f.chat {
-			if _, untrained := m.Chat(""); untrained == nil {
-				err = fmt.Errorf("%w; it was trained on conversations: try --chat", err)
-			}
+	ask.Options.OnProgress = func(at trace.Progress) { line.show("%v", at) }
+	r, err := ask.Explain(ctx, m)
+	if errors.Is(err, sources.ErrNoAnswer) && !ask.Chat {
+		if _, untrained := m.Chat(""); untrained == nil {
+			err = fmt.Errorf("%w (--chat)", err)
 		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	if q.Target, err = q.Answer.Part(f.target); err != nil {
-		return nil, err
-	}
-	f.opts.OnProgress = func(at trace.Progress) { line.show("%v", at) }
-	return sources.Explain(ctx, m, q, f.opts)
-}
-
-// endsInSpace reports whether a text ends in white space.
-func endsInSpace(text string) bool {
-	r, _ := utf8.DecodeLastRuneInString(text)
-	return unicode.IsSpace(r)
+	return r, err
 }
 
 // showSources writes a result for people.

@@ -28,7 +28,7 @@ var views = []string{viewHeatmap, viewCompare, viewHeads, viewLayers, viewFlow}
 func (f *explainFlags) viewFlags(cmd *cobra.Command) {
 	cmd.Flags().Func("token", "generated token that --format html shows first and the views "+
 		"layers and flow show, by its `number` from 0; layers takes several, as 0,2 (default the "+
-		"last one that is not white space; for layers the first 6)", func(s string) error {
+		"first one that is a word; for layers the first 6)", func(s string) error {
 		f.tokens = nil
 		for part := range strings.SplitSeq(s, ",") {
 			f.tokens = append(f.tokens, 0)
@@ -173,7 +173,7 @@ func attentionOf(
 func (p *program) showFlow(
 	ctx context.Context, w io.Writer, m trace.Tracer, f explainFlags, e *attribution.Explanation,
 ) error {
-	flow := render.Flow{Explanation: e, Token: render.LastWord(e), Palette: f.palette}
+	flow := render.Flow{Explanation: e, Token: render.FirstWord(e), Palette: f.palette}
 	if len(f.tokens) > 0 {
 		flow.Token = f.tokens[0]
 	}

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/sources"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
@@ -39,6 +40,12 @@ func (r Request) Check() error {
 			return err
 		}
 		return r.checkTrace()
+	case KindSources:
+		if err := r.checkModel(); err != nil {
+			return err
+		}
+		_, err := r.Ask()
+		return err
 	case KindSave:
 		if len(r.File) > maxName {
 			return usagef("file name of %d bytes; at most %d", len(r.File), maxName)
@@ -138,6 +145,29 @@ func (r Request) ExplainOptions() (attribution.Options, error) {
 		return attribution.Options{}, err
 	}
 	return o, nil
+}
+
+// Ask returns the question of KindSources. The error is that of [sources.Ask.Check], or says what
+// is too long or cannot be read.
+func (r Request) Ask() (sources.Ask, error) {
+	var a sources.Ask
+	d := json.NewDecoder(bytes.NewReader(r.Options))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&a); err != nil {
+		return sources.Ask{}, unreadable(err, len(r.Options))
+	}
+	size := len(a.Question) + len(a.Answer) + len(a.Target) + len(a.Template)
+	for _, text := range slices.Concat(a.Documents, a.Names) {
+		size += len(text)
+	}
+	if size > maxText {
+		return sources.Ask{}, usagef("documents and question of %d bytes; at most %d", size,
+			maxText)
+	}
+	if err := a.Check(); err != nil {
+		return sources.Ask{}, err
+	}
+	return a, nil
 }
 
 // unreadable says what is wrong with options that cannot be read.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/sources"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
@@ -78,6 +79,51 @@ func (c Client) Save(
 		return nil
 	})
 	return data, notes, err
+}
+
+// Sources is [sources.Ask.Explain] in the engine; ask.Options.OnProgress is called as there.
+func (c Client) Sources(ctx context.Context, m Model, ask sources.Ask) (*sources.Result, error) {
+	if err := ask.Check(); err != nil { // JSON has no NaN and changes what is not UTF-8
+		return nil, err
+	}
+	options, err := json.Marshal(ask)
+	if err != nil {
+		return nil, fmt.Errorf("engine: question: %w", err)
+	}
+	r := Request{Kind: KindSources, Model: m, Name: m.Name, Options: options}
+	var result *sources.Result
+	err = c.do(ctx, r, func(ev *Event) error {
+		if ev.Progress != nil && ask.Options.OnProgress != nil {
+			ask.Options.OnProgress(*ev.Progress)
+		}
+		if ev.Sources != nil {
+			result = ev.Sources
+		}
+		return nil
+	})
+	if err == nil && result == nil {
+		err = errors.New("engine: it sent no scores of sources")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if c.path(m.Name) != m.Name { // no picture has an absolute path
+		result.Model.Name = m.Name
+	}
+	complete(result)
+	return result, nil
+}
+
+// complete puts back what gob does not send: empty slices, and pointers to 0.
+func complete(r *sources.Result) {
+	if r.Warnings == nil {
+		r.Warnings = []string{}
+	}
+	for i := range r.Methods {
+		if s := &r.Methods[i]; s.Method == sources.ContextCite && s.Intercept == nil {
+			s.Intercept = new(float64)
+		}
+	}
 }
 
 // Figures makes figures of documents again on a model, or each on its own default model if no model

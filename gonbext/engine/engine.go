@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/sources"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
@@ -32,7 +33,7 @@ import (
 // A client sends one [Request] as JSON, in which no number says how much memory to reserve. The
 // engine answers with a stream of [Event] values of encoding/gob, which keeps every byte of a token
 // and every number, NaN and infinity included. Both end with the connection.
-const Version = 7
+const Version = 8
 
 // maxRequest is how many bytes a request may have.
 const maxRequest = 8 << 20
@@ -45,6 +46,7 @@ const (
 	KindExplain Kind = "explain" // answered by the explanation as it grows
 	KindTrace   Kind = "trace"   // answered by the tokens, then the tensors in pieces
 	KindLast    Kind = "last"    // answered by the latest explanation
+	KindSources Kind = "sources" // answered by the scores of the sources of an answer
 	KindSave    Kind = "save"    // answered by the bytes of a file of the latest explanation
 	KindFigures Kind = "figures" // answered by the bytes of figures of documents, as JSON
 	KindDraw    Kind = "draw"    // answered by the bytes of a drawn picture
@@ -86,9 +88,9 @@ type Request struct {
 	File string
 	// Figures are names of figures or documents for KindFigures.
 	Figures []string `json:",omitempty"`
-	// Options are the [attribution.Options] of KindExplain as JSON, and what the figure of KindSave
-	// shows, or the picture of KindDraw. Continuation is separate, because JSON changes bytes that
-	// are not UTF-8.
+	// Options are the [attribution.Options] of KindExplain as JSON, the [sources.Ask] of
+	// KindSources, and what the figure of KindSave shows, or the picture of KindDraw. Continuation
+	// is separate, because JSON changes bytes that are not UTF-8.
 	Options      json.RawMessage
 	Continuation []byte
 }
@@ -109,8 +111,10 @@ type Event struct {
 	Tensor *trace.Tensor
 	Piece  []byte
 	// Notes are remarks on a file.
-	Notes  []string
-	Status *Status
+	Notes []string
+	// Sources are the scores of the sources of an answer.
+	Sources *sources.Result
+	Status  *Status
 	// Failure ends the answer with an error, Done without one.
 	Failure *Error
 	Done    bool

@@ -29,6 +29,10 @@ func requests() []Request {
 			Model: Model{Name: "tiny", MaxMemory: 1 << 40}, Options: json.RawMessage("null"),
 		},
 		{Version: Version, Kind: KindInfo, Options: json.RawMessage("null")},
+		{
+			Version: Version, Kind: KindSources, Model: Model{Name: "tiny"},
+			Options: json.RawMessage(`{"Documents":["It rained. It was cold."],"Question":"why?"}`),
+		},
 	}
 }
 
@@ -122,7 +126,7 @@ func TestMutatedRequests(t *testing.T) {
 			continue // no other field is used
 		}
 		if len(q.Model.Name) > maxName || len(q.Text) > maxText || q.Model.MaxMemory < 0 ||
-			q.Kind != KindExplain && q.Kind != KindTrace {
+			q.Kind != KindExplain && q.Kind != KindTrace && q.Kind != KindSources {
 			t.Fatalf("request %d, %q, passes with %+v", i, text, q)
 		}
 	}
@@ -175,6 +179,14 @@ func FuzzReadRequest(f *testing.F) {
 	})
 }
 
+// asked is a question about two sentences, 5 bytes.
+func asked(question string) Request {
+	return Request{
+		Kind:    KindSources,
+		Options: json.RawMessage(`{"Documents":["a. b."],"Question":` + question + `}`),
+	}
+}
+
 // TestCheck has the largest values that pass and the smallest that do not.
 func TestCheck(t *testing.T) {
 	traced := func(change func(*Request)) Request {
@@ -203,6 +215,17 @@ func TestCheck(t *testing.T) {
 		{"all taps", traced(func(q *Request) { q.Taps = trace.Taps() }), ""},
 		{"too many taps", traced(func(q *Request) { q.Taps = append(trace.Taps(), trace.Final) }), "each is recorded once"},
 		{"unknown tap", traced(func(q *Request) { q.Taps = []trace.Tap{"x"} }), `unknown tap "x"; known are [`},
+		{"question", asked(`"why?"`), ""},
+		{"no question", asked(`""`), "the question is empty"},
+		{"a number for a question", asked("1"), `option "Question" cannot be a number`},
+		{"unknown part", asked(`"why?","Magic":1`), `the engine knows no option "Magic"`},
+		{"longest question", asked(`"` + strings.Repeat("a", 1<<20-5) + `"`), ""},
+		{"long question", asked(`"` + strings.Repeat("a", 1<<20-4) + `"`), "documents and question of 1048577 bytes"},
+		{"question about no model", func() Request {
+			q := asked(`"why?"`)
+			q.Model.MaxMemory = -1
+			return q
+		}(), "max memory -1 bytes"},
 		{"ids of info", Request{Kind: KindInfo, IDs: []int{-1}}, ""},
 		{"unknown kind", Request{Kind: "dance"}, `does not know the request "dance"`},
 		{"no kind", Request{}, `does not know the request ""`},

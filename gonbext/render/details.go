@@ -116,8 +116,8 @@ func (p *picture) appeared(v *view, t, other int) (sources []string) {
 	return sources
 }
 
-// rest returns what the parts of a row add up to: what a scorer explains, and the shares of sinks,
-// prompt and generated tokens.
+// rest returns what the parts of a row add up to: what a scorer explains and how much of it is on
+// the first token, and the shares of sinks, prompt and generated tokens.
 func (p *picture) rest(v *view, t int) string {
 	if !v.has(t) {
 		return ""
@@ -126,7 +126,7 @@ func (p *picture) rest(v *view, t int) string {
 	if v.difference {
 		return p.comparison.rows[t]
 	}
-	if scored := p.scored(v, t); scored != "" {
+	if scored := p.scoredLine(v, t); scored != "" {
 		all = append(all, scored)
 	}
 	if v.top.percent && v.result.Options["divided"] == "" {

@@ -405,6 +405,9 @@ func (h *headsPage) thumbnailsOf(side int) string {
 	if h.L > 12 {
 		size = min(size, 32)
 	}
+	// Cells have about as many pixels as on the screen: where style sheets are removed, browsers
+	// blur what they enlarge.
+	cell := max((size+side/2)/(side+1), 1)
 	return h.part(func(b *page) {
 		b.printf(`<div style="%s">All heads: a line for each layer, the last on top; heads 0 to `+
 			`%d from left to right. In a head: lines look at columns, from %s.</div>`+
@@ -430,7 +433,7 @@ func (h *headsPage) thumbnailsOf(side int) string {
 				`text-align:right">%s</td><td style="padding:0;line-height:0">`, small,
 				b.marked(fmt.Sprint(l), l == h.layer))
 			b.printf(`<div><img class="hw-i" alt="" width="%d" height="%d" src="%s"></div></td>`+
-				`</tr>`, h.H*size, size, g.png(h.palette, 1, 1))
+				`</tr>`, h.H*size, size, g.png(h.palette, cell, cell))
 		}
 		b.WriteString("</table></div>")
 	})

@@ -18,6 +18,8 @@
     const s = pictures[d.id] = pictures[d.id] || {open: {}};
     const within = (x, size, otherwise) => x >= 0 && x < size ? x : otherwise;
     const query = () => within(s.query, d.T, d.q), layer = () => within(s.layer, d.L, d.l), head = () => within(s.head, d.H, d.h);
+    // The static sentence, without the list below it, has exact numbers.
+    const said = [...say.childNodes].slice(0, -1);
     const seen = (i) => d.b ? d.T : i + 1;
     const known = (i) => i >= d.f && i <= d.e;
 
@@ -65,10 +67,13 @@
         say.append(bold, ': there was no room for what the heads look at from here');
         return;
       }
-      for (let j = 0; j < seen(i); j++) if (attention(l, h, i, j) >= full / 2 / levels) row.push(j);
-      row.sort((a, b) => attention(l, h, i, b) - attention(l, h, i, a));
-      say.append(bold, predicted + ' · layer ' + l + ', head ' + h + ' looks at ' + (row.slice(0, 5).map((j) =>
-        (sinks.has(j) ? 'the sink ' : '') + name(j) + ' ' + percent(attention(l, h, i, j))).join(', ') || 'many tokens, none of which has 5 % of its attention'));
+      if (l === d.l && h === d.h && i === d.q) say.append(...said);
+      else {
+        for (let j = 0; j < seen(i); j++) if (attention(l, h, i, j) >= full / 2 / levels) row.push(j);
+        row.sort((a, b) => attention(l, h, i, b) - attention(l, h, i, a));
+        say.append(bold, predicted + ' · layer ' + l + ', head ' + h + ' looks at ' + (row.slice(0, 5).map((j) =>
+          (sinks.has(j) ? 'the sink ' : '') + name(j) + ' ' + percent(attention(l, h, i, j))).join(', ') || 'many tokens, none of which has 5 % of its attention'));
+      }
       const list = document.createElement('div');
       list.setAttribute('style', 'font-size:12px;margin-top:4px');
       list.append('heads that look at a token from there more than from elsewhere: ');
@@ -200,7 +205,7 @@
       e.ontoggle = () => { s.open[key] = e.open; };
     });
     text.querySelectorAll('b').forEach((e) => { e.replaceWith(...e.childNodes); });
-    root.querySelectorAll('.hw-r td:first-child b').forEach((e) => { e.parentElement.textContent = e.textContent.replace('▸ ', ''); });
+    root.querySelectorAll('.hw-r td:first-child b').forEach((e) => { e.parentElement.textContent = e.textContent.replace(/^▸\s/, ''); });
     root.classList.add('hw-on');
     draw();
   }

@@ -7,6 +7,7 @@ import (
 	"html"
 	"io"
 	"strings"
+	"unicode"
 
 	"github.com/headwater-ml/headwater/attribution"
 )
@@ -30,6 +31,9 @@ type HTML struct {
 	// MaxBytes is the approximate limit of the result in bytes; default 480,000, which notebooks
 	// show without delay.
 	MaxBytes int
+	// Next, if not empty, is a sentence on what a reader can do next, such as how to save the
+	// picture. It is in the part on how to read it.
+	Next string
 }
 
 const defaultMaxBytes = 480_000
@@ -68,6 +72,7 @@ const (
 // written at once, so that an error of w is not lost.
 func (r HTML) WriteTo(w io.Writer) (int64, error) {
 	b := newPage(r.picture(true), r.MaxBytes)
+	b.next = r.Next
 	b.choose(r.Token)
 	b.write()
 	return b.WriteTo(w)
@@ -81,6 +86,7 @@ type page struct {
 	// chosen is the generated token whose row colours the text, and lead the method; -1 if there is
 	// none.
 	chosen, lead int
+	next         string // see [HTML.Next]
 }
 
 // newPage begins a page of about limit bytes; a limit that is not above 0 is the default.
@@ -95,15 +101,15 @@ func (b *page) printf(format string, args ...any) { fmt.Fprintf(b, format, args.
 
 // part returns the HTML that f writes. The picture is shared, and only read.
 func (b *page) part(f func(*page)) string {
-	c := &page{picture: b.picture, limit: b.limit, chosen: b.chosen, lead: b.lead}
+	c := &page{picture: b.picture, limit: b.limit, chosen: b.chosen, lead: b.lead, next: b.next}
 	f(c)
 	return c.String()
 }
 
 // choose chooses a generated token, and the first method that has something to say about it. If
-// token is nil or does not exist, that is the token of [LastWord].
+// token is nil or does not exist, that is the token of [FirstWord].
 func (b *page) choose(token *int) {
-	b.chosen, b.lead = LastWord(b.e), -1
+	b.chosen, b.lead = FirstWord(b.e), -1
 	if token != nil && *token >= 0 && *token < len(b.e.Steps) {
 		b.chosen = *token
 	}
@@ -126,15 +132,37 @@ func (b *page) choose(token *int) {
 	}
 }
 
-// LastWord returns the last generated token that is neither a control token nor white space,
-// 0-based; the last one if all are, and -1 if there is none.
-func LastWord(e *attribution.Explanation) int {
-	for t := len(e.Steps) - 1; t >= 0; t-- {
-		if g := e.Steps[t]; !g.Special && strings.TrimSpace(g.Text) != "" {
-			return t
+// FirstWord returns the generated token that a picture opens with, 0-based: the first one that is a
+// word or a piece of one, with a letter or a digit. If there is none, it is the first that is
+// neither a control token nor white space, then the first one; -1 if nothing was generated.
+func FirstWord(e *attribution.Explanation) int {
+	if words := wordTokens(e); len(words) > 0 {
+		return words[0]
+	}
+	return min(0, len(e.Steps)-1)
+}
+
+// wordTokens returns the generated tokens that are words or pieces of words; if there are none,
+// those that are neither control tokens nor white space.
+func wordTokens(e *attribution.Explanation) (words []int) {
+	var others []int
+	for t, g := range e.Steps {
+		// The marks that vocabularies have for spaces and line breaks are letters.
+		text := strings.NewReplacer("Ġ", " ", "▁", " ", "Ċ", "\n").Replace(g.Text)
+		switch {
+		case g.Special || strings.TrimSpace(text) == "":
+		case strings.ContainsFunc(text, func(r rune) bool {
+			return unicode.IsLetter(r) || unicode.IsDigit(r)
+		}):
+			words = append(words, t)
+		default:
+			others = append(others, t)
 		}
 	}
-	return len(e.Steps) - 1
+	if words == nil {
+		return others
+	}
+	return words
 }
 
 // write writes the parts from top to bottom. Near the limit, each part takes what those before it

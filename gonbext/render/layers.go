@@ -21,7 +21,8 @@ import (
 // [attribution.Options.AllLayers].
 type Layers struct {
 	Heatmap
-	// Tokens are the generated tokens, 0-based; default: the first 6 that are not white space.
+	// Tokens are the generated tokens, 0-based; default: the first 6 words or pieces of words;
+	// see [FirstWord].
 	Tokens []int
 	// MaxBytes is the approximate limit of the result in bytes; default 480,000, and none for a
 	// text. A larger text has no lines of layers.
@@ -103,11 +104,8 @@ func (r Layers) open(quick bool) *layersPage {
 		}
 	}
 	if p.tokens == nil {
-		for t, g := range p.e.Steps {
-			if len(p.tokens) < panels && !g.Special && strings.TrimSpace(g.Text) != "" {
-				p.tokens = append(p.tokens, t)
-			}
-		}
+		words := wordTokens(p.e)
+		p.tokens = words[:min(panels, len(words))]
 	}
 	if p.tokens == nil && len(p.e.Steps) > 0 {
 		p.tokens = []int{0}
@@ -224,8 +222,9 @@ func (p *layersPage) panel(b *page, v *view, t int, first bool) {
 		b.WriteString("</div>")
 	}
 	_, _, chance := b.predictionText(t)
-	b.printf(`<div class="hw-d" style="display:inline-block;vertical-align:top;max-width:100%%;`+
-		`margin:0 20px 12px 0"><div style="font-size:13px"><b>“%s”</b> %s`,
+	// The margin is inside: a panel as wide as its notebook must not stretch it.
+	b.printf(`<div class="hw-d" style="display:inline-block;vertical-align:top;max-width:100%%">`+
+		`<div style="margin:0 20px 12px 0"><div style="font-size:13px"><b>“%s”</b> %s`,
 		html.EscapeString(b.rowName(t)), chance)
 	if v.has(t) && v.result.Shape[2] > fewLayers {
 		b.printf(` <span style="%s">· other pictures show layer %d</span>`, small,
@@ -242,7 +241,7 @@ func (p *layersPage) panel(b *page, v *view, t int, first bool) {
 		width := min(max(imageWidth/2/columns, 1), 24)
 		b.image("hw-j", p.panelGrid(v, t), width, panelLine, "")
 	}
-	b.printf(`<div style="%s;max-width:%dpx">%s</div></div>`, small, max(columns*22, 260),
+	b.printf(`<div style="%s;max-width:%dpx">%s</div></div></div>`, small, max(columns*22, 260),
 		html.EscapeString(p.strongest(v, t)))
 }
 

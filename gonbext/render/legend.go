@@ -13,8 +13,15 @@ func (b *page) legend() {
 	for _, warning := range b.e.Warnings {
 		b.printf(`<div style="%s">⚠ %s</div>`, small, escape(warning, 1000))
 	}
+	what := "How to read this, settings, model"
+	if b.next != "" {
+		what = "How to read this, what else to see, settings, model"
+	}
 	b.printf(`<details class="hw-k" style="%s;font-size:12px"><summary style="cursor:pointer">`+
-		`How to read this, settings, model</summary>`, line)
+		`%s</summary>`, line, what)
+	if b.next != "" {
+		b.printf("<div>%s</div>", escape(b.next, 0))
+	}
 	if len(b.e.Prompt.Texts) > 0 && len(b.views) > 0 {
 		b.printf("<div>%s</div>", b.words.lines)
 	}

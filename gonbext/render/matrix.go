@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"html"
+	"io"
 	"strings"
 )
 
@@ -210,24 +211,30 @@ func (b *page) scale(v *view) { b.scaleOf(v.colors, v.beyond) }
 // scaleOf writes the colours of a scale between its ends. Values below half a step have none.
 // beyond says that there are values above the limit.
 func (b *page) scaleOf(s scale, beyond bool) {
+	b.WriteString(" · ")
+	writeScale(b, b.palette, s)
+	if beyond {
+		b.WriteString(" and more")
+	}
+	b.WriteString("</span>")
+}
+
+// writeScale writes the colours of a scale between its ends, in an element that is not closed.
+func writeScale(b io.Writer, colors *palette, s scale) {
 	low, high := s.ends()
 	least := -levels
 	if !s.diverging() {
 		least = 1
 	}
-	b.WriteString(` · <span style="white-space:nowrap">` + low + " ")
+	fmt.Fprintf(b, `<span style="white-space:nowrap">%s `, low)
 	for paint := least; paint <= levels; paint++ {
 		if paint == 0 {
-			b.WriteString("&nbsp;")
+			fmt.Fprint(b, "&nbsp;")
 			continue
 		}
-		b.printf(`<span style="%s">&nbsp;</span>`, b.palette.style(paint))
+		fmt.Fprintf(b, `<span style="%s">&nbsp;</span>`, colors.style(paint))
 	}
-	b.WriteString(" " + high)
-	if beyond {
-		b.WriteString(" and more")
-	}
-	b.WriteString("</span>")
+	fmt.Fprint(b, " "+high)
 }
 
 // rowName returns the name of the row of token t.
@@ -266,7 +273,7 @@ func (b *page) row(v *view, t int) {
 // marked returns a name in bold with a mark if it is the chosen one.
 func (b *page) marked(name string, chosen bool) string {
 	if chosen {
-		return "<b>▸ " + name + "</b>"
+		return "<b>▸&nbsp;" + name + "</b>" // one line where style sheets are removed
 	}
 	return name
 }

@@ -43,7 +43,7 @@ type Heatmap struct {
 	// layers show every layer.
 	Layer *int
 	// Token is the generated token that HTML shows first, 0-based; nil, and one that does not
-	// exist, is the last one that is not white space.
+	// exist, is that of [FirstWord].
 	Token *int
 	// Filter excludes prompt tokens from highlighting and from the scale; see
 	// [attribution.DefaultFilter]. They stay in the picture in grey, and they count in every

@@ -8,7 +8,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/sources"
+	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
 // SourcesText shows for a terminal which sources of documents an answer came from: a line for each
@@ -22,10 +24,24 @@ type SourcesText struct {
 	Color bool
 	// Top, if above 0, is how many sources are listed; default: all up to 20, otherwise 10.
 	Top int
+	// MaxBytes, if above 0, is the approximate limit of the result in bytes: fewer sources are
+	// listed, at least one.
+	MaxBytes int
 }
 
 // WriteTo writes the text. The only error is that of w.
 func (r SourcesText) WriteTo(w io.Writer) (int64, error) {
+	list := r.listed(r.Top)
+	t := r.text(list)
+	for r.MaxBytes > 0 && t.Len() > r.MaxBytes && len(list) > 1 {
+		list = list[:len(list)/2]
+		t = r.text(list)
+	}
+	return t.WriteTo(w)
+}
+
+// text returns the text with these sources listed.
+func (r SourcesText) text(list []int) *text {
 	t := newText(r.Width)
 	t.color = r.Color
 	t.line(t.bold(sourcesTitle(r.Result)))
@@ -35,10 +51,9 @@ func (r SourcesText) WriteTo(w io.Writer) (int64, error) {
 	}
 	t.wrapped("", chances(r.Result))
 	t.line("")
-	list := r.listed(r.Top)
 	columns := make([]string, len(r.Methods))
 	for i, s := range r.Methods {
-		columns[i] = s.Method
+		columns[i] = Visible(s.Method, nameLimit)
 	}
 	t.line(strings.Join(columns, "  ") + "  source")
 	scales := sourceScales(r.Result)
@@ -55,13 +70,15 @@ func (r SourcesText) WriteTo(w io.Writer) (int64, error) {
 	}
 	t.line("")
 	for i := range r.Methods {
-		t.wrapped(r.Methods[i].Method+"  ", strings.Join(measures(r.Result, i), "; "))
+		label := Visible(r.Methods[i].Method, nameLimit) + "  "
+		t.wrapped(label, strings.Join(measures(r.Result, i), "; "))
 	}
 	t.wrapped("", cost(r.Result))
+	t.wrapped("model  ", provenanceOf(r.Model))
 	for _, warning := range r.Warnings {
 		t.wrapped("note  ", Visible(warning, 1000))
 	}
-	return t.WriteTo(w)
+	return t
 }
 
 // score writes the score of a source in a column, and two spaces.
@@ -103,7 +120,12 @@ func (r SourcesHTML) WriteTo(w io.Writer) (int64, error) {
 	if limit <= 0 {
 		limit = defaultMaxBytes
 	}
-	var b bytes.Buffer
+	var b, end bytes.Buffer
+	fmt.Fprintf(&end, `<div style="%s">%s</div>`, small, escape(cost(r.Result), 0))
+	for _, warning := range r.Warnings {
+		fmt.Fprintf(&end, `<div style="%s">⚠ %s</div>`, small, escape(warning, 1000))
+	}
+	r.writeLegend(&end)
 	fmt.Fprintf(&b, `<div class="hw" style="font-family:system-ui,sans-serif;font-size:14px;`+
 		`line-height:1.5"><style>%s</style><div style="font-size:13px"><b>%s</b></div>`,
 		oneLine(styleSheet), escape(sourcesTitle(r.Result), 0))
@@ -113,7 +135,7 @@ func (r SourcesHTML) WriteTo(w io.Writer) (int64, error) {
 	r.writeList(&b)
 	for i := range r.Methods {
 		text := r.documents(i)
-		if b.Len()+len(text) > limit {
+		if b.Len()+len(text)+end.Len() > limit {
 			fmt.Fprintf(&b, `<div style="%s">The documents by %s are left out here: the picture `+
 				`would be larger than %s bytes.</div>`, small, escape(r.Methods[i].Method, 0),
 				thousands(limit))
@@ -121,12 +143,35 @@ func (r SourcesHTML) WriteTo(w io.Writer) (int64, error) {
 		}
 		b.WriteString(text)
 	}
-	fmt.Fprintf(&b, `<div style="%s">%s</div>`, small, escape(cost(r.Result), 0))
-	for _, warning := range r.Warnings {
-		fmt.Fprintf(&b, `<div style="%s">%s</div>`, small, escape(warning, 1000))
-	}
+	b.Write(end.Bytes())
 	b.WriteString("</div>\n")
 	return b.WriteTo(w)
+}
+
+// writeLegend writes how to read the picture, and the model, in a part that a reader opens.
+func (r SourcesHTML) writeLegend(b *bytes.Buffer) {
+	fmt.Fprintf(b, `<details class="hw-k" style="%s;font-size:12px"><summary style="cursor:`+
+		`pointer">How to read this, model</summary><div>%s</div>`, line, sourcesLegend)
+	if model := provenanceOf(r.Model); model != "" {
+		fmt.Fprintf(b, "<div>model %s</div>", escape(model, 0))
+	}
+	b.WriteString("</details>")
+}
+
+// sourcesLegend says what the numbers of a picture of sources mean.
+const sourcesLegend = "A source has a score for how much more (+) or less (-) probable it makes " +
+	"what is explained, which is bold. leave-one-out: ln p with all sources minus ln p without " +
+	"this one. context-cite: its weight in a linear model of the log-odds, fitted to random " +
+	"halves of the sources. LDS, from -1 to 1: the rank correlation of what the scores predict " +
+	"for other random halves with what the model does; near 0 the scores say nothing. Drop: by " +
+	"how much ln p falls without the strongest sources."
+
+// provenanceOf returns the name, hash and backend of a model; "" if it has no name.
+func provenanceOf(info trace.Info) string {
+	if info.Name == "" {
+		return ""
+	}
+	return (&picture{e: &attribution.Explanation{Model: info}}).provenance()
 }
 
 // writeAnswer writes the answer with the part that is explained in bold.
@@ -157,24 +202,28 @@ func (r SourcesHTML) writeAnswer(b *bytes.Buffer) {
 // writeList writes a table of the strongest sources.
 func (r SourcesHTML) writeList(b *bytes.Buffer) {
 	colors := paletteOf(r.Palette)
-	b.WriteString(`<table style="border-collapse:collapse;margin:8px 0"><tr>`)
+	b.WriteString(`<table style="border-collapse:collapse;margin:8px 0">` +
+		`<tr style="background:none">`)
 	for _, s := range r.Methods {
 		fmt.Fprintf(b, `<td style="text-align:right;padding:1px 8px"><b>%s</b></td>`,
 			escape(s.Method, 40))
 	}
-	b.WriteString(`<td style="padding:1px 8px"><b>source</b></td></tr>`)
-	scales := sourceScales(r.Result)
+	b.WriteString(`<td style="padding:1px 8px;text-align:left"><b>source</b></td></tr>`)
+	scales := colorScales(r.Result)
 	list := r.listed(r.Top)
 	for _, j := range list {
-		b.WriteString("<tr>")
+		b.WriteString(`<tr style="background:none">`)
 		for i, s := range r.Methods {
 			number, style := "–", ""
 			if v := float64(s.Values[j]); !math.IsNaN(v) {
 				number, style = scales[i].number(v), colors.style(scales[i].step(v))
 			}
-			fmt.Fprintf(b, `<td style="text-align:right;padding:1px 8px;%s">%s</td>`, style, number)
+			if style != "" {
+				style = ";" + style
+			}
+			fmt.Fprintf(b, `<td style="text-align:right;padding:1px 8px%s">%s</td>`, style, number)
 		}
-		fmt.Fprintf(b, `<td style="padding:1px 8px">%s</td></tr>`,
+		fmt.Fprintf(b, `<td style="padding:1px 8px;text-align:left">%s</td></tr>`,
 			escape(sourceName(r.Result, j), 300))
 	}
 	b.WriteString("</table>")
@@ -187,9 +236,11 @@ func (r SourcesHTML) writeList(b *bytes.Buffer) {
 func (r SourcesHTML) documents(i int) string {
 	var b strings.Builder
 	s := &r.Methods[i]
-	colors, of := paletteOf(r.Palette), sourceScales(r.Result)[i]
-	fmt.Fprintf(&b, `<div style="margin-top:12px"><b>%s</b> <span style="opacity:.8">%s</span>`+
-		`</div>`, escape(s.Method, 40), escape(strings.Join(measures(r.Result, i), "; "), 0))
+	colors, of := paletteOf(r.Palette), colorScales(r.Result)[i]
+	fmt.Fprintf(&b, `<div style="margin-top:12px"><b>%s</b> <span style="opacity:.8">%s</span> · `,
+		escape(s.Method, nameLimit), escape(strings.Join(measures(r.Result, i), "; "), 0))
+	writeScale(&b, colors, of)
+	b.WriteString("</span></div>")
 	b.WriteString(`<div class="hw-t" style="max-height:26em;overflow:auto;line-height:1.8;` +
 		`margin:4px 0">`)
 	next := 0
@@ -207,6 +258,9 @@ func (r SourcesHTML) documents(i int) string {
 			style, title := "border-bottom:1px dotted", "not left out on its own"
 			if v := float64(s.Values[next]); !math.IsNaN(v) {
 				style, title = colors.style(of.step(v)), of.value(v)
+				if of.step(v) < 0 {
+					style += ";border-bottom:2px dotted" // hatching needs the style sheet
+				}
 			}
 			if style != "" {
 				style = ` style="` + style + `"`
@@ -293,6 +347,22 @@ func sourceScales(r *sources.Result) []scale {
 	return all
 }
 
+// colorScales returns the scales of the colours of HTML, whose limits are close to the largest
+// scores.
+func colorScales(r *sources.Result) []scale {
+	all := sourceScales(r)
+	for i, s := range r.Methods {
+		var known []float64
+		for _, v := range s.Values {
+			if !math.IsNaN(float64(v)) {
+				known = append(known, float64(v))
+			}
+		}
+		all[i] = all[i].tight(known)
+	}
+	return all
+}
+
 // sourcesTitle returns the title of a picture of sources.
 func sourcesTitle(r *sources.Result) string {
 	title := "Which part of the documents the answer came from"
@@ -317,15 +387,15 @@ func sourceName(r *sources.Result, j int) string {
 
 // chances says how probable the target is with all sources and without them.
 func chances(r *sources.Result) string {
-	return fmt.Sprintf("ln p of what is explained: %.2f with the documents, %.2f without them "+
-		"(nats, %d of %d tokens)", r.LogProbability, r.WithoutSources,
+	return fmt.Sprintf("ln p of what is explained: %s with the documents, %s without them "+
+		"(nats, %d of %d tokens)", figure(r.LogProbability), figure(r.WithoutSources),
 		r.TargetTokens[1]-r.TargetTokens[0], len(r.AnswerTokens))
 }
 
 // measures says what a score of method i means and how far it can be believed.
 func measures(r *sources.Result, i int) []string {
 	s := &r.Methods[i]
-	out := []string{s.Unit}
+	out := []string{Visible(s.Unit, 2*nameLimit)}
 	if s.Method == sources.ContextCite {
 		out = append(out, fmt.Sprintf("%d ablations, seed %d, λ %g", r.Ablations, r.Seed,
 			r.Penalty))
@@ -337,10 +407,10 @@ func measures(r *sources.Result, i int) []string {
 	out = append(out, fmt.Sprintf("%s on %d held-out ablations", lds, r.HeldOut))
 	var drops []string
 	for _, d := range s.Drops {
-		drops = append(drops, fmt.Sprintf("top %d %.2f", d.K, d.Nats))
+		drops = append(drops, fmt.Sprintf("top %d: %.2f", d.K, d.Nats))
 	}
 	if len(drops) > 0 {
-		out = append(out, "drop without the "+strings.Join(drops, ", ")+" nats")
+		out = append(out, "drop without the "+strings.Join(drops, ", ")+" (nats)")
 	}
 	if n := len(r.Sources) - len(s.Ranked()); n > 0 {
 		out = append(out, fmt.Sprintf("%s of %s sources were left out only together with others",

@@ -75,29 +75,63 @@ func TestSourcesLimit(t *testing.T) {
 	}
 }
 
-// TestHostileSources: no text of a result takes effect as anything but text.
+// TestHostileSources draws 10,000 hostile texts in each form of a result: none takes effect as
+// anything but text.
 func TestHostileSources(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 15))
-	for range 200 {
+	drawn := 0
+	text := func() string {
+		drawn++
+		return hostileText(r)
+	}
+	for drawn < 10_000 {
 		result := caused()
 		document := ""
 		for i := range result.Sources {
 			s := &result.Sources[i]
-			s.Text = "x" + hostileText(r)
+			s.Text = "x" + text()
 			s.Document, s.Begin = 0, len(document)
 			document += s.Text
 			s.End = len(document)
-			document += hostileText(r)
+			document += text()
 		}
-		result.Documents, result.Names = []string{document}, []string{hostileText(r)}
-		result.Answer, result.Target = hostileText(r), hostileText(r)
-		result.AnswerTokens[0], result.AnswerTokens[5] = hostileText(r), hostileText(r)
-		result.Model.Name, result.Warnings[0] = hostileText(r), hostileText(r)
+		result.Documents, result.Names = []string{document}, []string{text()}
+		if drawn%2 == 0 {
+			result.Documents = append(result.Documents, text())
+			result.Names = append(result.Names, text())
+		}
+		result.Answer, result.Target = text(), text()
+		for i := range result.AnswerTokens {
+			result.AnswerTokens[i] = text()
+		}
+		for i := range result.Methods {
+			result.Methods[i].Method, result.Methods[i].Unit = text(), text()
+		}
+		result.Model.Name, result.Warnings[0] = text(), text()
 		survives(t, written(t, SourcesHTML{Result: result}))
-		checkPrintable(t, "text", written(t, SourcesText{Result: result}))
+		checkPrintable(t, "text", written(t, SourcesText{Result: result, Color: false}))
 		checkPrintable(t, "page", written(t, SourcesPage{SourcesHTML{Result: result}}))
 		if t.Failed() {
-			t.Fatal("seed 1")
+			t.Fatalf("seed 1, after %d texts", drawn)
 		}
+	}
+}
+
+// TestSourcesTextLimit: a text that would be too large lists fewer sources, and says so.
+func TestSourcesTextLimit(t *testing.T) {
+	r := caused()
+	for range 2000 {
+		r.Sources = append(r.Sources, r.Sources[0])
+		for i := range r.Methods {
+			r.Methods[i].Values = append(r.Methods[i].Values, 0)
+		}
+	}
+	whole := written(t, SourcesText{Result: r, Top: 2000})
+	small := written(t, SourcesText{Result: r, Top: 2000, MaxBytes: 20_000})
+	if len(whole) < 50_000 || len(small) > 20_000 || len(small) < 9_000 {
+		t.Errorf("%d bytes, and %d with the limit of 20,000", len(whole), len(small))
+	}
+	if !strings.Contains(small, "… and 1,") || !strings.Contains(small, "top 3: 6.12") {
+		t.Errorf("what is left out is not said:\n%s", small)
 	}
 }

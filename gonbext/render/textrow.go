@@ -21,7 +21,7 @@ func (t *text) totals(v *view, i int) {
 	if t.top > 0 {
 		t.wrapped(name+"  ", joined(t.strongest(v, i)))
 	}
-	t.wrapped(name+"    ", t.scored(v, i))
+	t.wrapped(name+"    ", t.scoredLine(v, i))
 	t.rowEnd(v, i, name)
 }
 

@@ -48,6 +48,8 @@
     const place = (t) => d.p ? d.p[t] : d.m + t;
     const shown = (v, t) => v.l ? v.l[t] : 0;
     const picked = (i) => names[i] in s.level && d.d[i].k;
+    // layerName names the layers that the values of level k are about: a scorer adds up from below.
+    const layerName = (v, k) => (v.o && k ? 'layers ' + v.L[0] + ' to ' : 'layer ') + v.L[k];
     const level = (i, t) => picked(i) ? s.level[names[i]] : shown(d.d[i], t);
 
     // sources is how many sources target t has: the prompt, then the generated tokens before it.
@@ -199,7 +201,7 @@
       if (j < 0) {
         const row = painter(i, t, k), all = word.map((_, q) => [Math.abs(row(q)), q]).filter(([n]) => n && n < grey);
         all.sort((a, b) => b[0] - a[0]);
-        say.append(bold(rowName(t)), ' · ' + names[i] + ', layer ' + v.L[k] + ': ' + (all.length
+        say.append(bold(rowName(t)), ' · ' + names[i] + ', ' + layerName(v, k) + ': ' + (all.length
           ? all.slice(0, 5).map(([, q]) => quoted(q) + number(i, t, q)).join(', ') : 'nothing stands out'));
         return;
       }
@@ -288,7 +290,7 @@
       }
       const note = view.querySelector('.hw-u'), layer = view.querySelector('.hw-y');
       layer.title = layer.title || layer.textContent;
-      layer.textContent = picked(i) ? 'layer ' + v.L[k] + (v.y ? ', ' + d.e[1] + ' only' : '') : layer.title;
+      layer.textContent = picked(i) ? layerName(v, k) + (v.y ? ', ' + d.e[1] + ' only' : '') : layer.title;
       if (note && v.k) note.textContent = v.L[k];
       if (image && v.k) frame(image, [top - k, top + 1, 0, 1]);
       rows.forEach((r, q) => {
@@ -330,7 +332,7 @@
       }
       if (d.d[i].w && d.d[i].s) button('sinks too', !!s.sinks, () => { s.sinks = !s.sinks; });
       if (picked(i)) {
-        button('layer ' + d.d[i].L[s.level[names[i]]] + ' ✕', true, () => { delete s.level[names[i]]; });
+        button(layerName(d.d[i], s.level[names[i]]) + ' ✕', true, () => { delete s.level[names[i]]; });
       }
     }
 
@@ -443,7 +445,7 @@
     // The marks of the static picture become classes, which follow the choice.
     text.querySelectorAll('b').forEach((e) => { e.replaceWith(...e.childNodes); });
     root.querySelectorAll('.hw-r td:first-child b, .hw-l td:first-child b').forEach((e) => {
-      e.replaceWith(e.textContent.replace('▸ ', ''));
+      e.replaceWith(e.textContent.replace(/^▸\s/, ''));
     });
     root.classList.add('hw-on');
     draw();

@@ -140,13 +140,13 @@ var allowed = map[string][]string{
 
 	// What a cell calls, light; and what serves it.
 	"gonbext": {
-		"attribution", "attribution/trace", "gonbext/engine", "gonbext/render",
-		"gonbext/render/chart", "gonbext/render/reproduction", "internal/atomicfile",
-		"internal/message", gonum,
+		"attribution", "attribution/sources", "attribution/trace", "gonbext/engine",
+		"gonbext/render", "gonbext/render/chart", "gonbext/render/reproduction",
+		"internal/atomicfile", "internal/message", gonum,
 		"github.com/janpfeifer/gonb/gonbui/...",
 	},
-	"gonbext/engine":        {"attribution", "attribution/trace"},
-	"gonbext/engine/server": {"attribution", "attribution/trace", "gonbext/engine", "internal/message"},
+	"gonbext/engine":        {"attribution", "attribution/sources", "attribution/trace"},
+	"gonbext/engine/server": {"attribution", "attribution/sources", "attribution/trace", "gonbext/engine", "internal/message"},
 	"gonbext/local":         {"attribution", "attribution/trace", "gonbext/engine", "gonbext/engine/server", "internal/message", "models", "models/hub", "models/transformer"},
 
 	// Records of a data set, explained in shards that many machines share.

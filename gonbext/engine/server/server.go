@@ -363,6 +363,8 @@ func (s *server) answer(
 		return s.explain(ctx, c, r)
 	case engine.KindTrace:
 		return s.trace(ctx, c, r)
+	case engine.KindSources:
+		return s.sources(ctx, c, r)
 	case engine.KindLast:
 		return s.last.send(c)
 	case engine.KindSave:

@@ -482,22 +482,22 @@ func TestRefusals(t *testing.T) {
 		send       func(net.Conn) error
 	}{
 		{
-			"another version", "speaks protocol 7 and this program 99: restart the kernel",
+			"another version", "speaks protocol 8 and this program 99: restart the kernel",
 			func(c net.Conn) error { return send(c, `{"Version":99,"Kind":"info"}`) },
 		},
 		{
 			"another version with other fields",
-			"speaks protocol 7 and this program 8: restart the kernel",
-			func(c net.Conn) error { return send(c, `{"Version":8,"Kind":"explain","Magic":[1]}`) },
+			"speaks protocol 8 and this program 9: restart the kernel",
+			func(c net.Conn) error { return send(c, `{"Version":9,"Kind":"explain","Magic":[1]}`) },
 		},
 		{
 			"unknown request", `does not know the request "dance"`,
-			func(c net.Conn) error { return send(c, `{"Version":7,"Kind":"dance"}`) },
+			func(c net.Conn) error { return send(c, `{"Version":8,"Kind":"dance"}`) },
 		},
 		{
 			"broken options",
 			"the request cannot be read: the program that sent it is not of the same version",
-			func(c net.Conn) error { return send(c, `{"Version":7,"Kind":"explain","Options":{]`) },
+			func(c net.Conn) error { return send(c, `{"Version":8,"Kind":"explain","Options":{]`) },
 		},
 		{
 			"a text for a number", "the request cannot be read: the program",
@@ -518,7 +518,7 @@ func TestRefusals(t *testing.T) {
 		{
 			"cut", "the request ends after 12 bytes",
 			func(c net.Conn) error {
-				err := send(c, `{"Version":7`)
+				err := send(c, `{"Version":8`)
 				_ = c.(*net.UnixConn).CloseWrite()
 				return err
 			},

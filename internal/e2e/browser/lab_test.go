@@ -27,6 +27,22 @@ import (
 // control is an output with a script, which runs in a trusted notebook and nowhere else.
 const control = `<b>control</b><script>window.hit = "control"</script>`
 
+// labMarkups returns the markup of a picture of every kind, by name.
+func labMarkups(t *testing.T) map[string]string {
+	t.Helper()
+	markups := map[string]string{
+		"view flow": fixture.Written(t, flowing(t)), "view heads": fixture.Written(t, attended()),
+		"view layers": fixture.Written(t, render.Layers{
+			Heatmap: render.Heatmap{Explanation: touched()},
+		}),
+		"view sources": fixture.Written(t, render.SourcesHTML{Result: caused(t)}),
+	}
+	for name, picture := range pictures(t) {
+		markups[name] = fixture.Written(t, picture)
+	}
+	return markups
+}
+
 // TestJupyterLab opens a notebook of pictures in JupyterLab itself: each is drawn as on a page of
 // its own, in light and dark, whether the notebook is trusted or not.
 func TestJupyterLab(t *testing.T) {
@@ -34,11 +50,11 @@ func TestJupyterLab(t *testing.T) {
 		t.Skip("a server and three pages of JupyterLab")
 	}
 	b := chromium.Open(t) // of its own: JupyterLab goes on asking its server after the test
-	all := pictures(t)
+	all := labMarkups(t)
 	names := slices.Sorted(maps.Keys(all))
 	want, static := map[string]chromium.Drawn{}, map[string]chromium.Drawn{}
 	for _, name := range names {
-		markup := fixture.Written(t, all[name])
+		markup := all[name]
 		want[name] = b.Show(t, output(markup, "white", "black"))
 		static[name] = b.Show(t,
 			output(sanitiseMarkup(t, b, markup).Sanitised, "white", "black"))
@@ -132,7 +148,7 @@ type jupyterLab struct {
 }
 
 // startLab serves a folder with the notebook pictures.ipynb and skips where there is no JupyterLab.
-func startLab(t *testing.T, names []string, all map[string]render.HTML) *jupyterLab {
+func startLab(t *testing.T, names []string, all map[string]string) *jupyterLab {
 	t.Helper()
 	if _, err := exec.LookPath("jupyter-lab"); err != nil {
 		t.Skip("no JupyterLab in the PATH; make test sets it up")
@@ -140,7 +156,7 @@ func startLab(t *testing.T, names []string, all map[string]render.HTML) *jupyter
 	dir := t.TempDir()
 	var markups []string
 	for _, name := range names {
-		markups = append(markups, fixture.Written(t, all[name]))
+		markups = append(markups, all[name])
 	}
 	cells := notebook(t, append(markups, control))
 	if err := os.WriteFile(filepath.Join(dir, "pictures.ipynb"), cells, 0o600); err != nil {

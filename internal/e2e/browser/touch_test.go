@@ -113,10 +113,9 @@ func TestTouch(t *testing.T) {
 	b := tab(t)
 	show := func() { b.Show(t, pageOf(t, touched())) }
 	show()
-	do(t, b, "").check(t, "at first", "here", "for it “to” +2.00; against it “s” -1.00",
-		"2 s", "3 to")
-	do(t, b, click(".hw-t > *", 4)).check(t, "click on a generated token", "are",
-		"for it “key” +2.00, “s” +1.00", "1 key", "2 s")
+	do(t, b, "").check(t, "at first", "are", "for it “key” +2.00, “s” +1.00", "1 key", "2 s")
+	do(t, b, click(".hw-t > *", 5)).check(t, "click on a generated token", "here",
+		"for it “to” +2.00; against it “s” -1.00", "2 s", "3 to")
 	do(t, b, click(".hw-t > *", 2)).check(t, "click on a prompt token", "s",
 		"as a source, direct: “are” (generated 1) +1.00, “here” (generated 2) -1.00", "4 are", "5 here")
 	do(t, b, click(".hw-b button", 3)).check(t, "whole words", "s", "“are” (generated 1) +3.00",
@@ -151,7 +150,7 @@ func TestTouch(t *testing.T) {
 	}
 
 	show() // a reload forgets what was chosen
-	do(t, b, "").check(t, "after a reload", "here", "for it “to” +2.00", "2 s", "3 to")
+	do(t, b, "").check(t, "after a reload", "are", "for it “key” +2.00", "1 key", "2 s")
 }
 
 // fed returns the picture of touched with what generated tokens have from those before them.
@@ -171,7 +170,8 @@ func TestTouchGenerated(t *testing.T) {
 	b := tab(t)
 	b.Show(t, pageOf(t, fed()))
 	const here = "for it “to” +2.00; against it “are” (generated 1) -1.50, “s” -1.00"
-	do(t, b, "").check(t, "at first", "here", here, "2 s", "3 to", "4 are")
+	do(t, b, "").check(t, "at first", "are", "for it “key” +2.00", "1 key", "2 s")
+	do(t, b, click(".hw-t > *", 5)).check(t, "another token", "here", here, "2 s", "3 to", "4 are")
 	do(t, b, click(".hw-t > *", 4)).check(t, "a click", "are", "for it “key” +2.00", "1 key", "2 s")
 	const source = "“are” (generated 1) as a source, direct: “here” (generated 2) -1.50"
 	do(t, b, click(".hw-t > *", 4)).check(t, "a second click", "are", source, "5 here")
@@ -190,7 +190,8 @@ func TestTouchGenerated(t *testing.T) {
 		"layer 0: “key” (1) ≈ 60.0 %", "1 key")
 
 	b.Show(t, pageOf(t, lengthened(fed())))
-	do(t, b, "").check(t, "beside an image", "here", here, "2 s", "3 to", "64 are")
+	do(t, b, click(".hw-t > *", 65)).
+		check(t, "beside an image", "here", here, "2 s", "3 to", "64 are")
 	do(t, b, click(".hw-t > *", 64)+";"+click(".hw-t > *", 64)).
 		check(t, "a second click beside an image", "are", source, "65 here")
 }
@@ -203,11 +204,11 @@ func TestTouchEncoder(t *testing.T) {
 	})
 	b.Show(t, pageOf(t, e))
 	s := do(t, b, "")
-	if s.Framed != "cabinet" || !strings.HasPrefix(s.Sentence, "cabinet at 6 → ") {
+	if s.Framed != "s" || !strings.HasPrefix(s.Sentence, "s at 3 → ") {
 		t.Errorf("at first %q is framed: %q", s.Framed, s.Sentence)
 	}
-	s = do(t, b, click(".hw-t > *", 3))
-	if s.Framed != "s" || !strings.HasPrefix(s.Sentence, "s at 3 → ") {
+	s = do(t, b, click(".hw-t > *", 6))
+	if s.Framed != "cabinet" || !strings.HasPrefix(s.Sentence, "cabinet at 6 → ") {
 		t.Errorf("a click on a position explained frames %q: %q", s.Framed, s.Sentence)
 	}
 	s = do(t, b, click(".hw-t > *", 1))
@@ -217,8 +218,11 @@ func TestTouchEncoder(t *testing.T) {
 }
 
 // lengthened returns a picture of touched with 60 more prompt tokens, whose values are 0.
-func lengthened(e *attribution.Explanation) *attribution.Explanation {
-	for i := range 60 {
+func lengthened(e *attribution.Explanation) *attribution.Explanation { return lengthenedBy(e, 60) }
+
+// lengthenedBy is lengthened with so many tokens.
+func lengthenedBy(e *attribution.Explanation, tokens int) *attribution.Explanation {
+	for i := range tokens {
 		e.Prompt.Texts = append(e.Prompt.Texts, fmt.Sprint(" w", i))
 	}
 	e.Prompt.Special = make([]bool, len(e.Prompt.Texts))
@@ -243,10 +247,10 @@ func TestTouchImage(t *testing.T) {
 		img.dispatchEvent(new MouseEvent('click', {
 			bubbles: true, clientX: r.left + 3, clientY: r.top + %s * r.height,
 		}))`
-	do(t, b, fmt.Sprintf(at, ".hw-i", "0.25")).check(t, "click on the first line", "are",
-		"for it “key” +2.00, “s” +1.00", "1 key", "2 s")
+	do(t, b, fmt.Sprintf(at, ".hw-i", "0.75")).check(t, "click on the second line", "here",
+		"for it “to” +2.00; against it “s” -1.00", "2 s", "3 to")
 	do(t, b, click(".hw-b button", 1)+";"+fmt.Sprintf(at, ".hw-j", "0.75")).check(t,
-		"click on the lower layer", "are", "value-zeroing, layer 0: ", "0 the", "3 to")
+		"click on the lower layer", "here", "value-zeroing, layer 0: ", "1 key")
 	shown := chromium.Evaluate[[]string](t, b, `[...document.querySelectorAll(
 		'.hw-v:not([hidden]) img, .hw-v:not([hidden]) canvas')].
 		filter((e) => e.checkVisibility()).map((e) => e.localName)`)
@@ -298,7 +302,7 @@ func TestTouchHostile(t *testing.T) {
 }
 
 // TestUpdate replaces a picture that grows, as a notebook does: what the reader chose and opened
-// stays, and a reader who chose no token sees the newest.
+// stays, and a reader who chose no token goes on reading about the first one.
 func TestUpdate(t *testing.T) {
 	b := tab(t)
 	whole := touched()
@@ -321,14 +325,15 @@ func TestUpdate(t *testing.T) {
 	b.Show(t, start)
 	do(t, b, "").check(t, "one token", "are", "direct, whole model: most from “key” 2.00",
 		"1 key", "2 s")
-	do(t, b, replace).check(t, "the newest token", "here", "for it “to”", "2 s", "3 to")
+	do(t, b, replace).check(t, "two tokens", "are", "for it “key” +2.00", "1 key", "2 s")
 
 	b.Show(t, start)
 	do(t, b, `document.querySelectorAll('details').forEach((d) => { d.open = false; });`+
-		click("summary", 1)+";"+click(".hw-b button", 1)+";"+click(".hw-t > *", 4))
+		click("summary", 1)+";"+click(".hw-b button", 1)+";"+click(".hw-t > *", 3))
 	chromium.Evaluate[bool](t, b, "new Promise((done) => setTimeout(() => done(true), 50))", await)
 	s := do(t, b, replace)
-	s.check(t, "a chosen token stays", "are", "value-zeroing, layer 1", "1 key", "2 s")
+	s.check(t, "a chosen token stays", "to", "“to” (3) as a source, value-zeroing: “here” "+
+		"(generated 2) 60.0 %", "5 here")
 	open := chromium.Evaluate[[]bool](t, b,
 		"[...document.querySelectorAll('details')].map((d) => d.open)")
 	if fmt.Sprint(open) != "[false true]" {

@@ -34,15 +34,15 @@ func TestTouchCompare(t *testing.T) {
 	}
 	// Rows are divided by their sizes: direct has 0 0 -1 2 and -1.5 of 4.5, value-zeroing 0 0 0 0.6
 	// and 0.3 of 0.9.
-	do(t, b, "").check(t, "at first", "here",
-		"A − B, row by row: more in B from “are” (generated 1) -66.7 %", "2 s", "3 to", "4 are")
+	// 2 and 1 of 3, 0.6 and 0.2 of 0.8
+	do(t, b, "").check(t, "at first", "are",
+		"A − B, row by row: more in A from “s” +8.3 %; more in B from “key” -8.3 %", "1 key", "2 s")
 	if n := matrices(); n != 3 {
 		t.Errorf("%d matrices are shown, want all 3", n)
 	}
-	// 2 and 1 of 3, 0.6 and 0.2 of 0.8
-	do(t, b, click(".hw-t > *", 4)).check(t, "a click", "are",
-		"more in A from “s” +8.3 %; more in B from “key” -8.3 %", "1 key", "2 s")
-	do(t, b, click(".hw-b button", 0)).check(t, "the first side", "are",
+	do(t, b, click(".hw-t > *", 5)).check(t, "a click", "here",
+		"more in B from “are” (generated 1) -66.7 %", "2 s", "3 to", "4 are")
+	do(t, b, click(".hw-t > *", 4)+";"+click(".hw-b button", 0)).check(t, "the first side", "are",
 		"A: direct, whole model: for it “key” +66.7 %", "1 key", "2 s")
 	do(t, b, click(".hw-b button", 3))
 	if n := matrices(); n != 1 {
@@ -89,9 +89,9 @@ func TestTouchHeads(t *testing.T) {
 		return chromium.Evaluate[state](t, b, "(() => {"+script+"})(),"+read)
 	}
 	s := do("")
-	s.check(t, "at first", "are", "“are” (generated 1), where “here” is predicted · layer 1, head 1 "+
-		"looks at “to” (3) ≈ 100 %", "3 to")
-	if s.Tab != "layer 1, head 1" || s.Row != "are" || s.Layer != "1 marks" {
+	s.check(t, "at first", "to", "“to” (3), where “are” is predicted · layer 1, head 1 looks at “s” "+
+		"(2) 100 %", "2 s")
+	if s.Tab != "layer 1, head 1" || s.Row != "to" || s.Layer != "1 marks" {
 		t.Errorf("open is %q, row %q, %s", s.Tab, s.Row, s.Layer)
 	}
 	do(click(".hw-t > *", 2)).check(t, "a click on a token", "s", "“s” (2) · layer 1", "1 key")
@@ -107,7 +107,9 @@ func TestTouchHeads(t *testing.T) {
 	do(click(".hw-s button", 0)).check(t, "a click on a head of the list", "s",
 		"layer 1, head 1 looks at “key” (1)", "1 key")
 	do(click(".hw-r", 3)).check(t, "a click on a line", "to", "looks at “s” (2)", "2 s")
-	do(press("ArrowRight")).check(t, "right", "are", "looks at “to” (3)", "3 to")
+	do(press("ArrowRight")).check(t, "right", "are", "looks at “to” (3) ≈ 100 %", "3 to")
+	do(click(".hw-r", 3)).check(t, "back", "to", "layer 1, head 1 looks at “s” (2) 100 %", "2 s")
+	do(press("ArrowRight"))
 	do(press("ArrowDown")).check(t, "a layer down", "are", "layer 0, head 1 looks at the sink")
 }
 
@@ -122,7 +124,7 @@ func TestHeadsUntrusted(t *testing.T) {
 		d := b.Show(t, output(got.Sanitised, theme[0], theme[1]))
 		checkColors(t, d)
 		checkElements(t, d)
-		if !strings.Contains(d.Text, "layer 1, head 1 looks at “to” (3) 100 %") {
+		if !strings.Contains(d.Text, "layer 1, head 1 looks at “s” (2) 100 %") {
 			t.Errorf("without the script the text is %.300q", d.Text)
 		}
 	}
@@ -239,15 +241,36 @@ func TestViewsUntrusted(t *testing.T) {
 	}
 }
 
+// TestTouchSums chooses a layer of direct, whose values add up from below: the picture says which
+// layers they are about.
+func TestTouchSums(t *testing.T) {
+	b := tab(t)
+	e := touched()
+	r := e.Methods["direct"] // [n,m,l], the upper layer is shown
+	r.Layers, r.Shape, r.Shown = []int{0, 1, 2}, [3]int{2, 4, 3}, []int{2, 2}
+	r.Data = make([]float64, 2*4*3)
+	copy(r.Data[3:], []float64{0, 1, 2, 1, 1, 1}) // key and s of are
+	b.Show(t, pageOf(t, e))
+	do(t, b, "").check(t, "at first", "are", "direct, whole model: most from “key” 2.00, “s” 1.00",
+		"1 key", "2 s")
+	do(t, b, press("ArrowDown")).check(t, "a layer down", "are",
+		"direct, layers 0 to 1: “key” (1) ≈", "1 key", "2 s")
+	bar := chromium.Evaluate[string](t, b, "document.querySelector('.hw-b').textContent")
+	if !strings.Contains(bar, "layers 0 to 1 ✕") {
+		t.Errorf("the buttons are %q, want one of the layers", bar)
+	}
+	do(t, b, press("ArrowDown")).check(t, "the lowest layer", "are", "direct, layer 0: “s” (2) ≈",
+		"2 s")
+}
+
 // TestTouchSteps goes from token to token: the sentence says what changed since the one before.
 func TestTouchSteps(t *testing.T) {
 	b := tab(t)
 	b.Show(t, pageOf(t, fed()))
 	const changed = "since “are”: now “to” 0.00 → +2.00, “are” (generated 1) -1.50; no longer " +
 		"“key” +2.00 → 0.00"
-	do(t, b, "").check(t, "at first", "here", changed, "2 s", "3 to", "4 are")
-	if s := do(t, b, press("ArrowLeft")); strings.Contains(s.Sentence, "since") {
-		t.Errorf("the first token has changed: %q", s.Sentence)
+	if s := do(t, b, ""); s.Framed != "are" || strings.Contains(s.Sentence, "since") {
+		t.Errorf("at first %q is framed, and has changed: %q", s.Framed, s.Sentence)
 	}
 	do(t, b, press("ArrowRight")).check(t, "right", "here", changed, "2 s", "3 to", "4 are")
 }
@@ -309,7 +332,7 @@ func TestPalettes(t *testing.T) {
 	for _, name := range render.PaletteNames() {
 		e := fed()
 		e.Methods["direct"].Generated[1][0] = -1.2 // not between two steps, as -1.5 is
-		h := render.Heatmap{Explanation: e, Palette: name}
+		h := render.Heatmap{Explanation: e, Palette: name, Token: new(1)}
 		markup := fixture.Written(t, render.HTML{Heatmap: h})
 		const read = `[...document.querySelectorAll('.hw-t > *')].
 			map((e) => e.style.backgroundColor + ' ' + /gradient/.test(getComputedStyle(e).backgroundImage))`
@@ -363,8 +386,8 @@ func TestTouchFolds(t *testing.T) {
 		return fmt.Sprint(f.Folds, f.Hidden)
 	}
 	for _, step := range []struct{ what, script, want string }{
-		{"at first", "", "[… 194 tokens … … 88 tokens …] 282"},
-		{"another token", "document.querySelectorAll('.hw-t > u')[0].click()", "[… 94 tokens … … 187 tokens …] 281"},
+		{"another token", "document.querySelectorAll('.hw-t > u')[1].click()", "[… 194 tokens … … 88 tokens …] 282"},
+		{"the first token again", "document.querySelectorAll('.hw-t > u')[0].click()", "[… 94 tokens … … 187 tokens …] 281"},
 		{"a fold", click(".hw-t button", 0), "[… 187 tokens …] 187"},
 		{
 			"the strip", `const e = document.querySelector('canvas.hw-f'), r = e.getBoundingClientRect();

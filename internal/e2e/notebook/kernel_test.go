@@ -16,6 +16,16 @@ const firstCell = `import "github.com/headwater-ml/headwater/gonbext"
 %%
 gonbext.Explain("the keys to the cabinet", gonbext.Options{MaxTokens: 1})`
 
+// sourcesCell asks which sentence of a document an answer came from.
+const sourcesCell = `import "fmt"
+
+%%
+story := "mary has the red key . john has the blue lamp . anna has the old book ."
+r := gonbext.Sources("who has the lamp ?", []string{story}, gonbext.SourceOptions{
+	Target: "john", Ablations: 8, HeldOut: 8,
+})
+fmt.Println("strongest:", r.Sources[r.Methods[0].Ranked()[0]].Text)`
+
 // wrongCells ask for what there is not. Each shows one line.
 var wrongCells = []cell{
 	{
@@ -37,6 +47,10 @@ var wrongCells = []cell{
 	{
 		Source: "%exec gonbext.ExplainArgs \"a\" --max-tokns 3\n//",
 		want:   "unknown option --max-tokns; did you mean max-tokens?",
+	},
+	{
+		Source: "%%\ngonbext.Sources(\"why ?\", nil)",
+		want:   "no document is given; give the text of one or more",
 	},
 }
 
@@ -91,6 +105,9 @@ func TestInstalledKernel(t *testing.T) {
 			Source: "import (\n\t\"fmt\"\n\t\"gonum.org/v1/gonum/floats\"\n)\n%%\n" +
 				"fmt.Println(\"sum\", floats.Sum([]float64{1, 2}))",
 			want: "sum 3",
+		}},
+		"documents": {shortDir(t), cell{
+			Source: sourcesCell, want: "strongest: john has the blue lamp .",
 		}},
 		"words": {shortDir(t), cell{
 			Source: "%exec gonbext.ExplainArgs \"the keys to the\" --max-tokens 1 --methods rollout\n//",
