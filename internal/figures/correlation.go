@@ -42,7 +42,7 @@ var table2 = correlationTable{
 		"rollout": {{.22, .31}, {.27, .32}, {.39, .32}, {.47, .32}, {.53, .32}, {.54, .31}},
 		"flow":    {{.22, .31}, {.31, .34}, {.54, .32}, {.61, .28}, {.60, .28}, {.61, .28}},
 	},
-	importance: (*run).gradients, what: "input gradients", shape: verbShape,
+	importance: (*run).gradients, what: "norms of input gradients", shape: verbShape,
 }
 
 var table3 = correlationTable{

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/headwater-ml/headwater/gonbext/render/reproduction"
 	"github.com/headwater-ml/headwater/internal/figures"
 	"github.com/headwater-ml/headwater/models"
+	"github.com/headwater-ml/headwater/models/tiny"
 )
 
 var update = flag.Bool("update", false,
@@ -275,5 +277,36 @@ func TestRegression(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("regressions (-want +got):\n%s", diff)
+	}
+}
+
+// TestGradientSums: a norm follows the embedding of tiny-verb, so the derivatives by the components
+// of an embedding add up to 0 for every word, and only their size says something.
+func TestGradientSums(t *testing.T) {
+	m := open(t, tiny.VerbName)
+	tokens, err := m.Encode("the keys to the cabinet near the doors are", trace.SpecialsOn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []int
+	for _, token := range tokens {
+		ids = append(ids, token.ID)
+	}
+	got, err := m.Gradients(t.Context(), []trace.Query{{
+		IDs: ids, Objective: trace.Objective{Quantity: trace.Logit, Token: 0},
+	}}, trace.TrueGradient)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := got[0].Data
+	for j := range slices.Chunk(data, len(data)/len(ids)) {
+		sum, squares := 0.0, 0.0
+		for _, v := range j {
+			sum += float64(v)
+			squares += float64(v) * float64(v)
+		}
+		if size := math.Sqrt(squares); size == 0 || math.Abs(sum) > 1e-4*size {
+			t.Errorf("the components add up to %g, their norm is %g", sum, size)
+		}
 	}
 }

@@ -152,8 +152,13 @@ func (r *run) blank() (int, bool) {
 	return 0, false
 }
 
-// gradients returns, for each word, the magnitude of the sum of the objective's derivatives by the
-// components of its embedding: |Σ_D ∂(p_right - p_wrong)/∂e_j|.
+// gradients returns, for each word, the norm of the objective's gradient by its embedding:
+// ‖∂(p_right - p_wrong)/∂e_j‖.
+//
+// The paper adds up the components, |Σ_D ∂(p_right - p_wrong)/∂e_j|. In the models of this shape a
+// norm follows the embedding. It takes out what all components of a vector share, so the
+// derivatives by them add up to 0 for every word, whatever the model has learnt: what a program
+// finds is rounding, which ranks words otherwise on another processor.
 func (r *run) gradients(x *reading) ([]float64, error) {
 	m, ok := r.m.(trace.Differentiable)
 	if !ok {
@@ -168,11 +173,11 @@ func (r *run) gradients(x *reading) ([]float64, error) {
 	d := len(data) / len(x.tokens)
 	var out []float64
 	for _, w := range x.words() {
-		total := 0.0
+		sum := 0.0
 		for _, v := range data[w*d : (w+1)*d] {
-			total += float64(v)
+			sum += float64(v) * float64(v)
 		}
-		out = append(out, math.Abs(total))
+		out = append(out, math.Sqrt(sum))
 	}
 	return out, nil
 }

@@ -5,7 +5,9 @@
     notebooks.py run --out FOLDER FILE...  write executed copies, as notebook and as HTML page
 
 A notebook fails if a cell fails, writes to stderr or contains one of GoNB's complaints that leave a cell's status ok; if its
-outputs exceed 1 MB or name a folder of this machine; and, with check, if its outputs differ from the committed ones.
+outputs exceed 1 MB or name a folder of this machine; and, with check, if its outputs differ from the committed ones. Another
+processor adds in another order, so that numbers may differ a little: see near. Everything else is compared exactly, except
+for the points of a picture of a chart, whose numbers stand beside it.
 """
 
 import argparse
@@ -152,12 +154,72 @@ def inspect(notebook):
 def differences(committed, executed):
     problems = []
     for number, (want, got) in enumerate(zip(committed.cells, executed.cells), 1):
-        if want == got:
+        if alike(want, got):
             continue
         diff = difflib.unified_diff(lines(want), lines(got), "committed", "executed", lineterm="", n=1)
         shown = "\n".join(line[:300] for line in list(diff)[:40])
         problems.append(f"cell {number} differs from what is committed; make notebooks writes it again:\n{shown}")
     return problems
+
+
+NUMBER = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)")
+# The values of a picture as its script reads them: two digits of base64 each (gonbext/render/data.go).
+CODES = re.compile("(?<=&#34;w&#34;:&#34;)[A-Za-z0-9+/]+")
+DIGITS = {digit: k for k, digit in enumerate("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")}
+PNG_HEADER = 32  # characters of base64: the signature of a PNG file, and its width and height
+
+
+def alike(want, got, kind=""):
+    """Returns whether two outputs, or parts of them, are the same but for numbers that are near each other."""
+    if want == got:
+        return True
+    if isinstance(want, dict) and isinstance(got, dict):
+        return want.keys() == got.keys() and all(alike(want[key], got[key], key) for key in want)
+    if isinstance(want, list) and isinstance(got, list):
+        return len(want) == len(got) and all(alike(a, b, kind) for a, b in zip(want, got))
+    if isinstance(want, (int, float)) and isinstance(got, (int, float)):
+        return near(repr(want), repr(got))
+    if not isinstance(want, str) or not isinstance(got, str):
+        return False
+    if kind == "image/png":
+        return want[:PNG_HEADER] == got[:PNG_HEADER]
+    if not near_codes("".join(CODES.findall(want)), "".join(CODES.findall(got))):
+        return False
+    want, got = CODES.sub("", want), CODES.sub("", got)
+    # A column of a table is as wide as its longest number.
+    a, b = (NUMBER.split(re.sub(r"[ ─-]{2,}", "  ", text)) for text in (want, got))
+    return len(a) == len(b) and a[::2] == b[::2] and all(map(near, a[1::2], b[1::2]))
+
+
+def near(want, got):
+    """Returns whether two numbers, as they are written, may come from the same cell on two processors.
+
+    Whole numbers must be equal. Others may differ by a thousandth, or by one in the last digit; and by 0.02 where both are
+    written with two digits or more after the point, as rank correlations are, in which a tie may fall either way.
+    """
+    if want == got:
+        return True
+    a, b = float(want), float(got)
+    distance, size = abs(a - b), max(abs(a), abs(b))
+    if "e" in (want + got).lower():
+        return distance <= 1e-3 * size
+    places = [len(text.partition(".")[2]) for text in (want, got)]
+    if max(places) == 0:
+        return False
+    return (
+        distance <= 1e-3 * size
+        or 0 < min(places) <= 4 and distance <= 1.001 * 10 ** -min(places)
+        or min(places) >= 2 and distance <= 0.02
+    )
+
+
+def near_codes(want, got):
+    """Returns whether values in two digits of base64 are the same but for 2 of 4,096."""
+
+    def values(codes):
+        return [64 * DIGITS[a] + DIGITS[b] for a, b in zip(codes[::2], codes[1::2])]
+
+    return len(want) == len(got) and all(abs(a - b) <= 2 for a, b in zip(values(want), values(got)))
 
 
 def lines(cell):

@@ -4,7 +4,7 @@ import copy
 import unittest
 
 import nbformat.v4 as v4
-from notebooks import OUTPUT_BYTES, ROOT, differences, displayed, inspect, normalise
+from notebooks import OUTPUT_BYTES, ROOT, alike, differences, displayed, inspect, normalise
 
 
 def notebook(*outputs, metadata=None):
@@ -52,6 +52,39 @@ class Inspect(unittest.TestCase):
 
     def test_passes(self):
         self.assertEqual(inspect(notebook(stream("status\n"), display(text_html="<b>x</b>"))), [])
+
+
+class Alike(unittest.TestCase):
+    def test_another_processor(self):
+        for want, got in [
+            ("are  39.5 %", "are  39.4 %"),
+            ("raw  0.50 ± 0.29  0.388  agrees", "raw  0.50 ± 0.3  0.375     agrees"),
+            ({"values": [{"x": 1, "y": 0.12345678901}]}, {"values": [{"x": 1, "y": 0.12345678999}]}),
+            ({"image/png": "iVBORw0KGgoAAAANSUhEUgAABLAAAAJYAAAA"}, {"image/png": "iVBORw0KGgoAAAANSUhEUgAABLAAAAJYBBBB"}),
+            ("1.234e-07", "1.2341e-07"),
+            ("{&#34;w&#34;:&#34;gFqn/A&#34;}", "{&#34;w&#34;:&#34;gFqo+/&#34;}"),
+        ]:
+            with self.subTest(want=want):
+                self.assertTrue(alike(want, got))
+
+    def test_another_result(self):
+        for want, got in [
+            ("are  39.5 %", "are  38.5 %"),
+            ("are  39.5 %", "is  39.5 %"),
+            ("layer 3", "layer 4"),
+            ("0.50 agrees", "0.50 differs"),
+            ("0.50 0.25", "0.50"),
+            ("0.120", "0.150"),
+            ({"y": 0.5}, {"x": 0.5}),
+            ({"values": [1, 2]}, {"values": [1]}),
+            ({"y": 120.5}, {"y": 121.5}),
+            ({"image/png": "iVBORw0KGgoAAAANSUhEUgAABLAAAAJY"}, {"image/png": "iVBORw0KGgoAAAANSUhEUgAABLAAAAJZ"}),
+            ("1.2e-07", "2.2e-07"),
+            ("{&#34;w&#34;:&#34;gFqn/A&#34;}", "{&#34;w&#34;:&#34;gFqr/A&#34;}"),
+            ("{&#34;w&#34;:&#34;gFqn/A&#34;}", "{&#34;w&#34;:&#34;gFqn&#34;}"),
+        ]:
+            with self.subTest(want=want):
+                self.assertFalse(alike(want, got))
 
 
 class Differences(unittest.TestCase):
