@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -468,27 +467,6 @@ func (p *program) missingCorpus(
 	if len(missing) == 0 {
 		return nil
 	}
-	_, err = fmt.Fprintf(p.stdout, "--array=%s\n", numberRanges(missing))
+	_, err = fmt.Fprintf(p.stdout, "--array=%s\n", corpus.NumberRanges(missing))
 	return err
-}
-
-// numberRanges writes numbers that are sorted with commas between them, and three or more that
-// follow one another as a range: 3,17,40-42.
-func numberRanges(numbers []int) string {
-	var parts []string
-	for i := 0; i < len(numbers); {
-		j := i
-		for j+1 < len(numbers) && numbers[j+1] == numbers[j]+1 {
-			j++
-		}
-		if j-i >= 2 {
-			parts = append(parts, fmt.Sprintf("%d-%d", numbers[i], numbers[j]))
-		} else {
-			for _, n := range numbers[i : j+1] {
-				parts = append(parts, strconv.Itoa(n))
-			}
-		}
-		i = j + 1
-	}
-	return strings.Join(parts, ",")
 }

@@ -185,10 +185,11 @@ func TestCorpusStatuses(t *testing.T) {
 	}
 	refused("another model", statusError, "the plan is for the model tiny with the hash",
 		"corpus", "run", to, "--model", "tiny-alibi")
-	refused("merge too early", statusError, "4 of 4 shards are not complete", "corpus", "merge",
+	refused("merge too early", statusError, "4 of 4 shards are missing or damaged: 0-3; headwater "+
+		"corpus missing "+to+" prints which tasks to submit again", "corpus", "merge",
 		"-o", filepath.Join(t.TempDir(), "all.parquet"), to)
-	refused("verify too early", statusError, "4 of 4 shards are not as the manifest says", "corpus",
-		"verify", to)
+	refused("verify too early", statusError, "4 of 4 shards are not as the manifest says; "+
+		"headwater corpus missing "+to+" prints", "corpus", "verify", to)
 	refused("shard beyond all", statusUsage, "--shard 4; the corpus has 4 shards", "corpus", "run",
 		to, "--shard", "4")
 	interrupted, cancel := context.WithCancel(t.Context())
@@ -283,22 +284,6 @@ func TestCorpusRefusals(t *testing.T) {
 		{"line break", []string{"corpus", "template", "slurm", "OUT", "--queue", "a\nb"}, "", 2, "letters, digits and @:_./- only"},
 		{"no bucket", []string{"corpus", "run", "s3://"}, "", 1, "-tags buckets"},
 	})
-}
-
-func TestNumberRanges(t *testing.T) {
-	for _, c := range []struct {
-		numbers []int
-		want    string
-	}{
-		{nil, ""},
-		{[]int{3, 17, 42}, "3,17,42"},
-		{[]int{0, 1, 2, 3}, "0-3"},
-		{[]int{0, 1, 5, 6, 7, 9}, "0,1,5-7,9"},
-	} {
-		if got := numberRanges(c.numbers); got != c.want {
-			t.Errorf("numberRanges(%v) = %q, want %q", c.numbers, got, c.want)
-		}
-	}
 }
 
 // The job of Slurm is a script that ends with the status of the worker, and asks for another run

@@ -236,7 +236,31 @@ func TestMergeNeedsAllShards(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkError(t, "merge", c.Merge(t.Context(), &bytes.Buffer{}, nil),
-		"2 of 4 shards are not complete")
+		"2 of 4 shards are missing or damaged: 0,3; headwater corpus missing "+p.String()+" prints")
+	// Many shards are not all named.
+	p, _ = folder(t)
+	c = create(t, p, plan(t, input, 50, 0))
+	if _, err := runner(t, c, input, []int{1, 2, 3, 40}).Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	checkError(t, "merge", c.Merge(t.Context(), &bytes.Buffer{}, nil),
+		"46 of 50 shards are missing or damaged: 0,4-22 and 26 more; ")
+}
+
+func TestNumberRanges(t *testing.T) {
+	for _, c := range []struct {
+		numbers []int
+		want    string
+	}{
+		{nil, ""},
+		{[]int{3, 17, 42}, "3,17,42"},
+		{[]int{0, 1, 2, 3}, "0-3"},
+		{[]int{0, 1, 5, 6, 7, 9}, "0,1,5-7,9"},
+	} {
+		if got := corpus.NumberRanges(c.numbers); got != c.want {
+			t.Errorf("NumberRanges(%v) = %q, want %q", c.numbers, got, c.want)
+		}
+	}
 }
 
 // damage changes the file of a shard.
