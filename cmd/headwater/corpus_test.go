@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/internal/corpus"
+	"github.com/headwater-ml/headwater/models/tiny"
 )
 
 // corpusTexts are six records, two of them wrong.
@@ -370,4 +373,36 @@ func TestKubernetesTemplate(t *testing.T) {
 			t.Errorf("%q should be in the job with a queue and a claim alone:\n%s", want, queued)
 		}
 	}
+}
+
+// BenchmarkCorpusRun makes a corpus of short texts with one worker: what is not the model's work
+// should be little of it.
+func BenchmarkCorpusRun(b *testing.B) {
+	const texts = 2048
+	dir := b.TempDir()
+	input := filepath.Join(dir, "texts.jsonl")
+	var lines bytes.Buffer
+	random, grammar, kinds := rand.New(rand.NewPCG(1, 2)), tiny.New(tiny.Train), tiny.Kinds()
+	for i := range texts {
+		document := grammar.Document(random, kinds[i%len(kinds)])
+		fmt.Fprintf(&lines, "{\"id\":%d,\"text\":%q}\n", i, document.Prompt(document.Answers[0]))
+	}
+	if err := os.WriteFile(input, lines.Bytes(), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	headwater := func(args ...string) {
+		var out, problems bytes.Buffer
+		args = append([]string{"corpus"}, args...)
+		if status := run(b.Context(), args, nil, &out, &problems); status != statusOK {
+			b.Fatalf("headwater %q: status %d, %s", args, status, &problems)
+		}
+	}
+	for i := range b.N {
+		b.StopTimer()
+		to := filepath.Join(dir, strconv.Itoa(i))
+		headwater("plan", input, to, "--backend", "go", "--methods", "rollout", "--shards", "4")
+		b.StartTimer()
+		headwater("run", to)
+	}
+	b.ReportMetric(texts*float64(b.N)/b.Elapsed().Seconds(), "texts/s")
 }
