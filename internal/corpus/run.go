@@ -20,8 +20,8 @@ import (
 	"github.com/headwater-ml/headwater/internal/atomicfile"
 )
 
-// A window is the records of a shard that are explained before their rows are written. It is part of
-// what decides the bytes of a shard. windowBytes limits its texts, and so the memory.
+// A window is the records of a shard that are explained before their rows are written. It is part
+// of what decides the bytes of a shard. windowBytes limits its texts, and so the memory.
 const (
 	windowRecords = 256
 	windowBytes   = 4 << 20

@@ -156,7 +156,8 @@ var allowed = map[string][]string{
 	},
 	// The drivers of the clouds, which are large: the command alone links them.
 	"internal/corpus/bucket": {
-		"gocloud.dev/blob/...", "github.com/aws/aws-sdk-go-v2/service/s3", // an option of its client
+		"gocloud.dev/blob/...",
+		"github.com/aws/aws-sdk-go-v2/service/s3", // an option of its client
 	},
 	// A page of a corpus: it draws charts, which the machines that make shards do not need.
 	"internal/corpus/report": {

@@ -134,8 +134,8 @@ func printParts(w io.Writer, parts []*result) {
 	r := parts[0]
 	fmt.Fprintf(w, "%s on %s: %d texts, up to %d tokens after each, methods %s, %d shards:\n\n",
 		r.Model, r.Backend, r.Texts, r.Tokens, r.Methods, r.Shards)
-	fmt.Fprintln(w, "| | seconds | texts/s | tokens/s | of plain generation | memory at most, MB | "+
-		"growth, MB |")
+	fmt.Fprintln(w, "| | seconds | texts/s | tokens/s | of plain generation | "+
+		"memory at most, MB | growth, MB |")
 	fmt.Fprintln(w, "|---|---|---|---|---|---|---|")
 	plain := 0.0
 	for _, r := range parts {

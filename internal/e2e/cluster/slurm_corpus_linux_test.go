@@ -172,10 +172,10 @@ func (s *slurm) restartController(corpus, string) {
 	s.startController()
 }
 
-// killController ends the controller as a crash does. Slurm saves its state at most every 5 s, which
-// is no setting (SAVE_MAX_WAIT in its source). It forgets what it was told later: the array, or that
-// its tasks run, and then it starts them again and drains the nodes, which know their numbers. The
-// user takes the array back, and the administrator resumes the nodes.
+// killController ends the controller as a crash does. Slurm saves its state at most every 5 s,
+// which is no setting (SAVE_MAX_WAIT in its source). It forgets what it was told later: the array,
+// or that its tasks run, and then it starts them again and drains the nodes, which know their
+// numbers. The user takes the array back, and the administrator resumes the nodes.
 func (s *slurm) killController(_ corpus, job string) {
 	s.t.Helper()
 	end(s.t, s.controller, syscall.SIGKILL)
