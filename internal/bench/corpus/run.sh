@@ -9,13 +9,14 @@
 # part of each model leaves a file in the folder that RESULTS names, .cache/bench/corpus by default,
 # and is not measured again while the file is there: start the script again after an interruption,
 # and remove the folder for new figures. The tables of all that is there are printed at the end.
-# BACKEND chooses the backend of SmolLM2, go by default.
+# BACKEND is the backend of both models, go by default; a folder keeps the results of each apart.
 set -eu
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd -P)
 cd "$root"
 texts=${1:-100000} real=${2:-1000}
 shift $(($# < 2 ? $# : 2))
 parts=${*:-plain 1 2}
+backend=${BACKEND:-go}
 results=${RESULTS:-$root/.cache/bench/corpus}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -25,10 +26,10 @@ measure() {
 	"$work/bench" --headwater "$work/headwater" --results "$results" --parts "${parts// /,}" "$@"
 }
 if [ "$texts" -gt 0 ]; then
-	measure --model tiny --texts "$texts"
+	measure --model tiny --backend "$backend" --texts "$texts"
 fi
 if [ "$real" -gt 0 ]; then
-	measure --model smollm2 --backend "${BACKEND:-go}" --texts "$real" --shards 8 --plain "$real"
+	measure --model smollm2 --backend "$backend" --texts "$real" --shards 8 --plain "$real"
 fi
 echo
 "$work/bench" --table --results "$results"
