@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -28,6 +27,7 @@ func (p *program) corpusCommand() *cobra.Command {
 			"INPUT and CORPUS are each a file, a folder or a bucket (s3://, gs://, azblob://). A " +
 			"record is a line of JSON with\n\"id\" and \"text\", or \"id\", \"prompt\" and " +
 			"\"continuation\"; a row of Parquet with these columns; or a line of text.\n" +
+			"Lines may be compressed by gzip.\n" +
 			"A shard that is complete is skipped, so any task may be run again at any time.\n" +
 			"The exit status is 75 if the same task may succeed later, and 42 if a shard is bad " +
 			"and will always fail.",
@@ -470,27 +470,6 @@ func (p *program) missingCorpus(
 	if len(missing) == 0 {
 		return nil
 	}
-	_, err = fmt.Fprintf(p.stdout, "--array=%s\n", numberRanges(missing))
+	_, err = fmt.Fprintf(p.stdout, "--array=%s\n", corpus.NumberRanges(missing))
 	return err
-}
-
-// numberRanges writes numbers that are sorted with commas between them, and three or more that
-// follow one another as a range: 3,17,40-42.
-func numberRanges(numbers []int) string {
-	var parts []string
-	for i := 0; i < len(numbers); {
-		j := i
-		for j+1 < len(numbers) && numbers[j+1] == numbers[j]+1 {
-			j++
-		}
-		if j-i >= 2 {
-			parts = append(parts, fmt.Sprintf("%d-%d", numbers[i], numbers[j]))
-		} else {
-			for _, n := range numbers[i : j+1] {
-				parts = append(parts, strconv.Itoa(n))
-			}
-		}
-		i = j + 1
-	}
-	return strings.Join(parts, ",")
 }

@@ -57,8 +57,8 @@ func (p *program) verifyCorpus(ctx context.Context, c *corpus.Corpus, asJSON boo
 	}
 	if n := len(v.Problems); n > 0 {
 		return fmt.Errorf("corpus: %d of %d shards are not as the manifest says; headwater corpus "+
-			"run makes those that are missing or cut; remove others before", n,
-			len(c.Manifest.Shards))
+			"missing %s prints the tasks of those that are missing or cut, and headwater corpus "+
+			"run makes them; remove the files of others before", n, len(c.Manifest.Shards), c.Place)
 	}
 	return nil
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/internal/corpus"
+	"github.com/headwater-ml/headwater/models/tiny"
 )
 
 // corpusTexts are six records, two of them wrong.
@@ -185,10 +188,11 @@ func TestCorpusStatuses(t *testing.T) {
 	}
 	refused("another model", statusError, "the plan is for the model tiny with the hash",
 		"corpus", "run", to, "--model", "tiny-alibi")
-	refused("merge too early", statusError, "4 of 4 shards are not complete", "corpus", "merge",
+	refused("merge too early", statusError, "4 of 4 shards are missing or damaged: 0-3; headwater "+
+		"corpus missing "+to+" prints which tasks to submit again", "corpus", "merge",
 		"-o", filepath.Join(t.TempDir(), "all.parquet"), to)
-	refused("verify too early", statusError, "4 of 4 shards are not as the manifest says", "corpus",
-		"verify", to)
+	refused("verify too early", statusError, "4 of 4 shards are not as the manifest says; "+
+		"headwater corpus missing "+to+" prints", "corpus", "verify", to)
 	refused("shard beyond all", statusUsage, "--shard 4; the corpus has 4 shards", "corpus", "run",
 		to, "--shard", "4")
 	interrupted, cancel := context.WithCancel(t.Context())
@@ -285,22 +289,6 @@ func TestCorpusRefusals(t *testing.T) {
 	})
 }
 
-func TestNumberRanges(t *testing.T) {
-	for _, c := range []struct {
-		numbers []int
-		want    string
-	}{
-		{nil, ""},
-		{[]int{3, 17, 42}, "3,17,42"},
-		{[]int{0, 1, 2, 3}, "0-3"},
-		{[]int{0, 1, 5, 6, 7, 9}, "0,1,5-7,9"},
-	} {
-		if got := numberRanges(c.numbers); got != c.want {
-			t.Errorf("numberRanges(%v) = %q, want %q", c.numbers, got, c.want)
-		}
-	}
-}
-
 // The job of Slurm is a script that ends with the status of the worker, and asks for another run
 // exactly if that may help.
 func TestSlurmTemplate(t *testing.T) {
@@ -385,4 +373,36 @@ func TestKubernetesTemplate(t *testing.T) {
 			t.Errorf("%q should be in the job with a queue and a claim alone:\n%s", want, queued)
 		}
 	}
+}
+
+// BenchmarkCorpusRun makes a corpus of short texts with one worker: what is not the model's work
+// should be little of it.
+func BenchmarkCorpusRun(b *testing.B) {
+	const texts = 2048
+	dir := b.TempDir()
+	input := filepath.Join(dir, "texts.jsonl")
+	var lines bytes.Buffer
+	random, grammar, kinds := rand.New(rand.NewPCG(1, 2)), tiny.New(tiny.Train), tiny.Kinds()
+	for i := range texts {
+		document := grammar.Document(random, kinds[i%len(kinds)])
+		fmt.Fprintf(&lines, "{\"id\":%d,\"text\":%q}\n", i, document.Prompt(document.Answers[0]))
+	}
+	if err := os.WriteFile(input, lines.Bytes(), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	headwater := func(args ...string) {
+		var out, problems bytes.Buffer
+		args = append([]string{"corpus"}, args...)
+		if status := run(b.Context(), args, nil, &out, &problems); status != statusOK {
+			b.Fatalf("headwater %q: status %d, %s", args, status, &problems)
+		}
+	}
+	for i := range b.N {
+		b.StopTimer()
+		to := filepath.Join(dir, strconv.Itoa(i))
+		headwater("plan", input, to, "--backend", "go", "--methods", "rollout", "--shards", "4")
+		b.StartTimer()
+		headwater("run", to)
+	}
+	b.ReportMetric(texts*float64(b.N)/b.Elapsed().Seconds(), "texts/s")
 }

@@ -87,7 +87,7 @@ func TestInterrupted(t *testing.T) {
 	r := runner(t, c, input, c.ShardsOf(0, 1))
 	var groups int
 	r.Explainer = fake{before: func(ctx context.Context) error {
-		if groups++; groups == 7 { // in the third or fourth shard
+		if groups++; groups == 4 { // in the fourth shard
 			cancel()
 		}
 		return ctx.Err()

@@ -20,6 +20,8 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 )
 
@@ -172,22 +174,16 @@ func (c *Corpus) States(ctx context.Context, shards []int) ([]ShardState, error)
 	return states, nil
 }
 
-// MissingTasks returns which of a number of tasks have shards that are not complete, and how many
-// shards that are.
+// MissingTasks returns which of a number of tasks have shards that are not complete, and these
+// shards.
 func (c *Corpus) MissingTasks(ctx context.Context, tasks int) (missing, shards []int, err error) {
-	states, err := c.States(ctx, c.ShardsOf(0, 1))
+	shards, err = c.incomplete(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	open := map[int]bool{}
-	for _, s := range states {
-		if s.State == Foreign {
-			return nil, nil, s.foreign()
-		}
-		if s.State != Complete {
-			shards = append(shards, s.Shard)
-			open[s.Shard%tasks] = true
-		}
+	for _, shard := range shards {
+		open[shard%tasks] = true
 	}
 	for t := range tasks {
 		if open[t] {
@@ -195,4 +191,44 @@ func (c *Corpus) MissingTasks(ctx context.Context, tasks int) (missing, shards [
 		}
 	}
 	return missing, shards, nil
+}
+
+// incomplete returns the shards that are missing or damaged. A shard of another manifest is a
+// [ShardError].
+func (c *Corpus) incomplete(ctx context.Context) (shards []int, err error) {
+	states, err := c.States(ctx, c.ShardsOf(0, 1))
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range states {
+		if s.State == Foreign {
+			return nil, &ShardError{s.Shard, fmt.Errorf("%s: %s; use an empty folder for "+
+				"another plan", ShardName(s.Shard), s.Why)}
+		}
+		if s.State != Complete {
+			shards = append(shards, s.Shard)
+		}
+	}
+	return shards, nil
+}
+
+// NumberRanges writes numbers that are sorted with commas between them, and three or more that
+// follow one another as a range: 3,17,40-42.
+func NumberRanges(numbers []int) string {
+	var parts []string
+	for i := 0; i < len(numbers); {
+		j := i
+		for j+1 < len(numbers) && numbers[j+1] == numbers[j]+1 {
+			j++
+		}
+		if j-i >= 2 {
+			parts = append(parts, fmt.Sprintf("%d-%d", numbers[i], numbers[j]))
+		} else {
+			for _, n := range numbers[i : j+1] {
+				parts = append(parts, strconv.Itoa(n))
+			}
+		}
+		i = j + 1
+	}
+	return strings.Join(parts, ",")
 }

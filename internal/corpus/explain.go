@@ -9,14 +9,15 @@ import (
 
 // Explainer explains records with a model that is open. It must be safe for concurrent use.
 type Explainer interface {
-	// Explain returns a result for each record, in their order. The records have no Err, and texts
-	// of like length, so that they can be computed together. What is wrong with one record is in
-	// its result, in words that are the same on every machine. The error is for what concerns more
-	// than a record: a [ShardError] if it would come again, a [RetryError] or that of ctx if not.
+	// Explain calls each once for every record, with its index and its result, in any order but
+	// not at the same time. The records have no Err, and texts of like length, so that they can be
+	// computed together. What is wrong with one record is in its result, in words that are the same
+	// on every machine. The error is for what concerns more than a record: a [ShardError] if it
+	// would come again, a [RetryError] or that of ctx if not.
 	//
 	// Results must not depend on which other records are explained at the same time by other
 	// calls. They may depend on the records of this call, which are the same on every run.
-	Explain(ctx context.Context, records []Record) ([]Result, error)
+	Explain(ctx context.Context, records []Record, each func(i int, result Result)) error
 }
 
 // Result is what is known of one record after it was explained. n is the number of generated
@@ -56,7 +57,9 @@ type Together struct {
 }
 
 // Explain explains the records by [attribution.ExplainAll].
-func (o Together) Explain(ctx context.Context, records []Record) ([]Result, error) {
+func (o Together) Explain(
+	ctx context.Context, records []Record, each func(i int, result Result),
+) error {
 	texts := func(yield func(attribution.Text) bool) {
 		for _, r := range records {
 			if !yield(attribution.Text{Prompt: r.Prompt, Continuation: r.Continuation}) {
@@ -64,30 +67,39 @@ func (o Together) Explain(ctx context.Context, records []Record) ([]Result, erro
 			}
 		}
 	}
-	how := attribution.Batching{Texts: textsAtOnce(records), Window: len(records)}
-	results := make([]Result, len(records))
-	for e := range attribution.ExplainAll(ctx, o.Model, texts, o.Options, how) {
-		if e.Err != nil {
-			if err := ForAll(ctx, e.Err); err != nil {
-				return nil, err
-			}
-			results[e.Index].Err = e.Err.Error()
-			continue
-		}
-		results[e.Index] = ResultOf(e.Explanation, o.Methods)
-	}
-	return results, ctx.Err()
-}
-
-// textsAtOnce is how many of the records run through the model at a time: 32, and fewer of long
-// texts, about 2,000 tokens in all. It may not depend on the memory of the machine, because texts
-// of a batch change each other's last digits.
-func textsAtOnce(records []Record) int {
-	longest := 1
+	longest := 0
 	for _, r := range records {
 		longest = max(longest, textBytes(r))
 	}
-	return max(1, min(groupRecords, 8<<10/longest))
+	how := attribution.Batching{Texts: textsAtOnce(longest), Window: len(records)}
+	for e := range attribution.ExplainAll(ctx, o.Model, texts, o.Options, how) {
+		if e.Err != nil {
+			if err := ForAll(ctx, e.Err); err != nil {
+				return err
+			}
+			each(e.Index, Result{Err: e.Err.Error()})
+			continue
+		}
+		each(e.Index, ResultOf(e.Explanation, o.Methods))
+	}
+	return ctx.Err()
+}
+
+// A pass of the model has at most mostTexts texts, of mostBytes together: about 2,000 tokens.
+const (
+	mostTexts = 32
+	mostBytes = 8 << 10
+)
+
+// textsAtOnce is how many texts of at most so many bytes run through the model at a time: 32, and
+// for long texts half of that again and again. It may not depend on the memory of the machine,
+// because texts of a batch change each other's last digits.
+func textsAtOnce(longest int) int {
+	n := mostTexts
+	for n > 1 && n*longest > mostBytes {
+		n /= 2
+	}
+	return n
 }
 
 // OptionsOf returns the options for one record: its continuation replaces the limit of tokens.

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,21 +22,22 @@ import (
 // lengths. before, if not nil, is called before each group.
 type fake struct{ before func(context.Context) error }
 
-func (f fake) Explain(ctx context.Context, records []corpus.Record) ([]corpus.Result, error) {
+func (f fake) Explain(
+	ctx context.Context, records []corpus.Record, each func(int, corpus.Result),
+) error {
 	if f.before != nil {
 		if err := f.before(ctx); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	results := make([]corpus.Result, len(records))
-	for i, r := range records {
+	for i, r := range slices.Backward(records) { // any order is allowed
 		if strings.Contains(r.Prompt, "unexplainable") {
-			results[i].Err = "the text cannot be explained"
+			each(i, corpus.Result{Err: "the text cannot be explained"})
 			continue
 		}
-		results[i] = corpus.ResultOf(explanation(r), []string{"m"})
+		each(i, corpus.ResultOf(explanation(r), []string{"m"}))
 	}
-	return results, nil
+	return nil
 }
 
 // explanation is what the fake says of a record: two generated tokens by two layers.

@@ -62,9 +62,10 @@ const (
 // Formats returns the formats of an input.
 func Formats() []string { return []string{FormatJSONL, FormatParquet, FormatText} }
 
-// formatByName returns the format of a file by the end of its name, "" if that is not known.
+// formatByName returns the format of a file by the end of its name, before .gz if it has that, ""
+// if that is not known.
 func formatByName(name string) string {
-	switch strings.ToLower(path.Ext(name)) {
+	switch strings.ToLower(path.Ext(uncompressedName(name))) {
 	case ".jsonl", ".ndjson", ".json":
 		return FormatJSONL
 	case ".parquet":
@@ -145,8 +146,8 @@ func PlaceSource(ctx context.Context, whole *Place, format string) (*Source, err
 			return nil, fmt.Errorf("corpus: the input %s: %w", whole, atomicfile.Cause(err))
 		}
 		return nil, fmt.Errorf("corpus: the input %s has no files of a known kind (%s); it has %d "+
-			"others; give the format, or another input", whole, ".jsonl, .parquet, .txt",
-			len(s.LeftOut))
+			"others; give the format, or another input", whole,
+			".jsonl, .txt, these with .gz, and .parquet", len(s.LeftOut))
 	}
 	return s, nil
 }
@@ -214,19 +215,31 @@ func (s *Source) read(
 		file.Records++
 		return each(r)
 	}
-	switch file.Format {
-	case FormatParquet:
+	if file.Format == FormatParquet {
 		err = s.readParquet(ctx, counted, count)
-	case FormatText:
-		err = readLines(ctx, counted, file.Name, textRecord, count)
-	default:
-		err = readLines(ctx, counted, file.Name, jsonRecord, count)
+	} else {
+		err = s.readText(ctx, counted, file, count)
 	}
 	if err != nil {
 		return file, err
 	}
 	file.Bytes, file.SHA256 = counted.n, hex.EncodeToString(counted.h.Sum(nil))
 	return file, nil
+}
+
+// readText reads a file of lines.
+func (s *Source) readText(
+	ctx context.Context, in *countedReader, file InputFile, each func(Record) error,
+) error {
+	text, err := s.lines(ctx, in)
+	if err != nil {
+		return err
+	}
+	read := jsonRecord
+	if file.Format == FormatText {
+		read = textRecord
+	}
+	return readLines(ctx, text, file.Name, read, each)
 }
 
 // countedReader counts and hashes what is read, and names the file in errors.

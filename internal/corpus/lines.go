@@ -18,6 +18,9 @@ import (
 // needs at most 6 MiB in JSON, and the line may have other keys.
 const maxLine = 16 << 20
 
+// lineBuffer is how much of a file of lines is read at once, in bytes.
+const lineBuffer = 1 << 16
+
 // MaxID is the limit of an id, in bytes: ids of a shard are kept in memory.
 const MaxID = 1024
 
@@ -27,7 +30,7 @@ func readLines(
 	ctx context.Context, in io.Reader, name string, read func(*Record, []byte) error,
 	each func(Record) error,
 ) error {
-	b := bufio.NewReaderSize(in, 1<<16)
+	b := bufio.NewReaderSize(in, lineBuffer)
 	var text []byte
 	for number := int64(1); ; number++ {
 		if err := ctx.Err(); err != nil {

@@ -22,19 +22,12 @@ const mergeAtOnce = 32
 // there are. The file ends with the same hash of its rows as every other merge of this corpus. A
 // shard that is not complete is an error.
 func (c *Corpus) Merge(ctx context.Context, w io.Writer, onRow func(rows int64)) error {
-	states, err := c.States(ctx, c.ShardsOf(0, 1))
+	open, err := c.incomplete(ctx)
 	if err != nil {
 		return err
 	}
-	open := 0
-	for _, s := range states {
-		if s.State != Complete {
-			open++
-		}
-	}
-	if open > 0 {
-		return fmt.Errorf("corpus: %d of %d shards are not complete; make them first", open,
-			len(states))
+	if len(open) > 0 {
+		return c.needed(open)
 	}
 	var sources []func() (*localFile, error)
 	for shard := range c.Manifest.Shards {
@@ -62,6 +55,20 @@ func (c *Corpus) Merge(ctx context.Context, w io.Writer, onRow func(rows int64))
 		sources = next
 	}
 	return c.mergeSome(ctx, w, sources, onRow)
+}
+
+// maxNamed is how many shards an error names.
+const maxNamed = 20
+
+// needed returns the error of a merge without some shards.
+func (c *Corpus) needed(open []int) error {
+	named := NumberRanges(open[:min(len(open), maxNamed)])
+	if more := len(open) - maxNamed; more > 0 {
+		named += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Errorf("corpus: %d of %d shards are missing or damaged: %s; headwater corpus "+
+		"missing %s prints which tasks to submit again, and headwater corpus run makes the shards",
+		len(open), len(c.Manifest.Shards), named, c.Place)
 }
 
 // mergeSome merges files that are each in the order of the input.

@@ -23,6 +23,11 @@ func (s *Source) readParquet(
 	}
 	defer local.Close()
 	err = recovered(func() error {
+		begin := make([]byte, len(gzipMagic))
+		if _, err := local.ReadAt(begin, 0); err == nil && string(begin) == gzipMagic {
+			return &damageError{"is compressed by gzip as a whole, which is read of lines only; " +
+				"decompress it (Parquet compresses its pages itself)"}
+		}
 		file, err := openParquet(local, local.size)
 		if err != nil {
 			return err

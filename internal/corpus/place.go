@@ -28,6 +28,11 @@ type Place struct {
 	prefix string // of the keys in the bucket, "" or with a slash at the end
 }
 
+// BeforeRead, if not nil, is called before every request that reads from a bucket, with a function
+// that gives access to what the driver sends; see [blob.ReaderOptions]. A program sets it before it
+// opens a place.
+var BeforeRead func(as func(any) bool) error
+
 // OpenPlace opens a folder, which need not exist, or a bucket: a path, file:///path, or the address
 // of a bucket such as s3://bucket/folder?region=eu-west-1. The program must have linked the driver
 // of the bucket; see package bucket. The caller closes it.
@@ -197,12 +202,14 @@ func (p *Place) open(ctx context.Context, name string) (io.ReadCloser, error) {
 		}
 		return f, nil
 	}
-	r, err := p.bucket.NewReader(ctx, p.prefix+name, nil)
+	r, err := p.bucket.NewReader(ctx, p.prefix+name, readerOptions())
 	if err != nil {
 		return nil, p.failed("be read", name, err)
 	}
 	return r, nil
 }
+
+func readerOptions() *blob.ReaderOptions { return &blob.ReaderOptions{BeforeRead: BeforeRead} }
 
 // randomFile is a file that can be read anywhere.
 type randomFile interface {
@@ -242,7 +249,8 @@ type ranges struct {
 // ReadAt reads one piece, by one request.
 func (r *ranges) ReadAt(b []byte, offset int64) (int, error) {
 	key := r.place.prefix + r.name
-	in, err := r.place.bucket.NewRangeReader(r.ctx, key, offset, int64(len(b)), nil)
+	in, err := r.place.bucket.NewRangeReader(r.ctx, key, offset, int64(len(b)),
+		readerOptions())
 	if err != nil {
 		return 0, r.place.failed("be read", r.name, err)
 	}

@@ -20,14 +20,11 @@ import (
 	"github.com/headwater-ml/headwater/internal/atomicfile"
 )
 
-// A window is the records of a shard that are explained before their rows are written, and a group
-// those that are given to an explainer together: neighbours in a window that is sorted by the
-// length of its texts. Both are parts of what decides the bytes of a shard. windowBytes limits the
-// texts of a window, and so the memory.
+// A window is the records of a shard that are explained before their rows are written. It is part
+// of what decides the bytes of a shard. windowBytes limits its texts, and so the memory.
 const (
 	windowRecords = 256
 	windowBytes   = 4 << 20
-	groupRecords  = 32
 )
 
 // filesAtOnce is how many shards are cut out of the input in one pass over it, each into a
@@ -46,7 +43,7 @@ type Runner struct {
 	// them are made at the same time, at least 1.
 	Shards  []int
 	Workers int
-	// OnProgress, if not nil, is called after every group of records, by one goroutine at a time.
+	// OnProgress, if not nil, is called after every record, by one goroutine at a time.
 	OnProgress func(Stats)
 
 	// pending are the shards that Pending has found and Run has not made; nil if nobody looked.
@@ -344,7 +341,7 @@ func markSecond(r *Record, seen map[string]string) {
 	r.Err = fmt.Sprintf("the id is also that of %s; give each record its own", first)
 }
 
-// window explains records in groups of like length and writes their rows in the order given.
+// window explains records and writes their rows in the order given.
 func (r *Runner) window(ctx context.Context, records []Record, w *rowWriter) error {
 	var good []int
 	for i := range records {
@@ -352,35 +349,30 @@ func (r *Runner) window(ctx context.Context, records []Record, w *rowWriter) err
 			good = append(good, i)
 		}
 	}
-	slices.SortStableFunc(good, func(a, b int) int {
-		return textBytes(records[a]) - textBytes(records[b])
-	})
 	results := make([]Result, len(records))
-	for group := range slices.Chunk(good, groupRecords) {
+	for _, group := range groups(records, good) {
 		some := make([]Record, len(group))
 		for i, at := range group {
 			some[i] = records[at]
 		}
-		made, err := r.Explainer.Explain(ctx, some)
+		made := 0
+		err := r.Explainer.Explain(ctx, some, func(i int, result Result) {
+			results[group[i]] = result
+			made++
+			r.count(func(s *Stats) {
+				s.Records++
+				s.Tokens += int64(len(result.PromptIDs) + len(result.IDs))
+				if result.Err != "" {
+					s.Errors++
+				}
+			})
+		})
 		if err != nil {
 			return err
 		}
-		if len(made) != len(some) {
-			panic(fmt.Sprintf("corpus: %d results of %d records", len(made), len(some)))
+		if made != len(some) {
+			panic(fmt.Sprintf("corpus: %d results of %d records", made, len(some)))
 		}
-		tokens, failed := int64(0), int64(0)
-		for i, at := range group {
-			results[at] = made[i]
-			tokens += int64(len(made[i].PromptIDs) + len(made[i].IDs))
-			if made[i].Err != "" {
-				failed++
-			}
-		}
-		r.count(func(s *Stats) {
-			s.Records += int64(len(group))
-			s.Tokens += tokens
-			s.Errors += failed
-		})
 	}
 	for i := range records {
 		if err := w.add(&records[i], &results[i]); err != nil {
@@ -394,6 +386,25 @@ func (r *Runner) window(ctx context.Context, records []Record, w *rowWriter) err
 		s.Errors += wrong
 	})
 	return nil
+}
+
+// groups divides some records into those that are given to an explainer together: all of which as
+// many may run at a time. A long text among short ones does not hold them up.
+func groups(records []Record, some []int) [][]int {
+	slices.SortStableFunc(some, func(a, b int) int {
+		return textBytes(records[a]) - textBytes(records[b])
+	})
+	var all [][]int
+	for i := 0; i < len(some); {
+		n := textsAtOnce(textBytes(records[some[i]]))
+		j := i
+		for j < len(some) && textsAtOnce(textBytes(records[some[j]])) == n {
+			j++
+		}
+		all = append(all, some[i:j])
+		i = j
+	}
+	return all
 }
 
 // textBytes is the length by which records are sorted.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -236,7 +237,31 @@ func TestMergeNeedsAllShards(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkError(t, "merge", c.Merge(t.Context(), &bytes.Buffer{}, nil),
-		"2 of 4 shards are not complete")
+		"2 of 4 shards are missing or damaged: 0,3; headwater corpus missing "+p.String()+" prints")
+	// Many shards are not all named.
+	p, _ = folder(t)
+	c = create(t, p, plan(t, input, 50, 0))
+	if _, err := runner(t, c, input, []int{1, 2, 3, 40}).Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	checkError(t, "merge", c.Merge(t.Context(), &bytes.Buffer{}, nil),
+		"46 of 50 shards are missing or damaged: 0,4-22 and 26 more; ")
+}
+
+func TestNumberRanges(t *testing.T) {
+	for _, c := range []struct {
+		numbers []int
+		want    string
+	}{
+		{nil, ""},
+		{[]int{3, 17, 42}, "3,17,42"},
+		{[]int{0, 1, 2, 3}, "0-3"},
+		{[]int{0, 1, 5, 6, 7, 9}, "0,1,5-7,9"},
+	} {
+		if got := corpus.NumberRanges(c.numbers); got != c.want {
+			t.Errorf("NumberRanges(%v) = %q, want %q", c.numbers, got, c.want)
+		}
+	}
 }
 
 // A shard whose footer fits but whose columns do not is an error for everybody who reads rows.
@@ -593,4 +618,50 @@ func TestRows(t *testing.T) {
 	if !errors.Is(err, stop) {
 		t.Errorf("error %v, want that of the caller", err)
 	}
+}
+
+// grouped notes how many bytes the shortest and the longest text of each call have.
+type grouped struct {
+	fake
+	calls *[][3]int
+}
+
+func (g grouped) Explain(
+	ctx context.Context, records []corpus.Record, each func(int, corpus.Result),
+) error {
+	first, last := records[0].Prompt, records[len(records)-1].Prompt
+	*g.calls = append(*g.calls, [3]int{len(records), len(first), len(last)})
+	return g.fake.Explain(ctx, records, each)
+}
+
+// Texts that may run as many at a time are explained together, and a long text alone does not make
+// a small batch of all others.
+func TestGroups(t *testing.T) {
+	var b strings.Builder
+	for i := range 300 {
+		words := 1 + i%40 // of 2 bytes
+		switch i {
+		case 10:
+			words = 20_000
+		case 100, 280:
+			words = 200
+		}
+		fmt.Fprintf(&b, "{\"id\":%d,\"text\":%q}\n", i, strings.Repeat("a ", words))
+	}
+	input := filepath.Join(t.TempDir(), "texts.jsonl")
+	write(t, input, b.String())
+	p, _ := folder(t)
+	c := create(t, p, plan(t, input, 1, 0))
+	var calls [][3]int
+	r := runner(t, c, input, []int{0})
+	r.Explainer = grouped{calls: &calls}
+	if _, err := r.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	// Windows of 256 and 44 records: up to 256 bytes, up to 512, and the longest.
+	want := [][3]int{{254, 2, 80}, {1, 400, 400}, {1, 40_000, 40_000}, {43, 4, 80}, {1, 400, 400}}
+	if diff := cmp.Diff(want, calls); diff != "" {
+		t.Errorf("records, shortest and longest of each call (-want +got):\n%s", diff)
+	}
+	verified(t, c)
 }

@@ -36,7 +36,8 @@ func main() {
 	flag.IntVar(&b.texts, "texts", 256, "number of texts")
 	flag.IntVar(&b.tokens, "tokens", 16, "tokens after each text, fewer where it ends before")
 	flag.IntVar(&b.rounds, "rounds", 5, "how often each is measured, after once to compile")
-	flag.StringVar(&b.profile, "cpuprofile", "", "instead, write a profile to this file")
+	flag.StringVar(&b.profile, "cpuprofile", "", "instead, write a profile to this file; on xla "+
+		"the process may abort, as its threads and the signals of Go's profiler do not go together")
 	flag.StringVar(&b.method, "method", "",
 		"with --cpuprofile: rollout, direct, or empty for plain generation")
 	flag.StringVar(&sizes, "batch", "1,8,32", "texts at a time")

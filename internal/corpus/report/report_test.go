@@ -22,16 +22,17 @@ import (
 // token j by the length of the word, and from generated tokens by 1.
 type words struct{ generated int }
 
-func (w words) Explain(_ context.Context, records []corpus.Record) ([]corpus.Result, error) {
-	results := make([]corpus.Result, len(records))
+func (w words) Explain(
+	_ context.Context, records []corpus.Record, each func(int, corpus.Result),
+) error {
 	for i, r := range records {
 		if strings.Contains(r.Prompt, "refused") {
-			results[i].Err = "the text is refused <b>"
+			each(i, corpus.Result{Err: "the text is refused <b>"})
 			continue
 		}
-		results[i] = w.result(r.Prompt)
+		each(i, w.result(r.Prompt))
 	}
-	return results, nil
+	return nil
 }
 
 func (w words) result(text string) corpus.Result {

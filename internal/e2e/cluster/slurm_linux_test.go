@@ -379,12 +379,16 @@ func (s *slurm) states(job string) (map[string]int, error) {
 	return count, nil
 }
 
-// wait waits for the end of all tasks of a job and returns how many ended in each state.
+// wait waits for the end of all tasks of a job and returns how many ended in each state, nothing of
+// a job that Slurm does not know.
 func (s *slurm) wait(job string) map[string]int {
 	s.t.Helper()
 	var ended map[string]int
 	s.eventually("job "+job+" ends", func() bool {
 		left, err := s.try("squeue", "-h", "-j", job, "-o", "%i")
+		if err != nil && strings.Contains(err.Error(), "Invalid job id") {
+			return len(s.processes("")) == 0 // the controller has forgotten it
+		}
 		if err == nil && left == "" {
 			ended, err = s.states(job)
 		}
