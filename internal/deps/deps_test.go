@@ -190,7 +190,7 @@ var allowed = map[string][]string{
 	"internal/e2e/command":       nil,
 	"internal/e2e/fixture":       {"attribution", "attribution/trace", "models"},
 	"internal/e2e/methods":       {everything},
-	"internal/e2e/mutation":      {"internal/e2e/command"},
+	"internal/e2e/mutation":      {"internal/e2e/command", "models/checkpoint", "models/gguf/gguftest"},
 	"internal/e2e/notebook":      {"internal/e2e/command"},
 	"internal/bench/corpus":      {"attribution/trace", "models", "models/tiny", "models/xla", "github.com/parquet-go/parquet-go"},
 	"internal/bench/batch":       {"attribution", "attribution/trace", "models", "models/xla"},
