@@ -48,14 +48,18 @@ func hostileText(r *rand.Rand) string {
 	return b.String()
 }
 
+// hostilePrompt returns a text of up to 1,400 tokens, which are read in tiles. Longer texts fit the
+// memory too, but the time of one in pure Go grows with the square of its length: 2,500 tokens took
+// 30 s of an AMD EPYC with AVX2.
+func hostilePrompt(r *rand.Rand) string {
+	const most = 1400
+	text := hostileText(r)
+	return text[:min(len(text), most)]
+}
+
 // mutatePrompt explains hostile texts in every format.
 func mutatePrompt(r *rand.Rand, _ *Seeds) Mutant {
-	prompt := strings.ReplaceAll(hostileText(r), "\x00", "") // no argument can hold a NUL
-	// Up to 1,400 tokens, which are read in tiles. Longer texts fit the memory too, but the time of
-	// one in pure Go grows with the square of its length: 2,500 tokens took 30 s of an AMD EPYC
-	// with AVX2.
-	const most = 1400
-	prompt = prompt[:min(len(prompt), most)]
+	prompt := strings.ReplaceAll(hostilePrompt(r), "\x00", "") // no argument can hold a NUL
 	methods := []string{
 		"rollout", "flow", "value-zeroing", "raw,rollout,flow", "gradient", "attn-lrp",
 		"norms,alti",
@@ -82,7 +86,7 @@ func mutatePrompt(r *rand.Rand, _ *Seeds) Mutant {
 func mutateLines(r *rand.Rand, _ *Seeds) Mutant {
 	var input []byte
 	for range 1 + r.IntN(3) {
-		line := object("prompt", quote(strings.ToValidUTF8(hostileText(r), "")))
+		line := object("prompt", quote(strings.ToValidUTF8(hostilePrompt(r), "")))
 		if r.IntN(2) == 0 {
 			line.set("continuation", scalar(quote(pick(r, []string{" is", " are", "", "\u2028"}))))
 		}
