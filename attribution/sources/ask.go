@@ -106,8 +106,10 @@ func (a Ask) checkTexts() error {
 		what  string
 		texts []string
 	}{
-		{"document", a.Documents}, {"question", []string{a.Question}},
-		{"answer", []string{a.Answer}}, {"target", []string{a.Target}},
+		{"document", a.Documents},
+		{"question", []string{a.Question}},
+		{"answer", []string{a.Answer}},
+		{"target", []string{a.Target}},
 		{"template", []string{a.Template}},
 	} {
 		for i, text := range f.texts {

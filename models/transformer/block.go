@@ -350,10 +350,11 @@ func (b *Block) dot(q, key *Node) *Node {
 	return Reshape(scores, dims[0], dims[1], dims[2], -1)
 }
 
-// turnedRows is for how many targets pure Go multiplies by the turned keys: a product of rows by
+// turnedRows is from how many targets on pure Go multiplies by the turned keys: a product of rows by
 // rows adds up the numbers of a vector register for every score, which takes more time than the
-// product where heads are narrow.
-const turnedRows = 16
+// product where heads are narrow. Fewer targets save little, and with rows by rows a score does not
+// depend on how many sources there are, not even in its last digit.
+const turnedRows = 64
 
 // Einsum is graph.Einsum for use in a mixing. It keeps the product apart from the operations around
 // it: XLA on a CPU ends the program over some products that it fuses; see package models/xla.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes/bfloat16"
-	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
+	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
@@ -22,8 +22,16 @@ func TestHalfProducts(t *testing.T) {
 	defer backend.Finalize()
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, size := range [][3]int{ // rows, terms of a sum, columns
-		{1, 8, 3}, {1, 16, 5}, {1, 40, 17}, {3, 33, 64}, {5, 128, 9}, {1, 64, 2000}, {40, 96, 70},
-		{17, 512, 600}, {64, 256, 257}, {1, 1024, 5000},
+		{1, 8, 3},
+		{1, 16, 5},
+		{1, 40, 17},
+		{3, 33, 64},
+		{5, 128, 9},
+		{1, 64, 2000},
+		{40, 96, 70},
+		{17, 512, 600},
+		{64, 256, 257},
+		{1, 1024, 5000},
 	} {
 		m, k, n := size[0], size[1], size[2]
 		x, w := half(r, m*k), half(r, k*n)
@@ -34,7 +42,7 @@ func TestHalfProducts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			out, err := exec.Exec1(tensors.FromFlatDataAndDimensions(x, m, k),
+			out, err := exec.Call1(tensors.FromFlatDataAndDimensions(x, m, k),
 				tensors.FromFlatDataAndDimensions(w, dims...))
 			if err != nil {
 				t.Fatal(err)

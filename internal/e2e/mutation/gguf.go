@@ -229,8 +229,15 @@ var ggufValues = []any{
 	uint64(1 << 40), float32(0), float32(-1), float32(1e-40), float32(math.NaN()),
 	float32(math.Inf(1)), math.MaxFloat64, true, false, "", "none", "llama", "bert", "gpt2", "\xff",
 	"a\x00b", "{% for x in range(10**9) %}{{ x }}{% endfor %}", strings.Repeat("a", 100_000),
-	[]string{}, []string{"a", "a"}, []string{"", "\xff"}, []int32{}, []int32{-1, 1 << 30},
-	[]uint32{1, 2, 3}, []float32{float32(math.NaN())}, []bool{true, false}, [][]int32{{1}, {}},
+	[]string{},
+	[]string{"a", "a"},
+	[]string{"", "\xff"},
+	[]int32{},
+	[]int32{-1, 1 << 30},
+	[]uint32{1, 2, 3},
+	[]float32{float32(math.NaN())},
+	[]bool{true, false},
+	[][]int32{{1}, {}},
 }
 
 // damageKey changes one entry of the metadata.

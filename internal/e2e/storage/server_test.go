@@ -65,8 +65,10 @@ func newServer(t *testing.T) *server {
 	if err := objects.CreateBucket(bucket); err != nil {
 		t.Fatal(err)
 	}
-	s := &server{t: t, inner: gofakes3.New(objects).Server(), written: make(map[string]int),
-		stalled: make(chan struct{}, 100), release: make(chan struct{})}
+	s := &server{
+		t: t, inner: gofakes3.New(objects).Server(), written: make(map[string]int),
+		stalled: make(chan struct{}, 100), release: make(chan struct{}),
+	}
 	s.calm()
 	front := httptest.NewServer(s)
 	t.Cleanup(func() {

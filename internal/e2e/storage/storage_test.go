@@ -103,7 +103,9 @@ func TestLastingFaults(t *testing.T) {
 			h.must("run", place, "--shard", "0")
 			always := func(*http.Request, int) fault { return c.fault }
 			for _, args := range [][]string{
-				{"run", place}, {"missing", place}, {"verify", place},
+				{"run", place},
+				{"missing", place},
+				{"verify", place},
 				{"merge", place, "-o", filepath.Join(t.TempDir(), "all.parquet")},
 			} {
 				s.fail(always)
@@ -251,7 +253,9 @@ func TestDamagedShard(t *testing.T) {
 		name string
 		body []byte
 	}{
-		{"cut in the middle", first[:len(first)/2]}, {"empty", nil}, {"another shard", second},
+		{"cut in the middle", first[:len(first)/2]},
+		{"empty", nil},
+		{"another shard", second},
 		{"one bit flipped", flipped},
 	} {
 		t.Run(c.name, func(t *testing.T) {
