@@ -62,6 +62,7 @@ class Alike(unittest.TestCase):
             ({"values": [{"x": 1, "y": 0.12345678901}]}, {"values": [{"x": 1, "y": 0.12345678999}]}),
             ({"image/png": "iVBORw0KGgoAAAANSUhEUgAABLAAAAJYAAAA"}, {"image/png": "iVBORw0KGgoAAAANSUhEUgAABLAAAAJYBBBB"}),
             ("1.234e-07", "1.2341e-07"),
+            ({"values": "cells\n327 12"}, {"values": "cells\n328 12"}),
             ("{&#34;w&#34;:&#34;gFqn/A&#34;}", "{&#34;w&#34;:&#34;gFqo+/&#34;}"),
         ]:
             with self.subTest(want=want):
@@ -80,6 +81,7 @@ class Alike(unittest.TestCase):
             ({"y": 120.5}, {"y": 121.5}),
             ({"image/png": "iVBORw0KGgoAAAANSUhEUgAABLAAAAJY"}, {"image/png": "iVBORw0KGgoAAAANSUhEUgAABLAAAAJZ"}),
             ("1.2e-07", "2.2e-07"),
+            ({"values": "cells\n327 12"}, {"values": "cells\n329 12"}),
             ("{&#34;w&#34;:&#34;gFqn/A&#34;}", "{&#34;w&#34;:&#34;gFqr/A&#34;}"),
             ("{&#34;w&#34;:&#34;gFqn/A&#34;}", "{&#34;w&#34;:&#34;gFqn&#34;}"),
         ]:
