@@ -28,9 +28,9 @@ type Place struct {
 	prefix string // of the keys in the bucket, "" or with a slash at the end
 }
 
-// BeforeRead is called, if it is not nil, before every request that reads from a bucket, with a function
-// that gives access to what the driver sends; see [blob.ReaderOptions]. A program sets it before it
-// opens a place.
+// BeforeRead is called, if it is not nil, before every request that reads from a bucket, with a
+// function that gives access to what the driver sends; see [blob.ReaderOptions]. A program sets it
+// before it opens a place.
 var BeforeRead func(as func(any) bool) error
 
 // OpenPlace opens a folder, which need not exist, or a bucket: a path, file:///path, or the address

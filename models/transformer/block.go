@@ -350,8 +350,8 @@ func (b *Block) dot(q, key *Node) *Node {
 	return Reshape(scores, dims[0], dims[1], dims[2], -1)
 }
 
-// turnedRows is from how many targets on pure Go multiplies by the turned keys: a product of rows by
-// rows adds up the numbers of a vector register for every score, which takes more time than the
+// turnedRows is from how many targets on pure Go multiplies by the turned keys: a product of rows
+// by rows adds up the numbers of a vector register for every score, which takes more time than the
 // product where heads are narrow. Fewer targets save little, and with rows by rows a score does not
 // depend on how many sources there are, not even in its last digit.
 const turnedRows = 64
