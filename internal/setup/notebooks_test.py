@@ -63,6 +63,7 @@ class Alike(unittest.TestCase):
             ({"image/png": "iVBORw0KGgoAAAANSUhEUgAABLAAAAJYAAAA"}, {"image/png": "iVBORw0KGgoAAAANSUhEUgAABLAAAAJYBBBB"}),
             ("1.234e-07", "1.2341e-07"),
             ({"values": "cells\n327 12"}, {"values": "cells\n328 12"}),
+            ({"label": "layer 8, head 6: 0.6401"}, {"label": "layer 8, head 2: 0.6430"}),
             ("{&#34;w&#34;:&#34;gFqn/A&#34;}", "{&#34;w&#34;:&#34;gFqo+/&#34;}"),
         ]:
             with self.subTest(want=want):
@@ -77,6 +78,9 @@ class Alike(unittest.TestCase):
             ("0.50 0.25", "0.50"),
             ("0.120", "0.150"),
             ({"y": 0.5}, {"x": 0.5}),
+            ({"label": "layer 8, head 6: 0.6401"}, {"label": "layer 9, head 6: 0.6401"}),
+            ({"label": "layer 8, head 6: 0.6401"}, {"label": "layer 8, head 2: 0.6801"}),
+            ({"text": "layer 8, head 6: 0.6401"}, {"text": "layer 8, head 2: 0.6401"}),
             ({"values": [1, 2]}, {"values": [1]}),
             ({"y": 120.5}, {"y": 121.5}),
             ({"image/png": "iVBORw0KGgoAAAANSUhEUgAABLAAAAJY"}, {"image/png": "iVBORw0KGgoAAAANSUhEUgAABLAAAAJZ"}),
