@@ -24,6 +24,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/bench/plain"
 	"github.com/headwater-ml/headwater/models"
 	_ "github.com/headwater-ml/headwater/models/xla"
 )
@@ -66,17 +67,9 @@ type bench struct {
 // methods are what is computed for each token; plain generation has none.
 var methods = []string{"", "rollout", "direct"}
 
-// openings begin the texts, alone and in pairs, for a model without examples of its own.
-var openings = []string{
-	"The keys to the cabinet", "In the morning she", "My favourite city is", "When it rains",
-	"The capital of France is", "Two plus two equals", "He opened the door and", "The old man",
-	"A long time ago", "If you want to learn", "The first thing to do", "Water boils at",
-	"After the war ended", "She looked at him", "The best way to cook rice", "Scientists found",
-}
-
-// prompts returns so many different short texts.
+// prompts returns so many different short texts: the beginnings alone and in pairs.
 func prompts(m *models.Model, n int) []string {
-	begin := openings
+	begin := plain.Openings
 	if examples := m.Examples(); len(examples) > 0 {
 		begin = examples
 	}
@@ -159,7 +152,7 @@ func (b *bench) generate(
 	ctx context.Context, m *models.Model, texts []string, method string, size int,
 ) (tokens int, err error) {
 	if method == "" {
-		return b.plain(ctx, m, texts, size)
+		return plain.Generate(ctx, m, texts, b.tokens, size)
 	}
 	opts := attribution.Options{Methods: []string{method}, MaxTokens: b.tokens}
 	for e := range attribution.ExplainAll(ctx, m, textsOf(texts), opts,
@@ -182,35 +175,6 @@ func textsOf(all []string) iter.Seq[attribution.Text] {
 	}
 }
 
-// plain generates without any attribution.
-func (b *bench) plain(
-	ctx context.Context, m *models.Model, texts []string, size int,
-) (tokens int, err error) {
-	all := make([]trace.BatchText, len(texts))
-	for i, text := range texts {
-		ids, err := m.Encode(text, trace.SpecialsAuto)
-		if err != nil {
-			return 0, err
-		}
-		for _, id := range ids {
-			all[i].IDs = append(all[i].IDs, id.ID)
-		}
-		all[i].Ask.MaxTokens = b.tokens
-	}
-	for steps, err := range m.Batch(ctx, all, size) {
-		if err != nil {
-			return 0, err
-		}
-		for _, step := range steps {
-			if step.Err != nil {
-				return 0, step.Err
-			}
-			tokens++
-		}
-	}
-	return tokens, nil
-}
-
 // rate has what was measured in each round: tokens a second, and a second of one processor.
 type rate struct{ wall, processor []float64 }
 
@@ -223,10 +187,10 @@ func (r rate) String() string {
 	return fmt.Sprintf("%.0f (%.0f)", median(r.wall), median(r.processor))
 }
 
-// of is the rate as a fraction of plain's.
-func (r rate) of(plain rate) string {
-	return fmt.Sprintf("%.2f (%.2f)", median(r.wall)/median(plain.wall),
-		median(r.processor)/median(plain.processor))
+// of is the rate as a fraction of another.
+func (r rate) of(other rate) string {
+	return fmt.Sprintf("%.2f (%.2f)", median(r.wall)/median(other.wall),
+		median(r.processor)/median(other.processor))
 }
 
 // processorTime is how long processors have worked for this process.

@@ -11,7 +11,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/bench/plain"
 	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/tiny"
 )
@@ -29,20 +29,12 @@ func (b *bench) prompts() []string {
 			all[i] = document.Prompt(document.Answers[0])
 			continue
 		}
-		all[i] = english[random.IntN(len(english))]
+		all[i] = plain.Openings[random.IntN(len(plain.Openings))]
 		for range random.IntN(3) {
-			all[i] = english[random.IntN(len(english))] + " " + all[i]
+			all[i] = plain.Openings[random.IntN(len(plain.Openings))] + " " + all[i]
 		}
 	}
 	return all
-}
-
-// english begins sentences.
-var english = []string{
-	"The keys to the cabinet", "In the morning she", "My favourite city is", "When it rains",
-	"The capital of France is", "Two plus two equals", "He opened the door and", "The old man",
-	"A long time ago", "If you want to learn", "The first thing to do", "Water boils at",
-	"After the war ended", "She looked at him", "The best way to cook rice", "Scientists found",
 }
 
 func writeInput(path string, prompts []string) (err error) {
@@ -62,8 +54,7 @@ func writeInput(path string, prompts []string) (err error) {
 	return buffer.Flush()
 }
 
-// generate measures plain generation in batches, after a run that compiles. It is the one place
-// that knows how texts are generated without attribution.
+// generate measures plain generation in batches, after a run that compiles.
 func (b *bench) generate(ctx context.Context, prompts []string, r *result) error {
 	m, err := models.OpenContext(ctx, b.model, models.Options{Backend: b.backend})
 	if err != nil {
@@ -72,39 +63,10 @@ func (b *bench) generate(ctx context.Context, prompts []string, r *result) error
 	r.Measured = len(prompts)
 	for range 2 {
 		began := time.Now()
-		if r.Generated, err = b.generateAll(ctx, m, prompts); err != nil {
+		if r.Generated, err = plain.Generate(ctx, m, prompts, b.tokens, b.batch); err != nil {
 			return err
 		}
 		r.Seconds = time.Since(began).Seconds()
 	}
 	return nil
-}
-
-// generateAll generates all texts and returns how many tokens that were.
-func (b *bench) generateAll(
-	ctx context.Context, m *models.Model, prompts []string,
-) (tokens int, err error) {
-	texts := make([]trace.BatchText, len(prompts))
-	for i, prompt := range prompts {
-		ids, err := m.Encode(prompt, trace.SpecialsAuto)
-		if err != nil {
-			return 0, err
-		}
-		for _, id := range ids {
-			texts[i].IDs = append(texts[i].IDs, id.ID)
-		}
-		texts[i].Ask.MaxTokens = b.tokens
-	}
-	for steps, err := range m.Batch(ctx, texts, b.batch) {
-		if err != nil {
-			return 0, err
-		}
-		for _, step := range steps {
-			if step.Err != nil {
-				return 0, step.Err
-			}
-			tokens++
-		}
-	}
-	return tokens, nil
 }
