@@ -55,6 +55,24 @@ func (r *Result) Layer(t, k int) int {
 	return r.Layers[k]
 }
 
+// Combined reports whether the values of a level are about all layers up to it, as those of
+// rollout, flow and scorers are, and not about its own layer alone.
+func (r *Result) Combined() bool {
+	if aggregation := r.Options["aggregation"]; aggregation != "" {
+		return aggregation != "layer"
+	}
+	return r.Options["scorer"] != ""
+}
+
+// LayerName says which layers the values of level k are about, for token t: "layer 3", or "up to
+// layer 3" if they are combined.
+func (r *Result) LayerName(t, k int) string {
+	if r.Combined() {
+		return fmt.Sprintf("up to layer %d", r.Layer(t, k))
+	}
+	return fmt.Sprintf("layer %d", r.Layer(t, k))
+}
+
 // Row returns M[t,:,k], [m], as a copy. It panics if an index is out of range.
 func (r *Result) Row(t, k int) []float64 {
 	r.check("token", t, 0)

@@ -69,6 +69,26 @@ func TestResultViews(t *testing.T) {
 	}
 }
 
+// TestLayerName: rollout, flow and scorers combine the layers below, single layers do not.
+func TestLayerName(t *testing.T) {
+	for want, options := range map[string]map[string]string{
+		"up to layer 7": {"aggregation": "rollout"},
+		"layer 7":       {"aggregation": "layer"},
+	} {
+		r := attribution.Result{Layers: []int{7}, Options: options}
+		if got := r.LayerName(0, 0); got != want {
+			t.Errorf("%v: %q, want %q", options, got, want)
+		}
+	}
+	r := attribution.Result{
+		Layers: []int{attribution.LayerByToken}, Shown: []int{3},
+		Options: map[string]string{"scorer": "direct"},
+	}
+	if got := r.LayerName(0, 0); got != "up to layer 3" {
+		t.Errorf("a scorer: %q", got)
+	}
+}
+
 func TestTopK(t *testing.T) {
 	e := small()
 	got, err := e.TopK(0, "m", 2, nil)

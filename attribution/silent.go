@@ -102,8 +102,8 @@ func (e *Explanation) Silent(method string, k int) ([]string, error) {
 // byPosition reports whether even attention gives rows of a method the order of the positions,
 // earliest first.
 func (e *Explanation) byPosition(r *Result) bool {
-	combines := r.Options["aggregation"] != "" && r.Options["aggregation"] != "layer"
-	return combines && !e.Model.Bidirectional && r.Options["lift"] == ""
+	mixes := r.Combined() && r.Options["scorer"] == ""
+	return mixes && !e.Model.Bidirectional && r.Options["lift"] == ""
 }
 
 // earliestFirst reports whether a row falls from its first column to its last one.

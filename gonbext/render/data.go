@@ -65,7 +65,7 @@ type scriptView struct {
 	Shown  []int    `json:"l,omitempty"`
 	Layers []int    `json:"L,omitempty"`
 	Levels []string `json:"k,omitempty"`
-	// Sums says that the values of a level are about all layers from the first one to it.
+	// Sums says that the values of a level are about all layers up to it.
 	Sums bool `json:"o,omitempty"`
 	// Maximum says that a word has the largest value of its tokens and not the sum.
 	Maximum bool `json:"x,omitempty"`
@@ -278,7 +278,7 @@ func (b *page) addLevels(v *view, s *scriptView, size *int, limit int) {
 		}
 	}
 	*size += total
-	s.Levels, s.Layers, s.Sums = all, slices.Clone(r.Layers), v.scorer()
+	s.Levels, s.Layers, s.Sums = all, slices.Clone(r.Layers), r.Combined()
 	for t := range r.Shape[0] {
 		s.Shown = append(s.Shown, v.level(t))
 	}

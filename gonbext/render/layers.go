@@ -227,8 +227,8 @@ func (p *layersPage) panel(b *page, v *view, t int, first bool) {
 		`<div style="margin:0 20px 12px 0"><div style="font-size:13px"><b>“%s”</b> %s`,
 		html.EscapeString(b.rowName(t)), chance)
 	if v.has(t) && v.result.Shape[2] > fewLayers {
-		b.printf(` <span style="%s">· other pictures show layer %d</span>`, small,
-			v.result.Layer(t, v.level(t)))
+		b.printf(` <span style="%s">· other pictures show %s</span>`, small,
+			v.result.LayerName(t, v.level(t)))
 	}
 	b.WriteString("</div>")
 	columns := len(b.e.Prompt.Texts)

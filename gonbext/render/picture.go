@@ -333,7 +333,7 @@ func (v *view) layer(t int) string {
 	case v.scorer():
 		return "whole model"
 	}
-	return fmt.Sprintf("layer %d", v.result.Layer(t, v.level(t)))
+	return v.result.LayerName(t, v.level(t))
 }
 
 // layers names the layers that the highlighted values of all tokens belong to.

@@ -48,8 +48,8 @@
     const place = (t) => d.p ? d.p[t] : d.m + t;
     const shown = (v, t) => v.l ? v.l[t] : 0;
     const picked = (i) => names[i] in s.level && d.d[i].k;
-    // layerName names the layers that the values of level k are about: a scorer adds up from below.
-    const layerName = (v, k) => (v.o && k ? 'layers ' + v.L[0] + ' to ' : 'layer ') + v.L[k];
+    // layerName names the layers that the values of level k are about: rollout, flow and scorers combine those below.
+    const layerName = (v, k) => (v.o ? 'up to layer ' : 'layer ') + v.L[k];
     const level = (i, t) => picked(i) ? s.level[names[i]] : shown(d.d[i], t);
 
     // sources is how many sources target t has: the prompt, then the generated tokens before it.

@@ -201,7 +201,7 @@ func (v *view) layer(t int) string {
 	case v.r.Options["scorer"] != "":
 		return "whole model"
 	case t < len(v.e.Steps):
-		return fmt.Sprintf("layer %d", v.r.Layer(t, v.r.Level(t)))
+		return v.r.LayerName(t, v.r.Level(t))
 	}
 	return "one layer"
 }
