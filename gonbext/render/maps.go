@@ -65,8 +65,8 @@ func (b *page) targetMap(v *view, level int) {
 	own.colors = own.top.tight(values)
 	low, high := own.colors.ends()
 	b.printf(`<details class="hw-a" style="%s"><summary style="cursor:pointer">targets × sources, `+
-		`%s (%s, layer %d, colours %s to %s)</summary>`, line, escape(v.name, nameLimit),
-		escape(m.Unit, nameLimit), m.Layers[level], low, high)
+		`%s (%s, %s, colours %s to %s)</summary>`, line, escape(v.name, nameLimit),
+		escape(m.Unit, nameLimit), v.layer(0), low, high)
 	rows := make(grid, m.Shape[1])
 	for t := range rows {
 		for j, x := range m.Row(level, t) {

@@ -254,12 +254,12 @@ func TestTouchSums(t *testing.T) {
 	do(t, b, "").check(t, "at first", "are", "direct, whole model: most from “key” 2.00, “s” 1.00",
 		"1 key", "2 s")
 	do(t, b, press("ArrowDown")).check(t, "a layer down", "are",
-		"direct, layers 0 to 1: “key” (1) ≈", "1 key", "2 s")
+		"direct, up to layer 1: “key” (1) ≈", "1 key", "2 s")
 	bar := chromium.Evaluate[string](t, b, "document.querySelector('.hw-b').textContent")
-	if !strings.Contains(bar, "layers 0 to 1 ✕") {
+	if !strings.Contains(bar, "up to layer 1 ✕") {
 		t.Errorf("the buttons are %q, want one of the layers", bar)
 	}
-	do(t, b, press("ArrowDown")).check(t, "the lowest layer", "are", "direct, layer 0: “s” (2) ≈",
+	do(t, b, press("ArrowDown")).check(t, "the lowest layer", "are", "direct, up to layer 0: “s” (2) ≈",
 		"2 s")
 }
 
