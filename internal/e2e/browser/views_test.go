@@ -259,8 +259,8 @@ func TestTouchSums(t *testing.T) {
 	if !strings.Contains(bar, "up to layer 1 ✕") {
 		t.Errorf("the buttons are %q, want one of the layers", bar)
 	}
-	do(t, b, press("ArrowDown")).check(t, "the lowest layer", "are", "direct, up to layer 0: “s” (2) ≈",
-		"2 s")
+	do(t, b, press("ArrowDown")).check(t, "the lowest layer", "are",
+		"direct, up to layer 0: “s” (2) ≈", "2 s")
 }
 
 // TestTouchSteps goes from token to token: the sentence says what changed since the one before.
