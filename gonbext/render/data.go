@@ -65,8 +65,8 @@ type scriptView struct {
 	Shown  []int    `json:"l,omitempty"`
 	Layers []int    `json:"L,omitempty"`
 	Levels []string `json:"k,omitempty"`
-	// Sums says that the values of a level are about all layers up to it.
-	Sums bool `json:"o,omitempty"`
+	// Combined says that the values of a level are about all layers up to it.
+	Combined bool `json:"o,omitempty"`
 	// Maximum says that a word has the largest value of its tokens and not the sum.
 	Maximum bool `json:"x,omitempty"`
 }
@@ -278,7 +278,7 @@ func (b *page) addLevels(v *view, s *scriptView, size *int, limit int) {
 		}
 	}
 	*size += total
-	s.Levels, s.Layers, s.Sums = all, slices.Clone(r.Layers), r.Combined()
+	s.Levels, s.Layers, s.Combined = all, slices.Clone(r.Layers), r.Combined()
 	for t := range r.Shape[0] {
 		s.Shown = append(s.Shown, v.level(t))
 	}
