@@ -320,8 +320,7 @@ func (p *layersPage) strongest(v *view, t int) string {
 	})
 	var above, below []string
 	for _, b := range all[:min(len(all), named)] {
-		name := fmt.Sprintf("%s %s in layer %d", p.sourceName(b.j), v.top.value(b.x),
-			v.result.Layer(t, b.k))
+		name := fmt.Sprintf("%s %s %s", p.sourceName(b.j), v.top.value(b.x), in(v, t, b.k))
 		if v.top.signed && v.colors.step(b.x) < 0 {
 			below = append(below, name)
 			continue
@@ -337,6 +336,14 @@ func (p *layersPage) strongest(v *view, t int) string {
 	return "most from " + strings.Join(above, ", ")
 }
 
+// in says which layers the value of level k is from: "in layer 3" or "up to layer 3".
+func in(v *view, t, k int) string {
+	if v.result.Combined() {
+		return v.result.LayerName(t, k)
+	}
+	return "in " + v.result.LayerName(t, k)
+}
+
 // layersData is what the script needs beyond the elements of the picture.
 type layersData struct {
 	// M is the number of prompt tokens.
@@ -349,6 +356,8 @@ type layersData struct {
 type layersPanel struct {
 	// Layers are the layers, the first one first.
 	Layers []int `json:"l"`
+	// Combined says that the values of a layer are about all layers up to it.
+	Combined bool `json:"o,omitempty"`
 	// Percent says that values are shares, and Lift that they are ratios.
 	Percent bool `json:"c,omitempty"`
 	Lift    bool `json:"x,omitempty"`
@@ -364,7 +373,9 @@ func (p *layersPage) numbers(left int) string {
 	for _, i := range p.shown {
 		v := &p.views[i]
 		for _, t := range p.tokens {
-			one := layersPanel{Percent: v.top.percent, Lift: v.top.lift}
+			one := layersPanel{
+				Combined: v.result.Combined(), Percent: v.top.percent, Lift: v.top.lift,
+			}
 			if v.has(t) {
 				one.Layers = v.result.Layers
 				one.Top, one.Rows = p.panelCodes(v, t)

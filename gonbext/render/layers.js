@@ -41,7 +41,7 @@
       const p = d.p[n], L = p && p.l ? p.l.length : 0;
       const tell = (j, k) => {
         if (!(j >= 0 && j < d.m && k >= 0 && k < L)) return '';
-        return 'layer ' + p.l[k] + ' · “' + tokens[j].textContent + '” (' + j + ') ' + value(p, k, j);
+        return (p.o ? 'up to layer ' : 'layer ') + p.l[k] + ' · “' + tokens[j].textContent + '” (' + j + ') ' + value(p, k, j);
       };
       const image = panel.querySelector('img.hw-j');
       if (image && L) {

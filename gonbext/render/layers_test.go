@@ -62,6 +62,25 @@ func TestLayersScale(t *testing.T) {
 	}
 }
 
+// TestLayersCombined has values that are about all layers up to one, such as those of rollout: no
+// part of the picture says that they are from that layer alone.
+func TestLayersCombined(t *testing.T) {
+	e := example()
+	r := e.Methods["value-zeroing"]
+	if r.Options["aggregation"] = "rollout"; !r.Combined() {
+		t.Fatal("rollout does not combine layers")
+	}
+	l := Layers{Heatmap: Heatmap{Explanation: e, Methods: []string{"value-zeroing"}}}
+	p := l.open(false)
+	said := p.strongest(&p.views[0], 1)
+	if !strings.Contains(said, " up to layer ") || strings.Contains(said, " in layer ") {
+		t.Errorf("it says %q", said)
+	}
+	if !strings.Contains(written(t, l), "{&#34;l&#34;:[0,1,2,3,4,5],&#34;o&#34;:true,") {
+		t.Error("the script is not told")
+	}
+}
+
 // TestLayersSizes draws long texts and many layers within the limit of a notebook.
 func TestLayersSizes(t *testing.T) {
 	for _, c := range []struct{ prompt, tokens, layers int }{

@@ -349,8 +349,8 @@ func (b *page) layersHeading(v *view) {
 		html.EscapeString(b.rowName(b.chosen)))
 	if layers := v.result.Shape[2]; layers > fewLayers || !b.tabular() {
 		layer := func(k int) int { return v.result.Layer(b.chosen, k) }
-		b.printf(`: %d on top, %d at the bottom; shown above is layer <span class="hw-u">%d</span>`,
-			layer(layers-1), layer(0), layer(v.level(b.chosen)))
+		b.printf(`: %d on top, %d at the bottom; shown above: <span class="hw-u">%s</span>`,
+			layer(layers-1), layer(0), v.result.LayerName(b.chosen, v.level(b.chosen)))
 	}
 	b.WriteString("</div>")
 }

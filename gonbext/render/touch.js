@@ -291,7 +291,7 @@
       const note = view.querySelector('.hw-u'), layer = view.querySelector('.hw-y');
       layer.title = layer.title || layer.textContent;
       layer.textContent = picked(i) ? layerName(v, k) + (v.y ? ', ' + d.e[1] + ' only' : '') : layer.title;
-      if (note && v.k) note.textContent = v.L[k];
+      if (note && v.k) note.textContent = layerName(v, k);
       if (image && v.k) frame(image, [top - k, top + 1, 0, 1]);
       rows.forEach((r, q) => {
         r.hidden = stale && !v.k;
