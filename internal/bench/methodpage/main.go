@@ -4,11 +4,12 @@
 //	headwater bench methods --backend xla --cases 25 --faithful --ablations 32 \
 //		--randomized --json -o report.json
 //	go run ./internal/bench/methodpage -report report.json -machine "two cores of a 2.5 GHz Xeon"
+//
+// With -unguided it adds reports of models that were trained without guidance.
 package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"math"
@@ -34,35 +35,44 @@ type report struct {
 
 func main() {
 	path := flag.String("report", "", "the `file` that headwater bench methods --json wrote")
+	unguided := flag.String("unguided", "",
+		"the `files` of models trained without guidance, joined by commas, seed by seed")
 	machine := flag.String("machine", "", "the machine that it was measured on, for the page")
 	dir := flag.String("dir", "docs", "the `folder` of methods.md")
 	flag.Parse()
-	if err := write(*path, *machine, *dir); err != nil {
+	var others []string
+	if *unguided != "" {
+		others = strings.Split(*unguided, ",")
+	}
+	if err := write(*path, others, *machine, *dir); err != nil {
 		fmt.Fprintf(os.Stderr, "methodpage: %v\n", err)
 		os.Exit(1)
 	}
 }
 
 // write reads the report and writes the picture and the measured part of the page.
-func write(path, machine, dir string) error {
-	data, err := os.ReadFile(path)
+func write(path string, unguided []string, machine, dir string) error {
+	r, err := read(path)
 	if err != nil {
 		return err
 	}
-	var r report
-	if err := json.Unmarshal(data, &r); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+	if r.Cost == nil {
+		return fmt.Errorf("%s has no cost; measure with --timed above 0", path)
 	}
-	if len(r.Groups) == 0 || r.Cost == nil || r.Leads == nil {
-		return fmt.Errorf("%s has no groups, evidence or cost; "+
-			"measure cases with evidence and --timed above 0", path)
+	var others []*report
+	for _, p := range unguided {
+		o, err := read(p)
+		if err != nil {
+			return err
+		}
+		others = append(others, o)
 	}
 	page := filepath.Join(dir, "methods.md")
 	text, err := os.ReadFile(page)
 	if err != nil {
 		return err
 	}
-	text, err = between(text, r.page(machine))
+	text, err = between(text, r.page(machine, others))
 	if err != nil {
 		return fmt.Errorf("%s: %w", page, err)
 	}
@@ -92,7 +102,7 @@ func between(text []byte, content string) ([]byte, error) {
 func (r *report) all() string { return r.Groups[len(r.Groups)-1] }
 
 // page is the measured part of docs/methods.md.
-func (r *report) page(machine string) string {
+func (r *report) page(machine string, unguided []*report) string {
 	var b strings.Builder
 	n := (r.Cases + r.Unproven) / max(1, len(r.Groups)-1)
 	fmt.Fprintf(&b, intro, r.Cases, n, r.Chosen, r.Cases)
@@ -103,6 +113,7 @@ func (r *report) page(machine string) string {
 	b.WriteString(ranking)
 	b.WriteString(r.table("average precision", true))
 	b.WriteString(r.layers())
+	b.WriteString(r.unguided(unguided))
 	b.WriteString(shares)
 	b.WriteString(r.table("share on evidence", false))
 	if _, ok := r.At(r.all(), r.Methods[0], "AOPC"); ok {
