@@ -22,6 +22,8 @@ type Plugins struct {
 	CheckCPU, CheckCUDA func(path string) error
 	// PrepareCUDA sets up what a plugin for GPUs needs before it is loaded.
 	PrepareCUDA func(path string) error
+	// ReleaseMemory returns memory that plugins hold and do not use to the system.
+	ReleaseMemory func()
 }
 
 // backends are the backends that were opened. All models of the process share them.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"strings"
 )
@@ -19,6 +20,23 @@ func MachineMemory() (total, available int64) {
 		total, available = limit, min(available, max(limit-used, 0))
 	}
 	return total, available
+}
+
+// ReleaseMemory returns the memory that this process holds and does not use to the system. A
+// program that waits calls it: while models run, the memory of one pass is kept for the next.
+func ReleaseMemory() {
+	debug.FreeOSMemory()
+	releasePlugins()
+}
+
+// releasePlugins is [ReleaseMemory] for the plugins of backends alone. It takes milliseconds.
+func releasePlugins() {
+	backends.Lock()
+	p := backends.plugins
+	backends.Unlock()
+	if p != nil && p.ReleaseMemory != nil {
+		p.ReleaseMemory()
+	}
 }
 
 // kilobytes reads a file with lines such as "MemTotal: 123 kB". It returns the sizes in bytes.

@@ -77,6 +77,7 @@ func LimitMemory(chosen int64) Limit {
 	if chosen > 0 {
 		return Limit{Bytes: chosen, Chosen: true, Program: programBytes}
 	}
+	releasePlugins() // what plugins hold and do not use is left, too
 	total, available := MachineMemory()
 	if total == 0 {
 		available = unknownMemory

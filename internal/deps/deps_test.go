@@ -104,7 +104,7 @@ var allowed = map[string][]string{
 		"attribution/trace", "internal/golden", "models/checkpoint", "models/family", "models/spec",
 		"models/transformer", gomlx, compute,
 	},
-	"models/xla":         {"models", "internal/atomicfile", "internal/xlaplugin", "github.com/gomlx/go-xla/...", gomlx},
+	"models/xla":         {"models", "internal/atomicfile", "internal/xlaplugin", "github.com/gomlx/go-xla/...", gomlx, "golang.org/x/sys/cpu"},
 	"internal/xlaplugin": {"internal/pip", "github.com/gomlx/go-xla/installer"},
 	"internal/golden":    {"models/checkpoint", "models/transformer"},
 	"internal/certificate": {

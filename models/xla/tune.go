@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 
+	"golang.org/x/sys/cpu"
+
 	"github.com/headwater-ml/headwater/internal/xlaplugin"
 )
 
@@ -21,12 +23,19 @@ type setting struct {
 	needed []string
 	// about is in XLA_FLAGS if the user has chosen already.
 	about string
+	// fits reports whether the flags are good for a processor with AVX-512 or without it; nil: for
+	// every one.
+	fits func(avx512 bool) bool
 }
 
 var settings = []setting{
 	// Matrices are multiplied with oneDNN, which has code for each processor (such as AVX-512),
 	// while XLA's own library has only the code it was compiled for. Products become half to twice
 	// as fast. Other operations may use all 512 bits as well, which is a tenth faster.
+	//
+	// Without AVX-512, oneDNN splits a product among the threads of XLA and then each part again.
+	// If a part begins before XLA has noted that the threads are in use, they wait for each other
+	// forever: long prompts hung on a busy machine.
 	{
 		flags: "--xla_cpu_use_onednn=true " +
 			"--xla_cpu_experimental_onednn_fusion_type=LIBRARY_FUSION_TYPE_DOT " +
@@ -36,6 +45,13 @@ var settings = []setting{
 			"xla_cpu_experimental_onednn_fusion_type", "LIBRARY_FUSION_TYPE_DOT", "__onednn_fusion",
 		},
 		about: "onednn",
+		fits:  func(avx512 bool) bool { return avx512 },
+	},
+	{
+		flags:  "--xla_cpu_use_onednn=false",
+		needed: []string{"xla_cpu_use_onednn"},
+		about:  "onednn",
+		fits:   func(avx512 bool) bool { return !avx512 },
 	},
 	// XLA writes vector operations itself, so most of what LLVM optimises on top is in vain:
 	// compiled graphs are as fast without it, within 3 % of the processor time, and graphs of
@@ -47,29 +63,42 @@ var settings = []setting{
 	},
 }
 
+// hasAVX512 reports whether the processor has what oneDNN needs for its newer way to multiply.
+func hasAVX512() bool {
+	x := cpu.X86
+	return x.HasAVX512F && x.HasAVX512BW && x.HasAVX512DQ && x.HasAVX512VL
+}
+
 // known has a []bool for each path of a plugin: which of settings it knows.
 var known sync.Map
 
 // checkCPU checks a plugin with [xlaplugin.CheckCPU]. It adds the settings that the plugin knows to
 // XLA_FLAGS, which the plugin reads when it is loaded, but for those that XLA_FLAGS chooses
-// already. And it makes the plugin keep what it compiles.
+// already. And it makes the plugin keep what it compiles, and the memory that it used before.
 func checkCPU(path string) error {
 	if err := xlaplugin.CheckCPU(path); err != nil {
 		return err
 	}
 	flags, knows := os.Getenv("XLA_FLAGS"), knows(path)
-	for i, s := range settings {
-		if !strings.Contains(flags, s.about) && knows[i] {
-			flags = strings.TrimSpace(flags + " " + s.flags)
-		}
-	}
-	if flags != "" {
+	if flags = choose(flags, knows, hasAVX512()); flags != "" {
 		if err := os.Setenv("XLA_FLAGS", flags); err != nil {
 			return err
 		}
 	}
+	holdMemory()
 	keepCompiled(path, strings.Contains(flags, settings[0].flags))
 	return nil
+}
+
+// choose adds to XLA_FLAGS the settings that a plugin knows and that are good for the processor.
+func choose(flags string, knows []bool, avx512 bool) string {
+	chosen := flags
+	for i, s := range settings {
+		if !strings.Contains(chosen, s.about) && knows[i] && (s.fits == nil || s.fits(avx512)) {
+			flags = strings.TrimSpace(flags + " " + s.flags)
+		}
+	}
+	return flags
 }
 
 // knows reports for each of settings whether a plugin knows its flags.

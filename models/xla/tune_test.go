@@ -33,6 +33,34 @@ func TestMissingFrom(t *testing.T) {
 	}
 }
 
+// Without AVX-512, oneDNN is switched off, because products that it splits twice can wait for each
+// other forever. What the user has chosen stays, and a plugin gets no flag that it does not know.
+func TestChoose(t *testing.T) {
+	all, none := []bool{true, true, true}, make([]bool, len(settings))
+	if len(all) != len(settings) {
+		t.Fatalf("there are %d settings", len(settings))
+	}
+	const level = "--xla_backend_optimization_level=1"
+	for _, c := range []struct {
+		flags  string
+		knows  []bool
+		avx512 bool
+		want   string
+	}{
+		{"", all, true, settings[0].flags + " " + level},
+		{"", all, false, "--xla_cpu_use_onednn=false " + level},
+		{"--xla_cpu_use_onednn=true", all, false, "--xla_cpu_use_onednn=true " + level},
+		{"--a --xla_backend_optimization_level=2", all, false,
+			"--a --xla_backend_optimization_level=2 --xla_cpu_use_onednn=false"},
+		{"--a", none, false, "--a"},
+		{"", none, true, ""},
+	} {
+		if got := choose(c.flags, c.knows, c.avx512); got != c.want {
+			t.Errorf("%q, %v, %v: %q, want %q", c.flags, c.knows, c.avx512, got, c.want)
+		}
+	}
+}
+
 // A plugin that does not know the flags gets none, and a choice that the user made stays.
 func TestKnows(t *testing.T) {
 	dir := t.TempDir()

@@ -19,6 +19,7 @@ func init() {
 	models.RegisterXLA(models.Plugins{
 		FindCPU: xlaplugin.Find, CheckCPU: checkCPU,
 		FindCUDA: findCUDA, CheckCUDA: xlaplugin.CheckCUDA, PrepareCUDA: xlaplugin.PrepareCUDA,
+		ReleaseMemory: releaseMemory,
 	})
 }
 

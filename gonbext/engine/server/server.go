@@ -97,6 +97,9 @@ type Config struct {
 	// Patience is how long a client may take to send its request, or to read an event; 0: 30
 	// seconds.
 	Patience time.Duration
+	// Rest, if not nil, is called when the engine has had nothing to do for a few seconds: once
+	// until there is work again. It may return memory to the system.
+	Rest func()
 	// Ready, if not nil, is called when the engine listens.
 	Ready func()
 	// Log gets one line for each error and for the start and the end, and the stack of a panic;
@@ -194,6 +197,7 @@ type server struct {
 	working     int       // of them, those that are work
 	requests    int       // all so far
 	changed     time.Time // when the latest work began or ended
+	rested      time.Time // changed when Rest was called
 }
 
 // accept serves connections until the listener is closed, and returns nil if ctx is done. Errors
@@ -436,6 +440,24 @@ func (s *server) begin(kind engine.Kind) (number int, end func()) {
 	}
 }
 
+// restAfter is how long there is no work before [Config.Rest] is called, so that the next cell of
+// somebody who works finds memory that is ready. Tests change it.
+var restAfter = 5 * time.Second
+
+// rest calls Rest if there has been no work for long enough, and there was some since the last time.
+func (s *server) rest() {
+	s.mu.Lock()
+	due := s.Rest != nil && s.working == 0 && s.rested.Before(s.changed) &&
+		time.Since(s.changed) >= restAfter
+	if due {
+		s.rested = s.changed
+	}
+	s.mu.Unlock()
+	if due {
+		s.Rest()
+	}
+}
+
 // idle returns how long there has been no work.
 func (s *server) idle() time.Duration {
 	s.mu.Lock()
@@ -471,6 +493,7 @@ func (s *server) watch(ctx context.Context, listener *socket) {
 	defer ticker.Stop()
 	lost := false
 	for {
+		s.rest()
 		if s.Watch != 0 && !watched() {
 			s.stop(errWatchedEnded)
 			return

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -560,6 +561,38 @@ func TestSocketIsPrivateAndRemoved(t *testing.T) {
 	err = server.Serve(t.Context(), server.Config{Socket: client.Socket})
 	if err == nil || !strings.Contains(err.Error(), "is not a socket") {
 		t.Errorf("a file in the way: %v", err)
+	}
+}
+
+// An engine without work calls Rest once after each time that there was some, and perhaps before the
+// first.
+func TestRests(t *testing.T) {
+	defer server.RestAfter(200 * time.Millisecond)()
+	var rests atomic.Int32
+	client, wait := serve(t, server.Config{
+		Open: one(&wordModel{}), Rest: func() { rests.Add(1) },
+	})
+	for range 2 {
+		before := rests.Load()
+		if _, err := client.Explain(t.Context(), engine.Model{}, "a b",
+			attribution.Options{MaxTokens: 2}); err != nil {
+			t.Fatal(err)
+		}
+		for start := time.Now(); rests.Load() == before; time.Sleep(10 * time.Millisecond) {
+			if time.Since(start) > time.Minute {
+				t.Fatal("it does not rest")
+			}
+		}
+		time.Sleep(2500 * time.Millisecond) // the engine looks every second
+	}
+	if n := rests.Load(); n > 3 {
+		t.Errorf("it rests %d times", n)
+	}
+	if err := client.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := wait(); err != nil {
+		t.Error(err)
 	}
 }
 
