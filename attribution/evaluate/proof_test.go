@@ -348,6 +348,56 @@ func TestPickedLayer(t *testing.T) {
 	}
 }
 
+// Spans that are no part of the prompt are an error. They ended the program where evidence had no
+// change, and else changed the scores without a word.
+func TestSpanRefusals(t *testing.T) {
+	for _, c := range []struct {
+		want   string
+		change func(c *evaluate.Case)
+	}{
+		{
+			"evidence, number 2: bytes 90 to 99 of a prompt of 6 bytes: want 0 ≤ begin < end ≤ 6",
+			func(c *evaluate.Case) { c.Evidence = append(c.Evidence, [2]int{90, 99}) },
+		},
+		{
+			"evidence, number 2: bytes 3 to 1 of a prompt",
+			func(c *evaluate.Case) { c.Evidence = append(c.Evidence, [2]int{3, 1}) },
+		},
+		{
+			"evidence, number 2: bytes 2 to 2 of a prompt",
+			func(c *evaluate.Case) { c.Evidence = append(c.Evidence, [2]int{2, 2}) },
+		},
+		{
+			"evidence, number 2: bytes -1 to 2 of a prompt",
+			func(c *evaluate.Case) { c.Evidence = append(c.Evidence, [2]int{-1, 2}) },
+		},
+		{
+			"question, number 1: bytes 0 to 7 of a prompt",
+			func(c *evaluate.Case) { c.Question = [][2]int{{0, 7}} },
+		},
+		{
+			"evidence, number 1: bytes 0 to 1 of the prompt: byte 1 is within a character",
+			func(c *evaluate.Case) { c.Prompt, c.Evidence = "ÄQ=RS?", [][2]int{{0, 1}} },
+		},
+		{
+			"change 0: a change of bytes 0 to 1 of the prompt: byte 1 is within a character",
+			func(c *evaluate.Case) { c.Prompt, c.Evidence, c.Changes[0].Span = "ÄQ=RS?", nil, [2]int{0, 1} },
+		},
+		{
+			"positions [2]; \"letters\" is a decoder",
+			func(c *evaluate.Case) { two := 2; c.Position = &two },
+		},
+	} {
+		one := proved()
+		c.change(&one)
+		_, err := evaluate.Run(t.Context(), letters{"R"}, []evaluate.Case{one},
+			evaluate.Options{Methods: []string{"raw"}})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("error %v, want %q", err, c.want)
+		}
+	}
+}
+
 func TestChangeRefusals(t *testing.T) {
 	for want, change := range map[string]func(c *evaluate.Case){
 		"change 0: with \"AA\" for \"P\" the prompt has 8 tokens and had 7": func(

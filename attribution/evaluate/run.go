@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/scorer"
@@ -44,6 +45,52 @@ type Case struct {
 	// Selection marks a case that is used to choose the layer of methods of one layer. It is not
 	// scored.
 	Selection bool `json:"selection,omitempty"`
+	// Source says where the case is from, such as a line of a file. Errors name it.
+	Source string `json:"-"`
+}
+
+// wrap returns an error that says which of how many cases this is, and where it is from.
+func (c Case) wrap(i, cases int, err error) error {
+	source := ""
+	if c.Source != "" {
+		source = " (" + c.Source + ")"
+	}
+	return fmt.Errorf("evaluate: case %d of %d%s: %w", i, cases, source, err)
+}
+
+// CheckSpans returns an error unless the evidence and the question are parts of the prompt: bytes
+// [begin,end) with at least one byte, which begin and end between characters.
+func (c Case) CheckSpans() error { return c.checkSpans(c.Prompt) }
+
+// checkSpans is CheckSpans for the text whose bytes the spans are.
+func (c Case) checkSpans(prompt string) error {
+	for _, part := range []struct {
+		name  string
+		spans [][2]int
+	}{{"evidence", c.Evidence}, {"question", c.Question}} {
+		for i, s := range part.spans {
+			if err := checkSpan(s, prompt); err != nil {
+				return fmt.Errorf("%s, number %d: %w", part.name, i+1, err)
+			}
+		}
+	}
+	return nil
+}
+
+// checkSpan returns an error unless bytes [begin,end) are whole characters of the prompt.
+func checkSpan(span [2]int, prompt string) error {
+	begin, end := span[0], span[1]
+	if begin < 0 || begin >= end || end > len(prompt) {
+		return fmt.Errorf("bytes %d to %d of a prompt of %d bytes: want 0 ≤ begin < end ≤ %d",
+			begin, end, len(prompt), len(prompt))
+	}
+	for _, at := range span {
+		if at < len(prompt) && !utf8.RuneStart(prompt[at]) {
+			return fmt.Errorf("bytes %d to %d of the prompt: byte %d is within a character; "+
+				"count bytes, and begin and end between characters", begin, end, at)
+		}
+	}
+	return nil
 }
 
 // Options says what to measure. The zero value measures the default methods against the evidence of
@@ -182,7 +229,7 @@ func Run(ctx context.Context, m trace.Model, cases []Case, opts Options) (*Repor
 			}
 			r, isNew, err := opts.result(ctx, m, i, c, picked)
 			if err != nil {
-				err = fmt.Errorf("evaluate: case %d of %d: %w", i, len(cases), err)
+				err = c.wrap(i, len(cases), err)
 				return newReport(opts, done()), err
 			}
 			if isNew && opts.OnResult != nil {
@@ -384,12 +431,15 @@ func (o Options) explain(
 	}
 	if m.Info().Bidirectional {
 		opts.MaxTokens = 0
-		if c.Position != nil {
-			opts.Positions = []int{*c.Position}
-		}
+	}
+	if c.Position != nil { // an error for decoders
+		opts.Positions = []int{*c.Position}
 	}
 	e, err := attribution.Explain(ctx, m, c.Prompt, opts)
 	if err != nil {
+		return nil, err
+	}
+	if err := c.checkSpans(e.Prompt.Text); err != nil {
 		return nil, err
 	}
 	if len(e.Steps) != 1 {
