@@ -348,6 +348,44 @@ func TestPickedLayer(t *testing.T) {
 	}
 }
 
+// A result of an earlier run that does not belong to its case is an error. A file of results may be
+// damaged; it ended the program.
+func TestDamagedResults(t *testing.T) {
+	opts := evaluate.Options{Methods: []string{"raw"}}
+	cases := []evaluate.Case{proved()}
+	var kept *evaluate.Result
+	opts.OnResult = func(r *evaluate.Result) error {
+		kept = r
+		return nil
+	}
+	if _, err := evaluate.Run(t.Context(), letters{"R"}, cases, opts); err != nil || kept == nil {
+		t.Fatal(kept, err)
+	}
+	for want, damage := range map[string]func(r *evaluate.Result){
+		"": func(*evaluate.Result) {},
+		`it is of group "other", and the case of "g"`: func(r *evaluate.Result) {
+			r.Group = "other"
+		},
+		"0 scores and": func(r *evaluate.Result) { r.Scores = nil },
+		"1 scores and": func(r *evaluate.Result) { r.Scores = map[string][]float64{"raw": {1}} },
+		"0 measures":   func(r *evaluate.Result) { r.Measures = nil },
+		"token 99 of":  func(r *evaluate.Result) { r.Words = []int{99} },
+		"token -1 of":  func(r *evaluate.Result) { r.Ranked = []int{-1} },
+		"values of raw": func(r *evaluate.Result) {
+			r.ByLayer = map[string][]evaluate.Value{"raw": make([]evaluate.Value, 7)}
+		},
+	} {
+		one := *kept
+		damage(&one)
+		opts.Done = map[int]*evaluate.Result{0: &one}
+		_, err := evaluate.Run(t.Context(), letters{"R"}, cases, opts)
+		if want == "" && err != nil || want != "" && (err == nil ||
+			!strings.Contains(err.Error(), "is damaged") || !strings.Contains(err.Error(), want)) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}
+
 // Spans that are no part of the prompt are an error. They ended the program where evidence had no
 // change, and else changed the scores without a word.
 func TestSpanRefusals(t *testing.T) {

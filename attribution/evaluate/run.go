@@ -264,6 +264,10 @@ func (o Options) result(
 		r, err = o.measure(ctx, m, i, c, picked)
 		return r, true, err
 	}
+	if err := o.checkDone(r, c); err != nil {
+		return nil, false, fmt.Errorf("its result of an earlier run is damaged: %w; remove it, or "+
+			"measure again", err)
+	}
 	if r.Measures == nil || r.Ablations == o.Ablations {
 		return r, false, nil
 	}
@@ -288,6 +292,36 @@ func (o Options) result(
 		return nil, false, err
 	}
 	return r, true, o.ablate(ctx, m, e, c, r)
+}
+
+// checkDone returns an error if a result of an earlier run cannot be one of this case: it may come
+// from a file.
+func (o Options) checkDone(r *Result, c Case) error {
+	if r.Group != c.Group || r.Selection != c.Selection {
+		return fmt.Errorf("it is of group %.60q, and the case of %.60q", r.Group, c.Group)
+	}
+	if !r.scored() {
+		return nil
+	}
+	tokens := len(r.Scores[RandomLine])
+	for _, name := range o.Methods {
+		if n := len(r.Scores[name]); n == 0 || n != tokens || r.Measures[name] == nil {
+			return fmt.Errorf("it has %d scores and %d measures of %s, and %d scores of %s", n,
+				len(r.Measures[name]), name, tokens, RandomLine)
+		}
+	}
+	for _, j := range slices.Concat(r.Words, r.Ranked) {
+		if j < 0 || j >= tokens {
+			return fmt.Errorf("it ranks token %d of %d", j, tokens)
+		}
+	}
+	for name, values := range r.ByLayer {
+		if len(values) != len(r.Layers) {
+			return fmt.Errorf("it has %d values of %s in %d layers", len(values), name,
+				len(r.Layers))
+		}
+	}
+	return nil
 }
 
 // methods returns the methods asked for, and random. By default they are those of the model.

@@ -225,6 +225,20 @@ func TestBenchResume(t *testing.T) {
 	if after := read(t, file); string(after) != string(whole) {
 		t.Error("the file of another run was changed")
 	}
+	for _, c := range []struct{ text, want string }{
+		{"my notes, in one line", "it is of another run"},
+		{lines[0] + `{"case":"x"}` + "\n", "line 2 is no result"},
+		{lines[0] + lines[1] + "null\n", "is damaged: it is of group"},
+	} {
+		write(t, file, []byte(c.text))
+		status, _, stderr := execute(t, "", args...)
+		if status != statusError || !strings.Contains(stderr, c.want) {
+			t.Errorf("status %d, %s, want %q", status, stderr, c.want)
+		}
+		if after := read(t, file); string(after) != c.text {
+			t.Errorf("a file that no run wrote was changed to %q", after)
+		}
+	}
 	if _, err := os.Stat(file); err != nil {
 		t.Error(err)
 	}
