@@ -55,3 +55,27 @@ func TestKnows(t *testing.T) {
 		}
 	}
 }
+
+// oneDNN stands still on processors without AVX-512, and a choice of the user stays.
+func TestWithSettings(t *testing.T) {
+	const oneDNN = "--xla_cpu_use_onednn=true"
+	all := []bool{true, true, true}
+	for _, c := range []struct {
+		name, flags, processor string
+		knows                  []bool
+		with, without          string
+	}{
+		{"AVX-512", "", "X\nfpu avx2 avx512f sse", all, oneDNN, "none"},
+		{"AVX2", "", "X\nfpu avx2 sse", all, "--xla_cpu_prefer_vector_width=512", "onednn"},
+		{"unknown processor", "", "", all, "--xla_backend_optimization_level=1", "onednn"},
+		{"another word", "", "avx512fp16", all, "--xla_cpu_prefer", "onednn"},
+		{"chosen on", oneDNN, "avx2", all, oneDNN, "LIBRARY_FUSION"},
+		{"chosen off", "--xla_cpu_use_onednn=false", "avx512f", all, "--xla_cpu_use_onednn=false", oneDNN},
+		{"old plugin", "--a", "avx512f", []bool{false, false, false}, "--a", "--xla"},
+	} {
+		got := withSettings(c.flags, c.knows, c.processor)
+		if !strings.Contains(got, c.with) || strings.Contains(got, c.without) {
+			t.Errorf("%s: %q, want %q and not %q", c.name, got, c.with, c.without)
+		}
+	}
+}
