@@ -95,7 +95,7 @@ func (k *kept) read(head keptHead) error {
 			continue
 		}
 		var r evaluate.Result
-		if err := json.Unmarshal(line, &r); err != nil {
+		if err := json.Unmarshal(line, &r); err != nil || r.Model == "" {
 			return fmt.Errorf("line %d is no result; remove it, or name another file", i+1)
 		}
 		k.done[r.Case] = &r

@@ -228,7 +228,7 @@ func TestBenchResume(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"my notes, in one line", "it is of another run"},
 		{lines[0] + `{"case":"x"}` + "\n", "line 2 is no result"},
-		{lines[0] + lines[1] + "null\n", "is damaged: it is of group"},
+		{lines[0] + lines[1] + "null\n", "line 3 is no result"},
 	} {
 		write(t, file, []byte(c.text))
 		status, _, stderr := execute(t, "", args...)
