@@ -64,8 +64,8 @@ func headOf(info trace.Info, cases []evaluate.Case, opts evaluate.Options) (kept
 	return keptHead{hex.EncodeToString(sum[:])}, err
 }
 
-var errOtherRun = errors.New("it is of another run: other cases, options or weights; name another " +
-	"file, or delete it")
+var errOtherRun = errors.New("it is of another run: other cases, options or weights; name " +
+	"another file, or delete it")
 
 // read takes what the file has and leaves it at the end of its last whole line.
 func (k *kept) read(head keptHead) error {
