@@ -123,7 +123,7 @@ func AlignLayers(
 			return nil
 		})
 		if err != nil {
-			return nil, fmt.Errorf("evaluate: case %d of %d: %w", i, len(cases), err)
+			return nil, c.wrap(i, len(cases), err)
 		}
 		if opts.OnProgress != nil {
 			opts.OnProgress(trace.Progress{

@@ -148,7 +148,13 @@ func TestAlignLayersRefusals(t *testing.T) {
 			"cue outside", nil,
 			evaluate.Case{Prompt: "w1 w2", Evidence: [][2]int{{50, 60}}},
 			evaluate.CurveOptions{},
-			"no token of the prompt lies in the evidence [[50 60]]",
+			"case 1 of 2: evidence, number 1: bytes 50 to 60 of a prompt of 5 bytes",
+		},
+		{
+			"cue between tokens", nil,
+			evaluate.Case{Prompt: "w1 w2", Evidence: [][2]int{{2, 3}}},
+			evaluate.CurveOptions{},
+			"no token of the prompt lies in the evidence [[2 3]]",
 		},
 		{"two predictions", nil, evaluate.Case{
 			Prompt: "w1", Continuation: "w1 w2", Evidence: [][2]int{{0, 2}},

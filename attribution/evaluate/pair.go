@@ -133,9 +133,8 @@ func (p prover) others() (words [][]Change, err error) {
 		if p.role(c) == EvidenceRole { // the counterfactual has changed that
 			continue
 		}
-		if c.Span[0] < 0 || c.Span[0] >= c.Span[1] || c.Span[1] > len(p.prompt.Text) {
-			return nil, fmt.Errorf("change %d: bytes %d to %d of a prompt of %d bytes", k,
-				c.Span[0], c.Span[1], len(p.prompt.Text))
+		if err := checkSpan(c.Span, p.prompt.Text); err != nil {
+			return nil, fmt.Errorf("change %d: %w", k, err)
 		}
 		if _, ok := at[c.Span]; !ok {
 			at[c.Span] = len(words)

@@ -52,7 +52,7 @@ func Prefer(
 		p.Pairs = append(p.Pairs, Preference{Case: i, Group: c.Group})
 		q, reason, err := preferenceQuery(m, c, specials)
 		if err != nil {
-			return nil, fmt.Errorf("evaluate: case %d of %d: %w", i, len(cases), err)
+			return nil, c.wrap(i, len(cases), err)
 		}
 		if reason != "" {
 			p.Pairs[i].LeftOut = reason

@@ -113,12 +113,10 @@ func (c Change) Fits(m trace.Model, prompt string, specials trace.Specials) (boo
 func (c Change) encode(
 	m trace.Model, prompt string, before []trace.Token, specials trace.Specials,
 ) (ids []int, fits bool, err error) {
-	begin, end := c.Span[0], c.Span[1]
-	if begin < 0 || begin >= end || end > len(prompt) {
-		return nil, false, fmt.Errorf(
-			"a change of bytes %d to %d of a prompt of %d bytes: want 0 ≤ begin < end ≤ %d",
-			begin, end, len(prompt), len(prompt))
+	if err := checkSpan(c.Span, prompt); err != nil {
+		return nil, false, fmt.Errorf("a change of %w", err)
 	}
+	begin, end := c.Span[0], c.Span[1]
 	after, err := m.Encode(prompt[:begin]+c.Text+prompt[end:], specials)
 	if err != nil {
 		return nil, false, err

@@ -348,6 +348,94 @@ func TestPickedLayer(t *testing.T) {
 	}
 }
 
+// A result of an earlier run that does not belong to its case is an error. A file of results may be
+// damaged; it ended the program.
+func TestDamagedResults(t *testing.T) {
+	opts := evaluate.Options{Methods: []string{"raw"}}
+	cases := []evaluate.Case{proved()}
+	var kept *evaluate.Result
+	opts.OnResult = func(r *evaluate.Result) error {
+		kept = r
+		return nil
+	}
+	if _, err := evaluate.Run(t.Context(), letters{"R"}, cases, opts); err != nil || kept == nil {
+		t.Fatal(kept, err)
+	}
+	for want, damage := range map[string]func(r *evaluate.Result){
+		"": func(*evaluate.Result) {},
+		`it is of group "other", and the case of "g"`: func(r *evaluate.Result) {
+			r.Group = "other"
+		},
+		"0 scores and": func(r *evaluate.Result) { r.Scores = nil },
+		"1 scores and": func(r *evaluate.Result) { r.Scores = map[string][]float64{"raw": {1}} },
+		"0 measures":   func(r *evaluate.Result) { r.Measures = nil },
+		"token 99 of":  func(r *evaluate.Result) { r.Words = []int{99} },
+		"token -1 of":  func(r *evaluate.Result) { r.Ranked = []int{-1} },
+		"values of raw": func(r *evaluate.Result) {
+			r.ByLayer = map[string][]evaluate.Value{"raw": make([]evaluate.Value, 7)}
+		},
+	} {
+		one := *kept
+		damage(&one)
+		opts.Done = map[int]*evaluate.Result{0: &one}
+		_, err := evaluate.Run(t.Context(), letters{"R"}, cases, opts)
+		if want == "" && err != nil || want != "" && (err == nil ||
+			!strings.Contains(err.Error(), "is damaged") || !strings.Contains(err.Error(), want)) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}
+
+// Spans that are no part of the prompt are an error. They ended the program where evidence had no
+// change, and else changed the scores without a word.
+func TestSpanRefusals(t *testing.T) {
+	for _, c := range []struct {
+		want   string
+		change func(c *evaluate.Case)
+	}{
+		{
+			"evidence, number 2: bytes 90 to 99 of a prompt of 6 bytes: want 0 ≤ begin < end ≤ 6",
+			func(c *evaluate.Case) { c.Evidence = append(c.Evidence, [2]int{90, 99}) },
+		},
+		{
+			"evidence, number 2: bytes 3 to 1 of a prompt",
+			func(c *evaluate.Case) { c.Evidence = append(c.Evidence, [2]int{3, 1}) },
+		},
+		{
+			"evidence, number 2: bytes 2 to 2 of a prompt",
+			func(c *evaluate.Case) { c.Evidence = append(c.Evidence, [2]int{2, 2}) },
+		},
+		{
+			"evidence, number 2: bytes -1 to 2 of a prompt",
+			func(c *evaluate.Case) { c.Evidence = append(c.Evidence, [2]int{-1, 2}) },
+		},
+		{
+			"question, number 1: bytes 0 to 7 of a prompt",
+			func(c *evaluate.Case) { c.Question = [][2]int{{0, 7}} },
+		},
+		{
+			"evidence, number 1: bytes 0 to 1 of the prompt: byte 1 is within a character",
+			func(c *evaluate.Case) { c.Prompt, c.Evidence = "ÄQ=RS?", [][2]int{{0, 1}} },
+		},
+		{
+			"change 0: a change of bytes 0 to 1 of the prompt: byte 1 is within a character",
+			func(c *evaluate.Case) { c.Prompt, c.Evidence, c.Changes[0].Span = "ÄQ=RS?", nil, [2]int{0, 1} },
+		},
+		{
+			"positions [2]; \"letters\" is a decoder",
+			func(c *evaluate.Case) { two := 2; c.Position = &two },
+		},
+	} {
+		one := proved()
+		c.change(&one)
+		_, err := evaluate.Run(t.Context(), letters{"R"}, []evaluate.Case{one},
+			evaluate.Options{Methods: []string{"raw"}})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("error %v, want %q", err, c.want)
+		}
+	}
+}
+
 func TestChangeRefusals(t *testing.T) {
 	for want, change := range map[string]func(c *evaluate.Case){
 		"change 0: with \"AA\" for \"P\" the prompt has 8 tokens and had 7": func(

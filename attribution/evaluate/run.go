@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/scorer"
@@ -44,6 +45,52 @@ type Case struct {
 	// Selection marks a case that is used to choose the layer of methods of one layer. It is not
 	// scored.
 	Selection bool `json:"selection,omitempty"`
+	// Source says where the case is from, such as a line of a file. Errors name it.
+	Source string `json:"-"`
+}
+
+// wrap returns an error that says which of how many cases this is, and where it is from.
+func (c Case) wrap(i, cases int, err error) error {
+	source := ""
+	if c.Source != "" {
+		source = " (" + c.Source + ")"
+	}
+	return fmt.Errorf("evaluate: case %d of %d%s: %w", i, cases, source, err)
+}
+
+// CheckSpans returns an error unless the evidence and the question are parts of the prompt: bytes
+// [begin,end) with at least one byte, which begin and end between characters.
+func (c Case) CheckSpans() error { return c.checkSpans(c.Prompt) }
+
+// checkSpans is CheckSpans for the text whose bytes the spans are.
+func (c Case) checkSpans(prompt string) error {
+	for _, part := range []struct {
+		name  string
+		spans [][2]int
+	}{{"evidence", c.Evidence}, {"question", c.Question}} {
+		for i, s := range part.spans {
+			if err := checkSpan(s, prompt); err != nil {
+				return fmt.Errorf("%s, number %d: %w", part.name, i+1, err)
+			}
+		}
+	}
+	return nil
+}
+
+// checkSpan returns an error unless bytes [begin,end) are whole characters of the prompt.
+func checkSpan(span [2]int, prompt string) error {
+	begin, end := span[0], span[1]
+	if begin < 0 || begin >= end || end > len(prompt) {
+		return fmt.Errorf("bytes %d to %d of a prompt of %d bytes: want 0 ≤ begin < end ≤ %d",
+			begin, end, len(prompt), len(prompt))
+	}
+	for _, at := range span {
+		if at < len(prompt) && !utf8.RuneStart(prompt[at]) {
+			return fmt.Errorf("bytes %d to %d of the prompt: byte %d is within a character; "+
+				"count bytes, and begin and end between characters", begin, end, at)
+		}
+	}
+	return nil
 }
 
 // Options says what to measure. The zero value measures the default methods against the evidence of
@@ -182,7 +229,7 @@ func Run(ctx context.Context, m trace.Model, cases []Case, opts Options) (*Repor
 			}
 			r, isNew, err := opts.result(ctx, m, i, c, picked)
 			if err != nil {
-				err = fmt.Errorf("evaluate: case %d of %d: %w", i, len(cases), err)
+				err = c.wrap(i, len(cases), err)
 				return newReport(opts, done()), err
 			}
 			if isNew && opts.OnResult != nil {
@@ -217,6 +264,10 @@ func (o Options) result(
 		r, err = o.measure(ctx, m, i, c, picked)
 		return r, true, err
 	}
+	if err := o.checkDone(r, c); err != nil {
+		return nil, false, fmt.Errorf("its result of an earlier run is damaged: %w; remove it, or "+
+			"measure again", err)
+	}
 	if r.Measures == nil || r.Ablations == o.Ablations {
 		return r, false, nil
 	}
@@ -241,6 +292,36 @@ func (o Options) result(
 		return nil, false, err
 	}
 	return r, true, o.ablate(ctx, m, e, c, r)
+}
+
+// checkDone returns an error if a result of an earlier run cannot be one of this case: it may come
+// from a file.
+func (o Options) checkDone(r *Result, c Case) error {
+	if r.Group != c.Group || r.Selection != c.Selection {
+		return fmt.Errorf("it is of group %.60q, and the case of %.60q", r.Group, c.Group)
+	}
+	if !r.scored() {
+		return nil
+	}
+	tokens := len(r.Scores[RandomLine])
+	for _, name := range o.Methods {
+		if n := len(r.Scores[name]); n == 0 || n != tokens || r.Measures[name] == nil {
+			return fmt.Errorf("it has %d scores and %d measures of %s, and %d scores of %s", n,
+				len(r.Measures[name]), name, tokens, RandomLine)
+		}
+	}
+	for _, j := range slices.Concat(r.Words, r.Ranked) {
+		if j < 0 || j >= tokens {
+			return fmt.Errorf("it ranks token %d of %d", j, tokens)
+		}
+	}
+	for name, values := range r.ByLayer {
+		if len(values) != len(r.Layers) {
+			return fmt.Errorf("it has %d values of %s in %d layers", len(values), name,
+				len(r.Layers))
+		}
+	}
+	return nil
 }
 
 // methods returns the methods asked for, and random. By default they are those of the model.
@@ -384,12 +465,15 @@ func (o Options) explain(
 	}
 	if m.Info().Bidirectional {
 		opts.MaxTokens = 0
-		if c.Position != nil {
-			opts.Positions = []int{*c.Position}
-		}
+	}
+	if c.Position != nil { // an error for decoders
+		opts.Positions = []int{*c.Position}
 	}
 	e, err := attribution.Explain(ctx, m, c.Prompt, opts)
 	if err != nil {
+		return nil, err
+	}
+	if err := c.checkSpans(e.Prompt.Text); err != nil {
 		return nil, err
 	}
 	if len(e.Steps) != 1 {

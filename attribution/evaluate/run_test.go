@@ -246,10 +246,9 @@ func TestRunRefusals(t *testing.T) {
 		opts evaluate.Options
 	}{
 		"case 0 of 1: attribution: the prompt is empty": {},
-		"no token of the prompt lies in the evidence": {c: evaluate.Case{
-			Prompt:   "abc",
-			Evidence: [][2]int{{7, 9}},
-		}},
+		"case 0 of 1 (line 7): evidence, number 1: bytes 7 to 9 of a prompt of 3 bytes": {
+			c: evaluate.Case{Prompt: "abc", Evidence: [][2]int{{7, 9}}, Source: "line 7"},
+		},
 		"2 predictions are explained, want one": {c: evaluate.Case{
 			Prompt:       "abc",
 			Continuation: "de",

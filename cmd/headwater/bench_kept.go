@@ -64,6 +64,9 @@ func headOf(info trace.Info, cases []evaluate.Case, opts evaluate.Options) (kept
 	return keptHead{hex.EncodeToString(sum[:])}, err
 }
 
+var errOtherRun = errors.New("it is of another run: other cases, options or weights; name " +
+	"another file, or delete it")
+
 // read takes what the file has and leaves it at the end of its last whole line.
 func (k *kept) read(head keptHead) error {
 	const most = 1 << 30
@@ -78,19 +81,22 @@ func (k *kept) read(head keptHead) error {
 	if err != nil {
 		return err
 	}
-	data = data[:bytes.LastIndexByte(data, '\n')+1]
+	whole := bytes.LastIndexByte(data, '\n') + 1
+	if begun, err := json.Marshal(head); err != nil || whole == 0 && !bytes.HasPrefix(begun, data) {
+		return errOtherRun // and no file that a run was cut in
+	}
+	data = data[:whole]
 	for i, line := range slices.Collect(bytes.Lines(data)) {
 		if i == 0 {
 			var have keptHead
 			if err := json.Unmarshal(line, &have); err != nil || have != head {
-				return fmt.Errorf("it is of another run: other cases, options or weights; name " +
-					"another file, or delete it")
+				return errOtherRun
 			}
 			continue
 		}
 		var r evaluate.Result
-		if err := json.Unmarshal(line, &r); err != nil {
-			return fmt.Errorf("line %d: %w", i+1, err)
+		if err := json.Unmarshal(line, &r); err != nil || r.Model == "" {
+			return fmt.Errorf("line %d is no result; remove it, or name another file", i+1)
 		}
 		k.done[r.Case] = &r
 	}

@@ -154,10 +154,10 @@ type caseOrPair struct {
 func (c caseOrPair) isPair() bool { return c.pair != nil }
 
 // readCaseOrPair reads a line of headwater bench cues --input.
-func readCaseOrPair(text []byte) (c caseOrPair, err error) {
+func readCaseOrPair(text []byte, source string) (c caseOrPair, err error) {
 	var keys map[string]json.RawMessage
 	if json.Unmarshal(text, &keys) != nil || keys["sentence_good"] == nil {
-		c.one, err = readCase(text)
+		c.one, err = readCase(text, source)
 		return c, err
 	}
 	p, err := evaluate.ParseMinimalPair(text)
@@ -333,7 +333,7 @@ func (p *program) readLabelled(ctx context.Context, path string) ([]evaluate.Lab
 }
 
 // readExample reads a line of headwater bench probe --input.
-func readExample(text []byte) (e evaluate.Labelled, err error) {
+func readExample(text []byte, _ string) (e evaluate.Labelled, err error) {
 	o, err := readObject(text, "text", "span", "label")
 	if err != nil {
 		return e, err

@@ -150,8 +150,8 @@ func TestBenchLayersRefusals(t *testing.T) {
 	checkRefusals(t, []refusal{
 		{"bench alone", []string{"bench"}, "", 2, "bench needs one of methods, cues and probe"},
 		{"cues of another model", cues("--model", filepath.Join(goldens, "gpt2")), "", 2, "bench cues needs --input"},
-		{"no cue", cues("--input", "-"), `{"prompt":"the keys"}`, 1, `case 0 of 1: "the keys" has no evidence`},
-		{"a cue outside", cues("--input", "-"), `{"prompt":"the keys","evidence":[[90,91]]}`, 1, "no token of the prompt lies in the evidence"},
+		{"no cue", cues("--input", "-"), `{"prompt":"the keys"}`, 1, `case 0 of 1 (standard input line 1): "the keys" has no evidence`},
+		{"a cue outside", cues("--input", "-"), `{"prompt":"the keys","evidence":[[90,91]]}`, 1, "line 1: evidence, number 1: bytes 90 to 91 of a prompt of 8 bytes"},
 		{"no cases", cues("--input", "-"), "", 1, "standard input has no cases"},
 		{"half a pair", cues("--input", "-"), `{"sentence_good":"a"}`, 1, `line 1: it has no "sentence_bad"`},
 		{"two words", cues("--input", "-"), `{"sentence_good":"a b","sentence_bad":"c d"}`, 1, "standard input: there is no minimal pair that can be asked: \"a b\" and \"c d\" differ"},

@@ -225,6 +225,20 @@ func TestBenchResume(t *testing.T) {
 	if after := read(t, file); string(after) != string(whole) {
 		t.Error("the file of another run was changed")
 	}
+	for _, c := range []struct{ text, want string }{
+		{"my notes, in one line", "it is of another run"},
+		{lines[0] + `{"case":"x"}` + "\n", "line 2 is no result"},
+		{lines[0] + lines[1] + "null\n", "line 3 is no result"},
+	} {
+		write(t, file, []byte(c.text))
+		status, _, stderr := execute(t, "", args...)
+		if status != statusError || !strings.Contains(stderr, c.want) {
+			t.Errorf("status %d, %s, want %q", status, stderr, c.want)
+		}
+		if after := read(t, file); string(after) != c.text {
+			t.Errorf("a file that no run wrote was changed to %q", after)
+		}
+	}
 	if _, err := os.Stat(file); err != nil {
 		t.Error(err)
 	}
@@ -304,7 +318,14 @@ func TestBenchInput(t *testing.T) {
 		{"no list of pairs", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a","evidence":3}`, statusError, `"evidence" is a number; want a list of [begin,end]`},
 		{"negative position", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a","position":-1}`, statusUsage, `"position" has -1 as number 1; want whole numbers from 0`},
 		{"a change of another length", []string{"bench", "methods", "--methods", "raw", "-i", "-"}, strings.Replace(proven, `"key"`, `"old key"`, 1), statusError, "take a word of as many tokens"},
-		{"evidence elsewhere", []string{"bench", "methods", "--methods", "raw", "-i", "-"}, `{"prompt":"the keys","evidence":[[50,60]]}`, statusError, "no token of the prompt lies in the evidence"},
+		{"evidence elsewhere", []string{"bench", "methods", "--methods", "raw", "-i", "-"}, `{"prompt":"the keys","evidence":[[50,60]]}`, statusError, "standard input line 1: evidence, number 1: bytes 50 to 60 of a prompt of 8 bytes"},
+		{"evidence backwards", []string{"bench", "methods", "-i", "-"}, `{"prompt":"the keys","evidence":[[0,3],[8,4]]}`, statusError, "line 1: evidence, number 2: bytes 8 to 4 of a prompt of 8 bytes: want 0 ≤ begin < end ≤ 8"},
+		{"half a character", []string{"bench", "methods", "-i", "-"}, `{"prompt":"the käys","evidence":[[4,6]]}`, statusError, "byte 6 is within a character"},
+		{"a question elsewhere", []string{"bench", "methods", "-i", "-"}, `{"prompt":"the keys are","counterfactual":"the key is","continuation":" a","contrast":" b","evidence":[[4,8]],"question":[[9,99]]}`, statusError, "question, number 1: bytes 9 to 99"},
+		{"a contrast that is the answer", []string{"bench", "methods", "-i", "-"}, `{"prompt":"the keys","continuation":" are","contrast":" are"}`, statusError, `"contrast" is " are", which is the "continuation" too`},
+		{"a group that moves the cursor", []string{"bench", "methods", "-i", "-"}, `{"group":"a\u001b[2J","prompt":"the keys"}`, statusError, `"group" is "a\x1b[2J"; want a name of one line`},
+		{"which line", []string{"bench", "methods", "--methods", "raw", "-i", "-"}, "\n" + `{"prompt":"the keys","continuation":" are are"}`, statusError, "case 0 of 1 (standard input line 2): 2 predictions"},
+		{"a position for a decoder", []string{"bench", "methods", "--methods", "raw", "-i", "-"}, `{"prompt":"the keys","position":1}`, statusUsage, `(standard input line 1): attribution: positions [1]; "tiny" is a decoder`},
 		{"unknown method", []string{"bench", "methods", "--methods", "best"}, "", statusUsage, "unknown method"},
 	})
 }

@@ -4,13 +4,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
+	"unicode"
 
 	"github.com/headwater-ml/headwater/attribution/evaluate"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
-// readCase reads a line of headwater bench methods --input.
-func readCase(text []byte) (c evaluate.Case, err error) {
+// readCase reads a line of headwater bench methods --input, which source names.
+func readCase(text []byte, source string) (c evaluate.Case, err error) {
+	c.Source = source
 	o, err := readObject(text, "group", "prompt", "continuation", "contrast", "position",
 		"evidence", "changes", "selection", "counterfactual", "answers", "foils", "question")
 	if err != nil {
@@ -56,6 +59,17 @@ func readCase(text []byte) (c evaluate.Case, err error) {
 		return c, err
 	}
 	if c.Changes, err = o.changes("changes"); err != nil {
+		return c, err
+	}
+	if strings.ContainsFunc(c.Group, unicode.IsControl) {
+		return c, fmt.Errorf(`"group" is %.60q; want a name of one line without control characters`,
+			c.Group)
+	}
+	if c.Contrast != "" && c.Contrast == c.Continuation {
+		return c, fmt.Errorf(`"contrast" is %.60q, which is the "continuation" too; want another `+
+			"token, or none", c.Contrast)
+	}
+	if err := c.CheckSpans(); err != nil {
 		return c, err
 	}
 	return c, checkPair(c)

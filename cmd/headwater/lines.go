@@ -49,9 +49,9 @@ func lines(r io.Reader, name string) iter.Seq2[line, error] {
 }
 
 // readLines reads what every line of a file says, but for empty ones, and returns the name of the
-// file too. The error names the line.
+// file too. source names the file and the line, as the error does.
 func readLines[T any](
-	ctx context.Context, p *program, path string, read func([]byte) (T, error),
+	ctx context.Context, p *program, path string, read func(text []byte, source string) (T, error),
 ) (all []T, name string, err error) {
 	input, name, err := p.openInput(ctx, path)
 	if err != nil {
@@ -65,9 +65,10 @@ func readLines[T any](
 		if len(bytes.TrimSpace(l.text)) == 0 {
 			continue
 		}
-		one, err := read(l.text)
+		source := fmt.Sprintf("%s line %d", name, l.number)
+		one, err := read(l.text, source)
 		if err != nil {
-			return nil, name, fmt.Errorf("%s line %d: %w", name, l.number, err)
+			return nil, name, fmt.Errorf("%s: %w", source, err)
 		}
 		all = append(all, one)
 	}

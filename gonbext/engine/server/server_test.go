@@ -564,8 +564,8 @@ func TestSocketIsPrivateAndRemoved(t *testing.T) {
 	}
 }
 
-// An engine without work calls Rest once after each time that there was some, and perhaps before the
-// first.
+// An engine without work calls Rest once after each time that there was some, and perhaps before
+// the first.
 func TestRests(t *testing.T) {
 	defer server.RestAfter(200 * time.Millisecond)()
 	var rests atomic.Int32
