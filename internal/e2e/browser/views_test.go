@@ -303,7 +303,7 @@ func TestTouchSwitches(t *testing.T) {
 			return e.title;
 		})()`, index))
 	}
-	do(t, b, click(".hw-b button", 3)).check(t, "sentences", "e", "most from “d” 30.0 %", "0 <s>",
+	do(t, b, click(".hw-b button", 3)).check(t, "sentences", "e", "raw: “c d” (4) 32.0 %", "0 <s>",
 		"1 a", "2 b", "3 .", "4 c", "5 d")
 	if got := over(4); got != "32.0 %" {
 		t.Errorf("the second sentence has %q, want 32.0 %%", got)
