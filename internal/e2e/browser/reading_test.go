@@ -109,7 +109,8 @@ func TestTouchPointAtLayers(t *testing.T) {
 		{1, 9, "up to layer 2 ← key: ≈ 0.00"},
 		{2, 11, "up to layer 0 ← s: ≈ +1.00"},
 	} {
-		if got := chromium.Evaluate[string](t, b, fmt.Sprintf(point, c.column, c.line)); got != c.want {
+		got := chromium.Evaluate[string](t, b, fmt.Sprintf(point, c.column, c.line))
+		if got != c.want {
 			t.Errorf("column %d, line %d says %q, want %q", c.column, c.line, got, c.want)
 		}
 	}

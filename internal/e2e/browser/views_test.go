@@ -192,8 +192,8 @@ func TestTouchFlow(t *testing.T) {
 	check("Esc", said(fmt.Sprintf(key, "Escape")), whole)
 	said(clickNode)
 	check("two clicks", said(clickNode), whole)
-	check("a click in the text", said(click(".hw-t > span", 1)), "“key” (1) before layer 0feeds in "+
-		"layer 0: “key” (1) ")
+	check("a click in the text", said(click(".hw-t > span", 1)), "“key” (1) before layer 0feeds "+
+		"in layer 0: “key” (1) ")
 	check("a second click in the text", said(click(".hw-t > span", 1)), whole)
 }
 
