@@ -206,8 +206,8 @@ func (h *headsPage) findSinks() []bool {
 	return sinks
 }
 
-// look is a head and a token that it looks at, with its share of the head's attention; see best for
-// rank.
+// look is a head and a token that it looks at, with its share of the head's attention; see best
+// for rank.
 type look struct {
 	layer, head, token int
 	share, rank        float64
@@ -223,10 +223,10 @@ type distance struct {
 // best returns the k heads that look from token i at another one more than from elsewhere. The
 // excess of token j is the share of attention that it has from i less the mean of those that it has
 // from all tokens that see it, so that a head which looks at the same token from everywhere is left
-// out. Of a head, the token with the largest excess counts. Heads are ranked by the excess less half
-// the mean share that the head gives from other tokens to what is equally far away, so that a head
-// which always looks at the token before comes after one that looks far back from here alone, and
-// before one that looks nowhere in particular. Sinks are left out.
+// out. Of a head, the token with the largest excess counts. Heads are ranked by the excess less
+// half the mean share that the head gives from other tokens to what is equally far away, so that a
+// head which always looks at the token before comes after one that looks far back from here alone,
+// and before one that looks nowhere in particular. Sinks are left out.
 func (h *headsPage) best(i, k int) []look {
 	var all []look
 	for l := range h.L {

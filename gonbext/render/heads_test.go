@@ -181,8 +181,8 @@ func TestHeadsHostile(t *testing.T) {
 	}
 }
 
-// TestHeadsDistance: a head that looks far back from one token alone is listed before one that looks
-// at the token before from everywhere, though this one gives it more.
+// TestHeadsDistance: a head that looks far back from one token alone is listed before one that
+// looks at the token before from everywhere, though this one gives it more.
 func TestHeadsDistance(t *testing.T) {
 	const T, from = 8, 6
 	e := &attribution.Explanation{Prompt: attribution.Prompt{
