@@ -30,6 +30,12 @@ func TestFirstWord(t *testing.T) {
 		{"punctuation alone", tokens(token("\n"), token(" …"), token("."), control), 1},
 		{"a control token alone", tokens(control), 0},
 		{"bytes of a character alone", tokens(token("\xe6"), token("\x9d")), 0},
+		{"an article", tokens(token("The"), token(" author"), token(" of")), 1},
+		{"an article with marks", tokens(token("Ċ"), token("▁Das"), token("▁Buch")), 2},
+		{"two articles", tokens(token(" the"), token(" a"), token(" lamp")), 2},
+		{"an article alone", tokens(token(" the"), control), 0},
+		{"a letter that is the answer", tokens(token(" A"), token("."), token(" Paris")), 0},
+		{"a word that begins like an article", tokens(token(" la"), token("mp"), token(" is")), 0},
 		{"nothing", nil, -1},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -83,6 +83,11 @@
       return [Math.round((event.clientX - r.left - d.x) / d.s), Math.floor((event.clientY - r.top) / d.h)];
     };
     box.onclick = (event) => pick(...at(event));
+    tokens.forEach((e, j) => {
+      const i = d.r.indexOf(j);
+      e.style.cursor = i < 0 ? 'default' : 'pointer';
+      if (i >= 0) e.onclick = () => pick(chosen ? chosen[0] : 0, i);
+    });
     box.onmousemove = (event) => {
       const [k, i] = at(event);
       image.title = i >= 0 && i < R && k >= 0 && k <= L ? name(i) + (k === 0 ? ' before layer ' + d.l[0] : ' after layer ' + d.l[k - 1]) : '';

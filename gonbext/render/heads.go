@@ -107,7 +107,10 @@ type headsPage struct {
 	L, H, T, m int
 	sinks      []bool    // [T]
 	means      []float64 // [L,H,T], nil until mean needs them
-	colors     scale
+	// distances has the attention that a head gives tokens at a distance, and from how many tokens,
+	// [L,H,2T]; nil until atDistance needs it.
+	distances []distance
+	colors    scale
 	// query is the token whose rows are shown, layer and head the head that is open.
 	query, layer, head int
 }
@@ -203,17 +206,27 @@ func (h *headsPage) findSinks() []bool {
 	return sinks
 }
 
-// look is a head and a token that it looks at, with its share of the head's attention; see best for
-// excess.
+// look is a head and a token that it looks at, with its share of the head's attention; see best
+// for rank.
 type look struct {
 	layer, head, token int
-	share, excess      float64
+	share, rank        float64
 }
 
-// best returns the k heads that look from token i at another one more than from elsewhere, the
-// largest excess first. The excess of token j is the share of attention that it has from i less the
-// mean of those that it has from all tokens that see it, so that a head which looks at the same
-// token from everywhere comes last. Sinks are left out.
+// distance is the sum of a head's attention over tokens that are equally far from those that look,
+// and their number.
+type distance struct {
+	sum   float64
+	count int
+}
+
+// best returns the k heads that look from token i at another one more than from elsewhere. The
+// excess of token j is the share of attention that it has from i less the mean of those that it has
+// from all tokens that see it, so that a head which looks at the same token from everywhere is left
+// out. Of a head, the token with the largest excess counts. Heads are ranked by the excess less
+// half the mean share that the head gives from other tokens to what is equally far away, so that a
+// head which always looks at the token before comes after one that looks far back from here alone,
+// and before one that looks nowhere in particular. Sinks are left out.
 func (h *headsPage) best(i, k int) []look {
 	var all []look
 	for l := range h.L {
@@ -228,13 +241,40 @@ func (h *headsPage) best(i, k int) []look {
 					top.token, top.share, most = j, x, excess
 				}
 			}
-			if top.excess = most; top.token >= 0 {
+			if top.token >= 0 {
+				top.rank = most - h.atDistance(l, head, i, top.token)/2
 				all = append(all, top)
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b look) int { return cmp.Compare(b.excess, a.excess) })
+	slices.SortStableFunc(all, func(a, b look) int { return cmp.Compare(b.rank, a.rank) })
 	return all[:min(k, len(all))]
+}
+
+// atDistance returns the mean share of a head's attention, from all tokens but i, on the token that
+// is as far away as j is from i; 0 if no other token has one there. Sinks are left out.
+func (h *headsPage) atDistance(layer, head, i, j int) float64 {
+	if h.distances == nil {
+		h.distances = make([]distance, h.L*h.H*2*h.T)
+		for l := range h.L {
+			for head := range h.H {
+				row := h.distances[(l*h.H+head)*2*h.T:][:2*h.T]
+				for i := range h.T {
+					for j := range h.seen(i) {
+						if !h.sinks[j] {
+							row[h.T+i-j].sum += h.at(l, head, i, j)
+							row[h.T+i-j].count++
+						}
+					}
+				}
+			}
+		}
+	}
+	d := h.distances[(layer*h.H+head)*2*h.T+h.T+i-j]
+	if d.count < 2 {
+		return 0
+	}
+	return (d.sum - h.at(layer, head, i, j)) / float64(d.count-1)
 }
 
 // mean returns the mean share of a head's attention that token j has from the other tokens that see

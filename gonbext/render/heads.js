@@ -76,7 +76,7 @@
       }
       const list = document.createElement('div');
       list.setAttribute('style', 'font-size:12px;margin-top:4px');
-      list.append('heads that look at a token from there more than from elsewhere: ');
+      list.append('heads (layer.head) that look at a token from there more than from elsewhere: ' + (d.B[i - d.f].length ? '' : 'none'));
       list.className = 'hw-b';
       const best = d.B[i - d.f];
       for (let k = 0; k < best.length; k += 4) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"html"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -177,5 +178,35 @@ func TestHeadsHostile(t *testing.T) {
 		if t.Failed() {
 			t.FailNow()
 		}
+	}
+}
+
+// TestHeadsDistance: a head that looks far back from one token alone is listed before one that
+// looks at the token before from everywhere, though this one gives it more.
+func TestHeadsDistance(t *testing.T) {
+	const T, from = 8, 6
+	e := &attribution.Explanation{Prompt: attribution.Prompt{
+		Texts: strings.Split("a b c d e f g h", " "), Special: make([]bool, T),
+	}}
+	in := trace.Tensor{Axes: "LHTS", Shape: []int{1, 2, T, T}, Data: make([]float32, 2*T*T)}
+	for i := range T {
+		in.Data[i*T+max(i-1, 0)] = 0.9
+		far := 0
+		if i == from {
+			far = 2
+		}
+		in.Data[(T+i)*T+far] = 0.8
+	}
+	h := Heads{Explanation: e, Attention: in}.open()
+	best := h.best(from, 2)
+	if len(best) != 2 || best[0].head != 1 || best[0].token != 2 || best[1].head != 0 ||
+		best[1].token != from-1 {
+		t.Errorf("listed are %+v, want head 1 at token 2, then head 0 at token %d", best, from-1)
+	}
+	if got := h.atDistance(0, 0, from, from-1); math.Abs(got-0.9) > 1e-6 {
+		t.Errorf("head 0 gives %g to the token before from elsewhere, want 0.9", got)
+	}
+	if got := h.atDistance(0, 1, from, 2); got != 0 {
+		t.Errorf("head 1 gives %g to what is as far from elsewhere, want 0", got)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -133,13 +134,44 @@ func (b *page) choose(token *int) {
 }
 
 // FirstWord returns the generated token that a picture opens with, 0-based: the first one that is a
-// word or a piece of one, with a letter or a digit. If there is none, it is the first that is
-// neither a control token nor white space, then the first one; -1 if nothing was generated.
+// word or a piece of one, with a letter or a digit, and not an article before another word. If
+// there is none, it is the first word, then the first token that is neither a control token nor
+// white space, then the first one; -1 if nothing was generated.
 func FirstWord(e *attribution.Explanation) int {
-	if words := wordTokens(e); len(words) > 0 {
+	words := wordTokens(e)
+	for _, t := range words {
+		if !isArticle(e.Steps, t) {
+			return t
+		}
+	}
+	if len(words) > 0 {
 		return words[0]
 	}
 	return min(0, len(e.Steps)-1)
+}
+
+// articles are those of English, German, French, Spanish and Italian. Answers often begin with one,
+// which says little about where the answer comes from.
+var articles = []string{
+	"the", "a", "an", "der", "die", "das", "ein", "eine", "le", "la", "les", "un", "une", "el",
+	"los", "las", "una", "il", "lo", "gli",
+}
+
+// isArticle reports whether token t is an article and the one after it begins another word, so that
+// the A of "A. Paris" is none, nor a piece of a word that is spelled like one.
+func isArticle(steps []attribution.GeneratedToken, t int) bool {
+	if t+1 >= len(steps) || steps[t+1].Special {
+		return false
+	}
+	begins, _ := word(withoutMarks(steps[t+1].Text))
+	text := strings.TrimSpace(withoutMarks(steps[t].Text))
+	return begins && slices.Contains(articles, strings.ToLower(text))
+}
+
+// withoutMarks replaces the marks that vocabularies have for spaces and line breaks, which are
+// letters.
+func withoutMarks(text string) string {
+	return strings.NewReplacer("Ġ", " ", "▁", " ", "Ċ", "\n").Replace(text)
 }
 
 // wordTokens returns the generated tokens that are words or pieces of words; if there are none,
@@ -147,8 +179,7 @@ func FirstWord(e *attribution.Explanation) int {
 func wordTokens(e *attribution.Explanation) (words []int) {
 	var others []int
 	for t, g := range e.Steps {
-		// The marks that vocabularies have for spaces and line breaks are letters.
-		text := strings.NewReplacer("Ġ", " ", "▁", " ", "Ċ", "\n").Replace(g.Text)
+		text := withoutMarks(g.Text)
 		switch {
 		case g.Special || strings.TrimSpace(text) == "":
 		case strings.ContainsFunc(text, func(r rune) bool {

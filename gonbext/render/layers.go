@@ -268,12 +268,9 @@ func (p *layersPage) panelTable(b *page, v *view, t int) {
 		b.WriteString("</table></div>")
 		return
 	}
-	b.WriteString(`<tr style="background:none"><td style="padding:0 4px 0 0;vertical-align:top">`)
-	for k := layers - 1; k >= 0; k -= panelLabel {
-		b.printf(`<div style="height:%dpx;line-height:%dpx;font-size:9px;text-align:right">%d`+
-			`</div>`, min(panelLabel, k+1)*panelLine, panelLine, v.result.Layer(t, k))
-	}
-	b.printf(`</td><td colspan="%d" style="padding:0;line-height:0;vertical-align:top">`, m)
+	b.WriteString(`<tr style="background:none">`)
+	b.layerLabels(v, t, panelLine)
+	b.printf(`<td colspan="%d" style="padding:0;line-height:0;vertical-align:top">`, m)
 	b.image("hw-j", p.panelGrid(v, t), 22, panelLine, fmt.Sprintf("width:100%%;height:%dpx",
 		layers*panelLine))
 	b.WriteString("</td></tr></table></div>")

@@ -326,7 +326,9 @@ func (b *page) layerRows(v *view) {
 	layers := v.result.Shape[2]
 	if layers > fewLayers {
 		m := len(b.e.Prompt.Texts)
-		b.printf(`<tr style="background:none"><td></td><td colspan="%d" style="padding:0">`, m)
+		b.WriteString(`<tr style="background:none">`)
+		b.layerLabels(v, b.chosen, layerHeight)
+		b.printf(`<td colspan="%d" style="padding:0">`, m)
 		b.image("hw-j", b.layerGrid(v, m), 22, layerHeight, fmt.Sprintf(
 			"width:100%%;height:%dpx", layers*layerHeight))
 		b.WriteString("</td></tr>")
@@ -341,6 +343,17 @@ func (b *page) layerRows(v *view) {
 		}
 		b.WriteString("</tr>")
 	}
+}
+
+// layerLabels writes the cell beside an image of the layers of token t: the number of every fifth
+// layer, from the last one down, beside its line, which is height pixels high.
+func (b *page) layerLabels(v *view, t, height int) {
+	b.WriteString(`<td style="padding:0 4px 0 0;vertical-align:top">`)
+	for k := v.result.Shape[2] - 1; k >= 0; k -= panelLabel {
+		b.printf(`<div style="height:%dpx;line-height:%dpx;font-size:9px;text-align:right">%d`+
+			`</div>`, min(panelLabel, k+1)*height, height, v.result.Layer(t, k))
+	}
+	b.WriteString("</td>")
 }
 
 // layersHeading writes what the layers of the chosen token are.

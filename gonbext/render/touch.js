@@ -7,6 +7,8 @@
   [...digits].forEach((c, i) => { digit[c.charCodeAt(0)] = i; });
   const levels = 6, grey = 7, none = 8;
 
+  const make = (tag, of) => Object.assign(document.createElement(tag), of);
+
   function start(root) {
     const d = JSON.parse(root.dataset.hw), extra = d.G || 0;
     const colors = (n) => n === grey ? '#8884' : n === none ? '#888a' : d.c ? d.c[n < 0 ? levels - 1 - n : n - 1]
@@ -23,7 +25,7 @@
     const views = [...root.querySelectorAll('.hw-v')];
     const names = views.map((v) => v.querySelector('.hw-n').textContent);
     const blocks = [...root.querySelectorAll('.hw-d')];
-    const header = [...root.querySelectorAll('.hw-m .hw-c')].slice(0, 1).flatMap((r) => [...r.cells].slice(1, 1 + d.m + extra));
+    const header = [...root.querySelectorAll('.hw-m .hw-c td')].slice(1, 1 + d.m + extra);
     // columns is how many cells a line of an image has: a divider stands before the generated tokens.
     const columns = (img) => img.closest('table') ? d.m : d.m + (extra && extra + 1), column = (j) => j < d.m ? j : j + 1;
     // What the reader chose outlives an update of the output: the method, the token or the source,
@@ -42,7 +44,7 @@
     // parts are the spans that are shown as one, undefined for tokens.
     const parts = () => s.words ? word : s.sentences ? sentence : undefined;
 
-    const method = () => Math.max(names.indexOf(s.method === undefined ? names[d.v] : s.method), 0);
+    const method = () => names.includes(s.method) ? names.indexOf(s.method) : d.v;
     const target = () => s.token < d.n ? s.token : d.t;
     const source = () => s.source < tokens.length ? s.source : -1;
     const place = (t) => d.p ? d.p[t] : d.m + t;
@@ -88,13 +90,13 @@
       const row = decoded[key] = decoded[key] || decode(((flat ? v.r : v.k) || [])[t] || '');
       return (j) => flat ? row[j] || 0 : j < d.m && row[k * d.m + j] || 0;
     }
+    const limit = (v) => v.u === 1 ? Math.log2(v.lim) : v.lim;
     function step(v, x) {
       if (x !== x) return none;
-      const y = Math.min(Math.abs(x) / (v.u === 1 ? Math.log2(v.lim) : v.lim), 1);
+      const y = Math.min(Math.abs(x) / limit(v), 1);
       return Math.sign(x) * Math.round(levels * y);
     }
-    const set = (list) => new Set(list || []);
-    const greys = d.d.map((v) => set(v.s)), silent = d.d.map((v) => set(v.z));
+    const greys = d.d.map((v) => new Set(v.s)), silent = d.d.map((v) => new Set(v.z));
     // painter returns the paints of row t at a level.
     function painter(i, t, k) {
       const v = d.d[i];
@@ -116,13 +118,13 @@
       return sign + (v.pw ? x.toPrecision(3) : x.toFixed(v.f));
     }
     // cell is the number in a cell of a matrix: x, or about, from its paint.
-    function cell(v, n, x = n / levels * (v.u === 1 ? Math.log2(v.lim) : v.lim)) {
+    function cell(v, n, x = n / levels * limit(v)) {
       return n === none ? 'NaN' : (v.u === 0 ? 100 * x : v.u === 1 ? 2 ** x : x / 10 ** (v.pw || 0)).toFixed(v.c);
     }
     // estimate is a value read back from its paint, at any level.
-    function estimate(i, t, j) {
-      const v = d.d[i], n = coarse(i, t, level(i, t))(j);
-      return n === none ? NaN : n / levels * (v.u === 1 ? Math.log2(v.lim) : v.lim);
+    function estimate(i, t, j, k = level(i, t)) {
+      const v = d.d[i], n = coarse(i, t, k)(j);
+      return n === none ? NaN : n / levels * limit(v);
     }
     const exact = (i, t) => d.d[i].w && level(i, t) === shown(d.d[i], t);
     // known is undefined for a source that a target does not have, or whose value is not known.
@@ -175,52 +177,52 @@
     }
     // mark puts a button before a stretch that is folded.
     function mark(first, end) {
-      const box = document.createElement('span'), e = document.createElement('button');
-      box.className = 'hw-b';
-      e.type = 'button';
-      e.textContent = '… ' + (end - first) + ' tokens …';
-      e.onclick = (event) => {
+      const box = make('span', {className: 'hw-b'});
+      box.append(' ', make('button', {type: 'button', textContent: '… ' + (end - first) + ' tokens …', onclick: (event) => {
         event.stopPropagation();
         keep(first, end);
-      };
-      box.append(' ', e);
+      }}));
       tokens[first].before(box);
     }
     function drawSentence(i, t, j) {
+      const v = d.d[i], k = level(i, t), block = k === shown(v, t) ? blocks[t] : null, part = exact(i, t) && parts();
+      // A shorter sentence does not move the lines below it, which a reader may click again.
+      say.style.minHeight = block && j < 0 ? '' : say.offsetHeight + 'px';
       say.textContent = '';
-      const v = d.d[i], k = level(i, t);
-      const bold = (text) => Object.assign(document.createElement('b'), {textContent: text});
-      const quoted = (index) => '“' + name(index) + '” (' + (index < d.m ? '' : d.e[0] + ' ') + (index < d.m ? index : index - d.m + 1) + ') ';
-      if (j < 0 && k === shown(v, t)) {
-        const from = blocks[t] && blocks[t].querySelectorAll('.hw-q')[i];
+      const bold = (text) => make('b', {textContent: text});
+      const quoted = (index, text = name(index)) => '“' + text + '” (' + (index < d.m ? index : d.e[0] + ' ' + (index - d.m + 1)) + ') ';
+      // whole quotes the word or sentence of a token where these are shown, a long one by its beginning.
+      const whole = (index) => {
+        if (!part) return quoted(index);
+        const range = document.createRange();
+        range.setStartBefore(tokens[part[index]]);
+        range.setEndAfter(tokens[part.lastIndexOf(part[index])]);
+        return quoted(part[index], (range + '').replace(/^(.{39})..+/su, '$1…'));
+      };
+      const strongest = (list, size, text) => list.sort((a, b) => size(b) - size(a)).slice(0, 5).map(text).join(', ') || 'nothing stands out';
+      if (j < 0) {
+        const from = block && (!part || silent[i].has(t)) && block.querySelectorAll('.hw-q')[i];
+        const others = block && block.querySelector('.hw-e');
         if (from) say.append(...from.cloneNode(true).childNodes);
-        const others = blocks[t] && blocks[t].querySelector('.hw-e');
+        else {
+          const row = painter(i, t, k);
+          say.append(bold(rowName(t)), ' · ' + names[i] + (v.L ? ', ' + layerName(v, k) : '') + ': ' + strongest(
+            [...word.keys()].filter((q) => row(q, part) && row(q, part) < grey && !(part && part[q] < q)),
+            (q) => Math.abs(known(i, t, q)), (q) => whole(q) + number(i, t, q)));
+        }
         if (others) say.append(others.cloneNode(true));
         return;
       }
-      if (j < 0) {
-        const row = painter(i, t, k), all = word.map((_, q) => [Math.abs(row(q)), q]).filter(([n]) => n && n < grey);
-        all.sort((a, b) => b[0] - a[0]);
-        say.append(bold(rowName(t)), ' · ' + names[i] + ', ' + layerName(v, k) + ': ' + (all.length
-          ? all.slice(0, 5).map(([, q]) => quoted(q) + number(i, t, q)).join(', ') : 'nothing stands out'));
-        return;
-      }
-      const size = (q) => Math.abs(known(i, q, j)), fed = [];
-      for (let q = 0; q < d.n; q++) if (size(q) > 0 && !(silent[i].has(q) && level(i, q) === shown(v, q))) fed.push(q);
-      fed.sort((a, b) => size(b) - size(a));
-      say.append(bold(quoted(j)), 'as a source, ' + names[i] + ': ' + (fed.length
-        ? fed.slice(0, 5).map((q) => (place(q) < 0 ? rowName(q) + ' ' : quoted(place(q))) + number(i, q, j)).join(', ')
-        : 'nothing stands out'));
+      say.append(bold(whole(j)), 'as a source, ' + names[i] + ': ' + strongest(
+        [...Array(d.n).keys()].filter((q) => known(i, q, j) && painter(i, q, level(i, q))(j, parts())),
+        (q) => Math.abs(known(i, q, j)), (q) => (place(q) < 0 ? rowName(q) + ' ' : quoted(place(q))) + number(i, q, j)));
     }
 
     // raster draws paints on a canvas that takes the place of an image.
     function raster(img, rows, paints, width) {
       let c = img.nextSibling;
       if (!c || c.localName !== 'canvas') {
-        c = document.createElement('canvas');
-        c.className = img.className;
-        c.width = img.width;
-        c.height = img.height;
+        c = make('canvas', {className: img.className, width: img.width, height: img.height});
         c.setAttribute('style', img.getAttribute('style'));
         img.after(c);
         img.hidden = true;
@@ -258,7 +260,7 @@
     function frame(img, [row, rows, column, columns]) {
       const box = img.parentElement;
       box.className = 'hw-w';
-      const mark = box.querySelector('.hw-p') || box.appendChild(document.createElement('div'));
+      const mark = box.querySelector('.hw-p') || box.appendChild(make('div'));
       mark.className = 'hw-p';
       mark.hidden = !rows;
       mark.setAttribute('style', 'top:' + 100 * row / rows + '%;height:' + 100 / rows + '%;left:' +
@@ -280,7 +282,7 @@
       const stale = t !== layered[i], image = view.querySelector('img.hw-j');
       if (!v.k) {
         title.parentElement.hidden = stale;
-        if (image) image.hidden = stale;
+        if (image) (image.closest('tr') || image).hidden = stale;
       }
       if (v.k && stale) {
         layered[i] = t;
@@ -305,45 +307,44 @@
       return (j) => greys[i].has(j) ? grey : row(j);
     };
 
-    const bar = document.createElement('div');
-    bar.className = 'hw-b';
+    const bar = make('div', {className: 'hw-b'});
     root.querySelectorAll('.hw-b').forEach((e) => e.remove());
     say.before(bar);
     function button(label, pressed, act) {
-      const e = document.createElement('button');
-      e.type = 'button';
-      e.textContent = label;
-      e.setAttribute('aria-pressed', pressed);
-      e.onclick = () => {
+      const e = make('button', {type: 'button', textContent: label, onclick: () => {
         const at = [...bar.children].indexOf(e);
         act();
         draw();
         if (bar.children[at]) bar.children[at].focus();
-      };
+      }});
+      e.setAttribute('aria-pressed', pressed);
       bar.append(e);
     }
     function drawBar(i) {
       bar.textContent = '';
-      if (names.length > 1) names.forEach((n, q) => button(n, q === i, () => { s.method = n; }));
-      if (names.length > 1) button('all matrices', !!s.all, () => { s.all = !s.all; });
-      if (!d.g && d.d[i].w && word.some((w, j) => w !== j)) button('whole words', !!s.words, () => { s.words = !s.words; s.sentences = false; });
-      if (!d.g && d.d[i].w && sentence.some((w, j) => w && w !== d.m && w === j)) {
+      if (names.length > 1) {
+        names.forEach((n, q) => button(n, q === i, () => { s.method = n; }));
+        button('all matrices', !!s.all, () => { s.all = !s.all; });
+      }
+      const v = d.d[i], groups = !d.g && v.w;
+      if (groups && word.some((w, j) => w !== j)) button('whole words', !!s.words, () => { s.words = !s.words; s.sentences = false; });
+      if (groups && sentence.some((w, j) => w && w !== d.m && w === j)) {
         button('sentences', !!s.sentences, () => { s.sentences = !s.sentences; s.words = false; });
       }
-      if (d.d[i].w && d.d[i].s) button('sinks too', !!s.sinks, () => { s.sinks = !s.sinks; });
+      if (v.w && v.s) button('sinks too', !!s.sinks, () => { s.sinks = !s.sinks; });
       if (picked(i)) {
-        button(layerName(d.d[i], s.level[names[i]]) + ' ✕', true, () => { delete s.level[names[i]]; });
+        button(layerName(v, s.level[names[i]]) + ' ✕', true, () => { delete s.level[names[i]]; });
       }
     }
 
-    function draw() {
+    function draw(all) {
       const i = method(), t = target(), j = source();
       drawBar(i);
       drawText(i, t, j);
       drawSentence(i, t, j);
       views.forEach((v, q) => {
         v.hidden = q !== i && !s.all;
-        if (!v.hidden && d.d[q].lim) drawMatrix(q, t, j);
+        if ((all || !v.hidden) && d.d[q].lim) drawMatrix(q, t, j);
       });
     }
     // pick chooses the token at a place of the text: as a target if it has a row, else, or if a reader
@@ -400,6 +401,9 @@
     };
     text.onwheel = text.onpointerdown = () => { s.scroll = text.scrollTop; };
 
+    // centre scrolls a long text, which has a box of its own, to a token.
+    const centre = (e) => { if (e) text.scrollTop += e.getBoundingClientRect().top - text.getBoundingClientRect().top - text.clientHeight / 2; };
+
     // Where a matrix is an image, the pointer has a place on it instead of a cell.
     const at = (x) => x < d.m ? x : x > d.m ? x - 1 : -1;
     function onImage(event, rows) {
@@ -417,10 +421,13 @@
         else if (img && v.k) pickLevel(v.L.length - 1 - onImage(event, v.L.length)[0]);
       };
       view.onmousemove = (event) => {
-        const row = event.target.closest('tr'), img = raster(event.target);
-        const at = img && img.className === 'hw-i' ? onImage(event, d.n) : [rows.indexOf(row), event.target.cellIndex - 1];
-        const [t, j] = at;
-        if (t >= 0 && t < d.n && j >= 0 && j < d.m + extra) event.target.title = rowName(t) + ' ← ' + name(j) + ': ' + number(i, t, j);
+        const e = event.target, row = e.closest('tr'), img = raster(e), deep = img ? img.className === 'hw-j' : layers.includes(row);
+        if (deep && !v.k) return;
+        const lines = deep ? v.L.length : d.n;
+        const [t, j] = img ? onImage(event, lines) : [(deep ? layers : rows).indexOf(row), e.cellIndex - 1], k = lines - 1 - t;
+        if (t < 0 || k < 0 || !(j >= 0 && j < d.m + (deep ? 0 : extra))) return;
+        e.title = (deep ? layerName(v, k) : rowName(t)) + ' ← ' + name(j) + ': ' +
+          (deep ? '≈ ' + format(v, estimate(i, target(), j, k)) : number(i, t, j));
       };
     });
     if (map) {
@@ -431,7 +438,7 @@
       map.parentElement.onclick = (event) => {
         const j = at(event);
         keep(j - 20, Math.min(j + 20, tokens.length));
-        if (tokens[j]) text.scrollTop += tokens[j].getBoundingClientRect().top - text.getBoundingClientRect().top - text.clientHeight / 2;
+        centre(tokens[j]);
       };
       map.parentElement.onmousemove = (event) => { if (tokens[at(event)]) event.target.title = name(at(event)); };
     }
@@ -449,11 +456,11 @@
     });
     root.classList.add('hw-on');
     draw();
-    // A long text has a box of its own, which begins where the reader was or at the chosen token.
+    // A long text begins where the reader was or at the chosen token.
     if (s.scroll !== undefined) text.scrollTop = s.scroll;
-    else if (tokens[cursor()]) {
-      text.scrollTop = tokens[cursor()].getBoundingClientRect().bottom - text.getBoundingClientRect().bottom + 8;
-    }
+    else centre(tokens[cursor()]);
+    // On paper all matrices are shown.
+    window.addEventListener('beforeprint', () => draw(true));
   }
 
   const script = document.currentScript, own = script && script.closest('.hw');

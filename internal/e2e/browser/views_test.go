@@ -111,6 +111,9 @@ func TestTouchHeads(t *testing.T) {
 	do(click(".hw-r", 3)).check(t, "back", "to", "layer 1, head 1 looks at “s” (2) 100 %", "2 s")
 	do(press("ArrowRight"))
 	do(press("ArrowDown")).check(t, "a layer down", "are", "layer 0, head 1 looks at the sink")
+	if s := do(click(".hw-t > *", 0)); !strings.HasSuffix(s.Sentence, "from elsewhere: none") {
+		t.Errorf("the first token, which sees itself alone, says %q", s.Sentence)
+	}
 }
 
 // TestHeadsUntrusted passes a picture of heads through what a notebook that is not trusted keeps.
@@ -189,6 +192,9 @@ func TestTouchFlow(t *testing.T) {
 	check("Esc", said(fmt.Sprintf(key, "Escape")), whole)
 	said(clickNode)
 	check("two clicks", said(clickNode), whole)
+	check("a click in the text", said(click(".hw-t > span", 1)), "“key” (1) before layer 0feeds "+
+		"in layer 0: “key” (1) ")
+	check("a second click in the text", said(click(".hw-t > span", 1)), whole)
 }
 
 // TestTouchLayers points at a place of a panel: its layer, token and number are named.
@@ -303,7 +309,7 @@ func TestTouchSwitches(t *testing.T) {
 			return e.title;
 		})()`, index))
 	}
-	do(t, b, click(".hw-b button", 3)).check(t, "sentences", "e", "most from “d” 30.0 %", "0 <s>",
+	do(t, b, click(".hw-b button", 3)).check(t, "sentences", "e", "raw: “c d” (4) 32.0 %", "0 <s>",
 		"1 a", "2 b", "3 .", "4 c", "5 d")
 	if got := over(4); got != "32.0 %" {
 		t.Errorf("the second sentence has %q, want 32.0 %%", got)
