@@ -444,7 +444,8 @@ func (s *server) begin(kind engine.Kind) (number int, end func()) {
 // somebody who works finds memory that is ready. Tests change it.
 var restAfter = 5 * time.Second
 
-// rest calls Rest if there has been no work for long enough, and there was some since the last time.
+// rest calls Rest if there has been no work for long enough, and there was some since the last
+// time.
 func (s *server) rest() {
 	s.mu.Lock()
 	due := s.Rest != nil && s.working == 0 && s.rested.Before(s.changed) &&
