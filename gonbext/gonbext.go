@@ -83,7 +83,7 @@ type View struct {
 	// shows that.
 	Layer *int
 	// Token is the generated token that is shown first, 0-based, and the one that [FlowGraph]
-	// shows. Nil is the first one that is a word. A text on a terminal shows all of them.
+	// shows. Nil is the first word that is no article. A text on a terminal shows all of them.
 	Token *int
 	// Source is the prompt token that the flow of [FlowGraph] comes from, 0-based. Nil is the one
 	// with the largest flow other than the first. Other pictures take no Source.

@@ -119,7 +119,8 @@ func (p *program) contextCommand() *cobra.Command {
 	specials := attribution.LookupOption("specials")
 	optionFlag(flags, &f.specials, specials, specials.Usage())
 	flags.StringVarP(&f.output, "output", "o", "", outputFlag)
-	flags.StringVar(&f.format, "format", "text", "form of the result: `text|html|json`")
+	flags.StringVar(&f.format, "format", "", "form of the result: `text|html|json` "+
+		"(default: the ending of --output, else text)")
 	flags.StringVar(&f.color, "color", "auto", "colours in text: `auto|always|never`")
 	flags.StringVar(&f.palette, "palette", "", "colours of html: `"+
 		strings.Join(render.PaletteNames(), "|")+"` (default "+render.PaletteNames()[0]+")")
@@ -133,6 +134,7 @@ func (p *program) contextCommand() *cobra.Command {
 // check checks what cobra does not.
 func (f *contextFlags) check(cmd *cobra.Command, args []string) error {
 	changed, q := cmd.Flags().Changed, f.ask
+	f.format = cmp.Or(f.format, formOf(f.output))
 	switch {
 	case len(args) == 0:
 		return usagef("context needs a file with text, for example: " +

@@ -79,7 +79,7 @@ func (p *program) explainCommand() *cobra.Command {
 		"of JSON each; - is standard input")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", outputFlag+partialFlag)
 	cmd.Flags().StringVar(&f.format, "format", "", "form of the result: `text|html|json` "+
-		"(default text; json with --input)")
+		"(default: the ending of --output, else text; json with --input)")
 	cmd.Flags().StringVar(&f.color, "color", "auto", "colours in text: `auto|always|never`")
 	wholeFlag(cmd.Flags(), &f.width, "width", 60, 10000, "`columns` of text",
 		"those of the terminal, else 100")
@@ -126,7 +126,7 @@ func (f *explainFlags) check(cmd *cobra.Command, args []string) error {
 	case f.format == "" && f.input != "":
 		f.format = "json"
 	case f.format == "":
-		f.format = "text"
+		f.format = formOf(f.output)
 	}
 	if (f.against != "" || f.againstModel != "") && !cmd.Flags().Changed("view") {
 		f.view = viewCompare

@@ -284,6 +284,36 @@ func TestExplainText(t *testing.T) {
 	}
 }
 
+// The ending of the file says what form its content has, unless --format does.
+func TestExplainEnding(t *testing.T) {
+	for _, c := range []struct {
+		name, begin string // "": neither of the others
+		args        []string
+	}{
+		{"page.html", "<!DOCTYPE html>", nil},
+		{"page.HTM", "<!DOCTYPE html>", nil},
+		{"row.json", "{", nil},
+		{"row.txt", "", nil},
+		{"page.html", "{", []string{"--format", "json"}},
+	} {
+		path := filepath.Join(t.TempDir(), c.name)
+		mustExecute(t, "", append([]string{"explain", "--backend", "go", "--max-tokens", "1",
+			"-o", path, prompt}, c.args...)...)
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.TrimSpace(string(data))
+		if c.begin == "" {
+			if strings.HasPrefix(text, "<") || strings.HasPrefix(text, "{") {
+				t.Errorf("%s %v begins with %.40q", c.name, c.args, text)
+			}
+		} else if !strings.HasPrefix(strings.ToLower(text), strings.ToLower(c.begin)) {
+			t.Errorf("%s %v begins with %.40q, want %q", c.name, c.args, text, c.begin)
+		}
+	}
+}
+
 // The filter greys tokens out and changes nothing else.
 func TestExplainFilter(t *testing.T) {
 	args := []string{"explain", "--backend", "go", "--max-tokens", "1", "--methods", "rollout", "mary has the key . john has the lamp ."}

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -106,6 +107,17 @@ func byFlag(cmd *cobra.Command, by *attribution.Grouping) {
 		}
 		return nil
 	})
+}
+
+// formOf returns the form of a result that the name of its file asks for: html, json or else text.
+func formOf(output string) string {
+	switch strings.ToLower(filepath.Ext(output)) {
+	case ".html", ".htm":
+		return "html"
+	case ".json":
+		return "json"
+	}
+	return "text"
 }
 
 // oneOf returns a usage error if a flag's value is not one of those known.

@@ -42,7 +42,7 @@ func (p *program) showCommand() *cobra.Command {
 					len(args))
 			}
 			f.input, f.view.opts = args[0], f.opts
-			f.view.format = cmp.Or(f.view.format, "text")
+			f.view.format = cmp.Or(f.view.format, formOf(f.output))
 			return cmp.Or(
 				oneOf("format", f.view.format, "text", "html", "json"),
 				oneOf("color", f.view.color, "auto", "always", "never"),
@@ -60,7 +60,7 @@ func (p *program) showCommand() *cobra.Command {
 	optionFlags(cmd, &f.opts, attribution.MethodOptions)
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", outputFlag)
 	cmd.Flags().StringVar(&f.view.format, "format", "", "form of the result: `text|html|json` "+
-		"(default text)")
+		"(default: the ending of --output, else text)")
 	cmd.Flags().StringVar(&f.view.color, "color", "auto", "colours in text: `auto|always|never`")
 	wholeFlag(cmd.Flags(), &f.view.width, "width", 60, 10000, "`columns` of text",
 		"those of the terminal, else 100")

@@ -28,7 +28,7 @@ var views = []string{viewHeatmap, viewCompare, viewHeads, viewLayers, viewFlow}
 func (f *explainFlags) viewFlags(cmd *cobra.Command) {
 	cmd.Flags().Func("token", "generated token that --format html shows first and the views "+
 		"layers and flow show, by its `number` from 0; layers takes several, as 0,2 (default the "+
-		"first one that is a word; for layers the first 6)", func(s string) error {
+		"first word that is no article; for layers the first 6)", func(s string) error {
 		f.tokens = nil
 		for part := range strings.SplitSeq(s, ",") {
 			f.tokens = append(f.tokens, 0)
