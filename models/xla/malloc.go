@@ -7,10 +7,10 @@ package xla
 
 // headwater_hold_memory makes the C library keep freed memory. Without M_MMAP_MAX, the system gives
 // arrays of more than 32 MB each time; with several arenas, those of more than 64 MB.
-static void headwater_hold_memory(void) {
+static void headwater_hold_memory(int one_arena) {
 #ifdef __GLIBC__
 	mallopt(M_MMAP_MAX, 0);
-	mallopt(M_ARENA_MAX, 1);
+	if (one_arena) mallopt(M_ARENA_MAX, 1);
 	mallopt(M_TRIM_THRESHOLD, 0x7fffffff);
 #endif
 }
@@ -23,7 +23,15 @@ static void headwater_release_memory(void) {
 */
 import "C"
 
-import "os"
+import (
+	"os"
+	"runtime"
+)
+
+// fewProcessors is how many processors may share one arena. While XLA compiles, it takes memory on
+// all of them, and many would wait for each other. With several arenas, arrays of up to 64 MB are
+// held.
+const fewProcessors = 4
 
 // mallocSettings are variables by which a user chooses how the C library keeps memory.
 var mallocSettings = []string{
@@ -41,7 +49,11 @@ func holdMemory() {
 			return
 		}
 	}
-	C.headwater_hold_memory()
+	oneArena := C.int(0)
+	if runtime.NumCPU() <= fewProcessors {
+		oneArena = 1
+	}
+	C.headwater_hold_memory(oneArena)
 }
 
 // releaseMemory returns the memory that no array uses to the system.
