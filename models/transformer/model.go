@@ -80,6 +80,9 @@ type loaded struct {
 	// graphsCompiled and compileTime are what [Model.Compiled] returns.
 	graphsCompiled int
 	compileTime    time.Duration
+	// underway is how many graphs are being compiled, and underwaySince since when any is.
+	underway      int
+	underwaySince time.Time
 }
 
 // New puts a transformer on a backend. dtype is the type of its matrices: float32, or bfloat16 for

@@ -115,17 +115,31 @@ func (m *Model) compile(p program, inputs []shapes.Shape, waiting func(program))
 		all = append(all, w.Shape())
 	}
 	begin := time.Now()
-	if _, err := c.exec.Compile(all...); err != nil {
+	m.countCompiling(begin, 1)
+	_, err = c.exec.Compile(all...)
+	m.countCompiling(time.Now(), -1)
+	if err != nil {
 		return nil, nil, err
 	}
 	c.shapes[sizes] = true
-	took := time.Since(begin)
-	m.compiledIn(p, took)
+	m.compiledIn(p, time.Since(begin))
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.graphsCompiled++
-	m.compileTime += took
 	return c, weights, nil
+}
+
+// countCompiling notes that a graph begins (1) or ends (-1) being compiled. Several may be at the
+// same time, which counts once.
+func (m *Model) countCompiling(now time.Time, change int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.underway == 0 {
+		m.underwaySince = now
+	}
+	if m.underway += change; m.underway == 0 {
+		m.compileTime += now.Sub(m.underwaySince)
+	}
 }
 
 // weightsOf returns the weights that a graph gets and their names, in the order in which the model
@@ -182,7 +196,7 @@ func sizesOf(inputs []shapes.Shape) string {
 }
 
 // Compiled returns how many graphs were compiled for the model so far, one for every use and
-// shape, and how long that took.
+// shape, and how long that took. Graphs that were compiled at the same time count once in it.
 func (m *Model) Compiled() (graphs int, took time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
