@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"html"
+	"slices"
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution"
@@ -156,11 +157,29 @@ func (b *page) alternatives(t int) {
 	b.WriteString("</div>")
 }
 
+// alternativeName returns the name of a token that might have come. If the token that came, or
+// another of its alternatives, has the same name but for the space before it, that is said.
+func alternativeName(g attribution.GeneratedToken, a attribution.Alternative) string {
+	begins, name := word(a.Text)
+	same := func(text string) bool {
+		other, rest := word(text)
+		return rest == name && other != begins
+	}
+	if !same(g.Text) && !slices.ContainsFunc(g.Alternatives,
+		func(b attribution.Alternative) bool { return same(b.Text) }) {
+		return tokenName(a.Text)
+	}
+	if begins {
+		return tokenName(a.Text) + " (after a space)"
+	}
+	return tokenName(a.Text) + " (no space)"
+}
+
 // alternativesOf lists the most probable tokens of a step as HTML, with the chosen one in bold.
 func alternativesOf(g attribution.GeneratedToken) string {
 	var all []string
 	for _, a := range g.Alternatives[:min(len(g.Alternatives), maxAlternatives)] {
-		s := escape(tokenName(a.Text), 0)
+		s := escape(alternativeName(g, a), 0)
 		if a.ID == g.ID {
 			s = "<b>" + s + "</b>"
 		}

@@ -40,3 +40,19 @@ func TestChanged(t *testing.T) {
 		t.Error("the picture does not say what changed")
 	}
 }
+
+// Tokens that differ by the space before them alone are told apart, and no others.
+func TestAlternativeName(t *testing.T) {
+	g := attribution.GeneratedToken{Text: " height", Alternatives: []attribution.Alternative{
+		{Text: " height"}, {Text: "height"}, {Text: " width"}, {Text: "depth"}, {Text: " depth"},
+	}}
+	want := []string{
+		"height (after a space)", "height (no space)", "width", "depth (no space)",
+		"depth (after a space)",
+	}
+	for i, a := range g.Alternatives {
+		if got := alternativeName(g, a); got != want[i] {
+			t.Errorf("%q is %q, want %q", a.Text, got, want[i])
+		}
+	}
+}

@@ -138,7 +138,7 @@ func (t *text) token(i int) {
 	for _, a := range g.Alternatives {
 		// The token itself is in the line above.
 		if a.ID != g.ID && len(others) < maxAlternatives {
-			others = append(others, tokenName(a.Text)+" "+share(a.Probability))
+			others = append(others, alternativeName(g, a)+" "+share(a.Probability))
 		}
 	}
 	if len(others) > 0 {
