@@ -116,7 +116,7 @@ func Serve(ctx context.Context, c Config) error {
 		Socket: c.Socket, Watch: c.Watch, Idle: c.Idle, Open: opener(c.Backend), Log: c.Log,
 		Name: namer(c.Backend), Models: c.Models, Bytes: weights, Memory: c.Memory,
 		Encode: c.Encode, Figures: c.Figures, Build: c.Build, Ready: c.Ready,
-		Rest: models.ReleaseMemory,
+		Release: models.ReleaseMemory,
 	})
 }
 

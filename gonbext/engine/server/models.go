@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"sync"
 
@@ -39,6 +38,8 @@ type models struct {
 	bytes int64 // 0: no limit
 	// memory is what weights and runs may take together, 0 if only the machine limits them.
 	memory int64
+	// release returns memory to the system; see [Config.Release].
+	release func()
 
 	mu    sync.Mutex
 	all   map[engine.Model]*entry
@@ -254,7 +255,7 @@ func (m *models) evict(except *engine.Model) bool {
 	if !m.forget(except) {
 		return false
 	}
-	debug.FreeOSMemory() // so that the system counts the memory as free
+	m.release() // so that the system counts the memory as free
 	return true
 }
 

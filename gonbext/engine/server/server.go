@@ -97,9 +97,10 @@ type Config struct {
 	// Patience is how long a client may take to send its request, or to read an event; 0: 30
 	// seconds.
 	Patience time.Duration
-	// Rest, if not nil, is called when the engine has had nothing to do for a few seconds: once
-	// until there is work again. It may return memory to the system.
-	Rest func()
+	// Release returns the memory that this process holds and does not use to the system; nil: that
+	// of Go. It is called when a model has been closed, and when the engine has had nothing to do
+	// for a few seconds, once until there is work again.
+	Release func()
 	// Ready, if not nil, is called when the engine listens.
 	Ready func()
 	// Log gets one line for each error and for the start and the end, and the stack of a panic;
@@ -171,10 +172,14 @@ func newServer(c Config, stop context.CancelCauseFunc) *server {
 	if c.Memory > 0 && (c.Bytes == 0 || c.Bytes > c.Memory) {
 		c.Bytes = c.Memory
 	}
+	if c.Release == nil {
+		c.Release = debug.FreeOSMemory
+	}
 	return &server{
 		Config: c, stop: stop, began: time.Now(), changed: time.Now(),
 		models: models{
 			open: c.Open, name: c.Name, most: c.Models, bytes: c.Bytes, memory: c.Memory,
+			release: c.Release,
 		},
 		slots: make(chan struct{}, maxRunning),
 	}
@@ -197,7 +202,7 @@ type server struct {
 	working     int       // of them, those that are work
 	requests    int       // all so far
 	changed     time.Time // when the latest work began or ended
-	rested      time.Time // changed when Rest was called
+	rested      time.Time // changed when Release was called
 }
 
 // accept serves connections until the listener is closed, and returns nil if ctx is done. Errors
@@ -440,22 +445,21 @@ func (s *server) begin(kind engine.Kind) (number int, end func()) {
 	}
 }
 
-// restAfter is how long there is no work before [Config.Rest] is called, so that the next cell of
-// somebody who works finds memory that is ready. Tests change it.
+// restAfter is how long there is no work before [Config.Release] is called, so that the next cell
+// of somebody who works finds memory that is ready. Tests change it.
 var restAfter = 5 * time.Second
 
-// rest calls Rest if there has been no work for long enough, and there was some since the last
+// rest calls Release if there has been no work for long enough, and there was some since the last
 // time.
 func (s *server) rest() {
 	s.mu.Lock()
-	due := s.Rest != nil && s.working == 0 && s.rested.Before(s.changed) &&
-		time.Since(s.changed) >= restAfter
+	due := s.working == 0 && s.rested.Before(s.changed) && time.Since(s.changed) >= restAfter
 	if due {
 		s.rested = s.changed
 	}
 	s.mu.Unlock()
 	if due {
-		s.Rest()
+		s.Release()
 	}
 }
 

@@ -564,13 +564,13 @@ func TestSocketIsPrivateAndRemoved(t *testing.T) {
 	}
 }
 
-// An engine without work calls Rest once after each time that there was some, and perhaps before
+// An engine without work calls Release once after each time that there was some, and perhaps before
 // the first.
 func TestRests(t *testing.T) {
 	defer server.RestAfter(200 * time.Millisecond)()
 	var rests atomic.Int32
 	client, wait := serve(t, server.Config{
-		Open: one(&wordModel{}), Rest: func() { rests.Add(1) },
+		Open: one(&wordModel{}), Release: func() { rests.Add(1) },
 	})
 	for range 2 {
 		before := rests.Load()
