@@ -46,7 +46,7 @@ func known() *report {
 // What the page concludes is what the numbers say.
 func TestConclusions(t *testing.T) {
 	page := known().page("a machine", nil)
-	for _, want := range []string{
+	lacksNothing(t, page,
 		"on 8 held-out sentences", "out of 5 of each kind", "in 7 of\nthe 8 sentences",
 		"- A ranking that knows nothing of the text reaches 0.50 [0.45, 0.55] at best, by *earliest first*.\n",
 		"with 95 % confidence, and by how much: `raw` (layer 0) +0.40.\n",
@@ -59,14 +59,20 @@ func TestConclusions(t *testing.T) {
 		"the best one on 9 other sentences",
 		"| `raw` | **0.90 [0.85, 0.95]** | 0.92 [0.90, 0.95] | layer 1 |\n",
 		"| *latest first* | 0.30",
-	} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the page lacks %q", want)
-		}
-	}
+	)
 	for _, wrong := range []string{"- In a,", "`latest first`", "What the answer loses"} {
 		if strings.Contains(page, wrong) {
 			t.Errorf("the page has %q", wrong)
+		}
+	}
+}
+
+// lacksNothing reports what is not in a page.
+func lacksNothing(t *testing.T, page string, wants ...string) {
+	t.Helper()
+	for _, want := range wants {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
 		}
 	}
 }
@@ -81,16 +87,12 @@ func TestUnguided(t *testing.T) {
 	second.Layers[0].Picked[2] = 1
 	second.Proofs[0].Proven = 3
 	page := known().page("a machine", []*report{known(), second})
-	for _, want := range []string{
+	lacksNothing(t, page,
 		"on 2 models of the same shape",
 		"| *proven sentences* | 0, 0 | 0, 0 | 8, 3 | 8 | |\n",
 		"| `raw` | 0.90 [0.90, 0.90] | 0.90 [0.90, 0.90] | 0.70 [0.50, 0.90] | 0.90 | 0, 1 |\n",
 		"| *latest first* | 0.30 [0.30, 0.30] | 0.30 [0.30, 0.30] | 0.30 [0.30, 0.30] | 0.30 |  |\n",
-	} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the page lacks %q", want)
-		}
-	}
+	)
 	if strings.Contains(known().page("a machine", nil), "Without the guided head") {
 		t.Error("there is a section on no models")
 	}
@@ -116,15 +118,11 @@ func TestAblations(t *testing.T) {
 		}
 	}
 	page := r.page("a machine", nil)
-	for _, want := range []string{
+	lacksNothing(t, page,
 		"--backend go --cases 5 --faithful --ablations 32 --randomized",
 		"| method | linear datamodeling score | drop of the top 3 |\n|---|---|---|\n",
 		"| `rollout` | 10.10 [10.10, 10.10] | 20.10 [20.10, 20.10] |\n",
-	} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the page lacks %q", want)
-		}
-	}
+	)
 }
 
 // The picture names the layer that is scored and the lines, and is the same every time.

@@ -94,13 +94,16 @@ func (r *report) unguided(others []*report) string {
 			fmt.Fprintf(&b, " %s |", span(over(name, g)))
 		}
 		s, _ := r.At(r.all(), name, measure)
+		chosen := false
 		layers := each(others, func(o *report) string {
-			if layer, ok := o.PickedLayer(name); ok {
-				return fmt.Sprint(layer)
+			layer, ok := o.PickedLayer(name)
+			if !ok {
+				return "–"
 			}
-			return "–"
+			chosen = true
+			return fmt.Sprint(layer)
 		})
-		if slices.Max(layers) == "–" && slices.Min(layers) == "–" {
+		if !chosen {
 			layers = nil
 		}
 		fmt.Fprintf(&b, " %.2f | %s |\n", s.Mean, strings.Join(layers, ", "))
