@@ -89,7 +89,7 @@ func TestAttributeInputBudget(t *testing.T) {
 		t.Errorf("refused is %+v", *refused)
 	}
 	for _, part := range []string{
-		"rollout of 5 tokens in 3 layers", "the limit is 0.0 MB (given)",
+		"rollout of 5 tokens in 3 layers", "the limit is 3.0 kB (given)",
 		"take fewer layers",
 	} {
 		if !strings.Contains(err.Error(), part) {

@@ -200,7 +200,7 @@ func (b *downloadBar) begin(at hub.Progress) {
 	}
 	if b.width == 0 {
 		if !at.Checking {
-			b.p.say("downloading %s, %.1f MB", what, float64(at.Size)/1e6)
+			b.p.say("downloading %s, %s", what, message.FormatBytes(at.Size))
 		}
 		return
 	}

@@ -56,7 +56,7 @@ func TestDownload(t *testing.T) {
 	if status != statusOK || stdout != dir+"\n" {
 		t.Errorf("status %d, output %q, want %q; %s", status, stdout, dir, stderr)
 	}
-	const want = "headwater: downloading config.json (1 of 2), 0.0 MB\n" +
+	const want = "headwater: downloading config.json (1 of 2), 2 bytes\n" +
 		"headwater: downloading model.safetensors (2 of 2), 1.5 MB\n"
 	if stderr != want {
 		t.Errorf("standard error %q, want %q", stderr, want)

@@ -200,7 +200,7 @@ func (p *program) focusFiles(ctx context.Context, f focusFlags, r *focus.Report)
 		}
 		line.show("file %d of %d", i+1, len(f.inputs))
 		if err := f.addFile(r, path, limit, &kept); err != nil {
-			return fmt.Errorf("%s: %w", path, err)
+			return err
 		}
 	}
 	return nil
@@ -212,9 +212,18 @@ func (f focusFlags) addFile(
 ) error {
 	file, err := checkpoint.Open(path)
 	if err != nil {
-		return err
+		return err // it names the file
 	}
 	defer file.Close()
+	if err := f.addTensors(r, file, limit, kept); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+func (f focusFlags) addTensors(
+	r *focus.Report, file *checkpoint.File, limit models.Limit, kept *float64,
+) error {
 	tensors, err := focusTensors(file, limit, f.ask.Head != nil, kept)
 	if err != nil {
 		return err

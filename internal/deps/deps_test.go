@@ -76,7 +76,7 @@ var allowed = map[string][]string{
 	// The model: graphs, weights, tokens. It knows what a trace is, and nothing of attribution.
 	"models/spec":       nil,
 	"models/checkpoint": {"internal/atomicfile", "golang.org/x/sys/..."},
-	"models/hub":        {"github.com/gofrs/flock"},
+	"models/hub":        {"github.com/gofrs/flock", "internal/message"},
 	"models/known":      {"github.com/gofrs/flock", "internal/pip", "models/hub"},
 	"models/ollama":     {"internal/message"},
 	"models/chat":       nil,

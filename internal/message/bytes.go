@@ -7,9 +7,15 @@ import (
 	"strings"
 )
 
-// FormatBytes returns a number of bytes as people read it: "0.5 MB", "120 MB", "1.2 GB". The units
-// are powers of ten.
+// FormatBytes returns a number of bytes as people read it: "12 bytes", "1.5 kB", "0.5 MB",
+// "120 MB", "1.2 GB". The units are powers of ten.
 func FormatBytes(n int64) string {
+	if n < 1e3 {
+		return Count(n, "byte")
+	}
+	if n < 1e5 {
+		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
+	}
 	if n < 1e8 {
 		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
 	}

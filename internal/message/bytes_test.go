@@ -8,7 +8,11 @@ import (
 
 func TestFormatBytes(t *testing.T) {
 	for n, want := range map[int64]string{
-		0:             "0.0 MB",
+		0:             "0 bytes",
+		999:           "999 bytes",
+		1_000:         "1.0 kB",
+		99_900:        "99.9 kB",
+		500_000:       "0.5 MB",
 		99_900_000:    "99.9 MB",
 		100_000_000:   "100 MB",
 		999_400_000:   "999 MB",

@@ -2,9 +2,13 @@ package message
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"strconv"
+	"strings"
 )
 
 // KindOfJSON names what a value of JSON is: "a list".
@@ -23,6 +27,47 @@ func KindOfJSON(value []byte) string {
 		return "true or false"
 	case value[0] == 'n':
 		return "null"
+	}
+	return "a number"
+}
+
+// NotJSON returns what is wrong with a text that [encoding/json] could not decode, in words for
+// people who do not know Go's types: `"layers" is a number, want a list`.
+func NotJSON(err error) string {
+	var kind *json.UnmarshalTypeError
+	if !errors.As(err, &kind) {
+		return strings.TrimPrefix(err.Error(), "json: ")
+	}
+	field := "it"
+	if kind.Field != "" {
+		field = Quote(kind.Field)
+	}
+	if number, ok := strings.CutPrefix(kind.Value, "number "); ok {
+		return field + " is " + number[:min(len(number), 60)] + ", which does not fit"
+	}
+	is, ok := map[string]string{
+		"string": "a string", "array": "a list", "object": "an object", "bool": "true or false",
+		"number": "a number",
+	}[kind.Value]
+	if !ok {
+		is = kind.Value
+	}
+	return field + " is " + is + ", want " + kindOf(kind.Type)
+}
+
+// kindOf names the JSON that decodes into a type of Go.
+func kindOf(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "a string"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Pointer:
+		return kindOf(t.Elem())
 	}
 	return "a number"
 }

@@ -10,9 +10,12 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // client does one call of Resolve.
@@ -333,7 +336,7 @@ func (c *client) parseListing(body []byte) (listing, error) {
 	if err != nil {
 		return listing{}, fmt.Errorf("hub: %s: %s does not answer as a Hub does: %s; look at "+
 			"HF_ENDPOINT and the proxy",
-			c.ref, c.endpoint, notJSON(err))
+			c.ref, c.endpoint, message.NotJSON(err))
 	}
 	if !commitName.MatchString(info.SHA) {
 		return listing{}, fmt.Errorf("hub: %s: the Hub gives %q as commit, not 40 hexadecimal "+
@@ -366,7 +369,9 @@ func (s *siblings) UnmarshalJSON(b []byte) error {
 	}
 	d := json.NewDecoder(bytes.NewReader(b))
 	if t, err := d.Token(); err != nil || t != json.Delim('[') {
-		return &json.UnmarshalTypeError{Value: "value that is not a list", Field: "siblings"}
+		return &json.UnmarshalTypeError{
+			Value: message.KindOfJSON(b), Field: "siblings", Type: reflect.TypeFor[siblings](),
+		}
 	}
 	for d.More() {
 		var one sibling
@@ -386,13 +391,4 @@ type unsafeName struct{ name string }
 
 func (e *unsafeName) Error() string {
 	return "the file " + shortened(e.name) + " would be outside the cache"
-}
-
-// notJSON returns what is wrong with a text that should be JSON of a certain form.
-func notJSON(err error) string {
-	var kind *json.UnmarshalTypeError
-	if errors.As(err, &kind) {
-		return fmt.Sprintf("%q is a %s", shortened(kind.Field), shortened(kind.Value))
-	}
-	return shortened(strings.TrimPrefix(err.Error(), "json: "))
 }

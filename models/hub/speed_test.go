@@ -223,7 +223,7 @@ func TestBombs(t *testing.T) {
 		}, "does not answer as a Hub does: invalid character '[' exceeded max depth"},
 		"another form": {func(w http.ResponseWriter) {
 			_, _ = w.Write([]byte(`{"sha":1}`))
-		}, `does not answer as a Hub does: "sha" is a number`},
+		}, `does not answer as a Hub does: "sha" is a number, want a string`},
 		"headers": {func(w http.ResponseWriter) {
 			for i := range 100 {
 				w.Header().Set(fmt.Sprint("X-", i), strings.Repeat("x", 8<<10))

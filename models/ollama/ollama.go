@@ -194,8 +194,7 @@ func weights(folder string, text []byte) (string, error) {
 		Layers []layer `json:"layers"`
 	}
 	if err := json.Unmarshal(text, &manifest); err != nil {
-		return "", fmt.Errorf("it is not JSON as Ollama writes it: %s",
-			message.Quote(strings.TrimPrefix(err.Error(), "json: ")))
+		return "", fmt.Errorf("it is not JSON as Ollama writes it: %s", message.NotJSON(err))
 	}
 	var found []layer
 	var kinds []string

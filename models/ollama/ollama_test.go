@@ -143,7 +143,8 @@ func TestFindBroken(t *testing.T) {
 			s.manifest(llama, m, adapter)
 		}, []string{"has an adapter, which is not supported"}},
 		"not JSON":    {func(s testStore, _ layer, _ string) { write(s, "<html>") }, []string{"is not JSON as Ollama writes it"}},
-		"other JSON":  {func(s testStore, _ layer, _ string) { write(s, `{"layers":3}`) }, []string{"is not JSON as Ollama writes it"}},
+		"other JSON":  {func(s testStore, _ layer, _ string) { write(s, `{"layers":3}`) }, []string{`is not JSON as Ollama writes it: "layers" is a number, want a list`}},
+		"a number":    {func(s testStore, _ layer, _ string) { write(s, `{"layers":[{"size":"12"}]}`) }, []string{`"layers.size" is a string, want a number`}},
 		"empty":       {func(s testStore, _ layer, _ string) { write(s, "") }, []string{"is not JSON as Ollama writes it"}},
 		"too large":   {func(s testStore, _ layer, _ string) { s.must(os.Truncate(write(s, "{}"), 1<<40)) }, []string{"is not a file of at most 1048576 bytes"}},
 		"many layers": {func(s testStore, _ layer, _ string) { write(s, many()) }, []string{"it has 0 layers"}},
