@@ -32,8 +32,8 @@ const (
 )
 
 // statusHelp explains the statuses to users.
-const statusHelp = "The exit status is 0, 2 if the command line asks for what cannot be (an " +
-	"unknown flag, a position that the text has not), and 1 for any\n" +
+const statusHelp = "The exit status is 0; 2 if the command line asks for something " +
+	"impossible (an unknown flag, a position beyond the text); 1 for any\n" +
 	"other error: a file, a model or a plugin that is missing or malformed, the network, too " +
 	"little memory, a check that failed."
 

@@ -39,7 +39,7 @@ const pageName = "growth.md"
 // intro begins the page. A quotation mark stands for the accent that Go ends such a string with.
 var intro = strings.ReplaceAll(`# How cost grows with the prompt
 
-Time and memory of generating and explaining %d tokens behind prompts of 64 to 2,048 tokens: the embedded model (6 layers, 8 heads, width
+Time and memory of generating and explaining %d tokens after prompts of 64 to 2,048 tokens: the embedded model (6 layers, 8 heads, width
 128) on %s, medians of %d processes on two cores of a 2.5 GHz Xeon with AVX-512, graphs compiled before. "raw" stands for plain
 generation: its rows come with the pass. Exponents are the slope of a line through the logarithms from 256 tokens on. A length at which
 a process might take more than %.0f s is left out. Written by "go run ./internal/bench/growth". The columns of 2,048 tokens were measured
