@@ -110,7 +110,7 @@ func TestLayersSizes(t *testing.T) {
 // numbers of the script are those of the panels that are drawn, in their order, and the first one of
 // a method has its name.
 func TestLayersLeftOut(t *testing.T) {
-	e := sized(6, 30, 8)
+	e := sized(2, 40, 8)
 	name := e.Order[0]
 	wide := e.Methods[name]
 	n, m := wide.Shape[0], wide.Shape[1]
