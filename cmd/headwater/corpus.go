@@ -302,8 +302,8 @@ func (f *corpusRunFlags) shards(c *corpus.Corpus) ([]int, error) {
 		return c.ShardsOf(0, 1), nil
 	}
 	if task >= tasks {
-		return nil, usagef("%s is %d, but the number of tasks is %d, and they count from 0; submit "+
-			"these, or set --tasks or %s", from, task, tasks, tasksVariable)
+		return nil, usagef("%s is %d, but the number of tasks is %d, and they count from 0; "+
+			"submit these, or set --tasks or %s", from, task, tasks, tasksVariable)
 	}
 	return c.ShardsOf(task, tasks), nil
 }

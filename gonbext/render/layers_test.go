@@ -107,8 +107,8 @@ func TestLayersSizes(t *testing.T) {
 }
 
 // TestLayersLeftOut leaves out panels that do not fit, among them some before others that do: the
-// numbers of the script are those of the panels that are drawn, in their order, and the first one of
-// a method has its name.
+// numbers of the script are those of the panels that are drawn, in their order, and the first one
+// of a method has its name.
 func TestLayersLeftOut(t *testing.T) {
 	e := sized(2, 40, 8)
 	name := e.Order[0]

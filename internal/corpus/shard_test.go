@@ -518,7 +518,7 @@ func TestParseManifest(t *testing.T) {
 		{"unknown key", `"version"`, `"verse"`, "keys or values that are unknown"},
 		{"changed", `"hash": "0123"`, `"hash": "0124"`, "it has been changed: its hash is "},
 		{"no tasks", `"tasks": 2`, `"tasks": 0`, "it has 2 shards and 0 tasks; want 1 to 100000"},
-		// The number of tasks is not part of the hash, and who looks for missing shards counts them.
+		// The number of tasks is not part of the hash, and missing shards are sought task by task.
 		{"many tasks", `"tasks": 2`, `"tasks": 9223372036854775807`,
 			"it has 2 shards and 9223372036854775807 tasks; want 1 to 100000 of each"},
 		{"a form that is text", `"form": 1`, `"form": "1"`,

@@ -122,8 +122,8 @@ const howToRepair = "remove that file, and headwater corpus run makes it again"
 func checkRows(f *parquet.File, rows *rowHash) error {
 	sum := rows.sum()
 	if inFooter, _ := f.Lookup(RowsKey); sum != inFooter {
-		return &damageError{fmt.Sprintf("has rows with the hash %.12s…, and its footer says %.12q…",
-			sum, inFooter)}
+		return &damageError{fmt.Sprintf("has rows with the hash %.12s…, and its footer says "+
+			"%.12q…", sum, inFooter)}
 	}
 	return nil
 }

@@ -202,7 +202,10 @@ func (p *page) graphLegend(g *attribution.FlowGraph, left int, y float64) float6
 	}{
 		{"edge, as thick as it is wide", chart.RampOf(p.palette, 0.6), 2, nil},
 		{"widest path, " + format(widest, 2), pathColor, 1.4, nil},
-		{"minimum cut, " + message.Count(len(g.Cut.Edges), "edge"), cutColor, 0.9, []float64{2, 1.5}},
+		{
+			"minimum cut, " + message.Count(len(g.Cut.Edges), "edge"), cutColor, 0.9,
+			[]float64{2, 1.5},
+		},
 	} {
 		if x > margin && x+2.6*p.size+p.textWidth(key.text, s) > p.width-margin {
 			x, y = margin, y+lineHeight*p.size

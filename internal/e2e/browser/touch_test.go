@@ -268,8 +268,8 @@ func TestTouchNumbers(t *testing.T) {
 	}
 }
 
-// TestTouchOwnPictures runs the script as a host does that does not say where it came from: it leaves
-// pictures alone that have a script of their own.
+// TestTouchOwnPictures runs the script as a host does that does not say where it came from: it
+// leaves pictures alone that have a script of their own.
 func TestTouchOwnPictures(t *testing.T) {
 	b := tab(t)
 	b.Show(t, pageOf(t, touched()))
