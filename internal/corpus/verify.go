@@ -117,8 +117,8 @@ func (c *Corpus) verifyShard(
 // howToRepair is what to do about a shard that is damaged within.
 const howToRepair = "remove that file, and headwater corpus run makes it again"
 
-// checkRows compares the hash of all rows of a file with the one in its footer. Pages have checksums
-// of their own, but not their headers.
+// checkRows compares the hash of all rows of a file with the one in its footer. Pages have
+// checksums of their own, but not their headers.
 func checkRows(f *parquet.File, rows *rowHash) error {
 	sum := rows.sum()
 	if inFooter, _ := f.Lookup(RowsKey); sum != inFooter {
