@@ -47,8 +47,9 @@ func (p *program) corpusCommand() *cobra.Command {
 func placeArguments(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != len(names) {
-			return usagef("%s needs %s, got %d arguments; see %s --help", cmd.Name(),
-				strings.Join(names, " and "), len(args), cmd.CommandPath())
+			return usagef("%s needs %s, got %s; see %s --help", cmd.Name(),
+				strings.Join(names, " and "), message.Count(len(args), "argument"),
+				cmd.CommandPath())
 		}
 		return nil
 	}
@@ -229,7 +230,7 @@ func (p *program) corpusRunCommand() *cobra.Command {
 			defer stop()
 			return withCorpus(ctx, args[0], func(c *corpus.Corpus) error {
 				err := p.runCorpus(ctx, f, c)
-				if ctx.Err() != nil {
+				if err != nil && ctx.Err() != nil {
 					err = &corpus.RetryError{Err: fmt.Errorf("%w; the shards that are complete "+
 						"stay, and the same command makes the others", err)}
 				}
@@ -276,7 +277,8 @@ func taskFromEnvironment() string {
 func (f *corpusRunFlags) shards(c *corpus.Corpus) ([]int, error) {
 	n := len(c.Manifest.Shards)
 	if f.shard >= n {
-		return nil, usagef("--shard %d; the corpus has %d shards, from 0", f.shard, n)
+		return nil, usagef("--shard %d; the corpus has %s, from 0", f.shard,
+			message.Count(n, "shard"))
 	}
 	if f.shard >= 0 {
 		return []int{f.shard}, nil
@@ -300,8 +302,8 @@ func (f *corpusRunFlags) shards(c *corpus.Corpus) ([]int, error) {
 		return c.ShardsOf(0, 1), nil
 	}
 	if task >= tasks {
-		return nil, usagef("%s is %d, but there are %d tasks, from 0 to %d; submit these, or set "+
-			"--tasks or %s", from, task, tasks, tasks-1, tasksVariable)
+		return nil, usagef("%s is %d, but the number of tasks is %d, and they count from 0; "+
+			"submit these, or set --tasks or %s", from, task, tasks, tasksVariable)
 	}
 	return c.ShardsOf(task, tasks), nil
 }

@@ -170,8 +170,8 @@ func TestCorpusTasks(t *testing.T) {
 	t.Setenv("HEADWATER_SHARDS", "2")
 	t.Setenv("HEADWATER_SHARD_INDEX", "2")
 	status, _, stderr := execute(t, "", "corpus", "run", to)
-	if status != statusUsage || !strings.Contains(stderr, "HEADWATER_SHARD_INDEX is 2, but there "+
-		"are 2 tasks, from 0 to 1") {
+	if status != statusUsage || !strings.Contains(stderr, "HEADWATER_SHARD_INDEX is 2, but the "+
+		"number of tasks is 2, and they count from 0; submit these") {
 		t.Errorf("status %d, %s", status, stderr)
 	}
 }
@@ -219,6 +219,12 @@ func TestCorpusStatuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustExecute(t, "", "corpus", "run", to) // nothing is left to do, and no input is needed
+	// An interruption that comes too late changes nothing.
+	stderr.Reset()
+	status = run(interrupted, []string{"corpus", "run", to}, nil, &stdout, &stderr)
+	if status != statusOK || !strings.Contains(stderr.String(), "all 4 shards are complete") {
+		t.Errorf("interrupted at the end: status %d, %s", status, &stderr)
+	}
 }
 
 // A page of a corpus that is not complete, with a word that is in no text.
@@ -270,7 +276,7 @@ func TestCorpusRefusals(t *testing.T) {
 		{"top", []string{"corpus", "report", "OUT", "-o", "page.html", "--top", "0"}, "", 2, "want a whole number from 1 to 1000"},
 		{"nothing to do", []string{"corpus"}, "", 2, "corpus needs what to do"},
 		{"unknown command", []string{"corpus", "paln"}, "", 2, `unknown command "paln"; did you mean plan?`},
-		{"no corpus", []string{"corpus", "plan", "in"}, "", 2, "plan needs INPUT and CORPUS, got 1 arguments"},
+		{"no corpus", []string{"corpus", "plan", "in"}, "", 2, "plan needs INPUT and CORPUS, got 1 argument;"},
 		{"no plan", []string{"corpus", "run", "OUT"}, "", 1, "has no manifest.json; plan the corpus first"},
 		{"no input", []string{"corpus", "plan", "/nope", "OUT"}, "", 1, "the input /nope: no such file or directory"},
 		{"format", []string{"corpus", "plan", ".", "OUT", "--format", "json"}, "", 2, `--format "json" is unknown; did you mean jsonl?`},

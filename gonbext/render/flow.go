@@ -371,24 +371,21 @@ func (f *flowPage) pathSentence() string {
 
 // cutSentence says where the flow is limited.
 func (f *flowPage) cutSentence() string {
-	edges := f.g.Cut.Edges
+	cut := f.g.Cut.Edges
 	layers, targets := map[int]bool{}, map[int]bool{}
-	for _, e := range edges {
+	for _, e := range cut {
 		layers[e.Layer], targets[e.Target] = true, true
 	}
-	s := fmt.Sprintf("Minimum cut, %s: %s edges", fixed(f.g.Cut.Flow, 3), thousands(len(edges)))
-	if len(edges) == 1 {
-		s = fmt.Sprintf("Minimum cut, %s: 1 edge", fixed(f.g.Cut.Flow, 3))
-	}
+	s := fmt.Sprintf("Minimum cut, %s: %s", fixed(f.g.Cut.Flow, 3), edges(len(cut), ""))
 	switch {
-	case len(edges) == 0:
+	case len(cut) == 0:
 		return "Nothing flows, so there is nothing to cut."
 	case len(layers) == 1 && len(targets) == 1 && targets[f.g.Cut.Target] &&
 		layers[f.g.Cut.Layer]:
 		return s + fmt.Sprintf(" into %s in layer %d, the last one: the target itself limits the "+
 			"flow, and nothing below does.", f.placedName(f.g.Cut.Target), f.g.Cut.Layer)
 	}
-	sorted := slices.Clone(edges)
+	sorted := slices.Clone(cut)
 	slices.SortStableFunc(sorted, func(a, b attribution.CutEdge) int {
 		return cmp.Compare(b.Width, a.Width)
 	})
@@ -501,13 +498,33 @@ func (f *flowPage) partly() string {
 			"tokens.", len(f.g.Layers), len(f.layers))
 	}
 	if f.narrow > 0 {
-		s += fmt.Sprintf(" %s edges narrower than %s are not drawn.", thousands(f.narrow),
-			fixed(leastWidth, 2))
+		s += fmt.Sprintf(" %s narrower than %s %s not drawn.", edges(f.narrow, ""),
+			fixed(leastWidth, 2), isOrAre(f.narrow))
 	}
 	if f.hidden > 0 {
-		s += fmt.Sprintf(" %s wider edges lead to what is not shown.", thousands(f.hidden))
+		lead := "lead"
+		if f.hidden == 1 {
+			lead = "leads"
+		}
+		s += fmt.Sprintf(" %s %s to what is not shown.", edges(f.hidden, "wider "), lead)
 	}
 	return s
+}
+
+// edges says how many edges of a kind there are: "1 wider edge", "2,000 wider edges".
+func edges(n int, kind string) string {
+	if n == 1 {
+		return "1 " + kind + "edge"
+	}
+	return thousands(n) + " " + kind + "edges"
+}
+
+// isOrAre is the verb of a number of things.
+func isOrAre(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
 }
 
 // keys explains the marks.

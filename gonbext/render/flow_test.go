@@ -245,3 +245,27 @@ func TestFlowHostile(t *testing.T) {
 		}
 	}
 }
+
+// TestOneOfMany says how many there are of what is often more than one.
+func TestOneOfMany(t *testing.T) {
+	e := example()
+	e.Model.Family, e.Model.Layers, e.Model.Heads, e.Model.Width = "tiny", 1, 1, 8
+	got := (&picture{e: e}).provenance()
+	if want := "tiny, 1 layer × 1 head × width 8"; !strings.Contains(got, want) {
+		t.Errorf("the model is %q, want %q", got, want)
+	}
+	f := &flowPage{
+		page: newPage(textPicture(e, ""), 0),
+		g:    &attribution.FlowGraph{Tokens: 1, Layers: []int{0}, Cut: &attribution.Cut{}},
+		rows: []int{0}, layers: []int{0}, narrow: 1, hidden: 1,
+	}
+	const one = "1 edge narrower than 0.02 is not drawn. 1 wider edge leads to what is not shown."
+	if got := f.partly(); !strings.Contains(got, one) {
+		t.Errorf("the graph says %q, want %q", got, one)
+	}
+	f.narrow, f.hidden = 1234, 2
+	const many = "1,234 edges narrower than 0.02 are not drawn. 2 wider edges lead to what is not"
+	if got := f.partly(); !strings.Contains(got, many) {
+		t.Errorf("the graph says %q, want %q", got, many)
+	}
+}

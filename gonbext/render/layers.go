@@ -85,7 +85,11 @@ type layersPage struct {
 	*page
 	tokens []int // generated tokens shown
 	shown  []int // indices of the views that have several layers
+	drawn  []panelOf
 }
+
+// panelOf is the panel of a view and a generated token.
+type panelOf struct{ view, token int }
 
 // open computes what a picture of layers shows. quick leaves out the scales.
 func (r Layers) open(quick bool) *layersPage {
@@ -158,13 +162,16 @@ func (p *layersPage) write() {
 		1000
 	var parts strings.Builder
 	for _, i := range p.shown {
-		for n, t := range p.tokens {
-			one := p.part(func(b *page) { p.panel(b, &b.views[i], t, n == 0) })
+		first := true
+		for _, t := range p.tokens {
+			one := p.part(func(b *page) { p.panel(b, &b.views[i], t, first) })
 			if len(one) > left {
 				one = p.part(func(b *page) {
 					name := html.EscapeString(p.rowName(t))
 					b.leftOut(fmt.Sprintf("The layers of “%s” are", name))
 				})
+			} else {
+				p.drawn, first = append(p.drawn, panelOf{i, t}), false
 			}
 			left -= len(one)
 			parts.WriteString(one)
@@ -345,7 +352,7 @@ func in(v *view, t, k int) string {
 type layersData struct {
 	// M is the number of prompt tokens.
 	M int `json:"m"`
-	// Panels has the numbers of each panel, in order.
+	// Panels has the numbers of each panel that is drawn, in order.
 	Panels []layersPanel `json:"p"`
 }
 
@@ -367,21 +374,19 @@ type layersPanel struct {
 func (p *layersPage) numbers(left int) string {
 	d := layersData{M: len(p.e.Prompt.Texts)}
 	size := 500
-	for _, i := range p.shown {
-		v := &p.views[i]
-		for _, t := range p.tokens {
-			one := layersPanel{
-				Combined: v.result.Combined(), Percent: v.top.percent, Lift: v.top.lift,
-			}
-			if v.has(t) {
-				one.Layers = v.result.Layers
-				one.Top, one.Rows = p.panelCodes(v, t)
-			}
-			if size += len(one.Rows) + 5*len(one.Layers) + 100; size > left {
-				return ""
-			}
-			d.Panels = append(d.Panels, one)
+	for _, panel := range p.drawn {
+		v := &p.views[panel.view]
+		one := layersPanel{
+			Combined: v.result.Combined(), Percent: v.top.percent, Lift: v.top.lift,
 		}
+		if v.has(panel.token) {
+			one.Layers = v.result.Layers
+			one.Top, one.Rows = p.panelCodes(v, panel.token)
+		}
+		if size += len(one.Rows) + 5*len(one.Layers) + 100; size > left {
+			return ""
+		}
+		d.Panels = append(d.Panels, one)
 	}
 	encoded, err := json.Marshal(d)
 	if err != nil {

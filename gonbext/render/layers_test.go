@@ -106,6 +106,59 @@ func TestLayersSizes(t *testing.T) {
 	}
 }
 
+// TestLayersLeftOut leaves out panels that do not fit, among them some before others that do: the
+// numbers of the script are those of the panels that are drawn, in their order, and the first one
+// of a method has its name.
+func TestLayersLeftOut(t *testing.T) {
+	e := sized(2, 40, 8)
+	name := e.Order[0]
+	wide := e.Methods[name]
+	n, m := wide.Shape[0], wide.Shape[1]
+	narrow := *wide
+	narrow.Layers, narrow.Shape, narrow.Data = []int{0, 1}, [3]int{n, m, 2}, nil
+	for i := range n * m {
+		narrow.Data = append(narrow.Data, wide.Data[8*i], wide.Data[8*i+1])
+	}
+	narrow.Shown = make([]int, n)
+	e.Order, e.Methods["narrow"] = []string{name, "narrow"}, &narrow
+	e.OtherMass["narrow"] = make([]float64, 2*n)
+	l := Layers{Heatmap: Heatmap{Explanation: e}}
+	before := 0 // panels that are left out before one that is drawn, with numbers
+	for l.MaxBytes = len(written(t, l)) + 3000; l.MaxBytes > 15_000; l.MaxBytes -= 250 {
+		got := written(t, l)
+		data := forScript.FindString(got)
+		if data == "" {
+			continue
+		}
+		data = html.UnescapeString(strings.TrimSuffix(strings.TrimPrefix(data, ` data-hw="`), `"`))
+		var d layersData
+		if err := json.Unmarshal([]byte(data), &d); err != nil {
+			t.Fatal(err)
+		}
+		drawn := strings.Split(got, `<div class="hw-d"`)[1:]
+		if len(drawn) != len(d.Panels) {
+			t.Fatalf("%d bytes: %d panels are drawn, and %d have numbers", l.MaxBytes, len(drawn),
+				len(d.Panels))
+		}
+		for i, panel := range drawn {
+			if rows := strings.Count(panel, `class="hw-r"`); rows != len(d.Panels[i].Layers) {
+				t.Errorf("%d bytes: panel %d has %d layers and numbers of %d", l.MaxBytes, i, rows,
+					len(d.Panels[i].Layers))
+			}
+		}
+		if at := strings.Index(got, "left out here"); at >= 0 &&
+			strings.LastIndex(got, `<div class="hw-d"`) > at {
+			before++
+		}
+		if len(drawn) > 0 && !strings.Contains(got, `class="hw-n"`) {
+			t.Errorf("%d bytes: no panel has the name of its method", l.MaxBytes)
+		}
+	}
+	if before == 0 {
+		t.Error("no panel was left out before another one")
+	}
+}
+
 func TestLayersErrors(t *testing.T) {
 	flat := example()
 	flat.Order = []string{"flow"}

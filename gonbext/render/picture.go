@@ -9,6 +9,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // picture has what all forms of a heatmap show, computed once. There are n generated tokens and m
@@ -400,8 +401,8 @@ func (p *picture) provenance() string {
 		s += " " + Visible(info.Hash[:min(len(info.Hash), 12)], 12)
 	}
 	if info.Family != "" {
-		s += fmt.Sprintf(" · %s, %d layers × %d heads × width %d",
-			Visible(info.Family, 20), info.Layers, info.Heads, info.Width)
+		s += fmt.Sprintf(" · %s, %s × %s × width %d", Visible(info.Family, 20),
+			message.Count(info.Layers, "layer"), message.Count(info.Heads, "head"), info.Width)
 	}
 	if info.Backend != "" {
 		s += " · backend " + Visible(info.Backend, 40)

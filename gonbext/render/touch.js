@@ -109,17 +109,20 @@
         return x === undefined ? 0 : step(v, x);
       };
     }
+    // fixed is as in scale.go: no digits from 100 on, and no sign before 0.
+    function fixed(x, digits) {
+      const text = x.toFixed(Math.abs(x) >= 99.95 ? 0 : digits);
+      return /[1-9]/.test(text) ? text : text.replace('-', '');
+    }
     function format(v, x) {
       if (x === undefined) return '';
       if (x !== x) return 'NaN';
-      const sign = v.g && x > 0 ? '+' : '';
-      if (v.u === 0) return sign + (100 * x).toFixed(v.f) + ' %';
-      if (v.u === 1) return '×' + (2 ** x).toFixed(2);
-      return sign + (v.pw ? x.toPrecision(3) : x.toFixed(v.f));
+      const text = v.u === 0 ? fixed(100 * x, v.f) : v.u === 1 ? fixed(2 ** x, 2) : v.pw ? x.toPrecision(3) : fixed(x, v.f);
+      return (v.u === 1 ? '×' : v.g && x > 0 && /[1-9]/.test(text) ? '+' : '') + text + (v.u === 0 ? ' %' : '');
     }
     // cell is the number in a cell of a matrix: x, or about, from its paint.
     function cell(v, n, x = n / levels * limit(v)) {
-      return n === none ? 'NaN' : (v.u === 0 ? 100 * x : v.u === 1 ? 2 ** x : x / 10 ** (v.pw || 0)).toFixed(v.c);
+      return n === none ? 'NaN' : fixed(v.u === 0 ? 100 * x : v.u === 1 ? 2 ** x : x / 10 ** (v.pw || 0), v.c);
     }
     // estimate is a value read back from its paint, at any level.
     function estimate(i, t, j, k = level(i, t)) {
@@ -357,6 +360,13 @@
       } else s.source = index;
       draw();
     }
+    // choose chooses a row: several rows may be of one token.
+    function choose(t) {
+      if (!(t >= 0 && t < d.n)) return;
+      s.token = t;
+      s.source = undefined;
+      draw();
+    }
     function pickLevel(k) {
       const i = method(), v = d.d[i];
       if (!v.k || !(k >= 0 && k < v.L.length)) return;
@@ -415,9 +425,9 @@
       const raster = (e) => /^(img|canvas)$/.test(e.localName) ? e.parentElement.querySelector('img') : null;
       view.onclick = (event) => {
         const row = event.target.closest('tr'), img = raster(event.target);
-        if (rows.includes(row)) pick(place(rows.indexOf(row)));
+        if (rows.includes(row)) choose(rows.indexOf(row));
         else if (layers.includes(row)) pickLevel(layers.length - 1 - layers.indexOf(row));
-        else if (img && img.className === 'hw-i') pick(place(onImage(event, d.n)[0]));
+        else if (img && img.className === 'hw-i') choose(onImage(event, d.n)[0]);
         else if (img && v.k) pickLevel(v.L.length - 1 - onImage(event, v.L.length)[0]);
       };
       view.onmousemove = (event) => {
@@ -464,7 +474,7 @@
   }
 
   const script = document.currentScript, own = script && script.closest('.hw');
-  for (const root of own ? [own] : document.querySelectorAll('.hw[data-hw]:not(.hw-heads)')) {
+  for (const root of own ? [own] : document.querySelectorAll('.hw[data-hw]:not(.hw-heads,.hw-flow,.hw-layers)')) {
     if (root.hwStarted) continue;
     root.hwStarted = true;
     start(root);

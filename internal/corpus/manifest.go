@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // ManifestName is the name of the manifest in the folder or bucket of a corpus.
@@ -129,8 +130,11 @@ func ParseManifest(text []byte) (*Manifest, error) {
 	var form struct {
 		Form int `json:"form"`
 	}
-	if err := json.Unmarshal(text, &form); err != nil {
+	if err := json.Unmarshal(text, &form); err != nil && !json.Valid(text) {
 		return nil, errors.New("it is not valid JSON; make the plan again in an empty folder")
+	} else if err != nil {
+		return nil, errors.New(`it is no object whose "form" is a whole number; make the plan ` +
+			"again in an empty folder")
 	}
 	if form.Form != Form {
 		return nil, fmt.Errorf("it has form %d; this program reads form %d; use the version that "+
@@ -150,9 +154,9 @@ func ParseManifest(text []byte) (*Manifest, error) {
 	case hash != m.Hash:
 		return nil, fmt.Errorf("it has been changed: its hash is %.12s…, that of its contents "+
 			"%.12s…; make the plan again in an empty folder", m.Hash, hash)
-	case len(m.Shards) == 0 || m.Tasks < 1:
-		return nil, fmt.Errorf("it has %d shards and %d tasks; want at least 1 of each",
-			len(m.Shards), m.Tasks)
+	case len(m.Shards) == 0 || m.Tasks < 1 || max(len(m.Shards), m.Tasks) > MaxShards:
+		return nil, fmt.Errorf("it has %s and %s; want 1 to %d of each",
+			message.Count(len(m.Shards), "shard"), message.Count(m.Tasks, "task"), MaxShards)
 	}
 	return &m, nil
 }

@@ -29,12 +29,15 @@ func (c *Corpus) Merge(ctx context.Context, w io.Writer, onRow func(rows int64))
 	if len(open) > 0 {
 		return c.needed(open)
 	}
-	var sources []func() (*localFile, error)
+	var sources []mergeSource
 	for shard := range c.Manifest.Shards {
-		sources = append(sources, func() (*localFile, error) { return c.local(ctx, shard) })
+		sources = append(sources, mergeSource{
+			fmt.Sprintf("%s in %s", ShardName(shard), c.Place), howToRepair,
+			func() (*localFile, error) { return c.local(ctx, shard) },
+		})
 	}
 	for len(sources) > mergeAtOnce {
-		var next []func() (*localFile, error)
+		var next []mergeSource
 		for len(sources) > 0 {
 			some := sources[:min(mergeAtOnce, len(sources))]
 			sources = sources[len(some):]
@@ -50,7 +53,10 @@ func (c *Corpus) Merge(ctx context.Context, w io.Writer, onRow func(rows int64))
 			if err != nil {
 				return scratchFailed(err)
 			}
-			next = append(next, func() (*localFile, error) { return &localFile{file, size}, nil })
+			next = append(next, mergeSource{
+				"a temporary file", "try again, with TMPDIR on another disk",
+				func() (*localFile, error) { return &localFile{file, size}, nil },
+			})
 		}
 		sources = next
 	}
@@ -71,9 +77,15 @@ func (c *Corpus) needed(open []int) error {
 		len(open), len(c.Manifest.Shards), named, c.Place)
 }
 
+// mergeSource is a file to merge, its name in errors, and what to do if it is damaged.
+type mergeSource struct {
+	name, repair string
+	open         func() (*localFile, error)
+}
+
 // mergeSome merges files that are each in the order of the input.
 func (c *Corpus) mergeSome(
-	ctx context.Context, w io.Writer, sources []func() (*localFile, error), onRow func(int64),
+	ctx context.Context, w io.Writer, sources []mergeSource, onRow func(int64),
 ) error {
 	order := map[string]int{}
 	for i, f := range c.Manifest.Input.Files {
@@ -85,12 +97,12 @@ func (c *Corpus) mergeSome(
 			one.close()
 		}
 	}()
-	for _, open := range sources {
-		file, err := open()
+	for _, source := range sources {
+		file, err := source.open()
 		if err != nil {
 			return err
 		}
-		one := &merged{file: file, order: order}
+		one := &merged{source: source, file: file, order: order, hash: newRowHash()}
 		all = append(all, one)
 		if err := one.open(c); err != nil {
 			return err
@@ -133,9 +145,12 @@ func (c *Corpus) mergeSome(
 
 // merged is a file that is merged, and its next row.
 type merged struct {
-	file  *localFile
-	order map[string]int // of the input files
-	rows  *rowReader
+	source mergeSource
+	file   *localFile
+	order  map[string]int // of the input files
+	rows   *rowReader
+	footer *parquet.File
+	hash   *rowHash // of the rows that were read
 
 	row    parquet.Row
 	input  int
@@ -150,7 +165,7 @@ func (m *merged) open(c *Corpus) error {
 		if err != nil {
 			return err
 		}
-		m.rows = newRows(f)
+		m.rows, m.footer = newRows(f), f
 		return m.advance()
 	})
 }
@@ -160,7 +175,7 @@ func (m *merged) next() error { return m.guarded(m.advance) }
 
 func (m *merged) guarded(read func() error) error {
 	if err := recovered(read); err != nil {
-		return fmt.Errorf("corpus: a shard %w; verify the corpus", err)
+		return fmt.Errorf("corpus: %s %w; %s", m.source.name, err, m.source.repair)
 	}
 	return nil
 }
@@ -169,11 +184,12 @@ func (m *merged) advance() error {
 	row, err := m.rows.next()
 	if errors.Is(err, io.EOF) {
 		m.end = true
-		return nil
+		return checkRows(m.footer, m.hash)
 	}
 	if err != nil {
 		return err
 	}
+	m.hash.add(row)
 	place := placeOf(row)
 	m.row, m.input, m.record = row, m.order[place.file], place.record
 	return nil

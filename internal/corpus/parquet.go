@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/headwater-ml/headwater/internal/atomicfile"
 )
 
 // readParquet calls each with every row of a Parquet file. The file is copied into a temporary one
@@ -46,7 +49,8 @@ func openParquet(r io.ReaderAt, size int64) (*parquet.File, error) {
 	f, err := parquet.OpenFile(r, size, parquet.SkipPageIndex(true),
 		parquet.SkipBloomFilters(true))
 	if err != nil {
-		return nil, &damageError{fmt.Sprintf("is no whole Parquet file (%v)", err)}
+		return nil, &damageError{fmt.Sprintf("is no whole Parquet file (%v)",
+			atomicfile.Cause(err))}
 	}
 	return f, nil
 }
@@ -71,11 +75,20 @@ func (e *damageError) Error() string { return e.what }
 // recovered turns a panic of the Parquet reader, which some damaged files cause, into an error.
 func recovered(read func() error) (err error) {
 	defer func() {
-		if r := recover(); r != nil {
+		switch r := recover().(type) {
+		case nil:
+		case runtime.Error: // its text is about the reader's code
+			err = &damageError{"is damaged (its sizes contradict one another)"}
+		default:
 			err = &damageError{fmt.Sprintf("is damaged (%v)", r)}
 		}
 	}()
 	return read()
+}
+
+// damaged returns the error of a file in which something cannot be read.
+func damaged(err error) error {
+	return &damageError{fmt.Sprintf("is damaged (%v)", atomicfile.Cause(err))}
 }
 
 // inputColumns are the columns that a record may have.

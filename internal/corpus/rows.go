@@ -22,15 +22,21 @@ func (c *Corpus) Rows(ctx context.Context, shard int, each func(Record, Result) 
 		if err != nil {
 			return err
 		}
-		return eachRow(ctx, f, func(row parquet.Row) error {
+		rows := newRowHash()
+		err = eachRow(ctx, f, func(row parquet.Row) error {
+			rows.add(row)
 			wrong = each(c.values(row))
 			return wrong
 		})
+		if err != nil {
+			return err
+		}
+		return checkRows(f, rows)
 	})
 	if wrong != nil || ctx.Err() != nil || err == nil {
 		return err
 	}
-	return fmt.Errorf("corpus: %s in %s %w; make it again", ShardName(shard), c.Place, err)
+	return fmt.Errorf("corpus: %s in %s %w; %s", ShardName(shard), c.Place, err, howToRepair)
 }
 
 // values returns what a row says; see rowWriter.row for the order of the columns.

@@ -366,6 +366,63 @@ func TestFlippedByte(t *testing.T) {
 	verified(t, c)
 }
 
+// Nobody reads rows whose hash is not the one in the footer: the checksum of a page says nothing
+// about its header. The error names the shard.
+func TestOtherRows(t *testing.T) {
+	input := texts(t, 100)
+	p, dir := folder(t)
+	c := create(t, p, plan(t, input, 2, 0))
+	whole(t, c, input)
+	damage(t, dir, 1, func(b []byte) []byte {
+		at := bytes.LastIndex(b, []byte(corpus.RowsKey))
+		at += len(corpus.RowsKey) + bytes.IndexAny(b[at+len(corpus.RowsKey):], "0123456789abcdef")
+		for i := range 64 {
+			b[at+i] = '0'
+		}
+		return b
+	})
+	const want = `has rows with the hash `
+	v, err := c.Verify(t.Context(), nil)
+	if err != nil || len(v.Problems) != 1 || !strings.Contains(v.Problems[0], want) {
+		t.Errorf("verify: %+v, %v; want one problem", v, err)
+	}
+	const said = `…, and its footer says "000000000000"…; remove that file, and headwater ` +
+		"corpus run makes it again"
+	where := "corpus: shards/00001.parquet in " + p.String() + " "
+	checkError(t, "merge", c.Merge(t.Context(), &bytes.Buffer{}, nil), where, want, said)
+	checkError(t, "rows", c.Rows(t.Context(), 1, func(corpus.Record, corpus.Result) error {
+		return nil
+	}), where, want, said)
+}
+
+// What is wrong within a shard is said without the code of the reader and without the path of the
+// file, wherever a byte of the columns' sizes, in the second half, was changed.
+func TestDamageSaid(t *testing.T) {
+	input := texts(t, 20)
+	p, dir := folder(t)
+	c := create(t, p, plan(t, input, 1, 0))
+	whole(t, c, input)
+	var whole []byte
+	damage(t, dir, 0, func(b []byte) []byte { whole = bytes.Clone(b); return b })
+	for at := len(whole) / 2; at < len(whole)-8; at += 5 {
+		damage(t, dir, 0, func([]byte) []byte {
+			b := bytes.Clone(whole)
+			b[at] = 0xff
+			return b
+		})
+		v, err := c.Verify(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := strings.Join(v.Problems, "; ")
+		for _, never := range []string{"runtime error", "goroutine", dir} {
+			if strings.Contains(said, never) {
+				t.Errorf("byte %d: verify says %q", at, said)
+			}
+		}
+	}
+}
+
 // Shards that changed their places are found by their footers.
 func TestSwappedShards(t *testing.T) {
 	input := texts(t, 100)
@@ -460,7 +517,12 @@ func TestParseManifest(t *testing.T) {
 		{"another form", `"form": 1`, `"form": 2`, "it has form 2; this program reads form 1"},
 		{"unknown key", `"version"`, `"verse"`, "keys or values that are unknown"},
 		{"changed", `"hash": "0123"`, `"hash": "0124"`, "it has been changed: its hash is "},
-		{"no tasks", `"tasks": 2`, `"tasks": 0`, "it has 2 shards and 0 tasks"},
+		{"no tasks", `"tasks": 2`, `"tasks": 0`, "it has 2 shards and 0 tasks; want 1 to 100000"},
+		// The number of tasks is not part of the hash, and missing shards are sought task by task.
+		{"many tasks", `"tasks": 2`, `"tasks": 9223372036854775807`,
+			"it has 2 shards and 9223372036854775807 tasks; want 1 to 100000 of each"},
+		{"a form that is text", `"form": 1`, `"form": "1"`,
+			`it is no object whose "form" is a whole number`},
 	} {
 		_, err := corpus.ParseManifest([]byte(strings.Replace(string(text), c.from, c.to, 1)))
 		checkError(t, c.name, err, c.want)

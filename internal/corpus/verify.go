@@ -78,13 +78,11 @@ func (c *Corpus) verifyShard(
 	ctx context.Context, shard int, local *localFile, v *Verdict,
 ) (wrong string, err error) {
 	ids, rows, count := sha256.New(), newRowHash(), int64(0)
-	var inFooter string
+	var f *parquet.File
 	err = recovered(func() error {
-		f, err := c.parquet(local)
-		if err != nil {
+		if f, err = c.parquet(local); err != nil {
 			return err
 		}
-		inFooter, _ = f.Lookup(RowsKey)
 		return eachRow(ctx, f, func(row parquet.Row) error {
 			place := placeOf(row)
 			addID(ids, place.file, place.record, place.id)
@@ -109,11 +107,25 @@ func (c *Corpus) verifyShard(
 		return fmt.Sprintf("it has %d rows, the manifest %d", count, want.Records), nil
 	case sum != want.IDs:
 		return "its ids are not those of the manifest", nil
-	case rows.sum() != inFooter:
-		return fmt.Sprintf("its rows have the hash %.12s…, its footer says %.12q…", rows.sum(),
-			inFooter), nil
+	}
+	if err := checkRows(f, rows); err != nil {
+		return "it " + err.Error(), nil
 	}
 	return "", nil
+}
+
+// howToRepair is what to do about a shard that is damaged within.
+const howToRepair = "remove that file, and headwater corpus run makes it again"
+
+// checkRows compares the hash of all rows of a file with the one in its footer. Pages have
+// checksums of their own, but not their headers.
+func checkRows(f *parquet.File, rows *rowHash) error {
+	sum := rows.sum()
+	if inFooter, _ := f.Lookup(RowsKey); sum != inFooter {
+		return &damageError{fmt.Sprintf("has rows with the hash %.12s…, and its footer says "+
+			"%.12q…", sum, inFooter)}
+	}
+	return nil
 }
 
 // The first columns, which are one value each in every row.
@@ -186,7 +198,7 @@ func (r *rowReader) next() (parquet.Row, error) {
 		n, err := r.rows.ReadRows(r.buffer)
 		r.have = r.buffer[:n]
 		if err != nil && !errors.Is(err, io.EOF) {
-			return nil, &damageError{fmt.Sprintf("is damaged (%v)", err)}
+			return nil, damaged(err)
 		}
 		if n == 0 {
 			r.close()

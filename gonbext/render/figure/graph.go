@@ -6,6 +6,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // maxEdges is how many edges of a flow graph are drawn, the widest of them.
@@ -201,7 +202,10 @@ func (p *page) graphLegend(g *attribution.FlowGraph, left int, y float64) float6
 	}{
 		{"edge, as thick as it is wide", chart.RampOf(p.palette, 0.6), 2, nil},
 		{"widest path, " + format(widest, 2), pathColor, 1.4, nil},
-		{fmt.Sprintf("minimum cut, %d edges", len(g.Cut.Edges)), cutColor, 0.9, []float64{2, 1.5}},
+		{
+			"minimum cut, " + message.Count(len(g.Cut.Edges), "edge"), cutColor, 0.9,
+			[]float64{2, 1.5},
+		},
 	} {
 		if x > margin && x+2.6*p.size+p.textWidth(key.text, s) > p.width-margin {
 			x, y = margin, y+lineHeight*p.size
@@ -213,8 +217,9 @@ func (p *page) graphLegend(g *attribution.FlowGraph, left int, y float64) float6
 	}
 	y += 0.3 * p.size
 	if left > 0 {
-		y = p.notes([]string{fmt.Sprintf("%d edges narrower than %s are not drawn.", left,
-			format(leastEdge, 2))}, y)
+		y = p.notes([]string{fmt.Sprintf("%s narrower than %s %s not drawn.",
+			message.Count(left, "edge"), format(leastEdge, 2),
+			map[bool]string{true: "is", false: "are"}[left == 1])}, y)
 	}
 	return y
 }

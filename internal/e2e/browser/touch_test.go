@@ -217,6 +217,77 @@ func TestTouchEncoder(t *testing.T) {
 	}
 }
 
+// TestTouchSameToken has two predictions of one token, as where two tokens of a word are explained
+// and words are shown: each of their rows can be chosen.
+func TestTouchSameToken(t *testing.T) {
+	b := tab(t)
+	e := encoded(t, "electra", "the keys to the cabinet", attribution.Options{
+		Positions: []int{3, 6},
+	})
+	e.Steps[1].Position = e.Steps[0].Position
+	b.Show(t, pageOf(t, e))
+	for _, row := range []int{1, 0} {
+		do(t, b, click(".hw-v:not([hidden]) .hw-r", row))
+		marked := chromium.Evaluate[int](t, b,
+			`[...document.querySelectorAll('.hw-v:not([hidden]) .hw-r')].findIndex((r) =>
+			r.classList.contains('hw-x'))`)
+		if marked != row {
+			t.Errorf("a click on row %d marks row %d", row, marked)
+		}
+	}
+}
+
+// TestTouchNumbers points at tokens: their numbers are written as the picture writes them without a
+// script, which has no sign before 0 and no digits after 100 %.
+func TestTouchNumbers(t *testing.T) {
+	b := tab(t)
+	e := touched()
+	copy(e.Methods["direct"].Data, []float64{0.001, 2, -0.001, -0.5})
+	e.Order = []string{"direct"}
+	b.Show(t, pageOf(t, e))
+	pointed := func(i int) string {
+		return chromium.Evaluate[string](t, b, fmt.Sprintf(`(() => {
+			const e = document.querySelectorAll('.hw-t > *')[%d];
+			e.dispatchEvent(new PointerEvent('pointerover', {bubbles: true}));
+			return e.title;
+		})()`, i))
+	}
+	for i, want := range []string{"0.00", "+2.00", "0.00", "-0.50"} {
+		if got := pointed(i); got != want {
+			t.Errorf("part of the logit: pointing at token %d says %q, want %q", i, got, want)
+		}
+	}
+	e = touched()
+	e.Order = []string{"value-zeroing"}
+	copy(e.Methods["value-zeroing"].Data, []float64{0, 0, 0, 1, 0, 0, 0, 0})
+	b.Show(t, pageOf(t, e))
+	for i, want := range []string{"0.0 %", "100 %"} {
+		if got := pointed(i); got != want {
+			t.Errorf("share: pointing at token %d says %q, want %q", i, got, want)
+		}
+	}
+}
+
+// TestTouchOwnPictures runs the script as a host does that does not say where it came from: it
+// leaves pictures alone that have a script of their own.
+func TestTouchOwnPictures(t *testing.T) {
+	b := tab(t)
+	b.Show(t, pageOf(t, touched()))
+	got := chromium.Evaluate[string](t, b, `(() => {
+		for (const name of ['flow', 'heads', 'layers']) document.body.insertAdjacentHTML('beforeend',
+			'<div class="hw hw-' + name + '" data-hw="{}"></div>');
+		try {
+			new Function(document.querySelector('.hw script').textContent)();
+		} catch (e) {
+			return String(e);
+		}
+		return [...document.querySelectorAll('.hw')].map((e) => !!e.hwStarted).join();
+	})()`)
+	if got != "true,false,false,false" {
+		t.Errorf("the pictures that the script began are %s, want the first one alone", got)
+	}
+}
+
 // lengthened returns a picture of touched with 60 more prompt tokens, whose values are 0.
 func lengthened(e *attribution.Explanation) *attribution.Explanation { return lengthenedBy(e, 60) }
 
