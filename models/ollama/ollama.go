@@ -194,8 +194,7 @@ func weights(folder string, text []byte) (string, error) {
 		Layers []layer `json:"layers"`
 	}
 	if err := json.Unmarshal(text, &manifest); err != nil {
-		return "", fmt.Errorf("it is not JSON as Ollama writes it: %s",
-			message.Quote(strings.TrimPrefix(err.Error(), "json: ")))
+		return "", fmt.Errorf("it is not JSON as Ollama writes it: %s", notManifest(err))
 	}
 	var found []layer
 	var kinds []string
@@ -218,6 +217,19 @@ func weights(folder string, text []byte) (string, error) {
 			len(found), modelLayer, strings.Join(kinds, ", "))
 	}
 	return found[0].path(folder)
+}
+
+// notManifest says what is wrong with the text of a manifest: where a value of another type than
+// that of a manifest is, or where the text is not JSON.
+func notManifest(err error) string {
+	var kind *json.UnmarshalTypeError
+	switch {
+	case !errors.As(err, &kind):
+		return message.Quote(err.Error())
+	case kind.Field == "":
+		return "it is of type " + message.Quote(kind.Value) + ", want an object"
+	}
+	return fmt.Sprintf("%s is of type %s", message.Quote(kind.Field), message.Quote(kind.Value))
 }
 
 // path returns the path of the file of a layer, after it has compared its size.
