@@ -391,8 +391,15 @@ func (e *unsafeName) Error() string {
 // notJSON returns what is wrong with a text that should be JSON of a certain form.
 func notJSON(err error) string {
 	var kind *json.UnmarshalTypeError
-	if errors.As(err, &kind) {
-		return fmt.Sprintf("%q is a %s", shortened(kind.Field), shortened(kind.Value))
+	switch {
+	case !errors.As(err, &kind):
+		return shortened(err.Error())
+	case kind.Field == "":
+		return "the whole is of type " + shortened(kind.Value)
 	}
-	return shortened(strings.TrimPrefix(err.Error(), "json: "))
+	article := "a"
+	if strings.HasPrefix(kind.Value, "array") || strings.HasPrefix(kind.Value, "object") {
+		article = "an"
+	}
+	return fmt.Sprintf("%q is %s %s", shortened(kind.Field), article, shortened(kind.Value))
 }
