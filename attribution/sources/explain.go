@@ -162,8 +162,11 @@ func (r *run) run(ctx context.Context) error {
 	for _, method := range r.opts.Methods {
 		var s *Scores
 		if method == ContextCite {
-			s = r.surrogate()
-		} else if s, err = r.leaveOneOut(ctx); err != nil {
+			s, err = r.surrogate(ctx)
+		} else {
+			s, err = r.leaveOneOut(ctx)
+		}
+		if err != nil {
 			return err
 		}
 		s.Method = method
@@ -242,7 +245,7 @@ func (r *run) sums(got *trace.Continuations, prompts int) ([]float64, error) {
 }
 
 // surrogate fits ContextCite's linear model.
-func (r *run) surrogate() *Scores {
+func (r *run) surrogate(ctx context.Context) (*Scores, error) {
 	tokens := float64(len(r.ids) - r.q.Target[0])
 	x, y := make([][]float64, len(r.fit)), make([]float64, len(r.fit))
 	for i, keep := range r.fit {
@@ -255,14 +258,17 @@ func (r *run) surrogate() *Scores {
 		}
 		y[i] = r.fitOdds[i] / tokens
 	}
-	w, b := Lasso(x, y, *r.opts.Penalty)
+	w, b, err := lasso(ctx, x, y, *r.opts.Penalty)
+	if err != nil {
+		return nil, fmt.Errorf("attribution: sources: stopped while fitting: %w", err)
+	}
 	s := &Scores{Unit: "change of the log-odds", Passes: len(r.fit)}
 	for _, v := range w {
 		s.Values = append(s.Values, evaluate.Value(v*tokens))
 	}
 	b *= tokens
 	s.Intercept = &b
-	return s
+	return s, nil
 }
 
 // measure sets the measures of every method. The texts of all drops are asked for at once.
