@@ -109,6 +109,16 @@ func newRun(m trace.Model, q Question, opts Options) (*run, error) {
 	if limit := m.Info().Context; limit > 0 && len(prompt)+len(r.ids)-1 > limit {
 		return nil, tooLong(m, len(prompt), len(r.ids))
 	}
+	// What is asked first, and the shortest prompt of all: some models need a token to begin with.
+	bare, err := q.Prompt(q.Context.Text(q.Context.without(0, len(r.result.Sources))))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := m.Encode(bare, q.Specials); err != nil {
+		return nil, trace.Usagef("the prompt without any source, %s, cannot be asked of %s (%v); "+
+			"put some text around the documents, such as a question", message.Quote(bare),
+			m.Info().Name, err)
+	}
 	r.warn(m)
 	return r, nil
 }
