@@ -212,7 +212,8 @@ func TestChatTemplate(t *testing.T) {
 func TestTextsAreUTF8(t *testing.T) {
 	wrong := func(err error, file string) {
 		t.Helper()
-		if want := "checkpoint: m/" + file + ": not valid UTF-8"; err == nil || err.Error() != want {
+		want := "checkpoint: m/" + file + ": not valid UTF-8"
+		if err == nil || err.Error() != want {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}

@@ -62,7 +62,7 @@ func (f *File) sameBytes(a, b string) (bool, error) {
 		return false, nil
 	}
 	// One is read after the other, and not within the other: a file that is being closed in between
-	// lets nobody read anew until those who read have ended.
+	// begins no other read until those that began have ended.
 	const step = 1 << 20
 	left := make([]byte, 0, min(step, x.size))
 	for at := int64(0); at < x.size; at += step {
