@@ -109,6 +109,16 @@ func newRun(m trace.Model, q Question, opts Options) (*run, error) {
 	if limit := m.Info().Context; limit > 0 && len(prompt)+len(r.ids)-1 > limit {
 		return nil, tooLong(m, len(prompt), len(r.ids))
 	}
+	// What is asked first, and the shortest prompt of all: some models need a token to begin with.
+	bare, err := q.Prompt(q.Context.Text(q.Context.without(0, len(r.result.Sources))))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := m.Encode(bare, q.Specials); err != nil {
+		return nil, trace.Usagef("the prompt without any source, %s, cannot be asked of %s (%v); "+
+			"put some text around the documents, such as a question", message.Quote(bare),
+			m.Info().Name, err)
+	}
 	r.warn(m)
 	return r, nil
 }
@@ -162,8 +172,11 @@ func (r *run) run(ctx context.Context) error {
 	for _, method := range r.opts.Methods {
 		var s *Scores
 		if method == ContextCite {
-			s = r.surrogate()
-		} else if s, err = r.leaveOneOut(ctx); err != nil {
+			s, err = r.surrogate(ctx)
+		} else {
+			s, err = r.leaveOneOut(ctx)
+		}
+		if err != nil {
 			return err
 		}
 		s.Method = method
@@ -242,7 +255,7 @@ func (r *run) sums(got *trace.Continuations, prompts int) ([]float64, error) {
 }
 
 // surrogate fits ContextCite's linear model.
-func (r *run) surrogate() *Scores {
+func (r *run) surrogate(ctx context.Context) (*Scores, error) {
 	tokens := float64(len(r.ids) - r.q.Target[0])
 	x, y := make([][]float64, len(r.fit)), make([]float64, len(r.fit))
 	for i, keep := range r.fit {
@@ -255,14 +268,17 @@ func (r *run) surrogate() *Scores {
 		}
 		y[i] = r.fitOdds[i] / tokens
 	}
-	w, b := Lasso(x, y, *r.opts.Penalty)
+	w, b, err := lasso(ctx, x, y, *r.opts.Penalty)
+	if err != nil {
+		return nil, fmt.Errorf("attribution: sources: stopped while fitting: %w", err)
+	}
 	s := &Scores{Unit: "change of the log-odds", Passes: len(r.fit)}
 	for _, v := range w {
 		s.Values = append(s.Values, evaluate.Value(v*tokens))
 	}
 	b *= tokens
 	s.Intercept = &b
-	return s
+	return s, nil
 }
 
 // measure sets the measures of every method. The texts of all drops are asked for at once.

@@ -335,6 +335,32 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// needsToken is a model that reads no text without tokens, as those without begin-of-text.
+type needsToken struct{ fakemodel.Continued }
+
+func (n needsToken) Encode(text string, specials trace.Specials) ([]trace.Token, error) {
+	tokens, err := n.Continued.Encode(text, specials)
+	if err == nil && len(tokens) == 0 {
+		err = errors.New("no tokens")
+	}
+	return tokens, err
+}
+
+// TestNothingLeft: a prompt of the documents alone leaves nothing to ask without them.
+func TestNothingLeft(t *testing.T) {
+	m := needsToken{linear([]float64{1, 2}, func(x float64, i int) float64 { return x - 10 })}
+	q := ask(t, m, "s0. s1.", "yes no")
+	q.Prompt = func(documents string) (string, error) { return documents, nil }
+	_, err := sources.Explain(context.Background(), m, q, sources.Options{})
+	if want := `the prompt without any source, "", cannot be asked of fake (no tokens); put`; err ==
+		nil || !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want a usage error with %q", err, want)
+	}
+	if len(*m.Prompts) > 0 {
+		t.Errorf("the model was asked %d times before", len(*m.Prompts))
+	}
+}
+
 func run(m trace.Model, q sources.Question, opts sources.Options) func() error {
 	return func() error {
 		_, err := sources.Explain(context.Background(), m, q, opts)

@@ -1,6 +1,7 @@
 package sources
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -20,6 +21,15 @@ import (
 // the lengths of rows differ, if there are none, or if lambda is negative. NaN and infinity
 // propagate.
 func Lasso(x [][]float64, y []float64, lambda float64) (w []float64, b float64) {
+	w, b, _ = lasso(context.Background(), x, y, lambda) // nothing stops it
+	return w, b
+}
+
+// lasso is [Lasso], which takes minutes for thousands of rows and columns that are hardly
+// independent. It returns the error of ctx as soon as ctx is done.
+func lasso(ctx context.Context, x [][]float64, y []float64, lambda float64) (
+	w []float64, b float64, err error,
+) {
 	n := len(x)
 	if n == 0 || len(y) != n || lambda < 0 {
 		panic(fmt.Sprintf("sources: lasso of %d rows and %d values with λ %v", n, len(y), lambda))
@@ -30,6 +40,9 @@ func Lasso(x [][]float64, y []float64, lambda float64) (w []float64, b float64) 
 	tolerance := 1e-12 * math.Sqrt(dot(rest, rest)/float64(n))
 	u := make([]float64, d)
 	for range 100_000 {
+		if err := ctx.Err(); err != nil {
+			return nil, 0, err
+		}
 		moved := 0.0
 		for j, z := range columns {
 			if deviations[j] == 0 {
@@ -55,7 +68,7 @@ func Lasso(x [][]float64, y []float64, lambda float64) (w []float64, b float64) 
 			b -= w[j] * means[j]
 		}
 	}
-	return w, b
+	return w, b, nil
 }
 
 // shrunk returns the value nearest to 0 that is at most lambda from v.

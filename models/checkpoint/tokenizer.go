@@ -145,6 +145,9 @@ func (d *Dir) templateFiles() (map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
+		if err := validText(b); err != nil {
+			return nil, fmt.Errorf("checkpoint: %s: %w", d.path(files[name]), err)
+		}
 		templates[name] = string(b)
 	}
 	return templates, nil

@@ -206,3 +206,27 @@ func TestChatTemplate(t *testing.T) {
 		})
 	}
 }
+
+// TestTextsAreUTF8: a file with other bytes is refused, as in the reference. encoding/json would
+// replace them without a word, and a special token would have another text.
+func TestTextsAreUTF8(t *testing.T) {
+	wrong := func(err error, file string) {
+		t.Helper()
+		want := "checkpoint: m/" + file + ": not valid UTF-8"
+		if err == nil || err.Error() != want {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+	for _, file := range []string{"config.json", "generation_config.json"} {
+		files := map[string]string{"config.json": "{}", "model.safetensors": string(weights(t))}
+		files[file] = "{\"a\":\"\xff\"}"
+		_, err := FromFS(mapFS(files), "m")
+		wrong(err, file)
+	}
+	for _, file := range []string{"tokenizer_config.json", "special_tokens_map.json"} {
+		_, err := withFiles(t, map[string]string{file: "{\"bos_token\":\"\xff\"}"}).SpecialTokens()
+		wrong(err, file)
+	}
+	_, err := withFiles(t, map[string]string{"chat_template.jinja": "\xff"}).ChatTemplate("")
+	wrong(err, "chat_template.jinja")
+}

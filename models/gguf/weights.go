@@ -2,6 +2,7 @@ package gguf
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -60,21 +61,38 @@ func (f *File) sameBytes(a, b string) (bool, error) {
 	if x.part == nil || y.part == nil || x.kind != y.kind || !slices.Equal(x.shape, y.shape) {
 		return false, nil
 	}
+	// One is read after the other, and not within the other: a file that is being closed in between
+	// begins no other read until those that began have ended.
 	const step = 1 << 20
-	at, same := y.part.data+y.offset, true
-	err := x.part.raw.Each(x.part.data+x.offset, x.part.data+x.offset+x.size, step,
-		func(left []byte) error {
-			if !same {
-				return nil
-			}
-			begin := at
-			at += int64(len(left))
-			return y.part.raw.Each(begin, at, step, func(right []byte) error {
-				same = same && bytes.Equal(left, right)
+	left := make([]byte, 0, min(step, x.size))
+	for at := int64(0); at < x.size; at += step {
+		n := min(step, x.size-at)
+		left = left[:0]
+		err := x.each(at, n, func(b []byte) error {
+			left = append(left, b...)
+			return nil
+		})
+		same := true
+		if err == nil {
+			err = y.each(at, n, func(b []byte) error {
+				same = bytes.Equal(left, b)
 				return nil
 			})
-		})
-	return same, err
+		}
+		if err != nil || !same {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// each calls use with n bytes of a tensor, at most 1 MiB, from byte at on, in one piece.
+func (t tensor) each(at, n int64, use func([]byte) error) error {
+	begin := t.part.data + t.offset + at
+	if err := t.part.raw.Each(begin, begin+n, max(1, n), use); err != nil {
+		return fmt.Errorf("gguf: %s: %w", t.part.raw.Name(), err)
+	}
+	return nil
 }
 
 // Names returns the names of the tensors, sorted.

@@ -8,6 +8,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 const (
@@ -98,15 +100,25 @@ const maxIndex = 64 << 20
 // shards returns the files in a list of shards, sorted, each once.
 func shards(index []byte) ([]string, error) {
 	var list struct {
-		WeightMap map[string]string `json:"weight_map"`
+		WeightMap map[string]json.RawMessage `json:"weight_map"`
 	}
 	if err := json.Unmarshal(index, &list); err != nil {
-		return nil, fmt.Errorf("%s: %w", indexFile, err)
+		return nil, fmt.Errorf("%s is not a list of shards: %s", indexFile, message.NotJSON(err))
 	}
 	if len(list.WeightMap) == 0 {
 		return nil, fmt.Errorf("%s has no weight_map", indexFile)
 	}
-	files := slices.Compact(slices.Sorted(maps.Values(list.WeightMap)))
+	var files []string
+	for _, tensor := range slices.Sorted(maps.Keys(list.WeightMap)) {
+		var file *string // null leaves it nil
+		if json.Unmarshal(list.WeightMap[tensor], &file) != nil || file == nil {
+			return nil, fmt.Errorf("%s: what weight_map has for the tensor %q is not the name of "+
+				"a file", indexFile, shortened(tensor))
+		}
+		files = append(files, *file)
+	}
+	slices.Sort(files)
+	files = slices.Compact(files)
 	for _, f := range files {
 		if !safe(f) || !strings.HasSuffix(f, ".safetensors") {
 			return nil, fmt.Errorf("%s names the file %q, which is not a safetensors file of the "+

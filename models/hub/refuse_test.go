@@ -240,6 +240,23 @@ func untouched(t *testing.T, root string) {
 	}
 }
 
+// TestShardsOfOtherTypes: an error about a list of shards speaks of JSON.
+func TestShardsOfOtherTypes(t *testing.T) {
+	for text, want := range map[string]string{
+		`[]`:                     " is not a list of shards: it is a list, want an object",
+		`{"weight_map":[]}`:      ` is not a list of shards: "weight_map" is a list, want an object`,
+		`{"weight_map":`:         " is not a list of shards: unexpected end of JSON input",
+		`{"weight_map":{"a":1}}`: `: what weight_map has for the tensor "a" is not the name of a file`,
+		`{"weight_map":{"a":"b.safetensors","b":null,"c":[]}}`: `: what weight_map has for the ` +
+			`tensor "b" is not the name of a file`,
+	} {
+		_, err := shards([]byte(text))
+		if want = indexFile + want; err == nil || err.Error() != want {
+			t.Errorf("%s: error %v, want %q", text, err, want)
+		}
+	}
+}
+
 func sharded(h *fakeHub, shard string) {
 	delete(h.commits[commitA], "model.safetensors")
 	h.commits[commitA]["model.safetensors.index.json"] = fmt.Sprintf(`{"weight_map":{"a":%q}}`,

@@ -144,7 +144,9 @@ func TestFindBroken(t *testing.T) {
 		}, []string{"has an adapter, which is not supported"}},
 		"not JSON":    {func(s testStore, _ layer, _ string) { write(s, "<html>") }, []string{"is not JSON as Ollama writes it"}},
 		"other JSON":  {func(s testStore, _ layer, _ string) { write(s, `{"layers":3}`) }, []string{`is not JSON as Ollama writes it: "layers" is a number, want a list`}},
-		"a number":    {func(s testStore, _ layer, _ string) { write(s, `{"layers":[{"size":"12"}]}`) }, []string{`"layers.size" is a string, want a number`}},
+		"a list":      {func(s testStore, _ layer, _ string) { write(s, `[]`) }, []string{`is not JSON as Ollama writes it: it is a list, want an object`}},
+		"other size":  {func(s testStore, _ layer, _ string) { write(s, `{"layers":[{"size":1.5}]}`) }, []string{`"layers.size" is 1.5, which does not fit`}},
+		"long size":   {func(s testStore, _ layer, _ string) { write(s, `{"layers":[{"size":`+strings.Repeat("9", 1<<19)+`}]}`) }, []string{`"layers.size" is 999`}},
 		"empty":       {func(s testStore, _ layer, _ string) { write(s, "") }, []string{"is not JSON as Ollama writes it"}},
 		"too large":   {func(s testStore, _ layer, _ string) { s.must(os.Truncate(write(s, "{}"), 1<<40)) }, []string{"is not a file of at most 1048576 bytes"}},
 		"many layers": {func(s testStore, _ layer, _ string) { write(s, many()) }, []string{"it has 0 layers"}},
@@ -167,6 +169,9 @@ func TestFindBroken(t *testing.T) {
 				if !strings.Contains(err.Error(), want) {
 					t.Errorf("error %v, want %q", err, want)
 				}
+			}
+			if strings.Contains(err.Error(), "Go ") {
+				t.Errorf("error %v names types of Go", err)
 			}
 		})
 	}
