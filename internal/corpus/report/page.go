@@ -129,8 +129,8 @@ func (w *writer) about() {
 	w.fact("Methods", strings.Join(names, ", "))
 	w.fact("Options", w.settings())
 	w.fact("Input", w.files())
-	w.fact("Records", fmt.Sprintf("%d in %d shards; %s and %s", s.found.Records,
-		s.found.Shards-s.found.Incomplete, message.Count(s.prompts, "prompt token"),
+	w.fact("Records", fmt.Sprintf("%d in %s; %s and %s", s.found.Records,
+		message.Count(s.found.Shards-s.found.Incomplete, "shard"), message.Count(s.prompts, "prompt token"),
 		message.Count(s.tokens, "generated token")))
 	w.fact("Errors", w.errors())
 	w.fact("Made by", fmt.Sprintf("headwater %s, manifest %s…", esc(m.Version, 40),
