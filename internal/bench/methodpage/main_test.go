@@ -14,7 +14,7 @@ import (
 // b.
 func known() *report {
 	at := func(mean, low, high float64) []evaluate.Summary {
-		return []evaluate.Summary{{Mean: mean, Low: low, High: high, N: 4}}
+		return []evaluate.Summary{{Mean: mean, Low: low, High: high, N: 5}}
 	}
 	all := [][]evaluate.Summary{
 		at(.9, .85, .95), at(.56, .5, .6), at(.3, .2, .4), at(.5, .45, .55), at(.3, .2, .4), at(.2, .1, .3), at(.25, .2, .3),
@@ -82,16 +82,16 @@ func lacksNothing(t *testing.T, page string, wants ...string) {
 func TestUnguided(t *testing.T) {
 	second := known()
 	second.Table = [][][]evaluate.Summary{slices.Clone(second.Table[0]), second.Table[1], slices.Clone(second.Table[2])}
-	second.Table[2][0] = []evaluate.Summary{{Mean: .5, N: 4}}
-	second.Table[0][0] = []evaluate.Summary{{}} // nothing proven in kind a
+	second.Table[2][0] = []evaluate.Summary{{Mean: .5, N: 5}}
+	second.Table[0][0] = []evaluate.Summary{{Mean: .1, N: 4}} // one sentence too few in kind a
 	second.Layers[0].Picked[2] = 1
 	second.Proofs[0].Proven = 3
 	page := known().page("a machine", []*report{known(), second})
 	lacksNothing(t, page,
 		"on 2 models of the same shape",
 		"| *proven sentences* | 0, 0 | 0, 0 | 8, 3 | 8 | |\n",
-		"| `raw` | 0.90 [0.90, 0.90] | 0.90 [0.90, 0.90] | 0.70 [0.50, 0.90] | 0.90 | 0, 1 |\n",
-		"| *latest first* | 0.30 [0.30, 0.30] | 0.30 [0.30, 0.30] | 0.30 [0.30, 0.30] | 0.30 |  |\n",
+		"| `raw` | – | 0.90 | 0.70 [0.50, 0.90] | 0.90 | 0, 1 |\n",
+		"| *latest first* | 0.30 | 0.30 | 0.30 | 0.30 |  |\n",
 	)
 	if strings.Contains(known().page("a machine", nil), "Without the guided head") {
 		t.Error("there is a section on no models")

@@ -36,10 +36,14 @@ seeds, so other words, batches and first weights. Each was made with
 ` + "`go run ./cmd/train-tiny -guided 0 -seed N -o DIR`" + ` and measured with
 ` + "`headwater bench methods --model DIR --grammar --cases %d --json`" + `.
 A cell is the mean over the models of their mean average precision, with the lowest and the highest
-model in brackets; *guided* is the model above. The last column has the layer that was chosen for
-each model, with other sentences.
+model in brackets where these differ; there is none where a model has fewer than %d proven sentences.
+*Guided* is the model above. The last column has the layer that was chosen for each model, with other
+sentences.
 
 `
+
+// fewest is how many sentences of a kind each model must have proven.
+const fewest = 5
 
 // unguided returns the section on models that were not shown the evidence, the first seed first; ""
 // if there are none.
@@ -49,7 +53,7 @@ func (r *report) unguided(others []*report) string {
 	}
 	var b strings.Builder
 	n := (others[0].Cases + others[0].Unproven) / max(1, len(others[0].Groups)-1)
-	fmt.Fprintf(&b, withoutGuidance, len(others), n)
+	fmt.Fprintf(&b, withoutGuidance, len(others), n, fewest)
 	b.WriteString("| method |")
 	for _, g := range r.Groups {
 		fmt.Fprintf(&b, " %s |", g)
@@ -71,7 +75,11 @@ func (r *report) unguided(others []*report) string {
 	names := slices.Clone(r.Methods)
 	over := func(name, group string) (values []float64) {
 		for _, o := range others {
-			if s, ok := o.At(group, name, measure); ok && s.N > 0 {
+			s, ok := o.At(group, name, measure)
+			if ok && s.N < fewest {
+				return nil
+			}
+			if ok {
 				values = append(values, s.Mean)
 			}
 		}
@@ -120,11 +128,15 @@ func each(all []*report, f func(*report) string) []string {
 	return out
 }
 
-// span writes the mean of values with the lowest and the highest.
+// span writes the mean of values with the lowest and the highest, where these differ.
 func span(values []float64) string {
 	if len(values) == 0 {
 		return "–"
 	}
-	return fmt.Sprintf("%.2f [%.2f, %.2f]", evaluate.Summarize(values).Mean, slices.Min(values),
-		slices.Max(values))
+	low := fmt.Sprintf("%.2f", slices.Min(values))
+	high := fmt.Sprintf("%.2f", slices.Max(values))
+	if low == high {
+		return low
+	}
+	return fmt.Sprintf("%.2f [%s, %s]", evaluate.Summarize(values).Mean, low, high)
 }

@@ -130,8 +130,8 @@ func (w *writer) about() {
 	w.fact("Options", w.settings())
 	w.fact("Input", w.files())
 	w.fact("Records", fmt.Sprintf("%d in %s; %s and %s", s.found.Records,
-		message.Count(s.found.Shards-s.found.Incomplete, "shard"), message.Count(s.prompts, "prompt token"),
-		message.Count(s.tokens, "generated token")))
+		message.Count(s.found.Shards-s.found.Incomplete, "shard"),
+		message.Count(s.prompts, "prompt token"), message.Count(s.tokens, "generated token")))
 	w.fact("Errors", w.errors())
 	w.fact("Made by", fmt.Sprintf("headwater %s, manifest %s…", esc(m.Version, 40),
 		esc(m.Hash[:min(12, len(m.Hash))], 12)))
