@@ -178,6 +178,16 @@ func whole(t *testing.T, c *corpus.Corpus, input string) string {
 	return verified(t, c)
 }
 
+// written makes a corpus of so many texts whose shards are complete in a new folder.
+func written(t *testing.T, count, shards int) (*corpus.Corpus, *corpus.Place, string) {
+	t.Helper()
+	input := texts(t, count)
+	p, dir := folder(t)
+	c := create(t, p, plan(t, input, shards, 0))
+	whole(t, c, input)
+	return c, p, dir
+}
+
 // verified returns the hash of the bytes of all shards, which must be as the manifest says.
 func verified(t *testing.T, c *corpus.Corpus) string {
 	t.Helper()

@@ -102,7 +102,7 @@ func (c *Corpus) mergeSome(
 		if err != nil {
 			return err
 		}
-		one := &merged{source: source, file: file, order: order, hash: newRowHash()}
+		one := &merged{source: source, file: file, order: order}
 		all = append(all, one)
 		if err := one.open(c); err != nil {
 			return err
@@ -149,8 +149,6 @@ type merged struct {
 	file   *localFile
 	order  map[string]int // of the input files
 	rows   *rowReader
-	footer *parquet.File
-	hash   *rowHash // of the rows that were read
 
 	row    parquet.Row
 	input  int
@@ -165,7 +163,7 @@ func (m *merged) open(c *Corpus) error {
 		if err != nil {
 			return err
 		}
-		m.rows, m.footer = newRows(f), f
+		m.rows = newRows(f)
 		return m.advance()
 	})
 }
@@ -184,12 +182,11 @@ func (m *merged) advance() error {
 	row, err := m.rows.next()
 	if errors.Is(err, io.EOF) {
 		m.end = true
-		return checkRows(m.footer, m.hash)
+		return m.rows.check()
 	}
 	if err != nil {
 		return err
 	}
-	m.hash.add(row)
 	place := placeOf(row)
 	m.row, m.input, m.record = row, m.order[place.file], place.record
 	return nil

@@ -22,16 +22,15 @@ func (c *Corpus) Rows(ctx context.Context, shard int, each func(Record, Result) 
 		if err != nil {
 			return err
 		}
-		rows := newRowHash()
-		err = eachRow(ctx, f, func(row parquet.Row) error {
-			rows.add(row)
+		rows := newRows(f)
+		err = rows.each(ctx, func(row parquet.Row) error {
 			wrong = each(c.values(row))
 			return wrong
 		})
 		if err != nil {
 			return err
 		}
-		return checkRows(f, rows)
+		return rows.check()
 	})
 	if wrong != nil || ctx.Err() != nil || err == nil {
 		return err

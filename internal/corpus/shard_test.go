@@ -117,10 +117,7 @@ func TestPyArrow(t *testing.T) {
 	if exec.Command(python, "-c", "import pyarrow").Run() != nil {
 		t.Skip("pyarrow is not installed: internal/setup/requirements.txt has it")
 	}
-	input := texts(t, 120)
-	p, dir := folder(t)
-	c := create(t, p, plan(t, input, 4, 0))
-	whole(t, c, input)
+	c, _, dir := written(t, 120, 4)
 	all := filepath.Join(t.TempDir(), "all.parquet")
 	merge(t, c, all)
 	//nolint:gosec // the program is python3
@@ -266,10 +263,7 @@ func TestNumberRanges(t *testing.T) {
 
 // A shard whose footer fits but whose columns do not is an error for everybody who reads rows.
 func TestOtherColumns(t *testing.T) {
-	input := texts(t, 50)
-	p, dir := folder(t)
-	c := create(t, p, plan(t, input, 2, 0))
-	whole(t, c, input)
+	c, _, dir := written(t, 50, 2)
 	var b bytes.Buffer
 	w := parquet.NewGenericWriter[mergedRow](&b,
 		parquet.KeyValueMetadata(corpus.ManifestKey, c.Manifest.Hash),
@@ -351,10 +345,7 @@ func TestCutShardInBucket(t *testing.T) {
 
 // Verify finds a byte that changed within the rows, which the footer does not show.
 func TestFlippedByte(t *testing.T) {
-	input := texts(t, 100)
-	p, dir := folder(t)
-	c := create(t, p, plan(t, input, 2, 0))
-	whole(t, c, input)
+	c, _, dir := written(t, 100, 2)
 	for _, at := range []int{100, 1000, 2000} {
 		damage(t, dir, 1, func(b []byte) []byte { b[at] ^= 1; return b })
 		v, err := c.Verify(t.Context(), nil)
@@ -369,10 +360,7 @@ func TestFlippedByte(t *testing.T) {
 // Nobody reads rows whose hash is not the one in the footer: the checksum of a page says nothing
 // about its header. The error names the shard.
 func TestOtherRows(t *testing.T) {
-	input := texts(t, 100)
-	p, dir := folder(t)
-	c := create(t, p, plan(t, input, 2, 0))
-	whole(t, c, input)
+	c, p, dir := written(t, 100, 2)
 	damage(t, dir, 1, func(b []byte) []byte {
 		at := bytes.LastIndex(b, []byte(corpus.RowsKey))
 		at += len(corpus.RowsKey) + bytes.IndexAny(b[at+len(corpus.RowsKey):], "0123456789abcdef")
@@ -398,10 +386,7 @@ func TestOtherRows(t *testing.T) {
 // What is wrong within a shard is said without the code of the reader and without the path of the
 // file, wherever a byte of the columns' sizes, in the second half, was changed.
 func TestDamageSaid(t *testing.T) {
-	input := texts(t, 20)
-	p, dir := folder(t)
-	c := create(t, p, plan(t, input, 1, 0))
-	whole(t, c, input)
+	c, _, dir := written(t, 20, 1)
 	var whole []byte
 	damage(t, dir, 0, func(b []byte) []byte { whole = bytes.Clone(b); return b })
 	for at := len(whole) / 2; at < len(whole)-8; at += 5 {
@@ -425,10 +410,7 @@ func TestDamageSaid(t *testing.T) {
 
 // Shards that changed their places are found by their footers.
 func TestSwappedShards(t *testing.T) {
-	input := texts(t, 100)
-	p, dir := folder(t)
-	c := create(t, p, plan(t, input, 2, 0))
-	whole(t, c, input)
+	c, _, dir := written(t, 100, 2)
 	var first []byte
 	damage(t, dir, 0, func(b []byte) []byte { first = b; return b })
 	damage(t, dir, 1, func([]byte) []byte { return first })

@@ -77,19 +77,20 @@ func (v *Verdict) problem(shard int, why string) {
 func (c *Corpus) verifyShard(
 	ctx context.Context, shard int, local *localFile, v *Verdict,
 ) (wrong string, err error) {
-	ids, rows, count := sha256.New(), newRowHash(), int64(0)
-	var f *parquet.File
+	ids, count := sha256.New(), int64(0)
+	var rows *rowReader
 	err = recovered(func() error {
-		if f, err = c.parquet(local); err != nil {
+		f, err := c.parquet(local)
+		if err != nil {
 			return err
 		}
-		return eachRow(ctx, f, func(row parquet.Row) error {
+		rows = newRows(f)
+		return rows.each(ctx, func(row parquet.Row) error {
 			place := placeOf(row)
 			addID(ids, place.file, place.record, place.id)
 			if !row[errorColumn].IsNull() {
 				v.Errors++
 			}
-			rows.add(row)
 			count++
 			return nil
 		})
@@ -108,7 +109,7 @@ func (c *Corpus) verifyShard(
 	case sum != want.IDs:
 		return "its ids are not those of the manifest", nil
 	}
-	if err := checkRows(f, rows); err != nil {
+	if err := rows.check(); err != nil {
 		return "it " + err.Error(), nil
 	}
 	return "", nil
@@ -116,17 +117,6 @@ func (c *Corpus) verifyShard(
 
 // howToRepair is what to do about a shard that is damaged within.
 const howToRepair = "remove that file, and headwater corpus run makes it again"
-
-// checkRows compares the hash of all rows of a file with the one in its footer. Pages have
-// checksums of their own, but not their headers.
-func checkRows(f *parquet.File, rows *rowHash) error {
-	sum := rows.sum()
-	if inFooter, _ := f.Lookup(RowsKey); sum != inFooter {
-		return &damageError{fmt.Sprintf("has rows with the hash %.12s…, and its footer says "+
-			"%.12q…", sum, inFooter)}
-	}
-	return nil
-}
 
 // The first columns, which are one value each in every row.
 const (
@@ -153,29 +143,10 @@ func placeOf(row parquet.Row) rowPlace {
 // rowsAtOnce is how many rows are read together.
 const rowsAtOnce = 16
 
-// eachRow calls each with every row of a file. A row is valid until each returns.
-func eachRow(ctx context.Context, f *parquet.File, each func(parquet.Row) error) error {
-	rows := newRows(f)
-	defer rows.close()
-	for {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		row, err := rows.next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if err := each(row); err != nil {
-			return err
-		}
-	}
-}
-
-// rowReader reads the rows of a file one by one.
+// rowReader reads the rows of a file one by one and hashes them.
 type rowReader struct {
+	file   *parquet.File
+	hash   *rowHash // of the rows that next returned
 	groups []parquet.RowGroup
 	rows   parquet.Rows
 	buffer []parquet.Row
@@ -183,7 +154,30 @@ type rowReader struct {
 }
 
 func newRows(f *parquet.File) *rowReader {
-	return &rowReader{groups: f.RowGroups(), buffer: make([]parquet.Row, rowsAtOnce)}
+	return &rowReader{
+		file: f, hash: newRowHash(), groups: f.RowGroups(),
+		buffer: make([]parquet.Row, rowsAtOnce),
+	}
+}
+
+// each calls do with every row and closes the rows. A row is valid until do returns.
+func (r *rowReader) each(ctx context.Context, do func(parquet.Row) error) error {
+	defer r.close()
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		row, err := r.next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := do(row); err != nil {
+			return err
+		}
+	}
 }
 
 // next returns the next row, which is valid until the call after rowsAtOnce others.
@@ -206,7 +200,19 @@ func (r *rowReader) next() (parquet.Row, error) {
 	}
 	row := r.have[0]
 	r.have = r.have[1:]
+	r.hash.add(row)
 	return row, nil
+}
+
+// check compares the hash of all rows, once they were read, with the one in the footer. Pages have
+// checksums of their own, but not their headers.
+func (r *rowReader) check() error {
+	sum := r.hash.sum()
+	if inFooter, _ := r.file.Lookup(RowsKey); sum != inFooter {
+		return &damageError{fmt.Sprintf("has rows with the hash %.12s…, and its footer says "+
+			"%.12q…", sum, inFooter)}
+	}
+	return nil
 }
 
 func (r *rowReader) close() {
