@@ -123,8 +123,8 @@ func (p *program) benchCues(ctx context.Context, f cuesFlags) error {
 		return c.Evidence == nil && read != nil
 	})
 	if n := len(cases) - len(aligned); n > 0 && slices.ContainsFunc(read, caseOrPair.isPair) {
-		p.say("note: %s without evidence in the text: only the preference is counted",
-			plural(n, "pair is", "pairs are"))
+		p.say("note: %s %s without evidence in the text: only the preference is counted",
+			message.Count(n, "pair"), message.IsOrAre(n))
 	} else {
 		aligned = cases
 	}
@@ -190,8 +190,8 @@ func (p *program) casesOf(m trace.Model, read []caseOrPair) ([]evaluate.Case, er
 		return nil, fmt.Errorf("there is no minimal pair that can be asked: %s", first)
 	}
 	if left > 0 {
-		p.say("note: %s left out, the first because %s", plural(left, "pair is", "pairs are"),
-			first)
+		p.say("note: %s %s left out, the first because %s", message.Count(left, "pair"),
+			message.IsOrAre(left), first)
 	}
 	return cases, nil
 }

@@ -297,8 +297,10 @@ func TestExplainEnding(t *testing.T) {
 		{"page.html", "{", []string{"--format", "json"}},
 	} {
 		path := filepath.Join(t.TempDir(), c.name)
-		mustExecute(t, "", append([]string{"explain", "--backend", "go", "--max-tokens", "1",
-			"-o", path, prompt}, c.args...)...)
+		mustExecute(t, "", append([]string{
+			"explain", "--backend", "go", "--max-tokens", "1",
+			"-o", path, prompt,
+		}, c.args...)...)
 		data, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // Flow is a picture of the layered graph of attention flow (Abnar and Zuidema 2020, Figure 1), for
@@ -499,7 +500,7 @@ func (f *flowPage) partly() string {
 	}
 	if f.narrow > 0 {
 		s += fmt.Sprintf(" %s narrower than %s %s not drawn.", edges(f.narrow, ""),
-			fixed(leastWidth, 2), isOrAre(f.narrow))
+			fixed(leastWidth, 2), message.IsOrAre(f.narrow))
 	}
 	if f.hidden > 0 {
 		lead := "lead"
@@ -517,14 +518,6 @@ func edges(n int, kind string) string {
 		return "1 " + kind + "edge"
 	}
 	return thousands(n) + " " + kind + "edges"
-}
-
-// isOrAre is the verb of a number of things.
-func isOrAre(n int) string {
-	if n == 1 {
-		return "is"
-	}
-	return "are"
 }
 
 // keys explains the marks.

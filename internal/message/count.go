@@ -10,3 +10,11 @@ func Count[N int | int64](n N, noun string) string {
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
 }
+
+// IsOrAre is the verb of so many things.
+func IsOrAre(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}

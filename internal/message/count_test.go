@@ -16,3 +16,11 @@ func TestCount(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+func TestIsOrAre(t *testing.T) {
+	for n, want := range map[int]string{0: "are", 1: "is", 2: "are"} {
+		if got := message.IsOrAre(n); got != want {
+			t.Errorf("IsOrAre(%d) = %q, want %q", n, got, want)
+		}
+	}
+}

@@ -194,11 +194,7 @@ func (d *Dir) checkRegular(file string, limit int64) error {
 
 // decode reads a JSON object. Numbers stay as they are written in the file.
 func (d *Dir) decode(file string, b []byte) (map[string]any, error) {
-	var m map[string]any
-	err := validText(b)
-	if err == nil {
-		m, err = decodeObject(b)
-	}
+	m, err := decodeObject(b)
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint: %s: %w", d.path(file), err)
 	}

@@ -24,9 +24,6 @@ const maxTensors = 1 << 17
 // two ways: text that is not UTF-8, keys that come twice, and bytes that no tensor or two tensors
 // have.
 func (f *File) parse(header []byte) error {
-	if err := validText(header); err != nil {
-		return fmt.Errorf("header: %w", err)
-	}
 	if err := checkJSON(header); err != nil {
 		return fmt.Errorf("header: %w", err)
 	}

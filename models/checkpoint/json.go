@@ -75,10 +75,13 @@ func decodeValue(dec *json.Decoder) (any, error) {
 	return t, nil
 }
 
-// checkJSON returns an error if the text is not one JSON value. The error says where: the line, the
-// last key before it, and what is there. The errors of encoding/json give an offset in bytes, which
-// helps nobody in a file of a thousand lines.
+// checkJSON returns an error if the text is not one JSON value in UTF-8. The error on JSON says
+// where: the line, the last key before it, and what is there. The errors of encoding/json give an
+// offset in bytes, which helps nobody in a file of a thousand lines.
 func checkJSON(text []byte) error {
+	if err := validText(text); err != nil {
+		return err
+	}
 	var whole json.RawMessage
 	err := json.Unmarshal(text, &whole)
 	if err == nil {

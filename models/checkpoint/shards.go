@@ -101,9 +101,6 @@ func (f *File) checkIndex(index map[string]string, d *Dir) error {
 // come twice are an error, because one of the two files would be ignored. It looks like
 // {"metadata":{…},"weight_map":{"wte.weight":"model-00001-of-00002.safetensors",…}}.
 func parseIndex(text []byte) (map[string]string, error) {
-	if err := validText(text); err != nil {
-		return nil, err
-	}
 	if err := checkJSON(text); err != nil {
 		return nil, err
 	}

@@ -89,7 +89,7 @@ func (f *File) sameBytes(a, b string) (bool, error) {
 // each calls use with n bytes of a tensor, at most 1 MiB, from byte at on, in one piece.
 func (t tensor) each(at, n int64, use func([]byte) error) error {
 	begin := t.part.data + t.offset + at
-	if err := t.part.raw.Each(begin, begin+n, max(1, n), use); err != nil {
+	if err := t.part.raw.Each(begin, begin+n, n, use); err != nil {
 		return fmt.Errorf("gguf: %s: %w", t.part.raw.Name(), err)
 	}
 	return nil

@@ -218,8 +218,7 @@ func (p *page) graphLegend(g *attribution.FlowGraph, left int, y float64) float6
 	y += 0.3 * p.size
 	if left > 0 {
 		y = p.notes([]string{fmt.Sprintf("%s narrower than %s %s not drawn.",
-			message.Count(left, "edge"), format(leastEdge, 2),
-			map[bool]string{true: "is", false: "are"}[left == 1])}, y)
+			message.Count(left, "edge"), format(leastEdge, 2), message.IsOrAre(left))}, y)
 	}
 	return y
 }

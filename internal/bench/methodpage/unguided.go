@@ -76,12 +76,13 @@ func (r *report) unguided(others []*report) string {
 	over := func(name, group string) (values []float64) {
 		for _, o := range others {
 			s, ok := o.At(group, name, measure)
-			if ok && s.N < fewest {
+			if !ok {
+				continue
+			}
+			if s.N < fewest {
 				return nil
 			}
-			if ok {
-				values = append(values, s.Mean)
-			}
+			values = append(values, s.Mean)
 		}
 		return values
 	}
