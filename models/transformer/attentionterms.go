@@ -2,23 +2,44 @@ package transformer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
+// lastToken is what a pass did to the last token of each of its P texts, which the backend keeps.
+type lastToken struct {
+	// input and output are each layer's input and attention output, [P,1,D]; attention is
+	// [P,H,1,S]. final is the residual stream after the last layer, [P,1,D].
+	input, output, attention []*tensors.Tensor
+	final                    *tensors.Tensor
+}
+
+func (k *lastToken) free() {
+	free(k.final)
+	for _, all := range [][]*tensors.Tensor{k.input, k.output, k.attention} {
+		free(all...)
+	}
+}
+
 // latest is what the last pass of a session did to its last token, which [Session.Terms] and
-// [Session.RowsOfLayer] read.
+// [Session.RowsOfLayer] read: P is 1 and S the slots of the cache.
 type latest struct {
-	// input and output are each layer's input and attention output, [L,D]; attention is [L,H,S]
-	// for the S slots that the pass had. final is the residual stream after the last layer, [D].
-	input, output, attention, final []float32
-	// logits are [V].
-	logits []float32
+	lastToken
+	logits []float32 // [V]
+}
+
+func (k *latest) free() {
+	if k != nil {
+		k.lastToken.free()
+	}
 }
 
 // KeepTerms makes every later pass keep what [Session.Terms] and [Session.RowsOfLayer] need. It is
@@ -70,30 +91,19 @@ func (s *Session) Terms(
 	return terms, nil
 }
 
-// readTerms puts the terms, [L,S], into dst. Layers have a graph each, the same for all of them:
-// one graph of 30 layers takes XLA more than a second to compile.
+// readTerms puts the terms, [L,S], into dst.
 func (s *Session) readTerms(ctx context.Context, o trace.Objective, dst []float64) error {
-	m, n := s.m, s.Length()
 	along, err := s.logitDirection(o)
 	if err != nil {
 		return err
 	}
-	along, err = m.layersBack(ctx, along, func(l int, along *tensors.Tensor) (
-		*tensors.Tensor, error,
-	) {
-		out, err := s.termsOfLayer(l, along)
-		if err != nil {
-			return nil, err
-		}
-		defer free(out[1])
-		return out[0], read(out[1], func(data []float32) { // [slots]
+	n := s.Length()
+	return s.m.termsOnCache(ctx, &s.latest.lastToken, s.cache.value, along,
+		func(l int, parts []float32) { // [slots]
 			for j := range n {
-				dst[l*n+j] = float64(data[j])
+				dst[l*n+j] = float64(parts[j])
 			}
 		})
-	})
-	free(along)
-	return err
 }
 
 // logitDirection returns the direction on the residual stream after the last layer, [1,1,D].
@@ -101,12 +111,11 @@ func (s *Session) logitDirection(o trace.Objective) (*tensors.Tensor, error) {
 	m := s.m
 	ids, weights := askedScores(m.Spec, o)
 	inputs := []*tensors.Tensor{
-		tensors.FromFlatDataAndDimensions(s.latest.final, 1, 1, m.Spec.Width),
 		tensors.FromFlatDataAndDimensions(ids, len(ids)),
 		tensors.FromFlatDataAndDimensions(weights, len(weights)),
 	}
 	defer free(inputs...)
-	return m.directionOnCache(inputs[0], inputs[1], inputs[2])
+	return m.directionOnCache(s.latest.final, inputs[0], inputs[1])
 }
 
 // directionOnCache returns the directions on x, the residual streams after the last layer, [P,1,D]
@@ -124,72 +133,133 @@ func (m *Model) directionOnCache(x, ids, weights *tensors.Tensor) (*tensors.Tens
 	return out[0], nil
 }
 
-// termsOfLayer returns, given the direction after layer l, the one before it, [1,1,D], and the
-// parts of the layer's sources, [slots].
-func (s *Session) termsOfLayer(l int, along *tensors.Tensor) ([]*tensors.Tensor, error) {
-	m, k := s.m, s.latest
-	H, D := m.Spec.Heads, m.Spec.Width
-	attention, err := m.filled([]int{1, H, 1, s.slots}, func(data []float32) {
-		had := len(k.attention) / (m.Spec.Layers * H)
-		for h := range H { // of sources that have a token; the other slots are empty
-			copy(data[h*s.slots:][:s.Length()], k.attention[(l*H+h)*had:])
+// mostTermLayers is how many layers one graph of [Model.termsOnCache] takes. A call costs 0.15 to
+// 0.4 ms whatever it computes, and XLA compiles a layer in 28 ms.
+const mostTermLayers = 12
+
+// termGraphs yields the layers, begin to end-1, of each graph of [Model.termsOnCache], from the last
+// layer to the first. All take the same number of layers, so that there is one graph to compile,
+// but that of the first layers, which has what is left.
+func (m *Model) termGraphs(yield func(begin, end int) bool) {
+	graphs := (m.Spec.Layers + mostTermLayers - 1) / mostTermLayers
+	each := (m.Spec.Layers + graphs - 1) / graphs
+	for end := m.Spec.Layers; end > 0; end -= each {
+		if !yield(max(0, end-each), end) {
+			return
 		}
-	})
-	if err != nil {
-		return nil, err
 	}
-	inputs := []*tensors.Tensor{
-		tensors.FromFlatDataAndDimensions(k.input[l*D:(l+1)*D], 1, 1, D),
-		tensors.FromFlatDataAndDimensions(k.output[l*D:(l+1)*D], 1, 1, D),
-		attention,
-	}
-	defer free(inputs...)
-	return m.termsOnCache(l, inputs[0], inputs[1], attention, s.cache.value(l), along)
 }
 
-// termsOnCache returns, given the directions after layer l, those before it, [P,1,D] both, and the
-// parts of the layer's sources, [P,S]. input and output are the layer's input and attention output,
-// [P,1,D], attention is [P,H,1,S], and value [P,G,S,E].
+// termsOnCache calls use with the parts of the sources of each layer, [P·S], from the last layer to
+// the first. along are the directions after the last layer, [P,1,D], which it frees, and value
+// returns the values of a layer, [P,G,S,E].
 func (m *Model) termsOnCache(
-	l int, input, output, attention, value, along *tensors.Tensor,
-) ([]*tensors.Tensor, error) {
-	length := tensors.FromScalar(int32(1)) // only a positive number is needed
-	defer free(length)
-	return m.run("terms on the cache", ofLayer(l), func(w byName, in []*Node) []*Node {
-		t := m.termsOf(w, l, in)
-		return []*Node{t.input.along, t.sources}
-	}, length, input, output, attention, value, along)
+	ctx context.Context, k *lastToken, value func(l int) *tensors.Tensor, along *tensors.Tensor,
+	use func(l int, parts []float32),
+) error {
+	defer func() { free(along) }()
+	for begin, end := range m.termGraphs {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("stopped at layer %d on the way back: %w", end-1, err)
+		}
+		inputs := []*tensors.Tensor{along}
+		for l := begin; l < end; l++ {
+			inputs = append(inputs, k.input[l], k.output[l], k.attention[l], value(l))
+		}
+		out, err := m.execute(m.termsProgram(begin, end), inputs...)
+		if err != nil {
+			return fmt.Errorf("layers %d to %d on the way back: %w", begin, end-1, err)
+		}
+		free(along)
+		along = out[0]
+		err = read(out[1], func(data []float32) {
+			size := len(data) / (end - begin)
+			for l := end - 1; l >= begin; l-- {
+				use(l, data[(l-begin)*size:][:size])
+			}
+		})
+		free(out[1])
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// lastTensors is how many tensors [keptOf] gives.
+// termsProgram is the graph that returns, given the directions after layer end-1, those before
+// layer begin, [P,1,D] both, and the parts of the sources of the layers between, [layers,P,S]. Its
+// other inputs are, for each layer, what [lastToken] has of it and its values.
+func (m *Model) termsProgram(begin, end int) program {
+	var weights []string
+	for l := begin; l < end; l++ {
+		which := ofLayer(l)
+		if s := m.Spec; s.Order != spec.PostNorm && !s.NormAfter && !s.NormedResidual {
+			which += "output." // no norm is on the way back
+		}
+		weights = append(weights, which)
+	}
+	return program{
+		fmt.Sprintf("terms of %d layers on the cache", end-begin), strings.Join(weights, " "),
+		func(w byName, in []*Node) []*Node {
+			const each = 4                           // inputs of a layer
+			length := Const(in[0].Graph(), int32(1)) // only a positive number is needed
+			along, parts := in[0], make([]*Node, end-begin)
+			for l := end - 1; l >= begin; l-- {
+				own := in[1+each*(l-begin):][:each]
+				t := m.termsOf(w, l, slices.Concat([]*Node{length}, own, []*Node{along}))
+				along, parts[l-begin] = t.input.along, t.sources
+			}
+			return []*Node{along, Stack(parts, 0)}
+		},
+	}
+}
+
+// lastTensors is how many tensors [keptAt] gives.
 const lastTensors = 4
 
-// keptOf is what a layer did to the targets of a block, in the order of [latest.add]: its input,
-// [B,N,D], attention output, [B,N,D], attention, [B,H,N,S], and output, [B,N,D].
-func keptOf(b *Block) []*Node {
-	return []*Node{b.Input, b.AttentionOutput, b.Attention, b.Output}
-}
+// keptOf is what a layer did to the targets of a block besides its output: its attention output,
+// [B,N,D], and attention, [B,H,N,S].
+func keptOf(b *Block) []*Node { return []*Node{b.AttentionOutput, b.Attention} }
 
-// keptAt is [keptOf] for one target of each text, N is 1; for at see [oneRow].
+// keptAt is what a layer did to one target of each text, in the order of [lastToken.add]: its
+// input, [B,1,D], what [keptOf] gives, with N = 1, and its output, [B,1,D]. For at see [oneRow]; it
+// is nil if the block has no other target.
 func keptAt(b *Block, at *Node) []*Node {
-	all := keptOf(b)
+	all := slices.Concat([]*Node{b.Input}, keptOf(b), []*Node{b.Output})
+	if at == nil {
+		return all
+	}
 	for i, x := range all {
 		all[i] = oneRow(x, at)
 	}
 	return all
 }
 
-// add appends what [keptOf] collected of one target in one layer or, stacked, in all of them. Of
-// the outputs only the last counts, [D].
-func (k *latest) add(own []*tensors.Tensor, width int) error {
-	k.final = k.final[:0]
-	for i, to := range []*[]float32{&k.input, &k.output, &k.attention, &k.final} {
-		if err := read(own[i], func(data []float32) { *to = append(*to, data...) }); err != nil {
-			return err
-		}
-	}
-	k.final = k.final[len(k.final)-width:]
-	return nil
+// add adds what [keptAt] returned of the next layer, which k frees from then on. Of the outputs
+// only the last counts.
+func (k *lastToken) add(own []*tensors.Tensor) {
+	free(k.final)
+	k.input, k.output = append(k.input, own[0]), append(k.output, own[1])
+	k.attention, k.final = append(k.attention, own[2]), own[3]
+}
+
+// addFirst is add for a pass over the first n tokens of a text. Their attention, [1,H,1,S], gets
+// the slots of the cache, so that what reads it has one graph.
+func (k *latest) addFirst(m *Model, own []*tensors.Tensor, n, slots int) error {
+	k.add(own)
+	H, last := m.Spec.Heads, len(k.attention)-1
+	passed := k.attention[last]
+	defer free(passed)
+	k.attention[last] = nil
+	var failed error
+	err := read(passed, func(had []float32) {
+		k.attention[last], failed = m.filled([]int{1, H, 1, slots}, func(data []float32) {
+			for h := range H {
+				copy(data[h*slots:][:n], had[h*len(had)/H:])
+			}
+		})
+	})
+	return errors.Join(err, failed)
 }
 
 // RowsOfLayer returns the row of a mixing for the last token of the text in layer l alone, L and N
@@ -229,15 +299,12 @@ func (s *Session) RowsOfLayer(
 // rowOfLayer fills in the row of a mixing in layer l. The last token is a tile of one target over
 // all slots of the cache, so that one graph serves until the cache grows.
 func (s *Session) rowOfLayer(l int, ask trace.MixingAsk, mix Mixing, rows *trace.Rows) error {
-	m, D := s.m, s.m.Spec.Width
-	inputs := []*tensors.Tensor{
-		tensors.FromFlatDataAndDimensions(s.latest.input[l*D:(l+1)*D], 1, 1, D),
-		tensors.FromScalar(int32(s.Length() - 1)),
-		tensors.FromScalar(int32(s.Length())),
+	at := []*tensors.Tensor{
+		tensors.FromScalar(int32(s.Length() - 1)), tensors.FromScalar(int32(s.Length())),
 	}
-	defer free(inputs...)
-	out, err := m.runTile(l, ask, mix,
-		append(inputs[:len(inputs):len(inputs)], s.cache.of(l)...))
+	defer free(at...)
+	inputs := slices.Concat([]*tensors.Tensor{s.latest.input[l]}, at, s.cache.of(l))
+	out, err := s.m.runTile(l, ask, mix, inputs)
 	if err != nil {
 		return err
 	}

@@ -33,22 +33,17 @@ type batchLatest struct {
 	rows, at []int
 	// lengths are the lengths of their texts after the pass.
 	lengths []int
-	// input and output are each layer's input and attention output, [P,1,D]; attention is
-	// [P,H,1,S], and value [P,G,S,E], nil where it is that of the cache. final is the residual
-	// stream after the last layer, [P,1,D].
-	input, output, attention, value []*tensors.Tensor
-	final                           *tensors.Tensor
-	logits                          [][]float32 // of each of rows
+	lastToken
+	value  []*tensors.Tensor // of each layer, [P,G,S,E]; nil where it is that of the cache
+	logits [][]float32       // of each of rows
 }
 
 func (k *batchLatest) free() {
 	if k == nil {
 		return
 	}
-	free(k.final)
-	for _, all := range [][]*tensors.Tensor{k.input, k.output, k.attention, k.value} {
-		free(all...)
-	}
+	k.lastToken.free()
+	free(k.value...)
 }
 
 // BatchAsk is what a [BatchSession] is opened for.
@@ -324,10 +319,8 @@ func (p *batchPrompt) layer(step *layerStep, out []*Output) error {
 	}
 	if k := p.latest; k != nil {
 		own := c[2+len(s.asks):]
-		k.input, k.output = append(k.input, own[0]), append(k.output, own[1])
-		k.attention, k.value = append(k.attention, own[2]), append(k.value, c[1])
-		free(k.final)
-		k.final = own[3]
+		k.add(own)
+		k.value = append(k.value, c[1])
 		step.collected = append([]*tensors.Tensor{c[0]}, c[2:2+len(s.asks)]...) // the rest is kept
 	}
 	return nil
@@ -563,7 +556,7 @@ func (s *BatchSession) stepProgram(l int) program {
 				out = append(out, visibleRows(b, mix, asks[i]))
 			}
 			if terms {
-				out = append(out, b.AttentionOutput, b.Attention)
+				out = append(out, keptOf(b)...)
 			}
 			return out
 		},
@@ -619,28 +612,22 @@ func (s *BatchSession) readTerms(
 	if err != nil {
 		return err
 	}
-	along, err = s.m.layersBack(ctx, along, func(l int, along *tensors.Tensor) (
-		*tensors.Tensor, error,
-	) {
-		out, err := s.termsOfLayer(l, along)
-		if err != nil {
-			return nil, err
-		}
-		defer free(out[1])
-		return out[0], read(out[1], func(data []float32) { // [P,S]
-			slots := out[1].Shape().Dimensions[1]
+	value, texts := s.cache.value, along.Shape().Dimensions[0]
+	if given := s.latest.value; given != nil {
+		value = func(l int) *tensors.Tensor { return given[l] }
+	}
+	return s.m.termsOnCache(ctx, &s.latest.lastToken, value, along,
+		func(l int, parts []float32) { // [P,S]
+			slots := len(parts) / texts
 			for i, terms := range all {
 				if terms == nil {
 					continue
 				}
 				for j := range terms.S {
-					terms.Attention[l*terms.S+j] = float64(data[s.latest.at[i]*slots+j])
+					terms.Attention[l*terms.S+j] = float64(parts[s.latest.at[i]*slots+j])
 				}
 			}
 		})
-	})
-	free(along)
-	return err
 }
 
 // directions returns the directions on the residual stream after the last layer, [P,1,D].
@@ -665,14 +652,4 @@ func (s *BatchSession) directions(objectives []*trace.Objective) (*tensors.Tenso
 	}
 	defer free(scores...)
 	return m.directionOnCache(k.final, scores[0], scores[1])
-}
-
-// termsOfLayer returns, given the directions after layer l, those before it, [P,1,D], and the parts
-// of the layer's sources, [P,S].
-func (s *BatchSession) termsOfLayer(l int, along *tensors.Tensor) ([]*tensors.Tensor, error) {
-	k, value := s.latest, s.cache.value(l)
-	if k.value != nil {
-		value = k.value[l]
-	}
-	return s.m.termsOnCache(l, k.input[l], k.output[l], k.attention[l], value, along)
 }

@@ -24,6 +24,7 @@ func (s *Session) Cut(n int) error {
 		return fmt.Errorf("transformer: a text of %d tokens cannot be cut to %d", s.Length(), n)
 	}
 	// The slots of the other tokens keep finite numbers, which no target sees.
+	s.latest.free()
 	s.ids, s.latest = s.ids[:n], nil
 	return nil
 }
@@ -170,6 +171,7 @@ func (s *Session) extend(ctx context.Context, ids []int, length, first int, next
 	if err != nil {
 		return nil, err
 	}
+	s.latest.free()
 	s.ids, s.latest = append(s.ids, ids...), nil
 	return values, nil
 }

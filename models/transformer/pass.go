@@ -118,7 +118,10 @@ func (p *pass) layer(ctx context.Context, step *layerStep, all []trace.Rows,
 		}
 	}
 	if p.latest != nil {
-		if err := p.latest.add(rows[len(rows)-lastTensors:], p.m.Spec.Width); err != nil {
+		kept := len(step.collected) - lastTensors
+		own := step.collected[kept:]
+		step.collected = step.collected[:kept]
+		if err := p.latest.addFirst(p.m, own, len(p.ids), p.slots); err != nil {
 			return err
 		}
 	}

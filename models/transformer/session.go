@@ -120,6 +120,7 @@ func (s *Session) Prompt(ctx context.Context, ids []int,
 	out, err := run(ctx, progress)
 	if err != nil {
 		kept.free()
+		p.latest.free()
 		return nil, err
 	}
 	s.freeCache()
@@ -198,7 +199,11 @@ func (s *Session) step(ctx context.Context, id int) (*Output, error) {
 		ask.AllRows = false
 		result.Rows[i] = emptyRows(s.m.Spec, ask, s.Length()+1)
 	}
-	kept := &latest{}
+	var kept *latest
+	if s.terms {
+		kept = &latest{}
+	}
+	defer func() { kept.free() }() // unless the session has it by then
 	for l := range s.m.Spec.Layers {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("stopped at layer %d: %w", l, err)
@@ -208,7 +213,11 @@ func (s *Session) step(ctx context.Context, id int) (*Output, error) {
 			free(after)
 			return nil, fmt.Errorf("layer %d: %w", l, err)
 		}
-		free(x)
+		if kept == nil {
+			free(x)
+		} else {
+			kept.input = append(kept.input, x)
+		}
 		x = after
 	}
 	scores, err := model.run("step logits", endsWeights,
@@ -223,9 +232,10 @@ func (s *Session) step(ctx context.Context, id int) (*Output, error) {
 	if result.Logits, err = floats(scores[0]); err != nil {
 		return nil, err
 	}
-	if s.terms {
-		kept.logits = result.Logits
-		s.latest = kept
+	if kept != nil {
+		kept.final, kept.logits, x = x, result.Logits, nil
+		s.latest.free()
+		s.latest, kept = kept, nil
 	}
 	return result, nil
 }
@@ -244,7 +254,14 @@ func (s *Session) stepLayer(
 	if err != nil {
 		return nil, err
 	}
-	defer free(out[1:]...)
+	made := out
+	if kept != nil {
+		last := len(out) - 2
+		kept.output = append(kept.output, out[last])
+		kept.attention = append(kept.attention, out[last+1])
+		made = out[:last]
+	}
+	defer free(made[1:]...)
 	if err := s.cache.put(l, out[1], out[2], s.Length()); err != nil {
 		return out[0], err
 	}
@@ -252,9 +269,6 @@ func (s *Session) stepLayer(
 		if err := putRows(&rows[i], l, out[3+i]); err != nil {
 			return out[0], err
 		}
-	}
-	if s.terms {
-		return out[0], kept.add(out[3+len(rows):], s.m.Spec.Width)
 	}
 	return out[0], nil
 }
@@ -275,10 +289,10 @@ func (s *Session) stepProgram(l int) program {
 }
 
 // prepare compiles, while the prompt is read, the graphs that the first tokens need afterwards, for
-// a cache of so many slots: those of a step, if one is to follow n tokens, and of the rows that
-// [Session.RowsOfLayer] will be asked for. Where compiling costs nothing it does nothing. An error
-// is left to the call that needs the graph. [Session.Close] waits for it, at most for one graph
-// once ctx is done.
+// a cache of so many slots: those of [Session.Terms], if passes keep them, of the rows that
+// [Session.RowsOfLayer] will be asked for, and of a step, if one is to follow n tokens. Where
+// compiling costs nothing it does nothing. An error is left to the call that needs the graph.
+// [Session.Close] waits for it, at most for one graph once ctx is done.
 func (s *Session) prepare(ctx context.Context, n, slots int) {
 	if s.m.promptStep == 1 {
 		return
@@ -288,29 +302,43 @@ func (s *Session) prepare(ctx context.Context, n, slots int) {
 	scalar := shapes.Make(integer)
 	stream := shapes.Make(number, 1, 1, spec.Width)
 	past := shapes.Make(number, 1, spec.Groups(), slots, spec.HeadWidth)
-	var rows, steps []program
-	for l := range spec.Layers { // layers of one kind have the same program
-		for i, ask := range s.late {
-			rows = append(rows, s.m.tileProgram(l, ask, s.lateMixes[i]))
-		}
-		if s.room > n {
-			steps = append(steps, s.stepProgram(l))
+	attention := shapes.Make(number, 1, spec.Heads, 1, slots)
+	type wanted struct {
+		program
+		inputs []shapes.Shape
+	}
+	var all, steps []wanted // in the order in which they are needed
+	if s.terms {
+		for begin, end := range s.m.termGraphs {
+			inputs := []shapes.Shape{stream}
+			for range end - begin {
+				inputs = append(inputs, stream, stream, attention, past)
+			}
+			all = append(all, wanted{s.m.termsProgram(begin, end), inputs})
 		}
 	}
-	// One after another: the rows are needed first, and the pass compiles at the same time.
-	s.preparing.Go(func() {
-		for _, p := range rows {
-			if ctx.Err() != nil {
-				return
-			}
-			_, _, _ = s.m.compile(p, []shapes.Shape{stream, scalar, scalar, past, past}, nil)
+	for l := range spec.Layers { // layers of one kind have the same program
+		for i, ask := range s.late {
+			all = append(all, wanted{
+				s.m.tileProgram(l, ask, s.lateMixes[i]),
+				[]shapes.Shape{stream, scalar, scalar, past, past},
+			})
 		}
-		for _, p := range steps {
+		if s.room > n {
+			steps = append(steps, wanted{
+				s.stepProgram(l),
+				[]shapes.Shape{shapes.Make(integer, 1, 1), scalar, stream, past, past},
+			})
+		}
+	}
+	all = append(all, steps...)
+	// One after another, because the pass compiles at the same time.
+	s.preparing.Go(func() {
+		for _, g := range all {
 			if ctx.Err() != nil {
 				return
 			}
-			_, _, _ = s.m.compile(p,
-				[]shapes.Shape{shapes.Make(integer, 1, 1), scalar, stream, past, past}, nil)
+			_, _, _ = s.m.compile(g.program, g.inputs, nil)
 		}
 	})
 }
@@ -356,11 +384,13 @@ func (s *Session) Close() {
 	s.freeCache()
 }
 
+// freeCache frees the cache and, because that has its slots, what the last pass kept.
 func (s *Session) freeCache() {
 	if s.cache != nil {
 		s.cache.free()
 	}
-	s.cache = nil
+	s.latest.free()
+	s.cache, s.latest = nil, nil
 }
 
 // step builds layer l for one token, x [1,1,D], after the cache past. It returns the stream after

@@ -222,7 +222,7 @@ func (p *tiledPrompt) lastTarget(t *tiledLayer, all []trace.Rows) error {
 				out = append(out, InsertAxes(visibleRows(b, mix, asks[i]), 0))
 			}
 			if terms {
-				out = append(out, keptOf(b)...)
+				out = append(out, keptAt(b, nil)...)
 			}
 			return out
 		},
@@ -232,8 +232,13 @@ func (p *tiledPrompt) lastTarget(t *tiledLayer, all []trace.Rows) error {
 		if err != nil {
 			return err
 		}
-		defer free(out...)
-		rows := out
+		rows := out[:len(asks)]
+		defer free(rows...)
+		if terms {
+			if err := p.latest.addFirst(p.m, out[len(asks):], t.n, p.slots); err != nil {
+				return err
+			}
+		}
 		for i, mix := range p.mixes {
 			if !mix.PerPair() && !p.asks[i].AllRows {
 				if err := putTile(&all[i], l, rows[0], t.n-1, 1); err != nil {
@@ -241,9 +246,6 @@ func (p *tiledPrompt) lastTarget(t *tiledLayer, all []trace.Rows) error {
 				}
 				rows = rows[1:]
 			}
-		}
-		if terms {
-			return p.latest.add(rows, p.m.Spec.Width)
 		}
 		return nil
 	})
