@@ -39,6 +39,7 @@ func BenchmarkExplain(b *testing.B) {
 			return fixture.Open(b, "", backend)
 		}, []int{32, 128}},
 		{"gpt2-small-shape", openSmall, []int{64, 128}},
+		{"smollm2", openReal, []int{64}},
 	} {
 		for _, backend := range []string{"xla", "go"} {
 			b.Run(fmt.Sprintf("%s/%s", model.name, backend), func(b *testing.B) {
@@ -157,6 +158,14 @@ func randomIDs(m *models.Model, n int) []int {
 		ids[i] = rng.IntN(m.Info().Vocab)
 	}
 	return ids
+}
+
+// openReal opens SmolLM2, which has to be downloaded before.
+func openReal(b *testing.B, backend string) *models.Model {
+	if _, err := models.Open("smollm2", models.Options{Backend: backend}); err != nil {
+		b.Skip(err)
+	}
+	return fixture.Open(b, "smollm2", backend)
 }
 
 // openSmall opens a GPT-2 of the small size, 12 layers × 12 heads × width 768, with random weights
