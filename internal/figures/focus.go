@@ -15,7 +15,7 @@ import (
 const claus = "Claus, Attention Focus Plots"
 
 // focusModel is the default model of the focus figures.
-const focusModel = "tiny"
+const focusModel = "tiny-alibi"
 
 // focused are the focus figures. Only what shows ALiBi needs a model that has it.
 var focused = []Figure{

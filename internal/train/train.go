@@ -60,7 +60,7 @@ func For(name string) (Config, error) {
 		cfg.Steps, cfg.WarmUp = 700, 100
 	case tiny.AlibiName:
 		cfg.Batch, cfg.Length, cfg.Context = 16, 64, 0.1
-		cfg.Steps, cfg.WarmUp, cfg.Peak = 650, 100, 3e-3
+		cfg.Steps, cfg.WarmUp, cfg.Peak = 3000, 100, 3e-3
 	default:
 		return Config{}, fmt.Errorf("train: there is no recipe for %.60q; there are %s", name,
 			strings.Join(tiny.Names(), ", "))
