@@ -137,12 +137,11 @@ func (m *Model) directionOnCache(x, ids, weights *tensors.Tensor) (*tensors.Tens
 // 0.4 ms whatever it computes, and XLA compiles a layer in 28 ms.
 const mostTermLayers = 12
 
-// termGraphs yields the layers, begin to end-1, of each graph of [Model.termsOnCache], from the last
-// layer to the first. All take the same number of layers, so that there is one graph to compile,
-// but that of the first layers, which has what is left.
+// termGraphs yields the layers, begin to end-1, of each graph of [Model.termsOnCache], from the
+// last layer to the first. All take the same number of layers, so that there is one graph to
+// compile, but that of the first layers, which has what is left.
 func (m *Model) termGraphs(yield func(begin, end int) bool) {
-	graphs := (m.Spec.Layers + mostTermLayers - 1) / mostTermLayers
-	each := (m.Spec.Layers + graphs - 1) / graphs
+	each := evenly(m.Spec.Layers, mostTermLayers)
 	for end := m.Spec.Layers; end > 0; end -= each {
 		if !yield(max(0, end-each), end) {
 			return

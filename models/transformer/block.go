@@ -48,6 +48,8 @@ type Block struct {
 	relevance relevance
 	// finalNorm is the norm after the last layer, nil in other layers and in models without one.
 	finalNorm func(x *Node) *Node
+	// projected is nil unless a tile gets what many targets share; see [projectedSources].
+	projected *projectedSources
 	// own is set in a decode step, for the only target, which follows a cache.
 	own *ownSlot
 }

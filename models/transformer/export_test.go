@@ -25,6 +25,9 @@ func Bucket(n int) int { return bucket(n) }
 // RoundUp makes the model round lengths up as it does where every new shape is compiled.
 func (m *Model) RoundUp() { m.promptStep = slotStep }
 
+// ProjectAlways makes the model project sources also where that does not pay.
+func (m *Model) ProjectAlways() { m.projectAlways = true }
+
 // OnDevice makes the model keep its caches as where the host cannot write into them.
 func (m *Model) OnDevice() { m.onHost = false }
 

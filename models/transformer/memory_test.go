@@ -200,8 +200,9 @@ func TestTilesShareAGraph(t *testing.T) {
 		_, err := m.Read(context.Background(), make([]int, n),
 			[]trace.MixingAsk{{Name: "value-zeroing"}}, nil)
 		must(t, err)
-		if got := compiledGraphs(m); got != 3 { // the embedding, a block and a tile
-			t.Errorf("%d graphs after a text of %d tokens, want 3", got, n)
+		// The embedding, a block, its sources through the heads and a tile.
+		if got := compiledGraphs(m); got != 4 {
+			t.Errorf("%d graphs after a text of %d tokens, want 4", got, n)
 		}
 	}
 }

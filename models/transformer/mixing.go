@@ -29,12 +29,20 @@ type Mixing interface {
 	PerPair() bool
 }
 
-// SharesOutput is implemented by a mixing that calls [Block.AfterEach] before it reads
-// [Block.Output], which may be nil until then. Its decode step then computes the block's output
-// only once.
+// SharesOutput is implemented by a mixing that calls [Block.AfterEach], or
+// [Block.OutputsWithoutSource], before it reads [Block.Output], which may be nil until then. Its
+// decode step then computes the block's output only once.
 type SharesOutput interface {
 	Mixing
 	SharesOutput()
+}
+
+// ZeroesSources is implemented by a mixing that calls [Block.OutputsWithoutSource] for all heads
+// together. In a prompt, what each source adds through each head is then computed once for all
+// targets, and its rows cost about half as much.
+type ZeroesSources interface {
+	Mixing
+	ZeroesSources()
 }
 
 // ReadsFinalNorm is implemented by a mixing that may call [Block.FinalNorm]. It must be PerPair:

@@ -57,6 +57,8 @@ type Model struct {
 
 	// tiling says how long prompts are computed.
 	tiling tiling
+	// projectAlways makes tests use [projectedSources] where it does not pay.
+	projectAlways bool
 
 	// watch is told of compilations; see [Model.Watched]. Nil: nobody is.
 	watch *atomic.Pointer[Watch]
@@ -186,6 +188,13 @@ func (m *Model) CheckIDs(ids []int) error {
 
 // roundUp returns the smallest multiple of step that is at least n.
 func roundUp(n, step int) int { return (n + step - 1) / step * step }
+
+// evenly returns the size of equal parts of n, as few as there can be of at most that size. Only
+// the last part may be smaller.
+func evenly(n, most int) int {
+	parts := (n + most - 1) / most
+	return (n + parts - 1) / parts
+}
 
 // idTensor returns ids as [1,n], filled up with 0.
 func idTensor(ids []int, n int) *tensors.Tensor {

@@ -3,6 +3,7 @@ package transformer
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 	"github.com/gomlx/gomlx/core/tensors"
@@ -18,6 +19,8 @@ type pairLayer struct {
 	l int
 	// x is the residual stream before the layer, [N,D]; key and value are [G,N,E], with padding.
 	x, key, value []float32
+	// projected are the tensors of [projectedSources], once a mixing needs them.
+	projected []*tensors.Tensor
 }
 
 // read copies the residual stream before the layer, [1,padded,D], and its keys and values,
@@ -43,12 +46,18 @@ func (a *pairLayer) rows(ctx context.Context, ask trace.MixingAsk, mix Mixing,
 	rows *trace.Rows,
 ) error {
 	length := len(a.p.ids)
+	projects := a.p.m.projects(ask, mix, rows.N, length)
+	if projects && a.projected == nil {
+		if err := a.project(); err != nil {
+			return fmt.Errorf("layer %d, sources through the heads: %w", a.l, err)
+		}
+	}
 	for at := rows.First; at < length; {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("stopped at layer %d: %w", a.l, err)
 		}
 		n := min(a.targets(ask), length-at)
-		if err := a.tile(ask, mix, at, n, rows); err != nil {
+		if err := a.tile(ask, mix, at, n, projects, rows); err != nil {
 			return fmt.Errorf("layer %d, targets %d to %d: %w", a.l, at, at+n-1, err)
 		}
 		at += n
@@ -63,18 +72,21 @@ const tileFloats = 16 << 20
 // rowsOfTile returns how many targets fill a tile if each has so many numbers.
 func rowsOfTile(floats int) int { return max(1, min(slotStep, tileFloats/floats)) }
 
-// targets returns how many targets fill a tile over all sources. They are fewer where each head is
-// computed apart.
+// targets returns how many targets a tile over all sources has: those of the text in as few tiles
+// as they fill, all of one size. They are fewer where each head is computed apart.
 func (a *pairLayer) targets(ask trace.MixingAsk) int {
-	floats := bucket(len(a.p.ids)) * a.p.m.Spec.FeedForward
+	length := bucket(len(a.p.ids))
+	floats := length * a.p.m.Spec.FeedForward
 	if ask.Heads.Fusion == trace.EachHead {
 		floats *= a.p.m.Spec.Heads
 	}
-	return rowsOfTile(floats)
+	return evenly(length, rowsOfTile(floats))
 }
 
 // tile computes n targets from position at on.
-func (a *pairLayer) tile(ask trace.MixingAsk, mix Mixing, at, n int, rows *trace.Rows) error {
+func (a *pairLayer) tile(
+	ask trace.MixingAsk, mix Mixing, at, n int, projects bool, rows *trace.Rows,
+) error {
 	m, length := a.p.m, len(a.p.ids)
 	spec := m.Spec
 	// A decoder's targets see no source after the last of them, so the graph gets only the first
@@ -106,13 +118,18 @@ func (a *pairLayer) tile(ask trace.MixingAsk, mix Mixing, at, n int, rows *trace
 		}
 		inputs = append(inputs, t)
 	}
-	defer free(inputs...)
-	out, err := m.runTile(a.l, ask, mix, inputs)
+	defer free(inputs...) // but not what all tiles share
+	program := m.tileProgram(a.l, ask, mix)
+	if projects {
+		program = m.projectedTile(a.l, ask, mix)
+		inputs = slices.Concat(inputs, a.projected)
+	}
+	out, err := m.execute(program, inputs...)
 	if err != nil {
 		return err
 	}
-	defer free(out)
-	return putTile(rows, a.l, out, at, n)
+	defer free(out...)
+	return putTile(rows, a.l, out[0], at, n)
 }
 
 // runTile returns the rows of a mixing in layer l for a tile, [1,1,(H,)N,S]. inputs are the

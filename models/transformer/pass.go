@@ -126,6 +126,7 @@ func (p *pass) layer(ctx context.Context, step *layerStep, all []trace.Rows,
 		}
 	}
 	pairs := &pairLayer{p: p, l: l}
+	defer pairs.free()
 	for i, ask := range p.asks {
 		if !p.mixes[i].PerPair() {
 			if err := putRows(&all[i], l, rows[0]); err != nil {

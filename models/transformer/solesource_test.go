@@ -21,9 +21,15 @@ func TestSoleSource(t *testing.T) {
 				}
 			}
 		})
-		ts, err := m.Trace(context.Background(), g.ids,
-			[]trace.Tap{trace.Hidden, trace.ValueZeroing})
-		must(t, err)
+		taps := func() [2]trace.Tensor {
+			ts, err := m.Trace(context.Background(), g.ids,
+				[]trace.Tap{trace.Hidden, trace.ValueZeroing})
+			must(t, err)
+			return [2]trace.Tensor(ts)
+		}
+		ts := taps()
+		m.ProjectAlways()
+		projected := taps()[1]
 		n, d := len(g.ids), m.Spec.Width
 		for l := range m.Spec.Layers {
 			x := ts[0].Data[l*n*d : (l*n+1)*d] // of the first token alone
@@ -31,9 +37,11 @@ func TestSoleSource(t *testing.T) {
 			must(t, err)
 			without, err := m.WithoutValue(context.Background(), l, x, 0)
 			must(t, err)
-			if want, got := cosine(clean, without),
-				float64(ts[1].Data[l*n*n]); math.Abs(got-want) > 1e-6 {
-				t.Errorf("layer %d: distance %g, with the value zeroed %g", l, got, want)
+			want := cosine(clean, without)
+			for _, rows := range []trace.Tensor{ts[1], projected} {
+				if got := float64(rows.Data[l*n*n]); math.Abs(got-want) > 1e-6 {
+					t.Errorf("layer %d: distance %g, with the value zeroed %g", l, got, want)
+				}
 			}
 		}
 	})

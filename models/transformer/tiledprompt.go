@@ -256,6 +256,7 @@ func (p *tiledPrompt) pairs(ctx context.Context, t *tiledLayer, all []trace.Rows
 	progress func(trace.Progress),
 ) error {
 	a := &pairLayer{p: &p.pass, l: t.l, x: t.x, key: t.key, value: t.value}
+	defer a.free()
 	for i, ask := range p.asks {
 		if !p.mixes[i].PerPair() {
 			continue

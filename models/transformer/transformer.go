@@ -77,6 +77,8 @@
 //     [Block.Contributions].
 //   - [SharesOutput], optional: Mix calls [Block.AfterEach] before it reads [Block.Output], so a
 //     decode step computes the output together with the changed ones.
+//   - [ZeroesSources], optional: Mix calls [Block.OutputsWithoutSource], so the targets of a prompt
+//     share what each source adds.
 //   - [ReadsFinalNorm], optional: Mix may call [Block.FinalNorm]. PerPair must then return true.
 //
 // # Errors

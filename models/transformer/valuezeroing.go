@@ -30,8 +30,8 @@ func init() {
 type valueZeroing struct{ euclidean, afterFinalNorm bool }
 
 func (v valueZeroing) Mix(b *Block, heads trace.Heads) *Node {
-	without := b.AfterEach(b.WithoutSource(heads)) // [B,N,KS,D]
-	whole := InsertAxes(b.Output, 2)               // [B,N,1,D]
+	without, output := b.OutputsWithoutSource(heads) // [B,N,KS,D], [B,N,D]
+	whole := InsertAxes(output, 2)                   // [B,N,1,D]
 	if v.afterFinalNorm {
 		without, whole = b.FinalNorm(without), b.FinalNorm(whole)
 	}
@@ -53,6 +53,8 @@ func (valueZeroing) Check(heads trace.Heads) error { return checkTogether("value
 func (valueZeroing) PerPair() bool { return true }
 
 func (valueZeroing) SharesOutput() {}
+
+func (valueZeroing) ZeroesSources() {}
 
 func (v valueZeroing) ReadsFinalNorm() bool { return v.afterFinalNorm }
 

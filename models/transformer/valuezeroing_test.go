@@ -66,6 +66,9 @@ func TestValueZeroingBruteForce(t *testing.T) {
 	eachGolden(t, func(t *testing.T, g *golden) {
 		sampleWithShort(t)
 		const one = 1 // the head whose values alone are zeroed
+		projected := *g
+		projected.model = g.changed(t, func(string, []float32) {})
+		projected.model.ProjectAlways()
 		for _, kind := range zeroings {
 			rows := g.rows(t, trace.MixingAsk{Name: kind.name},
 				trace.MixingAsk{
@@ -73,6 +76,7 @@ func TestValueZeroingBruteForce(t *testing.T) {
 					Heads: trace.Heads{Fusion: trace.OneHead, Head: one},
 				},
 				trace.MixingAsk{Name: kind.name, Heads: trace.Heads{Fusion: trace.EachHead}})
+			shared := projected.rows(t, trace.MixingAsk{Name: kind.name})[0]
 			for l, b := range g.layers(t) {
 				for target := range g.ids {
 					whole := g.zeroed(l, b.output(target, -1, -1), kind.finalNorm)
@@ -95,6 +99,7 @@ func TestValueZeroingBruteForce(t *testing.T) {
 						}
 					}
 					compare(rows[0].Row(l, 0, target), -1)
+					compare(shared.Row(l, 0, target), -1)
 					compare(rows[1].Row(l, 0, target), one)
 					for h := range g.model.Spec.Heads {
 						compare(rows[2].Row(l, h, target), h)

@@ -1,0 +1,233 @@
+package transformer
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/gomlx/compute/dtypes"
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models/spec"
+)
+
+// projectedSources is what each source would add, through each head, before the feed-forward part:
+//
+//	in the attention output   v^h_s W_O^h               [1+S,H,D]
+//	in an input matrix W      (v^h_s W_O^h - mean)⊙g W  [1+S,H,F]
+//
+// g is the gain of the norm between the two; a norm without a mean subtracts none. The first row is
+// zero, for the whole. A norm is linear but for one factor, its spread. So the products by W of all
+// pairs of target and source, D·F multiplications each, become H·F: α^h[t,s] times these rows, and
+// the spread of the pair. The product after the activation stays.
+type projectedSources struct {
+	output *Node
+	// inputs are those of the matrices of [Block.inputMatrices].
+	inputs []*Node
+}
+
+// inputMatrices are the first matrices of the feed-forward part.
+func (b *Block) inputMatrices() []string {
+	if b.spec.Gated {
+		return []string{"gate", "up"}
+	}
+	return []string{"up"}
+}
+
+// normBeforeMLP is the norm that the sum of attention output and residual passes.
+func (b *Block) normBeforeMLP() string {
+	if b.spec.Order == spec.PostNorm {
+		return "attention-norm"
+	}
+	return "mlp-norm"
+}
+
+// scaledByGain is the linear part of [Block.normBeforeMLP]: x less its mean, times the gain.
+func (b *Block) scaledByGain(x *Node) *Node {
+	if !b.spec.RMS {
+		x = centred(x)
+	}
+	return Mul(x, gain(b.spec, x, b.w.in(b.normBeforeMLP()+".")))
+}
+
+// projectSources returns the tensors of [projectedSources], output first.
+func (b *Block) projectSources() []*Node {
+	s := b.spec
+	rows := Reshape(b.outputWeight(), s.Heads*s.HeadWidth, s.Width)
+	through := []*Node{rows}
+	for _, name := range b.inputMatrices() {
+		through = append(through, b.linear(b.scaledByGain(rows), name))
+	}
+	values := Squeeze(b.Values(), 0) // [H,S,E]
+	for i, w := range through {
+		w = Reshape(w, s.Heads, s.HeadWidth, -1)
+		byHead := TransposeAllAxes(b.Einsum("hse,hed->hsd", values, w), 1, 0, 2) // [S,H,·]
+		none := ZerosLike(SliceAxis(byHead, 0, AxisRange(0, 1)))
+		through[i] = Concatenate([]*Node{none, byHead}, 0)
+	}
+	return through
+}
+
+// OutputsWithoutSource returns the residual streams after the block without the contribution of
+// each source to the attention output, [B,N,S,D], for heads together or one head, and the stream
+// with all of them, [B,N,D], computed in the same way. For each head apart the first is [B,N,HS,D].
+// It costs a pass through the rest of the block for each pair of target and source, or, where many
+// targets share what [projectedSources] has, the last product of that pass.
+func (b *Block) OutputsWithoutSource(heads trace.Heads) (without, whole *Node) {
+	if b.projected == nil || heads.Fusion != trace.MeanHeads {
+		without = b.AfterEach(b.WithoutSource(heads))
+		return without, b.Output
+	}
+	attention := TransposeAllAxes(Squeeze(b.Attention, 0), 2, 1, 0) // [S,N,H]
+	none := ZerosLike(SliceAxis(attention, 0, AxisRange(0, 1)))
+	attention = Concatenate([]*Node{none, attention}, 0)
+	ofSource := func(rows *Node) *Node { return b.Einsum("snh,shd->snd", attention, rows) }
+
+	sum, residual := Add(b.Input, b.AttentionOutput), b.outputBias(b.Input) // [1,N,D]
+	// Without its only source exactly nothing is left of a target's attention, as in
+	// [Block.WithoutSource]: a difference would leave a rounding error.
+	sole := Equal(ReduceAndKeep(attention, ReduceMin, -1), ScalarOne(b.Input.Graph(),
+		b.Input.DType())) // [1+S,N,1]
+	less := func(x, nothing, part *Node) *Node {
+		return Where(BroadcastToShape(sole, part.Shape()), BroadcastToShape(nothing, part.Shape()),
+			Sub(x, part))
+	}
+	z := less(sum, residual, ofSource(b.projected.output)) // [1+S,N,D]
+	inverse := inverseSpread(b.spec, z)                    // [1+S,N,1]
+	norm := b.w.in(b.normBeforeMLP() + ".")
+	input := func(name string, rows *Node) *Node { // [1+S,N,F]
+		y := less(b.linear(b.scaledByGain(sum), name), b.linear(b.scaledByGain(residual), name),
+			ofSource(rows))
+		y = Mul(y, inverse)
+		if !b.spec.RMS {
+			bias := Reshape(float(norm("bias")), 1, 1, -1)
+			y = Add(y, b.linear(bias, name))
+		}
+		return b.biased(y, name, b.spec.MLPBias)
+	}
+	var inputs []*Node
+	for i, name := range b.inputMatrices() {
+		inputs = append(inputs, input(name, b.projected.inputs[i]))
+	}
+	inner := b.activated(inputs[0])
+	if b.spec.Gated {
+		inner = Mul(inner, inputs[1])
+	}
+	mlp := b.mlpDense(inner, "down") // [1+S,N,D]
+	if b.spec.Order == spec.PostNorm {
+		z = b.norm(Add(b.norm(z, "attention-norm"), mlp), "mlp-norm")
+	} else {
+		z = Add(z, mlp)
+	}
+	z = TransposeAllAxes(z, 1, 0, 2) // [N,1+S,D]
+	whole = Reshape(SliceAxis(z, 1, AxisRange(0, 1)), b.Input.Shape().Dimensions...)
+	return InsertAxes(SliceAxis(z, 1, AxisRange(1)), 0), whole
+}
+
+// projectedFloats limits what [projectedSources] has: 256 MiB.
+const projectedFloats = 64 << 20
+
+// projectedCopies is how often they exist at a time: while they are made, or as a tile reads some.
+const projectedCopies = 2
+
+// projects reports whether the rows of a mixing for so many targets of a text of n tokens are
+// computed from [projectedSources].
+func (m *Model) projects(ask trace.MixingAsk, mix Mixing, targets, n int) bool {
+	s := m.Spec
+	if !zeroesSources(mix) || ask.Heads.Fusion != trace.MeanHeads || m.DType != dtypes.Float32 ||
+		s.Order == spec.Parallel || s.NormAfter || s.NormedResidual ||
+		s.HeadWidth == 1 { // see [Block.narrow]
+		return false
+	}
+	if projectedSize(s, n) > projectedFloats {
+		return false
+	}
+	// Multiplications, in units of D: those of the rows of W_O through the matrices, of each source
+	// and of each pair, against those that each pair is spared.
+	inner := float64(s.FeedForward)
+	if s.Gated {
+		inner *= 2
+	}
+	pairs := float64(targets) * float64(n)
+	if !s.Bidirectional {
+		pairs /= 2
+	}
+	width, heads := float64(s.Width), float64(s.Heads)
+	costs := width*inner + float64(n)*(width+inner) + pairs*heads/width*(width+inner)
+	return m.projectAlways || pairs*(width+inner) > 2*costs
+}
+
+// projectedSize is how many numbers [projectedSources] has for a text of n tokens.
+func projectedSize(s *spec.Spec, n int) float64 {
+	inner := s.FeedForward
+	if s.Gated {
+		inner *= 2
+	}
+	return float64(1+bucket(n)) * float64(s.Heads) * float64(s.Width+inner)
+}
+
+// zeroesSources reports whether a mixing calls [Block.OutputsWithoutSource].
+func zeroesSources(mix Mixing) bool {
+	_, ok := mix.(ZeroesSources)
+	return ok
+}
+
+// projectProgram is the graph of [Block.projectSources] in layer l, given the values of the
+// sources, [1,G,S,E].
+func (m *Model) projectProgram(l int) program {
+	return program{
+		"projected sources", ofLayer(l),
+		func(w byName, in []*Node) []*Node {
+			length := Const(in[0].Graph(), int32(1)) // only a positive number is needed
+			d := m.builder(w, text{length: length})
+			b := &Block{
+				spec: d.spec, layer: l, product: d.product, w: w.in(ofLayer(l)),
+				sources: cache{value: in[0]},
+			}
+			return b.projectSources()
+		},
+	}
+}
+
+// projectedTile is the graph of [Model.tileProgram] with the tensors of [Model.projectProgram] as
+// further inputs, for all sources of the text.
+func (m *Model) projectedTile(l int, ask trace.MixingAsk, mix Mixing) program {
+	kind, weights := m.kindOf(l, mix)
+	return program{
+		fmt.Sprintf("projected tile %s %s", kind, describe([]trace.MixingAsk{ask})), weights,
+		func(w byName, in []*Node) []*Node {
+			const own = 5 // inputs of a tile
+			b := m.blockOfTile(w, l, in[:own])
+			sources := in[own-1].Shape().Dimensions[2]
+			projected := slices.Clone(in[own:])
+			for i, rows := range projected {
+				projected[i] = SliceAxis(rows, 0, AxisRange(0, 1+sources))
+			}
+			b.projected = &projectedSources{output: projected[0], inputs: projected[1:]}
+			return []*Node{InsertAxes(visibleRows(b, mix, ask), 0)}
+		},
+	}
+}
+
+// project computes the tensors of [projectedSources] for all sources of the layer.
+func (a *pairLayer) project() error {
+	m, length := a.p.m, len(a.p.ids)
+	sources := length
+	if m.promptStep > 1 {
+		sources = bucket(length)
+	}
+	spec := m.Spec
+	value, err := m.filled([]int{1, spec.Groups(), sources, spec.HeadWidth},
+		func(data []float32) {
+			copySlots(data, a.value, spec.Groups(), length*spec.HeadWidth)
+		})
+	if err != nil {
+		return err
+	}
+	defer free(value)
+	a.projected, err = m.execute(m.projectProgram(a.l), value)
+	return err
+}
+
+// free frees what the layer made of the sources.
+func (a *pairLayer) free() { free(a.projected...) }
