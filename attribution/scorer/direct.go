@@ -36,7 +36,7 @@ func (direct) Info() Info {
 			"all layers, against the next most probable tokens",
 		Formula:    "s_j = Σ_l Δ_l[j], Δ_l[j] = Σ_h α^h[t,j] v^h_j · (W_O^h)ᵀ u",
 		Paper:      "Elhage et al. 2021; Ferrando et al. 2023, §3",
-		Cost:       "a product by each layer's output projection, in a small graph for each layer",
+		Cost:       "a product by each layer's output projection, in a few small graphs",
 		Unit:       "part of the logit",
 		Needs:      "the parts of a logit",
 		Signed:     true,

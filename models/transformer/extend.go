@@ -93,10 +93,7 @@ func (m *Model) checkExtensionMemory(total, n int, scores bool) error {
 	if scores {
 		bytes += 2*4*headRows*float64(scored(spec)) + m.headTable(need{Head: true, Texts: 2})
 	}
-	limit := m.MaxBytes
-	if limit <= 0 {
-		limit = defaultMaxBytes
-	}
+	limit := m.limit()
 	if bytes <= float64(limit) {
 		return nil
 	}

@@ -120,7 +120,7 @@ func (m *Model) estimate(n need) int64 {
 
 const maxEstimate = 1 << 62
 
-// projected returns how many bytes [projectedSources] takes.
+// projected returns how many bytes [projectedSources] takes in a pass, 0 where it is not used.
 func (m *Model) projected(n need) float64 {
 	asks := slices.Clone(n.Asks)
 	if slices.Contains(n.Taps, trace.ValueZeroing) {
@@ -129,7 +129,7 @@ func (m *Model) projected(n need) float64 {
 	for _, ask := range asks {
 		mix, err := LookupMixing(ask.Name)
 		if err == nil && ask.AllRows && m.projects(ask, mix, n.Tokens, n.Tokens) {
-			return projectedCopies * 4 * projectedSize(m.Spec, n.Tokens)
+			return projectedBytes(m.Spec, n.Tokens)
 		}
 	}
 	return 0
@@ -306,13 +306,17 @@ func targetBytes(s *spec.Spec, tokens int) float64 {
 		tileOuter*float64(s.Width))
 }
 
+// limit returns how many bytes a pass may take.
+func (m *Model) limit() int64 {
+	if m.MaxBytes <= 0 {
+		return defaultMaxBytes
+	}
+	return m.MaxBytes
+}
+
 // checkMemory returns a [*MemoryError] if a pass would need more than it may take.
 func (m *Model) checkMemory(n need) error {
-	limit := m.MaxBytes
-	if limit <= 0 {
-		limit = defaultMaxBytes
-	}
-	bytes := m.estimate(n)
+	limit, bytes := m.limit(), m.estimate(n)
 	if bytes <= limit {
 		return nil
 	}

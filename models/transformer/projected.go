@@ -124,8 +124,9 @@ func (b *Block) OutputsWithoutSource(heads trace.Heads) (without, whole *Node) {
 	return InsertAxes(SliceAxis(z, 1, AxisRange(1)), 0), whole
 }
 
-// projectedFloats limits what [projectedSources] has: 256 MiB.
-const projectedFloats = 64 << 20
+// projectedMost limits what [projectedSources] takes: 512 MiB, and an eighth of what a pass may
+// take. Beyond that every pair is computed apart.
+const projectedMost, projectedPart = 512 << 20, 1.0 / 8
 
 // projectedCopies is how often they exist at a time: while they are made, or as a tile reads some.
 const projectedCopies = 2
@@ -139,7 +140,7 @@ func (m *Model) projects(ask trace.MixingAsk, mix Mixing, targets, n int) bool {
 		s.HeadWidth == 1 { // see [Block.narrow]
 		return false
 	}
-	if projectedSize(s, n) > projectedFloats {
+	if projectedBytes(s, n) > min(projectedMost, projectedPart*float64(m.limit())) {
 		return false
 	}
 	// Multiplications, in units of D: those of the rows of W_O through the matrices, of each source
@@ -157,13 +158,14 @@ func (m *Model) projects(ask trace.MixingAsk, mix Mixing, targets, n int) bool {
 	return m.projectAlways || pairs*(width+inner) > 2*costs
 }
 
-// projectedSize is how many numbers [projectedSources] has for a text of n tokens.
-func projectedSize(s *spec.Spec, n int) float64 {
+// projectedBytes is what [projectedSources] takes for a text of n tokens.
+func projectedBytes(s *spec.Spec, n int) float64 {
 	inner := s.FeedForward
 	if s.Gated {
 		inner *= 2
 	}
-	return float64(1+bucket(n)) * float64(s.Heads) * float64(s.Width+inner)
+	floats := float64(1+bucket(n)) * float64(s.Heads) * float64(s.Width+inner)
+	return projectedCopies * 4 * floats
 }
 
 // zeroesSources reports whether a mixing calls [Block.OutputsWithoutSource].
