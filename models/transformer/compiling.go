@@ -78,6 +78,7 @@ var graphNames = []struct{ prefix, name string }{
 	{"product ", "products with the rows of a layer"},
 	{"end ", "the scores of the prompt"},
 	{"tile ", "prompt rows"},
+	{"projected ", "prompt rows"},
 	{"back ", "gradients"},
 	{"value parts", "the parts of the prediction"},
 	{"parts ", "the parts of the prediction"},

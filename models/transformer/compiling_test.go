@@ -2,6 +2,7 @@ package transformer_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -91,6 +92,7 @@ func TestWatchedNames(t *testing.T) {
 	defer stop()
 	ctx := context.Background()
 	asks := []trace.MixingAsk{{Name: "attention"}, {Name: "value-zeroing"}}
+	m.ProjectAlways()
 
 	s, err := watched.NewSession(asks, len(g.ids)+1)
 	must(t, err)
@@ -126,6 +128,31 @@ func TestWatchedNames(t *testing.T) {
 	} {
 		if !slices.Contains(w.ended, graph) {
 			t.Errorf("compiled %q, want %q among them", w.ended, graph)
+		}
+	}
+}
+
+// TestRefusedCompilesNothing: a prompt that does not fit the memory is refused before its graphs,
+// and those of what follows it, are compiled.
+func TestRefusedCompilesNothing(t *testing.T) {
+	g := openGolden(t, "gpt2")
+	for _, above := range []int{0, 4} { // a whole pass, and tiles
+		m := g.changed(t, func(string, []float32) {})
+		m.RoundUp()
+		m.MaxBytes = 1
+		if above > 0 {
+			m = m.InTiles(above, 4, 4)
+		}
+		s, err := m.NewSession([]trace.MixingAsk{{Name: "attention"}}, len(g.ids)+1)
+		must(t, err)
+		must(t, s.KeepTerms(trace.MixingAsk{Name: "value-zeroing"}))
+		var refused *transformer.MemoryError
+		if _, err := s.Prompt(context.Background(), g.ids, nil); !errors.As(err, &refused) {
+			t.Errorf("error %v, want that the memory does not suffice", err)
+		}
+		s.Close() // waits for what is being compiled
+		if graphs := m.Graphs(); len(graphs) != 0 {
+			t.Errorf("compiled %q for a prompt that was refused", graphs)
 		}
 	}
 }

@@ -27,6 +27,8 @@ type pass struct {
 	slots int
 	// latest, if not nil, gets what the pass does to the last token.
 	latest *latest
+	// begins, if not nil, is called once it is known that the pass fits the memory.
+	begins func()
 }
 
 // output executes the pass and returns what the head says at its end. The head reads the last token
@@ -53,6 +55,9 @@ func (p *pass) run(ctx context.Context, progress func(trace.Progress)) (*Reading
 		Tokens: len(p.ids), Asks: p.asks, Slots: p.slots, Terms: p.latest != nil,
 	}); err != nil {
 		return nil, err
+	}
+	if p.begins != nil {
+		p.begins()
 	}
 	out, err := p.layers(ctx, progress)
 	if err != nil {

@@ -108,11 +108,11 @@ func (s *Session) Prompt(ctx context.Context, ids []int,
 		keep: func(_ int, key, value *tensors.Tensor) error {
 			return errors.Join(kept.add(key, len(ids)), kept.add(value, len(ids)))
 		},
+		begins: func() { s.prepare(ctx, len(ids), kept.slots) },
 	}
 	if s.terms {
 		p.latest = &latest{}
 	}
-	s.prepare(ctx, len(ids), kept.slots)
 	run := p.output
 	if s.streams != nil || s.m.inTiles(len(ids)) {
 		run = (&tiledPrompt{pass: p, streams: s.streams.emptied(kept.slots)}).output

@@ -31,6 +31,9 @@ func (p *tiledPrompt) output(ctx context.Context, progress func(trace.Progress))
 		p.streams != nil)); err != nil {
 		return nil, err
 	}
+	if p.begins != nil {
+		p.begins()
+	}
 	out, err := p.run(ctx, progress)
 	if err != nil {
 		return nil, fmt.Errorf("transformer: %s prompt of %d tokens: %w", p.m.Spec.Family,
