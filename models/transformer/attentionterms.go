@@ -138,10 +138,14 @@ func (m *Model) directionOnCache(x, ids, weights *tensors.Tensor) (*tensors.Tens
 const mostTermLayers = 12
 
 // termGraphs yields the layers, begin to end-1, of each graph of [Model.termsOnCache], from the
-// last layer to the first. All take the same number of layers, so that there is one graph to
-// compile, but that of the first layers, which has what is left.
+// last layer to the first. All have the same number of layers and share one compiled graph. The
+// graph of the first layers may have fewer, and is then compiled apart.
 func (m *Model) termGraphs(yield func(begin, end int) bool) {
-	each := evenly(m.Spec.Layers, mostTermLayers)
+	most := mostTermLayers
+	if m.termsAtOnce > 0 {
+		most = m.termsAtOnce
+	}
+	each := evenly(m.Spec.Layers, most)
 	for end := m.Spec.Layers; end > 0; end -= each {
 		if !yield(max(0, end-each), end) {
 			return
@@ -156,12 +160,13 @@ func (m *Model) termsOnCache(
 	ctx context.Context, k *lastToken, value func(l int) *tensors.Tensor, along *tensors.Tensor,
 	use func(l int, parts []float32),
 ) error {
-	defer func() { free(along) }()
+	length := tensors.FromScalar(int32(1)) // only a positive number is needed
+	defer func() { free(along, length) }()
 	for begin, end := range m.termGraphs {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("stopped at layer %d on the way back: %w", end-1, err)
 		}
-		inputs := []*tensors.Tensor{along}
+		inputs := []*tensors.Tensor{length, along}
 		for l := begin; l < end; l++ {
 			inputs = append(inputs, k.input[l], k.output[l], k.attention[l], value(l))
 		}
@@ -185,9 +190,10 @@ func (m *Model) termsOnCache(
 	return nil
 }
 
-// termsProgram is the graph that returns, given the directions after layer end-1, those before
-// layer begin, [P,1,D] both, and the parts of the sources of the layers between, [layers,P,S]. Its
-// other inputs are, for each layer, what [lastToken] has of it and its values.
+// termsProgram is the graph that returns, given a positive number and the directions after layer
+// end-1, those before layer begin, [P,1,D] both, and the parts of the sources of the layers
+// between, [layers,P,S]. Its other inputs are, for each layer, what [lastToken] has of it and its
+// values.
 func (m *Model) termsProgram(begin, end int) program {
 	var weights []string
 	for l := begin; l < end; l++ {
@@ -200,11 +206,10 @@ func (m *Model) termsProgram(begin, end int) program {
 	return program{
 		fmt.Sprintf("terms of %d layers on the cache", end-begin), strings.Join(weights, " "),
 		func(w byName, in []*Node) []*Node {
-			const each = 4                           // inputs of a layer
-			length := Const(in[0].Graph(), int32(1)) // only a positive number is needed
-			along, parts := in[0], make([]*Node, end-begin)
+			const each = 4 // inputs of a layer
+			length, along, parts := in[0], in[1], make([]*Node, end-begin)
 			for l := end - 1; l >= begin; l-- {
-				own := in[1+each*(l-begin):][:each]
+				own := in[2+each*(l-begin):][:each]
 				t := m.termsOf(w, l, slices.Concat([]*Node{length}, own, []*Node{along}))
 				along, parts[l-begin] = t.input.along, t.sources
 			}

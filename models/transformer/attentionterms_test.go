@@ -12,14 +12,14 @@ import (
 
 // TestTermsOnTheCache: the parts that a session reads from its cache are those of a pass of their
 // own over the whole text, of every decoder, after the prompt, after a step and after the cache
-// grew; against nothing, a contrast and foils.
+// grew; against nothing, a contrast and foils. Models of three layers take two graphs for that.
 func TestTermsOnTheCache(t *testing.T) {
 	eachDecoder(t, func(t *testing.T, g *golden) {
 		sampleWithShort(t)
 		// Cached keys stay as they were turned, as in the reference, so a step is not a pass.
 		r := g.model.Spec.Rotary
 		turned := r != nil && (r.LongFrequencies != nil || r.Stretch > 0)
-		s, err := g.model.NewSession(nil, 0)
+		s, err := g.model.TermsAtOnce(2).NewSession(nil, 0)
 		must(t, err)
 		defer s.Close()
 		must(t, s.KeepTerms())

@@ -25,6 +25,13 @@ func Bucket(n int) int { return bucket(n) }
 // RoundUp makes the model round lengths up as it does where every new shape is compiled.
 func (m *Model) RoundUp() { m.promptStep = slotStep }
 
+// TermsAtOnce makes a view of the model that reads so many layers in one graph of the parts.
+func (m *Model) TermsAtOnce(layers int) *Model {
+	view := *m
+	view.termsAtOnce = layers
+	return &view
+}
+
 // ProjectAlways makes the model project sources also where that does not pay.
 func (m *Model) ProjectAlways() { m.projectAlways = true }
 

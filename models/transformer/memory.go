@@ -111,29 +111,13 @@ const partArrays = 6
 // the working memory of one layer.
 func (m *Model) estimate(n need) int64 {
 	returned, layer := estimate(m.Spec, n)
-	total := returned + layer + m.projected(n) + m.compiling(n) + m.headTable(n)
-	if total < maxEstimate {
+	if total := returned + layer + m.compiling(n) + m.headTable(n); total < maxEstimate {
 		return int64(total)
 	}
 	return maxEstimate
 }
 
 const maxEstimate = 1 << 62
-
-// projected returns how many bytes [projectedSources] takes in a pass, 0 where it is not used.
-func (m *Model) projected(n need) float64 {
-	asks := slices.Clone(n.Asks)
-	if slices.Contains(n.Taps, trace.ValueZeroing) {
-		asks = append(asks, trace.MixingAsk{Name: string(trace.ValueZeroing), AllRows: true})
-	}
-	for _, ask := range asks {
-		mix, err := LookupMixing(ask.Name)
-		if err == nil && ask.AllRows && m.projects(ask, mix, n.Tokens, n.Tokens) {
-			return projectedBytes(m.Spec, n.Tokens)
-		}
-	}
-	return 0
-}
 
 // What XLA takes to compile the graphs of a pass, and keeps, beyond the few of an ordinary one:
 // parts have a graph for every size of their tiles. Seen with the 12 layers of GPT-2 small: 40 MB

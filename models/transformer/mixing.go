@@ -39,7 +39,7 @@ type SharesOutput interface {
 
 // ZeroesSources is implemented by a mixing that calls [Block.OutputsWithoutSource] for all heads
 // together. In a prompt, what each source adds through each head is then computed once for all
-// targets, and its rows cost about half as much.
+// targets, and its rows cost about half as much. It must be PerPair.
 type ZeroesSources interface {
 	Mixing
 	ZeroesSources()

@@ -57,6 +57,9 @@ type Model struct {
 
 	// tiling says how long prompts are computed.
 	tiling tiling
+	// termsAtOnce is how many layers [Model.termGraphs] puts into a graph; 0 is [mostTermLayers].
+	// Tests set others.
+	termsAtOnce int
 	// projectAlways makes tests use [projectedSources] where it does not pay.
 	projectAlways bool
 

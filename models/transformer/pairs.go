@@ -46,7 +46,7 @@ func (a *pairLayer) rows(ctx context.Context, ask trace.MixingAsk, mix Mixing,
 	rows *trace.Rows,
 ) error {
 	length := len(a.p.ids)
-	projects := a.p.m.projects(ask, mix, rows.N, length)
+	projects := a.p.m.projects(ask, mix, rows.N, length, a.p.spare)
 	if projects && a.projected == nil {
 		if err := a.project(); err != nil {
 			return fmt.Errorf("layer %d, sources through the heads: %w", a.l, err)

@@ -29,6 +29,8 @@ type pass struct {
 	latest *latest
 	// begins, if not nil, is called once it is known that the pass fits the memory.
 	begins func()
+	// spare is how many bytes it then leaves of what it may take.
+	spare int64
 }
 
 // output executes the pass and returns what the head says at its end. The head reads the last token
@@ -51,13 +53,10 @@ func (p *pass) run(ctx context.Context, progress func(trace.Progress)) (*Reading
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("transformer: stopped before the prompt: %w", err)
 	}
-	if err := p.m.checkMemory(need{
+	if err := p.begin(need{
 		Tokens: len(p.ids), Asks: p.asks, Slots: p.slots, Terms: p.latest != nil,
 	}); err != nil {
 		return nil, err
-	}
-	if p.begins != nil {
-		p.begins()
 	}
 	out, err := p.layers(ctx, progress)
 	if err != nil {
@@ -65,6 +64,18 @@ func (p *pass) run(ctx context.Context, progress func(trace.Progress)) (*Reading
 			len(p.ids), err)
 	}
 	return out, nil
+}
+
+// begin checks that the pass fits the memory.
+func (p *pass) begin(n need) error {
+	if err := p.m.checkMemory(n); err != nil {
+		return err
+	}
+	p.spare = p.m.limit() - p.m.estimate(n)
+	if p.begins != nil {
+		p.begins()
+	}
+	return nil
 }
 
 // longPrompt is how many tokens a prompt has for which progress is worth a report.

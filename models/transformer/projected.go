@@ -6,6 +6,7 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
+	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models/spec"
@@ -124,23 +125,25 @@ func (b *Block) OutputsWithoutSource(heads trace.Heads) (without, whole *Node) {
 	return InsertAxes(SliceAxis(z, 1, AxisRange(1)), 0), whole
 }
 
-// projectedMost limits what [projectedSources] takes: 512 MiB, and an eighth of what a pass may
-// take. Beyond that every pair is computed apart.
-const projectedMost, projectedPart = 512 << 20, 1.0 / 8
+// projectedMost limits what [projectedSources] takes: 1 GiB.
+const projectedMost = 1 << 30
 
-// projectedCopies is how often they exist at a time: while they are made, or as a tile reads some.
-const projectedCopies = 2
+// What [projectedSources] takes: so many copies, because one is made from another and each tile
+// reads a copy of a part, and so many arrays [N,S,F] of a tile besides those that a tile has
+// without it.
+const projectedCopies, projectedInner = 2, 3
 
 // projects reports whether the rows of a mixing for so many targets of a text of n tokens are
-// computed from [projectedSources].
-func (m *Model) projects(ask trace.MixingAsk, mix Mixing, targets, n int) bool {
+// computed from [projectedSources]. Where the pass leaves too few bytes, every pair is computed
+// apart.
+func (m *Model) projects(ask trace.MixingAsk, mix Mixing, targets, n int, spare int64) bool {
 	s := m.Spec
-	if !zeroesSources(mix) || ask.Heads.Fusion != trace.MeanHeads || m.DType != dtypes.Float32 ||
+	if !zeroesSources(mix) || !mix.PerPair() || ask.Heads.Fusion != trace.MeanHeads || m.DType != dtypes.Float32 ||
 		s.Order == spec.Parallel || s.NormAfter || s.NormedResidual ||
-		s.HeadWidth == 1 { // see [Block.narrow]
+		s.HeadWidth == 1 || s.Heads == 1 { // see [Block.narrow]
 		return false
 	}
-	if projectedBytes(s, n) > min(projectedMost, projectedPart*float64(m.limit())) {
+	if projectedBytes(s, n) > float64(min(projectedMost, spare)) {
 		return false
 	}
 	// Multiplications, in units of D: those of the rows of W_O through the matrices, of each source
@@ -164,8 +167,10 @@ func projectedBytes(s *spec.Spec, n int) float64 {
 	if s.Gated {
 		inner *= 2
 	}
-	floats := float64(1+bucket(n)) * float64(s.Heads) * float64(s.Width+inner)
-	return projectedCopies * 4 * floats
+	sources := float64(1 + bucket(n))
+	shared := sources * float64(s.Heads) * float64(s.Width+inner)
+	tile := float64(rowsOfTile(bucket(n)*s.FeedForward)) * sources * float64(inner)
+	return 4 * (projectedCopies*shared + projectedInner*tile)
 }
 
 // zeroesSources reports whether a mixing calls [Block.OutputsWithoutSource].
@@ -174,17 +179,16 @@ func zeroesSources(mix Mixing) bool {
 	return ok
 }
 
-// projectProgram is the graph of [Block.projectSources] in layer l, given the values of the
-// sources, [1,G,S,E].
+// projectProgram is the graph of [Block.projectSources] in layer l, given a positive number and the
+// values of the sources, [1,G,S,E].
 func (m *Model) projectProgram(l int) program {
 	return program{
 		"projected sources", ofLayer(l),
 		func(w byName, in []*Node) []*Node {
-			length := Const(in[0].Graph(), int32(1)) // only a positive number is needed
-			d := m.builder(w, text{length: length})
+			d := m.builder(w, text{length: in[0]})
 			b := &Block{
 				spec: d.spec, layer: l, product: d.product, w: w.in(ofLayer(l)),
-				sources: cache{value: in[0]},
+				sources: cache{value: in[1]},
 			}
 			return b.projectSources()
 		},
@@ -226,8 +230,9 @@ func (a *pairLayer) project() error {
 	if err != nil {
 		return err
 	}
-	defer free(value)
-	a.projected, err = m.execute(m.projectProgram(a.l), value)
+	tokens := tensors.FromScalar(int32(length))
+	defer free(value, tokens)
+	a.projected, err = m.execute(m.projectProgram(a.l), tokens, value)
 	return err
 }
 

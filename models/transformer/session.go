@@ -27,7 +27,8 @@ type Session struct {
 	slots int
 	room  int
 	cache *store
-	// terms says that passes keep what [Session.Terms] reads: latest, nil before the first pass.
+	// terms says that passes keep what [Session.Terms] reads: latest. It is nil before the first
+	// pass, after [Session.Cut] and [Session.Extend], and if a pass failed for which the cache grew.
 	terms  bool
 	latest *latest
 	// late are the rows that [Session.RowsOfLayer] will be asked for.
@@ -310,7 +311,7 @@ func (s *Session) prepare(ctx context.Context, n, slots int) {
 	var all, steps []wanted // in the order in which they are needed
 	if s.terms {
 		for begin, end := range s.m.termGraphs {
-			inputs := []shapes.Shape{stream}
+			inputs := []shapes.Shape{scalar, stream}
 			for range end - begin {
 				inputs = append(inputs, stream, stream, attention, past)
 			}
@@ -384,7 +385,7 @@ func (s *Session) Close() {
 	s.freeCache()
 }
 
-// freeCache frees the cache and, because that has its slots, what the last pass kept.
+// freeCache frees the cache and what the last pass kept, which has the same slots.
 func (s *Session) freeCache() {
 	if s.cache != nil {
 		s.cache.free()

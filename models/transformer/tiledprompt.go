@@ -27,12 +27,9 @@ func (p *tiledPrompt) output(ctx context.Context, progress func(trace.Progress))
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("transformer: stopped before the prompt: %w", err)
 	}
-	if err := p.m.checkMemory(p.m.promptNeed(len(p.ids), p.slots, p.asks, p.latest != nil,
+	if err := p.begin(p.m.promptNeed(len(p.ids), p.slots, p.asks, p.latest != nil,
 		p.streams != nil)); err != nil {
 		return nil, err
-	}
-	if p.begins != nil {
-		p.begins()
 	}
 	out, err := p.run(ctx, progress)
 	if err != nil {

@@ -75,10 +75,10 @@
 //   - PerPair, which every mixing has. If it returns true, a prompt is computed layer by layer in
 //     tiles of targets, so that an array [B,N,S,D] fits the memory. Only then may Mix call
 //     [Block.Contributions].
-//   - [SharesOutput], optional: Mix calls [Block.AfterEach] before it reads [Block.Output], so a
-//     decode step computes the output together with the changed ones.
+//   - [SharesOutput], optional: Mix calls [Block.AfterEach] or [Block.OutputsWithoutSource] before
+//     it reads [Block.Output], so a decode step computes the output together with the changed ones.
 //   - [ZeroesSources], optional: Mix calls [Block.OutputsWithoutSource], so the targets of a prompt
-//     share what each source adds.
+//     share what each source adds. PerPair must then return true.
 //   - [ReadsFinalNorm], optional: Mix may call [Block.FinalNorm]. PerPair must then return true.
 //
 // # Errors

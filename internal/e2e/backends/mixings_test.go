@@ -44,9 +44,27 @@ func mixings(names ...string) (asks []trace.MixingAsk) {
 	return asks
 }
 
+// mixingsAgree compares rows of a text of nine tokens.
 func mixingsAgree(t *testing.T, xla, plain *models.Model, asks []trace.MixingAsk) {
 	t.Helper()
-	text := []int{5, 17, 33, 8, 90, 41, 6, 77, 23}
+	mixingsOfText(t, xla, plain, []int{5, 17, 33, 8, 90, 41, 6, 77, 23}, asks)
+}
+
+// longMixingsAgree compares rows of a text that is long enough for Value Zeroing to compute once
+// what each source adds.
+func longMixingsAgree(t *testing.T, xla, plain *models.Model, asks []trace.MixingAsk) {
+	t.Helper()
+	text := make([]int, 48)
+	for i := range text {
+		text[i] = (5 + 17*i) % 96
+	}
+	mixingsOfText(t, xla, plain, text, asks)
+}
+
+func mixingsOfText(
+	t *testing.T, xla, plain *models.Model, text []int, asks []trace.MixingAsk,
+) {
+	t.Helper()
 	ask := trace.Ask{Mixings: asks, Continuation: []int{7, 60}}
 	want := collect(t, plain, text, ask)
 	for i, step := range collect(t, xla, text, ask) {
@@ -55,6 +73,17 @@ func mixingsAgree(t *testing.T, xla, plain *models.Model, asks []trace.MixingAsk
 			where := fmt.Sprintf("step %d %s/%s", i, asks[k].Name, asks[k].Heads)
 			compare(t, where, rows.Data, data, scaled(data))
 		}
+	}
+}
+
+// TestLongTexts: rows of Value Zeroing for a longer text, of a model with biases and of a gated one.
+func TestLongTexts(t *testing.T) {
+	for _, golden := range []string{"gpt2", "llama"} {
+		t.Run(golden, func(t *testing.T) {
+			dir := goldens + golden
+			longMixingsAgree(t, fixture.Open(t, dir, "xla"), fixture.Open(t, dir, "go"),
+				mixings("value-zeroing", "value-zeroing-euclidean-final-norm"))
+		})
 	}
 }
 

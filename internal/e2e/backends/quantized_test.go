@@ -106,6 +106,7 @@ func TestQuantizedAgrees(t *testing.T) {
 				return // all that differs is the head
 			}
 			mixingsAgree(t, xla, plain, mixings("alti", "value-zeroing"))
+			longMixingsAgree(t, xla, plain, mixings("value-zeroing"))
 			queries := []trace.Query{{
 				IDs: text, Objective: trace.Objective{Quantity: trace.Logit, Position: 5, Token: 1},
 			}}
