@@ -138,9 +138,9 @@ const projectedCopies, projectedInner = 2, 3
 // apart.
 func (m *Model) projects(ask trace.MixingAsk, mix Mixing, targets, n int, spare int64) bool {
 	s := m.Spec
-	if !zeroesSources(mix) || !mix.PerPair() || ask.Heads.Fusion != trace.MeanHeads || m.DType != dtypes.Float32 ||
-		s.Order == spec.Parallel || s.NormAfter || s.NormedResidual ||
-		s.HeadWidth == 1 || s.Heads == 1 { // see [Block.narrow]
+	if !zeroesSources(mix) || !mix.PerPair() || ask.Heads.Fusion != trace.MeanHeads ||
+		m.DType != dtypes.Float32 || s.Order == spec.Parallel || s.NormAfter ||
+		s.NormedResidual || s.HeadWidth == 1 || s.Heads == 1 { // see [Block.narrow]
 		return false
 	}
 	if projectedBytes(s, n) > float64(min(projectedMost, spare)) {

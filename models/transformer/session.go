@@ -28,7 +28,8 @@ type Session struct {
 	room  int
 	cache *store
 	// terms says that passes keep what [Session.Terms] reads: latest. It is nil before the first
-	// pass, after [Session.Cut] and [Session.Extend], and if a pass failed for which the cache grew.
+	// pass, after [Session.Cut] and [Session.Extend], and if a pass failed for which the cache
+	// grew.
 	terms  bool
 	latest *latest
 	// late are the rows that [Session.RowsOfLayer] will be asked for.

@@ -76,7 +76,8 @@ func mixingsOfText(
 	}
 }
 
-// TestLongTexts: rows of Value Zeroing for a longer text, of a model with biases and of a gated one.
+// TestLongTexts: rows of Value Zeroing for a longer text, of a model with biases and of one that is
+// gated.
 func TestLongTexts(t *testing.T) {
 	for _, golden := range []string{"gpt2", "llama"} {
 		t.Run(golden, func(t *testing.T) {
