@@ -9,6 +9,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models/spec"
 )
 
@@ -34,6 +35,15 @@ func (m *Model) TermsAtOnce(layers int) *Model {
 
 // ProjectAlways makes the model project sources also where that does not pay.
 func (m *Model) ProjectAlways() { m.projectAlways = true }
+
+// CanProject reports whether rows that are asked for can be computed from projected sources.
+func (m *Model) CanProject(ask trace.MixingAsk) bool {
+	mix, err := LookupMixing(ask.Name)
+	return err == nil && m.canProject(ask, mix)
+}
+
+// ThroughHeld is how many bytes the model keeps for projecting sources.
+func (m *Model) ThroughHeld() int64 { return m.throughHeld() }
 
 // OnDevice makes the model keep its caches as where the host cannot write into them.
 func (m *Model) OnDevice() { m.onHost = false }

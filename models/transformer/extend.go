@@ -146,6 +146,7 @@ func (s *Session) extend(ctx context.Context, ids []int, length, first int, next
 	}
 	x := out[0]
 	defer func() { free(x) }()
+	s.cache.forget()
 	for l := range s.m.Spec.Layers {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("stopped at layer %d: %w", l, err)

@@ -302,6 +302,9 @@ func (m *Model) limit() int64 {
 func (m *Model) checkMemory(n need) error {
 	limit, bytes := m.limit(), m.estimate(n)
 	if bytes <= limit {
+		if bytes+m.throughHeld() > limit {
+			m.dropThrough()
+		}
 		return nil
 	}
 	e := &MemoryError{

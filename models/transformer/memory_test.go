@@ -200,9 +200,10 @@ func TestTilesShareAGraph(t *testing.T) {
 		_, err := m.Read(context.Background(), make([]int, n),
 			[]trace.MixingAsk{{Name: "value-zeroing"}}, nil)
 		must(t, err)
-		// The embedding, a block, its sources through the heads and a tile.
-		if got := compiledGraphs(m); got != 4 {
-			t.Errorf("%d graphs after a text of %d tokens, want 4", got, n)
+		// The embedding, a block, its heads through the matrices, its sources through those, and a
+		// tile.
+		if got := compiledGraphs(m); got != 5 {
+			t.Errorf("%d graphs after a text of %d tokens, want 5", got, n)
 		}
 	}
 }

@@ -39,7 +39,8 @@ type SharesOutput interface {
 
 // ZeroesSources is implemented by a mixing that calls [Block.OutputsWithoutSource] for all heads
 // together. In a prompt, what each source adds through each head is then computed once for all
-// targets, and its rows cost about half as much. It must be PerPair.
+// targets, and its rows cost about half as much. If it is also [SharesOutput], so do those of
+// steps; see [Session.CachesSources]. It must be PerPair.
 type ZeroesSources interface {
 	Mixing
 	ZeroesSources()

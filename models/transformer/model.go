@@ -88,6 +88,8 @@ type loaded struct {
 	// underway is how many graphs are being compiled, and underwaySince since when any is.
 	underway      int
 	underwaySince time.Time
+	// through is nil until something needs it; see [Model.acquireThrough].
+	through *throughHeads
 }
 
 // New puts a transformer on a backend. dtype is the type of its matrices: float32, or bfloat16 for

@@ -52,6 +52,14 @@ func (p product) layer(x, w *Node) *Node {
 	return p.with(x, w, 0)
 }
 
+// layerColumns multiplies the first axis of x [in,m] by a matrix of a layer, [out,m].
+func (p product) layerColumns(x, w *Node) *Node {
+	if p.outFirst {
+		return p.columns(x, 0, w)
+	}
+	return p.dot(w, 0, x, 0)
+}
+
 // columns is w [out,in] times x, whose axis is in: [out,m]. A single column is multiplied by a
 // matrix in codes as it is; for more of them the matrix is computed in float32.
 func (p product) columns(x *Node, axis int, w *Node) *Node {

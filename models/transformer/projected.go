@@ -12,7 +12,8 @@ import (
 	"github.com/headwater-ml/headwater/models/spec"
 )
 
-// projectedSources is what each source would add, through each head, before the feed-forward part:
+// projectedSources is what each source would add, through each head, before the feed-forward part,
+// for a tile of targets:
 //
 //	in the attention output   v^h_s W_O^h               [1+S,H,D]
 //	in an input matrix W      (v^h_s W_O^h - mean)⊙g W  [1+S,H,F]
@@ -23,13 +24,13 @@ import (
 // the spread of the pair. The product after the activation stays.
 type projectedSources struct {
 	output *Node
-	// inputs are those of the matrices of [Block.inputMatrices].
+	// inputs are those of the matrices of [inputMatrices].
 	inputs []*Node
 }
 
 // inputMatrices are the first matrices of the feed-forward part.
-func (b *Block) inputMatrices() []string {
-	if b.spec.Gated {
+func inputMatrices(s *spec.Spec) []string {
+	if s.Gated {
 		return []string{"gate", "up"}
 	}
 	return []string{"up"}
@@ -51,34 +52,52 @@ func (b *Block) scaledByGain(x *Node) *Node {
 	return Mul(x, gain(b.spec, x, b.w.in(b.normBeforeMLP()+".")))
 }
 
-// projectSources returns the tensors of [projectedSources], output first.
-func (b *Block) projectSources() []*Node {
+// throughHeads is W_O^h, [H,E,D], and carried on through each matrix of [inputMatrices],
+// (W_O^h - mean)⊙g W, [H,E,F]. Values times these are what [projectedSources] has.
+func (b *Block) throughHeads() []*Node {
 	s := b.spec
 	rows := Reshape(b.outputWeight(), s.Heads*s.HeadWidth, s.Width)
-	through := []*Node{rows}
-	for _, name := range b.inputMatrices() {
-		through = append(through, b.linear(b.scaledByGain(rows), name))
+	all := []*Node{rows}
+	for _, name := range inputMatrices(b.spec) {
+		all = append(all, b.linear(b.scaledByGain(rows), name))
 	}
-	values := Squeeze(b.Values(), 0) // [H,S,E]
-	for i, w := range through {
-		w = Reshape(w, s.Heads, s.HeadWidth, -1)
-		byHead := TransposeAllAxes(b.Einsum("hse,hed->hsd", values, w), 1, 0, 2) // [S,H,·]
+	for i, w := range all {
+		all[i] = Reshape(w, s.Heads, s.HeadWidth, -1)
+	}
+	return all
+}
+
+// projectSources returns the tensors of [projectedSources], output first, given those of
+// [Block.throughHeads].
+func (b *Block) projectSources(through []*Node) []*Node {
+	var all []*Node
+	for _, w := range through {
+		byHead := b.Einsum("hse,hed->hsd", Squeeze(b.Values(), 0), w)
+		byHead = TransposeAllAxes(byHead, 1, 0, 2) // [S,H,·]
 		none := ZerosLike(SliceAxis(byHead, 0, AxisRange(0, 1)))
-		through[i] = Concatenate([]*Node{none, byHead}, 0)
+		all = append(all, Concatenate([]*Node{none, byHead}, 0))
 	}
-	return through
+	return all
 }
 
 // OutputsWithoutSource returns the residual streams after the block without the contribution of
 // each source to the attention output, [B,N,S,D], for heads together or one head, and the stream
 // with all of them, [B,N,D], computed in the same way. For each head apart the first is [B,N,HS,D].
 // It costs a pass through the rest of the block for each pair of target and source, or, where many
-// targets share what [projectedSources] has, the last product of that pass.
+// targets share what [projectedSources] or [projectedCache] has, the last product of that pass.
 func (b *Block) OutputsWithoutSource(heads trace.Heads) (without, whole *Node) {
-	if b.projected == nil || heads.Fusion != trace.MeanHeads {
-		without = b.AfterEach(b.WithoutSource(heads))
-		return without, b.Output
+	switch {
+	case heads.Fusion == trace.MeanHeads && b.projected != nil:
+		return b.projectedOutputs()
+	case heads.Fusion == trace.MeanHeads && b.cached != nil:
+		return b.cachedOutputs()
 	}
+	without = b.AfterEach(b.WithoutSource(heads))
+	return without, b.Output
+}
+
+// projectedOutputs is [Block.OutputsWithoutSource] for a tile, from its projected sources.
+func (b *Block) projectedOutputs() (without, whole *Node) {
 	attention := TransposeAllAxes(Squeeze(b.Attention, 0), 2, 1, 0) // [S,N,H]
 	none := ZerosLike(SliceAxis(attention, 0, AxisRange(0, 1)))
 	attention = Concatenate([]*Node{none, attention}, 0)
@@ -95,19 +114,17 @@ func (b *Block) OutputsWithoutSource(heads trace.Heads) (without, whole *Node) {
 	}
 	z := less(sum, residual, ofSource(b.projected.output)) // [1+S,N,D]
 	inverse := inverseSpread(b.spec, z)                    // [1+S,N,1]
-	norm := b.w.in(b.normBeforeMLP() + ".")
-	input := func(name string, rows *Node) *Node { // [1+S,N,F]
+	input := func(name string, rows *Node) *Node {         // [1+S,N,F]
 		y := less(b.linear(b.scaledByGain(sum), name), b.linear(b.scaledByGain(residual), name),
 			ofSource(rows))
 		y = Mul(y, inverse)
-		if !b.spec.RMS {
-			bias := Reshape(float(norm("bias")), 1, 1, -1)
-			y = Add(y, b.linear(bias, name))
+		if bias := b.biasThrough(name); bias != nil {
+			y = Add(y, bias)
 		}
 		return b.biased(y, name, b.spec.MLPBias)
 	}
 	var inputs []*Node
-	for i, name := range b.inputMatrices() {
+	for i, name := range inputMatrices(b.spec) {
 		inputs = append(inputs, input(name, b.projected.inputs[i]))
 	}
 	inner := b.activated(inputs[0])
@@ -125,6 +142,15 @@ func (b *Block) OutputsWithoutSource(heads trace.Heads) (without, whole *Node) {
 	return InsertAxes(SliceAxis(z, 1, AxisRange(1)), 0), whole
 }
 
+// biasThrough is the bias of [Block.normBeforeMLP] times a matrix, [1,1,F]; nil without one.
+func (b *Block) biasThrough(name string) *Node {
+	if b.spec.RMS {
+		return nil
+	}
+	bias := b.w.in(b.normBeforeMLP() + ".")("bias")
+	return b.linear(Reshape(float(bias), 1, 1, -1), name)
+}
+
 // projectedMost limits what [projectedSources] takes: 1 GiB.
 const projectedMost = 1 << 30
 
@@ -133,44 +159,56 @@ const projectedMost = 1 << 30
 // without it.
 const projectedCopies, projectedInner = 2, 3
 
+// canProject reports whether rows of a mixing can be computed from [projectedSources].
+func (m *Model) canProject(ask trace.MixingAsk, mix Mixing) bool {
+	s := m.Spec
+	return zeroesSources(mix) && mix.PerPair() && ask.Heads.Fusion == trace.MeanHeads &&
+		m.DType == dtypes.Float32 && s.Order != spec.Parallel && !s.NormAfter &&
+		!s.NormedResidual && s.HeadWidth > 1 && s.Heads > 1 // see [Block.narrow]
+}
+
 // projects reports whether the rows of a mixing for so many targets of a text of n tokens are
 // computed from [projectedSources]. Where the pass leaves too few bytes, every pair is computed
 // apart.
 func (m *Model) projects(ask trace.MixingAsk, mix Mixing, targets, n int, spare int64) bool {
 	s := m.Spec
-	if !zeroesSources(mix) || !mix.PerPair() || ask.Heads.Fusion != trace.MeanHeads ||
-		m.DType != dtypes.Float32 || s.Order == spec.Parallel || s.NormAfter ||
-		s.NormedResidual || s.HeadWidth == 1 || s.Heads == 1 { // see [Block.narrow]
+	if !m.canProject(ask, mix) || projectedBytes(s, n) > float64(min(projectedMost, spare)) {
 		return false
 	}
-	if projectedBytes(s, n) > float64(min(projectedMost, spare)) {
-		return false
-	}
-	// Multiplications, in units of D: those of the rows of W_O through the matrices, of each source
-	// and of each pair, against those that each pair is spared.
-	inner := float64(s.FeedForward)
-	if s.Gated {
-		inner *= 2
-	}
+	// Multiplications, in units of D+F: those of W_O through the matrices, of each source, and of
+	// each pair, against those that each pair is spared.
 	pairs := float64(targets) * float64(n)
 	if !s.Bidirectional {
 		pairs /= 2
 	}
 	width, heads := float64(s.Width), float64(s.Heads)
-	costs := width*inner + float64(n)*(width+inner) + pairs*heads/width*(width+inner)
-	return m.projectAlways || pairs*(width+inner) > 2*costs
+	costs := width*width + float64(n)*width + pairs*heads
+	return m.projectAlways || pairs*width > 2*costs
 }
 
 // projectedBytes is what [projectedSources] takes for a text of n tokens.
 func projectedBytes(s *spec.Spec, n int) float64 {
-	inner := s.FeedForward
-	if s.Gated {
-		inner *= 2
-	}
 	sources := float64(1 + bucket(n))
-	shared := sources * float64(s.Heads) * float64(s.Width+inner)
-	tile := float64(rowsOfTile(bucket(n)*s.FeedForward)) * sources * float64(inner)
-	return 4 * (projectedCopies*shared + projectedInner*tile)
+	tile := float64(rowsOfTile(bucket(n)*s.FeedForward)) * sources * float64(innerWidth(s))
+	return projectedCopies*sources*sourceBytes(s) + 4*projectedInner*tile
+}
+
+// sourceBytes is what the rows of one source in one layer take, and throughBytes what the tensors
+// of [Block.throughHeads] of all layers take.
+func sourceBytes(s *spec.Spec) float64 {
+	return 4 * float64(s.Heads) * float64(s.Width+innerWidth(s))
+}
+
+func throughBytes(s *spec.Spec) float64 {
+	return float64(s.Layers) * float64(s.HeadWidth) * sourceBytes(s)
+}
+
+// innerWidth is how many numbers the matrices of [inputMatrices] return together.
+func innerWidth(s *spec.Spec) int {
+	if s.Gated {
+		return 2 * s.FeedForward
+	}
+	return s.FeedForward
 }
 
 // zeroesSources reports whether a mixing calls [Block.OutputsWithoutSource].
@@ -179,19 +217,40 @@ func zeroesSources(mix Mixing) bool {
 	return ok
 }
 
-// projectProgram is the graph of [Block.projectSources] in layer l, given a positive number and the
-// values of the sources, [1,G,S,E].
+// throughProgram is the graph of [Block.throughHeads] in layer l, given a positive number. After
+// its tensors come those of [Block.biasThrough], [1,1,F] each, where there are any.
+func (m *Model) throughProgram(l int) program {
+	return program{
+		"projected heads", ofLayer(l),
+		func(w byName, in []*Node) []*Node {
+			b := m.blockOfSources(w, l, in[0], cache{})
+			all := b.throughHeads()
+			for _, name := range inputMatrices(b.spec) {
+				if bias := b.biasThrough(name); bias != nil {
+					all = append(all, bias)
+				}
+			}
+			return all
+		},
+	}
+}
+
+// projectProgram is the graph of [Block.projectSources] in layer l, given a positive number, the
+// values of the sources, [1,G,S,E], and the tensors of [Model.throughProgram].
 func (m *Model) projectProgram(l int) program {
 	return program{
-		"projected sources", ofLayer(l),
+		"projected sources", noWeights,
 		func(w byName, in []*Node) []*Node {
-			d := m.builder(w, text{length: in[0]})
-			b := &Block{
-				spec: d.spec, layer: l, product: d.product, w: w.in(ofLayer(l)),
-				sources: cache{value: in[1]},
-			}
-			return b.projectSources()
+			return m.blockOfSources(w, l, in[0], cache{value: in[1]}).projectSources(in[2:])
 		},
+	}
+}
+
+// blockOfSources is a block that has sources and weights alone.
+func (m *Model) blockOfSources(w byName, l int, positive *Node, sources cache) *Block {
+	d := m.builder(w, text{length: positive})
+	return &Block{
+		spec: d.spec, layer: l, product: d.product, w: w.in(ofLayer(l)), sources: sources,
 	}
 }
 
@@ -230,10 +289,25 @@ func (a *pairLayer) project() error {
 	if err != nil {
 		return err
 	}
-	tokens := tensors.FromScalar(int32(length))
-	defer free(value, tokens)
-	a.projected, err = m.execute(m.projectProgram(a.l), tokens, value)
+	defer free(value)
+	t := m.acquireThrough(throughBytes(spec) <= float64(min(throughMost, a.p.spare/4)))
+	defer m.releaseThrough(t)
+	a.projected, err = m.project(m.projectProgram(a.l), t, a.l, value)
 	return err
+}
+
+// project runs [Model.projectProgram] or [Model.projectCacheProgram] for layer l.
+func (m *Model) project(p program, t *throughHeads, l int, value *tensors.Tensor) (
+	[]*tensors.Tensor, error,
+) {
+	through, err := t.of(m, l)
+	if err != nil {
+		return nil, err
+	}
+	positive := tensors.FromScalar(int32(1))
+	defer free(positive)
+	inputs := []*tensors.Tensor{positive, value}
+	return m.execute(p, append(inputs, through[:1+len(inputMatrices(m.Spec))]...)...)
 }
 
 // free frees what the layer made of the sources.

@@ -2,7 +2,6 @@ package transformer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -108,15 +107,21 @@ func (s *Session) Prompt(ctx context.Context, ids []int,
 	p := pass{
 		m: s.m, asks: s.asks, mixes: s.mixes, ids: ids, slots: kept.slots,
 		keep: func(_ int, key, value *tensors.Tensor) error {
-			return errors.Join(kept.add(key, len(ids)), kept.add(value, len(ids)))
+			return kept.addLayer(key, value, len(ids))
 		},
-		begins: func() { s.prepare(ctx, len(ids), kept.slots) },
+	}
+	inTiles := s.streams != nil || s.m.inTiles(len(ids))
+	p.begins = func(spare int64) {
+		if !inTiles && s.m.projectsSteps(s.asks, s.mixes, len(ids), kept.slots, s.room, spare) {
+			kept.projected = s.m.newProjectedCache()
+		}
+		s.prepare(ctx, len(ids), kept)
 	}
 	if s.terms {
 		p.latest = &latest{}
 	}
 	run := p.output
-	if s.streams != nil || s.m.inTiles(len(ids)) {
+	if inTiles {
 		run = (&tiledPrompt{pass: p, streams: s.streams.emptied(kept.slots)}).output
 	}
 	out, err := run(ctx, progress)
@@ -248,11 +253,15 @@ func (s *Session) step(ctx context.Context, id int) (*Output, error) {
 func (s *Session) stepLayer(
 	l int, token []*tensors.Tensor, x *tensors.Tensor, rows []trace.Rows, kept *latest,
 ) (*tensors.Tensor, error) {
-	past := s.cache.of(l)
 	if err := s.streams.add(l, x); err != nil {
 		return nil, err
 	}
-	out, err := s.m.execute(s.stepProgram(l), token[0], token[1], x, past[0], past[1])
+	projected, err := s.cache.projected.inputs(l)
+	if err != nil {
+		return nil, err
+	}
+	inputs := slices.Concat(token, []*tensors.Tensor{x}, s.cache.of(l), projected)
+	out, err := s.m.execute(s.stepProgram(l, s.cache.projected != nil), inputs...)
 	if err != nil {
 		return nil, err
 	}
@@ -267,6 +276,11 @@ func (s *Session) stepLayer(
 	if err := s.cache.put(l, out[1], out[2], s.Length()); err != nil {
 		return out[0], err
 	}
+	if s.cache.projected != nil {
+		if err := s.cache.projected.put(l, made[3+len(rows):], s.Length()); err != nil {
+			return out[0], err
+		}
+	}
 	for i := range rows {
 		if err := putRows(&rows[i], l, out[3+i]); err != nil {
 			return out[0], err
@@ -276,26 +290,28 @@ func (s *Session) stepLayer(
 }
 
 // stepProgram is the graph of layer l in a step. Its inputs are the token's id [1,1], its slot, the
-// stream [1,1,D], and the layer's keys and values, [1,G,slots,E] each.
-func (s *Session) stepProgram(l int) program {
+// stream [1,1,D], the layer's keys and values, [1,G,slots,E] each, and if it is projected, those of
+// [projectedCache.inputs].
+func (s *Session) stepProgram(l int, projected bool) program {
 	// The graph is kept with the model, so nothing else of this session may stay in it.
 	model, asks, mixes, terms := s.m, s.asks, s.mixes, s.terms
 	kind, weights := model.kindOf(l, mixes...)
 	return program{
-		fmt.Sprintf("step %s %sterms=%v", kind, describe(asks), terms), weights,
+		fmt.Sprintf("step %s %sterms=%v projected=%v", kind, describe(asks), terms, projected),
+		weights,
 		func(w byName, in []*graph.Node) []*graph.Node {
 			d := model.stepBuilder(w, in)
-			return d.step(l, in[2], cache{key: in[3], value: in[4]}, asks, mixes, terms)
+			return d.step(l, in[2], cache{key: in[3], value: in[4]}, in[5:], asks, mixes, terms)
 		},
 	}
 }
 
 // prepare compiles, while the prompt is read, the graphs that the first tokens need afterwards, for
-// a cache of so many slots: those of [Session.Terms], if passes keep them, of the rows that
+// the cache that it fills: those of [Session.Terms], if passes keep them, of the rows that
 // [Session.RowsOfLayer] will be asked for, and of a step, if one is to follow n tokens. Where
 // compiling costs nothing it does nothing. An error is left to the call that needs the graph.
 // [Session.Close] waits for it, at most for one graph once ctx is done.
-func (s *Session) prepare(ctx context.Context, n, slots int) {
+func (s *Session) prepare(ctx context.Context, n int, kept *store) {
 	if s.m.promptStep == 1 {
 		return
 	}
@@ -303,8 +319,13 @@ func (s *Session) prepare(ctx context.Context, n, slots int) {
 	spec := s.m.Spec
 	scalar := shapes.Make(integer)
 	stream := shapes.Make(number, 1, 1, spec.Width)
-	past := shapes.Make(number, 1, spec.Groups(), slots, spec.HeadWidth)
-	attention := shapes.Make(number, 1, spec.Heads, 1, slots)
+	past := shapes.Make(number, 1, spec.Groups(), kept.slots, spec.HeadWidth)
+	attention := shapes.Make(number, 1, spec.Heads, 1, kept.slots)
+	step := []shapes.Shape{shapes.Make(integer, 1, 1), scalar, stream, past, past}
+	projected := kept.projected != nil
+	if projected {
+		step = append(step, projectedShapes(spec, kept.slots)...)
+	}
 	type wanted struct {
 		program
 		inputs []shapes.Shape
@@ -327,10 +348,7 @@ func (s *Session) prepare(ctx context.Context, n, slots int) {
 			})
 		}
 		if s.room > n {
-			steps = append(steps, wanted{
-				s.stepProgram(l),
-				[]shapes.Shape{shapes.Make(integer, 1, 1), scalar, stream, past, past},
-			})
+			steps = append(steps, wanted{s.stepProgram(l, projected), step})
 		}
 	}
 	all = append(all, steps...)
@@ -380,6 +398,12 @@ func (s *Session) grow() error {
 	return nil
 }
 
+// CachesSources reports whether the session keeps, beside the keys and values, what each source
+// adds before the feed-forward part, so that a row of Value Zeroing after a step costs about half.
+// It does so where XLA computes on a CPU, the rest of the text is expected to be long enough and
+// the memory is there, until the cache grows or several tokens come at once.
+func (s *Session) CachesSources() bool { return s.cache != nil && s.cache.projected != nil }
+
 // Close frees the cache. The session must not be used afterwards.
 func (s *Session) Close() {
 	s.preparing.Wait()
@@ -395,13 +419,18 @@ func (s *Session) freeCache() {
 	s.cache, s.latest = nil, nil
 }
 
-// step builds layer l for one token, x [1,1,D], after the cache past. It returns the stream after
-// the layer, the token's key and value, [1,G,1,E] each, the row of every mixing, [1,1,(H,)1,S],
-// and with terms what [keptOf] gives.
+// step builds layer l for one token, x [1,1,D], after the cache past. projected is empty, or the
+// inputs of [projectedCache.inputs]. It returns the stream after the layer, the token's key and
+// value, [1,G,1,E] each, the row of every mixing, [1,1,(H,)1,S], what the cache keeps of the token
+// beside them, [cachedSources.own], and with terms what [keptOf] gives.
 func (d *builder) step(
-	l int, x *graph.Node, past cache, asks []trace.MixingAsk, mixes []Mixing, terms bool,
+	l int, x *graph.Node, past cache, projected []*graph.Node, asks []trace.MixingAsk,
+	mixes []Mixing, terms bool,
 ) []*graph.Node {
 	b, now := d.stepBlock(l, x, past)
+	if len(projected) > 0 {
+		b.cached = newCachedSources(b, now.value, projected)
+	}
 	rows := make([]*graph.Node, len(asks))
 	// First the mixings that compute the block's output together with their own, then the others.
 	for _, shares := range []bool{true, false} {
@@ -413,6 +442,9 @@ func (d *builder) step(
 		b.finish() // of what shared it, the rest may read it
 	}
 	out := append([]*graph.Node{b.Output, now.key, now.value}, rows...)
+	if b.cached != nil {
+		out = append(out, b.cached.own...)
+	}
 	if terms {
 		out = append(out, keptOf(b)...)
 	}

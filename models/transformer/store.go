@@ -17,6 +17,9 @@ type store struct {
 	// all has the key and value of every layer in turn, 2L tensors [B,G,slots,E]. B is 1 for a text
 	// alone.
 	all []*tensors.Tensor
+	// projected is nil unless steps compute rows from it. It is of the same tokens, and ends where
+	// the store grows or gets several tokens at once.
+	projected *projectedCache
 }
 
 func (m *Model) newStore(slots int) *store { return &store{m: m, slots: slots} }
@@ -56,6 +59,15 @@ func (s *store) add(kv *tensors.Tensor, n int) error {
 		s.all = append(s.all, t)
 	}
 	return errors.Join(err, failed)
+}
+
+// addLayer appends the key and value of the next layer, as add does, and what is kept beside them.
+func (s *store) addLayer(key, value *tensors.Tensor, n int) error {
+	err := errors.Join(s.add(key, n), s.add(value, n))
+	if err != nil || s.projected == nil {
+		return err
+	}
+	return s.projected.add(s.all[len(s.all)-1])
 }
 
 // addGrown appends a key or value on the device, with zeros or without its last slots to fit the
@@ -173,4 +185,13 @@ func (s *store) grown(slots, n int) (*store, error) {
 	return larger, nil
 }
 
-func (s *store) free() { free(s.all...) }
+func (s *store) free() {
+	s.forget()
+	free(s.all...)
+}
+
+// forget frees projected.
+func (s *store) forget() {
+	s.projected.free()
+	s.projected = nil
+}

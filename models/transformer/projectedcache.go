@@ -1,0 +1,319 @@
+package transformer
+
+import (
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models/spec"
+)
+
+// throughHeads is the tensors of [Block.throughHeads], by layer, computed when they are first
+// needed. As they depend on the weights alone, texts share those that the model keeps.
+type throughHeads struct {
+	mu     sync.Mutex // locked while a layer is computed
+	layers [][]*tensors.Tensor
+
+	users int // guarded by the mutex of the model
+}
+
+// throughMost is how many bytes of them a model keeps: 256 MiB.
+const throughMost = 256 << 20
+
+// acquireThrough returns the tensors that the model keeps. If it keeps none, it begins to with
+// keep, and else they are for the caller alone, who passes them to [Model.releaseThrough].
+func (m *Model) acquireThrough(keep bool) *throughHeads {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	t := m.through
+	if t == nil {
+		t = &throughHeads{layers: make([][]*tensors.Tensor, m.Spec.Layers)}
+	}
+	if keep {
+		m.through = t
+	}
+	t.users++
+	return t
+}
+
+// releaseThrough ends a use of t. What nobody uses and the model does not keep is freed.
+func (m *Model) releaseThrough(t *throughHeads) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if t.users--; t.users == 0 && t != m.through {
+		free(slices.Concat(t.layers...)...)
+	}
+}
+
+// dropThrough makes the model keep none. Texts that use them keep theirs until they end.
+func (m *Model) dropThrough() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.through != nil && m.through.users == 0 {
+		free(slices.Concat(m.through.layers...)...)
+	}
+	m.through = nil
+}
+
+// throughHeld is how many bytes the model keeps of them, at most.
+func (m *Model) throughHeld() int64 {
+	if m.loaded == nil { // asked for sizes alone
+		return 0
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.through == nil {
+		return 0
+	}
+	return int64(throughBytes(m.Spec))
+}
+
+// of returns the tensors of layer l, on the same weights as those of the model that t is from.
+func (t *throughHeads) of(m *Model, l int) ([]*tensors.Tensor, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.layers[l] != nil {
+		return t.layers[l], nil
+	}
+	positive := tensors.FromScalar(int32(1))
+	defer free(positive)
+	out, err := m.execute(m.throughProgram(l), positive)
+	if err != nil {
+		return nil, err
+	}
+	t.layers[l] = out
+	return out, nil
+}
+
+// projectedCache is what [projectedSources] has, for the tokens of a text, beside its keys and
+// values.
+type projectedCache struct {
+	m       *Model
+	through *throughHeads
+	// layers has tensors [H,·,slots] for each layer, the attention output first. Those of slots
+	// without a token are zero or of a token that was cut off.
+	layers [][]*tensors.Tensor
+}
+
+// newProjectedCache returns a cache of no layers yet.
+func (m *Model) newProjectedCache() *projectedCache {
+	return &projectedCache{m: m, through: m.acquireThrough(true)}
+}
+
+// add appends the next layer, given its values, [1,G,slots,E], zero without a token.
+func (c *projectedCache) add(value *tensors.Tensor) error {
+	l := len(c.layers)
+	out, err := c.m.project(c.m.projectCacheProgram(l), c.through, l, value)
+	if err != nil {
+		return err
+	}
+	defer free(out...)
+	var layer []*tensors.Tensor // in memory that the host may write
+	for _, t := range out {
+		var own *tensors.Tensor
+		var failed error
+		err := read(t, func(from []float32) {
+			own, failed = c.m.filled(t.Shape().Dimensions, func(to []float32) { copy(to, from) })
+		})
+		if err = errors.Join(err, failed); err != nil {
+			free(layer...)
+			return err
+		}
+		layer = append(layer, own)
+	}
+	c.layers = append(c.layers, layer)
+	return nil
+}
+
+// projectCacheProgram is [Model.projectProgram] with results [H,·,S].
+func (m *Model) projectCacheProgram(l int) program {
+	return program{
+		"projected cache", noWeights,
+		func(w byName, in []*Node) []*Node {
+			b := m.blockOfSources(w, l, in[0], cache{value: in[1]})
+			var all []*Node
+			for _, through := range in[2:] {
+				all = append(all, b.Einsum("hed,hse->hds", through, Squeeze(b.Values(), 0)))
+			}
+			return all
+		},
+	}
+}
+
+// inputs are what the step of layer l reads; see [newCachedSources]. A nil cache has none.
+func (c *projectedCache) inputs(l int) ([]*tensors.Tensor, error) {
+	if c == nil {
+		return nil, nil
+	}
+	through, err := c.through.of(c.m, l)
+	return slices.Concat(c.layers[l], through), err
+}
+
+// projectedShapes are the shapes of [projectedCache.inputs].
+func projectedShapes(s *spec.Spec, slots int) []shapes.Shape {
+	widths := []int{s.Width}
+	for range inputMatrices(s) {
+		widths = append(widths, s.FeedForward)
+	}
+	var all, through []shapes.Shape
+	for _, width := range widths {
+		all = append(all, shapes.Make(dtypes.Float32, s.Heads, width, slots))
+		through = append(through, shapes.Make(dtypes.Float32, s.Heads, s.HeadWidth, width))
+	}
+	all = append(all, through...)
+	if !s.RMS {
+		for _, width := range widths[1:] {
+			all = append(all, shapes.Make(dtypes.Float32, 1, 1, width))
+		}
+	}
+	return all
+}
+
+// put writes what [cachedSources.own] has for the token in a slot into layer l.
+func (c *projectedCache) put(l int, own []*tensors.Tensor, slot int) error {
+	for i, t := range own {
+		var failed error
+		err := read(t, func(from []float32) {
+			failed = c.layers[l][i].MutableFlatData(func(flat any) {
+				to := flat.([]float32)
+				slots := len(to) / len(from)
+				for k, x := range from {
+					to[k*slots+slot] = x
+				}
+			})
+		})
+		if err = errors.Join(err, failed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// free frees the cache, which may be nil.
+func (c *projectedCache) free() {
+	if c == nil {
+		return
+	}
+	for _, layer := range c.layers {
+		free(layer...)
+	}
+	c.m.releaseThrough(c.through)
+}
+
+// cachedSources is what a [projectedCache] has, in the graph of a decode step.
+type cachedSources struct {
+	// rows are [H,·,S], the attention output first. own is the same of the target itself,
+	// [H,·,1], whose slot in rows holds any finite numbers. No target sees the last slot, which
+	// [Session.spare] keeps free.
+	rows, own []*Node
+	// biases are those of [Block.biasThrough], [1,1,F]; none in models without them.
+	biases []*Node
+}
+
+// newCachedSources takes the inputs of [projectedCache.inputs] for a step: the rows, the tensors of
+// [Block.throughHeads] and the biases. value is that of the target, [1,G,1,E].
+func newCachedSources(b *Block, value *Node, in []*Node) *cachedSources {
+	n := 1 + len(inputMatrices(b.spec))
+	c := &cachedSources{rows: in[:n], biases: in[2*n:]}
+	for _, through := range in[n : 2*n] {
+		own := b.Einsum("hse,hed->hsd", Squeeze(b.perHead(value), 0), through)
+		c.own = append(c.own, TransposeAllAxes(own, 0, 2, 1))
+	}
+	return c
+}
+
+// cachedOutputs is [Block.OutputsWithoutSource] in a decode step, from its cached sources, with a
+// column for each slot. The last one, which no target sees, is the whole. The other columns differ
+// from it by what their source adds, also if that is all that the target attends to: the rounding
+// error is then one of the whole, and nothing magnifies it in the blocks that [Model.canProject]
+// allows.
+func (b *Block) cachedOutputs() (without, whole *Node) {
+	c, s := b.cached, b.spec
+	at := Reshape(b.own.at(), 1, 1, -1)                     // [1,1,S]
+	attention := Reshape(b.Attention, s.Heads, 1, -1)       // [H,1,S]
+	past := Mul(attention, OneMinus(at))                    // [H,1,S]
+	own := ReduceAndKeep(Mul(attention, at), ReduceSum, -1) // [H,1,1]
+	part := func(i int) *Node {                             // [·,S]
+		ofPast := ReduceSum(Mul(past, c.rows[i]), 0) // [·,S]
+		return Add(ofPast, Mul(ReduceSum(Mul(own, c.own[i]), 0), Squeeze(at, 0)))
+	}
+	column := func(x *Node) *Node { return Reshape(x, -1, 1) }
+
+	sum := Add(b.Input, b.AttentionOutput)                           // [1,1,D]
+	z := Sub(column(sum), part(0))                                   // [D,S]
+	inverse := Transpose(inverseSpread(s, Transpose(z, 0, 1)), 0, 1) // [1,S]
+	var inputs []*Node                                               // [F,S]
+	for i, name := range inputMatrices(s) {
+		y := Mul(Sub(column(b.linear(b.scaledByGain(sum), name)), part(1+i)), inverse)
+		if len(c.biases) > 0 {
+			y = Add(y, column(c.biases[i]))
+		}
+		if s.MLPBias {
+			y = Add(y, column(float(b.w(name+".bias"))))
+		}
+		inputs = append(inputs, y)
+	}
+	inner := b.activated(inputs[0])
+	if s.Gated {
+		inner = Mul(inner, inputs[1])
+	}
+	mlp := b.product.layerColumns(inner, b.w("down.weight")) // [D,S]
+	if s.MLPBias {
+		mlp = Add(mlp, column(float(b.w("down.bias"))))
+	}
+	var after *Node // [S,D]
+	if s.Order == spec.PostNorm {
+		z, mlp = Transpose(z, 0, 1), Transpose(mlp, 0, 1)
+		after = b.norm(Add(b.norm(z, "attention-norm"), mlp), "mlp-norm")
+	} else {
+		after = Transpose(Add(z, mlp), 0, 1)
+	}
+	whole = Reshape(SliceAxis(after, 0, AxisRange(-1)), 1, 1, s.Width)
+	if b.Output == nil {
+		b.Output = whole
+	}
+	return InsertAxes(after, 0, 0), whole
+}
+
+// slowReads is how many multiplications of a product of large matrices take as long as one by a
+// number that is read from memory for it alone: 4 bytes at 10 GB/s, against 28 billion a second.
+const slowReads = 11
+
+// projectsSteps reports whether the steps of a session, whose prompt has n tokens, compute rows
+// from a [projectedCache], where the host may write into it.
+func (m *Model) projectsSteps(
+	asks []trace.MixingAsk, mixes []Mixing, n, slots, room int, spare int64,
+) bool {
+	wanted := false
+	for i, mix := range mixes {
+		wanted = wanted || m.canProject(asks[i], mix) && sharesOutput(mix)
+	}
+	through, layers := throughBytes(m.Spec), float64(m.Spec.Layers)
+	bytes := through + (layers+projectedCopies)*float64(slots)*sourceBytes(m.Spec)
+	if !wanted || !m.onHost || room <= n || through > throughMost ||
+		bytes > float64(min(projectedMost, spare)) {
+		return false
+	}
+	if m.projectAlways {
+		return true
+	}
+	if backendName(m.backend) == "go" { // its products of few rows cost as much as they save
+		return false
+	}
+	// Multiplications, in units of D+F: those that each step is spared, less its reads, against
+	// those of each source and of W_O through the matrices. The model keeps the latter, so the
+	// first text bears half of them.
+	width, heads := float64(m.Spec.Width), float64(m.Spec.Heads)
+	spared := float64(slots)*width - slowReads*(float64(slots)*heads+width)
+	cost := float64(slots) * width
+	if m.throughHeld() == 0 {
+		cost += width * width / 2
+	}
+	return float64(room-n)*spared > cost
+}
