@@ -50,7 +50,7 @@ type Block struct {
 	finalNorm func(x *Node) *Node
 	// projected is nil unless a tile gets what many targets share; see [projectedSources].
 	projected *projectedSources
-	// cached is nil but in decode steps that read a [projectedCache].
+	// cached is nil except in decode steps that read a [projectedCache].
 	cached *cachedSources
 	// own is set in a decode step, for the only target, which follows a cache.
 	own *ownSlot

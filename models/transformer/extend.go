@@ -45,6 +45,9 @@ func (s *Session) Extend(ctx context.Context, ids, next []int) ([]float64, error
 	if err := s.checkExtension(ids, next, total); err != nil {
 		return nil, err
 	}
+	if s.cache != nil {
+		s.cache.forget()
+	}
 	if err := s.reserve(total); err != nil {
 		return nil, err
 	}
@@ -146,7 +149,6 @@ func (s *Session) extend(ctx context.Context, ids []int, length, first int, next
 	}
 	x := out[0]
 	defer func() { free(x) }()
-	s.cache.forget()
 	for l := range s.m.Spec.Layers {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("stopped at layer %d: %w", l, err)

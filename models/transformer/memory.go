@@ -298,7 +298,8 @@ func (m *Model) limit() int64 {
 	return m.MaxBytes
 }
 
-// checkMemory returns a [*MemoryError] if a pass would need more than it may take.
+// checkMemory returns a [*MemoryError] if a pass would need more than it may take. If it fits, but
+// not beside what the model keeps of [throughHeads], it makes the model drop those.
 func (m *Model) checkMemory(n need) error {
 	limit, bytes := m.limit(), m.estimate(n)
 	if bytes <= limit {

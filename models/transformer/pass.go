@@ -27,10 +27,10 @@ type pass struct {
 	slots int
 	// latest, if not nil, gets what the pass does to the last token.
 	latest *latest
-	// spare is how many bytes the pass leaves of what it may take. begins, if not nil, is told once
-	// it is known that the pass fits.
+	// spare is how many bytes the pass leaves of what it may take. begins, if not nil, is called
+	// once that is known, and takes from it what it needs.
 	spare  int64
-	begins func(spare int64)
+	begins func(p *pass)
 }
 
 // output executes the pass and returns what the head says at its end. The head reads the last token
@@ -73,7 +73,7 @@ func (p *pass) begin(n need) error {
 	}
 	p.spare = p.m.limit() - p.m.estimate(n)
 	if p.begins != nil {
-		p.begins(p.spare)
+		p.begins(p)
 	}
 	return nil
 }

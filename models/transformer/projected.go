@@ -159,7 +159,8 @@ const projectedMost = 1 << 30
 // without it.
 const projectedCopies, projectedInner = 2, 3
 
-// canProject reports whether rows of a mixing can be computed from [projectedSources].
+// canProject reports whether rows of a mixing can be computed from [projectedSources] or a
+// [projectedCache].
 func (m *Model) canProject(ask trace.MixingAsk, mix Mixing) bool {
 	s := m.Spec
 	return zeroesSources(mix) && mix.PerPair() && ask.Heads.Fusion == trace.MeanHeads &&
@@ -175,8 +176,8 @@ func (m *Model) projects(ask trace.MixingAsk, mix Mixing, targets, n int, spare 
 	if !m.canProject(ask, mix) || projectedBytes(s, n) > float64(min(projectedMost, spare)) {
 		return false
 	}
-	// Multiplications, in units of D+F: those of W_O through the matrices, of each source, and of
-	// each pair, against those that each pair is spared.
+	// Multiplications, in units of D and the width of the inputs together: those of W_O through
+	// the matrices, of each source, and of each pair, against those that each pair is spared.
 	pairs := float64(targets) * float64(n)
 	if !s.Bidirectional {
 		pairs /= 2

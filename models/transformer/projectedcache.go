@@ -20,14 +20,19 @@ type throughHeads struct {
 	mu     sync.Mutex // locked while a layer is computed
 	layers [][]*tensors.Tensor
 
-	users int // guarded by the mutex of the model
+	// users is how many texts use them, and drop is whether the model keeps them no longer than
+	// that. Both are guarded by the mutex of the model.
+	users int
+	drop  bool
 }
 
-// throughMost is how many bytes of them a model keeps: 256 MiB.
+// throughMost is how many bytes of them a model keeps: 256 MiB. Steps of a model for which they
+// would take more compute every source apart.
 const throughMost = 256 << 20
 
-// acquireThrough returns the tensors that the model keeps. If it keeps none, it begins to with
-// keep, and else they are for the caller alone, who passes them to [Model.releaseThrough].
+// acquireThrough returns the tensors that the model keeps. If it has none, new ones are made: with
+// keep the model keeps them, and without it they are the caller's alone. The caller passes them to
+// [Model.releaseThrough] in either case.
 func (m *Model) acquireThrough(keep bool) *throughHeads {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -36,7 +41,7 @@ func (m *Model) acquireThrough(keep bool) *throughHeads {
 		t = &throughHeads{layers: make([][]*tensors.Tensor, m.Spec.Layers)}
 	}
 	if keep {
-		m.through = t
+		m.through, t.drop = t, false
 	}
 	t.users++
 	return t
@@ -46,19 +51,29 @@ func (m *Model) acquireThrough(keep bool) *throughHeads {
 func (m *Model) releaseThrough(t *throughHeads) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if t.users--; t.users == 0 && t != m.through {
-		free(slices.Concat(t.layers...)...)
-	}
+	t.users--
+	m.freeThrough(t)
 }
 
-// dropThrough makes the model keep none. Texts that use them keep theirs until they end.
+// dropThrough makes the model keep none: at once, or when the texts that use them end.
 func (m *Model) dropThrough() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.through != nil && m.through.users == 0 {
-		free(slices.Concat(m.through.layers...)...)
+	if m.through != nil {
+		m.through.drop = true
+		m.freeThrough(m.through)
 	}
-	m.through = nil
+}
+
+// freeThrough frees t if nobody uses it and the model does not keep it. The caller holds m.mu.
+func (m *Model) freeThrough(t *throughHeads) {
+	if t.users > 0 || t == m.through && !t.drop {
+		return
+	}
+	free(slices.Concat(t.layers...)...)
+	if t == m.through {
+		m.through = nil
+	}
 }
 
 // throughHeld is how many bytes the model keeps of them, at most.
@@ -96,8 +111,8 @@ func (t *throughHeads) of(m *Model, l int) ([]*tensors.Tensor, error) {
 type projectedCache struct {
 	m       *Model
 	through *throughHeads
-	// layers has tensors [H,·,slots] for each layer, the attention output first. Those of slots
-	// without a token are zero or of a token that was cut off.
+	// layers has tensors [H,·,slots] for each layer, the attention output first. Slots without a
+	// token hold zeros, or numbers of a token that was cut off or whose step failed.
 	layers [][]*tensors.Tensor
 }
 
@@ -121,11 +136,11 @@ func (c *projectedCache) add(value *tensors.Tensor) error {
 		err := read(t, func(from []float32) {
 			own, failed = c.m.filled(t.Shape().Dimensions, func(to []float32) { copy(to, from) })
 		})
+		layer = append(layer, own)
 		if err = errors.Join(err, failed); err != nil {
 			free(layer...)
 			return err
 		}
-		layer = append(layer, own)
 	}
 	c.layers = append(c.layers, layer)
 	return nil
@@ -175,8 +190,12 @@ func projectedShapes(s *spec.Spec, slots int) []shapes.Shape {
 	return all
 }
 
-// put writes what [cachedSources.own] has for the token in a slot into layer l.
+// put writes what [cachedSources.own] has for the token in a slot into layer l. A nil cache takes
+// nothing.
 func (c *projectedCache) put(l int, own []*tensors.Tensor, slot int) error {
+	if c == nil {
+		return nil
+	}
 	for i, t := range own {
 		var failed error
 		err := read(t, func(from []float32) {
@@ -229,10 +248,9 @@ func newCachedSources(b *Block, value *Node, in []*Node) *cachedSources {
 }
 
 // cachedOutputs is [Block.OutputsWithoutSource] in a decode step, from its cached sources, with a
-// column for each slot. The last one, which no target sees, is the whole. The other columns differ
-// from it by what their source adds, also if that is all that the target attends to: the rounding
-// error is then one of the whole, and nothing magnifies it in the blocks that [Model.canProject]
-// allows.
+// column for each slot. The last one, which no target sees, is the whole. If a target attends to
+// one source only, a rounding error is left of its attention in place of zero. A norm of the
+// attention output alone would magnify that; [Model.canProject] excludes such blocks.
 func (b *Block) cachedOutputs() (without, whole *Node) {
 	c, s := b.cached, b.spec
 	at := Reshape(b.own.at(), 1, 1, -1)                     // [1,1,S]
@@ -286,34 +304,36 @@ func (b *Block) cachedOutputs() (without, whole *Node) {
 const slowReads = 11
 
 // projectsSteps reports whether the steps of a session, whose prompt has n tokens, compute rows
-// from a [projectedCache], where the host may write into it.
+// from a [projectedCache], where the host may write into it, and how many bytes that and what the
+// model keeps for it take. What the model keeps already plays no part: the last digits of rows
+// would depend on the texts before.
 func (m *Model) projectsSteps(
 	asks []trace.MixingAsk, mixes []Mixing, n, slots, room int, spare int64,
-) bool {
+) (bytes int64, projects bool) {
 	wanted := false
 	for i, mix := range mixes {
 		wanted = wanted || m.canProject(asks[i], mix) && sharesOutput(mix)
 	}
-	through, layers := throughBytes(m.Spec), float64(m.Spec.Layers)
-	bytes := through + (layers+projectedCopies)*float64(slots)*sourceBytes(m.Spec)
-	if !wanted || !m.onHost || room <= n || through > throughMost ||
-		bytes > float64(min(projectedMost, spare)) {
-		return false
+	if !wanted || !m.onHost || room <= n {
+		return 0, false
 	}
+	through, layers := throughBytes(m.Spec), float64(m.Spec.Layers)
+	need := through + (layers+projectedCopies)*float64(slots)*sourceBytes(m.Spec)
+	if through > throughMost || need > float64(min(projectedMost, spare)) {
+		return 0, false
+	}
+	bytes = int64(need)
 	if m.projectAlways {
-		return true
+		return bytes, true
 	}
 	if backendName(m.backend) == "go" { // its products of few rows cost as much as they save
-		return false
+		return 0, false
 	}
-	// Multiplications, in units of D+F: those that each step is spared, less its reads, against
-	// those of each source and of W_O through the matrices. The model keeps the latter, so the
-	// first text bears half of them.
+	// Multiplications, in units of D and the width of the inputs together: those that each step is
+	// spared, less its reads, against those of each source and of W_O through the matrices. The
+	// model keeps the latter, so only half of them count against a text.
 	width, heads := float64(m.Spec.Width), float64(m.Spec.Heads)
 	spared := float64(slots)*width - slowReads*(float64(slots)*heads+width)
-	cost := float64(slots) * width
-	if m.throughHeld() == 0 {
-		cost += width * width / 2
-	}
-	return float64(room-n)*spared > cost
+	cost := float64(slots)*width + width*width/2
+	return bytes, float64(room-n)*spared > cost
 }

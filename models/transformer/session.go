@@ -111,9 +111,14 @@ func (s *Session) Prompt(ctx context.Context, ids []int,
 		},
 	}
 	inTiles := s.streams != nil || s.m.inTiles(len(ids))
-	p.begins = func(spare int64) {
-		if !inTiles && s.m.projectsSteps(s.asks, s.mixes, len(ids), kept.slots, s.room, spare) {
+	p.begins = func(p *pass) {
+		bytes, projects := s.m.projectsSteps(s.asks, s.mixes, len(ids), kept.slots, s.room, p.spare)
+		if projects && !inTiles {
+			if s.cache != nil {
+				s.cache.forget() // what the next text does not need, before its own is made
+			}
 			kept.projected = s.m.newProjectedCache()
+			p.spare -= bytes
 		}
 		s.prepare(ctx, len(ids), kept)
 	}
@@ -276,10 +281,8 @@ func (s *Session) stepLayer(
 	if err := s.cache.put(l, out[1], out[2], s.Length()); err != nil {
 		return out[0], err
 	}
-	if s.cache.projected != nil {
-		if err := s.cache.projected.put(l, made[3+len(rows):], s.Length()); err != nil {
-			return out[0], err
-		}
+	if err := s.cache.projected.put(l, made[3+len(rows):], s.Length()); err != nil {
+		return out[0], err
 	}
 	for i := range rows {
 		if err := putRows(&rows[i], l, out[3+i]); err != nil {
@@ -400,8 +403,9 @@ func (s *Session) grow() error {
 
 // CachesSources reports whether the session keeps, beside the keys and values, what each source
 // adds before the feed-forward part, so that a row of Value Zeroing after a step costs about half.
-// It does so where XLA computes on a CPU, the rest of the text is expected to be long enough and
-// the memory is there, until the cache grows or several tokens come at once.
+// It does so where XLA computes on a CPU, the model has up to about 140 million parameters, the
+// rest of the text is expected to be long enough and the memory is there, until the cache grows or
+// several tokens come at once.
 func (s *Session) CachesSources() bool { return s.cache != nil && s.cache.projected != nil }
 
 // Close frees the cache. The session must not be used afterwards.
