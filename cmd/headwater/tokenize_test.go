@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -180,15 +181,23 @@ func TestTokenizeMemory(t *testing.T) {
 		{"llama3", "x9 "},
 	} {
 		input := string(mustJSON(t, strings.Repeat(c.word, size/len(c.word)))) + "\n"
-		p := &program{stdin: strings.NewReader(input), stdout: io.Discard}
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		if err := p.tokenize(t.Context(), filepath.Join(tokenizers, c.kind+".json"),
-			true); err != nil {
-			t.Fatal(err)
+		made := uint64(math.MaxUint64)
+		// Goroutines that an earlier test left behind may allocate at the same time, so the least of
+		// a few runs counts.
+		for range 5 {
+			p := &program{stdin: strings.NewReader(input), stdout: io.Discard}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			if err := p.tokenize(t.Context(), filepath.Join(tokenizers, c.kind+".json"),
+				true); err != nil {
+				t.Fatal(err)
+			}
+			runtime.ReadMemStats(&after)
+			if made = min(made, after.TotalAlloc-before.TotalAlloc); made <= 25*size {
+				break
+			}
 		}
-		runtime.ReadMemStats(&after)
-		if made := after.TotalAlloc - before.TotalAlloc; made > 25*size {
+		if made > 25*size {
 			t.Errorf("%s: a line of %d bytes took %d MiB in all", c.kind, size, made>>20)
 		} else {
 			t.Logf("%s: %d MiB in all", c.kind, made>>20)
