@@ -182,8 +182,8 @@ func TestTokenizeMemory(t *testing.T) {
 	} {
 		input := string(mustJSON(t, strings.Repeat(c.word, size/len(c.word)))) + "\n"
 		made := uint64(math.MaxUint64)
-		// Goroutines that an earlier test left behind may allocate at the same time, so the least of
-		// a few runs counts.
+		// Goroutines that an earlier test left behind may allocate at the same time, so the least
+		// of a few runs counts.
 		for range 5 {
 			p := &program{stdin: strings.NewReader(input), stdout: io.Discard}
 			var before, after runtime.MemStats
