@@ -308,10 +308,10 @@ func (s *Session) rowOfLayer(l int, ask trace.MixingAsk, mix Mixing, rows *trace
 	}
 	defer free(at...)
 	inputs := slices.Concat([]*tensors.Tensor{s.latest.input[l]}, at, s.cache.of(l))
-	out, err := s.m.runTile(l, ask, mix, inputs)
+	out, err := s.m.execute(s.m.tileProgram(l, ask, mix), inputs...)
 	if err != nil {
 		return err
 	}
-	defer free(out)
-	return putRows(rows, 0, out)
+	defer free(out...)
+	return putRows(rows, 0, out[0])
 }

@@ -45,9 +45,7 @@ func (s *Session) Extend(ctx context.Context, ids, next []int) ([]float64, error
 	if err := s.checkExtension(ids, next, total); err != nil {
 		return nil, err
 	}
-	if s.cache != nil {
-		s.cache.forget()
-	}
+	s.cache.forget()
 	if err := s.reserve(total); err != nil {
 		return nil, err
 	}

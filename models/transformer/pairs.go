@@ -2,6 +2,7 @@ package transformer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -132,20 +133,9 @@ func (a *pairLayer) tile(
 	return putTile(rows, a.l, out[0], at, n)
 }
 
-// runTile returns the rows of a mixing in layer l for a tile, [1,1,(H,)N,S]. inputs are the
-// residual stream of its targets before the layer, [1,N,D], the slot of the first of them, the
-// length of the text, and the keys and values of the sources, [1,G,S,E] each.
-func (m *Model) runTile(
-	l int, ask trace.MixingAsk, mix Mixing, inputs []*tensors.Tensor,
-) (*tensors.Tensor, error) {
-	out, err := m.execute(m.tileProgram(l, ask, mix), inputs...)
-	if err != nil {
-		return nil, err
-	}
-	return out[0], nil
-}
-
-// tileProgram is the graph of [Model.runTile].
+// tileProgram is the graph of the rows of a mixing in layer l for a tile, [1,1,(H,)N,S]. Its inputs
+// are the residual stream of the targets before the layer, [1,N,D], the slot of the first of them,
+// the length of the text, and the keys and values of the sources, [1,G,S,E] each.
 func (m *Model) tileProgram(l int, ask trace.MixingAsk, mix Mixing) program {
 	kind, weights := m.kindOf(l, mix)
 	return program{
@@ -156,7 +146,7 @@ func (m *Model) tileProgram(l int, ask trace.MixingAsk, mix Mixing) program {
 	}
 }
 
-// blockOfTile builds the block of a tile from the inputs of [Model.runTile].
+// blockOfTile builds the block of a tile from the inputs of [Model.tileProgram].
 func (m *Model) blockOfTile(w byName, l int, in []*Node) *Block {
 	ids := Squeeze(SliceAxis(in[0], 2, AxisRange(0, 1)), 2) // only their number matters
 	d := m.builder(w, text{ids: ids, first: in[1], length: in[2]})
@@ -196,6 +186,27 @@ func (m *Model) filled(dims []int, fill func(data []float32)) (*tensors.Tensor, 
 		return nil, err
 	}
 	return t, t.MutableFlatData(func(flat any) { fill(flat.([]float32)) })
+}
+
+// filledFrom makes a tensor that the host fills from another one. It may return the tensor beside
+// an error.
+func (m *Model) filledFrom(
+	source *tensors.Tensor, dims []int, fill func(to, from []float32),
+) (t *tensors.Tensor, err error) {
+	var failed error
+	err = read(source, func(from []float32) {
+		t, failed = m.filled(dims, func(to []float32) { fill(to, from) })
+	})
+	return t, errors.Join(err, failed)
+}
+
+// writeFrom calls fill with the numbers of a tensor that the host may write into, and of source.
+func writeFrom(source, target *tensors.Tensor, fill func(to, from []float32)) error {
+	var failed error
+	err := read(source, func(from []float32) {
+		failed = target.MutableFlatData(func(flat any) { fill(flat.([]float32), from) })
+	})
+	return errors.Join(err, failed)
 }
 
 // copySlots copies the first n numbers of each row of src into the row of dst; the rows of the two

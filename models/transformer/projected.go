@@ -131,15 +131,19 @@ func (b *Block) projectedOutputs() (without, whole *Node) {
 	if b.spec.Gated {
 		inner = Mul(inner, inputs[1])
 	}
-	mlp := b.mlpDense(inner, "down") // [1+S,N,D]
-	if b.spec.Order == spec.PostNorm {
-		z = b.norm(Add(b.norm(z, "attention-norm"), mlp), "mlp-norm")
-	} else {
-		z = Add(z, mlp)
-	}
-	z = TransposeAllAxes(z, 1, 0, 2) // [N,1+S,D]
+	mlp := b.mlpDense(inner, "down")                 // [1+S,N,D]
+	z = TransposeAllAxes(b.withMLP(z, mlp), 1, 0, 2) // [N,1+S,D]
 	whole = Reshape(SliceAxis(z, 1, AxisRange(0, 1)), b.Input.Shape().Dimensions...)
 	return InsertAxes(SliceAxis(z, 1, AxisRange(1)), 0), whole
+}
+
+// withMLP is the stream after the block, [...,D], given the sum z of attention output and residual
+// and what the feed-forward part puts out for it.
+func (b *Block) withMLP(z, mlp *Node) *Node {
+	if b.spec.Order == spec.PostNorm {
+		return b.norm(Add(b.norm(z, "attention-norm"), mlp), "mlp-norm")
+	}
+	return Add(z, mlp)
 }
 
 // biasThrough is the bias of [Block.normBeforeMLP] times a matrix, [1,1,F]; nil without one.

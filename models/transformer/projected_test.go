@@ -62,27 +62,15 @@ func TestProjectedSteps(t *testing.T) {
 					prompt(t, g.model, nil, g.ids[:target+1]).Logits, logitsTol)
 				for k, kind := range zeroings {
 					for l, b := range layers {
-						whole := g.zeroed(l, b.output(target, -1, -1), kind.finalNorm)
-						want, scale := make([]float32, target+1), 1.0
-						for s := range want {
-							if b.sees(target, s) {
-								var d float64
-								d, scale = kind.distance(
-									g.zeroed(l, b.output(target, s, -1), kind.finalNorm), whole)
-								want[s] = float32(d)
-							}
-						}
+						want, scale := g.zeroedRow(kind, l, b, target, -1, target+1)
 						check(t, fmt.Sprintf("%s, %s, layer %d", where, kind.name, l),
 							out.Rows[2+k].Row(l, 0, 0), want, scale*distanceTol)
 					}
 				}
 			}
 		}
-		begin := func(n int) {
-			_, err := session.Prompt(context.Background(), g.ids[:n], nil)
-			must(t, err)
-		}
-		begin(2)
+		_, err = session.Prompt(context.Background(), g.ids[:2], nil)
+		must(t, err)
 		if got, want := session.CachesSources(), m.CanProject(asks[2]); got != want {
 			t.Fatalf("projected %v, want %v", got, want)
 		}

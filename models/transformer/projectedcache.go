@@ -1,7 +1,6 @@
 package transformer
 
 import (
-	"errors"
 	"slices"
 	"sync"
 
@@ -131,13 +130,11 @@ func (c *projectedCache) add(value *tensors.Tensor) error {
 	defer free(out...)
 	var layer []*tensors.Tensor // in memory that the host may write
 	for _, t := range out {
-		var own *tensors.Tensor
-		var failed error
-		err := read(t, func(from []float32) {
-			own, failed = c.m.filled(t.Shape().Dimensions, func(to []float32) { copy(to, from) })
+		own, err := c.m.filledFrom(t, t.Shape().Dimensions, func(to, from []float32) {
+			copy(to, from)
 		})
 		layer = append(layer, own)
-		if err = errors.Join(err, failed); err != nil {
+		if err != nil {
 			free(layer...)
 			return err
 		}
@@ -197,17 +194,12 @@ func (c *projectedCache) put(l int, own []*tensors.Tensor, slot int) error {
 		return nil
 	}
 	for i, t := range own {
-		var failed error
-		err := read(t, func(from []float32) {
-			failed = c.layers[l][i].MutableFlatData(func(flat any) {
-				to := flat.([]float32)
-				slots := len(to) / len(from)
-				for k, x := range from {
-					to[k*slots+slot] = x
-				}
-			})
-		})
-		if err = errors.Join(err, failed); err != nil {
+		if err := writeFrom(t, c.layers[l][i], func(to, from []float32) {
+			slots := len(to) / len(from)
+			for k, x := range from {
+				to[k*slots+slot] = x
+			}
+		}); err != nil {
 			return err
 		}
 	}
@@ -285,13 +277,7 @@ func (b *Block) cachedOutputs() (without, whole *Node) {
 	if s.MLPBias {
 		mlp = Add(mlp, column(float(b.w("down.bias"))))
 	}
-	var after *Node // [S,D]
-	if s.Order == spec.PostNorm {
-		z, mlp = Transpose(z, 0, 1), Transpose(mlp, 0, 1)
-		after = b.norm(Add(b.norm(z, "attention-norm"), mlp), "mlp-norm")
-	} else {
-		after = Transpose(Add(z, mlp), 0, 1)
-	}
+	after := b.withMLP(Transpose(z, 0, 1), Transpose(mlp, 0, 1)) // [S,D]
 	whole = Reshape(SliceAxis(after, 0, AxisRange(-1)), 1, 1, s.Width)
 	if b.Output == nil {
 		b.Output = whole

@@ -114,9 +114,7 @@ func (s *Session) Prompt(ctx context.Context, ids []int,
 	p.begins = func(p *pass) {
 		bytes, projects := s.m.projectsSteps(s.asks, s.mixes, len(ids), kept.slots, s.room, p.spare)
 		if projects && !inTiles {
-			if s.cache != nil {
-				s.cache.forget() // what the next text does not need, before its own is made
-			}
+			s.cache.forget() // what the next text does not need, before its own is made
 			kept.projected = s.m.newProjectedCache()
 			p.spare -= bytes
 		}

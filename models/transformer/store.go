@@ -48,17 +48,13 @@ func (s *store) add(kv *tensors.Tensor, n int) error {
 	if !s.inPlace() {
 		return s.addGrown(kv)
 	}
-	var t *tensors.Tensor
-	var failed error
-	err := read(kv, func(from []float32) {
-		t, failed = s.m.filled([]int{1, dims[1], s.slots, dims[3]}, func(to []float32) {
-			copySlots(to, from, dims[1], n*dims[3])
-		})
+	t, err := s.m.filledFrom(kv, []int{1, dims[1], s.slots, dims[3]}, func(to, from []float32) {
+		copySlots(to, from, dims[1], n*dims[3])
 	})
 	if t != nil {
 		s.all = append(s.all, t)
 	}
-	return errors.Join(err, failed)
+	return err
 }
 
 // addLayer appends the key and value of the next layer, as add does, and what is kept beside them.
@@ -159,13 +155,9 @@ func (s *store) write(
 ) error {
 	for i, t := range now {
 		dims := t.Shape().Dimensions
-		var failed error
-		err := read(t, func(from []float32) {
-			failed = s.all[2*l+i].MutableFlatData(func(flat any) {
-				fill(flat.([]float32), from, dims[2], dims[3])
-			})
-		})
-		if err = errors.Join(err, failed); err != nil {
+		if err := writeFrom(t, s.all[2*l+i], func(to, from []float32) {
+			fill(to, from, dims[2], dims[3])
+		}); err != nil {
 			return err
 		}
 	}
@@ -190,8 +182,11 @@ func (s *store) free() {
 	free(s.all...)
 }
 
-// forget frees projected.
+// forget frees projected. A nil store has none.
 func (s *store) forget() {
+	if s == nil {
+		return
+	}
 	s.projected.free()
 	s.projected = nil
 }

@@ -62,6 +62,23 @@ func (g *golden) zeroed(l int, x []float64, finalNorm bool) []float64 {
 	return norm(spec, x, g.params["final-norm.gain"], g.params["final-norm.bias"])
 }
 
+// zeroedRow is the row of a target over the first n sources in layer l, with the values of one head
+// zeroed, or with -1 those of all heads, and of what size numbers are that it is computed from.
+func (g *golden) zeroedRow(kind zeroing, l int, b *layer, target, head, n int) (
+	row []float32, scale float64,
+) {
+	whole := g.zeroed(l, b.output(target, -1, -1), kind.finalNorm)
+	row, scale = make([]float32, n), 1
+	for s := range row {
+		if b.sees(target, s) {
+			var d float64
+			d, scale = kind.distance(g.zeroed(l, b.output(target, s, head), kind.finalNorm), whole)
+			row[s] = float32(d)
+		}
+	}
+	return row, scale
+}
+
 func TestValueZeroingBruteForce(t *testing.T) {
 	eachGolden(t, func(t *testing.T, g *golden) {
 		sampleWithShort(t)
@@ -79,17 +96,8 @@ func TestValueZeroingBruteForce(t *testing.T) {
 			shared := projected.rows(t, trace.MixingAsk{Name: kind.name})[0]
 			for l, b := range g.layers(t) {
 				for target := range g.ids {
-					whole := g.zeroed(l, b.output(target, -1, -1), kind.finalNorm)
 					compare := func(got []float32, head int) {
-						want, scale := make([]float32, len(g.ids)), 1.0
-						for s := range g.ids {
-							if b.sees(target, s) {
-								var d float64
-								d, scale = kind.distance(g.zeroed(l, b.output(target, s, head),
-									kind.finalNorm), whole)
-								want[s] = float32(d)
-							}
-						}
+						want, scale := g.zeroedRow(kind, l, b, target, head, len(g.ids))
 						where := fmt.Sprintf("%s: layer %d target %d head %d", kind.name, l, target,
 							head)
 						check(t, where, got, want, scale*distanceTol)
