@@ -3,14 +3,43 @@
 package xla
 
 /*
+#define _GNU_SOURCE
 #include <malloc.h>
+#include <sched.h>
+#include <stdlib.h>
+
+// headwater_memory_is_chosen reports whether the user has chosen how the C library keeps memory.
+static int headwater_memory_is_chosen(void) {
+	static const char *names[] = {
+		"GLIBC_TUNABLES", "MALLOC_ARENA_MAX", "MALLOC_MMAP_MAX_", "MALLOC_MMAP_THRESHOLD_",
+		"MALLOC_TOP_PAD_", "MALLOC_TRIM_THRESHOLD_",
+	};
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		const char *value = getenv(names[i]);
+		if (value && *value) return 1;
+	}
+	return 0;
+}
+
+// headwater_share_arena lets all threads take memory from one arena, on few processors. It runs
+// before main, because a thread keeps the arena that it has once taken, and the Go runtime starts
+// threads before any package is initialised. While XLA compiles, it takes memory on all processors:
+// more than 4 would wait for each other.
+__attribute__((constructor)) static void headwater_share_arena(void) {
+#ifdef __GLIBC__
+	cpu_set_t processors;
+	if (sched_getaffinity(0, sizeof processors, &processors) == 0 &&
+			CPU_COUNT(&processors) <= 4 && !headwater_memory_is_chosen())
+		mallopt(M_ARENA_MAX, 1);
+#endif
+}
 
 // headwater_hold_memory makes the C library keep freed memory. Without M_MMAP_MAX, the system gives
 // arrays of more than 32 MB each time; with several arenas, those of more than 64 MB.
-static void headwater_hold_memory(int one_arena) {
+static void headwater_hold_memory(void) {
 #ifdef __GLIBC__
+	if (headwater_memory_is_chosen()) return;
 	mallopt(M_MMAP_MAX, 0);
-	if (one_arena) mallopt(M_ARENA_MAX, 1);
 	mallopt(M_TRIM_THRESHOLD, 0x7fffffff);
 #endif
 }
@@ -23,38 +52,11 @@ static void headwater_release_memory(void) {
 */
 import "C"
 
-import (
-	"os"
-	"runtime"
-)
-
-// fewProcessors is how many processors may share one arena. While XLA compiles, it takes memory on
-// all of them, and many would wait for each other. With several arenas, arrays of up to 64 MB are
-// held.
-const fewProcessors = 4
-
-// mallocSettings are variables by which a user chooses how the C library keeps memory.
-var mallocSettings = []string{
-	"GLIBC_TUNABLES", "MALLOC_ARENA_MAX", "MALLOC_MMAP_MAX_", "MALLOC_MMAP_THRESHOLD_",
-	"MALLOC_TOP_PAD_", "MALLOC_TRIM_THRESHOLD_",
-}
-
 // holdMemory makes XLA's arrays take memory that earlier arrays have left, unless the user has
 // chosen otherwise. A pass of 256 tokens of GPT-2 small's shape makes 110 MB of arrays; if the
 // system gives and takes them each time, it must clear 28,000 pages, an eighth of the processor
 // time of the pass. releaseMemory returns what is held.
-func holdMemory() {
-	for _, name := range mallocSettings {
-		if os.Getenv(name) != "" {
-			return
-		}
-	}
-	oneArena := C.int(0)
-	if runtime.NumCPU() <= fewProcessors {
-		oneArena = 1
-	}
-	C.headwater_hold_memory(oneArena)
-}
+func holdMemory() { C.headwater_hold_memory() }
 
 // releaseMemory returns the memory that no array uses to the system.
 func releaseMemory() { C.headwater_release_memory() }

@@ -1,0 +1,63 @@
+//go:build cgo && linux && amd64
+
+package xla
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// TestOneArena looks for arenas of the C library beside the main one, which only threads have that
+// took memory before the number of arenas was limited.
+func TestOneArena(t *testing.T) {
+	if runtime.NumCPU() > 4 {
+		t.Skip("with more than 4 processors there are several arenas")
+	}
+	for _, name := range []string{"GLIBC_TUNABLES", "MALLOC_ARENA_MAX"} {
+		if os.Getenv(name) != "" {
+			t.Skipf("%s is set", name)
+		}
+	}
+	maps, err := os.Open("/proc/self/maps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer maps.Close()
+	// An arena is a range of 64 MB, of which a first part can be read and written and the rest
+	// cannot: two lines. Go's own memory may look the same.
+	const arena = 64 << 20
+	own := uint64(reflect.ValueOf(new([1 << 16]byte)).Pointer())
+	var before memoryRange
+	lines := bufio.NewScanner(maps)
+	for lines.Scan() {
+		now, ok := parseRange(lines.Text())
+		if !ok {
+			t.Fatalf("%q is not a range of memory", lines.Text())
+		}
+		if before.from%arena == 0 && before.to == now.from && now.to-before.from == arena &&
+			strings.HasPrefix(before.access, "rw") && strings.HasPrefix(now.access, "---") &&
+			(own < before.from || own >= now.to) {
+			t.Errorf("there is an arena at %x", before.from)
+		}
+		before = now
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// memoryRange is a line of /proc/self/maps.
+type memoryRange struct {
+	from, to uint64
+	access   string
+}
+
+func parseRange(line string) (r memoryRange, ok bool) {
+	n, _ := fmt.Sscanf(line, "%x-%x %s", &r.from, &r.to, &r.access)
+	return r, n == 3
+}
