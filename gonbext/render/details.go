@@ -25,7 +25,7 @@ func (b *page) details(left *int) string {
 		if len(part) > *left && t > 0 {
 			rest := len(b.e.Steps) - t
 			part = b.part(func(c *page) {
-				c.leftOut(fmt.Sprintf("The last %s %s are", thousands(rest), c.words.shown))
+				c.lastLeftOut(rest)
 			})
 			s.WriteString(part)
 			break

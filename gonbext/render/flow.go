@@ -443,9 +443,9 @@ func (f *flowPage) graph() {
 		}
 		return name + " " + f.flowFrom(j)
 	}, "right")
-	f.printf(`<td style="padding:0;line-height:0;text-align:left"><div class="hw-f"><img alt="" `+
-		`width="%d" height="%d" style="max-width:none" src="%s"></div></td>`, width, height,
-		f.svg())
+	f.printf(`<td style="padding:0;line-height:0;text-align:left"><div class="hw-f"><img `+
+		`alt="graph of attention flow" width="%d" height="%d" style="max-width:none" src="%s">`+
+		`</div></td>`, width, height, f.svg())
 	f.names(func(j int) string {
 		if j != f.g.Cut.Target {
 			return ""

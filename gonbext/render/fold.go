@@ -80,8 +80,8 @@ func (f *folds) after(j int) string {
 // minimap writes the whole text as a strip: a column for each token, with its colour in the chosen
 // row.
 func (b *page) minimap(f *folds) {
-	b.printf(`<div style="width:100%%;border:1px solid #8885"><img class="hw-f" alt="" title="the `+
-		`whole text, a column for each token" width="%d" height="12" style="width:100%%;`+
-		`height:12px;display:block" src="%s"></div>`, len(f.paints),
-		grid{f.paints}.png(b.palette, 1, 12))
+	const name = "the whole text, a column for each token"
+	b.printf(`<div style="width:100%%;border:1px solid #8885"><img class="hw-f" alt="%s" `+
+		`title="%s" width="%d" height="12" style="width:100%%;height:12px;display:block" src="%s">`+
+		`</div>`, name, name, len(f.paints), grid{f.paints}.png(b.palette, 1, 12))
 }

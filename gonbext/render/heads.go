@@ -472,8 +472,8 @@ func (h *headsPage) thumbnailsOf(side int) string {
 			b.printf(`<tr class="hw-g" style="background:none"><td style="%s;padding:0 8px 0 0;`+
 				`text-align:right">%s</td><td style="padding:0;line-height:0">`, small,
 				b.marked(fmt.Sprint(l), l == h.layer))
-			b.printf(`<div><img class="hw-i" alt="" width="%d" height="%d" src="%s"></div></td>`+
-				`</tr>`, h.H*size, size, g.png(h.palette, cell, cell))
+			b.printf(`<div><img class="hw-i" alt="heads of layer %d" width="%d" height="%d" `+
+				`src="%s"></div></td></tr>`, l, h.H*size, size, g.png(h.palette, cell, cell))
 		}
 		b.WriteString("</table></div>")
 	})
@@ -496,7 +496,7 @@ func (h *headsPage) openHead() string {
 				}
 			}
 			side := max(imageHeight/h.T, 1)
-			b.image("hw-j", g, side, side, "")
+			b.image("hw-j", "attention of the open head", g, side, side, "")
 			return
 		}
 		b.WriteString(`<div style="overflow-x:auto;overflow-y:hidden"><table class="hw-m" ` +
@@ -542,8 +542,7 @@ func (h *headsPage) allTokens(limit int) string {
 			html.EscapeString(h.looks(h.queryOf(t), 5)))
 		if s.Len()+len(one) > limit {
 			s.WriteString(h.part(func(b *page) {
-				b.leftOut(fmt.Sprintf("The last %s %s are", thousands(len(h.e.Steps)-t),
-					h.words.shown))
+				b.lastLeftOut(len(h.e.Steps) - t)
 			}))
 			break
 		}

@@ -107,6 +107,8 @@
         c = document.createElement('canvas');
         [c.className, c.width, c.height] = ['hw-j', open.width, open.height];
         c.setAttribute('style', open.getAttribute('style'));
+        c.setAttribute('role', 'img');
+        c.setAttribute('aria-label', open.alt);
         open.after(c);
         open.hidden = true;
       }

@@ -262,3 +262,12 @@ func (b *page) leftOut(what string) {
 	b.printf(`<div style="%s">%s left out here: the picture would be larger than %s bytes. All `+
 		`numbers are in the explanation.</div>`, small, what, thousands(b.limit))
 }
+
+// lastLeftOut writes that the last n tokens are left out.
+func (b *page) lastLeftOut(n int) {
+	if n == 1 {
+		b.leftOut("The last of the " + b.words.shown + " is")
+		return
+	}
+	b.leftOut(fmt.Sprintf("The last %s %s are", thousands(n), b.words.shown))
+}

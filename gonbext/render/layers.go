@@ -246,7 +246,7 @@ func (p *layersPage) panel(b *page, v *view, t int, first bool) {
 		p.panelTable(b, v, t)
 	default:
 		width := min(max(imageWidth/2/columns, 1), 24)
-		b.image("hw-j", p.panelGrid(v, t), width, panelLine, "")
+		b.image("hw-j", v.layersName(b.picture), p.panelGrid(v, t), width, panelLine, "")
 	}
 	b.printf(`<div style="%s;max-width:%dpx">%s</div></div></div>`, small, max(columns*22, 260),
 		html.EscapeString(p.strongest(v, t)))
@@ -278,8 +278,8 @@ func (p *layersPage) panelTable(b *page, v *view, t int) {
 	b.WriteString(`<tr style="background:none">`)
 	b.layerLabels(v, t, panelLine)
 	b.printf(`<td colspan="%d" style="padding:0;line-height:0;vertical-align:top">`, m)
-	b.image("hw-j", p.panelGrid(v, t), 22, panelLine, fmt.Sprintf("width:100%%;height:%dpx",
-		layers*panelLine))
+	b.image("hw-j", v.layersName(b.picture), p.panelGrid(v, t), 22, panelLine,
+		fmt.Sprintf("width:100%%;height:%dpx", layers*panelLine))
 	b.WriteString("</td></tr></table></div>")
 }
 

@@ -78,8 +78,8 @@ func (b *page) targetMap(v *view, level int) {
 		}
 	}
 	if len(rows) > cellColumns {
-		b.image("hw-g", rows, min(max(imageWidth/len(rows), 1), 16),
-			min(max(imageWidth/len(rows), 1), 16), "")
+		side := min(max(imageWidth/len(rows), 1), 16)
+		b.image("hw-g", Visible(v.name, nameLimit)+", targets × sources", rows, side, side, "")
 		b.WriteString("</details>")
 		return
 	}

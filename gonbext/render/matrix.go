@@ -329,8 +329,8 @@ func (b *page) layerRows(v *view) {
 		b.WriteString(`<tr style="background:none">`)
 		b.layerLabels(v, b.chosen, layerHeight)
 		b.printf(`<td colspan="%d" style="padding:0">`, m)
-		b.image("hw-j", b.layerGrid(v, m), 22, layerHeight, fmt.Sprintf(
-			"width:100%%;height:%dpx", layers*layerHeight))
+		b.image("hw-j", v.layersName(b.picture), b.layerGrid(v, m), 22, layerHeight,
+			fmt.Sprintf("width:100%%;height:%dpx", layers*layerHeight))
 		b.WriteString("</td></tr>")
 		return
 	}
@@ -420,16 +420,25 @@ func (b *page) images(v *view) {
 	}
 	b.printf(`<div style="%s">Lines: %s, the first on top; columns: %s, from left to `+
 		`right%s.</div>`, small, b.words.shown, b.words.tokens, more)
-	b.image("hw-i", rows, width, min(max(imageHeight/max(len(rows), 1), 2), 16), "")
+	name := fmt.Sprintf("%s, %d %s × %d %s", Visible(v.name, nameLimit), len(rows), b.words.shown,
+		m, b.words.tokens)
+	b.image("hw-i", name, rows, width, min(max(imageHeight/max(len(rows), 1), 2), 16), "")
 	if !b.layersShown(v) {
 		return
 	}
 	b.layersHeading(v)
-	b.image("hw-j", b.layerGrid(v, columns), width, layerHeight, "")
+	b.image("hw-j", v.layersName(b.picture), b.layerGrid(v, columns), width, layerHeight, "")
 }
 
-// image writes a grid as an image with cells of w × h pixels, with a frame that shows its size.
-func (b *page) image(class string, g grid, w, h int, style string) {
+// layersName says in words what an image of the layers of one token is.
+func (v *view) layersName(p *picture) string {
+	return fmt.Sprintf("%s, %d layers × %d %s", Visible(v.name, nameLimit), v.result.Shape[2],
+		len(p.e.Prompt.Texts), p.words.tokens)
+}
+
+// image writes a grid as an image with cells of w × h pixels, with a frame that shows its size. A
+// screen reader says name, which also stands where images are blocked.
+func (b *page) image(class, name string, g grid, w, h int, style string) {
 	columns := 0
 	if len(g) > 0 {
 		columns = len(g[0])
@@ -438,7 +447,7 @@ func (b *page) image(class string, g grid, w, h int, style string) {
 	if style != "" {
 		box, style = `<div style="width:100%">`, ";"+style
 	}
-	b.printf(`%s<img class="%s" alt="" width="%d" height="%d" style="max-width:100%%;`+
-		`border:1px solid #8885%s" src="%s"></div>`, box, class, columns*w, len(g)*h, style,
-		g.png(b.palette, w, h))
+	b.printf(`%s<img class="%s" alt="%s" width="%d" height="%d" style="max-width:100%%;`+
+		`border:1px solid #8885%s" src="%s"></div>`, box, class, html.EscapeString(name), columns*w,
+		len(g)*h, style, g.png(b.palette, w, h))
 }

@@ -49,7 +49,8 @@
     const source = () => s.source < tokens.length ? s.source : -1;
     const place = (t) => d.p ? d.p[t] : d.m + t;
     const shown = (v, t) => v.l ? v.l[t] : 0;
-    const picked = (i) => names[i] in s.level && d.d[i].k;
+    // A layer that was chosen in an earlier run of the cell may not be there any more.
+    const picked = (i) => d.d[i].k && s.level[names[i]] < d.d[i].L.length;
     // layerName names the layers that the values of level k are about: rollout, flow and scorers combine those below.
     const layerName = (v, k) => (v.o ? 'up to layer ' : 'layer ') + v.L[k];
     const level = (i, t) => picked(i) ? s.level[names[i]] : shown(d.d[i], t);
@@ -227,6 +228,8 @@
       if (!c || c.localName !== 'canvas') {
         c = make('canvas', {className: img.className, width: img.width, height: img.height});
         c.setAttribute('style', img.getAttribute('style'));
+        c.setAttribute('role', 'img');
+        c.setAttribute('aria-label', img.alt);
         img.after(c);
         img.hidden = true;
       }
@@ -354,10 +357,8 @@
     // asks what it fed, as a source.
     function pick(index, fed) {
       const t = d.p ? d.p.indexOf(index) : index - d.m;
-      if (t >= 0 && !fed) {
-        s.token = t;
-        s.source = undefined;
-      } else s.source = index;
+      if (t >= 0 && !fed) return choose(t);
+      s.source = index;
       draw();
     }
     // choose chooses a row: several rows may be of one token.

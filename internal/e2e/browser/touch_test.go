@@ -268,6 +268,26 @@ func TestTouchNumbers(t *testing.T) {
 	}
 }
 
+// TestTouchFewerLayers runs a cell again with fewer layers than the one that was chosen: the
+// picture has the layer that it would have at first.
+func TestTouchFewerLayers(t *testing.T) {
+	b := tab(t)
+	b.Show(t, pageOf(t, deep(12)))
+	do(t, b, press("ArrowDown")).
+		check(t, "a layer down", "are", "direct, up to layer 10", "1 key", "2 s")
+	again := fixture.Written(t, render.HTML{Heatmap: render.Heatmap{Explanation: deep(4)}})
+	do(t, b, fmt.Sprintf(`const before = document.querySelector('.hw');
+		const id = JSON.parse(before.dataset.hw).id;
+		const box = document.createElement('div');
+		box.innerHTML = %q;
+		const d = JSON.parse(box.firstChild.dataset.hw);
+		d.id = id; // as of a cell that is run again
+		box.firstChild.dataset.hw = JSON.stringify(d);
+		before.replaceWith(box);
+		new Function(box.querySelector('script').textContent)();`, again)).
+		check(t, "with fewer layers", "are", "for it “key” +2.00", "1 key", "2 s")
+}
+
 // TestTouchOwnPictures runs the script as a host does that does not say where it came from: it
 // leaves pictures alone that have a script of their own.
 func TestTouchOwnPictures(t *testing.T) {

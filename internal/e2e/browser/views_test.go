@@ -217,6 +217,44 @@ func TestTouchLayers(t *testing.T) {
 	}
 }
 
+// TestLayersKeys goes through panels by keys, and to a token by a click.
+func TestLayersKeys(t *testing.T) {
+	b := tab(t)
+	b.Show(t, fixture.Written(t, render.LayersPage{Layers: render.Layers{
+		Heatmap: render.Heatmap{Explanation: deep(12)},
+	}}))
+	const here = "[...document.querySelectorAll('.hw-p')].map((e) => e.hidden ? '' : e.style.left+' '+" +
+		"e.style.top).join()"
+	for _, c := range []struct{ do, says, marks string }{
+		{press("ArrowLeft"), "direct, “are” ← up to layer 11 · “the” (0) 0.00", "0% 0%,0% 0%"},
+		{press("ArrowRight"), "direct, “are” ← up to layer 11 · “key” (1) 2.00", "25% 0%,25% 0%"},
+		{press("ArrowUp"), "direct, “are” ← up to layer 11 · “key” (1) 2.00", "25% 0%,25% 0%"},
+		{
+			press("ArrowDown"), "direct, “are” ← up to layer 10 · “key” (1) 2.00",
+			"25% 8.33333%,25% 8.33333%",
+		},
+		{
+			strings.ReplaceAll(press("ArrowRight"), "key:", "shiftKey: true, key:"),
+			"direct, “here” ← up to layer 10 · “key” (1) 0.00", "25% 8.33333%,25% 8.33333%",
+		},
+		{
+			click(".hw-t > *", 3), "direct, “here” ← up to layer 10 · “to” (3) 2.00",
+			"75% 8.33333%,75% 8.33333%",
+		},
+		{
+			press("ArrowRight"), "direct, “here” ← up to layer 10 · “to” (3) 2.00",
+			"75% 8.33333%,75% 8.33333%",
+		},
+		{press("Escape"), "", ","},
+	} {
+		got := chromium.Evaluate[[2]string](t, b, "(() => {"+c.do+"})(),[document.querySelector("+
+			"'.hw-t').nextSibling.textContent,"+here+"]")
+		if got != [2]string{c.says, c.marks} {
+			t.Errorf("%.200s: %q, want %q", c.do, got, []string{c.says, c.marks})
+		}
+	}
+}
+
 // TestViewsUntrusted passes graphs and layers through what a notebook that is not trusted keeps.
 func TestViewsUntrusted(t *testing.T) {
 	b := tab(t)
