@@ -113,8 +113,8 @@ func (f *explainFlags) check(cmd *cobra.Command, args []string) error {
 		return usagef("explain needs a prompt, for example: " +
 			`headwater explain "the keys to the cabinet"`)
 	case len(args) > 1:
-		return usagef("explain takes one prompt, got %d arguments; put the prompt in quotes",
-			len(args))
+		return usagef("explain takes one prompt, got %s; put the prompt in quotes",
+			message.Count(len(args), "argument"))
 	case f.input != "" && f.opts.Continuation != "":
 		return usagef("--continuation does not go with --input: " +
 			`write "continuation" into its lines`)

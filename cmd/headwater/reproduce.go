@@ -12,6 +12,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/gonbext/export"
 	"github.com/headwater-ml/headwater/internal/atomicfile"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 func (p *program) reproduceCommand() *cobra.Command {
@@ -29,8 +30,8 @@ func (p *program) reproduceCommand() *cobra.Command {
   headwater reproduce --model path/to/gpt2 figure.pdf`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usagef("reproduce takes one file, got %d arguments; see headwater "+
-					"reproduce --help", len(args))
+				return usagef("reproduce takes one file, got %s; see headwater reproduce --help",
+					message.Count(len(args), "argument"))
 			}
 			return nil
 		},

@@ -14,6 +14,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/export"
+	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models/checkpoint"
 )
 
@@ -38,8 +39,8 @@ func (p *program) showCommand() *cobra.Command {
   headwater show --methods rollout --save figure.pdf attention.safetensors`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usagef("show takes one file, got %d arguments; see headwater show --help",
-					len(args))
+				return usagef("show takes one file, got %s; see headwater show --help",
+					message.Count(len(args), "argument"))
 			}
 			f.input, f.view.opts = args[0], f.opts
 			f.view.format = cmp.Or(f.view.format, formOf(f.output))

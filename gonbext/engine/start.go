@@ -69,6 +69,9 @@ func (s Start) Connect(ctx context.Context) (Client, error) {
 	if running, err := s.answers(ctx, c); running || err != nil {
 		return c, err
 	}
+	if err := ctx.Err(); err != nil { // answers cannot tell it from an engine that is not there
+		return Client{}, fmt.Errorf("engine: %w", err)
+	}
 	if other != nil {
 		err = s.launchRemote(ctx, c, other)
 	} else {

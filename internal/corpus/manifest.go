@@ -131,7 +131,8 @@ func ParseManifest(text []byte) (*Manifest, error) {
 		Form int `json:"form"`
 	}
 	if err := json.Unmarshal(text, &form); err != nil && !json.Valid(text) {
-		return nil, errors.New("it is not valid JSON; make the plan again in an empty folder")
+		return nil, fmt.Errorf("it is not valid JSON: %s; make the plan again in an empty folder",
+			message.NotJSON(err))
 	} else if err != nil {
 		return nil, errors.New(`it is no object whose "form" is a whole number; make the plan ` +
 			"again in an empty folder")

@@ -140,6 +140,7 @@ func (w *words) readTokens() error {
 	if w.tokens, ok = v.texts(); !ok || len(w.tokens) == 0 {
 		return w.file.fail("%s is %v; it must be a list of texts", wordKey("tokens"), v)
 	}
+	// Each token has its own bytes in the file, so the file's size bounds the map.
 	first := make(map[string]int, len(w.tokens))
 	for i, token := range w.tokens {
 		if !utf8.ValidString(token) {

@@ -100,6 +100,9 @@ func (m *Model) Forward(ctx context.Context, batch Batch,
 	}
 	for i, ids := range batch.IDs {
 		if err := m.CheckIDs(ids); err != nil {
+			if len(batch.IDs) == 1 {
+				return nil, err
+			}
 			return nil, fmt.Errorf("text %d: %w", i, err)
 		}
 	}
