@@ -279,7 +279,7 @@ func (p *layersPage) panelTable(b *page, v *view, t int) {
 	b.layerLabels(v, t, panelLine)
 	b.printf(`<td colspan="%d" style="padding:0;line-height:0;vertical-align:top">`, m)
 	b.image("hw-j", v.layersName(b.picture), p.panelGrid(v, t), 22, panelLine,
-		fmt.Sprintf("width:100%%;height:%dpx", layers*panelLine))
+		fmt.Sprintf("box-sizing:border-box;width:100%%;height:%dpx", layers*panelLine+2))
 	b.WriteString("</td></tr></table></div>")
 }
 

@@ -223,6 +223,10 @@ func TestLayersKeys(t *testing.T) {
 	b.Show(t, fixture.Written(t, render.LayersPage{Layers: render.Layers{
 		Heatmap: render.Heatmap{Explanation: deep(12)},
 	}}))
+	if chromium.Evaluate[bool](t, b, "[...document.querySelectorAll('.hw-d div')]."+
+		"some((e) => e.scrollWidth > e.clientWidth)") {
+		t.Error("a panel scrolls sideways, although there is room for it")
+	}
 	const here = "[...document.querySelectorAll('.hw-p')].map((e) => e.hidden ? '' : e.style.left+' '+" +
 		"e.style.top).join()"
 	for _, c := range []struct{ do, says, marks string }{
