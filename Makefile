@@ -109,7 +109,7 @@ lab: setup build ## open JupyterLab with the kernel ready, on this machine only
 image-check: ## run the steps of docker/Dockerfile without a container engine (some minutes)
 	@docker/check.sh
 
-train: run-setup ## train the embedded model again (17 minutes on 2 quiet cores, up to 90 on slow ones)
+train: run-setup ## train the embedded model again (17 minutes on 2 quiet cores)
 	$(in_env) go run -buildvcs=false $(TRAIN)
 
 bench: run-setup ## run the benchmarks
