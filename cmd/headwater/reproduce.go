@@ -28,13 +28,7 @@ func (p *program) reproduceCommand() *cobra.Command {
 			"A model that was opened by a path is not in the file: give --model.",
 		Example: `  headwater reproduce figure.svg
   headwater reproduce --model path/to/gpt2 figure.pdf`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usagef("reproduce takes one file, got %s; see headwater reproduce --help",
-					message.Count(len(args), "argument"))
-			}
-			return nil
-		},
+		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := interruptible(cmd)
 			defer stop()
@@ -190,4 +184,13 @@ func plainName(name string) bool {
 		before = r
 	}
 	return name != "" && before != '/' && slashes <= 1
+}
+
+// oneFile refuses another number of arguments than one.
+func oneFile(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return usagef("%s takes one file, got %s; see %s --help", cmd.Name(),
+			message.Count(len(args), "argument"), cmd.CommandPath())
+	}
+	return nil
 }

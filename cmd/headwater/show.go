@@ -14,7 +14,6 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/export"
-	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models/checkpoint"
 )
 
@@ -38,9 +37,8 @@ func (p *program) showCommand() *cobra.Command {
 		Example: `  headwater show --methods raw,rollout attention.safetensors
   headwater show --methods rollout --save figure.pdf attention.safetensors`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usagef("show takes one file, got %s; see headwater show --help",
-					message.Count(len(args), "argument"))
+			if err := oneFile(cmd, args); err != nil {
+				return err
 			}
 			f.input, f.view.opts = args[0], f.opts
 			f.view.format = cmp.Or(f.view.format, formOf(f.output))

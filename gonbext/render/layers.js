@@ -98,11 +98,11 @@
     };
     text.onkeydown = (event) => {
       const by = event.shiftKey ? [1, 0, 0] : [0, 1, 0];
-      const act = {ArrowLeft: by.map((x) => -x), ArrowRight: by, ArrowUp: [0, 0, 1], ArrowDown: [0, 0, -1], Escape: [0, 0, 0]}[event.key];
-      if (!act || event.altKey || event.ctrlKey || event.metaKey) return;
+      const act = {ArrowLeft: by.map((x) => -x), ArrowRight: by, ArrowUp: [0, 0, 1], ArrowDown: [0, 0, -1]}[event.key];
+      if (!act && event.key !== 'Escape' || event.altKey || event.ctrlKey || event.metaKey) return;
       event.preventDefault();
       event.stopPropagation();
-      if (event.key === 'Escape') show({n: at.n, j: -1, k: -1});
+      if (!act) show({n: at.n, j: -1, k: -1});
       else if (at.j < 0) go(at.n, 0, layers(at.n) - 1);
       else go(at.n + act[0], at.j + act[1], at.k + act[2]);
     };
