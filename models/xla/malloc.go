@@ -21,16 +21,16 @@ static int headwater_memory_is_chosen(void) {
 	return 0;
 }
 
-// headwater_share_arena lets all threads take memory from one arena, on few processors. It runs
-// before main, because a thread keeps the arena that it has once taken, and the Go runtime starts
-// threads before any package is initialised. While XLA compiles, it takes memory on all processors:
-// more than 4 would wait for each other.
-__attribute__((constructor)) static void headwater_share_arena(void) {
+// headwater_share_arenas lets all threads share as many arenas as there are processors, if these
+// are few. It runs before main, because a thread keeps the arena that it has once taken, and the Go
+// runtime starts threads before any package is initialised. With fewer arenas, threads wait for
+// each other while XLA compiles, which takes memory on all processors.
+__attribute__((constructor)) static void headwater_share_arenas(void) {
 #ifdef __GLIBC__
 	cpu_set_t processors;
 	if (sched_getaffinity(0, sizeof processors, &processors) == 0 &&
 			CPU_COUNT(&processors) <= 4 && !headwater_memory_is_chosen())
-		mallopt(M_ARENA_MAX, 1);
+		mallopt(M_ARENA_MAX, CPU_COUNT(&processors));
 #endif
 }
 
