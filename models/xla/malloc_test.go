@@ -12,11 +12,11 @@ import (
 	"testing"
 )
 
-// TestFewArenas counts the arenas of the C library beside the main one. There are more than
-// processors only if threads took memory before their number was limited.
+// TestFewArenas counts the arenas of the C library beside the main one. There are more arenas than
+// processors only if threads took memory before the number of arenas was limited.
 func TestFewArenas(t *testing.T) {
 	if runtime.NumCPU() > 4 {
-		t.Skip("with more than 4 processors their number is not limited")
+		t.Skip("with more than 4 processors the number of arenas is not limited")
 	}
 	for _, v := range os.Environ() { // any of them leaves all to the user
 		if strings.HasPrefix(v, "GLIBC_TUNABLES=") || strings.HasPrefix(v, "MALLOC_") {
