@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync"
 
 	"github.com/gomlx/compute/dtypes"
 
@@ -112,6 +113,7 @@ type finiteWeights struct {
 	dtype dtypes.DType
 	// allow makes Float32At add an error to found, one for each tensor, instead of returning it.
 	allow bool
+	mu    sync.Mutex // guards found
 	found []*WeightError
 }
 
@@ -130,7 +132,12 @@ func (w *finiteWeights) Float32At(dst []float32, name string, first int) error {
 		limit, dtype = infiniteBFloat16, dtypes.BFloat16
 	}
 	i := notFinite(dst, limit)
-	if i < 0 || w.knows(name) {
+	if i < 0 {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.knows(name) {
 		return nil
 	}
 	value := make([]float64, 1)
@@ -171,7 +178,7 @@ func (w *finiteWeights) ReadBlocks(b spec.Blocks, name string, first int) error 
 	return nil
 }
 
-// knows returns whether found has an error for a tensor.
+// knows returns whether found has an error for a tensor. The caller holds mu.
 func (w *finiteWeights) knows(name string) bool {
 	for _, e := range w.found {
 		if e.Tensor == name {
@@ -181,8 +188,8 @@ func (w *finiteWeights) knows(name string) bool {
 	return false
 }
 
-// NonFinite returns the first weight of each tensor that is not finite, in the order in which
-// tensors are read. Only a model that was opened with [Options.AllowNaN] can have any.
+// NonFinite returns the first weight of each tensor that is not finite, by the names of the tensors.
+// Only a model that was opened with [Options.AllowNaN] can have any.
 func (m *Model) NonFinite() []*WeightError { return m.nonFinite }
 
 // checkResults returns what [FirstNonFinite] finds, unless the model may return such numbers.

@@ -27,6 +27,7 @@ import (
 	"fmt"
 	"io/fs"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -262,11 +263,15 @@ func open(ctx context.Context, from source, name string, opts Options) (_ *Model
 	if err != nil {
 		return nil, err
 	}
-	graph, err := transformer.NewQuantized(backend, spec, dtype, at.loader(load), quantized)
+	graph, err := transformer.NewQuantized(backend, spec, dtype, at.loader(load),
+		at.quantized(quantized))
 	if err != nil {
 		return nil, err
 	}
 	m.setGraph(graph)
+	slices.SortFunc(weights.found, func(a, b *WeightError) int {
+		return strings.Compare(a.Tensor, b.Tensor)
+	})
 	m.nonFinite, m.allowNaN = weights.found, opts.AllowNaN
 	m.ownBytes = m.permanent() - programBytes - opts.Beside
 	m.limitPasses()

@@ -3,6 +3,7 @@ package models
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -14,8 +15,10 @@ import (
 type loading struct {
 	ctx    context.Context
 	report func(trace.Progress) // nil: nobody listens
-	done   int64                // numbers loaded
-	total  int64
+	total  int64                // numbers
+
+	mu     sync.Mutex // locked while report is called
+	done   int64      // numbers whose loading has begun
 	latest time.Time
 }
 
@@ -38,24 +41,57 @@ func (l *loading) stage(what string) {
 // reportEvery is the least time between two reports of one stage.
 const reportEvery = 100 * time.Millisecond
 
-// loader returns a loader that counts the numbers that load gives, and stops between two parameters
-// when ctx is done. It reports percent, because the type of the numbers in the file may be another
-// one than in memory.
+// begin counts numbers that are about to be loaded, and reports how many came before them: in
+// percent, because the type of the numbers in the file may be another one than in memory. It
+// returns an error when ctx is done.
+func (l *loading) begin(numbers int) error {
+	if err := l.ctx.Err(); err != nil {
+		return fmt.Errorf("models: stopped while the weights were loaded: %w", err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.report != nil && time.Since(l.latest) >= reportEvery && l.total > 0 {
+		l.latest = time.Now()
+		l.report(trace.Progress{
+			Stage: "loading the weights", Unit: "percent",
+			// An array that could not be read as codes is read again.
+			Done: int(min(100, 100*l.done/l.total)), Total: 100,
+		})
+	}
+	l.done += int64(numbers)
+	return nil
+}
+
+// loader returns a loader that reports what load gives.
 func (l *loading) loader(load spec.Loader) spec.Loader {
 	return func(p spec.Param, put func(first int, values []float32)) error {
-		if err := l.ctx.Err(); err != nil {
-			return fmt.Errorf("models: stopped while the weights were loaded: %w", err)
+		if err := l.begin(p.Size()); err != nil {
+			return err
 		}
-		if l.report != nil && time.Since(l.latest) >= reportEvery && l.total > 0 {
-			l.latest = time.Now()
-			l.report(trace.Progress{
-				Stage: "loading the weights", Unit: "percent",
-				Done: int(100 * l.done / l.total), Total: 100,
-			})
-		}
-		l.done += int64(p.Size())
 		return load(p, put)
 	}
+}
+
+// quantized returns a reader that reports what q gives. It is nil if q is.
+func (l *loading) quantized(q spec.Quantized) spec.Quantized {
+	if q == nil {
+		return nil
+	}
+	return reported{q, l}
+}
+
+// reported is a reader of quantised matrices that reports what it gives.
+type reported struct {
+	spec.Quantized
+	to *loading
+}
+
+// ReadBlocks implements [spec.Quantized].
+func (r reported) ReadBlocks(p spec.Param, first int, b spec.Blocks) error {
+	if err := r.to.begin(len(b.Codes)); err != nil {
+		return err
+	}
+	return r.Quantized.ReadBlocks(p, first, b)
 }
 
 // Watched returns the model so that everything that it does reports to progress which graph is

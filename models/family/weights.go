@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/headwater-ml/headwater/models/spec"
 )
 
-// Tensors is the weights of a checkpoint. A *checkpoint.File satisfies it.
+// Tensors is the weights of a checkpoint. A *checkpoint.File satisfies it. Several goroutines may
+// read at once.
 type Tensors interface {
 	Names() []string
 	Shape(name string) ([]int, error)
@@ -63,9 +65,11 @@ func (f *Family) Loaders(file string, tensors Tensors, s *spec.Spec) (
 	if err := c.compareDoubles(); err != nil {
 		return nil, nil, err
 	}
-	tmp := &scratch{}
+	pieces := sync.Pool{New: func() any { return &scratch{} }}
 	load := func(p spec.Param, put func(int, []float32)) error {
 		w := sources[p.Name]
+		tmp := pieces.Get().(*scratch)
+		defer pieces.Put(tmp)
 		read := func(dst []float32, first int) error {
 			return tensors.Float32At(dst, w.Tensor, first)
 		}

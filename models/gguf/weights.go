@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // Weights is the tensors of a model as they were before llama.cpp's conversion, in float32. It
@@ -23,14 +22,6 @@ type Weights struct {
 	heads map[string]int
 	// hidden are tensors that are left out: a head that is the embedding.
 	hidden map[string]bool
-
-	mu sync.Mutex
-	// last is the head of a tensor with paired rows that was read last.
-	last struct {
-		tensor string
-		head   int
-		rows   []float32
-	}
 }
 
 func newWeights(f *File, arch architecture, s *settings) (*Weights, error) {
@@ -137,8 +128,8 @@ func (w *Weights) pairedRows(name string) (heads int, ok bool) {
 	return heads, ok
 }
 
-// unpaired reads a tensor with paired rows. It reads whole heads and keeps the last one, because
-// its rows are asked for in another order than the file has them.
+// unpaired reads a tensor with paired rows, row by row, because they are asked for in another order
+// than the file has them.
 func (w *Weights) unpaired(dst []float32, name string, first, heads int) error {
 	t, err := w.lookup(name)
 	if err != nil {
@@ -152,16 +143,13 @@ func (w *Weights) unpaired(dst []float32, name string, first, heads int) error {
 		return w.fail("tensor %s has %d elements, not %d from %d on", quoted(name), t.count,
 			len(dst), first)
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	width := rows / heads
 	for len(dst) > 0 {
 		row, column := first/in, first%in
-		if err := w.readHead(name, row/width, width*in); err != nil {
+		n := min(len(dst), in-column)
+		at := pairedRow(row, rows/heads)*in + column
+		if err := w.File.Float32At(dst[:n], name, at); err != nil {
 			return err
 		}
-		from := pairedRow(row, width) % width * in
-		n := copy(dst, w.last.rows[from+column:from+in])
 		dst, first = dst[n:], first+n
 	}
 	return nil
@@ -178,21 +166,4 @@ func (w *Weights) unevenHeads(name string, rows, heads int) error {
 func pairedRow(row, width int) int {
 	component := row % width
 	return row - component + component%(width/2)*2 + component/(width/2)
-}
-
-// readHead makes last one head of a tensor, which has n numbers.
-func (w *Weights) readHead(name string, head, n int) error {
-	if w.last.tensor == name && w.last.head == head {
-		return nil
-	}
-	w.last.tensor = ""
-	if cap(w.last.rows) < n {
-		w.last.rows = make([]float32, n)
-	}
-	w.last.rows = w.last.rows[:n]
-	if err := w.File.Float32At(w.last.rows, name, head*n); err != nil {
-		return err
-	}
-	w.last.tensor, w.last.head = name, head
-	return nil
 }

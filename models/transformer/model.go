@@ -2,6 +2,7 @@ package transformer
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -99,15 +100,23 @@ type loaded struct {
 func New(backend compute.Backend, spec *spec.Spec, dtype dtypes.DType,
 	load spec.Loader,
 ) (*Model, error) {
-	return NewQuantized(backend, spec, dtype, load, nil)
+	return newModel(backend, spec, dtype, load, nil, 1)
 }
 
-// NewQuantized is [New] for a checkpoint some of whose matrices are quantised. Where XLA computes
-// on a CPU in float32 it reads those from q, and keeps their codes beside the numbers; a table over
-// the vocabulary is kept in codes alone. A token on the cache then takes less time, because it
-// reads less memory. The numbers are those of load. q may be nil.
+// NewQuantized is [New] for a checkpoint some of whose matrices may be quantised, and which several
+// goroutines may read at once. Where XLA computes on a CPU in float32 it reads those from q, and
+// keeps their codes beside the numbers; a table over the vocabulary is kept in codes alone. A token
+// on the cache then takes less time, because it reads less memory. The numbers are those of load. q
+// may be nil.
 func NewQuantized(backend compute.Backend, spec *spec.Spec, dtype dtypes.DType,
 	load spec.Loader, q spec.Quantized,
+) (*Model, error) {
+	return newModel(backend, spec, dtype, load, q, min(loadersMost, runtime.GOMAXPROCS(0)))
+}
+
+// newModel is [NewQuantized] with so many goroutines that read.
+func newModel(backend compute.Backend, spec *spec.Spec, dtype dtypes.DType,
+	load spec.Loader, q spec.Quantized, loaders int,
 ) (*Model, error) {
 	if err := spec.Check(); err != nil {
 		return nil, err
@@ -130,12 +139,10 @@ func NewQuantized(backend compute.Backend, spec *spec.Spec, dtype dtypes.DType,
 	if !keepsQuantized(m) {
 		q = nil
 	}
-	for _, a := range fused(m.params, m.outFirst()) {
-		loaded, err := m.loadArray(a, load, q)
-		if err != nil {
-			return nil, err
-		}
-		m.weights = append(m.weights, loaded...)
+	var err error
+	m.weights, err = m.loadArrays(fused(m.params, m.outFirst()), load, q, loaders)
+	if err != nil {
+		return nil, err
 	}
 	return m, nil
 }

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/dtypes/bfloat16"
@@ -66,6 +68,43 @@ func (a array) shape() []int {
 		slices.Reverse(shape)
 	}
 	return shape
+}
+
+// loadersMost is how many arrays are loaded at a time, each on a processor of its own. Each needs
+// memory for the pieces that it reads.
+const loadersMost = 4
+
+// loadArrays makes the tensors of all arrays, by so many goroutines: most of the time goes into
+// memory that the system has to clear, and into numbers that are converted. The error is that of
+// the first array that has one, whichever was loaded first. Arrays after it may not have been
+// loaded.
+func (m *Model) loadArrays(arrays []array, load spec.Loader, q spec.Quantized, loaders int) (
+	[]weight, error,
+) {
+	made, failed := make([][]weight, len(arrays)), make([]error, len(arrays))
+	var begun atomic.Int64 // so many arrays, or all after an error
+	var all sync.WaitGroup
+	for range loaders {
+		all.Go(func() {
+			for i := int(begun.Add(1)) - 1; i < len(arrays); i = int(begun.Add(1)) - 1 {
+				if made[i], failed[i] = m.loadArray(arrays[i], load, q); failed[i] != nil {
+					begun.Store(int64(len(arrays)))
+				}
+			}
+		})
+	}
+	all.Wait()
+	for _, err := range failed {
+		if err != nil {
+			for _, weights := range made {
+				for _, w := range weights {
+					free(w.tensor)
+				}
+			}
+			return nil, err
+		}
+	}
+	return slices.Concat(made...), nil
 }
 
 // load makes the tensor of an array.
