@@ -103,7 +103,7 @@ func layerGraphs(r *run) error {
 		}
 		charts = append(charts, chart.Chart{
 			Kind: chart.Layered, Title: graphTitles[method],
-			X: chart.Axis{Title: "layer"}, Y: chart.Axis{Title: "token"},
+			X: chart.Axis{Title: "after so many layers"}, Y: chart.Axis{Title: "token"},
 			Graph: &chart.Graph{Tokens: tokenNames(tokens), Weights: weights},
 		})
 	}

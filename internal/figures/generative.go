@@ -361,7 +361,7 @@ func generativeLift(r *run) error {
 			{Name: "of uniform attention", X: count(m), Y: uniform, Labels: labels},
 		},
 	}, chart.Chart{
-		Kind: chart.Lines, Title: "Lift, the quotient of the two",
+		Kind: chart.Lines, Title: "Lift, mean over generated tokens",
 		X: position, Y: chart.Axis{Title: "lift"},
 		Series: []chart.Series{{Name: "lift", X: count(m), Y: lift, Labels: labels}},
 		Rules:  []chart.Rule{{Horizontal: true, At: 1, Label: "what position explains"}},
@@ -448,7 +448,7 @@ func generativeCaveat(r *run) error {
 	r.picture("", 1, chart.Chart{
 		Kind: chart.Scatter, Title: "Rollout and importance of each prompt token",
 		Subtitle: "importance: how far the probability of the generated token moves without the " +
-			"prompt token (occlusion)",
+			"prompt token (occlusion); control tokens are left out",
 		X: chart.Axis{Title: "rollout after the last layer", Unit: "%"},
 		Y: chart.Axis{Title: "importance, " + effect.Unit}, Series: charts,
 	})

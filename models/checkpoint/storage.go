@@ -60,6 +60,11 @@ type mapped struct {
 	mu   sync.RWMutex // held by readers, so that nothing is unmapped while they read
 	data []byte
 	file *os.File
+	// unreleased are the bytes that were read since pages were last given back.
+	unreleased struct {
+		sync.Mutex
+		begin, end, n int64 // between begin and end; n counts some twice
+	}
 }
 
 func (m *mapped) each(begin, end, step int64, use func([]byte) error) error {
@@ -78,17 +83,16 @@ func (m *mapped) each(begin, end, step int64, use func([]byte) error) error {
 	return nil
 }
 
-// piece calls use with data[off:stop]. For a mapped file it then gives the pages back and checks
-// whether the file has become shorter: the bytes of a shortened file are zeros in its last page,
-// and reading further pages is a fault.
+// piece calls use with data[off:stop]. For a mapped file it then gives pages back and checks whether
+// the file has become shorter: the bytes of a shortened file are zeros in its last page, and reading
+// further pages is a fault.
 func (m *mapped) piece(off, stop int64, use func([]byte) error) error {
 	data := m.data[off:stop:stop]
 	if m.file == nil {
 		return use(data)
 	}
 	err := guard(data, use)
-	unmapped := releasePages(m.data, max(0, off-releaseMargin),
-		min(stop+releaseMargin, int64(len(m.data))))
+	unmapped := m.release(off, stop)
 	info, statErr := m.file.Stat()
 	if statErr == nil && info.Size() < int64(len(m.data)) {
 		return fmt.Errorf("the file was cut from %d to %d bytes while it was open: %w", len(m.data),
@@ -97,10 +101,32 @@ func (m *mapped) piece(off, stop int64, use func([]byte) error) error {
 	return errors.Join(err, unmapped, statErr)
 }
 
-// releaseMargin is how many bytes before and after a piece are given back too. When a page is
-// touched, the system also maps its neighbours from its cache, up to 2 MiB at once. Without this, a
-// tenth of a file stayed in the memory of this program.
-const releaseMargin = 4 << 20
+// release gives back the pages of what was read, data[off:stop] now, when that is enough: it makes
+// all processors forget pages, so it costs more than to read a row of a matrix.
+func (m *mapped) release(off, stop int64) error {
+	u := &m.unreleased
+	u.Lock()
+	defer u.Unlock()
+	if u.n == 0 {
+		u.begin, u.end = off, stop
+	}
+	u.begin, u.end, u.n = min(u.begin, off), max(u.end, stop), u.n+stop-off
+	if u.n < releaseAfter {
+		return nil
+	}
+	u.n = 0
+	return releasePages(m.data, max(0, u.begin-releaseMargin),
+		min(u.end+releaseMargin, int64(len(m.data))))
+}
+
+const (
+	// releaseAfter is how many bytes are read before their pages are given back.
+	releaseAfter = 4 << 20
+	// releaseMargin is how many bytes before and after them are given back too. When a page is
+	// touched, the system also maps its neighbours from its cache, up to 2 MiB at once. Without
+	// this, a tenth of a file stayed in the memory of this program.
+	releaseMargin = 4 << 20
+)
 
 // guard calls use with data. It returns an error if reading data causes a fault, because the file
 // was shortened or its disk fails. Other panics are passed on.
