@@ -188,8 +188,8 @@ func (w *finiteWeights) knows(name string) bool {
 	return false
 }
 
-// NonFinite returns the first weight of each tensor that is not finite, by the names of the tensors.
-// Only a model that was opened with [Options.AllowNaN] can have any.
+// NonFinite returns the first weight of each tensor that is not finite, by the names of the
+// tensors. Only a model that was opened with [Options.AllowNaN] can have any.
 func (m *Model) NonFinite() []*WeightError { return m.nonFinite }
 
 // checkResults returns what [FirstNonFinite] finds, unless the model may return such numbers.

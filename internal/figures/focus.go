@@ -878,7 +878,8 @@ func focusEffect(r *run) error {
 	c := chart.Chart{
 		Kind: chart.Scatter, Title: fmt.Sprintf("Token effect, layer %d, all heads", at),
 		MenuTitle: "Token effect, all heads",
-		X:         chart.Axis{Title: "token effect magnitude"}, Y: chart.Axis{Title: "position of the source"},
+		X:         chart.Axis{Title: "token effect magnitude"},
+		Y:         chart.Axis{Title: "position of the source"},
 		Choices: []chart.Choice{menu(layerMenu, text.Layers, at)}, Names: tokenNames(tokens),
 	}
 	var first, others []float64

@@ -83,9 +83,9 @@ func (m *mapped) each(begin, end, step int64, use func([]byte) error) error {
 	return nil
 }
 
-// piece calls use with data[off:stop]. For a mapped file it then gives pages back and checks whether
-// the file has become shorter: the bytes of a shortened file are zeros in its last page, and reading
-// further pages is a fault.
+// piece calls use with data[off:stop]. For a mapped file it then gives pages back and checks
+// whether the file has become shorter: the bytes of a shortened file are zeros in its last page,
+// and reading further pages is a fault.
 func (m *mapped) piece(off, stop int64, use func([]byte) error) error {
 	data := m.data[off:stop:stop]
 	if m.file == nil {

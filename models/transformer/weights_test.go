@@ -23,7 +23,8 @@ func twoProcessors(t *testing.T) {
 	}
 }
 
-// TestLoadSeveral: a checkpoint that may be read by several goroutines is, and gives the same model.
+// TestLoadSeveral: a checkpoint that may be read by several goroutines is, and gives the same
+// model.
 func TestLoadSeveral(t *testing.T) {
 	twoProcessors(t)
 	g := openGolden(t, "gpt2")
