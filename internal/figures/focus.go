@@ -880,7 +880,7 @@ func focusEffect(r *run) error {
 		MenuTitle: "Token effect, all heads",
 		X:         chart.Axis{Title: "token effect magnitude"},
 		Y:         chart.Axis{Title: "position of the source"},
-		Choices: []chart.Choice{menu(layerMenu, text.Layers, at)}, Names: tokenNames(tokens),
+		Choices:   []chart.Choice{menu(layerMenu, text.Layers, at)}, Names: tokenNames(tokens),
 	}
 	var first, others []float64
 	for l := range text.Layers {
