@@ -195,8 +195,10 @@ func (r *run) prepareAsk(m trace.Model, info trace.Info, prompt int) error {
 	r.tokens = r.opts.MaxTokens
 	if r.tokens == 0 {
 		r.tokens = defaultTokens
-		if info.Context > prompt {
-			r.tokens = min(r.tokens, info.Context-prompt)
+		if left := info.Context - prompt; 0 < left && left < r.tokens {
+			r.tokens = left
+			r.warn(fmt.Sprintf("The context of %s has %d tokens, so at most %d come after the "+
+				"prompt.", message.Quote(info.Name), info.Context, left))
 		}
 	}
 	r.ask = trace.Ask{
@@ -225,6 +227,11 @@ func (r *run) prepareAsk(m trace.Model, info trace.Info, prompt int) error {
 	r.plan.chooseVectors(m, prompt, r.tokens)
 	r.ask.Products = r.plan.usesVectors()
 	r.ask.MaxTokens = r.tokens
+	if info.Context > 0 && prompt >= info.Context {
+		return trace.Usagef("the prompt has %d tokens, and the context of %s is %d tokens; "+
+			"shorten the prompt by %d or more", prompt, message.Quote(info.Name), info.Context,
+			prompt-info.Context+1)
+	}
 	if info.Context > 0 && prompt+r.tokens > info.Context {
 		return trace.Usagef(
 			"%d prompt tokens and %d to explain are %d, but the context of %s is %d "+

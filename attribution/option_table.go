@@ -281,7 +281,8 @@ func scorerRows() []Option {
 			Name: "contrast", Flag: "contrast", Group: ScorerOptions,
 			Help: "let scorers explain why the prediction came and not this `token` or class; " +
 				"begin it with a space where one belongs",
-			value: words(func(o *Options) *string { return &o.Contrast }, "it must be one token"),
+			value: someWords(func(o *Options) *string { return &o.Contrast },
+				"it must be one token"),
 			takes: isScorer, why: "its rows are the same whatever is predicted",
 			setting: "contrast", shown: func(o *Options, _ planned) string { return o.Contrast },
 		},

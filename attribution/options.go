@@ -66,9 +66,9 @@ func (o Options) layerRange(layers int) (first, last int, err error) {
 		last = *o.LastLayer
 	}
 	if first < 0 || last >= layers || first > last {
-		return 0, 0, LookupOption("layers").usagef("layers %d to %d; there are %d, from 0 to "+
-			"%d, and the first comes first",
-			first, last, layers, layers-1)
+		order := onOff(first > last, ", and the first comes first")
+		return 0, 0, LookupOption("layers").usagef("layers %d to %d; there are %d, from 0 to %d%s",
+			first, last, layers, layers-1, order)
 	}
 	return first, last, nil
 }

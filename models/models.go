@@ -155,18 +155,21 @@ func OpenContext(ctx context.Context, ref string, opts Options) (*Model, error) 
 	if err != nil {
 		return nil, err
 	}
-	m, err := openPath(ctx, at.path, ref, opts)
+	m, err := openPath(ctx, at, ref, opts)
 	if err != nil && ctx.Err() == nil && at.downloaded && trace.KindOf(err) == trace.NoKind {
 		return nil, &CacheError{Ref: ref, Dir: at.path, Err: err}
 	}
 	return m, err
 }
 
-// openPath opens the directory or file at path under the name that the user gave.
-func openPath(ctx context.Context, path, name string, opts Options) (*Model, error) {
-	from, err := openSource(path)
+// openPath opens the directory or file at a place under the name that the user gave.
+func openPath(ctx context.Context, at location, name string, opts Options) (*Model, error) {
+	from, err := openSource(at.path)
 	if err != nil {
 		return nil, err
+	}
+	if at.sum != "" {
+		from = summed{from, at}
 	}
 	return open(ctx, from, name, opts)
 }

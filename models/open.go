@@ -90,6 +90,8 @@ type location struct {
 	path string
 	// downloaded says that downloading the model again would repair a damaged file.
 	downloaded bool
+	// sum is the SHA-256 that the file must have, in hexadecimal; "" if that is not known.
+	sum string
 }
 
 // find returns where a model is: at ref itself if that is a path, or else in the store of Ollama,
@@ -149,7 +151,7 @@ func findOllama(ref string) (location, error) {
 	if err != nil {
 		return location{}, fmt.Errorf("models: %w", err)
 	}
-	return location{path: path}, nil
+	return location{path: path, sum: ollama.Sum(path)}, nil
 }
 
 // findKnown returns where a known model is. It is not downloaded here, because that may start pip,

@@ -1,7 +1,10 @@
 package models_test
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -12,6 +15,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models"
+	"github.com/headwater-ml/headwater/models/gguf/gguftest"
 	"github.com/headwater-ml/headwater/models/hub"
 	"github.com/headwater-ml/headwater/models/known"
 	"github.com/headwater-ml/headwater/models/tiny"
@@ -141,6 +145,35 @@ func TestOllamaUnknown(t *testing.T) {
 		_, err := models.Open(ref, models.Options{Backend: "go"})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", ref, err, want)
+		}
+	}
+}
+
+// TestOllamaDamaged: a file of the right size whose contents are not those of its name is refused.
+func TestOllamaDamaged(t *testing.T) {
+	file := gguftest.Small().Bytes()
+	for _, damaged := range []bool{false, true} {
+		store := t.TempDir()
+		t.Setenv("OLLAMA_MODELS", store)
+		sum := sha256.Sum256(file)
+		if damaged {
+			sum[0]++
+		}
+		digest := hex.EncodeToString(sum[:])
+		manifest := fmt.Sprintf(`{"layers":[{"mediaType":"application/vnd.ollama.image.model",`+
+			`"digest":"sha256:%s","size":%d}]}`, digest, len(file))
+		names := filepath.Join(store, "manifests", "registry.ollama.ai", "library", "small")
+		for _, dir := range []string{names, filepath.Join(store, "blobs")} {
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write(t, filepath.Join(names, "latest"), []byte(manifest))
+		write(t, filepath.Join(store, "blobs", "sha256-"+digest), file)
+		_, err := models.Open("ollama:small", models.Options{Backend: "go"})
+		want := "is damaged: its SHA-256 is not " + digest
+		if !damaged && err != nil || damaged && !strings.Contains(fmt.Sprint(err), want) {
+			t.Errorf("damaged %v: error %v", damaged, err)
 		}
 	}
 }

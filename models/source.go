@@ -2,6 +2,9 @@ package models
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"os"
 
 	"github.com/headwater-ml/headwater/models/checkpoint"
@@ -94,4 +97,27 @@ func openSource(path string) (source, error) {
 		return nil, err
 	}
 	return directory{dir}, nil
+}
+
+// summed is a GGUF file whose SHA-256 must be a known one.
+type summed struct {
+	source
+	at location
+}
+
+// Hash returns what [gguf.Model.Hash] does: the SHA-256 of that of the file.
+func (s summed) Hash(ctx context.Context) (string, error) {
+	hash, err := s.source.Hash(ctx)
+	if err != nil {
+		return "", err
+	}
+	sum, err := hex.DecodeString(s.at.sum)
+	if err != nil {
+		return "", fmt.Errorf("models: %s: %w", s.at.path, err)
+	}
+	if all := sha256.Sum256(sum); hash != hex.EncodeToString(all[:]) {
+		return "", fmt.Errorf("models: %s is damaged: its SHA-256 is not %s; ollama pull "+
+			"downloads it again", s.at.path, s.at.sum)
+	}
+	return hash, nil
 }

@@ -337,6 +337,19 @@ func TestExplainBackend(t *testing.T) {
 	}
 }
 
+// A context that leaves room for fewer tokens than usual is named.
+func TestExplainContextLeft(t *testing.T) {
+	small := copyModel(t, "gpt2", nil)
+	const want = "has 64 tokens, so at most 3 come after the prompt."
+	for n, warned := range map[int]bool{61: true, 48: false} {
+		out := mustExecute(t, "", "explain", "--backend", "go", "--model", small, "--width", "200",
+			"--methods", "raw", strings.Repeat("a", n))
+		if strings.Contains(out, want) != warned {
+			t.Errorf("after %d tokens the warning is there: %v, in\n%s", n, !warned, out)
+		}
+	}
+}
+
 func TestExplainRefusals(t *testing.T) {
 	small := copyModel(t, "gpt2", nil)
 	long := strings.Repeat("a", 65)
@@ -348,7 +361,8 @@ func TestExplainRefusals(t *testing.T) {
 		{"empty prompt", in(""), "", 2, "the prompt is empty"},
 		{"two prompts", in("the", "keys"), "", 2, "explain takes one prompt, got 2 arguments; put the prompt in quotes"},
 		{"prompt without tokens", in("--model", small, "zzz"), "", 1, `the text "zzz" has no tokens`},
-		{"prompt longer than the context", in("--model", small, long), "", 2, `65 prompt tokens and 16 to explain are 81, but the context of`},
+		{"prompt longer than the context", in("--model", small, long), "", 2, `is 64 tokens; shorten the prompt by 2 or more`},
+		{"prompt that fills the context", in("--model", small, long[1:]), "", 2, "the prompt has 64 tokens, and the context of"},
 		{"too many tokens for the context", in("--model", small, "--max-tokens", "64", "ab"), "", 2, "is 64 tokens"},
 		{"unknown model", in("--model", "nope", "a"), "", 1, "models: nope is neither a directory nor a GGUF file, nor an embedded model (tiny, tiny-verb, tiny-mlm, tiny-sentiment, tiny-alibi), nor a known one (smollm2)"},
 		{"unknown method", in("--methods", "rollout,magic", "a"), "", 2, `--methods "rollout,magic": unknown method "magic"; known are `},

@@ -110,8 +110,9 @@ func (p *program) compare(
 		}
 	}
 	if len(differences) == 0 {
-		return fmt.Errorf("%s: the numbers are the same and the file is not: it was changed, or "+
-			"another build of the program draws it differently", path)
+		return fmt.Errorf("%s: a new run agrees with what the file says of how it was made, and "+
+			"the rest of the file is not the same: it was edited, or another build of the program "+
+			"draws it differently", path)
 	}
 	return fmt.Errorf("%s: it cannot be made again as it is", path)
 }

@@ -39,7 +39,7 @@ func (f *saveFlags) add(cmd *cobra.Command) {
 		if _, err := export.FormatOf(path); err != nil {
 			return err
 		}
-		if slices.Contains(f.paths, path) {
+		if slices.ContainsFunc(f.paths, sameFile(path)) {
 			return errors.New("it is given twice")
 		}
 		f.paths = append(f.paths, path)
@@ -78,6 +78,11 @@ func (f *saveFlags) add(cmd *cobra.Command) {
 		"from 0 (default the one with most flow that is not the first)", &f.source)
 }
 
+// sameFile returns a function that reports whether a path is another spelling of this one.
+func sameFile(path string) func(string) bool {
+	return func(other string) bool { return filepath.Clean(other) == filepath.Clean(path) }
+}
+
 // figureFlags are the flags that say how figures look; they need a figure.
 var figureFlags = []string{
 	"figure", "figure-size", "figure-font", "figure-method", "figure-token", "figure-source",
@@ -85,7 +90,9 @@ var figureFlags = []string{
 
 // check returns a usage error for flags that do not go with the files, as far as that is known
 // before a model is open.
-func (f *saveFlags) check(cmd *cobra.Command, opts attribution.Options, input string) error {
+func (f *saveFlags) check(
+	cmd *cobra.Command, opts attribution.Options, input, output string,
+) error {
 	if input != "" && len(f.paths) > 0 {
 		return usagef("--save does not go with --input, which has a result for each line; " +
 			"explain one prompt")
@@ -94,6 +101,10 @@ func (f *saveFlags) check(cmd *cobra.Command, opts attribution.Options, input st
 		if cmd.Flags().Changed(name) && len(f.paths) == 0 {
 			return usagef("--%s is for files: add --save FILE", name)
 		}
+	}
+	if output != "" && slices.ContainsFunc(f.paths, sameFile(output)) {
+		return usagef("--save and --output are both %s, and only one file can have that name",
+			output)
 	}
 	for _, path := range f.paths {
 		format, err := export.FormatOf(path)

@@ -80,7 +80,7 @@ func (f *showFlags) checkSave(cmd *cobra.Command) error {
 				"a flow in a file by headwater attribute --cut", path)
 		}
 	}
-	return f.view.save.check(cmd, f.opts, "")
+	return f.view.save.check(cmd, f.opts, "", f.output)
 }
 
 // showFile shows the rows of a file.

@@ -73,7 +73,7 @@ func (t *text) rowEnd(v *view, i int, label string) {
 		}
 	}
 	if whole && t.top <= 0 && left > 0 {
-		parts = append(parts, fmt.Sprintf("of it on the %d %s not shown %s", left, t.words.tokens,
+		parts = append(parts, fmt.Sprintf("of it on %d more of the %s %s", left, t.words.tokens,
 			v.top.sum(rest)))
 	}
 	t.wrapped(label+"  "+mark+" ", joined(parts))

@@ -242,18 +242,18 @@ func (p *part) checkTensors(alignment int64) error {
 	slices.SortStableFunc(names, func(a, b string) int {
 		return cmp.Compare(p.tensors[a].offset, p.tensors[b].offset)
 	})
-	end := int64(0)
+	end, before := int64(0), "the header"
 	for _, name := range names {
 		t := p.tensors[name]
 		switch {
 		case t.offset < end:
-			return fmt.Errorf("tensor %s begins at %d, inside another tensor, which ends at %d",
-				quoted(name), t.offset, end)
+			return fmt.Errorf("tensor %s begins at %d, inside %s, which ends at %d", quoted(name),
+				t.offset, before, end)
 		case t.offset-end >= alignment:
-			return fmt.Errorf("tensor %s begins at %d and leaves a hole from %d", quoted(name),
-				t.offset, end)
+			return fmt.Errorf("tensor %s begins at %d and leaves a hole from %d, the end of %s",
+				quoted(name), t.offset, end, before)
 		}
-		end = t.offset + t.size
+		end, before = t.offset+t.size, "tensor "+quoted(name)
 	}
 	return nil
 }

@@ -202,14 +202,18 @@ func (s *settings) floats(tensor string) []any {
 	return list
 }
 
-// countRows sets a key of config.json to the number of rows of a matrix: 0 if the file has none of
-// this name.
+// countRows sets a key of config.json to the number of rows of a matrix.
 func (s *settings) countRows(config, tensor string) {
-	rows := 0
-	if shape, err := s.file.Shape(tensor); err == nil && len(shape) == 2 {
-		rows = shape[0]
+	shape, err := s.file.Shape(tensor)
+	switch {
+	case err != nil:
+		s.fail("tensor %s is missing", tensor)
+		return
+	case len(shape) != 2:
+		s.fail("tensor %s has shape %v; it must have two axes", tensor, shape)
+		return
 	}
-	s.config[config] = json.Number(strconv.Itoa(rows))
+	s.config[config] = json.Number(strconv.Itoa(shape[0]))
 	s.origin[config] = "the number of rows of " + tensor
 }
 

@@ -176,6 +176,10 @@ func (s Store) Find(name string) (string, error) {
 	return "", s.unknown(n)
 }
 
+// Sum returns the SHA-256, in hexadecimal, that the file at a path of [Store.Find] has according to
+// its name. Find does not read the file.
+func Sum(path string) string { return strings.TrimPrefix(filepath.Base(path), "sha256-") }
+
 // manifest returns the path of the manifest of a model in a store.
 func (n Name) manifest(folder string) string {
 	return filepath.Join(folder, "manifests", n.Host, n.Namespace, n.Model, n.Tag)
