@@ -320,6 +320,64 @@ func TestLostCharacters(t *testing.T) {
 	}
 }
 
+// Tokens of spaces have a mark in every format, and a text with several spaces keeps them in XML.
+func TestSpaces(t *testing.T) {
+	label := regexp.MustCompile(`>([^<]+)</text>`)
+	for _, token := range []string{" ", "  ", strings.Repeat(" ", 64)} {
+		for name, d := range drawings(t, "a", token, "b") {
+			if name != "matrix" && name != "layers" && name != "strip" && name != "graph" {
+				continue // a chart's names are its own
+			}
+			fig, err := figure.Draw(figure.Options{Format: figure.SVG}, about, d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			marked := false
+			for _, found := range label.FindAllSubmatch(fig.Bytes, -1) {
+				if len(bytes.TrimSpace(found[1])) == 0 {
+					t.Errorf("%s: %q has the label %q", name, token, found[1])
+				}
+				marked = marked || bytes.HasPrefix(found[1], []byte("␣"))
+			}
+			if regexp.MustCompile(`px"[^>]*>␣␣`).Match(fig.Bytes) &&
+				!regexp.MustCompile(`textLength="[^>]*>␣␣`).Match(fig.Bytes) {
+				t.Errorf("%s: a row of marks has no length, so that it may cover others", name)
+			}
+			if !marked {
+				t.Errorf("%s: %q has no mark", name, token)
+			}
+			tex, err := figure.Draw(figure.Options{Format: figure.TeX}, about, d)
+			if err != nil || !bytes.Contains(tex.Bytes, []byte(`\textvisiblespace{}`)) {
+				t.Errorf("%s: the TeX of %q has no mark (%v)", name, token, err)
+			}
+			// A PNG and a PDF draw the mark: it looks neither like nothing nor like "_".
+			for _, f := range []figure.Format{figure.PNG, figure.PDF} {
+				fig, err := figure.Draw(figure.Options{Format: f}, about, d)
+				if err != nil || fig.Warnings != nil {
+					t.Fatalf("%s %s: %v, %v", name, f, fig.Warnings, err)
+				}
+				bar := drawings(t, "a", strings.Repeat("_", len(token)), "b")[name]
+				other, err := figure.Draw(figure.Options{Format: f}, about, bar)
+				if err != nil || bytes.Equal(fig.Bytes, other.Bytes) {
+					t.Errorf("%s %s: %q looks like underscores (%v)", name, f, token, err)
+				}
+			}
+		}
+	}
+	d, err := figure.Chart(chart.Chart{
+		Kind: chart.Bars, X: chart.Axis{Categories: []string{"a  b", "c d"}},
+		Series: []chart.Series{{Y: []float64{1, 2}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fig, err := figure.Draw(figure.Options{Format: figure.SVG}, about, d)
+	if err != nil || !bytes.Contains(fig.Bytes, []byte(`xml:space="preserve">a  b<`)) ||
+		bytes.Count(fig.Bytes, []byte("xml:space")) != 1 {
+		t.Errorf("one of the two names has several spaces, which the SVG does not keep (%v)", err)
+	}
+}
+
 // A file that is no figure, lost its origin or is cut off is an error that says so.
 func TestAboutRefusals(t *testing.T) {
 	fig, err := figure.Draw(figure.Options{Format: figure.PNG}, about,

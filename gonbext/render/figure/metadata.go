@@ -74,17 +74,24 @@ var svgText = regexp.MustCompile(`style="font-family:Liberation Sans;font-varian
 
 // svgTexts replaces the one font of the canvas by a list, for machines without Liberation Sans, and
 // gives every text the length that the figure was laid out for: another font may be wider.
-// Characters that Liberation Sans lacks have no known width, so their texts have no length.
+// Characters that Liberation Sans lacks have no known width, so their texts have no length; the
+// marks of spaces and line ends are alike in most fonts. XML makes one space of several; a text with
+// several says that they stay.
 func svgTexts(body string) string {
 	return svgText.ReplaceAllStringFunc(body, func(element string) string {
 		found := svgText.FindStringSubmatch(element)
 		text, length := html.UnescapeString(found[4]), ""
 		size, err := strconv.ParseFloat(found[3], 64)
 		f := face(10, false)
-		known := !strings.ContainsFunc(text, func(r rune) bool { return !hasGlyph(f, r) })
+		known := !strings.ContainsFunc(text, func(r rune) bool {
+			return r != spaceMark && r != '↵' && !hasGlyph(f, r)
+		})
 		if err == nil && known && utf8.RuneCountInString(text) > 1 {
 			length = fmt.Sprintf(` textLength="%.5g" lengthAdjust="spacingAndGlyphs"`,
 				width(text, size, found[2] == "bold"))
+		}
+		if strings.Contains(text, "  ") || strings.Trim(text, " ") != text {
+			length += ` xml:space="preserve"`
 		}
 		const fonts = `style="font-family:Liberation Sans,Arial,Helvetica,sans-serif;`
 		return fonts + found[1] + `"` + length + `>` + found[4] + `<`

@@ -17,6 +17,7 @@ var texTable = map[rune]string{
 	'‘': `\textquoteleft{}`, '’': `\textquoteright{}`, '²': `\texttwosuperior{}`,
 	'³': `\textthreesuperior{}`, '¹': `\textonesuperior{}`, '°': `\textdegree{}`,
 	'±': `\textpm{}`, '€': `\texteuro{}`, '£': `\pounds{}`, '©': `\textcopyright{}`,
+	spaceMark: `\textvisiblespace{}`,
 }
 
 // inTeX reports whether pdflatex with the preamble of [texHead] can write a character: ASCII, the

@@ -60,6 +60,11 @@ func outline(text string, size float64, bold bool) vg.Path {
 	x := 0.0
 	var before sfnt.GlyphIndex
 	for i, r := range text {
+		if r == spaceMark {
+			path = appendSpaceMark(path, x*scale, size)
+			x, before = x+spaceMarkWidth*float64(units), 0
+			continue
+		}
 		g, err := f.Face.GlyphIndex(nil, r)
 		if err != nil {
 			continue
@@ -121,6 +126,31 @@ func appendGlyph(
 	return path
 }
 
+// spaceMark is the mark of [render.Visible] for a space. Liberation Sans lacks it and has nothing
+// like it but the underscore, which code is full of, so outlines draw it.
+const (
+	spaceMark      = '␣'
+	spaceMarkWidth = 0.55 // sizes of the text, as [width] counts it
+)
+
+// appendSpaceMark appends an open box from x on, below the base line.
+func appendSpaceMark(path vg.Path, x, size float64) vg.Path {
+	const left, right, top, bottom, thick = 0.06, 0.49, 0.1, -0.14, 0.07
+	for i, q := range []point{
+		{left, top}, {left, bottom}, {right, bottom}, {right, top}, {right - thick, top},
+		{right - thick, bottom + thick}, {left + thick, bottom + thick}, {left + thick, top},
+	} {
+		at := vg.Point{X: vg.Points(x + q.x*size), Y: vg.Points(q.y * size)}
+		if i == 0 {
+			path.Move(at)
+		} else {
+			path.Line(at)
+		}
+	}
+	path.Close()
+	return path
+}
+
 // toward returns the point two thirds of the way from a to b.
 func toward(a, b vg.Point) vg.Point {
 	return vg.Point{X: a.X + (b.X-a.X)*2/3, Y: a.Y + (b.Y-a.Y)*2/3}
@@ -128,14 +158,18 @@ func toward(a, b vg.Point) vg.Point {
 
 // substitutes stand for the marks of [render.Visible] that Liberation Sans lacks.
 var substitutes = map[rune]string{
-	'␣': "_", '▁': "_", '↵': "¶", '⇥': "→", '⟨': "‹", '⟩': "›", '␡': "‹DEL›", '⁻': "-", '◌': "◌",
+	'▁': "_", '↵': "¶", '⇥': "→", '⟨': "‹", '⟩': "›", '␡': "‹DEL›", '⁻': "-", '◌': "◌",
 }
 
 // shown returns a text as the format can draw it. SVG leaves the choice of a font to the viewer.
-// The others draw a character that they lack as its code point, and [page.warning] names it.
+// The others draw a character that they lack as its code point, and [page.warning] names it. Spaces
+// stay what they are: [name] has marked those of tokens.
 func (p *page) shown(text string) string {
-	text = render.Visible(text, 0)
-	text = strings.NewReplacer("␣", " ").Replace(text)
+	parts := strings.Split(text, " ")
+	for i, part := range parts {
+		parts[i] = render.Visible(part, 0)
+	}
+	text = strings.Join(parts, " ")
 	if p.format == SVG {
 		return text
 	}
@@ -143,7 +177,7 @@ func (p *page) shown(text string) string {
 	f := face(10, false)
 	for _, r := range text {
 		switch sub, ok := substitutes[r]; {
-		case p.format == TeX && inTeX(r) || p.format != TeX && hasGlyph(f, r):
+		case p.format == TeX && inTeX(r) || p.format != TeX && (r == spaceMark || hasGlyph(f, r)):
 			b.WriteRune(r)
 		case ok:
 			b.WriteString(sub)
