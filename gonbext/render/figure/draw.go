@@ -150,7 +150,15 @@ func (p *page) categories(c *chart.Chart, f frame) float64 {
 		}
 		return f.y + f.h + 1.1*p.size
 	}
-	return p.uprightNames(c.X.Categories, f.x, f.y+f.h, room, nil)
+	return p.uprightNames(c.X.Categories, f.x, f.y+f.h, room, func(i int) float64 {
+		largest := 0.0
+		for _, s := range c.Series {
+			if i < len(s.Y) && math.Abs(s.Y[i]) > largest {
+				largest = math.Abs(s.Y[i])
+			}
+		}
+		return largest
+	})
 }
 
 // data draws the data of a plot.

@@ -378,6 +378,58 @@ func TestSpaces(t *testing.T) {
 	}
 }
 
+// Of many columns the strongest are named, beside each other where they are neighbours, with a line
+// to each and a remark on how many they are. A title that is longer than the rows is not cut.
+func TestManyColumns(t *testing.T) {
+	texts := make([]string, 400)
+	for j := range texts {
+		texts[j] = fmt.Sprintf("w%d", j)
+	}
+	e := explanation(texts...)
+	values := e.Methods["rollout"].Data
+	for i := range values {
+		values[i] = 0.01
+	}
+	strong := []int{0, 7, 200, 201, 202, 203, 204, 399}
+	for _, j := range strong {
+		values[(400+j)*3+2] = 0.9 // of the second row
+	}
+	values[(400+100)*3+2] = 0.1 // weaker, but there is room
+	matrix, err := figure.Matrix(e, "rollout")
+	if err != nil {
+		t.Fatal(err)
+	}
+	layers, err := figure.LayerMap(e, "rollout", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, d := range map[string]figure.Drawing{"matrix": matrix, "layers": layers} {
+		fig, err := figure.Draw(figure.Options{Format: figure.SVG}, about, d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, found := range regexp.MustCompile(`>(w\d+)<`).FindAllSubmatch(fig.Bytes, -1) {
+			got = append(got, string(found[1]))
+		}
+		if want := "w0 w7 w100 w200 w201 w202 w203 w204 w399"; strings.Join(got, " ") != want {
+			t.Errorf("%s: the columns %v are named, want %s", name, got, want)
+		}
+		remark := "9 of 400 columns are named, the strongest first."
+		if !bytes.Contains(fig.Bytes, []byte(">"+remark+"<")) {
+			t.Errorf("%s: there is no remark %q", name, remark)
+		}
+		if name == "matrix" && !bytes.Contains(fig.Bytes, []byte(">generated token ↓<")) {
+			t.Error("the title of the rows is cut")
+		}
+		first, err := figure.Draw(figure.Options{Format: figure.SVG}, about,
+			drawings(t, prompt...)[name])
+		if err != nil || bytes.Contains(first.Bytes, []byte("columns are named")) {
+			t.Errorf("%s: all columns are named, but there is a remark (%v)", name, err)
+		}
+	}
+}
+
 // A file that is no figure, lost its origin or is cut off is an error that says so.
 func TestAboutRefusals(t *testing.T) {
 	fig, err := figure.Draw(figure.Options{Format: figure.PNG}, about,

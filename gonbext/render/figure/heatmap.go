@@ -1,6 +1,7 @@
 package figure
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -26,7 +27,8 @@ func (p *page) heatmap(c *chart.Chart, y float64) float64 {
 	}
 	wide, notes = min(wide, p.width/3), min(notes, p.width/5)
 	left := margin + wide + 4
-	if c.Y.Title != "" {
+	upright := c.Y.Title != ""
+	if upright {
 		left += 1.4 * p.size
 	}
 	right := float64(margin)
@@ -38,6 +40,10 @@ func (p *page) heatmap(c *chart.Chart, y float64) float64 {
 	if rows > 80 { // as for a long text
 		high = max(2, 500/float64(rows))
 	}
+	if upright && p.textWidth(c.Y.Label(), names) > max(high*float64(rows), 5*p.size) {
+		upright = false
+		y = p.paragraph(margin, y, p.width-2*margin, c.Y.Label()+" ↓", names) + 0.2*p.size
+	}
 	p.cells(c, left, y, cell, high)
 	p.markCells(c, left, y, cell, high)
 	p.rowNames(m, left-4, y, wide, high)
@@ -46,20 +52,22 @@ func (p *page) heatmap(c *chart.Chart, y float64) float64 {
 			p.cut(n, notes, style{scale: 0.85}), style{scale: 0.85, color: gray})
 	}
 	bottom := y + high*float64(rows)
-	p.text(margin+0.9*p.size, y+high*float64(rows)/2,
-		p.cut(c.Y.Label(), max(high*float64(rows), 5*p.size), names),
-		style{scale: 0.92, align: 0.5, angle: 90})
+	if upright {
+		p.text(margin+0.9*p.size, y+high*float64(rows)/2, c.Y.Label(),
+			style{scale: 0.92, align: 0.5, angle: 90})
+	}
 	end := p.uprightNames(m.Columns, left, bottom, cell, func(j int) float64 {
-		strongest := 0.0
+		largest := 0.0
 		for i := range rows {
-			if v := math.Abs(m.At(i, j)); v > strongest {
-				strongest = v
+			v := math.Abs(m.At(i, j))
+			if v > largest && (m.Muted == nil || !m.Muted[j]) {
+				largest = v
 			}
 		}
-		return strongest
+		return largest
 	})
-	p.text(left+cell*float64(columns)/2, end+1.2*p.size, c.X.Label(),
-		style{scale: 0.92, align: 0.5})
+	middle := max(left+cell*float64(columns)/2, margin+p.textWidth(c.X.Label(), names)/2)
+	p.text(middle, end+1.2*p.size, c.X.Label(), style{scale: 0.92, align: 0.5})
 	below := p.colorBar(c, margin, end+1.8*p.size)
 	if len(c.Series) > 0 {
 		below = p.keys(c, below)
@@ -156,41 +164,100 @@ func (p *page) rowNames(m *chart.Matrix, x, y, limit, high float64) {
 const leastScale = 0.62
 
 // uprightNames writes the names of columns upright below y and returns the y below the longest. If
-// columns are narrow the names are smaller, and where that is not enough, only the columns with the
-// greatest weight have one.
+// columns are narrow the names are smaller, and where that is not enough, the strongest columns
+// have one and a remark says how many: weight(j) is how strong column j is.
 func (p *page) uprightNames(
 	names []string, x, y, wide float64, weight func(j int) float64,
 ) float64 {
 	s := style{scale: min(0.92, max(leastScale, wide/p.size/1.05)), align: 1, angle: 90}
-	order := make([]int, len(names))
-	for j := range order {
-		order[j] = j
+	apart := 0.98 * s.scale * p.size
+	named := make([]int, len(names))
+	at := make([]float64, len(names))
+	for j := range names {
+		named[j], at[j] = j, x+(float64(j)+0.5)*wide
 	}
-	if weight != nil {
-		slices.SortStableFunc(order, func(a, b int) int {
-			switch wa, wb := weight(a), weight(b); {
-			case wa > wb:
-				return -1
-			case wa < wb:
-				return 1
-			}
-			return 0
-		})
-	}
-	var taken []float64
-	longest := 0.0
-	limit := 9 * p.size
-	for _, j := range order {
-		at := x + (float64(j)+0.5)*wide
-		if slices.ContainsFunc(taken, func(t float64) bool {
-			return math.Abs(t-at) < 0.98*s.scale*p.size
-		}) {
-			continue
+	if wide < apart {
+		named, at = strongest(at, apart, x, x+wide*float64(len(names)), weight)
+		lead := 1.6 * p.size
+		for i, j := range named { // a name is not always below its column
+			column := x + (float64(j)+0.5)*wide
+			p.line([]point{{column, y + 1}, {at[i], y + lead}}, 0.35, gray)
 		}
-		taken = append(taken, at)
+		y += lead
+	}
+	limit := 9 * p.size
+	longest := 0.0
+	for i, j := range named {
 		name := p.cut(names[j], limit, s)
-		p.text(at+0.33*s.scale*p.size, y+3, name, s)
+		p.text(at[i]+0.33*s.scale*p.size, y+3, name, s)
 		longest = max(longest, p.textWidth(name, s))
 	}
-	return y + 3 + longest
+	y += 3 + longest
+	if len(named) < len(names) {
+		remark := fmt.Sprintf("%d of %d columns are named, the strongest first.", len(named),
+			len(names))
+		y = p.paragraph(x, y+0.3*p.size, p.width-margin-x, remark, style{scale: 0.85, color: gray})
+	}
+	return y
+}
+
+// strongest chooses the columns that have names where there is no room for all, and places the
+// names near them: at least apart from each other, between low and high. columns are the places of
+// all columns, from left to right. The strongest come first, as long as no name is far from its
+// column and no column is so weak that it has no colour.
+func strongest(
+	columns []float64, apart, low, high float64, weight func(j int) float64,
+) (named []int, at []float64) {
+	weights := make([]float64, len(columns))
+	order := make([]int, len(columns))
+	for j := range order {
+		order[j], weights[j] = j, weight(j)
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(weights[b], weights[a]) })
+	far := 6 * apart
+	room := int((high - low) / apart)
+	for _, j := range order {
+		if len(named) >= room || weights[j] < 0.05*weights[order[0]] {
+			break
+		}
+		i, _ := slices.BinarySearch(named, j)
+		more := slices.Insert(slices.Clone(named), i, j)
+		wanted := make([]float64, len(more))
+		for k, column := range more {
+			wanted[k] = columns[column]
+		}
+		places := spread(wanted, apart, low+apart/2, high-apart/2)
+		moved := 0.0
+		for k, place := range places {
+			moved = max(moved, math.Abs(place-wanted[k]))
+		}
+		if moved <= far {
+			named, at = more, places
+		}
+	}
+	return named, at
+}
+
+// spread returns the places nearest to those wanted, which ascend, that are at least apart from
+// each other and between low and high: the least squares, by pooling neighbours that are too near.
+func spread(wanted []float64, apart, low, high float64) []float64 {
+	type pool struct{ sum, n float64 }
+	mean := func(p pool) float64 { return p.sum / p.n }
+	var pools []pool
+	for i, w := range wanted {
+		pools = append(pools, pool{w - float64(i)*apart, 1})
+		for n := len(pools); n > 1 && mean(pools[n-1]) < mean(pools[n-2]); n-- {
+			pools[n-2].sum += pools[n-1].sum
+			pools[n-2].n += pools[n-1].n
+			pools = pools[:n-1]
+		}
+	}
+	high -= float64(len(wanted)-1) * apart
+	var places []float64
+	for _, p := range pools {
+		for range int(p.n) {
+			places = append(places, min(max(mean(p), low), high)+float64(len(places))*apart)
+		}
+	}
+	return places
 }

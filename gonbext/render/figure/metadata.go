@@ -75,8 +75,8 @@ var svgText = regexp.MustCompile(`style="font-family:Liberation Sans;font-varian
 // svgTexts replaces the one font of the canvas by a list, for machines without Liberation Sans, and
 // gives every text the length that the figure was laid out for: another font may be wider.
 // Characters that Liberation Sans lacks have no known width, so their texts have no length; the
-// marks of spaces and line ends are alike in most fonts. XML makes one space of several; a text with
-// several says that they stay.
+// marks of spaces and line ends are alike in most fonts. XML makes one space of several; a text
+// with several says that they stay.
 func svgTexts(body string) string {
 	return svgText.ReplaceAllStringFunc(body, func(element string) string {
 		found := svgText.FindStringSubmatch(element)

@@ -137,8 +137,14 @@ const (
 func appendSpaceMark(path vg.Path, x, size float64) vg.Path {
 	const left, right, top, bottom, thick = 0.06, 0.49, 0.1, -0.14, 0.07
 	for i, q := range []point{
-		{left, top}, {left, bottom}, {right, bottom}, {right, top}, {right - thick, top},
-		{right - thick, bottom + thick}, {left + thick, bottom + thick}, {left + thick, top},
+		{left, top},
+		{left, bottom},
+		{right, bottom},
+		{right, top},
+		{right - thick, top},
+		{right - thick, bottom + thick},
+		{left + thick, bottom + thick},
+		{left + thick, top},
 	} {
 		at := vg.Point{X: vg.Points(x + q.x*size), Y: vg.Points(q.y * size)}
 		if i == 0 {
