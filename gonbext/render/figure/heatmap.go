@@ -171,25 +171,26 @@ func (p *page) uprightNames(
 ) float64 {
 	s := style{scale: min(0.92, max(leastScale, wide/p.size/1.05)), align: 1, angle: 90}
 	apart := 0.98 * s.scale * p.size
+	columns, weights := make([]float64, len(names)), make([]float64, len(names))
 	named := make([]int, len(names))
-	at := make([]float64, len(names))
 	for j := range names {
-		named[j], at[j] = j, x+(float64(j)+0.5)*wide
+		named[j], columns[j], weights[j] = j, x+(float64(j)+0.5)*wide, weight(j)
 	}
+	slices.SortStableFunc(named, func(a, b int) int { return cmp.Compare(weights[b], weights[a]) })
+	at := columns
 	if wide < apart {
-		named, at = strongest(at, apart, x, x+wide*float64(len(names)), weight)
+		named, at = strongest(columns, weights, named, apart, x, x+wide*float64(len(names)))
 		lead := 1.6 * p.size
-		for i, j := range named { // a name is not always below its column
-			column := x + (float64(j)+0.5)*wide
-			p.line([]point{{column, y + 1}, {at[i], y + lead}}, 0.35, gray)
+		for _, j := range named { // a name is not always below its column
+			p.line([]point{{columns[j], y + 1}, {at[j], y + lead}}, 0.35, gray)
 		}
 		y += lead
 	}
 	limit := 9 * p.size
 	longest := 0.0
-	for i, j := range named {
+	for _, j := range named {
 		name := p.cut(names[j], limit, s)
-		p.text(at[i]+0.33*s.scale*p.size, y+3, name, s)
+		p.text(at[j]+0.33*s.scale*p.size, y+3, name, s)
 		longest = max(longest, p.textWidth(name, s))
 	}
 	y += 3 + longest
@@ -201,19 +202,15 @@ func (p *page) uprightNames(
 	return y
 }
 
-// strongest chooses the columns that have names where there is no room for all, and places the
-// names near them: at least apart from each other, between low and high. columns are the places of
-// all columns, from left to right. The strongest come first, as long as no name is far from its
-// column and no column is so weak that it has no colour.
+// strongest chooses the columns that have names where there is no room for all, and says where the
+// name of each stands: near its column, at least apart from the others, between low and high.
+// columns are the places of all columns, and order has the strongest first, as weights say. A
+// column has no name if that name, or one before it, would be far from its column, or if the column
+// has hardly a colour.
 func strongest(
-	columns []float64, apart, low, high float64, weight func(j int) float64,
+	columns, weights []float64, order []int, apart, low, high float64,
 ) (named []int, at []float64) {
-	weights := make([]float64, len(columns))
-	order := make([]int, len(columns))
-	for j := range order {
-		order[j], weights[j] = j, weight(j)
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(weights[b], weights[a]) })
+	at = slices.Clone(columns)
 	far := 6 * apart
 	room := int((high - low) / apart)
 	for _, j := range order {
@@ -231,8 +228,12 @@ func strongest(
 		for k, place := range places {
 			moved = max(moved, math.Abs(place-wanted[k]))
 		}
-		if moved <= far {
-			named, at = more, places
+		if moved > far {
+			continue
+		}
+		named = more
+		for k, column := range more {
+			at[column] = places[k]
 		}
 	}
 	return named, at
