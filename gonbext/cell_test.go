@@ -96,8 +96,18 @@ var cells = map[string]func(){
 			Name: "a", X: []float64{0, 1, 2}, Y: []float64{0, math.NaN(), 1},
 		}}})
 	},
+	"variable":  func() { fmt.Println("explained", len(variable.Steps)) },
 	"bad chart": func() { gonbext.ShowChart(chart.Chart{Kind: "pie"}) },
 }
+
+// variable is explained before main, as that of a cell is in all later cells.
+var variable = func() *gonbext.Explanation {
+	if os.Getenv("HEADWATER_TEST_CELL") != "variable" {
+		return nil
+	}
+	gonbext.Explain("the keys")
+	return gonbext.Explain("the keys")
+}()
 
 // sourcesWith asks a question with some settings.
 func sourcesWith(settings ...gonbext.SourceSetting) {
@@ -384,6 +394,29 @@ func TestExplainInNotebook(t *testing.T) {
 			strings.Contains(s, "generating") || strings.Contains(s, "preparing") {
 			t.Errorf("saved %s lacks %q or keeps progress:\n%s", mime, want, s)
 		}
+	}
+}
+
+// A picture that is drawn before main runs, as that of a variable at the top level is in every
+// later cell, says so once, and only in a notebook.
+func TestVariableAtTop(t *testing.T) {
+	k := newKernel(t, func(conn *engineConn, _ engine.Request) {
+		begin(conn)
+		step(conn, " are")
+		conn.send(engine.Event{Done: true})
+	})
+	r := k.run("variable", true)
+	line, rest, _ := strings.Cut(r.stdout, "\n")
+	if !strings.HasPrefix(line, "Every later cell draws this picture again") ||
+		rest != "explained 1\n" || len(saved(r.displays)) != 2 {
+		t.Errorf("%d displays and %q; want two pictures, one line and what main prints",
+			len(saved(r.displays)), r.stdout)
+	}
+	if r := k.run("variable", false); strings.Contains(r.stdout, "later cell") {
+		t.Errorf("a program without cells prints %q", r.stdout)
+	}
+	if r := k.run("explain", true); strings.Contains(r.stdout, "later cell") {
+		t.Errorf("a picture of main prints %q", r.stdout)
 	}
 }
 

@@ -123,6 +123,9 @@ func (d *display) show(html, plain, terminal io.WriterTo) {
 	})
 	d.id = ""
 	gonbui.Sync()
+	if beforeMain() {
+		sayAgain()
+	}
 }
 
 // drawn returns what a picture writes. A buffer takes everything.

@@ -22,7 +22,7 @@
 //
 // Every cell is a program of its own, so values do not last: [Last] returns the latest explanation
 // to a later cell. A variable that is declared outside of main is computed again in every later
-// cell; "var e = gonbext.Explain(…)" there draws its picture each time.
+// cell; "var e = gonbext.Explain(…)" there draws its picture each time, and [Last] returns it.
 //
 // Outside of a notebook everything works the same, pictures are printed as text, and the status
 // after an error is 1.
