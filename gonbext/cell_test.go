@@ -483,7 +483,8 @@ func TestInterruptOthers(t *testing.T) {
 			}
 			r := k.run(cell, true)
 			left := fmt.Sprint(saved(r.displays))
-			if r.status != 1 || !strings.Contains(left, "gonbext: interrupted") {
+			if r.status != 1 || !strings.Contains(left, "gonbext: interrupted") ||
+				strings.Contains(left, "context") {
 				t.Errorf("status %d, stderr %q, saved %.300s; want one line that says interrupted",
 					r.status, r.stderr, left)
 			}

@@ -201,10 +201,20 @@ const next = `In a later cell: gonbext.Save("figure.pdf") saves this picture, an
 // interrupted returns an error that says so if the user has stopped the cell, and otherwise err.
 func interrupted(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
-		return fmt.Errorf("gonbext: interrupted: %w", ctx.Err())
+		return interruption{ctx.Err()}
 	}
 	return err
 }
+
+// interruption is the error of a cell that the user has stopped. It wraps the error of the context,
+// whose text would tell a reader nothing.
+type interruption struct{ cause error }
+
+// Error implements error.
+func (interruption) Error() string { return "gonbext: interrupted" }
+
+// Unwrap returns the error of the context.
+func (i interruption) Unwrap() error { return i.cause }
 
 // remark says why an explanation ends early.
 func remark(ctx context.Context, e *Explanation, err error) string {

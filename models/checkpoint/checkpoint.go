@@ -140,12 +140,13 @@ func (p *part) header() ([]byte, error) {
 	}
 	length := binary.LittleEndian.Uint64(prefix)
 	if length > uint64(p.size-8) {
-		return nil, fmt.Errorf("header of %d bytes is longer than the file, which has %d after "+
-			"the length: truncated or not safetensors",
-			length, p.size-8)
+		return nil, explainBeginning(prefix, fmt.Errorf("header of %d bytes is longer than the "+
+			"file, which has %d after the length: truncated or not safetensors",
+			length, p.size-8))
 	}
 	if length > maxHeader {
-		return nil, fmt.Errorf("header of %d bytes, the limit is %d", length, maxHeader)
+		return nil, explainBeginning(prefix, fmt.Errorf("header of %d bytes, the limit is %d",
+			length, maxHeader))
 	}
 	p.start = 8 + int64(length)
 	header, err := p.copyOf(8, p.start)

@@ -130,6 +130,16 @@ var refusals = []struct {
 		"header of 9223372036854775808 bytes",
 	},
 	{"Git LFS pointer", []byte("version https://git-lfs.github.com/spec/v1\n"), "git lfs pull"},
+	{
+		"file of torch.save", []byte("PK\x03\x04\x00\x00\x08\x08\x00\x00\x00\x00"),
+		"this is a ZIP archive, as torch.save and numpy.savez write it, not safetensors",
+	},
+	{"pickle", []byte("\x80\x04\x95\x10\x00\x00\x00\x00\x00}."), "this is a pickle of Python, not"},
+	{"NumPy", []byte("\x93NUMPY\x01\x00v\x00{"), "this is an array of NumPy, not safetensors"},
+	{
+		"begins like a pickle",
+		[]byte("\x80\x02\x00\x00\x00\x00\x00\x00" + strings.Repeat(" ", 0x280)), "not valid JSON",
+	},
 	{"not JSON", file(`{"w":`), "not valid JSON"},
 	{"no header", file(``), "not valid JSON"},
 	{"something after the header", file(`{} {}`), "not valid JSON"},

@@ -52,6 +52,31 @@ const saveState = `
 	state = {name: tensor.clone().contiguous() for name, tensor in state.items()}
 	safetensors.torch.save_file(state, os.path.join(DIR, "model.safetensors"), metadata={"format": "pt"})`
 
+// foreignBeginnings are the first bytes of other files of tensors, which may have any name, and
+// what such a file is.
+var foreignBeginnings = []struct{ bytes, what string }{
+	{"PK\x03\x04", "a ZIP archive, as torch.save and numpy.savez write it"},
+	{"\x80\x02", pickle},
+	{"\x80\x03", pickle},
+	{"\x80\x04", pickle},
+	{"\x80\x05", pickle},
+	{"\x93NUMPY", "an array of NumPy"},
+}
+
+const pickle = "a pickle of Python"
+
+// explainBeginning returns what a file is if its first bytes say so, and else err, which is about
+// the length of its header.
+func explainBeginning(first []byte, err error) error {
+	for _, f := range foreignBeginnings {
+		if bytes.HasPrefix(first, []byte(f.bytes)) {
+			return fmt.Errorf("this is %s, not safetensors: save the tensors with save_file of "+
+				"the Python package safetensors", f.what)
+		}
+	}
+	return err
+}
+
 // foreignTokenizers are the files of tokenizers in other formats than tokenizer.json.
 var foreignTokenizers = []foreign{
 	{"vocab.txt", saveTokenizer},
