@@ -86,8 +86,8 @@ type Text struct {
 	width, headWidth int // D and E; 0 if no tensor has them
 
 	// The tensors that are known, nil if not: terms [L,H,3,T,S], scores and attention [L,H,T,S],
-	// value [L,H,S,E], context [L,H,T,E], headOutput [L,H,T,D], valueOutput [L,H,S,D],
-	// outputWeight [L,H,E,D], hidden [L or L+1,T,D].
+	// value [L,H,S,E], context [L,H,T,E], headOutput and headAdded [L,H,T,D],
+	// valueOutput [L,H,S,D], outputWeight [L,H,E,D], hidden [L or L+1,T,D].
 	tensors map[string][]float32
 }
 

@@ -482,6 +482,17 @@ func TestTogether(t *testing.T) {
 	near(t, "effect 1", effects[1].Magnitude, 1) // (1 + 1) / 2
 }
 
+// What a head adds after the norm of its block counts, where it is known.
+func TestHeadAddedFirst(t *testing.T) {
+	x := text(t, tensor("attention", []int{1, 1}, 1), tensor("hidden", []int{1, 1}, 2),
+		tensor("head-output", []int{1, 1}, 1), tensor("head-added", []int{1, 1}, 6))
+	all, err := x.Updates(0, 0, focus.UpdateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "magnitude", all[0].Magnitude, 3)
+}
+
 // The last rows of a text alone: target 0 is the last but one of four tokens.
 func TestLastRows(t *testing.T) {
 	x := text(t, filled("terms", []int{3, 2, 4}, func([]int) float64 { return 0 }))

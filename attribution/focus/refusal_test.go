@@ -160,8 +160,9 @@ func TestMissing(t *testing.T) {
 		},
 		{
 			"weights", errOf(stream.Updates(0, 0, focus.UpdateOptions{})), false,
-			"needs head-output [L,H,T,D], or context [L,H,T,E] and output-weight [L,H,E,D], or " +
-				"value [L,H,S,E] and output-weight [L,H,E,D]; the input has attention, value, hidden",
+			"needs head-added [L,H,T,D], or head-output [L,H,T,D], or context [L,H,T,E] and " +
+				"output-weight [L,H,E,D], or value [L,H,S,E] and output-weight [L,H,E,D]; the " +
+				"input has attention, value, hidden",
 		},
 		{
 			"values", errOf(stream.Effects(0, 0)), false,

@@ -19,6 +19,7 @@ const (
 	valueTensor       = string(trace.Value)
 	contextTensor     = string(trace.Context)
 	headOutputTensor  = string(trace.HeadOutput)
+	headAddedTensor   = string(trace.HeadAdded)
 	valueOutputTensor = string(trace.ValueOutput)
 	hiddenTensor      = string(trace.Hidden)
 
@@ -37,6 +38,7 @@ var layouts = []layout{
 	{valueTensor, "LHSE"},
 	{contextTensor, "LHTE"},
 	{headOutputTensor, "LHTD"},
+	{headAddedTensor, "LHTD"},
 	{valueOutputTensor, "LHSD"},
 	{outputWeightTensor, "LHED"},
 	{hiddenTensor, "LTD"},
@@ -73,6 +75,7 @@ const sumTolerance = 1e-3
 //	value          [L,H,S,E]       the value of each source, repeated for heads that share it
 //	context        [L,H,T,E]       attention times value
 //	head-output    [L,H,T,D]       context times the head's part of W_O, without the bias
+//	head-added     [L,H,T,D]       head-output after the norm between attention and residual stream
 //	value-output   [L,H,S,D]       value times the head's part of W_O
 //	output-weight  [L,H,E,D]       the head's part of W_O: head-output = context · W_O
 //	hidden         [L,T,D]         the input of each block; the L+1 states of a model also do

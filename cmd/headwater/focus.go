@@ -106,7 +106,7 @@ func tensorHelp() string {
 	for i, name := range focus.Names() {
 		axes := strings.Join(strings.Split(focus.Axes(name), ""), ",")
 		fmt.Fprintf(&b, "  %-14s", name)
-		if i%3 < 2 {
+		if i%3 < 2 && i+1 < len(focus.Names()) {
 			fmt.Fprintf(&b, " %-12s", "["+axes+"]")
 		} else {
 			fmt.Fprintf(&b, " [%s]\n", axes)

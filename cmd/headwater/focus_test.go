@@ -156,7 +156,7 @@ func TestFocusOfTrace(t *testing.T) {
 	const text = "the keys to the cabinet"
 	in := filepath.Join(t.TempDir(), "in.safetensors")
 	mustExecute(t, "", "trace", "--text", text, "-o", in, "--taps",
-		"terms,scores,attention,head-output,value-output,hidden")
+		"terms,scores,attention,head-added,value-output,hidden")
 	args := []string{"--layer", "4", "--head", "3", "--index", "target", "--exclude-first"}
 	model := focusOf(t, append(args, text)...)
 	file := focusOf(t, append(args, "--input", in)...)
