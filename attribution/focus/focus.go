@@ -140,7 +140,7 @@ func (t *Text) row(name string, l, h, i, rows, width int) []float32 {
 }
 
 // probability fills dst, [S], with the probabilities of target i: the tensor attention where it is
-// known, otherwise the softmax of the scores. h may be [Together].
+// known, each row divided by its sum, otherwise the softmax of the scores. h may be [Together].
 func (t *Text) probability(dst []float64, l, h, i int) {
 	seen := t.visible(i)
 	if h != Together && t.tensors[attentionTensor] == nil {
@@ -150,8 +150,13 @@ func (t *Text) probability(dst []float64, l, h, i int) {
 	}
 	clear(dst)
 	if h != Together {
+		sum := 0.0
 		for j, p := range t.row(attentionTensor, l, h, i, t.Targets, t.Sources)[:seen] {
 			dst[j] = float64(p)
+			sum += dst[j]
+		}
+		for j := range seen {
+			dst[j] /= sum
 		}
 		return
 	}

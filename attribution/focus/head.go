@@ -32,8 +32,8 @@ type Head struct {
 	// First is the position of target 0: S-T.
 	First         int
 	Bidirectional bool
-	// Probability is the attention after the softmax, [T,S]; 0 for sources that a target does not
-	// see.
+	// Probability is the attention after the softmax, [T,S], whose rows sum to 1; 0 for sources that
+	// a target does not see.
 	Probability []float64
 	// Terms are the three terms, [3,T,S], and Scores what the softmax takes, [T,S]: the sum of the
 	// terms, unless the model caps it. Both are 0 for sources that a target does not see. Terms is

@@ -2,6 +2,7 @@ package focus_test
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -480,6 +481,58 @@ func TestTogether(t *testing.T) {
 		t.Errorf("sources %d and %d, want 0", all[1].Source, effects[1].Source)
 	}
 	near(t, "effect 1", effects[1].Magnitude, 1) // (1 + 1) / 2
+}
+
+// bfloat16 rounds x to the 8 significant bits of a bfloat16, ties to even, as PyTorch does.
+func bfloat16(x float64) float64 {
+	bits := math.Float32bits(float32(x))
+	bits += 0x7fff + bits>>16&1
+	return float64(math.Float32frombits(bits &^ 0xffff))
+}
+
+// Attention that a program rounded to bfloat16 after the softmax is accepted. Sums are off by up to
+// 2^-8, and the probabilities of a row are divided by them.
+func TestBfloat16(t *testing.T) {
+	const n = 260
+	rng := rand.New(rand.NewPCG(16, 8))
+	x := filled("attention", []int{2, n, n}, func([]int) float64 { return 0 })
+	worst := 0.0
+	for i := range n {
+		p := make([][]float64, 2) // equal numbers, random numbers
+		for k := range p {
+			p[k] = make([]float64, i+1)
+			sum, rounded := 0.0, 0.0
+			for j := range p[k] {
+				p[k][j] = 1
+				if k == 1 {
+					p[k][j] = math.Exp(2 * rng.NormFloat64())
+				}
+				sum += p[k][j]
+			}
+			for j := range p[k] {
+				p[k][j] = bfloat16(p[k][j] / sum)
+				rounded += p[k][j]
+				x.Data[(k*n+i)*n+j] = float32(p[k][j])
+			}
+			worst = max(worst, math.Abs(rounded-1))
+		}
+	}
+	if worst < .0037 || worst > 1./256 {
+		t.Errorf("rows sum to 1 ± %v, want at most 2^-8 and nearly that", worst)
+	}
+	all := text(t, x)
+	for l := range all.Layers {
+		h := head(t, all, l, 0)
+		for i := range n {
+			sum := 0.0
+			for _, p := range h.Row(i) {
+				sum += p
+			}
+			if math.Abs(sum-1) > 1e-12 {
+				t.Fatalf("layer %d row %d sums to %v, want 1", l, i, sum)
+			}
+		}
+	}
 }
 
 // What a head adds after the norm of its block counts, where it is known.
