@@ -170,7 +170,8 @@ func (t *Text) probability(dst []float64, l, h, i int) {
 }
 
 // score fills dst, [S], with the scores of target i: the tensor scores where it is known, otherwise
-// the sum of the terms. Sources that it does not see get 0.
+// the sum of the terms. Later sources, which it does not see, get 0. The tensor scores may have
+// -Inf for other sources that it does not see.
 func (t *Text) score(dst []float64, l, h, i int) {
 	clear(dst)
 	seen := t.visible(i)
@@ -193,7 +194,7 @@ func (t *Text) term(k Term, l, h, i int) []float32 {
 	return t.tensors[termsTensor][at : at+t.Sources : at+t.Sources]
 }
 
-// softmax replaces scores by their softmax.
+// softmax replaces scores by their softmax. That of -Inf is 0; one of the scores must be finite.
 func softmax(row []float64) {
 	top := math.Inf(-1)
 	for _, s := range row {

@@ -1,6 +1,7 @@
 package focus_test
 
 import (
+	"encoding/json"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -481,6 +482,46 @@ func TestTogether(t *testing.T) {
 		t.Errorf("sources %d and %d, want 0", all[1].Source, effects[1].Source)
 	}
 	near(t, "effect 1", effects[1].Magnitude, 1) // (1 + 1) / 2
+}
+
+// A score of -Inf says that a target does not see a source: its probability is 0, and it is neither
+// a marker nor in the breakdown.
+func TestHiddenByScore(t *testing.T) {
+	hidden := math.Inf(-1)
+	scores := tensor("scores", []int{3, 3}, 0, 7, 7, hidden, 2, 7, hidden, 1, 1)
+	terms := tensor("terms", []int{3, 3, 3}, 0, 7, 7, -9, 2, 7, -9, 1, 1,
+		0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+	h := head(t, text(t, scores), 0, 0)
+	for i, want := range [][]float64{{1, 0, 0}, {0, 1, 0}, {0, .5, .5}} {
+		nearRow(t, "row", h.Row(i), want)
+	}
+	if order := h.Ranked(2); !slices.Equal(order, []int{1, 2, 0}) {
+		t.Errorf("ranks %v, want the hidden source last", order)
+	}
+	for _, m := range h.Markers() {
+		if m.Probability == 0 {
+			t.Errorf("marker %+v", m)
+		}
+	}
+	all := text(t, scores, terms)
+	b, err := head(t, all, 0, 0).Breakdown(3)
+	if err != nil || len(b.Points) != 4 || b.Minimum[focus.Content] != 0 {
+		t.Errorf("breakdown %+v, %v; want the 4 sources that are seen", b, err)
+	}
+	together := head(t, all, 0, focus.Together)
+	nearRow(t, "row together", together.Row(2), []float64{0, .5, .5})
+	layer, one := 0, 0
+	r, err := focus.NewReport(focus.Ask{Layer: &layer, Head: &one, Ranks: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Add(all, nil); err != nil {
+		t.Fatal(err)
+	}
+	written, err := json.Marshal(r.Rows[0].Score)
+	if want := "[[0],[null,2],[null,1,1]]"; err != nil || string(written) != want {
+		t.Errorf("scores %s, %v; want %s", written, err, want)
+	}
 }
 
 // bfloat16 rounds x to the 8 significant bits of a bfloat16, ties to even, as PyTorch does.

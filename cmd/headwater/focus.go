@@ -228,6 +228,9 @@ func (f focusFlags) addTensors(
 	if err != nil {
 		return err
 	}
+	if err := checkWindow(file); err != nil {
+		return err
+	}
 	tokens, err := tokensOf(file)
 	if err != nil {
 		return err
@@ -292,6 +295,18 @@ func focusTensors(
 		tensors[i].Data = data
 	}
 	return tensors, nil
+}
+
+// checkWindow returns an error if probabilities would have to be computed from scores that
+// headwater trace recorded with a window: it writes 0 for sources outside, which are no scores.
+func checkWindow(file *checkpoint.File) error {
+	n, ok := file.Metadata()[windowKey]
+	if !ok || file.Has(string(trace.Attention)) {
+		return nil
+	}
+	return fmt.Errorf("layers of this model see only the last %.20s tokens, and the file does not "+
+		"say where terms and scores are 0 because a source is hidden; record attention too "+
+		"(headwater trace --taps terms,attention)", n)
 }
 
 // tokensOf reads the texts of the tokens in the metadata of a file; nil if it has none.

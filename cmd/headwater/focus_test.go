@@ -255,6 +255,63 @@ func TestFocusBidirectional(t *testing.T) {
 	}
 }
 
+// A model whose layers see the last tokens alone: a trace of a longer text says so. Without
+// attention its zeros could be taken for scores; with it, sources outside the window have no
+// probability and are not in the breakdown.
+func TestFocusWindow(t *testing.T) {
+	const ids, T, window = "5,6,7,8,9,10,11,12,13,14,15,16", 12, 5
+	path := filepath.Join(t.TempDir(), "window.safetensors")
+	record := func(name, ids, taps string) {
+		mustExecute(t, "", "trace", "--backend", "go", "-m", filepath.Join(goldens, name), "--ids",
+			ids, "--taps", taps, "-o", path)
+	}
+	for _, name := range []string{"mistral", "gemma2", "gemma3"} {
+		for _, taps := range []string{"terms", "scores", "terms,scores,hidden"} {
+			record(name, ids, taps)
+			if got := openFile(t, path).Metadata()["window"]; got != "5" {
+				t.Errorf("%s: window %q in the metadata, want 5", name, got)
+			}
+			status, stdout, stderr := execute(t, "", "focus", "--input", path)
+			if want := "record attention too (headwater trace --taps terms,attention)"; status != 1 ||
+				stdout != "" || !strings.Contains(stderr, want) {
+				t.Errorf("%s with %s: status %d, error %q; want 1, %q", name, taps, status, stderr,
+					want)
+			}
+		}
+		record(name, ids, "terms,scores,attention")
+		rows := focusOf(t, "--input", path, "--layer", "0", "--head", "1", "--ranks", "12").Rows[0]
+		for i, row := range rows.Probability {
+			sum := 0.0
+			for j, p := range row {
+				if sum += p; (p == 0) != (j <= i-window) {
+					t.Errorf("%s: target %d, source %d: %v", name, i, j, p)
+				}
+			}
+			if math.Abs(sum-1) > 1e-9 {
+				t.Errorf("%s: target %d: sum %v", name, i, sum)
+			}
+		}
+		points := rows.Breakdown.Points
+		if want := 1 + 2 + 3 + 4 + 5*(T-4); len(points) != want { // min(i+1, window) of each row
+			t.Errorf("%s: %d points, want %d", name, len(points), want)
+		}
+		for _, p := range points {
+			if p.Source <= p.Target-window {
+				t.Errorf("%s: target %d does not see source %d", name, p.Target, p.Source)
+			}
+		}
+		record(name, "5,6,7,8,9", "terms") // nothing is outside
+		if got, ok := openFile(t, path).Metadata()["window"]; ok {
+			t.Errorf("%s: window %q of a short text", name, got)
+		}
+		mustExecute(t, "", "focus", "--input", path)
+	}
+	record("mistral_nowindow", ids, "terms")
+	if got, ok := openFile(t, path).Metadata()["window"]; ok {
+		t.Errorf("window %q without windows", got)
+	}
+}
+
 func TestFocusRefusals(t *testing.T) {
 	in := safetensors(t, checkpoint.Tensor{Name: "terms", Shape: []int{3, 2, 2}, Data: make([]float32, 12)})
 	other := safetensors(t, checkpoint.Tensor{Name: "attn", Shape: []int{2, 2}, Data: make([]float32, 4)})
