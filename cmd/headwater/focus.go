@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -438,8 +439,9 @@ func (r focusResult) writeLines(b *bytes.Buffer) {
 			for _, x := range f.Values[l] {
 				sum += x
 			}
-			most := f.Order[l][r.Heads-1]
-			fmt.Fprintf(b, "  %6.3f %6.3f %6d", sum/float64(r.Heads), f.Values[l][most], most)
+			largest := slices.Max(f.Values[l])
+			most := slices.Index(f.Values[l], largest) // the first among equals
+			fmt.Fprintf(b, "  %6.3f %6.3f %6d", sum/float64(r.Heads), largest, most)
 		}
 		b.WriteByte('\n')
 	}

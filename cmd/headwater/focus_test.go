@@ -255,6 +255,21 @@ func TestFocusBidirectional(t *testing.T) {
 	}
 }
 
+// Among heads that are equally largest the table names the first one.
+func TestFocusFirstAmongEquals(t *testing.T) {
+	in := safetensors(t, checkpoint.Tensor{
+		Name: "attention", Shape: []int{1, 3, 2, 2},
+		Data: []float32{1, 0, 1, 0, 1, 0, .5, .5, 1, 0, 1, 0},
+	})
+	table := mustExecute(t, "", "focus", "--input", in)
+	// self-fraction, self-continuous, first-fraction, concentration
+	want := "    0   0.500  0.500      0   0.583  0.750      1   1.000  1.000      0   " +
+		"0.833  1.000      0\n"
+	if !strings.Contains(table, want) {
+		t.Errorf("the table is\n%swant the line\n%s", table, want)
+	}
+}
+
 // A model whose layers see the last tokens alone: a trace of a longer text says so. Without
 // attention its zeros could be taken for scores; with it, sources outside the window have no
 // probability and are not in the breakdown.
