@@ -49,8 +49,8 @@ func (m *Map) Row(l, t int) []float64 { return rowmath.At(m.Data, l*m.Shape[1]+t
 // returns every level, [L,T,T], of every method, flow included.
 //
 // Options that say how to generate text are ignored. [Options.Heads] fuses [L,H,T,S]; [L,T,S]
-// counts as one head. The sum of a row of attention may be off from 1 by 1e-3, the rounding of half
-// precision. Rows are divided by their sums before heads are fused, and a warning names the worst
+// counts as one head. The sum of a row of attention may be off from 1 by 0.005, the rounding of
+// bfloat16. Rows are divided by their sums before heads are fused, and a warning names the worst
 // row if it is off by more than 1e-5. A text is a decoder's if all numbers above the diagonal are
 // 0. Inputs are not modified.
 //

@@ -129,6 +129,9 @@ func (r *random) given(names ...string) []trace.Tensor {
 		"head-output": filled("head-output", []int{r.L, r.H, r.T, r.D}, func(x []int) float64 {
 			return r.update(x[0], x[1], x[2])[x[3]]
 		}),
+		"head-added": filled("head-added", []int{r.L, r.H, r.T, r.D}, func(x []int) float64 {
+			return r.update(x[0], x[1], x[2])[x[3]]
+		}),
 		"value-output": filled("value-output", []int{r.L, r.H, r.T, r.D}, func(x []int) float64 {
 			return r.vector(x[0], x[1], x[2])[x[3]]
 		}),
@@ -169,6 +172,7 @@ func TestBruteForce(t *testing.T) {
 			{"terms", "value", "output-weight", "hidden"},
 			{"terms", "attention", "context", "value-output", "output-weight", "hidden"},
 			{"attention", "head-output", "value-output", "hidden"},
+			{"attention", "head-added", "value-output", "hidden"},
 			{"attention", "value", "output-weight", "hidden"},
 		} {
 			x := text(t, r.given(names...)...)

@@ -86,8 +86,8 @@ type Text struct {
 	width, headWidth int // D and E; 0 if no tensor has them
 
 	// The tensors that are known, nil if not: terms [L,H,3,T,S], scores and attention [L,H,T,S],
-	// value [L,H,S,E], context [L,H,T,E], headOutput [L,H,T,D], valueOutput [L,H,S,D],
-	// outputWeight [L,H,E,D], hidden [L or L+1,T,D].
+	// value [L,H,S,E], context [L,H,T,E], headOutput and headAdded [L,H,T,D],
+	// valueOutput [L,H,S,D], outputWeight [L,H,E,D], hidden [L or L+1,T,D].
 	tensors map[string][]float32
 }
 
@@ -140,7 +140,7 @@ func (t *Text) row(name string, l, h, i, rows, width int) []float32 {
 }
 
 // probability fills dst, [S], with the probabilities of target i: the tensor attention where it is
-// known, otherwise the softmax of the scores. h may be [Together].
+// known, each row divided by its sum, otherwise the softmax of the scores. h may be [Together].
 func (t *Text) probability(dst []float64, l, h, i int) {
 	seen := t.visible(i)
 	if h != Together && t.tensors[attentionTensor] == nil {
@@ -150,8 +150,13 @@ func (t *Text) probability(dst []float64, l, h, i int) {
 	}
 	clear(dst)
 	if h != Together {
+		sum := 0.0
 		for j, p := range t.row(attentionTensor, l, h, i, t.Targets, t.Sources)[:seen] {
 			dst[j] = float64(p)
+			sum += dst[j]
+		}
+		for j := range seen {
+			dst[j] /= sum
 		}
 		return
 	}
@@ -165,7 +170,8 @@ func (t *Text) probability(dst []float64, l, h, i int) {
 }
 
 // score fills dst, [S], with the scores of target i: the tensor scores where it is known, otherwise
-// the sum of the terms. Sources that it does not see get 0.
+// the sum of the terms. Later sources, which it does not see, get 0. The tensor scores may have
+// -Inf for other sources that it does not see.
 func (t *Text) score(dst []float64, l, h, i int) {
 	clear(dst)
 	seen := t.visible(i)
@@ -188,7 +194,7 @@ func (t *Text) term(k Term, l, h, i int) []float32 {
 	return t.tensors[termsTensor][at : at+t.Sources : at+t.Sources]
 }
 
-// softmax replaces scores by their softmax.
+// softmax replaces scores by their softmax. That of -Inf is 0; one of the scores must be finite.
 func softmax(row []float64) {
 	top := math.Inf(-1)
 	for _, s := range row {

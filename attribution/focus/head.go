@@ -32,12 +32,14 @@ type Head struct {
 	// First is the position of target 0: S-T.
 	First         int
 	Bidirectional bool
-	// Probability is the attention after the softmax, [T,S]; 0 for sources that a target does not
-	// see.
+	// Probability is the attention after the softmax, [T,S], whose rows sum to 1; 0 for sources
+	// that a target does not see.
 	Probability []float64
 	// Terms are the three terms, [3,T,S], and Scores what the softmax takes, [T,S]: the sum of the
-	// terms, unless the model caps it. Both are 0 for sources that a target does not see. Terms is
-	// nil if they are not known, and Scores if neither is; both are nil for [Together].
+	// terms, unless the model caps it. Both are 0 for later sources, which a target does not see.
+	// For sources outside a window they are what the tensors have: 0 in those of package models,
+	// and -Inf in scores that say so. Terms is nil if they are not known, and Scores if neither is;
+	// both are nil for [Together].
 	Terms, Scores []float64
 }
 
@@ -98,8 +100,9 @@ func (h *Head) Visible(i int) int {
 // Top returns the source with the largest probability for target i, the first among equals: j*(i).
 func (h *Head) Top(i int) int { return rowmath.Largest(h.Row(i)[:h.Visible(i)]) }
 
-// Ranked returns the sources that target i may see, by falling probability; among equals the
-// earlier source comes first. The index of a source in the result is its rank.
+// Ranked returns the sources up to target i, of a bidirectional text all, by falling probability;
+// among equals the earlier source comes first. The index of a source in the result is its rank.
+// Sources that a window hides are there too, last, with probability 0.
 func (h *Head) Ranked(i int) []int {
 	row := h.Row(i)
 	order := make([]int, h.Visible(i))

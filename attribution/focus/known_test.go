@@ -1,7 +1,9 @@
 package focus_test
 
 import (
+	"encoding/json"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -480,6 +482,109 @@ func TestTogether(t *testing.T) {
 		t.Errorf("sources %d and %d, want 0", all[1].Source, effects[1].Source)
 	}
 	near(t, "effect 1", effects[1].Magnitude, 1) // (1 + 1) / 2
+}
+
+// A score of -Inf says that a target does not see a source: its probability is 0, and it is neither
+// a marker nor in the breakdown.
+func TestHiddenByScore(t *testing.T) {
+	hidden := math.Inf(-1)
+	scores := tensor("scores", []int{3, 3}, 0, 7, 7, hidden, 2, 7, hidden, 1, 1)
+	terms := tensor("terms", []int{3, 3, 3}, 0, 7, 7, -9, 2, 7, -9, 1, 1,
+		0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+	h := head(t, text(t, scores), 0, 0)
+	for i, want := range [][]float64{{1, 0, 0}, {0, 1, 0}, {0, .5, .5}} {
+		nearRow(t, "row", h.Row(i), want)
+	}
+	if order := h.Ranked(2); !slices.Equal(order, []int{1, 2, 0}) {
+		t.Errorf("ranks %v, want the hidden source last", order)
+	}
+	for _, m := range h.Markers() {
+		if m.Probability == 0 {
+			t.Errorf("marker %+v", m)
+		}
+	}
+	all := text(t, scores, terms)
+	b, err := head(t, all, 0, 0).Breakdown(3)
+	if err != nil || len(b.Points) != 4 || b.Minimum[focus.Content] != 0 {
+		t.Errorf("breakdown %+v, %v; want the 4 sources that are seen", b, err)
+	}
+	together := head(t, all, 0, focus.Together)
+	nearRow(t, "row together", together.Row(2), []float64{0, .5, .5})
+	layer, one := 0, 0
+	r, err := focus.NewReport(focus.Ask{Layer: &layer, Head: &one, Ranks: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Add(all, nil); err != nil {
+		t.Fatal(err)
+	}
+	written, err := json.Marshal(r.Rows[0].Score)
+	if want := "[[0],[null,2],[null,1,1]]"; err != nil || string(written) != want {
+		t.Errorf("scores %s, %v; want %s", written, err, want)
+	}
+}
+
+// bfloat16 rounds x to the 8 significant bits of a bfloat16, ties to even, as PyTorch does.
+func bfloat16(x float64) float64 {
+	bits := math.Float32bits(float32(x))
+	bits += 0x7fff + bits>>16&1
+	return float64(math.Float32frombits(bits &^ 0xffff))
+}
+
+// Attention that a program rounded to bfloat16 after the softmax is accepted. Sums are off by up to
+// 2^-8, and the probabilities of a row are divided by them.
+func TestBfloat16(t *testing.T) {
+	const n = 260
+	rng := rand.New(rand.NewPCG(16, 8))
+	x := filled("attention", []int{2, n, n}, func([]int) float64 { return 0 })
+	worst := 0.0
+	for i := range n {
+		p := make([][]float64, 2) // equal numbers, random numbers
+		for k := range p {
+			p[k] = make([]float64, i+1)
+			sum, rounded := 0.0, 0.0
+			for j := range p[k] {
+				p[k][j] = 1
+				if k == 1 {
+					p[k][j] = math.Exp(2 * rng.NormFloat64())
+				}
+				sum += p[k][j]
+			}
+			for j := range p[k] {
+				p[k][j] = bfloat16(p[k][j] / sum)
+				rounded += p[k][j]
+				x.Data[(k*n+i)*n+j] = float32(p[k][j])
+			}
+			worst = max(worst, math.Abs(rounded-1))
+		}
+	}
+	if worst < .0037 || worst > 1./256 {
+		t.Errorf("rows sum to 1 ± %v, want at most 2^-8 and nearly that", worst)
+	}
+	all := text(t, x)
+	for l := range all.Layers {
+		h := head(t, all, l, 0)
+		for i := range n {
+			sum := 0.0
+			for _, p := range h.Row(i) {
+				sum += p
+			}
+			if math.Abs(sum-1) > 1e-12 {
+				t.Fatalf("layer %d row %d sums to %v, want 1", l, i, sum)
+			}
+		}
+	}
+}
+
+// What a head adds after the norm of its block counts, where it is known.
+func TestHeadAddedFirst(t *testing.T) {
+	x := text(t, tensor("attention", []int{1, 1}, 1), tensor("hidden", []int{1, 1}, 2),
+		tensor("head-output", []int{1, 1}, 1), tensor("head-added", []int{1, 1}, 6))
+	all, err := x.Updates(0, 0, focus.UpdateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "magnitude", all[0].Magnitude, 3)
 }
 
 // The last rows of a text alone: target 0 is the last but one of four tokens.

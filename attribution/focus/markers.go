@@ -32,14 +32,14 @@ const (
 )
 
 // Markers returns the marked sources of Figure 1, row by row and in the order of their ranks: the
-// sources of largest probability until these add up to at least ½, and at most 11. It costs
-// T·S·log S comparisons.
+// sources of largest probability until these add up to at least ½, and at most 11. A source with
+// probability 0, such as one that a window hides, is never marked. It costs T·S·log S comparisons.
 func (h *Head) Markers() []Marker {
 	var all []Marker
 	for i := range h.Targets {
 		sum := 0.0
 		for rank, j := range h.Ranked(i) {
-			if rank == maxMarked || sum >= markedMass {
+			if rank == maxMarked || sum >= markedMass || h.Row(i)[j] == 0 {
 				break
 			}
 			all = append(all, Marker{Point: h.point(i, j, rank), Kind: h.kind(i, j)})
@@ -70,9 +70,10 @@ type Breakdown struct {
 }
 
 // Breakdown returns the points of Figure 2: for each target the sources of the first ranks, fewer
-// where a target sees fewer. The coordinates of a point are its terms minus their minima over all
-// points; see [Breakdown.Coordinates]. It costs T·S·log S comparisons. It returns an error if the
-// terms are not known or ranks is not positive.
+// where a target sees fewer. A source with probability 0 is left out: the target does not see it,
+// or its score is so far below the others that rounding leaves nothing. The coordinates of a point
+// are its terms minus their minima over all points; see [Breakdown.Coordinates]. It costs T·S·log S
+// comparisons. It returns an error if the terms are not known or ranks is not positive.
 func (h *Head) Breakdown(ranks int) (*Breakdown, error) {
 	if h.Terms == nil {
 		return nil, errors.New("focus: the breakdown of scores needs terms [L,H,3,T,S] and one " +
@@ -84,7 +85,7 @@ func (h *Head) Breakdown(ranks int) (*Breakdown, error) {
 	b := &Breakdown{}
 	for i := range h.Targets {
 		for rank, j := range h.Ranked(i) {
-			if rank == ranks {
+			if rank == ranks || h.Row(i)[j] == 0 {
 				break
 			}
 			b.Points = append(b.Points, h.point(i, j, rank))

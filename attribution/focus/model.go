@@ -30,7 +30,7 @@ func Taps(parts ...Part) []trace.Tap {
 		case Scores:
 			taps = append(taps, trace.Terms, trace.Scores)
 		case Updates:
-			taps = append(taps, trace.HeadOutput, trace.Hidden)
+			taps = append(taps, trace.HeadAdded, trace.Hidden)
 		case Effects:
 			taps = append(taps, trace.ValueOutput, trace.Hidden)
 		}

@@ -399,6 +399,69 @@ func TestWindowAndCap(t *testing.T) {
 	}
 }
 
+// goldenOf opens a small random checkpoint by its name.
+func goldenOf(t *testing.T, name string) *models.Model {
+	t.Helper()
+	m, err := models.Open(filepath.Join("..", "..", "models", "testdata", "goldens", name),
+		models.Options{Backend: "go"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// Where a norm follows the attention, an update is what comes out of it: for all heads together,
+// what the attention adds to the residual stream, and with the feed-forward part the next hidden
+// state.
+func TestUpdatesAfterNorm(t *testing.T) {
+	ids := []int{3, 4, 5, 6, 7, 8, 9, 10}
+	for _, name := range []string{"gemma2", "gemma3"} {
+		m := goldenOf(t, name)
+		x, err := focus.Record(context.Background(), m, ids, focus.Updates)
+		if err != nil {
+			t.Fatal(err)
+		}
+		taps, err := m.Trace(context.Background(), ids, []trace.Tap{trace.HeadOutput, trace.Hidden})
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := checkpoint.Open(filepath.Join("..", "..", "models", "testdata", "goldens",
+			name, "model.safetensors"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		w := weights{t, file}
+		H, T, D := x.Heads, x.Targets, m.Info().Width
+		for l := range x.Layers {
+			gain := w.at("model.layers.#.post_attention_layernorm.weight", l)
+			updates, err := x.Updates(l, focus.Together, focus.UpdateOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, u := range updates {
+				a, square := make([]float64, D), 0.0
+				for h := range H {
+					for d := range a {
+						a[d] += float64(taps[0].Data[((l*H+h)*T+i)*D+d])
+					}
+				}
+				for _, v := range a {
+					square += v * v / float64(D)
+				}
+				c, stream := make([]float64, D), make([]float64, D)
+				for d, v := range a {
+					c[d] = v / math.Sqrt(square+m.Spec().NormEpsilon) * (1 + gain[d])
+					stream[d] = float64(taps[1].Data[(l*T+i)*D+d])
+				}
+				far(t, name+" magnitude", u.Magnitude, length(c)/length(stream), blockTol)
+				far(t, name+" alignment", u.Alignment, dot(c, stream)/length(c)/length(stream),
+					blockTol)
+			}
+		}
+	}
+}
+
 // RecordEach runs texts one by one and says which one failed.
 func TestRecordEach(t *testing.T) {
 	m, err := models.Open("tiny", models.Options{Backend: "go"})

@@ -126,6 +126,25 @@ func TestRefusals(t *testing.T) {
 			`tensor "terms": row 3 column 0 is NaN; want finite numbers where the ` +
 				`target sees the source`,
 		},
+		{
+			"a row without a source",
+			[]trace.Tensor{tensor("scores", []int{2, 2}, 1, 0, math.Inf(-1), math.Inf(-1))},
+			focus.Options{},
+			`tensor "scores": row 1 is -Inf at every source that the target may see`,
+		},
+		{
+			"an infinite score",
+			[]trace.Tensor{tensor("scores", []int{2, 2}, 1, 0, math.Inf(1), 0)},
+			focus.Options{},
+			`tensor "scores": row 1 column 0 is +Inf; want finite numbers, or -Inf where the ` +
+				`target does not see the source`,
+		},
+		{
+			"a term of -Inf",
+			[]trace.Tensor{spoilt(ones("terms", 3, 2, 2), 2, math.Inf(-1))},
+			focus.Options{},
+			`tensor "terms": row 1 column 0 is -Inf; want finite numbers where the target sees`,
+		},
 	} {
 		_, err := focus.New(c.tensors, c.opts)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -160,8 +179,9 @@ func TestMissing(t *testing.T) {
 		},
 		{
 			"weights", errOf(stream.Updates(0, 0, focus.UpdateOptions{})), false,
-			"needs head-output [L,H,T,D], or context [L,H,T,E] and output-weight [L,H,E,D], or " +
-				"value [L,H,S,E] and output-weight [L,H,E,D]; the input has attention, value, hidden",
+			"needs head-added [L,H,T,D], or head-output [L,H,T,D], or context [L,H,T,E] and " +
+				"output-weight [L,H,E,D], or value [L,H,S,E] and output-weight [L,H,E,D]; the " +
+				"input has attention, value, hidden",
 		},
 		{
 			"values", errOf(stream.Effects(0, 0)), false,

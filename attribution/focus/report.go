@@ -10,12 +10,12 @@ import (
 // ReportVersion is the version of the form of [Report] in JSON.
 const ReportVersion = 1
 
-// Number is a number that is null in JSON if it is NaN.
+// Number is a number that is null in JSON if it is NaN or infinite.
 type Number float64
 
 // MarshalJSON writes the number, or null.
 func (n Number) MarshalJSON() ([]byte, error) {
-	if math.IsNaN(float64(n)) {
+	if math.IsNaN(float64(n)) || math.IsInf(float64(n), 0) {
 		return []byte("null"), nil
 	}
 	return json.Marshal(float64(n))
@@ -93,14 +93,17 @@ type ReportLines struct {
 	Together []float64   `json:"together"`
 }
 
-// ReportRows are the rows of one head. Row i has an entry for each source that target i sees.
+// ReportRows are the rows of one head. Row i has an entry for each source up to target i, and for
+// all sources in a bidirectional text.
 type ReportRows struct {
 	Text  int `json:"text"`
 	Layer int `json:"layer"`
 	Head  int `json:"head"` // -1 for all heads together
-	// Probability, Score and the three terms are [T] rows; the last four are nil if not known.
+	// Probability, Score and the three terms are [T] rows; the last four are nil if not known. A
+	// source that a window hides has probability 0. Its score is null in JSON if it was given as
+	// -Inf.
 	Probability [][]float64 `json:"probability"`
-	Score       [][]float64 `json:"score,omitempty"`
+	Score       [][]Number  `json:"score,omitempty"`
 	Content     [][]float64 `json:"content,omitempty"`
 	QueryBias   [][]float64 `json:"query_bias,omitempty"`
 	ALiBi       [][]float64 `json:"alibi,omitempty"`
@@ -259,7 +262,7 @@ func (r *Report) addRows(t *Text, k, l, h int) error {
 	}
 	x := ReportRows{
 		Text: k, Layer: l, Head: h, Probability: head.visibleRows(head.Probability),
-		Score: head.visibleRows(head.Scores), Markers: []ReportMarker{},
+		Score: numbers(head.visibleRows(head.Scores)), Markers: []ReportMarker{},
 	}
 	var selected []Point
 	for _, m := range head.Markers() {
@@ -291,7 +294,7 @@ func (r *Report) addRows(t *Text, k, l, h int) error {
 	return nil
 }
 
-// visibleRows cuts data, [T,S], into rows of the sources that a target sees; nil for nil.
+// visibleRows cuts data, [T,S], into rows of the sources that a target may see; nil for nil.
 func (h *Head) visibleRows(data []float64) [][]float64 {
 	if data == nil {
 		return nil
@@ -301,6 +304,18 @@ func (h *Head) visibleRows(data []float64) [][]float64 {
 		rows[i] = data[i*h.Sources:][:h.Visible(i)]
 	}
 	return rows
+}
+
+// numbers returns rows whose infinities JSON can have; nil for nil.
+func numbers(rows [][]float64) (all [][]Number) {
+	for _, row := range rows {
+		x := make([]Number, len(row))
+		for j, v := range row {
+			x[j] = Number(v)
+		}
+		all = append(all, x)
+	}
+	return all
 }
 
 // addUpdates adds the updates of a head, or why they are left out.

@@ -53,17 +53,22 @@ type Update struct {
 
 // Updates returns the update of each target by head h in layer l:
 //
-//	magnitude = ‖c_k‖ / ‖x_k‖,  alignment = c_k·x_k / (‖c_k‖ ‖x_k‖),  c = W_O^h context
+//	magnitude = ‖c_k‖ / ‖x_k‖,  alignment = c_k·x_k / (‖c_k‖ ‖x_k‖)
 //
-// x is the input of the block and c the head's output without the bias of the projection, so that
-// Σ_h c plus the bias is the output of the attention. k is the target i or its source j*(i); see
-// [Index]. For [Together], c is the sum over the heads and j* belongs to the mean of their
-// attention. The context of S3's text is taken after the output projection, because a cosine with x
-// needs a vector of the model's width.
+// x is the input of the block and c what the head adds to it, without biases, so that Σ_h c plus
+// the biases is what the attention adds to the residual stream. In most blocks c is the head's
+// output, W_O^h context. Where a norm follows the attention (Gemma 2 and 3), c is the part of that
+// norm's result that comes from the head: the tensor head-added. Without that tensor c is the
+// head's output before the norm, which there has another length than what is added.
 //
-// It needs hidden, and head-output, or context and output-weight, or value and output-weight; and
-// as many targets as sources, because x of every source is read. It costs T·D multiplications for
-// head-output, T·E·D more for context, and T·S·E more for value, times H for all heads together.
+// k is the target i or its source j*(i); see [Index]. For [Together], c is the sum over the heads
+// and j* belongs to the mean of their attention. The context of S3's text is taken after the output
+// projection, because a cosine with x needs a vector of the model's width.
+//
+// It needs hidden, and head-added, or head-output, or context and output-weight, or value and
+// output-weight; and as many targets as sources, because x of every source is read. It costs T·D
+// multiplications for head-added and head-output, T·E·D more for context, and T·S·E more for value,
+// times H for all heads together.
 // It returns an error that names what is missing, and a usage error for a layer, head or index that
 // does not exist.
 func (t *Text) Updates(l, h int, opts UpdateOptions) ([]Update, error) {
@@ -78,8 +83,8 @@ func (t *Text) Updates(l, h int, opts UpdateOptions) ([]Update, error) {
 	if err := t.needStream(what); err != nil {
 		return nil, err
 	}
-	err = t.need(what, []string{headOutputTensor}, []string{contextTensor, outputWeightTensor},
-		[]string{valueTensor, outputWeightTensor})
+	err = t.need(what, []string{headAddedTensor}, []string{headOutputTensor},
+		[]string{contextTensor, outputWeightTensor}, []string{valueTensor, outputWeightTensor})
 	if err != nil {
 		return nil, err
 	}
@@ -137,8 +142,13 @@ func compare(c []float64, x []float32) (magnitude, alignment float64) {
 	return math.Sqrt(cc / xx), min(1, max(-1, cx/math.Sqrt(cc)/math.Sqrt(xx)))
 }
 
-// output returns what head h, or all heads together, add in layer l, without the bias, [T,D].
+// output returns what head h, or all heads together, add in layer l, without biases, [T,D]; see
+// [Text.Updates] for what stands for it where head-added is not known.
 func (t *Text) output(l, h int) []float64 {
+	recorded := headAddedTensor
+	if !t.has(recorded) {
+		recorded = headOutputTensor
+	}
 	c := make([]float64, t.Targets*t.width)
 	first, n := t.heads(h)
 	var ctx []float64
@@ -146,8 +156,8 @@ func (t *Text) output(l, h int) []float64 {
 		for i := range t.Targets {
 			row := c[i*t.width:][:t.width]
 			switch {
-			case t.has(headOutputTensor):
-				for d, x := range t.row(headOutputTensor, l, first+k, i, t.Targets, t.width) {
+			case t.has(recorded):
+				for d, x := range t.row(recorded, l, first+k, i, t.Targets, t.width) {
 					row[d] += float64(x)
 				}
 				continue
@@ -198,7 +208,8 @@ type Effect struct {
 	Head int // or [Together]
 	// Target is the row and Source the source that it looks at most, j*.
 	Target, Source int
-	// Magnitude is ‖W_O v‖/‖x‖ of the source, 0 or more; NaN if x is zero.
+	// Magnitude is ‖W_O v‖/‖x‖ of the source, 0 or more; NaN if x is zero. It is before the norm
+	// after the attention in a block that has one; see [Text.Effects].
 	Magnitude float64
 }
 
@@ -206,6 +217,10 @@ type Effect struct {
 // has those of all heads of a layer in one picture.
 //
 //	magnitude = ‖W_O^h v_j*‖ / ‖x_j*‖,  j* = argmax_j p_ij
+//
+// In Gemma 2 and 3, where a norm follows the attention, it is the value before that norm: a source
+// alone has no spread that the norm could divide it by. Compare the values of a layer with each
+// other there, and not with those of [Text.Updates].
 //
 // For [Together] it is ‖Σ_h W_O^h v_j*‖, and j* belongs to the mean of the heads' attention. It
 // needs hidden, and value-output, or value and output-weight. Cost and errors are as for

@@ -119,6 +119,12 @@ const (
 	// HeadOutput is each head's context through its slice of the output projection, without the
 	// bias: [L,H,T,D].
 	HeadOutput Tap = "head-output"
+	// HeadAdded is what each head adds to the residual stream: HeadOutput, carried through the norm
+	// that some blocks (Gemma 2 and 3) put after the attention, before the residual is added. Each
+	// head is divided by the spread of the whole output of the attention, and has no part of that
+	// norm's bias. The sum over the heads plus the biases is what is added. In blocks without that
+	// norm it is HeadOutput: [L,H,T,D].
+	HeadAdded Tap = "head-added"
 	// ValueOutput is each source's value through each head's slice of the output projection,
 	// without the bias: [L,H,S,D]. Attention times it is HeadOutput.
 	ValueOutput Tap = "value-output"
@@ -138,8 +144,8 @@ const (
 // Taps returns every tap in the order in which they are documented.
 func Taps() []Tap {
 	return []Tap{
-		Scores, Terms, Attention, AttentionMean, Value, Context, HeadOutput, ValueOutput, Hidden,
-		Final, Logits, ValueZeroing,
+		Scores, Terms, Attention, AttentionMean, Value, Context, HeadOutput, HeadAdded, ValueOutput,
+		Hidden, Final, Logits, ValueZeroing,
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -106,7 +107,7 @@ func tensorHelp() string {
 	for i, name := range focus.Names() {
 		axes := strings.Join(strings.Split(focus.Axes(name), ""), ",")
 		fmt.Fprintf(&b, "  %-14s", name)
-		if i%3 < 2 {
+		if i%3 < 2 && i+1 < len(focus.Names()) {
 			fmt.Fprintf(&b, " %-12s", "["+axes+"]")
 		} else {
 			fmt.Fprintf(&b, " [%s]\n", axes)
@@ -228,6 +229,9 @@ func (f focusFlags) addTensors(
 	if err != nil {
 		return err
 	}
+	if err := checkWindow(file); err != nil {
+		return err
+	}
 	tokens, err := tokensOf(file)
 	if err != nil {
 		return err
@@ -292,6 +296,18 @@ func focusTensors(
 		tensors[i].Data = data
 	}
 	return tensors, nil
+}
+
+// checkWindow returns an error if probabilities would have to be computed from scores that
+// headwater trace recorded with a window: it writes 0 for sources outside, which are no scores.
+func checkWindow(file *checkpoint.File) error {
+	n, ok := file.Metadata()[windowKey]
+	if !ok || file.Has(string(trace.Attention)) {
+		return nil
+	}
+	return fmt.Errorf("layers of this model see only the last %.20s tokens, and the file does not "+
+		"say where terms and scores are 0 because a source is hidden; record attention too "+
+		"(headwater trace --taps terms,attention)", n)
 }
 
 // tokensOf reads the texts of the tokens in the metadata of a file; nil if it has none.
@@ -423,8 +439,9 @@ func (r focusResult) writeLines(b *bytes.Buffer) {
 			for _, x := range f.Values[l] {
 				sum += x
 			}
-			most := f.Order[l][r.Heads-1]
-			fmt.Fprintf(b, "  %6.3f %6.3f %6d", sum/float64(r.Heads), f.Values[l][most], most)
+			largest := slices.Max(f.Values[l])
+			most := slices.Index(f.Values[l], largest) // the first among equals
+			fmt.Fprintf(b, "  %6.3f %6.3f %6d", sum/float64(r.Heads), largest, most)
 		}
 		b.WriteByte('\n')
 	}

@@ -156,7 +156,7 @@ func TestFocusOfTrace(t *testing.T) {
 	const text = "the keys to the cabinet"
 	in := filepath.Join(t.TempDir(), "in.safetensors")
 	mustExecute(t, "", "trace", "--text", text, "-o", in, "--taps",
-		"terms,scores,attention,head-output,value-output,hidden")
+		"terms,scores,attention,head-added,value-output,hidden")
 	args := []string{"--layer", "4", "--head", "3", "--index", "target", "--exclude-first"}
 	model := focusOf(t, append(args, text)...)
 	file := focusOf(t, append(args, "--input", in)...)
@@ -252,6 +252,78 @@ func TestFocusBidirectional(t *testing.T) {
 	nearAll(t, "row 0 without it", r.Rows[1].Probability[0], []float64{1})
 	if len(r.Texts) != 2 || r.Rows[1].Text != 1 || len(r.Rows[0].Breakdown.Points) != 3 {
 		t.Errorf("%d texts, %+v", len(r.Texts), r.Rows)
+	}
+}
+
+// Among heads that are equally largest the table names the first one.
+func TestFocusFirstAmongEquals(t *testing.T) {
+	in := safetensors(t, checkpoint.Tensor{
+		Name: "attention", Shape: []int{1, 3, 2, 2},
+		Data: []float32{1, 0, 1, 0, 1, 0, .5, .5, 1, 0, 1, 0},
+	})
+	table := mustExecute(t, "", "focus", "--input", in)
+	// self-fraction, self-continuous, first-fraction, concentration
+	want := "    0   0.500  0.500      0   0.583  0.750      1   1.000  1.000      0   " +
+		"0.833  1.000      0\n"
+	if !strings.Contains(table, want) {
+		t.Errorf("the table is\n%swant the line\n%s", table, want)
+	}
+}
+
+// A model whose layers see the last tokens alone: a trace of a longer text says so. Without
+// attention its zeros could be taken for scores; with it, sources outside the window have no
+// probability and are not in the breakdown.
+func TestFocusWindow(t *testing.T) {
+	const ids, T, window = "5,6,7,8,9,10,11,12,13,14,15,16", 12, 5
+	path := filepath.Join(t.TempDir(), "window.safetensors")
+	record := func(name, ids, taps string) {
+		mustExecute(t, "", "trace", "--backend", "go", "-m", filepath.Join(goldens, name), "--ids",
+			ids, "--taps", taps, "-o", path)
+	}
+	for _, name := range []string{"mistral", "gemma2", "gemma3"} {
+		for _, taps := range []string{"terms", "scores", "terms,scores,hidden"} {
+			record(name, ids, taps)
+			if got := openFile(t, path).Metadata()["window"]; got != "5" {
+				t.Errorf("%s: window %q in the metadata, want 5", name, got)
+			}
+			status, stdout, stderr := execute(t, "", "focus", "--input", path)
+			if want := "record attention too (headwater trace --taps terms,attention)"; status != 1 ||
+				stdout != "" || !strings.Contains(stderr, want) {
+				t.Errorf("%s with %s: status %d, error %q; want 1, %q", name, taps, status, stderr,
+					want)
+			}
+		}
+		record(name, ids, "terms,scores,attention")
+		rows := focusOf(t, "--input", path, "--layer", "0", "--head", "1", "--ranks", "12").Rows[0]
+		for i, row := range rows.Probability {
+			sum := 0.0
+			for j, p := range row {
+				if sum += p; (p == 0) != (j <= i-window) {
+					t.Errorf("%s: target %d, source %d: %v", name, i, j, p)
+				}
+			}
+			if math.Abs(sum-1) > 1e-9 {
+				t.Errorf("%s: target %d: sum %v", name, i, sum)
+			}
+		}
+		points := rows.Breakdown.Points
+		if want := 1 + 2 + 3 + 4 + 5*(T-4); len(points) != want { // min(i+1, window) of each row
+			t.Errorf("%s: %d points, want %d", name, len(points), want)
+		}
+		for _, p := range points {
+			if p.Source <= p.Target-window {
+				t.Errorf("%s: target %d does not see source %d", name, p.Target, p.Source)
+			}
+		}
+		record(name, "5,6,7,8,9", "terms") // nothing is outside
+		if got, ok := openFile(t, path).Metadata()["window"]; ok {
+			t.Errorf("%s: window %q of a short text", name, got)
+		}
+		mustExecute(t, "", "focus", "--input", path)
+	}
+	record("mistral_nowindow", ids, "terms")
+	if got, ok := openFile(t, path).Metadata()["window"]; ok {
+		t.Errorf("window %q without windows", got)
 	}
 }
 

@@ -141,7 +141,11 @@ func (p *program) trace(ctx context.Context, f traceFlags) error {
 	}
 	line.clear()
 	p.sayNonFinite(m, tensors)
-	if err := checkpoint.Write(out, f.file(ids, tensors), metadata(m.Info())); err != nil {
+	about := metadata(m.Info())
+	if n := smallestWindow(m, len(ids)); n > 0 {
+		about[windowKey] = strconv.Itoa(n)
+	}
+	if err := checkpoint.Write(out, f.file(ids, tensors), about); err != nil {
 		return err
 	}
 	return out.commit()
@@ -228,4 +232,19 @@ func metadata(info trace.Info) map[string]string {
 		"model_hash": info.Hash,
 		"family":     info.Family,
 	}
+}
+
+// windowKey is the key of the metadata that says that some layers see only the last tokens: how
+// many, where they see fewest. It is there only if the text has more.
+const windowKey = "window"
+
+// smallestWindow returns how many of T tokens the layers see that see the fewest; 0 if all layers
+// see all of them.
+func smallestWindow(m *models.Model, T int) (smallest int) {
+	for l := range m.Info().Layers {
+		if n := m.Spec().Window(l); n > 0 && n < T && (smallest == 0 || n < smallest) {
+			smallest = n
+		}
+	}
+	return smallest
 }

@@ -41,8 +41,8 @@ func floats(t *testing.T, f *checkpoint.File, name string) []float64 {
 	return data
 }
 
-const everyTap = "scores,terms,attention,value,context,head-output,value-output,hidden,final," +
-	"logits,value-zeroing"
+const everyTap = "scores,terms,attention,value,context,head-output,head-added,value-output," +
+	"hidden,final,logits,value-zeroing"
 
 // traceTol is float32 rounding over three layers; the worst seen is 2e-6.
 const traceTol = 2e-5
@@ -116,7 +116,7 @@ func checkShapes(t *testing.T, f *checkpoint.File, info trace.Info, T int) {
 	L, H, D, V := info.Layers, info.Heads, info.Width, info.Vocab
 	want := map[string][]int{
 		"scores": {L, H, T, T}, "terms": {L, H, 3, T, T}, "attention": {L, H, T, T}, "value": {L, H, T, D / H},
-		"context": {L, H, T, D / H}, "head-output": {L, H, T, D},
+		"context": {L, H, T, D / H}, "head-output": {L, H, T, D}, "head-added": {L, H, T, D},
 		"value-output": {L, H, T, D}, "hidden": {L + 1, T, D}, "final": {T, D},
 		"logits": {T, V}, "value-zeroing": {L, T, T}, "ids": {T},
 	}

@@ -151,6 +151,52 @@ func TestHeadOutputsMakeTheBlock(t *testing.T) {
 	})
 }
 
+// TestHeadsAdded: the tap head-added is each head's output, through the norm after the attention
+// where a block has one, divided by the spread of the whole. With the biases it adds up to what the
+// block adds to the residual.
+func TestHeadsAdded(t *testing.T) {
+	normed := 0
+	eachGolden(t, func(t *testing.T, g *golden) {
+		s := g.model.Spec
+		taps := g.take(t, trace.HeadAdded)
+		for l, b := range g.layers(t) {
+			for target := range g.ids {
+				where := fmt.Sprintf("layer %d target %d", l, target)
+				whole := make([]float64, s.Width)
+				if s.OutputBias {
+					whole = wide(b.weight("output.bias"))
+				}
+				var parts [][]float64
+				for h := range s.Heads {
+					parts = append(parts, b.headOutput(h, b.context(h, target, -1)))
+					whole = plus(whole, parts[h])
+				}
+				sum := make([]float64, s.Width)
+				for h, part := range parts {
+					if s.Order == spec.PreNorm && s.NormAfter {
+						normed++
+						part = b.normedPart("attention-after-norm", part, whole)
+					}
+					got := at(taps[trace.HeadAdded], l, h, target)
+					check(t, fmt.Sprintf("%s head %d", where, h), got, narrow(part), tapTol)
+					sum = plus(sum, wide(got))
+				}
+				// Gemma has no biases here. In every other block nothing is after the attention.
+				want := whole
+				if s.Order == spec.PreNorm && s.NormAfter {
+					want = b.norm("attention-after-norm", whole)
+				} else if s.OutputBias {
+					sum = plus(sum, wide(b.weight("output.bias")))
+				}
+				check(t, where+" sum", narrow(sum), narrow(want), tapTol)
+			}
+		}
+	})
+	if normed == 0 {
+		t.Error("no golden has a norm after the attention")
+	}
+}
+
 // TestLogits: the tap final is the last hidden state after the final norm, and the logits follow
 // from it.
 func TestLogits(t *testing.T) {

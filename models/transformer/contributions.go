@@ -126,6 +126,13 @@ func (b *Block) AddedPart(f *Node) *Node {
 	return f
 }
 
+// headsAdded are the parts of what the attention adds to the residual that come from each head,
+// [B,H,N,D].
+func (b *Block) headsAdded() *Node {
+	output := b.projectHeads(b.Context())                 // [B,H,N,D]
+	return Squeeze(b.AddedPart(InsertAxes(output, 3)), 3) // in and out [B,H,N,1,D]
+}
+
 // NormedPart carries a part of the sum of attention output and residual, [B,K,N,S,D], through the
 // norm that the residual stream passes next, if there is one. In a pre-norm or parallel block
 // there is none, unless the residual is the output of its norm.

@@ -185,7 +185,7 @@ func estimate(s *spec.Spec, n need) (returned, layer float64) {
 			add(pairs, layers)
 		case trace.Terms:
 			add(3*pairs, layers)
-		case trace.HeadOutput, trace.ValueOutput:
+		case trace.HeadOutput, trace.HeadAdded, trace.ValueOutput:
 			add(stream*float64(s.Heads), layers)
 		case trace.AttentionMean:
 			add(pairs/float64(s.Heads), layers)

@@ -60,6 +60,11 @@ func TestEstimate(t *testing.T) {
 			transformer.Need{Tokens: 4096, Taps: []trace.Tap{trace.Terms}},
 			(3*24 + 7) * layer, (3*24 + 8) * layer,
 		},
+		{
+			"what heads add", // an array [T,D] for each of 16 heads is a quarter of a layer
+			transformer.Need{Tokens: 4096, Taps: []trace.Tap{trace.HeadAdded}},
+			(24/4 + 4) * layer, (24/4 + 5) * layer,
+		},
 		{"tiles", transformer.Need{
 			Tokens: 16,
 			Asks: []trace.MixingAsk{{

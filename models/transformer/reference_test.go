@@ -298,6 +298,26 @@ func norm(arch *spec.Spec, x []float64, gain, bias []float32) []float64 {
 	return y
 }
 
+// normedPart is the part of the norm of whole that comes from part: with the spread of whole and
+// without the bias.
+func (b *layer) normedPart(name string, part, whole []float64) []float64 {
+	n, mean, partMean, variance := float64(len(whole)), 0.0, 0.0, 0.0
+	if !b.spec.RMS {
+		for i, v := range whole {
+			mean, partMean = mean+v/n, partMean+part[i]/n
+		}
+	}
+	for _, v := range whole {
+		variance += (v - mean) * (v - mean) / n
+	}
+	y, gain := make([]float64, len(part)), b.weight(name+".gain")
+	for i, v := range part {
+		y[i] = (v - partMean) / math.Sqrt(variance+b.spec.NormEpsilon) *
+			(float64(gain[i]) + b.spec.NormOffset)
+	}
+	return y
+}
+
 // times is x W, dense is x W + b.
 func (b *layer) times(name string, x []float64) []float64 {
 	if b.half {

@@ -38,6 +38,7 @@ var taps = map[trace.Tap]tap{
 	trace.HeadOutput: {axes: "LHTD", block: func(b *Block) *Node {
 		return b.projectHeads(b.Context())
 	}},
+	trace.HeadAdded: {axes: "LHTD", block: (*Block).headsAdded},
 	trace.ValueOutput: {axes: "LHSD", block: func(b *Block) *Node {
 		return b.projectHeads(b.Values())
 	}},
