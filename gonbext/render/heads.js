@@ -14,8 +14,12 @@
     const lines = [...root.querySelectorAll('.hw-g')].reverse();
     const rows = [...root.querySelectorAll('.hw-r')], open = root.querySelector('img.hw-j');
     const title = root.querySelector('.hw-n'), sinks = new Set(d.s || []);
-    const pictures = window.headwaterPictures = window.headwaterPictures || {};
-    const s = pictures[d.id] = pictures[d.id] || {open: {}};
+    // Pictures of one explanation choose apart: a picture goes on from one that is not on the page
+    // any more.
+    const pictures = window.headwaterChoices = window.headwaterChoices || {}, all = pictures[d.id] = pictures[d.id] || [];
+    const mine = all.find((e) => !e.root.isConnected) || all[all.push({}) - 1];
+    const s = JSON.parse(JSON.stringify(mine.s || {open: {}}));
+    Object.assign(mine, {root, s});
     const within = (x, size, otherwise) => x >= 0 && x < size ? x : otherwise;
     const query = () => within(s.query, d.T, d.q), layer = () => within(s.layer, d.L, d.l), head = () => within(s.head, d.H, d.h);
     // The static sentence, without the list below it, has exact numbers.

@@ -29,9 +29,12 @@
     // columns is how many cells a line of an image has: a divider stands before the generated tokens.
     const columns = (img) => img.closest('table') ? d.m : d.m + (extra && extra + 1), column = (j) => j < d.m ? j : j + 1;
     // What the reader chose outlives an update of the output: the method, the token or the source,
-    // the layer of each method, and what is open.
-    const pictures = window.headwaterPictures = window.headwaterPictures || {};
-    const s = pictures[d.id] = pictures[d.id] || {level: {}, open: {}, all: d.a};
+    // the layer of each method, and what is open. Pictures of one explanation choose apart: a
+    // picture goes on from one that is not on the page any more.
+    const pictures = window.headwaterChoices = window.headwaterChoices || {}, all = pictures[d.id] = pictures[d.id] || [];
+    const mine = all.find((e) => !e.root.isConnected) || all[all.push({}) - 1];
+    const s = JSON.parse(JSON.stringify(mine.s || {level: {}, open: {}, all: d.a}));
+    Object.assign(mine, {root, s});
     // word[j] is the first token of the word of token j, sentence[j] that of its sentence.
     const word = [], sentence = [];
     for (let j = 0; j < tokens.length; j++) {

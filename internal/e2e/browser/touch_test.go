@@ -2,6 +2,7 @@ package browser
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
@@ -486,5 +487,48 @@ func TestClickLatency(t *testing.T) {
 	t.Logf("clicks took %.0f ms", took)
 	if best > clickLimit {
 		t.Errorf("a click took %.0f ms at best, limit %d", best, clickLimit)
+	}
+}
+
+// TestTouchTwice has two pictures of one explanation on a page, as two cells of a notebook: each
+// keeps its own choice, also when an update replaces one of them.
+func TestTouchTwice(t *testing.T) {
+	for name, picture := range map[string]io.WriterTo{
+		"text": render.HTML{Heatmap: render.Heatmap{Explanation: touched()}}, "heads": attended(),
+	} {
+		t.Run(name, func(t *testing.T) { twice(t, fixture.Written(t, picture)) })
+	}
+}
+
+func twice(t *testing.T, markup string) {
+	b := tab(t)
+	b.Show(t, output(`<div id="a">`+markup+`</div><div id="b">`+markup+`</div>`, "white", "black"))
+	click := func(id string, token int) string {
+		return fmt.Sprintf("document.querySelectorAll('#%s .hw-t > *')[%d].click();", id, token)
+	}
+	replace := func(id string) string {
+		return fmt.Sprintf(`const box = document.querySelector('#%s');
+			box.innerHTML = %q;
+			new Function(box.querySelector('script').textContent)();`, id, markup)
+	}
+	// A click on a method draws a text, and a key that chooses a layer draws heads.
+	const draw = `document.querySelectorAll('.hw').forEach((root) => {
+		root.querySelector('.hw-b button')?.click();
+		root.querySelector('.hw-t').dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowUp'}));
+	});`
+	for _, step := range []struct{ what, script, want string }{
+		{"a click in each", click("a", 5) + click("b", 4), "here are"},
+		{"both are drawn again", draw, "here are"},
+		{"a click in the second", click("b", 1) + draw, "here key"},
+		{"the first is replaced", replace("a"), "here key"},
+		{"the second is replaced", replace("b"), "here key"},
+		{"a click in the first", click("a", 4) + draw, "are key"},
+	} {
+		got := chromium.Evaluate[string](t, b, "(() => {"+step.script+`})(),
+			['a', 'b'].map((id) => [...document.querySelectorAll('#' + id + ' .hw-t > *')].
+				find((e) => e.style.outline).textContent).join(' ')`)
+		if got != step.want {
+			t.Errorf("%s: the framed tokens are %q, want %q", step.what, got, step.want)
+		}
 	}
 }
