@@ -9,6 +9,9 @@
 
   const make = (tag, of) => Object.assign(document.createElement(tag), of);
 
+  // isolate keeps a name that is written from right to left from changing the direction of what follows.
+  const isolate = (x) => /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u.test(x) ? '\u2068' + x + '\u2069' : x;
+
   function start(root) {
     const d = JSON.parse(root.dataset.hw), extra = d.G || 0;
     const colors = (n) => n === grey ? '#8884' : n === none ? '#888a' : d.c ? d.c[n < 0 ? levels - 1 - n : n - 1]
@@ -144,7 +147,7 @@
       if (css) e.setAttribute('style', css);
       else e.removeAttribute('style');
     }
-    const name = (index) => tokens[index].textContent;
+    const name = (index) => isolate(tokens[index].textContent);
     const rowName = (t) => d.p && d.p[t] < 0 ? String(t + 1) : name(place(t));
 
     function drawText(i, t, j) {
@@ -204,7 +207,7 @@
         const range = document.createRange();
         range.setStartBefore(tokens[part[index]]);
         range.setEndAfter(tokens[part.lastIndexOf(part[index])]);
-        return quoted(part[index], (range + '').replace(/^(.{39})..+/su, '$1…'));
+        return quoted(part[index], isolate((range + '').replace(/^(.{39})..+/su, '$1…')));
       };
       const strongest = (list, size, text) => list.sort((a, b) => size(b) - size(a)).slice(0, 5).map(text).join(', ') || 'nothing stands out';
       if (j < 0) {
@@ -390,10 +393,11 @@
       if (index >= 0) pick(index, event.shiftKey || place(s.token) === index && source() < 0);
     };
     text.onkeydown = (event) => {
-      const i = method(), last = tokens.length - 1;
+      const i = method(), last = tokens.length - 1, ahead = text.dir === 'rtl' ? -1 : 1;
+      const go = (by) => pick(Math.min(Math.max(cursor() + by, 0), last));
       const act = {
-        ArrowLeft: () => pick(Math.max(cursor() - 1, 0)),
-        ArrowRight: () => pick(Math.min(cursor() + 1, last)),
+        ArrowLeft: () => go(-ahead),
+        ArrowRight: () => go(ahead),
         Home: () => pick(0),
         End: () => pick(last),
         ArrowUp: () => pickLevel(level(i, target()) + 1),

@@ -532,3 +532,43 @@ func twice(t *testing.T, markup string) {
 		}
 	}
 }
+
+// TestTouchRightToLeft: beside an Arabic name stands its own number, in what is there without a
+// script and in what the script says; the text itself runs from right to left, and so do its keys.
+func TestTouchRightToLeft(t *testing.T) {
+	b := tab(t)
+	e := fed()
+	e.Prompt.Texts = []string{"عاصمة", " مصر", "ة", " هي"}
+	e.Steps[0].Text, e.Steps[1].Text = " القاهرة", " الآن"
+	b.Show(t, pageOf(t, e))
+	// order returns the names and the numbers of the sentence from left to right, as they are drawn.
+	const order = `(() => {
+		const found = [], walk = document.createTreeWalker(document.querySelector('.hw-s'), NodeFilter.SHOW_TEXT);
+		for (let node; (node = walk.nextNode());) {
+			for (const m of node.textContent.matchAll(/[\u0590-\u08ff]+|[+-]\d\.\d\d/g)) {
+				const range = document.createRange();
+				range.setStart(node, m.index);
+				range.setEnd(node, m.index + m[0].length);
+				found.push([range.getBoundingClientRect().left, m[0]]);
+			}
+		}
+		return found.sort((a, b) => a[0] - b[0]).map((e) => e[1]).join(' ');
+	})()`
+	check := func(what, want string) {
+		t.Helper()
+		if got := chromium.Evaluate[string](t, b, order); !strings.Contains(got, want) {
+			t.Errorf("%s: from left to right the sentence has %q, want %q", what, got, want)
+		}
+	}
+	check("at first", "مصر +2.00 ة +1.00")
+	do(t, b, click(".hw-t > *", 2))
+	check("a source", "القاهرة +1.00 الآن -1.00")
+	do(t, b, press("Home", "ArrowLeft"))
+	check("the token to the left", "مصر القاهرة +2.00")
+	if got := chromium.Evaluate[bool](t, b, `(() => {
+		const left = [...document.querySelectorAll('.hw-t > *')].map((e) => e.getBoundingClientRect().left);
+		return left.every((x, i) => !i || x < left[i - 1]);
+	})()`); !got {
+		t.Error("the text does not run from right to left")
+	}
+}
