@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -30,6 +31,9 @@ type scriptData struct {
 	Words []string `json:"e,omitempty"`
 	// All says that all matrices are shown at first.
 	All bool `json:"a,omitempty"`
+	// Spelled has for each prompt token a digit: how many tokens the one before it in its word is
+	// back, 0 for the first token of a word. It is empty if every token is a word.
+	Spelled string `json:"W,omitempty"`
 	// Grouped says that prompt tokens are words or spans already.
 	Grouped bool `json:"g,omitempty"`
 	// Colors are those of a palette other than the default one: the steps above the neutral value,
@@ -97,7 +101,11 @@ func (b *page) data(left *int) string {
 		d.Words = []string{b.words.answer, b.words.text}
 	}
 	size := 1000
-	numbers := size + len(b.views)*(2*m*n+n*n+n+200+8*m)
+	numbers := size + m + len(b.views)*(2*m*n+n*n+n+200+8*m)
+	if numbers <= *left { // words are sums of numbers
+		d.Spelled = b.spelled()
+		size += len(d.Spelled)
+	}
 	for i := range b.views {
 		d.Methods = append(d.Methods, b.scriptView(&b.views[i], numbers <= *left, &size, *left))
 	}
@@ -120,6 +128,28 @@ func (b *page) id() string {
 	}
 	sum := sha256.Sum256([]byte(what))
 	return hex.EncodeToString(sum[:4])
+}
+
+// spelled returns the words of the prompt, which are those of [attribution.Prompt.Words]; see
+// scriptData.Spelled. It is empty if
+// every token is a word, or the prompt does not say where its tokens stand.
+func (b *page) spelled() string {
+	p := &b.e.Prompt
+	if grouped(b.e) || !placed(p) {
+		return ""
+	}
+	digits, joined := bytes.Repeat([]byte{digits64[0]}, len(p.Texts)), false
+	for _, word := range p.Words() {
+		for i, j := range word.Tokens[1:] {
+			if back := j - word.Tokens[i]; back < len(digits64) {
+				digits[j], joined = digits64[back], true
+			}
+		}
+	}
+	if !joined {
+		return ""
+	}
+	return string(digits)
 }
 
 // positions returns where an encoder's predictions are, [N]; nil for a decoder.

@@ -38,15 +38,21 @@
     const mine = all.find((e) => !e.root.isConnected) || all[all.push({}) - 1];
     const s = JSON.parse(JSON.stringify(mine.s || {level: {}, open: {}, all: d.a}));
     Object.assign(mine, {root, s});
-    // word[j] is the first token of the word of token j, sentence[j] that of its sentence.
+    // word[j] is the first token of the word of token j, sentence[j] that of its sentence. Words are
+    // those of d.W, which has for each prompt token how many tokens the one before it in its word is
+    // back; 0 begins a word. Generated tokens stay tokens.
     const word = [], sentence = [];
     for (let j = 0; j < tokens.length; j++) {
       const before = tokens[j].previousSibling, begins = !j || j === d.m;
       const joined = !begins && before && before.nodeType === 1 && before.localName !== 'br';
-      word[j] = joined && /^[\p{L}\p{N}\p{M}]/u.test(tokens[j].textContent) ? word[j - 1] : j;
+      const back = d.W && j < d.m && digit[d.W.charCodeAt(j)];
+      word[j] = back ? word[j - back] : j;
       const ended = !joined && j && (before.localName === 'br' || /[.!?…。！？]['"”’)\]]*$/.test(tokens[j - 1].textContent));
       sentence[j] = begins || ended ? j : sentence[j - 1];
     }
+    // members has the tokens of each span, at its first token.
+    const members = (first) => first.reduce((all, f, j) => ((all[f] = all[f] || []).push(j), all), []);
+    const ofWord = members(word), ofSentence = members(sentence);
     // parts are the spans that are shown as one, undefined for tokens.
     const parts = () => s.words ? word : s.sentences ? sentence : undefined;
 
@@ -75,7 +81,7 @@
       const part = parts();
       if (!part) return one(v, t, j);
       let x;
-      for (let k = part[j]; part[k] === part[j]; k++) {
+      for (const k of (part === word ? ofWord : ofSentence)[part[j]]) {
         const y = one(v, t, k);
         x = x === undefined ? y : y === undefined ? x : v.x ? Math.max(x, y) : x + y;
       }

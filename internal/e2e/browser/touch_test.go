@@ -3,6 +3,8 @@ package browser
 import (
 	"fmt"
 	"io"
+	"math"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -56,10 +58,7 @@ func (s state) check(t *testing.T, what string, framed, sentence string, colored
 func touched() *attribution.Explanation {
 	e := &attribution.Explanation{
 		Model: trace.Info{Name: "hand-made"},
-		Prompt: attribution.Prompt{
-			Text: "the keys to", Texts: []string{"the", " key", "s", " to"},
-			Special: make([]bool, 4),
-		},
+		Prompt: attribution.Prompt{Texts: []string{"the", " key", "s", " to"}},
 		Steps: []attribution.GeneratedToken{
 			{Text: " are", Probability: 0.9}, {Text: " here", Probability: 0.5},
 		},
@@ -81,7 +80,20 @@ func touched() *attribution.Explanation {
 		},
 		Options: map[string]string{},
 	}
+	place(e)
 	return e
+}
+
+// place says where the prompt tokens of a picture stand: one after another.
+func place(e *attribution.Explanation) {
+	p := &e.Prompt
+	m := len(p.Texts)
+	p.Text, p.Offsets, p.IDs, p.Special = "", nil, make([]int, m), make([]bool, m)
+	for _, text := range p.Texts {
+		begin := len(p.Text)
+		p.Text += text
+		p.Offsets = append(p.Offsets, [2]int{begin, len(p.Text)})
+	}
 }
 
 func pageOf(t *testing.T, e *attribution.Explanation) string {
@@ -317,7 +329,7 @@ func lengthenedBy(e *attribution.Explanation, tokens int) *attribution.Explanati
 	for i := range tokens {
 		e.Prompt.Texts = append(e.Prompt.Texts, fmt.Sprint(" w", i))
 	}
-	e.Prompt.Special = make([]bool, len(e.Prompt.Texts))
+	place(e)
 	for _, r := range e.Methods {
 		m, l := len(e.Prompt.Texts), r.Shape[2]
 		data := make([]float64, 2*m*l)
@@ -539,6 +551,7 @@ func TestTouchRightToLeft(t *testing.T) {
 	b := tab(t)
 	e := fed()
 	e.Prompt.Texts = []string{"عاصمة", " مصر", "ة", " هي"}
+	place(e)
 	e.Steps[0].Text, e.Steps[1].Text = " القاهرة", " الآن"
 	b.Show(t, pageOf(t, e))
 	// order returns the names and the numbers of the sentence from left to right, as they are drawn.
@@ -570,5 +583,50 @@ func TestTouchRightToLeft(t *testing.T) {
 		return left.every((x, i) => !i || x < left[i - 1]);
 	})()`); !got {
 		t.Error("the text does not run from right to left")
+	}
+}
+
+// TestTouchByWord: "whole words" shows the sums that a picture by word has, for words in brackets,
+// with apostrophes and hyphens, and in pieces that are bytes of a letter.
+func TestTouchByWord(t *testing.T) {
+	b := tab(t)
+	for name, texts := range map[string][]string{
+		"brackets": {"He", " (", "sal", "ām", ")", " doesn", "'", "t", " re", "-", "use", " 3", ".", "5", "!"},
+		"Arabic":   {"ع", "ا", "\xd8", "\xb5", "م", "ة", " \xd9", "\x85", "صر", ".", " (", "سلا", "م", ")"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := fed()
+			m, n := len(texts), len(e.Steps)
+			e.Prompt.Texts = texts
+			place(e)
+			e.Order = e.Order[:1]
+			delete(e.Methods, "value-zeroing")
+			r := e.Methods["direct"]
+			r.Shape[1], r.Data = m, make([]float64, n*m)
+			for i := range r.Data {
+				r.Data[i] = float64(i%5) - 1.5
+			}
+			words := divided(t, e, "word")
+			b.Show(t, pageOf(t, e))
+			do(t, b, click(".hw-b button", 0))
+			shown := chromium.Evaluate[[]string](t, b, `[...document.querySelectorAll('.hw-t > *')].map((e) => {
+				e.dispatchEvent(new PointerEvent('pointerover', {bubbles: true}));
+				return e.title;
+			})`)
+			for k, span := range words.Prompt.Texts {
+				offsets := words.Prompt.Offsets[k]
+				want := words.Methods["direct"].At(0, k, 0)
+				for j, o := range e.Prompt.Offsets {
+					if o[0] < offsets[0] || o[0] >= offsets[1] {
+						continue
+					}
+					// Codes have three digits.
+					got, err := strconv.ParseFloat(shown[j], 64)
+					if err != nil || math.Abs(got-want) > 0.011 {
+						t.Errorf("token %d, %q, of %q shows %q, want %.2f", j, texts[j], span, shown[j], want)
+					}
+				}
+			}
+		})
 	}
 }
