@@ -81,15 +81,43 @@ const digits64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 // codeMax is the largest number that two digits of a code hold, with a sign.
 const codeMax = 2047
 
-// data returns the attribute for the script, or "" if there is nothing to choose or no room. The
-// values of the level shown are needed first, as numbers if there is room for those of all methods;
-// then the layers, method by method.
-func (b *page) data(left *int) string {
-	m, n := len(b.e.Prompt.Texts), len(b.e.Steps)
-	if m == 0 || n == 0 || b.lead < 0 {
+// data returns the attribute for the script, or "" if there is nothing to choose or no room.
+func (b *page) data(left int) string {
+	if !b.touchable() {
 		return ""
 	}
-	d := scriptData{
+	d, size := b.dataWithin(left)
+	for i := range b.views {
+		b.addLevels(&b.views[i], &d.Methods[i], &size, left)
+	}
+	encoded, err := json.Marshal(d)
+	if err != nil || size > left {
+		return ""
+	}
+	return html.EscapeString(string(encoded))
+}
+
+// touchable reports whether there is something to choose.
+func (b *page) touchable() bool {
+	return len(b.e.Prompt.Texts) > 0 && len(b.e.Steps) > 0 && b.lead >= 0
+}
+
+// reserved returns the room to keep for the script, of what is left: that of the values of the
+// level shown, if they take a quarter of it at most. Without it a picture that grows would lose its
+// buttons and what a reader chose as soon as the details of its tokens need all room.
+func (b *page) reserved(left int) int {
+	if !b.touchable() {
+		return 0
+	}
+	_, size := b.dataWithin(left / 4)
+	return max(min(size, left), 0)
+}
+
+// dataWithin returns what the script needs, without layers, and about how large it is. The values
+// of the level shown are numbers if those of all methods fit the limit.
+func (b *page) dataWithin(limit int) (d scriptData, size int) {
+	m, n := len(b.e.Prompt.Texts), len(b.e.Steps)
+	d = scriptData{
 		ID: b.id(), M: m, N: n, T: b.chosen, V: b.lead, Grouped: grouped(b.e),
 		All:       b.comparison != nil,
 		Positions: b.positions(), Extra: b.extraColumns(),
@@ -100,24 +128,16 @@ func (b *page) data(left *int) string {
 	if !b.e.Model.Bidirectional {
 		d.Words = []string{b.words.answer, b.words.text}
 	}
-	size := 1000
+	size = 1000
 	numbers := size + m + len(b.views)*(2*m*n+n*n+n+200+8*m)
-	if numbers <= *left { // words are sums of numbers
+	if numbers <= limit { // words are sums of numbers
 		d.Spelled = b.spelled()
 		size += len(d.Spelled)
 	}
 	for i := range b.views {
-		d.Methods = append(d.Methods, b.scriptView(&b.views[i], numbers <= *left, &size, *left))
+		d.Methods = append(d.Methods, b.scriptView(&b.views[i], numbers <= limit, &size, limit))
 	}
-	for i := range b.views {
-		b.addLevels(&b.views[i], &d.Methods[i], &size, *left)
-	}
-	encoded, err := json.Marshal(d)
-	if err != nil || size > *left {
-		return ""
-	}
-	*left -= len(encoded)
-	return html.EscapeString(string(encoded))
+	return d, size
 }
 
 // id returns a name for what is explained: by which model, of which text.
