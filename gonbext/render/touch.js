@@ -133,9 +133,20 @@
       const text = v.u === 0 ? fixed(100 * x, v.f) : v.u === 1 ? fixed(2 ** x, 2) : v.pw ? x.toPrecision(3) : fixed(x, v.f);
       return (v.u === 1 ? '×' : v.g && x > 0 && /[1-9]/.test(text) ? '+' : '') + text + (v.u === 0 ? ' %' : '');
     }
-    // cell is the number in a cell of a matrix: x, or about, from its paint.
-    function cell(v, n, x = n / levels * limit(v)) {
-      return n === none ? 'NaN' : fixed(v.u === 0 ? 100 * x : v.u === 1 ? 2 ** x : x / 10 ** (v.pw || 0), v.c);
+    // about says what is known of a value that was read back from its paint: that of a step of the scale.
+    function about(v, x) {
+      if (x === undefined || x !== x) return format(v, x);
+      const half = limit(v) / levels / 2, above = Math.abs(x) > limit(v) - half, percent = v.u === 0 ? ' %' : '';
+      const low = v.u === 1 || v.g ? -Infinity : 0;
+      const end = (y) => (v.u === 1 ? '×' : v.g && y > 0 ? '+' : '') + +(v.u === 0 ? 100 * y : v.u === 1 ? 2 ** y : y).toPrecision(2);
+      if (above) return end(x - Math.sign(x) * half) + percent + (x < 0 ? ' or less' : ' or more');
+      return end(Math.max(x - half, low)) + ' to ' + end(x + half) + percent;
+    }
+    // cell is the number in a cell of a matrix: x, or one digit of what its paint stands for.
+    function cell(v, n, x) {
+      if (n === none) return 'NaN';
+      const y = x === undefined ? n / levels * limit(v) : x, shown = v.u === 0 ? 100 * y : v.u === 1 ? 2 ** y : y / 10 ** (v.pw || 0);
+      return x === undefined ? '' + +shown.toPrecision(1) : fixed(shown, v.c);
     }
     // estimate is a value read back from its paint, at any level.
     function estimate(i, t, j, k = level(i, t)) {
@@ -146,7 +157,7 @@
     // known is undefined for a source that a target does not have, or whose value is not known.
     const known = (i, t, j) => j >= (level(i, t) === shown(d.d[i], t) ? sources(d.d[i], t) : d.m) ? undefined
       : exact(i, t) ? value(d.d[i], t, j) : estimate(i, t, j);
-    const number = (i, t, j) => (exact(i, t) || known(i, t, j) === undefined ? '' : '≈ ') + format(d.d[i], known(i, t, j));
+    const number = (i, t, j) => (exact(i, t) ? format : about)(d.d[i], known(i, t, j));
 
     function style(e, css) {
       if ((e.getAttribute('style') || '') === css) return;
@@ -451,7 +462,7 @@
         const [t, j] = img ? onImage(event, lines) : [(deep ? layers : rows).indexOf(row), e.cellIndex - 1], k = lines - 1 - t;
         if (t < 0 || k < 0 || !(j >= 0 && j < d.m + (deep ? 0 : extra))) return;
         e.title = (deep ? layerName(v, k) : rowName(t)) + ' ← ' + name(j) + ': ' +
-          (deep ? '≈ ' + format(v, estimate(i, target(), j, k)) : number(i, t, j));
+          (deep ? about(v, estimate(i, target(), j, k)) : number(i, t, j));
       };
     });
     if (map) {
