@@ -178,7 +178,7 @@ func withColumns(
 			prompt.Texts = append(prompt.Texts, "")
 			prompt.Offsets = append(prompt.Offsets, [2]int{s.Begin, s.Begin})
 			prompt.Special = append(prompt.Special, true)
-			missing = append(missing, "“"+tokenName(s.Text)+"”")
+			missing = append(missing, "“"+textName(s.Text)+"”")
 		default:
 			for j < len(own) && e.Prompt.Special[j] { // one that the other side lacks
 				add(j)

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -30,6 +31,9 @@ type scriptData struct {
 	Words []string `json:"e,omitempty"`
 	// All says that all matrices are shown at first.
 	All bool `json:"a,omitempty"`
+	// Spelled has for each prompt token a digit: how many tokens the one before it in its word is
+	// back, 0 for the first token of a word. It is empty if every token is a word.
+	Spelled string `json:"W,omitempty"`
 	// Grouped says that prompt tokens are words or spans already.
 	Grouped bool `json:"g,omitempty"`
 	// Colors are those of a palette other than the default one: the steps above the neutral value,
@@ -77,15 +81,43 @@ const digits64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 // codeMax is the largest number that two digits of a code hold, with a sign.
 const codeMax = 2047
 
-// data returns the attribute for the script, or "" if there is nothing to choose or no room. The
-// values of the level shown are needed first, as numbers if there is room for those of all methods;
-// then the layers, method by method.
-func (b *page) data(left *int) string {
-	m, n := len(b.e.Prompt.Texts), len(b.e.Steps)
-	if m == 0 || n == 0 || b.lead < 0 {
+// data returns the attribute for the script, or "" if there is nothing to choose or no room.
+func (b *page) data(left int) string {
+	if !b.touchable() {
 		return ""
 	}
-	d := scriptData{
+	d, size := b.dataWithin(left)
+	for i := range b.views {
+		b.addLevels(&b.views[i], &d.Methods[i], &size, left)
+	}
+	encoded, err := json.Marshal(d)
+	if err != nil || size > left {
+		return ""
+	}
+	return html.EscapeString(string(encoded))
+}
+
+// touchable reports whether there is something to choose.
+func (b *page) touchable() bool {
+	return len(b.e.Prompt.Texts) > 0 && len(b.e.Steps) > 0 && b.lead >= 0
+}
+
+// reserved returns the room to keep for the script, of what is left: that of the values of the
+// level shown, if they take a quarter of it at most. Without it a picture that grows would lose its
+// buttons and what a reader chose as soon as the details of its tokens need all room.
+func (b *page) reserved(left int) int {
+	if !b.touchable() {
+		return 0
+	}
+	_, size := b.dataWithin(left / 4)
+	return max(min(size, left), 0)
+}
+
+// dataWithin returns what the script needs, without layers, and about how large it is. The values
+// of the level shown are numbers if those of all methods fit the limit.
+func (b *page) dataWithin(limit int) (d scriptData, size int) {
+	m, n := len(b.e.Prompt.Texts), len(b.e.Steps)
+	d = scriptData{
 		ID: b.id(), M: m, N: n, T: b.chosen, V: b.lead, Grouped: grouped(b.e),
 		All:       b.comparison != nil,
 		Positions: b.positions(), Extra: b.extraColumns(),
@@ -96,20 +128,16 @@ func (b *page) data(left *int) string {
 	if !b.e.Model.Bidirectional {
 		d.Words = []string{b.words.answer, b.words.text}
 	}
-	size := 1000
-	numbers := size + len(b.views)*(2*m*n+n*n+n+200+8*m)
-	for i := range b.views {
-		d.Methods = append(d.Methods, b.scriptView(&b.views[i], numbers <= *left, &size, *left))
+	size = 1000
+	numbers := size + m + len(b.views)*(2*m*n+n*n+n+200+8*m)
+	if numbers <= limit { // words are sums of numbers
+		d.Spelled = b.spelled()
+		size += len(d.Spelled)
 	}
 	for i := range b.views {
-		b.addLevels(&b.views[i], &d.Methods[i], &size, *left)
+		d.Methods = append(d.Methods, b.scriptView(&b.views[i], numbers <= limit, &size, limit))
 	}
-	encoded, err := json.Marshal(d)
-	if err != nil || size > *left {
-		return ""
-	}
-	*left -= len(encoded)
-	return html.EscapeString(string(encoded))
+	return d, size
 }
 
 // id returns a name for what is explained: by which model, of which text.
@@ -120,6 +148,28 @@ func (b *page) id() string {
 	}
 	sum := sha256.Sum256([]byte(what))
 	return hex.EncodeToString(sum[:4])
+}
+
+// spelled returns the words of the prompt, which are those of [attribution.Prompt.Words]; see
+// scriptData.Spelled. It is empty if
+// every token is a word, or the prompt does not say where its tokens stand.
+func (b *page) spelled() string {
+	p := &b.e.Prompt
+	if grouped(b.e) || !placed(p) {
+		return ""
+	}
+	digits, joined := bytes.Repeat([]byte{digits64[0]}, len(p.Texts)), false
+	for _, word := range p.Words() {
+		for i, j := range word.Tokens[1:] {
+			if back := j - word.Tokens[i]; back < len(digits64) {
+				digits[j], joined = digits64[back], true
+			}
+		}
+	}
+	if !joined {
+		return ""
+	}
+	return string(digits)
 }
 
 // positions returns where an encoder's predictions are, [N]; nil for a decoder.

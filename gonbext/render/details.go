@@ -64,10 +64,10 @@ func (b *page) block(t int) {
 func (b *page) saying(v *view, t int) {
 	b.WriteString(b.sentence(v, t))
 	if rest := b.rest(v, t); rest != "" {
-		b.printf(`<div style="%s">%s</div>`, small, escape(rest, 0))
+		b.printf(`<div style="%s">%s</div>`, small, html.EscapeString(rest))
 	}
 	if changed := b.changed(v, t); changed != "" {
-		b.printf(`<div style="%s">%s</div>`, small, escape(changed, 0))
+		b.printf(`<div style="%s">%s</div>`, small, html.EscapeString(changed))
 	}
 }
 
@@ -179,7 +179,7 @@ func alternativeName(g attribution.GeneratedToken, a attribution.Alternative) st
 func alternativesOf(g attribution.GeneratedToken) string {
 	var all []string
 	for _, a := range g.Alternatives[:min(len(g.Alternatives), maxAlternatives)] {
-		s := escape(alternativeName(g, a), 0)
+		s := html.EscapeString(alternativeName(g, a))
 		if a.ID == g.ID {
 			s = "<b>" + s + "</b>"
 		}

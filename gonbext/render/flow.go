@@ -299,8 +299,7 @@ func (f *flowPage) rowName(j int) string {
 
 // text writes the text with the ends and the tokens of the widest path, and what the picture says.
 func (f *flowPage) text() {
-	f.WriteString(`<div class="hw-t" style="font-size:18px;line-height:1.8;max-height:26em;` +
-		`overflow:auto;margin:8px 0">`)
+	f.WriteString(f.beginText())
 	m := len(f.e.Prompt.Texts)
 	for j := range m + len(f.e.Steps) {
 		if f.e.Model.Bidirectional && j >= m {
@@ -312,7 +311,7 @@ func (f *flowPage) text() {
 			spaced = j > 0 && f.spaced(j)
 		} else {
 			text = f.e.Steps[j-m].Text
-			name = tokenName(text)
+			name = textName(text)
 			spaced, _ = word(text)
 		}
 		if spaced {

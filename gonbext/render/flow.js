@@ -6,6 +6,9 @@
   const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
   const svg = 'http://www.w3.org/2000/svg';
 
+  // isolate keeps a name that is written from right to left from changing the direction of what follows.
+  const isolate = (x) => /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u.test(x) ? '\u2068' + x + '\u2069' : x;
+
   function start(root) {
     const d = JSON.parse(root.dataset.hw), R = d.r.length, L = d.l.length;
     const tokens = [...root.querySelectorAll('.hw-t > span, .hw-t > u')];
@@ -15,7 +18,7 @@
       const at = 2 * (i * R + j);
       return (64 * digits.indexOf(d.w[k][at]) + digits.indexOf(d.w[k][at + 1])) / 4095;
     };
-    const name = (i) => '“' + tokens[d.r[i]].textContent + '” (' + (d.r[i] < d.m ? d.r[i] : 'generated ' + (d.r[i] - d.m + 1)) + ')';
+    const name = (i) => '“' + isolate(tokens[d.r[i]].textContent) + '” (' + (d.r[i] < d.m ? d.r[i] : 'generated ' + (d.r[i] - d.m + 1)) + ')';
     const x = (k) => d.x + k * d.s, y = (i) => (i + 0.5) * d.h;
 
     box.className = 'hw-f hw-w';

@@ -346,14 +346,13 @@ func (h *headsPage) paint(layer, head, i, j int) int {
 // text writes the text with the colours of the open head, and what they say.
 func (h *headsPage) text() string {
 	return h.part(func(b *page) {
-		b.WriteString(`<div class="hw-t" style="font-size:18px;line-height:1.8;max-height:26em;` +
-			`overflow:auto;margin:8px 0">`)
+		b.WriteString(b.beginText())
 		for j := range h.T {
 			generated := j >= h.m
 			tag, name, spaced, text := "span", "", false, ""
 			if generated {
 				text = h.e.Steps[j-h.m].Text
-				tag, name = "u", tokenName(text)
+				tag, name = "u", textName(text)
 				spaced, _ = word(text)
 			} else {
 				text = h.e.Prompt.Texts[j]

@@ -6,6 +6,9 @@
   const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
   const steps = 40, levels = 6, grey = 7, full = 0.6;
 
+  // isolate keeps a name that is written from right to left from changing the direction of what follows.
+  const isolate = (x) => /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u.test(x) ? '\u2068' + x + '\u2069' : x;
+
   function start(root) {
     const d = JSON.parse(root.dataset.hw), color = (n) => n === grey ? '#8884' : d.c ? d.c[n - 1] : '#27b' + '03579bd'[n];
     const paintStyle = (n) => n ? 'background:' + color(n) : '';
@@ -14,8 +17,12 @@
     const lines = [...root.querySelectorAll('.hw-g')].reverse();
     const rows = [...root.querySelectorAll('.hw-r')], open = root.querySelector('img.hw-j');
     const title = root.querySelector('.hw-n'), sinks = new Set(d.s || []);
-    const pictures = window.headwaterPictures = window.headwaterPictures || {};
-    const s = pictures[d.id] = pictures[d.id] || {open: {}};
+    // Pictures of one explanation choose apart: a picture goes on from one that is not on the page
+    // any more.
+    const pictures = window.headwaterChoices = window.headwaterChoices || {}, all = pictures[d.id] = pictures[d.id] || [];
+    const mine = all.find((e) => !e.root.isConnected) || all[all.push({}) - 1];
+    const s = JSON.parse(JSON.stringify(mine.s || {open: {}}));
+    Object.assign(mine, {root, s});
     const within = (x, size, otherwise) => x >= 0 && x < size ? x : otherwise;
     const query = () => within(s.query, d.T, d.q), layer = () => within(s.layer, d.L, d.l), head = () => within(s.head, d.H, d.h);
     // The static sentence, without the list below it, has exact numbers.
@@ -47,7 +54,7 @@
       return sinks.has(j) ? grey : Math.min(Math.round(attention(l, h, i, j) / full * levels), levels);
     }
     const percent = (x) => '≈ ' + (100 * x).toFixed(0) + ' %';
-    const name = (j) => '“' + tokens[j].textContent + '” (' + (j < d.m ? j : 'generated ' + (j - d.m + 1)) + ')';
+    const name = (j) => '“' + isolate(tokens[j].textContent) + '” (' + (j < d.m ? j : 'generated ' + (j - d.m + 1)) + ')';
     function style(e, css) {
       if (css) e.setAttribute('style', css);
       else e.removeAttribute('style');
@@ -62,7 +69,7 @@
     function drawSentence(l, h, i) {
       say.textContent = '';
       const bold = Object.assign(document.createElement('b'), {textContent: name(i)}), row = [];
-      const t = d.p[i], predicted = t < 0 || d.b ? '' : ', where “' + tokens[d.m + t].textContent + '” is predicted';
+      const t = d.p[i], predicted = t < 0 || d.b ? '' : ', where “' + isolate(tokens[d.m + t].textContent) + '” is predicted';
       if (!known(i)) {
         say.append(bold, ': there was no room for what the heads look at from here');
         return;
@@ -162,7 +169,7 @@
     say.setAttribute('aria-live', 'polite');
     text.onclick = (event) => pick(-1, -1, tokens.indexOf(event.target.closest('.hw-t > *')));
     text.onkeydown = (event) => {
-      const by = event.shiftKey ? [0, 1, 0] : [0, 0, 1];
+      const by = event.shiftKey ? [0, 1, 0] : [0, 0, text.dir === 'rtl' ? -1 : 1];
       const act = {ArrowLeft: by.map((x) => -x), ArrowRight: by, ArrowUp: [1, 0, 0], ArrowDown: [-1, 0, 0]}[event.key];
       if (!act || event.altKey || event.ctrlKey || event.metaKey) return;
       event.preventDefault();

@@ -197,8 +197,8 @@ func wordTokens(e *attribution.Explanation) (words []int) {
 }
 
 // write writes the parts from top to bottom. Near the limit, each part takes what those before it
-// in the order of need have left: text and legend, matrices, details of tokens, numbers for the
-// script.
+// in the order of need have left: text and legend, numbers of the level shown for the script,
+// matrices, details of tokens, layers for the script.
 func (b *page) write() {
 	head := b.part((*page).head)
 	if len(b.e.Prompt.Texts) == 0 && len(b.e.Steps) == 0 {
@@ -207,10 +207,12 @@ func (b *page) write() {
 	}
 	text, legend := b.part((*page).text), b.part((*page).legend)
 	left := b.limit - len(head) - len(text) - len(legend) - len(touch) - len(styleSheet) - 1000
+	reserved := b.reserved(left)
+	left -= reserved
 	matrices := b.matrices(&left)
 	details := b.details(&left)
 	maps := b.targetMaps(&left)
-	data := b.data(&left)
+	data := b.data(left + reserved)
 	b.frame(head+text+matrices+details+maps+legend, data)
 }
 

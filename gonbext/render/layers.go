@@ -192,8 +192,7 @@ func (p *layersPage) write() {
 
 // plain writes the text without colours; the tokens shown are framed.
 func (p *layersPage) plain(b *page) {
-	b.WriteString(`<div class="hw-t" style="font-size:18px;line-height:1.8;max-height:26em;` +
-		`overflow:auto;margin:8px 0">`)
+	b.WriteString(b.beginText())
 	for j, text := range b.e.Prompt.Texts {
 		if j > 0 && b.spaced(j) {
 			b.WriteByte(' ')
@@ -208,7 +207,7 @@ func (p *layersPage) plain(b *page) {
 		if begins, _ := word(g.Text); begins {
 			b.WriteByte(' ')
 		}
-		b.token("u", tokenName(g.Text), "", "", slices.Contains(p.tokens, t))
+		b.token("u", textName(g.Text), "", "", slices.Contains(p.tokens, t))
 		b.lineBreak(g.Text)
 	}
 	b.WriteString("</div>")
@@ -260,7 +259,7 @@ func (p *layersPage) panelTable(b *page, v *view, t int) {
 		`span="%d" style="width:22px"></colgroup><tr class="hw-c" style="background:none">`+
 		`<td></td>`, m)
 	for j := range m {
-		b.printf("<td>%s</td>", escape(cmp.Or(b.short(j), "·"), 0))
+		b.printf("<td>%s</td>", html.EscapeString(cmp.Or(b.short(j), "·")))
 	}
 	b.WriteString("</tr>")
 	if layers <= fewLayers {

@@ -6,6 +6,9 @@
 (() => {
   const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
 
+  // isolate keeps a name that is written from right to left from changing the direction of what follows.
+  const isolate = (x) => /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u.test(x) ? '\u2068' + x + '\u2069' : x;
+
   function start(root) {
     const d = JSON.parse(root.dataset.hw);
     const text = root.querySelector('.hw-t'), tokens = [...text.querySelectorAll(':scope > span')];
@@ -41,7 +44,7 @@
     let at = {n: 0, j: -1, k: -1}, outlined = [];
     function tell({n, j, k}) {
       const p = d.p[n];
-      return (p.o ? 'up to layer ' : 'layer ') + p.l[k] + ' · “' + tokens[j].textContent + '” (' + j + ') ' + value(p, k, j);
+      return (p.o ? 'up to layer ' : 'layer ') + p.l[k] + ' · “' + isolate(tokens[j].textContent) + '” (' + j + ') ' + value(p, k, j);
     }
     // show shows a place, or with j = -1 none; by is what to say before it.
     function show(to, by = '') {

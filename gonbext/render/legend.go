@@ -1,6 +1,9 @@
 package render
 
-import "strings"
+import (
+	"html"
+	"strings"
+)
 
 // maxAlternatives is the largest number of alternatives shown for a token.
 const maxAlternatives = 20
@@ -40,7 +43,8 @@ func (b *page) legend() {
 	}
 	b.model()
 	if text := b.e.Prompt.Text; text != "" {
-		b.printf("<div>%s: %s</div>", b.words.text, escape(strings.TrimSpace(text), 2000))
+		text = isolated(Visible(strings.TrimSpace(text), 2000))
+		b.printf("<div>%s: %s</div>", b.words.text, html.EscapeString(text))
 	}
 	b.WriteString("</details>")
 }

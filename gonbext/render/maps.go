@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"html"
 	"strings"
 )
 
@@ -88,7 +89,7 @@ func (b *page) targetMap(v *view, level int) {
 		`<tr class="hw-c" style="background:none">` +
 		`<td>target ↓ source →</td>`)
 	for j := range rows {
-		b.printf("<td>%s</td>", escape(b.short(j), 0))
+		b.printf("<td>%s</td>", html.EscapeString(b.short(j)))
 	}
 	b.WriteString("</tr>")
 	for t, row := range rows {
@@ -105,7 +106,7 @@ func (b *page) targetMap(v *view, level int) {
 // targetName returns the heading of the row of target t, in bold if its prediction is explained.
 // Positions count from 0, and tell equal tokens apart.
 func (b *page) targetName(t int) string {
-	name := fmt.Sprintf("%s&nbsp;%d", escape(b.short(t), 0), t)
+	name := fmt.Sprintf("%s&nbsp;%d", html.EscapeString(b.short(t)), t)
 	if b.explained(t) {
 		return "<b>" + name + "</b>"
 	}

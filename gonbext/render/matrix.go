@@ -90,7 +90,7 @@ func (b *page) beginMatrices(tabular bool) {
 		if name == "" {
 			name = "·"
 		}
-		b.printf("<td>%s</td>", escape(name, 0))
+		b.printf("<td>%s</td>", html.EscapeString(name))
 	}
 	for q := range b.extraColumns() {
 		b.printf("<td>%s</td>", html.EscapeString(b.generatedName(q)))
@@ -241,7 +241,7 @@ func writeScale(b io.Writer, colors *palette, s scale) {
 func (p *picture) rowName(t int) string {
 	where, what, _ := p.predictionText(t)
 	if Width(what) > 16 {
-		what = Visible(strings.TrimPrefix(p.e.Steps[t].Text, " "), 16)
+		what = isolated(Visible(strings.TrimPrefix(p.e.Steps[t].Text, " "), 16))
 	}
 	return where + what
 }

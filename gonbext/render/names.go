@@ -10,19 +10,23 @@ import (
 // nameLimit is the largest number of columns of a token; longer ones are cut with a remark.
 const nameLimit = 40
 
-// tokenName returns a token in visible form, without its leading space.
-func tokenName(text string) string {
+// tokenName returns a token in visible form, without its leading space. In running texts, which
+// have a direction of their own, it is textName.
+func tokenName(text string) string { return isolated(textName(text)) }
+
+// textName returns a token as it stands in a running text.
+func textName(text string) string {
 	_, rest := word(text)
 	return Visible(rest, nameLimit)
 }
 
-// fullName returns the text of prompt token j. A span may be a sentence, so its limit is larger
-// than a token's.
+// fullName returns prompt token j as it stands in a running text. A span may be a sentence, so its
+// limit is larger than a token's.
 func (p *picture) fullName(j int) string {
 	if grouped(p.e) {
 		return Visible(p.e.Prompt.Texts[j], 6*nameLimit)
 	}
-	return tokenName(p.e.Prompt.Texts[j])
+	return textName(p.e.Prompt.Texts[j])
 }
 
 // short returns prompt token j in few columns. A span is cut without a remark, because the prompt
@@ -30,26 +34,26 @@ func (p *picture) fullName(j int) string {
 func (p *picture) short(j int) string {
 	_, rest := word(p.e.Prompt.Texts[j])
 	if !grouped(p.e) {
-		return Visible(rest, 16)
+		return isolated(Visible(rest, 16))
 	}
 	const limit = 24
 	name := Visible(rest, 6*nameLimit)
 	if Width(name) <= limit {
-		return name
+		return isolated(name)
 	}
 	columns := 0
 	for i, r := range name {
 		if columns += runeWidth(r); columns >= limit {
-			return strings.TrimRight(name[:i], " ") + "…"
+			return isolated(strings.TrimRight(name[:i], " ") + "…")
 		}
 	}
-	return name
+	return isolated(name)
 }
 
 // generatedName returns generated token t in few columns.
 func (p *picture) generatedName(t int) string {
 	_, rest := word(p.e.Steps[t].Text)
-	return Visible(rest, 16)
+	return isolated(Visible(rest, 16))
 }
 
 // repeated reports whether another prompt token has the same short name as prompt token j.

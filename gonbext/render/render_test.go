@@ -460,6 +460,20 @@ func TestSizeOfGenerated(t *testing.T) {
 	t.Logf("%s bytes", thousands(len(got)))
 }
 
+// TestSizeOfGrowing draws a picture as it grows, in the room that a notebook gives it then: at
+// every length it has its script with the values of every method.
+func TestSizeOfGrowing(t *testing.T) {
+	for n := 1; n <= 60; n++ {
+		e := sizedBy(n, 60, 1, "rollout", "flow", "value-zeroing")
+		got := written(t, HTML{Heatmap: Heatmap{Explanation: e}, MaxBytes: 120_000})
+		values := strings.Count(got, "&#34;w&#34;") + strings.Count(got, "&#34;r&#34;")
+		if !strings.Contains(got, "<script>") || values != 3 || len(got) > 121_000 {
+			t.Errorf("%d tokens: %d bytes, values of %d methods, want 3; script: %t", n, len(got),
+				values, strings.Contains(got, "<script>"))
+		}
+	}
+}
+
 // TestGeneratedText draws generated tokens as sources in a text: as columns, and in a list.
 func TestGeneratedText(t *testing.T) {
 	h := Heatmap{Explanation: generatedExample(), Methods: []string{"rollout"}}

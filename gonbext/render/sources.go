@@ -62,7 +62,7 @@ func (r SourcesText) text(list []int) *text {
 			t.score(scales[i], float64(s.Values[j]), Width(columns[i]))
 		}
 		indent := Width(strings.Join(columns, "  ")) + 2
-		t.WriteString(Visible(sourceName(r.Result, j), t.width-indent))
+		t.WriteString(isolated(Visible(sourceName(r.Result, j), t.width-indent)))
 		t.end()
 	}
 	if left := len(r.Sources) - len(list); left > 0 {

@@ -127,7 +127,7 @@ func (t *text) token(i int) {
 	t.line("")
 	where, what, chance := t.predictionText(i)
 	if t.e.Model.Bidirectional && !g.Class {
-		what = strconv.Quote(what)
+		what = isolated(strconv.Quote(textName(g.Text)))
 	}
 	line := fmt.Sprintf("%3d  %s%s  %s", i+1, where, t.bold(what), chance)
 	if g.Forced {

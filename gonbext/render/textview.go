@@ -15,8 +15,7 @@ func (b *page) text() {
 	if f != nil {
 		b.minimap(f)
 	}
-	b.WriteString(`<div class="hw-t" style="font-size:18px;line-height:1.8;max-height:26em;` +
-		`overflow:auto;margin:8px 0">`)
+	b.WriteString(b.beginText())
 	for j, text := range b.e.Prompt.Texts {
 		if j > 0 && b.spaced(j) {
 			b.WriteByte(' ')
@@ -76,7 +75,7 @@ func (b *page) source(j int) {
 // target writes generated token t, on the colour of the chosen row if it comes before it.
 func (b *page) target(t int) {
 	style, title := b.marks(len(b.e.Prompt.Texts) + t)
-	b.token("u", tokenName(b.e.Steps[t].Text), style, title, t == b.chosen)
+	b.token("u", textName(b.e.Steps[t].Text), style, title, t == b.chosen)
 }
 
 // marks returns the style and the title that a source has in the chosen row.

@@ -100,7 +100,7 @@ func word(text string) (begins bool, rest string) {
 }
 
 // Width returns the number of terminal columns of s. Wide characters (East Asian, emoji) have two
-// columns, combining marks none.
+// columns, combining marks and the marks around names from right to left none.
 func Width(s string) int {
 	n := 0
 	for _, r := range s {
@@ -180,7 +180,7 @@ func runeWidth(r rune) int {
 	if r < 0x300 {
 		return 1
 	}
-	if unicode.In(r, unicode.Mn, unicode.Me) {
+	if unicode.In(r, unicode.Mn, unicode.Me) || r >= 0x2066 && r <= 0x2069 {
 		return 0
 	}
 	for _, w := range wide {

@@ -9,6 +9,9 @@
 
   const make = (tag, of) => Object.assign(document.createElement(tag), of);
 
+  // isolate keeps a name that is written from right to left from changing the direction of what follows.
+  const isolate = (x) => /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u.test(x) ? '\u2068' + x + '\u2069' : x;
+
   function start(root) {
     const d = JSON.parse(root.dataset.hw), extra = d.G || 0;
     const colors = (n) => n === grey ? '#8884' : n === none ? '#888a' : d.c ? d.c[n < 0 ? levels - 1 - n : n - 1]
@@ -29,18 +32,27 @@
     // columns is how many cells a line of an image has: a divider stands before the generated tokens.
     const columns = (img) => img.closest('table') ? d.m : d.m + (extra && extra + 1), column = (j) => j < d.m ? j : j + 1;
     // What the reader chose outlives an update of the output: the method, the token or the source,
-    // the layer of each method, and what is open.
-    const pictures = window.headwaterPictures = window.headwaterPictures || {};
-    const s = pictures[d.id] = pictures[d.id] || {level: {}, open: {}, all: d.a};
-    // word[j] is the first token of the word of token j, sentence[j] that of its sentence.
+    // the layer of each method, and what is open. Pictures of one explanation choose apart: a
+    // picture goes on from one that is not on the page any more.
+    const pictures = window.headwaterChoices = window.headwaterChoices || {}, all = pictures[d.id] = pictures[d.id] || [];
+    const mine = all.find((e) => !e.root.isConnected) || all[all.push({}) - 1];
+    const s = JSON.parse(JSON.stringify(mine.s || {level: {}, open: {}, all: d.a}));
+    Object.assign(mine, {root, s});
+    // word[j] is the first token of the word of token j, sentence[j] that of its sentence. Words are
+    // those of d.W, which has for each prompt token how many tokens the one before it in its word is
+    // back; 0 begins a word. Generated tokens stay tokens.
     const word = [], sentence = [];
     for (let j = 0; j < tokens.length; j++) {
       const before = tokens[j].previousSibling, begins = !j || j === d.m;
       const joined = !begins && before && before.nodeType === 1 && before.localName !== 'br';
-      word[j] = joined && /^[\p{L}\p{N}\p{M}]/u.test(tokens[j].textContent) ? word[j - 1] : j;
+      const back = d.W && j < d.m && digit[d.W.charCodeAt(j)];
+      word[j] = back ? word[j - back] : j;
       const ended = !joined && j && (before.localName === 'br' || /[.!?…。！？]['"”’)\]]*$/.test(tokens[j - 1].textContent));
       sentence[j] = begins || ended ? j : sentence[j - 1];
     }
+    // members has the tokens of each span, at its first token.
+    const members = (first) => first.reduce((all, f, j) => ((all[f] = all[f] || []).push(j), all), []);
+    const ofWord = members(word), ofSentence = members(sentence);
     // parts are the spans that are shown as one, undefined for tokens.
     const parts = () => s.words ? word : s.sentences ? sentence : undefined;
 
@@ -69,7 +81,7 @@
       const part = parts();
       if (!part) return one(v, t, j);
       let x;
-      for (let k = part[j]; part[k] === part[j]; k++) {
+      for (const k of (part === word ? ofWord : ofSentence)[part[j]]) {
         const y = one(v, t, k);
         x = x === undefined ? y : y === undefined ? x : v.x ? Math.max(x, y) : x + y;
       }
@@ -121,9 +133,20 @@
       const text = v.u === 0 ? fixed(100 * x, v.f) : v.u === 1 ? fixed(2 ** x, 2) : v.pw ? x.toPrecision(3) : fixed(x, v.f);
       return (v.u === 1 ? '×' : v.g && x > 0 && /[1-9]/.test(text) ? '+' : '') + text + (v.u === 0 ? ' %' : '');
     }
-    // cell is the number in a cell of a matrix: x, or about, from its paint.
-    function cell(v, n, x = n / levels * limit(v)) {
-      return n === none ? 'NaN' : fixed(v.u === 0 ? 100 * x : v.u === 1 ? 2 ** x : x / 10 ** (v.pw || 0), v.c);
+    // about says what is known of a value that was read back from its paint: that of a step of the scale.
+    function about(v, x) {
+      if (x === undefined || x !== x) return format(v, x);
+      const half = limit(v) / levels / 2, above = Math.abs(x) > limit(v) - half, percent = v.u === 0 ? ' %' : '';
+      const low = v.u === 1 || v.g ? -Infinity : 0;
+      const end = (y) => (v.u === 1 ? '×' : v.g && y > 0 ? '+' : '') + +(v.u === 0 ? 100 * y : v.u === 1 ? 2 ** y : y).toPrecision(2);
+      if (above) return end(x - Math.sign(x) * half) + percent + (x < 0 ? ' or less' : ' or more');
+      return end(Math.max(x - half, low)) + ' to ' + end(x + half) + percent;
+    }
+    // cell is the number in a cell of a matrix: x, or one digit of what its paint stands for.
+    function cell(v, n, x) {
+      if (n === none) return 'NaN';
+      const y = x === undefined ? n / levels * limit(v) : x, shown = v.u === 0 ? 100 * y : v.u === 1 ? 2 ** y : y / 10 ** (v.pw || 0);
+      return x === undefined ? '' + +shown.toPrecision(1) : fixed(shown, v.c);
     }
     // estimate is a value read back from its paint, at any level.
     function estimate(i, t, j, k = level(i, t)) {
@@ -134,14 +157,14 @@
     // known is undefined for a source that a target does not have, or whose value is not known.
     const known = (i, t, j) => j >= (level(i, t) === shown(d.d[i], t) ? sources(d.d[i], t) : d.m) ? undefined
       : exact(i, t) ? value(d.d[i], t, j) : estimate(i, t, j);
-    const number = (i, t, j) => (exact(i, t) || known(i, t, j) === undefined ? '' : '≈ ') + format(d.d[i], known(i, t, j));
+    const number = (i, t, j) => (exact(i, t) ? format : about)(d.d[i], known(i, t, j));
 
     function style(e, css) {
       if ((e.getAttribute('style') || '') === css) return;
       if (css) e.setAttribute('style', css);
       else e.removeAttribute('style');
     }
-    const name = (index) => tokens[index].textContent;
+    const name = (index) => isolate(tokens[index].textContent);
     const rowName = (t) => d.p && d.p[t] < 0 ? String(t + 1) : name(place(t));
 
     function drawText(i, t, j) {
@@ -201,7 +224,7 @@
         const range = document.createRange();
         range.setStartBefore(tokens[part[index]]);
         range.setEndAfter(tokens[part.lastIndexOf(part[index])]);
-        return quoted(part[index], (range + '').replace(/^(.{39})..+/su, '$1…'));
+        return quoted(part[index], isolate((range + '').replace(/^(.{39})..+/su, '$1…')));
       };
       const strongest = (list, size, text) => list.sort((a, b) => size(b) - size(a)).slice(0, 5).map(text).join(', ') || 'nothing stands out';
       if (j < 0) {
@@ -387,10 +410,11 @@
       if (index >= 0) pick(index, event.shiftKey || place(s.token) === index && source() < 0);
     };
     text.onkeydown = (event) => {
-      const i = method(), last = tokens.length - 1;
+      const i = method(), last = tokens.length - 1, ahead = text.dir === 'rtl' ? -1 : 1;
+      const go = (by) => pick(Math.min(Math.max(cursor() + by, 0), last));
       const act = {
-        ArrowLeft: () => pick(Math.max(cursor() - 1, 0)),
-        ArrowRight: () => pick(Math.min(cursor() + 1, last)),
+        ArrowLeft: () => go(-ahead),
+        ArrowRight: () => go(ahead),
         Home: () => pick(0),
         End: () => pick(last),
         ArrowUp: () => pickLevel(level(i, target()) + 1),
@@ -438,7 +462,7 @@
         const [t, j] = img ? onImage(event, lines) : [(deep ? layers : rows).indexOf(row), e.cellIndex - 1], k = lines - 1 - t;
         if (t < 0 || k < 0 || !(j >= 0 && j < d.m + (deep ? 0 : extra))) return;
         e.title = (deep ? layerName(v, k) : rowName(t)) + ' ← ' + name(j) + ': ' +
-          (deep ? '≈ ' + format(v, estimate(i, target(), j, k)) : number(i, t, j));
+          (deep ? about(v, estimate(i, target(), j, k)) : number(i, t, j));
       };
     });
     if (map) {

@@ -160,7 +160,7 @@ func (p *picture) answer() string {
 	var all []string
 	for _, g := range p.e.Steps {
 		if g.Class || !g.Unscored {
-			all = append(all, tokenName(g.Text))
+			all = append(all, textName(g.Text))
 		}
 	}
 	return Visible(strings.Join(all, " · "), 2000)
@@ -209,7 +209,7 @@ func (p *picture) added() []string {
 	for j, text := range p.e.Prompt.Texts {
 		if p.special(j) && j < len(p.e.Prompt.Offsets) &&
 			p.e.Prompt.Offsets[j][0] == p.e.Prompt.Offsets[j][1] {
-			names = append(names, tokenName(text))
+			names = append(names, textName(text))
 		}
 	}
 	return names
