@@ -88,6 +88,29 @@ func TestReadText(t *testing.T) {
 	}
 }
 
+// A byte order mark before the first line is no part of it, also in a file that gzip compressed. One
+// anywhere else is.
+func TestByteOrderMark(t *testing.T) {
+	const mark = "\ufeff"
+	want := []corpus.Record{
+		{File: "f", Number: 1, ID: "f:1", Prompt: "the keys"},
+		{File: "f", Number: 2, ID: "f:2", Prompt: mark + "mary"},
+	}
+	got := lineRecords(t, corpus.FormatText, mark+"the keys\r\n"+mark+"mary")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("text (-want +got):\n%s", diff)
+	}
+	if got := lineRecords(t, corpus.FormatText, mark); len(got) != 0 {
+		t.Errorf("a mark alone is %v", got)
+	}
+	path := filepath.Join(t.TempDir(), "a.jsonl.gz")
+	write(t, path, compressed(t, strings.NewReader(mark+`{"id":"a","text":"x"}`)))
+	all := merged(t, path)
+	if len(all) != 1 || all[0].ID != "a" || all[0].Err != "" || all[0].Prompt != "x" {
+		t.Errorf("compressed lines of JSON are %+v", all)
+	}
+}
+
 // longLine is a line of n bytes between two others.
 func longLine(n int64) io.Reader {
 	return io.MultiReader(strings.NewReader("{\"id\":\"a\",\"text\":\"x\"}\n"),
