@@ -76,10 +76,26 @@ func formatByName(name string) string {
 	return ""
 }
 
+// LeftOut is something in an input that is not read.
+type LeftOut struct {
+	// Name is relative to the input, with slashes.
+	Name string
+	// Why is one of [UnknownName], [PlanFile], [LinkToFolder] and [Unreadable].
+	Why string
+}
+
+// Why something in an input is not read.
+const (
+	UnknownName  = "the name does not say what it is"
+	PlanFile     = "manifest.json is the name of a plan; name the file alone to read it"
+	LinkToFolder = "it is a link to a folder, which is not followed; plan that folder, or copy it"
+	Unreadable   = "it is no file, or a link that leads to none"
+)
+
 // Source is an input that is open.
 type Source struct {
-	// LeftOut are files whose names do not say what they are, relative to the input.
-	LeftOut []string
+	// LeftOut is what is not read, apart from hidden files and the shards of a corpus.
+	LeftOut []LeftOut
 
 	place  *Place
 	name   string // what the user calls it
@@ -109,10 +125,11 @@ func OpenSource(ctx context.Context, name, format string) (*Source, error) {
 // place.
 func PlaceSource(ctx context.Context, whole *Place, format string) (*Source, error) {
 	s := &Source{place: whole, name: whole.name, format: format}
-	all, err := whole.list(ctx, "")
+	all, leftOut, err := whole.list(ctx)
 	if err != nil {
 		return nil, err
 	}
+	s.LeftOut = leftOut
 	if one, ok := whole.file(all); ok {
 		s.place, all = one.place, []object{one.object}
 		if format == "" && formatByName(one.name) == "" {
@@ -135,8 +152,12 @@ func PlaceSource(ctx context.Context, whole *Place, format string) (*Source, err
 		if kind == "" {
 			kind = formatByName(o.name)
 		}
-		if kind == "" || path.Base(o.name) == ManifestName {
-			s.LeftOut = append(s.LeftOut, o.name)
+		switch {
+		case path.Base(o.name) == ManifestName:
+			s.LeftOut = append(s.LeftOut, LeftOut{o.name, PlanFile})
+			continue
+		case kind == "":
+			s.LeftOut = append(s.LeftOut, LeftOut{o.name, UnknownName})
 			continue
 		}
 		s.files = append(s.files, InputFile{Name: o.name, Format: kind, Bytes: o.bytes})
@@ -145,9 +166,13 @@ func PlaceSource(ctx context.Context, whole *Place, format string) (*Source, err
 		if _, err := os.Stat(whole.folder); whole.bucket == nil && err != nil {
 			return nil, fmt.Errorf("corpus: the input %s: %w", whole, atomicfile.Cause(err))
 		}
-		return nil, fmt.Errorf("corpus: the input %s has no files of a known kind (%s); it has %d "+
+		err := fmt.Errorf("corpus: the input %s has no files of a known kind (%s); it has %d "+
 			"others; give the format, or another input", whole,
 			".jsonl, .txt, these with .gz, and .parquet", len(s.LeftOut))
+		if len(s.LeftOut) > 0 {
+			err = fmt.Errorf("%w; %s is left out: %s", err, s.LeftOut[0].Name, s.LeftOut[0].Why)
+		}
+		return nil, err
 	}
 	return s, nil
 }

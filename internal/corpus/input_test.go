@@ -306,8 +306,47 @@ func TestFolderInput(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"README.md", "corpus/manifest.json"}, s.LeftOut); diff != "" {
+	leftOut := []corpus.LeftOut{
+		{Name: "README.md", Why: corpus.UnknownName},
+		{Name: "corpus/manifest.json", Why: corpus.PlanFile},
+	}
+	if diff := cmp.Diff(leftOut, s.LeftOut); diff != "" {
 		t.Errorf("left out (-want +got):\n%s", diff)
+	}
+}
+
+// A folder that is a link is read as the folder it leads to. Links in it that lead to folders or to
+// nothing are left out and named, and the files beside them are read.
+func TestLinksInInput(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "other", "b.jsonl"), `{"id":"b","text":"x"}`)
+	write(t, filepath.Join(dir, "data", "a.jsonl"), `{"id":"a","text":"x"}`)
+	for name, to := range map[string]string{
+		"data/dangling.jsonl": "/nonexistent", "data/loop.jsonl": "loop.jsonl",
+		"data/sub": "../other", "data/c.jsonl": "../other/b.jsonl", "link": "data",
+	} {
+		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
+			t.Skip(err)
+		}
+	}
+	want := []corpus.LeftOut{
+		{Name: "dangling.jsonl", Why: corpus.Unreadable},
+		{Name: "loop.jsonl", Why: corpus.Unreadable},
+		{Name: "sub", Why: corpus.LinkToFolder},
+	}
+	for _, folder := range []string{"data", "link"} {
+		input := filepath.Join(dir, folder)
+		s := source(t, input)
+		if diff := cmp.Diff(want, s.LeftOut); diff != "" {
+			t.Errorf("%s: left out (-want +got):\n%s", folder, diff)
+		}
+		var got []string
+		for _, f := range plan(t, input, 2, 0).Input.Files {
+			got = append(got, f.Name)
+		}
+		if diff := cmp.Diff([]string{"a.jsonl", "c.jsonl"}, got); diff != "" {
+			t.Errorf("%s: files (-want +got):\n%s", folder, diff)
+		}
 	}
 }
 
