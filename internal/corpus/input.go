@@ -14,6 +14,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/headwater-ml/headwater/internal/atomicfile"
@@ -130,6 +131,7 @@ func PlaceSource(ctx context.Context, whole *Place, format string) (*Source, err
 		return nil, err
 	}
 	s.LeftOut = leftOut
+	alone := true // the input is one file, which is never left out
 	if one, ok := whole.file(all); ok {
 		s.place, all = one.place, []object{one.object}
 		if format == "" && formatByName(one.name) == "" {
@@ -142,10 +144,15 @@ func PlaceSource(ctx context.Context, whole *Place, format string) (*Source, err
 			return nil, err
 		}
 		s.place, all = one.place, []object{one.object}
+	} else {
+		alone = false
 	}
-	shards := shardFolders(all)
+	shards, err := whole.shards(ctx, all)
+	if err != nil {
+		return nil, err
+	}
 	for _, o := range all {
-		if shards[path.Dir(o.name)] {
+		if shards[o.name] {
 			continue
 		}
 		kind := format
@@ -153,7 +160,7 @@ func PlaceSource(ctx context.Context, whole *Place, format string) (*Source, err
 			kind = formatByName(o.name)
 		}
 		switch {
-		case path.Base(o.name) == ManifestName:
+		case path.Base(o.name) == ManifestName && !alone:
 			s.LeftOut = append(s.LeftOut, LeftOut{o.name, PlanFile})
 			continue
 		case kind == "":
@@ -177,15 +184,43 @@ func PlaceSource(ctx context.Context, whole *Place, format string) (*Source, err
 	return s, nil
 }
 
-// shardFolders returns the folders with the shards of a corpus that is inside an input.
-func shardFolders(all []object) map[string]bool {
-	folders := map[string]bool{}
+// shards returns which files of a place are the shards of a corpus: those with the names of shards
+// beside a manifest.
+func (p *Place) shards(ctx context.Context, all []object) (map[string]bool, error) {
+	size := map[string]int64{} // of the manifests, by their folders
 	for _, o := range all {
 		if folder, name := path.Split(o.name); name == ManifestName {
-			folders[folder+shardsFolder] = true
+			size[folder] = o.bytes
 		}
 	}
-	return folders
+	manifest := map[string]bool{} // whether it is one of this program, by its folder
+	shards := map[string]bool{}
+	for _, o := range all {
+		folder, ok := corpusFolder(o.name)
+		if !ok || size[folder] == 0 || size[folder] > maxManifest {
+			continue
+		}
+		if _, known := manifest[folder]; !known {
+			text, err := p.read(ctx, folder+ManifestName, maxManifest)
+			if err != nil {
+				return nil, err
+			}
+			manifest[folder] = isManifest(text)
+		}
+		shards[o.name] = manifest[folder]
+	}
+	return shards, nil
+}
+
+// corpusFolder returns the folder of the corpus of which a file has the name of a shard, "" or with
+// a slash at the end. ok is false if the name is not that of a shard.
+func corpusFolder(name string) (folder string, ok bool) {
+	number, err := strconv.Atoi(strings.TrimSuffix(path.Base(name), path.Ext(name)))
+	if err != nil || number < 0 {
+		return "", false
+	}
+	folder, ok = strings.CutSuffix(name, ShardName(number))
+	return folder, ok && (folder == "" || strings.HasSuffix(folder, "/"))
 }
 
 // placedObject is a file and the place that it is in.

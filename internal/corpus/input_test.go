@@ -283,6 +283,63 @@ func FuzzParquetInput(f *testing.F) {
 	})
 }
 
+// writeManifest writes the manifest of some corpus into a folder.
+func writeManifest(t *testing.T, dir string) {
+	t.Helper()
+	text, err := plan(t, texts(t, 3), 2, 0).JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, corpus.ManifestName), string(text))
+}
+
+// What is beside a manifest, or beside a file that has only its name, is read like all else, apart
+// from the shards of a corpus. A file that is named alone is read whatever its name is.
+func TestDataBesideManifests(t *testing.T) {
+	const line = `{"id":"a","text":"x"}`
+	dir := t.TempDir()
+	writeManifest(t, filepath.Join(dir, "corpus"))
+	write(t, filepath.Join(dir, "other", corpus.ManifestName), line)
+	for _, name := range []string{
+		"corpus/a.jsonl", "corpus/shards/00000.parquet", "corpus/shards/00001.jsonl",
+		"corpus/shards/1.parquet", "corpus/shards/deep/00001.parquet",
+		"corpus/myshards/00001.parquet", "other/shards/00000.parquet",
+	} {
+		write(t, filepath.Join(dir, name), line)
+	}
+	s, err := corpus.OpenSource(t.Context(), dir, corpus.FormatJSONL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := corpus.MakePlan(t.Context(), s, settings(2, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range m.Input.Files {
+		got = append(got, f.Name)
+	}
+	want := []string{
+		"corpus/a.jsonl", "corpus/myshards/00001.parquet", "corpus/shards/00001.jsonl",
+		"corpus/shards/1.parquet", "corpus/shards/deep/00001.parquet",
+		"other/shards/00000.parquet",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	leftOut := []corpus.LeftOut{
+		{Name: "corpus/manifest.json", Why: corpus.PlanFile},
+		{Name: "other/manifest.json", Why: corpus.PlanFile},
+	}
+	if diff := cmp.Diff(leftOut, s.LeftOut); diff != "" {
+		t.Errorf("left out (-want +got):\n%s", diff)
+	}
+	alone := plan(t, filepath.Join(dir, "other", corpus.ManifestName), 2, 0)
+	if alone.Input.Records != 1 {
+		t.Errorf("a file that is named alone has %d records, want 1", alone.Input.Records)
+	}
+}
+
 // A folder is read in the order of its names, and what is no input is left out.
 func TestFolderInput(t *testing.T) {
 	dir := t.TempDir()
@@ -290,7 +347,7 @@ func TestFolderInput(t *testing.T) {
 	write(t, filepath.Join(dir, "b.txt"), "x y\nz")
 	write(t, filepath.Join(dir, "a.jsonl"), `{"id":"a","text":"x"}`+"\n")
 	write(t, filepath.Join(dir, "README.md"), "no input")
-	write(t, filepath.Join(dir, "corpus", corpus.ManifestName), "{}")
+	writeManifest(t, filepath.Join(dir, "corpus"))
 	write(t, filepath.Join(dir, "corpus", "shards", "00000.parquet"), "of a corpus in the input")
 	write(t, filepath.Join(dir, ".hidden", "c.jsonl"), `{"id":"c","text":"x"}`)
 	s := source(t, dir)
