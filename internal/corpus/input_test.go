@@ -464,6 +464,20 @@ func TestRefusedInput(t *testing.T) {
 	}
 }
 
+// A manifest, which is JSON, cannot have the name of a file that is not valid UTF-8, so that no run
+// would find the file.
+func TestNameThatIsNoText(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "caf\xe9.txt")
+	if err := os.WriteFile(path, []byte("the keys\n"), 0o600); err != nil {
+		t.Skip(err) // a file system of names in UTF-8
+	}
+	for _, input := range []string{dir, path} {
+		_, err := corpus.MakePlan(t.Context(), source(t, input), settings(2, 0))
+		checkError(t, input, err, `the file "caf\xe9.txt", whose name is not valid UTF-8; rename`)
+	}
+}
+
 // A plan whose options fit no record is given up after a while, and not for one that is too long.
 func TestPlanTries(t *testing.T) {
 	input := texts(t, 300)
