@@ -88,8 +88,8 @@ func TestReadText(t *testing.T) {
 	}
 }
 
-// A byte order mark before the first line is no part of it, also in a file that gzip compressed. One
-// anywhere else is.
+// A byte order mark before the first line is no part of it, also in a file that gzip compressed.
+// One anywhere else is.
 func TestByteOrderMark(t *testing.T) {
 	const mark = "\ufeff"
 	want := []corpus.Record{
@@ -228,7 +228,37 @@ type (
 		ID   uint64 `parquet:"id"`
 		Text string `parquet:"text"`
 	}
+	shortRow struct {
+		ID   uint32 `parquet:"id"`
+		Text string `parquet:"text"`
+	}
+	twiceRow struct {
+		ID    string `parquet:"id"`
+		Text  string `parquet:"text"`
+		Other string `parquet:"texu"`
+	}
 )
+
+// Whole numbers without a sign are ids too.
+func TestUnsignedIDs(t *testing.T) {
+	for path, want := range map[string]string{
+		writeParquet(t, []unsignedRow{{1 << 63, "x"}}): "9223372036854775808",
+		writeParquet(t, []shortRow{{1 << 31, "x"}}):    "2147483648",
+	} {
+		if got := merged(t, path); len(got) != 1 || got[0].ID != want || got[0].Prompt != "x" {
+			t.Errorf("%+v, want the id %s", got, want)
+		}
+	}
+}
+
+// A column without any value, as pandas writes one of nothing but None, is as if it were absent.
+// pyarrow 26 wrote the file: ids a and b, texts x and y, and a continuation of the type null.
+func TestNullColumn(t *testing.T) {
+	got := merged(t, filepath.Join("testdata", "nulls.parquet"))
+	if len(got) != 2 || got[1].ID != "b" || got[1].Prompt != "y" || got[1].Err != "" {
+		t.Errorf("%+v", got)
+	}
+}
 
 // A file that cannot be read as records ends the plan, and the error names file and column.
 func TestUnreadableParquet(t *testing.T) {
@@ -239,9 +269,16 @@ func TestUnreadableParquet(t *testing.T) {
 	}
 	cut := filepath.Join(t.TempDir(), "in.parquet")
 	write(t, cut, string(data[:len(data)/2]))
+	// The writer of this test refuses two columns of one name.
+	data, err = os.ReadFile(writeParquet(t, []twiceRow{{"a", "x", "y"}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	twice := filepath.Join(t.TempDir(), "in.parquet")
+	write(t, twice, strings.ReplaceAll(string(data), "texu", "text"))
 	for _, c := range []struct{ name, path, want string }{
 		{"id of fractions", writeParquet(t, []fractionRow{{1, "x"}}), `has a column "id" of type DOUBLE; want strings or whole numbers; convert the column`},
-		{"unsigned id", writeParquet(t, []unsignedRow{{1, "x"}}), `column "id" of type INT(64,false); want strings or whole numbers`},
+		{"a column twice", twice, `has two columns "text"; rename or remove one`},
 		{"text of numbers", good, `has a column "text" of type INT(64,true); want strings; convert the column`},
 		{"text of lists", writeParquet(t, []listRow{{"a", nil}}), `has a column "text"`},
 		{"no id", writeParquet(t, []noIDRow{{"x"}}), `has no column "id"; add one`},
