@@ -29,8 +29,9 @@ type Span struct {
 func (p *Prompt) Words() []Span { return p.divide(wordOf(p.Text)) }
 
 // Sentences returns the sentences of the prompt. A sentence ends after ".", "!", "?" or a similar
-// mark, and the quotation marks and brackets that follow it, if white space comes next; and at a
-// line break. A control token is a span of its own.
+// mark, and the closing quotation marks and brackets that follow it, if white space comes next;
+// after "。", "！" and "？" without white space too; and at a line break. A control token is a span of
+// its own.
 func (p *Prompt) Sentences() []Span { return p.divide(sentenceOf(p.Text)) }
 
 // Spans returns one span for each range of bytes [begin,end) of the prompt, and one for every token
@@ -200,21 +201,33 @@ func ParagraphRanges(text string) [][2]int {
 	return ranges
 }
 
+// The marks that end a sentence: those that need white space after them, because they stand inside
+// numbers and names too, and those of texts without spaces, which do not. The closing marks after
+// them belong to the same sentence.
+const (
+	spacedEnds   = ".!?…।؟۔"
+	unspacedEnds = "。！？"
+	closings     = "\"'”’»)]}」』）】》〉"
+)
+
 // sentenceOf returns for each byte of a text the number of its sentence, -1 for white space between
 // sentences.
 func sentenceOf(text string) []int {
 	of := make([]int, len(text))
-	sentence, ended, between := 0, false, true
+	sentence, ended, unspaced, between := 0, false, false, true
 	for at, r := range text {
 		_, size := utf8.DecodeRuneInString(text[at:])
 		space := unicode.IsSpace(r)
-		if !between && (space && ended || r == '\n') {
+		mark := strings.ContainsRune(spacedEnds+unspacedEnds, r)
+		closing := strings.ContainsRune(closings, r)
+		if !between && (space && ended || r == '\n' ||
+			!space && !mark && !closing && unspaced) {
 			sentence, between = sentence+1, true
 		}
 		if !space {
 			between = false
-			ended = strings.ContainsRune(".!?…。！？", r) || ended &&
-				strings.ContainsRune("\"'”’»)]}", r)
+			ended = mark || ended && closing
+			unspaced = strings.ContainsRune(unspacedEnds, r) || unspaced && (mark || closing)
 		}
 		for i := range size {
 			of[at+i] = sentence

@@ -49,7 +49,7 @@ func TestWordsAndSentences(t *testing.T) {
 		{"sentences", "Hi|.| \"You|?\"| No", "Hi[0] .[1] \"You[2] ?\"[3] No[4]", "Hi.[0 1] \"You?\"[2 3] No[4]"},
 		{"line break", "a|\n|\n|b", "a[0] \n[1] \n[2] b[3]", "a[0] \n[1] \n[2] b[3]"},
 		{"full stop inside", "v1|.2| ok", "v1.2[0 1] ok[2]", "v1.2 ok[0 1 2]"},
-		{"several scripts", "日|本|語|。|はい", "日本語[0 1 2] 。[3] はい[4]", "日本語。はい[0 1 2 3 4]"},
+		{"several scripts", "日|本|語|。|はい", "日本語[0 1 2] 。[3] はい[4]", "日本語。[0 1 2 3] はい[4]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := promptOf(c.cut)
@@ -154,7 +154,7 @@ func TestVisibility(t *testing.T) {
 // Any text can be cut into words and sentences; no token is lost and none is in two.
 func FuzzWords(f *testing.F) {
 	for _, s := range []string{
-		"", "a b", "don't", "\xff\xfe a.", "日本。 x", "<s>|a|\n",
+		"", "a b", "don't", "\xff\xfe a.", "日本。 x", "<s>|a|\n", "「日。」本！？\xe3\x80 。\n）x",
 		strings.Repeat("-'", 9),
 	} {
 		f.Add(s, uint(3))
@@ -187,23 +187,33 @@ func FuzzWords(f *testing.F) {
 // TestRangesOfText: sentences and paragraphs of a text without tokens, by hand.
 func TestRangesOfText(t *testing.T) {
 	const text = " A b! (C d.) 3.5 e\n \t\n\nf. G\nh \n"
+	sentences, paragraphs := attribution.SentenceRanges, attribution.ParagraphRanges
 	for _, c := range []struct {
-		name string
-		got  [][2]int
-		want []string
+		name, text string
+		divide     func(string) [][2]int
+		want       []string
 	}{
-		{"sentences", attribution.SentenceRanges(text), []string{
+		{"sentences", text, sentences, []string{
 			"A b!", "(C d.)", "3.5 e", "f.", "G", "h",
 		}},
-		{"paragraphs", attribution.ParagraphRanges(text), []string{
+		{"paragraphs", text, paragraphs, []string{
 			"A b! (C d.) 3.5 e", "f. G\nh",
 		}},
-		{"no sentence", attribution.SentenceRanges(" \n"), nil},
-		{"no paragraph", attribution.ParagraphRanges(""), nil},
+		{"Chinese", "张三有钥匙。李四有灯！“书吗？”她问。王五没有……（是的。）她说？！好\n完", sentences, []string{
+			"张三有钥匙。", "李四有灯！", "“书吗？”", "她问。", "王五没有……（是的。）", "她说？！", "好", "完",
+		}},
+		{"Japanese", "「はい。」と言った。『本。』（注。） 次 v1.2の本。", sentences, []string{
+			"「はい。」", "と言った。", "『本。』", "（注。）", "次 v1.2の本。",
+		}},
+		{"Hindi, Arabic and Urdu", "वह आया। वह गया। هل جاء؟ نعم. وہ آیا۔ ہاں", sentences, []string{
+			"वह आया।", "वह गया।", "هل جاء؟", "نعم.", "وہ آیا۔", "ہاں",
+		}},
+		{"no sentence", " \n", sentences, nil},
+		{"no paragraph", "", paragraphs, nil},
 	} {
 		var got []string
-		for _, r := range c.got {
-			got = append(got, text[r[0]:r[1]])
+		for _, r := range c.divide(c.text) {
+			got = append(got, c.text[r[0]:r[1]])
 		}
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s %q, want %q", c.name, got, c.want)

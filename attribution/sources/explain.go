@@ -287,7 +287,7 @@ func (r *run) measure(ctx context.Context) error {
 	for i := range r.result.Methods {
 		s := &r.result.Methods[i]
 		s.LDS = r.lds(s)
-		order := s.order()
+		order := s.Strongest()
 		for _, k := range dropsOf(len(order)) {
 			keep := r.all()
 			for _, j := range order[:k] {
@@ -355,26 +355,43 @@ func (s *Scores) spread() []float64 {
 	return out
 }
 
-// order returns the sources by falling score, those without a score last, equal ones in their
-// order.
-func (s *Scores) order() []int {
-	order := make([]int, len(s.Values))
+// Strongest returns all sources, the one with the highest score first; of equal ones the earlier
+// first. A source without a score of its own counts with its part of the score of the smallest
+// group around it, as for the LDS.
+func (s *Scores) Strongest() []int {
+	order, scores := make([]int, len(s.Values)), s.spread()
 	for i := range order {
 		order[i] = i
-	}
-	key := func(i int) float64 {
-		if v := float64(s.Values[i]); !math.IsNaN(v) {
-			return v
+		if math.IsNaN(scores[i]) { // nothing is known of it
+			scores[i] = math.Inf(-1)
 		}
-		return math.Inf(-1)
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(key(j), key(i)) })
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(scores[j], scores[i]) })
 	return order
 }
 
-// Ranked returns the sources that have a score, the highest first; of equal ones the earlier first.
+// Ranked returns the sources that have a score of their own, the highest first; of equal ones the
+// earlier first.
 func (s *Scores) Ranked() []int {
-	return slices.DeleteFunc(s.order(), func(i int) bool {
+	return slices.DeleteFunc(s.Strongest(), func(i int) bool {
 		return math.IsNaN(float64(s.Values[i]))
 	})
+}
+
+// Together returns the groups whose sources were never left out in smaller parts, the highest score
+// first; of equal ones the earlier first.
+func (s *Scores) Together() []Group {
+	whole := slices.DeleteFunc(slices.Clone(s.Groups), func(g Group) bool {
+		for _, v := range s.Values[g.First:g.End] {
+			if !math.IsNaN(float64(v)) {
+				return true
+			}
+		}
+		return slices.ContainsFunc(s.Groups, func(part Group) bool {
+			return part.First >= g.First && part.End <= g.End &&
+				part.End-part.First < g.End-g.First
+		})
+	})
+	slices.SortStableFunc(whole, func(a, b Group) int { return cmp.Compare(b.Value, a.Value) })
+	return whole
 }

@@ -230,6 +230,41 @@ func TestSearch(t *testing.T) {
 	}
 }
 
+// TestGroupsWithoutScores: where no source was left out on its own, the drops are measured on the
+// sources of the strongest group. By hand: of 20 sentences in 10 paragraphs and 6 passes, those 12
+// to 19 are left out together, and then those 16 to 19, of which number 18 counts.
+func TestGroupsWithoutScores(t *testing.T) {
+	weights := make([]float64, 20)
+	weights[18] = 3
+	m := linear(weights, func(x float64, i int) float64 { return x - 20 })
+	text := strings.Join(sentences(20), " ")
+	for i := 2; i < 20; i += 2 {
+		text = strings.Replace(text, fmt.Sprintf(" s%d.", i), fmt.Sprintf("\n\ns%d.", i), 1)
+	}
+	r := explain(t, m, ask(t, m, text, "yes"), sources.Options{
+		Methods: []string{sources.LeaveOneOut}, Passes: 6,
+	})
+	s := r.Methods[0]
+	if n := len(s.Ranked()); n != 0 {
+		t.Fatalf("%d sources have a score, want none: %v", n, s.Values)
+	}
+	if got := s.Strongest()[:5]; !slices.Equal(got, []int{16, 17, 18, 19, 0}) {
+		t.Errorf("the strongest are %v", got)
+	}
+	want := []sources.Drop{{K: 1, Nats: 0}, {K: 3, Nats: 3}, {K: 5, Nats: 3}}
+	if !slices.Equal(s.Drops, want) {
+		t.Errorf("drops %v, want %v", s.Drops, want)
+	}
+	var together [][2]int
+	for _, g := range s.Together() {
+		together = append(together, [2]int{g.First, g.End})
+	}
+	if want := [][2]int{{16, 20}, {0, 6}, {6, 12}, {12, 14}, {14, 16}}; !slices.Equal(together,
+		want) {
+		t.Errorf("left out together are %v, want %v", together, want)
+	}
+}
+
 // TestGenerate: the answer is the model's own, as long as it may be, without the token that ends
 // the text.
 func TestGenerate(t *testing.T) {

@@ -199,7 +199,7 @@ type Scores struct {
 	// (null) if one of the two is constant. A source of a group without a score of its own counts
 	// with its part of the group's score.
 	LDS evaluate.Value `json:"lds"`
-	// Drops say how much the log-probability falls without the strongest sources.
+	// Drops say how much the log-probability falls without the first sources of [Scores.Strongest].
 	Drops []Drop `json:"drops"`
 	// Passes is how many texts the method asked for, without those for LDS and drops.
 	Passes int `json:"passes"`
@@ -214,8 +214,7 @@ type Group struct {
 	divided bool // its parts have been taken out too
 }
 
-// Drop is ln p of the target with all sources minus that without the K of the highest scores, in
-// nats.
+// Drop is ln p of the target with all sources minus that without the K strongest, in nats.
 type Drop struct {
 	K    int     `json:"k"`
 	Nats float64 `json:"nats"`

@@ -137,10 +137,7 @@ func (p *program) planCorpus(ctx context.Context, f corpusPlanFlags, input, to s
 		return err
 	}
 	defer source.Close()
-	if left := source.LeftOut; len(left) > 0 {
-		p.say("%s of the input left out, whose names do not say what they are, such as %s; "+
-			"--format reads them", message.Count(len(left), "file"), left[0])
-	}
+	p.sayLeftOut(source.LeftOut)
 	m, err := p.open(ctx, f.modelFlags)
 	if err != nil {
 		return err
@@ -187,6 +184,30 @@ func (p *program) planCorpus(ctx context.Context, f corpusPlanFlags, input, to s
 		message.Count(plan.Input.Records, "record"), message.Count(len(plan.Shards), "shard"),
 		message.Count(c.Manifest.Tasks, "task"), plan.Hash)
 	return err
+}
+
+// sayLeftOut says what of an input is not read, in a line for each reason.
+func (p *program) sayLeftOut(all []corpus.LeftOut) {
+	count := map[string]int{}
+	for _, one := range all {
+		count[one.Why]++
+	}
+	for _, one := range all {
+		n := count[one.Why]
+		if n == 0 {
+			continue // said already
+		}
+		count[one.Why] = 0
+		what := one.Name
+		if n > 1 {
+			what = fmt.Sprintf("%d files of the input, such as %s", n, one.Name)
+		}
+		advice := ""
+		if one.Why == corpus.UnknownName {
+			advice = "; --format reads it"
+		}
+		p.say("left out %s: %s%s", what, one.Why, advice)
+	}
 }
 
 // ownDType returns the type of the weights, "" for the default.

@@ -140,6 +140,32 @@ func compareRow(t *testing.T, row corpusRow, args []string) {
 	}
 }
 
+// A plan says what of its input it leaves out, once for each reason.
+func TestCorpusSaysWhatIsLeftOut(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"in/a.txt", "in/README.md", "in/b.md", "other/c.txt"} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		write(t, path, []byte("the keys\n"))
+	}
+	if err := os.Symlink("../other", filepath.Join(dir, "in", "sub")); err != nil {
+		t.Skip(err)
+	}
+	status, _, stderr := execute(t, "", "corpus", "plan", filepath.Join(dir, "in"),
+		filepath.Join(dir, "out"), "--backend", "go", "--methods", "rollout")
+	for _, want := range []string{
+		"left out 2 files of the input, such as README.md: the name does not say what it is; " +
+			"--format reads it\n",
+		"left out sub: it is a link to a folder, which is not followed",
+	} {
+		if status != statusOK || !strings.Contains(stderr, want) {
+			t.Errorf("status %d, says %q, want %q", status, stderr, want)
+		}
+	}
+}
+
 // Tasks that find their numbers in the variables of schedulers make the corpus of one process.
 func TestCorpusTasks(t *testing.T) {
 	input, alone := plannedCorpus(t, "--tasks", "3")

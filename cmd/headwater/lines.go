@@ -31,6 +31,9 @@ func lines(r io.Reader, name string) iter.Seq2[line, error] {
 		for number := 1; ; number++ {
 			var err error
 			text, err = readLine(b, text[:0])
+			if number == 1 { // some editors begin a file with a byte order mark
+				text = bytes.TrimPrefix(text, []byte("\ufeff"))
+			}
 			if errors.Is(err, io.EOF) && len(text) == 0 {
 				return
 			}

@@ -298,7 +298,7 @@ func (r SourcesPage) WriteTo(w io.Writer) (int64, error) {
 }
 
 // strongestSources returns the sources that are listed, the strongest by the first method first.
-// Those without a score follow in their order.
+// Those without a score follow, those of the strongest group first.
 func strongestSources(r *sources.Result, top int) []int {
 	n := len(r.Sources)
 	if top <= 0 {
@@ -307,17 +307,17 @@ func strongestSources(r *sources.Result, top int) []int {
 			top = n
 		}
 	}
-	var list []int
+	list := make([]int, n)
+	for j := range list {
+		list[j] = j
+	}
 	if len(r.Methods) > 0 {
-		list = r.Methods[0].Ranked()
-	}
-	ranked := map[int]bool{}
-	for _, j := range list {
-		ranked[j] = true
-	}
-	for j := range n {
-		if !ranked[j] {
-			list = append(list, j)
+		lead := &r.Methods[0]
+		list = lead.Ranked()
+		for _, j := range lead.Strongest() {
+			if math.IsNaN(float64(lead.Values[j])) {
+				list = append(list, j)
+			}
 		}
 	}
 	return list[:min(top, n)]
@@ -413,10 +413,33 @@ func measures(r *sources.Result, i int) []string {
 		out = append(out, "drop without the "+strings.Join(drops, ", ")+" (nats)")
 	}
 	if n := len(r.Sources) - len(s.Ranked()); n > 0 {
-		out = append(out, fmt.Sprintf("%s of %s sources were left out only together with others",
-			thousands(n), thousands(len(r.Sources))))
+		out = append(out, fmt.Sprintf("%s of %s sources were left out only together with others%s",
+			thousands(n), thousands(len(r.Sources)), strongestTogether(r, i)))
 	}
 	return append(out, fmt.Sprintf("%d passes", s.Passes))
+}
+
+// mostTogether is how many groups are named, and togetherLimit how wide the beginning of a source
+// of one may be.
+const mostTogether, togetherLimit = 3, 30
+
+// strongestTogether names the strongest groups of sources that method i left out together, "" if
+// there are none.
+func strongestTogether(r *sources.Result, i int) string {
+	var all []string
+	of := sourceScales(r)[i]
+	for _, g := range r.Methods[i].Together() {
+		if len(all) == mostTogether {
+			break
+		}
+		all = append(all, fmt.Sprintf("%s for the %d from “%s” to “%s”", of.number(g.Value),
+			g.End-g.First, Visible(r.Sources[g.First].Text, togetherLimit),
+			Visible(r.Sources[g.End-1].Text, togetherLimit)))
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return ", the strongest " + strings.Join(all, ", ")
 }
 
 // cost says what the result took.

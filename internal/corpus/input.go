@@ -14,6 +14,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/headwater-ml/headwater/internal/atomicfile"
@@ -76,10 +77,26 @@ func formatByName(name string) string {
 	return ""
 }
 
+// LeftOut is something in an input that is not read.
+type LeftOut struct {
+	// Name is relative to the input, with slashes.
+	Name string
+	// Why is one of [UnknownName], [PlanFile], [LinkToFolder] and [Unreadable].
+	Why string
+}
+
+// Why something in an input is not read.
+const (
+	UnknownName  = "the name does not say what it is"
+	PlanFile     = "manifest.json is the name of a plan; name the file alone to read it"
+	LinkToFolder = "it is a link to a folder, which is not followed; plan that folder, or copy it"
+	Unreadable   = "it is no file, or a link that leads to none"
+)
+
 // Source is an input that is open.
 type Source struct {
-	// LeftOut are files whose names do not say what they are, relative to the input.
-	LeftOut []string
+	// LeftOut is what is not read, apart from hidden files and the shards of a corpus.
+	LeftOut []LeftOut
 
 	place  *Place
 	name   string // what the user calls it
@@ -109,10 +126,12 @@ func OpenSource(ctx context.Context, name, format string) (*Source, error) {
 // place.
 func PlaceSource(ctx context.Context, whole *Place, format string) (*Source, error) {
 	s := &Source{place: whole, name: whole.name, format: format}
-	all, err := whole.list(ctx, "")
+	all, leftOut, err := whole.list(ctx)
 	if err != nil {
 		return nil, err
 	}
+	s.LeftOut = leftOut
+	alone := true // the input is one file, which is never left out
 	if one, ok := whole.file(all); ok {
 		s.place, all = one.place, []object{one.object}
 		if format == "" && formatByName(one.name) == "" {
@@ -125,18 +144,27 @@ func PlaceSource(ctx context.Context, whole *Place, format string) (*Source, err
 			return nil, err
 		}
 		s.place, all = one.place, []object{one.object}
+	} else {
+		alone = false
 	}
-	shards := shardFolders(all)
+	shards, err := whole.shards(ctx, all)
+	if err != nil {
+		return nil, err
+	}
 	for _, o := range all {
-		if shards[path.Dir(o.name)] {
+		if shards[o.name] {
 			continue
 		}
 		kind := format
 		if kind == "" {
 			kind = formatByName(o.name)
 		}
-		if kind == "" || path.Base(o.name) == ManifestName {
-			s.LeftOut = append(s.LeftOut, o.name)
+		switch {
+		case path.Base(o.name) == ManifestName && !alone:
+			s.LeftOut = append(s.LeftOut, LeftOut{o.name, PlanFile})
+			continue
+		case kind == "":
+			s.LeftOut = append(s.LeftOut, LeftOut{o.name, UnknownName})
 			continue
 		}
 		s.files = append(s.files, InputFile{Name: o.name, Format: kind, Bytes: o.bytes})
@@ -145,22 +173,54 @@ func PlaceSource(ctx context.Context, whole *Place, format string) (*Source, err
 		if _, err := os.Stat(whole.folder); whole.bucket == nil && err != nil {
 			return nil, fmt.Errorf("corpus: the input %s: %w", whole, atomicfile.Cause(err))
 		}
-		return nil, fmt.Errorf("corpus: the input %s has no files of a known kind (%s); it has %d "+
+		err := fmt.Errorf("corpus: the input %s has no files of a known kind (%s); it has %d "+
 			"others; give the format, or another input", whole,
 			".jsonl, .txt, these with .gz, and .parquet", len(s.LeftOut))
+		if len(s.LeftOut) > 0 {
+			err = fmt.Errorf("%w; %s is left out: %s", err, s.LeftOut[0].Name, s.LeftOut[0].Why)
+		}
+		return nil, err
 	}
 	return s, nil
 }
 
-// shardFolders returns the folders with the shards of a corpus that is inside an input.
-func shardFolders(all []object) map[string]bool {
-	folders := map[string]bool{}
+// shards returns which files of a place are the shards of a corpus: those with the names of shards
+// beside a manifest.
+func (p *Place) shards(ctx context.Context, all []object) (map[string]bool, error) {
+	size := map[string]int64{} // of the manifests, by their folders
 	for _, o := range all {
 		if folder, name := path.Split(o.name); name == ManifestName {
-			folders[folder+shardsFolder] = true
+			size[folder] = o.bytes
 		}
 	}
-	return folders
+	manifest := map[string]bool{} // whether it is one of this program, by its folder
+	shards := map[string]bool{}
+	for _, o := range all {
+		folder, ok := corpusFolder(o.name)
+		if !ok || size[folder] == 0 || size[folder] > maxManifest {
+			continue
+		}
+		if _, known := manifest[folder]; !known {
+			text, err := p.read(ctx, folder+ManifestName, maxManifest)
+			if err != nil {
+				return nil, err
+			}
+			manifest[folder] = isManifest(text)
+		}
+		shards[o.name] = manifest[folder]
+	}
+	return shards, nil
+}
+
+// corpusFolder returns the folder of the corpus of which a file has the name of a shard, "" or with
+// a slash at the end. ok is false if the name is not that of a shard.
+func corpusFolder(name string) (folder string, ok bool) {
+	number, err := strconv.Atoi(strings.TrimSuffix(path.Base(name), path.Ext(name)))
+	if err != nil || number < 0 {
+		return "", false
+	}
+	folder, ok = strings.CutSuffix(name, ShardName(number))
+	return folder, ok && (folder == "" || strings.HasSuffix(folder, "/"))
 }
 
 // placedObject is a file and the place that it is in.

@@ -88,6 +88,29 @@ func TestReadText(t *testing.T) {
 	}
 }
 
+// A byte order mark before the first line is no part of it, also in a file that gzip compressed.
+// One anywhere else is.
+func TestByteOrderMark(t *testing.T) {
+	const mark = "\ufeff"
+	want := []corpus.Record{
+		{File: "f", Number: 1, ID: "f:1", Prompt: "the keys"},
+		{File: "f", Number: 2, ID: "f:2", Prompt: mark + "mary"},
+	}
+	got := lineRecords(t, corpus.FormatText, mark+"the keys\r\n"+mark+"mary")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("text (-want +got):\n%s", diff)
+	}
+	if got := lineRecords(t, corpus.FormatText, mark); len(got) != 0 {
+		t.Errorf("a mark alone is %v", got)
+	}
+	path := filepath.Join(t.TempDir(), "a.jsonl.gz")
+	write(t, path, compressed(t, strings.NewReader(mark+`{"id":"a","text":"x"}`)))
+	all := merged(t, path)
+	if len(all) != 1 || all[0].ID != "a" || all[0].Err != "" || all[0].Prompt != "x" {
+		t.Errorf("compressed lines of JSON are %+v", all)
+	}
+}
+
 // longLine is a line of n bytes between two others.
 func longLine(n int64) io.Reader {
 	return io.MultiReader(strings.NewReader("{\"id\":\"a\",\"text\":\"x\"}\n"),
@@ -205,7 +228,37 @@ type (
 		ID   uint64 `parquet:"id"`
 		Text string `parquet:"text"`
 	}
+	shortRow struct {
+		ID   uint32 `parquet:"id"`
+		Text string `parquet:"text"`
+	}
+	twiceRow struct {
+		ID    string `parquet:"id"`
+		Text  string `parquet:"text"`
+		Other string `parquet:"texu"`
+	}
 )
+
+// Whole numbers without a sign are ids too.
+func TestUnsignedIDs(t *testing.T) {
+	for path, want := range map[string]string{
+		writeParquet(t, []unsignedRow{{1 << 63, "x"}}): "9223372036854775808",
+		writeParquet(t, []shortRow{{1 << 31, "x"}}):    "2147483648",
+	} {
+		if got := merged(t, path); len(got) != 1 || got[0].ID != want || got[0].Prompt != "x" {
+			t.Errorf("%+v, want the id %s", got, want)
+		}
+	}
+}
+
+// A column without any value, as pandas writes one of nothing but None, is as if it were absent.
+// pyarrow 26 wrote the file: ids a and b, texts x and y, and a continuation of the type null.
+func TestNullColumn(t *testing.T) {
+	got := merged(t, filepath.Join("testdata", "nulls.parquet"))
+	if len(got) != 2 || got[1].ID != "b" || got[1].Prompt != "y" || got[1].Err != "" {
+		t.Errorf("%+v", got)
+	}
+}
 
 // A file that cannot be read as records ends the plan, and the error names file and column.
 func TestUnreadableParquet(t *testing.T) {
@@ -216,9 +269,16 @@ func TestUnreadableParquet(t *testing.T) {
 	}
 	cut := filepath.Join(t.TempDir(), "in.parquet")
 	write(t, cut, string(data[:len(data)/2]))
+	// The writer of this test refuses two columns of one name.
+	data, err = os.ReadFile(writeParquet(t, []twiceRow{{"a", "x", "y"}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	twice := filepath.Join(t.TempDir(), "in.parquet")
+	write(t, twice, strings.ReplaceAll(string(data), "texu", "text"))
 	for _, c := range []struct{ name, path, want string }{
 		{"id of fractions", writeParquet(t, []fractionRow{{1, "x"}}), `has a column "id" of type DOUBLE; want strings or whole numbers; convert the column`},
-		{"unsigned id", writeParquet(t, []unsignedRow{{1, "x"}}), `column "id" of type INT(64,false); want strings or whole numbers`},
+		{"a column twice", twice, `has two columns "text"; rename or remove one`},
 		{"text of numbers", good, `has a column "text" of type INT(64,true); want strings; convert the column`},
 		{"text of lists", writeParquet(t, []listRow{{"a", nil}}), `has a column "text"`},
 		{"no id", writeParquet(t, []noIDRow{{"x"}}), `has no column "id"; add one`},
@@ -260,6 +320,63 @@ func FuzzParquetInput(f *testing.F) {
 	})
 }
 
+// writeManifest writes the manifest of some corpus into a folder.
+func writeManifest(t *testing.T, dir string) {
+	t.Helper()
+	text, err := plan(t, texts(t, 3), 2, 0).JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, corpus.ManifestName), string(text))
+}
+
+// What is beside a manifest, or beside a file that has only its name, is read like all else, apart
+// from the shards of a corpus. A file that is named alone is read whatever its name is.
+func TestDataBesideManifests(t *testing.T) {
+	const line = `{"id":"a","text":"x"}`
+	dir := t.TempDir()
+	writeManifest(t, filepath.Join(dir, "corpus"))
+	write(t, filepath.Join(dir, "other", corpus.ManifestName), line)
+	for _, name := range []string{
+		"corpus/a.jsonl", "corpus/shards/00000.parquet", "corpus/shards/00001.jsonl",
+		"corpus/shards/1.parquet", "corpus/shards/deep/00001.parquet",
+		"corpus/myshards/00001.parquet", "other/shards/00000.parquet",
+	} {
+		write(t, filepath.Join(dir, name), line)
+	}
+	s, err := corpus.OpenSource(t.Context(), dir, corpus.FormatJSONL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := corpus.MakePlan(t.Context(), s, settings(2, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range m.Input.Files {
+		got = append(got, f.Name)
+	}
+	want := []string{
+		"corpus/a.jsonl", "corpus/myshards/00001.parquet", "corpus/shards/00001.jsonl",
+		"corpus/shards/1.parquet", "corpus/shards/deep/00001.parquet",
+		"other/shards/00000.parquet",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	leftOut := []corpus.LeftOut{
+		{Name: "corpus/manifest.json", Why: corpus.PlanFile},
+		{Name: "other/manifest.json", Why: corpus.PlanFile},
+	}
+	if diff := cmp.Diff(leftOut, s.LeftOut); diff != "" {
+		t.Errorf("left out (-want +got):\n%s", diff)
+	}
+	alone := plan(t, filepath.Join(dir, "other", corpus.ManifestName), 2, 0)
+	if alone.Input.Records != 1 {
+		t.Errorf("a file that is named alone has %d records, want 1", alone.Input.Records)
+	}
+}
+
 // A folder is read in the order of its names, and what is no input is left out.
 func TestFolderInput(t *testing.T) {
 	dir := t.TempDir()
@@ -267,7 +384,7 @@ func TestFolderInput(t *testing.T) {
 	write(t, filepath.Join(dir, "b.txt"), "x y\nz")
 	write(t, filepath.Join(dir, "a.jsonl"), `{"id":"a","text":"x"}`+"\n")
 	write(t, filepath.Join(dir, "README.md"), "no input")
-	write(t, filepath.Join(dir, "corpus", corpus.ManifestName), "{}")
+	writeManifest(t, filepath.Join(dir, "corpus"))
 	write(t, filepath.Join(dir, "corpus", "shards", "00000.parquet"), "of a corpus in the input")
 	write(t, filepath.Join(dir, ".hidden", "c.jsonl"), `{"id":"c","text":"x"}`)
 	s := source(t, dir)
@@ -283,8 +400,47 @@ func TestFolderInput(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"README.md", "corpus/manifest.json"}, s.LeftOut); diff != "" {
+	leftOut := []corpus.LeftOut{
+		{Name: "README.md", Why: corpus.UnknownName},
+		{Name: "corpus/manifest.json", Why: corpus.PlanFile},
+	}
+	if diff := cmp.Diff(leftOut, s.LeftOut); diff != "" {
 		t.Errorf("left out (-want +got):\n%s", diff)
+	}
+}
+
+// A folder that is a link is read as the folder it leads to. Links in it that lead to folders or to
+// nothing are left out and named, and the files beside them are read.
+func TestLinksInInput(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "other", "b.jsonl"), `{"id":"b","text":"x"}`)
+	write(t, filepath.Join(dir, "data", "a.jsonl"), `{"id":"a","text":"x"}`)
+	for name, to := range map[string]string{
+		"data/dangling.jsonl": "/nonexistent", "data/loop.jsonl": "loop.jsonl",
+		"data/sub": "../other", "data/c.jsonl": "../other/b.jsonl", "link": "data",
+	} {
+		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
+			t.Skip(err)
+		}
+	}
+	want := []corpus.LeftOut{
+		{Name: "dangling.jsonl", Why: corpus.Unreadable},
+		{Name: "loop.jsonl", Why: corpus.Unreadable},
+		{Name: "sub", Why: corpus.LinkToFolder},
+	}
+	for _, folder := range []string{"data", "link"} {
+		input := filepath.Join(dir, folder)
+		s := source(t, input)
+		if diff := cmp.Diff(want, s.LeftOut); diff != "" {
+			t.Errorf("%s: left out (-want +got):\n%s", folder, diff)
+		}
+		var got []string
+		for _, f := range plan(t, input, 2, 0).Input.Files {
+			got = append(got, f.Name)
+		}
+		if diff := cmp.Diff([]string{"a.jsonl", "c.jsonl"}, got); diff != "" {
+			t.Errorf("%s: files (-want +got):\n%s", folder, diff)
+		}
 	}
 }
 
@@ -342,6 +498,20 @@ func TestRefusedInput(t *testing.T) {
 			}
 			checkError(t, c.name, err, c.want)
 		})
+	}
+}
+
+// A manifest, which is JSON, cannot have the name of a file that is not valid UTF-8, so that no run
+// would find the file.
+func TestNameThatIsNoText(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "caf\xe9.txt")
+	if err := os.WriteFile(path, []byte("the keys\n"), 0o600); err != nil {
+		t.Skip(err) // a file system of names in UTF-8
+	}
+	for _, input := range []string{dir, path} {
+		_, err := corpus.MakePlan(t.Context(), source(t, input), settings(2, 0))
+		checkError(t, input, err, `the file "caf\xe9.txt", whose name is not valid UTF-8; rename`)
 	}
 }
 

@@ -21,6 +21,9 @@ const maxLine = 16 << 20
 // lineBuffer is how much of a file of lines is read at once, in bytes.
 const lineBuffer = 1 << 16
 
+// byteOrderMark begins texts of some editors for Windows, and is no part of what they say.
+const byteOrderMark = "\ufeff"
+
 // MaxID is the limit of an id, in bytes: ids of a shard are kept in memory.
 const MaxID = 1024
 
@@ -41,6 +44,9 @@ func readLines(
 		text, length, err = readLine(b, text[:0])
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
+		}
+		if number == 1 {
+			text = bytes.TrimPrefix(text, []byte(byteOrderMark))
 		}
 		if length == 0 && err != nil {
 			return nil

@@ -124,6 +124,15 @@ func (m *Manifest) JSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
+// isManifest is whether a file is a manifest, of this version of the program or another.
+func isManifest(text []byte) bool {
+	var m struct {
+		Form int    `json:"form"`
+		Hash string `json:"hash"`
+	}
+	return json.Unmarshal(text, &m) == nil && m.Form > 0 && len(m.Hash) == 2*sha256.Size
+}
+
 // ParseManifest reads a manifest. Unknown keys, another form and a hash that is not that of the
 // contents are errors.
 func ParseManifest(text []byte) (*Manifest, error) {

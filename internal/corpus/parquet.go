@@ -98,8 +98,11 @@ var inputColumns = []string{"id", "prompt", "text", "continuation"}
 func readRecords(
 	ctx context.Context, file *parquet.File, name string, each func(Record) error,
 ) error {
-	at := map[string]int{}
+	at := map[string]parquet.LeafColumn{}
 	for _, column := range inputColumns {
+		if countOf(file.Root(), column) > 1 {
+			return &damageError{fmt.Sprintf("has two columns %q; rename or remove one", column)}
+		}
 		leaf, ok := file.Schema().Lookup(column)
 		if !ok {
 			if _, there := fieldOf(file.Schema(), column); there {
@@ -108,11 +111,14 @@ func readRecords(
 			}
 			continue
 		}
+		if logicalType(leaf.Node) == "NULL" {
+			continue // it has no values
+		}
 		if wrong := wrongType(column, leaf.Node); wrong != "" {
 			return &damageError{fmt.Sprintf("has a column %q of type %v; want %s", column,
 				leaf.Node.Type(), wrong)}
 		}
-		at[column] = leaf.ColumnIndex
+		at[column] = leaf
 	}
 	if _, ok := at["id"]; !ok {
 		return &damageError{`has no column "id"; add one with a different value in each row`}
@@ -140,18 +146,39 @@ func fieldOf(node parquet.Node, name string) (parquet.Field, bool) {
 	return nil, false
 }
 
+// countOf returns how many columns of the top level have a name.
+func countOf(root *parquet.Column, name string) (n int) {
+	for _, c := range root.Columns() {
+		if c.Name() == name {
+			n++
+		}
+	}
+	return n
+}
+
+// logicalType returns what the values of a column mean, "" if the file does not say it.
+func logicalType(node parquet.Node) string {
+	if l := node.Type().LogicalType(); l != nil {
+		return l.String()
+	}
+	return ""
+}
+
+// isUnsigned is whether the whole numbers of a column have no sign.
+func isUnsigned(node parquet.Node) bool {
+	logical := logicalType(node)
+	return strings.HasPrefix(logical, "INT(") && strings.HasSuffix(logical, ",false)")
+}
+
 // wrongType returns which type a column should have, "" if it has it.
 func wrongType(column string, node parquet.Node) string {
 	if node.Repeated() {
 		return "one value a row"
 	}
-	kind, logical := node.Type().Kind(), ""
-	if l := node.Type().LogicalType(); l != nil {
-		logical = l.String()
-	}
+	kind, logical := node.Type().Kind(), logicalType(node)
 	isText := kind == parquet.ByteArray && (logical == "" || logical == "STRING")
 	isWhole := (kind == parquet.Int32 || kind == parquet.Int64) && (logical == "" ||
-		strings.HasPrefix(logical, "INT(") && strings.HasSuffix(logical, "true)")) // signed
+		strings.HasPrefix(logical, "INT("))
 	switch {
 	case isText || column == "id" && isWhole:
 		return ""
@@ -163,8 +190,8 @@ func wrongType(column string, node parquet.Node) string {
 
 // readGroup reads the rows of one row group, column by column in step.
 func readGroup(
-	ctx context.Context, group parquet.RowGroup, at map[string]int, name string, number *int64,
-	each func(Record) error,
+	ctx context.Context, group parquet.RowGroup, at map[string]parquet.LeafColumn, name string,
+	number *int64, each func(Record) error,
 ) error {
 	columns := map[string]*cells{}
 	defer func() {
@@ -172,8 +199,10 @@ func readGroup(
 			c.close()
 		}
 	}()
-	for column, i := range at {
-		columns[column] = &cells{pages: group.ColumnChunks()[i].Pages()}
+	for column, leaf := range at {
+		columns[column] = &cells{
+			pages: group.ColumnChunks()[leaf.ColumnIndex].Pages(), unsigned: isUnsigned(leaf.Node),
+		}
 	}
 	for range group.NumRows() {
 		if err := ctx.Err(); err != nil {
@@ -193,7 +222,7 @@ func readGroup(
 				return &damageError{fmt.Sprintf("is damaged at row %d, column %q (%v)", *number,
 					column, err)}
 			}
-			text, err := cellText(v)
+			text, err := c.text(v)
 			if err != nil && wrong == nil {
 				wrong = fmt.Errorf("the column %q %w", column, err)
 			}
@@ -219,11 +248,15 @@ func readGroup(
 	return nil
 }
 
-// cellText returns a value as text, "" for null.
-func cellText(v parquet.Value) (string, error) {
+// text returns a value as text, "" for null.
+func (c *cells) text(v parquet.Value) (string, error) {
 	switch {
 	case v.IsNull():
 		return "", nil
+	case v.Kind() == parquet.Int32 && c.unsigned:
+		return strconv.FormatUint(uint64(v.Uint32()), 10), nil
+	case v.Kind() == parquet.Int64 && c.unsigned:
+		return strconv.FormatUint(v.Uint64(), 10), nil
 	case v.Kind() == parquet.Int32:
 		return strconv.Itoa(int(v.Int32())), nil
 	case v.Kind() == parquet.Int64:
@@ -236,11 +269,12 @@ func cellText(v parquet.Value) (string, error) {
 
 // cells reads the values of a column that has one in each row.
 type cells struct {
-	pages  parquet.Pages
-	page   parquet.Page
-	values parquet.ValueReader
-	buffer [64]parquet.Value
-	have   []parquet.Value
+	pages    parquet.Pages
+	page     parquet.Page
+	values   parquet.ValueReader
+	buffer   [64]parquet.Value
+	have     []parquet.Value
+	unsigned bool // whole numbers have no sign
 }
 
 // next returns the next value, which is valid until the next call.

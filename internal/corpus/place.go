@@ -117,33 +117,29 @@ type object struct {
 	bytes int64
 }
 
-// list returns the files below a folder of the place, "" for all, sorted by name. Hidden files and
-// folders, whose names begin with a dot, are left out. A folder that does not exist has no files.
-func (p *Place) list(ctx context.Context, folder string) ([]object, error) {
-	var all []object
-	var err error
+// list returns the files of the place and of the folders in it, sorted by name, and what is there
+// but cannot be read. Hidden files and folders, whose names begin with a dot, are in neither. A
+// folder that does not exist has no files.
+func (p *Place) list(ctx context.Context) (files []object, leftOut []LeftOut, err error) {
 	if p.bucket != nil {
-		all, err = p.listBucket(ctx, folder)
+		files, err = p.listBucket(ctx)
 	} else {
-		all, err = p.listFolder(ctx, folder)
+		files, leftOut, err = p.listFolder(ctx)
 	}
-	slices.SortFunc(all, func(a, b object) int { return strings.Compare(a.name, b.name) })
-	return all, err
+	slices.SortFunc(files, func(a, b object) int { return strings.Compare(a.name, b.name) })
+	return files, leftOut, err
 }
 
-func (p *Place) listBucket(ctx context.Context, folder string) ([]object, error) {
-	if folder != "" {
-		folder += "/"
-	}
+func (p *Place) listBucket(ctx context.Context) ([]object, error) {
 	var all []object
-	keys := p.bucket.List(&blob.ListOptions{Prefix: p.prefix + folder})
+	keys := p.bucket.List(&blob.ListOptions{Prefix: p.prefix})
 	for {
 		o, err := keys.Next(ctx)
 		if errors.Is(err, io.EOF) {
 			return all, nil
 		}
 		if err != nil {
-			return nil, p.failed("be listed", folder, err)
+			return nil, p.failed("be listed", "", err)
 		}
 		name := strings.TrimPrefix(o.Key, p.prefix)
 		if !o.IsDir && !hidden(name) {
@@ -152,11 +148,20 @@ func (p *Place) listBucket(ctx context.Context, folder string) ([]object, error)
 	}
 }
 
-func (p *Place) listFolder(ctx context.Context, folder string) ([]object, error) {
-	var all []object
-	root := p.path(folder)
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err = errors.Join(err, ctx.Err()); err != nil {
+func (p *Place) listFolder(ctx context.Context) (files []object, leftOut []LeftOut, err error) {
+	root, err := filepath.EvalSymlinks(p.folder) // WalkDir follows no link
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, ctx.Err()
+	}
+	if err != nil {
+		return nil, nil, p.failed("be listed", "", err)
+	}
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		gone := errors.Is(err, fs.ErrNotExist) // since its folder was read
+		if err != nil && !gone {
 			return err
 		}
 		if path != root && hidden(d.Name()) {
@@ -165,27 +170,31 @@ func (p *Place) listFolder(ctx context.Context, folder string) ([]object, error)
 			}
 			return nil
 		}
-		if d.IsDir() {
+		if d.IsDir() && !gone {
 			return nil
 		}
-		info, err := os.Stat(path) // of what a link leads to
-		if err != nil || !info.Mode().IsRegular() {
-			return err
-		}
-		name, err := filepath.Rel(p.folder, path)
+		name, err := filepath.Rel(root, path)
 		if err != nil {
 			return err
 		}
-		all = append(all, object{filepath.ToSlash(name), info.Size()})
+		name = filepath.ToSlash(name)
+		info, err := os.Stat(path) // of what a link leads to
+		switch {
+		case err != nil:
+			leftOut = append(leftOut, LeftOut{name, Unreadable})
+		case info.IsDir():
+			leftOut = append(leftOut, LeftOut{name, LinkToFolder})
+		case !info.Mode().IsRegular():
+			leftOut = append(leftOut, LeftOut{name, Unreadable})
+		default:
+			files = append(files, object{name, info.Size()})
+		}
 		return nil
 	})
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, ctx.Err()
-	}
 	if err != nil {
-		return nil, p.failed("be listed", folder, err)
+		return nil, nil, p.failed("be listed", "", err)
 	}
-	return all, nil
+	return files, leftOut, nil
 }
 
 // hidden is whether some part of a name begins with a dot.

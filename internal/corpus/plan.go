@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
+	"unicode/utf8"
 
 	"github.com/headwater-ml/headwater/attribution"
 )
@@ -52,6 +53,12 @@ func MakePlan(ctx context.Context, s *Source, set Settings) (*Manifest, error) {
 	ids := make([]hash.Hash, set.Shards)
 	for i := range ids {
 		ids[i] = sha256.New()
+	}
+	for _, file := range s.files {
+		if !utf8.ValidString(file.Name) { // the manifest, which is JSON, would have another name
+			return nil, fmt.Errorf("corpus: the input %s has the file %q, whose name is not valid "+
+				"UTF-8; rename it", s, file.Name)
+		}
 	}
 	first := trial{try: set.Try}
 	for _, file := range s.files {

@@ -85,6 +85,8 @@ type Axis struct {
 	Min, Max *float64
 	// Reversed puts the smallest value at the top or at the right.
 	Reversed bool
+	// Whole is set where only whole numbers mean something, such as numbers of tokens and layers.
+	Whole bool `json:",omitempty"`
 	// Hidden leaves out the numbers, as where only the relation of heights is meant.
 	Hidden bool
 }

@@ -111,6 +111,9 @@ func (a Axis) axis(field string) object {
 		scale["reverse"] = true
 	}
 	e := object{"field": field, "type": "quantitative", "title": a.Label(), "scale": scale}
+	if a.Whole {
+		e["axis"] = object{"tickMinStep": 1.0, "format": "d"}
+	}
 	if a.Hidden {
 		e["axis"] = object{"labels": false, "ticks": false}
 	}

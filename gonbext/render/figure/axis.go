@@ -13,8 +13,8 @@ var (
 )
 
 // ticks returns about n round numbers from low to high, and their texts. The step is 1, 2 or 5
-// times a power of ten.
-func ticks(low, high float64, n int) (at []float64, texts []string) {
+// times a power of ten, and at least 1 if they are whole.
+func ticks(low, high float64, n int, whole bool) (at []float64, texts []string) {
 	if !(high > low) {
 		return []float64{low}, []string{format(low, 3)}
 	}
@@ -26,6 +26,9 @@ func ticks(low, high float64, n int) (at []float64, texts []string) {
 			step = f * math.Pow(10, power)
 			break
 		}
+	}
+	if whole {
+		step = max(step, 1)
 	}
 	digits := int(max(0, -math.Floor(math.Log10(step)+1e-9)))
 	for i := math.Ceil(low/step - 1e-9); i*step <= high+1e-9*step; i++ {

@@ -38,8 +38,8 @@ func (p *page) plot(c *chart.Chart, y float64) float64 {
 	if c.Kind == chart.Histogram {
 		bins = c.Histogram()
 	}
-	atX, textX := ticks(f.low, f.high, max(2, int((p.width-60)/(5*p.size))))
-	atY, textY := ticks(f.lowY, f.highY, 5)
+	atX, textX := ticks(f.low, f.high, max(2, int((p.width-60)/(5*p.size))), c.X.Whole)
+	atY, textY := ticks(f.lowY, f.highY, 5, c.Y.Whole)
 	small := style{scale: 0.85}
 	wide := 0.0
 	for _, t := range textY {

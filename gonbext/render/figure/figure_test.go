@@ -537,3 +537,30 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 }
+
+// An axis of whole numbers has no marks between them, however few there are.
+func TestWholeTicks(t *testing.T) {
+	drawn := func(whole bool) string {
+		drawing, err := figure.Chart(chart.Chart{
+			Kind: chart.Lines, X: chart.Axis{Title: "tokens", Whole: whole},
+			Y:      chart.Axis{Title: "share"},
+			Series: []chart.Series{{Name: "a", X: []float64{1, 2}, Y: []float64{10, 20}}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := figure.Draw(figure.Options{Format: figure.SVG}, "", drawing)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(f.Bytes)
+	}
+	if svg := drawn(false); !strings.Contains(svg, ">1.8<") {
+		t.Fatalf("the axis has no mark at 1.8, so that this test says nothing:\n%s", svg)
+	}
+	svg := drawn(true)
+	if strings.Contains(svg, ">1.8<") || !strings.Contains(svg, ">1<") ||
+		!strings.Contains(svg, ">2<") {
+		t.Errorf("the marks of an axis of whole numbers are not 1 and 2:\n%s", svg)
+	}
+}

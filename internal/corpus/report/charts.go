@@ -137,7 +137,7 @@ func (s *scan) bySteps() drawn {
 	d := drawn{
 		chart: lines("Share of the prompt by generated token",
 			"mean over the texts that have so many generated tokens",
-			chart.Axis{Title: "number of the generated token", Unit: "from 1"},
+			chart.Axis{Title: "number of the generated token", Unit: "from 1", Whole: true},
 			chart.Axis{Title: "share of the prompt", Unit: "%"}),
 		how: fmt.Sprintf("Up to %d generated tokens of a text are counted.", firstSteps),
 	}
@@ -180,7 +180,7 @@ func (s *scan) byLayers() []drawn {
 func (s *scan) layerChart(unit, title, y string, of func(*layerStats) mean) drawn {
 	d := drawn{
 		chart: lines(title, "mean over generated tokens",
-			chart.Axis{Title: "layer", Unit: "from 0"},
+			chart.Axis{Title: "layer", Unit: "from 0", Whole: true},
 			chart.Axis{Title: y, Unit: render.Visible(unit, 60)}),
 	}
 	var parts []string
@@ -246,7 +246,7 @@ func (s *scan) byEnds() drawn {
 		chart: lines("Share of the last prompt tokens", "mean over generated tokens",
 			chart.Axis{
 				Title: "distance from the end of the prompt", Unit: "tokens, 1 is the last",
-				Reversed: true,
+				Reversed: true, Whole: true,
 			},
 			chart.Axis{Title: "share of one token", Unit: "%"}),
 		how: "The first token and control tokens are left out. A prompt counts as far as it " +

@@ -195,7 +195,10 @@ func (w *writer) errors() string {
 	if rest > 0 {
 		fmt.Fprintf(&b, "<li>%d: other reasons</li>", rest)
 	}
-	b.WriteString("</ul>N stands for a number.")
+	b.WriteString("</ul>")
+	if s.numbered {
+		b.WriteString("N stands for a number.")
+	}
 	return b.String()
 }
 

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/headwater-ml/headwater/internal/corpus"
 )
@@ -33,6 +34,7 @@ type scan struct {
 	prompts  int64 // prompt tokens
 	reasons  map[string]int64
 	others   int64 // errors whose reasons are not in reasons
+	numbered bool  // some reason has N for a number
 }
 
 func newScan(m *corpus.Manifest, o Options, lead int) *scan {
@@ -114,19 +116,23 @@ func (s *scan) add(r corpus.Record, result *corpus.Result) error {
 }
 
 // addReason counts why a record has no scores. Numbers are left out, so that reasons which differ
-// in nothing else are one.
+// in nothing else are one. Digits that belong to a name, as in UTF-8, stay.
 func (s *scan) addReason(why string) {
 	var b strings.Builder
-	digits := false
+	before, number, numbered := ' ', false, false
 	for _, c := range strings.ToValidUTF8(why[:min(len(why), reasonSize)], "") {
-		digit := c >= '0' && c <= '9'
 		switch {
-		case !digit:
+		case c < '0' || c > '9':
+			number = false
 			b.WriteRune(c)
-		case !digits:
+		case number: // it has its N
+		case unicode.IsLetter(before) || strings.ContainsRune("-_0123456789", before):
+			b.WriteRune(c)
+		default:
+			number, numbered = true, true
 			b.WriteByte('N')
 		}
-		digits = digit
+		before = c
 	}
 	reason := b.String()
 	if _, known := s.reasons[reason]; !known && len(s.reasons) == maxReasons {
@@ -134,6 +140,7 @@ func (s *scan) addReason(why string) {
 		return
 	}
 	s.reasons[reason]++
+	s.numbered = s.numbered || numbered
 }
 
 // sortedReasons returns the reasons, the most frequent first.

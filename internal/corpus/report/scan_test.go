@@ -164,6 +164,16 @@ func TestReasons(t *testing.T) {
 	for i := range 3 {
 		s.addReason(fmt.Sprintf("the text has %d tokens; the limit is 16", 100*i))
 	}
+	names := newScan(manifest(), Options{Top: 1}, 0)
+	const named = "the line is not valid UTF-8; smollm2 and id_17a say so"
+	names.addReason(named)
+	names.found.Errors = 1
+	if got := names.sortedReasons()[0]; got != named {
+		t.Errorf("a reason with digits in names is %q", got)
+	}
+	if page := (&writer{scan: names}).errors(); strings.Contains(page, "stands for") {
+		t.Errorf("nothing is left out, and the page says %q", page)
+	}
 	letters := strings.NewReplacer("0", "a", "1", "b", "2", "c", "3", "d", "4", "e", "5", "f", "6",
 		"g", "7", "h", "8", "i", "9", "j")
 	for i := range 2 * maxReasons {
