@@ -261,9 +261,9 @@ func (c *comparison) alignRows() error {
 		return nil // check says so
 	}
 	if left := len(a.Steps) - len(rows[0]) + len(b.Steps) - len(rows[1]); left > 0 {
-		c.warnings = append(c.warnings, fmt.Sprintf("Of %d and %d generated tokens, those %d are "+
-			"compared that begin at the same place after the same text; give both models the same "+
-			"continuation to compare more.", len(a.Steps), len(b.Steps), len(rows[0])))
+		c.warnings = append(c.warnings, fmt.Sprintf("Of %d and %d generated tokens, only those "+
+			"are compared that begin at the same place after the same text: %d. Give both models "+
+			"the same continuation to compare more.", len(a.Steps), len(b.Steps), len(rows[0])))
 	}
 	for i := range c.sides {
 		c.sides[i].Explanation = onlyRows(c.sides[i].Explanation, rows[i])

@@ -396,12 +396,12 @@ func (v *view) layerPaint(p *picture, t, j, k int) int {
 }
 
 // images writes the matrix of a method as an image, and below it the layers of the chosen token. A
-// grey column divides the prompt from the generated tokens.
+// thin line, unlike the column of a sink, divides the prompt from the generated tokens.
 func (b *page) images(v *view) {
 	m := len(b.e.Prompt.Texts)
 	columns, more := m, ""
 	if g := b.extraColumns(); g > 0 {
-		columns, more = m+1+g, ", then the generated tokens"
+		columns, more = m+1+g, ", then a thin line and the generated tokens"
 	}
 	width := min(max(imageWidth/columns, 1), 24)
 	rows := make(grid, v.result.Shape[0])
@@ -415,7 +415,7 @@ func (b *page) images(v *view) {
 			rows[t][at] = v.paint(b.picture, t, j)
 		}
 		if columns > m {
-			rows[t][m] = nanPaint
+			rows[t][m] = dividerPaint
 		}
 	}
 	b.printf(`<div style="%s">Lines: %s, the first on top; columns: %s, from left to `+

@@ -22,6 +22,8 @@ const (
 const (
 	sinkPaint = levels + 1
 	nanPaint  = levels + 2
+	// dividerPaint is a thin line in an image, of the colour of nanPaint.
+	dividerPaint = levels + 3
 )
 
 // step returns the paint of v on a scale: 0 for none, 1 to levels above the neutral value, -levels
@@ -42,7 +44,7 @@ func paletteIndex(paint int) uint8 {
 	switch {
 	case paint == sinkPaint:
 		return 2*levels + 1
-	case paint == nanPaint:
+	case paint == nanPaint || paint == dividerPaint:
 		return 2*levels + 2
 	case paint < 0:
 		return uint8(levels - paint)
@@ -65,9 +67,13 @@ func (g grid) png(colors *palette, w, h int) string {
 			if index == 0 {
 				continue
 			}
+			left, right := j*w, (j+1)*w
+			if paint == dividerPaint {
+				left, right = left+w*3/8, left+w*3/8+max(w/4, 1)
+			}
 			for y := i * h; y < (i+1)*h; y++ {
 				line := picture.Pix[y*picture.Stride:]
-				for x := j * w; x < (j+1)*w; x++ {
+				for x := left; x < right; x++ {
 					if paint >= 0 || (x+y)%4 != 0 {
 						line[x] = index
 					}

@@ -264,7 +264,9 @@
           const n = j < 0 ? extra && none : row(j);
           if (!n) continue;
           g.fillStyle = colors(n);
-          g.fillRect((j < 0 ? d.m : width ? j : column(j)) * w, r * h, w, n < 0 ? h / 2 : h);
+          // A thin line divides the prompt from the generated tokens.
+          if (j < 0) g.fillRect(Math.floor((d.m + 0.375) * w), r * h, Math.max(Math.floor(w / 4), 1), h);
+          else g.fillRect((width ? j : column(j)) * w, r * h, w, n < 0 ? h / 2 : h);
         }
       }
     }

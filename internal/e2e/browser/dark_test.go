@@ -46,3 +46,23 @@ func schemes(t *testing.T, b *chromium.Browser, document string) (light, dark ch
 	dark = show("dark")
 	return show("light"), dark
 }
+
+// TestForcedColors opens a page on a system that forces its own colours: those of tokens stay.
+func TestForcedColors(t *testing.T) {
+	b := tab(t)
+	set := func(features ...*emulation.MediaFeature) {
+		b.Do(t, func(ctx context.Context) error {
+			params := emulation.SetEmulatedMediaParams{Features: features}
+			_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, params)
+			return err
+		})
+	}
+	set(&emulation.MediaFeature{Name: "forced-colors", Value: "active"})
+	defer set()
+	b.Show(t, pageOf(t, touched()))
+	// #27b is the colour above the neutral value.
+	if colors := chromium.Evaluate[int](t, b, `[...document.querySelectorAll('.hw-t > *, .hw-m td')].
+		filter((e) => getComputedStyle(e).backgroundColor.includes('34, 119, 187')).length`); colors < 4 {
+		t.Errorf("%d tokens and cells have their colours, want 4 or more", colors)
+	}
+}

@@ -57,7 +57,7 @@ func (s state) check(t *testing.T, what string, framed, sentence string, colored
 // methods of two layers.
 func touched() *attribution.Explanation {
 	e := &attribution.Explanation{
-		Model: trace.Info{Name: "hand-made"},
+		Model:  trace.Info{Name: "hand-made"},
 		Prompt: attribution.Prompt{Texts: []string{"the", " key", "s", " to"}},
 		Steps: []attribution.GeneratedToken{
 			{Text: " are", Probability: 0.9}, {Text: " here", Probability: 0.5},
@@ -554,7 +554,7 @@ func TestTouchRightToLeft(t *testing.T) {
 	place(e)
 	e.Steps[0].Text, e.Steps[1].Text = " القاهرة", " الآن"
 	b.Show(t, pageOf(t, e))
-	// order returns the names and the numbers of the sentence from left to right, as they are drawn.
+	// order returns the names and the numbers of the sentence from left to right, as drawn.
 	const order = `(() => {
 		const found = [], walk = document.createTreeWalker(document.querySelector('.hw-s'), NodeFilter.SHOW_TEXT);
 		for (let node; (node = walk.nextNode());) {
@@ -623,7 +623,8 @@ func TestTouchByWord(t *testing.T) {
 					// Codes have three digits.
 					got, err := strconv.ParseFloat(shown[j], 64)
 					if err != nil || math.Abs(got-want) > 0.011 {
-						t.Errorf("token %d, %q, of %q shows %q, want %.2f", j, texts[j], span, shown[j], want)
+						t.Errorf("token %d, %q, of %q shows %q, want %.2f", j, texts[j], span,
+							shown[j], want)
 					}
 				}
 			}

@@ -493,4 +493,8 @@ func TestPrintFolds(t *testing.T) {
 	if marks != 1 {
 		t.Errorf("%d heads are marked on paper, want 1", marks)
 	}
+	if whole := chromium.Evaluate[string](t, b,
+		"getComputedStyle(document.querySelector('.hw-g').parentElement).breakInside"); whole != "auto" {
+		t.Errorf("between pages the table of heads has break-inside %s, want auto", whole)
+	}
 }
