@@ -130,14 +130,14 @@ func (d Division) of(text string) ([][2]int, error) {
 	ranges := slices.SortedFunc(slices.Values(d.ranges), func(a, b [2]int) int {
 		return a[0] - b[0]
 	})
+	last := [2]int{} // as it was given, with white space around it
 	for i, r := range ranges {
 		switch {
 		case r[1] > len(text):
 			return nil, trace.Usagef("span %d:%d; the document has bytes 0 to %d", r[0], r[1],
 				len(text))
-		case i > 0 && r[0] < ranges[i-1][1]:
-			return nil, trace.Usagef("spans %d:%d and %d:%d overlap", ranges[i-1][0],
-				ranges[i-1][1], r[0], r[1])
+		case r[0] < last[1]:
+			return nil, trace.Usagef("spans %d:%d and %d:%d overlap", last[0], last[1], r[0], r[1])
 		case !onBorder(text, r[0]) || !onBorder(text, r[1]):
 			return nil, trace.Usagef("span %d:%d begins or ends within a character", r[0], r[1])
 		}
@@ -146,7 +146,7 @@ func (d Division) of(text string) ([][2]int, error) {
 			return nil, trace.Usagef("span %d:%d is white space", r[0], r[1])
 		}
 		begin := r[0] + strings.Index(text[r[0]:r[1]], trimmed)
-		ranges[i] = [2]int{begin, begin + len(trimmed)}
+		ranges[i], last = [2]int{begin, begin + len(trimmed)}, r
 	}
 	return ranges, nil
 }

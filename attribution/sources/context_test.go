@@ -89,6 +89,8 @@ func TestContextRefusals(t *testing.T) {
 		{"bytes of two", "0:1,2:3", []string{"A b", "C"}, "with 2 documents; give one"},
 		{"beyond", "0:1,2:9", []string{"A b"}, "span 2:9; the document has bytes 0 to 3"},
 		{"overlap", "0:3,2:4", []string{"A b c"}, "spans 0:3 and 2:4 overlap"},
+		{"overlap in white space", "0:3,2:5", []string{"A  b c"}, "spans 0:3 and 2:5 overlap"},
+		{"overlap of one with white space", "0:4,3:5", []string{"A b c"}, "spans 0:4 and 3:5 over"},
 		{"within a character", "0:1,2:3", []string{"éa b"}, "begins or ends within a character"},
 		{"white space", "0:1,1:2", []string{"A b"}, "span 1:2 is white space"},
 		{"unknown", "sentences", nil, "did you mean sentence? want sentence, paragraph, or bytes"},

@@ -15,6 +15,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/evaluate"
 	"github.com/headwater-ml/headwater/attribution/evaluate/tasks"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/planted"
 )
@@ -291,8 +292,8 @@ func spread(cases []evaluate.Case, n int) []evaluate.Case {
 
 // write writes tables for people.
 func (r benchReport) write(w io.Writer) error {
-	fmt.Fprintf(w, "%d cases on %s (%s); the model would have chosen the answer in %d.\n", r.Cases,
-		r.Model.Name, r.Model.Backend, r.Chosen)
+	fmt.Fprintf(w, "%s on %s (%s); the model would have chosen the answer in %d.\n",
+		message.Count(r.Cases, "case"), r.Model.Name, r.Model.Backend, r.Chosen)
 	if r.Unproven > 0 {
 		fmt.Fprintf(w, "%d more are not scored: changing words does not prove their evidence.\n",
 			r.Unproven)

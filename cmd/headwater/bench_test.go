@@ -329,3 +329,12 @@ func TestBenchInput(t *testing.T) {
 		{"unknown method", []string{"bench", "methods", "--methods", "best"}, "", statusUsage, "unknown method"},
 	})
 }
+
+// One case is not "1 cases".
+func TestBenchOfOneCase(t *testing.T) {
+	r := benchReport{Report: &evaluate.Report{Cases: 1}}
+	var b strings.Builder
+	if err := r.write(&b); err != nil || !strings.HasPrefix(b.String(), "1 case on ") {
+		t.Errorf("%q, error %v", b.String(), err)
+	}
+}

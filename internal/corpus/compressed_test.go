@@ -40,6 +40,12 @@ func merged(t *testing.T, input string) []corpus.Record {
 	p, _ := folder(t)
 	c := create(t, p, plan(t, input, 3, 0))
 	whole(t, c, input)
+	return rowsOf(t, c)
+}
+
+// rowsOf returns the rows of a corpus as merged does.
+func rowsOf(t *testing.T, c *corpus.Corpus) []corpus.Record {
+	t.Helper()
 	var all []corpus.Record
 	for shard := range c.Manifest.Shards {
 		err := c.Rows(t.Context(), shard, func(r corpus.Record, result corpus.Result) error {

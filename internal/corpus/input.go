@@ -102,6 +102,7 @@ type Source struct {
 	name   string // what the user calls it
 	format string // "" if the names of the files say it
 	files  []InputFile
+	alone  bool // the input is one file, not a folder
 }
 
 // OpenSource finds the files of an input: a file, a folder or a bucket. format is one of [Formats],
@@ -131,7 +132,7 @@ func PlaceSource(ctx context.Context, whole *Place, format string) (*Source, err
 		return nil, err
 	}
 	s.LeftOut = leftOut
-	alone := true // the input is one file, which is never left out
+	s.alone = true
 	if one, ok := whole.file(all); ok {
 		s.place, all = one.place, []object{one.object}
 		if format == "" && formatByName(one.name) == "" {
@@ -145,7 +146,7 @@ func PlaceSource(ctx context.Context, whole *Place, format string) (*Source, err
 		}
 		s.place, all = one.place, []object{one.object}
 	} else {
-		alone = false
+		s.alone = false
 	}
 	shards, err := whole.shards(ctx, all)
 	if err != nil {
@@ -160,7 +161,7 @@ func PlaceSource(ctx context.Context, whole *Place, format string) (*Source, err
 			kind = formatByName(o.name)
 		}
 		switch {
-		case path.Base(o.name) == ManifestName && !alone:
+		case path.Base(o.name) == ManifestName && !s.alone:
 			s.LeftOut = append(s.LeftOut, LeftOut{o.name, PlanFile})
 			continue
 		case kind == "":
@@ -256,12 +257,22 @@ func (s *Source) Close() error { return s.place.Close() }
 // String returns what the user calls the input.
 func (s *Source) String() string { return s.name }
 
-// read reads all records of one file, in order, and returns what the file is. Records that are
-// wrong come too, with an Err. The error is one of the file, of ctx, or that of each.
+// named returns the name under which the source has a file of a plan. If both are one file, it may
+// have been renamed.
+func (s *Source) named(planned InputFile, plannedFiles int) string {
+	if s.alone && plannedFiles == 1 {
+		return s.files[0].Name
+	}
+	return planned.Name
+}
+
+// read reads all records of one file, in order, and returns what the file is. name is that of the
+// file in the source. Records that are wrong come too, with an Err. The error is one of the file,
+// of ctx, or that of each.
 func (s *Source) read(
-	ctx context.Context, file InputFile, each func(Record) error,
+	ctx context.Context, file InputFile, name string, each func(Record) error,
 ) (InputFile, error) {
-	in, err := s.place.open(ctx, file.Name)
+	in, err := s.place.open(ctx, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return file, fmt.Errorf("%w; the plan has it; read the input that was planned", err)
 	}
@@ -269,14 +280,14 @@ func (s *Source) read(
 		return file, err
 	}
 	defer in.Close()
-	counted := &countedReader{r: in, h: sha256.New(), place: s.place, name: file.Name}
+	counted := &countedReader{r: in, h: sha256.New(), place: s.place, name: name}
 	file.Records = 0
 	count := func(r Record) error {
 		file.Records++
 		return each(r)
 	}
 	if file.Format == FormatParquet {
-		err = s.readParquet(ctx, counted, count)
+		err = s.readParquet(ctx, counted, file, count)
 	} else {
 		err = s.readText(ctx, counted, file, count)
 	}

@@ -477,6 +477,33 @@ func TestBucketInput(t *testing.T) {
 	}
 }
 
+// A run opens the file that it is given, also if it was planned under another name, and not what
+// has the planned name beside it.
+func TestRenamedInput(t *testing.T) {
+	var rows []numberedRow
+	for i := range 20 {
+		text := name("the keys %d", i)
+		rows = append(rows, numberedRow{nil, &text, int64(i)})
+	}
+	for _, input := range []string{texts(t, 20), writeParquet(t, rows)} {
+		want := merged(t, input)
+		data, err := os.ReadFile(input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		renamed := filepath.Join(dir, "renamed"+filepath.Ext(input))
+		write(t, renamed, string(data))
+		write(t, filepath.Join(dir, filepath.Base(input)), "another file")
+		p, _ := folder(t)
+		c := create(t, p, plan(t, input, 3, 0))
+		whole(t, c, renamed)
+		if diff := cmp.Diff(want, rowsOf(t, c)); diff != "" {
+			t.Errorf("(-planned +renamed):\n%s", diff)
+		}
+	}
+}
+
 func TestRefusedInput(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "empty", "a.jsonl"), "\n\n")
@@ -489,6 +516,8 @@ func TestRefusedInput(t *testing.T) {
 		{"no records", filepath.Join(dir, "empty"), "", "empty has no records"},
 		{"all wrong", filepath.Join(dir, "wrong"), "", "2 are wrong, and 0 failed; the last one is a.jsonl record 2: the line is not valid JSON"},
 		{"no driver", "ftp://host/folder", "", "ftp://host/folder: there are no buckets of the kind"},
+		{"file with a fragment", "file:///folder#1", "", "the address of a folder has no ? and #; write %3F"},
+		{"file with a query", "file:///folder?a=1", "", "the address of a folder has no ? and #"},
 		{"file with a host", "file://host/folder", "", "want file:///folder, with three slashes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

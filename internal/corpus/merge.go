@@ -108,7 +108,8 @@ func (c *Corpus) mergeSome(
 			return err
 		}
 	}
-	out := newRowWriter(w, c.Manifest, "")
+	kept := &keptError{w: w}
+	out := newRowWriter(kept, c.Manifest, "")
 	left := make(merging, 0, len(all))
 	for _, one := range all {
 		if !one.end {
@@ -121,8 +122,7 @@ func (c *Corpus) mergeSome(
 			return err
 		}
 		if err := out.write(left[0].row); err != nil {
-			return &RetryError{fmt.Errorf("corpus: the merged file cannot be written: %w",
-				atomicfile.Cause(err))}
+			return kept.failed(err)
 		}
 		if onRow != nil {
 			onRow(rows)
@@ -137,10 +137,30 @@ func (c *Corpus) mergeSome(
 		}
 	}
 	if err := out.close(); err != nil {
-		return &RetryError{fmt.Errorf("corpus: the merged file cannot be written: %w",
-			atomicfile.Cause(err))}
+		return kept.failed(err)
 	}
 	return nil
+}
+
+// keptError keeps the error of a writer, which Parquet's writer puts into words of its own.
+type keptError struct {
+	w   io.Writer
+	err error
+}
+
+// Write writes.
+func (k *keptError) Write(b []byte) (int, error) {
+	n, err := k.w.Write(b)
+	if err != nil {
+		k.err = err
+	}
+	return n, err
+}
+
+// failed returns the error of a merged file that cannot be written.
+func (k *keptError) failed(err error) error {
+	return &RetryError{fmt.Errorf("corpus: the merged file cannot be written: %w",
+		atomicfile.Cause(cmp.Or(k.err, err)))}
 }
 
 // merged is a file that is merged, and its next row.

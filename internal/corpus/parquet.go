@@ -18,7 +18,7 @@ import (
 // readParquet calls each with every row of a Parquet file. The file is copied into a temporary one
 // first: Parquet is read from its end, and the hash is of the bytes that were read.
 func (s *Source) readParquet(
-	ctx context.Context, in *countedReader, each func(Record) error,
+	ctx context.Context, in *countedReader, of InputFile, each func(Record) error,
 ) error {
 	local, err := localCopy(in)
 	if err != nil {
@@ -35,7 +35,7 @@ func (s *Source) readParquet(
 		if err != nil {
 			return err
 		}
-		return readRecords(ctx, file, in.name, each)
+		return readRecords(ctx, file, of.Name, each)
 	})
 	if damage := (*damageError)(nil); errors.As(err, &damage) {
 		return fmt.Errorf("corpus: the input %s in %s %w; repair or remove it", in.name, s.name,

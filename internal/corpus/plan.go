@@ -62,7 +62,7 @@ func MakePlan(ctx context.Context, s *Source, set Settings) (*Manifest, error) {
 	}
 	first := trial{try: set.Try}
 	for _, file := range s.files {
-		file, err := s.read(ctx, file, func(r Record) error {
+		file, err := s.read(ctx, file, file.Name, func(r Record) error {
 			shard := r.shard(set.Shards)
 			m.Shards[shard].Records++
 			addID(ids[shard], r.File, r.Number, r.ID)

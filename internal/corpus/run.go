@@ -206,7 +206,8 @@ func (r *Runner) cut(ctx context.Context, shards []int) (parts, error) {
 		at[shard] = i
 	}
 	for _, planned := range m.Input.Files {
-		found, err := r.Source.read(ctx, planned, func(record Record) error {
+		name := r.Source.named(planned, len(m.Input.Files))
+		found, err := r.Source.read(ctx, planned, name, func(record Record) error {
 			i, ours := at[record.shard(len(m.Shards))]
 			if !ours {
 				return nil

@@ -245,6 +245,33 @@ func TestMergeNeedsAllShards(t *testing.T) {
 		"46 of 50 shards are missing or damaged: 0,4-22 and 26 more; ")
 }
 
+// full is a disk that is full after some bytes.
+type full struct{ left int }
+
+func (f *full) Write(b []byte) (int, error) {
+	if f.left -= len(b); f.left < 0 {
+		return 0, errors.New("no space left; free some")
+	}
+	return len(b), nil
+}
+
+// A merge onto a full disk says what is wrong with the disk, and nothing of how Parquet is written.
+func TestMergeOntoFullDisk(t *testing.T) {
+	c, _, dir := written(t, 2000, 2)
+	var b bytes.Buffer
+	if err := c.Merge(t.Context(), &b, nil); err != nil {
+		t.Fatal(err)
+	}
+	const want = "corpus: the merged file cannot be written: no space left; free some"
+	for left := 0; left < b.Len(); left += b.Len()/30 + 1 {
+		err := c.Merge(t.Context(), &full{left}, nil)
+		if err == nil || err.Error() != want {
+			t.Errorf("after %d of %d bytes, merging %s: error %v, want %s", left, b.Len(), dir, err,
+				want)
+		}
+	}
+}
+
 func TestNumberRanges(t *testing.T) {
 	for _, c := range []struct {
 		numbers []int
