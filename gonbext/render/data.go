@@ -151,8 +151,8 @@ func (b *page) id() string {
 }
 
 // spelled returns the words of the prompt, which are those of [attribution.Prompt.Words]; see
-// scriptData.Spelled. It is empty if
-// every token is a word, or the prompt does not say where its tokens stand.
+// scriptData.Spelled. It is empty if every token is a word, or the prompt does not say where its
+// tokens stand.
 func (b *page) spelled() string {
 	p := &b.e.Prompt
 	if grouped(b.e) || !placed(p) {
