@@ -93,8 +93,8 @@ func splitPlace(name string) (folder string, bucket *url.URL, err error) {
 		return "", nil, fmt.Errorf("corpus: %s: want file:///folder, with three slashes", name)
 	}
 	if address.RawQuery != "" || address.ForceQuery || strings.Contains(name, "#") {
-		return "", nil, fmt.Errorf("corpus: %s: the address of a folder has no ? and #; write %%3F "+
-			"and %%23 if they are in its name, or give its path", name)
+		return "", nil, fmt.Errorf("corpus: %s: the address of a folder has no ? and #; write "+
+			"%%3F and %%23 if they are in its name, or give its path", name)
 	}
 	return filepath.FromSlash(path.Clean(address.Path)), nil, nil
 }
