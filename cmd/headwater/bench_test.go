@@ -249,7 +249,7 @@ func TestBenchInput(t *testing.T) {
 		`"evidence":[[4,8]]}` + "\n"
 	args := []string{"bench", "methods", "--methods", "raw", "-i", "-", "--timed", "0"}
 	table := mustExecute(t, cases, args...)
-	if !strings.Contains(table, "mine") || !strings.Contains(table, "1 cases on tiny") {
+	if !strings.Contains(table, "mine") || !strings.Contains(table, "1 case on tiny") {
 		t.Error(table)
 	}
 	proven := `{"group":"mine","prompt":"the keys to the cabinet","continuation":" are",` +
