@@ -132,7 +132,6 @@ func PlaceSource(ctx context.Context, whole *Place, format string) (*Source, err
 		return nil, err
 	}
 	s.LeftOut = leftOut
-	s.alone = true
 	if one, ok := whole.file(all); ok {
 		s.place, all = one.place, []object{one.object}
 		if format == "" && formatByName(one.name) == "" {
@@ -145,9 +144,8 @@ func PlaceSource(ctx context.Context, whole *Place, format string) (*Source, err
 			return nil, err
 		}
 		s.place, all = one.place, []object{one.object}
-	} else {
-		s.alone = false
 	}
+	s.alone = s.place != whole // the place of one file is that of its folder
 	shards, err := whole.shards(ctx, all)
 	if err != nil {
 		return nil, err

@@ -83,10 +83,11 @@ func (m *Model) loadArrays(arrays []array, load spec.Loader, q spec.Quantized, l
 ) {
 	made, failed := make([][]weight, len(arrays)), make([]error, len(arrays))
 	var begun atomic.Int64 // so many arrays, or all after an error
+	next := func() int { return int(begun.Add(1)) - 1 }
 	var all sync.WaitGroup
 	for range loaders {
 		all.Go(func() {
-			for i := int(begun.Add(1)) - 1; i < len(arrays); i = int(begun.Add(1)) - 1 {
+			for i := next(); i < len(arrays); i = next() {
 				if made[i], failed[i] = m.loadArray(arrays[i], load, q); failed[i] != nil {
 					begun.Store(int64(len(arrays)))
 				}
