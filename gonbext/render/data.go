@@ -9,6 +9,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/headwater-ml/headwater/attribution"
 )
 
 // scriptData is what the script needs beyond the elements of the picture. It has numbers, and names
@@ -27,13 +29,14 @@ type scriptData struct {
 	Positions []int `json:"p,omitempty"`
 	// Extra is the number of columns of generated tokens in the matrices.
 	Extra int `json:"G,omitempty"`
-	// Words are, for decoders, what the script calls generated tokens and the given text.
-	Words []string `json:"e,omitempty"`
+	// Terms are, for decoders, what the script calls generated tokens and the given text.
+	Terms []string `json:"e,omitempty"`
 	// All says that all matrices are shown at first.
 	All bool `json:"a,omitempty"`
-	// Spelled has for each prompt token a digit: how many tokens the one before it in its word is
-	// back, 0 for the first token of a word. It is empty if every token is a word.
-	Spelled string `json:"W,omitempty"`
+	// Words and Sentences are spans of prompt tokens that a reader may choose instead of tokens; see
+	// spanCode. Sentences is empty if there is only one.
+	Words     string `json:"W,omitempty"`
+	Sentences string `json:"S,omitempty"`
 	// Grouped says that prompt tokens are words or spans already.
 	Grouped bool `json:"g,omitempty"`
 	// Colors are those of a palette other than the default one: the steps above the neutral value,
@@ -126,13 +129,24 @@ func (b *page) dataWithin(limit int) (d scriptData, size int) {
 		d.Colors = slices.Concat(b.palette.above[:], b.palette.below[:])
 	}
 	if !b.e.Model.Bidirectional {
-		d.Words = []string{b.words.answer, b.words.text}
+		d.Terms = []string{b.words.answer, b.words.text}
 	}
 	size = 1000
-	numbers := size + m + len(b.views)*(2*m*n+n*n+n+200+8*m)
-	if numbers <= limit { // words are sums of numbers
-		d.Spelled = b.spelled()
-		size += len(d.Spelled)
+	numbers := size + 2*m + len(b.views)*(2*m*n+n*n+n+200+8*m)
+	// Words and sentences are sums of numbers.
+	if p := &b.e.Prompt; numbers <= limit && !grouped(b.e) && placed(p) {
+		d.Words = spanCode(p.Words(), m)
+		sentences := p.Sentences()
+		controls := 0
+		for _, special := range p.Special {
+			if special {
+				controls++ // each is a span of its own
+			}
+		}
+		if len(sentences) > controls+1 {
+			d.Sentences = spanCode(sentences, m)
+		}
+		size += len(d.Words) + len(d.Sentences)
 	}
 	for i := range b.views {
 		d.Methods = append(d.Methods, b.scriptView(&b.views[i], numbers <= limit, &size, limit))
@@ -150,23 +164,19 @@ func (b *page) id() string {
 	return hex.EncodeToString(sum[:4])
 }
 
-// spelled returns the words of the prompt, which are those of [attribution.Prompt.Words]; see
-// scriptData.Spelled. It is empty if every token is a word, or the prompt does not say where its
-// tokens stand.
-func (b *page) spelled() string {
-	p := &b.e.Prompt
-	if grouped(b.e) || !placed(p) {
-		return ""
-	}
-	digits, joined := bytes.Repeat([]byte{digits64[0]}, len(p.Texts)), false
-	for _, word := range p.Words() {
-		for i, j := range word.Tokens[1:] {
-			if back := j - word.Tokens[i]; back < len(digits64) {
-				digits[j], joined = digits64[back], true
+// spanCode returns spans of m prompt tokens as a digit for each token: how many tokens the one
+// before it in its span is back, 0 for the first one. It is empty if every token is a span of its
+// own.
+func spanCode(spans []attribution.Span, m int) string {
+	digits, any := bytes.Repeat([]byte{digits64[0]}, m), false
+	for _, s := range spans {
+		for i, j := range s.Tokens[1:] {
+			if back := j - s.Tokens[i]; back < len(digits64) {
+				digits[j], any = digits64[back], true
 			}
 		}
 	}
-	if !joined {
+	if !any {
 		return ""
 	}
 	return string(digits)

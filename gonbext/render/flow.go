@@ -118,8 +118,7 @@ const flowPaper = "@media print{.hw-flow .hw-half{zoom:.58}.hw-flow .hw-most{zoo
 //go:embed flow.js
 var flowSource string
 
-// flowTouch is the script without its comments and indentation.
-var flowTouch = compact(flowSource)
+var flowTouch = script(flowSource)
 
 // WriteTo writes the picture as one div. The only error is that of w.
 func (r Flow) WriteTo(w io.Writer) (int64, error) {

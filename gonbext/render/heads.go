@@ -118,8 +118,7 @@ type headsPage struct {
 //go:embed heads.js
 var headsSource string
 
-// headsTouch is the script without its comments and indentation.
-var headsTouch = compact(headsSource)
+var headsTouch = script(headsSource)
 
 // WriteTo writes the picture as one div. The only error is that of w.
 func (r Heads) WriteTo(w io.Writer) (int64, error) {
@@ -502,11 +501,11 @@ func (h *headsPage) openHead() string {
 			`style="border-collapse:collapse;font-size:11px;margin:0"><tr class="hw-c" ` +
 			`style="background:none"><td></td>`)
 		for j := range h.T {
-			b.printf("<td>%s</td>", html.EscapeString(h.column(j)))
+			b.printf("<th>%s</th>", html.EscapeString(h.column(j)))
 		}
 		b.WriteString("</tr>")
 		for i := range h.T {
-			b.printf(`<tr class="hw-r" style="background:none"><td style="text-align:left">%s</td>`,
+			b.printf(`<tr class="hw-r" style="background:none"><th style="text-align:left">%s</th>`,
 				b.marked(html.EscapeString(h.column(i)), i == h.query))
 			for j := range h.T {
 				b.cell(h.paint(h.layer, h.head, i, j),

@@ -2,227 +2,170 @@
 // All text comes from the elements of the picture and is set as text, never as markup. The attribute
 // data-hw has numbers only; headsData in heads.go says what each of its fields is. Nothing is
 // requested.
-(() => {
-  const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
-  const steps = 40, levels = 6, grey = 7, full = 0.6;
+// common.js stands before it.
+const steps = 40, full = 0.6;
 
-  // isolate keeps a name that is written from right to left from changing the direction of what follows.
-  const isolate = (x) => /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u.test(x) ? '\u2068' + x + '\u2069' : x;
+function start(root) {
+  const d = JSON.parse(root.dataset.hw), color = colorsOf(d.c);
+  const paintStyle = (n) => n ? 'background:' + color(n) : '';
+  const text = root.querySelector('.hw-t'), say = root.querySelector('.hw-s');
+  const tokens = [...text.querySelectorAll(':scope > span, :scope > u')];
+  const lines = [...root.querySelectorAll('.hw-g')].reverse();
+  const rows = [...root.querySelectorAll('.hw-r')], open = root.querySelector('img.hw-j');
+  const title = root.querySelector('.hw-n'), sinks = new Set(d.s || []);
+  const s = choices(d.id, root, {open: {}});
+  const within = (x, size, otherwise) => x >= 0 && x < size ? x : otherwise;
+  const query = () => within(s.query, d.T, d.q), layer = () => within(s.layer, d.L, d.l), head = () => within(s.head, d.H, d.h);
+  // The static sentence, without the list below it, has exact numbers.
+  const said = [...say.childNodes].slice(0, -1);
+  const seen = (i) => d.b ? d.T : i + 1;
+  const known = (i) => i >= d.f && i <= d.e;
 
-  function start(root) {
-    const d = JSON.parse(root.dataset.hw), color = (n) => n === grey ? '#8884' : d.c ? d.c[n - 1] : '#27b' + '03579bd'[n];
-    const paintStyle = (n) => n ? 'background:' + color(n) : '';
-    const text = root.querySelector('.hw-t'), say = root.querySelector('.hw-s');
-    const tokens = [...text.querySelectorAll(':scope > span, :scope > u')];
-    const lines = [...root.querySelectorAll('.hw-g')].reverse();
-    const rows = [...root.querySelectorAll('.hw-r')], open = root.querySelector('img.hw-j');
-    const title = root.querySelector('.hw-n'), sinks = new Set(d.s || []);
-    // Pictures of one explanation choose apart: a picture goes on from one that is not on the page
-    // any more.
-    const pictures = window.headwaterChoices = window.headwaterChoices || {}, all = pictures[d.id] = pictures[d.id] || [];
-    const mine = all.find((e) => !e.root.isConnected) || all[all.push({}) - 1];
-    const s = JSON.parse(JSON.stringify(mine.s || {open: {}}));
-    Object.assign(mine, {root, s});
-    const within = (x, size, otherwise) => x >= 0 && x < size ? x : otherwise;
-    const query = () => within(s.query, d.T, d.q), layer = () => within(s.layer, d.L, d.l), head = () => within(s.head, d.H, d.h);
-    // The static sentence, without the list below it, has exact numbers.
-    const said = [...say.childNodes].slice(0, -1);
-    const seen = (i) => d.b ? d.T : i + 1;
-    const known = (i) => i >= d.f && i <= d.e;
+  const decoded = {};
+  // values returns the rows known of a head, one after another.
+  function values(l, h) {
+    const at = l * d.H + h;
+    if (decoded[at]) return decoded[at];
+    const out = [], code = d.w[at];
+    for (let i = 0; i < code.length; i++) {
+      let n = digit[code.charCodeAt(i)], run = n - steps;
+      if (n === 63) run = 23 + digit[code.charCodeAt(++i)];
+      if (n <= steps) out.push(n / steps);
+      else for (; run > 0; run--) out.push(0);
+    }
+    return decoded[at] = out;
+  }
+  // attention from token i to token j.
+  function attention(l, h, i, j) {
+    const before = d.b ? (i - d.f) * d.T : (i * (i + 1) - d.f * (d.f + 1)) / 2;
+    return known(i) && j < seen(i) ? values(l, h)[before + j] : 0;
+  }
+  function paint(l, h, i, j) {
+    if (!known(i) || j >= seen(i)) return 0;
+    return sinks.has(j) ? grey : Math.min(Math.round(attention(l, h, i, j) / full * levels), levels);
+  }
+  const percent = (x) => '≈ ' + (100 * x).toFixed(0) + ' %';
+  const name = (j) => quoted(tokens[j].textContent, j, d.m);
 
-    const decoded = {};
-    // values returns the rows known of a head, one after another.
-    function values(l, h) {
-      const at = l * d.H + h;
-      if (decoded[at]) return decoded[at];
-      const out = [], code = d.w[at];
-      for (let i = 0; i < code.length; i++) {
-        let n = digits.indexOf(code[i]), run = n - steps;
-        if (n === 63) run = 23 + digits.indexOf(code[++i]);
-        if (n <= steps) out.push(n / steps);
-        else for (; run > 0; run--) out.push(0);
+  function drawText(l, h, i) {
+    tokens.forEach((e, j) => {
+      const css = paintStyle(paint(l, h, i, j));
+      style(e, j !== i ? css : (css && css + ';') + 'outline:2px solid');
+    });
+  }
+  function drawSentence(l, h, i) {
+    say.textContent = '';
+    const bold = make('b', {textContent: name(i)}), row = [];
+    const t = d.p[i], predicted = t < 0 || d.b ? '' : ', where “' + isolate(tokens[d.m + t].textContent) + '” is predicted';
+    if (!known(i)) {
+      say.append(bold, ': there was no room for what the heads look at from here');
+      return;
+    }
+    if (l === d.l && h === d.h && i === d.q) say.append(...said);
+    else {
+      for (let j = 0; j < seen(i); j++) if (attention(l, h, i, j) >= full / 2 / levels) row.push(j);
+      row.sort((a, b) => attention(l, h, i, b) - attention(l, h, i, a));
+      say.append(bold, predicted + ' · layer ' + l + ', head ' + h + ' looks at ' + (row.slice(0, 5).map((j) =>
+        (sinks.has(j) ? 'the sink ' : '') + name(j) + ' ' + percent(attention(l, h, i, j))).join(', ') || 'many tokens, none of which has 5 % of its attention'));
+    }
+    const list = make('div', {className: 'hw-b'});
+    list.setAttribute('style', 'font-size:12px;margin-top:4px');
+    list.append('heads (layer.head) that look at a token from there more than from elsewhere: ' + (d.B[i - d.f].length ? '' : 'none'));
+    const best = d.B[i - d.f];
+    for (let k = 0; k < best.length; k += 4) {
+      const [l, h, j, p] = best.slice(k, k + 4);
+      const e = make('button', {type: 'button', textContent: l + '.' + h + ' ' + name(j) + ' ' + p + ' %',
+        title: 'layer ' + l + ', head ' + h, onclick: () => pick(l, h)});
+      e.setAttribute('aria-pressed', l === layer() && h === head());
+      list.append(e);
+    }
+    say.append(list);
+  }
+  function drawOpen(l, h, i) {
+    title.textContent = 'layer ' + l + ', head ' + h;
+    rows.forEach((r, q) => {
+      r.classList.toggle('hw-x', q === i);
+      for (let j = 0; j < d.T; j++) {
+        const n = paint(l, h, q, j), cell = r.cells[j + 1];
+        style(cell, paintStyle(n));
+        cell.textContent = n && n !== grey ? (100 * attention(l, h, q, j)).toFixed(0) : '';
       }
-      return decoded[at] = out;
+    });
+    if (!open) return;
+    const c = canvasFor(open), g = c.getContext('2d'), w = c.width / d.T;
+    for (let q = 0; q < d.T; q++) for (let j = 0; j < seen(q); j++) {
+      const n = paint(l, h, q, j);
+      if (!n) continue;
+      g.fillStyle = color(n);
+      g.fillRect(j * w, q * w, w, w);
     }
-    // attention from token i to token j.
-    function attention(l, h, i, j) {
-      const before = d.b ? (i - d.f) * d.T : (i * (i + 1) - d.f * (d.f + 1)) / 2;
-      return known(i) && j < seen(i) ? values(l, h)[before + j] : 0;
-    }
-    function paint(l, h, i, j) {
-      if (!known(i) || j >= seen(i)) return 0;
-      return sinks.has(j) ? grey : Math.min(Math.round(attention(l, h, i, j) / full * levels), levels);
-    }
-    const percent = (x) => '≈ ' + (100 * x).toFixed(0) + ' %';
-    const name = (j) => '“' + isolate(tokens[j].textContent) + '” (' + (j < d.m ? j : 'generated ' + (j - d.m + 1)) + ')';
-    function style(e, css) {
-      if (css) e.setAttribute('style', css);
-      else e.removeAttribute('style');
-    }
-
-    function drawText(l, h, i) {
-      tokens.forEach((e, j) => {
-        const css = paintStyle(paint(l, h, i, j));
-        style(e, j !== i ? css : (css && css + ';') + 'outline:2px solid');
-      });
-    }
-    function drawSentence(l, h, i) {
-      say.textContent = '';
-      const bold = Object.assign(document.createElement('b'), {textContent: name(i)}), row = [];
-      const t = d.p[i], predicted = t < 0 || d.b ? '' : ', where “' + isolate(tokens[d.m + t].textContent) + '” is predicted';
-      if (!known(i)) {
-        say.append(bold, ': there was no room for what the heads look at from here');
-        return;
-      }
-      if (l === d.l && h === d.h && i === d.q) say.append(...said);
-      else {
-        for (let j = 0; j < seen(i); j++) if (attention(l, h, i, j) >= full / 2 / levels) row.push(j);
-        row.sort((a, b) => attention(l, h, i, b) - attention(l, h, i, a));
-        say.append(bold, predicted + ' · layer ' + l + ', head ' + h + ' looks at ' + (row.slice(0, 5).map((j) =>
-          (sinks.has(j) ? 'the sink ' : '') + name(j) + ' ' + percent(attention(l, h, i, j))).join(', ') || 'many tokens, none of which has 5 % of its attention'));
-      }
-      const list = document.createElement('div');
-      list.setAttribute('style', 'font-size:12px;margin-top:4px');
-      list.append('heads (layer.head) that look at a token from there more than from elsewhere: ' + (d.B[i - d.f].length ? '' : 'none'));
-      list.className = 'hw-b';
-      const best = d.B[i - d.f];
-      for (let k = 0; k < best.length; k += 4) {
-        const [l, h, j, p] = best.slice(k, k + 4);
-        const e = document.createElement('button');
-        e.type = 'button';
-        e.textContent = l + '.' + h + ' ' + name(j) + ' ' + p + ' %';
-        e.title = 'layer ' + l + ', head ' + h;
-        e.setAttribute('aria-pressed', l === layer() && h === head());
-        e.onclick = () => pick(l, h);
-        list.append(e);
-      }
-      say.append(list);
-    }
-    function drawOpen(l, h, i) {
-      title.textContent = 'layer ' + l + ', head ' + h;
-      rows.forEach((r, q) => {
-        r.classList.toggle('hw-x', q === i);
-        for (let j = 0; j < d.T; j++) {
-          const n = paint(l, h, q, j), cell = r.cells[j + 1];
-          style(cell, paintStyle(n));
-          cell.textContent = n && n !== grey ? (100 * attention(l, h, q, j)).toFixed(0) : '';
-        }
-      });
-      if (!open) return;
-      let c = open.nextSibling;
-      if (!c || c.localName !== 'canvas') {
-        c = document.createElement('canvas');
-        [c.className, c.width, c.height] = ['hw-j', open.width, open.height];
-        c.setAttribute('style', open.getAttribute('style'));
-        c.setAttribute('role', 'img');
-        c.setAttribute('aria-label', open.alt);
-        open.after(c);
-        open.hidden = true;
-      }
-      const g = c.getContext('2d'), w = c.width / d.T;
-      g.clearRect(0, 0, c.width, c.height);
-      for (let q = 0; q < d.T; q++) for (let j = 0; j < seen(q); j++) {
-        const n = paint(l, h, q, j);
-        if (!n) continue;
-        g.fillStyle = paintStyle(n).slice(11);
-        g.fillRect(j * w, q * w, w, w);
-      }
-    }
-    // drawThumbnails marks the open head.
-    function drawThumbnails(l, h) {
-      lines.forEach((line, k) => {
-        line.cells[0].textContent = k;
-        line.classList.toggle('hw-x', k === l);
-        const box = line.querySelector('div');
-        box.className = 'hw-w';
-        let mark = box.querySelector('.hw-p');
-        if (!mark) {
-          mark = box.appendChild(document.createElement('div'));
-          mark.className = 'hw-p';
-        }
-        mark.hidden = k !== l;
-        mark.setAttribute('style', 'outline-width:2px;top:0;height:100%;left:' + 100 * h / d.H + '%;width:' + 100 / d.H + '%');
-      });
-    }
-    let opened = -1;
-    function draw() {
-      const l = layer(), h = head(), i = query();
-      drawText(l, h, i);
-      drawSentence(l, h, i);
-      drawThumbnails(l, h);
-      // At first the static matrix stays, which has exact numbers.
-      if (opened !== l * d.H + h && (opened >= 0 || l !== d.l || h !== d.h)) drawOpen(l, h, i);
-      opened = l * d.H + h;
-      rows.forEach((r, q) => r.classList.toggle('hw-x', q === i));
-    }
-    function pick(l, h, i) {
-      if (i >= 0 && i < d.T) s.query = i;
-      if (l >= 0 && l < d.L && d.w[l * d.H]) s.layer = l;
-      if (h >= 0 && h < d.H) s.head = h;
-      draw();
-    }
-
-    text.tabIndex = 0;
-    text.setAttribute('role', 'group');
-    text.setAttribute('aria-label', 'tokens: left and right choose a token, up and down a layer, with Shift left and right a head');
-    text.setAttribute('data-lm-suppress-shortcuts', 'true');
-    say.setAttribute('aria-live', 'polite');
-    text.onclick = (event) => pick(-1, -1, tokens.indexOf(event.target.closest('.hw-t > *')));
-    text.onkeydown = (event) => {
-      const by = event.shiftKey ? [0, 1, 0] : [0, 0, text.dir === 'rtl' ? -1 : 1];
-      const act = {ArrowLeft: by.map((x) => -x), ArrowRight: by, ArrowUp: [1, 0, 0], ArrowDown: [-1, 0, 0]}[event.key];
-      if (!act || event.altKey || event.ctrlKey || event.metaKey) return;
-      event.preventDefault();
-      event.stopPropagation();
-      pick(layer() + act[0], head() + act[1], query() + act[2]);
-    };
-    text.onpointerover = (event) => {
-      const j = tokens.indexOf(event.target);
-      if (j >= 0) event.target.title = j < seen(query()) && known(query()) ? percent(attention(layer(), head(), query(), j)) : '';
-    };
+  }
+  // drawThumbnails marks the open head.
+  function drawThumbnails(l, h) {
     lines.forEach((line, k) => {
-      line.querySelector('td:last-child').setAttribute('style', 'padding:0;line-height:0;cursor:pointer');
-      const at = (event) => {
-        const r = line.querySelector('img').getBoundingClientRect();
-        return Math.floor((event.clientX - r.left) / r.width * d.H);
-      };
-      line.onclick = (event) => pick(k, at(event));
-      line.onmousemove = (event) => { line.title = 'layer ' + k + ', head ' + at(event); };
+      line.cells[0].textContent = k;
+      line.classList.toggle('hw-x', k === l);
+      const e = mark(line.querySelector('div'), h / d.H, 0, 1 / d.H, 1);
+      e.hidden = k !== l;
+      e.style.outlineWidth = '2px';
     });
-    rows.forEach((r, i) => {
-      r.onclick = () => pick(-1, -1, i);
-      r.onmousemove = (event) => {
-        const j = event.target.cellIndex - 1;
-        if (j >= 0 && j < seen(i) && known(i)) event.target.title = name(i) + ' looks at ' + name(j) + ': ' + percent(attention(layer(), head(), i, j));
-      };
-    });
-    const box = open && open.parentElement;
-    if (box) {
-      const at = (event) => {
-        const r = event.target.getBoundingClientRect();
-        return [Math.floor((event.clientY - r.top) / r.height * d.T), Math.floor((event.clientX - r.left) / r.width * d.T)];
-      };
-      box.onclick = (event) => pick(-1, -1, at(event)[0]);
-      box.onmousemove = (event) => {
-        const [i, j] = at(event);
-        if (tokens[i] && tokens[j]) event.target.title = name(i) + ' looks at ' + name(j) + (known(i) ? ': ' + percent(attention(layer(), head(), i, j)) : '');
-      };
-    }
-    root.querySelectorAll('details').forEach((e) => {
-      const key = e.querySelector('summary').textContent;
-      if (key in s.open) e.open = s.open[key];
-      e.ontoggle = () => { s.open[key] = e.open; };
-    });
-    text.querySelectorAll('b').forEach((e) => { e.replaceWith(...e.childNodes); });
-    root.querySelectorAll('.hw-r td:first-child b').forEach((e) => { e.parentElement.textContent = e.textContent.replace(/^▸\s/, ''); });
-    root.classList.add('hw-on');
+  }
+  let opened = -1;
+  function draw() {
+    const l = layer(), h = head(), i = query();
+    drawText(l, h, i);
+    drawSentence(l, h, i);
+    drawThumbnails(l, h);
+    // At first the static matrix stays, which has exact numbers.
+    if (opened !== l * d.H + h && (opened >= 0 || l !== d.l || h !== d.h)) drawOpen(l, h, i);
+    opened = l * d.H + h;
+    rows.forEach((r, q) => r.classList.toggle('hw-x', q === i));
+  }
+  function pick(l, h, i) {
+    if (i >= 0 && i < d.T) s.query = i;
+    if (l >= 0 && l < d.L && d.w[l * d.H]) s.layer = l;
+    if (h >= 0 && h < d.H) s.head = h;
     draw();
   }
 
-  const script = document.currentScript, own = script && script.closest('.hw');
-  for (const root of own ? [own] : document.querySelectorAll('.hw-heads[data-hw]')) {
-    if (root.hwStarted) continue;
-    root.hwStarted = true;
-    start(root);
+  say.setAttribute('aria-live', 'polite');
+  text.onclick = (event) => pick(-1, -1, tokens.indexOf(event.target.closest('.hw-t > *')));
+  listen(text, 'tokens: left and right choose a token, up and down a layer, with Shift left and right a head', (event) => {
+    const by = event.shiftKey ? [0, 1, 0] : [0, 0, text.dir === 'rtl' ? -1 : 1];
+    const act = {ArrowLeft: by.map((x) => -x), ArrowRight: by, ArrowUp: [1, 0, 0], ArrowDown: [-1, 0, 0]}[event.key];
+    return act && (() => pick(layer() + act[0], head() + act[1], query() + act[2]));
+  });
+  text.onpointerover = (event) => {
+    const j = tokens.indexOf(event.target);
+    if (j >= 0) event.target.title = j < seen(query()) && known(query()) ? percent(attention(layer(), head(), query(), j)) : '';
+  };
+  lines.forEach((line, k) => {
+    line.querySelector('td:last-child').setAttribute('style', 'padding:0;line-height:0;cursor:pointer');
+    const at = (event) => inside(event, line.querySelector('img'), d.H, 1)[0];
+    line.onclick = (event) => pick(k, at(event));
+    line.onmousemove = (event) => { line.title = 'layer ' + k + ', head ' + at(event); };
+  });
+  rows.forEach((r, i) => {
+    r.onclick = () => pick(-1, -1, i);
+    r.onmousemove = (event) => {
+      const j = event.target.cellIndex - 1;
+      if (j >= 0 && j < seen(i) && known(i)) event.target.title = name(i) + ' looks at ' + name(j) + ': ' + percent(attention(layer(), head(), i, j));
+    };
+  });
+  const box = open && open.parentElement;
+  if (box) {
+    const at = (event) => inside(event, event.target, d.T, d.T);
+    box.onclick = (event) => pick(-1, -1, at(event)[1]);
+    box.onmousemove = (event) => {
+      const [j, i] = at(event);
+      if (tokens[i] && tokens[j]) event.target.title = name(i) + ' looks at ' + name(j) + (known(i) ? ': ' + percent(attention(layer(), head(), i, j)) : '');
+    };
   }
-})();
+  keepOpen(root, s.open);
+  text.querySelectorAll('b').forEach((e) => { e.replaceWith(...e.childNodes); });
+  root.querySelectorAll('.hw-r th b').forEach((e) => { e.parentElement.textContent = e.textContent.replace(/^▸\s/, ''); });
+  root.classList.add('hw-on');
+  draw();
+}
+
+begin('.hw-heads[data-hw]', start);

@@ -42,11 +42,19 @@ const defaultMaxBytes = 480_000
 //go:embed style.css
 var styleSheet string
 
+//go:embed common.js
+var commonSource string
+
 //go:embed touch.js
 var touchSource string
 
-// touch is the script without its comments and indentation, which each picture would repeat.
-var touch = compact(touchSource)
+var touch = script(touchSource)
+
+// script returns what the scripts of all pictures share and a script of one kind, as one function,
+// without comments and indentation, which each picture would repeat.
+func script(source string) string {
+	return "(() => {\n" + compact(commonSource) + compact(source) + "})();\n"
+}
 
 // compact removes the comments that have lines of their own, and indentation.
 func compact(source string) string {

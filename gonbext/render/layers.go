@@ -77,8 +77,7 @@ func (r Layers) Check() error {
 //go:embed layers.js
 var layersSource string
 
-// layersTouch is the script without its comments and indentation.
-var layersTouch = compact(layersSource)
+var layersTouch = script(layersSource)
 
 // layersPage is the state of writing [Layers].
 type layersPage struct {
@@ -259,12 +258,12 @@ func (p *layersPage) panelTable(b *page, v *view, t int) {
 		`span="%d" style="width:22px"></colgroup><tr class="hw-c" style="background:none">`+
 		`<td></td>`, m)
 	for j := range m {
-		b.printf("<td>%s</td>", html.EscapeString(cmp.Or(b.short(j), "·")))
+		b.printf("<th>%s</th>", html.EscapeString(cmp.Or(b.short(j), "·")))
 	}
 	b.WriteString("</tr>")
 	if layers <= fewLayers {
 		for k := layers - 1; k >= 0; k-- {
-			b.printf(`<tr class="hw-r" style="background:none"><td>%s</td>`,
+			b.printf(`<tr class="hw-r" style="background:none"><th>%s</th>`,
 				b.marked(fmt.Sprint(v.result.Layer(t, k)), k == v.level(t)))
 			for j := range m {
 				b.cell(v.layerPaint(b.picture, t, j, k), v.cellNumber(v.result.At(t, j, k)))

@@ -3,119 +3,94 @@
 // panels. All text comes from the elements of the picture and is set as text, never as markup. The
 // attribute data-hw has numbers only; layersData in layers.go says what each of its fields is.
 // Nothing is requested.
-(() => {
-  const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
-
-  // isolate keeps a name that is written from right to left from changing the direction of what follows.
-  const isolate = (x) => /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u.test(x) ? '\u2068' + x + '\u2069' : x;
-
-  function start(root) {
-    const d = JSON.parse(root.dataset.hw);
-    const text = root.querySelector('.hw-t'), tokens = [...text.querySelectorAll(':scope > span')];
-    const panels = [], names = []; // of each panel, its method and its token
-    let method = '';
-    root.querySelectorAll('.hw-n, .hw-d').forEach((e) => {
-      if (e.className === 'hw-n') method = e.textContent;
-      else names[panels.push(e) - 1] = method + ', ' + e.querySelector('b').textContent + ' ← ';
+// common.js stands before it.
+function start(root) {
+  const d = JSON.parse(root.dataset.hw);
+  const text = root.querySelector('.hw-t'), tokens = [...text.querySelectorAll(':scope > span')];
+  const panels = [], names = []; // of each panel, its method and its token
+  let method = '';
+  root.querySelectorAll('.hw-n, .hw-d').forEach((e) => {
+    if (e.className === 'hw-n') method = e.textContent;
+    else names[panels.push(e) - 1] = method + ', ' + e.querySelector('b').textContent + ' ← ';
+  });
+  const layers = (n) => d.p[n] && d.p[n].l ? d.p[n].l.length : 0;
+  const value = (p, k, j) => {
+    const code = pair(p.w, 2 * (k * d.m + j));
+    if (!code) return 'no number';
+    const x = (code - 2048) / 2047 * p.t;
+    if (p.x) return '×' + (2 ** x).toPrecision(3);
+    return p.c ? (100 * x).toFixed(1) + ' %' : x.toPrecision(3);
+  };
+  const say = make('div');
+  say.setAttribute('style', 'font-size:12px;min-height:1.5em');
+  say.setAttribute('aria-live', 'polite');
+  text.after(say);
+  const boxes = panels.map((panel) => panel.querySelector('img.hw-j')).map((image) => image && image.parentElement);
+  // at is the place that is shown: a panel, a token and a layer.
+  let at = {n: 0, j: -1, k: -1}, outlined = [];
+  function tell({n, j, k}) {
+    const p = d.p[n];
+    return (p.o ? 'up to layer ' : 'layer ') + p.l[k] + ' · ' + quoted(tokens[j].textContent, j, d.m) + ' ' + value(p, k, j);
+  }
+  // show shows a place, or with j = -1 none; by is what to say before it.
+  function show(to, by = '') {
+    const {n, j, k} = at = to;
+    say.textContent = j < 0 ? '' : by + tell(to);
+    outlined.forEach((e) => { e.style.outline = ''; });
+    outlined = j < 0 ? [] : [tokens[j]];
+    panels.forEach((panel, q) => {
+      const L = layers(q), row = j < 0 || boxes[q] ? null : panel.querySelectorAll('.hw-r')[L - 1 - k];
+      if (row) outlined.push(row.cells[j + 1]);
+      if (!boxes[q]) return;
+      const e = mark(boxes[q], j / d.m, (L - 1 - k) / L, 1 / d.m, 1 / L);
+      e.hidden = j < 0 || !L;
+      if (q === n) e.style.outlineWidth = '2px';
     });
-    const layers = (n) => d.p[n] && d.p[n].l ? d.p[n].l.length : 0;
-    const value = (p, k, j) => {
-      const at = 2 * (k * d.m + j), code = 64 * digits.indexOf(p.w[at]) + digits.indexOf(p.w[at + 1]);
-      if (!code) return 'no number';
-      const x = (code - 2048) / 2047 * p.t;
-      if (p.x) return '×' + (2 ** x).toPrecision(3);
-      return p.c ? (100 * x).toFixed(1) + ' %' : x.toPrecision(3);
+    outlined.forEach((e) => { e.style.outline = '1px solid'; });
+  }
+  panels.forEach((panel, n) => {
+    const L = layers(n), image = panel.querySelector('img.hw-j');
+    const point = (j, k, e) => {
+      if (!(j >= 0 && j < d.m && k >= 0 && k < L)) return;
+      show({n, j, k});
+      e.title = say.textContent;
     };
-    const say = document.createElement('div');
-    say.setAttribute('style', 'font-size:12px;min-height:1.5em');
-    say.setAttribute('aria-live', 'polite');
-    text.after(say);
-    const marks = panels.map((panel) => {
-      const image = panel.querySelector('img.hw-j');
-      if (!image) return null;
-      const box = image.parentElement, mark = document.createElement('div');
-      box.className = 'hw-w';
-      mark.className = 'hw-p';
-      mark.hidden = true;
-      box.append(mark);
-      return mark;
-    });
-    // at is the place that is shown: a panel, a token and a layer.
-    let at = {n: 0, j: -1, k: -1}, outlined = [];
-    function tell({n, j, k}) {
-      const p = d.p[n];
-      return (p.o ? 'up to layer ' : 'layer ') + p.l[k] + ' · “' + isolate(tokens[j].textContent) + '” (' + j + ') ' + value(p, k, j);
-    }
-    // show shows a place, or with j = -1 none; by is what to say before it.
-    function show(to, by = '') {
-      const {n, j, k} = at = to;
-      say.textContent = j < 0 ? '' : by + tell(to);
-      outlined.forEach((e) => { e.style.outline = ''; });
-      outlined = j < 0 ? [] : [tokens[j]];
-      panels.forEach((panel, q) => {
-        const mark = marks[q], L = layers(q), row = j < 0 || mark ? null : panel.querySelectorAll('.hw-r')[L - 1 - k];
-        if (row) outlined.push(row.cells[j + 1]);
-        if (!mark) return;
-        mark.hidden = j < 0 || !L;
-        if (!mark.hidden) mark.setAttribute('style', 'left:' + 100 * j / d.m + '%;width:' + 100 / d.m + '%;top:' + 100 * (L - 1 - k) / L + '%;height:' + 100 / L + '%' + (q === n ? ';outline-width:2px' : ''));
-      });
-      outlined.forEach((e) => { e.style.outline = '1px solid'; });
-    }
-    panels.forEach((panel, n) => {
-      const L = layers(n), image = panel.querySelector('img.hw-j');
-      const point = (j, k, e) => {
-        if (!(j >= 0 && j < d.m && k >= 0 && k < L)) return;
-        show({n, j, k});
-        e.title = say.textContent;
+    panel.onmouseleave = () => show({n, j: -1, k: -1});
+    if (image && L) {
+      image.parentElement.onmousemove = (event) => {
+        const [j, row] = inside(event, image, d.m, L);
+        point(j, L - 1 - row, image);
       };
-      panel.onmouseleave = () => show({n, j: -1, k: -1});
-      if (image && L) {
-        image.parentElement.onmousemove = (event) => {
-          const r = image.getBoundingClientRect();
-          point(Math.floor((event.clientX - r.left) / r.width * d.m), L - 1 - Math.floor((event.clientY - r.top) / r.height * L), image);
-        };
-      }
-      [...panel.querySelectorAll('.hw-r')].forEach((row, i) => {
-        row.onmousemove = (event) => {
-          const cell = event.target.closest('td');
-          if (cell) point(cell.cellIndex - 1, L - 1 - i, cell);
-        };
-      });
-    });
-
-    // go goes to a place, or to the nearest one there is.
-    function go(n, j, k) {
-      const clamp = (x, count) => Math.max(Math.min(x, count - 1), 0);
-      n = clamp(n, panels.length);
-      if (!layers(n)) return;
-      show({n, j: clamp(j, d.m), k: clamp(k, layers(n))}, names[n]);
-      panels[n].scrollIntoView({block: 'nearest'});
     }
-    text.tabIndex = 0;
-    text.setAttribute('role', 'group');
-    text.setAttribute('aria-label', 'tokens: left and right choose a token, up and down a layer, with Shift left and right a panel');
-    text.setAttribute('data-lm-suppress-shortcuts', 'true');
-    text.onclick = (event) => {
-      const j = tokens.indexOf(event.target.closest('.hw-t > *'));
-      if (j >= 0) go(at.n, j, at.k < 0 ? layers(at.n) - 1 : at.k);
-    };
-    text.onkeydown = (event) => {
-      const by = event.shiftKey ? [1, 0, 0] : [0, 1, 0];
-      const act = {ArrowLeft: by.map((x) => -x), ArrowRight: by, ArrowUp: [0, 0, 1], ArrowDown: [0, 0, -1]}[event.key];
-      if (!act && event.key !== 'Escape' || event.altKey || event.ctrlKey || event.metaKey) return;
-      event.preventDefault();
-      event.stopPropagation();
-      if (!act) show({n: at.n, j: -1, k: -1});
-      else if (at.j < 0) go(at.n, 0, layers(at.n) - 1);
-      else go(at.n + act[0], at.j + act[1], at.k + act[2]);
-    };
-    text.style.cursor = 'pointer';
-  }
+    [...panel.querySelectorAll('.hw-r')].forEach((row, i) => {
+      row.onmousemove = (event) => {
+        const cell = event.target.closest('td');
+        if (cell) point(cell.cellIndex - 1, L - 1 - i, cell);
+      };
+    });
+  });
 
-  const script = document.currentScript, own = script && script.closest('.hw');
-  for (const root of own ? [own] : document.querySelectorAll('.hw-layers[data-hw]')) {
-    if (root.hwStarted) continue;
-    root.hwStarted = true;
-    start(root);
+  // go goes to a place, or to the nearest one there is.
+  function go(n, j, k) {
+    n = clamp(n, panels.length);
+    if (!layers(n)) return;
+    show({n, j: clamp(j, d.m), k: clamp(k, layers(n))}, names[n]);
+    panels[n].scrollIntoView({block: 'nearest'});
   }
-})();
+  text.onclick = (event) => {
+    const j = tokens.indexOf(event.target.closest('.hw-t > *'));
+    if (j >= 0) go(at.n, j, at.k < 0 ? layers(at.n) - 1 : at.k);
+  };
+  listen(text, 'tokens: left and right choose a token, up and down a layer, with Shift left and right a panel', (event) => {
+    const by = event.shiftKey ? [1, 0, 0] : [0, 1, 0];
+    const act = {ArrowLeft: by.map((x) => -x), ArrowRight: by, ArrowUp: [0, 0, 1], ArrowDown: [0, 0, -1]}[event.key];
+    if (event.key === 'Escape') return () => show({n: at.n, j: -1, k: -1});
+    return act && (() => {
+      if (at.j < 0) go(at.n, 0, layers(at.n) - 1);
+      else go(at.n + act[0], at.j + act[1], at.k + act[2]);
+    });
+  });
+  text.style.cursor = 'pointer';
+}
+
+begin('.hw-layers[data-hw]', start);

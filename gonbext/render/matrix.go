@@ -90,15 +90,15 @@ func (b *page) beginMatrices(tabular bool) {
 		if name == "" {
 			name = "·"
 		}
-		b.printf("<td>%s</td>", html.EscapeString(name))
+		b.printf("<th>%s</th>", html.EscapeString(name))
 	}
 	for q := range b.extraColumns() {
-		b.printf("<td>%s</td>", html.EscapeString(b.generatedName(q)))
+		b.printf("<th>%s</th>", html.EscapeString(b.generatedName(q)))
 	}
 	if b.hasOther() {
-		b.WriteString("<td>generated</td>")
+		b.WriteString("<th>generated</th>")
 	}
-	b.WriteString("<td>probability</td></tr></thead>")
+	b.WriteString("<th>probability</th></tr></thead>")
 }
 
 // columnWidths writes the columns of a table: those of tokens have the same width, which the
@@ -253,7 +253,7 @@ func (b *page) row(v *view, t int) {
 	if v.has(t) && v.silent[t] != "" {
 		silent = ` <span class="hw-0" style="font-size:10px;opacity:.8">not coloured</span>`
 	}
-	b.printf(`<tr class="hw-r" style="background:none"><td style="text-align:left">%s%s</td>`,
+	b.printf(`<tr class="hw-r" style="background:none"><th style="text-align:left">%s%s</th>`,
 		b.marked(html.EscapeString(b.rowName(t)), t == b.chosen), silent)
 	sources := 0
 	if v.has(t) {
@@ -336,7 +336,7 @@ func (b *page) layerRows(v *view) {
 	}
 	for k := layers - 1; k >= 0; k-- {
 		label := b.marked(fmt.Sprint(v.result.Layer(b.chosen, k)), k == v.level(b.chosen))
-		b.printf(`<tr class="hw-l" style="background:none"><td style="text-align:right">%s</td>`,
+		b.printf(`<tr class="hw-l" style="background:none"><th style="text-align:right">%s</th>`,
 			label)
 		for j := range b.e.Prompt.Texts {
 			b.cell(v.layerPaint(b.picture, b.chosen, j, k), "")

@@ -229,7 +229,7 @@ func survives(t *testing.T, markup string) {
 	markup = untrusted(t, markup)
 	allowed := map[string]bool{
 		"div": true, "span": true, "b": true, "u": true, "br": true, "table": true, "thead": true, "tbody": true,
-		"tr": true, "td": true, "colgroup": true, "img": true, "details": true, "summary": true,
+		"tr": true, "td": true, "th": true, "colgroup": true, "img": true, "details": true, "summary": true,
 	}
 	var open []string
 	for _, m := range tag.FindAllStringSubmatch(markup, -1) {
@@ -395,7 +395,7 @@ func TestGenerated(t *testing.T) {
 		change(h.Explanation, h.Explanation.Methods["rollout"])
 		got := written(t, HTML{Heatmap: h})
 		survives(t, got)
-		if !strings.Contains(got, "<td>generated</td>") || strings.Contains(got, most) {
+		if !strings.Contains(got, "<th>generated</th>") || strings.Contains(got, most) {
 			t.Errorf("%s: the matrix has columns for generated tokens", name)
 		}
 	}

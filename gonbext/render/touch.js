@@ -1,509 +1,452 @@
 // Adds touch to a picture that is complete without it: choosing tokens, methods and layers. All
 // text comes from the elements of the picture and is set as text, never as markup. The attribute
 // data-hw has numbers only; data.go says what each of its fields is. Nothing is requested.
-(() => {
-  const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
-  const digit = new Uint8Array(128);
-  [...digits].forEach((c, i) => { digit[c.charCodeAt(0)] = i; });
-  const levels = 6, grey = 7, none = 8;
-
-  const make = (tag, of) => Object.assign(document.createElement(tag), of);
-
-  // isolate keeps a name that is written from right to left from changing the direction of what follows.
-  const isolate = (x) => /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u.test(x) ? '\u2068' + x + '\u2069' : x;
-
-  function start(root) {
-    const d = JSON.parse(root.dataset.hw), extra = d.G || 0;
-    const colors = (n) => n === grey ? '#8884' : n === none ? '#888a' : d.c ? d.c[n < 0 ? levels - 1 - n : n - 1]
-      : (n < 0 ? '#b51' : '#27b') + '03579bd'[Math.abs(n)];
-    const paintStyle = (n) => n ? 'background:' + colors(n) : '';
-    const text = root.querySelector('.hw-t'), say = root.querySelector('.hw-s');
-    // The folds of the static picture are those of one row; fold makes them for any.
-    text.querySelectorAll('details').forEach((e) => {
-      e.querySelector('summary').remove();
-      e.replaceWith(...e.childNodes);
+// common.js stands before it.
+function start(root) {
+  const d = JSON.parse(root.dataset.hw), extra = d.G || 0, colors = colorsOf(d.c);
+  const paintStyle = (n) => n ? 'background:' + colors(n) : '';
+  const text = root.querySelector('.hw-t'), say = root.querySelector('.hw-s');
+  // The folds of the static picture are those of one row; fold makes them for any.
+  text.querySelectorAll('details').forEach((e) => {
+    e.querySelector('summary').remove();
+    e.replaceWith(...e.childNodes);
+  });
+  const tokens = [...text.querySelectorAll(':scope > span, :scope > u')];
+  const map = root.querySelector('img.hw-f');
+  const views = [...root.querySelectorAll('.hw-v')];
+  const names = views.map((v) => v.querySelector('.hw-n').textContent);
+  const blocks = [...root.querySelectorAll('.hw-d')];
+  const header = [...root.querySelectorAll('.hw-m .hw-c th')].slice(0, d.m + extra);
+  // columns is how many cells a line of an image has: a divider stands before the generated tokens.
+  const columns = (img) => img.closest('table') ? d.m : d.m + (extra && extra + 1), column = (j) => j < d.m ? j : j + 1;
+  // What is chosen: the method, the token or the source, the layer of each method, and what is open.
+  const s = choices(d.id, root, {level: {}, open: {}, all: d.a});
+  // first returns for each token the first one of its span. A code has for each prompt token how many
+  // tokens the one before it in its span is back; 0 begins a span. Generated tokens stay tokens.
+  function first(code) {
+    const all = [];
+    tokens.forEach((_, j) => {
+      const back = code && j < d.m && digit[code.charCodeAt(j)];
+      all[j] = back ? all[j - back] : j;
     });
-    const tokens = [...text.querySelectorAll(':scope > span, :scope > u')];
-    const map = root.querySelector('img.hw-f');
-    const views = [...root.querySelectorAll('.hw-v')];
-    const names = views.map((v) => v.querySelector('.hw-n').textContent);
-    const blocks = [...root.querySelectorAll('.hw-d')];
-    const header = [...root.querySelectorAll('.hw-m .hw-c td')].slice(1, 1 + d.m + extra);
-    // columns is how many cells a line of an image has: a divider stands before the generated tokens.
-    const columns = (img) => img.closest('table') ? d.m : d.m + (extra && extra + 1), column = (j) => j < d.m ? j : j + 1;
-    // What the reader chose outlives an update of the output: the method, the token or the source,
-    // the layer of each method, and what is open. Pictures of one explanation choose apart: a
-    // picture goes on from one that is not on the page any more.
-    const pictures = window.headwaterChoices = window.headwaterChoices || {}, all = pictures[d.id] = pictures[d.id] || [];
-    const mine = all.find((e) => !e.root.isConnected) || all[all.push({}) - 1];
-    const s = JSON.parse(JSON.stringify(mine.s || {level: {}, open: {}, all: d.a}));
-    Object.assign(mine, {root, s});
-    // word[j] is the first token of the word of token j, sentence[j] that of its sentence. Words are
-    // those of d.W, which has for each prompt token how many tokens the one before it in its word is
-    // back; 0 begins a word. Generated tokens stay tokens.
-    const word = [], sentence = [];
-    for (let j = 0; j < tokens.length; j++) {
-      const before = tokens[j].previousSibling, begins = !j || j === d.m;
-      const joined = !begins && before && before.nodeType === 1 && before.localName !== 'br';
-      const back = d.W && j < d.m && digit[d.W.charCodeAt(j)];
-      word[j] = back ? word[j - back] : j;
-      const ended = !joined && j && (before.localName === 'br' || /[.!?…。！？]['"”’)\]]*$/.test(tokens[j - 1].textContent));
-      sentence[j] = begins || ended ? j : sentence[j - 1];
-    }
-    // members has the tokens of each span, at its first token.
-    const members = (first) => first.reduce((all, f, j) => ((all[f] = all[f] || []).push(j), all), []);
-    const ofWord = members(word), ofSentence = members(sentence);
-    // parts are the spans that are shown as one, undefined for tokens.
-    const parts = () => s.words ? word : s.sentences ? sentence : undefined;
+    return all;
+  }
+  const word = first(d.W), sentence = first(d.S);
+  // members has the tokens of each span, at its first token.
+  const members = (spans) => spans.reduce((all, f, j) => ((all[f] = all[f] || []).push(j), all), []);
+  const ofWord = members(word), ofSentence = members(sentence);
+  // parts are the spans that are shown as one, undefined for tokens.
+  const parts = () => s.words ? word : s.sentences ? sentence : undefined;
 
-    const method = () => names.includes(s.method) ? names.indexOf(s.method) : d.v;
-    const target = () => s.token < d.n ? s.token : d.t;
-    const source = () => s.source < tokens.length ? s.source : -1;
-    const place = (t) => d.p ? d.p[t] : d.m + t;
-    const shown = (v, t) => v.l ? v.l[t] : 0;
-    // A layer that was chosen in an earlier run of the cell may not be there any more.
-    const picked = (i) => d.d[i].k && s.level[names[i]] < d.d[i].L.length;
-    // layerName names the layers that the values of level k are about: rollout, flow and scorers combine those below.
-    const layerName = (v, k) => (v.o ? 'up to layer ' : 'layer ') + v.L[k];
-    const level = (i, t) => picked(i) ? s.level[names[i]] : shown(d.d[i], t);
+  const method = () => names.includes(s.method) ? names.indexOf(s.method) : d.v;
+  const target = () => s.token < d.n ? s.token : d.t;
+  const source = () => s.source < tokens.length ? s.source : -1;
+  const place = (t) => d.p ? d.p[t] : d.m + t;
+  const shown = (v, t) => v.l ? v.l[t] : 0;
+  // A layer that was chosen in an earlier run of the cell may not be there any more.
+  const picked = (i) => d.d[i].k && s.level[names[i]] < d.d[i].L.length;
+  // layerName names the layers that the values of level k are about: rollout, flow and scorers combine those below.
+  const layerName = (v, k) => (v.o ? 'up to layer ' : 'layer ') + v.L[k];
+  const level = (i, t) => picked(i) ? s.level[names[i]] : shown(d.d[i], t);
 
-    // sources is how many sources target t has: the prompt, then the generated tokens before it.
-    const sources = (v, t) => d.m + (v.y ? t + v.y - 1 : 0);
-    // one returns the value of source j for target t at the level shown; undefined if unknown.
-    function one(v, t, j) {
-      const at = 2 * (t * d.m + (v.y ? t * (t - 1) / 2 + t * (v.y - 1) : 0) + j);
-      if (!v.w || at >= v.w.length || j >= sources(v, t)) return undefined;
-      const code = 64 * digit[v.w.charCodeAt(at)] + digit[v.w.charCodeAt(at + 1)];
-      return code ? (code - 2048) / 2047 * v.top : NaN;
+  // sources is how many sources target t has: the prompt, then the generated tokens before it.
+  const sources = (v, t) => d.m + (v.y ? t + v.y - 1 : 0);
+  // one returns the value of source j for target t at the level shown; undefined if unknown.
+  function one(v, t, j) {
+    const at = 2 * (t * d.m + (v.y ? t * (t - 1) / 2 + t * (v.y - 1) : 0) + j);
+    if (!v.w || at >= v.w.length || j >= sources(v, t)) return undefined;
+    const code = pair(v.w, at);
+    return code ? (code - 2048) / 2047 * v.top : NaN;
+  }
+  // value is that of the whole word or sentence where these are shown.
+  function value(v, t, j) {
+    const part = parts();
+    if (!part) return one(v, t, j);
+    let x;
+    for (const k of (part === word ? ofWord : ofSentence)[part[j]]) {
+      const y = one(v, t, k);
+      x = x === undefined ? y : y === undefined ? x : v.x ? Math.max(x, y) : x + y;
     }
-    // value is that of the whole word or sentence where these are shown.
-    function value(v, t, j) {
-      const part = parts();
-      if (!part) return one(v, t, j);
-      let x;
-      for (const k of (part === word ? ofWord : ofSentence)[part[j]]) {
-        const y = one(v, t, k);
-        x = x === undefined ? y : y === undefined ? x : v.x ? Math.max(x, y) : x + y;
-      }
-      return x;
+    return x;
+  }
+  function decode(code) {
+    const out = [];
+    for (let i = 0; i < code.length; i++) {
+      const n = digit[code.charCodeAt(i)];
+      if (n > 13) for (let run = n - 13; run; run--) out.push(0);
+      else out.push(n === 13 ? none : n - levels);
     }
-    function decode(code) {
-      const out = [];
-      for (let i = 0; i < code.length; i++) {
-        const n = digit[code.charCodeAt(i)];
-        if (n > 13) for (let run = n - 13; run; run--) out.push(0);
-        else out.push(n === 13 ? none : n - levels);
-      }
-      return out;
-    }
-    // coarse returns the paints of row t at a level. Generated tokens have none at other levels.
-    const decoded = {};
-    function coarse(i, t, k) {
-      const v = d.d[i], flat = v.r && (!v.k || k === shown(v, t)), key = i + ' ' + t + ' ' + !!flat;
-      const row = decoded[key] = decoded[key] || decode(((flat ? v.r : v.k) || [])[t] || '');
-      return (j) => flat ? row[j] || 0 : j < d.m && row[k * d.m + j] || 0;
-    }
-    const limit = (v) => v.u === 1 ? Math.log2(v.lim) : v.lim;
-    function step(v, x) {
-      if (x !== x) return none;
-      const y = Math.min(Math.abs(x) / limit(v), 1);
-      return Math.sign(x) * Math.round(levels * y);
-    }
-    const greys = d.d.map((v) => new Set(v.s)), silent = d.d.map((v) => new Set(v.z));
-    // painter returns the paints of row t at a level.
-    function painter(i, t, k) {
-      const v = d.d[i];
-      const other = k !== shown(v, t), row = other || !v.w ? coarse(i, t, k) : null;
-      return (j, words) => {
-        if (greys[i].has(j) && !(s.sinks && v.w && !other)) return grey;
-        if (!other && silent[i].has(t)) return 0;
-        if (row) return row(j);
-        const x = words ? value(v, t, j) : one(v, t, j);
-        return x === undefined ? 0 : step(v, x);
-      };
-    }
-    // fixed is as in scale.go: no digits from 100 on, and no sign before 0.
-    function fixed(x, digits) {
-      const text = x.toFixed(Math.abs(x) >= 99.95 ? 0 : digits);
-      return /[1-9]/.test(text) ? text : text.replace('-', '');
-    }
-    function format(v, x) {
-      if (x === undefined) return '';
-      if (x !== x) return 'NaN';
-      const text = v.u === 0 ? fixed(100 * x, v.f) : v.u === 1 ? fixed(2 ** x, 2) : v.pw ? x.toPrecision(3) : fixed(x, v.f);
-      return (v.u === 1 ? '×' : v.g && x > 0 && /[1-9]/.test(text) ? '+' : '') + text + (v.u === 0 ? ' %' : '');
-    }
-    // about says what is known of a value that was read back from its paint: that of a step of the scale.
-    function about(v, x) {
-      if (x === undefined || x !== x) return format(v, x);
-      const half = limit(v) / levels / 2, above = Math.abs(x) > limit(v) - half, percent = v.u === 0 ? ' %' : '';
-      const low = v.u === 1 || v.g ? -Infinity : 0;
-      const end = (y) => (v.u === 1 ? '×' : v.g && y > 0 ? '+' : '') + +(v.u === 0 ? 100 * y : v.u === 1 ? 2 ** y : y).toPrecision(2);
-      if (above) return end(x - Math.sign(x) * half) + percent + (x < 0 ? ' or less' : ' or more');
-      return end(Math.max(x - half, low)) + ' to ' + end(x + half) + percent;
-    }
-    // cell is the number in a cell of a matrix: x, or one digit of what its paint stands for.
-    function cell(v, n, x) {
-      if (n === none) return 'NaN';
-      const y = x === undefined ? n / levels * limit(v) : x, shown = v.u === 0 ? 100 * y : v.u === 1 ? 2 ** y : y / 10 ** (v.pw || 0);
-      return x === undefined ? '' + +shown.toPrecision(1) : fixed(shown, v.c);
-    }
-    // estimate is a value read back from its paint, at any level.
-    function estimate(i, t, j, k = level(i, t)) {
-      const v = d.d[i], n = coarse(i, t, k)(j);
-      return n === none ? NaN : n / levels * limit(v);
-    }
-    const exact = (i, t) => d.d[i].w && level(i, t) === shown(d.d[i], t);
-    // known is undefined for a source that a target does not have, or whose value is not known.
-    const known = (i, t, j) => j >= (level(i, t) === shown(d.d[i], t) ? sources(d.d[i], t) : d.m) ? undefined
-      : exact(i, t) ? value(d.d[i], t, j) : estimate(i, t, j);
-    const number = (i, t, j) => (exact(i, t) ? format : about)(d.d[i], known(i, t, j));
-
-    function style(e, css) {
-      if ((e.getAttribute('style') || '') === css) return;
-      if (css) e.setAttribute('style', css);
-      else e.removeAttribute('style');
-    }
-    const name = (index) => isolate(tokens[index].textContent);
-    const rowName = (t) => d.p && d.p[t] < 0 ? String(t + 1) : name(place(t));
-
-    function drawText(i, t, j) {
-      const row = painter(i, t, level(i, t)), chosen = j < 0 ? place(t) : j;
-      const by = j < 0 ? null : tokens.map(() => 0), paints = [];
-      if (by) for (let k = 0; k < d.n; k++) if (place(k) >= 0) by[place(k)] = painter(i, k, level(i, k))(j, parts());
-      tokens.forEach((e, index) => {
-        const n = by ? by[index] : row(index, parts());
-        const css = paintStyle(n);
-        style(e, index !== chosen ? css : (css && css + ';') + 'outline:2px solid');
-        if (e.title) e.title = '';
-        paints[index] = n;
-      });
-      if (map) drawMap(paints, chosen);
-    }
-    // drawMap draws the text as a strip and folds the stretches of it in which nothing stands out.
-    function drawMap(paints, chosen) {
-      raster(map, 1, () => (j) => paints[j], tokens.length);
-      frame(map, [0, 1, chosen, tokens.length]);
-      const stays = new Uint8Array(tokens.length), kept = s.kept || {};
-      paints.forEach((n, j) => { if (n || j === chosen) stays.fill(1, Math.max(j - 6, 0), j + 7); });
-      const at = tokens[chosen], top = at && at.getBoundingClientRect().top;
-      text.querySelectorAll('.hw-b').forEach((e) => e.remove());
-      for (let first = 0, end; first < tokens.length; first = end + 1) {
-        for (end = first; end < tokens.length && !stays[end] && !kept[end];) end++;
-        const folded = end - first >= 24;
-        for (let e = tokens[first]; e && e !== tokens[end]; e = e.nextElementSibling) if (e.hidden !== folded) e.hidden = folded;
-        if (tokens[end] && tokens[end].hidden) tokens[end].hidden = false;
-        if (folded) mark(first, end);
-      }
-      if (at) text.scrollTop += at.getBoundingClientRect().top - top;
-    }
-    function keep(first, end) {
-      s.kept = s.kept || {};
-      for (let j = Math.max(first, 0); j < end; j++) s.kept[j] = 1;
-      draw();
-    }
-    // mark puts a button before a stretch that is folded.
-    function mark(first, end) {
-      const box = make('span', {className: 'hw-b'});
-      box.append(' ', make('button', {type: 'button', textContent: '… ' + (end - first) + ' tokens …', onclick: (event) => {
-        event.stopPropagation();
-        keep(first, end);
-      }}));
-      tokens[first].before(box);
-    }
-    function drawSentence(i, t, j) {
-      const v = d.d[i], k = level(i, t), block = k === shown(v, t) ? blocks[t] : null, part = exact(i, t) && parts();
-      // A shorter sentence does not move the lines below it, which a reader may click again.
-      say.style.minHeight = block && j < 0 ? '' : say.offsetHeight + 'px';
-      say.textContent = '';
-      const bold = (text) => make('b', {textContent: text});
-      const quoted = (index, text = name(index)) => '“' + text + '” (' + (index < d.m ? index : d.e[0] + ' ' + (index - d.m + 1)) + ') ';
-      // whole quotes the word or sentence of a token where these are shown, a long one by its beginning.
-      const whole = (index) => {
-        if (!part) return quoted(index);
-        const range = document.createRange();
-        range.setStartBefore(tokens[part[index]]);
-        range.setEndAfter(tokens[part.lastIndexOf(part[index])]);
-        return quoted(part[index], isolate((range + '').replace(/^(.{39})..+/su, '$1…')));
-      };
-      const strongest = (list, size, text) => list.sort((a, b) => size(b) - size(a)).slice(0, 5).map(text).join(', ') || 'nothing stands out';
-      if (j < 0) {
-        const from = block && (!part || silent[i].has(t)) && block.querySelectorAll('.hw-q')[i];
-        const others = block && block.querySelector('.hw-e');
-        if (from) say.append(...from.cloneNode(true).childNodes);
-        else {
-          const row = painter(i, t, k);
-          say.append(bold(rowName(t)), ' · ' + names[i] + (v.L ? ', ' + layerName(v, k) : '') + ': ' + strongest(
-            [...word.keys()].filter((q) => row(q, part) && row(q, part) < grey && !(part && part[q] < q)),
-            (q) => Math.abs(known(i, t, q)), (q) => whole(q) + number(i, t, q)));
-        }
-        if (others) say.append(others.cloneNode(true));
-        return;
-      }
-      say.append(bold(whole(j)), 'as a source, ' + names[i] + ': ' + strongest(
-        [...Array(d.n).keys()].filter((q) => known(i, q, j) && painter(i, q, level(i, q))(j, parts())),
-        (q) => Math.abs(known(i, q, j)), (q) => (place(q) < 0 ? rowName(q) + ' ' : quoted(place(q))) + number(i, q, j)));
-    }
-
-    // raster draws paints on a canvas that takes the place of an image.
-    function raster(img, rows, paints, width) {
-      let c = img.nextSibling;
-      if (!c || c.localName !== 'canvas') {
-        c = make('canvas', {className: img.className, width: img.width, height: img.height});
-        c.setAttribute('style', img.getAttribute('style'));
-        c.setAttribute('role', 'img');
-        c.setAttribute('aria-label', img.alt);
-        img.after(c);
-        img.hidden = true;
-      }
-      const g = c.getContext('2d'), w = c.width / (width || columns(img)), h = c.height / rows;
-      g.clearRect(0, 0, c.width, c.height);
-      for (let r = 0; r < rows; r++) {
-        const row = paints(r);
-        for (let j = width || columns(img) === d.m ? 0 : -1; j < (width || d.m + extra); j++) {
-          const n = j < 0 ? extra && none : row(j);
-          if (!n) continue;
-          g.fillStyle = colors(n);
-          // A thin line divides the prompt from the generated tokens.
-          if (j < 0) g.fillRect(Math.floor((d.m + 0.375) * w), r * h, Math.max(Math.floor(w / 4), 1), h);
-          else g.fillRect((width ? j : column(j)) * w, r * h, w, n < 0 ? h / 2 : h);
-        }
-      }
-    }
-    const painted = views.map(() => '');
-    function drawMatrix(i, t, j) {
-      const view = views[i], v = d.d[i], rows = [...view.querySelectorAll('.hw-r')];
-      const now = (picked(i) ? s.level[names[i]] : '') + (s.sinks && v.w && v.s ? ' sinks' : '');
-      if (painted[i] !== now) {
-        painted[i] = now;
-        view.querySelectorAll('.hw-0').forEach((e) => { e.hidden = picked(i); });
-        rows.forEach((r, q) => drawRow(r, painter(i, q, level(i, q)), v, exact(i, q) ? q : -1));
-        const img = view.querySelector('img.hw-i');
-        if (img) raster(img, d.n, (q) => painter(i, q, level(i, q)));
-      }
-      const img = view.querySelector('img.hw-i');
-      if (img) frame(img, j < 0 ? [t, d.n, 0, 1] : j < d.m + extra ? [0, 1, column(j), columns(img)] : [0, 0, 0, 0]);
-      rows.forEach((r, q) => r.classList.toggle('hw-x', j < 0 && q === t));
-      header.forEach((c, q) => c.classList.toggle('hw-x', q === j));
-      drawLayers(i, t);
-    }
-    // frame marks one line or one column of an image.
-    function frame(img, [row, rows, column, columns]) {
-      const box = img.parentElement;
-      box.className = 'hw-w';
-      const mark = box.querySelector('.hw-p') || box.appendChild(make('div'));
-      mark.className = 'hw-p';
-      mark.hidden = !rows;
-      mark.setAttribute('style', 'top:' + 100 * row / rows + '%;height:' + 100 / rows + '%;left:' +
-        100 * column / columns + '%;width:' + 100 / columns + '%');
-    }
-    // drawRow paints a row of a table; t is its target if its exact numbers are known, else -1.
-    function drawRow(r, row, v, t) {
-      for (let j = 0; j < (v ? d.m + extra : d.m); j++) {
-        const n = row(j), at = r.cells[j + 1];
-        style(at, paintStyle(n));
-        at.textContent = v && n && n !== grey ? cell(v, n, t < 0 ? undefined : one(v, t, j)) : '';
-      }
-    }
-    const layered = views.map(() => d.t);
-    function drawLayers(i, t) {
-      const v = d.d[i], view = views[i], title = view.querySelector('.hw-o');
-      if (!title) return;
-      const rows = [...view.querySelectorAll('.hw-l')], top = v.k ? v.L.length - 1 : 0, k = level(i, t);
-      const stale = t !== layered[i], image = view.querySelector('img.hw-j');
-      if (!v.k) {
-        title.parentElement.hidden = stale;
-        if (image) (image.closest('tr') || image).hidden = stale;
-      }
-      if (v.k && stale) {
-        layered[i] = t;
-        title.textContent = rowName(t);
-        rows.forEach((r, q) => drawRow(r, layerPainter(i, t, top - q)));
-        if (image) raster(image, top + 1, (q) => layerPainter(i, t, top - q));
-      }
-      const note = view.querySelector('.hw-u'), layer = view.querySelector('.hw-y');
-      layer.title = layer.title || layer.textContent;
-      layer.textContent = picked(i) ? layerName(v, k) + (v.y ? ', ' + d.e[1] + ' only' : '') : layer.title;
-      if (note && v.k) note.textContent = layerName(v, k);
-      if (image && v.k) frame(image, [top - k, top + 1, 0, 1]);
-      rows.forEach((r, q) => {
-        r.hidden = stale && !v.k;
-        if (!v.k) return;
-        r.classList.toggle('hw-x', top - q === k);
-        r.cells[0].textContent = v.L[top - q];
-      });
-    }
-    const layerPainter = (i, t, k) => {
-      const row = coarse(i, t, k);
-      return (j) => greys[i].has(j) ? grey : row(j);
+    return out;
+  }
+  // coarse returns the paints of row t at a level. Generated tokens have none at other levels.
+  const decoded = {};
+  function coarse(i, t, k) {
+    const v = d.d[i], flat = v.r && (!v.k || k === shown(v, t)), key = i + ' ' + t + ' ' + !!flat;
+    const row = decoded[key] = decoded[key] || decode(((flat ? v.r : v.k) || [])[t] || '');
+    return (j) => flat ? row[j] || 0 : j < d.m && row[k * d.m + j] || 0;
+  }
+  const limit = (v) => v.u === 1 ? Math.log2(v.lim) : v.lim;
+  function step(v, x) {
+    if (x !== x) return none;
+    const y = Math.min(Math.abs(x) / limit(v), 1);
+    return Math.sign(x) * Math.round(levels * y);
+  }
+  const greys = d.d.map((v) => new Set(v.s)), silent = d.d.map((v) => new Set(v.z));
+  // painter returns the paints of row t at a level.
+  function painter(i, t, k) {
+    const v = d.d[i];
+    const other = k !== shown(v, t), row = other || !v.w ? coarse(i, t, k) : null;
+    return (j, words) => {
+      if (greys[i].has(j) && !(s.sinks && v.w && !other)) return grey;
+      if (!other && silent[i].has(t)) return 0;
+      if (row) return row(j);
+      const x = words ? value(v, t, j) : one(v, t, j);
+      return x === undefined ? 0 : step(v, x);
     };
+  }
+  // fixed is as in scale.go: no digits from 100 on, and no sign before 0.
+  function fixed(x, digits) {
+    const text = x.toFixed(Math.abs(x) >= 99.95 ? 0 : digits);
+    return /[1-9]/.test(text) ? text : text.replace('-', '');
+  }
+  // scaled is a value as a reader sees it: in percent, as a factor, or as it is. unit adds its signs.
+  const scaled = (v, x) => v.u === 0 ? 100 * x : v.u === 1 ? 2 ** x : x;
+  const unit = (v, x, text) => (v.u === 1 ? '×' : v.g && x > 0 && /[1-9]/.test(text) ? '+' : '') + text + (v.u === 0 ? ' %' : '');
+  function format(v, x) {
+    if (x === undefined) return '';
+    if (x !== x) return 'NaN';
+    return unit(v, x, v.pw && v.u === 2 ? x.toPrecision(3) : fixed(scaled(v, x), v.u === 1 ? 2 : v.f));
+  }
+  // about says what is known of a value that was read back from its paint: that of a step of the scale.
+  function about(v, x) {
+    if (x === undefined || x !== x) return format(v, x);
+    const half = limit(v) / levels / 2, low = v.u === 1 || v.g ? -Infinity : 0;
+    const end = (y) => unit(v, y, String(+scaled(v, y).toPrecision(2)));
+    if (Math.abs(x) > limit(v) - half) return end(x - Math.sign(x) * half) + (x < 0 ? ' or less' : ' or more');
+    return end(Math.max(x - half, low)).replace(' %', '') + ' to ' + end(x + half);
+  }
+  // cell is the number in a cell of a matrix: x, or one digit of what its paint stands for.
+  function cell(v, n, x) {
+    if (n === none) return 'NaN';
+    const shown = scaled(v, x === undefined ? n / levels * limit(v) : x) / 10 ** (v.pw || 0);
+    return x === undefined ? '' + +shown.toPrecision(1) : fixed(shown, v.c);
+  }
+  // estimate is a value read back from its paint, at any level.
+  function estimate(i, t, j, k = level(i, t)) {
+    const v = d.d[i], n = coarse(i, t, k)(j);
+    return n === none ? NaN : n / levels * limit(v);
+  }
+  const exact = (i, t) => d.d[i].w && level(i, t) === shown(d.d[i], t);
+  // known is undefined for a source that a target does not have, or whose value is not known.
+  const known = (i, t, j) => j >= (level(i, t) === shown(d.d[i], t) ? sources(d.d[i], t) : d.m) ? undefined
+    : exact(i, t) ? value(d.d[i], t, j) : estimate(i, t, j);
+  const number = (i, t, j) => (exact(i, t) ? format : about)(d.d[i], known(i, t, j));
 
-    const bar = make('div', {className: 'hw-b'});
-    root.querySelectorAll('.hw-b').forEach((e) => e.remove());
-    say.before(bar);
-    function button(label, pressed, act) {
-      const e = make('button', {type: 'button', textContent: label, onclick: () => {
-        const at = [...bar.children].indexOf(e);
-        act();
-        draw();
-        if (bar.children[at]) bar.children[at].focus();
-      }});
-      e.setAttribute('aria-pressed', pressed);
-      bar.append(e);
-    }
-    function drawBar(i) {
-      bar.textContent = '';
-      if (names.length > 1) {
-        names.forEach((n, q) => button(n, q === i, () => { s.method = n; }));
-        button('all matrices', !!s.all, () => { s.all = !s.all; });
-      }
-      const v = d.d[i], groups = !d.g && v.w;
-      if (groups && word.some((w, j) => w !== j)) button('whole words', !!s.words, () => { s.words = !s.words; s.sentences = false; });
-      if (groups && sentence.some((w, j) => w && w !== d.m && w === j)) {
-        button('sentences', !!s.sentences, () => { s.sentences = !s.sentences; s.words = false; });
-      }
-      if (v.w && v.s) button('sinks too', !!s.sinks, () => { s.sinks = !s.sinks; });
-      if (picked(i)) {
-        button(layerName(v, s.level[names[i]]) + ' ✕', true, () => { delete s.level[names[i]]; });
-      }
-    }
+  const name = (index) => isolate(tokens[index].textContent);
+  const rowName = (t) => d.p && d.p[t] < 0 ? String(t + 1) : name(place(t));
 
-    function draw(all) {
-      const i = method(), t = target(), j = source();
-      drawBar(i);
-      drawText(i, t, j);
-      drawSentence(i, t, j);
-      views.forEach((v, q) => {
-        v.hidden = q !== i && !s.all;
-        if ((all || !v.hidden) && d.d[q].lim) drawMatrix(q, t, j);
-      });
+  function drawText(i, t, j) {
+    const row = painter(i, t, level(i, t)), chosen = j < 0 ? place(t) : j;
+    const by = j < 0 ? null : tokens.map(() => 0), paints = [];
+    if (by) for (let k = 0; k < d.n; k++) if (place(k) >= 0) by[place(k)] = painter(i, k, level(i, k))(j, parts());
+    tokens.forEach((e, index) => {
+      const n = by ? by[index] : row(index, parts());
+      const css = paintStyle(n);
+      style(e, index !== chosen ? css : (css && css + ';') + 'outline:2px solid');
+      if (e.title) e.title = '';
+      paints[index] = n;
+    });
+    if (map) drawMap(paints, chosen);
+  }
+  // drawMap draws the text as a strip and folds the stretches of it in which nothing stands out.
+  function drawMap(paints, chosen) {
+    raster(map, 1, () => (j) => paints[j], tokens.length);
+    mark(map.parentElement, chosen / tokens.length, 0, 1 / tokens.length, 1);
+    const stays = new Uint8Array(tokens.length), kept = s.kept || {};
+    paints.forEach((n, j) => { if (n || j === chosen) stays.fill(1, Math.max(j - 6, 0), j + 7); });
+    const at = tokens[chosen], top = at && at.getBoundingClientRect().top;
+    text.querySelectorAll('.hw-b').forEach((e) => e.remove());
+    for (let first = 0, end; first < tokens.length; first = end + 1) {
+      for (end = first; end < tokens.length && !stays[end] && !kept[end];) end++;
+      const folded = end - first >= 24;
+      for (let e = tokens[first]; e && e !== tokens[end]; e = e.nextElementSibling) if (e.hidden !== folded) e.hidden = folded;
+      if (tokens[end] && tokens[end].hidden) tokens[end].hidden = false;
+      if (folded) fold(first, end);
     }
-    // pick chooses the token at a place of the text: as a target if it has a row, else, or if a reader
-    // asks what it fed, as a source.
-    function pick(index, fed) {
-      const t = d.p ? d.p.indexOf(index) : index - d.m;
-      if (t >= 0 && !fed) return choose(t);
-      s.source = index;
-      draw();
-    }
-    // choose chooses a row: several rows may be of one token.
-    function choose(t) {
-      if (!(t >= 0 && t < d.n)) return;
-      s.token = t;
-      s.source = undefined;
-      draw();
-    }
-    function pickLevel(k) {
-      const i = method(), v = d.d[i];
-      if (!v.k || !(k >= 0 && k < v.L.length)) return;
-      if (s.level[names[i]] === k) delete s.level[names[i]];
-      else s.level[names[i]] = k;
-      draw();
-    }
-
-    const cursor = () => source() < 0 ? place(target()) : source();
-    text.tabIndex = 0;
-    text.setAttribute('role', 'group');
-    text.setAttribute('aria-label', 'tokens: left and right choose a token, up and down a layer, Enter shows what the token fed and goes back');
-    text.setAttribute('data-lm-suppress-shortcuts', 'true');
-    say.setAttribute('aria-live', 'polite');
-    text.onclick = (event) => {
-      const index = tokens.indexOf(event.target.closest('.hw-t > *'));
-      if (index >= 0) pick(index, event.shiftKey || place(s.token) === index && source() < 0);
-    };
-    text.onkeydown = (event) => {
-      const i = method(), last = tokens.length - 1, ahead = text.dir === 'rtl' ? -1 : 1;
-      const go = (by) => pick(Math.min(Math.max(cursor() + by, 0), last));
-      const act = {
-        ArrowLeft: () => go(-ahead),
-        ArrowRight: () => go(ahead),
-        Home: () => pick(0),
-        End: () => pick(last),
-        ArrowUp: () => pickLevel(level(i, target()) + 1),
-        ArrowDown: () => pickLevel(level(i, target()) - 1),
-        Enter: () => { s.source = source() < 0 ? place(target()) : undefined; draw(); },
-        Escape: () => { s.source = undefined; s.level = {}; draw(); },
-      }[event.key];
-      if (!act || event.altKey || event.ctrlKey || event.metaKey) return;
-      event.preventDefault();
+    if (at) text.scrollTop += at.getBoundingClientRect().top - top;
+  }
+  function keep(first, end) {
+    s.kept = s.kept || {};
+    for (let j = Math.max(first, 0); j < end; j++) s.kept[j] = 1;
+    draw();
+  }
+  // fold puts a button before a stretch that is folded.
+  function fold(first, end) {
+    const box = make('span', {className: 'hw-b'});
+    box.append(' ', make('button', {type: 'button', textContent: '… ' + (end - first) + ' tokens …', onclick: (event) => {
       event.stopPropagation();
+      keep(first, end);
+    }}));
+    tokens[first].before(box);
+  }
+  function drawSentence(i, t, j) {
+    const v = d.d[i], k = level(i, t), block = k === shown(v, t) ? blocks[t] : null, part = exact(i, t) && parts();
+    // A shorter sentence does not move the lines below it, which a reader may click again.
+    say.style.minHeight = block && j < 0 ? '' : say.offsetHeight + 'px';
+    say.textContent = '';
+    const bold = (text) => make('b', {textContent: text});
+    const quote = (index, text = tokens[index].textContent) => quoted(text, index, d.m, d.e && d.e[0]) + ' ';
+    // whole quotes the word or sentence of a token where these are shown, a long one by its beginning.
+    const whole = (index) => {
+      if (!part) return quote(index);
+      const range = document.createRange();
+      range.setStartBefore(tokens[part[index]]);
+      range.setEndAfter(tokens[part.lastIndexOf(part[index])]);
+      return quote(part[index], (range + '').replace(/^(.{39})..+/su, '$1…'));
+    };
+    const strongest = (list, size, text) => list.sort((a, b) => size(b) - size(a)).slice(0, 5).map(text).join(', ') || 'nothing stands out';
+    if (j < 0) {
+      const from = block && (!part || silent[i].has(t)) && block.querySelectorAll('.hw-q')[i];
+      const others = block && block.querySelector('.hw-e');
+      if (from) say.append(...from.cloneNode(true).childNodes);
+      else {
+        const row = painter(i, t, k);
+        say.append(bold(rowName(t)), ' · ' + names[i] + (v.L ? ', ' + layerName(v, k) : '') + ': ' + strongest(
+          [...word.keys()].filter((q) => row(q, part) && row(q, part) < grey && !(part && part[q] < q)),
+          (q) => Math.abs(known(i, t, q)), (q) => whole(q) + number(i, t, q)));
+      }
+      if (others) say.append(others.cloneNode(true));
+      return;
+    }
+    say.append(bold(whole(j)), 'as a source, ' + names[i] + ': ' + strongest(
+      [...Array(d.n).keys()].filter((q) => known(i, q, j) && painter(i, q, level(i, q))(j, parts())),
+      (q) => Math.abs(known(i, q, j)), (q) => (place(q) < 0 ? rowName(q) + ' ' : quote(place(q))) + number(i, q, j)));
+  }
+
+  // raster draws paints on a canvas that takes the place of an image.
+  function raster(img, rows, paints, width) {
+    const c = canvasFor(img), g = c.getContext('2d'), w = c.width / (width || columns(img)), h = c.height / rows;
+    for (let r = 0; r < rows; r++) {
+      const row = paints(r);
+      for (let j = width || columns(img) === d.m ? 0 : -1; j < (width || d.m + extra); j++) {
+        const n = j < 0 ? extra && none : row(j);
+        if (!n) continue;
+        g.fillStyle = colors(n);
+        // A thin line divides the prompt from the generated tokens.
+        if (j < 0) g.fillRect(Math.floor((d.m + 0.375) * w), r * h, Math.max(Math.floor(w / 4), 1), h);
+        else g.fillRect((width ? j : column(j)) * w, r * h, w, n < 0 ? h / 2 : h);
+      }
+    }
+  }
+  const painted = views.map(() => '');
+  function drawMatrix(i, t, j) {
+    const view = views[i], v = d.d[i], rows = [...view.querySelectorAll('.hw-r')];
+    const now = (picked(i) ? s.level[names[i]] : '') + (s.sinks && v.w && v.s ? ' sinks' : '');
+    if (painted[i] !== now) {
+      painted[i] = now;
+      view.querySelectorAll('.hw-0').forEach((e) => { e.hidden = picked(i); });
+      rows.forEach((r, q) => drawRow(r, painter(i, q, level(i, q)), v, exact(i, q) ? q : -1));
+      const img = view.querySelector('img.hw-i');
+      if (img) raster(img, d.n, (q) => painter(i, q, level(i, q)));
+    }
+    const img = view.querySelector('img.hw-i');
+    if (img) {
+      const part = j < 0 ? [0, t / d.n, 1, 1 / d.n] : [column(j) / columns(img), 0, 1 / columns(img), 1];
+      mark(img.parentElement, ...part).hidden = j >= d.m + extra;
+    }
+    rows.forEach((r, q) => r.classList.toggle('hw-x', j < 0 && q === t));
+    header.forEach((c, q) => c.classList.toggle('hw-x', q === j));
+    drawLayers(i, t);
+  }
+  // drawRow paints a row of a table; t is its target if its exact numbers are known, else -1.
+  function drawRow(r, row, v, t) {
+    for (let j = 0; j < (v ? d.m + extra : d.m); j++) {
+      const n = row(j), at = r.cells[j + 1];
+      style(at, paintStyle(n));
+      at.textContent = v && n && n !== grey ? cell(v, n, t < 0 ? undefined : one(v, t, j)) : '';
+    }
+  }
+  const layered = views.map(() => d.t);
+  function drawLayers(i, t) {
+    const v = d.d[i], view = views[i], title = view.querySelector('.hw-o');
+    if (!title) return;
+    const rows = [...view.querySelectorAll('.hw-l')], top = v.k ? v.L.length - 1 : 0, k = level(i, t);
+    const stale = t !== layered[i], image = view.querySelector('img.hw-j');
+    if (!v.k) {
+      title.parentElement.hidden = stale;
+      if (image) (image.closest('tr') || image).hidden = stale;
+    }
+    if (v.k && stale) {
+      layered[i] = t;
+      title.textContent = rowName(t);
+      rows.forEach((r, q) => drawRow(r, layerPainter(i, t, top - q)));
+      if (image) raster(image, top + 1, (q) => layerPainter(i, t, top - q));
+    }
+    const note = view.querySelector('.hw-u'), layer = view.querySelector('.hw-y');
+    layer.title = layer.title || layer.textContent;
+    layer.textContent = picked(i) ? layerName(v, k) + (v.y ? ', ' + d.e[1] + ' only' : '') : layer.title;
+    if (note && v.k) note.textContent = layerName(v, k);
+    if (image && v.k) mark(image.parentElement, 0, (top - k) / (top + 1), 1, 1 / (top + 1));
+    rows.forEach((r, q) => {
+      r.hidden = stale && !v.k;
+      if (!v.k) return;
+      r.classList.toggle('hw-x', top - q === k);
+      r.cells[0].textContent = v.L[top - q];
+    });
+  }
+  const layerPainter = (i, t, k) => {
+    const row = coarse(i, t, k);
+    return (j) => greys[i].has(j) ? grey : row(j);
+  };
+
+  const bar = make('div', {className: 'hw-b'});
+  root.querySelectorAll('.hw-b').forEach((e) => e.remove());
+  say.before(bar);
+  function button(label, pressed, act) {
+    const e = make('button', {type: 'button', textContent: label, onclick: () => {
+      const at = [...bar.children].indexOf(e);
+      act();
+      draw();
+      if (bar.children[at]) bar.children[at].focus();
+    }});
+    e.setAttribute('aria-pressed', pressed);
+    bar.append(e);
+  }
+  function drawBar(i) {
+    bar.textContent = '';
+    if (names.length > 1) {
+      names.forEach((n, q) => button(n, q === i, () => { s.method = n; }));
+      button('all matrices', !!s.all, () => { s.all = !s.all; });
+    }
+    const v = d.d[i], groups = !d.g && v.w;
+    if (groups && word.some((w, j) => w !== j)) button('whole words', !!s.words, () => { s.words = !s.words; s.sentences = false; });
+    if (groups && d.S) {
+      button('sentences', !!s.sentences, () => { s.sentences = !s.sentences; s.words = false; });
+    }
+    if (v.w && v.s) button('sinks too', !!s.sinks, () => { s.sinks = !s.sinks; });
+    if (picked(i)) {
+      button(layerName(v, s.level[names[i]]) + ' ✕', true, () => { delete s.level[names[i]]; });
+    }
+  }
+
+  function draw(all) {
+    const i = method(), t = target(), j = source();
+    drawBar(i);
+    drawText(i, t, j);
+    drawSentence(i, t, j);
+    views.forEach((v, q) => {
+      v.hidden = q !== i && !s.all;
+      if ((all || !v.hidden) && d.d[q].lim) drawMatrix(q, t, j);
+    });
+  }
+  // pick chooses the token at a place of the text: as a target if it has a row, else, or if a reader
+  // asks what it fed, as a source.
+  function pick(index, fed) {
+    const t = d.p ? d.p.indexOf(index) : index - d.m;
+    if (t >= 0 && !fed) return choose(t);
+    s.source = index;
+    draw();
+  }
+  // choose chooses a row: several rows may be of one token.
+  function choose(t) {
+    if (!(t >= 0 && t < d.n)) return;
+    s.token = t;
+    s.source = undefined;
+    draw();
+  }
+  function pickLevel(k) {
+    const i = method(), v = d.d[i];
+    if (!v.k || !(k >= 0 && k < v.L.length)) return;
+    if (s.level[names[i]] === k) delete s.level[names[i]];
+    else s.level[names[i]] = k;
+    draw();
+  }
+
+  const cursor = () => source() < 0 ? place(target()) : source();
+  say.setAttribute('aria-live', 'polite');
+  text.onclick = (event) => {
+    const index = tokens.indexOf(event.target.closest('.hw-t > *'));
+    if (index >= 0) pick(index, event.shiftKey || place(s.token) === index && source() < 0);
+  };
+  listen(text, 'tokens: left and right choose a token, up and down a layer, Enter shows what the token fed and goes back', ({key}) => {
+    const i = method(), last = tokens.length - 1, ahead = text.dir === 'rtl' ? -1 : 1;
+    const go = (by) => pick(clamp(cursor() + by, tokens.length));
+    const act = {
+      ArrowLeft: () => go(-ahead),
+      ArrowRight: () => go(ahead),
+      Home: () => pick(0),
+      End: () => pick(last),
+      ArrowUp: () => pickLevel(level(i, target()) + 1),
+      ArrowDown: () => pickLevel(level(i, target()) - 1),
+      Enter: () => { s.source = source() < 0 ? place(target()) : undefined; draw(); },
+      Escape: () => { s.source = undefined; s.level = {}; draw(); },
+    }[key];
+    return act && (() => {
       act();
       tokens[Math.max(cursor(), 0)].scrollIntoView({block: 'nearest'});
-    };
-    text.onpointerover = (event) => {
-      const index = tokens.indexOf(event.target), i = method(), t = target(), j = source();
-      if (index < 0) return;
-      const q = d.p ? d.p.indexOf(index) : index - d.m;
-      event.target.title = j < 0 ? number(i, t, index) : q < 0 ? '' : number(i, q, j);
-    };
-    text.onwheel = text.onpointerdown = () => { s.scroll = text.scrollTop; };
-
-    // centre scrolls a long text, which has a box of its own, to a token.
-    const centre = (e) => { if (e) text.scrollTop += e.getBoundingClientRect().top - text.getBoundingClientRect().top - text.clientHeight / 2; };
-
-    // Where a matrix is an image, the pointer has a place on it instead of a cell.
-    const at = (x) => x < d.m ? x : x > d.m ? x - 1 : -1;
-    function onImage(event, rows) {
-      const r = event.target.getBoundingClientRect();
-      return [Math.floor((event.clientY - r.top) / r.height * rows), at(Math.floor((event.clientX - r.left) / r.width * columns(event.target)))];
-    }
-    views.forEach((view, i) => {
-      const v = d.d[i], rows = [...view.querySelectorAll('.hw-r')], layers = [...view.querySelectorAll('.hw-l')];
-      const raster = (e) => /^(img|canvas)$/.test(e.localName) ? e.parentElement.querySelector('img') : null;
-      view.onclick = (event) => {
-        const row = event.target.closest('tr'), img = raster(event.target);
-        if (rows.includes(row)) choose(rows.indexOf(row));
-        else if (layers.includes(row)) pickLevel(layers.length - 1 - layers.indexOf(row));
-        else if (img && img.className === 'hw-i') choose(onImage(event, d.n)[0]);
-        else if (img && v.k) pickLevel(v.L.length - 1 - onImage(event, v.L.length)[0]);
-      };
-      view.onmousemove = (event) => {
-        const e = event.target, row = e.closest('tr'), img = raster(e), deep = img ? img.className === 'hw-j' : layers.includes(row);
-        if (deep && !v.k) return;
-        const lines = deep ? v.L.length : d.n;
-        const [t, j] = img ? onImage(event, lines) : [(deep ? layers : rows).indexOf(row), e.cellIndex - 1], k = lines - 1 - t;
-        if (t < 0 || k < 0 || !(j >= 0 && j < d.m + (deep ? 0 : extra))) return;
-        e.title = (deep ? layerName(v, k) : rowName(t)) + ' ← ' + name(j) + ': ' +
-          (deep ? about(v, estimate(i, target(), j, k)) : number(i, t, j));
-      };
     });
-    if (map) {
-      const at = (event) => {
-        const r = event.target.getBoundingClientRect();
-        return Math.floor((event.clientX - r.left) / r.width * tokens.length);
-      };
-      map.parentElement.onclick = (event) => {
-        const j = at(event);
-        keep(j - 20, Math.min(j + 20, tokens.length));
-        centre(tokens[j]);
-      };
-      map.parentElement.onmousemove = (event) => { if (tokens[at(event)]) event.target.title = name(at(event)); };
-    }
-    header.forEach((c, j) => { c.onclick = () => pick(j, true); });
+  });
+  text.onpointerover = (event) => {
+    const index = tokens.indexOf(event.target), i = method(), t = target(), j = source();
+    if (index < 0) return;
+    const q = d.p ? d.p.indexOf(index) : index - d.m;
+    event.target.title = j < 0 ? number(i, t, index) : q < 0 ? '' : number(i, q, j);
+  };
+  text.onwheel = text.onpointerdown = () => { s.scroll = text.scrollTop; };
 
-    root.querySelectorAll('details').forEach((e) => {
-      const key = e.querySelector('summary').textContent;
-      if (key in s.open) e.open = s.open[key];
-      e.ontoggle = () => { s.open[key] = e.open; };
-    });
-    // The marks of the static picture become classes, which follow the choice.
-    text.querySelectorAll('b').forEach((e) => { e.replaceWith(...e.childNodes); });
-    root.querySelectorAll('.hw-r td:first-child b, .hw-l td:first-child b').forEach((e) => {
-      e.replaceWith(e.textContent.replace(/^▸\s/, ''));
-    });
-    root.classList.add('hw-on');
-    draw();
-    // A long text begins where the reader was or at the chosen token.
-    if (s.scroll !== undefined) text.scrollTop = s.scroll;
-    else centre(tokens[cursor()]);
-    // On paper all matrices are shown.
-    window.addEventListener('beforeprint', () => draw(true));
+  // centre scrolls a long text, which has a box of its own, to a token.
+  const centre = (e) => { if (e) text.scrollTop += e.getBoundingClientRect().top - text.getBoundingClientRect().top - text.clientHeight / 2; };
+
+  // Where a matrix is an image, the pointer has a place on it instead of a cell.
+  const at = (x) => x < d.m ? x : x > d.m ? x - 1 : -1;
+  function onImage(event, rows) {
+    const [x, y] = inside(event, event.target, columns(event.target), rows);
+    return [y, at(x)];
   }
-
-  const script = document.currentScript, own = script && script.closest('.hw');
-  for (const root of own ? [own] : document.querySelectorAll('.hw[data-hw]:not(.hw-heads,.hw-flow,.hw-layers)')) {
-    if (root.hwStarted) continue;
-    root.hwStarted = true;
-    start(root);
+  views.forEach((view, i) => {
+    const v = d.d[i], rows = [...view.querySelectorAll('.hw-r')], layers = [...view.querySelectorAll('.hw-l')];
+    const raster = (e) => /^(img|canvas)$/.test(e.localName) ? e.parentElement.querySelector('img') : null;
+    view.onclick = (event) => {
+      const row = event.target.closest('tr'), img = raster(event.target);
+      if (rows.includes(row)) choose(rows.indexOf(row));
+      else if (layers.includes(row)) pickLevel(layers.length - 1 - layers.indexOf(row));
+      else if (img && img.className === 'hw-i') choose(onImage(event, d.n)[0]);
+      else if (img && v.k) pickLevel(v.L.length - 1 - onImage(event, v.L.length)[0]);
+    };
+    view.onmousemove = (event) => {
+      const e = event.target, row = e.closest('tr'), img = raster(e), deep = img ? img.className === 'hw-j' : layers.includes(row);
+      if (deep && !v.k) return;
+      const lines = deep ? v.L.length : d.n;
+      const [t, j] = img ? onImage(event, lines) : [(deep ? layers : rows).indexOf(row), e.cellIndex - 1], k = lines - 1 - t;
+      if (t < 0 || k < 0 || !(j >= 0 && j < d.m + (deep ? 0 : extra))) return;
+      e.title = (deep ? layerName(v, k) : rowName(t)) + ' ← ' + name(j) + ': ' +
+        (deep ? about(v, estimate(i, target(), j, k)) : number(i, t, j));
+    };
+  });
+  if (map) {
+    const at = (event) => inside(event, event.target, tokens.length, 1)[0];
+    map.parentElement.onclick = (event) => {
+      const j = at(event);
+      keep(j - 20, Math.min(j + 20, tokens.length));
+      centre(tokens[j]);
+    };
+    map.parentElement.onmousemove = (event) => { if (tokens[at(event)]) event.target.title = name(at(event)); };
   }
-})();
+  header.forEach((c, j) => { c.onclick = () => pick(j, true); });
+
+  keepOpen(root, s.open);
+  // The marks of the static picture become classes, which follow the choice.
+  text.querySelectorAll('b').forEach((e) => { e.replaceWith(...e.childNodes); });
+  root.querySelectorAll('.hw-r th b, .hw-l th b').forEach((e) => {
+    e.replaceWith(e.textContent.replace(/^▸\s/, ''));
+  });
+  root.classList.add('hw-on');
+  draw();
+  // A long text begins where the reader was or at the chosen token.
+  if (s.scroll !== undefined) text.scrollTop = s.scroll;
+  else centre(tokens[cursor()]);
+  // On paper all matrices are shown.
+  window.addEventListener('beforeprint', () => draw(true));
+}
+
+begin('.hw[data-hw]:not(.hw-heads,.hw-flow,.hw-layers)', start);

@@ -61,7 +61,7 @@ func TestForcedColors(t *testing.T) {
 	defer set()
 	b.Show(t, pageOf(t, touched()))
 	// #27b is the colour above the neutral value.
-	if colors := chromium.Evaluate[int](t, b, `[...document.querySelectorAll('.hw-t > *, .hw-m td')].
+	if colors := chromium.Evaluate[int](t, b, `[...document.querySelectorAll('.hw-t > *, .hw-m td, .hw-m th')].
 		filter((e) => getComputedStyle(e).backgroundColor.includes('34, 119, 187')).length`); colors < 4 {
 		t.Errorf("%d tokens and cells have their colours, want 4 or more", colors)
 	}

@@ -233,7 +233,7 @@ func checkElements(t *testing.T, d chromium.Drawn) {
 	t.Helper()
 	known := []string{
 		"b", "br", "button", "canvas", "colgroup", "details", "div", "img", "script", "span",
-		"style", "summary", "table", "tbody", "td", "thead", "tr", "u",
+		"style", "summary", "table", "tbody", "td", "th", "thead", "tr", "u",
 	}
 	for name, n := range d.Elements {
 		if !slices.Contains(known, name) || n > 1 && (name == "script" || name == "style") {

@@ -34,7 +34,7 @@ const readState = `(() => {
 	const tokens = [...root.querySelectorAll('.hw-t > *:not(br)')];
 	const of = (e) => (e.getAttribute('style') || '');
 	const shown = [...root.querySelectorAll('.hw-v')].find((v) => !v.hidden);
-	const name = (selector) => (shown.querySelector(selector + '.hw-x td') || {}).textContent || '';
+	const name = (selector) => (shown.querySelector(selector + '.hw-x th') || {}).textContent || '';
 	return {
 		Framed: tokens.filter((e) => of(e).includes('outline')).map((e) => e.textContent).join(' '),
 		Colored: tokens.flatMap((e, i) => of(e).includes('background') ? [i + ' ' + e.textContent] : []),
@@ -195,7 +195,7 @@ func TestTouchGenerated(t *testing.T) {
 	do(t, b, `document.querySelectorAll('.hw-t > *')[4].dispatchEvent(
 		new MouseEvent('click', {bubbles: true, shiftKey: true}))`).
 		check(t, "a click with Shift", "are", source, "5 here")
-	do(t, b, press("Escape")+click(".hw-c td", 5)).
+	do(t, b, press("Escape")+click(".hw-c th", 4)).
 		check(t, "a click on its column", "are", source, "5 here")
 	do(t, b, press("Escape")+click(".hw-b button", 1)).check(t, "another method", "here",
 		"value-zeroing, layer 1: most from “to” 60.0 %, “are” (generated 1) 30.0 %", "3 to", "4 are")

@@ -81,7 +81,7 @@ func TestTouchHeads(t *testing.T) {
 			Colored: tokens.flatMap((e, i) => of(e).includes('#27b') ? [i + ' ' + e.textContent] : []),
 			Sentence: root.querySelector('.hw-s').textContent,
 			Tab: root.querySelector('.hw-n').textContent,
-			Row: (root.querySelector('.hw-r.hw-x td') || {}).textContent || '',
+			Row: (root.querySelector('.hw-r.hw-x th') || {}).textContent || '',
 			Layer: [...root.querySelectorAll('.hw-p')].filter((e) => !e.hidden).length + ' marks',
 		};
 	})()`
@@ -337,6 +337,8 @@ func TestTouchSwitches(t *testing.T) {
 			Text:    "<s>a b. c d",
 			Texts:   []string{"<s>", "a", " b", ".", " c", " d"},
 			Special: []bool{true, false, false, false, false, false},
+			IDs:     []int{0, 1, 2, 3, 4, 5},
+			Offsets: [][2]int{{0, 3}, {3, 4}, {4, 6}, {6, 7}, {7, 9}, {9, 11}},
 		},
 		Steps: []attribution.GeneratedToken{{Text: " e", Probability: 0.5}},
 		Order: []string{"raw"},
@@ -363,7 +365,7 @@ func TestTouchSwitches(t *testing.T) {
 	}
 	colors := func() string {
 		return chromium.Evaluate[string](t, b, `(() => [document.querySelector('.hw-t > *'),
-			document.querySelectorAll('.hw-r td')[1]].map((e) => e.getAttribute('style')).join(' '))()`)
+			document.querySelectorAll('.hw-r td')[0]].map((e) => e.getAttribute('style')).join(' '))()`)
 	}
 	if got := colors(); !strings.Contains(got, "#8884 background:#8884") {
 		t.Errorf("the sink has %q, want grey", got)
@@ -372,7 +374,7 @@ func TestTouchSwitches(t *testing.T) {
 	if got := colors(); got != "background:#27bd background:#27bd" {
 		t.Errorf("with sinks too it has %q, want the deepest blue", got)
 	}
-	cell := chromium.Evaluate[string](t, b, "document.querySelectorAll('.hw-r td')[1].textContent")
+	cell := chromium.Evaluate[string](t, b, "document.querySelectorAll('.hw-r td')[0].textContent")
 	if cell != "50" {
 		t.Errorf("its cell has %q, want 50", cell)
 	}

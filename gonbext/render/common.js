@@ -1,0 +1,93 @@
+// What the scripts of all pictures share. It stands before each of them, in one function with it.
+// All text comes from the elements of a picture and is set as text, never as markup. The attribute
+// data-hw has numbers only. Nothing is requested.
+const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
+const digit = new Uint8Array(128);
+[...digits].forEach((c, i) => { digit[c.charCodeAt(0)] = i; });
+// pair is the number that two digits of a code stand for.
+const pair = (code, at) => 64 * digit[code.charCodeAt(at)] + digit[code.charCodeAt(at + 1)];
+// Paints are steps of a scale, up to levels, or one of these: that of a sink, that of no number.
+const levels = 6, grey = 7, none = 8;
+// colorsOf returns the colours of paints: of a palette, or the default ones.
+const colorsOf = (palette) => (n) => n === grey ? '#8884' : n === none ? '#888a'
+  : palette ? palette[n < 0 ? levels - 1 - n : n - 1] : (n < 0 ? '#b51' : '#27b') + '03579bd'[Math.abs(n)];
+
+const make = (tag, of) => Object.assign(document.createElement(tag), of);
+function style(e, css) {
+  if ((e.getAttribute('style') || '') === css) return;
+  if (css) e.setAttribute('style', css);
+  else e.removeAttribute('style');
+}
+// isolate keeps a name that is written from right to left from changing the direction of what follows.
+const isolate = (x) => /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u.test(x) ? '\u2068' + x + '\u2069' : x;
+// quoted names token j of a text whose prompt has m tokens.
+const quoted = (text, j, m, answer = 'generated') => '“' + isolate(text) + '” (' + (j < m ? j : answer + ' ' + (j - m + 1)) + ')';
+const clamp = (x, count) => Math.max(Math.min(x, count - 1), 0);
+
+// choices returns what the reader chose in a picture, which outlives an update of the output.
+// Pictures of one explanation choose apart: a picture goes on from one that is not on the page any
+// more.
+function choices(id, root, first) {
+  const pictures = window.headwaterChoices = window.headwaterChoices || {}, all = pictures[id] = pictures[id] || [];
+  const mine = all.find((e) => !e.root.isConnected) || all[all.push({}) - 1];
+  const s = JSON.parse(JSON.stringify(mine.s || first));
+  Object.assign(mine, {root, s});
+  return s;
+}
+// keepOpen opens the blocks that the reader had opened.
+function keepOpen(root, open) {
+  root.querySelectorAll('details').forEach((e) => {
+    const key = e.querySelector('summary').textContent;
+    if (key in open) e.open = open[key];
+    e.ontoggle = () => { open[key] = e.open; };
+  });
+}
+// listen makes an element answer to keys: act returns what a key does, undefined if nothing.
+function listen(e, label, act) {
+  e.tabIndex = 0;
+  e.setAttribute('role', 'group');
+  e.setAttribute('aria-label', label);
+  e.setAttribute('data-lm-suppress-shortcuts', 'true');
+  e.onkeydown = (event) => {
+    const does = !event.altKey && !event.ctrlKey && !event.metaKey && act(event);
+    if (!does) return;
+    event.preventDefault();
+    event.stopPropagation();
+    does();
+  };
+}
+// canvasFor returns the canvas that takes the place of an image, empty.
+function canvasFor(img) {
+  let c = img.nextSibling;
+  if (!c || c.localName !== 'canvas') {
+    c = make('canvas', {className: img.className, width: img.width, height: img.height});
+    c.setAttribute('style', img.getAttribute('style'));
+    c.setAttribute('role', 'img');
+    c.setAttribute('aria-label', img.alt);
+    img.after(c);
+    img.hidden = true;
+  }
+  c.getContext('2d').clearRect(0, 0, c.width, c.height);
+  return c;
+}
+// mark marks a part of an image in its box, and returns the mark. The part is in parts of the whole.
+function mark(box, left, top, width, height) {
+  box.className = 'hw-w';
+  const e = box.querySelector('.hw-p') || box.appendChild(make('div', {className: 'hw-p'}));
+  e.setAttribute('style', 'left:' + 100 * left + '%;top:' + 100 * top + '%;width:' + 100 * width + '%;height:' + 100 * height + '%');
+  return e;
+}
+// inside returns the column and the row of an image that the pointer is on.
+function inside(event, img, columns, rows) {
+  const r = img.getBoundingClientRect();
+  return [Math.floor((event.clientX - r.left) / r.width * columns), Math.floor((event.clientY - r.top) / r.height * rows)];
+}
+// begin starts the picture that the script stands in, or, where a host moves scripts, all of a kind.
+function begin(kind, start) {
+  const script = document.currentScript, own = script && script.closest('.hw');
+  for (const root of own ? [own] : document.querySelectorAll(kind)) {
+    if (root.hwStarted) continue;
+    root.hwStarted = true;
+    start(root);
+  }
+}
