@@ -33,8 +33,8 @@ type scriptData struct {
 	Terms []string `json:"e,omitempty"`
 	// All says that all matrices are shown at first.
 	All bool `json:"a,omitempty"`
-	// Words and Sentences are spans of prompt tokens that a reader may choose instead of tokens; see
-	// spanCode. Sentences is empty if there is only one.
+	// Words and Sentences are spans of prompt tokens that a reader may choose instead of tokens;
+	// see spanCode. Sentences is empty if there is only one.
 	Words     string `json:"W,omitempty"`
 	Sentences string `json:"S,omitempty"`
 	// Grouped says that prompt tokens are words or spans already.
