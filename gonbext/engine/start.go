@@ -69,9 +69,6 @@ func (s Start) Connect(ctx context.Context) (Client, error) {
 	if running, err := s.answers(ctx, c); running || err != nil {
 		return c, err
 	}
-	if err := ctx.Err(); err != nil { // answers cannot tell it from an engine that is not there
-		return Client{}, fmt.Errorf("engine: %w", err)
-	}
 	if other != nil {
 		err = s.launchRemote(ctx, c, other)
 	} else {
@@ -95,7 +92,8 @@ func (s Start) Running(ctx context.Context) (c Client, ok bool, err error) {
 }
 
 // answers reports whether an engine answers. An engine of another version, which refuses, counts:
-// the request will say why. If something listens and does not answer, answers returns an error.
+// the request will say why. If something listens and does not answer, or ctx ends, answers returns
+// an error.
 func (s Start) answers(ctx context.Context, c Client) (bool, error) {
 	c.Patience = min(infoPatience, s.wait())
 	_, err := c.Info(ctx)
@@ -103,8 +101,11 @@ func (s Start) answers(ctx context.Context, c Client) (bool, error) {
 	if err == nil || errors.As(err, &refused) {
 		return true, nil
 	}
+	if ctx.Err() != nil { // not to be taken for an engine that is not there
+		return false, fmt.Errorf("engine: %w", ctx.Err())
+	}
 	var silent *SilentError
-	if errors.As(err, &silent) && ctx.Err() == nil {
+	if errors.As(err, &silent) {
 		return false, fmt.Errorf("%w; its log is %s", silent, logFile(c.Socket))
 	}
 	return false, nil

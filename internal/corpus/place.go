@@ -209,17 +209,32 @@ func hidden(name string) bool {
 // open opens a file from its beginning. The error wraps [fs.ErrNotExist] if there is none.
 func (p *Place) open(ctx context.Context, name string) (io.ReadCloser, error) {
 	if p.bucket == nil {
-		f, err := os.Open(p.path(name))
-		if err != nil {
-			return nil, p.failed("be read", name, err)
-		}
-		return f, nil
+		f, _, err := p.openRegular(name)
+		return f, err
 	}
 	r, err := p.bucket.NewReader(ctx, p.prefix+name, readerOptions())
 	if err != nil {
 		return nil, p.failed("be read", name, err)
 	}
 	return r, nil
+}
+
+// openRegular opens a file of a folder, and returns its size. What is no regular file is refused:
+// to open a named pipe waits for another program.
+func (p *Place) openRegular(name string) (*os.File, int64, error) {
+	info, err := os.Stat(p.path(name))
+	if err != nil {
+		return nil, 0, p.failed("be read", name, err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, 0, fmt.Errorf("corpus: %s in %s is not a regular file (%s); remove it, or "+
+			"copy what it gives to a file", name, p.name, info.Mode().Type())
+	}
+	f, err := os.Open(p.path(name))
+	if err != nil {
+		return nil, 0, p.failed("be read", name, err)
+	}
+	return f, info.Size(), nil
 }
 
 func readerOptions() *blob.ReaderOptions { return &blob.ReaderOptions{BeforeRead: BeforeRead} }
@@ -240,16 +255,7 @@ func (p *Place) openAt(ctx context.Context, name string) (randomFile, int64, err
 		}
 		return &ranges{ctx: ctx, place: p, name: name}, about.Size, nil
 	}
-	f, err := os.Open(p.path(name))
-	if err != nil {
-		return nil, 0, p.failed("be read", name, err)
-	}
-	info, err := f.Stat()
-	if err != nil {
-		f.Close()
-		return nil, 0, p.failed("be read", name, err)
-	}
-	return f, info.Size(), nil
+	return p.openRegular(name)
 }
 
 // ranges reads pieces of a file in a bucket.

@@ -734,3 +734,17 @@ func TestGroups(t *testing.T) {
 	}
 	verified(t, c)
 }
+
+// What is no regular file is not opened: a named pipe would wait for another program forever.
+func TestShardIsNoFile(t *testing.T) {
+	c, _, dir := written(t, 20, 2)
+	shard := filepath.Join(dir, filepath.FromSlash(corpus.ShardName(1)))
+	if err := os.Remove(shard); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(shard, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := c.MissingTasks(t.Context(), 2)
+	checkError(t, "missing", err, "is not a regular file (d---------); remove it")
+}
