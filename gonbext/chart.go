@@ -92,7 +92,7 @@ func (d *display) table(t reproduction.Table) {
 		return
 	}
 	d.stay(map[protocol.MIMEType]any{
-		protocol.MIMETextHTML: t.HTML(), protocol.MIMETextPlain: t.Text(),
+		protocol.MIMETextHTML: words(t.HTML()), protocol.MIMETextPlain: t.Text(),
 	})
 }
 
@@ -103,7 +103,7 @@ func (d *display) note(text string) {
 		return
 	}
 	d.stay(map[protocol.MIMEType]any{
-		protocol.MIMETextHTML:  "<p><small>" + html.EscapeString(text) + "</small></p>",
+		protocol.MIMETextHTML:  words("<p><small>" + html.EscapeString(text) + "</small></p>"),
 		protocol.MIMETextPlain: text + "\n",
 	})
 }

@@ -189,8 +189,15 @@ func (d *display) fail(err error) {
 	if more {
 		markup += `<pre>` + html.EscapeString(printable(rest)) + `</pre>`
 	}
-	d.send(map[protocol.MIMEType]any{protocol.MIMETextHTML: markup, protocol.MIMETextPlain: line})
+	d.send(map[protocol.MIMEType]any{
+		protocol.MIMETextHTML: words(markup), protocol.MIMETextPlain: line,
+	})
 	gonbui.Sync()
+}
+
+// words returns markup in an element in which dollars are dollars.
+func words(markup string) string {
+	return `<div class="` + render.NoMathematics + `">` + markup + `</div>`
 }
 
 // printable makes each line of a text visible.

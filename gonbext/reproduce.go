@@ -123,6 +123,6 @@ func (d *display) heading(r *Reproduction) {
 		markup += "<p>" + html.EscapeString(r.LeftOut) + "</p>"
 	}
 	d.stay(map[protocol.MIMEType]any{
-		protocol.MIMETextHTML: markup, protocol.MIMETextPlain: text,
+		protocol.MIMETextHTML: words(markup), protocol.MIMETextPlain: text,
 	})
 }

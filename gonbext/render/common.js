@@ -29,9 +29,9 @@ const clamp = (x, count) => Math.max(Math.min(x, count - 1), 0);
 // more.
 function choices(id, root, first) {
   const pictures = window.headwaterChoices = window.headwaterChoices || {}, all = pictures[id] = pictures[id] || [];
-  const mine = all.find((e) => !e.root.isConnected) || all[all.push({}) - 1];
+  const mine = all.find((e) => !(e.root.deref() || {}).isConnected) || all[all.push({}) - 1];
   const s = JSON.parse(JSON.stringify(mine.s || first));
-  Object.assign(mine, {root, s});
+  Object.assign(mine, {root: new WeakRef(root), s});
   return s;
 }
 // keepOpen opens the blocks that the reader had opened.
@@ -42,14 +42,15 @@ function keepOpen(root, open) {
     e.ontoggle = () => { open[key] = e.open; };
   });
 }
-// listen makes an element answer to keys: act returns what a key does, undefined if nothing.
+// listen makes an element answer to keys, but not for a button in it: act returns what a key does,
+// undefined if nothing.
 function listen(e, label, act) {
   e.tabIndex = 0;
   e.setAttribute('role', 'group');
   e.setAttribute('aria-label', label);
   e.setAttribute('data-lm-suppress-shortcuts', 'true');
   e.onkeydown = (event) => {
-    const does = !event.altKey && !event.ctrlKey && !event.metaKey && act(event);
+    const does = event.target === e && !event.altKey && !event.ctrlKey && !event.metaKey && act(event);
     if (!does) return;
     event.preventDefault();
     event.stopPropagation();

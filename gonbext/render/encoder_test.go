@@ -225,7 +225,7 @@ func TestTargetMaps(t *testing.T) {
 	for _, want := range []string{
 		"targets × sources, rollout (share of attention, layer 3, colours 0 % to 21 %)",
 		"targets × sources, flow (flow, layer 3",
-		"<b>[MASK]&nbsp;4</b>", "<b>key&nbsp;5</b>", ">[SEP]&nbsp;8</td>",
+		"<b>[MASK]&nbsp;4</b>", "<b>key&nbsp;5</b>", ">[SEP]&nbsp;8</th>",
 	} {
 		if !strings.Contains(markup, want) {
 			t.Errorf("lacks %q", want)

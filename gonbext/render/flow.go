@@ -278,7 +278,7 @@ func (f *flowPage) findEdges() {
 // write writes the parts from top to bottom.
 func (f *flowPage) write() {
 	data := f.data()
-	f.printf(`<div class="hw hw-flow" data-hw="%s" style="font-family:system-ui,sans-serif;`+
+	f.printf(`<div class="`+class+` hw-flow" data-hw="%s" style="font-family:system-ui,sans-serif;`+
 		`font-size:14px;line-height:1.5"><style>%s%s</style>`, data, oneLine(styleSheet),
 		flowPaper)
 	f.head()

@@ -70,8 +70,8 @@ function start(root) {
     line('Click it again or press Esc for the whole flow.');
   }
   function pick(k, i) {
-    const same = chosen && chosen[0] === k && chosen[1] === i;
-    chosen = same ? null : [clamp(k, L + 1), clamp(i, R)];
+    [k, i] = [clamp(k, L + 1), clamp(i, R)];
+    chosen = chosen && chosen[0] === k && chosen[1] === i ? null : [k, i];
     draw();
   }
   const at = (event) => {

@@ -319,7 +319,7 @@ func (h *headsPage) write() {
 	tokens := h.allTokens(left / 4)
 	left -= len(tokens)
 	data := h.data(left)
-	h.WriteString(`<div class="hw hw-heads"`)
+	h.WriteString(`<div class="` + class + ` hw-heads"`)
 	if data != "" {
 		h.printf(` data-hw="%s"`, data)
 	}

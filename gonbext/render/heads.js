@@ -16,8 +16,12 @@ function start(root) {
   const s = choices(d.id, root, {open: {}});
   const within = (x, size, otherwise) => x >= 0 && x < size ? x : otherwise;
   const query = () => within(s.query, d.T, d.q), layer = () => within(s.layer, d.L, d.l), head = () => within(s.head, d.H, d.h);
-  // The static sentence, without the list below it, has exact numbers.
-  const said = [...say.childNodes].slice(0, -1);
+  // The static sentence has exact numbers. The list of heads leaves it: its buttons are not announced
+  // with each change, and the one in focus keeps it.
+  const said = [...say.childNodes].slice(0, -1), list = make('div', {className: 'hw-b'}), below = make('div');
+  list.setAttribute('style', 'font-size:12px;margin-top:4px');
+  below.append(list);
+  say.after(below);
   const seen = (i) => d.b ? d.T : i + 1;
   const known = (i) => i >= d.f && i <= d.e;
 
@@ -68,8 +72,11 @@ function start(root) {
       say.append(bold, predicted + ' · layer ' + l + ', head ' + h + ' looks at ' + (row.slice(0, 5).map((j) =>
         (sinks.has(j) ? 'the sink ' : '') + name(j) + ' ' + percent(attention(l, h, i, j))).join(', ') || 'many tokens, none of which has 5 % of its attention'));
     }
-    const list = make('div', {className: 'hw-b'});
-    list.setAttribute('style', 'font-size:12px;margin-top:4px');
+  }
+  function drawList(i) {
+    const focused = [...list.children].indexOf(document.activeElement);
+    list.textContent = '';
+    if (!known(i)) return;
     list.append('heads (layer.head) that look at a token from there more than from elsewhere: ' + (d.B[i - d.f].length ? '' : 'none'));
     const best = d.B[i - d.f];
     for (let k = 0; k < best.length; k += 4) {
@@ -79,7 +86,7 @@ function start(root) {
       e.setAttribute('aria-pressed', l === layer() && h === head());
       list.append(e);
     }
-    say.append(list);
+    if (focused >= 0) (list.children[focused] || text).focus();
   }
   function drawOpen(l, h, i) {
     title.textContent = 'layer ' + l + ', head ' + h;
@@ -115,6 +122,7 @@ function start(root) {
     const l = layer(), h = head(), i = query();
     drawText(l, h, i);
     drawSentence(l, h, i);
+    drawList(i);
     drawThumbnails(l, h);
     // At first the static matrix stays, which has exact numbers.
     if (opened !== l * d.H + h && (opened >= 0 || l !== d.l || h !== d.h)) drawOpen(l, h, i);

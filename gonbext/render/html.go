@@ -42,6 +42,14 @@ const defaultMaxBytes = 480_000
 //go:embed style.css
 var styleSheet string
 
+// NoMathematics are classes of elements in which notebooks do not typeset mathematics: those of
+// MathJax 3 and of MathJax 2. Elsewhere, what stands between two dollars in a token or a message
+// would become a formula.
+const NoMathematics = "mathjax_ignore tex2jax_ignore"
+
+// class is the class of every picture.
+const class = "hw " + NoMathematics
+
 //go:embed common.js
 var commonSource string
 
@@ -226,7 +234,7 @@ func (b *page) write() {
 
 // frame writes the parts into one element, with the style sheet and the script.
 func (b *page) frame(parts, data string) {
-	b.WriteString(`<div class="hw"`)
+	b.WriteString(`<div class="` + class + `"`)
 	if data != "" {
 		b.printf(` data-hw="%s"`, data)
 	}

@@ -177,7 +177,7 @@ func (p *layersPage) write() {
 		}
 	}
 	data := p.numbers(left)
-	p.WriteString(`<div class="hw hw-layers"`)
+	p.WriteString(`<div class="` + class + ` hw-layers"`)
 	if data != "" {
 		p.printf(` data-hw="%s"`, data)
 	}

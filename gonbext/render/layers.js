@@ -82,7 +82,7 @@ function start(root) {
     if (j >= 0) go(at.n, j, at.k < 0 ? layers(at.n) - 1 : at.k);
   };
   listen(text, 'tokens: left and right choose a token, up and down a layer, with Shift left and right a panel', (event) => {
-    const by = event.shiftKey ? [1, 0, 0] : [0, 1, 0];
+    const by = event.shiftKey ? [1, 0, 0] : [0, text.dir === 'rtl' ? -1 : 1, 0];
     const act = {ArrowLeft: by.map((x) => -x), ArrowRight: by, ArrowUp: [0, 0, 1], ArrowDown: [0, 0, -1]}[event.key];
     if (event.key === 'Escape') return () => show({n: at.n, j: -1, k: -1});
     return act && (() => {

@@ -89,11 +89,11 @@ func (b *page) targetMap(v *view, level int) {
 		`<tr class="hw-c" style="background:none">` +
 		`<td>target ↓ source →</td>`)
 	for j := range rows {
-		b.printf("<td>%s</td>", html.EscapeString(b.short(j)))
+		b.printf("<th>%s</th>", html.EscapeString(b.short(j)))
 	}
 	b.WriteString("</tr>")
 	for t, row := range rows {
-		b.printf(`<tr class="hw-r" style="background:none"><td style="text-align:left">%s</td>`,
+		b.printf(`<tr class="hw-r" style="background:none"><th style="text-align:left">%s</th>`,
 			b.targetName(t))
 		for j, paint := range row {
 			b.cell(paint, own.cellNumber(m.Row(level, t)[j]))

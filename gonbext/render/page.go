@@ -41,7 +41,7 @@ func writeChecked(w io.Writer, wrong error, draw func() *page) (int64, error) {
 		return draw().WriteTo(w)
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, `<div class="hw">%s</div>`+"\n", escape(wrong.Error(), 1000))
+	fmt.Fprintf(&b, `<div class="`+class+`">%s</div>`+"\n", escape(wrong.Error(), 1000))
 	return b.WriteTo(w)
 }
 

@@ -126,8 +126,9 @@ func (r SourcesHTML) WriteTo(w io.Writer) (int64, error) {
 		fmt.Fprintf(&end, `<div style="%s">⚠ %s</div>`, small, escape(warning, 1000))
 	}
 	r.writeLegend(&end)
-	fmt.Fprintf(&b, `<div class="hw" style="font-family:system-ui,sans-serif;font-size:14px;`+
-		`line-height:1.5"><style>%s</style><div style="font-size:13px"><b>%s</b></div>`,
+	fmt.Fprintf(&b, `<div class="`+class+`" style="font-family:system-ui,sans-serif;`+
+		`font-size:14px;line-height:1.5"><style>%s</style>`+
+		`<div style="font-size:13px"><b>%s</b></div>`,
 		oneLine(styleSheet), escape(sourcesTitle(r.Result), 0))
 	b.WriteString(`<div style="font-size:18px;margin:8px 0">`)
 	r.writeAnswer(&b)

@@ -186,6 +186,7 @@ function start(root) {
     box.append(' ', make('button', {type: 'button', textContent: '… ' + (end - first) + ' tokens …', onclick: (event) => {
       event.stopPropagation();
       keep(first, end);
+      text.focus();
     }}));
     tokens[first].before(box);
   }
@@ -307,7 +308,7 @@ function start(root) {
       const at = [...bar.children].indexOf(e);
       act();
       draw();
-      if (bar.children[at]) bar.children[at].focus();
+      (bar.children[at] || text).focus();
     }});
     e.setAttribute('aria-pressed', pressed);
     bar.append(e);
@@ -445,8 +446,14 @@ function start(root) {
   // A long text begins where the reader was or at the chosen token.
   if (s.scroll !== undefined) text.scrollTop = s.scroll;
   else centre(tokens[cursor()]);
-  // On paper all matrices are shown.
-  window.addEventListener('beforeprint', () => draw(true));
+  // On paper all matrices are shown. One handler serves all pictures that are on the page then.
+  root.hwPrint = () => draw(true);
+  if (!window.headwaterPrints) {
+    window.headwaterPrints = true;
+    window.addEventListener('beforeprint', () => {
+      document.querySelectorAll('.hw-on').forEach((e) => { if (e.hwPrint) e.hwPrint(); });
+    });
+  }
 }
 
 begin('.hw[data-hw]:not(.hw-heads,.hw-flow,.hw-layers)', start);

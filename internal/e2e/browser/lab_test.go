@@ -37,6 +37,13 @@ func labMarkups(t *testing.T) map[string]string {
 		}),
 		"view sources": fixture.Written(t, render.SourcesHTML{Result: caused(t)}),
 	}
+	// JupyterLab typesets mathematics between dollars, but not here.
+	money := touched()
+	money.Prompt.Texts = []string{"tea $", "4%", " or $", "5"}
+	place(money)
+	markups["dollars"] = fixture.Written(t, render.HTML{
+		Heatmap: render.Heatmap{Explanation: money},
+	})
 	for name, picture := range pictures(t) {
 		markups[name] = fixture.Written(t, picture)
 	}

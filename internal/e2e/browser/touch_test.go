@@ -443,6 +443,19 @@ func TestUpdate(t *testing.T) {
 	if fmt.Sprint(open) != "[false true]" {
 		t.Errorf("after the update open parts are %v, want the second", open)
 	}
+	// Pictures that were replaced are not kept, nor what listens to the page for them.
+	kept := chromium.Evaluate[string](t, b, `(() => {
+		const held = Object.values(window.headwaterChoices).flat().filter((e) => e.root instanceof Element);
+		let drawn = 0;
+		const add = window.addEventListener;
+		window.addEventListener = () => { drawn++; };
+		for (let i = 0; i < 3; i++) {`+replace+`}
+		window.addEventListener = add;
+		return held.length + ' held, ' + drawn + ' listeners';
+	})()`)
+	if kept != "0 held, 0 listeners" {
+		t.Errorf("of replaced pictures there are %s", kept)
+	}
 	again := chromium.Evaluate[int](t, b, `(() => {
 		const old = document.querySelector('.hw script'), script = document.createElement('script');
 		script.textContent = old.textContent;

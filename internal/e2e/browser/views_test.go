@@ -104,15 +104,21 @@ func TestTouchHeads(t *testing.T) {
 	if s.Tab != "layer 0, head 0" {
 		t.Errorf("open is %q", s.Tab)
 	}
-	do(click(".hw-s button", 0)).check(t, "a click on a head of the list", "s",
-		"layer 1, head 1 looks at “key” (1)", "1 key")
+	do("const e = document.querySelector('.hw-s + div button'); e.focus(); e.click()").check(t,
+		"a click on a head of the list", "s", "layer 1, head 1 looks at “key” (1)", "1 key")
+	const list = "document.querySelector('.hw-s + div').textContent"
+	if focused := chromium.Evaluate[string](t, b, "document.activeElement.textContent"); !strings.
+		HasPrefix(focused, "1.1 “key” (1)") {
+		t.Errorf("after a click on a head of the list %q is in focus", focused)
+	}
 	do(click(".hw-r", 3)).check(t, "a click on a line", "to", "looks at “s” (2)", "2 s")
 	do(press("ArrowRight")).check(t, "right", "are", "looks at “to” (3) ≈ 100 %", "3 to")
 	do(click(".hw-r", 3)).check(t, "back", "to", "layer 1, head 1 looks at “s” (2) 100 %", "2 s")
 	do(press("ArrowRight"))
 	do(press("ArrowDown")).check(t, "a layer down", "are", "layer 0, head 1 looks at the sink")
-	if s := do(click(".hw-t > *", 0)); !strings.HasSuffix(s.Sentence, "from elsewhere: none") {
-		t.Errorf("the first token, which sees itself alone, says %q", s.Sentence)
+	do(click(".hw-t > *", 0))
+	if got := chromium.Evaluate[string](t, b, list); !strings.HasSuffix(got, "elsewhere: none") {
+		t.Errorf("the first token, which sees itself alone, says %q", got)
 	}
 }
 
@@ -195,6 +201,9 @@ func TestTouchFlow(t *testing.T) {
 	check("a click in the text", said(click(".hw-t > span", 1)), "“key” (1) before layer 0feeds "+
 		"in layer 0: “key” (1) ")
 	check("a second click in the text", said(click(".hw-t > span", 1)), whole)
+	below := strings.Replace(clickNode, "3.5 * 22", "9 * 22", 1)
+	check("a click below the last token", said(below), "“to” (3) after layer 1")
+	check("another one there", said(below), whole)
 }
 
 // TestTouchLayers points at a place of a panel: its layer, token and number are named.
@@ -256,6 +265,18 @@ func TestLayersKeys(t *testing.T) {
 		if got != [2]string{c.says, c.marks} {
 			t.Errorf("%.200s: %q, want %q", c.do, got, []string{c.says, c.marks})
 		}
+	}
+
+	e := deep(12)
+	e.Prompt.Texts = []string{"عاصمة", " مصر", "ة", " هي"}
+	place(e)
+	b.Show(t, fixture.Written(t, render.LayersPage{Layers: render.Layers{
+		Heatmap: render.Heatmap{Explanation: e},
+	}}))
+	chromium.Evaluate[bool](t, b, "(() => {"+press("ArrowLeft", "ArrowLeft")+"})(),true")
+	says := chromium.Evaluate[string](t, b, "document.querySelector('.hw-t + div').textContent")
+	if !strings.Contains(says, "(1) 2.00") {
+		t.Errorf("to the left in a text from right to left is %q, want token 1", says)
 	}
 }
 
@@ -448,6 +469,13 @@ func TestTouchFolds(t *testing.T) {
 			"the strip", `const e = document.querySelector('canvas.hw-f'), r = e.getBoundingClientRect();
 			e.dispatchEvent(new MouseEvent('click', {bubbles: true, clientX: r.left + r.width * 250.5 / 302}))`,
 			"[… 123 tokens … … 24 tokens …] 147",
+		},
+		{
+			"Enter on a fold", `const e = document.querySelector('.hw-t button');
+			e.focus();
+			if (e.dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter', bubbles: true, cancelable: true}))) e.click();
+			if (document.activeElement !== document.querySelector('.hw-t')) throw new Error('the focus is lost')`,
+			"[… 24 tokens …] 24",
 		},
 	} {
 		if got := read(step.script); got != step.want {
