@@ -30,8 +30,9 @@ func (p *program) benchCases(
 		return cases, nil
 	}
 	cases, err := p.readCases(ctx, f.input)
-	if f.noContrast {
-		for i := range cases {
+	for i := range cases {
+		// The foil of a pair is its other answer, which proves the evidence: scorers leave it out.
+		if f.noContrast && cases[i].Counterfactual == "" {
 			cases[i].Contrast = ""
 		}
 	}

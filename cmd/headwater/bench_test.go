@@ -275,6 +275,10 @@ func TestBenchInput(t *testing.T) {
 			t.Errorf("the table of a pair lacks %q:\n%s", want, table)
 		}
 	}
+	alone := mustExecute(t, pair, append(args, "--no-contrast")...)
+	if !strings.Contains(alone, "1 case on tiny") {
+		t.Errorf("a pair whose foil is left out of the scores:\n%s", alone)
+	}
 	var r benchReport
 	text := mustExecute(t, cases, "bench", "methods", "--methods", "occlusion", "-i", "-",
 		"--timed", "0", "--faithful", "--naopc", "1", "--json")
