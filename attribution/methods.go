@@ -46,15 +46,16 @@ func init() {
 				"as shares",
 			Formula: "C_l[t,j] = rownorm(dist(x̃_t without v_j, x̃_t))",
 			Paper:   "Mohebbi et al. 2023, §3",
-			Cost:    "one more evaluation of the rest of a block for each source, in every layer",
+			Cost: "one more evaluation of the rest of a block for each source, in the layer " +
+				"shown; in every layer for an encoder, or if all layers are asked for",
 		},
 		{
 			Name: "value-zeroing-rollout", Mixing: "value-zeroing", Aggregation: "rollout",
 			Summary: "value zeroing followed through all layers; the residual is in its rows " +
 				"already",
 			Formula: "R_l = C_l R_{l-1}, no identity added", Paper: "Mohebbi et al. 2023, §3",
-			Cost: "as value-zeroing, and before the first token T²/2 evaluations a layer for the " +
-				"prompt's rows",
+			Cost: "one more evaluation of the rest of a block for each source, in every layer; " +
+				"before the first token T²/2 a layer for the prompt's rows",
 		},
 		{
 			Name: "value-zeroing-euclidean", Mixing: "value-zeroing-euclidean",

@@ -90,7 +90,8 @@ func (p *program) benchMethodsCommand() *cobra.Command {
 			"A change puts a text of as many tokens in the place of a span, and answer is the " +
 			"token that is then right, if one is. Cases with\n" +
 			"selection choose the layers and are not scored; without any, methods of one layer " +
-			"are scored in the last one.\n\n" +
+			"are scored in the layer that a\n" +
+			"picture shows.\n\n" +
 			"With --planted it takes circuits whose weights are set by hand, of which it is " +
 			"certain what decides an answer; --model planted-sum\n" +
 			"is one of them. A trained model may carry evidence through other positions, so a " +
