@@ -1,7 +1,7 @@
 // Package attribution shows where every generated token came from.
 //
 // A method is a mixing with an aggregation, or a scorer. A mixing says how one layer mixes
-// positions, C[T,S] ≥ 0: attention, value zeroing. An aggregation says how layers are combined:
+// positions, C[T,S] ≥ 0: attention, Value Zeroing. An aggregation says how layers are combined:
 // layer, rollout, flow. Any pair works: [LookupMethod] reads "value-zeroing+flow" as well as the
 // names that papers gave to some pairs. One rule between the two makes rows comparable: Â =
 // rownorm((1-r)C + rI). The residual weight r is 0 if the mixing contains the residual already. A

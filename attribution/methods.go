@@ -51,7 +51,7 @@ func init() {
 		},
 		{
 			Name: "value-zeroing-rollout", Mixing: "value-zeroing", Aggregation: "rollout",
-			Summary: "value zeroing followed through all layers; the residual is in its rows " +
+			Summary: "Value Zeroing followed through all layers; the residual is in its rows " +
 				"already",
 			Formula: "R_l = C_l R_{l-1}, no identity added", Paper: "Mohebbi et al. 2023, §3",
 			Cost: "one more evaluation of the rest of a block for each source, in every layer; " +
@@ -60,7 +60,7 @@ func init() {
 		{
 			Name: "value-zeroing-euclidean", Mixing: "value-zeroing-euclidean",
 			Aggregation: "layer",
-			Summary: "value zeroing by Euclidean distance, which also sees a source that points " +
+			Summary: "Value Zeroing by Euclidean distance, which also sees a source that points " +
 				"along the output",
 			Formula: "C_l[t,j] = rownorm(‖x̃_t without v_j - x̃_t‖)",
 			Paper:   "Mohebbi et al. 2023, §3, with the other distance of Inseq",
@@ -69,7 +69,7 @@ func init() {
 		{
 			Name: "value-zeroing-final-norm", Mixing: "value-zeroing-final-norm",
 			Aggregation: "layer",
-			Summary: "value zeroing that compares the last layer after the final norm, as the " +
+			Summary: "Value Zeroing that compares the last layer after the final norm, as the " +
 				"head sees it",
 			Formula: "C_L[t,j] = rownorm(dist(N x̃_t without v_j, N x̃_t)), C_l as value-zeroing " +
 				"below",

@@ -476,7 +476,7 @@ func generativeDepth(r *run) error {
 	shares := []chart.Series{
 		{Name: "raw attention, each layer alone"},
 		{Name: "rollout up to the layer"},
-		{Name: "value zeroing, each layer alone"},
+		{Name: "Value Zeroing, each layer alone"},
 	}
 	sources := slices.Clone(shares)
 	for i, method := range []string{"raw", "rollout", "value-zeroing"} {
