@@ -71,8 +71,8 @@ func init() {
 			Aggregation: "layer",
 			Summary: "Value Zeroing that compares the last layer after the final norm, as the " +
 				"head sees it",
-			Formula: "C_L[t,j] = rownorm(dist(N x̃_t without v_j, N x̃_t)), C_l as value-zeroing " +
-				"below",
+			Formula: "C_L[t,j] = rownorm(dist(N x̃_t without v_j, N x̃_t)), C_l of the layers " +
+				"before the last as value-zeroing",
 			Paper: "Mohebbi et al. 2023, §3, as Inseq computes it",
 			Cost:  "as value-zeroing",
 		},
