@@ -147,7 +147,7 @@ func TestKnown18RowConstants(t *testing.T) {
 	}
 }
 
-// 20 and 22: value zeroing of A = I is the identity; a value that is zero leaves a column of zeros;
+// 20 and 22: Value Zeroing of A = I is the identity; a value that is zero leaves a column of zeros;
 // the first row is [1]; rollout adds no second identity, so that C = ½(I+sink) gives
 // 1-2^{-L}; and the length of rows does not matter.
 func TestKnown20And22ValueZeroing(t *testing.T) {
@@ -361,7 +361,7 @@ func TestAttributeRefusals(t *testing.T) {
 		{"zero", []trace.Tensor{shaped(0, 2, 2)}, attribution.Options{}, "does not fit", false},
 		{"overflow", []trace.Tensor{shaped(1<<32, 1<<32, 4)}, attribution.Options{}, "does not fit", false},
 		{
-			"heads of value zeroing",
+			"heads of Value Zeroing",
 			[]trace.Tensor{{
 				Name: "value-zeroing", Shape: []int{1, 2, 1, 1},
 				Data: []float32{1, 1},

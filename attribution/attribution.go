@@ -1,13 +1,14 @@
 // Package attribution shows where every generated token came from.
 //
 // A method is a mixing with an aggregation, or a scorer. A mixing says how one layer mixes
-// positions, C[T,S] ≥ 0: attention, value zeroing. An aggregation says how layers are combined:
+// positions, C[T,S] ≥ 0: attention, Value Zeroing. An aggregation says how layers are combined:
 // layer, rollout, flow. Any pair works: [LookupMethod] reads "value-zeroing+flow" as well as the
 // names that papers gave to some pairs. One rule between the two makes rows comparable: Â =
 // rownorm((1-r)C + rI). The residual weight r is 0 if the mixing contains the residual already. A
-// scorer asks the model again, for gradients or for other texts: gradient, gradient-x-input,
-// integrated-gradients, attn-lrp, chefer, gradient-rollout, occlusion, reagent, alti-logit, decompx
-// and random. Each needs one of the optional interfaces of a model, which package trace lists.
+// scorer explains one prediction: gradient, gradient-x-input, integrated-gradients, attn-lrp,
+// chefer, gradient-rollout, occlusion, interchange, reagent, direct, alti-logit, decompx and
+// random. Most ask the model again, for gradients or for other texts. Each needs one of the
+// optional interfaces of a model, which package trace lists.
 //
 // [Explain] runs a [trace.Model] and returns M[n,m,l]: how much of each of n generated tokens comes
 // from each of m prompt tokens after each layer. An encoder generates nothing: there, the n tokens
@@ -16,7 +17,7 @@
 // option with its range and help. [Explanation.Group] joins tokens to words, sentences or ranges,
 // and [Explanation.Sinks] finds tokens that draw attention whatever the text is about.
 //
-//	opts := attribution.Options{MaxTokens: 3}
+//	opts := attribution.Options{Methods: []string{"rollout"}, MaxTokens: 3}
 //	e, err := attribution.Explain(ctx, model, "the keys to the cabinet", opts)
 //	r, err := e.M("rollout")
 //	fmt.Println(r.At(0, 1, len(r.Layers)-1))

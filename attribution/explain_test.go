@@ -456,7 +456,7 @@ func TestExplainRefusals(t *testing.T) {
 			"give one of the two",
 		},
 		{
-			"heads of value zeroing", "w1",
+			"heads of Value Zeroing", "w1",
 			attribution.Options{
 				Methods: []string{"value-zeroing"},
 				Heads:   trace.Heads{Fusion: trace.MinHeads},
@@ -468,7 +468,7 @@ func TestExplainRefusals(t *testing.T) {
 		{"layers backwards", "w1", attribution.Options{FirstLayer: 1, LastLayer: num(0)}, "layers 1 to 0"},
 		{"threshold", "w1", attribution.Options{Threshold: -1}, "threshold -1"},
 		{"threshold of attention", "w1", attribution.Options{Methods: []string{"raw"}, Threshold: 1}, "threshold applies to none"},
-		{"lift of value zeroing", "w1", attribution.Options{Methods: []string{"value-zeroing"}, Lift: true}, "lift applies to none"},
+		{"lift of Value Zeroing", "w1", attribution.Options{Methods: []string{"value-zeroing"}, Lift: true}, "lift applies to none"},
 		{"lift without attention", "w1", attribution.Options{Lift: true, Residual: ptr(1)}, "lift with residual 1"},
 		{"context", "w1 w2 w3", attribution.Options{MaxTokens: 6}, "3 prompt tokens and 6 to explain are 9, but the context of \"fake\" is 8 tokens"},
 		{"context of a continuation", "w1 w2 w3", attribution.Options{Continuation: "w1 w1 w1 w1 w1 w1"}, "3 prompt tokens and 6"},
@@ -539,7 +539,7 @@ func TestExplainPartialOptions(t *testing.T) {
 		fakemodel.Tolerance)
 }
 
-// 20: rows of zeros stay zero and are named, and value zeroing of a token that sees itself only is
+// 20: rows of zeros stay zero and are named, and Value Zeroing of a token that sees itself only is
 // [1].
 func TestZeroRows(t *testing.T) {
 	f := fakemodel.New(3, nil)

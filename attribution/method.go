@@ -102,8 +102,9 @@ func Methods() []Method {
 }
 
 // DefaultMethods returns the methods that are used if an explanation of a model names none. For a
-// decoder these are the two that found proven evidence best on real language models and cost least;
-// see docs/methods.md. Other models have no prediction of a next token to follow back.
+// decoder these are the two that found proven evidence best among those measured on real language
+// models, at little cost; see docs/methods.md. Other models have no prediction of a next token to
+// follow back.
 func DefaultMethods(info trace.Info) []string {
 	if info.Head == trace.NextToken && !info.Bidirectional {
 		return []string{"direct", "value-zeroing"}

@@ -46,20 +46,21 @@ func init() {
 				"as shares",
 			Formula: "C_l[t,j] = rownorm(dist(x̃_t without v_j, x̃_t))",
 			Paper:   "Mohebbi et al. 2023, §3",
-			Cost:    "one more evaluation of the rest of a block for each source, in every layer",
+			Cost: "one more evaluation of the rest of a block for each source, in the layer " +
+				"shown; in every layer for an encoder, or if all layers are asked for",
 		},
 		{
 			Name: "value-zeroing-rollout", Mixing: "value-zeroing", Aggregation: "rollout",
-			Summary: "value zeroing followed through all layers; the residual is in its rows " +
+			Summary: "Value Zeroing followed through all layers; the residual is in its rows " +
 				"already",
 			Formula: "R_l = C_l R_{l-1}, no identity added", Paper: "Mohebbi et al. 2023, §3",
-			Cost: "as value-zeroing, and before the first token T²/2 evaluations a layer for the " +
-				"prompt's rows",
+			Cost: "one more evaluation of the rest of a block for each source, in every layer; " +
+				"before the first token T²/2 a layer for the prompt's rows",
 		},
 		{
 			Name: "value-zeroing-euclidean", Mixing: "value-zeroing-euclidean",
 			Aggregation: "layer",
-			Summary: "value zeroing by Euclidean distance, which also sees a source that points " +
+			Summary: "Value Zeroing by Euclidean distance, which also sees a source that points " +
 				"along the output",
 			Formula: "C_l[t,j] = rownorm(‖x̃_t without v_j - x̃_t‖)",
 			Paper:   "Mohebbi et al. 2023, §3, with the other distance of Inseq",
@@ -68,10 +69,10 @@ func init() {
 		{
 			Name: "value-zeroing-final-norm", Mixing: "value-zeroing-final-norm",
 			Aggregation: "layer",
-			Summary: "value zeroing that compares the last layer after the final norm, as the " +
+			Summary: "Value Zeroing that compares the last layer after the final norm, as the " +
 				"head sees it",
-			Formula: "C_L[t,j] = rownorm(dist(N x̃_t without v_j, N x̃_t)), C_l as value-zeroing " +
-				"below",
+			Formula: "C_L[t,j] = rownorm(dist(N x̃_t without v_j, N x̃_t)), C_l of the layers " +
+				"before the last as value-zeroing",
 			Paper: "Mohebbi et al. 2023, §3, as Inseq computes it",
 			Cost:  "as value-zeroing",
 		},

@@ -23,7 +23,7 @@ func init() {
 // source.
 func registerNorms() {
 	const cost = "a product by the output projection for every source that a target sees, a " +
-		"small part of what value zeroing takes"
+		"small part of what Value Zeroing takes"
 	RegisterMixing("norms", MixingInfo{
 		Summary: "how long the vector is that a target reads from each source: attention times " +
 			"the value's length after the output projection",

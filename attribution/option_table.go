@@ -117,7 +117,8 @@ func generationRows() []Option {
 		},
 		{
 			Name: "alternatives", Flag: "alternatives", Group: GenerationOptions,
-			Help: "show the `N` most probable tokens of each place",
+			Help: "list the `N` most probable tokens of each place; JSON has all, pictures show " +
+				"at most 20",
 			value: whole(func(o *Options) *int { return &o.Alternatives },
 				1, maxAlternatives, fmt.Sprint(defaultAlternatives)),
 		},

@@ -17,7 +17,7 @@ const (
 	maxTemperature = 100
 	// The largest vocabularies have some 300,000 tokens.
 	maxTopK = 1_000_000
-	// A distance of value zeroing is at most 2 by the angle; a Euclidean one is a length of the
+	// A distance of Value Zeroing is at most 2 by the angle; a Euclidean one is a length of the
 	// residual stream, thousands in models with a few large components.
 	maxThreshold = 1e6
 )

@@ -18,7 +18,7 @@ func init() { Register("rollout", rollout{}) }
 //	R_0 = I,  R_l[t,:] = Â_l[t,:] R_{l-1},  Â_l = rownorm((1-r) C_l + r I)
 //
 // (Abnar and Zuidema 2020, §3). r is ½ in the paper. It is 0 for mixings that contain the residual,
-// as in Mohebbi et al. 2023 for value zeroing. With [Rows.Top], level l is Â_l^h R_{l-1}, one head
+// as in Mohebbi et al. 2023 for Value Zeroing. With [Rows.Top], level l is Â_l^h R_{l-1}, one head
 // over merged lower layers (appendix A.1).
 //
 // The result has every level R_1..R_L. If the rows sum to 1, so do those of the result, and a

@@ -23,8 +23,8 @@ type Layers struct {
 	// Table has, [group][layer], the average precision over the cases that are scored.
 	Table [][]Summary `json:"table"`
 	// Picked is, [group], the layer that is scored: the one that the cases with Selection choose,
-	// or the last one if there are none. It is -1 if the cases of the group have different layers,
-	// because they are from several models. Chosen says that there were cases with Selection.
+	// or, if there are none, the one that a picture shows. It is -1 if the cases of the group have
+	// different layers. Chosen says that there were cases with Selection.
 	Picked []int `json:"picked"`
 	Chosen bool  `json:"chosen"`
 	// Best is, [group], the layer with the highest mean in Table. It is known only afterwards, so

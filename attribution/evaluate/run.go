@@ -165,7 +165,7 @@ type Result struct {
 	Ranked []int `json:"ranked,omitempty"`
 	// ByLayer has, for methods of one layer, the average precision in each of Layers. Picked is the
 	// layer that is scored. LayerChosen says that cases with Selection chose it; otherwise it is
-	// the last one.
+	// the one that a picture shows.
 	Layers      []int              `json:"layers,omitempty"`
 	ByLayer     map[string][]Value `json:"by_layer,omitempty"`
 	Picked      map[string]int     `json:"picked,omitempty"`
@@ -337,7 +337,7 @@ func (o Options) methods(info trace.Info) []string {
 }
 
 // measure tries the changes of one case, explains it, and measures the result. picked has the layer
-// of each method of one layer; methods without an entry use the last one.
+// of each method of one layer; methods without an entry use the one that a picture shows.
 func (o Options) measure(
 	ctx context.Context, m trace.Model, i int, c Case, picked map[string]int,
 ) (*Result, error) {

@@ -16,7 +16,7 @@ func init() {
 //
 //	s_j = ‖∂f/∂e_j‖₂
 //
-// (Simonyan et al. 2014, §3; for words Li et al. 2016, §5). They use the absolute values of single
+// (Simonyan et al. 2014, §3; for words Li et al. 2016a, §5). They use the absolute values of single
 // components; later tools for text use the Euclidean norm over them (AllenNLP, Inseq). Abnar and
 // Zuidema 2020 use |Σ_D ∂f/∂e_j|, in which components cancel. f is the logit: unlike a probability,
 // it still changes where the model is certain.
@@ -29,7 +29,7 @@ func (gradient) Info() Info {
 	return Info{
 		Summary: "how steeply the prediction changes with each token's embedding, whichever way",
 		Formula: "s_j = ‖∂f/∂e_j‖₂",
-		Paper:   "Simonyan et al. 2014, §3; Li et al. 2016, §5",
+		Paper:   "Simonyan et al. 2014, §3; Li et al. 2016a, §5",
 		Cost: "one pass forward and one back a token, two or three times generating it " +
 			"without a cache",
 		Unit:       "norm of the gradient",

@@ -13,7 +13,7 @@ func init() { Register("occlusion", occlusion{}) }
 //
 //	s_j = f(x) - f(x without j)
 //
-// (Zeiler and Fergus 2014, §4.2; erasure in Li et al. 2016; the blank-out reference of Abnar and
+// (Zeiler and Fergus 2014, §4.2; erasure in Li et al. 2016b; the blank-out reference of Abnar and
 // Zuidema 2020, §4, who use its absolute value). f is the probability. [Options.Replacement] says
 // what replaces the token. If tokens are deleted, all later ones move, and with them the position
 // that predicts. A token that cannot be deleted has the value 0: the only token of a text, and the
@@ -28,7 +28,7 @@ func (occlusion) Info() Info {
 	return Info{
 		Summary:    "what the prediction loses when one token is taken away",
 		Formula:    "s_j = f(x) - f(x without j)",
-		Paper:      "Zeiler and Fergus 2014, §4.2; Li et al. 2016; Abnar and Zuidema 2020, §4",
+		Paper:      "Zeiler and Fergus 2014, §4.2; Li et al. 2016b; Abnar and Zuidema 2020, §4",
 		Cost:       "T + 1 passes through the model a token, without its cache",
 		Needs:      "predictions of other texts; gradients if an embedding of zeros stands in",
 		Signed:     true,

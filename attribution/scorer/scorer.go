@@ -22,8 +22,8 @@ import (
 	"github.com/headwater-ml/headwater/internal/registry"
 )
 
-// Scorer is a method that asks the model again, for gradients or for other texts, and computes how
-// much each token contributed to one prediction. It does not use mixings and aggregations. It must
+// Scorer is a method that computes how much each token contributed to one prediction. Most ask the
+// model again, for gradients or for other texts. It does not use mixings and aggregations. It must
 // be safe for concurrent use.
 type Scorer interface {
 	// Info describes the scorer.

@@ -246,7 +246,7 @@ func TestAttributeRefusals(t *testing.T) {
 			"no attention", in(safetensors(t, checkpoint.Tensor{Name: "attn", Shape: []int{1}, Data: []float32{1}})), "", 1,
 			`has no tensor "attention", which method rollout needs; it has "attn"`,
 		},
-		{"no value zeroing", in(good, "--methods", "value-zeroing"), "", 1, `has no tensor "value-zeroing", which method value-zeroing needs; it has "attention"`},
+		{"no Value Zeroing", in(good, "--methods", "value-zeroing"), "", 1, `has no tensor "value-zeroing", which method value-zeroing needs; it has "attention"`},
 		{"two axes", in(attention([]int{3, 3}, nil)), "", 1, "in.safetensors: attribution: tensor \"attention\": shape [3 3]; want [L,H,T,S] or [L,T,S]"},
 		{"not square", in(attention([]int{1, 3, 2}, nil)), "", 1, "3 targets and 2 sources must be as many"},
 		{"empty", in(attention([]int{1, 0, 0}, nil)), "", 1, "shape [1 0 0]"},

@@ -63,10 +63,10 @@ func (p *program) benchMethodsCommand() *cobra.Command {
 		Long: "Methods explains held-out sentences of the embedded model's grammar, which says " +
 			"what decides each answer, and compares every\n" +
 			"method's scores with that evidence: average precision, rank and share, by kind, " +
-			"with 95 % confidence, beside random scores,\n" +
-			"chance, and the words from the first to the last and back; and what a token costs. " +
-			"Control tokens are not ranked. Scorers\n" +
-			"compare the answer with its foil.\n\n" +
+			"with 95 % confidence, and what a token costs.\n" +
+			"Beside them stand four lines that know nothing of the text: random scores, chance, " +
+			"earliest first and latest first. Control\n" +
+			"tokens are not ranked. Scorers compare the answer with its foil.\n\n" +
 			"Evidence is proven by intervention: each word is changed, and only sentences in " +
 			"which each piece of evidence moves the answer\n" +
 			"and no other word does are scored. Methods of one layer are scored in the layer " +
@@ -78,8 +78,9 @@ func (p *program) benchMethodsCommand() *cobra.Command {
 			"the counterfactual makes it the other\n" +
 			"answer, and for each other word some change leaves the answer. Words that ask the " +
 			"question may decide; those that do are not\n" +
-			"ranked, and neither is the first token. The default methods are measured, of one " +
-			"layer in the layer that a picture shows.\n\n" +
+			"ranked, and neither is the first token. Without --methods, the default methods of " +
+			"explain are measured. Methods of one layer\n" +
+			"are scored in the layer that a picture shows.\n\n" +
 			"With --input it takes cases of yours, a line of JSON each, in bytes of the prompt:\n" +
 			`{"group":…,"prompt":…,"continuation":…,"contrast":…,"position":…,` +
 			`"evidence":[[begin,end],…],"selection":…,` + "\n" +
@@ -90,7 +91,7 @@ func (p *program) benchMethodsCommand() *cobra.Command {
 			"A change puts a text of as many tokens in the place of a span, and answer is the " +
 			"token that is then right, if one is. Cases with\n" +
 			"selection choose the layers and are not scored; without any, methods of one layer " +
-			"are scored in the last one.\n\n" +
+			"are scored in the layer that a picture shows.\n\n" +
 			"With --planted it takes circuits whose weights are set by hand, of which it is " +
 			"certain what decides an answer; --model planted-sum\n" +
 			"is one of them. A trained model may carry evidence through other positions, so a " +
@@ -112,7 +113,7 @@ func (p *program) benchMethodsCommand() *cobra.Command {
 		},
 	}
 	f.add(cmd)
-	methodsFlag(cmd, &f.opts.Explain, " (default all; for tasks the usual ones)")
+	methodsFlag(cmd, &f.opts.Explain, " (default all; for tasks those of explain)")
 	optionFlags(cmd, &f.opts.Explain, attribution.MethodOptions, attribution.ScorerOptions)
 	cmd.Flags().StringVarP(&f.input, "input", "i", "", "take the cases of this `FILE`, a line "+
 		"of JSON each; - is standard input")

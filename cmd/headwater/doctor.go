@@ -430,7 +430,10 @@ func (b backendFacts) summary() string {
 		parts = append(parts, fmt.Sprintf("%.0f GFLOP/s (matrices of %d × %d)", speed.GFLOPS,
 			speed.Size, speed.Size))
 	}
-	if b.Default {
+	switch {
+	case b.Default && b.Name != "go":
+		parts = append(parts, "used unless asked otherwise, except for the embedded models")
+	case b.Default:
 		parts = append(parts, "used unless asked otherwise")
 	}
 	return render.Visible(strings.Join(slices.Compact(parts), ", "), maxMessage)

@@ -37,7 +37,7 @@ var generating = words{
 		"generated token (target).",
 	lines: "The text is coloured by how much the framed generated token (target) has from each " +
 		"of the prompt tokens (sources) and from the tokens generated before it. In a matrix " +
-		"each line is a target and each column a source, with the generated tokens behind the " +
+		"each line is a target and each column a source, with the generated tokens after the " +
 		"line; or “generated” is the part that they have together. What stands out has a " +
 		"colour: a twelfth of the largest value or more. A number in brackets is the position " +
 		"of a token, from 0. Sinks and filtered tokens are grey and not in the scale.",

@@ -85,9 +85,13 @@ var generative = []Figure{
 	},
 	{
 		Head: reproduction.Head{
-			ID: "s0-depth", Document: "Wu et al. 2025, Herasimchyk et al. 2026",
-			Place: "context of the note", Title: "How depth moves rollout to the first token",
-			Claim: "The rollout of a causal model tends to the first token with depth.",
+			ID: "s0-depth", Document: "Wu et al. 2025",
+			Place: "theory of attention without a residual",
+			Title: "How depth moves rollout to the first token",
+			Claim: "Without a residual, the rollout of a causal model tends to the first token " +
+				"with depth (Wu et al. 2025, arXiv 2502.01951). Herasimchyk et al. (2026, arXiv " +
+				"2602.16837) argue that residual connections prevent this. Rollout here has a " +
+				"residual of one half.",
 		},
 		Model: "tiny", Needs: []Need{Decoder}, make: generativeDepth,
 	},
@@ -472,7 +476,7 @@ func generativeDepth(r *run) error {
 	shares := []chart.Series{
 		{Name: "raw attention, each layer alone"},
 		{Name: "rollout up to the layer"},
-		{Name: "value zeroing, each layer alone"},
+		{Name: "Value Zeroing, each layer alone"},
 	}
 	sources := slices.Clone(shares)
 	for i, method := range []string{"raw", "rollout", "value-zeroing"} {

@@ -80,8 +80,8 @@ func copied(rng *rand.Rand, text []string, k int) ([]int, string) {
 // that comes after its own earlier occurrence.
 var induction = &Circuit{
 	Name: Prefix + "induction",
-	Rule: "the answer is the word behind the earlier place of the last word, which must be one: " +
-		"both places and the answer decide it",
+	Rule: "the answer is the word after the earlier occurrence of the last word, which must " +
+		"occur exactly once before: both places and the answer decide it",
 	wire: func() *network {
 		n := newNetwork()
 		before := n.area(len(words))

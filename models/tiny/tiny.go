@@ -8,7 +8,7 @@
 // sentiment, and a decoder of 12 layers. [Model.Sentences] makes texts for any of them, each with a
 // right and a wrong answer and with its evidence.
 //
-// Package train, below this one, makes the weights from the grammars.
+// The command cmd/train-tiny makes the weights from the grammars.
 package tiny
 
 import (

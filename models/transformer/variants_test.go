@@ -125,7 +125,7 @@ func (g *golden) checkBlocks(t *testing.T) {
 					want[s] = float32(cosineDistance(b.output(target, s, -1), whole))
 				}
 			}
-			check(t, where+" value zeroing", rows.Row(l, 0, target), want, distanceTol)
+			check(t, where+" Value Zeroing", rows.Row(l, 0, target), want, distanceTol)
 		}
 	}
 }

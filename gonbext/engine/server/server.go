@@ -1,7 +1,8 @@
 // Package server is an engine: it keeps models open and answers the requests of package engine on a
 // unix socket.
 //
-// It uses models through the interfaces of package attribution. The caller says how to open them:
+// It uses models through the interfaces of package attribution/trace. The caller says how to open
+// them:
 //
 //	err := server.Serve(ctx, server.Config{Socket: path, Watch: pid, Open: open})
 package server
