@@ -2,6 +2,56 @@
 // text comes from the elements of the picture and is set as text, never as markup. The attribute
 // data-hw has numbers only; data.go says what each of its fields is. Nothing is requested.
 // common.js stands before it.
+
+// Below, v is a method as data.go describes it; t is a target, k a level of layers, x a value.
+const shown = (v, t) => v.l ? v.l[t] : 0;
+// layerName names the layers that the values of level k are about: rollout, flow and scorers combine those below.
+const layerName = (v, k) => (v.o ? 'up to layer ' : 'layer ') + v.L[k];
+// decode returns the paints of a code, as coarse of data.go writes them.
+function decode(code) {
+  const out = [];
+  for (let i = 0; i < code.length; i++) {
+    const n = digit[code.charCodeAt(i)];
+    if (n > 13) for (let run = n - 13; run; run--) out.push(0);
+    else out.push(n === 13 ? none : n - levels);
+  }
+  return out;
+}
+// limit is the end of the scale; step is the paint of a value.
+const limit = (v) => v.u === 1 ? Math.log2(v.lim) : v.lim;
+function step(v, x) {
+  if (x !== x) return none;
+  const y = Math.min(Math.abs(x) / limit(v), 1);
+  return Math.sign(x) * Math.round(levels * y);
+}
+// fixed is as in scale.go: no digits from 100 on, and no sign before 0.
+function fixed(x, digits) {
+  const text = x.toFixed(Math.abs(x) >= 99.95 ? 0 : digits);
+  return /[1-9]/.test(text) ? text : text.replace('-', '');
+}
+// scaled is a value as a reader sees it: in percent, as a factor, or as it is. unit adds its signs.
+const scaled = (v, x) => v.u === 0 ? 100 * x : v.u === 1 ? 2 ** x : x;
+const unit = (v, x, text) => (v.u === 1 ? '×' : v.g && x > 0 && /[1-9]/.test(text) ? '+' : '') + text + (v.u === 0 ? ' %' : '');
+function format(v, x) {
+  if (x === undefined) return '';
+  if (x !== x) return 'NaN';
+  return unit(v, x, v.pw && v.u === 2 ? x.toPrecision(3) : fixed(scaled(v, x), v.u === 1 ? 2 : v.f));
+}
+// about says what is known of a value that was read back from its paint: that of a step of the scale.
+function about(v, x) {
+  if (x === undefined || x !== x) return format(v, x);
+  const half = limit(v) / levels / 2, low = v.u === 1 || v.g ? -Infinity : 0;
+  const end = (y) => unit(v, y, String(+scaled(v, y).toPrecision(2)));
+  if (Math.abs(x) > limit(v) - half) return end(x - Math.sign(x) * half) + (x < 0 ? ' or less' : ' or more');
+  return end(Math.max(x - half, low)).replace(' %', '') + ' to ' + end(x + half);
+}
+// cell is the number in a cell of a matrix: x, or one digit of what its paint stands for.
+function cell(v, n, x) {
+  if (n === none) return 'NaN';
+  const shown = scaled(v, x === undefined ? n / levels * limit(v) : x) / 10 ** (v.pw || 0);
+  return x === undefined ? '' + +shown.toPrecision(1) : fixed(shown, v.c);
+}
+
 function start(root) {
   const d = JSON.parse(root.dataset.hw), extra = d.G || 0, colors = colorsOf(d.c);
   const paintStyle = (n) => n ? 'background:' + colors(n) : '';
@@ -42,11 +92,8 @@ function start(root) {
   const target = () => s.token < d.n ? s.token : d.t;
   const source = () => s.source < tokens.length ? s.source : -1;
   const place = (t) => d.p ? d.p[t] : d.m + t;
-  const shown = (v, t) => v.l ? v.l[t] : 0;
   // A layer that was chosen in an earlier run of the cell may not be there any more.
   const picked = (i) => d.d[i].k && s.level[names[i]] < d.d[i].L.length;
-  // layerName names the layers that the values of level k are about: rollout, flow and scorers combine those below.
-  const layerName = (v, k) => (v.o ? 'up to layer ' : 'layer ') + v.L[k];
   const level = (i, t) => picked(i) ? s.level[names[i]] : shown(d.d[i], t);
 
   // sources is how many sources target t has: the prompt, then the generated tokens before it.
@@ -69,27 +116,12 @@ function start(root) {
     }
     return x;
   }
-  function decode(code) {
-    const out = [];
-    for (let i = 0; i < code.length; i++) {
-      const n = digit[code.charCodeAt(i)];
-      if (n > 13) for (let run = n - 13; run; run--) out.push(0);
-      else out.push(n === 13 ? none : n - levels);
-    }
-    return out;
-  }
   // coarse returns the paints of row t at a level. Generated tokens have none at other levels.
   const decoded = {};
   function coarse(i, t, k) {
     const v = d.d[i], flat = v.r && (!v.k || k === shown(v, t)), key = i + ' ' + t + ' ' + !!flat;
     const row = decoded[key] = decoded[key] || decode(((flat ? v.r : v.k) || [])[t] || '');
     return (j) => flat ? row[j] || 0 : j < d.m && row[k * d.m + j] || 0;
-  }
-  const limit = (v) => v.u === 1 ? Math.log2(v.lim) : v.lim;
-  function step(v, x) {
-    if (x !== x) return none;
-    const y = Math.min(Math.abs(x) / limit(v), 1);
-    return Math.sign(x) * Math.round(levels * y);
   }
   const greys = d.d.map((v) => new Set(v.s)), silent = d.d.map((v) => new Set(v.z));
   // painter returns the paints of row t at a level.
@@ -103,33 +135,6 @@ function start(root) {
       const x = words ? value(v, t, j) : one(v, t, j);
       return x === undefined ? 0 : step(v, x);
     };
-  }
-  // fixed is as in scale.go: no digits from 100 on, and no sign before 0.
-  function fixed(x, digits) {
-    const text = x.toFixed(Math.abs(x) >= 99.95 ? 0 : digits);
-    return /[1-9]/.test(text) ? text : text.replace('-', '');
-  }
-  // scaled is a value as a reader sees it: in percent, as a factor, or as it is. unit adds its signs.
-  const scaled = (v, x) => v.u === 0 ? 100 * x : v.u === 1 ? 2 ** x : x;
-  const unit = (v, x, text) => (v.u === 1 ? '×' : v.g && x > 0 && /[1-9]/.test(text) ? '+' : '') + text + (v.u === 0 ? ' %' : '');
-  function format(v, x) {
-    if (x === undefined) return '';
-    if (x !== x) return 'NaN';
-    return unit(v, x, v.pw && v.u === 2 ? x.toPrecision(3) : fixed(scaled(v, x), v.u === 1 ? 2 : v.f));
-  }
-  // about says what is known of a value that was read back from its paint: that of a step of the scale.
-  function about(v, x) {
-    if (x === undefined || x !== x) return format(v, x);
-    const half = limit(v) / levels / 2, low = v.u === 1 || v.g ? -Infinity : 0;
-    const end = (y) => unit(v, y, String(+scaled(v, y).toPrecision(2)));
-    if (Math.abs(x) > limit(v) - half) return end(x - Math.sign(x) * half) + (x < 0 ? ' or less' : ' or more');
-    return end(Math.max(x - half, low)).replace(' %', '') + ' to ' + end(x + half);
-  }
-  // cell is the number in a cell of a matrix: x, or one digit of what its paint stands for.
-  function cell(v, n, x) {
-    if (n === none) return 'NaN';
-    const shown = scaled(v, x === undefined ? n / levels * limit(v) : x) / 10 ** (v.pw || 0);
-    return x === undefined ? '' + +shown.toPrecision(1) : fixed(shown, v.c);
   }
   // estimate is a value read back from its paint, at any level.
   function estimate(i, t, j, k = level(i, t)) {
