@@ -20,8 +20,8 @@ function style(e, css) {
 }
 // isolate keeps a name that is written from right to left from changing the direction of what follows.
 const isolate = (x) => /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u.test(x) ? '\u2068' + x + '\u2069' : x;
-// quoted names token j of a text whose prompt has m tokens.
-const quoted = (text, j, m, answer = 'generated') => '“' + isolate(text) + '” (' + (j < m ? j : answer + ' ' + (j - m + 1)) + ')';
+// quoted names token j of a text whose prompt has m tokens; answer is what those after it are called.
+const quoted = (text, j, m, answer) => '“' + isolate(text) + '” (' + (j < m ? j : answer + ' ' + (j - m + 1)) + ')';
 const clamp = (x, count) => Math.max(Math.min(x, count - 1), 0);
 
 // choices returns what the reader chose in a picture, which outlives an update of the output.

@@ -11,7 +11,7 @@ function start(root) {
   const box = root.querySelector('.hw-f'), image = box.querySelector('img');
   const say = root.querySelector('.hw-s'), said = [...say.childNodes];
   const width = (k, i, j) => pair(d.w[k], 2 * (i * R + j)) / 4095;
-  const name = (i) => quoted(tokens[d.r[i]].textContent, d.r[i], d.m);
+  const name = (i) => quoted(tokens[d.r[i]].textContent, d.r[i], d.m, 'generated');
   const where = (k) => k === 0 ? ' before layer ' + d.l[0] : ' after layer ' + d.l[k - 1];
   const x = (k) => d.x + k * d.s, y = (i) => (i + 0.5) * d.h;
 

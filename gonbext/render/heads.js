@@ -49,7 +49,7 @@ function start(root) {
     return sinks.has(j) ? grey : Math.min(Math.round(attention(l, h, i, j) / full * levels), levels);
   }
   const percent = (x) => '≈ ' + (100 * x).toFixed(0) + ' %';
-  const name = (j) => quoted(tokens[j].textContent, j, d.m);
+  const name = (j) => quoted(tokens[j].textContent, j, d.m, 'generated');
 
   function drawText(l, h, i) {
     tokens.forEach((e, j) => {
