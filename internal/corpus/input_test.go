@@ -517,6 +517,7 @@ func TestRefusedInput(t *testing.T) {
 		{"all wrong", filepath.Join(dir, "wrong"), "", "2 are wrong, and 0 failed; the last one is a.jsonl record 2: the line is not valid JSON"},
 		{"no driver", "ftp://host/folder", "", "ftp://host/folder: there are no buckets of the kind"},
 		{"file with a fragment", "file:///folder#1", "", "the address of a folder has no ? and #; write %3F"},
+		{"bucket with a fragment", "s3://texts/a#b", "", "s3://texts/a#b: the address of a bucket has no #; write %23"},
 		{"file with a query", "file:///folder?a=1", "", "the address of a folder has no ? and #"},
 		{"file with a host", "file://host/folder", "", "want file:///folder, with three slashes"},
 	} {
