@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -35,7 +34,7 @@ func uncompressedName(name string) string {
 // lines returns the lines of a file, which are decompressed if the file begins as gzip does: a
 // server may have decompressed a file whose name ends in .gz. No more than a buffer is in memory,
 // however much comes out.
-func (s *Source) lines(ctx context.Context, in *countedReader) (io.Reader, error) {
+func (s *Source) lines(in *countedReader) (io.Reader, error) {
 	b := bufio.NewReaderSize(in, lineBuffer)
 	begin, err := b.Peek(len("\xfd7zXZ\x00"))
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -54,12 +53,11 @@ func (s *Source) lines(ctx context.Context, in *countedReader) (io.Reader, error
 	if err != nil {
 		return nil, s.damaged(in, err)
 	}
-	return &inflater{ctx: ctx, z: z, of: in, source: s}, nil
+	return &inflater{z: z, of: in, source: s}, nil
 }
 
-// inflater decompresses. A short file may become a very long line, so it looks at ctx.
+// inflater decompresses.
 type inflater struct {
-	ctx    context.Context
 	z      *gzip.Reader
 	of     *countedReader
 	source *Source
@@ -67,9 +65,6 @@ type inflater struct {
 
 // Read reads.
 func (i *inflater) Read(b []byte) (int, error) {
-	if err := i.ctx.Err(); err != nil {
-		return 0, err
-	}
 	n, err := i.z.Read(b)
 	if err != nil && !errors.Is(err, io.EOF) {
 		err = i.source.damaged(i.of, err)

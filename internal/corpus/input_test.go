@@ -504,6 +504,49 @@ func TestRenamedInput(t *testing.T) {
 	}
 }
 
+// A Parquet file is not copied to its end after the context ended.
+func TestInterruptedParquet(t *testing.T) {
+	dir := t.TempDir()
+	// The last line has no end, so that nothing looks at the context between the two files.
+	write(t, filepath.Join(dir, "a.jsonl"),
+		`{"id":"1","text":"a"}`+"\n"+`{"id":"2","text":"b"}`)
+	write(t, filepath.Join(dir, "b.parquet"), "no Parquet")
+	ctx, stop := context.WithCancel(t.Context())
+	set := settings(1, 0)
+	set.OnRecord = func(n int64) {
+		if n == 2 { // the first is explained on trial, which looks at the context itself
+			stop()
+		}
+	}
+	_, err := corpus.MakePlan(ctx, source(t, dir), set)
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want that of the context", err)
+	}
+}
+
+// ending is a context that ends after it was looked at so many times.
+type ending struct {
+	context.Context
+	looks int
+}
+
+func (e *ending) Err() error {
+	if e.looks--; e.looks < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// Reading ends with its context in the middle of a long line.
+func TestInterruptedLine(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.jsonl")
+	write(t, path, strings.Repeat("x", 8<<20))
+	_, err := corpus.MakePlan(&ending{t.Context(), 20}, source(t, path), settings(1, 0))
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want that of the context", err)
+	}
+}
+
 func TestRefusedInput(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "empty", "a.jsonl"), "\n\n")
