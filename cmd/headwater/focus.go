@@ -164,7 +164,7 @@ type focusResult struct {
 
 // focus computes the quantities and writes them.
 func (p *program) focus(ctx context.Context, f focusFlags, texts []string) error {
-	out, err := p.create(f.output)
+	out, err := p.create(ctx, f.output)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ func TestOutput(t *testing.T) {
 	}
 	p := &program{}
 	for _, name := range []string{path, link} {
-		out, err := p.create(name)
+		out, err := p.create(t.Context(), name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,7 +37,7 @@ func TestOutput(t *testing.T) {
 	if got := names(t, dir); len(got) != 2 || string(read(t, path)) != "old" {
 		t.Errorf("after an end without commit there are %v", got)
 	}
-	out, err := p.create(link)
+	out, err := p.create(t.Context(), link)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestOutputDevice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := (&program{}).create(os.DevNull)
+	out, err := (&program{}).create(t.Context(), os.DevNull)
 	if err != nil {
 		t.Fatal(err)
 	}

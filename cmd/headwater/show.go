@@ -89,13 +89,13 @@ func (p *program) showFile(ctx context.Context, f showFlags) error {
 	if len(f.opts.Methods) == 0 {
 		f.opts.Methods = []string{"rollout"}
 	}
-	files, err := p.createSaves(f.view.save)
+	files, err := p.createSaves(ctx, f.view.save)
 	if err != nil {
 		return err
 	}
 	defer files.abandon()
 	var e *attribution.Explanation
-	err = p.onTensors(f.attributeFlags,
+	err = p.onTensors(ctx, f.attributeFlags,
 		func(out *output, file *checkpoint.File, in attribution.Input) error {
 			text, err := textOf(file)
 			if err != nil {

@@ -55,7 +55,7 @@ func (p *program) tokenize(ctx context.Context, path string, specials bool) erro
 	if err != nil {
 		return err
 	}
-	out, err := p.create("")
+	out, err := p.create(ctx, "")
 	if err != nil {
 		return err
 	}
