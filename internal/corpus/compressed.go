@@ -53,23 +53,58 @@ func (s *Source) lines(in *countedReader) (io.Reader, error) {
 	if err != nil {
 		return nil, s.damaged(in, err)
 	}
-	return &inflater{z: z, of: in, source: s}, nil
+	z.Multistream(false)
+	return &inflater{z: z, packed: b, of: in, source: s}, nil
 }
 
-// inflater decompresses.
+// inflater decompresses the parts of a file, one after another.
 type inflater struct {
 	z      *gzip.Reader
+	packed *bufio.Reader // what z reads
 	of     *countedReader
 	source *Source
 }
 
 // Read reads.
 func (i *inflater) Read(b []byte) (int, error) {
-	n, err := i.z.Read(b)
-	if err != nil && !errors.Is(err, io.EOF) {
-		err = i.source.damaged(i.of, err)
+	for {
+		n, err := i.z.Read(b)
+		end := errors.Is(err, io.EOF)
+		if end {
+			end, err = i.next()
+		}
+		switch {
+		case end:
+			return n, io.EOF
+		case err != nil:
+			return n, i.source.damaged(i.of, err)
+		case n > 0:
+			return n, nil
+		}
 	}
-	return n, err
+}
+
+// next begins the next part. end says that there is none. Zeros between and behind parts, with
+// which some programs fill blocks of a tape, are no part, as for gzip itself.
+func (i *inflater) next() (end bool, err error) {
+	for {
+		c, err := i.packed.ReadByte()
+		if errors.Is(err, io.EOF) {
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		if c == 0 {
+			continue
+		}
+		if err := i.packed.UnreadByte(); err != nil {
+			return false, err
+		}
+		err = i.z.Reset(i.packed)
+		i.z.Multistream(false)
+		return false, err
+	}
 }
 
 // damaged returns the error of a file that cannot be decompressed: that of the disk or the bucket,
