@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 )
 
@@ -106,6 +108,27 @@ func TestProgress(t *testing.T) {
 	}
 	if p := (&program{stderr: &b}); p.progress().width != 0 || isTerminal(&b) {
 		t.Errorf("a buffer is no terminal")
+	}
+}
+
+// A line that is removed while others update it does not come back.
+func TestProgressUpdate(t *testing.T) {
+	line := &progress{w: io.Discard, width: 30}
+	for range 2000 {
+		line.show("one")
+		var others sync.WaitGroup
+		for range 8 {
+			others.Go(func() {
+				for range 3 {
+					line.update("two")
+				}
+			})
+		}
+		line.clear()
+		others.Wait()
+		if line.shown {
+			t.Fatal("the line is shown after it was removed")
+		}
 	}
 }
 
