@@ -156,7 +156,7 @@ func (p *program) attribute(ctx context.Context, f attributeFlags) error {
 	if slices.Contains(f.opts.Methods, "flow") {
 		f.opts.Methods = append(f.opts.Methods, "flow-normalized")
 	}
-	return p.onTensors(ctx, f, func(out *output, file *checkpoint.File, in attribution.Input) error {
+	use := func(out *output, file *checkpoint.File, in attribution.Input) error {
 		a, err := p.attributeInput(ctx, f, in)
 		if err != nil {
 			return err
@@ -165,7 +165,8 @@ func (p *program) attribute(ctx context.Context, f attributeFlags) error {
 			p.say("note: %s", warning)
 		}
 		return writeAttribution(out, file, a)
-	})
+	}
+	return p.onTensors(ctx, f, use)
 }
 
 // attributeInput computes methods on tensors and shows its progress. An error names the file.

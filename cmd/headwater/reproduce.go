@@ -123,7 +123,7 @@ func readBounded(path string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, atomicfile.Cause(err))
 	}
-	if !info.Mode().IsRegular() && !info.IsDir() { // a named pipe may wait for ever
+	if !info.Mode().IsRegular() && !info.IsDir() { // a named pipe may wait forever
 		return nil, fmt.Errorf("%s is not a regular file (%s); copy what it gives to a file",
 			path, info.Mode().Type())
 	}
