@@ -32,3 +32,6 @@ func SetLongText(t testing.TB, tokens int) {
 	longText = tokens
 	t.Cleanup(func() { longText = old })
 }
+
+// Text returns the value of the option as [Option.Set] reads it.
+func (r Option) Text(o *Options) string { return r.value.write(o) }

@@ -75,9 +75,6 @@ func (r Option) Given(o *Options) bool { return r.value.given(o) }
 // does not repeat the name and the text.
 func (r Option) Set(o *Options, text string) error { return r.value.read(o, text) }
 
-// Text returns the value of the option as [Option.Set] reads it.
-func (r Option) Text(o *Options) string { return r.value.write(o) }
-
 // Switch returns the field of an option that is on or off, nil for other options.
 func (r Option) Switch(o *Options) *bool {
 	if r.value.on == nil {

@@ -104,7 +104,7 @@ func (p *program) cut(ctx context.Context, f attributeFlags) error {
 	if len(f.opts.Methods) == 0 {
 		f.opts.Methods = []string{"flow"}
 	}
-	return p.onTensors(f, func(out *output, _ *checkpoint.File, in attribution.Input) error {
+	return p.onTensors(ctx, f, func(out *output, _ *checkpoint.File, in attribution.Input) error {
 		c, err := attribution.MinCutInput(ctx, in, f.opts, f.cut[0], f.cut[1])
 		if err != nil {
 			return fmt.Errorf("%s: %w", f.input, err)
@@ -122,9 +122,10 @@ func (p *program) cut(ctx context.Context, f attributeFlags) error {
 // onTensors gives use what methods need of a file, and a result to write, which is kept if use has
 // no error.
 func (p *program) onTensors(
-	f attributeFlags, use func(*output, *checkpoint.File, attribution.Input) error,
+	ctx context.Context, f attributeFlags,
+	use func(*output, *checkpoint.File, attribution.Input) error,
 ) error {
-	out, err := p.create(f.output)
+	out, err := p.create(ctx, f.output)
 	if err != nil {
 		return err
 	}
@@ -155,7 +156,7 @@ func (p *program) attribute(ctx context.Context, f attributeFlags) error {
 	if slices.Contains(f.opts.Methods, "flow") {
 		f.opts.Methods = append(f.opts.Methods, "flow-normalized")
 	}
-	return p.onTensors(f, func(out *output, file *checkpoint.File, in attribution.Input) error {
+	use := func(out *output, file *checkpoint.File, in attribution.Input) error {
 		a, err := p.attributeInput(ctx, f, in)
 		if err != nil {
 			return err
@@ -164,7 +165,8 @@ func (p *program) attribute(ctx context.Context, f attributeFlags) error {
 			p.say("note: %s", warning)
 		}
 		return writeAttribution(out, file, a)
-	})
+	}
+	return p.onTensors(ctx, f, use)
 }
 
 // attributeInput computes methods on tensors and shows its progress. An error names the file.

@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
-	"os"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -22,7 +20,7 @@ func (p *program) explainAll(ctx context.Context, f explainFlags) error {
 		return err
 	}
 	defer input.Close()
-	out, err := p.create(f.output)
+	out, err := p.create(ctx, f.output)
 	if err != nil {
 		return err
 	}
@@ -32,60 +30,6 @@ func (p *program) explainAll(ctx context.Context, f explainFlags) error {
 		return err
 	}
 	return out.finish(p.explainLines(ctx, m, f, lines(input, name), name, out))
-}
-
-// openInput opens the file that -i names, standard input if that is "-", and says what it is
-// called. The caller closes it. Reading ends with ctx.
-func (p *program) openInput(ctx context.Context, path string) (io.ReadCloser, string, error) {
-	if path == "-" {
-		return io.NopCloser(&impatient{ctx: ctx, r: p.stdin}), "standard input", nil
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, "", fmt.Errorf("input: %w", err)
-	}
-	if info, err := file.Stat(); err == nil && info.IsDir() {
-		file.Close()
-		return nil, "", fmt.Errorf("input %s is a directory; name a file with a line of "+
-			"JSON for each prompt", path)
-	}
-	return file, path, nil
-}
-
-// impatient reads until ctx is done: a terminal or a pipe may never answer.
-type impatient struct {
-	ctx  context.Context
-	r    io.Reader
-	rest []byte
-	err  error
-}
-
-// Read reads what has arrived. When ctx ends, the goroutine that waits for r may go on; it has a
-// buffer of its own.
-func (i *impatient) Read(b []byte) (int, error) {
-	if len(i.rest) == 0 && i.err == nil {
-		type piece struct {
-			data []byte
-			err  error
-		}
-		got := make(chan piece, 1)
-		go func() {
-			data := make([]byte, 1<<16)
-			n, err := i.r.Read(data)
-			got <- piece{data[:n], err}
-		}()
-		select {
-		case p := <-got:
-			i.rest, i.err = p.data, p.err
-		case <-i.ctx.Done():
-			return 0, i.ctx.Err()
-		}
-	}
-	n := copy(b, i.rest)
-	if i.rest = i.rest[n:]; len(i.rest) > 0 || n > 0 {
-		return n, nil
-	}
-	return 0, i.err
 }
 
 // explainLines writes a result for each line, and each is kept when it is there.

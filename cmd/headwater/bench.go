@@ -206,7 +206,7 @@ type benchReport struct {
 
 // bench measures and writes.
 func (p *program) bench(ctx context.Context, f benchFlags) (err error) {
-	out, err := p.create(f.output)
+	out, err := p.create(ctx, f.output)
 	if err != nil {
 		return err
 	}

@@ -85,7 +85,7 @@ type cuesResult struct {
 
 // benchCues compares and writes.
 func (p *program) benchCues(ctx context.Context, f cuesFlags) error {
-	out, err := p.create(f.output)
+	out, err := p.create(ctx, f.output)
 	if err != nil {
 		return err
 	}
@@ -294,7 +294,7 @@ func (p *program) benchProbeCommand() *cobra.Command {
 
 // benchProbe probes and writes.
 func (p *program) benchProbe(ctx context.Context, f probeFlags) error {
-	out, err := p.create(f.output)
+	out, err := p.create(ctx, f.output)
 	if err != nil {
 		return err
 	}

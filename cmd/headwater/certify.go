@@ -116,7 +116,7 @@ var errWrong = errors.New("the certificate shows a check that failed")
 
 // certify makes the certificate and writes it.
 func (p *program) certify(ctx context.Context, f certifyFlags) error {
-	out, err := p.create(f.output)
+	out, err := p.create(ctx, f.output)
 	if err != nil {
 		return err
 	}
@@ -189,7 +189,7 @@ func (p *program) certify(ctx context.Context, f certifyFlags) error {
 
 // record writes what a model computes.
 func (p *program) record(ctx context.Context, f certifyFlags) error {
-	out, err := p.create(f.record)
+	out, err := p.create(ctx, f.record)
 	if err != nil {
 		return err
 	}

@@ -189,7 +189,7 @@ func (p *program) context(ctx context.Context, f contextFlags, paths []string) e
 	if err := ask.Check(); err != nil {
 		return err
 	}
-	out, err := p.create(f.output)
+	out, err := p.create(ctx, f.output)
 	if err != nil {
 		return err
 	}

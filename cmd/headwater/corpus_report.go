@@ -33,7 +33,7 @@ func (p *program) corpusReportCommand() *cobra.Command {
 			}
 			ctx, stop := interruptible(cmd)
 			defer stop()
-			out, err := p.create(to)
+			out, err := p.create(ctx, to)
 			if err != nil {
 				return err
 			}

@@ -47,7 +47,7 @@ func (p *program) verifyCorpus(ctx context.Context, c *corpus.Corpus, asJSON boo
 		return err
 	}
 	line.clear()
-	out, err := p.create("")
+	out, err := p.create(ctx, "")
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (p *program) corpusMergeCommand() *cobra.Command {
 
 // mergeCorpus writes the merged file.
 func (p *program) mergeCorpus(ctx context.Context, c *corpus.Corpus, to string) error {
-	out, err := p.create(to)
+	out, err := p.create(ctx, to)
 	if err != nil {
 		return err
 	}

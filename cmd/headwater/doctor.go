@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -418,12 +417,9 @@ func yes(b bool) string {
 
 // summary is one line on a backend.
 func (b backendFacts) summary() string {
-	var parts []string
-	switch {
-	case b.Problem != "":
-		parts = append(parts, "no: "+b.Problem)
-	default:
-		parts = append(parts, "yes")
+	parts := []string{"yes"}
+	if b.Problem != "" {
+		parts[0] = "no: " + b.Problem
 	}
 	if b.Measured != nil && b.Measured.Speed != nil {
 		speed := b.Measured.Speed
@@ -436,7 +432,7 @@ func (b backendFacts) summary() string {
 	case b.Default:
 		parts = append(parts, "used unless asked otherwise")
 	}
-	return render.Visible(strings.Join(slices.Compact(parts), ", "), maxMessage)
+	return render.Visible(strings.Join(parts, ", "), maxMessage)
 }
 
 // details are more lines on a backend.

@@ -130,13 +130,61 @@ func waitForLines(t *testing.T, dir string, n int) {
 	t.Fatalf("no %d lines in %v", n, names(t, dir))
 }
 
+// One signal ends a command that waits for the other end of a named pipe, or for what comes through
+// it.
+func TestSignalsAtPipes(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, open string // what this test opens: "" for nothing
+		args       []string
+	}{
+		{"input that nobody writes", "", []string{"explain", "--backend", "go", "-i", pipe}},
+		{"input without an end", pipe, []string{"explain", "--backend", "go", "-i", pipe}},
+		{"output that nobody reads", "", []string{"explain", "-o", pipe, prompt}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.open != "" {
+				// For reading too, so that this does not wait.
+				f, err := os.OpenFile(c.open, os.O_RDWR, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer f.Close()
+			}
+			cmd := command(t, c.args...)
+			var stderr bytes.Buffer
+			cmd.Stderr = &stderr
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			late := time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Kill() })
+			time.Sleep(time.Second) // until it waits
+			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			err := cmd.Wait()
+			if !late.Stop() || cmd.ProcessState.ExitCode() != statusError ||
+				!strings.Contains(stderr.String(), "interrupted") {
+				t.Errorf("it ended with %v, %q", err, stderr.String())
+			}
+		})
+	}
+	status, _, said := execute(t, "", "reproduce", pipe)
+	if status != statusError || !strings.Contains(said, "pipe is not a regular file (p---------)") {
+		t.Errorf("reproduce: status %d, %q", status, said)
+	}
+}
+
 // stuck is the environment variable that makes the program wait forever after the first signal.
 const stuck = "HEADWATER_TEST_STUCK"
 
 // runStuck writes two and a half results, and then waits forever.
 func runStuck(path string) {
 	p := &program{}
-	out, err := p.create(path)
+	out, err := p.create(context.Background(), path)
 	if err != nil {
 		panic(err)
 	}

@@ -138,6 +138,7 @@ func (f *explainFlags) check(cmd *cobra.Command, args []string) error {
 		f.checkPalette(),
 		f.checkForm(cmd),
 		f.checkView(),
+		f.checkSavedPage(),
 		f.save.check(cmd, f.opts, f.input, f.output),
 		f.opts.Check(), // now, before a model is opened
 		f.checkBy(args),
@@ -177,12 +178,12 @@ func (f *explainFlags) checkBy(args []string) error {
 
 // explain explains one prompt. When interrupted it shows what there is so far.
 func (p *program) explain(ctx context.Context, f explainFlags, prompt string) error {
-	out, err := p.create(f.output)
+	out, err := p.create(ctx, f.output)
 	if err != nil {
 		return err
 	}
 	defer out.abandon()
-	files, err := p.createSaves(f.save)
+	files, err := p.createSaves(ctx, f.save)
 	if err != nil {
 		return err
 	}

@@ -575,7 +575,7 @@ func TestExplainInterrupted(t *testing.T) {
 			defer cancel()
 			var b, stderr bytes.Buffer
 			p := &program{stdout: &b, stderr: &stderr}
-			out, err := p.create("")
+			out, err := p.create(t.Context(), "")
 			if err != nil {
 				t.Fatal(err)
 			}

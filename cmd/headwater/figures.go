@@ -174,10 +174,10 @@ func (p *program) writeFigures(
 			p.say("%s", r.LeftOut)
 		}
 		all = append(all, r)
-		drawn, err := p.writePictures(f, pictures, r)
+		drawn, err := p.writePictures(ctx, f, pictures, r)
 		images[r.ID] = drawn
 		if err == nil && !f.asGallery {
-			err = p.writeTables(pictures, r)
+			err = p.writeTables(ctx, pictures, r)
 		}
 		return err
 	})
@@ -188,7 +188,7 @@ func (p *program) writeFigures(
 	if f.asGallery {
 		page, name = figures.Gallery(all, images, "figures"), "figures.md"
 	}
-	if err := p.writeFile(filepath.Join(f.dir, name), page); err != nil {
+	if err := p.writeFile(ctx, filepath.Join(f.dir, name), page); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(p.stdout, "%s: %s\n", filepath.Join(f.dir, name), figures.Tally(all))
@@ -197,7 +197,7 @@ func (p *program) writeFigures(
 
 // writePictures draws the pictures of a figure into files and returns them as SVG.
 func (p *program) writePictures(
-	f figuresFlags, dir string, r *reproduction.Reproduction,
+	ctx context.Context, f figuresFlags, dir string, r *reproduction.Reproduction,
 ) ([]figures.Image, error) {
 	formats, version := []figure.Format{figure.SVG, figure.PDF}, release()
 	if f.asGallery {
@@ -215,7 +215,7 @@ func (p *program) writePictures(
 				images = append(images, figures.Image{Name: name, SVG: drawn.Bytes})
 			}
 			path := filepath.Join(dir, name+"."+string(format))
-			if err := p.writeFile(path, drawn.Bytes); err != nil {
+			if err := p.writeFile(ctx, path, drawn.Bytes); err != nil {
 				return nil, err
 			}
 		}
@@ -224,17 +224,17 @@ func (p *program) writePictures(
 }
 
 // writeTables writes the tables of a figure.
-func (p *program) writeTables(dir string, r *reproduction.Reproduction) error {
+func (p *program) writeTables(ctx context.Context, dir string, r *reproduction.Reproduction) error {
 	for _, t := range r.Tables {
 		path := filepath.Join(dir, r.Name(t.Name))
 		var b bytes.Buffer
 		if err := t.WriteCSV(&b); err != nil {
 			return err
 		}
-		if err := p.writeFile(path+".csv", b.Bytes()); err != nil {
+		if err := p.writeFile(ctx, path+".csv", b.Bytes()); err != nil {
 			return err
 		}
-		if err := p.writeFile(path+".md", []byte(t.Markdown())); err != nil {
+		if err := p.writeFile(ctx, path+".md", []byte(t.Markdown())); err != nil {
 			return err
 		}
 	}
@@ -242,8 +242,8 @@ func (p *program) writeTables(dir string, r *reproduction.Reproduction) error {
 }
 
 // writeFile writes a whole file.
-func (p *program) writeFile(path string, data []byte) error {
-	out, err := p.create(path)
+func (p *program) writeFile(ctx context.Context, path string, data []byte) error {
+	out, err := p.create(ctx, path)
 	if err != nil {
 		return err
 	}

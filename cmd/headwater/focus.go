@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -165,7 +164,7 @@ type focusResult struct {
 
 // focus computes the quantities and writes them.
 func (p *program) focus(ctx context.Context, f focusFlags, texts []string) error {
-	out, err := p.create(f.output)
+	out, err := p.create(ctx, f.output)
 	if err != nil {
 		return err
 	}
@@ -308,16 +307,6 @@ func checkWindow(file *checkpoint.File) error {
 	return fmt.Errorf("layers of this model see only the last %.20s tokens, and the file does not "+
 		"say where terms and scores are 0 because a source is hidden; record attention too "+
 		"(headwater trace --taps terms,attention)", n)
-}
-
-// tokensOf reads the texts of the tokens in the metadata of a file; nil if it has none.
-func tokensOf(file *checkpoint.File) (tokens []string, err error) {
-	text, ok := file.Metadata()["tokens"]
-	if ok && (json.Unmarshal([]byte(text), &tokens) != nil || len(tokens) == 0) {
-		return nil, fmt.Errorf("tokens in its metadata is %.60q; want a JSON list of the texts of "+
-			`all tokens, such as ["The"," key"]`, text)
-	}
-	return tokens, nil
 }
 
 // focusModel adds texts that a model reads to a report.

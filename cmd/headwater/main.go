@@ -3,8 +3,8 @@
 //	headwater explain "the keys to the cabinet"
 //
 // Its subcommands explain prompts, record and attribute raw tensors, tokenize, and say what there
-// is; headwater help lists them. The exit status is 0, 1 for an error and 2 for wrong usage
-// (status.go has the rule), with one line on standard error.
+// is; headwater help lists them. The exit status is 0, 1 for an error and 2 for wrong usage,
+// with two more for a corpus (status.go has the rule), and one line on standard error.
 package main
 
 import (

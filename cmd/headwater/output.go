@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -76,7 +77,7 @@ func (s *sink) Write(b []byte) (int, error) {
 
 // create opens the output that -o names, standard output if that is empty or "-". The caller ends
 // it with commit or finish, and with abandon where that may not be reached.
-func (p *program) create(path string) (*output, error) {
+func (p *program) create(ctx context.Context, path string) (*output, error) {
 	if path == "" || path == "-" {
 		return newOutput(&sink{w: p.stdout, name: "standard output"}), nil
 	}
@@ -95,7 +96,7 @@ func (p *program) create(path string) (*output, error) {
 		return createBeside(path)
 	}
 	// A device or a pipe cannot be replaced.
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	f, err := openUntil(ctx, path, os.O_WRONLY)
 	if err != nil {
 		return nil, fmt.Errorf("output %s: %w", path, atomicfile.Cause(err))
 	}

@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 )
 
@@ -19,7 +21,7 @@ func TestOutput(t *testing.T) {
 	}
 	p := &program{}
 	for _, name := range []string{path, link} {
-		out, err := p.create(name)
+		out, err := p.create(t.Context(), name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,7 +39,7 @@ func TestOutput(t *testing.T) {
 	if got := names(t, dir); len(got) != 2 || string(read(t, path)) != "old" {
 		t.Errorf("after an end without commit there are %v", got)
 	}
-	out, err := p.create(link)
+	out, err := p.create(t.Context(), link)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +62,7 @@ func TestOutputDevice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := (&program{}).create(os.DevNull)
+	out, err := (&program{}).create(t.Context(), os.DevNull)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,6 +108,27 @@ func TestProgress(t *testing.T) {
 	}
 	if p := (&program{stderr: &b}); p.progress().width != 0 || isTerminal(&b) {
 		t.Errorf("a buffer is no terminal")
+	}
+}
+
+// A line that is removed while others update it does not come back.
+func TestProgressUpdate(t *testing.T) {
+	line := &progress{w: io.Discard, width: 30}
+	for range 2000 {
+		line.show("one")
+		var others sync.WaitGroup
+		for range 8 {
+			others.Go(func() {
+				for range 3 {
+					line.update("two")
+				}
+			})
+		}
+		line.clear()
+		others.Wait()
+		if line.shown {
+			t.Fatal("the line is shown after it was removed")
+		}
 	}
 }
 

@@ -119,6 +119,14 @@ func (p *program) compare(
 
 // readBounded reads a file that is not too large.
 func readBounded(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, atomicfile.Cause(err))
+	}
+	if !info.Mode().IsRegular() && !info.IsDir() { // a named pipe may wait forever
+		return nil, fmt.Errorf("%s is not a regular file (%s); copy what it gives to a file",
+			path, info.Mode().Type())
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, atomicfile.Cause(err))

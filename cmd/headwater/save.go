@@ -143,10 +143,10 @@ type saves struct {
 }
 
 // create creates unfinished files beside the final ones.
-func (p *program) createSaves(f saveFlags) (*saves, error) {
+func (p *program) createSaves(ctx context.Context, f saveFlags) (*saves, error) {
 	s := &saves{flags: f}
 	for _, path := range f.paths {
-		out, err := p.create(path)
+		out, err := p.create(ctx, path)
 		if err != nil {
 			s.abandon()
 			return nil, fmt.Errorf("--save: %w", err)

@@ -78,6 +78,12 @@ func TestSaveRefusals(t *testing.T) {
 		{"known are matrix, text, layers, graph", []string{"--save", "a.svg", "--figure", "pie"}},
 		{"known are column, double, slide", []string{"--save", "a.svg", "--figure-size", "x"}},
 		{"a number from 4 to 48", []string{"--save", "a.svg", "--figure-font", "0"}},
+		{"write a page of --view heads with -o", []string{"--view", "heads", "--save", "a.html"}},
+		{"write a page of --view compare with -o", []string{"--against", "x", "--save", "a.html"}},
+		{"--save a.html would have no filter", []string{"--filter", "--save", "a.html"}},
+		{"--figure-token says which token --save a.html", []string{
+			"--format", "html", "--token", "1", "--save", "a.html",
+		}},
 		{"add --save FILE", []string{"--figure", "text"}},
 		{"is not among the methods", []string{
 			"--save", "a.svg", "--methods", "raw", "--figure-method", "flow",

@@ -14,6 +14,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/export"
+	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models/checkpoint"
 )
 
@@ -88,13 +89,13 @@ func (p *program) showFile(ctx context.Context, f showFlags) error {
 	if len(f.opts.Methods) == 0 {
 		f.opts.Methods = []string{"rollout"}
 	}
-	files, err := p.createSaves(f.view.save)
+	files, err := p.createSaves(ctx, f.view.save)
 	if err != nil {
 		return err
 	}
 	defer files.abandon()
 	var e *attribution.Explanation
-	err = p.onTensors(f.attributeFlags,
+	err = p.onTensors(ctx, f.attributeFlags,
 		func(out *output, file *checkpoint.File, in attribution.Input) error {
 			text, err := textOf(file)
 			if err != nil {
@@ -130,14 +131,11 @@ type recordedText struct {
 // textOf reads the metadata of a file.
 func textOf(file *checkpoint.File) (t recordedText, err error) {
 	about := file.Metadata()
-	text, ok := about["tokens"]
-	if !ok {
-		return t, errors.New("its metadata has no tokens; want a JSON list of the texts of all " +
-			`tokens, such as ["The"," key"]`)
+	if t.tokens, err = tokensOf(file); err != nil {
+		return t, err
 	}
-	if json.Unmarshal([]byte(text), &t.tokens) != nil || len(t.tokens) == 0 {
-		return t, fmt.Errorf("tokens in its metadata is %.60q; want a JSON list of the texts of "+
-			`all tokens, such as ["The"," key"]`, text)
+	if t.tokens == nil {
+		return t, errors.New("its metadata has no tokens; " + wantTokens)
 	}
 	if n, ok := about["generated"]; ok {
 		if t.generated, err = strconv.Atoi(n); err != nil || t.generated < 0 ||
@@ -151,6 +149,24 @@ func textOf(file *checkpoint.File) (t recordedText, err error) {
 		Hash: about["model_hash"], Family: about["family"],
 	}
 	return t, nil
+}
+
+// wantTokens ends the message about the texts of tokens in the metadata of a file.
+const wantTokens = `want a JSON list of the texts of all tokens, such as ["The"," key"]`
+
+// tokensOf reads the texts of the tokens in the metadata of a file; nil if it has none.
+func tokensOf(file *checkpoint.File) (tokens []string, err error) {
+	text, ok := file.Metadata()["tokens"]
+	if !ok {
+		return nil, nil
+	}
+	if err := message.WholeCharacters([]byte(text)); err != nil {
+		return nil, fmt.Errorf("tokens in its metadata: %w", err)
+	}
+	if json.Unmarshal([]byte(text), &tokens) != nil || len(tokens) == 0 {
+		return nil, fmt.Errorf("tokens in its metadata is %.60q; "+wantTokens, text)
+	}
+	return tokens, nil
 }
 
 // fits returns an error if a tensor has another shape than the text needs.

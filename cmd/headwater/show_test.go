@@ -77,6 +77,12 @@ func TestShowRefusals(t *testing.T) {
 		{"its metadata has no tokens", "attention", []int{1, 2, 2}, nil, nil},
 		{"want a JSON list", "attention", []int{1, 2, 2}, map[string]string{"tokens": "a b"}, nil},
 		{
+			`tokens in its metadata: \udc00 at byte 8 is the second half of a character`, "attention",
+			[]int{1, 2, 2},
+			map[string]string{"tokens": `["a","b\udc00"]`},
+			nil,
+		},
+		{
 			`tensor "attention" has shape [1 2 2]; want [L,H,3,3] or [L,3,3] for its 3 tokens`,
 			"attention",
 			[]int{1, 2, 2},

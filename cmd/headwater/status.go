@@ -35,7 +35,7 @@ const (
 const statusHelp = "The exit status is 0; 2 if the command line asks for something " +
 	"impossible (an unknown flag, a position beyond the text); 1 for any\n" +
 	"other error: a file, a model or a plugin that is missing or malformed, the network, too " +
-	"little memory, a check that failed."
+	"little memory, a check that failed. headwater corpus has two more, which its help explains."
 
 // statusOf returns the status that an error ends the program with.
 func statusOf(err error) int {

@@ -63,17 +63,21 @@ func (p *progress) show(format string, args ...any) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	fmt.Fprintf(p.w, "\r%s\x1b[K", render.Visible(fmt.Sprintf(format, args...), max(p.width-1, 10)))
+	p.write(fmt.Sprintf(format, args...))
+}
+
+// write replaces the line. The line is locked.
+func (p *progress) write(text string) {
+	fmt.Fprintf(p.w, "\r%s\x1b[K", render.Visible(text, max(p.width-1, 10)))
 	p.shown = true
 }
 
 // update replaces the line if it is shown.
 func (p *progress) update(text string) {
 	p.mu.Lock()
-	shown := p.shown
-	p.mu.Unlock()
-	if shown {
-		p.show("%s", text)
+	defer p.mu.Unlock()
+	if p.shown {
+		p.write(text)
 	}
 }
 

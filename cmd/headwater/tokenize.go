@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models/gguf"
 	"github.com/headwater-ml/headwater/models/tokenizer"
 )
@@ -54,7 +55,7 @@ func (p *program) tokenize(ctx context.Context, path string, specials bool) erro
 	if err != nil {
 		return err
 	}
-	out, err := p.create("")
+	out, err := p.create(ctx, "")
 	if err != nil {
 		return err
 	}
@@ -107,11 +108,13 @@ func openTokenizer(path string) (*tokenizer.Tokenizer, error) {
 	return tokenizer.Parse(text, m.TokenizerName())
 }
 
-// jsonString reads a JSON string. It refuses null and numbers.
+// jsonString reads a JSON string. It refuses null, numbers and halves of characters.
 func jsonString(line []byte) (s string, err error) {
 	if bytes.HasPrefix(bytes.TrimLeft(line, " \t\r\n"), []byte(`"`)) {
-		err = json.Unmarshal(line, &s)
-		if err == nil {
+		if err = message.WholeCharacters(line); err != nil {
+			return "", err
+		}
+		if err = json.Unmarshal(line, &s); err == nil {
 			return s, nil
 		}
 	}

@@ -159,6 +159,7 @@ func TestTokenizeRefusals(t *testing.T) {
 		{"an empty line", in, "\n", 1, "line 1: want a JSON string"},
 		{"an open string", in, `"the`, 1, "line 1: want a JSON string"},
 		{"two strings", in, `"a" "b"`, 1, "line 1: want a JSON string"},
+		{"half a character", in, `"a\ud800b"`, 1, `line 1: \ud800 at byte 3 is the first half`},
 		{"no UTF-8", in, "\"\xff\"", 1, "line 1: it is not valid UTF-8"},
 		{"an argument", append(in, "the keys"), "", 2, "tokenize takes no argument"},
 	})

@@ -116,7 +116,7 @@ func parseIDs(s string) ([]int, error) {
 
 // trace runs a model and writes what was recorded.
 func (p *program) trace(ctx context.Context, f traceFlags) error {
-	out, err := p.create(f.output)
+	out, err := p.create(ctx, f.output)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/gonbext/export"
 	"github.com/headwater-ml/headwater/gonbext/render"
 )
 
@@ -92,6 +93,32 @@ func (f *explainFlags) checkView() error {
 	f.opts.Methods = []string{"raw"}
 	if f.view == viewFlow {
 		f.opts.Methods = []string{"flow"}
+	}
+	return nil
+}
+
+// checkSavedPage refuses flags that a page of --save does not follow: it is the heatmap of all
+// tokens, which headwater reproduce can make again.
+func (f *explainFlags) checkSavedPage() error {
+	for _, path := range f.save.paths {
+		format, err := export.FormatOf(path)
+		if err != nil {
+			return err
+		}
+		if format != export.HTML {
+			continue
+		}
+		switch {
+		case f.view != viewHeatmap:
+			return usagef("--save %s would be the heatmap; write a page of --view %s with -o "+
+				"FILE.html", path, f.view)
+		case f.filter:
+			return usagef("--save %s would have no filter; write the page of --filter with -o "+
+				"FILE.html", path)
+		case len(f.tokens) > 0:
+			return usagef("--token is for -o; --figure-token says which token --save %s shows "+
+				"first", path)
+		}
 	}
 	return nil
 }

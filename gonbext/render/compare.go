@@ -446,8 +446,8 @@ func strongest(values []float64) int {
 	return best
 }
 
-// share gives the views of a comparison one scale, that of the largest value in any of them, and
-// makes the sinks of one side grey on both.
+// shareScale gives the views of a comparison one scale, that of the largest value in any of them,
+// and makes the sinks of one side grey on both.
 func (p *picture) shareScale() {
 	var all []float64
 	for i := range p.views {

@@ -288,14 +288,6 @@ func (f *flowPage) write() {
 	f.printf("<script>%s</script></div>\n", flowTouch)
 }
 
-// rowName returns the name of token j beside its line.
-func (f *flowPage) rowName(j int) string {
-	if j < len(f.e.Prompt.Texts) {
-		return cmp.Or(f.short(j), "·")
-	}
-	return cmp.Or(f.generatedName(j-len(f.e.Prompt.Texts)), "·")
-}
-
 // text writes the text with the ends and the tokens of the widest path, and what the picture says.
 func (f *flowPage) text() {
 	f.WriteString(f.beginText())
@@ -435,7 +427,7 @@ func (f *flowPage) graph() {
 	f.printf(`<div style="overflow-x:auto;overflow-y:hidden"><table%s style="border-collapse:`+
 		`collapse;margin:0"><tr style="background:none">`, paper)
 	f.names(func(j int) string {
-		name := html.EscapeString(f.rowName(j))
+		name := html.EscapeString(f.axisName(j))
 		if j == f.g.Cut.Source {
 			name = "<b>" + name + "</b>"
 		}
@@ -448,7 +440,7 @@ func (f *flowPage) graph() {
 		if j != f.g.Cut.Target {
 			return ""
 		}
-		return "<b>" + html.EscapeString(f.rowName(j)) + "</b>"
+		return "<b>" + html.EscapeString(f.axisName(j)) + "</b>"
 	}, "left")
 	f.WriteString("</tr></table></div>")
 	f.keys()

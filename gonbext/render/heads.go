@@ -501,12 +501,12 @@ func (h *headsPage) openHead() string {
 			`style="border-collapse:collapse;font-size:11px;margin:0"><tr class="hw-c" ` +
 			`style="background:none"><td></td>`)
 		for j := range h.T {
-			b.printf("<th>%s</th>", html.EscapeString(h.column(j)))
+			b.printf("<th>%s</th>", html.EscapeString(h.axisName(j)))
 		}
 		b.WriteString("</tr>")
 		for i := range h.T {
 			b.printf(`<tr class="hw-r" style="background:none"><th style="text-align:left">%s</th>`,
-				b.marked(html.EscapeString(h.column(i)), i == h.query))
+				b.marked(html.EscapeString(h.axisName(i)), i == h.query))
 			for j := range h.T {
 				b.cell(h.paint(h.layer, h.head, i, j),
 					fixed(100*h.at(h.layer, h.head, i, j), 0))
@@ -515,17 +515,6 @@ func (h *headsPage) openHead() string {
 		}
 		b.WriteString("</table></div>")
 	})
-}
-
-// column returns the name of a column.
-func (h *headsPage) column(j int) string {
-	name := ""
-	if j < h.m {
-		name = h.short(j)
-	} else {
-		name = h.generatedName(j - h.m)
-	}
-	return cmp.Or(name, "·")
 }
 
 // allTokens returns the heads of every prediction, in one part to open.

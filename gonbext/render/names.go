@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode"
@@ -54,6 +55,15 @@ func (p *picture) short(j int) string {
 func (p *picture) generatedName(t int) string {
 	_, rest := word(p.e.Steps[t].Text)
 	return isolated(Visible(rest, 16))
+}
+
+// axisName returns token j of the whole text, the prompt first, beside a row or above a column.
+func (p *picture) axisName(j int) string {
+	m := len(p.e.Prompt.Texts)
+	if j < m {
+		return cmp.Or(p.short(j), "·")
+	}
+	return cmp.Or(p.generatedName(j-m), "·")
 }
 
 // repeated reports whether another prompt token has the same short name as prompt token j.

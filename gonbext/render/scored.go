@@ -18,15 +18,6 @@ func (v *view) contrast() string {
 	return tokenName(v.result.Options["contrast"])
 }
 
-// unit returns the line below the name of a method: the layer of its values for token t, and the
-// unit of its numbers.
-func (v *view) unit(t int) string {
-	if times := v.top.times(); times != "" {
-		return v.layer(t) + ", " + times
-	}
-	return v.layer(t)
-}
-
 // reading returns how to read the values, for the legend: their layer, what their signs mean, and
 // the unit of the numbers.
 func (v *view) reading() string {

@@ -85,8 +85,9 @@ func ignorable(r rune) bool {
 	return r >= 0x180B && r <= 0x180F || r >= 0xFE00 && r <= 0xFE0F || r >= 0xE0000 && r <= 0xE0FFF
 }
 
-// escape returns a token as HTML text that is safe between tags and inside quoted attributes. Every
-// token, prompt, name and warning in HTML passes through it.
+// escape returns a token as HTML text that is safe between tags and inside quoted attributes.
+// Whatever text of a model or a user is in HTML went through [Visible], here or in a shorter name,
+// and through html.EscapeString.
 func escape(s string, limit int) string { return html.EscapeString(Visible(s, limit)) }
 
 // word reports whether a token begins a word, which a leading space shows, and returns the token

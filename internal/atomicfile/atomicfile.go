@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // File is a file that is being written. It has another name in the folder of the file that it is to
@@ -19,6 +20,10 @@ type File struct {
 
 // unfinished is how many unfinished files may be beside one file, of programs that were killed.
 const unfinished = 1000
+
+// longestBase is how many bytes of a file's name the unfinished file has in its own. File systems
+// allow 255, and process and number take up to 20.
+const longestBase = 200
 
 // Create begins a file. A link stays, and the file that it leads to is replaced. What is no regular
 // file, such as a device or a directory, is an error. The permissions are those of a plain create,
@@ -38,6 +43,9 @@ func Create(path string) (*File, error) {
 		}
 	}
 	dir, base := filepath.Split(path)
+	if len(base) > longestBase {
+		base = strings.ToValidUTF8(base[:longestBase], "") // no half of a character
+	}
 	for n := range unfinished {
 		name := filepath.Join(dir, fmt.Sprintf(".%s.%d-%d.tmp", base, os.Getpid(), n))
 		// With O_EXCL the file is new, so two programs do not write into one.

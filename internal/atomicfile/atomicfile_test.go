@@ -43,6 +43,17 @@ func TestWrite(t *testing.T) {
 	only(t, path, "new")
 }
 
+// TestLongName: the name of the unfinished file is not longer than the system allows.
+func TestLongName(t *testing.T) {
+	for _, name := range []string{strings.Repeat("a", 255), strings.Repeat("世", 85)} {
+		path := filepath.Join(t.TempDir(), name)
+		if err := atomicfile.Write(path, []byte("text")); err != nil {
+			t.Fatal(err)
+		}
+		only(t, path, "text")
+	}
+}
+
 // TestCommitFails: a file that cannot get its name is removed.
 func TestCommitFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")

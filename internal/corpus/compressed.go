@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -35,7 +34,7 @@ func uncompressedName(name string) string {
 // lines returns the lines of a file, which are decompressed if the file begins as gzip does: a
 // server may have decompressed a file whose name ends in .gz. No more than a buffer is in memory,
 // however much comes out.
-func (s *Source) lines(ctx context.Context, in *countedReader) (io.Reader, error) {
+func (s *Source) lines(in *countedReader) (io.Reader, error) {
 	b := bufio.NewReaderSize(in, lineBuffer)
 	begin, err := b.Peek(len("\xfd7zXZ\x00"))
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -54,27 +53,58 @@ func (s *Source) lines(ctx context.Context, in *countedReader) (io.Reader, error
 	if err != nil {
 		return nil, s.damaged(in, err)
 	}
-	return &inflater{ctx: ctx, z: z, of: in, source: s}, nil
+	z.Multistream(false)
+	return &inflater{z: z, packed: b, of: in, source: s}, nil
 }
 
-// inflater decompresses. A short file may become a very long line, so it looks at ctx.
+// inflater decompresses the parts of a file, one after another.
 type inflater struct {
-	ctx    context.Context
 	z      *gzip.Reader
+	packed *bufio.Reader // what z reads
 	of     *countedReader
 	source *Source
 }
 
 // Read reads.
 func (i *inflater) Read(b []byte) (int, error) {
-	if err := i.ctx.Err(); err != nil {
-		return 0, err
+	for {
+		n, err := i.z.Read(b)
+		end := errors.Is(err, io.EOF)
+		if end {
+			end, err = i.next()
+		}
+		switch {
+		case end:
+			return n, io.EOF
+		case err != nil:
+			return n, i.source.damaged(i.of, err)
+		case n > 0:
+			return n, nil
+		}
 	}
-	n, err := i.z.Read(b)
-	if err != nil && !errors.Is(err, io.EOF) {
-		err = i.source.damaged(i.of, err)
+}
+
+// next begins the next part. end says that there is none. Zeros between and behind parts, with
+// which some programs fill blocks of a tape, are no part, as for gzip itself.
+func (i *inflater) next() (end bool, err error) {
+	for {
+		c, err := i.packed.ReadByte()
+		if errors.Is(err, io.EOF) {
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		if c == 0 {
+			continue
+		}
+		if err := i.packed.UnreadByte(); err != nil {
+			return false, err
+		}
+		err = i.z.Reset(i.packed)
+		i.z.Multistream(false)
+		return false, err
 	}
-	return n, err
 }
 
 // damaged returns the error of a file that cannot be decompressed: that of the disk or the bucket,

@@ -76,6 +76,11 @@ func TestCompressedInput(t *testing.T) {
 		{"one part", "a.jsonl.gz", compressed(t, strings.NewReader(text))},
 		{"two parts", "a.ndjson.GZ", compressed(t, strings.NewReader(text[:half])) +
 			compressed(t, strings.NewReader(text[half:]))},
+		{"zeros behind it", "a.jsonl.gz", compressed(t, strings.NewReader(text)) +
+			strings.Repeat("\x00", 1<<17)},
+		{"zeros between parts", "a.jsonl.gz", compressed(t, strings.NewReader(text[:half])) +
+			"\x00\x00" + compressed(t, strings.NewReader("")) +
+			compressed(t, strings.NewReader(text[half:]))},
 		{"a name that does not say it", "a.jsonl", compressed(t, strings.NewReader(text))},
 		{"a name that is wrong", "a.json.gz", text},
 	} {

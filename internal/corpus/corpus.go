@@ -202,8 +202,7 @@ func (c *Corpus) incomplete(ctx context.Context) (shards []int, err error) {
 	}
 	for _, s := range states {
 		if s.State == Foreign {
-			return nil, &ShardError{s.Shard, fmt.Errorf("%s: %s; use an empty folder for "+
-				"another plan", ShardName(s.Shard), s.Why)}
+			return nil, s.foreign()
 		}
 		if s.State != Complete {
 			shards = append(shards, s.Shard)

@@ -278,7 +278,7 @@ func (s *Source) read(
 		return file, err
 	}
 	defer in.Close()
-	counted := &countedReader{r: in, h: sha256.New(), place: s.place, name: name}
+	counted := &countedReader{ctx: ctx, r: in, h: sha256.New(), place: s.place, name: name}
 	file.Records = 0
 	count := func(r Record) error {
 		file.Records++
@@ -300,7 +300,7 @@ func (s *Source) read(
 func (s *Source) readText(
 	ctx context.Context, in *countedReader, file InputFile, each func(Record) error,
 ) error {
-	text, err := s.lines(ctx, in)
+	text, err := s.lines(in)
 	if err != nil {
 		return err
 	}
@@ -311,8 +311,10 @@ func (s *Source) readText(
 	return readLines(ctx, text, file.Name, read, each)
 }
 
-// countedReader counts and hashes what is read, and names the file in errors.
+// countedReader counts and hashes what is read, names the file in errors, and ends with ctx: a file
+// or a line of it may be long.
 type countedReader struct {
+	ctx   context.Context
 	r     io.Reader
 	h     hash.Hash // nil: nobody needs the hash
 	n     int64
@@ -323,6 +325,10 @@ type countedReader struct {
 
 // Read reads.
 func (c *countedReader) Read(b []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		c.err = err
+		return 0, err
+	}
 	n, err := c.r.Read(b)
 	c.n += int64(n)
 	if c.h != nil {

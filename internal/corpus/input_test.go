@@ -44,6 +44,7 @@ func TestReadJSON(t *testing.T) {
 	}{
 		{"a text", `{"id":"a","text":"x y"}`, corpus.Record{ID: "a", Prompt: "x y"}},
 		{"a whole number", `{"id":17,"text":"x"}`, corpus.Record{ID: "17", Prompt: "x"}},
+		{"the largest whole number", `{"id":18446744073709551615,"text":"x"}`, corpus.Record{ID: "18446744073709551615", Prompt: "x"}},
 		{"a continuation", `{"id":"a","prompt":"x","continuation":" y"}`, corpus.Record{ID: "a", Prompt: "x", Continuation: " y"}},
 		{"other keys", `{"label":[1,{"id":2}],"text":"x","id":"a","ID":"b"}`, corpus.Record{ID: "a", Prompt: "x"}},
 		{"nulls", `{"id":"a","text":"x","prompt":null,"continuation":null}`, corpus.Record{ID: "a", Prompt: "x"}},
@@ -51,8 +52,9 @@ func TestReadJSON(t *testing.T) {
 		{"carriage return", "{\"id\":\"a\",\"text\":\"x\"}\r", corpus.Record{ID: "a", Prompt: "x"}},
 		{"no id", `{"text":"x"}`, corpus.Record{Err: "there is no id; give each record one"}},
 		{"empty id", `{"id":"","text":"x"}`, corpus.Record{Err: "the id is empty; give each record one"}},
-		{"id is a list", `{"id":[1],"text":"x"}`, corpus.Record{Err: "the id is a list; want a string or a whole number"}},
-		{"id is a fraction", `{"id":1.5,"text":"x"}`, corpus.Record{Err: "the id is a number; want a string or a whole number"}},
+		{"id is a list", `{"id":[1],"text":"x"}`, corpus.Record{Err: "the id is a list; want a string or a whole number of at most 64 bits"}},
+		{"id is too large", `{"id":18446744073709551616,"text":"x"}`, corpus.Record{Err: "the id is a number; want a string or a whole number of at most 64 bits"}},
+		{"id is a fraction", `{"id":1.5,"text":"x"}`, corpus.Record{Err: "the id is a number; want a string or a whole number of at most 64 bits"}},
 		{"id beyond all", `{"id":"` + strings.Repeat("x", 1025) + `","text":"x"}`, corpus.Record{Err: "the id has 1025 bytes; at most 1024"}},
 		{"no text", `{"id":"a"}`, corpus.Record{ID: "a", Err: "there is no text; give a prompt or a text that is not empty"}},
 		{"empty text", `{"id":"a","text":""}`, corpus.Record{ID: "a", Err: "there is no text; give a prompt or a text that is not empty"}},
@@ -276,11 +278,19 @@ func TestUnreadableParquet(t *testing.T) {
 	}
 	twice := filepath.Join(t.TempDir(), "in.parquet")
 	write(t, twice, strings.ReplaceAll(string(data), "texu", "text"))
+	// pyarrow 26 wrote the file: an id of the type null, and texts x and y.
+	data, err = os.ReadFile(filepath.Join("testdata", "null-id.parquet"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	nulls := filepath.Join(t.TempDir(), "in.parquet")
+	write(t, nulls, string(data))
 	for _, c := range []struct{ name, path, want string }{
 		{"id of fractions", writeParquet(t, []fractionRow{{1, "x"}}), `has a column "id" of type DOUBLE; want strings or whole numbers; convert the column`},
 		{"a column twice", twice, `has two columns "text"; rename or remove one`},
 		{"text of numbers", good, `has a column "text" of type INT(64,true); want strings; convert the column`},
 		{"text of lists", writeParquet(t, []listRow{{"a", nil}}), `has a column "text"`},
+		{"ids of nulls", nulls, `has a column "id" without values; give each row a different one`},
 		{"no id", writeParquet(t, []noIDRow{{"x"}}), `has no column "id"; add one`},
 		{"no text", writeParquet(t, []noTextRow{{"x"}}), `has no column "text" and none "prompt"; rename`},
 		{"cut", cut, "is no whole Parquet file"},
@@ -504,6 +514,49 @@ func TestRenamedInput(t *testing.T) {
 	}
 }
 
+// A Parquet file is not copied to its end after the context ended.
+func TestInterruptedParquet(t *testing.T) {
+	dir := t.TempDir()
+	// The last line has no end, so that nothing looks at the context between the two files.
+	write(t, filepath.Join(dir, "a.jsonl"),
+		`{"id":"1","text":"a"}`+"\n"+`{"id":"2","text":"b"}`)
+	write(t, filepath.Join(dir, "b.parquet"), "no Parquet")
+	ctx, stop := context.WithCancel(t.Context())
+	set := settings(1, 0)
+	set.OnRecord = func(n int64) {
+		if n == 2 { // the first is explained on trial, which looks at the context itself
+			stop()
+		}
+	}
+	_, err := corpus.MakePlan(ctx, source(t, dir), set)
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want that of the context", err)
+	}
+}
+
+// ending is a context that ends after it was looked at so many times.
+type ending struct {
+	context.Context
+	looks int
+}
+
+func (e *ending) Err() error {
+	if e.looks--; e.looks < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// Reading ends with its context in the middle of a long line.
+func TestInterruptedLine(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.jsonl")
+	write(t, path, strings.Repeat("x", 8<<20))
+	_, err := corpus.MakePlan(&ending{t.Context(), 20}, source(t, path), settings(1, 0))
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want that of the context", err)
+	}
+}
+
 func TestRefusedInput(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "empty", "a.jsonl"), "\n\n")
@@ -517,6 +570,7 @@ func TestRefusedInput(t *testing.T) {
 		{"all wrong", filepath.Join(dir, "wrong"), "", "2 are wrong, and 0 failed; the last one is a.jsonl record 2: the line is not valid JSON"},
 		{"no driver", "ftp://host/folder", "", "ftp://host/folder: there are no buckets of the kind"},
 		{"file with a fragment", "file:///folder#1", "", "the address of a folder has no ? and #; write %3F"},
+		{"bucket with a fragment", "s3://texts/a#b", "", "s3://texts/a#b: the address of a bucket has no #; write %23"},
 		{"file with a query", "file:///folder?a=1", "", "the address of a folder has no ? and #"},
 		{"file with a host", "file://host/folder", "", "want file:///folder, with three slashes"},
 	} {

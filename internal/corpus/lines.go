@@ -191,8 +191,10 @@ func (r *Record) setID(value json.RawMessage) error {
 		r.ID = id
 	} else if n, err := strconv.ParseInt(string(value), 10, 64); err == nil {
 		r.ID = strconv.FormatInt(n, 10)
+	} else if n, err := strconv.ParseUint(string(value), 10, 64); err == nil {
+		r.ID = strconv.FormatUint(n, 10)
 	} else {
-		return fmt.Errorf("the id is %s; want a string or a whole number",
+		return fmt.Errorf("the id is %s; want a string or a whole number of at most 64 bits",
 			message.KindOfJSON(value))
 	}
 	if r.ID == "" {

@@ -121,6 +121,9 @@ func readRecords(
 		at[column] = leaf
 	}
 	if _, ok := at["id"]; !ok {
+		if _, there := fieldOf(file.Schema(), "id"); there {
+			return &damageError{`has a column "id" without values; give each row a different one`}
+		}
 		return &damageError{`has no column "id"; add one with a different value in each row`}
 	}
 	_, prompt := at["prompt"]

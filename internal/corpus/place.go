@@ -87,6 +87,10 @@ func splitPlace(name string) (folder string, bucket *url.URL, err error) {
 		return "", nil, fmt.Errorf("corpus: %s is no address of a bucket", name)
 	}
 	if address.Scheme != "file" {
+		if strings.Contains(name, "#") { // what follows would be lost
+			return "", nil, fmt.Errorf("corpus: %s: the address of a bucket has no #; write %%23 "+
+				"if it is in the name of a folder", name)
+		}
 		return "", address, nil
 	}
 	if address.Host != "" && address.Host != "localhost" || address.Path == "" {

@@ -90,8 +90,9 @@ func (r *Runner) Pending(ctx context.Context) ([]int, error) {
 }
 
 // Run makes the shards that are not complete. Shards that are bad do not stop the others; the error
-// is then the first [ShardError], by number. After a [RetryError] or another error no further shard
-// is begun. What is complete stays.
+// is then the first [ShardError], by number. After a [RetryError] or another error, or if the input
+// has changed since the plan, which is a [ShardError] too, no further shard is begun. What is
+// complete stays.
 func (r *Runner) Run(ctx context.Context) (Stats, error) {
 	if r.pending == nil {
 		if _, err := r.Pending(ctx); err != nil {

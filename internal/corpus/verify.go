@@ -237,5 +237,5 @@ func (c *Corpus) local(ctx context.Context, shard int) (*localFile, error) {
 		return nil, err
 	}
 	defer in.Close()
-	return localCopy(&countedReader{r: in, place: c.Place, name: name})
+	return localCopy(&countedReader{ctx: ctx, r: in, place: c.Place, name: name})
 }
