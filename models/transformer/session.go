@@ -256,7 +256,7 @@ func (s *Session) step(ctx context.Context, id int) (*Output, error) {
 func (s *Session) stepLayer(
 	l int, token []*tensors.Tensor, x *tensors.Tensor, rows []trace.Rows, kept *latest,
 ) (*tensors.Tensor, error) {
-	if err := s.streams.add(l, x); err != nil {
+	if err := s.streams.add(l, s.Length(), x); err != nil {
 		return nil, err
 	}
 	projected, err := s.cache.projected.inputs(l)
