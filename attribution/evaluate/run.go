@@ -323,7 +323,7 @@ func (o Options) checkDone(r *Result, c Case) error {
 		return nil
 	}
 	tokens := len(r.Scores[RandomLine])
-	for _, name := range o.Methods {
+	for _, name := range slices.Concat(o.Methods, []string{EarliestLine, LatestLine}) {
 		if n := len(r.Scores[name]); n == 0 || n != tokens || r.Measures[name] == nil {
 			return fmt.Errorf("it has %d scores and %d measures of %s, and %d scores of %s", n,
 				len(r.Measures[name]), name, tokens, RandomLine)
