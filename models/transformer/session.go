@@ -60,7 +60,7 @@ func (m *Model) NewSession(asks []trace.MixingAsk, room int) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Session{m: m, asks: asks, mixes: mixes, room: room}, nil
+	return &Session{m: m, asks: asks, mixes: mixes, room: min(room, mostSlots)}, nil
 }
 
 // checkGenerates returns an error for an encoder.
