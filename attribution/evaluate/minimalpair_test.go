@@ -162,7 +162,9 @@ func TestMinimalPairWords(t *testing.T) {
 		}
 	}
 	for _, c := range [][2]string{
-		{"the dogs bark", "the dogs bark loudly"}, {"a b c d", "a x y d"}, {"who ran", "ran who"},
+		{"the dogs bark", "the dogs bark loudly"},
+		{"a b c d", "a x y d"},
+		{"who ran", "ran who"},
 		{"\x80\x80", "\x80\x81"}, // not UTF-8
 	} {
 		p := evaluate.MinimalPair{Good: c[0], Bad: c[1]}

@@ -74,8 +74,9 @@ func (s *Session) KeepStreams() { s.streams = &streams{} }
 // computed again tile by tile from the streams and the keys, and is never stored: a call costs what
 // the mixing costs for all targets whose column of Left is not zero, and K·T²/2 multiplications.
 //
-// It returns an error without passes that kept the streams of all tokens, for a layer, a mixing or heads that do
-// not exist, for sizes that do not fit, a [*MemoryError], and one that wraps ctx.Err().
+// It returns an error without passes that kept the streams of all tokens, for a layer, a mixing or
+// heads that do not exist, for sizes that do not fit, a [*MemoryError], and one that wraps
+// ctx.Err().
 func (s *Session) Multiply(ctx context.Context, q trace.Product) ([]float64, error) {
 	n := s.Length()
 	if s.streams == nil || len(s.streams.layers) != s.m.Spec.Layers || s.cache == nil {

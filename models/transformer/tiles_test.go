@@ -221,19 +221,6 @@ func TestMultiplyOneTarget(t *testing.T) {
 	}
 }
 
-// stoppedAfter is a context that ends after it was asked so many times.
-type stoppedAfter struct {
-	context.Context
-	asked, most int
-}
-
-func (c *stoppedAfter) Err() error {
-	if c.asked++; c.asked > c.most {
-		return context.Canceled
-	}
-	return nil
-}
-
 // TestMultiplyAfterLostTokens: streams of tokens that a stopped step or Cut took away do not count,
 // and those that Extend read are missed.
 func TestMultiplyAfterLostTokens(t *testing.T) {
@@ -259,7 +246,7 @@ func TestMultiplyAfterLostTokens(t *testing.T) {
 	must(t, err)
 	for name, lose := range map[string]func(*transformer.Session){
 		"a stopped step": func(s *transformer.Session) {
-			_, err := s.Step(&stoppedAfter{Context: ctx, most: 2}, 5)
+			_, err := s.Step(&stopAfter{Context: ctx, calls: 2}, 5)
 			if !errors.Is(err, context.Canceled) {
 				t.Errorf("error %v, want that of the context", err)
 			}
