@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"math"
 	"math/rand/v2"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -156,7 +157,7 @@ func (m *Model) newChooser(ids []int, ask trace.Ask) (*chooser, error) {
 		return nil, fmt.Errorf("models: %d tokens are to be generated; at least 1 is needed",
 			ask.MaxTokens)
 	}
-	if limit := m.spec.Context; limit > 0 && len(ids)+ask.MaxTokens > limit {
+	if limit := m.spec.Context; limit > 0 && ask.MaxTokens > limit-len(ids) {
 		return nil, fmt.Errorf("models: %d prompt tokens and %d to generate are more than "+
 			"the context of %d", len(ids), ask.MaxTokens, limit)
 	}
@@ -171,11 +172,17 @@ func (m *Model) newChooser(ids []int, ask trace.Ask) (*chooser, error) {
 
 // room returns how many tokens the model reads of a text with so many in its prompt.
 func (c *chooser) room(prompt int) int {
-	room := prompt + c.ask.MaxTokens
+	room := roomFor(prompt, c.ask.MaxTokens)
 	if !c.ask.OwnRow {
 		room-- // the model does not read the last token
 	}
 	return room
+}
+
+// roomFor returns how many tokens a prompt and those to generate are together; the largest number
+// if that overflows.
+func roomFor(prompt, generated int) int {
+	return prompt + min(generated, math.MaxInt-prompt)
 }
 
 // more reports whether another step follows the latest one.

@@ -199,6 +199,7 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"too long", run(prompt, trace.Ask{MaxTokens: 60}), "5 prompt tokens and 60 to generate are more than the context of 64"},
 		{"no tokens asked", run(prompt, trace.Ask{}), "0 tokens are to be generated"},
+		{"far too long", run(prompt, trace.Ask{MaxTokens: math.MaxInt}), "5 prompt tokens and 9223372036854775807 to generate are more"},
 		{"temperature", run(prompt, trace.Ask{MaxTokens: 1, Sampling: trace.Sampling{Temperature: math.NaN()}}), "temperature NaN"},
 		{"top-p", run(prompt, trace.Ask{MaxTokens: 1, Sampling: trace.Sampling{TopP: 1.5}}), "top-p 1.5 is not in [0,1]"},
 		{"top-k", run(prompt, trace.Ask{MaxTokens: 1, Sampling: trace.Sampling{TopK: -1}}), "top-k -1"},

@@ -7,7 +7,7 @@ import "github.com/headwater-ml/headwater/attribution/trace"
 // the rows asked for, and what one layer needs while it is computed. [Model.Steps] refuses a prompt
 // that needs more than [Model.Budget]. It is 0 for a mixing that does not exist.
 func (m *Model) PromptBytes(n int, ask trace.Ask) int64 {
-	session, err := m.newSession(ask, n+ask.MaxTokens)
+	session, err := m.newSession(ask, roomFor(n, ask.MaxTokens))
 	if err != nil {
 		return 0
 	}

@@ -105,3 +105,26 @@ func TestReplacement(t *testing.T) {
 		})
 	}
 }
+
+// TestUnboundedGeneration: where a model has no longest text, more tokens than any memory holds are
+// refused. Sizes overflowed: the call did not end.
+func TestUnboundedGeneration(t *testing.T) {
+	m, err := models.Open("tiny", models.Options{Backend: "go"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Info().Context != 0 {
+		t.Fatal("the model has a longest text")
+	}
+	ask := trace.Ask{MaxTokens: math.MaxInt, Mixings: []trace.MixingAsk{{Name: "value-zeroing"}}}
+	for _, err := range m.Steps(t.Context(), []int{5, 6, 7}, ask) {
+		var refused *transformer.MemoryError
+		if !errors.As(err, &refused) {
+			t.Errorf("error %v, want a MemoryError", err)
+		}
+		break
+	}
+	if need, few := m.PromptBytes(3, ask), m.PromptBytes(3, trace.Ask{MaxTokens: 1}); need <= few {
+		t.Errorf("all tokens need %d bytes, and one token %d", need, few)
+	}
+}

@@ -88,7 +88,10 @@ func (v *cueValues) of(use []bool) CueLevel {
 func AlignLayers(
 	ctx context.Context, m trace.Model, cases []Case, opts CurveOptions,
 ) (*CueCurves, error) {
-	o := Options{Methods: opts.Methods, Explain: opts.Explain}
+	if err := checkGroups(cases); err != nil {
+		return nil, err
+	}
+	o := Options{Methods: expanded(opts.Methods), Explain: opts.Explain}
 	if len(o.Methods) == 0 {
 		o.Methods = attribution.DefaultMethods(m.Info())
 	}
@@ -132,7 +135,7 @@ func AlignLayers(
 		}
 	}
 	if len(r.Groups) > 1 {
-		r.Groups = append(r.Groups, "all")
+		r.Groups = append(r.Groups, allGroup)
 	}
 	r.summarize(cases, o.Methods, layers, values, chance)
 	return r, nil

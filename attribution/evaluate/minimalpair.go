@@ -55,10 +55,16 @@ func (p MinimalPair) Words() (good, bad string, begin, end int, ok bool) {
 	for begin < min(len(p.Good), len(p.Bad)) && p.Good[begin] == p.Bad[begin] {
 		begin++
 	}
+	for begin > 0 && begin < len(p.Good) && !utf8.RuneStart(p.Good[begin]) {
+		begin-- // two characters can begin with the same bytes
+	}
 	same := 0 // bytes at the end
 	for same < min(len(p.Good), len(p.Bad))-begin &&
 		p.Good[len(p.Good)-1-same] == p.Bad[len(p.Bad)-1-same] {
 		same++
+	}
+	for same > 0 && !utf8.RuneStart(p.Good[len(p.Good)-same]) {
+		same-- // or end with them
 	}
 	// The difference may lie within a word.
 	for begin > 0 {

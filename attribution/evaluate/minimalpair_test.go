@@ -148,6 +148,9 @@ func TestMinimalPairWords(t *testing.T) {
 		{"first word", "These cats eat.", "This cats eat.", "These", "This", ""},
 		{"apostrophe", "She isn't here.", "She aren't here.", "isn't", "aren't", "She "},
 		{"accents", "Il a été là.", "Il a étée là.", "été", "étée", "Il a "},
+		{"accents of one first byte", "Le père dort.", "Le pére dort.", "père", "pére", "Le "},
+		{"letters of one last byte", "the é sound", "the 驩 sound", "é", "驩", "the "},
+		{"no spaces", "猫は寝る", "犬は寝る", "猫は寝る", "犬は寝る", ""},
 		{"last word", "the dogs bark", "the dogs barks", "bark", "barks", "the dogs "},
 	} {
 		p := evaluate.MinimalPair{Good: c.good, Bad: c.bad}
@@ -159,7 +162,10 @@ func TestMinimalPairWords(t *testing.T) {
 		}
 	}
 	for _, c := range [][2]string{
-		{"the dogs bark", "the dogs bark loudly"}, {"a b c d", "a x y d"}, {"who ran", "ran who"},
+		{"the dogs bark", "the dogs bark loudly"},
+		{"a b c d", "a x y d"},
+		{"who ran", "ran who"},
+		{"\x80\x80", "\x80\x81"}, // not UTF-8
 	} {
 		p := evaluate.MinimalPair{Good: c[0], Bad: c[1]}
 		if _, _, _, _, ok := p.Words(); ok {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -369,8 +370,17 @@ func TestDamagedResults(t *testing.T) {
 		"0 scores and": func(r *evaluate.Result) { r.Scores = nil },
 		"1 scores and": func(r *evaluate.Result) { r.Scores = map[string][]float64{"raw": {1}} },
 		"0 measures":   func(r *evaluate.Result) { r.Measures = nil },
-		"token 99 of":  func(r *evaluate.Result) { r.Words = []int{99} },
-		"token -1 of":  func(r *evaluate.Result) { r.Ranked = []int{-1} },
+		"0 measures of latest first": func(r *evaluate.Result) {
+			r.Measures = maps.Clone(r.Measures)
+			delete(r.Measures, evaluate.LatestLine)
+		},
+		"0 scores and 0 measures of earliest first": func(r *evaluate.Result) {
+			r.Scores, r.Measures = maps.Clone(r.Scores), maps.Clone(r.Measures)
+			delete(r.Scores, evaluate.EarliestLine)
+			delete(r.Measures, evaluate.EarliestLine)
+		},
+		"token 99 of": func(r *evaluate.Result) { r.Words = []int{99} },
+		"token -1 of": func(r *evaluate.Result) { r.Ranked = []int{-1} },
 		"values of raw": func(r *evaluate.Result) {
 			r.ByLayer = map[string][]evaluate.Value{"raw": make([]evaluate.Value, 7)}
 		},

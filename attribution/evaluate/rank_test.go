@@ -1,6 +1,7 @@
 package evaluate_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -138,6 +139,10 @@ func TestSummarize(t *testing.T) {
 	if s := evaluate.Summarize([]float64{math.NaN()}); s.N != 0 || s.Skipped != 1 {
 		t.Errorf("summary of nothing %+v", s)
 	}
+	infinite := evaluate.Summarize([]float64{2, math.Inf(1), math.Inf(-1)})
+	if infinite.Mean != 2 || infinite.N != 1 || infinite.Skipped != 2 {
+		t.Errorf("summary with infinities %+v", infinite)
+	}
 	many := make([]float64, 400)
 	rng := rand.New(rand.NewPCG(3, 4))
 	for i := range many {
@@ -147,4 +152,17 @@ func TestSummarize(t *testing.T) {
 	half := 1.96 * s.SD / 20
 	near(t, "low", s.Low, s.Mean-half, half/4)
 	near(t, "high", s.High, s.Mean+half, half/4)
+}
+
+// Every value can be written as JSON: what is not finite, such as the logarithm of a probability
+// that is rounded to 0, is null.
+func TestValueJSON(t *testing.T) {
+	for x, want := range map[float64]string{
+		0.5: "0.5", math.Inf(1): "null", math.Inf(-1): "null", math.NaN(): "null",
+	} {
+		got, err := json.Marshal(evaluate.Value(x))
+		if err != nil || string(got) != want {
+			t.Errorf("%g is %s, error %v; want %s", x, got, err, want)
+		}
+	}
 }

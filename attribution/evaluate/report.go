@@ -151,7 +151,7 @@ func newReport(opts Options, all []*Result) *Report {
 		}
 	}
 	if len(r.Groups) > 1 {
-		r.Groups = append(r.Groups, "all")
+		r.Groups = append(r.Groups, allGroup)
 	}
 	for _, group := range r.Groups {
 		r.Table = append(r.Table, r.summarize(results, group))

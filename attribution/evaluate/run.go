@@ -13,7 +13,8 @@ import (
 
 // Case is a text and one prediction of the model to explain.
 type Case struct {
-	// Group is a name for similar cases; measures are summarised by group and over all cases.
+	// Group is a name for similar cases; measures are summarised by group and over all cases. One
+	// of several groups cannot be named "all", because all cases together are.
 	Group  string `json:"group,omitempty"`
 	Prompt string `json:"prompt"`
 	// Continuation is the token to explain; default: the token that the model chooses. Contrast is
@@ -182,9 +183,24 @@ type Result struct {
 // or has no changes.
 func (r *Result) scored() bool { return !r.Selection && (r.Proof == nil || r.Proof.Proven()) }
 
-// in reports whether the case belongs to a group of a report. The last group has all cases.
+// in reports whether the case belongs to a group of a report. The last of several groups, allGroup,
+// has all cases.
 func (r *Result) in(group string, groups []string) bool {
 	return r.Group == group || len(groups) > 1 && group == groups[len(groups)-1]
+}
+
+// allGroup is the group of all cases in a report with several groups.
+const allGroup = "all"
+
+// checkGroups returns an error if one of several groups has the name of all of them.
+func checkGroups(cases []Case) error {
+	named := slices.IndexFunc(cases, func(c Case) bool { return c.Group == allGroup })
+	other := slices.IndexFunc(cases, func(c Case) bool { return c.Group != allGroup })
+	if named < 0 || other < 0 {
+		return nil
+	}
+	return cases[named].wrap(named, len(cases), fmt.Errorf("a group is named %q, and so are all "+
+		"groups together: give it another name", allGroup))
 }
 
 // Names of scores that do not depend on the text, which reports compare with the methods.
@@ -210,7 +226,10 @@ func Lines() []string { return []string{RandomLine, EarliestLine, LatestLine, Ch
 // change. Methods of one layer are scored in one layer, which the cases with Selection choose: the
 // one with the highest average precision over all of these cases.
 func Run(ctx context.Context, m trace.Model, cases []Case, opts Options) (*Report, error) {
-	opts.Methods = opts.methods(m.Info())
+	opts.Methods, opts.References = opts.methods(m.Info()), expanded(opts.References)
+	if err := checkGroups(cases); err != nil {
+		return newReport(opts, nil), err
+	}
 	results := make([]*Result, len(cases))
 	done := func() []*Result {
 		return slices.DeleteFunc(slices.Clone(results), func(r *Result) bool { return r == nil })
@@ -304,7 +323,7 @@ func (o Options) checkDone(r *Result, c Case) error {
 		return nil
 	}
 	tokens := len(r.Scores[RandomLine])
-	for _, name := range o.Methods {
+	for _, name := range slices.Concat(o.Methods, []string{EarliestLine, LatestLine}) {
 		if n := len(r.Scores[name]); n == 0 || n != tokens || r.Measures[name] == nil {
 			return fmt.Errorf("it has %d scores and %d measures of %s, and %d scores of %s", n,
 				len(r.Measures[name]), name, tokens, RandomLine)
@@ -326,7 +345,7 @@ func (o Options) checkDone(r *Result, c Case) error {
 
 // methods returns the methods asked for, and random. By default they are those of the model.
 func (o Options) methods(info trace.Info) []string {
-	names := slices.Clone(o.Methods)
+	names := expanded(o.Methods)
 	if len(names) == 0 {
 		names = attribution.DefaultMethods(info)
 	}
@@ -334,6 +353,24 @@ func (o Options) methods(info trace.Info) []string {
 		names = append(names, RandomLine)
 	}
 	return names
+}
+
+// expanded returns the names with those of its methods in the place of [attribution.Classic]. An
+// unknown name stays; [attribution.Explain] refuses it.
+func expanded(names []string) []string {
+	var all []string
+	for _, name := range names {
+		methods, err := attribution.LookupMethods(name)
+		if err != nil {
+			all = append(all, name)
+		}
+		for _, m := range methods {
+			if !slices.Contains(all, m.Name) {
+				all = append(all, m.Name)
+			}
+		}
+	}
+	return all
 }
 
 // measure tries the changes of one case, explains it, and measures the result. picked has the layer

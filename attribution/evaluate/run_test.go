@@ -13,8 +13,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/evaluate"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/fakemodel"
 )
 
 // reader is a model of one layer whose last token attends to the letter that stands before each
@@ -159,6 +161,62 @@ func TestRun(t *testing.T) {
 	// two in seven against four.
 	s, _ := report.At("all", "raw", "correlation with occlusion")
 	near(t, "correlation with occlusion", s.Mean, (math.Sqrt(.4)+math.Sqrt(.3))/2, 1e-12)
+}
+
+// A group with the name of all groups would have their numbers.
+func TestRunGroupNamedAll(t *testing.T) {
+	named := slices.Clone(cases)
+	named[1].Group = "all"
+	const want = `case 1 of 2: a group is named "all"`
+	report, err := evaluate.Run(t.Context(), reader{name: "r"}, named, options)
+	if err == nil || !strings.Contains(err.Error(), want) || report == nil || report.Cases != 0 {
+		t.Errorf("error %v, want %q and no cases", err, want)
+	}
+	_, err = evaluate.AlignLayers(t.Context(), reader{name: "r"}, named, evaluate.CurveOptions{})
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("curves: error %v, want %q", err, want)
+	}
+	report, err = evaluate.Run(t.Context(), reader{name: "r"}, named[1:], options)
+	if err != nil || !slices.Equal(report.Groups, []string{"all"}) {
+		t.Errorf("the only group: %v, error %v", report.Groups, err)
+	}
+}
+
+// predicting is a model whose predictions do not depend on the text.
+type predicting struct{ *fakemodel.Model }
+
+func (predicting) Predict(_ context.Context, queries []trace.Query) ([]float64, error) {
+	return make([]float64, len(queries)), nil
+}
+
+// The name of several methods stands for them, each once.
+func TestRunClassic(t *testing.T) {
+	one := []evaluate.Case{{
+		Prompt: "w1 w2 w3 w4", Continuation: "w5", Evidence: [][2]int{{3, 5}},
+	}}
+	three := []string{"value-zeroing", "rollout", "flow"}
+	report, err := evaluate.Run(t.Context(), predicting{layered()}, one, evaluate.Options{
+		Methods:    []string{"value-zeroing", attribution.Classic},
+		References: []string{attribution.Classic},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := append(slices.Clone(three), "random", "earliest first", "latest first", "chance")
+	if !slices.Equal(report.Methods, want) {
+		t.Errorf("methods %v, want %v", report.Methods, want)
+	}
+	for _, name := range three {
+		if _, ok := report.At("", "rollout", "correlation with "+name); !ok {
+			t.Errorf("no correlation with %s", name)
+		}
+	}
+	curves := aligned(t, layered(), one, evaluate.CurveOptions{
+		Methods: []string{attribution.Classic},
+	})
+	if n := len(curves.Curves); n != 3 {
+		t.Errorf("%d curves, want 3", n)
+	}
 }
 
 // A run that was stopped goes on where it was, and ends with the same report.

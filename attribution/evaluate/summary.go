@@ -22,12 +22,13 @@ type Summary struct {
 	Skipped int `json:"skipped"`
 }
 
-// Summarize returns the summary of values. NaN is skipped and counted.
+// Summarize returns the summary of values. NaN and infinities are skipped and counted: a mean with
+// one of them says nothing about the others.
 func Summarize(values []float64) Summary {
 	var s Summary
 	var kept []float64
 	for _, v := range values {
-		if math.IsNaN(v) {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
 			s.Skipped++
 			continue
 		}

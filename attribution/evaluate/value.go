@@ -5,7 +5,8 @@ import (
 	"math"
 )
 
-// Value is a number, or NaN if there is none. NaN is null in JSON.
+// Value is a number, or NaN if there is none. What is not finite is null in JSON, which has no such
+// numbers, and null is read as NaN.
 type Value float64
 
 // undefined is the value of a measure that is undefined.
@@ -13,10 +14,11 @@ var undefined = Value(math.NaN())
 
 // MarshalJSON writes the number, or null.
 func (v Value) MarshalJSON() ([]byte, error) {
-	if x := float64(v); !math.IsNaN(x) {
-		return json.Marshal(x)
+	x := float64(v)
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return []byte("null"), nil
 	}
-	return []byte("null"), nil
+	return json.Marshal(x)
 }
 
 // UnmarshalJSON reads the form of [Value.MarshalJSON].

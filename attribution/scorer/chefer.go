@@ -27,7 +27,7 @@ func init() {
 // logit.
 //
 // Values are [T], not negative. It costs one pass forward and one back, which return attention and
-// its gradient, 2·L·H·T² numbers, and L·T² multiplications.
+// its gradient, 2·L·H·T² numbers, and L·H·T² multiplications.
 type chefer struct{}
 
 // Info describes the scorer.

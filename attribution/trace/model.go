@@ -5,8 +5,8 @@ import (
 	"iter"
 )
 
-// Model is a language model that can be explained. Package models implements it without importing
-// this package. A model must be safe for concurrent use.
+// Model is a language model that can be explained. Package models implements it. A model must be
+// safe for concurrent use.
 type Model interface {
 	// Info describes the model.
 	Info() Info

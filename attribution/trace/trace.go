@@ -1,5 +1,6 @@
 // Package trace has the types that models and attribution share: what can be asked of a model, and
-// what it records: tokens, rows of mixings, raw tensors. Neither side imports the other.
+// what it records: tokens, rows of mixings, raw tensors. Both import this package, and neither the
+// other.
 //
 // A [Model] is what both sides agree on. More that a model may do is an optional interface, found
 // by type assertion: [Tracer] records tensors, [Predictor] and [Differentiable] answer scorers,

@@ -222,7 +222,7 @@ func (p *program) bench(ctx context.Context, f benchFlags) (err error) {
 	line := p.progress()
 	defer line.clear()
 	opts.OnProgress = func(at trace.Progress) { line.show("%v", at) }
-	kept, err := openKept(f.resume, info, cases, opts)
+	kept, err := openKept(f.resume, info, m.DType(), cases, opts)
 	if err != nil {
 		return err
 	}

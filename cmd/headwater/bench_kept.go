@@ -26,19 +26,20 @@ type kept struct {
 
 // keptHead is the first line.
 type keptHead struct {
-	// Run is the SHA-256 of the model's hash, the cases and the options.
+	// Run is the SHA-256 of the program's version, the model's hash, the type of its weights, the
+	// cases and the options.
 	Run string `json:"headwater_bench"`
 }
 
 // openKept reads the results that a file has, if there is one, and makes it ready for more. A last
 // line that was not finished is dropped.
 func openKept(
-	path string, info trace.Info, cases []evaluate.Case, opts evaluate.Options,
+	path string, info trace.Info, dtype string, cases []evaluate.Case, opts evaluate.Options,
 ) (*kept, error) {
 	if path == "" {
 		return &kept{}, nil
 	}
-	head, err := headOf(info, cases, opts)
+	head, err := headOf(info, dtype, cases, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -55,17 +56,20 @@ func openKept(
 
 // headOf returns the line that identifies a run. Ablations are not part of it, because they can be
 // measured after the rest.
-func headOf(info trace.Info, cases []evaluate.Case, opts evaluate.Options) (keptHead, error) {
+func headOf(
+	info trace.Info, dtype string, cases []evaluate.Case, opts evaluate.Options,
+) (keptHead, error) {
 	text, err := json.Marshal([]any{
-		info.Hash, info.Backend, cases, opts.Methods, opts.Explain, opts.Faithful,
-		opts.Draws, opts.Beam, opts.Ties, opts.Least, opts.Scoring, opts.References, 0,
+		release(), info.Hash, info.Backend, dtype, cases, opts.Methods, opts.Explain,
+		opts.Faithful, opts.Draws, opts.Beam, opts.Ties, opts.Least, opts.Scoring,
+		opts.References, opts.Alone,
 	})
 	sum := sha256.Sum256(text)
 	return keptHead{hex.EncodeToString(sum[:])}, err
 }
 
-var errOtherRun = errors.New("it is of another run: other cases, options or weights; name " +
-	"another file, or delete it")
+var errOtherRun = errors.New("it is of another run: other cases, options or weights, or " +
+	"another version of the program; name another file, or delete it")
 
 // read takes what the file has and leaves it at the end of its last whole line.
 func (k *kept) read(head keptHead) error {

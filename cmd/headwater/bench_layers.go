@@ -142,6 +142,12 @@ func (p *program) benchCues(ctx context.Context, f cuesFlags) error {
 		}
 	}
 	line.clear()
+	if r.Pairs != nil && r.Pairs.Tried > 0 {
+		if n, first := leftOut(r.Pairs); n > 0 {
+			p.say("note: the preference is without %s, the first because %s",
+				message.Count(n, "case"), first)
+		}
+	}
 	return out.result(f.json, r, r.write)
 }
 
@@ -199,15 +205,13 @@ func (p *program) casesOf(m trace.Model, read []caseOrPair) ([]evaluate.Case, er
 // write writes tables for people: one for each group.
 func (r cuesResult) write(w io.Writer) error {
 	if r.Pairs != nil && r.CueCurves == nil {
-		fmt.Fprintf(w, "The model prefers the right word in %d of %s.\n", r.Pairs.Right,
-			message.Count(r.Pairs.Tried, "minimal pair"))
+		r.writePreference(w)
 		return nil
 	}
 	fmt.Fprintf(w, "%s on %s; dot and average precision by layer, means over cases\n",
 		message.Count(r.Cases, "case"), r.Model.Name)
 	if r.Pairs != nil && r.Pairs.Tried > 0 {
-		fmt.Fprintf(w, "The model prefers the right word in %d of %s.\n", r.Pairs.Right,
-			message.Count(r.Pairs.Tried, "minimal pair"))
+		r.writePreference(w)
 	}
 	for g, group := range r.Groups {
 		chance := r.Chance[g]
@@ -235,6 +239,29 @@ func (r cuesResult) write(w io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// writePreference writes how often the model prefers the right word, or why that was not asked.
+func (r cuesResult) writePreference(w io.Writer) {
+	if _, reason := leftOut(r.Pairs); r.Pairs.Tried == 0 {
+		fmt.Fprintf(w, "No minimal pair was compared: %s.\n", reason)
+		return
+	}
+	fmt.Fprintf(w, "The model prefers the right word in %d of %s.\n", r.Pairs.Right,
+		message.Count(r.Pairs.Tried, "minimal pair"))
+}
+
+// leftOut returns how many pairs were not tried, and why the first of them was not.
+func leftOut(all *evaluate.Preferences) (n int, first string) {
+	for _, pair := range all.Pairs {
+		if pair.LeftOut == "" {
+			continue
+		}
+		if n++; n == 1 {
+			first = pair.LeftOut
+		}
+	}
+	return n, first
 }
 
 // probeFlags are the flags of headwater bench probe.

@@ -44,6 +44,24 @@ func TestBenchCuesMinimalPairs(t *testing.T) {
 	}
 }
 
+// Pairs whose words are not one token each are left out of the preference, which says so.
+func TestBenchCuesLongWords(t *testing.T) {
+	pair := func(good, bad string) string {
+		return `{"sentence_good":"the keys to the cabinet ` + good + ` here .",` +
+			`"sentence_bad":"the keys to the cabinet ` + bad + ` here ."}` + "\n"
+	}
+	long := pair("arerere", "isisis")
+	out := mustExecute(t, long, "bench", "cues", "--input", "-")
+	if !strings.HasPrefix(out, `No minimal pair was compared: " arerere" is `) {
+		t.Error(out)
+	}
+	status, out, stderr := execute(t, long+pair("are", "is"), "bench", "cues", "--input", "-")
+	if status != statusOK || !strings.Contains(out, "in 1 of 1 minimal pair.") ||
+		!strings.Contains(stderr, `without 1 case, the first because " arerere" is `) {
+		t.Errorf("status %d, %s%s", status, out, stderr)
+	}
+}
+
 // Cases of a file: raw attention in each layer, of which the numbers are those of explain.
 func TestBenchCues(t *testing.T) {
 	in := `{"group":"a","prompt":"the keys to the cabinet","continuation":" are","contrast":" is",` +

@@ -244,6 +244,27 @@ func TestBenchResume(t *testing.T) {
 	}
 }
 
+// TestBenchResumeOptions: results of a run are not taken for those of a run with an option that
+// changes the numbers.
+func TestBenchResumeOptions(t *testing.T) {
+	cases := `{"prompt":"the keys to the cabinet","counterfactual":"the key to the cabinet",` +
+		`"evidence":[[4,8]],"answers":[" are"],"foils":[" is"]}` + "\n"
+	args := []string{
+		"bench", "methods", "--methods", "gradient-x-input", "--input", "-", "--timed", "0",
+		"--resume", filepath.Join(t.TempDir(), "run.jsonl"),
+	}
+	table := mustExecute(t, cases, args...)
+	if again := mustExecute(t, cases, args...); again != table {
+		t.Errorf("the same options: %s, want %s", again, table)
+	}
+	for _, other := range [][]string{{"--no-contrast"}, {"--dtype", "bfloat16"}} {
+		status, _, stderr := execute(t, cases, append(slices.Clone(args), other...)...)
+		if status != statusError || !strings.Contains(stderr, "it is of another run") {
+			t.Errorf("%v: status %d, %s", other, status, stderr)
+		}
+	}
+}
+
 func TestBenchInput(t *testing.T) {
 	cases := `{"group":"mine","prompt":"the keys to the cabinet","continuation":" are",` +
 		`"evidence":[[4,8]]}` + "\n"

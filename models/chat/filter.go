@@ -179,15 +179,16 @@ func round(r *run, v value, a arguments) value {
 	if !ok {
 		r.fail("round needs a number, got '%s'", kindOf(v))
 	}
-	precision := r.int(orDefault(bound[0], int64(0)))
+	// No number has more digits, and the negative of the precision has to fit.
+	precision := max(min(r.int(orDefault(bound[0], int64(0))), 400), -400)
 	scale := math.Pow(10, float64(max(min(precision, 300), -300)))
 	method := r.string(orDefault(bound[1], "common"))
 	switch method {
 	case "common":
 		if isInt {
-			return roundInt(i, -precision)
+			return r.roundInt(i, -precision)
 		}
-		return roundFloat(f, int(max(min(precision, 400), -400)))
+		return roundFloat(f, int(precision))
 	case "ceil", "floor":
 		if math.IsInf(f*scale, 0) || math.IsNaN(f) {
 			r.fail("round: %s has no integer next to it", floatRepr(f*scale))
@@ -221,23 +222,31 @@ func roundFloat(f float64, precision int) float64 {
 	return rounded
 }
 
-// roundInt rounds n to a multiple of 10 to the power of digits, halves to the even multiple.
-func roundInt(n, digits int64) int64 {
+// roundInt rounds n to a multiple of 10 to the power of digits, halves to the even multiple. It
+// fails where that needs more than 64 bits.
+func (r *run) roundInt(n, digits int64) int64 {
 	if digits <= 0 {
 		return n
 	}
-	if digits > 18 {
+	const half = 5e18 // of the unit 10^19, which does not fit in 64 bits
+	if digits > 19 || digits == 19 && n >= -half && n <= half {
 		return 0
 	}
-	unit := int64(math.Pow10(int(digits)))
-	quotient, rest := n/unit, n%unit
-	if rest < 0 {
-		quotient, rest = quotient-1, rest+unit
+	if digits < 19 {
+		unit := int64(math.Pow10(int(digits)))
+		quotient, rest := n/unit, n%unit
+		if rest < 0 {
+			quotient, rest = quotient-1, rest+unit
+		}
+		if rest > unit-rest || rest == unit-rest && quotient%2 != 0 {
+			quotient++
+		}
+		if quotient >= math.MinInt64/unit && quotient <= math.MaxInt64/unit {
+			return quotient * unit
+		}
 	}
-	if rest > unit-rest || rest == unit-rest && quotient%2 != 0 {
-		quotient++
-	}
-	return quotient * unit
+	r.fail("%d rounded to a multiple of 10 ** %d does not fit in 64 bits", n, digits)
+	return 0
 }
 
 func toList(r *run, v value, a arguments) value {

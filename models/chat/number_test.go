@@ -237,3 +237,15 @@ func TestIntegersAndFloats(t *testing.T) {
 		{"{{ 1_0e1_0 }} {{ 1_5.2_5e-0_1 }}", "100000000000.0 1.525"},
 	})
 }
+
+// Integers that are rounded near the limits of 64 bits; Python has no limits.
+func TestRoundLargeIntegers(t *testing.T) {
+	checkKnown(t, []knownText{
+		{"{{ 5|round(-9223372036854775807 - 1) }}", "0"},
+		{"{{ 5|round(9223372036854775807) }}", "5"},
+		{"{{ 9223372036854775807|round(-2) }}", "9223372036854775800"},
+		{"{{ 5000000000000000000|round(-19) }}", "0"},
+		{"{{ 9223372036854775807|round(-20) }}", "0"},
+		{"{{ (-9223372036854775807 - 1) % -1 }}", "0"},
+	})
+}

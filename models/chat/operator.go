@@ -140,7 +140,9 @@ func (r *run) integers(operator string, x, y int64) value {
 		if operator == "%" {
 			return rest
 		}
-		return quotient
+		if result = quotient; x == math.MinInt64 && y == -1 {
+			overflow = -1
+		}
 	case "**":
 		return r.power(x, y)
 	}

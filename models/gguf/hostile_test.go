@@ -167,6 +167,55 @@ func TestLyingCounts(t *testing.T) {
 	}
 }
 
+// A header that is larger than any real one is refused before it is read, even if the file has all
+// of it: a file with holes costs nothing on disk.
+func TestLargeHeader(t *testing.T) {
+	le := binary.LittleEndian
+	array := func(element uint32, count uint64) []byte {
+		b := le.AppendUint32([]byte("GGUF"), 3)
+		b = le.AppendUint64(le.AppendUint64(b, 0), 1)       // no tensors and one key
+		b = append(le.AppendUint64(b, 1), 'a')              // its name
+		b = le.AppendUint32(le.AppendUint32(b, 9), element) // an array
+		return le.AppendUint64(b, count)
+	}
+	const large = 40 << 20
+	for _, c := range []struct {
+		name  string
+		start []byte
+		most  uint64 // bytes that may be allocated
+		want  string
+	}{
+		{"numbers", array(0, 1e9), 1 << 20, "1000000000 elements: the header has more than"},
+		{"texts", array(8, 1e8), 1 << 20, "100000000 elements: the header has more than"},
+		{"a text", le.AppendUint64(array(8, 1), 1e9), 1 << 20, "the header has more than"},
+		{"numbers that fit", array(0, large), large + 2<<20, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "large.gguf")
+			if err := os.WriteFile(path, c.start, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Truncate(path, 1_000_000_100); err != nil {
+				t.Skip(err)
+			}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			f, err := gguf.OpenFile(path)
+			runtime.ReadMemStats(&after)
+			if err == nil {
+				f.Close()
+			}
+			if (err == nil) != (c.want == "") ||
+				err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want %q", err, c.want)
+			}
+			if grown := after.TotalAlloc - before.TotalAlloc; grown > c.most {
+				t.Errorf("%d bytes were allocated, want at most %d", grown, c.most)
+			}
+		})
+	}
+}
+
 // What a file says that no model of it can be made of is an error that names the file, the key or
 // tensor, its value, and what is known.
 func TestRefused(t *testing.T) {

@@ -1,6 +1,7 @@
 package gguf
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -144,7 +145,10 @@ func (r *reader) elements(a *array, depth int) error {
 		if err != nil {
 			return err
 		}
-		a.numbers = append([]byte(nil), b...)
+		if len(b) <= windowSize { // otherwise the window was made for b, and has nothing else
+			b = bytes.Clone(b)
+		}
+		a.numbers = b
 		if a.element == boolValue {
 			for i, x := range a.numbers {
 				if x > 1 {

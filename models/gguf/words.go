@@ -304,9 +304,6 @@ func (w *words) readBERT() error {
 // Label returns the name that messages call the file by.
 func (m *Model) Label() string { return m.File.name }
 
-// SettingsName returns where the settings are, for messages.
-func (m *Model) SettingsName() string { return m.File.name }
-
 // HasTokenizer returns whether the file has a tokenizer.
 func (m *Model) HasTokenizer() bool { return m.words != nil }
 

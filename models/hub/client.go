@@ -41,7 +41,10 @@ func backoff(attempt int) time.Duration { return time.Second << attempt }
 
 // newHTTP returns a client and a function that closes its connections.
 func newHTTP(endpoint *url.URL, opts Options) (client *http.Client, stop func()) {
-	t := http.DefaultTransport.(*http.Transport).Clone()
+	t := &http.Transport{Proxy: http.ProxyFromEnvironment}
+	if usual, ok := http.DefaultTransport.(*http.Transport); ok { // a program may have its own
+		t = usual.Clone()
+	}
 	t.DisableCompression = true // sizes and hashes are those of the file as it is
 	t.ResponseHeaderTimeout = opts.Patience
 	t.TLSHandshakeTimeout = opts.Patience

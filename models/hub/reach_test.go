@@ -29,6 +29,22 @@ func TestReachable(t *testing.T) {
 	}
 }
 
+// wrapped is a transport of a program's own.
+type wrapped struct{ http.RoundTripper }
+
+// A program that put a transport of its own in the place of the usual one can ask the Hub.
+func TestOtherDefaultTransport(t *testing.T) {
+	usual := http.DefaultTransport
+	http.DefaultTransport = wrapped{usual}
+	defer func() { http.DefaultTransport = usual }()
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	opts := Options{Cache: t.TempDir(), Endpoint: server.URL}
+	if err := Reachable(t.Context(), opts, time.Minute); err != nil {
+		t.Error(err)
+	}
+}
+
 // A host that takes the connection and says nothing, and one that refuses it, are not reachable.
 func TestUnreachable(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")

@@ -12,7 +12,7 @@ import "math"
 // float64 and rounded once. It panics if heads is not positive.
 func AlibiSlopes(heads int) []float32 {
 	if heads < 1 {
-		panic("transformer: AlibiSlopes needs at least one head")
+		panic("spec: AlibiSlopes needs at least one head")
 	}
 	c := 1
 	for 2*c <= heads {

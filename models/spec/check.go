@@ -30,7 +30,7 @@ type SpecError struct {
 }
 
 // Error returns the family and the problem.
-func (e *SpecError) Error() string { return "transformer: " + e.Family + ": " + e.Problem }
+func (e *SpecError) Error() string { return "spec: " + e.Family + ": " + e.Problem }
 
 // wrong returns a SpecError about fields, whose names are separated by spaces. The first is the one
 // to look at first; the others are what it is compared with, because a reader may want to change
@@ -82,7 +82,7 @@ func MaxSize(field string) int {
 			return size.max
 		}
 	}
-	panic("transformer: " + field + " is not a size of a Spec")
+	panic("spec: " + field + " is not a size of a Spec")
 }
 
 // Check returns a [*SpecError] if fields contradict each other or a limit. It looks at sizes first:

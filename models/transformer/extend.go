@@ -26,6 +26,7 @@ func (s *Session) Cut(n int) error {
 	// The slots of the other tokens keep finite numbers, which no target sees.
 	s.latest.free()
 	s.ids, s.latest = s.ids[:n], nil
+	s.streams.cut(n, s.m.Spec.Width)
 	return nil
 }
 

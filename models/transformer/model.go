@@ -2,6 +2,7 @@ package transformer
 
 import (
 	"fmt"
+	"math"
 	"runtime"
 	"strings"
 	"sync"
@@ -20,10 +21,15 @@ import (
 // means one more graph to compile.
 const slotStep = 32
 
+// mostSlots is the largest number of slots that is rounded up: more than any memory holds, and so
+// few that no size overflows.
+const mostSlots = math.MaxInt / 32
+
 // bucket rounds n up to one of few sizes, so that few graphs are compiled: a multiple of slotStep,
 // and of a quarter of the power of two below n where that is more. At most a quarter of a bucket
 // is padding, and texts of up to a thousand tokens meet about a dozen sizes.
 func bucket(n int) int {
+	n = min(n, mostSlots)
 	step := slotStep
 	for 8*step < n {
 		step *= 2
@@ -34,6 +40,7 @@ func bucket(n int) int {
 // pairBucket is bucket with smaller steps, for caches over which every token costs a pass for each
 // slot: padding is at most an eighth or 16 slots.
 func pairBucket(n int) int {
+	n = min(n, mostSlots)
 	step := slotStep / 2
 	for 16*step < n {
 		step *= 2

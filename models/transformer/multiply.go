@@ -34,19 +34,35 @@ func (s *streams) keep(l int, x []float32) {
 	s.layers = append(s.layers, x)
 }
 
-// add appends the stream of one token before layer l, [1,1,D]; nothing on nil streams.
-func (s *streams) add(l int, x *tensors.Tensor) error {
-	if s == nil {
+// add keeps the stream of token n before layer l, [1,1,D], after those of the n tokens before it. A
+// stream that a stopped step left there is replaced. Nothing is kept on nil streams, or if those of
+// earlier tokens are missing, as after [Session.Extend].
+func (s *streams) add(l, n int, x *tensors.Tensor) error {
+	if s == nil || l >= len(s.layers) {
 		return nil
 	}
 	return read(x, func(data []float32) {
-		if have := s.layers[l]; cap(have) < len(have)+len(data) {
-			// Room for all at once: append would double the memory.
-			s.layers[l] = append(make([]float32, 0, max(s.room*len(data), len(have)*9/8)+
-				len(data)), have...)
+		if len(s.layers[l]) < n*len(data) {
+			return
 		}
-		s.layers[l] = append(s.layers[l], data...)
+		have := s.layers[l][:n*len(data)]
+		if cap(have) < len(have)+len(data) {
+			// Room for all at once: append would double the memory.
+			have = append(make([]float32, 0, max(s.room*len(data), len(have)*9/8)+len(data)),
+				have...)
+		}
+		s.layers[l] = append(have, data...)
 	})
+}
+
+// cut leaves the streams of the first n tokens of a model of that width.
+func (s *streams) cut(n, width int) {
+	if s == nil {
+		return
+	}
+	for l, have := range s.layers {
+		s.layers[l] = have[:min(len(have), n*width)]
+	}
 }
 
 // KeepStreams makes every later pass keep what [Session.Multiply] reads: the residual stream before
@@ -58,8 +74,9 @@ func (s *Session) KeepStreams() { s.streams = &streams{} }
 // computed again tile by tile from the streams and the keys, and is never stored: a call costs what
 // the mixing costs for all targets whose column of Left is not zero, and K·T²/2 multiplications.
 //
-// It returns an error without a pass that kept the streams, for a layer, a mixing or heads that do
-// not exist, for sizes that do not fit, a [*MemoryError], and one that wraps ctx.Err().
+// It returns an error without passes that kept the streams of all tokens, for a layer, a mixing or
+// heads that do not exist, for sizes that do not fit, a [*MemoryError], and one that wraps
+// ctx.Err().
 func (s *Session) Multiply(ctx context.Context, q trace.Product) ([]float64, error) {
 	n := s.Length()
 	if s.streams == nil || len(s.streams.layers) != s.m.Spec.Layers || s.cache == nil {
@@ -68,6 +85,10 @@ func (s *Session) Multiply(ctx context.Context, q trace.Product) ([]float64, err
 	}
 	if q.Layer < 0 || q.Layer >= s.m.Spec.Layers {
 		return nil, fmt.Errorf("transformer: layer %d is not in 0..%d", q.Layer, s.m.Spec.Layers-1)
+	}
+	if have := len(s.streams.layers[q.Layer]) / s.m.Spec.Width; have < n {
+		return nil, fmt.Errorf("transformer: streams of %d tokens were kept, and the text has %d: "+
+			"products need a text whose tokens were read by Prompt and Step", have, n)
 	}
 	if q.K < 1 || len(q.Left) != q.K*n {
 		return nil, fmt.Errorf("transformer: %d numbers for %d rows of %d tokens", len(q.Left), q.K,

@@ -285,6 +285,35 @@ func TestPredictMemory(t *testing.T) {
 	}
 }
 
+// TestPredictMemoryOfCopies: where every size is compiled, a pass that is filled up with copies
+// fits the memory with them.
+func TestPredictMemoryOfCopies(t *testing.T) {
+	m := openGolden(t, "gpt2").variant(t, func(*spec.Spec) {}).model
+	m.RoundUp()
+	texts := func(n int) transformer.Need {
+		return transformer.Need{Tokens: 12, Texts: n, Head: true}
+	}
+	m.MaxBytes = m.Estimate(texts(5)) // 10 texts are too many; half of them run as 8
+	queries := make([]trace.Query, 10)
+	for i := range queries {
+		queries[i] = trace.Query{
+			IDs:       make([]int, 12),
+			Objective: trace.Objective{Quantity: trace.Logit, Token: 3},
+		}
+	}
+	first := 0
+	_, err := m.PredictIn(context.Background(), queries,
+		transformer.Batching{Texts: len(queries), Done: func(n int) {
+			if first == 0 {
+				first = n
+			}
+		}})
+	must(t, err)
+	if first != 2 {
+		t.Errorf("%d texts run at once, want 2", first)
+	}
+}
+
 // TestGenerateAfterPredict checks that passes which collect different things from the layers do not
 // share a graph. A prediction collects nothing; a prompt without mixings collects keys and values.
 func TestGenerateAfterPredict(t *testing.T) {

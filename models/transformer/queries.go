@@ -127,10 +127,16 @@ func (m *Model) batchSize(tokens int, how Batching,
 	need func(tokens, texts int) need,
 ) (int, error) {
 	n := cmp.Or(how.Texts, max(1, min(batchTexts, batchTokens/tokens)))
-	for n > 1 && m.checkMemory(need(tokens, n)) != nil {
+	check := func() error { return m.checkMemory(need(tokens, m.filledUp(n, how))) }
+	for n > 1 && check() != nil {
 		n /= 2
 	}
-	return n, m.checkMemory(need(tokens, n))
+	return n, check()
+}
+
+// filledUp returns how many texts a pass over n queries has with the copies that fill it up.
+func (m *Model) filledUp(n int, how Batching) int {
+	return m.batchTexts(n, cmp.Or(how.Texts, batchTexts))
 }
 
 // queryBatch makes a batch of the queries with those indices.
@@ -141,9 +147,7 @@ func (m *Model) queryBatch(queries []trace.Query, at []int, how Batching) queryB
 		b.longest = max(b.longest, len(queries[i].IDs))
 	}
 	b.padded = m.padded(b.longest)
-	// Up to the next power of two, or to the largest batch.
-	for most := cmp.Or(how.Texts, batchTexts); m.promptStep > 1 && len(b.queries) < most &&
-		len(b.queries)&(len(b.queries)-1) != 0; {
+	for len(b.queries) < m.filledUp(len(at), how) {
 		b.queries = append(b.queries, b.queries[0])
 	}
 	return b

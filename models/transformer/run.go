@@ -30,7 +30,6 @@ type compiled struct {
 // Which weights a graph gets: all whose names have one of the prefixes, which are separated by
 // spaces. [ofLayer] is the prefix of a layer.
 const (
-	allWeights  = ""
 	noWeights   = "none"
 	endsWeights = "ends" // all but those of the layers
 )

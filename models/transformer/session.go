@@ -60,7 +60,7 @@ func (m *Model) NewSession(asks []trace.MixingAsk, room int) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Session{m: m, asks: asks, mixes: mixes, room: room}, nil
+	return &Session{m: m, asks: asks, mixes: mixes, room: min(room, mostSlots)}, nil
 }
 
 // checkGenerates returns an error for an encoder.
@@ -256,7 +256,7 @@ func (s *Session) step(ctx context.Context, id int) (*Output, error) {
 func (s *Session) stepLayer(
 	l int, token []*tensors.Tensor, x *tensors.Tensor, rows []trace.Rows, kept *latest,
 ) (*tensors.Tensor, error) {
-	if err := s.streams.add(l, x); err != nil {
+	if err := s.streams.add(l, s.Length(), x); err != nil {
 		return nil, err
 	}
 	projected, err := s.cache.projected.inputs(l)

@@ -3,6 +3,7 @@ package transformer_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -34,6 +35,11 @@ func TestBucket(t *testing.T) {
 			t.Errorf("%d sizes up to 1024 tokens, want at most 16", sizes)
 		case n == 1<<16 && sizes > 16+4*6:
 			t.Errorf("%d sizes up to %d tokens, want 4 for each doubling", sizes, n)
+		}
+	}
+	for _, n := range []int{math.MaxInt / 4, math.MaxInt} {
+		if b := transformer.Bucket(n); b < 1<<57 { // where sizes overflowed, this did not end
+			t.Errorf("bucket(%d) = %d", n, b)
 		}
 	}
 }

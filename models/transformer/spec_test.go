@@ -35,7 +35,7 @@ func TestSpecCheck(t *testing.T) {
 	}{
 		{
 			"layers", "bloom", func(s *spec.Spec) { s.Layers = 0 },
-			"transformer: bloom: layers 0 is not in 1..1024",
+			"spec: bloom: layers 0 is not in 1..1024",
 		},
 		{
 			"heads", "bloom", func(s *spec.Spec) { s.Heads = 1 << 20 },

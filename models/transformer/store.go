@@ -69,11 +69,11 @@ func (s *store) addLayer(key, value *tensors.Tensor, n int) error {
 // addGrown appends a key or value on the device, with zeros or without its last slots to fit the
 // store.
 func (s *store) addGrown(kv *tensors.Tensor) error {
-	// missing is negative if the prompt was padded to more rows than the store has slots.
-	slots, missing := s.slots, s.slots-kv.Shape().Dimensions[2]
-	out, err := s.m.run(fmt.Sprintf("grow by %d", missing), noWeights,
+	slots := s.slots // the graph is kept under its name, which has to say all that it depends on
+	out, err := s.m.run(fmt.Sprintf("grow to %d slots", slots), noWeights,
 		func(_ byName, in []*graph.Node) []*graph.Node {
-			if missing <= 0 {
+			missing := slots - in[0].Shape().Dimensions[2]
+			if missing <= 0 { // the prompt was padded to more rows than the store has slots
 				return []*graph.Node{graph.SliceAxis(in[0], 2, graph.AxisRange(0, slots))}
 			}
 			return []*graph.Node{graph.GrowRight(in[0], 2, missing, 0)}

@@ -221,6 +221,55 @@ func TestMultiplyOneTarget(t *testing.T) {
 	}
 }
 
+// TestMultiplyAfterLostTokens: streams of tokens that a stopped step or Cut took away do not count,
+// and those that Extend read are missed.
+func TestMultiplyAfterLostTokens(t *testing.T) {
+	ctx := context.Background()
+	product := func(lose func(*transformer.Session)) ([]float64, error) {
+		g := openGolden(t, "bloom")
+		s, err := g.model.NewSession(nil, 0)
+		must(t, err)
+		defer s.Close()
+		s.KeepStreams()
+		_, err = s.Prompt(ctx, g.ids[:8], nil)
+		must(t, err)
+		lose(s)
+		for _, id := range []int{1, 2, 3} {
+			_, err = s.Step(ctx, id)
+			must(t, err)
+		}
+		q := trace.Product{Mixing: "attention", K: 1, Left: ones(s.Length())}
+		q.Left[8] = 5
+		return s.Multiply(ctx, q)
+	}
+	want, err := product(func(*transformer.Session) {})
+	must(t, err)
+	for name, lose := range map[string]func(*transformer.Session){
+		"a stopped step": func(s *transformer.Session) {
+			_, err := s.Step(&stopAfter{Context: ctx, calls: 2}, 5)
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("error %v, want that of the context", err)
+			}
+		},
+		"a token cut off": func(s *transformer.Session) {
+			_, err := s.Step(ctx, 5)
+			must(t, err)
+			must(t, s.Cut(8))
+		},
+	} {
+		got, err := product(lose)
+		must(t, err)
+		near64(t, name, got, want, productTol)
+	}
+	const missing = "streams of 8 tokens were kept, and the text has 13"
+	if _, err = product(func(s *transformer.Session) {
+		_, err := s.Extend(ctx, []int{5, 6}, nil)
+		must(t, err)
+	}); err == nil || !strings.Contains(err.Error(), missing) {
+		t.Errorf("error %v, want %q", err, missing)
+	}
+}
+
 // TestMultiplyRefuses: what cannot be answered is an error.
 func TestMultiplyRefuses(t *testing.T) {
 	g := openGolden(t, "gpt2")
