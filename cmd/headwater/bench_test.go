@@ -363,3 +363,30 @@ func TestBenchOfOneCase(t *testing.T) {
 		t.Errorf("%q, error %v", b.String(), err)
 	}
 }
+
+// TestOtherKinds reads the pairs that docs/methods.md publishes results of: each differs from its
+// counterfactual in its evidence alone, and asks with all other words.
+func TestOtherKinds(t *testing.T) {
+	p := &program{}
+	cases, err := p.readCases(t.Context(), "../../internal/bench/methodpage/other-kinds.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(cases) != 61 {
+		t.Errorf("there are %d pairs, want 61", len(cases))
+	}
+	for _, c := range cases {
+		begin, end := c.Evidence[0][0], c.Evidence[0][1]
+		if !strings.HasPrefix(c.Counterfactual, c.Prompt[:begin]) ||
+			!strings.HasSuffix(c.Counterfactual, c.Prompt[end:]) || c.Counterfactual == c.Prompt {
+			t.Errorf("%s: the counterfactual of %q is %q", c.Source, c.Prompt, c.Counterfactual)
+		}
+		asked := 0
+		for _, span := range c.Question {
+			asked += span[1] - span[0]
+		}
+		if asked+end-begin != len(c.Prompt) {
+			t.Errorf("%s: %d of %d bytes ask", c.Source, asked, len(c.Prompt))
+		}
+	}
+}
