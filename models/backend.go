@@ -152,7 +152,10 @@ func backendConfig(name string, plugins *Plugins) (string, error) {
 		if err != nil {
 			return "go", nil //nolint:nilerr // pure Go works without a plugin
 		}
-		return "xla:" + found, plugins.CheckCPU(found)
+		if err := plugins.CheckCPU(found); err != nil {
+			return "", fmt.Errorf("models: backend xla: %w", err)
+		}
+		return "xla:" + found, nil
 	case kind != "xla" && kind != "cuda" || named && path == "":
 		near := message.DidYouMean(kind, Backends())
 		if kind == "go" {
