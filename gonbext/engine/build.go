@@ -34,7 +34,7 @@ func (s Start) binary(ctx context.Context) (string, error) {
 			return "", fmt.Errorf("engine: %s names %s, which is not a program (%v)",
 				binaryVariable, path, info.Mode())
 		}
-		return path, nil
+		return filepath.Abs(path) // the engine runs in another folder
 	}
 	s.stage("building the engine (the first time takes a minute)")
 	return build(ctx)

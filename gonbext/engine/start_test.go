@@ -219,6 +219,29 @@ func TestEngineEndsWithTheKernel(t *testing.T) {
 	}
 }
 
+// TestRelativePaths starts an engine whose program and folder for sockets have relative paths.
+func TestRelativePaths(t *testing.T) {
+	program, err := filepath.Abs(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid := kernel(t)
+	t.Chdir(os.Getenv("TMPDIR"))
+	if err := os.Symlink(program, "headwater"); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", ".")
+	for _, path := range []string{"headwater", "./headwater"} {
+		t.Setenv("HEADWATER_ENGINE", path)
+		c, err := engine.Start{PID: pid}.Connect(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		stopped(t, c)
+		eventually(t, func() bool { _, err := os.Lstat(c.Socket); return err != nil })
+	}
+}
+
 func TestConnectFails(t *testing.T) {
 	for _, c := range []struct {
 		name, binary, broken, want string

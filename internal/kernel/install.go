@@ -47,7 +47,8 @@ type InstallOptions struct {
 	// Programs are those that the kernel runs. Their directories are written into the kernel,
 	// because a Jupyter that is not started from a shell has a short PATH.
 	Programs Programs
-	// Keep names environment variables that the kernel gets with their present values.
+	// Keep names environment variables that are paths. The kernel gets them with their present
+	// values, made absolute.
 	Keep []string
 }
 
@@ -87,7 +88,8 @@ func Install(o InstallOptions) (string, error) {
 	}
 	for _, name := range o.Keep {
 		// Jupyter replaces names after a dollar sign.
-		if value := os.Getenv(name); value != "" && !strings.Contains(value, "$") {
+		value, err := filepath.Abs(os.Getenv(name))
+		if err == nil && os.Getenv(name) != "" && !strings.Contains(value, "$") {
 			s.Env[name] = value
 		}
 	}
