@@ -302,7 +302,7 @@ func TestBinary(t *testing.T) {
 	}
 	t.Setenv(binaryVariable, program)
 	for want, s := range map[string]Start{"/a": {Binary: "/a"}, program: {}} {
-		if got, err := s.binary(t.Context()); got != want || err != nil {
+		if got, _, err := s.binary(t.Context()); got != want || err != nil {
 			t.Errorf("binary of %+v is %q, %v; want %q", s, got, err, want)
 		}
 	}
@@ -311,7 +311,7 @@ func TestBinary(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv(binaryVariable, data)
-	if _, err := (Start{}).binary(t.Context()); err == nil ||
+	if _, _, err := (Start{}).binary(t.Context()); err == nil ||
 		!strings.Contains(err.Error(), "is not a program (-rw-------)") {
 		t.Errorf("a file that is not executable: error %v", err)
 	}

@@ -157,7 +157,7 @@ func pause(ctx context.Context) error {
 
 // launch starts an engine and waits until it answers.
 func (s Start) launch(ctx context.Context, c Client) error {
-	binary, err := s.binary(ctx)
+	binary, release, err := s.binary(ctx)
 	if err != nil {
 		return err
 	}
@@ -165,6 +165,7 @@ func (s Start) launch(ctx context.Context, c Client) error {
 	stopOthers(ctx, c.Socket)
 	s.stage("starting the engine")
 	exited, err := s.spawn(binary, c.Socket)
+	release()
 	if err != nil {
 		return err
 	}

@@ -261,6 +261,52 @@ func TestConnectFails(t *testing.T) {
 	}
 }
 
+// TestBuildsAtOnce starts the engines of two notebooks while each builds the same program. A script
+// that takes the place of the go command writes it slowly.
+func TestBuildsAtOnce(t *testing.T) {
+	bin, cache := t.TempDir(), t.TempDir()
+	const script = `#!/bin/sh
+if [ "$1" = list ]; then pwd; exit; fi
+while [ "$1" != -o ]; do shift; done
+rm -f "$2"
+exec 3>"$2"
+chmod 700 "$2"
+sleep 0.3
+cat "$TEST_PROGRAM" >&3
+`
+	if err := os.WriteFile(filepath.Join(bin, "go"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	program, err := filepath.Abs(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := kernel(t), kernel(t)
+	for name, value := range map[string]string{
+		"TEST_PROGRAM": program, "HEADWATER_ENGINE": "", "XDG_CACHE_HOME": cache, "HOME": cache,
+		"PATH": bin + string(filepath.ListSeparator) + os.Getenv("PATH"),
+	} {
+		t.Setenv(name, value)
+	}
+	var both sync.WaitGroup
+	connect := func(pid int) {
+		c, err := engine.Start{PID: pid}.Connect(t.Context())
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		stopped(t, c)
+	}
+	both.Go(func() { connect(first) })
+	eventually(t, func() bool {
+		found, _ := filepath.Glob(filepath.Join(cache, "*/*/headwater"))
+		more, _ := filepath.Glob(filepath.Join(cache, "*/*/*/headwater"))
+		return found != nil || more != nil // where the cache is depends on the system
+	})
+	both.Go(func() { connect(second) })
+	both.Wait()
+}
+
 func TestNoSource(t *testing.T) {
 	pid := kernel(t)
 	t.Setenv("HEADWATER_ENGINE", "")
