@@ -24,6 +24,9 @@ type Plugins struct {
 	PrepareCUDA func(path string) error
 	// ReleaseMemory returns memory that plugins hold and do not use to the system.
 	ReleaseMemory func()
+	// KeptGraphs returns how many compiled graphs this process has stored for later programs, and
+	// why it stores none although the user wants that.
+	KeptGraphs func() (graphs int, unused error)
 }
 
 // backends are the backends that were opened. All models of the process share them.
@@ -103,6 +106,23 @@ func PluginPath(name string) (string, error) {
 		path = ""
 	}
 	return path, nil
+}
+
+// KeptGraphs returns how many compiled graphs this process has stored, so that a later program loads
+// them instead. The error says why none can be stored: the folder for them cannot be used. It is
+// known when the path of a plugin is.
+func KeptGraphs() (int, error) {
+	backends.Lock()
+	p := backends.plugins
+	backends.Unlock()
+	if p == nil || p.KeptGraphs == nil {
+		return 0, nil
+	}
+	graphs, err := p.KeptGraphs()
+	if err != nil {
+		return 0, fmt.Errorf("models: compiled graphs are not kept: %w", err)
+	}
+	return graphs, nil
 }
 
 // newBackend opens a backend. The library panics for some configurations; newBackend returns an
