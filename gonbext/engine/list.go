@@ -49,9 +49,9 @@ func List(ctx context.Context) ([]Found, error) {
 	if err := privateDir(dir); err != nil {
 		return nil, err
 	}
-	sockets, err := filepath.Glob(filepath.Join(dir, "*.sock"))
+	sockets, err := filesIn(dir, "", ".sock")
 	if err != nil {
-		return nil, fmt.Errorf("engine: %w", err)
+		return nil, err
 	}
 	all := make([]*Found, len(sockets))
 	var group sync.WaitGroup
@@ -70,6 +70,23 @@ func List(ctx context.Context) ([]Found, error) {
 	}
 	removeLeftFiles(dir)
 	return found, nil
+}
+
+// filesIn returns the paths of the files in a folder whose names begin with prefix and end with
+// suffix, sorted. The name of the folder may have *, ? and [, which filepath.Glob takes for a
+// pattern.
+func filesIn(dir, prefix, suffix string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("engine: %w", err)
+	}
+	var paths []string
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), prefix) && strings.HasSuffix(e.Name(), suffix) {
+			paths = append(paths, filepath.Join(dir, e.Name()))
+		}
+	}
+	return paths, nil
 }
 
 // inspect asks what listens on a socket; nil if nothing does.

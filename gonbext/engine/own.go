@@ -65,7 +65,7 @@ func (s *Start) find() (c Client, other *remote, err error) {
 // stopOthers ends the engines of other code that belong to the same process, because each keeps
 // models in memory. The cells of a kernel run one after the other, so none uses such an engine.
 func stopOthers(ctx context.Context, socket string) {
-	locks, _ := filepath.Glob(filepath.Join(filepath.Dir(socket), owner(socket)+"*.lock"))
+	locks, _ := filesIn(filepath.Dir(socket), owner(socket), ".lock")
 	for _, lock := range locks {
 		other := strings.TrimSuffix(lock, ".lock") + ".sock"
 		if other == socket {

@@ -120,10 +120,7 @@ func (unknownModel) Kind() trace.ErrorKind { return trace.ModelKind }
 // kernel is a process for an engine to belong to, in a temporary directory of its own.
 func kernel(t *testing.T) (pid int) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "hw")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := engine.ShortDir(t)
 	t.Setenv("TMPDIR", dir)
 	cmd := exec.Command("sleep", "120")
 	if err := cmd.Start(); err != nil {
@@ -132,7 +129,6 @@ func kernel(t *testing.T) (pid int) {
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
-		os.RemoveAll(dir)
 	})
 	return cmd.Process.Pid
 }
