@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -59,6 +60,10 @@ func (s *Start) find() (c Client, other *remote, err error) {
 		s.PID = os.Getppid()
 	}
 	c.Socket, err = socketFor(s.PID, key)
+	if err == nil && other != nil && strings.Contains(c.Socket, ":") {
+		err = fmt.Errorf("engine: ssh cannot forward the socket %s: set TMPDIR to a folder "+
+			"without a colon", c.Socket)
+	}
 	return c, other, err
 }
 
