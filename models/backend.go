@@ -108,9 +108,9 @@ func PluginPath(name string) (string, error) {
 	return path, nil
 }
 
-// KeptGraphs returns how many compiled graphs this process has stored, so that a later program loads
-// them instead. The error says why none can be stored: the folder for them cannot be used. It is
-// known when the path of a plugin is.
+// KeptGraphs returns how many compiled graphs this process has stored, so that a later program
+// loads them instead. The error says why the folder for them cannot be used; [PluginPath] and
+// [OpenBackend] find that out.
 func KeptGraphs() (int, error) {
 	backends.Lock()
 	p := backends.plugins

@@ -36,8 +36,8 @@ func (p *program) kernelCommand() *cobra.Command {
 	return cmd
 }
 
-// keepPlugin sets HEADWATER_XLA to the plugin that is found in the folder of the notebook. The engine
-// runs in another folder, where it would not find the plugin of a clone.
+// keepPlugin sets HEADWATER_XLA to the plugin that is found in the folder of the notebook. The
+// engine runs in another folder, where it would not find the plugin of a clone.
 func keepPlugin() error {
 	if os.Getenv(xlaplugin.Env) != "" {
 		return nil

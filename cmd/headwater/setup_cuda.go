@@ -23,9 +23,9 @@ func cudaSettings(backend string) []string {
 	return xlaplugin.CUDASettings(path)
 }
 
-// serveSettings returns the environment that an engine needs so that a cell can choose cuda; none if
-// the command line is of no engine or there is no GPU. It has no XLA_FLAGS, on which depends which
-// kept graphs the CPU's plugin loads.
+// serveSettings returns the environment that an engine needs so that a cell can choose cuda. It is
+// empty for other commands and where there is no GPU. It leaves XLA_FLAGS as they are, because the
+// plugin for CPUs loads only graphs that were compiled with the same ones.
 func serveSettings(args []string, gpu bool) []string {
 	if len(args) < 2 || args[1] != "serve" || !gpu {
 		return nil

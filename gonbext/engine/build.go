@@ -17,8 +17,8 @@ const (
 	commandPath = modulePath + "/cmd/headwater"
 )
 
-// binary returns the program to start. It builds the command headwater if nothing else is named, and
-// nobody else builds it until release is called.
+// binary returns the program to start. It builds the command headwater if nothing else is named,
+// and nobody else builds it until release is called.
 func (s Start) binary(ctx context.Context) (path string, release func(), err error) {
 	if path, err = s.named(); path != "" || err != nil {
 		return path, func() {}, err

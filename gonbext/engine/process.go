@@ -47,8 +47,8 @@ func socketFor(pid int, key string) (string, error) {
 	return path, nil
 }
 
-// runtimeDir is where the sockets of this user's engines are. It is absolute, because an engine runs
-// there.
+// runtimeDir is where the sockets of this user's engines are. It is absolute, because an engine
+// runs there.
 func runtimeDir() string {
 	dir := filepath.Join(os.TempDir(), fmt.Sprintf("headwater-%d", os.Getuid()))
 	if absolute, err := filepath.Abs(dir); err == nil {

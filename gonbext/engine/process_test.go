@@ -64,8 +64,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestEnvironment checks that relative paths name for the engine, which runs in another folder, what
-// they name for the notebook.
+// TestEnvironment checks that relative paths name for the engine, which runs in another folder,
+// what they name for the notebook.
 func TestEnvironment(t *testing.T) {
 	dir := ShortDir(t)
 	t.Chdir(dir)
