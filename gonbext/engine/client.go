@@ -353,11 +353,12 @@ func (e *SilentError) Error() string {
 	}
 	if e.PID == 0 {
 		return fmt.Sprintf("engine: the engine at %s has not answered for %v: "+
-			"it is stopped or hangs; restart the kernel, and end the engine's process", e.Socket,
+			"it is stopped or hangs; end the engine's process and run the cell again", e.Socket,
 			e.Silence)
 	}
 	return fmt.Sprintf("engine: the engine, process %d, has not answered for %v: "+
-		"it is stopped or hangs; restart the kernel, and end process %d", e.PID, e.Silence, e.PID)
+		"it is stopped or hangs; run headwater engine stop --force %d, or end that process, and "+
+		"run the cell again", e.PID, e.Silence, e.PID)
 }
 
 // absolute makes a path of a model independent of the working directory, which the engine does not

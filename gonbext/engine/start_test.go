@@ -31,6 +31,9 @@ func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "ssh" {
 		os.Exit(actAsSSH(os.Args[1:]))
 	}
+	if len(os.Args) > 2 && os.Args[1] == "babble" {
+		os.Exit(babble(os.Args[2]))
+	}
 	if len(os.Args) > 1 && os.Args[1] == "serve" {
 		os.Exit(command(os.Args[2:]))
 	}
@@ -109,6 +112,23 @@ func command(args []string) int {
 		return 1
 	}
 	return 0
+}
+
+// babble listens on a socket and answers as no engine does.
+func babble(socket string) int {
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			return 1
+		}
+		fmt.Fprintln(conn, "what is an engine?")
+		conn.Close()
+	}
 }
 
 // unknownModel is the error about a model that does not exist.
@@ -349,7 +369,8 @@ func TestEngineThatHangs(t *testing.T) {
 	start := engine.Start{PID: pid, Binary: "/nowhere", Wait: 50 * time.Millisecond}
 	_, err = start.Connect(t.Context())
 	want := fmt.Sprintf("the engine, process %d, has not answered for 50ms: "+
-		"it is stopped or hangs; restart the kernel, and end process %[1]d; its log is ",
+		"it is stopped or hangs; run headwater engine stop --force %[1]d, or end that process, "+
+		"and run the cell again; its log is ",
 		os.Getpid())
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error = %v, want %q", err, want)

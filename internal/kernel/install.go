@@ -74,9 +74,6 @@ func Install(o InstallOptions) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // for every user
-		return "", fmt.Errorf("kernel: %w", err)
-	}
 	s := spec{
 		Argv: []string{
 			command, "kernel", "--connection", "{connection_file}", "--path",
@@ -97,11 +94,25 @@ func Install(o InstallOptions) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("kernel: %w", err)
 	}
-	path := filepath.Join(dir, specFile)
-	if err := writeFile(filepath.Join(dir, logoFile), logo, 0o644); err != nil {
-		return "", err
+	return filepath.Join(dir, specFile), writeKernel(dir, append(data, '\n'))
+}
+
+// writeKernel writes the files of the kernel. If that fails, as on a full disk, it leaves no folder
+// that was not there.
+func writeKernel(dir string, kernelJSON []byte) error {
+	_, err := os.Lstat(dir)
+	missing := errors.Is(err, fs.ErrNotExist)
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // for every user
+		return fmt.Errorf("kernel: %w", err)
 	}
-	return path, writeFile(path, append(data, '\n'), 0o644)
+	err = writeFile(filepath.Join(dir, logoFile), logo, 0o644)
+	if err == nil {
+		err = writeFile(filepath.Join(dir, specFile), kernelJSON, 0o644)
+	}
+	if err != nil && missing {
+		_ = os.RemoveAll(dir)
+	}
+	return err
 }
 
 // Uninstall removes the kernel from the data directory of a Jupyter and returns the directory that
