@@ -3,13 +3,25 @@
 # which is kept: check.sh [FOLDER]. Then it starts JupyterLab, waits until it is healthy, and asks
 # it for the kernel. It takes some minutes, and fetches JupyterLab and XLA's plugin.
 set -eu
+temporary= lab=
+finish() {
+	if [ -n "$lab" ]; then
+		kill "$lab" 2>/dev/null || true
+		wait "$lab" || true
+	fi
+	if [ -n "$temporary" ]; then rm -rf "$temporary"; fi
+}
+# dash runs no trap of EXIT when a signal ends it.
+trap finish EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
 source=$(cd "$(dirname "$0")/.." && pwd -P)
 if [ $# -gt 0 ]; then
 	mkdir -p "$1"
 	IMAGE_ROOT=$(cd "$1" && pwd -P)
 else
-	IMAGE_ROOT=$(mktemp -d)
-	trap 'rm -rf "$IMAGE_ROOT"' EXIT
+	temporary=$(mktemp -d)
+	IMAGE_ROOT=$temporary
 fi
 export IMAGE_ROOT
 export NOTEBOOKS="$IMAGE_ROOT/notebooks" JUPYTER_DATA_DIR="$IMAGE_ROOT/data" LISTEN=127.0.0.1
@@ -38,8 +50,6 @@ until "$source/docker/health.sh" 2>/dev/null; do
 done
 kernels=$(python -c 'import sys, urllib.request
 print(urllib.request.urlopen(sys.argv[1]).read().decode())' "http://127.0.0.1:$PORT/api/kernelspecs?token=check")
-kill "$lab"
-wait "$lab" || true
 case "$kernels" in
 *'"Go (Headwater)"'*) echo "check.sh: JupyterLab has the kernel" ;;
 *)

@@ -24,6 +24,9 @@ type Plugins struct {
 	PrepareCUDA func(path string) error
 	// ReleaseMemory returns memory that plugins hold and do not use to the system.
 	ReleaseMemory func()
+	// KeptGraphs returns how many compiled graphs this process has stored for later programs, and
+	// why it stores none although the user wants that.
+	KeptGraphs func() (graphs int, unused error)
 }
 
 // backends are the backends that were opened. All models of the process share them.
@@ -105,6 +108,23 @@ func PluginPath(name string) (string, error) {
 	return path, nil
 }
 
+// KeptGraphs returns how many compiled graphs this process has stored, so that a later program
+// loads them instead. The error says why the folder for them cannot be used; [PluginPath] and
+// [OpenBackend] find that out.
+func KeptGraphs() (int, error) {
+	backends.Lock()
+	p := backends.plugins
+	backends.Unlock()
+	if p == nil || p.KeptGraphs == nil {
+		return 0, nil
+	}
+	graphs, err := p.KeptGraphs()
+	if err != nil {
+		return 0, fmt.Errorf("models: compiled graphs are not kept: %w", err)
+	}
+	return graphs, nil
+}
+
 // newBackend opens a backend. The library panics for some configurations; newBackend returns an
 // error instead.
 func newBackend(config string) (b compute.Backend, err error) {
@@ -152,7 +172,10 @@ func backendConfig(name string, plugins *Plugins) (string, error) {
 		if err != nil {
 			return "go", nil //nolint:nilerr // pure Go works without a plugin
 		}
-		return "xla:" + found, plugins.CheckCPU(found)
+		if err := plugins.CheckCPU(found); err != nil {
+			return "", fmt.Errorf("models: backend xla: %w", err)
+		}
+		return "xla:" + found, nil
 	case kind != "xla" && kind != "cuda" || named && path == "":
 		near := message.DidYouMean(kind, Backends())
 		if kind == "go" {

@@ -47,7 +47,7 @@ func TestBackendConfig(t *testing.T) {
 		{"best", "", found, "xla:/p/cpu.so"},
 		{"best without a plugin", "", none, "go"},
 		{"best without XLA", "", nil, "go"},
-		{"best with a broken plugin", "", broken, "plugin: bad"},
+		{"best with a broken plugin", "", broken, "models: backend xla: plugin: bad"},
 		{"go", "go", found, "go"},
 		{"go has no options", "go:x", found, `backend "go:x" is unknown; known are go, xla, cuda, and xla:PATH`},
 		{"xla", "xla", found, "xla:/p/cpu.so"},

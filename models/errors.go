@@ -26,6 +26,12 @@ func (e *CacheError) Unwrap() error { return e.Err }
 // Kind says that downloading the model again may help.
 func (e *CacheError) Kind() trace.ErrorKind { return trace.CacheKind }
 
+// backendError is an error of the backend: the files of the model have no part in it.
+type backendError struct{ error }
+
+// Unwrap returns what is wrong.
+func (e backendError) Unwrap() error { return e.error }
+
 // NoTokenizerError says that a model has no tokenizer, so that it takes token ids and no text.
 type NoTokenizerError struct {
 	// Model is the name of the model.

@@ -24,6 +24,7 @@ package models
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"runtime/debug"
@@ -156,7 +157,8 @@ func OpenContext(ctx context.Context, ref string, opts Options) (*Model, error) 
 		return nil, err
 	}
 	m, err := openPath(ctx, at, ref, opts)
-	if err != nil && ctx.Err() == nil && at.downloaded && trace.KindOf(err) == trace.NoKind {
+	if err != nil && ctx.Err() == nil && at.downloaded && trace.KindOf(err) == trace.NoKind &&
+		!errors.As(err, new(backendError)) {
 		return nil, &CacheError{Ref: ref, Dir: at.path, Err: err}
 	}
 	return m, err
@@ -224,7 +226,7 @@ func open(ctx context.Context, from source, name string, opts Options) (_ *Model
 	}
 	plugin, err := PluginPath(opts.Backend)
 	if err != nil {
-		return nil, err
+		return nil, backendError{err}
 	}
 	if plugin == "" || strings.HasPrefix(opts.Backend, "cuda") {
 		quantized = nil // kept on CPUs, by XLA
@@ -264,7 +266,7 @@ func open(ctx context.Context, from source, name string, opts Options) (_ *Model
 	}
 	backend, err := OpenBackend(opts.Backend)
 	if err != nil {
-		return nil, err
+		return nil, backendError{err}
 	}
 	graph, err := transformer.NewQuantized(backend, spec, dtype, at.loader(load),
 		at.quantized(quantized))

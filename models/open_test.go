@@ -58,6 +58,13 @@ func TestBrokenInTheCache(t *testing.T) {
 	if err := open(); err != nil {
 		t.Fatal(err)
 	}
+	_, wrong := models.Open("org/name@v1", models.Options{
+		Backend: "xla:/nowhere/plugin.so", Hub: &hub.Options{Cache: cache, Offline: true},
+	})
+	if wrong == nil || !strings.Contains(wrong.Error(), "backend xla") ||
+		strings.Contains(wrong.Error(), "damaged") {
+		t.Errorf("error of a backend: %v, want one that does not blame the model", wrong)
+	}
 	if err := os.Truncate(filepath.Join(dir, "model.safetensors"), 1000); err != nil {
 		t.Fatal(err)
 	}

@@ -58,6 +58,8 @@ type backendFacts struct {
 	Plugin *xlaplugin.Installed `json:"plugin,omitempty"`
 	// Warning says what is unusual about the plugin.
 	Warning string `json:"warning,omitempty"`
+	// NotKept says why compiled graphs are not stored; empty if they are or need not be.
+	NotKept string `json:"not_kept,omitempty"`
 	// Measured is nil where nothing was computed.
 	Measured *probeResult `json:"measured,omitempty"`
 }
@@ -188,6 +190,9 @@ func lookAt(name string) backendFacts {
 		b.Warning = advise(err).Error()
 	}
 	b.Plugin = &record
+	if _, err := models.KeptGraphs(); err != nil && name == "xla" {
+		b.NotKept = strings.TrimPrefix(err.Error(), "models: ")
+	}
 	return b
 }
 
@@ -445,6 +450,9 @@ func (b backendFacts) details() []string {
 	}
 	if b.Warning != "" {
 		lines = append(lines, "warning: "+b.Warning)
+	}
+	if b.NotKept != "" {
+		lines = append(lines, "warning: "+b.NotKept)
 	}
 	if b.Measured != nil {
 		if _, api, ok := strings.Cut(b.Measured.Description, ") v"); ok {

@@ -99,7 +99,12 @@ func settings(lookup func(string) (string, bool)) []settingMeaning {
 		{"LD_LIBRARY_PATH", "where the system looks for CUDA's libraries first"},
 		{"CUDA_VISIBLE_DEVICES", "which GPUs there are for this program"},
 		{"GOMAXPROCS", "how many cores Go uses at once"},
+		{"HEADWATER_COMPILE_CACHE", "folder of compiled graphs, or off " +
+			"(default headwater/compiled in the user's cache)"},
 		{"HEADWATER_ENGINE", "program that notebooks start in place of headwater"},
+		{"HEADWATER_ENGINE_MEMORY", "what the models of a notebook may take together, " +
+			"such as 12GB"},
+		{"HEADWATER_ENGINE_MODELS", "how many models a notebook keeps open (default 4)"},
 		{"NO_COLOR", "not empty: no colours in text"},
 	} {
 		value, ok := lookup(s.name)

@@ -183,7 +183,11 @@ func TestSettings(t *testing.T) {
 			t.Errorf("setting %+v", s)
 		}
 	}
-	for name, want := range map[string]string{"HF_TOKEN": "set", "XLA_FLAGS": "empty", "HF_HOME": "/h", "HF_HUB_CACHE": "not set"} {
+	for name, want := range map[string]string{
+		"HF_TOKEN": "set", "XLA_FLAGS": "empty", "HF_HOME": "/h", "HF_HUB_CACHE": "not set",
+		"HEADWATER_COMPILE_CACHE": "not set", "HEADWATER_ENGINE_MEMORY": "not set",
+		"HEADWATER_ENGINE_MODELS": "not set",
+	} {
 		if got[name] != want {
 			t.Errorf("%s is shown as %q, want %q", name, got[name], want)
 		}

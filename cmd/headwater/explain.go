@@ -206,8 +206,18 @@ func (p *program) sayCompiled(m *models.Model) {
 	if m.Info().Backend == "go" || took < time.Second {
 		return
 	}
-	p.say("compiling %d graphs took %.1f s of this; the next time most of them are loaded instead",
-		graphs, took.Seconds())
+	kept, _ := models.KeptGraphs() // headwater doctor says why there are none
+	p.say("%s", compileReport(graphs, took, kept))
+}
+
+// compileReport says how long compiling took, and that it is shorter the next time if graphs were
+// kept.
+func compileReport(graphs int, took time.Duration, kept int) string {
+	text := fmt.Sprintf("compiling %d graphs took %.1f s of this", graphs, took.Seconds())
+	if kept > 0 {
+		text += "; the next time most of them are loaded instead"
+	}
+	return text
 }
 
 // explainTo explains a prompt with an open model, and returns the explanation if it is complete.

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -594,5 +595,17 @@ func TestExplainInterrupted(t *testing.T) {
 				t.Errorf("%d steps", len(e.Steps))
 			}
 		})
+	}
+}
+
+// TestCompileReport checks that only graphs that were kept are said to be loaded the next time.
+func TestCompileReport(t *testing.T) {
+	const compiled = "compiling 6 graphs took 11.6 s of this"
+	for kept, want := range map[int]string{
+		0: compiled, 1: compiled + "; the next time most of them are loaded instead",
+	} {
+		if got := compileReport(6, 11600*time.Millisecond, kept); got != want {
+			t.Errorf("with %d kept graphs: %q, want %q", kept, got, want)
+		}
 	}
 }

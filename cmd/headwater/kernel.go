@@ -24,6 +24,9 @@ func (p *program) kernelCommand() *cobra.Command {
 			if _, err := os.Stat(o.Connection); err != nil {
 				return fmt.Errorf("kernel: the file of --connection: %w", err)
 			}
+			if err := keepPlugin(); err != nil {
+				return err
+			}
 			return kernel.Start(cmd.Context(), o)
 		},
 	}
@@ -31,6 +34,19 @@ func (p *program) kernelCommand() *cobra.Command {
 		"to reach the kernel")
 	cmd.Flags().StringVar(&o.Path, "path", "", "`FOLDERS` to search before PATH, as in PATH")
 	return cmd
+}
+
+// keepPlugin sets HEADWATER_XLA to the plugin that is found in the folder of the notebook. The
+// engine runs in another folder, where it would not find the plugin of a clone.
+func keepPlugin() error {
+	if os.Getenv(xlaplugin.Env) != "" {
+		return nil
+	}
+	path, err := xlaplugin.Find()
+	if err != nil {
+		return nil //nolint:nilerr // cells compute in pure Go, or say what is missing
+	}
+	return os.Setenv(xlaplugin.Env, path)
 }
 
 // installFlags are the flags of headwater install.

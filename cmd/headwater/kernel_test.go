@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/internal/kernel"
+	"github.com/headwater-ml/headwater/internal/xlaplugin"
 )
 
 // installed is as if all programs of a kernel were there.
@@ -89,5 +90,28 @@ func TestDoctorOnNotebooks(t *testing.T) {
 	}
 	if strings.Contains(text, "  headwater install makes ") {
 		t.Errorf("doctor advises to install what is installed:\n%s", text)
+	}
+}
+
+// TestKernelKeepsPlugin checks that the engine of a notebook gets the plugin of the clone in which
+// the notebook is, and none in place of the user's own.
+func TestKernelKeepsPlugin(t *testing.T) {
+	clone := t.TempDir()
+	plugin := filepath.Join(clone, ".cache", "xla", xlaplugin.File)
+	if err := os.MkdirAll(filepath.Dir(plugin), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(plugin, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(clone)
+	for value, want := range map[string]string{"": plugin, "/own.so": "/own.so"} {
+		t.Setenv(xlaplugin.Env, value)
+		if err := keepPlugin(); err != nil {
+			t.Fatal(err)
+		}
+		if got := os.Getenv(xlaplugin.Env); got != want {
+			t.Errorf("%s=%q becomes %q, want %q", xlaplugin.Env, value, got, want)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -22,15 +23,37 @@ func cudaSettings(backend string) []string {
 	return xlaplugin.CUDASettings(path)
 }
 
+// serveSettings returns the environment that an engine needs so that a cell can choose cuda. It is
+// empty for other commands and where there is no GPU. It leaves XLA_FLAGS as they are, because the
+// plugin for CPUs loads only graphs that were compiled with the same ones.
+func serveSettings(args []string, gpu bool) []string {
+	if len(args) < 2 || args[1] != "serve" || !gpu {
+		return nil
+	}
+	path, err := xlaplugin.FindCUDA()
+	if err != nil {
+		return nil // opening the backend will say so, if a cell asks for it
+	}
+	return slices.DeleteFunc(xlaplugin.CUDASettings(path), func(setting string) bool {
+		return !strings.HasPrefix(setting, "LD_LIBRARY_PATH=")
+	})
+}
+
 // restarted marks a program that was started again, so that it is not a third time.
 const restarted = "HEADWATER_RESTARTED"
 
-// restartForCUDA starts the program again with the environment that --backend cuda needs: the
-// system's loader reads LD_LIBRARY_PATH only when a program starts. It returns if nothing is needed
-// or if that does not work.
+// restartForCUDA starts the program again with the environment that --backend cuda, or an engine
+// whose cells may choose cuda, needs: the system's loader reads LD_LIBRARY_PATH only when a program
+// starts. It returns if nothing is needed or if that does not work.
 func restartForCUDA(args []string) {
+	if os.Getenv(restarted) != "" {
+		return
+	}
 	settings := cudaSettings(backendArgument(args))
-	if settings == nil || os.Getenv(restarted) != "" {
+	if settings == nil {
+		settings = serveSettings(args, xlaplugin.HasGPU())
+	}
+	if len(settings) == 0 {
 		return
 	}
 	self, err := os.Executable()

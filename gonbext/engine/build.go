@@ -17,8 +17,18 @@ const (
 	commandPath = modulePath + "/cmd/headwater"
 )
 
-// binary returns the program to start. It builds the command headwater if nothing else is named.
-func (s Start) binary(ctx context.Context) (string, error) {
+// binary returns the program to start. It builds the command headwater if nothing else is named,
+// and nobody else builds it until release is called.
+func (s Start) binary(ctx context.Context) (path string, release func(), err error) {
+	if path, err = s.named(); path != "" || err != nil {
+		return path, func() {}, err
+	}
+	s.stage("building the engine (the first time takes a minute)")
+	return s.build(ctx)
+}
+
+// named returns the program to start if that need not be built.
+func (s Start) named() (string, error) {
 	if s.Binary != "" {
 		return s.Binary, nil
 	}
@@ -34,28 +44,33 @@ func (s Start) binary(ctx context.Context) (string, error) {
 			return "", fmt.Errorf("engine: %s names %s, which is not a program (%v)",
 				binaryVariable, path, info.Mode())
 		}
-		return path, nil
+		return filepath.Abs(path) // the engine runs in another folder
 	}
-	s.stage("building the engine (the first time takes a minute)")
-	return build(ctx)
+	return "", nil
 }
 
 // build builds the command headwater from the module that this program was built with, and returns
-// its path. The build cache makes that quick if nothing has changed.
-func build(ctx context.Context) (string, error) {
+// its path. The build cache makes that quick if nothing has changed. All notebooks share the file,
+// and the system starts no program that somebody writes at that moment ("text file busy"), so it
+// stays locked until release is called.
+func (s Start) build(ctx context.Context) (path string, release func(), err error) {
 	dir, err := moduleDir(ctx)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("engine: no directory for the program: %w", err)
+		return "", nil, fmt.Errorf("engine: no directory for the program: %w", err)
 	}
 	h := fnv.New32a()
 	h.Write([]byte(dir))
-	path := filepath.Join(cache, "headwater", fmt.Sprintf("engine-%08x", h.Sum32()), "headwater")
+	path = filepath.Join(cache, "headwater", fmt.Sprintf("engine-%08x", h.Sum32()), "headwater")
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return "", fmt.Errorf("engine: %w", err)
+		return "", nil, fmt.Errorf("engine: %w", err)
+	}
+	release, err = s.lock(ctx, filepath.Join(filepath.Dir(path), "lock"))
+	if err != nil {
+		return "", nil, err
 	}
 	// The module is the main module here: its own go.sum counts, and the notebook's workspace does
 	// not.
@@ -65,9 +80,10 @@ func build(ctx context.Context) (string, error) {
 	}
 	args := []string{"build", "-buildvcs=false", "-ldflags=-s -w", "-o", path, commandPath}
 	if _, err := goTool(ctx, dir, env, args...); err != nil {
-		return "", fmt.Errorf("engine: building it in %s: %w", dir, err)
+		release()
+		return "", nil, fmt.Errorf("engine: building it in %s: %w", dir, err)
 	}
-	return path, nil
+	return path, release, nil
 }
 
 // moduleDir returns the directory of the module's source. It asks in GoNB's temporary module, which

@@ -209,6 +209,7 @@ func (c Client) do(ctx context.Context, r Request, add func(*Event) error) error
 		c.Patience = defaultPatience
 	}
 	r.Version, r.Model.Name = Version, c.path(r.Model.Name)
+	r.Model.Backend = c.backend(r.Model.Backend)
 	r.Alive = c.Patience / 5 // a busy machine may delay a few of them
 	if err := r.Check(); err != nil {
 		return err
@@ -262,6 +263,19 @@ func (c Client) path(name string) string {
 		return name
 	}
 	return absolute(name)
+}
+
+// backend makes the path of a plugin in the name of a backend independent of the working directory,
+// if the engine runs on this machine.
+func (c Client) backend(name string) string {
+	kind, path, _ := strings.Cut(name, ":")
+	if c.Remote != "" || path == "" || kind != "xla" && kind != "cuda" {
+		return name
+	}
+	if absolute, err := filepath.Abs(path); err == nil {
+		return kind + ":" + absolute
+	}
+	return name
 }
 
 // explain returns the error of a request for which conn failed with err, or brought something that
@@ -339,11 +353,12 @@ func (e *SilentError) Error() string {
 	}
 	if e.PID == 0 {
 		return fmt.Sprintf("engine: the engine at %s has not answered for %v: "+
-			"it is stopped or hangs; restart the kernel, and end the engine's process", e.Socket,
+			"it is stopped or hangs; end the engine's process and run the cell again", e.Socket,
 			e.Silence)
 	}
 	return fmt.Sprintf("engine: the engine, process %d, has not answered for %v: "+
-		"it is stopped or hangs; restart the kernel, and end process %d", e.PID, e.Silence, e.PID)
+		"it is stopped or hangs; run headwater engine stop --force %d, or end that process, and "+
+		"run the cell again", e.PID, e.Silence, e.PID)
 }
 
 // absolute makes a path of a model independent of the working directory, which the engine does not

@@ -431,9 +431,9 @@ func TestUnreadableAnswer(t *testing.T) {
 func TestSilentError(t *testing.T) {
 	for pid, want := range map[int]string{
 		0: "engine: the engine at /a.sock has not answered for 20s: it is stopped or hangs; " +
-			"restart the kernel, and end the engine's process",
+			"end the engine's process and run the cell again",
 		7: "engine: the engine, process 7, has not answered for 20s: it is stopped or hangs; " +
-			"restart the kernel, and end process 7",
+			"run headwater engine stop --force 7, or end that process, and run the cell again",
 	} {
 		err := &engine.SilentError{PID: pid, Socket: "/a.sock", Silence: 20 * time.Second}
 		if err.Error() != want {

@@ -59,7 +59,7 @@ type Model struct {
 	// Name is a built-in name, a path, or a name on the Hub such as openai-community/gpt2. The
 	// client makes a path absolute.
 	Name string
-	// Backend is go, xla, cuda, xla:path or cuda:path.
+	// Backend is go, xla, cuda, xla:path or cuda:path. The client makes a path absolute.
 	Backend string
 	// DType is the type of the weights in memory, float32 or bfloat16.
 	DType string

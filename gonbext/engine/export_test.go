@@ -6,10 +6,11 @@ import (
 )
 
 // ShortDir returns a directory for sockets, because the path of t.TempDir may be too long for one.
-// It is exported for the external tests of this package.
+// Its name has a bracket, because TMPDIR may have one. It is exported for the external tests of
+// this package.
 func ShortDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "hw")
+	dir, err := os.MkdirTemp("", "hw[")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,9 +49,9 @@ func List(ctx context.Context) ([]Found, error) {
 	if err := privateDir(dir); err != nil {
 		return nil, err
 	}
-	sockets, err := filepath.Glob(filepath.Join(dir, "*.sock"))
+	sockets, err := filesIn(dir, "", ".sock")
 	if err != nil {
-		return nil, fmt.Errorf("engine: %w", err)
+		return nil, err
 	}
 	all := make([]*Found, len(sockets))
 	var group sync.WaitGroup
@@ -70,6 +70,23 @@ func List(ctx context.Context) ([]Found, error) {
 	}
 	removeLeftFiles(dir)
 	return found, nil
+}
+
+// filesIn returns the paths of the files in a folder whose names begin with prefix and end with
+// suffix, sorted. The name of the folder may have *, ? and [, which filepath.Glob takes for a
+// pattern.
+func filesIn(dir, prefix, suffix string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("engine: %w", err)
+	}
+	var paths []string
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), prefix) && strings.HasSuffix(e.Name(), suffix) {
+			paths = append(paths, filepath.Join(dir, e.Name()))
+		}
+	}
+	return paths, nil
 }
 
 // inspect asks what listens on a socket; nil if nothing does.
@@ -163,22 +180,19 @@ func removeLeftFiles(dir string) {
 const stopPatience = 10 * time.Second
 
 // Stop ends the engine and waits until it has. force kills the process if it does not answer, as
-// one that is stopped (SIGSTOP) does not. For an engine of another machine that process is ssh, and
-// the engine ends when it notices.
+// one that is stopped (SIGSTOP) does not, or answers as no engine does. For an engine of another
+// machine that process is ssh, and the engine ends when it notices.
 func (f Found) Stop(ctx context.Context, force bool) error {
 	err := Client{Socket: f.Socket, Patience: listPatience}.Stop(ctx)
-	var silent *SilentError
-	if errors.As(err, &silent) && force && f.PID > 0 {
-		process, findErr := os.FindProcess(f.PID)
-		if findErr == nil {
-			findErr = process.Kill()
+	switch {
+	case err == nil:
+	case errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist):
+		// It ended meanwhile.
+	case force && f.PID > 0 && ctx.Err() == nil:
+		if err := kill(f.PID); err != nil {
+			return fmt.Errorf("engine: killing process %d: %w", f.PID, err)
 		}
-		if findErr != nil {
-			return fmt.Errorf("engine: killing process %d: %w", f.PID, findErr)
-		}
-	} else if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist) {
-		err = nil // it ended meanwhile
-	} else if err != nil {
+	default:
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, stopPatience)
@@ -191,6 +205,18 @@ func (f Found) Stop(ctx context.Context, force bool) error {
 	}
 	removeStale(f.Socket)
 	return nil
+}
+
+// kill ends a process, unless it has ended.
+func kill(pid int) error {
+	process, err := os.FindProcess(pid)
+	if err == nil {
+		err = process.Kill()
+	}
+	if errors.Is(err, os.ErrProcessDone) {
+		return nil
+	}
+	return err
 }
 
 // answers reports whether something listens on the socket.

@@ -1,11 +1,13 @@
 package engine_test
 
 import (
+	"context"
 	"encoding/gob"
 	"errors"
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -90,6 +92,39 @@ func TestStopByForce(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := os.Stat(c.Socket); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the socket stays: %v", err)
+	}
+}
+
+// TestStopBabbler ends a process that listens in the place of an engine and is none, if asked to.
+func TestStopBabbler(t *testing.T) {
+	socket, err := engine.SocketFor(kernel(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	babbler := exec.Command(os.Args[0], "babble", socket)
+	if err := babbler.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = babbler.Wait() }()
+	t.Cleanup(func() { _ = babbler.Process.Kill() })
+	eventually(t, func() bool { _, err := os.Lstat(socket); return err == nil })
+	found, err := engine.List(t.Context())
+	if err != nil || len(found) != 1 || found[0].PID != babbler.Process.Pid || found[0].Err == nil {
+		t.Fatalf("found %+v, %v; want process %d with an error", found, err, babbler.Process.Pid)
+	}
+	if err := found[0].Stop(t.Context(), false); err == nil {
+		t.Error("it ends though nobody asked for force")
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := found[0].Stop(ended, true); !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted: error %v", err)
+	}
+	if err := found[0].Stop(t.Context(), true); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(socket); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the socket stays: %v", err)
 	}
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -59,13 +60,17 @@ func (s *Start) find() (c Client, other *remote, err error) {
 		s.PID = os.Getppid()
 	}
 	c.Socket, err = socketFor(s.PID, key)
+	if err == nil && other != nil && strings.Contains(c.Socket, ":") {
+		err = fmt.Errorf("engine: ssh cannot forward the socket %s: set TMPDIR to a folder "+
+			"without a colon", c.Socket)
+	}
 	return c, other, err
 }
 
 // stopOthers ends the engines of other code that belong to the same process, because each keeps
 // models in memory. The cells of a kernel run one after the other, so none uses such an engine.
 func stopOthers(ctx context.Context, socket string) {
-	locks, _ := filepath.Glob(filepath.Join(filepath.Dir(socket), owner(socket)+"*.lock"))
+	locks, _ := filesIn(filepath.Dir(socket), owner(socket), ".lock")
 	for _, lock := range locks {
 		other := strings.TrimSuffix(lock, ".lock") + ".sock"
 		if other == socket {

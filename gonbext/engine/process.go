@@ -47,9 +47,14 @@ func socketFor(pid int, key string) (string, error) {
 	return path, nil
 }
 
-// runtimeDir is where the sockets of this user's engines are.
+// runtimeDir is where the sockets of this user's engines are. It is absolute, because an engine
+// runs there.
 func runtimeDir() string {
-	return filepath.Join(os.TempDir(), fmt.Sprintf("headwater-%d", os.Getuid()))
+	dir := filepath.Join(os.TempDir(), fmt.Sprintf("headwater-%d", os.Getuid()))
+	if absolute, err := filepath.Abs(dir); err == nil {
+		return absolute
+	}
+	return dir
 }
 
 // privateDir makes a directory that only this user can enter and checks that it is one.

@@ -64,6 +64,41 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// TestEnvironment checks that relative paths name for the engine, which runs in another folder,
+// what they name for the notebook.
+func TestEnvironment(t *testing.T) {
+	dir := ShortDir(t)
+	t.Chdir(dir)
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := environment([]string{
+		"HEADWATER_XLA=./x.so", "HEADWATER_CUDA=/c.so", "HEADWATER_MODELS=m",
+		"HEADWATER_COMPILE_CACHE=off", "HF_HOME=~/hf", "HF_HUB_CACHE=$HOME/hub", "OLLAMA_MODELS=",
+		"TMPDIR=.", "PATH=bin", "GONB_PIPE=/pipe",
+	})
+	want := []string{
+		"HEADWATER_XLA=" + dir + "/x.so", "HEADWATER_CUDA=/c.so", "HEADWATER_MODELS=" + dir + "/m",
+		"HEADWATER_COMPILE_CACHE=off", "HF_HOME=~/hf", "HF_HUB_CACHE=$HOME/hub", "OLLAMA_MODELS=",
+		"TMPDIR=" + dir, "PATH=bin",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("environment (-want +got):\n%s", diff)
+	}
+	for name, want := range map[string]string{
+		"": "", "go": "go", "xla": "xla", "xla:x.so": "xla:" + dir + "/x.so", "cuda:/c.so": "cuda:/c.so",
+		"xla:": "xla:", "tpu:x": "tpu:x",
+	} {
+		if got := (Client{}).backend(name); got != want {
+			t.Errorf("backend %q is sent as %q, want %q", name, got, want)
+		}
+		if got := (Client{Remote: "gpu"}).backend(name); got != name {
+			t.Errorf("backend %q is sent to another machine as %q", name, got)
+		}
+	}
+}
+
 // TestPrivateDir checks that an existing directory must belong to the user alone.
 func TestPrivateDir(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "d")
@@ -267,7 +302,7 @@ func TestBinary(t *testing.T) {
 	}
 	t.Setenv(binaryVariable, program)
 	for want, s := range map[string]Start{"/a": {Binary: "/a"}, program: {}} {
-		if got, err := s.binary(t.Context()); got != want || err != nil {
+		if got, _, err := s.binary(t.Context()); got != want || err != nil {
 			t.Errorf("binary of %+v is %q, %v; want %q", s, got, err, want)
 		}
 	}
@@ -276,7 +311,7 @@ func TestBinary(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv(binaryVariable, data)
-	if _, err := (Start{}).binary(t.Context()); err == nil ||
+	if _, _, err := (Start{}).binary(t.Context()); err == nil ||
 		!strings.Contains(err.Error(), "is not a program (-rw-------)") {
 		t.Errorf("a file that is not executable: error %v", err)
 	}

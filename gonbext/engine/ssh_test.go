@@ -364,3 +364,23 @@ func TestConnectingIsInterrupted(t *testing.T) {
 		t.Errorf("after %v: %v", time.Since(began), err)
 	}
 }
+
+// TestColonInFolder checks that a socket is refused that ssh's -L, where a colon divides, cannot
+// name. An engine on this machine has no such limit.
+func TestColonInFolder(t *testing.T) {
+	_, kernel := otherMachine(t, "ssh://gpu")
+	dir := filepath.Join(os.Getenv("TMPDIR"), "a:b")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", dir)
+	start := engine.Start{PID: kernel.Process.Pid}
+	if _, err := start.Connect(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "set TMPDIR to a folder without a colon") {
+		t.Errorf("error = %v, want one about TMPDIR", err)
+	}
+	t.Setenv("HEADWATER_ENGINE", "")
+	if _, _, err := start.Running(t.Context()); err != nil {
+		t.Errorf("an engine on this machine: %v", err)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -156,7 +157,7 @@ func pause(ctx context.Context) error {
 
 // launch starts an engine and waits until it answers.
 func (s Start) launch(ctx context.Context, c Client) error {
-	binary, err := s.binary(ctx)
+	binary, release, err := s.binary(ctx)
 	if err != nil {
 		return err
 	}
@@ -164,6 +165,7 @@ func (s Start) launch(ctx context.Context, c Client) error {
 	stopOthers(ctx, c.Socket)
 	s.stage("starting the engine")
 	exited, err := s.spawn(binary, c.Socket)
+	release()
 	if err != nil {
 		return err
 	}
@@ -241,7 +243,7 @@ func (s Start) run(binary string, arguments []string, socket string) (
 	defer log.Close()
 	cmd := exec.Command(binary, arguments...)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.Env = without(os.Environ(), "GONB_PIPE")
+	cmd.Env = environment(os.Environ())
 	cmd.Dir = filepath.Dir(socket)
 	cmd.SysProcAttr = ownSession()
 	if err := cmd.Start(); err != nil {
@@ -250,6 +252,30 @@ func (s Start) run(binary string, arguments []string, socket string) (
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
 	return cmd.Process.Pid, done, nil
+}
+
+// pathVariables name files and folders. The engine runs in the folder of its socket, where a
+// relative path would be another one.
+var pathVariables = []string{
+	"HEADWATER_XLA", "HEADWATER_CUDA", "HEADWATER_MODELS", "HEADWATER_COMPILE_CACHE",
+	"HF_HOME", "HF_HUB_CACHE", "HF_TOKEN_PATH", "OLLAMA_MODELS", "TMPDIR",
+}
+
+// environment returns the environment of an engine: without the pipe of the kernel, and with
+// absolute paths.
+func environment(environ []string) []string {
+	env := without(environ, "GONB_PIPE")
+	for i, v := range env {
+		name, value, _ := strings.Cut(v, "=")
+		if !slices.Contains(pathVariables, name) || value == "" || value == "off" ||
+			strings.ContainsAny(value[:1], "~$") { // the Hub's library expands these
+			continue
+		}
+		if path, err := filepath.Abs(value); err == nil {
+			env[i] = name + "=" + path
+		}
+	}
+	return env
 }
 
 // without returns an environment without the variables whose name begins with prefix.

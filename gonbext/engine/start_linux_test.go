@@ -46,7 +46,7 @@ func TestStoppedEngine(t *testing.T) {
 	c, pid := engineProcess(t)
 	hasty := engine.Client{Socket: c.Socket, Patience: time.Second}
 	want := fmt.Sprintf("the engine, process %d, has not answered for 1s: it is stopped or hangs; "+
-		"restart the kernel, and end process %[1]d", pid)
+		"run headwater engine stop --force %[1]d, or end that process, and run the cell again", pid)
 	ask := func() error {
 		_, err := hasty.Explain(t.Context(), engine.Model{}, "a", attribution.Options{})
 		return err

@@ -31,6 +31,9 @@ func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "ssh" {
 		os.Exit(actAsSSH(os.Args[1:]))
 	}
+	if len(os.Args) > 2 && os.Args[1] == "babble" {
+		os.Exit(babble(os.Args[2]))
+	}
 	if len(os.Args) > 1 && os.Args[1] == "serve" {
 		os.Exit(command(os.Args[2:]))
 	}
@@ -111,6 +114,23 @@ func command(args []string) int {
 	return 0
 }
 
+// babble listens on a socket and answers as no engine does.
+func babble(socket string) int {
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			return 1
+		}
+		fmt.Fprintln(conn, "what is an engine?")
+		conn.Close()
+	}
+}
+
 // unknownModel is the error about a model that does not exist.
 type unknownModel struct{}
 
@@ -120,10 +140,7 @@ func (unknownModel) Kind() trace.ErrorKind { return trace.ModelKind }
 // kernel is a process for an engine to belong to, in a temporary directory of its own.
 func kernel(t *testing.T) (pid int) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "hw")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := engine.ShortDir(t)
 	t.Setenv("TMPDIR", dir)
 	cmd := exec.Command("sleep", "120")
 	if err := cmd.Start(); err != nil {
@@ -132,7 +149,6 @@ func kernel(t *testing.T) (pid int) {
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
-		os.RemoveAll(dir)
 	})
 	return cmd.Process.Pid
 }
@@ -219,6 +235,29 @@ func TestEngineEndsWithTheKernel(t *testing.T) {
 	}
 }
 
+// TestRelativePaths starts an engine whose program and folder for sockets have relative paths.
+func TestRelativePaths(t *testing.T) {
+	program, err := filepath.Abs(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid := kernel(t)
+	t.Chdir(os.Getenv("TMPDIR"))
+	if err := os.Symlink(program, "headwater"); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", ".")
+	for _, path := range []string{"headwater", "./headwater"} {
+		t.Setenv("HEADWATER_ENGINE", path)
+		c, err := engine.Start{PID: pid}.Connect(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		stopped(t, c)
+		eventually(t, func() bool { _, err := os.Lstat(c.Socket); return err != nil })
+	}
+}
+
 func TestConnectFails(t *testing.T) {
 	for _, c := range []struct {
 		name, binary, broken, want string
@@ -236,6 +275,52 @@ func TestConnectFails(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestBuildsAtOnce starts the engines of two notebooks while each builds the same program. A script
+// that takes the place of the go command writes it slowly.
+func TestBuildsAtOnce(t *testing.T) {
+	bin, cache := t.TempDir(), t.TempDir()
+	const script = `#!/bin/sh
+if [ "$1" = list ]; then pwd; exit; fi
+while [ "$1" != -o ]; do shift; done
+rm -f "$2"
+exec 3>"$2"
+chmod 700 "$2"
+sleep 0.3
+cat "$TEST_PROGRAM" >&3
+`
+	if err := os.WriteFile(filepath.Join(bin, "go"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	program, err := filepath.Abs(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := kernel(t), kernel(t)
+	for name, value := range map[string]string{
+		"TEST_PROGRAM": program, "HEADWATER_ENGINE": "", "XDG_CACHE_HOME": cache, "HOME": cache,
+		"PATH": bin + string(filepath.ListSeparator) + os.Getenv("PATH"),
+	} {
+		t.Setenv(name, value)
+	}
+	var both sync.WaitGroup
+	connect := func(pid int) {
+		c, err := engine.Start{PID: pid}.Connect(t.Context())
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		stopped(t, c)
+	}
+	both.Go(func() { connect(first) })
+	eventually(t, func() bool {
+		found, _ := filepath.Glob(filepath.Join(cache, "*/*/headwater"))
+		more, _ := filepath.Glob(filepath.Join(cache, "*/*/*/headwater"))
+		return found != nil || more != nil // where the cache is depends on the system
+	})
+	both.Go(func() { connect(second) })
+	both.Wait()
 }
 
 func TestNoSource(t *testing.T) {
@@ -284,7 +369,8 @@ func TestEngineThatHangs(t *testing.T) {
 	start := engine.Start{PID: pid, Binary: "/nowhere", Wait: 50 * time.Millisecond}
 	_, err = start.Connect(t.Context())
 	want := fmt.Sprintf("the engine, process %d, has not answered for 50ms: "+
-		"it is stopped or hangs; restart the kernel, and end process %[1]d; its log is ",
+		"it is stopped or hangs; run headwater engine stop --force %[1]d, or end that process, "+
+		"and run the cell again; its log is ",
 		os.Getpid())
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error = %v, want %q", err, want)

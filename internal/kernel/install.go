@@ -47,7 +47,8 @@ type InstallOptions struct {
 	// Programs are those that the kernel runs. Their directories are written into the kernel,
 	// because a Jupyter that is not started from a shell has a short PATH.
 	Programs Programs
-	// Keep names environment variables that the kernel gets with their present values.
+	// Keep names environment variables that are paths. The kernel gets them with their present
+	// values, made absolute.
 	Keep []string
 }
 
@@ -73,9 +74,6 @@ func Install(o InstallOptions) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // for every user
-		return "", fmt.Errorf("kernel: %w", err)
-	}
 	s := spec{
 		Argv: []string{
 			command, "kernel", "--connection", "{connection_file}", "--path",
@@ -87,7 +85,8 @@ func Install(o InstallOptions) (string, error) {
 	}
 	for _, name := range o.Keep {
 		// Jupyter replaces names after a dollar sign.
-		if value := os.Getenv(name); value != "" && !strings.Contains(value, "$") {
+		value, err := filepath.Abs(os.Getenv(name))
+		if err == nil && os.Getenv(name) != "" && !strings.Contains(value, "$") {
 			s.Env[name] = value
 		}
 	}
@@ -95,11 +94,25 @@ func Install(o InstallOptions) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("kernel: %w", err)
 	}
-	path := filepath.Join(dir, specFile)
-	if err := writeFile(filepath.Join(dir, logoFile), logo, 0o644); err != nil {
-		return "", err
+	return filepath.Join(dir, specFile), writeKernel(dir, append(data, '\n'))
+}
+
+// writeKernel writes the files of the kernel. If that fails, as on a full disk, it leaves no folder
+// that was not there.
+func writeKernel(dir string, kernelJSON []byte) error {
+	_, err := os.Lstat(dir)
+	missing := errors.Is(err, fs.ErrNotExist)
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // for every user
+		return fmt.Errorf("kernel: %w", err)
 	}
-	return path, writeFile(path, append(data, '\n'), 0o644)
+	err = writeFile(filepath.Join(dir, logoFile), logo, 0o644)
+	if err == nil {
+		err = writeFile(filepath.Join(dir, specFile), kernelJSON, 0o644)
+	}
+	if err != nil && missing {
+		_ = os.RemoveAll(dir)
+	}
+	return err
 }
 
 // Uninstall removes the kernel from the data directory of a Jupyter and returns the directory that

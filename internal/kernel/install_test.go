@@ -24,12 +24,15 @@ func TestInstall(t *testing.T) {
 	t.Setenv("KEPT", "/models")
 	t.Setenv("DOLLAR", "a$b")
 	t.Setenv("EMPTY", "")
+	work := realDir(t)
+	t.Chdir(work)
+	t.Setenv("RELATIVE", "./xla.so")
 	dataDir, err := UserDataDir()
 	if err != nil || dataDir != dir {
 		t.Fatalf("UserDataDir() = %q, %v; want JUPYTER_DATA_DIR %q", dataDir, err, dir)
 	}
 	o := options(dataDir)
-	o.Keep = []string{"KEPT", "DOLLAR", "EMPTY"}
+	o.Keep = []string{"KEPT", "DOLLAR", "EMPTY", "RELATIVE"}
 	for range 2 { // the second time it replaces the first
 		path, err := Install(o)
 		if want := filepath.Join(dir, "kernels", "headwater", "kernel.json"); err != nil ||
@@ -56,8 +59,8 @@ func TestInstall(t *testing.T) {
 		"/opt/gonb:/usr/lib/go/bin",
 	}
 	if !slices.Equal(got.Argv, wantArgv) || got.Display != "Go (Headwater)" ||
-		got.Language != "go" || got.Mode != "message" || len(got.Env) != 1 ||
-		got.Env["KEPT"] != "/models" {
+		got.Language != "go" || got.Mode != "message" || len(got.Env) != 2 ||
+		got.Env["KEPT"] != "/models" || got.Env["RELATIVE"] != filepath.Join(work, "xla.so") {
 		t.Errorf("kernel.json is %s", data)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "kernels", "headwater", "logo-svg.svg")); err != nil {

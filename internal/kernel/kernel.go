@@ -102,7 +102,7 @@ func environment(ctx context.Context, goCommand string, environ, path []string) 
 }
 
 // workspaceFlags returns the flags of GOFLAGS without those that the go command refuses in a
-// workspace.
+// workspace. It is never empty: for an empty GOFLAGS the go command takes what go env -w wrote.
 func workspaceFlags(flags string) string {
 	var kept []string
 	for _, flag := range strings.Fields(flags) {
@@ -110,6 +110,9 @@ func workspaceFlags(flags string) string {
 		if name != "mod" && name != "modfile" {
 			kept = append(kept, flag)
 		}
+	}
+	if kept == nil {
+		return " "
 	}
 	return strings.Join(kept, " ")
 }

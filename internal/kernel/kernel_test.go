@@ -66,6 +66,21 @@ func TestPrepare(t *testing.T) {
 	}
 }
 
+// TestWrittenFlags checks that flags which go env -w wrote, and which do not go with a workspace,
+// are gone in the environment of GoNB.
+func TestWrittenFlags(t *testing.T) {
+	command := goCommand(t)
+	settings := filepath.Join(t.TempDir(), "env")
+	write(t, filepath.Dir(settings), map[string]string{"env": "GOFLAGS=-mod=mod\n"})
+	t.Setenv("GOENV", settings)
+	t.Setenv("GOFLAGS", "")
+	env := environment(t.Context(), command, os.Environ(), nil)
+	out, err := goOutput(t.Context(), command, t.TempDir(), env, "env", "GOFLAGS")
+	if got := strings.TrimSpace(out); err != nil || got != "" {
+		t.Errorf("GOFLAGS of GoNB = %q, %v; want none", got, err)
+	}
+}
+
 // TestGoScript checks which commands the go command of notebooks passes on, with a go command that
 // writes down what it is asked.
 func TestGoScript(t *testing.T) {
@@ -161,8 +176,8 @@ func TestGoScriptThatCannotRun(t *testing.T) {
 
 func TestWorkspaceFlags(t *testing.T) {
 	for flags, want := range map[string]string{
-		"":                              "",
-		"-mod=mod":                      "",
+		"":                              " ",
+		"-mod=mod":                      " ",
 		"--mod=vendor -trimpath":        "-trimpath",
 		"-modfile=x.mod -v -modcacherw": "-v -modcacherw",
 	} {

@@ -186,7 +186,7 @@ func downloaded(ctx context.Context, goCommand string) (string, error) {
 			"was built is gone (%s); build it again there, or install a release with: "+
 			"go install %s/cmd/headwater@latest", modulePath, sourceFile, modulePath)
 	}
-	env := append(without(os.Environ(), "GOWORK", "GOFLAGS"), "GOWORK=off", "GOFLAGS=")
+	env := append(without(os.Environ(), "GOWORK", "GOFLAGS"), "GOWORK=off", "GOFLAGS= ")
 	m, err := download(ctx, goCommand, os.TempDir(), env, modulePath+"@"+version)
 	if err != nil {
 		return "", fmt.Errorf("kernel: no source of %s %s: %w", modulePath, version, err)

@@ -34,7 +34,10 @@ func ParseBytes(s string) (int64, error) {
 		"k": 1e3, "kb": 1e3, "m": 1e6, "mb": 1e6, "g": 1e9, "gb": 1e9, "t": 1e12, "tb": 1e12,
 		"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
 	}[strings.ToLower(strings.TrimSpace(s[len(number):]))]
-	if err != nil || !ok || !(x*factor >= 1 && x*factor < 1e18) {
+	if ok && x*factor >= 1e18 {
+		return 0, errors.New("it is too large: want less than 1000000TB")
+	}
+	if err != nil || !ok || !(x*factor >= 1) {
 		return 0, errors.New("want a size such as 8GB, 500MB or 1.5GiB")
 	}
 	return int64(x * factor), nil

@@ -1,6 +1,7 @@
 package message_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/headwater-ml/headwater/internal/message"
@@ -34,9 +35,14 @@ func TestParseBytes(t *testing.T) {
 			t.Errorf("ParseBytes(%q) = %d, %v; want %d", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"", "GB", "-1GB", "0", "1e30", "12 elephants", "NaN", "0.5"} {
-		if got, err := message.ParseBytes(text); err == nil {
-			t.Errorf("ParseBytes(%q) = %d, want an error", text, got)
+	const size, large = "want a size such as 8GB", "it is too large: want less than 1000000TB"
+	for text, want := range map[string]string{
+		"": size, "GB": size, "-1GB": size, "0": size, "12 elephants": size, "NaN": size, "0.5": size,
+		"1e30": large, "1e999": large, "1000000000GB": large, "1e30 elephants": size,
+	} {
+		got, err := message.ParseBytes(text)
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("ParseBytes(%q) = %d, %v; want an error with %q", text, got, err, want)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 )
 
@@ -12,7 +13,9 @@ var ErrNoGPU = errors.New("plugin: this machine shows no NVIDIA GPU to this proc
 	"there is no /dev/nvidia0")
 
 // CheckCPU is [Check] of a plugin for CPUs.
-func CheckCPU(path string) error {
+func CheckCPU(path string) error { return named(checkCPU(path), path, Env) }
+
+func checkCPU(path string) error {
 	if IsCUDA(path) {
 		return fmt.Errorf("plugin: %s is taken for one of CUDA, for its path has cuda or nvidia "+
 			"in it: take it as backend cuda:%s, or, if it is for CPUs, move it",
@@ -24,14 +27,24 @@ func CheckCPU(path string) error {
 // CheckCUDA is [Check] of a plugin for NVIDIA GPUs, on a machine that has one.
 func CheckCUDA(path string) error {
 	if !IsCUDA(path) {
-		return fmt.Errorf("plugin: %s is not taken for one of CUDA, for its path has neither "+
+		err := fmt.Errorf("plugin: %s is not taken for one of CUDA, for its path has neither "+
 			"cuda nor nvidia in it: take it as backend xla:%s, or, if it is for GPUs, rename it",
 			path, path)
+		return named(err, path, CUDAEnv)
 	}
 	if !HasGPU() {
 		return ErrNoGPU
 	}
-	return checkPath(path)
+	return named(checkPath(path), path, CUDAEnv)
+}
+
+// named adds to the error about a plugin the environment variable, if it names that plugin.
+func named(err error, path, variable string) error {
+	value, absErr := filepath.Abs(os.Getenv(variable))
+	if err == nil || absErr != nil || value != path {
+		return err
+	}
+	return fmt.Errorf("%w (%s names it)", err, variable)
 }
 
 // checkPath is [Check], and a path that the XLA library can be told: a comma begins its options.

@@ -219,6 +219,11 @@ func TestConflicts(t *testing.T) {
 	checkError(t, CheckCPU(cpu), "")
 	checkError(t, CheckCPU(cuda), "take it as backend cuda:"+cuda)
 	checkError(t, CheckCPU(comma), "has a comma in its path")
+	t.Setenv(Env, comma)
+	checkError(t, CheckCPU(comma), "does not allow (HEADWATER_XLA names it)")
+	checkError(t, CheckCPU(cpu), "")
+	t.Setenv(CUDAEnv, cpu)
+	checkError(t, CheckCUDA(cpu), "(HEADWATER_CUDA names it)")
 }
 
 // An error about the plugin for CPUs has the kind that a program looks for, and the one behind it.

@@ -20,6 +20,8 @@ type compiler struct {
 	cache *graphCache
 	// choosesOneDNN is whether graphs may be compiled with oneDNN; see [smallProducts].
 	choosesOneDNN bool
+	// unused says why cache is nil although the user wants one.
+	unused error
 }
 
 var (
@@ -32,13 +34,22 @@ var (
 // plugin of a process is changed.
 func keepCompiled(path string, choosesOneDNN bool) {
 	compilerOnce.Do(func() {
-		cache := openGraphCache(path)
+		cache, err := openGraphCache(path)
+		theCompiler = compiler{cache, choosesOneDNN, err}
 		if cache == nil {
 			return
 		}
-		theCompiler = compiler{cache, choosesOneDNN}
 		C.headwater_replace_compile(textAt(append([]byte(path), 0)))
 	})
+}
+
+// keptGraphs returns how many compiled graphs this process has stored, and why it stores none
+// although the user wants that.
+func keptGraphs() (graphs int, unused error) {
+	if theCompiler.cache == nil {
+		return 0, theCompiler.unused
+	}
+	return int(theCompiler.cache.written.Load()), nil
 }
 
 // headwaterCompile compiles or loads a graph. It returns an error of the plugin, or nil.

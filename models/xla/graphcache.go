@@ -49,37 +49,49 @@ type graphCache struct {
 	// machine is the part of every key that says for which plugin, processor and flags a graph was
 	// compiled.
 	machine []byte
+	// written is how many graphs this process has stored.
 	written atomic.Int64
 }
 
-// openGraphCache returns the cache for the plugin at a path; nil if there can be none.
-func openGraphCache(plugin string) *graphCache {
+// openGraphCache returns the cache for the plugin at a path; nil if it is off. The error says why
+// there can be none.
+func openGraphCache(plugin string) (*graphCache, error) {
 	dir := os.Getenv(CacheEnv)
 	if dir == "off" {
-		return nil
+		return nil, nil
 	}
 	if dir == "" {
 		user, err := os.UserCacheDir()
 		if err != nil {
-			return nil
+			return nil, err
 		}
 		dir = filepath.Join(user, "headwater", "compiled")
 	}
 	machine, err := machineKey(plugin)
-	if err != nil || os.MkdirAll(dir, 0o700) != nil || !private(dir) {
-		return nil
+	if err != nil {
+		return nil, err
 	}
-	return &graphCache{dir: dir, machine: machine}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	if err := private(dir); err != nil {
+		return nil, err
+	}
+	return &graphCache{dir: dir, machine: machine}, nil
 }
 
-// private is whether a folder belongs to the user, and nobody else can write to it.
-func private(dir string) bool {
+// private returns an error unless a folder belongs to the user, and nobody else can write to it.
+func private(dir string) error {
 	info, err := os.Stat(dir)
-	if err != nil || !info.IsDir() || info.Mode().Perm()&0o022 != 0 {
-		return false
+	if err != nil {
+		return err
 	}
 	system, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(system.Uid) == os.Getuid()
+	if !ok || int(system.Uid) != os.Getuid() || info.Mode().Perm()&0o022 != 0 {
+		return fmt.Errorf("%s does not belong to user %d, or others can write to it (%v)", dir,
+			os.Getuid(), info.Mode())
+	}
+	return nil
 }
 
 // machineKey says for which plugin, processor and flags a graph is compiled. A plugin is the same
@@ -171,8 +183,9 @@ func (c *graphCache) write(name string, graph []byte) {
 	if len(head)+len(graph) > maxGraph {
 		return
 	}
-	// What cannot be written is compiled again.
-	_ = atomicfile.Write(filepath.Join(c.dir, name), append(head, graph...))
+	if atomicfile.Write(filepath.Join(c.dir, name), append(head, graph...)) != nil {
+		return // it is compiled again
+	}
 	if c.written.Add(1)%pruneAfter == 1 {
 		c.prune(maxGraphs)
 	}

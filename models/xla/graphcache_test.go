@@ -92,11 +92,22 @@ func TestOpenGraphCache(t *testing.T) {
 	replace(t, plugin, []byte("plugin"))
 	open := func(dir string) *graphCache {
 		t.Setenv(CacheEnv, dir)
-		return openGraphCache(plugin)
+		cache, err := openGraphCache(plugin)
+		if wanted := dir != "off"; (cache == nil && wanted) != (err != nil) {
+			t.Errorf("the cache %s is used: %v, with error %v", dir, cache != nil, err)
+		}
+		return cache
 	}
 	dir := filepath.Join(t.TempDir(), "new", "cache")
-	if open(dir) == nil {
-		t.Error("no cache in a new folder")
+	cache := open(dir)
+	if cache == nil {
+		t.Fatal("no cache in a new folder")
+	}
+	cache.write("a", []byte("graph"))
+	cache.dir = plugin // in which nothing can be written
+	cache.write("b", []byte("graph"))
+	if n := cache.written.Load(); n != 1 {
+		t.Errorf("%d graphs were stored, want 1", n)
 	}
 	if err := os.Chmod(dir, 0o770); err != nil {
 		t.Fatal(err)

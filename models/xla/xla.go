@@ -19,7 +19,7 @@ func init() {
 	models.RegisterXLA(models.Plugins{
 		FindCPU: xlaplugin.Find, CheckCPU: checkCPU,
 		FindCUDA: findCUDA, CheckCUDA: xlaplugin.CheckCUDA, PrepareCUDA: xlaplugin.PrepareCUDA,
-		ReleaseMemory: releaseMemory,
+		ReleaseMemory: releaseMemory, KeptGraphs: keptGraphs,
 	})
 }
 

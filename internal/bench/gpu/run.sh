@@ -5,9 +5,21 @@
 #   internal/bench/gpu/run.sh [RESULTS]      where there is a GPU: builds if it can, runs, writes JSON into RESULTS (default out/gpu/results)
 #
 # The second needs Python 3 with jax[cuda12] or jax[cuda13], whose plugin it uses; PyTorch and transformers, if there, are compared with.
-# BACKEND=xla or go rehearses it without a GPU; GOLDENS names the folders of some goldens, joined by spaces, instead of all. The status is 1 if any check failed.
+# BACKEND=xla or go rehearses it without a GPU; GOLDENS names the folders of some goldens, joined by spaces, instead of all. The status is 1 if any check failed, or the GPU was not used.
 set -uo pipefail
-cd "$(dirname "$0")/../../.."
+
+# absolute PATH: the path as seen from the folder of the caller, which is left next.
+absolute() {
+	case $1 in
+	/*) echo "$1" ;;
+	*) echo "$PWD/$1" ;;
+	esac
+}
+results=${1:+$(absolute "$1")}
+for setting in HEADWATER_CUDA HEADWATER_MODELS HEADWATER_XLA; do
+	[ -z "${!setting-}" ] || export "$setting=$(absolute "${!setting}")"
+done
+cd "$(dirname "$0")/../../.." || exit 1
 
 backend=${BACKEND:-cuda}
 programs=out/gpu
@@ -23,16 +35,15 @@ if [ "${1-}" = build ]; then
 	exit
 fi
 if command -v go >/dev/null && command -v "$(go env CC)" >/dev/null; then
-	build || exit 1
+	build || echo "gpu: cannot build here, using what is in $programs" >&2
 fi
 [ -x "$programs/headwater" ] || {
 	echo "gpu: there is no $programs/headwater and no Go to build it: run internal/bench/gpu/run.sh build elsewhere and bring $programs along" >&2
 	exit 1
 }
 
-results=${1:-$programs/results}
-mkdir -p "$results"
-rm -f "$results"/*.json "$results"/*.log
+results=${results:-$programs/results}
+mkdir -p "$results" || exit 1
 
 # Where JAX's plugin is, and the libraries that it needs. The command finds them by itself; internal/bench/peers/bench does not.
 if [ "$backend" = cuda ]; then
@@ -41,16 +52,23 @@ if [ "$backend" = cuda ]; then
 		exit 1
 	}
 	export HEADWATER_CUDA=$packages
-	libraries=$(printf '%s:' "$packages"/nvidia/*/lib)
-	export LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH-} GOPJRT_CUDA_CHECKS=0
+	if [ ! -d "$packages" ]; then # it is the plugin, PACKAGES/jax_plugins/xla_cuda13/xla_cuda_plugin.so
+		packages=$(dirname "$(dirname "$(dirname "$packages")")")
+	fi
+	for folder in "$packages"/nvidia/*/lib; do
+		[ ! -d "$folder" ] || LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+	done
+	export LD_LIBRARY_PATH GOPJRT_CUDA_CHECKS=0
 fi
 
 failed=0
+checks=()
 
 # check NAME COMMAND...: runs it with its output in RESULTS/NAME.json, at most five minutes.
 check() {
 	local name=$1 start=$SECONDS
 	shift
+	checks+=("$name")
 	if timeout 300 "$@" >"$results/$name.json" 2>"$results/$name.log"; then
 		echo "gpu: $name: passed in $((SECONDS - start)) s"
 		return
@@ -83,5 +101,6 @@ if python3 -c 'import torch, transformers' 2>/dev/null; then
 else
 	echo "gpu: compare: left out, python3 has no PyTorch with transformers"
 fi
-python3 internal/bench/gpu/summary.py "$results" "$backend" "$failed" | tee "$results/summary.json"
+python3 internal/bench/gpu/summary.py "$results" "$backend" "$failed" "${checks[@]}" |
+	tee "$results/summary.json" || failed=1
 exit "$failed"
