@@ -35,7 +35,7 @@ func ParseBytes(s string) (int64, error) {
 		"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
 	}[strings.ToLower(strings.TrimSpace(s[len(number):]))]
 	if ok && x*factor >= 1e18 {
-		return 0, errors.New("it is too large: want less than 1000000TB")
+		return 0, errors.New("it is too large: want less than 1000000TB, such as 8GB")
 	}
 	if err != nil || !ok || !(x*factor >= 1) {
 		return 0, errors.New("want a size such as 8GB, 500MB or 1.5GiB")
