@@ -40,7 +40,7 @@ func (j *job) extendBase(ctx context.Context, c aggregation.Rows, last int) ([]f
 		return nil, err
 	}
 	if !a.Info().TopOnly || c.N-c.Skip != 1 {
-		return j.uniform.Extend(ctx, j.base[:0], mixed)
+		return j.extended(ctx, j.uniform, j.base[:0], mixed)
 	}
 	key := baselineKey{
 		j.aggregation, j.cfg.Layers, j.cfg.Levels(), j.cfg.Bidirectional, j.rule,
@@ -51,10 +51,10 @@ func (j *job) extendBase(ctx context.Context, c aggregation.Rows, last int) ([]f
 	baselines.Unlock()
 	if ok {
 		mixed.Skip = mixed.N
-		_, err := j.uniform.Extend(ctx, nil, mixed)
+		_, err := j.extended(ctx, j.uniform, nil, mixed)
 		return append(j.base[:0], known...), err
 	}
-	out, err := j.uniform.Extend(ctx, j.base[:0], mixed)
+	out, err := j.extended(ctx, j.uniform, j.base[:0], mixed)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package attribution
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -37,7 +38,8 @@ import (
 //
 // [Options.OnStep] is called after each token. If ctx is done or the model fails, Explain returns
 // the explanation so far and an error that wraps ctx.Err() or the model's error. The explanation is
-// nil if the error is a [trace.UsageError] or if the model refuses the prompt.
+// nil if the model refuses the prompt, and if the error is a [trace.UsageError] or a
+// [trace.MemoryError] before the first token is explained.
 func Explain(
 	ctx context.Context, m trace.Model, prompt string, opts Options,
 ) (*Explanation, error) {
@@ -55,10 +57,20 @@ func (r *run) explain(ctx context.Context, m trace.Model) (*Explanation, error) 
 			err = r.addStep(ctx, step)
 		}
 		if err != nil {
-			return r.e, r.wrap(ctx, err)
+			return r.soFar(err), r.wrap(ctx, err)
 		}
 	}
 	return r.e, r.end(ctx)
+}
+
+// soFar returns the explanation so far, nil if nothing was explained because of what the caller
+// asked for or of the memory.
+func (r *run) soFar(err error) *Explanation {
+	memory := (*trace.MemoryError)(nil)
+	if len(r.e.Steps) == 0 && (errors.Is(err, trace.ErrUsage) || errors.As(err, &memory)) {
+		return nil
+	}
+	return r.e
 }
 
 // end returns an error if the model has ended before all tokens have arrived.
@@ -150,6 +162,11 @@ func newRun(m trace.Model, prompt string, opts Options) (*run, error) {
 		return nil, trace.Usagef("the prompt %s has no tokens; give some text to %s",
 			message.Quote(prompt), purpose(info))
 	}
+	read := newPrompt(prompt, tokens)
+	if err := read.check(); err != nil {
+		return nil, fmt.Errorf("attribution: prompt: %s gives wrong tokens: %w",
+			message.Quote(info.Name), err)
+	}
 	r := &run{opts: opts, plan: p}
 	if err := r.prepareScoring(m); err != nil {
 		return nil, err
@@ -166,7 +183,7 @@ func newRun(m trace.Model, prompt string, opts Options) (*run, error) {
 		r.ids = append(r.ids, t.ID)
 	}
 	r.text = slices.Clone(r.ids)
-	r.start(info, newPrompt(prompt, tokens))
+	r.start(info, read)
 	r.remark(m, prompt)
 	return r, nil
 }
@@ -340,6 +357,9 @@ const longPrompt = 512
 
 // add adds one step for a decoder: its rows go to the methods, and its token to the explanation.
 func (r *run) add(ctx context.Context, step trace.Step) error {
+	if err := r.checkStep(step); err != nil {
+		return err
+	}
 	rows, err := r.plan.reader().Read(step, r.processed)
 	if err != nil {
 		return err
@@ -389,6 +409,23 @@ func (r *run) add(ctx context.Context, step trace.Step) error {
 	return nil
 }
 
+// checkStep returns an error for a step after the last token, and for one with another number of
+// tokens than the prompt, or than the one token that follows it.
+func (r *run) checkStep(step trace.Step) error {
+	want := 1
+	if r.processed == 0 {
+		want = len(r.ids)
+	}
+	switch {
+	case r.complete() || r.ended && step.Next != nil:
+		return fmt.Errorf("the model made another step after the last token")
+	case step.Count != want:
+		return fmt.Errorf("the model fed %s in a step, want %d",
+			message.Count(step.Count, "token"), want)
+	}
+	return nil
+}
+
 // newPrediction returns the prediction of a step. It returns an error for terms that do not fit the
 // text or the model's layers or are NaN or infinite, and one of newToken.
 func newPrediction(step trace.Step, layers int) (*prediction, error) {
@@ -411,8 +448,11 @@ func newPrediction(step trace.Step, layers int) (*prediction, error) {
 	return &prediction{*t, step.Terms}, nil
 }
 
+// certain is the largest probability of a token: 1 and the rounding of float32 in a softmax.
+const certain = 1 + 1e-3
+
 // newToken returns a prediction in the form of an explanation. It returns an error for a
-// probability that is negative, NaN or infinite.
+// probability that is negative, above 1 or NaN.
 func newToken(p trace.Prediction) (*GeneratedToken, error) {
 	t := &GeneratedToken{
 		ID: p.Token.ID, Text: p.Token.Text, Probability: p.Probability, Special: p.Token.Special,
@@ -426,7 +466,7 @@ func newToken(p trace.Prediction) (*GeneratedToken, error) {
 		})
 	}
 	for _, a := range append(t.Alternatives, Alternative{t.ID, t.Text, t.Probability}) {
-		if !(a.Probability >= 0) || math.IsInf(a.Probability, 0) {
+		if !(a.Probability >= 0 && a.Probability <= certain) {
 			return nil, fmt.Errorf("the model gives token %d probability %v", a.ID, a.Probability)
 		}
 	}

@@ -381,6 +381,15 @@ func TestExplainModelErrors(t *testing.T) {
 		{"lost token", func(f *fakemodel.Model) { f.Edit = func(s *trace.Step) { s.First++ } }, "fed tokens 1..2 after 0"},
 		{"other targets", func(f *fakemodel.Model) { f.Edit = func(s *trace.Step) { s.Rows[0].First = 7 } }, "want 0..1"},
 		{"short data", func(f *fakemodel.Model) { f.Edit = func(s *trace.Step) { s.Rows[0].Data = s.Rows[0].Data[1:] } }, "numbers for"},
+		{"tokens that do not exist", func(f *fakemodel.Model) {
+			f.Edit = func(s *trace.Step) {
+				s.Count = 3
+				s.Rows[0] = trace.Rows{L: 2, H: 1, N: 3, S: 3, Data: make([]float32, 2*3*3)}
+			}
+		}, "fed 3 tokens in a step, want 2"},
+		{"too few tokens", func(f *fakemodel.Model) { f.Edit = func(s *trace.Step) { s.Count = 1 } }, "fed 1 token in a step, want 2"},
+		{"above 1", func(f *fakemodel.Model) { f.Edit = func(s *trace.Step) { s.Next.Probability = 1.5 } }, "probability 1.5"},
+		{"no end", func(f *fakemodel.Model) { f.Edit = func(s *trace.Step) { s.Next.Stop = true } }, "another step after the last token"},
 		{"probability", func(f *fakemodel.Model) { f.Edit = func(s *trace.Step) { s.Next.Probability = math.NaN() } }, "probability NaN"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -396,6 +405,16 @@ func TestExplainModelErrors(t *testing.T) {
 				t.Error("no explanation of what there was")
 			}
 		})
+	}
+}
+
+// TestExplainNoLayers: the error of a model without layers speaks of the model and no option.
+func TestExplainNoLayers(t *testing.T) {
+	_, err := attribution.Explain(t.Context(), fakemodel.New(0, fakemodel.Evenly), "w1",
+		attribution.Options{})
+	want := "attribution: the model has 0 layers; it needs one or more"
+	if err == nil || err.Error() != want {
+		t.Errorf("error %v, want %q", err, want)
 	}
 }
 

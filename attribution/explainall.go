@@ -183,7 +183,7 @@ func (w *window) explainTogether(
 			if q.err == nil {
 				q.err = q.end(ctx)
 			}
-			if !q.yield(q.e, q.err, yield) {
+			if !q.yield(q.soFar(q.err), q.err, yield) {
 				return false
 			}
 		}
@@ -196,7 +196,7 @@ func (w *window) explainTogether(
 		if failed != nil {
 			err = q.wrap(ctx, failed)
 		}
-		if !q.yield(q.e, err, yield) {
+		if !q.yield(q.soFar(err), err, yield) {
 			return false
 		}
 	}

@@ -24,7 +24,8 @@ type FlowGraph struct {
 	// Cut is the flow between target and source, and its minimum cut.
 	Cut *Cut `json:"cut"`
 	// Path is, [L+1], the widest path: the target, the token before the last layer, and so on down
-	// to the source. Its width is the smallest of its edges, and no other path has a larger one.
+	// to the source. Its width is the smallest of its edges, and no other path has a larger one. It
+	// is nil if nothing can flow.
 	Path []int `json:"path"`
 }
 

@@ -42,7 +42,7 @@ func (j *job) extend(ctx context.Context, rows []aggregation.Rows, from int) (er
 	mixed, zeros := j.rule.Apply(c, ratios, j.cfg)
 	j.countZeros(zeros)
 	j.wanted, j.sources = c.N-c.Skip, c.T()
-	if j.result, err = j.state.Extend(ctx, j.result[:0], mixed); err != nil {
+	if j.result, err = j.extended(ctx, j.state, j.result[:0], mixed); err != nil {
 		return err
 	}
 	if err := j.checkResult(); err != nil || j.uniform == nil {
@@ -50,6 +50,23 @@ func (j *job) extend(ctx context.Context, rows []aggregation.Rows, from int) (er
 	}
 	j.base, err = j.extendBase(ctx, c, c.T()-1)
 	return err
+}
+
+// extended extends a state by rows, into the memory of dst. A panic of the aggregation is an error
+// that names it: it may come from another module, and several texts run at once, in goroutines
+// whose panics nobody can recover.
+func (j *job) extended(
+	ctx context.Context, state aggregation.State, dst []float64, rows aggregation.Rows,
+) (result []float64, err error) {
+	if state == nil {
+		return nil, fmt.Errorf("aggregation %s returned no state", j.aggregation)
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("aggregation %s panicked: %v", j.aggregation, r)
+		}
+	}()
+	return state.Extend(ctx, dst, rows)
 }
 
 // pickRows returns the rows of the job, with those of one head in Top if there is one, and the
@@ -80,7 +97,8 @@ func (j *job) only(ctx context.Context, rows []aggregation.Rows, target int) (er
 		j.countZeros(zeros)
 	}
 	j.wanted, j.sources = 1, c.T()
-	if j.result, err = a.New(j.cfg).Extend(ctx, j.result[:0], swapped(mixed, target)); err != nil {
+	j.result, err = j.extended(ctx, a.New(j.cfg), j.result[:0], swapped(mixed, target))
+	if err != nil {
 		return err
 	}
 	if err := j.checkResult(); err != nil {

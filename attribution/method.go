@@ -1,6 +1,7 @@
 package attribution
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,25 +37,32 @@ type Method struct {
 
 var methods = registry.Registry[Method]{Kind: "method"}
 
-// RegisterMethod registers a method by its name. It panics if the name is malformed, or taken by
-// another method or a scorer. Its mixing, aggregation and scorer may be registered later:
-// [LookupMethod] looks for them.
+// RegisterMethod registers a method by its name. It panics if the name is malformed, is [Classic],
+// or is taken by another method or a scorer. Its mixing, aggregation and scorer may be registered
+// later: [LookupMethod] looks for them.
 func RegisterMethod(m Method) {
 	if slices.Contains(scorer.Names(), m.Name) {
 		panic("method " + m.Name + " has the name of a scorer")
+	}
+	if m.Name == Classic {
+		panic("method " + m.Name + " has the name of a set of methods")
 	}
 	methods.Register(m.Name, m)
 }
 
 // LookupMethod returns the method of that name. A name "mixing+aggregation" gives a method for any
 // registered pair. Its residual weight is the aggregation's if the mixing does not contain the
-// residual. The error, a [trace.UsageError], lists the known names.
+// residual. The error, a [trace.UsageError], lists the known names. A name that both a method and a
+// scorer have is an error too.
 func LookupMethod(name string) (Method, error) {
 	mixing, combined, pair := strings.Cut(name, "+")
 	if pair {
 		return pairMethod(mixing, combined)
 	}
 	m, err := named(name)
+	if errors.Is(err, trace.ErrUsage) {
+		return m, err
+	}
 	if err != nil {
 		return m, trace.Usagef(
 			"unknown method %s; %s, and any mixing+aggregation of %s and %s",
@@ -74,11 +82,17 @@ func MethodNames() []string {
 	return slices.Compact(names)
 }
 
-// named returns the method registered by a name, or that of the scorer with this name.
+// named returns the method registered by a name, or that of the scorer with this name. If there are
+// both, it returns the method and a usage error.
 func named(name string) (Method, error) {
 	// Lookup of an unknown name compares it with every known one for its error, which takes longer.
 	if !slices.Contains(scorer.Names(), name) {
 		return methods.Lookup(name)
+	}
+	if slices.Contains(methods.Names(), name) {
+		m, _ := methods.Lookup(name)
+		return m, trace.Usagef("method %s and scorer %s have one name; register the scorer by "+
+			"another one", name, name)
 	}
 	s, err := scorer.Lookup(name)
 	if err != nil {
@@ -154,7 +168,7 @@ func pairMethod(mixing, combined string) (Method, error) {
 	if !mi.IncludesResidual {
 		m.Residual = info.Residual
 	}
-	return m, nil
+	return m, m.check()
 }
 
 // check returns an error if the method cannot be computed.
@@ -174,9 +188,11 @@ func (m Method) check() error {
 	if _, err := aggregation.Lookup(m.Aggregation); err != nil {
 		return fmt.Errorf("method %s: %w", m.Name, err)
 	}
-	if !(m.Residual >= 0 && m.Residual <= 1) || m.Residual > 0 && mi.IncludesResidual {
-		return trace.Usagef("method %s: residual %v; it must be in [0,1], and 0 over %s, which "+
-			"contains it",
+	if !(m.Residual >= 0 && m.Residual <= 1) {
+		return trace.Usagef("method %s: residual %v; it must be in [0,1]", m.Name, m.Residual)
+	}
+	if m.Residual > 0 && mi.IncludesResidual {
+		return trace.Usagef("method %s: residual %v; it must be 0 over %s, which contains it",
 			m.Name, m.Residual, m.Mixing)
 	}
 	return nil

@@ -2,6 +2,7 @@ package attribution_test
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/aggregation"
 	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/fakemodel"
 )
 
 func TestMethods(t *testing.T) {
@@ -76,6 +78,8 @@ func TestRegisterPanics(t *testing.T) {
 			attribution.RegisterMixing("attention", attribution.MixingInfo{})
 		},
 		"nil aggregation": func() { aggregation.Register("mine", nil) },
+		"a set":           func() { attribution.RegisterMethod(attribution.Method{Name: "classic"}) },
+		"a scorer's set":  func() { scorer.Register("classic", countingScorer{}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
@@ -102,6 +106,75 @@ func TestLookupBroken(t *testing.T) {
 		if _, err := attribution.LookupMethod(name); !errors.Is(err, trace.ErrUsage) {
 			t.Errorf("LookupMethod(%q) error %v, want a usage error", name, err)
 		}
+	}
+}
+
+// TestOneName: a scorer that takes the name of a method is refused where the name is looked up.
+func TestOneName(t *testing.T) {
+	for _, name := range []string{"rollout", "raw"} {
+		remove := attribution.RegisterScorerForTest(name, countingScorer{})
+		_, err := attribution.LookupMethod(name)
+		remove()
+		want := "method " + name + " and scorer " + name + " have one name"
+		if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), want) {
+			t.Errorf("LookupMethod(%q) error %v, want %q", name, err, want)
+		}
+	}
+}
+
+// infoOf is an aggregation with another description.
+type infoOf struct {
+	aggregation.Aggregation
+	info aggregation.Info
+}
+
+func (a infoOf) Info() aggregation.Info { return a.info }
+
+// like returns a built-in aggregation with another description.
+func like(t *testing.T, name string, info aggregation.Info) aggregation.Aggregation {
+	t.Helper()
+	a, err := aggregation.Lookup(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return infoOf{a, info}
+}
+
+// TestPairResidual: the residual that an aggregation asks for is checked as that of a method is,
+// and the error says which limit it breaks.
+func TestPairResidual(t *testing.T) {
+	for _, residual := range []float64{9, -1, math.NaN()} {
+		a := like(t, "rollout", aggregation.Info{Residual: residual})
+		remove := attribution.RegisterAggregationForTest("test-res", a)
+		_, err := attribution.LookupMethod("attention+test-res")
+		remove()
+		if !errors.Is(err, trace.ErrUsage) || !strings.HasSuffix(err.Error(), "in [0,1]") {
+			t.Errorf("residual %v: error %v", residual, err)
+		}
+	}
+}
+
+// TestOtherAggregations: the unit of values that are no shares names the aggregation, and layers of
+// an aggregation that combines none are single layers.
+func TestOtherAggregations(t *testing.T) {
+	for _, c := range []struct {
+		info        aggregation.Info
+		unit, layer string
+	}{
+		{aggregation.Info{Single: true}, "test-other of attention", "layer 2"},
+		{aggregation.Info{Shares: true}, "share of attention", "up to layer 2"},
+	} {
+		remove := attribution.RegisterAggregationForTest("test-other", like(t, "layer", c.info))
+		e, err := attribution.Explain(t.Context(), fakemodel.New(3, fakemodel.Evenly), "w1 w2",
+			attribution.Options{Methods: []string{"attention+test-other"}, MaxTokens: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := e.Methods["attention+test-other"]
+		if got := r.LayerName(0, 2); r.Unit != c.unit || got != c.layer {
+			t.Errorf("unit %q, %q; want %q, %q", r.Unit, got, c.unit, c.layer)
+		}
+		remove()
 	}
 }
 

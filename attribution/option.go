@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/headwater-ml/headwater/attribution/aggregation"
+	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
 )
@@ -147,12 +149,30 @@ func (r Option) checkMethods(o *Options, all []planned) (warnings []string, err 
 	if !taken {
 		advice := ""
 		if len(o.Methods) == 0 {
-			advice = "; name methods that take it, such as " + Classic
+			advice = r.adviseMethod(o)
 		}
 		return nil, r.usagef("%s applies to none of the methods: %s: %s%s", r.Name, all[0].Name,
 			r.why, advice)
 	}
 	return warnings, nil
+}
+
+// adviseMethod returns advice to name the first method that takes the option, "" if there is none.
+func (r Option) adviseMethod(o *Options) string {
+	for _, m := range Methods() {
+		p := planned{Method: m}
+		if m.Scorer != "" {
+			p.scorer, _ = scorer.Lookup(m.Scorer)
+		} else {
+			p.mixing, _ = LookupMixing(m.Mixing)
+			a, err := aggregation.Lookup(m.Aggregation)
+			p.lift, p.topOnly = o.Lift && p.mixing.Sums, err == nil && a.Info().TopOnly
+		}
+		if r.takes(o, p) {
+			return "; name methods that take it, such as " + m.Name
+		}
+	}
+	return ""
 }
 
 // check returns a [trace.UsageError] for the first option of some groups that is wrong whatever the

@@ -10,6 +10,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/fakemodel"
 )
 
 // values has, for every option, a text that it reads, the options that this makes, and texts that
@@ -324,6 +325,33 @@ func TestOptionsBeyondTheirRanges(t *testing.T) {
 			if err := o.Check(); !errors.As(err, &usage) || usage.Option != name {
 				t.Errorf("%s: error %v, want a usage error about it", name, err)
 			}
+		}
+	}
+}
+
+// TestAdvisedMethod: an option that no default method takes comes with advice to name a method, and
+// that method takes it.
+func TestAdvisedMethod(t *testing.T) {
+	m := fakemodel.New(2, fakemodel.Evenly)
+	m.About.Head = trace.NextToken
+	for _, opts := range []attribution.Options{
+		{Scoring: scorer.Options{Steps: 5}},
+		{Scoring: scorer.Options{Samples: 5}},
+		{Scoring: scorer.Options{Replacement: "mask"}},
+		{Lift: true},
+		{AllLevels: true},
+	} {
+		_, err := attribution.Explain(t.Context(), m, "w1", opts)
+		advice := "; name methods that take it, such as "
+		if err == nil || !strings.Contains(err.Error(), advice) {
+			t.Errorf("error %v, want %q", err, advice)
+			continue
+		}
+		_, advised, _ := strings.Cut(err.Error(), advice)
+		opts.Methods = []string{advised}
+		_, err = attribution.Explain(t.Context(), m, "w1", opts)
+		if err != nil && strings.Contains(err.Error(), "applies to none") {
+			t.Errorf("%q is advised, and then: %v", advised, err)
 		}
 	}
 }

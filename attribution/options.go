@@ -1,6 +1,11 @@
 package attribution
 
-import "github.com/headwater-ml/headwater/attribution/trace"
+import (
+	"fmt"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
+)
 
 // Limits of options: far above what a picture can show, and low enough that a slip of the finger
 // does not fill memory.
@@ -61,6 +66,10 @@ func (o Options) checkHeads(heads int) error {
 
 // layerRange returns the first and last layer asked for, of L.
 func (o Options) layerRange(layers int) (first, last int, err error) {
+	if layers < 1 {
+		return 0, 0, fmt.Errorf("attribution: the model has %s; it needs one or more",
+			message.Count(layers, "layer"))
+	}
 	first, last = o.FirstLayer, layers-1
 	if o.LastLayer != nil {
 		last = *o.LastLayer

@@ -97,11 +97,14 @@ func (p *plan) add(m Method, set setting) {
 	combined, _ := aggregation.Lookup(m.Aggregation)
 	info := combined.Info()
 	pm := planned{
-		Method: m, mixing: mixing, unit: "flow",
+		Method: m, mixing: mixing, unit: m.Aggregation + " of " + mixing.Unit,
 		first: p.first, last: p.last, topOnly: info.TopOnly,
 	}
-	if info.Shares || m.Normalize {
+	switch {
+	case info.Shares || m.Normalize:
 		pm.unit = "share of " + mixing.Unit
+	case m.Aggregation == "flow":
+		pm.unit = "flow"
 	}
 	if p.opts.Lift && mixing.Sums {
 		pm.lift, pm.unit = true, "lift (1 = uniform attention)"

@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/headwater-ml/headwater/attribution/aggregation"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
 )
@@ -14,8 +15,15 @@ import (
 // M returns the result of a method, M[n,m,l]. The error, a [trace.UsageError], lists the methods of
 // the explanation.
 func (e *Explanation) M(method string) (*Result, error) {
-	if r, ok := e.Methods[method]; ok {
+	r, ok := e.Methods[method]
+	switch {
+	case r != nil:
 		return r, nil
+	case ok:
+		return nil, damaged("there is nothing of method %s", message.Quote(method))
+	case len(e.Order) == 0:
+		return nil, trace.Usagef("the explanation has no methods, and so not %s",
+			message.Quote(method))
 	}
 	return nil, trace.Usagef("the explanation has no method %s; %sit has %s",
 		message.Quote(method), message.DidYouMean(method, e.Order), message.List(e.Order))
@@ -49,6 +57,9 @@ func (r *Result) Level(t int) int {
 
 // Layer returns the layer of level k for token t, 0-based; [LayerByToken] if that is not known.
 func (r *Result) Layer(t, k int) int {
+	if k < 0 || k >= len(r.Layers) {
+		return LayerByToken
+	}
 	if r.Layers[k] == LayerByToken && t >= 0 && t < len(r.Shown) {
 		return r.Shown[t]
 	}
@@ -58,10 +69,15 @@ func (r *Result) Layer(t, k int) int {
 // Combined reports whether the values of a level are about all layers up to it, as those of
 // rollout, flow and scorers are, and not about its own layer alone.
 func (r *Result) Combined() bool {
-	if aggregation := r.Options["aggregation"]; aggregation != "" {
-		return aggregation != "layer"
+	name := r.Options["aggregation"]
+	if name == "" {
+		return r.Options["scorer"] != ""
 	}
-	return r.Options["scorer"] != ""
+	a, err := aggregation.Lookup(name)
+	if err != nil { // of an explanation that a program with other plugins made
+		return name != "layer"
+	}
+	return !a.Info().Single
 }
 
 // LayerName says which layers the values of level k are about, for token t: "layer 3", or "up to
@@ -134,9 +150,10 @@ type Ranked struct {
 // of a method; see [Result.Level]. The highest comes first; among equal values, the earlier token.
 // In a signed row these are the tokens that speak most for the prediction. The filter hides tokens
 // from the ranking and changes no value, so there may be fewer than k; nil hides none. TopK returns
-// a [trace.UsageError] if the explanation does not have the method, or if t or k is out of range.
+// a [trace.UsageError] if the explanation does not have the method, or if t or k is out of range,
+// and another error if the explanation is damaged.
 func (e *Explanation) TopK(t int, method string, k int, filter Filter) ([]Ranked, error) {
-	r, err := e.M(method)
+	r, err := e.result(method)
 	if err != nil {
 		return nil, err
 	}

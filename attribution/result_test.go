@@ -227,6 +227,7 @@ func TestSinksInTheMiddle(t *testing.T) {
 		e := small()
 		e.Prompt.Special[1] = c.special
 		r := e.Methods["m"]
+		r.Layers = []int{1}
 		r.Shape, r.Data, e.OtherMass["m"] = [3]int{c.rows, 3, 1}, nil, make([]float64, c.rows)
 		for range c.rows {
 			r.Data = append(r.Data, .2, .6, .2)

@@ -103,6 +103,10 @@ func (r *run) score(ctx context.Context, ids []int, at int, t prediction) error 
 		if err := checkScores(s, len(ids), len(m.levels), m.scorer.Info()); err != nil {
 			return fmt.Errorf("%s: %w", m.Name, err)
 		}
+		made := len(r.e.Steps)
+		if had := len(r.e.Methods[m.Name].Residue) > 0; made > 0 && had != (s.Residue != nil) {
+			return fmt.Errorf("%s: a residue for some predictions and not for others", m.Name)
+		}
 		r.scores[i] = s
 	}
 	if r.contrast != nil && *r.contrast == t.ID {
@@ -127,7 +131,6 @@ func (r *run) scoreBy(
 	}
 	o := trace.Objective{
 		Quantity: r.opts.quantity(m.scorer.Info()), Position: at, Token: t.ID,
-		Contrast: r.contrast,
 	}
 	if m.info().Foils && o.Quantity == trace.Logit {
 		var likely []int
@@ -136,7 +139,13 @@ func (r *run) scoreBy(
 		}
 		o.Foils = trace.Foils(t.ID, r.opts.foils(), likely)
 	}
-	return m.scorer.Score(ctx, r.model, trace.Query{IDs: ids, Objective: o}, r.opts.Scoring)
+	// Copies, because a scorer of another module may change what it is given.
+	if r.contrast != nil {
+		id := *r.contrast
+		o.Contrast = &id
+	}
+	q := trace.Query{IDs: slices.Clone(ids), Objective: o}
+	return m.scorer.Score(ctx, r.model, q, r.opts.Scoring)
 }
 
 // alternatives returns how many alternatives the model is asked for: those that are shown, and as
@@ -170,8 +179,13 @@ func (r *run) layerThatWrote(terms *trace.AttentionTerms) int {
 	return layer
 }
 
-// checkScores returns an error unless there are n scores, all finite, and none below zero unless
-// they are signed, and as many of each of the levels if the scorer has them.
+// layersTol is how far the sum over layers may be from a value, as a part of the sizes of both. A
+// scorer may compute either in float32.
+const layersTol = 1e-4
+
+// checkScores returns an error unless there are n scores, and as many for each of the levels if the
+// scorer has them. All numbers must be finite, also when they are added up, and none of the scores
+// below zero unless they are signed. Those of the levels must add up to the scores.
 func checkScores(s *scorer.Scores, n, levels int, info scorer.Info) error {
 	if s == nil {
 		return fmt.Errorf("neither scores nor an error")
@@ -179,26 +193,61 @@ func checkScores(s *scorer.Scores, n, levels int, info scorer.Info) error {
 	if len(s.Values) != n {
 		return fmt.Errorf("%d values for %d tokens", len(s.Values), n)
 	}
-	if info.ByLayer && len(s.ByLayer) != levels*n {
+	if !finite(s.Value) {
+		return fmt.Errorf("the number explained is %v", s.Value)
+	}
+	if s.Residue != nil && !finite(*s.Residue) {
+		return fmt.Errorf("the residue is %v", *s.Residue)
+	}
+	if err := checkValues(s.Values, n, info.Signed); err != nil || !info.ByLayer {
+		return err
+	}
+	if len(s.ByLayer) != levels*n {
 		return fmt.Errorf("%d values by layer for %d layers of %d tokens", len(s.ByLayer), levels,
 			n)
 	}
-	for i, x := range s.ByLayer {
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return fmt.Errorf("token %d has value %v in layer %d", i%n, x, i/n)
-		}
+	if err := checkValues(s.ByLayer, n, info.Signed); err != nil {
+		return fmt.Errorf("by layer: %w", err)
 	}
-	for j, x := range s.Values {
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return fmt.Errorf("token %d has value %v", j, x)
+	for j, value := range s.Values {
+		sum, size := 0.0, math.Abs(value)
+		for l := range levels {
+			x := s.ByLayer[l*n+j]
+			sum, size = sum+x, size+math.Abs(x)
 		}
-		if x < 0 && !info.Signed {
-			return fmt.Errorf("token %d has value %v, and the scorer says that its values have "+
-				"no sign", j, x)
+		if math.Abs(sum-value) > layersTol*size {
+			return fmt.Errorf("token %d has value %v, and the values of its layers add up to %v", j,
+				value, sum)
 		}
 	}
 	return nil
 }
+
+// checkValues returns an error for the first value, of rows of n tokens, that is not finite, or is
+// negative and not signed, and for values whose sum overflows.
+func checkValues(values []float64, n int, signed bool) error {
+	size := 0.0
+	for i, x := range values {
+		of := fmt.Sprintf("token %d", i%n)
+		if len(values) > n {
+			of = fmt.Sprintf("layer %d token %d", i/n, i%n)
+		}
+		if !finite(x) {
+			return fmt.Errorf("%s has value %v", of, x)
+		}
+		if x < 0 && !signed {
+			return fmt.Errorf("%s has value %v, and the scorer says that its values have no sign",
+				of, x)
+		}
+		if size += math.Abs(x); !finite(size) {
+			return fmt.Errorf("the values up to %s, %v, are too large to be added up", of, x)
+		}
+	}
+	return nil
+}
+
+// finite reports whether a number is neither NaN nor infinite.
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
 // warn adds a remark unless it is there already.
 func (r *run) warn(remark string) {

@@ -241,3 +241,22 @@ func TestAttributeScored(t *testing.T) {
 		t.Errorf("error %v, want a usage error", err)
 	}
 }
+
+// TestRefusedBeforeTheFirstToken: there is no explanation if a scorer refuses what was asked for,
+// or there is not enough memory, before anything is explained.
+func TestRefusedBeforeTheFirstToken(t *testing.T) {
+	for want, refusal := range map[string]error{
+		"usage":  trace.Usagef("the scorer takes no such quantity"),
+		"memory": &trace.MemoryError{What: "gradients", Need: 2, Left: 1, Limit: 1},
+	} {
+		c := countingScorer{err: refusal, queries: new([]trace.Query)}
+		remove := attribution.RegisterScorerForTest("test-count", c)
+		m := fakemodel.New(2, fakemodel.Evenly)
+		opts := attribution.Options{Methods: []string{"test-count"}, MaxTokens: 1}
+		if e, err := attribution.Explain(t.Context(), m, "w1", opts); e != nil || err == nil ||
+			!strings.Contains(err.Error(), refusal.Error()) {
+			t.Errorf("%s: explanation %v, error %v", want, e, err)
+		}
+		remove()
+	}
+}

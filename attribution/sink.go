@@ -39,14 +39,15 @@ const ShownLevel = -1
 // tokens that have more than 30 % of at least three quarters of the rows. For an ordinary token,
 // neither first nor special, there must be four rows or more, because otherwise it may be evidence.
 // Lifted results and those of scorers have no sinks, because their values are no shares. Sinks
-// returns a [trace.UsageError] if the explanation does not have the method or the level.
+// returns a [trace.UsageError] if the explanation does not have the method or the level, and
+// another error if it is damaged.
 //
 // In an encoder only special tokens are sinks: a word that every position reads may be what the
 // text is about. The rows are those of the map, or those of the predictions. The latter do not
 // count for a token that is itself explained, because its share of its own row says nothing about
 // other rows. A span of several words is no sink; see [Explanation.GroupSpans].
 func (e *Explanation) Sinks(method string, k int) ([]Sink, error) {
-	r, err := e.M(method)
+	r, err := e.result(method)
 	if err != nil {
 		return nil, err
 	}
@@ -58,13 +59,18 @@ func (e *Explanation) Sinks(method string, k int) ([]Sink, error) {
 	if r.Options["lift"] != "" || r.Options["scorer"] != "" || n == 0 {
 		return nil, nil
 	}
+	other := e.OtherMass[method]
+	if len(other) != n*levels {
+		return nil, damaged("what of %s rests on generated tokens has %d values, not %d", method,
+			len(other), n*levels)
+	}
 	shares := make([]float64, m*n) // [m,n]
 	for t := range n {
 		level := k
 		if k == ShownLevel {
 			level = r.Level(t)
 		}
-		addShares(shares, n, t, r.Row(t, level), e.OtherMass[method][t*levels+level])
+		addShares(shares, n, t, r.Row(t, level), other[t*levels+level])
 	}
 	var all []float64
 	if e.Model.Bidirectional {

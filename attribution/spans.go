@@ -25,7 +25,8 @@ type Span struct {
 // Words returns the words of the prompt. A word is a run of letters, digits and marks, which may
 // contain apostrophes, hyphens and the points of numbers. A token belongs to the word of its first
 // letter or digit. A token without letters and digits, and a control token, is a span of its own.
-// In scripts without spaces between words a run is a whole phrase; use [Prompt.Spans] there.
+// In scripts without spaces between words a run is a whole phrase; use [Prompt.Spans] there. There
+// are no words and no sentences if a token lies outside the text.
 func (p *Prompt) Words() []Span { return p.divide(wordOf(p.Text)) }
 
 // Sentences returns the sentences of the prompt. A sentence ends after ".", "!", "?" or a similar
@@ -37,11 +38,15 @@ func (p *Prompt) Sentences() []Span { return p.divide(sentenceOf(p.Text)) }
 // Spans returns one span for each range of bytes [begin,end) of the prompt, and one for every token
 // outside the ranges, in the order of their first tokens. A token belongs to the first range that
 // contains one of its characters other than white space. Spans returns a [trace.UsageError] if a
-// range is empty, lies outside the text or contains no token, or if two ranges overlap.
+// range is empty, lies outside the text or contains no token, or if two ranges overlap. It returns
+// another error if a token lies outside the text.
 func (p *Prompt) Spans(ranges ...[2]int) ([]Span, error) {
 	of, err := rangeOf(p.Text, ranges)
 	if err != nil {
 		return nil, err
+	}
+	if err := p.check(); err != nil {
+		return nil, damaged("%v", err)
 	}
 	spans := p.divide(of)
 	for k, r := range ranges {
@@ -79,9 +84,12 @@ func rangeOf(text string, ranges [][2]int) ([]int, error) {
 	return of, nil
 }
 
-// divide returns the spans of the prompt. of has for each byte of the text the number of its span,
-// -1 for none.
+// divide returns the spans of the prompt, nil if a token lies outside the text. of has for each
+// byte of the text the number of its span, -1 for none.
 func (p *Prompt) divide(of []int) []Span {
+	if p.check() != nil {
+		return nil
+	}
 	var spans []Span
 	at := map[int]int{} // from a number in of to an index in spans
 	for j, offset := range p.Offsets {
@@ -244,8 +252,12 @@ func sentenceOf(text string) []int {
 // them if they are not parts of a whole, such as flow and lift: the flows from two tokens share
 // pipes, so their sum is no flow. In maps the targets are spans too, and the row of a span is the
 // mean over its tokens. A span has the id of its first token. GroupSpans returns a
-// [trace.UsageError] unless every token of the prompt is in exactly one span.
+// [trace.UsageError] unless every token of the prompt is in exactly one span, and another error if
+// the explanation is damaged.
 func (e *Explanation) GroupSpans(spans []Span) (*Explanation, error) {
+	if err := e.checkGrouped(); err != nil {
+		return nil, err
+	}
 	if err := e.checkSpans(spans); err != nil {
 		return nil, err
 	}

@@ -107,8 +107,8 @@ func TestGrouped(t *testing.T) {
 		Maps: map[string]*attribution.Map{
 			"rollout": {
 				Options: map[string]string{"aggregation": "rollout"},
-				Shape:   [3]int{1, 3, 3},
-				Data:    []float64{1, 0, 0, .25, .75, 0, .5, .25, .25},
+				Layers:  []int{0}, Shape: [3]int{1, 3, 3},
+				Data: []float64{1, 0, 0, .25, .75, 0, .5, .25, .25},
 			},
 		},
 	}

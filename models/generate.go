@@ -161,8 +161,10 @@ func (m *Model) newChooser(ids []int, ask trace.Ask) (*chooser, error) {
 		return nil, fmt.Errorf("models: %d prompt tokens and %d to generate are more than "+
 			"the context of %d", len(ids), ask.MaxTokens, limit)
 	}
-	if ask.Terms != nil && (ask.Terms.Contrast != nil && ask.Terms.Foils > 0 ||
-		ask.Terms.Foils < 0) {
+	if ask.Terms != nil && ask.Terms.Foils < 0 {
+		return nil, fmt.Errorf("models: %d foils; want 0 or more", ask.Terms.Foils)
+	}
+	if ask.Terms != nil && ask.Terms.Contrast != nil && ask.Terms.Foils > 0 {
 		return nil, fmt.Errorf("models: parts against a contrast and %d foils; "+
 			"they are against one of the two", ask.Terms.Foils)
 	}

@@ -203,6 +203,10 @@ func open(ctx context.Context, from source, name string, opts Options) (_ *Model
 			err = fmt.Errorf("models: %w", e)
 		}
 	}()
+	if opts.MaxMemory < 0 {
+		return nil, usagef("max memory %d; want a number of bytes, or 0 for nine tenths of what "+
+			"the machine has left", opts.MaxMemory)
+	}
 	dtype, err := opts.dtype()
 	if err != nil {
 		return nil, err

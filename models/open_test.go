@@ -232,9 +232,24 @@ func TestMisspeltSetting(t *testing.T) {
 		`data type "flot32" is unknown; did you mean float32? known are float32, bfloat16`: {
 			DType: "flot32",
 		},
+		"max memory -5; want a number of bytes, or 0": {MaxMemory: -5},
 	} {
 		_, err := models.Open("tiny", o)
 		if !errors.Is(err, trace.ErrUsage) || !strings.HasPrefix(err.Error(), "models: "+want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}
+
+// TestNegativeFoils: the error speaks of the number, and of no contrast where there is none.
+func TestNegativeFoils(t *testing.T) {
+	m, err := models.Open("tiny", models.Options{Backend: "go"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := trace.Ask{MaxTokens: 1, Terms: &trace.TermsAsk{Foils: -3}}
+	for _, err := range m.Steps(t.Context(), []int{1}, ask) {
+		if want := "models: -3 foils; want 0 or more"; err == nil || err.Error() != want {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}

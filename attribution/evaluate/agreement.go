@@ -1,6 +1,9 @@
 package evaluate
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // Agreement is how similarly methods rank the tokens of the same predictions.
 type Agreement struct {
@@ -12,8 +15,12 @@ type Agreement struct {
 }
 
 // Agree returns the agreement of methods. scores[i][c], [T], has the scores of method i for
-// prediction c. Values are ranked with their signs.
+// prediction c. Values are ranked with their signs. Agree panics if there are not as many scores as
+// methods, or if methods have other numbers of predictions or tokens.
 func Agree(methods []string, scores [][][]float64) Agreement {
+	if len(methods) != len(scores) {
+		panic(fmt.Sprintf("evaluate: %d methods, and scores of %d", len(methods), len(scores)))
+	}
 	a := Agreement{Methods: methods, Spearman: make([][]Summary, len(methods))}
 	for i := range methods {
 		a.Spearman[i] = make([]Summary, len(methods))
@@ -28,8 +35,11 @@ func Agree(methods []string, scores [][][]float64) Agreement {
 }
 
 // Correlations returns the rank correlation of a[c] and b[c] for each c, NaN if one of them is
-// constant.
+// constant or has NaN. It panics if the lengths differ.
 func Correlations(a, b [][]float64) []float64 {
+	if len(a) != len(b) {
+		panic(fmt.Sprintf("evaluate: scores of %d and %d predictions", len(a), len(b)))
+	}
 	out := make([]float64, len(a))
 	for c := range a {
 		rho, ok := Spearman(a[c], b[c])

@@ -1,6 +1,10 @@
 package evaluate
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+	"slices"
+)
 
 // Cues has measures of how well a row of scores finds tokens that are known to matter, the cues.
 type Cues struct {
@@ -22,10 +26,13 @@ type Cues struct {
 //
 // where S are the scores and ζ the cues (Mohebbi et al. 2023, §5). If scores are equal, each
 // measure is its mean over all orders of their tokens, so a constant row has the level of chance.
-// Align panics if the lengths differ or no token is a cue.
+// Align panics if the lengths differ, a score is NaN or no token is a cue.
 func Align(scores []float64, cue []bool) Cues {
 	if len(scores) != len(cue) {
 		panic(fmt.Sprintf("evaluate: %d scores for %d tokens", len(scores), len(cue)))
+	}
+	if j := slices.IndexFunc(scores, math.IsNaN); j >= 0 {
+		panic(fmt.Sprintf("evaluate: the score of token %d is NaN", j))
 	}
 	all := make([]int, len(scores))
 	for i := range all {
@@ -58,8 +65,12 @@ func Align(scores []float64, cue []bool) Cues {
 	return c
 }
 
-// Chance returns the mean of the measures over all rankings of n tokens with k cues.
+// Chance returns the mean of the measures over all rankings of n tokens with k cues. It panics if
+// k is not in [1,n].
 func Chance(n, k int) Cues {
+	if k < 1 || k > n {
+		panic(fmt.Sprintf("evaluate: %d cues of %d tokens", k, n))
+	}
 	cue := make([]bool, n)
 	for i := range k {
 		cue[i] = true

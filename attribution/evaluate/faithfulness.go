@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/scorer"
 )
@@ -79,7 +80,8 @@ var _ Remover = (*scorer.Removal)(nil)
 // each, 0 for no soft forms.
 //
 // scores are [T]; those of tokens that cannot be removed do not count. It costs 2n + 1 passes, and
-// 2·draws for the soft forms. It returns an error of the model, or one if no token can be removed.
+// 2·draws for the soft forms. It returns an error of the model, or one if no token can be removed
+// or a score is NaN.
 func Faithful(
 	ctx context.Context, text Remover, scores []float64, draws int,
 ) (*Faithfulness, error) {
@@ -91,6 +93,9 @@ func Faithful(
 	if last := tokens[n-1]; last >= len(scores) {
 		return nil, fmt.Errorf("evaluate: %d scores for a text whose token %d can be taken away",
 			len(scores), last)
+	}
+	if j := slices.IndexFunc(scores, math.IsNaN); j >= 0 {
+		return nil, fmt.Errorf("evaluate: the score of token %d is NaN", j)
 	}
 	order := falling(sizes(scores), tokens)
 	var sets [][]int

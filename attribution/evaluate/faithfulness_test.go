@@ -99,6 +99,11 @@ func TestFaithfulConstant(t *testing.T) {
 	if _, err := evaluate.Faithful(t.Context(), text{}, nil, 0); err == nil {
 		t.Error("a text without removable tokens gives no error")
 	}
+	nan := []float64{1, math.NaN(), 3}
+	if _, err := evaluate.Faithful(t.Context(), additive(0, 0, 0), nan, 0); err == nil ||
+		err.Error() != "evaluate: the score of token 1 is NaN" {
+		t.Errorf("a score that is NaN: error %v", err)
+	}
 }
 
 // The extremes of AOPC are those of all rankings, enumerated, for a value that is not a sum.

@@ -42,8 +42,9 @@ const maxLabelled = 1_000_000
 // [OnlineCode]. The examples are shuffled by the seed of the options, the same for all states. The
 // model runs once on each text. The hidden states of all probed words are kept: N·(L+1)·D·4 bytes,
 // and 8·N·D more while one of them is probed; it returns a [trace.MemoryError] before the first
-// text if a [trace.Budgeted] model has less. Other errors name the example: a text of no tokens, a
-// span without a token, or an error of the model; or they are those of [OnlineCode].
+// text if a [trace.Budgeted] model has less. A span outside its text is a [trace.UsageError] before
+// the first text too. Other errors name the example: a text of no tokens, a span without a token,
+// or an error of the model; or they are those of [OnlineCode].
 func Probe(
 	ctx context.Context, m RecordingModel, examples []Labelled, opts ProbeOptions,
 ) (*Probing, error) {
@@ -52,6 +53,12 @@ func Probe(
 	}
 	if len(examples) > maxLabelled {
 		return nil, probeUsage("%d examples; at most %d", len(examples), maxLabelled)
+	}
+	for i, e := range examples {
+		if s := e.Span; s != [2]int{} && (s[0] < 0 || s[0] >= s[1] || s[1] > len(e.Text)) {
+			return nil, probeUsage("example %d of %d: bytes %d to %d of a text of %d bytes; want "+
+				"0 ≤ begin < end ≤ %d", i, len(examples), s[0], s[1], len(e.Text), len(e.Text))
+		}
 	}
 	info := m.Info()
 	if err := fitsProbe(m, len(examples)); err != nil {

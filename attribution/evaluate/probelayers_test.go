@@ -133,8 +133,13 @@ func TestProbeModelRefusals(t *testing.T) {
 			"span",
 			[]evaluate.Labelled{word, {Text: "abc", Span: [2]int{3, 9}}},
 			evaluate.ProbeOptions{},
-			"example 1 of 2: no token lies in bytes 3 to 9 of a text of " +
-				"3 bytes",
+			"example 1 of 2: bytes 3 to 9 of a text of 3 bytes; want 0 ≤ begin < end ≤ 3",
+		},
+		{
+			"long span",
+			[]evaluate.Labelled{{Text: "abc", Span: [2]int{-4, 900}}, word},
+			evaluate.ProbeOptions{},
+			"example 0 of 2: bytes -4 to 900",
 		},
 		{
 			"empty",

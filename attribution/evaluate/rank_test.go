@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/evaluate"
@@ -32,6 +33,8 @@ func TestKnown24Spearman(t *testing.T) {
 		{[]float64{5, 5, 5}, []float64{1, 2, 3}, 0, false},
 		{[]float64{1}, []float64{2}, 0, false},
 		{nil, nil, 0, false},
+		{[]float64{1, math.NaN(), 3}, []float64{1, 2, 3}, 0, false},
+		{[]float64{1, 2, 3}, []float64{math.NaN(), math.NaN(), 3}, 0, false},
 	} {
 		rho, ok := evaluate.Spearman(c.x, c.y)
 		near(t, fmt.Sprint("Spearman", c.x, c.y), rho, c.want, 1e-15)
@@ -164,5 +167,29 @@ func TestValueJSON(t *testing.T) {
 		if err != nil || string(got) != want {
 			t.Errorf("%g is %s, error %v; want %s", x, got, err, want)
 		}
+	}
+}
+
+// TestRankPanics: numbers that cannot be ranked panic with what is wrong; they neither hang nor
+// fail at an index.
+func TestRankPanics(t *testing.T) {
+	cue := []bool{true, false}
+	for want, call := range map[string]func(){
+		"the score of token 0 is NaN":   func() { evaluate.Align([]float64{math.NaN(), 2}, cue) },
+		"the score of token 1 is NaN":   func() { evaluate.Point([]float64{2, math.NaN()}, cue, 1) },
+		"the top -1 tokens":             func() { evaluate.Point([]float64{2, 1}, cue, -1) },
+		"5 cues of 3 tokens":            func() { evaluate.Chance(3, 5) },
+		"-1 cues of 3 tokens":           func() { evaluate.Chance(3, -1) },
+		"scores of 1 and 0 predictions": func() { evaluate.Correlations([][]float64{{1}}, nil) },
+		"2 methods, and scores of 1":    func() { evaluate.Agree([]string{"a", "b"}, [][][]float64{{}}) },
+	} {
+		func() {
+			defer func() {
+				if got := fmt.Sprint(recover()); !strings.Contains(got, want) {
+					t.Errorf("panic %q, want %q", got, want)
+				}
+			}()
+			call()
+		}()
 	}
 }

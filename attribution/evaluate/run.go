@@ -101,7 +101,8 @@ type Options struct {
 	// random is measured beside them.
 	Methods []string
 	// Explain has the options of every explanation. Each case sets those that say what to explain
-	// or generate.
+	// or generate, and Methods above names the methods. So its own Methods and MaxTokens have no
+	// effect.
 	Explain attribution.Options
 	// Faithful measures what happens without tokens, which Scoring says how to remove. Draws > 0
 	// also measures the soft forms, and Beam > 0 NAOPC.
@@ -226,6 +227,9 @@ func Lines() []string { return []string{RandomLine, EarliestLine, LatestLine, Ch
 // change. Methods of one layer are scored in one layer, which the cases with Selection choose: the
 // one with the highest average precision over all of these cases.
 func Run(ctx context.Context, m trace.Model, cases []Case, opts Options) (*Report, error) {
+	if err := opts.check(); err != nil {
+		return newReport(opts, nil), err
+	}
 	opts.Methods, opts.References = opts.methods(m.Info()), expanded(opts.References)
 	if err := checkGroups(cases); err != nil {
 		return newReport(opts, nil), err

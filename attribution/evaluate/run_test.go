@@ -324,6 +324,23 @@ func TestRunRefusals(t *testing.T) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
+	for want, opts := range map[string]evaluate.Options{
+		"draws -3":     {Draws: -3},
+		"beam -1":      {Beam: -1},
+		"ablations -2": {Ablations: -2},
+		"limit -1":     {Limit: -1},
+		"least NaN":    {Least: math.NaN()},
+		"least -1":     {Least: -1},
+		"ties NaN":     {Ties: math.NaN()},
+		"ties -1":      {Ties: -1},
+		"ties +Inf":    {Ties: math.Inf(1)},
+	} {
+		_, err := evaluate.Run(t.Context(), reader{name: "r"}, cases, opts)
+		if !errors.Is(err, trace.ErrUsage) ||
+			err.Error() != "evaluate: "+want+"; it must be 0 or more" {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := evaluate.Run(ctx, reader{name: "r"}, cases, options)

@@ -24,8 +24,8 @@ const (
 	// FirstFraction is mean[j*(i) = 0], the fraction of targets that look at the first token most:
 	// Figure 5.
 	FirstFraction Quantity = "first-fraction"
-	// Concentration is the mean of the largest probability minus the second largest one, which is
-	// 0 where a target sees one source: Figure 6.
+	// Concentration is the mean of the largest probability minus the second largest one: Figure 6.
+	// Where a target sees one source, the second largest is 0, and the difference 1.
 	Concentration Quantity = "concentration"
 )
 

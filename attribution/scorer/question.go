@@ -96,6 +96,12 @@ func (x *question) check() error {
 		return trace.Usagef("%s: position %d of %d tokens; it must be in [0,%d]", x.scorer,
 			x.q.Position, T, T-1)
 	}
+	for j, id := range x.q.IDs {
+		if id < 0 || x.info.Vocab > 0 && id >= x.info.Vocab {
+			return trace.Usagef("%s: token %d has id %d; %s has %d tokens, from 0", x.scorer, j, id,
+				message.Quote(x.info.Name), x.info.Vocab)
+		}
+	}
 	// The number of classes is not known here, so a class is only checked from below.
 	if len(x.q.Foils) > 0 && (x.q.Contrast != nil || x.q.Quantity != trace.Logit) {
 		return trace.Usagef("%s: %d foils; they need the quantity %s and no contrast", x.scorer,

@@ -2,6 +2,7 @@ package scorer
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -44,9 +45,12 @@ func (r *Removal) Removable() []int {
 }
 
 // Without returns the query without the tokens at some positions, each given once. If tokens are
-// deleted and none would be left, the last one stays.
+// deleted and none would be left, the last one stays. It panics if a position is outside the text.
 func (r *Removal) Without(tokens ...int) trace.Query {
 	order := slices.Sorted(slices.Values(tokens))
+	if n := len(order); n > 0 && (order[0] < 0 || order[n-1] >= len(r.x.q.IDs)) {
+		panic(fmt.Sprintf("attribution: removal of tokens %v of %d", order, len(r.x.q.IDs)))
+	}
 	if r.r.delete && len(order) == len(r.x.q.IDs) {
 		order = order[:len(order)-1]
 	}
@@ -60,7 +64,7 @@ func (r *Removal) Without(tokens ...int) trace.Query {
 }
 
 // Predict returns the number that the model computes for the query without each set of tokens, in
-// the order of sets. It runs the model in batches.
+// the order of sets. It runs the model in batches. It panics as [Removal.Without] does.
 func (r *Removal) Predict(ctx context.Context, sets [][]int) ([]float64, error) {
 	values, err := r.x.predict(ctx, len(sets), func(i int) trace.Query {
 		return r.Without(sets[i]...)
@@ -78,8 +82,13 @@ func (r *Removal) Predict(ctx context.Context, sets [][]int) ([]float64, error) 
 
 // Soft returns the number that the model computes if elements of the embeddings are set to zero at
 // random; those of token j are kept with probability keep[j], [T]. It is the mean over so many
-// draws from the seed in [Options] (Zhao and Aletras 2023, §3).
+// draws from the seed in [Options] (Zhao and Aletras 2023, §3). It returns a [trace.UsageError] if
+// draws is below 1 or keep has another length.
 func (r *Removal) Soft(ctx context.Context, keep []float64, draws int) (float64, error) {
+	if T := len(r.x.q.IDs); draws < 1 || len(keep) != T {
+		return 0, trace.Usagef("removal: %d draws with %d probabilities for %d tokens; it takes 1 "+
+			"draw or more and a probability for each token", draws, len(keep), T)
+	}
 	inputs, err := r.x.inputs(ctx)
 	if err != nil {
 		return 0, err

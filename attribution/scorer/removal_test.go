@@ -71,3 +71,34 @@ func TestRemovable(t *testing.T) {
 		t.Errorf("ids %v, position %d", got.IDs, got.Position)
 	}
 }
+
+// TestRemovalRefusals: positions outside the text panic with what is wrong, and soft removal
+// refuses a mean over no draws.
+func TestRemovalRefusals(t *testing.T) {
+	q := trace.Query{IDs: []int{1, 2, 3}, Objective: trace.Objective{Position: 2}}
+	r, err := scorer.NewRemoval(t.Context(), fakemodel.NewLinear(), q, scorer.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, draws := range []int{0, -1} {
+		_, err := r.Soft(t.Context(), []float64{1, 1, 1}, draws)
+		if !errors.Is(err, trace.ErrUsage) {
+			t.Errorf("%d draws: error %v, want a usage error", draws, err)
+		}
+	}
+	if _, err := r.Soft(t.Context(), []float64{1}, 1); !errors.Is(err, trace.ErrUsage) {
+		t.Errorf("one probability: error %v, want a usage error", err)
+	}
+	for at, want := range map[int]string{
+		3: "attribution: removal of tokens [3] of 3", -1: "attribution: removal of tokens [-1] of 3",
+	} {
+		func() {
+			defer func() {
+				if got := fmt.Sprint(recover()); got != want {
+					t.Errorf("panic %q, want %q", got, want)
+				}
+			}()
+			r.Without(at)
+		}()
+	}
+}

@@ -79,8 +79,14 @@ type Scores struct {
 var scorers = registry.Registry[Scorer]{Kind: "scorer"}
 
 // Register registers a scorer by name, which is also the name of a method. It panics if s is
-// nil or the name is taken or malformed.
-func Register(name string, s Scorer) { scorers.Register(name, s) }
+// nil, if the name is taken or malformed, or if it is "classic", which stands for several methods.
+// If a method has the name already, the name is an error wherever it is looked up.
+func Register(name string, s Scorer) {
+	if name == "classic" {
+		panic("scorer " + name + " has the name of a set of methods")
+	}
+	scorers.Register(name, s)
+}
 
 // Lookup returns the scorer of that name. The error, a [trace.UsageError], lists [Names].
 func Lookup(name string) (Scorer, error) {

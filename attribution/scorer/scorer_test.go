@@ -174,6 +174,15 @@ func TestScorerRefusals(t *testing.T) {
 			IDs:       []int{1},
 			Objective: trace.Objective{Position: 1},
 		}, want: "position 1 of 1 tokens"},
+		"id": {
+			scorer: "interchange", model: fakemodel.NewScored(1),
+			query: trace.Query{IDs: []int{1, 900}, Objective: trace.Objective{Position: 1}},
+			want:  "interchange: token 1 has id 900; \"fake\" has 31 tokens, from 0",
+		},
+		"negative id": {
+			scorer: "reagent", model: fakemodel.NewScored(1),
+			query: trace.Query{IDs: []int{-1}}, want: "reagent: token 0 has id -1",
+		},
 		"token": {
 			scorer: "gradient", model: fakemodel.NewScored(1), query: far,
 			want: "token or class 31 of \"fake\"",

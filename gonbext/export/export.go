@@ -74,8 +74,13 @@ func FormatOf(path string) (Format, error) {
 			return f, nil
 		}
 	}
-	return "", trace.Usagef("the name %s does not end as a known format does; %s",
-		message.Quote(filepath.Base(path)), message.KnownAre(filepath.Ext(name), ends))
+	base := filepath.Base(path)
+	if path == "" {
+		base = "" // Base makes it "."
+	}
+	return "", &trace.UsageError{Package: "export", Reason: fmt.Sprintf(
+		"the name %s does not end as a known format does; %s", message.Quote(base),
+		message.KnownAre(filepath.Ext(name), ends))}
 }
 
 // Kind is what a figure shows.

@@ -308,6 +308,10 @@ func TestFormatOf(t *testing.T) {
 			t.Errorf("FormatOf(%q): %v, want the known formats", path, err)
 		}
 	}
+	if _, err := export.FormatOf(""); err == nil || !strings.HasPrefix(err.Error(),
+		`export: the name "" does not end`) {
+		t.Errorf("no name: %v", err)
+	}
 }
 
 // Save replaces a file as a whole, and after an error there is nothing new in the folder.

@@ -205,7 +205,7 @@ func (b *page) scriptView(v *view, numbers bool, size *int, limit int) scriptVie
 	}
 	s := scriptView{
 		Limit: v.colors.limit, Digits: v.top.digits, CellDigits: v.cellDigits(), Power: v.top.power,
-		Kind: 2, Maximum: v.top.lift || v.top.unit == "flow",
+		Kind: 2, Maximum: v.top.lift || !v.top.percent && !v.scorer(),
 	}
 	switch {
 	case v.top.percent:

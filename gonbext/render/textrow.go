@@ -53,7 +53,7 @@ func (t *text) rowEnd(v *view, i int, label string) {
 		return
 	}
 	whole, parts := t.describeParts(v, i, t.top)
-	if v.result.Options["aggregation"] == "layer" &&
+	if v.result.Options["aggregation"] != "" && !v.result.Combined() &&
 		(len(v.result.Layers) > 1 || v.result.Layers[0] == attribution.LayerByToken) {
 		parts = append(parts, v.layer(i)) // the legend cannot say which, it may be another for each
 	}

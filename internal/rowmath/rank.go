@@ -8,8 +8,11 @@ import (
 
 // RankCorrelation returns Spearman's rank correlation of two rows of equal length: the linear
 // correlation of their ranks, where equal values have the mean of their ranks. ok is false if one
-// row is constant or has fewer than two values.
+// row is constant, has fewer than two values or contains NaN.
 func RankCorrelation(x, y []float64) (rho float64, ok bool) {
+	if slices.ContainsFunc(x, math.IsNaN) || slices.ContainsFunc(y, math.IsNaN) {
+		return 0, false
+	}
 	a, b := ranks(x), ranks(y)
 	// The mean of ranks 0..n-1, with ties or without.
 	mean := float64(len(x)-1) / 2

@@ -76,7 +76,7 @@ type Family struct {
 	// Unused is nil, there is no such tensor.
 	Unused func(s *spec.Spec, tensor string) bool
 	// Prefixes may come before every tensor name. The first one with which the embedding is found
-	// is used.
+	// is used. Without any, names have none.
 	Prefixes []string
 	// Buffers are ends of the names of tensors that are not weights. Such tensors are ignored.
 	Buffers []string
@@ -90,14 +90,30 @@ type Weight struct {
 
 var families = registry.Registry[*Family]{Kind: "family: family", Underscores: true}
 
-// Register makes a family known under its name. It panics if f is nil, or if the name is already
-// taken or does not consist of lower-case words joined by underscores.
+// Register makes a family known under its name. It panics if f or its Spec is nil, if the name does
+// not consist of lower-case words joined by underscores, or if another family has the name, an
+// architecture or a model type.
 func Register(f *Family) {
-	if f == nil {
-		panic("family: Register of a nil family")
+	if f == nil || f.Spec == nil {
+		panic("family: Register of a nil family, or of one without a Spec")
+	}
+	for _, old := range registered() {
+		for _, name := range f.Architectures {
+			if slices.Contains(old.Architectures, name) {
+				panic("family: " + f.Name + ": " + old.Name + " has the architecture " + name)
+			}
+		}
+		for _, name := range f.modelTypes() {
+			if slices.Contains(old.modelTypes(), name) {
+				panic("family: " + f.Name + ": " + old.Name + " has the model type " + name)
+			}
+		}
 	}
 	families.Register(f.Name, f)
 }
+
+// modelTypes returns all values of model_type that go with the family.
+func (f *Family) modelTypes() []string { return append([]string{f.Name}, f.ModelTypes...) }
 
 // Names returns the names of all families, sorted.
 func Names() []string { return families.Names() }
@@ -131,7 +147,7 @@ func Lookup(c *Config) (*Family, error) {
 			return f, nil
 		case !slices.ContainsFunc(architectures,
 			func(a string) bool { return slices.Contains(f.Architectures, a) }):
-		case model != "" && model != f.Name && !slices.Contains(f.ModelTypes, model):
+		case model != "" && !slices.Contains(f.modelTypes(), model):
 			// The reference implementation goes by model_type, so it would build another model.
 			return nil, fmt.Errorf("family: %s: model_type is %s; it must be %q to go with %s",
 				c.file, shown(model), f.Name, names)
@@ -166,8 +182,8 @@ func Read(c *Config) (*Family, *spec.Spec, error) {
 			"supported")
 	}
 	c.AllowNull("pad_token_id")
-	c.Int(-1, "pad_token_id") // changes nothing, but must be an id
-	if spec != nil {
+	c.Int(-1, "pad_token_id")          // changes nothing, but must be an id
+	if spec != nil && spec.Vocab > 0 { // otherwise check says what is wrong
 		c.checkIDs(spec)
 	}
 	if first := c.firstErr(); first != nil {

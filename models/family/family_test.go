@@ -3,6 +3,7 @@ package family
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -128,13 +129,56 @@ func TestEveryWeightIsAParameter(t *testing.T) {
 	}
 }
 
-func TestRegisterTaken(t *testing.T) {
-	defer func() {
-		if recover() == nil {
-			t.Error("Register of a taken name does not panic")
-		}
-	}()
-	Register(&Family{Name: "gpt2"})
+func TestRegisterPanics(t *testing.T) {
+	read := func(*Config) (*spec.Spec, error) { return &spec.Spec{Family: "new"}, nil }
+	for want, f := range map[string]*Family{
+		"nil family":         nil,
+		"without a Spec":     {Name: "new"},
+		"is not lower-case":  {Name: "New", Spec: read},
+		"the model type gpt": {Name: "gpt2", Spec: read},
+		"new: llama has the architecture LlamaForCausalLM": {
+			Name: "new", Spec: read, Architectures: []string{"New", "LlamaForCausalLM"},
+		},
+		"new: falcon has the model type RefinedWeb": {
+			Name: "new", Spec: read, ModelTypes: []string{"RefinedWeb"},
+		},
+	} {
+		func() {
+			defer func() {
+				if got := fmt.Sprint(recover()); !strings.Contains(got, want) {
+					t.Errorf("Register panics with %q, want %q", got, want)
+				}
+			}()
+			Register(f)
+		}()
+	}
+}
+
+// TestEmptySpec: a family whose spec lacks everything is told of its first size.
+func TestEmptySpec(t *testing.T) {
+	Register(&Family{
+		Name: "empty",
+		Spec: func(*Config) (*spec.Spec, error) { return &spec.Spec{Family: "empty"}, nil },
+	})
+	defer families.Remove("empty")
+	_, _, err := Read(NewConfig("config.json", map[string]any{"model_type": "empty"}))
+	if err == nil || err.Error() != "family: config.json: layers 0 is not in 1..1024" {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestNoPrefixes: the tensors of a family without prefixes have their own names.
+func TestNoPrefixes(t *testing.T) {
+	f := &Family{Weights: []Weight{{"embedding", "wte", AsIs}}}
+	c := &contents{family: f, file: "model.safetensors", names: map[string]bool{"wte": true}}
+	if err := c.findPrefix(); err != nil || c.prefix != "" {
+		t.Errorf("prefix %q, error %v", c.prefix, err)
+	}
+	c.names = nil
+	want := "family: model.safetensors: tensor wte is missing"
+	if err := c.findPrefix(); err == nil || err.Error() != want {
+		t.Errorf("error %v, want %q", err, want)
+	}
 }
 
 // mustFamily returns a registered family.

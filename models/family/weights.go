@@ -152,15 +152,21 @@ func (c *contents) findPrefix() error {
 	if err != nil {
 		return err
 	}
-	for _, prefix := range c.family.Prefixes {
+	prefixes := c.family.Prefixes
+	if len(prefixes) == 0 {
+		prefixes = []string{""}
+	}
+	for _, prefix := range prefixes {
 		if c.names[prefix+ws[0].Tensor] {
 			c.prefix = prefix
 			return nil
 		}
 	}
-	return fmt.Errorf("family: %s: tensor %s is missing, with %s before its name or without",
-		c.file, ws[0].Tensor,
-		strings.TrimSpace(strings.Join(c.family.Prefixes, " ")))
+	with := ""
+	if before := strings.TrimSpace(strings.Join(prefixes, " ")); before != "" {
+		with = fmt.Sprintf(", with %s before its name or without", before)
+	}
+	return fmt.Errorf("family: %s: tensor %s is missing%s", c.file, ws[0].Tensor, with)
 }
 
 // source returns the tensor of a parameter. It checks its shape, and records other tensors for the

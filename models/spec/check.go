@@ -2,6 +2,7 @@ package spec
 
 import (
 	"fmt"
+	"math"
 	"strings"
 )
 
@@ -98,7 +99,9 @@ func (s *Spec) Check() error {
 		return s.wrong("Heads HeadWidth Width", "heads × head width %d is not in %d..%d", inner, 1,
 			8*maxWidth)
 	}
-	for _, check := range []func() error{s.checkHeads, s.checkPositions, s.checkNumbers} {
+	for _, check := range []func() error{
+		s.checkKinds, s.checkHeads, s.checkPositions, s.checkNumbers,
+	} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -111,6 +114,25 @@ func (s *Spec) Check() error {
 			}
 			return s.wrong(field+" Vocab", "special token id %d is outside the vocabulary of %d",
 				id, s.Vocab)
+		}
+	}
+	return nil
+}
+
+// checkKinds checks that every kind is one of those that this package names.
+func (s *Spec) checkKinds() error {
+	for _, v := range []struct {
+		field, name string
+		value, last int
+	}{
+		{"Positions", "positions", int(s.Positions), int(RotaryPositions)},
+		{"Order", "order", int(s.Order), int(Parallel)},
+		{"Activation", "activation", int(s.Activation), int(HyperbolicTangent)},
+		{"HeadActivation", "head activation", int(s.HeadActivation), int(HyperbolicTangent)},
+		{"Head", "head", int(s.Head), int(NoHead)},
+	} {
+		if v.value < 0 || v.value > v.last {
+			return s.wrong(v.field, "%s %d is not in 0..%d", v.name, v.value, v.last)
 		}
 	}
 	return nil
@@ -183,6 +205,10 @@ func (s *Spec) checkNumbers() error {
 		if !(v.value >= 0 && v.value <= MaxScale) {
 			return s.wrong(v.field, "%s %v is not in 0..%g", v.name, v.value, float64(MaxScale))
 		}
+	}
+	if !(math.Abs(s.NormOffset) <= MaxScale) {
+		return s.wrong("NormOffset", "norm offset %v is not in -%g..%g", s.NormOffset,
+			float64(MaxScale), float64(MaxScale))
 	}
 	return nil
 }

@@ -1,0 +1,75 @@
+package attribution
+
+import "fmt"
+
+// Explanations come from files too, where any number may be wrong and any part missing. The methods
+// of an explanation check what they read of it by the functions of this file.
+
+// result returns the result of a method, as [Explanation.M] does, after a check of its sizes.
+func (e *Explanation) result(method string) (*Result, error) {
+	r, err := e.M(method)
+	if err != nil {
+		return nil, err
+	}
+	m, levels := len(e.Prompt.Texts), len(r.Layers)
+	if len(e.Prompt.Special) != m {
+		return nil, damaged("%d marks of control tokens for %d tokens", len(e.Prompt.Special), m)
+	}
+	// Divided, because a product of wrong numbers may overflow.
+	row := m * levels
+	if r.Shape[1] != m || r.Shape[2] != levels || row == 0 || len(r.Data)%row != 0 ||
+		r.Shape[0] != len(r.Data)/row {
+		return nil, damaged("%s has shape %v and %d values, for %d tokens and %d levels", method,
+			r.Shape, len(r.Data), m, levels)
+	}
+	return r, nil
+}
+
+// check returns an error if the parts of a prompt do not fit, or a token lies outside the text.
+func (p *Prompt) check() error {
+	m := len(p.Texts)
+	if len(p.Offsets) != m || len(p.Special) != m {
+		return fmt.Errorf("%d offsets and %d marks of control tokens for %d tokens",
+			len(p.Offsets), len(p.Special), m)
+	}
+	for j, o := range p.Offsets {
+		if o[0] < 0 || o[0] > o[1] || o[1] > len(p.Text) {
+			return fmt.Errorf("token %d lies in bytes %d to %d of a text of %d", j, o[0], o[1],
+				len(p.Text))
+		}
+	}
+	return nil
+}
+
+// checkGrouped returns an error unless the prompt, the results, the maps and the predictions fit,
+// so that [Explanation.GroupSpans] can read all of them.
+func (e *Explanation) checkGrouped() error {
+	if err := e.Prompt.check(); err != nil {
+		return damaged("%v", err)
+	}
+	m := len(e.Prompt.Texts)
+	if len(e.Prompt.IDs) != m {
+		return damaged("%d ids for %d tokens", len(e.Prompt.IDs), m)
+	}
+	for name := range e.Methods {
+		if _, err := e.result(name); err != nil {
+			return err
+		}
+	}
+	for name, a := range e.Maps {
+		if a == nil || a.Shape != [3]int{len(a.Layers), m, m} || len(a.Data) != len(a.Layers)*m*m {
+			return damaged("the map of %s does not have %d tokens in each layer", name, m)
+		}
+	}
+	for _, s := range e.Steps {
+		if at := s.Position; at != nil && (*at < 0 || *at >= m) {
+			return damaged("a prediction at position %d of %d", *at, m)
+		}
+	}
+	return nil
+}
+
+// damaged returns an error about an explanation.
+func damaged(format string, args ...any) error {
+	return fmt.Errorf("attribution: the explanation is damaged: "+format, args...)
+}
