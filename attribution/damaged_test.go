@@ -76,6 +76,23 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
+// TestFlowEndsDamaged: a token without a row of flow is an error.
+func TestFlowEndsDamaged(t *testing.T) {
+	e := small()
+	e.Prompt.IDs = []int{1, 2, 3}
+	e.Methods["flow"] = e.Methods["m"]
+	for len(e.Steps) < 3 {
+		e.Steps = append(e.Steps, attribution.GeneratedToken{})
+	}
+	want := "damaged: 2 rows of flow for"
+	if _, _, err := e.FlowEnds(2, nil, false); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %q", err, want)
+	}
+	if _, ends, err := e.FlowEnds(1, nil, false); err != nil || ends[0] != 3 {
+		t.Errorf("ends %v, error %v", ends, err)
+	}
+}
+
 // misplaced is a model whose last token lies outside the text.
 type misplaced struct{ *fakemodel.Model }
 

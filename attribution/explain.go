@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,8 +37,8 @@ import (
 //
 // [Options.OnStep] is called after each token. If ctx is done or the model fails, Explain returns
 // the explanation so far and an error that wraps ctx.Err() or the model's error. The explanation is
-// nil if the model refuses the prompt, and if the error is a [trace.UsageError] or a
-// [trace.MemoryError] before the first token is explained.
+// nil if the model refuses the prompt, and if the error is a [trace.UsageError] or of
+// [trace.MemoryKind] before the first token is explained.
 func Explain(
 	ctx context.Context, m trace.Model, prompt string, opts Options,
 ) (*Explanation, error) {
@@ -66,8 +65,8 @@ func (r *run) explain(ctx context.Context, m trace.Model) (*Explanation, error) 
 // soFar returns the explanation so far, nil if nothing was explained because of what the caller
 // asked for or of the memory.
 func (r *run) soFar(err error) *Explanation {
-	memory := (*trace.MemoryError)(nil)
-	if len(r.e.Steps) == 0 && (errors.Is(err, trace.ErrUsage) || errors.As(err, &memory)) {
+	refused := errors.Is(err, trace.ErrUsage) || trace.KindOf(err) == trace.MemoryKind
+	if refused && len(r.e.Steps) == 0 {
 		return nil
 	}
 	return r.e
@@ -440,7 +439,7 @@ func newPrediction(step trace.Step, layers int) (*prediction, error) {
 		}
 		for _, x := range append(terms.Attention[:len(terms.Attention):len(terms.Attention)],
 			terms.Value) {
-			if math.IsNaN(x) || math.IsInf(x, 0) {
+			if !finite(x) {
 				return nil, fmt.Errorf("the model gives a term of %v for token %d", x, t.ID)
 			}
 		}
@@ -448,8 +447,9 @@ func newPrediction(step trace.Step, layers int) (*prediction, error) {
 	return &prediction{*t, step.Terms}, nil
 }
 
-// certain is the largest probability of a token: 1 and the rounding of float32 in a softmax.
-const certain = 1 + 1e-3
+// certain is the largest probability of a token: 1 and the rounding of a softmax in bfloat16, whose
+// next number after 1 is 1.0078.
+const certain = 1 + 1e-2
 
 // newToken returns a prediction in the form of an explanation. It returns an error for a
 // probability that is negative, above 1 or NaN.

@@ -110,17 +110,23 @@ func (g *FlowGraph) widest(target, source int) []int {
 // own says that the row of the token itself explains it, as with [Options.OwnRow].
 //
 // The explanation must have the method flow over tokens. FlowEnds returns a [trace.UsageError] if
-// it does not, or if a token does not exist.
+// it does not, or if a token does not exist, and another error if the explanation is damaged.
 func (e *Explanation) FlowEnds(t int, source *int, own bool) (ids []int, ends [2]int, err error) {
-	r := e.Methods["flow"]
-	switch {
-	case r == nil || len(r.Data) == 0:
+	if r := e.Methods["flow"]; r == nil || len(r.Data) == 0 {
 		return nil, ends, trace.Usagef("a graph of flow needs the method flow")
+	}
+	r, err := e.result("flow")
+	switch {
+	case err != nil:
+		return nil, ends, err
 	case r.Options["spans"] != "":
 		return nil, ends, trace.Usagef("a graph of flow has tokens, not words or sentences")
 	case t < 0 || t >= len(e.Steps):
 		return nil, ends, trace.Usagef("generated token %d; the explanation has %s, from 0", t,
 			e.Made())
+	case t >= r.Shape[0] || len(e.Prompt.IDs) != len(e.Prompt.Texts):
+		return nil, ends, damaged("%d rows of flow for %s, and %d ids for %d tokens of the prompt",
+			r.Shape[0], e.Made(), len(e.Prompt.IDs), len(e.Prompt.Texts))
 	case source != nil && (*source < 0 || *source >= len(e.Prompt.IDs)):
 		return nil, ends, trace.Usagef("source token %d; the prompt has tokens 0 to %d", *source,
 			len(e.Prompt.IDs)-1)

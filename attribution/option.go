@@ -160,19 +160,45 @@ func (r Option) checkMethods(o *Options, all []planned) (warnings []string, err 
 // adviseMethod returns advice to name the first method that takes the option, "" if there is none.
 func (r Option) adviseMethod(o *Options) string {
 	for _, m := range Methods() {
-		p := planned{Method: m}
-		if m.Scorer != "" {
-			p.scorer, _ = scorer.Lookup(m.Scorer)
-		} else {
-			p.mixing, _ = LookupMixing(m.Mixing)
-			a, err := aggregation.Lookup(m.Aggregation)
-			p.lift, p.topOnly = o.Lift && p.mixing.Sums, err == nil && a.Info().TopOnly
-		}
-		if r.takes(o, p) {
+		if r.takes(o, m.alone(o)) {
 			return "; name methods that take it, such as " + m.Name
 		}
 	}
 	return ""
+}
+
+// alone returns what [Option.takes] asks of a method, as far as it does not depend on the model.
+func (m Method) alone(o *Options) planned {
+	p := planned{Method: m}
+	if m.Scorer != "" {
+		p.scorer, _ = scorer.Lookup(m.Scorer)
+		return p
+	}
+	p.mixing, _ = LookupMixing(m.Mixing)
+	a, err := aggregation.Lookup(m.Aggregation)
+	p.lift, p.topOnly = o.Lift && p.mixing.Sums, err == nil && a.Info().TopOnly
+	return p
+}
+
+// For returns the options for one method alone: without those that it does not take, which would be
+// an error of [Explain], and without functions. The error is that of [LookupMethod], or of an
+// option that is wrong.
+func (o Options) For(method string) (Options, error) {
+	m, err := LookupMethod(method)
+	if err != nil {
+		return Options{}, err
+	}
+	var alone Options
+	for _, row := range optionTable {
+		if !row.Given(&o) || row.takes != nil && !row.takes(&o, m.alone(&o)) {
+			continue
+		}
+		if err := row.Set(&alone, row.value.write(&o)); err != nil {
+			return Options{}, row.usagef("%v", err)
+		}
+	}
+	alone.Methods = []string{method} // the names of all methods are a row too
+	return alone, nil
 }
 
 // check returns a [trace.UsageError] for the first option of some groups that is wrong whatever the

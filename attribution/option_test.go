@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -326,6 +329,31 @@ func TestOptionsBeyondTheirRanges(t *testing.T) {
 				t.Errorf("%s: error %v, want a usage error about it", name, err)
 			}
 		}
+	}
+}
+
+// TestOptionsFor: options for one method are those that it takes, with their values.
+func TestOptionsFor(t *testing.T) {
+	two, top := 2, 1
+	o := attribution.Options{
+		Methods: []string{"rollout", "direct"}, Foils: &two, LastLayer: &top, MaxTokens: 3,
+		Lift: true, Scoring: scorer.Options{Steps: 5},
+	}
+	for name, want := range map[string]attribution.Options{
+		"rollout": {LastLayer: &top, MaxTokens: 3, Lift: true},
+		"direct":  {Foils: &two, MaxTokens: 3},
+		"integrated-gradients": {
+			MaxTokens: 3, Foils: nil, Scoring: scorer.Options{Steps: 5},
+		},
+	} {
+		want.Methods = []string{name}
+		got, err := o.For(name)
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); err != nil || diff != "" {
+			t.Errorf("%s: error %v (-want +got)\n%s", name, err, diff)
+		}
+	}
+	if _, err := o.For("rolout"); !errors.Is(err, trace.ErrUsage) {
+		t.Errorf("error %v, want a usage error", err)
 	}
 }
 

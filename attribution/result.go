@@ -195,7 +195,7 @@ func (e *Explanation) Covered(t int, method string, k int, filter Filter) (float
 	r, other := e.Methods[method], e.OtherMass[method]
 	i := t*r.Shape[2] + r.Level(t)
 	switch {
-	case !addUp(r.Options):
+	case !r.AddsUp():
 		return 0, trace.Usagef("the values of %s, %s, are no parts of a whole, so none cover it",
 			message.Quote(method), r.Unit)
 	case i >= len(other):

@@ -227,20 +227,22 @@ func checkScores(s *scorer.Scores, n, levels int, info scorer.Info) error {
 // negative and not signed, and for values whose sum overflows.
 func checkValues(values []float64, n int, signed bool) error {
 	size := 0.0
-	for i, x := range values {
-		of := fmt.Sprintf("token %d", i%n)
+	of := func(i int) string {
 		if len(values) > n {
-			of = fmt.Sprintf("layer %d token %d", i/n, i%n)
+			return fmt.Sprintf("layer %d token %d", i/n, i%n)
 		}
+		return fmt.Sprintf("token %d", i)
+	}
+	for i, x := range values {
 		if !finite(x) {
-			return fmt.Errorf("%s has value %v", of, x)
+			return fmt.Errorf("%s has value %v", of(i), x)
 		}
 		if x < 0 && !signed {
 			return fmt.Errorf("%s has value %v, and the scorer says that its values have no sign",
-				of, x)
+				of(i), x)
 		}
 		if size += math.Abs(x); !finite(size) {
-			return fmt.Errorf("the values up to %s, %v, are too large to be added up", of, x)
+			return fmt.Errorf("the values up to %s, %v, are too large to be added up", of(i), x)
 		}
 	}
 	return nil

@@ -242,12 +242,20 @@ func TestAttributeScored(t *testing.T) {
 	}
 }
 
+// tooLarge is an error of the kind of a lack of memory, as a model has its own type of.
+type tooLarge struct{}
+
+func (tooLarge) Error() string { return "the prompt needs 9 GB" }
+
+func (tooLarge) Kind() trace.ErrorKind { return trace.MemoryKind }
+
 // TestRefusedBeforeTheFirstToken: there is no explanation if a scorer refuses what was asked for,
 // or there is not enough memory, before anything is explained.
 func TestRefusedBeforeTheFirstToken(t *testing.T) {
 	for want, refusal := range map[string]error{
 		"usage":  trace.Usagef("the scorer takes no such quantity"),
 		"memory": &trace.MemoryError{What: "gradients", Need: 2, Left: 1, Limit: 1},
+		"model":  tooLarge{},
 	} {
 		c := countingScorer{err: refusal, queries: new([]trace.Query)}
 		remove := attribution.RegisterScorerForTest("test-count", c)

@@ -322,14 +322,18 @@ func (e *Explanation) checkSpans(spans []Span) error {
 // combineSpans returns the function that combines the values of a span's tokens, and its name for
 // the settings.
 func combineSpans(options map[string]string) (f func(a, b float64) float64, name string) {
-	if addUp(options) {
+	if addsUp(options) {
 		return func(a, b float64) float64 { return a + b }, "sum of tokens"
 	}
 	return func(a, b float64) float64 { return max(a, b) }, "highest of tokens"
 }
 
-// addUp reports whether the values of a result are parts of a whole, so that they can be added up.
-func addUp(options map[string]string) bool {
+// AddsUp reports whether values are parts of a whole, so that the value of several tokens together
+// is their sum; otherwise it is the highest of them.
+func (r *Result) AddsUp() bool { return addsUp(r.Options) }
+
+// addsUp is [Result.AddsUp] for the options of a result.
+func addsUp(options map[string]string) bool {
 	a, err := aggregation.Lookup(options["aggregation"])
 	return options["lift"] == "" && (options["scorer"] != "" || options["normalize"] != "" ||
 		err == nil && a.Info().Shares)

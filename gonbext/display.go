@@ -26,6 +26,9 @@ const (
 	liveBytes = 120_000
 	// plainBytes is how large a picture is for viewers that show only text.
 	plainBytes = 20_000
+	// plainColumns is how wide it is: what fits a line of a printed page and of the PDF that
+	// nbconvert makes.
+	plainColumns = 78
 )
 
 // display is one place in the output of a cell. Pictures of what grows are shown there and each
@@ -103,7 +106,8 @@ func (d *display) stop() {
 
 // final shows the picture that stays. next says what a reader can do next; see [render.HTML.Next].
 func (d *display) final(h render.Heatmap, next string) {
-	d.show(render.HTML{Heatmap: h, Next: next}, render.Text{Heatmap: h, MaxBytes: plainBytes},
+	d.show(render.HTML{Heatmap: h, Next: next},
+		render.Text{Heatmap: h, Width: plainColumns, MaxBytes: plainBytes},
 		render.Text{Heatmap: h, Width: columns(), Color: colors()})
 }
 

@@ -53,7 +53,8 @@ func flowGraph(out *display, prompt string, settings []Setting) (*Explanation, e
 	if err != nil {
 		return nil, interrupted(ctx, err)
 	}
-	out.show(f, render.FlowText{Flow: f}, render.FlowText{Flow: f, Width: columns()})
+	out.show(f, render.FlowText{Flow: f, Width: plainColumns},
+		render.FlowText{Flow: f, Width: columns()})
 	return f.Explanation, nil
 }
 

@@ -49,7 +49,8 @@ func heads(out *display, prompt string, settings []Setting) (*Explanation, error
 	if err != nil {
 		return nil, interrupted(ctx, err)
 	}
-	out.show(h, render.HeadsText{Heads: h}, render.HeadsText{Heads: h, Width: columns()})
+	out.show(h, render.HeadsText{Heads: h, Width: plainColumns},
+		render.HeadsText{Heads: h, Width: columns()})
 	return h.Explanation, nil
 }
 

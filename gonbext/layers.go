@@ -27,7 +27,7 @@ func TryLayers(e *Explanation, tokens ...int) error {
 	}
 	plain := l
 	plain.MaxBytes = plainBytes
-	newDisplay().show(l, render.LayersText{Layers: plain}, render.LayersText{
+	newDisplay().show(l, render.LayersText{Layers: plain, Width: plainColumns}, render.LayersText{
 		Layers: l, Width: columns(),
 	})
 	return nil

@@ -144,7 +144,9 @@ func sourcesOf(out *display, question string, documents []string, settings []Sou
 	}
 	o := r.options
 	out.show(render.SourcesHTML{Result: result, Palette: o.Palette, Top: o.Top},
-		render.SourcesText{Result: result, Top: o.Top, MaxBytes: plainBytes},
+		render.SourcesText{
+			Result: result, Top: o.Top, Width: plainColumns, MaxBytes: plainBytes,
+		},
 		render.SourcesText{Result: result, Top: o.Top, Width: columns(), Color: colors()})
 	return result, nil
 }

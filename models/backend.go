@@ -113,8 +113,8 @@ func PluginPath(name string) (string, error) {
 // [OpenBackend] find that out.
 func KeptGraphs() (int, error) {
 	backends.Lock()
+	defer backends.Unlock()
 	p := backends.plugins
-	backends.Unlock()
 	if p == nil || p.KeptGraphs == nil {
 		return 0, nil
 	}

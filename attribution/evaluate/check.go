@@ -23,7 +23,7 @@ func (o Options) check() error {
 		if !(v.value >= 0) || math.IsInf(v.value, 1) {
 			return &trace.UsageError{
 				Package: "evaluate",
-				Reason:  fmt.Sprintf("%s %v; it must be 0 or more", v.name, v.value),
+				Reason:  fmt.Sprintf("%s %v; it must be finite and 0 or more", v.name, v.value),
 			}
 		}
 	}

@@ -230,7 +230,7 @@ func Run(ctx context.Context, m trace.Model, cases []Case, opts Options) (*Repor
 	if err := opts.check(); err != nil {
 		return newReport(opts, nil), err
 	}
-	opts.Methods, opts.References = opts.methods(m.Info()), expanded(opts.References)
+	opts.Methods, opts.References = opts.methods(m.Info()), Expand(opts.References)
 	if err := checkGroups(cases); err != nil {
 		return newReport(opts, nil), err
 	}
@@ -349,7 +349,7 @@ func (o Options) checkDone(r *Result, c Case) error {
 
 // methods returns the methods asked for, and random. By default they are those of the model.
 func (o Options) methods(info trace.Info) []string {
-	names := expanded(o.Methods)
+	names := Expand(o.Methods)
 	if len(names) == 0 {
 		names = attribution.DefaultMethods(info)
 	}
@@ -359,9 +359,9 @@ func (o Options) methods(info trace.Info) []string {
 	return names
 }
 
-// expanded returns the names with those of its methods in the place of [attribution.Classic]. An
+// Expand returns the names with those of its methods in the place of [attribution.Classic]. An
 // unknown name stays; [attribution.Explain] refuses it.
-func expanded(names []string) []string {
+func Expand(names []string) []string {
 	var all []string
 	for _, name := range names {
 		methods, err := attribution.LookupMethods(name)

@@ -337,7 +337,7 @@ func TestRunRefusals(t *testing.T) {
 	} {
 		_, err := evaluate.Run(t.Context(), reader{name: "r"}, cases, opts)
 		if !errors.Is(err, trace.ErrUsage) ||
-			err.Error() != "evaluate: "+want+"; it must be 0 or more" {
+			err.Error() != "evaluate: "+want+"; it must be finite and 0 or more" {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}

@@ -192,8 +192,11 @@ func once(
 		c.Continuation = ""
 	}
 	if method != plainLine {
-		o := opts.Explain
-		o.Methods, o.Continuation = []string{method}, c.Continuation
+		o, err := opts.Explain.For(method)
+		if err != nil {
+			return err
+		}
+		o.Continuation = c.Continuation
 		if c.Continuation == "" {
 			o.MaxTokens = tokens
 		}
@@ -204,10 +207,10 @@ func once(
 			}
 		}
 		if described, err := attribution.LookupMethod(method); err == nil &&
-			described.Scorer != "" {
+			described.Scorer != "" && !opts.Alone {
 			o.Contrast = c.Contrast
 		}
-		_, err := attribution.Explain(ctx, m, c.Prompt, o)
+		_, err = attribution.Explain(ctx, m, c.Prompt, o)
 		return err
 	}
 	prompt, err := m.Encode(c.Prompt, trace.SpecialsAuto)

@@ -265,6 +265,25 @@ func TestBenchResumeOptions(t *testing.T) {
 	}
 }
 
+// TestBenchCosts: the methods that classic stands for are timed one by one, and the times of a pair
+// without its contrast are those of the scorers that are measured.
+func TestBenchCosts(t *testing.T) {
+	pair := `{"group":"mine","prompt":"the keys to the cabinet","continuation":" are",` +
+		`"contrast":" is","evidence":[[4,8]],"counterfactual":"the key to the cabinet",` +
+		`"question":[[0,3]],"changes":[{"span":[16,23],"text":"door"}]}` + "\n"
+	text := mustExecute(t, pair, "bench", "methods", "--methods", "classic,direct", "-i", "-",
+		"--timed", "1", "--no-contrast", "--foils", "2", "--json")
+	var r benchReport
+	if err := json.Unmarshal([]byte(text), &r); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"rollout", "flow", "value-zeroing", "direct"} {
+		if r.Cost[name].Milliseconds <= 0 {
+			t.Errorf("%s has no time: %v", name, r.Cost)
+		}
+	}
+}
+
 func TestBenchInput(t *testing.T) {
 	cases := `{"group":"mine","prompt":"the keys to the cabinet","continuation":" are",` +
 		`"evidence":[[4,8]]}` + "\n"

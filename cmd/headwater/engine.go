@@ -218,7 +218,8 @@ func (p *program) engineStopCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "end all engines of this user")
-	cmd.Flags().BoolVar(&force, "force", false, "kill an engine that does not answer")
+	cmd.Flags().BoolVar(&force, "force", false,
+		"kill an engine that does not answer, and a process that listens in its place")
 	return cmd
 }
 

@@ -84,6 +84,7 @@ func TestSaveRefusals(t *testing.T) {
 		{"--figure-token says which token --save a.html", []string{
 			"--format", "html", "--token", "1", "--save", "a.html",
 		}},
+		{"no-such-model", []string{"--view", "flow", "-o", "b.html", "--save", "a.html"}},
 		{"add --save FILE", []string{"--figure", "text"}},
 		{"is not among the methods", []string{
 			"--save", "a.svg", "--methods", "raw", "--figure-method", "flow",

@@ -97,9 +97,12 @@ func (f *explainFlags) checkView() error {
 	return nil
 }
 
-// checkSavedPage refuses flags that a page of --save does not follow: it is the heatmap of all
-// tokens, which headwater reproduce can make again.
+// checkSavedPage refuses flags that a page of --save does not follow, unless there is a page of -o,
+// which does: the saved one is the heatmap of all tokens, which headwater reproduce can make again.
 func (f *explainFlags) checkSavedPage() error {
+	if f.format == "html" && f.output != "" {
+		return nil
+	}
 	for _, path := range f.save.paths {
 		format, err := export.FormatOf(path)
 		if err != nil {

@@ -15,6 +15,8 @@ import (
 const (
 	modulePath  = "github.com/headwater-ml/headwater"
 	commandPath = modulePath + "/cmd/headwater"
+
+	building = "building the engine (the first time takes a minute)"
 )
 
 // binary returns the program to start. It builds the command headwater if nothing else is named,
@@ -23,13 +25,16 @@ func (s Start) binary(ctx context.Context) (path string, release func(), err err
 	if path, err = s.named(); path != "" || err != nil {
 		return path, func() {}, err
 	}
-	s.stage("building the engine (the first time takes a minute)")
+	s.stage(building)
 	return s.build(ctx)
 }
 
 // named returns the program to start if that need not be built.
 func (s Start) named() (string, error) {
-	if s.Binary != "" {
+	if strings.ContainsRune(s.Binary, filepath.Separator) {
+		return filepath.Abs(s.Binary) // the engine runs in another folder
+	}
+	if s.Binary != "" { // a name that PATH knows
 		return s.Binary, nil
 	}
 	if s.isOwn() {
@@ -44,7 +49,7 @@ func (s Start) named() (string, error) {
 			return "", fmt.Errorf("engine: %s names %s, which is not a program (%v)",
 				binaryVariable, path, info.Mode())
 		}
-		return filepath.Abs(path) // the engine runs in another folder
+		return filepath.Abs(path)
 	}
 	return "", nil
 }
@@ -68,10 +73,12 @@ func (s Start) build(ctx context.Context) (path string, release func(), err erro
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return "", nil, fmt.Errorf("engine: %w", err)
 	}
-	release, err = s.lock(ctx, filepath.Join(filepath.Dir(path), "lock"))
+	release, err = s.lock(ctx, filepath.Join(filepath.Dir(path), "lock"),
+		"waiting for another notebook that builds the engine")
 	if err != nil {
 		return "", nil, err
 	}
+	s.stage(building) // also after waiting
 	// The module is the main module here: its own go.sum counts, and the notebook's workspace does
 	// not.
 	env := append(os.Environ(), "GOWORK=off")

@@ -264,7 +264,7 @@ func TestStopOthers(t *testing.T) {
 // when the first one releases it.
 func TestLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "e.lock")
-	unlock, err := Start{}.lock(t.Context(), path)
+	unlock, err := Start{}.lock(t.Context(), path, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,20 +274,20 @@ func TestLock(t *testing.T) {
 	_, err = Start{OnStage: func(stage string) {
 		stages = append(stages, stage)
 		cancel(why)
-	}}.lock(ctx, path)
+	}}.lock(ctx, path, "waiting for another cell")
 	if !errors.Is(err, why) {
 		t.Errorf("interrupted: error %v, want %v", err, why)
 	}
-	if diff := cmp.Diff([]string{"waiting for another cell that starts the engine"}, stages); diff != "" {
+	if diff := cmp.Diff([]string{"waiting for another cell"}, stages); diff != "" {
 		t.Errorf("stages (-want +got):\n%s", diff)
 	}
 	time.AfterFunc(50*time.Millisecond, unlock)
-	second, err := Start{}.lock(t.Context(), path)
+	second, err := Start{}.lock(t.Context(), path, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	second()
-	if _, err := (Start{}).lock(t.Context(), filepath.Join(path, "x")); err == nil ||
+	if _, err := (Start{}).lock(t.Context(), filepath.Join(path, "x"), ""); err == nil ||
 		!strings.HasPrefix(err.Error(), "engine: ") {
 		t.Errorf("no place for a lock: error %v", err)
 	}

@@ -62,7 +62,8 @@ func (s Start) Connect(ctx context.Context) (Client, error) {
 	if running, err := s.answers(ctx, c); running || err != nil {
 		return c, err
 	}
-	unlock, err := s.lock(ctx, lockFile(c.Socket))
+	unlock, err := s.lock(ctx, lockFile(c.Socket),
+		"waiting for another cell that starts the engine")
 	if err != nil {
 		return Client{}, err
 	}
@@ -82,7 +83,7 @@ func (s Start) Connect(ctx context.Context) (Client, error) {
 }
 
 // Running returns a client of the engine if one answers. It starts none: ok is false if there is
-// none. The error says that something listens and does not answer.
+// none. An error says that something listens and does not answer, or that ctx ended.
 func (s Start) Running(ctx context.Context) (c Client, ok bool, err error) {
 	c, _, err = s.find()
 	if err != nil {
@@ -113,8 +114,8 @@ func (s Start) answers(ctx context.Context, c Client) (bool, error) {
 }
 
 // lock locks a file until unlock is called or the process ends. Building an engine takes minutes,
-// so lock waits at most lockPatience for another cell that starts one.
-func (s Start) lock(ctx context.Context, path string) (unlock func(), err error) {
+// so lock waits at most lockPatience for who has it, and says so in the words of waiting.
+func (s Start) lock(ctx context.Context, path, waiting string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("engine: %w", err)
@@ -126,8 +127,8 @@ func (s Start) lock(ctx context.Context, path string) (unlock func(), err error)
 			return func() { f.Close() }, nil
 		}
 		if err == nil && time.Since(began) > lockPatience {
-			err = fmt.Errorf("another program has locked it for %v: end it, or restart the kernel",
-				lockPatience)
+			err = fmt.Errorf("another program has locked it for %v, perhaps the kernel of another "+
+				"notebook: end it", lockPatience)
 		}
 		if err != nil {
 			f.Close()
@@ -135,7 +136,7 @@ func (s Start) lock(ctx context.Context, path string) (unlock func(), err error)
 		}
 		if !told && time.Since(began) > time.Second {
 			told = true
-			s.stage("waiting for another cell that starts the engine")
+			s.stage(waiting)
 		}
 		if err := pause(ctx); err != nil {
 			f.Close()
@@ -258,7 +259,8 @@ func (s Start) run(binary string, arguments []string, socket string) (
 // relative path would be another one.
 var pathVariables = []string{
 	"HEADWATER_XLA", "HEADWATER_CUDA", "HEADWATER_MODELS", "HEADWATER_COMPILE_CACHE",
-	"HF_HOME", "HF_HUB_CACHE", "HF_TOKEN_PATH", "OLLAMA_MODELS", "TMPDIR",
+	"HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_TOKEN_PATH", "OLLAMA_MODELS",
+	"XDG_CACHE_HOME", "TMPDIR",
 }
 
 // environment returns the environment of an engine: without the pipe of the kernel, and with

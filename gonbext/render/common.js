@@ -28,7 +28,7 @@ const clamp = (x, count) => Math.max(Math.min(x, count - 1), 0);
 // Pictures of one explanation choose apart: a picture goes on from one that is not on the page any
 // more.
 function choices(id, root, first) {
-  const pictures = window.headwaterChoices = window.headwaterChoices || {}, all = pictures[id] = pictures[id] || [];
+  const pictures = window.headwaterPictures = window.headwaterPictures || {}, all = pictures[id] = pictures[id] || [];
   const mine = all.find((e) => !(e.root.deref() || {}).isConnected) || all[all.push({}) - 1];
   const s = JSON.parse(JSON.stringify(mine.s || first));
   Object.assign(mine, {root: new WeakRef(root), s});

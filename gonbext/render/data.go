@@ -136,14 +136,14 @@ func (b *page) dataWithin(limit int) (d scriptData, size int) {
 	// Words and sentences are sums of numbers.
 	if p := &b.e.Prompt; numbers <= limit && !grouped(b.e) && placed(p) {
 		d.Words = spanCode(p.Words(), m)
-		sentences := p.Sentences()
-		controls := 0
-		for _, special := range p.Special {
-			if special {
-				controls++ // each is a span of its own
+		sentences, several := p.Sentences(), 0
+		for _, s := range sentences {
+			// Control tokens, and white space between sentences, are spans too.
+			if !p.Special[s.Tokens[0]] && strings.TrimSpace(s.Text) != "" {
+				several++
 			}
 		}
-		if len(sentences) > controls+1 {
+		if several > 1 {
 			d.Sentences = spanCode(sentences, m)
 		}
 		size += len(d.Words) + len(d.Sentences)
@@ -205,8 +205,13 @@ func (b *page) scriptView(v *view, numbers bool, size *int, limit int) scriptVie
 	}
 	s := scriptView{
 		Limit: v.colors.limit, Digits: v.top.digits, CellDigits: v.cellDigits(), Power: v.top.power,
-		Kind: 2, Maximum: v.top.lift || !v.top.percent && !v.scorer(),
+		Kind: 2,
 	}
+	parts := v.result
+	if v.difference {
+		parts = b.comparison.result(0).Result
+	}
+	s.Maximum = !v.top.percent && !parts.AddsUp()
 	switch {
 	case v.top.percent:
 		s.Kind = 0

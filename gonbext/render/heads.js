@@ -86,7 +86,7 @@ function start(root) {
       e.setAttribute('aria-pressed', l === layer() && h === head());
       list.append(e);
     }
-    if (focused >= 0) (list.children[focused] || text).focus();
+    if (focused >= 0) (list.children[focused] || text).focus({preventScroll: true});
   }
   function drawOpen(l, h, i) {
     title.textContent = 'layer ' + l + ', head ' + h;

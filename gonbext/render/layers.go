@@ -258,7 +258,7 @@ func (p *layersPage) panelTable(b *page, v *view, t int) {
 		`span="%d" style="width:22px"></colgroup><tr class="hw-c" style="background:none">`+
 		`<td></td>`, m)
 	for j := range m {
-		b.printf("<th>%s</th>", html.EscapeString(cmp.Or(b.short(j), "·")))
+		b.printf("<th>%s</th>", html.EscapeString(b.axisName(j)))
 	}
 	b.WriteString("</tr>")
 	if layers <= fewLayers {

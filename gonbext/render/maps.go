@@ -89,12 +89,12 @@ func (b *page) targetMap(v *view, level int) {
 		`<tr class="hw-c" style="background:none">` +
 		`<td>target ↓ source →</td>`)
 	for j := range rows {
-		b.printf("<th>%s</th>", html.EscapeString(b.short(j)))
+		b.printf("<th>%s</th>", html.EscapeString(b.axisName(j)))
 	}
 	b.WriteString("</tr>")
 	for t, row := range rows {
-		b.printf(`<tr class="hw-r" style="background:none"><th style="text-align:left">%s</th>`,
-			b.targetName(t))
+		b.printf(`<tr class="hw-r" style="background:none">`+
+			`<th style="text-align:left;font-weight:normal">%s</th>`, b.targetName(t))
 		for j, paint := range row {
 			b.cell(paint, own.cellNumber(m.Row(level, t)[j]))
 		}
@@ -106,7 +106,7 @@ func (b *page) targetMap(v *view, level int) {
 // targetName returns the heading of the row of target t, in bold if its prediction is explained.
 // Positions count from 0, and tell equal tokens apart.
 func (b *page) targetName(t int) string {
-	name := fmt.Sprintf("%s&nbsp;%d", html.EscapeString(b.short(t)), t)
+	name := fmt.Sprintf("%s&nbsp;%d", html.EscapeString(b.axisName(t)), t)
 	if b.explained(t) {
 		return "<b>" + name + "</b>"
 	}

@@ -86,11 +86,7 @@ func (b *page) beginMatrices(tabular bool) {
 	b.columnWidths()
 	b.WriteString(`<thead><tr class="hw-c" style="background:none"><td></td>`)
 	for j := range b.e.Prompt.Texts {
-		name := b.short(j)
-		if name == "" {
-			name = "·"
-		}
-		b.printf("<th>%s</th>", html.EscapeString(name))
+		b.printf("<th>%s</th>", html.EscapeString(b.axisName(j)))
 	}
 	for q := range b.extraColumns() {
 		b.printf("<th>%s</th>", html.EscapeString(b.generatedName(q)))

@@ -109,6 +109,11 @@ function start(root) {
   function value(v, t, j) {
     const part = parts();
     if (!part) return one(v, t, j);
+    // The highest value of one side minus that of the other is no value of the difference.
+    if (v.x && d.a && v === d.d[2]) {
+      const a = value(d.d[0], t, j), b = value(d.d[1], t, j);
+      return a === undefined || b === undefined ? undefined : a - b;
+    }
     let x;
     for (const k of (part === word ? ofWord : ofSentence)[part[j]]) {
       const y = one(v, t, k);
@@ -191,7 +196,7 @@ function start(root) {
     box.append(' ', make('button', {type: 'button', textContent: '… ' + (end - first) + ' tokens …', onclick: (event) => {
       event.stopPropagation();
       keep(first, end);
-      text.focus();
+      text.focus({preventScroll: true});
     }}));
     tokens[first].before(box);
   }
@@ -313,7 +318,7 @@ function start(root) {
       const at = [...bar.children].indexOf(e);
       act();
       draw();
-      (bar.children[at] || text).focus();
+      (bar.children[at] || text).focus({preventScroll: true});
     }});
     e.setAttribute('aria-pressed', pressed);
     bar.append(e);
@@ -443,7 +448,7 @@ function start(root) {
   keepOpen(root, s.open);
   // The marks of the static picture become classes, which follow the choice.
   text.querySelectorAll('b').forEach((e) => { e.replaceWith(...e.childNodes); });
-  root.querySelectorAll('.hw-r th b, .hw-l th b').forEach((e) => {
+  root.querySelectorAll('.hw-v .hw-r th b, .hw-v .hw-l th b').forEach((e) => {
     e.replaceWith(e.textContent.replace(/^▸\s/, ''));
   });
   root.classList.add('hw-on');

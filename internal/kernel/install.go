@@ -98,7 +98,7 @@ func Install(o InstallOptions) (string, error) {
 }
 
 // writeKernel writes the files of the kernel. If that fails, as on a full disk, it leaves no folder
-// that was not there.
+// of a kernel that was not there.
 func writeKernel(dir string, kernelJSON []byte) error {
 	_, err := os.Lstat(dir)
 	missing := errors.Is(err, fs.ErrNotExist)

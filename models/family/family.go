@@ -91,8 +91,8 @@ type Weight struct {
 var families = registry.Registry[*Family]{Kind: "family: family", Underscores: true}
 
 // Register makes a family known under its name. It panics if f or its Spec is nil, if the name does
-// not consist of lower-case words joined by underscores, or if another family has the name, an
-// architecture or a model type.
+// not consist of lower-case words joined by underscores, or if another family has the name or an
+// architecture. Families may share a model type: a classifier has that of the language model.
 func Register(f *Family) {
 	if f == nil || f.Spec == nil {
 		panic("family: Register of a nil family, or of one without a Spec")
@@ -101,11 +101,6 @@ func Register(f *Family) {
 		for _, name := range f.Architectures {
 			if slices.Contains(old.Architectures, name) {
 				panic("family: " + f.Name + ": " + old.Name + " has the architecture " + name)
-			}
-		}
-		for _, name := range f.modelTypes() {
-			if slices.Contains(old.modelTypes(), name) {
-				panic("family: " + f.Name + ": " + old.Name + " has the model type " + name)
 			}
 		}
 	}

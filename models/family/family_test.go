@@ -132,15 +132,12 @@ func TestEveryWeightIsAParameter(t *testing.T) {
 func TestRegisterPanics(t *testing.T) {
 	read := func(*Config) (*spec.Spec, error) { return &spec.Spec{Family: "new"}, nil }
 	for want, f := range map[string]*Family{
-		"nil family":         nil,
-		"without a Spec":     {Name: "new"},
-		"is not lower-case":  {Name: "New", Spec: read},
-		"the model type gpt": {Name: "gpt2", Spec: read},
+		"nil family":        nil,
+		"without a Spec":    {Name: "new"},
+		"is not lower-case": {Name: "New", Spec: read},
+		"gpt2":              {Name: "gpt2", Spec: read},
 		"new: llama has the architecture LlamaForCausalLM": {
 			Name: "new", Spec: read, Architectures: []string{"New", "LlamaForCausalLM"},
-		},
-		"new: falcon has the model type RefinedWeb": {
-			Name: "new", Spec: read, ModelTypes: []string{"RefinedWeb"},
 		},
 	} {
 		func() {
@@ -151,6 +148,22 @@ func TestRegisterPanics(t *testing.T) {
 			}()
 			Register(f)
 		}()
+	}
+}
+
+// TestSharedModelType: a family may have the model type of another one.
+func TestSharedModelType(t *testing.T) {
+	Register(&Family{
+		Name: "llama_classifier", Architectures: []string{"LlamaForSequenceClassification"},
+		ModelTypes: []string{"llama"},
+		Spec:       func(*Config) (*spec.Spec, error) { return &spec.Spec{Family: "new"}, nil },
+	})
+	defer families.Remove("llama_classifier")
+	f, err := Lookup(NewConfig("config.json", map[string]any{
+		"model_type": "llama", "architectures": []any{"LlamaForSequenceClassification"},
+	}))
+	if err != nil || f.Name != "llama_classifier" {
+		t.Errorf("family %v, error %v", f, err)
 	}
 }
 

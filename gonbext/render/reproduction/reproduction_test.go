@@ -3,8 +3,10 @@ package reproduction_test
 import (
 	"bytes"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -92,13 +94,29 @@ func TestTable(t *testing.T) {
 	if got := table.Markdown(); got != want {
 		t.Errorf("Markdown %q, want %q", got, want)
 	}
+	long := strings.TrimSpace(strings.Repeat("word ", 20))
 	text := reproduction.Table{
-		Columns: []string{"a", "b"},
-		Rows:    [][]string{{strings.Repeat("word ", 20), "x"}},
+		Columns: []string{"claim", "stated", "found", "verdict"},
+		Rows:    [][]string{{long, "0 ± 1e-06", long + " end", "agrees"}},
 	}.Text()
+	if n := strings.Count(text, "word"); n != 40 || !strings.Contains(text, "end") {
+		t.Errorf("%d of 40 words are left:\n%s", n, text)
+	}
 	for line := range strings.Lines(text) {
-		if len(line) > 70 {
-			t.Errorf("a line of %d characters: %q", len(line), line)
+		if n := utf8.RuneCountInString(line) - 1; n > 78 {
+			t.Errorf("a line of %d characters: %q", n, line)
 		}
+	}
+}
+
+// A table of more columns than fit keeps all of its cells whole.
+func TestManyColumns(t *testing.T) {
+	table := reproduction.Table{Rows: [][]string{nil}}
+	for i := range 30 {
+		table.Columns = append(table.Columns, "n")
+		table.Rows[0] = append(table.Rows[0], strconv.Itoa(1000+i))
+	}
+	if got := strings.Fields(table.Text()); len(got) != 60 || got[59] != "1029" {
+		t.Errorf("cells %v", got)
 	}
 }

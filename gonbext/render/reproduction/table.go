@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"html"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -56,16 +57,24 @@ func (t Table) Markdown() string {
 var markdownCell = strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;", ">", "&gt;", "[", `\[`,
 	"*", `\*`, "_", `\_`, "`", "\\`")
 
-// Text returns the table as aligned text. Texts of more than 60 characters are wrapped.
+// textColumns is how wide the text of a table may be: what fits a line of a printed page and of the
+// PDF that nbconvert makes. leastColumn is the width below which no column is made narrower.
+const (
+	textColumns = 78
+	leastColumn = 12
+)
+
+// Text returns the table as aligned text, at most 78 columns wide. Texts of wide columns are
+// wrapped. A table with more columns than fit is wider.
 func (t Table) Text() string {
-	const most = 60
 	rows := append([][]string{t.Columns}, t.Rows...)
 	wide := make([]int, len(t.Columns))
 	for _, r := range rows {
 		for i, c := range r {
-			wide[i] = max(wide[i], min(utf8.RuneCountInString(c), most))
+			wide[i] = max(wide[i], utf8.RuneCountInString(c))
 		}
 	}
+	narrow(wide, textColumns-2*(len(wide)-1))
 	var b strings.Builder
 	if t.Title != "" {
 		b.WriteString(t.Title + "\n")
@@ -73,7 +82,7 @@ func (t Table) Text() string {
 	for _, r := range rows {
 		cells, height := make([][]string, len(r)), 1
 		for i, c := range r {
-			cells[i] = wrap(c, most)
+			cells[i] = wrap(c, wide[i])
 			height = max(height, len(cells[i]))
 		}
 		for k := range height {
@@ -89,6 +98,23 @@ func (t Table) Text() string {
 		}
 	}
 	return b.String()
+}
+
+// narrow takes a column from the widest one at a time, until all together fit or none is wider than
+// leastColumn. Long cells count with the width that could fit alone.
+func narrow(wide []int, fit int) {
+	sum := 0
+	for i, w := range wide {
+		wide[i] = min(w, max(fit, leastColumn))
+		sum += wide[i]
+	}
+	for ; sum > fit; sum-- {
+		widest := slices.Index(wide, slices.Max(wide))
+		if wide[widest] <= leastColumn {
+			return
+		}
+		wide[widest]--
+	}
 }
 
 // wrap divides a text into lines of at most so many characters, between words.

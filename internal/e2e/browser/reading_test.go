@@ -46,6 +46,20 @@ func TestTouchLongSentence(t *testing.T) {
 	}
 }
 
+// TestTouchOneSentence: white space after a sentence is none, so there is nothing to choose.
+func TestTouchOneSentence(t *testing.T) {
+	b := tab(t)
+	e := touched()
+	e.Prompt.Texts[3] = "\n"
+	place(e)
+	b.Show(t, pageOf(t, e))
+	if got := chromium.Evaluate[string](t, b, "[...document.querySelectorAll('.hw-b button')]"+
+		".map((e) => e.textContent).join()"); strings.Contains(got, "sentences") ||
+		!strings.Contains(got, "whole words") {
+		t.Errorf("the buttons are %s", got)
+	}
+}
+
 // TestTouchFaint chooses a source whose values have no colour: the sentence says so.
 func TestTouchFaint(t *testing.T) {
 	b := tab(t)

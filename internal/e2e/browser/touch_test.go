@@ -445,7 +445,7 @@ func TestUpdate(t *testing.T) {
 	}
 	// Pictures that were replaced are not kept, nor what listens to the page for them.
 	kept := chromium.Evaluate[string](t, b, `(() => {
-		const held = Object.values(window.headwaterChoices).flat().filter((e) => e.root instanceof Element);
+		const held = Object.values(window.headwaterPictures).flat().filter((e) => e.root instanceof Element);
 		let drawn = 0;
 		const add = window.addEventListener;
 		window.addEventListener = () => { drawn++; };

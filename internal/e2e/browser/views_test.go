@@ -50,6 +50,40 @@ func TestTouchCompare(t *testing.T) {
 	}
 }
 
+// TestTouchCompareWords shows a comparison by word: parts of a logit are added up, and of flow,
+// whose values are no parts of a whole, the highest value of each side counts.
+func TestTouchCompareWords(t *testing.T) {
+	flow := map[string]string{"aggregation": "flow"}
+	for _, c := range []struct {
+		unit, want string
+		options    map[string]string
+		a, b       [2]float64 // of key and s
+	}{
+		{"part of the logit", "A − B: “keys” (1) -0.80", map[string]string{"scorer": "direct"}, [2]float64{1, 0.6}, [2]float64{2, 0.4}},
+		{"flow", "A − B: “keys” (1) +0.40", flow, [2]float64{0.9, 0.2}, [2]float64{0.1, 0.5}},
+	} {
+		var sides [2]render.Side
+		for i, values := range [][2]float64{c.a, c.b} {
+			e := touched()
+			r := e.Methods["direct"]
+			r.Unit, r.Options = c.unit, c.options
+			copy(r.Data, []float64{0, values[0], values[1], 0, 0, 0, 0, 0})
+			sides[i] = render.Side{Explanation: e, Method: "direct"}
+		}
+		h, err := render.Compare(sides[0], sides[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := tab(t)
+		b.Show(t, fixture.Written(t, render.Page{HTML: render.HTML{Heatmap: h}}))
+		s := do(t, b, "[...document.querySelectorAll('.hw-b button')].find((e) => "+
+			"e.textContent === 'whole words').click()")
+		if !strings.Contains(s.Sentence, c.want) {
+			t.Errorf("%s: it says %q, want %q", c.unit, s.Sentence, c.want)
+		}
+	}
+}
+
 // attended is the text of touched with the attention of two layers of two heads: head 1 of layer 1
 // looks from every token at the one before it, the others at the first token.
 func attended() render.Heads {
