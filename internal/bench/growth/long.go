@@ -20,11 +20,7 @@ import (
 // plain is generation without an explanation.
 const plain = "plain"
 
-// warmTokens is the length up to which a long prompt is explained twice, so that the second time
-// needs no compiling.
-const warmTokens = 4096
-
-// storedTokens is the length up to which rollout stores the rows of a prompt; behind longer ones
+// storedTokens is the length up to which rollout stores the rows of a prompt; after longer ones
 // few tokens are explained, for which it multiplies vectors.
 const storedTokens = 1024
 
@@ -89,17 +85,12 @@ func processorTime() float64 {
 	return seconds(usage.Utime) + seconds(usage.Stime)
 }
 
-// longTokens returns how many tokens are explained behind a prompt of n tokens: behind the longest
-// only the first, because each of them takes minutes with rollout.
-func longTokens(n int) int {
-	if n > 16384 {
-		return 1
-	}
-	return 2
-}
+// longTokens is how many tokens are explained after a long prompt.
+const longTokens = 2
 
-// measureLong explains tokens behind a prompt and returns the time of the processors, which other
-// programs on the machine do not change much.
+// measureLong explains tokens after a prompt twice and returns the time of the processors, which
+// other programs on the machine do not change much. The second time counts, when all graphs are
+// compiled.
 func measureLong(method string, tokens int, backend, of string) (measurement, error) {
 	m, prompt, err := opened(of, tokens, backend)
 	if err != nil {
@@ -111,11 +102,7 @@ func measureLong(method string, tokens int, backend, of string) (measurement, er
 	}
 	r := measurement{Method: method, Tokens: len(encoded), Backend: m.Info().Backend}
 	r.Stated = stated(m, method, len(encoded))
-	rounds := 2
-	if tokens > warmTokens {
-		rounds = 1
-	}
-	for range rounds {
+	for range 2 {
 		watch := newStopwatch()
 		first, n := 0.0, 0
 		step := func() {
@@ -127,7 +114,7 @@ func measureLong(method string, tokens int, backend, of string) (measurement, er
 			err = generate(m, encoded, step)
 		} else {
 			_, err = attribution.Explain(context.Background(), m, prompt, attribution.Options{
-				Methods: []string{method}, MaxTokens: longTokens(tokens),
+				Methods: []string{method}, MaxTokens: longTokens,
 				OnStep: func(*attribution.Explanation) { step() },
 			})
 		}
@@ -145,7 +132,7 @@ func generate(m *models.Model, prompt []trace.Token, step func()) error {
 	for _, t := range prompt {
 		ids = append(ids, t.ID)
 	}
-	ask := trace.Ask{MaxTokens: longTokens(len(ids))}
+	ask := trace.Ask{MaxTokens: longTokens}
 	for _, err := range m.Steps(context.Background(), ids, ask) {
 		if err != nil {
 			return err
@@ -159,7 +146,7 @@ func generate(m *models.Model, prompt []trace.Token, step func()) error {
 // weights, and what the model needs to read the prompt, with a third more for garbage. Rollout of a
 // long text multiplies vectors.
 func stated(m *models.Model, method string, n int) float64 {
-	ask := trace.Ask{MaxTokens: longTokens(n)}
+	ask := trace.Ask{MaxTokens: longTokens}
 	switch method {
 	case "direct":
 		ask.Terms = &trace.TermsAsk{}

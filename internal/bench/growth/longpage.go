@@ -37,10 +37,9 @@ var longIntro = strings.ReplaceAll(`
 ## Long prompts
 
 Prompts of 64 to 32,768 tokens with random weights (4 layers, 4 heads, width 64, rotary positions) on %s. Prompts of more than 1,024
-tokens are read in tiles. Times are those of all processors together, one process each, on two cores that were busy with other programs.
-Graphs were compiled before up to 4,096 tokens; beyond, compiling is in the times. "plain"
-generates without an explanation. The row of rollout is what one more explained token takes: it computes all rows again and stores
-none. "direct" and "value-zeroing" explain the first token, the latter in the layer that wrote it. Memory is the most that
+tokens are read in tiles. Times are those of all processors together, one process each, on two cores of an AMD EPYC with AVX-512, graphs
+compiled before. "plain" generates without an explanation. The row of rollout is what one more explained token takes: it computes all
+rows again and stores none. "direct" and "value-zeroing" explain the first token, the latter in the layer that wrote it. Memory is the most that
 the process held; stated is the smallest limit under which it does not refuse the run. Exponents are slopes from 2,048 tokens on. Written from the lines that
 "go run ./internal/bench/growth -long 30m -of small" prints, in "internal/bench/growth/long.jsonl"; "-of smollm2" has the shape of SmolLM2-135M.
 

@@ -40,10 +40,10 @@ const pageName = "growth.md"
 var intro = strings.ReplaceAll(`# How cost grows with the prompt
 
 Time and memory of generating and explaining %d tokens after prompts of 64 to 2,048 tokens: the embedded model (6 layers, 8 heads, width
-128) on %s, medians of %d processes on two cores of a 2.5 GHz Xeon with AVX-512, graphs compiled before. "raw" stands for plain
+128) on %s, medians of %d processes on two cores of an AMD EPYC with AVX-512, graphs compiled before. "raw" stands for plain
 generation: its rows come with the pass. Exponents are the slope of a line through the logarithms from 256 tokens on. A length at which
-a process might take more than %.0f s is left out. Written by "go run ./internal/bench/growth". The columns of 2,048 tokens were measured
-before such prompts were read in tiles; see [long prompts](#long-prompts).
+a process might take more than %.0f s is left out. Prompts of 2,048 tokens are read in tiles; see [long prompts](#long-prompts). Written
+by "go run ./internal/bench/growth".
 `, `"`, "`")
 
 // write writes the page and its pictures.
