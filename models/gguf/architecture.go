@@ -365,7 +365,11 @@ func gemma2Settings(s *settings) {
 }
 
 func gemma3Settings(s *settings) {
-	gemmaSettings(s)
+	if s.ofOllama() {
+		ollamaSettings(s)
+	} else {
+		gemmaSettings(s)
+	}
 	s.scoreWidth(62)
 	s.number("rope_local_base_freq", "rope.freq_base_swa")
 	s.pattern()

@@ -222,9 +222,6 @@ func TestRefused(t *testing.T) {
 	whole := gguftest.Small()
 	_, gemma := converted(t, "gemma3")
 	_, scaled := converted(t, "llama3_rope")
-	key := func(name string, value any) gguftest.Key {
-		return gguftest.Key{Name: name, Value: value}
-	}
 	for _, c := range []struct {
 		name string
 		file gguftest.File

@@ -55,7 +55,7 @@ func NewModel(f *File) (*Model, error) {
 	}
 	s := &settings{
 		file: f, arch: name, read: map[string]bool{}, config: map[string]any{},
-		origin: map[string]string{}, tensors: arch.tensors,
+		origin: map[string]string{}, tensors: arch.tensors, stands: map[string]Value{},
 	}
 	s.config["architectures"], s.config["model_type"] = []any{arch.class}, arch.model
 	arch.settings(s)
@@ -70,6 +70,9 @@ func NewModel(f *File) (*Model, error) {
 	m := &Model{File: f, Config: s.config, settings: s}
 	if m.words, err = readWords(f); err != nil {
 		return nil, err
+	}
+	if m.words != nil && s.apart != nil {
+		m.words.cut(int(s.configInt("vocab_size")))
 	}
 	m.ids()
 	m.Weights, err = newWeights(f, arch, s)
@@ -114,7 +117,8 @@ func (s *settings) vocabulary() {
 // would change the numbers.
 func (s *settings) unknownTensors() error {
 	for _, name := range s.file.Names() {
-		known := slices.Contains([]string{ropeFactors, shortFactors, longFactors}, name)
+		known := s.isApart(name) ||
+			slices.Contains([]string{ropeFactors, shortFactors, longFactors}, name)
 		generic := name
 		if rest, inBlock := strings.CutPrefix(name, "blk."); inBlock {
 			layer, after, _ := strings.Cut(rest, ".")

@@ -21,7 +21,11 @@ type settings struct {
 	origin map[string]string
 	// tensors are the names and layouts of the tensors, which may depend on what the file has.
 	tensors []row
-	err     error
+	// stands has values for keys that the file does not have, and apart the beginnings of tensors
+	// that are not of the language model; see [ollamaSettings].
+	stands map[string]Value
+	apart  []string
+	err    error
 }
 
 // fail sets the error, unless there is one already.
@@ -41,8 +45,20 @@ func (s *settings) wrong(key string, v Value, must string) {
 func (s *settings) value(key string) (name string, v Value, ok bool) {
 	name = s.arch + "." + key
 	s.read[name] = true
-	v, ok = s.file.metadata[name]
+	if v, ok = s.file.metadata[name]; !ok {
+		v, ok = s.stands[name]
+	}
 	return name, v, ok
+}
+
+// has reports whether there is a value for a key of the architecture.
+func (s *settings) has(key string) bool {
+	name := s.arch + "." + key
+	_, ok := s.file.metadata[name]
+	if !ok {
+		_, ok = s.stands[name]
+	}
+	return ok
 }
 
 // whole returns a whole number. Some keys have a number for each layer: these must be equal.
@@ -100,7 +116,7 @@ func (s *settings) setIn(object map[string]any, config, key string, value any) {
 
 // size sets a key of config.json to a whole number. A key that is missing is an error.
 func (s *settings) size(config, key string) {
-	if _, known := s.file.metadata[s.arch+"."+key]; !known {
+	if !s.has(key) {
 		s.fail("key %s.%s is missing; it must be a whole number", s.arch, key)
 	}
 	s.sizeIfAny(config, key)
@@ -122,7 +138,7 @@ func (s *settings) number(config, key string) {
 
 // required is number for a key that must be there.
 func (s *settings) required(config, key string) {
-	if _, known := s.file.metadata[s.arch+"."+key]; !known {
+	if !s.has(key) {
 		s.fail("key %s.%s is missing; it must be a number", s.arch, key)
 	}
 	s.number(config, key)

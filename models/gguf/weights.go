@@ -20,12 +20,15 @@ type Weights struct {
 	arch architecture
 	// heads is how many heads a tensor with paired rows has, by the end of its name.
 	heads map[string]int
-	// hidden are tensors that are left out: a head that is the embedding.
+	// hidden are tensors that are left out: a head that is the embedding, and a part for images.
 	hidden map[string]bool
 }
 
 func newWeights(f *File, arch architecture, s *settings) (*Weights, error) {
 	w := &Weights{File: f, arch: arch, hidden: map[string]bool{}}
+	for _, name := range f.Names() {
+		w.hidden[name] = s.isApart(name)
+	}
 	if arch.paired {
 		heads := int(s.configInt("num_attention_heads"))
 		groups := heads

@@ -276,7 +276,9 @@ func (w *words) readLlama() error {
 		}
 		w.scores[i] = float32(x)
 	}
-	w.begin, w.spaceInFront = true, true
+	// Gemma puts no space in front of a text. llama.cpp's converter says so, Ollama's does not.
+	arch, _ := w.file.metadata["general.architecture"].Text()
+	w.begin, w.spaceInFront = true, !strings.HasPrefix(arch, "gemma")
 	return nil
 }
 
