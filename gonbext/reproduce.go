@@ -24,10 +24,11 @@ type Reproduction = reproduction.Reproduction
 //
 //	gonbext.Reproduce("s1-fig2")
 //
-// headwater figures --list lists the names. A figure is made with an embedded model of its own
-// unless one model is given. If the model lacks a part that the figure needs, such as a mask token,
-// a line says that the figure is left out. The engine keeps what it made, so the second time is
-// quick. On an error it shows one line and ends the program; see [TryReproduce].
+// headwater figures --list lists the names. A figure is made with the model given, or else with the
+// one that the environment variable MODEL names, as after "%env MODEL smollm2" in a cell, or else
+// with an embedded model of its own. If the model lacks a part that the figure needs, such as a
+// mask token, a line says that the figure is left out. The engine keeps what it made, so the second
+// time is quick. On an error it shows one line and ends the program; see [TryReproduce].
 func Reproduce(figure string, model ...Model) *Reproduction {
 	r, err := TryReproduce(figure, model...)
 	if err != nil {
@@ -51,8 +52,8 @@ func TryReproduce(figure string, model ...Model) (*Reproduction, error) {
 }
 
 // Verdicts makes figures of documents again and shows one table of their claims and verdicts. Names
-// are those of figures or of documents, such as s0; without any, all figures are made. On an error
-// it shows one line and ends the program.
+// are those of figures or of documents, such as s0; without any, all figures are made. The model is
+// that of MODEL, as with [Reproduce]. On an error it shows one line and ends the program.
 func Verdicts(names ...string) []*Reproduction {
 	out := newDisplay()
 	all, err := figures(out, names, nil)
@@ -62,6 +63,9 @@ func Verdicts(names ...string) []*Reproduction {
 	out.table(reproduction.Verdicts(all...))
 	return all
 }
+
+// modelVariable names the model of figures, so that one line changes that of a whole notebook.
+const modelVariable = "MODEL"
 
 // figures asks the engine for figures.
 func figures(out *display, names []string, model []Model) ([]*Reproduction, error) {
@@ -74,7 +78,7 @@ func figures(out *display, names []string, model []Model) ([]*Reproduction, erro
 	if err != nil {
 		return nil, interrupted(ctx, err)
 	}
-	which := engine.Model(append(model, Model{})[0])
+	which := engine.Model(append(model, Model{Name: os.Getenv(modelVariable)})[0])
 	data, err := client.Figures(ctx, which, names, func(p trace.Progress) {
 		out.live(p.Stage, func() render.Heatmap { return render.Heatmap{Status: p.String()} })
 	})

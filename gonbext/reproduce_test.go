@@ -115,6 +115,23 @@ func TestShowChart(t *testing.T) {
 	}
 }
 
+// The variable MODEL names the model of figures that are given none.
+func TestReproduceModel(t *testing.T) {
+	asked := make(chan string, 1)
+	answer := figure(t)
+	k := newKernel(t, func(conn *engineConn, q engine.Request) {
+		asked <- q.Model.Name
+		answer(conn, q)
+	})
+	for _, want := range []string{"smollm2", ""} {
+		t.Setenv("MODEL", want)
+		k.run("reproduce", false)
+		if got := <-asked; got != want {
+			t.Errorf("MODEL=%s: model %q is asked for", want, got)
+		}
+	}
+}
+
 // Outside of a notebook everything is printed.
 func TestReproduceAsText(t *testing.T) {
 	r := newKernel(t, figure(t)).run("reproduce", false)
