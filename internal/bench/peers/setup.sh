@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the Python peers into .cache/peers: venv (PyTorch, transformers 5) and v4 (transformers 4 and Inseq). 900 MB to
+# Installs the Python peers into .cache/peers: venv (PyTorch, transformers 5), v4 (transformers 4 and Inseq) and gguf. 900 MB to
 # download, 2.7 GB there, about three minutes; a second run does nothing. Needs Python 3.11 or newer with venv, gcc and binutils.
 set -euo pipefail
 
@@ -15,16 +15,17 @@ for tool in gcc readelf nm; do
 	command -v "$tool" >/dev/null || { echo "peers: $tool is needed (packages gcc and binutils)" >&2; exit 1; }
 done
 
-key=$({ printf '%s\n' "$root"; cat "$here/requirements.txt" "$here/requirements-v4.txt" "$here/stub_cuda.py"; } | cksum)
+key=$({ printf '%s\n' "$root"; cat "$here/requirements.txt" "$here/requirements-v4.txt" "$here/requirements-gguf.txt" "$here/stub_cuda.py"; } | cksum)
 if [ "$(cat "$peers/stamp" 2>/dev/null)" = "$key" ]; then
 	exit 0
 fi
 echo "peers: installing into .cache/peers"
-rm -rf "$peers/stamp" "$venv" "$peers/v4"
+rm -rf "$peers/stamp" "$venv" "$peers/v4" "$peers/gguf"
 mkdir -p "$peers"
 "$python" -m venv "$venv"
 "$venv/bin/python" -m pip install --quiet --no-deps --requirement "$here/requirements.txt"
 "$venv/bin/python" -m pip install --quiet --no-deps --target "$peers/v4" --requirement "$here/requirements-v4.txt"
+"$venv/bin/python" -m pip install --quiet --no-deps --target "$peers/gguf" --requirement "$here/requirements-gguf.txt"
 "$venv/bin/python" "$here/stub_cuda.py"
 "$venv/bin/python" -c 'import torch, transformers; print("peers: torch", torch.__version__, "transformers", transformers.__version__)'
 PYTHONPATH=$peers/v4 "$venv/bin/python" -c 'import inseq, transformers; print("peers: inseq with transformers", transformers.__version__)'

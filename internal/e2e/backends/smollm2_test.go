@@ -1,0 +1,202 @@
+package backends
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/e2e/fixture"
+	"github.com/headwater-ml/headwater/models"
+	"github.com/headwater-ml/headwater/models/checkpoint"
+	"github.com/headwater-ml/headwater/models/known"
+)
+
+const (
+	smollm2Dir      = "../../../.cache/models/smollm2" // put there by make smollm2
+	smollm2Recorded = "../../../models/testdata/smollm2/"
+	tokenizerTexts  = "../../../models/tokenizer/testdata/ref.json.gz"
+
+	// everyLogit is the distance between tokens whose logits are recorded.
+	everyLogit = 1024
+
+	// realTol is how far logits and attention may be from the recording, as a part of the largest
+	// logit of the text and of the largest attention, which is 1. Both sides compute in float32;
+	// the recording is 2e-6 from sums in float64. Worst seen: 4e-6 in logits, 2.4e-6 in attention.
+	realTol = 1e-5
+)
+
+// recordedText is a text and what the reference computes on it, next to the tensors of
+// reference.safetensors.
+type recordedText struct {
+	Text         string
+	IDs          []int
+	Greedy       []int // the ids of the likeliest tokens after the text
+	Continuation string
+}
+
+// TestSmolLM2 runs a real language model out of a quantised GGUF file, SmolLM2-135M-Instruct. Its
+// tokens are those of the published tokenizer, and its logits, attention and greedy text are those
+// of transformers with the same dequantised weights.
+func TestSmolLM2(t *testing.T) {
+	if testing.Short() {
+		t.Skip("loads a model of 538 MB")
+	}
+	smollm2, _ := known.Lookup("smollm2")
+	wheel := smollm2.Wheel
+	path := filepath.Join(smollm2Dir, filepath.Base(wheel.File))
+	if _, err := os.Stat(path); err != nil {
+		t.Skip("the model is not there; make smollm2 brings it: ", err)
+	}
+	var recording struct {
+		SHA256 string
+		Texts  []recordedText
+	}
+	readJSON(t, smollm2Recorded+"texts.json", &recording)
+	if recording.SHA256 != wheel.FileSHA256 {
+		t.Fatalf("recorded with the file with SHA-256 %s, and this is %s: run %srecord.py again",
+			recording.SHA256, wheel.FileSHA256, smollm2Recorded)
+	}
+	f, err := checkpoint.Open(smollm2Recorded + "reference.safetensors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, backend := range []string{"go", "xla"} {
+		t.Run(backend, func(t *testing.T) {
+			m := fixture.Open(t, path, backend)
+			if backend == "go" {
+				checkTokens(t, m, smollm2Recorded+"ids.json")
+			}
+			for i, text := range recording.Texts {
+				checkRecorded(t, m, f, i, text)
+			}
+		})
+	}
+}
+
+// checkTokens compares the ids of the recorded texts of the tokenizer tests with those of a file.
+func checkTokens(t *testing.T, m *models.Model, file string) {
+	t.Helper()
+	var texts []struct{ Text string }
+	readJSON(t, tokenizerTexts, &texts)
+	var want [][]int
+	readJSON(t, file, &want)
+	if len(texts) != 319 || len(want) != len(texts) {
+		t.Fatalf("%d texts and %d recorded rows of ids, want 319 of both", len(texts), len(want))
+	}
+	for i, text := range texts {
+		if len(want[i]) == 0 { // the empty text, which no model reads
+			if got, err := m.Encode(text.Text, trace.SpecialsAuto); err == nil {
+				t.Errorf("tokens of %q: %v, want an error", text.Text, got)
+			}
+			continue
+		}
+		if got := encoded(t, m, text.Text); !slices.Equal(got, want[i]) {
+			t.Errorf("ids of %q: %v, want %v", text.Text, got, want[i])
+		}
+	}
+}
+
+// checkRecorded compares text i: its tokens, the logits of part of the vocabulary, the largest
+// logit of every target, the attention, and the greedy text.
+func checkRecorded(t *testing.T, m *models.Model, f *checkpoint.File, i int, want recordedText) {
+	t.Helper()
+	tensor := func(name string) []float32 {
+		data, err := f.Float32(fmt.Sprintf("%d.%s", i, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	if got := encoded(t, m, want.Text); !slices.Equal(got, want.IDs) {
+		t.Fatalf("ids of %q: %v, want %v", want.Text, got, want.IDs)
+	}
+	ts, err := m.Trace(t.Context(), want.IDs, []trace.Tap{trace.Logits, trace.Attention})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	var some, largest []float32
+	for row := range slices.Chunk(ts[0].Data, ts[0].Shape[1]) {
+		for token := 0; token < len(row); token += everyLogit {
+			some = append(some, row[token])
+		}
+		largest = append(largest, slices.Max(row))
+	}
+	tol := realTol * float64(tensor("scale")[0])
+	compare(t, fmt.Sprintf("text %d: logits", i), some, tensor("logits"), tol)
+	compare(t, fmt.Sprintf("text %d: largest logits", i), largest, tensor("largest"), tol)
+
+	attention := ts[1]
+	compare(t, fmt.Sprintf("text %d: attention of the last target", i), lastRows(attention),
+		tensor("attention"), realTol)
+	if i == 0 {
+		layer := len(attention.Data) / attention.Shape[0]
+		for _, l := range []int{0, 14, 29} {
+			name := fmt.Sprintf("attention.%d", l)
+			compare(t, "text 0: "+name, attention.Data[l*layer:][:layer], tensor(name), realTol)
+		}
+	}
+
+	var greedy []int
+	var continuation strings.Builder
+	for step, err := range m.Steps(t.Context(), want.IDs, trace.Ask{MaxTokens: len(want.Greedy)}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		greedy = append(greedy, step.Next.Token.ID)
+		continuation.WriteString(step.Next.Token.Text)
+	}
+	if !slices.Equal(greedy, want.Greedy) || continuation.String() != want.Continuation {
+		t.Errorf("text %d goes on with %q, ids %v; want %q, ids %v", i, continuation.String(),
+			greedy, want.Continuation, want.Greedy)
+	}
+}
+
+// encoded returns the ids of a text.
+func encoded(t *testing.T, m *models.Model, text string) (ids []int) {
+	t.Helper()
+	tokens, err := m.Encode(text, trace.SpecialsAuto)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, token := range tokens {
+		ids = append(ids, token.ID)
+	}
+	return ids
+}
+
+// lastRows returns the row of the last target of attention [L,H,T,S] in every layer and head.
+func lastRows(a trace.Tensor) (rows []float32) {
+	targets, sources := a.Shape[2], a.Shape[3]
+	for head := range slices.Chunk(a.Data, targets*sources) {
+		rows = append(rows, head[(targets-1)*sources:]...)
+	}
+	return rows
+}
+
+// readJSON reads a file, compressed if its name ends with .gz.
+func readJSON(t *testing.T, path string, v any) {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var r io.Reader = file
+	if filepath.Ext(path) == ".gz" {
+		if r, err = gzip.NewReader(file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := json.NewDecoder(r).Decode(v); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+}
