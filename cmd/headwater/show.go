@@ -121,6 +121,13 @@ func (p *program) showFile(ctx context.Context, f showFlags) error {
 	return files.write(ctx, p, nil, e, made)
 }
 
+// The keys of the metadata that headwater show reads, of which tokens is required.
+const (
+	tokensKey    = "tokens"    // a JSON list of the texts of all tokens
+	generatedKey = "generated" // how many of the last ones were generated
+	modelKey     = "model"     // the name of the model
+)
+
 // recordedText is the text of a file: what its metadata says.
 type recordedText struct {
 	tokens    []string
@@ -137,7 +144,7 @@ func textOf(file *checkpoint.File) (t recordedText, err error) {
 	if t.tokens == nil {
 		return t, errors.New("its metadata has no tokens; " + wantTokens)
 	}
-	if n, ok := about["generated"]; ok {
+	if n, ok := about[generatedKey]; ok {
 		if t.generated, err = strconv.Atoi(n); err != nil || t.generated < 0 ||
 			t.generated >= len(t.tokens) {
 			return t, fmt.Errorf("generated in its metadata is %.60q; want how many of the last "+
@@ -145,7 +152,7 @@ func textOf(file *checkpoint.File) (t recordedText, err error) {
 		}
 	}
 	t.model = trace.Info{
-		Name: cmp.Or(about["model"], "recorded by another program"),
+		Name: cmp.Or(about[modelKey], "recorded by another program"),
 		Hash: about["model_hash"], Family: about["family"],
 	}
 	return t, nil
@@ -156,7 +163,7 @@ const wantTokens = `want a JSON list of the texts of all tokens, such as ["The",
 
 // tokensOf reads the texts of the tokens in the metadata of a file; nil if it has none.
 func tokensOf(file *checkpoint.File) (tokens []string, err error) {
-	text, ok := file.Metadata()["tokens"]
+	text, ok := file.Metadata()[tokensKey]
 	if !ok {
 		return nil, nil
 	}

@@ -63,6 +63,35 @@ func TestShow(t *testing.T) {
 	}
 }
 
+// What headwater trace writes is shown: the row of the last token, with the numbers that headwater
+// attribute makes of the same file.
+func TestShowTraced(t *testing.T) {
+	dir := t.TempDir()
+	path, rows := filepath.Join(dir, "run.safetensors"), filepath.Join(dir, "rows.safetensors")
+	mustExecute(t, "", "trace", "--text", prompt, "--taps", "attention,value-zeroing", "-o", path)
+	methods := []string{"rollout", "value-zeroing"}
+	mustExecute(t, "", "attribute", "--input", path, "--methods", strings.Join(methods, ","),
+		"-o", rows)
+	got := parseExplanation(t, []byte(mustExecute(t, "", "show", "--methods",
+		strings.Join(methods, ","), "--format", "json", path)))
+	if got.Model.Name != "tiny" || len(got.Steps) != 1 || got.Prompt.Texts[2] != " keys" {
+		t.Errorf("model %q, steps %v, tokens %q", got.Model.Name, got.Steps, got.Prompt.Texts)
+	}
+	T := len(got.Prompt.Texts)
+	for _, method := range methods {
+		all := floats(t, openFile(t, rows), method) // [L,T,T]
+		r := got.Methods[method]
+		for j, want := range all[len(all)-T:] {
+			if x := r.At(0, j, r.Top()); x != want {
+				t.Errorf("%s M[0,%d] is %v, want %v", method, j, x, want)
+			}
+		}
+	}
+	if text := mustExecute(t, "", "show", path); !strings.Contains(text, "cabinet") {
+		t.Errorf("it shows %q, want the text", text)
+	}
+}
+
 // A file that does not fit is an error that names the tensor or the metadata, and what is needed.
 func TestShowRefusals(t *testing.T) {
 	dir := t.TempDir()
