@@ -138,7 +138,7 @@ func (f *explainFlags) check(cmd *cobra.Command, args []string) error {
 		f.checkPalette(),
 		f.checkForm(cmd),
 		f.checkView(),
-		f.checkSavedPage(),
+		f.checkSaved(),
 		f.save.check(cmd, f.opts, f.input, f.output),
 		f.opts.Check(), // now, before a model is opened
 		f.checkBy(args),

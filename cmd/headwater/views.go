@@ -97,28 +97,30 @@ func (f *explainFlags) checkView() error {
 	return nil
 }
 
-// checkSavedPage refuses flags that a page of --save does not follow, unless there is a page of -o,
-// which does: the saved one is the heatmap of all tokens, which headwater reproduce can make again.
-func (f *explainFlags) checkSavedPage() error {
-	if f.format == "html" && f.output != "" {
-		return nil
-	}
+// checkSaved refuses files of --save that would not show what the flags ask for. A figure is of one
+// method, and of a kind that --figure names, so with another view than the heatmap that kind must
+// be given. A page is the heatmap of all tokens, which headwater reproduce can make again; there
+// may be a page of -o beside it, which follows the flags. Other files have numbers alone.
+func (f *explainFlags) checkSaved() error {
+	followed := f.format == "html" && f.output != ""
 	for _, path := range f.save.paths {
 		format, err := export.FormatOf(path)
 		if err != nil {
 			return err
 		}
-		if format != export.HTML {
-			continue
-		}
+		page := format == export.HTML && !followed
 		switch {
-		case f.view != viewHeatmap:
+		case f.view != viewHeatmap && format.Figure() && f.save.show.Kind == "":
+			return usagef("--save %s would be a matrix of one method and not --view %s; say what "+
+				"it shows with --figure %s, and write a page of the view with -o FILE.html", path,
+				f.view, kindNames())
+		case f.view != viewHeatmap && page:
 			return usagef("--save %s would be the heatmap; write a page of --view %s with -o "+
 				"FILE.html", path, f.view)
-		case f.filter:
+		case f.filter && page:
 			return usagef("--save %s would have no filter; write the page of --filter with -o "+
 				"FILE.html", path)
-		case len(f.tokens) > 0:
+		case len(f.tokens) > 0 && page:
 			return usagef("--token is for -o; --figure-token says which token --save %s shows "+
 				"first", path)
 		}
