@@ -25,8 +25,12 @@ const (
 
 var views = []string{viewHeatmap, viewCompare, viewHeads, viewLayers, viewFlow}
 
-// viewFlags adds the flags that say what a view shows.
+// viewFlags adds the flags that choose a view and say what it shows.
 func (f *explainFlags) viewFlags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.view, "view", viewHeatmap, "`"+strings.Join(views, "|")+"`: what is "+
+		"shown in text and html; compare shows two methods and their difference, heads what every "+
+		"attention head looks at, layers some tokens layer by layer, flow the layered graph of "+
+		"flow to one token")
 	cmd.Flags().Func("token", "generated token that --format html shows first and the views "+
 		"layers and flow show, by its `number` from 0; layers takes several, as 0,2 (default the "+
 		"first word that is no article; for layers the first 6)", func(s string) error {
@@ -163,14 +167,10 @@ func (f *explainFlags) heatmap(e, other *attribution.Explanation) (render.Heatma
 
 // showTraced writes what the attention heads of a model look at in a text, or the graph of flow.
 func (p *program) showTraced(
-	ctx context.Context, w io.Writer, m trace.Model, f explainFlags, e *attribution.Explanation,
+	ctx context.Context, w io.Writer, m trace.Tracer, f explainFlags, e *attribution.Explanation,
 ) error {
-	tracer, ok := m.(trace.Tracer)
-	if !ok {
-		return usagef("%.60q does not say what its heads look at", e.Model.Name)
-	}
 	if f.view == viewFlow {
-		return p.showFlow(ctx, w, tracer, f, e)
+		return p.showFlow(ctx, w, m, f, e)
 	}
 	ids := slices.Clone(e.Prompt.IDs)
 	if !e.Model.Bidirectional {
@@ -178,7 +178,7 @@ func (p *program) showTraced(
 			ids = append(ids, g.ID)
 		}
 	}
-	attention, err := attentionOf(ctx, tracer, e, ids)
+	attention, err := attentionOf(ctx, m, e, ids)
 	if err != nil {
 		return err
 	}
