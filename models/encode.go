@@ -35,10 +35,10 @@ func (m *Model) Encode(text string, specials trace.Specials) ([]trace.Token, err
 		if e.ID >= m.spec.Vocab {
 			return nil, fmt.Errorf("models: %s has no embedding of %q, token %d of %d: "+
 				"leave it out of the text",
-				m.info.Name, m.tokenText(e.ID), e.ID, m.spec.Vocab)
+				m.info.Name, m.TokenText(e.ID), e.ID, m.spec.Vocab)
 		}
 		tokens[i] = trace.Token{
-			ID: e.ID, Text: m.tokenText(e.ID), Begin: e.Begin, End: e.End, Special: e.Special,
+			ID: e.ID, Text: m.TokenText(e.ID), Begin: e.Begin, End: e.End, Special: e.Special,
 		}
 	}
 	return tokens, nil
@@ -87,9 +87,9 @@ func (m *Model) begin(encoded []tokenizer.Encoded) ([]tokenizer.Encoded, error) 
 		"(bos_token_id in config.json)", m.info.Name)
 }
 
-// tokenText returns the text of a token in raw bytes, or its number if there is no tokenizer or the
-// vocabulary has no such token.
-func (m *Model) tokenText(id int) string {
+// TokenText returns the text of a token in raw bytes, which need not be UTF-8. It is the number of
+// the token in brackets if there is no tokenizer or the vocabulary has no such token.
+func (m *Model) TokenText(id int) string {
 	if m.tokenizer != nil {
 		if text := m.tokenizer.TokenText(id); text != "" {
 			return text

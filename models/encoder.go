@@ -102,7 +102,7 @@ func (m *Model) positions(ids []int, ask trace.Ask) ([]int, error) {
 		}
 	}
 	if masked == nil {
-		mask := m.tokenText(m.mask)
+		mask := m.TokenText(m.mask)
 		return nil, fmt.Errorf("models: %s fills in missing tokens, and %w: "+
 			"write %s where one is missing, or say which positions to explain",
 			m.info.Name, ErrNothingMasked, mask)
@@ -154,7 +154,7 @@ func (m *Model) rank(next *trace.Prediction, p []float64, alternatives int,
 
 // token describes a token without a place in a text.
 func (m *Model) token(id int) trace.Token {
-	return trace.Token{ID: id, Text: m.tokenText(id), Special: m.special(id)}
+	return trace.Token{ID: id, Text: m.TokenText(id), Special: m.special(id)}
 }
 
 // class describes a class as a token, whose text is the label.

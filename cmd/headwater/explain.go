@@ -87,10 +87,6 @@ func (p *program) explainCommand() *cobra.Command {
 		"tokens of each method, `K` of them, the strongest first", "")
 	byFlag(cmd, &f.by)
 	f.save.add(cmd)
-	cmd.Flags().StringVar(&f.view, "view", viewHeatmap, "`"+strings.Join(views, "|")+"`: what is "+
-		"shown in text and html; compare shows two methods and their difference, heads what every "+
-		"attention head looks at, layers some tokens layer by layer, flow the layered graph of "+
-		"flow to one token")
 	f.viewFlags(cmd)
 	cmd.Flags().StringVar(&f.against, "against", "", "compare the first method with that of this "+
 		"other `prompt`, which must have as many tokens")
@@ -138,7 +134,7 @@ func (f *explainFlags) check(cmd *cobra.Command, args []string) error {
 		f.checkPalette(),
 		f.checkForm(cmd),
 		f.checkView(),
-		f.checkSavedPage(),
+		f.checkSaved(),
 		f.save.check(cmd, f.opts, f.input, f.output),
 		f.opts.Check(), // now, before a model is opened
 		f.checkBy(args),
@@ -253,7 +249,11 @@ func (p *program) explainTo(
 	}
 	failed := error(nil)
 	if f.traced() && err == nil {
-		failed = p.showTraced(ctx, out, m, f, e)
+		if tracer, ok := m.(trace.Tracer); ok {
+			failed = p.showTraced(ctx, out, tracer, f, e)
+		} else {
+			failed = usagef("%.60q does not say what its heads look at", e.Model.Name)
+		}
 	} else {
 		failed = p.show(out, f, e, other)
 	}

@@ -51,7 +51,7 @@ func (f *saveFlags) add(cmd *cobra.Command) {
 			return f.show.Check()
 		})
 	}
-	text("figure", "what a saved figure shows: `matrix|text|layers|graph`; graph is the layered "+
+	text("figure", "what a saved figure shows: `"+kindNames()+"`; graph is the layered "+
 		"graph of flow (default matrix)", func(s string) { f.show.Kind = export.Kind(s) })
 	text("figure-size", "width of a saved figure: `column|double|slide` (default double)",
 		func(s string) { f.show.Look.Size = figure.Size(s) })
@@ -76,6 +76,15 @@ func (f *saveFlags) add(cmd *cobra.Command) {
 		"(default 0; for text all)", &f.show.Token)
 	number("figure-source", "prompt token at the source of a saved flow graph, by its `number` "+
 		"from 0 (default the one with most flow that is not the first)", &f.source)
+}
+
+// kindNames returns what a figure may show, for a flag: "matrix|text".
+func kindNames() string {
+	var names []string
+	for _, kind := range export.Kinds() {
+		names = append(names, string(kind))
+	}
+	return strings.Join(names, "|")
 }
 
 // sameFile returns a function that reports whether a path is another spelling of this one.

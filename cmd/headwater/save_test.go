@@ -80,6 +80,22 @@ func TestSaveRefusals(t *testing.T) {
 		{"a number from 4 to 48", []string{"--save", "a.svg", "--figure-font", "0"}},
 		{"write a page of --view heads with -o", []string{"--view", "heads", "--save", "a.html"}},
 		{"write a page of --view compare with -o", []string{"--against", "x", "--save", "a.html"}},
+		{
+			"--save c.svg would be a matrix of one method and not --view heads; say what it shows " +
+				"with --figure matrix|text|layers|graph, and write a page of the view with -o",
+			[]string{"--view", "heads", "--save", "c.svg"},
+		},
+		{"and not --view compare", []string{
+			"--view", "compare", "--methods", "raw,rollout", "--save", "a.csv", "--save", "c.pdf",
+		}},
+		{"and not --view compare", []string{"--against-model", "x", "--save", "c.tex"}},
+		{"and not --view layers", []string{
+			"--view", "layers", "-o", "b.html", "--save", "a.html", "--save", "c.png",
+		}},
+		{"and not --view flow", []string{"--view", "flow", "--save", "c.svg"}},
+		{"no-such-model", []string{"--view", "flow", "--save", "c.svg", "--figure", "graph"}},
+		{"no-such-model", []string{"--against", "x", "--save", "c.svg", "--figure", "matrix"}},
+		{"no-such-model", []string{"--view", "heads", "--save", "a.csv", "--save", "a.json"}},
 		{"--save a.html would have no filter", []string{"--filter", "--save", "a.html"}},
 		{"--figure-token says which token --save a.html", []string{
 			"--format", "html", "--token", "1", "--save", "a.html",

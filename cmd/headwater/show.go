@@ -14,6 +14,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/export"
+	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models/checkpoint"
 )
@@ -34,21 +35,18 @@ func (p *program) showCommand() *cobra.Command {
 			"The metadata of the file has tokens, a JSON list of the T texts, and may have " +
 			"generated, how many of the last tokens were generated\n" +
 			"(0: the row of the last token is shown), and model, a name. " +
-			"docs/bring-results-in.md has Python that writes such files.",
+			"docs/bring-results-in.md has Python that writes such files.\n" +
+			"The views heads and flow need attention; heads needs that of every head, " +
+			"[L,H,T,T].",
 		Example: `  headwater show --methods raw,rollout attention.safetensors
-  headwater show --methods rollout --save figure.pdf attention.safetensors`,
+  headwater show --methods rollout --save figure.pdf attention.safetensors
+  headwater show --view heads -o heads.html attention.safetensors`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if err := oneFile(cmd, args); err != nil {
 				return err
 			}
-			f.input, f.view.opts = args[0], f.opts
-			f.view.format = cmp.Or(f.view.format, formOf(f.output))
-			return cmp.Or(
-				oneOf("format", f.view.format, "text", "html", "json"),
-				oneOf("color", f.view.color, "auto", "always", "never"),
-				rowsOnly(f.opts.Methods),
-				f.checkSave(cmd),
-			)
+			f.input = args[0]
+			return f.check(cmd)
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := interruptible(cmd)
@@ -56,7 +54,7 @@ func (p *program) showCommand() *cobra.Command {
 			return p.showFile(ctx, f)
 		},
 	}
-	methodsFlag(cmd, &f.opts, " (default rollout)")
+	methodsFlag(cmd, &f.opts, " (default rollout; views heads and flow have their own)")
 	optionFlags(cmd, &f.opts, attribution.MethodOptions)
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", outputFlag)
 	cmd.Flags().StringVar(&f.view.format, "format", "", "form of the result: `text|html|json` "+
@@ -64,9 +62,36 @@ func (p *program) showCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.view.color, "color", "auto", "colours in text: `auto|always|never`")
 	wholeFlag(cmd.Flags(), &f.view.width, "width", 60, 10000, "`columns` of text",
 		"those of the terminal, else 100")
+	f.view.viewFlags(cmd)
 	f.view.save.add(cmd)
 	maxMemoryFlag(cmd, &f.maxMemory, "what is made of the tensors")
 	return cmd
+}
+
+// check checks what cobra does not, and sets what depends on other flags.
+func (f *showFlags) check(cmd *cobra.Command) error {
+	f.view.opts, f.view.output = f.opts, f.output
+	f.view.format = cmp.Or(f.view.format, formOf(f.output))
+	return cmp.Or(
+		oneOf("format", f.view.format, "text", "html", "json"),
+		oneOf("color", f.view.color, "auto", "always", "never"),
+		oneOf("view", f.view.view, views...),
+		rowsOnly(f.opts.Methods),
+		f.view.checkForm(cmd),
+		f.checkView(),
+		f.view.checkSaved(),
+		f.checkSave(cmd),
+	)
+}
+
+// checkView refuses flags that do not go with the view, and adds the options that it needs.
+func (f *showFlags) checkView() error {
+	if f.view.view == viewCompare && len(f.opts.Methods) != 2 {
+		return usagef("--view compare compares two methods, for example --methods raw,rollout")
+	}
+	err := f.view.checkView()
+	f.opts = f.view.opts
+	return err
 }
 
 // checkSave refuses figures that need the model.
@@ -101,7 +126,7 @@ func (p *program) showFile(ctx context.Context, f showFlags) error {
 			if err != nil {
 				return fmt.Errorf("%s: %w", f.input, err)
 			}
-			if err := text.fits(in.Tensors); err != nil {
+			if err := text.fits(in.Tensors, f.view.view); err != nil {
 				return fmt.Errorf("%s: %w", f.input, err)
 			}
 			a, err := p.attributeInput(ctx, f.attributeFlags, in)
@@ -111,8 +136,13 @@ func (p *program) showFile(ctx context.Context, f showFlags) error {
 			if e, err = a.Explanation(text.tokens, text.generated, text.model); err != nil {
 				return fmt.Errorf("%s: %w", f.input, err)
 			}
-			f.view.output = f.output
-			return p.show(out, f.view, e, nil)
+			if !f.view.traced() {
+				return p.show(out, f.view, e, nil)
+			}
+			if err := p.showTraced(ctx, out, recording{in}, f.view, e); err != nil {
+				return fmt.Errorf("%s: %w", f.input, err)
+			}
+			return nil
 		})
 	if err != nil {
 		return err
@@ -120,6 +150,13 @@ func (p *program) showFile(ctx context.Context, f showFlags) error {
 	made := export.NewMade(e.Prompt.Text, f.opts, attribution.Grouping{}, "", release())
 	return files.write(ctx, p, nil, e, made)
 }
+
+// The keys of the metadata that headwater show reads, of which tokens is required.
+const (
+	tokensKey    = "tokens"    // a JSON list of the texts of all tokens
+	generatedKey = "generated" // how many of the last ones were generated
+	modelKey     = "model"     // the name of the model
+)
 
 // recordedText is the text of a file: what its metadata says.
 type recordedText struct {
@@ -137,7 +174,7 @@ func textOf(file *checkpoint.File) (t recordedText, err error) {
 	if t.tokens == nil {
 		return t, errors.New("its metadata has no tokens; " + wantTokens)
 	}
-	if n, ok := about["generated"]; ok {
+	if n, ok := about[generatedKey]; ok {
 		if t.generated, err = strconv.Atoi(n); err != nil || t.generated < 0 ||
 			t.generated >= len(t.tokens) {
 			return t, fmt.Errorf("generated in its metadata is %.60q; want how many of the last "+
@@ -145,7 +182,7 @@ func textOf(file *checkpoint.File) (t recordedText, err error) {
 		}
 	}
 	t.model = trace.Info{
-		Name: cmp.Or(about["model"], "recorded by another program"),
+		Name: cmp.Or(about[modelKey], "recorded by another program"),
 		Hash: about["model_hash"], Family: about["family"],
 	}
 	return t, nil
@@ -156,7 +193,7 @@ const wantTokens = `want a JSON list of the texts of all tokens, such as ["The",
 
 // tokensOf reads the texts of the tokens in the metadata of a file; nil if it has none.
 func tokensOf(file *checkpoint.File) (tokens []string, err error) {
-	text, ok := file.Metadata()["tokens"]
+	text, ok := file.Metadata()[tokensKey]
 	if !ok {
 		return nil, nil
 	}
@@ -169,17 +206,96 @@ func tokensOf(file *checkpoint.File) (tokens []string, err error) {
 	return tokens, nil
 }
 
-// fits returns an error if a tensor has another shape than the text needs.
-func (t recordedText) fits(tensors []attribution.TensorReader) error {
+// fits returns an error if a tensor has another shape than the text and the view need.
+func (t recordedText) fits(tensors []attribution.TensorReader, view string) error {
+	T := len(t.tokens)
 	for _, tensor := range tensors {
 		n := len(tensor.Shape)
 		want := fmt.Sprintf("want [L,H,%d,%d] or [L,%[1]d,%[1]d] for its %[1]d tokens: layers, "+
-			"heads, targets, sources, without an axis of the batch", len(t.tokens), len(t.tokens))
-		if n != 3 && n != 4 || slices.ContainsFunc(tensor.Shape[n-2:], func(size int) bool {
-			return size != len(t.tokens)
-		}) {
+			"heads, targets, sources, without an axis of the batch", T, T)
+		switch {
+		case n != 3 && n != 4, tensor.Shape[n-1] != T, tensor.Shape[n-2] > T:
 			return fmt.Errorf("tensor %q has shape %v; %s", tensor.Name, tensor.Shape, want)
+		case tensor.Shape[n-2] < T:
+			return fmt.Errorf("tensor %q has shape %v, rows of %d of the %d tokens; the rows of "+
+				"all tokens are needed, those of the prompt too: %s", tensor.Name, tensor.Shape,
+				tensor.Shape[n-2], T, want)
+		case n == 3 && view == viewHeads:
+			return fmt.Errorf("tensor %q has shape %v, rows of all heads together; --view heads "+
+				"needs [L,H,%d,%d]", tensor.Name, tensor.Shape, T, T)
 		}
 	}
 	return nil
+}
+
+// recording is what a file has in the place of a model: the attention of one text.
+type recording struct{ in attribution.Input }
+
+// Trace returns the attention over the first tokens of the text, as many as there are ids, or over
+// all of them if it has fewer, [L,H,n,n] or [L,n,n]. A file has no ids, so they are not read. The
+// numbers have been checked; rows are divided by their sums, as methods do.
+func (r recording) Trace(
+	ctx context.Context, ids []int, _ []trace.Tap,
+) ([]trace.Tensor, error) {
+	at := slices.IndexFunc(r.in.Tensors, func(t attribution.TensorReader) bool {
+		return t.Name == string(trace.Attention)
+	})
+	if at < 0 {
+		return nil, errors.New("no attention was recorded")
+	}
+	from := r.in.Tensors[at]
+	axes := len(from.Shape)
+	L, H, T := from.Shape[0], 1, from.Shape[axes-1]
+	if axes == 4 {
+		H = from.Shape[1]
+	}
+	n := min(len(ids), T)
+	if err := r.fits(L, H, T, n); err != nil {
+		return nil, err
+	}
+	to := trace.Tensor{
+		Name: from.Name, Shape: slices.Clone(from.Shape), Data: make([]float32, 0, L*H*n*n),
+	}
+	to.Shape[axes-2], to.Shape[axes-1] = n, n
+	head := make([]float32, T*T)
+	for k := range L * H {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := from.Read(head, k*T*T); err != nil {
+			return nil, err
+		}
+		for t := range n {
+			to.Data = appendDivided(to.Data, head[t*T:][:n])
+		}
+	}
+	return []trace.Tensor{to}, nil
+}
+
+// fits returns an error if the attention over n of T tokens is more than a picture is made of, or
+// than there is memory for.
+func (r recording) fits(layers, heads, T, n int) error {
+	if err := render.CheckHeads(layers, heads, n); err != nil {
+		return err
+	}
+	need := 4 * (int64(layers)*int64(heads)*int64(n)*int64(n) + int64(T)*int64(T)) // float32
+	if r.in.Budget > 0 && need > r.in.Budget {
+		return &trace.MemoryError{
+			What: fmt.Sprintf("the attention of %d tokens", n), Need: need, Left: r.in.Budget,
+			Limit: r.in.Limit, Chosen: r.in.Chosen, Instead: "record a shorter text",
+		}
+	}
+	return nil
+}
+
+// appendDivided appends a row divided by its sum.
+func appendDivided(to, row []float32) []float32 {
+	sum := 0.0
+	for _, x := range row {
+		sum += float64(x)
+	}
+	for _, x := range row {
+		to = append(to, float32(float64(x)/sum))
+	}
+	return to
 }

@@ -2,12 +2,20 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/checkpoint"
@@ -16,31 +24,9 @@ import (
 // Attention that is recorded from the embedded model and read from a file gives the numbers that
 // explain computes with the model.
 func TestShow(t *testing.T) {
-	m, err := models.Open("", models.Options{Backend: "go"})
-	if err != nil {
-		t.Fatal(err)
-	}
 	e := explained(t, "--methods", "rollout,flow", "--max-tokens", "3", prompt)
-	ids, texts := e.Prompt.IDs, e.Prompt.Texts
-	for _, s := range e.Steps {
-		ids, texts = append(ids, s.ID), append(texts, s.Text)
-	}
-	tensors, err := m.Trace(t.Context(), ids, []trace.Tap{trace.Attention})
-	if err != nil {
-		t.Fatal(err)
-	}
-	tokens, err := json.Marshal(texts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := recorded(t, e)
 	dir := t.TempDir()
-	path := filepath.Join(dir, "a.safetensors")
-	err = checkpoint.WriteFile(path, []checkpoint.Tensor{{
-		Name: "attention", Shape: tensors[0].Shape, Data: tensors[0].Data,
-	}}, map[string]string{"tokens": string(tokens), "generated": "3", "model": "another"})
-	if err != nil {
-		t.Fatal(err)
-	}
 	got := parseExplanation(t, []byte(mustExecute(t, "", "show", "--methods", "rollout,flow",
 		"--format", "json", "--save", filepath.Join(dir, "a.svg"), path)))
 	if got.Model.Name != "another" || len(got.Steps) != 3 || got.Steps[2].Text != e.Steps[2].Text {
@@ -60,6 +46,173 @@ func TestShow(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "a.svg")); err != nil {
 		t.Error(err)
+	}
+}
+
+// recorded records the attention over an explained text and returns the file of another program.
+func recorded(t *testing.T, e *attribution.Explanation) (path string) {
+	t.Helper()
+	m, err := models.Open("", models.Options{Backend: "go"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids, texts := slices.Clone(e.Prompt.IDs), slices.Clone(e.Prompt.Texts)
+	for _, s := range e.Steps {
+		ids, texts = append(ids, s.ID), append(texts, s.Text)
+	}
+	tensors, err := m.Trace(t.Context(), ids, []trace.Tap{trace.Attention})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens, err := json.Marshal(texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path = filepath.Join(t.TempDir(), "a.safetensors")
+	err = checkpoint.WriteFile(path, []checkpoint.Tensor{{
+		Name: "attention", Shape: tensors[0].Shape, Data: tensors[0].Data,
+	}}, map[string]string{
+		"tokens": string(tokens), "generated": strconv.Itoa(len(e.Steps)), "model": "another",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// The views of a file say what those of the model say: the same heads, flows and layers. Only what
+// is known of the model, of its probabilities and of its control tokens differs.
+func TestShowViews(t *testing.T) {
+	path := recorded(t, explained(t, "--methods", "raw", "--max-tokens", "3", prompt))
+	unlike := regexp.MustCompile(`(?m)^(prompt|model) .*$| · toy grammar model| +[0-9.]+ %$`)
+	for _, c := range []struct {
+		has  string // in both; "" if both are equal but for what is unlike
+		args []string
+	}{
+		{"", []string{"--view", "heads"}},
+		{"", []string{"--view", "flow"}},
+		{"", []string{"--view", "flow", "--source", "2"}},
+		{"At most 0.783 flows from “keys” (2) to “are” (generated 1)", []string{
+			"--view", "flow", "--token", "1", "--source", "2",
+		}},
+		{"▸ layer  5  “the” (1) 14.", []string{"--view", "layers", "--methods", "rollout"}},
+		{"A − B    sink", []string{"--view", "compare", "--methods", "raw,rollout"}},
+	} {
+		model := mustExecute(t, "", append([]string{
+			"explain", "--backend", "go", "--max-tokens", "3", prompt,
+		}, c.args...)...)
+		file := mustExecute(t, "", append([]string{"show", path}, c.args...)...)
+		want, got := unlike.ReplaceAllString(model, ""), unlike.ReplaceAllString(file, "")
+		if diff := cmp.Diff(want, got); c.has == "" && diff != "" {
+			t.Errorf("%q (-model +file):\n%s", c.args, diff)
+		}
+		if !strings.Contains(model, c.has) || !strings.Contains(file, c.has) {
+			t.Errorf("%q: want %q in both:\n%s\n%s", c.args, c.has, model, file)
+		}
+	}
+}
+
+// The views of a file in which nothing was generated show the row of the last token. A mean over
+// heads has a flow too.
+func TestShowViewsOfPrompt(t *testing.T) {
+	dir := t.TempDir()
+	path, mean := filepath.Join(dir, "run.safetensors"), filepath.Join(dir, "mean.safetensors")
+	mustExecute(t, "", "trace", "--text", prompt, "--taps", "attention", "-o", path)
+	writeRows := func(name string, shape []int, data []float32) {
+		err := checkpoint.WriteFile(name, []checkpoint.Tensor{{
+			Name: "attention", Shape: shape, Data: data,
+		}}, map[string]string{"tokens": `["a"," b"," c"]`})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	writeRows(mean, []int{1, 3, 3}, []float32{1, 0, 0, .5, .5, 0, .25, .5, .25})
+	for _, c := range []struct {
+		want string
+		args []string
+	}{
+		{"“keys” (2) 100 %", []string{"--view", "heads", path}},
+		{"to “cabinet” (5), which predicts “…”", []string{"--view", "flow", path}},
+		{"which predicts “…”", []string{"--view", "flow", "--format", "html", path}},
+		{`data-hw="{`, []string{"--view", "heads", "--format", "html", path}},
+		{"▸ layer  5", []string{"--view", "layers", path}},
+		{"“b” (1) → “c” (2)  0.250", []string{"--view", "flow", mean}},
+	} {
+		if text := mustExecute(t, "", append([]string{"show"}, c.args...)...); !strings.Contains(
+			text, c.want) {
+			t.Errorf("%q: %.3000s\nwant %q", c.args, text, c.want)
+		}
+	}
+	encoder := filepath.Join(dir, "encoder.safetensors")
+	writeRows(encoder, []int{1, 1, 3, 3}, []float32{.2, .8, 0, 0, .1, .9, .1, .9, 0})
+	for _, view := range []string{"heads", "flow"} {
+		text := mustExecute(t, "", "show", "--view", view, encoder)
+		if !strings.Contains(text, "“c” (2)") {
+			t.Errorf("--view %s for an encoder: %s", view, text)
+		}
+	}
+}
+
+// A recording gives the attention over the first tokens, with rows that sum to 1.
+func TestRecording(t *testing.T) {
+	in := attribution.InMemory([]trace.Tensor{{
+		Name: "attention", Shape: []int{1, 2, 3, 3},
+		Data: []float32{
+			1, 0, 0, .249, .747, 0, .2, .3, .5,
+			.998, 0, 0, .5, .5, 0, 1, 0, 0,
+		},
+	}})
+	for ids, want := range map[int][]float32{
+		2: {1, 0, .25, .75, 1, 0, .5, .5},
+		4: {1, 0, 0, .25, .75, 0, .2, .3, .5, 1, 0, 0, .5, .5, 0, 1, 0, 0},
+	} {
+		got, err := recording{in}.Trace(t.Context(), make([]int, ids), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := min(ids, 3)
+		if diff := cmp.Diff([]int{1, 2, n, n}, got[0].Shape); diff != "" {
+			t.Errorf("shape (-want +got):\n%s", diff)
+		}
+		near := cmpopts.EquateApprox(0, 1e-6) // float32
+		if diff := cmp.Diff(want, got[0].Data, near); diff != "" {
+			t.Errorf("%d ids (-want +got):\n%s", ids, diff)
+		}
+	}
+	in.Budget, in.Limit = 40, 100
+	_, err := recording{in}.Trace(t.Context(), make([]int, 3), nil)
+	var memory *trace.MemoryError
+	if !errors.As(err, &memory) || memory.Need != 4*(18+9) {
+		t.Errorf("error %v, want one of memory", err)
+	}
+}
+
+// What headwater trace writes is shown: the row of the last token, with the numbers that headwater
+// attribute makes of the same file.
+func TestShowTraced(t *testing.T) {
+	dir := t.TempDir()
+	path, rows := filepath.Join(dir, "run.safetensors"), filepath.Join(dir, "rows.safetensors")
+	mustExecute(t, "", "trace", "--text", prompt, "--taps", "attention,value-zeroing", "-o", path)
+	methods := []string{"rollout", "value-zeroing"}
+	mustExecute(t, "", "attribute", "--input", path, "--methods", strings.Join(methods, ","),
+		"-o", rows)
+	got := parseExplanation(t, []byte(mustExecute(t, "", "show", "--methods",
+		strings.Join(methods, ","), "--format", "json", path)))
+	if got.Model.Name != "tiny" || len(got.Steps) != 1 || got.Prompt.Texts[2] != " keys" {
+		t.Errorf("model %q, steps %v, tokens %q", got.Model.Name, got.Steps, got.Prompt.Texts)
+	}
+	T := len(got.Prompt.Texts)
+	for _, method := range methods {
+		all := floats(t, openFile(t, rows), method) // [L,T,T]
+		r := got.Methods[method]
+		for j, want := range all[len(all)-T:] {
+			if x := r.At(0, j, r.Top()); x != want {
+				t.Errorf("%s M[0,%d] is %v, want %v", method, j, x, want)
+			}
+		}
+	}
+	if text := mustExecute(t, "", "show", path); !strings.Contains(text, "cabinet") {
+		t.Errorf("it shows %q, want the text", text)
 	}
 }
 
@@ -108,6 +261,57 @@ func TestShowRefusals(t *testing.T) {
 			[]int{1, 2, 2},
 			map[string]string{"tokens": `["a","b"]`, "generated": "2"},
 			nil,
+		},
+		{
+			`tensor "attention" has shape [2 1 2], rows of 1 of the 2 tokens; the rows of all`,
+			"attention",
+			[]int{2, 1, 2},
+			map[string]string{"tokens": `["a","b"]`},
+			nil,
+		},
+		{
+			`tensor "attention" has shape [1 2 2], rows of all heads together; --view heads needs ` +
+				"[L,H,2,2]",
+			"attention",
+			[]int{1, 2, 2},
+			map[string]string{"tokens": `["a","b"]`},
+			[]string{"--view", "heads"},
+		},
+		{
+			"generated token 3; the explanation has 1 token", "attention",
+			[]int{1, 2, 2},
+			map[string]string{"tokens": `["a","b"]`},
+			[]string{"--view", "flow", "--token", "3"},
+		},
+		{
+			"source token 2; the prompt has tokens 0 to 1", "attention",
+			[]int{1, 2, 2},
+			map[string]string{"tokens": `["a","b"]`},
+			[]string{"--view", "flow", "--source", "2"},
+		},
+		{
+			"--view compare compares two methods, for example --methods raw,rollout", "attention",
+			[]int{1, 2, 2},
+			nil,
+			[]string{"--view", "compare", "--methods", "raw"},
+		},
+		{
+			"--view is for text and html", "attention",
+			[]int{1, 2, 2},
+			nil,
+			[]string{"--view", "flow", "--format", "json"},
+		},
+		{
+			`--view "graph" is unknown`, "attention",
+			[]int{1, 2, 2},
+			nil,
+			[]string{"--view", "graph"},
+		},
+		{
+			"--save b.svg would be a matrix", "attention",
+			[]int{1, 2, 2},
+			nil,
+			[]string{"--view", "layers", "--save", "b.svg"},
 		},
 		{
 			"asks the model again", "attention",

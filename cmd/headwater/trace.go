@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -35,7 +36,8 @@ func (p *program) traceCommand() *cobra.Command {
 		Long: "Trace runs one text or sequence of ids through a model and writes float32 " +
 			"tensors, each named after its tap, and the ids.\n" +
 			"The tap hidden brings final with it, the residual stream after the last norm. What " +
-			"it writes, headwater attribute reads.",
+			"it writes, headwater show,\n" +
+			"attribute and focus read.",
 		Example: `  headwater trace --text "the keys to the cabinet" --taps attention,hidden,logits -o out.safetensors
   headwater trace --model path/to/gpt2 --ids 5,6,7 --taps attention,value-zeroing -o out.safetensors`,
 		Args: noArguments,
@@ -142,6 +144,9 @@ func (p *program) trace(ctx context.Context, f traceFlags) error {
 	line.clear()
 	p.sayNonFinite(m, tensors)
 	about := metadata(m.Info())
+	if err := p.addText(about, m, ids); err != nil {
+		return err
+	}
 	if n := smallestWindow(m, len(ids)); n > 0 {
 		about[windowKey] = strconv.Itoa(n)
 	}
@@ -232,6 +237,33 @@ func metadata(info trace.Info) map[string]string {
 		"model_hash": info.Hash,
 		"family":     info.Family,
 	}
+}
+
+// maxTexts is the largest number of bytes of the texts of tokens in a file. JSON writes up to 7
+// bytes for one of them, and a header has at most 100,000,000. A text of a million tokens has half
+// as many.
+const maxTexts = 8 << 20
+
+// addText adds what headwater show reads to the metadata of a file: the texts of its tokens, that
+// none of them was generated, and the name of the model. JSON has no bytes that are not UTF-8; each
+// becomes U+FFFD, as in the explanations that headwater explain writes.
+func (p *program) addText(about map[string]string, m *models.Model, ids []int) error {
+	about[modelKey] = strings.ToValidUTF8(m.Info().Name, "\uFFFD")
+	texts, size := make([]string, len(ids)), 0
+	for i, id := range ids {
+		texts[i] = m.TokenText(id)
+		if size += len(texts[i]); size > maxTexts {
+			p.say("note: the texts of the tokens have more than %s and are left out of the file; "+
+				"headwater show needs them", message.FormatBytes(maxTexts))
+			return nil
+		}
+	}
+	list, err := json.Marshal(texts)
+	if err != nil {
+		return err
+	}
+	about[tokensKey], about[generatedKey] = string(list), "0"
+	return nil
 }
 
 // windowKey is the key of the metadata that says that some layers see only the last tokens: how

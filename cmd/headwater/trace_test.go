@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -86,9 +88,13 @@ func TestTraceParity(t *testing.T) {
 			}
 			checkFirst(t, "final", floats(t, f, "final"),
 				floats(t, golden, fmt.Sprint("hidden.", L)))
-			if len(f.Metadata()) != 3 || f.Metadata()["model_hash"] != m.Info().Hash ||
-				f.Metadata()["version"] != "1" {
-				t.Errorf("metadata %v", f.Metadata())
+			texts := strings.ReplaceAll(fmt.Sprint(ids[:12]), " ", `]","[`) // it has no tokenizer
+			want := map[string]string{
+				"version": "1", "model_hash": m.Info().Hash, "family": m.Info().Family,
+				"model": m.Info().Name, "generated": "0", "tokens": `["` + texts + `"]`,
+			}
+			if diff := cmp.Diff(want, f.Metadata()); diff != "" {
+				t.Errorf("metadata (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -198,6 +204,47 @@ func TestTraceText(t *testing.T) {
 	}
 	if diff := cmp.Diff(ids[1:], without); diff != "" {
 		t.Errorf("--special off (-want +got):\n%s", diff)
+	}
+}
+
+// The file has the texts of the tokens, and a text of parts of characters is one that can be read.
+func TestTraceTokens(t *testing.T) {
+	tokens, err := tokensOf(traced(t, "--text", prompt, "--taps", "logits"))
+	if want := []string{"<bos>", " the", " keys", " to", " the", " cabinet"}; err != nil ||
+		!slices.Equal(tokens, want) {
+		t.Errorf("tokens %q, error %v; want %q", tokens, err, want)
+	}
+	// Tokens of a part of a character, of two, of what looks like an escape, and of control
+	// characters.
+	dir := copyModel(t, "gpt2", nil)
+	vocab := func(tokens string) {
+		write(t, filepath.Join(dir, "tokenizer.json"), []byte(strings.Replace(spellable,
+			`{"a":3,`, "{"+tokens+`"a":3,`, 1)))
+	}
+	vocab(`"æ":0,"æå":1,"\\\\udc00\"":2,"ĀĊ":9,`)
+	f := traced(t, "--model", dir, "--ids", "0,1,2,9,10", "--taps", "attention")
+	tokens, err = tokensOf(f)
+	want := []string{"\uFFFD", "\uFFFD\uFFFD", `\\udc00"`, "\x00\n", "[10]"}
+	if err != nil || !slices.Equal(tokens, want) {
+		t.Errorf("tokens %q, error %v; want %q", tokens, err, want)
+	}
+	mustExecute(t, "", "show", f.Name())
+	// The texts of one long token, many times, would be larger than the header of a file may be.
+	vocab(`"` + strings.Repeat("x", 4096) + `":0,`)
+	m, err := models.Open(dir, models.Options{Backend: "go"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	for ids, want := range map[int]bool{2048: true, 2049: false} {
+		about := map[string]string{}
+		err := (&program{stderr: &said}).addText(about, m, make([]int, ids))
+		if _, ok := about["tokens"]; ok != want || err != nil {
+			t.Errorf("%d tokens: tokens are written %v, error %v; want %v", ids, ok, err, want)
+		}
+	}
+	if !strings.Contains(said.String(), "headwater show needs them") {
+		t.Errorf("it says %q", said.String())
 	}
 }
 

@@ -25,8 +25,12 @@ const (
 
 var views = []string{viewHeatmap, viewCompare, viewHeads, viewLayers, viewFlow}
 
-// viewFlags adds the flags that say what a view shows.
+// viewFlags adds the flags that choose a view and say what it shows.
 func (f *explainFlags) viewFlags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.view, "view", viewHeatmap, "`"+strings.Join(views, "|")+"`: what is "+
+		"shown in text and html; compare shows two methods and their difference, heads what every "+
+		"attention head looks at, layers some tokens layer by layer, flow the layered graph of "+
+		"flow to one token")
 	cmd.Flags().Func("token", "generated token that --format html shows first and the views "+
 		"layers and flow show, by its `number` from 0; layers takes several, as 0,2 (default the "+
 		"first word that is no article; for layers the first 6)", func(s string) error {
@@ -97,28 +101,30 @@ func (f *explainFlags) checkView() error {
 	return nil
 }
 
-// checkSavedPage refuses flags that a page of --save does not follow, unless there is a page of -o,
-// which does: the saved one is the heatmap of all tokens, which headwater reproduce can make again.
-func (f *explainFlags) checkSavedPage() error {
-	if f.format == "html" && f.output != "" {
-		return nil
-	}
+// checkSaved refuses files of --save that would not show what the flags ask for. A figure is of one
+// method, and of a kind that --figure names, so with another view than the heatmap that kind must
+// be given. A page is the heatmap of all tokens, which headwater reproduce can make again; there
+// may be a page of -o beside it, which follows the flags. Other files have numbers alone.
+func (f *explainFlags) checkSaved() error {
+	followed := f.format == "html" && f.output != ""
 	for _, path := range f.save.paths {
 		format, err := export.FormatOf(path)
 		if err != nil {
 			return err
 		}
-		if format != export.HTML {
-			continue
-		}
+		page := format == export.HTML && !followed
 		switch {
-		case f.view != viewHeatmap:
+		case f.view != viewHeatmap && format.Figure() && f.save.show.Kind == "":
+			return usagef("--save %s would be a matrix of one method and not --view %s; say what "+
+				"it shows with --figure %s, and write a page of the view with -o FILE.html", path,
+				f.view, kindNames())
+		case f.view != viewHeatmap && page:
 			return usagef("--save %s would be the heatmap; write a page of --view %s with -o "+
 				"FILE.html", path, f.view)
-		case f.filter:
+		case f.filter && page:
 			return usagef("--save %s would have no filter; write the page of --filter with -o "+
 				"FILE.html", path)
-		case len(f.tokens) > 0:
+		case len(f.tokens) > 0 && page:
 			return usagef("--token is for -o; --figure-token says which token --save %s shows "+
 				"first", path)
 		}
@@ -161,14 +167,10 @@ func (f *explainFlags) heatmap(e, other *attribution.Explanation) (render.Heatma
 
 // showTraced writes what the attention heads of a model look at in a text, or the graph of flow.
 func (p *program) showTraced(
-	ctx context.Context, w io.Writer, m trace.Model, f explainFlags, e *attribution.Explanation,
+	ctx context.Context, w io.Writer, m trace.Tracer, f explainFlags, e *attribution.Explanation,
 ) error {
-	tracer, ok := m.(trace.Tracer)
-	if !ok {
-		return usagef("%.60q does not say what its heads look at", e.Model.Name)
-	}
 	if f.view == viewFlow {
-		return p.showFlow(ctx, w, tracer, f, e)
+		return p.showFlow(ctx, w, m, f, e)
 	}
 	ids := slices.Clone(e.Prompt.IDs)
 	if !e.Model.Bidirectional {
@@ -176,7 +178,7 @@ func (p *program) showTraced(
 			ids = append(ids, g.ID)
 		}
 	}
-	attention, err := attentionOf(ctx, tracer, e, ids)
+	attention, err := attentionOf(ctx, m, e, ids)
 	if err != nil {
 		return err
 	}

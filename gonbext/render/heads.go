@@ -28,7 +28,9 @@ type Heads struct {
 	// Explanation has the text: m prompt tokens and n generated tokens; T = m + n. An encoder
 	// generates nothing, so T = m.
 	Explanation *attribution.Explanation
-	// Attention is the attention of L layers and H heads, [L,H,T,T]; see [trace.Attention].
+	// Attention is the attention of L layers and H heads, [L,H,T,T]; see [trace.Attention]. For a
+	// decoder the last generated token may be missing, because its row predicts no token of the
+	// text: T = m + n - 1.
 	Attention trace.Tensor
 	// Palette is the name of the colours; see [Heatmap.Palette].
 	Palette string
@@ -55,6 +57,10 @@ func (r Heads) Check() error {
 	}
 	T := textLength(r.Explanation)
 	s := r.Attention.Shape
+	if !r.Explanation.Model.Bidirectional && len(r.Explanation.Steps) > 0 && len(s) == 4 &&
+		s[2] == T-1 {
+		T--
+	}
 	if len(s) != 4 || s[0] < 1 || s[1] < 1 || s[2] != T || s[3] != T ||
 		len(r.Attention.Data) != s[0]*s[1]*T*T {
 		return usagef("attention of shape %v with %d values does not fit a text of %d "+
@@ -166,6 +172,9 @@ func (h *headsPage) queryOf(t int) int {
 	}
 	return max(h.m+t-1, 0)
 }
+
+// has reports whether the text has the token of prediction t: the last one may be missing.
+func (h *headsPage) has(t int) bool { return h.e.Model.Bidirectional || h.m+t < h.T }
 
 // at returns how much of a head's attention from token i is on token j.
 func (h *headsPage) at(layer, head, i, j int) float64 {
@@ -401,7 +410,7 @@ func (h *headsPage) sentence(i, layer, head int) string {
 // predicted says which prediction is made at token i, "" if none.
 func (h *headsPage) predicted(i int) string {
 	for t, g := range h.e.Steps {
-		if h.queryOf(t) == i {
+		if h.queryOf(t) == i && h.has(t) {
 			return ", where “" + tokenName(g.Text) + "” is predicted"
 		}
 	}
@@ -612,7 +621,9 @@ func (h *headsPage) data(limit int) string {
 		d.Predicted = append(d.Predicted, -1)
 	}
 	for t := range h.e.Steps {
-		d.Predicted[h.queryOf(t)] = t
+		if h.has(t) {
+			d.Predicted[h.queryOf(t)] = t
+		}
 	}
 	for _, rows := range [][2]int{{0, h.T - 1}, {max(h.m-1, 0), h.T - 1}, {h.query, h.query}} {
 		d.First, d.Last, d.Rows = rows[0], rows[1], nil

@@ -69,6 +69,47 @@ func TestHeadsBest(t *testing.T) {
 	}
 }
 
+// The last generated token may be missing from the attention: the picture ends before it, and its
+// script finds a token for every prediction that it names.
+func TestHeadsWithoutLast(t *testing.T) {
+	e := example()
+	h := attended(e, 3, 2)
+	T := h.Attention.Shape[2]
+	short := trace.Tensor{Shape: []int{3, 2, T - 1, T - 1}}
+	for row := range 6 * T {
+		if row%T < T-1 {
+			short.Data = append(short.Data, h.Attention.Data[row*T:][:T-1]...)
+		}
+	}
+	h.Attention = short
+	if err := h.Check(); err != nil {
+		t.Fatal(err)
+	}
+	p := h.open()
+	var d headsData
+	if err := json.Unmarshal([]byte(html.UnescapeString(p.data(1e6))), &d); err != nil {
+		t.Fatal(err)
+	}
+	last := len(e.Steps) - 1
+	if d.Predicted[T-2] != -1 || d.Predicted[T-3] != last-1 {
+		t.Errorf("predicted %v, want none at token %d and %d at token %d", d.Predicted, T-2,
+			last-1, T-3)
+	}
+	if got := p.predicted(T - 2); got != "" {
+		t.Errorf("token %d predicts %q, want nothing", T-2, got)
+	}
+	var text strings.Builder
+	if _, err := (HeadsText{Heads: h}).WriteTo(&text); err != nil ||
+		!strings.Contains(text.String(), e.Steps[last].Text) {
+		t.Errorf("%v, %q; want the heads where the last token is predicted", err, text.String())
+	}
+	e.Steps = nil // now a token of the prompt is missing
+	h.Attention.Shape[2], h.Attention.Shape[3] = len(e.Prompt.Texts)-1, len(e.Prompt.Texts)-1
+	if err := h.Check(); !errors.Is(err, trace.ErrUsage) {
+		t.Errorf("error %v of a text without a token of the prompt, want a usage error", err)
+	}
+}
+
 // The rows of the script, decoded, are the attention to a fortieth.
 func TestHeadsRows(t *testing.T) {
 	r := attended(example(), 2, 2)
