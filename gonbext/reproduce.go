@@ -25,9 +25,10 @@ type Reproduction = reproduction.Reproduction
 //	gonbext.Reproduce("s1-fig2")
 //
 // headwater figures --list lists the names. A figure is made with an embedded model of its own
-// unless one model is given. If the model lacks a part that the figure needs, such as a mask token,
-// a line says that the figure is left out. The engine keeps what it made, so the second time is
-// quick. On an error it shows one line and ends the program; see [TryReproduce].
+// unless one model is given. If the figure does not fit the model, which has no mask token, say, or
+// a context that is too short, a line says why the figure is left out. The engine keeps what it
+// made, so the second time is quick. On an error it shows one line and ends the program; see
+// [TryReproduce].
 func Reproduce(figure string, model ...Model) *Reproduction {
 	r, err := TryReproduce(figure, model...)
 	if err != nil {
