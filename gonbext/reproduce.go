@@ -26,9 +26,10 @@ type Reproduction = reproduction.Reproduction
 //
 // headwater figures --list lists the names. A figure is made with the model given, or else with the
 // one that the environment variable MODEL names, as after "%env MODEL smollm2" in a cell, or else
-// with an embedded model of its own. If the model lacks a part that the figure needs, such as a
-// mask token, a line says that the figure is left out. The engine keeps what it made, so the second
-// time is quick. On an error it shows one line and ends the program; see [TryReproduce].
+// with an embedded model of its own. If the figure does not fit the model, which has no mask token,
+// say, or a context that is too short, a line says why the figure is left out. The engine keeps
+// what it made, so the second time is quick. On an error it shows one line and ends the program;
+// see [TryReproduce].
 func Reproduce(figure string, model ...Model) *Reproduction {
 	r, err := TryReproduce(figure, model...)
 	if err != nil {

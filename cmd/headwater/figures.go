@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -37,7 +38,9 @@ func (p *program) figuresCommand() *cobra.Command {
 			"index.html, " +
 			"which has all of them beside their claims and verdicts.\n" +
 			"Each figure has an embedded model of its own; --model names another one for all. A " +
-			"figure that needs a part which the model lacks is left out, and the page says why.\n" +
+			"figure that does not fit the model is left out, and a line and the page say why: " +
+			"the model lacks a part, has other classes, or a context that is too short. The " +
+			"others are made. The status is 2 if every figure is left out.\n" +
 			"With --check nothing is written but a line for each claim. The status is 1 if a " +
 			"claim that agreed when the verdicts were recorded does not agree now; a claim that " +
 			"differed then may differ.",
@@ -168,37 +171,54 @@ func (p *program) writeFigures(
 			pictures, atomicfile.Cause(err))
 	}
 	var all []*reproduction.Reproduction
+	made := 0
 	images := map[string][]figures.Image{}
 	err := p.makeFigures(ctx, f, some, func(r *reproduction.Reproduction) error {
 		if r.LeftOut != "" {
 			p.say("%s", r.LeftOut)
+		} else {
+			made++
 		}
-		all = append(all, r)
 		drawn, err := p.writePictures(ctx, f, pictures, r)
-		images[r.ID] = drawn
 		if err == nil && !f.asGallery {
 			err = p.writeTables(ctx, pictures, r)
 		}
+		if err == nil {
+			all, images[r.ID] = append(all, r), drawn
+		}
 		return err
 	})
-	if err != nil {
+	if err != nil && (f.asGallery || made == 0) {
 		return err
 	}
 	page, name := figures.Page(all, images), "index.html"
 	if f.asGallery {
 		page, name = figures.Gallery(all, images, "figures"), "figures.md"
 	}
-	if err := p.writeFile(ctx, filepath.Join(f.dir, name), page); err != nil {
+	name = filepath.Join(f.dir, name)
+	// After an error the page has the figures whose files are there.
+	if err := errors.Join(err, p.writeFile(ctx, name, page)); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(p.stdout, "%s: %s\n", filepath.Join(f.dir, name), figures.Tally(all))
-	return err
+	if _, err := fmt.Fprintf(p.stdout, "%s: %s\n", name, figures.Tally(all)); err != nil {
+		return err
+	}
+	if made == 0 {
+		return usagef("none of %d figures fits the model; %s says why for each", len(all), name)
+	}
+	return nil
 }
 
-// writePictures draws the pictures of a figure into files and returns them as SVG.
+// writePictures draws the pictures of a figure into files and returns them as SVG. It draws all
+// before it writes the first.
 func (p *program) writePictures(
 	ctx context.Context, f figuresFlags, dir string, r *reproduction.Reproduction,
 ) ([]figures.Image, error) {
+	type file struct {
+		path string
+		data []byte
+	}
+	var files []file
 	formats, version := []figure.Format{figure.SVG, figure.PDF}, release()
 	if f.asGallery {
 		formats, version = formats[:1], "" // equal bytes for every build
@@ -214,10 +234,12 @@ func (p *program) writePictures(
 			if format == figure.SVG {
 				images = append(images, figures.Image{Name: name, SVG: drawn.Bytes})
 			}
-			path := filepath.Join(dir, name+"."+string(format))
-			if err := p.writeFile(ctx, path, drawn.Bytes); err != nil {
-				return nil, err
-			}
+			files = append(files, file{filepath.Join(dir, name+"."+string(format)), drawn.Bytes})
+		}
+	}
+	for _, x := range files {
+		if err := p.writeFile(ctx, x.path, x.data); err != nil {
+			return nil, err
 		}
 	}
 	return images, nil

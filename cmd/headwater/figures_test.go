@@ -55,8 +55,66 @@ func TestCheckFigures(t *testing.T) {
 	}
 	dir := t.TempDir()
 	status, _, stderr := execute(t, "", "figures", "-o", dir, "--model", "planted-relay", "s3-fig3")
-	if status != 0 || !strings.Contains(stderr, "s3-fig3 is left out: it needs ALiBi positions") {
+	if status != 2 || !strings.Contains(stderr, "s3-fig3 is left out: it needs ALiBi positions") ||
+		!strings.Contains(stderr, "none of 1 figures fits the model") {
 		t.Errorf("status %d, stderr %q", status, stderr)
+	}
+	if page := read(t, filepath.Join(dir, "index.html")); !bytes.Contains(page, []byte("ALiBi")) {
+		t.Error("the page does not say why the figure is left out")
+	}
+}
+
+// Figures that do not fit the model are left out, the others are made, and the page has both.
+func TestFiguresLeftOut(t *testing.T) {
+	for _, c := range []struct {
+		args  []string
+		tally string
+		out   []string // what the lines of the figures that are left out have
+	}{
+		{
+			[]string{"--model", "tiny-mlm", "s1-fig1", "s1-appendix", "s1-fig2", "s2-grid"},
+			"4 figures and tables with ",
+			[]string{"s1-fig2 is left out: it needs a head for classes of texts"},
+		},
+		{
+			[]string{"--model", "planted-relay", "s0", "s1-fig1"},
+			"7 figures are left out.",
+			[]string{"s0-matrix is left out: its text has 27 tokens", "s0-depth is left out"},
+		},
+		{
+			[]string{"--model", "tiny-sentiment", "--reduced", "s1-table1", "s1-table3"},
+			"1 figures are left out.",
+			[]string{"s1-table1 is left out: its sentences are for a classifier of verb number"},
+		},
+	} {
+		dir := t.TempDir()
+		status, stdout, stderr := execute(t, "", append([]string{"figures", "-o", dir},
+			c.args...)...)
+		if status != 0 || !strings.Contains(stdout, c.tally) {
+			t.Errorf("%v: status %d, stdout %q, stderr %q", c.args, status, stdout, stderr)
+		}
+		page := read(t, filepath.Join(dir, "index.html"))
+		for _, want := range c.out {
+			if !strings.Contains(stderr, want) || !bytes.Contains(page, []byte(want)) {
+				t.Errorf("%v: %q is not in stderr or not on the page: %q", c.args, want, stderr)
+			}
+		}
+	}
+}
+
+// An error ends the command, and the page has the figures that are complete.
+func TestFiguresFault(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "s3-published.csv"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	status, _, stderr := execute(t, "", "figures", "-o", dir, "s0-mass", "s3-published")
+	if status != 1 || !strings.Contains(stderr, "s3-published.csv is a directory") {
+		t.Errorf("status %d, stderr %q", status, stderr)
+	}
+	page := string(read(t, filepath.Join(dir, "index.html")))
+	if !strings.Contains(page, "s0-mass") || strings.Contains(page, "s3-published") {
+		t.Error("the page has not just the figure whose files are there")
 	}
 }
 

@@ -107,15 +107,11 @@ func (r *run) threeSentences() ([]*reading, []tiny.Sentence, error) {
 
 // predictsRight reports whether the model predicts the right class of a sentence.
 func (r *run) predictsRight(s tiny.Sentence) (bool, error) {
-	predictor, ok := r.m.(trace.Predictor)
-	if !ok {
-		return false, fmt.Errorf("model %q does not predict texts", r.info.Name)
-	}
 	x, err := r.read(s)
 	if err != nil {
 		return false, err
 	}
-	v, err := predictor.Predict(r.ctx, []trace.Query{{IDs: x.ids(), Objective: x.objective()}})
+	v, err := r.predict(trace.Query{IDs: x.ids(), Objective: x.objective()})
 	if err != nil {
 		return false, err
 	}
@@ -262,7 +258,11 @@ var pronounSentences = []struct{ id, text, male, female string }{
 func pronouns(r *run) error {
 	var bars, maps []chart.Chart
 	for _, s := range pronounSentences {
-		if err := r.pronoun(s.id, r.masked(s.text), s.male, s.female, &bars, &maps); err != nil {
+		text, err := r.masked(s.text)
+		if err != nil {
+			return err
+		}
+		if err := r.pronoun(s.id, text, s.male, s.female, &bars, &maps); err != nil {
 			return err
 		}
 	}
@@ -282,15 +282,15 @@ func (r *run) pronoun(
 	if err != nil {
 		return err
 	}
-	mask, blankID := -1, -1
-	if replacer, ok := r.m.(trace.Replacer); ok {
-		blankID, _ = replacer.Replacement("mask")
+	_, maskID, err := r.mask()
+	if err != nil {
+		return err
 	}
-	places := map[string]int{}
+	mask, places := -1, map[string]int{}
 	ids := make([]int, len(tokens))
 	for i, t := range tokens {
 		ids[i] = t.ID
-		if t.ID == blankID {
+		if t.ID == maskID {
 			mask = i
 		}
 		if name := strings.ToLower(strings.TrimSpace(t.Text)); name == male || name == female {
@@ -298,27 +298,20 @@ func (r *run) pronoun(
 		}
 	}
 	if mask < 0 || len(places) != 2 {
-		return fmt.Errorf("the tokenizer of %q divides %q so that a name is not one token",
-			r.info.Name, text)
-	}
-	predictor, ok := r.m.(trace.Predictor)
-	if !ok {
-		return fmt.Errorf("model %q does not predict texts", r.info.Name)
+		return lackf("it needs %s and %s as one token each, and the tokenizer of %s divides them",
+			male, female, r.info.Name)
 	}
 	var queries []trace.Query
 	for _, word := range []string{"his", "her"} {
-		token, err := r.m.Encode(word, trace.SpecialsOff)
+		token, err := r.candidate(word)
 		if err != nil {
 			return err
 		}
-		if len(token) != 1 {
-			return fmt.Errorf("the candidate %q is not one token of %q", word, r.info.Name)
-		}
 		queries = append(queries, trace.Query{IDs: ids, Objective: trace.Objective{
-			Quantity: trace.Probability, Position: mask, Token: token[0].ID,
+			Quantity: trace.Probability, Position: mask, Token: token,
 		}})
 	}
-	p, err := predictor.Predict(r.ctx, queries)
+	p, err := r.predict(queries...)
 	if err != nil {
 		return err
 	}

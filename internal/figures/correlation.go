@@ -18,9 +18,11 @@ type correlationTable struct {
 	// full and reduced are how many sentences are read.
 	full, reduced int
 	layers        []int
-	stated        map[string][]published
-	importance    func(*run, *reading) ([]float64, error)
-	what          string
+	// least is the number of layers that shape compares.
+	least      int
+	stated     map[string][]published
+	importance func(*run, *reading) ([]float64, error)
+	what       string
 	// shape checks the directions that the paper claims.
 	shape func(r *run, mean func(method string, l int) float64)
 }
@@ -32,7 +34,7 @@ var table1 = correlationTable{
 		"rollout": {{.32, .26}, {.38, .27}, {.51, .26}, {.62, .26}, {.70, .25}, {.71, .24}},
 		"flow":    {{.32, .26}, {.44, .29}, {.70, .25}, {.70, .22}, {.71, .22}, {.70, .22}},
 	},
-	importance: (*run).blankOut, what: "blank-out scores", shape: verbShape,
+	importance: (*run).blankOut, what: "blank-out scores", shape: verbShape, least: 3,
 }
 
 var table2 = correlationTable{
@@ -42,7 +44,7 @@ var table2 = correlationTable{
 		"rollout": {{.22, .31}, {.27, .32}, {.39, .32}, {.47, .32}, {.53, .32}, {.54, .31}},
 		"flow":    {{.22, .31}, {.31, .34}, {.54, .32}, {.61, .28}, {.60, .28}, {.61, .28}},
 	},
-	importance: (*run).gradients, what: "norms of input gradients", shape: verbShape,
+	importance: (*run).gradients, what: "norms of input gradients", shape: verbShape, least: 3,
 }
 
 var table3 = correlationTable{
@@ -86,6 +88,9 @@ var correlated = []Figure{
 }
 
 func (t correlationTable) make(r *run) error {
+	if err := r.needLayers(t.least); err != nil {
+		return err
+	}
 	n := r.sample(t.full, t.reduced)
 	sentences, err := r.sentences(t.model, "", n)
 	if err != nil {

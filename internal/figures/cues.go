@@ -47,6 +47,10 @@ var cued = []Figure{
 // maskedCases returns sentences of all kinds of the masked model as cases with their cues.
 func (r *run) maskedCases(each int) ([]evaluate.Case, []tiny.Sentence, error) {
 	m, _ := tiny.Lookup(tiny.MaskedName)
+	mask, _, err := r.mask()
+	if err != nil {
+		return nil, nil, err
+	}
 	var cases []evaluate.Case
 	var sentences []tiny.Sentence
 	for _, kind := range m.Kinds() {
@@ -55,9 +59,9 @@ func (r *run) maskedCases(each int) ([]evaluate.Case, []tiny.Sentence, error) {
 			return nil, nil, err
 		}
 		for _, s := range some {
-			c := evaluate.Case{Group: kind, Prompt: r.masked(s.Text())}
-			if c.Prompt != s.Text() {
-				continue // the bytes of the evidence would be others
+			c := evaluate.Case{Group: kind, Prompt: s.Filled(mask)}
+			if _, _, err := r.masking(c.Prompt); err != nil {
+				return nil, nil, err
 			}
 			for _, w := range s.Sources() {
 				begin, end := s.Span(w)
@@ -65,9 +69,6 @@ func (r *run) maskedCases(each int) ([]evaluate.Case, []tiny.Sentence, error) {
 			}
 			cases, sentences = append(cases, c), append(sentences, s)
 		}
-	}
-	if len(cases) == 0 {
-		return nil, nil, fmt.Errorf("the mask token of %q is not [MASK]", r.info.Name)
 	}
 	return cases, sentences, nil
 }
@@ -79,10 +80,11 @@ var cueMethods = []string{
 
 // curves compares every layer with the cues of some sentences.
 func (r *run) curves(cases []evaluate.Case) (*evaluate.CueCurves, error) {
-	return evaluate.AlignLayers(r.ctx, r.m, cases, evaluate.CurveOptions{
+	c, err := evaluate.AlignLayers(r.ctx, r.m, cases, evaluate.CurveOptions{
 		Methods: cueMethods, OnProgress: r.o.Progress,
 		Explain: attribution.Options{AllLayers: true},
 	})
+	return c, lacking(err)
 }
 
 // sample is how many sentences are read: all, or those of the reduced sample.
@@ -220,23 +222,16 @@ func zeroingFaithfulness(r *run) error {
 func (r *run) blankMask(
 	e *attribution.Explanation, s tiny.Sentence,
 ) (importance []float64, words []int, err error) {
-	predictor, ok := r.m.(trace.Predictor)
-	if !ok {
-		return nil, nil, fmt.Errorf("model %q does not predict texts", r.info.Name)
-	}
-	blank, ok := r.blank()
-	if !ok {
-		return nil, nil, fmt.Errorf("model %q has no mask token", r.info.Name)
-	}
-	token, err := r.m.Encode(s.Right, trace.SpecialsOff)
+	_, blank, err := r.mask()
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(token) != 1 {
-		return nil, nil, fmt.Errorf("the candidate %q is not one token of %q", s.Right, r.info.Name)
+	token, err := r.candidate(s.Right)
+	if err != nil {
+		return nil, nil, err
 	}
 	position := *e.Steps[0].Position
-	about := trace.Objective{Quantity: trace.Probability, Position: position, Token: token[0].ID}
+	about := trace.Objective{Quantity: trace.Probability, Position: position, Token: token}
 	queries := []trace.Query{{IDs: e.Prompt.IDs, Objective: about}}
 	for j := range e.Prompt.IDs {
 		if j == position || e.Prompt.Special[j] {
@@ -247,7 +242,7 @@ func (r *run) blankMask(
 		words = append(words, j)
 		queries = append(queries, trace.Query{IDs: ids, Objective: about})
 	}
-	values, err := predictor.Predict(r.ctx, queries)
+	values, err := r.predict(queries...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -331,20 +326,9 @@ func zeroingProbing(r *run) error {
 
 // maskedStates appends the hidden states of the masked token, one for each layer and the embedding.
 func (r *run) maskedStates(prompt string, states [][]float32) error {
-	tokens, err := r.m.Encode(prompt, trace.SpecialsAuto)
+	ids, position, err := r.masking(prompt)
 	if err != nil {
 		return err
-	}
-	blank, ok := r.blank()
-	if !ok {
-		return fmt.Errorf("model %q has no mask token", r.info.Name)
-	}
-	ids, position := make([]int, len(tokens)), 0
-	for i, t := range tokens {
-		ids[i] = t.ID
-		if t.ID == blank {
-			position = i
-		}
 	}
 	tensors, err := r.trace(ids, trace.Hidden)
 	if err != nil {

@@ -16,12 +16,14 @@
 // differing. The file verdicts.json records for the default models what came out and, for what
 // differs, the reason that somebody found who looked at the figure; see [Recorded].
 //
-// A model that lacks a part that a figure needs, such as a mask token, leaves the figure out with
-// the reason in [reproduction.Reproduction.LeftOut].
+// A figure that does not fit a model is left out with the reason in
+// [reproduction.Reproduction.LeftOut]: the model lacks a part, such as a mask token, has other
+// classes than the figure's sentences, or a context that is too short for them.
 package figures
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -129,8 +131,9 @@ func Find(names ...string) ([]Figure, error) {
 	return some, nil
 }
 
-// Make makes a figure on a model. What a model lacks is not an error; see
-// [reproduction.Reproduction.LeftOut]. The error is one of the model, or wraps ctx.Err().
+// Make makes a figure on a model. A figure that does not fit the model is left out, which is not an
+// error; see [reproduction.Reproduction.LeftOut]. The error is one of the model, or wraps
+// ctx.Err().
 func Make(
 	ctx context.Context, f Figure, m trace.Model, o Options,
 ) (*reproduction.Reproduction, error) {
@@ -140,17 +143,18 @@ func Make(
 	}
 	for _, n := range f.Needs {
 		if !n.has(m) {
-			out.LeftOut = fmt.Sprintf("%s is left out: it needs %s, and %s has none", f.ID, n,
-				info.Name)
+			has := "has none"
 			if n == Decoder || n == Encoder {
-				out.LeftOut = fmt.Sprintf("%s is left out: it needs %s, and %s is not one", f.ID,
-					n, info.Name)
+				has = "is not one"
 			}
-			return out, nil
+			return omit(f, info, fmt.Sprintf("it needs %s, and %s %s", n, info.Name, has)), nil
 		}
 	}
 	r := &run{ctx: ctx, m: m, info: info, o: o, out: out}
 	if err := f.make(r); err != nil {
+		if l := (*lack)(nil); errors.As(err, &l) {
+			return omit(f, info, l.reason), nil
+		}
 		return nil, fmt.Errorf("%s: %w", f.ID, err)
 	}
 	explainDifferences(f, out)

@@ -42,23 +42,20 @@ var flow = []Figure{
 // attentionMethods are the three ways to read attention that the paper compares.
 var attentionMethods = []string{"raw", "rollout", "flow"}
 
-// verbPrompt and verbLanguage are sentences whose verb agrees with a noun that is not the last one.
+// The sentences' verb agrees with a noun that is not the last one. In verbMasked it is masked.
 const (
 	verbPrompt   = "the keys to the cabinet"
 	verbLanguage = "The keys to the cabinet"
+	verbMasked   = "the keys to the cabinet [MASK] old ."
 )
 
 // maps returns the maps of methods over all tokens of a text, with the tokens.
 func (r *run) maps(prompt string, methods ...string) (
 	map[string]*attribution.Map, []trace.Token, error,
 ) {
-	tokens, err := r.m.Encode(prompt, trace.SpecialsAuto)
+	tokens, ids, err := r.encode(prompt)
 	if err != nil {
 		return nil, nil, err
-	}
-	ids := make([]int, len(tokens))
-	for i, t := range tokens {
-		ids[i] = t.ID
 	}
 	tensors, err := r.trace(ids, trace.Attention)
 	if err != nil {
@@ -182,6 +179,12 @@ func shares(row []float64) []float64 {
 
 func headRollouts(r *run) error {
 	prompt := r.prompt(verbPrompt, verbLanguage)
+	if r.info.Head == trace.MaskedToken { // which predicts nothing without a mask token
+		var err error
+		if prompt, err = r.masked(verbMasked); err != nil {
+			return err
+		}
+	}
 	o := attribution.Options{Methods: []string{"rollout"}}
 	if !r.info.Bidirectional {
 		o.MaxTokens = 1

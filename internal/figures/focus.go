@@ -150,17 +150,13 @@ func (r *run) focusTexts() []string {
 
 // recordFocus records what some parts need of text k.
 func (r *run) recordFocus(k int, parts ...focus.Part) (*focus.Text, []trace.Token, error) {
-	tokens, err := r.m.Encode(r.focusTexts()[k], trace.SpecialsAuto)
+	tokens, ids, err := r.encode(r.focusTexts()[k])
 	if err != nil {
 		return nil, nil, err
 	}
-	ids := make([]int, len(tokens))
-	for i, t := range tokens {
-		ids[i] = t.ID
-	}
 	tracer, ok := r.m.(trace.Tracer)
 	if !ok {
-		return nil, nil, fmt.Errorf("model %q cannot record tensors", r.info.Name)
+		return nil, nil, lackf("it records tensors, which %s cannot", r.info.Name)
 	}
 	text, err := focus.Record(r.ctx, tracer, ids, parts...)
 	return text, tokens, err
@@ -870,6 +866,9 @@ func effectsOf(text *focus.Text, l int) (chart.Variant, []focus.Effect, error) {
 }
 
 func focusEffect(r *run) error {
+	if err := r.needLayers(2); err != nil { // the first layer is not shown
+		return err
+	}
 	text, tokens, err := r.recordFocus(0, focus.Effects)
 	if err != nil {
 		return err

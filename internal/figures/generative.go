@@ -107,6 +107,10 @@ func (r *run) rollout(
 	if err != nil {
 		return nil, nil, err
 	}
+	if len(e.Steps) < 2 {
+		return nil, nil, lackf("it compares generated tokens, and %s ends its text after %d",
+			r.info.Name, len(e.Steps))
+	}
 	return e, e.Methods["rollout"], nil
 }
 

@@ -46,6 +46,9 @@ type counted struct {
 }
 
 func growth(r *run) error {
+	if err := r.needLayers(3); err != nil { // two numbers of layers, from 2 on, give an exponent
+		return err
+	}
 	lengths := []int{4, 6, 8, 12, 16}
 	const most = 8                                     // layers
 	layers := levels(min(r.info.Layers, most) + 1)[2:] // one layer needs no product and no path
@@ -100,10 +103,15 @@ func (r *run) augmented(n int) ([]float64, *attribution.Map, error) {
 	tokens, err := r.m.Encode(strings.Repeat(r.prompt(growthVerb, growthLanguage), 3),
 		trace.SpecialsAuto)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, &lack{plain(err)}
 	}
 	if len(tokens) < n {
-		return nil, nil, fmt.Errorf("the text has %d tokens; %d are needed", len(tokens), n)
+		return nil, nil, lackf("it needs %d tokens, and %s reads its text as %d", n, r.info.Name,
+			len(tokens))
+	}
+	if limit := r.info.Context; 0 < limit && limit < n {
+		return nil, nil, lackf("it needs %d tokens, more than the context of %s, %d", n,
+			r.info.Name, limit)
 	}
 	ids := make([]int, n)
 	for i := range ids {

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
@@ -36,23 +35,6 @@ func (r *run) prompt(toy, language string) string {
 		return toy
 	}
 	return language
-}
-
-// explain explains a prompt.
-func (r *run) explain(
-	prompt string, o attribution.Options,
-) (*attribution.Explanation, error) {
-	o.OnProgress = r.o.Progress
-	return attribution.Explain(r.ctx, r.m, prompt, o)
-}
-
-// trace records tensors of one pass over ids.
-func (r *run) trace(ids []int, taps ...trace.Tap) ([]trace.Tensor, error) {
-	t, ok := r.m.(trace.Tracer)
-	if !ok {
-		return nil, fmt.Errorf("model %q cannot record tensors", r.info.Name)
-	}
-	return t.Trace(r.ctx, ids, taps)
 }
 
 // progress says how far a long figure is.
@@ -155,23 +137,3 @@ func count(n int) []float64 {
 
 // mean returns the mean, NaN if there are no numbers.
 func mean(x []float64) float64 { return rowmath.Total(x) / float64(len(x)) }
-
-// masked returns a text with the mask token of the model in place of [MASK].
-func (r *run) masked(text string) string {
-	replacer, ok := r.m.(trace.Replacer)
-	if !ok {
-		return text
-	}
-	id, ok := replacer.Replacement("mask")
-	if !ok {
-		return text
-	}
-	// The text of the token is what the tokenizer reads as that token.
-	for _, mask := range []string{"[MASK]", "<mask>"} {
-		tokens, err := r.m.Encode(mask, trace.SpecialsOff)
-		if err == nil && len(tokens) == 1 && tokens[0].ID == id {
-			return strings.ReplaceAll(text, "[MASK]", mask)
-		}
-	}
-	return text
-}

@@ -9,12 +9,10 @@ import (
 	"github.com/headwater-ml/headwater/models/tiny"
 )
 
-// sentences returns n held-out sentences of a kind that an embedded model was made for. A model
-// with another name is given those of the figure's default model, which are plain English.
+// sentences returns n held-out sentences of a kind that the figure's default model was made for.
+// Every model is given these, which are plain English: sentences of another task would be compared
+// with what the document states of this one.
 func (r *run) sentences(model, kind string, n int) ([]tiny.Sentence, error) {
-	if own, ok := tiny.Lookup(r.info.Name); ok && own.Name != tiny.Name {
-		model = own.Name
-	}
 	m, ok := tiny.Lookup(model)
 	if !ok {
 		return nil, fmt.Errorf("there are no sentences of %q", model)
@@ -42,18 +40,22 @@ type reading struct {
 func (r *run) read(s tiny.Sentence, methods ...string) (*reading, error) {
 	classes, ok := r.m.(trace.Classifier)
 	if !ok {
-		return nil, fmt.Errorf("model %q names no classes", r.info.Name)
+		return nil, lackf("it needs named classes, and %s has none", r.info.Name)
 	}
 	out := &reading{rows: map[string][][]float64{}}
-	var err error
-	if out.right, err = classes.Class(s.Right); err != nil {
-		return nil, err
-	}
-	if out.wrong, err = classes.Class(s.Wrong); err != nil {
-		return nil, err
+	for _, x := range []struct {
+		name  string
+		class *int
+	}{{s.Right, &out.right}, {s.Wrong, &out.wrong}} {
+		id, err := classes.Class(x.name)
+		if err != nil {
+			return nil, lackf("its sentences are for a classifier of %s: %s", s.Kind, plain(err))
+		}
+		*x.class = id
 	}
 	if len(methods) == 0 { // the tokens alone
-		out.tokens, err = r.m.Encode(s.Text(), trace.SpecialsAuto)
+		tokens, _, err := r.encode(s.Text())
+		out.tokens = tokens
 		return out, err
 	}
 	maps, tokens, err := r.maps(s.Text(), methods...)
@@ -111,13 +113,10 @@ func at(row []float64, positions []int) []float64 {
 // blankOut returns how far the objective moves if each word is replaced by the mask token, or by
 // the unknown token if there is no mask, and whether the right class is predicted.
 func (r *run) blankOut(x *reading) ([]float64, error) {
-	predictor, ok := r.m.(trace.Predictor)
-	if !ok {
-		return nil, fmt.Errorf("model %q does not predict texts", r.info.Name)
-	}
 	blank, ok := r.blank()
 	if !ok {
-		return nil, fmt.Errorf("model %q has no token that can replace a word", r.info.Name)
+		return nil, lackf("it needs a token that can replace a word, and %s has none",
+			r.info.Name)
 	}
 	words := x.words()
 	queries := []trace.Query{{IDs: x.ids(), Objective: x.objective()}}
@@ -126,7 +125,7 @@ func (r *run) blankOut(x *reading) ([]float64, error) {
 		ids[w] = blank
 		queries = append(queries, trace.Query{IDs: ids, Objective: x.objective()})
 	}
-	values, err := predictor.Predict(r.ctx, queries)
+	values, err := r.predict(queries...)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +161,7 @@ func (r *run) blank() (int, bool) {
 func (r *run) gradients(x *reading) ([]float64, error) {
 	m, ok := r.m.(trace.Differentiable)
 	if !ok {
-		return nil, fmt.Errorf("model %q has no gradients", r.info.Name)
+		return nil, lackf("it needs gradients, and %s has none", r.info.Name)
 	}
 	got, err := m.Gradients(r.ctx, []trace.Query{{IDs: x.ids(), Objective: x.objective()}},
 		trace.TrueGradient)

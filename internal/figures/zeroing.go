@@ -56,24 +56,24 @@ const (
 )
 
 // zeroingText returns the text of these figures for a model.
-func (r *run) zeroingText() string {
+func (r *run) zeroingText() (string, error) {
 	if r.info.Head == trace.MaskedToken {
 		return r.masked(hatPrompt)
 	}
-	return r.prompt(zeroPrompt, zeroText)
+	return r.prompt(zeroPrompt, zeroText), nil
 }
 
 // zeroingMaps returns the Value Zeroing maps, [L,T,T], with rows that sum to 1, and their rollout.
 func (r *run) zeroingMaps() (
 	single, rolled *attribution.Map, tokens []trace.Token, err error,
 ) {
-	tokens, err = r.m.Encode(r.zeroingText(), trace.SpecialsAuto)
+	text, err := r.zeroingText()
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	ids := make([]int, len(tokens))
-	for i, t := range tokens {
-		ids[i] = t.ID
+	tokens, ids, err := r.encode(text)
+	if err != nil {
+		return nil, nil, nil, err
 	}
 	tensors, err := r.trace(ids, trace.ValueZeroing)
 	if err != nil {
@@ -143,7 +143,11 @@ func zeroingMethods(r *run) error {
 	if !r.info.Bidirectional {
 		o.MaxTokens = 1
 	}
-	e, err := r.explain(r.zeroingText(), o)
+	text, err := r.zeroingText()
+	if err != nil {
+		return err
+	}
+	e, err := r.explain(text, o)
 	if err != nil {
 		return err
 	}

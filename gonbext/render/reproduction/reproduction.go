@@ -38,7 +38,7 @@ type Reproduction struct {
 	Backend string `json:"backend"`
 	// Reduced says that it was made from a small sample.
 	Reduced bool `json:"reduced,omitempty"`
-	// LeftOut, if not empty, says why there is nothing else: the model lacks a part.
+	// LeftOut, if not empty, says why there is nothing else: the figure does not fit the model.
 	LeftOut string `json:"left_out,omitempty"`
 	// Pictures and Tables are what the figure shows, in order.
 	Pictures []Picture `json:"pictures,omitempty"`
