@@ -85,19 +85,11 @@ var _ Remover = (*scorer.Removal)(nil)
 func Faithful(
 	ctx context.Context, text Remover, scores []float64, draws int,
 ) (*Faithfulness, error) {
-	tokens := text.Removable()
-	n := len(tokens)
-	if n == 0 {
-		return nil, fmt.Errorf("evaluate: no token can be taken away; the text needs two or more")
+	order, err := ranking(text, scores)
+	if err != nil {
+		return nil, err
 	}
-	if last := tokens[n-1]; last >= len(scores) {
-		return nil, fmt.Errorf("evaluate: %d scores for a text whose token %d can be taken away",
-			len(scores), last)
-	}
-	if j := slices.IndexFunc(scores, math.IsNaN); j >= 0 {
-		return nil, fmt.Errorf("evaluate: the score of token %d is NaN", j)
-	}
-	order := falling(sizes(scores), tokens)
+	n := len(order)
 	var sets [][]int
 	for k := range n + 1 {
 		sets = append(sets, order[:k], order[k:])
@@ -121,6 +113,24 @@ func Faithful(
 		return f, f.soften(ctx, text, scores, draws)
 	}
 	return f, nil
+}
+
+// ranking returns the tokens that can be removed by falling size of their scores. It returns an
+// error if no token can be removed or a score is NaN.
+func ranking(text Remover, scores []float64) ([]int, error) {
+	tokens := text.Removable()
+	n := len(tokens)
+	if n == 0 {
+		return nil, fmt.Errorf("evaluate: no token can be taken away; the text needs two or more")
+	}
+	if last := tokens[n-1]; last >= len(scores) {
+		return nil, fmt.Errorf("evaluate: %d scores for a text whose token %d can be taken away",
+			len(scores), last)
+	}
+	if j := slices.IndexFunc(scores, math.IsNaN); j >= 0 {
+		return nil, fmt.Errorf("evaluate: the score of token %d is NaN", j)
+	}
+	return falling(sizes(scores), tokens), nil
 }
 
 // takeBins sets the measures that are means over [Bins], for n tokens.

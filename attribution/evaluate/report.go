@@ -36,6 +36,8 @@ func Measures() []Measure {
 		{"soft sufficiency", false},
 		{"deletion area", true},
 		{"insertion area", false},
+		{flipMeasures[0], false},
+		{flipMeasures[1], false},
 		{ldsMeasure, false},
 		{dropMeasure, false},
 	})

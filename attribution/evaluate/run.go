@@ -104,7 +104,8 @@ type Options struct {
 	// or generate, and Methods above names the methods. So its own Methods and MaxTokens have no
 	// effect.
 	Explain attribution.Options
-	// Faithful measures what happens without tokens, which Scoring says how to remove. Draws > 0
+	// Faithful measures what happens without tokens, which Scoring says how to remove. Of cases
+	// with a counterfactual or with changes it also measures the flip rates; see [Flip]. Draws > 0
 	// also measures the soft forms, and Beam > 0 NAOPC.
 	Faithful    bool
 	Draws, Beam int
@@ -713,7 +714,8 @@ func (o Options) remove(
 		return err
 	}
 	text := textOnly{removal, r.Words}
-	for _, name := range slices.Concat(o.Methods, []string{EarliestLine, LatestLine}) {
+	names := slices.Concat(o.Methods, []string{EarliestLine, LatestLine})
+	for _, name := range names {
 		f, err := Faithful(ctx, text, r.Scores[name], o.Draws)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
@@ -725,7 +727,10 @@ func (o Options) remove(
 		}
 		f.addTo(r.Measures[name], o)
 	}
-	return nil
+	if r.Proof == nil {
+		return nil
+	}
+	return o.flip(ctx, m, q, r, names)
 }
 
 // ablate measures how well the scores of every method predict what random ablations do. Like

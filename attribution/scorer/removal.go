@@ -17,10 +17,12 @@ type Removal struct {
 }
 
 // NewRemoval prepares a query. If neither q nor opts names a quantity, it is the probability.
-// NewRemoval returns a [trace.UsageError] if the query or the options are invalid, otherwise an
-// error of the model.
+// Unlike a scorer, a removal also takes [trace.Margin]. NewRemoval returns a [trace.UsageError] if
+// the query or the options are invalid, otherwise an error of the model.
 func NewRemoval(ctx context.Context, m trace.Model, q trace.Query, opts Options) (*Removal, error) {
-	x, err := newQuestion(ctx, "removal", occlusion{}.Info(), m, q, opts)
+	has := occlusion{}.Info()
+	has.Quantities = append(has.Quantities, trace.Margin)
+	x, err := newQuestion(ctx, "removal", has, m, q, opts)
 	if err != nil {
 		return nil, err
 	}

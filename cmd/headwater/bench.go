@@ -131,7 +131,7 @@ func (p *program) benchMethodsCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&f.noContrast, "no-contrast", false,
 		"let scorers explain the answer alone, without its foil")
 	cmd.Flags().BoolVar(&f.faithful, "faithful", false, "also measure what the answer loses "+
-		"without the tokens that each method names")
+		"without the tokens that each method names, and how often it changes")
 	wholeFlag(cmd.Flags(), &f.opts.Beam, "naopc", 0, maxBeam,
 		"with --faithful, also measure between the worst and the best ranking of each text, "+
 			"found by a beam of `N` sets beyond ten tokens", "0, none")

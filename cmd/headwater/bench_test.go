@@ -315,6 +315,14 @@ func TestBenchInput(t *testing.T) {
 			t.Errorf("the table of a pair lacks %q:\n%s", want, table)
 		}
 	}
+	flips := mustExecute(t, pair, append(args, "--faithful")...)
+	for _, want := range []string{
+		"flip rate of the top token (high is good", "flip rate of the top 20 % (high is good",
+	} {
+		if !strings.Contains(flips, want) {
+			t.Errorf("the table of a pair lacks %q:\n%s", want, flips)
+		}
+	}
 	alone := mustExecute(t, pair, append(args, "--no-contrast")...)
 	if !strings.Contains(alone, "1 case on tiny") {
 		t.Errorf("a pair whose foil is left out of the scores:\n%s", alone)

@@ -168,16 +168,17 @@ func TestCorpusSaysWhatIsLeftOut(t *testing.T) {
 
 // Tasks that find their numbers in the variables of schedulers make the corpus of one process.
 func TestCorpusTasks(t *testing.T) {
-	input, alone := plannedCorpus(t, "--tasks", "3")
+	input, alone := plannedCorpus(t, "--tasks", "4")
 	mustExecute(t, "", "corpus", "run", alone)
 	want := mustExecute(t, "", "corpus", "verify", alone)
 	to := filepath.Join(t.TempDir(), "corpus")
 	mustExecute(t, "", "corpus", "plan", input, to, "--backend", "go", "--methods",
-		"rollout,value-zeroing", "--max-tokens", "2", "--shards", "4", "--tasks", "3")
+		"rollout,value-zeroing", "--max-tokens", "2", "--shards", "4", "--tasks", "4")
 	t.Setenv("SLURM_ARRAY_TASK_COUNT", "1") // of a part that was submitted again: not used
 	for _, c := range []struct{ variable, task, missing string }{
-		{"SLURM_ARRAY_TASK_ID", "1", "--array=0,2\n"},
-		{"JOB_COMPLETION_INDEX", "2", "--array=0\n"},
+		{"SLURM_ARRAY_TASK_ID", "1", "--array=0,2,3\n"},
+		{"JOB_COMPLETION_INDEX", "2", "--array=0,3\n"},
+		{"AWS_BATCH_JOB_ARRAY_INDEX", "3", "--array=0\n"},
 		{"HEADWATER_SHARD_INDEX", "0", ""},
 	} {
 		t.Setenv(c.variable, c.task)

@@ -46,6 +46,26 @@ var (
 			` ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`)},
 		ignoreMerges: true, begin: true,
 	}
+	// preSmaug cuts as Llama 3 does. In llama.cpp, a text gets no token in front, and a word that
+	// is a token is cut (Smaug).
+	preSmaug = &preTokenizer{parts: preLlama3.parts}
+	// preGPT4o also cuts in front of capitals in a word, and leaves a contraction at its word
+	// (Phi-4-mini).
+	preGPT4o = &preTokenizer{parts: []any{splitBy(
+		`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+` +
+			`(?i:'s|'t|'re|'ve|'m|'ll|'d)?|` +
+			`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*` +
+			`(?i:'s|'t|'re|'ve|'m|'ll|'d)?|` +
+			`\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`)}}
+	// preTekken is that of GPT-4o without contractions, and with one digit at a time (Mistral
+	// Nemo).
+	preTekken = &preTokenizer{
+		parts: []any{splitBy(
+			`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|` +
+				`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|` +
+				`\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`)},
+		ignoreMerges: true, begin: true,
+	}
 	preQwen2 = &preTokenizer{
 		normalizer: object{"type": "NFC"},
 		parts: []any{splitBy(`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}|` +
@@ -70,7 +90,8 @@ var (
 var preTokenizers = map[string]*preTokenizer{
 	"gpt-2": preGPT2, "gpt2": preGPT2, "phi-2": preGPT2, "olmo": preGPT2,
 	"smollm": preDigits, "starcoder": preDigits, "refact": preDigits, "codeshell": preDigits,
-	"llama-bpe": preLlama3, "llama3": preLlama3, "llama-v3": preLlama3,
+	"llama-bpe": preLlama3, "llama3": preLlama3, "llama-v3": preLlama3, "falcon3": preLlama3,
+	"smaug-bpe": preSmaug, "gpt-4o": preGPT4o, "tekken": preTekken,
 	"qwen2": preQwen2, "deepseek-r1-qwen": preQwen2,
 	"falcon": preFalcon, "bloom": preBloom, "gpt3-finnish": preBloom,
 	"default": preDefault,

@@ -214,7 +214,7 @@ func TestPre(t *testing.T) {
 		{[]string{"smollm", "starcoder", "refact", "codeshell"}, map[string]string{
 			"12345": "1|2|3|4|5", "ab1": "ab|1", "ab!!": "ab|!!", ").": ").", " 1": "Ġ|1",
 		}},
-		{[]string{"llama-bpe", "llama3", "llama-v3"}, map[string]string{
+		{[]string{"llama-bpe", "llama3", "llama-v3", "falcon3", "smaug-bpe"}, map[string]string{
 			"12345": "1|23|45", "123456": "1|23|45|6", "1234": "1|23|4", " 1": "Ġ|1", " ab": "Ġ|ab",
 			").": ").",
 		}},
@@ -251,6 +251,124 @@ func TestPre(t *testing.T) {
 					t.Errorf("%s: %q is %s, want %s", name, text, strings.Join(got, "|"), want)
 				}
 			}
+		}
+	}
+}
+
+// The pieces are those of pre_tokenizers.Split, isolated, of tokenizers 0.23.3 with the expression
+// that the tokenizer.json of Llama 3, Phi-4-mini and Mistral Nemo has. A model of one token for
+// every piece shows them.
+func TestPrePieces(t *testing.T) {
+	const accents, strange = "e\u0301E\u0301x \u01c5ab\u01c5 \u02b0A", " \u00a0\u2003a  "
+	for _, c := range []struct {
+		names []string
+		want  map[string]string // by text, its pieces with | between
+	}{
+		{[]string{"llama-bpe", "falcon3", "smaug-bpe"}, map[string]string{
+			"HelloWorld XMLHttpRequest2 aB": "HelloWorld| XMLHttpRequest|2| aB",
+			"we'll DON'T it'S 's":           "we|'ll| DON|'T| it|'S| '|s",
+			"1234567 x1y2":                  "123|456|7| x|1|y|2",
+			"a.b//\n/c \n\n  d   e":         "a|.b|//\n|/c| \n\n| | d|  | e",
+			accents:                         "e|\u0301E|\u0301x| \u01c5ab\u01c5| \u02b0A",
+			"日本語テキスト ไทย १२३४": "日本語テキスト| ไทย| |१२३|४",
+			"ÀÉß straße ΣΑΣς":  "ÀÉß| straße| ΣΑΣς",
+			strange:            " \u00a0|\u2003a|  ",
+		}},
+		{[]string{"gpt-4o"}, map[string]string{
+			"HelloWorld XMLHttpRequest2 aB": "Hello|World| XMLHttp|Request|2| a|B",
+			"we'll DON'T it'S 's":           "we'll| DON'T| it'S| '|s",
+			"1234567 x1y2":                  "123|456|7| x|1|y|2",
+			"a.b//\n/c \n\n  d   e":         "a|.b|//\n/|c| \n\n| | d|  | e",
+			accents:                         "e\u0301|E\u0301x| \u01c5ab|\u01c5| \u02b0|A",
+			"日本語テキスト ไทย १२३४": "日本語テキスト| ไทย| |१२३|४",
+			"ÀÉß straße ΣΑΣς":  "ÀÉß| straße| ΣΑΣς",
+			strange:            " \u00a0|\u2003a|  ",
+		}},
+		{[]string{"tekken"}, map[string]string{
+			"HelloWorld XMLHttpRequest2 aB": "Hello|World| XMLHttp|Request|2| a|B",
+			"we'll DON'T it'S 's":           "we|'ll| DON|'T| it|'S| '|s",
+			"1234567 x1y2":                  "1|2|3|4|5|6|7| x|1|y|2",
+			"a.b//\n/c \n\n  d   e":         "a|.b|//\n/|c| \n\n| | d|  | e",
+			accents:                         "e\u0301|E\u0301x| \u01c5ab|\u01c5| \u02b0|A",
+			"日本語テキスト ไทย १२३४": "日本語テキスト| ไทย| |१|२|३|४",
+			"ÀÉß straße ΣΑΣς":  "ÀÉß| straße| ΣΑΣς",
+			strange:            " \u00a0|\u2003a|  ",
+		}},
+	} {
+		for _, name := range c.names {
+			tok := openPieces(t, name)
+			for text, want := range c.want {
+				encoded, err := tok.Encode(text, false)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var got []string
+				for _, token := range encoded {
+					got = append(got, text[token.Begin:token.End])
+				}
+				if strings.Join(got, "|") != want {
+					t.Errorf("%s: %q is %q, want %q", name, text, strings.Join(got, "|"), want)
+				}
+			}
+		}
+	}
+}
+
+// openPieces returns a tokenizer that cuts as a file with this tokenizer.ggml.pre and gives every
+// piece the same token.
+func openPieces(t *testing.T, name string) *tokenizer.Tokenizer {
+	t.Helper()
+	m := open(t, gguftest.Small().With(
+		gguftest.Key{Name: "tokenizer.ggml.pre", Value: name},
+		gguftest.Key{Name: "tokenizer.ggml.add_bos_token", Value: false}))
+	text, err := m.TokenizerJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var parts map[string]any
+	if err := json.Unmarshal(text, &parts); err != nil {
+		t.Fatal(err)
+	}
+	parts["model"] = map[string]any{
+		"type": "WordLevel", "vocab": map[string]int{"?": 0}, "unk_token": "?",
+	}
+	parts["added_tokens"], parts["post_processor"] = nil, nil
+	if text, err = json.Marshal(parts); err != nil {
+		t.Fatal(err)
+	}
+	tok, err := tokenizer.Parse(text, m.TokenizerName())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tok
+}
+
+// With the names of Llama 3 and Mistral Nemo, a text begins with a token unless the file says
+// otherwise, and a word that is a token is not cut. With those of Smaug and GPT-4o neither holds.
+func TestPreBegins(t *testing.T) {
+	tokens := append(byteTokens(), "ab", "<s>")
+	begin := len(tokens) - 1
+	for name, want := range map[string][]string{
+		"llama-bpe": {"<s>", "ab"}, "falcon3": {"<s>", "ab"}, "tekken": {"<s>", "ab"},
+		"smaug-bpe": {"a", "b"}, "gpt-4o": {"a", "b"},
+	} {
+		tok := openTokenizer(t, gguftest.Small().With(
+			gguftest.Key{Name: "tokenizer.ggml.tokens", Value: tokens},
+			gguftest.Key{Name: "tokenizer.ggml.token_type"},
+			gguftest.Key{Name: "tokenizer.ggml.merges", Value: []string{}},
+			gguftest.Key{Name: "tokenizer.ggml.add_bos_token"},
+			gguftest.Key{Name: "tokenizer.ggml.bos_token_id", Value: uint32(begin)},
+			gguftest.Key{Name: "tokenizer.ggml.pre", Value: name}))
+		encoded, err := tok.Encode("ab", true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, token := range encoded {
+			got = append(got, tokens[token.ID])
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
 }
