@@ -100,21 +100,108 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// Every example has its prompt and what to see.
+// Every example has its prompt and what to see. Those of SmolLM2 come first, with what to do where
+// it is not downloaded.
 func TestExamples(t *testing.T) {
+	aloneWithPip(t, "exit 1")
 	out := mustExecute(t, "", "examples")
 	var all []example
 	if err := json.Unmarshal([]byte(mustExecute(t, "", "examples", "--json")), &all); err != nil {
 		t.Fatal(err)
 	}
-	if len(all) != len(tiny.Examples()) || len(all) < 3 {
+	if len(all) != len(realExamples)+len(tiny.Examples()) || len(all) < 3 {
 		t.Fatalf("%d examples", len(all))
 	}
-	for _, e := range all {
-		if e.See == "" || e.Expected == "" ||
+	for i, e := range all {
+		model := "smollm2"
+		if i >= len(realExamples) {
+			model = "tiny"
+		}
+		if e.Model != model || e.See == "" || e.Expected == "" ||
 			!strings.Contains(out, "\n"+e.Prompt+"\n  kind     "+e.Kind) ||
 			!strings.Contains(out, "see      "+e.See) {
 			t.Errorf("example %+v is not complete", e)
+		}
+	}
+	const missing = "\nsmollm2: not downloaded: headwater download smollm2 brings it, "
+	if !strings.Contains(out, missing) {
+		t.Errorf("examples does not say %q:\n%s", missing, out)
+	}
+	cacheSmolLM2(t, os.Getenv("HF_HUB_CACHE"))
+	if out := mustExecute(t, "", "examples"); strings.Contains(out, "download") {
+		t.Errorf("examples says of a model that is there:\n%s", out)
+	}
+}
+
+// SmolLM2 goes on as the examples say, and its picture shows what they say, where make smollm2 has
+// brought the model.
+func TestRealExamples(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs a language model")
+	}
+	folder, err := filepath.Abs("../../.cache/models")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if files, err := filepath.Glob(filepath.Join(folder, smolLM2, "*.gguf")); len(files) == 0 {
+		t.Skip("the model is not there; make smollm2 brings it: ", err)
+	}
+	t.Setenv("HEADWATER_MODELS", folder)
+	// The two words with the largest shares of Value Zeroing, whether direct says that they speak
+	// for the answer, and the least that the first two hold.
+	seen := map[string]struct {
+		first, second string
+		signs         [2]bool
+		least         float64
+	}{
+		"fact":            {"osse", "um", [2]bool{true, true}, 0.9},
+		"analogy":         {" black", "Day", [2]bool{true, true}, 0.9},
+		"indirect object": {" Mary", " John", [2]bool{true, false}, 0.7},
+		"code":            {" height", " width", [2]bool{true, false}, 0.9},
+	}
+	prompts := []string{"black is to"}
+	for _, e := range realExamples {
+		prompts = append(prompts, e.Prompt)
+	}
+	var input strings.Builder
+	for _, prompt := range prompts {
+		fmt.Fprintf(&input, "{\"prompt\": %q}\n", prompt)
+	}
+	out := json.NewDecoder(strings.NewReader(mustExecute(t, input.String(), "explain", "--model",
+		smolLM2, "--backend", "go", "--max-tokens", "1", "--input", "-")))
+	results := make([]attribution.Explanation, len(prompts))
+	for i := range results {
+		if err := out.Decode(&results[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The analogy needs the pair that its picture does not name.
+	if results[0].Steps[0].Text == " white" {
+		t.Errorf("%s goes on with white, without the pair day and night", prompts[0])
+	}
+	for i, e := range realExamples {
+		got := results[i+1]
+		step := got.Steps[0]
+		if step.Text != " "+e.Expected || step.Probability < 0.6 {
+			t.Errorf("%s: next is %q with %.2f, want %q with 0.6 or more", e.Kind, step.Text,
+				step.Probability, e.Expected)
+		}
+		top, err := got.TopK(0, "value-zeroing", 2, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		direct, err := got.M("direct")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := seen[e.Kind]
+		signs := [2]bool{}
+		for k := range signs {
+			signs[k] = direct.At(0, top[k].Position, direct.Top()) > 0
+		}
+		if top[0].Text != want.first || top[1].Text != want.second || signs != want.signs ||
+			top[0].Value+top[1].Value < want.least {
+			t.Errorf("%s: %+v with signs %v, want %+v", e.Kind, top, signs, want)
 		}
 	}
 }
