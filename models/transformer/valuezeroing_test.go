@@ -11,7 +11,9 @@ import (
 
 // Value Zeroing in float32 against a forward of the block in float64 with the value vector zeroed.
 const (
-	distanceTol   = 1e-6 // distances up to 1; worst seen 7e-7
+	// Distances up to 1. Worst seen 1.2e-6, ten times the rounding of float32, with the kernels for
+	// AVX-512 on an AMD EPYC, which sum in another order; 7e-7 with others.
+	distanceTol   = 2e-6
 	normalisedTol = 3e-6 // rows divided by their sum, which magnifies small ones; worst seen 1.9e-6
 )
 
