@@ -189,8 +189,9 @@ func (o Options) For(method string) (Options, error) {
 		return Options{}, err
 	}
 	var alone Options
+	asked := m.alone(&o)
 	for _, row := range optionTable {
-		if !row.Given(&o) || row.takes != nil && !row.takes(&o, m.alone(&o)) {
+		if !row.Given(&o) || row.takes != nil && !row.takes(&o, asked) {
 			continue
 		}
 		if err := row.Set(&alone, row.value.write(&o)); err != nil {
