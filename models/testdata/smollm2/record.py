@@ -1,6 +1,7 @@
-"""record.py: writes texts.json, ids.json and reference.safetensors beside itself; see README.md.
+"""record.py [gemma3]: writes texts.json, ids.json and reference.safetensors; see README.md.
 
-Run internal/bench/peers/setup.sh and make smollm2, then internal/bench/peers/python --gguf models/testdata/smollm2/record.py.
+Run internal/bench/peers/setup.sh and make smollm2, then internal/bench/peers/python --gguf models/testdata/smollm2/record.py, which
+writes beside itself. With gemma3, after internal/bench/peers/gemma3.sh, it writes into .cache/gemma3/recorded.
 """
 
 import gzip
@@ -8,6 +9,7 @@ import hashlib
 import importlib.metadata
 import json
 import os
+import sys
 
 os.environ.update(TRANSFORMERS_VERBOSITY="error", TQDM_DISABLE="1")
 
@@ -15,11 +17,10 @@ import torch
 import transformers
 from gguf import GGUFReader, TokenType
 from safetensors.torch import save_file
-from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-MODEL = os.path.join(HERE, "..", "..", "..", ".cache", "models", "smollm2")
-FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
+CACHE = os.path.join(HERE, "..", "..", "..", ".cache")
 STRINGS = os.path.join(HERE, "..", "..", "tokenizer", "testdata", "ref.json.gz")
 
 TEXTS = [
@@ -30,11 +31,29 @@ TEXTS = [
 ]
 GREEDY = 16  # tokens of each continuation, or fewer if the turn ends
 EVERY = 1024  # logits are recorded of every so manieth token of the vocabulary
-LAYERS = [0, 14, 29]  # whose attention is recorded for all targets of the first text; the rest is for the last target only
 MARGIN = 0.01  # between the two largest logits where a greedy token is chosen: a smaller one could fall to rounding
 
 
-def reference_tokenizer(reader):
+class SmolLM2:
+    folder, file, out = os.path.join(CACHE, "models", "smollm2"), "SmolLM2-135M-Instruct.Q4_1.gguf", HERE
+    layers = [0, 14, 29]  # whose attention is recorded for all targets of the first text; the rest is for the last target only
+
+    @staticmethod
+    def tokenizer(reader):
+        return smollm2_tokenizer(reader)
+
+
+class Gemma3:
+    folder, file = os.path.join(CACHE, "gemma3"), "gemma-3-270m-q4_k_m.gguf"
+    out = os.path.join(folder, "recorded")
+    layers = [0, 8, 17]
+
+    @staticmethod
+    def tokenizer(reader):
+        return gemma3_tokenizer(reader)
+
+
+def smollm2_tokenizer(reader):
     """Returns the published tokenizer of SmolLM2 with the vocabulary and the merges of the GGUF file. The conversion of transformers
     is not used: it leaves out the splitting of digits."""
     words = reader.fields["tokenizer.ggml.tokens"].contents()
@@ -49,8 +68,32 @@ def reference_tokenizer(reader):
     return t
 
 
-def load(dtype):
-    model = transformers.AutoModelForCausalLM.from_pretrained(MODEL, gguf_file=FILE, attn_implementation="eager", dtype=torch.float32)
+def gemma3_tokenizer(reader):
+    """Returns a SentencePiece BPE of the pieces and scores of the GGUF file. Of two pieces side by side whose join is a piece, the
+    join with the highest score comes first, as SentencePiece does it; the merges of tokenizers are all such pairs in that order."""
+    words = reader.fields["tokenizer.ggml.tokens"].contents()
+    scores = reader.fields["tokenizer.ggml.scores"].contents()
+    types = reader.fields["tokenizer.ggml.token_type"].contents()
+    vocab = {w: i for i, w in enumerate(words)}
+    normal = [TokenType.NORMAL, TokenType.USER_DEFINED]
+    merges = []
+    for i, w in enumerate(words):
+        if types[i] == TokenType.NORMAL:
+            pairs = [(w[:k], w[k:]) for k in range(1, len(w))]
+            merges += [(-scores[i], i, vocab[a], a, b) for a, b in pairs if a in vocab and b in vocab and types[vocab[a]] in normal and types[vocab[b]] in normal]
+    merges.sort()
+    t = Tokenizer(models.BPE(vocab, [(a, b) for *_, a, b in merges], byte_fallback=True, fuse_unk=True, unk_token=words[3]))
+    t.normalizer = normalizers.Replace(" ", "\u2581")
+    t.decoder = decoders.Sequence([decoders.Replace("\u2581", " "), decoders.ByteFallback(), decoders.Fuse()])
+    t.add_special_tokens([AddedToken(w, special=True, normalized=False) for w, k in zip(words, types) if k == TokenType.CONTROL])
+    t.add_tokens([AddedToken(w, special=False, normalized=False) for w, k in zip(words, types) if k == TokenType.USER_DEFINED])
+    bos = reader.fields["tokenizer.ggml.bos_token_id"].contents()
+    t.post_processor = processors.TemplateProcessing(single=f"{words[bos]} $A", special_tokens=[(words[bos], bos)])
+    return t
+
+
+def load(m, dtype):
+    model = transformers.AutoModelForCausalLM.from_pretrained(m.folder, gguf_file=m.file, attn_implementation="eager", dtype=torch.float32)
     return model.to(dtype).eval()
 
 
@@ -79,39 +122,41 @@ def recorded(model, ids, layers):
     return tensors | {f"attention.{layer}": attention[layer] for layer in layers}
 
 
-def write(name, text):
-    with open(os.path.join(HERE, name), "w") as f:
+def write(folder, name, text):
+    with open(os.path.join(folder, name), "w") as f:
         f.write(text)
 
 
 def main():
+    m = {"": SmolLM2, "gemma3": Gemma3}[" ".join(sys.argv[1:])]
     torch.set_num_threads(1)
-    path = os.path.join(MODEL, FILE)
+    os.makedirs(m.out, exist_ok=True)
+    path = os.path.join(m.folder, m.file)
     with open(path, "rb") as f:
         digest = hashlib.file_digest(f, "sha256").hexdigest()
-    tokenizer = reference_tokenizer(GGUFReader(path))
+    tokenizer = m.tokenizer(GGUFReader(path))
     with gzip.open(STRINGS) as f:
         strings = [case["text"] for case in json.load(f)]
     rows = ",\n ".join(json.dumps(tokenizer.encode(s).ids, separators=(",", ":")) for s in strings)
-    write("ids.json", f"[\n {rows}\n]\n")
+    write(m.out, "ids.json", f"[\n {rows}\n]\n")
 
-    model, exact = load(torch.float32), load(torch.float64)
+    model, exact = load(m, torch.float32), load(m, torch.float64)
     tensors, texts, worst = {}, [], {"logits": 0.0, "attention": 0.0}
     for i, text in enumerate(TEXTS):
         ids = tokenizer.encode(text).ids
         greedy = continuation(model, ids)
         texts.append({"text": text, "ids": ids, "greedy": greedy, "continuation": tokenizer.decode(greedy, skip_special_tokens=False)})
-        layers = LAYERS if i == 0 else []
+        layers = m.layers if i == 0 else []
         got, want = recorded(model, ids, layers), recorded(exact, ids, layers)
         for name, x in got.items():
             tensors[f"{i}.{name}"] = x.contiguous()
             kind, scale = ("attention", 1) if name.startswith("attention") else ("logits", want["scale"])
             worst[kind] = max(worst[kind], ((x - want[name]).abs().max() / scale).item())
-    save_file(tensors, os.path.join(HERE, "reference.safetensors"))
+    save_file(tensors, os.path.join(m.out, "reference.safetensors"))
     versions = {p: importlib.metadata.version(p) for p in ("transformers", "torch", "tokenizers", "gguf", "accelerate")}
-    head = {"versions": versions, "file": FILE, "sha256": digest}
+    head = {"versions": versions, "file": m.file, "sha256": digest}
     rows = ",\n  ".join(json.dumps(t, ensure_ascii=False) for t in texts)
-    write("texts.json", json.dumps(head, indent=1)[:-2] + f',\n "texts": [\n  {rows}\n ]\n}}\n')
+    write(m.out, "texts.json", json.dumps(head, indent=1)[:-2] + f',\n "texts": [\n  {rows}\n ]\n}}\n')
     print({k: f"{v:.1e}" for k, v in worst.items()}, "from sums in float64, as a part of the largest;", versions)
 
 

