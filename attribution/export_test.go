@@ -33,5 +33,12 @@ func SetLongText(t testing.TB, tokens int) {
 	t.Cleanup(func() { longText = old })
 }
 
+// SetExactFlow sets, until the test ends, the number of tokens up to which flow is exact.
+func SetExactFlow(t testing.TB, tokens int) {
+	old := exactFlow
+	exactFlow = tokens
+	t.Cleanup(func() { exactFlow = old })
+}
+
 // Text returns the value of the option as [Option.Set] reads it.
 func (r Option) Text(o *Options) string { return r.value.write(o) }

@@ -16,12 +16,17 @@ import (
 // take little memory, and results stay what they were, bit for bit. Tests lower it.
 var longText = 1024
 
+// exactFlow is the number of tokens up to which flow is exact where the rows fit: with 4 layers,
+// 4,096 tokens take half a minute of processor time for each explained token, twice as many about
+// ten times that, and bounds 3 seconds.
+var exactFlow = 4096
+
 // chooseVectors decides for a text of T = m+n tokens whether the rows of all targets are stored, or
 // whether the model computes them again for each of n explained tokens and multiplies vectors by
 // them; see [trace.Product]. The first takes memory that grows with T², and for rollout L·T³/6
 // multiplications. The second takes memory that grows with T, and n times the rows. It chooses
 // vectors where they cost less, and where the rows would not fit. Flow has only bounds by vectors,
-// so it takes them only where the rows would not fit.
+// so it takes them only where the rows would not fit, or for more than [exactFlow] tokens.
 func (p *plan) chooseVectors(model trace.Model, m, n int) {
 	able, ok := model.(trace.Multiplier)
 	if !ok || !able.Multiplies() || p.bidirectional || m+n <= longText {
@@ -30,7 +35,11 @@ func (p *plan) chooseVectors(model trace.Model, m, n int) {
 	info := model.Info()
 	for _, j := range p.jobs {
 		stored, vectors := j.costs(info, m+n, n)
-		j.vectors = j.takesVectors(p.opts) && vectors < stored && !j.bounded()
+		pays := vectors < stored
+		if j.bounded() {
+			pays = m+n > exactFlow
+		}
+		j.vectors = pays && j.takesVectors(p.opts)
 	}
 	p.dropRows()
 	if budget.Check(model, p.bytes(m, n), "", "") == nil {

@@ -78,8 +78,8 @@ func longPrompt(words int) string {
 	return strings.Join(strings.Fields(text)[:words], " ")
 }
 
-// TestFlowBounds: flow of a long text whose rows do not fit has values that are not above the exact
-// ones, and the explanation says by how much they may be below.
+// TestFlowBounds: flow of a long text whose rows do not fit, or that has too many tokens, has values
+// that are not above the exact ones, and the explanation says by how much they may be below.
 func TestFlowBounds(t *testing.T) {
 	attribution.SetLongText(t, 8)
 	m, err := models.Open("tiny", models.Options{Backend: "go"})
@@ -88,7 +88,19 @@ func TestFlowBounds(t *testing.T) {
 	}
 	opts := attribution.Options{Methods: []string{"flow"}, MaxTokens: 1}
 	exact := explainedBy(t, storing{m}, longPrompt(120), opts)
-	e := explainedBy(t, scarce{m, 1e6}, longPrompt(120), opts)
+	nearExplanation(t, explainedBy(t, m, longPrompt(120), opts), exact)
+	t.Run("rows do not fit", func(t *testing.T) {
+		checkBounds(t, explainedBy(t, scarce{m, 1e6}, longPrompt(120), opts), exact)
+	})
+	t.Run("too many tokens", func(t *testing.T) {
+		attribution.SetExactFlow(t, 120) // one less than the prompt and the token after it
+		checkBounds(t, explainedBy(t, m, longPrompt(120), opts), exact)
+	})
+}
+
+// checkBounds checks an explanation with bounds of flow against the exact values.
+func checkBounds(t *testing.T, e, exact *attribution.Explanation) {
+	t.Helper()
 	got, want := e.Methods["flow"].Data, exact.Methods["flow"].Data
 	if len(got) != len(want) {
 		t.Fatalf("%d values, want %d", len(got), len(want))
@@ -101,7 +113,7 @@ func TestFlowBounds(t *testing.T) {
 	}
 	var n, kept int
 	var among, others float64
-	_, err = fmt.Sscanf(said, "flow of attention: %d tokens are too many for the exact values. The "+
+	_, err := fmt.Sscanf(said, "flow of attention: %d tokens are too many for the exact values. The "+
 		"values are lower bounds from the %d strongest tokens; they miss at most %g of the exact "+
 		"ones there, and at most %g for other tokens.", &n, &kept, &among, &others)
 	if err != nil || n != len(e.Prompt.IDs) || kept >= n || kept < 40 {

@@ -26,14 +26,19 @@ const storedTokens = 1024
 
 var (
 	longLengths = []int{64, 256, 1024, 2048, 4096, 8192, 16384, 32768}
-	longMethods = []string{plain, "direct", "rollout", "value-zeroing"}
+	longMethods = []string{plain, "direct", "rollout", "value-zeroing", "alti-logit", "flow"}
+
+	// rowsFit is the most memory that a process may hold with a method that stores the rows of all
+	// tokens as long as they fit: a machine with more stores those of longer prompts.
+	rowsFit = map[string]int64{"alti-logit": 2e9, "flow": 2e9}
 )
 
 // opened opens the embedded model, or writes and opens one with random weights, and returns a
-// prompt of so many tokens.
-func opened(of string, tokens int, backend string) (*models.Model, string, error) {
+// prompt of so many tokens. memory is the most that the process may hold, 0 for what there is.
+func opened(of string, tokens int, backend string, memory int64) (*models.Model, string, error) {
+	opts := models.Options{Backend: backend, MaxMemory: memory}
 	if of == "tiny" {
-		m, err := models.Open(of, models.Options{Backend: backend})
+		m, err := models.Open(of, opts)
 		if err != nil {
 			return nil, "", err
 		}
@@ -52,7 +57,7 @@ func opened(of string, tokens int, backend string) (*models.Model, string, error
 	if err := s.write(dir); err != nil {
 		return nil, "", err
 	}
-	m, err := models.Open(dir, models.Options{Backend: backend})
+	m, err := models.Open(dir, opts)
 	if err != nil {
 		return nil, "", err
 	}
@@ -92,7 +97,7 @@ const longTokens = 2
 // other programs on the machine do not change much. The second time counts, when all graphs are
 // compiled.
 func measureLong(method string, tokens int, backend, of string) (measurement, error) {
-	m, prompt, err := opened(of, tokens, backend)
+	m, prompt, err := opened(of, tokens, backend, rowsFit[method])
 	if err != nil {
 		return measurement{}, err
 	}
@@ -146,6 +151,9 @@ func generate(m *models.Model, prompt []trace.Token, step func()) error {
 // weights, and what the model needs to read the prompt, with a third more for garbage. Rollout of a
 // long text multiplies vectors.
 func stated(m *models.Model, method string, n int) float64 {
+	if limit, ok := rowsFit[method]; ok {
+		return float64(limit) / 1e6
+	}
 	ask := trace.Ask{MaxTokens: longTokens}
 	switch method {
 	case "direct":

@@ -104,7 +104,7 @@ func measure(method string, tokens int, backend, of string) (measurement, error)
 	if of != "tiny" {
 		return measureLong(method, tokens, backend, of)
 	}
-	m, prompt, err := opened(of, tokens, backend)
+	m, prompt, err := opened(of, tokens, backend, 0)
 	if err != nil {
 		return measurement{}, err
 	}
