@@ -78,8 +78,8 @@ func longPrompt(words int) string {
 	return strings.Join(strings.Fields(text)[:words], " ")
 }
 
-// TestFlowBounds: flow of a long text whose rows do not fit, or that has too many tokens, has values
-// that are not above the exact ones, and the explanation says by how much they may be below.
+// TestFlowBounds: flow of a long text whose rows do not fit, or that has too many tokens, has
+// values that are not above the exact ones, and the explanation says by how much they may be below.
 func TestFlowBounds(t *testing.T) {
 	attribution.SetLongText(t, 8)
 	m, err := models.Open("tiny", models.Options{Backend: "go"})
