@@ -217,13 +217,13 @@ func TestSinks(t *testing.T) {
 	}
 }
 
-// An ordinary token in the middle is a sink over four rows, and may be evidence over fewer; a
+// An ordinary token in the middle is a sink over eight rows, and may be evidence over fewer; a
 // special token is one.
 func TestSinksInTheMiddle(t *testing.T) {
 	for _, c := range []struct {
 		rows, sinks int
 		special     bool
-	}{{3, 0, false}, {4, 1, false}, {1, 1, true}} {
+	}{{7, 0, false}, {8, 1, false}, {1, 1, true}} {
 		e := small()
 		e.Prompt.Special[1] = c.special
 		r := e.Methods["m"]

@@ -17,7 +17,7 @@ const (
 	sinkRows  = 0.75
 	// sinkLeast is how many rows are needed before an ordinary token can be a sink. The first token
 	// and control tokens need only one row, because a large share on them is never evidence.
-	sinkLeast = 4
+	sinkLeast = 8
 )
 
 // Sink is a prompt token that has a large share of nearly every row, as begin-of-text and first
@@ -37,10 +37,10 @@ const ShownLevel = -1
 
 // Sinks returns the sinks of a method at level k, or [ShownLevel], in order of position: the prompt
 // tokens that have more than 30 % of at least three quarters of the rows. For an ordinary token,
-// neither first nor special, there must be four rows or more, because otherwise it may be evidence.
-// Lifted results and those of scorers have no sinks, because their values are no shares. Sinks
-// returns a [trace.UsageError] if the explanation does not have the method or the level, and
-// another error if it is damaged.
+// neither first nor special, there must be eight rows or more, because four tokens may well all
+// come from one name. Lifted results and those of scorers have no sinks, because their values are
+// no shares. Sinks returns a [trace.UsageError] if the explanation does not have the method or the
+// level, and another error if it is damaged.
 //
 // In an encoder only special tokens are sinks: a word that every position reads may be what the
 // text is about. The rows are those of the map, or those of the predictions. The latter do not

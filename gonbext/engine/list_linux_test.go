@@ -108,7 +108,14 @@ func TestStopBabbler(t *testing.T) {
 	}
 	go func() { _ = babbler.Wait() }()
 	t.Cleanup(func() { _ = babbler.Process.Kill() })
-	eventually(t, func() bool { _, err := os.Lstat(socket); return err == nil })
+	// The file of a socket is there a moment before anything listens on it.
+	eventually(t, func() bool {
+		conn, err := net.Dial("unix", socket)
+		if err == nil {
+			conn.Close()
+		}
+		return err == nil
+	})
 	found, err := engine.List(t.Context())
 	if err != nil || len(found) != 1 || found[0].PID != babbler.Process.Pid || found[0].Err == nil {
 		t.Fatalf("found %+v, %v; want process %d with an error", found, err, babbler.Process.Pid)
