@@ -69,7 +69,13 @@ var cells = map[string]func(){
 	"layers":             func() { gonbext.Layers(layered(), 0) },
 	"layers wrong":       func() { gonbext.Layers(sides()) },
 	"compare":            func() { gonbext.Compare(sides(), sides(), "rollout", "flow") },
-	"compare wrong":      func() { gonbext.Compare(sides(), sides(), "rolout") },
+	"compare layers": func() {
+		e := sides()
+		r := e.Methods["rollout"]
+		r.Layers, r.Shape[2], r.Data = []int{0, 1}, 2, []float64{0.2, 0.3, 0.8, 0.7}
+		gonbext.Compare(e, e, "rollout@0", "rollout@1")
+	},
+	"compare wrong": func() { gonbext.Compare(sides(), sides(), "rolout") },
 	"sources": func() {
 		r := gonbext.Sources("why?", []string{"It rained. It was cold."},
 			gonbext.Model{Name: "tiny"}, gonbext.SourceOptions{Answer: "cold", Passes: 8})

@@ -54,7 +54,7 @@ func (p *program) showCommand() *cobra.Command {
 			return p.showFile(ctx, f)
 		},
 	}
-	methodsFlag(cmd, &f.opts, " (default rollout; views heads and flow have their own)")
+	f.view.methodsFlag(cmd, &f.opts, " (default rollout; views heads and flow have their own)")
 	optionFlags(cmd, &f.opts, attribution.MethodOptions)
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", outputFlag)
 	cmd.Flags().StringVar(&f.view.format, "format", "", "form of the result: `text|html|json` "+

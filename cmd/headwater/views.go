@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -9,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/aggregation"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/export"
 	"github.com/headwater-ml/headwater/gonbext/render"
@@ -25,10 +28,72 @@ const (
 
 var views = []string{viewHeatmap, viewCompare, viewHeads, viewLayers, viewFlow}
 
+// methodsFlag adds --methods of a command with views, which sets them in o. A method may end with
+// the layer that --view compare shows of it, as direct@5.
+func (f *explainFlags) methodsFlag(cmd *cobra.Command, o *attribution.Options, byDefault string) {
+	row := attribution.LookupOption("methods")
+	usage := row.Usage() + "; see headwater methods" + byDefault + "; for --view compare also a " +
+		"method and a layer, as direct@5"
+	cmd.Flags().Func(row.Flag, usage, func(text string) error {
+		for name := range strings.SplitSeq(text, ",") {
+			side, err := render.ParseSide(strings.TrimSpace(name))
+			if err != nil {
+				return err
+			}
+			if side.Layer != nil {
+				all, err := attribution.LookupMethods(side.Method)
+				if err == nil && len(all) > 1 {
+					err = fmt.Errorf("%s is several methods; name one of them before @",
+						side.Method)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			if err := row.Set(o, side.Method); err != nil {
+				return err
+			}
+			f.sides = append(f.sides, side)
+		}
+		return nil
+	})
+}
+
+// layered reports whether a method of --methods has a layer.
+func (f *explainFlags) layered() bool {
+	return slices.ContainsFunc(f.sides, func(s render.Side) bool { return s.Layer != nil })
+}
+
+// askLayers asks for what the sides show: each method once, and every layer of those of which only
+// one would be computed.
+func (f *explainFlags) askLayers() error {
+	f.opts.Methods = nil
+	for _, s := range f.sides {
+		m, err := attribution.LookupMethod(s.Method)
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(f.opts.Methods, s.Method) {
+			f.opts.Methods = append(f.opts.Methods, s.Method)
+		}
+		if s.Layer == nil || m.Aggregation == "" {
+			continue
+		}
+		a, err := aggregation.Lookup(m.Aggregation)
+		if err != nil {
+			return err
+		}
+		f.opts.AllLevels = f.opts.AllLevels || a.Info().TopOnly
+	}
+	f.opts.AllLayers = true
+	return nil
+}
+
 // viewFlags adds the flags that choose a view and say what it shows.
 func (f *explainFlags) viewFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.view, "view", viewHeatmap, "`"+strings.Join(views, "|")+"`: what is "+
-		"shown in text and html; compare shows two methods and their difference, heads what every "+
+		"shown in text and html; compare shows two methods, or two layers of one, and their "+
+		"difference, heads what every "+
 		"attention head looks at, layers some tokens layer by layer, flow the layered graph of "+
 		"flow to one token")
 	cmd.Flags().Func("token", "generated token that --format html shows first and the views "+
@@ -73,8 +138,10 @@ func (f *explainFlags) checkView() error {
 		return usagef("--against-model compares two models; it does not go with --view %s", f.view)
 	case !f.compares() && f.view == viewCompare && len(f.opts.Methods) != 2:
 		return usagef("--view compare compares two methods, for example --methods " +
-			"direct,value-zeroing; or give another prompt by --against, or another model by " +
-			"--against-model")
+			"direct,value-zeroing, or two layers of one, direct@2,direct@5; or give another " +
+			"prompt by --against, or another model by --against-model")
+	case f.layered() && f.view != viewCompare:
+		return usagef("--methods: layers after @ are for --view %s", viewCompare)
 	case f.source != nil && f.view != viewFlow:
 		return usagef("--source is for --view %s", viewFlow)
 	case len(f.tokens) > 1 && f.view != viewLayers:
@@ -82,6 +149,8 @@ func (f *explainFlags) checkView() error {
 	case len(f.tokens) > 0 && f.view != viewFlow && f.view != viewLayers && f.format != "html":
 		return usagef("--token is for --format html and for the views %s and %s; a text has all "+
 			"tokens", viewLayers, viewFlow)
+	case f.layered():
+		return f.askLayers()
 	case f.view == viewLayers:
 		f.opts.AllLayers = true
 		return nil
@@ -145,9 +214,13 @@ func (f *explainFlags) heatmap(e, other *attribution.Explanation) (render.Heatma
 	interrupted := f.compares() && other == nil
 	if f.view == viewCompare && !interrupted {
 		a, b := render.Side{Explanation: e}, render.Side{Explanation: e}
-		if other != nil {
+		switch {
+		case f.layered():
+			a, b = f.sides[0], f.sides[min(1, len(f.sides)-1)]
+			a.Explanation, b.Explanation = e, cmp.Or(other, e)
+		case other != nil:
 			b.Explanation = other
-		} else if len(e.Order) > 1 {
+		case len(e.Order) > 1:
 			b.Method = e.Order[1]
 		}
 		var err error
