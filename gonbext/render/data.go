@@ -72,6 +72,8 @@ type scriptView struct {
 	Shown  []int    `json:"l,omitempty"`
 	Layers []int    `json:"L,omitempty"`
 	Levels []string `json:"k,omitempty"`
+	// Deep says that Levels has the generated tokens that a row has as sources, too.
+	Deep bool `json:"q,omitempty"`
 	// Combined says that the values of a level are about all layers up to it.
 	Combined bool `json:"o,omitempty"`
 	// Maximum says that a word has the largest value of its tokens and not the sum.
@@ -331,9 +333,9 @@ func (b *page) addLevels(v *view, s *scriptView, size *int, limit int) {
 	var all []string
 	total := 10 * r.Shape[2]
 	for t := range r.Shape[0] {
-		var paints []int // [levels,M]
+		var paints []int // [levels,M], or with Deep [levels,M+q]
 		for k := range r.Shape[2] {
-			for j := range v.sinks {
+			for j := range v.levelSources(t) {
 				paints = append(paints, v.layerPaint(b.picture, t, j, k))
 			}
 		}
@@ -344,6 +346,7 @@ func (b *page) addLevels(v *view, s *scriptView, size *int, limit int) {
 	}
 	*size += total
 	s.Levels, s.Layers, s.Combined = all, slices.Clone(r.Layers), r.Combined()
+	s.Deep = v.deep
 	for t := range r.Shape[0] {
 		s.Shown = append(s.Shown, v.level(t))
 	}

@@ -3,11 +3,13 @@ package browser
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
+	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
 	"github.com/headwater-ml/headwater/internal/e2e/fixture"
@@ -71,5 +73,134 @@ func TestTouchCompareLayers(t *testing.T) {
 		}
 		do(t, b, click(".hw-b button", 1)+";"+click(".hw-t > *", 5)).check(t, "the upper layer",
 			"here", "B: value-zeroing@1, layer 1: most from “to” 60.0 %", "3 to")
+	})
+}
+
+// fedDeep is fed with what generated tokens have from those before them at both layers.
+func fedDeep() *attribution.Explanation {
+	e := fed()
+	e.Methods["value-zeroing"].GeneratedLevels = [][]float64{{}, {0.5, 0.3}}
+	return e
+}
+
+// TestTouchGeneratedLayers chooses a layer that is not shown at first: generated tokens have its
+// colours too, in the text, the matrix and the layers, which may be images.
+func TestTouchGeneratedLayers(t *testing.T) {
+	b := tab(t)
+	const vz = "[...document.querySelectorAll('.hw-b button')].find((e) => " +
+		"e.textContent === 'value-zeroing').click();"
+	everywhere(t, b, func(t *testing.T) {
+		readable(t, b.Show(t, pageOf(t, fedDeep())))
+		do(t, b, vz+click(".hw-t > *", 5)).check(t, "at first", "here",
+			"layer 1: most from “to” 60.0 %, “are” (generated 1) 30.0 %", "3 to", "4 are")
+		s := do(t, b, click(".hw-v:not([hidden]) .hw-l", 1))
+		s.check(t, "the lower layer", "here", "layer 0: “key” (1) 55 % or more, “are” "+
+			"(generated 1) 45 to 55 %", "1 key", "4 are")
+		cells := chromium.Evaluate[[]string](t, b, `[...document.querySelectorAll(
+			'.hw-v:not([hidden]) .hw-l')].map((r) => r.cells[5].style.backgroundColor)`)
+		if len(cells) != 2 || cells[0] == "" || cells[1] == "" || cells[0] == cells[1] {
+			t.Errorf("the column of are has colours %q in the layers, want two", cells)
+		}
+		do(t, b, click(".hw-t > *", 4)+";"+click(".hw-t > *", 4)).check(t, "what are fed", "are",
+			"as a source, value-zeroing: “here” (generated 2) 45 to 55 %", "5 here")
+
+		b.Show(t, pageOf(t, lengthened(fedDeep())))
+		do(t, b, vz+click(".hw-t > *", 65)+";"+press("ArrowDown")).check(t, "beside images",
+			"here", "layer 0: “key” (1) 55 % or more, “are” (generated 1) 45 to 55 %", "1 key",
+			"64 are")
+		title := chromium.Evaluate[string](t, b, `(() => {
+			const e = [...document.querySelectorAll('.hw-j')].find((e) => e.checkVisibility()),
+				r = e.getBoundingClientRect();
+			e.dispatchEvent(new MouseEvent('mousemove', {
+				bubbles: true, clientX: r.right - 3, clientY: r.bottom - 3,
+			}));
+			return e.title;
+		})()`)
+		if title != "layer 0 ← are: 45 to 55 %" {
+			t.Errorf("pointing at the last column of layer 0 says %q", title)
+		}
+	})
+}
+
+// TestTouchManyGenerated has more generated tokens than a table has columns for: the matrix is an
+// image, and a click on its lines and on the text reaches the last one.
+func TestTouchManyGenerated(t *testing.T) {
+	b := tab(t)
+	e := fed()
+	e.Order = []string{"direct", "norms"} // of which one was not computed
+	const n = 70
+	r := e.Methods["direct"]
+	e.Steps, r.Generated, r.Shown = nil, nil, nil
+	r.Shape[0], r.Data = n, make([]float64, n*4)
+	for i := range n {
+		e.Steps = append(e.Steps, attribution.GeneratedToken{
+			Text: fmt.Sprintf(" g%d", i), Probability: 0.5,
+		})
+		row := make([]float64, i)
+		if i > 0 {
+			row[i-1] = 2
+		}
+		r.Generated, r.Shown = append(r.Generated, row), append(r.Shown, 1)
+		r.Data[4*i] = 1
+	}
+	everywhere(t, b, func(t *testing.T) {
+		readable(t, b.Show(t, pageOf(t, e)))
+		do(t, b, `const e = document.querySelector('.hw-i'), r = e.getBoundingClientRect();
+			e.dispatchEvent(new MouseEvent('click', {
+				bubbles: true, clientX: r.left + 3, clientY: r.bottom - 2,
+			}))`).check(t, "the last line", "g69", "most from “g68” (generated 69) 2.00, “the” 1.00",
+			"0 the", "72 g68")
+		title := chromium.Evaluate[string](t, b, `(() => {
+			const e = document.querySelector('.hw-i'), r = e.getBoundingClientRect();
+			e.dispatchEvent(new MouseEvent('mousemove', {
+				bubbles: true, clientX: r.right - 2, clientY: r.bottom - 2,
+			}));
+			return e.title;
+		})()`)
+		if title != "g69 ← g68: 2.00" {
+			t.Errorf("pointing at the last cell says %q", title)
+		}
+		do(t, b, click(".hw-t > *", 72)+";"+click(".hw-t > *", 72)).check(t, "what g68 fed", "g68",
+			"as a source, direct: “g69” (generated 70) 2.00", "73 g69")
+	})
+}
+
+// TestLayersGenerated points at generated tokens in panels of layers, and goes there with the keys.
+func TestLayersGenerated(t *testing.T) {
+	b := tab(t)
+	l := render.Layers{Heatmap: render.Heatmap{Explanation: fedDeep()}, Tokens: []int{0, 1}}
+	long := render.Layers{
+		Heatmap: render.Heatmap{Explanation: lengthened(fedDeep())}, Tokens: []int{0, 1},
+	}
+	const says = "document.querySelector('.hw-t').nextSibling.textContent"
+	everywhere(t, b, func(t *testing.T) {
+		readable(t, b.Show(t, fixture.Written(t, render.LayersPage{Layers: l})))
+		got := chromium.Evaluate[string](t, b, `(() => {
+			const cell = document.querySelectorAll('.hw-d')[1].querySelectorAll('.hw-r')[1].cells[5];
+			cell.dispatchEvent(new MouseEvent('mousemove', {bubbles: true}));
+		})(),`+says)
+		if got != "layer 0 · “are” (generated 1) 50.0 %" {
+			t.Errorf("pointing at the column of are says %q", got)
+		}
+		got = chromium.Evaluate[string](t, b, "(() => {"+click(".hw-t > *", 4)+"})(),"+says)
+		if want := "layer 0 · “are” (generated 1) 50.0 %"; !strings.HasSuffix(got, want) {
+			t.Errorf("a click on are says %q, want %q", got, want)
+		}
+
+		readable(t, b.Show(t, fixture.Written(t, render.LayersPage{Layers: long})))
+		got = chromium.Evaluate[string](t, b, `(() => {
+			const e = document.querySelectorAll('.hw-j')[1], r = e.getBoundingClientRect();
+			e.dispatchEvent(new MouseEvent('mousemove', {
+				bubbles: true, clientX: r.right - 3, clientY: r.top + 3,
+			}));
+		})(),`+says)
+		if got != "layer 1 · “are” (generated 1) 30.0 %" {
+			t.Errorf("pointing at the last column of an image says %q", got)
+		}
+		marks := chromium.Evaluate[[]bool](t, b,
+			"[...document.querySelectorAll('.hw-p')].map((e) => e.hidden)")
+		if fmt.Sprint(marks) != "[true false]" {
+			t.Errorf("marks are hidden %v, want that of the panel without the column", marks)
+		}
 	})
 }
