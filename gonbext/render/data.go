@@ -39,9 +39,8 @@ type scriptData struct {
 	Sentences string `json:"S,omitempty"`
 	// Grouped says that prompt tokens are words or spans already.
 	Grouped bool `json:"g,omitempty"`
-	// Colors are those of a palette other than the default one: the steps above the neutral value,
-	// then those below it.
-	Colors  []string     `json:"c,omitempty"`
+	// Palette is the number of the palette.
+	Palette int          `json:"c,omitempty"`
 	Methods []scriptView `json:"d"`
 }
 
@@ -125,10 +124,7 @@ func (b *page) dataWithin(limit int) (d scriptData, size int) {
 	d = scriptData{
 		ID: b.id(), M: m, N: n, T: b.chosen, V: b.lead, Grouped: grouped(b.e),
 		All:       b.comparison != nil,
-		Positions: b.positions(), Extra: b.extraColumns(),
-	}
-	if !b.palette.isDefault() {
-		d.Colors = slices.Concat(b.palette.above[:], b.palette.below[:])
+		Positions: b.positions(), Extra: b.extraColumns(), Palette: b.palette.number(),
 	}
 	if !b.e.Model.Bidirectional {
 		d.Terms = []string{b.words.answer, b.words.text}

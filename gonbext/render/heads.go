@@ -591,8 +591,8 @@ type headsData struct {
 	First int      `json:"f"`
 	Last  int      `json:"e"`
 	Rows  []string `json:"w"`
-	// Colors are those of a palette other than the default one, [levels].
-	Colors []string `json:"c,omitempty"`
+	// Palette is the number of the palette.
+	Palette int `json:"c,omitempty"`
 	// Predicted has for each token the one that is predicted there, -1 if none.
 	Predicted []int `json:"p"`
 	// Best has for each token from First on the heads that are listed for it, of each its layer,
@@ -606,12 +606,9 @@ type headsData struct {
 func (h *headsPage) data(limit int) string {
 	d := headsData{
 		L: h.L, H: h.H, T: h.T, M: h.m, Query: h.query, Layer: h.layer, Head: h.head,
-		Both: h.e.Model.Bidirectional,
+		Both: h.e.Model.Bidirectional, Palette: h.palette.number(),
 	}
 	d.ID = h.id() + "h"
-	if !h.palette.isDefault() {
-		d.Colors = h.palette.above[:]
-	}
 	for j, is := range h.sinks {
 		if is {
 			d.Sinks = append(d.Sinks, j)

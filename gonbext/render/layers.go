@@ -399,6 +399,10 @@ func in(v *view, t, k int) string {
 
 // layersData is what the script needs beyond the elements of the picture.
 type layersData struct {
+	// ID is as in scriptData.
+	ID string `json:"id"`
+	// Palette is the number of the palette.
+	Palette int `json:"c,omitempty"`
 	// M is the number of prompt tokens.
 	M int `json:"m"`
 	// Panels has the numbers of each panel that is drawn, in order.
@@ -424,7 +428,9 @@ type layersPanel struct {
 
 // numbers returns the attribute for the script, "" if there is no room.
 func (p *layersPage) numbers(left int) string {
-	d := layersData{M: len(p.e.Prompt.Texts)}
+	d := layersData{
+		ID: p.id() + "l", M: len(p.e.Prompt.Texts), Palette: p.palette.number(),
+	}
 	size := 500
 	for _, panel := range p.drawn {
 		v := &p.views[panel.view]

@@ -7,6 +7,7 @@
 function start(root) {
   const d = JSON.parse(root.dataset.hw);
   const text = root.querySelector('.hw-t'), tokens = [...text.querySelectorAll(':scope > span, :scope > u')];
+  const s = choices(d.id, root, {});
   const panels = [], names = []; // of each panel, its method and its token
   let method = '';
   root.querySelectorAll('.hw-n, .hw-d').forEach((e) => {
@@ -29,6 +30,13 @@ function start(root) {
   say.setAttribute('style', 'font-size:12px;min-height:1.5em');
   say.setAttribute('aria-live', 'polite');
   text.after(say);
+  const bar = make('div', {className: 'hw-b'});
+  bar.append(colorButton(root, d, s, (from, to) => {
+    show({n: at.n, j: -1, k: -1});
+    recolor(root, from, to);
+  }));
+  root.querySelectorAll('.hw-b').forEach((e) => e.remove());
+  say.after(bar);
   const boxes = panels.map((panel) => panel.querySelector('img.hw-j')).map((image) => image && image.parentElement);
   // at is the place that is shown: a panel, a token and a layer.
   let at = {n: 0, j: -1, k: -1}, outlined = [];
@@ -40,7 +48,7 @@ function start(root) {
   function show(to, by = '') {
     const {n, j, k} = at = to;
     say.textContent = j < 0 ? '' : by + tell(to);
-    outlined.forEach((e) => { e.style.outline = ''; });
+    outlined.forEach((e) => style(e, e.hwStyle));
     outlined = j < 0 ? [] : [tokens[j]];
     panels.forEach((panel, q) => {
       const L = layers(q), none = j < 0 || !L || j >= sources(q);
@@ -51,7 +59,10 @@ function start(root) {
       e.hidden = none;
       if (q === n) e.style.outlineWidth = '2px';
     });
-    outlined.forEach((e) => { e.style.outline = '1px solid'; });
+    outlined.forEach((e) => {
+      e.hwStyle = e.getAttribute('style') || '';
+      style(e, (e.hwStyle && e.hwStyle + ';') + 'outline:1px solid');
+    });
   }
   panels.forEach((panel, n) => {
     const L = layers(n), image = panel.querySelector('img.hw-j');
@@ -96,6 +107,7 @@ function start(root) {
     });
   });
   text.style.cursor = 'pointer';
+  recolor(root, d.c || 0, paletteOf(d, s));
 }
 
 begin('.hw-layers[data-hw]', start);

@@ -53,7 +53,7 @@ function cell(v, n, x) {
 }
 
 function start(root) {
-  const d = JSON.parse(root.dataset.hw), extra = d.G || 0, colors = colorsOf(d.c);
+  const d = JSON.parse(root.dataset.hw), extra = d.G || 0;
   const paintStyle = (n) => n ? 'background:' + colors(n) : '';
   const text = root.querySelector('.hw-t'), say = root.querySelector('.hw-s');
   // The folds of the static picture are those of one row; fold makes them for any.
@@ -73,6 +73,7 @@ function start(root) {
   const columns = (img) => d.m + (img.closest('table') && !d.d[views.indexOf(img.closest('.hw-v'))].q ? 0 : extra + gap(img));
   // What is chosen: the method, the token or the source, the layer of each method, and what is open.
   const s = choices(d.id, root, {level: {}, open: {}, all: d.a});
+  let colors = colorsOf(paletteOf(d, s));
   // first returns for each token the first one of its span. A code has for each prompt token how many
   // tokens the one before it in its span is back; 0 begins a span. Generated tokens stay tokens.
   function first(code) {
@@ -239,6 +240,7 @@ function start(root) {
 
   // raster draws paints on a canvas that takes the place of an image.
   function raster(img, rows, paints, width) {
+    img.hwDraw = () => raster(img, rows, paints, width);
     const c = canvasFor(img), g = c.getContext('2d'), w = c.width / (width || columns(img)), h = c.height / rows;
     for (let r = 0; r < rows; r++) {
       const row = paints(r);
@@ -326,6 +328,12 @@ function start(root) {
     e.setAttribute('aria-pressed', pressed);
     bar.append(e);
   }
+  const coloring = colorButton(root, d, s, (from, to) => {
+    colors = colorsOf(to);
+    recolor(root, from, to);
+    draw();
+    coloring.focus({preventScroll: true});
+  });
   function drawBar(i) {
     bar.textContent = '';
     if (names.length > 1) {
@@ -341,6 +349,7 @@ function start(root) {
     if (picked(i)) {
       button(layerName(v, s.level[names[i]]) + ' ✕', true, () => { delete s.level[names[i]]; });
     }
+    bar.append(coloring);
   }
 
   function draw(all) {
@@ -455,6 +464,7 @@ function start(root) {
     e.replaceWith(e.textContent.replace(/^▸\s/, ''));
   });
   root.classList.add('hw-on');
+  recolor(root, d.c || 0, paletteOf(d, s));
   draw();
   // A long text begins where the reader was or at the chosen token.
   if (s.scroll !== undefined) text.scrollTop = s.scroll;

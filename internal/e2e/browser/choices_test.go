@@ -204,3 +204,176 @@ func TestLayersGenerated(t *testing.T) {
 		}
 	})
 }
+
+// paletteButton is the button that gives a picture the next palette.
+const paletteButton = "[...document.querySelectorAll('.hw-b button')].find((e) => " +
+	"e.textContent.startsWith('colours: '))"
+
+// backgrounds returns how many elements have a colour that begins so, such as #283, and how many of
+// them are hatched.
+func backgrounds(t *testing.T, b *chromium.Browser, color string) (colored, hatched int) {
+	t.Helper()
+	counts := chromium.Evaluate[[2]int](t, b, fmt.Sprintf(`(() => {
+		const all = [...document.querySelectorAll('[style*="background:%s"]')];
+		const hatched = (e) => /gradient/.test(getComputedStyle(e).backgroundImage);
+		return [all.length, all.filter(hatched).length];
+	})()`, color))
+	return counts[0], counts[1]
+}
+
+// pixel returns the colour that an image or a canvas has at a place, in parts of its size, without
+// its opacity: #27b, to the digit, because a canvas rounds.
+func pixel(t *testing.T, b *chromium.Browser, selector string, x, y float64) string {
+	t.Helper()
+	return chromium.Evaluate[string](t, b, fmt.Sprintf(`(async () => {
+		const e = [...document.querySelectorAll(%q)].find((e) => e.checkVisibility());
+		if (e.decode) await e.decode();
+		const c = document.createElement('canvas');
+		c.width = e.naturalWidth || e.width;
+		c.height = e.naturalHeight || e.height;
+		const g = c.getContext('2d');
+		g.drawImage(e, 0, 0);
+		const [red, green, blue] = g.getImageData(%f * c.width, %f * c.height, 1, 1).data;
+		return '#' + [red, green, blue].map((x) => Math.round(x / 17).toString(16)).join('');
+	})()`, selector, x, y), await)
+}
+
+// TestTouchPalette gives a picture other palettes by its button: elements and images have the new
+// colours, negative values stay hatched, texts can be read, and the last one leads to the first.
+func TestTouchPalette(t *testing.T) {
+	b := tab(t)
+	everywhere(t, b, func(t *testing.T) {
+		b.Show(t, pageOf(t, touched()))
+		do(t, b, click(".hw-t > *", 5)) // s speaks against it
+		const rest = "document.querySelector('.hw').innerHTML"
+		first := chromium.Evaluate[string](t, b, rest)
+		blue, _ := backgrounds(t, b, "#27b")
+		for _, c := range []struct{ name, above, below string }{
+			{"green-purple", "#283", "#84b"}, {"perceptual", "#85dd", "#b51"},
+		} {
+			do(t, b, paletteButton+".click()")
+			name := chromium.Evaluate[string](t, b, paletteButton+".textContent")
+			focused := chromium.Evaluate[bool](t, b, "document.activeElement === "+paletteButton)
+			if name != "colours: "+c.name || !focused {
+				t.Errorf("the button says %q, in focus: %t; want %s", name, focused, c.name)
+			}
+			readable(t, b.Inspect(t, "document.body"))
+			above, _ := backgrounds(t, b, c.above)
+			below, hatched := backgrounds(t, b, c.below)
+			old, _ := backgrounds(t, b, "#27bd")
+			if above == 0 || below == 0 || hatched != below || old > 0 {
+				t.Errorf("%s: %d above, %d below of which %d are hatched, and %d as before", c.name,
+					above, below, hatched, old)
+			}
+			do(t, b, click(".hw-t > *", 4)+";"+click(".hw-t > *", 5))
+		}
+		do(t, b, paletteButton+".click()")
+		if again, _ := backgrounds(t, b, "#27b"); again != blue {
+			t.Errorf("back in the first palette %d elements are blue, want %d", again, blue)
+		}
+		if last := chromium.Evaluate[string](t, b, rest); last != first {
+			t.Error("after all palettes the picture is not what it was")
+		}
+
+		b.Show(t, pageOf(t, lengthened(touched())))
+		const x, y = 2.5 / 64, 0.75 // s of the second line, against it
+		for _, want := range []string{"#b51", "#84b", "#b51"} {
+			if got := pixel(t, b, ".hw-v .hw-i", x, y); got != want {
+				t.Errorf("the image has %s where s speaks against it, want %s", got, want)
+			}
+			do(t, b, paletteButton+".click()")
+		}
+	})
+}
+
+// TestTouchPaletteStays updates a picture of which a reader chose the palette, as a notebook does:
+// the new one has it too, in its elements and its images.
+func TestTouchPaletteStays(t *testing.T) {
+	b := tab(t)
+	markup := fixture.Written(t, render.HTML{
+		Heatmap: render.Heatmap{Explanation: lengthened(touched())},
+	})
+	replace := fmt.Sprintf(`const output = document.querySelector('#output');
+		output.innerHTML = %q;
+		new Function(output.querySelector('script').textContent)();`, markup)
+	for _, theme := range [][2]string{{"white", "black"}, {"rgb(17,17,17)", "rgb(255,255,255)"}} {
+		b.Show(t, output(markup, theme[0], theme[1]))
+		do(t, b, paletteButton+".click()")
+		do(t, b, replace)
+		checkColors(t, b.Inspect(t, "document.querySelector('#output')"))
+		green, _ := backgrounds(t, b, "#283")
+		blue, _ := backgrounds(t, b, "#27b")
+		name := chromium.Evaluate[string](t, b, paletteButton+".textContent")
+		if green == 0 || blue > 0 || name != "colours: green-purple" {
+			t.Errorf("after an update %d elements are green and %d blue, the button says %q", green,
+				blue, name)
+		}
+		if got := pixel(t, b, ".hw-v .hw-i", 1.5/64, 0.25); got != "#283" {
+			t.Errorf("after an update the image has %s for key, want green", got)
+		}
+	}
+}
+
+// TestHeadsSwitches goes from head to head by buttons, and changes the palette of a picture of
+// heads: that of its text, its matrix and its thumbnails.
+func TestHeadsSwitches(t *testing.T) {
+	b := tab(t)
+	const said = "document.querySelector('.hw-s').textContent"
+	press := func(label string) string {
+		return fmt.Sprintf(`(() => { const e = document.querySelector('.hw-b [aria-label="%s"]');
+			e.focus();
+			e.click();
+			if (document.activeElement !== e) throw new Error('the focus is lost');
+			return %s; })()`, label, said)
+	}
+	everywhere(t, b, func(t *testing.T) {
+		readable(t, b.Show(t, fixture.Written(t, render.HeadsPage{Heads: attended()})))
+		for _, c := range []struct{ label, want, bar string }{
+			{"the head before", "layer 1, head 0 looks at the sink", "layer 1 ▾▴head 0 ◂▸"},
+			{"the head before", "layer 1, head 0 looks at the sink", "layer 1 ▾▴head 0 ◂▸"},
+			{"the layer below", "layer 0, head 0 looks at the sink", "layer 0 ▾▴head 0 ◂▸"},
+			{"the head after", "layer 0, head 1 looks at the sink", "layer 0 ▾▴head 1 ◂▸"},
+			{"the layer above", "layer 1, head 1 looks at “s” (2)", "layer 1 ▾▴head 1 ◂▸"},
+		} {
+			said := chromium.Evaluate[string](t, b, press(c.label))
+			bar := chromium.Evaluate[string](t, b, "document.querySelector('.hw-b').textContent")
+			if !strings.Contains(said, c.want) || !strings.HasPrefix(bar, c.bar) {
+				t.Errorf("after %s it says %q, %q; want %q, %q", c.label, said, bar, c.want, c.bar)
+			}
+		}
+		chromium.Evaluate[bool](t, b, paletteButton+".click(), true")
+		readable(t, b.Inspect(t, "document.body"))
+		green, _ := backgrounds(t, b, "#283")
+		blue, _ := backgrounds(t, b, "#27b")
+		if green == 0 || blue > 0 {
+			t.Errorf("%d elements are green and %d blue, want green ones", green, blue)
+		}
+		// The last head of the upper layer looks at the token before.
+		if got := pixel(t, b, ".hw-g img", 9.5/14, 3.5/7); got != "#283" {
+			t.Errorf("the thumbnail has %s, want green", got)
+		}
+	})
+}
+
+// TestLayersPalette changes the palette of panels of layers while a place is marked.
+func TestLayersPalette(t *testing.T) {
+	b := tab(t)
+	page := fixture.Written(t, render.LayersPage{Layers: render.Layers{
+		Heatmap: render.Heatmap{Explanation: fedDeep(), Token: new(1)},
+	}})
+	everywhere(t, b, func(t *testing.T) {
+		b.Show(t, page)
+		keys := press("ArrowRight", "ArrowRight")
+		chromium.Evaluate[bool](t, b, keys+paletteButton+".click(), true")
+		readable(t, b.Inspect(t, "document.body"))
+		green, _ := backgrounds(t, b, "#283")
+		blue, _ := backgrounds(t, b, "#27b")
+		if green == 0 || blue > 0 {
+			t.Errorf("%d elements are green and %d blue, want green ones", green, blue)
+		}
+		if outlined := chromium.Evaluate[int](t, b,
+			"document.querySelectorAll('td[style*=\"outline\"]').length"); outlined > 0 {
+			t.Errorf("%d cells are still outlined", outlined)
+		}
+	})
+}
