@@ -60,6 +60,14 @@ var cells = map[string]func(){
 		e := gonbext.Heads("the keys", gonbext.Options{MaxTokens: 1})
 		fmt.Println("heads", len(e.Steps))
 	},
+	"maps": func() {
+		e := gonbext.Maps("the keys", gonbext.Options{MaxTokens: 1, Methods: []string{"raw"}})
+		fmt.Println("maps", len(e.Steps))
+	},
+	"maps of direct": func() {
+		gonbext.Maps("the keys", gonbext.Options{Methods: []string{"direct"}})
+	},
+	"maps by word":  func() { gonbext.Maps("the keys", gonbext.View{By: "word"}) },
 	"heads by word": func() { gonbext.Heads("the keys", gonbext.View{By: "word"}) },
 	"flow graph": func() {
 		e := gonbext.FlowGraph("the keys", gonbext.Options{MaxTokens: 1})

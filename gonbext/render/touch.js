@@ -479,4 +479,4 @@ function start(root) {
   }
 }
 
-begin('.hw[data-hw]:not(.hw-heads,.hw-flow,.hw-layers)', start);
+begin('.hw[data-hw]:not(.hw-heads,.hw-flow,.hw-layers,.hw-maps)', start);

@@ -377,3 +377,106 @@ func TestLayersPalette(t *testing.T) {
 		}
 	})
 }
+
+// mapped are maps of three layers over a text: at layer l a target has l+1 of three parts from the
+// token before it and the rest from itself.
+func mapped(e *attribution.Explanation) render.Maps {
+	const L = 3
+	T := len(e.Prompt.Texts) + len(e.Steps)
+	m := &attribution.Map{
+		Unit: "share of attention", Layers: []int{0, 1, 2}, Shape: [3]int{L, T, T},
+		Data: make([]float64, L*T*T), Options: map[string]string{"aggregation": "layer"},
+	}
+	for l := range L {
+		for i := range T {
+			x := float64(l+1) / L
+			if i == 0 {
+				x = 0
+			}
+			m.Data[(l*T+i)*T+max(i-1, 0)] = x
+			m.Data[(l*T+i)*T+i] = 1 - x
+		}
+	}
+	return render.Maps{Explanation: e, Map: m, Method: "raw"}
+}
+
+// TestTouchMaps opens layers and chooses targets, by clicks and by keys, in a table and in an
+// image.
+func TestTouchMaps(t *testing.T) {
+	b := tab(t)
+	const read = `(() => {
+		const root = document.querySelector('.hw'), of = (e) => e.getAttribute('style') || '';
+		const tokens = [...root.querySelectorAll('.hw-t > *:not(br)')];
+		return {
+			Framed: tokens.filter((e) => of(e).includes('outline')).map((e) => e.textContent).join(' '),
+			Colored: tokens.flatMap((e, i) => of(e).includes('background') ? [i + ' ' + e.textContent] : []),
+			Sentence: root.querySelector('.hw-s').textContent,
+			Tab: root.querySelector('.hw-n').textContent,
+			Row: (root.querySelector('.hw-r.hw-x th') || {}).textContent || '',
+			Layer: [...root.querySelectorAll('.hw-g')].filter((e) => !e.querySelector('.hw-p').hidden).
+				map((e) => e.textContent).join(),
+		};
+	})()`
+	do := func(script string) state {
+		return chromium.Evaluate[state](t, b, "(() => {"+script+"})(),"+read)
+	}
+	everywhere(t, b, func(t *testing.T) {
+		readable(t, b.Show(t, fixture.Written(t, render.MapsPage{Maps: mapped(touched())})))
+		s := do("")
+		s.check(t, "at first", "to", "“to” (3), where “are” is predicted · raw, layer 2: “s” (2) 100 %",
+			"2 s")
+		if s.Tab != "raw, layer 2" || s.Row != "to" || s.Layer != "layer 2" {
+			t.Errorf("open is %q, row %q, thumbnail %q", s.Tab, s.Row, s.Layer)
+		}
+		s = do(click(".hw-g img", 0))
+		s.check(t, "a thumbnail", "to", "raw, layer 0: “to” (3) 66.7 %, “s” (2) 33.3 %",
+			"2 s", "3 to")
+		cell := chromium.Evaluate[string](t, b,
+			"document.querySelectorAll('.hw-r')[3].cells[3].textContent")
+		if s.Tab != "raw, layer 0" || s.Layer != "layer 0" || cell != "33" {
+			t.Errorf("open is %q, thumbnail %q, a cell has %q", s.Tab, s.Layer, cell)
+		}
+		do(click(".hw-r", 5)).check(t, "a line", "here",
+			"“here” (generated 2) · raw, layer 0: “here” (generated 2) 66.7 %", "4 are", "5 here")
+		do(press("ArrowUp", "ArrowLeft")).check(t, "a layer up and a token back", "are",
+			"“are” (generated 1), where “here” is predicted · raw, layer 1: “to” (3) 66.7 %",
+			"3 to", "4 are")
+		do(click(".hw-t > *", 1)).check(t, "a token", "key", "“the” (0) 66.7 %", "0 the", "1 key")
+		chromium.Evaluate[bool](t, b, paletteButton+".click(), true")
+		readable(t, b.Inspect(t, "document.body"))
+		if got := pixel(t, b, ".hw-g img", 1.5/6, 2.5/6); got != "#283" {
+			t.Errorf("in another palette a thumbnail has %s, want #283", got)
+		}
+
+		long := render.MapsPage{Maps: mapped(lengthened(touched()))}
+		readable(t, b.Show(t, fixture.Written(t, long)))
+		do(click(".hw-g img", 1)).check(t, "a thumbnail of a long text", "w59",
+			"raw, layer 1: “w58” (62) 66.7 %", "62 w58", "63 w59")
+		do(`const e = document.querySelector('canvas.hw-j'), r = e.getBoundingClientRect();
+			e.dispatchEvent(new MouseEvent('click', {
+				bubbles: true, clientX: r.left + 3, clientY: r.top + r.height * 1.5 / 66,
+			}))`).check(t, "a line of an image", "key", "“the” (0) 66.7 %", "0 the", "1 key")
+		if got := pixel(t, b, "canvas.hw-j", 0.5/66, 1.5/66); got != "#27b" {
+			t.Errorf("the canvas has %s where key has from the, want #27b", got)
+		}
+	})
+}
+
+// TestMapsUntrusted passes maps through what a notebook that is not trusted keeps: the text, the
+// sentence, the open layer and all thumbnails.
+func TestMapsUntrusted(t *testing.T) {
+	b := tab(t)
+	got := sanitiseMarkup(t, b, fixture.Written(t, mapped(touched())))
+	if dropped := strings.Join(got.Dropped, " "); dropped != "data-hw of <div> <style> <script>" {
+		t.Errorf("dropped %q", dropped)
+	}
+	for _, theme := range [][2]string{{"rgb(17,17,17)", "rgb(255,255,255)"}, {"white", "black"}} {
+		d := b.Show(t, output(got.Sanitised, theme[0], theme[1]))
+		checkColors(t, d)
+		checkElements(t, d)
+		if !strings.Contains(d.Text, "raw, layer 2: “s” (2) 100 %") || d.Elements["img"] != 3 {
+			t.Errorf("without the script there are %d images and the text %.300q",
+				d.Elements["img"], d.Text)
+		}
+	}
+}
