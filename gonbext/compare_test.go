@@ -67,7 +67,8 @@ func TestCompareErrors(t *testing.T) {
 		{sides(), []string{"rollout@x"}, "rollout@x\" is not a method and its layer"},
 		{sides(), []string{"rollout", "flow@-1"}, "flow@-1\" is not a method and its layer"},
 		{
-			sides(), []string{"rollout", "flow@3"},
+			sides(),
+			[]string{"rollout", "flow@3"},
 			"layer 3 of method \"flow\" was not kept in explanation B, which has layer 0 alone",
 		},
 	} {

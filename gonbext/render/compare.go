@@ -144,10 +144,10 @@ func (s *Side) checkLayer(name string) error {
 // keptLayers says which layers a result has.
 func keptLayers(r *attribution.Result) string {
 	first, last := r.Layers[0], r.Layers[len(r.Layers)-1]
-	switch {
-	case first == attribution.LayerByToken:
+	switch first {
+	case attribution.LayerByToken:
 		return "for each token the layer that wrote it"
-	case first == last:
+	case last:
 		return fmt.Sprintf("layer %d alone", last)
 	}
 	return fmt.Sprintf("layers %d to %d", first, last)

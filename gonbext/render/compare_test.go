@@ -224,18 +224,22 @@ func TestCompareErrors(t *testing.T) {
 			"layer -1 of explanation A; layers count from 0",
 		},
 		{
-			"layer of no model", Side{Explanation: example()},
+			"layer of no model",
+			Side{Explanation: example()},
 			Side{Explanation: example(), Layer: new(6)},
 			`layer 6 of explanation B; "tiny" has 6, from 0 to 5`,
 		},
 		{
-			"layer not kept", Side{Explanation: example(), Method: "flow", Layer: new(2)},
+			"layer not kept",
+			Side{Explanation: example(), Method: "flow", Layer: new(2)},
 			Side{Explanation: example()},
 			`layer 2 of method "flow" was not kept in explanation A, which has layer 5 alone; ` +
 				"explain with AllLayers, or for flow AllLevels",
 		},
 		{
-			"layer by token", Side{Explanation: byToken, Layer: new(2)}, Side{Explanation: byToken},
+			"layer by token",
+			Side{Explanation: byToken, Layer: new(2)},
+			Side{Explanation: byToken},
 			"which has for each token the layer that wrote it",
 		},
 		{"lift", Side{Explanation: lifted()}, Side{Explanation: example()}, "lifts are ratios"},
