@@ -97,6 +97,7 @@ func TestShowViews(t *testing.T) {
 		}},
 		{"", []string{"--view", "maps", "--methods", "rollout@3"}},
 		{"raw, layer 5, share of attention", []string{"--view", "maps", "--methods", "raw"}},
+		{"“are” (generated 1) ", []string{"--view", "layers", "--methods", "rollout"}},
 		{"▸ layer  5  “the” (1) 14.", []string{"--view", "layers", "--methods", "rollout"}},
 		{"A − B    sink", []string{"--view", "compare", "--methods", "raw,rollout"}},
 	} {
