@@ -85,6 +85,23 @@ func AttributeInput(ctx context.Context, from Input, opts Options) (*Attribution
 	return a, nil
 }
 
+// MapTap returns the tap whose tensor [Attribute] computes the maps of a method from. It returns a
+// [trace.UsageError] if the method is unknown, or if no tensor is enough for it.
+func MapTap(method string) (trace.Tap, error) {
+	m, err := LookupMethod(method)
+	if err != nil {
+		return "", err
+	}
+	switch m.Mixing {
+	case "attention":
+		return trace.Attention, nil
+	case string(trace.ValueZeroing):
+		return trace.ValueZeroing, nil
+	}
+	return "", trace.Usagef("there are no maps of method %s: maps are made of attention, as those "+
+		"of raw, rollout and flow, or of value-zeroing", message.Quote(method))
+}
+
 // newInputPlan checks the tensors that the methods of opts need, and plans the computation. For a
 // decoder's text the shapes alone say whether it fits in memory. An encoder's text needs more, but
 // only the numbers show that it is an encoder's, so it is checked again after they are read.

@@ -451,3 +451,19 @@ func TestAttributeOneToken(t *testing.T) {
 		}
 	}
 }
+
+// TestMapTap names the tensor of a method, and refuses methods that have none.
+func TestMapTap(t *testing.T) {
+	for method, want := range map[string]string{
+		"raw": "attention", "rollout": "attention", "flow": "attention",
+		"value-zeroing": "value-zeroing", "value-zeroing-rollout": "value-zeroing",
+		"norms": "no maps of method \"norms\"", "direct": "no maps of method \"direct\"",
+		"rolout": "did you mean rollout?",
+	} {
+		tap, err := attribution.MapTap(method)
+		refused := errors.Is(err, trace.ErrUsage) && strings.Contains(err.Error(), want)
+		if err != nil && !refused || err == nil && string(tap) != want {
+			t.Errorf("%s: %q, %v, want %q", method, tap, err, want)
+		}
+	}
+}

@@ -497,6 +497,13 @@ func (r *run) append(t prediction, wanted func(*job) int) {
 		if !e.Model.Bidirectional {
 			k := res.Level(res.Shape[0] - 1)
 			res.Generated = append(res.Generated, slices.Clone(shown[k*T+m:(k+1)*T]))
+			if r.opts.AllLayers && len(p.levels) > 1 {
+				all := []float64{}
+				for k := range p.levels {
+					all = append(all, shown[k*T+m:(k+1)*T]...)
+				}
+				res.GeneratedLevels = append(res.GeneratedLevels, all)
+			}
 		}
 		for k := range p.levels {
 			other := 0.0

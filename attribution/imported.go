@@ -59,6 +59,9 @@ func (a *Attribution) Explanation(
 	}
 	for _, name := range a.Order {
 		e.Methods[name], e.OtherMass[name] = a.Methods[name].result(rows, m)
+		if generated > 0 {
+			a.Methods[name].addGenerated(e.Methods[name], rows)
+		}
 	}
 	return e, nil
 }
@@ -108,4 +111,20 @@ func (m *Map) result(targets []int, columns int) (*Result, []float64) {
 		}
 	}
 	return r, other
+}
+
+// addGenerated adds to a result what each target has, at every level, from the generated tokens
+// before the token that it predicts. The columns of the result are the m prompt tokens.
+func (m *Map) addGenerated(r *Result, targets []int) {
+	columns := r.Shape[1]
+	for t, target := range targets {
+		all := []float64{}
+		for l := range m.Shape[0] {
+			all = append(all, m.Row(l, target)[columns:columns+t]...)
+		}
+		r.Generated = append(r.Generated, all[len(all)-t:])
+		if m.Shape[0] > 1 {
+			r.GeneratedLevels = append(r.GeneratedLevels, all)
+		}
+	}
 }

@@ -2,6 +2,7 @@ package attribution_test
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,8 +20,10 @@ func TestImported(t *testing.T) {
 		.5, .125, .375, 0,
 		.25, .25, .25, .25,
 	}
+	lower := slices.Clone(layer)
+	lower[9], lower[10] = .25, .25 // of token 2
 	a := attribute(t, attribution.Options{Methods: []string{"raw"}}, trace.Tensor{
-		Name: "attention", Shape: []int{2, 4, 4}, Data: append(layer, layer...),
+		Name: "attention", Shape: []int{2, 4, 4}, Data: append(lower, layer...),
 	})
 	texts := []string{"the", " key", " is", " red"}
 	e, err := a.Explanation(texts, 2, trace.Info{Name: "gpt2"})
@@ -42,6 +45,13 @@ func TestImported(t *testing.T) {
 	}
 	if other := e.OtherMass["raw"]; other[1] != 0 || math.Abs(other[3]-.375) > tol {
 		t.Errorf("on generated tokens %v, want 0 and 0.375 after each layer", other)
+	}
+	for k, want := range []float64{.25, .375} {
+		none, one := r.GeneratedRow(0, k), r.GeneratedRow(1, k)
+		if none == nil || len(none) > 0 || len(one) != 1 || math.Abs(one[0]-want) > tol {
+			t.Errorf("layer %d: from generated tokens %v and %v, want none and %v", k, none, one,
+				want)
+		}
 	}
 	next, err := a.Explanation(texts, 0, trace.Info{})
 	if err != nil {

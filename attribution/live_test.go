@@ -262,6 +262,40 @@ func TestRowsOfLayerThatWrote(t *testing.T) {
 	}
 }
 
+// TestGeneratedLevels keeps what tokens have from generated tokens at every level, if that is asked
+// for: at each level they add up to what the explanation says of them together.
+func TestGeneratedLevels(t *testing.T) {
+	opts := attribution.Options{MaxTokens: 4, Methods: []string{"raw", "rollout"}}
+	for _, opts.AllLayers = range []bool{false, true} {
+		e := explained(t, fakemodel.New(3, fakemodel.Evenly), opts)
+		for _, method := range e.Order {
+			r := e.Methods[method]
+			if r.Shape[2] < 2 {
+				t.Fatalf("%s has %d level, want several", method, r.Shape[2])
+			}
+			for i := range e.Steps {
+				for k := range r.Shape[2] {
+					row, sum := r.GeneratedRow(i, k), 0.0
+					for _, x := range row {
+						sum += x
+					}
+					all := e.OtherMass[method][i*r.Shape[2]+k]
+					switch kept := opts.AllLayers || k == r.Level(i); {
+					case kept && (row == nil || len(row) != i || math.Abs(sum-all) > 1e-9):
+						t.Errorf("%s token %d level %d: %v, want %d values that add up to %v",
+							method, i, k, row, i, all)
+					case !kept && row != nil:
+						t.Errorf("%s token %d level %d: %v without AllLayers", method, i, k, row)
+					}
+				}
+				if r.GeneratedRow(i, -1) != nil || r.GeneratedRow(i, r.Shape[2]) != nil {
+					t.Errorf("%s token %d has values of levels that do not exist", method, i)
+				}
+			}
+		}
+	}
+}
+
 // Each token has a value of every generated token before it, at the layer shown; they add up to
 // what the explanation says of them together.
 func TestGeneratedColumns(t *testing.T) {

@@ -402,7 +402,8 @@ func resultRows() []Option {
 		{
 			Name: "all layers", Flag: "all-layers", Group: GenerationOptions,
 			Help: "compute value-zeroing of every layer, not of the one that wrote the token " +
-				"alone: as many times the work",
+				"alone, as many times the work, and keep generated tokens as sources of " +
+				"every layer",
 			value: switched(func(o *Options) *bool { return &o.AllLayers }),
 		},
 	}

@@ -60,6 +60,14 @@ var cells = map[string]func(){
 		e := gonbext.Heads("the keys", gonbext.Options{MaxTokens: 1})
 		fmt.Println("heads", len(e.Steps))
 	},
+	"maps": func() {
+		e := gonbext.Maps("the keys", gonbext.Options{MaxTokens: 1, Methods: []string{"raw"}})
+		fmt.Println("maps", len(e.Steps))
+	},
+	"maps of direct": func() {
+		gonbext.Maps("the keys", gonbext.Options{Methods: []string{"direct"}})
+	},
+	"maps by word":  func() { gonbext.Maps("the keys", gonbext.View{By: "word"}) },
 	"heads by word": func() { gonbext.Heads("the keys", gonbext.View{By: "word"}) },
 	"flow graph": func() {
 		e := gonbext.FlowGraph("the keys", gonbext.Options{MaxTokens: 1})
@@ -69,7 +77,13 @@ var cells = map[string]func(){
 	"layers":             func() { gonbext.Layers(layered(), 0) },
 	"layers wrong":       func() { gonbext.Layers(sides()) },
 	"compare":            func() { gonbext.Compare(sides(), sides(), "rollout", "flow") },
-	"compare wrong":      func() { gonbext.Compare(sides(), sides(), "rolout") },
+	"compare layers": func() {
+		e := sides()
+		r := e.Methods["rollout"]
+		r.Layers, r.Shape[2], r.Data = []int{0, 1}, 2, []float64{0.2, 0.3, 0.8, 0.7}
+		gonbext.Compare(e, e, "rollout@0", "rollout@1")
+	},
+	"compare wrong": func() { gonbext.Compare(sides(), sides(), "rolout") },
 	"sources": func() {
 		r := gonbext.Sources("why?", []string{"It rained. It was cold."},
 			gonbext.Model{Name: "tiny"}, gonbext.SourceOptions{Answer: "cold", Passes: 8})

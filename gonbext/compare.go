@@ -10,6 +10,11 @@ import (
 //
 //	e := gonbext.Explain("the keys to the cabinet")
 //	gonbext.Compare(e, e, "direct", "value-zeroing") // two methods
+//	gonbext.Compare(e, e, "direct@2", "direct@5")    // two layers of one method
+//
+// After @ stands the layer of a side, counted from 0; without it each token has the layer that its
+// picture shows. Layers of value-zeroing are there with AllLayers of [Options], and those of flow
+// with AllLevels.
 //
 // The prompts must have the same number of tokens; see [render.Compare], which says how values are
 // compared. On an error Compare shows one line and ends the program; see [TryCompare].
@@ -24,17 +29,23 @@ func TryCompare(a, b *Explanation, methods ...string) error {
 	if a == nil || b == nil {
 		return usagef("a comparison needs two explanations, and one is nil")
 	}
-	left, right := render.Side{Explanation: a}, render.Side{Explanation: b}
+	names := methods
 	switch len(methods) {
 	case 0:
-		left.Method = shared(a, b)
-		right.Method = left.Method
+		names = []string{shared(a, b), shared(a, b)}
 	case 1:
-		left.Method, right.Method = methods[0], methods[0]
+		names = []string{methods[0], methods[0]}
 	case 2:
-		left.Method, right.Method = methods[0], methods[1]
 	default:
 		return usagef("%d methods for two sides; name one or two", len(methods))
+	}
+	left, err := sideOf(a, names[0])
+	if err != nil {
+		return err
+	}
+	right, err := sideOf(b, names[1])
+	if err != nil {
+		return err
 	}
 	h, err := render.Compare(left, right)
 	if err != nil {
@@ -42,6 +53,13 @@ func TryCompare(a, b *Explanation, methods ...string) error {
 	}
 	ShowHeatmap(h)
 	return nil
+}
+
+// sideOf returns the side of an explanation that a name means: a method, or a method and a layer.
+func sideOf(e *Explanation, name string) (render.Side, error) {
+	side, err := render.ParseSide(name)
+	side.Explanation = e
+	return side, err
 }
 
 // shared returns the first method of a that b has too, "" if there is none.

@@ -44,6 +44,17 @@ func TestCompareCell(t *testing.T) {
 	}
 }
 
+// TestCompareLayersCell compares two layers of one method.
+func TestCompareLayersCell(t *testing.T) {
+	k := newKernel(t, func(*engineConn, engine.Request) { t.Error("the engine was asked") })
+	r := k.run("compare layers", true)
+	shown := fmt.Sprint(saved(r.displays))
+	if r.status != 0 || r.stderr != "" || !strings.Contains(shown, "Two layers compared") ||
+		!strings.Contains(shown, "A: rollout@0 · B: rollout@1") {
+		t.Errorf("status %d, stderr %q, shown %.300q", r.status, r.stderr, shown)
+	}
+}
+
 func TestCompareErrors(t *testing.T) {
 	for _, c := range []struct {
 		b       *gonbext.Explanation
@@ -53,6 +64,13 @@ func TestCompareErrors(t *testing.T) {
 		{nil, nil, "one is nil"},
 		{sides(), []string{"a", "b", "c"}, "3 methods for two sides"},
 		{sides(), []string{"rollout", "flw"}, "did you mean flow?"},
+		{sides(), []string{"rollout@x"}, "rollout@x\" is not a method and its layer"},
+		{sides(), []string{"rollout", "flow@-1"}, "flow@-1\" is not a method and its layer"},
+		{
+			sides(),
+			[]string{"rollout", "flow@3"},
+			"layer 3 of method \"flow\" was not kept in explanation B, which has layer 0 alone",
+		},
 	} {
 		err := gonbext.TryCompare(sides(), c.b, c.methods...)
 		if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), c.want) {

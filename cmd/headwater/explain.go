@@ -31,7 +31,9 @@ type explainFlags struct {
 	by            attribution.Grouping
 	view, against string
 	againstModel  string
-	palette       string
+	// sides are the methods of --methods with their layers.
+	sides   []render.Side
+	palette string
 	// tokens and source are what the views show; nil is their default.
 	tokens []int
 	source *int
@@ -57,6 +59,7 @@ func (p *program) explainCommand() *cobra.Command {
   headwater explain --format html -o page.html "the keys to the cabinet"
   headwater explain --save figure.svg --save numbers.csv "the keys to the cabinet"
   headwater explain --view compare --methods direct,value-zeroing "the keys to the cabinet"
+  headwater explain --view compare --methods direct@2,direct@5 "the keys to the cabinet"
   headwater explain --against "the key to the cabinet" --methods rollout "the keys to the cabinet"
   headwater explain --against-model tiny-alibi --methods rollout "the keys to the cabinet"
   headwater explain --model google-bert/bert-base-uncased "the keys to the [MASK] are on the table"`,
@@ -71,7 +74,7 @@ func (p *program) explainCommand() *cobra.Command {
 		},
 	}
 	f.add(cmd)
-	methodsFlag(cmd, &f.opts, " (default direct,value-zeroing; for encoders "+
+	f.methodsFlag(cmd, &f.opts, " (default direct,value-zeroing; for encoders "+
 		"rollout,value-zeroing; classic for rollout,flow,value-zeroing)")
 	optionFlags(cmd, &f.opts,
 		attribution.MethodOptions, attribution.GenerationOptions, attribution.ScorerOptions)

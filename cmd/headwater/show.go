@@ -54,7 +54,7 @@ func (p *program) showCommand() *cobra.Command {
 			return p.showFile(ctx, f)
 		},
 	}
-	methodsFlag(cmd, &f.opts, " (default rollout; views heads and flow have their own)")
+	f.view.methodsFlag(cmd, &f.opts, " (default rollout; views heads and flow have their own)")
 	optionFlags(cmd, &f.opts, attribution.MethodOptions)
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", outputFlag)
 	cmd.Flags().StringVar(&f.view.format, "format", "", "form of the result: `text|html|json` "+
@@ -88,6 +88,9 @@ func (f *showFlags) check(cmd *cobra.Command) error {
 func (f *showFlags) checkView() error {
 	if f.view.view == viewCompare && len(f.opts.Methods) != 2 {
 		return usagef("--view compare compares two methods, for example --methods raw,rollout")
+	}
+	if f.view.view == viewMaps && len(f.opts.Methods) == 0 {
+		f.view.opts.Methods = []string{"raw"} // a file has attention
 	}
 	err := f.view.checkView()
 	f.opts = f.view.opts
@@ -138,6 +141,9 @@ func (p *program) showFile(ctx context.Context, f showFlags) error {
 			}
 			if !f.view.traced() {
 				return p.show(out, f.view, e, nil)
+			}
+			if f.view.view == viewMaps {
+				return p.showMaps(out, f.view, e, a)
 			}
 			if err := p.showTraced(ctx, out, recording{in}, f.view, e); err != nil {
 				return fmt.Errorf("%s: %w", f.input, err)

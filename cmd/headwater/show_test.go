@@ -95,6 +95,9 @@ func TestShowViews(t *testing.T) {
 		{"At most 0.783 flows from “keys” (2) to “are” (generated 1)", []string{
 			"--view", "flow", "--token", "1", "--source", "2",
 		}},
+		{"", []string{"--view", "maps", "--methods", "rollout@3"}},
+		{"raw, layer 5, share of attention", []string{"--view", "maps", "--methods", "raw"}},
+		{"“are” (generated 1) ", []string{"--view", "layers", "--methods", "rollout"}},
 		{"▸ layer  5  “the” (1) 14.", []string{"--view", "layers", "--methods", "rollout"}},
 		{"A − B    sink", []string{"--view", "compare", "--methods", "raw,rollout"}},
 	} {

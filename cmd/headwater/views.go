@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -9,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/aggregation"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/export"
 	"github.com/headwater-ml/headwater/gonbext/render"
@@ -21,16 +24,79 @@ const (
 	viewHeads   = "heads"
 	viewLayers  = "layers"
 	viewFlow    = "flow"
+	viewMaps    = "maps"
 )
 
-var views = []string{viewHeatmap, viewCompare, viewHeads, viewLayers, viewFlow}
+var views = []string{viewHeatmap, viewCompare, viewHeads, viewLayers, viewFlow, viewMaps}
+
+// methodsFlag adds --methods of a command with views, which sets them in o. A method may end with
+// the layer that --view compare shows of it, as direct@5.
+func (f *explainFlags) methodsFlag(cmd *cobra.Command, o *attribution.Options, byDefault string) {
+	row := attribution.LookupOption("methods")
+	usage := row.Usage() + "; see headwater methods" + byDefault + "; for the views compare and " +
+		"maps also a method and a layer, as direct@5"
+	cmd.Flags().Func(row.Flag, usage, func(text string) error {
+		for name := range strings.SplitSeq(text, ",") {
+			side, err := render.ParseSide(strings.TrimSpace(name))
+			if err != nil {
+				return err
+			}
+			if side.Layer != nil {
+				all, err := attribution.LookupMethods(side.Method)
+				if err == nil && len(all) > 1 {
+					err = fmt.Errorf("%s is several methods; name one of them before @",
+						side.Method)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			if err := row.Set(o, side.Method); err != nil {
+				return err
+			}
+			f.sides = append(f.sides, side)
+		}
+		return nil
+	})
+}
+
+// layered reports whether a method of --methods has a layer.
+func (f *explainFlags) layered() bool {
+	return slices.ContainsFunc(f.sides, func(s render.Side) bool { return s.Layer != nil })
+}
+
+// askLayers asks for what the sides show: each method once, and every layer of those of which only
+// one would be computed.
+func (f *explainFlags) askLayers() error {
+	f.opts.Methods = nil
+	for _, s := range f.sides {
+		m, err := attribution.LookupMethod(s.Method)
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(f.opts.Methods, s.Method) {
+			f.opts.Methods = append(f.opts.Methods, s.Method)
+		}
+		if s.Layer == nil || m.Aggregation == "" {
+			continue
+		}
+		a, err := aggregation.Lookup(m.Aggregation)
+		if err != nil {
+			return err
+		}
+		f.opts.AllLevels = f.opts.AllLevels || a.Info().TopOnly
+	}
+	f.opts.AllLayers = true
+	return nil
+}
 
 // viewFlags adds the flags that choose a view and say what it shows.
 func (f *explainFlags) viewFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.view, "view", viewHeatmap, "`"+strings.Join(views, "|")+"`: what is "+
-		"shown in text and html; compare shows two methods and their difference, heads what every "+
+		"shown in text and html; compare shows two methods, or two layers of one, and their "+
+		"difference, heads what every "+
 		"attention head looks at, layers some tokens layer by layer, flow the layered graph of "+
-		"flow to one token")
+		"flow to one token, maps what every token has from every token in up to 12 layers")
 	cmd.Flags().Func("token", "generated token that --format html shows first and the views "+
 		"layers and flow show, by its `number` from 0; layers takes several, as 0,2 (default the "+
 		"first word that is no article; for layers the first 6)", func(s string) error {
@@ -73,8 +139,11 @@ func (f *explainFlags) checkView() error {
 		return usagef("--against-model compares two models; it does not go with --view %s", f.view)
 	case !f.compares() && f.view == viewCompare && len(f.opts.Methods) != 2:
 		return usagef("--view compare compares two methods, for example --methods " +
-			"direct,value-zeroing; or give another prompt by --against, or another model by " +
-			"--against-model")
+			"direct,value-zeroing, or two layers of one, direct@2,direct@5; or give another " +
+			"prompt by --against, or another model by --against-model")
+	case f.layered() && f.view != viewCompare && f.view != viewMaps:
+		return usagef("--methods: layers after @ are for the views %s and %s", viewCompare,
+			viewMaps)
 	case f.source != nil && f.view != viewFlow:
 		return usagef("--source is for --view %s", viewFlow)
 	case len(f.tokens) > 1 && f.view != viewLayers:
@@ -82,6 +151,10 @@ func (f *explainFlags) checkView() error {
 	case len(f.tokens) > 0 && f.view != viewFlow && f.view != viewLayers && f.format != "html":
 		return usagef("--token is for --format html and for the views %s and %s; a text has all "+
 			"tokens", viewLayers, viewFlow)
+	case f.view == viewMaps:
+		return f.checkMaps()
+	case f.layered():
+		return f.askLayers()
 	case f.view == viewLayers:
 		f.opts.AllLayers = true
 		return nil
@@ -99,6 +172,21 @@ func (f *explainFlags) checkView() error {
 		f.opts.Methods = []string{"flow"}
 	}
 	return nil
+}
+
+// checkMaps refuses what maps do not show, and sets their method.
+func (f *explainFlags) checkMaps() error {
+	switch {
+	case len(f.opts.Methods) > 1:
+		return usagef("--view %s shows one method; name one, for example --methods rollout",
+			viewMaps)
+	case !f.by.Tokens() || f.filter:
+		return usagef("--view %s shows every token, without --by and --filter", viewMaps)
+	case len(f.opts.Methods) == 0:
+		f.opts.Methods = []string{"value-zeroing"}
+	}
+	_, err := attribution.MapTap(f.opts.Methods[0])
+	return err
 }
 
 // checkSaved refuses files of --save that would not show what the flags ask for. A figure is of one
@@ -135,8 +223,10 @@ func (f *explainFlags) checkSaved() error {
 // compares reports whether there is another prompt or model to compare with.
 func (f *explainFlags) compares() bool { return f.against != "" || f.againstModel != "" }
 
-// traced reports whether the view shows attention, which is recorded once more.
-func (f *explainFlags) traced() bool { return f.view == viewHeads || f.view == viewFlow }
+// traced reports whether the view shows tensors, which are recorded once more.
+func (f *explainFlags) traced() bool {
+	return f.view == viewHeads || f.view == viewFlow || f.view == viewMaps
+}
 
 // heatmap returns the picture of an explanation; other is that of --against or
 // --against-model, or nil.
@@ -145,9 +235,13 @@ func (f *explainFlags) heatmap(e, other *attribution.Explanation) (render.Heatma
 	interrupted := f.compares() && other == nil
 	if f.view == viewCompare && !interrupted {
 		a, b := render.Side{Explanation: e}, render.Side{Explanation: e}
-		if other != nil {
+		switch {
+		case f.layered():
+			a, b = f.sides[0], f.sides[min(1, len(f.sides)-1)]
+			a.Explanation, b.Explanation = e, cmp.Or(other, e)
+		case other != nil:
 			b.Explanation = other
-		} else if len(e.Order) > 1 {
+		case len(e.Order) > 1:
 			b.Method = e.Order[1]
 		}
 		var err error
@@ -169,15 +263,13 @@ func (f *explainFlags) heatmap(e, other *attribution.Explanation) (render.Heatma
 func (p *program) showTraced(
 	ctx context.Context, w io.Writer, m trace.Tracer, f explainFlags, e *attribution.Explanation,
 ) error {
-	if f.view == viewFlow {
+	switch f.view {
+	case viewFlow:
 		return p.showFlow(ctx, w, m, f, e)
+	case viewMaps:
+		return p.explainMaps(ctx, w, m, f, e)
 	}
-	ids := slices.Clone(e.Prompt.IDs)
-	if !e.Model.Bidirectional {
-		for _, g := range e.Steps {
-			ids = append(ids, g.ID)
-		}
-	}
+	ids := textIDs(e)
 	attention, err := attentionOf(ctx, m, e, ids)
 	if err != nil {
 		return err
@@ -189,6 +281,56 @@ func (p *program) showTraced(
 	return f.write(w, render.HeadsPage{Heads: h}, render.HeadsText{
 		Heads: h, Width: p.width(f),
 	})
+}
+
+// textIDs returns the tokens of a text: of the prompt and, for a decoder, of what was generated.
+func textIDs(e *attribution.Explanation) []int {
+	ids := slices.Clone(e.Prompt.IDs)
+	if !e.Model.Bidirectional {
+		for _, g := range e.Steps {
+			ids = append(ids, g.ID)
+		}
+	}
+	return ids
+}
+
+// explainMaps writes what every token of a text has from every token.
+func (p *program) explainMaps(
+	ctx context.Context, w io.Writer, m trace.Tracer, f explainFlags, e *attribution.Explanation,
+) error {
+	ids := textIDs(e)
+	tap, err := attribution.MapTap(f.opts.Methods[0])
+	if err != nil {
+		return err
+	}
+	if err := render.CheckHeads(e.Model.Layers, e.Model.Heads, len(ids)); err != nil {
+		return err
+	}
+	tensors, err := m.Trace(ctx, ids, []trace.Tap{tap})
+	if err != nil {
+		return err
+	}
+	a, err := attribution.Attribute(ctx, tensors, f.opts)
+	if err != nil {
+		return err
+	}
+	return p.showMaps(w, f, e, a)
+}
+
+// showMaps writes the map of the first method.
+func (p *program) showMaps(
+	w io.Writer, f explainFlags, e *attribution.Explanation, a *attribution.Attribution,
+) error {
+	maps := render.Maps{
+		Explanation: e, Method: a.Order[0], Map: a.Methods[a.Order[0]], Palette: f.palette,
+	}
+	if f.layered() {
+		maps.Layer = f.sides[0].Layer
+	}
+	if err := maps.Check(); err != nil {
+		return err
+	}
+	return f.write(w, render.MapsPage{Maps: maps}, render.MapsText{Maps: maps, Width: p.width(f)})
 }
 
 // attentionOf records the attention over a text that is short enough for a picture.

@@ -8,9 +8,9 @@ const digit = new Uint8Array(128);
 const pair = (code, at) => 64 * digit[code.charCodeAt(at)] + digit[code.charCodeAt(at + 1)];
 // Paints are steps of a scale, up to levels, or one of these: that of a sink, that of no number.
 const levels = 6, grey = 7, none = 8;
-// colorsOf returns the colours of paints: of a palette, or the default ones.
-const colorsOf = (palette) => (n) => n === grey ? '#8884' : n === none ? '#888a'
-  : palette ? palette[n < 0 ? levels - 1 - n : n - 1] : (n < 0 ? '#b51' : '#27b') + '03579bd'[Math.abs(n)];
+// colorsOf returns the colours of paints in a palette. palettes, which html.go writes before this, has
+// of each palette its name and its colours: the steps above the neutral value, then those below it.
+const colorsOf = (palette) => (n) => n === grey ? '#8884' : n === none ? '#888a' : palettes[palette][1][n < 0 ? levels - 1 - n : n - 1];
 
 const make = (tag, of) => Object.assign(document.createElement(tag), of);
 function style(e, css) {
@@ -23,6 +23,51 @@ const isolate = (x) => /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10f
 // quoted names token j of a text whose prompt has m tokens; answer is what those after it are called.
 const quoted = (text, j, m, answer) => '“' + isolate(text) + '” (' + (j < m ? j : answer + ' ' + (j - m + 1)) + ')';
 const clamp = (x, count) => Math.max(Math.min(x, count - 1), 0);
+
+// recolor gives what stands in a picture the colours of another palette: elements, images, and what
+// was drawn in the place of an image.
+function recolor(root, from, to) {
+  const [was, colors] = [palettes[from][1], palettes[to][1]];
+  if (was === colors) return;
+  root.querySelectorAll('[style*="background:#"]').forEach((e) => {
+    style(e, e.getAttribute('style').replace(/(background:)(#\w+)/, (all, key, hex) => was.includes(hex) ? key + colors[was.indexOf(hex)] : all));
+  });
+  root.querySelectorAll('img[src^="data:image/png"]').forEach((e) => {
+    e.src = repaint(e.src, colors);
+    if (e.hwDraw) e.hwDraw();
+  });
+}
+// paletteOf is the number of the palette that a picture has: what a reader chose, or that of d.
+const paletteOf = (d, s) => palettes[s.palette] ? s.palette : d.c || 0;
+// colorButton returns a button that gives a picture the next palette; then does what is left to do.
+function colorButton(root, d, s, then) {
+  const e = make('button', {type: 'button', onclick: () => {
+    const from = paletteOf(d, s);
+    s.palette = (from + 1) % palettes.length;
+    then(from, s.palette);
+    name();
+  }}), name = () => { e.textContent = 'colours: ' + palettes[paletteOf(d, s)][0]; };
+  name();
+  return e;
+}
+// repaint returns the address of a PNG in other colours. Entry 0 of its palette is none, the steps follow.
+function repaint(address, colors) {
+  const comma = address.indexOf(',') + 1, bytes = Uint8Array.from(atob(address.slice(comma)), (c) => c.charCodeAt(0)), view = new DataView(bytes.buffer);
+  for (let i = 8, size; i < bytes.length; i += size + 12) {
+    size = view.getUint32(i);
+    // Of a colour #rgba, the first chunk has r, g and b and the second a.
+    const parts = {PLTE: [1, 2, 3], tRNS: [4]}[String.fromCharCode(...bytes.subarray(i + 4, i + 8))];
+    if (!parts) continue;
+    colors.forEach((hex, n) => parts.forEach((at, k) => { bytes[i + 8 + (n + 1) * parts.length + k] = 17 * parseInt(hex[at], 16); }));
+    let sum = -1; // the checksum of the chunk
+    for (const b of bytes.subarray(i + 4, i + 8 + size)) {
+      sum ^= b;
+      for (let bit = 8; bit; bit--) sum = sum >>> 1 ^ (sum & 1 && 0xedb88320);
+    }
+    view.setUint32(i + 8 + size, ~sum);
+  }
+  return address.slice(0, comma) + btoa(Array.from(bytes, (b) => String.fromCharCode(b)).join(''));
+}
 
 // choices returns what the reader chose in a picture, which outlives an update of the output.
 // Pictures of one explanation choose apart: a picture goes on from one that is not on the page any

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution"
@@ -16,15 +17,42 @@ type Side struct {
 	Explanation *attribution.Explanation
 	// Method is the name of the method; default: the first one of the explanation.
 	Method string
+	// Layer is the layer whose values are compared, 0-based; nil is, for each token, the one that
+	// [attribution.Result.Level] names.
+	Layer *int
+}
+
+// ParseSide returns the side that a text names, without its explanation: a method, or a method and
+// a layer, counted from 0, as in value-zeroing@5. Whether they exist is for [Compare] to say.
+func ParseSide(text string) (Side, error) {
+	at := strings.LastIndexByte(text, '@')
+	if at < 0 {
+		return Side{Method: text}, nil
+	}
+	layer, err := strconv.Atoi(text[at+1:])
+	if err != nil || layer < 0 || at == 0 {
+		return Side{}, usagef("%s is not a method and its layer; write it as value-zeroing@5, "+
+			"with layers counted from 0", message.Quote(text))
+	}
+	return Side{Method: text[:at], Layer: &layer}, nil
+}
+
+// name returns what [ParseSide] reads.
+func (s Side) name() string {
+	if s.Layer == nil {
+		return s.Method
+	}
+	return fmt.Sprintf("%s@%d", s.Method, *s.Layer)
 }
 
 // Compare returns a picture of two sides: the values of a, the values of b, and a minus b. All
-// three have one scale, so that a colour means the same number. The sides may be two methods of one
-// explanation, or the same method for two models or two prompts. Two prompts must have the same
-// number of tokens, because tokens are compared by position; tokens that differ are both named. If
-// two models divide one text into different tokens, these are joined to the shortest parts that
-// begin at the same places in both, a control token that one of them lacks has zeros there, and the
-// generated tokens are compared that begin at the same place after the same text. Warnings say so.
+// three have one scale, so that a colour means the same number. The sides may be two methods or two
+// layers of one explanation, or the same method for two models or two prompts. Two prompts must
+// have the same number of tokens, because tokens are compared by position; tokens that differ are
+// both named. If two models divide one text into different tokens, these are joined to the shortest
+// parts that begin at the same places in both, a control token that one of them lacks has zeros
+// there, and the generated tokens are compared that begin at the same place after the same text.
+// Warnings say so.
 //
 // Values of the same kind are subtracted as they are; of lifts the ratio is taken, which is a lift
 // again. Values of different kinds, such as shares and parts of a logit, have no difference. Then
@@ -88,8 +116,41 @@ func (c *comparison) checkSides() error {
 			return usagef("method %s of explanation %s: %s", message.Quote(s.Method), name,
 				wrong)
 		}
+		if err := s.checkLayer(name); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// checkLayer returns an error if the model lacks the layer of a side, or its values were not kept.
+// name is A or B.
+func (s *Side) checkLayer(name string) error {
+	r, model := s.Explanation.Methods[s.Method], s.Explanation.Model
+	switch {
+	case s.Layer == nil || slices.Contains(r.Layers, *s.Layer) && *s.Layer >= 0:
+		return nil
+	case *s.Layer < 0:
+		return usagef("layer %d of explanation %s; layers count from 0", *s.Layer, name)
+	case model.Layers > 0 && *s.Layer >= model.Layers:
+		return usagef("layer %d of explanation %s; %s has %d, from 0 to %d", *s.Layer, name,
+			message.Quote(model.Name), model.Layers, model.Layers-1)
+	}
+	return usagef("layer %d of method %s was not kept in explanation %s, which has %s; explain "+
+		"with AllLayers, or for flow AllLevels, of the options", *s.Layer, message.Quote(s.Method),
+		name, keptLayers(r))
+}
+
+// keptLayers says which layers a result has.
+func keptLayers(r *attribution.Result) string {
+	first, last := r.Layers[0], r.Layers[len(r.Layers)-1]
+	switch first {
+	case attribution.LayerByToken:
+		return "for each token the layer that wrote it"
+	case last:
+		return fmt.Sprintf("layer %d alone", last)
+	}
+	return fmt.Sprintf("layers %d to %d", first, last)
 }
 
 // check returns an error for sides that cannot be compared.
@@ -188,7 +249,7 @@ func both(a, b string) string {
 func (c *comparison) describe() {
 	a, b := c.sides[0], c.sides[1]
 	x, y := a.Explanation, b.Explanation
-	c.names = [3]string{"A: " + a.Method, "B: " + b.Method, "A − B"}
+	c.names = [3]string{"A: " + a.name(), "B: " + b.name(), "A − B"}
 	switch {
 	case x.Model.Name != y.Model.Name || x.Model.Hash != y.Model.Hash:
 		c.title = "Two models compared"
@@ -198,6 +259,8 @@ func (c *comparison) describe() {
 		c.about = []string{x.Prompt.Text, y.Prompt.Text}
 	case a.Method != b.Method:
 		c.title = "Two methods compared"
+	case a.name() != b.name():
+		c.title = "Two layers compared"
 	default:
 		c.title = "Two explanations compared"
 	}
@@ -302,16 +365,24 @@ func (c *comparison) unit(divided bool) string {
 	}
 }
 
+// levelOf returns the level of a side that is shown of token t.
+func (c *comparison) levelOf(side, t int) int {
+	if layer := c.sides[side].Layer; layer != nil {
+		return slices.Index(c.result(side).Layers, *layer)
+	}
+	return c.result(side).Level(t)
+}
+
 // generatedColumns returns how many columns of generated tokens row 0 has on both sides, 0 or 1;
 // -1 if a side has none.
 func (c *comparison) generatedColumns() int {
 	own := -1
 	for i := range c.sides {
-		r := c.result(i)
-		if len(r.Generated) < c.tokens() {
-			return -1
-		}
-		for t, row := range r.Generated[:c.tokens()] {
+		for t := range c.tokens() {
+			row := c.result(i).GeneratedRow(t, c.levelOf(i, t))
+			if row == nil {
+				return -1
+			}
 			if columns := len(row) - t; i+t == 0 && (columns == 0 || columns == 1) {
 				own = columns
 			} else if columns != own {
@@ -333,7 +404,7 @@ func (c *comparison) level(side, own int) *attribution.Result {
 		r.Options[name] = value
 	}
 	for t := range c.tokens() {
-		r.Shown = append(r.Shown, from.Layer(t, from.Level(t)))
+		r.Shown = append(r.Shown, from.Layer(t, c.levelOf(side, t)))
 	}
 	r.Layers = []int{r.Shown[0]}
 	if slices.Max(r.Shown) != slices.Min(r.Shown) {
@@ -348,10 +419,10 @@ func (c *comparison) level(side, own int) *attribution.Result {
 func (c *comparison) values(side, own int) (rows, generated [][]float64, parts []float64) {
 	r, other := c.result(side), c.sides[side].Explanation.OtherMass[c.sides[side].Method]
 	for t := range c.tokens() {
-		level := r.Level(t)
+		level := c.levelOf(side, t)
 		rows = append(rows, r.Row(t, level))
 		if own >= 0 {
-			generated = append(generated, slices.Clone(r.Generated[t]))
+			generated = append(generated, slices.Clone(r.GeneratedRow(t, level)))
 		}
 		part := math.NaN()
 		if i := t*r.Shape[2] + level; i < len(other) {
@@ -367,7 +438,11 @@ func (c *comparison) divide(side int, rows, generated [][]float64, parts []float
 	var sinks []attribution.Sink
 	if s := c.sides[side]; sinksKnown(s.Explanation, s.Method) {
 		// The method and the level are there, so there is no error.
-		sinks, _ = s.Explanation.Sinks(s.Method, attribution.ShownLevel)
+		level := attribution.ShownLevel
+		if s.Layer != nil {
+			level = c.levelOf(side, 0)
+		}
+		sinks, _ = s.Explanation.Sinks(s.Method, level)
 	}
 	for t, row := range rows {
 		sum := 0.0

@@ -20,6 +20,11 @@ func compared(t *testing.T, a, b Side) Heatmap {
 	return h
 }
 
+// side is a method of an explanation.
+func side(e *attribution.Explanation, method string) Side {
+	return Side{Explanation: e, Method: method}
+}
+
 // otherPrompt is the example with another word in its prompt and in its answer.
 func otherPrompt() *attribution.Explanation {
 	e := example()
@@ -34,7 +39,7 @@ func otherPrompt() *attribution.Explanation {
 
 func TestCompare(t *testing.T) {
 	e := example()
-	methods := compared(t, Side{e, "rollout"}, Side{e, "value-zeroing"})
+	methods := compared(t, side(e, "rollout"), side(e, "value-zeroing"))
 	t.Run("methods", func(t *testing.T) { golden(t, HTML{Heatmap: methods}) })
 	t.Run("text", func(t *testing.T) { golden(t, Text{Heatmap: methods}) })
 	prompts := compared(t, Side{Explanation: e}, Side{Explanation: otherPrompt()})
@@ -58,7 +63,7 @@ func TestCompareValues(t *testing.T) {
 		}
 		e.Methods[name], e.OtherMass[name] = r, make([]float64, n)
 	}
-	h := compared(t, Side{e, "rollout"}, Side{e, "value-zeroing"})
+	h := compared(t, side(e, "rollout"), side(e, "value-zeroing"))
 	p := h.picture(true)
 	d := p.views[differenceOf]
 	for j, want := range []float64{0, 0.4, 0.1, -0.2, -0.14, -0.16, 0} {
@@ -83,6 +88,65 @@ func TestCompareValues(t *testing.T) {
 	}
 }
 
+// TestCompareLayers compares two layers of one method: the values of both are those of the
+// explanation, and generated tokens are sources where they were kept.
+func TestCompareLayers(t *testing.T) {
+	e := generatedExample()
+	e.Warnings = nil
+	one, three := 1, 3
+	a := Side{Explanation: e, Method: "rollout", Layer: &one}
+	b := Side{Explanation: e, Method: "rollout", Layer: &three}
+	r := e.Methods["rollout"]
+	check := func(sources int) {
+		t.Helper()
+		p := compared(t, a, b).picture(true)
+		if p.title() != "Two layers compared · toy grammar model" ||
+			p.comparison.names != [3]string{"A: rollout@1", "B: rollout@3", "A − B"} {
+			t.Errorf("title %q, sides %q", p.title(), p.comparison.names)
+		}
+		v := p.views
+		if got := v[0].sources(2); got != sources {
+			t.Errorf("%d sources, want %d", got, sources)
+		}
+		for j := range 7 {
+			x, y := r.At(2, j, 1), r.At(2, j, 3)
+			if v[0].at(2, j) != x || v[1].at(2, j) != y || v[differenceOf].at(2, j) != x-y {
+				t.Errorf("source %d has %v, %v and %v, want %v, %v and their difference", j,
+					v[0].at(2, j), v[1].at(2, j), v[differenceOf].at(2, j), x, y)
+			}
+		}
+		if v[0].layer(2) != "layer 1" || v[1].layer(2) != "layer 3" {
+			t.Errorf("the sides are of %s and %s", v[0].layer(2), v[1].layer(2))
+		}
+	}
+	check(7)
+	r.GeneratedLevels = [][]float64{{}, make([]float64, 6), make([]float64, 12)}
+	r.GeneratedLevels[2][2*1+1], r.GeneratedLevels[2][2*3+1] = 0.25, 0.5
+	check(9)
+	v := compared(t, a, b).picture(true).views
+	if x, y := v[0].at(2, 8), v[1].at(2, 8); x != 0.25 || y != 0.5 {
+		t.Errorf("generated token 1 has %v and %v, want 0.25 and 0.5", x, y)
+	}
+	t.Run("page", func(t *testing.T) { golden(t, HTML{Heatmap: compared(t, a, b)}) })
+	t.Run("text", func(t *testing.T) { golden(t, Text{Heatmap: compared(t, a, b)}) })
+}
+
+func TestParseSide(t *testing.T) {
+	for text, want := range map[string]string{
+		"flow": "flow", "alti+layer@0": "alti+layer@0", "a@b@3": "a@b@3", "flow@+2": "flow@2",
+	} {
+		if s, err := ParseSide(text); err != nil || s.name() != want {
+			t.Errorf("%s is %q, %v, want %q", text, s.name(), err, want)
+		}
+	}
+	for _, text := range []string{"flow@", "flow@x", "flow@-1", "@3", "flow@99999999999999999999"} {
+		if s, err := ParseSide(text); !errors.Is(err, trace.ErrUsage) ||
+			!strings.Contains(err.Error(), "not a method and its layer") {
+			t.Errorf("%s is %q, %v, want a usage error", text, s.name(), err)
+		}
+	}
+}
+
 // Values of different kinds are divided by the sizes of their rows; lifts have ratios.
 func TestCompareKinds(t *testing.T) {
 	scores := scoredExample()
@@ -96,7 +160,7 @@ func TestCompareKinds(t *testing.T) {
 	for i := range r.Data {
 		r.Data[i] = float64(i%5) - 2
 	}
-	h := compared(t, Side{scores, name}, Side{other, "value-zeroing"})
+	h := compared(t, side(scores, name), side(other, "value-zeroing"))
 	v := h.picture(true).views[0]
 	if sum := 0.0; true {
 		for j := range 7 {
@@ -129,6 +193,9 @@ func TestCompareErrors(t *testing.T) {
 	}
 	none.Steps = nil
 	broken.Methods["rollout"].Data = nil
+	byToken := example()
+	r := byToken.Methods["rollout"]
+	r.Layers, r.Shape[2], r.Data = []int{attribution.LayerByToken}, 1, r.Data[:21]
 	for _, c := range []struct {
 		name string
 		a, b Side
@@ -137,7 +204,7 @@ func TestCompareErrors(t *testing.T) {
 		{"no explanation", Side{Explanation: example()}, Side{}, "side B of the comparison has no explanation"},
 		{
 			"unknown method",
-			Side{example(), "rolout"},
+			Side{Explanation: example(), Method: "rolout"},
 			Side{Explanation: example()},
 			`explanation A has no method "rolout"; did you mean rollout?`,
 		},
@@ -149,6 +216,31 @@ func TestCompareErrors(t *testing.T) {
 			Side{Explanation: example()},
 			Side{Explanation: encoded(trace.MaskedToken)},
 			"a decoder and an encoder",
+		},
+		{
+			"negative layer",
+			Side{Explanation: example(), Layer: new(-1)},
+			Side{Explanation: example()},
+			"layer -1 of explanation A; layers count from 0",
+		},
+		{
+			"layer of no model",
+			Side{Explanation: example()},
+			Side{Explanation: example(), Layer: new(6)},
+			`layer 6 of explanation B; "tiny" has 6, from 0 to 5`,
+		},
+		{
+			"layer not kept",
+			Side{Explanation: example(), Method: "flow", Layer: new(2)},
+			Side{Explanation: example()},
+			`layer 2 of method "flow" was not kept in explanation A, which has layer 5 alone; ` +
+				"explain with AllLayers, or for flow AllLevels",
+		},
+		{
+			"layer by token",
+			Side{Explanation: byToken, Layer: new(2)},
+			Side{Explanation: byToken},
+			"which has for each token the layer that wrote it",
 		},
 		{"lift", Side{Explanation: lifted()}, Side{Explanation: example()}, "lifts are ratios"},
 	} {

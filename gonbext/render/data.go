@@ -39,9 +39,8 @@ type scriptData struct {
 	Sentences string `json:"S,omitempty"`
 	// Grouped says that prompt tokens are words or spans already.
 	Grouped bool `json:"g,omitempty"`
-	// Colors are those of a palette other than the default one: the steps above the neutral value,
-	// then those below it.
-	Colors  []string     `json:"c,omitempty"`
+	// Palette is the number of the palette.
+	Palette int          `json:"c,omitempty"`
 	Methods []scriptView `json:"d"`
 }
 
@@ -72,6 +71,8 @@ type scriptView struct {
 	Shown  []int    `json:"l,omitempty"`
 	Layers []int    `json:"L,omitempty"`
 	Levels []string `json:"k,omitempty"`
+	// Deep says that Levels has the generated tokens that a row has as sources, too.
+	Deep bool `json:"q,omitempty"`
 	// Combined says that the values of a level are about all layers up to it.
 	Combined bool `json:"o,omitempty"`
 	// Maximum says that a word has the largest value of its tokens and not the sum.
@@ -123,10 +124,7 @@ func (b *page) dataWithin(limit int) (d scriptData, size int) {
 	d = scriptData{
 		ID: b.id(), M: m, N: n, T: b.chosen, V: b.lead, Grouped: grouped(b.e),
 		All:       b.comparison != nil,
-		Positions: b.positions(), Extra: b.extraColumns(),
-	}
-	if !b.palette.isDefault() {
-		d.Colors = slices.Concat(b.palette.above[:], b.palette.below[:])
+		Positions: b.positions(), Extra: b.extraColumns(), Palette: b.palette.number(),
 	}
 	if !b.e.Model.Bidirectional {
 		d.Terms = []string{b.words.answer, b.words.text}
@@ -331,9 +329,9 @@ func (b *page) addLevels(v *view, s *scriptView, size *int, limit int) {
 	var all []string
 	total := 10 * r.Shape[2]
 	for t := range r.Shape[0] {
-		var paints []int // [levels,M]
+		var paints []int // [levels,M], or with Deep [levels,M+q]
 		for k := range r.Shape[2] {
-			for j := range v.sinks {
+			for j := range v.levelSources(t) {
 				paints = append(paints, v.layerPaint(b.picture, t, j, k))
 			}
 		}
@@ -344,6 +342,7 @@ func (b *page) addLevels(v *view, s *scriptView, size *int, limit int) {
 	}
 	*size += total
 	s.Levels, s.Layers, s.Combined = all, slices.Clone(r.Layers), r.Combined()
+	s.Deep = v.deep
 	for t := range r.Shape[0] {
 		s.Shown = append(s.Shown, v.level(t))
 	}

@@ -354,30 +354,36 @@ func (h *headsPage) paint(layer, head, i, j int) int {
 // text writes the text with the colours of the open head, and what they say.
 func (h *headsPage) text() string {
 	return h.part(func(b *page) {
-		b.WriteString(b.beginText())
-		for j := range h.T {
-			generated := j >= h.m
-			tag, name, spaced, text := "span", "", false, ""
-			if generated {
-				text = h.e.Steps[j-h.m].Text
-				tag, name = "u", textName(text)
-				spaced, _ = word(text)
-			} else {
-				text = h.e.Prompt.Texts[j]
-				name, spaced = h.fullName(j), j > 0 && h.spaced(j)
-			}
-			if spaced {
-				b.WriteByte(' ')
-			}
-			style := h.palette.style(h.paint(h.layer, h.head, h.query, j))
-			b.token(tag, name, style, "", j == h.query)
-			b.lineBreak(text)
-		}
-		b.WriteString(`</div><div class="hw-s" style="margin:4px 0 8px 0">`)
+		h.tokens(b)
+		b.WriteString(`<div class="hw-s" style="margin:4px 0 8px 0">`)
 		b.WriteString(h.sentence(h.query, h.layer, h.head))
 		b.printf(`<div style="%s">heads that look at a token from there more than from elsewhere: `+
 			`%s</div></div>`, small, html.EscapeString(h.looks(h.query, listedHeads)))
 	})
+}
+
+// tokens writes the text with the colours of the open head.
+func (h *headsPage) tokens(b *page) {
+	b.WriteString(b.beginText())
+	for j := range h.T {
+		generated := j >= h.m
+		tag, name, spaced, text := "span", "", false, ""
+		if generated {
+			text = h.e.Steps[j-h.m].Text
+			tag, name = "u", textName(text)
+			spaced, _ = word(text)
+		} else {
+			text = h.e.Prompt.Texts[j]
+			name, spaced = h.fullName(j), j > 0 && h.spaced(j)
+		}
+		if spaced {
+			b.WriteByte(' ')
+		}
+		style := h.palette.style(h.paint(h.layer, h.head, h.query, j))
+		b.token(tag, name, style, "", j == h.query)
+		b.lineBreak(text)
+	}
+	b.WriteString("</div>")
 }
 
 // sentence says where a head looks from token i.
@@ -591,8 +597,8 @@ type headsData struct {
 	First int      `json:"f"`
 	Last  int      `json:"e"`
 	Rows  []string `json:"w"`
-	// Colors are those of a palette other than the default one, [levels].
-	Colors []string `json:"c,omitempty"`
+	// Palette is the number of the palette.
+	Palette int `json:"c,omitempty"`
 	// Predicted has for each token the one that is predicted there, -1 if none.
 	Predicted []int `json:"p"`
 	// Best has for each token from First on the heads that are listed for it, of each its layer,
@@ -606,12 +612,9 @@ type headsData struct {
 func (h *headsPage) data(limit int) string {
 	d := headsData{
 		L: h.L, H: h.H, T: h.T, M: h.m, Query: h.query, Layer: h.layer, Head: h.head,
-		Both: h.e.Model.Bidirectional,
+		Both: h.e.Model.Bidirectional, Palette: h.palette.number(),
 	}
 	d.ID = h.id() + "h"
-	if !h.palette.isDefault() {
-		d.Colors = h.palette.above[:]
-	}
 	for j, is := range h.sinks {
 		if is {
 			d.Sinks = append(d.Sinks, j)

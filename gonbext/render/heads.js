@@ -6,7 +6,7 @@
 const steps = 40, full = 0.6;
 
 function start(root) {
-  const d = JSON.parse(root.dataset.hw), color = colorsOf(d.c);
+  const d = JSON.parse(root.dataset.hw);
   const paintStyle = (n) => n ? 'background:' + color(n) : '';
   const text = root.querySelector('.hw-t'), say = root.querySelector('.hw-s');
   const tokens = [...text.querySelectorAll(':scope > span, :scope > u')];
@@ -14,6 +14,7 @@ function start(root) {
   const rows = [...root.querySelectorAll('.hw-r')], open = root.querySelector('img.hw-j');
   const title = root.querySelector('.hw-n'), sinks = new Set(d.s || []);
   const s = choices(d.id, root, {open: {}});
+  let color = colorsOf(paletteOf(d, s));
   const within = (x, size, otherwise) => x >= 0 && x < size ? x : otherwise;
   const query = () => within(s.query, d.T, d.q), layer = () => within(s.layer, d.L, d.l), head = () => within(s.head, d.H, d.h);
   // The static sentence has exact numbers. The list of heads leaves it: its buttons are not announced
@@ -99,6 +100,7 @@ function start(root) {
       }
     });
     if (!open) return;
+    open.hwDraw = () => drawOpen(l, h, i);
     const c = canvasFor(open), g = c.getContext('2d'), w = c.width / d.T;
     for (let q = 0; q < d.T; q++) for (let j = 0; j < seen(q); j++) {
       const n = paint(l, h, q, j);
@@ -107,6 +109,25 @@ function start(root) {
       g.fillRect(j * w, q * w, w, w);
     }
   }
+  // The buttons go from layer to layer and from head to head, as the arrow keys do.
+  const bar = make('div', {className: 'hw-b'}), shown = {};
+  for (const [what, mark, label, l, h] of [
+    ['layer', '▾', 'the layer below', -1, 0], ['layer', '▴', 'the layer above', 1, 0],
+    ['head', '◂', 'the head before', 0, -1], ['head', '▸', 'the head after', 0, 1],
+  ]) {
+    if (!shown[what]) bar.append(shown[what] = make('span'), ' ');
+    const e = make('button', {type: 'button', textContent: mark, title: label, onclick: () => pick(layer() + l, head() + h, -1)});
+    e.setAttribute('aria-label', label);
+    bar.append(e);
+  }
+  bar.append(colorButton(root, d, s, (from, to) => {
+    color = colorsOf(to);
+    recolor(root, from, to);
+    draw();
+  }));
+  bar.setAttribute('style', 'font-size:13px');
+  say.before(bar);
+
   // drawThumbnails marks the open head.
   function drawThumbnails(l, h) {
     lines.forEach((line, k) => {
@@ -120,6 +141,8 @@ function start(root) {
   let opened = -1;
   function draw() {
     const l = layer(), h = head(), i = query();
+    shown.layer.textContent = 'layer ' + l;
+    shown.head.textContent = 'head ' + h;
     drawText(l, h, i);
     drawSentence(l, h, i);
     drawList(i);
@@ -173,6 +196,7 @@ function start(root) {
   text.querySelectorAll('b').forEach((e) => { e.replaceWith(...e.childNodes); });
   root.querySelectorAll('.hw-r th b').forEach((e) => { e.parentElement.textContent = e.textContent.replace(/^▸\s/, ''); });
   root.classList.add('hw-on');
+  recolor(root, d.c || 0, paletteOf(d, s));
   draw();
 }
 

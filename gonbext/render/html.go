@@ -3,6 +3,7 @@ package render
 import (
 	"bytes"
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"html"
 	"io"
@@ -59,9 +60,16 @@ var touchSource string
 var touch = script(touchSource)
 
 // script returns what the scripts of all pictures share and a script of one kind, as one function,
-// without comments and indentation, which each picture would repeat.
+// without comments and indentation, which each picture would repeat. The colours of all palettes
+// stand before it.
 func script(source string) string {
-	return "(() => {\n" + compact(commonSource) + compact(source) + "})();\n"
+	var all [][2]any
+	for _, p := range palettes {
+		all = append(all, [2]any{p.name, slices.Concat(p.above[:], p.below[:])})
+	}
+	colors, _ := json.Marshal(all) // texts have a form
+	return "(() => {\nconst palettes = " + string(colors) + ";\n" + compact(commonSource) +
+		compact(source) + "})();\n"
 }
 
 // compact removes the comments that have lines of their own, and indentation.

@@ -16,9 +16,10 @@ import (
 
 // Layers is a picture of M[t,:,:] of several generated tokens t side by side, for a notebook or a
 // page: for each of them and each method, a line for every layer, the last one on top, and a column
-// for every prompt token. Colours of a method are on one scale, which is that of all values shown.
-// Methods that have one layer alone are left out. Methods of one layer have all of them with
-// [attribution.Options.AllLayers].
+// for every prompt token and, where the explanation has them, for the generated tokens before it;
+// see [attribution.Result.GeneratedLevels]. Colours of a method are on one scale, which is that of
+// all values shown. Methods that have one layer alone are left out. Methods of one layer have all
+// of them with [attribution.Options.AllLayers].
 type Layers struct {
 	Heatmap
 	// Tokens are the generated tokens, 0-based; default: the first 6 words or pieces of words;
@@ -92,7 +93,7 @@ type panelOf struct{ view, token int }
 
 // open computes what a picture of layers shows. quick leaves out the scales.
 func (r Layers) open(quick bool) *layersPage {
-	p := &layersPage{page: newPage(r.picture(false), r.MaxBytes), tokens: r.Tokens}
+	p := &layersPage{page: newPage(r.picture(true), r.MaxBytes), tokens: r.Tokens}
 	p.words.title = "Layer by layer: where tokens come from"
 	p.words.lines = "A line for each layer, the last one on top, and a column for each prompt " +
 		"token: how much the token above has from there after that layer, or, with methods of " +
@@ -101,10 +102,16 @@ func (r Layers) open(quick bool) *layersPage {
 	if p.e.Model.Bidirectional {
 		p.words.lines = strings.Replace(p.words.lines, "prompt token", "token", 1)
 	}
+	deep := false
 	for i := range p.views {
 		if v := &p.views[i]; v.wrong == "" && v.result.Shape[2] > 1 {
 			p.shown = append(p.shown, i)
+			deep = deep || v.deep
 		}
+	}
+	if deep {
+		p.words.lines = strings.Replace(p.words.lines, "prompt token:", "prompt token, and after "+
+			"a line for each generated token before it:", 1)
 	}
 	if p.tokens == nil {
 		words := wordTokens(p.e)
@@ -126,9 +133,12 @@ func (r Layers) open(quick bool) *layersPage {
 func (p *layersPage) rescale(v *view) {
 	var values []float64
 	for _, t := range p.tokens {
-		for j := range v.sinks {
-			for k := 0; v.has(t) && !p.grey(v, j) && k < v.result.Shape[2]; k++ {
-				values = append(values, v.result.At(t, j, k))
+		if !v.has(t) {
+			continue
+		}
+		for j := range v.levelSources(t) {
+			for k := 0; !p.grey(v, j) && k < v.result.Shape[2]; k++ {
+				values = append(values, v.atLevel(t, j, k))
 			}
 		}
 	}
@@ -214,6 +224,27 @@ func (p *layersPage) plain(b *page) {
 		b.printf(`<div style="%s">%s of %s %s are shown.</div>`, small, thousands(len(p.tokens)),
 			thousands(len(b.e.Steps)), b.words.shown)
 	}
+	if note := p.flat(); note != "" {
+		b.printf(`<div style="%s">%s</div>`, small, html.EscapeString(note))
+	}
+}
+
+// flat says which methods have generated tokens as sources at one layer alone, if a token that is
+// shown has any before it; else it is empty.
+func (p *layersPage) flat() string {
+	var names []string
+	for _, i := range p.shown {
+		v := &p.views[i]
+		before := func(t int) bool { return v.has(t) && v.sources(t) > len(v.sinks) }
+		if !v.deep && slices.ContainsFunc(p.tokens, before) {
+			names = append(names, Visible(v.name, nameLimit))
+		}
+	}
+	if names == nil {
+		return ""
+	}
+	return "The generated tokens before a token are not shown: of " + strings.Join(names, ", ") +
+		" they were kept at one layer alone. Explain with AllLayers of the options to see them."
 }
 
 // panel writes the layers of one token; before the first one of a method, its name and its scale.
@@ -240,9 +271,11 @@ func (p *layersPage) panel(b *page, v *view, t int, first bool) {
 	switch {
 	case !v.has(t):
 		b.WriteString("<div>not yet</div>")
-	case columns <= cellColumns:
+	case v.levelSources(t) <= cellColumns:
+		columns = v.levelSources(t)
 		p.panelTable(b, v, t)
 	default:
+		columns, _ = v.panelColumns(t)
 		width := min(max(imageWidth/2/columns, 1), 24)
 		b.image("hw-j", v.layersName(b.picture), p.panelGrid(v, t), width, panelLine, "")
 	}
@@ -252,21 +285,27 @@ func (p *layersPage) panel(b *page, v *view, t int, first bool) {
 
 // panelTable writes the layers of one token below the names of the prompt tokens.
 func (p *layersPage) panelTable(b *page, v *view, t int) {
-	m, layers := len(b.e.Prompt.Texts), v.result.Shape[2]
+	m, layers, sources := len(b.e.Prompt.Texts), v.result.Shape[2], v.levelSources(t)
 	b.printf(`<div style="overflow-x:auto;overflow-y:hidden"><table class="hw-m" style="`+
 		`border-collapse:collapse;font-size:11px;margin:0"><colgroup></colgroup><colgroup `+
-		`span="%d" style="width:22px"></colgroup><tr class="hw-c" style="background:none">`+
-		`<td></td>`, m)
+		`span="%d" style="width:22px"></colgroup>`, m)
+	if sources > m {
+		b.printf(`<colgroup span="%d" style="width:22px;%s"></colgroup>`, sources-m, divider)
+	}
+	b.WriteString(`<tr class="hw-c" style="background:none"><td></td>`)
 	for j := range m {
 		b.printf("<th>%s</th>", html.EscapeString(b.axisName(j)))
+	}
+	for q := range sources - m {
+		b.printf("<th>%s</th>", html.EscapeString(b.generatedName(q)))
 	}
 	b.WriteString("</tr>")
 	if layers <= fewLayers {
 		for k := layers - 1; k >= 0; k-- {
 			b.printf(`<tr class="hw-r" style="background:none"><th>%s</th>`,
 				b.marked(fmt.Sprint(v.result.Layer(t, k)), k == v.level(t)))
-			for j := range m {
-				b.cell(v.layerPaint(b.picture, t, j, k), v.cellNumber(v.result.At(t, j, k)))
+			for j := range sources {
+				b.cell(v.layerPaint(b.picture, t, j, k), v.cellNumber(v.atLevel(t, j, k)))
 			}
 			b.WriteString("</tr>")
 		}
@@ -275,19 +314,31 @@ func (p *layersPage) panelTable(b *page, v *view, t int) {
 	}
 	b.WriteString(`<tr style="background:none">`)
 	b.layerLabels(v, t, panelLine)
-	b.printf(`<td colspan="%d" style="padding:0;line-height:0;vertical-align:top">`, m)
-	b.image("hw-j", v.layersName(b.picture), p.panelGrid(v, t), 22, panelLine,
+	b.printf(`<td colspan="%d" style="padding:0;line-height:0;vertical-align:top">`, sources)
+	g := make(grid, layers)
+	for i := range g {
+		g[i] = b.layerLine(v, t, layers-1-i, sources, 0)
+	}
+	b.image("hw-j", v.layersName(b.picture), g, 22, panelLine,
 		fmt.Sprintf("box-sizing:border-box;width:100%%;height:%dpx", layers*panelLine+2))
 	b.WriteString("</td></tr></table></div>")
+}
+
+// panelColumns returns how many columns the image of a panel has, and 1 if one of them is the line
+// before the generated tokens.
+func (v *view) panelColumns(t int) (columns, line int) {
+	if columns = v.levelSources(t); columns > v.result.Shape[1] {
+		line = 1
+	}
+	return columns + line, line
 }
 
 // panelGrid returns the paints of every layer of token t, the last layer on top.
 func (p *layersPage) panelGrid(v *view, t int) grid {
 	g := make(grid, v.result.Shape[2])
+	columns, line := v.panelColumns(t)
 	for i := range g {
-		for j := range v.sinks {
-			g[i] = append(g[i], v.layerPaint(p.picture, t, j, len(g)-1-i))
-		}
+		g[i] = p.layerLine(v, t, len(g)-1-i, columns, line)
 	}
 	return g
 }
@@ -302,13 +353,13 @@ func (p *layersPage) strongest(v *view, t int) string {
 		x    float64
 	}
 	var all []best
-	for j := range v.sinks {
+	for j := range v.levelSources(t) {
 		if p.grey(v, j) {
 			continue
 		}
 		top := best{j: j, x: math.NaN()}
 		for k := range v.result.Shape[2] {
-			x := v.result.At(t, j, k)
+			x := v.atLevel(t, j, k)
 			if math.IsNaN(top.x) || math.Abs(v.linear(x)) > math.Abs(v.linear(top.x)) {
 				top.k, top.x = k, x
 			}
@@ -348,6 +399,10 @@ func in(v *view, t, k int) string {
 
 // layersData is what the script needs beyond the elements of the picture.
 type layersData struct {
+	// ID is as in scriptData.
+	ID string `json:"id"`
+	// Palette is the number of the palette.
+	Palette int `json:"c,omitempty"`
 	// M is the number of prompt tokens.
 	M int `json:"m"`
 	// Panels has the numbers of each panel that is drawn, in order.
@@ -363,14 +418,19 @@ type layersPanel struct {
 	// Percent says that values are shares, and Lift that they are ratios.
 	Percent bool `json:"c,omitempty"`
 	Lift    bool `json:"x,omitempty"`
-	// Top and Rows are as in scriptView, [layers,M].
+	// Extra is how many generated tokens have a column, and Line is 1 if a line stands before them.
+	Extra int `json:"q,omitempty"`
+	Line  int `json:"g,omitempty"`
+	// Top and Rows are as in scriptView, [layers,M+q].
 	Top  float64 `json:"t"`
 	Rows string  `json:"w"`
 }
 
 // numbers returns the attribute for the script, "" if there is no room.
 func (p *layersPage) numbers(left int) string {
-	d := layersData{M: len(p.e.Prompt.Texts)}
+	d := layersData{
+		ID: p.id() + "l", M: len(p.e.Prompt.Texts), Palette: p.palette.number(),
+	}
 	size := 500
 	for _, panel := range p.drawn {
 		v := &p.views[panel.view]
@@ -380,6 +440,10 @@ func (p *layersPage) numbers(left int) string {
 		if v.has(panel.token) {
 			one.Layers = v.result.Layers
 			one.Top, one.Rows = p.panelCodes(v, panel.token)
+			one.Extra = v.levelSources(panel.token) - d.M
+			if d.M+one.Extra > cellColumns {
+				_, one.Line = v.panelColumns(panel.token)
+			}
 		}
 		if size += len(one.Rows) + 5*len(one.Layers) + 100; size > left {
 			return ""
@@ -393,13 +457,13 @@ func (p *layersPage) numbers(left int) string {
 	return html.EscapeString(string(encoded))
 }
 
-// panelCodes returns the values of token t in the form of [view.codes], [layers,M].
+// panelCodes returns the values of token t in the form of [view.codes], [layers,M+q].
 func (p *layersPage) panelCodes(v *view, t int) (top float64, rows string) {
 	layers := v.result.Shape[2]
 	var values []float64
 	for k := range layers {
-		for j := range v.sinks {
-			values = append(values, v.linear(v.result.At(t, j, k)))
+		for j := range v.levelSources(t) {
+			values = append(values, v.linear(v.atLevel(t, j, k)))
 		}
 	}
 	return encode(values)

@@ -62,6 +62,41 @@ func TestLayersScale(t *testing.T) {
 	}
 }
 
+// TestLayersGenerated has what tokens have from generated tokens at every level: panels have their
+// columns, and the numbers for the script are those values. Without them the picture says so.
+func TestLayersGenerated(t *testing.T) {
+	e := generatedExample()
+	l := Layers{Heatmap: Heatmap{Explanation: e, Methods: []string{"rollout"}}, Tokens: []int{0, 2}}
+	const without = "The generated tokens before a token are not shown: of rollout they were kept " +
+		"at one layer alone."
+	if got := written(t, l); !strings.Contains(got, without) {
+		t.Errorf("without the values of every level it does not say %q", without)
+	}
+	deepened(e)
+	t.Run("notebook", func(t *testing.T) { goldenOf(t, l, layersTouch, "layers.js") })
+	t.Run("text", func(t *testing.T) { golden(t, LayersText{Layers: l}) })
+	got := written(t, l)
+	if strings.Contains(got, without) || !strings.Contains(got, "after a line for each generated") {
+		t.Error("with the values of every level it says that there are none")
+	}
+	p := l.open(false)
+	v := &p.views[0]
+	const best = "most from “here” (generated 2) 30.0 % in layer 5, "
+	if got := p.strongest(v, 2); !strings.HasPrefix(got, best) {
+		t.Errorf("it says %q, want %q", got, best)
+	}
+	top, rows := p.panelCodes(v, 2)
+	code := rows[2*(3*9+8):][:2] // layer 3, generated token 1
+	at := 64*strings.IndexByte(digits64, code[0]) + strings.IndexByte(digits64, code[1])
+	if x := float64(at-2048) / 2047 * top; x < 0.1999 || x > 0.2001 {
+		t.Errorf("the script has %v, want 0.3·4/6", x)
+	}
+	long := Layers{Heatmap: Heatmap{Explanation: deepened(sizedBy(64, 512, 30, "rollout"))}}
+	if got := written(t, long); len(got) > 500_000 {
+		t.Errorf("%d bytes, limit 500,000", len(got))
+	}
+}
+
 // TestLayersCombined has values that are about all layers up to one, such as those of rollout: no
 // part of the picture says that they are from that layer alone.
 func TestLayersCombined(t *testing.T) {

@@ -29,6 +29,7 @@ func (r LayersText) WriteTo(w io.Writer) (int64, error) {
 // panels writes the blocks of all tokens, with or without a line for each layer.
 func (t *text) panels(p *layersPage, lines bool) {
 	t.head()
+	t.wrapped("", p.flat())
 	for _, i := range p.shown {
 		v := &p.views[i]
 		for _, token := range p.tokens {
@@ -44,8 +45,8 @@ func (t *text) panels(p *layersPage, lines bool) {
 	}
 	t.line("")
 	if lines {
-		t.wrapped("", "Each line: a layer, the last one first, and the prompt tokens that stand "+
-			"out in it, the strongest first. ▸ marks the layer that other pictures show. "+
+		t.wrapped("", "Each line: a layer, the last one first, and the tokens that stand out "+
+			"in it, the strongest first. ▸ marks the layer that other pictures show. "+
 			"Layers in which nothing stands out are left out.")
 	} else {
 		t.wrapped("", "The lines of the layers are left out here: the text would be too long. All "+
@@ -58,7 +59,7 @@ func (t *text) panels(p *layersPage, lines bool) {
 func (t *text) layers(v *view, token int) {
 	for k := v.result.Shape[2] - 1; k >= 0; k-- {
 		var row []int
-		for j := range v.sinks {
+		for j := range v.levelSources(token) {
 			if paint := v.layerPaint(t.picture, token, j, k); paint != 0 && paint != sinkPaint &&
 				paint != nanPaint {
 				row = append(row, j)
@@ -67,7 +68,7 @@ func (t *text) layers(v *view, token int) {
 		if row == nil {
 			continue
 		}
-		at := func(j int) float64 { return v.result.At(token, j, k) }
+		at := func(j int) float64 { return v.atLevel(token, j, k) }
 		slices.SortStableFunc(row, func(a, b int) int {
 			return cmp.Compare(math.Abs(v.linear(at(b))), math.Abs(v.linear(at(a))))
 		})

@@ -8,8 +8,8 @@ import (
 )
 
 // A matrix with at most cellColumns columns and cellCount cells for each method is a table, with
-// the numbers of its coloured cells; a larger one is an image. A table has columns of generated
-// tokens if it has at most allColumns columns then. imageWidth and imageHeight are the pixels that
+// the numbers of its coloured cells, unless with the columns of generated tokens it has more than
+// allColumns; a larger one is an image. imageWidth and imageHeight are the pixels that
 // an image has about, if its cells are not smaller than a pixel.
 const (
 	cellColumns = 40
@@ -28,16 +28,19 @@ const (
 // tabular reports whether the matrices of this picture are tables.
 func (p *picture) tabular() bool {
 	m, n := len(p.e.Prompt.Texts), len(p.e.Steps)
-	return m <= cellColumns && m*n <= cellCount
+	return m <= cellColumns && m*n <= cellCount && m+p.extraColumns() <= allColumns
 }
 
-// extraColumns returns how many columns of generated tokens stand behind those of the prompt.
+// extraColumns returns how many columns of generated tokens stand behind those of the prompt: as
+// many as the longest row of a method needs.
 func (p *picture) extraColumns() int {
-	g := p.generatedColumns()
-	if p.tabular() && len(p.e.Prompt.Texts)+g > allColumns {
-		return 0
+	columns := 0
+	for i := range p.views {
+		for _, row := range p.views[i].generated {
+			columns = max(columns, len(row))
+		}
 	}
-	return g
+	return columns
 }
 
 // matrices returns the matrices of all methods, and takes their size from left. Tables of all
@@ -105,7 +108,7 @@ func (b *page) columnWidths() {
 	for i := range b.views {
 		v := &b.views[i]
 		for t := 0; v.has(t) && t < len(b.e.Steps); t++ {
-			for j := range b.rowSources(v, t) {
+			for j := range v.sources(t) {
 				if paint := v.paint(b.picture, t, j); paint != 0 && paint != sinkPaint {
 					longest = max(longest, Width(v.cellNumber(v.at(t, j))))
 				}
@@ -118,14 +121,6 @@ func (b *page) columnWidths() {
 	if g := b.extraColumns(); g > 0 {
 		b.printf(`<colgroup span="%d" style="width:%dpx;%s"></colgroup>`, g, width, divider)
 	}
-}
-
-// rowSources returns how many of the sources of row t have a column.
-func (b *page) rowSources(v *view, t int) int {
-	if b.extraColumns() == 0 {
-		return len(b.e.Prompt.Texts)
-	}
-	return v.sources(t)
 }
 
 // hasOther reports whether a method without columns of generated tokens says how much of a row they
@@ -253,7 +248,7 @@ func (b *page) row(v *view, t int) {
 		b.marked(html.EscapeString(b.rowName(t)), t == b.chosen), silent)
 	sources := 0
 	if v.has(t) {
-		sources = b.rowSources(v, t)
+		sources = v.sources(t)
 	}
 	for j := range sources {
 		b.cell(v.paint(b.picture, t, j), v.cellNumber(v.at(t, j)))
@@ -319,13 +314,15 @@ func (b *page) layerRows(v *view) {
 		`min-width:100%;white-space:normal;text-align:left">`)
 	b.layersHeading(v)
 	b.WriteString("</div></td></tr>")
-	layers := v.result.Shape[2]
+	layers, columns := v.result.Shape[2], len(b.e.Prompt.Texts)
+	if v.deep {
+		columns += b.extraColumns()
+	}
 	if layers > fewLayers {
-		m := len(b.e.Prompt.Texts)
 		b.WriteString(`<tr style="background:none">`)
 		b.layerLabels(v, b.chosen, layerHeight)
-		b.printf(`<td colspan="%d" style="padding:0">`, m)
-		b.image("hw-j", v.layersName(b.picture), b.layerGrid(v, m), 22, layerHeight,
+		b.printf(`<td colspan="%d" style="padding:0">`, columns)
+		b.image("hw-j", v.layersName(b.picture), b.layerGrid(v, columns, 0), 22, layerHeight,
 			fmt.Sprintf("width:100%%;height:%dpx", layers*layerHeight))
 		b.WriteString("</td></tr>")
 		return
@@ -334,10 +331,11 @@ func (b *page) layerRows(v *view) {
 		label := b.marked(fmt.Sprint(v.result.Layer(b.chosen, k)), k == v.level(b.chosen))
 		b.printf(`<tr class="hw-l" style="background:none"><th style="text-align:right">%s</th>`,
 			label)
-		for j := range b.e.Prompt.Texts {
+		sources := v.levelSources(b.chosen)
+		for j := range sources {
 			b.cell(v.layerPaint(b.picture, b.chosen, j, k), "")
 		}
-		b.WriteString("</tr>")
+		b.WriteString(strings.Repeat("<td></td>", columns-sources) + "</tr>")
 	}
 }
 
@@ -365,17 +363,29 @@ func (b *page) layersHeading(v *view) {
 }
 
 // layerGrid returns the paints of every layer of the chosen token, the last on top, with this
-// number of columns.
-func (b *page) layerGrid(v *view, columns int) grid {
-	layers := v.result.Shape[2]
-	rows := make(grid, layers)
+// number of columns, of which line, 0 or 1, is a line before the generated tokens.
+func (b *page) layerGrid(v *view, columns, line int) grid {
+	rows := make(grid, v.result.Shape[2])
 	for i := range rows {
-		rows[i] = make([]int, columns)
-		for j := range b.e.Prompt.Texts {
-			rows[i][j] = v.layerPaint(b.picture, b.chosen, j, layers-1-i)
-		}
+		rows[i] = b.layerLine(v, b.chosen, len(rows)-1-i, columns, line)
 	}
 	return rows
+}
+
+// layerLine returns the paints of one layer of token t, as layerGrid does.
+func (p *picture) layerLine(v *view, t, k, columns, line int) []int {
+	row, m := make([]int, columns), v.result.Shape[1]
+	for j := range v.levelSources(t) {
+		at := j
+		if j >= m {
+			at += line
+		}
+		row[at] = v.layerPaint(p, t, j, k)
+	}
+	if v.deep && line > 0 && columns > m {
+		row[m] = dividerPaint
+	}
+	return row
 }
 
 // layersShown reports whether a method has values of several layers for the chosen token.
@@ -388,7 +398,7 @@ func (v *view) layerPaint(p *picture, t, j, k int) int {
 	if p.grey(v, j) {
 		return sinkPaint
 	}
-	return v.colors.step(v.result.At(t, j, k))
+	return v.colors.step(v.atLevel(t, j, k))
 }
 
 // images writes the matrix of a method as an image, and below it the layers of the chosen token. A
@@ -423,13 +433,16 @@ func (b *page) images(v *view) {
 		return
 	}
 	b.layersHeading(v)
-	b.image("hw-j", v.layersName(b.picture), b.layerGrid(v, columns), width, layerHeight, "")
+	b.image("hw-j", v.layersName(b.picture), b.layerGrid(v, columns, 1), width, layerHeight, "")
 }
 
 // layersName says in words what an image of the layers of one token is.
 func (v *view) layersName(p *picture) string {
-	return fmt.Sprintf("%s, %d layers × %d %s", Visible(v.name, nameLimit), v.result.Shape[2],
-		len(p.e.Prompt.Texts), p.words.tokens)
+	columns := fmt.Sprintf("%d %s", len(p.e.Prompt.Texts), p.words.tokens)
+	if v.deep {
+		columns += " and the generated tokens"
+	}
+	return fmt.Sprintf("%s, %d layers × %s", Visible(v.name, nameLimit), v.result.Shape[2], columns)
 }
 
 // image writes a grid as an image with cells of w × h pixels, with a frame that shows its size. A

@@ -2,6 +2,7 @@ package render
 
 import (
 	imagecolor "image/color"
+	"slices"
 	"strconv"
 
 	"github.com/headwater-ml/headwater/internal/message"
@@ -72,7 +73,8 @@ func paletteOf(name string) *palette {
 	return palettes[0]
 }
 
-func (p *palette) isDefault() bool { return p == palettes[0] }
+// number returns the place of the palette among all, 0 for the default.
+func (p *palette) number() int { return slices.Index(palettes, p) }
 
 // style returns the declaration of a paint, or "" for none.
 func (p *palette) style(paint int) string {

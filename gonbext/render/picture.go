@@ -41,7 +41,9 @@ type view struct {
 	// generated has, for each generated token, its values of the generated tokens before it; see
 	// [attribution.Result.Generated]. Nil if they are not shown.
 	generated [][]float64
-	sinks     []bool // [m]
+	// deep says that they have values at every level; see [attribution.Result.GeneratedRow].
+	deep  bool
+	sinks []bool // [m]
 	// silent says why row t is not coloured, "" if it is, [n].
 	silent []string
 	top    scale   // of the highlighted level
@@ -114,6 +116,7 @@ func (p *picture) view(name string, layer *int, generated bool) view {
 	v.sinks, v.silent = p.sinks(&v)
 	if generated {
 		v.generated = p.generatedValues(&v)
+		v.deep = v.hasLevels()
 	}
 	// Sinks and hidden tokens are left out of the range: one sink of 90 % would make all others
 	// pale.
@@ -131,6 +134,15 @@ func (p *picture) view(name string, layer *int, generated bool) view {
 		}
 		if !math.IsNaN(x) && (k != v.level(t) || v.silent[t] == "") {
 			largest = max(largest, math.Abs(x))
+		}
+	}
+	for t := 0; v.deep && t < r.Shape[0]; t++ {
+		for j := m; j < v.sources(t); j++ {
+			for k := 0; !p.grey(&v, j) && k < r.Shape[2]; k++ {
+				if x := math.Abs(v.atLevel(t, j, k)); !math.IsNaN(x) {
+					largest = max(largest, x)
+				}
+			}
 		}
 	}
 	shown := cut(top, p.rowLimit(&v))
@@ -194,9 +206,9 @@ func (v *view) silentRows() (n int, why string) {
 // maxGenerated is the largest number of generated tokens that are shown as sources.
 const maxGenerated = 1024
 
-// generatedValues returns the values of generated tokens that a method has, or nil if it has none
-// or too many, if their number is not that of the tokens before each token (or up to it), or if a
-// picture shows another layer than theirs.
+// generatedValues returns the values of generated tokens that a method has at the level shown, or
+// nil if it has none or too many, or if their number is not that of the tokens before each token
+// (or up to it).
 func (p *picture) generatedValues(v *view) [][]float64 {
 	r := v.result
 	n := r.Shape[0]
@@ -204,13 +216,27 @@ func (p *picture) generatedValues(v *view) [][]float64 {
 		p.e.Model.Bidirectional {
 		return nil
 	}
-	own := len(r.Generated[0])
-	for t, row := range r.Generated {
-		if own > 1 || len(row) != t+own || v.level(t) != r.Level(t) {
+	var rows [][]float64
+	for t := range n {
+		row := r.GeneratedRow(t, v.level(t))
+		if own := len(row) - t; row == nil || own < 0 || own > 1 || own != len(r.Generated[0]) {
 			return nil
 		}
+		rows = append(rows, row)
 	}
-	return r.Generated
+	return rows
+}
+
+// hasLevels reports whether generated tokens have values at every one of several levels.
+func (v *view) hasLevels() bool {
+	for t := range v.generated {
+		for k := range v.result.Shape[2] {
+			if v.result.GeneratedRow(t, k) == nil {
+				return false
+			}
+		}
+	}
+	return v.generated != nil && v.result.Shape[2] > 1
 }
 
 // sources returns how many sources row t has: m prompt tokens and, if they are shown, the generated
@@ -220,6 +246,22 @@ func (v *view) sources(t int) int {
 		return v.result.Shape[1] + len(v.generated[t])
 	}
 	return v.result.Shape[1]
+}
+
+// levelSources returns how many sources row t has at every level.
+func (v *view) levelSources(t int) int {
+	if v.deep {
+		return v.sources(t)
+	}
+	return v.result.Shape[1]
+}
+
+// atLevel returns the value of one of these sources at level k.
+func (v *view) atLevel(t, j, k int) float64 {
+	if m := v.result.Shape[1]; j >= m {
+		return v.result.GeneratedRow(t, k)[j-m]
+	}
+	return v.result.At(t, j, k)
 }
 
 // grey reports whether a source is grey in a method: a sink or a token that is filtered.
@@ -237,18 +279,6 @@ func (p *picture) greySources(v *view, t int) []bool {
 		grey[s] = p.grey(v, s)
 	}
 	return grey
-}
-
-// generatedColumns returns how many columns of generated tokens the matrices have: as many as the
-// longest row of a method needs.
-func (p *picture) generatedColumns() int {
-	columns := 0
-	for i := range p.views {
-		for _, row := range p.views[i].generated {
-			columns = max(columns, len(row))
-		}
-	}
-	return columns
 }
 
 // sinks marks the sinks of a method at the highlighted level, [m], and says which rows are silent,

@@ -460,6 +460,85 @@ func TestSizeOfGenerated(t *testing.T) {
 	t.Logf("%s bytes", thousands(len(got)))
 }
 
+// deepened adds what tokens have from generated tokens at every level: at level k that is the value
+// shown times (k+1)/l.
+func deepened(e *attribution.Explanation) *attribution.Explanation {
+	for _, r := range e.Methods {
+		if r.Shape[2] < 2 {
+			continue
+		}
+		r.GeneratedLevels = nil
+		for _, row := range r.Generated {
+			all := []float64{}
+			for k := range r.Shape[2] {
+				for _, x := range row {
+					all = append(all, x*float64(k+1)/float64(r.Shape[2]))
+				}
+			}
+			r.GeneratedLevels = append(r.GeneratedLevels, all)
+		}
+	}
+	return e
+}
+
+// TestSizeOfLevels draws the same with six levels, each of which has generated tokens: it stays in
+// the room of a notebook with every token's picture.
+func TestSizeOfLevels(t *testing.T) {
+	e := deepened(sizedBy(64, 512, 6, "rollout", "flow", "value-zeroing"))
+	got := written(t, HTML{Heatmap: Heatmap{Explanation: e}})
+	survives(t, got)
+	if len(got) > 500_000 || strings.Contains(got, "left out here") {
+		t.Errorf("%d bytes, limit 500,000, or something is left out", len(got))
+	}
+	t.Logf("%s bytes", thousands(len(got)))
+}
+
+// TestManyGenerated has a short prompt and more generated tokens than a table has columns for: the
+// matrix is an image that has all of them, and so have its layers.
+func TestManyGenerated(t *testing.T) {
+	e := deepened(sizedBy(80, 12, 3, "rollout"))
+	h := Heatmap{Explanation: e}
+	b := newPage(h.picture(true), 0)
+	b.choose(new(79))
+	if b.tabular() || b.extraColumns() != 79 {
+		t.Errorf("a table: %t, %d generated columns, want an image with 79", b.tabular(),
+			b.extraColumns())
+	}
+	v := &b.views[0]
+	g := b.layerGrid(v, 12+1+79, 1)
+	for k, line := range [][]int{g[2], g[1], g[0]} {
+		if line[12] != dividerPaint {
+			t.Errorf("level %d has paint %d where the line stands", k, line[12])
+		}
+		for q := range 79 {
+			x := e.Methods["rollout"].Generated[79][q] * float64(k+1) / 3
+			if want := v.colors.step(x); line[13+q] != want {
+				t.Errorf("level %d, generated token %d: paint %d, want %d", k, q, line[13+q], want)
+			}
+		}
+	}
+	got := written(t, HTML{Heatmap: h})
+	survives(t, got)
+	if !strings.Contains(got, "&#34;q&#34;:true") || strings.Contains(got, "left out here") {
+		t.Error("the script is not told of the levels, or something is left out")
+	}
+}
+
+// TestGeneratedLayer shows another layer than that of the result: generated tokens have its values
+// if they were kept.
+func TestGeneratedLayer(t *testing.T) {
+	e := generatedExample()
+	h := Heatmap{Explanation: e, Methods: []string{"rollout"}, Layer: new(2)}
+	if p := h.picture(true); p.views[0].generated != nil {
+		t.Error("generated tokens have values of a layer that was not kept")
+	}
+	deepened(e)
+	p := h.picture(true)
+	if got := p.views[0].at(2, 7+1); got != 0.3*3/6 {
+		t.Errorf("generated token 1 has %v at layer 2, want 0.15", got)
+	}
+}
+
 // TestSizeOfGrowing draws a picture as it grows, in the room that a notebook gives it then: at
 // every length it has its script with the values of every method.
 func TestSizeOfGrowing(t *testing.T) {

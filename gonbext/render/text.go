@@ -268,14 +268,14 @@ func (t *text) legend() {
 	case len(t.e.Prompt.Texts) == 0:
 	case t.top > 0:
 		tokens := t.words.tokens
-		if t.generatedColumns() > 0 {
+		if t.extraColumns() > 0 {
 			tokens = "tokens"
 		}
 		t.wrapped("", fmt.Sprintf("Each line: the strongest %s (sources) of a method, %d at "+
 			"most, the strongest first.", tokens, t.top))
 	default:
 		t.wrapped("", t.words.columns)
-		if t.generatedColumns() > 0 {
+		if t.extraColumns() > 0 {
 			t.wrapped("", "› is a generated token as a source.")
 		}
 	}

@@ -53,7 +53,7 @@ function cell(v, n, x) {
 }
 
 function start(root) {
-  const d = JSON.parse(root.dataset.hw), extra = d.G || 0, colors = colorsOf(d.c);
+  const d = JSON.parse(root.dataset.hw), extra = d.G || 0;
   const paintStyle = (n) => n ? 'background:' + colors(n) : '';
   const text = root.querySelector('.hw-t'), say = root.querySelector('.hw-s');
   // The folds of the static picture are those of one row; fold makes them for any.
@@ -67,10 +67,13 @@ function start(root) {
   const names = views.map((v) => v.querySelector('.hw-n').textContent);
   const blocks = [...root.querySelectorAll('.hw-d')];
   const header = [...root.querySelectorAll('.hw-m .hw-c th')].slice(0, d.m + extra);
-  // columns is how many cells a line of an image has: a divider stands before the generated tokens.
-  const columns = (img) => img.closest('table') ? d.m : d.m + (extra && extra + 1), column = (j) => j < d.m ? j : j + 1;
+  // columns is how many cells a line of an image has. Outside of a table a line divides the prompt
+  // from the generated tokens: gap is 1 there, and column the place of token j.
+  const gap = (img) => extra && !img.closest('table') ? 1 : 0, column = (img, j) => j < d.m ? j : j + gap(img);
+  const columns = (img) => d.m + (img.closest('table') && !d.d[views.indexOf(img.closest('.hw-v'))].q ? 0 : extra + gap(img));
   // What is chosen: the method, the token or the source, the layer of each method, and what is open.
   const s = choices(d.id, root, {level: {}, open: {}, all: d.a});
+  let colors = colorsOf(paletteOf(d, s));
   // first returns for each token the first one of its span. A code has for each prompt token how many
   // tokens the one before it in its span is back; 0 begins a span. Generated tokens stay tokens.
   function first(code) {
@@ -121,12 +124,13 @@ function start(root) {
     }
     return x;
   }
-  // coarse returns the paints of row t at a level. Generated tokens have none at other levels.
+  // coarse returns the paints of row t at a level.
   const decoded = {};
   function coarse(i, t, k) {
     const v = d.d[i], flat = v.r && (!v.k || k === shown(v, t)), key = i + ' ' + t + ' ' + !!flat;
     const row = decoded[key] = decoded[key] || decode(((flat ? v.r : v.k) || [])[t] || '');
-    return (j) => flat ? row[j] || 0 : j < d.m && row[k * d.m + j] || 0;
+    const width = v.q ? sources(v, t) : d.m;
+    return (j) => flat ? row[j] || 0 : j < width && row[k * width + j] || 0;
   }
   const greys = d.d.map((v) => new Set(v.s)), silent = d.d.map((v) => new Set(v.z));
   // painter returns the paints of row t at a level.
@@ -148,7 +152,7 @@ function start(root) {
   }
   const exact = (i, t) => d.d[i].w && level(i, t) === shown(d.d[i], t);
   // known is undefined for a source that a target does not have, or whose value is not known.
-  const known = (i, t, j) => j >= (level(i, t) === shown(d.d[i], t) ? sources(d.d[i], t) : d.m) ? undefined
+  const known = (i, t, j) => j >= (d.d[i].q || level(i, t) === shown(d.d[i], t) ? sources(d.d[i], t) : d.m) ? undefined
     : exact(i, t) ? value(d.d[i], t, j) : estimate(i, t, j);
   const number = (i, t, j) => (exact(i, t) ? format : about)(d.d[i], known(i, t, j));
 
@@ -236,16 +240,17 @@ function start(root) {
 
   // raster draws paints on a canvas that takes the place of an image.
   function raster(img, rows, paints, width) {
+    img.hwDraw = () => raster(img, rows, paints, width);
     const c = canvasFor(img), g = c.getContext('2d'), w = c.width / (width || columns(img)), h = c.height / rows;
     for (let r = 0; r < rows; r++) {
       const row = paints(r);
-      for (let j = width || columns(img) === d.m ? 0 : -1; j < (width || d.m + extra); j++) {
+      for (let j = width || !gap(img) ? 0 : -1; j < (width || d.m + extra); j++) {
         const n = j < 0 ? extra && none : row(j);
         if (!n) continue;
         g.fillStyle = colors(n);
         // A thin line divides the prompt from the generated tokens.
         if (j < 0) g.fillRect(Math.floor((d.m + 0.375) * w), r * h, Math.max(Math.floor(w / 4), 1), h);
-        else g.fillRect((width ? j : column(j)) * w, r * h, w, n < 0 ? h / 2 : h);
+        else g.fillRect((width ? j : column(img, j)) * w, r * h, w, n < 0 ? h / 2 : h);
       }
     }
   }
@@ -262,7 +267,7 @@ function start(root) {
     }
     const img = view.querySelector('img.hw-i');
     if (img) {
-      const part = j < 0 ? [0, t / d.n, 1, 1 / d.n] : [column(j) / columns(img), 0, 1 / columns(img), 1];
+      const part = j < 0 ? [0, t / d.n, 1, 1 / d.n] : [column(img, j) / columns(img), 0, 1 / columns(img), 1];
       mark(img.parentElement, ...part).hidden = j >= d.m + extra;
     }
     rows.forEach((r, q) => r.classList.toggle('hw-x', j < 0 && q === t));
@@ -271,7 +276,7 @@ function start(root) {
   }
   // drawRow paints a row of a table; t is its target if its exact numbers are known, else -1.
   function drawRow(r, row, v, t) {
-    for (let j = 0; j < (v ? d.m + extra : d.m); j++) {
+    for (let j = 0; j < Math.min(d.m + extra, r.cells.length - 1); j++) {
       const n = row(j), at = r.cells[j + 1];
       style(at, paintStyle(n));
       at.textContent = v && n && n !== grey ? cell(v, n, t < 0 ? undefined : one(v, t, j)) : '';
@@ -295,7 +300,7 @@ function start(root) {
     }
     const note = view.querySelector('.hw-u'), layer = view.querySelector('.hw-y');
     layer.title = layer.title || layer.textContent;
-    layer.textContent = picked(i) ? layerName(v, k) + (v.y ? ', ' + d.e[1] + ' only' : '') : layer.title;
+    layer.textContent = picked(i) ? layerName(v, k) + (v.y && !v.q ? ', ' + d.e[1] + ' only' : '') : layer.title;
     if (note && v.k) note.textContent = layerName(v, k);
     if (image && v.k) mark(image.parentElement, 0, (top - k) / (top + 1), 1, 1 / (top + 1));
     rows.forEach((r, q) => {
@@ -323,6 +328,12 @@ function start(root) {
     e.setAttribute('aria-pressed', pressed);
     bar.append(e);
   }
+  const coloring = colorButton(root, d, s, (from, to) => {
+    colors = colorsOf(to);
+    recolor(root, from, to);
+    draw();
+    coloring.focus({preventScroll: true});
+  });
   function drawBar(i) {
     bar.textContent = '';
     if (names.length > 1) {
@@ -338,6 +349,7 @@ function start(root) {
     if (picked(i)) {
       button(layerName(v, s.level[names[i]]) + ' ✕', true, () => { delete s.level[names[i]]; });
     }
+    bar.append(coloring);
   }
 
   function draw(all) {
@@ -409,10 +421,10 @@ function start(root) {
   const centre = (e) => { if (e) text.scrollTop += e.getBoundingClientRect().top - text.getBoundingClientRect().top - text.clientHeight / 2; };
 
   // Where a matrix is an image, the pointer has a place on it instead of a cell.
-  const at = (x) => x < d.m ? x : x > d.m ? x - 1 : -1;
+  const at = (x, line) => x < d.m ? x : x >= d.m + line ? x - line : -1;
   function onImage(event, rows) {
     const [x, y] = inside(event, event.target, columns(event.target), rows);
-    return [y, at(x)];
+    return [y, at(x, gap(event.target))];
   }
   views.forEach((view, i) => {
     const v = d.d[i], rows = [...view.querySelectorAll('.hw-r')], layers = [...view.querySelectorAll('.hw-l')];
@@ -429,7 +441,7 @@ function start(root) {
       if (deep && !v.k) return;
       const lines = deep ? v.L.length : d.n;
       const [t, j] = img ? onImage(event, lines) : [(deep ? layers : rows).indexOf(row), e.cellIndex - 1], k = lines - 1 - t;
-      if (t < 0 || k < 0 || !(j >= 0 && j < d.m + (deep ? 0 : extra))) return;
+      if (t < 0 || k < 0 || !(j >= 0 && j < (!deep ? d.m + extra : v.q ? sources(v, target()) : d.m))) return;
       e.title = (deep ? layerName(v, k) : rowName(t)) + ' ← ' + name(j) + ': ' +
         (deep ? about(v, estimate(i, target(), j, k)) : number(i, t, j));
     };
@@ -452,6 +464,7 @@ function start(root) {
     e.replaceWith(e.textContent.replace(/^▸\s/, ''));
   });
   root.classList.add('hw-on');
+  recolor(root, d.c || 0, paletteOf(d, s));
   draw();
   // A long text begins where the reader was or at the chosen token.
   if (s.scroll !== undefined) text.scrollTop = s.scroll;
@@ -466,4 +479,4 @@ function start(root) {
   }
 }
 
-begin('.hw[data-hw]:not(.hw-heads,.hw-flow,.hw-layers)', start);
+begin('.hw[data-hw]:not(.hw-heads,.hw-flow,.hw-layers,.hw-maps)', start);

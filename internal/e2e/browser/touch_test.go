@@ -307,7 +307,7 @@ func TestTouchOwnPictures(t *testing.T) {
 	b := tab(t)
 	b.Show(t, pageOf(t, touched()))
 	got := chromium.Evaluate[string](t, b, `(() => {
-		for (const name of ['flow', 'heads', 'layers']) document.body.insertAdjacentHTML('beforeend',
+		for (const name of ['flow', 'heads', 'layers', 'maps']) document.body.insertAdjacentHTML('beforeend',
 			'<div class="hw hw-' + name + '" data-hw="{}"></div>');
 		try {
 			new Function(document.querySelector('.hw script').textContent)();
@@ -316,7 +316,7 @@ func TestTouchOwnPictures(t *testing.T) {
 		}
 		return [...document.querySelectorAll('.hw')].map((e) => !!e.hwStarted).join();
 	})()`)
-	if got != "true,false,false,false" {
+	if got != "true,false,false,false,false" {
 		t.Errorf("the pictures that the script began are %s, want the first one alone", got)
 	}
 }

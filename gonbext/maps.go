@@ -1,0 +1,103 @@
+package gonbext
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"slices"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/gonbext/engine"
+	"github.com/headwater-ml/headwater/gonbext/render"
+)
+
+// Maps continues the prompt, as [Explain] does, and shows what every token of the text has from
+// every token, by one method: one layer as a matrix, and up to twelve layers as thumbnails; see
+// [render.Maps]. Layer of [View] opens a layer; default: the last one.
+//
+//	gonbext.Maps("the keys to the cabinet", gonbext.Options{Methods: []string{"raw"}})
+//
+// It returns the explanation. The settings are those of [Explain]; the method, value-zeroing by
+// default, is one that is made of attention or of value-zeroing, and tokens cannot be put together.
+// On an error Maps shows one line and ends the program; see [TryMaps].
+func Maps(prompt string, settings ...Setting) *Explanation {
+	out := newDisplay()
+	e, err := maps(out, prompt, settings)
+	if err != nil {
+		out.exit(err)
+	}
+	return e
+}
+
+// TryMaps is [Maps], with the error returned.
+func TryMaps(prompt string, settings ...Setting) (*Explanation, error) {
+	out := newDisplay()
+	defer out.clear()
+	return maps(out, prompt, settings)
+}
+
+// maps is TryMaps on a display, which may still hold a picture of progress after an error.
+func maps(out *display, prompt string, settings []Setting) (*Explanation, error) {
+	r, err := newRequest(settings)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case len(r.options.Methods) > 1:
+		return nil, usagef("maps are of one method; name one in Methods of Options")
+	case r.view.By != "":
+		return nil, usagef("maps show every token: leave By of View empty")
+	case len(r.options.Methods) == 0:
+		r.options.Methods = []string{"value-zeroing"}
+	}
+	tap, err := attribution.MapTap(r.options.Methods[0])
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	m, err := r.maps(ctx, out, prompt, tap)
+	if err != nil {
+		return nil, interrupted(ctx, err)
+	}
+	out.show(m, render.MapsText{Maps: m, Width: plainColumns},
+		render.MapsText{Maps: m, Width: columns()})
+	return m.Explanation, nil
+}
+
+// maps asks the engine for the text and for what its maps are made of.
+func (r request) maps(
+	ctx context.Context, out *display, prompt string, tap trace.Tap,
+) (render.Maps, error) {
+	e, err := r.explain(ctx, out, prompt)
+	if err != nil {
+		return render.Maps{}, err
+	}
+	ids := slices.Clone(e.Prompt.IDs)
+	if !e.Model.Bidirectional {
+		for _, g := range e.Steps {
+			ids = append(ids, g.ID)
+		}
+	}
+	if err := render.CheckHeads(e.Model.Layers, e.Model.Heads, len(ids)); err != nil {
+		return render.Maps{}, err
+	}
+	client, err := connect(ctx, out)
+	if err != nil {
+		return render.Maps{}, err
+	}
+	tensors, _, err := client.Trace(ctx, r.model, engine.Input{IDs: ids}, tap)
+	if err != nil {
+		return render.Maps{}, advise(err)
+	}
+	a, err := attribution.Attribute(ctx, tensors, r.options)
+	if err != nil {
+		return render.Maps{}, err
+	}
+	m := render.Maps{
+		Explanation: e, Method: a.Order[0], Map: a.Methods[a.Order[0]], Layer: r.view.Layer,
+		Palette: r.view.Palette,
+	}
+	return m, m.Check()
+}

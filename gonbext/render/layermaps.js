@@ -1,0 +1,127 @@
+// Adds touch to maps of layers that are complete without it: choosing a layer by its thumbnail, and a
+// target. All text comes from the elements of the picture and is set as text, never as markup. The
+// attribute data-hw has numbers only; mapsData in layermaps.go says what each of its fields is.
+// Nothing is requested.
+// common.js stands before it.
+function start(root) {
+  const d = JSON.parse(root.dataset.hw), s = choices(d.id, root, {open: {}});
+  let color = colorsOf(paletteOf(d, s));
+  const text = root.querySelector('.hw-t'), say = root.querySelector('.hw-s'), title = root.querySelector('.hw-n');
+  const tokens = [...text.querySelectorAll(':scope > span, :scope > u')];
+  const rows = [...root.querySelectorAll('.hw-r')], open = root.querySelector('img.hw-j');
+  const thumbnails = [...root.querySelectorAll('.hw-g')], sinks = new Set(d.s || []), said = [...say.childNodes];
+  const method = title.textContent.slice(0, title.textContent.lastIndexOf(', ')) + ', ';
+  const within = (x, size, otherwise) => x >= 0 && x < size ? x : otherwise;
+  const target = () => within(s.query, d.T, d.q), layer = () => within(d.L.indexOf(s.layer), d.L.length, d.l);
+  const layerName = (l) => (d.o ? 'up to layer ' : 'layer ') + d.L[l];
+  const seen = (i) => d.b ? d.T : i + 1, before = (i) => d.b ? i * d.T : i * (i + 1) / 2;
+  function value(l, i, j) {
+    const code = pair(d.w, 2 * (l * before(d.T) + before(i) + j));
+    return code ? (code - 2048) / 2047 * d.t : NaN;
+  }
+  function paint(l, i, j) {
+    if (j >= seen(i)) return 0;
+    if (sinks.has(j)) return grey;
+    const x = value(l, i, j), n = Math.round(levels * Math.min(Math.abs(x) / d.lim, 1));
+    return x !== x ? none : Math.sign(x) * n;
+  }
+  const format = (x) => x !== x ? 'NaN' : d.u === 0 ? (100 * x).toFixed(x >= 0.9995 ? 0 : 1) + ' %' : d.u === 1 ? '×' + (2 ** x).toFixed(2) : x.toPrecision(3);
+  const cell = (x) => x !== x ? 'NaN' : (d.u === 0 ? 100 * x : d.u === 1 ? 2 ** x : x / 10 ** (d.pw || 0)).toFixed(d.f);
+  const css = (n) => n ? 'background:' + color(n) : '';
+  const name = (j) => quoted(tokens[j].textContent, j, d.m, 'generated');
+
+  function drawText(l, i) {
+    tokens.forEach((e, j) => {
+      const c = css(paint(l, i, j));
+      style(e, j !== i ? c : (c && c + ';') + 'outline:2px solid');
+    });
+  }
+  function drawSentence(l, i) {
+    say.textContent = '';
+    if (l === d.l && i === d.q) return say.append(...said); // with exact numbers
+    const row = [...Array(seen(i)).keys()].filter((j) => paint(l, i, j) && paint(l, i, j) < grey);
+    row.sort((a, b) => Math.abs(value(l, i, b)) - Math.abs(value(l, i, a)));
+    say.append(make('b', {textContent: name(i)}), (d.p[i] < 0 ? '' : ', where “' + isolate(tokens[d.m + d.p[i]].textContent) + '” is predicted') +
+      ' · ' + method + layerName(l) + ': ' + (row.slice(0, 5).map((j) => name(j) + ' ' + format(value(l, i, j))).join(', ') || 'nothing stands out'));
+  }
+  function drawOpen(l) {
+    title.textContent = method + layerName(l);
+    rows.forEach((r, i) => {
+      for (let j = 0; j < d.T; j++) {
+        const n = paint(l, i, j), e = r.cells[j + 1];
+        style(e, css(n));
+        e.textContent = n && n !== grey ? cell(value(l, i, j)) : '';
+      }
+    });
+    if (!open) return;
+    open.hwDraw = () => drawOpen(l);
+    const c = canvasFor(open), g = c.getContext('2d'), w = c.width / d.T, h = c.height / d.T;
+    for (let i = 0; i < d.T; i++) for (let j = 0; j < seen(i); j++) {
+      const n = paint(l, i, j);
+      if (!n) continue;
+      g.fillStyle = color(n);
+      g.fillRect(j * w, i * h, w, n < 0 ? h / 2 : h);
+    }
+  }
+  let opened = d.l;
+  function draw() {
+    const l = layer(), i = target();
+    drawText(l, i);
+    drawSentence(l, i);
+    if (opened !== l) drawOpen(opened = l); // at first the static map stays, which has exact numbers
+    rows.forEach((r, k) => r.classList.toggle('hw-x', k === i));
+    if (open) mark(open.parentElement, 0, i / d.T, 1, 1 / d.T);
+    thumbnails.forEach((e, k) => {
+      e.setAttribute('aria-current', k === l);
+      mark(e.querySelector('img').parentElement, 0, 0, 1, 1).hidden = k !== l;
+      e.querySelector('.hw-p').style.outlineWidth = '2px';
+    });
+  }
+  function pick(l, i) {
+    if (l >= 0 && l < d.L.length) s.layer = d.L[l];
+    if (i >= 0 && i < d.T) s.query = i;
+    draw();
+  }
+
+  const bar = make('div', {className: 'hw-b'});
+  bar.append(colorButton(root, d, s, (from, to) => {
+    color = colorsOf(to);
+    recolor(root, from, to);
+    draw();
+  }));
+  say.before(bar);
+  say.setAttribute('aria-live', 'polite');
+  text.onclick = (event) => pick(-1, tokens.indexOf(event.target.closest('.hw-t > *')));
+  listen(text, 'tokens: left and right choose a target, up and down a layer', ({key}) => {
+    const ahead = text.dir === 'rtl' ? -1 : 1, by = {ArrowLeft: [0, -ahead], ArrowRight: [0, ahead], ArrowUp: [1, 0], ArrowDown: [-1, 0]}[key];
+    return by && (() => pick(layer() + by[0], target() + by[1]));
+  });
+  thumbnails.forEach((e, l) => {
+    e.style.cursor = 'pointer';
+    e.querySelectorAll('b').forEach((b) => { b.replaceWith(b.textContent.replace(/^▸\s/, '')); });
+    e.onclick = () => pick(l, -1);
+  });
+  const tell = (e, i, j) => {
+    if (tokens[i] && tokens[j] && j < seen(i)) e.title = layerName(layer()) + ', ' + name(i) + ' ← ' + name(j) + ': ' + format(value(layer(), i, j));
+  };
+  rows.forEach((r, i) => {
+    r.onclick = () => pick(-1, i);
+    r.onmousemove = (event) => tell(event.target, i, event.target.cellIndex - 1);
+  });
+  if (open) {
+    const at = (event) => inside(event, event.target, d.T, d.T);
+    open.parentElement.onclick = (event) => pick(-1, at(event)[1]);
+    open.parentElement.onmousemove = (event) => {
+      const [j, i] = at(event);
+      tell(event.target, i, j);
+    };
+  }
+  keepOpen(root, s.open);
+  text.querySelectorAll('b').forEach((e) => { e.replaceWith(...e.childNodes); });
+  root.querySelectorAll('.hw-r th b').forEach((e) => { e.parentElement.textContent = e.textContent.replace(/^▸\s/, ''); });
+  root.classList.add('hw-on');
+  recolor(root, d.c || 0, paletteOf(d, s));
+  draw();
+}
+
+begin('.hw-maps[data-hw]', start);

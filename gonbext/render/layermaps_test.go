@@ -1,0 +1,156 @@
+package render
+
+import (
+	"encoding/json"
+	"errors"
+	"html"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// mapped returns maps over the text of an explanation: at level l a target has (l+1)/L from the
+// token before it and the rest from itself; the first one has all from itself.
+func mapped(e *attribution.Explanation, L int) Maps {
+	T := textLength(e)
+	m := &attribution.Map{
+		Unit: "share of attention", Shape: [3]int{L, T, T}, Data: make([]float64, L*T*T),
+		Options: map[string]string{"heads": "mean", "aggregation": "layer"},
+	}
+	for l := range L {
+		m.Layers = append(m.Layers, l)
+		for i := range T {
+			x := float64(l+1) / float64(L)
+			if i == 0 {
+				x = 0
+			}
+			m.Data[(l*T+i)*T+max(i-1, 0)] = x
+			m.Data[(l*T+i)*T+i] = 1 - x
+		}
+	}
+	return Maps{Explanation: e, Map: m, Method: "raw"}
+}
+
+func TestMaps(t *testing.T) {
+	m := mapped(example(), 4)
+	m.Layer = new(1)
+	t.Run("notebook", func(t *testing.T) { goldenOf(t, m, mapsTouch, "layermaps.js") })
+	t.Run("text", func(t *testing.T) { golden(t, MapsText{Maps: m}) })
+	survives(t, strings.Replace(written(t, m), "<script>"+mapsTouch+"</script>", "", 1))
+}
+
+// TestMapsValues decodes the numbers of the script and compares the paints of a thumbnail.
+func TestMapsValues(t *testing.T) {
+	m := mapped(example(), 4)
+	p := m.open()
+	if p.layer != 3 || p.query != 6 {
+		t.Errorf("level %d and target %d are shown, want 3 and 6, from which “are” is predicted",
+			p.layer, p.query)
+	}
+	g := p.grid(1, 10) // level 1: half from the token before, half from itself
+	half := p.colors.step(0.5)
+	for i, row := range g {
+		for j, paint := range row {
+			if want := half; (i == j || i == j+1) && i > 0 && paint != want ||
+				(j > i || j < i-1) && paint != 0 {
+				t.Errorf("target %d, source %d has paint %d", i, j, paint)
+			}
+		}
+	}
+	data := forScript.FindString(written(t, m))
+	data = html.UnescapeString(strings.TrimSuffix(strings.TrimPrefix(data, ` data-hw="`), `"`))
+	var d mapsData
+	if err := json.Unmarshal([]byte(data), &d); err != nil {
+		t.Fatal(err)
+	}
+	// Level 2, target 3, source 2: after 2·55 values of other levels and 1 + 2 + 3 of targets.
+	code := d.Rows[2*(2*55+6+2):][:2]
+	at := 64*strings.IndexByte(digits64, code[0]) + strings.IndexByte(digits64, code[1])
+	if x := float64(at-2048) / 2047 * d.Top; x < 0.749 || x > 0.751 || d.Open != 3 {
+		t.Errorf("the script has %v and opens %d, want 0.75 and 3", x, d.Open)
+	}
+	if got := p.sentence(); got != "<b>“inet” (6)</b>, where “are” is predicted · raw, layer 3: "+
+		"“cab” (5) 100 %" {
+		t.Errorf("the sentence is %q", got)
+	}
+}
+
+// TestMapsLevels: of many layers twelve have a thumbnail, among them the first, the last and the
+// open one.
+func TestMapsLevels(t *testing.T) {
+	for _, c := range []struct {
+		open, layers int
+		want         []int
+	}{
+		{0, 1, []int{0}},
+		{2, 3, []int{0, 1, 2}},
+		{23, 30, []int{0, 3, 5, 8, 11, 13, 16, 18, 21, 23, 26, 29}},
+		{29, 30, []int{0, 3, 5, 8, 11, 13, 16, 18, 21, 24, 26, 29}},
+		{1, 13, []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12}},
+	} {
+		if got := levelsBeside(c.open, c.layers); !slices.Equal(got, c.want) {
+			t.Errorf("%d of %d: %v, want %v", c.open, c.layers, got, c.want)
+		}
+	}
+}
+
+// TestMapsSizes draws long texts in the room of a notebook; without room for its numbers there is
+// no script.
+func TestMapsSizes(t *testing.T) {
+	for _, T := range []int{40, 100, 300, 700} {
+		e := sizedBy(4, T-4, 1, "rollout")
+		got := written(t, mapped(e, 13))
+		survives(t, strings.Replace(got, "<script>"+mapsTouch+"</script>", "", 1))
+		if len(got) > 500_000 || strings.Contains(got, "<script>") != (T <= 100) {
+			t.Errorf("%d tokens: %d bytes, a script: %t", T, len(got),
+				strings.Contains(got, "<script>"))
+		}
+		t.Logf("%d tokens: %d bytes", T, len(got))
+	}
+}
+
+func TestMapsErrors(t *testing.T) {
+	short, late := mapped(example(), 2), mapped(example(), 2)
+	short.Map.Data = short.Map.Data[1:]
+	late.Layer = new(2)
+	for _, c := range []struct {
+		maps Maps
+		want string
+	}{
+		{Maps{}, "needs an explanation and a map"},
+		{short, "does not fit a text of 10 tokens; it needs [layers 10 10]"},
+		{late, `layer 2; the map of "raw" has layers 0 to 1`},
+	} {
+		err := c.maps.Check()
+		if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("error %v, want %q", err, c.want)
+		}
+		for _, got := range []string{
+			written(t, c.maps), strings.ReplaceAll(written(t, MapsText{Maps: c.maps}), "\n", " "),
+		} {
+			if !strings.Contains(html.UnescapeString(got), c.want) {
+				t.Errorf("the picture says %q, want %q", got, c.want)
+			}
+		}
+	}
+}
+
+// TestMapsHostile draws maps over hostile texts.
+func TestMapsHostile(t *testing.T) {
+	r := rand.New(rand.NewPCG(23, 23))
+	for drawn := 0; drawn < 5_000; {
+		e, n := attacked(example(), r)
+		drawn += n
+		m := mapped(e, 2)
+		m.Method = e.Prompt.Texts[0]
+		checkPrintable(t, "text", written(t, MapsText{Maps: m}))
+		survives(t, strings.Replace(written(t, m), "<script>"+mapsTouch+"</script>", "", 1))
+		if t.Failed() {
+			t.FailNow()
+		}
+	}
+}

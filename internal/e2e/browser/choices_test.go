@@ -1,0 +1,482 @@
+package browser
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/e2e/chromium"
+	"github.com/headwater-ml/headwater/internal/e2e/fixture"
+)
+
+// everywhere runs a test in windows of 446 and 1,200 pixels, on a light and on a dark system.
+func everywhere(t *testing.T, b *chromium.Browser, test func(t *testing.T)) {
+	t.Helper()
+	set := func(width int64, scheme string) {
+		b.Do(t, func(ctx context.Context) error {
+			params := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+				{Name: "prefers-color-scheme", Value: scheme},
+			}}
+			if _, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, params); err != nil {
+				return err
+			}
+			return chromedp.Do(ctx, chromedp.EmulateViewport(width, 900))
+		})
+	}
+	defer set(1200, "light")
+	for _, width := range []int64{446, 1200} {
+		for _, scheme := range []string{"light", "dark"} {
+			set(width, scheme)
+			t.Run(fmt.Sprintf("%d-%s", width, scheme), test)
+		}
+	}
+}
+
+// readable checks what is drawn: texts can be read, and nothing is wider than the window.
+func readable(t *testing.T, d chromium.Drawn) {
+	t.Helper()
+	checkColors(t, d)
+	checkElements(t, d)
+	if d.Wide > 0 {
+		t.Errorf("the page is %d pixels wider than its window", d.Wide)
+	}
+}
+
+// TestTouchCompareLayers compares two layers of one method and chooses the sides.
+func TestTouchCompareLayers(t *testing.T) {
+	b := tab(t)
+	e := touched()
+	var sides [2]render.Side
+	for k := range sides {
+		sides[k] = render.Side{Explanation: e, Method: "value-zeroing", Layer: &k}
+	}
+	h, err := render.Compare(sides[0], sides[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	everywhere(t, b, func(t *testing.T) {
+		readable(t, b.Show(t, fixture.Written(t, render.Page{HTML: render.HTML{Heatmap: h}})))
+		do(t, b, "").check(t, "at first", "are", "A − B, row by row: more in A from "+
+			"“the” +50.0 %, “to” +50.0 %; more in B from “key” -60.0 %, “s” -20.0 %",
+			"0 the", "1 key", "2 s", "3 to")
+		s := do(t, b, click(".hw-b button", 0))
+		s.check(t, "the lower layer", "are", "A: value-zeroing@0, layer 0: most from "+
+			"“the” 50.0 %, “to” 50.0 %", "0 the", "3 to")
+		if s.Tab != "A: value-zeroing@0" {
+			t.Errorf("the button says %q", s.Tab)
+		}
+		do(t, b, click(".hw-b button", 1)+";"+click(".hw-t > *", 5)).check(t, "the upper layer",
+			"here", "B: value-zeroing@1, layer 1: most from “to” 60.0 %", "3 to")
+	})
+}
+
+// fedDeep is fed with what generated tokens have from those before them at both layers.
+func fedDeep() *attribution.Explanation {
+	e := fed()
+	e.Methods["value-zeroing"].GeneratedLevels = [][]float64{{}, {0.5, 0.3}}
+	return e
+}
+
+// TestTouchGeneratedLayers chooses a layer that is not shown at first: generated tokens have its
+// colours too, in the text, the matrix and the layers, which may be images.
+func TestTouchGeneratedLayers(t *testing.T) {
+	b := tab(t)
+	const vz = "[...document.querySelectorAll('.hw-b button')].find((e) => " +
+		"e.textContent === 'value-zeroing').click();"
+	everywhere(t, b, func(t *testing.T) {
+		readable(t, b.Show(t, pageOf(t, fedDeep())))
+		do(t, b, vz+click(".hw-t > *", 5)).check(t, "at first", "here",
+			"layer 1: most from “to” 60.0 %, “are” (generated 1) 30.0 %", "3 to", "4 are")
+		s := do(t, b, click(".hw-v:not([hidden]) .hw-l", 1))
+		s.check(t, "the lower layer", "here", "layer 0: “key” (1) 55 % or more, “are” "+
+			"(generated 1) 45 to 55 %", "1 key", "4 are")
+		cells := chromium.Evaluate[[]string](t, b, `[...document.querySelectorAll(
+			'.hw-v:not([hidden]) .hw-l')].map((r) => r.cells[5].style.backgroundColor)`)
+		if len(cells) != 2 || cells[0] == "" || cells[1] == "" || cells[0] == cells[1] {
+			t.Errorf("the column of are has colours %q in the layers, want two", cells)
+		}
+		do(t, b, click(".hw-t > *", 4)+";"+click(".hw-t > *", 4)).check(t, "what are fed", "are",
+			"as a source, value-zeroing: “here” (generated 2) 45 to 55 %", "5 here")
+
+		b.Show(t, pageOf(t, lengthened(fedDeep())))
+		do(t, b, vz+click(".hw-t > *", 65)+";"+press("ArrowDown")).check(t, "beside images",
+			"here", "layer 0: “key” (1) 55 % or more, “are” (generated 1) 45 to 55 %", "1 key",
+			"64 are")
+		title := chromium.Evaluate[string](t, b, `(() => {
+			const e = [...document.querySelectorAll('.hw-j')].find((e) => e.checkVisibility()),
+				r = e.getBoundingClientRect();
+			e.dispatchEvent(new MouseEvent('mousemove', {
+				bubbles: true, clientX: r.right - 3, clientY: r.bottom - 3,
+			}));
+			return e.title;
+		})()`)
+		if title != "layer 0 ← are: 45 to 55 %" {
+			t.Errorf("pointing at the last column of layer 0 says %q", title)
+		}
+	})
+}
+
+// TestTouchManyGenerated has more generated tokens than a table has columns for: the matrix is an
+// image, and a click on its lines and on the text reaches the last one.
+func TestTouchManyGenerated(t *testing.T) {
+	b := tab(t)
+	e := fed()
+	e.Order = []string{"direct", "norms"} // of which one was not computed
+	const n = 70
+	r := e.Methods["direct"]
+	e.Steps, r.Generated, r.Shown = nil, nil, nil
+	r.Shape[0], r.Data = n, make([]float64, n*4)
+	for i := range n {
+		e.Steps = append(e.Steps, attribution.GeneratedToken{
+			Text: fmt.Sprintf(" g%d", i), Probability: 0.5,
+		})
+		row := make([]float64, i)
+		if i > 0 {
+			row[i-1] = 2
+		}
+		r.Generated, r.Shown = append(r.Generated, row), append(r.Shown, 1)
+		r.Data[4*i] = 1
+	}
+	everywhere(t, b, func(t *testing.T) {
+		readable(t, b.Show(t, pageOf(t, e)))
+		do(t, b, `const e = document.querySelector('.hw-i'), r = e.getBoundingClientRect();
+			e.dispatchEvent(new MouseEvent('click', {
+				bubbles: true, clientX: r.left + 3, clientY: r.bottom - 2,
+			}))`).check(t, "the last line", "g69", "most from “g68” (generated 69) 2.00, “the” 1.00",
+			"0 the", "72 g68")
+		title := chromium.Evaluate[string](t, b, `(() => {
+			const e = document.querySelector('.hw-i'), r = e.getBoundingClientRect();
+			e.dispatchEvent(new MouseEvent('mousemove', {
+				bubbles: true, clientX: r.right - 2, clientY: r.bottom - 2,
+			}));
+			return e.title;
+		})()`)
+		if title != "g69 ← g68: 2.00" {
+			t.Errorf("pointing at the last cell says %q", title)
+		}
+		do(t, b, click(".hw-t > *", 72)+";"+click(".hw-t > *", 72)).check(t, "what g68 fed", "g68",
+			"as a source, direct: “g69” (generated 70) 2.00", "73 g69")
+	})
+}
+
+// TestLayersGenerated points at generated tokens in panels of layers, and goes there with the keys.
+func TestLayersGenerated(t *testing.T) {
+	b := tab(t)
+	l := render.Layers{Heatmap: render.Heatmap{Explanation: fedDeep()}, Tokens: []int{0, 1}}
+	long := render.Layers{
+		Heatmap: render.Heatmap{Explanation: lengthened(fedDeep())}, Tokens: []int{0, 1},
+	}
+	const says = "document.querySelector('.hw-t').nextSibling.textContent"
+	everywhere(t, b, func(t *testing.T) {
+		readable(t, b.Show(t, fixture.Written(t, render.LayersPage{Layers: l})))
+		got := chromium.Evaluate[string](t, b, `(() => {
+			const cell = document.querySelectorAll('.hw-d')[1].querySelectorAll('.hw-r')[1].cells[5];
+			cell.dispatchEvent(new MouseEvent('mousemove', {bubbles: true}));
+		})(),`+says)
+		if got != "layer 0 · “are” (generated 1) 50.0 %" {
+			t.Errorf("pointing at the column of are says %q", got)
+		}
+		got = chromium.Evaluate[string](t, b, "(() => {"+click(".hw-t > *", 4)+"})(),"+says)
+		if want := "layer 0 · “are” (generated 1) 50.0 %"; !strings.HasSuffix(got, want) {
+			t.Errorf("a click on are says %q, want %q", got, want)
+		}
+
+		readable(t, b.Show(t, fixture.Written(t, render.LayersPage{Layers: long})))
+		got = chromium.Evaluate[string](t, b, `(() => {
+			const e = document.querySelectorAll('.hw-j')[1], r = e.getBoundingClientRect();
+			e.dispatchEvent(new MouseEvent('mousemove', {
+				bubbles: true, clientX: r.right - 3, clientY: r.top + 3,
+			}));
+		})(),`+says)
+		if got != "layer 1 · “are” (generated 1) 30.0 %" {
+			t.Errorf("pointing at the last column of an image says %q", got)
+		}
+		marks := chromium.Evaluate[[]bool](t, b,
+			"[...document.querySelectorAll('.hw-p')].map((e) => e.hidden)")
+		if fmt.Sprint(marks) != "[true false]" {
+			t.Errorf("marks are hidden %v, want that of the panel without the column", marks)
+		}
+	})
+}
+
+// paletteButton is the button that gives a picture the next palette.
+const paletteButton = "[...document.querySelectorAll('.hw-b button')].find((e) => " +
+	"e.textContent.startsWith('colours: '))"
+
+// backgrounds returns how many elements have a colour that begins so, such as #283, and how many of
+// them are hatched.
+func backgrounds(t *testing.T, b *chromium.Browser, color string) (colored, hatched int) {
+	t.Helper()
+	counts := chromium.Evaluate[[2]int](t, b, fmt.Sprintf(`(() => {
+		const all = [...document.querySelectorAll('[style*="background:%s"]')];
+		const hatched = (e) => /gradient/.test(getComputedStyle(e).backgroundImage);
+		return [all.length, all.filter(hatched).length];
+	})()`, color))
+	return counts[0], counts[1]
+}
+
+// pixel returns the colour that an image or a canvas has at a place, in parts of its size, without
+// its opacity: #27b, to the digit, because a canvas rounds.
+func pixel(t *testing.T, b *chromium.Browser, selector string, x, y float64) string {
+	t.Helper()
+	return chromium.Evaluate[string](t, b, fmt.Sprintf(`(async () => {
+		const e = [...document.querySelectorAll(%q)].find((e) => e.checkVisibility());
+		if (e.decode) await e.decode();
+		const c = document.createElement('canvas');
+		c.width = e.naturalWidth || e.width;
+		c.height = e.naturalHeight || e.height;
+		const g = c.getContext('2d');
+		g.drawImage(e, 0, 0);
+		const [red, green, blue] = g.getImageData(%f * c.width, %f * c.height, 1, 1).data;
+		return '#' + [red, green, blue].map((x) => Math.round(x / 17).toString(16)).join('');
+	})()`, selector, x, y), await)
+}
+
+// TestTouchPalette gives a picture other palettes by its button: elements and images have the new
+// colours, negative values stay hatched, texts can be read, and the last one leads to the first.
+func TestTouchPalette(t *testing.T) {
+	b := tab(t)
+	everywhere(t, b, func(t *testing.T) {
+		b.Show(t, pageOf(t, touched()))
+		do(t, b, click(".hw-t > *", 5)) // s speaks against it
+		const rest = "document.querySelector('.hw').innerHTML"
+		first := chromium.Evaluate[string](t, b, rest)
+		blue, _ := backgrounds(t, b, "#27b")
+		for _, c := range []struct{ name, above, below string }{
+			{"green-purple", "#283", "#84b"}, {"perceptual", "#85dd", "#b51"},
+		} {
+			do(t, b, paletteButton+".click()")
+			name := chromium.Evaluate[string](t, b, paletteButton+".textContent")
+			focused := chromium.Evaluate[bool](t, b, "document.activeElement === "+paletteButton)
+			if name != "colours: "+c.name || !focused {
+				t.Errorf("the button says %q, in focus: %t; want %s", name, focused, c.name)
+			}
+			readable(t, b.Inspect(t, "document.body"))
+			above, _ := backgrounds(t, b, c.above)
+			below, hatched := backgrounds(t, b, c.below)
+			old, _ := backgrounds(t, b, "#27bd")
+			if above == 0 || below == 0 || hatched != below || old > 0 {
+				t.Errorf("%s: %d above, %d below of which %d are hatched, and %d as before", c.name,
+					above, below, hatched, old)
+			}
+			do(t, b, click(".hw-t > *", 4)+";"+click(".hw-t > *", 5))
+		}
+		do(t, b, paletteButton+".click()")
+		if again, _ := backgrounds(t, b, "#27b"); again != blue {
+			t.Errorf("back in the first palette %d elements are blue, want %d", again, blue)
+		}
+		if last := chromium.Evaluate[string](t, b, rest); last != first {
+			t.Error("after all palettes the picture is not what it was")
+		}
+
+		b.Show(t, pageOf(t, lengthened(touched())))
+		const x, y = 2.5 / 64, 0.75 // s of the second line, against it
+		for _, want := range []string{"#b51", "#84b", "#b51"} {
+			if got := pixel(t, b, ".hw-v .hw-i", x, y); got != want {
+				t.Errorf("the image has %s where s speaks against it, want %s", got, want)
+			}
+			do(t, b, paletteButton+".click()")
+		}
+	})
+}
+
+// TestTouchPaletteStays updates a picture of which a reader chose the palette, as a notebook does:
+// the new one has it too, in its elements and its images.
+func TestTouchPaletteStays(t *testing.T) {
+	b := tab(t)
+	markup := fixture.Written(t, render.HTML{
+		Heatmap: render.Heatmap{Explanation: lengthened(touched())},
+	})
+	replace := fmt.Sprintf(`const output = document.querySelector('#output');
+		output.innerHTML = %q;
+		new Function(output.querySelector('script').textContent)();`, markup)
+	for _, theme := range [][2]string{{"white", "black"}, {"rgb(17,17,17)", "rgb(255,255,255)"}} {
+		b.Show(t, output(markup, theme[0], theme[1]))
+		do(t, b, paletteButton+".click()")
+		do(t, b, replace)
+		checkColors(t, b.Inspect(t, "document.querySelector('#output')"))
+		green, _ := backgrounds(t, b, "#283")
+		blue, _ := backgrounds(t, b, "#27b")
+		name := chromium.Evaluate[string](t, b, paletteButton+".textContent")
+		if green == 0 || blue > 0 || name != "colours: green-purple" {
+			t.Errorf("after an update %d elements are green and %d blue, the button says %q", green,
+				blue, name)
+		}
+		if got := pixel(t, b, ".hw-v .hw-i", 1.5/64, 0.25); got != "#283" {
+			t.Errorf("after an update the image has %s for key, want green", got)
+		}
+	}
+}
+
+// TestHeadsSwitches goes from head to head by buttons, and changes the palette of a picture of
+// heads: that of its text, its matrix and its thumbnails.
+func TestHeadsSwitches(t *testing.T) {
+	b := tab(t)
+	const said = "document.querySelector('.hw-s').textContent"
+	press := func(label string) string {
+		return fmt.Sprintf(`(() => { const e = document.querySelector('.hw-b [aria-label="%s"]');
+			e.focus();
+			e.click();
+			if (document.activeElement !== e) throw new Error('the focus is lost');
+			return %s; })()`, label, said)
+	}
+	everywhere(t, b, func(t *testing.T) {
+		readable(t, b.Show(t, fixture.Written(t, render.HeadsPage{Heads: attended()})))
+		for _, c := range []struct{ label, want, bar string }{
+			{"the head before", "layer 1, head 0 looks at the sink", "layer 1 ▾▴head 0 ◂▸"},
+			{"the head before", "layer 1, head 0 looks at the sink", "layer 1 ▾▴head 0 ◂▸"},
+			{"the layer below", "layer 0, head 0 looks at the sink", "layer 0 ▾▴head 0 ◂▸"},
+			{"the head after", "layer 0, head 1 looks at the sink", "layer 0 ▾▴head 1 ◂▸"},
+			{"the layer above", "layer 1, head 1 looks at “s” (2)", "layer 1 ▾▴head 1 ◂▸"},
+		} {
+			said := chromium.Evaluate[string](t, b, press(c.label))
+			bar := chromium.Evaluate[string](t, b, "document.querySelector('.hw-b').textContent")
+			if !strings.Contains(said, c.want) || !strings.HasPrefix(bar, c.bar) {
+				t.Errorf("after %s it says %q, %q; want %q, %q", c.label, said, bar, c.want, c.bar)
+			}
+		}
+		chromium.Evaluate[bool](t, b, paletteButton+".click(), true")
+		readable(t, b.Inspect(t, "document.body"))
+		green, _ := backgrounds(t, b, "#283")
+		blue, _ := backgrounds(t, b, "#27b")
+		if green == 0 || blue > 0 {
+			t.Errorf("%d elements are green and %d blue, want green ones", green, blue)
+		}
+		// The last head of the upper layer looks at the token before.
+		if got := pixel(t, b, ".hw-g img", 9.5/14, 3.5/7); got != "#283" {
+			t.Errorf("the thumbnail has %s, want green", got)
+		}
+	})
+}
+
+// TestLayersPalette changes the palette of panels of layers while a place is marked.
+func TestLayersPalette(t *testing.T) {
+	b := tab(t)
+	page := fixture.Written(t, render.LayersPage{Layers: render.Layers{
+		Heatmap: render.Heatmap{Explanation: fedDeep(), Token: new(1)},
+	}})
+	everywhere(t, b, func(t *testing.T) {
+		b.Show(t, page)
+		keys := press("ArrowRight", "ArrowRight")
+		chromium.Evaluate[bool](t, b, keys+paletteButton+".click(), true")
+		readable(t, b.Inspect(t, "document.body"))
+		green, _ := backgrounds(t, b, "#283")
+		blue, _ := backgrounds(t, b, "#27b")
+		if green == 0 || blue > 0 {
+			t.Errorf("%d elements are green and %d blue, want green ones", green, blue)
+		}
+		if outlined := chromium.Evaluate[int](t, b,
+			"document.querySelectorAll('td[style*=\"outline\"]').length"); outlined > 0 {
+			t.Errorf("%d cells are still outlined", outlined)
+		}
+	})
+}
+
+// mapped are maps of three layers over a text: at layer l a target has l+1 of three parts from the
+// token before it and the rest from itself.
+func mapped(e *attribution.Explanation) render.Maps {
+	const L = 3
+	T := len(e.Prompt.Texts) + len(e.Steps)
+	m := &attribution.Map{
+		Unit: "share of attention", Layers: []int{0, 1, 2}, Shape: [3]int{L, T, T},
+		Data: make([]float64, L*T*T), Options: map[string]string{"aggregation": "layer"},
+	}
+	for l := range L {
+		for i := range T {
+			x := float64(l+1) / L
+			if i == 0 {
+				x = 0
+			}
+			m.Data[(l*T+i)*T+max(i-1, 0)] = x
+			m.Data[(l*T+i)*T+i] = 1 - x
+		}
+	}
+	return render.Maps{Explanation: e, Map: m, Method: "raw"}
+}
+
+// TestTouchMaps opens layers and chooses targets, by clicks and by keys, in a table and in an
+// image.
+func TestTouchMaps(t *testing.T) {
+	b := tab(t)
+	const read = `(() => {
+		const root = document.querySelector('.hw'), of = (e) => e.getAttribute('style') || '';
+		const tokens = [...root.querySelectorAll('.hw-t > *:not(br)')];
+		return {
+			Framed: tokens.filter((e) => of(e).includes('outline')).map((e) => e.textContent).join(' '),
+			Colored: tokens.flatMap((e, i) => of(e).includes('background') ? [i + ' ' + e.textContent] : []),
+			Sentence: root.querySelector('.hw-s').textContent,
+			Tab: root.querySelector('.hw-n').textContent,
+			Row: (root.querySelector('.hw-r.hw-x th') || {}).textContent || '',
+			Layer: [...root.querySelectorAll('.hw-g')].filter((e) => !e.querySelector('.hw-p').hidden).
+				map((e) => e.textContent).join(),
+		};
+	})()`
+	do := func(script string) state {
+		return chromium.Evaluate[state](t, b, "(() => {"+script+"})(),"+read)
+	}
+	everywhere(t, b, func(t *testing.T) {
+		readable(t, b.Show(t, fixture.Written(t, render.MapsPage{Maps: mapped(touched())})))
+		s := do("")
+		s.check(t, "at first", "to", "“to” (3), where “are” is predicted · raw, layer 2: “s” (2) 100 %",
+			"2 s")
+		if s.Tab != "raw, layer 2" || s.Row != "to" || s.Layer != "layer 2" {
+			t.Errorf("open is %q, row %q, thumbnail %q", s.Tab, s.Row, s.Layer)
+		}
+		s = do(click(".hw-g img", 0))
+		s.check(t, "a thumbnail", "to", "raw, layer 0: “to” (3) 66.7 %, “s” (2) 33.3 %",
+			"2 s", "3 to")
+		cell := chromium.Evaluate[string](t, b,
+			"document.querySelectorAll('.hw-r')[3].cells[3].textContent")
+		if s.Tab != "raw, layer 0" || s.Layer != "layer 0" || cell != "33" {
+			t.Errorf("open is %q, thumbnail %q, a cell has %q", s.Tab, s.Layer, cell)
+		}
+		do(click(".hw-r", 5)).check(t, "a line", "here",
+			"“here” (generated 2) · raw, layer 0: “here” (generated 2) 66.7 %", "4 are", "5 here")
+		do(press("ArrowUp", "ArrowLeft")).check(t, "a layer up and a token back", "are",
+			"“are” (generated 1), where “here” is predicted · raw, layer 1: “to” (3) 66.7 %",
+			"3 to", "4 are")
+		do(click(".hw-t > *", 1)).check(t, "a token", "key", "“the” (0) 66.7 %", "0 the", "1 key")
+		chromium.Evaluate[bool](t, b, paletteButton+".click(), true")
+		readable(t, b.Inspect(t, "document.body"))
+		if got := pixel(t, b, ".hw-g img", 1.5/6, 2.5/6); got != "#283" {
+			t.Errorf("in another palette a thumbnail has %s, want #283", got)
+		}
+
+		long := render.MapsPage{Maps: mapped(lengthened(touched()))}
+		readable(t, b.Show(t, fixture.Written(t, long)))
+		do(click(".hw-g img", 1)).check(t, "a thumbnail of a long text", "w59",
+			"raw, layer 1: “w58” (62) 66.7 %", "62 w58", "63 w59")
+		do(`const e = document.querySelector('canvas.hw-j'), r = e.getBoundingClientRect();
+			e.dispatchEvent(new MouseEvent('click', {
+				bubbles: true, clientX: r.left + 3, clientY: r.top + r.height * 1.5 / 66,
+			}))`).check(t, "a line of an image", "key", "“the” (0) 66.7 %", "0 the", "1 key")
+		if got := pixel(t, b, "canvas.hw-j", 0.5/66, 1.5/66); got != "#27b" {
+			t.Errorf("the canvas has %s where key has from the, want #27b", got)
+		}
+	})
+}
+
+// TestMapsUntrusted passes maps through what a notebook that is not trusted keeps: the text, the
+// sentence, the open layer and all thumbnails.
+func TestMapsUntrusted(t *testing.T) {
+	b := tab(t)
+	got := sanitiseMarkup(t, b, fixture.Written(t, mapped(touched())))
+	if dropped := strings.Join(got.Dropped, " "); dropped != "data-hw of <div> <style> <script>" {
+		t.Errorf("dropped %q", dropped)
+	}
+	for _, theme := range [][2]string{{"rgb(17,17,17)", "rgb(255,255,255)"}, {"white", "black"}} {
+		d := b.Show(t, output(got.Sanitised, theme[0], theme[1]))
+		checkColors(t, d)
+		checkElements(t, d)
+		if !strings.Contains(d.Text, "raw, layer 2: “s” (2) 100 %") || d.Elements["img"] != 3 {
+			t.Errorf("without the script there are %d images and the text %.300q",
+				d.Elements["img"], d.Text)
+		}
+	}
+}
