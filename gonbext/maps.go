@@ -14,7 +14,8 @@ import (
 
 // Maps continues the prompt, as [Explain] does, and shows what every token of the text has from
 // every token, by one method: one layer as a matrix, and up to twelve layers as thumbnails; see
-// [render.Maps]. Layer of [View] opens a layer; default: the last one.
+// [render.Maps]. Layer of [View] opens a layer; default: the
+// one that wrote the first word.
 //
 //	gonbext.Maps("the keys to the cabinet", gonbext.Options{Methods: []string{"raw"}})
 //

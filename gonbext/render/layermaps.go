@@ -28,7 +28,8 @@ type Maps struct {
 	// Method is the name of their method.
 	Map    *attribution.Map
 	Method string
-	// Layer is the layer that is open, 0-based; nil is the last one of the map.
+	// Layer is the layer that is open, 0-based; nil is the one that pictures of the chosen token
+	// show if the explanation has the method, else the last one of the map.
 	Layer *int
 	// Palette is the name of the colours; see [Heatmap.Palette].
 	Palette string
@@ -107,9 +108,7 @@ func (r Maps) open() *mapsPage {
 	p.words.title = "Targets × sources: what every token has from every token"
 	p.choose(nil)
 	p.query = p.queryOf(p.chosen)
-	if p.layer = L - 1; r.Layer != nil {
-		p.layer = slices.Index(m.Layers, *r.Layer)
-	}
+	p.layer = r.firstLevel(p.chosen)
 	if strings.HasPrefix(m.Unit, "share") {
 		p.sinks = p.findSinks()
 	}
@@ -128,6 +127,21 @@ func (r Maps) open() *mapsPage {
 	p.own.colors = p.own.top.tight(values)
 	p.colors = p.own.colors
 	return p
+}
+
+// firstLevel returns the level that is open at first: that of Layer, else the layer that a picture
+// of generated token t shows, else the last one.
+func (r Maps) firstLevel(t int) int {
+	layer := attribution.LayerByToken
+	if own := r.Explanation.Methods[r.Method]; r.Layer != nil {
+		layer = *r.Layer
+	} else if own != nil {
+		layer = own.Layer(t, own.Level(t))
+	}
+	if k := slices.Index(r.Map.Layers, layer); k >= 0 {
+		return k
+	}
+	return len(r.Map.Layers) - 1
 }
 
 // levelsBeside returns up to twelve of L levels at even distances, the first and the last among

@@ -43,6 +43,27 @@ func TestMaps(t *testing.T) {
 	survives(t, strings.Replace(written(t, m), "<script>"+mapsTouch+"</script>", "", 1))
 }
 
+// TestMapsOpen opens the layer that a picture of the chosen token shows, unless another one is
+// asked for.
+func TestMapsOpen(t *testing.T) {
+	e := example()
+	e.Methods["raw"] = &attribution.Result{
+		Shape: [3]int{2, 1, 2}, Layers: []int{1, 2}, Shown: []int{1, 2},
+	}
+	m := mapped(e, 4)
+	if p := m.open(); p.layer != e.Methods["raw"].Shown[p.chosen] {
+		t.Errorf("layer %d is open, want that of token %d", p.layer, p.chosen)
+	}
+	m.Layer = new(0)
+	if p := m.open(); p.layer != 0 {
+		t.Errorf("layer %d is open, want 0", p.layer)
+	}
+	e.Methods["raw"].Layers, m.Layer = []int{7, 8}, nil // of which there is no map
+	if p := m.open(); p.layer != 3 {
+		t.Errorf("layer %d is open, want the last one", p.layer)
+	}
+}
+
 // TestMapsValues decodes the numbers of the script and compares the paints of a thumbnail.
 func TestMapsValues(t *testing.T) {
 	m := mapped(example(), 4)
