@@ -168,9 +168,12 @@ func (m *Model) termsOnCache(
 		}
 		inputs := []*tensors.Tensor{length, along}
 		for l := begin; l < end; l++ {
-			inputs = append(inputs, k.input[l], k.output[l], k.attention[l], value(l))
+			inputs = append(inputs, k.attention[l], value(l))
+			if normsOnTheWay(m.Spec) {
+				inputs = append(inputs, k.input[l], k.output[l])
+			}
 		}
-		out, err := m.execute(m.termsProgram(begin, end), inputs...)
+		out, err := m.execute(m.termsProgram(begin, end, along.Shape().Dimensions[0]), inputs...)
 		if err != nil {
 			return fmt.Errorf("layers %d to %d on the way back: %w", begin, end-1, err)
 		}
@@ -190,27 +193,48 @@ func (m *Model) termsOnCache(
 	return nil
 }
 
+// normsOnTheWay reports whether the direction on the stream passes a norm within a layer, for which
+// that layer's input and attention output have to be known.
+func normsOnTheWay(s *spec.Spec) bool {
+	return s.Order == spec.PostNorm || s.NormAfter || s.NormedResidual
+}
+
 // termsProgram is the graph that returns, given a positive number and the directions after layer
-// end-1, those before layer begin, [P,1,D] both, and the parts of the sources of the layers
-// between, [layers,P,S]. Its other inputs are, for each layer, what [lastToken] has of it and its
-// values.
-func (m *Model) termsProgram(begin, end int) program {
+// end-1 for so many texts, those before layer begin, [P,1,D] both, and the parts of the sources of
+// the layers between, [layers,P,S]. Its other inputs are, for each layer, its attention and values
+// and, with [normsOnTheWay], its input and attention output. Every further input would cost 1.5 to
+// 3 µs.
+func (m *Model) termsProgram(begin, end, texts int) program {
+	norms := normsOnTheWay(m.Spec)
 	var weights []string
+	columns := make([]bool, end-begin) // whether a layer's output projection is in codes by columns
 	for l := begin; l < end; l++ {
-		which := ofLayer(l)
-		if s := m.Spec; s.Order != spec.PostNorm && !s.NormAfter && !s.NormedResidual {
-			which += "output." // no norm is on the way back
+		which, inCodes := ofLayer(l), byColumns+ofLayer(l)
+		switch {
+		case norms:
+		case texts == 1 && len(m.weightsOf(inCodes).names) > 0:
+			columns[l-begin] = true
+			which += "output.bias " + inCodes
+		default:
+			which += "output."
 		}
 		weights = append(weights, which)
 	}
 	return program{
-		fmt.Sprintf("terms of %d layers on the cache", end-begin), strings.Join(weights, " "),
+		fmt.Sprintf("terms of layers %v on the cache", columns), strings.Join(weights, " "),
 		func(w byName, in []*Node) []*Node {
-			const each = 4 // inputs of a layer
+			each := 2 // inputs of a layer
+			if norms {
+				each = 4
+			}
 			length, along, parts := in[0], in[1], make([]*Node, end-begin)
 			for l := end - 1; l >= begin; l-- {
 				own := in[2+each*(l-begin):][:each]
-				t := m.termsOf(w, l, slices.Concat([]*Node{length}, own, []*Node{along}))
+				layer := targetNodes{attention: own[0], value: own[1]}
+				if norms {
+					layer.input, layer.output = own[2], own[3]
+				}
+				t := m.termsOf(w, l, length, layer, along)
 				along, parts[l-begin] = t.input.along, t.sources
 			}
 			return []*Node{along, Stack(parts, 0)}

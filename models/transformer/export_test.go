@@ -115,6 +115,43 @@ func Quantized(
 	return &got, nil
 }
 
+// QuantizedFromLeft loads the matrix [out,in] of q as an output projection, and returns x [out]
+// times it, from its codes by columns.
+func QuantizedFromLeft(
+	backend compute.Backend, q spec.Quantized, out, in int, x []float32,
+) ([]float32, error) {
+	param := spec.Param{Name: "blocks.0.output.weight", Shape: []int{in, out}}
+	matrix := array{name: param.Name, parts: []spec.Param{param}, outFirst: true}
+	f, ok := formOf(matrix, q)
+	if !ok || f.columns == nil {
+		return nil, fmt.Errorf("a matrix %dx%d has no codes by columns", out, in)
+	}
+	m := &Model{loaded: &loaded{backend: backend}}
+	all, err := m.loadQuantized(matrix, f, q)
+	if err != nil {
+		return nil, err
+	}
+	exec, err := graph.NewExec(backend, func(in []*graph.Node) *graph.Node {
+		at := map[string]*graph.Node{}
+		for i, w := range all {
+			at[w.name] = in[1+i]
+		}
+		return codesByColumn(withQuantized(at), param.Name).times(in[0])
+	})
+	if err != nil {
+		return nil, err
+	}
+	args := []any{tensors.FromValue(x)}
+	for _, w := range all {
+		args = append(args, w.tensor)
+	}
+	results, err := exec.Call(args...)
+	if err != nil {
+		return nil, err
+	}
+	return floats(results[0])
+}
+
 // InTiles returns the model with prompts of more than above tokens computed in tiles of so many
 // targets over at least so many sources.
 func (m *Model) InTiles(above, targets, sources int) *Model {

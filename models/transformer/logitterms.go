@@ -202,7 +202,8 @@ func (p *termsPass) layerBack(l int, along *tensors.Tensor,
 	defer free(length)
 	model := p.m // the graph is kept with it, so nothing else of this pass may stay in the graph
 	out, err := p.m.run("terms back", ofLayer(l), func(w byName, in []*Node) []*Node {
-		t := model.termsOf(w, l, in)
+		k := targetNodes{input: in[1], output: in[2], attention: in[3], value: in[4]}
+		t := model.termsOf(w, l, in[0], k, in[5])
 		return []*Node{t.input.along, t.sources, t.mlp(), t.input.constant}
 	}, length, k.input, k.output, k.attention, k.value, along)
 	if err != nil {
@@ -235,16 +236,21 @@ type blockTerms struct {
 	mlp func() *Node
 }
 
-// termsOf builds the terms of layer l for one target of each text. The inputs are the length of the
-// text, the layer's input and attention output, [B,1,D], its attention, [B,H,1,S], its values,
-// [B,G,S,E], and the direction after it, [B,1,D].
-func (m *Model) termsOf(w byName, l int, in []*Node) blockTerms {
-	d := m.builder(w, text{length: in[0]})
+// targetNodes is a [targetLayer] of B targets in a graph: [B,1,D], [B,1,D], [B,H,1,S] and
+// [B,G,S,E]. Input and output are nil where nothing reads them; see [normsOnTheWay].
+type targetNodes struct{ input, output, attention, value *Node }
+
+// termsOf builds the terms of layer l for one target of each text, given the length of the text,
+// what the layer did to the targets and the direction after it, [B,1,D].
+func (m *Model) termsOf(w byName, l int, length *Node, k targetNodes, along *Node) blockTerms {
+	d := m.builder(w, text{length: length})
 	b := &Block{
-		Input: in[1], AttentionOutput: in[2], Attention: in[3], sources: cache{value: in[4]},
-		spec: d.spec, layer: l, product: d.product, w: w.in(ofLayer(l)),
+		Input: k.input, AttentionOutput: k.output, Attention: k.attention,
+		sources: cache{value: k.value},
+		spec:    d.spec, layer: l, product: d.product, w: w.in(ofLayer(l)),
+		outputColumns: codesByColumn(w, ofLayer(l)+"output.weight"),
 	}
-	return b.termsAlong(in[5])
+	return b.termsAlong(along)
 }
 
 // termsAlong returns the terms of a layer for one target, given the direction after it, [B,1,D].
@@ -276,16 +282,16 @@ func (b *Block) termsAlong(along *Node) blockTerms {
 	if b.spec.NormedResidual {
 		residual = b.norm(x, "attention-norm")
 	}
-	z, after := Add(residual, added), r
+	after, z := r, func() *Node { return Add(residual, added) }
 	mlp := func() *Node {
-		m := b.mlp(b.norm(z, "mlp-norm"))
+		m := b.mlp(b.norm(z(), "mlp-norm"))
 		if b.spec.NormAfter {
 			m = b.norm(m, "mlp-after-norm")
 		}
 		return after.read(m)
 	}
 	if b.spec.NormedResidual {
-		r = b.beforeNorm(r, z, "mlp-norm")
+		r = b.beforeNorm(r, z(), "mlp-norm")
 	}
 	// Before z, residual and attention output have directions of their own; the biases of both
 	// count once.
@@ -303,11 +309,7 @@ func (b *Block) termsAlong(along *Node) blockTerms {
 // attentionTerms adds what the target read from each source, Σ_h α^h[t,s] v^h_s·(W_O^h d), given
 // the direction d on the attention output, and the output bias.
 func (b *Block) attentionTerms(t blockTerms, on direction) blockTerms {
-	axis := 1 // W_O is [HE,D]
-	if b.product.outFirst {
-		axis = 0
-	}
-	heads := b.product.with(on.along, float(b.w("output.weight")), axis) // [B,1,HE]
+	heads := b.outputAlong(on.along) // [B,1,HE]
 	each := b.valuesAlong(Reshape(heads, -1, b.spec.Heads, b.spec.HeadWidth))
 	each = Mul(each, Squeeze(b.Attention, 2)) // [B,H,S]
 	t.sources = ReduceSum(each, 1)            // [B,S]
@@ -315,6 +317,18 @@ func (b *Block) attentionTerms(t blockTerms, on direction) blockTerms {
 		t.input.constant = Add(t.input.constant, on.read(b.w("output.bias")))
 	}
 	return t
+}
+
+// outputAlong is W_O d for a direction d on the attention output, [B,1,HE] of [B,1,D].
+func (b *Block) outputAlong(d *Node) *Node {
+	if b.outputColumns != nil {
+		return Reshape(b.outputColumns.times(b.product.isolated(d)), 1, 1, -1)
+	}
+	axis := 1 // W_O is [HE,D]
+	if b.product.outFirst {
+		axis = 0
+	}
+	return b.product.with(d, float(b.w("output.weight")), axis)
 }
 
 // valuesAlong is v^h_s·d^h for a direction d [B,H,E], [B,H,S]. The values of a group are not
@@ -326,7 +340,8 @@ func (b *Block) valuesAlong(d *Node) *Node {
 	}
 	dims := value.Shape().Dimensions
 	byGroup := Reshape(d, dims[0], dims[1], b.spec.Heads/dims[1], dims[3]) // [B,G,R,E]
-	along := b.Einsum("bgre,bgse->bgrs", byGroup, value)
+	along := b.Einsum("bgse,bgre->bgsr", value, byGroup)
+	along = TransposeAllAxes(along, 0, 1, 3, 2)
 	return Reshape(along, dims[0], b.spec.Heads, dims[2])
 }
 

@@ -159,7 +159,7 @@ func (m *Model) headTable(n need) float64 {
 	if m.Spec.TiedHead {
 		name = "embedding"
 	}
-	if _, codes := m.weightsOf(name + codesSuffix); len(codes) == 0 {
+	if len(m.weightsOf(name+codesSuffix).tensors) == 0 {
 		return 0
 	}
 	return 4 * float64(m.Spec.Vocab) * float64(m.Spec.Embedded())

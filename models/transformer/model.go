@@ -90,6 +90,7 @@ type loaded struct {
 
 	mu     sync.Mutex
 	graphs map[string]*compiled
+	chosen map[string]chosen // by what [Model.weightsOf] was asked for
 	// graphsCompiled and compileTime are what [Model.Compiled] returns.
 	graphsCompiled int
 	compileTime    time.Duration
@@ -137,7 +138,7 @@ func newModel(backend compute.Backend, spec *spec.Spec, dtype dtypes.DType,
 		loaded: &loaded{
 			backend: backend, promptStep: slotStep, params: spec.Params(),
 			onHost: backend.HasSharedBuffers(),
-			graphs: map[string]*compiled{},
+			graphs: map[string]*compiled{}, chosen: map[string]chosen{},
 		},
 	}
 	if backendName(m.backend) == "go" {

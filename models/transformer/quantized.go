@@ -43,6 +43,8 @@ type form struct {
 	tiles   [3]int // a, b and j
 	// numbers is whether it is kept in float32 too.
 	numbers bool
+	// columns is how it is kept by columns too, nil if it is not; see [columnCodes].
+	columns *form
 }
 
 // formOf returns how an array is kept in codes, and whether it can be. All parts must be quantised.
@@ -60,9 +62,21 @@ func formOf(a array, q spec.Quantized) (form, bool) {
 		bits = max(bits, n)
 	}
 	shape := a.shape()
-	f := form{out: shape[0], in: shape[1], perByte: 1, numbers: a.outFirst}
-	blocks := f.in / spec.BlockSize
-	if f.in%spec.BlockSize != 0 {
+	f, ok := codesOf(shape[0], shape[1], bits)
+	f.numbers = a.outFirst
+	if strings.HasSuffix(a.name, ".output.weight") {
+		if columns, ok := codesOf(shape[1], shape[0], bits); ok {
+			f.columns = &columns
+		}
+	}
+	return f, ok
+}
+
+// codesOf returns how a matrix of so many bits a number is kept in codes, and whether it can be.
+func codesOf(out, in, bits int) (form, bool) {
+	f := form{out: out, in: in, perByte: 1}
+	blocks := in / spec.BlockSize
+	if in%spec.BlockSize != 0 {
 		return form{}, false
 	}
 	if bits <= 4 && blocks%2 == 0 {
@@ -105,6 +119,10 @@ func (f form) bytes() int64 {
 	if f.numbers {
 		bytes += 4 * int64(f.out) * int64(f.in)
 	}
+	if f.columns != nil {
+		codes, scales := f.columnShapes()
+		bytes += int64(codes.Size()) + 2*4*int64(scales.Size())
+	}
 	return bytes
 }
 
@@ -118,6 +136,14 @@ func (m *Model) loadQuantized(a array, f form, q spec.Quantized) (_ []weight, er
 	if f.numbers {
 		made = append(made, weight{name: a.name})
 		all = append(all, shapes.Make(dtypes.Float32, f.out, f.in))
+	}
+	columns := len(made)
+	if f.columns != nil {
+		for _, suffix := range []string{codesSuffix, scaleSuffix, minSuffix} {
+			made = append(made, weight{name: byColumns + a.name + suffix})
+		}
+		codes, scales := f.columnShapes()
+		all = append(all, codes, scales, scales)
 	}
 	defer func() {
 		if err != nil {
@@ -139,6 +165,12 @@ func (m *Model) loadQuantized(a array, f form, q spec.Quantized) (_ []weight, er
 		to.codes, to.scale, to.low = flat[0].([]uint8), flat[1].([]float32), flat[2].([]float32)
 		if f.numbers {
 			to.numbers = flat[3].([]float32)
+		}
+		if f.columns != nil {
+			at := flat[columns:]
+			to.byColumn = spec.Blocks{
+				Codes: at[0].([]uint8), Scale: at[1].([]float32), Min: at[2].([]float32),
+			}
 		}
 		return to.fill(a, q)
 	}); err != nil {
@@ -170,6 +202,7 @@ type filling struct {
 	codes      []uint8
 	scale, low []float32
 	numbers    []float32 // nil if not kept
+	byColumn   spec.Blocks
 }
 
 // fill reads the parts of an array, one after another: their outputs are rows.
@@ -197,6 +230,9 @@ func (to filling) fill(a array, q spec.Quantized) error {
 
 // put writes rows from a row on. Their scales and minima are in place.
 func (to filling) put(row int, b spec.Blocks) {
+	if to.columns != nil {
+		to.putColumns(row, b)
+	}
 	if to.numbers != nil {
 		numbers := to.numbers[row*to.in:][:len(b.Codes)]
 		for i, scale := range b.Scale {
@@ -262,8 +298,11 @@ func quantizedOf(w *Node) (quantized, bool) {
 }
 
 // masks are the bits of the P codes in a byte.
-func (q quantized) masks() []uint8 {
-	if q.scale.Shape().Dimensions[4] == 1 {
+func (q quantized) masks() []uint8 { return masksOf(q.scale.Shape().Dimensions[4]) }
+
+// masksOf are the bits of so many codes in a byte.
+func masksOf(perByte int) []uint8 {
+	if perByte == 1 {
 		return []uint8{0xff}
 	}
 	return []uint8{0x0f, 0xf0}
@@ -273,7 +312,7 @@ func (q quantized) masks() []uint8 {
 func (q quantized) numbers() *Node {
 	var parts []*Node
 	for _, mask := range q.masks() {
-		parts = append(parts, InsertAxes(q.masked(q.codes, mask), 4)) // [out,a,b,j,1,32]
+		parts = append(parts, InsertAxes(selected(q.codes, mask), 4)) // [out,a,b,j,1,32]
 	}
 	codes := parts[0]
 	if len(parts) > 1 {
@@ -282,8 +321,8 @@ func (q quantized) numbers() *Node {
 	return Reshape(Add(Mul(float(codes), q.scale), q.low), q.codes.Shape().Dimensions[0], -1)
 }
 
-// masked is the code in each byte that a mask selects.
-func (q quantized) masked(codes *Node, mask uint8) *Node {
+// selected is the code in each byte that a mask selects.
+func selected(codes *Node, mask uint8) *Node {
 	if mask == 0xff {
 		return codes
 	}
@@ -308,7 +347,7 @@ func (q quantized) times(x *Node) *Node {
 			at := func(y *Node) *Node { // [·,a,b,1,·]
 				return Squeeze(SliceAxis(SliceAxis(y, 3, AxisElem(j)), 4, AxisElem(p)), 4)
 			}
-			codes := q.masked(SliceAxis(q.codes, 3, AxisElem(j)), mask)
+			codes := selected(SliceAxis(q.codes, 3, AxisElem(j)), mask)
 			numbers := Add(Mul(float(codes), at(q.scale)), at(q.low))
 			term := Mul(numbers, at(x))
 			if sum == nil {

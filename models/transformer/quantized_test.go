@@ -85,6 +85,37 @@ func TestQuantizedMatrix(t *testing.T) {
 	}
 }
 
+// TestQuantizedFromLeft: a vector times an output projection in codes is their product.
+func TestQuantizedFromLeft(t *testing.T) {
+	for _, bits := range []int{4, 5, 8} {
+		for _, size := range [][2]int{{32, 64}, {64, 32}, {96, 128}, {576, 192}, {128, 576}} {
+			out, in := size[0], size[1]
+			t.Run(fmt.Sprintf("%d bits, %dx%d", bits, out, in), func(t *testing.T) {
+				c := newCoded(bits, out, in)
+				x := make([]float32, out)
+				for i := range x {
+					x[i] = float32(math.Sin(float64(i)))
+				}
+				got, err := transformer.QuantizedFromLeft(goBackend(t), c, out, in, x)
+				must(t, err)
+				if len(got) != in {
+					t.Fatalf("%d numbers, want %d", len(got), in)
+				}
+				for i := range in {
+					sum, size := 0.0, 0.0
+					for o, y := range x {
+						term := float64(c.number(o*in+i)) * float64(y)
+						sum, size = sum+term, size+math.Abs(term)
+					}
+					if d := math.Abs(sum - float64(got[i])); d > 1e-6*size {
+						t.Fatalf("product %d is %v, want %v", i, got[i], sum)
+					}
+				}
+			})
+		}
+	}
+}
+
 // TestTiles: the axes of a matrix in codes multiply to its blocks, and none is longer than XLA sums
 // in one operation.
 func TestTiles(t *testing.T) {
@@ -123,6 +154,11 @@ func TestBytes(t *testing.T) {
 	layer := transformer.Bytes(g.model.Spec, g.model.DType, only("blocks.0.down.weight"))
 	if want := whole + down/2 + 2*4*down/32; layer != int64(want) {
 		t.Errorf("%d bytes with a matrix in codes, want %d", layer, want)
+	}
+	const output = 32 * 32
+	byColumns := transformer.Bytes(g.model.Spec, g.model.DType, only("blocks.0.output.weight"))
+	if want := whole + 2*(output+2*4*output/32); byColumns != int64(want) {
+		t.Errorf("%d bytes with an output projection in codes, want %d", byColumns, want)
 	}
 	norm := transformer.Bytes(g.model.Spec, g.model.DType, only("final-norm.gain"))
 	if norm != whole {

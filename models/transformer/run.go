@@ -41,7 +41,7 @@ func ofLayer(l int) string { return fmt.Sprintf("blocks.%d.", l) }
 // only what it reads: every other argument would be passed with each call for nothing.
 func hasWeight(which, name string) bool {
 	if which == endsWeights {
-		return !strings.HasPrefix(name, "blocks.")
+		return !strings.HasPrefix(strings.TrimPrefix(name, byColumns), "blocks.")
 	}
 	for prefix := range strings.SplitSeq(which, " ") {
 		if strings.HasPrefix(name, prefix) {
@@ -90,8 +90,9 @@ func (m *Model) execute(p program, inputs ...*tensors.Tensor) ([]*tensors.Tensor
 func (m *Model) compile(p program, inputs []shapes.Shape, waiting func(program)) (
 	*compiled, []*tensors.Tensor, error,
 ) {
-	names, weights := m.weightsOf(p.weights)
-	c, err := m.compiled(p.key+formKey(names, weights), names, p.build, len(inputs))
+	given := m.weightsOf(p.weights)
+	weights := given.tensors
+	c, err := m.compiled(p.key+given.form, given.names, p.build, len(inputs))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -141,15 +142,31 @@ func (m *Model) countCompiling(now time.Time, change int) {
 	}
 }
 
-// weightsOf returns the weights that a graph gets and their names, in the order in which the model
-// loaded them, which is the same at every call. [Model.compiled] relies on that order.
-func (m *Model) weightsOf(which string) (names []string, weights []*tensors.Tensor) {
+// chosen are the weights that a graph gets, their names, and what [formKey] says of them.
+type chosen struct {
+	names   []string
+	tensors []*tensors.Tensor
+	form    string
+}
+
+// weightsOf returns the weights that a graph gets, in the order in which the model loaded them,
+// which is the same at every call. [Model.compiled] relies on that order. The model keeps the
+// result: to search all names takes as long as a call of a small graph.
+func (m *Model) weightsOf(which string) chosen {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c, ok := m.chosen[which]
+	if ok {
+		return c
+	}
 	for _, w := range m.weights {
 		if hasWeight(which, w.name) {
-			names, weights = append(names, w.name), append(weights, w.tensor)
+			c.names, c.tensors = append(c.names, w.name), append(c.tensors, w.tensor)
 		}
 	}
-	return names, weights
+	c.form = formKey(c.names, c.tensors)
+	m.chosen[which] = c
+	return c
 }
 
 // compiled returns the graph of key and makes it at its first use. It compiles nothing yet: that

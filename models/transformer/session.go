@@ -336,9 +336,12 @@ func (s *Session) prepare(ctx context.Context, n int, kept *store) {
 		for begin, end := range s.m.termGraphs {
 			inputs := []shapes.Shape{scalar, stream}
 			for range end - begin {
-				inputs = append(inputs, stream, stream, attention, past)
+				inputs = append(inputs, attention, past)
+				if normsOnTheWay(spec) {
+					inputs = append(inputs, stream, stream)
+				}
 			}
-			all = append(all, wanted{s.m.termsProgram(begin, end), inputs})
+			all = append(all, wanted{s.m.termsProgram(begin, end, 1), inputs})
 		}
 	}
 	for l := range spec.Layers { // layers of one kind have the same program

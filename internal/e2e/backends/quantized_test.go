@@ -86,8 +86,9 @@ func quantised(t *testing.T, golden string, edit func(name string, data []byte))
 }
 
 // TestQuantizedAgrees: XLA, which keeps matrices in codes, computes what pure Go computes with the
-// same numbers in float32: taps, scores, greedy tokens, rows of a prompt and of steps after it, and
-// gradients. The head is a table of its own in the first model and the embedding in the second.
+// same numbers in float32: taps, scores, greedy tokens, rows of a prompt and of steps after it,
+// parts of logits and gradients. The head is a table of its own in the first model and the
+// embedding in the second.
 func TestQuantizedAgrees(t *testing.T) {
 	text := []int{5, 17, 33, 8, 90, 41, 6, 77, 23}
 	for _, golden := range []string{"llama", "qwen3_tied"} {
@@ -105,16 +106,32 @@ func TestQuantizedAgrees(t *testing.T) {
 			if golden != "llama" {
 				return // all that differs is the head
 			}
+			want, got := stepTerms(t, plain, text), stepTerms(t, xla, text)
+			agree(t, "parts of logits", got, want)
 			mixingsAgree(t, xla, plain, mixings("alti", "value-zeroing"))
 			longMixingsAgree(t, xla, plain, mixings("value-zeroing"))
 			queries := []trace.Query{{
 				IDs: text, Objective: trace.Objective{Quantity: trace.Logit, Position: 5, Token: 1},
 			}}
-			want := gradients(t, plain, queries, trace.TrueGradient)[0].Data
-			compare(t, "gradient", gradients(t, xla, queries, trace.TrueGradient)[0].Data, want,
-				scaled(want))
+			slope := gradients(t, plain, queries, trace.TrueGradient)[0].Data
+			compare(t, "gradient", gradients(t, xla, queries, trace.TrueGradient)[0].Data, slope,
+				scaled(slope))
 		})
 	}
+}
+
+// stepTerms are the parts of the logits of the last two tokens of a text, in all layers.
+func stepTerms(t *testing.T, m *models.Model, text []int) (all []float64) {
+	t.Helper()
+	n := len(text) - 2
+	ask := trace.Ask{Continuation: text[n:], Terms: &trace.TermsAsk{Foils: 3}}
+	for step, err := range m.Steps(t.Context(), text[:n], ask) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, step.Terms.Attention...)
+	}
+	return all
 }
 
 // tapsAgree compares taps of two models.
