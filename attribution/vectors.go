@@ -42,7 +42,7 @@ func (p *plan) chooseVectors(model trace.Model, m, n int) {
 		j.vectors = pays && j.takesVectors(p.opts)
 	}
 	p.dropRows()
-	if budget.Check(model, p.bytes(m, n), "", "") == nil {
+	if p.rowsFit(model, m, n) {
 		return
 	}
 	for _, j := range p.jobs {
@@ -55,6 +55,26 @@ func (p *plan) chooseVectors(model trace.Model, m, n int) {
 		}
 	}
 	p.dropRows()
+}
+
+// promptSized is a model that knows how many bytes the reading of a prompt takes, rows included. It
+// refuses a prompt that needs more than its budget.
+type promptSized interface {
+	PromptBytes(n int, ask trace.Ask) int64
+}
+
+// rowsFit reports whether the memory is enough for what the plan asks for now, with n tokens after
+// a prompt of m: for what the methods keep, and for what the model needs while it reads the prompt.
+func (p *plan) rowsFit(model trace.Model, m, n int) bool {
+	need := p.bytes(m, n)
+	if sized, ok := model.(promptSized); ok {
+		ask := trace.Ask{Mixings: p.asks, MaxTokens: n}
+		if p.needsTerms() {
+			ask.Terms = &trace.TermsAsk{Rows: p.lateAsks}
+		}
+		need = max(need, float64(sized.PromptBytes(m, ask)))
+	}
+	return budget.Check(model, need, "", "") == nil
 }
 
 // takesVectors reports whether the job can be computed by vectors: the aggregation has to know how,

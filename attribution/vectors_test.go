@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"strings"
 	"testing"
@@ -70,6 +71,47 @@ func TestVectorsOfALTI(t *testing.T) {
 	}
 	want := explainedBy(t, storing{m}, prompt, opts)
 	nearExplanation(t, explainedBy(t, scarce{m, 100e3}, prompt, opts), want)
+}
+
+// hungry is a model that needs more than its memory to read a prompt with the rows of all tokens.
+type hungry struct {
+	*models.Model
+	asked *trace.Ask
+}
+
+func (hungry) Budget() int64 { return 64e6 }
+
+func (hungry) PromptBytes(_ int, ask trace.Ask) int64 {
+	for _, m := range ask.Mixings {
+		if m.AllRows {
+			return 65e6
+		}
+	}
+	return 1e6
+}
+
+func (h hungry) Steps(
+	ctx context.Context, ids []int, ask trace.Ask,
+) iter.Seq2[trace.Step, error] {
+	*h.asked = ask
+	return h.Model.Steps(ctx, ids, ask)
+}
+
+// TestVectorsOfHungryModel: rows that the methods have room for, and the model not, are not asked
+// of it.
+func TestVectorsOfHungryModel(t *testing.T) {
+	attribution.SetLongText(t, 8)
+	m, err := models.Open("tiny", models.Options{Backend: "go"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts := attribution.Options{Methods: []string{"alti-logit"}, Continuation: " mary"}
+	want := explainedBy(t, storing{m}, longPrompt(50), opts)
+	var asked trace.Ask
+	nearExplanation(t, explainedBy(t, hungry{m, &asked}, longPrompt(50), opts), want)
+	if !asked.Products || asked.Mixings[0].AllRows {
+		t.Errorf("asked for %+v, want products instead of rows", asked)
+	}
 }
 
 // longPrompt is a text of so many words of the embedded model.

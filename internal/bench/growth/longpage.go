@@ -39,9 +39,16 @@ var longIntro = strings.ReplaceAll(`
 Prompts of 64 to 32,768 tokens with random weights (4 layers, 4 heads, width 64, rotary positions) on %s. Prompts of more than 1,024
 tokens are read in tiles. Times are those of all processors together, one process each, on two cores of an AMD EPYC with AVX-512, graphs
 compiled before. "plain" generates without an explanation. The row of rollout is what one more explained token takes: it computes all
-rows again and stores none. "direct" and "value-zeroing" explain the first token, the latter in the layer that wrote it. Memory is the most that
-the process held; stated is the smallest limit under which it does not refuse the run. Exponents are slopes from 2,048 tokens on; the last doubling of rollout is steeper (2.3 for a
-prompt, 2.6 for a row), probably because the keys of a layer no longer stay in the processor's cache. Written from the lines that
+rows again and stores none. "value-zeroing" explains in the layer that wrote the token. Memory is the most that the process held; stated is
+the smallest limit under which it does not refuse the run. Exponents are slopes from 2,048 tokens on; the last doubling of rollout is
+steeper (2.3 for a prompt, 2.6 for a row), probably because the keys of a layer no longer stay in the processor's cache.
+
+"alti-logit" and "flow" store the rows of all tokens as long as these fit, here with "MaxMemory" of 2 GB. Up to 4,096 tokens, alti-logit
+reads stored rows; from 8,192 on it computes them again for each explained token, array by array as wide as the model for every pair of
+tokens, so its exponents mix two ways. Flow is exact up to 2,048 tokens; from 4,096 on it gives bounds. Under a limit of 12 GB, exact flow of
+4,096 tokens took 32 s to the first token and 41 s for one more.
+
+Written from the lines that
 "go run ./internal/bench/growth -long 30m -of small" prints, in "internal/bench/growth/long.jsonl"; "-of smollm2" has the shape of SmolLM2-135M.
 
 The measurements before, with one pass over the whole prompt and stored rows, on the same model: plain 8,192 tokens 2.4 GB, rollout
