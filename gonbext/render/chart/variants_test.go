@@ -237,8 +237,10 @@ func TestMenuErrors(t *testing.T) {
 // numbers apart from them and its name in the tooltip.
 func TestColumnNames(t *testing.T) {
 	c := chart.Chart{Kind: chart.Scatter, Series: []chart.Series{{
-		X: []float64{1}, Y: []float64{2}, Columns: []chart.Column{
-			{Name: "size", Values: []float64{3}}, {Name: "x", Values: []float64{4}},
+		X: []float64{1}, Y: []float64{2},
+		Columns: []chart.Column{
+			{Name: "size", Values: []float64{3}},
+			{Name: "x", Values: []float64{4}},
 			{Name: "a.b['c']", Values: []float64{5}},
 		},
 	}}}
