@@ -12,9 +12,9 @@ import (
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
 )
 
-// TestConverted opens the page that nbconvert makes of a committed notebook: pictures are drawn and
-// react to a click, every part is printed, and they ask for nothing. The template of nbconvert
-// itself asks the network for two libraries, which are switched off here.
+// TestConverted opens the pages that nbconvert makes of committed notebooks: charts and pictures
+// are drawn, a click chooses a token, every part is printed, and they ask for nothing. The template
+// of nbconvert itself asks the network for two libraries, which are switched off here.
 func TestConverted(t *testing.T) {
 	b := tab(t)
 	if _, err := exec.LookPath("jupyter-nbconvert"); err != nil {
@@ -23,9 +23,16 @@ func TestConverted(t *testing.T) {
 	dir := t.TempDir()
 	convert := exec.CommandContext(t.Context(), "jupyter-nbconvert", "--to", "html", "--output-dir",
 		dir, "--HTMLExporter.mathjax_url=", "--HTMLExporter.require_js_url=",
-		"../../../notebooks/00-quickstart.ipynb")
+		"../../../notebooks/00-quickstart.ipynb", "../../../notebooks/04-attention-focus.ipynb")
 	if out, err := convert.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
+	}
+	b.Show(t, read(t, filepath.Join(dir, "04-attention-focus.html")))
+	drawn := chromium.Evaluate[int](t, b, `[...document.querySelectorAll(
+		'.jp-OutputArea img')].filter((e) => e.naturalWidth > 0).length`)
+	const leastCharts = 12 // of that notebook
+	if drawn < leastCharts {
+		t.Errorf("%d charts are drawn; want %d or more", drawn, leastCharts)
 	}
 	b.Show(t, read(t, filepath.Join(dir, "00-quickstart.html")))
 	const least = 10 // of the notebook's pictures
