@@ -20,6 +20,7 @@ require (
 	github.com/spf13/pflag v1.0.9
 	gocloud.dev v0.46.0
 	golang.org/x/image v0.30.0
+	golang.org/x/net v0.52.0
 	golang.org/x/sys v0.46.0
 	golang.org/x/text v0.43.0
 	gonum.org/v1/gonum v0.17.0
@@ -107,7 +108,6 @@ require (
 	go.opentelemetry.io/otel/trace v1.43.0 // indirect
 	golang.org/x/crypto v0.49.0 // indirect
 	golang.org/x/exp v0.0.0-20260410095643-746e56fc9e2f // indirect
-	golang.org/x/net v0.52.0 // indirect
 	golang.org/x/oauth2 v0.36.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/term v0.44.0 // indirect

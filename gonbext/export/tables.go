@@ -99,10 +99,10 @@ func writeCSV(w io.Writer, e *attribution.Explanation) error {
 			layer = strconv.Itoa(int(*r.Layer))
 		}
 		err := out.Write([]string{
-			r.Method, layer, strconv.FormatBool(r.Shown), strconv.Itoa(int(r.Target)),
+			inert(r.Method), layer, strconv.FormatBool(r.Shown), strconv.Itoa(int(r.Target)),
 			strconv.Itoa(int(r.TargetID)), inert(r.TargetText), strconv.Itoa(int(r.Source)),
 			strconv.Itoa(int(r.SourceID)), inert(r.SourceText),
-			strconv.FormatFloat(r.Value, 'g', -1, 64), r.Unit,
+			strconv.FormatFloat(r.Value, 'g', -1, 64), inert(r.Unit),
 		})
 		if err != nil {
 			return err

@@ -5,7 +5,8 @@
     notebooks.py run --out FOLDER FILE...  write executed copies, as notebook and as HTML page
 
 A notebook fails if a cell fails, writes to stderr or contains one of GoNB's complaints that leave a cell's status ok; if its
-outputs exceed 1 MB or name a folder of this machine; and, with check, if its outputs differ from the committed ones. Another
+outputs are empty, exceed 1 MB each or 2 MB together, name a folder of this machine or cannot be seen where only images and
+HTML without scripts are shown; and, with check, if its outputs differ from the committed ones. Another
 processor adds in another order, so that numbers may differ a little: see near. Everything else is compared exactly, except
 for the points of a picture of a chart, whose numbers stand beside it.
 """
@@ -26,6 +27,9 @@ import nbformat
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CELL_SECONDS = 900  # the first cell may build the engine from nothing
 OUTPUT_BYTES = 1_000_000
+FILE_BYTES = 2_000_000  # of a whole notebook
+# What GitHub and others that draw no charts show.
+SHOWN = ("text/html", "image/png", "image/svg+xml")
 KEPT = ROOT / ".cache" / "notebooks"  # executed copies and the log of the kernel
 # GoNB reports a failed !command and an unknown %command in the output alone.
 COMPLAINT = re.compile(r"exit status \d+|unknown or not implemented")
@@ -137,8 +141,17 @@ def merge_streams(outputs):
 def inspect(notebook):
     """Returns what is wrong with the outputs themselves. A cell's error is reported by execute."""
     problems = []
+    if (size := len(nbformat.writes(notebook).encode())) > FILE_BYTES:
+        problems.append(f"the notebook has {size} bytes, the limit is {FILE_BYTES}")
     for number, cell in enumerate(notebook.cells, 1):
         for output in cell.get("outputs", []):
+            data = output.get("data")
+            if output.output_type == "error":
+                problems.append(f"cell {number} shows an error: {output.ename}: {output.evalue}")
+            elif data is None and not output.get("text") or data is not None and not any(data.values()):
+                problems.append(f"cell {number} has an empty output")
+            elif data and not any(data.get(kind) for kind in SHOWN):
+                problems.append(f"cell {number}: nothing of {', '.join(data)} is shown where only images and HTML are")
             text = json.dumps(output, ensure_ascii=False)
             if output.get("name") == "stderr":
                 problems.append(f"cell {number} wrote to stderr:\n{output.text}")

@@ -3,8 +3,9 @@
 import copy
 import unittest
 
+import nbformat
 import nbformat.v4 as v4
-from notebooks import OUTPUT_BYTES, ROOT, alike, differences, displayed, inspect, normalise
+from notebooks import FILE_BYTES, OUTPUT_BYTES, ROOT, alike, differences, displayed, inspect, normalise
 
 
 def notebook(*outputs, metadata=None):
@@ -42,6 +43,10 @@ class Inspect(unittest.TestCase):
             "failed command": (stream("exit status 2\n"), "cell 1 complains"),
             "unknown magic": (stream('"%x" unknown or not implemented yet.'), "cell 1 complains"),
             "folder": (display(text_html=f"<p>{ROOT}/x</p>"), "its output names the folder"),
+            "error": (v4.new_output("error", ename="Bad", evalue="no"), "cell 1 shows an error: Bad: no"),
+            "empty picture": (display(text_html=""), "cell 1 has an empty output"),
+            "empty text": (stream(""), "cell 1 has an empty output"),
+            "chart alone": (display(application_vega="{}", text_plain="a"), "is shown where only images"),
             "size": (display(text_html="x" * OUTPUT_BYTES), f"the limit is {OUTPUT_BYTES}"),
         }
         for name, (output, want) in cases.items():
@@ -49,6 +54,19 @@ class Inspect(unittest.TestCase):
                 problems = inspect(notebook(output))
                 self.assertEqual(len(problems), 1, problems)
                 self.assertIn(want, problems[0])
+
+    def test_finds_large_notebook(self):
+        problems = inspect(notebook(*[display(text_html="x" * (FILE_BYTES // 3 + 1))] * 3))
+        self.assertEqual(len(problems), 1)
+        self.assertIn(f"the limit is {FILE_BYTES}", problems[0])
+
+    def test_committed(self):
+        """The committed outputs pass without being executed."""
+        paths = sorted((ROOT / "notebooks").glob("*.ipynb"))
+        self.assertTrue(paths)
+        for path in paths:
+            with self.subTest(path.name):
+                self.assertEqual(inspect(nbformat.read(path, as_version=4)), [])
 
     def test_passes(self):
         self.assertEqual(inspect(notebook(stream("status\n"), display(text_html="<b>x</b>"))), [])

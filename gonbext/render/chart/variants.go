@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Choice is a menu below a chart in a notebook, such as that of layers. Charts of one picture that
@@ -208,6 +209,7 @@ func (c *Chart) pointSource(layer object, rows []any) object {
 	}
 	transform := layer["transform"].([]any)
 	for _, name := range c.namedColumns() {
+		name = c.columnField(name)
 		transform = append(transform, object{
 			"calculate": fmt.Sprintf("datum['%s'] + ' ' + %s[datum['%s']]", name, c.namesField(),
 				name), "as": name + " name",
@@ -237,6 +239,24 @@ func (c *Chart) columnFields() (names []string, named []bool) {
 		}
 	}
 	return names, named
+}
+
+// pointFields are the fields of a point or a marker beside its columns.
+var pointFields = []string{
+	"series", "x", "y", "value", "label", "symbol", "row", "column", "order",
+}
+
+// columnField returns the field that holds a column: its name, or its place where the name is
+// that of another field or has a character that a specification takes for more than a name.
+func (c *Chart) columnField(name string) string {
+	special := strings.ContainsFunc(name, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(" -_", r)
+	})
+	if !special && name != "" && !slices.Contains(pointFields, name) {
+		return name
+	}
+	names, _ := c.columnFields()
+	return fmt.Sprint("column ", slices.Index(names, name))
 }
 
 // namedColumns returns the columns whose numbers are indices of names.

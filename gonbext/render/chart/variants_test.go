@@ -232,3 +232,30 @@ func TestMenuErrors(t *testing.T) {
 		}
 	}
 }
+
+// A column with the name of a coordinate, or with characters that lead into other fields, keeps its
+// numbers apart from them and its name in the tooltip.
+func TestColumnNames(t *testing.T) {
+	c := chart.Chart{Kind: chart.Scatter, Series: []chart.Series{{
+		X: []float64{1}, Y: []float64{2},
+		Columns: []chart.Column{
+			{Name: "size", Values: []float64{3}},
+			{Name: "x", Values: []float64{4}},
+			{Name: "a.b['c']", Values: []float64{5}},
+		},
+	}}}
+	_, layers := layersOf(t, c)
+	layer := layers[0].(map[string]any)
+	rows := layer["data"].(map[string]any)["values"].([]any)
+	want := map[string]any{
+		"series": "", "x": 1.0, "y": 2.0, "size": 3.0, "column 1": 4.0, "column 2": 5.0,
+	}
+	if diff := cmp.Diff(want, rows[0]); diff != "" {
+		t.Errorf("the point differs (-want +got):\n%s", diff)
+	}
+	tips := layer["encoding"].(map[string]any)["tooltip"].([]any)
+	last := map[string]any{"field": "column 2", "type": "quantitative", "title": "a.b['c']"}
+	if diff := cmp.Diff(last, tips[len(tips)-1]); diff != "" {
+		t.Errorf("the last entry of the tooltip differs (-want +got):\n%s", diff)
+	}
+}

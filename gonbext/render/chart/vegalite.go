@@ -268,9 +268,10 @@ func (c *Chart) point(s Series, i int) object {
 		row["symbol"] = float64(s.Symbols[i])
 	}
 	for _, x := range s.Columns {
-		row[x.Name] = number(x.Values[i])
+		field := c.columnField(x.Name)
+		row[field] = number(x.Values[i])
 		if x.Named && len(c.Choices) == 0 { // else the specification looks it up
-			row[x.Name+" name"] = c.name(x.Values[i])
+			row[field+" name"] = c.name(x.Values[i])
 		}
 	}
 	return row
@@ -281,9 +282,13 @@ func (c *Chart) columnTips() []any {
 	var tips []any
 	names, named := c.columnFields()
 	for i, name := range names {
-		tip := object{"field": name, "type": "quantitative"}
+		field := c.columnField(name)
+		tip := object{"field": field, "type": "quantitative"}
+		if field != name {
+			tip["title"] = name
+		}
 		if named[i] {
-			tip = object{"field": name + " name", "type": "nominal", "title": name}
+			tip = object{"field": field + " name", "type": "nominal", "title": name}
 		}
 		tips = append(tips, tip)
 	}

@@ -114,8 +114,13 @@ func (p *page) cut(text string, limit float64, s style) string {
 	if p.textWidth(text, s) <= limit {
 		return text
 	}
+	// The search begins where the text is too wide, and not at the end of a text of megabytes.
 	runes := []rune(text)
-	for n := len(runes) - 1; n > 0; n-- {
+	n := min(64, len(runes)-1)
+	for n < len(runes)-1 && p.textWidth(string(runes[:n]), s) <= limit {
+		n = min(2*n, len(runes)-1)
+	}
+	for ; n > 0; n-- {
 		if short := string(runes[:n]) + "…"; p.textWidth(short, s) <= limit {
 			return short
 		}

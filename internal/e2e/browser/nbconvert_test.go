@@ -1,0 +1,69 @@
+package browser
+
+import (
+	"context"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+
+	"github.com/headwater-ml/headwater/internal/e2e/chromium"
+)
+
+// TestConverted opens the pages that nbconvert makes of committed notebooks: charts and pictures
+// are drawn, a click chooses a token, every part is printed, and they ask for nothing. The template
+// of nbconvert itself asks the network for two libraries, which are switched off here.
+func TestConverted(t *testing.T) {
+	b := tab(t)
+	if _, err := exec.LookPath("jupyter-nbconvert"); err != nil {
+		t.Skip("no nbconvert in the PATH; make test sets it up")
+	}
+	dir := t.TempDir()
+	convert := exec.CommandContext(t.Context(), "jupyter-nbconvert", "--to", "html", "--output-dir",
+		dir, "--HTMLExporter.mathjax_url=", "--HTMLExporter.require_js_url=",
+		"../../../notebooks/00-quickstart.ipynb", "../../../notebooks/04-attention-focus.ipynb")
+	if out, err := convert.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	b.Show(t, read(t, filepath.Join(dir, "04-attention-focus.html")))
+	drawn := chromium.Evaluate[int](t, b, `[...document.querySelectorAll(
+		'.jp-OutputArea img')].filter((e) => e.naturalWidth > 0).length`)
+	const leastCharts = 12 // of that notebook
+	if drawn < leastCharts {
+		t.Errorf("%d charts are drawn; want %d or more", drawn, leastCharts)
+	}
+	b.Show(t, read(t, filepath.Join(dir, "00-quickstart.html")))
+	const least = 10 // of the notebook's pictures
+	if n := chromium.Evaluate[int](t, b, "document.querySelectorAll('.hw').length"); n < least {
+		t.Errorf("the page has %d pictures; want %d or more", n, least)
+	}
+	framed := chromium.Evaluate[int](t, b, `(() => {
+		const tokens = [...document.querySelector('.hw').querySelectorAll('.hw-t > *')];
+		tokens[4].click();
+		return tokens.findIndex((e) => (e.getAttribute('style') || '').includes('outline'));
+	})()`)
+	if framed != 4 {
+		t.Errorf("after a click on token 4 token %d is framed", framed)
+	}
+	media := func(name string) {
+		b.Do(t, func(ctx context.Context) error {
+			params := emulation.SetEmulatedMediaParams{Media: name}
+			_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, params)
+			return err
+		})
+	}
+	media("print")
+	defer media("")
+	hidden := chromium.Evaluate[[]string](t, b, `[...document.querySelectorAll('.hw-v, .hw-d')].
+		filter((e) => !e.checkVisibility({contentVisibilityAuto: true})).
+		map((e) => e.className + ' ' + e.textContent.slice(0, 40))`)
+	if len(hidden) > 0 {
+		t.Errorf("not printed: %q", hidden)
+	}
+	if adjust := chromium.Evaluate[string](t, b, "getComputedStyle(document.querySelector("+
+		"'.hw-t span')).printColorAdjust"); adjust != "exact" {
+		t.Errorf("colours are printed as %q", adjust)
+	}
+}
