@@ -175,6 +175,7 @@ func TestLeftOut(t *testing.T) {
 	for _, c := range []struct{ figure, model, want string }{
 		{"s3-fig2", "planted-relay", "it needs ALiBi positions, and planted-relay has none"},
 		{"s1-table1", "tiny", "it needs an encoder, and tiny is not one"},
+		{"s2-cue", "tiny", "tiny is not one; s2-cue-decoder asks the same of decoders"},
 		{
 			"s0-matrix", "planted-relay",
 			"its text has 27 tokens and 6 are generated, more than the context of planted-relay, 32",
