@@ -5,7 +5,7 @@
     notebooks.py run --out FOLDER FILE...  write executed copies, as notebook and as HTML page
 
 A notebook fails if a cell fails, writes to stderr or contains one of GoNB's complaints that leave a cell's status ok; if its
-outputs exceed 1 MB or name a folder of this machine; and, with check, if its outputs differ from the committed ones. Another
+outputs exceed 1 MB each or name a folder of this machine; if the notebook exceeds 2 MB; and, with check, if its outputs differ from the committed ones. Another
 processor adds in another order, so that numbers may differ a little: see near. Everything else is compared exactly, except
 for the points of a picture of a chart, whose numbers stand beside it.
 """
@@ -26,6 +26,7 @@ import nbformat
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CELL_SECONDS = 900  # the first cell may build the engine from nothing
 OUTPUT_BYTES = 1_000_000
+NOTEBOOK_BYTES = 2_000_000
 KEPT = ROOT / ".cache" / "notebooks"  # executed copies and the log of the kernel
 # GoNB reports a failed !command and an unknown %command in the output alone.
 COMPLAINT = re.compile(r"exit status \d+|unknown or not implemented")
@@ -137,6 +138,9 @@ def merge_streams(outputs):
 def inspect(notebook):
     """Returns what is wrong with the outputs themselves. A cell's error is reported by execute."""
     problems = []
+    size = len(nbformat.writes(notebook).encode())
+    if size > NOTEBOOK_BYTES:
+        problems.append(f"a notebook of {size} bytes, the limit is {NOTEBOOK_BYTES}")
     for number, cell in enumerate(notebook.cells, 1):
         for output in cell.get("outputs", []):
             text = json.dumps(output, ensure_ascii=False)

@@ -4,7 +4,7 @@ import copy
 import unittest
 
 import nbformat.v4 as v4
-from notebooks import OUTPUT_BYTES, ROOT, alike, differences, displayed, inspect, normalise
+from notebooks import NOTEBOOK_BYTES, OUTPUT_BYTES, ROOT, alike, differences, displayed, inspect, normalise
 
 
 def notebook(*outputs, metadata=None):
@@ -49,6 +49,13 @@ class Inspect(unittest.TestCase):
                 problems = inspect(notebook(output))
                 self.assertEqual(len(problems), 1, problems)
                 self.assertIn(want, problems[0])
+
+    def test_a_notebook_is_not_too_large(self):
+        part = display(text_html="x" * (OUTPUT_BYTES // 2))
+        self.assertEqual(inspect(notebook(part, part, part)), [])
+        problems = inspect(notebook(part, part, part, part))
+        self.assertEqual(len(problems), 1)
+        self.assertIn(f"the limit is {NOTEBOOK_BYTES}", problems[0])
 
     def test_passes(self):
         self.assertEqual(inspect(notebook(stream("status\n"), display(text_html="<b>x</b>"))), [])
