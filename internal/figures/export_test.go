@@ -34,12 +34,24 @@ func NextSentences(m trace.Model, n int, kinds ...string) ([]NextSentence, error
 	some, err := r.nextSentences(n, kinds...)
 	var all []NextSentence
 	for _, s := range some {
-		x := NextSentence{Prompt: s.Prompt, Right: s.right, Wrong: s.wrong, Other: s.other,
-			Swapped: s.swapped}
+		x := NextSentence{
+			Prompt: s.Prompt, Right: s.right, Wrong: s.wrong, Other: s.other,
+			Swapped: s.swapped,
+		}
 		for _, span := range s.Evidence {
 			x.Evidence = append(x.Evidence, s.Prompt[span[0]:span[1]])
 		}
 		all = append(all, x)
 	}
 	return all, err
+}
+
+// Gradients returns the norm of each word's gradient, and the size of the sum of its components.
+func Gradients(
+	ctx context.Context, m trace.Model, tokens []trace.Token,
+) (norms, sums []float64, err error) {
+	r := &run{ctx: ctx, m: m, info: m.Info()}
+	x := &reading{tokens: tokens}
+	norms, err = r.gradients(x)
+	return norms, x.sums, err
 }

@@ -219,8 +219,8 @@ func nextFaithfulness(r *run) error {
 	}
 	r.compareRolled(rho, "erasing", fmt.Sprintf("%d generated tokens of %d sentences", generated,
 		len(sentences)))
-	r.note("For each generated token, every token of the prompt is taken out of the text, one at a " +
-		"time, and the probability of the generated token is computed again. The token where " +
+	r.note("For each generated token, every token of the prompt is taken out of the text, one at " +
+		"a time, and the probability of the generated token is computed again. The token where " +
 		"the prediction is read stays.")
 	return r.noteSentences(sentences)
 }
