@@ -43,16 +43,13 @@ func (p *program) figuresCommand() *cobra.Command {
 			"others are made. The status is 2 if every figure is left out.\n" +
 			"With --check nothing is written but a line for each claim. The status is 1 if a " +
 			"claim that agreed when the verdicts were recorded does not agree now; a claim that " +
-			"differed then may differ.",
+			"differed then may differ. Verdicts are recorded for the embedded models: of another " +
+			"one, the lines say what came out, and the status is 0.",
 		Example: `  headwater figures
   headwater figures s0 s1-fig1
   headwater figures --check --reduced
   headwater figures --model smollm2 s0-depth`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if f.check && f.model != "" {
-				return usagef("--check compares with verdicts of the embedded models; leave " +
-					"--model out")
-			}
 			some, err := figures.Find(args...)
 			if err != nil {
 				return err
@@ -135,8 +132,15 @@ func (p *program) makeFigures(
 func (p *program) checkFigures(
 	ctx context.Context, f figuresFlags, some []figures.Figure,
 ) error {
-	claims, worse := 0, 0
+	claims, worse, made := 0, 0, 0
 	err := p.makeFigures(ctx, f, some, func(r *reproduction.Reproduction) error {
+		if r.LeftOut != "" {
+			if _, err := fmt.Fprintln(p.stdout, r.LeftOut); err != nil {
+				return err
+			}
+		} else {
+			made++
+		}
 		for _, c := range figures.Compare(r) {
 			claims++
 			if c.Regression() {
@@ -150,6 +154,9 @@ func (p *program) checkFigures(
 	})
 	if err != nil {
 		return err
+	}
+	if made == 0 {
+		return usagef("none of %d figures fits the model", len(some))
 	}
 	if worse > 0 {
 		return fmt.Errorf("%d of %d claims agreed when they were recorded and do not now", worse,
@@ -245,19 +252,24 @@ func (p *program) writePictures(
 	return images, nil
 }
 
-// writeTables writes the tables of a figure.
+// writeTables writes the tables of a figure. Markdown has its origin in a comment; CSV has no place
+// for it, so a file of JSON stands beside it.
 func (p *program) writeTables(ctx context.Context, dir string, r *reproduction.Reproduction) error {
 	for _, t := range r.Tables {
 		path := filepath.Join(dir, r.Name(t.Name))
+		about := figures.About(r, t.Name, release())
 		var b bytes.Buffer
 		if err := t.WriteCSV(&b); err != nil {
 			return err
 		}
-		if err := p.writeFile(ctx, path+".csv", b.Bytes()); err != nil {
-			return err
-		}
-		if err := p.writeFile(ctx, path+".md", []byte(t.Markdown())); err != nil {
-			return err
+		for _, file := range []struct{ ending, text string }{
+			{".csv", b.String()},
+			{".csv.json", about + "\n"},
+			{".md", t.Markdown() + "\n<!-- " + about + " -->\n"},
+		} {
+			if err := p.writeFile(ctx, path+file.ending, []byte(file.text)); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

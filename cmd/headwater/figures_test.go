@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,14 +31,26 @@ func TestFigures(t *testing.T) {
 		}
 	}
 	for _, name := range []string{
-		"s0-mass.svg", "s0-mass.pdf", "s3-published.csv", "s3-published.md", "index.html",
+		"s0-mass.svg", "s0-mass.pdf", "s3-published.csv", "s3-published.csv.json",
+		"s3-published.md", "index.html",
 	} {
 		if len(runs[0][name]) == 0 || !bytes.Equal(runs[0][name], runs[1][name]) {
 			t.Errorf("%s is missing, or two runs differ", name)
 		}
 	}
-	if n := len(runs[0]); n != 5 {
-		t.Errorf("%d files, want 5", n)
+	if n := len(runs[0]); n != 6 {
+		t.Errorf("%d files, want 6", n)
+	}
+	var origin struct{ Figure, Model, Remake string }
+	beside := runs[0]["s3-published.csv.json"]
+	if err := json.Unmarshal(beside, &origin); err != nil || origin.Figure != "s3-published" ||
+		origin.Model != "tiny-alibi" || origin.Remake != "headwater figures s3-published" {
+		t.Errorf("beside the CSV stands %s, error %v", beside, err)
+	}
+	if comment := "\n<!-- " + strings.TrimSpace(string(beside)) + " -->\n"; !strings.HasSuffix(
+		string(runs[0]["s3-published.md"]), comment) {
+		t.Errorf("the table in Markdown does not end with its origin:\n%s",
+			runs[0]["s3-published.md"])
 	}
 	about, _, err := figure.About(runs[0]["s0-mass.svg"])
 	if err != nil || !strings.Contains(about, `"figure":"s0-mass"`) ||
@@ -61,6 +74,25 @@ func TestCheckFigures(t *testing.T) {
 	}
 	if page := read(t, filepath.Join(dir, "index.html")); !bytes.Contains(page, []byte("ALiBi")) {
 		t.Error("the page does not say why the figure is left out")
+	}
+}
+
+// Verdicts on a model that is not the figure's own have no record, so nothing is a regression; what
+// does not fit has one line.
+func TestCheckFiguresOfAnotherModel(t *testing.T) {
+	status, stdout, stderr := execute(t, "", "figures", "--check", "--model", "planted-relay",
+		"s0-matrix", "s3-published", "s2-grid")
+	if status != 0 || strings.Contains(stdout, "REGRESSION") ||
+		strings.Contains(stdout, "not made now") {
+		t.Errorf("status %d, stdout %q, stderr %q", status, stdout, stderr)
+	}
+	for _, want := range []string{
+		"s0-matrix is left out: its text has 27 tokens",
+		"s3-published/undivided: agrees (not recorded for this model): ",
+	} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("stdout has no %q: %q", want, stdout)
+		}
 	}
 }
 
@@ -124,7 +156,7 @@ func TestFiguresRefusals(t *testing.T) {
 		want string
 	}{
 		{[]string{"s1-fig22"}, "did you mean s1-fig2?"},
-		{[]string{"--check", "--model", "tiny"}, "leave --model out"},
+		{[]string{"--check", "--model", "tiny", "s2-cue"}, "none of 1 figures fits the model"},
 	} {
 		status, _, stderr := execute(t, "", append([]string{"figures"}, c.args...)...)
 		if status != 2 || !strings.Contains(stderr, c.want) {

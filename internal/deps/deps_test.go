@@ -175,7 +175,8 @@ var allowed = map[string][]string{
 	},
 	// The figures of the documents: what the command and the engine make.
 	"internal/figures": {
-		"attribution", "attribution/trace", "attribution/evaluate", "attribution/focus",
+		"attribution", "attribution/trace", "attribution/evaluate",
+		"attribution/evaluate/tasks", "attribution/focus",
 		"gonbext/render", "gonbext/render/chart", "gonbext/render/figure",
 		"gonbext/render/reproduction", "internal/message", "internal/rowmath", "models/spec",
 		"models/tiny",

@@ -319,7 +319,7 @@ func (r *run) pronoun(
 		Kind: chart.Bars, Title: fmt.Sprintf("(%s) %s", id, text),
 		X:      chart.Axis{Title: "candidate", Categories: []string{"his", "her"}},
 		Y:      chart.Axis{Title: "probability"},
-		Series: []chart.Series{{Name: "probability", Y: p}},
+		Series: []chart.Series{{Name: "probability", Y: p, Colors: candidateColors}},
 	})
 	meant, other := places[male], places[female]
 	said := "his, " + male
@@ -343,7 +343,9 @@ func (r *run) pronoun(
 		*maps = append(*maps, chart.Chart{
 			Kind: chart.Heatmap, Title: fmt.Sprintf("(%s) %s", id, method), Matrix: matrix,
 			X: chart.Axis{Title: "candidate"}, Y: chart.Axis{Title: "layer"},
-			Color: chart.Scale{Title: "share of the two", Percent: true, Max: 1},
+			Color: chart.Scale{
+				Title: "share of the two", Percent: true, Max: 1, Palette: "yellow-red",
+			},
 		})
 		row := m.Row(top, mask)
 		agrees, want := row[meant] > row[other], expected[id][method]
@@ -354,6 +356,10 @@ func (r *run) pronoun(
 	}
 	return nil
 }
+
+// candidateColors are the colours of his and her in the paper, the first two of a palette that is
+// called Set1. They are alike in grey, where the names below the bars tell them apart.
+var candidateColors = []chart.RGB{{0xe4, 0x1a, 0x1c}, {0x37, 0x7e, 0xb8}}
 
 func yes(b bool) string {
 	if b {

@@ -96,7 +96,7 @@ func (t correlationTable) make(r *run) error {
 	if err != nil {
 		return err
 	}
-	all := correlations{}
+	all, sums := correlations{}, &summed{correlations: correlations{}}
 	for i, s := range sentences {
 		if err := r.ctx.Err(); err != nil {
 			return err
@@ -110,10 +110,45 @@ func (t correlationTable) make(r *run) error {
 			return err
 		}
 		all.correlate(x, importance)
+		sums.add(x, importance)
 		r.progress("reading sentences", "sentence", i+1, n)
 	}
 	t.report(r, all, n)
+	r.reportSums(sums, n)
 	return nil
+}
+
+// reportSums writes the rank correlations with the sum of the gradient's components, or says that
+// this sum is rounding.
+func (r *run) reportSums(sums *summed, n int) {
+	switch {
+	case len(sums.correlations) == 0: // no gradients
+		return
+	case sums.rounding():
+		r.note("The paper adds up the components of a gradient, |Σ_D ∂/∂e|. Here they add up to "+
+			"0: in each of %d sentences the sum is below %s of the norm for every word. A norm "+
+			"that takes out the mean follows the embedding of %s, so the sum says nothing, and "+
+			"the norm of the gradient is compared instead.", n, short(sumRounding),
+			ModelName(r.info.Name))
+		return
+	}
+	table := reproduction.Table{
+		Name: "sums", Columns: []string{"method"},
+		Title: fmt.Sprintf("Rank correlation with the sum of the gradient's components, "+
+			"|Σ_D ∂/∂e|, as in the paper; mean ± standard deviation of %d sentences", n),
+	}
+	for l := range r.info.Layers {
+		table.Columns = append(table.Columns, fmt.Sprintf("layer %d", l))
+	}
+	for _, method := range attentionMethods {
+		row := []string{method}
+		for _, rho := range sums.correlations[method] {
+			m, sd := spread(rho)
+			row = append(row, fmt.Sprintf("%.2f ± %.2f", m, sd))
+		}
+		table.Rows = append(table.Rows, row)
+	}
+	r.table(table)
 }
 
 // report writes the table, the chart and the checks.

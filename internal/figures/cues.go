@@ -23,6 +23,7 @@ var cued = []Figure{
 				"middle and upper layers.",
 		},
 		Model: tiny.MaskedName, Needs: []Need{Encoder, MaskToken}, make: cueAlignment,
+		ForDecoders: "s2-cue-decoder",
 	},
 	{
 		Head: reproduction.Head{
@@ -32,6 +33,7 @@ var cued = []Figure{
 				"when a token is blanked out than attention and norms do.",
 		},
 		Model: tiny.MaskedName, Needs: []Need{Encoder, MaskToken}, make: zeroingFaithfulness,
+		ForDecoders: "s2-faithfulness-decoder",
 	},
 	{
 		Head: reproduction.Head{
@@ -41,6 +43,7 @@ var cued = []Figure{
 				"the number or gender that it needs, Value Zeroing aligns with the cue.",
 		},
 		Model: tiny.MaskedName, Needs: []Need{Encoder, MaskToken}, make: zeroingProbing,
+		ForDecoders: "s2-probing-decoder",
 	},
 }
 
@@ -101,6 +104,11 @@ func cueAlignment(r *run) error {
 	if err != nil {
 		return err
 	}
+	return r.alignCues(cases)
+}
+
+// alignCues compares every layer with the cues of some sentences and checks what the paper claims.
+func (r *run) alignCues(cases []evaluate.Case) error {
 	c, err := r.curves(cases)
 	if err != nil {
 		return err
@@ -172,10 +180,9 @@ func zeroingFaithfulness(r *run) error {
 	if err != nil {
 		return err
 	}
-	methods := rolledMethods
 	rho := map[string][]float64{}
 	for i, c := range cases {
-		e, err := r.explain(c.Prompt, attribution.Options{Methods: methods})
+		e, err := r.explain(c.Prompt, attribution.Options{Methods: rolledMethods})
 		if err != nil {
 			return err
 		}
@@ -183,16 +190,31 @@ func zeroingFaithfulness(r *run) error {
 		if err != nil {
 			return err
 		}
-		for _, name := range methods {
-			row := e.Methods[name].Row(0, e.Methods[name].Top())
-			if v, ok := evaluate.Spearman(at(row, words), importance); ok {
-				rho[name] = append(rho[name], v)
-			}
-		}
+		compareRows(rho, e, 0, words, importance)
 		r.progress("blanking out words", "sentence", i+1, len(cases))
 	}
+	r.compareRolled(rho, "blank-out", fmt.Sprintf("%d sentences", len(cases)))
+	return nil
+}
+
+// compareRows adds, for each rolled-out method, the rank correlation of its row of step t with
+// importances of some tokens.
+func compareRows(
+	rho map[string][]float64, e *attribution.Explanation, t int, words []int, importance []float64,
+) {
+	for _, name := range rolledMethods {
+		row := e.Methods[name].Row(t, e.Methods[name].Top())
+		if v, ok := evaluate.Spearman(at(row, words), importance); ok {
+			rho[name] = append(rho[name], v)
+		}
+	}
+}
+
+// compareRolled reports rank correlations of the rolled-out methods with an importance.
+func (r *run) compareRolled(rho map[string][]float64, importance, sample string) {
+	methods := rolledMethods
 	table := reproduction.Table{
-		Title:   fmt.Sprintf("Spearman correlation with blank-out, %d sentences", len(cases)),
+		Title:   fmt.Sprintf("Spearman correlation with %s, %s", importance, sample),
 		Columns: []string{"method", "mean ± standard deviation"},
 	}
 	bars := chart.Series{Name: "mean"}
@@ -203,18 +225,17 @@ func zeroingFaithfulness(r *run) error {
 	}
 	r.table(table)
 	r.picture("", 1, chart.Chart{
-		Kind: chart.Bars, Title: "Rank correlation with blank-out scores",
+		Kind: chart.Bars, Title: "Rank correlation with " + importance + " scores",
 		X: chart.Axis{Title: "method", Categories: methods}, Y: chart.Axis{Title: "Spearman"},
 		Series: []chart.Series{bars},
 	})
 	for _, other := range []string{"rollout", "norms+rollout"} {
-		r.above(claim{"over-" + other, "Value Zeroing rolled out agrees better with blank-out " +
-			"than " + other}, mean(rho[methods[0]]), mean(rho[other]), other)
+		r.above(claim{"over-" + other, "Value Zeroing rolled out agrees better with " +
+			importance + " than " + other}, mean(rho[methods[0]]), mean(rho[other]), other)
 	}
 	r.note("ALTI is shown as well; the claim is about attention and norms.")
 	r.note("The published numbers could not be read in any stored copy, so only directions are " +
 		"compared.")
-	return nil
 }
 
 // blankMask returns how far the probability of the right word moves if each word is blanked out,
@@ -267,7 +288,11 @@ func zeroingProbing(r *run) error {
 		if s.Kind != "pronoun" {
 			continue
 		}
-		if err := r.maskedStates(cases[i].Prompt, states); err != nil {
+		ids, position, err := r.masking(cases[i].Prompt)
+		if err != nil {
+			return err
+		}
+		if err := r.appendStates(states, ids, position); err != nil {
 			return err
 		}
 		label := 0
@@ -277,15 +302,34 @@ func zeroingProbing(r *run) error {
 		labels, same = append(labels, label), append(same, cases[i])
 		r.progress("recording hidden states", "sentence", len(same), len(cases))
 	}
+	return r.probe(probed{
+		cases: same[:min(len(same), r.sample(50, 6))], labels: labels, states: states,
+		what: "sentences with a masked pronoun",
+	})
+}
+
+// probed are sentences whose label a probe reads.
+type probed struct {
+	// cases are those whose cues are compared, and labels are of all sentences, 0 or 1.
+	cases  []evaluate.Case
+	labels []int
+	// states has the vectors that are probed after each layer, the embedding first, [L+1][N,D].
+	states [][]float32
+	// what are the sentences.
+	what string
+}
+
+// probe reads labels in each layer and compares what each layer adds with its cue alignment.
+func (r *run) probe(x probed) error {
 	code := chart.Series{Name: "compression"}
-	for l, features := range states {
-		c, err := evaluate.OnlineCode(r.ctx, features, labels, 2, evaluate.ProbeOptions{})
+	for l, features := range x.states {
+		c, err := evaluate.OnlineCode(r.ctx, features, x.labels, 2, evaluate.ProbeOptions{})
 		if err != nil {
 			return err
 		}
 		code.X, code.Y = append(code.X, float64(l)), append(code.Y, float64(c.Compression))
 	}
-	c, err := r.curves(same[:min(len(same), r.sample(50, 6))])
+	c, err := r.curves(x.cases)
 	if err != nil {
 		return err
 	}
@@ -296,13 +340,13 @@ func zeroingProbing(r *run) error {
 		gain.X, gain.Y = append(gain.X, float64(l-1)), append(gain.Y, gains[l-1])
 	}
 	zero := chart.Series{Name: "Value Zeroing on the cue"}
-	for k, x := range c.Curves[0].Levels[0] {
-		aligned = append(aligned, float64(x.Dot.Mean))
+	for k, level := range c.Curves[0].Levels[0] {
+		aligned = append(aligned, float64(level.Dot.Mean))
 		zero.X, zero.Y = append(zero.X, float64(c.Curves[0].Layers[k])), append(zero.Y, aligned[k])
 	}
 	r.picture("", 3, chart.Chart{
 		Kind: chart.Lines, Title: "Online code of a linear probe",
-		Subtitle: fmt.Sprintf("%d sentences with a masked pronoun; 1 is chance", len(labels)),
+		Subtitle: fmt.Sprintf("%d %s; 1 is chance", len(x.labels), x.what),
 		X:        chart.Axis{Title: "hidden state"}, Y: chart.Axis{Title: "compression"},
 		Series: []chart.Series{code},
 		Rules:  []chart.Rule{{Horizontal: true, At: 1, Label: "chance"}},
@@ -324,12 +368,9 @@ func zeroingProbing(r *run) error {
 	return nil
 }
 
-// maskedStates appends the hidden states of the masked token, one for each layer and the embedding.
-func (r *run) maskedStates(prompt string, states [][]float32) error {
-	ids, position, err := r.masking(prompt)
-	if err != nil {
-		return err
-	}
+// appendStates appends the hidden states of one token of a text, those of the embedding and after
+// each layer.
+func (r *run) appendStates(states [][]float32, ids []int, position int) error {
 	tensors, err := r.trace(ids, trace.Hidden)
 	if err != nil {
 		return err

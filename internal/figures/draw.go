@@ -57,6 +57,13 @@ func about(r *reproduction.Reproduction, part, version string) string {
 	return b.String()
 }
 
+// About returns the origin of a picture or a table as JSON, in ASCII without <, > and &, so that it
+// can stand in a comment of Markdown. part is its name, and version that of the program; empty
+// leaves it out.
+func About(r *reproduction.Reproduction, part, version string) string {
+	return about(r, part, version)
+}
+
 // ModelName returns the name of a model without the folders of a path.
 func ModelName(name string) string {
 	if filepath.IsAbs(name) || strings.HasPrefix(name, ".") {

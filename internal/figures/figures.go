@@ -41,7 +41,9 @@ type Figure struct {
 	Model string
 	// Needs are the parts that a model must have.
 	Needs []Need
-	make  func(*run) error
+	// ForDecoders names the figure that asks the same of decoders; empty if there is none.
+	ForDecoders string
+	make        func(*run) error
 }
 
 // Need is a part of a model that a figure needs.
@@ -89,7 +91,7 @@ type Options struct {
 // All returns all figures in the order of the documents.
 func All() []Figure {
 	return slices.Concat(generative, flow, classRows, correlated, grown, adjusted, zeroing, cued,
-		focused)
+		nextWord, focused)
 }
 
 // IDs returns the names of all figures.
@@ -147,7 +149,11 @@ func Make(
 			if n == Decoder || n == Encoder {
 				has = "is not one"
 			}
-			return omit(f, info, fmt.Sprintf("it needs %s, and %s %s", n, info.Name, has)), nil
+			reason := fmt.Sprintf("it needs %s, and %s %s", n, info.Name, has)
+			if n == Encoder && f.ForDecoders != "" {
+				reason += fmt.Sprintf("; %s asks the same of decoders", f.ForDecoders)
+			}
+			return omit(f, info, reason), nil
 		}
 	}
 	r := &run{ctx: ctx, m: m, info: info, o: o, out: out}

@@ -176,21 +176,26 @@ func (r *run) oneHead() (*focus.Text, *focus.Head, []string, error) {
 func where(h *focus.Head) string { return fmt.Sprintf("layer %d, head %d", h.Layer, h.Head) }
 
 // hovers returns the columns of points, which a notebook shows as their tooltips: those of the
-// document, but for what the place of a point says.
-func hovers(points []focus.Point, tokens bool) []chart.Column {
-	all := []chart.Column{{Name: "attention"}, {Name: "bias"}, {Name: "alibi"}}
-	if tokens {
-		all = append(all, chart.Column{Name: "current", Named: true},
-			chart.Column{Name: "target", Named: true})
+// document, but for what the place of a point says. parts are those of the score.
+func hovers(points []focus.Point, parts bool) []chart.Column {
+	var all []chart.Column
+	if parts {
+		all = []chart.Column{
+			{Name: "attention"},
+			{Name: "bias"},
+			{Name: "alibi"},
+			{Name: "probability"},
+		}
 	} else {
-		all = append(all, chart.Column{Name: "probability"})
+		all = []chart.Column{{Name: "current", Named: true}, {Name: "target", Named: true}}
 	}
 	for _, p := range points {
-		values := []float64{
-			p.Terms[focus.Content], p.Terms[focus.QueryBias], p.Terms[focus.ALiBi], p.Probability,
-		}
-		if tokens {
-			values = append(values[:3], float64(p.Target), float64(p.Source))
+		values := []float64{float64(p.Target), float64(p.Source)}
+		if parts {
+			values = []float64{
+				p.Terms[focus.Content], p.Terms[focus.QueryBias],
+				p.Terms[focus.ALiBi], p.Probability,
+			}
 		}
 		for k, v := range values {
 			all[k].Values = append(all[k].Values, v)
@@ -229,14 +234,14 @@ func mapOf(h *focus.Head, tokens []string) chart.Variant {
 				points = append(points, m.Point)
 			}
 		}
-		s.Columns = hovers(points, false)
+		s.Columns = hovers(points, true)
 		v.Series = append(v.Series, s)
 	}
 	return v
 }
 
 // mapBytes is how large the specification of Figure 1 may be, which has the most data.
-const mapBytes = 450_000
+const mapBytes = 560_000
 
 func focusMap(r *run) error {
 	text, h, tokens, err := r.oneHead()
@@ -251,7 +256,7 @@ func focusMap(r *run) error {
 		Subtitle: "Marked are the sources that have half of a row. Symbols by rank: circle 0, " +
 			"square 1, triangle 2, diamond 3, triangle downwards 4, hexagon 5, then others.",
 		X: chart.Axis{Title: "target token (source)"}, Y: chart.Axis{Title: "current token"},
-		Color: chart.Scale{Title: "probability", Percent: true}, Names: tokens,
+		Color: chart.Scale{Title: "probability", Percent: true, Palette: "sky"}, Names: tokens,
 	}
 	if err := r.eachHead(&c, text, func(h *focus.Head) (chart.Variant, error) {
 		return mapOf(h, tokens), nil
@@ -293,6 +298,9 @@ func focusMap(r *run) error {
 	return nil
 }
 
+// breakdownBytes is how large the specification of Figure 2 may be.
+const breakdownBytes = 310_000
+
 // sortIndices is how many ranks the menu of Figure 2 has.
 const sortIndices = 3
 
@@ -311,7 +319,7 @@ func breakdownOf(b *focus.Breakdown, rank int) chart.Variant {
 		s.Value = append(s.Value, p.Probability)
 		points = append(points, p)
 	}
-	s.Columns = hovers(points, true)
+	s.Columns = hovers(points, false)
 	return chart.Variant{Series: []chart.Series{s}}
 }
 
@@ -329,7 +337,8 @@ func focusBreakdown(r *run) error {
 		MenuTitle: "Parts of one score of each row",
 		Subtitle:  "each part minus its smallest value",
 		Corners:   [3]string{"attention", "bias", "ALiBi"}, Series: breakdownOf(b, 0).Series,
-		Color: chart.Scale{Title: "probability", Percent: true}, Names: tokens,
+		Color: chart.Scale{Title: "probability", Percent: true, Palette: "blue-red", Max: 1},
+		Names: tokens, Opacity: 0.5,
 	}
 	if err := r.eachHead(&c, text, func(*focus.Head) (v chart.Variant, err error) {
 		return v, nil // filled below, for each rank
@@ -354,7 +363,7 @@ func focusBreakdown(r *run) error {
 			c.Variants = append(c.Variants, one)
 		}
 	}
-	if err := r.menuPicture(pictureBytes, 1, c); err != nil {
+	if err := r.menuPicture(breakdownBytes, 1, c); err != nil {
 		return err
 	}
 	vary := 0.0
@@ -394,11 +403,13 @@ func focusBias(r *run) error {
 	}
 	series := biasesOf(h)
 	alibi := series[1]
+	last := float64(h.Sources - 1)
 	c := chart.Chart{
 		Kind: chart.Scatter, Title: "Bias and ALiBi, " + where(h), MenuTitle: "Bias and ALiBi",
-		X: chart.Axis{Title: "index of the target token (source)"},
+		X: chart.Axis{Title: "index of the target token (source)", Max: &last},
 		Y: chart.Axis{Title: "part of the score"}, Series: series,
 	}
+	c.X.Min = new(float64)
 	if err := r.eachHead(&c, text, func(h *focus.Head) (chart.Variant, error) {
 		return chart.Variant{Series: biasesOf(h)}, nil
 	}); err != nil {
@@ -559,7 +570,7 @@ func focusLines(r *run, quantities []focus.Quantity) error {
 		charts = append(charts, chart.Chart{
 			Kind: chart.Lines, Title: string(f.Quantity), X: chart.Axis{Title: "layer"},
 			Y:      chart.Axis{Title: quantityTitles[f.Quantity], Min: &zero, Max: &one},
-			Series: series,
+			Series: series, Color: chart.Scale{Palette: "viridis"},
 		})
 		r.check(claim{string(f.Quantity) + "-sorted", fmt.Sprintf("Lines of %s do not cross, and "+
 			"each layer has every head once", f.Quantity)}, "0 crossings",
@@ -613,6 +624,12 @@ func highest(f *focus.Lines, l int) float64 {
 	p := f.Sorted(l)
 	return p[len(p)-1].Value
 }
+
+// The axes of Figures 7 to 9.
+const (
+	magnitudeTitle = "update magnitude: length of the update / of the hidden state"
+	alignmentTitle = "update alignment: cosine of update and hidden state"
+)
 
 // updateSeries are the updates of all heads of one layer, a series for each head.
 type updateSeries struct{ size, angle []chart.Series }
@@ -694,7 +711,7 @@ func focusMagnitude(r *run) error {
 			Kind:      chart.Histogram,
 			Title:     fmt.Sprintf("Update magnitude, layer %d", r.layer(clausLayer)),
 			MenuTitle: "Update magnitude",
-			Subtitle:  x.title, X: chart.Axis{Title: "length of the update / of the hidden state"},
+			Subtitle:  x.title, X: chart.Axis{Title: magnitudeTitle},
 			Y: chart.Axis{Title: "tokens"}, Rules: []chart.Rule{{At: share, Label: "1/H"}},
 		}
 		err := r.updateChart(&c, text, focus.UpdateOptions{Index: x.index},
@@ -761,7 +778,7 @@ func focusAlignment(r *run) error {
 			Kind:      chart.Histogram,
 			Title:     fmt.Sprintf("Update alignment, layer %d", r.layer(clausLayer)),
 			MenuTitle: "Update alignment",
-			Subtitle:  x.title, X: chart.Axis{Title: "cosine of update and hidden state"},
+			Subtitle:  x.title, X: chart.Axis{Title: alignmentTitle},
 			Y: chart.Axis{Title: "tokens"}, Rules: []chart.Rule{{At: 0}},
 		}
 		err := r.updateChart(&c, text, focus.UpdateOptions{Index: x.index, ExcludeFirst: true},
@@ -798,9 +815,10 @@ func focusScatter(r *run) error {
 		Kind:      chart.Scatter,
 		Title:     fmt.Sprintf("Alignment against magnitude, layer %d", r.layer(clausLayer)),
 		MenuTitle: "Alignment against magnitude",
-		X:         chart.Axis{Title: "cosine of update and hidden state"},
-		Y:         chart.Axis{Title: "length of the update / of the hidden state"},
+		X:         chart.Axis{Title: alignmentTitle},
+		Y:         chart.Axis{Title: magnitudeTitle},
 		Rules:     []chart.Rule{{At: 0}}, Names: tokenNames(tokens),
+		Color: chart.Scale{Palette: "viridis-reversed"}, Opacity: 0.8,
 	}
 	err = r.updateChart(&c, text, focus.UpdateOptions{ExcludeFirst: true},
 		func(x updateSeries) []chart.Series {
@@ -835,10 +853,13 @@ func focusScatter(r *run) error {
 // orthogonal is the size below which the note counts a cosine as near zero.
 const orthogonal = 0.2
 
+// effectColor is the colour of the points of the document's Figure 10.
+var effectColor = chart.RGB{0x00, 0x68, 0xc9}
+
 // effectsOf returns the effects of all heads of layer l, with an ellipse around those of the first
 // token.
 func effectsOf(text *focus.Text, l int) (chart.Variant, []focus.Effect, error) {
-	s := chart.Series{Name: "effect"}
+	s := chart.Series{Name: "effect", Color: &effectColor}
 	s.Columns = []chart.Column{
 		{Name: "head"}, {Name: "current", Named: true}, {Name: "target", Named: true},
 	}
@@ -878,7 +899,8 @@ func focusEffect(r *run) error {
 		Kind: chart.Scatter, Title: fmt.Sprintf("Token effect, layer %d, all heads", at),
 		MenuTitle: "Token effect, all heads",
 		X:         chart.Axis{Title: "token effect magnitude"},
-		Y:         chart.Axis{Title: "position of the source"},
+		Y:         chart.Axis{Title: "token id (position of the source)"},
+		Opacity:   0.2,
 		Choices:   []chart.Choice{menu(layerMenu, text.Layers, at)}, Names: tokenNames(tokens),
 	}
 	var first, others []float64

@@ -51,7 +51,7 @@ func (r *run) eachHead(
 
 // pictureBytes is how large the specification of a picture with menus may be, so that all of a
 // notebook fit in 2,000,000 bytes.
-const pictureBytes = 150_000
+const pictureBytes = 130_000
 
 // menuPicture adds a picture whose charts have menus. If the data of all options have more bytes
 // than the limit, the first menu has every second option, every third … or is left out.

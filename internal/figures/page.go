@@ -127,6 +127,17 @@ func Tally(all []*reproduction.Reproduction) string {
 	return s + "."
 }
 
+// colorsOfPage says which colours of published pictures the gallery has.
+const colorsOfPage = `Where the colours of a published picture are known, these have them: the
+layer graphs and the maps of Figure 4 in s1, the maps of s2, and Figures 1, 2, 4 to 6, 9 and 10
+of s3, with their axes. They are changed in two places so that they can be read in grey: Figure
+2 goes from a dark blue to a light red, which are alike in grey if they are pure, and Figures 4
+to 6 and 9 end before the palest yellow. Figure 4 of s1 keeps the numbers at the axis of its
+bars, and Figure 3 of s3 is higher than the published one. All other pictures have the palette
+of this project, because the published colours are not known.
+
+`
+
 // Gallery returns the page of the gallery in Markdown. images are as for [Page]; their files are in
 // the folder that dir names, relative to the page.
 func Gallery(
@@ -138,7 +149,8 @@ func Gallery(
 		"program. Nothing was\nfitted to the outcome: a claim that does not hold is reported as " +
 		"differing, with the reason if one is known.\n`headwater figures` makes this page's " +
 		"figures again, and `headwater figures --model REF` makes them of another\nmodel. The " +
-		"page is made by `make gallery`.\n\n" + Tally(all) + "\n\n| figure | shows | verdict |\n" +
+		"page is made by `make gallery`.\n\n" + colorsOfPage +
+		Tally(all) + "\n\n| figure | shows | verdict |\n" +
 		"|---|---|---|\n")
 	for _, r := range all {
 		fmt.Fprintf(&b, "| [%s](#%s) | %s | %s |\n", r.ID, r.ID, r.Title, Outcome(r))

@@ -74,8 +74,11 @@ func (c Comparison) Regression() bool {
 }
 
 // Compare returns the checks of a figure with what was recorded. A recorded check that was not made
-// has an empty verdict.
+// has an empty verdict. Nothing is recorded for a model that is not the figure's own.
 func Compare(r *reproduction.Reproduction) []Comparison {
+	if r.Model != DefaultModel(r.ID) {
+		return compare(r, nil)
+	}
 	return compare(r, Recorded())
 }
 
@@ -113,7 +116,7 @@ func (c Comparison) String() string {
 	case c.Regression():
 		state = " (REGRESSION: recorded as agreeing)"
 	case c.Was == "":
-		state = " (not recorded)"
+		state = " (not recorded for this model)"
 	case c.Was != c.Verdict:
 		state = " (recorded as differing; record it again)"
 	case c.Verdict == reproduction.Differs:

@@ -88,6 +88,9 @@ func (r *run) zeroingMaps() (
 	return a.Methods["value-zeroing"], a.Methods["value-zeroing-rollout"], tokens, nil
 }
 
+// mapPalette is the palette of the paper's maps.
+const mapPalette = "blues"
+
 // square returns a map of one layer as a heatmap.
 func square(m *attribution.Map, l int, tokens []trace.Token, title, unit string) chart.Chart {
 	matrix := &chart.Matrix{Rows: tokenNames(tokens), Columns: tokenNames(tokens)}
@@ -97,7 +100,7 @@ func square(m *attribution.Map, l int, tokens []trace.Token, title, unit string)
 	return chart.Chart{
 		Kind: chart.Heatmap, Title: title, Matrix: matrix,
 		X: chart.Axis{Title: "source"}, Y: chart.Axis{Title: "target"},
-		Color: chart.Scale{Title: unit, Percent: true},
+		Color: chart.Scale{Title: unit, Percent: true, Palette: mapPalette},
 	}
 }
 
@@ -110,7 +113,11 @@ func zeroingGrid(r *run) error {
 	for l := range m.Shape[0] {
 		charts = append(charts, square(m, l, tokens, fmt.Sprintf("layer %d", l), "share"))
 	}
-	r.picture("", 3, charts...)
+	columns := 3
+	if len(charts) >= 12 {
+		columns = 4 // as the paper's twelve layers stand
+	}
+	r.picture("", columns, charts...)
 	worst, above := 0.0, 0.0
 	for l := range m.Shape[0] {
 		for t := range tokens {
@@ -162,7 +169,7 @@ func zeroingMethods(r *run) error {
 		charts = append(charts, chart.Chart{
 			Kind: chart.Heatmap, Title: x.title, Matrix: matrix,
 			X: chart.Axis{Title: "source"}, Y: chart.Axis{Title: "layer"},
-			Color: chart.Scale{Title: "share", Percent: true},
+			Color: chart.Scale{Title: "share", Percent: true, Palette: mapPalette},
 		})
 	}
 	r.picture("", 2, charts...)

@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 )
 
 // Kind is what a chart is.
@@ -61,6 +62,8 @@ type Chart struct {
 	Graph  *Graph
 	// Color maps the numbers of cells, and the Value of points, to colours.
 	Color Scale
+	// Opacity is that of points, from 0 to 1; 0 is one by their number.
+	Opacity float64 `json:",omitempty"`
 	// Bins is the number of bins of a histogram, from 1 to 1000; 0 is 30.
 	Bins int
 	// Rules are reference lines; Ellipses are drawn above the data.
@@ -116,8 +119,10 @@ type Series struct {
 	Symbols []int `json:",omitempty"`
 	// Columns are more numbers of each point.
 	Columns []Column `json:",omitempty"`
-	// Color, if not nil, is the colour of the series; else it has that of its place.
-	Color *RGB
+	// Color, if not nil, is the colour of the series; else it has that of its place. Colors, if not
+	// nil, has the colour of each bar.
+	Color  *RGB
+	Colors []RGB `json:",omitempty"`
 }
 
 // Matrix is a grid of numbers with a name for each row and column.
@@ -146,6 +151,9 @@ type Scale struct {
 	Max float64
 	// Percent writes numbers of the scale as percentages.
 	Percent bool
+	// Palette, if not empty, is one of [Published], for a picture that was published in it. It is
+	// used whatever palette the drawing has, and for series where no numbers are coloured.
+	Palette string `json:",omitempty"`
 }
 
 // Rule is a dashed reference line at one value of an axis.
@@ -175,6 +183,13 @@ const (
 func (c *Chart) Check() error {
 	if c.Bins < 0 || c.Bins > maxBins {
 		return fmt.Errorf("chart: %d bins; want 1 to %d, or 0 for %d", c.Bins, maxBins, defaultBins)
+	}
+	if !(c.Opacity >= 0 && c.Opacity <= 1) {
+		return fmt.Errorf("chart: opacity %v; want 0 to 1", c.Opacity)
+	}
+	if p := c.Color.Palette; p != "" && (published[p] == nil || c.Color.Diverging) {
+		return fmt.Errorf("chart: palette %.40q is none for values from 0; known are %s", p,
+			strings.Join(Published(), ", "))
 	}
 	if err := c.checkVariants(); err != nil {
 		return err
@@ -260,6 +275,7 @@ func (c *Chart) checkSeries() error {
 			{"values", len(s.Value), s.Value != nil},
 			{"labels", len(s.Labels), s.Labels != nil},
 			{"symbols", len(s.Symbols), s.Symbols != nil},
+			{"colors", len(s.Colors), s.Colors != nil},
 		} {
 			if list.need && list.n != want {
 				return fmt.Errorf("chart: series %d has %d %s and %d y; want as many", i, list.n,

@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 )
@@ -78,11 +79,14 @@ var palettes = map[string][2]*arm{
 // beyond are clamped, and NaN is [Missing].
 func Ramp(x float64) RGB { return RampOf("", x) }
 
-// RampOf is [Ramp] in a palette: blue-rust, green-purple or perceptual, the palettes of HTML. An
-// unknown one is blue-rust.
+// RampOf is [Ramp] in a palette: blue-rust, green-purple or perceptual, the palettes of HTML, or
+// one of [Published], which go from 0 to 1. An unknown one is blue-rust.
 func RampOf(palette string, x float64) RGB {
 	if math.IsNaN(x) {
 		return Missing
+	}
+	if colors := published[palette]; colors != nil {
+		return between(colors, x)
 	}
 	arms, known := palettes[palette]
 	if !known {
@@ -104,12 +108,12 @@ func RampOf(palette string, x float64) RGB {
 }
 
 // At returns the colour of a value on a scale whose deepest colour belongs to limit, in a palette
-// of [RampOf].
+// of [RampOf]. A scale that has a palette of its own keeps it.
 func (s Scale) At(value, limit float64, palette string) RGB {
 	if !s.Diverging && value < 0 {
 		value = 0
 	}
-	return RampOf(palette, value/limit)
+	return RampOf(cmp.Or(s.Palette, palette), value/limit)
 }
 
 // seriesColors are the colours of series, in OKLCH. Neighbours differ in lightness, so that they
@@ -134,12 +138,17 @@ func SeriesColor(i, n int) RGB {
 	return srgb(oklab(seriesColors[i]))
 }
 
-// SeriesColor returns the colour of series i of the chart.
+// SeriesColor returns the colour of series i of the chart: its own, or that of its place, in the
+// palette of the scale if there is one and no numbers are coloured.
 func (c *Chart) SeriesColor(i int) RGB {
-	if own := c.Series[i].Color; own != nil {
+	n := len(c.Series)
+	switch own := c.Series[i].Color; {
+	case own != nil:
 		return *own
+	case c.Color.Palette != "" && !c.Colored() && n > 1:
+		return RampOf(c.Color.Palette, float64(i)/float64(n-1))
 	}
-	return SeriesColor(i, len(c.Series))
+	return SeriesColor(i, n)
 }
 
 // Ordered returns whether n series are coloured by their order and not each by its own colour.

@@ -2,7 +2,9 @@ package chart
 
 import (
 	"encoding/csv"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -183,6 +185,51 @@ func (c *Chart) options(row object, v Variant) {
 	}
 }
 
+// seriesNumber is the field of the number of a series.
+const seriesNumber = "series_number"
+
+// seriesRow is what a row of data has of its series: the name, or, where there are choices, the
+// number of the name, which takes less space.
+func (c *Chart) seriesRow(row object, name string) {
+	all := c.allSeries()
+	switch {
+	case len(c.Choices) == 0:
+		row["series"] = name
+	case len(all) > 1:
+		row[seriesNumber] = float64(slices.Index(all, name))
+	}
+}
+
+// allSeries returns the names of the series of all views.
+func (c *Chart) allSeries() []string {
+	var all []string
+	for _, v := range c.views() {
+		for _, s := range v.Series {
+			if !slices.Contains(all, s.Name) {
+				all = append(all, s.Name)
+			}
+		}
+	}
+	return all
+}
+
+// seriesName returns the transforms that give rows of a chart with choices the names of their
+// series.
+func (c *Chart) seriesName() []any {
+	switch all := c.allSeries(); len(all) {
+	case 0:
+		return nil
+	case 1:
+		text, err := json.Marshal(all[0])
+		if err != nil {
+			panic(err) // a text
+		}
+		return []any{object{"calculate": string(text), "as": "series"}}
+	default:
+		return []any{named("series", all, seriesNumber)}
+	}
+}
+
 // source puts rows into a layer. The rows of a chart with choices are CSV, which takes a third of
 // the space in a notebook, numbers with four digits, and a filter selects those of the options.
 func (c *Chart) source(layer object, rows []any) object {
@@ -190,15 +237,145 @@ func (c *Chart) source(layer object, rows []any) object {
 		layer["data"] = data(rows)
 		return layer
 	}
-	layer["data"] = table(rows)
 	var transform []any
 	for _, x := range c.Choices {
-		transform = append(transform, object{
-			"filter": fmt.Sprintf("datum.%s === %s", x.field(), x.field()),
+		filter := fmt.Sprintf("datum.%s === %s", x.field(), x.field())
+		var joined bool
+		if rows, joined = x.join(rows); joined {
+			filter += " || !datum." + x.field()
+		}
+		transform = append(transform, object{"filter": filter})
+	}
+	rows, unpacked := c.pack(rows)
+	layer["data"], layer["transform"] = table(rows), append(transform, unpacked...)
+	return layer
+}
+
+// pack makes one row of those that have the same options, if all they have is numbers: each field
+// is a list of them, which the transforms divide into rows again. So the options are written once.
+func (c *Chart) pack(rows []any) (packed, transforms []any) {
+	isOption := map[string]bool{}
+	for _, x := range c.Choices {
+		isOption[x.field()] = true
+	}
+	var fields []string
+	lists := map[string]map[string][]string{} // by options and field
+	var order []string
+	options := map[string]object{}
+	for _, r := range rows {
+		key, own := "", object{}
+		for _, x := range c.Choices {
+			if option, has := r.(object)[x.field()]; has {
+				own[x.field()] = option
+				key += fmt.Sprintf("%q", option)
+			}
+			key += ";"
+		}
+		if lists[key] == nil {
+			lists[key], options[key] = map[string][]string{}, own
+			order = append(order, key)
+		}
+		var names []string
+		for name, v := range r.(object) {
+			if isOption[name] {
+				continue
+			}
+			text, is := numeral(v)
+			if !is {
+				return rows, nil
+			}
+			names = append(names, name)
+			lists[key][name] = append(lists[key][name], text)
+		}
+		slices.Sort(names)
+		if fields == nil {
+			fields = names
+		}
+		if !slices.Equal(fields, names) {
+			return rows, nil
+		}
+	}
+	if len(order) == len(rows) {
+		return rows, nil
+	}
+	for _, key := range order {
+		row := options[key]
+		for _, name := range fields {
+			row[name] = strings.Join(lists[key][name], " ")
+		}
+		packed = append(packed, row)
+	}
+	// A transform is computed again when a menu changes, so it must not replace what it reads.
+	parts := make([]string, len(fields))
+	for i, name := range fields {
+		parts[i] = name + " parts"
+		transforms = append(transforms, object{
+			"calculate": fmt.Sprintf("split(datum['%s'] || '', ' ')", name), "as": parts[i],
 		})
 	}
-	layer["transform"] = transform
-	return layer
+	transforms = append(transforms, object{"flatten": anys(parts), "as": anys(fields)})
+	for _, name := range fields {
+		transforms = append(transforms, object{
+			"calculate": fmt.Sprintf("toNumber(datum['%s'])", name), "as": name,
+		})
+	}
+	return packed, transforms
+}
+
+// numeral returns a number as a list of them has it; nothing stands for NaN.
+func numeral(v any) (text string, is bool) {
+	switch v := v.(type) {
+	case nil:
+		return "", true
+	case float64:
+		return brief(v), true
+	case rough:
+		return digits(float64(v), 3), true
+	}
+	return "", false
+}
+
+// join makes one row of those that differ in the option of a choice alone, if all options have it:
+// it is named no option, and stands where the first of them stood. joined says whether there is
+// such a row.
+func (x Choice) join(rows []any) (all []any, joined bool) {
+	if len(x.Options) < 2 {
+		return rows, false
+	}
+	type group struct {
+		options map[any]bool
+		rows    int
+		done    bool
+	}
+	groups := map[string]*group{}
+	rest := make([]string, len(rows)) // each row as text, without its option
+	for i, r := range rows {
+		row := maps.Clone(r.(object))
+		option := row[x.field()]
+		delete(row, x.field())
+		text, err := json.Marshal(row)
+		if err != nil {
+			panic(err) // texts, numbers, flags and null
+		}
+		rest[i] = string(text)
+		if groups[rest[i]] == nil {
+			groups[rest[i]] = &group{options: map[any]bool{}}
+		}
+		groups[rest[i]].options[option] = true
+		groups[rest[i]].rows++
+	}
+	for i, r := range rows {
+		g := groups[rest[i]]
+		switch whole := len(g.options) == len(x.Options) && g.rows == len(x.Options); {
+		case !whole:
+			all = append(all, r)
+		case !g.done:
+			row := maps.Clone(r.(object))
+			delete(row, x.field())
+			all, joined, g.done = append(all, row), true, true
+		}
+	}
+	return all, joined
 }
 
 // pointSource is source for a layer of points, whose tooltips look up names.
@@ -207,7 +384,10 @@ func (c *Chart) pointSource(layer object, rows []any) object {
 	if len(c.Choices) == 0 {
 		return layer
 	}
-	transform := layer["transform"].([]any)
+	transform := append(layer["transform"].([]any), c.seriesName()...)
+	if c.Kind == Ternary {
+		transform = append(transform, shares()...)
+	}
 	for _, name := range c.namedColumns() {
 		name = c.columnField(name)
 		transform = append(transform, object{
@@ -247,12 +427,14 @@ var pointFields = []string{
 }
 
 // columnField returns the field that holds a column: its name, or its place where the name is
-// that of another field or has a character that a specification takes for more than a name.
+// that of another field, or may become one, or has a character that a specification takes for more
+// than a name.
 func (c *Chart) columnField(name string) string {
 	special := strings.ContainsFunc(name, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(" -_", r)
 	})
-	if !special && name != "" && !slices.Contains(pointFields, name) {
+	derived := strings.HasSuffix(name, " parts") || strings.HasSuffix(name, " name")
+	if !special && !derived && name != "" && !slices.Contains(pointFields, name) {
 		return name
 	}
 	names, _ := c.columnFields()
@@ -282,7 +464,7 @@ func table(rows []any) object {
 				parse[name] = "string"
 			}
 			switch v.(type) {
-			case float64:
+			case float64, rough:
 				parse[name] = "number"
 			case bool:
 				parse[name] = "boolean"
@@ -301,6 +483,8 @@ func table(rows []any) object {
 				line[i] = ""
 			case float64:
 				line[i] = brief(v)
+			case rough:
+				line[i] = digits(float64(v), 3)
 			case bool:
 				line[i] = strconv.FormatBool(v)
 			default:
@@ -315,8 +499,14 @@ func table(rows []any) object {
 	}
 }
 
+// rough is a number that is written with three digits, as tooltips show it.
+type rough float64
+
 // brief writes a number with four digits.
-func brief(v float64) string {
+func brief(v float64) string { return digits(v, 4) }
+
+// digits writes a number with n digits.
+func digits(v float64, n int) string {
 	switch {
 	case math.IsNaN(v):
 		return ""
@@ -326,28 +516,86 @@ func brief(v float64) string {
 	if v == math.Trunc(v) && math.Abs(v) < 1e6 {
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	}
-	s := strconv.FormatFloat(v, 'g', 4, 64)
-	s = strings.Replace(s, "0.", ".", 1)
+	whole := strconv.FormatFloat(v, 'g', n, 64)
+	s := strings.Replace(whole, "0.", ".", 1)
 	if strings.HasPrefix(s, ".") || strings.HasPrefix(s, "-.") {
 		return s
 	}
-	return strconv.FormatFloat(v, 'g', 4, 64)
+	return whole
 }
 
-const thousand = 1000
+// shares returns the transforms that place points of a ternary plot, whose rows have their shares.
+func shares() []any {
+	return []any{
+		object{"calculate": "datum.a + datum.b + datum.c", "as": "sum"},
+		object{
+			"calculate": "datum.sum > 0 ? (datum.b + datum.c / 2) / datum.sum : 0.5", "as": "x",
+		},
+		object{
+			"calculate": fmt.Sprintf("(datum.sum > 0 ? datum.c / datum.sum : 1 / 3) * %v", Height),
+			"as":        "y",
+		},
+	}
+}
+
+// counts returns a layer whose rows have the counts of a histogram's bins as one text, which
+// transforms divide into bins.
+func (c *Chart) counts(layer object) object {
+	var rows []any
+	for _, view := range c.Variants {
+		one := c.variant(view)
+		bins := one.Histogram()
+		for k, s := range view.Series {
+			texts, last := make([]string, len(bins)), -1
+			for i, b := range bins {
+				texts[i] = "0"
+				if b.Counts[k] > 0 {
+					texts[i], last = strconv.Itoa(b.Counts[k]), i
+				}
+			}
+			if last < 0 {
+				continue
+			}
+			row := object{
+				"order": float64(k), "counts": strings.Join(texts[:last+1], " "),
+				"from": bins[0].Low, "step": bins[0].High - bins[0].Low,
+			}
+			c.seriesRow(row, s.Name)
+			c.options(row, view)
+			rows = append(rows, row)
+		}
+	}
+	layer = c.source(layer, rows)
+	layer["transform"] = append(append(layer["transform"].([]any), c.seriesName()...),
+		object{"calculate": "split(datum.counts, ' ')", "as": "count"},
+		object{"calculate": "sequence(length(datum.count))", "as": "at"},
+		object{"flatten": []any{"count", "at"}},
+		object{"filter": "datum.count !== '0'"},
+		object{"calculate": "toNumber(datum.count)", "as": "count"},
+		object{"calculate": "datum.from + datum.at * datum.step", "as": "low"},
+		object{"calculate": "datum.low + datum.step", "as": "high"})
+	return layer
+}
+
+const hundred = 100
 
 // cellsOf returns the cells of a heatmap's variants: a line of CSV for each row of each variant,
-// whose numbers, in thousandths, a transform divides into cells.
+// whose numbers, in hundredths, a transform divides into cells. Nothing stands for 0, and a minus
+// sign for a gap; gaps at the end are left out.
 func (c *Chart) cellsOf(rows, columns []string) (source object, transform []any) {
 	var lines []any
 	for _, v := range c.Variants {
 		for i := range rows {
 			values, last := make([]string, len(columns)), -1
 			for j := range columns {
-				x := v.Matrix.At(i, j)
-				if !math.IsNaN(x) {
+				switch x := v.Matrix.At(i, j); {
+				case math.IsNaN(x):
+					values[j] = "-"
+				default:
 					last = j
-					values[j] = strconv.FormatFloat(math.Round(x*thousand), 'f', 0, 64)
+					if n := math.Round(x * hundred); n != 0 {
+						values[j] = strconv.FormatFloat(n, 'f', 0, 64)
+					}
 				}
 			}
 			line := object{"row": rows[i], "cells": strings.Join(values[:last+1], " ")}
@@ -360,8 +608,10 @@ func (c *Chart) cellsOf(rows, columns []string) (source object, transform []any)
 		object{"calculate": "split(datum.cells, ' ')", "as": "value"},
 		object{"calculate": "sequence(length(datum.value))", "as": "at"},
 		object{"flatten": []any{"value", "at"}},
-		object{"filter": "datum.value !== ''"},
-		object{"calculate": fmt.Sprintf("toNumber(datum.value) / %d", thousand), "as": "value"},
+		object{"filter": "datum.value !== '-'"},
+		object{
+			"calculate": fmt.Sprintf("toNumber(datum.value || '0') / %d", hundred), "as": "value",
+		},
 		named("column", columns, "at"))
 	return layer["data"].(object), transform
 }

@@ -94,24 +94,21 @@ func TestMenus(t *testing.T) {
 	}
 	cells := [][]string{
 		{"cells", "choice_layer", "choice_the_head", "row"},
-		{"1000", "0", "0", "a"},
-		{"0 1000", "0", "0", "b"},
-		{"1000", "0", "1", "a"},
-		{"10 990", "0", "1", "b"},
-		{"1000", "1", "0", "a"},
-		{"100 900", "1", "0", "b"},
-		{"1000", "1", "1", "a"},
-		{"110 890", "1", "1", "b"},
+		{"100", "", "", "a"},    // the same for all options
+		{" 100", "0", "0", "b"}, // nothing stands for 0
+		{"1 99", "0", "1", "b"},
+		{"10 90", "1", "0", "b"},
+		{"11 89", "1", "1", "b"},
 	}
 	if diff := cmp.Diff(cells, records(t, layers[0])); diff != "" {
 		t.Errorf("cells (-want +got):\n%s", diff)
 	}
 	markers := [][]string{
-		{"bias", "choice_layer", "choice_the_head", "series", "symbol", "target", "x", "y"},
-		{"0", "0", "0", "Other", "1", "0", "0", "1"},
-		{"-.01", "0", "1", "Other", "1", "0", "0", "1"},
-		{"-.1", "1", "0", "Other", "1", "0", "0", "1"},
-		{"-.11", "1", "1", "Other", "1", "0", "0", "1"},
+		{"bias", "choice_layer", "choice_the_head", "symbol", "target", "x", "y"},
+		{"0", "0", "0", "1", "0", "0", "1"},
+		{"-.01", "0", "1", "1", "0", "0", "1"},
+		{"-.1", "1", "0", "1", "0", "0", "1"},
+		{"-.11", "1", "1", "1", "0", "0", "1"},
 	}
 	if diff := cmp.Diff(markers, records(t, layers[1])); diff != "" {
 		t.Errorf("markers (-want +got):\n%s", diff)
@@ -121,6 +118,9 @@ func TestMenus(t *testing.T) {
 		for k, filter := range []string{
 			"datum.choice_layer === choice_layer", "datum.choice_the_head === choice_the_head",
 		} {
+			if i == 0 { // of the cells, which have a row for all options
+				filter += " || !datum." + []string{"choice_layer", "choice_the_head"}[k]
+			}
 			if got := transform[k].(map[string]any)["filter"]; got != filter {
 				t.Errorf("layer %d: filter %v, want %s", i, got, filter)
 			}
@@ -242,6 +242,7 @@ func TestColumnNames(t *testing.T) {
 			{Name: "size", Values: []float64{3}},
 			{Name: "x", Values: []float64{4}},
 			{Name: "a.b['c']", Values: []float64{5}},
+			{Name: "size parts", Values: []float64{6}},
 		},
 	}}}
 	_, layers := layersOf(t, c)
@@ -249,13 +250,108 @@ func TestColumnNames(t *testing.T) {
 	rows := layer["data"].(map[string]any)["values"].([]any)
 	want := map[string]any{
 		"series": "", "x": 1.0, "y": 2.0, "size": 3.0, "column 1": 4.0, "column 2": 5.0,
+		"column 3": 6.0,
 	}
 	if diff := cmp.Diff(want, rows[0]); diff != "" {
 		t.Errorf("the point differs (-want +got):\n%s", diff)
 	}
 	tips := layer["encoding"].(map[string]any)["tooltip"].([]any)
 	last := map[string]any{"field": "column 2", "type": "quantitative", "title": "a.b['c']"}
-	if diff := cmp.Diff(last, tips[len(tips)-1]); diff != "" {
-		t.Errorf("the last entry of the tooltip differs (-want +got):\n%s", diff)
+	if diff := cmp.Diff(last, tips[len(tips)-2]); diff != "" {
+		t.Errorf("the tooltip of a column differs (-want +got):\n%s", diff)
+	}
+}
+
+// A point that all options of a choice have is one row without an option. One that is missing in
+// an option, or stands twice in one, stays as it is.
+func TestJoinedRows(t *testing.T) {
+	one := func(option string, xs ...float64) chart.Variant {
+		return chart.Variant{Options: []string{option}, Series: []chart.Series{{
+			Name: "p", X: xs, Y: make([]float64, len(xs)),
+		}}}
+	}
+	c := chart.Chart{
+		Kind:    chart.Scatter,
+		Choices: []chart.Choice{{Name: "rows", Options: []string{"some", "all"}, Shown: "some"}},
+		Variants: []chart.Variant{
+			one("some", 1, 3, 3), one("all", 1, 2),
+		},
+	}
+	c.Series = c.Variants[0].Series
+	_, layers := layersOf(t, c)
+	want := [][]string{
+		{"choice_rows", "x", "y"},
+		{"", "1", "0"},
+		{"some", "3 3", "0 0"}, // in one line, since their options are the same
+		{"all", "2", "0"},
+	}
+	if diff := cmp.Diff(want, records(t, layers[0])); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+}
+
+// The bins of a histogram with menus are one text for each series: where they begin, how wide they
+// are, and how many values each has, up to the last one that has any.
+func TestMenusOfBins(t *testing.T) {
+	one := func(option string, a, b []float64) chart.Variant {
+		return chart.Variant{Options: []string{option}, Series: []chart.Series{
+			{Name: "a", Y: a}, {Name: "b", Y: b},
+		}}
+	}
+	c := chart.Chart{
+		Kind: chart.Histogram, Bins: 4,
+		Choices: []chart.Choice{{Name: "layer", Options: []string{"0", "1"}, Shown: "0"}},
+		Variants: []chart.Variant{
+			one("0", []float64{0, 3, 8}, []float64{0.5, 1}), one("1", []float64{1, 5}, nil),
+		},
+	}
+	c.Series = c.Variants[0].Series
+	_, layers := layersOf(t, c)
+	want := [][]string{
+		{"choice_layer", "counts", "from", "order", "series_number", "step"},
+		{"0", "1 1 0 1", "0", "0", "0", "2"},
+		{"0", "2", "0", "1", "1", "2"},
+		{"1", "1 0 0 1", "1", "0", "0", "1"},
+	}
+	if diff := cmp.Diff(want, records(t, layers[0])); diff != "" {
+		t.Errorf("bins (-want +got):\n%s", diff)
+	}
+}
+
+// No transform replaces a field that one before it reads from the data: a menu has them computed
+// again, from what they left the first time.
+func TestTransformsCanRunAgain(t *testing.T) {
+	points := chart.Chart{
+		Kind:    chart.Scatter,
+		Choices: []chart.Choice{{Name: "rows", Options: []string{"some", "all"}, Shown: "some"}},
+	}
+	for _, option := range points.Choices[0].Options {
+		points.Variants = append(points.Variants, chart.Variant{
+			Options: []string{option}, Series: []chart.Series{
+				{Name: "a", X: []float64{1, float64(len(option))}, Y: []float64{1, 2}},
+				{Name: "b", X: []float64{3, 4}, Y: []float64{1, 2}},
+			},
+		})
+	}
+	points.Series = points.Variants[0].Series
+	bins := points
+	bins.Kind = chart.Histogram
+	for _, c := range []chart.Chart{menus(), points, bins} {
+		_, layers := layersOf(t, c)
+		for i, layer := range layers {
+			fields := map[string]bool{}
+			for _, name := range records(t, layer)[0] {
+				fields[name] = true
+			}
+			for _, step := range layer.(map[string]any)["transform"].([]any) {
+				step := step.(map[string]any)
+				if _, divides := step["flatten"]; divides {
+					break // what follows is about new rows
+				}
+				if as, is := step["as"].(string); is && fields[as] {
+					t.Errorf("%s, layer %d: %v replaces a field of the data", c.Kind, i, step)
+				}
+			}
+		}
 	}
 }

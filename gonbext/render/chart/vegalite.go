@@ -168,7 +168,7 @@ func (c *Chart) ramp(field string) object {
 	for i := range rampStops {
 		x := from + (1-from)*float64(i)/(rampStops-1)
 		domain = append(domain, x*limit)
-		colors = append(colors, Ramp(x).String())
+		colors = append(colors, RampOf(c.Color.Palette, x).String())
 	}
 	legend := object{}
 	if c.Color.Percent {
@@ -192,12 +192,15 @@ func (c *Chart) points(mark string) object {
 				row := c.point(s, i)
 				x, y := s.X[i], s.Y[i]
 				if c.Kind == Ternary {
-					if len(c.Choices) == 0 {
-						row["a"], row["b"], row["c"] = number(x), number(y), number(s.C[i])
-					}
+					row["a"], row["b"], row["c"] = c.share(x), c.share(y), c.share(s.C[i])
 					x, y = Place(x, y, s.C[i])
 				}
-				row["x"], row["y"] = number(x), number(y)
+				if c.Kind != Ternary || len(c.Choices) == 0 { // else the specification places it
+					row["x"], row["y"] = number(x), number(y)
+				}
+				if colored && len(c.Series) == 1 && len(c.Choices) > 0 {
+					delete(row, seriesNumber) // nothing shows it
+				}
 				c.options(row, view)
 				rows = append(rows, row)
 			}
@@ -208,9 +211,6 @@ func (c *Chart) points(mark string) object {
 	if c.Kind == Ternary {
 		encoding["x"], encoding["y"] = bare("x", 1), bare("y", Height)
 		names = [][2]string{{"a", c.Corners[0]}, {"b", c.Corners[1]}, {"c", c.Corners[2]}}
-		if len(c.Choices) > 0 { // columns have the numbers themselves
-			names = nil
-		}
 	}
 	var tips []any
 	if labelled {
@@ -237,6 +237,9 @@ func (c *Chart) points(mark string) object {
 		encoding["shape"] = shape()
 	}
 	m := object{"type": mark, "filled": true, "opacity": 0.8}
+	if c.Opacity > 0 {
+		m["opacity"] = c.Opacity
+	}
 	if mark == "line" {
 		m = object{"type": "line", "point": true}
 		if Ordered(len(c.Series)) { // small points, which have the tooltips
@@ -255,11 +258,21 @@ func (c *Chart) points(mark string) object {
 	return c.pointSource(object{"mark": m, "encoding": encoding}, rows)
 }
 
+// share returns a share of a ternary plot: with three digits where there are choices, which is more
+// than its place can show.
+func (c *Chart) share(v float64) any {
+	if len(c.Choices) > 0 && !math.IsNaN(v) {
+		return rough(v)
+	}
+	return number(v)
+}
+
 // point returns what a row of data has of point i of a series, but its place.
 func (c *Chart) point(s Series, i int) object {
-	row := object{"series": s.Name}
+	row := object{}
+	c.seriesRow(row, s.Name)
 	if s.Value != nil {
-		row["value"] = number(s.Value[i])
+		row["value"] = c.share(s.Value[i])
 	}
 	if s.Labels != nil {
 		row["label"] = s.Labels[i]
@@ -270,6 +283,9 @@ func (c *Chart) point(s Series, i int) object {
 	for _, x := range s.Columns {
 		field := c.columnField(x.Name)
 		row[field] = number(x.Values[i])
+		if v := x.Values[i]; len(c.Choices) > 0 && !math.IsNaN(v) {
+			row[field] = rough(v)
+		}
 		if x.Named && len(c.Choices) == 0 { // else the specification looks it up
 			row[field+" name"] = c.name(x.Values[i])
 		}
@@ -452,6 +468,9 @@ func (c *Chart) bars() object {
 			if s.Labels != nil {
 				row["label"] = s.Labels[i]
 			}
+			if s.Colors != nil {
+				row["color"] = s.Colors[i].String()
+			}
 			rows = append(rows, row)
 		}
 	}
@@ -470,28 +489,28 @@ func (c *Chart) bars() object {
 			"field": "series", "type": "nominal", "scale": object{"domain": c.seriesNames()},
 		}
 	}
+	if len(c.Series) == 1 && c.Series[0].Colors != nil {
+		encoding["color"] = object{"field": "color", "type": "nominal", "scale": nil}
+	}
 	return object{"data": data(rows), "mark": object{"type": "bar"}, "encoding": encoding}
 }
 
 // bins returns a layer of stacked bins.
 func (c *Chart) bins() object {
 	var rows []any
-	for _, view := range c.views() {
-		one := c.variant(view)
-		for _, b := range one.Histogram() {
-			for k, s := range view.Series {
+	if len(c.Choices) == 0 {
+		for _, b := range c.Histogram() {
+			for k, s := range c.Series {
 				if b.Counts[k] > 0 {
-					row := object{
+					rows = append(rows, object{
 						"low": b.Low, "high": b.High, "count": float64(b.Counts[k]),
 						"series": s.Name, "order": float64(k),
-					}
-					c.options(row, view)
-					rows = append(rows, row)
+					})
 				}
 			}
 		}
 	}
-	return c.source(object{"mark": object{"type": "bar"}, "encoding": object{
+	layer := object{"mark": object{"type": "bar"}, "encoding": object{
 		"x": object{
 			"field": "low", "bin": "binned", "type": "quantitative", "title": c.X.Label(),
 		},
@@ -507,7 +526,11 @@ func (c *Chart) bins() object {
 			object{"field": "series", "type": "nominal"},
 			object{"field": "count", "type": "quantitative"},
 		},
-	}}, rows)
+	}}
+	if len(c.Choices) > 0 {
+		return c.counts(layer)
+	}
+	return c.source(layer, rows)
 }
 
 // cells returns a layer of coloured cells. Names that stand for several rows or columns, as a token

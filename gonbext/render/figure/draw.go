@@ -1,6 +1,7 @@
 package figure
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -174,8 +175,11 @@ func (p *page) data(c *chart.Chart, f frame, bins []chart.Bin) {
 				wide := 0.8 / float64(n)
 				from := f.at(float64(i)-0.4+float64(k)*wide, max(min(v, f.highY), f.lowY))
 				zero := f.at(float64(i)-0.4+float64(k+1)*wide, 0)
-				p.rect(from.x, min(from.y, zero.y), zero.x-from.x, math.Abs(zero.y-from.y),
-					c.SeriesColor(k))
+				color := c.SeriesColor(k)
+				if s.Colors != nil {
+					color = s.Colors[i]
+				}
+				p.rect(from.x, min(from.y, zero.y), zero.x-from.x, math.Abs(zero.y-from.y), color)
 			}
 		}
 	case chart.Histogram:
@@ -242,6 +246,9 @@ func (p *page) scatter(c *chart.Chart, place func(*chart.Series, int) (point, bo
 	radius, alpha := 2.2, 0.8
 	if points > 300 {
 		radius, alpha = 1.5, 0.45
+	}
+	if c.Opacity > 0 {
+		alpha = c.Opacity
 	}
 	for k := range c.Series {
 		s := &c.Series[k]
@@ -366,7 +373,8 @@ func (p *page) colorBar(c *chart.Chart, x, y float64) float64 {
 	y += 0.3 * p.size
 	for i := range cells {
 		v := from + (1-from)*(float64(i)+0.5)/cells
-		p.rect(x+wide*float64(i)/cells, y, wide/cells+0.2, 0.9*p.size, chart.RampOf(p.palette, v))
+		p.rect(x+wide*float64(i)/cells, y, wide/cells+0.2, 0.9*p.size,
+			chart.RampOf(cmp.Or(c.Color.Palette, p.palette), v))
 	}
 	p.frame(x, y, wide, 0.9*p.size, 0.4, gray)
 	base := y + 2*p.size

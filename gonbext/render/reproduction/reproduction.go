@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
@@ -147,10 +148,16 @@ func (r *Reproduction) Name(part string) string {
 	return r.ID + "-" + part
 }
 
-// Verdicts returns a table of the checks of several figures.
+// Verdicts returns a table of the checks of several figures. Its title names their models.
 func Verdicts(all ...*Reproduction) Table {
+	var models []string
+	for _, r := range all {
+		if !slices.Contains(models, r.Model) {
+			models = append(models, r.Model)
+		}
+	}
 	t := Table{
-		Name: "verdicts", Title: "Claims and verdicts",
+		Name: "verdicts", Title: "Claims and verdicts on " + strings.Join(models, ", "),
 		Columns: []string{"figure", "claim", "stated", "found", "verdict", "why"},
 	}
 	for _, r := range all {
