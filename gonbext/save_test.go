@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/gonbext"
 	"github.com/headwater-ml/headwater/gonbext/engine"
 )
 
@@ -84,5 +87,75 @@ func TestSaveRefuses(t *testing.T) {
 	if len(shown) != 1 ||
 		!strings.Contains(fmt.Sprint(shown[0]), "cannot be written: no such file") {
 		t.Errorf("shown %v", shown)
+	}
+}
+
+// saveChosen is a cell that saves the first of two explanations, and what cannot be saved.
+func saveChosen() {
+	file := os.Getenv("HEADWATER_TEST_FILE")
+	layer := 0
+	e := gonbext.Explain("the keys", gonbext.View{
+		By: "word", Layer: &layer, Filter: attribution.Filter{","}, Palette: "perceptual",
+	})
+	gonbext.Explain("the keys")
+	gonbext.SaveExplanation(file, e, gonbext.Figure{By: "token", Filter: attribution.Filter{}})
+	gonbext.SaveExplanation(file, gonbext.Last())
+	other := *e
+	_, err := gonbext.TrySaveExplanation(file, &other)
+	fmt.Println(err)
+	e.Methods["rollout"].Data[0]++
+	_, err = gonbext.TrySaveExplanation(file, e)
+	fmt.Println(err)
+	_, err = gonbext.TrySaveExplanation(file, nil)
+	fmt.Println(err)
+}
+
+// TestSaveChosen saves an explanation of the cell by the number that the engine gave it, and tells
+// the engine how it was shown.
+func TestSaveChosen(t *testing.T) {
+	t.Setenv("HEADWATER_TEST_FILE", filepath.Join(t.TempDir(), "figure.svg"))
+	number := 0
+	var shown, asked []string
+	k := newKernel(t, func(conn *engineConn, r engine.Request) {
+		switch r.Kind {
+		case engine.KindExplain:
+			shown = append(shown, string(r.Show))
+			number++
+		case engine.KindSave:
+			asked = append(asked, fmt.Sprint(r.Of, string(r.Options)))
+			conn.send(engine.Event{Piece: []byte("<svg/>")})
+		}
+		if r.Kind != engine.KindSave {
+			begin(conn)
+			conn.send(engine.Event{Step: true, Explanation: &attribution.Explanation{
+				Steps: []attribution.GeneratedToken{{ID: 3, Text: " are", Probability: 0.5}},
+				Methods: map[string]*attribution.Result{
+					"rollout": {Shape: [3]int{1}, Data: []float64{0.25, 0.75}},
+				},
+				OtherMass: map[string][]float64{"rollout": {0}},
+			}})
+			conn.send(engine.Event{Number: number})
+		}
+		conn.send(engine.Event{Done: true})
+	})
+	r := k.run("save chosen", true)
+	const (
+		view = `{"by":"word","layer":0,"filter":[","],"look":{"palette":"perceptual"}}`
+		none = `{"look":{}}`
+	)
+	if want := []string{view, none}; !slices.Equal(shown, want) {
+		t.Errorf("the engine was told %q of the pictures, want %q", shown, want)
+	}
+	want := []string{`[1]{"by":"token","filter":[],"look":{}}`, `[2]` + none}
+	if !slices.Equal(asked, want) {
+		t.Errorf("asked for %q, want %q", asked, want)
+	}
+	lines := strings.Split(r.stdout, "\n")
+	for i, want := range []string{
+		"was not returned by Explain", "was changed after it was made", "it is nil",
+	} {
+		if len(lines) <= i || !strings.Contains(lines[i], want) {
+			t.Errorf("line %d of %q lacks %q", i, r.stdout, want)
+		}
 	}
 }

@@ -73,7 +73,9 @@ func (p *program) reproduce(ctx context.Context, f modelFlags, path string) erro
 		Made: export.NewMade(was.Prompt, was.Options, by, m.DType(), release()),
 	}
 	if o.NeedsFlow(was.Format) {
-		o.Flow, err = flowGraph(ctx, m, e, was.Options, was.Show, was.FlowSource)
+		show := was.Show
+		show.Source = was.FlowSource
+		o.Flow, err = flowGraph(ctx, m, e, was.Options, show)
 		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}

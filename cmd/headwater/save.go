@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -15,7 +13,6 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/gonbext/engine"
 	"github.com/headwater-ml/headwater/gonbext/export"
 	"github.com/headwater-ml/headwater/gonbext/render/figure"
 	"github.com/headwater-ml/headwater/models"
@@ -23,9 +20,8 @@ import (
 
 // saveFlags are the flags of files that an explanation is saved to.
 type saveFlags struct {
-	paths  []string
-	show   export.Show
-	source *int // of a flow graph; nil: the strongest
+	paths []string
+	show  export.Show
 }
 
 // add adds the flags.
@@ -75,7 +71,7 @@ func (f *saveFlags) add(cmd *cobra.Command) {
 	number("figure-token", "generated token that a saved figure shows, by its `number` from 0 "+
 		"(default 0; for text all)", &f.show.Token)
 	number("figure-source", "prompt token at the source of a saved flow graph, by its `number` "+
-		"from 0 (default the one with most flow that is not the first)", &f.source)
+		"from 0 (default the one with most flow that is not the first)", &f.show.Source)
 }
 
 // kindNames returns what a figure may show, for a flag: "matrix|text".
@@ -184,7 +180,7 @@ func (s *saves) write(
 	for i, path := range s.flags.paths {
 		format, _ := export.FormatOf(path) // checked when the flag was read
 		if o.NeedsFlow(format) && o.Flow == nil {
-			o.Flow, err = flowGraph(ctx, m, e, made.Options, o.Show, s.flags.source)
+			o.Flow, err = flowGraph(ctx, m, e, made.Options, o.Show)
 			if err != nil {
 				return fmt.Errorf("--save %s: %w", path, err)
 			}
@@ -208,33 +204,44 @@ func (s *saves) write(
 	return nil
 }
 
-// flowGraph records the attention of the whole text and returns the graph of the flow from a prompt
-// token to the target that predicts a generated token.
+// flowGraph records the attention of a text and returns the graph of the flow from a prompt token to
+// the target that predicts a generated token.
 func flowGraph(
-	ctx context.Context, m trace.Model, e *attribution.Explanation, opts attribution.Options,
-	show export.Show, source *int,
+	ctx context.Context, m any, e *attribution.Explanation, opts attribution.Options,
+	show export.Show,
 ) (*attribution.FlowGraph, error) {
-	tracer, ok := m.(interface {
-		Trace(context.Context, []int, []trace.Tap) ([]trace.Tensor, error)
-	})
-	if !ok {
-		return nil, errors.New("this model cannot record its attention")
-	}
 	token := 0
 	if show.Token != nil {
 		token = *show.Token
 	}
-	ids, ends, err := e.FlowEnds(token, source, opts.OwnRow)
+	ids, ends, err := e.FlowEnds(token, show.Source, opts.OwnRow)
 	if err != nil {
 		return nil, err
 	}
-	tensors, err := tracer.Trace(ctx, ids, []trace.Tap{trace.Attention})
+	attention, err := recordAttention(ctx, m, e, ids)
 	if err != nil {
 		return nil, err
 	}
 	graph := opts
 	graph.Methods, graph.Lift, graph.AllLevels = []string{"flow"}, false, false
-	return attribution.NewFlowGraph(ctx, attribution.InMemory(tensors), graph, ends[0], ends[1])
+	return attribution.NewFlowGraph(ctx, attribution.InMemory([]trace.Tensor{attention}), graph,
+		ends[0], ends[1])
+}
+
+// recordAttention records the attention of all heads over a text that is short enough for a
+// picture.
+func recordAttention(
+	ctx context.Context, m any, e *attribution.Explanation, ids []int,
+) (trace.Tensor, error) {
+	tracer, ok := m.(trace.Tracer)
+	if !ok {
+		return trace.Tensor{}, errors.New("this model cannot record its attention")
+	}
+	tensors, err := attentionOf(ctx, tracer, e, ids)
+	if err != nil {
+		return trace.Tensor{}, err
+	}
+	return tensors[0], nil
 }
 
 // made says how an explanation of this command is made.
@@ -244,36 +251,4 @@ func (f *explainFlags) made(m trace.Model, prompt string) export.Made {
 		dtype = model.DType()
 	}
 	return export.NewMade(prompt, f.opts, f.by, dtype, release())
-}
-
-// encodeLast makes a file of the latest explanation of an engine; see [local.Config].
-func encodeLast(
-	e *attribution.Explanation, explained engine.Request, file string, figure json.RawMessage,
-) ([]byte, []string, error) {
-	format, err := export.FormatOf(file)
-	if err != nil {
-		return nil, nil, err
-	}
-	var o export.Options
-	if len(figure) > 0 {
-		d := json.NewDecoder(bytes.NewReader(figure))
-		d.DisallowUnknownFields()
-		if err := d.Decode(&o.Show); err != nil {
-			return nil, nil, trace.Usagef("what the figure shows cannot be read: %v", err)
-		}
-	}
-	if err := o.Check(); err != nil {
-		return nil, nil, err
-	}
-	if o.NeedsFlow(format) {
-		return nil, nil, trace.Usagef("the graph of flow needs the model's attention: make it "+
-			"with headwater explain --methods flow --save %s", file)
-	}
-	opts, err := explained.ExplainOptions()
-	if err != nil {
-		return nil, nil, err
-	}
-	o.Made = export.NewMade(string(explained.Text), opts, attribution.Grouping{},
-		explained.Model.DType, release())
-	return export.Encode(e, format, o)
 }

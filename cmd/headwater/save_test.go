@@ -2,14 +2,17 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/engine"
+	"github.com/headwater-ml/headwater/gonbext/engine/server"
 	"github.com/headwater-ml/headwater/gonbext/export"
 	"github.com/headwater-ml/headwater/models"
 )
@@ -96,7 +99,6 @@ func TestSaveRefusals(t *testing.T) {
 		{"no-such-model", []string{"--view", "flow", "--save", "c.svg", "--figure", "graph"}},
 		{"no-such-model", []string{"--against", "x", "--save", "c.svg", "--figure", "matrix"}},
 		{"no-such-model", []string{"--view", "heads", "--save", "a.csv", "--save", "a.json"}},
-		{"--save a.html would have no filter", []string{"--filter", "--save", "a.html"}},
 		{"--figure-token says which token --save a.html", []string{
 			"--format", "html", "--token", "1", "--save", "a.html",
 		}},
@@ -194,7 +196,8 @@ func TestSavedGraph(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := flowGraph(t.Context(), m, e, made.Options, made.Show, made.FlowSource)
+	made.Show.Source = made.FlowSource
+	g, err := flowGraph(t.Context(), m, e, made.Options, made.Show)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,31 +207,100 @@ func TestSavedGraph(t *testing.T) {
 	}
 }
 
-// TestEncodeLast makes the files of a notebook: the same bytes as those of the command.
-func TestEncodeLast(t *testing.T) {
-	e := explained(t, "--max-tokens", "1", prompt)
-	made := engine.Request{Kind: engine.KindExplain, Text: []byte(prompt), Options: []byte(`{}`)}
-	for _, file := range []string{"a.svg", "a.csv", "a.inseq.json"} {
-		data, _, err := encodeLast(e, made, file, nil)
-		if err != nil || len(data) == 0 {
-			t.Errorf("%s: %d bytes, %v", file, len(data), err)
+// TestEncodeFile makes the files of a notebook: what the picture shows, unless the cell asks for
+// something else, and of the bytes of the command.
+func TestEncodeFile(t *testing.T) {
+	save(t, "--max-tokens", "1", "--methods", "rollout,flow", "--by", "word", "--filter",
+		"--save", "a.svg", "--save", "a.html", "--save", "a.csv", "--save", "a.inseq.json")
+	m, err := models.Open("", models.Options{Backend: "go"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts := attribution.Options{MaxTokens: 1, Methods: []string{"rollout", "flow"}}
+	e, err := attribution.Explain(t.Context(), m, prompt, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	options, err := json.Marshal(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	filter, err := json.Marshal(attribution.DefaultFilter())
+	if err != nil {
+		t.Fatal(err)
+	}
+	encode := func(file, shown, asked string) ([]byte, error) {
+		data, _, err := encodeFile(t.Context(), server.File{
+			Explained: server.Explained{Explanation: e, Request: engine.Request{
+				Kind: engine.KindExplain, Text: []byte(prompt), Options: options,
+				Show:  json.RawMessage(shown),
+				Model: engine.Model{DType: m.DType()},
+			}},
+			Name: file, Figure: json.RawMessage(asked),
+			Attention: func(ids []int) (trace.Tensor, error) {
+				tensors, err := m.Trace(t.Context(), ids, []trace.Tap{trace.Attention})
+				return tensors[0], err
+			},
+		})
+		return data, err
+	}
+	words := `{"by":"word","filter":` + string(filter) + `,"look":{}}`
+	for _, file := range []string{"a.svg", "a.html", "a.csv", "a.inseq.json"} {
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := encode(file, words, `{"look":{}}`)
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s as the picture: %v, not the bytes of the command", file, err)
 		}
 	}
-	one, _, err := encodeLast(e, made, "a.svg",
-		[]byte(`{"method":"value-zeroing","look":{"size":"column"}}`))
-	if err != nil || !strings.Contains(string(one), "value-zeroing") {
-		t.Errorf("%d bytes, %v", len(one), err)
+	plain, err := encode("a.svg", "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		shown, asked string
+		same         bool
+	}{
+		"tokens again":         {words, `{"by":"token","filter":[]}`, true},
+		"a layer of the other": {`{"layer":1}`, `{"method":"flow"}`, false},
+		"another layer":        {"", `{"layer":1}`, false},
+		"two layers":           {`{"layer":1}`, `{"layer":5}`, true},
+		"a graph of a picture": {words, `{"kind":"graph"}`, false},
+		"graph":                {`{"kind":"graph","source":1}`, "", false},
+	} {
+		got, err := encode("a.svg", c.shown, c.asked)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if c.same != bytes.Equal(drawnOf(got), drawnOf(plain)) {
+			t.Errorf("%s: it is as without, or not: want %v", name, c.same)
+		}
 	}
 	for name, c := range map[string]struct{ file, figure, want string }{
-		"format": {"a.bmp", "", "known are .svg"},
-		"kind":   {"a.svg", `{"kind":"matrx"}`, "matrix"},
-		"field":  {"a.svg", `{"colour":1}`, "colour"},
-		"method": {"a.svg", `{"method":"flow"}`, "flow"},
-		"graph":  {"a.svg", `{"kind":"graph"}`, "headwater explain"},
+		"format":      {"a.bmp", "", "known are .svg"},
+		"kind":        {"a.svg", `{"kind":"matrx"}`, "matrix"},
+		"field":       {"a.svg", `{"colour":1}`, "colour"},
+		"method":      {"a.svg", `{"method":"direct"}`, "direct"},
+		"layer":       {"a.svg", `{"layer":40}`, `layer 40; method "rollout" has layers 0 to 5`},
+		"one layer":   {"a.svg", `{"layer":1,"method":"flow"}`, "AllLevels"},
+		"below 0":     {"a.svg", `{"layer":-1}`, "layer -1; they count from 0"},
+		"grouping":    {"a.svg", `{"by":"wrd"}`, "did you mean word"},
+		"graph by":    {"a.svg", `{"kind":"graph","by":"word"}`, "leave By and Filter empty"},
+		"graph token": {"a.svg", `{"kind":"graph","token":9}`, "generated token 9"},
+		"graph from":  {"a.svg", `{"kind":"graph","source":99}`, "source token 99"},
 	} {
-		_, _, err := encodeLast(e, made, c.file, []byte(c.figure))
+		_, err := encode(c.file, words, c.figure)
 		if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want a usage error with %q", name, err, c.want)
 		}
 	}
+}
+
+// drawnOf returns an SVG without what it says of its origin.
+func drawnOf(svg []byte) []byte {
+	_, drawn, _ := bytes.Cut(svg, []byte("</metadata>"))
+	return drawn
 }

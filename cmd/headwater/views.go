@@ -106,6 +106,9 @@ func (f *explainFlags) checkView() error {
 // be given. A page is the heatmap of all tokens, which headwater reproduce can make again; there
 // may be a page of -o beside it, which follows the flags. Other files have numbers alone.
 func (f *explainFlags) checkSaved() error {
+	if f.filter {
+		f.save.show.Filter = attribution.DefaultFilter()
+	}
 	followed := f.format == "html" && f.output != ""
 	for _, path := range f.save.paths {
 		format, err := export.FormatOf(path)
@@ -121,9 +124,6 @@ func (f *explainFlags) checkSaved() error {
 		case f.view != viewHeatmap && page:
 			return usagef("--save %s would be the heatmap; write a page of --view %s with -o "+
 				"FILE.html", path, f.view)
-		case f.filter && page:
-			return usagef("--save %s would have no filter; write the page of --filter with -o "+
-				"FILE.html", path)
 		case len(f.tokens) > 0 && page:
 			return usagef("--token is for -o; --figure-token says which token --save %s shows "+
 				"first", path)

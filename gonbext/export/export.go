@@ -111,6 +111,15 @@ type Show struct {
 	// Token is the generated token that Layers and Graph show, and that Text is limited to;
 	// 0-based. Nil is the first one, and for Text all.
 	Token *int `json:"token,omitempty"`
+	// Layer is the layer whose values are shown, 0-based; of combined methods those up to it. Nil
+	// is, for each token, the layer that pictures show.
+	Layer *int `json:"layer,omitempty"`
+	// Filter makes prompt tokens grey and leaves them out of the scale of the colours. It changes
+	// no number.
+	Filter attribution.Filter `json:"filter,omitempty"`
+	// Source is the prompt token at the source of a flow graph, 0-based. Nil is the one with the
+	// largest flow that is not the first.
+	Source *int `json:"source,omitempty"`
 	// Look is the size of a figure.
 	Look figure.Options `json:"look,omitzero"`
 }
@@ -134,8 +143,13 @@ func (o Show) Check() error {
 		return trace.Usagef("figure %s is unknown; %s", message.Quote(string(o.Kind)),
 			message.KnownAre(string(o.Kind), names))
 	}
-	if o.Token != nil && *o.Token < 0 {
-		return trace.Usagef("token %d; generated tokens count from 0", *o.Token)
+	for _, number := range []struct {
+		what string
+		at   *int
+	}{{"token", o.Token}, {"layer", o.Layer}, {"source", o.Source}} {
+		if number.at != nil && *number.at < 0 {
+			return trace.Usagef("%s %d; they count from 0", number.what, *number.at)
+		}
 	}
 	if err := o.Look.Check(); err != nil {
 		return trace.Usagef("%s", strings.TrimPrefix(err.Error(), "figure: "))
@@ -147,6 +161,17 @@ func (o Show) Check() error {
 func (o Show) NeedsFlow(f Format) bool {
 	return f == Neuronpedia || f.Figure() && o.Kind == Graph
 }
+
+// HasLayer reports whether the method that a figure shows has the values of Layer, or whether there
+// is no Layer.
+func (o Show) HasLayer(e *attribution.Explanation) bool {
+	_, err := o.atLayer(e, SVG)
+	return err == nil
+}
+
+// AsModel reports whether a file of the format shows tokens and edges as the model has them, so that
+// tokens cannot be put together or filtered.
+func (o Show) AsModel(f Format) bool { return o.NeedsFlow(f) }
 
 // method returns the method that a file shows.
 func (o Show) method(e *attribution.Explanation) (string, error) {
@@ -167,6 +192,10 @@ func Encode(e *attribution.Explanation, f Format, o Options) ([]byte, []string, 
 		return nil, nil, err
 	}
 	if err := check(e); err != nil {
+		return nil, nil, err
+	}
+	e, err := o.atLayer(e, f)
+	if err != nil {
 		return nil, nil, err
 	}
 	made, err := o.Made.of(e, f, o)
@@ -202,6 +231,49 @@ func Encode(e *attribution.Explanation, f Format, o Options) ([]byte, []string, 
 		return nil, nil, err
 	}
 	return b.Bytes(), nil, nil
+}
+
+// atLayer returns an explanation that shows the layer that the options name. A method that lacks it
+// keeps its own, as in pictures. It is an error if the method that a figure shows lacks it, or all
+// methods of another file do.
+func (o Show) atLayer(e *attribution.Explanation, f Format) (*attribution.Explanation, error) {
+	if o.Layer == nil {
+		return e, nil
+	}
+	method, err := o.method(e)
+	if err != nil {
+		return nil, err
+	}
+	methods := []string{method}
+	if !f.Figure() {
+		methods = e.Order
+	}
+	if !slices.ContainsFunc(methods, func(name string) bool {
+		return slices.Contains(e.Methods[name].Layers, *o.Layer)
+	}) {
+		r := e.Methods[method]
+		have := fmt.Sprintf("has layers %d to %d", r.Layers[0], r.Layers[len(r.Layers)-1])
+		if len(r.Layers) == 1 {
+			have = "has the values of one layer for each token; explain with AllLayers, or for " +
+				"flow AllLevels, of the options"
+		}
+		return nil, trace.Usagef("layer %d; method %s %s", *o.Layer, message.Quote(method), have)
+	}
+	shown := *e
+	shown.Methods = map[string]*attribution.Result{}
+	for name, r := range e.Methods {
+		shown.Methods[name] = r
+		if !slices.Contains(r.Layers, *o.Layer) {
+			continue
+		}
+		at := *r
+		at.Shown = slices.Repeat([]int{*o.Layer}, r.Shape[0])
+		if !slices.Equal(at.Shown, r.Shown) {
+			at.Generated = nil // which are those of the layers that were shown
+		}
+		shown.Methods[name] = &at
+	}
+	return &shown, nil
 }
 
 // withoutPath returns an explanation whose model has no folders in its name: they belong to one
@@ -265,16 +337,16 @@ func (o Options) draw(
 	var d figure.Drawing
 	switch o.Kind {
 	case Text:
-		d, err = figure.Strip(e, method, token)
+		d, err = figure.Strip(e, method, token, o.Filter)
 	case Layers:
-		d, err = figure.LayerMap(e, method, token)
+		d, err = figure.LayerMap(e, method, token, o.Filter)
 	case Graph:
 		if o.Flow == nil {
 			return nil, errNoFlow
 		}
 		d, err = figure.Graph(o.Flow, graphTexts(e, o.Flow), e.Steps[token].Text, e.Model.Name)
 	default:
-		d, err = figure.Matrix(e, method)
+		d, err = figure.Matrix(e, method, o.Filter)
 	}
 	if err != nil {
 		return nil, err

@@ -82,10 +82,10 @@ func drawings(t *testing.T, texts ...string) map[string]figure.Drawing {
 			all[name] = d
 		}
 	}
-	add("matrix")(figure.Matrix(e, "rollout"))
-	add("signed")(figure.Matrix(e, "direct"))
-	add("layers")(figure.LayerMap(e, "rollout", 1))
-	add("strip")(figure.Strip(e, "rollout", figure.AllTokens))
+	add("matrix")(figure.Matrix(e, "rollout", nil))
+	add("signed")(figure.Matrix(e, "direct", nil))
+	add("layers")(figure.LayerMap(e, "rollout", 1, nil))
+	add("strip")(figure.Strip(e, "rollout", figure.AllTokens, nil))
 	add("graph")(figure.Graph(g, texts, texts[0], "tiny"))
 	add("lines")(figure.Chart(chart.Chart{
 		Kind: chart.Lines, Title: texts[0], Subtitle: texts[m-1], X: chart.Axis{Title: texts[0]},
@@ -222,11 +222,11 @@ func TestHostileTexts(t *testing.T) {
 		e := explanation(all...)
 		e.Model.Name, e.Model.Note = all[0], all[1]
 		e.Steps[0].Text = all[2]
-		matrix, err := figure.Matrix(e, "rollout")
+		matrix, err := figure.Matrix(e, "rollout", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		strip, err := figure.Strip(e, "direct", 0)
+		strip, err := figure.Strip(e, "direct", 0, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -395,11 +395,11 @@ func TestManyColumns(t *testing.T) {
 		values[(400+j)*3+2] = 0.9 // of the second row
 	}
 	values[(400+100)*3+2] = 0.1 // weaker, but there is room
-	matrix, err := figure.Matrix(e, "rollout")
+	matrix, err := figure.Matrix(e, "rollout", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	layers, err := figure.LayerMap(e, "rollout", 1)
+	layers, err := figure.LayerMap(e, "rollout", 1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -492,19 +492,19 @@ func TestRefusals(t *testing.T) {
 		make func() error
 	}{
 		{`no method "raw"; it has rollout, direct`, func() error {
-			_, err := figure.Matrix(e, "raw")
+			_, err := figure.Matrix(e, "raw", nil)
 			return err
 		}},
 		{"does not fit 2 generated and 8 prompt tokens", func() error {
-			_, err := figure.Matrix(bad, "rollout")
+			_, err := figure.Matrix(bad, "rollout", nil)
 			return err
 		}},
 		{"token 2; the explanation has tokens 0 to 1", func() error {
-			_, err := figure.Strip(e, "rollout", 2)
+			_, err := figure.Strip(e, "rollout", 2, nil)
 			return err
 		}},
 		{"one layer only", func() error {
-			_, err := figure.LayerMap(e, "direct", 0)
+			_, err := figure.LayerMap(e, "direct", 0, nil)
 			return err
 		}},
 		{`unknown size "poster"; known are column, double, slide`, func() error {
