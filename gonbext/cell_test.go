@@ -56,7 +56,9 @@ var cells = map[string]func(){
 	"save": func() {
 		gonbext.Save(os.Getenv("HEADWATER_TEST_FILE"), gonbext.Figure{Kind: "text"})
 	},
-	"save chosen": saveChosen,
+	"save chosen":     saveChosen,
+	"save comparison": saveComparison,
+	"save chart":      saveChart,
 	"heads": func() {
 		e := gonbext.Heads("the keys", gonbext.Options{MaxTokens: 1})
 		fmt.Println("heads", len(e.Steps))

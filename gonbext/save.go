@@ -15,20 +15,33 @@ import (
 // Figure says what a saved file shows. What it leaves open is as in the picture of the explanation:
 // By, Filter, Layer and Palette of its [View], and for [FlowGraph] its Token and Source.
 type Figure struct {
-	// Kind is what a figure shows: matrix, text, layers or graph. Default: matrix, and after
-	// [FlowGraph] graph.
+	// Kind is what a figure shows: matrix, text, layers, graph, compare, heads or head. Default:
+	// matrix, after [FlowGraph] graph, and after [Heads] heads.
 	Kind string
 	// Method is the method shown; default the first one of the explanation.
 	Method string
-	// Token is the generated token that layers and graph show, and that text is limited to,
-	// 0-based. Nil is the first one, for graph that of the picture, and for text all.
+	// Against is, for compare, the explanation on side B, one as [SaveExplanation] takes. Nil
+	// compares two methods of one explanation. See [Compare].
+	Against *Explanation
+	// AgainstMethod is, for compare, the method of side B. Default: with Against the same as
+	// Method, else the next one of the explanation.
+	AgainstMethod string
+	// Token is the generated token that layers and graph show, that text is limited to, and from
+	// whose prediction heads and head look, 0-based. Nil is the first one, for graph, heads and
+	// head that of the picture, and for text all.
 	Token *int
+	// Tokens are, for layers, several generated tokens on one scale in place of Token. See
+	// [Layers].
+	Tokens []int
 	// By puts prompt tokens together, as in [View]: "word", "sentence", or bytes of the prompt.
 	// "token" leaves them as they are where the picture has words.
 	By string
 	// Layer is the layer whose values are shown, 0-based, as in [View]. The method shown must have
-	// it: one of single layers has all of them with AllLayers of [Options].
+	// it: one of single layers has all of them with AllLayers of [Options]. For head it is the
+	// layer of Head.
 	Layer *int
+	// Head is the head that the kind head shows, 0-based. Nil is the one that [Heads] opens.
+	Head *int
 	// Filter makes prompt tokens grey, as in [View]. A filter that is empty and not nil hides none
 	// where that of the picture does.
 	Filter attribution.Filter
@@ -44,26 +57,39 @@ type Figure struct {
 
 // show returns the form in which the engine reads a figure.
 func (f Figure) show() (json.RawMessage, error) {
-	type look struct {
-		Size    string  `json:"size,omitempty"`
-		Font    float64 `json:"font,omitempty"`
-		Palette string  `json:"palette,omitempty"`
+	look, err := figureLook{f.Size, f.Font, f.Palette}.json()
+	if err != nil {
+		return nil, err
 	}
-	data, err := json.Marshal(struct {
-		Kind   string             `json:"kind,omitempty"`
-		Method string             `json:"method,omitempty"`
-		Token  *int               `json:"token,omitempty"`
-		By     string             `json:"by,omitempty"`
-		Layer  *int               `json:"layer,omitempty"`
-		Filter attribution.Filter `json:"filter,omitzero"`
-		Source *int               `json:"source,omitempty"`
-		Look   look               `json:"look"`
+	return json.Marshal(struct {
+		Kind          string             `json:"kind,omitempty"`
+		Method        string             `json:"method,omitempty"`
+		AgainstMethod string             `json:"against_method,omitempty"`
+		Token         *int               `json:"token,omitempty"`
+		Tokens        []int              `json:"tokens,omitempty"`
+		By            string             `json:"by,omitempty"`
+		Layer         *int               `json:"layer,omitempty"`
+		Head          *int               `json:"head,omitempty"`
+		Filter        attribution.Filter `json:"filter,omitzero"`
+		Source        *int               `json:"source,omitempty"`
+		Look          json.RawMessage    `json:"look"`
 	}{
-		f.Kind, f.Method, f.Token, f.By, f.Layer, f.Filter, f.Source,
-		look{f.Size, f.Font, f.Palette},
+		f.Kind, f.Method, f.AgainstMethod, f.Token, f.Tokens, f.By, f.Layer, f.Head, f.Filter,
+		f.Source, look,
 	})
+}
+
+// figureLook is the size and the colours of a figure.
+type figureLook struct {
+	Size    string  `json:"size,omitempty"`
+	Font    float64 `json:"font,omitempty"`
+	Palette string  `json:"palette,omitempty"`
+}
+
+func (l figureLook) json() (json.RawMessage, error) {
+	data, err := json.Marshal(l)
 	if err != nil { // JSON has no NaN and no infinity
-		return nil, usagef("Font %v is no size", f.Font)
+		return nil, usagef("Font %v is no size", l.Font)
 	}
 	return data, nil
 }
@@ -123,12 +149,24 @@ func saveExplanation(path string, number int, figures []Figure) (notes []string,
 	if err != nil {
 		return nil, err
 	}
+	of := []int{number}
+	if figure.Against != nil {
+		if figure.Kind != "compare" {
+			return nil, usagef("Against is for a figure of the kind compare, and the kind is %q",
+				figure.Kind)
+		}
+		against, err := numberOf(figure.Against)
+		if err != nil {
+			return nil, err
+		}
+		of = append(of, against)
+	}
 	return saveFile(path, func(ctx context.Context) ([]byte, []string, error) {
 		client, err := running(ctx)
 		if err != nil {
 			return nil, nil, err
 		}
-		return client.Save(ctx, filepath.Base(path), show, number)
+		return client.Save(ctx, filepath.Base(path), show, of...)
 	})
 }
 

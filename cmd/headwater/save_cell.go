@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -50,21 +51,41 @@ func encodeFile(ctx context.Context, f server.File) (data []byte, notes []string
 		first := render.FirstWord(e)
 		o.Token = &first
 	}
-	if o.NeedsFlow(format) {
-		o.Flow, err = flowGraph(ctx, recorder(f.Attention), e, opts, o.Show)
-		if err != nil {
-			return nil, nil, err
-		}
+	o.Made.Options = opts // which the graph of flow needs
+	if err := addRecorded(ctx, &o, format, recorder(f.Attention), e); err != nil {
+		return nil, nil, err
 	}
 	by, err := figure.grouping()
 	if err != nil {
 		return nil, nil, err
 	}
-	if e, err = e.Group(by); err != nil {
+	if e, o.Made, err = madeInCell(f.Explained, opts, by); err != nil {
 		return nil, nil, err
 	}
-	o.Made = export.NewMade(string(request.Text), opts, by, request.Model.DType, release())
+	if f.Against != nil {
+		var b export.Against
+		theirs, err := f.Against.Request.ExplainOptions()
+		if err != nil {
+			return nil, nil, err
+		}
+		if b.Explanation, b.Made, err = madeInCell(*f.Against, theirs, by); err != nil {
+			return nil, nil, err
+		}
+		o.Against = &b
+	}
 	return export.Encode(e, format, o)
+}
+
+// madeInCell returns an explanation of a cell with its tokens put together, and how it was made.
+func madeInCell(from server.Explained, opts attribution.Options, by attribution.Grouping) (
+	*attribution.Explanation, export.Made, error,
+) {
+	e, err := from.Explanation.Group(by)
+	if err != nil {
+		return nil, export.Made{}, err
+	}
+	r := from.Request
+	return e, export.NewMade(string(r.Text), opts, by, r.Model.DType, release()), nil
 }
 
 // figureOf returns what a cell asks for, and where that says nothing, what its picture shows.
@@ -79,6 +100,14 @@ func figureOf(shown, asked json.RawMessage, format export.Format) (f cellFigure,
 		if err := d.Decode(part.to); err != nil && !errors.Is(err, io.EOF) {
 			return f, trace.Usagef("what the figure shows cannot be read: %v", err)
 		}
+	}
+	if own.Layer == nil && slices.Contains([]export.Kind{
+		export.Layers, export.Graph, export.Heads, export.Head,
+	}, f.Kind) {
+		f.Layer = nil // that of the picture means nothing here
+	}
+	if f.Tokens != nil && own.Tokens != nil && own.Token == nil {
+		f.Token = nil
 	}
 	if f.AsModel(format) {
 		if own.By != "" && own.By != tokenParts || own.Filter != nil {

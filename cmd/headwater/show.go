@@ -94,18 +94,9 @@ func (f *showFlags) checkView() error {
 	return err
 }
 
-// checkSave refuses figures that need the model.
+// checkSave refuses files that do not go with the flags.
 func (f *showFlags) checkSave(cmd *cobra.Command) error {
-	for _, path := range f.view.save.paths {
-		format, err := export.FormatOf(path)
-		if err != nil {
-			return err
-		}
-		if f.view.save.show.NeedsFlow(format) {
-			return usagef("--save %s: a graph of flow is made by headwater explain, and limits of "+
-				"a flow in a file by headwater attribute --cut", path)
-		}
-	}
+	f.opts = f.view.opts
 	return f.view.save.check(cmd, f.opts, "", f.output)
 }
 
@@ -119,8 +110,7 @@ func (p *program) showFile(ctx context.Context, f showFlags) error {
 		return err
 	}
 	defer files.abandon()
-	var e *attribution.Explanation
-	err = p.onTensors(ctx, f.attributeFlags,
+	return p.onTensors(ctx, f.attributeFlags,
 		func(out *output, file *checkpoint.File, in attribution.Input) error {
 			text, err := textOf(file)
 			if err != nil {
@@ -133,22 +123,21 @@ func (p *program) showFile(ctx context.Context, f showFlags) error {
 			if err != nil {
 				return err
 			}
-			if e, err = a.Explanation(text.tokens, text.generated, text.model); err != nil {
+			e, err := a.Explanation(text.tokens, text.generated, text.model)
+			if err != nil {
 				return fmt.Errorf("%s: %w", f.input, err)
 			}
 			if !f.view.traced() {
-				return p.show(out, f.view, e, nil)
+				err = p.show(out, f.view, e, nil)
+			} else if err = p.showTraced(ctx, out, recording{in}, f.view, e); err != nil {
+				err = fmt.Errorf("%s: %w", f.input, err)
 			}
-			if err := p.showTraced(ctx, out, recording{in}, f.view, e); err != nil {
-				return fmt.Errorf("%s: %w", f.input, err)
+			if err != nil {
+				return err
 			}
-			return nil
+			made := export.NewMade(e.Prompt.Text, f.opts, attribution.Grouping{}, "", release())
+			return files.write(ctx, p, recording{in}, e, nil, made)
 		})
-	if err != nil {
-		return err
-	}
-	made := export.NewMade(e.Prompt.Text, f.opts, attribution.Grouping{}, "", release())
-	return files.write(ctx, p, nil, e, made)
 }
 
 // The keys of the metadata that headwater show reads, of which tokens is required.

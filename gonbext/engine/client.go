@@ -166,6 +166,19 @@ func (c Client) Draw(ctx context.Context, picture json.RawMessage) (png []byte, 
 	return png, err
 }
 
+// DrawFile returns a picture, given as JSON, in the format that the file's name ends with, and
+// remarks on what it cannot show. look is the JSON form of figure.Options; nil takes the defaults.
+func (c Client) DrawFile(ctx context.Context, file string, picture, look json.RawMessage) (
+	data []byte, notes []string, err error,
+) {
+	r := Request{Kind: KindDraw, File: file, Options: picture, Show: look}
+	err = c.do(ctx, r, func(ev *Event) error {
+		data, notes = append(data, ev.Piece...), append(notes, ev.Notes...)
+		return nil
+	})
+	return data, notes, err
+}
+
 // Input is what a trace runs on: a text, or token ids.
 type Input struct {
 	Text     string

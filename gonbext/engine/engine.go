@@ -88,7 +88,8 @@ type Request struct {
 	// format.
 	File string
 	// Show says for KindExplain how the client shows the explanation, in the JSON form in which
-	// Options say for KindSave what a figure shows. What KindSave leaves open is taken from it.
+	// Options say for KindSave what a figure shows. What KindSave leaves open is taken from it. For
+	// KindDraw it is the look of a file.
 	Show json.RawMessage `json:",omitempty"`
 	// Of has the numbers of the explanations of KindSave: one, and for a comparison of two the
 	// other one. 0 is the latest explanation, and so is an empty Of; see [Event.Number].

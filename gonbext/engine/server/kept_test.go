@@ -34,7 +34,7 @@ func TestKeepIsBounded(t *testing.T) {
 	has(0, true)
 	keep(most+1, 0)
 	has(0, false)
-	has(1, true) // whoever has its number may save it
+	has(1, true) // by its number
 	keep(most/2, 3)
 	has(1, false)
 	keep(most/2, 4)

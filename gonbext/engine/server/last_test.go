@@ -119,7 +119,8 @@ func TestSaveChosen(t *testing.T) {
 	client, _ := serve(t, server.Config{
 		Open: one(&reader{}),
 		Encode: func(_ context.Context, f server.File) ([]byte, []string, error) {
-			said := f.Name + " " + string(f.Explained.Request.Text) + string(f.Explained.Request.Show)
+			made := f.Explained.Request
+			said := f.Name + " " + string(made.Text) + string(made.Show)
 			if f.Against != nil {
 				said += " against " + string(f.Against.Request.Text)
 			}

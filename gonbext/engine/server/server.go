@@ -78,8 +78,12 @@ type Figure struct {
 type Figures struct {
 	// Find returns the figures with some names. The error lists the known names.
 	Find func(names []string) ([]Figure, error)
-	// Draw returns a picture, given as JSON, as PNG.
-	Draw func(picture json.RawMessage) ([]byte, error)
+	// Draw returns a picture, given as JSON, and remarks on it: in the format that the name of the
+	// file ends with and with a look, the JSON form of figure.Options; without a name as a PNG for
+	// a notebook.
+	Draw func(picture json.RawMessage, file string, look json.RawMessage) (
+		data []byte, notes []string, err error,
+	)
 }
 
 // Config says what to serve and for how long.

@@ -489,7 +489,9 @@ func TestRefusals(t *testing.T) {
 		{
 			"another version with other fields",
 			"speaks protocol 9 and this program 10: restart the kernel",
-			func(c net.Conn) error { return send(c, `{"Version":10,"Kind":"explain","Magic":[1]}`) },
+			func(c net.Conn) error {
+				return send(c, `{"Version":10,"Kind":"explain","Magic":[1]}`)
+			},
 		},
 		{
 			"unknown request", `does not know the request "dance"`,

@@ -54,6 +54,24 @@ func explanation(texts ...string) *attribution.Explanation {
 	return e
 }
 
+// heads returns attention of some layers and heads over a text: each token looks at itself, but
+// head 0 of layer 1 looks from the token before the second generated one at prompt token 1.
+func heads(e *attribution.Explanation, layers, count int) render.Heads {
+	m := len(e.Prompt.Texts)
+	T := m + len(e.Steps)
+	h := render.Heads{Explanation: e}
+	h.Attention.Shape = []int{layers, count, T, T}
+	h.Attention.Data = make([]float32, layers*count*T*T)
+	for k := range layers * count {
+		for i := range T {
+			h.Attention.Data[(k*T+i)*T+i] = 1
+		}
+	}
+	row := h.Attention.Data[(1*count*T+m)*T:][:T] // layer 1, head 0, token m
+	row[m], row[1] = 0.25, 0.75
+	return h
+}
+
 // drawings are one of everything that can be drawn.
 func drawings(t *testing.T, texts ...string) map[string]figure.Drawing {
 	t.Helper()
@@ -87,6 +105,16 @@ func drawings(t *testing.T, texts ...string) map[string]figure.Drawing {
 	add("layers")(figure.LayerMap(e, "rollout", 1, nil))
 	add("strip")(figure.Strip(e, "rollout", figure.AllTokens, nil))
 	add("graph")(figure.Graph(g, texts, texts[0], "tiny"))
+	add("layer maps")(figure.LayerMaps(e, "rollout", []int{0, 1}, attribution.Filter{"is"}))
+	compared, err := render.Compare(render.Side{Explanation: e}, render.Side{
+		Explanation: e, Method: "direct",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	add("compare")(figure.Compare(compared))
+	add("heads")(figure.Heads(heads(e, 3, 2), -1))
+	add("head")(figure.Head(heads(e, 3, 2), 0, &[2]int{2, 1}))
 	add("lines")(figure.Chart(chart.Chart{
 		Kind: chart.Lines, Title: texts[0], Subtitle: texts[m-1], X: chart.Axis{Title: texts[0]},
 		Y:      chart.Axis{Title: texts[0], Unit: texts[0]},
@@ -505,6 +533,32 @@ func TestRefusals(t *testing.T) {
 		}},
 		{"one layer only", func() error {
 			_, err := figure.LayerMap(e, "direct", 0, nil)
+			return err
+		}},
+		{"is no comparison", func() error {
+			_, err := figure.Compare(render.Heatmap{Explanation: e})
+			return err
+		}},
+		{"generated token 2; the explanation has 2 tokens", func() error {
+			_, err := figure.Heads(heads(e, 2, 1), 2)
+			return err
+		}},
+		{"layer 3, head 0; the model has layers 0 to 2 and heads 0 to 1", func() error {
+			_, err := figure.Head(heads(e, 3, 2), 0, &[2]int{3, 0})
+			return err
+		}},
+		{"does not fit a text of 10 tokens", func() error {
+			h := heads(e, 2, 1)
+			h.Attention.Data = h.Attention.Data[1:]
+			_, err := figure.Heads(h, 0)
+			return err
+		}},
+		{"no tokens to draw the layers of", func() error {
+			_, err := figure.LayerMaps(e, "rollout", nil, nil)
+			return err
+		}},
+		{"token 2; the explanation has tokens 0 to 1", func() error {
+			_, err := figure.LayerMaps(e, "rollout", []int{0, 2}, nil)
 			return err
 		}},
 		{`unknown size "poster"; known are column, double, slide`, func() error {
