@@ -104,10 +104,10 @@ func nonEmpty(texts ...string) (all []string) {
 	return all
 }
 
-// LayerMaps returns M[t,:,:] of several generated tokens, side by side where there is room: each has
-// a row for each layer, the last one at the top, and a column for each prompt token. All have one
-// scale. Tokens that the filter hides are grey. LayerMaps returns an error as [LayerMap] does, and
-// if there are no tokens.
+// LayerMaps returns M[t,:,:] of several generated tokens, side by side where there is room. Each
+// has a row for each layer, the last one at the top, and a column for each prompt token. All have
+// one scale. Tokens that the filter hides are grey. LayerMaps returns an error as [LayerMap] does,
+// and if there are no tokens.
 func LayerMaps(
 	e *attribution.Explanation, method string, tokens []int, filter attribution.Filter,
 ) (Drawing, error) {

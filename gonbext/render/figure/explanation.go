@@ -389,8 +389,9 @@ func (p *page) notes(notes []string, y float64) float64 {
 }
 
 // LayerMap returns M[t,:,:] of generated token t: a row for each layer, the last one at the top,
-// and a column for each prompt token. Tokens that the filter hides are grey. LayerMap returns an error
-// if the explanation does not have the method or the token, or if the method has one layer only.
+// and a column for each prompt token. Tokens that the filter hides are grey. LayerMap returns an
+// error if the explanation does not have the method or the token, or if the method has one layer
+// only.
 func LayerMap(
 	e *attribution.Explanation, method string, t int, filter attribution.Filter,
 ) (Drawing, error) {
