@@ -56,6 +56,9 @@ var cells = map[string]func(){
 	"save": func() {
 		gonbext.Save(os.Getenv("HEADWATER_TEST_FILE"), gonbext.Figure{Kind: "text"})
 	},
+	"save chosen":     saveChosen,
+	"save comparison": saveComparison,
+	"save chart":      saveChart,
 	"heads": func() {
 		e := gonbext.Heads("the keys", gonbext.Options{MaxTokens: 1})
 		fmt.Println("heads", len(e.Steps))
@@ -334,7 +337,8 @@ func begin(conn *engineConn) {
 	conn.send(engine.Event{Explanation: &attribution.Explanation{
 		Model: trace.Info{Name: "tiny", Note: "toy grammar model", Layers: 1},
 		Prompt: attribution.Prompt{
-			Text: "the keys", Texts: []string{"the", " keys"}, IDs: []int{1, 2}, Special: []bool{false, false},
+			Text: "the keys", Texts: []string{"the", " keys"}, IDs: []int{1, 2},
+			Special: []bool{false, false}, Offsets: [][2]int{{0, 3}, {3, 8}},
 		},
 		Order: []string{"rollout"},
 		Methods: map[string]*attribution.Result{

@@ -8,6 +8,8 @@ import (
 	"html"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"reflect"
 
 	"github.com/janpfeifer/gonb/gonbui"
 	"github.com/janpfeifer/gonb/gonbui/protocol"
@@ -64,6 +66,58 @@ func TryShowCharts(columns int, charts ...chart.Chart) error {
 		}
 	}
 	return out.picture(p)
+}
+
+// SaveChart saves a chart to a file, in the format that its name ends with: .svg, .pdf, .png or
+// .tex. Of the [Figure], Size, Font and Palette count:
+//
+//	gonbext.SaveChart("losses.pdf", losses, gonbext.Figure{Size: "column"})
+//
+// The engine of this kernel draws it. A file that exists is replaced when the new one is complete,
+// and remarks on what the file cannot show are printed. On an error SaveChart shows one line and
+// ends the program; see [TrySaveChart].
+func SaveChart(path string, c chart.Chart, figure ...Figure) {
+	notes, err := TrySaveChart(path, c, figure...)
+	endSave(path, notes, err)
+}
+
+// TrySaveChart is [SaveChart], with the remarks and the error returned.
+func TrySaveChart(path string, c chart.Chart, figure ...Figure) (notes []string, err error) {
+	if len(figure) > 1 {
+		return nil, usagef("%d figures for one file; give one", len(figure))
+	}
+	f := append(figure, Figure{})[0]
+	look, err := f.look()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Check(); err != nil {
+		return nil, usagef("%v", err)
+	}
+	text, err := json.Marshal(reproduction.Picture{Columns: 1, Charts: []chart.Chart{c}})
+	if err != nil {
+		return nil, fmt.Errorf("gonbext: %w", err)
+	}
+	return saveFile(path, func(ctx context.Context) ([]byte, []string, error) {
+		out := newDisplay()
+		defer out.clear()
+		client, err := connect(ctx, out)
+		if err != nil {
+			return nil, nil, err
+		}
+		return client.DrawFile(ctx, filepath.Base(path), text, look)
+	})
+}
+
+// look returns the form in which the engine reads how a chart looks, or an error if the figure says
+// what a chart does not have.
+func (f Figure) look() (json.RawMessage, error) {
+	size := figureLook{f.Size, f.Font, f.Palette}
+	f.Size, f.Font, f.Palette = "", 0, ""
+	if !reflect.ValueOf(f).IsZero() {
+		return nil, usagef("a chart has Size, Font and Palette of Figure; leave the others empty")
+	}
+	return size.json()
 }
 
 // picture shows charts in the place of the display. There is no HTML beside them, which JupyterLab

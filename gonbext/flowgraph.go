@@ -46,7 +46,7 @@ func flowGraph(out *display, prompt string, settings []Setting) (*Explanation, e
 		return nil, usagef("a graph of flow has tokens and edges as they are: leave Methods and " +
 			"Lift of Options, and By and Layer of View, empty")
 	}
-	r.options.Methods = []string{"flow"}
+	r.options.Methods, r.kind = []string{"flow"}, "graph"
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	f, err := r.flowGraph(ctx, out, prompt)

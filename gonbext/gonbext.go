@@ -120,6 +120,7 @@ type request struct {
 	options attribution.Options
 	model   engine.Model
 	view    View
+	kind    string // of a figure of it; empty for a matrix
 }
 
 // newRequest puts settings together. Each kind may be given once.
@@ -237,6 +238,11 @@ func (r request) explain(ctx context.Context, out *display, prompt string) (*Exp
 	if err != nil {
 		return nil, err
 	}
+	number := 0
+	client.OnKept = func(n int) { number = n }
+	if client.Show, err = r.figure().show(); err != nil {
+		return nil, err
+	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var latest *Explanation
@@ -269,7 +275,20 @@ func (r request) explain(ctx context.Context, out *display, prompt string) (*Exp
 	if wrong != nil {
 		return nil, wrong
 	}
+	remember(divided, number)
 	return divided, r.hint(err)
+}
+
+// figure returns what a figure shows that is as the picture.
+func (r request) figure() Figure {
+	f := Figure{
+		Kind: r.kind, By: r.view.By, Layer: r.view.Layer, Filter: r.view.Filter,
+		Palette: r.view.Palette,
+	}
+	if r.kind != "" { // others show all tokens
+		f.Token, f.Source = r.view.Token, r.view.Source
+	}
+	return f
 }
 
 // shown returns an explanation as it is shown: with the parts of the prompt that the view asks for.

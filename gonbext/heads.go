@@ -42,7 +42,7 @@ func heads(out *display, prompt string, settings []Setting) (*Explanation, error
 		return nil, usagef("heads are shown as they are: leave Methods of Options, and By and " +
 			"Layer of View, empty")
 	}
-	r.options.Methods = []string{"raw"}
+	r.options.Methods, r.kind = []string{"raw"}, "heads"
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	h, err := r.heads(ctx, out, prompt)

@@ -33,7 +33,11 @@ func TryLast() (*Explanation, error) {
 	if err != nil {
 		return nil, err
 	}
-	return client.Last(ctx)
+	number := 0
+	client.OnKept = func(n int) { number = n }
+	e, err := client.Last(ctx)
+	remember(e, number)
+	return e, err
 }
 
 // running returns the engine of this kernel, which has the latest explanation. It starts none.

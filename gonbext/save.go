@@ -8,18 +8,45 @@ import (
 	"os/signal"
 	"path/filepath"
 
+	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/internal/atomicfile"
 )
 
-// Figure says what a saved figure shows. The zero value of every field is its default.
+// Figure says what a saved file shows. What it leaves open is as in the picture of the explanation:
+// By, Filter, Layer and Palette of its [View], and for [FlowGraph] its Token and Source.
 type Figure struct {
-	// Kind is matrix, text or layers; default matrix.
+	// Kind is what a figure shows: matrix, text, layers, graph, compare, heads or head. Default:
+	// matrix, after [FlowGraph] graph, and after [Heads] heads.
 	Kind string
 	// Method is the method shown; default the first one of the explanation.
 	Method string
-	// Token is the generated token that layers show, and that text is limited to, 0-based. Nil is
-	// the first one, and for text all.
+	// Against is, for compare, the explanation on side B, one as [SaveExplanation] takes. Nil
+	// compares two methods of one explanation. See [Compare].
+	Against *Explanation
+	// AgainstMethod is, for compare, the method of side B. Default: with Against the same as
+	// Method, else the next one of the explanation.
+	AgainstMethod string
+	// Token is the generated token that layers and graph show, that text is limited to, and from
+	// whose prediction heads and head look, 0-based. Nil is the first one, for graph, heads and
+	// head that of the picture, and for text all.
 	Token *int
+	// Tokens are, for layers, several generated tokens on one scale in place of Token. See
+	// [Layers].
+	Tokens []int
+	// By puts prompt tokens together, as in [View]: "word", "sentence", or bytes of the prompt.
+	// "token" leaves them as they are where the picture has words.
+	By string
+	// Layer is the layer whose values are shown, 0-based, as in [View]. The method shown must have
+	// it: one of single layers has all of them with AllLayers of [Options]. For head it is the
+	// layer of Head.
+	Layer *int
+	// Head is the head that the kind head shows, 0-based. Nil is the one that [Heads] opens.
+	Head *int
+	// Filter makes prompt tokens grey, as in [View]. A filter that is empty and not nil hides none
+	// where that of the picture does.
+	Filter attribution.Filter
+	// Source is the prompt token that the flow of graph comes from, 0-based, as in [View].
+	Source *int
 	// Size is the width: column, double or slide; default double.
 	Size string
 	// Font is the size of text in points, from 4 to 48; 0 is the default of the size.
@@ -30,52 +57,124 @@ type Figure struct {
 
 // show returns the form in which the engine reads a figure.
 func (f Figure) show() (json.RawMessage, error) {
-	type look struct {
-		Size    string  `json:"size,omitempty"`
-		Font    float64 `json:"font,omitempty"`
-		Palette string  `json:"palette,omitempty"`
+	look, err := figureLook{f.Size, f.Font, f.Palette}.json()
+	if err != nil {
+		return nil, err
 	}
-	data, err := json.Marshal(struct {
-		Kind   string `json:"kind,omitempty"`
-		Method string `json:"method,omitempty"`
-		Token  *int   `json:"token,omitempty"`
-		Look   look   `json:"look"`
-	}{f.Kind, f.Method, f.Token, look{f.Size, f.Font, f.Palette}})
+	return json.Marshal(struct {
+		Kind          string             `json:"kind,omitempty"`
+		Method        string             `json:"method,omitempty"`
+		AgainstMethod string             `json:"against_method,omitempty"`
+		Token         *int               `json:"token,omitempty"`
+		Tokens        []int              `json:"tokens,omitempty"`
+		By            string             `json:"by,omitempty"`
+		Layer         *int               `json:"layer,omitempty"`
+		Head          *int               `json:"head,omitempty"`
+		Filter        attribution.Filter `json:"filter,omitzero"`
+		Source        *int               `json:"source,omitempty"`
+		Look          json.RawMessage    `json:"look"`
+	}{
+		f.Kind, f.Method, f.AgainstMethod, f.Token, f.Tokens, f.By, f.Layer, f.Head, f.Filter,
+		f.Source, look,
+	})
+}
+
+// figureLook is the size and the colours of a figure.
+type figureLook struct {
+	Size    string  `json:"size,omitempty"`
+	Font    float64 `json:"font,omitempty"`
+	Palette string  `json:"palette,omitempty"`
+}
+
+func (l figureLook) json() (json.RawMessage, error) {
+	data, err := json.Marshal(l)
 	if err != nil { // JSON has no NaN and no infinity
-		return nil, usagef("Font %v is no size", f.Font)
+		return nil, usagef("Font %v is no size", l.Font)
 	}
 	return data, nil
 }
 
 // Save saves the latest explanation of this kernel to a file, in the format that its name ends
-// with: .svg, .pdf, .png, .tex, .html, .csv, .parquet, .json or .inseq.json.
+// with: .svg, .pdf, .png, .tex, .html, .csv, .parquet, .json, .inseq.json or .neuronpedia.json.
+// What it shows is what the picture shows, unless a [Figure] says otherwise:
 //
 //	gonbext.Explain("the keys to the cabinet")
 //	gonbext.Save("keys.svg", gonbext.Figure{Method: "direct", Size: "column"})
 //
-// A file that exists is replaced when the new one is complete. Save prints remarks on what the file
-// cannot show. At most one Figure may be given. On an error it shows one line and ends the program;
-// see [TrySave].
+// [SaveExplanation] saves another one than the latest. A file that exists is replaced when the new
+// one is complete. Save prints remarks on what the file cannot show. At most one Figure may be
+// given. On an error it shows one line and ends the program; see [TrySave].
 func Save(path string, figure ...Figure) {
 	notes, err := TrySave(path, figure...)
-	if err != nil {
-		newDisplay().exit(err)
-	}
-	for _, n := range notes {
-		fmt.Printf("%s: %s\n", filepath.Base(path), n)
-	}
+	endSave(path, notes, err)
 }
 
 // TrySave is [Save], with the remarks and the error returned.
 func TrySave(path string, figure ...Figure) (notes []string, err error) {
-	if len(figure) > 1 {
-		return nil, usagef("%d figures for one file; give one", len(figure))
-	}
-	show, err := append(figure, Figure{})[0].show()
+	return saveExplanation(path, 0, figure)
+}
+
+// SaveExplanation is [Save] for an explanation of this cell: one that [Explain], [Heads],
+// [FlowGraph] or [Last] returned. It saves what was shown of it:
+//
+//	a := gonbext.Explain("the keys to the cabinet", gonbext.View{By: "word"})
+//	gonbext.Explain("the key to the cabinets")
+//	gonbext.SaveExplanation("keys.svg", a)
+//
+// The engine keeps the latest explanations of a kernel, so an explanation that another program made
+// or that was changed is an error; package gonbext/export saves these. See [TrySaveExplanation].
+func SaveExplanation(path string, e *Explanation, figure ...Figure) {
+	notes, err := TrySaveExplanation(path, e, figure...)
+	endSave(path, notes, err)
+}
+
+// TrySaveExplanation is [SaveExplanation], with the remarks and the error returned.
+func TrySaveExplanation(path string, e *Explanation, figure ...Figure) (
+	notes []string, err error,
+) {
+	number, err := numberOf(e)
 	if err != nil {
 		return nil, err
 	}
-	// Before any work: a file that cannot be written is an error now.
+	return saveExplanation(path, number, figure)
+}
+
+// saveExplanation saves the explanation with a number in the engine; 0 is the latest one.
+func saveExplanation(path string, number int, figures []Figure) (notes []string, err error) {
+	if len(figures) > 1 {
+		return nil, usagef("%d figures for one file; give one", len(figures))
+	}
+	figure := append(figures, Figure{})[0]
+	show, err := figure.show()
+	if err != nil {
+		return nil, err
+	}
+	of := []int{number}
+	if figure.Against != nil {
+		if figure.Kind != "compare" {
+			return nil, usagef("Against is for a figure of the kind compare, and the kind is %q",
+				figure.Kind)
+		}
+		against, err := numberOf(figure.Against)
+		if err != nil {
+			return nil, err
+		}
+		of = append(of, against)
+	}
+	return saveFile(path, func(ctx context.Context) ([]byte, []string, error) {
+		client, err := running(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		return client.Save(ctx, filepath.Base(path), show, of...)
+	})
+}
+
+// saveFile writes what make returns to a file. A file that cannot be written is an error before
+// make is called, and after an error there is no file.
+func saveFile(
+	path string, make func(context.Context) ([]byte, []string, error),
+) (notes []string, err error) {
 	out, err := atomicfile.Create(path)
 	if err != nil {
 		return nil, usagef("%q cannot be written: %v", path, err)
@@ -83,11 +182,7 @@ func TrySave(path string, figure ...Figure) (notes []string, err error) {
 	defer out.Abandon()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	client, err := running(ctx)
-	if err != nil {
-		return nil, interrupted(ctx, err)
-	}
-	data, notes, err := client.Save(ctx, filepath.Base(path), show)
+	data, notes, err := make(ctx)
 	if err != nil {
 		return nil, interrupted(ctx, err)
 	}
@@ -98,4 +193,14 @@ func TrySave(path string, figure ...Figure) (notes []string, err error) {
 		return nil, fmt.Errorf("gonbext: writing %q: %w", path, atomicfile.Cause(err))
 	}
 	return notes, nil
+}
+
+// endSave prints the remarks on a file, or shows the error and ends the program.
+func endSave(path string, notes []string, err error) {
+	if err != nil {
+		newDisplay().exit(err)
+	}
+	for _, n := range notes {
+		fmt.Printf("%s: %s\n", filepath.Base(path), n)
+	}
 }

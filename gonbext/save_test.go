@@ -4,10 +4,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/gonbext"
 	"github.com/headwater-ml/headwater/gonbext/engine"
+	"github.com/headwater-ml/headwater/gonbext/render/chart"
 )
 
 // TestSave saves what the engine sends, in one piece or several, and nothing after an error.
@@ -85,4 +89,174 @@ func TestSaveRefuses(t *testing.T) {
 		!strings.Contains(fmt.Sprint(shown[0]), "cannot be written: no such file") {
 		t.Errorf("shown %v", shown)
 	}
+}
+
+// saveChosen is a cell that saves the first of two explanations, and what cannot be saved.
+func saveChosen() {
+	file := os.Getenv("HEADWATER_TEST_FILE")
+	layer := 0
+	e := gonbext.Explain("the keys", gonbext.View{
+		By: "word", Layer: &layer, Filter: attribution.Filter{","}, Palette: "perceptual",
+	})
+	gonbext.Explain("the keys")
+	gonbext.SaveExplanation(file, e, gonbext.Figure{By: "token", Filter: attribution.Filter{}})
+	gonbext.SaveExplanation(file, gonbext.Last())
+	other := *e
+	_, err := gonbext.TrySaveExplanation(file, &other)
+	fmt.Println(err)
+	e.Methods["rollout"].Data[0]++
+	_, err = gonbext.TrySaveExplanation(file, e)
+	fmt.Println(err)
+	_, err = gonbext.TrySaveExplanation(file, nil)
+	fmt.Println(err)
+}
+
+// TestSaveChosen saves an explanation of the cell by the number that the engine gave it, and tells
+// the engine how it was shown.
+func TestSaveChosen(t *testing.T) {
+	t.Setenv("HEADWATER_TEST_FILE", filepath.Join(t.TempDir(), "figure.svg"))
+	number := 0
+	var shown, asked []string
+	k := newKernel(t, func(conn *engineConn, r engine.Request) {
+		switch r.Kind {
+		case engine.KindExplain:
+			shown = append(shown, string(r.Show))
+			number++
+		case engine.KindSave:
+			asked = append(asked, fmt.Sprint(r.Of, string(r.Options)))
+			conn.send(engine.Event{Piece: []byte("<svg/>")})
+		}
+		if r.Kind != engine.KindSave {
+			begin(conn)
+			conn.send(engine.Event{Step: true, Explanation: &attribution.Explanation{
+				Steps: []attribution.GeneratedToken{{ID: 3, Text: " are", Probability: 0.5}},
+				Methods: map[string]*attribution.Result{
+					"rollout": {Shape: [3]int{1}, Data: []float64{0.25, 0.75}},
+				},
+				OtherMass: map[string][]float64{"rollout": {0}},
+			}})
+			conn.send(engine.Event{Number: number})
+		}
+		conn.send(engine.Event{Done: true})
+	})
+	r := k.run("save chosen", true)
+	const (
+		view = `{"by":"word","layer":0,"filter":[","],"look":{"palette":"perceptual"}}`
+		none = `{"look":{}}`
+	)
+	if want := []string{view, none}; !slices.Equal(shown, want) {
+		t.Errorf("the engine was told %q of the pictures, want %q", shown, want)
+	}
+	want := []string{`[1]{"by":"token","filter":[],"look":{}}`, `[2]` + none}
+	if !slices.Equal(asked, want) {
+		t.Errorf("asked for %q, want %q", asked, want)
+	}
+	lines := strings.Split(r.stdout, "\n")
+	for i, want := range []string{
+		"was not returned by Explain", "was changed after it was made", "it is nil",
+	} {
+		if len(lines) <= i || !strings.Contains(lines[i], want) {
+			t.Errorf("line %d of %q lacks %q", i, r.stdout, want)
+		}
+	}
+}
+
+// TestSaveComparison asks for a comparison of two explanations by their numbers, and tells how
+// heads are shown, so that they are saved as heads.
+func TestSaveComparison(t *testing.T) {
+	t.Setenv("HEADWATER_TEST_FILE", filepath.Join(t.TempDir(), "figure.svg"))
+	number := 0
+	var asked []string
+	k := newKernel(t, func(conn *engineConn, r engine.Request) {
+		if r.Kind == engine.KindSave {
+			asked = append(asked, fmt.Sprint(r.Of, string(r.Options)))
+			conn.send(engine.Event{Piece: []byte("<svg/>"), Done: true})
+			return
+		}
+		number++
+		begin(conn)
+		conn.send(engine.Event{Number: number, Step: true, Explanation: &attribution.Explanation{
+			Steps: []attribution.GeneratedToken{{ID: 3, Text: " are", Probability: 0.5}},
+			Methods: map[string]*attribution.Result{
+				"rollout": {Shape: [3]int{1}, Data: []float64{0.25, 0.75}},
+			},
+			OtherMass: map[string][]float64{"rollout": {0}},
+		}})
+		conn.send(engine.Event{Done: true})
+	})
+	r := k.run("save comparison", false)
+	want := []string{
+		`[1 2]{"kind":"compare","method":"rollout","look":{}}`,
+		`[1]{"kind":"head","tokens":[0,1],"layer":3,"head":0,"look":{}}`,
+	}
+	if !slices.Equal(asked, want) {
+		t.Errorf("asked for %q, want %q; %s", asked, want, r.stderr)
+	}
+	for _, want := range []string{"Against is for a figure of the kind compare", "by Explain"} {
+		if !strings.Contains(r.stdout, want) {
+			t.Errorf("%q lacks %q", r.stdout, want)
+		}
+	}
+}
+
+// saveComparison is a cell that saves a comparison and one head.
+func saveComparison() {
+	file := os.Getenv("HEADWATER_TEST_FILE")
+	a, b := gonbext.Explain("the keys"), gonbext.Explain("the keys")
+	gonbext.SaveExplanation(file, a, gonbext.Figure{
+		Kind: "compare", Method: "rollout", Against: b,
+	})
+	layer, head := 3, 0
+	gonbext.SaveExplanation(file, a, gonbext.Figure{
+		Kind: "head", Layer: &layer, Head: &head, Tokens: []int{0, 1},
+	})
+	_, err := gonbext.TrySaveExplanation(file, a, gonbext.Figure{Against: b})
+	fmt.Println(err)
+	_, err = gonbext.TrySave(file, gonbext.Figure{Kind: "compare", Against: &gonbext.Explanation{}})
+	fmt.Println(err)
+}
+
+// TestSaveChart has the engine draw a chart, and asks for none that cannot be drawn or written.
+func TestSaveChart(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "chart.svg")
+	t.Setenv("HEADWATER_TEST_FILE", file)
+	var asked []engine.Request
+	k := newKernel(t, func(conn *engineConn, r engine.Request) {
+		asked = append(asked, r)
+		conn.send(engine.Event{Piece: []byte("<svg/>"), Notes: []string{"alike in grey"}})
+		conn.send(engine.Event{Done: true})
+	})
+	r := k.run("save chart", false)
+	data, err := os.ReadFile(file)
+	if err != nil || string(data) != "<svg/>" {
+		t.Errorf("the file has %q, %v; %s", data, err, r.stderr)
+	}
+	if len(asked) != 1 || asked[0].Kind != engine.KindDraw || asked[0].File != "chart.svg" ||
+		string(asked[0].Show) != `{"size":"column"}` ||
+		!strings.Contains(string(asked[0].Options), `"own"`) {
+		t.Errorf("asked for %+v", asked)
+	}
+	for _, want := range []string{
+		"chart.svg: alike in grey", `unknown kind "pie"`, "a chart has Size, Font and Palette",
+		"cannot be written",
+	} {
+		if !strings.Contains(r.stdout, want) {
+			t.Errorf("%q lacks %q", r.stdout, want)
+		}
+	}
+}
+
+// saveChart is a cell that saves a chart.
+func saveChart() {
+	file := os.Getenv("HEADWATER_TEST_FILE")
+	c := chart.Chart{Kind: chart.Lines, Title: "own", Series: []chart.Series{{
+		X: []float64{0, 1}, Y: []float64{0, 1},
+	}}}
+	gonbext.SaveChart(file, c, gonbext.Figure{Size: "column"})
+	_, err := gonbext.TrySaveChart(file, chart.Chart{Kind: "pie"})
+	fmt.Println(err)
+	_, err = gonbext.TrySaveChart(file, c, gonbext.Figure{Kind: "matrix"})
+	fmt.Println(err)
+	_, err = gonbext.TrySaveChart(filepath.Join(file, "no", "a.svg"), c)
+	fmt.Println(err)
 }

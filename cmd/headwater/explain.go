@@ -15,6 +15,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/gonbext/export"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models"
@@ -192,11 +193,14 @@ func (p *program) explain(ctx context.Context, f explainFlags, prompt string) er
 		return err
 	}
 	defer p.sayCompiled(m)
-	e, err := p.explainTo(ctx, out, m, f, prompt)
+	if err := f.save.fits(m.Info()); err != nil {
+		return err
+	}
+	e, against, err := p.explainTo(ctx, out, m, f, prompt)
 	if err != nil {
 		return err
 	}
-	return files.write(ctx, p, m, e, f.made(m, prompt))
+	return files.write(ctx, p, m, e, against, f.made(m, prompt))
 }
 
 // sayCompiled tells the user how long compiling took.
@@ -219,36 +223,40 @@ func compileReport(graphs int, took time.Duration, kept int) string {
 	return text
 }
 
-// explainTo explains a prompt with an open model, and returns the explanation if it is complete.
+// explainTo explains a prompt with an open model. It returns the explanation if it is complete, and
+// the one that it is compared with, if there is one.
 func (p *program) explainTo(
 	ctx context.Context, out *output, m trace.Model, f explainFlags, prompt string,
-) (*attribution.Explanation, error) {
+) (*attribution.Explanation, *export.Against, error) {
 	second := m // of a comparison
 	if f.againstModel != "" {
 		flags := f.modelFlags
 		flags.model = f.againstModel
 		opened, err := p.open(ctx, flags)
 		if err != nil {
-			return nil, fmt.Errorf("--against-model: %w", err)
+			return nil, nil, fmt.Errorf("--against-model: %w", err)
 		}
 		if opened.Info().Bidirectional != m.Info().Bidirectional {
-			return nil, usagef("--against-model %.60q: a decoder and an encoder cannot be "+
+			return nil, nil, usagef("--against-model %.60q: a decoder and an encoder cannot be "+
 				"compared: one continues a text and the other reads it", f.againstModel)
 		}
 		second = opened
 	}
 	e, err := p.watch(ctx, m, prompt, f.opts, f.by)
 	if err != nil && !interrupted(ctx, e) {
-		return nil, err
+		return nil, nil, err
 	}
 	if err != nil {
 		e.Warnings = append(e.Warnings, "Stopped after "+e.Made()+".")
 	}
 	var other *attribution.Explanation
+	var against *export.Against
 	if f.compares() && err == nil {
-		if other, err = p.watch(ctx, second, cmp.Or(f.against, prompt), f.opts, f.by); err != nil {
-			return nil, err
+		text := cmp.Or(f.against, prompt)
+		if other, err = p.watch(ctx, second, text, f.opts, f.by); err != nil {
+			return nil, nil, err
 		}
+		against = &export.Against{Explanation: other, Made: f.made(second, text)}
 	}
 	failed := error(nil)
 	if f.traced() && err == nil {
@@ -261,12 +269,12 @@ func (p *program) explainTo(
 		failed = p.show(out, f, e, other)
 	}
 	if failed != nil {
-		return nil, out.finish(failed)
+		return nil, nil, out.finish(failed)
 	}
 	if err != nil {
 		err = errors.Join(out.keep(e.Made()), err)
 	}
-	return e, out.finish(err)
+	return e, against, out.finish(err)
 }
 
 // interrupted reports whether an explanation was cut short and has something to show.

@@ -589,7 +589,7 @@ func TestExplainInterrupted(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = p.explainTo(ctx, out, interrupting{tiny, cancel},
+			_, _, err = p.explainTo(ctx, out, interrupting{tiny, cancel},
 				explainFlags{format: format, opts: attribution.Options{MaxTokens: 12}}, prompt)
 			if err == nil || ctx.Err() == nil {
 				t.Errorf("explainTo returned %v", err)

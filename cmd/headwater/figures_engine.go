@@ -7,6 +7,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/engine/server"
+	"github.com/headwater-ml/headwater/gonbext/export"
 	"github.com/headwater-ml/headwater/gonbext/render/figure"
 	"github.com/headwater-ml/headwater/gonbext/render/reproduction"
 	"github.com/headwater-ml/headwater/internal/figures"
@@ -47,19 +48,50 @@ func servedFigures(names []string) ([]server.Figure, error) {
 	return out, nil
 }
 
-// drawPicture draws a picture of a cell, which came as JSON, as PNG.
-func drawPicture(picture json.RawMessage) ([]byte, error) {
+// drawPicture draws a picture of a cell, which came as JSON: for the notebook as PNG, or as a file
+// in the format that its name ends with. See [server.Figures].
+func drawPicture(picture json.RawMessage, file string, look json.RawMessage) (
+	data []byte, notes []string, err error,
+) {
+	options, about := screen, ""
+	if file != "" {
+		if options, err = lookOf(file, look); err != nil {
+			return nil, nil, err
+		}
+		about = export.ChartOrigin(release())
+	}
 	var p reproduction.Picture
 	if err := json.Unmarshal(picture, &p); err != nil {
-		return nil, trace.Usagef("the charts cannot be read: %v", err)
+		return nil, nil, trace.Usagef("the charts cannot be read: %v", err)
 	}
 	d, err := figure.Grid(p.Columns, p.Charts...)
 	if err != nil {
-		return nil, &trace.UsageError{Package: "engine", Reason: err.Error()}
+		return nil, nil, &trace.UsageError{Package: "engine", Reason: err.Error()}
 	}
-	drawn, err := figure.Draw(screen, "", d)
+	drawn, err := figure.Draw(options, about, d)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return drawn.Bytes, nil
+	return drawn.Bytes, drawn.Warnings, nil
+}
+
+// lookOf returns how the file of a chart looks.
+func lookOf(file string, look json.RawMessage) (o figure.Options, err error) {
+	format, err := export.FormatOf(file)
+	if err == nil && !format.Figure() {
+		err = trace.Usagef("%q is no figure; a chart is saved as .svg, .pdf, .png or .tex", file)
+	}
+	if err != nil {
+		return o, err
+	}
+	if len(look) > 0 {
+		if err := json.Unmarshal(look, &o); err != nil {
+			return o, trace.Usagef("the look of the chart cannot be read: %v", err)
+		}
+	}
+	o.Format = figure.Format(format)
+	if err := o.Check(); err != nil {
+		return o, &trace.UsageError{Package: "engine", Reason: err.Error()}
+	}
+	return o, nil
 }

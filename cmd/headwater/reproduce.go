@@ -13,6 +13,7 @@ import (
 	"github.com/headwater-ml/headwater/gonbext/export"
 	"github.com/headwater-ml/headwater/internal/atomicfile"
 	"github.com/headwater-ml/headwater/internal/message"
+	"github.com/headwater-ml/headwater/models"
 )
 
 func (p *program) reproduceCommand() *cobra.Command {
@@ -72,13 +73,52 @@ func (p *program) reproduce(ctx context.Context, f modelFlags, path string) erro
 		Show: was.Show,
 		Made: export.NewMade(was.Prompt, was.Options, by, m.DType(), release()),
 	}
-	if o.NeedsFlow(was.Format) {
-		o.Flow, err = flowGraph(ctx, m, e, was.Options, was.Show, was.FlowSource)
-		if err != nil {
-			return fmt.Errorf("%s: %w", path, err)
+	o.Source = was.FlowSource // also where the file chose it by itself
+	err = addRecorded(ctx, &o, was.Format, m, e)
+	if o.Source = was.Show.Source; err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if was.Against != nil {
+		if o.Against, err = p.explainAgain(ctx, was, f, m); err != nil {
+			return fmt.Errorf("%s: side B: %w", path, err)
 		}
 	}
 	return p.compare(path, file, was, e, o)
+}
+
+// explainAgain explains side B of a comparison again. m is the model of side A, which f opened.
+func (p *program) explainAgain(
+	ctx context.Context, was *export.Made, f modelFlags, m *models.Model,
+) (*export.Against, error) {
+	b := was.Against
+	by, err := attribution.ParseGrouping(b.By)
+	if err != nil {
+		return nil, fmt.Errorf("its grouping: %w", err)
+	}
+	if b.Model.Hash != was.Model.Hash {
+		if b.Model.Local {
+			return nil, usagef("its model, %.60q, was opened by a path, which is not in the "+
+				"file; make the comparison again with headwater explain --against-model",
+				b.Model.Name)
+		}
+		f.model = ""
+		if f, err = modelOf(b, f); err != nil {
+			return nil, err
+		}
+		if m, err = p.open(ctx, f); err != nil {
+			return nil, err
+		}
+	}
+	e, err := p.watch(ctx, m, b.Prompt, b.Options, by)
+	if err != nil {
+		return nil, err
+	}
+	if m.Info().Hash == b.Model.Hash {
+		e.Model.Name = b.Model.Name
+	}
+	return &export.Against{
+		Explanation: e, Made: export.NewMade(b.Prompt, b.Options, by, m.DType(), release()),
+	}, nil
 }
 
 // compare says whether a file is what is made now, and how it differs if it is not.
@@ -102,6 +142,9 @@ func (p *program) compare(
 	if o.Made.Version != was.Version {
 		// Would it be the same if the version were? Then only the version differs.
 		o.Made.Version = was.Version
+		if o.Against != nil && was.Against != nil {
+			o.Against.Made.Version = was.Against.Version
+		}
 		same, _, err := export.Encode(e, was.Format, o)
 		if err == nil && bytes.Equal(file, same) {
 			_, err := fmt.Fprintf(p.stdout, "%s: apart from the version, byte for byte the same\n",

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -15,17 +13,18 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/gonbext/engine"
 	"github.com/headwater-ml/headwater/gonbext/export"
+	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/gonbext/render/figure"
 	"github.com/headwater-ml/headwater/models"
 )
 
 // saveFlags are the flags of files that an explanation is saved to.
 type saveFlags struct {
-	paths  []string
-	show   export.Show
-	source *int // of a flow graph; nil: the strongest
+	paths []string
+	show  export.Show
+	// asView says that figures show what the view shows, also where no token is named.
+	asView bool
 }
 
 // add adds the flags.
@@ -45,37 +44,52 @@ func (f *saveFlags) add(cmd *cobra.Command) {
 		f.paths = append(f.paths, path)
 		return nil
 	})
-	text := func(name, usage string, to func(string)) {
+	// A value is checked alone: what it goes with may come in a later flag.
+	text := func(name, usage string, to func(*export.Show, string)) {
 		cmd.Flags().Func(name, usage, func(s string) error {
-			to(s)
-			return f.show.Check()
+			var one export.Show
+			to(&one, s)
+			to(&f.show, s)
+			return one.Check()
 		})
 	}
 	text("figure", "what a saved figure shows: `"+kindNames()+"`; graph is the layered "+
-		"graph of flow (default matrix)", func(s string) { f.show.Kind = export.Kind(s) })
+		"graph of flow (default that of --view, which is matrix for the heatmap)",
+		func(show *export.Show, s string) { show.Kind = export.Kind(s) })
 	text("figure-size", "width of a saved figure: `column|double|slide` (default double)",
-		func(s string) { f.show.Look.Size = figure.Size(s) })
+		func(show *export.Show, s string) { show.Look.Size = figure.Size(s) })
 	cmd.Flags().Func("figure-font", fmt.Sprintf("`points` of text in a saved figure, from %d to "+
 		"%d (default 7, 8 or 18, by size)", figure.MinFont, figure.MaxFont), func(s string) error {
 		x, err := strconv.ParseFloat(s, 64)
 		f.show.Look.Font = x
-		if err != nil || x == 0 || f.show.Check() != nil {
+		if err != nil || x == 0 || (figure.Options{Font: x}).Check() != nil {
 			return fmt.Errorf("want a number from %d to %d", figure.MinFont, figure.MaxFont)
 		}
 		return nil
 	})
 	text("figure-method", "method that a saved figure shows, by `NAME` (default the first)",
-		func(s string) { f.show.Method = s })
+		func(show *export.Show, s string) { show.Method = s })
 	number := func(name, usage string, to **int) {
 		cmd.Flags().Func(name, usage, func(s string) error {
 			*to = new(int)
 			return setWhole(*to, s, 0, maxIndex)
 		})
 	}
-	number("figure-token", "generated token that a saved figure shows, by its `number` from 0 "+
-		"(default 0; for text all)", &f.show.Token)
+	cmd.Flags().Func("figure-token", "generated token that a saved figure shows, by its `number` "+
+		"from 0; layers takes several, as 0,2 (default that of --view, else 0; for text all)",
+		func(s string) error {
+			tokens, err := wholeNumbers(s)
+			if f.show.Token, f.show.Tokens = nil, tokens; len(tokens) == 1 {
+				f.show.Token, f.show.Tokens = &tokens[0], nil
+			}
+			return err
+		})
+	number("figure-layer", "layer whose values a saved figure shows, by its `number` from 0, and "+
+		"for head its layer (default for each token the one that pictures show)", &f.show.Layer)
+	number("figure-head", "attention head that a figure of head shows, by its `number` from 0, "+
+		"with --figure-layer (default the one that --view heads opens)", &f.show.Head)
 	number("figure-source", "prompt token at the source of a saved flow graph, by its `number` "+
-		"from 0 (default the one with most flow that is not the first)", &f.source)
+		"from 0 (default the one with most flow that is not the first)", &f.show.Source)
 }
 
 // kindNames returns what a figure may show, for a flag: "matrix|text".
@@ -94,7 +108,8 @@ func sameFile(path string) func(string) bool {
 
 // figureFlags are the flags that say how figures look; they need a figure.
 var figureFlags = []string{
-	"figure", "figure-size", "figure-font", "figure-method", "figure-token", "figure-source",
+	"figure", "figure-size", "figure-font", "figure-method", "figure-token", "figure-layer",
+	"figure-head", "figure-source",
 }
 
 // check returns a usage error for flags that do not go with the files, as far as that is known
@@ -114,6 +129,9 @@ func (f *saveFlags) check(
 	if output != "" && slices.ContainsFunc(f.paths, sameFile(output)) {
 		return usagef("--save and --output are both %s, and only one file can have that name",
 			output)
+	}
+	if err := f.show.Check(); err != nil {
+		return fmt.Errorf("--save: %w", err)
 	}
 	for _, path := range f.paths {
 		format, err := export.FormatOf(path)
@@ -172,22 +190,38 @@ func (s *saves) abandon() {
 	}
 }
 
-// write makes all files and then puts them in their places.
+// fits returns a usage error if a model does not have the layer or the head of the figures.
+func (f *saveFlags) fits(info trace.Info) error {
+	for _, number := range []struct {
+		flag, what string
+		at         *int
+		have       int
+	}{
+		{"figure-layer", "layers", f.show.Layer, info.Layers},
+		{"figure-head", "heads", f.show.Head, info.Heads},
+	} {
+		if number.at != nil && *number.at >= number.have {
+			return usagef("--%s %d; %.60q has %s 0 to %d", number.flag, *number.at, info.Name,
+				number.what, number.have-1)
+		}
+	}
+	return nil
+}
+
+// write makes all files of an explanation and then puts them in their places. against is side B of
+// a comparison, or nil. m is the model, or has what was recorded of it.
 func (s *saves) write(
-	ctx context.Context, p *program, m trace.Model, e *attribution.Explanation, made export.Made,
+	ctx context.Context, p *program, m any, e *attribution.Explanation, against *export.Against,
+	made export.Made,
 ) error {
 	if len(s.outs) == 0 {
 		return nil
 	}
-	o := export.Options{Show: s.flags.show, Made: made}
-	var err error
+	o := export.Options{Show: s.flags.showOf(e), Made: made, Against: against}
 	for i, path := range s.flags.paths {
 		format, _ := export.FormatOf(path) // checked when the flag was read
-		if o.NeedsFlow(format) && o.Flow == nil {
-			o.Flow, err = flowGraph(ctx, m, e, made.Options, o.Show, s.flags.source)
-			if err != nil {
-				return fmt.Errorf("--save %s: %w", path, err)
-			}
+		if err := addRecorded(ctx, &o, format, m, e); err != nil {
+			return fmt.Errorf("--save %s: %w", path, err)
 		}
 		data, warnings, err := export.Encode(e, format, o)
 		if err != nil {
@@ -208,33 +242,76 @@ func (s *saves) write(
 	return nil
 }
 
-// flowGraph records the attention of the whole text and returns the graph of the flow from a prompt
-// token to the target that predicts a generated token.
-func flowGraph(
-	ctx context.Context, m trace.Model, e *attribution.Explanation, opts attribution.Options,
-	show export.Show, source *int,
-) (*attribution.FlowGraph, error) {
-	tracer, ok := m.(interface {
-		Trace(context.Context, []int, []trace.Tap) ([]trace.Tensor, error)
-	})
-	if !ok {
-		return nil, errors.New("this model cannot record its attention")
+// showOf returns what files of an explanation show.
+func (f *saveFlags) showOf(e *attribution.Explanation) export.Show {
+	show := f.show
+	if !f.asView || show.Token != nil || show.Tokens != nil {
+		return show
 	}
+	switch show.Kind {
+	case export.Graph:
+		first := render.FirstWord(e)
+		show.Token = &first
+	case export.Layers:
+		show.Tokens = render.FirstWords(e)
+	}
+	return show
+}
+
+// addRecorded adds what a file needs of the attention of a model, unless it is there.
+func addRecorded(
+	ctx context.Context, o *export.Options, format export.Format, m any,
+	e *attribution.Explanation,
+) (err error) {
+	if o.NeedsFlow(format) && o.Flow == nil {
+		o.Flow, err = flowGraph(ctx, m, e, o.Made.Options, o.Show)
+	}
+	if err == nil && o.NeedsAttention(format) && o.Attention == nil {
+		var attention trace.Tensor
+		attention, err = recordAttention(ctx, m, e, textIDs(e))
+		o.Attention = &attention
+	}
+	return err
+}
+
+// flowGraph records the attention of a text and returns the graph of the flow from a prompt token
+// to the target that predicts a generated token.
+func flowGraph(
+	ctx context.Context, m any, e *attribution.Explanation, opts attribution.Options,
+	show export.Show,
+) (*attribution.FlowGraph, error) {
 	token := 0
 	if show.Token != nil {
 		token = *show.Token
 	}
-	ids, ends, err := e.FlowEnds(token, source, opts.OwnRow)
+	ids, ends, err := e.FlowEnds(token, show.Source, opts.OwnRow)
 	if err != nil {
 		return nil, err
 	}
-	tensors, err := tracer.Trace(ctx, ids, []trace.Tap{trace.Attention})
+	attention, err := recordAttention(ctx, m, e, ids)
 	if err != nil {
 		return nil, err
 	}
 	graph := opts
 	graph.Methods, graph.Lift, graph.AllLevels = []string{"flow"}, false, false
-	return attribution.NewFlowGraph(ctx, attribution.InMemory(tensors), graph, ends[0], ends[1])
+	return attribution.NewFlowGraph(ctx, attribution.InMemory([]trace.Tensor{attention}), graph,
+		ends[0], ends[1])
+}
+
+// recordAttention records the attention of all heads over a text that is short enough for a
+// picture.
+func recordAttention(
+	ctx context.Context, m any, e *attribution.Explanation, ids []int,
+) (trace.Tensor, error) {
+	tracer, ok := m.(trace.Tracer)
+	if !ok {
+		return trace.Tensor{}, errors.New("this model cannot record its attention")
+	}
+	tensors, err := attentionOf(ctx, tracer, e, ids)
+	if err != nil {
+		return trace.Tensor{}, err
+	}
+	return tensors[0], nil
 }
 
 // made says how an explanation of this command is made.
@@ -244,36 +321,4 @@ func (f *explainFlags) made(m trace.Model, prompt string) export.Made {
 		dtype = model.DType()
 	}
 	return export.NewMade(prompt, f.opts, f.by, dtype, release())
-}
-
-// encodeLast makes a file of the latest explanation of an engine; see [local.Config].
-func encodeLast(
-	e *attribution.Explanation, explained engine.Request, file string, figure json.RawMessage,
-) ([]byte, []string, error) {
-	format, err := export.FormatOf(file)
-	if err != nil {
-		return nil, nil, err
-	}
-	var o export.Options
-	if len(figure) > 0 {
-		d := json.NewDecoder(bytes.NewReader(figure))
-		d.DisallowUnknownFields()
-		if err := d.Decode(&o.Show); err != nil {
-			return nil, nil, trace.Usagef("what the figure shows cannot be read: %v", err)
-		}
-	}
-	if err := o.Check(); err != nil {
-		return nil, nil, err
-	}
-	if o.NeedsFlow(format) {
-		return nil, nil, trace.Usagef("the graph of flow needs the model's attention: make it "+
-			"with headwater explain --methods flow --save %s", file)
-	}
-	opts, err := explained.ExplainOptions()
-	if err != nil {
-		return nil, nil, err
-	}
-	o.Made = export.NewMade(string(explained.Text), opts, attribution.Grouping{},
-		explained.Model.DType, release())
-	return export.Encode(e, format, o)
 }

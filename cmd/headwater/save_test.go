@@ -2,14 +2,17 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/engine"
+	"github.com/headwater-ml/headwater/gonbext/engine/server"
 	"github.com/headwater-ml/headwater/gonbext/export"
 	"github.com/headwater-ml/headwater/models"
 )
@@ -75,28 +78,40 @@ func TestSaveRefusals(t *testing.T) {
 		{"want some text", []string{"--contrast", ""}},
 		{"add --methods flow", []string{"--save", "a.neuronpedia.json"}},
 		{"add --methods flow", []string{"--save", "a.svg", "--figure", "graph"}},
-		{"known are matrix, text, layers, graph", []string{"--save", "a.svg", "--figure", "pie"}},
+		{"known are matrix, text, layers, graph, compare, heads, head", []string{"--save", "a.svg", "--figure", "pie"}},
 		{"known are column, double, slide", []string{"--save", "a.svg", "--figure-size", "x"}},
 		{"a number from 4 to 48", []string{"--save", "a.svg", "--figure-font", "0"}},
 		{"write a page of --view heads with -o", []string{"--view", "heads", "--save", "a.html"}},
 		{"write a page of --view compare with -o", []string{"--against", "x", "--save", "a.html"}},
-		{
-			"--save c.svg would be a matrix of one method and not --view heads; say what it shows " +
-				"with --figure matrix|text|layers|graph, and write a page of the view with -o",
-			[]string{"--view", "heads", "--save", "c.svg"},
-		},
-		{"and not --view compare", []string{
-			"--view", "compare", "--methods", "raw,rollout", "--save", "a.csv", "--save", "c.pdf",
+		{"write a page of --view layers with -o", []string{
+			"--view", "layers", "--save", "c.png", "--save", "a.html",
 		}},
-		{"and not --view compare", []string{"--against-model", "x", "--save", "c.tex"}},
-		{"and not --view layers", []string{
-			"--view", "layers", "-o", "b.html", "--save", "a.html", "--save", "c.png",
+		{"no-such-model", []string{"--view", "heads", "--save", "c.svg"}},
+		{"a.svg compares two methods, and --methods has raw alone", []string{
+			"--save", "a.svg", "--figure", "compare", "--methods", "raw",
 		}},
-		{"and not --view flow", []string{"--view", "flow", "--save", "c.svg"}},
+		{"tokens of the model as they are, without --by and --filter", []string{
+			"--save", "a.svg", "--figure", "heads", "--by", "word",
+		}},
+		{"tokens of the model as they are, without --by and --filter", []string{
+			"--save", "a.svg", "--figure", "head", "--filter",
+		}},
+		{"named by its layer and its number", []string{
+			"--save", "a.svg", "--figure", "head", "--figure-head", "1",
+		}},
+		{"a head is for a figure of the kind head", []string{
+			"--save", "a.svg", "--figure-head", "1",
+		}},
+		{"layer 1; a figure of heads has all layers", []string{
+			"--save", "a.svg", "--figure-layer", "1", "--figure", "heads",
+		}},
+		{"several tokens are for a figure of layers", []string{
+			"--save", "a.svg", "--figure-token", "0,1",
+		}},
+		{"want a whole number from 0", []string{"--save", "a.svg", "--figure-token", "0,-1"}},
 		{"no-such-model", []string{"--view", "flow", "--save", "c.svg", "--figure", "graph"}},
 		{"no-such-model", []string{"--against", "x", "--save", "c.svg", "--figure", "matrix"}},
 		{"no-such-model", []string{"--view", "heads", "--save", "a.csv", "--save", "a.json"}},
-		{"--save a.html would have no filter", []string{"--filter", "--save", "a.html"}},
 		{"--figure-token says which token --save a.html", []string{
 			"--format", "html", "--token", "1", "--save", "a.html",
 		}},
@@ -194,7 +209,8 @@ func TestSavedGraph(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := flowGraph(t.Context(), m, e, made.Options, made.Show, made.FlowSource)
+	made.Show.Source = made.FlowSource
+	g, err := flowGraph(t.Context(), m, e, made.Options, made.Show)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,31 +220,209 @@ func TestSavedGraph(t *testing.T) {
 	}
 }
 
-// TestEncodeLast makes the files of a notebook: the same bytes as those of the command.
-func TestEncodeLast(t *testing.T) {
-	e := explained(t, "--max-tokens", "1", prompt)
-	made := engine.Request{Kind: engine.KindExplain, Text: []byte(prompt), Options: []byte(`{}`)}
-	for _, file := range []string{"a.svg", "a.csv", "a.inseq.json"} {
-		data, _, err := encodeLast(e, made, file, nil)
-		if err != nil || len(data) == 0 {
-			t.Errorf("%s: %d bytes, %v", file, len(data), err)
+// What a view shows is saved as a figure, in which a new run finds the same bytes: comparisons of
+// methods, prompts and models, heads, layers of several tokens and the graph of flow.
+func TestSavedViews(t *testing.T) {
+	for name, c := range map[string]struct {
+		args []string
+		kind export.Kind
+	}{
+		"methods":   {[]string{"--view", "compare", "--methods", "direct,raw"}, export.Compare},
+		"figure":    {[]string{"--figure", "compare", "--filter"}, export.Compare},
+		"prompts":   {[]string{"--against", "the key to the cabinet", "--by", "word"}, export.Compare},
+		"models":    {[]string{"--against-model", "tiny-alibi"}, export.Compare},
+		"heads":     {[]string{"--view", "heads"}, export.Heads},
+		"head":      {[]string{"--figure", "head"}, export.Head},
+		"this head": {[]string{"--figure", "head", "--figure-head", "2", "--figure-layer", "1"}, export.Head},
+		"layers":    {[]string{"--view", "layers", "--methods", "raw"}, export.Layers},
+		"two of them": {
+			[]string{"--view", "layers", "--methods", "raw", "--token", "1,0"}, export.Layers,
+		},
+		"flow":  {[]string{"--view", "flow", "--token", "1", "--source", "2"}, export.Graph},
+		"layer": {[]string{"--methods", "raw", "--figure-layer", "1"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			save(t, append(c.args, "--save", "a.svg")...)
+			file, err := os.ReadFile("a.svg")
+			if err != nil {
+				t.Fatal(err)
+			}
+			made, err := export.Read(file)
+			if err != nil || made.Show.Kind != c.kind {
+				t.Fatalf("the file shows %+v, %v; want %q", made, err, c.kind)
+			}
+			if (made.Against != nil) != (name == "prompts" || name == "models") {
+				t.Errorf("side B was made by %+v", made.Against)
+			}
+			out := mustExecute(t, "", "reproduce", "a.svg")
+			if want := "a.svg: made again, byte for byte the same\n"; out != want {
+				t.Errorf("reproduce says %q, want %q", out, want)
+			}
+		})
+	}
+}
+
+// A layer or a head that the model lacks is an error once the model is open, before it runs, and a
+// decoder is not compared with an encoder.
+func TestSavedViewsRefused(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for want, args := range map[string][]string{
+		`--figure-layer 40; "tiny" has layers 0 to 5`: {"--figure-layer", "40"},
+		`--figure-head 8; "tiny" has heads 0 to 7`: {
+			"--figure", "head", "--figure-layer", "1", "--figure-head", "8",
+		},
+		"a decoder and an encoder cannot be compared": {"--against-model", "tiny-mlm"},
+		"the prompts have":                            {"--against", "the keys"},
+	} {
+		status, _, said := execute(t, "", append([]string{
+			"explain", "--backend", "go", "--max-tokens", "1", "-o", os.DevNull, "--save", "a.svg",
+			prompt,
+		}, args...)...)
+		if status != statusUsage || !strings.Contains(said, want) {
+			t.Errorf("%q: status %d, %q; want %q", args, status, said, want)
 		}
 	}
-	one, _, err := encodeLast(e, made, "a.svg",
-		[]byte(`{"method":"value-zeroing","look":{"size":"column"}}`))
-	if err != nil || !strings.Contains(string(one), "value-zeroing") {
-		t.Errorf("%d bytes, %v", len(one), err)
+	if all, _ := os.ReadDir(dir); len(all) > 0 {
+		t.Errorf("%d files are left", len(all))
+	}
+}
+
+// A chart of a cell is drawn in the format of its name, and says that a cell drew it.
+func TestDrawPicture(t *testing.T) {
+	const picture = `{"columns":1,"charts":[{"Kind":"lines","Series":[{"X":[0,1],"Y":[1,2]}]}]}`
+	t.Chdir(t.TempDir())
+	for _, file := range []string{"a.svg", "a.pdf", "a.png", "a.tex"} {
+		data, _, err := drawPicture(json.RawMessage(picture), file,
+			json.RawMessage(`{"size":"column"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, _, said := execute(t, "", "reproduce", file)
+		if !strings.Contains(said, file+": it is a chart that a cell drew with headwater") {
+			t.Errorf("reproduce says %q", said)
+		}
+	}
+	for _, c := range []struct{ file, look, want string }{
+		{"a.csv", "", "a chart is saved as .svg, .pdf, .png or .tex"},
+		{"a.bmp", "", "known are .svg"},
+		{"a.svg", `{"size":"colum"}`, "did you mean column"},
+		{"a.svg", `[]`, "cannot be read"},
+	} {
+		_, _, err := drawPicture(json.RawMessage(picture), c.file, json.RawMessage(c.look))
+		if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s %s: error %v, want a usage error with %q", c.file, c.look, err, c.want)
+		}
+	}
+	if notebook, _, err := drawPicture(json.RawMessage(picture), "", nil); err != nil ||
+		!bytes.HasPrefix(notebook, []byte("\x89PNG")) {
+		t.Errorf("for a notebook: %v, %.8q", err, notebook)
+	}
+}
+
+// TestEncodeFile makes the files of a notebook: what the picture shows, unless the cell asks for
+// something else, and of the bytes of the command.
+func TestEncodeFile(t *testing.T) {
+	save(t, "--max-tokens", "1", "--methods", "rollout,flow", "--by", "word", "--filter",
+		"--save", "a.svg", "--save", "a.html", "--save", "a.csv", "--save", "a.inseq.json")
+	m, err := models.Open("", models.Options{Backend: "go"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts := attribution.Options{MaxTokens: 1, Methods: []string{"rollout", "flow"}}
+	e, err := attribution.Explain(t.Context(), m, prompt, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	options, err := json.Marshal(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	filter, err := json.Marshal(attribution.DefaultFilter())
+	if err != nil {
+		t.Fatal(err)
+	}
+	encode := func(file, shown, asked string) ([]byte, error) {
+		data, _, err := encodeFile(t.Context(), server.File{
+			Explained: server.Explained{Explanation: e, Request: engine.Request{
+				Kind: engine.KindExplain, Text: []byte(prompt), Options: options,
+				Show:  json.RawMessage(shown),
+				Model: engine.Model{DType: m.DType()},
+			}},
+			Name: file, Figure: json.RawMessage(asked),
+			Attention: func(ids []int) (trace.Tensor, error) {
+				tensors, err := m.Trace(t.Context(), ids, []trace.Tap{trace.Attention})
+				return tensors[0], err
+			},
+		})
+		return data, err
+	}
+	words := `{"by":"word","filter":` + string(filter) + `,"look":{}}`
+	for _, file := range []string{"a.svg", "a.html", "a.csv", "a.inseq.json"} {
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := encode(file, words, `{"look":{}}`)
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s as the picture: %v, not the bytes of the command", file, err)
+		}
+	}
+	plain, err := encode("a.svg", "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		shown, asked string
+		same         bool
+	}{
+		"tokens again":         {words, `{"by":"token","filter":[]}`, true},
+		"a layer of the other": {`{"layer":1}`, `{"method":"flow"}`, false},
+		"another layer":        {"", `{"layer":1}`, false},
+		"two layers":           {`{"layer":1}`, `{"layer":5}`, true},
+		"a graph of a picture": {words, `{"kind":"graph"}`, false},
+		"graph":                {`{"kind":"graph","source":1}`, "", false},
+		"heads":                {words, `{"kind":"heads"}`, false},
+		"compare":              {words, `{"kind":"compare"}`, false},
+		"layers":               {`{"layer":1}`, `{"kind":"layers","tokens":[0]}`, false},
+	} {
+		got, err := encode("a.svg", c.shown, c.asked)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if c.same != bytes.Equal(drawnOf(got), drawnOf(plain)) {
+			t.Errorf("%s: it is as without, or not: want %v", name, c.same)
+		}
 	}
 	for name, c := range map[string]struct{ file, figure, want string }{
-		"format": {"a.bmp", "", "known are .svg"},
-		"kind":   {"a.svg", `{"kind":"matrx"}`, "matrix"},
-		"field":  {"a.svg", `{"colour":1}`, "colour"},
-		"method": {"a.svg", `{"method":"flow"}`, "flow"},
-		"graph":  {"a.svg", `{"kind":"graph"}`, "headwater explain"},
+		"format":       {"a.bmp", "", "known are .svg"},
+		"kind":         {"a.svg", `{"kind":"matrx"}`, "matrix"},
+		"field":        {"a.svg", `{"colour":1}`, "colour"},
+		"method":       {"a.svg", `{"method":"direct"}`, "direct"},
+		"layer":        {"a.svg", `{"layer":40}`, `layer 40; method "rollout" has layers 0 to 5`},
+		"one layer":    {"a.svg", `{"layer":1,"method":"flow"}`, "AllLevels"},
+		"below 0":      {"a.svg", `{"layer":-1}`, "layer -1; they count from 0"},
+		"grouping":     {"a.svg", `{"by":"wrd"}`, "did you mean word"},
+		"heads filter": {"a.svg", `{"kind":"heads","filter":["x"]}`, "leave By and Filter empty"},
+		"no head":      {"a.svg", `{"kind":"head","layer":1,"head":8}`, "heads 0 to 7"},
+		"compare":      {"a.svg", `{"kind":"compare","against_method":"x"}`, "no method"},
+		"graph by":     {"a.svg", `{"kind":"graph","by":"word"}`, "leave By and Filter empty"},
+		"graph token":  {"a.svg", `{"kind":"graph","token":9}`, "generated token 9"},
+		"graph from":   {"a.svg", `{"kind":"graph","source":99}`, "source token 99"},
 	} {
-		_, _, err := encodeLast(e, made, c.file, []byte(c.figure))
+		_, err := encode(c.file, words, c.figure)
 		if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want a usage error with %q", name, err, c.want)
 		}
 	}
+}
+
+// drawnOf returns an SVG without what it says of its origin.
+func drawnOf(svg []byte) []byte {
+	_, drawn, _ := bytes.Cut(svg, []byte("</metadata>"))
+	return drawn
 }

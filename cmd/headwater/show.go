@@ -97,18 +97,9 @@ func (f *showFlags) checkView() error {
 	return err
 }
 
-// checkSave refuses figures that need the model.
+// checkSave refuses files that do not go with the flags.
 func (f *showFlags) checkSave(cmd *cobra.Command) error {
-	for _, path := range f.view.save.paths {
-		format, err := export.FormatOf(path)
-		if err != nil {
-			return err
-		}
-		if f.view.save.show.NeedsFlow(format) {
-			return usagef("--save %s: a graph of flow is made by headwater explain, and limits of "+
-				"a flow in a file by headwater attribute --cut", path)
-		}
-	}
+	f.opts = f.view.opts
 	return f.view.save.check(cmd, f.opts, "", f.output)
 }
 
@@ -122,8 +113,7 @@ func (p *program) showFile(ctx context.Context, f showFlags) error {
 		return err
 	}
 	defer files.abandon()
-	var e *attribution.Explanation
-	err = p.onTensors(ctx, f.attributeFlags,
+	return p.onTensors(ctx, f.attributeFlags,
 		func(out *output, file *checkpoint.File, in attribution.Input) error {
 			text, err := textOf(file)
 			if err != nil {
@@ -136,25 +126,26 @@ func (p *program) showFile(ctx context.Context, f showFlags) error {
 			if err != nil {
 				return err
 			}
-			if e, err = a.Explanation(text.tokens, text.generated, text.model); err != nil {
+			e, err := a.Explanation(text.tokens, text.generated, text.model)
+			if err != nil {
 				return fmt.Errorf("%s: %w", f.input, err)
 			}
-			if !f.view.traced() {
-				return p.show(out, f.view, e, nil)
+			switch {
+			case !f.view.traced():
+				err = p.show(out, f.view, e, nil)
+			case f.view.view == viewMaps:
+				err = p.showMaps(out, f.view, e, a)
+			default:
+				if err = p.showTraced(ctx, out, recording{in}, f.view, e); err != nil {
+					err = fmt.Errorf("%s: %w", f.input, err)
+				}
 			}
-			if f.view.view == viewMaps {
-				return p.showMaps(out, f.view, e, a)
+			if err != nil {
+				return err
 			}
-			if err := p.showTraced(ctx, out, recording{in}, f.view, e); err != nil {
-				return fmt.Errorf("%s: %w", f.input, err)
-			}
-			return nil
+			made := export.NewMade(e.Prompt.Text, f.opts, attribution.Grouping{}, "", release())
+			return files.write(ctx, p, recording{in}, e, nil, made)
 		})
-	if err != nil {
-		return err
-	}
-	made := export.NewMade(e.Prompt.Text, f.opts, attribution.Grouping{}, "", release())
-	return files.write(ctx, p, nil, e, made)
 }
 
 // The keys of the metadata that headwater show reads, of which tokens is required.

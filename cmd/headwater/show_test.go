@@ -47,6 +47,18 @@ func TestShow(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "a.svg")); err != nil {
 		t.Error(err)
 	}
+	for view, args := range map[string][]string{
+		"heads": nil, "flow": nil, "layers": {"--methods", "rollout"},
+		"compare": {"--methods", "raw,rollout"},
+	} {
+		file := filepath.Join(dir, view+".svg")
+		mustExecute(t, "", append([]string{
+			"show", "--view", view, "-o", os.DevNull, "--save", file, path,
+		}, args...)...)
+		if info, err := os.Stat(file); err != nil || info.Size() == 0 {
+			t.Errorf("--view %s: %v", view, err)
+		}
+	}
 }
 
 // recorded records the attention over an explained text and returns the file of another program.
@@ -96,7 +108,7 @@ func TestShowViews(t *testing.T) {
 			"--view", "flow", "--token", "1", "--source", "2",
 		}},
 		{"", []string{"--view", "maps", "--methods", "rollout@3"}},
-		{"raw, layer 5, share of attention", []string{"--view", "maps", "--methods", "raw"}},
+		{"raw, layer 5, share of attention", []string{"--view", "maps", "--methods", "raw@5"}},
 		{"“are” (generated 1) ", []string{"--view", "layers", "--methods", "rollout"}},
 		{"▸ layer  5  “the” (1) 14.", []string{"--view", "layers", "--methods", "rollout"}},
 		{"A − B    sink", []string{"--view", "compare", "--methods", "raw,rollout"}},
@@ -311,22 +323,10 @@ func TestShowRefusals(t *testing.T) {
 			[]string{"--view", "graph"},
 		},
 		{
-			"--save b.svg would be a matrix", "attention",
-			[]int{1, 2, 2},
-			nil,
-			[]string{"--view", "layers", "--save", "b.svg"},
-		},
-		{
 			"asks the model again", "attention",
 			[]int{1, 2, 2},
 			nil,
 			[]string{"--methods", "direct"},
-		},
-		{
-			"a graph of flow is made by headwater explain", "attention",
-			[]int{1, 2, 2},
-			nil,
-			[]string{"--methods", "flow", "--save", filepath.Join(dir, "g.neuronpedia.json")},
 		},
 	} {
 		path := filepath.Join(dir, "a.safetensors")

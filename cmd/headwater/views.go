@@ -100,14 +100,9 @@ func (f *explainFlags) viewFlags(cmd *cobra.Command) {
 	cmd.Flags().Func("token", "generated token that --format html shows first and the views "+
 		"layers and flow show, by its `number` from 0; layers takes several, as 0,2 (default the "+
 		"first word that is no article; for layers the first 6)", func(s string) error {
-		f.tokens = nil
-		for part := range strings.SplitSeq(s, ",") {
-			f.tokens = append(f.tokens, 0)
-			if err := setWhole(&f.tokens[len(f.tokens)-1], part, 0, maxIndex); err != nil {
-				return err
-			}
-		}
-		return nil
+		var err error
+		f.tokens, err = wholeNumbers(s)
+		return err
 	})
 	cmd.Flags().Func("source", "prompt token that --view flow begins at, by its `number` from 0 "+
 		"(default the one with the largest flow that is not the first)", func(s string) error {
@@ -189,11 +184,35 @@ func (f *explainFlags) checkMaps() error {
 	return err
 }
 
-// checkSaved refuses files of --save that would not show what the flags ask for. A figure is of one
-// method, and of a kind that --figure names, so with another view than the heatmap that kind must
-// be given. A page is the heatmap of all tokens, which headwater reproduce can make again; there
-// may be a page of -o beside it, which follows the flags. Other files have numbers alone.
+// figureOfView is what a figure shows for each view, if nothing else is asked for.
+var figureOfView = map[string]export.Kind{
+	viewCompare: export.Compare, viewHeads: export.Heads, viewLayers: export.Layers,
+	viewFlow: export.Graph,
+}
+
+// checkSaved sets what saved files show, and refuses those that would not show what the flags ask
+// for. A figure shows what the view shows, unless --figure names a kind. A page is the heatmap of
+// all tokens, which headwater reproduce can make again; there may be a page of -o beside it, which
+// follows the flags. Other files have numbers alone.
 func (f *explainFlags) checkSaved() error {
+	show := &f.save.show
+	if f.filter {
+		show.Filter = attribution.DefaultFilter()
+	}
+	if show.Kind == "" && f.view != viewHeatmap {
+		f.save.asView, show.Kind = true, figureOfView[f.view]
+		if show.Source == nil {
+			show.Source = f.source
+		}
+		if show.Token == nil && show.Tokens == nil && f.view != viewCompare {
+			if show.Tokens = f.tokens; len(f.tokens) == 1 {
+				show.Token, show.Tokens = &f.tokens[0], nil
+			}
+		}
+	}
+	if show.Layer != nil && show.Kind != export.Head {
+		f.opts.AllLayers = true // the layer that is shown must be there
+	}
 	followed := f.format == "html" && f.output != ""
 	for _, path := range f.save.paths {
 		format, err := export.FormatOf(path)
@@ -202,16 +221,21 @@ func (f *explainFlags) checkSaved() error {
 		}
 		page := format == export.HTML && !followed
 		switch {
-		case f.view != viewHeatmap && format.Figure() && f.save.show.Kind == "":
-			return usagef("--save %s would be a matrix of one method and not --view %s; say what "+
-				"it shows with --figure %s, and write a page of the view with -o FILE.html", path,
-				f.view, kindNames())
+		case format.Figure() && show.Kind == "" && f.view == viewMaps,
+			format.Figure() && show.Kind == export.Compare && f.layered():
+			return usagef("--save %s: no figure shows maps or compares layers; write a page with "+
+				"-o FILE.html, or say with --figure what the figure shows", path)
+		case show.AsModel(format) && (!f.by.Tokens() || f.filter):
+			return usagef("--save %s shows the tokens of the model as they are, without --by and "+
+				"--filter", path)
+		case format.Figure() && show.Kind == export.Compare && !f.compares() &&
+			len(flowMethods(f.opts)) == 1:
+			return usagef("--save %s compares two methods, and --methods has %s alone; name two, "+
+				"or give another prompt by --against, or another model by --against-model", path,
+				f.opts.Methods[0])
 		case f.view != viewHeatmap && page:
 			return usagef("--save %s would be the heatmap; write a page of --view %s with -o "+
 				"FILE.html", path, f.view)
-		case f.filter && page:
-			return usagef("--save %s would have no filter; write the page of --filter with -o "+
-				"FILE.html", path)
 		case len(f.tokens) > 0 && page:
 			return usagef("--token is for -o; --figure-token says which token --save %s shows "+
 				"first", path)
@@ -269,8 +293,7 @@ func (p *program) showTraced(
 	case viewMaps:
 		return p.explainMaps(ctx, w, m, f, e)
 	}
-	ids := textIDs(e)
-	attention, err := attentionOf(ctx, m, e, ids)
+	attention, err := attentionOf(ctx, m, e, textIDs(e))
 	if err != nil {
 		return err
 	}
@@ -283,7 +306,7 @@ func (p *program) showTraced(
 	})
 }
 
-// textIDs returns the tokens of a text: of the prompt and, for a decoder, of what was generated.
+// textIDs returns the tokens of the prompt, and for a decoder those of the answer.
 func textIDs(e *attribution.Explanation) []int {
 	ids := slices.Clone(e.Prompt.IDs)
 	if !e.Model.Bidirectional {

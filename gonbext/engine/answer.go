@@ -14,6 +14,7 @@ type explaining struct {
 	options attribution.Options
 	name    string // of the model, as the caller wrote it
 	path    string // of the model, as the engine got it
+	onKept  func(number int)
 	e       *attribution.Explanation
 }
 
@@ -21,6 +22,9 @@ type explaining struct {
 func (x *explaining) add(ev *Event) error {
 	if ev.Progress != nil && x.options.OnProgress != nil {
 		x.options.OnProgress(*ev.Progress)
+	}
+	if ev.Number != 0 && x.onKept != nil {
+		x.onKept(ev.Number)
 	}
 	if ev.Explanation != nil {
 		if err := x.grow(ev.Explanation); err != nil {

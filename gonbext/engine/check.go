@@ -50,6 +50,14 @@ func (r Request) Check() error {
 		if len(r.File) > maxName {
 			return usagef("file name of %d bytes; at most %d", len(r.File), maxName)
 		}
+		if len(r.Of) > 2 {
+			return usagef("%d explanations for one file; at most 2 are compared", len(r.Of))
+		}
+		for _, number := range r.Of {
+			if number < 0 {
+				return usagef("explanation %d; they count from 1, and 0 is the latest", number)
+			}
+		}
 		return nil // the format and the figure are checked where they are known
 	case KindFigures:
 		if err := r.checkModel(); err != nil {
@@ -57,6 +65,9 @@ func (r Request) Check() error {
 		}
 		return r.checkFigures()
 	case KindDraw:
+		if len(r.File) > maxName {
+			return usagef("file name of %d bytes; at most %d", len(r.File), maxName)
+		}
 		return nil // the picture is checked where it is drawn
 	case KindLast, KindInfo, KindStop:
 		return nil // no other field is used

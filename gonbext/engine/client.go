@@ -27,6 +27,12 @@ type Client struct {
 	// 0 is 20 seconds. An engine that works sends something five times as often, however long a
 	// request takes.
 	Patience time.Duration
+	// Show says how the caller shows what Explain returns: what [Client.Save] takes where its own
+	// figure says nothing, in the same JSON form. Nil says nothing.
+	Show json.RawMessage
+	// OnKept, if not nil, is called by Explain and Last with the number under which the engine
+	// keeps the explanation, for [Client.Save]. It is not called for one that is not kept.
+	OnKept func(number int)
 	// Remote is what a user calls the machine of the engine, for messages; empty if it is this one.
 	// Paths of models are those of that machine.
 	Remote string
@@ -48,10 +54,12 @@ func (c Client) Explain(
 	if err != nil {
 		return nil, fmt.Errorf("engine: options: %w", err)
 	}
-	answer := explaining{options: o, name: m.Name, path: c.path(m.Name)}
+	answer := explaining{
+		options: o, name: m.Name, path: c.path(m.Name), onKept: c.OnKept,
+	}
 	err = c.do(ctx, Request{
 		Kind: KindExplain, Model: m, Name: m.Name, Text: []byte(prompt), Options: options,
-		Continuation: []byte(continuation),
+		Continuation: []byte(continuation), Show: c.Show,
 	}, answer.add)
 	return answer.e, err
 }
@@ -60,21 +68,24 @@ func (c Client) Explain(
 // The error says that there is none, or that it was too large to keep; errors.Is finds
 // [trace.ErrUsage] in it.
 func (c Client) Last(ctx context.Context) (*attribution.Explanation, error) {
-	var answer explaining
+	answer := explaining{onKept: c.OnKept}
 	if err := c.do(ctx, Request{Kind: KindLast}, answer.add); err != nil {
 		return nil, err
 	}
 	return answer.e, nil
 }
 
-// Save returns the bytes of a file of the latest explanation, in the format that the file's name
-// ends with, and remarks on what it cannot show. figure is what a figure shows, the JSON form of
-// export.Show; nil takes the defaults. Errors are those of [Client.Last], and those of a format or
-// a figure that is unknown.
+// Save returns the bytes of a file of an explanation, in the format that the file's name ends with,
+// and remarks on what it cannot show. figure is what a figure shows, the JSON form of export.Show
+// with the grouping as by; what it leaves open is as the explanation was shown, see [Client.Show].
+// of has the numbers of the explanations; see [Request.Of]. Errors are those of [Client.Last],
+// those of an explanation that is no longer kept, and those of a format or a figure that is
+// unknown.
 func (c Client) Save(
-	ctx context.Context, file string, figure json.RawMessage,
+	ctx context.Context, file string, figure json.RawMessage, of ...int,
 ) (data []byte, notes []string, err error) {
-	err = c.do(ctx, Request{Kind: KindSave, File: file, Options: figure}, func(ev *Event) error {
+	r := Request{Kind: KindSave, File: file, Options: figure, Of: of}
+	err = c.do(ctx, r, func(ev *Event) error {
 		data, notes = append(data, ev.Piece...), append(notes, ev.Notes...)
 		return nil
 	})
@@ -153,6 +164,19 @@ func (c Client) Draw(ctx context.Context, picture json.RawMessage) (png []byte, 
 		return nil
 	})
 	return png, err
+}
+
+// DrawFile returns a picture, given as JSON, in the format that the file's name ends with, and
+// remarks on what it cannot show. look is the JSON form of figure.Options; nil takes the defaults.
+func (c Client) DrawFile(ctx context.Context, file string, picture, look json.RawMessage) (
+	data []byte, notes []string, err error,
+) {
+	r := Request{Kind: KindDraw, File: file, Options: picture, Show: look}
+	err = c.do(ctx, r, func(ev *Event) error {
+		data, notes = append(data, ev.Piece...), append(notes, ev.Notes...)
+		return nil
+	})
+	return data, notes, err
 }
 
 // Input is what a trace runs on: a text, or token ids.

@@ -33,7 +33,7 @@ import (
 // A client sends one [Request] as JSON, in which no number says how much memory to reserve. The
 // engine answers with a stream of [Event] values of encoding/gob, which keeps every byte of a token
 // and every number, NaN and infinity included. Both end with the connection.
-const Version = 8
+const Version = 9
 
 // maxRequest is how many bytes a request may have.
 const maxRequest = 8 << 20
@@ -47,7 +47,7 @@ const (
 	KindTrace   Kind = "trace"   // answered by the tokens, then the tensors in pieces
 	KindLast    Kind = "last"    // answered by the latest explanation
 	KindSources Kind = "sources" // answered by the scores of the sources of an answer
-	KindSave    Kind = "save"    // answered by the bytes of a file of the latest explanation
+	KindSave    Kind = "save"    // answered by the bytes of a file of an explanation
 	KindFigures Kind = "figures" // answered by the bytes of figures of documents, as JSON
 	KindDraw    Kind = "draw"    // answered by the bytes of a drawn picture
 	KindInfo    Kind = "info"    // answered by a status
@@ -84,8 +84,16 @@ type Request struct {
 	Taps []trace.Tap
 	// Specials says whether KindTrace adds begin-of-text.
 	Specials trace.Specials
-	// File is the name of the file of KindSave, without folders. Its end says the format.
+	// File is the name of the file of KindSave and KindDraw, without folders. Its end says the
+	// format.
 	File string
+	// Show says for KindExplain how the client shows the explanation, in the JSON form in which
+	// Options say for KindSave what a figure shows. What KindSave leaves open is taken from it. For
+	// KindDraw it is the look of a file.
+	Show json.RawMessage `json:",omitempty"`
+	// Of has the numbers of the explanations of KindSave: one, and for a comparison of two the
+	// other one. 0 is the latest explanation, and so is an empty Of; see [Event.Number].
+	Of []int `json:",omitempty"`
 	// Figures are names of figures or documents for KindFigures.
 	Figures []string `json:",omitempty"`
 	// Options are the [attribution.Options] of KindExplain as JSON, the [sources.Ask] of
@@ -110,6 +118,9 @@ type Event struct {
 	// little-endian order, or of a file.
 	Tensor *trace.Tensor
 	Piece  []byte
+	// Number is the number under which the engine keeps an explanation, from 1; see
+	// [Client.OnKept].
+	Number int
 	// Notes are remarks on a file.
 	Notes []string
 	// Sources are the scores of the sources of an answer.

@@ -3,7 +3,6 @@ package engine_test
 import (
 	"context"
 	"encoding/gob"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -88,10 +87,9 @@ func command(args []string) int {
 			}
 			return nil, errors.New("no models here")
 		},
-		Encode: func(e *attribution.Explanation, _ engine.Request, file string, _ json.RawMessage) (
-			[]byte, []string, error,
-		) {
-			return fmt.Appendf(nil, "%s of %d tokens", file, len(e.Steps)), nil, nil
+		Encode: func(_ context.Context, f server.File) ([]byte, []string, error) {
+			return fmt.Appendf(nil, "%s of %d tokens", f.Name,
+				len(f.Explained.Explanation.Steps)), nil, nil
 		},
 	}
 	if *remote { // as headwater serve does

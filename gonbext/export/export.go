@@ -23,6 +23,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/gonbext/render/figure"
 	"github.com/headwater-ml/headwater/internal/atomicfile"
 	"github.com/headwater-ml/headwater/internal/message"
@@ -96,10 +97,15 @@ const (
 	Layers Kind = "layers"
 	// Graph is the layered graph of attention flow, for one generated token.
 	Graph Kind = "graph"
+	// Compare has two methods, or the same one of two explanations, and their difference.
+	Compare Kind = "compare"
+	// Heads has a square for every attention head, and Head one head with the names of its tokens.
+	Heads Kind = "heads"
+	Head  Kind = "head"
 )
 
 // Kinds returns the kinds of figures.
-func Kinds() []Kind { return []Kind{Matrix, Text, Layers, Graph} }
+func Kinds() []Kind { return []Kind{Matrix, Text, Layers, Graph, Compare, Heads, Head} }
 
 // Show says what a file shows. The zero value of every field is its default.
 type Show struct {
@@ -108,9 +114,26 @@ type Show struct {
 	// Method is the method that figures and Inseq's format show; default the first one of the
 	// explanation, and for graphs flow.
 	Method string `json:"method,omitempty"`
-	// Token is the generated token that Layers and Graph show, and that Text is limited to;
-	// 0-based. Nil is the first one, and for Text all.
+	// AgainstMethod is, for Compare, the method of side B. Default: of another explanation the same
+	// as Method, else the next one of the explanation.
+	AgainstMethod string `json:"against_method,omitempty"`
+	// Token is the generated token that Layers and Graph show, that Text is limited to, and from
+	// whose prediction Heads and Head look; 0-based. Nil is the first one, for Text all, and for
+	// Heads and Head that of [render.FirstWord].
 	Token *int `json:"token,omitempty"`
+	// Tokens are, for Layers, several generated tokens in place of one.
+	Tokens []int `json:"tokens,omitempty"`
+	// Layer is the layer whose values are shown, 0-based; of combined methods those up to it. Nil
+	// is, for each token, the layer that pictures show. For Head it is the layer of Head.
+	Layer *int `json:"layer,omitempty"`
+	// Head is the head that the kind Head shows, 0-based. Nil is the one that pictures open.
+	Head *int `json:"head,omitempty"`
+	// Filter makes prompt tokens grey and leaves them out of the scale of the colours. It changes
+	// no number.
+	Filter attribution.Filter `json:"filter,omitempty"`
+	// Source is the prompt token at the source of a flow graph, 0-based. Nil is the one with the
+	// largest flow that is not the first.
+	Source *int `json:"source,omitempty"`
 	// Look is the size of a figure.
 	Look figure.Options `json:"look,omitzero"`
 }
@@ -120,7 +143,19 @@ type Options struct {
 	Show
 	// Flow is the graph of attention flow, which the format Neuronpedia and the kind Graph need.
 	Flow *attribution.FlowGraph
+	// Attention is the attention of all heads over the prompt and the answer, as [render.Heads]
+	// takes it, which the kinds Heads and Head need.
+	Attention *trace.Tensor
+	// Against is side B of a comparison of two explanations; nil is another method of the same.
+	Against *Against
 	// Made says how the explanation was made; see [NewMade].
+	Made Made
+}
+
+// Against is the explanation on side B of a comparison.
+type Against struct {
+	Explanation *attribution.Explanation
+	// Made says how it was made; see [NewMade].
 	Made Made
 }
 
@@ -134,8 +169,16 @@ func (o Show) Check() error {
 		return trace.Usagef("figure %s is unknown; %s", message.Quote(string(o.Kind)),
 			message.KnownAre(string(o.Kind), names))
 	}
-	if o.Token != nil && *o.Token < 0 {
-		return trace.Usagef("token %d; generated tokens count from 0", *o.Token)
+	for _, number := range []struct {
+		what string
+		at   *int
+	}{{"token", o.Token}, {"layer", o.Layer}, {"source", o.Source}, {"head", o.Head}} {
+		if number.at != nil && *number.at < 0 {
+			return trace.Usagef("%s %d; they count from 0", number.what, *number.at)
+		}
+	}
+	if err := o.checkParts(); err != nil {
+		return err
 	}
 	if err := o.Look.Check(); err != nil {
 		return trace.Usagef("%s", strings.TrimPrefix(err.Error(), "figure: "))
@@ -143,9 +186,95 @@ func (o Show) Check() error {
 	return nil
 }
 
+// checkParts returns an error for a number that does not go with the kind.
+func (o Show) checkParts() error {
+	for _, t := range o.Tokens {
+		if t < 0 {
+			return trace.Usagef("token %d; they count from 0", t)
+		}
+	}
+	switch {
+	case o.Tokens != nil && (o.Kind != Layers || o.Token != nil || len(o.Tokens) == 0):
+		return trace.Usagef("several tokens are for a figure of layers, which then has no other " +
+			"token")
+	case o.Layer != nil && slices.Contains([]Kind{Layers, Graph, Heads}, o.Kind):
+		return trace.Usagef("layer %d; a figure of %s has all layers", *o.Layer, o.Kind)
+	case o.Head != nil && o.Kind != Head:
+		return trace.Usagef("head %d; a head is for a figure of the kind head", *o.Head)
+	case o.Kind == Head && (o.Head == nil) != (o.Layer == nil):
+		return trace.Usagef("a head is named by its layer and its number; give both, or none")
+	case o.AgainstMethod != "" && o.Kind != Compare:
+		return trace.Usagef("a method of side B is for a figure of the kind compare")
+	}
+	return nil
+}
+
 // NeedsFlow reports whether a file of the format needs [Options.Flow].
 func (o Show) NeedsFlow(f Format) bool {
 	return f == Neuronpedia || f.Figure() && o.Kind == Graph
+}
+
+// HasLayer reports whether the method that a figure shows has the values of Layer, or whether there
+// is no Layer.
+func (o Show) HasLayer(e *attribution.Explanation) bool {
+	_, err := o.atLayer(e, SVG)
+	return err == nil
+}
+
+// NeedsAttention reports whether a file of the format needs [Options.Attention].
+func (o Show) NeedsAttention(f Format) bool {
+	return f.Figure() && (o.Kind == Heads || o.Kind == Head)
+}
+
+// AsModel reports whether a file of the format shows tokens and heads as the model has them, so
+// that tokens cannot be put together or filtered.
+func (o Show) AsModel(f Format) bool { return o.NeedsFlow(f) || o.NeedsAttention(f) }
+
+// compares reports whether a file of the format is a comparison.
+func (o Show) compares(f Format) bool { return f.Figure() && o.Kind == Compare }
+
+// sides returns the options of a comparison with the methods of both sides, and the explanation of
+// side B at the layer that is shown.
+func (o Options) sides(e *attribution.Explanation) (Options, error) {
+	if o.Against != nil {
+		if err := check(o.Against.Explanation); err != nil {
+			return o, err
+		}
+		shared := slices.IndexFunc(e.Order, func(name string) bool {
+			return o.Against.Explanation.Methods[name] != nil
+		})
+		if o.Method == "" && shared >= 0 {
+			o.Method = e.Order[shared]
+		}
+		if o.AgainstMethod == "" {
+			o.AgainstMethod = o.Method
+		}
+		show := o.Show
+		show.Method = o.AgainstMethod
+		other, err := show.atLayer(o.Against.Explanation, SVG)
+		if err != nil {
+			return o, fmt.Errorf("side B: %w", err)
+		}
+		o.Against = &Against{other, o.Against.Made}
+		return o, nil
+	}
+	method, err := o.method(e)
+	if err != nil {
+		return o, err
+	}
+	o.Method = method
+	if o.AgainstMethod == "" {
+		next := slices.IndexFunc(e.Order, func(name string) bool { return name != method })
+		if next < 0 {
+			return o, trace.Usagef("a comparison needs two methods, and the explanation has %s "+
+				"alone", message.Quote(method))
+		}
+		o.AgainstMethod = e.Order[next]
+	}
+	show := o.Show
+	show.Method = o.AgainstMethod
+	_, err = show.atLayer(e, SVG) // the layer is there on side B too
+	return o, err
 }
 
 // method returns the method that a file shows.
@@ -168,6 +297,15 @@ func Encode(e *attribution.Explanation, f Format, o Options) ([]byte, []string, 
 	}
 	if err := check(e); err != nil {
 		return nil, nil, err
+	}
+	e, err := o.atLayer(e, f)
+	if err != nil {
+		return nil, nil, err
+	}
+	if o.compares(f) {
+		if o, err = o.sides(e); err != nil {
+			return nil, nil, err
+		}
 	}
 	made, err := o.Made.of(e, f, o)
 	if err != nil {
@@ -202,6 +340,49 @@ func Encode(e *attribution.Explanation, f Format, o Options) ([]byte, []string, 
 		return nil, nil, err
 	}
 	return b.Bytes(), nil, nil
+}
+
+// atLayer returns an explanation that shows the layer that the options name. A method that lacks it
+// keeps its own, as in pictures. It is an error if the method that a figure shows lacks it, or all
+// methods of another file do.
+func (o Show) atLayer(e *attribution.Explanation, f Format) (*attribution.Explanation, error) {
+	if o.Layer == nil || o.NeedsAttention(f) {
+		return e, nil
+	}
+	method, err := o.method(e)
+	if err != nil {
+		return nil, err
+	}
+	methods := []string{method}
+	if !f.Figure() {
+		methods = e.Order
+	}
+	if !slices.ContainsFunc(methods, func(name string) bool {
+		return slices.Contains(e.Methods[name].Layers, *o.Layer)
+	}) {
+		r := e.Methods[method]
+		have := fmt.Sprintf("has layers %d to %d", r.Layers[0], r.Layers[len(r.Layers)-1])
+		if len(r.Layers) == 1 {
+			have = "has the values of one layer for each token; explain with AllLayers, or for " +
+				"flow AllLevels, of the options"
+		}
+		return nil, trace.Usagef("layer %d; method %s %s", *o.Layer, message.Quote(method), have)
+	}
+	shown := *e
+	shown.Methods = map[string]*attribution.Result{}
+	for name, r := range e.Methods {
+		shown.Methods[name] = r
+		if !slices.Contains(r.Layers, *o.Layer) {
+			continue
+		}
+		at := *r
+		at.Shown = slices.Repeat([]int{*o.Layer}, r.Shape[0])
+		if !slices.Equal(at.Shown, r.Shown) {
+			at.Generated = nil // which are those of the layers that were shown
+		}
+		shown.Methods[name] = &at
+	}
+	return &shown, nil
 }
 
 // withoutPath returns an explanation whose model has no folders in its name: they belong to one
@@ -254,32 +435,75 @@ func (o Options) draw(
 		return nil, err
 	}
 	token := 0
-	if o.Token != nil {
+	switch {
+	case o.Token != nil:
 		token = *o.Token
-	} else if o.Kind == Text {
+	case o.Kind == Text || o.Kind == Heads || o.Kind == Head:
 		token = figure.AllTokens
 	}
-	if token >= len(e.Steps) {
-		return nil, trace.Usagef("token %d; the explanation has %s, from 0", token, e.Made())
+	for _, t := range append(slices.Clone(o.Tokens), token) {
+		if t >= len(e.Steps) {
+			return nil, trace.Usagef("token %d; the explanation has %s, from 0", t, e.Made())
+		}
 	}
 	var d figure.Drawing
 	switch o.Kind {
+	case Compare:
+		d, err = o.compare(e)
+	case Heads, Head:
+		d, err = o.heads(e, token)
 	case Text:
-		d, err = figure.Strip(e, method, token)
+		d, err = figure.Strip(e, method, token, o.Filter)
 	case Layers:
-		d, err = figure.LayerMap(e, method, token)
+		if len(o.Tokens) > 0 {
+			d, err = figure.LayerMaps(e, method, o.Tokens, o.Filter)
+			break
+		}
+		d, err = figure.LayerMap(e, method, token, o.Filter)
 	case Graph:
 		if o.Flow == nil {
 			return nil, errNoFlow
 		}
 		d, err = figure.Graph(o.Flow, graphTexts(e, o.Flow), e.Steps[token].Text, e.Model.Name)
 	default:
-		d, err = figure.Matrix(e, method)
+		d, err = figure.Matrix(e, method, o.Filter)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return figure.Draw(look, made, d)
+}
+
+// compare draws two sides and their difference. The methods of both are known; see sides.
+func (o Options) compare(e *attribution.Explanation) (figure.Drawing, error) {
+	a := render.Side{Explanation: e, Method: o.Method}
+	b := render.Side{Explanation: e, Method: o.AgainstMethod}
+	if o.Against != nil {
+		b.Explanation = withoutPath(o.Against.Explanation)
+	}
+	h, err := render.Compare(a, b)
+	if err != nil {
+		return figure.Drawing{}, err
+	}
+	h.Filter = o.Filter
+	return figure.Compare(h)
+}
+
+// heads draws all heads or one.
+func (o Options) heads(e *attribution.Explanation, token int) (figure.Drawing, error) {
+	if o.Attention == nil {
+		return figure.Drawing{}, trace.Usagef("a figure of heads needs their attention, which " +
+			"this explanation does not have; record it with the tap attention")
+	}
+	h := render.Heads{Explanation: e, Attention: *o.Attention}
+	if o.Kind == Heads {
+		return figure.Heads(h, token)
+	}
+	var head *[2]int
+	if o.Head != nil {
+		head = &[2]int{*o.Layer, *o.Head}
+	}
+	return figure.Head(h, token, head)
 }
 
 var errNoFlow = trace.Usagef("a graph needs the widths of its edges, which this explanation " +

@@ -40,6 +40,8 @@ type Made struct {
 	Show   Show   `json:"show"`
 	// FlowSource is, for a flow graph, the token at its source.
 	FlowSource *int `json:"flow_source,omitempty"`
+	// Against says, for a comparison of two explanations, how the other one was made.
+	Against *Made `json:"against,omitempty"`
 	// Numbers has, by method, the SHA-256 of all values, as little-endian float64.
 	Numbers map[string]string `json:"numbers"`
 	// Shown has the values that the file shows, with nine digits, so that another run can say how
@@ -109,7 +111,19 @@ func (m Made) complete(e *attribution.Explanation, f Format, o Options) Made {
 		source := o.Flow.Cut.Source
 		m.FlowSource = &source
 	}
+	if o.NeedsAttention(f) && o.Attention != nil {
+		all := make([]float64, len(o.Attention.Data))
+		for i, x := range o.Attention.Data {
+			all[i] = float64(x)
+		}
+		m.Numbers["attention"] = digest(all)
+	}
 	m.Shown = shown(e, o.Show)
+	if o.compares(f) && o.Against != nil {
+		other := o.Against.Made.complete(o.Against.Explanation, f, Options{})
+		other.Shown = nil
+		m.Against = &other
+	}
 	return m
 }
 
@@ -180,18 +194,34 @@ func ascii(text []byte) string {
 	return b.String()
 }
 
+// ChartOrigin returns what the file of a chart of a cell says of its origin: that it is one, and
+// the version of the program. The numbers come from the cell, so it cannot be made again from this.
+func ChartOrigin(version string) string {
+	text, _ := json.Marshal(origin{Form: MadeVersion, Chart: version}) // texts and numbers
+	return ascii(text)
+}
+
+// origin tells the two kinds of origins apart.
+type origin struct {
+	Form int `json:"form"`
+	// Chart is the version of the program that drew a chart of a cell; empty for explanations.
+	Chart string `json:"chart,omitempty"`
+}
+
 // ParseMade reads what made a file. Unknown keys, another form and options that are invalid are
 // errors: a file may come from anybody.
 func ParseMade(text []byte) (*Made, error) {
-	var form struct {
-		Form int `json:"form"`
-	}
+	var form origin
 	if err := json.Unmarshal(text, &form); err != nil {
 		return nil, errors.New("what it says of its origin is no valid JSON")
 	}
 	if form.Form != MadeVersion {
 		return nil, fmt.Errorf("what it says of its origin has form %d; this program reads form %d",
 			form.Form, MadeVersion)
+	}
+	if form.Chart != "" {
+		return nil, fmt.Errorf("it is a chart that a cell drew with headwater %.40s; run the cell "+
+			"again to make it again", form.Chart)
 	}
 	var m Made
 	dec := json.NewDecoder(bytes.NewReader(text))
@@ -201,6 +231,14 @@ func ParseMade(text []byte) (*Made, error) {
 	}
 	if err := m.Options.Check(); err != nil {
 		return nil, fmt.Errorf("its options: %w", err)
+	}
+	if m.Against != nil {
+		if err := m.Against.Options.Check(); err != nil {
+			return nil, fmt.Errorf("the options of side B: %w", err)
+		}
+		if m.Against.Against != nil {
+			return nil, errors.New("it compares more than two explanations")
+		}
 	}
 	if err := m.Show.Check(); err != nil {
 		return nil, fmt.Errorf("what it shows: %w", err)
@@ -238,7 +276,15 @@ func (m *Made) Difference(e *attribution.Explanation, o Options) (all []string) 
 				strconv.Quote(is[key]))
 		}
 	}
-	return append(all, m.numbers(now)...)
+	all = append(all, m.numbers(now)...)
+	if m.Against != nil && o.Against != nil {
+		other := *m.Against
+		other.Format = m.Format
+		for _, d := range other.Difference(o.Against.Explanation, Options{Made: o.Against.Made}) {
+			all = append(all, "side B: "+d)
+		}
+	}
+	return all
 }
 
 // numbers says which numbers differ, and by how much where the file has them.

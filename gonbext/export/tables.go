@@ -154,7 +154,7 @@ func writeJSON(w io.Writer, e *attribution.Explanation, made string) error {
 func writeHTML(w io.Writer, e *attribution.Explanation, made string, o Show) error {
 	var page bytes.Buffer
 	_, err := render.Page{HTML: render.HTML{Heatmap: render.Heatmap{
-		Explanation: e, Token: o.Token, Palette: o.Look.Palette,
+		Explanation: e, Token: o.Token, Filter: o.Filter, Palette: o.Look.Palette,
 	}}}.WriteTo(&page)
 	if err != nil {
 		return err

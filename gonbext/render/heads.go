@@ -159,6 +159,51 @@ func (r Heads) open() *headsPage {
 	return h
 }
 
+// OpenedHead is the head that a picture opens, and the token from which it looks.
+type OpenedHead struct {
+	Layer, Head int
+	// Query is the token from which the head looks.
+	Query int
+	// Says says where the head looks from there.
+	Says string
+	// Sinks are the tokens that are grey, [T].
+	Sinks []bool
+	// Limit is the share of attention with the deepest colour.
+	Limit float64
+}
+
+// OpenHead returns the head that looks at a token from where generated token t is predicted more
+// than from elsewhere: the one that the picture of t opens. A t below 0 is that of [FirstWord]. If
+// chosen is not nil it is the head, as its layer and its number. OpenHead returns a
+// [trace.UsageError] if the attention does not fit the text, or has no such token or head.
+func (r Heads) OpenHead(t int, chosen *[2]int) (o OpenedHead, err error) {
+	if err := r.Check(); err != nil {
+		return o, err
+	}
+	if t >= len(r.Explanation.Steps) {
+		return o, usagef("generated token %d; the explanation has %s, from 0", t,
+			r.Explanation.Made())
+	}
+	h := r.open()
+	o = OpenedHead{Query: h.query, Sinks: h.sinks, Limit: fullAttention}
+	if t >= 0 {
+		o.Query = min(h.queryOf(t), h.T-1)
+	}
+	if best := h.best(o.Query, 1); len(best) > 0 {
+		o.Layer, o.Head = best[0].layer, best[0].head
+	}
+	if chosen != nil {
+		o.Layer, o.Head = chosen[0], chosen[1]
+	}
+	if o.Layer < 0 || o.Layer >= h.L || o.Head < 0 || o.Head >= h.H {
+		return o, usagef("layer %d, head %d; the model has layers 0 to %d and heads 0 to %d",
+			o.Layer, o.Head, h.L-1, h.H-1)
+	}
+	o.Says = h.placedName(o.Query) + h.predicted(o.Query) + ": " +
+		h.looksAt(o.Query, o.Layer, o.Head)
+	return o, nil
+}
+
 // queryOf returns the token from which prediction t is made: for a decoder the one before it.
 func (h *headsPage) queryOf(t int) int {
 	switch {
@@ -386,8 +431,14 @@ func (h *headsPage) tokens(b *page) {
 	b.WriteString("</div>")
 }
 
-// sentence says where a head looks from token i.
+// sentence says where a head looks from token i, as HTML.
 func (h *headsPage) sentence(i, layer, head int) string {
+	return fmt.Sprintf("<b>%s</b>%s · %s", html.EscapeString(h.placedName(i)),
+		html.EscapeString(h.predicted(i)), html.EscapeString(h.looksAt(i, layer, head)))
+}
+
+// looksAt says where a head looks from token i.
+func (h *headsPage) looksAt(i, layer, head int) string {
 	var names []string
 	var row []int
 	for j := range h.seen(i) {
@@ -408,9 +459,7 @@ func (h *headsPage) sentence(i, layer, head int) string {
 	if names == nil {
 		names = []string{"many tokens, none of which has 5 % of its attention"}
 	}
-	return fmt.Sprintf("<b>%s</b>%s · layer %d, head %d looks at %s",
-		html.EscapeString(h.placedName(i)), html.EscapeString(h.predicted(i)), layer, head,
-		html.EscapeString(strings.Join(names, ", ")))
+	return fmt.Sprintf("layer %d, head %d looks at %s", layer, head, strings.Join(names, ", "))
 }
 
 // predicted says which prediction is made at token i, "" if none.

@@ -174,6 +174,16 @@ func FirstWord(e *attribution.Explanation) int {
 	return min(0, len(e.Steps)-1)
 }
 
+// FirstWords returns the generated tokens that a picture of layers shows if none are named: the
+// first 6 that are words or pieces of words, else the first token; nil if nothing was generated.
+func FirstWords(e *attribution.Explanation) []int {
+	words := wordTokens(e)
+	if words = words[:min(panels, len(words))]; len(words) == 0 && len(e.Steps) > 0 {
+		return []int{0}
+	}
+	return words
+}
+
 // articles are those of English, German, French, Spanish and Italian. Answers often begin with one,
 // which says little about where the answer comes from.
 var articles = []string{

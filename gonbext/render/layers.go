@@ -114,11 +114,7 @@ func (r Layers) open(quick bool) *layersPage {
 			"a line for each generated token before it:", 1)
 	}
 	if p.tokens == nil {
-		words := wordTokens(p.e)
-		p.tokens = words[:min(panels, len(words))]
-	}
-	if p.tokens == nil && len(p.e.Steps) > 0 {
-		p.tokens = []int{0}
+		p.tokens = FirstWords(p.e)
 	}
 	p.choose(r.Token)
 	for _, i := range p.shown {

@@ -41,12 +41,15 @@ func (s *server) explainBy(ctx context.Context, c *connection, r engine.Request,
 	opts.OnProgress = c.progress
 	opts.OnStep = func(e *attribution.Explanation) { send(e, true) }
 	e, err := attribution.Explain(ctx, model, string(r.Text), opts)
-	s.last.keep(e, r)
+	number := s.last.keep(e, r)
 	if ofMemory(err) && sent < 0 {
 		return true, err
 	}
 	if e != nil && sent < len(e.Steps) {
 		send(e, false)
+	}
+	if number > 0 {
+		_ = c.send(engine.Event{Number: number}) // a client that is gone does not save either
 	}
 	if cause := context.Cause(ctx); err != nil && cause != nil && ctx.Err() != cause {
 		return false, cause

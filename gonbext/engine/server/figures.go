@@ -92,14 +92,17 @@ func (s *server) makeFigure(
 	return data, nil
 }
 
-// draw sends a picture as PNG.
+// draw sends a picture.
 func (s *server) draw(c *connection, r engine.Request) error {
 	if s.Figures.Draw == nil {
 		return usagef("an engine of a notebook's own plugins draws no pictures")
 	}
-	data, err := s.Figures.Draw(r.Options)
+	data, notes, err := s.Figures.Draw(r.Options, r.File, r.Show)
 	if err != nil {
 		return err
 	}
-	return sendFile(c, data)
+	if err := sendFile(c, data); err != nil {
+		return err
+	}
+	return c.send(engine.Event{Notes: notes})
 }

@@ -41,9 +41,11 @@ func TestFigures(t *testing.T) {
 		},
 		Figures: server.Figures{
 			Find: find,
-			Draw: func(p json.RawMessage) ([]byte, error) {
-				return append([]byte("png of "+
-					""), p...), nil
+			Draw: func(p json.RawMessage, file string, look json.RawMessage) (
+				[]byte, []string, error,
+			) {
+				data := "png of " + string(p) + file + string(look)
+				return []byte(data), []string{"a note"}, nil
 			},
 		},
 	})
@@ -72,6 +74,11 @@ func TestFigures(t *testing.T) {
 	png, err := client.Draw(t.Context(), json.RawMessage(`{"columns":1}`))
 	if err != nil || string(png) != `png of {"columns":1}` {
 		t.Errorf("drew %q, error %v", png, err)
+	}
+	file, notes, err := client.DrawFile(t.Context(), "a.svg", json.RawMessage(`{}`),
+		json.RawMessage(`{"size":"column"}`))
+	if err != nil || string(file) != `png of {}a.svg{"size":"column"}` || len(notes) != 1 {
+		t.Errorf("drew %q with notes %q, error %v", file, notes, err)
 	}
 }
 

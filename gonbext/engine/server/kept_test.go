@@ -7,8 +7,8 @@ import (
 	"github.com/headwater-ml/headwater/gonbext/engine"
 )
 
-// TestKeepIsBounded checks that a large explanation is not kept, nor the one before it: a cell must
-// not get an older one than it asks for.
+// TestKeepIsBounded checks that a large explanation is not kept, that a cell then does not get an
+// older one for the latest, and that the oldest ones leave when there is no room.
 func TestKeepIsBounded(t *testing.T) {
 	some := func(values int) *attribution.Explanation {
 		return &attribution.Explanation{
@@ -18,17 +18,34 @@ func TestKeepIsBounded(t *testing.T) {
 	}
 	const most = maxLast / 8
 	var l last
-	l.keep(some(most), engine.Request{})
-	if l.e == nil || l.tooLarge != 0 {
-		t.Errorf("%d values are not kept (%d bytes)", most, l.tooLarge)
+	keep := func(values, want int) {
+		t.Helper()
+		if got := l.keep(some(values), engine.Request{}); got != want {
+			t.Errorf("%d values have number %d, want %d", values, got, want)
+		}
 	}
-	l.keep(some(most+1), engine.Request{})
-	if l.e != nil || l.tooLarge != maxLast+8 {
-		t.Errorf("%d values are kept; %d bytes are too many", most+1, l.tooLarge)
+	has := func(number int, want bool) {
+		t.Helper()
+		if _, err := l.get(number); (err == nil) != want {
+			t.Errorf("explanation %d: %v, want that it is kept: %v", number, err, want)
+		}
 	}
-	l.keep(some(1), engine.Request{})
-	l.keep(&attribution.Explanation{}, engine.Request{})
-	if l.e == nil || len(l.e.Steps) != 1 || l.tooLarge != 0 {
-		t.Error("the latest explanation with a token is not kept")
+	keep(most, 1)
+	has(0, true)
+	keep(most+1, 0)
+	has(0, false)
+	has(1, true) // by its number
+	keep(most/2, 3)
+	has(1, false)
+	keep(most/2, 4)
+	has(3, true)
+	if l.keep(&attribution.Explanation{}, engine.Request{}) != 0 {
+		t.Error("an explanation without a token is kept")
 	}
+	if k, err := l.get(0); err != nil || k.number != 4 {
+		t.Errorf("the latest explanation is %d, %v; want 4", k.number, err)
+	}
+	keep(1, 5)
+	has(3, false)
+	has(4, true)
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -11,76 +12,119 @@ import (
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
-// maxLast is how many bytes the numbers of an explanation may take to be kept: ten times as many as
+// maxLast ishow many bytes the numbers of all kept explanations may take: ten times as many as
 // those of 512 prompt tokens, 64 generated ones, three methods and 30 layers.
 const maxLast = 256 << 20
 
-// last is the latest explanation that the engine made. It is safe for concurrent use.
+// last are the latest explanations that the engine made, as many as maxLast allows. It is safe for
+// concurrent use.
 type last struct {
-	mu sync.Mutex
-	e  *attribution.Explanation // nil if there is none
-	r  engine.Request           // made it
-	// tooLarge is how many bytes it takes, if that is more than maxLast.
+	mu  sync.Mutex
+	all []kept // the latest one last
+	// made is how many were made, which is the number of the latest.
+	made int
+	// tooLarge is how many bytes the latest one takes, if that is more than maxLast.
 	tooLarge int64
 }
 
-// keep replaces the explanation by e, which answers r, unless e has no token. Nobody changes e
-// afterwards.
-func (l *last) keep(e *attribution.Explanation, r engine.Request) {
+// kept is an explanation that is kept.
+type kept struct {
+	Explained
+	number int // from 1
+	bytes  int64
+}
+
+// keep keeps e, which answers r, as the latest explanation, and returns its number; 0 if it has no
+// token or is too large. The oldest ones leave. Nobody changes e afterwards.
+func (l *last) keep(e *attribution.Explanation, r engine.Request) (number int) {
 	if e == nil || len(e.Steps) == 0 {
-		return
+		return 0
 	}
-	kept := *e
+	named := *e
 	if r.Name != "" && r.Name != r.Model.Name { // a path, which the client made absolute
-		kept.Model.Name = r.Name
+		named.Model.Name = r.Name
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.e, l.r, l.tooLarge = &kept, r, 0
-	if n := size(e); n > maxLast {
-		l.e, l.tooLarge = nil, n
+	l.made++
+	n := size(e)
+	if l.tooLarge = 0; n > maxLast {
+		l.tooLarge = n
+		return 0
 	}
+	l.all = append(l.all, kept{Explained{&named, r}, l.made, n})
+	sum := int64(0)
+	for i := len(l.all) - 1; i >= 0; i-- {
+		if sum += l.all[i].bytes; sum > maxLast {
+			l.all = slices.Clone(l.all[i+1:]) // a copy, which does not hold the others
+			break
+		}
+	}
+	return l.made
 }
 
-// get returns the explanation and the request that made it.
-func (l *last) get() (*attribution.Explanation, engine.Request, error) {
+// get returns the explanation with a number; 0 is the latest one.
+func (l *last) get(number int) (kept, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case l.tooLarge > 0:
-		return nil, engine.Request{}, usagef("the latest explanation has %s of numbers and was "+
+	case number == 0 && l.tooLarge > 0:
+		return kept{}, usagef("the latest explanation has %s of numbers and was "+
 			"not kept; the limit is %s: use the value that the cell got, or explain again",
 			message.FormatBytes(l.tooLarge), message.FormatBytes(maxLast))
-	case l.e == nil:
-		return nil, engine.Request{}, usagef("there is no explanation yet: run a cell with " +
-			"Explain first")
+	case l.made == 0:
+		return kept{}, usagef("there is no explanation yet: run a cell with Explain first")
+	case number == 0:
+		number = l.made
 	}
-	return l.e, l.r, nil
+	for _, k := range l.all {
+		if k.number == number {
+			return k, nil
+		}
+	}
+	return kept{}, usagef("explanation %d of this kernel is no longer kept: the engine keeps the "+
+		"latest ones, %s of numbers together; explain again", number,
+		message.FormatBytes(maxLast))
 }
 
-// send sends the explanation.
+// send sends the latest explanation.
 func (l *last) send(c *connection) error {
-	e, _, err := l.get()
+	k, err := l.get(0)
 	if err != nil {
 		return err
 	}
-	return sendNew(c, e, -1, false)
+	if err := c.send(engine.Event{Number: k.number}); err != nil {
+		return err
+	}
+	return sendNew(c, k.Explanation, -1, false)
 }
 
 // pieceOfFile is how many bytes of a file an event has.
 const pieceOfFile = 1 << 20
 
-// save sends the bytes of a file of the explanation.
-func (s *server) save(c *connection, r engine.Request) error {
-	e, explained, err := s.last.get()
+// save sends the bytes of a file of an explanation.
+func (s *server) save(ctx context.Context, c *connection, r engine.Request) error {
+	f := File{Name: r.File, Figure: r.Options}
+	of, err := s.last.get(append(r.Of, 0)[0])
 	if err != nil {
 		return err
+	}
+	f.Explained = of.Explained
+	if len(r.Of) > 1 {
+		against, err := s.last.get(r.Of[1])
+		if err != nil {
+			return err
+		}
+		f.Against = &against.Explained
 	}
 	if s.Encode == nil {
 		return usagef("an engine of a notebook's own plugins makes no files: use the command " +
 			"headwater explain with its flag save")
 	}
-	data, notes, err := s.Encode(e, explained, r.File, r.Options)
+	f.Attention = func(ids []int) (trace.Tensor, error) {
+		return s.attention(ctx, c, of.Request.Model, ids)
+	}
+	data, notes, err := s.Encode(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -88,6 +132,22 @@ func (s *server) save(c *connection, r engine.Request) error {
 		return err
 	}
 	return c.send(engine.Event{Notes: notes})
+}
+
+// attention records the attention of all heads of a model over a text.
+func (s *server) attention(ctx context.Context, c *connection, which engine.Model, ids []int) (
+	trace.Tensor, error,
+) {
+	ask := engine.Request{Model: which, IDs: ids, Taps: []trace.Tap{trace.Attention}}
+	var tensors []trace.Tensor
+	err := s.use(ctx, c, which, func(model trace.Model) (again bool, err error) {
+		tensors, err = record(ctx, c, ask, model)
+		return true, err
+	})
+	if err != nil {
+		return trace.Tensor{}, err
+	}
+	return tensors[0], nil
 }
 
 // sendFile sends bytes in pieces.

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -78,15 +79,14 @@ func TestSave(t *testing.T) {
 	refused := errors.New("no such format")
 	client, _ := serve(t, server.Config{
 		Open: one(&reader{}),
-		Encode: func(e *attribution.Explanation, made engine.Request, file string,
-			figure json.RawMessage,
-		) ([]byte, []string, error) {
-			if file == "a.bmp" {
+		Encode: func(_ context.Context, f server.File) ([]byte, []string, error) {
+			if f.Name == "a.bmp" {
 				return nil, nil, refused
 			}
+			e, made := f.Explained.Explanation, f.Explained.Request
 			if len(e.Steps) != 1 || string(made.Text) != "a b" ||
-				string(figure) != `{"kind":"text"}` {
-				t.Errorf("%s of %d steps of %q", figure, len(e.Steps), made.Text)
+				string(f.Figure) != `{"kind":"text"}` {
+				t.Errorf("%s of %d steps of %q", f.Figure, len(e.Steps), made.Text)
 			}
 			return large, []string{"a note"}, nil
 		},
@@ -110,5 +110,67 @@ func TestSave(t *testing.T) {
 	}
 	if _, _, err := save(strings.Repeat("a", 1<<20)); !errors.Is(err, trace.ErrUsage) {
 		t.Errorf("a long name: %v", err)
+	}
+}
+
+// TestSaveChosen saves explanations by their numbers, two for a comparison, with how they were
+// shown and the attention that the file asks for.
+func TestSaveChosen(t *testing.T) {
+	client, _ := serve(t, server.Config{
+		Open: one(&reader{}),
+		Encode: func(_ context.Context, f server.File) ([]byte, []string, error) {
+			made := f.Explained.Request
+			said := f.Name + " " + string(made.Text) + string(made.Show)
+			if f.Against != nil {
+				said += " against " + string(f.Against.Request.Text)
+			}
+			if f.Name == "heads.svg" {
+				tensor, err := f.Attention([]int{3, 4})
+				if err != nil {
+					return nil, nil, err
+				}
+				said += " " + string(tensor.Name)
+			}
+			return []byte(said), nil, nil
+		},
+	})
+	var numbers []int
+	client.OnKept = func(number int) { numbers = append(numbers, number) }
+	for _, text := range []string{"a b", "a b c"} {
+		client.Show = json.RawMessage(`{"by":"` + text[:1] + `"}`)
+		if _, err := client.Explain(t.Context(), engine.Model{}, text,
+			attribution.Options{Methods: []string{"raw"}, Positions: []int{1}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := client.Last(t.Context()); err != nil || !slices.Equal(numbers, []int{1, 2, 2}) {
+		t.Fatalf("numbers %v, want 1 and 2 of two explanations and 2 of the latest; %v", numbers,
+			err)
+	}
+	for _, c := range []struct {
+		file string
+		of   []int
+		want string
+	}{
+		{"a.svg", nil, `a.svg a b c{"by":"a"}`},
+		{"a.svg", []int{1}, `a.svg a b{"by":"a"}`},
+		{"a.svg", []int{0, 1}, `a.svg a b c{"by":"a"} against a b`},
+		{"heads.svg", []int{2}, `heads.svg a b c{"by":"a"} attention`},
+	} {
+		data, _, err := client.Save(t.Context(), c.file, nil, c.of...)
+		if err != nil || string(data) != c.want {
+			t.Errorf("%s of %v: %q, %v; want %q", c.file, c.of, data, err, c.want)
+		}
+	}
+	for want, of := range map[string][]int{
+		"explanation 7 of this kernel is no longer kept": {7},
+		"explanation 3 of this kernel is no longer kept": {1, 3},
+		"explanation -1; they count from 1":              {-1},
+		"3 explanations for one file":                    {1, 2, 1},
+	} {
+		_, _, err := client.Save(t.Context(), "a.svg", nil, of...)
+		if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: error %v, want a usage error with %q", of, err, want)
+		}
 	}
 }

@@ -44,11 +44,27 @@ type Opener func(
 	ctx context.Context, which engine.Model, progress func(trace.Progress),
 ) (trace.Model, error)
 
-// Encoder returns the bytes of a file of an explanation and remarks on them. explained is the
-// request that made the explanation; file is the name of the file, whose end says the format;
-// figure says what a figure shows, nil for the defaults.
-type Encoder func(e *attribution.Explanation, explained engine.Request, file string,
-	figure json.RawMessage) (data []byte, notes []string, err error)
+// Encoder returns the bytes of a file of an explanation and remarks on them.
+type Encoder func(ctx context.Context, f File) (data []byte, notes []string, err error)
+
+// File is what an [Encoder] makes a file of.
+type File struct {
+	// Explained is the explanation, and Against, if not nil, the one that it is compared with.
+	Explained Explained
+	Against   *Explained
+	// Name is the name of the file, whose end says the format.
+	Name string
+	// Figure says what a figure shows; see [engine.Client.Save]. It may be empty.
+	Figure json.RawMessage
+	// Attention records the attention of all heads over a text, with the model of Explained.
+	Attention func(ids []int) (trace.Tensor, error)
+}
+
+// Explained is an explanation and the request that made it.
+type Explained struct {
+	Explanation *attribution.Explanation
+	Request     engine.Request
+}
 
 // Figure is a figure of a document that the engine can make.
 type Figure struct {
@@ -62,8 +78,12 @@ type Figure struct {
 type Figures struct {
 	// Find returns the figures with some names. The error lists the known names.
 	Find func(names []string) ([]Figure, error)
-	// Draw returns a picture, given as JSON, as PNG.
-	Draw func(picture json.RawMessage) ([]byte, error)
+	// Draw returns a picture, given as JSON, and remarks on it: in the format that the name of the
+	// file ends with and with a look, the JSON form of figure.Options; without a name as a PNG for
+	// a notebook.
+	Draw func(picture json.RawMessage, file string, look json.RawMessage) (
+		data []byte, notes []string, err error,
+	)
 }
 
 // Config says what to serve and for how long.
@@ -378,7 +398,7 @@ func (s *server) answer(
 	case engine.KindLast:
 		return s.last.send(c)
 	case engine.KindSave:
-		return s.save(c, r)
+		return s.save(ctx, c, r)
 	case engine.KindFigures:
 		return s.makeFigures(ctx, c, r)
 	case engine.KindDraw:

@@ -483,22 +483,24 @@ func TestRefusals(t *testing.T) {
 		send       func(net.Conn) error
 	}{
 		{
-			"another version", "speaks protocol 8 and this program 99: restart the kernel",
+			"another version", "speaks protocol 9 and this program 99: restart the kernel",
 			func(c net.Conn) error { return send(c, `{"Version":99,"Kind":"info"}`) },
 		},
 		{
 			"another version with other fields",
-			"speaks protocol 8 and this program 9: restart the kernel",
-			func(c net.Conn) error { return send(c, `{"Version":9,"Kind":"explain","Magic":[1]}`) },
+			"speaks protocol 9 and this program 10: restart the kernel",
+			func(c net.Conn) error {
+				return send(c, `{"Version":10,"Kind":"explain","Magic":[1]}`)
+			},
 		},
 		{
 			"unknown request", `does not know the request "dance"`,
-			func(c net.Conn) error { return send(c, `{"Version":8,"Kind":"dance"}`) },
+			func(c net.Conn) error { return send(c, `{"Version":9,"Kind":"dance"}`) },
 		},
 		{
 			"broken options",
 			"the request cannot be read: the program that sent it is not of the same version",
-			func(c net.Conn) error { return send(c, `{"Version":8,"Kind":"explain","Options":{]`) },
+			func(c net.Conn) error { return send(c, `{"Version":9,"Kind":"explain","Options":{]`) },
 		},
 		{
 			"a text for a number", "the request cannot be read: the program",

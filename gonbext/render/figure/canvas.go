@@ -132,6 +132,13 @@ func (p *page) path(s shape) vg.Path {
 	if s.closed {
 		path.Close()
 	}
+	for _, outline := range s.more {
+		path.Move(at(outline[0]))
+		for _, q := range outline[1:] {
+			path.Line(at(q))
+		}
+		path.Close()
+	}
 	return path
 }
 

@@ -18,6 +18,7 @@ type view struct {
 	name   string
 	r      *attribution.Result
 	sinks  []bool   // [m]
+	hidden []bool   // [m+n], prompt and generated tokens that a filter leaves out
 	silent []string // [n], why a row says nothing
 	// diverging, percent and lift say how values are coloured and written.
 	diverging, percent, lift bool
@@ -26,8 +27,11 @@ type view struct {
 	generated                int // columns of generated tokens
 }
 
-// newView checks an explanation, which may come from a file that somebody has edited.
-func newView(e *attribution.Explanation, method string) (*view, error) {
+// newView checks an explanation, which may come from a file that somebody has edited. Tokens that
+// the filter hides are grey.
+func newView(
+	e *attribution.Explanation, method string, filter attribution.Filter,
+) (*view, error) {
 	if e == nil {
 		return nil, fmt.Errorf("figure: there is no explanation")
 	}
@@ -51,12 +55,48 @@ func newView(e *attribution.Explanation, method string) (*view, error) {
 		e: e, name: method, r: r, sinks: make([]bool, m), silent: make([]string, n),
 		percent: strings.HasPrefix(r.Unit, "share"), lift: strings.HasPrefix(r.Unit, "lift"),
 	}
+	for _, text := range e.Prompt.Texts {
+		v.hidden = append(v.hidden, filter.Hides(text))
+	}
+	for _, g := range e.Steps {
+		v.hidden = append(v.hidden, filter.Hides(g.Text))
+	}
 	v.generated = v.generatedColumns()
 	if len(e.OtherMass[method]) >= n*levels {
 		v.findSinks()
 	}
+	if filtered := v.filtered(); filtered != "" {
+		v.notes = append(v.notes, filtered)
+	}
 	v.scale()
 	return v, nil
+}
+
+// grey reports whether prompt token j is grey: a sink or a token that is filtered.
+func (v *view) grey(j int) bool { return v.sinks[j] || v.hidden[j] }
+
+// filtered says which tokens the filter leaves out, "" if none.
+func (v *view) filtered() string {
+	var names []string
+	for j, hidden := range v.hidden {
+		text := ""
+		if m := len(v.sinks); j < m {
+			text = v.e.Prompt.Texts[j]
+		} else {
+			text = v.e.Steps[j-m].Text
+		}
+		if text = "“" + name(text) + "”"; hidden && !slices.Contains(names, text) {
+			names = append(names, text)
+		}
+	}
+	if names == nil {
+		return ""
+	}
+	const most = 8
+	if len(names) > most {
+		names = append(names[:most], "…")
+	}
+	return "Grey, and left out of the colours by the filter: " + strings.Join(names, ", ") + "."
 }
 
 // findSinks marks sinks and silent rows, and notes both.
@@ -112,14 +152,15 @@ func (v *view) scale() {
 	for t := range v.e.Steps {
 		for j := range v.sinks {
 			x := v.at(t, j, v.r.Level(t))
-			if v.sinks[j] || v.silent[t] != "" || math.IsNaN(x) || math.IsInf(x, 0) {
+			if v.grey(j) || v.silent[t] != "" || math.IsNaN(x) || math.IsInf(x, 0) {
 				continue
 			}
 			v.diverging = v.diverging || x < 0
 			largest = max(largest, math.Abs(x))
 		}
 		for j := range v.generated {
-			if x := v.atGenerated(t, j); v.silent[t] == "" && !math.IsNaN(x) {
+			x := v.atGenerated(t, j)
+			if v.silent[t] == "" && !math.IsNaN(x) && !v.hidden[len(v.sinks)+j] {
 				v.diverging = v.diverging || x < 0
 				largest = max(largest, math.Abs(x))
 			}
@@ -276,25 +317,39 @@ func (v *view) axisNames() (prompt, generated string) {
 	return "prompt token", "generated token"
 }
 
-// MatrixChart returns the matrix of a method as a chart: a row for each generated token, a column
-// for each prompt token and each generated one before it, at the level that a picture shows. It
-// returns an error if the explanation does not have the method or nothing to draw.
-func MatrixChart(e *attribution.Explanation, method string) (*chart.Chart, error) {
-	c, _, err := matrixChart(e, method)
-	return c, err
+// Matrix returns the matrix of a method: a row for each generated token, a column for each prompt
+// token and each generated one before it, at the level that a picture shows, with notes on sinks
+// and silent rows below it. Tokens that the filter hides are grey. Matrix returns an error if the
+// explanation does not have the method or nothing to draw.
+func Matrix(
+	e *attribution.Explanation, method string, filter attribution.Filter,
+) (Drawing, error) {
+	v, err := newView(e, method, filter)
+	if err != nil {
+		return Drawing{}, err
+	}
+	m, one := v.matrix(), v.layers()
+	prompt, generated := v.axisNames()
+	if v.generated > 0 {
+		prompt += fmt.Sprintf(", then generated token (the last %d columns)", v.generated)
+	}
+	return noted(&chart.Chart{
+		Kind: chart.Heatmap, Title: method, Subtitle: v.subtitle(one), Matrix: m,
+		X: chart.Axis{Title: prompt}, Y: chart.Axis{Title: generated}, Color: v.color(),
+	}, v.notes)
 }
 
-func matrixChart(e *attribution.Explanation, method string) (*chart.Chart, *view, error) {
-	v, err := newView(e, method)
-	if err != nil {
-		return nil, nil, err
-	}
-	m := &chart.Matrix{Columns: v.names(), Muted: slices.Clone(v.sinks)}
+// matrix returns the values of all rows, with the layer beside each if they differ.
+func (v *view) matrix() *chart.Matrix {
+	m := &chart.Matrix{Columns: v.names()}
 	one, tokens := v.layers(), len(v.sinks)
 	for t := range v.generated {
-		m.Columns, m.Muted = append(m.Columns, v.step(t)), append(m.Muted, false)
+		m.Columns = append(m.Columns, v.step(t))
 	}
-	for t := range e.Steps {
+	for j := range m.Columns {
+		m.Muted = append(m.Muted, j < tokens && v.grey(j) || v.hidden[j])
+	}
+	for t := range v.e.Steps {
 		m.Rows = append(m.Rows, v.step(t))
 		if one == "" {
 			m.RowNotes = append(m.RowNotes, v.layer(t))
@@ -311,23 +366,7 @@ func matrixChart(e *attribution.Explanation, method string) (*chart.Chart, *view
 			m.Data = append(m.Data, x)
 		}
 	}
-	prompt, generated := v.axisNames()
-	if v.generated > 0 {
-		prompt += fmt.Sprintf(", then generated token (the last %d columns)", v.generated)
-	}
-	return &chart.Chart{
-		Kind: chart.Heatmap, Title: method, Subtitle: v.subtitle(one), Matrix: m,
-		X: chart.Axis{Title: prompt}, Y: chart.Axis{Title: generated}, Color: v.color(),
-	}, v, nil
-}
-
-// Matrix returns the drawing of [MatrixChart], with notes on sinks and silent rows below it.
-func Matrix(e *attribution.Explanation, method string) (Drawing, error) {
-	c, v, err := matrixChart(e, method)
-	if err != nil {
-		return Drawing{}, err
-	}
-	return noted(c, v.notes)
+	return m
 }
 
 // noted returns the drawing of a chart with notes below it.
@@ -349,80 +388,105 @@ func (p *page) notes(notes []string, y float64) float64 {
 	return y
 }
 
-// LayerMapChart returns M[t,:,:] of generated token t as a chart: a row for each layer, the last
-// one at the top, and a column for each prompt token. It returns an error if the explanation does
-// not have the method or the token, or if the method has one layer only.
-func LayerMapChart(e *attribution.Explanation, method string, t int) (*chart.Chart, error) {
-	c, _, err := layerMapChart(e, method, t)
-	return c, err
+// LayerMap returns M[t,:,:] of generated token t: a row for each layer, the last one at the top,
+// and a column for each prompt token. Tokens that the filter hides are grey. LayerMap returns an
+// error if the explanation does not have the method or the token, or if the method has one layer
+// only.
+func LayerMap(
+	e *attribution.Explanation, method string, t int, filter attribution.Filter,
+) (Drawing, error) {
+	v, err := newLayerView(e, method, []int{t}, filter)
+	if err != nil {
+		return Drawing{}, err
+	}
+	prompt, _ := v.axisNames()
+	return noted(&chart.Chart{
+		Kind: chart.Heatmap, Title: fmt.Sprintf("%s of “%s”", method, v.step(t)),
+		Subtitle: v.subtitle(v.allLayers()), Matrix: v.layerMatrix(t),
+		X: chart.Axis{Title: prompt}, Y: chart.Axis{Title: "layer"}, Color: v.color(),
+	}, v.greyNotes())
 }
 
-func layerMapChart(
-	e *attribution.Explanation, method string, t int,
-) (*chart.Chart, *view, error) {
-	v, err := newView(e, method)
+// newLayerView returns a view whose colours are scaled to all layers of some generated tokens.
+func newLayerView(
+	e *attribution.Explanation, method string, tokens []int, filter attribution.Filter,
+) (*view, error) {
+	v, err := newView(e, method, filter)
 	if err != nil {
-		return nil, nil, err
-	}
-	if t < 0 || t >= len(e.Steps) {
-		return nil, nil, fmt.Errorf("figure: token %d; the explanation has tokens 0 to %d", t,
-			len(e.Steps)-1)
+		return nil, err
 	}
 	if len(v.r.Layers) < 2 {
-		return nil, nil, fmt.Errorf("figure: method %q has the values of one layer only, so there "+
+		return nil, fmt.Errorf("figure: method %q has the values of one layer only, so there "+
 			"is no map of layers; draw the matrix", method)
 	}
-	m := &chart.Matrix{Columns: v.names(), Muted: v.sinks}
 	largest := 0.0
-	for k := len(v.r.Layers) - 1; k >= 0; k-- {
-		m.Rows = append(m.Rows, fmt.Sprint(v.r.Layers[k]))
-		for j := range m.Columns {
-			x := v.at(t, j, k)
-			m.Data = append(m.Data, x)
-			if !math.IsNaN(x) && !v.sinks[j] {
-				largest = max(largest, math.Abs(x))
-				v.diverging = v.diverging || x < 0
+	for _, t := range tokens {
+		if t < 0 || t >= len(e.Steps) {
+			return nil, fmt.Errorf("figure: token %d; the explanation has tokens 0 to %d", t,
+				len(e.Steps)-1)
+		}
+		for j := range v.sinks {
+			for k := range v.r.Layers {
+				if x := v.at(t, j, k); !math.IsNaN(x) && !v.grey(j) {
+					largest = max(largest, math.Abs(x))
+					v.diverging = v.diverging || x < 0
+				}
 			}
 		}
 	}
 	v.limit = nice(largest)
-	prompt, _ := v.axisNames()
-	return &chart.Chart{
-		Kind: chart.Heatmap, Title: fmt.Sprintf("%s of “%s”", method, v.step(t)),
-		Subtitle: v.subtitle(fmt.Sprintf("layers %d to %d", v.r.Layers[0],
-			v.r.Layers[len(v.r.Layers)-1])),
-		Matrix: m, X: chart.Axis{Title: prompt}, Y: chart.Axis{Title: "layer"}, Color: v.color(),
-	}, v, nil
+	return v, nil
 }
 
-// LayerMap returns the drawing of [LayerMapChart].
-func LayerMap(e *attribution.Explanation, method string, t int) (Drawing, error) {
-	c, v, err := layerMapChart(e, method, t)
-	if err != nil {
-		return Drawing{}, err
+// allLayers names the layers of a map.
+func (v *view) allLayers() string {
+	return fmt.Sprintf("layers %d to %d", v.r.Layers[0], v.r.Layers[len(v.r.Layers)-1])
+}
+
+// layerMatrix returns M[t,:,:], the last layer first.
+func (v *view) layerMatrix(t int) *chart.Matrix {
+	m := &chart.Matrix{Columns: v.names()}
+	for j := range m.Columns {
+		m.Muted = append(m.Muted, v.grey(j))
 	}
+	for k := len(v.r.Layers) - 1; k >= 0; k-- {
+		m.Rows = append(m.Rows, fmt.Sprint(v.r.Layers[k]))
+		for j := range m.Columns {
+			m.Data = append(m.Data, v.at(t, j, k))
+		}
+	}
+	return m
+}
+
+// greyNotes says which tokens of a map of layers are grey.
+func (v *view) greyNotes() (notes []string) {
 	var sinks []string
 	for j, is := range v.sinks {
 		if is {
-			sinks = append(sinks, "“"+name(e.Prompt.Texts[j])+"”")
+			sinks = append(sinks, "“"+name(v.e.Prompt.Texts[j])+"”")
 		}
 	}
-	var notes []string
 	if sinks != nil {
 		notes = append(notes, "Grey: the sink "+strings.Join(sinks, ", ")+
 			". Colours are those of the other tokens.")
 	}
-	return noted(c, notes)
+	if filtered := v.filtered(); filtered != "" {
+		notes = append(notes, filtered)
+	}
+	return notes
 }
 
 // AllTokens stands for every generated token.
 const AllTokens = -1
 
 // Strip returns the prompt as running text, once for generated token t or, with [AllTokens], once
-// for each: tokens have the colour of their value, and what is near 0 stays white. It returns an
-// error if the explanation does not have the method or the token.
-func Strip(e *attribution.Explanation, method string, t int) (Drawing, error) {
-	v, err := newView(e, method)
+// for each: tokens have the colour of their value, and what is near 0 stays white. Tokens that the
+// filter hides are grey. Strip returns an error if the explanation does not have the method or the
+// token.
+func Strip(
+	e *attribution.Explanation, method string, t int, filter attribution.Filter,
+) (Drawing, error) {
+	v, err := newView(e, method, filter)
 	if err != nil {
 		return Drawing{}, err
 	}
@@ -474,7 +538,7 @@ func (p *page) strip(v *view, t int, y float64) float64 {
 		background, ink := chart.White, chart.Black
 		value := v.at(t, j, v.r.Level(t))
 		switch {
-		case v.sinks[j]:
+		case v.grey(j):
 			background = chart.Muted
 		case v.silent[t] == "" && math.Abs(value) >= 0.05*v.limit:
 			background = v.color().At(value, v.limit, p.palette)

@@ -4,9 +4,10 @@
 //	f, err := figure.Draw(figure.Options{Format: figure.PDF}, about, figure.Chart(c))
 //	os.WriteFile("figure.pdf", f.Bytes, 0o666)
 //
-// What can be drawn is a [Drawing]: [Chart], [Matrix], [LayerMap], [Strip] and [Graph]. A figure
-// has the width of its [Size] and the height that it needs. Equal inputs give equal bytes: there is
-// no clock, no random name and no path of the machine in a file.
+// What can be drawn is a [Drawing]: [Chart], [Matrix], [LayerMap], [LayerMaps], [Strip], [Graph],
+// [Compare], [Heads] and [Head]. A figure has the width of its [Size] and the height that it needs.
+// Equal inputs give equal bytes: there is no clock, no random name and no path of the machine in a
+// file.
 //
 // Text stays text in SVG and TeX. In PDF and PNG it is drawn as outlines. Characters that a format
 // cannot draw are drawn as code points, and a warning names them.
@@ -88,7 +89,7 @@ func (o Options) Check() error {
 	return nil
 }
 
-// Drawing is what can be drawn: [Chart], [Matrix], [LayerMap], [Strip] and [Graph] make one.
+// Drawing is what can be drawn: [Chart], [Matrix], [Compare], [Heads] and others make one.
 type Drawing struct {
 	draw     func(p *page, y float64) float64
 	warnings []string
@@ -142,9 +143,13 @@ func Draw(o Options, about string, drawings ...Drawing) (*Figure, error) {
 		return nil, err
 	}
 	f.Bytes = bytes
-	if o.Format == TeX && len(p.shapes) > manyShapes {
+	shapes := len(p.shapes)
+	for _, s := range p.shapes {
+		shapes += len(s.more)
+	}
+	if o.Format == TeX && shapes > manyShapes {
 		f.Warnings = append(f.Warnings, fmt.Sprintf("The TeX has %d shapes, which pdflatex draws "+
-			"slowly; save a PDF, or show fewer tokens.", len(p.shapes)))
+			"slowly; save a PDF, or show fewer tokens.", shapes))
 	}
 	if w := p.warning(); w != "" {
 		f.Warnings = append(f.Warnings, w)

@@ -54,6 +54,24 @@ func explanation(texts ...string) *attribution.Explanation {
 	return e
 }
 
+// heads returns attention of some layers and heads over a text: each token looks at itself, but
+// head 0 of layer 1 looks from the token before the second generated one at prompt token 1.
+func heads(e *attribution.Explanation, layers, count int) render.Heads {
+	m := len(e.Prompt.Texts)
+	T := m + len(e.Steps)
+	h := render.Heads{Explanation: e}
+	h.Attention.Shape = []int{layers, count, T, T}
+	h.Attention.Data = make([]float32, layers*count*T*T)
+	for k := range layers * count {
+		for i := range T {
+			h.Attention.Data[(k*T+i)*T+i] = 1
+		}
+	}
+	row := h.Attention.Data[(1*count*T+m)*T:][:T] // layer 1, head 0, token m
+	row[m], row[1] = 0.25, 0.75
+	return h
+}
+
 // drawings are one of everything that can be drawn.
 func drawings(t *testing.T, texts ...string) map[string]figure.Drawing {
 	t.Helper()
@@ -82,11 +100,21 @@ func drawings(t *testing.T, texts ...string) map[string]figure.Drawing {
 			all[name] = d
 		}
 	}
-	add("matrix")(figure.Matrix(e, "rollout"))
-	add("signed")(figure.Matrix(e, "direct"))
-	add("layers")(figure.LayerMap(e, "rollout", 1))
-	add("strip")(figure.Strip(e, "rollout", figure.AllTokens))
+	add("matrix")(figure.Matrix(e, "rollout", nil))
+	add("signed")(figure.Matrix(e, "direct", nil))
+	add("layers")(figure.LayerMap(e, "rollout", 1, nil))
+	add("strip")(figure.Strip(e, "rollout", figure.AllTokens, nil))
 	add("graph")(figure.Graph(g, texts, texts[0], "tiny"))
+	add("layer maps")(figure.LayerMaps(e, "rollout", []int{0, 1}, attribution.Filter{"is"}))
+	compared, err := render.Compare(render.Side{Explanation: e}, render.Side{
+		Explanation: e, Method: "direct",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	add("compare")(figure.Compare(compared))
+	add("heads")(figure.Heads(heads(e, 3, 2), -1))
+	add("head")(figure.Head(heads(e, 3, 2), 0, &[2]int{2, 1}))
 	add("lines")(figure.Chart(chart.Chart{
 		Kind: chart.Lines, Title: texts[0], Subtitle: texts[m-1], X: chart.Axis{Title: texts[0]},
 		Y:      chart.Axis{Title: texts[0], Unit: texts[0]},
@@ -222,11 +250,11 @@ func TestHostileTexts(t *testing.T) {
 		e := explanation(all...)
 		e.Model.Name, e.Model.Note = all[0], all[1]
 		e.Steps[0].Text = all[2]
-		matrix, err := figure.Matrix(e, "rollout")
+		matrix, err := figure.Matrix(e, "rollout", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		strip, err := figure.Strip(e, "direct", 0)
+		strip, err := figure.Strip(e, "direct", 0, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -395,11 +423,11 @@ func TestManyColumns(t *testing.T) {
 		values[(400+j)*3+2] = 0.9 // of the second row
 	}
 	values[(400+100)*3+2] = 0.1 // weaker, but there is room
-	matrix, err := figure.Matrix(e, "rollout")
+	matrix, err := figure.Matrix(e, "rollout", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	layers, err := figure.LayerMap(e, "rollout", 1)
+	layers, err := figure.LayerMap(e, "rollout", 1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -492,19 +520,45 @@ func TestRefusals(t *testing.T) {
 		make func() error
 	}{
 		{`no method "raw"; it has rollout, direct`, func() error {
-			_, err := figure.Matrix(e, "raw")
+			_, err := figure.Matrix(e, "raw", nil)
 			return err
 		}},
 		{"does not fit 2 generated and 8 prompt tokens", func() error {
-			_, err := figure.Matrix(bad, "rollout")
+			_, err := figure.Matrix(bad, "rollout", nil)
 			return err
 		}},
 		{"token 2; the explanation has tokens 0 to 1", func() error {
-			_, err := figure.Strip(e, "rollout", 2)
+			_, err := figure.Strip(e, "rollout", 2, nil)
 			return err
 		}},
 		{"one layer only", func() error {
-			_, err := figure.LayerMap(e, "direct", 0)
+			_, err := figure.LayerMap(e, "direct", 0, nil)
+			return err
+		}},
+		{"is no comparison", func() error {
+			_, err := figure.Compare(render.Heatmap{Explanation: e})
+			return err
+		}},
+		{"generated token 2; the explanation has 2 tokens", func() error {
+			_, err := figure.Heads(heads(e, 2, 1), 2)
+			return err
+		}},
+		{"layer 3, head 0; the model has layers 0 to 2 and heads 0 to 1", func() error {
+			_, err := figure.Head(heads(e, 3, 2), 0, &[2]int{3, 0})
+			return err
+		}},
+		{"does not fit a text of 10 tokens", func() error {
+			h := heads(e, 2, 1)
+			h.Attention.Data = h.Attention.Data[1:]
+			_, err := figure.Heads(h, 0)
+			return err
+		}},
+		{"no tokens to draw the layers of", func() error {
+			_, err := figure.LayerMaps(e, "rollout", nil, nil)
+			return err
+		}},
+		{"token 2; the explanation has tokens 0 to 1", func() error {
+			_, err := figure.LayerMaps(e, "rollout", []int{0, 2}, nil)
 			return err
 		}},
 		{`unknown size "poster"; known are column, double, slide`, func() error {

@@ -44,7 +44,7 @@ func (p *page) heatmap(c *chart.Chart, y float64) float64 {
 		upright = false
 		y = p.paragraph(margin, y, p.width-2*margin, c.Y.Label()+" ↓", names) + 0.2*p.size
 	}
-	p.cells(c, left, y, cell, high)
+	p.cells(c, left, y, cell, high, len(c.Series) == 0) // markers would cover numbers
 	p.markCells(c, left, y, cell, high)
 	p.rowNames(m, left-4, y, wide, high)
 	for i, n := range m.RowNotes {
@@ -99,9 +99,9 @@ func (p *page) markCells(c *chart.Chart, x, y, wide, high float64) {
 	}
 }
 
-// cells draws the cells of a heatmap. Neighbours of one colour are one rectangle, which keeps files
-// of long texts small.
-func (p *page) cells(c *chart.Chart, x, y, wide, high float64) {
+// cells draws the cells of a heatmap, with their numbers if these are wanted and fit. Neighbours of
+// one colour are one rectangle, which keeps files of long texts small.
+func (p *page) cells(c *chart.Chart, x, y, wide, high float64, numbers bool) {
 	m, limit := c.Matrix, c.Limit()
 	columns := len(m.Columns)
 	color := func(i, j int) chart.RGB {
@@ -118,37 +118,44 @@ func (p *page) cells(c *chart.Chart, x, y, wide, high float64) {
 			p.rect(x+float64(first)*wide, y+float64(i)*high, float64(j-first)*wide, high, fill)
 		}
 	}
-	p.numbers(c, x, y, wide, high, color)
+	if numbers {
+		p.numbers(c, x, y, wide, high, color)
+	}
 	p.frame(x, y, wide*float64(columns), high*float64(len(m.Rows)), 0.5, gray)
 }
+
+// numberStyle is how numbers look in cells.
+var numberStyle = style{scale: 0.75, align: 0.5}
 
 // numbers writes the numbers into the cells if all of them fit.
 func (p *page) numbers(
 	c *chart.Chart, x, y, wide, high float64, color func(i, j int) chart.RGB,
 ) {
-	m := c.Matrix
-	if len(c.Series) > 0 {
-		return // markers would cover them
+	s := numberStyle
+	for i, text := range p.numberTexts(c, wide, high) {
+		row, column := i/len(c.Matrix.Columns), i%len(c.Matrix.Columns)
+		s.color = chart.Legible(color(row, column))
+		p.text(x+(float64(column)+0.5)*wide, y+(float64(row)+0.5)*high+0.27*p.size, text, s)
 	}
-	s := style{scale: 0.75, align: 0.5}
+}
+
+// numberTexts returns the numbers of cells, nil unless all of them fit.
+func (p *page) numberTexts(c *chart.Chart, wide, high float64) []string {
+	m := c.Matrix
 	texts := make([]string, len(m.Data))
 	for i, v := range m.Data {
 		switch {
 		case math.IsNaN(v):
 		case c.Color.Percent:
-			texts[i] = format(math.Round(100*v), 3)
+			texts[i] = format(math.Round(100*v)+0, 3) // + 0 makes no difference but of -0
 		default:
 			texts[i] = format(v, 2)
 		}
-		if p.textWidth(texts[i], s) > wide-2 || high < p.size {
-			return
+		if p.textWidth(texts[i], numberStyle) > wide-2 || high < p.size {
+			return nil
 		}
 	}
-	for i, text := range texts {
-		row, column := i/len(m.Columns), i%len(m.Columns)
-		s.color = chart.Legible(color(row, column))
-		p.text(x+(float64(column)+0.5)*wide, y+(float64(row)+0.5)*high+0.27*p.size, text, s)
-	}
+	return texts
 }
 
 // rowNames writes the names of rows; of very many, those that fit.

@@ -2,6 +2,7 @@ package figure
 
 import (
 	"math"
+	"slices"
 
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
 )
@@ -29,8 +30,10 @@ type shape struct {
 	points []point
 	curved bool // points are one start and then three for each cubic curve
 	closed bool
-	color  chart.RGB
-	alpha  float64
+	// more are further closed outlines of the same colour, which keep files of many cells small.
+	more  [][]point
+	color chart.RGB
+	alpha float64
 	// line is the width of a stroke; 0 fills the path.
 	line   float64
 	dashes []float64
@@ -56,6 +59,16 @@ func (p *page) rect(x, y, w, h float64, fill chart.RGB) {
 		points: []point{{x, y}, {x + w, y}, {x + w, y + h}, {x, y + h}}, closed: true,
 		color: fill, alpha: 1,
 	})
+}
+
+// fill fills several outlines with one colour, some of them in one shape: TeX keeps a shape in
+// memory as a whole.
+func (p *page) fill(outlines [][]point, color chart.RGB) {
+	for some := range slices.Chunk(outlines, 100) {
+		p.shapes = append(p.shapes, shape{
+			points: some[0], closed: true, more: some[1:], color: color, alpha: 1,
+		})
+	}
 }
 
 func (p *page) frame(x, y, w, h, line float64, color chart.RGB) {

@@ -144,7 +144,7 @@ func TestFiles(t *testing.T) {
 	for round := 0; s.given < enough; round++ {
 		e := s.explanation(r, false)
 		o := export.Options{
-			Flow: graph(t, e, 0),
+			Flow: graph(t, e, 0), Attention: recorded(e),
 			Made: export.NewMade(strings.ToValidUTF8(s.text(), "\ufffd"),
 				attribution.Options{MaxTokens: steps}, attribution.Grouping{}, "float32", "v1"),
 		}
@@ -166,6 +166,12 @@ func TestFiles(t *testing.T) {
 		}
 	}
 	t.Logf("%d texts", s.given)
+}
+
+// recorded is the attention of an explanation.
+func recorded(e *attribution.Explanation) *trace.Tensor {
+	a := attention(e)
+	return &a
 }
 
 // TestCharts draws charts of every kind: as specifications for Vega-Lite, in which no text is an
@@ -196,7 +202,7 @@ func TestCharts(t *testing.T) {
 				checkFigure(t, f, file.Bytes, about)
 			}
 		}
-		checkVegaLite(t, "grid", grid(t, s.explanation(r, false)))
+		checkVegaLite(t, "grid", grid(t, s.charts()))
 		if t.Failed() {
 			t.Fatalf("round %d", round)
 		}
@@ -204,18 +210,10 @@ func TestCharts(t *testing.T) {
 	t.Logf("%d texts", s.given)
 }
 
-// grid returns the specification of two charts of an explanation side by side.
-func grid(t *testing.T, e *attribution.Explanation) string {
+// grid returns the specification of two charts side by side.
+func grid(t *testing.T, charts map[chart.Kind]chart.Chart) string {
 	t.Helper()
-	matrix, err := figure.MatrixChart(e, "direct")
-	if err != nil {
-		t.Fatal(err)
-	}
-	levels, err := figure.LayerMapChart(e, e.Order[0], 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	both, err := chart.Grid(2, *matrix, *levels)
+	both, err := chart.Grid(2, charts[chart.Heatmap], charts[chart.Bars])
 	if err != nil {
 		t.Fatal(err)
 	}

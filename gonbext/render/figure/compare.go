@@ -1,0 +1,143 @@
+package figure
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/gonbext/render/chart"
+)
+
+// Compare returns a picture of [render.Compare]: the values of side A, those of side B, and A minus
+// B, below each other with the same columns and on one scale. Tokens that the filter of h hides are
+// grey, and so are sinks; in the difference those of either side. Compare returns an error if h is
+// another picture or has no rows.
+func Compare(h render.Heatmap) (Drawing, error) {
+	c, ok := h.Compared()
+	if !ok {
+		return Drawing{}, fmt.Errorf("figure: the picture is no comparison; render.Compare " +
+			"makes one")
+	}
+	var views [3]*view
+	limit := 0.0
+	for i, method := range c.Methods {
+		v, err := newView(h.Explanation, method, h.Filter)
+		if err != nil {
+			return Drawing{}, err
+		}
+		views[i] = v
+	}
+	difference := views[2]
+	for j := range difference.sinks {
+		difference.sinks[j] = views[0].sinks[j] || views[1].sinks[j]
+	}
+	difference.scale() // without the sinks of both sides
+	for _, v := range views {
+		limit = max(limit, v.limit)
+	}
+	set := panels{high: 1.4}
+	set.columns, set.rows = views[0].axisNames()
+	if n := views[0].generated; n > 0 {
+		set.columns += fmt.Sprintf(", then generated token (the last %d columns)", n)
+	}
+	color := chart.Scale{
+		Title: comparedUnit(views), Diverging: true, Percent: difference.percent, Max: limit,
+	}
+	var notes []string
+	for i, v := range views {
+		one := panel{title: c.Methods[i], chart: chart.Chart{Kind: chart.Heatmap, Color: color}}
+		one.chart.Matrix = v.matrix()
+		if i == 2 {
+			one.note = "positive: A has more"
+			one.chart.Matrix.RowNotes = nil // a row may be of two layers
+		} else {
+			one.note = strings.Join(nonEmpty(c.About[i], v.layers()), " · ")
+			for _, note := range v.notes {
+				notes = append(notes, c.Methods[i][:3]+note)
+			}
+		}
+		set.list = append(set.list, one)
+	}
+	if rows := len(views[0].e.Steps); rows > 26 { // as for a long text
+		set.high = max(0.25, 37/float64(rows))
+	}
+	const most = 6
+	if notes = append(notes, h.Explanation.Warnings...); len(notes) > most {
+		notes = append(notes[:most:most], fmt.Sprintf("%d more remarks are left out.",
+			len(notes)-most))
+	}
+	about := nonEmpty(c.Agreement+".", modelNote(h.Explanation))
+	return Drawing{draw: func(p *page, y float64) float64 {
+		y = p.heading(c.Title, strings.Join(about, " · "), y)
+		y = p.panels(set, 1, y)
+		y = p.colorBar(&chart.Chart{Kind: chart.Heatmap, Color: color}, margin, y)
+		return p.notes(notes, y)
+	}}, nil
+}
+
+// comparedUnit says what a colour means on the scale that both sides and their difference have.
+func comparedUnit(views [3]*view) string {
+	unit := views[0].r.Unit
+	if views[0].lift {
+		unit = "lift, log2 (0 = uniform attention), and of A − B the ratio of both lifts"
+	}
+	return unit + "; one scale for A, B and A − B"
+}
+
+// modelNote names the model of both sides, "" if there are two and the panels name them.
+func modelNote(e *attribution.Explanation) string {
+	name := modelName(e.Model.Name)
+	if e.Model.Hash == "" && strings.Contains(e.Model.Name, "│") {
+		name = ""
+	}
+	return strings.Join(nonEmpty(name, e.Model.Note), " · ")
+}
+
+// nonEmpty returns the texts that are not empty.
+func nonEmpty(texts ...string) (all []string) {
+	for _, text := range texts {
+		if text != "" {
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
+// LayerMaps returns M[t,:,:] of several generated tokens, side by side where there is room. Each
+// has a row for each layer, the last one at the top, and a column for each prompt token. All have
+// one scale. Tokens that the filter hides are grey. LayerMaps returns an error as [LayerMap] does,
+// and if there are no tokens.
+func LayerMaps(
+	e *attribution.Explanation, method string, tokens []int, filter attribution.Filter,
+) (Drawing, error) {
+	if len(tokens) == 0 {
+		return Drawing{}, fmt.Errorf("figure: there are no tokens to draw the layers of")
+	}
+	v, err := newLayerView(e, method, tokens, filter)
+	if err != nil {
+		return Drawing{}, err
+	}
+	set := panels{rows: "layer", high: 1.25}
+	set.columns, _ = v.axisNames()
+	set.high = min(set.high, 20/float64(len(v.r.Layers)))
+	for _, t := range tokens {
+		note := ""
+		if s := e.Steps[t]; !s.Unscored {
+			note = fmt.Sprintf("%.0f %%", 100*s.Probability)
+		}
+		set.list = append(set.list, panel{title: "→ " + v.step(t), note: note, chart: chart.Chart{
+			Kind: chart.Heatmap, Color: v.color(), Matrix: v.layerMatrix(t),
+		}})
+	}
+	return Drawing{draw: func(p *page, y float64) float64 {
+		y = p.heading(method, v.subtitle(v.allLayers()+" of each token, the last one on top"), y)
+		// A column that has a name needs about a line of text.
+		need := 4*p.size + 1.1*p.size*float64(len(v.sinks))
+		across := int((p.width - 2*margin + panelGap) / (need + panelGap))
+		across = min(max(across, 1), len(tokens))
+		y = p.panels(set, across, y)
+		y = p.colorBar(&chart.Chart{Kind: chart.Heatmap, Color: v.color()}, margin, y)
+		return p.notes(v.greyNotes(), y)
+	}}, nil
+}

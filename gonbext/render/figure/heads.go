@@ -1,0 +1,235 @@
+package figure
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/gonbext/render/chart"
+)
+
+// Heads returns the attention of every head as a square: rows look at columns, from the first token
+// on. Layers are rows of squares, the last one at the top, or, where the squares are larger so,
+// columns. The head that looks at a token from where generated token t is predicted more than from
+// elsewhere is framed; a t below 0 is that of [render.FirstWord]. Heads returns an error if the
+// attention does not fit the text or there is no token t.
+func Heads(h render.Heads, t int) (Drawing, error) {
+	open, err := h.OpenHead(t, nil)
+	if err != nil {
+		return Drawing{}, err
+	}
+	g := headGrid{
+		h: h, open: open, layers: h.Attention.Shape[0], heads: h.Attention.Shape[1],
+		tokens: h.Attention.Shape[2],
+	}
+	return Drawing{draw: func(p *page, y float64) float64 { return p.headGrid(g, y) }}, nil
+}
+
+// Head returns the attention of one head as a matrix: a row for each token that looks, a column for
+// each token that it looks at. head is its layer and its number; nil is the head that [Heads]
+// frames. t is as there. Head returns an error as [Heads] does, or if there is no such head.
+func Head(h render.Heads, t int, head *[2]int) (Drawing, error) {
+	open, err := h.OpenHead(t, head)
+	if err != nil {
+		return Drawing{}, err
+	}
+	g := headGrid{h: h, open: open, heads: h.Attention.Shape[1], tokens: h.Attention.Shape[2]}
+	m := &chart.Matrix{Rows: g.names(), Columns: g.names(), Muted: open.Sinks}
+	for i := range g.tokens {
+		for j := range g.tokens {
+			m.Data = append(m.Data, g.at(open.Layer, open.Head, i, j))
+		}
+	}
+	return noted(&chart.Chart{
+		Kind: chart.Heatmap, Title: fmt.Sprintf("layer %d, head %d", open.Layer, open.Head),
+		Subtitle: modelNote(h.Explanation), Matrix: m,
+		X: chart.Axis{Title: "token that is looked at"}, Y: chart.Axis{Title: "token that looks"},
+		Color: g.color(),
+	}, append([]string{open.Says + "."}, g.sinks()...))
+}
+
+// headGrid is the attention of all heads.
+type headGrid struct {
+	h                     render.Heads
+	open                  render.OpenedHead
+	layers, heads, tokens int
+}
+
+// at returns how much of a head's attention from token i is on token j.
+func (g headGrid) at(layer, head, i, j int) float64 {
+	return float64(g.h.Attention.Data[((layer*g.heads+head)*g.tokens+i)*g.tokens+j])
+}
+
+// names are the labels of the tokens, [tokens].
+func (g headGrid) names() []string {
+	var all []string
+	for _, text := range g.h.Explanation.Prompt.Texts {
+		all = append(all, name(text))
+	}
+	for _, s := range g.h.Explanation.Steps {
+		all = append(all, name(s.Text))
+	}
+	return all[:g.tokens]
+}
+
+// color is the scale of attention.
+func (g headGrid) color() chart.Scale {
+	return chart.Scale{
+		Title: "share of attention; the deepest colour is that of " +
+			percentRange(g.open.Limit, g.open.Limit) + " and more",
+		Percent: true, Max: g.open.Limit,
+	}
+}
+
+// sinks says which tokens are grey.
+func (g headGrid) sinks() []string {
+	var all []string
+	for j, is := range g.open.Sinks {
+		if is {
+			all = append(all, "“"+g.names()[j]+"”")
+		}
+	}
+	if all == nil {
+		return nil
+	}
+	return []string{"Grey: " + strings.Join(all, ", ") + ", a sink, which has more than 30 % of " +
+		"all attention."}
+}
+
+// cellsOfHead is how many cells a square has in a row at most. A cell of several tokens has the
+// deepest of their colours.
+const cellsOfHead = 24
+
+// headSteps is how many steps of colour a grid of heads has, so that neighbours are one shape.
+const headSteps = 12
+
+// headGrid draws a square for each head.
+func (p *page) headGrid(g headGrid, y float64) float64 {
+	small := style{scale: 0.85}
+	y = p.heading("What each head looks at", fmt.Sprintf("a square for each of %d × %d heads: "+
+		"rows look at columns, from the first token on · %s", g.layers, g.heads,
+		modelNote(g.h.Explanation)), y)
+	high := 540.0 // a column of a page
+	if p.width > widths[Column][0] {
+		high = min(0.85*p.width, 430)
+	}
+	const gap = 2
+	room := p.width - 2*margin - 3.2*p.size
+	upright := min(room/float64(g.heads), high/float64(g.layers))
+	lying := min(room/float64(g.layers), high/float64(g.heads))
+	turned, side := false, min(upright, 6*p.size)
+	if lying > upright {
+		turned, side = true, min(lying, 6*p.size)
+	}
+	x := margin + 3.2*p.size
+	across, down, titles := g.heads, g.layers, [2]string{"head", "layer"}
+	if turned {
+		across, down, titles = down, across, [2]string{"layer", "head"}
+	}
+	place := func(layer, head int) point {
+		if turned {
+			return point{x + side*float64(layer), y + side*float64(head)}
+		}
+		return point{x + side*float64(head), y + side*float64(g.layers-1-layer)}
+	}
+	shades := map[int][][]point{}
+	for layer := range g.layers {
+		for head := range g.heads {
+			q := place(layer, head)
+			p.rect(q.x, q.y, side-gap, side-gap, chart.RampOf(p.palette, 0))
+			g.shades(layer, head, q, side-gap, shades)
+		}
+	}
+	p.fill(shades[mutedStep], chart.Muted)
+	for step := 1; step <= headSteps; step++ {
+		p.fill(shades[step], chart.RampOf(p.palette, float64(step)/headSteps))
+	}
+	for layer := range g.layers {
+		for head := range g.heads {
+			q := place(layer, head)
+			p.frame(q.x, q.y, side-gap, side-gap, 0.25, faint)
+		}
+	}
+	q := place(g.open.Layer, g.open.Head)
+	p.frame(q.x-0.5, q.y-0.5, side-gap+1, side-gap+1, 1.2, pathColor)
+	every := max(1, int(math.Ceil(1.15*p.size/side)))
+	for i := 0; i < down; i += every {
+		at := place(i, 0)
+		if turned {
+			at = place(0, i)
+		}
+		p.text(x-0.4*p.size, at.y+(side-gap)/2+0.3*p.size, fmt.Sprint(i),
+			style{scale: 0.85, align: 1})
+	}
+	every = max(1, int(math.Ceil(p.textWidth("00 ", small)/side)))
+	for i := 0; i < across; i += every {
+		at := place(0, i)
+		if turned {
+			at = place(i, 0)
+		}
+		p.text(at.x+(side-gap)/2, y+side*float64(down)+0.9*p.size, fmt.Sprint(i),
+			style{scale: 0.85, align: 0.5})
+	}
+	bottom := y + side*float64(down)
+	p.text(margin+0.9*p.size, (y+bottom)/2, titles[1], style{scale: 0.92, align: 0.5, angle: 90})
+	p.text(x+side*float64(across)/2, bottom+2.1*p.size, titles[0], style{scale: 0.92, align: 0.5})
+	y = p.colorBar(&chart.Chart{Kind: chart.Heatmap, Color: g.color()}, margin, bottom+2.5*p.size)
+	return p.notes(append([]string{"Framed: " + g.open.Says + "."}, g.sinks()...), y)
+}
+
+// mutedStep is the step of the colour of sinks.
+const mutedStep = -1
+
+// shades adds the rectangles of a head to those of each step of colour.
+func (g headGrid) shades(layer, head int, at point, size float64, to map[int][][]point) {
+	side := min(g.tokens, cellsOfHead)
+	grid := make([]int, side*side)
+	for i := range g.tokens {
+		for j := range g.tokens {
+			if !g.h.Explanation.Model.Bidirectional && j > i {
+				break
+			}
+			cell := &grid[i*side/g.tokens*side+j*side/g.tokens]
+			step := mutedStep
+			if !g.open.Sinks[j] {
+				share := g.at(layer, head, i, j) / g.open.Limit
+				step = int(math.Round(headSteps * min(max(share, 0), 1)))
+			}
+			if step > *cell || *cell == 0 {
+				*cell = step
+			}
+		}
+	}
+	unit := size / float64(side)
+	taken := make([]bool, side*side)
+	for k, step := range grid {
+		if step == 0 || taken[k] {
+			continue
+		}
+		// The widest rectangle of this colour from here, and then the highest one.
+		row, first, last, bottom := k/side, k%side, k%side, k/side
+		for last+1 < side && grid[row*side+last+1] == step && !taken[row*side+last+1] {
+			last++
+		}
+		same := func(row int) bool {
+			for j := first; j <= last; j++ {
+				if grid[row*side+j] != step || taken[row*side+j] {
+					return false
+				}
+			}
+			return true
+		}
+		for bottom+1 < side && same(bottom+1) {
+			bottom++
+		}
+		for i := row; i <= bottom; i++ {
+			for j := first; j <= last; j++ {
+				taken[i*side+j] = true
+			}
+		}
+		x, y := at.x+unit*float64(first), at.y+unit*float64(row)
+		right, low := at.x+unit*float64(last+1), at.y+unit*float64(bottom+1)
+		to[step] = append(to[step], []point{{x, y}, {right, y}, {right, low}, {x, low}})
+	}
+}

@@ -1,0 +1,168 @@
+package figure_test
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/gonbext/render/figure"
+)
+
+// textsOf returns the texts of a figure as SVG, in the order in which they are drawn.
+func textsOf(t *testing.T, o figure.Options, d figure.Drawing, err error) []string {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Format = figure.SVG
+	f, err := figure.Draw(o, about, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, found := range regexp.MustCompile(`<text[^>]*>([^<]*)<`).FindAllSubmatch(f.Bytes, -1) {
+		all = append(all, string(found[1]))
+	}
+	return all
+}
+
+// shares is an explanation of one generated token and two prompt tokens by two methods: A has 0.5
+// and 0.25 of them, B has 0.125 and 0.5.
+func shares() *attribution.Explanation {
+	e := explanation("the", " keys")
+	e.Steps, e.Order = e.Steps[:1], []string{"a", "b"}
+	e.Methods, e.OtherMass = map[string]*attribution.Result{}, map[string][]float64{}
+	for name, data := range map[string][]float64{"a": {0.5, 0.25}, "b": {0.125, 0.5}} {
+		e.Methods[name] = &attribution.Result{
+			Layers: []int{0}, Shape: [3]int{1, 2, 1}, Unit: "share of attention", Data: data,
+			Shown: []int{0},
+		}
+	}
+	return e
+}
+
+// A comparison has the numbers of both sides and A minus B, by hand 38 and -25 in percent, the
+// names of the columns once, and a scale whose ends are those of the largest of all three, 0.5.
+func TestCompare(t *testing.T) {
+	e := shares()
+	h, err := render.Compare(render.Side{Explanation: e}, render.Side{Explanation: e, Method: "b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := figure.Compare(h)
+	got := textsOf(t, figure.Options{}, d, err)
+	from := slices.Index(got, "A: a")
+	if from < 0 {
+		t.Fatalf("there is no side A in %q", got)
+	}
+	want := []string{
+		"A: a", "layer 0", "50", "25", "is", "B: b", "layer 0", "13", "50", "is", "A − B",
+		"positive: A has more", "38", "-25", "is", "the", "keys", "prompt token", "-50 %", "0",
+		"50 %",
+	}
+	if rest := got[from:]; len(rest) < len(want) || !slices.Equal(rest[:len(want)], want) {
+		t.Errorf("the figure has %q, want %q", rest, want)
+	}
+	h.Filter = attribution.Filter{"keys"}
+	d, err = figure.Compare(h)
+	said := strings.Join(textsOf(t, figure.Options{}, d, err), "\n")
+	if !strings.Contains(said, "A: Grey, and left out of the colours by the filter: “keys”.") {
+		t.Errorf("the filter is not named:\n%s", said)
+	}
+}
+
+// The grid frames the head that looks at one token from there more than from elsewhere, and one
+// head has its numbers: 25 and 75 % in the row of the token that looks.
+func TestHeads(t *testing.T) {
+	e := explanation("the", " keys", " to", " the")
+	d, err := figure.Heads(heads(e, 3, 2), 1)
+	got := strings.Join(textsOf(t, figure.Options{}, d, err), "\n")
+	const says = "“is” (generated 1), where “red” is predicted: layer 1, head 0 looks at “keys” " +
+		"(1) 75.0 %, “is” (generated 1) 25.0 %."
+	if !strings.Contains(got, "Framed: "+says) || !strings.Contains(got, "3 × 2 heads") {
+		t.Errorf("the grid lacks %q:\n%s", says, got)
+	}
+	d, err = figure.Head(heads(e, 3, 2), 1, nil)
+	all := textsOf(t, figure.Options{}, d, err)
+	if all[0] != "layer 1, head 0" {
+		t.Errorf("the head is %q", all[0])
+	}
+	numbers := strings.Join(all, " ")
+	if want := " 0 75 0 0 25 0 "; !strings.Contains(numbers, want) {
+		t.Errorf("%q lacks the row%s", numbers, want)
+	}
+	// Chosen, and not the one that stands out.
+	d, err = figure.Head(heads(e, 3, 2), 1, &[2]int{2, 1})
+	if all := textsOf(t, figure.Options{}, d, err); all[0] != "layer 2, head 1" {
+		t.Errorf("the head is %q", all[0])
+	}
+}
+
+// Where a model has many layers, they go from left to right on a wide page and upwards in a column.
+func TestHeadsTurn(t *testing.T) {
+	e := explanation("the", " keys", " to")
+	d, err := figure.Heads(heads(e, 30, 9), -1)
+	turned := regexp.MustCompile(`rotate\(90\)">\n<text[^>]*>(layer|head)<`)
+	for size, want := range map[figure.Size]string{figure.Column: "layer", figure.Double: "head"} {
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := figure.Draw(figure.Options{Format: figure.SVG, Size: size}, about, d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := turned.FindSubmatch(f.Bytes); found == nil || string(found[1]) != want {
+			t.Errorf("%s: beside the rows stands %q, want %s", size, found, want)
+		}
+	}
+}
+
+// Several tokens have a panel each, on one scale, with the names of the columns below the last.
+func TestLayerMaps(t *testing.T) {
+	e := explanation("the", " keys")
+	e.OtherMass["rollout"] = nil // no sinks
+	d, err := figure.LayerMaps(e, "rollout", []int{1, 0}, nil)
+	for size, names := range map[figure.Size]int{figure.Column: 2, figure.Slide: 2} {
+		got := textsOf(t, figure.Options{Size: size}, d, err)
+		text := strings.Join(got, " ")
+		if !strings.Contains(text, "→ red 25 %") || !strings.Contains(text, "→ is 90 %") {
+			t.Errorf("%s: a panel is missing in %q", size, got)
+		}
+		count := 0
+		for _, s := range got {
+			if s == "keys" {
+				count++
+			}
+		}
+		if count != names {
+			t.Errorf("%s: the names of columns stand %d times, want %d", size, count, names)
+		}
+		if !slices.Contains(got, "50 %") { // 0.3 is the largest of both
+			t.Errorf("%s: the scale does not end at 50 %%: %q", size, got)
+		}
+	}
+}
+
+// A filter greys tokens and leaves them out of the scale: without the largest value, 0.3, the scale
+// ends at that of the others.
+func TestFilter(t *testing.T) {
+	e := explanation("the", " keys")
+	e.OtherMass["rollout"] = nil
+	e.Methods["rollout"].Data = []float64{0, 0, .9, 0, 0, .1, 0, 0, .8, 0, 0, .15}
+	d, err := figure.Matrix(e, "rollout", attribution.Filter{"the"})
+	got := textsOf(t, figure.Options{}, d, err)
+	if !slices.Contains(got, "20 %") || slices.Contains(got, "100 %") {
+		t.Errorf("the scale does not end at 20 %%: %q", got)
+	}
+	const note = "Grey, and left out of the colours by the filter: “the”."
+	if !slices.Contains(got, note) {
+		t.Errorf("%q lacks %q", got, note)
+	}
+	d, err = figure.Matrix(e, "rollout", nil)
+	if got := textsOf(t, figure.Options{}, d, err); !slices.Contains(got, "100 %") {
+		t.Errorf("without a filter the scale does not end at 100 %%: %q", got)
+	}
+}
