@@ -598,7 +598,7 @@ func (c *Chart) cellsOf(rows, columns []string) (source object, transform []any)
 					}
 				}
 			}
-			line := object{"row": rows[i], "cells": strings.Join(values[:last+1], " ")}
+			line := object{"line": float64(i), "cells": strings.Join(values[:last+1], " ")}
 			c.options(line, v)
 			lines = append(lines, line)
 		}
@@ -612,6 +612,6 @@ func (c *Chart) cellsOf(rows, columns []string) (source object, transform []any)
 		object{
 			"calculate": fmt.Sprintf("toNumber(datum.value || '0') / %d", hundred), "as": "value",
 		},
-		named("column", columns, "at"))
+		named("column", columns, "at"), named("row", rows, "line"))
 	return layer["data"].(object), transform
 }

@@ -93,12 +93,12 @@ func TestMenus(t *testing.T) {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
 	cells := [][]string{
-		{"cells", "choice_layer", "choice_the_head", "row"},
-		{"100", "", "", "a"},    // the same for all options
-		{" 100", "0", "0", "b"}, // nothing stands for 0
-		{"1 99", "0", "1", "b"},
-		{"10 90", "1", "0", "b"},
-		{"11 89", "1", "1", "b"},
+		{"cells", "choice_layer", "choice_the_head", "line"},
+		{"100", "", "", "0"},    // the same for all options
+		{" 100", "0", "0", "1"}, // nothing stands for 0
+		{"1 99", "0", "1", "1"},
+		{"10 90", "1", "0", "1"},
+		{"11 89", "1", "1", "1"},
 	}
 	if diff := cmp.Diff(cells, records(t, layers[0])); diff != "" {
 		t.Errorf("cells (-want +got):\n%s", diff)
