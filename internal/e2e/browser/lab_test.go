@@ -36,6 +36,7 @@ func labMarkups(t *testing.T) map[string]string {
 			Heatmap: render.Heatmap{Explanation: touched()},
 		}),
 		"view sources": fixture.Written(t, render.SourcesHTML{Result: caused(t)}),
+		"view maps":    fixture.Written(t, mapped(touched())),
 	}
 	// JupyterLab typesets mathematics between dollars, but not here.
 	money := touched()
