@@ -152,15 +152,18 @@ const outputs = ".jp-OutputArea-output.jp-RenderedHTMLCommon"
 
 // jupyterLab is a server with a home of its own.
 type jupyterLab struct {
-	dir, address string
+	dir, server string
+	env         []string
+}
+
+// address is the page of a notebook.
+func (l *jupyterLab) address(notebook string) string {
+	return l.server + "/lab/tree/" + notebook + "?token=headwater&reset"
 }
 
 // startLab serves a folder with the notebook pictures.ipynb and skips where there is no JupyterLab.
 func startLab(t *testing.T, names []string, all map[string]string) *jupyterLab {
 	t.Helper()
-	if _, err := exec.LookPath("jupyter-lab"); err != nil {
-		t.Skip("no JupyterLab in the PATH; make test sets it up")
-	}
 	dir := t.TempDir()
 	var markups []string
 	for _, name := range names {
@@ -170,24 +173,39 @@ func startLab(t *testing.T, names []string, all map[string]string) *jupyterLab {
 	if err := os.WriteFile(filepath.Join(dir, "pictures.ipynb"), cells, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	return serveLab(t, dir)
+}
+
+// serveLab serves a folder, with these variables for the server and its kernels, and skips where
+// there is no JupyterLab.
+func serveLab(t *testing.T, dir string, env ...string) *jupyterLab {
+	t.Helper()
+	if _, err := exec.LookPath("jupyter-lab"); err != nil {
+		t.Skip("no JupyterLab in the PATH; make test sets it up")
+	}
 	port := freePort(t)
-	lab := &jupyterLab{dir, fmt.Sprintf("http://127.0.0.1:%d/lab/tree/pictures.ipynb?token=headwater", port)}
+	lab := &jupyterLab{dir, fmt.Sprintf("http://127.0.0.1:%d", port), env}
 	lab.set(t, "notebook-extension", "tracker", `{"windowingMode":"none"}`)
 	lab.set(t, "apputils-extension", "notification",
 		`{"fetchNews":"false","checkForUpdates":false}`)
 	cmd := lab.cmd("jupyter-lab", "--no-browser", "--allow-root", "--ServerApp.ip=127.0.0.1",
 		fmt.Sprint("--ServerApp.port=", port), "--ServerApp.port_retries=0",
 		"--IdentityProvider.token=headwater", "--LabApp.user_settings_dir=settings",
-		"--LabApp.workspaces_dir=workspaces")
+		"--LabApp.workspaces_dir=workspaces", "--LabApp.expose_app_in_browser=True")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // its kernels, too
+		// It ends its kernels, which are in groups of their own, and then itself.
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		kill := time.AfterFunc(labEnd, func() {
+			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		})
+		defer kill.Stop()
 		_ = cmd.Wait()
 	})
-	lab.await(t, fmt.Sprintf("http://127.0.0.1:%d/api", port))
+	lab.await(t, lab.server+"/api")
 	return lab
 }
 
@@ -195,7 +213,7 @@ func startLab(t *testing.T, names []string, all map[string]string) *jupyterLab {
 func (l *jupyterLab) cmd(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(name, args...)
 	cmd.Dir = l.dir
-	cmd.Env = append(os.Environ(),
+	cmd.Env = append(append(os.Environ(), l.env...),
 		"JUPYTER_DATA_DIR="+l.dir+"/data", "JUPYTER_CONFIG_DIR="+l.dir+"/config",
 		"JUPYTER_RUNTIME_DIR="+l.dir+"/runtime", "IPYTHONDIR="+l.dir+"/ipython")
 	return cmd
@@ -224,6 +242,9 @@ func (l *jupyterLab) set(t *testing.T, extension, plugin, settings string) {
 // labWait is how long a server or a page may take to come up, on a machine that does other things.
 const labWait = time.Minute
 
+// labEnd is how long a server may take to end its kernels and itself.
+const labEnd = 20 * time.Second
+
 // await waits until the server answers.
 func (l *jupyterLab) await(t *testing.T, address string) {
 	t.Helper()
@@ -249,7 +270,7 @@ type page struct {
 // open loads the notebook and waits until the page is as wanted.
 func (l *jupyterLab) open(t *testing.T, b *chromium.Browser, want page) {
 	t.Helper()
-	b.Navigate(t, l.address+"&reset")
+	b.Navigate(t, l.address("pictures.ipynb"))
 	for deadline := time.Now().Add(labWait); ; time.Sleep(100 * time.Millisecond) {
 		got := chromium.Evaluate[page](t, b, fmt.Sprintf(`({
 			Outputs: document.querySelectorAll('%s').length,
