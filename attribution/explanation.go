@@ -1,6 +1,8 @@
 package attribution
 
 import (
+	"slices"
+
 	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
@@ -211,6 +213,17 @@ type Result struct {
 	// Unit says what a value is, for legends: "share of attention", "flow", "lift (1 = uniform
 	// attention)".
 	Unit string `json:"unit"`
+}
+
+// TokenIDs returns the ids of the text: of the prompt and, for a decoder, of the generated tokens.
+func (e *Explanation) TokenIDs() []int {
+	ids := slices.Clone(e.Prompt.IDs)
+	if !e.Model.Bidirectional {
+		for _, g := range e.Steps {
+			ids = append(ids, g.ID)
+		}
+	}
+	return ids
 }
 
 // Made returns how much of the explanation there is so far: "1 token", "2 tokens", "2 predictions".

@@ -83,10 +83,10 @@ func SaveChart(path string, c chart.Chart, figure ...Figure) {
 
 // TrySaveChart is [SaveChart], with the remarks and the error returned.
 func TrySaveChart(path string, c chart.Chart, figure ...Figure) (notes []string, err error) {
-	if len(figure) > 1 {
-		return nil, usagef("%d figures for one file; give one", len(figure))
+	f, err := onlyFigure(figure)
+	if err != nil {
+		return nil, err
 	}
-	f := append(figure, Figure{})[0]
 	look, err := f.look()
 	if err != nil {
 		return nil, err

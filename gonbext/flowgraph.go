@@ -6,6 +6,7 @@ import (
 	"os/signal"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 )
 
@@ -72,7 +73,7 @@ func (r request) flowGraph(ctx context.Context, out *display, prompt string) (re
 	if err != nil {
 		return f, err
 	}
-	tensors, err := r.attention(ctx, out, e.Model, ids)
+	tensors, err := r.traced(ctx, out, e.Model, ids, trace.Attention)
 	if err != nil {
 		return f, err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"os/signal"
-	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/engine"
@@ -60,13 +59,7 @@ func (r request) heads(ctx context.Context, out *display, prompt string) (render
 	if err != nil {
 		return render.Heads{}, err
 	}
-	ids := slices.Clone(e.Prompt.IDs)
-	if !e.Model.Bidirectional {
-		for _, g := range e.Steps {
-			ids = append(ids, g.ID)
-		}
-	}
-	tensors, err := r.attention(ctx, out, e.Model, ids)
+	tensors, err := r.traced(ctx, out, e.Model, e.TokenIDs(), trace.Attention)
 	if err != nil {
 		return render.Heads{}, err
 	}
@@ -74,10 +67,10 @@ func (r request) heads(ctx context.Context, out *display, prompt string) (render
 	return h, h.Check()
 }
 
-// attention asks the engine for the attention of all heads over ids, its only tensor, unless that
-// is too much to show; see [render.CheckHeads].
-func (r request) attention(
-	ctx context.Context, out *display, model trace.Info, ids []int,
+// traced asks the engine for a tap over ids, its only tensor, unless the attention of all heads
+// over them is too much to show; see [render.CheckHeads].
+func (r request) traced(
+	ctx context.Context, out *display, model trace.Info, ids []int, tap trace.Tap,
 ) ([]trace.Tensor, error) {
 	if err := render.CheckHeads(model.Layers, model.Heads, len(ids)); err != nil {
 		return nil, err
@@ -86,6 +79,6 @@ func (r request) attention(
 	if err != nil {
 		return nil, err
 	}
-	tensors, _, err := client.Trace(ctx, r.model, engine.Input{IDs: ids}, trace.Attention)
+	tensors, _, err := client.Trace(ctx, r.model, engine.Input{IDs: ids}, tap)
 	return tensors, advise(err)
 }

@@ -4,18 +4,15 @@ import (
 	"context"
 	"os"
 	"os/signal"
-	"slices"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/gonbext/engine"
 	"github.com/headwater-ml/headwater/gonbext/render"
 )
 
 // Maps continues the prompt, as [Explain] does, and shows what every token of the text has from
 // every token, by one method: one layer as a matrix, and up to twelve layers as thumbnails; see
-// [render.Maps]. Layer of [View] opens a layer; default: the
-// one that wrote the first word.
+// [render.Maps]. Layer of [View] opens a layer; default: the one that wrote the first word.
 //
 //	gonbext.Maps("the keys to the cabinet", gonbext.Options{Methods: []string{"raw"}})
 //
@@ -75,22 +72,9 @@ func (r request) maps(
 	if err != nil {
 		return render.Maps{}, err
 	}
-	ids := slices.Clone(e.Prompt.IDs)
-	if !e.Model.Bidirectional {
-		for _, g := range e.Steps {
-			ids = append(ids, g.ID)
-		}
-	}
-	if err := render.CheckHeads(e.Model.Layers, e.Model.Heads, len(ids)); err != nil {
-		return render.Maps{}, err
-	}
-	client, err := connect(ctx, out)
+	tensors, err := r.traced(ctx, out, e.Model, e.TokenIDs(), tap)
 	if err != nil {
 		return render.Maps{}, err
-	}
-	tensors, _, err := client.Trace(ctx, r.model, engine.Input{IDs: ids}, tap)
-	if err != nil {
-		return render.Maps{}, advise(err)
 	}
 	a, err := attribution.Attribute(ctx, tensors, r.options)
 	if err != nil {

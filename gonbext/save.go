@@ -141,10 +141,10 @@ func TrySaveExplanation(path string, e *Explanation, figure ...Figure) (
 
 // saveExplanation saves the explanation with a number in the engine; 0 is the latest one.
 func saveExplanation(path string, number int, figures []Figure) (notes []string, err error) {
-	if len(figures) > 1 {
-		return nil, usagef("%d figures for one file; give one", len(figures))
+	figure, err := onlyFigure(figures)
+	if err != nil {
+		return nil, err
 	}
-	figure := append(figures, Figure{})[0]
 	show, err := figure.show()
 	if err != nil {
 		return nil, err
@@ -168,6 +168,14 @@ func saveExplanation(path string, number int, figures []Figure) (notes []string,
 		}
 		return client.Save(ctx, filepath.Base(path), show, of...)
 	})
+}
+
+// onlyFigure returns the figure that a call has, the zero value if it has none.
+func onlyFigure(figures []Figure) (Figure, error) {
+	if len(figures) > 1 {
+		return Figure{}, usagef("%d figures for one file; give one", len(figures))
+	}
+	return append(figures, Figure{})[0], nil
 }
 
 // saveFile writes what make returns to a file. A file that cannot be written is an error before

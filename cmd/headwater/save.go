@@ -268,7 +268,7 @@ func addRecorded(
 	}
 	if err == nil && o.NeedsAttention(format) && o.Attention == nil {
 		var attention trace.Tensor
-		attention, err = recordAttention(ctx, m, e, textIDs(e))
+		attention, err = recordAttention(ctx, m, e, e.TokenIDs())
 		o.Attention = &attention
 	}
 	return err

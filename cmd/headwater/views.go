@@ -293,7 +293,7 @@ func (p *program) showTraced(
 	case viewMaps:
 		return p.explainMaps(ctx, w, m, f, e)
 	}
-	attention, err := attentionOf(ctx, m, e, textIDs(e))
+	attention, err := attentionOf(ctx, m, e, e.TokenIDs())
 	if err != nil {
 		return err
 	}
@@ -306,22 +306,11 @@ func (p *program) showTraced(
 	})
 }
 
-// textIDs returns the tokens of the prompt, and for a decoder those of the answer.
-func textIDs(e *attribution.Explanation) []int {
-	ids := slices.Clone(e.Prompt.IDs)
-	if !e.Model.Bidirectional {
-		for _, g := range e.Steps {
-			ids = append(ids, g.ID)
-		}
-	}
-	return ids
-}
-
 // explainMaps writes what every token of a text has from every token.
 func (p *program) explainMaps(
 	ctx context.Context, w io.Writer, m trace.Tracer, f explainFlags, e *attribution.Explanation,
 ) error {
-	ids := textIDs(e)
+	ids := e.TokenIDs()
 	tap, err := attribution.MapTap(f.opts.Methods[0])
 	if err != nil {
 		return err

@@ -373,16 +373,7 @@ func (h *headsPage) write() {
 	tokens := h.allTokens(left / 4)
 	left -= len(tokens)
 	data := h.data(left)
-	h.WriteString(`<div class="` + class + ` hw-heads"`)
-	if data != "" {
-		h.printf(` data-hw="%s"`, data)
-	}
-	h.WriteString(` style="font-family:system-ui,sans-serif;font-size:14px;line-height:1.5">`)
-	h.printf("<style>%s</style>%s", oneLine(styleSheet), head+text+thumbnails+open+tokens+legend)
-	if data != "" {
-		h.printf("<script>%s</script>", headsTouch)
-	}
-	h.WriteString("</div>\n")
+	h.frame(class+" hw-heads", head+text+thumbnails+open+tokens+legend, data, headsTouch)
 }
 
 // paint returns the paint of a value of a head.

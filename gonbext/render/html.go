@@ -236,7 +236,7 @@ func wordTokens(e *attribution.Explanation) (words []int) {
 func (b *page) write() {
 	head := b.part((*page).head)
 	if len(b.e.Prompt.Texts) == 0 && len(b.e.Steps) == 0 {
-		b.frame(head, "")
+		b.frame(class, head, "", touch)
 		return
 	}
 	text, legend := b.part((*page).text), b.part((*page).legend)
@@ -247,19 +247,20 @@ func (b *page) write() {
 	details := b.details(&left)
 	maps := b.targetMaps(&left)
 	data := b.data(left + reserved)
-	b.frame(head+text+matrices+details+maps+legend, data)
+	b.frame(class, head+text+matrices+details+maps+legend, data, touch)
 }
 
-// frame writes the parts into one element, with the style sheet and the script.
-func (b *page) frame(parts, data string) {
-	b.WriteString(`<div class="` + class + `"`)
+// frame writes the parts into one element of these classes, with the style sheet and, where there
+// is data for it, the script.
+func (b *page) frame(classes, parts, data, script string) {
+	b.printf(`<div class="%s"`, classes)
 	if data != "" {
 		b.printf(` data-hw="%s"`, data)
 	}
 	b.WriteString(` style="font-family:system-ui,sans-serif;font-size:14px;line-height:1.5">`)
 	b.printf("<style>%s</style>%s", oneLine(styleSheet), parts)
 	if data != "" {
-		b.printf("<script>%s</script>", touch)
+		b.printf("<script>%s</script>", script)
 	}
 	b.WriteString("</div>\n")
 }

@@ -181,16 +181,7 @@ func (p *mapsPage) write() {
 		b.printf(`<div class="hw-s" style="margin:4px 0 8px 0">%s</div>`, p.sentence())
 	}) + p.part(p.openMap) + p.part(p.thumbnails) + p.part(p.legend)
 	data := p.data(p.limit - len(parts) - len(mapsTouch) - len(styleSheet) - 1000)
-	p.WriteString(`<div class="` + class + ` hw-maps"`)
-	if data != "" {
-		p.printf(` data-hw="%s"`, data)
-	}
-	p.WriteString(` style="font-family:system-ui,sans-serif;font-size:14px;line-height:1.5">`)
-	p.printf("<style>%s</style>%s", oneLine(styleSheet), parts)
-	if data != "" {
-		p.printf("<script>%s</script>", mapsTouch)
-	}
-	p.WriteString("</div>\n")
+	p.frame(class+" hw-maps", parts, data, mapsTouch)
 }
 
 // name names the method and the layers that a level is about.

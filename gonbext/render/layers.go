@@ -183,16 +183,7 @@ func (p *layersPage) write() {
 		}
 	}
 	data := p.numbers(left)
-	p.WriteString(`<div class="` + class + ` hw-layers"`)
-	if data != "" {
-		p.printf(` data-hw="%s"`, data)
-	}
-	p.WriteString(` style="font-family:system-ui,sans-serif;font-size:14px;line-height:1.5">`)
-	p.printf("<style>%s</style>%s", oneLine(styleSheet), head+text+parts.String()+legend)
-	if data != "" {
-		p.printf("<script>%s</script>", layersTouch)
-	}
-	p.WriteString("</div>\n")
+	p.frame(class+" hw-layers", head+text+parts.String()+legend, data, layersTouch)
 }
 
 // plain writes the text without colours; the tokens shown are framed.

@@ -12,7 +12,7 @@ import (
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
-// maxLast ishow many bytes the numbers of all kept explanations may take: ten times as many as
+// maxLast is how many bytes the numbers of all kept explanations may take: ten times as many as
 // those of 512 prompt tokens, 64 generated ones, three methods and 30 layers.
 const maxLast = 256 << 20
 

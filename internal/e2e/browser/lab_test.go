@@ -289,7 +289,6 @@ func (l *jupyterLab) open(t *testing.T, b *chromium.Browser, want page) {
 // notebook is a notebook with an output for each piece of markup.
 func notebook(t *testing.T, markups []string) []byte {
 	t.Helper()
-	type object = map[string]any
 	var cells []object
 	for i, markup := range markups {
 		cells = append(cells, object{
@@ -298,11 +297,20 @@ func notebook(t *testing.T, markups []string) []byte {
 			"outputs": []object{{"output_type": "display_data", "metadata": object{}, "data": object{"text/html": markup}}},
 		})
 	}
+	return notebookOf(t, cells, object{
+		"name": "python3", "display_name": "Python 3", "language": "python",
+	})
+}
+
+// object is one of JSON.
+type object = map[string]any
+
+// notebookOf is a notebook of these cells for a kernel.
+func notebookOf(t *testing.T, cells []object, kernel object) []byte {
+	t.Helper()
 	data, err := json.Marshal(object{
 		"nbformat": 4, "nbformat_minor": 5, "cells": cells,
-		"metadata": object{"kernelspec": object{
-			"name": "python3", "display_name": "Python 3", "language": "python",
-		}},
+		"metadata": object{"kernelspec": kernel},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -2,7 +2,6 @@ package browser
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -191,7 +190,6 @@ func (l *jupyterLab) checkLive(t *testing.T, b *chromium.Browser, width int64, w
 // unexecuted returns a notebook of code cells for the kernel of headwater.
 func unexecuted(t *testing.T, sources []string) []byte {
 	t.Helper()
-	type object = map[string]any
 	var cells []object
 	for i, source := range sources {
 		cells = append(cells, object{
@@ -199,14 +197,7 @@ func unexecuted(t *testing.T, sources []string) []byte {
 			"execution_count": nil, "source": source, "outputs": []object{},
 		})
 	}
-	data, err := json.Marshal(object{
-		"nbformat": 4, "nbformat_minor": 5, "cells": cells,
-		"metadata": object{"kernelspec": object{
-			"name": "headwater", "display_name": "Go (Headwater)", "language": "go",
-		}},
+	return notebookOf(t, cells, object{
+		"name": "headwater", "display_name": "Go (Headwater)", "language": "go",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
 }
