@@ -44,9 +44,9 @@ the smallest limit under which it does not refuse the run. Exponents are slopes 
 steeper (2.3 for a prompt, 2.6 for a row), probably because the keys of a layer no longer stay in the processor's cache.
 
 "alti-logit" and "flow" store the rows of all tokens as long as these fit, here with "MaxMemory" of 2 GB. Up to 2,048 tokens, alti-logit
-reads stored rows; from 4,096 on it computes them again for each explained token, with arrays as wide as the model for every pair of tokens
-(32,768 tokens were not measured; they would take about ten minutes of processor time). Flow is exact up to 2,048 tokens; from 4,096 on it
-gives bounds. Under a limit of 12 GB, exact flow of 4,096 tokens took 32 s to the first token and 41 s for one more. No slope is drawn through
+reads stored rows; from 4,096 on it computes them again for each explained token, with arrays as wide as the model for every pair of tokens.
+Its 32,768 tokens were measured while other programs used the processors, which makes them slower. Flow is exact up to 2,048 tokens; from
+4,096 on it gives bounds. Under a limit of 12 GB, exact flow of 4,096 tokens took 32 s to the first token and 41 s for one more. No slope is drawn through
 two ways.
 
 Written from the lines that
