@@ -47,7 +47,7 @@ export JUPYTER_CONFIG_DIR="$IMAGE_ROOT/config" JUPYTER_RUNTIME_DIR="$IMAGE_ROOT/
 # short. Nothing comes from a Headwater that this user has set up.
 GOCACHE=$(go env GOCACHE)
 export GOCACHE TMPDIR="$temporary" XDG_CACHE_HOME="$IMAGE_ROOT/cache"
-export IPYTHONDIR="$IMAGE_ROOT/ipython"
+export IPYTHONDIR="$IMAGE_ROOT/ipython" npm_config_cache="$IMAGE_ROOT/npm" # JupyterLab asks npm
 export HEADWATER_MODELS="$IMAGE_ROOT/models" HF_HOME="$IMAGE_ROOT/models/huggingface"
 unset HEADWATER_ENGINE HEADWATER_XLA HEADWATER_CUDA HEADWATER_COMPILE_CACHE
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs XLA's plugin for CPUs, whose hash is known, and with CUDA=cuda12 or CUDA=cuda13 the one
-# for NVIDIA's GPUs, which is part of JAX and takes 3 GB or more. All are pinned with their hashes.
+# for NVIDIA's GPUs, which is part of JAX and takes 4 GB. All are pinned with their hashes.
 set -eu
 source=$(cd "$(dirname "$0")/.." && pwd -P)
 . "$source/docker/env.sh"

@@ -62,8 +62,10 @@ func TestOwnGoNB(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			cells := []cell{
 				{Source: c.lines + "\n" + firstCell, want: "toy grammar model"},
-				{Source: "import \"fmt\"\n%%\nfmt.Println(\"again\", len(gonbext.Last().Steps))",
-					want: "again 1"},
+				{
+					Source: "import \"fmt\"\n%%\nfmt.Println(\"again\", len(gonbext.Last().Steps))",
+					want:   "again 1",
+				},
 			}
 			own := append(append([]string{"TMPDIR=" + shortDir(t)}, env...), c.env...)
 			for i, got := range run(t, "plain", c.folder, cells, own...) {
