@@ -109,7 +109,8 @@ func TestKilledEngine(t *testing.T) {
 	}
 	defer stopped(t, again)
 	if s, err := again.Info(t.Context()); err != nil || s.PID == pid || s.PID == before.PID {
-		t.Errorf("afterwards: %+v, %v, want another process than %d and %d", s, err, pid, before.PID)
+		t.Errorf("afterwards: %+v, %v, want another process than %d and %d", s, err, pid,
+			before.PID)
 	}
 	if s, err := other.Info(t.Context()); err != nil || s.PID != before.PID {
 		t.Errorf("the other notebook's engine: %+v, %v, want process %d", s, err, before.PID)
