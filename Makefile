@@ -24,7 +24,7 @@ headwater := .cache/bin/headwater
 # Whether --model smollm2 opens: in .cache, in the user's cache or in that of the Hub.
 has_smollm2 = $(in_env) $(headwater) models | grep -q '^smollm2: .*, downloaded: '
 
-.PHONY: help setup run-setup build demo quick test minilm smollm2 unit notebooks-check notebooks figures figures-check gallery check fuzz lab image-check train bench clean
+.PHONY: help setup run-setup build demo quick test minilm smollm2 unit notebooks-check notebooks figures figures-check gallery check fuzz lab image-check image-quick train bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -62,7 +62,7 @@ quick: run-setup ## the tests for daily work: no XLA, no browser, no notebook ke
 	HEADWATER_XLA=none $(in_env) go test -short -timeout $(TIMEOUT) $(GOTEST) \
 		./models/transformer ./cmd/headwater ./models/... ./...
 
-test: minilm smollm2 unit figures-check notebooks-check ## run everything that continuous integration runs
+test: minilm smollm2 unit image-quick figures-check notebooks-check ## run everything that continuous integration runs
 
 minilm: run-setup # a real checkpoint for the tests: 84 MB
 	@$(in_env) internal/bench/peers/minilm.sh
@@ -108,6 +108,10 @@ lab: setup build ## open JupyterLab with the kernel ready, on this machine only
 
 image-check: ## run the steps of docker/Dockerfile without a container engine (some minutes)
 	@docker/check.sh
+
+# Without gopls, and with Python packages that are fetched once. The image is for Linux.
+image-quick: run-setup
+	@if [ "$$(uname -s)" = Linux ]; then docker/check.sh --quick; fi
 
 train: run-setup ## train the embedded model again (17 minutes on 2 quiet cores)
 	$(in_env) go run -buildvcs=false $(TRAIN)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs XLA's plugin for CPUs, whose hash is known, and with CUDA=cuda12 or CUDA=cuda13 the one
-# for NVIDIA's GPUs, which is part of JAX and takes 3 GB or more.
+# for NVIDIA's GPUs, which is part of JAX and takes 4 GB. All are pinned with their hashes.
 set -eu
 source=$(cd "$(dirname "$0")/.." && pwd -P)
 . "$source/docker/env.sh"
@@ -18,7 +18,8 @@ case "${CUDA:-}" in
 '') ;;
 cuda12 | cuda13)
 	python3 -m venv "$root/plugins/cuda"
-	"$root/plugins/cuda/bin/python" -m pip install --quiet "jax[$CUDA]"
+	"$root/plugins/cuda/bin/python" -m pip install --quiet --no-deps --require-hashes \
+		--requirement "$source/docker/requirements-$CUDA.txt"
 	;;
 *)
 	echo "plugins.sh: CUDA=$CUDA: it must be empty, cuda12 or cuda13" >&2

@@ -1,9 +1,13 @@
 #!/bin/sh
-# Installs the programs that run cells: GoNB, goimports and gopls, in the versions of internal/tools.
+# Installs the programs that run cells: GoNB, goimports and gopls, in the versions of
+# internal/tools, or those of some modules: tools.sh MODULE...
 set -eu
 source=$(cd "$(dirname "$0")/.." && pwd -P)
 . "$source/docker/env.sh"
 mkdir -p "$root/bin"
-for module in internal/tools internal/tools/gopls; do
+if [ $# = 0 ]; then
+	set -- internal/tools internal/tools/gopls
+fi
+for module; do
 	(cd "$source/$module" && GOBIN="$root/bin" go install tool)
 done

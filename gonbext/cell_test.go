@@ -473,13 +473,17 @@ func TestInterruptAnyStage(t *testing.T) {
 				}
 			}
 			r := k.run("explain", true)
-			if took := time.Since(interrupted); took > 2*time.Second {
+			if took := time.Since(interrupted); took > time.Second {
 				t.Errorf("the cell ended %v after it was interrupted", took)
 			}
 			left := saved(r.displays)
-			if r.status != 1 || len(left) != 1 ||
-				!strings.Contains(fmt.Sprint(left[0]), "gonbext: interrupted") {
-				t.Errorf("status %d, saved %v; want one line", r.status, left)
+			want := "gonbext: interrupted</div>"
+			if strings.HasPrefix(stage, "compiling") {
+				want = "gonbext: interrupted; the engine finishes what XLA has begun to compile, " +
+					"for later cells</div>"
+			}
+			if r.status != 1 || len(left) != 1 || !strings.Contains(fmt.Sprint(left[0]), want) {
+				t.Errorf("status %d, saved %v; want one line: %s", r.status, left, want)
 			}
 			<-hungUp // the request is cancelled
 		})

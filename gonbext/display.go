@@ -181,6 +181,11 @@ func (d *display) fail(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.stop()
+	if errors.As(err, new(interruption)) && strings.HasPrefix(d.kind, trace.Compiling) {
+		// XLA cannot be stopped, and the cell does not wait for it.
+		err = fmt.Errorf("%w; the engine finishes what XLA has begun to compile, for later cells",
+			err)
+	}
 	if !d.notebook {
 		fmt.Fprintln(os.Stderr, err)
 		return

@@ -105,7 +105,7 @@ func (m *Model) Watched(progress func(trace.Progress), times *CompileTimes) (
 	of := fmt.Sprintf("%s %s %s ", m.info.Hash, m.info.Backend, m.graph.DType)
 	graph, stop := m.graph.Watched(transformer.Watch{
 		Begin: func(c transformer.Compilation) {
-			progress(trace.Progress{Stage: "compiling " + c.Graph + lasted(times, of+c.Key)})
+			progress(trace.Progress{Stage: trace.Compiling + c.Graph + lasted(times, of+c.Key)})
 		},
 		End: func(c transformer.Compilation) { times.Add(of+c.Key, c.Took) },
 	})

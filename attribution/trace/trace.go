@@ -299,6 +299,10 @@ type Progress struct {
 	Total int    `json:"total"`
 }
 
+// Compiling begins the Stage of work that waits for the compiler of a backend. A compiler cannot be
+// stopped: it goes on after the request was cancelled.
+const Compiling = "compiling "
+
 // String returns one line for a user.
 func (p Progress) String() string {
 	switch {

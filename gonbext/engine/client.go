@@ -322,7 +322,8 @@ func (c Client) explain(ctx context.Context, kind Kind, conn *timedConn, err err
 			return fmt.Errorf("engine: the connection to %s broke, or the engine there ended, in "+
 				"the middle of %q: run the cell again%s", c.Remote, kind, lastLines(c.Socket))
 		}
-		return fmt.Errorf("engine: it ended in the middle of %q%s", kind, lastLines(c.Socket))
+		return fmt.Errorf("engine: it ended in the middle of %q: run the cell again, which starts "+
+			"another one%s", kind, lastLines(c.Socket))
 	}
 	return fmt.Errorf("engine: %w", err)
 }

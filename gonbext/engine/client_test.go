@@ -270,7 +270,7 @@ func TestBrokenEngine(t *testing.T) {
 		events []engine.Event
 		want   string
 	}{
-		{"nothing", nil, `it ended in the middle of "explain"; its log is empty`},
+		{"nothing", nil, `it ended in the middle of "explain": run the cell again, which starts another one; its log is empty`},
 		{"an end in the middle", []engine.Event{begin}, `it ended in the middle of "explain"`},
 		{"a step of nothing", []engine.Event{{Step: true}}, "no explanation before the first token or the end"},
 		{"the end of nothing", []engine.Event{{Done: true}}, "no explanation before the first token or the end"},

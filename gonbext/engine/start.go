@@ -299,6 +299,9 @@ func lastLines(socket string) string {
 	if err != nil || log == "" {
 		return "; its log is empty"
 	}
+	if strings.HasSuffix(log, ": listening") { // nothing after its start, as when it is killed
+		return "; its log does not say why"
+	}
 	const lines, limit = 10, 2000
 	if at := strings.LastIndex("\n"+log, "\npanic: "); at >= 0 {
 		all := strings.SplitN(log[at:min(len(log), at+limit)], "\n", lines+1)

@@ -79,6 +79,44 @@ func TestStoppedEngine(t *testing.T) {
 	}
 }
 
+// TestKilledEngine kills an engine while it works: the cell gets one line that says what to do, its
+// next request starts another engine, and the engine of another notebook is untouched.
+func TestKilledEngine(t *testing.T) {
+	t.Setenv("HEADWATER_TEST_SLOW", "1m")
+	c, pid := engineProcess(t)
+	other, err := engine.Start{PID: os.Getpid()}.Connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stopped(t, other)
+	before, err := other.Info(t.Context())
+	if err != nil || before.PID == pid {
+		t.Fatalf("the engine of another notebook: %+v, %v, want a process of its own", before, err)
+	}
+	alive := engine.Alive(pid)
+	time.AfterFunc(200*time.Millisecond, func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
+	_, err = c.Explain(t.Context(), engine.Model{}, "a", attribution.Options{})
+	want := "engine: it ended in the middle of \"explain\": run the cell again, which starts " +
+		"another one; its log does not say why"
+	if err == nil || err.Error() != want {
+		t.Errorf("error %v, want %q", err, want)
+	}
+	eventually(t, func() bool { return !alive() })
+	owner, _ := strconv.Atoi(strings.SplitN(filepath.Base(c.Socket), "-", 2)[0])
+	again, err := engine.Start{PID: owner}.Connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stopped(t, again)
+	if s, err := again.Info(t.Context()); err != nil || s.PID == pid || s.PID == before.PID {
+		t.Errorf("afterwards: %+v, %v, want another process than %d and %d", s, err, pid,
+			before.PID)
+	}
+	if s, err := other.Info(t.Context()); err != nil || s.PID != before.PID {
+		t.Errorf("the other notebook's engine: %+v, %v, want process %d", s, err, before.PID)
+	}
+}
+
 // TestTooManyFiles checks that an engine without free file descriptors does not end, and serves
 // again when some are free.
 func TestTooManyFiles(t *testing.T) {
