@@ -123,8 +123,10 @@ func (p *program) showFile(ctx context.Context, f showFlags) error {
 			if err != nil {
 				return fmt.Errorf("%s: %w", f.input, err)
 			}
-			err = cmp.Or(text.fitsParts(file, f.states), text.fits(in.Tensors, f.view.view))
-			if err != nil {
+			if err := text.fitsParts(file, f.states); err != nil {
+				return fmt.Errorf("%s: %w", f.input, err)
+			}
+			if err := text.fits(in.Tensors, f.view.view); err != nil {
 				return fmt.Errorf("%s: %w", f.input, err)
 			}
 			a, err := p.attributeFile(ctx, f.attributeFlags, file, in)

@@ -203,40 +203,51 @@ func TestShowTensorRefusals(t *testing.T) {
 		{
 			`tensor "q" has shape [1 2 3 4]; want [L,H,2,E] for its 2 tokens`,
 			[]checkpoint.Tensor{tensor("q", 1, 2, 3, 4), tensor("k", 1, 1, 3, 4)},
-			map[string]string{"tokens": two}, nil,
+			map[string]string{"tokens": two},
+			nil,
 		},
 		{
 			`tensor "k" has shape [1 3 2 4], and q has [1 2 2 4]; want [1,G,2,4] with a G that ` +
 				"divides 2",
 			[]checkpoint.Tensor{tensor("q", 1, 2, 2, 4), tensor("k", 1, 3, 2, 4)},
-			map[string]string{"tokens": two}, nil,
+			map[string]string{"tokens": two},
+			nil,
 		},
 		{
 			`keys are in tensor "k", and there is no tensor "q"`,
 			[]checkpoint.Tensor{tensor("k", 1, 3, 2, 4)},
-			map[string]string{"tokens": two}, nil,
+			map[string]string{"tokens": two},
+			nil,
 		},
 		{
 			`scale in its metadata is "1/8"; want what q·k is multiplied by`,
 			[]checkpoint.Tensor{tensor("q", 1, 1, 2, 4), tensor("k", 1, 1, 2, 4)},
-			map[string]string{"tokens": two, "scale": "1/8"}, nil,
+			map[string]string{"tokens": two, "scale": "1/8"},
+			nil,
 		},
 		{
 			`tensor "hidden" has shape [2 3 4]; want [L+1,2,D] for its 2 tokens, without an axis ` +
 				"of the batch",
-			[]checkpoint.Tensor{tensor("hidden", 2, 3, 4)}, map[string]string{"tokens": two}, nil,
+			[]checkpoint.Tensor{tensor("hidden", 2, 3, 4)},
+			map[string]string{"tokens": two},
+			nil,
 		},
 		{
 			`tensor "hidden" has shape [1 2 2 4]; want [L+1,T,D]`,
-			[]checkpoint.Tensor{tensor("hidden", 1, 2, 2, 4)}, map[string]string{"tokens": two}, nil,
+			[]checkpoint.Tensor{tensor("hidden", 1, 2, 2, 4)},
+			map[string]string{"tokens": two},
+			nil,
 		},
 		{
 			`tensor "hidden": state 1 token 1 number 0 is NaN`,
-			[]checkpoint.Tensor{nan}, map[string]string{"tokens": two}, nil,
+			[]checkpoint.Tensor{nan},
+			map[string]string{"tokens": two},
+			nil,
 		},
 		{
 			`has no tensor "attention", which method raw needs; it has "hidden"`,
-			[]checkpoint.Tensor{tensor("hidden", 2, 2, 1)}, map[string]string{"tokens": two},
+			[]checkpoint.Tensor{tensor("hidden", 2, 2, 1)},
+			map[string]string{"tokens": two},
 			[]string{"--view", "heads"},
 		},
 		{
