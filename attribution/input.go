@@ -23,10 +23,11 @@ type TensorReader struct {
 	// Shape is as for [Attribute], outermost axis first.
 	Shape []int
 	// Read fills dst with the numbers from element first on, in row-major order. dst has at most
-	// T·T numbers.
+	// T·T numbers; of queries and keys it has T·E, of hidden states T·D.
 	Read func(dst []float32, first int) error
 
-	wrong error // an error of its shape that is known before it is read
+	wrong error  // an error of its shape that is known before it is read
+	note  string // a warning that results of a computed tensor have
 }
 
 // Input is the input of [AttributeInput]: tensors and a limit of memory.
@@ -92,13 +93,18 @@ type input struct {
 type rowTensor struct {
 	mixing  MixingInfo
 	name    string
+	note    string // see [TensorReader]
 	l, h, t int
 	read    func(dst []float32, first int) error
 }
 
 // head reads the rows of head h in layer l into dst, [T,T].
 func (r rowTensor) head(dst []float32, l, h int) error {
-	if err := r.read(dst, (l*r.h+h)*r.t*r.t); err != nil {
+	err := r.read(dst, (l*r.h+h)*r.t*r.t)
+	if err != nil && r.note != "" { // it names the tensor that this one is computed from
+		return fmt.Errorf("attribution: %w", err)
+	}
+	if err != nil {
 		return fmt.Errorf("attribution: tensor %q: layer %d head %d: %w", r.name, l, h, err)
 	}
 	return nil
@@ -168,7 +174,7 @@ func (in *input) add(mixing string, t TensorReader) error {
 			return t.wrong
 		}
 	}
-	r := rowTensor{name: t.Name, read: t.Read, h: 1}
+	r := rowTensor{name: t.Name, note: t.note, read: t.Read, h: 1}
 	r.mixing, _ = LookupMixing(mixing)
 	switch s := t.Shape; {
 	case len(s) == 3:
@@ -294,6 +300,9 @@ func (c *rowCheck) row(row []float32, l, h, t int) error {
 
 // warnings returns remarks on what was found.
 func (c *rowCheck) warnings() (all []string) {
+	if c.r.note != "" {
+		all = append(all, c.r.note)
+	}
 	if c.worst > renormalizedTol {
 		all = append(all, fmt.Sprintf("%s: rows were divided by their sums, off from 1 by up to "+
 			"%.2g (%s).",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +24,7 @@ type attributeFlags struct {
 	input, output string
 	cut           []int // target and source; nil without --cut
 	maxMemory     int64 // bytes; 0: what the machine has
+	states        bool  // hidden states alone will do, without a method
 }
 
 func (p *program) attributeCommand() *cobra.Command {
@@ -32,6 +34,7 @@ func (p *program) attributeCommand() *cobra.Command {
 		Short: "compute methods on attention from any program",
 		Long: "Attribute reads attention [L,H,T,S] or [L,T,S] and, if a method needs it, " +
 			"value-zeroing [L,T,S] from a safetensors file.\n" +
+			"In the place of attention, queries q [L,H,T,E] and keys k [L,G,T,E] will do.\n" +
 			"It writes a float64 tensor [L,T,S] for each method, named after it: what comes " +
 			"from each source up to each layer.\n" +
 			"For flow it also writes flow-normalized, whose rows sum to 1. Layers and " +
@@ -135,7 +138,11 @@ func (p *program) onTensors(
 		return err
 	}
 	defer file.Close()
-	tensors, err := mixingTensors(file, f.opts.Methods)
+	methods := f.opts.Methods
+	if f.states && statesAlone(file) {
+		methods = nil
+	}
+	tensors, err := mixingTensors(file, methods)
 	if err != nil {
 		return err
 	}
@@ -143,6 +150,13 @@ func (p *program) onTensors(
 	in := attribution.Input{
 		Tensors: tensors, Budget: limit.Left(), Limit: limit.Bytes,
 		Chosen: limit.Chosen,
+	}
+	scale, err := scaleOf(file)
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.input, err)
+	}
+	if in, err = in.WithAttention(scale); err != nil {
+		return fmt.Errorf("%s: %w", f.input, err)
 	}
 	collectWithin(limit.Left())
 	if err := use(out, file, in); err != nil {
@@ -184,7 +198,8 @@ func (p *program) attributeInput(
 }
 
 // mixingTensors returns the tensors that methods need, which are read from the file when their
-// numbers are.
+// numbers are. In the place of attention that is not there it returns the queries and keys that
+// are.
 func mixingTensors(f *checkpoint.File, methods []string) ([]attribution.TensorReader, error) {
 	var tensors []attribution.TensorReader
 	for _, name := range methods {
@@ -192,24 +207,67 @@ func mixingTensors(f *checkpoint.File, methods []string) ([]attribution.TensorRe
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(tensors,
-			func(t attribution.TensorReader) bool { return t.Name == m.Mixing }) {
-			continue
+		needed := []string{m.Mixing}
+		if m.Mixing == string(trace.Attention) && !f.Has(m.Mixing) {
+			if parts := queriesAndKeys(f); len(parts) > 0 {
+				needed = parts
+			}
 		}
-		if !f.Has(m.Mixing) {
-			return nil, fmt.Errorf("%s has no tensor %q, which method %s needs; it has %s",
-				f.Name(), m.Mixing, name, quoted(f.Names()))
+		for _, from := range needed {
+			if slices.ContainsFunc(tensors,
+				func(t attribution.TensorReader) bool { return t.Name == from }) {
+				continue
+			}
+			if !f.Has(from) {
+				return nil, fmt.Errorf("%s has no tensor %q, which method %s needs; it has %s",
+					f.Name(), from, name, quoted(f.Names()))
+			}
+			t, err := tensorOf(f, from)
+			if err != nil {
+				return nil, err
+			}
+			tensors = append(tensors, t)
 		}
-		shape, err := f.Shape(m.Mixing)
-		if err != nil {
-			return nil, err
-		}
-		tensors = append(tensors, attribution.TensorReader{
-			Name: m.Mixing, Shape: shape,
-			Read: func(dst []float32, first int) error { return f.Float32At(dst, m.Mixing, first) },
-		})
 	}
 	return tensors, nil
+}
+
+// tensorOf returns a tensor that is read from the file when its numbers are.
+func tensorOf(f *checkpoint.File, name string) (attribution.TensorReader, error) {
+	shape, err := f.Shape(name)
+	return attribution.TensorReader{
+		Name: name, Shape: shape,
+		Read: func(dst []float32, first int) error { return f.Float32At(dst, name, first) },
+	}, err
+}
+
+// queriesAndKeys returns which of the tensors q and k a file has.
+func queriesAndKeys(f *checkpoint.File) []string {
+	return slices.DeleteFunc([]string{attribution.Queries, attribution.Keys},
+		func(name string) bool { return !f.Has(name) })
+}
+
+// scaleKey is in the metadata of a file with queries and keys: what q·k is multiplied by.
+const scaleKey = "scale"
+
+// scaleOf reads the scale of q·k in the metadata of a file; 0, the default, if it has none.
+func scaleOf(f *checkpoint.File) (float64, error) {
+	text, ok := f.Metadata()[scaleKey]
+	if !ok || len(queriesAndKeys(f)) == 0 {
+		return 0, nil
+	}
+	scale, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(scale > 0) || math.IsInf(scale, 0) {
+		return 0, fmt.Errorf("%s in its metadata is %.60q; want what q·k is multiplied by before "+
+			"the softmax, a number above 0 such as 0.125, or leave it out for 1/√E", scaleKey, text)
+	}
+	return scale, nil
+}
+
+// statesAlone reports whether a file has hidden states and nothing that attention is read from.
+func statesAlone(f *checkpoint.File) bool {
+	return f.Has(string(trace.Hidden)) && !f.Has(string(trace.Attention)) &&
+		len(queriesAndKeys(f)) == 0
 }
 
 // quoted lists names for a message, the first few.

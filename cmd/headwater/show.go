@@ -29,9 +29,12 @@ func (p *program) showCommand() *cobra.Command {
 	var f showFlags
 	cmd := &cobra.Command{
 		Use:   "show [flags] FILE.safetensors",
-		Short: "show attention that another program recorded",
+		Short: "show attention or hidden states that another program recorded",
 		Long: "Show reads attention [L,H,T,T] or [L,T,T] of one text from a safetensors file and " +
 			"shows it as explain does.\n" +
+			"In its place, queries q [L,H,T,E] and keys k [L,G,T,E] will do.\n" +
+			"Of hidden [L+1,T,D] it shows how alike the states of two tokens are, unless " +
+			"--methods says what else to show.\n" +
 			"The metadata of the file has tokens, a JSON list of the T texts, and may have " +
 			"generated, how many of the last tokens were generated\n" +
 			"(0: the row of the last token is shown), and model, a name. " +
@@ -54,7 +57,8 @@ func (p *program) showCommand() *cobra.Command {
 			return p.showFile(ctx, f)
 		},
 	}
-	f.view.methodsFlag(cmd, &f.opts, " (default rollout; views heads and flow have their own)")
+	f.view.methodsFlag(cmd, &f.opts, " (default rollout, and similarity if there are hidden "+
+		"states; views heads and flow have their own)")
 	optionFlags(cmd, &f.opts, attribution.MethodOptions)
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", outputFlag)
 	cmd.Flags().StringVar(&f.view.format, "format", "", "form of the result: `text|html|json` "+
@@ -106,7 +110,7 @@ func (f *showFlags) checkSave(cmd *cobra.Command) error {
 // showFile shows the rows of a file.
 func (p *program) showFile(ctx context.Context, f showFlags) error {
 	if len(f.opts.Methods) == 0 {
-		f.opts.Methods = []string{"rollout"}
+		f.opts.Methods, f.states = []string{"rollout"}, true
 	}
 	files, err := p.createSaves(ctx, f.view.save)
 	if err != nil {
@@ -119,10 +123,13 @@ func (p *program) showFile(ctx context.Context, f showFlags) error {
 			if err != nil {
 				return fmt.Errorf("%s: %w", f.input, err)
 			}
+			if err := text.fitsParts(file, f.states); err != nil {
+				return fmt.Errorf("%s: %w", f.input, err)
+			}
 			if err := text.fits(in.Tensors, f.view.view); err != nil {
 				return fmt.Errorf("%s: %w", f.input, err)
 			}
-			a, err := p.attributeInput(ctx, f.attributeFlags, in)
+			a, err := p.attributeFile(ctx, f.attributeFlags, file, in)
 			if err != nil {
 				return err
 			}
@@ -146,6 +153,37 @@ func (p *program) showFile(ctx context.Context, f showFlags) error {
 			made := export.NewMade(e.Prompt.Text, f.opts, attribution.Grouping{}, "", release())
 			return files.write(ctx, p, recording{in}, e, nil, made)
 		})
+}
+
+// similarityName is the name of what is shown of hidden states. It is no method: nothing is
+// attributed.
+const similarityName = "similarity"
+
+// attributeFile computes methods on tensors of a file, and the similarity of its hidden states if
+// no method was asked for.
+func (p *program) attributeFile(
+	ctx context.Context, f attributeFlags, file *checkpoint.File, in attribution.Input,
+) (a *attribution.Attribution, err error) {
+	if f.states && statesAlone(file) {
+		a = &attribution.Attribution{
+			Methods: map[string]*attribution.Map{}, Warnings: []string{},
+		}
+	} else if a, err = p.attributeInput(ctx, f, in); err != nil {
+		return nil, err
+	}
+	if !f.states || !file.Has(string(trace.Hidden)) {
+		return a, nil
+	}
+	hidden, err := tensorOf(file, string(trace.Hidden))
+	if err != nil {
+		return nil, err
+	}
+	in.Tensors = []attribution.TensorReader{hidden}
+	if a.Methods[similarityName], err = attribution.Similarity(ctx, in); err != nil {
+		return nil, fmt.Errorf("%s: %w", f.input, err)
+	}
+	a.Order = append(a.Order, similarityName)
+	return a, nil
 }
 
 // The keys of the metadata that headwater show reads, of which tokens is required.
@@ -201,6 +239,31 @@ func tokensOf(file *checkpoint.File) (tokens []string, err error) {
 		return nil, fmt.Errorf("tokens in its metadata is %.60q; "+wantTokens, text)
 	}
 	return tokens, nil
+}
+
+// fitsParts returns an error if the queries that attention is computed from, or the hidden states
+// if they are shown, have other tokens than the text.
+func (t recordedText) fitsParts(file *checkpoint.File, states bool) error {
+	for _, part := range []struct {
+		name, axes string
+		used       bool
+	}{
+		{attribution.Queries, "L,H,%d,E", !file.Has(string(trace.Attention))},
+		{string(trace.Hidden), "L+1,%d,D", states},
+	} {
+		if !part.used || !file.Has(part.name) {
+			continue
+		}
+		shape, err := file.Shape(part.name)
+		if err != nil {
+			return err
+		}
+		if n := len(shape); n < 2 || shape[n-2] != len(t.tokens) {
+			return fmt.Errorf("tensor %q has shape %v; want ["+part.axes+"] for its %[3]d tokens, "+
+				"without an axis of the batch", part.name, shape, len(t.tokens))
+		}
+	}
+	return nil
 }
 
 // fits returns an error if a tensor has another shape than the text and the view need.

@@ -95,6 +95,9 @@ type panelOf struct{ view, token int }
 func (r Layers) open(quick bool) *layersPage {
 	p := &layersPage{page: newPage(r.picture(true), r.MaxBytes), tokens: r.Tokens}
 	p.words.title = "Layer by layer: where tokens come from"
+	if p.statesAlone() {
+		p.words.title = "Layer by layer: how alike the hidden states of tokens are"
+	}
 	p.words.lines = "A line for each layer, the last one on top, and a column for each prompt " +
 		"token: how much the token above has from there after that layer, or, with methods of " +
 		"one layer, in it. All panels of a method have one scale. Sinks and filtered tokens " +
@@ -370,10 +373,12 @@ func (p *layersPage) strongest(v *view, t int) string {
 	switch {
 	case len(all) == 0:
 		return "nothing stands out"
+	case v.alike():
+		return v.most() + strings.Join(append(above, below...), ", ")
 	case v.top.signed:
 		return speaks(above, below, "for it", "against it")
 	}
-	return "most from " + strings.Join(above, ", ")
+	return v.most() + strings.Join(above, ", ")
 }
 
 // in says which layers the value of level k is from: "in layer 3" or "up to layer 3".

@@ -86,12 +86,25 @@ func (h Heatmap) picture(generated bool) *picture {
 	for _, name := range h.methods() {
 		p.views = append(p.views, p.view(name, h.Layer, generated))
 	}
+	if p.statesAlone() {
+		p.words.title = "How alike the hidden states of tokens are"
+	}
 	if p.comparison != nil {
 		p.views[differenceOf].difference = true
 		p.shareScale()
 		p.agree()
 	}
 	return p
+}
+
+// statesAlone reports whether all that is shown says how alike hidden states are.
+func (p *picture) statesAlone() bool {
+	for i := range p.views {
+		if !p.views[i].alike() {
+			return false
+		}
+	}
+	return len(p.views) > 0
 }
 
 // view computes what is shown of one method. layer is the layer to highlight, if the method has it.
@@ -320,7 +333,7 @@ func (p *picture) silence(v *view, t int) string {
 	}
 	more := ""
 	for i := range p.views {
-		if w := &p.views[i]; w.has(t) && w.silent[t] == "" {
+		if w := &p.views[i]; w.has(t) && w.silent[t] == "" && !w.alike() {
 			more = Visible(w.name, nameLimit)
 			break
 		}

@@ -10,6 +10,9 @@ import (
 // prediction.
 func (v *view) scorer() bool { return v.wrong == "" && v.result.Options["scorer"] != "" }
 
+// alike reports whether values say how alike two states are, and not what came from a source.
+func (v *view) alike() bool { return v.wrong == "" && v.result.Options["tensor"] != "" }
+
 // contrast returns the token or class that a prediction is compared with, or "" if there is none.
 func (v *view) contrast() string {
 	if v.wrong != "" || v.result.Options["contrast"] == "" {

@@ -225,7 +225,15 @@ func (p *picture) says(v *view, t int) string {
 	if v.top.lift {
 		return speaks(above, below, "more than position explains", "less")
 	}
-	return "most from " + strings.Join(append(above, below...), ", ")
+	return v.most() + strings.Join(append(above, below...), ", ")
+}
+
+// most begins the list of the largest values of a row.
+func (v *view) most() string {
+	if v.alike() {
+		return "most like "
+	}
+	return "most from "
 }
 
 // speaks joins the sources on both sides of a neutral value.
