@@ -396,6 +396,9 @@ func biasesOf(h *focus.Head) []chart.Series {
 	return []chart.Series{bias, alibi}
 }
 
+// biasHeight is that of Figure 3 in pixels. The published picture is 200 pixels high with its axes.
+const biasHeight = 140
+
 func focusBias(r *run) error {
 	text, h, _, err := r.oneHead()
 	if err != nil {
@@ -407,7 +410,7 @@ func focusBias(r *run) error {
 	c := chart.Chart{
 		Kind: chart.Scatter, Title: "Bias and ALiBi, " + where(h), MenuTitle: "Bias and ALiBi",
 		X: chart.Axis{Title: "index of the target token (source)", Max: &last},
-		Y: chart.Axis{Title: "part of the score"}, Series: series,
+		Y: chart.Axis{Title: "part of the score"}, Series: series, Height: biasHeight,
 	}
 	c.X.Min = new(float64)
 	if err := r.eachHead(&c, text, func(h *focus.Head) (chart.Variant, error) {

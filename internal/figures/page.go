@@ -133,8 +133,8 @@ layer graphs and the maps of Figure 4 in s1, the maps of s2, and Figures 1, 2, 4
 of s3, with their axes. They are changed in two places so that they can be read in grey: Figure
 2 goes from a dark blue to a light red, which are alike in grey if they are pure, and Figures 4
 to 6 and 9 end before the palest yellow. Figure 4 of s1 keeps the numbers at the axis of its
-bars, and Figure 3 of s3 is higher than the published one. All other pictures have the palette
-of this project, because the published colours are not known.
+bars. All other pictures have the palette of this project, because the published colours are not
+known.
 
 `
 

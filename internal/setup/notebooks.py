@@ -10,7 +10,7 @@ HTML without scripts are shown; and, with check, if its outputs differ from the 
 processor adds in another order, so that numbers may differ a little: see near. Everything else is compared exactly, except
 for the points of a picture of a chart, whose numbers stand beside it.
 
-The limit is for time on the clock, which is what a reader waits for. Processor time would miss a cell that waits for ever,
+The limit is for time on the clock, which is what a reader waits for. Processor time would miss a cell that waits forever,
 and the engine is no child of the kernel, so its processor time is not known on every system. A notebook takes 3 minutes at
 most on two quiet cores, so that 10 leave room for a busy machine; --minutes, MINUTES of make, allows more.
 """

@@ -52,6 +52,9 @@ func (p *page) plot(c *chart.Chart, y float64) float64 {
 	left := margin + 1.4*p.size + wide + 5
 	f.x, f.y, f.w = left, y+0.3*p.size, p.width-left-margin-0.6*p.size
 	f.h = min(0.62*f.w, 420)
+	if part := c.Proportion(); part > 0 {
+		f.h = part * f.w
+	}
 	f.reversedX, f.reversedY = c.X.Reversed, c.Y.Reversed
 	for i, v := range atY {
 		q := f.at(f.low, v)
