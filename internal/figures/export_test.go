@@ -10,6 +10,9 @@ import (
 // CompareTo compares with other records than those of the program.
 var CompareTo = compare
 
+// Against writes two numbers that a claim compares.
+var Against = against
+
 // Erase returns what erasing each token of an explained prompt does to generated token t.
 func Erase(
 	ctx context.Context, m trace.Model, e *attribution.Explanation, t int,

@@ -532,3 +532,32 @@ func TestGradientSums(t *testing.T) {
 		}
 	}
 }
+
+// Numbers that a claim compares are told apart, unless they are equal.
+func TestAgainst(t *testing.T) {
+	for want, x := range map[string][2]float64{
+		"0.377 against 0.392":   {0.3767, 0.3921},
+		"0.3766 against 0.3767": {0.37658, 0.37671},
+		"0.5 against 0.5":       {0.5, 0.5},
+	} {
+		if got := figures.Against(x[0], x[1]); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// One figure and one claim are no plural.
+func TestTally(t *testing.T) {
+	one := &reproduction.Reproduction{Checks: []reproduction.Check{{Verdict: reproduction.Agrees}}}
+	out := &reproduction.Reproduction{LeftOut: "no"}
+	for want, all := range map[string][]*reproduction.Reproduction{
+		"1 figure or table with 1 claim: 1 agree, 0 differ.":                            {one},
+		"1 figure or table with 0 claims: 0 agree, 0 differ; 1 figure is left out.":     {out},
+		"3 figures and tables with 2 claims: 2 agree, 0 differ; 1 figure is left out.":  {one, one, out},
+		"3 figures and tables with 1 claim: 1 agree, 0 differ; 2 figures are left out.": {one, out, out},
+	} {
+		if got := figures.Tally(all); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

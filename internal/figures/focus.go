@@ -313,9 +313,9 @@ func breakdownOf(b *focus.Breakdown, rank int) chart.Variant {
 			continue
 		}
 		c := b.Coordinates(p)
-		s.X = append(s.X, max(c[focus.Content], 0))
-		s.Y = append(s.Y, max(c[focus.QueryBias], 0))
-		s.C = append(s.C, max(c[focus.ALiBi], 0))
+		s.X = append(s.X, max(c[focus.QueryBias], 0))
+		s.Y = append(s.Y, max(c[focus.ALiBi], 0))
+		s.C = append(s.C, max(c[focus.Content], 0))
 		s.Value = append(s.Value, p.Probability)
 		points = append(points, p)
 	}
@@ -336,7 +336,8 @@ func focusBreakdown(r *run) error {
 		Kind: chart.Ternary, Title: "Parts of the largest score of each row, " + where(h),
 		MenuTitle: "Parts of one score of each row",
 		Subtitle:  "each part minus its smallest value",
-		Corners:   [3]string{"attention", "bias", "ALiBi"}, Series: breakdownOf(b, 0).Series,
+		// The published picture has its first part, attention, at the top.
+		Corners: [3]string{"bias", "ALiBi", "attention"}, Series: breakdownOf(b, 0).Series,
 		Color: chart.Scale{Title: "probability", Percent: true, Palette: "blue-red", Max: 1},
 		Names: tokens, Opacity: 0.5,
 	}
@@ -553,7 +554,7 @@ func focusLines(r *run, quantities []focus.Quantity) error {
 		series := make([]chart.Series, f.Heads)
 		crossings, valid := 0, true
 		for k := range series {
-			series[k].Name = fmt.Sprintf("sort_idx %d", k)
+			series[k].Name = fmt.Sprintf("sort_idx %d", k+1) // from 1, as in the published data
 		}
 		for l := range f.Layers {
 			seen := map[int]bool{}
@@ -599,7 +600,7 @@ func focusLines(r *run, quantities []focus.Quantity) error {
 				"that of the first layer")
 		}
 	}
-	r.note("Mean over %d texts. In each layer the heads are sorted: sort_idx 0 is the head with "+
+	r.note("Mean over %d texts. In each layer the heads are sorted: sort_idx 1 is the head with "+
 		"the lowest value there. Head numbers are in the hover texts.", len(r.focusTexts()))
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/headwater-ml/headwater/gonbext/render/reproduction"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // Image is a drawn picture: the name of its file without the end, and the SVG.
@@ -119,10 +120,14 @@ func Tally(all []*reproduction.Reproduction) string {
 			}
 		}
 	}
-	s := fmt.Sprintf("%d figures and tables with %d claims: %d agree, %d differ", len(all),
-		agree+differ, agree, differ)
+	s := fmt.Sprintf("%d figures and tables", len(all))
+	if len(all) == 1 {
+		s = "1 figure or table"
+	}
+	s += fmt.Sprintf(" with %s: %d agree, %d differ", message.Count(agree+differ, "claim"), agree,
+		differ)
 	if out > 0 {
-		s += fmt.Sprintf("; %d figures are left out", out)
+		s += fmt.Sprintf("; %s %s left out", message.Count(out, "figure"), message.IsOrAre(out))
 	}
 	return s + "."
 }

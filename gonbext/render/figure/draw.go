@@ -281,7 +281,11 @@ func (p *page) overlays(c *chart.Chart, f frame) {
 		}
 		p.line([]point{a, b}, 0.7, gray, 4, 3)
 		if r.Horizontal {
-			p.text(f.x+f.w-2, a.y-2, r.Label, style{scale: 0.8, align: 1, color: gray})
+			y := a.y - 2
+			if y < f.y+0.8*p.size { // the frame would cut it
+				y = a.y + 0.8*p.size
+			}
+			p.text(f.x+f.w-2, y, r.Label, style{scale: 0.8, align: 1, color: gray})
 		} else {
 			p.text(a.x+2, f.y+0.9*p.size, r.Label, style{scale: 0.8, color: gray})
 		}
