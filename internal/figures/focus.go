@@ -187,10 +187,15 @@ func hovers(points []focus.Point, parts bool) []chart.Column {
 			{Name: "probability"},
 		}
 	} else {
-		all = []chart.Column{{Name: "current", Named: true}, {Name: "target", Named: true}}
+		all = []chart.Column{
+			{Name: "current", Named: true}, {Name: "target", Named: true},
+			{Name: "tokens in the past"},
+		}
 	}
 	for _, p := range points {
-		values := []float64{float64(p.Target), float64(p.Source)}
+		values := []float64{
+			float64(p.Target), float64(p.Source), float64(p.Target - p.Source),
+		}
 		if parts {
 			values = []float64{
 				p.Terms[focus.Content], p.Terms[focus.QueryBias],
