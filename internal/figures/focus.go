@@ -188,7 +188,8 @@ func hovers(points []focus.Point, parts bool) []chart.Column {
 		}
 	} else {
 		all = []chart.Column{
-			{Name: "current", Named: true}, {Name: "target", Named: true},
+			{Name: "current", Named: true},
+			{Name: "target", Named: true},
 			{Name: "tokens in the past"},
 		}
 	}
