@@ -180,10 +180,11 @@ const (
 	// defaultHeight and the width beside it are those of a plot in a notebook, in pixels.
 	defaultHeight, defaultWidth = 280, 480
 	minHeight, maxHeight        = 40, 2000
-	// maxPoints is how many points or cells a chart may have in all: a specification with more
-	// would not fit in a notebook.
-	maxPoints = 250_000
 )
+
+// MaxPoints is how many points or cells a chart may have in all, with those of its variants: a
+// specification with more would not fit in a notebook.
+const MaxPoints = 250_000
 
 // Check returns an error if the data do not fit the kind: lengths that differ, numbers that are
 // infinite, shares below 0.
@@ -229,8 +230,8 @@ func (c *Chart) checkMatrix() error {
 		return fmt.Errorf("chart: a matrix of %d rows and %d columns has %d numbers; want %d",
 			len(m.Rows), len(m.Columns), len(m.Data), len(m.Rows)*len(m.Columns))
 	}
-	if len(m.Data) > maxPoints {
-		return fmt.Errorf("chart: %d cells; at most %d can be drawn", len(m.Data), maxPoints)
+	if len(m.Data) > MaxPoints {
+		return fmt.Errorf("chart: %d cells; at most %d can be drawn", len(m.Data), MaxPoints)
 	}
 	if m.Muted != nil && len(m.Muted) != len(m.Columns) {
 		return fmt.Errorf("chart: %d marks of muted columns; want one for each of %d columns",
@@ -272,8 +273,8 @@ func (c *Chart) checkSeries() error {
 	for i, s := range c.Series {
 		want := len(s.Y)
 		points += want
-		if points > maxPoints {
-			return fmt.Errorf("chart: more than %d points cannot be drawn", maxPoints)
+		if points > MaxPoints {
+			return fmt.Errorf("chart: more than %d points cannot be drawn", MaxPoints)
 		}
 		xs := c.Kind != Bars && c.Kind != Histogram
 		for _, list := range []struct {

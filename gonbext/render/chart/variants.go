@@ -75,9 +75,9 @@ func (c *Chart) checkVariants() error {
 	if len(c.Choices) > 0 && !shown {
 		return fmt.Errorf("chart: no variant has the options that are shown at first")
 	}
-	if cells > maxPoints {
+	if cells > MaxPoints {
 		return fmt.Errorf("chart: %d points and cells in all variants; at most %d can be drawn",
-			cells, maxPoints)
+			cells, MaxPoints)
 	}
 	return nil
 }
