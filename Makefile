@@ -13,6 +13,8 @@ SEED      ?= 1
 # requests to Chromium, cells of a notebook, mutants.
 TIMEOUT   ?= 3h
 NOTEBOOKS ?= $(wildcard notebooks/*.ipynb)
+# How long one notebook may take, for a machine that does other things as well.
+MINUTES   ?= 10
 
 # What make demo explains with SmolLM2.
 REAL_PROMPT ?= The Eiffel Tower is in Paris. The Colosseum is in
@@ -79,11 +81,11 @@ unit: build
 notebooks-check: build ## execute the notebooks and compare with their committed outputs
 	$(in_env) python internal/setup/notebooks_test.py
 	@$(in_env) $(headwater) install
-	$(in_env) python internal/setup/notebooks.py check $(or $(NOTEBOOKS),notebooks/*.ipynb)
+	$(in_env) python internal/setup/notebooks.py check --minutes $(MINUTES) $(or $(NOTEBOOKS),notebooks/*.ipynb)
 
 notebooks: build ## execute the notebooks in place, to commit new outputs
 	@$(in_env) $(headwater) install
-	$(in_env) python internal/setup/notebooks.py write $(or $(NOTEBOOKS),notebooks/*.ipynb)
+	$(in_env) python internal/setup/notebooks.py write --minutes $(MINUTES) $(or $(NOTEBOOKS),notebooks/*.ipynb)
 
 figures: build ## make the figures and tables of the four documents into figures/, with verdicts
 	@$(in_env) $(headwater) figures

@@ -199,8 +199,8 @@ func NewReport(ask Ask) (*Report, error) {
 // complete.
 func (r *Report) Add(t *Text, tokens []string) error {
 	if tokens != nil && len(tokens) != t.Sources {
-		return fmt.Errorf("focus: %d texts of tokens for %d sources; want as many", len(tokens),
-			t.Sources)
+		return fmt.Errorf("focus: tokens has %d texts, and there are %d sources; want a text for "+
+			"each", len(tokens), t.Sources)
 	}
 	for _, f := range r.lines {
 		if err := f.Add(t); err != nil {

@@ -92,6 +92,18 @@ func TestAttributeKnown(t *testing.T) {
 	}
 }
 
+// The probabilities that Claus published of the first rows of layer 14, head 17 go through as they
+// are, and the rollout of one layer is half of them and half of the token itself.
+func TestAttributePublished(t *testing.T) {
+	published := []float64{1, 0, 0, .560108, .439892, 0, .927294, .060285, .012421}
+	input := safetensors(t, checkpoint.Tensor{Name: "attention", Shape: []int{1, 1, 3, 3}, Data: published})
+	f := attributed(t, input, "--methods", "raw,rollout,flow")
+	checkClose(t, "raw", floats(t, f, "raw"), published)
+	half := []float64{1, 0, 0, .280054, .719946, 0, .463647, .0301425, .5062105}
+	checkClose(t, "rollout", floats(t, f, "rollout"), half)
+	checkClose(t, "flow", floats(t, f, "flow"), half) // of one layer the same
+}
+
 // Heads: head 0 looks at the first token and head 1 at itself. Layers and heads count from 0.
 func TestAttributeHeads(t *testing.T) {
 	input := safetensors(t, checkpoint.Tensor{Name: "attention", Shape: []int{1, 2, 2, 2}, Data: []float64{1, 0, 1, 0, 1, 0, 0, 1}})

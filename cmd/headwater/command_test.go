@@ -147,6 +147,7 @@ func TestWrongCommands(t *testing.T) {
 		{"gradients of a cut", []string{"attribute", "--input", "nope", "--methods", "occlusion", "--cut", "1:0"}, "", 2, "--methods occlusion: it asks the model again"},
 		{"check without a check", []string{"doctor", "--quick", "--check"}, "", 2, "--check does nothing with --quick"},
 		{"unknown flag", []string{"explain", "--modle", "tiny", "a"}, "", 2, "unknown flag: --modle; did you mean --model?; see headwater explain --help"},
+		{"unknown command with a flag", []string{"maps", "--model", "tiny"}, "", 2, `unknown command "maps"; known are attribute, `},
 		{"unknown short flag", []string{"methods", "-x"}, "", 2, "unknown flag: -x; see headwater methods"},
 		{"flag without value", []string{"explain", "--format"}, "", 2, "flag needs an argument: --format"},
 		{"help of an unknown command", []string{"help", "expose"}, "", 2, `unknown command "expose"`},

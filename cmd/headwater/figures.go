@@ -156,7 +156,7 @@ func (p *program) checkFigures(
 		return err
 	}
 	if made == 0 {
-		return usagef("none of %d figures fits the model", len(some))
+		return usagef("%s", noneFits(len(some)))
 	}
 	if worse > 0 {
 		return fmt.Errorf("%d of %d claims agreed when they were recorded and do not now", worse,
@@ -211,7 +211,7 @@ func (p *program) writeFigures(
 		return err
 	}
 	if made == 0 {
-		return usagef("none of %d figures fits the model; %s says why for each", len(all), name)
+		return usagef("%s; %s says why", noneFits(len(all)), name)
 	}
 	return nil
 }
@@ -286,4 +286,12 @@ func (p *program) writeFile(ctx context.Context, path string, data []byte) error
 		return err
 	}
 	return out.commit()
+}
+
+// noneFits says that no figure fits the model.
+func noneFits(figures int) string {
+	if figures == 1 {
+		return "the figure does not fit the model"
+	}
+	return fmt.Sprintf("none of %d figures fits the model", figures)
 }

@@ -69,7 +69,7 @@ func TestCheckFigures(t *testing.T) {
 	dir := t.TempDir()
 	status, _, stderr := execute(t, "", "figures", "-o", dir, "--model", "planted-relay", "s3-fig3")
 	if status != 2 || !strings.Contains(stderr, "s3-fig3 is left out: it needs ALiBi positions") ||
-		!strings.Contains(stderr, "none of 1 figures fits the model") {
+		!strings.Contains(stderr, "the figure does not fit the model") {
 		t.Errorf("status %d, stderr %q", status, stderr)
 	}
 	if page := read(t, filepath.Join(dir, "index.html")); !bytes.Contains(page, []byte("ALiBi")) {
@@ -115,7 +115,7 @@ func TestFiguresLeftOut(t *testing.T) {
 		},
 		{
 			[]string{"--model", "tiny-sentiment", "--reduced", "s1-table1", "s1-table3"},
-			"1 figures are left out.",
+			"1 figure is left out.",
 			[]string{"s1-table1 is left out: its sentences are for a classifier of verb number"},
 		},
 	} {
@@ -156,7 +156,7 @@ func TestFiguresRefusals(t *testing.T) {
 		want string
 	}{
 		{[]string{"s1-fig22"}, "did you mean s1-fig2?"},
-		{[]string{"--check", "--model", "tiny", "s2-cue"}, "none of 1 figures fits the model"},
+		{[]string{"--check", "--model", "tiny", "s2-cue"}, "the figure does not fit the model"},
 	} {
 		status, _, stderr := execute(t, "", append([]string{"figures"}, c.args...)...)
 		if status != 2 || !strings.Contains(stderr, c.want) {

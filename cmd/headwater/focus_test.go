@@ -367,7 +367,7 @@ func TestFocusRefusals(t *testing.T) {
 		{"no tensor", focus("--input", other), "", 1, `it has no tensor that focus reads; these are "terms", "scores"`},
 		{"shape", focus("--input", short), "", 1, `tensor "terms" has shape [2 2 2]; want 3 terms`},
 		{"another model", focus("--input", two, "--input", in), "", 1, "text 1 has 1 layers of 1 heads; the texts before it have 2 of 1"},
-		{"tokens", focus("--input", bad), "", 1, "2 texts of tokens for 1 sources"},
+		{"tokens", focus("--input", bad), "", 1, "tokens has 2 texts, and there are 1 sources; want a text for each"},
 		{"memory", focus("--input", big, "--max-memory", "68MB"), "", 1, "focus on its tensors needs about"},
 		{"model without a tokenizer", focus("--model", gpt2, "the"), "", 1, "(headwater trace --ids)"},
 	})

@@ -75,6 +75,10 @@ var wants = map[string]string{
 
 // flagError returns a usage error that names the flag, its value, and the values that it takes.
 func flagError(cmd *cobra.Command, err error) error {
+	// An unknown command before the flag is the mistake, not the flag.
+	if args := cmd.Flags().Args(); len(args) > 0 && cmd.HasAvailableSubCommands() {
+		return knownCommand(cmd, args)
+	}
 	text := err.Error()
 	if wrong := (*pflag.InvalidValueError)(nil); errors.As(err, &wrong) {
 		flag := wrong.GetFlag()

@@ -222,7 +222,7 @@ func verbShape(r *run, at func(string, int) float64) {
 		at("flow", top), at("raw", top), "raw")
 	r.check(claim{"flow-rollout", "In the middle, layer 2, flow correlates at least as well as " +
 		"rollout"},
-		"at least rollout", short(at("flow", 2))+" against "+short(at("rollout", 2)),
+		"at least rollout", against(at("flow", 2), at("rollout", 2)),
 		at("flow", 2) >= at("rollout", 2))
 	r.zero(claim{"equal", "After the first layer rollout and flow are equal: difference"}, 1e-9,
 		at("flow", 0)-at("rollout", 0))

@@ -10,12 +10,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/gonbext/render/chart"
 	"github.com/headwater-ml/headwater/gonbext/render/figure"
 	"github.com/headwater-ml/headwater/gonbext/render/reproduction"
 	"github.com/headwater-ml/headwater/internal/figures"
@@ -530,5 +532,59 @@ func TestGradientSums(t *testing.T) {
 		if size := math.Sqrt(squares); size == 0 || math.Abs(sum) > 1e-4*size {
 			t.Errorf("the components add up to %g, their norm is %g", sum, size)
 		}
+	}
+}
+
+// Numbers that a claim compares are told apart, unless they are equal.
+func TestAgainst(t *testing.T) {
+	for want, x := range map[string][2]float64{
+		"0.377 against 0.392":   {0.3767, 0.3921},
+		"0.3766 against 0.3767": {0.37658, 0.37671},
+		"0.5 against 0.5":       {0.5, 0.5},
+	} {
+		if got := figures.Against(x[0], x[1]); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// One figure and one claim are no plural.
+func TestTally(t *testing.T) {
+	one := &reproduction.Reproduction{Checks: []reproduction.Check{{Verdict: reproduction.Agrees}}}
+	out := &reproduction.Reproduction{LeftOut: "no"}
+	for want, all := range map[string][]*reproduction.Reproduction{
+		"1 figure or table with 1 claim: 1 agree, 0 differ.":                            {one},
+		"1 figure or table with 0 claims: 0 agree, 0 differ; 1 figure is left out.":     {out},
+		"3 figures and tables with 2 claims: 2 agree, 0 differ; 1 figure is left out.":  {one, one, out},
+		"3 figures and tables with 1 claim: 1 agree, 0 differ; 2 figures are left out.": {one, out, out},
+	} {
+		if got := figures.Tally(all); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// A model with many layers has more cells in all its maps than a chart can have: the menu then has
+// every second layer, counted from the one that is shown, and the figure is made.
+func TestManyLayers(t *testing.T) {
+	const side, layers = 200, 12 // 480,000 cells
+	names := make([]string, side)
+	c := chart.Chart{Kind: chart.Heatmap, Choices: []chart.Choice{{Name: "layer", Shown: "7"}}}
+	for l := range layers {
+		m := &chart.Matrix{Rows: names, Columns: names, Data: make([]float64, side*side)}
+		option := strconv.Itoa(l)
+		c.Choices[0].Options = append(c.Choices[0].Options, option)
+		c.Variants = append(c.Variants, chart.Variant{Options: []string{option}, Matrix: m})
+		if l == 7 {
+			c.Matrix = m
+		}
+	}
+	got, err := figures.MenuPicture(1<<30, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Six layers have 240,000 cells, and 250,000 can be drawn.
+	if diff := cmp.Diff([]string{"1", "3", "5", "7", "9", "11"}, got.Choices[0].Options); diff != "" {
+		t.Errorf("layers (-want +got):\n%s", diff)
 	}
 }

@@ -153,12 +153,12 @@ func (r *run) distinct(maps map[string]*attribution.Map, T int) {
 		r.check(claim{"distinct-" + method, "In the last layer " + method + " has a more " +
 			"distinct pattern than raw attention: effective share of the tokens, 1 if all " +
 			"count alike"},
-			"below raw", short(spread[method])+" against "+short(spread["raw"]),
+			"below raw", against(spread[method], spread["raw"]),
 			spread[method] < spread["raw"])
 	}
 	r.check(claim{"fade", "The link of a token to itself fades with the layers: its share of " +
 		"rollout, mean over tokens"}, "after the last layer below the first",
-		short(last)+" against "+short(first), last < first)
+		against(last, first), last < first)
 }
 
 // graphTitles are the titles of the three graphs.

@@ -187,10 +187,16 @@ func hovers(points []focus.Point, parts bool) []chart.Column {
 			{Name: "probability"},
 		}
 	} else {
-		all = []chart.Column{{Name: "current", Named: true}, {Name: "target", Named: true}}
+		all = []chart.Column{
+			{Name: "current", Named: true},
+			{Name: "target", Named: true},
+			{Name: "tokens in the past"},
+		}
 	}
 	for _, p := range points {
-		values := []float64{float64(p.Target), float64(p.Source)}
+		values := []float64{
+			float64(p.Target), float64(p.Source), float64(p.Target - p.Source),
+		}
 		if parts {
 			values = []float64{
 				p.Terms[focus.Content], p.Terms[focus.QueryBias],
@@ -313,9 +319,9 @@ func breakdownOf(b *focus.Breakdown, rank int) chart.Variant {
 			continue
 		}
 		c := b.Coordinates(p)
-		s.X = append(s.X, max(c[focus.Content], 0))
-		s.Y = append(s.Y, max(c[focus.QueryBias], 0))
-		s.C = append(s.C, max(c[focus.ALiBi], 0))
+		s.X = append(s.X, max(c[focus.QueryBias], 0))
+		s.Y = append(s.Y, max(c[focus.ALiBi], 0))
+		s.C = append(s.C, max(c[focus.Content], 0))
 		s.Value = append(s.Value, p.Probability)
 		points = append(points, p)
 	}
@@ -336,7 +342,8 @@ func focusBreakdown(r *run) error {
 		Kind: chart.Ternary, Title: "Parts of the largest score of each row, " + where(h),
 		MenuTitle: "Parts of one score of each row",
 		Subtitle:  "each part minus its smallest value",
-		Corners:   [3]string{"attention", "bias", "ALiBi"}, Series: breakdownOf(b, 0).Series,
+		// The published picture has its first part, attention, at the top.
+		Corners: [3]string{"bias", "ALiBi", "attention"}, Series: breakdownOf(b, 0).Series,
 		Color: chart.Scale{Title: "probability", Percent: true, Palette: "blue-red", Max: 1},
 		Names: tokens, Opacity: 0.5,
 	}
@@ -396,6 +403,9 @@ func biasesOf(h *focus.Head) []chart.Series {
 	return []chart.Series{bias, alibi}
 }
 
+// biasHeight is that of Figure 3 in pixels. The published picture is 200 pixels high with its axes.
+const biasHeight = 140
+
 func focusBias(r *run) error {
 	text, h, _, err := r.oneHead()
 	if err != nil {
@@ -407,7 +417,7 @@ func focusBias(r *run) error {
 	c := chart.Chart{
 		Kind: chart.Scatter, Title: "Bias and ALiBi, " + where(h), MenuTitle: "Bias and ALiBi",
 		X: chart.Axis{Title: "index of the target token (source)", Max: &last},
-		Y: chart.Axis{Title: "part of the score"}, Series: series,
+		Y: chart.Axis{Title: "part of the score"}, Series: series, Height: biasHeight,
 	}
 	c.X.Min = new(float64)
 	if err := r.eachHead(&c, text, func(h *focus.Head) (chart.Variant, error) {
@@ -550,7 +560,7 @@ func focusLines(r *run, quantities []focus.Quantity) error {
 		series := make([]chart.Series, f.Heads)
 		crossings, valid := 0, true
 		for k := range series {
-			series[k].Name = fmt.Sprintf("sort_idx %d", k)
+			series[k].Name = fmt.Sprintf("sort_idx %d", k+1) // from 1, as in the published data
 		}
 		for l := range f.Layers {
 			seen := map[int]bool{}
@@ -596,7 +606,7 @@ func focusLines(r *run, quantities []focus.Quantity) error {
 				"that of the first layer")
 		}
 	}
-	r.note("Mean over %d texts. In each layer the heads are sorted: sort_idx 0 is the head with "+
+	r.note("Mean over %d texts. In each layer the heads are sorted: sort_idx 1 is the head with "+
 		"the lowest value there. Head numbers are in the hover texts.", len(r.focusTexts()))
 	return nil
 }

@@ -54,20 +54,23 @@ func (r *run) eachHead(
 const pictureBytes = 130_000
 
 // menuPicture adds a picture whose charts have menus. If the data of all options have more bytes
-// than the limit, the first menu has every second option, every third … or is left out.
+// than the limit, or more points than a chart can have, the first menu has every second option,
+// every third … or is left out.
 func (r *run) menuPicture(limit, columns int, charts ...chart.Chart) error {
 	all := slices.Clone(charts)
 	for step := 1; len(charts[0].Choices) > 0; {
-		spec, err := chart.Grid(columns, charts...)
-		if err != nil {
-			return err
-		}
-		text, err := json.Marshal(spec)
-		if err != nil {
-			return err
-		}
-		if len(text) <= limit {
-			break
+		if !slices.ContainsFunc(charts, manyPoints) {
+			spec, err := chart.Grid(columns, charts...)
+			if err != nil {
+				return err
+			}
+			text, err := json.Marshal(spec)
+			if err != nil {
+				return err
+			}
+			if len(text) <= limit {
+				break
+			}
 		}
 		first := all[0].Choices[0]
 		step++
@@ -91,4 +94,18 @@ func (r *run) menuPicture(limit, columns int, charts ...chart.Chart) error {
 	}
 	r.picture("", columns, charts...)
 	return nil
+}
+
+// manyPoints returns whether the menus of a chart have more points and cells than can be drawn.
+func manyPoints(c chart.Chart) bool {
+	n := 0
+	for _, v := range c.Variants {
+		if v.Matrix != nil {
+			n += len(v.Matrix.Data)
+		}
+		for _, s := range v.Series {
+			n += len(s.Y)
+		}
+	}
+	return n > chart.MaxPoints
 }

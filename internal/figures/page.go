@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/headwater-ml/headwater/gonbext/render/reproduction"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // Image is a drawn picture: the name of its file without the end, and the SVG.
@@ -119,10 +120,14 @@ func Tally(all []*reproduction.Reproduction) string {
 			}
 		}
 	}
-	s := fmt.Sprintf("%d figures and tables with %d claims: %d agree, %d differ", len(all),
-		agree+differ, agree, differ)
+	s := fmt.Sprintf("%d figures and tables", len(all))
+	if len(all) == 1 {
+		s = "1 figure or table"
+	}
+	s += fmt.Sprintf(" with %s: %d agree, %d differ", message.Count(agree+differ, "claim"), agree,
+		differ)
 	if out > 0 {
-		s += fmt.Sprintf("; %d figures are left out", out)
+		s += fmt.Sprintf("; %s %s left out", message.Count(out, "figure"), message.IsOrAre(out))
 	}
 	return s + "."
 }
@@ -133,8 +138,8 @@ layer graphs and the maps of Figure 4 in s1, the maps of s2, and Figures 1, 2, 4
 of s3, with their axes. They are changed in two places so that they can be read in grey: Figure
 2 goes from a dark blue to a light red, which are alike in grey if they are pure, and Figures 4
 to 6 and 9 end before the palest yellow. Figure 4 of s1 keeps the numbers at the axis of its
-bars, and Figure 3 of s3 is higher than the published one. All other pictures have the palette
-of this project, because the published colours are not known.
+bars. All other pictures have the palette of this project, because the published colours are not
+known.
 
 `
 

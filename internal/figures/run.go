@@ -83,7 +83,16 @@ func (r *run) zero(c claim, tolerance, got float64) {
 
 // above checks that a number is greater than another one; what names the second.
 func (r *run) above(c claim, got, than float64, what string) {
-	r.check(c, "above "+what, short(got)+" against "+short(than), got > than)
+	r.check(c, "above "+what, against(got, than), got > than)
+}
+
+// against writes two numbers with three digits, or with as many as tell them apart.
+func against(a, b float64) string {
+	x, y := short(a), short(b)
+	for digits := 4; x == y && digits <= 6; digits++ {
+		x, y = strconv.FormatFloat(a, 'g', digits, 64), strconv.FormatFloat(b, 'g', digits, 64)
+	}
+	return x + " against " + y
 }
 
 // check adds a check.

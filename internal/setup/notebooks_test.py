@@ -1,10 +1,17 @@
 """Tests of the notebook check: what it must find, and what it must not mind."""
 
 import copy
+import io
+import pathlib
+import sys
+import tempfile
+import time
 import unittest
+from unittest import mock
 
 import nbformat
 import nbformat.v4 as v4
+import notebooks
 from notebooks import FILE_BYTES, OUTPUT_BYTES, ROOT, alike, differences, displayed, inspect, normalise
 
 
@@ -121,6 +128,47 @@ class Differences(unittest.TestCase):
 
     def test_never_executed(self):
         self.assertEqual(len(differences(notebook(), notebook(stream("2\n")))), 1)
+
+
+class Limit(unittest.TestCase):
+    """Which notebook and which cell ran when the time was over. Python's kernel stands in for ours."""
+
+    def stopped(self, *sources, minutes):
+        nb = v4.new_notebook(cells=[v4.new_markdown_cell("text"), *map(v4.new_code_cell, sources)])
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(notebooks, "KEPT", pathlib.Path(folder)):
+            return notebooks.execute(nb, pathlib.Path(folder, "slow.ipynb"), minutes, kernel="python3")
+
+    def test_cell_that_hangs(self):
+        begin = time.monotonic()
+        problems = self.stopped("1", "import time\ntime.sleep(120)", "2", minutes=0.1)
+        self.assertLess(time.monotonic() - begin, 60)
+        want = "the notebook took longer than 0.1 minutes, the limit, and was stopped in cell 3: import time"
+        self.assertEqual(problems, [want])
+
+    def test_cells_together(self):
+        """Each cell is short, and all of them are too long."""
+        cell = "import time; time.sleep(2)"
+        self.assertIn("was stopped in cell ", "".join(self.stopped(*[cell] * 9, minutes=0.1)))
+
+    def test_in_time(self):
+        self.assertEqual(self.stopped("1", "2", minutes=5), [])
+
+    def test_names_the_notebook(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "slow.ipynb")
+            nbformat.write(notebook(), path)
+            arguments = ["notebooks.py", "check", "--minutes", "7", str(path)]
+            with (
+                mock.patch.object(sys, "argv", arguments),
+                mock.patch.object(sys, "stderr", new=io.StringIO()) as printed,
+                mock.patch.object(sys, "stdout", new=io.StringIO()),
+                mock.patch.object(notebooks, "KEPT", pathlib.Path(folder, "kept")),
+                mock.patch.object(notebooks, "execute", lambda nb, path, minutes: [f"longer than {minutes:g} minutes"]),
+                self.assertRaises(SystemExit) as end,
+            ):
+                notebooks.main()
+        self.assertEqual(end.exception.code, 1)
+        self.assertEqual(printed.getvalue(), f"{path}: longer than 7 minutes\n")
 
 
 class Displayed(unittest.TestCase):

@@ -62,6 +62,10 @@ type Chart struct {
 	Graph  *Graph
 	// Color maps the numbers of cells, and the Value of points, to colours.
 	Color Scale
+	// Height is that of the area between the axes in a notebook, where it is 480 pixels wide, for
+	// lines, bars, histograms and scatter plots; 0 is 280. Files keep the proportion. The other
+	// kinds are as high as their data need.
+	Height float64 `json:",omitempty"`
 	// Opacity is that of points, from 0 to 1; 0 is one by their number.
 	Opacity float64 `json:",omitempty"`
 	// Bins is the number of bins of a histogram, from 1 to 1000; 0 is 30.
@@ -173,16 +177,24 @@ type Ellipse struct {
 const (
 	defaultBins = 30
 	maxBins     = 1000
-	// maxPoints is how many points or cells a chart may have in all: a specification with more
-	// would not fit in a notebook.
-	maxPoints = 250_000
+	// defaultHeight and the width beside it are those of a plot in a notebook, in pixels.
+	defaultHeight, defaultWidth = 280, 480
+	minHeight, maxHeight        = 40, 2000
 )
+
+// MaxPoints is how many points or cells a chart may have in all, with those of its variants: a
+// specification with more would not fit in a notebook.
+const MaxPoints = 250_000
 
 // Check returns an error if the data do not fit the kind: lengths that differ, numbers that are
 // infinite, shares below 0.
 func (c *Chart) Check() error {
 	if c.Bins < 0 || c.Bins > maxBins {
 		return fmt.Errorf("chart: %d bins; want 1 to %d, or 0 for %d", c.Bins, maxBins, defaultBins)
+	}
+	if c.Height != 0 && !(c.Height >= minHeight && c.Height <= maxHeight) {
+		return fmt.Errorf("chart: height %v; want %d to %d pixels, or 0 for %d", c.Height,
+			minHeight, maxHeight, defaultHeight)
 	}
 	if !(c.Opacity >= 0 && c.Opacity <= 1) {
 		return fmt.Errorf("chart: opacity %v; want 0 to 1", c.Opacity)
@@ -218,8 +230,8 @@ func (c *Chart) checkMatrix() error {
 		return fmt.Errorf("chart: a matrix of %d rows and %d columns has %d numbers; want %d",
 			len(m.Rows), len(m.Columns), len(m.Data), len(m.Rows)*len(m.Columns))
 	}
-	if len(m.Data) > maxPoints {
-		return fmt.Errorf("chart: %d cells; at most %d can be drawn", len(m.Data), maxPoints)
+	if len(m.Data) > MaxPoints {
+		return fmt.Errorf("chart: %d cells; at most %d can be drawn", len(m.Data), MaxPoints)
 	}
 	if m.Muted != nil && len(m.Muted) != len(m.Columns) {
 		return fmt.Errorf("chart: %d marks of muted columns; want one for each of %d columns",
@@ -261,8 +273,8 @@ func (c *Chart) checkSeries() error {
 	for i, s := range c.Series {
 		want := len(s.Y)
 		points += want
-		if points > maxPoints {
-			return fmt.Errorf("chart: more than %d points cannot be drawn", maxPoints)
+		if points > MaxPoints {
+			return fmt.Errorf("chart: more than %d points cannot be drawn", MaxPoints)
 		}
 		xs := c.Kind != Bars && c.Kind != Histogram
 		for _, list := range []struct {
@@ -346,6 +358,10 @@ func (c *Chart) Limit() float64 {
 	}
 	return largest
 }
+
+// Proportion returns the height of a plot with axes as a part of its width, or 0 if the chart does
+// not say how high it is.
+func (c *Chart) Proportion() float64 { return c.Height / defaultWidth }
 
 // Colored returns whether points or cells are coloured by numbers, so that the chart needs a colour
 // bar.

@@ -115,6 +115,33 @@ func TestVegaLiteValues(t *testing.T) {
 	}
 }
 
+// A plot is 280 pixels high, or as high as it says; a heatmap is as high as its rows need.
+func TestHeight(t *testing.T) {
+	for _, c := range []struct {
+		kind         string
+		height, want float64
+	}{
+		{"lines", 0, 280},
+		{"lines", 140, 140},
+		{"scatter", 140, 140},
+		{"heatmap", 140, 60},
+	} {
+		one := charts()[c.kind]
+		one.Height = c.height
+		spec, err := one.VegaLite()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if spec["height"] != c.want {
+			t.Errorf("%s of height %v are %v pixels high, want %v", c.kind, c.height,
+				spec["height"], c.want)
+		}
+	}
+	if got := (&chart.Chart{Height: 120}).Proportion(); got != 0.25 { // of 480
+		t.Errorf("proportion %v, want 0.25", got)
+	}
+}
+
 // Values in two bins from 0 to 4: 0 and 1 lie below 2, and 2 and the end belong to the second.
 func TestHistogram(t *testing.T) {
 	c := charts()["histogram"]
@@ -182,6 +209,9 @@ func TestCheck(t *testing.T) {
 			Tokens: []string{"a", "b"}, Weights: []float64{1, 0, 1, 0}, Targets: []int{2},
 		}}},
 		{"1001 bins; want 1 to 1000", chart.Chart{Kind: chart.Histogram, Bins: 1001}},
+		{"height -1; want 40 to 2000 pixels, or 0", chart.Chart{Kind: chart.Lines, Height: -1}},
+		{"height NaN; want 40", chart.Chart{Kind: chart.Lines, Height: math.NaN()}},
+		{"height 2001; want 40", chart.Chart{Kind: chart.Lines, Height: 2001}},
 	} {
 		err := c.chart.Check()
 		if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -81,8 +81,8 @@ func (g *Graph) check() error {
 			return fmt.Errorf("chart: weight %d is %v; want 0 to 1", i, w)
 		}
 	}
-	if edges := len(g.Edges()); edges > maxPoints {
-		return fmt.Errorf("chart: %d edges; at most %d can be drawn", edges, maxPoints)
+	if edges := len(g.Edges()); edges > MaxPoints {
+		return fmt.Errorf("chart: %d edges; at most %d can be drawn", edges, MaxPoints)
 	}
 	return nil
 }

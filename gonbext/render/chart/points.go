@@ -70,9 +70,12 @@ func Place(a, b, c float64) (x, y float64) {
 	return (b + c/2) / sum, c / sum * Height
 }
 
+// outlinePoints is how many points the outline of an ellipse has.
+const outlinePoints = 72
+
 // Outline returns the points of an ellipse, the first one again at the end.
 func (e Ellipse) Outline() (x, y []float64) {
-	const n = 72
+	const n = outlinePoints
 	for i := range n + 1 {
 		sin, cos := math.Sincos(2 * math.Pi * float64(i%n) / n)
 		x, y = append(x, e.X+e.RadiusX*cos), append(y, e.Y+e.RadiusY*sin)

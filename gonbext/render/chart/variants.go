@@ -75,9 +75,9 @@ func (c *Chart) checkVariants() error {
 	if len(c.Choices) > 0 && !shown {
 		return fmt.Errorf("chart: no variant has the options that are shown at first")
 	}
-	if cells > maxPoints {
+	if cells > MaxPoints {
 		return fmt.Errorf("chart: %d points and cells in all variants; at most %d can be drawn",
-			cells, maxPoints)
+			cells, MaxPoints)
 	}
 	return nil
 }
@@ -249,77 +249,6 @@ func (c *Chart) source(layer object, rows []any) object {
 	rows, unpacked := c.pack(rows)
 	layer["data"], layer["transform"] = table(rows), append(transform, unpacked...)
 	return layer
-}
-
-// pack makes one row of those that have the same options, if all they have is numbers: each field
-// is a list of them, which the transforms divide into rows again. So the options are written once.
-func (c *Chart) pack(rows []any) (packed, transforms []any) {
-	isOption := map[string]bool{}
-	for _, x := range c.Choices {
-		isOption[x.field()] = true
-	}
-	var fields []string
-	lists := map[string]map[string][]string{} // by options and field
-	var order []string
-	options := map[string]object{}
-	for _, r := range rows {
-		key, own := "", object{}
-		for _, x := range c.Choices {
-			if option, has := r.(object)[x.field()]; has {
-				own[x.field()] = option
-				key += fmt.Sprintf("%q", option)
-			}
-			key += ";"
-		}
-		if lists[key] == nil {
-			lists[key], options[key] = map[string][]string{}, own
-			order = append(order, key)
-		}
-		var names []string
-		for name, v := range r.(object) {
-			if isOption[name] {
-				continue
-			}
-			text, is := numeral(v)
-			if !is {
-				return rows, nil
-			}
-			names = append(names, name)
-			lists[key][name] = append(lists[key][name], text)
-		}
-		slices.Sort(names)
-		if fields == nil {
-			fields = names
-		}
-		if !slices.Equal(fields, names) {
-			return rows, nil
-		}
-	}
-	if len(order) == len(rows) {
-		return rows, nil
-	}
-	for _, key := range order {
-		row := options[key]
-		for _, name := range fields {
-			row[name] = strings.Join(lists[key][name], " ")
-		}
-		packed = append(packed, row)
-	}
-	// A transform is computed again when a menu changes, so it must not replace what it reads.
-	parts := make([]string, len(fields))
-	for i, name := range fields {
-		parts[i] = name + " parts"
-		transforms = append(transforms, object{
-			"calculate": fmt.Sprintf("split(datum['%s'] || '', ' ')", name), "as": parts[i],
-		})
-	}
-	transforms = append(transforms, object{"flatten": anys(parts), "as": anys(fields)})
-	for _, name := range fields {
-		transforms = append(transforms, object{
-			"calculate": fmt.Sprintf("toNumber(datum['%s'])", name), "as": name,
-		})
-	}
-	return packed, transforms
 }
 
 // numeral returns a number as a list of them has it; nothing stands for NaN.
@@ -579,12 +508,13 @@ func (c *Chart) counts(layer object) object {
 
 const hundred = 100
 
-// cellsOf returns the cells of a heatmap's variants: a line of CSV for each row of each variant,
-// whose numbers, in hundredths, a transform divides into cells. Nothing stands for 0, and a minus
-// sign for a gap; gaps at the end are left out.
+// cellsOf returns the cells of a heatmap's variants: a text of all rows of a variant with a slash
+// between them, whose numbers, in hundredths, transforms divide into cells. Nothing stands for 0,
+// and a minus sign for a gap; gaps at the end of a row are left out.
 func (c *Chart) cellsOf(rows, columns []string) (source object, transform []any) {
-	var lines []any
+	var all []any
 	for _, v := range c.Variants {
+		lines := make([]string, len(rows))
 		for i := range rows {
 			values, last := make([]string, len(columns)), -1
 			for j := range columns {
@@ -598,14 +528,21 @@ func (c *Chart) cellsOf(rows, columns []string) (source object, transform []any)
 					}
 				}
 			}
-			line := object{"line": float64(i), "cells": strings.Join(values[:last+1], " ")}
-			c.options(line, v)
-			lines = append(lines, line)
+			lines[i] = strings.Join(values[:last+1], " ")
+			if last < 0 {
+				lines[i] = "-" // no cell; nothing would be one of 0
+			}
 		}
+		row := object{"cells": strings.Join(lines, "/")}
+		c.options(row, v)
+		all = append(all, row)
 	}
-	layer := c.source(object{}, lines)
+	layer := c.source(object{}, all)
 	transform = append(layer["transform"].([]any),
-		object{"calculate": "split(datum.cells, ' ')", "as": "value"},
+		object{"calculate": "split(datum.cells, '/')", "as": "numbers"},
+		object{"calculate": "sequence(length(datum.numbers))", "as": "line"},
+		object{"flatten": []any{"numbers", "line"}},
+		object{"calculate": "split(datum.numbers, ' ')", "as": "value"},
 		object{"calculate": "sequence(length(datum.value))", "as": "at"},
 		object{"flatten": []any{"value", "at"}},
 		object{"filter": "datum.value !== '-'"},

@@ -3,7 +3,9 @@ package chart_test
 import (
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,12 +95,11 @@ func TestMenus(t *testing.T) {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
 	cells := [][]string{
-		{"cells", "choice_layer", "choice_the_head", "line"},
-		{"100", "", "", "0"},    // the same for all options
-		{" 100", "0", "0", "1"}, // nothing stands for 0
-		{"1 99", "0", "1", "1"},
-		{"10 90", "1", "0", "1"},
-		{"11 89", "1", "1", "1"},
+		{"cells", "choice_layer", "choice_the_head"},
+		{"100/ 100", "0", "0"}, // nothing stands for 0, and the gap at the end is left out
+		{"100/1 99", "0", "1"},
+		{"100/10 90", "1", "0"},
+		{"100/11 89", "1", "1"},
 	}
 	if diff := cmp.Diff(cells, records(t, layers[0])); diff != "" {
 		t.Errorf("cells (-want +got):\n%s", diff)
@@ -118,9 +119,6 @@ func TestMenus(t *testing.T) {
 		for k, filter := range []string{
 			"datum.choice_layer === choice_layer", "datum.choice_the_head === choice_the_head",
 		} {
-			if i == 0 { // of the cells, which have a row for all options
-				filter += " || !datum." + []string{"choice_layer", "choice_the_head"}[k]
-			}
 			if got := transform[k].(map[string]any)["filter"]; got != filter {
 				t.Errorf("layer %d: filter %v, want %s", i, got, filter)
 			}
@@ -282,11 +280,70 @@ func TestJoinedRows(t *testing.T) {
 	want := [][]string{
 		{"choice_rows", "x", "y"},
 		{"", "1", "0"},
-		{"some", "3 3", "0 0"}, // in one line, since their options are the same
+		{"some", "3", "0 0"}, // in one line, since their options are the same, and so is their x
 		{"all", "2", "0"},
 	}
 	if diff := cmp.Diff(want, records(t, layers[0])); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+}
+
+// Both options have a line for each of two series, whose number stands once in it. Whole numbers
+// that count up are their ends, y is where x is, and the bias, which x determines, stands once for
+// each x, at its place.
+func TestPackedPoints(t *testing.T) {
+	c := chart.Chart{
+		Kind: chart.Scatter, Choices: []chart.Choice{{
+			Name: "layer", Options: []string{"0", "1"}, Shown: "0",
+		}},
+	}
+	for l, option := range c.Choices[0].Options {
+		v := chart.Variant{Options: []string{option}}
+		for k, name := range []string{"a", "b"} {
+			s := chart.Series{Name: name}
+			row := chart.Column{Name: "row"}
+			bias, other := chart.Column{Name: "bias"}, chart.Column{Name: "other"}
+			for i, x := range []float64{0, 3, 0, 3, 0, 3} {
+				s.X, s.Y = append(s.X, x), append(s.Y, x)
+				row.Values = append(row.Values, float64(4+i))
+				bias.Values = append(bias.Values, 0.25+x+float64(l+10*k))
+				other.Values = append(other.Values, []float64{7, math.NaN()}[i%2]+float64(i))
+			}
+			s.Columns = []chart.Column{row, bias, other}
+			v.Series = append(v.Series, s)
+		}
+		c.Variants = append(c.Variants, v)
+	}
+	c.Series = c.Variants[0].Series
+	_, layers := layersOf(t, c)
+	want := [][]string{
+		{"bias", "choice_layer", "column 0", "other", "series_number", "x"},
+		{".25   3.25", "0", "4:9", "7  9  11 ", "0", "0 3 0 3 0 3"},
+		{"10.2   13.2", "0", "4:9", "7  9  11 ", "1", "0 3 0 3 0 3"},
+		{"1.25   4.25", "1", "4:9", "7  9  11 ", "0", "0 3 0 3 0 3"},
+		{"11.2   14.2", "1", "4:9", "7  9  11 ", "1", "0 3 0 3 0 3"},
+	}
+	if diff := cmp.Diff(want, records(t, layers[0])); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+	var steps []string
+	for _, step := range layers[0].(map[string]any)["transform"].([]any) {
+		if calculate, is := step.(map[string]any)["calculate"].(string); is {
+			steps = append(steps, fmt.Sprint(step.(map[string]any)["as"], " = ", calculate))
+		}
+	}
+	for _, step := range []string{
+		"bias parts = split(datum['bias'] || '', ' ')",
+		"bias = toNumber(datum['bias parts'][datum['x']])",
+		"y = datum['x']",
+		"column 0 parts = indexof(datum['column 0'] || '', ':') < 0 ? " +
+			"split(datum['column 0'] || '', ' ') : sequence(toNumber(" +
+			"split(datum['column 0'], ':')[0]), toNumber(split(datum['column 0'], ':')[1]) + 1)",
+		"series = [\"a\",\"b\"][datum.series_number]",
+	} {
+		if !slices.Contains(steps, step) {
+			t.Errorf("no transform %s; there are\n%s", step, strings.Join(steps, "\n"))
+		}
 	}
 }
 

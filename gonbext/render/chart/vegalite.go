@@ -24,8 +24,12 @@ func (c *Chart) VegaLite() (map[string]any, error) {
 		return nil, err
 	}
 	spec := object{
-		"$schema": schema, "width": 480.0, "height": 280.0, "background": "white",
-		"config": object{"view": object{"stroke": "#cccccc"}},
+		"$schema": schema, "width": float64(defaultWidth), "height": float64(defaultHeight),
+		"background": "white",
+		"config":     object{"view": object{"stroke": "#cccccc"}},
+	}
+	if c.Height > 0 {
+		spec["height"] = c.Height
 	}
 	if c.Title != "" {
 		title := object{"text": c.Title, "anchor": "start"}
@@ -599,22 +603,17 @@ func (c *Chart) ellipses() object {
 	number := 0.0
 	for _, view := range c.views() {
 		for _, e := range view.Ellipses {
-			xs, ys := e.Outline()
-			for i := range xs {
-				row := object{
-					"x": xs[i], "y": ys[i], "order": float64(i), "label": e.Label,
-					"ellipse": number,
-				}
-				c.options(row, view)
-				rows = append(rows, row)
-			}
+			row := object{"label": e.Label, "ellipse": number}
+			row["cx"], row["cy"], row["rx"], row["ry"] = e.X, e.Y, e.RadiusX, e.RadiusY
+			c.options(row, view)
+			rows = append(rows, row)
 			number++
 		}
 	}
 	if rows == nil {
 		return nil
 	}
-	return c.source(object{
+	layer := c.source(object{
 		"mark": object{"type": "line", "color": "#c62828"},
 		"encoding": object{
 			"x":       object{"field": "x", "type": "quantitative"},
@@ -624,6 +623,14 @@ func (c *Chart) ellipses() object {
 			"tooltip": object{"field": "label", "type": "nominal"},
 		},
 	}, rows)
+	before, _ := layer["transform"].([]any)
+	angle := fmt.Sprintf("(2 * PI * datum.order / %d)", outlinePoints)
+	layer["transform"] = append(before,
+		object{"calculate": fmt.Sprintf("sequence(%d)", outlinePoints+1), "as": "order"},
+		object{"flatten": []any{"order"}},
+		object{"calculate": "datum.cx + datum.rx * cos" + angle, "as": "x"},
+		object{"calculate": "datum.cy + datum.ry * sin" + angle, "as": "y"})
+	return layer
 }
 
 // unique returns names that are all different: one that occurs again gets its position.

@@ -52,6 +52,9 @@ func (p *page) plot(c *chart.Chart, y float64) float64 {
 	left := margin + 1.4*p.size + wide + 5
 	f.x, f.y, f.w = left, y+0.3*p.size, p.width-left-margin-0.6*p.size
 	f.h = min(0.62*f.w, 420)
+	if part := c.Proportion(); part > 0 {
+		f.h = part * f.w
+	}
 	f.reversedX, f.reversedY = c.X.Reversed, c.Y.Reversed
 	for i, v := range atY {
 		q := f.at(f.low, v)
@@ -278,7 +281,11 @@ func (p *page) overlays(c *chart.Chart, f frame) {
 		}
 		p.line([]point{a, b}, 0.7, gray, 4, 3)
 		if r.Horizontal {
-			p.text(f.x+f.w-2, a.y-2, r.Label, style{scale: 0.8, align: 1, color: gray})
+			y := a.y - 2
+			if y < f.y+0.8*p.size { // the frame would cut it
+				y = a.y + 0.8*p.size
+			}
+			p.text(f.x+f.w-2, y, r.Label, style{scale: 0.8, align: 1, color: gray})
 		} else {
 			p.text(a.x+2, f.y+0.9*p.size, r.Label, style{scale: 0.8, color: gray})
 		}

@@ -618,3 +618,34 @@ func TestWholeTicks(t *testing.T) {
 		t.Errorf("the marks of an axis of whole numbers are not 1 and 2:\n%s", svg)
 	}
 }
+
+// A plot in a file has the proportion that it has in a notebook: with half the height the area
+// between the axes is half as high.
+func TestHeight(t *testing.T) {
+	rows := func(height float64) int {
+		drawing, err := figure.Chart(chart.Chart{
+			Kind: chart.Lines, Height: height,
+			Series: []chart.Series{{Name: "a", X: []float64{1, 2}, Y: []float64{10, 20}}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := figure.Draw(figure.Options{Format: figure.PNG}, "", drawing)
+		if err != nil {
+			t.Fatal(err)
+		}
+		img, err := png.Decode(bytes.NewReader(f.Bytes))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return img.Bounds().Dy()
+	}
+	flat, middle, high := rows(60), rows(120), rows(240)
+	if low, more := middle-flat, high-middle; low < 100 || more < 2*low-3 || more > 2*low+3 {
+		t.Errorf("%d, %d and %d pixels for heights 60, 120 and 240; want steps of one and two",
+			flat, middle, high)
+	}
+	if same := rows(0); same == middle {
+		t.Errorf("%d pixels by default and with a height of 120", same)
+	}
+}

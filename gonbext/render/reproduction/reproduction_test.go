@@ -109,6 +109,26 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// Where columns have to be narrow, the one with most text is the widest: ten long claims beside one
+// long reason take few lines.
+func TestWidths(t *testing.T) {
+	claim := strings.TrimSpace(strings.Repeat("claim ", 12)) // 71 characters
+	table := reproduction.Table{Columns: []string{"figure", "claim", "found", "verdict", "why"}}
+	for range 10 {
+		table.Rows = append(table.Rows, []string{"s1-fig1", claim, "0.5 against 0.25", "agrees", ""})
+	}
+	table.Rows[4][4] = strings.TrimSpace(strings.Repeat("because ", 12))
+	text := table.Text()
+	// 78 characters less 7 and 7 of short columns, 12 each of found and why, and 8 between are 32
+	// for claims, which have three lines in them; the reason has twelve.
+	if n := strings.Count(text, "\n"); n > 1+9*3+12 {
+		t.Errorf("%d lines, want 40 at most:\n%s", n, text)
+	}
+	if strings.Count(text, "claim") != 121 || strings.Count(text, "because") != 12 {
+		t.Errorf("words are missing:\n%s", text)
+	}
+}
+
 // A table of more columns than fit keeps all of its cells whole.
 func TestManyColumns(t *testing.T) {
 	table := reproduction.Table{Rows: [][]string{nil}}

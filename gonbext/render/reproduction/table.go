@@ -4,7 +4,6 @@ import (
 	"encoding/csv"
 	"html"
 	"io"
-	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -68,13 +67,7 @@ const (
 // wrapped. A table with more columns than fit is wider.
 func (t Table) Text() string {
 	rows := append([][]string{t.Columns}, t.Rows...)
-	wide := make([]int, len(t.Columns))
-	for _, r := range rows {
-		for i, c := range r {
-			wide[i] = max(wide[i], utf8.RuneCountInString(c))
-		}
-	}
-	narrow(wide, textColumns-2*(len(wide)-1))
+	wide := widths(rows, textColumns-2*(len(t.Columns)-1))
 	var b strings.Builder
 	if t.Title != "" {
 		b.WriteString(t.Title + "\n")
@@ -100,21 +93,75 @@ func (t Table) Text() string {
 	return b.String()
 }
 
-// narrow takes a column from the widest one at a time, until all together fit or none is wider than
-// leastColumn. Long cells count with the width that could fit alone.
-func narrow(wide []int, fit int) {
-	sum := 0
-	for i, w := range wide {
-		wide[i] = min(w, max(fit, leastColumn))
+// widths returns how wide columns are: as wide as their longest cells if that fits. Else each has
+// leastColumn, if its cells have so much, and the rest is divided so that the table has few lines.
+func widths(rows [][]string, fit int) []int {
+	longest := make([]int, len(rows[0]))
+	sizes := make([][]int, len(rows)) // characters of each cell
+	for k, r := range rows {
+		for i, c := range r {
+			sizes[k] = append(sizes[k], utf8.RuneCountInString(c))
+			longest[i] = max(longest[i], sizes[k][i])
+		}
+	}
+	wide, sum := make([]int, len(longest)), 0
+	for i, n := range longest {
+		wide[i] = min(n, leastColumn)
 		sum += wide[i]
 	}
-	for ; sum > fit; sum-- {
-		widest := slices.Index(wide, slices.Max(wide))
-		if wide[widest] <= leastColumn {
-			return
+	for ; sum < fit; sum++ { // first evenly, one after another
+		narrowest := -1
+		for i := range wide {
+			if wide[i] < longest[i] && (narrowest < 0 || wide[i] < wide[narrowest]) {
+				narrowest = i
+			}
 		}
-		wide[widest]--
+		if narrowest < 0 {
+			return wide
+		}
+		wide[narrowest]++
 	}
+	for better(wide, longest, sizes) {
+	}
+	return wide
+}
+
+// better moves a part of one column to another one if the table then has fewer lines, and returns
+// whether it did.
+func better(wide, longest []int, sizes [][]int) bool {
+	least := lines(wide, sizes)
+	from, to, most := 0, 0, 0
+	for i := range wide {
+		for j := range wide {
+			if i == j {
+				continue
+			}
+			room := min(wide[i]-leastColumn, longest[j]-wide[j])
+			for part := 1; part <= room; part++ {
+				wide[i], wide[j] = wide[i]-part, wide[j]+part
+				if n := lines(wide, sizes); n < least {
+					from, to, most, least = i, j, part, n
+				}
+				wide[i], wide[j] = wide[i]+part, wide[j]-part
+			}
+		}
+	}
+	wide[from], wide[to] = wide[from]-most, wide[to]+most
+	return most > 0
+}
+
+// lines returns about how many lines a table has.
+func lines(wide []int, sizes [][]int) (n int) {
+	for _, row := range sizes {
+		height := 1
+		for i, size := range row {
+			if wide[i] > 0 {
+				height = max(height, (size+wide[i]-1)/wide[i])
+			}
+		}
+		n += height
+	}
+	return n
 }
 
 // wrap divides a text into lines of at most so many characters, between words.
