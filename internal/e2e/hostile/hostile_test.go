@@ -365,10 +365,10 @@ func newMarkup(t *testing.T) *markupOf {
 		t.Fatal(err)
 	}
 	own.learn(t, string(file))
-	if n := len(own.scripts); n != 4 || !slices.ContainsFunc(own.styles, func(s string) bool {
+	if n := len(own.scripts); n != 5 || !slices.ContainsFunc(own.styles, func(s string) bool {
 		return strings.Contains(s, ".hw")
 	}) {
-		t.Fatalf("plain pages have %d scripts, want those of 4 views; styles %.40q", n, own.styles)
+		t.Fatalf("plain pages have %d scripts, want those of 5 views; styles %.40q", n, own.styles)
 	}
 	return own
 }
