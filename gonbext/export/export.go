@@ -330,7 +330,7 @@ func (o Show) sideB() Show {
 func (o Show) method(e *attribution.Explanation) (string, error) {
 	name := o.Method
 	switch {
-	case o.maps():
+	case o.maps() && name == "":
 		var err error
 		if name, err = o.MapMethod(e.Order); err != nil {
 			return "", err
