@@ -102,6 +102,27 @@ func MapTap(method string) (trace.Tap, error) {
 		"of raw, rollout and flow, or of value-zeroing", message.Quote(method))
 }
 
+// MapOf returns the map of a method over a text, of which m records what [MapTap] says. The other
+// options are those of opts. It returns an error as [MapTap], [Attribute] and m do.
+func MapOf(
+	ctx context.Context, m trace.Tracer, ids []int, method string, opts Options,
+) (*Map, error) {
+	tap, err := MapTap(method)
+	if err != nil {
+		return nil, err
+	}
+	tensors, err := m.Trace(ctx, ids, []trace.Tap{tap})
+	if err != nil {
+		return nil, err
+	}
+	opts.Methods = []string{method}
+	a, err := Attribute(ctx, tensors, opts)
+	if err != nil {
+		return nil, err
+	}
+	return a.Methods[method], nil
+}
+
 // newInputPlan checks the tensors that the methods of opts need, and plans the computation. For a
 // decoder's text the shapes alone say whether it fits in memory. An encoder's text needs more, but
 // only the numbers show that it is an encoder's, so it is checked again after they are read.

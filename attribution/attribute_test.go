@@ -452,6 +452,53 @@ func TestAttributeOneToken(t *testing.T) {
 	}
 }
 
+// TestMapOf asks for the tensor of a method and computes what Attribute does of it, by one method.
+func TestMapOf(t *testing.T) {
+	m := tracerOf(func(ids []int, taps []trace.Tap) ([]trace.Tensor, error) {
+		if !slices.Equal(ids, []int{4, 5}) || !slices.Equal(taps, []trace.Tap{trace.Attention}) {
+			t.Errorf("asked for %v of %v", taps, ids)
+		}
+		return []trace.Tensor{{
+			Name: "attention", Shape: []int{1, 1, 2, 2}, Data: []float32{1, 0, .25, .75},
+		}}, nil
+	})
+	opts := attribution.Options{Methods: []string{"direct"}}
+	got, err := attribution.MapOf(t.Context(), m, []int{4, 5}, "raw", opts)
+	if err != nil || got.Shape != [3]int{1, 2, 2} ||
+		!slices.Equal(got.Data, []float64{1, 0, .25, .75}) || opts.Methods[0] != "direct" {
+		t.Errorf("map %+v, error %v", got, err)
+	}
+	if _, err := attribution.MapOf(t.Context(), m, nil, "direct", opts); !errors.Is(err,
+		trace.ErrUsage) {
+		t.Errorf("direct: error %v, want a usage error", err)
+	}
+}
+
+// tracerOf is a model that records what a function returns.
+type tracerOf func(ids []int, taps []trace.Tap) ([]trace.Tensor, error)
+
+func (f tracerOf) Trace(_ context.Context, ids []int, taps []trace.Tap) ([]trace.Tensor, error) {
+	return f(ids, taps)
+}
+
+// TestFirst returns the rows of the first tokens, divided by their sums; rows of zeros stay.
+func TestFirst(t *testing.T) {
+	in := attribution.InMemory([]trace.Tensor{{
+		Name: "attention", Shape: []int{2, 3, 3},
+		Data: []float32{.5, .25, .25, 0, 0, 1, 9, 9, 9, 1, 0, 0, .25, .25, .5, 9, 9, 9},
+	}})
+	got, err := in.Tensors[0].First(t.Context(), 2)
+	want := []float32{2. / 3, 1. / 3, 0, 0, 1, 0, .5, .5}
+	if err != nil || !slices.Equal(got.Shape, []int{2, 2, 2}) || !slices.Equal(got.Data, want) {
+		t.Errorf("%v %v, %v; want %v", got.Shape, got.Data, err, want)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if _, err := in.Tensors[0].First(ctx, 2); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end of its context: %v", err)
+	}
+}
+
 // TestMapTap names the tensor of a method, and refuses methods that have none.
 func TestMapTap(t *testing.T) {
 	for method, want := range map[string]string{

@@ -30,6 +30,41 @@ type TensorReader struct {
 	note  string // a warning that results of a computed tensor have
 }
 
+// First returns the rows of the first n of T tokens over these tokens, [L,H,n,n] or [L,n,n], each
+// divided by its sum, as methods do with attention. Rows of zeros stay. The shape must be that of
+// [Attribute], which also checks the numbers; n is at most T. An error of reading is returned, and
+// ctx.Err() if ctx is done before a head is read.
+func (t TensorReader) First(ctx context.Context, n int) (trace.Tensor, error) {
+	axes := len(t.Shape)
+	T, heads := t.Shape[axes-1], 1 // of all layers
+	for _, size := range t.Shape[:axes-2] {
+		heads *= size
+	}
+	out := trace.Tensor{
+		Name: t.Name, Shape: slices.Clone(t.Shape), Data: make([]float32, 0, heads*n*n),
+	}
+	out.Shape[axes-2], out.Shape[axes-1] = n, n
+	head, row := make([]float32, T*T), make([]float64, n)
+	for k := range heads {
+		if err := ctx.Err(); err != nil {
+			return trace.Tensor{}, err
+		}
+		if err := t.Read(head, k*T*T); err != nil {
+			return trace.Tensor{}, err
+		}
+		for i := range n {
+			for j, x := range head[i*T:][:n] {
+				row[j] = float64(x)
+			}
+			rowmath.DivideBySum(row)
+			for _, x := range row {
+				out.Data = append(out.Data, float32(x))
+			}
+		}
+	}
+	return out, nil
+}
+
 // Input is the input of [AttributeInput]: tensors and a limit of memory.
 type Input struct {
 	// Tensors are as for [Attribute]; they are read when they are needed.

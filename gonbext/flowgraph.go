@@ -73,7 +73,7 @@ func (r request) flowGraph(ctx context.Context, out *display, prompt string) (re
 	if err != nil {
 		return f, err
 	}
-	tensors, err := r.traced(ctx, out, e.Model, ids, trace.Attention)
+	tensors, err := tracer{r, out, e.Model}.Trace(ctx, ids, []trace.Tap{trace.Attention})
 	if err != nil {
 		return f, err
 	}

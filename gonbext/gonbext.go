@@ -285,7 +285,7 @@ func (r request) figure() Figure {
 		Kind: r.kind, By: r.view.By, Layer: r.view.Layer, Filter: r.view.Filter,
 		Palette: r.view.Palette,
 	}
-	if r.kind != "" { // others show all tokens
+	if r.kind != "" && r.kind != mapsKind { // others show all tokens
 		f.Token, f.Source = r.view.Token, r.view.Source
 	}
 	return f

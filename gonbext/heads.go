@@ -59,7 +59,8 @@ func (r request) heads(ctx context.Context, out *display, prompt string) (render
 	if err != nil {
 		return render.Heads{}, err
 	}
-	tensors, err := r.traced(ctx, out, e.Model, e.TokenIDs(), trace.Attention)
+	tensors, err := tracer{r, out, e.Model}.Trace(ctx, e.TokenIDs(),
+		[]trace.Tap{trace.Attention})
 	if err != nil {
 		return render.Heads{}, err
 	}
@@ -67,18 +68,23 @@ func (r request) heads(ctx context.Context, out *display, prompt string) (render
 	return h, h.Check()
 }
 
-// traced asks the engine for a tap over ids, its only tensor, unless the attention of all heads
-// over them is too much to show; see [render.CheckHeads].
-func (r request) traced(
-	ctx context.Context, out *display, model trace.Info, ids []int, tap trace.Tap,
-) ([]trace.Tensor, error) {
-	if err := render.CheckHeads(model.Layers, model.Heads, len(ids)); err != nil {
+// tracer records tensors of the model of a request in the engine.
+type tracer struct {
+	request
+	out  *display
+	info trace.Info
+}
+
+// Trace implements [trace.Tracer], unless the attention of all heads over ids is too much to show;
+// see [render.CheckHeads].
+func (t tracer) Trace(ctx context.Context, ids []int, taps []trace.Tap) ([]trace.Tensor, error) {
+	if err := render.CheckHeads(t.info.Layers, t.info.Heads, len(ids)); err != nil {
 		return nil, err
 	}
-	client, err := connect(ctx, out)
+	client, err := connect(ctx, t.out)
 	if err != nil {
 		return nil, err
 	}
-	tensors, _, err := client.Trace(ctx, r.model, engine.Input{IDs: ids}, tap)
+	tensors, _, err := client.Trace(ctx, t.request.model, engine.Input{IDs: ids}, taps...)
 	return tensors, advise(err)
 }

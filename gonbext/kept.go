@@ -46,9 +46,9 @@ func numberOf(e *Explanation) (int, error) {
 	keptByEngine.Unlock()
 	switch {
 	case !known:
-		return 0, usagef("this explanation was not returned by Explain, Heads, FlowGraph or Last " +
-			"in this cell, so the engine does not have it; save one of those, with By of Figure " +
-			"to put tokens together")
+		return 0, usagef("this explanation was not returned by Explain, Heads, FlowGraph, Maps " +
+			"or Last in this cell, so the engine does not have it; save one of those, with By of " +
+			"Figure to put tokens together")
 	case kept.sum != checksum(e):
 		return 0, usagef("this explanation was changed after it was made, and the engine has it " +
 			"as it was; save it before the change")

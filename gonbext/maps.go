@@ -6,7 +6,6 @@ import (
 	"os/signal"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 )
 
@@ -49,13 +48,13 @@ func maps(out *display, prompt string, settings []Setting) (*Explanation, error)
 	case len(r.options.Methods) == 0:
 		r.options.Methods = []string{"value-zeroing"}
 	}
-	tap, err := attribution.MapTap(r.options.Methods[0])
-	if err != nil {
+	if _, err := attribution.MapTap(r.options.Methods[0]); err != nil {
 		return nil, err
 	}
+	r.kind = mapsKind
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	m, err := r.maps(ctx, out, prompt, tap)
+	m, err := r.maps(ctx, out, prompt)
 	if err != nil {
 		return nil, interrupted(ctx, err)
 	}
@@ -64,25 +63,22 @@ func maps(out *display, prompt string, settings []Setting) (*Explanation, error)
 	return m.Explanation, nil
 }
 
+// mapsKind is the kind of figure of what [Maps] shows.
+const mapsKind = "maps"
+
 // maps asks the engine for the text and for what its maps are made of.
-func (r request) maps(
-	ctx context.Context, out *display, prompt string, tap trace.Tap,
-) (render.Maps, error) {
+func (r request) maps(ctx context.Context, out *display, prompt string) (render.Maps, error) {
 	e, err := r.explain(ctx, out, prompt)
 	if err != nil {
 		return render.Maps{}, err
 	}
-	tensors, err := r.traced(ctx, out, e.Model, e.TokenIDs(), tap)
-	if err != nil {
-		return render.Maps{}, err
-	}
-	a, err := attribution.Attribute(ctx, tensors, r.options)
+	method := r.options.Methods[0]
+	of, err := attribution.MapOf(ctx, tracer{r, out, e.Model}, e.TokenIDs(), method, r.options)
 	if err != nil {
 		return render.Maps{}, err
 	}
 	m := render.Maps{
-		Explanation: e, Method: a.Order[0], Map: a.Methods[a.Order[0]], Layer: r.view.Layer,
-		Palette: r.view.Palette,
+		Explanation: e, Method: method, Map: of, Layer: r.view.Layer, Palette: r.view.Palette,
 	}
 	return m, m.Check()
 }

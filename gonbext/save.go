@@ -15,16 +15,18 @@ import (
 // Figure says what a saved file shows. What it leaves open is as in the picture of the explanation:
 // By, Filter, Layer and Palette of its [View], and for [FlowGraph] its Token and Source.
 type Figure struct {
-	// Kind is what a figure shows: matrix, text, layers, graph, compare, heads or head. Default:
-	// matrix, after [FlowGraph] graph, and after [Heads] heads.
+	// Kind is what a figure shows: matrix, text, layers, graph, compare, heads, head, maps or map.
+	// Default: matrix, after [FlowGraph] graph, after [Heads] heads, and after [Maps] maps.
 	Kind string
-	// Method is the method shown; default the first one of the explanation.
+	// Method is the method shown; default the first one of the explanation, for maps and map the
+	// first one that has maps. For compare a layer may stand after it, as in direct@5: see
+	// [Compare].
 	Method string
 	// Against is, for compare, the explanation on side B, one as [SaveExplanation] takes. Nil
 	// compares two methods of one explanation. See [Compare].
 	Against *Explanation
-	// AgainstMethod is, for compare, the method of side B. Default: with Against the same as
-	// Method, else the next one of the explanation.
+	// AgainstMethod is, for compare, the method of side B, also with a layer. Default: with Against
+	// the same as Method, else the next one of the explanation.
 	AgainstMethod string
 	// Token is the generated token that layers and graph show, that text is limited to, and from
 	// whose prediction heads and head look, 0-based. Nil is the first one, for graph, heads and
@@ -38,7 +40,7 @@ type Figure struct {
 	By string
 	// Layer is the layer whose values are shown, 0-based, as in [View]. The method shown must have
 	// it: one of single layers has all of them with AllLayers of [Options]. For head it is the
-	// layer of Head.
+	// layer of Head, for map the layer shown, and for maps one that is among the twelve.
 	Layer *int
 	// Head is the head that the kind head shows, 0-based. Nil is the one that [Heads] opens.
 	Head *int
@@ -115,7 +117,7 @@ func TrySave(path string, figure ...Figure) (notes []string, err error) {
 }
 
 // SaveExplanation is [Save] for an explanation of this cell: one that [Explain], [Heads],
-// [FlowGraph] or [Last] returned. It saves what was shown of it:
+// [FlowGraph], [Maps] or [Last] returned. It saves what was shown of it:
 //
 //	a := gonbext.Explain("the keys to the cabinet", gonbext.View{By: "word"})
 //	gonbext.Explain("the key to the cabinets")

@@ -192,7 +192,7 @@ func TestSaveComparison(t *testing.T) {
 	if !slices.Equal(asked, want) {
 		t.Errorf("asked for %q, want %q; %s", asked, want, r.stderr)
 	}
-	for _, want := range []string{"Against is for a figure of the kind compare", "by Explain"} {
+	for _, want := range []string{"Against is for a figure of the kind compare", "by Explain, Heads, FlowGraph, Maps or Last"} {
 		if !strings.Contains(r.stdout, want) {
 			t.Errorf("%q lacks %q", r.stdout, want)
 		}

@@ -193,7 +193,7 @@ func (p *program) explain(ctx context.Context, f explainFlags, prompt string) er
 		return err
 	}
 	defer p.sayCompiled(m)
-	if err := f.save.fits(m.Info()); err != nil {
+	if err := f.fits(m.Info()); err != nil {
 		return err
 	}
 	e, against, err := p.explainTo(ctx, out, m, f, prompt)

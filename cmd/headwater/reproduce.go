@@ -26,7 +26,8 @@ func (p *program) reproduceCommand() *cobra.Command {
 			"If they differ, it says what does: the hash of the model, the version, tokens, " +
 			"settings or numbers, and the status is 1.\n" +
 			"The model, backend and number type are those of the file unless flags name others. " +
-			"A model that was opened by a path is not in the file: give --model.",
+			"A model that was opened by a path is not in the file: give --model.\n" +
+			"A file that show wrote cannot be made again: the recording is not in it.",
 		Example: `  headwater reproduce figure.svg
   headwater reproduce --model path/to/gpt2 figure.pdf`,
 		Args: oneFile,
@@ -49,6 +50,10 @@ func (p *program) reproduce(ctx context.Context, f modelFlags, path string) erro
 	was, err := export.Read(file)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
+	}
+	if was.Recorded {
+		return usagef("%s: it was made by headwater show of what another program recorded, which "+
+			"is not in it; run headwater show with that recording again", path)
 	}
 	if f, err = modelOf(was, f); err != nil {
 		return fmt.Errorf("%s: %w", path, err)

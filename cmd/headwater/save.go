@@ -85,7 +85,8 @@ func (f *saveFlags) add(cmd *cobra.Command) {
 			return err
 		})
 	number("figure-layer", "layer whose values a saved figure shows, by its `number` from 0, and "+
-		"for head its layer (default for each token the one that pictures show)", &f.show.Layer)
+		"for head and map theirs (default for each token the one that pictures show)",
+		&f.show.Layer)
 	number("figure-head", "attention head that a figure of head shows, by its `number` from 0, "+
 		"with --figure-layer (default the one that --view heads opens)", &f.show.Head)
 	number("figure-source", "prompt token at the source of a saved flow graph, by its `number` "+
@@ -141,6 +142,14 @@ func (f *saveFlags) check(
 		if f.show.NeedsFlow(format) && !slices.Contains(flowMethods(opts), "flow") {
 			return usagef("--save %s needs the graph of flow: add --methods flow", path)
 		}
+		if f.show.NeedsMap(format) && (f.show.Method != "" || len(opts.Methods) > 0) {
+			if _, err := f.show.MapMethod(flowMethods(opts)); err != nil {
+				return fmt.Errorf("--save %s: %w", path, err)
+			}
+		}
+	}
+	if f.show.Kind == export.Compare && f.show.AgainstMethod != "" {
+		return nil // the methods are those of both sides, with their layers
 	}
 	if m := f.show.Method; m != "" && len(opts.Methods) > 0 &&
 		!slices.Contains(flowMethods(opts), m) {
@@ -190,15 +199,20 @@ func (s *saves) abandon() {
 	}
 }
 
-// fits returns a usage error if a model does not have the layer or the head of the figures.
-func (f *saveFlags) fits(info trace.Info) error {
+// fits returns a usage error if a model does not have the layers or the head that the flags name.
+func (f *explainFlags) fits(info trace.Info) error {
+	for _, s := range f.sides {
+		if s.Layer != nil && *s.Layer >= info.Layers {
+			return usagef("--methods %s; %.60q has layers 0 to %d", s, info.Name, info.Layers-1)
+		}
+	}
 	for _, number := range []struct {
 		flag, what string
 		at         *int
 		have       int
 	}{
-		{"figure-layer", "layers", f.show.Layer, info.Layers},
-		{"figure-head", "heads", f.show.Head, info.Heads},
+		{"figure-layer", "layers", f.save.show.Layer, info.Layers},
+		{"figure-head", "heads", f.save.show.Head, info.Heads},
 	} {
 		if number.at != nil && *number.at >= number.have {
 			return usagef("--%s %d; %.60q has %s 0 to %d", number.flag, *number.at, info.Name,
@@ -258,7 +272,7 @@ func (f *saveFlags) showOf(e *attribution.Explanation) export.Show {
 	return show
 }
 
-// addRecorded adds what a file needs of the attention of a model, unless it is there.
+// addRecorded adds what a file needs that is recorded of a model, unless it is there.
 func addRecorded(
 	ctx context.Context, o *export.Options, format export.Format, m any,
 	e *attribution.Explanation,
@@ -271,7 +285,30 @@ func addRecorded(
 		attention, err = recordAttention(ctx, m, e, e.TokenIDs())
 		o.Attention = &attention
 	}
+	if err == nil && o.NeedsMap(format) && o.Map == nil {
+		o.Map, err = mapOf(ctx, m, e, o.Made.Options, o.Show)
+	}
 	return err
+}
+
+// mapOf returns the map of the method that a figure shows: one that was made of a file, or one of
+// what is recorded of a model.
+func mapOf(
+	ctx context.Context, m any, e *attribution.Explanation, opts attribution.Options,
+	show export.Show,
+) (*attribution.Map, error) {
+	method, err := show.MapMethod(e.Order)
+	if err != nil {
+		return nil, err
+	}
+	if r, ok := m.(recording); ok {
+		return r.maps[method], nil
+	}
+	tracer, ok := m.(trace.Tracer)
+	if !ok {
+		return nil, errors.New("this model cannot record what maps are made of")
+	}
+	return mapOfText(ctx, tracer, e, method, opts)
 }
 
 // flowGraph records the attention of a text and returns the graph of the flow from a prompt token

@@ -52,7 +52,7 @@ func encodeFile(ctx context.Context, f server.File) (data []byte, notes []string
 		o.Token = &first
 	}
 	o.Made.Options = opts // which the graph of flow needs
-	if err := addRecorded(ctx, &o, format, recorder(f.Attention), e); err != nil {
+	if err := addRecorded(ctx, &o, format, f.Tracer, e); err != nil {
 		return nil, nil, err
 	}
 	by, err := figure.grouping()
@@ -106,6 +106,9 @@ func figureOf(shown, asked json.RawMessage, format export.Format) (f cellFigure,
 	}, f.Kind) {
 		f.Layer = nil // that of the picture means nothing here
 	}
+	if own.Token == nil && (f.Kind == export.Maps || f.Kind == export.Map) {
+		f.Token = nil
+	}
 	if f.Tokens != nil && own.Tokens != nil && own.Token == nil {
 		f.Token = nil
 	}
@@ -126,13 +129,4 @@ func (f cellFigure) grouping() (attribution.Grouping, error) {
 		f.By = ""
 	}
 	return attribution.ParseGrouping(f.By)
-}
-
-// recorder is what records attention where there is no model at hand.
-type recorder func(ids []int) (trace.Tensor, error)
-
-// Trace implements [trace.Tracer]; the tap is attention.
-func (r recorder) Trace(_ context.Context, ids []int, _ []trace.Tap) ([]trace.Tensor, error) {
-	t, err := r(ids)
-	return []trace.Tensor{t}, err
 }

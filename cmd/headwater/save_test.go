@@ -78,7 +78,7 @@ func TestSaveRefusals(t *testing.T) {
 		{"want some text", []string{"--contrast", ""}},
 		{"add --methods flow", []string{"--save", "a.neuronpedia.json"}},
 		{"add --methods flow", []string{"--save", "a.svg", "--figure", "graph"}},
-		{"known are matrix, text, layers, graph, compare, heads, head", []string{"--save", "a.svg", "--figure", "pie"}},
+		{"known are matrix, text, layers, graph, compare, heads, head, maps, map", []string{"--save", "a.svg", "--figure", "pie"}},
 		{"known are column, double, slide", []string{"--save", "a.svg", "--figure-size", "x"}},
 		{"a number from 4 to 48", []string{"--save", "a.svg", "--figure-font", "0"}},
 		{"write a page of --view heads with -o", []string{"--view", "heads", "--save", "a.html"}},
@@ -96,6 +96,23 @@ func TestSaveRefusals(t *testing.T) {
 		{"tokens of the model as they are, without --by and --filter", []string{
 			"--save", "a.svg", "--figure", "head", "--filter",
 		}},
+		{"there are no maps of method \"direct\"", []string{
+			"--save", "a.svg", "--figure", "maps", "--methods", "direct",
+		}},
+		{"there are no maps of method \"direct\"", []string{
+			"--save", "a.svg", "--figure", "map", "--figure-method", "direct",
+		}},
+		{"tokens of the model as they are, without --by and --filter", []string{
+			"--save", "a.svg", "--figure", "maps", "--by", "word",
+		}},
+		{"token 1; a figure of maps has all tokens", []string{
+			"--save", "a.svg", "--figure", "maps", "--figure-token", "1",
+		}},
+		{"--methods names both sides of the comparison with their layers", []string{
+			"--save", "a.svg", "--view", "compare", "--methods", "raw@1,raw@2", "--figure-method",
+			"raw",
+		}},
+		{"write a page of --view maps with -o", []string{"--view", "maps", "--save", "a.html"}},
 		{"named by its layer and its number", []string{
 			"--save", "a.svg", "--figure", "head", "--figure-head", "1",
 		}},
@@ -238,6 +255,20 @@ func TestSavedViews(t *testing.T) {
 		"two of them": {
 			[]string{"--view", "layers", "--methods", "raw", "--token", "1,0"}, export.Layers,
 		},
+		"two layers": {
+			[]string{"--view", "compare", "--methods", "value-zeroing@2,value-zeroing@4"},
+			export.Compare,
+		},
+		"layers of prompts": {
+			[]string{"--against", "the key to the cabinet", "--methods", "raw@1,raw@3"},
+			export.Compare,
+		},
+		"maps":         {[]string{"--view", "maps"}, export.Maps},
+		"maps of five": {[]string{"--view", "maps", "--methods", "rollout@5"}, export.Maps},
+		"one map": {
+			[]string{"--figure", "map", "--figure-layer", "3", "--methods", "direct,raw"},
+			export.Map,
+		},
 		"flow":  {[]string{"--view", "flow", "--token", "1", "--source", "2"}, export.Graph},
 		"layer": {[]string{"--methods", "raw", "--figure-layer", "1"}, ""},
 	} {
@@ -251,7 +282,8 @@ func TestSavedViews(t *testing.T) {
 			if err != nil || made.Show.Kind != c.kind {
 				t.Fatalf("the file shows %+v, %v; want %q", made, err, c.kind)
 			}
-			if (made.Against != nil) != (name == "prompts" || name == "models") {
+			two := strings.Contains(name, "prompts") || name == "models"
+			if (made.Against != nil) != two {
 				t.Errorf("side B was made by %+v", made.Against)
 			}
 			out := mustExecute(t, "", "reproduce", "a.svg")
@@ -269,6 +301,9 @@ func TestSavedViewsRefused(t *testing.T) {
 	t.Chdir(dir)
 	for want, args := range map[string][]string{
 		`--figure-layer 40; "tiny" has layers 0 to 5`: {"--figure-layer", "40"},
+		`--methods raw@6; "tiny" has layers 0 to 5`: {
+			"--view", "compare", "--methods", "raw@1,raw@6",
+		},
 		`--figure-head 8; "tiny" has heads 0 to 7`: {
 			"--figure", "head", "--figure-layer", "1", "--figure-head", "8",
 		},
@@ -352,11 +387,7 @@ func TestEncodeFile(t *testing.T) {
 				Show:  json.RawMessage(shown),
 				Model: engine.Model{DType: m.DType()},
 			}},
-			Name: file, Figure: json.RawMessage(asked),
-			Attention: func(ids []int) (trace.Tensor, error) {
-				tensors, err := m.Trace(t.Context(), ids, []trace.Tap{trace.Attention})
-				return tensors[0], err
-			},
+			Name: file, Figure: json.RawMessage(asked), Tracer: m,
 		})
 		return data, err
 	}
@@ -387,6 +418,9 @@ func TestEncodeFile(t *testing.T) {
 		"graph":                {`{"kind":"graph","source":1}`, "", false},
 		"heads":                {words, `{"kind":"heads"}`, false},
 		"compare":              {words, `{"kind":"compare"}`, false},
+		"maps":                 {words, `{"kind":"maps"}`, false},
+		"map":                  {`{"kind":"maps","layer":1}`, `{"kind":"map"}`, false},
+		"two of its layers":    {"", `{"kind":"compare","method":"rollout@1","against_method":"rollout@2"}`, false},
 		"layers":               {`{"layer":1}`, `{"kind":"layers","tokens":[0]}`, false},
 	} {
 		got, err := encode("a.svg", c.shown, c.asked)
@@ -410,6 +444,12 @@ func TestEncodeFile(t *testing.T) {
 		"heads filter": {"a.svg", `{"kind":"heads","filter":["x"]}`, "leave By and Filter empty"},
 		"no head":      {"a.svg", `{"kind":"head","layer":1,"head":8}`, "heads 0 to 7"},
 		"compare":      {"a.svg", `{"kind":"compare","against_method":"x"}`, "no method"},
+		"no layer":     {"a.svg", `{"kind":"compare","method":"rollout@40"}`, "from 0 to 5"},
+		"no number":    {"a.svg", `{"kind":"compare","method":"rollout@x"}`, "rollout@x"},
+		"maps by":      {"a.svg", `{"kind":"maps","by":"word"}`, "leave By and Filter empty"},
+		"maps of none": {"a.svg", `{"kind":"maps","method":"direct"}`, "direct"},
+		"map layer":    {"a.svg", `{"kind":"map","layer":40}`, "layers 0 to 5"},
+		"maps token":   {"a.svg", `{"kind":"maps","token":1}`, "a figure of maps has all tokens"},
 		"graph by":     {"a.svg", `{"kind":"graph","by":"word"}`, "leave By and Filter empty"},
 		"graph token":  {"a.svg", `{"kind":"graph","token":9}`, "generated token 9"},
 		"graph from":   {"a.svg", `{"kind":"graph","source":99}`, "source token 99"},

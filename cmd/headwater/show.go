@@ -137,13 +137,14 @@ func (p *program) showFile(ctx context.Context, f showFlags) error {
 			if err != nil {
 				return fmt.Errorf("%s: %w", f.input, err)
 			}
+			from := recording{in, a.Methods}
 			switch {
 			case !f.view.traced():
 				err = p.show(out, f.view, e, nil)
 			case f.view.view == viewMaps:
-				err = p.showMaps(out, f.view, e, a)
+				err = p.showMaps(out, f.view, e, a.Methods[a.Order[0]])
 			default:
-				if err = p.showTraced(ctx, out, recording{in}, f.view, e); err != nil {
+				if err = p.showTraced(ctx, out, from, f.view, e); err != nil {
 					err = fmt.Errorf("%s: %w", f.input, err)
 				}
 			}
@@ -151,7 +152,8 @@ func (p *program) showFile(ctx context.Context, f showFlags) error {
 				return err
 			}
 			made := export.NewMade(e.Prompt.Text, f.opts, attribution.Grouping{}, "", release())
-			return files.write(ctx, p, recording{in}, e, nil, made)
+			made.Recorded = true
+			return files.write(ctx, p, from, e, nil, made)
 		})
 }
 
@@ -288,8 +290,12 @@ func (t recordedText) fits(tensors []attribution.TensorReader, view string) erro
 	return nil
 }
 
-// recording is what a file has in the place of a model: the attention of one text.
-type recording struct{ in attribution.Input }
+// recording is what a file has in the place of a model: the attention of one text, and the maps of
+// the methods that were made of it.
+type recording struct {
+	in   attribution.Input
+	maps map[string]*attribution.Map
+}
 
 // Trace returns the attention over the first tokens of the text, as many as there are ids, or over
 // all of them if it has fewer, [L,H,n,n] or [L,n,n]. A file has no ids, so they are not read. The
@@ -313,23 +319,8 @@ func (r recording) Trace(
 	if err := r.fits(L, H, T, n); err != nil {
 		return nil, err
 	}
-	to := trace.Tensor{
-		Name: from.Name, Shape: slices.Clone(from.Shape), Data: make([]float32, 0, L*H*n*n),
-	}
-	to.Shape[axes-2], to.Shape[axes-1] = n, n
-	head := make([]float32, T*T)
-	for k := range L * H {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		if err := from.Read(head, k*T*T); err != nil {
-			return nil, err
-		}
-		for t := range n {
-			to.Data = appendDivided(to.Data, head[t*T:][:n])
-		}
-	}
-	return []trace.Tensor{to}, nil
+	to, err := from.First(ctx, n)
+	return []trace.Tensor{to}, err
 }
 
 // fits returns an error if the attention over n of T tokens is more than a picture is made of, or
@@ -346,16 +337,4 @@ func (r recording) fits(layers, heads, T, n int) error {
 		}
 	}
 	return nil
-}
-
-// appendDivided appends a row divided by its sum.
-func appendDivided(to, row []float32) []float32 {
-	sum := 0.0
-	for _, x := range row {
-		sum += float64(x)
-	}
-	for _, x := range row {
-		to = append(to, float32(float64(x)/sum))
-	}
-	return to
 }

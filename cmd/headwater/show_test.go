@@ -49,7 +49,7 @@ func TestShow(t *testing.T) {
 	}
 	for view, args := range map[string][]string{
 		"heads": nil, "flow": nil, "layers": {"--methods", "rollout"},
-		"compare": {"--methods", "raw,rollout"},
+		"compare": {"--methods", "raw@1,rollout@3"}, "maps": {"--methods", "rollout"},
 	} {
 		file := filepath.Join(dir, view+".svg")
 		mustExecute(t, "", append([]string{
@@ -57,6 +57,11 @@ func TestShow(t *testing.T) {
 		}, args...)...)
 		if info, err := os.Stat(file); err != nil || info.Size() == 0 {
 			t.Errorf("--view %s: %v", view, err)
+		}
+		const want = "is not in it; run headwater show with that recording again"
+		status, _, said := execute(t, "", "reproduce", file)
+		if status != statusUsage || !strings.Contains(said, want) {
+			t.Errorf("reproduce: status %d, %q; want %q", status, said, want)
 		}
 	}
 }
@@ -181,7 +186,7 @@ func TestRecording(t *testing.T) {
 		2: {1, 0, .25, .75, 1, 0, .5, .5},
 		4: {1, 0, 0, .25, .75, 0, .2, .3, .5, 1, 0, 0, .5, .5, 0, 1, 0, 0},
 	} {
-		got, err := recording{in}.Trace(t.Context(), make([]int, ids), nil)
+		got, err := recording{in: in}.Trace(t.Context(), make([]int, ids), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,7 +200,7 @@ func TestRecording(t *testing.T) {
 		}
 	}
 	in.Budget, in.Limit = 40, 100
-	_, err := recording{in}.Trace(t.Context(), make([]int, 3), nil)
+	_, err := recording{in: in}.Trace(t.Context(), make([]int, 3), nil)
 	var memory *trace.MemoryError
 	if !errors.As(err, &memory) || memory.Need != 4*(18+9) {
 		t.Errorf("error %v, want one of memory", err)

@@ -187,7 +187,7 @@ func (f *explainFlags) checkMaps() error {
 // figureOfView is what a figure shows for each view, if nothing else is asked for.
 var figureOfView = map[string]export.Kind{
 	viewCompare: export.Compare, viewHeads: export.Heads, viewLayers: export.Layers,
-	viewFlow: export.Graph,
+	viewFlow: export.Graph, viewMaps: export.Maps,
 }
 
 // checkSaved sets what saved files show, and refuses those that would not show what the flags ask
@@ -204,13 +204,25 @@ func (f *explainFlags) checkSaved() error {
 		if show.Source == nil {
 			show.Source = f.source
 		}
-		if show.Token == nil && show.Tokens == nil && f.view != viewCompare {
+		if f.view == viewMaps && f.layered() && show.Layer == nil {
+			show.Layer = f.sides[0].Layer
+		}
+		if show.Token == nil && show.Tokens == nil && f.view != viewCompare &&
+			f.view != viewMaps {
 			if show.Tokens = f.tokens; len(f.tokens) == 1 {
 				show.Token, show.Tokens = &f.tokens[0], nil
 			}
 		}
 	}
-	if show.Layer != nil && show.Kind != export.Head {
+	if f.view == viewCompare && f.layered() && show.Kind == export.Compare {
+		if show.Method != "" {
+			return usagef("--figure-method: --methods names both sides of the comparison with " +
+				"their layers; leave it out")
+		}
+		show.Method = f.sides[0].String()
+		show.AgainstMethod = f.sides[min(1, len(f.sides)-1)].String()
+	}
+	if show.Layer != nil && show.Kind != export.Head && !show.NeedsMap(export.SVG) {
 		f.opts.AllLayers = true // the layer that is shown must be there
 	}
 	followed := f.format == "html" && f.output != ""
@@ -221,15 +233,11 @@ func (f *explainFlags) checkSaved() error {
 		}
 		page := format == export.HTML && !followed
 		switch {
-		case format.Figure() && show.Kind == "" && f.view == viewMaps,
-			format.Figure() && show.Kind == export.Compare && f.layered():
-			return usagef("--save %s: no figure shows maps or compares layers; write a page with "+
-				"-o FILE.html, or say with --figure what the figure shows", path)
 		case show.AsModel(format) && (!f.by.Tokens() || f.filter):
 			return usagef("--save %s shows the tokens of the model as they are, without --by and "+
 				"--filter", path)
 		case format.Figure() && show.Kind == export.Compare && !f.compares() &&
-			len(flowMethods(f.opts)) == 1:
+			show.AgainstMethod == "" && len(flowMethods(f.opts)) == 1:
 			return usagef("--save %s compares two methods, and --methods has %s alone; name two, "+
 				"or give another prompt by --against, or another model by --against-model", path,
 				f.opts.Methods[0])
@@ -310,31 +318,32 @@ func (p *program) showTraced(
 func (p *program) explainMaps(
 	ctx context.Context, w io.Writer, m trace.Tracer, f explainFlags, e *attribution.Explanation,
 ) error {
-	ids := e.TokenIDs()
-	tap, err := attribution.MapTap(f.opts.Methods[0])
+	of, err := mapOfText(ctx, m, e, f.opts.Methods[0], f.opts)
 	if err != nil {
 		return err
 	}
-	if err := render.CheckHeads(e.Model.Layers, e.Model.Heads, len(ids)); err != nil {
-		return err
-	}
-	tensors, err := m.Trace(ctx, ids, []trace.Tap{tap})
-	if err != nil {
-		return err
-	}
-	a, err := attribution.Attribute(ctx, tensors, f.opts)
-	if err != nil {
-		return err
-	}
-	return p.showMaps(w, f, e, a)
+	return p.showMaps(w, f, e, of)
 }
 
-// showMaps writes the map of the first method.
+// mapOfText records what the map of a method is made of, over a text that is short enough for a
+// picture.
+func mapOfText(
+	ctx context.Context, m trace.Tracer, e *attribution.Explanation, method string,
+	opts attribution.Options,
+) (*attribution.Map, error) {
+	ids := e.TokenIDs()
+	if err := render.CheckHeads(e.Model.Layers, e.Model.Heads, len(ids)); err != nil {
+		return nil, err
+	}
+	return attribution.MapOf(ctx, m, ids, method, opts)
+}
+
+// showMaps writes the map of the only method.
 func (p *program) showMaps(
-	w io.Writer, f explainFlags, e *attribution.Explanation, a *attribution.Attribution,
+	w io.Writer, f explainFlags, e *attribution.Explanation, of *attribution.Map,
 ) error {
 	maps := render.Maps{
-		Explanation: e, Method: a.Order[0], Map: a.Methods[a.Order[0]], Palette: f.palette,
+		Explanation: e, Method: f.opts.Methods[0], Map: of, Palette: f.palette,
 	}
 	if f.layered() {
 		maps.Layer = f.sides[0].Layer

@@ -15,6 +15,7 @@ package export
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -102,20 +103,27 @@ const (
 	// Heads has a square for every attention head, and Head one head with the names of its tokens.
 	Heads Kind = "heads"
 	Head  Kind = "head"
+	// Maps has a square for each of up to twelve layers, targets × sources, and Map one layer with
+	// the names of its tokens.
+	Maps Kind = "maps"
+	Map  Kind = "map"
 )
 
 // Kinds returns the kinds of figures.
-func Kinds() []Kind { return []Kind{Matrix, Text, Layers, Graph, Compare, Heads, Head} }
+func Kinds() []Kind {
+	return []Kind{Matrix, Text, Layers, Graph, Compare, Heads, Head, Maps, Map}
+}
 
 // Show says what a file shows. The zero value of every field is its default.
 type Show struct {
 	// Kind is what a figure shows; default Matrix.
 	Kind Kind `json:"kind,omitempty"`
 	// Method is the method that figures and Inseq's format show; default the first one of the
-	// explanation, and for graphs flow.
+	// explanation, for graphs flow, and for Maps and Map the first one that has maps. For Compare a
+	// layer of that side may stand after it, as in direct@5; see [render.ParseSide].
 	Method string `json:"method,omitempty"`
-	// AgainstMethod is, for Compare, the method of side B. Default: of another explanation the same
-	// as Method, else the next one of the explanation.
+	// AgainstMethod is, for Compare, the method of side B, also with a layer. Default: of another
+	// explanation the same as Method, else the next one of the explanation.
 	AgainstMethod string `json:"against_method,omitempty"`
 	// Token is the generated token that Layers and Graph show, that Text is limited to, and from
 	// whose prediction Heads and Head look; 0-based. Nil is the first one, for Text all, and for
@@ -124,7 +132,8 @@ type Show struct {
 	// Tokens are, for Layers, several generated tokens in place of one.
 	Tokens []int `json:"tokens,omitempty"`
 	// Layer is the layer whose values are shown, 0-based; of combined methods those up to it. Nil
-	// is, for each token, the layer that pictures show. For Head it is the layer of Head.
+	// is, for each token, the layer that pictures show. For Head it is the layer of Head, for Map
+	// the layer shown and for Maps one that is among the twelve; nil is the one that pictures open.
 	Layer *int `json:"layer,omitempty"`
 	// Head is the head that the kind Head shows, 0-based. Nil is the one that pictures open.
 	Head *int `json:"head,omitempty"`
@@ -146,6 +155,9 @@ type Options struct {
 	// Attention is the attention of all heads over the prompt and the answer, as [render.Heads]
 	// takes it, which the kinds Heads and Head need.
 	Attention *trace.Tensor
+	// Map is what every token of the prompt and the answer has from every token by the method
+	// shown, as [render.Maps] takes it, which the kinds Maps and Map need.
+	Map *attribution.Map
 	// Against is side B of a comparison of two explanations; nil is another method of the same.
 	Against *Against
 	// Made says how the explanation was made; see [NewMade].
@@ -205,6 +217,16 @@ func (o Show) checkParts() error {
 		return trace.Usagef("a head is named by its layer and its number; give both, or none")
 	case o.AgainstMethod != "" && o.Kind != Compare:
 		return trace.Usagef("a method of side B is for a figure of the kind compare")
+	case o.Token != nil && o.maps():
+		return trace.Usagef("token %d; a figure of %s has all tokens", *o.Token, o.Kind)
+	}
+	if o.Kind != Compare {
+		return nil
+	}
+	for _, side := range []string{o.Method, o.AgainstMethod} {
+		if _, err := render.ParseSide(side); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -226,9 +248,34 @@ func (o Show) NeedsAttention(f Format) bool {
 	return f.Figure() && (o.Kind == Heads || o.Kind == Head)
 }
 
+// NeedsMap reports whether a file of the format needs [Options.Map].
+func (o Show) NeedsMap(f Format) bool { return f.Figure() && o.maps() }
+
+// maps reports whether the kind is one of maps.
+func (o Show) maps() bool { return o.Kind == Maps || o.Kind == Map }
+
 // AsModel reports whether a file of the format shows tokens and heads as the model has them, so
 // that tokens cannot be put together or filtered.
-func (o Show) AsModel(f Format) bool { return o.NeedsFlow(f) || o.NeedsAttention(f) }
+func (o Show) AsModel(f Format) bool {
+	return o.NeedsFlow(f) || o.NeedsAttention(f) || o.NeedsMap(f)
+}
+
+// MapMethod returns the method whose maps a figure shows: Method, or the first of names that has
+// maps. It returns a [trace.UsageError] if that one has none, or none of them has.
+func (o Show) MapMethod(names []string) (string, error) {
+	if o.Method != "" {
+		names = []string{o.Method}
+	}
+	var wrong error
+	for _, name := range names {
+		_, err := attribution.MapTap(name)
+		if err == nil {
+			return name, nil
+		}
+		wrong = cmp.Or(wrong, err)
+	}
+	return "", cmp.Or(wrong, trace.Usagef("there is no method to show maps of"))
+}
 
 // compares reports whether a file of the format is a comparison.
 func (o Show) compares(f Format) bool { return f.Figure() && o.Kind == Compare }
@@ -249,9 +296,7 @@ func (o Options) sides(e *attribution.Explanation) (Options, error) {
 		if o.AgainstMethod == "" {
 			o.AgainstMethod = o.Method
 		}
-		show := o.Show
-		show.Method = o.AgainstMethod
-		other, err := show.atLayer(o.Against.Explanation, SVG)
+		other, err := o.sideB().atLayer(o.Against.Explanation, SVG)
 		if err != nil {
 			return o, fmt.Errorf("side B: %w", err)
 		}
@@ -262,7 +307,7 @@ func (o Options) sides(e *attribution.Explanation) (Options, error) {
 	if err != nil {
 		return o, err
 	}
-	o.Method = method
+	o.Method = cmp.Or(o.Method, method)
 	if o.AgainstMethod == "" {
 		next := slices.IndexFunc(e.Order, func(name string) bool { return name != method })
 		if next < 0 {
@@ -271,15 +316,32 @@ func (o Options) sides(e *attribution.Explanation) (Options, error) {
 		}
 		o.AgainstMethod = e.Order[next]
 	}
-	show := o.Show
-	show.Method = o.AgainstMethod
-	_, err = show.atLayer(e, SVG) // the layer is there on side B too
+	_, err = o.sideB().atLayer(e, SVG) // the layer is there on side B too
 	return o, err
 }
 
-// method returns the method that a file shows.
+// sideB returns what shows the method of side B.
+func (o Show) sideB() Show {
+	o.Method = o.AgainstMethod
+	return o
+}
+
+// method returns the method that a file shows, of a comparison that of side A.
 func (o Show) method(e *attribution.Explanation) (string, error) {
 	name := o.Method
+	switch {
+	case o.maps() && name == "":
+		var err error
+		if name, err = o.MapMethod(e.Order); err != nil {
+			return "", err
+		}
+	case o.Kind == Compare:
+		side, err := render.ParseSide(o.Method)
+		if err != nil {
+			return "", err
+		}
+		name = side.Method
+	}
 	if name == "" && len(e.Order) > 0 {
 		name = e.Order[0]
 	}
@@ -346,7 +408,7 @@ func Encode(e *attribution.Explanation, f Format, o Options) ([]byte, []string, 
 // keeps its own, as in pictures. It is an error if the method that a figure shows lacks it, or all
 // methods of another file do.
 func (o Show) atLayer(e *attribution.Explanation, f Format) (*attribution.Explanation, error) {
-	if o.Layer == nil || o.NeedsAttention(f) {
+	if o.Layer == nil || o.NeedsAttention(f) || o.NeedsMap(f) {
 		return e, nil
 	}
 	method, err := o.method(e)
@@ -452,6 +514,8 @@ func (o Options) draw(
 		d, err = o.compare(e)
 	case Heads, Head:
 		d, err = o.heads(e, token)
+	case Maps, Map:
+		d, err = o.drawMaps(e, method)
 	case Text:
 		d, err = figure.Strip(e, method, token, o.Filter)
 	case Layers:
@@ -476,8 +540,15 @@ func (o Options) draw(
 
 // compare draws two sides and their difference. The methods of both are known; see sides.
 func (o Options) compare(e *attribution.Explanation) (figure.Drawing, error) {
-	a := render.Side{Explanation: e, Method: o.Method}
-	b := render.Side{Explanation: e, Method: o.AgainstMethod}
+	a, err := render.ParseSide(o.Method)
+	if err != nil {
+		return figure.Drawing{}, err
+	}
+	b, err := render.ParseSide(o.AgainstMethod)
+	if err != nil {
+		return figure.Drawing{}, err
+	}
+	a.Explanation, b.Explanation = e, e
 	if o.Against != nil {
 		b.Explanation = withoutPath(o.Against.Explanation)
 	}
@@ -487,6 +558,20 @@ func (o Options) compare(e *attribution.Explanation) (figure.Drawing, error) {
 	}
 	h.Filter = o.Filter
 	return figure.Compare(h)
+}
+
+// drawMaps draws the maps of up to twelve layers or one.
+func (o Options) drawMaps(e *attribution.Explanation, method string) (figure.Drawing, error) {
+	if o.Map == nil {
+		return figure.Drawing{}, trace.Usagef("a figure of %s needs what every token has from "+
+			"every token, which this explanation does not have; compute it with "+
+			"attribution.MapOf", o.Kind)
+	}
+	maps := render.Maps{Explanation: e, Method: method, Map: o.Map, Layer: o.Layer}
+	if o.Kind == Map {
+		return figure.Map(maps)
+	}
+	return figure.Maps(maps)
 }
 
 // heads draws all heads or one.

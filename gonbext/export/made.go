@@ -38,6 +38,9 @@ type Made struct {
 	// Format and Show are what the file is and what it shows.
 	Format Format `json:"format"`
 	Show   Show   `json:"show"`
+	// Recorded says that the numbers come from what another program recorded, which the file does
+	// not have.
+	Recorded bool `json:"recorded,omitempty"`
 	// FlowSource is, for a flow graph, the token at its source.
 	FlowSource *int `json:"flow_source,omitempty"`
 	// Against says, for a comparison of two explanations, how the other one was made.
@@ -117,6 +120,9 @@ func (m Made) complete(e *attribution.Explanation, f Format, o Options) Made {
 			all[i] = float64(x)
 		}
 		m.Numbers["attention"] = digest(all)
+	}
+	if o.NeedsMap(f) && o.Map != nil {
+		m.Numbers["map"] = digest(o.Map.Data)
 	}
 	m.Shown = shown(e, o.Show)
 	if o.compares(f) && o.Against != nil {

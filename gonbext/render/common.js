@@ -29,8 +29,13 @@ const clamp = (x, count) => Math.max(Math.min(x, count - 1), 0);
 function recolor(root, from, to) {
   const [was, colors] = [palettes[from][1], palettes[to][1]];
   if (was === colors) return;
+  const other = (all, key, hex) => was.includes(hex) ? key + colors[was.indexOf(hex)] : all;
   root.querySelectorAll('[style*="background:#"]').forEach((e) => {
-    style(e, e.getAttribute('style').replace(/(background:)(#\w+)/, (all, key, hex) => was.includes(hex) ? key + colors[was.indexOf(hex)] : all));
+    style(e, e.getAttribute('style').replace(/(background:)(#\w+)/, other));
+  });
+  root.querySelectorAll('img[src^="data:image/svg"]').forEach((e) => {
+    const [head, code] = e.src.split(',');
+    e.src = head + ',' + btoa(atob(code).replace(/(stroke=")(#\w+)/g, other));
   });
   root.querySelectorAll('img[src^="data:image/png"]').forEach((e) => {
     e.src = repaint(e.src, colors);
@@ -86,6 +91,15 @@ function keepOpen(root, open) {
     if (key in open) e.open = open[key];
     e.ontoggle = () => { open[key] = e.open; };
   });
+}
+// finish makes the marks of the static picture classes, which follow the choice, and draws the choice.
+function finish(root, d, s, draw) {
+  keepOpen(root, s.open);
+  root.querySelectorAll('.hw-t b').forEach((e) => { e.replaceWith(...e.childNodes); });
+  root.querySelectorAll(':is(.hw-r,.hw-l) th b').forEach((e) => { e.replaceWith(e.textContent.replace(/^▸\s/, '')); });
+  root.classList.add('hw-on');
+  recolor(root, d.c || 0, paletteOf(d, s));
+  draw();
 }
 // listen makes an element answer to keys, but not for a button in it: act returns what a key does,
 // undefined if nothing.

@@ -37,8 +37,8 @@ func ParseSide(text string) (Side, error) {
 	return Side{Method: text[:at], Layer: &layer}, nil
 }
 
-// name returns what [ParseSide] reads.
-func (s Side) name() string {
+// String returns what [ParseSide] reads.
+func (s Side) String() string {
 	if s.Layer == nil {
 		return s.Method
 	}
@@ -249,7 +249,7 @@ func both(a, b string) string {
 func (c *comparison) describe() {
 	a, b := c.sides[0], c.sides[1]
 	x, y := a.Explanation, b.Explanation
-	c.names = [3]string{"A: " + a.name(), "B: " + b.name(), "A − B"}
+	c.names = [3]string{"A: " + a.String(), "B: " + b.String(), "A − B"}
 	switch {
 	case x.Model.Name != y.Model.Name || x.Model.Hash != y.Model.Hash:
 		c.title = "Two models compared"
@@ -259,7 +259,7 @@ func (c *comparison) describe() {
 		c.about = []string{x.Prompt.Text, y.Prompt.Text}
 	case a.Method != b.Method:
 		c.title = "Two methods compared"
-	case a.name() != b.name():
+	case a.String() != b.String():
 		c.title = "Two layers compared"
 	default:
 		c.title = "Two explanations compared"

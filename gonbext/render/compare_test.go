@@ -135,14 +135,14 @@ func TestParseSide(t *testing.T) {
 	for text, want := range map[string]string{
 		"flow": "flow", "alti+layer@0": "alti+layer@0", "a@b@3": "a@b@3", "flow@+2": "flow@2",
 	} {
-		if s, err := ParseSide(text); err != nil || s.name() != want {
-			t.Errorf("%s is %q, %v, want %q", text, s.name(), err, want)
+		if s, err := ParseSide(text); err != nil || s.String() != want {
+			t.Errorf("%s is %q, %v, want %q", text, s.String(), err, want)
 		}
 	}
 	for _, text := range []string{"flow@", "flow@x", "flow@-1", "@3", "flow@99999999999999999999"} {
 		if s, err := ParseSide(text); !errors.Is(err, trace.ErrUsage) ||
 			!strings.Contains(err.Error(), "not a method and its layer") {
-			t.Errorf("%s is %q, %v, want a usage error", text, s.name(), err)
+			t.Errorf("%s is %q, %v, want a usage error", text, s.String(), err)
 		}
 	}
 }

@@ -158,6 +158,11 @@ func (b *page) id() string {
 	if b.comparison != nil {
 		what += "\x00" + strings.Join(b.comparison.names[:], "\x00")
 	}
+	return hashOf(what)
+}
+
+// hashOf returns the name of a picture, by which a script knows it again, from what it shows.
+func hashOf(what string) string {
 	sum := sha256.Sum256([]byte(what))
 	return hex.EncodeToString(sum[:4])
 }

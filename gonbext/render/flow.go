@@ -112,9 +112,6 @@ type flowEdge struct {
 	strength float64
 }
 
-// flowPaper makes wide graphs narrow enough for paper, where nobody can scroll.
-const flowPaper = "@media print{.hw-flow .hw-half{zoom:.58}.hw-flow .hw-most{zoom:.7}}"
-
 //go:embed flow.js
 var flowSource string
 
@@ -277,15 +274,13 @@ func (f *flowPage) findEdges() {
 
 // write writes the parts from top to bottom.
 func (f *flowPage) write() {
-	data := f.data()
-	f.printf(`<div class="`+class+` hw-flow" data-hw="%s" style="font-family:system-ui,sans-serif;`+
-		`font-size:14px;line-height:1.5"><style>%s%s</style>`, data, oneLine(styleSheet),
-		flowPaper)
 	f.head()
 	f.text()
 	f.graph()
 	f.legend()
-	f.printf("<script>%s</script></div>\n", flowTouch)
+	parts := f.String()
+	f.Reset()
+	f.frame(class+" hw-flow", parts, f.data(), flowTouch)
 }
 
 // text writes the text with the ends and the tokens of the widest path, and what the picture says.
@@ -417,7 +412,7 @@ func (f *flowPage) graph() {
 	width, height := f.imageSize()
 	f.printf(`<div style="%s">Layers from left to right; a line for each token; the number beside `+
 		`a name is the flow from it.%s</div>`, small, html.EscapeString(f.partly()))
-	paper := ""
+	paper := "" // by which the style sheet makes it narrow on paper, where nobody can scroll
 	switch {
 	case width > 700:
 		paper = ` class="hw-half"`

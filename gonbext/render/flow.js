@@ -6,7 +6,7 @@
 const svg = 'http://www.w3.org/2000/svg';
 
 function start(root) {
-  const d = JSON.parse(root.dataset.hw), R = d.r.length, L = d.l.length;
+  const d = JSON.parse(root.dataset.hw), s = choices(d.id, root, {open: {}}), R = d.r.length, L = d.l.length;
   const tokens = [...root.querySelectorAll('.hw-t > span, .hw-t > u')];
   const box = root.querySelector('.hw-f'), image = box.querySelector('img');
   const say = root.querySelector('.hw-s'), said = [...say.childNodes];
@@ -88,6 +88,9 @@ function start(root) {
     const [k, i] = at(event);
     image.title = i >= 0 && i < R && k >= 0 && k <= L ? name(i) + where(k) : '';
   };
+  const bar = make('div', {className: 'hw-b'});
+  bar.append(colorButton(root, d, s, (from, to) => recolor(root, from, to)));
+  say.before(bar);
   say.setAttribute('aria-live', 'polite');
   listen(box, 'graph: left and right choose a layer, up and down a token, Escape the whole flow', (event) => {
     const by = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1]}[event.key];
@@ -102,6 +105,8 @@ function start(root) {
       if (!chosen || next[0] !== k || next[1] !== i) pick(...next);
     });
   });
+  keepOpen(root, s.open);
+  recolor(root, d.c || 0, paletteOf(d, s));
   root.classList.add('hw-on');
 }
 

@@ -163,6 +163,9 @@ func (f *flowPage) drawAxis(b *strings.Builder) {
 
 // flowData is what the script needs beyond the elements of the picture.
 type flowData struct {
+	// ID and Palette are as in scriptData.
+	ID      string `json:"id"`
+	Palette int    `json:"c,omitempty"`
 	// Rows are the tokens shown, Layers the layers shown, by their numbers in the model.
 	Rows   []int `json:"r"`
 	Layers []int `json:"l"`
@@ -180,7 +183,8 @@ type flowData struct {
 // data returns the attribute for the script.
 func (f *flowPage) data() string {
 	d := flowData{
-		Rows: f.rows, M: len(f.e.Prompt.Texts), Left: flowEdgeLeft, Step: f.step(), High: flowHigh,
+		ID: f.id() + "f", Palette: f.palette.number(), Rows: f.rows, M: len(f.e.Prompt.Texts),
+		Left: flowEdgeLeft, Step: f.step(), High: flowHigh,
 	}
 	for _, l := range f.layers {
 		d.Layers = append(d.Layers, f.g.Layers[l])

@@ -192,12 +192,7 @@ function start(root) {
       if (tokens[i] && tokens[j]) event.target.title = name(i) + ' looks at ' + name(j) + (known(i) ? ': ' + percent(attention(layer(), head(), i, j)) : '');
     };
   }
-  keepOpen(root, s.open);
-  text.querySelectorAll('b').forEach((e) => { e.replaceWith(...e.childNodes); });
-  root.querySelectorAll('.hw-r th b').forEach((e) => { e.parentElement.textContent = e.textContent.replace(/^▸\s/, ''); });
-  root.classList.add('hw-on');
-  recolor(root, d.c || 0, paletteOf(d, s));
-  draw();
+  finish(root, d, s, draw);
 }
 
 begin('.hw-heads[data-hw]', start);

@@ -144,6 +144,37 @@ func (r Maps) firstLevel(t int) int {
 	return len(r.Map.Layers) - 1
 }
 
+// OpenedMaps is what a picture of maps shows of them.
+type OpenedMaps struct {
+	// Levels are up to twelve levels of the map, rising, and Open is the one that is open.
+	Levels []int
+	Open   int
+	// Names are those of all levels of the map, [L]: "layer 3", "up to layer 3".
+	Names []string
+	// Sinks are the tokens that are grey, [T].
+	Sinks []bool
+	// Limit is the value with the deepest colour, of lifts its logarithm to base 2. Diverging says
+	// that values below 0 have colours of their own.
+	Limit     float64
+	Diverging bool
+}
+
+// Opened returns what the picture shows, or the error of [Maps.Check].
+func (r Maps) Opened() (o OpenedMaps, err error) {
+	if err := r.Check(); err != nil {
+		return o, err
+	}
+	p := r.open()
+	o = OpenedMaps{
+		Levels: p.levels, Open: p.layer, Sinks: p.sinks, Limit: p.own.linear(p.colors.limit),
+		Diverging: p.colors.signed || p.colors.lift,
+	}
+	for level := range p.L {
+		o.Names = append(o.Names, p.layers.LayerName(0, level))
+	}
+	return o, nil
+}
+
 // levelsBeside returns up to twelve of L levels at even distances, the first and the last among
 // them, and the open one in the place of the nearest.
 func levelsBeside(open, L int) []int {

@@ -116,12 +116,7 @@ function start(root) {
       tell(event.target, i, j);
     };
   }
-  keepOpen(root, s.open);
-  text.querySelectorAll('b').forEach((e) => { e.replaceWith(...e.childNodes); });
-  root.querySelectorAll('.hw-r th b').forEach((e) => { e.parentElement.textContent = e.textContent.replace(/^▸\s/, ''); });
-  root.classList.add('hw-on');
-  recolor(root, d.c || 0, paletteOf(d, s));
-  draw();
+  finish(root, d, s, draw);
 }
 
 begin('.hw-maps[data-hw]', start);

@@ -2,7 +2,10 @@ package render
 
 import (
 	"bytes"
+	_ "embed"
+	"encoding/json"
 	"fmt"
+	"html"
 	"io"
 	"math"
 	"strconv"
@@ -103,7 +106,8 @@ func (t *text) score(s scale, v float64, width int) {
 
 // SourcesHTML shows for a notebook or a page which sources of documents an answer came from: the
 // documents, coloured by the scores of each method, and the strongest sources first. It needs no
-// script. What does not fit MaxBytes is left out, which a sentence says.
+// script; where scripts run, a button changes the colours. What does not fit MaxBytes is left out,
+// which a sentence says.
 type SourcesHTML struct {
 	*sources.Result
 	// Palette is the name of the colours; see [Heatmap.Palette].
@@ -114,39 +118,50 @@ type SourcesHTML struct {
 	MaxBytes int
 }
 
+//go:embed sources.js
+var sourcesSource string
+
+var sourcesTouch = script(sourcesSource)
+
+// sourcesData is what the script needs beyond the elements of the picture: as in scriptData.
+type sourcesData struct {
+	ID      string `json:"id"`
+	Palette int    `json:"c,omitempty"`
+}
+
 // WriteTo writes the picture as one div. The only error is that of w.
 func (r SourcesHTML) WriteTo(w io.Writer) (int64, error) {
-	limit := r.MaxBytes
-	if limit <= 0 {
-		limit = defaultMaxBytes
-	}
+	page := newPage(nil, r.MaxBytes)
+	left := page.limit - len(sourcesTouch) - len(styleSheet) - 1000
 	var b, end bytes.Buffer
 	fmt.Fprintf(&end, `<div style="%s">%s</div>`, small, escape(cost(r.Result), 0))
 	for _, warning := range r.Warnings {
 		fmt.Fprintf(&end, `<div style="%s">⚠ %s</div>`, small, escape(warning, 1000))
 	}
 	r.writeLegend(&end)
-	fmt.Fprintf(&b, `<div class="`+class+`" style="font-family:system-ui,sans-serif;`+
-		`font-size:14px;line-height:1.5"><style>%s</style>`+
-		`<div style="font-size:13px"><b>%s</b></div>`,
-		oneLine(styleSheet), escape(sourcesTitle(r.Result), 0))
+	fmt.Fprintf(&b, `<div style="font-size:13px"><b>%s</b></div>`,
+		escape(sourcesTitle(r.Result), 0))
 	b.WriteString(`<div style="font-size:18px;margin:8px 0">`)
 	r.writeAnswer(&b)
 	fmt.Fprintf(&b, `</div><div>%s</div>`, escape(chances(r.Result), 0))
 	r.writeList(&b)
 	for i := range r.Methods {
 		text := r.documents(i)
-		if b.Len()+len(text)+end.Len() > limit {
+		if b.Len()+len(text)+end.Len() > left {
 			fmt.Fprintf(&b, `<div style="%s">The documents by %s are left out here: the picture `+
 				`would be larger than %s bytes.</div>`, small, escape(r.Methods[i].Method, 0),
-				thousands(limit))
+				thousands(page.limit))
 			continue
 		}
 		b.WriteString(text)
 	}
 	b.Write(end.Bytes())
-	b.WriteString("</div>\n")
-	return b.WriteTo(w)
+	data, _ := json.Marshal(sourcesData{ // a text and a number have a form
+		ID:      hashOf(r.Model.Hash+"\x00"+r.Prompt+"\x00"+r.Target) + "s",
+		Palette: paletteOf(r.Palette).number(),
+	})
+	page.frame(class+" hw-sources", b.String(), html.EscapeString(string(data)), sourcesTouch)
+	return page.WriteTo(w)
 }
 
 // writeLegend writes how to read the picture, and the model, in a part that a reader opens.

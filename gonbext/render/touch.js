@@ -457,15 +457,7 @@ function start(root) {
   }
   header.forEach((c, j) => { c.onclick = () => pick(j, true); });
 
-  keepOpen(root, s.open);
-  // The marks of the static picture become classes, which follow the choice.
-  text.querySelectorAll('b').forEach((e) => { e.replaceWith(...e.childNodes); });
-  root.querySelectorAll('.hw-v .hw-r th b, .hw-v .hw-l th b').forEach((e) => {
-    e.replaceWith(e.textContent.replace(/^▸\s/, ''));
-  });
-  root.classList.add('hw-on');
-  recolor(root, d.c || 0, paletteOf(d, s));
-  draw();
+  finish(root, d, s, draw);
   // A long text begins where the reader was or at the chosen token.
   if (s.scroll !== undefined) text.scrollTop = s.scroll;
   else centre(tokens[cursor()]);
@@ -479,4 +471,4 @@ function start(root) {
   }
 }
 
-begin('.hw[data-hw]:not(.hw-heads,.hw-flow,.hw-layers,.hw-maps)', start);
+begin('.hw[data-hw]:not(.hw-heads,.hw-flow,.hw-layers,.hw-maps,.hw-sources)', start);

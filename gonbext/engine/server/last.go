@@ -121,9 +121,7 @@ func (s *server) save(ctx context.Context, c *connection, r engine.Request) erro
 		return usagef("an engine of a notebook's own plugins makes no files: use the command " +
 			"headwater explain with its flag save")
 	}
-	f.Attention = func(ids []int) (trace.Tensor, error) {
-		return s.attention(ctx, c, of.Request.Model, ids)
-	}
+	f.Tracer = tracer{s, c, of.Request.Model}
 	data, notes, err := s.Encode(ctx, f)
 	if err != nil {
 		return err
@@ -134,20 +132,23 @@ func (s *server) save(ctx context.Context, c *connection, r engine.Request) erro
 	return c.send(engine.Event{Notes: notes})
 }
 
-// attention records the attention of all heads of a model over a text.
-func (s *server) attention(ctx context.Context, c *connection, which engine.Model, ids []int) (
-	trace.Tensor, error,
-) {
-	ask := engine.Request{Model: which, IDs: ids, Taps: []trace.Tap{trace.Attention}}
-	var tensors []trace.Tensor
-	err := s.use(ctx, c, which, func(model trace.Model) (again bool, err error) {
-		tensors, err = record(ctx, c, ask, model)
+// tracer records tensors of a model that is open, or opens it.
+type tracer struct {
+	s     *server
+	c     *connection
+	which engine.Model
+}
+
+// Trace implements [trace.Tracer].
+func (t tracer) Trace(
+	ctx context.Context, ids []int, taps []trace.Tap,
+) (tensors []trace.Tensor, err error) {
+	ask := engine.Request{Model: t.which, IDs: ids, Taps: taps}
+	err = t.s.use(ctx, t.c, t.which, func(model trace.Model) (again bool, err error) {
+		tensors, err = record(ctx, t.c, ask, model)
 		return true, err
 	})
-	if err != nil {
-		return trace.Tensor{}, err
-	}
-	return tensors[0], nil
+	return tensors, err
 }
 
 // sendFile sends bytes in pieces.

@@ -125,11 +125,12 @@ func TestSaveChosen(t *testing.T) {
 				said += " against " + string(f.Against.Request.Text)
 			}
 			if f.Name == "heads.svg" {
-				tensor, err := f.Attention([]int{3, 4})
+				tensors, err := f.Tracer.Trace(t.Context(), []int{3, 4},
+					[]trace.Tap{trace.Attention})
 				if err != nil {
 					return nil, nil, err
 				}
-				said += " " + string(tensor.Name)
+				said += " " + tensors[0].Name
 			}
 			return []byte(said), nil, nil
 		},

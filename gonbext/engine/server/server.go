@@ -56,8 +56,8 @@ type File struct {
 	Name string
 	// Figure says what a figure shows; see [engine.Client.Save]. It may be empty.
 	Figure json.RawMessage
-	// Attention records the attention of all heads over a text, with the model of Explained.
-	Attention func(ids []int) (trace.Tensor, error)
+	// Tracer is the model of Explained, which records what a figure shows beside it.
+	Tracer trace.Tracer
 }
 
 // Explained is an explanation and the request that made it.

@@ -5,9 +5,9 @@
 //	os.WriteFile("figure.pdf", f.Bytes, 0o666)
 //
 // What can be drawn is a [Drawing]: [Chart], [Matrix], [LayerMap], [LayerMaps], [Strip], [Graph],
-// [Compare], [Heads] and [Head]. A figure has the width of its [Size] and the height that it needs.
-// Equal inputs give equal bytes: there is no clock, no random name and no path of the machine in a
-// file.
+// [Compare], [Heads], [Head], [Maps] and [Map]. A figure has the width of its [Size] and the height
+// that it needs. Equal inputs give equal bytes: there is no clock, no random name and no path of
+// the machine in a file.
 //
 // Text stays text in SVG and TeX. In PDF and PNG it is drawn as outlines. Characters that a format
 // cannot draw are drawn as code points, and a warning names them.

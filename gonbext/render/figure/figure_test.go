@@ -72,6 +72,25 @@ func heads(e *attribution.Explanation, layers, count int) render.Heads {
 	return h
 }
 
+// maps are maps of an explanation in which target i has all of its row from source i-1, the first
+// one from itself. The last level has 0.75 and 0.25 from the two before it.
+func maps(e *attribution.Explanation, layers int) render.Maps {
+	T := len(e.Prompt.Texts) + len(e.Steps)
+	m := &attribution.Map{
+		Unit: "share of attention", Shape: [3]int{layers, T, T},
+		Data: make([]float64, layers*T*T), Options: map[string]string{"aggregation": "layer"},
+	}
+	for l := range layers {
+		m.Layers = append(m.Layers, l)
+		for i := range T {
+			m.Row(l, i)[max(i-1, 0)] = 1
+		}
+	}
+	last := m.Row(layers-1, T-1)
+	last[T-1], last[T-2], last[T-3] = 0, 0.75, 0.25
+	return render.Maps{Explanation: e, Map: m, Method: "raw"}
+}
+
 // drawings are one of everything that can be drawn.
 func drawings(t *testing.T, texts ...string) map[string]figure.Drawing {
 	t.Helper()
@@ -115,6 +134,8 @@ func drawings(t *testing.T, texts ...string) map[string]figure.Drawing {
 	add("compare")(figure.Compare(compared))
 	add("heads")(figure.Heads(heads(e, 3, 2), -1))
 	add("head")(figure.Head(heads(e, 3, 2), 0, &[2]int{2, 1}))
+	add("maps")(figure.Maps(maps(e, 14)))
+	add("map")(figure.Map(maps(e, 3)))
 	add("lines")(figure.Chart(chart.Chart{
 		Kind: chart.Lines, Title: texts[0], Subtitle: texts[m-1], X: chart.Axis{Title: texts[0]},
 		Y:      chart.Axis{Title: texts[0], Unit: texts[0]},

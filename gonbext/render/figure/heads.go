@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
 )
@@ -62,15 +63,18 @@ func (g headGrid) at(layer, head, i, j int) float64 {
 }
 
 // names are the labels of the tokens, [tokens].
-func (g headGrid) names() []string {
+func (g headGrid) names() []string { return tokenNames(g.h.Explanation)[:g.tokens] }
+
+// tokenNames are the labels of the tokens of a text: the prompt and what was generated.
+func tokenNames(e *attribution.Explanation) []string {
 	var all []string
-	for _, text := range g.h.Explanation.Prompt.Texts {
+	for _, text := range e.Prompt.Texts {
 		all = append(all, name(text))
 	}
-	for _, s := range g.h.Explanation.Steps {
+	for _, s := range e.Steps {
 		all = append(all, name(s.Text))
 	}
-	return all[:g.tokens]
+	return all
 }
 
 // color is the scale of attention.
@@ -84,25 +88,26 @@ func (g headGrid) color() chart.Scale {
 
 // sinks says which tokens are grey.
 func (g headGrid) sinks() []string {
+	return sinkNotes(g.names(), g.open.Sinks, "all attention")
+}
+
+// sinkNotes says which tokens are grey, because they have more than 30 % of what they are sinks of.
+func sinkNotes(names []string, sinks []bool, of string) []string {
 	var all []string
-	for j, is := range g.open.Sinks {
+	for j, is := range sinks {
 		if is {
-			all = append(all, "“"+g.names()[j]+"”")
+			all = append(all, "“"+names[j]+"”")
 		}
 	}
 	if all == nil {
 		return nil
 	}
 	return []string{"Grey: " + strings.Join(all, ", ") + ", a sink, which has more than 30 % of " +
-		"all attention."}
+		of + "."}
 }
 
-// cellsOfHead is how many cells a square has in a row at most. A cell of several tokens has the
-// deepest of their colours.
+// cellsOfHead is how many cells the square of a head has in a row at most; see mosaic.
 const cellsOfHead = 24
-
-// headSteps is how many steps of colour a grid of heads has, so that neighbours are one shape.
-const headSteps = 12
 
 // headGrid draws a square for each head.
 func (p *page) headGrid(g headGrid, y float64) float64 {
@@ -141,10 +146,7 @@ func (p *page) headGrid(g headGrid, y float64) float64 {
 			g.shades(layer, head, q, side-gap, shades)
 		}
 	}
-	p.fill(shades[mutedStep], chart.Muted)
-	for step := 1; step <= headSteps; step++ {
-		p.fill(shades[step], chart.RampOf(p.palette, float64(step)/headSteps))
-	}
+	p.fillSteps(shades)
 	for layer := range g.layers {
 		for head := range g.heads {
 			q := place(layer, head)
@@ -178,58 +180,15 @@ func (p *page) headGrid(g headGrid, y float64) float64 {
 	return p.notes(append([]string{"Framed: " + g.open.Says + "."}, g.sinks()...), y)
 }
 
-// mutedStep is the step of the colour of sinks.
-const mutedStep = -1
-
 // shades adds the rectangles of a head to those of each step of colour.
 func (g headGrid) shades(layer, head int, at point, size float64, to map[int][][]point) {
-	side := min(g.tokens, cellsOfHead)
-	grid := make([]int, side*side)
-	for i := range g.tokens {
-		for j := range g.tokens {
-			if !g.h.Explanation.Model.Bidirectional && j > i {
-				break
-			}
-			cell := &grid[i*side/g.tokens*side+j*side/g.tokens]
-			step := mutedStep
-			if !g.open.Sinks[j] {
-				share := g.at(layer, head, i, j) / g.open.Limit
-				step = int(math.Round(headSteps * min(max(share, 0), 1)))
-			}
-			if step > *cell || *cell == 0 {
-				*cell = step
-			}
+	mosaic(g.tokens, cellsOfHead, at, size, func(i, j int) int {
+		switch {
+		case !g.h.Explanation.Model.Bidirectional && j > i:
+			return 0
+		case g.open.Sinks[j]:
+			return mutedStep
 		}
-	}
-	unit := size / float64(side)
-	taken := make([]bool, side*side)
-	for k, step := range grid {
-		if step == 0 || taken[k] {
-			continue
-		}
-		// The widest rectangle of this colour from here, and then the highest one.
-		row, first, last, bottom := k/side, k%side, k%side, k/side
-		for last+1 < side && grid[row*side+last+1] == step && !taken[row*side+last+1] {
-			last++
-		}
-		same := func(row int) bool {
-			for j := first; j <= last; j++ {
-				if grid[row*side+j] != step || taken[row*side+j] {
-					return false
-				}
-			}
-			return true
-		}
-		for bottom+1 < side && same(bottom+1) {
-			bottom++
-		}
-		for i := row; i <= bottom; i++ {
-			for j := first; j <= last; j++ {
-				taken[i*side+j] = true
-			}
-		}
-		x, y := at.x+unit*float64(first), at.y+unit*float64(row)
-		right, low := at.x+unit*float64(last+1), at.y+unit*float64(bottom+1)
-		to[step] = append(to[step], []point{{x, y}, {right, y}, {right, low}, {x, low}})
-	}
+		return stepOf(g.at(layer, head, i, j) / g.open.Limit)
+	}, to)
 }

@@ -101,6 +101,62 @@ func TestHeads(t *testing.T) {
 	}
 }
 
+// Up to twelve layers have a square each, with the names of all tokens where there is room: those
+// of the rows beside each line of squares, those of the columns below each column of squares. One
+// layer has its numbers, by hand 75 and 25 in the row of the last target.
+func TestMaps(t *testing.T) {
+	e := explanation("the", " keys", " to")
+	e.Prompt.Special[0] = false
+	d, err := figure.Maps(maps(e, 14))
+	for size, want := range map[figure.Size]int{
+		figure.Column: 4 + 3, figure.Double: 3 + 4, figure.Slide: 2 + 6,
+	} {
+		got := textsOf(t, figure.Options{Size: size}, d, err)
+		text := strings.Join(got, "\n")
+		if !strings.Contains(text, "12 of 14 layers: rows are targets, columns sources") ||
+			strings.Count(text, "\nlayer ") != 12 {
+			t.Errorf("%s: want 12 of 14 layers:\n%s", size, text)
+		}
+		if names := strings.Count(text, "keys"); names != want {
+			t.Errorf("%s: a token is named %d times, want %d", size, names, want)
+		}
+	}
+	long := explanation(strings.Fields(strings.Repeat("word ", 80))...)
+	d, err = figure.Maps(maps(long, 2))
+	got := strings.Join(textsOf(t, figure.Options{}, d, err), "\n")
+	if strings.Contains(got, "word") || !strings.Contains(got, "no room for the names") ||
+		!strings.Contains(got, "\n2 layers: rows") {
+		t.Errorf("the names of 82 tokens:\n%s", got)
+	}
+	r := maps(e, 3)
+	r.Layer = new(2)
+	d, err = figure.Map(r)
+	all := textsOf(t, figure.Options{}, d, err)
+	numbers := strings.Join(all, " ")
+	if want := " 0 0 25 75 0 the "; all[0] != "raw, layer 2" || !strings.Contains(numbers, want) {
+		t.Errorf("%q lacks the row%s of layer 2", numbers, want)
+	}
+	r.Layer = new(3)
+	if _, err := figure.Maps(r); err == nil || !strings.Contains(err.Error(), "layers 0 to 2") {
+		t.Errorf("layer 3 of 3: error %v", err)
+	}
+}
+
+// A lift is coloured by its logarithm, both ways, and a zero has no colour of a number.
+func TestMapsOfLift(t *testing.T) {
+	r := maps(explanation("the", " keys"), 1)
+	r.Map.Unit = "lift over uniform attention"
+	r.Map.Row(0, 3)[0] = 4
+	d, err := figure.Map(r)
+	got := strings.Join(textsOf(t, figure.Options{}, d, err), " ")
+	if !strings.Contains(got, "lift, log2") || !strings.Contains(got, " 2 ") {
+		t.Errorf("%q lacks the logarithm of 4", got)
+	}
+	if _, err := figure.Draw(figure.Options{Format: figure.SVG}, about, d); err != nil {
+		t.Error(err)
+	}
+}
+
 // Where a model has many layers, they go from left to right on a wide page and upwards in a column.
 func TestHeadsTurn(t *testing.T) {
 	e := explanation("the", " keys", " to")

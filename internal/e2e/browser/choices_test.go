@@ -286,6 +286,47 @@ func TestTouchPalette(t *testing.T) {
 	})
 }
 
+// TestViewsPalette gives a graph of flow and a picture of sources other palettes: elements and the
+// image of the graph have the new colours, and the last palette leads to the first.
+func TestViewsPalette(t *testing.T) {
+	b := tab(t)
+	const strokes = `atob((document.querySelector('.hw-f img') || {src: ','}).src.split(',')[1])`
+	for name, page := range map[string]string{
+		"flow": fixture.Written(t, render.FlowPage{Flow: flowing(t)}),
+		"sources": fixture.Written(t, render.SourcesPage{
+			SourcesHTML: render.SourcesHTML{Result: caused(t)},
+		}),
+	} {
+		press := func() { chromium.Evaluate[bool](t, b, paletteButton+".click(), true") }
+		everywhere(t, b, func(t *testing.T) {
+			b.Show(t, page)
+			blue, _ := backgrounds(t, b, "#27b")
+			first := chromium.Evaluate[string](t, b, strokes)
+			press()
+			checkColors(t, b.Inspect(t, "document.body"))
+			said := chromium.Evaluate[string](t, b, paletteButton+".textContent")
+			green, _ := backgrounds(t, b, "#283")
+			left, _ := backgrounds(t, b, "#27b")
+			if said != "colours: green-purple" || blue == 0 || green != blue || left != 0 {
+				t.Errorf("%s: %q, %d of %d elements are green and %d blue", name, said, green, blue,
+					left)
+			}
+			drawn := chromium.Evaluate[string](t, b, strokes)
+			if edges := strings.Count(first, `"#27b`); name == "flow" &&
+				(edges == 0 || strings.Count(drawn, `"#283`) != edges ||
+					strings.Contains(drawn, `"#27b`)) {
+				t.Errorf("%d edges were blue, and then the graph is\n%s", edges, drawn)
+			}
+			press()
+			press()
+			again, _ := backgrounds(t, b, "#27b")
+			if last := chromium.Evaluate[string](t, b, strokes); again != blue || last != first {
+				t.Errorf("%s: after all palettes the picture is not what it was", name)
+			}
+		})
+	}
+}
+
 // TestTouchPaletteStays updates a picture of which a reader chose the palette, as a notebook does:
 // the new one has it too, in its elements and its images.
 func TestTouchPaletteStays(t *testing.T) {

@@ -61,7 +61,7 @@ func TestSourcesPage(t *testing.T) {
 	r := caused(t)
 	page := fixture.Written(t, render.SourcesPage{SourcesHTML: render.SourcesHTML{Result: r}})
 	got := sanitiseMarkup(t, b, fixture.Written(t, render.SourcesHTML{Result: r}))
-	if dropped := strings.Join(got.Dropped, " "); dropped != "<style>" {
+	if dropped := strings.Join(got.Dropped, " "); dropped != "data-hw of <div> <style> <script>" {
 		t.Errorf("dropped %q", dropped)
 	}
 	light, dark := schemes(t, b, page)

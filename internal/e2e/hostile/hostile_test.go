@@ -144,7 +144,7 @@ func TestFiles(t *testing.T) {
 	for round := 0; s.given < enough; round++ {
 		e := s.explanation(r, false)
 		o := export.Options{
-			Flow: graph(t, e, 0), Attention: recorded(e),
+			Flow: graph(t, e, 0), Attention: recorded(e), Map: mapped(e),
 			Made: export.NewMade(strings.ToValidUTF8(s.text(), "\ufffd"),
 				attribution.Options{MaxTokens: steps}, attribution.Grouping{}, "float32", "v1"),
 		}
@@ -172,6 +172,20 @@ func TestFiles(t *testing.T) {
 func recorded(e *attribution.Explanation) *trace.Tensor {
 	a := attention(e)
 	return &a
+}
+
+// mapped is a map of one layer over the tokens of an explanation, in which each has all of its row
+// from itself.
+func mapped(e *attribution.Explanation) *attribution.Map {
+	T := len(e.Prompt.Texts) + len(e.Steps)
+	m := &attribution.Map{
+		Layers: []int{0}, Shape: [3]int{1, T, T}, Data: make([]float64, T*T),
+		Unit: "share of attention",
+	}
+	for i := range T {
+		m.Row(0, i)[i] = 1
+	}
+	return m
 }
 
 // TestCharts draws charts of every kind: as specifications for Vega-Lite, in which no text is an
@@ -365,10 +379,10 @@ func newMarkup(t *testing.T) *markupOf {
 		t.Fatal(err)
 	}
 	own.learn(t, string(file))
-	if n := len(own.scripts); n != 4 || !slices.ContainsFunc(own.styles, func(s string) bool {
+	if n := len(own.scripts); n != 5 || !slices.ContainsFunc(own.styles, func(s string) bool {
 		return strings.Contains(s, ".hw")
 	}) {
-		t.Fatalf("plain pages have %d scripts, want those of 4 views; styles %.40q", n, own.styles)
+		t.Fatalf("plain pages have %d scripts, want those of 5 views; styles %.40q", n, own.styles)
 	}
 	return own
 }
