@@ -547,6 +547,12 @@ func (p *page) strip(v *view, t int, y float64) float64 {
 		if background != chart.White {
 			p.rect(x, y-0.95*p.size, wide, high, background)
 		}
+		if hatched(v.color(), value, v.limit) && background != chart.White && !v.grey(j) {
+			// Below the letters alone, which lines would make hard to read.
+			p.hatch(x, y+0.05*p.size, wide, high-p.size, 1, 1, func(int, int) (chart.RGB, bool) {
+				return hatchOn(background), true
+			})
+		}
 		p.text(x+pad, y, shown, style{color: ink})
 		x += wide
 		if strings.HasSuffix(text, "\n") {
