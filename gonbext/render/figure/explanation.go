@@ -331,12 +331,20 @@ func Matrix(
 	m, one := v.matrix(), v.layers()
 	prompt, generated := v.axisNames()
 	if v.generated > 0 {
-		prompt += fmt.Sprintf(", then generated token (the last %d columns)", v.generated)
+		prompt += lastColumns(v.generated)
 	}
 	return noted(&chart.Chart{
 		Kind: chart.Heatmap, Title: method, Subtitle: v.subtitle(one), Matrix: m,
 		X: chart.Axis{Title: prompt}, Y: chart.Axis{Title: generated}, Color: v.color(),
 	}, v.notes)
+}
+
+// lastColumns says which columns are those of generated tokens.
+func lastColumns(n int) string {
+	if n == 1 {
+		return ", then generated token (the last column)"
+	}
+	return fmt.Sprintf(", then generated token (the last %d columns)", n)
 }
 
 // matrix returns the values of all rows, with the layer beside each if they differ.

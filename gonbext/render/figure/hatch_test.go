@@ -2,6 +2,7 @@ package figure
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
@@ -62,6 +63,15 @@ func TestHatch(t *testing.T) {
 		c.Color = scale
 		if p := marked(c); p.hatching {
 			t.Errorf("%s: there are lines", name)
+		}
+	}
+}
+
+// TestLastColumns says how many columns generated tokens have.
+func TestLastColumns(t *testing.T) {
+	for n, want := range map[int]string{1: "(the last column)", 2: "(the last 2 columns)"} {
+		if got := lastColumns(n); !strings.HasSuffix(got, want) {
+			t.Errorf("%d columns: %q, want %q", n, got, want)
 		}
 	}
 }
