@@ -62,8 +62,7 @@ func parseArgs(args []string) (prompt string, settings []Setting, err error) {
 				"quotes", word)
 		}
 		if at < 0 {
-			return "", nil, usagef("unknown option --%.60s; %s", name,
-				message.KnownAre(name, names(known)))
+			return "", nil, unknownOption(name, known)
 		}
 		option := known[at]
 		if option.on != nil && !given {
@@ -82,13 +81,36 @@ func parseArgs(args []string) (prompt string, settings []Setting, err error) {
 	return prompt, []Setting{Options(o), m, v}, nil
 }
 
-// names returns the names of options.
+// names returns the names of options, as they are written.
 func names(all []argument) []string {
 	var n []string
 	for _, a := range all {
-		n = append(n, a.name)
+		n = append(n, "--"+a.name)
 	}
 	return n
+}
+
+// elsewhere are options of headwater explain that have a function of their own in a cell.
+var elsewhere = map[string]string{
+	"view": "a cell below %% shows another view: gonbext.Heads, FlowGraph or Maps with the " +
+		"prompt, or gonbext.Layers(gonbext.Last())",
+	"save": `gonbext.Save("figure.svg") in a later cell, below %%, saves the picture`,
+	"token": "Token of gonbext.View says in a call of gonbext.Explain which token is shown " +
+		"first",
+	"against": "gonbext.Compare compares two explanations",
+}
+
+// unknownOption says what to do in the place of an option that is not known: the function that does
+// it, else the options that are spelled like it, else all.
+func unknownOption(name string, known []argument) error {
+	if instead := elsewhere[name]; instead != "" {
+		return usagef("--%s is no option of a cell; %s", name, instead)
+	}
+	n := names(known)
+	if near := message.DidYouMean("--"+name, n); near != "" {
+		return usagef("unknown option --%.60s; %s", name, strings.TrimSpace(near))
+	}
+	return usagef("unknown option --%.60s; known are %s", name, strings.Join(n, ", "))
 }
 
 // read sets the option to a value.

@@ -43,8 +43,12 @@ func TestWrongArgs(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"", "the prompt is missing: %exec gonbext.ExplainArgs"},
 		{"--max-tokens|3", "the prompt is missing"},
-		{"a|--max-tokns|3", "unknown option --max-tokns; did you mean max-tokens?"},
-		{"a|--nonsense", "unknown option --nonsense; known are model, backend,"},
+		{"a|--max-tokns|3", "unknown option --max-tokns; did you mean --max-tokens?"},
+		{"a|--nonsense", "unknown option --nonsense; known are --model, --backend,"},
+		{"a|--view|heads", "--view is no option of a cell; a cell below %% shows another view: gonbext.Heads"},
+		{"a|--save=a.svg", `--save is no option of a cell; gonbext.Save("figure.svg") in a later cell`},
+		{"a|--token|1", "--token is no option of a cell; Token of gonbext.View"},
+		{"a|--against|b", "--against is no option of a cell; gonbext.Compare"},
 		{"a|b", `"b" is not an option: a prompt of several words needs quotes`},
 		{"a|--max-tokens", "option --max-tokens needs a value"},
 		{"a|--max-tokens|many", `option --max-tokens is "many": `},
@@ -74,7 +78,7 @@ func TestArgsOfEveryOption(t *testing.T) {
 		}
 		n := 0
 		for _, name := range known {
-			if name == row.Flag {
+			if name == "--"+row.Flag {
 				n++
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -59,6 +60,7 @@ var cells = map[string]func(){
 	"save chosen":     saveChosen,
 	"save comparison": saveComparison,
 	"save chart":      saveChart,
+	"draw":            draw,
 	"heads": func() {
 		e := gonbext.Heads("the keys", gonbext.Options{MaxTokens: 1})
 		fmt.Println("heads", len(e.Steps))
@@ -144,8 +146,13 @@ func TestMain(m *testing.M) {
 type kernel struct {
 	t   *testing.T
 	dir string
-	// answer acts as the engine: it gets every request except those of [engine.KindInfo].
+	// answer acts as the engine: it gets every request except those of [engine.KindInfo] and
+	// [engine.KindDrawn].
 	answer func(conn *engineConn, r engine.Request)
+	// drawn are what cells said that they drew, in the place of the engine, which answers only the
+	// other requests.
+	mu    sync.Mutex
+	drawn []string
 	// shown is called for each display while the cell runs.
 	shown func(cell *os.Process, d protocol.DisplayData)
 	// started is called beside the cell when it runs.
@@ -208,6 +215,13 @@ func (k *kernel) serve(conn *engineConn) {
 	}
 	if r.Kind == engine.KindInfo {
 		conn.send(engine.Event{Status: &engine.Status{}, Done: true})
+		return
+	}
+	if r.Kind == engine.KindDrawn {
+		k.mu.Lock()
+		k.drawn = append(k.drawn, fmt.Sprint(r.Of, string(r.Show), string(r.Text)))
+		k.mu.Unlock()
+		conn.send(engine.Event{Done: true})
 		return
 	}
 	k.answer(conn, r)

@@ -65,7 +65,11 @@ func TryShowCharts(columns int, charts ...chart.Chart) error {
 			return interrupted(ctx, err)
 		}
 	}
-	return out.picture(p)
+	if err := out.picture(p); err != nil {
+		return err
+	}
+	drewOther("the latest picture is a chart: save it with gonbext.SaveChart and the chart")
+	return nil
 }
 
 // SaveChart saves a chart to a file, in the format that its name ends with: .svg, .pdf, .png or

@@ -51,7 +51,13 @@ func TryCompare(a, b *Explanation, methods ...string) error {
 	if err != nil {
 		return err
 	}
-	ShowHeatmap(h)
+	newDisplay().final(h, "")
+	f := Figure{Kind: "compare", Method: names[0], AgainstMethod: names[1]}
+	if a == b {
+		drew("Compare", f, a)
+	} else {
+		drew("Compare", f, a, b)
+	}
 	return nil
 }
 

@@ -29,6 +29,7 @@
 package gonbext
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -275,7 +276,7 @@ func (r request) explain(ctx context.Context, out *display, prompt string) (*Exp
 	if wrong != nil {
 		return nil, wrong
 	}
-	remember(divided, number)
+	remember(divided, number, cmp.Or(r.view.By, tokenParts))
 	return divided, r.hint(err)
 }
 
@@ -330,4 +331,12 @@ func connect(ctx context.Context, out *display) (engine.Client, error) {
 func Show(e *Explanation) { ShowHeatmap(render.Heatmap{Explanation: e}) }
 
 // ShowHeatmap shows a picture: HTML in a notebook, else text on the standard output.
-func ShowHeatmap(h render.Heatmap) { newDisplay().final(h, "") }
+func ShowHeatmap(h render.Heatmap) {
+	newDisplay().final(h, "")
+	if _, compared := h.Compared(); compared {
+		drewOther("ShowHeatmap drew a comparison: draw it with gonbext.Compare, which " +
+			"gonbext.Save saves, or save it with SaveExplanation and Against of Figure")
+		return
+	}
+	drew("ShowHeatmap", asPicture(h), h.Explanation)
+}

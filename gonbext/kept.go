@@ -20,10 +20,12 @@ var keptByEngine struct {
 type keptAs struct {
 	number int    // in the engine, from 1
 	sum    uint64 // of what the program got
+	by     string // how prompt tokens are put together in it, as in Figure
 }
 
-// remember notes that the engine keeps an explanation under a number, 0 if it does not.
-func remember(e *Explanation, number int) {
+// remember notes that the engine keeps an explanation under a number, 0 if it does not, and how its
+// prompt tokens are put together.
+func remember(e *Explanation, number int, by string) {
 	if e == nil || number == 0 {
 		return
 	}
@@ -32,28 +34,35 @@ func remember(e *Explanation, number int) {
 	if keptByEngine.all == nil {
 		keptByEngine.all = map[weak.Pointer[attribution.Explanation]]keptAs{}
 	}
-	keptByEngine.all[weak.Make(e)] = keptAs{number, checksum(e)}
+	keptByEngine.all[weak.Make(e)] = keptAs{number, checksum(e), by}
 }
 
 // numberOf returns the number of an explanation in the engine, or an error if the engine does not
 // keep what e is.
 func numberOf(e *Explanation) (int, error) {
+	kept, err := keptOf(e)
+	return kept.number, err
+}
+
+// keptOf says how the engine keeps an explanation, or returns an error if it does not keep what e
+// is.
+func keptOf(e *Explanation) (keptAs, error) {
 	if e == nil {
-		return 0, usagef("there is no explanation to save: it is nil")
+		return keptAs{}, usagef("there is no explanation to save: it is nil")
 	}
 	keptByEngine.Lock()
 	kept, known := keptByEngine.all[weak.Make(e)]
 	keptByEngine.Unlock()
 	switch {
 	case !known:
-		return 0, usagef("this explanation was not returned by Explain, Heads, FlowGraph, Maps " +
+		return keptAs{}, usagef("this explanation was not returned by Explain, Heads, FlowGraph, Maps " +
 			"or Last in this cell, so the engine does not have it; save one of those, with By of " +
 			"Figure to put tokens together")
 	case kept.sum != checksum(e):
-		return 0, usagef("this explanation was changed after it was made, and the engine has it " +
-			"as it was; save it before the change")
+		return keptAs{}, usagef("this explanation was changed after it was made, and the engine " +
+			"has it as it was; save it before the change")
 	}
-	return kept.number, nil
+	return kept, nil
 }
 
 var seed = maphash.MakeSeed()

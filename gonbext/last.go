@@ -8,6 +8,9 @@ import (
 	"github.com/headwater-ml/headwater/gonbext/engine"
 )
 
+// tokenParts is the value of By that leaves tokens as they are.
+const tokenParts = "token"
+
 // Last returns the latest explanation of this kernel, so that a later cell need not compute it
 // again:
 //
@@ -36,7 +39,7 @@ func TryLast() (*Explanation, error) {
 	number := 0
 	client.OnKept = func(n int) { number = n }
 	e, err := client.Last(ctx)
-	remember(e, number)
+	remember(e, number, tokenParts)
 	return e, err
 }
 

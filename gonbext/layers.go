@@ -30,5 +30,25 @@ func TryLayers(e *Explanation, tokens ...int) error {
 	newDisplay().show(l, render.LayersText{Layers: plain, Width: plainColumns}, render.LayersText{
 		Layers: l, Width: columns(),
 	})
+	drew("Layers", figureOf(l), e)
 	return nil
+}
+
+// figureOf returns what a figure of a picture of layers shows: of its methods, the first one that
+// has several layers.
+func figureOf(l render.Layers) Figure {
+	f := Figure{Kind: "layers", Tokens: l.Tokens}
+	if l.Tokens == nil {
+		f.Tokens = render.FirstWords(l.Explanation)
+	}
+	if len(f.Tokens) == 1 {
+		f.Token, f.Tokens = &f.Tokens[0], nil
+	}
+	for _, name := range l.Explanation.Order {
+		if r := l.Explanation.Methods[name]; r != nil && r.Shape[2] > 1 {
+			f.Method = name
+			break
+		}
+	}
+	return f
 }

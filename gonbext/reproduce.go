@@ -87,6 +87,8 @@ func figures(out *display, names []string, model []Model) ([]*Reproduction, erro
 		out.clear()
 		return nil, interrupted(ctx, err)
 	}
+	drewOther("the latest picture is of figures that were made again: save a chart of what " +
+		"Reproduce returned with gonbext.SaveChart")
 	return reproduction.Read(bytes.NewReader(data))
 }
 

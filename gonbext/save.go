@@ -16,7 +16,8 @@ import (
 // By, Filter, Layer and Palette of its [View], and for [FlowGraph] its Token and Source.
 type Figure struct {
 	// Kind is what a figure shows: matrix, text, layers, graph, compare, heads, head, maps or map.
-	// Default: matrix, after [FlowGraph] graph, after [Heads] heads, and after [Maps] maps.
+	// Default: what the latest picture is, such as graph after [FlowGraph], and layers after
+	// [Layers].
 	Kind string
 	// Method is the method shown; default the first one of the explanation, for maps and map the
 	// first one that has maps. For compare a layer may stand after it, as in direct@5: see
@@ -96,16 +97,19 @@ func (l figureLook) json() (json.RawMessage, error) {
 	return data, nil
 }
 
-// Save saves the latest explanation of this kernel to a file, in the format that its name ends
-// with: .svg, .pdf, .png, .tex, .html, .csv, .parquet, .json, .inseq.json or .neuronpedia.json.
-// What it shows is what the picture shows, unless a [Figure] says otherwise:
+// Save saves the latest picture of this kernel to a file, in the format that its name ends with:
+// .svg, .pdf, .png, .tex, .html, .csv, .parquet, .json, .inseq.json or .neuronpedia.json. That is
+// what [Explain], [Show], [Layers], [Compare], [Heads], [FlowGraph] or [Maps] drew last, also in an
+// earlier cell, unless a [Figure] says otherwise:
 //
 //	gonbext.Explain("the keys to the cabinet")
 //	gonbext.Save("keys.svg", gonbext.Figure{Method: "direct", Size: "column"})
 //
-// [SaveExplanation] saves another one than the latest. A file that exists is replaced when the new
-// one is complete. Save prints remarks on what the file cannot show. At most one Figure may be
-// given. On an error it shows one line and ends the program; see [TrySave].
+// A picture of something else is an error that names what saves it, such as [SaveChart]. A page,
+// .html, is the heatmap alone. [SaveExplanation] saves another explanation than the latest. A
+// file that exists is replaced when the new one is complete. Save prints remarks on what the file
+// cannot show. At most one Figure may be given. On an error it shows one line and ends the program;
+// see [TrySave].
 func Save(path string, figure ...Figure) {
 	notes, err := TrySave(path, figure...)
 	endSave(path, notes, err)
@@ -117,7 +121,7 @@ func TrySave(path string, figure ...Figure) (notes []string, err error) {
 }
 
 // SaveExplanation is [Save] for an explanation of this cell: one that [Explain], [Heads],
-// [FlowGraph], [Maps] or [Last] returned. It saves what was shown of it:
+// [FlowGraph], [Maps] or [Last] returned. It saves what was drawn of it last:
 //
 //	a := gonbext.Explain("the keys to the cabinet", gonbext.View{By: "word"})
 //	gonbext.Explain("the key to the cabinets")

@@ -148,6 +148,8 @@ func sourcesOf(out *display, question string, documents []string, settings []Sou
 			Result: result, Top: o.Top, Width: plainColumns, MaxBytes: plainBytes,
 		},
 		render.SourcesText{Result: result, Top: o.Top, Width: columns(), Color: colors()})
+	drewOther("the latest picture is of sources: save it with gonbext.SaveSources and what " +
+		"Sources returned")
 	return result, nil
 }
 

@@ -38,6 +38,9 @@ func encodeFile(ctx context.Context, f server.File) (data []byte, notes []string
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := figure.fits(f, format); err != nil {
+		return nil, nil, err
+	}
 	if !figure.ownLayer && format.Figure() && !figure.HasLayer(f.Explained.Explanation) {
 		figure.Layer = nil // the picture shows another layer of this method too
 	}
@@ -62,7 +65,7 @@ func encodeFile(ctx context.Context, f server.File) (data []byte, notes []string
 	if e, o.Made, err = madeInCell(f.Explained, opts, by); err != nil {
 		return nil, nil, err
 	}
-	if f.Against != nil {
+	if f.Against != nil && figure.Kind == export.Compare {
 		var b export.Against
 		theirs, err := f.Against.Request.ExplainOptions()
 		if err != nil {
@@ -91,7 +94,8 @@ func madeInCell(from server.Explained, opts attribution.Options, by attribution.
 // figureOf returns what a cell asks for, and where that says nothing, what its picture shows.
 func figureOf(shown, asked json.RawMessage, format export.Format) (f cellFigure, err error) {
 	var own cellFigure
-	for _, part := range []struct {
+	var shownKind export.Kind
+	for i, part := range []struct {
 		text json.RawMessage
 		to   *cellFigure
 	}{{shown, &f}, {asked, &f}, {asked, &own}} {
@@ -99,6 +103,17 @@ func figureOf(shown, asked json.RawMessage, format export.Format) (f cellFigure,
 		d.DisallowUnknownFields()
 		if err := d.Decode(part.to); err != nil && !errors.Is(err, io.EOF) {
 			return f, trace.Usagef("what the figure shows cannot be read: %v", err)
+		}
+		if i == 0 {
+			shownKind = f.Kind
+		}
+	}
+	if own.Kind != "" && own.Kind != shownKind { // parts of the picture that no other kind has
+		if own.Tokens == nil {
+			f.Tokens = nil
+		}
+		if own.AgainstMethod == "" {
+			f.AgainstMethod = ""
 		}
 	}
 	if own.Layer == nil && slices.Contains([]export.Kind{
@@ -121,6 +136,21 @@ func figureOf(shown, asked json.RawMessage, format export.Format) (f cellFigure,
 	}
 	f.ownLayer = own.Layer != nil
 	return f, f.Check()
+}
+
+// fits returns a usage error for a file that would not be what the picture shows: a page, which is
+// the heatmap, and numbers of one of two explanations.
+func (f cellFigure) fits(file server.File, format export.Format) error {
+	switch heatmap := f.Kind == "" || f.Kind == export.Matrix || f.Kind == export.Text; {
+	case format == export.HTML && !heatmap:
+		return trace.Usagef("%s would be the heatmap, and the picture is of the kind %s: save it "+
+			"as .svg, .pdf, .png or .tex, or the heatmap with Kind \"matrix\" of Figure", file.Name,
+			f.Kind)
+	case !format.Figure() && file.Against != nil && !heatmap:
+		return trace.Usagef("%s would have one of the two explanations compared: save each with "+
+			"gonbext.SaveExplanation and Kind \"matrix\" of Figure", file.Name)
+	}
+	return nil
 }
 
 // grouping returns the parts that tokens are put together to.

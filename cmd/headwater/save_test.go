@@ -414,6 +414,10 @@ func TestEncodeFile(t *testing.T) {
 		"a layer of the other": {`{"layer":1}`, `{"method":"flow"}`, false},
 		"another layer":        {"", `{"layer":1}`, false},
 		"two layers":           {`{"layer":1}`, `{"layer":5}`, true},
+		"layers drawn":         {`{"kind":"layers","tokens":[0]}`, "", false},
+		"compare drawn":        {`{"kind":"compare","method":"flow","against_method":"rollout"}`, "", false},
+		"matrix of layers":     {`{"kind":"layers","tokens":[0]}`, `{"kind":"matrix"}`, true},
+		"matrix of a compare":  {`{"kind":"compare","against_method":"flow"}`, `{"kind":"matrix"}`, true},
 		"a graph of a picture": {words, `{"kind":"graph"}`, false},
 		"graph":                {`{"kind":"graph","source":1}`, "", false},
 		"heads":                {words, `{"kind":"heads"}`, false},
@@ -457,6 +461,42 @@ func TestEncodeFile(t *testing.T) {
 		_, err := encode(c.file, words, c.figure)
 		if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want a usage error with %q", name, err, c.want)
+		}
+	}
+}
+
+// TestEncodeFileOfView refuses a file that would not be what the picture of a cell shows.
+func TestEncodeFileOfView(t *testing.T) {
+	for name, c := range map[string]struct {
+		file, shown, asked, want string
+		against                  bool
+	}{
+		"page of layers": {"a.html", `{"kind":"layers"}`, "", "a.html would be the heatmap, and", false},
+		"page of heads":  {"a.html", "", `{"kind":"heads"}`, "of the kind heads", false},
+		"numbers of two": {"a.csv", `{"kind":"compare"}`, "", "one of the two explanations", true},
+		"page of matrix": {"a.html", `{"kind":"layers","tokens":[0]}`, `{"kind":"matrix"}`, "", false},
+		"numbers":        {"a.csv", `{"kind":"compare","against_method":"a"}`, "", "", false},
+		"figure of two":  {"a.svg", `{"kind":"compare"}`, "", "", true},
+	} {
+		f := server.File{
+			Name: c.file, Figure: json.RawMessage(c.asked),
+			Explained: server.Explained{Request: engine.Request{Show: json.RawMessage(c.shown)}},
+		}
+		if c.against {
+			f.Against = &server.Explained{}
+		}
+		format, err := export.FormatOf(c.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		figure, err := figureOf(f.Explained.Request.Show, f.Figure, format)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = figure.fits(f, format)
+		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, trace.ErrUsage) ||
+			!strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: error %v, want %q", name, err, c.want)
 		}
 	}
 }

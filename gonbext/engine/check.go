@@ -50,15 +50,15 @@ func (r Request) Check() error {
 		if len(r.File) > maxName {
 			return usagef("file name of %d bytes; at most %d", len(r.File), maxName)
 		}
-		if len(r.Of) > 2 {
-			return usagef("%d explanations for one file; at most 2 are compared", len(r.Of))
+		return r.checkOf() // the format and the figure are checked where they are known
+	case KindDrawn:
+		if len(r.Text) > maxText {
+			return usagef("reason of %d bytes; at most %d", len(r.Text), maxText)
 		}
-		for _, number := range r.Of {
-			if number < 0 {
-				return usagef("explanation %d; they count from 1, and 0 is the latest", number)
-			}
+		if (len(r.Of) > 0) == (len(r.Text) > 0) {
+			return usagef("a picture has explanations or a reason why it cannot be saved")
 		}
-		return nil // the format and the figure are checked where they are known
+		return r.checkOf()
 	case KindFigures:
 		if err := r.checkModel(); err != nil {
 			return err
@@ -73,6 +73,19 @@ func (r Request) Check() error {
 		return nil // no other field is used
 	}
 	return usagef("the engine does not know the request %.40q", string(r.Kind))
+}
+
+// checkOf checks the numbers of explanations.
+func (r Request) checkOf() error {
+	if len(r.Of) > 2 {
+		return usagef("%d explanations for one file; at most 2 are compared", len(r.Of))
+	}
+	for _, number := range r.Of {
+		if number < 0 {
+			return usagef("explanation %d; they count from 1, and 0 is the latest", number)
+		}
+	}
+	return nil
 }
 
 // checkModel checks the model and the text.

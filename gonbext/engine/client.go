@@ -77,10 +77,10 @@ func (c Client) Last(ctx context.Context) (*attribution.Explanation, error) {
 
 // Save returns the bytes of a file of an explanation, in the format that the file's name ends with,
 // and remarks on what it cannot show. figure is what a figure shows, the JSON form of export.Show
-// with the grouping as by; what it leaves open is as the explanation was shown, see [Client.Show].
-// of has the numbers of the explanations; see [Request.Of]. Errors are those of [Client.Last],
-// those of an explanation that is no longer kept, and those of a format or a figure that is
-// unknown.
+// with the grouping as by; what it leaves open is as the explanation was shown, see [Client.Show]
+// and [Client.Drawn]. of has the numbers of the explanations; see [Request.Of]. Errors are those of
+// [Client.Last], those of an explanation that is no longer kept, and those of a format or a figure
+// that is unknown.
 func (c Client) Save(
 	ctx context.Context, file string, figure json.RawMessage, of ...int,
 ) (data []byte, notes []string, err error) {
@@ -90,6 +90,20 @@ func (c Client) Save(
 		return nil
 	})
 	return data, notes, err
+}
+
+// Drawn tells the engine what was drawn of explanations after it made them: the latest picture,
+// which [Client.Save] saves. figure is as for Save, and of has the numbers of the explanations.
+func (c Client) Drawn(ctx context.Context, figure json.RawMessage, of ...int) error {
+	r := Request{Kind: KindDrawn, Show: figure, Of: of}
+	return c.do(ctx, r, func(*Event) error { return nil })
+}
+
+// DrawnOther tells the engine that the latest picture is one that [Client.Save] cannot save.
+// reason, the error of Save, says why and what can.
+func (c Client) DrawnOther(ctx context.Context, reason string) error {
+	r := Request{Kind: KindDrawn, Text: []byte(reason)}
+	return c.do(ctx, r, func(*Event) error { return nil })
 }
 
 // Sources is [sources.Ask.Explain] in the engine; ask.Options.OnProgress is called as there.

@@ -33,7 +33,7 @@ import (
 // A client sends one [Request] as JSON, in which no number says how much memory to reserve. The
 // engine answers with a stream of [Event] values of encoding/gob, which keeps every byte of a token
 // and every number, NaN and infinity included. Both end with the connection.
-const Version = 9
+const Version = 10
 
 // maxRequest is how many bytes a request may have.
 const maxRequest = 8 << 20
@@ -48,6 +48,7 @@ const (
 	KindLast    Kind = "last"    // answered by the latest explanation
 	KindSources Kind = "sources" // answered by the scores of the sources of an answer
 	KindSave    Kind = "save"    // answered by the bytes of a file of an explanation
+	KindDrawn   Kind = "drawn"   // says what was drawn last, for KindSave; answered by nothing
 	KindFigures Kind = "figures" // answered by the bytes of figures of documents, as JSON
 	KindDraw    Kind = "draw"    // answered by the bytes of a drawn picture
 	KindInfo    Kind = "info"    // answered by a status
@@ -78,7 +79,8 @@ type Request struct {
 	// Alive is how often the client wants an event while the engine works; 0: only when there is
 	// news.
 	Alive time.Duration
-	// Text is the prompt in raw bytes. KindTrace uses IDs instead if they are not nil.
+	// Text is the prompt in raw bytes. KindTrace uses IDs instead if they are not nil. For
+	// KindDrawn without Of it says why the picture cannot be saved, and how else.
 	Text []byte
 	IDs  []int
 	Taps []trace.Tap
@@ -89,10 +91,12 @@ type Request struct {
 	File string
 	// Show says for KindExplain how the client shows the explanation, in the JSON form in which
 	// Options say for KindSave what a figure shows. What KindSave leaves open is taken from it. For
-	// KindDraw it is the look of a file.
+	// KindDraw it is the look of a file, and for KindDrawn what was drawn, in the place of what
+	// KindExplain said.
 	Show json.RawMessage `json:",omitempty"`
 	// Of has the numbers of the explanations of KindSave: one, and for a comparison of two the
-	// other one. 0 is the latest explanation, and so is an empty Of; see [Event.Number].
+	// other one. 0 is the latest picture, and so is an empty Of; see [Event.Number]. For KindDrawn
+	// they are those in the picture.
 	Of []int `json:",omitempty"`
 	// Figures are names of figures or documents for KindFigures.
 	Figures []string `json:",omitempty"`

@@ -528,7 +528,7 @@ func (o Options) draw(
 		if o.Flow == nil {
 			return nil, errNoFlow
 		}
-		d, err = figure.Graph(o.Flow, graphTexts(e, o.Flow), e.Steps[token].Text, e.Model.Name)
+		d, err = figure.Graph(render.Flow{Explanation: e, Graph: o.Flow, Token: token})
 	default:
 		d, err = figure.Matrix(e, method, o.Filter)
 	}

@@ -38,10 +38,7 @@ func (f *flowPage) svg() string {
 
 // place returns the indices of an edge in the picture, false if it is not shown.
 func (f *flowPage) place(l, u, v int) (k, i, j int, ok bool) {
-	k, a := slices.BinarySearch(f.layers, l)
-	i, b := slices.BinarySearch(f.rows, u)
-	j, c := slices.BinarySearch(f.rows, v)
-	return k, i, j, a && b && c
+	return FlowDrawing{Tokens: f.rows, Layers: f.layers}.Place(l, u, v)
 }
 
 // curve returns the path of an edge from a token before a layer to one after it, which leaves and

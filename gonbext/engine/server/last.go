@@ -23,6 +23,8 @@ type last struct {
 	all []kept // the latest one last
 	// made is how many were made, which is the number of the latest.
 	made int
+	// drawn is the latest picture if it was drawn after the latest explanation was made, else nil.
+	drawn *engine.Request
 	// tooLarge is how many bytes the latest one takes, if that is more than maxLast.
 	tooLarge int64
 }
@@ -32,6 +34,9 @@ type kept struct {
 	Explained
 	number int // from 1
 	bytes  int64
+	// drawn is the latest picture that it is the first explanation of, nil if it was not drawn
+	// again after it was made.
+	drawn *engine.Request
 }
 
 // keep keeps e, which answers r, as the latest explanation, and returns its number; 0 if it has no
@@ -47,12 +52,15 @@ func (l *last) keep(e *attribution.Explanation, r engine.Request) (number int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.made++
+	l.drawn = nil
 	n := size(e)
 	if l.tooLarge = 0; n > maxLast {
 		l.tooLarge = n
 		return 0
 	}
-	l.all = append(l.all, kept{Explained{&named, r}, l.made, n})
+	l.all = append(l.all, kept{
+		Explained: Explained{&named, r}, number: l.made, bytes: n,
+	})
 	sum := int64(0)
 	for i := len(l.all) - 1; i >= 0; i-- {
 		if sum += l.all[i].bytes; sum > maxLast {
@@ -61,6 +69,49 @@ func (l *last) keep(e *attribution.Explanation, r engine.Request) (number int) {
 		}
 	}
 	return l.made
+}
+
+// drew notes what r, of [engine.KindDrawn], says was drawn.
+func (l *last) drew(r engine.Request) error {
+	for i, number := range r.Of {
+		k, err := l.get(number)
+		if err != nil {
+			return err
+		}
+		r.Of[i] = k.number
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.drawn = &r
+	for i := range l.all {
+		if len(r.Of) > 0 && l.all[i].number == r.Of[0] {
+			l.all[i].drawn = &r
+		}
+	}
+	return nil
+}
+
+// picture returns what was drawn of an explanation last, with the number of the one that it was
+// compared with, 0 if there is none. The request of the explanation says how it was shown. number 0
+// is the latest picture.
+func (l *last) picture(number int) (of kept, against int, err error) {
+	l.mu.Lock()
+	drawn := l.drawn
+	l.mu.Unlock()
+	if number == 0 && drawn != nil {
+		if len(drawn.Of) == 0 {
+			return kept{}, 0, usagef("%s", drawn.Text)
+		}
+		number = drawn.Of[0]
+	}
+	if of, err = l.get(number); err != nil || of.drawn == nil {
+		return of, 0, err
+	}
+	of.Request.Show = of.drawn.Show
+	if len(of.drawn.Of) > 1 {
+		against = of.drawn.Of[1]
+	}
+	return of, against, nil
 }
 
 // get returns the explanation with a number; 0 is the latest one.
@@ -105,13 +156,16 @@ const pieceOfFile = 1 << 20
 // save sends the bytes of a file of an explanation.
 func (s *server) save(ctx context.Context, c *connection, r engine.Request) error {
 	f := File{Name: r.File, Figure: r.Options}
-	of, err := s.last.get(append(r.Of, 0)[0])
+	of, number, err := s.last.picture(append(r.Of, 0)[0])
 	if err != nil {
 		return err
 	}
 	f.Explained = of.Explained
 	if len(r.Of) > 1 {
-		against, err := s.last.get(r.Of[1])
+		number = r.Of[1]
+	}
+	if number > 0 || len(r.Of) > 1 {
+		against, err := s.last.get(number)
 		if err != nil {
 			return err
 		}

@@ -113,6 +113,75 @@ func TestSave(t *testing.T) {
 	}
 }
 
+// TestSaveDrawn saves the picture that was drawn last, and of one explanation the one that was
+// drawn of it last. A picture that cannot be saved is an error that says why, until there is
+// another one.
+func TestSaveDrawn(t *testing.T) {
+	client, _ := serve(t, server.Config{
+		Open: one(&reader{}),
+		Encode: func(_ context.Context, f server.File) ([]byte, []string, error) {
+			said := string(f.Explained.Request.Text) + " " + string(f.Explained.Request.Show)
+			if f.Against != nil {
+				said += " against " + string(f.Against.Request.Text)
+			}
+			return []byte(said), nil, nil
+		},
+	})
+	explain := func(text, show string) {
+		client.Show = json.RawMessage(show)
+		if _, err := client.Explain(t.Context(), engine.Model{}, text,
+			attribution.Options{Methods: []string{"raw"}, Positions: []int{1}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	saves := func(of int, want string) {
+		t.Helper()
+		data, _, err := client.Save(t.Context(), "a.svg", nil, of)
+		if err != nil || string(data) != want {
+			t.Errorf("%d is saved as %q, %v; want %q", of, data, err, want)
+		}
+	}
+	drawn := func(show string, of ...int) {
+		t.Helper()
+		if err := client.Drawn(t.Context(), json.RawMessage(show), of...); err != nil {
+			t.Error(err)
+		}
+	}
+	explain("a b", `"first"`)
+	explain("a b c", `"second"`)
+	drawn(`"layers"`, 1)
+	saves(0, `a b "layers"`)
+	saves(1, `a b "layers"`)
+	saves(2, `a b c "second"`)
+	drawn(`"compare"`, 2, 1)
+	saves(0, `a b c "compare" against a b`)
+	saves(1, `a b "layers"`)
+	drawn(`"latest"`, 0)
+	saves(2, `a b c "latest"`)
+	if err := client.DrawnOther(t.Context(), "it is a chart"); err != nil {
+		t.Error(err)
+	}
+	if _, _, err := client.Save(t.Context(), "a.svg", nil); !errors.Is(err, trace.ErrUsage) ||
+		!strings.Contains(err.Error(), "it is a chart") {
+		t.Errorf("a chart: %v", err)
+	}
+	saves(1, `a b "layers"`)
+	explain("a b", `"third"`)
+	saves(0, `a b "third"`)
+	for want, of := range map[string][]int{
+		"explanation 7 of this kernel is no longer kept": {7},
+		"explanation -1; they count from 1":              {-1},
+		"3 explanations for one file":                    {1, 2, 1},
+		"has explanations or a reason":                   nil,
+	} {
+		err := client.Drawn(t.Context(), nil, of...)
+		if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: error %v, want a usage error with %q", of, err, want)
+		}
+	}
+	saves(0, `a b "third"`)
+}
+
 // TestSaveChosen saves explanations by their numbers, two for a comparison, with how they were
 // shown and the attention that the file asks for.
 func TestSaveChosen(t *testing.T) {

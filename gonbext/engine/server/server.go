@@ -399,6 +399,8 @@ func (s *server) answer(
 		return s.last.send(c)
 	case engine.KindSave:
 		return s.save(ctx, c, r)
+	case engine.KindDrawn:
+		return s.last.drew(r)
 	case engine.KindFigures:
 		return s.makeFigures(ctx, c, r)
 	case engine.KindDraw:

@@ -483,24 +483,26 @@ func TestRefusals(t *testing.T) {
 		send       func(net.Conn) error
 	}{
 		{
-			"another version", "speaks protocol 9 and this program 99: restart the kernel",
+			"another version", "speaks protocol 10 and this program 99: restart the kernel",
 			func(c net.Conn) error { return send(c, `{"Version":99,"Kind":"info"}`) },
 		},
 		{
 			"another version with other fields",
-			"speaks protocol 9 and this program 10: restart the kernel",
+			"speaks protocol 10 and this program 11: restart the kernel",
 			func(c net.Conn) error {
-				return send(c, `{"Version":10,"Kind":"explain","Magic":[1]}`)
+				return send(c, `{"Version":11,"Kind":"explain","Magic":[1]}`)
 			},
 		},
 		{
 			"unknown request", `does not know the request "dance"`,
-			func(c net.Conn) error { return send(c, `{"Version":9,"Kind":"dance"}`) },
+			func(c net.Conn) error { return send(c, `{"Version":10,"Kind":"dance"}`) },
 		},
 		{
 			"broken options",
 			"the request cannot be read: the program that sent it is not of the same version",
-			func(c net.Conn) error { return send(c, `{"Version":9,"Kind":"explain","Options":{]`) },
+			func(c net.Conn) error {
+				return send(c, `{"Version":10,"Kind":"explain","Options":{]`)
+			},
 		},
 		{
 			"a text for a number", "the request cannot be read: the program",

@@ -137,7 +137,9 @@ func (p *page) path(s shape) vg.Path {
 		for _, q := range outline[1:] {
 			path.Line(at(q))
 		}
-		path.Close()
+		if s.closed {
+			path.Close()
+		}
 	}
 	return path
 }

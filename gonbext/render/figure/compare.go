@@ -39,7 +39,7 @@ func Compare(h render.Heatmap) (Drawing, error) {
 	set := panels{high: 1.4}
 	set.columns, set.rows = views[0].axisNames()
 	if n := views[0].generated; n > 0 {
-		set.columns += fmt.Sprintf(", then generated token (the last %d columns)", n)
+		set.columns += lastColumns(n)
 	}
 	color := chart.Scale{
 		Title: comparedUnit(views), Diverging: true, Percent: difference.percent, Max: limit,

@@ -383,6 +383,13 @@ func (p *page) colorBar(c *chart.Chart, x, y float64) float64 {
 		p.rect(x+wide*float64(i)/cells, y, wide/cells+0.2, 0.9*p.size,
 			chart.RampOf(cmp.Or(c.Color.Palette, p.palette), v))
 	}
+	key := p.markKey()
+	if c.Color.Diverging && p.hatching {
+		p.hatch(x, y, wide/cells, 0.9*p.size, cells/2-1, 1, func(_, j int) (chart.RGB, bool) {
+			return hatchOn(chart.RampOf(cmp.Or(c.Color.Palette, p.palette),
+				from+(1-from)*(float64(j)+0.5)/cells)), true
+		})
+	}
 	p.frame(x, y, wide, 0.9*p.size, 0.4, gray)
 	base := y + 2*p.size
 	p.text(x, base, text(from*limit), style{scale: 0.85})
@@ -391,7 +398,8 @@ func (p *page) colorBar(c *chart.Chart, x, y float64) float64 {
 	}
 	p.text(x+wide, base, text(limit), style{scale: 0.85, align: 1})
 	left := x + wide + 0.8*p.size
-	end := p.paragraph(left, y-0.35*p.size, p.width-margin-left, c.Color.Title, style{scale: 0.92})
+	end := p.paragraph(left, y-0.35*p.size, p.width-margin-left, c.Color.Title+key,
+		style{scale: 0.92})
 	return max(base+0.3*p.size, end+0.2*p.size)
 }
 

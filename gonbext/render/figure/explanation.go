@@ -331,12 +331,20 @@ func Matrix(
 	m, one := v.matrix(), v.layers()
 	prompt, generated := v.axisNames()
 	if v.generated > 0 {
-		prompt += fmt.Sprintf(", then generated token (the last %d columns)", v.generated)
+		prompt += lastColumns(v.generated)
 	}
 	return noted(&chart.Chart{
 		Kind: chart.Heatmap, Title: method, Subtitle: v.subtitle(one), Matrix: m,
 		X: chart.Axis{Title: prompt}, Y: chart.Axis{Title: generated}, Color: v.color(),
 	}, v.notes)
+}
+
+// lastColumns says which columns are those of generated tokens.
+func lastColumns(n int) string {
+	if n == 1 {
+		return ", then generated token (the last column)"
+	}
+	return fmt.Sprintf(", then generated token (the last %d columns)", n)
 }
 
 // matrix returns the values of all rows, with the layer beside each if they differ.
@@ -546,6 +554,12 @@ func (p *page) strip(v *view, t int, y float64) float64 {
 		}
 		if background != chart.White {
 			p.rect(x, y-0.95*p.size, wide, high, background)
+		}
+		if hatched(v.color(), value, v.limit) && background != chart.White && !v.grey(j) {
+			// Below the letters alone, which lines would make hard to read.
+			p.hatch(x, y+0.05*p.size, wide, high-p.size, 1, 1, func(int, int) (chart.RGB, bool) {
+				return hatchOn(background), true
+			})
 		}
 		p.text(x+pad, y, shown, style{color: ink})
 		x += wide

@@ -123,7 +123,7 @@ func drawings(t *testing.T, texts ...string) map[string]figure.Drawing {
 	add("signed")(figure.Matrix(e, "direct", nil))
 	add("layers")(figure.LayerMap(e, "rollout", 1, nil))
 	add("strip")(figure.Strip(e, "rollout", figure.AllTokens, nil))
-	add("graph")(figure.Graph(g, texts, texts[0], "tiny"))
+	add("graph")(figure.Graph(render.Flow{Explanation: e, Graph: g}))
 	add("layer maps")(figure.LayerMaps(e, "rollout", []int{0, 1}, attribution.Filter{"is"}))
 	compared, err := render.Compare(render.Side{Explanation: e}, render.Side{
 		Explanation: e, Method: "direct",

@@ -118,6 +118,7 @@ func (p *page) cells(c *chart.Chart, x, y, wide, high float64, numbers bool) {
 			p.rect(x+float64(first)*wide, y+float64(i)*high, float64(j-first)*wide, high, fill)
 		}
 	}
+	p.marks(c, x, y, wide, high, color)
 	if numbers {
 		p.numbers(c, x, y, wide, high, color)
 	}
@@ -134,8 +135,15 @@ func (p *page) numbers(
 	s := numberStyle
 	for i, text := range p.numberTexts(c, wide, high) {
 		row, column := i/len(c.Matrix.Columns), i%len(c.Matrix.Columns)
-		s.color = chart.Legible(color(row, column))
-		p.text(x+(float64(column)+0.5)*wide, y+(float64(row)+0.5)*high+0.27*p.size, text, s)
+		fill := color(row, column)
+		s.color = chart.Legible(fill)
+		at := point{x + (float64(column)+0.5)*wide, y + (float64(row)+0.5)*high}
+		muted := c.Matrix.Muted != nil && c.Matrix.Muted[column]
+		if !muted && hatched(c.Color, c.Matrix.Data[i], c.Limit()) { // no line runs through it
+			room := p.textWidth(text, s) + 1
+			p.rect(at.x-room/2, at.y-0.36*p.size, room, 0.72*p.size, fill)
+		}
+		p.text(at.x, at.y+0.27*p.size, text, s)
 	}
 }
 

@@ -20,6 +20,8 @@ type page struct {
 	dpi     int // of a PNG
 	shapes  []shape
 	lost    map[rune]bool // what the format cannot draw
+	// hatching and dotted say which marks are on cells; see marks.
+	hatching, dotted bool
 }
 
 // point is a place on a page, in points from the top left corner.
@@ -30,7 +32,8 @@ type shape struct {
 	points []point
 	curved bool // points are one start and then three for each cubic curve
 	closed bool
-	// more are further closed outlines of the same colour, which keep files of many cells small.
+	// more are further outlines of the same colour, closed if points are, which keep files of many
+	// cells small.
 	more  [][]point
 	color chart.RGB
 	alpha float64

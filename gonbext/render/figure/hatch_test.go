@@ -1,0 +1,90 @@
+package figure
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/gonbext/render/chart"
+)
+
+// marked is the page of a heatmap with these values in cells of 10 × 8 points at 0, 0.
+func marked(c *chart.Chart) *page {
+	p := &page{size: 9}
+	p.cells(c, 0, 0, 10, 8, false)
+	return p
+}
+
+// TestHatch has lines on the cells below 0 alone, from the bottom left to the top right, which go
+// on from one cell to the next, and dots where there is no value. Grey columns have neither.
+func TestHatch(t *testing.T) {
+	c := &chart.Chart{Kind: chart.Heatmap, Color: chart.Scale{Diverging: true, Max: 1}}
+	c.Matrix = &chart.Matrix{
+		Rows: []string{"a", "b"}, Columns: []string{"p", "q", "r", "s"},
+		Data: []float64{
+			0.9, -0.5, -0.5, -1,
+			-0.02, math.NaN(), 0, math.NaN(),
+		},
+		Muted: []bool{false, false, false, true},
+	}
+	p := marked(c)
+	lines, dots := 0, 0
+	for _, s := range p.shapes {
+		switch {
+		case s.line == hatchLine:
+			for _, l := range append([][]point{s.points}, s.more...) {
+				lines++
+				a, b := l[0], l[1]
+				if a.x < 10 || b.x > 30 || a.y > 8 || b.y < 0 || a.x >= b.x || a.y <= b.y {
+					t.Errorf("line from %v to %v; the cells below 0 are from 10, 0 to 30, 8", a, b)
+				}
+				if sum := math.Abs(a.x + a.y - b.x - b.y); sum > 0.11 { // of two rounded points
+					t.Errorf("line from %v to %v is not at 45°", a, b)
+				}
+			}
+		case s.closed && s.color == gray:
+			for _, d := range append([][]point{s.points}, s.more...) {
+				if dots++; d[0].x < 10 || d[0].x > 20 || d[0].y < 8 {
+					t.Errorf("dot at %v, want one in the cell at 10, 8", d[0])
+				}
+			}
+		}
+	}
+	// Both cells are one rectangle of 20 × 8: every 4 points from 12 to 36 on x + y.
+	if lines != 7 || dots != 1 {
+		t.Errorf("%d lines and %d dots, want 7 and 1", lines, dots)
+	}
+	if want := "; hatched: below 0; ·: no value"; p.markKey() != want {
+		t.Errorf("key %q, want %q", p.markKey(), want)
+	}
+	for name, scale := range map[string]chart.Scale{
+		"one arm": {Max: 1}, "far below the scale": {Diverging: true, Max: 1000},
+	} {
+		c.Color = scale
+		if p := marked(c); p.hatching {
+			t.Errorf("%s: there are lines", name)
+		}
+	}
+}
+
+// TestLastColumns says how many columns generated tokens have.
+func TestLastColumns(t *testing.T) {
+	for n, want := range map[int]string{1: "(the last column)", 2: "(the last 2 columns)"} {
+		if got := lastColumns(n); !strings.HasSuffix(got, want) {
+			t.Errorf("%d columns: %q, want %q", n, got, want)
+		}
+	}
+}
+
+// TestHatchOn draws white on dark cells and grey on light ones.
+func TestHatchOn(t *testing.T) {
+	for _, palette := range []string{"", "green-purple", "perceptual"} {
+		for _, x := range []float64{-1, -0.7, -0.4, -0.2, -0.1} {
+			cell := chart.RampOf(palette, x)
+			if apart := math.Abs(chart.Gray(hatchOn(cell)) - chart.Gray(cell)); apart < 12 {
+				t.Errorf("%q at %v: lines are %.0f of 100 lighter or darker than the cell",
+					palette, x, apart)
+			}
+		}
+	}
+}
