@@ -299,7 +299,7 @@ func encode(values []float64) (top float64, digits string) {
 }
 
 // coarse returns paints in digits: a paint is paint + 6, that of NaN is 13, and a run of 1 to 50
-// cells without a colour is 13 + its length. Sinks and hidden tokens are in the runs.
+// cells without a colour is 13 + its length. Paints of sinks are in the runs.
 func coarse(paints []int) string {
 	var b strings.Builder
 	run := 0
@@ -332,7 +332,8 @@ func (b *page) addLevels(v *view, s *scriptView, size *int, limit int) {
 		var paints []int // [levels,M], or with Deep [levels,M+q]
 		for k := range r.Shape[2] {
 			for j := range v.levelSources(t) {
-				paints = append(paints, v.layerPaint(b.picture, t, j, k))
+				// Sinks have their colours, which a reader may ask for.
+				paints = append(paints, v.colors.step(v.atLevel(t, j, k)))
 			}
 		}
 		all = append(all, coarse(paints))

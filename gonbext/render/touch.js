@@ -133,13 +133,16 @@ function start(root) {
     return (j) => flat ? row[j] || 0 : j < width && row[k * width + j] || 0;
   }
   const greys = d.d.map((v) => new Set(v.s)), silent = d.d.map((v) => new Set(v.z));
+  const sinksShown = (i) => s.sinks && d.d[i].w && d.d[i].s;
   // painter returns the paints of row t at a level.
   function painter(i, t, k) {
     const v = d.d[i];
     const other = k !== shown(v, t), row = other || !v.w ? coarse(i, t, k) : null;
     return (j, words) => {
-      if (greys[i].has(j) && !(s.sinks && v.w && !other)) return grey;
-      if (!other && silent[i].has(t)) return 0;
+      const sink = greys[i].has(j);
+      if (sink && !sinksShown(i)) return grey;
+      // A silent row has no colours but those of its sinks, where these are shown.
+      if (!sink && !other && silent[i].has(t)) return 0;
       if (row) return row(j);
       const x = words ? value(v, t, j) : one(v, t, j);
       return x === undefined ? 0 : step(v, x);
@@ -257,7 +260,7 @@ function start(root) {
   const painted = views.map(() => '');
   function drawMatrix(i, t, j) {
     const view = views[i], v = d.d[i], rows = [...view.querySelectorAll('.hw-r')];
-    const now = (picked(i) ? s.level[names[i]] : '') + (s.sinks && v.w && v.s ? ' sinks' : '');
+    const now = (picked(i) ? s.level[names[i]] : '') + (sinksShown(i) ? ' sinks' : '');
     if (painted[i] !== now) {
       painted[i] = now;
       view.querySelectorAll('.hw-0').forEach((e) => { e.hidden = picked(i); });
@@ -282,7 +285,7 @@ function start(root) {
       at.textContent = v && n && n !== grey ? cell(v, n, t < 0 ? undefined : one(v, t, j)) : '';
     }
   }
-  const layered = views.map(() => d.t);
+  const layered = views.map(() => d.t), layersPainted = views.map(() => false);
   function drawLayers(i, t) {
     const v = d.d[i], view = views[i], title = view.querySelector('.hw-o');
     if (!title) return;
@@ -292,8 +295,9 @@ function start(root) {
       title.parentElement.hidden = stale;
       if (image) (image.closest('tr') || image).hidden = stale;
     }
-    if (v.k && stale) {
+    if (v.k && (stale || layersPainted[i] !== !!sinksShown(i))) {
       layered[i] = t;
+      layersPainted[i] = !!sinksShown(i);
       title.textContent = rowName(t);
       rows.forEach((r, q) => drawRow(r, layerPainter(i, t, top - q)));
       if (image) raster(image, top + 1, (q) => layerPainter(i, t, top - q));
@@ -312,7 +316,7 @@ function start(root) {
   }
   const layerPainter = (i, t, k) => {
     const row = coarse(i, t, k);
-    return (j) => greys[i].has(j) ? grey : row(j);
+    return (j) => greys[i].has(j) && !sinksShown(i) ? grey : row(j);
   };
 
   const bar = make('div', {className: 'hw-b'});
