@@ -250,10 +250,10 @@ function start(root) {
       for (let j = width || !gap(img) ? 0 : -1; j < (width || d.m + extra); j++) {
         const n = j < 0 ? extra && none : row(j);
         if (!n) continue;
-        g.fillStyle = colors(n);
+        g.fillStyle = brush(g, n, colors(n));
         // A thin line divides the prompt from the generated tokens.
         if (j < 0) g.fillRect(Math.floor((d.m + 0.375) * w), r * h, Math.max(Math.floor(w / 4), 1), h);
-        else g.fillRect((width ? j : column(img, j)) * w, r * h, w, n < 0 ? h / 2 : h);
+        else g.fillRect((width ? j : column(img, j)) * w, r * h, w, h);
       }
     }
   }

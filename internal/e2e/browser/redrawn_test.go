@@ -5,7 +5,9 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
+	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 )
 
 // TestTouchSilentSink gives a sink its colour by the switch where it has nearly all of a row, so
@@ -47,5 +49,52 @@ func TestTouchSilentSink(t *testing.T) {
 	do(t, b, sinksToo)
 	if got := colors(); got != "[#8884 #8884 #8884 #8884]" {
 		t.Errorf("without the switch it has %s, want grey", got)
+	}
+}
+
+// TestTouchHatching goes to another token and back: images that the script draws again have the
+// colours and the hatching that they had, pixel by pixel.
+func TestTouchHatching(t *testing.T) {
+	b := tab(t)
+	layered := lengthened(touched())
+	r := layered.Methods["direct"]
+	r.Layers, r.Shape[2], r.Shown = []int{0, 1, 2}, 3, []int{2, 2}
+	var data []float64
+	for _, x := range r.Data {
+		data = append(data, -2*x, -x, x)
+	}
+	r.Data = data
+	maps := mapped(lengthened(touched()))
+	maps.Map.Unit = "part"
+	for i := range maps.Map.Data {
+		maps.Map.Data[i] *= float64(i%3 - 1)
+	}
+	const alphas = `(async () => {
+		const box = [...document.querySelectorAll('.hw-j')][0].parentElement;
+		const [img, drawn] = [box.querySelector('img'), box.querySelector('canvas')];
+		await img.decode();
+		const read = (e) => {
+			const c = document.createElement('canvas');
+			[c.width, c.height] = [img.naturalWidth, img.naturalHeight];
+			const g = c.getContext('2d');
+			g.drawImage(e, 0, 0);
+			return [...g.getImageData(0, 0, c.width, c.height).data].filter((_, i) => i % 4 === 3);
+		};
+		const was = read(img), is = read(drawn);
+		return [was.filter((a) => a).length, was.filter((a, i) => Math.abs(a - is[i]) > 2).length];
+	})()`
+	for _, c := range []struct{ name, page, away string }{
+		{"layers", pageOf(t, layered), press("ArrowRight", "ArrowLeft")},
+		{
+			"maps", fixture.Written(t, render.MapsPage{Maps: maps}),
+			press("ArrowDown", "ArrowUp"),
+		},
+	} {
+		b.Show(t, c.page)
+		chromium.Evaluate[bool](t, b, "(() => {"+c.away+"})(), true")
+		got := chromium.Evaluate[[2]int](t, b, alphas, await)
+		if got[0] == 0 || got[1] > 0 {
+			t.Errorf("%s: of %d pixels with a colour %d differ, want none", c.name, got[0], got[1])
+		}
 	}
 }
