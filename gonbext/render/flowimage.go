@@ -166,8 +166,9 @@ type flowData struct {
 	// Rows are the tokens shown, Layers the layers shown, by their numbers in the model.
 	Rows   []int `json:"r"`
 	Layers []int `json:"l"`
-	// M is the number of prompt tokens.
-	M int `json:"m"`
+	// M is the number of prompt tokens, and Token the generated token whose flow is shown.
+	M     int `json:"m"`
+	Token int `json:"t"`
 	// Left, Step and High are the pixels left of the first node, between layers and between tokens.
 	Left int `json:"x"`
 	Step int `json:"s"`
@@ -180,7 +181,8 @@ type flowData struct {
 // data returns the attribute for the script.
 func (f *flowPage) data() string {
 	d := flowData{
-		Rows: f.rows, M: len(f.e.Prompt.Texts), Left: flowEdgeLeft, Step: f.step(), High: flowHigh,
+		Rows: f.rows, M: len(f.e.Prompt.Texts), Token: f.t, Left: flowEdgeLeft, Step: f.step(),
+		High: flowHigh,
 	}
 	for _, l := range f.layers {
 		d.Layers = append(d.Layers, f.g.Layers[l])

@@ -393,7 +393,7 @@ function start(root) {
   say.setAttribute('aria-live', 'polite');
   text.onclick = (event) => {
     const index = tokens.indexOf(event.target.closest('.hw-t > *'));
-    if (index >= 0) pick(index, event.shiftKey || place(s.token) === index && source() < 0);
+    if (index >= 0) pick(index, event.shiftKey || place(target()) === index && source() < 0);
   };
   listen(text, 'tokens: left and right choose a token, up and down a layer, Enter shows what the token fed and goes back', ({key}) => {
     const i = method(), last = tokens.length - 1, ahead = text.dir === 'rtl' ? -1 : 1;

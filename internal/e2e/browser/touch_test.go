@@ -184,6 +184,9 @@ func TestTouchGenerated(t *testing.T) {
 	b.Show(t, pageOf(t, fed()))
 	const here = "for it “to” +2.00; against it “are” (generated 1) -1.50, “s” -1.00"
 	do(t, b, "").check(t, "at first", "are", "for it “key” +2.00", "1 key", "2 s")
+	do(t, b, click(".hw-t > *", 4)).check(t, "one click on the framed token", "are",
+		"“are” (generated 1) as a source, direct: “here” (generated 2) -1.50", "5 here")
+	do(t, b, click(".hw-t > *", 4)).check(t, "another", "are", "for it “key” +2.00", "1 key", "2 s")
 	do(t, b, click(".hw-t > *", 5)).check(t, "another token", "here", here, "2 s", "3 to", "4 are")
 	do(t, b, click(".hw-t > *", 4)).check(t, "a click", "are", "for it “key” +2.00", "1 key", "2 s")
 	const source = "“are” (generated 1) as a source, direct: “here” (generated 2) -1.50"
@@ -377,8 +380,8 @@ func TestTouchEstimates(t *testing.T) {
 		t.Fatal("a little less room takes the script away")
 	}
 	b.Show(t, output(markup, "white", "black"))
-	do(t, b, click(".hw-t > *", 64)).check(t, "a generated token", "are", "for it “key” +2.00",
-		"1 key", "2 s")
+	do(t, b, click(".hw-t > *", 65)+";"+click(".hw-t > *", 64)).check(t, "a generated token",
+		"are", "for it “key” +2.00", "1 key", "2 s")
 	do(t, b, click(".hw-t > *", 1)).check(t, "a prompt token", "key",
 		"as a source, direct: “are” (generated 1) +1.8 or more", "64 are")
 }

@@ -238,6 +238,14 @@ func TestTouchFlow(t *testing.T) {
 	below := strings.Replace(clickNode, "3.5 * 22", "9 * 22", 1)
 	check("a click below the last token", said(below), "“to” (3) after layer 1")
 	check("another one there", said(below), whole)
+	check("a click on the generated token", said(click(".hw-t > u", 0)), "“to” (3) after layer 1")
+	check("a second click on it", said(click(".hw-t > u", 0)), whole)
+	check("a click on a token after it", said(click(".hw-t > u", 1)), whole)
+	hands := chromium.Evaluate[string](t, b, `[...document.querySelectorAll('.hw-t > u')].
+		map((e) => getComputedStyle(e).cursor + ' ' + e.title).join()`)
+	if hands != "pointer ,default not in this graph" {
+		t.Errorf("the generated tokens have %q", hands)
+	}
 }
 
 // TestTouchLayers points at a place of a panel: its layer, token and number are named.
