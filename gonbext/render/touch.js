@@ -207,6 +207,14 @@ function start(root) {
     }}));
     tokens[first].before(box);
   }
+  // sides says which sources speak for a token and which against it, in the words of the static sentence
+  // (says of textview.go).
+  function sides(i, list, below, text) {
+    const v = d.d[i], [high, low] = d.a && i === 2 ? ['more in A from', 'more in B from'] :
+      v.u === 1 ? ['more than position explains', 'less'] : v.g ? ['for it', 'against it'] : ['most from'];
+    const of = (part) => part.map(text).join(', '), above = list.filter((q) => !low || !below(q)), under = list.filter((q) => low && below(q));
+    return [above.length && high + ' ' + of(above), under.length && low + ' ' + of(under)].filter((x) => x).join('; ') || 'nothing stands out';
+  }
   function drawSentence(i, t, j) {
     const v = d.d[i], k = level(i, t), block = k === shown(v, t) ? blocks[t] : null, part = exact(i, t) && parts();
     // A shorter sentence does not move the lines below it, which a reader may click again.
@@ -222,23 +230,27 @@ function start(root) {
       range.setEndAfter(tokens[part.lastIndexOf(part[index])]);
       return quote(part[index], (range + '').replace(/^(.{39})..+/su, '$1…'));
     };
-    const strongest = (list, size, text) => list.sort((a, b) => size(b) - size(a)).slice(0, 5).map(text).join(', ') || 'nothing stands out';
+    const strongest = (list, size) => list.sort((a, b) => size(b) - size(a)).slice(0, 5);
     if (j < 0) {
-      const from = block && (!part || silent[i].has(t)) && block.querySelectorAll('.hw-q')[i];
+      const row = painter(i, t, k), colored = (n) => n && n < grey;
+      // Words that are coloured may all be tokens.
+      const joined = part && tokens.some((_, q) => (part.indexOf(part[q]) !== q || part.lastIndexOf(part[q]) !== q) && (colored(row(q)) || colored(row(q, part))));
+      const own = block && block.querySelectorAll('.hw-q')[i], from = (!joined || silent[i].has(t)) && own;
       const others = block && block.querySelector('.hw-e');
       if (from) say.append(...from.cloneNode(true).childNodes);
       else {
-        const row = painter(i, t, k);
-        say.append(bold(rowName(t)), ' · ' + names[i] + (v.L ? ', ' + layerName(v, k) : '') + ': ' + strongest(
-          [...word.keys()].filter((q) => row(q, part) && row(q, part) < grey && !(part && part[q] < q)),
-          (q) => Math.abs(known(i, t, q)), (q) => whole(q) + number(i, t, q)));
+        const list = strongest([...word.keys()].filter((q) => colored(row(q, part)) && !(part && part[q] < q)), (q) => Math.abs(known(i, t, q)));
+        say.append(bold(rowName(t)), ' · ' + names[i] + (v.L ? ', ' + layerName(v, k) : '') + ': ' +
+          sides(i, list, (q) => row(q, part) < 0, (q) => whole(q) + number(i, t, q)));
+        // What a row adds up to is the same in words; what changed since the row before names tokens.
+        if (own) say.append(...[...own.cloneNode(true).children].filter((e) => e.localName === 'div' && !e.textContent.startsWith('since “')));
       }
       if (others) say.append(others.cloneNode(true));
       return;
     }
-    say.append(bold(whole(j)), 'as a source, ' + names[i] + ': ' + strongest(
-      [...Array(d.n).keys()].filter((q) => known(i, q, j) && painter(i, q, level(i, q))(j, parts())),
-      (q) => Math.abs(known(i, q, j)), (q) => (place(q) < 0 ? rowName(q) + ' ' : quote(place(q))) + number(i, q, j)));
+    const fed = [...Array(d.n).keys()].filter((q) => known(i, q, j) && painter(i, q, level(i, q))(j, parts()));
+    say.append(bold(whole(j)), 'as a source, ' + names[i] + ': ' + (strongest(fed, (q) => Math.abs(known(i, q, j))).map((q) =>
+      (place(q) < 0 ? rowName(q) + ' ' : quote(place(q))) + number(i, q, j)).join(', ') || 'nothing stands out'));
   }
 
   // raster draws paints on a canvas that takes the place of an image.

@@ -98,3 +98,16 @@ func TestTouchHatching(t *testing.T) {
 		}
 	}
 }
+
+// TestTouchSidesOfLayers chooses a layer of a method with signs: the sentence keeps what speaks for
+// the token apart from what speaks against it.
+func TestTouchSidesOfLayers(t *testing.T) {
+	b := tab(t)
+	e := touched()
+	r := e.Methods["direct"]
+	r.Layers, r.Shape[2], r.Shown = []int{0, 1}, 2, []int{1, 1}
+	r.Data = []float64{0, 0, 1, 2, -2, 1, 0, 0, 0, 0, 0, 0, 0, -1, 0, 2}
+	b.Show(t, pageOf(t, e))
+	do(t, b, press("ArrowDown")).check(t, "a layer down", "are", "direct, up to layer 0: for it "+
+		"“key” (1) +0.83 to +1.2; against it “s” (2) -1.8 or less", "1 key", "2 s")
+}

@@ -141,7 +141,7 @@ func TestTouch(t *testing.T) {
 		t.Errorf("tab %q, row %q, layer %q", s.Tab, s.Row, s.Layer)
 	}
 	s = do(t, b, click(".hw-v:not([hidden]) .hw-l", 1)) // layer 0 is below layer 1
-	s.check(t, "click on a layer", "are", "value-zeroing, layer 0: “the” (0) 45 to 55 %, “to” (3) 45 to 55 %",
+	s.check(t, "click on a layer", "are", "value-zeroing, layer 0: most from “the” (0) 45 to 55 %, “to” (3) 45 to 55 %",
 		"0 the", "3 to")
 	if s.Layer != "0" {
 		t.Errorf("layer %q is marked, want 0", s.Layer)
@@ -203,7 +203,7 @@ func TestTouchGenerated(t *testing.T) {
 	do(t, b, press("Escape")+click(".hw-b button", 1)).check(t, "another method", "here",
 		"value-zeroing, layer 1: most from “to” 60.0 %, “are” (generated 1) 30.0 %", "3 to", "4 are")
 	do(t, b, click(".hw-v:not([hidden]) .hw-l", 1)).check(t, "another layer", "here",
-		"layer 0: “key” (1) 55 % or more", "1 key")
+		"layer 0: most from “key” (1) 55 % or more", "1 key")
 
 	b.Show(t, pageOf(t, lengthened(fed())))
 	do(t, b, click(".hw-t > *", 65)).
