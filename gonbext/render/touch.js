@@ -32,10 +32,14 @@ function fixed(x, digits) {
 // scaled is a value as a reader sees it: in percent, as a factor, or as it is. unit adds its signs.
 const scaled = (v, x) => v.u === 0 ? 100 * x : v.u === 1 ? 2 ** x : x;
 const unit = (v, x, text) => (v.u === 1 ? '×' : v.g && x > 0 && /[1-9]/.test(text) ? '+' : '') + text + (v.u === 0 ? ' %' : '');
-function format(v, x) {
+// format writes a value as value of scale.go does; t is its row.
+function format(v, x, t) {
   if (x === undefined) return '';
   if (x !== x) return 'NaN';
-  return unit(v, x, v.pw && v.u === 2 ? x.toPrecision(3) : fixed(scaled(v, x), v.u === 1 ? 2 : v.f));
+  const digits = v.F ? v.F[t] : v.f, y = Math.abs(scaled(v, x)), power = (text) => text.replace(/e([+-])(\d)$/, 'e$10$2');
+  if (v.u === 2 && v.pw) return unit(v, x, x && y < 1e-4 ? power((+x.toPrecision(3)).toExponential()) : '' + +x.toPrecision(3));
+  if (v.u && y >= 1e4) return unit(v, x, power(scaled(v, x).toExponential(1)));
+  return unit(v, x, fixed(scaled(v, x), v.u && y >= 10 ? 1 : digits));
 }
 // about says what is known of a value that was read back from its paint: that of a step of the scale.
 function about(v, x) {
@@ -103,10 +107,10 @@ function start(root) {
   const sources = (v, t) => d.m + (v.y ? t + v.y - 1 : 0);
   // one returns the value of source j for target t at the level shown; undefined if unknown.
   function one(v, t, j) {
-    const at = 2 * (t * d.m + (v.y ? t * (t - 1) / 2 + t * (v.y - 1) : 0) + j);
+    const size = v.W ? 3 : 2, most = v.W ? 131071 : 2047, at = size * (t * d.m + (v.y ? t * (t - 1) / 2 + t * (v.y - 1) : 0) + j);
     if (!v.w || at >= v.w.length || j >= sources(v, t)) return undefined;
-    const code = pair(v.w, at);
-    return code ? (code - 2048) / 2047 * v.top : NaN;
+    const code = v.W ? 4096 * digit[v.w.charCodeAt(at)] + pair(v.w, at + 1) : pair(v.w, at);
+    return code ? (code - most - 1) / most * v.top : NaN;
   }
   // value is that of the whole word or sentence where these are shown.
   function value(v, t, j) {
@@ -157,7 +161,7 @@ function start(root) {
   // known is undefined for a source that a target does not have, or whose value is not known.
   const known = (i, t, j) => j >= (d.d[i].q || level(i, t) === shown(d.d[i], t) ? sources(d.d[i], t) : d.m) ? undefined
     : exact(i, t) ? value(d.d[i], t, j) : estimate(i, t, j);
-  const number = (i, t, j) => (exact(i, t) ? format : about)(d.d[i], known(i, t, j));
+  const number = (i, t, j) => (exact(i, t) ? format : about)(d.d[i], known(i, t, j), t);
 
   const name = (index) => isolate(tokens[index].textContent);
   const rowName = (t) => d.p && d.p[t] < 0 ? String(t + 1) : name(place(t));

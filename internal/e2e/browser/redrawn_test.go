@@ -111,3 +111,26 @@ func TestTouchSidesOfLayers(t *testing.T) {
 	do(t, b, press("ArrowDown")).check(t, "a layer down", "are", "direct, up to layer 0: for it "+
 		"“key” (1) +0.83 to +1.2; against it “s” (2) -1.8 or less", "1 key", "2 s")
 }
+
+// TestTouchPointer points at a value whose code, rounded once more, would have another last digit
+// than the sentence.
+func TestTouchPointer(t *testing.T) {
+	b := tab(t)
+	e := touched()
+	e.Methods["direct"].Data = []float64{0, 1.8246, -12.34, 11, 0, 0, 0.204, 0}
+	b.Show(t, pageOf(t, e))
+	over := func(index int) string {
+		return chromium.Evaluate[string](t, b, fmt.Sprintf(`(() => {
+			const e = document.querySelectorAll('.hw-t > *:not(br)')[%d];
+			e.dispatchEvent(new PointerEvent('pointerover', {bubbles: true}));
+			return e.title;
+		})()`, index))
+	}
+	do(t, b, "").check(t, "at first", "are",
+		"for it “to” +11.0, “key” +1.82; against it “s” -12.3", "1 key", "2 s", "3 to")
+	if got := over(1) + " " + over(2) + " " + over(3); got != "+1.82 -12.3 +11.0" {
+		t.Errorf("the pointer has %s", got)
+	}
+	do(t, b, click(".hw-t > *", 1)).check(t, "as a source", "key",
+		"as a source, direct: “are” (generated 1) +1.82", "4 are")
+}
