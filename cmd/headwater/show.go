@@ -130,6 +130,9 @@ func (p *program) showFile(ctx context.Context, f showFlags) error {
 			if err != nil {
 				return fmt.Errorf("%s: %w", f.input, err)
 			}
+			if err := f.view.checkTokens(e); err != nil {
+				return err
+			}
 			switch {
 			case !f.view.traced():
 				err = p.show(out, f.view, e, nil)
