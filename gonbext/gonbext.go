@@ -276,6 +276,11 @@ func (r request) explain(ctx context.Context, out *display, prompt string) (*Exp
 	if wrong != nil {
 		return nil, wrong
 	}
+	if err == nil { // what was cut short may lack the token
+		if wrong := r.checkToken(divided); wrong != nil {
+			return nil, wrong
+		}
+	}
 	remember(divided, number, cmp.Or(r.view.By, tokenParts))
 	return divided, r.hint(err)
 }

@@ -259,6 +259,12 @@ func (p *program) explainTo(
 		against = &export.Against{Explanation: other, Made: f.made(second, text)}
 	}
 	failed := error(nil)
+	if err == nil { // what was cut short may lack the token
+		failed = f.checkTokens(e)
+	}
+	if failed != nil {
+		return nil, nil, out.finish(failed)
+	}
 	if f.traced() && err == nil {
 		if tracer, ok := m.(trace.Tracer); ok {
 			failed = p.showTraced(ctx, out, tracer, f, e)

@@ -137,6 +137,9 @@ func (p *program) showFile(ctx context.Context, f showFlags) error {
 			if err != nil {
 				return fmt.Errorf("%s: %w", f.input, err)
 			}
+			if err := f.view.checkTokens(e); err != nil {
+				return err
+			}
 			from := recording{in, a.Methods}
 			switch {
 			case !f.view.traced():

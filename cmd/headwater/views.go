@@ -260,6 +260,16 @@ func (f *explainFlags) traced() bool {
 	return f.view == viewHeads || f.view == viewFlow || f.view == viewMaps
 }
 
+// checkTokens returns an error if the explanation lacks a token that is to be shown.
+func (f *explainFlags) checkTokens(e *attribution.Explanation) error {
+	for _, t := range f.tokens {
+		if t >= len(e.Steps) {
+			return usagef("generated token %d; the explanation has %s, from 0", t, e.Made())
+		}
+	}
+	return nil
+}
+
 // heatmap returns the picture of an explanation; other is that of --against or
 // --against-model, or nil.
 func (f *explainFlags) heatmap(e, other *attribution.Explanation) (render.Heatmap, error) {

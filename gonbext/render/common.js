@@ -130,6 +130,16 @@ function canvasFor(img) {
   c.getContext('2d').clearRect(0, 0, c.width, c.height);
   return c;
 }
+// brush is what a canvas fills cells of a paint with: a colour, which below the neutral value is hatched
+// as in images, where every fourth diagonal is left out (png of paint.go).
+const brushes = {};
+function brush(g, n, color) {
+  if (n >= 0 || brushes[color]) return n >= 0 ? color : brushes[color];
+  const tile = make('canvas', {width: 4, height: 4}), t = tile.getContext('2d');
+  t.fillStyle = color;
+  for (let i = 0; i < 16; i++) if ((i % 4 + (i >> 2)) % 4) t.fillRect(i % 4, i >> 2, 1, 1);
+  return brushes[color] = g.createPattern(tile, 'repeat');
+}
 // mark marks a part of an image in its box, and returns the mark. The part is in parts of the whole.
 function mark(box, left, top, width, height) {
   box.className = 'hw-w';

@@ -59,11 +59,16 @@ type scriptView struct {
 	Grey   []int `json:"s,omitempty"`
 	Silent []int `json:"z,omitempty"`
 	// Top is the value that the codes of Rows count to. Rows has the values at the level shown,
-	// two characters each; see codes. Row t has M values, and with Own those of the t generated
+	// two characters each, or three with Wide; see codes. Row t has M values, and with Own those of
+	// the t generated
 	// tokens before it (Own 1), or of itself too (Own 2).
 	Own  int     `json:"y,omitempty"`
 	Top  float64 `json:"top,omitempty"`
 	Rows string  `json:"w,omitempty"`
+	// Wide says that values have three characters each.
+	Wide bool `json:"W,omitempty"`
+	// RowDigits are the digits that follow the point in each row, where rows differ.
+	RowDigits []int `json:"F,omitempty"`
 	// Paints has, instead of Rows, only the paints; see coarse.
 	Paints []string `json:"r,omitempty"`
 	// Shown is the level shown of each token, Layers the layer of each level, and Levels has the
@@ -82,8 +87,12 @@ type scriptView struct {
 // digits64 are the digits of codes: those of base64.
 const digits64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
-// codeMax is the largest number that two digits of a code hold, with a sign.
-const codeMax = 2047
+// codeMax is the largest number that two digits of a code hold, with a sign, and wideMax that of
+// three.
+const (
+	codeMax = 2047
+	wideMax = 1<<17 - 1
+)
 
 // data returns the attribute for the script, or "" if there is nothing to choose or no room.
 func (b *page) data(left int) string {
@@ -239,8 +248,20 @@ func (b *page) scriptView(v *view, numbers bool, size *int, limit int) scriptVie
 	}
 	*size += 200 + 5*len(s.Grey) + 3*len(s.Silent)
 	if numbers {
-		s.Top, s.Rows = v.codes()
-		*size += len(s.Rows)
+		same := true
+		s.Top, s.Rows, same = v.codes(codeMax)
+		// Three characters are for pictures that stay small with them.
+		if wider := len(s.Rows) / 2; !same && *size+len(b.views)*(wider+len(s.Rows)) < limit/4 {
+			s.Wide = true
+			s.Top, s.Rows, _ = v.codes(wideMax)
+		}
+		for _, row := range v.rows {
+			s.RowDigits = append(s.RowDigits, row.digits)
+		}
+		if !slices.ContainsFunc(s.RowDigits, func(n int) bool { return n != s.Digits }) {
+			s.RowDigits = nil
+		}
+		*size += len(s.Rows) + 2*len(s.RowDigits)
 		return s
 	}
 	var paints []string
@@ -270,20 +291,59 @@ func (v *view) linear(x float64) float64 {
 	return x
 }
 
-// codes returns the values of all rows at the level shown; see encode.
-func (v *view) codes() (top float64, rows string) {
+// unlinear returns the value that a code counts.
+func (v *view) unlinear(x float64) float64 {
+	if v.top.lift {
+		return math.Exp2(x)
+	}
+	return x
+}
+
+// codes returns the values of all rows at the level shown, as codes of up to most; see appendCode.
+// The nearest code may be shown with another last digit than sentences have: where the one beside it
+// is shown with theirs, that is taken. same reports whether all values with a colour are shown as in
+// sentences.
+func (v *view) codes(most int) (top float64, rows string, same bool) {
 	var values []float64
 	for t := range v.result.Shape[0] {
 		for j := range v.sources(t) {
 			values = append(values, v.linear(v.at(t, j)))
 		}
 	}
-	return encode(values)
+	top, same = topOf(values), true
+	var b []byte
+	for t := range v.result.Shape[0] {
+		for j := range v.sources(t) {
+			x := values[0]
+			values = values[1:]
+			n, known := codeOf(x, top, most)
+			if shown := v.at(t, j); known && v.colors.step(shown) != 0 {
+				want := v.rows[t].value(shown)
+				i := slices.IndexFunc([]int{n, n - 1, n + 1}, func(n int) bool {
+					near := v.unlinear(float64(n) / float64(most) * top)
+					return n >= -most && n <= most && v.rows[t].value(near) == want
+				})
+				n, same = n+[]int{0, 0, -1, 1}[i+1], same && i >= 0
+			}
+			b = appendCode(b, n, known, most)
+		}
+	}
+	return top, string(b), same
 }
 
-// encode returns values as two digits each: 64a + b - 2048 counts parts of top, of 2047, and 0
-// stands for NaN.
+// encode returns values as two digits each; see appendCode.
 func encode(values []float64) (top float64, digits string) {
+	top = topOf(values)
+	var b []byte
+	for _, x := range values {
+		n, known := codeOf(x, top, codeMax)
+		b = appendCode(b, n, known, codeMax)
+	}
+	return top, string(b)
+}
+
+// topOf returns the value that codes count to: the largest size, or 1 if there is none.
+func topOf(values []float64) (top float64) {
 	for _, x := range values {
 		if x := math.Abs(x); x > top && !math.IsInf(x, 0) {
 			top = x
@@ -292,19 +352,31 @@ func encode(values []float64) (top float64, digits string) {
 	if top < 1e-300 {
 		top = 1
 	}
-	var b []byte
-	for _, x := range values {
-		code := 0
-		if !math.IsNaN(x) {
-			code = int(math.Round(min(max(x/top, -1), 1)*codeMax)) + codeMax + 1
-		}
-		b = append(b, digits64[code>>6], digits64[code&63])
+	return top
+}
+
+// codeOf returns how many parts of top, of most, a value has; known is false for NaN.
+func codeOf(x, top float64, most int) (n int, known bool) {
+	if math.IsNaN(x) {
+		return 0, false
 	}
-	return top, string(b)
+	return int(math.Round(min(max(x/top, -1), 1) * float64(most))), true
+}
+
+// appendCode appends the digits of a code, two or with wideMax three: 64a + b - 2048 counts parts of
+// top, of 2047, and 0 stands for NaN. Three digits count parts of wideMax in the same way.
+func appendCode(b []byte, n int, known bool, most int) []byte {
+	if n += most + 1; !known {
+		n = 0
+	}
+	if most == wideMax {
+		b = append(b, digits64[n>>12])
+	}
+	return append(b, digits64[n>>6&63], digits64[n&63])
 }
 
 // coarse returns paints in digits: a paint is paint + 6, that of NaN is 13, and a run of 1 to 50
-// cells without a colour is 13 + its length. Sinks and hidden tokens are in the runs.
+// cells without a colour is 13 + its length. Paints of sinks are in the runs.
 func coarse(paints []int) string {
 	var b strings.Builder
 	run := 0
@@ -337,7 +409,8 @@ func (b *page) addLevels(v *view, s *scriptView, size *int, limit int) {
 		var paints []int // [levels,M], or with Deep [levels,M+q]
 		for k := range r.Shape[2] {
 			for j := range v.levelSources(t) {
-				paints = append(paints, v.layerPaint(b.picture, t, j, k))
+				// Sinks have their colours, which a reader may ask for.
+				paints = append(paints, v.colors.step(v.atLevel(t, j, k)))
 			}
 		}
 		all = append(all, coarse(paints))

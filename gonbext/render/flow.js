@@ -80,9 +80,12 @@ function start(root) {
   };
   box.onclick = (event) => pick(...at(event));
   tokens.forEach((e, j) => {
-    const i = d.r.indexOf(j);
-    e.style.cursor = i < 0 ? 'default' : 'pointer';
+    // The token explained is predicted where the graph ends; those after it are not in the graph.
+    const i = d.r.indexOf(j), ends = i < 0 && j === d.m + d.t;
+    e.style.cursor = i < 0 && !ends ? 'default' : 'pointer';
     if (i >= 0) e.onclick = () => pick(chosen ? chosen[0] : 0, i);
+    else if (ends) e.onclick = () => pick(L, R - 1);
+    else if (j >= d.m) e.title = 'not in this graph';
   });
   box.onmousemove = (event) => {
     const [k, i] = at(event);

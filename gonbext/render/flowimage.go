@@ -166,8 +166,9 @@ type flowData struct {
 	// Rows are the tokens shown, Layers the layers shown, by their numbers in the model.
 	Rows   []int `json:"r"`
 	Layers []int `json:"l"`
-	// M is the number of prompt tokens.
-	M int `json:"m"`
+	// M is the number of prompt tokens, and Token the generated token whose flow is shown.
+	M     int `json:"m"`
+	Token int `json:"t"`
 	// Left, Step and High are the pixels left of the first node, between layers and between tokens.
 	Left int `json:"x"`
 	Step int `json:"s"`
@@ -181,7 +182,7 @@ type flowData struct {
 func (f *flowPage) data() string {
 	d := flowData{
 		ID: f.id() + "f", Palette: f.palette.number(), Rows: f.rows, M: len(f.e.Prompt.Texts),
-		Left: flowEdgeLeft, Step: f.step(), High: flowHigh,
+		Token: f.t, Left: flowEdgeLeft, Step: f.step(), High: flowHigh,
 	}
 	for _, l := range f.layers {
 		d.Layers = append(d.Layers, f.g.Layers[l])

@@ -59,8 +59,8 @@ function start(root) {
     for (let i = 0; i < d.T; i++) for (let j = 0; j < seen(i); j++) {
       const n = paint(l, i, j);
       if (!n) continue;
-      g.fillStyle = color(n);
-      g.fillRect(j * w, i * h, w, n < 0 ? h / 2 : h);
+      g.fillStyle = brush(g, n, color(n));
+      g.fillRect(j * w, i * h, w, h);
     }
   }
   let opened = d.l;

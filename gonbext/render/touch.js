@@ -32,10 +32,14 @@ function fixed(x, digits) {
 // scaled is a value as a reader sees it: in percent, as a factor, or as it is. unit adds its signs.
 const scaled = (v, x) => v.u === 0 ? 100 * x : v.u === 1 ? 2 ** x : x;
 const unit = (v, x, text) => (v.u === 1 ? '×' : v.g && x > 0 && /[1-9]/.test(text) ? '+' : '') + text + (v.u === 0 ? ' %' : '');
-function format(v, x) {
+// format writes a value as value of scale.go does; t is its row.
+function format(v, x, t) {
   if (x === undefined) return '';
   if (x !== x) return 'NaN';
-  return unit(v, x, v.pw && v.u === 2 ? x.toPrecision(3) : fixed(scaled(v, x), v.u === 1 ? 2 : v.f));
+  const digits = v.F ? v.F[t] : v.f, y = Math.abs(scaled(v, x)), power = (text) => text.replace(/e([+-])(\d)$/, 'e$10$2');
+  if (v.u === 2 && v.pw) return unit(v, x, x && y < 1e-4 ? power((+x.toPrecision(3)).toExponential()) : '' + +x.toPrecision(3));
+  if (v.u && y >= 1e4) return unit(v, x, power(scaled(v, x).toExponential(1)));
+  return unit(v, x, fixed(scaled(v, x), v.u && y >= 10 ? 1 : digits));
 }
 // about says what is known of a value that was read back from its paint: that of a step of the scale.
 function about(v, x) {
@@ -103,10 +107,10 @@ function start(root) {
   const sources = (v, t) => d.m + (v.y ? t + v.y - 1 : 0);
   // one returns the value of source j for target t at the level shown; undefined if unknown.
   function one(v, t, j) {
-    const at = 2 * (t * d.m + (v.y ? t * (t - 1) / 2 + t * (v.y - 1) : 0) + j);
+    const size = v.W ? 3 : 2, most = v.W ? 131071 : 2047, at = size * (t * d.m + (v.y ? t * (t - 1) / 2 + t * (v.y - 1) : 0) + j);
     if (!v.w || at >= v.w.length || j >= sources(v, t)) return undefined;
-    const code = pair(v.w, at);
-    return code ? (code - 2048) / 2047 * v.top : NaN;
+    const code = v.W ? 4096 * digit[v.w.charCodeAt(at)] + pair(v.w, at + 1) : pair(v.w, at);
+    return code ? (code - most - 1) / most * v.top : NaN;
   }
   // value is that of the whole word or sentence where these are shown.
   function value(v, t, j) {
@@ -133,13 +137,16 @@ function start(root) {
     return (j) => flat ? row[j] || 0 : j < width && row[k * width + j] || 0;
   }
   const greys = d.d.map((v) => new Set(v.s)), silent = d.d.map((v) => new Set(v.z));
+  const sinksShown = (i) => s.sinks && d.d[i].w && d.d[i].s;
   // painter returns the paints of row t at a level.
   function painter(i, t, k) {
     const v = d.d[i];
     const other = k !== shown(v, t), row = other || !v.w ? coarse(i, t, k) : null;
     return (j, words) => {
-      if (greys[i].has(j) && !(s.sinks && v.w && !other)) return grey;
-      if (!other && silent[i].has(t)) return 0;
+      const sink = greys[i].has(j);
+      if (sink && !sinksShown(i)) return grey;
+      // A silent row has no colours but those of its sinks, where these are shown.
+      if (!sink && !other && silent[i].has(t)) return 0;
       if (row) return row(j);
       const x = words ? value(v, t, j) : one(v, t, j);
       return x === undefined ? 0 : step(v, x);
@@ -154,7 +161,7 @@ function start(root) {
   // known is undefined for a source that a target does not have, or whose value is not known.
   const known = (i, t, j) => j >= (d.d[i].q || level(i, t) === shown(d.d[i], t) ? sources(d.d[i], t) : d.m) ? undefined
     : exact(i, t) ? value(d.d[i], t, j) : estimate(i, t, j);
-  const number = (i, t, j) => (exact(i, t) ? format : about)(d.d[i], known(i, t, j));
+  const number = (i, t, j) => (exact(i, t) ? format : about)(d.d[i], known(i, t, j), t);
 
   const name = (index) => isolate(tokens[index].textContent);
   const rowName = (t) => d.p && d.p[t] < 0 ? String(t + 1) : name(place(t));
@@ -204,6 +211,14 @@ function start(root) {
     }}));
     tokens[first].before(box);
   }
+  // sides says which sources speak for a token and which against it, in the words of the static sentence
+  // (says of textview.go).
+  function sides(i, list, below, text) {
+    const v = d.d[i], [high, low] = d.a && i === 2 ? ['more in A from', 'more in B from'] :
+      v.u === 1 ? ['more than position explains', 'less'] : v.g ? ['for it', 'against it'] : ['most from'];
+    const of = (part) => part.map(text).join(', '), above = list.filter((q) => !low || !below(q)), under = list.filter((q) => low && below(q));
+    return [above.length && high + ' ' + of(above), under.length && low + ' ' + of(under)].filter((x) => x).join('; ') || 'nothing stands out';
+  }
   function drawSentence(i, t, j) {
     const v = d.d[i], k = level(i, t), block = k === shown(v, t) ? blocks[t] : null, part = exact(i, t) && parts();
     // A shorter sentence does not move the lines below it, which a reader may click again.
@@ -219,23 +234,27 @@ function start(root) {
       range.setEndAfter(tokens[part.lastIndexOf(part[index])]);
       return quote(part[index], (range + '').replace(/^(.{39})..+/su, '$1…'));
     };
-    const strongest = (list, size, text) => list.sort((a, b) => size(b) - size(a)).slice(0, 5).map(text).join(', ') || 'nothing stands out';
+    const strongest = (list, size) => list.sort((a, b) => size(b) - size(a)).slice(0, 5);
     if (j < 0) {
-      const from = block && (!part || silent[i].has(t)) && block.querySelectorAll('.hw-q')[i];
+      const row = painter(i, t, k), colored = (n) => n && n < grey;
+      // Words that are coloured may all be tokens.
+      const joined = part && tokens.some((_, q) => (part.indexOf(part[q]) !== q || part.lastIndexOf(part[q]) !== q) && (colored(row(q)) || colored(row(q, part))));
+      const own = block && block.querySelectorAll('.hw-q')[i], from = (!joined || silent[i].has(t)) && own;
       const others = block && block.querySelector('.hw-e');
       if (from) say.append(...from.cloneNode(true).childNodes);
       else {
-        const row = painter(i, t, k);
-        say.append(bold(rowName(t)), ' · ' + names[i] + (v.L ? ', ' + layerName(v, k) : '') + ': ' + strongest(
-          [...word.keys()].filter((q) => row(q, part) && row(q, part) < grey && !(part && part[q] < q)),
-          (q) => Math.abs(known(i, t, q)), (q) => whole(q) + number(i, t, q)));
+        const list = strongest([...word.keys()].filter((q) => colored(row(q, part)) && !(part && part[q] < q)), (q) => Math.abs(known(i, t, q)));
+        say.append(bold(rowName(t)), ' · ' + names[i] + (v.L ? ', ' + layerName(v, k) : '') + ': ' +
+          sides(i, list, (q) => row(q, part) < 0, (q) => whole(q) + number(i, t, q)));
+        // What a row adds up to is the same in words; what changed since the row before names tokens.
+        if (own) say.append(...[...own.cloneNode(true).children].filter((e) => e.localName === 'div' && !e.textContent.startsWith('since “')));
       }
       if (others) say.append(others.cloneNode(true));
       return;
     }
-    say.append(bold(whole(j)), 'as a source, ' + names[i] + ': ' + strongest(
-      [...Array(d.n).keys()].filter((q) => known(i, q, j) && painter(i, q, level(i, q))(j, parts())),
-      (q) => Math.abs(known(i, q, j)), (q) => (place(q) < 0 ? rowName(q) + ' ' : quote(place(q))) + number(i, q, j)));
+    const fed = [...Array(d.n).keys()].filter((q) => known(i, q, j) && painter(i, q, level(i, q))(j, parts()));
+    say.append(bold(whole(j)), 'as a source, ' + names[i] + ': ' + (strongest(fed, (q) => Math.abs(known(i, q, j))).map((q) =>
+      (place(q) < 0 ? rowName(q) + ' ' : quote(place(q))) + number(i, q, j)).join(', ') || 'nothing stands out'));
   }
 
   // raster draws paints on a canvas that takes the place of an image.
@@ -247,17 +266,17 @@ function start(root) {
       for (let j = width || !gap(img) ? 0 : -1; j < (width || d.m + extra); j++) {
         const n = j < 0 ? extra && none : row(j);
         if (!n) continue;
-        g.fillStyle = colors(n);
+        g.fillStyle = brush(g, n, colors(n));
         // A thin line divides the prompt from the generated tokens.
         if (j < 0) g.fillRect(Math.floor((d.m + 0.375) * w), r * h, Math.max(Math.floor(w / 4), 1), h);
-        else g.fillRect((width ? j : column(img, j)) * w, r * h, w, n < 0 ? h / 2 : h);
+        else g.fillRect((width ? j : column(img, j)) * w, r * h, w, h);
       }
     }
   }
   const painted = views.map(() => '');
   function drawMatrix(i, t, j) {
     const view = views[i], v = d.d[i], rows = [...view.querySelectorAll('.hw-r')];
-    const now = (picked(i) ? s.level[names[i]] : '') + (s.sinks && v.w && v.s ? ' sinks' : '');
+    const now = (picked(i) ? s.level[names[i]] : '') + (sinksShown(i) ? ' sinks' : '');
     if (painted[i] !== now) {
       painted[i] = now;
       view.querySelectorAll('.hw-0').forEach((e) => { e.hidden = picked(i); });
@@ -282,7 +301,7 @@ function start(root) {
       at.textContent = v && n && n !== grey ? cell(v, n, t < 0 ? undefined : one(v, t, j)) : '';
     }
   }
-  const layered = views.map(() => d.t);
+  const layered = views.map(() => d.t), layersPainted = views.map(() => false);
   function drawLayers(i, t) {
     const v = d.d[i], view = views[i], title = view.querySelector('.hw-o');
     if (!title) return;
@@ -292,8 +311,9 @@ function start(root) {
       title.parentElement.hidden = stale;
       if (image) (image.closest('tr') || image).hidden = stale;
     }
-    if (v.k && stale) {
+    if (v.k && (stale || layersPainted[i] !== !!sinksShown(i))) {
       layered[i] = t;
+      layersPainted[i] = !!sinksShown(i);
       title.textContent = rowName(t);
       rows.forEach((r, q) => drawRow(r, layerPainter(i, t, top - q)));
       if (image) raster(image, top + 1, (q) => layerPainter(i, t, top - q));
@@ -312,7 +332,7 @@ function start(root) {
   }
   const layerPainter = (i, t, k) => {
     const row = coarse(i, t, k);
-    return (j) => greys[i].has(j) ? grey : row(j);
+    return (j) => greys[i].has(j) && !sinksShown(i) ? grey : row(j);
   };
 
   const bar = make('div', {className: 'hw-b'});
@@ -389,7 +409,7 @@ function start(root) {
   say.setAttribute('aria-live', 'polite');
   text.onclick = (event) => {
     const index = tokens.indexOf(event.target.closest('.hw-t > *'));
-    if (index >= 0) pick(index, event.shiftKey || place(s.token) === index && source() < 0);
+    if (index >= 0) pick(index, event.shiftKey || place(target()) === index && source() < 0);
   };
   listen(text, 'tokens: left and right choose a token, up and down a layer, Enter shows what the token fed and goes back', ({key}) => {
     const i = method(), last = tokens.length - 1, ahead = text.dir === 'rtl' ? -1 : 1;

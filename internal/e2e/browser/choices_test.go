@@ -94,7 +94,7 @@ func TestTouchGeneratedLayers(t *testing.T) {
 		do(t, b, vz+click(".hw-t > *", 5)).check(t, "at first", "here",
 			"layer 1: most from “to” 60.0 %, “are” (generated 1) 30.0 %", "3 to", "4 are")
 		s := do(t, b, click(".hw-v:not([hidden]) .hw-l", 1))
-		s.check(t, "the lower layer", "here", "layer 0: “key” (1) 55 % or more, “are” "+
+		s.check(t, "the lower layer", "here", "layer 0: most from “key” (1) 55 % or more, “are” "+
 			"(generated 1) 45 to 55 %", "1 key", "4 are")
 		cells := chromium.Evaluate[[]string](t, b, `[...document.querySelectorAll(
 			'.hw-v:not([hidden]) .hw-l')].map((r) => r.cells[5].style.backgroundColor)`)
@@ -106,7 +106,7 @@ func TestTouchGeneratedLayers(t *testing.T) {
 
 		b.Show(t, pageOf(t, lengthened(fedDeep())))
 		do(t, b, vz+click(".hw-t > *", 65)+";"+press("ArrowDown")).check(t, "beside images",
-			"here", "layer 0: “key” (1) 55 % or more, “are” (generated 1) 45 to 55 %", "1 key",
+			"here", "layer 0: most from “key” (1) 55 % or more, “are” (generated 1) 45 to 55 %", "1 key",
 			"64 are")
 		title := chromium.Evaluate[string](t, b, `(() => {
 			const e = [...document.querySelectorAll('.hw-j')].find((e) => e.checkVisibility()),

@@ -17,9 +17,10 @@ func TestTouchWords(t *testing.T) {
 	b := tab(t)
 	b.Show(t, pageOf(t, touched()))
 	words := click(".hw-b button", 3)
-	do(t, b, words).check(t, "whole words", "are", "are · direct: “keys” (1) +3.00", "1 key", "2 s")
-	do(t, b, click(".hw-t > *", 5)).check(t, "another token", "here", "“to” (3) +2.00, “keys” (1) "+
-		"-1.00", "1 key", "2 s", "3 to")
+	do(t, b, words).check(t, "whole words", "are", "are · direct: for it “keys” (1) +3.00"+
+		"first token the 0.00", "1 key", "2 s")
+	do(t, b, click(".hw-t > *", 5)).check(t, "another token", "here", "for it “to” (3) +2.00; "+
+		"against it “keys” (1) -1.00", "1 key", "2 s", "3 to")
 	do(t, b, click(".hw-t > *", 2)).check(t, "a piece of a word", "s", "“keys” (1) as a source, "+
 		"direct: “are” (generated 1) +3.00, “here” (generated 2) -1.00", "4 are", "5 here")
 	do(t, b, press("Escape")+words).check(t, "tokens again", "here", "against it “s” -1.00", "2 s",
@@ -40,7 +41,7 @@ func TestTouchLongSentence(t *testing.T) {
 	b.Show(t, pageOf(t, lengthenedBy(e, 20)))
 	s = do(t, b, "[...document.querySelectorAll('.hw-b button')].find((e) => "+
 		"e.textContent === 'sentences').click()")
-	const want = "are · direct: “keys to w0 w1 w2 w3 w4 w5 w6 w7 w8 w9 w…” (1) +3.00"
+	const want = "are · direct: for it “keys to w0 w1 w2 w3 w4 w5 w6 w7 w8 w9 w…” (1) +3.00"
 	if !strings.Contains(s.Sentence, want) {
 		t.Errorf("of sentences it says %q, want %q", s.Sentence, want)
 	}

@@ -141,7 +141,7 @@ func TestTouch(t *testing.T) {
 		t.Errorf("tab %q, row %q, layer %q", s.Tab, s.Row, s.Layer)
 	}
 	s = do(t, b, click(".hw-v:not([hidden]) .hw-l", 1)) // layer 0 is below layer 1
-	s.check(t, "click on a layer", "are", "value-zeroing, layer 0: “the” (0) 45 to 55 %, “to” (3) 45 to 55 %",
+	s.check(t, "click on a layer", "are", "value-zeroing, layer 0: most from “the” (0) 45 to 55 %, “to” (3) 45 to 55 %",
 		"0 the", "3 to")
 	if s.Layer != "0" {
 		t.Errorf("layer %q is marked, want 0", s.Layer)
@@ -184,6 +184,9 @@ func TestTouchGenerated(t *testing.T) {
 	b.Show(t, pageOf(t, fed()))
 	const here = "for it “to” +2.00; against it “are” (generated 1) -1.50, “s” -1.00"
 	do(t, b, "").check(t, "at first", "are", "for it “key” +2.00", "1 key", "2 s")
+	do(t, b, click(".hw-t > *", 4)).check(t, "one click on the framed token", "are",
+		"“are” (generated 1) as a source, direct: “here” (generated 2) -1.50", "5 here")
+	do(t, b, click(".hw-t > *", 4)).check(t, "another", "are", "for it “key” +2.00", "1 key", "2 s")
 	do(t, b, click(".hw-t > *", 5)).check(t, "another token", "here", here, "2 s", "3 to", "4 are")
 	do(t, b, click(".hw-t > *", 4)).check(t, "a click", "are", "for it “key” +2.00", "1 key", "2 s")
 	const source = "“are” (generated 1) as a source, direct: “here” (generated 2) -1.50"
@@ -200,7 +203,7 @@ func TestTouchGenerated(t *testing.T) {
 	do(t, b, press("Escape")+click(".hw-b button", 1)).check(t, "another method", "here",
 		"value-zeroing, layer 1: most from “to” 60.0 %, “are” (generated 1) 30.0 %", "3 to", "4 are")
 	do(t, b, click(".hw-v:not([hidden]) .hw-l", 1)).check(t, "another layer", "here",
-		"layer 0: “key” (1) 55 % or more", "1 key")
+		"layer 0: most from “key” (1) 55 % or more", "1 key")
 
 	b.Show(t, pageOf(t, lengthened(fed())))
 	do(t, b, click(".hw-t > *", 65)).
@@ -377,8 +380,8 @@ func TestTouchEstimates(t *testing.T) {
 		t.Fatal("a little less room takes the script away")
 	}
 	b.Show(t, output(markup, "white", "black"))
-	do(t, b, click(".hw-t > *", 64)).check(t, "a generated token", "are", "for it “key” +2.00",
-		"1 key", "2 s")
+	do(t, b, click(".hw-t > *", 65)+";"+click(".hw-t > *", 64)).check(t, "a generated token",
+		"are", "for it “key” +2.00", "1 key", "2 s")
 	do(t, b, click(".hw-t > *", 1)).check(t, "a prompt token", "key",
 		"as a source, direct: “are” (generated 1) +1.8 or more", "64 are")
 }

@@ -59,8 +59,8 @@ func TestTouchCompareWords(t *testing.T) {
 		options    map[string]string
 		a, b       [2]float64 // of key and s
 	}{
-		{"part of the logit", "A − B: “keys” (1) -0.80", map[string]string{"scorer": "direct"}, [2]float64{1, 0.6}, [2]float64{2, 0.4}},
-		{"flow", "A − B: “keys” (1) +0.40", flow, [2]float64{0.9, 0.2}, [2]float64{0.1, 0.5}},
+		{"part of the logit", "A − B: more in B from “keys” (1) -0.80", map[string]string{"scorer": "direct"}, [2]float64{1, 0.6}, [2]float64{2, 0.4}},
+		{"flow", "A − B: more in A from “keys” (1) +0.40", flow, [2]float64{0.9, 0.2}, [2]float64{0.1, 0.5}},
 	} {
 		var sides [2]render.Side
 		for i, values := range [][2]float64{c.a, c.b} {
@@ -238,6 +238,14 @@ func TestTouchFlow(t *testing.T) {
 	below := strings.Replace(clickNode, "3.5 * 22", "9 * 22", 1)
 	check("a click below the last token", said(below), "“to” (3) after layer 1")
 	check("another one there", said(below), whole)
+	check("a click on the generated token", said(click(".hw-t > u", 0)), "“to” (3) after layer 1")
+	check("a second click on it", said(click(".hw-t > u", 0)), whole)
+	check("a click on a token after it", said(click(".hw-t > u", 1)), whole)
+	hands := chromium.Evaluate[string](t, b, `[...document.querySelectorAll('.hw-t > u')].
+		map((e) => getComputedStyle(e).cursor + ' ' + e.title).join()`)
+	if hands != "pointer ,default not in this graph" {
+		t.Errorf("the generated tokens have %q", hands)
+	}
 }
 
 // TestTouchLayers points at a place of a panel: its layer, token and number are named.
@@ -357,13 +365,13 @@ func TestTouchSums(t *testing.T) {
 	do(t, b, "").check(t, "at first", "are", "direct, whole model: most from “key” 2.00, “s” 1.00",
 		"1 key", "2 s")
 	do(t, b, press("ArrowDown")).check(t, "a layer down", "are",
-		"direct, up to layer 1: “key” (1) 0.83 to 1.2, “s” (2) 0.83 to 1.2", "1 key", "2 s")
+		"direct, up to layer 1: most from “key” (1) 0.83 to 1.2, “s” (2) 0.83 to 1.2", "1 key", "2 s")
 	bar := chromium.Evaluate[string](t, b, "document.querySelector('.hw-b').textContent")
 	if !strings.Contains(bar, "up to layer 1 ✕") {
 		t.Errorf("the buttons are %q, want one of the layers", bar)
 	}
 	do(t, b, press("ArrowDown")).check(t, "the lowest layer", "are",
-		"direct, up to layer 0: “s” (2) 0.83 to 1.2", "2 s")
+		"direct, up to layer 0: most from “s” (2) 0.83 to 1.2", "2 s")
 	cell := chromium.Evaluate[string](t, b,
 		"document.querySelector('.hw-v:not([hidden]) .hw-r').cells[3].textContent")
 	if cell != "1" {
@@ -413,7 +421,8 @@ func TestTouchSwitches(t *testing.T) {
 			return e.title;
 		})()`, index))
 	}
-	do(t, b, click(".hw-b button", 3)).check(t, "sentences", "e", "raw: “c d” (4) 32.0 %", "0 <s>",
+	do(t, b, click(".hw-b button", 3)).check(t, "sentences", "e", "raw: most from “c d” (4) "+
+		"32.0 %, “a b.” (1) 18.0 %sink <s> 50.0 % · rest of the prompt 50.0 %", "0 <s>",
 		"1 a", "2 b", "3 .", "4 c", "5 d")
 	if got := over(4); got != "32.0 %" {
 		t.Errorf("the second sentence has %q, want 32.0 %%", got)
