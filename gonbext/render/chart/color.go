@@ -176,13 +176,18 @@ func Gray(c RGB) float64 {
 func luminance(c RGB) float64 {
 	var lin [3]float64
 	for i, v := range c {
-		if x := float64(v) / 255; x <= 0.04045 {
-			lin[i] = x / 12.92
-		} else {
-			lin[i] = math.Pow((x+0.055)/1.055, 2.4)
-		}
+		lin[i] = linear(v)
 	}
 	return 0.2126*lin[0] + 0.7152*lin[1] + 0.0722*lin[2]
+}
+
+// linear is the inverse of gamma.
+func linear(v uint8) float64 {
+	x := float64(v) / 255
+	if x <= 0.04045 {
+		return x / 12.92
+	}
+	return math.Pow((x+0.055)/1.055, 2.4)
 }
 
 func oklab(lch [3]float64) [3]float64 {

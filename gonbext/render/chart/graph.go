@@ -142,7 +142,7 @@ func (g *Graph) layers(x, y Axis) []any {
 	return []any{
 		object{
 			"data": data(edges),
-			"mark": object{"type": "rule", "color": EdgeColor.String(), "strokeCap": "round"},
+			"mark": object{"type": "rule", "color": themed(EdgeColor), "strokeCap": "round"},
 			"encoding": object{
 				"x": axisX, "y": axisY, "x2": object{"field": "x2"}, "y2": object{"field": "y2"},
 				"strokeWidth": weight, "opacity": opacity, "tooltip": tips,
@@ -152,7 +152,7 @@ func (g *Graph) layers(x, y Axis) []any {
 			"data": data(nodes),
 			"mark": object{
 				"type": "point", "filled": true, "size": 36.0, "opacity": 1.0,
-				"color": NodeColor.String(),
+				"color": themed(NodeColor),
 			},
 			"encoding": object{
 				"x": axisX, "y": axisY, "tooltip": object{"field": "token", "type": "nominal"},
@@ -160,7 +160,10 @@ func (g *Graph) layers(x, y Axis) []any {
 		},
 		object{
 			"data": data(names),
-			"mark": object{"type": "text", "align": "right", "dx": -10.0, "fontSize": 11.0},
+			"mark": object{
+				"type": "text", "align": "right", "dx": -10.0, "fontSize": 11.0,
+				"color": themed(Black),
+			},
 			"encoding": object{
 				"x": axisX, "y": axisY, "text": object{"field": "token", "type": "nominal"},
 			},

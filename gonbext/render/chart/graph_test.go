@@ -60,7 +60,8 @@ func TestGrid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(spec["concat"].([]any)); n != 3 || spec["columns"] != 2.0 {
+	columns, _ := spec["columns"].(map[string]any)
+	if n := len(spec["concat"].([]any)); n != 3 || columns["signal"] != "windowSize()[0]<960?1:2" {
 		t.Errorf("%d charts in %v columns, want 3 in 2", n, spec["columns"])
 	}
 	one, err := chart.Grid(2, lines)

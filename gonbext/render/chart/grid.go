@@ -1,6 +1,9 @@
 package chart
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // gridWidth is how wide a grid is in a notebook, in pixels.
 const gridWidth = 960
@@ -26,7 +29,7 @@ func Grid(columns int, charts ...Chart) (map[string]any, error) {
 				params = append(params, p)
 			}
 		}
-		for _, key := range []string{"$schema", "background", "config", "params"} {
+		for _, key := range []string{"$schema", "params"} {
 			delete(spec, key)
 		}
 		room := float64(gridWidth)/float64(columns) - 60
@@ -39,12 +42,18 @@ func Grid(columns int, charts ...Chart) (map[string]any, error) {
 		all = append(all, spec)
 	}
 	spec := object{
-		"$schema": schema, "background": "white", "columns": float64(columns), "concat": all,
-		"config":  object{"view": object{"stroke": "#cccccc"}},
+		"$schema": schema, "columns": columnsOf(columns), "concat": all,
 		"resolve": object{"scale": object{"color": "independent"}},
 	}
-	if params != nil {
-		spec["params"] = params
-	}
+	spec["params"] = params
 	return spec, nil
+}
+
+// columnsOf returns the number of columns of a grid: one in a window that is too narrow for more.
+// Vega, which draws the specification, takes a signal for it.
+func columnsOf(columns int) any {
+	if columns == 1 {
+		return 1.0
+	}
+	return object{"signal": fmt.Sprintf("windowSize()[0]<%d?1:%d", gridWidth, columns)}
 }

@@ -152,7 +152,8 @@ func (x Choice) field() string {
 	}, x.Name)
 }
 
-// parameters returns the menus, and the names that tooltips look up.
+// parameters returns the menus, the names that tooltips look up, and whether the background is
+// dark.
 func (c *Chart) parameters() []any {
 	var all []any
 	for _, x := range c.Choices {
@@ -165,7 +166,7 @@ func (c *Chart) parameters() []any {
 	if len(c.Choices) > 0 && c.Names != nil {
 		all = append(all, object{"name": c.namesField(), "value": anys(c.Names)})
 	}
-	return all
+	return append(all, darkParameter())
 }
 
 // namesField is the name of the list of names; charts with the same names share it.

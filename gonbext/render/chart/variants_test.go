@@ -149,8 +149,10 @@ func TestFixAndThin(t *testing.T) {
 		t.Errorf("%d choices and %d variants are left", len(c.Choices), len(c.Variants))
 	}
 	spec, _ := layersOf(t, c)
-	if spec["params"] != nil {
-		t.Errorf("parameters %v without a choice", spec["params"])
+	for _, p := range spec["params"].([]any) {
+		if p.(map[string]any)["bind"] != nil {
+			t.Errorf("menu %v without a choice", p)
+		}
 	}
 	c = menus()
 	c.Thin("layer", 2)
@@ -169,8 +171,8 @@ func TestMenusOfGrid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(spec["params"].([]any)); n != 3 {
-		t.Errorf("%d parameters, want two menus and one list of names", n)
+	if n := len(spec["params"].([]any)); n != 4 {
+		t.Errorf("%d parameters, want two menus, one list of names and one for dark pages", n)
 	}
 	for i, one := range spec["concat"].([]any) {
 		if one.(map[string]any)["params"] != nil {

@@ -25,8 +25,6 @@ func (c *Chart) VegaLite() (map[string]any, error) {
 	}
 	spec := object{
 		"$schema": schema, "width": float64(defaultWidth), "height": float64(defaultHeight),
-		"background": "white",
-		"config":     object{"view": object{"stroke": "#cccccc"}},
 	}
 	if c.Height > 0 {
 		spec["height"] = c.Height
@@ -74,9 +72,7 @@ func (c *Chart) VegaLite() (map[string]any, error) {
 		layers = append(layers, layer)
 	}
 	spec["layer"] = layers
-	if params := c.parameters(); params != nil {
-		spec["params"] = params
-	}
+	spec["params"] = append(c.parameters(), c.fits(spec)...)
 	return spec, nil
 }
 
@@ -89,6 +85,12 @@ func (c *Chart) WriteVegaLite(w io.Writer) error {
 	}
 	return json.NewEncoder(w).Encode(spec)
 }
+
+// Colours of lines and ellipses.
+var (
+	ruleColor    = RGB{0x44, 0x44, 0x44}
+	ellipseColor = RGB{0xc6, 0x28, 0x28}
+)
 
 // data returns inline data.
 func data(rows []any) object { return object{"values": rows} }
@@ -103,13 +105,13 @@ func number(v float64) any {
 
 // axis returns the encoding of a quantitative axis.
 func (a Axis) axis(field string) object {
-	scale := object{"zero": false, "nice": true}
+	scale := object{"zero": false} // a scale without ends is nice
 	if a.Min != nil && a.Max != nil {
-		scale["domain"], scale["nice"] = []any{*a.Min, *a.Max}, false
+		scale["domain"] = []any{*a.Min, *a.Max}
 	} else if a.Min != nil {
-		scale["domainMin"] = *a.Min
+		scale["domainMin"], scale["nice"] = *a.Min, true
 	} else if a.Max != nil {
-		scale["domainMax"] = *a.Max
+		scale["domainMax"], scale["nice"] = *a.Max, true
 	}
 	if a.Reversed {
 		scale["reverse"] = true
@@ -124,10 +126,10 @@ func (a Axis) axis(field string) object {
 	return e
 }
 
-// category returns the encoding of an axis of names, in their order.
+// category returns the encoding of an axis of names, in their order, which is that of the domain.
 func (a Axis) category(field string, names []string) object {
 	return object{
-		"field": field, "type": "ordinal", "title": a.Label(), "sort": anys(names),
+		"field": field, "type": "ordinal", "title": a.Label(),
 		"scale": object{"domain": anys(names)},
 	}
 }
@@ -146,10 +148,10 @@ func (c *Chart) legend() object {
 	names := c.seriesNames()
 	var colors []any
 	for i := range c.Series {
-		colors = append(colors, c.SeriesColor(i).String())
+		colors = append(colors, themed(c.SeriesColor(i)))
 	}
 	e := object{
-		"field": "series", "type": "nominal", "title": nil, "sort": names,
+		"field": "series", "type": "nominal", "title": nil,
 		"scale": object{"domain": names, "range": colors},
 	}
 	if len(c.Series) < 2 {
@@ -241,6 +243,9 @@ func (c *Chart) points(mark string) object {
 		encoding["shape"] = shape()
 	}
 	m := object{"type": mark, "filled": true, "opacity": 0.8}
+	if colored {
+		m["stroke"], m["strokeWidth"] = outline(), 0.7
+	}
 	if c.Opacity > 0 {
 		m["opacity"] = c.Opacity
 	}
@@ -420,7 +425,10 @@ func (c *Chart) triangle() []any {
 			"detail": object{"field": "side", "type": "nominal"},
 			"order":  object{"field": "order", "type": "quantitative"},
 			"color": object{
-				"condition": object{"test": "datum.grid", "value": "#dddddd"}, "value": "#444444",
+				"condition": object{"test": "datum.grid", "value": object{
+					"expr": "dark?'#666':'#ddd'",
+				}},
+				"value": themed(ruleColor),
 			},
 		},
 	}
@@ -430,7 +438,9 @@ func (c *Chart) triangle() []any {
 		object{"x": 0.5, "y": Height + 0.04, "name": c.Corners[2]},
 	}
 	names := object{
-		"data": data(corners), "mark": object{"type": "text", "fontSize": 12.0},
+		"data": data(corners), "mark": object{
+			"type": "text", "fontSize": 12.0, "color": themed(Black),
+		},
 		"encoding": object{
 			"x": position["x"], "y": position["y"],
 			"text": object{"field": "name", "type": "nominal"},
@@ -496,7 +506,11 @@ func (c *Chart) bars() object {
 	if len(c.Series) == 1 && c.Series[0].Colors != nil {
 		encoding["color"] = object{"field": "color", "type": "nominal", "scale": nil}
 	}
-	return object{"data": data(rows), "mark": object{"type": "bar"}, "encoding": encoding}
+	mark := object{"type": "bar"}
+	if len(c.Series) == 1 && c.Series[0].Colors != nil {
+		mark["stroke"] = outline()
+	}
+	return object{"data": data(rows), "mark": mark, "encoding": encoding}
 }
 
 // bins returns a layer of stacked bins.
@@ -589,7 +603,7 @@ func (r Rule) layer() object {
 	}
 	return object{
 		"data": data([]any{row}),
-		"mark": object{"type": "rule", "strokeDash": []any{4.0, 3.0}, "color": "#444444"},
+		"mark": object{"type": "rule", "strokeDash": []any{4.0, 3.0}, "color": themed(ruleColor)},
 		"encoding": object{
 			axis:      object{"field": "at", "type": "quantitative"},
 			"tooltip": object{"field": "label", "type": "nominal"},
@@ -614,7 +628,7 @@ func (c *Chart) ellipses() object {
 		return nil
 	}
 	layer := c.source(object{
-		"mark": object{"type": "line", "color": "#c62828"},
+		"mark": object{"type": "line", "color": themed(ellipseColor)},
 		"encoding": object{
 			"x":       object{"field": "x", "type": "quantitative"},
 			"y":       object{"field": "y", "type": "quantitative"},

@@ -11,12 +11,17 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/google/go-cmp/cmp"
 )
@@ -38,6 +43,9 @@ type Browser struct {
 	mu    sync.Mutex
 	// requests are the addresses that the tab has asked for.
 	requests []string
+	// sockets are those of web sockets, and messages what the console shows.
+	sockets  []string
+	messages []Message
 }
 
 // Open starts Chromium for one test and ends it with the test. It skips the test where Chromium is
@@ -101,23 +109,95 @@ func Start() (b *Browser, err error) {
 		_ = os.RemoveAll(dir)
 	}}
 	err = chromedp.Listen(tab, func(event any) {
-		// An image inside the document is an address, but no request.
-		if e, ok := event.(*network.EventRequestWillBeSent); ok &&
-			!strings.HasPrefix(e.Request.URL, "data:") {
-			b.mu.Lock()
-			defer b.mu.Unlock()
-			b.requests = append(b.requests, e.Request.URL)
-		}
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.see(event)
 	})
 	if err == nil {
 		// The context of the first call is that of the process, so it must not end before Close.
 		_, err = chromedp.Call(tab, network.Enable, network.EnableParams{})
+	}
+	if err == nil {
+		_, err = chromedp.Call(tab, log.Enable, cdp.Empty{})
 	}
 	if err != nil {
 		b.Close()
 		return nil, fmt.Errorf("starting %s: %w", path, err)
 	}
 	return b, nil
+}
+
+// see keeps what an event says. The caller holds mu.
+func (b *Browser) see(event any) {
+	switch e := event.(type) {
+	case *network.EventRequestWillBeSent:
+		// An image inside the document is an address, but no request.
+		if !strings.HasPrefix(e.Request.URL, "data:") {
+			b.requests = append(b.requests, e.Request.URL)
+		}
+	case *network.EventWebSocketCreated:
+		b.sockets = append(b.sockets, e.URL)
+	case *runtime.EventConsoleAPICalled:
+		switch e.Type {
+		case runtime.ConsoleAPICalledTypeError, runtime.ConsoleAPICalledTypeWarning,
+			runtime.ConsoleAPICalledTypeAssert:
+			var words []string
+			for _, arg := range e.Args {
+				words = append(words, said(arg))
+			}
+			b.messages = append(b.messages,
+				Message{string(e.Type), strings.Join(words, " "), source(e.StackTrace, "")})
+		}
+	case *runtime.EventExceptionThrown:
+		d := e.ExceptionDetails
+		text := d.Text
+		if d.Exception != nil {
+			text += " " + d.Exception.Description
+		}
+		b.messages = append(b.messages, Message{"exception", text, source(d.StackTrace, d.URL)})
+	case *log.EventEntryAdded:
+		if l := e.Entry.Level; l == log.EntryLevelError || l == log.EntryLevelWarning {
+			b.messages = append(b.messages,
+				Message{string(l), e.Entry.Text, source(e.Entry.StackTrace, e.Entry.URL)})
+		}
+	}
+}
+
+// said is an argument of a call to the console.
+func said(arg *runtime.RemoteObject) string {
+	if text := strings.Trim(string(arg.Value), `"`); text != "" {
+		return text
+	}
+	return arg.Description
+}
+
+// source is the address of the script that called, or else another address.
+func source(stack *runtime.StackTrace, otherwise string) string {
+	if stack != nil && len(stack.CallFrames) > 0 {
+		return stack.CallFrames[0].URL
+	}
+	return otherwise
+}
+
+// Message is an error or a warning in the console of the tab. Source is the address of the script
+// or of the document that it comes from.
+type Message struct {
+	Level, Text, Source string
+}
+
+// Messages returns the errors and warnings since the browser started.
+func (b *Browser) Messages() []Message {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.messages)
+}
+
+// Requests returns the addresses that the tab has asked for since it started or since the last
+// [Browser.Show], those of web sockets included.
+func (b *Browser) Requests() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Concat(b.requests, b.sockets)
 }
 
 // Close ends Chromium and removes what it wrote.
@@ -150,6 +230,34 @@ func Evaluate[T any](
 func (b *Browser) Navigate(t *testing.T, address string) {
 	t.Helper()
 	b.Do(t, func(ctx context.Context) error { return chromedp.Do(ctx, chromedp.Navigate(address)) })
+}
+
+// Resize gives the window of the tab a size.
+func (b *Browser) Resize(t *testing.T, width, height int64) {
+	t.Helper()
+	b.Do(t, func(ctx context.Context) error {
+		return chromedp.Do(ctx, chromedp.EmulateViewport(width, height))
+	})
+}
+
+// Clip is a rectangle of a page, in pixels.
+type Clip = page.Viewport
+
+// Screenshot returns what the window shows, as PNG: all of it, or the part that clip says, which
+// may lie outside of the window.
+func (b *Browser) Screenshot(t *testing.T, clip *Clip) (png []byte) {
+	t.Helper()
+	beyond := clip != nil
+	b.Do(t, func(ctx context.Context) (err error) {
+		shot, err := chromedp.Call(ctx, page.CaptureScreenshot, page.CaptureScreenshotParams{
+			Clip: clip, CaptureBeyondViewport: &beyond,
+		})
+		if err == nil {
+			png = shot.Data
+		}
+		return err
+	})
+	return png
 }
 
 // Drawn is what inspect.js says about a document.

@@ -1,0 +1,59 @@
+package chart_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/gonbext/render/chart"
+)
+
+// A colour on a dark background has contrast 3 with it: bright ones stay, black becomes nearly
+// white, and others keep their hue.
+func TestOnDark(t *testing.T) {
+	if c := (chart.RGB{0xe7, 0x8b, 0x30}); chart.OnDark(c) != c {
+		t.Errorf("orange, which is bright, becomes %v", chart.OnDark(c))
+	}
+	if c := chart.OnDark(chart.Black); c[0] < 0xe0 || c[0] != c[1] || c[1] != c[2] {
+		t.Errorf("black becomes %v, want nearly white", c)
+	}
+	if c := chart.OnDark(chart.RGB{0xc6, 0x28, 0x28}); c[0] < 0xd0 || c[1] > 0x80 || c[2] > 0x80 {
+		t.Errorf("red becomes %v, want a lighter red", c)
+	}
+	for i := range 8 {
+		// Contrast 3 with #333, of luminance 0.0331, is luminance 0.1994 or lightness 51.8.
+		if g := chart.Gray(chart.OnDark(chart.SeriesColor(i, 8))); g < 51.7 {
+			t.Errorf("series %d has lightness %.1f, want 51.8 or more", i, g)
+		}
+	}
+}
+
+// A viewer chooses the background, a plot is narrower in a narrow window, and a grid has one column
+// there.
+func TestFits(t *testing.T) {
+	for name, c := range charts() {
+		spec, err := c.VegaLite()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.Marshal(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), `"background":`) {
+			t.Errorf("%s has a background of its own: %s", name, text)
+		}
+		if !strings.Contains(string(text), `"name":"width"`) {
+			t.Errorf("%s has the same width in every window: %s", name, text)
+		}
+	}
+	c := charts()["lines"]
+	grid, err := chart.Grid(3, c, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signal, _ := grid["columns"].(map[string]any)
+	if signal["signal"] != "windowSize()[0]<960?1:3" {
+		t.Errorf("columns of a grid of three: %v", grid["columns"])
+	}
+}
