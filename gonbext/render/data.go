@@ -60,8 +60,7 @@ type scriptView struct {
 	Silent []int `json:"z,omitempty"`
 	// Top is the value that the codes of Rows count to. Rows has the values at the level shown,
 	// two characters each, or three with Wide; see codes. Row t has M values, and with Own those of
-	// the t generated
-	// tokens before it (Own 1), or of itself too (Own 2).
+	// the t generated tokens before it (Own 1), or of itself too (Own 2).
 	Own  int     `json:"y,omitempty"`
 	Top  float64 `json:"top,omitempty"`
 	Rows string  `json:"w,omitempty"`
