@@ -299,9 +299,9 @@ func (v *view) unlinear(x float64) float64 {
 }
 
 // codes returns the values of all rows at the level shown, as codes of up to most; see appendCode.
-// The nearest code may be shown with another last digit than sentences have: where the one beside it
-// is shown with theirs, that is taken. same reports whether all values with a colour are shown as in
-// sentences.
+// The nearest code may be shown with another last digit than sentences have: where the one beside
+// it is shown with theirs, that is taken. same reports whether all values with a colour are shown
+// as in sentences.
 func (v *view) codes(most int) (top float64, rows string, same bool) {
 	var values []float64
 	for t := range v.result.Shape[0] {
@@ -362,8 +362,8 @@ func codeOf(x, top float64, most int) (n int, known bool) {
 	return int(math.Round(min(max(x/top, -1), 1) * float64(most))), true
 }
 
-// appendCode appends the digits of a code, two or with wideMax three: 64a + b - 2048 counts parts of
-// top, of 2047, and 0 stands for NaN. Three digits count parts of wideMax in the same way.
+// appendCode appends the digits of a code, two or with wideMax three: 64a + b - 2048 counts parts
+// of top, of 2047, and 0 stands for NaN. Three digits count parts of wideMax in the same way.
 func appendCode(b []byte, n int, known bool, most int) []byte {
 	if n += most + 1; !known {
 		n = 0
