@@ -56,8 +56,8 @@ func keptOf(e *Explanation) (keptAs, error) {
 	switch {
 	case !known:
 		return keptAs{}, usagef("this explanation was not returned by Explain, Heads, FlowGraph, " +
-			"Maps or Last in this cell, so the engine does not have it; save one of those, with By of " +
-			"Figure to put tokens together")
+			"Maps or Last in this cell, so the engine does not have it; save one of those, with " +
+			"By of Figure to put tokens together")
 	case kept.sum != checksum(e):
 		return keptAs{}, usagef("this explanation was changed after it was made, and the engine " +
 			"has it as it was; save it before the change")
