@@ -432,7 +432,7 @@ var (
 	fields      = []string{"field", "as", "groupby", "fold", "flatten"}
 	links       = []string{"url", "href", "loader", "usermeta", "image"}
 	// innocent is an expression that reads data and quotes texts.
-	innocent = regexp.MustCompile(`^(?:[A-Za-z_.]+|"(?:[^"\\<>&]|\\.)*"|[\[\](), /+!|?:*>-]|\d+|` +
+	innocent = regexp.MustCompile(`^(?:[A-Za-z_.]+|"(?:[^"\\<>&]|\\.)*"|[\[\](), /+!|?:*<>-]|\d+|` +
 		`===?|!==|'(?:[^'\\]|\\.)*')*$`)
 )
 

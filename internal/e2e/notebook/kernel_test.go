@@ -46,7 +46,7 @@ var wrongCells = []cell{
 	},
 	{
 		Source: "%exec gonbext.ExplainArgs \"a\" --max-tokns 3\n//",
-		want:   "unknown option --max-tokns; did you mean max-tokens?",
+		want:   "unknown option --max-tokns; did you mean --max-tokens?",
 	},
 	{
 		Source: "%%\ngonbext.Sources(\"why ?\", nil)",
