@@ -116,6 +116,38 @@ func TestFlowKnown(t *testing.T) {
 	}
 }
 
+// TestFlowCutNodes draws a minimum cut with an edge that is too narrow to be drawn as one: its ends
+// have nodes, and no other token that the target does not reach.
+func TestFlowCutNodes(t *testing.T) {
+	f := flowing(t, example(), 2, 0, 2, func(l, i, j int) float64 {
+		switch {
+		case l == 1 && i == 6:
+			return map[int]float64{4: 0.02, 5: 0.98}[j]
+		case l == 0 && (i == 4 || i == 5):
+			return map[int]float64{2: 1}[j]
+		}
+		return map[int]float64{i: 1}[j]
+	})
+	d, err := f.Drawing()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(f.Graph.Cut.Edges); n != 2 {
+		t.Fatalf("the cut has %d edges, want those from tokens 4 and 5", n)
+	}
+	for k, want := range [][]int{{2, 5, 6}, {4, 5, 6}, {6}} {
+		var got []int
+		for i, reached := range d.Reached[k] {
+			if reached {
+				got = append(got, d.Tokens[i])
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("before layer %d tokens %v have nodes, want %v", k, got, want)
+		}
+	}
+}
+
 // TestFlowParts draws texts and models that are too large to show: the ends and the widest path
 // stay, and a sentence says what is left out.
 func TestFlowParts(t *testing.T) {

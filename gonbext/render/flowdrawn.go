@@ -11,7 +11,7 @@ type FlowDrawing struct {
 	// Flows are the flow from each of Tokens to the target, "" if it is not known.
 	Flows []string
 	// Reached says for each of Layers, and for the end after the last one, which of Tokens have a
-	// node: those that the target reaches.
+	// node: those that the target reaches, and the ends of the minimum cut.
 	Reached [][]bool
 	// Edges are those to sinks and then the others, each the narrowest first.
 	Edges []FlowEdge
@@ -42,7 +42,7 @@ func (r Flow) Drawing() (FlowDrawing, error) {
 	for _, l := range append(slices.Clone(f.layers), len(f.g.Layers)) {
 		reached := make([]bool, len(f.rows))
 		for i, j := range f.rows {
-			reached[i] = f.reach[l][j] >= leastWidth
+			reached[i] = f.hasNode(l, j)
 		}
 		d.Reached = append(d.Reached, reached)
 	}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/headwater-ml/headwater/attribution"
 )
 
 // axisHeight is the height of the numbers of the layers, in pixels.
@@ -119,7 +121,20 @@ func (f *flowPage) drawCut(b *strings.Builder) {
 	}
 }
 
-// drawNodes draws the nodes that the target reaches, and its ends larger.
+// hasNode reports whether a token has a node before layer Layers[l], or after the last one: if the
+// target reaches it, or an edge of the minimum cut, which may be narrower, begins or ends there.
+func (f *flowPage) hasNode(l, token int) bool {
+	if f.reach[l][token] >= leastWidth {
+		return true
+	}
+	return slices.ContainsFunc(f.g.Cut.Edges, func(e attribution.CutEdge) bool {
+		at := slices.Index(f.g.Layers, e.Layer)
+		return at == l && e.Source == token || at+1 == l && e.Target == token
+	})
+}
+
+// drawNodes draws the nodes that the target reaches and those of the minimum cut; the source and
+// the target of the flow are larger.
 func (f *flowPage) drawNodes(b *strings.Builder) {
 	b.WriteString(`<g fill="#808080">`)
 	for k := range len(f.layers) + 1 {
@@ -133,7 +148,7 @@ func (f *flowPage) drawNodes(b *strings.Builder) {
 			case k == 0 && token == f.g.Cut.Source, k == len(f.layers) && token == f.g.Cut.Target:
 				fmt.Fprintf(b, `<circle cx="%s" cy="%s" r="6" fill="%s"/>`, short(x), short(y),
 					pathStroke)
-			case f.reach[level][token] >= leastWidth:
+			case f.hasNode(level, token):
 				fmt.Fprintf(b, `<circle cx="%s" cy="%s" r="2"/>`, short(x), short(y))
 			}
 		}
