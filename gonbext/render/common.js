@@ -147,6 +147,15 @@ function mark(box, left, top, width, height) {
   e.setAttribute('style', 'left:' + 100 * left + '%;top:' + 100 * top + '%;width:' + 100 * width + '%;height:' + 100 * height + '%');
   return e;
 }
+// markLine marks line i of an image of size × size cells, or its column i.
+const markLine = (img, i, size, column) => mark(img.parentElement, ...(column ? [i / size, 0, 1 / size, 1] : [0, i / size, 1, 1 / size]));
+// chooseToken answers a click on token j of a text in which token i is chosen: the chosen one, or any
+// with Shift, is shown as a source, and once more goes back.
+function chooseToken(j, event, i, s, pick, feeds) {
+  if (j < 0) return;
+  if (event.shiftKey || j === i && !s.fed) feeds(j);
+  else pick(j);
+}
 // inside returns the column and the row of an image that the pointer is on.
 function inside(event, img, columns, rows) {
   const r = img.getBoundingClientRect();

@@ -20,7 +20,8 @@ import (
 //
 //   - the text, coloured by what one head looks at from one token;
 //   - the heads that look at a token from there more than from elsewhere;
-//   - a thumbnail of every head, a line for each layer and a column for each head;
+//   - a thumbnail of every head, a line for each layer and a column for each head, with the layer
+//     that wrote the token that is predicted there;
 //   - one head as a matrix: a line for each token that looks, a column for each it looks at.
 //
 // All colours are on one scale. Where scripts run, any head can be opened and any token chosen.
@@ -117,6 +118,8 @@ type headsPage struct {
 	// [L,H,2T]; nil until atDistance needs it.
 	distances []distance
 	colors    scale
+	// wrote is the layer that wrote each generated token, [n], nil if that is not known.
+	wrote []int
 	// query is the token whose rows are shown, layer and head the head that is open.
 	query, layer, head int
 }
@@ -151,7 +154,7 @@ func (r Heads) open() *headsPage {
 	h.words.title = "What each head looks at"
 	h.choose(nil)
 	h.query = h.queryOf(h.chosen)
-	h.sinks = h.findSinks()
+	h.sinks, h.wrote = h.findSinks(), layersThatWrote(r.Explanation)
 	best := h.best(h.query, 1)
 	if len(best) > 0 {
 		h.layer, h.head = best[0].layer, best[0].head
@@ -216,6 +219,32 @@ func (h *headsPage) queryOf(t int) int {
 		return h.T - 1
 	}
 	return max(h.m+t-1, 0)
+}
+
+// layersThatWrote returns the layer whose attention wrote most of the logit of each generated token,
+// [n], as a method of one layer says; see [attribution.Result.Shown]. It is nil if none says so, or
+// if all say the last layer, which is also what they say where the model cannot tell.
+func layersThatWrote(e *attribution.Explanation) []int {
+	last := e.Model.Layers - 1
+	for _, name := range e.Order {
+		r := e.Methods[name]
+		if r == nil || r.Combined() || r.Options["row"] != "predicting position" ||
+			r.Options["layers"] != fmt.Sprintf("0-%d", last) || len(r.Shown) != len(e.Steps) {
+			continue
+		}
+		if slices.ContainsFunc(r.Shown, func(l int) bool { return l != last }) {
+			return r.Shown
+		}
+	}
+	return nil
+}
+
+// wroteLayer returns the layer that wrote generated token t, -1 if that is not known.
+func (h *headsPage) wroteLayer(t int) int {
+	if h.wrote == nil || t < 0 || !h.has(t) {
+		return -1
+	}
+	return h.wrote[t]
 }
 
 // has reports whether the text has the token of prediction t: the last one may be missing.
@@ -501,11 +530,17 @@ func (h *headsPage) thumbnailsOf(side int) string {
 	// Cells have about as many pixels as on the screen: where style sheets are removed, browsers
 	// blur what they enlarge.
 	cell := max((size+side/2)/(side+1), 1)
+	width, note := "", ""
+	if h.wrote != nil {
+		width = ";min-width:60px" // the mark moves with the chosen token, and the images stay
+		note = " “wrote”: the layer that wrote most of the logit of what is predicted."
+	}
+	wrote := h.wroteLayer(h.chosen)
 	return h.part(func(b *page) {
 		b.printf(`<div style="%s">All heads: a line for each layer, the last on top; heads 0 to `+
-			`%d from left to right. In a head: lines look at columns, from %s.</div>`+
-			`<div style="overflow-x:auto"><table style="border-collapse:collapse;margin:0">`,
-			small, h.H-1, "the first token on")
+			`%d from left to right. In a head: lines look at columns, from the first token on.%s`+
+			`</div><div style="overflow-x:auto"><table style="border-collapse:collapse;margin:0">`,
+			small, h.H-1, note)
 		for l := h.L - 1; l >= 0; l-- {
 			g := make(grid, side+1) // an empty line and column between heads
 			for y := range g {
@@ -522,9 +557,13 @@ func (h *headsPage) thumbnailsOf(side int) string {
 					}
 				}
 			}
+			name := fmt.Sprint(l)
+			if l == wrote {
+				name = "wrote " + name
+			}
 			b.printf(`<tr class="hw-g" style="background:none"><td style="%s;padding:0 8px 0 0;`+
-				`text-align:right">%s</td><td style="padding:0;line-height:0">`, small,
-				b.marked(fmt.Sprint(l), l == h.layer))
+				`text-align:right%s">%s</td><td style="padding:0;line-height:0">`, small, width,
+				b.marked(name, l == h.layer))
 			b.printf(`<div><img class="hw-i" alt="heads of layer %d" width="%d" height="%d" `+
 				`src="%s"></div></td></tr>`, l, h.H*size, size, g.png(h.palette, cell, cell))
 		}
@@ -639,8 +678,10 @@ type headsData struct {
 	Rows  []string `json:"w"`
 	// Palette is the number of the palette.
 	Palette int `json:"c,omitempty"`
-	// Predicted has for each token the one that is predicted there, -1 if none.
+	// Predicted has for each token the one that is predicted there, -1 if none. Wrote has the layer
+	// that wrote each generated token.
 	Predicted []int `json:"p"`
+	Wrote     []int `json:"W,omitempty"`
 	// Best has for each token from First on the heads that are listed for it, of each its layer,
 	// its head, the token that it looks at and its share in percent.
 	Best [][]int `json:"B"`
@@ -652,7 +693,7 @@ type headsData struct {
 func (h *headsPage) data(limit int) string {
 	d := headsData{
 		L: h.L, H: h.H, T: h.T, M: h.m, Query: h.query, Layer: h.layer, Head: h.head,
-		Both: h.e.Model.Bidirectional, Palette: h.palette.number(),
+		Both: h.e.Model.Bidirectional, Palette: h.palette.number(), Wrote: h.wrote,
 	}
 	d.ID = h.id() + "h"
 	for j, is := range h.sinks {
@@ -670,7 +711,7 @@ func (h *headsPage) data(limit int) string {
 	}
 	for _, rows := range [][2]int{{0, h.T - 1}, {max(h.m-1, 0), h.T - 1}, {h.query, h.query}} {
 		d.First, d.Last, d.Rows = rows[0], rows[1], nil
-		size := 500 + 4*h.T
+		size := 500 + 4*h.T + 4*len(d.Wrote)
 		d.Best = nil
 		for i := d.First; i <= d.Last; i++ {
 			list := []int{}
@@ -746,6 +787,9 @@ func (r HeadsText) WriteTo(w io.Writer) (int64, error) {
 	for i := range h.e.Steps {
 		where, what, chance := h.predictionText(i)
 		t.line("")
+		if l := h.wroteLayer(i); l >= 0 {
+			chance += fmt.Sprintf("  layer %d wrote most of it", l)
+		}
 		t.line(fmt.Sprintf("%3d  %s%s  %s", i+1, where, what, chance))
 		for _, b := range h.best(h.queryOf(i), listed) {
 			t.wrapped(fmt.Sprintf("     layer %2d head %2d  ", b.layer, b.head),

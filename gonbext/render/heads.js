@@ -10,7 +10,7 @@ function start(root) {
   const paintStyle = (n) => n ? 'background:' + color(n) : '';
   const text = root.querySelector('.hw-t'), say = root.querySelector('.hw-s');
   const tokens = [...text.querySelectorAll(':scope > span, :scope > u')];
-  const lines = [...root.querySelectorAll('.hw-g')].reverse();
+  const lines = [...root.querySelectorAll('.hw-g')].reverse(), header = [...root.querySelectorAll('.hw-m .hw-c th')];
   const rows = [...root.querySelectorAll('.hw-r')], open = root.querySelector('img.hw-j');
   const title = root.querySelector('.hw-n'), sinks = new Set(d.s || []);
   const s = choices(d.id, root, {open: {}});
@@ -52,15 +52,25 @@ function start(root) {
   const percent = (x) => '≈ ' + (100 * x).toFixed(0) + ' %';
   const name = (j) => quoted(tokens[j].textContent, j, d.m, 'generated');
 
+  // With s.fed, the chosen token is shown as a source: those that look at it have colours.
   function drawText(l, h, i) {
     tokens.forEach((e, j) => {
-      const css = paintStyle(paint(l, h, i, j));
+      const css = paintStyle(s.fed ? paint(l, h, j, i) : paint(l, h, i, j));
       style(e, j !== i ? css : (css && css + ';') + 'outline:2px solid');
     });
   }
+  const strongest = (list, size) => list.sort((a, b) => size(b) - size(a)).slice(0, 5).map((j) =>
+    (sinks.has(j) && !s.fed ? 'the sink ' : '') + name(j) + ' ' + percent(size(j))).join(', ');
+  const stands = (x) => x >= full / 2 / levels;
   function drawSentence(l, h, i) {
     say.textContent = '';
-    const bold = make('b', {textContent: name(i)}), row = [];
+    const bold = make('b', {textContent: name(i)}), row = [], head = 'layer ' + l + ', head ' + h;
+    if (s.fed) {
+      const size = (q) => attention(l, h, q, i), from = d.f > 0 ? ' of the tokens from ' + name(d.f) + ' on' : '';
+      say.append(bold, ' as a source, ' + head + ': ' +
+        (strongest([...tokens.keys()].filter((q) => stands(size(q))), size) || 'nothing stands out') + from);
+      return;
+    }
     const t = d.p[i], predicted = t < 0 || d.b ? '' : ', where “' + isolate(tokens[d.m + t].textContent) + '” is predicted';
     if (!known(i)) {
       say.append(bold, ': there was no room for what the heads look at from here');
@@ -68,10 +78,9 @@ function start(root) {
     }
     if (l === d.l && h === d.h && i === d.q) say.append(...said);
     else {
-      for (let j = 0; j < seen(i); j++) if (attention(l, h, i, j) >= full / 2 / levels) row.push(j);
-      row.sort((a, b) => attention(l, h, i, b) - attention(l, h, i, a));
-      say.append(bold, predicted + ' · layer ' + l + ', head ' + h + ' looks at ' + (row.slice(0, 5).map((j) =>
-        (sinks.has(j) ? 'the sink ' : '') + name(j) + ' ' + percent(attention(l, h, i, j))).join(', ') || 'many tokens, none of which has 5 % of its attention'));
+      for (let j = 0; j < seen(i); j++) if (stands(attention(l, h, i, j))) row.push(j);
+      say.append(bold, predicted + ' · ' + head + ' looks at ' +
+        (strongest(row, (j) => attention(l, h, i, j)) || 'many tokens, none of which has 5 % of its attention'));
     }
   }
   function drawList(i) {
@@ -89,10 +98,9 @@ function start(root) {
     }
     if (focused >= 0) (list.children[focused] || text).focus({preventScroll: true});
   }
-  function drawOpen(l, h, i) {
+  function drawOpen(l, h) {
     title.textContent = 'layer ' + l + ', head ' + h;
     rows.forEach((r, q) => {
-      r.classList.toggle('hw-x', q === i);
       for (let j = 0; j < d.T; j++) {
         const n = paint(l, h, q, j), cell = r.cells[j + 1];
         style(cell, paintStyle(n));
@@ -100,7 +108,7 @@ function start(root) {
       }
     });
     if (!open) return;
-    open.hwDraw = () => drawOpen(l, h, i);
+    open.hwDraw = () => drawOpen(l, h);
     const c = canvasFor(open), g = c.getContext('2d'), w = c.width / d.T;
     for (let q = 0; q < d.T; q++) for (let j = 0; j < seen(q); j++) {
       const n = paint(l, h, q, j);
@@ -128,10 +136,11 @@ function start(root) {
   bar.setAttribute('style', 'font-size:13px');
   say.before(bar);
 
-  // drawThumbnails marks the open head.
-  function drawThumbnails(l, h) {
+  // drawThumbnails marks the open head, and the layer that wrote what is predicted at token i.
+  function drawThumbnails(l, h, i) {
+    const wrote = d.W && !s.fed ? d.W[d.p[i]] : undefined;
     lines.forEach((line, k) => {
-      line.cells[0].textContent = k;
+      line.cells[0].textContent = (k === wrote ? 'wrote ' : '') + k;
       line.classList.toggle('hw-x', k === l);
       const e = mark(line.querySelector('div'), h / d.H, 0, 1 / d.H, 1);
       e.hidden = k !== l;
@@ -146,25 +155,47 @@ function start(root) {
     drawText(l, h, i);
     drawSentence(l, h, i);
     drawList(i);
-    drawThumbnails(l, h);
+    drawThumbnails(l, h, i);
     // At first the static matrix stays, which has exact numbers.
-    if (opened !== l * d.H + h && (opened >= 0 || l !== d.l || h !== d.h)) drawOpen(l, h, i);
+    if (opened !== l * d.H + h && (opened >= 0 || l !== d.l || h !== d.h)) drawOpen(l, h);
     opened = l * d.H + h;
-    rows.forEach((r, q) => r.classList.toggle('hw-x', q === i));
+    rows.forEach((r, q) => r.classList.toggle('hw-x', q === i && !s.fed));
+    header.forEach((e, j) => e.classList.toggle('hw-x', j === i && !!s.fed));
+    if (open) markLine(open, i, d.T, s.fed);
   }
   function pick(l, h, i) {
-    if (i >= 0 && i < d.T) s.query = i;
+    if (i >= 0 && i < d.T) {
+      s.query = i;
+      s.fed = false;
+    }
     if (l >= 0 && l < d.L && d.w[l * d.H]) s.layer = l;
     if (h >= 0 && h < d.H) s.head = h;
     draw();
   }
 
   say.setAttribute('aria-live', 'polite');
-  text.onclick = (event) => pick(-1, -1, tokens.indexOf(event.target.closest('.hw-t > *')));
-  listen(text, 'tokens: left and right choose a token, up and down a layer, with Shift left and right a head', (event) => {
-    const by = event.shiftKey ? [0, 1, 0] : [0, 0, text.dir === 'rtl' ? -1 : 1];
-    const act = {ArrowLeft: by.map((x) => -x), ArrowRight: by, ArrowUp: [1, 0, 0], ArrowDown: [-1, 0, 0]}[event.key];
-    return act && (() => pick(layer() + act[0], head() + act[1], query() + act[2]));
+  const goBack = () => {
+    s.layer = s.head = undefined;
+    s.fed = false;
+    draw();
+  };
+  // feeds shows what looks at token i.
+  const feeds = (i) => {
+    s.query = i;
+    s.fed = true;
+    draw();
+  };
+  text.onclick = (event) => chooseToken(tokens.indexOf(event.target.closest('.hw-t > *')), event, query(), s, (i) => pick(-1, -1, i), feeds);
+  header.forEach((e, j) => { e.onclick = () => feeds(j); });
+  listen(text, 'tokens: left and right choose a token, up and down a layer, with Shift left and right a head, ' +
+    'Enter shows what looks at the token and goes back, Escape goes back to the first head', (event) => {
+    const by = event.shiftKey ? [0, 1, 0] : [0, 0, text.dir === 'rtl' ? -1 : 1], i = query();
+    const moves = {ArrowLeft: by.map((x) => -x), ArrowRight: by, ArrowUp: [1, 0, 0], ArrowDown: [-1, 0, 0]}[event.key];
+    if (moves) return () => pick(layer() + moves[0], head() + moves[1], moves[2] ? i + moves[2] : -1);
+    return {
+      Home: () => pick(-1, -1, 0), End: () => pick(-1, -1, d.T - 1), Escape: goBack,
+      Enter: () => { if (s.fed) pick(-1, -1, i); else feeds(i); },
+    }[event.key];
   });
   text.onpointerover = (event) => {
     const j = tokens.indexOf(event.target);

@@ -6,6 +6,8 @@ import (
 	"html"
 	"math"
 	"math/rand/v2"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -249,5 +251,54 @@ func TestHeadsDistance(t *testing.T) {
 	}
 	if got := h.atDistance(0, 1, from, 2); got != 0 {
 		t.Errorf("head 1 gives %g to what is as far from elsewhere, want 0", got)
+	}
+}
+
+// TestHeadsWrote marks the layer that wrote the chosen token, where a method of one layer says
+// which one that is.
+func TestHeadsWrote(t *testing.T) {
+	own := func(change func(*attribution.Result)) Heads {
+		e := example()
+		e.Order, e.Model.Layers = []string{"raw"}, 3
+		r := &attribution.Result{Shown: []int{1, 0, 2}, Options: map[string]string{
+			"aggregation": "layer", "layers": "0-2", "row": "predicting position",
+		}}
+		change(r)
+		e.Methods = map[string]*attribution.Result{"raw": r}
+		return attended(e, 3, 2)
+	}
+	h := own(func(*attribution.Result) {})
+	page := written(t, h)
+	label := regexp.MustCompile(`(?s)<tr class="hw-g"[^>]*><td[^>]*>(.*?)</td>`)
+	var labels []string
+	for _, found := range label.FindAllStringSubmatch(page, -1) {
+		labels = append(labels, found[1])
+	}
+	if got := strings.Join(labels, " "); got != "2 <b>▸&nbsp;wrote 1</b> 0" {
+		t.Errorf("the lines of layers are %q, want a mark at layer 1, which wrote “are”", got)
+	}
+	var d headsData
+	if err := json.Unmarshal([]byte(html.UnescapeString(h.open().data(1e6))), &d); err != nil ||
+		!slices.Equal(d.Wrote, []int{1, 0, 2}) {
+		t.Errorf("the script has the layers %v, %v; want 1 0 2", d.Wrote, err)
+	}
+	text := written(t, HeadsText{Heads: h})
+	for _, want := range []string{
+		`1  are  93.1 %  layer 1 wrote most of it`, `2  here  40.0 %  layer 0 wrote most of it`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the text has no %q:\n%s", want, text)
+		}
+	}
+	for name, change := range map[string]func(*attribution.Result){
+		"all show the last layer": func(r *attribution.Result) { r.Shown = []int{2, 2, 2} },
+		"some of the layers":      func(r *attribution.Result) { r.Options["layers"] = "0-1" },
+		"own rows":                func(r *attribution.Result) { r.Options["row"] = "own row" },
+		"layers combined":         func(r *attribution.Result) { r.Options["aggregation"] = "rollout" },
+		"a token without layer":   func(r *attribution.Result) { r.Shown = []int{1, 0} },
+	} {
+		if got := written(t, own(change)); strings.Contains(got, "wrote 1") {
+			t.Errorf("%s: layer 1 is said to have written the token", name)
+		}
 	}
 }

@@ -109,9 +109,7 @@ func (r Maps) open() *mapsPage {
 	p.choose(nil)
 	p.query = p.queryOf(p.chosen)
 	p.layer = r.firstLevel(p.chosen)
-	if strings.HasPrefix(m.Unit, "share") {
-		p.sinks = p.findSinks()
-	}
+	p.sinks = r.sinks(p)
 	p.levels = levelsBeside(p.layer, L)
 	var values []float64
 	for _, l := range p.levels {
@@ -142,6 +140,21 @@ func (r Maps) firstLevel(t int) int {
 		return k
 	}
 	return len(r.Map.Layers) - 1
+}
+
+// sinks returns the tokens that are grey, [T]: those that a heatmap of the method has. Without values
+// of the method in the explanation, they are those that have much of all rows.
+func (r Maps) sinks(p *mapsPage) []bool {
+	if own := r.Explanation.Methods[r.Method]; own != nil && misshapen(r.Explanation, own) == "" {
+		marks, _ := p.picture.sinks(&view{
+			name: r.Method, result: own, fixed: fixedLevel(own, r.Layer),
+		})
+		return append(marks, make([]bool, p.T-len(marks))...)
+	}
+	if strings.HasPrefix(r.Map.Unit, "share") {
+		return p.findSinks()
+	}
+	return make([]bool, p.T)
 }
 
 // OpenedMaps is what a picture of maps shows of them.
@@ -324,7 +337,7 @@ func (p *mapsPage) legend(b *page) {
 	grey := ""
 	for j, is := range p.sinks {
 		if is {
-			grey += " Grey: " + p.placedName(j) + ", a sink, which has more than 30 % of all rows."
+			grey += " Grey: " + p.placedName(j) + ", a sink, which has more than 30 % of most rows."
 		}
 	}
 	var settings []string

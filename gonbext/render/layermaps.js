@@ -9,6 +9,7 @@ function start(root) {
   const text = root.querySelector('.hw-t'), say = root.querySelector('.hw-s'), title = root.querySelector('.hw-n');
   const tokens = [...text.querySelectorAll(':scope > span, :scope > u')];
   const rows = [...root.querySelectorAll('.hw-r')], open = root.querySelector('img.hw-j');
+  const header = [...root.querySelectorAll('.hw-m .hw-c th')];
   const thumbnails = [...root.querySelectorAll('.hw-g')], sinks = new Set(d.s || []), said = [...say.childNodes];
   const method = title.textContent.slice(0, title.textContent.lastIndexOf(', ')) + ', ';
   const within = (x, size, otherwise) => x >= 0 && x < size ? x : otherwise;
@@ -30,19 +31,22 @@ function start(root) {
   const css = (n) => n ? 'background:' + color(n) : '';
   const name = (j) => quoted(tokens[j].textContent, j, d.m, 'generated');
 
+  // With s.fed, the chosen token is shown as a source: the targets that have something from it have colours.
   function drawText(l, i) {
     tokens.forEach((e, j) => {
-      const c = css(paint(l, i, j));
+      const c = css(s.fed ? paint(l, j, i) : paint(l, i, j));
       style(e, j !== i ? c : (c && c + ';') + 'outline:2px solid');
     });
   }
   function drawSentence(l, i) {
     say.textContent = '';
-    if (l === d.l && i === d.q) return say.append(...said); // with exact numbers
-    const row = [...Array(seen(i)).keys()].filter((j) => paint(l, i, j) && paint(l, i, j) < grey);
-    row.sort((a, b) => Math.abs(value(l, i, b)) - Math.abs(value(l, i, a)));
-    say.append(make('b', {textContent: name(i)}), (d.p[i] < 0 ? '' : ', where “' + isolate(tokens[d.m + d.p[i]].textContent) + '” is predicted') +
-      ' · ' + method + layerName(l) + ': ' + (row.slice(0, 5).map((j) => name(j) + ' ' + format(value(l, i, j))).join(', ') || 'nothing stands out'));
+    if (l === d.l && i === d.q && !s.fed) return say.append(...said); // with exact numbers
+    const at = (j) => s.fed ? [l, j, i] : [l, i, j], size = (j) => Math.abs(value(...at(j)));
+    const row = [...Array(d.T).keys()].filter((j) => paint(...at(j)) && paint(...at(j)) !== none && (s.fed || paint(...at(j)) < grey));
+    row.sort((a, b) => size(b) - size(a));
+    const what = s.fed ? ' as a source, ' : (d.p[i] < 0 ? '' : ', where “' + isolate(tokens[d.m + d.p[i]].textContent) + '” is predicted') + ' · ';
+    say.append(make('b', {textContent: name(i)}), what + method + layerName(l) + ': ' +
+      (row.slice(0, 5).map((j) => name(j) + ' ' + format(value(...at(j)))).join(', ') || 'nothing stands out'));
   }
   function drawOpen(l) {
     title.textContent = method + layerName(l);
@@ -69,8 +73,9 @@ function start(root) {
     drawText(l, i);
     drawSentence(l, i);
     if (opened !== l) drawOpen(opened = l); // at first the static map stays, which has exact numbers
-    rows.forEach((r, k) => r.classList.toggle('hw-x', k === i));
-    if (open) mark(open.parentElement, 0, i / d.T, 1, 1 / d.T);
+    rows.forEach((r, k) => r.classList.toggle('hw-x', k === i && !s.fed));
+    header.forEach((e, k) => e.classList.toggle('hw-x', k === i && !!s.fed));
+    if (open) markLine(open, i, d.T, s.fed);
     thumbnails.forEach((e, k) => {
       e.setAttribute('aria-current', k === l);
       mark(e.querySelector('img').parentElement, 0, 0, 1, 1).hidden = k !== l;
@@ -79,7 +84,10 @@ function start(root) {
   }
   function pick(l, i) {
     if (l >= 0 && l < d.L.length) s.layer = d.L[l];
-    if (i >= 0 && i < d.T) s.query = i;
+    if (i >= 0 && i < d.T) {
+      s.query = i;
+      s.fed = false;
+    }
     draw();
   }
 
@@ -91,10 +99,27 @@ function start(root) {
   }));
   say.before(bar);
   say.setAttribute('aria-live', 'polite');
-  text.onclick = (event) => pick(-1, tokens.indexOf(event.target.closest('.hw-t > *')));
-  listen(text, 'tokens: left and right choose a target, up and down a layer', ({key}) => {
-    const ahead = text.dir === 'rtl' ? -1 : 1, by = {ArrowLeft: [0, -ahead], ArrowRight: [0, ahead], ArrowUp: [1, 0], ArrowDown: [-1, 0]}[key];
-    return by && (() => pick(layer() + by[0], target() + by[1]));
+  // feeds shows what has something from token i.
+  const feeds = (i) => {
+    s.query = i;
+    s.fed = true;
+    draw();
+  };
+  const goBack = () => {
+    s.layer = undefined;
+    s.fed = false;
+    draw();
+  };
+  text.onclick = (event) => chooseToken(tokens.indexOf(event.target.closest('.hw-t > *')), event, target(), s, (i) => pick(-1, i), feeds);
+  header.forEach((e, j) => { e.onclick = () => feeds(j); });
+  listen(text, 'tokens: left and right choose a target, up and down a layer, Enter shows what the token fed and goes back, ' +
+    'Escape goes back to the first layer', ({key}) => {
+    const ahead = text.dir === 'rtl' ? -1 : 1, i = target();
+    return {
+      ArrowLeft: () => pick(-1, i - ahead), ArrowRight: () => pick(-1, i + ahead), ArrowUp: () => pick(layer() + 1, -1), ArrowDown: () => pick(layer() - 1, -1),
+      Home: () => pick(-1, 0), End: () => pick(-1, d.T - 1), Escape: goBack,
+      Enter: () => { if (s.fed) pick(-1, i); else feeds(i); },
+    }[key];
   });
   thumbnails.forEach((e, l) => {
     e.style.cursor = 'pointer';

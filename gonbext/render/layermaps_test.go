@@ -64,6 +64,49 @@ func TestMapsOpen(t *testing.T) {
 	}
 }
 
+// TestMapsSinks: maps have the sinks of the heatmap, whose rows are those of the generated tokens,
+// whatever the rows of the prompt say. Without the rows of the heatmap, all rows of the map count.
+func TestMapsSinks(t *testing.T) {
+	for _, c := range []struct {
+		name                string
+		inRows, inMap       float64 // of the first token
+		heatmap, maps, bare bool    // whether it is a sink; bare is without the rows
+	}{
+		{"a sink of the generated tokens alone", 0.6, 0.1, true, true, false},
+		{"a sink of the prompt alone", 0.1, 0.6, false, false, true},
+	} {
+		e := example()
+		n, m := len(e.Steps), len(e.Prompt.Texts)
+		r := &attribution.Result{
+			Unit: "share of attention", Layers: []int{0}, Shape: [3]int{n, m, 1},
+			Options: map[string]string{"aggregation": "layer"},
+		}
+		for range n {
+			rest := (1 - c.inRows) / float64(m-1)
+			r.Data = append(r.Data, c.inRows, rest, rest, rest, rest, rest, rest)
+			e.OtherMass["raw"] = append(e.OtherMass["raw"], 0)
+		}
+		maps := mapped(e, 1)
+		for i, T := 1, maps.Map.Shape[1]; i < T; i++ {
+			row := maps.Map.Data[i*T : (i+1)*T]
+			clear(row)
+			row[0], row[i] = c.inMap, 1-c.inMap
+		}
+		bare := maps.open().sinks[0]
+		e.Order, e.Methods["raw"] = append(e.Order, "raw"), r
+		heatmap := Heatmap{Explanation: e, Methods: []string{"raw"}}.picture(true).views[0].sinks
+		got := maps.open().sinks
+		if heatmap[0] != c.heatmap || got[0] != c.maps || bare != c.bare ||
+			len(got) != maps.Map.Shape[1] {
+			t.Errorf("%s: a sink in the heatmap: %t, in maps: %t, without rows: %t; want %t, %t, %t",
+				c.name, heatmap[0], got[0], bare, c.heatmap, c.maps, c.bare)
+		}
+		if !slices.Equal(heatmap, got[:m]) {
+			t.Errorf("%s: the sinks are %v in the heatmap and %v in maps", c.name, heatmap, got)
+		}
+	}
+}
+
 // TestMapsValues decodes the numbers of the script and compares the paints of a thumbnail.
 func TestMapsValues(t *testing.T) {
 	m := mapped(example(), 4)

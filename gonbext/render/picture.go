@@ -119,13 +119,7 @@ func (p *picture) view(name string, layer *int, generated bool) view {
 	if v.wrong = misshapen(p.e, r); v.wrong != "" {
 		return v
 	}
-	// The layer that was asked for, if the method has it.
-	v.fixed = attribution.ShownLevel
-	if layer != nil {
-		if k := slices.Index(r.Layers, *layer); k >= 0 {
-			v.fixed = k
-		}
-	}
+	v.fixed = fixedLevel(r, layer)
 	v.sinks, v.silent = p.sinks(&v)
 	if generated {
 		v.generated = p.generatedValues(&v)
@@ -173,6 +167,17 @@ func (p *picture) view(name string, layer *int, generated bool) view {
 		v.rows = append(v.rows, v.top.upTo(v.largest(t, p.greySources(&v, t))))
 	}
 	return v
+}
+
+// fixedLevel returns the level of the layer that was asked for, if the method has it, else
+// [attribution.ShownLevel].
+func fixedLevel(r *attribution.Result, layer *int) int {
+	if layer != nil {
+		if k := slices.Index(r.Layers, *layer); k >= 0 {
+			return k
+		}
+	}
+	return attribution.ShownLevel
 }
 
 // misshapen says how a result does not fit its explanation, "" if it does. An explanation may come

@@ -103,7 +103,7 @@ func (s squares) color() chart.Scale {
 
 // sinks says which tokens are grey.
 func (s squares) sinks() []string {
-	return sinkNotes(s.names, s.open.Sinks, "all rows")
+	return sinkNotes(s.names, s.open.Sinks, "most rows")
 }
 
 const (
