@@ -81,10 +81,10 @@ var cueMethods = []string{
 	"value-zeroing", "raw", "norms", "alti+layer", "rollout", "value-zeroing-rollout",
 }
 
-// curves compares every layer with the cues of some sentences.
-func (r *run) curves(cases []evaluate.Case) (*evaluate.CueCurves, error) {
+// curves compares every layer of some methods with the cues of some sentences.
+func (r *run) curves(cases []evaluate.Case, methods ...string) (*evaluate.CueCurves, error) {
 	c, err := evaluate.AlignLayers(r.ctx, r.m, cases, evaluate.CurveOptions{
-		Methods: cueMethods, OnProgress: r.o.Progress,
+		Methods: methods, OnProgress: r.o.Progress,
 		Explain: attribution.Options{AllLayers: true},
 	})
 	return c, lacking(err)
@@ -109,7 +109,7 @@ func cueAlignment(r *run) error {
 
 // alignCues compares every layer with the cues of some sentences and checks what the paper claims.
 func (r *run) alignCues(cases []evaluate.Case) error {
-	c, err := r.curves(cases)
+	c, err := r.curves(cases, cueMethods...)
 	if err != nil {
 		return err
 	}
@@ -329,7 +329,7 @@ func (r *run) probe(x probed) error {
 		}
 		code.X, code.Y = append(code.X, float64(l)), append(code.Y, float64(c.Compression))
 	}
-	c, err := r.curves(x.cases)
+	c, err := r.curves(x.cases, "value-zeroing")
 	if err != nil {
 		return err
 	}

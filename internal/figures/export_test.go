@@ -15,6 +15,13 @@ var CompareTo = compare
 // Against writes two numbers that a claim compares.
 var Against = against
 
+// Sunk reports whether nearly all rollout rests on the first token, and LastSpread returns the last
+// level at which it has less than half.
+var Sunk, LastSpread = sunk, lastSpread
+
+// SpacedLayers returns layers at equal distances.
+var SpacedLayers = spacedLayers
+
 // MenuPicture returns the chart of a picture with menus, of at most so many bytes.
 func MenuPicture(limit int, c chart.Chart) (chart.Chart, error) {
 	r := &run{out: &reproduction.Reproduction{}}

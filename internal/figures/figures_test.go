@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
 	"github.com/headwater-ml/headwater/gonbext/render/figure"
@@ -586,5 +587,51 @@ func TestManyLayers(t *testing.T) {
 	// Six layers have 240,000 cells, and 250,000 can be drawn.
 	if diff := cmp.Diff([]string{"1", "3", "5", "7", "9", "11"}, got.Choices[0].Options); diff != "" {
 		t.Errorf("layers (-want +got):\n%s", diff)
+	}
+}
+
+// Of many layers a picture has some, from the first to the last, and of few it has all.
+func TestSpacedLayers(t *testing.T) {
+	for _, c := range []struct {
+		layers int
+		want   []int
+	}{
+		{1, []int{0}},
+		{6, []int{0, 1, 2, 3, 4, 5}},
+		{12, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}},
+		{13, []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12}},
+		{30, []int{0, 3, 5, 8, 11, 13, 16, 18, 21, 24, 26, 29}},
+	} {
+		if diff := cmp.Diff(c.want, figures.SpacedLayers(c.layers, 12)); diff != "" {
+			t.Errorf("%d layers (-want +got):\n%s", c.layers, diff)
+		}
+	}
+}
+
+// The first token has nearly everything after the last layer, or not; in which layer had it less
+// than half?
+func TestSunk(t *testing.T) {
+	for _, c := range []struct {
+		first []float64 // of each of two generated tokens, by layer
+		sunk  bool
+		last  int
+	}{
+		{[]float64{0.1, 0.4, 0.6, 1, 0.3, 0.48, 0.8, 0.98}, true, 1},
+		{[]float64{0.1, 0.4, 0.6, 1, 0.3, 0.48, 0.8, 0.7}, false, 1},
+		{[]float64{0.1, 0.2, 0.3, 0.4, 0.1, 0.2, 0.3, 0.4}, false, 3},
+		{[]float64{0.7, 0.8, 0.9, 1, 0.7, 0.8, 0.9, 1}, true, 0},
+	} {
+		m := &attribution.Result{Shape: [3]int{2, 2, 4}}
+		for i := range 2 {
+			of := c.first[4*i : 4*i+4]
+			m.Data = append(m.Data, of...)
+			for _, v := range of {
+				m.Data = append(m.Data, 1-v)
+			}
+		}
+		if sunk, last := figures.Sunk(m), figures.LastSpread(m); sunk != c.sunk || last != c.last {
+			t.Errorf("%v: sunk %v and layer %d, want %v and %d", c.first, sunk, last, c.sunk,
+				c.last)
+		}
 	}
 }

@@ -133,19 +133,15 @@ func generativeMatrix(r *run) error {
 		return err
 	}
 	n, m, l := M.Shape[0], M.Shape[1], M.Shape[2]
-	matrix := &chart.Matrix{Rows: generatedNames(e), Columns: names(e.Prompt.Texts)}
-	for t := range n {
-		matrix.Data = append(matrix.Data, M.Row(t, M.Top())...)
-		matrix.RowNotes = append(matrix.RowNotes, fmt.Sprintf("generated %.0f %%",
-			100*(1-rowmath.Total(M.Row(t, M.Top())))))
+	charts := []chart.Chart{levelOfM(e, M, M.Top())}
+	if sunk(M) {
+		k := lastSpread(M)
+		charts = append(charts, levelOfM(e, M, k))
+		r.note("After the last layer the first token has %.4g %% of the rollout, so the second "+
+			"map is that after layer %d, the last one in which it has less than half.",
+			100*firstShare(M, M.Top()), k)
 	}
-	r.picture("", 1, chart.Chart{
-		Kind: chart.Heatmap, Title: fmt.Sprintf("M[:,:,%d], %d generated tokens", l-1, n),
-		Subtitle: fmt.Sprintf("shape of M: [%d, %d, %d]; residual ½, heads merged by their mean",
-			n, m, l),
-		X: chart.Axis{Title: "prompt token j"}, Y: chart.Axis{Title: "generated token t"},
-		Color: chart.Scale{Title: "rollout after the last layer", Percent: true}, Matrix: matrix,
-	})
+	r.picture("", 1, charts...)
 	r.check(claim{"shape", "M has the shape [n, m, l]"},
 		fmt.Sprintf("[%d, %d, %d]", len(e.Steps), len(e.Prompt.IDs), r.info.Layers),
 		fmt.Sprintf("[%d, %d, %d]", n, m, l),
@@ -161,6 +157,55 @@ func generativeMatrix(r *run) error {
 	r.zero(claim{"one-pass", "M equals rows m-1 to m+n-2 of one pass over the whole text: " +
 		"largest difference"}, 1e-5, worst)
 	return nil
+}
+
+// levelOfM returns the heatmap M[:,:,k] of rollout.
+func levelOfM(e *attribution.Explanation, M *attribution.Result, k int) chart.Chart {
+	n, m, l := M.Shape[0], M.Shape[1], M.Shape[2]
+	matrix := &chart.Matrix{Rows: generatedNames(e), Columns: names(e.Prompt.Texts)}
+	for t := range n {
+		matrix.Data = append(matrix.Data, M.Row(t, k)...)
+		matrix.RowNotes = append(matrix.RowNotes, fmt.Sprintf("generated %.0f %%",
+			100*(1-rowmath.Total(M.Row(t, k)))))
+	}
+	after := "after the last layer"
+	if k < M.Top() {
+		after = fmt.Sprintf("after layer %d", k)
+	}
+	return chart.Chart{
+		Kind: chart.Heatmap, Title: fmt.Sprintf("M[:,:,%d], %d generated tokens", k, n),
+		Subtitle: fmt.Sprintf("shape of M: [%d, %d, %d]; residual ½, heads merged by their mean",
+			n, m, l),
+		X: chart.Axis{Title: "prompt token j"}, Y: chart.Axis{Title: "generated token t"},
+		Color: chart.Scale{Title: "rollout " + after, Percent: true}, Matrix: matrix,
+	}
+}
+
+// firstShare returns the share of the first token at a level of rollout, the mean over generated
+// tokens.
+func firstShare(M *attribution.Result, k int) float64 {
+	sum := 0.0
+	for t := range M.Shape[0] {
+		sum += M.At(t, 0, k)
+	}
+	return sum / float64(M.Shape[0])
+}
+
+// sunk reports whether nearly all rollout of the last layer rests on the first token, as in models
+// of many layers. A picture of it then shows nothing of the other tokens.
+func sunk(M *attribution.Result) bool {
+	const nearly = 0.9
+	return firstShare(M, M.Top()) > nearly
+}
+
+// lastSpread returns the last level at which the first token has less than half of the rollout; 0
+// if there is none.
+func lastSpread(M *attribution.Result) int {
+	k := M.Top()
+	for k > 0 && firstShare(M, k) >= 0.5 {
+		k--
+	}
+	return k
 }
 
 // farthest returns the value at 0…n-1 that is the farthest from want.
@@ -360,13 +405,20 @@ func generativeLift(r *run) error {
 	}
 	position := chart.Axis{Title: "position of the prompt token"}
 	labels := names(e.Prompt.Texts)
+	from, subtitle := 0, "mean over generated tokens, after the last layer"
+	if sunk(M) && m > 1 {
+		from = 1
+		subtitle += fmt.Sprintf("; without the first token, which has %.4g %%", rollout[0])
+	}
 	r.picture("", 2, chart.Chart{
-		Kind: chart.Lines, Title: "Rollout by position",
-		Subtitle: "mean over generated tokens, after the last layer",
-		X:        position, Y: chart.Axis{Title: "rollout", Unit: "%"},
+		Kind: chart.Lines, Title: "Rollout by position", Subtitle: subtitle,
+		X: position, Y: chart.Axis{Title: "rollout", Unit: "%"},
 		Series: []chart.Series{
-			{Name: "of the model", X: count(m), Y: rollout, Labels: labels},
-			{Name: "of uniform attention", X: count(m), Y: uniform, Labels: labels},
+			{Name: "of the model", X: count(m)[from:], Y: rollout[from:], Labels: labels[from:]},
+			{
+				Name: "of uniform attention", X: count(m)[from:], Y: uniform[from:],
+				Labels: labels[from:],
+			},
 		},
 	}, chart.Chart{
 		Kind: chart.Lines, Title: "Lift, mean over generated tokens",
@@ -435,6 +487,8 @@ func generativeCaveat(r *run) error {
 	var correlations []float64
 	other, n := 0, M.Shape[0]
 	tokens, texts := generatedNames(e), names(e.Prompt.Texts)
+	// first says that the first token is a word, and has so much that no other one can be seen.
+	first := sunk(M) && !e.Prompt.Special[0]
 	for t := range n {
 		s := chart.Series{Name: tokens[t]}
 		for j := range M.Shape[1] {
@@ -445,18 +499,26 @@ func generativeCaveat(r *run) error {
 			s.Y = append(s.Y, math.Abs(effect.At(t, j, effect.Top())))
 			s.Labels = append(s.Labels, texts[j])
 		}
-		charts = append(charts, s)
 		if rho, ok := evaluate.Spearman(s.X, s.Y); ok {
 			correlations = append(correlations, rho)
 		}
 		if rowmath.Largest(s.X) != rowmath.Largest(s.Y) {
 			other++
 		}
+		if first {
+			s.X, s.Y, s.Labels = s.X[1:], s.Y[1:], s.Labels[1:]
+		}
+		charts = append(charts, s)
+	}
+	without := "control tokens are left out"
+	if first {
+		without = fmt.Sprintf("without the first token, which has %.4g %%",
+			100*firstShare(M, M.Top()))
 	}
 	r.picture("", 1, chart.Chart{
 		Kind: chart.Scatter, Title: "Rollout and importance of each prompt token",
 		Subtitle: "importance: how far the probability of the generated token moves without the " +
-			"prompt token (occlusion); control tokens are left out",
+			"prompt token (occlusion); " + without,
 		X: chart.Axis{Title: "rollout after the last layer", Unit: "%"},
 		Y: chart.Axis{Title: "importance, " + effect.Unit}, Series: charts,
 	})

@@ -104,13 +104,29 @@ func square(m *attribution.Map, l int, tokens []trace.Token, title, unit string)
 	}
 }
 
+// mostMaps is how many maps stand in one picture: those of the paper's twelve layers. The maps of
+// thirty layers would take half of what a notebook may have.
+const mostMaps = 12
+
+// spacedLayers returns n layers of L at equal distances, the first and the last among them, or all
+// if there are no more.
+func spacedLayers(L, n int) []int {
+	n = min(L, n)
+	layers := make([]int, n)
+	for i := range layers {
+		layers[i] = (2*i*(L-1) + n - 1) / (2 * max(n-1, 1)) // rounded to the nearest one
+	}
+	return layers
+}
+
 func zeroingGrid(r *run) error {
 	m, _, tokens, err := r.zeroingMaps()
 	if err != nil {
 		return err
 	}
 	var charts []chart.Chart
-	for l := range m.Shape[0] {
+	layers := spacedLayers(m.Shape[0], mostMaps)
+	for _, l := range layers {
 		charts = append(charts, square(m, l, tokens, fmt.Sprintf("layer %d", l), "share"))
 	}
 	columns := 3
@@ -130,6 +146,10 @@ func zeroingGrid(r *run) error {
 	if !r.info.Bidirectional {
 		r.zero(claim{"causal", "In a decoder no token depends on a later one: largest share " +
 			"above the diagonal"}, 1e-12, above)
+	}
+	if len(layers) < m.Shape[0] {
+		r.note("The picture has %d of the %d layers. The verdicts are about all of them.",
+			len(layers), m.Shape[0])
 	}
 	return nil
 }

@@ -6,7 +6,8 @@
 
 A notebook fails if it takes longer than --minutes, if a cell fails, writes to stderr or contains one of GoNB's complaints that leave a cell's status ok; if its
 outputs are empty, exceed 1 MB each or 2 MB together, name a folder of this machine or cannot be seen where only images and
-HTML without scripts are shown; and, with check, if its outputs differ from the committed ones. Another
+HTML without scripts are shown; if its text has a picture of another file, which is lost where the notebook goes alone; and,
+with check, if its outputs differ from the committed ones. Another
 processor adds in another order, so that numbers may differ a little: see near. Everything else is compared exactly, except
 for the points of a picture of a chart, whose numbers stand beside it.
 
@@ -36,6 +37,9 @@ FILE_BYTES = 2_000_000  # of a whole notebook
 # What GitHub and others that draw no charts show.
 SHOWN = ("text/html", "image/png", "image/svg+xml")
 KEPT = ROOT / ".cache" / "notebooks"  # executed copies and the log of the kernel
+# A picture in the text of a notebook, in Markdown or HTML.
+PICTURE = re.compile(r"!\[[^\]]*\]\(\s*([^)\s]+)|<img\b[^>]*?\bsrc=[\"']?([^\"'\s>]+)", re.I)
+INSIDE = ("attachment:", "data:")  # begins the address of a picture that is in the notebook itself
 # GoNB reports a failed !command and an unknown %command in the output alone.
 COMPLAINT = re.compile(r"exit status \d+|unknown or not implemented")
 
@@ -163,6 +167,10 @@ def inspect(notebook):
     if (size := len(nbformat.writes(notebook).encode())) > FILE_BYTES:
         problems.append(f"the notebook has {size} bytes, the limit is {FILE_BYTES}")
     for number, cell in enumerate(notebook.cells, 1):
+        if cell.cell_type == "markdown":
+            for name in (match[1] or match[2] for match in PICTURE.finditer(cell.source)):
+                if not name.startswith(INSIDE):
+                    problems.append(f"cell {number}: the picture {name} is lost where the notebook goes alone; draw it in a cell")
         for output in cell.get("outputs", []):
             data = output.get("data")
             if output.output_type == "error":

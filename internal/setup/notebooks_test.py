@@ -75,6 +75,18 @@ class Inspect(unittest.TestCase):
             with self.subTest(path.name):
                 self.assertEqual(inspect(nbformat.read(path, as_version=4)), [])
 
+    def test_finds_linked_pictures(self):
+        for source, linked in [
+            ("![curve](../docs/curve.svg)", "../docs/curve.svg"),
+            ("a\n\n![](https://example.org/a.png 'a')", "https://example.org/a.png"),
+            ('<img width=1 src="b.png">', "b.png"),
+            ("![a](attachment:a.png) <img src='data:image/png;base64,AAAA'> [text](../docs/methods.md)", None),
+        ]:
+            with self.subTest(source):
+                problems = inspect(v4.new_notebook(cells=[v4.new_markdown_cell(source)]))
+                want = [f"cell 1: the picture {linked} is lost where the notebook goes alone; draw it in a cell"]
+                self.assertEqual(problems, want if linked else [])
+
     def test_passes(self):
         self.assertEqual(inspect(notebook(stream("status\n"), display(text_html="<b>x</b>"))), [])
 
