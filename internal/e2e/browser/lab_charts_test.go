@@ -215,16 +215,3 @@ func (c *drawnChart) check(t *testing.T, theme string, single bool) {
 
 // leastMarkContrast is what WCAG 2.1 asks of parts of a picture (1.4.11).
 const leastMarkContrast = 3
-
-// saveScreenshot writes what the window shows into the folder that HEADWATER_SCREENSHOTS names.
-func saveScreenshot(t *testing.T, b *chromium.Browser, name string) {
-	t.Helper()
-	dir := os.Getenv("HEADWATER_SCREENSHOTS")
-	if dir == "" {
-		return
-	}
-	path := filepath.Join(dir, name+".png")
-	if err := os.WriteFile(path, b.Screenshot(t, nil), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}

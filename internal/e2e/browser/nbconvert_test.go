@@ -4,6 +4,7 @@ import (
 	"context"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
@@ -12,28 +13,41 @@ import (
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
 )
 
-// TestConverted opens the pages that nbconvert makes of committed notebooks: charts and pictures
-// are drawn, a click chooses a token, every part is printed, and they ask for nothing. The template
-// of nbconvert itself asks the network for two libraries, which are switched off here.
+// TestConverted opens the pages that nbconvert makes of the committed notebooks: every output is
+// drawn as in JupyterLab, a click chooses a token, every part is printed, and they ask for nothing.
+// The template of nbconvert itself asks the network for two libraries, which are switched off here.
 func TestConverted(t *testing.T) {
 	b := tab(t)
 	if _, err := exec.LookPath("jupyter-nbconvert"); err != nil {
 		t.Skip("no nbconvert in the PATH; make test sets it up")
 	}
 	dir := t.TempDir()
-	convert := exec.CommandContext(t.Context(), "jupyter-nbconvert", "--to", "html", "--output-dir",
-		dir, "--HTMLExporter.mathjax_url=", "--HTMLExporter.require_js_url=",
-		"../../../notebooks/00-quickstart.ipynb", "../../../notebooks/04-attention-focus.ipynb")
+	names := committedNotebooks(t)
+	arguments := []string{
+		"--to", "html", "--output-dir", dir,
+		"--HTMLExporter.mathjax_url=", "--HTMLExporter.require_js_url=",
+	}
+	for _, name := range names {
+		arguments = append(arguments, "../../../"+name)
+	}
+	convert := exec.CommandContext(t.Context(), "jupyter-nbconvert", arguments...)
 	if out, err := convert.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	b.Show(t, read(t, filepath.Join(dir, "04-attention-focus.html")))
-	drawn := chromium.Evaluate[int](t, b, `[...document.querySelectorAll(
-		'.jp-OutputArea img')].filter((e) => e.naturalWidth > 0).length`)
-	const leastCharts = 12 // of that notebook
-	if drawn < leastCharts {
-		t.Errorf("%d charts are drawn; want %d or more", drawn, leastCharts)
+	before := len(b.Messages())
+	b.Resize(t, 1200, walkHeight)
+	defer b.Resize(t, 1200, 900)
+	for _, name := range names {
+		page := strings.TrimSuffix(filepath.Base(name), ".ipynb")
+		t.Run(page, func(t *testing.T) {
+			// A picture of docs, which a text shows, is a file of its own.
+			b.Show(t, strings.ReplaceAll(read(t, filepath.Join(dir, page+".html")),
+				`src="../docs/`, `data-src="../docs/`))
+			walk(t, b, "document.documentElement", page+"-page").
+				check(t, outputsOf(t, "../../../"+name), page)
+		})
 	}
+	checkMessages(t, b.Messages()[before:])
 	b.Show(t, read(t, filepath.Join(dir, "00-quickstart.html")))
 	const least = 10 // of the notebook's pictures
 	if n := chromium.Evaluate[int](t, b, "document.querySelectorAll('.hw').length"); n < least {

@@ -247,10 +247,10 @@ type Clip = page.Viewport
 // may lie outside of the window.
 func (b *Browser) Screenshot(t *testing.T, clip *Clip) (png []byte) {
 	t.Helper()
-	beyond := clip != nil
+	beyond, fast := clip != nil, true
 	b.Do(t, func(ctx context.Context) (err error) {
 		shot, err := chromedp.Call(ctx, page.CaptureScreenshot, page.CaptureScreenshotParams{
-			Clip: clip, CaptureBeyondViewport: &beyond,
+			Clip: clip, CaptureBeyondViewport: &beyond, OptimizeForSpeed: &fast,
 		})
 		if err == nil {
 			png = shot.Data

@@ -1,0 +1,124 @@
+package browser
+
+import (
+	"bytes"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/png"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/headwater-ml/headwater/internal/e2e/chromium"
+)
+
+// saveScreenshot writes what the window shows into the folder that HEADWATER_SCREENSHOTS names.
+func saveScreenshot(t *testing.T, b *chromium.Browser, name string) {
+	t.Helper()
+	if os.Getenv("HEADWATER_SCREENSHOTS") != "" {
+		keepScreenshot(t, b.Screenshot(t, nil), name)
+	}
+}
+
+// keepScreenshot writes a screenshot into the folder that HEADWATER_SCREENSHOTS names.
+func keepScreenshot(t *testing.T, shot []byte, name string) {
+	t.Helper()
+	dir := os.Getenv("HEADWATER_SCREENSHOTS")
+	if dir == "" {
+		return
+	}
+	if err := os.WriteFile(filepath.Join(dir, name+".png"), shot, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// decoded returns the pixels of a screenshot.
+func decoded(t *testing.T, shot []byte) *image.RGBA {
+	t.Helper()
+	img, err := png.Decode(bytes.NewReader(shot))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rgba, ok := img.(*image.RGBA); ok {
+		return rgba
+	}
+	rgba := image.NewRGBA(img.Bounds())
+	draw.Draw(rgba, rgba.Rect, img, rgba.Rect.Min, draw.Src)
+	return rgba
+}
+
+// painted returns the share of the pixels of a box that do not have its most frequent colour.
+func painted(img *image.RGBA, box image.Rectangle) float64 {
+	box = box.Intersect(img.Rect)
+	if box.Empty() {
+		return 0
+	}
+	counts := map[color.RGBA]int{}
+	most := 0
+	for y := box.Min.Y; y < box.Max.Y; y++ {
+		// Neighbours often have the same colour, so pixels are counted in runs.
+		begin, of := box.Min.X, img.RGBAAt(box.Min.X, y)
+		for x := begin + 1; x <= box.Max.X; x++ {
+			if x < box.Max.X && img.RGBAAt(x, y) == of {
+				continue
+			}
+			counts[of] += x - begin
+			most = max(most, counts[of])
+			if x < box.Max.X {
+				begin, of = x, img.RGBAAt(x, y)
+			}
+		}
+	}
+	all := box.Dx() * box.Dy()
+	return float64(all-most) / float64(all)
+}
+
+// differing returns the share of the pixels of two images of the same size that differ by more
+// than most in a channel. All pixels of images of different sizes differ.
+func differing(a, b *image.RGBA, most int) float64 {
+	if a.Rect.Size() != b.Rect.Size() {
+		return 1
+	}
+	differ := 0
+	for y := range a.Rect.Dy() {
+		for x := range a.Rect.Dx() {
+			p := a.RGBAAt(a.Rect.Min.X+x, a.Rect.Min.Y+y)
+			q := b.RGBAAt(b.Rect.Min.X+x, b.Rect.Min.Y+y)
+			if apart(p.R, q.R) > most || apart(p.G, q.G) > most || apart(p.B, q.B) > most {
+				differ++
+			}
+		}
+	}
+	return float64(differ) / float64(a.Rect.Dx()*a.Rect.Dy())
+}
+
+func apart(a, b uint8) int { return max(int(a), int(b)) - min(int(a), int(b)) }
+
+// TestPixels makes sure that a blank box and a changed picture are noticed.
+func TestPixels(t *testing.T) {
+	white := image.NewRGBA(image.Rect(0, 0, 10, 4))
+	draw.Draw(white, white.Rect, image.White, image.Point{}, draw.Src)
+	drawn := image.NewRGBA(white.Rect)
+	copy(drawn.Pix, white.Pix)
+	drawn.SetRGBA(3, 1, color.RGBA{255, 255, 190, 255}) // 65 from white
+	drawn.SetRGBA(9, 3, color.RGBA{191, 191, 191, 255}) // 64 from white
+	if got := painted(white, white.Rect); got != 0 {
+		t.Errorf("of a white box %v is painted, want 0", got)
+	}
+	if got := painted(drawn, white.Rect); got != 2./40 {
+		t.Errorf("of a box with two coloured pixels %v is painted, want %v", got, 2./40)
+	}
+	if got := painted(drawn, image.Rect(2, 1, 4, 2)); got != 1./2 {
+		t.Errorf("of a part of the box %v is painted, want 1/2", got)
+	}
+	if got := painted(drawn, image.Rect(10, 4, 20, 8)); got != 0 {
+		t.Errorf("outside of the window %v is painted, want 0", got)
+	}
+	if got := differing(white, drawn, 64); got != 1./40 {
+		t.Errorf("by more than 64 differs %v, want %v", got, 1./40)
+	}
+	if got := differing(white, image.NewRGBA(image.Rect(0, 0, 4, 10)), 64); got != 1 {
+		t.Errorf("of images of different sizes %v differs, want 1", got)
+	}
+}
