@@ -22,6 +22,7 @@ func Seal(m *Manifest) { m.Hash, _ = m.digest() }
 
 // The limits that tests reach.
 const (
-	MaxLine     = maxLine
-	MergeAtOnce = mergeAtOnce
+	MaxLine       = maxLine
+	MergeAtOnce   = mergeAtOnce
+	WindowRecords = windowRecords
 )

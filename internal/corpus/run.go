@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"os"
 	"path/filepath"
@@ -27,6 +28,10 @@ const (
 	windowBytes   = 4 << 20
 )
 
+// windowsAtOnce is how many windows of a shard are in memory and explained at the same time. It
+// changes no byte of the shard.
+const windowsAtOnce = 2
+
 // filesAtOnce is how many shards are cut out of the input in one pass over it, each into a
 // temporary file.
 const filesAtOnce = 256
@@ -34,7 +39,7 @@ const filesAtOnce = 256
 // Runner makes shards.
 //
 // It reads the input once for each 256 shards and copies the records of its shards into temporary
-// files. Each worker then has one window of records and one row group of Parquet in memory.
+// files. Each worker then has two windows of records and one row group of Parquet in memory.
 type Runner struct {
 	Corpus    *Corpus
 	Source    *Source
@@ -289,44 +294,95 @@ func (c *Corpus) commit(ctx context.Context, shard int, out *target) (written bo
 	return true, out.replace(ctx)
 }
 
-// rows explains the records of a shard and writes their rows, in the order of the input.
+// rows explains the records of a shard and writes their rows, in the order of the input. While the
+// rows of one window are written, the next one is being explained. The error is that of the first
+// window that has one.
 func (r *Runner) rows(ctx context.Context, shard int, records *part, w *rowWriter) error {
 	if _, err := records.file.Seek(0, io.SeekStart); err != nil {
 		return scratchFailed(err)
 	}
-	dec := gob.NewDecoder(bufio.NewReader(records.file))
-	ids, seen, count := sha256.New(), map[string]string{}, int64(0)
-	for end := false; !end; {
-		var window []Record
-		for bytes := 0; len(window) < windowRecords && bytes < windowBytes; {
-			var one Record
-			err := dec.Decode(&one)
-			if errors.Is(err, io.EOF) {
-				end = true
-				break
-			}
-			if err != nil {
-				return &RetryError{fmt.Errorf("corpus: a temporary file is damaged: %w",
-					atomicfile.Cause(err))}
-			}
-			count++
-			addID(ids, one.File, one.Number, one.ID)
-			markSecond(&one, seen)
-			bytes += len(one.Prompt) + len(one.Continuation)
-			window = append(window, one)
+	in := &windowReader{
+		dec: gob.NewDecoder(bufio.NewReader(records.file)), ids: sha256.New(),
+		seen: map[string]string{},
+	}
+	ctx, stop := context.WithCancel(ctx)
+	var explaining sync.WaitGroup
+	defer explaining.Wait()
+	defer stop()
+	var begun []*window
+	for {
+		for len(begun) < windowsAtOnce && !in.end {
+			next := in.next()
+			next.explained = make(chan struct{})
+			begun = append(begun, next)
+			explaining.Go(func() {
+				defer close(next.explained)
+				r.explain(ctx, next)
+			})
 		}
-		if err := r.window(ctx, window, w); err != nil {
+		if len(begun) == 0 {
+			return in.check(shard, r.Corpus.Manifest.Shards[shard])
+		}
+		<-begun[0].explained
+		if err := r.write(begun[0], w); err != nil {
 			return err
 		}
+		begun = slices.Delete(begun, 0, 1) // nothing keeps what was written in memory
 	}
-	want := r.Corpus.Manifest.Shards[shard]
-	if sum := hex.EncodeToString(ids.Sum(nil)); count != want.Records || sum != want.IDs {
-		return &ShardError{shard, fmt.Errorf("the input has %d records for it with the hash of "+
-			"ids %.12s…, the manifest %d with %.12s…; the plan was made by another program",
-			count, sum,
-			want.Records, want.IDs)}
+}
+
+// windowReader divides the records of a shard into windows.
+type windowReader struct {
+	dec *gob.Decoder
+	end bool // there are no more
+	// ids is the hash of the ids of count records, and seen says where each id was first.
+	ids   hash.Hash
+	count int64
+	seen  map[string]string
+}
+
+// window is records that are explained together, and what is known of them.
+type window struct {
+	records []Record
+	results []Result
+	// err says why there are no results. It is complete when explained is closed.
+	err       error
+	explained chan struct{}
+}
+
+// next reads the next window. The last one has fewer records, perhaps none, or an error.
+func (in *windowReader) next() *window {
+	w := &window{}
+	for bytes := 0; len(w.records) < windowRecords && bytes < windowBytes; {
+		var one Record
+		err := in.dec.Decode(&one)
+		if errors.Is(err, io.EOF) {
+			in.end = true
+			break
+		}
+		if err != nil {
+			in.end, w.err = true, &RetryError{fmt.Errorf("corpus: a temporary file is damaged: %w",
+				atomicfile.Cause(err))}
+			break
+		}
+		in.count++
+		addID(in.ids, one.File, one.Number, one.ID)
+		markSecond(&one, in.seen)
+		bytes += len(one.Prompt) + len(one.Continuation)
+		w.records = append(w.records, one)
 	}
-	return nil
+	return w
+}
+
+// check compares the records of a shard that were read with those of the manifest.
+func (in *windowReader) check(shard int, want Contents) error {
+	sum := hex.EncodeToString(in.ids.Sum(nil))
+	if in.count == want.Records && sum == want.IDs {
+		return nil
+	}
+	return &ShardError{shard, fmt.Errorf("the input has %d records for it with the hash of ids "+
+		"%.12s…, the manifest %d with %.12s…; the plan was made by another program", in.count, sum,
+		want.Records, want.IDs)}
 }
 
 // markSecond gives a record an error if another one before it has its id. Records of one id are in
@@ -343,23 +399,26 @@ func markSecond(r *Record, seen map[string]string) {
 	r.Err = fmt.Sprintf("the id is also that of %s; give each record its own", first)
 }
 
-// window explains records and writes their rows in the order given.
-func (r *Runner) window(ctx context.Context, records []Record, w *rowWriter) error {
+// explain explains the records of a window.
+func (r *Runner) explain(ctx context.Context, w *window) {
+	if w.err != nil {
+		return
+	}
 	var good []int
-	for i := range records {
-		if records[i].Err == "" {
+	for i := range w.records {
+		if w.records[i].Err == "" {
 			good = append(good, i)
 		}
 	}
-	results := make([]Result, len(records))
-	for _, group := range groups(records, good) {
+	w.results = make([]Result, len(w.records))
+	for _, group := range groups(w.records, good) {
 		some := make([]Record, len(group))
 		for i, at := range group {
-			some[i] = records[at]
+			some[i] = w.records[at]
 		}
 		made := 0
-		err := r.Explainer.Explain(ctx, some, func(i int, result Result) {
-			results[group[i]] = result
+		w.err = r.Explainer.Explain(ctx, some, func(i int, result Result) {
+			w.results[group[i]] = result
 			made++
 			r.count(func(s *Stats) {
 				s.Records++
@@ -369,20 +428,30 @@ func (r *Runner) window(ctx context.Context, records []Record, w *rowWriter) err
 				}
 			})
 		})
-		if err != nil {
-			return err
+		if w.err != nil {
+			return
 		}
 		if made != len(some) {
 			panic(fmt.Sprintf("corpus: %d results of %d records", made, len(some)))
 		}
 	}
-	for i := range records {
-		if err := w.add(&records[i], &results[i]); err != nil {
+}
+
+// write writes the rows of a window that was explained, in the order of its records.
+func (r *Runner) write(w *window, to *rowWriter) error {
+	if w.err != nil {
+		return w.err
+	}
+	wrong := int64(0)
+	for i := range w.records {
+		if err := to.add(&w.records[i], &w.results[i]); err != nil {
 			return &RetryError{fmt.Errorf("corpus: a shard cannot be written: %w",
 				atomicfile.Cause(err))}
 		}
+		if w.records[i].Err != "" {
+			wrong++
+		}
 	}
-	wrong := int64(len(records) - len(good))
 	r.count(func(s *Stats) {
 		s.Records += wrong
 		s.Errors += wrong

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -689,17 +690,22 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// grouped notes how many bytes the shortest and the longest text of each call have.
+// grouped notes how many bytes the shortest and the longest text of each call have, by window.
 type grouped struct {
 	fake
-	calls *[][3]int
+	mu    sync.Mutex
+	calls [2][][3]int
 }
 
-func (g grouped) Explain(
+func (g *grouped) Explain(
 	ctx context.Context, records []corpus.Record, each func(int, corpus.Result),
 ) error {
-	first, last := records[0].Prompt, records[len(records)-1].Prompt
-	*g.calls = append(*g.calls, [3]int{len(records), len(first), len(last)})
+	first, last := records[0], records[len(records)-1]
+	window := int(first.Number-1) / corpus.WindowRecords
+	g.mu.Lock()
+	g.calls[window] = append(g.calls[window],
+		[3]int{len(records), len(first.Prompt), len(last.Prompt)})
+	g.mu.Unlock()
 	return g.fake.Explain(ctx, records, each)
 }
 
@@ -721,15 +727,18 @@ func TestGroups(t *testing.T) {
 	write(t, input, b.String())
 	p, _ := folder(t)
 	c := create(t, p, plan(t, input, 1, 0))
-	var calls [][3]int
 	r := runner(t, c, input, []int{0})
-	r.Explainer = grouped{calls: &calls}
+	var g grouped
+	r.Explainer = &g
 	if _, err := r.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	// Windows of 256 and 44 records: up to 256 bytes, up to 512, and the longest.
-	want := [][3]int{{254, 2, 80}, {1, 400, 400}, {1, 40_000, 40_000}, {43, 4, 80}, {1, 400, 400}}
-	if diff := cmp.Diff(want, calls); diff != "" {
+	want := [2][][3]int{
+		{{254, 2, 80}, {1, 400, 400}, {1, 40_000, 40_000}},
+		{{43, 4, 80}, {1, 400, 400}},
+	}
+	if diff := cmp.Diff(want, g.calls); diff != "" {
 		t.Errorf("records, shortest and longest of each call (-want +got):\n%s", diff)
 	}
 	verified(t, c)
