@@ -15,8 +15,8 @@ func Grid(columns int, charts ...Chart) (map[string]any, error) {
 		return charts[0].VegaLite()
 	}
 	columns = max(columns, 1)
-	var all []any
-	var params []any
+	var all, params []any
+	var widths []float64
 	for i := range charts {
 		spec, err := charts[i].VegaLite()
 		if err != nil {
@@ -40,20 +40,37 @@ func Grid(columns int, charts ...Chart) (map[string]any, error) {
 			}
 		}
 		all = append(all, spec)
+		widths = append(widths, charts[i].drawnWidth(spec["width"].(float64)))
 	}
 	spec := object{
-		"$schema": schema, "columns": columnsOf(columns), "concat": all,
+		"$schema": schema, "columns": columnsOf(columns, widths), "concat": all,
 		"resolve": object{"scale": object{"color": "independent"}},
 	}
 	spec["params"] = params
 	return spec, nil
 }
 
-// columnsOf returns the number of columns of a grid: one in a window that is too narrow for more.
-// Vega, which draws the specification, takes a signal for it.
-func columnsOf(columns int) any {
+// gap is what Vega leaves between two columns of a grid, in pixels.
+const gap = 20
+
+// columnsOf returns the number of columns of a grid of charts that are so wide: as many as the
+// window has room for. Vega, which draws the specification, takes a signal for it.
+func columnsOf(columns int, widths []float64) any {
+	columns = min(columns, len(widths))
 	if columns == 1 {
 		return 1.0
 	}
-	return object{"signal": fmt.Sprintf("windowSize()[0]<%d?1:%d", gridWidth, columns)}
+	signal := "1"
+	for n := 2; n <= columns; n++ {
+		widest := make([]float64, n) // of each column
+		for i, w := range widths {
+			widest[i%n] = max(widest[i%n], w)
+		}
+		room := float64(labMargin + (n-1)*gap)
+		for _, w := range widest {
+			room += w
+		}
+		signal = fmt.Sprintf("windowSize()[0]<%v?(%s):%d", room, signal, n)
+	}
+	return object{"signal": signal}
 }

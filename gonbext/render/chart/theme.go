@@ -107,9 +107,18 @@ func (c *Chart) fit(width, least float64) object {
 		"clamp(windowSize()[0]-%v,%v,%v)", around, min(least, width), width)}
 }
 
+// letter is the width of a letter of a chart in pixels, on average.
+const letter = 6.5
+
+// drawnWidth returns how many pixels a chart takes, at most, whose plot is that wide.
+func (c *Chart) drawnWidth(plot float64) float64 {
+	title := max(utf8.RuneCountInString(c.Title), utf8.RuneCountInString(c.Subtitle))
+	return max(plot+c.around(), math.Ceil(letter*float64(title)))
+}
+
 // around returns how many pixels a chart has beside its plot, at most: the axis and the legend.
 func (c *Chart) around() float64 {
-	const axis, letter, symbol, bar = 60, 6.5, 35, 60
+	const axis, symbol, bar = 60, 35, 60
 	names := func(list []string) (longest float64) {
 		for _, name := range list {
 			longest = max(longest, letter*float64(utf8.RuneCountInString(name)))

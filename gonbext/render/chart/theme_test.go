@@ -48,12 +48,24 @@ func TestFits(t *testing.T) {
 		}
 	}
 	c := charts()["lines"]
-	grid, err := chart.Grid(3, c, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	signal, _ := grid["columns"].(map[string]any)
-	if signal["signal"] != "windowSize()[0]<960?1:3" {
-		t.Errorf("columns of a grid of three: %v", grid["columns"])
+	titled := c
+	titled.Subtitle = strings.Repeat("long", 15) // 60 letters of 6.5 pixels
+	// In three columns a plot has 260 pixels and its axis 60. JupyterLab takes 154, a gap 20.
+	for _, g := range []struct {
+		charts []chart.Chart
+		want   string
+	}{
+		{[]chart.Chart{c, c}, "windowSize()[0]<814?(1):2"},
+		{[]chart.Chart{c, c, c}, "windowSize()[0]<1154?(windowSize()[0]<814?(1):2):3"},
+		{[]chart.Chart{c, c, titled, c}, "windowSize()[0]<1224?(windowSize()[0]<884?(1):2):3"},
+	} {
+		grid, err := chart.Grid(3, g.charts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		signal, _ := grid["columns"].(map[string]any)
+		if signal["signal"] != g.want {
+			t.Errorf("columns of a grid of %d: %v, want %s", len(g.charts), signal, g.want)
+		}
 	}
 }

@@ -3,9 +3,12 @@ package browser
 import (
 	"context"
 	"fmt"
+	"image"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,7 +47,8 @@ gonbext.ShowChart(chart.Chart{
 }
 
 // TestLiveCells runs cells in JupyterLab: every picture appears, takes a click and fits a narrow
-// and a wide window, and is still there after the notebook was saved and opened again.
+// and a wide window, and looks the same after the notebook was saved and opened again. In the dark
+// theme its parts stand where they stand in the light one.
 func TestLiveCells(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a kernel that links a program for every cell")
@@ -68,18 +72,113 @@ func TestLiveCells(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	b.Resize(t, liveWidths[0], liveHeight)
 	lab.load(t, b)
 	// The answer comes when all cells have run.
 	promised(t, b, "window.jupyterapp.commands.execute('notebook:run-all-cells')")
-	for _, width := range []int64{1200, 446} {
+	before := lab.shots(t, b, "live")
+	for _, width := range liveWidths {
 		lab.checkLive(t, b, width, "live")
 	}
 	promised(t, b, widget+".context.save()")
+	b.Resize(t, liveWidths[0], liveHeight)
 	lab.load(t, b)
-	for _, width := range []int64{446, 1200} {
+	after := lab.shots(t, b, "opened-again")
+	worst := 0.
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		share := differing(before[name], after[name], mostApart)
+		worst = max(worst, share)
+		if share > mostDiffering {
+			t.Errorf("%s: %.5f of the pixels are others after the notebook was opened again; "+
+				"want %v at most", name, share, mostDiffering)
+		}
+	}
+	t.Logf("opened again, %.6f of the pixels of a picture differ at most", worst)
+	if len(after) != len(before) {
+		t.Errorf("%d pictures after the notebook was opened again, want %d", len(after),
+			len(before))
+	}
+	for _, width := range liveWidths {
 		lab.checkLive(t, b, width, "opened again")
 	}
+	light := lab.places(t, b)
+	promised(t, b, "window.jupyterapp.commands.execute("+
+		"'apputils:change-theme', {theme: 'JupyterLab Dark'})")
+	if diff := cmp.Diff(light, lab.places(t, b)); diff != "" {
+		t.Errorf("parts stand elsewhere on dark (-light +dark):\n%.2000s", diff)
+	}
+	lab.checkConsole(t, b)
 	promised(t, b, widget+".context.sessionContext.shutdown()")
+}
+
+// liveWidths are those of the windows. The height shows all cells at once.
+var liveWidths = []int64{1200, 446}
+
+const liveHeight = 8000
+
+// Of a picture that is drawn again, at most the share mostDiffering of the pixels differs by more
+// than mostApart in a channel: letters may be smoothed in another way.
+const (
+	mostApart     = 64
+	mostDiffering = 0.001
+)
+
+// shots returns what the notebook shows of each picture and chart, by width and number.
+func (l *jupyterLab) shots(t *testing.T, b *chromium.Browser, when string) map[string]*image.RGBA {
+	t.Helper()
+	all := map[string]*image.RGBA{}
+	for _, width := range liveWidths {
+		b.Resize(t, width, liveHeight)
+		l.until(t, b, "pictures and charts are drawn", fmt.Sprintf(`document.querySelectorAll(
+			'.jp-Notebook .hw, .jp-Notebook .vega-embed .marks').length === %d`, len(liveCells)))
+		boxes := chromium.Evaluate[[][4]int](t, b, `new Promise((done) =>
+			requestAnimationFrame(() => requestAnimationFrame(() => done([
+				...document.querySelectorAll('.jp-Notebook .hw, .jp-Notebook .vega-embed .marks'),
+			].map((e) => {
+				const r = e.getBoundingClientRect();
+				return [r.left, r.top, r.right, r.bottom].map(Math.round);
+			})))))`, await)
+		shot := b.Screenshot(t, nil)
+		keepScreenshot(t, shot, fmt.Sprintf("live-%s-%d", when, width))
+		img := decoded(t, shot)
+		for i, box := range boxes {
+			r := image.Rect(box[0], box[1], box[2], box[3])
+			if r.Empty() || r.Max.Y > liveHeight {
+				t.Fatalf("%s, %d pixels: picture %d is at %v, want it in the window", when, width,
+					i, r)
+			}
+			name := fmt.Sprintf("picture %d at %d pixels", i, width)
+			all[name] = img.SubImage(r.Intersect(img.Rect)).(*image.RGBA)
+		}
+	}
+	return all
+}
+
+// places returns where the tokens and cells of each picture stand in it, by width: left, top,
+// width and height.
+func (l *jupyterLab) places(t *testing.T, b *chromium.Browser) map[int64][][]string {
+	t.Helper()
+	all := map[int64][][]string{}
+	for _, width := range liveWidths {
+		b.Resize(t, width, liveHeight)
+		all[width] = chromium.Evaluate[[][]string](t, b, `new Promise((done) =>
+			requestAnimationFrame(() => requestAnimationFrame(() => done(
+				[...document.querySelectorAll('.jp-Notebook .hw')].map((root) => {
+					const from = root.getBoundingClientRect();
+					return [...root.querySelectorAll('.hw-t > *, .hw-m td, .hw-m th')].
+						filter((e) => e.checkVisibility()).map((e) => {
+							const r = e.getBoundingClientRect();
+							return [r.left - from.left, r.top - from.top, r.width, r.height].
+								map(Math.round).join(' ');
+						});
+				})))))`, await)
+		for i, parts := range all[width] {
+			if len(parts) == 0 {
+				t.Errorf("%d pixels: picture %d has no tokens", width, i)
+			}
+		}
+	}
+	return all
 }
 
 // liveNotebook is the file of the cells, and widget what shows it.

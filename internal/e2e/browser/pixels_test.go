@@ -2,6 +2,7 @@ package browser
 
 import (
 	"bytes"
+	"encoding/binary"
 	"image"
 	"image/color"
 	"image/draw"
@@ -13,7 +14,7 @@ import (
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
 )
 
-// saveScreenshot writes what the window shows into the folder that HEADWATER_SCREENSHOTS names.
+// saveScreenshot writes what the window shows as keepScreenshot does.
 func saveScreenshot(t *testing.T, b *chromium.Browser, name string) {
 	t.Helper()
 	if os.Getenv("HEADWATER_SCREENSHOTS") != "" {
@@ -21,12 +22,15 @@ func saveScreenshot(t *testing.T, b *chromium.Browser, name string) {
 	}
 }
 
-// keepScreenshot writes a screenshot into the folder that HEADWATER_SCREENSHOTS names.
+// keepScreenshot writes a screenshot into the folder that HEADWATER_SCREENSHOTS names, if it does.
 func keepScreenshot(t *testing.T, shot []byte, name string) {
 	t.Helper()
 	dir := os.Getenv("HEADWATER_SCREENSHOTS")
 	if dir == "" {
 		return
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, name+".png"), shot, 0o600); err != nil {
 		t.Fatal(err)
@@ -54,20 +58,18 @@ func painted(img *image.RGBA, box image.Rectangle) float64 {
 	if box.Empty() {
 		return 0
 	}
-	counts := map[color.RGBA]int{}
+	counts := map[uint32]int{}
 	most := 0
 	for y := box.Min.Y; y < box.Max.Y; y++ {
+		row := img.Pix[img.PixOffset(box.Min.X, y):][:4*box.Dx()]
 		// Neighbours often have the same colour, so pixels are counted in runs.
-		begin, of := box.Min.X, img.RGBAAt(box.Min.X, y)
-		for x := begin + 1; x <= box.Max.X; x++ {
-			if x < box.Max.X && img.RGBAAt(x, y) == of {
-				continue
+		for len(row) > 0 {
+			colour, n := binary.NativeEndian.Uint32(row), 0
+			for ; len(row) > 0 && binary.NativeEndian.Uint32(row) == colour; n++ {
+				row = row[4:]
 			}
-			counts[of] += x - begin
-			most = max(most, counts[of])
-			if x < box.Max.X {
-				begin, of = x, img.RGBAAt(x, y)
-			}
+			counts[colour] += n
+			most = max(most, counts[colour])
 		}
 	}
 	all := box.Dx() * box.Dy()

@@ -1,5 +1,5 @@
 // Package browser tests what a reader sees of a picture: in Chromium as a page and as the output
-// of a notebook, and in JupyterLab. It costs about a minute on two cores, most of it JupyterLab
+// of a notebook, and in JupyterLab. It costs about two minutes on two cores, most of it JupyterLab
 // and the explanations, which all tests share.
 package browser
 
