@@ -119,6 +119,30 @@ func TestPrintWide(t *testing.T) {
 	}
 }
 
+// TestPrintFlow prints a graph of many layers: it fits on the page, its names are not smaller than
+// 7 points, and each stands at the height of its line of nodes.
+func TestPrintFlow(t *testing.T) {
+	b := tab(t)
+	printed(t, b, fixture.Written(t, render.FlowPage{Flow: flowingThrough(t, 30)}))
+	got := chromium.Evaluate[struct{ Right, Size, Off float64 }](t, b, `(() => {
+		const image = document.querySelector('.hw-f img'), r = image.getBoundingClientRect();
+		const table = image.closest('table'), names = [...table.rows[0].cells[0].children];
+		const line = 22 / (names.length * 22 + 16) * r.height; // of nodes; 16 are the numbers below
+		return {
+			Right: table.getBoundingClientRect().right,
+			Size: parseFloat(getComputedStyle(names[0]).fontSize) * (names[0].currentCSSZoom || 1) * 0.75,
+			Off: Math.max(...names.map((e, i) => {
+				const box = e.getBoundingClientRect();
+				return Math.abs(box.top + box.height / 2 - r.top - (i + 0.5) * line);
+			})),
+		};
+	})()`)
+	if got.Right > paperWidth || got.Size < 7 || got.Off > 1 {
+		t.Errorf("the graph is printed as %+v, want names of 7 points beside their lines, and "+
+			"an end at %d", got, paperWidth)
+	}
+}
+
 // TestPrintHeadings: no heading stands alone at the foot of a page.
 func TestPrintHeadings(t *testing.T) {
 	b := tab(t)

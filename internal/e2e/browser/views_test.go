@@ -175,15 +175,20 @@ func TestHeadsUntrusted(t *testing.T) {
 
 // flowing is the graph of flow over the text of touched through two layers: in the upper one token
 // 3 looks at token 1, in the lower one every token looks at itself.
-func flowing(t *testing.T) render.Flow {
+func flowing(t *testing.T) render.Flow { return flowingThrough(t, 2) }
+
+// flowingThrough is that of flowing through so many layers: all below the upper one are like the
+// lower one.
+func flowingThrough(t *testing.T, layers int) render.Flow {
 	const T = 4
 	in := trace.Tensor{
-		Name: "attention", Axes: "LTS", Shape: []int{2, T, T}, Data: make([]float32, 2*T*T),
+		Name: "attention", Axes: "LTS", Shape: []int{layers, T, T},
+		Data: make([]float32, layers*T*T),
 	}
-	for l := range 2 {
+	for l := range layers {
 		for i := range T {
 			j := i
-			if l == 1 && i == 3 {
+			if l == layers-1 && i == 3 {
 				j = 1
 			}
 			in.Data[(l*T+i)*T+j] = 1
