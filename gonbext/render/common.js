@@ -156,6 +156,10 @@ function chooseToken(j, event, i, s, pick, feeds) {
   if (event.shiftKey || j === i && !s.fed) feeds(j);
   else pick(j);
 }
+// addTo adds a line on the place that a reader clicked to what a picture says, where nothing points.
+function addTo(say, text) {
+  if (text) say.append(make('div', {textContent: text}));
+}
 // inside returns the column and the row of an image that the pointer is on.
 function inside(event, img, columns, rows) {
   const r = img.getBoundingClientRect();

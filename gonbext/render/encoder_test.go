@@ -238,7 +238,7 @@ func TestTargetMaps(t *testing.T) {
 	}
 	size := len(markup) - 2000
 	tight := written(t, HTML{Heatmap: Heatmap{Explanation: e}, MaxBytes: size})
-	if len(tight) > size || strings.Contains(tight, "hw-g") {
+	if len(tight) > size || strings.Contains(tight, `class="hw-g"`) {
 		t.Errorf("%d bytes, limit %d", len(tight), size)
 	}
 	narrow := written(t, HTML{

@@ -160,7 +160,7 @@ func (f *flowPage) drawNodes(b *strings.Builder) {
 // line stands where layers are left out.
 func (f *flowPage) drawAxis(b *strings.Builder) {
 	_, height := f.imageSize()
-	b.WriteString(`<g fill="#808080" font-family="sans-serif" font-size="10" text-anchor="middle">`)
+	b.WriteString(`<g fill="#808080" font-family="sans-serif" font-size="13" text-anchor="middle">`)
 	for k, l := range f.layers {
 		x, _ := f.node(k, 0)
 		fmt.Fprintf(b, `<text x="%s" y="%d">%d</text>`, short(x+float64(f.step())/2), height-4,

@@ -221,9 +221,9 @@ func (h *headsPage) queryOf(t int) int {
 	return max(h.m+t-1, 0)
 }
 
-// layersThatWrote returns the layer whose attention wrote most of the logit of each generated token,
-// [n], as a method of one layer says; see [attribution.Result.Shown]. It is nil if none says so, or
-// if all say the last layer, which is also what they say where the model cannot tell.
+// layersThatWrote returns, for each generated token, the layer whose attention wrote most of its
+// logit, [n], as a method of one layer says; see [attribution.Result.Shown]. It is nil if none says
+// so, or if all say the last layer, which is also what they say where the model cannot tell.
 func layersThatWrote(e *attribution.Explanation) []int {
 	last := e.Model.Layers - 1
 	for _, name := range e.Order {
@@ -539,8 +539,8 @@ func (h *headsPage) thumbnailsOf(side int) string {
 	return h.part(func(b *page) {
 		b.printf(`<div style="%s">All heads: a line for each layer, the last on top; heads 0 to `+
 			`%d from left to right. In a head: lines look at columns, from the first token on.%s`+
-			`</div><div style="overflow-x:auto"><table style="border-collapse:collapse;margin:0">`,
-			small, h.H-1, note)
+			`</div><div style="overflow-x:auto"><table style="border-collapse:collapse;margin:0;`+
+			`--hwn:%d">`, small, h.H-1, note, h.L)
 		for l := h.L - 1; l >= 0; l-- {
 			g := make(grid, side+1) // an empty line and column between heads
 			for y := range g {

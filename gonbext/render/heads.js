@@ -207,21 +207,22 @@ function start(root) {
     line.onclick = (event) => pick(k, at(event));
     line.onmousemove = (event) => { line.title = 'layer ' + k + ', head ' + at(event); };
   });
+  // at says how much of its attention token i has on token j, nothing if it is not known.
+  const at = (i, j) => !tokens[i] || !tokens[j] || !known(i) ? '' : name(i) + ' looks at ' + name(j) + ': ' +
+    (j < seen(i) ? percent(attention(layer(), head(), i, j)) : '0 %, it comes later');
+  const choose = (i, j) => {
+    pick(-1, -1, i);
+    addTo(say, at(i, j));
+  };
   rows.forEach((r, i) => {
-    r.onclick = () => pick(-1, -1, i);
-    r.onmousemove = (event) => {
-      const j = event.target.cellIndex - 1;
-      if (j >= 0 && j < seen(i) && known(i)) event.target.title = name(i) + ' looks at ' + name(j) + ': ' + percent(attention(layer(), head(), i, j));
-    };
+    r.onclick = (event) => choose(i, event.target.cellIndex - 1);
+    r.onmousemove = (event) => { event.target.title = at(i, event.target.cellIndex - 1); };
   });
   const box = open && open.parentElement;
   if (box) {
-    const at = (event) => inside(event, event.target, d.T, d.T);
-    box.onclick = (event) => pick(-1, -1, at(event)[1]);
-    box.onmousemove = (event) => {
-      const [j, i] = at(event);
-      if (tokens[i] && tokens[j]) event.target.title = name(i) + ' looks at ' + name(j) + (known(i) ? ': ' + percent(attention(layer(), head(), i, j)) : '');
-    };
+    const place = (event) => inside(event, event.target, d.T, d.T).reverse();
+    box.onclick = (event) => choose(...place(event));
+    box.onmousemove = (event) => { event.target.title = at(...place(event)); };
   }
   finish(root, d, s, draw);
 }

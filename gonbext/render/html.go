@@ -41,7 +41,10 @@ type HTML struct {
 const defaultMaxBytes = 480_000
 
 //go:embed style.css
-var styleSheet string
+var styleSource string
+
+// styleSheet is that of every picture, on one line.
+var styleSheet = oneLine(styleSource)
 
 // NoMathematics are classes of elements in which notebooks do not typeset mathematics: those of
 // MathJax 3 and of MathJax 2. Elsewhere, what stands between two dollars in a token or a message
@@ -72,13 +75,17 @@ func script(source string) string {
 		compact(source) + "})();\n"
 }
 
-// compact removes the comments that have lines of their own, and indentation.
+// compact removes the comments that have lines of their own, indentation, and line breaks that need
+// not be there, after a semicolon, an opening brace or a comma.
 func compact(source string) string {
 	var b strings.Builder
 	for line := range strings.Lines(source) {
 		line = strings.TrimSpace(line)
 		if line != "" && !strings.HasPrefix(line, "//") && !strings.HasPrefix(line, "/*") {
-			b.WriteString(line + "\n")
+			b.WriteString(line)
+			if strings.Contains(line, "//") || !strings.ContainsAny(line[len(line)-1:], ";{,") {
+				b.WriteByte('\n')
+			}
 		}
 	}
 	return b.String()
@@ -258,7 +265,7 @@ func (b *page) frame(classes, parts, data, script string) {
 		b.printf(` data-hw="%s"`, data)
 	}
 	b.WriteString(` style="font-family:system-ui,sans-serif;font-size:14px;line-height:1.5">`)
-	b.printf("<style>%s</style>%s", oneLine(styleSheet), parts)
+	b.printf("<style>%s</style>%s", styleSheet, parts)
 	if data != "" {
 		b.printf("<script>%s</script>", script)
 	}

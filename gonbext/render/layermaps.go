@@ -142,8 +142,8 @@ func (r Maps) firstLevel(t int) int {
 	return len(r.Map.Layers) - 1
 }
 
-// sinks returns the tokens that are grey, [T]: those that a heatmap of the method has. Without values
-// of the method in the explanation, they are those that have much of all rows.
+// sinks returns the tokens that are grey, [T]: those of a heatmap of the method. If the explanation
+// has no values of the method, they are those that have much of all rows.
 func (r Maps) sinks(p *mapsPage) []bool {
 	if own := r.Explanation.Methods[r.Method]; own != nil && misshapen(r.Explanation, own) == "" {
 		marks, _ := p.picture.sinks(&view{

@@ -126,20 +126,21 @@ function start(root) {
     e.querySelectorAll('b').forEach((b) => { b.replaceWith(b.textContent.replace(/^▸\s/, '')); });
     e.onclick = () => pick(l, -1);
   });
-  const tell = (e, i, j) => {
-    if (tokens[i] && tokens[j] && j < seen(i)) e.title = layerName(layer()) + ', ' + name(i) + ' ← ' + name(j) + ': ' + format(value(layer(), i, j));
+  // at says what target i has from token j.
+  const at = (i, j) => !tokens[i] || !tokens[j] ? '' : layerName(layer()) + ', ' + name(i) + ' ← ' + name(j) + ': ' +
+    (j < seen(i) ? format(value(layer(), i, j)) : 'nothing, it comes later');
+  const choose = (i, j) => {
+    pick(-1, i);
+    addTo(say, at(i, j));
   };
   rows.forEach((r, i) => {
-    r.onclick = () => pick(-1, i);
-    r.onmousemove = (event) => tell(event.target, i, event.target.cellIndex - 1);
+    r.onclick = (event) => choose(i, event.target.cellIndex - 1);
+    r.onmousemove = (event) => { event.target.title = at(i, event.target.cellIndex - 1); };
   });
   if (open) {
-    const at = (event) => inside(event, event.target, d.T, d.T);
-    open.parentElement.onclick = (event) => pick(-1, at(event)[1]);
-    open.parentElement.onmousemove = (event) => {
-      const [j, i] = at(event);
-      tell(event.target, i, j);
-    };
+    const place = (event) => inside(event, event.target, d.T, d.T).reverse();
+    open.parentElement.onclick = (event) => choose(...place(event));
+    open.parentElement.onmousemove = (event) => { event.target.title = at(...place(event)); };
   }
   finish(root, d, s, draw);
 }

@@ -67,10 +67,12 @@ function start(root) {
   panels.forEach((panel, n) => {
     const L = layers(n), image = panel.querySelector('img.hw-j');
     const point = (j, k, e) => {
-      if (!(j >= 0 && j < sources(n) && k >= 0 && k < L)) return;
+      if (!(j >= 0 && j < sources(n) && k >= 0 && k < L)) return show({n, j: -1, k: -1});
       show({n, j, k});
       e.title = say.textContent;
     };
+    // A finger never leaves: it taps beside the panel's cells.
+    panel.onclick = (event) => { if (!event.target.closest('.hw-r,.hw-w')) show({n, j: -1, k: -1}); };
     panel.onmouseleave = () => show({n, j: -1, k: -1});
     if (image && L) {
       image.parentElement.onmousemove = (event) => {

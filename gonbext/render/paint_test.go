@@ -9,6 +9,7 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -68,6 +69,79 @@ func checkPalette(t *testing.T, p *palette) {
 						sign*i, d, even)
 				}
 				last = l
+			}
+		}
+	}
+}
+
+// channels returns a colour #rgba, and its opacity.
+func channels(t *testing.T, hex string) (c rgb, opacity float64) {
+	t.Helper()
+	n, err := strconv.ParseUint(strings.TrimPrefix(hex, "#"), 16, 16)
+	if err != nil || len(hex) != 5 {
+		t.Fatalf("%q is no colour with an opacity", hex)
+	}
+	for i := range c {
+		c[i] = uint8(17 * (n >> (12 - 4*i) & 15))
+	}
+	return c, float64(n&15) / 15
+}
+
+// blend returns a colour with an opacity on a background.
+func blend(c rgb, opacity float64, background rgb) (out rgb) {
+	for i := range out {
+		out[i] = uint8(math.Round(opacity*float64(c[i]) + (1-opacity)*float64(background[i])))
+	}
+	return out
+}
+
+// TestDarkSteps holds the steps as dark hosts see them, below a layer of their own hue, to the
+// contrast of text, to rising lightness, and the palest of them to as much contrast with the
+// background as on white. The filter of images gives each the same opacity.
+func TestDarkSteps(t *testing.T) {
+	const least = 1.3 // of the palest steps on white
+	layers := regexp.MustCompile(`"(#\w+)"\]\{--hwo:var\(--hwd\)(#\w{4})\}`).
+		FindAllStringSubmatch(styleSheet, -1)
+	table := regexp.MustCompile(`tableValues='([^']*)'`).FindStringSubmatch(styleSheet)
+	if table == nil {
+		t.Fatal("the style sheet has no filter of images")
+	}
+	inImages := strings.Fields(table[1])
+	for _, p := range palettes {
+		for _, side := range [][levels]string{p.above, p.below} {
+			for _, host := range []rgb{{17, 17, 17}, {30, 30, 30}} {
+				last, even := lightness(host), 0.0
+				for i, hex := range side {
+					color, opacity := channels(t, hex)
+					c, both := blend(color, opacity, host), opacity
+					for _, layer := range layers {
+						if strings.HasPrefix(hex, layer[1]) {
+							color, opacity := channels(t, layer[2])
+							c, both = blend(color, opacity, c), 1-(1-both)*(1-opacity)
+						}
+					}
+					image, _ := strconv.ParseFloat(inImages[int(math.Round(15*opacity))], 64)
+					if math.Abs(image-both) > 0.001 {
+						t.Errorf("%s: %s has opacity %.3f, and %g in images", p.name, hex, both,
+							image)
+					}
+					if got := contrast(c, white); got < minContrast {
+						t.Errorf("%s: text on %s has contrast %.2f", p.name, hex, got)
+					}
+					if got := contrast(c, host); i == 0 && got < least {
+						t.Errorf("%s: %s has contrast %.2f with %v, want %v", p.name, hex, got,
+							host, least)
+					}
+					rise := lightness(c) - last
+					if even == 0 {
+						even = (lightness(blend(color, 1, host)) - last) / levels
+					}
+					if rise < 0.4*even {
+						t.Errorf("%s: %s is lighter than the step before by %.1f on %v, even would be "+
+							"%.1f", p.name, hex, rise, host, even)
+					}
+					last = lightness(c)
+				}
 			}
 		}
 	}

@@ -11,7 +11,9 @@ import (
 // palette is the colours of values above and below the neutral one, from the weakest that stands
 // out to the strongest. Each is a hex colour with an opacity, from 3/15 to 13/15 of the background
 // of the host, so that one colour fits light and dark themes: at every step black text on white
-// and white text on black keep a contrast of 4.5. The lightness of the steps is even.
+// and white text on black keep a contrast of 4.5. The lightness of the steps is even. Where the
+// style sheet is kept, dark hosts see each colour below a layer of its own hue, because the palest
+// ones would vanish there.
 //
 // The two sides of a palette differ for all common kinds of colour blindness. Values below have a
 // second mark: their sign, and hatching where style sheets and images are shown. The style sheet

@@ -30,7 +30,7 @@ func goldenOf(t *testing.T, r io.WriterTo, script, name string) {
 	t.Helper()
 	whole := written(t, r)
 	// The script and the style sheet are the same in all pictures; their files are the goldens.
-	got := strings.NewReplacer(script, name, oneLine(styleSheet), "style.css").Replace(whole)
+	got := strings.NewReplacer(script, name, styleSheet, "style.css").Replace(whole)
 	path := filepath.Join("testdata", strings.ReplaceAll(t.Name(), "/", "-")+".golden")
 	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
@@ -214,10 +214,10 @@ var (
 // its numbers nor its style sheet.
 func untrusted(t *testing.T, markup string) string {
 	t.Helper()
-	if n := strings.Count(markup, "<style>"+oneLine(styleSheet)+"</style>"); n != 1 {
+	if n := strings.Count(markup, "<style>"+styleSheet+"</style>"); n != 1 {
 		t.Fatalf("%d style sheets", n)
 	}
-	markup = strings.Replace(markup, "<style>"+oneLine(styleSheet)+"</style>", "", 1)
+	markup = strings.Replace(markup, "<style>"+styleSheet+"</style>", "", 1)
 	markup = strings.Replace(markup, "<script>"+touch+"</script>", "", 1)
 	return forScript.ReplaceAllString(markup, "")
 }

@@ -449,22 +449,25 @@ function start(root) {
   views.forEach((view, i) => {
     const v = d.d[i], rows = [...view.querySelectorAll('.hw-r')], layers = [...view.querySelectorAll('.hw-l')];
     const raster = (e) => /^(img|canvas)$/.test(e.localName) ? e.parentElement.querySelector('img') : null;
+    // pointed says what stands where the pointer is: a target, or in the layers one of them, and its number of a source.
+    const pointed = (event) => {
+      const e = event.target, row = e.closest('tr'), img = raster(e), deep = img ? img.className === 'hw-j' : layers.includes(row);
+      if (deep && !v.k) return '';
+      const lines = deep ? v.L.length : d.n;
+      const [t, j] = img ? onImage(event, lines) : [(deep ? layers : rows).indexOf(row), e.cellIndex - 1], k = lines - 1 - t;
+      if (t < 0 || k < 0 || !(j >= 0 && j < (!deep ? d.m + extra : v.q ? sources(v, target()) : d.m))) return '';
+      return (deep ? layerName(v, k) : rowName(t)) + ' ← ' + name(j) + ': ' +
+        ((deep ? about(v, estimate(i, target(), j, k)) : number(i, t, j)) || 'nothing');
+    };
     view.onclick = (event) => {
-      const row = event.target.closest('tr'), img = raster(event.target);
+      const row = event.target.closest('tr'), img = raster(event.target), text = pointed(event);
       if (rows.includes(row)) choose(rows.indexOf(row));
       else if (layers.includes(row)) pickLevel(layers.length - 1 - layers.indexOf(row));
       else if (img && img.className === 'hw-i') choose(onImage(event, d.n)[0]);
       else if (img && v.k) pickLevel(v.L.length - 1 - onImage(event, v.L.length)[0]);
+      addTo(say, text && (i === method() ? '' : names[i] + ', ') + text);
     };
-    view.onmousemove = (event) => {
-      const e = event.target, row = e.closest('tr'), img = raster(e), deep = img ? img.className === 'hw-j' : layers.includes(row);
-      if (deep && !v.k) return;
-      const lines = deep ? v.L.length : d.n;
-      const [t, j] = img ? onImage(event, lines) : [(deep ? layers : rows).indexOf(row), e.cellIndex - 1], k = lines - 1 - t;
-      if (t < 0 || k < 0 || !(j >= 0 && j < (!deep ? d.m + extra : v.q ? sources(v, target()) : d.m))) return;
-      e.title = (deep ? layerName(v, k) : rowName(t)) + ' ← ' + name(j) + ': ' +
-        (deep ? about(v, estimate(i, target(), j, k)) : number(i, t, j));
-    };
+    view.onmousemove = (event) => { event.target.title = pointed(event); };
   });
   if (map) {
     const at = (event) => inside(event, event.target, tokens.length, 1)[0];

@@ -1,7 +1,12 @@
 package browser
 
 import (
+	"bytes"
 	"context"
+	"image/color"
+	"image/png"
+	"math"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
@@ -65,4 +70,54 @@ func TestForcedColors(t *testing.T) {
 		filter((e) => getComputedStyle(e).backgroundColor.includes('34, 119, 187')).length`); colors < 4 {
 		t.Errorf("%d tokens and cells have their colours, want 4 or more", colors)
 	}
+}
+
+// TestDarkSteps shows the palest colours on dark hosts: a layer of their own hue makes them deeper,
+// in the text and, by a filter, as much in images and on canvases. On light hosts there is none.
+func TestDarkSteps(t *testing.T) {
+	b := tab(t)
+	e := lengthened(touched())
+	e.Methods["direct"].Data[2] = 0.3 // of s, the palest step
+	markup := fixture.Written(t, render.HTML{Heatmap: render.Heatmap{Explanation: e}})
+	for _, c := range []struct {
+		name, attribute, background string
+		want                        [3]int
+	}{
+		// #27b with an opacity of 3/15 on white, and of 1 - (1 - 3/15)² = 0.36 on #111
+		{"light notebook", `data-jp-theme-light="true"`, "rgb(255,255,255)", [3]int{211, 228, 241}},
+		{"dark notebook", `data-jp-theme-light="false"`, "rgb(17,17,17)", [3]int{23, 54, 78}},
+		{"dark editor", `class="vscode-dark"`, "rgb(17,17,17)", [3]int{23, 54, 78}},
+	} {
+		color := map[bool]string{true: "white", false: "black"}[strings.HasPrefix(c.name, "dark")]
+		b.Show(t, strings.Replace(output(markup, c.background, color), "<body ",
+			"<body "+c.attribute+" ", 1))
+		places := chromium.Evaluate[[][2]float64](t, b, `(() => {
+			const token = document.querySelectorAll('.hw-t > *')[2].getBoundingClientRect();
+			const image = [...document.querySelectorAll('.hw-i')].find((e) => e.checkVisibility());
+			const r = image.getBoundingClientRect();
+			return [[token.left + 1, token.top + 5], [r.left + r.width * 2.5 / 66, r.top + r.height / 4]];
+		})()`)
+		for i, what := range []string{"the token", "the image"} {
+			x, y := math.Floor(places[i][0]), math.Floor(places[i][1])
+			shot, err := png.Decode(bytes.NewReader(b.Screenshot(t,
+				&chromium.Clip{X: x, Y: y, Width: 1, Height: 1, Scale: 1})))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := color3(shot.At(0, 0))
+			for k := range got {
+				if d := got[k] - c.want[k]; d < -2 || d > 2 {
+					t.Errorf("%s: %s has %v, want %v", c.name, what, got, c.want)
+					break
+				}
+			}
+		}
+		checkColors(t, b.Inspect(t, "document.querySelector('#output')"))
+	}
+}
+
+// color3 is red, green and blue of a colour, to 255.
+func color3(c color.Color) [3]int {
+	r, g, b, _ := c.RGBA()
+	return [3]int{int(r >> 8), int(g >> 8), int(b >> 8)}
 }

@@ -14,8 +14,11 @@
   probe.remove();
   const behind = (e) => {
     if (!e) return canvas;
-    const {c, a} = parse(getComputedStyle(e).backgroundColor);
-    return a === 1 ? c : over(c, a, behind(e.parentElement));
+    const drawn = getComputedStyle(e), {c, a} = parse(drawn.backgroundColor);
+    const own = a === 1 ? c : over(c, a, behind(e.parentElement));
+    // A gradient of one colour is a layer on the colour.
+    const layer = drawn.backgroundImage.match(/(?:^| )linear-gradient\((rgba?\([^)]*\)) 0px(?: 0px)?\)$/);
+    return layer ? over(parse(layer[1]).c, parse(layer[1]).a, own) : own;
   };
   const opacity = (e) => e ? Number(getComputedStyle(e).opacity) * opacity(e.parentElement) : 1;
   const rgb = (c) => `rgb(${c.join(', ')})`;

@@ -1,0 +1,288 @@
+package browser
+
+import (
+	"bytes"
+	"fmt"
+	"image/png"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/e2e/chromium"
+	"github.com/headwater-ml/headwater/internal/e2e/fixture"
+)
+
+// seen is what a reader sees of a picture of heads or of maps.
+type seen struct {
+	Framed, Sentence, Open, Row, Column string
+	Colored                             []string
+}
+
+const readSeen = `(() => {
+	const root = document.querySelector('.hw'), of = (e) => e.getAttribute('style') || '';
+	const tokens = [...root.querySelectorAll('.hw-t > *:not(br)')];
+	const text = (selector) => (root.querySelector(selector) || {}).textContent || '';
+	return {
+		Framed: tokens.filter((e) => of(e).includes('outline')).map((e) => e.textContent).join(' '),
+		Colored: tokens.flatMap((e, i) => of(e).includes('#27b') ? [i + ' ' + e.textContent] : []),
+		Sentence: text('.hw-s'), Open: text('.hw-n'),
+		Row: text('.hw-r.hw-x th'), Column: text('.hw-c .hw-x'),
+	};
+})()`
+
+// TestKeysOfHeadsAndMaps: in pictures of heads and of maps, Enter shows what a token feeds and goes
+// back, Esc lets the layer and the head go too, and Home and End go to the ends, as in a heatmap. A
+// second click on the framed token, one with Shift, and one on a column do what Enter does.
+func TestKeysOfHeadsAndMaps(t *testing.T) {
+	b := tab(t)
+	do := func(script string) seen {
+		return chromium.Evaluate[seen](t, b, "(() => {"+script+"})(),"+readSeen)
+	}
+	const shift = `document.querySelectorAll('.hw-t > *')[2].dispatchEvent(
+		new MouseEvent('click', {bubbles: true, shiftKey: true}))`
+	type step struct{ what, script, framed, says, colored string }
+	check := func(t *testing.T, page, open string, steps []step) {
+		b.Show(t, page)
+		for _, c := range steps {
+			got := do(c.script)
+			row, column := c.framed, ""
+			if strings.Contains(c.says, "as a source") {
+				row, column = "", c.framed
+			}
+			if got.Framed != c.framed || !strings.Contains(got.Sentence, c.says) ||
+				strings.Join(got.Colored, ",") != c.colored || got.Row != row ||
+				got.Column != column {
+				t.Errorf("%s: %+v, want %+v", c.what, got, c)
+			}
+			if strings.HasPrefix(c.what, "Esc") && got.Open != open {
+				t.Errorf("%s: open is %q, want %q", c.what, got.Open, open)
+			}
+		}
+	}
+	t.Run("heads", func(t *testing.T) {
+		const fed = "“s” (2) as a source, layer 1, head 1: “to” (3) ≈ 100 %"
+		const s = "“s” (2) · layer 1, head 1 looks at “key” (1)"
+		const first = "“to” (3), where “are” is predicted · layer 1, head 1 looks at “s” (2) 100 %"
+		check(t, fixture.Written(t, render.HeadsPage{Heads: attended()}), "layer 1, head 1", []step{
+			{"at first", "", "to", first, "2 s"},
+			{
+				"Enter", press("Enter"), "to",
+				"“to” (3) as a source, layer 1, head 1: “are” (generated 1) ≈ 100 %", "4 are",
+			},
+			{"Enter again", press("Enter"), "to", first, "2 s"},
+			{
+				"the framed token", click(".hw-t > *", 3), "to",
+				"“to” (3) as a source, layer 1, head 1: “are”", "4 are",
+			},
+			{"the framed token again", click(".hw-t > *", 3), "to", first, "2 s"},
+			{"a click with Shift", shift, "s", fed, "3 to"},
+			{"another token", click(".hw-t > *", 2), "s", s, "1 key"},
+			{"a column", click(".hw-c th", 2), "s", fed, "3 to"},
+			{
+				"a layer down", press("ArrowDown"), "s",
+				"“s” (2) as a source, layer 0, head 1: nothing stands out", "",
+			},
+			{"Esc", press("Escape"), "s", s, "1 key"},
+			{"a head that nobody chose, and Esc", press("ArrowDown", "Escape"), "s", s, "1 key"},
+			{"End", press("End"), "here", "“here” (generated 2) · layer 1", "4 are"},
+			{"Home", press("Home"), "the", "“the” (0) · layer 1", ""},
+		})
+	})
+	t.Run("maps", func(t *testing.T) {
+		const s = "“s” (2) · raw, layer 2: “key” (1) 100 %"
+		const fed = "“s” (2) as a source, raw, layer 2: “to” (3) 100 %"
+		const first = "“to” (3), where “are” is predicted · raw, layer 2: “s” (2) 100 %"
+		page := fixture.Written(t, render.MapsPage{Maps: mapped(touched())})
+		check(t, page, "raw, layer 2", []step{
+			{"at first", "", "to", first, "2 s"},
+			{
+				"Enter", press("Enter"), "to",
+				"“to” (3) as a source, raw, layer 2: “are” (generated 1) 100 %", "4 are",
+			},
+			{"Enter again", press("Enter"), "to", first, "2 s"},
+			{"a click with Shift", shift, "s", fed, "3 to"},
+			{"another token", click(".hw-t > *", 2), "s", s, "1 key"},
+			{"a column", click(".hw-c th", 2), "s", fed, "3 to"},
+			{
+				"a layer down", press("ArrowDown"), "s",
+				"“s” (2) as a source, raw, layer 1: “to” (3) 66.7 %, “s” (2) 33.3 %", "2 s,3 to",
+			},
+			{"Esc", press("Escape"), "s", s, "1 key"},
+			{"End", press("End"), "here", "“here” (generated 2) · raw, layer 2", "4 are"},
+			{"Home", press("Home"), "the", "“the” (0) · raw, layer 2", "0 the"},
+		})
+	})
+}
+
+// TestHeadsWrote chooses tokens of a picture of heads: the mark of the layer that wrote what is
+// predicted there goes along.
+func TestHeadsWrote(t *testing.T) {
+	b := tab(t)
+	h := attended()
+	h.Explanation.Model.Layers = 2
+	r := h.Explanation.Methods["value-zeroing"]
+	r.Shown = []int{0, 1}
+	r.Options = map[string]string{
+		"aggregation": "layer", "layers": "0-1", "row": "predicting position",
+	}
+	b.Show(t, fixture.Written(t, render.HeadsPage{Heads: h}))
+	for _, c := range []struct{ what, script, want string }{
+		{"at first", "", "1 wrote 0"},
+		{"the next token", press("ArrowRight"), "wrote 1 0"},
+		{"one where nothing is predicted", press("Home"), "1 0"},
+		{"the first one again", click(".hw-t > *", 3), "1 wrote 0"},
+		{"what it feeds", press("Enter"), "1 0"},
+	} {
+		got := chromium.Evaluate[string](t, b, "(() => {"+c.script+`})(),
+			[...document.querySelectorAll('.hw-g')].map((e) => e.cells[0].textContent).join(' ')`)
+		if got != c.want {
+			t.Errorf("%s: the lines of layers are %q, want %q", c.what, got, c.want)
+		}
+	}
+}
+
+// TestTapCell clicks cells, as a finger does, which has no pointer: what stands there is said, also
+// where a cell is empty, and goes with the next choice.
+func TestTapCell(t *testing.T) {
+	b := tab(t)
+	cell := func(row, column int) string {
+		return fmt.Sprintf("document.querySelectorAll('.hw-r')[%d].cells[%d].click()", row, column)
+	}
+	imageAt := func(x, y float64) string {
+		return `const e = [...document.querySelectorAll('.hw-i,.hw-j')].
+				find((e) => !e.closest('.hw-g') && e.checkVisibility()), r = e.getBoundingClientRect();
+			e.dispatchEvent(new MouseEvent('click', {bubbles: true,
+				clientX: r.left + r.width * ` + fmt.Sprint(x) + `, clientY: r.top + r.height * ` +
+			fmt.Sprint(y) + `}))`
+	}
+	layers := render.Layers{Heatmap: render.Heatmap{Explanation: deep(4)}}
+	for _, c := range []struct{ name, page, script, want string }{
+		{"an empty cell", pageOf(t, touched()), cell(1, 1), "here ← the: 0.00"},
+		{"a cell with a number", pageOf(t, touched()), cell(0, 2), "are ← key: +2.00"},
+		{"a token that comes later", pageOf(t, fed()), cell(0, 5), "are ← are: nothing"},
+		{
+			"a place of an image", pageOf(t, lengthened(touched())), imageAt(0.5/64, 0.75),
+			"here ← the: 0.00",
+		},
+		{
+			"a head", fixture.Written(t, render.HeadsPage{Heads: attended()}), cell(3, 2),
+			"“to” (3) looks at “key” (1): ≈ 0 %",
+		},
+		{
+			"a head, a token that comes later",
+			fixture.Written(t, render.HeadsPage{Heads: attended()}), cell(3, 5),
+			"“to” (3) looks at “are” (generated 1): 0 %, it comes later",
+		},
+		{
+			"a map", fixture.Written(t, render.MapsPage{Maps: mapped(touched())}), cell(3, 2),
+			"layer 2, “to” (3) ← “key” (1): 0.0 %",
+		},
+		{
+			"an image of a map",
+			fixture.Written(t, render.MapsPage{Maps: mapped(lengthened(touched()))}),
+			imageAt(1.5/66, 3.5/66), "layer 2, “to” (3) ← “key” (1): 0.0 %",
+		},
+	} {
+		b.Show(t, c.page)
+		said := func(script string) string {
+			return chromium.Evaluate[string](t, b, "(() => {"+script+"})(),"+
+				"document.querySelector('.hw-s').textContent")
+		}
+		if got := said(c.script); !strings.HasSuffix(got, c.want) {
+			t.Errorf("%s: it says %q, want %q", c.name, got, c.want)
+		}
+		if got := said(press("ArrowLeft")); strings.Contains(got, c.want) {
+			t.Errorf("%s: after another choice it still says %q", c.name, got)
+		}
+	}
+	b.Show(t, fixture.Written(t, render.LayersPage{Layers: layers}))
+	for _, c := range []struct{ what, script, want string }{
+		{"an empty cell", `document.querySelector('.hw-d .hw-r').cells[1].dispatchEvent(
+			new MouseEvent('mousemove', {bubbles: true}))`, "up to layer 3 · “the” (0) 0.00"},
+		{"beside the cells", "document.querySelector('.hw-d b').click()", ""},
+	} {
+		if got := chromium.Evaluate[string](t, b, "(() => {"+c.script+"})(),"+
+			"document.querySelector('.hw-t + div').textContent"); got != c.want {
+			t.Errorf("layers, %s: it says %q, want %q", c.what, got, c.want)
+		}
+	}
+}
+
+// TestFrameBesideTokens frames every token of a text in which some are white space alone: the frame
+// covers no other token.
+func TestFrameBesideTokens(t *testing.T) {
+	b := tab(t)
+	e := touched()
+	e.Prompt.Texts = []string{"x", " ", "=", " "}
+	place(e)
+	for name, page := range map[string]string{
+		"heatmap": pageOf(t, e),
+		"maps":    fixture.Written(t, render.MapsPage{Maps: mapped(e)}),
+	} {
+		b.Show(t, page)
+		covered := chromium.Evaluate[[]string](t, b, `(() => {
+			const tokens = [...document.querySelectorAll('.hw-t > *')], covered = [];
+			tokens.forEach((e, i) => {
+				e.click();
+				const r = e.getBoundingClientRect(), width = parseFloat(getComputedStyle(e).outlineWidth);
+				for (const other of [tokens[i - 1], tokens[i + 1]]) {
+					const o = other && other.getBoundingClientRect();
+					if (o && o.right > r.left - width + 0.01 && o.left < r.right + width - 0.01) {
+						covered.push(e.textContent + ' covers ' + other.textContent);
+					}
+				}
+			});
+			return covered;
+		})()`)
+		if len(covered) > 0 {
+			t.Errorf("%s: %q", name, covered)
+		}
+	}
+}
+
+// TestEdgeShade opens a matrix that is wider than the window: the edge behind which it goes on is
+// shaded, and no longer where it ends, nor where there is room for all of it.
+func TestEdgeShade(t *testing.T) {
+	b := tab(t)
+	e := lengthenedBy(touched(), 36)
+	defer b.Resize(t, 1200, 900)
+	for _, c := range []struct {
+		name   string
+		width  int64
+		scroll int
+		shaded bool
+	}{
+		{"narrow", 446, 0, true},
+		{"narrow, at the end", 446, 10_000, false},
+		{"wide", 1600, 0, false},
+	} {
+		b.Resize(t, c.width, 900)
+		b.Show(t, output(fixture.Written(t, render.HTML{
+			Heatmap: render.Heatmap{Explanation: e},
+		}), "white", "black"))
+		at := chromium.Evaluate[[3]float64](t, b, `(() => {
+			const box = [...document.querySelectorAll('[style*="overflow-x:auto"]')].
+				find((e) => e.querySelector('.hw-m'));
+			box.scrollLeft = `+strconv.Itoa(c.scroll)+`;
+			const r = box.getBoundingClientRect();
+			return [r.right + scrollX, r.top + scrollY, r.height];
+		})()`)
+		shot, err := png.Decode(bytes.NewReader(b.Screenshot(t, &chromium.Clip{
+			X: at[0] - 2, Y: at[1], Width: 1, Height: at[2], Scale: 1,
+		})))
+		if err != nil {
+			t.Fatal(err)
+		}
+		dark := 0
+		for y := range shot.Bounds().Dy() {
+			if color3(shot.At(0, y))[0] < 245 {
+				dark++
+			}
+		}
+		if part := float64(dark) / at[2]; (part > 0.5) != c.shaded {
+			t.Errorf("%s: %.0f %% of the edge is shaded, want it shaded: %t", c.name, 100*part,
+				c.shaded)
+		}
+	}
+}
