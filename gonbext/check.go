@@ -53,8 +53,7 @@ func (r request) checkLayer(e *Explanation) error {
 		return nil
 	}
 	if *r.view.Layer >= layers {
-		return usagef("Layer %d; %.60q has %d, from 0 to %d", *r.view.Layer, e.Model.Name, layers,
-			layers-1)
+		return usagef("Layer %d; %.60q has layers 0 to %d", *r.view.Layer, e.Model.Name, layers-1)
 	}
 	var have []int
 	for _, result := range e.Methods {
@@ -64,7 +63,7 @@ func (r request) checkLayer(e *Explanation) error {
 		return nil
 	}
 	slices.Sort(have)
-	return usagef("Layer %d; the results have %v", *r.view.Layer, slices.Compact(have))
+	return usagef("Layer %d; the results have the layers %v", *r.view.Layer, slices.Compact(have))
 }
 
 // checkToken returns an error if an explanation lacks the generated token to show.

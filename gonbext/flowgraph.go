@@ -33,7 +33,8 @@ func FlowGraph(prompt string, settings ...Setting) *Explanation {
 func TryFlowGraph(prompt string, settings ...Setting) (*Explanation, error) {
 	out := newDisplay()
 	defer out.clear()
-	return flowGraph(out, prompt, settings)
+	e, err := flowGraph(out, prompt, settings)
+	return e, worded(err)
 }
 
 // flowGraph is TryFlowGraph on a display, which may still hold a picture of progress after an

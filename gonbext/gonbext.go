@@ -171,7 +171,8 @@ func Explain(prompt string, settings ...Setting) *Explanation {
 func TryExplain(prompt string, settings ...Setting) (*Explanation, error) {
 	out := newDisplay()
 	defer out.clear()
-	return explain(out, prompt, settings)
+	e, err := explain(out, prompt, settings)
+	return e, worded(err)
 }
 
 // explain is TryExplain on a display, which may still hold a picture of progress after an error.
@@ -223,7 +224,7 @@ func remark(ctx context.Context, e *Explanation, err error) string {
 	if ctx.Err() != nil {
 		return "Interrupted after " + e.Made() + "."
 	}
-	return fmt.Sprintf("It ended after %s: %v.", e.Made(), err)
+	return fmt.Sprintf("It ended after %s: %s.", e.Made(), message.WithoutPackages(err.Error()))
 }
 
 // explain asks the engine and shows what comes.

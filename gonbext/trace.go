@@ -73,7 +73,8 @@ func (m Model) TryTrace(prompt string, taps ...trace.Tap) (*Recording, error) {
 func (m Model) TryTraceInput(in engine.Input, taps ...trace.Tap) (*Recording, error) {
 	out := newDisplay()
 	defer out.clear()
-	return m.trace(out, in, taps)
+	r, err := m.trace(out, in, taps)
+	return r, worded(err)
 }
 
 // trace is TryTraceInput on a display, which may still show progress afterwards.
