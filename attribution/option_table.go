@@ -48,7 +48,8 @@ func generationRows() []Option {
 			encoder: generates,
 		},
 		{
-			Name: "continuation", Field: "Continuation", Flag: "continuation", Group: GenerationOptions,
+			Name: "continuation", Field: "Continuation",
+			Flag: "continuation", Group: GenerationOptions,
 			Help: "explain this `text` instead of one that the model chooses; begin it with a " +
 				"space where one belongs",
 			value: someWords(func(o *Options) *string { return &o.Continuation },
@@ -117,7 +118,8 @@ func generationRows() []Option {
 			},
 		},
 		{
-			Name: "alternatives", Field: "Alternatives", Flag: "alternatives", Group: GenerationOptions,
+			Name: "alternatives", Field: "Alternatives",
+			Flag: "alternatives", Group: GenerationOptions,
 			Help: "list the `N` most probable tokens of each place; JSON has all, pictures show " +
 				"at most 20",
 			value: whole(func(o *Options) *int { return &o.Alternatives },
@@ -195,7 +197,8 @@ func combinationRows() []Option {
 			},
 		},
 		{
-			Name: "discard whole", Field: "DiscardWhole", Flag: "discard-whole", Group: MethodOptions,
+			Name: "discard whole", Field: "DiscardWhole",
+			Flag: "discard-whole", Group: MethodOptions,
 			Help: "let discard take the whole map in a decoder too, zeros above the diagonal " +
 				"included; not while it generates",
 			value: switched(func(o *Options) *bool { return &o.DiscardWhole }),
@@ -323,7 +326,8 @@ func scorerRows() []Option {
 			takes: isScorer, why: noScorer,
 		},
 		{
-			Name: "replacement", Field: "Scoring.Replacement", Flag: "replacement", Group: ScorerOptions,
+			Name: "replacement", Field: "Scoring.Replacement",
+			Flag: "replacement", Group: ScorerOptions,
 			Help: "`what` stands for a token that occlusion and its like take away: mask, " +
 				"unknown, pad, end, delete, zero or a token (default the first of mask, unknown " +
 				"and delete that the model has); at every place at once it is the baseline of " +

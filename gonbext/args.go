@@ -12,6 +12,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
@@ -134,9 +135,7 @@ func names(all []argument) []string {
 var elsewhere = map[string]string{
 	"view": "a cell below %% shows another view: gonbext.Heads, FlowGraph or Maps with the " +
 		"prompt, or gonbext.Layers(gonbext.Last())",
-	"save": `gonbext.Save("figure.svg") in a later cell, below %%, saves the picture`,
-	"token": "Token of gonbext.View says in a call of gonbext.Explain which token is shown " +
-		"first",
+	"save":    `gonbext.Save("figure.svg") in a later cell, below %%, saves the picture`,
 	"against": "gonbext.Compare compares two explanations",
 }
 
@@ -201,6 +200,16 @@ func arguments(o *attribution.Options, m *Model, v *View) []argument {
 			}
 			v.Layer = &layer
 			return nil
+		}},
+		{name: "token", set: func(s string) error {
+			tokens, err := render.ParseTokens(s)
+			if err == nil && len(tokens) > 1 {
+				err = usagef("want one token; gonbext.Layers(gonbext.Last(), %s) shows several", s)
+			}
+			if err == nil {
+				v.Token = &tokens[0]
+			}
+			return err
 		}},
 		{name: "filter", set: func(s string) error {
 			on, err := strconv.ParseBool(s)

@@ -21,7 +21,7 @@ import (
 func TestParseArgs(t *testing.T) {
 	prompt, settings, err := parseArgs([]string{
 		"the keys", "--model", "smollm2", "--methods=rollout,flow", "--max-tokens", "3", "--chat",
-		"--by", "word", "--layer=0", "--max-memory", "2GB", "--filter", "true", "--dtype", "bfloat16",
+		"--by", "word", "--layer=0", "--token", "1", "--max-memory", "2GB", "--filter", "true", "--dtype", "bfloat16",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +33,7 @@ func TestParseArgs(t *testing.T) {
 	if m := Model(r.model); m != (Model{Name: "smollm2", DType: "bfloat16", MaxMemory: 2e9}) {
 		t.Errorf("model %+v", m)
 	}
-	if v := r.view; v.By != "word" || v.Layer == nil || *v.Layer != 0 ||
+	if v := r.view; v.By != "word" || v.Layer == nil || *v.Layer != 0 || *v.Token != 1 ||
 		!cmp.Equal(v.Filter, attribution.DefaultFilter()) {
 		t.Errorf("view %+v", v)
 	}
@@ -47,7 +47,8 @@ func TestParseArgs(t *testing.T) {
 			t.Errorf("%s: the prompt is %q, %v", words, prompt, err)
 		}
 	}
-	if prompt, _, err := parseArgs([]string{"--chat", "--", "--x"}); prompt != "--x" || err != nil {
+	prompt, _, err = parseArgs([]string{"--chat", "--", "--x"})
+	if prompt != "--x" || err != nil {
 		t.Errorf("a prompt that begins as an option does is %q, %v", prompt, err)
 	}
 }
@@ -101,7 +102,8 @@ func TestWrongArgs(t *testing.T) {
 		{"a|--nonsense", "unknown option --nonsense; known are --model, --backend,"},
 		{"a|--view|heads", "--view is no option of a cell; a cell below %% shows another view: gonbext.Heads"},
 		{"a|--save=a.svg", `--save is no option of a cell; gonbext.Save("figure.svg") in a later cell`},
-		{"a|--token|1", "--token is no option of a cell; Token of gonbext.View"},
+		{"a|--token|is", `option --token is "is": want a whole number from 0 to 1000000: a generated token is named by its number`},
+		{"a|--token|0,1", `option --token is "0,1": want one token; gonbext.Layers(gonbext.Last(), 0,1)`},
 		{"a|--against|b", "--against is no option of a cell; gonbext.Compare"},
 		{"a|b", `two prompts, "a" and "b": a prompt of several words needs quotes`},
 		{"the|--max-tokens|3|keys", `two prompts, "the" and "keys"`},

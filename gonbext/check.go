@@ -29,7 +29,12 @@ func (r request) check() error {
 			return usagef("%s %d; tokens count from 0", number.name, *number.at)
 		}
 	}
-	if r.view.Layer == nil {
+	switch {
+	case r.view.Token != nil && r.kind != "" && r.kind != graphKind:
+		return usagef("Token %d; this picture shows all tokens: leave it out", *r.view.Token)
+	case r.view.Source != nil && r.kind != graphKind:
+		return usagef("Source %d is for gonbext.FlowGraph; leave it out", *r.view.Source)
+	case r.view.Layer == nil:
 		return nil
 	}
 	switch layer, o := *r.view.Layer, r.options; {

@@ -41,6 +41,12 @@ func init() {
 			fmt.Println(e == nil, errors.Is(err, trace.ErrUsage), err)
 		}
 	}
+	said := func(_ any, err error) { fmt.Println(true, errors.Is(err, trace.ErrUsage), err) }
+	cells["wrong empty prompt"] = func() { said(gonbext.TryExplain("")) }
+	cells["wrong empty trace"] = func() { said(gonbext.TryTrace("", trace.Attention)) }
+	cells["wrong source"] = func() { said(gonbext.TryExplain("a", gonbext.View{Source: &one})) }
+	cells["wrong heads"] = func() { said(gonbext.TryHeads("a", gonbext.View{Token: &one})) }
+	cells["wrong maps"] = func() { said(gonbext.TryMaps("a", gonbext.View{Token: &one})) }
 	cells["layer of the model"] = func() { gonbext.Explain("the keys", gonbext.View{Layer: &one}) }
 }
 
@@ -66,6 +72,11 @@ func TestWrongOptions(t *testing.T) {
 		"temperature":    {"gonbext: Sampling.Temperature -1", false},
 		"position":       {"gonbext: Positions -1", false},
 		"misspelt":       {"gonbext: " + strings.TrimPrefix(misspelt.Error(), "attribution: ") + "\n", true},
+		"empty prompt":   {"gonbext: the prompt is empty; give some text\n", false},
+		"empty trace":    {"gonbext: the prompt is empty; give some text\n", false},
+		"source":         {"gonbext: Source 1 is for gonbext.FlowGraph; leave it out\n", false},
+		"heads":          {"gonbext: Token 1; this picture shows all tokens: leave it out\n", false},
+		"maps":           {"gonbext: Token 1; this picture shows all tokens: leave it out\n", false},
 		"long name":      {"gonbext: model name of 5000 bytes; at most 4096", false},
 		"long data type": {"gonbext: name of a data type of 100 bytes; at most 64", false},
 	} {

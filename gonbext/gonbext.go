@@ -83,11 +83,13 @@ type View struct {
 	// it. Beside other methods, one that has the last layer alone, such as flow without AllLevels,
 	// shows that.
 	Layer *int
-	// Token is the generated token that is shown first, 0-based, and the one that [FlowGraph]
-	// shows. Nil is the first word that is no article. A text on a terminal shows all of them.
+	// Token is the generated token that is shown first, and the one that [FlowGraph] shows: its
+	// number from 0, which counts all generated tokens, punctuation too. Nil is the first word that
+	// is no article. A text on a terminal shows all of them, and so do [Heads] and [Maps], for
+	// which a Token is an error.
 	Token *int
 	// Source is the prompt token that the flow of [FlowGraph] comes from, 0-based. Nil is the one
-	// with the largest flow other than the first. Other pictures take no Source.
+	// with the largest flow other than the first. It is an error for other pictures.
 	Source *int
 	// Palette is the name of the colours, one of [render.PaletteNames]: blue-rust, green-purple or
 	// perceptual. Default: blue-rust. The colours of a text on a terminal stay the same.
@@ -229,6 +231,9 @@ func remark(ctx context.Context, e *Explanation, err error) string {
 
 // explain asks the engine and shows what comes.
 func (r request) explain(ctx context.Context, out *display, prompt string) (*Explanation, error) {
+	if prompt == "" {
+		return nil, usagef("the prompt is empty; give some text")
+	}
 	if err := r.check(); err != nil {
 		return nil, err
 	}
@@ -292,7 +297,7 @@ func (r request) figure() Figure {
 		Kind: r.kind, By: r.view.By, Layer: r.view.Layer, Filter: r.view.Filter,
 		Palette: r.view.Palette,
 	}
-	if r.kind != "" && r.kind != mapsKind { // others show all tokens
+	if r.kind == graphKind { // others show all tokens
 		f.Token, f.Source = r.view.Token, r.view.Source
 	}
 	return f

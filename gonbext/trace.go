@@ -82,6 +82,9 @@ func (m Model) trace(out *display, in engine.Input, taps []trace.Tap) (*Recordin
 	if err := checkTaps(taps); err != nil {
 		return nil, err
 	}
+	if in.Text == "" && in.IDs == nil {
+		return nil, usagef("the prompt is empty; give some text")
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	client, err := connect(ctx, out)

@@ -97,13 +97,14 @@ func (f *explainFlags) viewFlags(cmd *cobra.Command) {
 		"difference, heads what every "+
 		"attention head looks at, layers some tokens layer by layer, flow the layered graph of "+
 		"flow to one token, maps what every token has from every token in up to 12 layers")
-	cmd.Flags().Func("token", "generated token that --format html shows first and the views "+
-		"layers and flow show, by its `number` from 0; layers takes several, as 0,2 (default the "+
-		"first word that is no article; for layers the first 6)", func(s string) error {
-		var err error
-		f.tokens, err = wholeNumbers(s)
-		return err
-	})
+	cmd.Flags().Func("token", "generated token that the views heatmap and compare show first in "+
+		"html and the views layers and flow show, "+
+		strings.Replace(render.TokenNumbers, "number", "`number`", 1)+"; layers takes several, "+
+		"as 0,2 (default "+render.OneToken+"; for layers "+render.SomeTokens+")",
+		func(s string) (err error) {
+			f.tokens, err = render.ParseTokens(s)
+			return err
+		})
 	cmd.Flags().Func("source", "prompt token that --view flow begins at, by its `number` from 0 "+
 		"(default the one with the largest flow that is not the first)", func(s string) error {
 		f.source = new(int)
@@ -143,6 +144,9 @@ func (f *explainFlags) checkView() error {
 		return usagef("--source is for --view %s", viewFlow)
 	case len(f.tokens) > 1 && f.view != viewLayers:
 		return usagef("--token with several numbers is for --view %s", viewLayers)
+	case len(f.tokens) > 0 && (f.view == viewHeads || f.view == viewMaps):
+		return usagef("--token is for the views %s, %s, %s and %s; --view %s shows all tokens",
+			viewHeatmap, viewCompare, viewLayers, viewFlow, f.view)
 	case len(f.tokens) > 0 && f.view != viewFlow && f.view != viewLayers && f.format != "html":
 		return usagef("--token is for --format html and for the views %s and %s; a text has all "+
 			"tokens", viewLayers, viewFlow)
