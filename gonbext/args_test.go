@@ -137,7 +137,9 @@ func TestArgsWording(t *testing.T) {
 		{usagef("Layer 30; \"a\" has layers 0 to 29"), `--layer 30; "a" has layers 0 to 29`, `Layer 30; "a" has layers 0 to 29`},
 		{attribution.Options{MaxTokens: -1}.Check(), "--max-tokens -1; it must be in [1,4096], or 0 for 16", "MaxTokens -1; it must be in [1,4096], or 0 for 16"},
 		{
-			&engine.Error{Message: "attribution: max tokens 9 and a continuation", Option: "max tokens"},
+			&engine.Error{
+				Message: "attribution: max tokens 9 and a continuation", Option: "max tokens",
+			},
 			"--max-tokens 9 and a continuation", "MaxTokens 9 and a continuation",
 		},
 		{

@@ -143,6 +143,7 @@ func (f *explainFlags) check(cmd *cobra.Command, args []string) error {
 		oneOf("view", f.view, views...),
 		f.checkPalette(),
 		f.checkForm(cmd),
+		f.checkUnused(cmd),
 		f.checkView(),
 		f.checkSaved(),
 		f.save.check(cmd, f.opts, f.input, f.output),

@@ -124,6 +124,38 @@ func (f *explainFlags) checkPalette() error {
 	return oneOf("palette", f.palette, render.PaletteNames()...)
 }
 
+// ofTensors are the views that are no heatmaps of the prompt.
+var ofTensors = []string{viewHeads, viewLayers, viewFlow, viewMaps}
+
+// unused are the options that change nothing in some views. saved says that they change numbers that
+// --save writes, so they stay with it.
+var unused = []struct {
+	flag  string
+	views []string
+	why   string
+	saved bool
+}{
+	{"color", ofTensors, "its text has no colours", false},
+	{"top", ofTensors, "it says itself what is strongest", false},
+	{"alternatives", ofTensors, "it shows no other tokens", true},
+	{"foils", []string{viewHeads}, "it shows attention as it is", true},
+	{"all-layers", []string{viewLayers, viewMaps}, "it has all layers anyway", true},
+	{"all-levels", []string{viewCompare, viewMaps}, "a layer after @ of --methods asks for it", true},
+	{"own-row", []string{viewMaps}, "it has the rows of all tokens", true},
+	{"measured-residual", []string{viewMaps}, "its maps have no such residual", false},
+}
+
+// checkUnused refuses options that change nothing in the view.
+func (f *explainFlags) checkUnused(cmd *cobra.Command) error {
+	for _, u := range unused {
+		if slices.Contains(u.views, f.view) && cmd.Flags().Changed(u.flag) &&
+			!(u.saved && len(f.save.paths) > 0) {
+			return usagef("--%s does nothing for --view %s: %s", u.flag, f.view, u.why)
+		}
+	}
+	return nil
+}
+
 // checkView refuses a comparison without two sides.
 func (f *explainFlags) checkView() error {
 	switch {
