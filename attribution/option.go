@@ -17,6 +17,9 @@ import (
 type Option struct {
 	// Name is what errors and warnings call the option: "max tokens".
 	Name string
+	// Field is the field of [Options], "MaxTokens" or "Sampling.TopK"; for layers, which are two
+	// fields, "FirstLayer and LastLayer".
+	Field string
 	// Flag is the name of the option on a command line, without hyphens before it: "max-tokens".
 	// It is empty if the option has none. No error of this package mentions it.
 	Flag string
@@ -88,6 +91,19 @@ func (r Option) Switch(o *Options) *bool {
 // Usage returns the help with the range of the value and the default, if they are not in it:
 // "generate at most `N` tokens, from 1 to 4096 (default 16)".
 func (r Option) Usage() string { return r.Help + r.value.limits }
+
+// Called returns the reason of an error about the option with the option called by another name,
+// as a user writes it: "--max-tokens -1; it must be in [1,4096]". If the reason does not begin with
+// the option, the name stands after it, in brackets.
+func (r Option) Called(reason, name string) string {
+	for _, begin := range []string{r.Name, strings.TrimSuffix(r.Name, "s"), "a " + r.Name} {
+		rest, ok := strings.CutPrefix(reason, begin)
+		if ok && rest != "" && strings.ContainsRune(" ;:", rune(rest[0])) {
+			return name + rest
+		}
+	}
+	return reason + " (" + name + ")"
+}
 
 // usagef returns a [trace.UsageError] about the option.
 func (r Option) usagef(format string, args ...any) error {

@@ -30,12 +30,12 @@ func addsResidual(_ *Options, m planned) bool { return m.Residual > 0 }
 func generationRows() []Option {
 	return []Option{
 		{
-			Name: "methods", Flag: "methods", Group: MethodOptions,
+			Name: "methods", Field: "Methods", Flag: "methods", Group: MethodOptions,
 			Help:  "`names` of methods, joined by commas",
 			value: methodNames(),
 		},
 		{
-			Name: "max tokens", Flag: "max-tokens", Group: GenerationOptions,
+			Name: "max tokens", Field: "MaxTokens", Flag: "max-tokens", Group: GenerationOptions,
 			Help: "generate at most `N` tokens",
 			value: whole(func(o *Options) *int { return &o.MaxTokens },
 				1, maxTokens, fmt.Sprint(defaultTokens)),
@@ -48,7 +48,8 @@ func generationRows() []Option {
 			encoder: generates,
 		},
 		{
-			Name: "continuation", Flag: "continuation", Group: GenerationOptions,
+			Name: "continuation", Field: "Continuation",
+			Flag: "continuation", Group: GenerationOptions,
 			Help: "explain this `text` instead of one that the model chooses; begin it with a " +
 				"space where one belongs",
 			value: someWords(func(o *Options) *string { return &o.Continuation },
@@ -56,20 +57,20 @@ func generationRows() []Option {
 			encoder: generates,
 		},
 		{
-			Name: "positions", Flag: "position", Group: GenerationOptions,
+			Name: "positions", Field: "Positions", Flag: "position", Group: GenerationOptions,
 			Help: "for an encoder, explain the tokens at these `numbers` from 0, joined by " +
 				"commas (default every [MASK], or where the class is read)",
 			value:   positions(),
 			decoder: "every token that it generates is explained",
 		},
 		{
-			Name: "specials", Flag: "special", Group: GenerationOptions,
+			Name: "specials", Field: "Specials", Flag: "special", Group: GenerationOptions,
 			Help: "put begin-of-text before the prompt: `on|off|auto` (default auto, " +
 				"as the tokenizer says)",
 			value: specialTokens(),
 		},
 		{
-			Name: "chat", Flag: "chat", Group: GenerationOptions,
+			Name: "chat", Field: "Chat", Flag: "chat", Group: GenerationOptions,
 			Help: "take the prompt for what a user says, put it into the model's chat template, " +
 				"and explain the answer",
 			value: switched(func(o *Options) *bool { return &o.Chat }),
@@ -79,8 +80,9 @@ func generationRows() []Option {
 			},
 		},
 		{
-			Name: "temperature", Flag: "temperature", Group: GenerationOptions,
-			Help: "draw tokens at temperature `T`",
+			Name: "temperature", Field: "Sampling.Temperature", Flag: "temperature",
+			Group: GenerationOptions,
+			Help:  "draw tokens at temperature `T`",
 			value: number(func(o *Options) *float64 { return &o.Sampling.Temperature },
 				maxTemperature, false, "the most probable token"),
 			conflict: func(o *Options) string {
@@ -91,7 +93,7 @@ func generationRows() []Option {
 			encoder: generates,
 		},
 		{
-			Name: "top-k", Flag: "top-k", Group: GenerationOptions,
+			Name: "top-k", Field: "Sampling.TopK", Flag: "top-k", Group: GenerationOptions,
 			Help:  "draw among the `K` most probable tokens",
 			value: whole(func(o *Options) *int { return &o.Sampling.TopK }, 0, maxTopK, "all"),
 			conflict: func(o *Options) string {
@@ -99,7 +101,7 @@ func generationRows() []Option {
 			},
 		},
 		{
-			Name: "top-p", Flag: "top-p", Group: GenerationOptions,
+			Name: "top-p", Field: "Sampling.TopP", Flag: "top-p", Group: GenerationOptions,
 			Help:  "draw among the most probable tokens that have `P` together",
 			value: number(func(o *Options) *float64 { return &o.Sampling.TopP }, 1, false, "all"),
 			conflict: func(o *Options) string {
@@ -107,7 +109,7 @@ func generationRows() []Option {
 			},
 		},
 		{
-			Name: "seed", Flag: "seed", Group: GenerationOptions,
+			Name: "seed", Field: "Sampling.Seed", Flag: "seed", Group: GenerationOptions,
 			Help: "`number` that drawing begins with, from 0 to 18446744073709551615; " +
 				"equal ones give equal tokens",
 			value: seed(func(o *Options) *uint64 { return &o.Sampling.Seed }),
@@ -116,7 +118,8 @@ func generationRows() []Option {
 			},
 		},
 		{
-			Name: "alternatives", Flag: "alternatives", Group: GenerationOptions,
+			Name: "alternatives", Field: "Alternatives",
+			Flag: "alternatives", Group: GenerationOptions,
 			Help: "list the `N` most probable tokens of each place; JSON has all, pictures show " +
 				"at most 20",
 			value: whole(func(o *Options) *int { return &o.Alternatives },
@@ -137,7 +140,7 @@ func needsTemperature(o *Options, option string, value any) string {
 func combinationRows() []Option {
 	return []Option{
 		{
-			Name: "residual", Flag: "residual", Group: MethodOptions,
+			Name: "residual", Field: "Residual", Flag: "residual", Group: MethodOptions,
 			Help: "weight `R` of the residual connection, from 0 to 1 " +
 				"(default: each method's own, mostly 0.5)",
 			value: part(func(o *Options) **float64 { return &o.Residual }),
@@ -145,7 +148,8 @@ func combinationRows() []Option {
 			setting: "residual", shown: shownResidual,
 		},
 		{
-			Name: "measured residual", Flag: "measured-residual", Group: MethodOptions,
+			Name: "measured residual", Field: "MeasuredResidual", Flag: "measured-residual",
+			Group: MethodOptions,
 			Help:  "weigh the residual of each token and layer by the model's own mixing ratio",
 			value: switched(func(o *Options) *bool { return &o.MeasuredResidual }),
 			conflict: func(o *Options) string {
@@ -158,7 +162,7 @@ func combinationRows() []Option {
 			takes: addsResidual, why: noResidual,
 		},
 		{
-			Name: "local lift", Flag: "local-lift", Group: MethodOptions,
+			Name: "local lift", Field: "LocalLift", Flag: "local-lift", Group: MethodOptions,
 			Help:  "divide each layer's rows by uniform attention before the residual is added",
 			value: switched(func(o *Options) *bool { return &o.LocalLift }),
 			takes: addsResidual,
@@ -171,7 +175,7 @@ func combinationRows() []Option {
 			},
 		},
 		{
-			Name: "drop sink", Flag: "drop-sink", Group: MethodOptions,
+			Name: "drop sink", Field: "DropSink", Flag: "drop-sink", Group: MethodOptions,
 			Help:  "take the first source out of every row before layers are combined",
 			value: switched(func(o *Options) *bool { return &o.DropSink }),
 			takes: combinesRows, why: noRows,
@@ -181,7 +185,7 @@ func combinationRows() []Option {
 			},
 		},
 		{
-			Name: "discard", Flag: "discard", Group: MethodOptions,
+			Name: "discard", Field: "Discard", Flag: "discard", Group: MethodOptions,
 			Help: "before the residual is added, set the lowest entries to 0, this `PART` of " +
 				"each row in a decoder, of the whole map in an encoder",
 			value: number(func(o *Options) *float64 { return &o.Discard }, 1, true, "none"),
@@ -193,7 +197,8 @@ func combinationRows() []Option {
 			},
 		},
 		{
-			Name: "discard whole", Flag: "discard-whole", Group: MethodOptions,
+			Name: "discard whole", Field: "DiscardWhole",
+			Flag: "discard-whole", Group: MethodOptions,
 			Help: "let discard take the whole map in a decoder too, zeros above the diagonal " +
 				"included; not while it generates",
 			value: switched(func(o *Options) *bool { return &o.DiscardWhole }),
@@ -206,7 +211,7 @@ func combinationRows() []Option {
 				"attribute them",
 		},
 		{
-			Name: "heads", Flag: "heads", Group: MethodOptions,
+			Name: "heads", Field: "Heads", Flag: "heads", Group: MethodOptions,
 			Help: "fuse attention heads as `mean|max|min|K`; K is one head's number from 0 " +
 				"(default mean)",
 			value: headFusion(),
@@ -217,7 +222,7 @@ func combinationRows() []Option {
 			},
 		},
 		{
-			Name: "per-head", Flag: "per-head", Group: MethodOptions,
+			Name: "per-head", Field: "PerHead", Flag: "per-head", Group: MethodOptions,
 			Help:  "look at head `K` of each layer over lower layers merged by their mean",
 			value: oneHead(),
 			conflict: func(o *Options) string {
@@ -235,7 +240,7 @@ func combinationRows() []Option {
 			},
 		},
 		{
-			Name: "threshold", Flag: "threshold", Group: MethodOptions,
+			Name: "threshold", Field: "Threshold", Flag: "threshold", Group: MethodOptions,
 			Help: "set value-zeroing distances below `D` to 0",
 			value: number(func(o *Options) *float64 { return &o.Threshold },
 				maxThreshold, false, "none"),
@@ -246,7 +251,7 @@ func combinationRows() []Option {
 			},
 		},
 		{
-			Name: "layers", Flag: "layers", Group: MethodOptions,
+			Name: "layers", Field: "FirstLayer and LastLayer", Flag: "layers", Group: MethodOptions,
 			Help: "combine layers `A:B` only, from 0 and inclusive; A: and :B leave one end open " +
 				"(default all)",
 			value: layers(),
@@ -279,7 +284,7 @@ func takesOneHead(_ *Options, m planned) bool {
 func scorerRows() []Option {
 	return []Option{
 		{
-			Name: "contrast", Flag: "contrast", Group: ScorerOptions,
+			Name: "contrast", Field: "Contrast", Flag: "contrast", Group: ScorerOptions,
 			Help: "let scorers explain why the prediction came and not this `token` or class; " +
 				"begin it with a space where one belongs",
 			value: someWords(func(o *Options) *string { return &o.Contrast },
@@ -288,7 +293,7 @@ func scorerRows() []Option {
 			setting: "contrast", shown: func(o *Options, _ planned) string { return o.Contrast },
 		},
 		{
-			Name: "foils", Flag: "foils", Group: ScorerOptions,
+			Name: "foils", Field: "Foils", Flag: "foils", Group: ScorerOptions,
 			Help: "let scorers of the logit explain why the prediction came and not one of the " +
 				"`N` next most probable tokens",
 			value: count(func(o *Options) **int { return &o.Foils }, maxFoils, defaultFoils),
@@ -304,7 +309,7 @@ func scorerRows() []Option {
 			},
 		},
 		{
-			Name: "quantity", Flag: "quantity", Group: ScorerOptions,
+			Name: "quantity", Field: "Scoring.Quantity", Flag: "quantity", Group: ScorerOptions,
 			Help: "let scorers explain the `logit|probability|log-probability` " +
 				"(default each scorer's own)",
 			value: quantity(),
@@ -315,13 +320,14 @@ func scorerRows() []Option {
 			},
 		},
 		{
-			Name: "batch", Flag: "batch", Group: ScorerOptions,
+			Name: "batch", Field: "Scoring.Batch", Flag: "batch", Group: ScorerOptions,
 			Help:  "let scorers run `N` texts at once",
 			value: scoringNumber("batch"),
 			takes: isScorer, why: noScorer,
 		},
 		{
-			Name: "replacement", Flag: "replacement", Group: ScorerOptions,
+			Name: "replacement", Field: "Scoring.Replacement",
+			Flag: "replacement", Group: ScorerOptions,
 			Help: "`what` stands for a token that occlusion and its like take away: mask, " +
 				"unknown, pad, end, delete, zero or a token (default the first of mask, unknown " +
 				"and delete that the model has); at every place at once it is the baseline of " +
@@ -336,7 +342,7 @@ func scorerRows() []Option {
 			},
 		},
 		{
-			Name: "steps", Flag: "steps", Group: ScorerOptions,
+			Name: "steps", Field: "Scoring.Steps", Flag: "steps", Group: ScorerOptions,
 			Help:  "take `N` points of the integral of integrated gradients, between its two ends",
 			value: scoringNumber("steps"),
 			takes: func(_ *Options, m planned) bool { return m.info().Integrates },
@@ -346,7 +352,7 @@ func scorerRows() []Option {
 			},
 		},
 		{
-			Name: "samples", Flag: "samples", Group: ScorerOptions,
+			Name: "samples", Field: "Scoring.Samples", Flag: "samples", Group: ScorerOptions,
 			Help:  "draw `N` random replacements in reagent",
 			value: scoringNumber("samples"),
 			takes: func(_ *Options, m planned) bool { return m.info().Samples },
@@ -356,7 +362,7 @@ func scorerRows() []Option {
 			},
 		},
 		{
-			Name: "scoring seed", Group: ScorerOptions,
+			Name: "scoring seed", Field: "Scoring.Seed", Group: ScorerOptions,
 			Help:    "`number` that the draws of scorers begin with",
 			value:   seed(func(o *Options) *uint64 { return &o.Scoring.Seed }),
 			setting: "seed",
@@ -371,14 +377,14 @@ func scorerRows() []Option {
 func resultRows() []Option {
 	return []Option{
 		{
-			Name: "own row", Flag: "own-row", Group: GenerationOptions,
+			Name: "own row", Field: "OwnRow", Flag: "own-row", Group: GenerationOptions,
 			Help:  "explain each token by its own row, not by the row that predicts it",
 			value: switched(func(o *Options) *bool { return &o.OwnRow }),
 			takes: combinesRows, why: "it explains a prediction and has no rows",
 			encoder: generates,
 		},
 		{
-			Name: "lift", Flag: "lift", Group: MethodOptions,
+			Name: "lift", Field: "Lift", Flag: "lift", Group: MethodOptions,
 			Help: "divide by what uniform attention would give at the same place; for raw, " +
 				"rollout and flow",
 			value:    switched(func(o *Options) *bool { return &o.Lift }),
@@ -391,7 +397,7 @@ func resultRows() []Option {
 			},
 		},
 		{
-			Name: "all levels", Flag: "all-levels", Group: GenerationOptions,
+			Name: "all levels", Field: "AllLevels", Flag: "all-levels", Group: GenerationOptions,
 			Help:  "compute flow of every layer, not of the top one alone: as many times the work",
 			value: switched(func(o *Options) *bool { return &o.AllLevels }),
 			takes: func(_ *Options, m planned) bool { return m.topOnly },
@@ -400,7 +406,7 @@ func resultRows() []Option {
 			quiet: true, // the other methods give what was asked for
 		},
 		{
-			Name: "all layers", Flag: "all-layers", Group: GenerationOptions,
+			Name: "all layers", Field: "AllLayers", Flag: "all-layers", Group: GenerationOptions,
 			Help: "compute value-zeroing of every layer, not of the one that wrote the token " +
 				"alone, as many times the work, and keep generated tokens as sources of " +
 				"every layer",

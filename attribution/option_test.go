@@ -245,6 +245,11 @@ func TestOptionTableIsComplete(t *testing.T) {
 		}
 		if len(rows) != 1 {
 			t.Errorf("%s is in the rows %q, want one", path, rows)
+			return
+		}
+		field := attribution.LookupOption(rows[0]).Field
+		if !slices.Contains(strings.Split(field, " and "), path) {
+			t.Errorf("the row %s says that its field is %s, and it is %s", rows[0], field, path)
 		}
 	})
 	if fields < 30 {
@@ -290,6 +295,22 @@ func TestOptionErrors(t *testing.T) {
 		}
 	}()
 	attribution.LookupOption("max-tokens")
+}
+
+// TestOptionCalled: an error about an option has the name that a user wrote.
+func TestOptionCalled(t *testing.T) {
+	for _, c := range []struct{ option, reason, want string }{
+		{"max tokens", "max tokens -1; it must be in [1,4096]", "--x -1; it must be in [1,4096]"},
+		{"heads", "head 8; there are 8, from 0 to 7", "--x 8; there are 8, from 0 to 7"},
+		{"continuation", "a continuation; it is too long", "--x; it is too long"},
+		{"layers", "first layer -1; layers count from 0", "first layer -1; layers count from 0 (--x)"},
+		{"lift", "lifted", "lifted (--x)"},
+		{"chat", "chat", "chat (--x)"},
+	} {
+		if got := attribution.LookupOption(c.option).Called(c.reason, "--x"); got != c.want {
+			t.Errorf("%s: %q, want %q", c.reason, got, c.want)
+		}
+	}
 }
 
 // The table is a copy: who changes it changes nothing.

@@ -1,7 +1,10 @@
 package gonbext
 
 import (
+	"bytes"
 	"errors"
+	"flag"
+	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -9,6 +12,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
@@ -18,10 +22,11 @@ import (
 //	%exec gonbext.ExplainArgs "the keys to the cabinet" --methods rollout,flow --max-tokens 3
 //	//
 //
-// The last line is Go, an empty comment, because GoNB runs no cell without Go. The prompt comes
-// first. The options after it are those of the command headwater explain that are about the model,
-// the methods, what is generated and what is shown: --model, --backend, --dtype, --max-memory,
-// --by, --layer, --filter, and one for each row of [attribution.OptionTable].
+// The last line is Go, an empty comment, because GoNB runs no cell without Go. The options
+// stand before or after the prompt. They are those of the command headwater explain that are about
+// the model, the methods, what is generated and what is shown: --model, --backend, --dtype,
+// --max-memory, --by, --layer, --filter, --token, and one for each row of
+// [attribution.OptionTable].
 func ExplainArgs() {
 	out := newDisplay()
 	prompt, settings, err := parseArgs(os.Args[1:])
@@ -29,7 +34,35 @@ func ExplainArgs() {
 		_, err = explain(out, prompt, settings)
 	}
 	if err != nil {
-		out.exit(err)
+		out.exit(wordedAsFlags(err))
+	}
+}
+
+func init() { passOptions(flag.CommandLine, os.Args, os.Stderr, os.Exit) }
+
+// passOptions lets an option of [ExplainArgs] stand before the prompt: GoNB calls flag.Parse before
+// the function of a %exec line, which would end the program at the first option, because package
+// flag does not know it. If a cell has a flag of that name, flags are its own, and a wrong one ends
+// it as ever.
+func passOptions(flags *flag.FlagSet, args []string, stderr io.Writer, exit func(int)) {
+	if len(args) < 2 || !strings.HasPrefix(args[1], "--") {
+		return
+	}
+	name, _, _ := strings.Cut(args[1][2:], "=")
+	known := arguments(&attribution.Options{}, &Model{}, &View{})
+	if !slices.ContainsFunc(known, func(a argument) bool { return a.name == name }) {
+		return
+	}
+	var said bytes.Buffer
+	flags.Init(args[0], flag.ContinueOnError)
+	flags.SetOutput(&said)
+	flags.Usage = func() {
+		if flags.Lookup(name) == nil {
+			return // parseArgs reads the options
+		}
+		flags.PrintDefaults()
+		_, _ = said.WriteTo(stderr)
+		exit(2)
 	}
 }
 
@@ -41,26 +74,30 @@ type argument struct {
 	set func(value string) error
 }
 
-// parseArgs reads a prompt and options.
+// parseArgs reads a prompt and options, in any order. What stands after the word -- is the prompt.
 func parseArgs(args []string) (prompt string, settings []Setting, err error) {
-	if len(args) == 0 || strings.HasPrefix(args[0], "--") {
-		return "", nil, usagef(`the prompt is missing: %%exec gonbext.ExplainArgs "the prompt" ` +
-			"--max-tokens 3, with the prompt first")
-	}
 	var o attribution.Options
 	var m Model
 	var v View
 	known := arguments(&o, &m, &v)
-	prompt, args = args[0], args[1:]
+	found, ended := false, false // the prompt, and the options by --
 	for len(args) > 0 {
 		word := args[0]
 		args = args[1:]
+		if word == "--" && !ended {
+			ended = true
+			continue
+		}
+		if ended || !strings.HasPrefix(word, "--") {
+			if found {
+				return "", nil, usagef("two prompts, %.60q and %.60q: a prompt of several words "+
+					"needs quotes", prompt, word)
+			}
+			prompt, found = word, true
+			continue
+		}
 		name, value, given := strings.Cut(strings.TrimPrefix(word, "--"), "=")
 		at := slices.IndexFunc(known, func(a argument) bool { return a.name == name })
-		if !strings.HasPrefix(word, "--") {
-			return "", nil, usagef("%.60q is not an option: a prompt of several words needs "+
-				"quotes", word)
-		}
 		if at < 0 {
 			return "", nil, unknownOption(name, known)
 		}
@@ -78,6 +115,10 @@ func parseArgs(args []string) (prompt string, settings []Setting, err error) {
 			return "", nil, err
 		}
 	}
+	if !found {
+		return "", nil, usagef(`the prompt is missing: %%exec gonbext.ExplainArgs "the prompt" ` +
+			"--max-tokens 3")
+	}
 	return prompt, []Setting{Options(o), m, v}, nil
 }
 
@@ -94,9 +135,7 @@ func names(all []argument) []string {
 var elsewhere = map[string]string{
 	"view": "a cell below %% shows another view: gonbext.Heads, FlowGraph or Maps with the " +
 		"prompt, or gonbext.Layers(gonbext.Last())",
-	"save": `gonbext.Save("figure.svg") in a later cell, below %%, saves the picture`,
-	"token": "Token of gonbext.View says in a call of gonbext.Explain which token is shown " +
-		"first",
+	"save":    `gonbext.Save("figure.svg") in a later cell, below %%, saves the picture`,
 	"against": "gonbext.Compare compares two explanations",
 }
 
@@ -161,6 +200,16 @@ func arguments(o *attribution.Options, m *Model, v *View) []argument {
 			}
 			v.Layer = &layer
 			return nil
+		}},
+		{name: "token", set: func(s string) error {
+			tokens, err := render.ParseTokens(s)
+			if err == nil && len(tokens) > 1 {
+				err = usagef("want one token; gonbext.Layers(gonbext.Last(), %s) shows several", s)
+			}
+			if err == nil {
+				v.Token = &tokens[0]
+			}
+			return err
 		}},
 		{name: "filter", set: func(s string) error {
 			on, err := strconv.ParseBool(s)

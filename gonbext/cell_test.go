@@ -591,7 +591,7 @@ func TestErrors(t *testing.T) {
 			"explain", "explain",
 			[]engine.Event{{Progress: &trace.Progress{Stage: "x"}}, failure("models: no <b>model</b>\nits log")},
 			"",
-			[]string{`models: no &lt;b&gt;model&lt;/b&gt;</div><pre>its log</pre>`},
+			[]string{`gonbext: no &lt;b&gt;model&lt;/b&gt;</div><pre>its log</pre>`},
 			1,
 		},
 		{
@@ -614,7 +614,7 @@ func TestErrors(t *testing.T) {
 		{
 			"try", "try nothing",
 			[]engine.Event{{Progress: &trace.Progress{Stage: "x"}}, failure("models: no model")},
-			"<nil>, error models: no model\n",
+			"<nil>, error gonbext: no model\n",
 			[]string{"map[text/html:]"},
 			0,
 		},
@@ -659,8 +659,8 @@ func TestOutsideOfANotebook(t *testing.T) {
 		cell, stdout, stderr string
 		status               int
 	}{
-		{"explain", "note  It ended after 1 token: models: the disk is full.\n", "models: the disk is full\n", 1},
-		{"try", "steps 1, error models: the disk is full\n", "", 0},
+		{"explain", "note  It ended after 1 token: the disk is full.\n", "gonbext: the disk is full\n", 1},
+		{"try", "steps 1, error gonbext: the disk is full\n", "", 0},
 		{"two options", "", "gonbext: two values of Options are given; put all of its fields into one\n", 1},
 		{"trace", "1 token\nfinal [1 2] (TD) [1 2]\n", "", 0},
 		{"unknown tap", "", "gonbext: unknown tap \"nonsense\"; known are scores, terms, attention, attention-mean, value, context, head-output, head-added, value-output, hidden, final, logits, value-zeroing\n", 1},

@@ -40,6 +40,11 @@ func ShowCharts(columns int, charts ...chart.Chart) {
 // TryShowCharts is [ShowCharts], with the error returned: data that do not fit the kind of a chart,
 // or an engine that does not answer.
 func TryShowCharts(columns int, charts ...chart.Chart) error {
+	return worded(showCharts(columns, charts))
+}
+
+// showCharts is TryShowCharts, with the error as it comes.
+func showCharts(columns int, charts []chart.Chart) error {
 	if len(charts) == 0 {
 		return usagef("there is no chart to show")
 	}
@@ -87,6 +92,12 @@ func SaveChart(path string, c chart.Chart, figure ...Figure) {
 
 // TrySaveChart is [SaveChart], with the remarks and the error returned.
 func TrySaveChart(path string, c chart.Chart, figure ...Figure) (notes []string, err error) {
+	notes, err = saveChart(path, c, figure)
+	return notes, worded(err)
+}
+
+// saveChart is TrySaveChart, with the error as it comes.
+func saveChart(path string, c chart.Chart, figure []Figure) (notes []string, err error) {
 	f, err := onlyFigure(figure)
 	if err != nil {
 		return nil, err

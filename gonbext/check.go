@@ -29,7 +29,12 @@ func (r request) check() error {
 			return usagef("%s %d; tokens count from 0", number.name, *number.at)
 		}
 	}
-	if r.view.Layer == nil {
+	switch {
+	case r.view.Token != nil && r.kind != "" && r.kind != graphKind:
+		return usagef("Token %d; this picture shows all tokens: leave it out", *r.view.Token)
+	case r.view.Source != nil && r.kind != graphKind:
+		return usagef("Source %d is for gonbext.FlowGraph; leave it out", *r.view.Source)
+	case r.view.Layer == nil:
 		return nil
 	}
 	switch layer, o := *r.view.Layer, r.options; {
@@ -53,8 +58,7 @@ func (r request) checkLayer(e *Explanation) error {
 		return nil
 	}
 	if *r.view.Layer >= layers {
-		return usagef("Layer %d; %.60q has %d, from 0 to %d", *r.view.Layer, e.Model.Name, layers,
-			layers-1)
+		return usagef("Layer %d; %.60q has layers 0 to %d", *r.view.Layer, e.Model.Name, layers-1)
 	}
 	var have []int
 	for _, result := range e.Methods {
@@ -64,7 +68,7 @@ func (r request) checkLayer(e *Explanation) error {
 		return nil
 	}
 	slices.Sort(have)
-	return usagef("Layer %d; the results have %v", *r.view.Layer, slices.Compact(have))
+	return usagef("Layer %d; the results have the layers %v", *r.view.Layer, slices.Compact(have))
 }
 
 // checkToken returns an error if an explanation lacks the generated token to show.

@@ -11,6 +11,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext"
 	"github.com/headwater-ml/headwater/gonbext/engine"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 func init() {
@@ -40,6 +41,12 @@ func init() {
 			fmt.Println(e == nil, errors.Is(err, trace.ErrUsage), err)
 		}
 	}
+	said := func(_ any, err error) { fmt.Println(true, errors.Is(err, trace.ErrUsage), err) }
+	cells["wrong empty prompt"] = func() { said(gonbext.TryExplain("")) }
+	cells["wrong empty trace"] = func() { said(gonbext.TryTrace("", trace.Attention)) }
+	cells["wrong source"] = func() { said(gonbext.TryExplain("a", gonbext.View{Source: &one})) }
+	cells["wrong heads"] = func() { said(gonbext.TryHeads("a", gonbext.View{Token: &one})) }
+	cells["wrong maps"] = func() { said(gonbext.TryMaps("a", gonbext.View{Token: &one})) }
 	cells["layer of the model"] = func() { gonbext.Explain("the keys", gonbext.View{Layer: &one}) }
 }
 
@@ -51,22 +58,27 @@ func TestWrongOptions(t *testing.T) {
 		want  string
 		asked bool // whether the engine is asked
 	}{
-		"both":           {"attribution: max tokens 3 and a continuation", false},
-		"tokens":         {"attribution: max tokens -5; it must be in [1,4096]", false},
-		"alternatives":   {"attribution: alternatives -1", false},
+		"both":           {"gonbext: MaxTokens 3 and a continuation", false},
+		"tokens":         {"gonbext: MaxTokens -5; it must be in [1,4096]", false},
+		"alternatives":   {"gonbext: Alternatives -1", false},
 		"memory":         {"gonbext: MaxMemory -1 bytes", false},
 		"layer below":    {"gonbext: Layer -1; layers count from 0", false},
-		"layer beyond":   {`gonbext: Layer 1; "tiny" has 1, from 0 to 0`, true},
+		"layer beyond":   {`gonbext: Layer 1; "tiny" has layers 0 to 0`, true},
 		"token beyond":   {"gonbext: generated token 4; the explanation has 1 token, from 0", true},
 		"layer outside":  {"gonbext: Layer 4; the last layer that is combined is LastLayer 1", false},
 		"layer too low":  {"gonbext: Layer 1; the first layer that is combined is FirstLayer 2", false},
-		"palette":        {`render: unknown palette "gren-purple"; did you mean green-purple?`, false},
-		"NaN":            {"attribution: threshold NaN", false},
-		"temperature":    {"attribution: temperature -1", false},
-		"position":       {"attribution: position -1", false},
-		"misspelt":       {misspelt.Error() + "\n", true},
-		"long name":      {"engine: model name of 5000 bytes; at most 4096", false},
-		"long data type": {"engine: name of a data type of 100 bytes; at most 64", false},
+		"palette":        {`gonbext: unknown palette "gren-purple"; did you mean green-purple?`, false},
+		"NaN":            {"gonbext: Threshold NaN", false},
+		"temperature":    {"gonbext: Sampling.Temperature -1", false},
+		"position":       {"gonbext: Positions -1", false},
+		"misspelt":       {"gonbext: " + strings.TrimPrefix(misspelt.Error(), "attribution: ") + "\n", true},
+		"empty prompt":   {"gonbext: the prompt is empty; give some text\n", false},
+		"empty trace":    {"gonbext: the prompt is empty; give some text\n", false},
+		"source":         {"gonbext: Source 1 is for gonbext.FlowGraph; leave it out\n", false},
+		"heads":          {"gonbext: Token 1; this picture shows all tokens: leave it out\n", false},
+		"maps":           {"gonbext: Token 1; this picture shows all tokens: leave it out\n", false},
+		"long name":      {"gonbext: model name of 5000 bytes; at most 4096", false},
+		"long data type": {"gonbext: name of a data type of 100 bytes; at most 64", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked := make(chan struct{}, 1)
@@ -86,6 +98,10 @@ func TestWrongOptions(t *testing.T) {
 				strings.Count(r.stdout, "\n") != 1 || r.status != 0 {
 				t.Errorf("status %d, says %.300q, want %q", r.status, r.stdout, c.want)
 			}
+			said := strings.Replace(r.stdout, "gonbext: ", "", 1)
+			if message.WithoutPackages(said) != said {
+				t.Errorf("%q names a package beside gonbext", r.stdout)
+			}
 			if (len(asked) > 0) != c.asked {
 				t.Errorf("the engine was asked: %v, want %v", len(asked) > 0, c.asked)
 			}
@@ -103,7 +119,8 @@ func TestLayerOfTheModel(t *testing.T) {
 	r := k.run("layer of the model", true)
 	left := saved(r.displays)
 	if r.status != 0 || len(left) != 1 ||
-		!strings.Contains(fmt.Sprint(left[0]), "Layer 1; &#34;tiny&#34; has 1, from 0 to 0</div>") {
+		!strings.Contains(fmt.Sprint(left[0]),
+			"gonbext: Layer 1; &#34;tiny&#34; has layers 0 to 0</div>") {
 		t.Errorf("status %d, saved %v", r.status, left)
 	}
 }

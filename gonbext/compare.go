@@ -26,6 +26,11 @@ func Compare(a, b *Explanation, methods ...string) {
 
 // TryCompare is [Compare], with the error returned.
 func TryCompare(a, b *Explanation, methods ...string) error {
+	return worded(compare(a, b, methods))
+}
+
+// compare is TryCompare, with the error as it comes.
+func compare(a, b *Explanation, methods []string) error {
 	if a == nil || b == nil {
 		return usagef("a comparison needs two explanations, and one is nil")
 	}

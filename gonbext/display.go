@@ -181,6 +181,7 @@ func (d *display) fail(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.stop()
+	err = worded(err)
 	if errors.As(err, new(interruption)) && strings.HasPrefix(d.kind, trace.Compiling) {
 		// XLA cannot be stopped, and the cell does not wait for it.
 		err = fmt.Errorf("%w; the engine finishes what XLA has begun to compile, for later cells",

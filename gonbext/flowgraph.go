@@ -33,7 +33,8 @@ func FlowGraph(prompt string, settings ...Setting) *Explanation {
 func TryFlowGraph(prompt string, settings ...Setting) (*Explanation, error) {
 	out := newDisplay()
 	defer out.clear()
-	return flowGraph(out, prompt, settings)
+	e, err := flowGraph(out, prompt, settings)
+	return e, worded(err)
 }
 
 // flowGraph is TryFlowGraph on a display, which may still hold a picture of progress after an
@@ -47,7 +48,7 @@ func flowGraph(out *display, prompt string, settings []Setting) (*Explanation, e
 		return nil, usagef("a graph of flow has tokens and edges as they are: leave Methods and " +
 			"Lift of Options, and By and Layer of View, empty")
 	}
-	r.options.Methods, r.kind = []string{"flow"}, "graph"
+	r.options.Methods, r.kind = []string{"flow"}, graphKind
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	f, err := r.flowGraph(ctx, out, prompt)
@@ -58,6 +59,9 @@ func flowGraph(out *display, prompt string, settings []Setting) (*Explanation, e
 		render.FlowText{Flow: f, Width: columns()})
 	return f.Explanation, nil
 }
+
+// graphKind is the kind of figure of what [FlowGraph] shows.
+const graphKind = "graph"
 
 // flowGraph asks the engine for the text and for the attention of its heads.
 func (r request) flowGraph(ctx context.Context, out *display, prompt string) (render.Flow, error) {

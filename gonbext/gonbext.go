@@ -83,11 +83,13 @@ type View struct {
 	// it. Beside other methods, one that has the last layer alone, such as flow without AllLevels,
 	// shows that.
 	Layer *int
-	// Token is the generated token that is shown first, 0-based, and the one that [FlowGraph]
-	// shows. Nil is the first word that is no article. A text on a terminal shows all of them.
+	// Token is the generated token that is shown first, and the one that [FlowGraph] shows: its
+	// number from 0, which counts all generated tokens, punctuation too. Nil is the first word that
+	// is no article. A text on a terminal shows all of them, and so do [Heads] and [Maps], for
+	// which a Token is an error.
 	Token *int
 	// Source is the prompt token that the flow of [FlowGraph] comes from, 0-based. Nil is the one
-	// with the largest flow other than the first. Other pictures take no Source.
+	// with the largest flow other than the first. It is an error for other pictures.
 	Source *int
 	// Palette is the name of the colours, one of [render.PaletteNames]: blue-rust, green-purple or
 	// perceptual. Default: blue-rust. The colours of a text on a terminal stay the same.
@@ -171,7 +173,8 @@ func Explain(prompt string, settings ...Setting) *Explanation {
 func TryExplain(prompt string, settings ...Setting) (*Explanation, error) {
 	out := newDisplay()
 	defer out.clear()
-	return explain(out, prompt, settings)
+	e, err := explain(out, prompt, settings)
+	return e, worded(err)
 }
 
 // explain is TryExplain on a display, which may still hold a picture of progress after an error.
@@ -223,11 +226,14 @@ func remark(ctx context.Context, e *Explanation, err error) string {
 	if ctx.Err() != nil {
 		return "Interrupted after " + e.Made() + "."
 	}
-	return fmt.Sprintf("It ended after %s: %v.", e.Made(), err)
+	return fmt.Sprintf("It ended after %s: %s.", e.Made(), message.WithoutPackages(err.Error()))
 }
 
 // explain asks the engine and shows what comes.
 func (r request) explain(ctx context.Context, out *display, prompt string) (*Explanation, error) {
+	if prompt == "" {
+		return nil, usagef("the prompt is empty; give some text")
+	}
 	if err := r.check(); err != nil {
 		return nil, err
 	}
@@ -291,7 +297,7 @@ func (r request) figure() Figure {
 		Kind: r.kind, By: r.view.By, Layer: r.view.Layer, Filter: r.view.Filter,
 		Palette: r.view.Palette,
 	}
-	if r.kind != "" && r.kind != mapsKind { // others show all tokens
+	if r.kind == graphKind { // others show all tokens
 		f.Token, f.Source = r.view.Token, r.view.Source
 	}
 	return f

@@ -107,9 +107,9 @@ func TestByRefusals(t *testing.T) {
 		"by words":              `grouping "words": did you mean word? want word, sentence`,
 		"by more than there is": "span 0 to 9; the text has bytes 0 to 8",
 		"by a space":            "holds the beginning of no token",
-		"no number":             "threshold NaN; it must be in [0,1000000]",
+		"no number":             "gonbext: Threshold NaN; it must be in [0,1000000]",
 
-		"a layer that is not there": `Layer 1; "tiny" has 1, from 0 to 0`,
+		"a layer that is not there": `gonbext: Layer 1; "tiny" has layers 0 to 0`,
 	} {
 		t.Run(cell, func(t *testing.T) {
 			next := make(chan struct{}, 1)

@@ -28,7 +28,8 @@ func Heads(prompt string, settings ...Setting) *Explanation {
 func TryHeads(prompt string, settings ...Setting) (*Explanation, error) {
 	out := newDisplay()
 	defer out.clear()
-	return heads(out, prompt, settings)
+	e, err := heads(out, prompt, settings)
+	return e, worded(err)
 }
 
 // heads is TryHeads on a display, which may still hold a picture of progress after an error.
@@ -85,6 +86,6 @@ func (t tracer) Trace(ctx context.Context, ids []int, taps []trace.Tap) ([]trace
 	if err != nil {
 		return nil, err
 	}
-	tensors, _, err := client.Trace(ctx, t.request.model, engine.Input{IDs: ids}, taps...)
+	tensors, _, err := client.Trace(ctx, t.model, engine.Input{IDs: ids}, taps...)
 	return tensors, advise(err)
 }

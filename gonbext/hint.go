@@ -16,7 +16,6 @@ var hints = map[trace.ErrorKind]string{
 	trace.DTypeKind:  `set DType of gonbext.Model to "bfloat16"`,
 	trace.CacheKind: "run headwater download with the name of the model, which " +
 		"fetches broken files again",
-	trace.DownloadKind:  "run headwater download with the name of the model",
 	trace.TokenizerKind: "trace token ids by TryTraceInput of gonbext.Model",
 	trace.PluginKind:    "run headwater setup xla",
 }

@@ -34,13 +34,13 @@ func TryLast() (*Explanation, error) {
 	defer stop()
 	client, err := running(ctx)
 	if err != nil {
-		return nil, err
+		return nil, worded(err)
 	}
 	number := 0
 	client.OnKept = func(n int) { number = n }
 	e, err := client.Last(ctx)
 	remember(e, number, tokenParts)
-	return e, err
+	return e, worded(err)
 }
 
 // running returns the engine of this kernel, which has the latest explanation. It starts none.

@@ -23,7 +23,7 @@ func Layers(e *Explanation, tokens ...int) {
 func TryLayers(e *Explanation, tokens ...int) error {
 	l := render.Layers{Heatmap: render.Heatmap{Explanation: e}, Tokens: tokens}
 	if err := l.Check(); err != nil {
-		return err
+		return worded(err)
 	}
 	plain := l
 	plain.MaxBytes = plainBytes

@@ -31,7 +31,8 @@ func Maps(prompt string, settings ...Setting) *Explanation {
 func TryMaps(prompt string, settings ...Setting) (*Explanation, error) {
 	out := newDisplay()
 	defer out.clear()
-	return maps(out, prompt, settings)
+	e, err := maps(out, prompt, settings)
+	return e, worded(err)
 }
 
 // maps is TryMaps on a display, which may still hold a picture of progress after an error.

@@ -40,6 +40,12 @@ func Reproduce(figure string, model ...Model) *Reproduction {
 
 // TryReproduce is [Reproduce], with the error returned.
 func TryReproduce(figure string, model ...Model) (*Reproduction, error) {
+	r, err := reproduce(figure, model)
+	return r, worded(err)
+}
+
+// reproduce is TryReproduce, with the error as it comes.
+func reproduce(figure string, model []Model) (*Reproduction, error) {
 	out := newDisplay()
 	all, err := figures(out, []string{figure}, model)
 	if err != nil {

@@ -117,7 +117,8 @@ func Save(path string, figure ...Figure) {
 
 // TrySave is [Save], with the remarks and the error returned.
 func TrySave(path string, figure ...Figure) (notes []string, err error) {
-	return saveExplanation(path, 0, figure)
+	notes, err = saveExplanation(path, 0, figure)
+	return notes, worded(err)
 }
 
 // SaveExplanation is [Save] for an explanation of this cell: one that [Explain], [Heads],
@@ -139,10 +140,10 @@ func TrySaveExplanation(path string, e *Explanation, figure ...Figure) (
 	notes []string, err error,
 ) {
 	number, err := numberOf(e)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		notes, err = saveExplanation(path, number, figure)
 	}
-	return saveExplanation(path, number, figure)
+	return notes, worded(err)
 }
 
 // saveExplanation saves the explanation with a number in the engine; 0 is the latest one.

@@ -117,7 +117,8 @@ func TrySources(question string, documents []string, settings ...SourceSetting) 
 ) {
 	out := newDisplay()
 	defer out.clear()
-	return sourcesOf(out, question, documents, settings)
+	r, err := sourcesOf(out, question, documents, settings)
+	return r, worded(err)
 }
 
 // sourcesOf is TrySources on a display, which may still hold a picture of progress after an error.
@@ -202,6 +203,11 @@ func SaveSources(path string, r *sources.Result, settings ...SourceOptions) {
 
 // TrySaveSources is [SaveSources], with the error returned.
 func TrySaveSources(path string, r *sources.Result, settings ...SourceOptions) error {
+	return worded(saveSources(path, r, settings))
+}
+
+// saveSources is TrySaveSources, with the error as it comes.
+func saveSources(path string, r *sources.Result, settings []SourceOptions) error {
 	if r == nil {
 		return usagef("there are no sources to save: the result is nil")
 	}

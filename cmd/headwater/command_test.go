@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // goldens are checkpoints of random weights without a tokenizer; see models/testdata.
@@ -63,6 +65,7 @@ func checkRefusals(t *testing.T, cases []refusal) {
 				strings.Contains(stderr, "goroutine") {
 				t.Errorf("error %q; want one line that begins with headwater:", stderr)
 			}
+			checkWords(t, stderr)
 			long := regexp.MustCompile(`[^ ]{400}`).FindString(stderr)
 			if long != "" || strings.Contains(stderr, "unmarshal") ||
 				strings.Contains(stderr, "Go struct") {
@@ -78,10 +81,23 @@ func checkRefusals(t *testing.T, cases []refusal) {
 	}
 }
 
+// checkWords checks that an error has no name of a package and no field of a struct of Go, which
+// mean nothing to a user of the command.
+func checkWords(t *testing.T, stderr string) {
+	t.Helper()
+	text := strings.TrimPrefix(stderr, "headwater: ")
+	if plain := message.WithoutPackages(text); plain != text {
+		t.Errorf("error %q names a package; want %q", text, plain)
+	}
+	if plain := message.Rename(text, flagsOfFields); plain != text {
+		t.Errorf("error %q names a field of Go; want %q", text, plain)
+	}
+}
+
 // withoutBackend removes the line that names the backend.
 func withoutBackend(stderr string) string {
 	line, rest, ok := strings.Cut(stderr, "\n")
-	if ok && strings.HasPrefix(line, "headwater: backend ") {
+	if ok && rest != "" && strings.HasPrefix(line, "headwater: backend ") {
 		return rest
 	}
 	return stderr

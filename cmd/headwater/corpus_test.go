@@ -285,7 +285,7 @@ func TestCorpusReport(t *testing.T) {
 		}
 	}
 	status, _, stderr = execute(t, "", "corpus", "report", "-o", page, "--method", "rolout", to)
-	if status != statusUsage || !strings.Contains(stderr, "--method: report: the corpus has no "+
+	if status != statusUsage || !strings.Contains(stderr, "--method: the corpus has no "+
 		`method "rolout"; did you mean rollout?`) {
 		t.Errorf("status %d, %s", status, stderr)
 	}
@@ -299,7 +299,7 @@ func TestCorpusRefusals(t *testing.T) {
 		{"report to nowhere", []string{"corpus", "report", "OUT"}, "", 2, "report needs --output"},
 		{"report of no corpus", []string{"corpus", "report", "OUT", "-o", "OUT"}, "", 1, "has no manifest.json; plan the corpus first"},
 		{"report beside nothing", []string{"corpus", "report", "OUT", "-o", "/no/such/page.html"}, "", 1, "the directory /no/such/ does not exist"},
-		{"empty word", []string{"corpus", "report", "OUT", "-o", "page.html", "--word", " "}, "", 2, "--word: report: word 1 is empty"},
+		{"empty word", []string{"corpus", "report", "OUT", "-o", "page.html", "--word", " "}, "", 2, "--word: word 1 is empty"},
 		{"top", []string{"corpus", "report", "OUT", "-o", "page.html", "--top", "0"}, "", 2, "want a whole number from 1 to 1000"},
 		{"nothing to do", []string{"corpus"}, "", 2, "corpus needs what to do"},
 		{"unknown command", []string{"corpus", "paln"}, "", 2, `unknown command "paln"; did you mean plan?`},

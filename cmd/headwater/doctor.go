@@ -152,7 +152,7 @@ func (p *program) doctor(ctx context.Context, f doctorFlags) error {
 		if b.Problem == "" && !f.quick {
 			result, err := probeApart(ctx, name, f)
 			if err != nil {
-				b.Problem = err.Error()
+				b.Problem = said(err)
 			}
 			b.Measured = result
 		}
@@ -175,7 +175,7 @@ func lookAt(name string) backendFacts {
 	b := backendFacts{Name: name}
 	path, err := models.PluginPath(name)
 	if err != nil {
-		b.Problem = advise(err).Error()
+		b.Problem = said(err)
 		return b
 	}
 	// An empty name is the default: the best there is.
@@ -187,7 +187,7 @@ func lookAt(name string) backendFacts {
 	}
 	record, err := xlaplugin.Record(path)
 	if err != nil {
-		b.Warning = advise(err).Error()
+		b.Warning = said(err)
 	}
 	b.Plugin = &record
 	if _, err := models.KeptGraphs(); err != nil && name == "xla" {
@@ -264,7 +264,7 @@ func (p *program) probe(ctx context.Context, f doctorFlags) error {
 		return err
 	}()
 	if err != nil {
-		answer.Error = advise(err).Error()
+		answer.Error = said(err)
 	}
 	return json.NewEncoder(p.stdout).Encode(answer)
 }

@@ -100,7 +100,7 @@ func TestDoctor(t *testing.T) {
 	}
 	t.Setenv("HF_HUB_DOWNLOAD_TIMEOUT", "soon") // a wrong setting is reported
 	if text := mustExecute(t, "", "doctor", "--quick"); !strings.Contains(text,
-		`Apache-2.0, hub: HF_HUB_DOWNLOAD_TIMEOUT "soon" is not a number of seconds`) {
+		`Apache-2.0, HF_HUB_DOWNLOAD_TIMEOUT "soon" is not a number of seconds`) {
 		t.Errorf("doctor does not report a wrong setting:\n%s", text)
 	}
 	quick := mustExecute(t, "", "doctor", "--quick", "--json")

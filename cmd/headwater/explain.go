@@ -115,6 +115,12 @@ func (f *explainFlags) check(cmd *cobra.Command, args []string) error {
 	case len(args) > 1:
 		return usagef("explain takes one prompt, got %s; put the prompt in quotes",
 			message.Count(len(args), "argument"))
+	case f.input == "" && args[0] == "":
+		return usagef("the prompt is empty; give some text")
+	case cmd.Flags().Changed("against") && f.against == "":
+		return usagef("--against is empty; give another prompt")
+	case cmd.Flags().Changed("against-model") && f.againstModel == "":
+		return usagef("--against-model is empty; give another model")
 	case f.input != "" && f.opts.Continuation != "":
 		return usagef("--continuation does not go with --input: " +
 			`write "continuation" into its lines`)
@@ -137,6 +143,7 @@ func (f *explainFlags) check(cmd *cobra.Command, args []string) error {
 		oneOf("view", f.view, views...),
 		f.checkPalette(),
 		f.checkForm(cmd),
+		f.checkUnused(cmd),
 		f.checkView(),
 		f.checkSaved(),
 		f.save.check(cmd, f.opts, f.input, f.output),

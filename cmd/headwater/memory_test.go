@@ -140,7 +140,7 @@ func TestNaNWeight(t *testing.T) {
 	}
 	status, _, stderr := execute(t, "", append(trace, "--allow-nan")...)
 	const tap = "tap attention in layer 0: element [0,0,0,0] of [L,H,T,S] is NaN"
-	if status != statusOK || !strings.Contains(stderr, "note: models: "+weight) ||
+	if status != statusOK || !strings.Contains(stderr, "note: "+weight) ||
 		!strings.Contains(stderr, tap) {
 		t.Errorf("with --allow-nan: status %d, stderr %q", status, stderr)
 	}

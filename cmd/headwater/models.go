@@ -80,12 +80,12 @@ func knownModels(ctx context.Context, names []string) []knownFacts {
 			facts.Downloaded, facts.Source, facts.Weights = true, place.Source, place.Weights
 			facts.text = "downloaded: " + place.String()
 		case errors.As(err, &missing):
-			facts.text = "not downloaded: " + advice(err)
+			facts.text = "not downloaded: " + models.DownloadHint(missing.Model)
 		case errors.As(err, &damaged):
 			facts.Problem = err.Error()
 			facts.text = fmt.Sprintf("%v (headwater download %s downloads it again)", err, m.Name)
 		default:
-			facts.Problem = err.Error()
+			facts.Problem = said(err)
 			facts.text = facts.Problem
 		}
 		all = append(all, facts)

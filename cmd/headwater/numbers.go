@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -32,17 +31,6 @@ func setWhole(p *int, s string, least, most int) error {
 	}
 	*p = n
 	return nil
-}
-
-// wholeNumbers reads whole numbers from 0, such as 0,2.
-func wholeNumbers(s string) (all []int, err error) {
-	for part := range strings.SplitSeq(s, ",") {
-		all = append(all, 0)
-		if err := setWhole(&all[len(all)-1], part, 0, maxIndex); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
 }
 
 // defaultIs is the end of a usage.

@@ -75,10 +75,11 @@ func (f *saveFlags) add(cmd *cobra.Command) {
 			return setWhole(*to, s, 0, maxIndex)
 		})
 	}
-	cmd.Flags().Func("figure-token", "generated token that a saved figure shows, by its `number` "+
-		"from 0; layers takes several, as 0,2 (default that of --view, else 0; for text all)",
+	cmd.Flags().Func("figure-token", "generated token that a saved figure shows, "+
+		strings.Replace(render.TokenNumbers, "number", "`number`", 1)+"; layers takes several, "+
+		"as 0,2 (default that of --view, else 0; for text all)",
 		func(s string) error {
-			tokens, err := wholeNumbers(s)
+			tokens, err := render.ParseTokens(s)
 			if f.show.Token, f.show.Tokens = nil, tokens; len(tokens) == 1 {
 				f.show.Token, f.show.Tokens = &tokens[0], nil
 			}

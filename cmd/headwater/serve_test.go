@@ -65,7 +65,7 @@ func TestServeRefusals(t *testing.T) {
 		{"negative", []string{"serve", "--socket", "OUT", "--watch", "-1"}, "", 2, "--watch -1: want the number of a process"},
 		{"models", []string{"serve", "--socket", "OUT", "--models", "0"}, "", 2, `--models "0": want a whole number from 1 to 1000`},
 		{"memory", []string{"serve", "--socket", "OUT", "--memory", "much"}, "", 2, `--memory "much": want a size such as 8GB`},
-		{"no such folder", []string{"serve", "--socket", "OUT/s"}, "", 1, "server: "},
+		{"no such folder", []string{"serve", "--socket", "OUT/s"}, "", 1, "headwater: listen unix "},
 		{"something else is there", []string{"serve", "--socket", "serve.go"}, "", 1, "serve.go exists and is not a socket"},
 	})
 }

@@ -82,6 +82,7 @@ func (f *showFlags) check(cmd *cobra.Command) error {
 		oneOf("view", f.view.view, views...),
 		rowsOnly(f.opts.Methods),
 		f.view.checkForm(cmd),
+		f.view.checkUnused(cmd),
 		f.checkView(),
 		f.view.checkSaved(),
 		f.checkSave(cmd),

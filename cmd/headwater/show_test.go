@@ -347,3 +347,22 @@ func TestShowRefusals(t *testing.T) {
 		}
 	}
 }
+
+// A file says the family of its model and not its sizes, so the page says only the family.
+func TestShowKnownSizes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.safetensors")
+	about := map[string]string{"tokens": `["the"," keys"]`, "model": "a", "family": "llama"}
+	tensor := checkpoint.Tensor{
+		Name: "attention", Shape: []int{1, 1, 2, 2}, Data: []float32{1, 0, 0.5, 0.5},
+	}
+	if err := checkpoint.WriteFile(path, []checkpoint.Tensor{tensor}, about); err != nil {
+		t.Fatal(err)
+	}
+	for _, format := range []string{"text", "html"} {
+		out := mustExecute(t, "", "show", "--format", format, path)
+		if !strings.Contains(out, "a · llama") || strings.Contains(out, " 0 layers") ||
+			strings.Contains(out, "width 0") {
+			t.Errorf("%s: the sizes of the model are not known, in\n%s", format, out)
+		}
+	}
+}

@@ -33,7 +33,7 @@ func TestStatuses(t *testing.T) {
 		{"command of a command", []string{"help", "explain", "foo"}, "", 2, `explain has no commands, got "foo"; see headwater explain --help`},
 		{"hash", []string{"setup", "xla", "--from", "/nope", "--sha256", "00"}, "", 2, `--sha256 "00": want the 64 hexadecimal digits`},
 		{"time", []string{"serve", "--socket", "OUT", "--idle", "-1s"}, "", 2, "--idle -1s: want a time of 0 or more"},
-		{"head of a model", explain("--heads", "99", "a"), "", 2, "head 99; there are 8, from 0 to 7"},
+		{"head of a model", explain("--heads", "99", "a"), "", 2, "--heads 99; there are 8, from 0 to 7"},
 		{"id of a model", trace("hidden", "--ids", "1,929"), "", 2, "id 929 of token 1 is outside the vocabulary of 929 of tiny; ids are from 0 to 928"},
 		{"context of a model", trace("hidden", "--model", gpt2, "--ids", many), "", 2, "65 tokens are more than the context of 64"},
 		{"head that a model lacks", trace("hidden,logits", "--model", bare, "--ids", "1"), "", 2, "has no head that makes them; take final"},
@@ -45,7 +45,7 @@ func TestStatuses(t *testing.T) {
 		{"negative tokens of a recording", certify("--record", "OUT", "--ids", "1", "--max-tokens", "-3"), "", 2, `--max-tokens "-3": want a whole number from 0`},
 		{"context of a recording", certify("--record", "OUT", "--model", gpt2, "--ids", "1,2", "--max-tokens", "63"), "", 2, "2 tokens and --max-tokens 63 are more than the context of 64"},
 		{"lengths of a recording", certify("--record", "OUT", "--ids", "1,2", "--ids", "1"), "", 2, "--ids of 2 and of 1 tokens"},
-		{"a line that asks for what cannot be", explain("--input", "-"), `{"prompt":"a","positions":[1]}`, 2, `standard input line 1: attribution: positions [1]; "tiny" is a decoder`},
+		{"a line that asks for what cannot be", explain("--input", "-"), `{"prompt":"a","positions":[1]}`, 2, `standard input line 1: --position [1]; "tiny" is a decoder`},
 		{"value before file", explain("--input", "/nope", "--heads", "foo"), "", 2, `--heads "foo"`},
 
 		// Requests that fail.

@@ -97,13 +97,14 @@ func (f *explainFlags) viewFlags(cmd *cobra.Command) {
 		"difference, heads what every "+
 		"attention head looks at, layers some tokens layer by layer, flow the layered graph of "+
 		"flow to one token, maps what every token has from every token in up to 12 layers")
-	cmd.Flags().Func("token", "generated token that --format html shows first and the views "+
-		"layers and flow show, by its `number` from 0; layers takes several, as 0,2 (default the "+
-		"first word that is no article; for layers the first 6)", func(s string) error {
-		var err error
-		f.tokens, err = wholeNumbers(s)
-		return err
-	})
+	cmd.Flags().Func("token", "generated token that the views heatmap and compare show first in "+
+		"html and the views layers and flow show, "+
+		strings.Replace(render.TokenNumbers, "number", "`number`", 1)+"; layers takes several, "+
+		"as 0,2 (default "+render.OneToken+"; for layers "+render.SomeTokens+")",
+		func(s string) (err error) {
+			f.tokens, err = render.ParseTokens(s)
+			return err
+		})
 	cmd.Flags().Func("source", "prompt token that --view flow begins at, by its `number` from 0 "+
 		"(default the one with the largest flow that is not the first)", func(s string) error {
 		f.source = new(int)
@@ -121,6 +122,38 @@ func (f *explainFlags) checkPalette() error {
 	}
 	f.save.show.Look.Palette = f.palette
 	return oneOf("palette", f.palette, render.PaletteNames()...)
+}
+
+// ofTensors are the views that are no heatmaps of the prompt.
+var ofTensors = []string{viewHeads, viewLayers, viewFlow, viewMaps}
+
+// unused are the options that change nothing in some views. saved says that they change numbers that
+// --save writes, so they stay with it.
+var unused = []struct {
+	flag  string
+	views []string
+	why   string
+	saved bool
+}{
+	{"color", ofTensors, "its text has no colours", false},
+	{"top", ofTensors, "it says itself what is strongest", false},
+	{"alternatives", ofTensors, "it shows no other tokens", true},
+	{"foils", []string{viewHeads}, "it shows attention as it is", true},
+	{"all-layers", []string{viewLayers, viewMaps}, "it has all layers anyway", true},
+	{"all-levels", []string{viewCompare, viewMaps}, "a layer after @ of --methods asks for it", true},
+	{"own-row", []string{viewMaps}, "it has the rows of all tokens", true},
+	{"measured-residual", []string{viewMaps}, "its maps have no such residual", false},
+}
+
+// checkUnused refuses options that change nothing in the view.
+func (f *explainFlags) checkUnused(cmd *cobra.Command) error {
+	for _, u := range unused {
+		if slices.Contains(u.views, f.view) && cmd.Flags().Changed(u.flag) &&
+			!(u.saved && len(f.save.paths) > 0) {
+			return usagef("--%s does nothing for --view %s: %s", u.flag, f.view, u.why)
+		}
+	}
+	return nil
 }
 
 // checkView refuses a comparison without two sides.
@@ -143,6 +176,9 @@ func (f *explainFlags) checkView() error {
 		return usagef("--source is for --view %s", viewFlow)
 	case len(f.tokens) > 1 && f.view != viewLayers:
 		return usagef("--token with several numbers is for --view %s", viewLayers)
+	case len(f.tokens) > 0 && (f.view == viewHeads || f.view == viewMaps):
+		return usagef("--token is for the views %s, %s, %s and %s; --view %s shows all tokens",
+			viewHeatmap, viewCompare, viewLayers, viewFlow, f.view)
 	case len(f.tokens) > 0 && f.view != viewFlow && f.view != viewLayers && f.format != "html":
 		return usagef("--token is for --format html and for the views %s and %s; a text has all "+
 			"tokens", viewLayers, viewFlow)

@@ -179,6 +179,8 @@ type Error struct {
 	Usage   bool
 	// Reason is what Kind returns.
 	Reason trace.ErrorKind
+	// Option is the option of package attribution that is wrong, as in [trace.UsageError].
+	Option string
 }
 
 // Kind returns what can be done about the error, for [trace.KindOf]; "" if nothing is known.

@@ -133,8 +133,8 @@ func (s *Side) checkLayer(name string) error {
 	case *s.Layer < 0:
 		return usagef("layer %d of explanation %s; layers count from 0", *s.Layer, name)
 	case model.Layers > 0 && *s.Layer >= model.Layers:
-		return usagef("layer %d of explanation %s; %s has %d, from 0 to %d", *s.Layer, name,
-			message.Quote(model.Name), model.Layers, model.Layers-1)
+		return usagef("layer %d of explanation %s; %s has layers 0 to %d", *s.Layer, name,
+			message.Quote(model.Name), model.Layers-1)
 	}
 	return usagef("layer %d of method %s was not kept in explanation %s, which has %s; explain "+
 		"with AllLayers, or for flow AllLevels, of the options", *s.Layer, message.Quote(s.Method),

@@ -449,13 +449,31 @@ func (p *picture) provenance() string {
 		s += " " + Visible(info.Hash[:min(len(info.Hash), 12)], 12)
 	}
 	if info.Family != "" {
-		s += fmt.Sprintf(" · %s, %s × %s × width %d", Visible(info.Family, 20),
-			message.Count(info.Layers, "layer"), message.Count(info.Heads, "head"), info.Width)
+		s += " · " + Visible(info.Family, 20)
+	}
+	if size := modelSize(info); info.Family != "" && size != "" {
+		s += ", " + size
 	}
 	if info.Backend != "" {
 		s += " · backend " + Visible(info.Backend, 40)
 	}
 	return s
+}
+
+// modelSize returns the sizes of a model that are known: "6 layers × 8 heads × width 128". Of a
+// model that recorded a file little is.
+func modelSize(info trace.Info) string {
+	var known []string
+	if info.Layers > 0 {
+		known = append(known, message.Count(info.Layers, "layer"))
+	}
+	if info.Heads > 0 {
+		known = append(known, message.Count(info.Heads, "head"))
+	}
+	if info.Width > 0 {
+		known = append(known, fmt.Sprintf("width %d", info.Width))
+	}
+	return strings.Join(known, " × ")
 }
 
 // options lists the settings of a method in the order of their names: "heads mean, residual 0.5".

@@ -221,9 +221,13 @@ type MissingError struct {
 
 // Error implements error.
 func (e *MissingError) Error() string {
-	return fmt.Sprintf("%s is not downloaded: there is no %s in %s, and the cache of the Hub, %s, "+
-		"does not have %s", e.Model.Name, e.Model.file(""), strings.Join(e.Dirs, " or "), e.Cache,
-		e.Model.Repo)
+	return fmt.Sprintf("%s is not downloaded: %s", e.Model.Name, e.Where())
+}
+
+// Where says where the model was looked for.
+func (e *MissingError) Where() string {
+	return fmt.Sprintf("there is no %s in %s, and the cache of the Hub, %s, does not have %s",
+		e.Model.file(""), strings.Join(e.Dirs, " or "), e.Cache, e.Model.Repo)
 }
 
 // Unwrap returns [fs.ErrNotExist].

@@ -274,16 +274,17 @@ func (s Store) unknown(n Name) error {
 	looked := strings.Join(s.Folders, " and ")
 	names := s.Names()
 	if len(names) == 0 {
-		return notFound(fmt.Sprintf("ollama: %s is not in the store: there are no models in %s; "+
-			"OLLAMA_MODELS names another folder, and ollama pull %s downloads the model", n, looked,
-			n))
+		return notFound(fmt.Sprintf("ollama: %s is not in the store of Ollama; ollama pull %[1]s "+
+			"downloads it (there are no models in %s; OLLAMA_MODELS names another folder)", n,
+			looked))
 	}
 	shown := strings.Join(names[:min(maxListed, len(names))], ", ")
 	if more := len(names) - maxListed; more > 0 {
 		shown += fmt.Sprintf(" and %d more", more)
 	}
-	return notFound(fmt.Sprintf("ollama: %s is not in the store; %sin %s there are %s; ollama "+
-		"pull %s downloads it", n, message.DidYouMean(n.String(), names), looked, shown, n))
+	return notFound(fmt.Sprintf("ollama: %s is not in the store of Ollama; %sollama pull %[1]s "+
+		"downloads it (in %[3]s there are %s)", n, message.DidYouMean(n.String(), names), looked,
+		shown))
 }
 
 // Names returns the models in the store, sorted, each with its tag. Folders that cannot be read

@@ -196,7 +196,7 @@ func many() string {
 func TestFindUnknown(t *testing.T) {
 	s := newStore(t)
 	_, err := s.Find("llama3.2")
-	for _, want := range []string{"llama3.2:latest is not in the store", "there are no models in " + s.Folders[0], "OLLAMA_MODELS", "ollama pull llama3.2:latest"} {
+	for _, want := range []string{"llama3.2:latest is not in the store of Ollama; ollama pull llama3.2:latest", "there are no models in " + s.Folders[0], "OLLAMA_MODELS", "ollama pull llama3.2:latest"} {
 		if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
@@ -207,10 +207,10 @@ func TestFindUnknown(t *testing.T) {
 	s.put("x", "manifests", ".DS_Store")
 	s.put("x", "manifests", llama.Host, "library", "..odd", "x")
 	for ref, want := range map[string]string{
-		"llama3.2":    "llama3.2:latest is not in the store; ",
-		"llama32:1b":  "did you mean llama3.2:1b? in " + s.Folders[0] + " there are hf.co/org/name:Q4_0, llama3.2:1b; ",
+		"llama3.2":    "llama3.2:latest is not in the store of Ollama; ",
+		"llama32:1b":  "did you mean llama3.2:1b? ollama pull llama32:1b downloads it (in " + s.Folders[0] + " there are hf.co/org/name:Q4_0, llama3.2:1b)",
 		"LLama3.2:1B": "did you mean llama3.2:1b? ",
-		"bert":        "bert:latest is not in the store; in " + s.Folders[0] + " there are hf.co/org/name:Q4_0, llama3.2:1b; ollama pull bert:latest",
+		"bert":        "bert:latest is not in the store of Ollama; ollama pull bert:latest downloads it (in " + s.Folders[0] + " there are hf.co/org/name:Q4_0, llama3.2:1b)",
 	} {
 		if _, err := s.Find(ref); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Find(%s): error %v, want %q", ref, err, want)

@@ -440,9 +440,14 @@ func (s *server) fail(c *connection, err error) {
 	if len(message) > maxMessage {
 		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
 	}
-	_ = c.send(engine.Event{Failure: &engine.Error{
+	failure := engine.Error{
 		Message: message, Usage: errors.Is(err, trace.ErrUsage), Reason: trace.KindOf(err),
-	}})
+	}
+	var usage *trace.UsageError
+	if errors.As(err, &usage) {
+		failure.Option = usage.Option
+	}
+	_ = c.send(engine.Event{Failure: &failure})
 }
 
 // begin counts a request and returns how many came before it, and what to call at its end. A

@@ -1,0 +1,73 @@
+package message
+
+import (
+	"regexp"
+	"strings"
+)
+
+// packages are the names that errors of this project begin with, each followed by a colon. pip is
+// not among them: it is a program that users know.
+var packages = []string{
+	"attribution", "attributiontest", "bench", "certificate", "chart", "chat", "checkpoint",
+	"corpus", "engine", "evaluate", "export", "family", "figure", "figures", "flowmaps", "focus",
+	"gguf", "gguftest", "golden", "gonbext", "growth", "hub", "kernel", "known", "local",
+	"maxflow", "models", "mutation", "ollama", "peers", "planted", "registry", "render",
+	"report", "reproduction", "scorer", "server", "sources", "spec", "tasks", "tiny", "tokenizer",
+	"trace", "train", "transformer", "xla", "xlaplugin",
+}
+
+var (
+	// quoted is a name or a text of a user, which stays as it is.
+	quoted = regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"`)
+	// named is a name in quotes, or a word.
+	named = regexp.MustCompile(quoted.String() + `|[\w.]*\w`)
+	// prefixes are names of packages where a message, or a part of it, begins.
+	prefixes = regexp.MustCompile(
+		`(^|[:;?] |\(|\n\s*)((?:(?:` + strings.Join(packages, "|") + `): )+)`)
+)
+
+// Rename returns a text in which words have other names: "set AllLayers" with that of a flag is
+// "set --all-layers". What stands in double quotes stays.
+func Rename(text string, names map[string]string) string {
+	var b strings.Builder
+	end := 0
+	for _, at := range named.FindAllStringIndex(text, -1) {
+		b.WriteString(text[end:at[0]])
+		word := text[at[0]:at[1]]
+		if name, ok := names[word]; ok {
+			word = name
+		}
+		b.WriteString(word)
+		end = at[1]
+	}
+	b.WriteString(text[end:])
+	return b.String()
+}
+
+// WithoutPackages returns the text of an error without the names of the packages that it came
+// through, which mean nothing to a user. What stands in double quotes stays. Of a name that stands
+// twice in a row the second one stays too: it is that of a file or a model.
+func WithoutPackages(text string) string {
+	names := quoted.FindAllStringIndex(text, -1)
+	var b strings.Builder
+	end := 0
+	for _, at := range prefixes.FindAllStringSubmatchIndex(text, -1) {
+		for len(names) > 0 && names[0][1] <= at[4] {
+			names = names[1:]
+		}
+		if len(names) > 0 && names[0][0] < at[4] {
+			continue
+		}
+		b.WriteString(text[end:at[4]])
+		before := ""
+		for name := range strings.SplitSeq(strings.TrimSuffix(text[at[4]:at[5]], ": "), ": ") {
+			if name == before {
+				b.WriteString(name + ": ")
+			}
+			before = name
+		}
+		end = at[5]
+	}
+	b.WriteString(text[end:])
+	return b.String()
+}
