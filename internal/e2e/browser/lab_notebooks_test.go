@@ -301,9 +301,14 @@ const (
 // check checks that the outputs are all there and that each is painted and fits its cell.
 func (w walked) check(t *testing.T, want map[string]string, where string) {
 	t.Helper()
-	for place, kind := range want {
+	for _, place := range slices.Sorted(maps.Keys(want)) {
+		kind := want[place]
 		if got := w[place]; got == nil || got.Kind != kind {
 			t.Errorf("%s: output %s, a %s, is not there: %+v", where, place, kind, got)
+		}
+		// Beside its plot a chart has a button.
+		if (kind == "chart" || kind == "table") && !w.parts(place) {
+			t.Errorf("%s: output %s, a %s, shows none", where, place, kind)
 		}
 	}
 	for _, place := range slices.Sorted(maps.Keys(w)) {
@@ -320,4 +325,14 @@ func (w walked) check(t *testing.T, want map[string]string, where string) {
 			t.Errorf("%s: %s, a %s, is %d pixels wider than its cell", where, place, p.Kind, p.Wide)
 		}
 	}
+}
+
+// parts says whether the windows show a table or an image of an output.
+func (w walked) parts(place string) bool {
+	for other := range w {
+		if strings.HasPrefix(other, place+" ") {
+			return true
+		}
+	}
+	return false
 }
