@@ -539,8 +539,8 @@ func (h *headsPage) thumbnailsOf(side int) string {
 	return h.part(func(b *page) {
 		b.printf(`<div style="%s">All heads: a line for each layer, the last on top; heads 0 to `+
 			`%d from left to right. In a head: lines look at columns, from the first token on.%s`+
-			`</div><div style="overflow-x:auto"><table style="border-collapse:collapse;margin:0;`+
-			`--hwn:%d">`, small, h.H-1, note, h.L)
+			`</div><div style="overflow-x:auto"><table style="border-collapse:collapse;margin:0">`,
+			small, h.H-1, note)
 		for l := h.L - 1; l >= 0; l-- {
 			g := make(grid, side+1) // an empty line and column between heads
 			for y := range g {
