@@ -227,7 +227,7 @@ func TestCompareErrors(t *testing.T) {
 			"layer of no model",
 			Side{Explanation: example()},
 			Side{Explanation: example(), Layer: new(6)},
-			`layer 6 of explanation B; "tiny" has 6, from 0 to 5`,
+			`layer 6 of explanation B; "tiny" has layers 0 to 5`,
 		},
 		{
 			"layer not kept",
