@@ -276,8 +276,9 @@ func (c *comparison) headings() []string {
 	if c.about == nil {
 		lines = []string{lines[0] + " · " + lines[1]}
 	}
-	for i, text := range c.about {
-		lines[i] += " · " + Visible(strings.TrimSpace(text), 3*nameLimit)
+	about := Compared{about: c.about}.AboutIn(3 * nameLimit)
+	for i := range c.about {
+		lines[i] += " · " + about[i]
 	}
 	return append(lines, c.all)
 }

@@ -44,8 +44,9 @@ func Head(h render.Heads, t int, head *[2]int) (Drawing, error) {
 	}
 	return noted(&chart.Chart{
 		Kind: chart.Heatmap, Title: fmt.Sprintf("layer %d, head %d", open.Layer, open.Head),
-		Subtitle: modelNote(h.Explanation), Matrix: m,
-		X: chart.Axis{Title: "token that is looked at"}, Y: chart.Axis{Title: "token that looks"},
+		Subtitle: strings.Join(nonEmpty(textNote(h.Explanation), modelNote(h.Explanation)), " · "),
+		Matrix:   m,
+		X:        chart.Axis{Title: "token that is looked at"}, Y: chart.Axis{Title: "token that looks"},
 		Color: g.color(),
 	}, append([]string{open.Says + "."}, g.sinks()...))
 }
@@ -64,6 +65,20 @@ func (g headGrid) at(layer, head, i, j int) float64 {
 
 // names are the labels of the tokens, [tokens].
 func (g headGrid) names() []string { return tokenNames(g.h.Explanation)[:g.tokens] }
+
+// textNote names the text of a figure that does not show it in full: the prompt in quotes, cut if it
+// is long. It is empty if the explanation does not have the prompt.
+func textNote(e *attribution.Explanation) string {
+	const most = 60 // columns
+	text := render.Visible(strings.TrimSpace(e.Prompt.Text), 0)
+	if text == "" {
+		return ""
+	}
+	if runes := []rune(text); len(runes) > most {
+		text = string(runes[:most-1]) + "…"
+	}
+	return "“" + text + "”"
+}
 
 // tokenNames are the labels of the tokens of a text: the prompt and what was generated.
 func tokenNames(e *attribution.Explanation) []string {
@@ -113,8 +128,8 @@ const cellsOfHead = 24
 func (p *page) headGrid(g headGrid, y float64) float64 {
 	small := style{scale: 0.85}
 	y = p.heading("What each head looks at", fmt.Sprintf("a square for each of %d × %d heads: "+
-		"rows look at columns, from the first token on · %s", g.layers, g.heads,
-		modelNote(g.h.Explanation)), y)
+		"rows look at columns, from the first token on · %s", g.layers, g.heads, strings.Join(
+		nonEmpty(textNote(g.h.Explanation), modelNote(g.h.Explanation)), " · ")), y)
 	high := 540.0 // a column of a page
 	if p.width > widths[Column][0] {
 		high = min(0.85*p.width, 430)
