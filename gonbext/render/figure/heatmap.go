@@ -175,12 +175,12 @@ func (p *page) numberTexts(c *chart.Chart, wide, high float64) []string {
 // colour two digits or three, and none if the scale is that of this heatmap alone and all numbers
 // are whole. It is -1 where that would be long numbers.
 func decimalsOf(c *chart.Chart) int {
-	whole := func(v float64) bool { return math.IsNaN(v) || v == math.Trunc(v) }
+	broken := func(v float64) bool { return v != math.Trunc(v) && !math.IsNaN(v) }
 	limit := c.Limit()
 	switch {
 	case !(limit > 1e-4 && limit < 1e5):
 		return -1
-	case c.Color.Max == 0 && !slices.ContainsFunc(c.Matrix.Data, func(v float64) bool { return !whole(v) }):
+	case c.Color.Max == 0 && !slices.ContainsFunc(c.Matrix.Data, broken):
 		return 0
 	}
 	return max(0, 2-int(math.Ceil(math.Log10(limit))))

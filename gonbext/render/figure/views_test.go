@@ -233,7 +233,8 @@ func TestHeadsNameThePrompt(t *testing.T) {
 	} {
 		d, err := draw()
 		all := strings.Join(textsOf(t, figure.Options{}, d, err), " ")
-		if !strings.Contains(all, "“the key to the cabinets of oak") || !strings.Contains(all, "…”") {
+		if !strings.Contains(all, "“the key to the cabinets of oak") ||
+			!strings.Contains(all, "…”") {
 			t.Errorf("%s does not name the prompt: %q", name, all)
 		}
 	}
@@ -250,7 +251,8 @@ func TestDecimals(t *testing.T) {
 	other := explanation("the", " key", " to")
 	other.Methods["direct"].Data = make([]float64, len(direct.Data))
 	h, err := render.Compare(
-		render.Side{Explanation: e, Method: "direct"}, render.Side{Explanation: other, Method: "direct"},
+		render.Side{Explanation: e, Method: "direct"},
+		render.Side{Explanation: other, Method: "direct"},
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -279,7 +281,8 @@ func TestComparedPromptsAreCutAlike(t *testing.T) {
 	a, b := explanation("the", " key"), explanation("the", " key")
 	a.Prompt.Text, b.Prompt.Text = same+"one "+same, same+"two "+same
 	h, err := render.Compare(
-		render.Side{Explanation: a, Method: "rollout"}, render.Side{Explanation: b, Method: "rollout"},
+		render.Side{Explanation: a, Method: "rollout"},
+		render.Side{Explanation: b, Method: "rollout"},
 	)
 	if err != nil {
 		t.Fatal(err)
