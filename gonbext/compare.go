@@ -16,8 +16,9 @@ import (
 // picture shows. Layers of value-zeroing are there with AllLayers of [Options], and those of flow
 // with AllLevels.
 //
-// The prompts must have the same number of tokens; see [render.Compare], which says how values are
-// compared. On an error Compare shows one line and ends the program; see [TryCompare].
+// Prompts of different lengths are aligned by their common tokens; see [render.Compare], which says
+// how values are compared. On an error Compare shows one line and ends the program; see
+// [TryCompare].
 func Compare(a, b *Explanation, methods ...string) {
 	if err := TryCompare(a, b, methods...); err != nil {
 		newDisplay().exit(err)

@@ -93,7 +93,7 @@ func (p *program) explainCommand() *cobra.Command {
 	f.save.add(cmd)
 	f.viewFlags(cmd)
 	cmd.Flags().StringVar(&f.against, "against", "", "compare the first method with that of this "+
-		"other `prompt`, which must have as many tokens")
+		"other `prompt`; of another length, it is aligned by the tokens that both have")
 	cmd.Flags().StringVar(&f.againstModel, "against-model", "", "compare the first method with "+
 		"that of this other `model` on the same prompt; if it divides the text into other tokens, "+
 		"they are compared by text")

@@ -469,7 +469,6 @@ func TestExplainRefusals(t *testing.T) {
 		{"late token of layers", in("--view", "layers", "--token", "7", "--max-tokens", "1", "a"), "", 2, `generated token 7; the explanation has`},
 		{"late source", in("--view", "flow", "--source", "9", "--max-tokens", "1", "the keys"), "", 2, `source token 9; the prompt has tokens 0 to`},
 		{"view and other prompt", in("--view", "heads", "--against", "b", "a"), "", 2, `--against compares two prompts`},
-		{"other length", in("--against", "the keys to the cabinet", "the keys"), "", 2, `tokens are compared by position`},
 		{"near format", in("--format", "hmtl", "a"), "", 2, `--format "hmtl" is unknown; did you mean html? known are text, html, json`},
 		{"near backend", in("--backend", "cuad:/x", "a"), "", 2, `--backend "cuad:/x": did you mean cuda? known are go, xla, cuda`},
 		{"near type", in("--dtype", "bfloat61", "a"), "", 2, `did you mean bfloat16? known are float32, bfloat16`},
@@ -479,6 +478,17 @@ func TestExplainRefusals(t *testing.T) {
 		{"long model", in("--model", "/"+strings.Repeat("m/", 2500), "a"), "", 1, "a"},
 		{"input that is no UTF-8", in("--input", "-"), "{\"prompt\":\"\xff\"}", 1, "line 1: it is not valid UTF-8"},
 	})
+}
+
+// Prompts of different lengths are compared in common columns, and the text says which are missing.
+func TestExplainAgainstLength(t *testing.T) {
+	out := mustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1", "--width", "120",
+		"--against", "the keys to the old cabinet", prompt)
+	for _, want := range []string{"│old", "A has no token “old”; its values are 0 there."} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the comparison does not say %q:\n%s", want, out)
+		}
+	}
 }
 
 func TestModelRefusals(t *testing.T) {

@@ -127,8 +127,8 @@ func (f *explainFlags) checkPalette() error {
 // ofTensors are the views that are no heatmaps of the prompt.
 var ofTensors = []string{viewHeads, viewLayers, viewFlow, viewMaps}
 
-// unused are the options that change nothing in some views. saved says that they change numbers that
-// --save writes, so they stay with it.
+// unused are the options that change nothing in some views. saved says that they change numbers
+// that --save writes, so they stay with it.
 var unused = []struct {
 	flag  string
 	views []string
@@ -140,7 +140,10 @@ var unused = []struct {
 	{"alternatives", ofTensors, "it shows no other tokens", true},
 	{"foils", []string{viewHeads}, "it shows attention as it is", true},
 	{"all-layers", []string{viewLayers, viewMaps}, "it has all layers anyway", true},
-	{"all-levels", []string{viewCompare, viewMaps}, "a layer after @ of --methods asks for it", true},
+	{
+		"all-levels", []string{viewCompare, viewMaps}, "a layer after @ of --methods asks for it",
+		true,
+	},
 	{"own-row", []string{viewMaps}, "it has the rows of all tokens", true},
 	{"measured-residual", []string{viewMaps}, "its maps have no such residual", false},
 }

@@ -66,10 +66,7 @@ func (c *comparison) align() error {
 			"both.", len(a.Prompt.Texts), len(b.Prompt.Texts), len(left)))
 	}
 	for i, tokens := range missing {
-		if len(tokens) > 0 {
-			c.warnings = append(c.warnings, fmt.Sprintf("%s has no token %s; its values are 0 "+
-				"there.", "AB"[i:i+1], strings.Join(tokens, ", ")))
-		}
+		c.warnMissing(i, tokens)
 	}
 	return c.alignRows()
 }

@@ -47,12 +47,15 @@ func (s Side) String() string {
 
 // Compare returns a picture of two sides: the values of a, the values of b, and a minus b. All
 // three have one scale, so that a colour means the same number. The sides may be two methods or two
-// layers of one explanation, or the same method for two models or two prompts. Two prompts must
-// have the same number of tokens, because tokens are compared by position; tokens that differ are
-// both named. If two models divide one text into different tokens, these are joined to the shortest
-// parts that begin at the same places in both, a control token that one of them lacks has zeros
-// there, and the generated tokens are compared that begin at the same place after the same text.
-// Warnings say so.
+// layers of one explanation, or the same method for two models or two prompts.
+//
+// Tokens of two prompts are compared by position, and those that differ are both named. If one has
+// more tokens, those that both have in the same order are compared, others between them in their
+// order, and a token that is left over has zeros on the other side. Prompts without a common token
+// must have the same number of them. If two models divide one text into different tokens, these are
+// joined to the shortest parts that begin at the same places in both, a control token that one of
+// them lacks has zeros there, and the generated tokens are compared that begin at the same place
+// after the same text. Warnings say so.
 //
 // Values of the same kind are subtracted as they are; of lifts the ratio is taken, which is a lift
 // again. Values of different kinds, such as shares and parts of a logit, have no difference. Then
@@ -70,6 +73,7 @@ func Compare(a, b Side) (Heatmap, error) {
 	if err := c.align(); err != nil {
 		return Heatmap{}, err
 	}
+	c.alignPrompts()
 	if err := c.check(); err != nil {
 		return Heatmap{}, err
 	}
@@ -161,9 +165,9 @@ func (c *comparison) check() error {
 		return usagef("a decoder and an encoder cannot be compared: one continues a text " +
 			"and the other reads it")
 	case m != n:
-		return usagef("the prompts have %d and %d tokens; tokens are compared by position, "+
-			"so take prompts of the same number of tokens, or the same prompt for two models",
-			m, n)
+		return usagef("the prompts have %d and %d tokens, and none of them is in both, so they "+
+			"cannot be aligned; take prompts with common words, or of the same number of "+
+			"tokens; %s", m, n, firstDifference(a.Prompt.Texts, b.Prompt.Texts))
 	case c.tokens() == 0:
 		return usagef("there is no generated token that both explanations have")
 	case c.result(0).lifted() != c.result(1).lifted():
@@ -272,8 +276,9 @@ func (c *comparison) headings() []string {
 	if c.about == nil {
 		lines = []string{lines[0] + " · " + lines[1]}
 	}
-	for i, text := range c.about {
-		lines[i] += " · " + Visible(strings.TrimSpace(text), 3*nameLimit)
+	about := Compared{about: c.about}.AboutIn(3 * nameLimit)
+	for i := range c.about {
+		lines[i] += " · " + about[i]
 	}
 	return append(lines, c.all)
 }

@@ -227,7 +227,7 @@ func TestCompareErrors(t *testing.T) {
 			"layer of no model",
 			Side{Explanation: example()},
 			Side{Explanation: example(), Layer: new(6)},
-			`layer 6 of explanation B; "tiny" has 6, from 0 to 5`,
+			`layer 6 of explanation B; "tiny" has layers 0 to 5`,
 		},
 		{
 			"layer not kept",
@@ -269,5 +269,35 @@ func TestCompareHostile(t *testing.T) {
 		if t.Failed() {
 			t.FailNow()
 		}
+	}
+}
+
+// TestAboutIn: both prompts are cut at the same places, and where they first differ is in both.
+func TestAboutIn(t *testing.T) {
+	long := strings.Repeat("x", 40)
+	for _, c := range []struct {
+		a, b string
+		most int
+		want [2]string
+	}{
+		{"the key", " the keys ", 8, [2]string{"the key", "the keys"}},
+		{"the key to the door", "the lid", 10, [2]string{"the key t…", "the lid"}},
+		{long + " key", long + " keys here", 12, [2]string{"… key", "… keys here"}},
+		{long + "1" + long, long + "2" + long, 12, [2]string{"…xxx1xxxxxx…", "…xxx2xxxxxx…"}},
+		{"a", "b", 1, [2]string{"a", "b"}},
+		{"a\x00", "b", 8, [2]string{"a␀", "b"}},
+	} {
+		got := Compared{about: []string{c.a, c.b}}.AboutIn(c.most)
+		if got != c.want {
+			t.Errorf("%q, %q in %d: %q, want %q", c.a, c.b, c.most, got, c.want)
+		}
+		for _, text := range got {
+			if n := len([]rune(text)); n > max(c.most, 8) {
+				t.Errorf("%q has %d characters, want at most %d", text, n, c.most)
+			}
+		}
+	}
+	if got := (Compared{}).AboutIn(8); got != [2]string{} {
+		t.Errorf("without texts: %q", got)
 	}
 }

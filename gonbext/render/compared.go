@@ -9,10 +9,13 @@ type Compared struct {
 	// Methods are the methods of the picture's explanation that are the two sides and their
 	// difference.
 	Methods [3]string
-	// About are the models or the prompts of the sides; empty if both have the same.
+	// About are the models or the prompts of the sides, each on one line and of at most 180
+	// characters; empty if both have the same. [Compared.AboutIn] returns shorter ones.
 	About [2]string
 	// Agreement says how far the sides agree.
 	Agreement string
+
+	about []string // in full
 }
 
 // Compared returns what a picture of two sides says; ok is false for another picture.
@@ -23,9 +26,47 @@ func (h Heatmap) Compared() (c Compared, ok bool) {
 	h.picture(true) // which finds how far the rows agree
 	c = Compared{
 		Title: h.comparison.title, Methods: h.comparison.names, Agreement: h.comparison.all,
+		about: h.comparison.about,
 	}
-	for i, text := range h.comparison.about {
-		c.About[i] = Visible(strings.TrimSpace(text), 3*nameLimit)
-	}
+	c.About = c.AboutIn(3 * nameLimit)
 	return c, true
+}
+
+// AboutIn returns the models or the prompts of both sides in at most so many characters. Where one
+// is longer, both are cut at the same places, so that where they first differ can be seen in both.
+func (c Compared) AboutIn(most int) (about [2]string) {
+	if len(c.about) < 2 {
+		return about
+	}
+	var texts [2][]rune
+	longest := 0
+	for i := range texts {
+		texts[i] = []rune(Visible(strings.TrimSpace(c.about[i]), 0))
+		longest = max(longest, len(texts[i]))
+	}
+	most = max(most, 8)
+	begin, end := 0, longest
+	if longest > most {
+		same := 0
+		for same < min(len(texts[0]), len(texts[1])) && texts[0][same] == texts[1][same] {
+			same++
+		}
+		room := most - 1 // for an ellipsis at the end
+		if same > room*2/3 {
+			room-- // and one at the beginning
+			begin = min(same-room/3, longest-room)
+		}
+		end = begin + room
+	}
+	for i, text := range texts {
+		cut := string(text[min(begin, len(text)):min(end, len(text))])
+		if begin > 0 {
+			cut = "…" + cut
+		}
+		if end < len(text) {
+			cut += "…"
+		}
+		about[i] = cut
+	}
+	return about
 }

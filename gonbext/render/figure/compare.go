@@ -2,6 +2,7 @@ package figure
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution"
@@ -52,7 +53,7 @@ func Compare(h render.Heatmap) (Drawing, error) {
 			one.note = "positive: A has more"
 			one.chart.Matrix.RowNotes = nil // a row may be of two layers
 		} else {
-			one.note = strings.Join(nonEmpty(c.About[i], v.layers()), " · ")
+			one.note = v.layers()
 			for _, note := range v.notes {
 				notes = append(notes, c.Methods[i][:3]+note)
 			}
@@ -70,10 +71,36 @@ func Compare(h render.Heatmap) (Drawing, error) {
 	about := nonEmpty(c.Agreement+".", modelNote(h.Explanation))
 	return Drawing{draw: func(p *page, y float64) float64 {
 		y = p.heading(c.Title, strings.Join(about, " · "), y)
+		set := set
+		set.list = p.withAbout(set.list, c)
 		y = p.panels(set, 1, y)
 		y = p.colorBar(&chart.Chart{Kind: chart.Heatmap, Color: color}, margin, y)
 		return p.notes(notes, y)
 	}}, nil
+}
+
+// withAbout returns the panels of a comparison with the models or the prompts of both sides before
+// their notes, both cut to the same characters if there is no room for one of them.
+func (p *page) withAbout(list []panel, c render.Compared) []panel {
+	list = slices.Clone(list)
+	fits := func(about [2]string) bool {
+		for i, text := range about {
+			if p.textWidth(strings.Join(nonEmpty(text, list[i].note), " · "), noteStyle) >
+				p.noteRoom(list[i].title, p.width-2*margin) {
+				return false
+			}
+		}
+		return true
+	}
+	about := c.About
+	longest := max(len([]rune(about[0])), len([]rune(about[1])))
+	for most := longest - 1; most >= 8 && !fits(about); most-- {
+		about = c.AboutIn(most)
+	}
+	for i, text := range about {
+		list[i].note = strings.Join(nonEmpty(text, list[i].note), " · ")
+	}
+	return list
 }
 
 // comparedUnit says what a colour means on the scale that both sides and their difference have.

@@ -44,7 +44,7 @@ func Head(h render.Heads, t int, head *[2]int) (Drawing, error) {
 	}
 	return noted(&chart.Chart{
 		Kind: chart.Heatmap, Title: fmt.Sprintf("layer %d, head %d", open.Layer, open.Head),
-		Subtitle: modelNote(h.Explanation), Matrix: m,
+		Subtitle: headNote(h.Explanation), Matrix: m,
 		X: chart.Axis{Title: "token that is looked at"}, Y: chart.Axis{Title: "token that looks"},
 		Color: g.color(),
 	}, append([]string{open.Says + "."}, g.sinks()...))
@@ -64,6 +64,21 @@ func (g headGrid) at(layer, head, i, j int) float64 {
 
 // names are the labels of the tokens, [tokens].
 func (g headGrid) names() []string { return tokenNames(g.h.Explanation)[:g.tokens] }
+
+// headNote names the text and the model of a figure of heads. The prompt is cut if it is long; an
+// explanation may lack it.
+func headNote(e *attribution.Explanation) string {
+	const most = 60
+	text := []rune(render.Visible(strings.TrimSpace(e.Prompt.Text), 0))
+	if len(text) > most {
+		text = append(text[:most-1:most-1], '…')
+	}
+	about := modelNote(e)
+	if len(text) == 0 {
+		return about
+	}
+	return strings.Join(nonEmpty("“"+string(text)+"”", about), " · ")
+}
 
 // tokenNames are the labels of the tokens of a text: the prompt and what was generated.
 func tokenNames(e *attribution.Explanation) []string {
@@ -114,7 +129,7 @@ func (p *page) headGrid(g headGrid, y float64) float64 {
 	small := style{scale: 0.85}
 	y = p.heading("What each head looks at", fmt.Sprintf("a square for each of %d × %d heads: "+
 		"rows look at columns, from the first token on · %s", g.layers, g.heads,
-		modelNote(g.h.Explanation)), y)
+		headNote(g.h.Explanation)), y)
 	high := 540.0 // a column of a page
 	if p.width > widths[Column][0] {
 		high = min(0.85*p.width, 430)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
 )
@@ -151,19 +153,46 @@ func (p *page) numbers(
 func (p *page) numberTexts(c *chart.Chart, wide, high float64) []string {
 	m := c.Matrix
 	texts := make([]string, len(m.Data))
+	decimals := decimalsOf(c)
 	for i, v := range m.Data {
 		switch {
 		case math.IsNaN(v):
 		case c.Color.Percent:
 			texts[i] = format(math.Round(100*v)+0, 3) // + 0 makes no difference but of -0
-		default:
+		case decimals < 0:
 			texts[i] = format(v, 2)
+		default:
+			texts[i] = fixedNumber(v, decimals)
 		}
 		if p.textWidth(texts[i], numberStyle) > wide-2 || high < p.size {
 			return nil
 		}
 	}
 	return texts
+}
+
+// decimalsOf returns how many decimals all numbers of a heatmap have: as many as give the largest
+// colour two digits or three, and none if the scale is that of this heatmap alone and all numbers
+// are whole. It is -1 where that would be long numbers.
+func decimalsOf(c *chart.Chart) int {
+	broken := func(v float64) bool { return v != math.Trunc(v) && !math.IsNaN(v) }
+	limit := c.Limit()
+	switch {
+	case !(limit > 1e-4 && limit < 1e5):
+		return -1
+	case c.Color.Max == 0 && !slices.ContainsFunc(c.Matrix.Data, broken):
+		return 0
+	}
+	return max(0, 2-int(math.Ceil(math.Log10(limit))))
+}
+
+// fixedNumber writes a number with so many decimals; what is rounded to 0 has no sign.
+func fixedNumber(v float64, decimals int) string {
+	text := strconv.FormatFloat(v, 'f', decimals, 64)
+	if strings.Trim(text, "-0.") == "" {
+		return strings.TrimPrefix(text, "-")
+	}
+	return text
 }
 
 // rowNames writes the names of rows; of very many, those that fit.

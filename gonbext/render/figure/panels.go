@@ -78,10 +78,8 @@ func (p *page) panels(set panels, across int, y float64) float64 {
 		x, below := start+left, y+lineHeight*p.size
 		p.text(start, below-0.3*p.size, p.cut(one.title, room, style{bold: true}),
 			style{bold: true})
-		after := p.textWidth(one.title, style{bold: true}) + 0.6*p.size
-		note := style{scale: 0.92, color: gray}
-		if one.note != "" && after < room {
-			p.text(start+after, below-0.3*p.size, p.cut(one.note, room-after, note), note)
+		if left := p.noteRoom(one.title, room); one.note != "" && left > 0 {
+			p.text(start+room-left, below-0.3*p.size, p.cut(one.note, left, noteStyle), noteStyle)
 		}
 		p.cells(&one.chart, x, below, cell, high, numbers)
 		p.rowNames(one.chart.Matrix, x-4, below, wide, high)
@@ -106,6 +104,14 @@ func (p *page) panels(set panels, across int, y float64) float64 {
 	}
 	p.text(middle, end+1.2*p.size, set.columns, style{scale: 0.92, align: 0.5})
 	return end + 1.8*p.size
+}
+
+// noteStyle is how the note of a panel looks.
+var noteStyle = style{scale: 0.92, color: gray}
+
+// noteRoom returns how wide the note after the title of a panel may be, in a panel of width room.
+func (p *page) noteRoom(title string, room float64) float64 {
+	return room - p.textWidth(title, style{bold: true}) - 0.6*p.size
 }
 
 // panelGap is the distance of two panels that stand side by side, in points.

@@ -222,3 +222,82 @@ func TestFilter(t *testing.T) {
 		t.Errorf("without a filter the scale does not end at 100 %%: %q", got)
 	}
 }
+
+// TestHeadsNameThePrompt: figures of heads say which text they are of, cut if it is long.
+func TestHeadsNameThePrompt(t *testing.T) {
+	e := explanation("the", " key", " to")
+	e.Prompt.Text = "the key to the cabinets " + strings.Repeat("of oak ", 20)
+	for name, draw := range map[string]func() (figure.Drawing, error){
+		"heads": func() (figure.Drawing, error) { return figure.Heads(heads(e, 3, 2), 0) },
+		"head":  func() (figure.Drawing, error) { return figure.Head(heads(e, 3, 2), 0, nil) },
+	} {
+		d, err := draw()
+		all := strings.Join(textsOf(t, figure.Options{}, d, err), " ")
+		if !strings.Contains(all, "“the key to the cabinets of oak") ||
+			!strings.Contains(all, "…”") {
+			t.Errorf("%s does not name the prompt: %q", name, all)
+		}
+	}
+}
+
+// TestDecimals: all numbers of a figure have as many decimals, also where the panels of a
+// comparison have different values.
+func TestDecimals(t *testing.T) {
+	e := explanation("the", " key", " to")
+	direct := e.Methods["direct"]
+	for i := range direct.Data {
+		direct.Data[i] = []float64{0.1, -0.012, 0.3456, 0, -0.5, 0.06}[i%6]
+	}
+	other := explanation("the", " key", " to")
+	other.Methods["direct"].Data = make([]float64, len(direct.Data))
+	h, err := render.Compare(
+		render.Side{Explanation: e, Method: "direct"},
+		render.Side{Explanation: other, Method: "direct"},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	number := regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?$`)
+	for name, draw := range map[string]func() (figure.Drawing, error){
+		"matrix":  func() (figure.Drawing, error) { return figure.Matrix(e, "direct", nil) },
+		"compare": func() (figure.Drawing, error) { return figure.Compare(h) },
+	} {
+		d, err := draw()
+		found := map[int]int{}
+		for _, text := range textsOf(t, figure.Options{}, d, err) {
+			if number.MatchString(text) && strings.Contains(text, ".") {
+				found[len(text)-strings.IndexByte(text, '.')-1]++
+			}
+		}
+		if found[2] < 2*len(e.Prompt.Texts) || len(found) > 2 { // and the scale, -0.5 to 0.5
+			t.Errorf("%s: numbers of decimals %v, want 2", name, found)
+		}
+	}
+}
+
+// TestComparedPromptsAreCutAlike: prompts that do not fit are cut at the same places.
+func TestComparedPromptsAreCutAlike(t *testing.T) {
+	same := strings.Repeat("of oak ", 30)
+	a, b := explanation("the", " key"), explanation("the", " key")
+	a.Prompt.Text, b.Prompt.Text = same+"one "+same, same+"two "+same
+	h, err := render.Compare(
+		render.Side{Explanation: a, Method: "rollout"},
+		render.Side{Explanation: b, Method: "rollout"},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, size := range []figure.Size{figure.Column, figure.Double} {
+		d, err := figure.Compare(h)
+		var cut []string
+		for _, text := range textsOf(t, figure.Options{Size: size}, d, err) {
+			if strings.HasPrefix(text, "…") {
+				cut = append(cut, text)
+			}
+		}
+		if len(cut) != 2 || strings.ReplaceAll(cut[0], "one", "two") != cut[1] ||
+			!strings.Contains(cut[0], "one") {
+			t.Errorf("%s: the prompts are cut to %q", size, cut)
+		}
+	}
+}

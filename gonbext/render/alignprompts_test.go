@@ -1,0 +1,108 @@
+package render
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestComparePrompts aligns prompts of 4 and 6 tokens. "the" and "fell" are common; "old" is left
+// over, and "cat" is compared with "dogs". The columns and numbers are written by hand.
+func TestComparePrompts(t *testing.T) {
+	a := pieces("m", "the cat fell .", []string{"the", " cat", " fell", "."}, []string{" so"},
+		[]float64{0.1, 0.2, 0.3, 0.4})
+	b := pieces("m", "the dogs old fell down .",
+		[]string{"the", " dogs", " old", " fell", " down", "."}, []string{" so"},
+		[]float64{0.3, 0.1, 0.2, 0.1, 0.1, 0.2})
+	e := compared(t, Side{Explanation: a}, Side{Explanation: b}).Explanation
+	if got := strings.Join(e.Prompt.Texts, "|"); got != "the| cat│dogs|│old| fell|│down|." {
+		t.Errorf("the columns are %q", got)
+	}
+	for name, want := range map[string][]float64{
+		"A: raw": {0.1, 0.2, 0, 0.3, 0, 0.4},
+		"B: raw": {0.3, 0.1, 0.2, 0.1, 0.1, 0.2},
+		"A − B":  {-0.2, 0.1, -0.2, 0.2, -0.1, 0.2},
+	} {
+		for j, x := range e.Methods[name].Data {
+			if math.Abs(x-want[j]) > 1e-12 {
+				t.Errorf("%s has %v, want %v", name, e.Methods[name].Data, want)
+				break
+			}
+		}
+	}
+	warned := strings.Join(e.Warnings, " ")
+	for _, want := range []string{
+		"The prompts have 4 and 6 tokens; the 3 that both have in the same order",
+		"A has no token “old”, “down”; its values are 0 there.",
+	} {
+		if !strings.Contains(warned, want) {
+			t.Errorf("the warnings %q do not say %q", warned, want)
+		}
+	}
+	if len(a.Prompt.Texts) != 4 || len(a.Methods["raw"].Data) != 4 {
+		t.Errorf("an argument was modified")
+	}
+	back := compared(t, Side{Explanation: b}, Side{Explanation: a}).Explanation
+	for j, x := range back.Methods["A − B"].Data {
+		if x != -e.Methods["A − B"].Data[j] {
+			t.Errorf("with the sides exchanged the difference is not the negative one")
+		}
+	}
+}
+
+// TestComparePromptsWithout refuses prompts without a common token and shows where they differ.
+func TestComparePromptsWithout(t *testing.T) {
+	a := pieces("m", "the cat", []string{"the", " cat"}, []string{" so"}, []float64{0.5, 0.5})
+	b := pieces("m", "a dog ran", []string{"a", " dog", " ran"}, []string{" so"},
+		[]float64{0.5, 0.5, 0})
+	_, err := Compare(Side{Explanation: a}, Side{Explanation: b})
+	const want = "the prompts have 2 and 3 tokens, and none of them is in both, so they cannot be " +
+		"aligned; take prompts with common words, or of the same number of tokens; they differ " +
+		"first at token 0: 0 “the”, 1 “cat”; and 0 “a”, 1 “dog”, 2 “ran”"
+	if err == nil || err.Error() != "render: "+want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
+// TestCommonTokens compares the length of the subsequence with that of a search of all, and checks
+// that it is one.
+func TestCommonTokens(t *testing.T) {
+	var longest func(x, y []string) int
+	longest = func(x, y []string) int {
+		if len(x) == 0 || len(y) == 0 {
+			return 0
+		}
+		if strings.TrimSpace(x[0]) == strings.TrimSpace(y[0]) {
+			return 1 + longest(x[1:], y[1:])
+		}
+		return max(longest(x[1:], y), longest(x, y[1:]))
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	text := func() (all []string) {
+		for range random.IntN(9) {
+			all = append(all, []string{"a", " a", "b", " c", "d"}[random.IntN(5)])
+		}
+		return all
+	}
+	for range 500 {
+		x, y := text(), text()
+		pairs := commonTokens(x, y)
+		if want := longest(x, y); len(pairs) != want {
+			t.Fatalf("%q and %q: %d common tokens, want %d", x, y, len(pairs), want)
+		}
+		last := [2]int{-1, -1}
+		for _, p := range pairs {
+			if p[0] <= last[0] || p[1] <= last[1] || !sameToken(x[p[0]], y[p[1]]) {
+				t.Fatalf("%q and %q: the pairs %v", x, y, pairs)
+			}
+			last = p
+		}
+	}
+	long := slices.Repeat([]string{"a"}, 3000)
+	other := slices.Repeat([]string{"b"}, 3000)
+	if pairs := commonTokens(append(long, "x"), append(other, "x")); len(pairs) != 1 {
+		t.Errorf("%d pairs of long prompts, want the last one", len(pairs))
+	}
+}
