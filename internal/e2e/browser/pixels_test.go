@@ -76,8 +76,10 @@ func painted(img *image.RGBA, box image.Rectangle) float64 {
 	return float64(all-most) / float64(all)
 }
 
-// differing returns the share of the pixels of two images of the same size that differ by more
-// than most in a channel. All pixels of images of different sizes differ.
+// differing returns the share of the pixels of two images of the same size that differ: one of them
+// is apart by more than most in a channel from the pixel at its place in the other image and from
+// all around that one. Text that Chromium draws a pixel lower, as it does in a layer of its own, is
+// thus the same. All pixels of images of different sizes differ.
 func differing(a, b *image.RGBA, most int) float64 {
 	if a.Rect.Size() != b.Rect.Size() {
 		return 1
@@ -85,14 +87,32 @@ func differing(a, b *image.RGBA, most int) float64 {
 	differ := 0
 	for y := range a.Rect.Dy() {
 		for x := range a.Rect.Dx() {
-			p := a.RGBAAt(a.Rect.Min.X+x, a.Rect.Min.Y+y)
-			q := b.RGBAAt(b.Rect.Min.X+x, b.Rect.Min.Y+y)
-			if apart(p.R, q.R) > most || apart(p.G, q.G) > most || apart(p.B, q.B) > most {
+			at := image.Pt(x, y)
+			p, q := a.RGBAAt(a.Rect.Min.X+x, a.Rect.Min.Y+y), b.RGBAAt(b.Rect.Min.X+x, b.Rect.Min.Y+y)
+			if !alike(p, q, most) && !(near(p, b, at, most) && near(q, a, at, most)) {
 				differ++
 			}
 		}
 	}
 	return float64(differ) / float64(a.Rect.Dx()*a.Rect.Dy())
+}
+
+// near reports whether an image has a pixel like c at a place, counted from its corner, or beside it.
+func near(c color.RGBA, img *image.RGBA, at image.Point, most int) bool {
+	at = at.Add(img.Rect.Min)
+	around := image.Rect(at.X-1, at.Y-1, at.X+2, at.Y+2).Intersect(img.Rect)
+	for y := around.Min.Y; y < around.Max.Y; y++ {
+		for x := around.Min.X; x < around.Max.X; x++ {
+			if alike(c, img.RGBAAt(x, y), most) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func alike(p, q color.RGBA, most int) bool {
+	return apart(p.R, q.R) <= most && apart(p.G, q.G) <= most && apart(p.B, q.B) <= most
 }
 
 func apart(a, b uint8) int { return max(int(a), int(b)) - min(int(a), int(b)) }
@@ -119,6 +139,15 @@ func TestPixels(t *testing.T) {
 	}
 	if got := differing(white, drawn, 64); got != 1./40 {
 		t.Errorf("by more than 64 differs %v, want %v", got, 1./40)
+	}
+	for x, want := range map[int]float64{4: 0, 5: 2. / 40} {
+		moved := image.NewRGBA(white.Rect)
+		copy(moved.Pix, white.Pix)
+		moved.SetRGBA(x, 1, drawn.RGBAAt(3, 1))
+		moved.SetRGBA(9, 3, drawn.RGBAAt(9, 3))
+		if got := differing(drawn, moved, 64); got != want {
+			t.Errorf("of a pixel moved to column %d %v differs, want %v", x, got, want)
+		}
 	}
 	if got := differing(white, image.NewRGBA(image.Rect(0, 0, 4, 10)), 64); got != 1 {
 		t.Errorf("of images of different sizes %v differs, want 1", got)
