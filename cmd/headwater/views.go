@@ -140,10 +140,7 @@ var unused = []struct {
 	{"alternatives", ofTensors, "it shows no other tokens", true},
 	{"foils", []string{viewHeads}, "it shows attention as it is", true},
 	{"all-layers", []string{viewLayers, viewMaps}, "it has all layers anyway", true},
-	{
-		"all-levels", []string{viewCompare, viewMaps}, "a layer after @ of --methods asks for it",
-		true,
-	},
+	{"all-levels", []string{viewCompare, viewMaps}, "a layer after @ asks for it", true},
 	{"own-row", []string{viewMaps}, "it has the rows of all tokens", true},
 	{"measured-residual", []string{viewMaps}, "its maps have no such residual", false},
 }
