@@ -308,7 +308,6 @@ func TestSavedViewsRefused(t *testing.T) {
 			"--figure", "head", "--figure-layer", "1", "--figure-head", "8",
 		},
 		"a decoder and an encoder cannot be compared": {"--against-model", "tiny-mlm"},
-		"the prompts have":                            {"--against", "the keys"},
 	} {
 		status, _, said := execute(t, "", append([]string{
 			"explain", "--backend", "go", "--max-tokens", "1", "-o", os.DevNull, "--save", "a.svg",
@@ -448,7 +447,7 @@ func TestEncodeFile(t *testing.T) {
 		"heads filter": {"a.svg", `{"kind":"heads","filter":["x"]}`, "leave By and Filter empty"},
 		"no head":      {"a.svg", `{"kind":"head","layer":1,"head":8}`, "heads 0 to 7"},
 		"compare":      {"a.svg", `{"kind":"compare","against_method":"x"}`, "no method"},
-		"no layer":     {"a.svg", `{"kind":"compare","method":"rollout@40"}`, "from 0 to 5"},
+		"no layer":     {"a.svg", `{"kind":"compare","method":"rollout@40"}`, "layers 0 to 5"},
 		"no number":    {"a.svg", `{"kind":"compare","method":"rollout@x"}`, "rollout@x"},
 		"maps by":      {"a.svg", `{"kind":"maps","by":"word"}`, "leave By and Filter empty"},
 		"maps of none": {"a.svg", `{"kind":"maps","method":"direct"}`, "direct"},

@@ -124,8 +124,8 @@ func (f *explainFlags) checkPalette() error {
 	return oneOf("palette", f.palette, render.PaletteNames()...)
 }
 
-// ofTensors are the views that are no heatmaps of the prompt.
-var ofTensors = []string{viewHeads, viewLayers, viewFlow, viewMaps}
+// withoutHeatmap are the views that show no heatmap of the prompt.
+var withoutHeatmap = []string{viewHeads, viewLayers, viewFlow, viewMaps}
 
 // unused are the options that change nothing in some views. saved says that they change numbers
 // that --save writes, so they stay with it.
@@ -135,15 +135,12 @@ var unused = []struct {
 	why   string
 	saved bool
 }{
-	{"color", ofTensors, "its text has no colours", false},
-	{"top", ofTensors, "it says itself what is strongest", false},
-	{"alternatives", ofTensors, "it shows no other tokens", true},
+	{"color", withoutHeatmap, "its text has no colours", false},
+	{"top", withoutHeatmap, "it says itself what is strongest", false},
+	{"alternatives", withoutHeatmap, "it shows no other tokens", true},
 	{"foils", []string{viewHeads}, "it shows attention as it is", true},
 	{"all-layers", []string{viewLayers, viewMaps}, "it has all layers anyway", true},
-	{
-		"all-levels", []string{viewCompare, viewMaps}, "a layer after @ of --methods asks for it",
-		true,
-	},
+	{"all-levels", []string{viewCompare, viewMaps}, "a layer after @ asks for it", true},
 	{"own-row", []string{viewMaps}, "it has the rows of all tokens", true},
 	{"measured-residual", []string{viewMaps}, "its maps have no such residual", false},
 }
