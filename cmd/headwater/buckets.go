@@ -12,5 +12,6 @@ import (
 func init() {
 	corpus.BucketClients = corpus.Clients{
 		Open: bucket.Open, BeforeRead: bucket.WithoutWarnings, Answer: bucket.Answer,
+		NoAccount: bucket.NoAccount,
 	}
 }

@@ -41,6 +41,8 @@ type Clients struct {
 	// Answer returns what the server answered: the status of HTTP, 0 if err is not about an answer,
 	// and a code and a message, "" if there are none.
 	Answer func(err error) (status int, code, message string)
+	// NoAccount reports whether the client found no account and therefore asked for nothing.
+	NoAccount func(err error) bool
 }
 
 // BucketClients are those of this program, which sets them before it opens a place.
@@ -519,6 +521,10 @@ func (p *Place) bucketFailed(what, text string, err error) error {
 	case answered.refusal() || code == gcerrors.PermissionDenied:
 		return fmt.Errorf("%s: the bucket refuses access; check its name, the account (%s) and "+
 			"its permissions: %w", text, p.account(), cause)
+	case BucketClients.NoAccount != nil && BucketClients.NoAccount(err):
+		// A machine of the cloud that has one may not have answered.
+		return &RetryError{fmt.Errorf("%s: the client finds no account (%s): %w", text,
+			p.account(), cause)}
 	case code == gcerrors.NotFound && !errors.As(err, new(*net.DNSError)):
 		return fmt.Errorf("%s: %w", text, fs.ErrNotExist)
 	case code == gcerrors.InvalidArgument || code == gcerrors.Unimplemented:

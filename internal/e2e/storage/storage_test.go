@@ -175,6 +175,29 @@ func TestNoBucket(t *testing.T) {
 	}
 }
 
+// TestNoAccount runs without an account of the cloud.
+func TestNoAccount(t *testing.T) {
+	for _, c := range []struct{ place, env, want string }{
+		{"s3://corpora/c?region=us-east-1", "", "the client finds no account (AWS_ACCESS_KEY_ID"},
+		{"gs://corpora/c", "", "there is no account of Google Cloud; name its file in GOOGLE_APP"},
+		{"azblob://corpora/c", "", "there is no account of Azure; set AZURE_STORAGE_ACCOUNT"},
+		{
+			"azblob://corpora/c", "AZURE_STORAGE_ACCOUNT=reader",
+			"the client finds no account (AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY or ",
+		},
+	} {
+		h := command{t, []string{
+			c.env, "HOME=" + t.TempDir(), "AWS_EC2_METADATA_DISABLED=true",
+			"GOOGLE_APPLICATION_CREDENTIALS=",
+		}, built.path, built.input}
+		stdout, stderr, status := h.run("missing", c.place)
+		if status == 0 || stdout != "" || !strings.Contains(stderr, c.want) {
+			t.Errorf("%s: status %d, %q, want %q", c.place, status, stdout+stderr, c.want)
+		}
+		h.readable(stderr)
+	}
+}
+
 // TestFaultInTheMiddle lets the server go away after the first shards.
 func TestFaultInTheMiddle(t *testing.T) {
 	for _, of := range clouds {
