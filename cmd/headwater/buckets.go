@@ -9,4 +9,9 @@ import (
 	"github.com/headwater-ml/headwater/internal/corpus/bucket"
 )
 
-func init() { corpus.BeforeRead = bucket.WithoutWarnings }
+func init() {
+	corpus.BucketClients = corpus.Clients{
+		Open: bucket.Open, BeforeRead: bucket.WithoutWarnings, Answer: bucket.Answer,
+		NoAccount: bucket.NoAccount,
+	}
+}

@@ -655,7 +655,7 @@ func TestRefusingBucket(t *testing.T) {
 		want  string
 		retry bool
 	}{
-		{gcerrors.PermissionDenied, "the bucket refuses access; check the account and its rights", false},
+		{gcerrors.PermissionDenied, "the bucket refuses access; check its name, the account (", false},
 		{gcerrors.Internal, "cannot be", true},
 		{gcerrors.ResourceExhausted, "cannot be", true},
 		{gcerrors.InvalidArgument, "cannot be", false},

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"path"
@@ -28,10 +30,23 @@ type Place struct {
 	prefix string // of the keys in the bucket, "" or with a slash at the end
 }
 
-// BeforeRead is called, if it is not nil, before every request that reads from a bucket, with a
-// function that gives access to what the driver sends; see [blob.ReaderOptions]. A program sets it
-// before it opens a place.
-var BeforeRead func(as func(any) bool) error
+// Clients is what the drivers of buckets that a program has linked can do beside what all of them
+// can. A function may be nil.
+type Clients struct {
+	// Open opens a bucket instead of [blob.OpenBucket].
+	Open func(ctx context.Context, address *url.URL) (*blob.Bucket, error)
+	// BeforeRead is called before every request that reads, with a function that gives access to
+	// what the driver sends; see [blob.ReaderOptions].
+	BeforeRead func(as func(any) bool) error
+	// Answer returns what the server answered: the status of HTTP, 0 if err is not about an answer,
+	// and a code and a message, "" if there are none.
+	Answer func(err error) (status int, code, message string)
+	// NoAccount reports whether the client found no account and therefore asked for nothing.
+	NoAccount func(err error) bool
+}
+
+// BucketClients are those of this program, which sets them before it opens a place.
+var BucketClients Clients
 
 // OpenPlace opens a folder, which need not exist, or a bucket: a path, file:///path, or the address
 // of a bucket such as s3://bucket/folder?region=eu-west-1. The program must have linked the driver
@@ -49,7 +64,13 @@ func OpenPlace(ctx context.Context, name string) (*Place, error) {
 	}
 	inBucket := strings.Trim(address.Path, "/")
 	address.Path = ""
-	b, err := blob.OpenBucket(ctx, address.String())
+	open := BucketClients.Open
+	if open == nil {
+		open = func(ctx context.Context, address *url.URL) (*blob.Bucket, error) {
+			return blob.OpenBucket(ctx, address.String())
+		}
+	}
+	b, err := open(ctx, address)
 	if err != nil {
 		return nil, fmt.Errorf("corpus: the bucket %s cannot be opened: %w", name, err)
 	}
@@ -142,10 +163,12 @@ func (p *Place) listBucket(ctx context.Context) ([]object, error) {
 	var all []object
 	keys := p.bucket.List(&blob.ListOptions{Prefix: p.prefix})
 	for {
-		o, err := keys.Next(ctx)
+		request := begin(ctx, 0)
+		o, err := keys.Next(request.ctx)
 		if errors.Is(err, io.EOF) {
-			return all, nil
+			return all, request.end(nil)
 		}
+		err = request.end(err)
 		if err != nil {
 			return nil, p.failed("be listed", "", err)
 		}
@@ -216,11 +239,20 @@ func (p *Place) open(ctx context.Context, name string) (io.ReadCloser, error) {
 		f, _, err := p.openRegular(name)
 		return f, err
 	}
-	r, err := p.bucket.NewReader(ctx, p.prefix+name, readerOptions())
+	return p.rangeReader(ctx, name, 0, -1)
+}
+
+// rangeReader reads a piece of a file of a bucket, up to its end if length is negative.
+func (p *Place) rangeReader(
+	ctx context.Context, name string, offset, length int64,
+) (io.ReadCloser, error) {
+	request := begin(ctx, 0)
+	r, err := p.bucket.NewRangeReader(request.ctx, p.prefix+name, offset, length,
+		&blob.ReaderOptions{BeforeRead: BucketClients.BeforeRead})
 	if err != nil {
-		return nil, p.failed("be read", name, err)
+		return nil, p.failed("be read", name, request.end(err))
 	}
-	return r, nil
+	return &patientReader{r, request}, request.pause(nil)
 }
 
 // openRegular opens a file of a folder, and returns its size. What is no regular file is refused:
@@ -241,8 +273,6 @@ func (p *Place) openRegular(name string) (*os.File, int64, error) {
 	return f, info.Size(), nil
 }
 
-func readerOptions() *blob.ReaderOptions { return &blob.ReaderOptions{BeforeRead: BeforeRead} }
-
 // randomFile is a file that can be read anywhere.
 type randomFile interface {
 	io.ReaderAt
@@ -253,11 +283,12 @@ type randomFile interface {
 // by ranges.
 func (p *Place) openAt(ctx context.Context, name string) (randomFile, int64, error) {
 	if p.bucket != nil {
-		about, err := p.bucket.Attributes(ctx, p.prefix+name)
-		if err != nil {
+		request := begin(ctx, 0)
+		about, err := p.bucket.Attributes(request.ctx, p.prefix+name)
+		if err = request.end(err); err != nil {
 			return nil, 0, p.failed("be read", name, err)
 		}
-		return &ranges{ctx: ctx, place: p, name: name}, about.Size, nil
+		return &ranges{ctx: ctx, place: p, name: name, size: about.Size}, about.Size, nil
 	}
 	return p.openRegular(name)
 }
@@ -267,20 +298,19 @@ type ranges struct {
 	ctx   context.Context
 	place *Place
 	name  string
+	size  int64
 }
 
 // ReadAt reads one piece, by one request.
 func (r *ranges) ReadAt(b []byte, offset int64) (int, error) {
-	key := r.place.prefix + r.name
-	in, err := r.place.bucket.NewRangeReader(r.ctx, key, offset, int64(len(b)),
-		readerOptions())
+	in, err := r.place.rangeReader(r.ctx, r.name, offset, int64(len(b)))
 	if err != nil {
-		return 0, r.place.failed("be read", r.name, err)
+		return 0, err
 	}
 	defer in.Close()
 	n, err := io.ReadFull(in, b)
 	switch {
-	case int64(n) == min(in.Size()-offset, int64(len(b))) && err != nil:
+	case int64(n) == min(r.size-offset, int64(len(b))) && err != nil:
 		err = io.EOF // the file ends here; if less came, the connection did
 	case err != nil:
 		err = r.place.failed("be read", r.name, err)
@@ -368,12 +398,18 @@ func (t *target) commit(ctx context.Context) error {
 func (t *target) replace(ctx context.Context) error { return t.upload(ctx, true) }
 
 func (t *target) upload(ctx context.Context, replace bool) error {
-	if _, err := t.spool.Seek(0, io.SeekStart); err != nil {
+	size, err := t.spool.Seek(0, io.SeekEnd)
+	if err == nil {
+		_, err = t.spool.Seek(0, io.SeekStart)
+	}
+	if err != nil {
 		return scratchFailed(err)
 	}
-	err := t.place.bucket.Upload(ctx, t.place.prefix+t.name, t.spool, &blob.WriterOptions{
+	request := begin(ctx, size)
+	err = t.place.bucket.Upload(request.ctx, t.place.prefix+t.name, t.spool, &blob.WriterOptions{
 		ContentType: "application/octet-stream", IfNotExist: !replace,
 	})
+	err = request.end(err)
 	switch {
 	case err == nil:
 		return nil
@@ -457,23 +493,56 @@ func (p *Place) failed(what, name string, err error) error {
 	if name != "" {
 		where = name + " in " + p.name
 	}
-	code := gcerrors.Code(err)
-	if p.bucket == nil {
-		err = atomicfile.Cause(err)
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		err = bucketCause(err)
-	}
 	text := fmt.Sprintf("corpus: %s cannot %s", where, what)
+	if p.bucket != nil && !errors.Is(err, fs.ErrNotExist) {
+		return p.bucketFailed(what, text, err)
+	}
+	err = atomicfile.Cause(err)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) || p.bucket != nil && code == gcerrors.NotFound:
+	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%s: %w", text, fs.ErrNotExist)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%s: %w", text, err)
-	case p.bucket != nil && code == gcerrors.PermissionDenied:
-		return fmt.Errorf("%s: the bucket refuses access; check the account and its rights: %w",
-			text, err)
-	case p.bucket != nil && (code == gcerrors.InvalidArgument || code == gcerrors.Unimplemented):
-		return fmt.Errorf("%s: %w", text, err)
 	}
 	return &RetryError{fmt.Errorf("%s: %w", text, err)}
+}
+
+// bucketFailed returns the error of a file in a bucket. A client may call an answer "not found"
+// that refuses access, so the answer itself decides if there is one. What cannot be written because
+// it is not found is the bucket.
+func (p *Place) bucketFailed(what, text string, err error) error {
+	code := gcerrors.Code(err)
+	answered, _ := answerOf(err)
+	cause := bucketCause(err)
+	switch {
+	case answered.noBucket() || answered.status == http.StatusNotFound && what == "be written":
+		return fmt.Errorf("%s: there is no such bucket; check its name, or create it: %w", text,
+			cause)
+	case answered.refusal() || code == gcerrors.PermissionDenied:
+		return fmt.Errorf("%s: the bucket refuses access; check its name, the account (%s) and "+
+			"its permissions: %w", text, p.account(), cause)
+	case BucketClients.NoAccount != nil && BucketClients.NoAccount(err):
+		// A machine of the cloud that has one may not have answered.
+		return &RetryError{fmt.Errorf("%s: the client finds no account (%s): %w", text,
+			p.account(), cause)}
+	case code == gcerrors.NotFound && !errors.As(err, new(*net.DNSError)):
+		return fmt.Errorf("%s: %w", text, fs.ErrNotExist)
+	case code == gcerrors.InvalidArgument || code == gcerrors.Unimplemented:
+		return fmt.Errorf("%s: %w", text, cause)
+	}
+	return &RetryError{fmt.Errorf("%s: %w", text, cause)}
+}
+
+// account says where the clients of a bucket find the account.
+func (p *Place) account() string {
+	scheme, _, _ := strings.Cut(p.name, "://")
+	switch scheme {
+	case "s3":
+		return "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"
+	case "gs":
+		return "GOOGLE_APPLICATION_CREDENTIALS, or gcloud auth application-default login"
+	case "azblob":
+		return "AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN, or az login"
+	}
+	return "in the environment"
 }

@@ -13,9 +13,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/johannesboyne/gofakes3"
-	"github.com/johannesboyne/gofakes3/backend/s3mem"
 )
 
 // A fault is what goes wrong with a request.
@@ -43,10 +40,11 @@ func (f fault) String() string { return faultNames[f] }
 
 const bucket = "corpora"
 
-// server is an S3 server on loopback with a bucket and with faults in front of it.
+// server is a server of a cloud on loopback with a bucket and with faults in front of it.
 type server struct {
-	t   *testing.T
-	url string
+	cloud
+	t    *testing.T
+	host string
 
 	mu    sync.Mutex
 	inner http.Handler
@@ -59,14 +57,10 @@ type server struct {
 	stalled, release chan struct{}
 }
 
-func newServer(t *testing.T) *server {
+func newServer(t *testing.T, of cloud) *server {
 	t.Helper()
-	objects := s3mem.New()
-	if err := objects.CreateBucket(bucket); err != nil {
-		t.Fatal(err)
-	}
 	s := &server{
-		t: t, inner: gofakes3.New(objects).Server(), written: make(map[string]int),
+		cloud: of, t: t, written: make(map[string]int),
 		stalled: make(chan struct{}, 100), release: make(chan struct{}),
 	}
 	s.calm()
@@ -75,7 +69,8 @@ func newServer(t *testing.T) *server {
 		close(s.release)
 		front.Close()
 	})
-	s.url = front.URL
+	s.host = strings.TrimPrefix(front.URL, "http://")
+	s.inner = of.server(t, s.host)
 	return s
 }
 
@@ -97,36 +92,41 @@ func (s *server) failed(f fault) int {
 }
 
 // place is what the command calls a folder of the bucket.
-func (s *server) place(folder string) string {
-	return fmt.Sprintf("s3://%s/%s?region=us-east-1&use_path_style=true&endpoint=%s", bucket,
-		folder, s.url)
+func (s *server) place(folder string) string { return s.cloud.place(s.host, folder) }
+
+// store stores an object behind the faults.
+func (s *server) store(path string, body []byte) {
+	s.t.Helper()
+	r := s.put(path, bytes.NewReader(body))
+	r.Header.Set("Content-Length", fmt.Sprint(len(body)))
+	if reply := s.request(r); reply.Code >= http.StatusMultipleChoices {
+		s.t.Fatalf("%s: status %d", path, reply.Code)
+	}
 }
 
-// object returns what is stored under a path of the bucket.
+// object returns what is stored under a path of an S3 bucket.
 func (s *server) object(path string) []byte {
 	s.t.Helper()
-	reply := s.request(http.MethodGet, path, nil)
+	reply := s.request(httptest.NewRequest(http.MethodGet, "/"+bucket+"/"+path, nil))
 	if reply.Code != http.StatusOK {
 		s.t.Fatalf("%s: status %d", path, reply.Code)
 	}
 	return reply.Body.Bytes()
 }
 
-// replace stores something else under a path of the bucket.
+// replace stores something else under a path of an S3 bucket.
 func (s *server) replace(path string, body []byte) {
 	s.t.Helper()
-	s.request(http.MethodDelete, path, nil) // with its checksum
-	if reply := s.request(http.MethodPut, path, body); reply.Code != http.StatusOK {
-		s.t.Fatalf("%s: status %d", path, reply.Code)
-	}
+	// With its checksum.
+	s.request(httptest.NewRequest(http.MethodDelete, "/"+bucket+"/"+path, nil))
+	s.store(path, body)
 }
 
 // request asks the server behind the faults.
-func (s *server) request(method, path string, body []byte) *httptest.ResponseRecorder {
+func (s *server) request(r *http.Request) *httptest.ResponseRecorder {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := httptest.NewRequest(method, "/"+bucket+"/"+path, bytes.NewReader(body))
-	r.Header.Set("Content-Length", fmt.Sprint(len(body)))
+	r.Host = s.host
 	reply := httptest.NewRecorder()
 	s.inner.ServeHTTP(reply, r)
 	return reply
@@ -161,10 +161,10 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		hangUp(w)
 		return
 	case busy:
-		refusal(w, http.StatusServiceUnavailable, "SlowDown", "Please reduce your request rate.")
+		s.refusal(w, http.StatusServiceUnavailable, "SlowDown", "Please reduce your request rate.")
 		return
 	case denied:
-		refusal(w, http.StatusForbidden, "AccessDenied", "Access Denied")
+		s.refusal(w, http.StatusForbidden, "AccessDenied", "Access Denied")
 		return
 	case cutUpload:
 		_, _ = io.CopyN(io.Discard, r.Body, r.ContentLength/2)
@@ -233,11 +233,10 @@ func (s *server) carryOut(r *http.Request) (*httptest.ResponseRecorder, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.inner.ServeHTTP(reply, r)
-	query := r.URL.Query()
-	upload := r.Method == http.MethodPut && !query.Has("uploadId") ||
-		r.Method == http.MethodPost && query.Has("uploadId") // the last step of one in parts
-	if upload && reply.Code == http.StatusOK {
-		s.written[strings.TrimPrefix(r.URL.Path, "/"+bucket+"/")]++
+	if reply.Code < http.StatusMultipleChoices {
+		if path := s.uploaded(r, reply); path != "" {
+			s.written[path]++
+		}
 	}
 	return reply, nil
 }
@@ -254,10 +253,24 @@ func hangUp(w http.ResponseWriter) {
 	_ = conn.Close()
 }
 
-// refusal answers as S3 does.
-func refusal(w http.ResponseWriter, status int, code, message string) {
-	w.Header().Set("Content-Type", "application/xml")
-	w.WriteHeader(status)
-	fmt.Fprintf(w, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>%s</Code>"+
-		"<Message>%s</Message></Error>", code, message)
+// refusal answers as the cloud does: with XML, JSON or a header.
+func (s *server) refusal(w http.ResponseWriter, status int, code, message string) {
+	switch s.name {
+	case "gs":
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		fmt.Fprintf(w, `{"error": {"code": %d, "message": %q}}`, status, message)
+	case "azblob":
+		azureError(w, status, code)
+	default:
+		w.Header().Set("Content-Type", "application/xml")
+		w.WriteHeader(status)
+		fmt.Fprintf(w, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>%s</Code>"+
+			"<Message>%s</Message></Error>", code, message)
+	}
+}
+
+// isUpload reports whether a request stores something.
+func isUpload(r *http.Request) bool {
+	return r.Method == http.MethodPut || r.Method == http.MethodPost
 }

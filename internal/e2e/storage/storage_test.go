@@ -1,6 +1,6 @@
-// Package storage runs headwater corpus on an S3 server on loopback that fails in every way that
-// networks and servers do. It is a module of its own, so that nobody who uses Headwater depends on
-// the server.
+// Package storage runs headwater corpus on servers of S3, Google Cloud and Azure on loopback that
+// fail in every way that networks and servers do. It is a module of its own, so that nobody who
+// uses Headwater depends on the servers.
 package storage
 
 import (
@@ -26,108 +26,199 @@ const (
 
 // TestWithoutFaults compares a corpus in a bucket with one in a folder.
 func TestWithoutFaults(t *testing.T) {
-	s, h := newServer(t), newCommand(t)
-	for _, input := range []string{h.input, s.place("in/texts.jsonl")} {
-		text, err := os.ReadFile(h.input)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.replace("in/texts.jsonl", text)
-		folder := "from-" + input[:2]
-		h.plan(input, s.place(folder))
-		if got := h.missing(s.place(folder)); len(got) != shards {
-			t.Errorf("the tasks %v are missing of a plan, want %d", got, shards)
-		}
-		h.must("run", s.place(folder))
-		h.check(s, folder)
-		h.must("run", s.place(folder)) // everything is there
-		s.onceEach()
+	for _, of := range clouds {
+		t.Run(of.name, func(t *testing.T) {
+			t.Parallel()
+			s := newServer(t, of)
+			h := newCommand(s)
+			text, err := os.ReadFile(h.input)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.store("in/texts.jsonl", text)
+			for i, input := range []string{h.input, s.place("in/texts.jsonl")} {
+				folder := fmt.Sprintf("corpus-%d", i)
+				h.plan(input, s.place(folder))
+				if got := h.missing(s.place(folder)); len(got) != shards {
+					t.Errorf("the tasks %v are missing of a plan, want %d", got, shards)
+				}
+				h.must("run", s.place(folder))
+				h.check(s, folder)
+				h.must("run", s.place(folder)) // everything is there
+				s.onceEach()
+			}
+			h.plan(s.place("in"), s.place("of-a-folder")) // the bucket is listed
+			if paths := s.shards(); len(paths) != 2*shards {
+				t.Errorf("the bucket has the shards %v, want %d", paths, 2*shards)
+			}
+		})
 	}
 }
 
 // TestPassingFaults lets the first requests of every object fail, each in the same way.
 func TestPassingFaults(t *testing.T) {
-	for _, f := range []fault{refuse, busy, cutUpload, loseReply, cutReply, slow} {
-		t.Run(f.String(), func(t *testing.T) {
-			t.Parallel()
-			s, h := newServer(t), newCommand(t)
-			once := func(r *http.Request, before int) fault {
-				if f == cutUpload && r.Method != http.MethodPut || before > 0 && f != slow {
-					return none
-				}
-				return f
-			}
-			place := s.place("corpus")
-			s.fail(once)
-			h.plan(h.input, place)
-			if s.failed(f) == 0 {
-				t.Error("no request of the plan failed: the test does not test")
-			}
-			s.fail(once)
-			status := tryAgain
-			for attempt := 0; status == tryAgain && attempt < 3; attempt++ {
-				var stderr string
-				if _, stderr, status = h.run("run", place); status != 0 {
-					t.Logf("run ends with status %d: %s", status, stderr)
-					h.readable(stderr)
-				}
-			}
-			if status != 0 {
-				t.Fatalf("run ends with status %d", status)
-			}
-			if s.failed(f) == 0 {
-				t.Error("no request failed: the test does not test")
-			}
-			s.fail(once)
-			h.check(s, "corpus")
-			s.onceEach()
-		})
+	for _, of := range clouds {
+		for _, f := range []fault{refuse, busy, cutUpload, loseReply, cutReply, slow} {
+			t.Run(of.name+", "+f.String(), func(t *testing.T) {
+				t.Parallel()
+				passingFaults(t, of, f)
+			})
+		}
 	}
+}
+
+func passingFaults(t *testing.T, of cloud, f fault) {
+	s := newServer(t, of)
+	h := newCommand(s)
+	once := func(r *http.Request, before int) fault {
+		if f == cutUpload && !isUpload(r) || before > 0 && f != slow {
+			return none
+		}
+		return f
+	}
+	place := s.place("corpus")
+	for _, args := range [][]string{
+		{"plan", h.input, place, "--shards", fmt.Sprint(shards), "--backend", "go"},
+		{"run", place},
+	} {
+		s.fail(once)
+		h.again(args...)
+		if s.failed(f) == 0 {
+			t.Errorf("no request of %s failed: the test does not test", args[0])
+		}
+	}
+	s.fail(once)
+	h.check(s, "corpus")
+	s.onceEach()
 }
 
 // TestLastingFaults lets every request fail. The command must end with a status and a message from
 // which a user and a scheduler know what to do, and when all is well again the rest must be done.
 func TestLastingFaults(t *testing.T) {
-	for _, c := range []struct {
-		fault  fault
-		status int
-	}{
-		{refuse, tryAgain},
-		{busy, tryAgain},
-		{cutReply, tryAgain},
-		{denied, 1},
+	for _, of := range clouds {
+		for _, c := range []struct {
+			fault  fault
+			status int
+		}{
+			{refuse, tryAgain},
+			{busy, tryAgain},
+			{cutReply, tryAgain},
+			{denied, 1},
+		} {
+			t.Run(of.name+", "+c.fault.String(), func(t *testing.T) {
+				t.Parallel()
+				lastingFault(t, of, c.fault, c.status)
+			})
+		}
+	}
+}
+
+func lastingFault(t *testing.T, of cloud, f fault, want int) {
+	s, h, place := planned(t, of)
+	h.must("run", place, "--shard", "0")
+	always := func(*http.Request, int) fault { return f }
+	for _, args := range [][]string{
+		{"run", place},
+		{"missing", place},
+		{"verify", place},
+		{"merge", place, "-o", filepath.Join(t.TempDir(), "all.parquet")},
 	} {
-		t.Run(c.fault.String(), func(t *testing.T) {
+		s.fail(always)
+		h.givesUp(want, args...)
+	}
+	s.calm()
+	h.must("run", place)
+	h.check(s, "corpus")
+	s.onceEach()
+}
+
+// TestUploadsFail lets reading succeed and all uploads fail.
+func TestUploadsFail(t *testing.T) {
+	for _, of := range clouds {
+		for _, c := range []struct {
+			fault  fault
+			status int
+		}{{busy, tryAgain}, {denied, 1}} {
+			t.Run(of.name+", "+c.fault.String(), func(t *testing.T) {
+				t.Parallel()
+				s, h, place := planned(t, of)
+				s.fail(func(r *http.Request, _ int) fault {
+					if isUpload(r) {
+						return c.fault
+					}
+					return none
+				})
+				h.givesUp(c.status, "run", place)
+				s.calm()
+				h.must("run", place)
+				h.check(s, "corpus")
+				s.onceEach()
+			})
+		}
+	}
+}
+
+// TestNoBucket names a bucket that does not exist.
+func TestNoBucket(t *testing.T) {
+	for _, of := range clouds {
+		t.Run(of.name, func(t *testing.T) {
 			t.Parallel()
-			s, h, place := planned(t)
-			h.must("run", place, "--shard", "0")
-			always := func(*http.Request, int) fault { return c.fault }
-			for _, args := range [][]string{
-				{"run", place},
-				{"missing", place},
-				{"verify", place},
-				{"merge", place, "-o", filepath.Join(t.TempDir(), "all.parquet")},
-			} {
-				s.fail(always)
-				start := time.Now()
-				_, stderr, status := h.run(args...)
-				t.Logf("%s, after %.1f s, status %d: %s", args[0], time.Since(start).Seconds(),
-					status, strings.TrimSpace(stderr))
-				if args[0] == "run" && status != c.status {
-					t.Errorf("run ends with status %d, want %d", status, c.status)
-				} else if status == 0 {
-					t.Errorf("%s ends with status 0", args[0])
-				}
-				if !strings.Contains(stderr, bucket) {
-					t.Error("the message does not name the bucket")
-				}
-				h.readable(stderr)
-				// The status of a test that ends at once would not say that it tried again.
-				if limit := 2 * time.Minute; time.Since(start) > limit {
-					t.Errorf("%s took more than %v to give up", args[0], limit)
-				}
+			s := newServer(t, of)
+			h := newCommand(s)
+			place := strings.Replace(s.place("corpus"), bucket, "no-"+bucket, 1)
+			_, stderr, status := h.run("plan", h.input, place, "--backend", "go")
+			if status != 1 || !strings.Contains(stderr, "there is no such bucket; check its name") {
+				t.Errorf("plan ends with status %d: %s", status, stderr)
 			}
+			h.readable(stderr)
+		})
+	}
+}
+
+// TestNoAccount runs without an account of the cloud.
+func TestNoAccount(t *testing.T) {
+	for _, c := range []struct{ place, env, want string }{
+		{"s3://corpora/c?region=us-east-1", "", "the client finds no account (AWS_ACCESS_KEY_ID"},
+		{"gs://corpora/c", "", "there is no account of Google Cloud; name its file in GOOGLE_APP"},
+		{"azblob://corpora/c", "", "there is no account of Azure; set AZURE_STORAGE_ACCOUNT"},
+		{
+			"azblob://corpora/c", "AZURE_STORAGE_ACCOUNT=reader",
+			"the client finds no account (AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY or ",
+		},
+	} {
+		h := command{t, []string{
+			c.env, "HOME=" + t.TempDir(), "AWS_EC2_METADATA_DISABLED=true",
+			"GOOGLE_APPLICATION_CREDENTIALS=",
+		}, built.path, built.input}
+		stdout, stderr, status := h.run("missing", c.place)
+		if status == 0 || stdout != "" || !strings.Contains(stderr, c.want) {
+			t.Errorf("%s: status %d, %q, want %q", c.place, status, stdout+stderr, c.want)
+		}
+		h.readable(stderr)
+	}
+}
+
+// TestFaultInTheMiddle lets the server go away after the first shards.
+func TestFaultInTheMiddle(t *testing.T) {
+	for _, of := range clouds {
+		t.Run(of.name, func(t *testing.T) {
+			t.Parallel()
+			s, h, place := planned(t, of)
+			uploads := 0
+			s.fail(func(r *http.Request, _ int) fault {
+				if isUpload(r) {
+					uploads++
+				}
+				if uploads > shards/2 {
+					return busy
+				}
+				return none
+			})
+			h.givesUp(tryAgain, "run", place)
 			s.calm()
+			if got := h.missing(place); len(got) != shards-shards/2 {
+				t.Errorf("the tasks %v are missing, want %d", got, shards-shards/2)
+			}
 			h.must("run", place)
 			h.check(s, "corpus")
 			s.onceEach()
@@ -135,36 +226,10 @@ func TestLastingFaults(t *testing.T) {
 	}
 }
 
-// TestFaultInTheMiddle lets the server go away after the first shards.
-func TestFaultInTheMiddle(t *testing.T) {
-	s, h, place := planned(t)
-	uploads := 0
-	s.fail(func(r *http.Request, _ int) fault {
-		if r.Method == http.MethodPut {
-			uploads++
-		}
-		if uploads > shards/2 {
-			return busy
-		}
-		return none
-	})
-	_, stderr, status := h.run("run", place)
-	if status != tryAgain {
-		t.Errorf("run ends with status %d, want %d: %s", status, tryAgain, stderr)
-	}
-	s.calm()
-	if got := h.missing(place); len(got) != shards-shards/2 {
-		t.Errorf("the tasks %v are missing, want %d", got, shards-shards/2)
-	}
-	h.must("run", place)
-	h.check(s, "corpus")
-	s.onceEach()
-}
-
 // TestShardsCannotBeRead cuts every answer about a shard. A shard that did not arrive whole is not
 // one that is damaged: no worker may make it again.
 func TestShardsCannotBeRead(t *testing.T) {
-	s, h, place := planned(t)
+	s, h, place := planned(t, s3)
 	h.must("run", place)
 	for _, f := range []fault{cutReply, refuse, busy} {
 		s.fail(func(r *http.Request, _ int) fault {
@@ -192,7 +257,7 @@ func TestShardsCannotBeRead(t *testing.T) {
 
 // TestKilledUpload kills a worker while the server has its request.
 func TestKilledUpload(t *testing.T) {
-	s, h, place := planned(t)
+	s, h, place := planned(t, s3)
 	s.fail(func(r *http.Request, _ int) fault {
 		if r.Method == http.MethodPut {
 			return stall
@@ -217,7 +282,7 @@ func TestKilledUpload(t *testing.T) {
 // TestTwoWorkers lets two workers make the same shards at the same time. One upload of each wins,
 // and both workers succeed.
 func TestTwoWorkers(t *testing.T) {
-	s, h, place := planned(t)
+	s, h, place := planned(t, s3)
 	type outcome struct {
 		stderr string
 		status int
@@ -240,7 +305,7 @@ func TestTwoWorkers(t *testing.T) {
 
 // TestDamagedShard is a shard that somebody has cut or exchanged.
 func TestDamagedShard(t *testing.T) {
-	s, h, place := planned(t)
+	s, h, place := planned(t, s3)
 	h.must("run", place)
 	paths := s.shards()
 	if len(paths) != shards {
@@ -279,9 +344,10 @@ func TestDamagedShard(t *testing.T) {
 	}
 }
 
-// command is the headwater command with an input.
+// command is the headwater command with an account of a server and an input.
 type command struct {
 	t           *testing.T
+	account     []string
 	path, input string
 }
 
@@ -322,17 +388,17 @@ func TestMain(m *testing.M) {
 }
 
 // planned returns a server of the test's own with the plan of a corpus, and the command.
-func planned(t *testing.T) (s *server, h command, place string) {
+func planned(t *testing.T, of cloud) (s *server, h command, place string) {
 	t.Helper()
-	s, h = newServer(t), newCommand(t)
+	s = newServer(t, of)
+	h = newCommand(s)
 	place = s.place("corpus")
 	h.plan(h.input, place)
 	return s, h, place
 }
 
-func newCommand(t *testing.T) command {
-	t.Helper()
-	return command{t, built.path, built.input}
+func newCommand(s *server) command {
+	return command{s.t, s.env(s.host), built.path, built.input}
 }
 
 // run runs headwater corpus with arguments.
@@ -366,10 +432,51 @@ func (h command) start(args ...string) *exec.Cmd {
 // command returns headwater corpus with arguments and with an account of the server.
 func (h command) command(args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(h.t.Context(), h.path, append([]string{"corpus"}, args...)...)
-	cmd.Env = append(os.Environ(), "AWS_ACCESS_KEY_ID=reader", "AWS_SECRET_ACCESS_KEY=secret",
-		"AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE=/dev/null",
-		"AWS_SHARED_CREDENTIALS_FILE=/dev/null")
+	cmd.Env = append(os.Environ(), h.account...)
 	return cmd
+}
+
+// again runs headwater corpus with arguments as a scheduler does, which tries three times.
+func (h command) again(args ...string) {
+	h.t.Helper()
+	status := tryAgain
+	for attempt := 0; status == tryAgain && attempt < 3; attempt++ {
+		var stderr string
+		if _, stderr, status = h.run(args...); status != 0 {
+			h.t.Logf("%s ends with status %d: %s", args[0], status, stderr)
+			h.readable(stderr)
+		}
+	}
+	if status != 0 {
+		h.t.Fatalf("%s ends with status %d", args[0], status)
+	}
+}
+
+// givesUp runs headwater corpus with arguments, which has to end soon with a message; run ends with
+// a status.
+func (h command) givesUp(want int, args ...string) {
+	h.t.Helper()
+	start := time.Now()
+	_, stderr, status := h.run(args...)
+	took := time.Since(start)
+	h.t.Logf("%s, after %.1f s, status %d: %s", args[0], took.Seconds(), status,
+		strings.TrimSpace(stderr))
+	if args[0] == "run" && status != want {
+		h.t.Errorf("run ends with status %d, want %d", status, want)
+	} else if status == 0 {
+		h.t.Errorf("%s ends with status 0", args[0])
+	}
+	if !strings.Contains(stderr, bucket) {
+		h.t.Error("the message does not name the bucket")
+	}
+	if want == 1 && !strings.Contains(stderr, "the bucket refuses access; check its name, ") {
+		h.t.Error("the message does not say what to check")
+	}
+	h.readable(stderr)
+	// The patience of the command is 30 s, and the machine may do other things.
+	if limit := time.Minute; took > limit {
+		h.t.Errorf("%s took more than %v to give up", args[0], limit)
+	}
 }
 
 // must runs headwater corpus with arguments, which has to succeed, and returns what it prints.
