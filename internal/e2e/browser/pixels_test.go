@@ -88,7 +88,8 @@ func differing(a, b *image.RGBA, most int) float64 {
 	for y := range a.Rect.Dy() {
 		for x := range a.Rect.Dx() {
 			at := image.Pt(x, y)
-			p, q := a.RGBAAt(a.Rect.Min.X+x, a.Rect.Min.Y+y), b.RGBAAt(b.Rect.Min.X+x, b.Rect.Min.Y+y)
+			p := a.RGBAAt(a.Rect.Min.X+x, a.Rect.Min.Y+y)
+			q := b.RGBAAt(b.Rect.Min.X+x, b.Rect.Min.Y+y)
 			if !alike(p, q, most) && !(near(p, b, at, most) && near(q, a, at, most)) {
 				differ++
 			}
@@ -97,7 +98,8 @@ func differing(a, b *image.RGBA, most int) float64 {
 	return float64(differ) / float64(a.Rect.Dx()*a.Rect.Dy())
 }
 
-// near reports whether an image has a pixel like c at a place, counted from its corner, or beside it.
+// near reports whether an image has a pixel like c at a place, counted from its corner, or beside
+// it.
 func near(c color.RGBA, img *image.RGBA, at image.Point, most int) bool {
 	at = at.Add(img.Rect.Min)
 	around := image.Rect(at.X-1, at.Y-1, at.X+2, at.Y+2).Intersect(img.Rect)
