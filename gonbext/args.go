@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/janpfeifer/gonb/gonbui"
+
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
@@ -38,7 +40,12 @@ func ExplainArgs() {
 	}
 }
 
-func init() { passOptions(flag.CommandLine, os.Args, os.Stderr, os.Exit) }
+// Only in a cell, so that a program that imports this package keeps its flags as they are.
+func init() {
+	if gonbui.IsNotebook {
+		passOptions(flag.CommandLine, os.Args, os.Stderr, os.Exit)
+	}
+}
 
 // passOptions lets an option of [ExplainArgs] stand before the prompt: GoNB calls flag.Parse before
 // the function of a %exec line, which would end the program at the first option, because package

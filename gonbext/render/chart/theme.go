@@ -3,6 +3,7 @@ package chart
 import (
 	"fmt"
 	"math"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -112,8 +113,50 @@ const letter = 6.5
 
 // drawnWidth returns how many pixels a chart takes, at most, whose plot is that wide.
 func (c *Chart) drawnWidth(plot float64) float64 {
-	title := max(utf8.RuneCountInString(c.Title), utf8.RuneCountInString(c.Subtitle))
-	return max(plot+c.around(), math.Ceil(letter*float64(title)))
+	longest := 0
+	for _, line := range append(lines(c.heading()), lines(c.Subtitle)...) {
+		longest = max(longest, utf8.RuneCountInString(line))
+	}
+	return max(plot+c.around(), math.Ceil(letter*float64(longest)))
+}
+
+// heading returns the title above a specification.
+func (c *Chart) heading() string {
+	if len(c.Choices) > 0 && c.MenuTitle != "" {
+		return c.MenuTitle
+	}
+	return c.Title
+}
+
+// lineLetters is how many letters a line of a title has at most, unless a word is longer: a cell of
+// JupyterLab in a window of 446 pixels has room for that.
+const lineLetters = 45
+
+// lines divides a title between words.
+func lines(title string) []string {
+	var all []string
+	for _, word := range strings.Fields(title) {
+		last := len(all) - 1
+		if last >= 0 && utf8.RuneCountInString(all[last]+" "+word) <= lineLetters {
+			all[last] += " " + word
+		} else {
+			all = append(all, word)
+		}
+	}
+	return all
+}
+
+// broken returns a title as Vega-Lite has it: a text, or a list of lines.
+func broken(title string) any {
+	all := lines(title)
+	if len(all) <= 1 {
+		return title
+	}
+	list := make([]any, len(all))
+	for i, line := range all {
+		list[i] = line
+	}
+	return list
 }
 
 // around returns how many pixels a chart has beside its plot, at most: the axis and the legend.

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
 )
 
@@ -66,6 +68,30 @@ func TestFits(t *testing.T) {
 		signal, _ := grid["columns"].(map[string]any)
 		if signal["signal"] != g.want {
 			t.Errorf("columns of a grid of %d: %v, want %s", len(g.charts), signal, g.want)
+		}
+	}
+}
+
+// TestTitleLines divides titles that are wider than a narrow cell between words.
+func TestTitleLines(t *testing.T) {
+	word := strings.Repeat("w", 44)
+	for subtitle, want := range map[string]any{
+		"short":            "short",
+		word:               word,
+		word + " x":        []any{word, "x"},
+		"a " + word + " b": []any{"a", word, "b"},
+		"a b " + word[:41]: "a b " + word[:41],
+		word + word:        word + word,
+	} {
+		c := charts()["lines"]
+		c.Subtitle = subtitle
+		spec, err := c.VegaLite()
+		if err != nil {
+			t.Fatal(err)
+		}
+		title, _ := spec["title"].(map[string]any)
+		if diff := cmp.Diff(want, title["subtitle"]); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", subtitle, diff)
 		}
 	}
 }

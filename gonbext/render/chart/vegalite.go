@@ -30,12 +30,9 @@ func (c *Chart) VegaLite() (map[string]any, error) {
 		spec["height"] = c.Height
 	}
 	if c.Title != "" {
-		title := object{"text": c.Title, "anchor": "start"}
-		if len(c.Choices) > 0 && c.MenuTitle != "" {
-			title["text"] = c.MenuTitle
-		}
+		title := object{"text": broken(c.heading()), "anchor": "start"}
 		if c.Subtitle != "" {
-			title["subtitle"] = c.Subtitle
+			title["subtitle"] = broken(c.Subtitle)
 		}
 		spec["title"] = title
 	}

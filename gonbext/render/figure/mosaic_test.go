@@ -20,11 +20,13 @@ func TestMosaic(t *testing.T) {
 		want  map[int][][]point
 	}{
 		"place": {
-			steps{{0, 0, 0}, {0, 0, 0}, {0, 12, 0}}, 10,
+			steps{{0, 0, 0}, {0, 0, 0}, {0, 12, 0}},
+			10,
 			map[int][][]point{12: {corners(11, 22, 21, 32)}},
 		},
 		"one rectangle": {
-			steps{{0, 5, 5}, {0, 5, 5}, {-1, -1, 3}}, 10,
+			steps{{0, 5, 5}, {0, 5, 5}, {-1, -1, 3}},
+			10,
 			map[int][][]point{
 				5: {corners(11, 2, 31, 22)}, -1: {corners(1, 22, 21, 32)},
 				3: {corners(21, 22, 31, 32)},

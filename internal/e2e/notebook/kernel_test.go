@@ -34,7 +34,8 @@ var wrongCells = []cell{
 	},
 	{
 		Source: "%%\ngonbext.Explain(\"a\", gonbext.Model{Name: \"tinny\"})",
-		want:   "an embedded model (tiny, tiny-verb, tiny-mlm, tiny-sentiment, tiny-alibi), nor a known one (smollm2); did you mean tiny?",
+		want: "did you mean tiny? tinny is neither a directory nor a GGUF file, nor an embedded " +
+			"model (tiny, tiny-verb, tiny-mlm, tiny-sentiment, tiny-alibi), nor a known one (smollm2)",
 	},
 	{
 		Source: "%%\ngonbext.Explain(\"a\", gonbext.Model{DType: \"flot32\"})",
@@ -110,7 +111,7 @@ func TestInstalledKernel(t *testing.T) {
 			Source: sourcesCell, want: "strongest: john has the blue lamp .",
 		}},
 		"words": {shortDir(t), cell{
-			Source: "%exec gonbext.ExplainArgs \"the keys to the\" --max-tokens 1 --methods rollout\n//",
+			Source: "%exec gonbext.ExplainArgs --max-tokens 1 \"the keys to the\" --methods rollout\n//",
 			want:   "toy grammar model",
 		}},
 		"clone": {filepath.Join(clone, "notebooks"), cell{
