@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Runs headwater corpus on a real Slurm, on an S3 server with faults, and its job file through the
-# types of Kubernetes' API; everything on loopback. Usage: internal/e2e/cluster/run.sh [FLAG...],
-# flags for go test. As root it installs Debian's slurm-wlm and munge if they are missing. It takes
-# about five minutes. internal/e2e/kubernetes/controlplane.sh is the same for a real control plane of
-# Kubernetes, which takes longer to build.
+# Runs headwater corpus on a real Slurm, on servers of S3, Google Cloud and Azure with faults, and
+# its job file through the types of Kubernetes' API; everything on loopback. Usage:
+# internal/e2e/cluster/run.sh [FLAG...], flags for go test. As root it installs Debian's slurm-wlm
+# and munge if they are missing. It takes about ten minutes.
+# internal/e2e/kubernetes/controlplane.sh is the same for a real control plane of Kubernetes, which
+# takes longer to build.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
 . "$here/../../setup/env.sh"
@@ -43,6 +44,6 @@ chmod 755 "$work"
 export HEADWATER_BIN="$work/headwater" HEADWATER_SLURM=1
 go build -buildvcs=false -tags buckets -o "$HEADWATER_BIN" ./cmd/headwater
 for module in storage kubernetes; do
-	(cd "internal/e2e/$module" && go mod download && go vet . && go test -count 1 -v "$@" .)
+	(cd "internal/e2e/$module" && go mod download && go vet . && go test -count 1 -v -parallel 8 "$@" .)
 done
 go test -count 1 -v -timeout 30m -skip TestModules "$@" ./internal/e2e/cluster
