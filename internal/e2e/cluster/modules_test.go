@@ -20,7 +20,8 @@ func TestModules(t *testing.T) {
 				t.Skipf("run internal/e2e/cluster/run.sh, which downloads the modules: %s", out)
 			}
 			// Most of the time the tests wait for a client that tries again.
-			out, err := inModule(name, bins[name], "test", "-vet=all", "-parallel", "8", ".")
+			out, err := inModule(name, bins[name], "test", "-vet=all", "-parallel", "8",
+				"-timeout", "30m", ".")
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}

@@ -44,6 +44,7 @@ chmod 755 "$work"
 export HEADWATER_BIN="$work/headwater" HEADWATER_SLURM=1
 go build -buildvcs=false -tags buckets -o "$HEADWATER_BIN" ./cmd/headwater
 for module in storage kubernetes; do
-	(cd "internal/e2e/$module" && go mod download && go vet . && go test -count 1 -v -parallel 8 "$@" .)
+	(cd "internal/e2e/$module" && go mod download && go vet . &&
+		go test -count 1 -v -parallel 8 -timeout 30m "$@" .)
 done
 go test -count 1 -v -timeout 30m -skip TestModules "$@" ./internal/e2e/cluster
