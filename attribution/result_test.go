@@ -217,6 +217,55 @@ func TestSinks(t *testing.T) {
 	}
 }
 
+// TestRowSinks: the first token or a control token with more than half of one row is a sink of this
+// row, unless it is a sink of all rows; a word is not, nor anything in an encoder.
+func TestRowSinks(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(e *attribution.Explanation, r *attribution.Result)
+		want   []int
+	}{
+		{"the first token, .9 of one row of three", nil, []int{0, -1, -1}},
+		{"half is not more than half", func(_ *attribution.Explanation, r *attribution.Result) {
+			r.Data[0], r.Data[1] = .5, .5
+		}, []int{-1, -1, -1}},
+		{"what generated tokens have counts", func(
+			e *attribution.Explanation, _ *attribution.Result,
+		) {
+			e.OtherMass["m"][0] = .9 // .9 of 1.9
+		}, []int{-1, -1, -1}},
+		{"a control token", func(e *attribution.Explanation, _ *attribution.Result) {
+			e.Prompt.Special[2] = true
+		}, []int{0, -1, 2}},
+		{"a sink of all rows is returned by Sinks", func(
+			_ *attribution.Explanation, r *attribution.Result,
+		) {
+			r.Data = []float64{.9, .1, 0, .6, .2, .2, .8, .1, .1}
+		}, []int{-1, -1, -1}},
+		{"lifted", func(_ *attribution.Explanation, r *attribution.Result) {
+			r.Options["lift"] = "yes"
+		}, []int{-1, -1, -1}},
+		{"encoder", func(e *attribution.Explanation, _ *attribution.Result) {
+			e.Model.Bidirectional = true
+		}, []int{-1, -1, -1}},
+	} {
+		e := small()
+		r := e.Methods["m"]
+		r.Layers, r.Shape, e.OtherMass["m"] = []int{0}, [3]int{3, 3, 1}, make([]float64, 3)
+		r.Data = []float64{.9, .1, 0, .1, .8, .1, .2, .1, .7}
+		if c.change != nil {
+			c.change(e, r)
+		}
+		got, err := e.RowSinks("m", attribution.ShownLevel)
+		if diff := cmp.Diff(c.want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", c.name, err, diff)
+		}
+	}
+	if _, err := small().RowSinks("m", 2); !errors.Is(err, trace.ErrUsage) {
+		t.Errorf("error %v, want a usage error", err)
+	}
+}
+
 // An ordinary token in the middle is a sink over eight rows, and may be evidence over fewer; a
 // special token is one.
 func TestSinksInTheMiddle(t *testing.T) {

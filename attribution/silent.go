@@ -40,7 +40,15 @@ func (e *Explanation) Silent(method string, k int) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	rowSinks, err := e.RowSinks(method, k)
+	if err != nil {
+		return nil, err
+	}
 	r := e.Methods[method]
+	shares, err := e.sourceShares(r, method, k)
+	if err != nil {
+		return nil, err
+	}
 	n, m := r.Shape[0], r.Shape[1]
 	reasons := make([]string, n)
 	if r.Options["scorer"] != "" {
@@ -66,9 +74,14 @@ func (e *Explanation) Silent(method string, k int) ([]string, error) {
 		for _, s := range sinks {
 			onSinks += s.Shares[t]
 		}
-		if len(sinks) > 0 && 1-onSinks < silentRest {
+		own := slices.Clone(sinks) // those of this row
+		if j := rowSinks[t]; j >= 0 {
+			own = append(own, Sink{Position: j, Text: e.Prompt.Texts[j]})
+			onSinks += shares[j*n+t]
+		}
+		if len(own) > 0 && 1-onSinks < silentRest {
 			reasons[t] = fmt.Sprintf("%s of the row rests on %s", percent(onSinks),
-				sinkNames(sinks))
+				sinkNames(own))
 		}
 	}
 	if len(columns) < sameColumns {

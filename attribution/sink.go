@@ -18,6 +18,8 @@ const (
 	// sinkLeast is how many rows are needed before an ordinary token can be a sink. The first token
 	// and control tokens need only one row, because a large share on them is never evidence.
 	sinkLeast = 8
+	// The first token or a control token with more than rowSinkShare of one row is a sink of it.
+	rowSinkShare = 0.5
 )
 
 // Sink is a prompt token that has a large share of nearly every row, as begin-of-text and first
@@ -51,27 +53,11 @@ func (e *Explanation) Sinks(method string, k int) ([]Sink, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, m, levels := r.Shape[0], r.Shape[1], r.Shape[2]
-	if k < ShownLevel || k >= levels {
-		return nil, trace.Usagef("level %d of %s; there are %d, from 0",
-			k, message.Quote(method), levels)
+	shares, err := e.sourceShares(r, method, k)
+	if err != nil || shares == nil {
+		return nil, err
 	}
-	if r.Options["lift"] != "" || r.Options["scorer"] != "" || n == 0 {
-		return nil, nil
-	}
-	other := e.OtherMass[method]
-	if len(other) != n*levels {
-		return nil, damaged("what of %s rests on generated tokens has %d values, not %d", method,
-			len(other), n*levels)
-	}
-	shares := make([]float64, m*n) // [m,n]
-	for t := range n {
-		level := k
-		if k == ShownLevel {
-			level = r.Level(t)
-		}
-		addShares(shares, n, t, r.Row(t, level), other[t*levels+level])
-	}
+	n, m := r.Shape[0], r.Shape[1]
 	var all []float64
 	if e.Model.Bidirectional {
 		layer := r.Layers[r.Top()]
@@ -94,6 +80,66 @@ func (e *Explanation) Sinks(method string, k int) ([]Sink, error) {
 		}
 	}
 	return sinks, nil
+}
+
+// RowSinks returns, for each row of a method at level k, or [ShownLevel], the token that is a sink
+// of this row alone: the first token or a control token with more than half of the row, if
+// [Explanation.Sinks] does not return it; -1 if there is none. Attention rests there where a layer
+// has nothing to say about a token, which may be so for one token and not for the next. The share
+// is no evidence, so a picture treats it like that of a sink. An encoder has none, because its maps
+// say what most targets look at. RowSinks returns an error as Sinks does.
+func (e *Explanation) RowSinks(method string, k int) ([]int, error) {
+	sinks, err := e.Sinks(method, k)
+	if err != nil {
+		return nil, err
+	}
+	r := e.Methods[method]
+	n, m := r.Shape[0], r.Shape[1]
+	found := slices.Repeat([]int{-1}, n)
+	shares, err := e.sourceShares(r, method, k)
+	if err != nil || shares == nil || e.Model.Bidirectional {
+		return found, err
+	}
+	for j := range m {
+		if j > 0 && !e.Prompt.Special[j] || r.Options["spans"] != "" &&
+			severalWords(e.Prompt.Texts[j]) ||
+			slices.ContainsFunc(sinks, func(s Sink) bool { return s.Position == j }) {
+			continue
+		}
+		for t := range n {
+			if shares[j*n+t] > rowSinkShare {
+				found[t] = j
+			}
+		}
+	}
+	return found, nil
+}
+
+// sourceShares returns the share of each source in each row at level k, or [ShownLevel], [m,n]; nil
+// if the values are no shares of a row.
+func (e *Explanation) sourceShares(r *Result, method string, k int) ([]float64, error) {
+	n, m, levels := r.Shape[0], r.Shape[1], r.Shape[2]
+	if k < ShownLevel || k >= levels {
+		return nil, trace.Usagef("level %d of %s; there are %d, from 0",
+			k, message.Quote(method), levels)
+	}
+	if r.Options["lift"] != "" || r.Options["scorer"] != "" || n == 0 {
+		return nil, nil
+	}
+	other := e.OtherMass[method]
+	if len(other) != n*levels {
+		return nil, damaged("what of %s rests on generated tokens has %d values, not %d", method,
+			len(other), n*levels)
+	}
+	shares := make([]float64, m*n)
+	for t := range n {
+		level := k
+		if k == ShownLevel {
+			level = r.Level(t)
+		}
+		addShares(shares, n, t, r.Row(t, level), other[t*levels+level])
+	}
+	return shares, nil
 }
 
 // addShares fills column t of shares, [m,n], with row divided by its sum. other is the part of the

@@ -441,6 +441,7 @@ func (c *comparison) values(side, own int) (rows, generated [][]float64, parts [
 // divide divides each row of a side by the sum of its sizes, sinks excluded. Rows of zeros stay.
 func (c *comparison) divide(side int, rows, generated [][]float64, parts []float64) {
 	var sinks []attribution.Sink
+	rowSinks := slices.Repeat([]int{-1}, len(rows))
 	if s := c.sides[side]; sinksKnown(s.Explanation, s.Method) {
 		// The method and the level are there, so there is no error.
 		level := attribution.ShownLevel
@@ -448,12 +449,13 @@ func (c *comparison) divide(side int, rows, generated [][]float64, parts []float
 			level = c.levelOf(side, 0)
 		}
 		sinks, _ = s.Explanation.Sinks(s.Method, level)
+		rowSinks, _ = s.Explanation.RowSinks(s.Method, level)
 	}
 	for t, row := range rows {
 		sum := 0.0
 		for j, x := range row {
 			is := func(s attribution.Sink) bool { return s.Position == j }
-			if !slices.ContainsFunc(sinks, is) {
+			if !slices.ContainsFunc(sinks, is) && rowSinks[t] != j {
 				sum += math.Abs(x)
 			}
 		}
@@ -486,7 +488,7 @@ func (p *picture) agree() {
 	for t := range p.e.Steps {
 		var x, y []float64
 		for j := range min(a.sources(t), b.sources(t)) {
-			if !p.grey(a, j) && !p.grey(b, j) {
+			if !p.grey(a, t, j) && !p.grey(b, t, j) {
 				x, y = append(x, a.at(t, j)), append(y, b.at(t, j))
 			}
 		}
@@ -533,6 +535,11 @@ func (p *picture) shareScale() {
 	for i := range p.views {
 		for j, sink := range p.views[i].sinks {
 			p.views[differenceOf].sinks[j] = p.views[differenceOf].sinks[j] || sink
+		}
+		for t, j := range p.views[i].rowSinks {
+			if own := p.views[differenceOf].rowSinks; own[t] < 0 {
+				own[t] = j
+			}
 		}
 	}
 	for i := range p.views {

@@ -58,6 +58,8 @@ type scriptView struct {
 	// the rows without colours.
 	Grey   []int `json:"s,omitempty"`
 	Silent []int `json:"z,omitempty"`
+	// RowSinks has, for each row, the source that is a sink of it alone, or -1; absent if none is.
+	RowSinks []int `json:"h,omitempty"`
 	// Top is the value that the codes of Rows count to. Rows has the values at the level shown,
 	// two characters each, or three with Wide; see codes. Row t has M values, and with Own those of
 	// the t generated tokens before it (Own 1), or of itself too (Own 2).
@@ -236,7 +238,7 @@ func (b *page) scriptView(v *view, numbers bool, size *int, limit int) scriptVie
 		s.Own = 1 + len(v.generated[0])
 	}
 	for j := range len(v.sinks) + len(b.greyed) {
-		if b.grey(v, j) {
+		if j < len(v.sinks) && v.sinks[j] || b.filtered(j) {
 			s.Grey = append(s.Grey, j)
 		}
 	}
@@ -245,7 +247,10 @@ func (b *page) scriptView(v *view, numbers bool, size *int, limit int) scriptVie
 			s.Silent = append(s.Silent, t)
 		}
 	}
-	*size += 200 + 5*len(s.Grey) + 3*len(s.Silent)
+	if slices.ContainsFunc(v.rowSinks, func(j int) bool { return j >= 0 }) {
+		s.RowSinks = v.rowSinks
+	}
+	*size += 200 + 5*len(s.Grey) + 3*len(s.Silent) + 4*len(s.RowSinks)
 	if numbers {
 		same := true
 		s.Top, s.Rows, same = v.codes(codeMax)
@@ -268,7 +273,7 @@ func (b *page) scriptView(v *view, numbers bool, size *int, limit int) scriptVie
 	for t := range v.result.Shape[0] {
 		row := make([]int, v.sources(t))
 		for j := range row {
-			if !b.grey(v, j) {
+			if !b.grey(v, t, j) {
 				row[j] = v.colors.step(v.at(t, j))
 			}
 		}

@@ -146,7 +146,7 @@ func (r Maps) firstLevel(t int) int {
 // has no values of the method, they are those that have much of all rows.
 func (r Maps) sinks(p *mapsPage) []bool {
 	if own := r.Explanation.Methods[r.Method]; own != nil && misshapen(r.Explanation, own) == "" {
-		marks, _ := p.picture.sinks(&view{
+		marks, _, _ := p.picture.sinks(&view{
 			name: r.Method, result: own, fixed: fixedLevel(own, r.Layer),
 		})
 		return append(marks, make([]bool, p.T-len(marks))...)

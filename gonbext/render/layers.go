@@ -136,7 +136,7 @@ func (p *layersPage) rescale(v *view) {
 			continue
 		}
 		for j := range v.levelSources(t) {
-			for k := 0; !p.grey(v, j) && k < v.result.Shape[2]; k++ {
+			for k := 0; !p.grey(v, t, j) && k < v.result.Shape[2]; k++ {
 				values = append(values, v.atLevel(t, j, k))
 			}
 		}
@@ -344,7 +344,7 @@ func (p *layersPage) strongest(v *view, t int) string {
 	}
 	var all []best
 	for j := range v.levelSources(t) {
-		if p.grey(v, j) {
+		if p.grey(v, t, j) {
 			continue
 		}
 		top := best{j: j, x: math.NaN()}

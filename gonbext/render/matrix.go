@@ -395,7 +395,7 @@ func (b *page) layersShown(v *view) bool {
 
 // layerPaint returns the paint of a layer's value, also where the row of the layer shown is silent.
 func (v *view) layerPaint(p *picture, t, j, k int) int {
-	if p.grey(v, j) {
+	if p.grey(v, t, j) {
 		return sinkPaint
 	}
 	return v.colors.step(v.atLevel(t, j, k))

@@ -56,3 +56,57 @@ func TestOnFirstUnknown(t *testing.T) {
 		}
 	}
 }
+
+// TestRowSink: a first token with most of one row is grey in that row alone, and out of the scale;
+// the sentence, the parts and the silence of the row say so. With less, it is named for what it is.
+func TestRowSink(t *testing.T) {
+	shares := func(rows ...[]float64) *attribution.Explanation {
+		e := farApart(3, 1)
+		e.Prompt.Texts = []string{"The", " capital", " Italy"}
+		r := e.Methods["raw"]
+		r.Shape, r.Shown, r.Data = [3]int{len(rows), 3, 1}, make([]int, len(rows)), nil
+		e.Steps, e.OtherMass = nil, map[string][]float64{"raw": make([]float64, len(rows))}
+		for _, row := range rows {
+			e.Steps = append(e.Steps, attribution.GeneratedToken{Text: " Rome"})
+			r.Data = append(r.Data, row...)
+		}
+		return e
+	}
+	even := []float64{.1, .5, .4}
+	p := Heatmap{Explanation: shares([]float64{.9, .02, .08}, even, even)}.picture(true)
+	v := &p.views[0]
+	if got := p.says(v, 0); got != "most from “Italy” 8.0 %; 90.0 % rests on “The”, a sink "+
+		"in this row" {
+		t.Errorf("the sentence says %q", got)
+	}
+	for row, want := range []int{sinkPaint, v.colors.step(.1), v.colors.step(.1)} {
+		if got := v.paint(p, row, 0); got != want {
+			t.Errorf("row %d: the first token has paint %d, want %d", row, got, want)
+		}
+	}
+	if v.colors.limit != .5 {
+		t.Errorf("colours end at %v, want .5, without the sink", v.colors.limit)
+	}
+	if _, parts := p.describeParts(v, 0, 0); parts[0] != "sink The 90.0 %" {
+		t.Errorf("parts %q", parts)
+	}
+	out := written(t, HTML{Heatmap: Heatmap{Explanation: p.e}})
+	if !strings.Contains(out, "&#34;h&#34;:[0,-1,-1]") {
+		t.Error("the script does not know the sink of the row")
+	}
+
+	p = Heatmap{Explanation: shares([]float64{.45, .35, .2}, even, even)}.picture(true)
+	if got := p.says(&p.views[0], 0); got != "most from the first token (attention often rests on "+
+		"it) “The” 45.0 %, “capital” 35.0 %, “Italy” 20.0 %" {
+		t.Errorf("the sentence says %q", got)
+	}
+	if got := p.says(&p.views[0], 1); strings.Contains(got, "rests") {
+		t.Errorf("the first token is not the largest of row 1: %q", got)
+	}
+
+	p = Heatmap{Explanation: shares([]float64{.995, .003, .002}, even, even)}.picture(true)
+	const silent = `not coloured: 99.5 % of the row rests on the sink "The"`
+	if got := p.says(&p.views[0], 0); !strings.HasPrefix(got, silent) {
+		t.Errorf("the sentence says %q", got)
+	}
+}

@@ -44,6 +44,8 @@ type view struct {
 	// deep says that they have values at every level; see [attribution.Result.GeneratedRow].
 	deep  bool
 	sinks []bool // [m]
+	// rowSinks has, for each row, the prompt token that is a sink of it alone, or -1, [n].
+	rowSinks []int
 	// silent says why row t is not coloured, "" if it is, [n].
 	silent []string
 	top    scale   // of the highlighted level
@@ -120,7 +122,7 @@ func (p *picture) view(name string, layer *int, generated bool) view {
 		return v
 	}
 	v.fixed = fixedLevel(r, layer)
-	v.sinks, v.silent = p.sinks(&v)
+	v.sinks, v.rowSinks, v.silent = p.sinks(&v)
 	if generated {
 		v.generated = p.generatedValues(&v)
 		v.deep = v.hasLevels()
@@ -133,7 +135,7 @@ func (p *picture) view(name string, layer *int, generated bool) view {
 	// Data is [n,m,L]: i = (t·m + j)·L + k.
 	for i, x := range r.Data {
 		t, j, k := i/r.Shape[2]/m, i/r.Shape[2]%m, i%r.Shape[2]
-		if v.sinks[j] || p.hidden[j] {
+		if p.grey(&v, t, j) {
 			continue
 		}
 		if k != v.level(t) {
@@ -145,7 +147,7 @@ func (p *picture) view(name string, layer *int, generated bool) view {
 	}
 	for t := 0; v.deep && t < r.Shape[0]; t++ {
 		for j := m; j < v.sources(t); j++ {
-			for k := 0; !p.grey(&v, j) && k < r.Shape[2]; k++ {
+			for k := 0; !p.grey(&v, t, j) && k < r.Shape[2]; k++ {
 				if x := math.Abs(v.atLevel(t, j, k)); !math.IsNaN(x) {
 					largest = max(largest, x)
 				}
@@ -200,7 +202,7 @@ func (p *picture) shownValues(v *view) (values []float64) {
 	}
 	for t := range v.result.Shape[0] {
 		for j := range v.sources(t) {
-			if v.silent[t] == "" && !p.grey(v, j) {
+			if v.silent[t] == "" && !p.grey(v, t, j) {
 				values = append(values, v.at(t, j))
 			}
 		}
@@ -282,44 +284,53 @@ func (v *view) atLevel(t, j, k int) float64 {
 	return v.result.At(t, j, k)
 }
 
-// grey reports whether a source is grey in a method: a sink or a token that is filtered.
-func (p *picture) grey(v *view, source int) bool {
-	if m := len(v.sinks); source >= m {
+// grey reports whether a source is grey in row t of a method: a sink or a token that is filtered.
+func (p *picture) grey(v *view, t, source int) bool {
+	return v.sink(t, source) || p.filtered(source)
+}
+
+// filtered reports whether the filter hides a source.
+func (p *picture) filtered(source int) bool {
+	if m := len(p.hidden); source >= m {
 		return p.greyed[source-m]
 	}
-	return v.sinks[source] || p.hidden[source]
+	return p.hidden[source]
 }
 
 // greySources returns which sources of row t are grey.
 func (p *picture) greySources(v *view, t int) []bool {
 	grey := make([]bool, v.sources(t))
 	for s := range grey {
-		grey[s] = p.grey(v, s)
+		grey[s] = p.grey(v, t, s)
 	}
 	return grey
 }
 
-// sinks marks the sinks of a method at the highlighted level, [m], and says which rows are silent,
-// [n]. There are none if the explanation lacks the parts of generated tokens, or does not say which
-// tokens are special. Whether a token is a sink depends on whole rows, with the part of generated
-// tokens.
-func (p *picture) sinks(v *view) (marks []bool, silent []string) {
+// sinks marks the sinks of a method at the highlighted level, [m], names the token that is a sink
+// of one row alone, -1 if there is none, [n], and says which rows are silent, [n]. There are none
+// if the explanation lacks the parts of generated tokens, or does not say which tokens are special.
+// Whether a token is a sink depends on whole rows, with the part of generated tokens.
+func (p *picture) sinks(v *view) (marks []bool, rows []int, silent []string) {
 	r := v.result
 	marks, silent = make([]bool, r.Shape[1]), make([]string, r.Shape[0])
+	rows = slices.Repeat([]int{-1}, r.Shape[0])
 	if !sinksKnown(p.e, v.name) {
-		return marks, silent
+		return marks, rows, silent
 	}
 	sinks, err := p.e.Sinks(v.name, v.fixed)
 	if err != nil {
-		return marks, silent // the method and the level are there
+		return marks, rows, silent // the method and the level are there
 	}
 	for _, s := range sinks {
 		marks[s.Position] = true
 	}
+	if own, err := p.e.RowSinks(v.name, v.fixed); err == nil {
+		rows = own
+	}
 	if reasons, err := p.e.Silent(v.name, v.fixed); err == nil {
 		silent = reasons
 	}
-	return marks, silent
+	return marks, rows, silent
 }
 
 // sinksKnown reports whether an explanation has what sinks are judged by: the parts of generated
@@ -418,7 +429,7 @@ func (p *picture) columns(t, limit int) []int {
 	for i := range p.views {
 		v := &p.views[i]
 		for j := 0; v.has(t) && j < v.sources(t); j++ {
-			if x := math.Abs(v.top.at(v.at(t, j))); !p.grey(v, j) && x > weight[j] {
+			if x := math.Abs(v.top.at(v.at(t, j))); !p.grey(v, t, j) && x > weight[j] {
 				weight[j] = x
 			}
 		}

@@ -13,7 +13,7 @@ import (
 func (v *view) ranked(t, k int, hidden []bool) []int {
 	var all []int
 	for j := range hidden {
-		if !hidden[j] && !v.sink(j) && !math.IsNaN(v.at(t, j)) {
+		if !hidden[j] && !v.sink(t, j) && !math.IsNaN(v.at(t, j)) {
 			all = append(all, j)
 		}
 	}
@@ -23,15 +23,17 @@ func (v *view) ranked(t, k int, hidden []bool) []int {
 	return all[:min(k, len(all))]
 }
 
-// sink reports whether a source is a sink. Generated tokens are none.
-func (v *view) sink(source int) bool { return source < len(v.sinks) && v.sinks[source] }
+// sink reports whether a source is a sink in row t. Generated tokens are none.
+func (v *view) sink(t, source int) bool {
+	return source < len(v.sinks) && (v.sinks[source] || v.rowSinks[t] == source)
+}
 
 // largest returns the largest size in row t at the highlighted level, without sinks, hidden tokens
 // and NaN; 0 if there is none.
 func (v *view) largest(t int, hidden []bool) float64 {
 	x := 0.0
 	for j := range hidden {
-		if a := math.Abs(v.at(t, j)); !hidden[j] && !v.sink(j) && a > x {
+		if a := math.Abs(v.at(t, j)); !hidden[j] && !v.sink(t, j) && a > x {
 			x = a
 		}
 	}

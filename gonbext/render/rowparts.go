@@ -15,8 +15,8 @@ type rowParts struct {
 // does not have it.
 func (v *view) rowParts(t int) rowParts {
 	w := rowParts{generated: math.NaN()}
-	for j, sink := range v.sinks {
-		if sink {
+	for j := range v.sinks {
+		if v.sink(t, j) {
 			w.sink += v.at(t, j)
 			continue
 		}
@@ -31,8 +31,8 @@ func (v *view) rowParts(t int) rowParts {
 // sinkNames lists the sinks with their values in row t: "<bos> 61.0 %".
 func (v *view) sinkNames(p *picture, t int) string {
 	var names []string
-	for j, sink := range v.sinks {
-		if sink {
+	for j := range v.sinks {
+		if v.sink(t, j) {
 			names = append(names, tokenName(p.e.Prompt.Texts[j])+" "+v.top.sum(v.at(t, j)))
 		}
 	}

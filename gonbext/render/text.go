@@ -231,10 +231,10 @@ func (t *text) number(v *view, i, j, width int) {
 	x := v.at(i, j)
 	s := v.rows[i].number(x)
 	switch {
-	case v.sink(j):
+	case v.sink(i, j):
 		t.WriteString(right("sink", width) + " ")
 		return
-	case t.grey(v, j):
+	case t.grey(v, i, j):
 		t.WriteString(right("·", width) + " ")
 		return
 	case !t.color:

@@ -68,7 +68,7 @@ func (t *text) rowEnd(v *view, i int, label string) {
 		if j >= len(t.e.Prompt.Texts) {
 			continue
 		}
-		if left--; !v.sinks[j] {
+		if left--; !v.sink(i, j) {
 			rest -= v.at(i, j)
 		}
 	}

@@ -141,7 +141,7 @@ func (b *page) predictions() {
 // hidden tokens.
 func (v *view) paint(p *picture, t, j int) int {
 	switch {
-	case p.grey(v, j):
+	case p.grey(v, t, j):
 		return sinkPaint
 	case v.silent[t] != "":
 		return 0
@@ -196,8 +196,11 @@ func (p *picture) says(v *view, t int) string {
 	}
 	var above, below []string
 	ranked := v.ranked(t, named, p.greySources(v, t))
-	for _, j := range ranked {
+	for i, j := range ranked {
 		source := p.sourceName(j) + " " + v.rows[t].value(v.at(t, j))
+		if i == 0 {
+			source = p.restsOn(v, j) + source
+		}
 		switch paint := v.paint(p, t, j); {
 		case paint > 0 && paint != nanPaint:
 			above = append(above, source)
@@ -210,7 +213,7 @@ func (p *picture) says(v *view, t int) string {
 			return "no source has a value"
 		}
 		return "nothing stands out; the largest is " + p.sourceName(ranked[0]) + " " +
-			v.rows[t].value(v.at(t, ranked[0]))
+			v.rows[t].value(v.at(t, ranked[0])) + p.rowSink(v, t)
 	}
 	if against := v.contrast(); against != "" {
 		what := tokenName(p.e.Steps[t].Text)
@@ -225,7 +228,35 @@ func (p *picture) says(v *view, t int) string {
 	if v.top.lift {
 		return speaks(above, below, "more than position explains", "less")
 	}
-	return v.most() + strings.Join(append(above, below...), ", ")
+	return v.most() + strings.Join(append(above, below...), ", ") + p.rowSink(v, t)
+}
+
+// restsOn says of a source with the largest share of a row, before its name, that attention rests
+// on it whatever the row is about: "the first token (attention often rests on it) ". It is empty
+// for other sources, and in an encoder for a first token that is a word.
+func (p *picture) restsOn(v *view, j int) string {
+	const often = " (attention often rests on it) "
+	switch {
+	case !v.top.percent || v.top.signed || v.scorer() || v.difference || j >= len(v.sinks) ||
+		grouped(p.e) && len(strings.Fields(p.e.Prompt.Texts[j])) > 1:
+		return ""
+	case j == 0 && !p.e.Model.Bidirectional:
+		return "the first token" + often
+	case p.special(j) && !p.explained(j):
+		return "the control token" + often
+	}
+	return ""
+}
+
+// rowSink says which token is a sink of row t alone, and how much it has: "; 93.6 % rests on “The”
+// (0), a sink in this row".
+func (p *picture) rowSink(v *view, t int) string {
+	j := v.rowSinks[t]
+	if j < 0 || v.difference {
+		return ""
+	}
+	return fmt.Sprintf("; %s rests on %s, a sink in this row", v.top.sum(v.at(t, j)),
+		p.sourceName(j))
 }
 
 // most begins the list of the largest values of a row.

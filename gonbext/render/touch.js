@@ -136,14 +136,14 @@ function start(root) {
     const width = v.q ? sources(v, t) : d.m;
     return (j) => flat ? row[j] || 0 : j < width && row[k * width + j] || 0;
   }
-  const greys = d.d.map((v) => new Set(v.s)), silent = d.d.map((v) => new Set(v.z));
-  const sinksShown = (i) => s.sinks && d.d[i].w && d.d[i].s;
+  const greys = d.d.map((v) => new Set(v.s)), isGrey = (i, t, j) => greys[i].has(j) || d.d[i].h && d.d[i].h[t] === j, silent = d.d.map((v) => new Set(v.z));
+  const sinksShown = (i) => s.sinks && d.d[i].w && (d.d[i].s || d.d[i].h);
   // painter returns the paints of row t at a level.
   function painter(i, t, k) {
     const v = d.d[i];
     const other = k !== shown(v, t), row = other || !v.w ? coarse(i, t, k) : null;
     return (j, words) => {
-      const sink = greys[i].has(j);
+      const sink = isGrey(i, t, j);
       if (sink && !sinksShown(i)) return grey;
       // A silent row has no colours but those of its sinks, where these are shown.
       if (!sink && !other && silent[i].has(t)) return 0;
@@ -234,18 +234,21 @@ function start(root) {
       range.setEndAfter(tokens[part.lastIndexOf(part[index])]);
       return quote(part[index], (range + '').replace(/^(.{39})..+/su, '$1…'));
     };
+    // rests is as restsOn of textview.go.
+    const rests = (q, first) => isGrey(i, t, q) ? 'the sink ' : q || first || v.u || v.g || d.p || d.g || part === sentence ? '' :
+      'the first token (attention often rests on it) ';
     const strongest = (list, size) => list.sort((a, b) => size(b) - size(a)).slice(0, 5);
     if (j < 0) {
       const row = painter(i, t, k), colored = (n) => n && n < grey;
       // Words that are coloured may all be tokens.
       const joined = part && tokens.some((_, q) => (part.indexOf(part[q]) !== q || part.lastIndexOf(part[q]) !== q) && (colored(row(q)) || colored(row(q, part))));
-      const own = block && block.querySelectorAll('.hw-q')[i], from = (!joined || silent[i].has(t)) && own;
+      const own = block && block.querySelectorAll('.hw-q')[i], from = (!joined && !sinksShown(i) || silent[i].has(t)) && own;
       const others = block && block.querySelector('.hw-e');
       if (from) say.append(...from.cloneNode(true).childNodes);
       else {
         const list = strongest([...word.keys()].filter((q) => colored(row(q, part)) && !(part && part[q] < q)), (q) => Math.abs(known(i, t, q)));
         say.append(bold(rowName(t)), ' · ' + names[i] + (v.L ? ', ' + layerName(v, k) : '') + ': ' +
-          sides(i, list, (q) => row(q, part) < 0, (q) => whole(q) + number(i, t, q)));
+          sides(i, list, (q) => row(q, part) < 0, (q) => rests(q, list[0]) + whole(q) + number(i, t, q)));
         // What a row adds up to is the same in words; what changed since the row before names tokens.
         if (own) say.append(...[...own.cloneNode(true).children].filter((e) => e.localName === 'div' && !e.textContent.startsWith('since “')));
       }
@@ -332,7 +335,7 @@ function start(root) {
   }
   const layerPainter = (i, t, k) => {
     const row = coarse(i, t, k);
-    return (j) => greys[i].has(j) && !sinksShown(i) ? grey : row(j);
+    return (j) => isGrey(i, t, j) && !sinksShown(i) ? grey : row(j);
   };
 
   const bar = make('div', {className: 'hw-b'});
@@ -365,7 +368,7 @@ function start(root) {
     if (groups && d.S) {
       button('sentences', !!s.sentences, () => { s.sentences = !s.sentences; s.words = false; });
     }
-    if (v.w && v.s) button('sinks too', !!s.sinks, () => { s.sinks = !s.sinks; });
+    if (v.w && (v.s || v.h)) button('sinks too', !!s.sinks, () => { s.sinks = !s.sinks; });
     if (picked(i)) {
       button(layerName(v, s.level[names[i]]) + ' ✕', true, () => { delete s.level[names[i]]; });
     }

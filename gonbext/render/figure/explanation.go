@@ -20,6 +20,8 @@ type view struct {
 	sinks  []bool   // [m]
 	hidden []bool   // [m+n], prompt and generated tokens that a filter leaves out
 	silent []string // [n], why a row says nothing
+	// rowSinks has, for each row, the prompt token that is a sink of it alone, or -1, [n].
+	rowSinks []int
 	// diverging, percent and lift say how values are coloured and written.
 	diverging, percent, lift bool
 	limit                    float64 // the deepest colour, after transform
@@ -53,7 +55,8 @@ func newView(
 	}
 	v := &view{
 		e: e, name: method, r: r, sinks: make([]bool, m), silent: make([]string, n),
-		percent: strings.HasPrefix(r.Unit, "share"), lift: strings.HasPrefix(r.Unit, "lift"),
+		rowSinks: slices.Repeat([]int{-1}, n),
+		percent:  strings.HasPrefix(r.Unit, "share"), lift: strings.HasPrefix(r.Unit, "lift"),
 	}
 	for _, text := range e.Prompt.Texts {
 		v.hidden = append(v.hidden, filter.Hides(text))
@@ -74,6 +77,9 @@ func newView(
 
 // grey reports whether prompt token j is grey: a sink or a token that is filtered.
 func (v *view) grey(j int) bool { return v.sinks[j] || v.hidden[j] }
+
+// greyIn reports whether prompt token j is grey in row t: everywhere, or as a sink of this row.
+func (v *view) greyIn(t, j int) bool { return v.grey(j) || v.rowSinks[t] == j }
 
 // filtered says which tokens the filter leaves out, "" if none.
 func (v *view) filtered() string {
@@ -111,6 +117,10 @@ func (v *view) findSinks() {
 		v.notes = append(v.notes, fmt.Sprintf("Grey: the sink “%s”, %s of each row. Colours are "+
 			"those of the other tokens.", name(s.Text), percentRange(low, high)))
 	}
+	if rows, err := v.e.RowSinks(v.name, attribution.ShownLevel); err == nil {
+		v.rowSinks = rows
+	}
+	v.notes = append(v.notes, v.rowSinkNotes()...)
 	if silent, err := v.e.Silent(v.name, attribution.ShownLevel); err == nil {
 		v.silent = silent
 	}
@@ -137,6 +147,18 @@ func (v *view) findSinks() {
 	}
 }
 
+// rowSinkNotes says which tokens are sinks of one row alone.
+func (v *view) rowSinkNotes() (notes []string) {
+	for t, j := range v.rowSinks {
+		if j >= 0 {
+			notes = append(notes, fmt.Sprintf("“%s” is a sink in the row of “%s”, with more than "+
+				"half of it. Colours are those of the other tokens.", name(v.e.Prompt.Texts[j]),
+				v.step(t)))
+		}
+	}
+	return notes
+}
+
 // percentRange writes shares: "61 %" or "45 to 61 %".
 func percentRange(low, high float64) string {
 	a, b := fmt.Sprintf("%.0f", 100*low), fmt.Sprintf("%.0f", 100*high)
@@ -152,7 +174,7 @@ func (v *view) scale() {
 	for t := range v.e.Steps {
 		for j := range v.sinks {
 			x := v.at(t, j, v.r.Level(t))
-			if v.grey(j) || v.silent[t] != "" || math.IsNaN(x) || math.IsInf(x, 0) {
+			if v.greyIn(t, j) || v.silent[t] != "" || math.IsNaN(x) || math.IsInf(x, 0) {
 				continue
 			}
 			v.diverging = v.diverging || x < 0
@@ -365,7 +387,7 @@ func (v *view) matrix() *chart.Matrix {
 		for j := range m.Columns {
 			x := math.NaN()
 			switch {
-			case v.silent[t] != "":
+			case v.silent[t] != "", v.rowSinks[t] == j:
 			case j < tokens:
 				x = v.at(t, j, v.r.Level(t))
 			default:
@@ -435,7 +457,7 @@ func newLayerView(
 		}
 		for j := range v.sinks {
 			for k := range v.r.Layers {
-				if x := v.at(t, j, k); !math.IsNaN(x) && !v.grey(j) {
+				if x := v.at(t, j, k); !math.IsNaN(x) && !v.greyIn(t, j) {
 					largest = max(largest, math.Abs(x))
 					v.diverging = v.diverging || x < 0
 				}
@@ -455,7 +477,7 @@ func (v *view) allLayers() string {
 func (v *view) layerMatrix(t int) *chart.Matrix {
 	m := &chart.Matrix{Columns: v.names()}
 	for j := range m.Columns {
-		m.Muted = append(m.Muted, v.grey(j))
+		m.Muted = append(m.Muted, v.greyIn(t, j))
 	}
 	for k := len(v.r.Layers) - 1; k >= 0; k-- {
 		m.Rows = append(m.Rows, fmt.Sprint(v.r.Layers[k]))
@@ -478,6 +500,7 @@ func (v *view) greyNotes() (notes []string) {
 		notes = append(notes, "Grey: the sink "+strings.Join(sinks, ", ")+
 			". Colours are those of the other tokens.")
 	}
+	notes = append(notes, v.rowSinkNotes()...)
 	if filtered := v.filtered(); filtered != "" {
 		notes = append(notes, filtered)
 	}
@@ -546,7 +569,7 @@ func (p *page) strip(v *view, t int, y float64) float64 {
 		background, ink := chart.White, chart.Black
 		value := v.at(t, j, v.r.Level(t))
 		switch {
-		case v.grey(j):
+		case v.greyIn(t, j):
 			background = chart.Muted
 		case v.silent[t] == "" && math.Abs(value) >= 0.05*v.limit:
 			background = v.color().At(value, v.limit, p.palette)
@@ -555,7 +578,7 @@ func (p *page) strip(v *view, t int, y float64) float64 {
 		if background != chart.White {
 			p.rect(x, y-0.95*p.size, wide, high, background)
 		}
-		if hatched(v.color(), value, v.limit) && background != chart.White && !v.grey(j) {
+		if hatched(v.color(), value, v.limit) && background != chart.White && !v.greyIn(t, j) {
 			// Below the letters alone, which lines would make hard to read.
 			p.hatch(x, y+0.05*p.size, wide, high-p.size, 1, 1, func(int, int) (chart.RGB, bool) {
 				return hatchOn(background), true

@@ -2,6 +2,7 @@ package browser
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
@@ -50,6 +51,60 @@ func TestTouchSilentSink(t *testing.T) {
 	if got := colors(); got != "[#8884 #8884 #8884 #8884]" {
 		t.Errorf("without the switch it has %s, want grey", got)
 	}
+}
+
+// TestTouchRowSink: a token that is a sink of one row alone is grey there, and not in the other
+// row; with the switch it has its colour, and the sentence names it as the sink.
+func TestTouchRowSink(t *testing.T) {
+	b := tab(t)
+	e := touched()
+	e.Order = []string{"rollout"}
+	e.Methods = map[string]*attribution.Result{"rollout": {
+		Unit: "share of attention", Layers: []int{0, 1}, Shape: [3]int{2, 4, 2},
+		Shown: []int{1, 1},
+		Data: []float64{
+			0.6, 0.7, 0.2, 0.1, 0.1, 0.2, 0.1, 0,
+			0.6, 0.2, 0.1, 0.5, 0.2, 0.2, 0.1, 0.1,
+		},
+		Options: map[string]string{"aggregation": "layer"},
+	}}
+	e.OtherMass = map[string][]float64{"rollout": {0, 0, 0, 0}}
+	b.Show(t, pageOf(t, e))
+	colors := func() string {
+		return fmt.Sprint(chromium.Evaluate[[]string](t, b, `[
+			document.querySelector('.hw-t > *'), ...[...document.querySelectorAll('.hw-r')].map(
+				(r) => r.cells[1]),
+		].map((e) => e.getAttribute('style').match(/#\w+/)[0])`))
+	}
+	run := func(script string) {
+		chromium.Evaluate[string](t, b, "(() => {"+script+"; return ''})()")
+	}
+	says := func(want string) {
+		t.Helper()
+		got := chromium.Evaluate[string](t, b, "document.querySelector('.hw-s').textContent")
+		if !strings.Contains(got, want) {
+			t.Errorf("the sentence is %q, want %q in it", got, want)
+		}
+	}
+	run(click(".hw-r", 0))
+	still := colors()
+	if !strings.HasPrefix(still, "[#8884 #8884 #") || strings.Count(still, "#8884") != 2 {
+		t.Errorf("the colours are %s, want grey in the first row alone", still)
+	}
+	says("a sink in this row")
+	const sinksToo = "[...document.querySelectorAll('.hw-b button')].find((e) => " +
+		"e.textContent === 'sinks too').click()"
+	run(sinksToo)
+	if got := colors(); !strings.HasPrefix(got, "[#27bd #27bd #") {
+		t.Errorf("with sinks too the colours are %s, want the deepest blue", got)
+	}
+	says("most from the sink “")
+	run(sinksToo)
+	if got := colors(); got != still {
+		t.Errorf("without the switch the colours are %s, want %s", got, still)
+	}
+	run(click(".hw-r", 1)+";"+click(".hw-l", 1))
+	says("most from the first token (attention often rests on it) “")
 }
 
 // TestTouchHatching goes to another token and back: images that the script draws again have the

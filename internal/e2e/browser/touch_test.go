@@ -141,7 +141,8 @@ func TestTouch(t *testing.T) {
 		t.Errorf("tab %q, row %q, layer %q", s.Tab, s.Row, s.Layer)
 	}
 	s = do(t, b, click(".hw-v:not([hidden]) .hw-l", 1)) // layer 0 is below layer 1
-	s.check(t, "click on a layer", "are", "value-zeroing, layer 0: most from “the” (0) 45 to 55 %, “to” (3) 45 to 55 %",
+	s.check(t, "click on a layer", "are", "value-zeroing, layer 0: most from the "+
+		"first token (attention often rests on it) “the” (0) 45 to 55 %, “to” (3) 45 to 55 %",
 		"0 the", "3 to")
 	if s.Layer != "0" {
 		t.Errorf("layer %q is marked, want 0", s.Layer)
