@@ -137,7 +137,7 @@ func TestFlowSilence(t *testing.T) {
 	set(func(_, j int) float64 { return 0.75 - 0.02*float64(j) })
 	const want = ": the row has the order of the positions, as weights at random give it."
 	if got := f.open().sentences(); len(got) != 4 || !strings.HasSuffix(got[0], want) {
-		t.Errorf("the first of %d sentences is %q, want one that ends in %q", len(got), got[0], want)
+		t.Errorf("the first of %d sentences is %q, want %q at its end", len(got), got[0], want)
 	}
 	first := f.open().sentences()[0]
 	if got := written(t, f); !strings.Contains(got, "<b>"+first+"</b>") {
