@@ -321,7 +321,7 @@ func (f *flowPage) text() {
 	f.WriteString("</div>")
 }
 
-// sentences say what the picture shows.
+// sentences say what the picture shows; before that, why the flows say nothing about the token.
 func (f *flowPage) sentences() []string {
 	_, what, chance := f.predictionText(f.t)
 	target, source := f.placedName(f.g.Cut.Target), f.placedName(f.g.Cut.Source)
@@ -331,7 +331,26 @@ func (f *flowPage) sentences() []string {
 		first = fmt.Sprintf("At most %s flows from %s to %s", fixed(f.g.Cut.Flow, 3), source,
 			target)
 	}
-	return []string{strings.TrimSpace(first), f.pathSentence(), f.cutSentence()}
+	all := []string{strings.TrimSpace(first), f.pathSentence(), f.cutSentence()}
+	if silence := f.silence(); silence != "" {
+		all = append([]string{silence}, all...)
+	}
+	return all
+}
+
+// silence says why the flows to the target say nothing about the token, by the check by which other
+// pictures do not colour a row; see [attribution.Explanation.Silent]. It is "" if they may.
+func (f *flowPage) silence() string {
+	r := f.e.Methods["flow"]
+	if r == nil || misshapen(f.e, r) != "" || f.t >= r.Shape[0] || !sinksKnown(f.e, "flow") {
+		return ""
+	}
+	reasons, err := f.e.Silent("flow", attribution.ShownLevel)
+	if err != nil || reasons[f.t] == "" {
+		return ""
+	}
+	_, what, _ := f.predictionText(f.t)
+	return fmt.Sprintf("The flows say nothing about “%s”: %s.", what, Visible(reasons[f.t], 200))
 }
 
 // pathSentence names the tokens of the widest path from the source up, with the layers where it

@@ -116,6 +116,46 @@ func TestFlowKnown(t *testing.T) {
 	}
 }
 
+// TestFlowSilence draws flows that fall from token to token, as weights at random give them: before
+// what it says of them, the picture says why they say nothing about the token, as the matrix does.
+// Flows in another order have no such line.
+func TestFlowSilence(t *testing.T) {
+	const m = 12
+	e := long(m)
+	r := e.Methods["flow"]
+	e.Prompt.Special = make([]bool, m)
+	e.OtherMass = map[string][]float64{"flow": make([]float64, r.Shape[0]*r.Shape[2])}
+	r.Options["aggregation"] = "flow"
+	set := func(flow func(t, j int) float64) {
+		for t := range r.Shape[0] {
+			for j := range m {
+				r.Data[(t*m+j)*r.Shape[2]] = flow(t, j)
+			}
+		}
+	}
+	f := flowing(t, e, 2, 1, 2, spread)
+	set(func(_, j int) float64 { return 0.75 - 0.02*float64(j) })
+	const want = ": the row has the order of the positions, as weights at random give it."
+	if got := f.open().sentences(); len(got) != 4 || !strings.HasSuffix(got[0], want) {
+		t.Errorf("the first of %d sentences is %q, want %q at its end", len(got), got[0], want)
+	}
+	first := f.open().sentences()[0]
+	if got := written(t, f); !strings.Contains(got, "<b>"+first+"</b>") {
+		t.Errorf("the page does not begin with %q", first)
+	}
+	plain := strings.Join(strings.Fields(written(t, FlowText{Flow: f})), " ")
+	if a, b := strings.Index(plain, first), strings.Index(plain, "At most"); a < 0 || a > b {
+		t.Errorf("the text has %q at %d and the flow at %d", first, a, b)
+	}
+	if d, err := f.Drawing(); err != nil || d.Silence != first {
+		t.Errorf("the drawing says %q (%v), want %q", d.Silence, err, first)
+	}
+	set(func(t, j int) float64 { return 0.1 + 0.05*float64((7*j+5*t)%m) })
+	if got := f.open().sentences(); len(got) != 3 {
+		t.Errorf("flows in another order: %q", got)
+	}
+}
+
 // TestFlowCutNodes draws a minimum cut with an edge that is too narrow to be drawn as one: its ends
 // have nodes, and no other token that the target does not reach.
 func TestFlowCutNodes(t *testing.T) {

@@ -15,6 +15,8 @@ type FlowDrawing struct {
 	Reached [][]bool
 	// Edges are those to sinks and then the others, each the narrowest first.
 	Edges []FlowEdge
+	// Silence says why the flows say nothing about the token, "" if they may.
+	Silence string
 	// Note says what is left out, "" if nothing.
 	Note string
 }
@@ -35,7 +37,9 @@ func (r Flow) Drawing() (FlowDrawing, error) {
 		return FlowDrawing{}, err
 	}
 	f := r.open()
-	d := FlowDrawing{Tokens: f.rows, Layers: f.layers, Note: f.partly()}
+	d := FlowDrawing{
+		Tokens: f.rows, Layers: f.layers, Silence: f.silence(), Note: f.partly(),
+	}
 	for _, j := range f.rows {
 		d.Flows = append(d.Flows, f.flowFrom(j))
 	}

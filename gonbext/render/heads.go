@@ -120,14 +120,19 @@ type headsPage struct {
 	colors    scale
 	// wrote is the layer that wrote each generated token, [n], nil if that is not known.
 	wrote []int
+	// predictions has the generated token that is predicted at each token, -1 if none, [T].
+	predictions []int
 	// query is the token whose rows are shown, layer and head the head that is open.
 	query, layer, head int
 }
 
+//go:embed opened.js
+var openedSource string
+
 //go:embed heads.js
 var headsSource string
 
-var headsTouch = script(headsSource)
+var headsTouch = script(openedSource + headsSource)
 
 // WriteTo writes the picture as one div. The only error is that of w.
 func (r Heads) WriteTo(w io.Writer) (int64, error) {
@@ -155,6 +160,7 @@ func (r Heads) open() *headsPage {
 	h.choose(nil)
 	h.query = h.queryOf(h.chosen)
 	h.sinks, h.wrote = h.findSinks(), layersThatWrote(r.Explanation)
+	h.findPredictions()
 	best := h.best(h.query, 1)
 	if len(best) > 0 {
 		h.layer, h.head = best[0].layer, best[0].head
@@ -387,8 +393,12 @@ func (h *headsPage) mean(layer, head, j int) float64 {
 	return h.means[(layer*h.H+head)*h.T+j]
 }
 
-// listedHeads is how many heads are listed for a token.
-const listedHeads = 12
+// listedHeads is how many heads are listed for a token, and rankedBy what their order is; see best.
+const (
+	listedHeads = 12
+	rankedBy    = "ranked by their share, less their mean share for that token from elsewhere, less " +
+		"half of their mean share at that distance"
+)
 
 // write writes the parts from top to bottom. The thumbnails and the numbers of the script take what
 // the text and the open head have left.
@@ -422,8 +432,8 @@ func (h *headsPage) text() string {
 		h.tokens(b)
 		b.WriteString(`<div class="hw-s" style="margin:4px 0 8px 0">`)
 		b.WriteString(h.sentence(h.query, h.layer, h.head))
-		b.printf(`<div style="%s">heads that look at a token from there more than from elsewhere: `+
-			`%s</div></div>`, small, html.EscapeString(h.looks(h.query, listedHeads)))
+		b.printf(`<div style="%s">heads that look at a token from there more than from elsewhere, `+
+			`%s: %s</div></div>`, small, rankedBy, html.EscapeString(h.looks(h.query, listedHeads)))
 	})
 }
 
@@ -482,22 +492,56 @@ func (h *headsPage) looksAt(i, layer, head int) string {
 	return fmt.Sprintf("layer %d, head %d looks at %s", layer, head, strings.Join(names, ", "))
 }
 
-// predicted says which prediction is made at token i, "" if none.
-func (h *headsPage) predicted(i int) string {
-	for t, g := range h.e.Steps {
-		if h.queryOf(t) == i && h.has(t) {
-			return ", where “" + tokenName(g.Text) + "” is predicted"
+// findPredictions finds what is predicted at each token; where that is several, the first.
+func (h *headsPage) findPredictions() {
+	h.predictions = make([]int, h.T)
+	for i := range h.predictions {
+		h.predictions[i] = -1
+	}
+	for t := range h.e.Steps {
+		if i := h.queryOf(t); h.has(t) && h.predictions[i] < 0 {
+			h.predictions[i] = t
 		}
 	}
-	return ""
+}
+
+// predicted says which prediction is made at token i, "" if none.
+func (h *headsPage) predicted(i int) string {
+	t := h.predictions[i]
+	if t < 0 {
+		return ""
+	}
+	return ", where “" + tokenName(h.e.Steps[t].Text) + "” is predicted"
+}
+
+// listOf returns the k heads that are listed for token i; see best. If no head of the layer that
+// wrote what is predicted there is among them, its best one follows.
+func (h *headsPage) listOf(i, k int) []look {
+	all := h.best(i, h.L*h.H)
+	list := all[:min(k, len(all))]
+	wrote := h.wroteLayer(h.predictions[i])
+	ofWrote := func(b look) bool { return b.layer == wrote }
+	if at := slices.IndexFunc(all, ofWrote); at >= k {
+		return append(slices.Clone(list), all[at])
+	}
+	return list
+}
+
+// lookName names the token that a listed head looks at from token i, with its share, and says
+// whether the head is of the layer that wrote what is predicted there.
+func (h *headsPage) lookName(i int, b look) string {
+	name := h.placedName(b.token) + " " + share(b.share)
+	if b.layer == h.wroteLayer(h.predictions[i]) {
+		name += " (wrote)"
+	}
+	return name
 }
 
 // looks lists the heads that look most at one token from token i.
 func (h *headsPage) looks(i, k int) string {
 	var all []string
-	for _, b := range h.best(i, k) {
-		all = append(all, fmt.Sprintf("layer %d head %d %s %s", b.layer, b.head,
-			h.placedName(b.token), share(b.share)))
+	for _, b := range h.listOf(i, k) {
+		all = append(all, fmt.Sprintf("layer %d head %d %s", b.layer, b.head, h.lookName(i, b)))
 	}
 	if all == nil {
 		return "none"
@@ -541,6 +585,7 @@ func (h *headsPage) thumbnailsOf(side int) string {
 			`%d from left to right. In a head: lines look at columns, from the first token on.%s`+
 			`</div><div style="overflow-x:auto"><table style="border-collapse:collapse;margin:0">`,
 			small, h.H-1, note)
+		h.headNumbers(b, size)
 		for l := h.L - 1; l >= 0; l-- {
 			g := make(grid, side+1) // an empty line and column between heads
 			for y := range g {
@@ -569,6 +614,28 @@ func (h *headsPage) thumbnailsOf(side int) string {
 		}
 		b.WriteString("</table></div>")
 	})
+}
+
+// headNumbers writes the numbers of the heads above their columns, which are size pixels wide: of
+// narrow ones every fifth.
+func (h *headsPage) headNumbers(b *page, size int) {
+	every := 1
+	if size < 20 {
+		every = 5
+	}
+	// It is as wide as the images, also on paper, and stretches no column.
+	b.printf(`<thead><tr style="background:none"><td style="%s;padding:0 8px 0 0;text-align:right">`+
+		`head</td><td style="padding:0"><div style="width:0;min-width:100%%;`+
+		`white-space:nowrap;font-size:11px;line-height:14px">`, small)
+	for head := 0; head < h.H; head++ {
+		name := ""
+		if head%every == 0 {
+			name = fmt.Sprint(head)
+		}
+		b.printf(`<span style="display:inline-block;width:%.3f%%;text-align:center">%s</span>`,
+			100/float64(h.H), name)
+	}
+	b.WriteString("</div></td></tr></thead>")
 }
 
 // openHead returns the matrix of the open head: a table with numbers, or an image of a long text.
@@ -694,19 +761,12 @@ func (h *headsPage) data(limit int) string {
 	d := headsData{
 		L: h.L, H: h.H, T: h.T, M: h.m, Query: h.query, Layer: h.layer, Head: h.head,
 		Both: h.e.Model.Bidirectional, Palette: h.palette.number(), Wrote: h.wrote,
+		Predicted: h.predictions,
 	}
 	d.ID = h.id() + "h"
 	for j, is := range h.sinks {
 		if is {
 			d.Sinks = append(d.Sinks, j)
-		}
-	}
-	for range h.T {
-		d.Predicted = append(d.Predicted, -1)
-	}
-	for t := range h.e.Steps {
-		if h.has(t) {
-			d.Predicted[h.queryOf(t)] = t
 		}
 	}
 	for _, rows := range [][2]int{{0, h.T - 1}, {max(h.m-1, 0), h.T - 1}, {h.query, h.query}} {
@@ -715,7 +775,7 @@ func (h *headsPage) data(limit int) string {
 		d.Best = nil
 		for i := d.First; i <= d.Last; i++ {
 			list := []int{}
-			for _, b := range h.best(i, listedHeads) {
+			for _, b := range h.listOf(i, listedHeads) {
 				list = append(list, b.layer, b.head, b.token, int(math.Round(100*b.share)))
 			}
 			d.Best, size = append(d.Best, list), size+5*len(list)
@@ -791,14 +851,16 @@ func (r HeadsText) WriteTo(w io.Writer) (int64, error) {
 			chance += fmt.Sprintf("  layer %d wrote most of it", l)
 		}
 		t.line(fmt.Sprintf("%3d  %s%s  %s", i+1, where, what, chance))
-		for _, b := range h.best(h.queryOf(i), listed) {
+		query := h.queryOf(i)
+		for _, b := range h.listOf(query, listed) {
 			t.wrapped(fmt.Sprintf("     layer %2d head %2d  ", b.layer, b.head),
-				h.placedName(b.token)+" "+share(b.share))
+				h.lookName(query, b))
 		}
 	}
 	t.line("")
 	t.wrapped("", "Each line: a head that looks at one token more than it does from other "+
-		"tokens, and the share of its attention there. Sinks and the looking token are left out.")
+		"tokens, and the share of its attention there. Heads are "+rankedBy+". Sinks and the looking "+
+		"token are left out.")
 	t.model()
 	return t.WriteTo(w)
 }

@@ -19,6 +19,7 @@ function start(root) {
   const query = () => within(s.query, d.T, d.q), layer = () => within(s.layer, d.L, d.l), head = () => within(s.head, d.H, d.h);
   // The static sentence has exact numbers. The list of heads leaves it: its buttons are not announced
   // with each change, and the one in focus keeps it.
+  const heading = say.lastChild.textContent.split(': ')[0].replace('heads', 'heads (layer.head)') + ': ';
   const said = [...say.childNodes].slice(0, -1), list = make('div', {className: 'hw-b'}), below = make('div');
   list.setAttribute('style', 'font-size:12px;margin-top:4px');
   below.append(list);
@@ -87,11 +88,11 @@ function start(root) {
     const focused = [...list.children].indexOf(document.activeElement);
     list.textContent = '';
     if (!known(i)) return;
-    list.append('heads (layer.head) that look at a token from there more than from elsewhere: ' + (d.B[i - d.f].length ? '' : 'none'));
-    const best = d.B[i - d.f];
+    const best = d.B[i - d.f], wrote = d.W ? d.W[d.p[i]] : -1;
+    list.append(heading + (best.length ? '' : 'none'));
     for (let k = 0; k < best.length; k += 4) {
       const [l, h, j, p] = best.slice(k, k + 4);
-      const e = make('button', {type: 'button', textContent: l + '.' + h + ' ' + name(j) + ' ' + p + ' %',
+      const e = make('button', {type: 'button', textContent: l + '.' + h + ' ' + name(j) + ' ' + p + ' %' + (l === wrote ? ' (wrote)' : ''),
         title: 'layer ' + l + ', head ' + h, onclick: () => pick(l, h)});
       e.setAttribute('aria-pressed', l === layer() && h === head());
       list.append(e);
@@ -149,7 +150,7 @@ function start(root) {
   }
   let opened = -1;
   function draw() {
-    const l = layer(), h = head(), i = query();
+    const l = layer(), h = head(), i = query(), size = (j) => sinks.has(j) ? 0 : attention(l, h, i, j);
     shown.layer.textContent = 'layer ' + l;
     shown.head.textContent = 'head ' + h;
     drawText(l, h, i);
@@ -162,6 +163,7 @@ function start(root) {
     rows.forEach((r, q) => r.classList.toggle('hw-x', q === i && !s.fed));
     header.forEach((e, j) => e.classList.toggle('hw-x', j === i && !!s.fed));
     if (open) markLine(open, i, d.T, s.fed);
+    else reveal(rows[i], s.fed ? i : largest(d.T, size));
   }
   function pick(l, h, i) {
     if (i >= 0 && i < d.T) {
@@ -211,7 +213,7 @@ function start(root) {
   const at = (i, j) => !tokens[i] || !tokens[j] || !known(i) ? '' : name(i) + ' looks at ' + name(j) + ': ' +
     (j < seen(i) ? percent(attention(layer(), head(), i, j)) : '0 %, it comes later');
   const choose = (i, j) => {
-    pick(-1, -1, i);
+    staying(rows[0], () => pick(-1, -1, i));
     addTo(say, at(i, j));
   };
   rows.forEach((r, i) => {

@@ -282,9 +282,27 @@ func TestHeadsWrote(t *testing.T) {
 		!slices.Equal(d.Wrote, []int{1, 0, 2}) {
 		t.Errorf("the script has the layers %v, %v; want 1 0 2", d.Wrote, err)
 	}
+	// “here” is predicted at token 7, and layer 0 wrote it. No head of layer 0 is the first there.
+	p := h.open()
+	list := p.listOf(7, 1)
+	if len(list) != 2 || list[0].layer != 1 || list[1].layer != 0 {
+		t.Fatalf("listed are %+v, want a head of layer 1, then one of layer 0", list)
+	}
+	for _, b := range p.best(7, 6) {
+		if b.layer == 0 && b.rank > list[1].rank {
+			t.Errorf("%+v of layer 0 is stronger than %+v", b, list[1])
+		}
+	}
+	marked := []string{p.lookName(7, list[0]), p.lookName(7, list[1])}
+	if strings.HasSuffix(marked[0], "(wrote)") || !strings.HasSuffix(marked[1], " % (wrote)") {
+		t.Errorf("the heads are %q, want a mark at the second", marked)
+	}
+	if all := p.listOf(7, 6); len(all) != len(p.best(7, 6)) {
+		t.Errorf("of %d heads %d are listed", len(p.best(7, 6)), len(all))
+	}
 	text := written(t, HeadsText{Heads: h})
 	for _, want := range []string{
-		`1  are  93.1 %  layer 1 wrote most of it`, `2  here  40.0 %  layer 0 wrote most of it`,
+		"Heads are ranked by their share", `1  are  93.1 %  layer 1 wrote most of it`, `2  here  40.0 %  layer 0 wrote most of it`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the text has no %q:\n%s", want, text)
@@ -299,6 +317,27 @@ func TestHeadsWrote(t *testing.T) {
 	} {
 		if got := written(t, own(change)); strings.Contains(got, "wrote 1") {
 			t.Errorf("%s: layer 1 is said to have written the token", name)
+		}
+	}
+}
+
+// TestHeadNumbers reads the numbers above the thumbnails: one for each head, or every fifth where
+// they are narrow.
+func TestHeadNumbers(t *testing.T) {
+	number := regexp.MustCompile(`text-align:center">(\d*)</span>`)
+	for heads, want := range map[int]string{4: "0 1 2 3", 40: "0 5 10 15 20 25 30 35"} {
+		page := written(t, attended(example(), 2, heads))
+		from := strings.Index(page, "<thead>")
+		cells := number.FindAllStringSubmatch(page[from:strings.Index(page, "</thead>")], -1)
+		var got []string
+		for _, c := range cells {
+			if c[1] != "" {
+				got = append(got, c[1])
+			}
+		}
+		if strings.Join(got, " ") != want || len(cells) != heads {
+			t.Errorf("%d heads have %d columns with the numbers %v, want %s", heads, len(cells), got,
+				want)
 		}
 	}
 }

@@ -77,7 +77,7 @@ const (
 //go:embed layermaps.js
 var mapsSource string
 
-var mapsTouch = script(mapsSource)
+var mapsTouch = script(openedSource + mapsSource)
 
 // mapsPage is the state of writing [Maps]. The map is in the place of attention, with one head.
 type mapsPage struct {
@@ -107,6 +107,7 @@ func (r Maps) open() *mapsPage {
 	}
 	p.words.title = "Targets × sources: what every token has from every token"
 	p.choose(nil)
+	p.findPredictions()
 	p.query = p.queryOf(p.chosen)
 	p.layer = r.firstLevel(p.chosen)
 	p.sinks = r.sinks(p)

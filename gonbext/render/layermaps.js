@@ -76,6 +76,7 @@ function start(root) {
     rows.forEach((r, k) => r.classList.toggle('hw-x', k === i && !s.fed));
     header.forEach((e, k) => e.classList.toggle('hw-x', k === i && !!s.fed));
     if (open) markLine(open, i, d.T, s.fed);
+    else reveal(rows[i], s.fed ? i : largest(d.T, (j) => j < seen(i) && !sinks.has(j) ? Math.abs(value(l, i, j)) : 0));
     thumbnails.forEach((e, k) => {
       e.setAttribute('aria-current', k === l);
       mark(e.querySelector('img').parentElement, 0, 0, 1, 1).hidden = k !== l;
@@ -130,7 +131,7 @@ function start(root) {
   const at = (i, j) => !tokens[i] || !tokens[j] ? '' : layerName(layer()) + ', ' + name(i) + ' ← ' + name(j) + ': ' +
     (j < seen(i) ? format(value(layer(), i, j)) : 'nothing, it comes later');
   const choose = (i, j) => {
-    pick(-1, i);
+    staying(rows[0], () => pick(-1, i));
     addTo(say, at(i, j));
   };
   rows.forEach((r, i) => {

@@ -99,7 +99,7 @@ func (p *page) graph(f render.Flow, d render.FlowDrawing, y float64) float64 {
 	y += high * rows
 	p.graphAxis(g, d.Layers, node, y)
 	y += 3.1 * p.size
-	return p.graphLegend(g, d.Note, sinks, y)
+	return p.graphLegend(g, d, sinks, y)
 }
 
 // edge draws an edge as a curve that leaves and enters its nodes sidewards.
@@ -133,9 +133,11 @@ func (p *page) graphAxis(
 	p.text((node(0, 0).x+node(L, 0).x)/2, y+2.1*p.size, "layer", style{scale: 0.92, align: 0.5})
 }
 
-// graphLegend explains the marks. note says what is left out, and sinks whether there are edges of
-// sinks.
-func (p *page) graphLegend(g *attribution.FlowGraph, note string, sinks bool, y float64) float64 {
+// graphLegend explains the marks, and says what the drawing leaves out; sinks says whether there
+// are edges of sinks.
+func (p *page) graphLegend(
+	g *attribution.FlowGraph, d render.FlowDrawing, sinks bool, y float64,
+) float64 {
 	y += 0.4 * p.size
 	x, s := float64(margin), style{scale: 0.92}
 	widest := 1.0
@@ -168,5 +170,5 @@ func (p *page) graphLegend(g *attribution.FlowGraph, note string, sinks bool, y 
 		x += 3.6*p.size + p.textWidth(key.text, s)
 	}
 	y += 0.3 * p.size
-	return p.notes(nonEmpty("The number beside a name is the flow from it."+note), y)
+	return p.notes(nonEmpty(d.Silence, "The number beside a name is the flow from it."+d.Note), y)
 }

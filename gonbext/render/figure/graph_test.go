@@ -72,3 +72,31 @@ func TestGraph(t *testing.T) {
 		t.Errorf("of a token that is not there: %v", err)
 	}
 }
+
+// TestGraphSilence draws flows that fall from token to token: the note says first that they say
+// nothing about the token.
+func TestGraphSilence(t *testing.T) {
+	texts := strings.Fields("a b c d e f g h i j")
+	m := len(texts)
+	e := explanation(texts...)
+	r := &attribution.Result{
+		Layers: []int{0}, Shape: [3]int{2, m, 1}, Unit: "flow", Shown: []int{0, 0},
+		Options: map[string]string{"aggregation": "flow"},
+	}
+	for i := range 2 * m {
+		r.Data = append(r.Data, 0.9-0.05*float64(i%m))
+	}
+	e.Methods["flow"], e.OtherMass["flow"] = r, []float64{0, 0}
+	g := &attribution.FlowGraph{
+		Layers: []int{7}, Tokens: m, Path: []int{m - 1, 1}, Widths: make([]float64, m*m),
+		Cut: &attribution.Cut{Target: m - 1, Source: 1, Flow: 0.85, Layer: 7},
+	}
+	g.Widths[(m-1)*m+1] = 0.85
+	drawing, err := figure.Graph(render.Flow{Explanation: e, Graph: g})
+	all := strings.Join(textsOf(t, figure.Options{}, drawing, err), " ")
+	silence := strings.Index(all, "The flows say nothing about “is”: the row has the order of the "+
+		"positions, as weights at random give it.")
+	if note := strings.Index(all, "The number beside a name"); silence < 0 || note < silence {
+		t.Errorf("the figure says %q", all)
+	}
+}

@@ -1,0 +1,26 @@
+// What the scripts of pictures with an opened map share, the map of a head or of a layer. It stands
+// before them, after common.js.
+
+// largest is the index of the largest of n sizes, -1 if none is above 0.
+function largest(n, size) {
+  let at = -1;
+  for (let j = 0, top = 0; j < n; j++) if (size(j) > top) [at, top] = [j, size(j)];
+  return at;
+}
+// boxOf is the box in which a map scrolls.
+const boxOf = (row) => row.closest('table').parentElement;
+// reveal scrolls a map that is wider than its box so that column j of a row can be seen, beside the
+// names of the rows, which stay.
+function reveal(row, j) {
+  if (!row || j < 0) return;
+  const cell = row.cells[j + 1].getBoundingClientRect(), box = boxOf(row), right = box.getBoundingClientRect().right;
+  const left = row.cells[0].getBoundingClientRect().right;
+  if (cell.left < left || cell.right > right) box.scrollLeft += (cell.left + cell.right - left - right) / 2;
+}
+// staying does what a click in a map asks for: a map with rows stays where the reader clicked.
+function staying(row, act) {
+  if (!row) return act();
+  const box = boxOf(row), {scrollLeft} = box;
+  act();
+  box.scrollLeft = scrollLeft;
+}
