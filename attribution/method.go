@@ -52,8 +52,8 @@ func RegisterMethod(m Method) {
 
 // LookupMethod returns the method of that name. A name "mixing+aggregation" gives a method for any
 // registered pair. Its residual weight is the aggregation's if the mixing does not contain the
-// residual. The error, a [trace.UsageError], lists the known names. A name that both a method and a
-// scorer have is an error too.
+// residual. The error, a [trace.UsageError], names those that were probably meant, and lists all
+// known names if none is similar. A name that both a method and a scorer have is an error too.
 func LookupMethod(name string) (Method, error) {
 	mixing, combined, pair := strings.Cut(name, "+")
 	if pair {
@@ -64,15 +64,30 @@ func LookupMethod(name string) (Method, error) {
 		return m, err
 	}
 	if err != nil {
-		return m, trace.Usagef(
-			"unknown method %s; %s, and any mixing+aggregation of %s and %s",
-			message.Quote(name),
-			message.KnownAre(name, append(MethodNames(), Classic)),
-			message.List(MixingNames()),
-			message.List(aggregation.Names()),
-		)
+		return m, trace.Usagef("unknown method %s; %s", message.Quote(name), meant(name))
 	}
 	return m, m.check()
+}
+
+// meant ends the message about an unknown method: the names that are similar, or the pairs of a
+// mixing that is, or else all names.
+func meant(name string) string {
+	known := append(MethodNames(), Classic)
+	if near := message.DidYouMean(name, known); near != "" {
+		return strings.TrimSpace(near)
+	}
+	var pairs []string
+	for _, mixing := range message.Nearest(name, MixingNames()) {
+		for _, combined := range aggregation.Names() {
+			pairs = append(pairs, mixing+"+"+combined)
+		}
+	}
+	if pairs != nil {
+		return "did you mean one of " + message.List(pairs) + "?"
+	}
+	return fmt.Sprintf("%s, and any mixing+aggregation of %s and %s",
+		message.KnownAre(name, known), message.List(MixingNames()),
+		message.List(aggregation.Names()))
 }
 
 // MethodNames returns the names of all registered methods, sorted. Every scorer is a method.

@@ -2,6 +2,7 @@ package models
 
 import (
 	"fmt"
+	"io/fs"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
@@ -50,6 +51,15 @@ func (e *NoTokenizerError) Unwrap() error { return e.Err }
 
 // Kind says that the model takes token ids.
 func (e *NoTokenizerError) Kind() trace.ErrorKind { return trace.TokenizerKind }
+
+// missing is [fs.ErrNotExist] at the end of a message that has said already what does not exist.
+type missing struct{}
+
+// Error implements error.
+func (missing) Error() string { return "" }
+
+// Unwrap returns [fs.ErrNotExist].
+func (missing) Unwrap() error { return fs.ErrNotExist }
 
 // UnknownModelError says that no model has the name that was given.
 type UnknownModelError struct {

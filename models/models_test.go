@@ -212,7 +212,7 @@ func TestRefusals(t *testing.T) {
 			`planted-offset, planted-relay, planted-induction, ` +
 			"planted-distractor, planted-sum, planted-and, planted-redundant, planted-soft, " +
 			"planted-sink, planted-carry"},
-		{"no embedded model", near, "nor a name of the Hub such as openai-community/gpt2: "},
+		{"no embedded model", near, "nor a name of the Hub such as openai-community/gpt2"},
 		{"backend", backend, `backend "tpu" is unknown; known are go, xla`},
 		{"xla not linked", noXLA, "backend xla is not part of this program"},
 	} {

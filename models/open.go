@@ -120,7 +120,7 @@ func find(ctx context.Context, ref string, opts Options) (location, error) {
 	}
 	if _, invalid := hub.ParseRef(ref); invalid != nil || looksLikePath(ref) {
 		return location{}, &UnknownModelError{fmt.Errorf("models: %s%s, nor a name of the Hub "+
-			"such as openai-community/gpt2: %w", suggestion(ref), neither(ref), fs.ErrNotExist)}
+			"such as openai-community/gpt2%w", suggestion(ref), neither(ref), missing{})}
 	}
 	dir, err := hub.Resolve(ctx, ref, where)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 func (p *program) explainAll(ctx context.Context, f explainFlags) error {
 	input, name, err := p.openInput(ctx, f.input)
 	if err != nil {
-		return err
+		return fmt.Errorf("--input: %w", err)
 	}
 	defer input.Close()
 	out, err := p.create(ctx, f.output)

@@ -180,7 +180,10 @@ func (f *explainFlags) checkBy(args []string) error {
 	if f.opts.Chat || len(args) == 0 {
 		return nil
 	}
-	return f.by.Fits(args[0])
+	if err := f.by.Fits(args[0]); err != nil {
+		return fmt.Errorf("--by: %w", err)
+	}
+	return nil
 }
 
 // explain explains one prompt. When interrupted it shows what there is so far.
@@ -195,6 +198,9 @@ func (p *program) explain(ctx context.Context, f explainFlags, prompt string) er
 		return err
 	}
 	defer files.abandon()
+	if strings.TrimSpace(prompt) == "" {
+		p.say("note: the prompt has nothing but blanks, which the model continues")
+	}
 	m, err := p.open(ctx, f.modelFlags)
 	if err != nil {
 		return err

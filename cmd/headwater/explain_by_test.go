@@ -83,7 +83,7 @@ func TestExplainByRefusals(t *testing.T) {
 		{"no parts", in("--by", "", "a"), "", 2, `--by "": want word, sentence, or bytes as BEGIN:END,BEGIN:END`},
 		{"unknown parts", in("--by", "letters", "a"), "", 2, `--by "letters": want word, sentence, or bytes`},
 		{"backwards", in("--by", "4:2", "the keys"), "", 2, `--by "4:2": want word, sentence, or bytes`},
-		{"outside the text", in("--by", "0:9", "the keys"), "", 2, "span 0 to 9; the text has bytes 0 to 8"},
+		{"outside the text", in("--by", "0:9", "the keys"), "", 2, "headwater: --by: span 0 to 9; the text has bytes 0 to 8"},
 		{"overlap", in("--by", "0:3,2:5", "the keys"), "", 2, "spans 0 to 3 and 2 to 5 overlap"},
 		{"of no token", in("--by", "3:4", "the keys"), "", 2, `--by: span 3 to 4, " ", holds the beginning of no token`},
 		{"outside a line", in("--by", "0:9", "--input", "-"), line, 2, "line 1: --by: span 0 to 9; the text has bytes 0 to 8"},

@@ -403,8 +403,12 @@ func TestExplainRefusals(t *testing.T) {
 		{"a folder as output", in("-o", goldens, "a"), "", 1, "goldens is a directory; name a file in it"},
 		{"a slash as output", in("-o", "OUT/", "a"), "", 1, "is no file's name"},
 		{"prompt and input", in("--input", "x.jsonl", "a"), "", 2, "explain takes a prompt or --input, not both"},
-		{"no such input", in("--input", "nope.jsonl"), "", 1, "open nope.jsonl: no such file or directory"},
+		{"no such input", in("--input", "nope.jsonl"), "", 1, "headwater: --input: nope.jsonl: no such file or directory\n"},
 		{"a folder as input", in("--input", goldens), "", 1, "goldens is a directory; name a file with a line of JSON"},
+		{"no model there", in("--model", "/nomodel", "a"), "", 1, "nor a name of the Hub such as openai-community/gpt2\n"},
+		{"late token of a figure", in("--save", "OUT.svg", "--figure-token", "9", "--max-tokens", "2", "a"), "", 2, "--figure-token 9; the generated tokens are 0 to 1\n"},
+		{"late tokens of a figure", in("--save", "OUT.svg", "--figure", "layers", "--figure-token", "0,9", "--methods", "raw", "--max-tokens", "2", "a"), "", 2, "--figure-token 9; the generated tokens are 0 to 1\n"},
+		{"late source of a figure", in("--save", "OUT.svg", "--figure", "graph", "--methods", "flow", "--figure-source", "7", "--max-tokens", "2", "the keys"), "", 2, "--figure-source 7; the prompt tokens are 0 to 2\n"},
 		{"input as html", in("--input", "-", "--format", "html"), "", 2, "--format html does not go with it"},
 		{"input and continuation", in("--input", "-", "--continuation", "a"), "", 2, `write "continuation" into its lines`},
 		{"input without prompt", in("--input", "-"), `{"continuation":"a"}`, 1, `standard input line 1: it has no "prompt"`},
@@ -433,7 +437,8 @@ func TestExplainRefusals(t *testing.T) {
 		{"width of a page", in("--width", "80", "--format", "html", "a"), "", 2, "--width is for text: html and json have no columns"},
 		{"colours of JSON", in("--color", "always", "--format", "json", "a"), "", 2, "--color is for text"},
 		{"filter of JSON", in("--filter", "--input", "-"), "", 2, "--filter is for text and html: json has the numbers of all tokens"},
-		{"near method", in("--methods", "rolout", "a"), "", 2, `unknown method "rolout"; did you mean rollout? known are alti, `},
+		{"near method", in("--methods", "rolout", "a"), "", 2, `--methods "rolout": unknown method "rolout"; did you mean rollout?; see headwater explain --help`},
+		{"near mixing", in("--methods", "atention", "a"), "", 2, `unknown method "atention"; did you mean one of attention+flow, attention+layer, attention+rollout?; see`},
 		{"near view", in("--view", "haeds", "a"), "", 2, `--view "haeds" is unknown; did you mean heads? known are heatmap, compare, heads, layers, flow, maps`},
 		{"near palette", in("--format", "html", "--palette", "perceptul", "a"), "", 2, `--palette "perceptul" is unknown; did you mean perceptual?`},
 		{"palette of text", in("--palette", "perceptual", "a"), "", 2, `--palette is for html and for saved figures`},
@@ -457,17 +462,17 @@ func TestExplainRefusals(t *testing.T) {
 		{"token of a text", in("--token", "1", "a"), "", 2, `--token is for --format html and for the views`},
 		{"several tokens", in("--view", "flow", "--token", "1,2", "a"), "", 2, `--token with several numbers is for --view layers`},
 		{"no token", in("--view", "flow", "--token", "x", "a"), "", 2, `want a whole number from 0`},
-		{"late token", in("--view", "flow", "--token", "7", "--max-tokens", "1", "a"), "", 2, `generated token 7; the explanation has`},
-		{"late token of a page", in("--format", "html", "--token", "9", "--max-tokens", "2", "a"), "", 2, `generated token 9; the explanation has`},
-		{"late token of compare", in("--format", "html", "--view", "compare", "--methods", "direct,raw", "--token", "9", "--max-tokens", "2", "a"), "", 2, `generated token 9; the explanation has`},
+		{"late token", in("--view", "flow", "--token", "7", "--max-tokens", "1", "a"), "", 2, "--token 7; the only one of the generated tokens is 0\n"},
+		{"late token of a page", in("--format", "html", "--token", "9", "--max-tokens", "2", "a"), "", 2, "--token 9; the generated tokens are 0 to 1\n"},
+		{"late token of compare", in("--format", "html", "--view", "compare", "--methods", "direct,raw", "--token", "9", "--max-tokens", "2", "a"), "", 2, "--token 9; the generated tokens are 0 to 1\n"},
 		{"token of heads", in("--format", "html", "--view", "heads", "--token", "1", "--model", "nope", "a"), "", 2, `--token is for the views heatmap, compare, layers and flow; --view heads shows all tokens`},
 		{"token of maps", in("--format", "html", "--view", "maps", "--token", "1", "--model", "nope", "a"), "", 2, `--view maps shows all tokens`},
 		{"word as a token", in("--view", "flow", "--token", "is", "a"), "", 2, `--token "is": want a whole number from 0 to 1000000: a generated token is named by its number`},
 		{"empty prompt, no model", in("--model", "nope", ""), "", 2, "headwater: the prompt is empty; give some text\n"},
 		{"empty other prompt", in("--model", "nope", "--against", "", "a"), "", 2, "--against is empty; give another prompt"},
 		{"empty other model", in("--model", "nope", "--against-model", "", "a"), "", 2, "--against-model is empty"},
-		{"late token of layers", in("--view", "layers", "--token", "7", "--max-tokens", "1", "a"), "", 2, `generated token 7; the explanation has`},
-		{"late source", in("--view", "flow", "--source", "9", "--max-tokens", "1", "the keys"), "", 2, `source token 9; the prompt has tokens 0 to`},
+		{"late token of layers", in("--view", "layers", "--token", "7", "--max-tokens", "1", "a"), "", 2, "--token 7; the only one of the generated tokens is 0\n"},
+		{"late source", in("--view", "flow", "--source", "9", "--max-tokens", "1", "the keys"), "", 2, "--source 9; the prompt tokens are 0 to 2\n"},
 		{"view and other prompt", in("--view", "heads", "--against", "b", "a"), "", 2, `--against compares two prompts`},
 		{"near format", in("--format", "hmtl", "a"), "", 2, `--format "hmtl" is unknown; did you mean html? known are text, html, json`},
 		{"near backend", in("--backend", "cuad:/x", "a"), "", 2, `--backend "cuad:/x": did you mean cuda? known are go, xla, cuda`},
@@ -633,6 +638,17 @@ func TestCompileReport(t *testing.T) {
 	} {
 		if got := compileReport(6, 11600*time.Millisecond, kept); got != want {
 			t.Errorf("with %d kept graphs: %q, want %q", kept, got, want)
+		}
+	}
+}
+
+// TestBlankPrompt says that a prompt has nothing but blanks, and explains it.
+func TestBlankPrompt(t *testing.T) {
+	for text, noted := range map[string]bool{" \t": true, "a": false} {
+		status, out, said := execute(t, "", "explain", "--backend", "go", "--max-tokens", "1", text)
+		if has := strings.Contains(said, "nothing but blanks"); has != noted || status != 0 ||
+			out == "" {
+			t.Errorf("%q: status %d, %q and %d bytes", text, status, said, len(out))
 		}
 	}
 }

@@ -5,24 +5,26 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/headwater-ml/headwater/internal/atomicfile"
 )
 
-// openInput opens the file that -i names, standard input if that is "-", and says what it is
-// called. The caller closes it. Reading ends with ctx, and so does waiting for another program to
-// open a named pipe.
+// openInput opens a file, standard input if its name is "-", and says what it is called. The
+// caller closes it, and says which flag named the file if there is an error. Reading ends with ctx,
+// and so does waiting for another program to open a named pipe.
 func (p *program) openInput(ctx context.Context, path string) (io.ReadCloser, string, error) {
 	if path == "-" {
 		return io.NopCloser(&impatient{ctx: ctx, r: p.stdin}), "standard input", nil
 	}
 	file, err := openUntil(ctx, path, os.O_RDONLY)
 	if err != nil {
-		return nil, "", fmt.Errorf("input: %w", err)
+		return nil, "", fmt.Errorf("%s: %w", path, atomicfile.Cause(err))
 	}
 	info, err := file.Stat()
 	switch {
 	case err == nil && info.IsDir():
 		file.Close()
-		return nil, "", fmt.Errorf("input %s is a directory; name a file with a line of "+
+		return nil, "", fmt.Errorf("%s is a directory; name a file with a line of "+
 			"JSON for each prompt", path)
 	case err == nil && info.Mode().IsRegular():
 		return file, path, nil

@@ -118,7 +118,8 @@ func createBeside(path string) (*output, error) {
 		return nil, fmt.Errorf("output %s: the directory %s does not exist", path, dir)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("output %s: no file can be created there: %w", path, err)
+		return nil, fmt.Errorf("output %s: no file can be created in that "+
+			"directory (%w); name a file in another one", path, atomicfile.Cause(err))
 	}
 	o := newOutput(&sink{w: f, file: f.File, name: "output " + path})
 	o.path, o.temp = path, f.Name()

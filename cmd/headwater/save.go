@@ -200,6 +200,27 @@ func (s *saves) abandon() {
 	}
 }
 
+// tokens returns the generated tokens that saved files show, if they are named.
+func (f *saveFlags) tokens() []int {
+	for _, path := range f.paths {
+		format, err := export.FormatOf(path)
+		if err == nil && (format.Figure() || format == export.HTML) {
+			return append(slices.Clone(f.show.Tokens), listed(f.show.Token)...)
+		}
+	}
+	return nil
+}
+
+// sources returns the prompt token at the source of saved graphs, if it is named.
+func (f *saveFlags) sources() []int {
+	for _, path := range f.paths {
+		if format, err := export.FormatOf(path); err == nil && f.show.NeedsFlow(format) {
+			return listed(f.show.Source)
+		}
+	}
+	return nil
+}
+
 // fits returns a usage error if a model does not have the layers or the head that the flags name.
 func (f *explainFlags) fits(info trace.Info) error {
 	for _, s := range f.sides {

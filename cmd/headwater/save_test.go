@@ -157,7 +157,7 @@ func TestSaveAllOrNone(t *testing.T) {
 	status, _, said := execute(t, "", "explain", "--backend", "go", "--max-tokens", "1",
 		"-o", os.DevNull, "--save", "a.csv", "--save", "a.svg", "--figure", "text",
 		"--figure-token", "7", prompt)
-	if status != statusUsage || !strings.Contains(said, "token 7; the explanation has 1 token") {
+	if status != statusUsage || !strings.Contains(said, "--figure-token 7; the only one of the generated tokens is 0") {
 		t.Errorf("status %d, %q", status, said)
 	}
 	if all, _ := os.ReadDir(dir); len(all) > 0 {

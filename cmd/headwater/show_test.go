@@ -298,13 +298,13 @@ func TestShowRefusals(t *testing.T) {
 			[]string{"--view", "heads"},
 		},
 		{
-			"generated token 3; the explanation has 1 token", "attention",
+			"--token 3; the only one of the generated tokens is 0", "attention",
 			[]int{1, 2, 2},
 			map[string]string{"tokens": `["a","b"]`},
 			[]string{"--view", "flow", "--token", "3"},
 		},
 		{
-			"source token 2; the prompt has tokens 0 to 1", "attention",
+			"--source 2; the prompt tokens are 0 to 1", "attention",
 			[]int{1, 2, 2},
 			map[string]string{"tokens": `["a","b"]`},
 			[]string{"--view", "flow", "--source", "2"},

@@ -55,7 +55,7 @@ func TestStatuses(t *testing.T) {
 		{"file of prompts", explain("--input", "/nope"), "", 1, "/nope: no such file"},
 		{"a malformed line", explain("--input", "-"), `{"prompt":7}`, 1, `line 1: "prompt" is a number`},
 		{"folder of an output", trace("hidden", "--ids", "1", "-o", "OUT/x/y"), "", 1, "does not exist"},
-		{"folder that takes no file", explain("-o", "/proc/headwater", "a"), "", 1, "output /proc/headwater: no file can be created there: no such file or directory"},
+		{"folder that takes no file", explain("-o", "/proc/headwater", "a"), "", 1, "output /proc/headwater: no file can be created in that directory (no such file or directory); name a file in another one"},
 		{"recording", certify("--golden", "/nope"), "", 1, "the golden /nope: no such file; --golden names a recording"},
 		{"recording of another model", certify("--golden", recording), "", 1, "it is the recording of another one"},
 		{"no recording", certify("--golden", "status.go"), "", 1, "status.go"},

@@ -296,14 +296,52 @@ func (f *explainFlags) traced() bool {
 	return f.view == viewHeads || f.view == viewFlow || f.view == viewMaps
 }
 
-// checkTokens returns an error if the explanation lacks a token that is to be shown.
+// checkTokens returns an error if the explanation lacks a token that is to be shown or saved.
 func (f *explainFlags) checkTokens(e *attribution.Explanation) error {
-	for _, t := range f.tokens {
-		if t >= len(e.Steps) {
-			return usagef("generated token %d; the explanation has %s, from 0", t, e.Made())
+	for _, shown := range []struct {
+		flag, what string
+		numbers    []int
+		have       int
+	}{
+		{"token", madeTokens(e), f.tokens, len(e.Steps)},
+		{"source", "prompt tokens", listed(f.source), len(e.Prompt.Texts)},
+		{"figure-token", madeTokens(e), f.save.tokens(), len(e.Steps)},
+		{"figure-source", "prompt tokens", f.save.sources(), len(e.Prompt.Texts)},
+	} {
+		for _, n := range shown.numbers {
+			if n >= shown.have {
+				return usagef("--%s %d; %s", shown.flag, n, numbersOf(shown.what, shown.have))
+			}
 		}
 	}
 	return nil
+}
+
+// madeTokens names what a model made.
+func madeTokens(e *attribution.Explanation) string {
+	if e.Model.Bidirectional {
+		return "predictions"
+	}
+	return "generated tokens"
+}
+
+// numbersOf says which numbers things have that count from 0; what is their name.
+func numbersOf(what string, n int) string {
+	switch n {
+	case 0:
+		return "there are no " + what
+	case 1:
+		return "the only one of the " + what + " is 0"
+	}
+	return fmt.Sprintf("the %s are 0 to %d", what, n-1)
+}
+
+// listed returns a list of the number, empty if there is none.
+func listed(n *int) []int {
+	if n == nil {
+		return nil
+	}
+	return []int{*n}
 }
 
 // heatmap returns the picture of an explanation; other is that of --against or

@@ -9,8 +9,12 @@ import (
 )
 
 // levels is the number of colours from the weakest that stands out to the strongest. A value below
-// half a step, a twelfth of the limit of the scale, has no colour.
+// half a step, [StandsOut] of the limit of the scale, has no colour.
 const levels = 6
+
+// StandsOut is the least value that stands out, in parts of the limit of its scale: a twelfth.
+// Pages colour it, and figures hatch it if it is below 0.
+const StandsOut = 1.0 / (2 * levels)
 
 // The colours of sinks and of values that are not numbers, in every palette.
 const (

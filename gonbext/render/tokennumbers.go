@@ -10,9 +10,10 @@ import (
 // What the help of a command, the documents and a cell say of the generated tokens that a picture
 // shows: [ParseTokens] reads their numbers, and [FirstWord] and [FirstWords] are the defaults.
 const (
-	TokenNumbers = "by its number from 0, which counts all generated tokens, punctuation too"
-	OneToken     = "the first word that is no article"
-	SomeTokens   = "the first 6 that are words or pieces of words, without punctuation"
+	TokenNumbers = "by its number from 0, which counts all generated tokens, punctuation too; 0 " +
+		"is the one that pictures call generated 1"
+	OneToken   = "the first word that is no article"
+	SomeTokens = "the first 6 that are words or pieces of words, without punctuation"
 )
 
 // ParseTokens reads the numbers of generated tokens, joined by commas, as 0,2. The error, a

@@ -165,6 +165,10 @@ type unreachable struct {
 }
 
 func (e *unreachable) Error() string {
+	var dns *net.DNSError
+	if errors.As(e.err, &dns) { // whose own text has the address of the resolver
+		return fmt.Sprintf("the Hub cannot be reached: %s: %s", e.host, dns.Err)
+	}
 	return fmt.Sprintf("the connection to %s fails: %v", e.host, e.err)
 }
 func (e *unreachable) Unwrap() error { return e.err }

@@ -75,3 +75,13 @@ func TestUnreachable(t *testing.T) {
 		t.Errorf("no address: error %v", err)
 	}
 }
+
+// TestUnknownHost: a host without an address is named, and not the server that was asked for it.
+func TestUnknownHost(t *testing.T) {
+	dns := &net.DNSError{Err: "no such host", Name: "hub.example", Server: "192.0.2.7:53"}
+	err := &unreachable{host: "hub.example", err: &net.OpError{Op: "dial", Net: "tcp", Err: dns}}
+	const want = "the Hub cannot be reached: hub.example: no such host"
+	if err.Error() != want {
+		t.Errorf("%q, want %q", err, want)
+	}
+}

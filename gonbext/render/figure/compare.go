@@ -145,7 +145,7 @@ func LayerMaps(
 	if err != nil {
 		return Drawing{}, err
 	}
-	set := panels{rows: "layer", high: 1.25}
+	set := panels{rows: v.layerAxis(), high: 1.25}
 	set.columns, _ = v.axisNames()
 	set.high = min(set.high, 20/float64(len(v.r.Layers)))
 	for _, t := range tokens {
@@ -158,7 +158,7 @@ func LayerMaps(
 		}})
 	}
 	return Drawing{draw: func(p *page, y float64) float64 {
-		y = p.heading(method, v.subtitle(v.allLayers()+" of each token, the last one on top"), y)
+		y = p.heading(method, v.subtitle(v.allLayers()+"; the last one on top"), y)
 		// A column that has a name needs about a line of text.
 		need := 4*p.size + 1.1*p.size*float64(len(v.sinks))
 		across := int((p.width - 2*margin + panelGap) / (need + panelGap))

@@ -433,7 +433,7 @@ func LayerMap(
 	return noted(&chart.Chart{
 		Kind: chart.Heatmap, Title: fmt.Sprintf("%s of “%s”", method, v.step(t)),
 		Subtitle: v.subtitle(v.allLayers()), Matrix: v.layerMatrix(t),
-		X: chart.Axis{Title: prompt}, Y: chart.Axis{Title: "layer"}, Color: v.color(),
+		X: chart.Axis{Title: prompt}, Y: chart.Axis{Title: v.layerAxis()}, Color: v.color(),
 	}, v.greyNotes())
 }
 
@@ -468,9 +468,24 @@ func newLayerView(
 	return v, nil
 }
 
-// allLayers names the layers of a map.
+// allLayers names the layers of a map, and says what a row is of if that is not its layer alone.
 func (v *view) allLayers() string {
-	return fmt.Sprintf("layers %d to %d", v.r.Layers[0], v.r.Layers[len(v.r.Layers)-1])
+	first, last := v.r.Layers[0], v.r.Layers[len(v.r.Layers)-1]
+	switch {
+	case v.r.Combined() && v.r.Options["scorer"] != "":
+		return fmt.Sprintf("sums of layers %d to the row's, up to layer %d", first, last)
+	case v.r.Combined():
+		return fmt.Sprintf("layers %d to the row's together, up to layer %d", first, last)
+	}
+	return fmt.Sprintf("layers %d to %d", first, last)
+}
+
+// layerAxis is the title of the axis of layers.
+func (v *view) layerAxis() string {
+	if v.r.Combined() {
+		return "up to layer"
+	}
+	return "layer"
 }
 
 // layerMatrix returns M[t,:,:], the last layer first.
@@ -550,6 +565,9 @@ func (p *page) strip(v *view, t int, y float64) float64 {
 	if v.layers() == "" {
 		facts = append(facts, v.layer(t))
 	}
+	if rest := v.fromGenerated(t); rest != "" {
+		facts = append(facts, rest)
+	}
 	p.text(margin+width(p.shown(head), p.size, true)+0.6*p.size, y, strings.Join(facts, ", "),
 		style{scale: 0.92, color: gray})
 	const pad = 1
@@ -571,7 +589,7 @@ func (p *page) strip(v *view, t int, y float64) float64 {
 		switch {
 		case v.greyIn(t, j):
 			background = chart.Muted
-		case v.silent[t] == "" && math.Abs(value) >= 0.05*v.limit:
+		case v.silent[t] == "" && math.Abs(value) >= render.StandsOut*v.limit:
 			background = v.color().At(value, v.limit, p.palette)
 			ink = chart.Legible(background)
 		}
@@ -591,4 +609,28 @@ func (p *page) strip(v *view, t int, y float64) float64 {
 		}
 	}
 	return y + 0.8*p.size
+}
+
+// leastGenerated is the least part of a row on generated tokens that a text names.
+const leastGenerated = 0.1
+
+// fromGenerated says what token t has from generated tokens, which the text of the prompt does not
+// show; "" if that is less than a tenth of the row, or if the values are no parts of a whole.
+func (v *view) fromGenerated(t int) string {
+	i := t*v.r.Shape[2] + v.r.Level(t)
+	other := v.e.OtherMass[v.name]
+	if !v.percent && !v.r.AddsUp() || v.lift || i >= len(other) {
+		return ""
+	}
+	all := math.Abs(other[i])
+	for _, x := range v.r.Row(t, v.r.Level(t)) {
+		all += math.Abs(x)
+	}
+	switch {
+	case !(math.Abs(other[i]) >= leastGenerated*all) || all == 0 || math.IsInf(all, 0):
+		return ""
+	case v.percent:
+		return fmt.Sprintf("generated tokens %.0f %%", 100*other[i])
+	}
+	return fmt.Sprintf("generated tokens %+.2g", other[i])
 }

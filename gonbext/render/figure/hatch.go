@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
 )
 
@@ -14,9 +15,6 @@ const (
 	// hatchStep is the distance of two lines, along a row, in points, and hatchLine their width.
 	hatchStep = 4.0
 	hatchLine = 0.45
-	// hatchFrom is the least value, in parts of the scale, that is hatched: those below it are as
-	// good as white.
-	hatchFrom = 0.05
 )
 
 // hatchOn is the colour of lines on a cell: white on dark cells and dark grey on light ones, which
@@ -28,9 +26,10 @@ func hatchOn(cell chart.RGB) chart.RGB {
 	return chart.RGB{0x6e, 0x6e, 0x6e}
 }
 
-// hatched reports whether a value is hatched on a scale with this limit.
+// hatched reports whether a value is hatched on a scale with this limit: those that have no colour
+// in a page are not.
 func hatched(s chart.Scale, value, limit float64) bool {
-	return s.Diverging && value <= -hatchFrom*limit
+	return s.Diverging && value <= -render.StandsOut*limit
 }
 
 // marks hatches the cells of a heatmap that are below 0 and puts a dot on those without a value.

@@ -57,6 +57,13 @@ func TestHatch(t *testing.T) {
 	if want := "; hatched: below 0; ·: no value"; p.markKey() != want {
 		t.Errorf("key %q, want %q", p.markKey(), want)
 	}
+	for value, want := range map[float64]bool{-0.08: false, -1.0 / 12: true, -0.09: true} {
+		c.Matrix.Data = []float64{value, 0, 0, 0, 0, 0, 0, 0}
+		if got := marked(c).hatching; got != want {
+			t.Errorf("%v of 1 is hatched: %v; values from a twelfth are", value, got)
+		}
+	}
+	c.Matrix.Data[0] = -1
 	for name, scale := range map[string]chart.Scale{
 		"one arm": {Max: 1}, "far below the scale": {Diverging: true, Max: 1000},
 	} {

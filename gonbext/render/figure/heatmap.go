@@ -195,11 +195,16 @@ func fixedNumber(v float64, decimals int) string {
 	return text
 }
 
-// rowNames writes the names of rows; of very many, those that fit.
+// rowNames writes the names of rows; of very many, those that fit, and layer 0 also where it is the
+// last row.
 func (p *page) rowNames(m *chart.Matrix, x, y, limit, high float64) {
 	s := style{scale: 0.92, align: 1}
 	every := max(1, int(math.Ceil(p.size/high)))
-	for i := 0; i < len(m.Rows); i += every {
+	first := 0
+	if last := len(m.Rows) - 1; m.Rows[last] == "0" {
+		first = last % every
+	}
+	for i := first; i < len(m.Rows); i += every {
 		p.text(x, y+(float64(i)+0.5)*high+0.3*p.size, p.cut(m.Rows[i], limit, s), s)
 	}
 }

@@ -1,6 +1,7 @@
 package figure_test
 
 import (
+	"html"
 	"regexp"
 	"slices"
 	"strings"
@@ -298,6 +299,94 @@ func TestComparedPromptsAreCutAlike(t *testing.T) {
 		if len(cut) != 2 || strings.ReplaceAll(cut[0], "one", "two") != cut[1] ||
 			!strings.Contains(cut[0], "one") {
 			t.Errorf("%s: the prompts are cut to %q", size, cut)
+		}
+	}
+}
+
+// layered is an explanation of one generated token by a method with 30 layers, [1,2,30].
+func layered(options map[string]string) *attribution.Explanation {
+	e := explanation("the", " keys")
+	r := &attribution.Result{
+		Shape: [3]int{1, 2, 30}, Unit: "logit", Shown: []int{29}, Options: options,
+		Data: make([]float64, 60),
+	}
+	for k := range 30 {
+		r.Layers = append(r.Layers, k)
+		r.Data[k] = 1
+	}
+	e.Steps, e.Order = e.Steps[:1], []string{"m"}
+	e.Methods = map[string]*attribution.Result{"m": r}
+	e.OtherMass = nil
+	return e
+}
+
+// TestLayersAreCombined: a map says whether its rows are of one layer, of sums, or of layers that
+// were combined otherwise, and layer 0 has its name where only every second layer has one.
+func TestLayersAreCombined(t *testing.T) {
+	for _, c := range []struct {
+		options     map[string]string
+		title, axis string
+	}{
+		{map[string]string{"scorer": "direct"}, "sums of layers 0 to the row's", "up to layer"},
+		{map[string]string{"aggregation": "rollout"}, "layers 0 to the row's together",
+			"up to layer"},
+		{map[string]string{"aggregation": "layer"}, "layers 0 to 29", "layer"},
+	} {
+		e := layered(c.options)
+		one, oneErr := figure.LayerMap(e, "m", 0, nil)
+		some, someErr := figure.LayerMaps(e, "m", []int{0}, nil)
+		for name, got := range map[string][]string{
+			"map":  textsOf(t, figure.Options{}, one, oneErr),
+			"maps": textsOf(t, figure.Options{}, some, someErr),
+		} {
+			starts := func(s string) bool {
+				return strings.HasPrefix(html.UnescapeString(s), c.title)
+			}
+			if !slices.ContainsFunc(got, starts) || !slices.Contains(got, c.axis) {
+				t.Errorf("%v: %s has %q, want %q and the axis %q", c.options, name, got, c.title,
+					c.axis)
+			}
+			zeros := 0 // one is of the scale
+			for _, text := range got {
+				if text == "0" {
+					zeros++
+				}
+			}
+			if zeros != 2 || !slices.Contains(got, "28") {
+				t.Errorf("%v: %s does not name layers 0 and 28: %q", c.options, name, got)
+			}
+			if all := slices.Contains(got, "3"); all != (name == "map") {
+				t.Errorf("%v: %s names layer 3: %v; only the map has room", c.options, name, all)
+			}
+		}
+	}
+}
+
+// TestTextNamesGenerated: a text says what generated tokens have of a row if that is a tenth or
+// more. By hand: 0.87 of a whole; -2 of 2 + 1 + 1; 0.05 and a lift, which has no whole, are not
+// said.
+func TestTextNamesGenerated(t *testing.T) {
+	for _, c := range []struct {
+		unit    string
+		options map[string]string
+		row     []float64
+		other   float64
+		want    string
+	}{
+		{"share of attention", nil, []float64{0.1, 0.03}, 0.87, "generated tokens 87 %"},
+		{"logit", map[string]string{"scorer": "direct"}, []float64{1, -1}, -2,
+			"generated tokens -2"},
+		{"share of attention", nil, []float64{0.9, 0.05}, 0.05, ""},
+		{"lift", map[string]string{"lift": "on"}, []float64{1, 1}, 0.87, ""},
+	} {
+		e := shares()
+		e.Methods["a"].Unit, e.Methods["a"].Options, e.Methods["a"].Data = c.unit, c.options, c.row
+		e.OtherMass["a"] = []float64{c.other}
+		d, err := figure.Strip(e, "a", figure.AllTokens, nil)
+		got := strings.Join(textsOf(t, figure.Options{}, d, err), "|")
+		if has := strings.Contains(got, "90 %, "); has != (c.want != "") ||
+			!strings.Contains(got, c.want) {
+			t.Errorf("%s, %v of %v: %q, want %q", c.unit, c.other, c.row, got, c.want)
 		}
 	}
 }
