@@ -527,13 +527,14 @@ func (c *comparison) divide(side int, rows, generated [][]float64, parts []float
 	var sinks []attribution.Sink
 	rowSinks := slices.Repeat([]int{-1}, len(rows))
 	if s := c.sides[side]; sinksKnown(s.Explanation, s.Method) {
-		// The method and the level are there, so there is no error.
 		level := attribution.ShownLevel
 		if s.Layer != nil {
 			level = c.levelOf(side, 0)
 		}
 		sinks, _ = s.Explanation.Sinks(s.Method, level)
-		rowSinks, _ = s.Explanation.RowSinks(s.Method, level)
+		if own, err := s.Explanation.RowSinks(s.Method, level); err == nil {
+			rowSinks = own
+		}
 	}
 	for t, row := range rows {
 		sum := 0.0
