@@ -93,6 +93,8 @@ type comparison struct {
 	// when the sinks are; see agree.
 	rows []string
 	all  string
+	// sizes says that one side has signs and the other not, so that sizes are compared.
+	sizes bool
 	// warnings say how sides with different tokens were made to fit each other.
 	warnings []string
 }
@@ -237,6 +239,7 @@ func (c *comparison) joined() *attribution.Explanation {
 	}
 	c.warn(e)
 	c.fill(e)
+	c.warnLayers(e)
 	return e
 }
 
@@ -245,7 +248,10 @@ func both(a, b string) string {
 	if a == b {
 		return a
 	}
-	_, b = word(b)
+	begins, b := word(b)
+	if begins && a == "" { // the space before a word that A lacks
+		return " │" + b
+	}
 	return a + "│" + b
 }
 
@@ -305,6 +311,56 @@ func (c *comparison) warn(e *attribution.Explanation) {
 	}
 }
 
+// layer names the layer of a side that is shown of token t; "" if its values are not of one layer.
+func (c *comparison) layer(side, t int) string {
+	r := c.result(side)
+	if r.Combined() || r.Options["scorer"] != "" {
+		return ""
+	}
+	return r.LayerName(t, c.levelOf(side, t))
+}
+
+// unlike reports whether both sides are one method in different layers of token t, and names these.
+func (c *comparison) unlike(t int) (a, b string, ok bool) {
+	a, b = c.layer(0, t), c.layer(1, t)
+	return a, b, a != "" && b != "" && a != b && c.sides[0].Method == c.sides[1].Method
+}
+
+// warnLayers says for which tokens the sides show different layers that nobody asked for.
+func (c *comparison) warnLayers(e *attribution.Explanation) {
+	if c.sides[0].Layer != nil && c.sides[1].Layer != nil {
+		return
+	}
+	var tokens []string
+	first := -1
+	for t, g := range e.Steps {
+		a, b, ok := c.unlike(t)
+		if !ok {
+			continue
+		}
+		if first < 0 {
+			first = t
+		}
+		tokens = append(tokens, fmt.Sprintf("A %s and B %s for “%s”", a, b, textName(g.Text)))
+	}
+	if first < 0 {
+		return
+	}
+	const most = 4
+	if len(tokens) > most {
+		tokens = append(tokens[:most:most], fmt.Sprintf("others for %d more", len(tokens)-most))
+	}
+	one := c.sides[0]
+	layer := c.result(0).Layer(first, c.levelOf(0, first))
+	one.Layer = &layer
+	s := "A and B show different layers, so A − B compares unlike values: " +
+		strings.Join(tokens, ", ") + "."
+	if a, b := c.sides[0].Explanation.Model, c.sides[1].Explanation.Model; a.Layers == b.Layers {
+		s += " Compare one layer with " + one.String() + "."
+	}
+	e.Warnings = append(e.Warnings, s)
+}
+
 // fill adds the results: the level shown of both sides, and their difference.
 func (c *comparison) fill(e *attribution.Explanation) {
 	own := c.generatedColumns()
@@ -335,6 +391,15 @@ func (c *comparison) fill(e *attribution.Explanation) {
 			e.Maps[c.names[i]] = maps[c.sides[i].Method]
 		}
 	}
+	c.sizes = divided && hasSigns(rows[0], others[0]) != hasSigns(rows[1], others[1])
+	if c.sizes {
+		signed, other := "A", "B"
+		if hasSigns(rows[1], others[1]) {
+			signed, other = other, signed
+		}
+		e.Warnings = append(e.Warnings, fmt.Sprintf("The values of %s have signs and those of %s "+
+			"have not; A − B and the agreement are of sizes.", signed, other))
+	}
 	d := c.level(0, own)
 	d.Unit, d.Options = c.unit(divided), map[string]string{}
 	if spans := c.result(0).Options["spans"]; spans != "" {
@@ -343,8 +408,13 @@ func (c *comparison) fill(e *attribution.Explanation) {
 	minus := func(x, y []float64) []float64 {
 		z := make([]float64, min(len(x), len(y)))
 		for j := range z {
-			if z[j] = x[j] - y[j]; c.result(0).lifted() {
+			switch {
+			case c.result(0).lifted():
 				z[j] = x[j] / y[j]
+			case c.sizes:
+				z[j] = math.Abs(x[j]) - math.Abs(y[j])
+			default:
+				z[j] = x[j] - y[j]
 			}
 		}
 		return z
@@ -358,11 +428,25 @@ func (c *comparison) fill(e *attribution.Explanation) {
 	e.Methods[c.names[differenceOf]] = d
 }
 
+// hasSigns reports whether values have both signs, or are negative.
+func hasSigns(lists ...[][]float64) bool {
+	for _, rows := range lists {
+		for _, row := range rows {
+			if slices.ContainsFunc(row, func(x float64) bool { return x < 0 }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // unit returns the unit of the difference.
 func (c *comparison) unit(divided bool) string {
 	switch unit := c.result(0).Unit; {
 	case c.result(0).lifted():
 		return "lift of A divided by lift of B"
+	case c.sizes:
+		return "share of the sizes in A minus that in B"
 	case divided || c.result(0).shares():
 		return "share in A minus share in B"
 	default:
@@ -443,13 +527,14 @@ func (c *comparison) divide(side int, rows, generated [][]float64, parts []float
 	var sinks []attribution.Sink
 	rowSinks := slices.Repeat([]int{-1}, len(rows))
 	if s := c.sides[side]; sinksKnown(s.Explanation, s.Method) {
-		// The method and the level are there, so there is no error.
 		level := attribution.ShownLevel
 		if s.Layer != nil {
 			level = c.levelOf(side, 0)
 		}
 		sinks, _ = s.Explanation.Sinks(s.Method, level)
-		rowSinks, _ = s.Explanation.RowSinks(s.Method, level)
+		if own, err := s.Explanation.RowSinks(s.Method, level); err == nil {
+			rowSinks = own
+		}
 	}
 	for t, row := range rows {
 		sum := 0.0
@@ -484,29 +569,38 @@ func (c *comparison) divide(side int, rows, generated [][]float64, parts []float
 func (p *picture) agree() {
 	c, a, b := p.comparison, &p.views[0], &p.views[1]
 	c.rows = nil
-	sum, low, high, known, equal := 0.0, math.Inf(1), math.Inf(-1), 0, 0
+	sum, low, high, known, equal, tied := 0.0, math.Inf(1), math.Inf(-1), 0, 0, 0
+	const correlation = "rank correlation"
+	of := ""
+	if c.sizes {
+		of = " of the sizes"
+	}
 	for t := range p.e.Steps {
 		var x, y []float64
 		for j := range min(a.sources(t), b.sources(t)) {
 			if !p.grey(a, t, j) && !p.grey(b, t, j) {
-				x, y = append(x, a.at(t, j)), append(y, b.at(t, j))
+				x, y = append(x, c.compared(a.at(t, j))), append(y, c.compared(b.at(t, j)))
 			}
 		}
-		row := "rank correlation not defined"
+		row := correlation + " not defined"
 		if rho, ok := rowmath.RankCorrelation(x, y); ok {
-			row = "rank correlation of A and B " + fixed(rho, 2)
+			row = correlation + of + " of A and B " + fixed(rho, 2)
 			sum, low, high, known = sum+rho, min(low, rho), max(high, rho), known+1
 		}
-		if same := strongest(x) == strongest(y) && len(x) > 0; same {
+		switch one, other := strongest(x), strongest(y); {
+		case one == other && len(x) > 0:
 			row, equal = row+", the same strongest source", equal+1
-		} else {
+		case one >= 0 && other >= 0 && (nearTie(x[one], x[other], a.top.percent) ||
+			nearTie(y[other], y[one], b.top.percent)):
+			row, tied = row+", a near tie of the strongest sources", tied+1
+		default:
 			row += ", another strongest source"
 		}
 		c.rows = append(c.rows, row)
 	}
 	c.all = "Agreement of A and B: "
 	if known > 0 {
-		c.all += "rank correlation " + fixed(sum/float64(known), 2)
+		c.all += correlation + of + " " + fixed(sum/float64(known), 2)
 		if known > 1 {
 			c.all += fmt.Sprintf(" on average (%s to %s)", fixed(low, 2), fixed(high, 2))
 		}
@@ -514,6 +608,29 @@ func (p *picture) agree() {
 	}
 	c.all += fmt.Sprintf("the same strongest source for %s of %s %s", thousands(equal),
 		thousands(len(p.e.Steps)), p.words.shown)
+	if tied > 0 {
+		c.all += ", a near tie for " + thousands(tied) + " more"
+	}
+}
+
+// compared returns what of a value the agreement is about: its size, if one side has no signs.
+func (c *comparison) compared(x float64) float64 {
+	if c.sizes {
+		return math.Abs(x)
+	}
+	return x
+}
+
+// nearTie reports whether the second of two values is nearly as large as the largest: within 5 % of
+// it, or for shares within one percentage point and 10 %, as one point of a share below 10 % is
+// much.
+func nearTie(largest, second float64, percent bool) bool {
+	largest = math.Abs(largest)
+	within := 0.05 * largest
+	if percent {
+		within = max(within, min(0.01, 0.1*largest))
+	}
+	return largest-math.Abs(second) <= within*(1+slack)
 }
 
 // strongest returns the index of the value with the largest size, the first of several; -1 if there

@@ -3,6 +3,7 @@ package render
 import (
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -129,6 +130,136 @@ func TestCompareLayers(t *testing.T) {
 	}
 	t.Run("page", func(t *testing.T) { golden(t, HTML{Heatmap: compared(t, a, b)}) })
 	t.Run("text", func(t *testing.T) { golden(t, Text{Heatmap: compared(t, a, b)}) })
+}
+
+// TestCompareUnlikeLayers: sides of one method that show different layers of a token are named, in
+// a warning and beside the difference; sides of one layer, and layers that were asked for, are not.
+func TestCompareUnlikeLayers(t *testing.T) {
+	at := func(layers ...int) *attribution.Explanation {
+		e := example()
+		r := e.Methods["rollout"]
+		r.Options = map[string]string{"aggregation": "layer"}
+		r.Shown = layers
+		return e
+	}
+	warned := func(a, b Side) string {
+		return strings.Join(compared(t, a, b).Explanation.Warnings, " ")
+	}
+	a, b := at(1, 2, 3), at(1, 5, 0)
+	got := warned(side(a, "rollout"), side(b, "rollout"))
+	const want = "A and B show different layers, so A − B compares unlike values: A layer 2 " +
+		"and B layer 5 for “here”, A layer 3 and B layer 0 for “.”. Compare one layer with rollout@2."
+	if !strings.Contains(got, want) {
+		t.Errorf("the warnings %q do not say %q", got, want)
+	}
+	p := compared(t, side(a, "rollout"), side(b, "rollout")).picture(true)
+	d := &p.views[differenceOf]
+	if x, y, z := d.layer(0), d.layer(1), d.layers(); x != "row by row" ||
+		y != "A layer 2 − B layer 5" || z != "row by row" {
+		t.Errorf("the difference is of %q, %q, in all %q", x, y, z)
+	}
+	two, five := 2, 5
+	for name, sides := range map[string][2]Side{
+		"equal layers": {side(a, "rollout"), side(at(1, 2, 3), "rollout")},
+		"asked for": {
+			{Explanation: a, Method: "rollout", Layer: &two},
+			{Explanation: b, Method: "rollout", Layer: &five},
+		},
+		"two methods": {side(a, "rollout"), side(b, "value-zeroing")},
+	} {
+		if got := warned(sides[0], sides[1]); strings.Contains(got, "different layers") {
+			t.Errorf("%s: the warnings say %q", name, got)
+		}
+	}
+	b.Model.Layers++
+	if got := warned(side(a, "rollout"), side(b, "rollout")); strings.Contains(got, "Compare one") {
+		t.Errorf("models of different depths: the warnings say %q", got)
+	}
+}
+
+// TestCompareSizes: of a method with signs and one without, sizes are compared: where A has -0.4
+// and B 0.1 of a row, A has 0.3 more, and the sentence never calls that more in B.
+func TestCompareSizes(t *testing.T) {
+	signed, shares := example(), example()
+	set := func(e *attribution.Explanation, unit string, row ...float64) {
+		r := &attribution.Result{
+			Unit: unit, Layers: []int{5}, Shape: [3]int{3, 7, 1}, Options: map[string]string{},
+		}
+		for range 3 {
+			r.Data = append(r.Data, row...)
+		}
+		e.Methods["rollout"], e.OtherMass["rollout"] = r, make([]float64, 3)
+	}
+	set(signed, "part of the logit", 0, -4, 2, 1, -3, 0, 0) // sizes 0 .4 .2 .1 .3 0 0
+	set(shares, "share of attention", 0, 0.1, 0.4, 0.2, 0.3, 0, 0)
+	h := compared(t, side(signed, "rollout"), side(shares, "rollout"))
+	p := h.picture(true)
+	d := &p.views[differenceOf]
+	for j, want := range []float64{0, 0.3, -0.2, -0.1, 0, 0, 0} {
+		if got := d.at(0, j); got < want-1e-12 || got > want+1e-12 {
+			t.Errorf("source %d differs by %v, want %v", j, got, want)
+		}
+	}
+	if got := p.views[0].at(0, 1); got != -0.4 {
+		t.Errorf("side A has %v, want -0.4, with its sign", got)
+	}
+	if got := p.says(d, 0); !strings.HasPrefix(got,
+		"more in A from “the” (1) +30.0 %; more in B from “keys” -20.0 %") {
+		t.Errorf("the difference says %q", got)
+	}
+	// Ranks of sizes less their mean are -2 3 1 0 2 -2 -2 and -2 0 3 1 2 -2 -2: ρ = 19/26.
+	const all = "Agreement of A and B: rank correlation of the sizes 0.73 on average (0.73 to " +
+		"0.73); the same strongest source for 0 of 3"
+	if got := p.comparison.all; !strings.HasPrefix(got, all) {
+		t.Errorf("agreement %q, want %q", got, all)
+	}
+	const warning = "The values of A have signs and those of B have not; A − B and the agreement " +
+		"are of sizes."
+	if !slices.Contains(h.Explanation.Warnings, warning) {
+		t.Errorf("warnings %q, want %q", h.Explanation.Warnings, warning)
+	}
+}
+
+// TestNearTie: the strongest sources differ, but on one side both are nearly as strong.
+func TestNearTie(t *testing.T) {
+	for _, c := range []struct {
+		largest, second float64
+		percent, want   bool
+	}{
+		{0.40, 0.391, true, true},    // 0.9 points
+		{0.15, 0.1405, true, true},   // 0.95 points, 6.3 %
+		{0.15, 0.139, true, false},   // 1.1 points
+		{0.50, 0.48, true, true},     // 4 %
+		{0.01, 0.002, true, false},   // 0.8 points are most of it
+		{-2, 1.9, false, true},       // 5 % of the size
+		{2, 1.8, false, false},       // 10 %
+		{0.15, 0.1405, false, false}, // points are for shares
+	} {
+		if got := nearTie(c.largest, c.second, c.percent); got != c.want {
+			t.Errorf("%v and %v, shares %t: %t, want %t", c.largest, c.second, c.percent, got,
+				c.want)
+		}
+	}
+	e := example()
+	for name, row := range map[string][]float64{
+		"rollout":       {0, 0.300, 0.295, 0.2, 0.1, 0.1, 0},
+		"value-zeroing": {0, 0.1, 0.5, 0.1, 0.2, 0.1, 0},
+	} {
+		r := e.Methods[name]
+		r.Unit, r.Layers, r.Shown, r.Generated = "share of attention", []int{5}, nil, nil
+		r.Shape, r.Data, e.OtherMass[name] = [3]int{3, 7, 1}, nil, make([]float64, 3)
+		for range 3 {
+			r.Data = append(r.Data, row...)
+		}
+	}
+	p := compared(t, side(e, "rollout"), side(e, "value-zeroing")).picture(true)
+	if got := p.comparison.all; !strings.HasSuffix(got,
+		"the same strongest source for 0 of 3 generated tokens, a near tie for 3 more") {
+		t.Errorf("agreement %q", got)
+	}
+	if got := p.comparison.rows[0]; !strings.HasSuffix(got, "a near tie of the strongest sources") {
+		t.Errorf("row %q", got)
+	}
 }
 
 func TestParseSide(t *testing.T) {

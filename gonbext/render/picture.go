@@ -53,6 +53,9 @@ type view struct {
 	colors scale   // of the colours in HTML: top with a limit close to the largest value
 	// difference says that the values are one side of a comparison minus the other.
 	difference bool
+	// layersOf returns the names of the layers of both sides for a token of the difference, if they
+	// differ.
+	layersOf func(t int) (a, b string, ok bool)
 	// above says that a value shown is above the limit of top, and beyond that one of any level is
 	// above that of colors.
 	above, beyond bool
@@ -93,6 +96,7 @@ func (h Heatmap) picture(generated bool) *picture {
 	}
 	if p.comparison != nil {
 		p.views[differenceOf].difference = true
+		p.views[differenceOf].layersOf = p.comparison.unlike
 		p.shareScale()
 		p.agree()
 	}
@@ -389,6 +393,9 @@ func (v *view) level(t int) int {
 func (v *view) layer(t int) string {
 	switch {
 	case v.difference:
+		if a, b, ok := v.layersOf(t); ok {
+			return "A " + a + " − B " + b
+		}
 		return "row by row"
 	case v.scorer():
 		return "whole model"
@@ -399,6 +406,9 @@ func (v *view) layer(t int) string {
 // layers names the layers that the highlighted values of all tokens belong to.
 func (v *view) layers() string {
 	for t := range v.result.Shape[0] {
+		if v.layer(t) != v.layer(0) && v.difference {
+			return "row by row"
+		}
 		if v.layer(t) != v.layer(0) {
 			return "for each token the layer that wrote it"
 		}

@@ -33,6 +33,11 @@ func Compare(h render.Heatmap) (Drawing, error) {
 	for j := range difference.sinks {
 		difference.sinks[j] = views[0].sinks[j] || views[1].sinks[j]
 	}
+	for t := range difference.rowSinks {
+		if difference.rowSinks[t] = views[0].rowSinks[t]; difference.rowSinks[t] < 0 {
+			difference.rowSinks[t] = views[1].rowSinks[t]
+		}
+	}
 	difference.scale() // without the sinks of both sides
 	for _, v := range views {
 		limit = max(limit, v.limit)

@@ -224,6 +224,26 @@ func TestFilter(t *testing.T) {
 	}
 }
 
+// TestRowSink: a first token that is a sink of one row alone is left out of the scale and noted,
+// and keeps its value in the other row.
+func TestRowSink(t *testing.T) {
+	e := explanation("the", " keys")
+	e.OtherMass["rollout"] = make([]float64, 6)
+	e.Methods["rollout"].Data = []float64{0, 0, .9, 0, 0, .1, 0, 0, .05, 0, 0, .15}
+	d, err := figure.Matrix(e, "rollout", nil)
+	got := textsOf(t, figure.Options{}, d, err)
+	if !slices.Contains(got, "20 %") || slices.Contains(got, "100 %") {
+		t.Errorf("the scale does not end at 20 %%: %q", got)
+	}
+	all := strings.Join(got, " ")
+	if n := strings.Count(all, "“the” is a sink in the row of “"); n != 1 {
+		t.Errorf("the sink of a row is noted %d times, want once: %q", n, got)
+	}
+	if strings.Contains(all, "Grey: the sink") {
+		t.Errorf("a sink of one row is called one of all: %q", got)
+	}
+}
+
 // TestHeadsNameThePrompt: figures of heads say which text they are of, cut if it is long.
 func TestHeadsNameThePrompt(t *testing.T) {
 	e := explanation("the", " key", " to")

@@ -62,12 +62,12 @@ func TestTouchCompareLayers(t *testing.T) {
 	}
 	everywhere(t, b, func(t *testing.T) {
 		readable(t, b.Show(t, fixture.Written(t, render.Page{HTML: render.HTML{Heatmap: h}})))
-		do(t, b, "").check(t, "at first", "are", "A − B, row by row: more in A from "+
+		do(t, b, "").check(t, "at first", "are", "A − B, A layer 0 − B layer 1: more in A from "+
 			"“the” +50.0 %, “to” +50.0 %; more in B from “key” -60.0 %, “s” -20.0 %",
 			"0 the", "1 key", "2 s", "3 to")
 		s := do(t, b, click(".hw-b button", 0))
-		s.check(t, "the lower layer", "are", "A: value-zeroing@0, layer 0: most from "+
-			"“the” 50.0 %, “to” 50.0 %", "0 the", "3 to")
+		s.check(t, "the lower layer", "are", "A: value-zeroing@0, layer 0: most from the first "+
+			"token (attention often rests on it) “the” 50.0 %, “to” 50.0 %", "0 the", "3 to")
 		if s.Tab != "A: value-zeroing@0" {
 			t.Errorf("the button says %q", s.Tab)
 		}

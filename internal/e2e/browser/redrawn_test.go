@@ -103,7 +103,7 @@ func TestTouchRowSink(t *testing.T) {
 	if got := colors(); got != still {
 		t.Errorf("without the switch the colours are %s, want %s", got, still)
 	}
-	run(click(".hw-r", 1)+";"+click(".hw-l", 1))
+	run(click(".hw-r", 1) + ";" + click(".hw-l", 1))
 	says("most from the first token (attention often rests on it) “")
 }
 

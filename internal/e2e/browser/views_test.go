@@ -32,8 +32,8 @@ func TestTouchCompare(t *testing.T) {
 		return chromium.Evaluate[int](t, b,
 			"[...document.querySelectorAll('.hw-v')].filter((v) => !v.hidden).length")
 	}
-	// Rows are divided by their sizes: direct has 0 0 -1 2 and -1.5 of 4.5, value-zeroing 0 0 0 0.6
-	// and 0.3 of 0.9.
+	// Sizes are compared, divided by those of their rows: direct has 0 0 -1 2 and -1.5 of 4.5,
+	// value-zeroing 0 0 0 0.6 and 0.3 of 0.9.
 	// 2 and 1 of 3, 0.6 and 0.2 of 0.8
 	do(t, b, "").check(t, "at first", "are",
 		"A − B, row by row: more in A from “s” +8.3 %; more in B from “key” -8.3 %", "1 key", "2 s")
@@ -41,7 +41,7 @@ func TestTouchCompare(t *testing.T) {
 		t.Errorf("%d matrices are shown, want all 3", n)
 	}
 	do(t, b, click(".hw-t > *", 5)).check(t, "a click", "here",
-		"more in B from “are” (generated 1) -66.7 %", "2 s", "3 to", "4 are")
+		"more in A from “s” +22.2 %; more in B from “to” -22.2 %", "2 s", "3 to")
 	do(t, b, click(".hw-t > *", 4)+";"+click(".hw-b button", 0)).check(t, "the first side", "are",
 		"A: direct, whole model: for it “key” +66.7 %", "1 key", "2 s")
 	do(t, b, click(".hw-b button", 3))
