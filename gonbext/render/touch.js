@@ -309,7 +309,7 @@ function start(root) {
     const stale = t !== layered[i], image = view.querySelector('img.hw-j');
     if (!v.k) {
       title.parentElement.hidden = stale;
-      if (image) (image.closest('tr') || image).hidden = stale;
+      if (image) (image.closest('tr,.hw-1')).hidden = stale;
     }
     if (v.k && (stale || layersPainted[i] !== !!sinksShown(i))) {
       layered[i] = t;
