@@ -297,3 +297,26 @@ func TestSums(t *testing.T) {
 		t.Error("lines of methods that are no scorer are said to be sums")
 	}
 }
+
+// TestNoLayers reads what stands in the place of the layers of a method that has one layer for each
+// token, where another method has layers: how to get them.
+func TestNoLayers(t *testing.T) {
+	for _, prompt := range []int{12, 60} {
+		e := sizedBy(3, prompt, 3, "rollout", "value-zeroing")
+		one := sizedBy(3, prompt, 1, "value-zeroing").Methods["value-zeroing"]
+		one.Layers[0], one.Shown = attribution.LayerByToken, []int{1, 0, 2}
+		e.Methods["value-zeroing"] = one
+		const want = "Layer by layer: with --all-layers or --view layers, or in a cell " +
+			"AllLayers: true of the options."
+		page := written(t, HTML{Heatmap: Heatmap{Explanation: e}})
+		_, after, _ := strings.Cut(page, `<b class="hw-n">value-zeroing</b>`)
+		if n := strings.Count(page, want); n != 1 || !strings.Contains(after, want) {
+			t.Errorf("%d tokens: it stands there %d times, want once, below value-zeroing", prompt, n)
+		}
+		// No layers are missed where no method has any.
+		alone := Heatmap{Explanation: e, Methods: []string{"value-zeroing"}}
+		if strings.Contains(written(t, HTML{Heatmap: alone}), want) {
+			t.Errorf("%d tokens: it stands there without another method", prompt)
+		}
+	}
+}

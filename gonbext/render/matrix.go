@@ -6,6 +6,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/headwater-ml/headwater/attribution"
 )
 
 // A matrix with at most cellColumns columns and cellCount cells for each method is a table, with
@@ -310,13 +312,19 @@ func (v *view) cellDigits() int {
 // last layer on top, in the same columns. The layer shown is marked. More than a few layers are an
 // image: as rows they would stand tall where style sheets are removed.
 func (b *page) layerRows(v *view) {
-	if !b.layersShown(v) {
+	shown := b.layersShown(v)
+	if !shown && b.noLayers(v) == "" {
 		return
 	}
 	b.WriteString(`<tr style="background:none"><td colspan="99" class="hw-h"><div style="width:0;` +
-		`min-width:100%;white-space:normal;text-align:left">`)
-	b.layersHeading(v)
+		`min-width:100%;white-space:normal;text-align:left">` + b.noLayers(v))
+	if shown {
+		b.layersHeading(v)
+	}
 	b.WriteString("</div></td></tr>")
+	if !shown {
+		return
+	}
 	layers, columns := v.result.Shape[2], len(b.e.Prompt.Texts)
 	if v.deep {
 		columns += b.extraColumns()
@@ -425,6 +433,29 @@ func (b *page) layersShown(v *view) bool {
 	return v.wrong == "" && v.result.Shape[2] > 1 && v.has(b.chosen)
 }
 
+// anyLayers reports whether any method has values of several layers for the chosen token.
+func (b *page) anyLayers() bool {
+	return slices.ContainsFunc(b.views, func(v view) bool { return b.layersShown(&v) })
+}
+
+// noLayers returns what stands in the place of the layers of a method that has one layer alone, how
+// to get the others, where another method has layers; else "".
+func (b *page) noLayers(v *view) string {
+	if v.wrong != "" || v.difference || v.result.Shape[2] != 1 || !b.anyLayers() {
+		return ""
+	}
+	how := ""
+	switch {
+	case v.result.Layers[0] == attribution.LayerByToken:
+		how = "with --all-layers or --view layers, or in a cell AllLayers: true of the options"
+	case v.result.Options["aggregation"] == "flow":
+		how = "with --all-levels or --view layers, or in a cell AllLevels: true of the options"
+	default:
+		return ""
+	}
+	return fmt.Sprintf(`<div style="%s">Layer by layer: %s.</div>`, small, how)
+}
+
 // layerPaint returns the paint of a layer's value, also where the row of the layer shown is silent.
 func (v *view) layerPaint(p *picture, t, j, k int) int {
 	if p.grey(v, j) {
@@ -461,12 +492,12 @@ func (b *page) images(v *view) {
 	name := fmt.Sprintf("%s, %d %s × %d %s", Visible(v.name, nameLimit), len(rows), b.words.shown,
 		m, b.words.tokens)
 	margin := "" // keeps the columns above those of the layers, of any method
-	if slices.ContainsFunc(b.views, func(v view) bool { return b.layersShown(&v) }) {
+	if b.anyLayers() {
 		margin = ` style="` + labelMargin + `"`
 	}
 	b.printf("<div%s>", margin)
 	b.image("hw-i", name, rows, width, min(max(imageHeight/max(len(rows), 1), 2), 16), "")
-	b.WriteString("</div>")
+	b.WriteString("</div>" + b.noLayers(v))
 	if !b.layersShown(v) {
 		return
 	}
