@@ -859,8 +859,8 @@ func (r HeadsText) WriteTo(w io.Writer) (int64, error) {
 	}
 	t.line("")
 	t.wrapped("", "Each line: a head that looks at one token more than it does from other "+
-		"tokens, and the share of its attention there. Heads are "+rankedBy+". Sinks and the looking "+
-		"token are left out.")
+		"tokens, and the share of its attention there. Heads are "+rankedBy+". Sinks and the "+
+		"looking token are left out.")
 	t.model()
 	return t.WriteTo(w)
 }

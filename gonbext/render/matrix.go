@@ -491,13 +491,13 @@ func (b *page) images(v *view) {
 		`right%s.</div>`, small, b.words.shown, b.words.tokens, more)
 	name := fmt.Sprintf("%s, %d %s × %d %s", Visible(v.name, nameLimit), len(rows), b.words.shown,
 		m, b.words.tokens)
-	margin := "" // keeps the columns above those of the layers, of any method
-	if b.anyLayers() {
-		margin = ` style="` + labelMargin + `"`
+	before, after := "", ""
+	if b.anyLayers() { // the columns are above those of the layers, of any method
+		before, after = `<div style="`+labelMargin+`">`, "</div>"
 	}
-	b.printf("<div%s>", margin)
+	b.WriteString(before)
 	b.image("hw-i", name, rows, width, min(max(imageHeight/max(len(rows), 1), 2), 16), "")
-	b.WriteString("</div>" + b.noLayers(v))
+	b.WriteString(after + b.noLayers(v))
 	if !b.layersShown(v) {
 		return
 	}
