@@ -396,8 +396,8 @@ func (h *headsPage) mean(layer, head, j int) float64 {
 // listedHeads is how many heads are listed for a token, and rankedBy what their order is; see best.
 const (
 	listedHeads = 12
-	rankedBy    = "ranked by their share, less their mean share for that token from elsewhere, less " +
-		"half of their mean share at that distance"
+	rankedBy    = "ranked by their share, less their mean share for that token from elsewhere, " +
+		"less half of their mean share at that distance"
 )
 
 // write writes the parts from top to bottom. The thumbnails and the numbers of the script take what
@@ -624,8 +624,8 @@ func (h *headsPage) headNumbers(b *page, size int) {
 		every = 5
 	}
 	// It is as wide as the images, also on paper, and stretches no column.
-	b.printf(`<thead><tr style="background:none"><td style="%s;padding:0 8px 0 0;text-align:right">`+
-		`head</td><td style="padding:0"><div style="width:0;min-width:100%%;`+
+	b.printf(`<thead><tr style="background:none"><td style="%s;padding:0 8px 0 0;`+
+		`text-align:right">head</td><td style="padding:0"><div style="width:0;min-width:100%%;`+
 		`white-space:nowrap;font-size:11px;line-height:14px">`, small)
 	for head := 0; head < h.H; head++ {
 		name := ""
@@ -859,8 +859,8 @@ func (r HeadsText) WriteTo(w io.Writer) (int64, error) {
 	}
 	t.line("")
 	t.wrapped("", "Each line: a head that looks at one token more than it does from other "+
-		"tokens, and the share of its attention there. Heads are "+rankedBy+". Sinks and the looking "+
-		"token are left out.")
+		"tokens, and the share of its attention there. Heads are "+rankedBy+". Sinks and the "+
+		"looking token are left out.")
 	t.model()
 	return t.WriteTo(w)
 }

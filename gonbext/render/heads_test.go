@@ -336,8 +336,8 @@ func TestHeadNumbers(t *testing.T) {
 			}
 		}
 		if strings.Join(got, " ") != want || len(cells) != heads {
-			t.Errorf("%d heads have %d columns with the numbers %v, want %s", heads, len(cells), got,
-				want)
+			t.Errorf("%d heads have %d columns with the numbers %v, want %s", heads, len(cells),
+				got, want)
 		}
 	}
 }

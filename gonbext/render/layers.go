@@ -241,9 +241,9 @@ func (p *layersPage) flat() string {
 func (p *layersPage) panel(b *page, v *view, t int, first bool) {
 	if first {
 		b.printf(`<div style="margin:8px 0 4px 0;font-size:13px"><b class="hw-n">%s</b> `+
-			`<span style="%s">· %s; layers %d to %d, the last one on top</span>`,
+			`<span style="%s">· %s; layers %d to %d, the last one on top%s</span>`,
 			escape(v.name, nameLimit), small, escape(v.top.unit, 2*nameLimit), v.result.Layer(t, 0),
-			v.result.Layer(t, v.result.Shape[2]-1))
+			v.result.Layer(t, v.result.Shape[2]-1), v.sums("; "))
 		b.scale(v)
 		b.WriteString("</div>")
 	}
@@ -267,7 +267,9 @@ func (p *layersPage) panel(b *page, v *view, t int, first bool) {
 	default:
 		columns, _ = v.panelColumns(t)
 		width := min(max(imageWidth/2/columns, 1), 24)
-		b.image("hw-j", v.layersName(b.picture), p.panelGrid(v, t), width, panelLine, "")
+		b.besideLabels(v, t, panelLine, func() {
+			b.image("hw-j", v.layersName(b.picture), p.panelGrid(v, t), width, panelLine, "")
+		})
 	}
 	b.printf(`<div style="%s;max-width:%dpx">%s</div></div></div>`, small, max(columns*22, 260),
 		html.EscapeString(p.strongest(v, t)))
@@ -303,7 +305,7 @@ func (p *layersPage) panelTable(b *page, v *view, t int) {
 		return
 	}
 	b.WriteString(`<tr style="background:none">`)
-	b.layerLabels(v, t, panelLine)
+	b.labelCell(v, t, panelLine)
 	b.printf(`<td colspan="%d" style="padding:0;line-height:0;vertical-align:top">`, sources)
 	g := make(grid, layers)
 	for i := range g {
@@ -379,6 +381,15 @@ func (p *layersPage) strongest(v *view, t int) string {
 		return speaks(above, below, "for it", "against it")
 	}
 	return v.most() + strings.Join(above, ", ")
+}
+
+// sums says, after a separator, that the lines of layers are sums from below, "" if they are not:
+// those of scorers are.
+func (v *view) sums(separator string) string {
+	if !v.scorer() {
+		return ""
+	}
+	return separator + "sums of layers 0 to the line's"
 }
 
 // in says which layers the value of level k is from: "in layer 3" or "up to layer 3".

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"html"
+	"io"
 	"math/rand/v2"
 	"regexp"
 	"strings"
@@ -247,4 +248,75 @@ func TestLayersHostile(t *testing.T) {
 		t.Errorf("%d pictures were drawn", pictures)
 	}
 	survives(t, layersMarkup(t, Layers{Heatmap: Heatmap{Explanation: &attribution.Explanation{}}}))
+}
+
+// TestLayerLabels reads the numbers beside images of layers, in tables and beside images of long
+// texts: every fifth from the last one down, and the lowest one.
+func TestLayerLabels(t *testing.T) {
+	label := regexp.MustCompile(`(\d+)(?:<br>|</div>)`)
+	for layers, want := range map[int]string{
+		9: "8 3 0", 11: "10 5 0", 12: "11 6 0", 13: "12 7 2 0", 30: "29 24 19 14 9 4 0",
+	} {
+		for _, prompt := range []int{12, 60} {
+			e := sizedBy(3, prompt, layers, "rollout")
+			for _, picture := range []io.WriterTo{
+				HTML{Heatmap: Heatmap{Explanation: e}}, Layers{Heatmap: Heatmap{Explanation: e}},
+			} {
+				page := written(t, picture)
+				var got []string
+				_, labels, found := strings.Cut(page, "font-size:9px;text-align:right\">")
+				labels, _, _ = strings.Cut(labels, "<img")
+				for _, m := range label.FindAllStringSubmatch(labels, -1) {
+					got = append(got, m[1])
+				}
+				if !found || strings.Join(got, " ") != want {
+					t.Errorf("%T of %d layers and %d tokens has the labels %v, want %s", picture,
+						layers, prompt, got, want)
+				}
+			}
+		}
+	}
+}
+
+// TestSums reads once on a page and in a text that lines of layers are sums, of a scorer alone.
+func TestSums(t *testing.T) {
+	e := sizedBy(3, 12, 3, "rollout", "flow")
+	e.Methods["flow"].Options = map[string]string{"scorer": "direct"}
+	const sums = "sums of layers 0 to the line's"
+	for _, picture := range []io.WriterTo{
+		Layers{Heatmap: Heatmap{Explanation: e}}, HTML{Heatmap: Heatmap{Explanation: e}},
+		LayersText{Layers: Layers{Heatmap: Heatmap{Explanation: e}}},
+	} {
+		got := strings.Join(strings.Fields(written(t, picture)), " ")
+		if n := strings.Count(got, sums); n != 1 {
+			t.Errorf("%T says it %d times, want once", picture, n)
+		}
+	}
+	delete(e.Methods["flow"].Options, "scorer")
+	if strings.Contains(written(t, Layers{Heatmap: Heatmap{Explanation: e}}), sums) {
+		t.Error("lines of methods that are no scorer are said to be sums")
+	}
+}
+
+// TestNoLayers reads what stands in the place of the layers of a method that has one layer for each
+// token, where another method has layers: how to get them.
+func TestNoLayers(t *testing.T) {
+	for _, prompt := range []int{12, 60} {
+		e := sizedBy(3, prompt, 3, "rollout", "value-zeroing")
+		one := sizedBy(3, prompt, 1, "value-zeroing").Methods["value-zeroing"]
+		one.Layers[0], one.Shown = attribution.LayerByToken, []int{1, 0, 2}
+		e.Methods["value-zeroing"] = one
+		const want = "Layer by layer: with --all-layers or --view layers, or in a cell " +
+			"AllLayers: true of the options."
+		page := written(t, HTML{Heatmap: Heatmap{Explanation: e}})
+		_, after, _ := strings.Cut(page, `<b class="hw-n">value-zeroing</b>`)
+		if n := strings.Count(page, want); n != 1 || !strings.Contains(after, want) {
+			t.Errorf("%d tokens: it stands there %d times, want once, below value-zeroing", prompt, n)
+		}
+		// No layers are missed where no method has any.
+		alone := Heatmap{Explanation: e, Methods: []string{"value-zeroing"}}
+		if strings.Contains(written(t, HTML{Heatmap: alone}), want) {
+			t.Errorf("%d tokens: it stands there without another method", prompt)
+		}
+	}
 }

@@ -47,12 +47,26 @@ func (t *text) panels(p *layersPage, lines bool) {
 	if lines {
 		t.wrapped("", "Each line: a layer, the last one first, and the tokens that stand out "+
 			"in it, the strongest first. ▸ marks the layer that other pictures show. "+
-			"Layers in which nothing stands out are left out.")
+			"Layers in which nothing stands out are left out."+sumsOf(p))
 	} else {
 		t.wrapped("", "The lines of the layers are left out here: the text would be too long. All "+
 			"numbers are in the explanation.")
 	}
 	t.model()
+}
+
+// sumsOf says which methods have lines that are sums from below, "" if none.
+func sumsOf(p *layersPage) string {
+	var names []string
+	for _, i := range p.shown {
+		if v := &p.views[i]; v.scorer() {
+			names = append(names, Visible(v.name, nameLimit)+v.sums(": "))
+		}
+	}
+	if names == nil {
+		return ""
+	}
+	return " " + strings.Join(names, "; ") + "."
 }
 
 // layers writes a line for each layer of a token in which something stands out.

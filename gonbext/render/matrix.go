@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"slices"
 	"strings"
+
+	"github.com/headwater-ml/headwater/attribution"
 )
 
 // A matrix with at most cellColumns columns and cellCount cells for each method is a table, with
@@ -23,6 +26,8 @@ const (
 	layerHeight = 6
 	// divider is the border between the columns of prompt tokens and generated tokens.
 	divider = "border-left:2px solid #8888"
+	// labelMargin is the room of the numbers of layers beside an image that is in no table.
+	labelMargin = "margin-left:22px"
 )
 
 // tabular reports whether the matrices of this picture are tables.
@@ -307,20 +312,26 @@ func (v *view) cellDigits() int {
 // last layer on top, in the same columns. The layer shown is marked. More than a few layers are an
 // image: as rows they would stand tall where style sheets are removed.
 func (b *page) layerRows(v *view) {
-	if !b.layersShown(v) {
+	shown := b.layersShown(v)
+	if !shown && b.noLayers(v) == "" {
 		return
 	}
 	b.WriteString(`<tr style="background:none"><td colspan="99" class="hw-h"><div style="width:0;` +
-		`min-width:100%;white-space:normal;text-align:left">`)
-	b.layersHeading(v)
+		`min-width:100%;white-space:normal;text-align:left">` + b.noLayers(v))
+	if shown {
+		b.layersHeading(v)
+	}
 	b.WriteString("</div></td></tr>")
+	if !shown {
+		return
+	}
 	layers, columns := v.result.Shape[2], len(b.e.Prompt.Texts)
 	if v.deep {
 		columns += b.extraColumns()
 	}
 	if layers > fewLayers {
 		b.WriteString(`<tr style="background:none">`)
-		b.layerLabels(v, b.chosen, layerHeight)
+		b.labelCell(v, b.chosen, layerHeight)
 		b.printf(`<td colspan="%d" style="padding:0">`, columns)
 		b.image("hw-j", v.layersName(b.picture), b.layerGrid(v, columns, 0), 22, layerHeight,
 			fmt.Sprintf("width:100%%;height:%dpx", layers*layerHeight))
@@ -339,21 +350,50 @@ func (b *page) layerRows(v *view) {
 	}
 }
 
-// layerLabels writes the cell beside an image of the layers of token t: the number of every fifth
-// layer, from the last one down, beside its line, which is height pixels high.
+// layerLabels writes what stands beside an image of the layers of token t, each beside its line,
+// which is height pixels high: the number of every fifth layer, from the last one down, and of the
+// lowest one.
 func (b *page) layerLabels(v *view, t, height int) {
-	b.WriteString(`<td style="padding:0 4px 0 0;vertical-align:top">`)
+	rest := (v.result.Shape[2] - 1) % panelLabel // lines below the last of these labels
+	// A label is in the middle of as many lines as lie between two, and so is on its own line.
+	b.printf(`<div style="height:%dpx;line-height:%dpx;margin-top:-%dpx;font-size:9px;`+
+		`text-align:right">`, v.result.Shape[2]*height+panelLabel/2*height, panelLabel*height,
+		panelLabel/2*height)
 	for k := v.result.Shape[2] - 1; k >= 0; k -= panelLabel {
-		b.printf(`<div style="height:%dpx;line-height:%dpx;font-size:9px;text-align:right">%d`+
-			`</div>`, min(panelLabel, k+1)*height, height, v.result.Layer(t, k))
+		label := fmt.Sprint(v.result.Layer(t, k))
+		if k == 1 {
+			label = "&nbsp;" // it has no room above that of the lowest layer
+		}
+		b.WriteString(label + "<br>")
 	}
+	if rest > 0 {
+		b.printf(`<div style="margin-top:%dpx">%d</div>`, (rest-panelLabel)*height,
+			v.result.Layer(t, 0))
+	}
+	b.WriteString("</div>")
+}
+
+// labelCell writes the cell of a table with layerLabels.
+func (b *page) labelCell(v *view, t, height int) {
+	b.WriteString(`<td style="padding:0 4px 0 0;vertical-align:top">`)
+	b.layerLabels(v, t, height)
 	b.WriteString("</td>")
+}
+
+// besideLabels writes an image of the layers of token t that is in no table, with the numbers of
+// layers at its left.
+func (b *page) besideLabels(v *view, t, height int, image func()) {
+	b.WriteString(`<div class="hw-1"><div style="float:left;width:18px">`)
+	b.layerLabels(v, t, height)
+	b.WriteString(`</div><div style="` + labelMargin + `">`)
+	image()
+	b.WriteString("</div></div>")
 }
 
 // layersHeading writes what the layers of the chosen token are.
 func (b *page) layersHeading(v *view) {
-	b.printf(`<div style="%s">“<span class="hw-o">%s</span>” layer by layer`, small,
-		html.EscapeString(b.rowName(b.chosen)))
+	b.printf(`<div style="%s">“<span class="hw-o">%s</span>” layer by layer%s`, small,
+		html.EscapeString(b.rowName(b.chosen)), v.sums(", "))
 	if layers := v.result.Shape[2]; layers > fewLayers || !b.tabular() {
 		layer := func(k int) int { return v.result.Layer(b.chosen, k) }
 		b.printf(`: %d on top, %d at the bottom; shown above: <span class="hw-u">%s</span>`,
@@ -393,6 +433,29 @@ func (b *page) layersShown(v *view) bool {
 	return v.wrong == "" && v.result.Shape[2] > 1 && v.has(b.chosen)
 }
 
+// anyLayers reports whether any method has values of several layers for the chosen token.
+func (b *page) anyLayers() bool {
+	return slices.ContainsFunc(b.views, func(v view) bool { return b.layersShown(&v) })
+}
+
+// noLayers returns what stands in the place of the layers of a method that has one layer alone, how
+// to get the others, where another method has layers; else "".
+func (b *page) noLayers(v *view) string {
+	if v.wrong != "" || v.difference || v.result.Shape[2] != 1 || !b.anyLayers() {
+		return ""
+	}
+	how := ""
+	switch {
+	case v.result.Layers[0] == attribution.LayerByToken:
+		how = "with --all-layers or --view layers, or in a cell AllLayers: true of the options"
+	case v.result.Options["aggregation"] == "flow":
+		how = "with --all-levels or --view layers, or in a cell AllLevels: true of the options"
+	default:
+		return ""
+	}
+	return fmt.Sprintf(`<div style="%s">Layer by layer: %s.</div>`, small, how)
+}
+
 // layerPaint returns the paint of a layer's value, also where the row of the layer shown is silent.
 func (v *view) layerPaint(p *picture, t, j, k int) int {
 	if p.grey(v, t, j) {
@@ -428,12 +491,20 @@ func (b *page) images(v *view) {
 		`right%s.</div>`, small, b.words.shown, b.words.tokens, more)
 	name := fmt.Sprintf("%s, %d %s × %d %s", Visible(v.name, nameLimit), len(rows), b.words.shown,
 		m, b.words.tokens)
+	before, after := "", ""
+	if b.anyLayers() { // the columns are above those of the layers, of any method
+		before, after = `<div style="`+labelMargin+`">`, "</div>"
+	}
+	b.WriteString(before)
 	b.image("hw-i", name, rows, width, min(max(imageHeight/max(len(rows), 1), 2), 16), "")
+	b.WriteString(after + b.noLayers(v))
 	if !b.layersShown(v) {
 		return
 	}
 	b.layersHeading(v)
-	b.image("hw-j", v.layersName(b.picture), b.layerGrid(v, columns, 1), width, layerHeight, "")
+	b.besideLabels(v, b.chosen, layerHeight, func() {
+		b.image("hw-j", v.layersName(b.picture), b.layerGrid(v, columns, 1), width, layerHeight, "")
+	})
 }
 
 // layersName says in words what an image of the layers of one token is.

@@ -292,9 +292,10 @@ function start(root) {
       const part = j < 0 ? [0, t / d.n, 1, 1 / d.n] : [column(img, j) / columns(img), 0, 1 / columns(img), 1];
       mark(img.parentElement, ...part).hidden = j >= d.m + extra;
     }
-    rows.forEach((r, q) => r.classList.toggle('hw-x', j < 0 && q === t));
+    // The row stays marked also where a source is shown: the layers are its, and columns do not move.
+    rows.forEach((r, q) => r.classList.toggle('hw-x', q === t));
     header.forEach((c, q) => c.classList.toggle('hw-x', q === j));
-    drawLayers(i, t);
+    drawLayers(i, t, j);
   }
   // drawRow paints a row of a table; t is its target if its exact numbers are known, else -1.
   function drawRow(r, row, v, t) {
@@ -305,14 +306,14 @@ function start(root) {
     }
   }
   const layered = views.map(() => d.t), layersPainted = views.map(() => false);
-  function drawLayers(i, t) {
+  function drawLayers(i, t, j) {
     const v = d.d[i], view = views[i], title = view.querySelector('.hw-o');
     if (!title) return;
     const rows = [...view.querySelectorAll('.hw-l')], top = v.k ? v.L.length - 1 : 0, k = level(i, t);
     const stale = t !== layered[i], image = view.querySelector('img.hw-j');
     if (!v.k) {
       title.parentElement.hidden = stale;
-      if (image) (image.closest('tr') || image).hidden = stale;
+      if (image) image.closest('tr,.hw-1').hidden = stale;
     }
     if (v.k && (stale || layersPainted[i] !== !!sinksShown(i))) {
       layered[i] = t;
@@ -321,6 +322,8 @@ function start(root) {
       rows.forEach((r, q) => drawRow(r, layerPainter(i, t, top - q)));
       if (image) raster(image, top + 1, (q) => layerPainter(i, t, top - q));
     }
+    const after = title.nextSibling;
+    after.data = after.data.replace(/^”.*? l/, j < 0 ? '” l' : '”, still a target, l');
     const note = view.querySelector('.hw-u'), layer = view.querySelector('.hw-y');
     layer.title = layer.title || layer.textContent;
     layer.textContent = picked(i) ? layerName(v, k) + (v.y && !v.q ? ', ' + d.e[1] + ' only' : '') : layer.title;

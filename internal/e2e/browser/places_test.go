@@ -2,11 +2,15 @@ package browser
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"image/png"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
 
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
@@ -284,5 +288,55 @@ func TestEdgeShade(t *testing.T) {
 			t.Errorf("%s: %.0f %% of the edge is shaded, want it shaded: %t", c.name, 100*part,
 				c.shaded)
 		}
+	}
+}
+
+// TestEdgeShadeDark reads the colour of that shade: on dark it is no light that shines at the edge.
+func TestEdgeShadeDark(t *testing.T) {
+	b := tab(t)
+	b.Show(t, pageOf(t, touched()))
+	set := func(scheme string) {
+		features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}
+		b.Do(t, func(ctx context.Context) error {
+			params := emulation.SetEmulatedMediaParams{Features: features}
+			_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, params)
+			return err
+		})
+	}
+	defer set("light")
+	for scheme, want := range map[string]string{
+		"light": "rgba(136, 136, 136, 0.8)", "dark": "rgb(0, 0, 0)",
+	} {
+		set(scheme)
+		got := chromium.Evaluate[string](t, b, `getComputedStyle(document.querySelector(
+			'[style*="overflow-x:auto"]')).backgroundImage.match(
+			/radial-gradient\([^#]*?(rgba?\(.*?\))/)[1]`)
+		if got != want {
+			t.Errorf("on %s the shade is %s, want %s", scheme, got, want)
+		}
+	}
+}
+
+// TestFedStays shows what a prompt token fed: columns stay where they are, and the layers below say
+// that they are still those of the generated token, whose row is marked.
+func TestFedStays(t *testing.T) {
+	b := tab(t)
+	b.Show(t, pageOf(t, deep(4)))
+	const read = `(() => {
+		const at = (s) => Math.round(document.querySelector(s).getBoundingClientRect().left * 10);
+		return [at('.hw-c th'), at('.hw-r td'), document.querySelector('.hw-r.hw-x th').textContent].join() + ' ' +
+			[...document.querySelectorAll('.hw-o')].find((e) => e.checkVisibility()).
+				parentElement.textContent;
+	})()`
+	do := func(script string) string {
+		return chromium.Evaluate[string](t, b, "(() => {"+script+"})(),"+read)
+	}
+	first := do("")
+	still := strings.Replace(first, "” layer by", "”, still a target, layer by", 1)
+	if got := do(click(".hw-t > *", 1)); got != still || still == first {
+		t.Errorf("a source has %q, want %q", got, still)
+	}
+	if got := do(press("Escape")); got != first {
+		t.Errorf("back, it has %q, want %q", got, first)
 	}
 }
