@@ -285,7 +285,12 @@ func (p *program) explainTo(
 			failed = usagef("%.60q does not say what its heads look at", e.Model.Name)
 		}
 	} else {
-		failed = p.show(out, f, e, other)
+		var made *export.Made // of what is complete
+		if err == nil {
+			by := f.made(m, prompt)
+			made = &by
+		}
+		failed = p.show(out, f, e, other, made)
 	}
 	if failed != nil {
 		return nil, nil, out.finish(failed)
@@ -350,8 +355,12 @@ func numbered(texts []string) string {
 	return strings.Join(names, ", ")
 }
 
-// show writes an explanation in the form asked for, and with another one a comparison.
-func (p *program) show(w io.Writer, f explainFlags, e, other *attribution.Explanation) error {
+// show writes an explanation in the form asked for, and with another one a comparison. made says
+// how it was made, which a page of the heatmap holds for headwater reproduce; nil if it is not
+// complete.
+func (p *program) show(
+	w io.Writer, f explainFlags, e, other *attribution.Explanation, made *export.Made,
+) error {
 	if f.view == viewLayers {
 		return p.showLayers(w, f, e)
 	}
@@ -363,6 +372,9 @@ func (p *program) show(w io.Writer, f explainFlags, e, other *attribution.Explan
 	case "json":
 		return writeJSON(w, e)
 	case "html":
+		if made != nil && f.view == viewHeatmap {
+			return writeMade(w, heatmap, *made)
+		}
 		_, err = render.Page{HTML: render.HTML{Heatmap: heatmap}}.WriteTo(w)
 	default:
 		text := render.Text{Heatmap: heatmap, Width: f.width, Top: f.top}
@@ -376,5 +388,19 @@ func (p *program) show(w io.Writer, f explainFlags, e, other *attribution.Explan
 		}
 		_, err = text.WriteTo(w)
 	}
+	return err
+}
+
+// writeMade writes the page of a heatmap with what made it, as --save does.
+func writeMade(w io.Writer, h render.Heatmap, made export.Made) error {
+	show := export.Show{Token: h.Token, Filter: h.Filter}
+	show.Look.Palette = h.Palette
+	page, _, err := export.Encode(h.Explanation, export.HTML, export.Options{
+		Show: show, Made: made,
+	})
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(page)
 	return err
 }

@@ -21,8 +21,9 @@ func (p *program) reproduceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reproduce [flags] FILE",
 		Short: "make a saved figure or table again and compare it",
-		Long: "Reproduce reads from a file that explain --save wrote how it was made, explains " +
-			"the same prompt in the same way, and compares the bytes.\n" +
+		Long: "Reproduce reads from a file that explain --save wrote, or a heatmap from -o " +
+			"FILE.html, how it was made, explains the same prompt in the same way, and compares " +
+			"the bytes.\n" +
 			"If they differ, it says what does: the hash of the model, the version, tokens, " +
 			"settings or numbers, and the status is 1.\n" +
 			"The model, backend and number type are those of the file unless flags name others. " +
@@ -159,8 +160,8 @@ func (p *program) compare(
 	}
 	if len(differences) == 0 {
 		return fmt.Errorf("%s: a new run agrees with what the file says of how it was made, and "+
-			"the rest of the file is not the same: it was edited, or another build of the program "+
-			"draws it differently", path)
+			"the rest of the file is not the same: it was edited or cut short, or another build "+
+			"of the program draws it differently", path)
 	}
 	return fmt.Errorf("%s: it cannot be made again as it is", path)
 }

@@ -62,6 +62,39 @@ func TestReproduce(t *testing.T) {
 	}
 }
 
+// TestReproducePage: the page of a heatmap from -o is made again byte for byte, with all that flags
+// say of how it looks, and is the one that --save writes. A page of another view has no origin.
+func TestReproducePage(t *testing.T) {
+	for _, more := range [][]string{
+		{"--save", "b.html"},
+		{"--token", "1", "--filter", "--palette", "perceptual"},
+		{"--by", "word", "--methods", "rollout"},
+	} {
+		t.Chdir(t.TempDir())
+		mustExecute(t, "", append([]string{
+			"explain", "--backend", "go", "--max-tokens", "2", "-o", "a.html", prompt,
+		}, more...)...)
+		want := "a.html: made again, byte for byte the same\n"
+		if out := mustExecute(t, "", "reproduce", "a.html"); out != want {
+			t.Errorf("%v: %q, want %q", more, out, want)
+		}
+		if more[0] != "--save" {
+			continue
+		}
+		a, err := os.ReadFile("a.html")
+		b, err2 := os.ReadFile("b.html")
+		if err != nil || err2 != nil || !bytes.Equal(a, b) {
+			t.Errorf("%v, %v: the pages of -o and --save differ", err, err2)
+		}
+	}
+	mustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "2", "--view", "layers", "-o",
+		"l.html", prompt)
+	status, _, said := execute(t, "", "reproduce", "l.html")
+	if status != statusError || !strings.Contains(said, "other files of -o have none") {
+		t.Errorf("status %d, %q", status, said)
+	}
+}
+
 // What cannot be saved is said before a model is opened, and leaves nothing behind.
 func TestSaveRefusals(t *testing.T) {
 	dir := t.TempDir()
@@ -191,8 +224,14 @@ func TestReproduceRefusals(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "c.svg"), []byte("<svg/>"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	for name, text := range map[string]string{"c.html": "<!DOCTYPE html><p>", "c.json": "{"} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for name, want := range map[string]string{
-		"c.svg": "does not say how it was made", "none.svg": "no such file",
+		"c.svg": "it is not a figure that Headwater saved", "none.svg": "no such file",
+		"c.html": "or its origin was removed: files of explain --save", "c.json": "it was cut short",
 	} {
 		status, _, said := execute(t, "", "reproduce", name)
 		if status != statusError || !strings.Contains(said, want) {

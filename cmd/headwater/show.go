@@ -142,9 +142,11 @@ func (p *program) showFile(ctx context.Context, f showFlags) error {
 				return err
 			}
 			from := recording{in, a.Methods}
+			made := export.NewMade(e.Prompt.Text, f.opts, attribution.Grouping{}, "", release())
+			made.Recorded = true
 			switch {
 			case !f.view.traced():
-				err = p.show(out, f.view, e, nil)
+				err = p.show(out, f.view, e, nil, &made)
 			case f.view.view == viewMaps:
 				err = p.showMaps(out, f.view, e, a.Methods[a.Order[0]])
 			default:
@@ -155,8 +157,6 @@ func (p *program) showFile(ctx context.Context, f showFlags) error {
 			if err != nil {
 				return err
 			}
-			made := export.NewMade(e.Prompt.Text, f.opts, attribution.Grouping{}, "", release())
-			made.Recorded = true
 			return files.write(ctx, p, from, e, nil, made)
 		})
 }

@@ -41,8 +41,11 @@ func Read(file []byte) (*Made, error) {
 	return ParseMade(text)
 }
 
-var errNoOrigin = errors.New("it does not say how it was made; another program may have removed " +
-	"that")
+var errNoOrigin = errors.New("it is not a file that Headwater saved, or its origin was removed: " +
+	"files of explain --save and the heatmap of -o FILE.html have one, other files of -o have none")
+
+var errNoJSON = errors.New("it is no valid JSON: it is not a file that Headwater saved, or it " +
+	"was cut short")
 
 // find returns the JSON of what made a file.
 func find(file []byte) ([]byte, error) {
@@ -63,7 +66,7 @@ func find(file []byte) ([]byte, error) {
 			".json beside it")
 	}
 	about, _, err := figure.About(file)
-	if err != nil && strings.HasPrefix(err.Error(), "it is no") {
+	if err != nil && strings.HasPrefix(err.Error(), "it is no SVG") {
 		return nil, errors.New("it is no file that Headwater saves; it saves " + endings())
 	}
 	return []byte(about), err
@@ -92,7 +95,7 @@ func findJSON(file []byte) ([]byte, error) {
 		} `json:"attributes"`
 	}
 	if err := json.Unmarshal(file, &top); err != nil {
-		return nil, errors.New("it is no valid JSON")
+		return nil, errNoJSON
 	}
 	for _, found := range []json.RawMessage{top.Made, top.Metadata.Made, top.Attributes.Info.Made} {
 		if found != nil {

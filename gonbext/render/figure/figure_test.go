@@ -494,11 +494,11 @@ func TestAboutRefusals(t *testing.T) {
 	}{
 		{"empty", "no SVG, PDF, PNG or TeX figure", nil},
 		{"text", "no SVG, PDF, PNG or TeX figure", []byte("hello")},
-		{"plain svg", "does not say how it was made", []byte("<svg></svg>")},
-		{"plain pdf", "does not say how it was made", []byte("%PDF-1.3\n")},
-		{"open pdf", "does not say how it was made", []byte("%PDF-1.3\n/Headwater (a\\")},
-		{"cut png", "does not say how it was made", fig.Bytes[:20]},
-		{"huge chunk", "does not say how it was made", huge},
+		{"plain svg", "it is not a figure that Headwater saved, or it was cut short", []byte("<svg></svg>")},
+		{"plain pdf", "it is not a figure that Headwater saved, or it was cut short", []byte("%PDF-1.3\n")},
+		{"open pdf", "it is not a figure that Headwater saved, or it was cut short", []byte("%PDF-1.3\n/Headwater (a\\")},
+		{"cut png", "it is not a figure that Headwater saved, or it was cut short", fig.Bytes[:20]},
+		{"huge chunk", "it is not a figure that Headwater saved, or it was cut short", huge},
 	} {
 		_, _, err := figure.About(c.file)
 		if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -3,6 +3,7 @@ package figure
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"html"
@@ -38,6 +39,9 @@ func checkAbout(about string) error {
 	return nil
 }
 
+var errNoOrigin = errors.New("it is not a figure that Headwater saved, or it was cut short, or " +
+	"its origin was removed")
+
 // About returns the origin inside a figure of any format, and the format.
 func About(file []byte) (about string, f Format, err error) {
 	switch {
@@ -61,8 +65,7 @@ func About(file []byte) (about string, f Format, err error) {
 			MaxAbout)
 	}
 	if about == "" {
-		return "", f, fmt.Errorf("it does not say how it was made; another program may have " +
-			"removed that")
+		return "", f, errNoOrigin
 	}
 	return about, f, nil
 }

@@ -348,8 +348,11 @@ func TestLayersAreCombined(t *testing.T) {
 		title, axis string
 	}{
 		{map[string]string{"scorer": "direct"}, "sums of layers 0 to the row's", "up to layer"},
-		{map[string]string{"aggregation": "rollout"}, "layers 0 to the row's together",
-			"up to layer"},
+		{
+			map[string]string{"aggregation": "rollout"},
+			"layers 0 to the row's together",
+			"up to layer",
+		},
 		{map[string]string{"aggregation": "layer"}, "layers 0 to 29", "layer"},
 	} {
 		e := layered(c.options)
@@ -394,8 +397,13 @@ func TestTextNamesGenerated(t *testing.T) {
 		want    string
 	}{
 		{"share of attention", nil, []float64{0.1, 0.03}, 0.87, "generated tokens 87 %"},
-		{"logit", map[string]string{"scorer": "direct"}, []float64{1, -1}, -2,
-			"generated tokens -2"},
+		{
+			"logit",
+			map[string]string{"scorer": "direct"},
+			[]float64{1, -1},
+			-2,
+			"generated tokens -2",
+		},
 		{"share of attention", nil, []float64{0.9, 0.05}, 0.05, ""},
 		{"lift", map[string]string{"lift": "on"}, []float64{1, 1}, 0.87, ""},
 	} {

@@ -30,7 +30,7 @@ fmt.Println("strongest:", r.Sources[r.Methods[0].Ranked()[0]].Text)`
 var wrongCells = []cell{
 	{
 		Source: "%%\ngonbext.Explain(\"a\", gonbext.Options{Methods: []string{\"rolout\"}})",
-		want:   `unknown method "rolout"; did you mean rollout? known are `,
+		want:   `unknown method "rolout"; did you mean rollout?`,
 	},
 	{
 		Source: "%%\ngonbext.Explain(\"a\", gonbext.Model{Name: \"tinny\"})",
