@@ -284,7 +284,8 @@ func TestSums(t *testing.T) {
 	e.Methods["flow"].Options = map[string]string{"scorer": "direct"}
 	const sums = "sums of layers 0 to the line's"
 	for _, picture := range []io.WriterTo{
-		Layers{Heatmap: Heatmap{Explanation: e}}, HTML{Heatmap: Heatmap{Explanation: e}},
+		Layers{Heatmap: Heatmap{Explanation: e}},
+		HTML{Heatmap: Heatmap{Explanation: e}},
 		LayersText{Layers: Layers{Heatmap: Heatmap{Explanation: e}}},
 	} {
 		got := strings.Join(strings.Fields(written(t, picture)), " ")
