@@ -75,14 +75,42 @@ func script(source string) string {
 		compact(source) + "})();\n"
 }
 
-// compact removes the comments that have lines of their own, indentation, and line breaks that need
-// not be there, after a semicolon, an opening brace or a comma.
+// tighter are the operators of a script that need no space around them. Plus and minus are not
+// among them, because two in a row are another operator.
+var tighter = strings.NewReplacer(", ", ",", "; ", ";", " = ", "=", " => ", "=>", " === ", "===",
+	" !== ", "!==", " && ", "&&", " || ", "||", " ? ", "?", " : ", ":", " < ", "<", " > ", ">",
+	" * ", "*", ") {", "){", "{ ", "{", " }", "}")
+
+// tight removes the spaces that a line of a script does not need. Texts in quotes stay as they are.
+func tight(line string) string {
+	var b strings.Builder
+	for line != "" {
+		begin := strings.IndexAny(line, `'"`)
+		if begin < 0 {
+			break
+		}
+		end := begin + 1
+		for end < len(line) && line[end] != line[begin] {
+			if line[end] == '\\' {
+				end++
+			}
+			end++
+		}
+		end = min(end+1, len(line))
+		b.WriteString(tighter.Replace(line[:begin]) + line[begin:end])
+		line = line[end:]
+	}
+	return b.String() + tighter.Replace(line)
+}
+
+// compact removes the comments that have lines of their own, indentation, spaces around operators,
+// and line breaks that need not be there, after a semicolon, an opening brace or a comma.
 func compact(source string) string {
 	var b strings.Builder
 	for line := range strings.Lines(source) {
 		line = strings.TrimSpace(line)
 		if line != "" && !strings.HasPrefix(line, "//") && !strings.HasPrefix(line, "/*") {
-			b.WriteString(line)
+			b.WriteString(tight(line))
 			if strings.Contains(line, "//") || !strings.ContainsAny(line[len(line)-1:], ";{,") {
 				b.WriteByte('\n')
 			}
