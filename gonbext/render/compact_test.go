@@ -2,8 +2,8 @@ package render
 
 import "testing"
 
-// TestCompactLine removes spaces of a script, but none in a text and none between operators that would
-// become another one.
+// TestCompactLine removes spaces of a script, but none in a text and none between operators that
+// would become another one.
 func TestCompactLine(t *testing.T) {
 	for line, want := range map[string]string{
 		"const a = b ? 'x = y, z' : \"c && d\";":    "const a=b?'x = y, z':\"c && d\";",

@@ -79,7 +79,7 @@ func script(source string) string {
 // among them, because two in a row are another operator.
 var tighter = strings.NewReplacer(", ", ",", "; ", ";", " = ", "=", " => ", "=>", " === ", "===",
 	" !== ", "!==", " && ", "&&", " || ", "||", " ? ", "?", " : ", ":", " < ", "<", " > ", ">",
-	" * ", "*", ") {", "){", "{ ", "{", " }", "}")
+	" * ", "*", ") { ", "){", ") {", "){", "{ ", "{", " }", "}")
 
 // tight removes the spaces that a line of a script does not need. Texts in quotes stay as they are.
 func tight(line string) string {
