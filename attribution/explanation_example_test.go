@@ -3,6 +3,7 @@ package attribution_test
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/attributiontest"
@@ -113,8 +114,9 @@ func ExampleLookupMethod() {
 	}
 	fmt.Printf("%s after %s, residual %v\n", m.Aggregation, m.Mixing, m.Residual)
 	_, err = attribution.LookupMethod("rolout")
-	fmt.Println(err)
+	question, _, _ := strings.Cut(err.Error(), "? ")
+	fmt.Println(question)
 	// Output:
 	// flow after value-zeroing, residual 0
-	// attribution: unknown method "rolout"; did you mean rollout?
+	// attribution: unknown method "rolout"; did you mean rollout
 }

@@ -52,8 +52,8 @@ func RegisterMethod(m Method) {
 
 // LookupMethod returns the method of that name. A name "mixing+aggregation" gives a method for any
 // registered pair. Its residual weight is the aggregation's if the mixing does not contain the
-// residual. The error, a [trace.UsageError], names those that were probably meant, and lists all
-// known names if none is similar. A name that both a method and a scorer have is an error too.
+// residual. The error, a [trace.UsageError], names those that were probably meant, and lists the
+// known names. A name that both a method and a scorer have is an error too.
 func LookupMethod(name string) (Method, error) {
 	mixing, combined, pair := strings.Cut(name, "+")
 	if pair {
@@ -70,11 +70,11 @@ func LookupMethod(name string) (Method, error) {
 }
 
 // meant ends the message about an unknown method: the names that are similar, or the pairs of a
-// mixing that is, or else all names.
+// mixing that is, and the known names. Where nothing is similar it says of what pairs are made.
 func meant(name string) string {
 	known := append(MethodNames(), Classic)
-	if near := message.DidYouMean(name, known); near != "" {
-		return strings.TrimSpace(near)
+	if message.DidYouMean(name, known) != "" {
+		return message.KnownAre(name, known)
 	}
 	var pairs []string
 	for _, mixing := range message.Nearest(name, MixingNames()) {
@@ -83,7 +83,7 @@ func meant(name string) string {
 		}
 	}
 	if pairs != nil {
-		return "did you mean one of " + message.List(pairs) + "?"
+		return "did you mean one of " + message.List(pairs) + "? known are " + message.List(known)
 	}
 	return fmt.Sprintf("%s, and any mixing+aggregation of %s and %s",
 		message.KnownAre(name, known), message.List(MixingNames()),
