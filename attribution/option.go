@@ -64,12 +64,21 @@ func OptionTable() []Option { return slices.Clone(optionTable) }
 
 // LookupOption returns the row of that name. It panics if there is none.
 func LookupOption(name string) Option {
-	for _, row := range optionTable {
-		if row.Name == name {
-			return row
-		}
+	row, ok := FindOption(name)
+	if !ok {
+		panic("attribution: there is no option " + name)
 	}
-	panic("attribution: there is no option " + name)
+	return row
+}
+
+// FindOption returns the row of that name, false if there is none: an error of a plugin may be
+// about an option of its own.
+func FindOption(name string) (row Option, ok bool) {
+	i := slices.IndexFunc(optionTable, func(r Option) bool { return r.Name == name })
+	if i < 0 {
+		return Option{}, false
+	}
+	return optionTable[i], true
 }
 
 // Given is whether the option differs from its default.

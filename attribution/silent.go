@@ -36,19 +36,11 @@ const (
 // Scores of a scorer are never silent. Silent returns a [trace.UsageError] as
 // [Explanation.Sinks] does.
 func (e *Explanation) Silent(method string, k int) ([]string, error) {
-	sinks, err := e.Sinks(method, k)
+	r, shares, sinks, err := e.findSinks(method, k)
 	if err != nil {
 		return nil, err
 	}
-	rowSinks, err := e.RowSinks(method, k)
-	if err != nil {
-		return nil, err
-	}
-	r := e.Methods[method]
-	shares, err := e.sourceShares(r, method, k)
-	if err != nil {
-		return nil, err
-	}
+	rowSinks := e.rowSinks(r, shares, sinks)
 	n, m := r.Shape[0], r.Shape[1]
 	reasons := make([]string, n)
 	if r.Options["scorer"] != "" {

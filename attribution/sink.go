@@ -49,13 +49,22 @@ const ShownLevel = -1
 // count for a token that is itself explained, because its share of its own row says nothing about
 // other rows. A span of several words is no sink; see [Explanation.GroupSpans].
 func (e *Explanation) Sinks(method string, k int) ([]Sink, error) {
-	r, err := e.result(method)
+	_, _, sinks, err := e.findSinks(method, k)
+	return sinks, err
+}
+
+// findSinks returns what Sinks does, with the result and the shares that it is judged by; see
+// sourceShares.
+func (e *Explanation) findSinks(method string, k int) (
+	r *Result, shares []float64, sinks []Sink, err error,
+) {
+	r, err = e.result(method)
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
-	shares, err := e.sourceShares(r, method, k)
+	shares, err = e.sourceShares(r, method, k)
 	if err != nil || shares == nil {
-		return nil, err
+		return r, nil, nil, err
 	}
 	n, m := r.Shape[0], r.Shape[1]
 	var all []float64
@@ -66,7 +75,6 @@ func (e *Explanation) Sinks(method string, k int) ([]Sink, error) {
 		}
 		all = e.mapShares(method, layer, m)
 	}
-	var sinks []Sink
 	for j := range m {
 		s := shares[j*n : (j+1)*n]
 		is := (j == 0 || e.Prompt.Special[j] || n >= sinkLeast) && isSink(s) &&
@@ -79,7 +87,7 @@ func (e *Explanation) Sinks(method string, k int) ([]Sink, error) {
 			sinks = append(sinks, Sink{j, e.Prompt.Texts[j], s})
 		}
 	}
-	return sinks, nil
+	return r, shares, sinks, nil
 }
 
 // RowSinks returns, for each row of a method at level k, or [ShownLevel], the token that is a sink
@@ -89,16 +97,19 @@ func (e *Explanation) Sinks(method string, k int) ([]Sink, error) {
 // is no evidence, so a picture treats it like that of a sink. An encoder has none, because its maps
 // say what most targets look at. RowSinks returns an error as Sinks does.
 func (e *Explanation) RowSinks(method string, k int) ([]int, error) {
-	sinks, err := e.Sinks(method, k)
+	r, shares, sinks, err := e.findSinks(method, k)
 	if err != nil {
 		return nil, err
 	}
-	r := e.Methods[method]
+	return e.rowSinks(r, shares, sinks), nil
+}
+
+// rowSinks returns what RowSinks does, from what findSinks returns.
+func (e *Explanation) rowSinks(r *Result, shares []float64, sinks []Sink) []int {
 	n, m := r.Shape[0], r.Shape[1]
 	found := slices.Repeat([]int{-1}, n)
-	shares, err := e.sourceShares(r, method, k)
-	if err != nil || shares == nil || e.Model.Bidirectional {
-		return found, err
+	if shares == nil || e.Model.Bidirectional {
+		return found
 	}
 	for j := range m {
 		if j > 0 && !e.Prompt.Special[j] || r.Options["spans"] != "" &&
@@ -112,7 +123,7 @@ func (e *Explanation) RowSinks(method string, k int) ([]int, error) {
 			}
 		}
 	}
-	return found, nil
+	return found
 }
 
 // sourceShares returns the share of each source in each row at level k, or [ShownLevel], [m,n]; nil

@@ -2,7 +2,6 @@ package gonbext
 
 import (
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution"
@@ -63,11 +62,9 @@ func wordedAs(
 		text = strings.ReplaceAll(text, " of gonbext.Model", "")
 	}
 	if option, reason := wrongOption(err); option != "" {
-		table := attribution.OptionTable()
-		i := slices.IndexFunc(table, func(r attribution.Option) bool { return r.Name == option })
-		if i >= 0 {
+		if row, ok := attribution.FindOption(option); ok {
 			reason = message.WithoutPackages(reason)
-			text = strings.Replace(text, reason, table[i].Called(reason, name(table[i])), 1)
+			text = strings.Replace(text, reason, row.Called(reason, name(row)), 1)
 		}
 	}
 	return &wordedError{"gonbext: " + message.Rename(text, renamed), err}

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode"
 
@@ -22,7 +21,7 @@ func said(err error) string {
 	text := message.WithoutPackages(err.Error())
 	usage := (*trace.UsageError)(nil)
 	if errors.As(err, &usage) && usage.Option != "" {
-		if row, ok := optionNamed(usage.Option); ok && row.Flag != "" {
+		if row, ok := attribution.FindOption(usage.Option); ok && row.Flag != "" {
 			reason := message.WithoutPackages(usage.Reason)
 			text = strings.Replace(text, reason, row.Called(reason, "--"+row.Flag), 1)
 		}
@@ -32,16 +31,6 @@ func said(err error) string {
 		text += " (" + help + ")"
 	}
 	return text
-}
-
-// optionNamed returns the option of that name. A plugin may have others.
-func optionNamed(name string) (row attribution.Option, ok bool) {
-	table := attribution.OptionTable()
-	i := slices.IndexFunc(table, func(r attribution.Option) bool { return r.Name == name })
-	if i < 0 {
-		return row, false
-	}
-	return table[i], true
 }
 
 // flagsOfFields has the flags of the fields that libraries mention. Fields of one word, such as

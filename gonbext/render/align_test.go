@@ -93,7 +93,8 @@ func TestCompareModels(t *testing.T) {
 		!slices.Equal(b.Prompt.Texts, []string{"<s>", "the", " chimneys", " fe", "ll"}) {
 		t.Error("an explanation has changed")
 	}
-	survives(t, strings.Replace(written(t, HTML{Heatmap: h}), "<script>"+touch+"</script>", "", 1))
+	markup := written(t, HTML{Heatmap: h})
+	survives(t, strings.Replace(markup, "<script>"+touch()+"</script>", "", 1))
 }
 
 // Models that differ in begin-of-text alone are compared token by token.

@@ -282,7 +282,7 @@ func (c *comparison) headings() []string {
 	if c.about == nil {
 		lines = []string{lines[0] + " · " + lines[1]}
 	}
-	about := Compared{about: c.about}.AboutIn(3 * nameLimit)
+	about := cutAlike(c.about, 3*nameLimit)
 	for i := range c.about {
 		lines[i] += " · " + about[i]
 	}
@@ -391,10 +391,11 @@ func (c *comparison) fill(e *attribution.Explanation) {
 			e.Maps[c.names[i]] = maps[c.sides[i].Method]
 		}
 	}
-	c.sizes = divided && hasSigns(rows[0], others[0]) != hasSigns(rows[1], others[1])
+	signs := hasSigns(rows[0], others[0])
+	c.sizes = divided && signs != hasSigns(rows[1], others[1])
 	if c.sizes {
 		signed, other := "A", "B"
-		if hasSigns(rows[1], others[1]) {
+		if !signs {
 			signed, other = other, signed
 		}
 		e.Warnings = append(e.Warnings, fmt.Sprintf("The values of %s have signs and those of %s "+

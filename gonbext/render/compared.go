@@ -34,14 +34,17 @@ func (h Heatmap) Compared() (c Compared, ok bool) {
 
 // AboutIn returns the models or the prompts of both sides in at most so many characters. Where one
 // is longer, both are cut at the same places, so that where they first differ can be seen in both.
-func (c Compared) AboutIn(most int) (about [2]string) {
-	if len(c.about) < 2 {
+func (c Compared) AboutIn(most int) [2]string { return cutAlike(c.about, most) }
+
+// cutAlike returns two texts as AboutIn does; both are empty if there are none.
+func cutAlike(both []string, most int) (about [2]string) {
+	if len(both) < 2 {
 		return about
 	}
 	var texts [2][]rune
 	longest := 0
 	for i := range texts {
-		texts[i] = []rune(Visible(strings.TrimSpace(c.about[i]), 0))
+		texts[i] = []rune(Visible(strings.TrimSpace(both[i]), 0))
 		longest = max(longest, len(texts[i]))
 	}
 	most = max(most, 8)

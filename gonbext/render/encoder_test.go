@@ -242,7 +242,7 @@ func TestTargetMaps(t *testing.T) {
 		t.Errorf("%d bytes, limit %d", len(tight), size)
 	}
 	narrow := written(t, HTML{
-		Heatmap: Heatmap{Explanation: e}, MaxBytes: len(styleSheet) + len(touch),
+		Heatmap: Heatmap{Explanation: e}, MaxBytes: len(styleSheet) + len(touch()),
 	})
 	if !strings.Contains(narrow, "Targets × sources of flow is left out here: the picture would "+
 		"be larger than ") {

@@ -95,6 +95,8 @@ type flowPage struct {
 	// reach is how wide the widest path from the target to each node is, [L+1][T]: reach[l] is that
 	// of tokens before layer Layers[l], and reach[L] that of tokens after the last one.
 	reach [][]float64
+	// cutEnds are the nodes at the ends of the minimum cut, each a level of reach and a token.
+	cutEnds map[[2]int]bool
 	// rows are the tokens shown and layers the indices of the layers shown, both rising.
 	rows, layers []int
 	sinks        []bool // [T], tokens that most others look at
@@ -138,6 +140,7 @@ func (r Flow) open() *flowPage {
 	}
 	f.words.title = "How much can flow to one token"
 	f.findReach()
+	f.findCutEnds()
 	f.findSinks()
 	f.chooseRows()
 	f.chooseLayers()
@@ -158,6 +161,17 @@ func (f *flowPage) findReach() {
 			for v := 0; wide > 0 && v < T; v++ {
 				f.reach[l][v] = max(f.reach[l][v], min(wide, f.g.Width(l, u, v)))
 			}
+		}
+	}
+}
+
+// findCutEnds finds the nodes at the ends of the minimum cut.
+func (f *flowPage) findCutEnds() {
+	f.cutEnds = map[[2]int]bool{}
+	for _, e := range f.g.Cut.Edges {
+		if l := slices.Index(f.g.Layers, e.Layer); l >= 0 {
+			f.cutEnds[[2]int{l, e.Source}] = true
+			f.cutEnds[[2]int{l + 1, e.Target}] = true
 		}
 	}
 }
@@ -280,7 +294,7 @@ func (f *flowPage) write() {
 	f.legend()
 	parts := f.String()
 	f.Reset()
-	f.frame(class+" hw-flow", parts, f.data(), flowTouch)
+	f.frame(class+" hw-flow", parts, f.data(), flowTouch())
 }
 
 // text writes the text with the ends and the tokens of the widest path, and what the picture says.

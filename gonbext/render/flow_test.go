@@ -58,7 +58,7 @@ func spread(l, i, j int) float64 {
 
 func TestFlow(t *testing.T) {
 	f := flowing(t, example(), 3, 1, 2, spread)
-	t.Run("notebook", func(t *testing.T) { goldenOf(t, f, flowTouch, "flow.js") })
+	t.Run("notebook", func(t *testing.T) { goldenOf(t, f, flowTouch(), "flow.js") })
 	t.Run("text", func(t *testing.T) { golden(t, FlowText{Flow: f}) })
 	survives(t, flowMarkup(t, f))
 }
@@ -66,7 +66,7 @@ func TestFlow(t *testing.T) {
 // flowMarkup is a picture without its script.
 func flowMarkup(t *testing.T, f Flow) string {
 	t.Helper()
-	return strings.Replace(written(t, f), "<script>"+flowTouch+"</script>", "", 1)
+	return strings.Replace(written(t, f), "<script>"+flowTouch()+"</script>", "", 1)
 }
 
 // TestFlowKnown draws a graph whose numbers are known. In the upper layer the last token looks at

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/headwater-ml/headwater/attribution"
 )
 
 // axisHeight is the height of the numbers of the layers, in pixels.
@@ -124,13 +122,7 @@ func (f *flowPage) drawCut(b *strings.Builder) {
 // hasNode reports whether a token has a node before layer Layers[l], or after the last one: if the
 // target reaches it, or an edge of the minimum cut, which may be narrower, begins or ends there.
 func (f *flowPage) hasNode(l, token int) bool {
-	if f.reach[l][token] >= leastWidth {
-		return true
-	}
-	return slices.ContainsFunc(f.g.Cut.Edges, func(e attribution.CutEdge) bool {
-		at := slices.Index(f.g.Layers, e.Layer)
-		return at == l && e.Source == token || at+1 == l && e.Target == token
-	})
+	return f.reach[l][token] >= leastWidth || f.cutEnds[[2]int{l, token}]
 }
 
 // drawNodes draws the nodes that the target reaches and those of the minimum cut; the source and

@@ -405,14 +405,14 @@ const (
 func (h *headsPage) write() {
 	head := h.part((*page).head)
 	text, open, legend := h.text(), h.openHead(), h.legend()
-	left := h.limit - len(head) - len(text) - len(open) - len(legend) - len(headsTouch) -
+	left := h.limit - len(head) - len(text) - len(open) - len(legend) - len(headsTouch()) -
 		len(styleSheet) - 1000
 	thumbnails := h.thumbnails(left * 2 / 3)
 	left -= len(thumbnails)
 	tokens := h.allTokens(left / 4)
 	left -= len(tokens)
 	data := h.data(left)
-	h.frame(class+" hw-heads", head+text+thumbnails+open+tokens+legend, data, headsTouch)
+	h.frame(class+" hw-heads", head+text+thumbnails+open+tokens+legend, data, headsTouch())
 }
 
 // paint returns the paint of a value of a head.

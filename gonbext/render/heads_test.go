@@ -48,7 +48,7 @@ func attended(e *attribution.Explanation, layers, heads int) Heads {
 
 func TestHeads(t *testing.T) {
 	h := attended(example(), 3, 2)
-	t.Run("notebook", func(t *testing.T) { goldenOf(t, h, headsTouch, "heads.js") })
+	t.Run("notebook", func(t *testing.T) { goldenOf(t, h, headsTouch(), "heads.js") })
 	t.Run("text", func(t *testing.T) { golden(t, HeadsText{Heads: h}) })
 	t.Run("encoder", func(t *testing.T) {
 		golden(t, HeadsText{Heads: attended(encoded(trace.MaskedToken), 2, 2)})
@@ -216,7 +216,7 @@ func TestHeadsHostile(t *testing.T) {
 		e, n := attacked(e, r)
 		drawn += n
 		h := attended(e, 2, 2)
-		survives(t, strings.Replace(written(t, h), "<script>"+headsTouch+"</script>", "", 1))
+		survives(t, strings.Replace(written(t, h), "<script>"+headsTouch()+"</script>", "", 1))
 		checkPrintable(t, "text", written(t, HeadsText{Heads: h}))
 		if t.Failed() {
 			t.FailNow()

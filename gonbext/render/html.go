@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/headwater-ml/headwater/attribution"
@@ -64,15 +65,18 @@ var touch = script(touchSource)
 
 // script returns what the scripts of all pictures share and a script of one kind, as one function,
 // without comments and indentation, which each picture would repeat. The colours of all palettes
-// stand before it.
-func script(source string) string {
-	var all [][2]any
-	for _, p := range palettes {
-		all = append(all, [2]any{p.name, slices.Concat(p.above[:], p.below[:])})
-	}
-	colors, _ := json.Marshal(all) // texts have a form
-	return "(() => {\nconst palettes = " + string(colors) + ";\n" + compact(commonSource) +
-		compact(source) + "})();\n"
+// stand before it. It is made when the first picture of its kind needs it: a cell starts a program
+// of its own, which draws one kind or none.
+func script(source string) func() string {
+	return sync.OnceValue(func() string {
+		var all [][2]any
+		for _, p := range palettes {
+			all = append(all, [2]any{p.name, slices.Concat(p.above[:], p.below[:])})
+		}
+		colors, _ := json.Marshal(all) // texts have a form
+		return "(() => {\nconst palettes = " + string(colors) + ";\n" + compact(commonSource) +
+			compact(source) + "})();\n"
+	})
 }
 
 // tighter are the operators of a script that need no space around them. Plus and minus are not
@@ -271,18 +275,18 @@ func wordTokens(e *attribution.Explanation) (words []int) {
 func (b *page) write() {
 	head := b.part((*page).head)
 	if len(b.e.Prompt.Texts) == 0 && len(b.e.Steps) == 0 {
-		b.frame(class, head, "", touch)
+		b.frame(class, head, "", touch())
 		return
 	}
 	text, legend := b.part((*page).text), b.part((*page).legend)
-	left := b.limit - len(head) - len(text) - len(legend) - len(touch) - len(styleSheet) - 1000
+	left := b.limit - len(head) - len(text) - len(legend) - len(touch()) - len(styleSheet) - 1000
 	reserved := b.reserved(left)
 	left -= reserved
 	matrices := b.matrices(&left)
 	details := b.details(&left)
 	maps := b.targetMaps(&left)
 	data := b.data(left + reserved)
-	b.frame(class, head+text+matrices+details+maps+legend, data, touch)
+	b.frame(class, head+text+matrices+details+maps+legend, data, touch())
 }
 
 // frame writes the parts into one element of these classes, with the style sheet and, where there

@@ -225,8 +225,8 @@ func (p *mapsPage) write() {
 		p.tokens(b)
 		b.printf(`<div class="hw-s" style="margin:4px 0 8px 0">%s</div>`, p.sentence())
 	}) + p.part(p.openMap) + p.part(p.thumbnails) + p.part(p.legend)
-	data := p.data(p.limit - len(parts) - len(mapsTouch) - len(styleSheet) - 1000)
-	p.frame(class+" hw-maps", parts, data, mapsTouch)
+	data := p.data(p.limit - len(parts) - len(mapsTouch()) - len(styleSheet) - 1000)
+	p.frame(class+" hw-maps", parts, data, mapsTouch())
 }
 
 // name names the method and the layers that a level is about.

@@ -38,9 +38,9 @@ func mapped(e *attribution.Explanation, L int) Maps {
 func TestMaps(t *testing.T) {
 	m := mapped(example(), 4)
 	m.Layer = new(1)
-	t.Run("notebook", func(t *testing.T) { goldenOf(t, m, mapsTouch, "layermaps.js") })
+	t.Run("notebook", func(t *testing.T) { goldenOf(t, m, mapsTouch(), "layermaps.js") })
 	t.Run("text", func(t *testing.T) { golden(t, MapsText{Maps: m}) })
-	survives(t, strings.Replace(written(t, m), "<script>"+mapsTouch+"</script>", "", 1))
+	survives(t, strings.Replace(written(t, m), "<script>"+mapsTouch()+"</script>", "", 1))
 }
 
 // TestMapsOpen opens the layer that a picture of the chosen token shows, unless another one is
@@ -168,7 +168,7 @@ func TestMapsSizes(t *testing.T) {
 	for _, T := range []int{40, 100, 300, 700} {
 		e := sizedBy(4, T-4, 1, "rollout")
 		got := written(t, mapped(e, 13))
-		survives(t, strings.Replace(got, "<script>"+mapsTouch+"</script>", "", 1))
+		survives(t, strings.Replace(got, "<script>"+mapsTouch()+"</script>", "", 1))
 		if len(got) > 500_000 || strings.Contains(got, "<script>") != (T <= 100) {
 			t.Errorf("%d tokens: %d bytes, a script: %t", T, len(got),
 				strings.Contains(got, "<script>"))
@@ -212,7 +212,7 @@ func TestMapsHostile(t *testing.T) {
 		m := mapped(e, 2)
 		m.Method = e.Prompt.Texts[0]
 		checkPrintable(t, "text", written(t, MapsText{Maps: m}))
-		survives(t, strings.Replace(written(t, m), "<script>"+mapsTouch+"</script>", "", 1))
+		survives(t, strings.Replace(written(t, m), "<script>"+mapsTouch()+"</script>", "", 1))
 		if t.Failed() {
 			t.FailNow()
 		}

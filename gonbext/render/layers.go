@@ -166,7 +166,7 @@ func (r LayersPage) WriteTo(w io.Writer) (int64, error) {
 func (p *layersPage) write() {
 	head, legend := p.part((*page).head), p.part((*page).legend)
 	text := p.part(p.plain)
-	left := p.limit - len(head) - len(text) - len(legend) - len(layersTouch) - len(styleSheet) -
+	left := p.limit - len(head) - len(text) - len(legend) - len(layersTouch()) - len(styleSheet) -
 		1000
 	var parts strings.Builder
 	for _, i := range p.shown {
@@ -186,7 +186,7 @@ func (p *layersPage) write() {
 		}
 	}
 	data := p.numbers(left)
-	p.frame(class+" hw-layers", head+text+parts.String()+legend, data, layersTouch)
+	p.frame(class+" hw-layers", head+text+parts.String()+legend, data, layersTouch())
 }
 
 // plain writes the text without colours; the tokens shown are framed.

@@ -16,7 +16,7 @@ import (
 
 func TestLayers(t *testing.T) {
 	l := Layers{Heatmap: Heatmap{Explanation: example()}, Tokens: []int{0, 2}}
-	t.Run("notebook", func(t *testing.T) { goldenOf(t, l, layersTouch, "layers.js") })
+	t.Run("notebook", func(t *testing.T) { goldenOf(t, l, layersTouch(), "layers.js") })
 	t.Run("text", func(t *testing.T) { golden(t, LayersText{Layers: l}) })
 	survives(t, layersMarkup(t, l))
 }
@@ -24,7 +24,7 @@ func TestLayers(t *testing.T) {
 // layersMarkup is a picture without its script.
 func layersMarkup(t *testing.T, l Layers) string {
 	t.Helper()
-	return strings.Replace(written(t, l), "<script>"+layersTouch+"</script>", "", 1)
+	return strings.Replace(written(t, l), "<script>"+layersTouch()+"</script>", "", 1)
 }
 
 // TestLayersScale puts one value far above the others into another layer than the one shown: the
@@ -74,7 +74,7 @@ func TestLayersGenerated(t *testing.T) {
 		t.Errorf("without the values of every level it does not say %q", without)
 	}
 	deepened(e)
-	t.Run("notebook", func(t *testing.T) { goldenOf(t, l, layersTouch, "layers.js") })
+	t.Run("notebook", func(t *testing.T) { goldenOf(t, l, layersTouch(), "layers.js") })
 	t.Run("text", func(t *testing.T) { golden(t, LayersText{Layers: l}) })
 	got := written(t, l)
 	if strings.Contains(got, without) || !strings.Contains(got, "after a line for each generated") {

@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // golden compares what r writes with testdata/<name of the test>.golden, byte for byte.
 func golden(t *testing.T, r io.WriterTo) {
 	t.Helper()
-	goldenOf(t, r, touch, "touch.js")
+	goldenOf(t, r, touch(), "touch.js")
 }
 
 // goldenOf is golden for a picture with this script, which has this name.
@@ -218,7 +218,7 @@ func untrusted(t *testing.T, markup string) string {
 		t.Fatalf("%d style sheets", n)
 	}
 	markup = strings.Replace(markup, "<style>"+styleSheet+"</style>", "", 1)
-	markup = strings.Replace(markup, "<script>"+touch+"</script>", "", 1)
+	markup = strings.Replace(markup, "<script>"+touch()+"</script>", "", 1)
 	return forScript.ReplaceAllString(markup, "")
 }
 

@@ -132,7 +132,7 @@ type sourcesData struct {
 // WriteTo writes the picture as one div. The only error is that of w.
 func (r SourcesHTML) WriteTo(w io.Writer) (int64, error) {
 	page := newPage(nil, r.MaxBytes)
-	left := page.limit - len(sourcesTouch) - len(styleSheet) - 1000
+	left := page.limit - len(sourcesTouch()) - len(styleSheet) - 1000
 	var b, end bytes.Buffer
 	fmt.Fprintf(&end, `<div style="%s">%s</div>`, small, escape(cost(r.Result), 0))
 	for _, warning := range r.Warnings {
@@ -160,7 +160,7 @@ func (r SourcesHTML) WriteTo(w io.Writer) (int64, error) {
 		ID:      hashOf(r.Model.Hash+"\x00"+r.Prompt+"\x00"+r.Target) + "s",
 		Palette: paletteOf(r.Palette).number(),
 	})
-	page.frame(class+" hw-sources", b.String(), html.EscapeString(string(data)), sourcesTouch)
+	page.frame(class+" hw-sources", b.String(), html.EscapeString(string(data)), sourcesTouch())
 	return page.WriteTo(w)
 }
 

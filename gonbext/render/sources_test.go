@@ -57,7 +57,7 @@ func TestSources(t *testing.T) {
 	})
 	t.Run("page", func(t *testing.T) {
 		page := SourcesPage{SourcesHTML{Result: caused(), Palette: "green-purple"}}
-		goldenOf(t, page, sourcesTouch, "sources.js")
+		goldenOf(t, page, sourcesTouch(), "sources.js")
 	})
 }
 
@@ -111,7 +111,7 @@ func TestHostileSources(t *testing.T) {
 		}
 		result.Model.Name, result.Warnings[0] = text(), text()
 		survives(t, strings.Replace(written(t, SourcesHTML{Result: result}),
-			"<script>"+sourcesTouch+"</script>", "", 1))
+			"<script>"+sourcesTouch()+"</script>", "", 1))
 		checkPrintable(t, "text", written(t, SourcesText{Result: result, Color: false}))
 		checkPrintable(t, "page", written(t, SourcesPage{SourcesHTML{Result: result}}))
 		if t.Failed() {

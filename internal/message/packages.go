@@ -3,6 +3,7 @@ package message
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // packages are the names that errors of this project begin with, each followed by a colon. pip is
@@ -16,22 +17,28 @@ var packages = []string{
 	"trace", "train", "transformer", "xla", "xlaplugin",
 }
 
+// quotation is a name or a text of a user, which stays as it is.
+const quotation = `"(?:[^"\\\n]|\\.)*"`
+
+// The patterns are made for the first message: most programs have none.
 var (
-	// quoted is a name or a text of a user, which stays as it is.
-	quoted = regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"`)
+	quoted = pattern(quotation)
 	// named is a name in quotes, or a word.
-	named = regexp.MustCompile(quoted.String() + `|[\w.]*\w`)
+	named = pattern(quotation + `|[\w.]*\w`)
 	// prefixes are names of packages where a message, or a part of it, begins.
-	prefixes = regexp.MustCompile(
-		`(^|[:;?] |\(|\n\s*)((?:(?:` + strings.Join(packages, "|") + `): )+)`)
+	prefixes = pattern(`(^|[:;?] |\(|\n\s*)((?:(?:` + strings.Join(packages, "|") + `): )+)`)
 )
+
+func pattern(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
 
 // Rename returns a text in which words have other names: "set AllLayers" with that of a flag is
 // "set --all-layers". What stands in double quotes stays.
 func Rename(text string, names map[string]string) string {
 	var b strings.Builder
 	end := 0
-	for _, at := range named.FindAllStringIndex(text, -1) {
+	for _, at := range named().FindAllStringIndex(text, -1) {
 		b.WriteString(text[end:at[0]])
 		word := text[at[0]:at[1]]
 		if name, ok := names[word]; ok {
@@ -48,10 +55,10 @@ func Rename(text string, names map[string]string) string {
 // through, which mean nothing to a user. What stands in double quotes stays. Of a name that stands
 // twice in a row the second one stays too: it is that of a file or a model.
 func WithoutPackages(text string) string {
-	names := quoted.FindAllStringIndex(text, -1)
+	names := quoted().FindAllStringIndex(text, -1)
 	var b strings.Builder
 	end := 0
-	for _, at := range prefixes.FindAllStringSubmatchIndex(text, -1) {
+	for _, at := range prefixes().FindAllStringSubmatchIndex(text, -1) {
 		for len(names) > 0 && names[0][1] <= at[4] {
 			names = names[1:]
 		}

@@ -1,7 +1,6 @@
 package browser
 
 import (
-	"context"
 	"fmt"
 	"image"
 	"maps"
@@ -240,9 +239,7 @@ type liveSeen struct {
 // checkLive checks what the notebook shows in a window of that width.
 func (l *jupyterLab) checkLive(t *testing.T, b *chromium.Browser, width int64, when string) {
 	t.Helper()
-	b.Do(t, func(ctx context.Context) error {
-		return chromedp.Do(ctx, chromedp.EmulateViewport(width, 900))
-	})
+	b.Resize(t, width, 900)
 	l.until(t, b, "the chart is drawn",
 		"document.querySelector('.jp-Notebook .vega-embed canvas, .jp-Notebook .vega-embed svg')")
 	got := chromium.Evaluate[liveSeen](t, b, `(() => {

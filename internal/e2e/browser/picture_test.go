@@ -145,13 +145,8 @@ func TestPage(t *testing.T) {
 // matrices is scrolled from side to side.
 func TestNarrow(t *testing.T) {
 	b := tab(t)
-	resize := func(width, height int64) {
-		b.Do(t, func(ctx context.Context) error {
-			return chromedp.Do(ctx, chromedp.EmulateViewport(width, height))
-		})
-	}
-	resize(446, 900)
-	defer resize(1200, 900)
+	b.Resize(t, 446, 900)
+	defer b.Resize(t, 1200, 900)
 	for _, name := range []string{"all methods", "contrast", "hostile"} {
 		d := b.Show(t, fixture.Written(t, render.Page{HTML: pictures(t)[name]}))
 		if d.Wide > 0 {

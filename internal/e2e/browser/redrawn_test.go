@@ -11,23 +11,31 @@ import (
 	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 )
 
-// TestTouchSilentSink gives a sink its colour by the switch where it has nearly all of a row, so
-// that the row has no other colour: in the text, in the matrix and in the layers.
-func TestTouchSilentSink(t *testing.T) {
-	b := tab(t)
+// sinksToo clicks the switch that gives sinks their colours.
+const sinksToo = "[...document.querySelectorAll('.hw-b button')].find((e) => " +
+	"e.textContent === 'sinks too').click()"
+
+// twoLayers returns two generated tokens with the values of two layers, [2,4,2], and nothing from
+// generated tokens.
+func twoLayers(aggregation string, data ...float64) *attribution.Explanation {
 	e := touched()
 	e.Order = []string{"rollout"}
 	e.Methods = map[string]*attribution.Result{"rollout": {
 		Unit: "share of attention", Layers: []int{0, 1}, Shape: [3]int{2, 4, 2},
-		Shown: []int{1, 1},
-		Data: []float64{
-			0.6, 0.997, 0.2, 0.001, 0.1, 0.001, 0.1, 0.001,
-			0.6, 0.997, 0.1, 0.001, 0.2, 0.001, 0.1, 0.001,
-		},
-		Options: map[string]string{"aggregation": "rollout"},
+		Shown: []int{1, 1}, Data: data, Options: map[string]string{"aggregation": aggregation},
 	}}
 	e.OtherMass = map[string][]float64{"rollout": {0, 0, 0, 0}}
-	b.Show(t, pageOf(t, e))
+	return e
+}
+
+// TestTouchSilentSink gives a sink its colour by the switch where it has nearly all of a row, so
+// that the row has no other colour: in the text, in the matrix and in the layers.
+func TestTouchSilentSink(t *testing.T) {
+	b := tab(t)
+	b.Show(t, pageOf(t, twoLayers("rollout",
+		0.6, 0.997, 0.2, 0.001, 0.1, 0.001, 0.1, 0.001,
+		0.6, 0.997, 0.1, 0.001, 0.2, 0.001, 0.1, 0.001,
+	)))
 	colors := func() string {
 		return fmt.Sprint(chromium.Evaluate[[]string](t, b, `[
 			document.querySelector('.hw-t > *'), document.querySelector('.hw-r td'),
@@ -37,8 +45,6 @@ func TestTouchSilentSink(t *testing.T) {
 	if got := colors(); got != "[#8884 #8884 #8884 #8884]" {
 		t.Errorf("at first the sink has %s, want grey", got)
 	}
-	const sinksToo = "[...document.querySelectorAll('.hw-b button')].find((e) => " +
-		"e.textContent === 'sinks too').click()"
 	do(t, b, sinksToo)
 	if got := colors(); got != "[#27bd #27bd #27bd #27bd]" {
 		t.Errorf("with sinks too it has %s, want the deepest blue", got)
@@ -57,27 +63,15 @@ func TestTouchSilentSink(t *testing.T) {
 // row; with the switch it has its colour, and the sentence names it as the sink.
 func TestTouchRowSink(t *testing.T) {
 	b := tab(t)
-	e := touched()
-	e.Order = []string{"rollout"}
-	e.Methods = map[string]*attribution.Result{"rollout": {
-		Unit: "share of attention", Layers: []int{0, 1}, Shape: [3]int{2, 4, 2},
-		Shown: []int{1, 1},
-		Data: []float64{
-			0.6, 0.7, 0.2, 0.1, 0.1, 0.2, 0.1, 0,
-			0.6, 0.2, 0.1, 0.5, 0.2, 0.2, 0.1, 0.1,
-		},
-		Options: map[string]string{"aggregation": "layer"},
-	}}
-	e.OtherMass = map[string][]float64{"rollout": {0, 0, 0, 0}}
-	b.Show(t, pageOf(t, e))
+	b.Show(t, pageOf(t, twoLayers("layer",
+		0.6, 0.7, 0.2, 0.1, 0.1, 0.2, 0.1, 0,
+		0.6, 0.2, 0.1, 0.5, 0.2, 0.2, 0.1, 0.1,
+	)))
 	colors := func() string {
 		return fmt.Sprint(chromium.Evaluate[[]string](t, b, `[
 			document.querySelector('.hw-t > *'), ...[...document.querySelectorAll('.hw-r')].map(
 				(r) => r.cells[1]),
 		].map((e) => e.getAttribute('style').match(/#\w+/)[0])`))
-	}
-	run := func(script string) {
-		chromium.Evaluate[string](t, b, "(() => {"+script+"; return ''})()")
 	}
 	says := func(want string) {
 		t.Helper()
@@ -86,24 +80,22 @@ func TestTouchRowSink(t *testing.T) {
 			t.Errorf("the sentence is %q, want %q in it", got, want)
 		}
 	}
-	run(click(".hw-r", 0))
+	do(t, b, click(".hw-r", 0))
 	still := colors()
 	if !strings.HasPrefix(still, "[#8884 #8884 #") || strings.Count(still, "#8884") != 2 {
 		t.Errorf("the colours are %s, want grey in the first row alone", still)
 	}
 	says("a sink in this row")
-	const sinksToo = "[...document.querySelectorAll('.hw-b button')].find((e) => " +
-		"e.textContent === 'sinks too').click()"
-	run(sinksToo)
+	do(t, b, sinksToo)
 	if got := colors(); !strings.HasPrefix(got, "[#27bd #27bd #") {
 		t.Errorf("with sinks too the colours are %s, want the deepest blue", got)
 	}
 	says("most from the sink “")
-	run(sinksToo)
+	do(t, b, sinksToo)
 	if got := colors(); got != still {
 		t.Errorf("without the switch the colours are %s, want %s", got, still)
 	}
-	run(click(".hw-r", 1) + ";" + click(".hw-l", 1))
+	do(t, b, click(".hw-r", 1)+";"+click(".hw-l", 1))
 	says("most from the first token (attention often rests on it) “")
 }
 

@@ -1,12 +1,9 @@
 package browser
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
-
-	"github.com/chromedp/chromedp"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
@@ -19,13 +16,8 @@ import (
 // that of a row that is chosen in the text. A click in the map does not move it.
 func TestRevealed(t *testing.T) {
 	b := tab(t)
-	resize := func(width, height int64) {
-		b.Do(t, func(ctx context.Context) error {
-			return chromedp.Do(ctx, chromedp.EmulateViewport(width, height))
-		})
-	}
-	resize(446, 900)
-	defer resize(1200, 900)
+	b.Resize(t, 446, 900)
+	defer b.Resize(t, 1200, 900)
 	e := touched()
 	for k := range 30 {
 		e.Prompt.Texts = append(e.Prompt.Texts, fmt.Sprintf(" w%d", k))

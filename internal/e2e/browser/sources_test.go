@@ -1,12 +1,9 @@
 package browser
 
 import (
-	"context"
 	"io"
 	"strings"
 	"testing"
-
-	"github.com/chromedp/chromedp"
 
 	"github.com/headwater-ml/headwater/attribution/sources"
 	"github.com/headwater-ml/headwater/gonbext/render"
@@ -35,12 +32,8 @@ func caused(t *testing.T) *sources.Result {
 // but matrices and graphs is scrolled from side to side.
 func TestViewsNarrow(t *testing.T) {
 	b := tab(t)
-	b.Do(t, func(ctx context.Context) error {
-		return chromedp.Do(ctx, chromedp.EmulateViewport(446, 900))
-	})
-	defer b.Do(t, func(ctx context.Context) error {
-		return chromedp.Do(ctx, chromedp.EmulateViewport(1200, 900))
-	})
+	b.Resize(t, 446, 900)
+	defer b.Resize(t, 1200, 900)
 	wide := render.Heatmap{Explanation: lengthenedBy(touched(), 20)}
 	for name, page := range map[string]io.WriterTo{
 		"layers":  render.LayersPage{Layers: render.Layers{Heatmap: wide}},
