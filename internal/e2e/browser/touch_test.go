@@ -39,7 +39,7 @@ const readState = `(() => {
 		Framed: tokens.filter((e) => of(e).includes('outline')).map((e) => e.textContent).join(' '),
 		Colored: tokens.flatMap((e, i) => of(e).includes('background') ? [i + ' ' + e.textContent] : []),
 		Sentence: root.querySelector('.hw-s').textContent,
-		Tab: root.querySelector('.hw-b [aria-pressed=true]').textContent,
+		Tab: (root.querySelector('.hw-b [aria-pressed=true]') || {}).textContent || '',
 		Row: name('.hw-r'), Layer: name('.hw-l'),
 	};
 })()`
