@@ -383,19 +383,29 @@ func (s *slurm) states(job string) (map[string]int, error) {
 // a job that Slurm does not know.
 func (s *slurm) wait(job string) map[string]int {
 	s.t.Helper()
-	var ended map[string]int
-	s.eventually("job "+job+" ends", func() bool {
+	count, all := s.waitAtMost(job, patience)
+	if !all {
+		s.t.Fatalf("waited %v in vain for the end of job %s: %v", patience, job, count)
+	}
+	return count
+}
+
+// waitAtMost is wait for a limited time. It returns how many tasks are in each state then, and
+// whether all of them have ended.
+func (s *slurm) waitAtMost(job string, limit time.Duration) (count map[string]int, all bool) {
+	all = within(limit, func() bool {
 		left, err := s.try("squeue", "-h", "-j", job, "-o", "%i")
 		if err != nil && strings.Contains(err.Error(), "Invalid job id") {
 			return len(s.processes("")) == 0 // the controller has forgotten it
 		}
-		if err == nil && left == "" {
-			ended, err = s.states(job)
-		}
 		// Workers on a node that was lost may still be at work.
 		return err == nil && left == "" && len(s.processes("")) == 0
 	})
-	return ended
+	count, err := s.states(job)
+	if err != nil {
+		s.t.Log(err)
+	}
+	return count, all
 }
 
 // environment is that of a user of the cluster.
@@ -422,13 +432,21 @@ func (s *slurm) eventually(what string, holds func() bool) {
 
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
+	if !within(patience, holds) {
+		t.Fatalf("waited %v in vain: %s", patience, what)
+	}
+}
+
+// within says whether a condition holds before the time is over.
+func within(limit time.Duration, holds func() bool) bool {
+	deadline := time.Now().Add(limit)
 	for !holds() {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited %v in vain: %s", patience, what)
+			return false
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
+	return true
 }
 
 // showLogs prints the last lines of each daemon and each task.

@@ -1,0 +1,161 @@
+package browser
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+
+	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/e2e/chromium"
+	"github.com/headwater-ml/headwater/internal/e2e/fixture"
+)
+
+// phone gives a tab the window of a phone, with fingers and without a mouse, until the test ends.
+func phone(t *testing.T, b *chromium.Browser) {
+	t.Helper()
+	set := func(mobile bool, width, height int64) {
+		b.Do(t, func(ctx context.Context) error {
+			size := emulation.SetDeviceMetricsOverrideParams{
+				Width: width, Height: height, DeviceScaleFactor: 1, Mobile: mobile,
+			}
+			if _, err := chromedp.Call(ctx, emulation.SetDeviceMetricsOverride, size); err != nil {
+				return err
+			}
+			fingers := emulation.SetTouchEmulationEnabledParams{Enabled: mobile}
+			_, err := chromedp.Call(ctx, emulation.SetTouchEmulationEnabled, fingers)
+			return err
+		})
+	}
+	t.Cleanup(func() { set(false, 800, 600) })
+	set(true, 390, 844)
+}
+
+// touchAt puts a finger on a point of the window, moves it along the others, and lifts it.
+func touchAt(t *testing.T, b *chromium.Browser, points ...[2]float64) {
+	t.Helper()
+	send := func(ctx context.Context, kind input.DispatchTouchEventType, at ...[2]float64) error {
+		params := input.DispatchTouchEventParams{Type: kind, TouchPoints: []*input.TouchPoint{}}
+		for _, p := range at {
+			params.TouchPoints = append(params.TouchPoints, &input.TouchPoint{X: p[0], Y: p[1]})
+		}
+		_, err := chromedp.Call(ctx, input.DispatchTouchEvent, params)
+		return err
+	}
+	b.Do(t, func(ctx context.Context) error {
+		if err := send(ctx, input.DispatchTouchEventTypeTouchStart, points[0]); err != nil {
+			return err
+		}
+		for _, p := range points[1:] {
+			if err := send(ctx, input.DispatchTouchEventTypeTouchMove, p); err != nil {
+				return err
+			}
+		}
+		return send(ctx, input.DispatchTouchEventTypeTouchEnd)
+	})
+	// What the browser makes of it comes in a later frame.
+	chromium.Evaluate[bool](t, b, `new Promise((done) => setTimeout(() => done(true), 100))`, await)
+}
+
+// pointOf returns where a part of an element is in the window, after it was scrolled into view: at
+// 0, 0 its left upper corner, at 1, 1 the right lower one.
+func pointOf(t *testing.T, b *chromium.Browser, element string, x, y float64) [2]float64 {
+	t.Helper()
+	return chromium.Evaluate[[2]float64](t, b, fmt.Sprintf(`(() => {
+		const e = %s;
+		e.scrollIntoView({block: 'center', inline: 'center'});
+		const r = e.getBoundingClientRect();
+		return [r.left + %g * r.width, r.top + %g * r.height];
+	})()`, element, x, y))
+}
+
+// TestFinger taps on each kind of part of each view on a phone: what a tap says is what a click
+// says, nothing is wider than the window, and the page is not enlarged.
+func TestFinger(t *testing.T) {
+	b := tab(t)
+	phone(t, b)
+	nth := func(selector string, i int) string {
+		return fmt.Sprintf("document.querySelectorAll(%q)[%d]", selector, i)
+	}
+	maps := mapped(touched())
+	for _, c := range []struct {
+		view, page string
+		taps       []string
+		// at is where a finger touches an element, in parts of its width and height.
+		at   [2]float64
+		want []string // parts of the sentence after each tap
+	}{
+		{
+			"heatmap", pageOf(t, fed()),
+			[]string{nth(".hw-t > *", 5), nth(".hw-t > *", 5), nth(".hw-b button", 1)},
+			[2]float64{0.5, 0.5},
+			[]string{"here 50.0 % · direct", "“here”", "value-zeroing"},
+		},
+		{
+			"heads", fixture.Written(t, render.HeadsPage{Heads: attended()}),
+			[]string{nth(".hw-t > *", 2), nth(".hw-g img", 1), nth(".hw-r", 3)},
+			[2]float64{0.25, 0.5},
+			[]string{"“s” (2) · layer 1", "layer 0, head 0 looks at", "“to” (3)"},
+		},
+		{
+			"flow", fixture.Written(t, render.FlowPage{Flow: flowing(t)}),
+			[]string{nth(".hw-t > span", 1), nth(".hw-t > span", 1), nth(".hw-t > u", 0)},
+			[2]float64{0.5, 0.5},
+			[]string{"“key” (1) before layer 0", "At most 0.500 flows", "“to” (3) after layer 1"},
+		},
+		{
+			"maps", fixture.Written(t, render.MapsPage{Maps: maps}),
+			[]string{nth(".hw-t > *", 1)},
+			[2]float64{0.5, 0.5},
+			[]string{"“key”"},
+		},
+	} {
+		t.Run(c.view, func(t *testing.T) {
+			b.Show(t, c.page)
+			for i, element := range c.taps {
+				touchAt(t, b, pointOf(t, b, element, c.at[0], c.at[1]))
+				says := chromium.Evaluate[string](t, b, "document.querySelector('.hw-s').textContent")
+				if !strings.Contains(says, c.want[i]) {
+					t.Errorf("after tap %d it says %q, want %q", i, says, c.want[i])
+				}
+			}
+			got := chromium.Evaluate[[2]float64](t, b, `[
+				document.documentElement.scrollWidth - innerWidth, visualViewport.scale]`)
+			if got[0] > 0 || got[1] != 1 {
+				t.Errorf("the page is %g pixels too wide and enlarged %g times", got[0], got[1])
+			}
+		})
+	}
+}
+
+// TestFingerScrolls moves a finger over a matrix that is wider than a phone: the matrix follows, and
+// no token is chosen.
+func TestFingerScrolls(t *testing.T) {
+	b := tab(t)
+	phone(t, b)
+	b.Show(t, pageOf(t, lengthenedBy(touched(), 25)))
+	const matrix = "document.querySelector('.hw-r').closest('.hw-m').parentElement"
+	read := func() string {
+		return chromium.Evaluate[string](t, b, "document.querySelector('.hw-s').textContent")
+	}
+	scrolled := func() float64 {
+		return chromium.Evaluate[float64](t, b, matrix+".scrollLeft")
+	}
+	from := pointOf(t, b, matrix, 0.8, 0.5)
+	says, was := read(), scrolled()
+	var path [][2]float64
+	for i := range 10 {
+		path = append(path, [2]float64{from[0] - 15*float64(i), from[1]})
+	}
+	touchAt(t, b, path...)
+	if now := scrolled(); now <= was {
+		t.Errorf("the matrix stands at %g after a finger moved by 135 pixels, before at %g", now, was)
+	}
+	if now := read(); now != says {
+		t.Errorf("it says %q after the matrix was moved, before %q", now, says)
+	}
+}
