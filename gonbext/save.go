@@ -17,7 +17,8 @@ import (
 type Figure struct {
 	// Kind is what a figure shows: matrix, text, layers, graph, compare, heads, head, maps or map.
 	// Default: what the latest picture is, such as graph after [FlowGraph], and layers after
-	// [Layers].
+	// [Layers]. A page, .html, of text is that of matrix, and one of map that of maps; the page of
+	// heads opens any head, so there is no page of head.
 	Kind string
 	// Method is the method shown; default the first one of the explanation, for maps and map the
 	// first one that has maps. For compare a layer may stand after it, as in direct@5: see
@@ -106,10 +107,10 @@ func (l figureLook) json() (json.RawMessage, error) {
 //	gonbext.Save("keys.svg", gonbext.Figure{Method: "direct", Size: "column"})
 //
 // A picture of something else is an error that names what saves it, such as [SaveChart]. A page,
-// .html, is the heatmap alone. [SaveExplanation] saves another explanation than the latest. A
-// file that exists is replaced when the new one is complete. Save prints remarks on what the file
-// cannot show. At most one Figure may be given. On an error it shows one line and ends the program;
-// see [TrySave].
+// .html, is the picture itself, to be clicked on in any browser. [SaveExplanation] saves another
+// explanation than the latest. A file that exists is replaced when the new one is complete. Save
+// prints remarks on what the file cannot show. At most one Figure may be given. On an error it
+// shows one line and ends the program; see [TrySave].
 func Save(path string, figure ...Figure) {
 	notes, err := TrySave(path, figure...)
 	endSave(path, notes, err)

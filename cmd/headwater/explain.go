@@ -278,19 +278,13 @@ func (p *program) explainTo(
 	if failed != nil {
 		return nil, nil, out.finish(failed)
 	}
-	if f.traced() && err == nil {
-		if tracer, ok := m.(trace.Tracer); ok {
-			failed = p.showTraced(ctx, out, tracer, f, e)
-		} else {
-			failed = usagef("%.60q does not say what its heads look at", e.Model.Name)
-		}
-	} else {
-		var made *export.Made // of what is complete
-		if err == nil {
-			by := f.made(m, prompt)
-			made = &by
-		}
-		failed = p.show(out, f, e, other, made)
+	switch {
+	case f.format == "html" && err == nil:
+		failed = p.writePage(ctx, out, m, f, e, against, f.made(m, prompt))
+	case f.traced() && err == nil:
+		failed = p.showTraced(ctx, out, m, f, e)
+	default:
+		failed = p.show(out, f, e, other)
 	}
 	if failed != nil {
 		return nil, nil, out.finish(failed)
@@ -355,11 +349,10 @@ func numbered(texts []string) string {
 	return strings.Join(names, ", ")
 }
 
-// show writes an explanation in the form asked for, and with another one a comparison. made says
-// how it was made, which a page of the heatmap holds for headwater reproduce; nil if it is not
-// complete.
+// show writes an explanation in the form asked for, and with another one a comparison. A page has
+// no origin: it is for what was cut short.
 func (p *program) show(
-	w io.Writer, f explainFlags, e, other *attribution.Explanation, made *export.Made,
+	w io.Writer, f explainFlags, e, other *attribution.Explanation,
 ) error {
 	if f.view == viewLayers {
 		return p.showLayers(w, f, e)
@@ -372,9 +365,6 @@ func (p *program) show(
 	case "json":
 		return writeJSON(w, e)
 	case "html":
-		if made != nil && f.view == viewHeatmap {
-			return writeMade(w, heatmap, *made)
-		}
 		_, err = render.Page{HTML: render.HTML{Heatmap: heatmap}}.WriteTo(w)
 	default:
 		text := render.Text{Heatmap: heatmap, Width: f.width, Top: f.top}
@@ -388,19 +378,5 @@ func (p *program) show(
 		}
 		_, err = text.WriteTo(w)
 	}
-	return err
-}
-
-// writeMade writes the page of a heatmap with what made it, as --save does.
-func writeMade(w io.Writer, h render.Heatmap, made export.Made) error {
-	show := export.Show{Token: h.Token, Filter: h.Filter}
-	show.Look.Palette = h.Palette
-	page, _, err := export.Encode(h.Explanation, export.HTML, export.Options{
-		Show: show, Made: made,
-	})
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(page)
 	return err
 }

@@ -21,7 +21,7 @@ func (p *program) reproduceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reproduce [flags] FILE",
 		Short: "make a saved figure or table again and compare it",
-		Long: "Reproduce reads from a file that explain --save wrote, or a heatmap from -o " +
+		Long: "Reproduce reads from a file that explain --save wrote, or a page from -o " +
 			"FILE.html, how it was made, explains the same prompt in the same way, and compares " +
 			"the bytes.\n" +
 			"If they differ, it says what does: the hash of the model, the version, tokens, " +
@@ -72,9 +72,7 @@ func (p *program) reproduce(ctx context.Context, f modelFlags, path string) erro
 	if err != nil {
 		return err
 	}
-	if m.Info().Hash == was.Model.Hash {
-		e.Model.Name = was.Model.Name // another name of the same model
-	}
+	nameAs(e, was.Model)
 	o := export.Options{
 		Show: was.Show,
 		Made: export.NewMade(was.Prompt, was.Options, by, m.DType(), release()),
@@ -90,6 +88,17 @@ func (p *program) reproduce(ctx context.Context, f modelFlags, path string) erro
 		}
 	}
 	return p.compare(path, file, was, e, o)
+}
+
+// nameAs gives the model of an explanation the name that a file has of it, if it is the same model.
+func nameAs(e *attribution.Explanation, was export.MadeModel) {
+	if e.Model.Hash != was.Hash {
+		return
+	}
+	e.Model.Name = was.Name
+	if was.Local {
+		e.Model.Name = "./" + was.Name // a path again, of which a file has the last part
+	}
 }
 
 // explainAgain explains side B of a comparison again. m is the model of side A, which f opened.
@@ -119,9 +128,7 @@ func (p *program) explainAgain(
 	if err != nil {
 		return nil, err
 	}
-	if m.Info().Hash == b.Model.Hash {
-		e.Model.Name = b.Model.Name
-	}
+	nameAs(e, b.Model)
 	return &export.Against{
 		Explanation: e, Made: export.NewMade(b.Prompt, b.Options, by, m.DType(), release()),
 	}, nil

@@ -53,8 +53,8 @@ func (f *saveFlags) add(cmd *cobra.Command) {
 			return one.Check()
 		})
 	}
-	text("figure", "what a saved figure shows: `"+kindNames()+"`; graph is the layered "+
-		"graph of flow (default that of --view, which is matrix for the heatmap)",
+	text("figure", "what a saved figure or page shows: `"+kindNames()+"`; graph is the "+
+		"layered graph of flow (default that of --view, which is matrix for the heatmap)",
 		func(show *export.Show, s string) { show.Kind = export.Kind(s) })
 	text("figure-size", "width of a saved figure: `column|double|slide` (default double)",
 		func(show *export.Show, s string) { show.Look.Size = figure.Size(s) })

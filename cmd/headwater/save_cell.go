@@ -121,8 +121,9 @@ func figureOf(shown, asked json.RawMessage, format export.Format) (f cellFigure,
 	}, f.Kind) {
 		f.Layer = nil // that of the picture means nothing here
 	}
-	if own.Token == nil && (f.Kind == export.Maps || f.Kind == export.Map) {
-		f.Token = nil
+	if own.Token == nil && (f.Kind == export.Maps || f.Kind == export.Map ||
+		f.Kind == export.Heads && format == export.HTML) {
+		f.Token = nil // there is no chosen one
 	}
 	if f.Tokens != nil && own.Tokens != nil && own.Token == nil {
 		f.Token = nil
@@ -135,22 +136,16 @@ func figureOf(shown, asked json.RawMessage, format export.Format) (f cellFigure,
 		f.By, f.Filter = "", nil
 	}
 	f.ownLayer = own.Layer != nil
-	return f, f.Check()
+	return f, f.CheckFor(format)
 }
 
-// fits returns a usage error for a file that would not be what the picture shows: a page, which is
-// the heatmap, and numbers of one of two explanations.
+// fits returns a usage error for a file that would have the numbers of one of two explanations.
 func (f cellFigure) fits(file server.File, format export.Format) error {
-	switch heatmap := f.Kind == "" || f.Kind == export.Matrix || f.Kind == export.Text; {
-	case format == export.HTML && !heatmap:
-		return trace.Usagef("%s would be the heatmap, and the picture is of the kind %s: save it "+
-			"as .svg, .pdf, .png or .tex, or the heatmap with Kind \"matrix\" of Figure", file.Name,
-			f.Kind)
-	case !format.Figure() && file.Against != nil && !heatmap:
-		return trace.Usagef("%s would have one of the two explanations compared: save each with "+
-			"gonbext.SaveExplanation and Kind \"matrix\" of Figure", file.Name)
+	if f.Kind != export.Compare || file.Against == nil || f.Compares(format) {
+		return nil
 	}
-	return nil
+	return trace.Usagef("%s would have one of the two explanations compared: save each with "+
+		"gonbext.SaveExplanation and Kind \"matrix\" of Figure", file.Name)
 }
 
 // grouping returns the parts that tokens are put together to.

@@ -62,36 +62,78 @@ func TestReproduce(t *testing.T) {
 	}
 }
 
-// TestReproducePage: the page of a heatmap from -o is made again byte for byte, with all that flags
-// say of how it looks, and is the one that --save writes. A page of another view has no origin.
+// TestReproducePage: the page of each view is made again byte for byte, with all that flags say of
+// how it looks, and -o and --save write the same one.
 func TestReproducePage(t *testing.T) {
-	for _, more := range [][]string{
-		{"--save", "b.html"},
-		{"--token", "1", "--filter", "--palette", "perceptual"},
+	for _, flags := range [][]string{
+		{},
+		{"--filter", "--palette", "perceptual"},
 		{"--by", "word", "--methods", "rollout"},
+		{"--view", "layers"},
+		{"--view", "layers", "--token", "0,1", "--methods", "raw", "--filter"},
+		{"--view", "heads", "--palette", "perceptual"},
+		{"--view", "flow", "--token", "1", "--source", "2"},
+		{"--view", "flow"},
+		{"--view", "maps", "--methods", "raw@2"},
+		{"--view", "compare", "--methods", "direct,value-zeroing", "--by", "word"},
+		{"--view", "compare", "--methods", "raw@2,raw@5"},
+		{"--against", "the key to the cabinet", "--methods", "rollout"},
 	} {
 		t.Chdir(t.TempDir())
 		mustExecute(t, "", append([]string{
-			"explain", "--backend", "go", "--max-tokens", "2", "-o", "a.html", prompt,
-		}, more...)...)
+			"explain", "--backend", "go", "--max-tokens", "2", "-o", "a.html", "--save", "b.html",
+			prompt,
+		}, flags...)...)
 		want := "a.html: made again, byte for byte the same\n"
 		if out := mustExecute(t, "", "reproduce", "a.html"); out != want {
-			t.Errorf("%v: %q, want %q", more, out, want)
-		}
-		if more[0] != "--save" {
-			continue
+			t.Errorf("%v: %q, want %q", flags, out, want)
 		}
 		a, err := os.ReadFile("a.html")
 		b, err2 := os.ReadFile("b.html")
 		if err != nil || err2 != nil || !bytes.Equal(a, b) {
-			t.Errorf("%v, %v: the pages of -o and --save differ", err, err2)
+			t.Errorf("%v: %v, %v: the pages of -o and --save differ", flags, err, err2)
 		}
 	}
-	mustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "2", "--view", "layers", "-o",
-		"l.html", prompt)
-	status, _, said := execute(t, "", "reproduce", "l.html")
-	if status != statusError || !strings.Contains(said, "other files of -o have none") {
+	mustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "2", "--token", "1", "-o",
+		"token.html", prompt)
+	want := "token.html: made again, byte for byte the same\n"
+	if out := mustExecute(t, "", "reproduce", "token.html"); out != want {
+		t.Errorf("%q, want %q", out, want)
+	}
+	mustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "2", "-o", "a.json", prompt)
+	status, _, said := execute(t, "", "reproduce", "a.json")
+	if status != statusError || !strings.Contains(said, "JSON of -o has none") {
 		t.Errorf("status %d, %q", status, said)
+	}
+}
+
+// TestReproducePath: a file has no path of its model, only the last part of it; with the same model
+// by another path it is made again byte for byte.
+func TestReproducePath(t *testing.T) {
+	data, err := filepath.Abs(filepath.Join("..", "..", "models", "tiny", "data"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for _, name := range []string{"one", "two"} {
+		if err := os.Symlink(data, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1", "--model", dir+"/one",
+		"-o", "a.html", "--save", "a.svg", "--save", "b.svg", "--figure", "compare", prompt)
+	for _, name := range []string{"a.html", "a.svg", "b.svg"} {
+		file, err := os.ReadFile(name)
+		if err != nil || bytes.Contains(file, []byte(dir)) {
+			t.Errorf("%s: %v, or it has the path of the model", name, err)
+		}
+		want := name + ": made again, byte for byte the same\n"
+		for _, path := range []string{"./one", "two"} {
+			if out := mustExecute(t, "", "reproduce", "--model", path, name); out != want {
+				t.Errorf("with %s: %q, want %q", path, out, want)
+			}
+		}
 	}
 }
 
@@ -114,10 +156,15 @@ func TestSaveRefusals(t *testing.T) {
 		{"known are matrix, text, layers, graph, compare, heads, head, maps, map", []string{"--save", "a.svg", "--figure", "pie"}},
 		{"known are column, double, slide", []string{"--save", "a.svg", "--figure-size", "x"}},
 		{"a number from 4 to 48", []string{"--save", "a.svg", "--figure-font", "0"}},
-		{"write a page of --view heads with -o", []string{"--view", "heads", "--save", "a.html"}},
-		{"write a page of --view compare with -o", []string{"--against", "x", "--save", "a.html"}},
-		{"write a page of --view layers with -o", []string{
-			"--view", "layers", "--save", "c.png", "--save", "a.html",
+		{"there is no page of one head", []string{"--figure", "head", "--save", "a.html"}},
+		{"token 1; a page of heads has all tokens", []string{
+			"--figure", "heads", "--figure-token", "1", "--save", "a.html",
+		}},
+		{"a.html compares two methods", []string{
+			"--save", "a.html", "--figure", "compare", "--methods", "raw",
+		}},
+		{"tokens of the model as they are, without --by and --filter", []string{
+			"--save", "a.html", "--figure", "graph", "--methods", "flow", "--by", "word",
 		}},
 		{"no-such-model", []string{"--view", "heads", "--save", "c.svg"}},
 		{"a.svg compares two methods, and --methods has raw alone", []string{
@@ -145,7 +192,6 @@ func TestSaveRefusals(t *testing.T) {
 			"--save", "a.svg", "--view", "compare", "--methods", "raw@1,raw@2", "--figure-method",
 			"raw",
 		}},
-		{"write a page of --view maps with -o", []string{"--view", "maps", "--save", "a.html"}},
 		{"named by its layer and its number", []string{
 			"--save", "a.svg", "--figure", "head", "--figure-head", "1",
 		}},
@@ -440,6 +486,18 @@ func TestEncodeFile(t *testing.T) {
 			t.Errorf("%s as the picture: %v, not the bytes of the command", file, err)
 		}
 	}
+	for shown, class := range map[string]string{
+		`{"kind":"heads","token":0}`:     `hw-heads"`,
+		`{"kind":"graph"}`:               `hw-flow"`,
+		`{"kind":"layers","tokens":[0]}`: `hw-layers"`,
+		`{"kind":"maps","layer":1}`:      `hw-maps"`,
+		`{"kind":"compare"}`:             "A − B",
+	} {
+		page, err := encode("a.html", shown, "")
+		if err != nil || !bytes.Contains(page, []byte(class)) {
+			t.Errorf("the page of %s: %v, or it lacks %s", shown, err, class)
+		}
+	}
 	plain, err := encode("a.svg", "", "")
 	if err != nil {
 		t.Fatal(err)
@@ -483,6 +541,8 @@ func TestEncodeFile(t *testing.T) {
 		"one layer":    {"a.svg", `{"layer":1,"method":"flow"}`, "AllLevels"},
 		"below 0":      {"a.svg", `{"layer":-1}`, "layer -1; they count from 0"},
 		"grouping":     {"a.svg", `{"by":"wrd"}`, "did you mean word"},
+		"page of head": {"a.html", `{"kind":"head"}`, "there is no page of one head"},
+		"heads token":  {"a.html", `{"kind":"heads","token":0}`, "a page of heads has all tokens"},
 		"heads filter": {"a.svg", `{"kind":"heads","filter":["x"]}`, "leave By and Filter empty"},
 		"no head":      {"a.svg", `{"kind":"head","layer":1,"head":8}`, "heads 0 to 7"},
 		"compare":      {"a.svg", `{"kind":"compare","against_method":"x"}`, "no method"},
@@ -503,14 +563,14 @@ func TestEncodeFile(t *testing.T) {
 	}
 }
 
-// TestEncodeFileOfView refuses a file that would not be what the picture of a cell shows.
+// TestEncodeFileOfView refuses a file that would have the numbers of one of two explanations.
 func TestEncodeFileOfView(t *testing.T) {
 	for name, c := range map[string]struct {
 		file, shown, asked, want string
 		against                  bool
 	}{
-		"page of layers": {"a.html", `{"kind":"layers"}`, "", "a.html would be the heatmap, and", false},
-		"page of heads":  {"a.html", "", `{"kind":"heads"}`, "of the kind heads", false},
+		"page of layers": {"a.html", `{"kind":"layers"}`, "", "", false},
+		"page of two":    {"a.html", `{"kind":"compare"}`, "", "", true},
 		"numbers of two": {"a.csv", `{"kind":"compare"}`, "", "one of the two explanations", true},
 		"page of matrix": {"a.html", `{"kind":"layers","tokens":[0]}`, `{"kind":"matrix"}`, "", false},
 		"numbers":        {"a.csv", `{"kind":"compare","against_method":"a"}`, "", "", false},

@@ -145,17 +145,15 @@ func (p *program) showFile(ctx context.Context, f showFlags) error {
 			made := export.NewMade(e.Prompt.Text, f.opts, attribution.Grouping{}, "", release())
 			made.Recorded = true
 			switch {
-			case !f.view.traced():
-				err = p.show(out, f.view, e, nil, &made)
-			case f.view.view == viewMaps:
-				err = p.showMaps(out, f.view, e, a.Methods[a.Order[0]])
+			case f.view.format == "html":
+				err = p.writePage(ctx, out, from, f.view, e, nil, made)
+			case f.view.traced():
+				err = p.showTraced(ctx, out, from, f.view, e)
 			default:
-				if err = p.showTraced(ctx, out, from, f.view, e); err != nil {
-					err = fmt.Errorf("%s: %w", f.input, err)
-				}
+				err = p.show(out, f.view, e, nil)
 			}
 			if err != nil {
-				return err
+				return fmt.Errorf("%s: %w", f.input, err)
 			}
 			return files.write(ctx, p, from, e, nil, made)
 		})

@@ -227,9 +227,8 @@ var figureOfView = map[string]export.Kind{
 }
 
 // checkSaved sets what saved files show, and refuses those that would not show what the flags ask
-// for. A figure shows what the view shows, unless --figure names a kind. A page is the heatmap of
-// all tokens, which headwater reproduce can make again; there may be a page of -o beside it, which
-// follows the flags. Other files have numbers alone.
+// for. A figure and a page show what the view shows, unless --figure names a kind. Other files have
+// numbers alone.
 func (f *explainFlags) checkSaved() error {
 	show := &f.save.show
 	if f.filter {
@@ -255,37 +254,76 @@ func (f *explainFlags) checkSaved() error {
 			return usagef("--figure-method: --methods names both sides of the comparison with " +
 				"their layers; leave it out")
 		}
-		show.Method = f.sides[0].String()
-		show.AgainstMethod = f.sides[min(1, len(f.sides)-1)].String()
+		show.Method, show.AgainstMethod = f.comparedSides()
 	}
 	if show.Layer != nil && show.Kind != export.Head && !show.NeedsMap(export.SVG) {
 		f.opts.AllLayers = true // the layer that is shown must be there
 	}
-	followed := f.format == "html" && f.output != ""
 	for _, path := range f.save.paths {
 		format, err := export.FormatOf(path)
 		if err != nil {
 			return err
 		}
-		page := format == export.HTML && !followed
+		if err := show.CheckFor(format); err != nil {
+			return fmt.Errorf("--save %s: %w", path, err)
+		}
 		switch {
 		case show.AsModel(format) && (!f.by.Tokens() || f.filter):
 			return usagef("--save %s shows the tokens of the model as they are, without --by and "+
 				"--filter", path)
-		case format.Figure() && show.Kind == export.Compare && !f.compares() &&
-			show.AgainstMethod == "" && len(flowMethods(f.opts)) == 1:
+		case show.Compares(format) && !f.compares() && show.AgainstMethod == "" &&
+			len(flowMethods(f.opts)) == 1:
 			return usagef("--save %s compares two methods, and --methods has %s alone; name two, "+
 				"or give another prompt by --against, or another model by --against-model", path,
 				f.opts.Methods[0])
-		case f.view != viewHeatmap && page:
-			return usagef("--save %s would be the heatmap; write a page of --view %s with -o "+
-				"FILE.html", path, f.view)
-		case len(f.tokens) > 0 && page:
+		case len(f.tokens) > 0 && format == export.HTML && show.Token == nil &&
+			show.Tokens == nil && !(f.format == "html" && f.output != ""):
 			return usagef("--token is for -o; --figure-token says which token --save %s shows "+
 				"first", path)
 		}
 	}
 	return nil
+}
+
+// pageShow returns what a page of -o shows: the view, as the flags say.
+func (f *explainFlags) pageShow(e *attribution.Explanation) export.Show {
+	show := export.Show{Kind: figureOfView[f.view], Source: f.source}
+	show.Look.Palette = f.palette
+	if f.filter {
+		show.Filter = attribution.DefaultFilter()
+	}
+	if show.Tokens = f.tokens; len(f.tokens) == 1 {
+		show.Token, show.Tokens = &f.tokens[0], nil
+	}
+	switch {
+	case f.view == viewMaps && f.layered():
+		show.Layer = f.sides[0].Layer
+	case f.view == viewCompare && f.layered():
+		show.Method, show.AgainstMethod = f.comparedSides()
+	}
+	return (&saveFlags{show: show, asView: true}).showOf(e)
+}
+
+// comparedSides returns both sides of a comparison with their layers.
+func (f *explainFlags) comparedSides() (a, b string) {
+	return f.sides[0].String(), f.sides[min(1, len(f.sides)-1)].String()
+}
+
+// writePage writes what a view shows as a page, with its origin, as --save does.
+func (p *program) writePage(
+	ctx context.Context, w io.Writer, m any, f explainFlags, e *attribution.Explanation,
+	against *export.Against, made export.Made,
+) error {
+	o := export.Options{Show: f.pageShow(e), Made: made, Against: against}
+	if err := addRecorded(ctx, &o, export.HTML, m, e); err != nil {
+		return err
+	}
+	page, _, err := export.Encode(e, export.HTML, o)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(page)
+	return err
 }
 
 // compares reports whether there is another prompt or model to compare with.
@@ -375,38 +413,38 @@ func (f *explainFlags) heatmap(e, other *attribution.Explanation) (render.Heatma
 	return h, nil
 }
 
-// showTraced writes what the attention heads of a model look at in a text, or the graph of flow.
+// showTraced writes as text what the attention heads of a model look at in a text, the graph of
+// flow, or what every token has from every token. m is the model, or has what was recorded of it.
 func (p *program) showTraced(
-	ctx context.Context, w io.Writer, m trace.Tracer, f explainFlags, e *attribution.Explanation,
-) error {
+	ctx context.Context, w io.Writer, m any, f explainFlags, e *attribution.Explanation,
+) (err error) {
+	show, width := f.pageShow(e), p.width(f)
+	o := export.Options{Show: show, Made: export.Made{Options: f.opts}}
+	if err := addRecorded(ctx, &o, export.HTML, m, e); err != nil {
+		return err
+	}
+	var text interface {
+		io.WriterTo
+		Check() error
+	}
 	switch f.view {
 	case viewFlow:
-		return p.showFlow(ctx, w, m, f, e)
+		flow := render.Flow{Explanation: e, Graph: o.Flow, Token: *show.Token}
+		text = render.FlowText{Flow: flow, Width: width}
 	case viewMaps:
-		return p.explainMaps(ctx, w, m, f, e)
+		maps := render.Maps{
+			Explanation: e, Method: f.opts.Methods[0], Map: o.Map, Layer: show.Layer,
+		}
+		text = render.MapsText{Maps: maps, Width: width}
+	default:
+		heads := render.Heads{Explanation: e, Attention: *o.Attention}
+		text = render.HeadsText{Heads: heads, Width: width}
 	}
-	attention, err := attentionOf(ctx, m, e, e.TokenIDs())
-	if err != nil {
+	if err := text.Check(); err != nil {
 		return err
 	}
-	h := render.Heads{Explanation: e, Attention: attention[0], Palette: f.palette}
-	if err := h.Check(); err != nil {
-		return err
-	}
-	return f.write(w, render.HeadsPage{Heads: h}, render.HeadsText{
-		Heads: h, Width: p.width(f),
-	})
-}
-
-// explainMaps writes what every token of a text has from every token.
-func (p *program) explainMaps(
-	ctx context.Context, w io.Writer, m trace.Tracer, f explainFlags, e *attribution.Explanation,
-) error {
-	of, err := mapOfText(ctx, m, e, f.opts.Methods[0], f.opts)
-	if err != nil {
-		return err
-	}
-	return p.showMaps(w, f, e, of)
+	_, err = text.WriteTo(w)
+	return err
 }
 
 // mapOfText records what the map of a method is made of, over a text that is short enough for a
@@ -422,22 +460,6 @@ func mapOfText(
 	return attribution.MapOf(ctx, m, ids, method, opts)
 }
 
-// showMaps writes the map of the only method.
-func (p *program) showMaps(
-	w io.Writer, f explainFlags, e *attribution.Explanation, of *attribution.Map,
-) error {
-	maps := render.Maps{
-		Explanation: e, Method: f.opts.Methods[0], Map: of, Palette: f.palette,
-	}
-	if f.layered() {
-		maps.Layer = f.sides[0].Layer
-	}
-	if err := maps.Check(); err != nil {
-		return err
-	}
-	return f.write(w, render.MapsPage{Maps: maps}, render.MapsText{Maps: maps, Width: p.width(f)})
-}
-
 // attentionOf records the attention over a text that is short enough for a picture.
 func attentionOf(
 	ctx context.Context, m trace.Tracer, e *attribution.Explanation, ids []int,
@@ -446,33 +468,6 @@ func attentionOf(
 		return nil, err
 	}
 	return m.Trace(ctx, ids, []trace.Tap{trace.Attention})
-}
-
-// showFlow writes the graph of flow to a generated token.
-func (p *program) showFlow(
-	ctx context.Context, w io.Writer, m trace.Tracer, f explainFlags, e *attribution.Explanation,
-) error {
-	flow := render.Flow{Explanation: e, Token: render.FirstWord(e), Palette: f.palette}
-	if len(f.tokens) > 0 {
-		flow.Token = f.tokens[0]
-	}
-	ids, ends, err := e.FlowEnds(flow.Token, f.source, f.opts.OwnRow)
-	if err != nil {
-		return err
-	}
-	attention, err := attentionOf(ctx, m, e, ids)
-	if err != nil {
-		return err
-	}
-	flow.Graph, err = attribution.NewFlowGraph(ctx, attribution.InMemory(attention), f.opts,
-		ends[0], ends[1])
-	if err != nil {
-		return err
-	}
-	if err := flow.Check(); err != nil {
-		return err
-	}
-	return f.write(w, render.FlowPage{Flow: flow}, render.FlowText{Flow: flow, Width: p.width(f)})
 }
 
 // showLayers writes some tokens layer by layer.
@@ -485,9 +480,12 @@ func (p *program) showLayers(w io.Writer, f explainFlags, e *attribution.Explana
 	if err := l.Check(); err != nil {
 		return err
 	}
-	return f.write(w, render.LayersPage{Layers: l}, render.LayersText{
-		Layers: l, Width: p.width(f),
-	})
+	var text io.WriterTo = render.LayersText{Layers: l, Width: p.width(f)}
+	if f.format == "html" {
+		text = render.LayersPage{Layers: l}
+	}
+	_, err = text.WriteTo(w)
+	return err
 }
 
 // width returns the columns of a text: those of the flag, or of the terminal if it goes there.
@@ -496,13 +494,4 @@ func (p *program) width(f explainFlags) int {
 		return columns(p.stdout)
 	}
 	return f.width
-}
-
-// write writes a picture in the form asked for.
-func (f *explainFlags) write(w io.Writer, page, text io.WriterTo) error {
-	if f.format != "html" {
-		page = text
-	}
-	_, err := page.WriteTo(w)
-	return err
 }

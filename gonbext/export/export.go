@@ -57,6 +57,9 @@ func (f Format) Figure() bool {
 	return slices.Contains(figure.Formats(), figure.Format(f))
 }
 
+// picture reports whether a file of the format shows what [Show.Kind] says: a figure or a page.
+func (f Format) picture() bool { return f.Figure() || f == HTML }
+
 // FormatOf returns the format that the end of a file's name means; upper case counts as lower case.
 // The error, a [trace.UsageError], lists the formats.
 func FormatOf(path string) (Format, error) {
@@ -85,14 +88,16 @@ func FormatOf(path string) (Format, error) {
 		message.KnownAre(filepath.Ext(name), ends))}
 }
 
-// Kind is what a figure shows.
+// Kind is what a figure or a page shows.
 type Kind string
 
 // The kinds.
 const (
-	// Matrix has a row for each generated token and a column for each prompt token; the default.
+	// Matrix has a row for each generated token and a column for each prompt token; the default. A
+	// page of it is [render.Heatmap], with the text.
 	Matrix Kind = "matrix"
-	// Text is the prompt as running text in colours, for each generated token.
+	// Text is the prompt as running text in colours, for each generated token. A page of it is that
+	// of Matrix.
 	Text Kind = "text"
 	// Layers has a row for each layer, for one generated token.
 	Layers Kind = "layers"
@@ -100,34 +105,37 @@ const (
 	Graph Kind = "graph"
 	// Compare has two methods, or the same one of two explanations, and their difference.
 	Compare Kind = "compare"
-	// Heads has a square for every attention head, and Head one head with the names of its tokens.
+	// Heads has a square for every attention head, and Head one head with the names of its tokens;
+	// a page of Heads opens any head, so there is no page of Head.
 	Heads Kind = "heads"
 	Head  Kind = "head"
 	// Maps has a square for each of up to twelve layers, targets × sources, and Map one layer with
-	// the names of its tokens.
+	// the names of its tokens. A page of them is the same.
 	Maps Kind = "maps"
 	Map  Kind = "map"
 )
 
-// Kinds returns the kinds of figures.
+// Kinds returns the kinds of figures and pages.
 func Kinds() []Kind {
 	return []Kind{Matrix, Text, Layers, Graph, Compare, Heads, Head, Maps, Map}
 }
 
 // Show says what a file shows. The zero value of every field is its default.
 type Show struct {
-	// Kind is what a figure shows; default Matrix.
+	// Kind is what a figure or a page shows; default Matrix.
 	Kind Kind `json:"kind,omitempty"`
 	// Method is the method that figures and Inseq's format show; default the first one of the
 	// explanation, for graphs flow, and for Maps and Map the first one that has maps. For Compare a
-	// layer of that side may stand after it, as in direct@5; see [render.ParseSide].
+	// layer of that side may stand after it, as in direct@5; see [render.ParseSide]. A page of
+	// Matrix or Layers has all methods.
 	Method string `json:"method,omitempty"`
 	// AgainstMethod is, for Compare, the method of side B, also with a layer. Default: of another
 	// explanation the same as Method, else the next one of the explanation.
 	AgainstMethod string `json:"against_method,omitempty"`
-	// Token is the generated token that Layers and Graph show, that Text is limited to, and from
-	// whose prediction Heads and Head look; 0-based. Nil is the first one, for Text all, and for
-	// Heads and Head that of [render.FirstWord].
+	// Token is the generated token that Layers and Graph show, that Text is limited to, that a page
+	// of Matrix, Text or Compare shows first, and from whose prediction figures of Heads and Head
+	// look; 0-based. Nil is the first one, for Text all, for a page of Layers several, and for
+	// other pages, Heads and Head that of [render.FirstWord].
 	Token *int `json:"token,omitempty"`
 	// Tokens are, for Layers, several generated tokens in place of one.
 	Tokens []int `json:"tokens,omitempty"`
@@ -198,6 +206,21 @@ func (o Show) Check() error {
 	return nil
 }
 
+// CheckFor is Check, and returns a [trace.UsageError] also for a page that there is not.
+func (o Show) CheckFor(f Format) error {
+	if err := o.Check(); err != nil || f != HTML {
+		return err
+	}
+	switch {
+	case o.Kind == Head:
+		return trace.Usagef("there is no page of one head; that of the kind %s opens any head",
+			Heads)
+	case o.Kind == Heads && o.Token != nil:
+		return trace.Usagef("token %d; a page of %s has all tokens", *o.Token, Heads)
+	}
+	return nil
+}
+
 // checkParts returns an error for a number that does not go with the kind.
 func (o Show) checkParts() error {
 	for _, t := range o.Tokens {
@@ -233,7 +256,7 @@ func (o Show) checkParts() error {
 
 // NeedsFlow reports whether a file of the format needs [Options.Flow].
 func (o Show) NeedsFlow(f Format) bool {
-	return f == Neuronpedia || f.Figure() && o.Kind == Graph
+	return f == Neuronpedia || f.picture() && o.Kind == Graph
 }
 
 // HasLayer reports whether the method that a figure shows has the values of Layer, or whether there
@@ -245,11 +268,11 @@ func (o Show) HasLayer(e *attribution.Explanation) bool {
 
 // NeedsAttention reports whether a file of the format needs [Options.Attention].
 func (o Show) NeedsAttention(f Format) bool {
-	return f.Figure() && (o.Kind == Heads || o.Kind == Head)
+	return f.picture() && (o.Kind == Heads || o.Kind == Head)
 }
 
 // NeedsMap reports whether a file of the format needs [Options.Map].
-func (o Show) NeedsMap(f Format) bool { return f.Figure() && o.maps() }
+func (o Show) NeedsMap(f Format) bool { return f.picture() && o.maps() }
 
 // maps reports whether the kind is one of maps.
 func (o Show) maps() bool { return o.Kind == Maps || o.Kind == Map }
@@ -277,8 +300,8 @@ func (o Show) MapMethod(names []string) (string, error) {
 	return "", cmp.Or(wrong, trace.Usagef("there is no method to show maps of"))
 }
 
-// compares reports whether a file of the format is a comparison.
-func (o Show) compares(f Format) bool { return f.Figure() && o.Kind == Compare }
+// Compares reports whether a file of the format is a comparison.
+func (o Show) Compares(f Format) bool { return f.picture() && o.Kind == Compare }
 
 // sides returns the options of a comparison with the methods of both sides, and the explanation of
 // side B at the layer that is shown.
@@ -354,7 +377,7 @@ func (o Show) method(e *attribution.Explanation) (string, error) {
 // Encode returns the bytes of a file and remarks on what it cannot show. It returns a
 // [trace.UsageError] if the options do not fit the explanation.
 func Encode(e *attribution.Explanation, f Format, o Options) ([]byte, []string, error) {
-	if err := o.Check(); err != nil {
+	if err := o.CheckFor(f); err != nil {
 		return nil, nil, err
 	}
 	if err := check(e); err != nil {
@@ -364,7 +387,7 @@ func Encode(e *attribution.Explanation, f Format, o Options) ([]byte, []string, 
 	if err != nil {
 		return nil, nil, err
 	}
-	if o.compares(f) {
+	if o.Compares(f) {
 		if o, err = o.sides(e); err != nil {
 			return nil, nil, err
 		}
@@ -383,7 +406,7 @@ func Encode(e *attribution.Explanation, f Format, o Options) ([]byte, []string, 
 		}
 		return fig.Bytes, fig.Warnings, nil
 	case f == HTML:
-		err = writeHTML(&b, e, made, o.Show)
+		err = o.writePage(&b, e, made)
 	case f == CSV:
 		err = writeCSV(&b, e)
 	case f == Parquet:
@@ -416,7 +439,7 @@ func (o Show) atLayer(e *attribution.Explanation, f Format) (*attribution.Explan
 		return nil, err
 	}
 	methods := []string{method}
-	if !f.Figure() {
+	if !f.Figure() && !o.Compares(f) {
 		methods = e.Order
 	}
 	if !slices.ContainsFunc(methods, func(name string) bool {
@@ -503,17 +526,15 @@ func (o Options) draw(
 	case o.Kind == Text || o.Kind == Heads || o.Kind == Head:
 		token = figure.AllTokens
 	}
-	for _, t := range append(slices.Clone(o.Tokens), token) {
-		if t >= len(e.Steps) {
-			return nil, trace.Usagef("token %d; the explanation has %s, from 0", t, e.Made())
-		}
+	if err := o.hasTokens(e, token); err != nil {
+		return nil, err
 	}
 	var d figure.Drawing
 	switch o.Kind {
 	case Compare:
-		d, err = o.compare(e)
+		d, err = o.drawComparison(e)
 	case Heads, Head:
-		d, err = o.heads(e, token)
+		d, err = o.drawHeads(e, token)
 	case Maps, Map:
 		d, err = o.drawMaps(e, method)
 	case Text:
@@ -538,49 +559,83 @@ func (o Options) draw(
 	return figure.Draw(look, made, d)
 }
 
-// compare draws two sides and their difference. The methods of both are known; see sides.
-func (o Options) compare(e *attribution.Explanation) (figure.Drawing, error) {
+// hasTokens returns an error if the explanation lacks a generated token that is shown: this one or
+// one that the options name.
+func (o Show) hasTokens(e *attribution.Explanation, token int) error {
+	for _, t := range append(slices.Clone(o.Tokens), token) {
+		if t >= len(e.Steps) {
+			return trace.Usagef("token %d; the explanation has %s, from 0", t, e.Made())
+		}
+	}
+	return nil
+}
+
+// comparison compares two sides. The methods of both are known; see sides.
+func (o Options) comparison(e *attribution.Explanation) (h render.Heatmap, err error) {
 	a, err := render.ParseSide(o.Method)
 	if err != nil {
-		return figure.Drawing{}, err
+		return h, err
 	}
 	b, err := render.ParseSide(o.AgainstMethod)
 	if err != nil {
-		return figure.Drawing{}, err
+		return h, err
 	}
 	a.Explanation, b.Explanation = e, e
 	if o.Against != nil {
 		b.Explanation = withoutPath(o.Against.Explanation)
 	}
-	h, err := render.Compare(a, b)
+	if h, err = render.Compare(a, b); err != nil {
+		return h, err
+	}
+	h.Filter = o.Filter
+	return h, nil
+}
+
+// drawComparison draws two sides and their difference.
+func (o Options) drawComparison(e *attribution.Explanation) (figure.Drawing, error) {
+	h, err := o.comparison(e)
 	if err != nil {
 		return figure.Drawing{}, err
 	}
-	h.Filter = o.Filter
 	return figure.Compare(h)
+}
+
+// mapsOf returns the maps of all layers.
+func (o Options) mapsOf(e *attribution.Explanation, method string) (m render.Maps, err error) {
+	if o.Map == nil {
+		return m, trace.Usagef("%s need what every token has from every token, which this "+
+			"explanation does not have; compute it with attribution.MapOf", Maps)
+	}
+	return render.Maps{Explanation: e, Method: method, Map: o.Map, Layer: o.Layer}, nil
 }
 
 // drawMaps draws the maps of up to twelve layers or one.
 func (o Options) drawMaps(e *attribution.Explanation, method string) (figure.Drawing, error) {
-	if o.Map == nil {
-		return figure.Drawing{}, trace.Usagef("a figure of %s needs what every token has from "+
-			"every token, which this explanation does not have; compute it with "+
-			"attribution.MapOf", o.Kind)
+	maps, err := o.mapsOf(e, method)
+	if err != nil {
+		return figure.Drawing{}, err
 	}
-	maps := render.Maps{Explanation: e, Method: method, Map: o.Map, Layer: o.Layer}
 	if o.Kind == Map {
 		return figure.Map(maps)
 	}
 	return figure.Maps(maps)
 }
 
-// heads draws all heads or one.
-func (o Options) heads(e *attribution.Explanation, token int) (figure.Drawing, error) {
+// headsOf returns all heads.
+func (o Options) headsOf(e *attribution.Explanation) (h render.Heads, err error) {
 	if o.Attention == nil {
-		return figure.Drawing{}, trace.Usagef("a figure of heads needs their attention, which " +
-			"this explanation does not have; record it with the tap attention")
+		return h, trace.Usagef("%s need their attention, which this explanation does not have; "+
+			"record it with the tap attention", Heads)
 	}
-	h := render.Heads{Explanation: e, Attention: *o.Attention}
+	return render.Heads{Explanation: e, Attention: *o.Attention}, nil
+}
+
+// drawHeads draws all heads or one.
+func (o Options) drawHeads(e *attribution.Explanation, token int) (figure.Drawing, error) {
+	h, err := o.headsOf(e)
+	if err != nil {
+		return figure.Drawing{}, err
+	}
 	if o.Kind == Heads {
 		return figure.Heads(h, token)
 	}

@@ -125,7 +125,7 @@ func (m Made) complete(e *attribution.Explanation, f Format, o Options) Made {
 		m.Numbers["map"] = digest(o.Map.Data)
 	}
 	m.Shown = shown(e, o.Show)
-	if o.compares(f) && o.Against != nil {
+	if o.Compares(f) && o.Against != nil {
 		other := o.Against.Made.complete(o.Against.Explanation, f, Options{})
 		other.Shown = nil
 		m.Against = &other

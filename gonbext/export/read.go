@@ -42,7 +42,7 @@ func Read(file []byte) (*Made, error) {
 }
 
 var errNoOrigin = errors.New("it is not a file that Headwater saved, or its origin was removed: " +
-	"files of explain --save and the heatmap of -o FILE.html have one, other files of -o have none")
+	"files of explain --save and pages of -o FILE.html have one, and text and JSON of -o has none")
 
 var errNoJSON = errors.New("it is no valid JSON: it is not a file that Headwater saved, or it " +
 	"was cut short")

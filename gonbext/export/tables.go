@@ -1,11 +1,8 @@
 package export
 
 import (
-	"bytes"
 	"encoding/csv"
 	"encoding/json"
-	"errors"
-	"html"
 	"io"
 	"strconv"
 	"strings"
@@ -14,7 +11,6 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/gonbext/render"
 )
 
 // row is one number of an explanation: M[t,j,k] of a method. The names are those of the columns of
@@ -148,22 +144,4 @@ func writeJSON(w io.Writer, e *attribution.Explanation, made string) error {
 		*attribution.Explanation
 		Made json.RawMessage `json:"headwater"`
 	}{e, json.RawMessage(made)})
-}
-
-// writeHTML writes the page of an explanation, with its origin in its head.
-func writeHTML(w io.Writer, e *attribution.Explanation, made string, o Show) error {
-	var page bytes.Buffer
-	_, err := render.Page{HTML: render.HTML{Heatmap: render.Heatmap{
-		Explanation: e, Token: o.Token, Filter: o.Filter, Palette: o.Look.Palette,
-	}}}.WriteTo(&page)
-	if err != nil {
-		return err
-	}
-	const charset = `<meta charset="utf-8">` // the first thing in its head
-	before, after, ok := strings.Cut(page.String(), charset)
-	if !ok {
-		return errors.New("export: the page has no character set")
-	}
-	_, err = io.WriteString(w, before+charset+metaBegin+html.EscapeString(made)+metaEnd+after)
-	return err
 }

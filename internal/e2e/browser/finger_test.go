@@ -73,6 +73,9 @@ func pointOf(t *testing.T, b *chromium.Browser, element string, x, y float64) [2
 	})()`, element, x, y))
 }
 
+// sentence is what a picture says of what is chosen.
+const sentence = "document.querySelector('.hw-s').textContent"
+
 // TestFinger taps on each kind of part of each view on a phone: what a tap says is what a click
 // says, nothing is wider than the window, and the page is not enlarged.
 func TestFinger(t *testing.T) {
@@ -118,7 +121,7 @@ func TestFinger(t *testing.T) {
 			b.Show(t, c.page)
 			for i, element := range c.taps {
 				touchAt(t, b, pointOf(t, b, element, c.at[0], c.at[1]))
-				says := chromium.Evaluate[string](t, b, "document.querySelector('.hw-s').textContent")
+				says := chromium.Evaluate[string](t, b, sentence)
 				if !strings.Contains(says, c.want[i]) {
 					t.Errorf("after tap %d it says %q, want %q", i, says, c.want[i])
 				}
@@ -132,15 +135,15 @@ func TestFinger(t *testing.T) {
 	}
 }
 
-// TestFingerScrolls moves a finger over a matrix that is wider than a phone: the matrix follows, and
-// no token is chosen.
+// TestFingerScrolls moves a finger over a matrix that is wider than a phone: the matrix follows,
+// and no token is chosen.
 func TestFingerScrolls(t *testing.T) {
 	b := tab(t)
 	phone(t, b)
 	b.Show(t, pageOf(t, lengthenedBy(touched(), 25)))
 	const matrix = "document.querySelector('.hw-r').closest('.hw-m').parentElement"
 	read := func() string {
-		return chromium.Evaluate[string](t, b, "document.querySelector('.hw-s').textContent")
+		return chromium.Evaluate[string](t, b, sentence)
 	}
 	scrolled := func() float64 {
 		return chromium.Evaluate[float64](t, b, matrix+".scrollLeft")

@@ -62,6 +62,7 @@ func views(
 	h := render.Heatmap{Explanation: e, Status: s.text(), Filter: attribution.Filter{s.text()}}
 	layers := render.Layers{Heatmap: h}
 	heads := render.Heads{Explanation: e, Attention: attention(e)}
+	maps := render.Maps{Explanation: e, Method: e.Order[0], Map: mapped(e)}
 	compared, err := render.Compare(render.Side{Explanation: e, Method: e.Order[0]},
 		render.Side{Explanation: e, Method: "direct"})
 	if err != nil {
@@ -76,6 +77,7 @@ func views(
 		"short":   render.HTML{Heatmap: h, MaxBytes: 30_000},
 		"layers":  layers, "layers page": render.LayersPage{Layers: layers},
 		"heads": heads, "heads page": render.HeadsPage{Heads: heads},
+		"maps": maps, "maps page": render.MapsPage{Maps: maps},
 		"compared":     render.HTML{Heatmap: compared},
 		"sources":      render.SourcesHTML{Result: result},
 		"sources page": render.SourcesPage{SourcesHTML: render.SourcesHTML{Result: result}},
@@ -84,6 +86,7 @@ func views(
 	terminals = map[string]io.WriterTo{
 		"text": render.Text{Heatmap: h}, "strongest": render.Text{Heatmap: h, Top: 3},
 		"layers": render.LayersText{Layers: layers}, "heads": render.HeadsText{Heads: heads},
+		"maps":     render.MapsText{Maps: maps},
 		"compared": render.Text{Heatmap: compared},
 		"sources":  render.SourcesText{Result: result},
 	}
@@ -155,6 +158,9 @@ func TestFiles(t *testing.T) {
 			// Each kind of figure shows all prompt tokens.
 			kinds := export.Kinds()
 			o.Kind, o.Method = kinds[(round+round/raster)%len(kinds)], e.Order[0]
+			if f == export.HTML && o.Kind == export.Head {
+				o.Kind = export.Heads // whose page opens any head
+			}
 			file, _, err := export.Encode(e, f, o)
 			if err != nil {
 				t.Fatalf("round %d, %s of %s: %v", round, o.Kind, f, err)
@@ -379,10 +385,10 @@ func newMarkup(t *testing.T) *markupOf {
 		t.Fatal(err)
 	}
 	own.learn(t, string(file))
-	if n := len(own.scripts); n != 5 || !slices.ContainsFunc(own.styles, func(s string) bool {
+	if n := len(own.scripts); n != 6 || !slices.ContainsFunc(own.styles, func(s string) bool {
 		return strings.Contains(s, ".hw")
 	}) {
-		t.Fatalf("plain pages have %d scripts, want those of 5 views; styles %.40q", n, own.styles)
+		t.Fatalf("plain pages have %d scripts, want those of 6 views; styles %.40q", n, own.styles)
 	}
 	return own
 }
