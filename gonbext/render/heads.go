@@ -179,6 +179,8 @@ type OpenedHead struct {
 	Sinks []bool
 	// Limit is the share of attention with the deepest colour.
 	Limit float64
+	// Wrote is the layer that wrote what is predicted at the query, -1 if that is not known.
+	Wrote int
 }
 
 // OpenHead returns the head that looks at a token from where generated token t is predicted more
@@ -210,6 +212,7 @@ func (r Heads) OpenHead(t int, chosen *[2]int) (o OpenedHead, err error) {
 	}
 	o.Says = h.placedName(o.Query) + h.predicted(o.Query) + ": " +
 		h.looksAt(o.Query, o.Layer, o.Head)
+	o.Wrote = h.wroteLayer(h.predictions[o.Query])
 	return o, nil
 }
 

@@ -13,8 +13,9 @@ import (
 // Heads returns the attention of every head as a square: rows look at columns, from the first token
 // on. Layers are rows of squares, the last one at the top, or, where the squares are larger so,
 // columns. The head that looks at a token from where generated token t is predicted more than from
-// elsewhere is framed; a t below 0 is that of [render.FirstWord]. Heads returns an error if the
-// attention does not fit the text or there is no token t.
+// elsewhere is framed, and so is the layer that wrote t, if that is known; a t below 0 is that of
+// [render.FirstWord]. Heads returns an error if the attention does not fit the text or there is no
+// token t.
 func Heads(h render.Heads, t int) (Drawing, error) {
 	open, err := h.OpenHead(t, nil)
 	if err != nil {
@@ -168,6 +169,10 @@ func (p *page) headGrid(g headGrid, y float64) float64 {
 			p.frame(q.x, q.y, side-gap, side-gap, 0.25, faint)
 		}
 	}
+	if g.open.Wrote >= 0 {
+		a, b := place(g.open.Wrote, 0), place(g.open.Wrote, g.heads-1)
+		p.frame(a.x-0.5, a.y-0.5, b.x-a.x+side-gap+1, b.y-a.y+side-gap+1, 0.6, pathColor)
+	}
 	q := place(g.open.Layer, g.open.Head)
 	p.frame(q.x-0.5, q.y-0.5, side-gap+1, side-gap+1, 1.2, pathColor)
 	every := max(1, int(math.Ceil(1.15*p.size/side)))
@@ -192,7 +197,12 @@ func (p *page) headGrid(g headGrid, y float64) float64 {
 	p.text(margin+0.9*p.size, (y+bottom)/2, titles[1], style{scale: 0.92, align: 0.5, angle: 90})
 	p.text(x+side*float64(across)/2, bottom+2.1*p.size, titles[0], style{scale: 0.92, align: 0.5})
 	y = p.colorBar(&chart.Chart{Kind: chart.Heatmap, Color: g.color()}, margin, bottom+2.5*p.size)
-	return p.notes(append([]string{"Framed: " + g.open.Says + "."}, g.sinks()...), y)
+	says := []string{"Framed: " + g.open.Says + "."}
+	if g.open.Wrote >= 0 {
+		says = append(says, fmt.Sprintf("The long frame: layer %d, which wrote most of the logit "+
+			"of what is predicted.", g.open.Wrote))
+	}
+	return p.notes(append(says, g.sinks()...), y)
 }
 
 // shades adds the rectangles of a head to those of each step of colour.

@@ -102,6 +102,25 @@ func TestHeads(t *testing.T) {
 	}
 }
 
+// The grid frames the layer that wrote the token, if a method of one layer says which.
+func TestHeadsFrameTheLayer(t *testing.T) {
+	e := explanation("the", " keys", " to", " the")
+	const says = "The long frame: layer 1, which wrote most of the logit of what is predicted."
+	for _, wrote := range []int{1, 2} { // the last one is also where the model cannot tell
+		e.Model.Layers, e.Order = 3, []string{"raw"}
+		e.Methods = map[string]*attribution.Result{"raw": {
+			Shape: [3]int{2, 4, 1}, Layers: []int{wrote}, Shown: []int{wrote, wrote},
+			Data:    make([]float64, 8),
+			Options: map[string]string{"row": "predicting position", "layers": "0-2"},
+		}}
+		d, err := figure.Heads(heads(e, 3, 2), 0)
+		got := strings.Join(textsOf(t, figure.Options{}, d, err), "\n")
+		if strings.Contains(got, says) != (wrote == 1) {
+			t.Errorf("with layer %d it says\n%s", wrote, got)
+		}
+	}
+}
+
 // Up to twelve layers have a square each, with the names of all tokens where there is room: those
 // of the rows beside each line of squares, those of the columns below each column of squares. One
 // layer has its numbers, by hand 75 and 25 in the row of the last target.
