@@ -24,7 +24,7 @@ const (
 	slots = 2
 	// patience is how long the slowest thing may take that is waited for: a node that Slurm has to
 	// miss, with its tasks run again, takes half a minute on an idle machine.
-	patience = 4 * time.Minute
+	patience = 1 * time.Minute
 )
 
 // slurm is a cluster of this test alone: every daemon listens on loopback and keeps its files in
@@ -404,6 +404,10 @@ func (s *slurm) waitAtMost(job string, limit time.Duration) (count map[string]in
 	count, err := s.states(job)
 	if err != nil {
 		s.t.Log(err)
+	}
+	if !all {
+		queue, err := s.try("squeue")
+		s.t.Logf("the queue: %s, %v; workers: %v", queue, err, s.processes(""))
 	}
 	return count, all
 }
