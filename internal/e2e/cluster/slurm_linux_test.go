@@ -24,7 +24,7 @@ const (
 	slots = 2
 	// patience is how long the slowest thing may take that is waited for: a node that Slurm has to
 	// miss, with its tasks run again, takes half a minute on an idle machine.
-	patience = 1 * time.Minute
+	patience = 4 * time.Minute
 )
 
 // slurm is a cluster of this test alone: every daemon listens on loopback and keeps its files in
