@@ -228,15 +228,16 @@ func (v *view) colored(x float64) float64 {
 	return x
 }
 
-// nice returns the smallest of 1, 2, 5 times a power of ten that is not below x, but for rounding
-// of the last digits; 1 for 0.
+// nice returns the smallest of 1, 1.5, 2, 2.5, 3, 4, 5, 6 and 8 times a power of ten that is not
+// below x, but for rounding of the last digits; 1 for 0. So at most a third of the colours stay
+// unused.
 func nice(x float64) float64 {
 	if !(x > 1e-300) {
 		return 1
 	}
 	x *= 1 - 1e-6
 	power := math.Pow(10, math.Floor(math.Log10(x)))
-	for _, f := range []float64{1, 2, 5} {
+	for _, f := range []float64{1, 1.5, 2, 2.5, 3, 4, 5, 6, 8} {
 		if f*power >= x {
 			return f * power
 		}
@@ -525,10 +526,10 @@ func (v *view) greyNotes() (notes []string) {
 // AllTokens stands for every generated token.
 const AllTokens = -1
 
-// Strip returns the prompt as running text, once for generated token t or, with [AllTokens], once
-// for each: tokens have the colour of their value, and what is near 0 stays white. Tokens that the
-// filter hides are grey. Strip returns an error if the explanation does not have the method or the
-// token.
+// Strip returns the text before generated token t, or with [AllTokens] before each: the prompt and,
+// underlined, the tokens generated so far if their values are known. Tokens have the colour of
+// their value, and what is near 0 stays white. Tokens that the filter hides are grey. Strip returns
+// an error if the explanation does not have the method or the token.
 func Strip(
 	e *attribution.Explanation, method string, t int, filter attribution.Filter,
 ) (Drawing, error) {
@@ -548,8 +549,39 @@ func Strip(
 			}
 		}
 		y = p.colorBar(&chart.Chart{Kind: chart.Heatmap, Color: v.color()}, margin, y)
-		return p.notes(v.notes, y)
+		notes := v.notes
+		if v.generated > 0 && t != 0 && len(e.Steps) > 1 {
+			notes = append([]string{"Underlined: generated tokens."}, notes...)
+		}
+		return p.notes(notes, y)
 	}}, nil
+}
+
+// piece is a token of a running text.
+type piece struct {
+	text            string
+	value           float64
+	grey, generated bool
+	apart           bool // there is a gap before it
+}
+
+// pieces returns the text before token t: the prompt, and the tokens generated so far if their
+// values are known.
+func (v *view) pieces(t int) (all []piece) {
+	for j, text := range v.e.Prompt.Texts {
+		all = append(all, piece{
+			text: text, value: v.at(t, j, v.r.Level(t)), grey: v.greyIn(t, j),
+			apart: strings.HasPrefix(text, " ") || j > 0 && v.e.Prompt.Special[j-1],
+		})
+	}
+	for j := range min(t, v.generated) {
+		text := v.e.Steps[j].Text
+		all = append(all, piece{
+			text: text, value: v.atGenerated(t, j), grey: v.hidden[len(v.sinks)+j],
+			generated: true, apart: strings.HasPrefix(text, " "),
+		})
+	}
+	return all
 }
 
 // strip draws the text of one generated token.
@@ -570,41 +602,54 @@ func (p *page) strip(v *view, t int, y float64) float64 {
 	}
 	p.text(margin+width(p.shown(head), p.size, true)+0.6*p.size, y, strings.Join(facts, ", "),
 		style{scale: 0.92, color: gray})
-	const pad = 1
 	high := 1.25 * p.size
 	x := float64(margin)
 	y += 1.5 * p.size
-	for j, text := range v.e.Prompt.Texts {
-		shown, gap := name(text), 0.0
-		if strings.HasPrefix(text, " ") || j > 0 && v.e.Prompt.Special[j-1] {
+	all := v.pieces(t)
+	for i, piece := range all {
+		// Pieces of a word stand together.
+		before, after := 1.0, 1.0
+		if !piece.apart && i > 0 {
+			before = 0.3
+		}
+		if i+1 < len(all) && !all[i+1].apart {
+			after = 0.3
+		}
+		shown, gap := name(piece.text), 0.0
+		if piece.apart {
 			gap = 0.28 * p.size
 		}
-		wide := p.textWidth(shown, style{}) + 2*pad
+		wide := p.textWidth(shown, style{}) + before + after
 		if x > margin && x+gap+wide > p.width-margin {
 			x, y, gap = margin, y+1.45*p.size, 0
 		}
-		x += gap
+		if x > margin {
+			x += gap
+		}
 		background, ink := chart.White, chart.Black
-		value := v.at(t, j, v.r.Level(t))
 		switch {
-		case v.greyIn(t, j):
+		case piece.grey:
 			background = chart.Muted
-		case v.silent[t] == "" && math.Abs(value) >= render.StandsOut*v.limit:
-			background = v.color().At(value, v.limit, p.palette)
+		case v.silent[t] == "" && math.Abs(piece.value) >= render.StandsOut*v.limit:
+			background = v.color().At(piece.value, v.limit, p.palette)
 			ink = chart.Legible(background)
 		}
 		if background != chart.White {
 			p.rect(x, y-0.95*p.size, wide, high, background)
 		}
-		if hatched(v.color(), value, v.limit) && background != chart.White && !v.greyIn(t, j) {
+		if hatched(v.color(), piece.value, v.limit) && background != chart.White && !piece.grey {
 			// Below the letters alone, which lines would make hard to read.
 			p.hatch(x, y+0.05*p.size, wide, high-p.size, 1, 1, func(int, int) (chart.RGB, bool) {
 				return hatchOn(background), true
 			})
 		}
-		p.text(x+pad, y, shown, style{color: ink})
+		p.text(x+before, y, shown, style{color: ink})
+		if piece.generated {
+			low := y + 0.32*p.size
+			p.line([]point{{x + before, low}, {x + wide - after, low}}, 0.5, gray)
+		}
 		x += wide
-		if strings.HasSuffix(text, "\n") {
+		if strings.HasSuffix(piece.text, "\n") {
 			x, y = margin, y+1.45*p.size
 		}
 	}
@@ -614,12 +659,12 @@ func (p *page) strip(v *view, t int, y float64) float64 {
 // leastGenerated is the least part of a row on generated tokens that a text names.
 const leastGenerated = 0.1
 
-// fromGenerated says what token t has from generated tokens, which the text of the prompt does not
-// show; "" if that is less than a tenth of the row, or if the values are no parts of a whole.
+// fromGenerated says what token t has from generated tokens where the text does not show them; ""
+// if that is less than a tenth of the row, or if the values are no parts of a whole.
 func (v *view) fromGenerated(t int) string {
 	i := t*v.r.Shape[2] + v.r.Level(t)
 	other := v.e.OtherMass[v.name]
-	if !v.percent && !v.r.AddsUp() || v.lift || i >= len(other) {
+	if v.generated > 0 || !v.percent && !v.r.AddsUp() || v.lift || i >= len(other) {
 		return ""
 	}
 	all := math.Abs(other[i])

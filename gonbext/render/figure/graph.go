@@ -39,6 +39,9 @@ func (p *page) graph(f render.Flow, d render.FlowDrawing, y float64) float64 {
 	y = p.heading(title+": "+format(cut.Flow, 3),
 		fmt.Sprintf("layers %d to %d · %s", g.Layers[0], g.Layers[len(g.Layers)-1],
 			modelName(f.Explanation.Model.Name)), y)
+	if d.Silence != "" { // before the reader believes the number
+		y = p.paragraph(margin, y, p.width-2*margin, d.Silence, style{bold: true}) + 0.4*p.size
+	}
 	small, number := style{scale: 0.92, align: 1}, style{scale: 0.75, align: 1, color: gray}
 	wide, wideNumber := 0.0, 0.0
 	for i, j := range d.Tokens {
@@ -170,5 +173,5 @@ func (p *page) graphLegend(
 		x += 3.6*p.size + p.textWidth(key.text, s)
 	}
 	y += 0.3 * p.size
-	return p.notes(nonEmpty(d.Silence, "The number beside a name is the flow from it."+d.Note), y)
+	return p.notes([]string{"The number beside a name is the flow from it." + d.Note}, y)
 }

@@ -35,10 +35,13 @@ func hatched(s chart.Scale, value, limit float64) bool {
 // marks hatches the cells of a heatmap that are below 0 and puts a dot on those without a value.
 // color is that of a cell. Lines run through neighbours, which keeps files small.
 func (p *page) marks(c *chart.Chart, x, y, wide, high float64, color func(i, j int) chart.RGB) {
+	m, limit := c.Matrix, c.Limit()
 	if min(wide, high) < leastHatched {
+		p.small = p.small || slices.ContainsFunc(m.Data, func(x float64) bool {
+			return hatched(c.Color, x, limit)
+		})
 		return
 	}
-	m, limit := c.Matrix, c.Limit()
 	muted := func(j int) bool { return m.Muted != nil && m.Muted[j] }
 	var dots [][]point
 	some := false
@@ -131,13 +134,18 @@ func hundredth(x, y float64) point {
 	return point{math.Round(100*x) / 100, math.Round(100*y) / 100}
 }
 
+// hatchKey says which cells [hatched] hatches.
+const hatchKey = "; hatched: below 0 by a twelfth of the scale or more"
+
 // markKey says what the marks on cells mean, "" if there are none.
 func (p *page) markKey() string {
 	switch {
 	case p.hatching && p.dotted:
-		return "; hatched: below 0; ·: no value"
+		return hatchKey + "; ·: no value"
 	case p.hatching:
-		return "; hatched: below 0"
+		return hatchKey
+	case p.small:
+		return "; cells are too small to be hatched where they are below 0"
 	case p.dotted:
 		return "; ·: no value"
 	}

@@ -54,8 +54,14 @@ func TestHatch(t *testing.T) {
 	if lines != 7 || dots != 1 {
 		t.Errorf("%d lines and %d dots, want 7 and 1", lines, dots)
 	}
-	if want := "; hatched: below 0; ·: no value"; p.markKey() != want {
+	const want = "; hatched: below 0 by a twelfth of the scale or more; ·: no value"
+	if p.markKey() != want {
 		t.Errorf("key %q, want %q", p.markKey(), want)
+	}
+	low := &page{size: 9}
+	low.cells(c, 0, 0, 10, 2, false)
+	if !strings.Contains(low.markKey(), "too small to be hatched") {
+		t.Errorf("of cells of 10 × 2 points the key says %q", low.markKey())
 	}
 	for value, want := range map[float64]bool{-0.08: false, -1.0 / 12: true, -0.09: true} {
 		c.Matrix.Data = []float64{value, 0, 0, 0, 0, 0, 0, 0}
@@ -70,6 +76,17 @@ func TestHatch(t *testing.T) {
 		c.Color = scale
 		if p := marked(c); p.hatching {
 			t.Errorf("%s: there are lines", name)
+		}
+	}
+}
+
+// TestNice has a scale that leaves no more than a third of its colours unused.
+func TestNice(t *testing.T) {
+	for x, want := range map[float64]float64{
+		0: 1, 1: 1, 6.1: 8, 1.4: 1.5, 0.21: 0.25, 8.2: 10, 0.3 * (1 + 1e-9): 0.3, 1.01: 1.5,
+	} {
+		if got := nice(x); math.Abs(got-want) > 1e-12 {
+			t.Errorf("the scale of %v ends at %v, want %v", x, got, want)
 		}
 	}
 }

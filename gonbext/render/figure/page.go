@@ -20,8 +20,9 @@ type page struct {
 	dpi     int // of a PNG
 	shapes  []shape
 	lost    map[rune]bool // what the format cannot draw
-	// hatching and dotted say which marks are on cells; see marks.
-	hatching, dotted bool
+	// hatching and dotted say which marks are on cells, and small that cells below 0 have none,
+	// because they are too small; see marks.
+	hatching, dotted, small bool
 }
 
 // point is a place on a page, in points from the top left corner.

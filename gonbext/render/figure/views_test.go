@@ -216,8 +216,8 @@ func TestLayerMaps(t *testing.T) {
 		if count != names {
 			t.Errorf("%s: the names of columns stand %d times, want %d", size, count, names)
 		}
-		if !slices.Contains(got, "50 %") { // 0.3 is the largest of both
-			t.Errorf("%s: the scale does not end at 50 %%: %q", size, got)
+		if !slices.Contains(got, "30 %") { // 0.3 is the largest of both
+			t.Errorf("%s: the scale does not end at 30 %%: %q", size, got)
 		}
 	}
 }
@@ -230,8 +230,8 @@ func TestFilter(t *testing.T) {
 	e.Methods["rollout"].Data = []float64{0, 0, .9, 0, 0, .1, 0, 0, .8, 0, 0, .15}
 	d, err := figure.Matrix(e, "rollout", attribution.Filter{"the"})
 	got := textsOf(t, figure.Options{}, d, err)
-	if !slices.Contains(got, "20 %") || slices.Contains(got, "100 %") {
-		t.Errorf("the scale does not end at 20 %%: %q", got)
+	if !slices.Contains(got, "15 %") || slices.Contains(got, "100 %") {
+		t.Errorf("the scale does not end at 15 %%: %q", got)
 	}
 	const note = "Grey, and left out of the colours by the filter: “the”."
 	if !slices.Contains(got, note) {
@@ -251,8 +251,8 @@ func TestRowSink(t *testing.T) {
 	e.Methods["rollout"].Data = []float64{0, 0, .9, 0, 0, .1, 0, 0, .05, 0, 0, .15}
 	d, err := figure.Matrix(e, "rollout", nil)
 	got := textsOf(t, figure.Options{}, d, err)
-	if !slices.Contains(got, "20 %") || slices.Contains(got, "100 %") {
-		t.Errorf("the scale does not end at 20 %%: %q", got)
+	if !slices.Contains(got, "15 %") || slices.Contains(got, "100 %") {
+		t.Errorf("the scale does not end at 15 %%: %q", got)
 	}
 	all := strings.Join(got, " ")
 	if n := strings.Count(all, "“the” is a sink in the row of “"); n != 1 {
@@ -401,6 +401,27 @@ func TestLayersAreCombined(t *testing.T) {
 				t.Errorf("%v: %s names layer 3: %v; only the map has room", c.options, name, all)
 			}
 		}
+	}
+}
+
+// TestTextHasGenerated: the text before a token ends with the generated ones, underlined and in the
+// colour of their values: of “red” 3 of 3 from “is”, which the prompt does not have.
+func TestTextHasGenerated(t *testing.T) {
+	e := explanation(" the", " ke", "ys")
+	e.Order, e.OtherMass = []string{"direct"}, map[string][]float64{"direct": {0, 3}}
+	e.Methods = map[string]*attribution.Result{"direct": {
+		Layers: []int{0}, Shape: [3]int{2, 3, 1}, Shown: []int{0, 0}, Unit: "part of the logit",
+		Options: map[string]string{"scorer": "direct"}, Data: []float64{1, 2, 0, 0, 0, -1},
+		Generated: [][]float64{{}, {3}},
+	}}
+	d, err := figure.Strip(e, "direct", figure.AllTokens, nil)
+	got := strings.Join(textsOf(t, figure.Options{}, d, err), "|")
+	const want = "|the|ke|ys|→ red|25 %|the|ke|ys|is|"
+	if !strings.Contains(got, want) || !strings.Contains(got, "Underlined: generated tokens.") {
+		t.Errorf("%q lacks %q or what is underlined", got, want)
+	}
+	if strings.Contains(got, "generated tokens +3") {
+		t.Errorf("%q says what the text shows", got)
 	}
 }
 

@@ -379,19 +379,8 @@ func (s *slurm) states(job string) (map[string]int, error) {
 	return count, nil
 }
 
-// wait waits for the end of all tasks of a job and returns how many ended in each state, nothing of
-// a job that Slurm does not know.
-func (s *slurm) wait(job string) map[string]int {
-	s.t.Helper()
-	count, all := s.waitAtMost(job, patience)
-	if !all {
-		s.t.Fatalf("waited %v in vain for the end of job %s: %v", patience, job, count)
-	}
-	return count
-}
-
-// waitAtMost is wait for a limited time. It returns how many tasks are in each state then, and
-// whether all of them have ended.
+// waitAtMost waits for the end of all tasks of a job. It returns how many tasks are in each state
+// then, none of a job that Slurm does not know, and whether all of them have ended.
 func (s *slurm) waitAtMost(job string, limit time.Duration) (count map[string]int, all bool) {
 	all = within(limit, func() bool {
 		left, err := s.try("squeue", "-h", "-j", job, "-o", "%i")
