@@ -26,7 +26,7 @@ func TestSlurm(t *testing.T) {
 	if os.Getenv("HEADWATER_SLURM") == "" {
 		t.Skip("takes minutes: internal/e2e/cluster/run.sh installs Slurm and sets HEADWATER_SLURM")
 	}
-	const records = 48
+	const records = 96
 	bin, input := headwater(t), texts(t, records, 90)
 	alone := plan(t, bin, input, filepath.Join(t.TempDir(), "alone"), "--shards", "16")
 	alone.must("run", alone.folder)
