@@ -137,6 +137,44 @@ func TestReproducePath(t *testing.T) {
 	}
 }
 
+// TestReproduceBackendOfB: the models of a comparison may have run on two backends, as a model on
+// XLA beside an embedded one, and each runs on its own again unless a flag names one for both.
+func TestReproduceBackendOfB(t *testing.T) {
+	made := func(name, hash, backend string, local bool) *export.Made {
+		m := export.MadeModel{Name: name, Hash: hash, Backend: backend, Local: local}
+		return &export.Made{Model: m}
+	}
+	for name, c := range map[string]struct {
+		a, b           *export.Made
+		given          modelFlags
+		model, backend string
+	}{
+		"embedded": {
+			made("data", "1", "xla", true), made("tiny-alibi", "2", "go", false),
+			modelFlags{model: "path/to/data"}, "tiny-alibi", "go",
+		},
+		"equal weights": {
+			made("tiny", "1", "go", false), made("data", "1", "xla", true),
+			modelFlags{}, "tiny", "xla",
+		},
+		"flag": {
+			made("data", "1", "xla", true), made("tiny", "2", "go", false),
+			modelFlags{model: "path/to/data", backend: "xla"}, "tiny", "xla",
+		},
+	} {
+		c.a.Against = c.b
+		a, err := modelOf(c.a, c.given)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := modelOfB(c.a, c.given, a)
+		if err != nil || b.model != c.model || b.backend != c.backend {
+			t.Errorf("%s: side B is %q on %q, %v; want %q on %q", name, b.model, b.backend, err,
+				c.model, c.backend)
+		}
+	}
+}
+
 // What cannot be saved is said before a model is opened, and leaves nothing behind.
 func TestSaveRefusals(t *testing.T) {
 	dir := t.TempDir()
