@@ -102,7 +102,7 @@ func TestReproducePage(t *testing.T) {
 	}
 	mustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "2", "-o", "a.json", prompt)
 	status, _, said := execute(t, "", "reproduce", "a.json")
-	if status != statusError || !strings.Contains(said, "JSON of -o has none") {
+	if status != statusError || !strings.Contains(said, "pages of other commands have none") {
 		t.Errorf("status %d, %q", status, said)
 	}
 }
@@ -315,7 +315,7 @@ func TestReproduceRefusals(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"c.svg": "it is not a figure that Headwater saved", "none.svg": "no such file",
-		"c.html": "or its origin was removed: files of explain --save", "c.json": "it was cut short",
+		"c.html": "or its origin was removed: files of --save", "c.json": "it was cut short",
 	} {
 		status, _, said := execute(t, "", "reproduce", name)
 		if status != statusError || !strings.Contains(said, want) {
