@@ -191,6 +191,8 @@ func TestSaveRefusals(t *testing.T) {
 		{"want some text", []string{"--contrast", ""}},
 		{"add --methods flow", []string{"--save", "a.neuronpedia.json"}},
 		{"add --methods flow", []string{"--save", "a.svg", "--figure", "graph"}},
+		{"save it with --view flow", []string{"--save", "a.neuronpedia.json", "--view", "heads"}},
+		{"save it with --view flow", []string{"--save", "a.neuronpedia.json", "--view", "maps"}},
 		{"known are matrix, text, layers, graph, compare, heads, head, maps, map", []string{"--save", "a.svg", "--figure", "pie"}},
 		{"known are column, double, slide", []string{"--save", "a.svg", "--figure-size", "x"}},
 		{"a number from 4 to 48", []string{"--save", "a.svg", "--figure-font", "0"}},
