@@ -9,6 +9,8 @@ import (
 	"io"
 	"math"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -19,6 +21,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/sources"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/gonbext/export"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/models"
 )
@@ -268,8 +271,10 @@ func (p *program) sources(
 // showSources writes a result for people.
 func (p *program) showSources(w io.Writer, f contextFlags, r *sources.Result) error {
 	if f.format == "html" {
+		page := *r
+		page.Model.Name, page.Names = export.WithoutFolder(r.Model.Name), withoutFolders(r.Names)
 		_, err := render.SourcesPage{SourcesHTML: render.SourcesHTML{
-			Result: r, Palette: f.palette, Top: f.top,
+			Result: &page, Palette: f.palette, Top: f.top,
 		}}.WriteTo(w)
 		return err
 	}
@@ -282,4 +287,18 @@ func (p *program) showSources(w io.Writer, f contextFlags, r *sources.Result) er
 	}
 	_, err := text.WriteTo(w)
 	return err
+}
+
+// withoutFolders returns the names of files without their folders, which belong to one machine,
+// while a page is sent to others. If two files have one name, the names stay as they are.
+func withoutFolders(paths []string) []string {
+	var names []string
+	for _, path := range paths {
+		name := filepath.Base(path)
+		if slices.Contains(names, name) {
+			return paths
+		}
+		names = append(names, name)
+	}
+	return names
 }

@@ -2,8 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -120,6 +122,32 @@ func TestContextForms(t *testing.T) {
 	mustExecute(t, "", append(args, "--format", "html", "-o", file)...)
 	if got, err := os.ReadFile(file); err != nil || string(got) != page {
 		t.Errorf("the file differs from standard output: %v", err)
+	}
+}
+
+// TestContextPageHasNoFolder: a page is sent to others, so it has the names of the files and of the
+// model without their folders.
+func TestContextPageHasNoFolder(t *testing.T) {
+	story := storyFile(t)
+	dir := filepath.Dir(story)
+	data, err := filepath.Abs(filepath.Join("..", "..", "models", "tiny", "data"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, model := filepath.Join(dir, "other.txt"), filepath.Join(dir, "model")
+	if err := errors.Join(os.WriteFile(other, []byte("peter has the box ."), 0o600),
+		os.Symlink(data, model)); err != nil {
+		t.Fatal(err)
+	}
+	page := mustExecute(t, "", "context", "--backend", "go", "--model", model, "--format", "html",
+		"--question", "who has the lamp ?", "--answer", "john", story, other)
+	if strings.Contains(page, dir) || !strings.Contains(page, "[other.txt] ") ||
+		!strings.Contains(page, ">model model ") {
+		t.Errorf("the page has the folder %s, or lacks the names:\n%s", dir, page)
+	}
+	same := []string{"a/notes.txt", "b/notes.txt"}
+	if got := withoutFolders(same); !slices.Equal(got, same) {
+		t.Errorf("the names of %q are %q", same, got)
 	}
 }
 

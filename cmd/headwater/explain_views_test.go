@@ -2,6 +2,8 @@ package main
 
 import (
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -142,5 +144,27 @@ func TestOptionsOfViews(t *testing.T) {
 	}
 	if compared < 100 {
 		t.Errorf("%d options with a view are accepted; want most", compared)
+	}
+}
+
+// TestScorerUpToLayer: a scorer at a layer before the last one has the sums up to it, and not those
+// of the whole model.
+func TestScorerUpToLayer(t *testing.T) {
+	dir := t.TempDir()
+	text := mustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1", "--view",
+		"compare", "--methods", "direct@2,direct@5", prompt)
+	a, b, _ := strings.Cut(text, "B: direct@5  -")
+	if !strings.Contains(a, "part of the logit, up to layer 2, +") ||
+		!strings.Contains(b, "part of the logit, whole model, +") {
+		t.Errorf("the sides are not named by their layers:\n%s", text)
+	}
+	for layer, want := range map[string]string{"2": ">up to layer 2 · ", "5": ">whole model · "} {
+		file := filepath.Join(dir, layer+".svg")
+		mustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1", "-o", os.DevNull,
+			"--methods", "direct", "--figure-layer", layer, "--save", file, prompt)
+		figure, err := os.ReadFile(file)
+		if err != nil || !strings.Contains(string(figure), want) {
+			t.Errorf("the figure of layer %s does not say %q: %v", layer, want, err)
+		}
 	}
 }

@@ -56,7 +56,8 @@ func (p *program) reproduce(ctx context.Context, f modelFlags, path string) erro
 		return usagef("%s: it was made by headwater show of what another program recorded, which "+
 			"is not in it; run headwater show with that recording again", path)
 	}
-	if f, err = modelOf(was, f); err != nil {
+	given := f
+	if f, err = modelOf(was, given); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	by, err := attribution.ParseGrouping(was.By)
@@ -83,7 +84,7 @@ func (p *program) reproduce(ctx context.Context, f modelFlags, path string) erro
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if was.Against != nil {
-		if o.Against, err = p.explainAgain(ctx, was, f, m); err != nil {
+		if o.Against, err = p.explainAgain(ctx, was, given, f, m); err != nil {
 			return fmt.Errorf("%s: side B: %w", path, err)
 		}
 	}
@@ -101,26 +102,22 @@ func nameAs(e *attribution.Explanation, was export.MadeModel) {
 	}
 }
 
-// explainAgain explains side B of a comparison again. m is the model of side A, which f opened.
+// explainAgain explains side B of a comparison again. m is the model of side A, which f opened;
+// given are the flags of the command.
 func (p *program) explainAgain(
-	ctx context.Context, was *export.Made, f modelFlags, m *models.Model,
+	ctx context.Context, was *export.Made, given, f modelFlags, m *models.Model,
 ) (*export.Against, error) {
 	b := was.Against
 	by, err := attribution.ParseGrouping(b.By)
 	if err != nil {
 		return nil, fmt.Errorf("its grouping: %w", err)
 	}
-	if b.Model.Hash != was.Model.Hash {
-		if b.Model.Local {
-			return nil, usagef("its model, %.60q, was opened by a path, which is not in the "+
-				"file; make the comparison again with headwater explain --against-model",
-				b.Model.Name)
-		}
-		f.model = ""
-		if f, err = modelOf(b, f); err != nil {
-			return nil, err
-		}
-		if m, err = p.open(ctx, f); err != nil {
+	ofB, err := modelOfB(was, given, f)
+	if err != nil {
+		return nil, err
+	}
+	if ofB != f {
+		if m, err = p.open(ctx, ofB); err != nil {
 			return nil, err
 		}
 	}
@@ -132,6 +129,21 @@ func (p *program) explainAgain(
 	return &export.Against{
 		Explanation: e, Made: export.NewMade(b.Prompt, b.Options, by, m.DType(), release()),
 	}, nil
+}
+
+// modelOfB returns the flags of the model of side B, where f are those of side A and given those of
+// the command. The backend is that of side B in the file: an embedded model may have run on another
+// one than a model of side A.
+func modelOfB(was *export.Made, given, f modelFlags) (modelFlags, error) {
+	b := was.Against
+	given.model = ""
+	if b.Model.Hash == was.Model.Hash {
+		given.model = f.model
+	} else if b.Model.Local {
+		return given, usagef("its model, %.60q, was opened by a path, which is not in the file; "+
+			"make the comparison again with headwater explain --against-model", b.Model.Name)
+	}
+	return modelOf(b, given)
 }
 
 // compare says whether a file is what is made now, and how it differs if it is not.

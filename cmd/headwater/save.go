@@ -141,7 +141,11 @@ func (f *saveFlags) check(
 			return err
 		}
 		if f.show.NeedsFlow(format) && !slices.Contains(flowMethods(opts), "flow") {
-			return usagef("--save %s needs the graph of flow: add --methods flow", path)
+			how := "add --methods flow"
+			if f.asView && (f.show.Kind == export.Heads || f.show.Kind == export.Maps) {
+				how = "its view shows another method; save it with --view flow"
+			}
+			return usagef("--save %s needs the graph of flow: %s", path, how)
 		}
 		if f.show.NeedsMap(format) && (f.show.Method != "" || len(opts.Methods) > 0) {
 			if _, err := f.show.MapMethod(flowMethods(opts)); err != nil {

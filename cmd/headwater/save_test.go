@@ -102,7 +102,7 @@ func TestReproducePage(t *testing.T) {
 	}
 	mustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "2", "-o", "a.json", prompt)
 	status, _, said := execute(t, "", "reproduce", "a.json")
-	if status != statusError || !strings.Contains(said, "JSON of -o has none") {
+	if status != statusError || !strings.Contains(said, "pages of other commands have none") {
 		t.Errorf("status %d, %q", status, said)
 	}
 }
@@ -137,6 +137,44 @@ func TestReproducePath(t *testing.T) {
 	}
 }
 
+// TestReproduceBackendOfB: the models of a comparison may have run on two backends, as a model on
+// XLA beside an embedded one, and each runs on its own again unless a flag names one for both.
+func TestReproduceBackendOfB(t *testing.T) {
+	made := func(name, hash, backend string, local bool) *export.Made {
+		m := export.MadeModel{Name: name, Hash: hash, Backend: backend, Local: local}
+		return &export.Made{Model: m}
+	}
+	for name, c := range map[string]struct {
+		a, b           *export.Made
+		given          modelFlags
+		model, backend string
+	}{
+		"embedded": {
+			made("data", "1", "xla", true), made("tiny-alibi", "2", "go", false),
+			modelFlags{model: "path/to/data"}, "tiny-alibi", "go",
+		},
+		"equal weights": {
+			made("tiny", "1", "go", false), made("data", "1", "xla", true),
+			modelFlags{}, "tiny", "xla",
+		},
+		"flag": {
+			made("data", "1", "xla", true), made("tiny", "2", "go", false),
+			modelFlags{model: "path/to/data", backend: "xla"}, "tiny", "xla",
+		},
+	} {
+		c.a.Against = c.b
+		a, err := modelOf(c.a, c.given)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := modelOfB(c.a, c.given, a)
+		if err != nil || b.model != c.model || b.backend != c.backend {
+			t.Errorf("%s: side B is %q on %q, %v; want %q on %q", name, b.model, b.backend, err,
+				c.model, c.backend)
+		}
+	}
+}
+
 // What cannot be saved is said before a model is opened, and leaves nothing behind.
 func TestSaveRefusals(t *testing.T) {
 	dir := t.TempDir()
@@ -153,6 +191,8 @@ func TestSaveRefusals(t *testing.T) {
 		{"want some text", []string{"--contrast", ""}},
 		{"add --methods flow", []string{"--save", "a.neuronpedia.json"}},
 		{"add --methods flow", []string{"--save", "a.svg", "--figure", "graph"}},
+		{"save it with --view flow", []string{"--save", "a.neuronpedia.json", "--view", "heads"}},
+		{"save it with --view flow", []string{"--save", "a.neuronpedia.json", "--view", "maps"}},
 		{"known are matrix, text, layers, graph, compare, heads, head, maps, map", []string{"--save", "a.svg", "--figure", "pie"}},
 		{"known are column, double, slide", []string{"--save", "a.svg", "--figure-size", "x"}},
 		{"a number from 4 to 48", []string{"--save", "a.svg", "--figure-font", "0"}},
@@ -277,7 +317,7 @@ func TestReproduceRefusals(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"c.svg": "it is not a figure that Headwater saved", "none.svg": "no such file",
-		"c.html": "or its origin was removed: files of explain --save", "c.json": "it was cut short",
+		"c.html": "or its origin was removed: files of --save", "c.json": "it was cut short",
 	} {
 		status, _, said := execute(t, "", "reproduce", name)
 		if status != statusError || !strings.Contains(said, want) {

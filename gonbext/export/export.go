@@ -21,6 +21,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -397,6 +398,7 @@ func Encode(e *attribution.Explanation, f Format, o Options) ([]byte, []string, 
 		return nil, nil, err
 	}
 	e = withoutPath(e)
+	remarks := o.remarks(f)
 	var b bytes.Buffer
 	switch {
 	case f.Figure():
@@ -404,7 +406,7 @@ func Encode(e *attribution.Explanation, f Format, o Options) ([]byte, []string, 
 		if err != nil {
 			return nil, nil, err
 		}
-		return fig.Bytes, fig.Warnings, nil
+		return fig.Bytes, append(fig.Warnings, remarks...), nil
 	case f == HTML:
 		err = o.writePage(&b, e, made)
 	case f == CSV:
@@ -424,7 +426,20 @@ func Encode(e *attribution.Explanation, f Format, o Options) ([]byte, []string, 
 	if err != nil {
 		return nil, nil, err
 	}
-	return b.Bytes(), nil, nil
+	return b.Bytes(), remarks, nil
+}
+
+// remarks returns what the origin that a file has cannot say. JSON has no bytes that are not UTF-8.
+func (o Options) remarks(f Format) []string {
+	texts := o.Made.Prompt + o.Made.Options.Continuation
+	if o.Compares(f) && o.Against != nil {
+		texts += o.Against.Made.Prompt
+	}
+	if f == CSV || utf8.ValidString(texts) {
+		return nil
+	}
+	return []string{"Its text is not UTF-8. The file has U+FFFD in the place of such bytes, so " +
+		"it cannot be made again."}
 }
 
 // atLayer returns an explanation that shows the layer that the options name. A method that lacks it

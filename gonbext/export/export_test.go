@@ -351,6 +351,22 @@ func must[T any](v T, err error) T {
 	return v
 }
 
+// TestNotUTF8: a prompt with bytes that JSON cannot have is saved, with a remark that it cannot be
+// made again; CSV never can.
+func TestNotUTF8(t *testing.T) {
+	for _, prompt := range []string{"a\xffb", "日本"} {
+		o := options()
+		o.Made.Prompt = prompt
+		for _, f := range export.Formats() {
+			_, remarks, err := export.Encode(explanation(), f, o)
+			said := strings.Contains(strings.Join(remarks, " "), "it cannot be made again")
+			if want := prompt == "a\xffb" && f != export.CSV; err != nil || said != want {
+				t.Errorf("%s of %q: remarks %q, %v; want one: %v", f, prompt, remarks, err, want)
+			}
+		}
+	}
+}
+
 // A damaged or hostile file is an error and nothing else.
 func FuzzRead(f *testing.F) {
 	for _, format := range export.Formats() {

@@ -133,6 +133,13 @@ func (m Made) complete(e *attribution.Explanation, f Format, o Options) Made {
 	return m
 }
 
+// WithoutFolder returns the name of a model, and of a path its last part alone: the folders belong
+// to one machine. Every file that [Save] writes names its model like this.
+func WithoutFolder(name string) string {
+	base, _ := baseName(name)
+	return base
+}
+
 // baseName returns a model's name without folders, and whether it had any: a path that is absolute,
 // begins with a dot or has backslashes. A name of the Hub has a slash and is none.
 func baseName(name string) (base string, local bool) {

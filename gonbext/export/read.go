@@ -42,7 +42,8 @@ func Read(file []byte) (*Made, error) {
 }
 
 var errNoOrigin = errors.New("it is not a file that Headwater saved, or its origin was removed: " +
-	"files of explain --save and pages of -o FILE.html have one, and text and JSON of -o has none")
+	"files of --save and pages of explain and show -o FILE.html have one; text and JSON of -o " +
+	"and pages of other commands have none")
 
 var errNoJSON = errors.New("it is no valid JSON: it is not a file that Headwater saved, or it " +
 	"was cut short")

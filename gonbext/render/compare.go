@@ -221,6 +221,9 @@ func (c *comparison) joined() *attribution.Explanation {
 	if a.Model.Hash != b.Model.Hash {
 		e.Model.Hash, e.Model.Family = "", "" // the legend has them for one model only
 	}
+	if a.Model.Layers != b.Model.Layers {
+		e.Model.Layers = 0 // neither side's
+	}
 	e.Prompt.Text = both(a.Prompt.Text, b.Prompt.Text)
 	e.Prompt.Texts = slices.Clone(a.Prompt.Texts)
 	if len(b.Prompt.Special) < m {

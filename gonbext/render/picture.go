@@ -37,6 +37,7 @@ type view struct {
 	// fixed is the index in result.Layers that highlights the prompt for every token, or
 	// [attribution.ShownLevel] for that of each token.
 	fixed int
+	depth int // layers of the model, 0 if that is not known
 	other []float64
 	// generated has, for each generated token, its values of the generated tokens before it; see
 	// [attribution.Result.Generated]. Nil if they are not shown.
@@ -116,7 +117,10 @@ func (p *picture) statesAlone() bool {
 // view computes what is shown of one method. layer is the layer to highlight, if the method has it.
 // generated says whether generated tokens are shown as sources.
 func (p *picture) view(name string, layer *int, generated bool) view {
-	v := view{name: name, result: p.e.Methods[name], other: p.e.OtherMass[name]}
+	v := view{
+		name: name, result: p.e.Methods[name], other: p.e.OtherMass[name],
+		depth: p.e.Model.Layers,
+	}
 	r, m := v.result, len(p.e.Prompt.Texts)
 	if r == nil {
 		v.wrong = "not computed"
@@ -388,8 +392,8 @@ func (v *view) level(t int) int {
 	return v.result.Level(t)
 }
 
-// layer names the layer that the highlighted values of token t belong to; for a scorer, the whole
-// model.
+// layer names the layer that the highlighted values of token t belong to; for a scorer at the last
+// layer, the whole model.
 func (v *view) layer(t int) string {
 	switch {
 	case v.difference:
@@ -397,10 +401,16 @@ func (v *view) layer(t int) string {
 			return "A " + a + " − B " + b
 		}
 		return "row by row"
-	case v.scorer():
+	case v.scorer() && !v.early(t):
 		return "whole model"
 	}
 	return v.result.LayerName(t, v.level(t))
+}
+
+// early reports whether the model has layers after the one of the highlighted values of token t.
+func (v *view) early(t int) bool {
+	layer := v.result.Layer(t, v.level(t))
+	return layer >= 0 && layer < v.depth-1
 }
 
 // layers names the layers that the highlighted values of all tokens belong to.

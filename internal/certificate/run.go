@@ -20,9 +20,10 @@ type run struct {
 	half bool
 }
 
-// against is the tolerance against a recording, between that of two computations with the same
-// weights.
+// against is the tolerance against a recording, layers that of two computations of all layers with
+// the same weights, and between that of two computations of one layer.
 func (r *run) against(single float64) float64 { return r.tolerance(single, HalfTolerance) }
+func (r *run) layers(single float64) float64  { return r.tolerance(single, HalfLayersTolerance) }
 func (r *run) between(single float64) float64 { return r.tolerance(single, HalfSameTolerance) }
 
 // tolerance is that of the weights' type.
@@ -88,9 +89,9 @@ func (r *run) cached() ([]Check, error) {
 	if err != nil {
 		return nil, err
 	}
-	probabilities := compared(name+": probabilities", r.between(TapTolerance))
-	attention := compared(name+": attention", r.between(TapTolerance))
-	zeroing := compared(name+": Value Zeroing", r.between(TapTolerance))
+	probabilities := compared(name+": probabilities", r.layers(TapTolerance))
+	attention := compared(name+": attention", r.layers(TapTolerance))
+	zeroing := compared(name+": Value Zeroing", r.layers(TapTolerance))
 	prompt := max(1, len(r.ids)/2)
 	ask := trace.Ask{Mixings: asks, Continuation: r.ids[prompt:]}
 	for step, err := range r.m.Steps(r.ctx, r.ids[:prompt], ask) {
@@ -179,7 +180,7 @@ func (r *run) backends() ([]Check, error) {
 		return nil, err
 	}
 	c := compared(fmt.Sprintf("every tap on %s against %s", own.Backend, second.Backend),
-		r.between(LogitsTolerance))
+		r.layers(LogitsTolerance))
 	for i := range got {
 		c.array(got[i].Name, got[i].Data, want[i].Data, got[i].Axes, got[i].Shape)
 	}

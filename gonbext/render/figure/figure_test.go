@@ -369,6 +369,23 @@ func TestLostCharacters(t *testing.T) {
 	}
 }
 
+// The line between the texts of two prompts is our own sign, so every format has it.
+func TestLineBetweenTexts(t *testing.T) {
+	d := drawings(t, "the", "key│keys")["strip"]
+	for _, f := range []figure.Format{figure.SVG, figure.PDF, figure.PNG, figure.TeX} {
+		fig, err := figure.Draw(figure.Options{Format: f}, about, d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(fig.Warnings, " "); strings.Contains(got, "glyph") {
+			t.Errorf("%s: warnings %q", f, got)
+		}
+		if f == figure.TeX && !bytes.Contains(fig.Bytes, []byte(`key\textbar{}keys`)) {
+			t.Error("the TeX has no line between the texts")
+		}
+	}
+}
+
 // Tokens of spaces have a mark in every format, and a text with several spaces keeps them in XML.
 func TestSpaces(t *testing.T) {
 	label := regexp.MustCompile(`>([^<]+)</text>`)

@@ -17,6 +17,7 @@ var texTable = map[rune]string{
 	'‘': `\textquoteleft{}`, '’': `\textquoteright{}`, '²': `\texttwosuperior{}`,
 	'³': `\textthreesuperior{}`, '¹': `\textonesuperior{}`, '°': `\textdegree{}`,
 	'±': `\textpm{}`, '€': `\texteuro{}`, '£': `\pounds{}`, '©': `\textcopyright{}`,
+	'│':       `\textbar{}`, // between the texts of two prompts
 	spaceMark: `\textvisiblespace{}`,
 }
 

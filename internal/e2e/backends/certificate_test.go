@@ -57,6 +57,30 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
+// TestCertificateInHalf: weights in bfloat16 make every product round to 8 bits, so the backends
+// agree less closely, and that is no reason to distrust a model.
+func TestCertificateInHalf(t *testing.T) {
+	for _, name := range []string{"tiny", "tiny-alibi"} {
+		fixture.Open(t, name, "xla") // skips where there is none
+		open := func(backend string) (*models.Model, error) {
+			return models.Open(name, models.Options{Backend: backend, DType: "bfloat16"})
+		}
+		m, err := open("go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := certificate.Run(t.Context(), m, certificate.Options{
+			Other: func() (*models.Model, error) { return open("xla") },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range c.Failed() {
+			t.Errorf("%s: %s", name, k)
+		}
+	}
+}
+
 // TestVariants compares pure Go with the recordings of checkpoints of other sizes, number types,
 // shards and prefixes, which internal/bench/peers/make_variants.py makes. Without them it skips.
 func TestVariants(t *testing.T) {
