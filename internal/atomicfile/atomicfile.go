@@ -26,10 +26,12 @@ const unfinished = 1000
 const longestBase = 200
 
 // Create begins a file. A link stays, and the file that it leads to is replaced. What is no regular
-// file, such as a device or a directory, is an error. The permissions are those of a plain create,
-// which the umask decides. The errors name no unfinished file.
+// file, such as a device or a directory, is an error. The permissions are those of the file that is
+// replaced, and otherwise those of a plain create, which the umask decides. The errors name no
+// unfinished file.
 func Create(path string) (*File, error) {
 	info, err := os.Stat(path)
+	var mode fs.FileMode // of the file to be replaced, which the new one keeps
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // nothing to replace
 	case err != nil:
@@ -38,6 +40,7 @@ func Create(path string) (*File, error) {
 		return nil, fmt.Errorf("it is not a regular file (%s), it cannot be replaced",
 			info.Mode().Type())
 	default:
+		mode = info.Mode().Perm()
 		if path, err = filepath.EvalSymlinks(path); err != nil {
 			return nil, Cause(err)
 		}
@@ -51,6 +54,13 @@ func Create(path string) (*File, error) {
 		// With O_EXCL the file is new, so two programs do not write into one.
 		const create = os.O_WRONLY | os.O_CREATE | os.O_EXCL
 		file, err := os.OpenFile(name, create, 0o666) //nolint:gosec // the umask decides
+		if err == nil && mode != 0 {
+			err = file.Chmod(mode)
+			if err != nil {
+				file.Close()
+				os.Remove(name)
+			}
+		}
 		if err == nil {
 			return &File{file, path}, nil
 		}

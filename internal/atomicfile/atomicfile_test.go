@@ -43,6 +43,21 @@ func TestWrite(t *testing.T) {
 	only(t, path, "new")
 }
 
+// TestPermissions: a file that only its owner may read stays so when it is replaced.
+func TestPermissions(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := atomicfile.Write(path, []byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v: the new file has mode %v, want that of the old one, 0600", err, info.Mode())
+	}
+}
+
 // TestLongName: the name of the unfinished file is not longer than the system allows.
 func TestLongName(t *testing.T) {
 	for _, name := range []string{strings.Repeat("a", 255), strings.Repeat("世", 85)} {
