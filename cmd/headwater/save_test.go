@@ -151,15 +151,18 @@ func TestReproduceBackendOfB(t *testing.T) {
 	}{
 		"embedded": {
 			made("data", "1", "xla", true), made("tiny-alibi", "2", "go", false),
-			modelFlags{model: "path/to/data"}, "tiny-alibi", "go",
+			modelFlags{model: "path/to/data"},
+			"tiny-alibi", "go",
 		},
 		"equal weights": {
 			made("tiny", "1", "go", false), made("data", "1", "xla", true),
-			modelFlags{}, "tiny", "xla",
+			modelFlags{},
+			"tiny", "xla",
 		},
 		"flag": {
 			made("data", "1", "xla", true), made("tiny", "2", "go", false),
-			modelFlags{model: "path/to/data", backend: "xla"}, "tiny", "xla",
+			modelFlags{model: "path/to/data", backend: "xla"},
+			"tiny", "xla",
 		},
 	} {
 		c.a.Against = c.b
