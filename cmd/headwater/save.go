@@ -200,11 +200,14 @@ func (s *saves) abandon() {
 	}
 }
 
+// drawn reports whether a file of the format is a picture: a figure or a page.
+func drawn(format export.Format) bool { return format.Figure() || format == export.HTML }
+
 // tokens returns the generated tokens that saved files show, if they are named.
 func (f *saveFlags) tokens() []int {
 	for _, path := range f.paths {
 		format, err := export.FormatOf(path)
-		if err == nil && (format.Figure() || format == export.HTML) {
+		if err == nil && drawn(format) {
 			return append(slices.Clone(f.show.Tokens), listed(f.show.Token)...)
 		}
 	}

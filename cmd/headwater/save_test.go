@@ -206,7 +206,16 @@ func TestSaveRefusals(t *testing.T) {
 		}},
 		{"want a whole number from 0", []string{"--save", "a.svg", "--figure-token", "0,-1"}},
 		{"no-such-model", []string{"--view", "flow", "--save", "c.svg", "--figure", "graph"}},
-		{"no-such-model", []string{"--against", "x", "--save", "c.svg", "--figure", "matrix"}},
+		{"--against compares two prompts; it does not go with --figure matrix", []string{
+			"--against", "x", "--save", "c.svg", "--figure", "matrix",
+		}},
+		{"a.html: --against compares two prompts; it does not go with --figure heads", []string{
+			"--against", "x", "--save", "a.csv", "--save", "a.html", "--figure", "heads",
+		}},
+		{"--against-model compares two models; it does not go with --figure graph", []string{
+			"--against-model", "x", "--save", "a.svg", "--figure", "graph", "--methods", "flow",
+		}},
+		{"no-such-model", []string{"--against", "x", "--save", "c.svg", "--figure", "compare"}},
 		{"no-such-model", []string{"--view", "heads", "--save", "a.csv", "--save", "a.json"}},
 		{"--figure-token says which token --save a.html", []string{
 			"--format", "html", "--token", "1", "--save", "a.html",

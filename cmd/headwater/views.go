@@ -161,10 +161,8 @@ func (f *explainFlags) checkView() error {
 	switch {
 	case f.against != "" && f.againstModel != "":
 		return usagef("--against compares two prompts and --against-model two models; give one")
-	case f.against != "" && f.view != viewCompare:
-		return usagef("--against compares two prompts; it does not go with --view %s", f.view)
-	case f.againstModel != "" && f.view != viewCompare:
-		return usagef("--against-model compares two models; it does not go with --view %s", f.view)
+	case f.compares() && f.view != viewCompare:
+		return usagef("%s; it does not go with --view %s", f.comparison(), f.view)
 	case !f.compares() && f.view == viewCompare && len(f.opts.Methods) != 2:
 		return usagef("--view compare compares two methods, for example --methods " +
 			"direct,value-zeroing, or two layers of one, direct@2,direct@5; or give another " +
@@ -268,6 +266,9 @@ func (f *explainFlags) checkSaved() error {
 			return fmt.Errorf("--save %s: %w", path, err)
 		}
 		switch {
+		case f.compares() && show.Kind != export.Compare && drawn(format):
+			return usagef("--save %s: %s; it does not go with --figure %s, which shows one: "+
+				"leave --figure out for the comparison", path, f.comparison(), show.Kind)
 		case show.AsModel(format) && (!f.by.Tokens() || f.filter):
 			return usagef("--save %s shows the tokens of the model as they are, without --by and "+
 				"--filter", path)
@@ -328,6 +329,14 @@ func (p *program) writePage(
 
 // compares reports whether there is another prompt or model to compare with.
 func (f *explainFlags) compares() bool { return f.against != "" || f.againstModel != "" }
+
+// comparison says what --against or --against-model compares.
+func (f *explainFlags) comparison() string {
+	if f.againstModel != "" {
+		return "--against-model compares two models"
+	}
+	return "--against compares two prompts"
+}
 
 // traced reports whether the view shows tensors, which are recorded once more.
 func (f *explainFlags) traced() bool {
