@@ -496,6 +496,20 @@ func TestExplainAgainstLength(t *testing.T) {
 	}
 }
 
+// --view compare shows the default methods, which are two.
+func TestExplainCompareDefault(t *testing.T) {
+	for model, methods := range map[string]string{
+		"tiny": "direct,value-zeroing", "tiny-sentiment": "rollout,value-zeroing",
+	} {
+		args := []string{"explain", "--backend", "go", "--model", model, "--view", "compare", prompt}
+		got, want := mustExecute(t, "", args...),
+			mustExecute(t, "", append(args, "--methods", methods)...)
+		if got != want || !strings.Contains(got, "A − B") {
+			t.Errorf("%s: without --methods\n%s\nwant\n%s", model, got, want)
+		}
+	}
+}
+
 func TestModelRefusals(t *testing.T) {
 	with := func(key string, value any) string {
 		return copyModel(t, "gpt2", func(c map[string]any) { c[key] = value })

@@ -216,6 +216,7 @@ func TestSaveRefusals(t *testing.T) {
 			"--against-model", "x", "--save", "a.svg", "--figure", "graph", "--methods", "flow",
 		}},
 		{"no-such-model", []string{"--against", "x", "--save", "c.svg", "--figure", "compare"}},
+		{"no-such-model", []string{"--view", "compare"}},
 		{"no-such-model", []string{"--view", "heads", "--save", "a.csv", "--save", "a.json"}},
 		{"--figure-token says which token --save a.html", []string{
 			"--format", "html", "--token", "1", "--save", "a.html",

@@ -163,9 +163,10 @@ func (f *explainFlags) checkView() error {
 		return usagef("--against compares two prompts and --against-model two models; give one")
 	case f.compares() && f.view != viewCompare:
 		return usagef("%s; it does not go with --view %s", f.comparison(), f.view)
-	case !f.compares() && f.view == viewCompare && len(f.opts.Methods) != 2:
+	case !f.compares() && f.view == viewCompare && len(f.opts.Methods) != 0 &&
+		len(f.opts.Methods) != 2: // without any, the two default ones
 		return usagef("--view compare compares two methods, for example --methods " +
-			"direct,value-zeroing, or two layers of one, direct@2,direct@5; or give another " +
+			"direct,rollout, or two layers of one, direct@2,direct@5; or give another " +
 			"prompt by --against, or another model by --against-model")
 	case f.layered() && f.view != viewCompare && f.view != viewMaps:
 		return usagef("--methods: layers after @ are for the views %s and %s", viewCompare,
