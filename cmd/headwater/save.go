@@ -25,6 +25,8 @@ type saveFlags struct {
 	show  export.Show
 	// asView says that figures show what the view shows, also where no token is named.
 	asView bool
+	// addsFlow says that flow joins the default methods where a file needs it.
+	addsFlow bool
 }
 
 // add adds the flags.
@@ -140,7 +142,8 @@ func (f *saveFlags) check(
 		if err != nil {
 			return err
 		}
-		if f.show.NeedsFlow(format) && !slices.Contains(flowMethods(opts), "flow") {
+		if f.show.NeedsFlow(format) && !slices.Contains(flowMethods(opts), "flow") &&
+			(len(opts.Methods) > 0 || !f.addsFlow) {
 			return usagef("--save %s needs the graph of flow: add --methods flow", path)
 		}
 		if f.show.NeedsMap(format) && (f.show.Method != "" || len(opts.Methods) > 0) {
@@ -158,6 +161,17 @@ func (f *saveFlags) check(
 			strings.Join(opts.Methods, ", "))
 	}
 	return nil
+}
+
+// addFlow adds flow to the default methods of a model if a file needs it and no method is named.
+func (f *explainFlags) addFlow(info trace.Info) {
+	needs := func(path string) bool {
+		format, err := export.FormatOf(path)
+		return err == nil && f.save.show.NeedsFlow(format)
+	}
+	if len(f.opts.Methods) == 0 && slices.ContainsFunc(f.save.paths, needs) {
+		f.opts.Methods = append(attribution.DefaultMethods(info), "flow")
+	}
 }
 
 // flowMethods returns the methods that the options name, with those of classic.

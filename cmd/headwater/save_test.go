@@ -137,6 +137,23 @@ func TestReproducePath(t *testing.T) {
 	}
 }
 
+// A graph of flow needs no --methods: flow joins the default ones. --view flow takes its name.
+func TestSaveGraph(t *testing.T) {
+	save(t, "--figure", "graph", "--save", "a.svg", "--save", "b.html")
+	a, b := read(t, "a.svg"), read(t, "b.html")
+	save(t, "--figure", "graph", "--methods", "direct,value-zeroing,flow", "--save", "a.svg",
+		"--save", "b.html")
+	if !bytes.Equal(a, read(t, "a.svg")) || !bytes.Equal(b, read(t, "b.html")) {
+		t.Error("a graph without --methods differs from that of the default ones and flow")
+	}
+	save(t, "--save", "a.neuronpedia.json")
+	args := []string{"explain", "--backend", "go", "--max-tokens", "2", "--view", "flow", prompt}
+	if got, want := mustExecute(t, "", append(args, "--methods", "flow")...),
+		mustExecute(t, "", args...); got != want {
+		t.Errorf("--view flow --methods flow shows\n%s\nwant\n%s", got, want)
+	}
+}
+
 // What cannot be saved is said before a model is opened, and leaves nothing behind.
 func TestSaveRefusals(t *testing.T) {
 	dir := t.TempDir()
@@ -151,8 +168,11 @@ func TestSaveRefusals(t *testing.T) {
 		{"it is given twice", []string{"--save", "a.svg", "--save", "./a.svg"}},
 		{"--save and --output are both", []string{"--save", "a.svg", "-o", "./a.svg"}},
 		{"want some text", []string{"--contrast", ""}},
-		{"add --methods flow", []string{"--save", "a.neuronpedia.json"}},
-		{"add --methods flow", []string{"--save", "a.svg", "--figure", "graph"}},
+		{"add --methods flow", []string{"--save", "a.neuronpedia.json", "--methods", "raw"}},
+		{"add --methods flow", []string{
+			"--save", "a.svg", "--figure", "graph", "--methods", "direct,rollout",
+		}},
+		{"no-such-model", []string{"--save", "a.svg", "--figure", "graph"}},
 		{"known are matrix, text, layers, graph, compare, heads, head, maps, map", []string{"--save", "a.svg", "--figure", "pie"}},
 		{"known are column, double, slide", []string{"--save", "a.svg", "--figure-size", "x"}},
 		{"a number from 4 to 48", []string{"--save", "a.svg", "--figure-font", "0"}},

@@ -190,10 +190,11 @@ func (f *explainFlags) checkView() error {
 		return nil
 	case !f.traced():
 		return nil
-	case f.view == viewFlow && (len(f.opts.Methods) > 0 || f.opts.Lift || !f.by.Tokens() ||
+	case f.view == viewFlow && (len(f.opts.Methods) > 0 &&
+		!slices.Equal(f.opts.Methods, []string{"flow"}) || f.opts.Lift || !f.by.Tokens() ||
 		f.filter):
-		return usagef("--view flow shows a graph as it is, without --methods, --lift, --by and " +
-			"--filter")
+		return usagef("--view flow shows a graph as it is, without --lift, --by, --filter and " +
+			"other --methods than flow")
 	case f.view == viewHeads && (len(f.opts.Methods) > 0 || !f.by.Tokens() || f.filter):
 		return usagef("--view heads shows attention as it is, without --methods, --by and --filter")
 	}
