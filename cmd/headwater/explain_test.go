@@ -408,6 +408,7 @@ func TestExplainRefusals(t *testing.T) {
 		{"no model there", in("--model", "/nomodel", "a"), "", 1, "nor a name of the Hub such as openai-community/gpt2\n"},
 		{"late token of a figure", in("--save", "OUT.svg", "--figure-token", "9", "--max-tokens", "2", "a"), "", 2, "--figure-token 9; the generated tokens are 0 to 1\n"},
 		{"late tokens of a figure", in("--save", "OUT.svg", "--figure", "layers", "--figure-token", "0,9", "--methods", "raw", "--max-tokens", "2", "a"), "", 2, "--figure-token 9; the generated tokens are 0 to 1\n"},
+		{"method of a figure", in("--save", "OUT.svg", "--figure-method", "rollout", "a"), "", 2, `--figure-method "rollout" is not among the methods, direct, value-zeroing; name it in --methods too`},
 		{"late source of a figure", in("--save", "OUT.svg", "--figure", "graph", "--methods", "flow", "--figure-source", "7", "--max-tokens", "2", "the keys"), "", 2, "--figure-source 7; the prompt tokens are 0 to 2\n"},
 		{"input as html", in("--input", "-", "--format", "html"), "", 2, "--format html does not go with it"},
 		{"input and continuation", in("--input", "-", "--continuation", "a"), "", 2, `write "continuation" into its lines`},

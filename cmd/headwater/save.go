@@ -152,15 +152,29 @@ func (f *saveFlags) check(
 			}
 		}
 	}
-	if f.show.Kind == export.Compare && f.show.AgainstMethod != "" {
-		return nil // the methods are those of both sides, with their layers
+	return f.checkMethod(flowMethods(opts))
+}
+
+// checkMethod refuses a method of --figure-method that does not exist, or is not among those that
+// an explanation has; have is empty if these are not known yet.
+func (f *saveFlags) checkMethod(have []string) error {
+	m := f.show.Method
+	if side, err := render.ParseSide(m); err == nil && f.show.Kind == export.Compare {
+		m = side.Method
 	}
-	if m := f.show.Method; m != "" && len(opts.Methods) > 0 &&
-		!slices.Contains(flowMethods(opts), m) {
-		return usagef("--figure-method %.60q is not among the methods; --methods has %s", m,
-			strings.Join(opts.Methods, ", "))
+	if m == "" || slices.Contains(have, m) && m != attribution.Classic {
+		return nil
 	}
-	return nil
+	if all, err := attribution.LookupMethods(m); m != similarityName && err != nil {
+		return fmt.Errorf("--figure-method: %w", err)
+	} else if len(all) > 1 {
+		return usagef("--figure-method %s is several methods; name one of them", m)
+	}
+	if len(have) == 0 {
+		return nil
+	}
+	return usagef("--figure-method %.60q is not among the methods, %s; name it in --methods too", m,
+		strings.Join(have, ", "))
 }
 
 // addFlow adds flow to the default methods of a model if a file needs it and no method is named.
@@ -238,8 +252,16 @@ func (f *saveFlags) sources() []int {
 	return nil
 }
 
-// fits returns a usage error if a model does not have the layers or the head that the flags name.
+// fits returns a usage error if a model does not have the layers or the head that the flags name,
+// or if its default methods lack the one of a figure.
 func (f *explainFlags) fits(info trace.Info) error {
+	methods := flowMethods(f.opts)
+	if len(methods) == 0 {
+		methods = attribution.DefaultMethods(info)
+	}
+	if err := f.save.checkMethod(methods); err != nil {
+		return err
+	}
 	for _, s := range f.sides {
 		if s.Layer != nil && *s.Layer >= info.Layers {
 			return usagef("--methods %s; %.60q has layers 0 to %d", s, info.Name, info.Layers-1)

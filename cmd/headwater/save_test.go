@@ -243,8 +243,17 @@ func TestSaveRefusals(t *testing.T) {
 		}},
 		{"no-such-model", []string{"--view", "flow", "-o", "b.html", "--save", "a.html"}},
 		{"add --save FILE", []string{"--figure", "text"}},
-		{"is not among the methods", []string{
+		{"\"flow\" is not among the methods, raw; name it", []string{
 			"--save", "a.svg", "--methods", "raw", "--figure-method", "flow",
+		}},
+		{"--figure-method: unknown method \"rolout\"; did you mean rollout?", []string{
+			"--save", "a.svg", "--figure-method", "rolout",
+		}},
+		{"--figure-method: unknown method \"foo\"", []string{
+			"--save", "a.svg", "--methods", "raw", "--figure-method", "foo",
+		}},
+		{"--figure-method classic is several methods", []string{
+			"--save", "a.svg", "--methods", "classic", "--figure-method", "classic",
 		}},
 	} {
 		status, _, said := execute(t, "", append([]string{

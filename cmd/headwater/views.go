@@ -345,8 +345,12 @@ func (f *explainFlags) traced() bool {
 	return f.view == viewHeads || f.view == viewFlow || f.view == viewMaps
 }
 
-// checkTokens returns an error if the explanation lacks a token that is to be shown or saved.
+// checkTokens returns an error if the explanation lacks a token or the method that is to be shown
+// or saved.
 func (f *explainFlags) checkTokens(e *attribution.Explanation) error {
+	if err := f.save.checkMethod(e.Order); err != nil {
+		return err
+	}
 	for _, shown := range []struct {
 		flag, what string
 		numbers    []int
