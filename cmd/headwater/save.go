@@ -155,6 +155,25 @@ func (f *saveFlags) check(
 	return f.checkMethod(flowMethods(opts))
 }
 
+// checkHead refuses --figure-head where a figure shows no head or its layer is missing, and a layer
+// without a head, by the names of the flags.
+func (f *saveFlags) checkHead() error {
+	const both = "a head is named by --figure-layer and --figure-head"
+	switch show := f.show; {
+	case show.Head != nil && show.Kind != export.Head:
+		return usagef("--figure-head %d is for --figure head: add that", *show.Head)
+	case show.Kind != export.Head:
+		return nil
+	case show.Head != nil && show.Layer == nil:
+		return usagef("--figure-head %d without --figure-layer; %s: give both, or none",
+			*show.Head, both)
+	case show.Head == nil && show.Layer != nil:
+		return usagef("--figure-layer %d without --figure-head; %s: give both, or none",
+			*show.Layer, both)
+	}
+	return nil
+}
+
 // checkMethod refuses a method of --figure-method that does not exist, or is not among those that
 // an explanation has; have is empty if these are not known yet.
 func (f *saveFlags) checkMethod(have []string) error {

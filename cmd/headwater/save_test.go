@@ -212,11 +212,14 @@ func TestSaveRefusals(t *testing.T) {
 			"--save", "a.svg", "--view", "compare", "--methods", "raw@1,raw@2", "--figure-method",
 			"raw",
 		}},
-		{"named by its layer and its number", []string{
+		{"--figure-head 1 without --figure-layer; a head is named by", []string{
 			"--save", "a.svg", "--figure", "head", "--figure-head", "1",
 		}},
-		{"a head is for a figure of the kind head", []string{
-			"--save", "a.svg", "--figure-head", "1",
+		{"--figure-layer 30 without --figure-head; a head is named by", []string{
+			"--save", "a.svg", "--figure", "head", "--figure-layer", "30",
+		}},
+		{"--figure-head 12 is for --figure head: add that", []string{
+			"--save", "a.svg", "--figure-head", "12",
 		}},
 		{"layer 1; a figure of heads has all layers", []string{
 			"--save", "a.svg", "--figure-layer", "1", "--figure", "heads",

@@ -259,6 +259,9 @@ func (f *explainFlags) checkSaved() error {
 	if show.Layer != nil && show.Kind != export.Head && !show.NeedsMap(export.SVG) {
 		f.opts.AllLayers = true // the layer that is shown must be there
 	}
+	if err := f.save.checkHead(); err != nil {
+		return err
+	}
 	for _, path := range f.save.paths {
 		format, err := export.FormatOf(path)
 		if err != nil {
