@@ -129,6 +129,10 @@ func (f *saveFlags) check(
 		if cmd.Flags().Changed(name) && len(f.paths) == 0 {
 			return usagef("--%s is for files: add --save FILE", name)
 		}
+		if cmd.Flags().Changed(name) && !slices.ContainsFunc(f.paths, f.shows(name)) {
+			return usagef("--%s is for figures and pages, and %s has numbers alone", name,
+				f.paths[0])
+		}
 	}
 	if output != "" && slices.ContainsFunc(f.paths, sameFile(output)) {
 		return usagef("--save and --output are both %s, and only one file can have that name",
@@ -244,6 +248,23 @@ func (p *program) createSaves(ctx context.Context, f saveFlags) (*saves, error) 
 func (s *saves) abandon() {
 	for _, out := range s.outs {
 		out.abandon()
+	}
+}
+
+// shows returns a function that reports whether a flag for figures changes a file: a picture, or
+// one of numbers that has the method, token, layer or source of the flag.
+func (f *saveFlags) shows(flag string) func(path string) bool {
+	return func(path string) bool {
+		format, err := export.FormatOf(path)
+		switch {
+		case err != nil || drawn(format):
+			return true
+		case format == export.Inseq:
+			return flag == "figure-method" || flag == "figure-layer"
+		case format == export.Neuronpedia:
+			return flag == "figure-token" || flag == "figure-source"
+		}
+		return flag == "figure-layer" // a table has the rows of the layer shown
 	}
 }
 

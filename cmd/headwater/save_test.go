@@ -246,6 +246,21 @@ func TestSaveRefusals(t *testing.T) {
 		}},
 		{"no-such-model", []string{"--view", "flow", "-o", "b.html", "--save", "a.html"}},
 		{"add --save FILE", []string{"--figure", "text"}},
+		{"--figure is for figures and pages, and f.csv has numbers alone", []string{
+			"--save", "f.csv", "--save", "f.json", "--figure", "heads",
+		}},
+		{"--figure-size is for figures and pages, and f.json has numbers alone", []string{
+			"--save", "f.json", "--figure-size", "slide",
+		}},
+		{"--figure-method is for figures and pages", []string{
+			"--save", "f.parquet", "--figure-method", "direct",
+		}},
+		{"no-such-model", []string{"--save", "f.inseq.json", "--figure-method", "direct"}},
+		{"no-such-model", []string{"--save", "f.csv", "--figure-layer", "1"}},
+		{"no-such-model", []string{"--save", "f.neuronpedia.json", "--figure-token", "1"}},
+		{"no-such-model", []string{
+			"--save", "f.csv", "--save", "f.svg", "--figure", "heads",
+		}},
 		{"\"flow\" is not among the methods, raw; name it", []string{
 			"--save", "a.svg", "--methods", "raw", "--figure-method", "flow",
 		}},
