@@ -46,20 +46,11 @@ func (f *saveFlags) add(cmd *cobra.Command) {
 		f.paths = append(f.paths, path)
 		return nil
 	})
-	// A value is checked alone: what it goes with may come in a later flag.
-	text := func(name, usage string, to func(*export.Show, string)) {
-		cmd.Flags().Func(name, usage, func(s string) error {
-			var one export.Show
-			to(&one, s)
-			to(&f.show, s)
-			return one.Check()
-		})
-	}
-	text("figure", "what a saved figure or page shows: `"+kindNames()+"`; graph is the "+
-		"layered graph of flow (default that of --view, which is matrix for the heatmap)",
-		func(show *export.Show, s string) { show.Kind = export.Kind(s) })
-	text("figure-size", "width of a saved figure: `column|double|slide` (default double)",
-		func(show *export.Show, s string) { show.Look.Size = figure.Size(s) })
+	cmd.Flags().StringVar((*string)(&f.show.Kind), "figure", "", "what a saved figure or page "+
+		"shows: `"+strings.Join(namesOf(export.Kinds()), "|")+"`; graph is the "+
+		"layered graph of flow (default that of --view, which is matrix for the heatmap)")
+	cmd.Flags().StringVar((*string)(&f.show.Look.Size), "figure-size", "",
+		"width of a saved figure: `column|double|slide` (default double)")
 	cmd.Flags().Func("figure-font", fmt.Sprintf("`points` of text in a saved figure, from %d to "+
 		"%d (default 7, 8 or 18, by size)", figure.MinFont, figure.MaxFont), func(s string) error {
 		x, err := strconv.ParseFloat(s, 64)
@@ -69,8 +60,8 @@ func (f *saveFlags) add(cmd *cobra.Command) {
 		}
 		return nil
 	})
-	text("figure-method", "method that a saved figure shows, by `NAME` (default the first)",
-		func(show *export.Show, s string) { show.Method = s })
+	cmd.Flags().StringVar(&f.show.Method, "figure-method", "", "method that a saved figure shows, "+
+		"by `NAME` (default the first)")
 	number := func(name, usage string, to **int) {
 		cmd.Flags().Func(name, usage, func(s string) error {
 			*to = new(int)
@@ -96,13 +87,32 @@ func (f *saveFlags) add(cmd *cobra.Command) {
 		"from 0 (default the one with most flow that is not the first)", &f.show.Source)
 }
 
-// kindNames returns what a figure may show, for a flag: "matrix|text".
-func kindNames() string {
+// namesOf returns names as strings.
+func namesOf[T ~string](all []T) []string {
 	var names []string
-	for _, kind := range export.Kinds() {
-		names = append(names, string(kind))
+	for _, name := range all {
+		names = append(names, string(name))
 	}
-	return strings.Join(names, "|")
+	return names
+}
+
+// checkNames refuses an unknown kind or size of a figure.
+func (f *saveFlags) checkNames() error {
+	for _, flag := range []struct {
+		name, value string
+		known       []string
+	}{
+		{"figure", string(f.show.Kind), namesOf(export.Kinds())},
+		{"figure-size", string(f.show.Look.Size), namesOf(figure.Sizes())},
+	} {
+		if flag.value == "" {
+			continue
+		}
+		if err := oneOf(flag.name, flag.value, flag.known...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // sameFile returns a function that reports whether a path is another spelling of this one.

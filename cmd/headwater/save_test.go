@@ -174,7 +174,27 @@ func TestSaveRefusals(t *testing.T) {
 		}},
 		{"no-such-model", []string{"--save", "a.svg", "--figure", "graph"}},
 		{"known are matrix, text, layers, graph, compare, heads, head, maps, map", []string{"--save", "a.svg", "--figure", "pie"}},
-		{"known are column, double, slide", []string{"--save", "a.svg", "--figure-size", "x"}},
+		{"headwater: --figure-size \"a4\" is unknown; known are column, double, slide\n", []string{
+			"--save", "a.svg", "--figure-size", "a4",
+		}},
+		{"headwater: --figure \"foo\" is unknown; known are matrix, text, ", []string{
+			"--save", "a.svg", "--figure", "foo",
+		}},
+		{"--figure \"head5\" is unknown; did you mean heads or head? known are", []string{
+			"--figure", "head5",
+		}},
+		{"--figure \"flow\" is unknown; did you mean graph? known are matrix,", []string{
+			"--save", "a.svg", "--figure", "flow",
+		}},
+		{"--figure \"heatmap\" is unknown; did you mean matrix? known are", []string{
+			"--save", "a.svg", "--figure", "heatmap",
+		}},
+		{"--view \"graph\" is unknown; did you mean flow? known are heatmap,", []string{
+			"--view", "graph",
+		}},
+		{"--view \"matrix\" is unknown; did you mean heatmap? known are", []string{
+			"--view", "matrix",
+		}},
 		{"a number from 4 to 48", []string{"--save", "a.svg", "--figure-font", "0"}},
 		{"there is no page of one head", []string{"--figure", "head", "--save", "a.html"}},
 		{"token 1; a page of heads has all tokens", []string{

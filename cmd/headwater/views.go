@@ -231,6 +231,9 @@ var figureOfView = map[string]export.Kind{
 // numbers alone.
 func (f *explainFlags) checkSaved() error {
 	show := &f.save.show
+	if err := f.save.checkNames(); err != nil {
+		return err
+	}
 	if f.filter {
 		show.Filter = attribution.DefaultFilter()
 	}
