@@ -497,6 +497,18 @@ func TestExplainAgainstLength(t *testing.T) {
 	}
 }
 
+// A prompt that is compared with itself is noted.
+func TestExplainAgainstItself(t *testing.T) {
+	for other, noted := range map[string]bool{prompt: true, prompt + " of": false} {
+		status, out, said := execute(t, "", "explain", "--backend", "go", "--max-tokens", "1",
+			"--against", other, prompt)
+		if has := strings.Contains(said, "note: both prompts are the same"); has != noted ||
+			status != 0 || out == "" {
+			t.Errorf("%q: status %d, %q and %d bytes", other, status, said, len(out))
+		}
+	}
+}
+
 // --view compare shows the default methods, which are two.
 func TestExplainCompareDefault(t *testing.T) {
 	for model, methods := range map[string]string{
