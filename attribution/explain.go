@@ -109,6 +109,9 @@ type run struct {
 	// missing counts the predictions for which a complete scorer left too large a residue, one
 	// entry for each method of the plan; nil without scorers.
 	missing []incomplete
+	// flat counts the predictions for which nearly every value is the whole prediction, one entry
+	// for each method of the plan; nil without scorers.
+	flat []flatRows
 	// text are the ids so far: the prompt and the tokens explained.
 	text []int
 }
@@ -514,7 +517,7 @@ func (r *run) append(t prediction, wanted func(*job) int) {
 		}
 	}
 	e.Warnings = append(append([]string{}, r.remarks...), r.plan.zeroWarnings()...)
-	e.Warnings = append(e.Warnings, r.residueWarnings()...)
+	e.Warnings = append(append(e.Warnings, r.residueWarnings()...), r.flatWarnings()...)
 	if r.opts.OnStep != nil {
 		r.opts.OnStep(e)
 	}

@@ -45,6 +45,7 @@ func (r *run) prepareScoring(m trace.Model) error {
 	}
 	r.model = m
 	r.missing = make([]incomplete, len(r.plan.methods))
+	r.flat = make([]flatRows, len(r.plan.methods))
 	if r.opts.Contrast == "" {
 		return nil
 	}
@@ -278,6 +279,9 @@ func (r *run) latest(i int, wanted func(*job) int) (shown, mass []float64) {
 			r.missing[i].add(len(r.e.Steps)-1,
 				missing(rowmath.Total(s.Values), *s.Residue, s.Value))
 		}
+	}
+	if r.removes(p) && isFlat(s.Values, s.Value) {
+		r.flat[i].add(len(r.e.Steps) - 1)
 	}
 	if p.scorer.Info().ByLayer {
 		sums := cumulative(s.ByLayer, len(s.Values))

@@ -81,6 +81,7 @@ var (
 
 	_ trace.Differentiable   = (*Model)(nil)
 	_ trace.Replacer         = (*Model)(nil)
+	_ trace.TokenTexter      = (*Model)(nil)
 	_ trace.LogitDecomposer  = (*Model)(nil)
 	_ trace.VectorDecomposer = (*Model)(nil)
 	_ trace.Budgeted         = (*Model)(nil)

@@ -68,6 +68,9 @@ func (o occlusion) Score(
 		return nil, err
 	}
 	s := &Scores{Values: make([]float64, len(x.q.IDs)), Value: f[0]}
+	if x.opts.Replacement == "" {
+		s.Replacement = x.defaultKind()
+	}
 	for i, j := range removed {
 		if err := x.checkFinite(fmt.Sprintf("without token %d (id %d) the value", j, x.q.IDs[j]),
 			f[i+1]); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/attributiontest"
@@ -138,4 +139,53 @@ func TestOcclusionDeletes(t *testing.T) {
 	}
 	near(t, "values beside one that stays", score(t, "occlusion", encoder, middle,
 		scorer.Options{}).Values, []float64{1, 0, 3}, 0)
+}
+
+// spelt is a fake whose tokens have texts of their own.
+type spelt struct {
+	fakemodel.Scored
+	texts map[int]string
+}
+
+func (s spelt) TokenText(id int) string { return s.texts[id] }
+
+// The default replacement is named in the result, and is no token that ends texts, although
+// checkpoints such as GPT-2 and SmolLM2 name that one as their unknown token.
+func TestDefaultReplacement(t *testing.T) {
+	unknown := map[string]int{"unknown": 9}
+	for name, c := range map[string]struct {
+		kinds map[string]int
+		text  string
+		want  string
+		asked string // the text without its first token
+	}{
+		"a mask":                {map[string]int{"mask": 8, "unknown": 9}, "<unk>", "mask", "[8 2 3]"},
+		"an unknown token":      {unknown, "<unk>", "unknown", "[9 2 3]"},
+		"in capitals":           {unknown, "[UNK]", "unknown", "[9 2 3]"},
+		"the end of a text":     {unknown, "<|endoftext|>", "delete", "[2 3]"},
+		"the beginning of one":  {unknown, "</s>", "delete", "[2 3]"},
+		"neither":               {nil, "", "delete", "[2 3]"},
+		"the end beside a mask": {map[string]int{"mask": 8, "unknown": 9}, "</s>", "mask", "[8 2 3]"},
+		"an end and no unknown": {map[string]int{"end": 9, "pad": 9}, "</s>", "delete", "[2 3]"},
+	} {
+		m := spelt{fakemodel.NewScored(1), map[int]string{9: c.text}}
+		m.Kinds = c.kinds
+		got := score(t, "occlusion", m, ids(1, 2, 3), scorer.Options{})
+		if got.Replacement != c.want || !strings.HasPrefix(asked(m.Scored)[0], c.asked) {
+			t.Errorf("%s: replacement %q, text %s; want %q, %s", name, got.Replacement,
+				asked(m.Scored)[0], c.want, c.asked)
+		}
+	}
+	// What is asked for is taken, and a model that does not say the texts of tokens is believed.
+	m := spelt{fakemodel.NewScored(1), map[int]string{9: "<|endoftext|>"}}
+	m.Kinds = unknown
+	got := score(t, "occlusion", m, ids(1, 2, 3), scorer.Options{Replacement: "unknown"})
+	if got.Replacement != "" || !strings.HasPrefix(asked(m.Scored)[0], "[9 2 3]") {
+		t.Errorf("replacement %q, text %s; want the one asked for", got.Replacement,
+			asked(m.Scored)[0])
+	}
+	if got := score(t, "occlusion", m.Scored, ids(1, 2, 3), scorer.Options{}); got.Replacement !=
+		"unknown" {
+		t.Errorf("replacement %q without texts, want unknown", got.Replacement)
+	}
 }

@@ -1,8 +1,10 @@
 package scorer
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
@@ -76,18 +78,31 @@ func (x *question) availableKinds() []string {
 	return append(has, deleteKind, zeroKind)
 }
 
-// newReplacement returns the replacement that the options name. The default is the first of mask,
-// unknown and delete that the model has. A token that stands for nothing keeps all positions, and
-// deleting one moves the positions of those after it, so deleting comes last.
-func (x *question) newReplacement(ctx context.Context) (*replacement, error) {
-	kind := x.opts.Replacement
-	if kind == "" {
-		kind = x.availableKinds()[0] // mask or unknown, if it has one
-		if kind != "mask" && kind != "unknown" {
-			kind = deleteKind
-		}
+// defaultKind returns the first of mask, unknown and delete that the model has. A token that stands
+// for nothing keeps all positions, and deleting one moves the positions of those after it, so
+// deleting comes last.
+func (x *question) defaultKind() string {
+	if _, ok := x.specialToken("mask"); ok {
+		return "mask"
 	}
-	r, err := x.replacement(kind)
+	if id, ok := x.specialToken("unknown"); ok && x.meansUnknown(id) {
+		return "unknown"
+	}
+	return deleteKind
+}
+
+// meansUnknown reports whether the model's unknown token stands for an unknown word. Tokenizers of
+// bytes know every word, and many of their checkpoints name the token between texts instead, such
+// as <|endoftext|> in GPT-2 and SmolLM2. What comes before that token counts for nothing. Names of
+// real ones are [UNK], <unk> and the like.
+func (x *question) meansUnknown(id int) bool {
+	m, ok := x.m.(trace.TokenTexter)
+	return !ok || strings.Contains(strings.ToLower(m.TokenText(id)), "unk")
+}
+
+// newReplacement returns the replacement that the options name, or the default one.
+func (x *question) newReplacement(ctx context.Context) (*replacement, error) {
+	r, err := x.replacement(cmp.Or(x.opts.Replacement, x.defaultKind()))
 	// Ids are enough, unless the embedding is 0, which no id has, or the query brings its own.
 	if err != nil || r.delete || !r.zero && x.q.Embeddings == nil {
 		return r, err

@@ -96,6 +96,12 @@ type Replacer interface {
 	Replacement(kind string) (id int, ok bool)
 }
 
+// TokenTexter is a model that knows the text of every token. TokenText returns that of a token by
+// its id. The default replacement of a scorer depends on it.
+type TokenTexter interface {
+	TokenText(id int) string
+}
+
 // LogitDecomposer is a model that splits a logit into parts.
 type LogitDecomposer interface {
 	Model

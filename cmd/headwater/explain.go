@@ -91,6 +91,7 @@ func (p *program) explainCommand() *cobra.Command {
 		"tokens of each method, `K` of them, the strongest first", "")
 	byFlag(cmd, &f.by)
 	f.save.add(cmd)
+	f.save.addsFlow = true
 	f.viewFlags(cmd)
 	cmd.Flags().StringVar(&f.against, "against", "", "compare the first method with that of this "+
 		"other `prompt`; of another length, it is aligned by the tokens that both have")
@@ -201,11 +202,15 @@ func (p *program) explain(ctx context.Context, f explainFlags, prompt string) er
 	if strings.TrimSpace(prompt) == "" {
 		p.say("note: the prompt has nothing but blanks, which the model continues")
 	}
+	if f.against == prompt {
+		p.say("note: both prompts are the same, and so is what a method says of them")
+	}
 	m, err := p.open(ctx, f.modelFlags)
 	if err != nil {
 		return err
 	}
 	defer p.sayCompiled(m)
+	f.addFlow(m.Info())
 	if err := f.fits(m.Info()); err != nil {
 		return err
 	}

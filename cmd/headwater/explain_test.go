@@ -408,6 +408,7 @@ func TestExplainRefusals(t *testing.T) {
 		{"no model there", in("--model", "/nomodel", "a"), "", 1, "nor a name of the Hub such as openai-community/gpt2\n"},
 		{"late token of a figure", in("--save", "OUT.svg", "--figure-token", "9", "--max-tokens", "2", "a"), "", 2, "--figure-token 9; the generated tokens are 0 to 1\n"},
 		{"late tokens of a figure", in("--save", "OUT.svg", "--figure", "layers", "--figure-token", "0,9", "--methods", "raw", "--max-tokens", "2", "a"), "", 2, "--figure-token 9; the generated tokens are 0 to 1\n"},
+		{"method of a figure", in("--save", "OUT.svg", "--figure-method", "rollout", "a"), "", 2, `--figure-method "rollout" is not among the methods, direct, value-zeroing; name it in --methods too`},
 		{"late source of a figure", in("--save", "OUT.svg", "--figure", "graph", "--methods", "flow", "--figure-source", "7", "--max-tokens", "2", "the keys"), "", 2, "--figure-source 7; the prompt tokens are 0 to 2\n"},
 		{"input as html", in("--input", "-", "--format", "html"), "", 2, "--format html does not go with it"},
 		{"input and continuation", in("--input", "-", "--continuation", "a"), "", 2, `write "continuation" into its lines`},
@@ -457,7 +458,7 @@ func TestExplainRefusals(t *testing.T) {
 		{"model and heads", in("--view", "heads", "--against-model", "tiny", "a"), "", 2, `--against-model compares two models`},
 		{"no other model", in("--against-model", "tinny", "a"), "", 1, `--against-model: tinny: did you mean tiny? tinny is neither a directory`},
 		{"other kind of model", in("--against-model", "tiny-mlm", "--methods", "rollout", "the keys"), "", 2, `a decoder and an encoder cannot be compared`},
-		{"methods of flow", in("--view", "flow", "--methods", "flow", "a"), "", 2, `--view flow shows a graph as it is`},
+		{"methods of flow", in("--view", "flow", "--methods", "flow,rollout", "a"), "", 2, `--view flow shows a graph as it is, without --lift, --by, --filter and other --methods than flow`},
 		{"source", in("--source", "1", "a"), "", 2, `--source is for --view flow`},
 		{"token of a text", in("--token", "1", "a"), "", 2, `--token is for --format html and for the views`},
 		{"several tokens", in("--view", "flow", "--token", "1,2", "a"), "", 2, `--token with several numbers is for --view layers`},
@@ -492,6 +493,32 @@ func TestExplainAgainstLength(t *testing.T) {
 	for _, want := range []string{"│old", "A has no token “old”; its values are 0 there."} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the comparison does not say %q:\n%s", want, out)
+		}
+	}
+}
+
+// A prompt that is compared with itself is noted.
+func TestExplainAgainstItself(t *testing.T) {
+	for other, noted := range map[string]bool{prompt: true, prompt + " of": false} {
+		status, out, said := execute(t, "", "explain", "--backend", "go", "--max-tokens", "1",
+			"--against", other, prompt)
+		if has := strings.Contains(said, "note: both prompts are the same"); has != noted ||
+			status != 0 || out == "" {
+			t.Errorf("%q: status %d, %q and %d bytes", other, status, said, len(out))
+		}
+	}
+}
+
+// --view compare shows the default methods, which are two.
+func TestExplainCompareDefault(t *testing.T) {
+	for model, methods := range map[string]string{
+		"tiny": "direct,value-zeroing", "tiny-sentiment": "rollout,value-zeroing",
+	} {
+		args := []string{"explain", "--backend", "go", "--model", model, "--view", "compare", prompt}
+		got, want := mustExecute(t, "", args...),
+			mustExecute(t, "", append(args, "--methods", methods)...)
+		if got != want || !strings.Contains(got, "A − B") {
+			t.Errorf("%s: without --methods\n%s\nwant\n%s", model, got, want)
 		}
 	}
 }

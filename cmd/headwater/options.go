@@ -127,5 +127,16 @@ func oneOf(flag, value string, known ...string) error {
 			return nil
 		}
 	}
+	if other := otherNames[flag][value]; other != "" {
+		return usagef("--%s %.60q is unknown; did you mean %s? known are %s", flag, value, other,
+			strings.Join(known, ", "))
+	}
 	return usagef("--%s %.60q is unknown; %s", flag, value, message.KnownAre(value, known))
+}
+
+// otherNames are names of the same picture in another flag: --view flow is --figure graph, and
+// --view heatmap is --figure matrix.
+var otherNames = map[string]map[string]string{
+	"view":   {"graph": "flow", "matrix": "heatmap"},
+	"figure": {"flow": "graph", "heatmap": "matrix"},
 }

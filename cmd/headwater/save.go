@@ -25,6 +25,8 @@ type saveFlags struct {
 	show  export.Show
 	// asView says that figures show what the view shows, also where no token is named.
 	asView bool
+	// addsFlow says that flow joins the default methods where a file needs it.
+	addsFlow bool
 }
 
 // add adds the flags.
@@ -44,20 +46,11 @@ func (f *saveFlags) add(cmd *cobra.Command) {
 		f.paths = append(f.paths, path)
 		return nil
 	})
-	// A value is checked alone: what it goes with may come in a later flag.
-	text := func(name, usage string, to func(*export.Show, string)) {
-		cmd.Flags().Func(name, usage, func(s string) error {
-			var one export.Show
-			to(&one, s)
-			to(&f.show, s)
-			return one.Check()
-		})
-	}
-	text("figure", "what a saved figure or page shows: `"+kindNames()+"`; graph is the "+
-		"layered graph of flow (default that of --view, which is matrix for the heatmap)",
-		func(show *export.Show, s string) { show.Kind = export.Kind(s) })
-	text("figure-size", "width of a saved figure: `column|double|slide` (default double)",
-		func(show *export.Show, s string) { show.Look.Size = figure.Size(s) })
+	cmd.Flags().StringVar((*string)(&f.show.Kind), "figure", "", "what a saved figure or page "+
+		"shows: `"+strings.Join(namesOf(export.Kinds()), "|")+"`; graph is the "+
+		"layered graph of flow (default that of --view, which is matrix for the heatmap)")
+	cmd.Flags().StringVar((*string)(&f.show.Look.Size), "figure-size", "",
+		"width of a saved figure: `column|double|slide` (default double)")
 	cmd.Flags().Func("figure-font", fmt.Sprintf("`points` of text in a saved figure, from %d to "+
 		"%d (default 7, 8 or 18, by size)", figure.MinFont, figure.MaxFont), func(s string) error {
 		x, err := strconv.ParseFloat(s, 64)
@@ -67,8 +60,8 @@ func (f *saveFlags) add(cmd *cobra.Command) {
 		}
 		return nil
 	})
-	text("figure-method", "method that a saved figure shows, by `NAME` (default the first)",
-		func(show *export.Show, s string) { show.Method = s })
+	cmd.Flags().StringVar(&f.show.Method, "figure-method", "", "method that a saved figure shows, "+
+		"by `NAME` (default the first)")
 	number := func(name, usage string, to **int) {
 		cmd.Flags().Func(name, usage, func(s string) error {
 			*to = new(int)
@@ -94,13 +87,32 @@ func (f *saveFlags) add(cmd *cobra.Command) {
 		"from 0 (default the one with most flow that is not the first)", &f.show.Source)
 }
 
-// kindNames returns what a figure may show, for a flag: "matrix|text".
-func kindNames() string {
+// namesOf returns names as strings.
+func namesOf[T ~string](all []T) []string {
 	var names []string
-	for _, kind := range export.Kinds() {
-		names = append(names, string(kind))
+	for _, name := range all {
+		names = append(names, string(name))
 	}
-	return strings.Join(names, "|")
+	return names
+}
+
+// checkNames refuses an unknown kind or size of a figure.
+func (f *saveFlags) checkNames() error {
+	for _, flag := range []struct {
+		name, value string
+		known       []string
+	}{
+		{"figure", string(f.show.Kind), namesOf(export.Kinds())},
+		{"figure-size", string(f.show.Look.Size), namesOf(figure.Sizes())},
+	} {
+		if flag.value == "" {
+			continue
+		}
+		if err := oneOf(flag.name, flag.value, flag.known...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // sameFile returns a function that reports whether a path is another spelling of this one.
@@ -127,6 +139,10 @@ func (f *saveFlags) check(
 		if cmd.Flags().Changed(name) && len(f.paths) == 0 {
 			return usagef("--%s is for files: add --save FILE", name)
 		}
+		if cmd.Flags().Changed(name) && !slices.ContainsFunc(f.paths, f.shows(name)) {
+			return usagef("--%s is for figures and pages, and %s has numbers alone", name,
+				f.paths[0])
+		}
 	}
 	if output != "" && slices.ContainsFunc(f.paths, sameFile(output)) {
 		return usagef("--save and --output are both %s, and only one file can have that name",
@@ -140,7 +156,8 @@ func (f *saveFlags) check(
 		if err != nil {
 			return err
 		}
-		if f.show.NeedsFlow(format) && !slices.Contains(flowMethods(opts), "flow") {
+		if f.show.NeedsFlow(format) && !slices.Contains(flowMethods(opts), "flow") &&
+			(len(opts.Methods) > 0 || !f.addsFlow) {
 			how := "add --methods flow"
 			if f.asView && (f.show.Kind == export.Heads || f.show.Kind == export.Maps) {
 				how = "its view shows another method; save it with --view flow"
@@ -153,15 +170,59 @@ func (f *saveFlags) check(
 			}
 		}
 	}
-	if f.show.Kind == export.Compare && f.show.AgainstMethod != "" {
-		return nil // the methods are those of both sides, with their layers
-	}
-	if m := f.show.Method; m != "" && len(opts.Methods) > 0 &&
-		!slices.Contains(flowMethods(opts), m) {
-		return usagef("--figure-method %.60q is not among the methods; --methods has %s", m,
-			strings.Join(opts.Methods, ", "))
+	return f.checkMethod(flowMethods(opts))
+}
+
+// checkHead refuses --figure-head where a figure shows no head or its layer is missing, and a layer
+// without a head, by the names of the flags.
+func (f *saveFlags) checkHead() error {
+	const both = "a head is named by --figure-layer and --figure-head"
+	switch show := f.show; {
+	case show.Head != nil && show.Kind != export.Head:
+		return usagef("--figure-head %d is for --figure head: add that", *show.Head)
+	case show.Kind != export.Head:
+		return nil
+	case show.Head != nil && show.Layer == nil:
+		return usagef("--figure-head %d without --figure-layer; %s: give both, or none",
+			*show.Head, both)
+	case show.Head == nil && show.Layer != nil:
+		return usagef("--figure-layer %d without --figure-head; %s: give both, or none",
+			*show.Layer, both)
 	}
 	return nil
+}
+
+// checkMethod refuses a method of --figure-method that does not exist, or is not among those that
+// an explanation has; have is empty if these are not known yet.
+func (f *saveFlags) checkMethod(have []string) error {
+	m := f.show.Method
+	if side, err := render.ParseSide(m); err == nil && f.show.Kind == export.Compare {
+		m = side.Method
+	}
+	if m == "" || slices.Contains(have, m) && m != attribution.Classic {
+		return nil
+	}
+	if all, err := attribution.LookupMethods(m); m != similarityName && err != nil {
+		return fmt.Errorf("--figure-method: %w", err)
+	} else if len(all) > 1 {
+		return usagef("--figure-method %s is several methods; name one of them", m)
+	}
+	if len(have) == 0 {
+		return nil
+	}
+	return usagef("--figure-method %.60q is not among the methods, %s; name it in --methods too", m,
+		strings.Join(have, ", "))
+}
+
+// addFlow adds flow to the default methods of a model if a file needs it and no method is named.
+func (f *explainFlags) addFlow(info trace.Info) {
+	needs := func(path string) bool {
+		format, err := export.FormatOf(path)
+		return err == nil && f.save.show.NeedsFlow(format)
+	}
+	if len(f.opts.Methods) == 0 && slices.ContainsFunc(f.save.paths, needs) {
+		f.opts.Methods = append(attribution.DefaultMethods(info), "flow")
+	}
 }
 
 // flowMethods returns the methods that the options name, with those of classic.
@@ -204,11 +265,31 @@ func (s *saves) abandon() {
 	}
 }
 
+// shows returns a function that reports whether a flag for figures changes a file: a picture, or
+// one of numbers that has the method, token, layer or source of the flag.
+func (f *saveFlags) shows(flag string) func(path string) bool {
+	return func(path string) bool {
+		format, err := export.FormatOf(path)
+		switch {
+		case err != nil || drawn(format):
+			return true
+		case format == export.Inseq:
+			return flag == "figure-method" || flag == "figure-layer"
+		case format == export.Neuronpedia:
+			return flag == "figure-token" || flag == "figure-source"
+		}
+		return flag == "figure-layer" // a table has the rows of the layer shown
+	}
+}
+
+// drawn reports whether a file of the format is a picture: a figure or a page.
+func drawn(format export.Format) bool { return format.Figure() || format == export.HTML }
+
 // tokens returns the generated tokens that saved files show, if they are named.
 func (f *saveFlags) tokens() []int {
 	for _, path := range f.paths {
 		format, err := export.FormatOf(path)
-		if err == nil && (format.Figure() || format == export.HTML) {
+		if err == nil && drawn(format) {
 			return append(slices.Clone(f.show.Tokens), listed(f.show.Token)...)
 		}
 	}
@@ -225,8 +306,16 @@ func (f *saveFlags) sources() []int {
 	return nil
 }
 
-// fits returns a usage error if a model does not have the layers or the head that the flags name.
+// fits returns a usage error if a model does not have the layers or the head that the flags name,
+// or if its default methods lack the one of a figure.
 func (f *explainFlags) fits(info trace.Info) error {
+	methods := flowMethods(f.opts)
+	if len(methods) == 0 {
+		methods = attribution.DefaultMethods(info)
+	}
+	if err := f.save.checkMethod(methods); err != nil {
+		return err
+	}
 	for _, s := range f.sides {
 		if s.Layer != nil && *s.Layer >= info.Layers {
 			return usagef("--methods %s; %.60q has layers 0 to %d", s, info.Name, info.Layers-1)

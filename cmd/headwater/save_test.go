@@ -178,6 +178,23 @@ func TestReproduceBackendOfB(t *testing.T) {
 	}
 }
 
+// A graph of flow needs no --methods: flow joins the default ones. --view flow takes its name.
+func TestSaveGraph(t *testing.T) {
+	save(t, "--figure", "graph", "--save", "a.svg", "--save", "b.html")
+	a, b := read(t, "a.svg"), read(t, "b.html")
+	save(t, "--figure", "graph", "--methods", "direct,value-zeroing,flow", "--save", "a.svg",
+		"--save", "b.html")
+	if !bytes.Equal(a, read(t, "a.svg")) || !bytes.Equal(b, read(t, "b.html")) {
+		t.Error("a graph without --methods differs from that of the default ones and flow")
+	}
+	save(t, "--save", "a.neuronpedia.json")
+	args := []string{"explain", "--backend", "go", "--max-tokens", "2", "--view", "flow", prompt}
+	if got, want := mustExecute(t, "", append(args, "--methods", "flow")...),
+		mustExecute(t, "", args...); got != want {
+		t.Errorf("--view flow --methods flow shows\n%s\nwant\n%s", got, want)
+	}
+}
+
 // What cannot be saved is said before a model is opened, and leaves nothing behind.
 func TestSaveRefusals(t *testing.T) {
 	dir := t.TempDir()
@@ -192,12 +209,35 @@ func TestSaveRefusals(t *testing.T) {
 		{"it is given twice", []string{"--save", "a.svg", "--save", "./a.svg"}},
 		{"--save and --output are both", []string{"--save", "a.svg", "-o", "./a.svg"}},
 		{"want some text", []string{"--contrast", ""}},
-		{"add --methods flow", []string{"--save", "a.neuronpedia.json"}},
-		{"add --methods flow", []string{"--save", "a.svg", "--figure", "graph"}},
 		{"save it with --view flow", []string{"--save", "a.neuronpedia.json", "--view", "heads"}},
 		{"save it with --view flow", []string{"--save", "a.neuronpedia.json", "--view", "maps"}},
+		{"add --methods flow", []string{"--save", "a.neuronpedia.json", "--methods", "raw"}},
+		{"add --methods flow", []string{
+			"--save", "a.svg", "--figure", "graph", "--methods", "direct,rollout",
+		}},
+		{"no-such-model", []string{"--save", "a.svg", "--figure", "graph"}},
 		{"known are matrix, text, layers, graph, compare, heads, head, maps, map", []string{"--save", "a.svg", "--figure", "pie"}},
-		{"known are column, double, slide", []string{"--save", "a.svg", "--figure-size", "x"}},
+		{"headwater: --figure-size \"a4\" is unknown; known are column, double, slide\n", []string{
+			"--save", "a.svg", "--figure-size", "a4",
+		}},
+		{"headwater: --figure \"foo\" is unknown; known are matrix, text, ", []string{
+			"--save", "a.svg", "--figure", "foo",
+		}},
+		{"--figure \"head5\" is unknown; did you mean heads or head? known are", []string{
+			"--figure", "head5",
+		}},
+		{"--figure \"flow\" is unknown; did you mean graph? known are matrix,", []string{
+			"--save", "a.svg", "--figure", "flow",
+		}},
+		{"--figure \"heatmap\" is unknown; did you mean matrix? known are", []string{
+			"--save", "a.svg", "--figure", "heatmap",
+		}},
+		{"--view \"graph\" is unknown; did you mean flow? known are heatmap,", []string{
+			"--view", "graph",
+		}},
+		{"--view \"matrix\" is unknown; did you mean heatmap? known are", []string{
+			"--view", "matrix",
+		}},
 		{"a number from 4 to 48", []string{"--save", "a.svg", "--figure-font", "0"}},
 		{"there is no page of one head", []string{"--figure", "head", "--save", "a.html"}},
 		{"token 1; a page of heads has all tokens", []string{
@@ -235,11 +275,14 @@ func TestSaveRefusals(t *testing.T) {
 			"--save", "a.svg", "--view", "compare", "--methods", "raw@1,raw@2", "--figure-method",
 			"raw",
 		}},
-		{"named by its layer and its number", []string{
+		{"--figure-head 1 without --figure-layer; a head is named by", []string{
 			"--save", "a.svg", "--figure", "head", "--figure-head", "1",
 		}},
-		{"a head is for a figure of the kind head", []string{
-			"--save", "a.svg", "--figure-head", "1",
+		{"--figure-layer 30 without --figure-head; a head is named by", []string{
+			"--save", "a.svg", "--figure", "head", "--figure-layer", "30",
+		}},
+		{"--figure-head 12 is for --figure head: add that", []string{
+			"--save", "a.svg", "--figure-head", "12",
 		}},
 		{"layer 1; a figure of heads has all layers", []string{
 			"--save", "a.svg", "--figure-layer", "1", "--figure", "heads",
@@ -249,15 +292,49 @@ func TestSaveRefusals(t *testing.T) {
 		}},
 		{"want a whole number from 0", []string{"--save", "a.svg", "--figure-token", "0,-1"}},
 		{"no-such-model", []string{"--view", "flow", "--save", "c.svg", "--figure", "graph"}},
-		{"no-such-model", []string{"--against", "x", "--save", "c.svg", "--figure", "matrix"}},
+		{"--against compares two prompts; it does not go with --figure matrix", []string{
+			"--against", "x", "--save", "c.svg", "--figure", "matrix",
+		}},
+		{"a.html: --against compares two prompts; it does not go with --figure heads", []string{
+			"--against", "x", "--save", "a.csv", "--save", "a.html", "--figure", "heads",
+		}},
+		{"--against-model compares two models; it does not go with --figure graph", []string{
+			"--against-model", "x", "--save", "a.svg", "--figure", "graph", "--methods", "flow",
+		}},
+		{"no-such-model", []string{"--against", "x", "--save", "c.svg", "--figure", "compare"}},
+		{"no-such-model", []string{"--view", "compare"}},
 		{"no-such-model", []string{"--view", "heads", "--save", "a.csv", "--save", "a.json"}},
 		{"--figure-token says which token --save a.html", []string{
 			"--format", "html", "--token", "1", "--save", "a.html",
 		}},
 		{"no-such-model", []string{"--view", "flow", "-o", "b.html", "--save", "a.html"}},
 		{"add --save FILE", []string{"--figure", "text"}},
-		{"is not among the methods", []string{
+		{"--figure is for figures and pages, and f.csv has numbers alone", []string{
+			"--save", "f.csv", "--save", "f.json", "--figure", "heads",
+		}},
+		{"--figure-size is for figures and pages, and f.json has numbers alone", []string{
+			"--save", "f.json", "--figure-size", "slide",
+		}},
+		{"--figure-method is for figures and pages", []string{
+			"--save", "f.parquet", "--figure-method", "direct",
+		}},
+		{"no-such-model", []string{"--save", "f.inseq.json", "--figure-method", "direct"}},
+		{"no-such-model", []string{"--save", "f.csv", "--figure-layer", "1"}},
+		{"no-such-model", []string{"--save", "f.neuronpedia.json", "--figure-token", "1"}},
+		{"no-such-model", []string{
+			"--save", "f.csv", "--save", "f.svg", "--figure", "heads",
+		}},
+		{"\"flow\" is not among the methods, raw; name it", []string{
 			"--save", "a.svg", "--methods", "raw", "--figure-method", "flow",
+		}},
+		{"--figure-method: unknown method \"rolout\"; did you mean rollout?", []string{
+			"--save", "a.svg", "--figure-method", "rolout",
+		}},
+		{"--figure-method: unknown method \"foo\"", []string{
+			"--save", "a.svg", "--methods", "raw", "--figure-method", "foo",
+		}},
+		{"--figure-method classic is several methods", []string{
+			"--save", "a.svg", "--methods", "classic", "--figure-method", "classic",
 		}},
 	} {
 		status, _, said := execute(t, "", append([]string{

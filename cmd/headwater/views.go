@@ -161,13 +161,12 @@ func (f *explainFlags) checkView() error {
 	switch {
 	case f.against != "" && f.againstModel != "":
 		return usagef("--against compares two prompts and --against-model two models; give one")
-	case f.against != "" && f.view != viewCompare:
-		return usagef("--against compares two prompts; it does not go with --view %s", f.view)
-	case f.againstModel != "" && f.view != viewCompare:
-		return usagef("--against-model compares two models; it does not go with --view %s", f.view)
-	case !f.compares() && f.view == viewCompare && len(f.opts.Methods) != 2:
+	case f.compares() && f.view != viewCompare:
+		return usagef("%s; it does not go with --view %s", f.comparison(), f.view)
+	case !f.compares() && f.view == viewCompare && len(f.opts.Methods) != 0 &&
+		len(f.opts.Methods) != 2: // without any, the two default ones
 		return usagef("--view compare compares two methods, for example --methods " +
-			"direct,value-zeroing, or two layers of one, direct@2,direct@5; or give another " +
+			"direct,rollout, or two layers of one, direct@2,direct@5; or give another " +
 			"prompt by --against, or another model by --against-model")
 	case f.layered() && f.view != viewCompare && f.view != viewMaps:
 		return usagef("--methods: layers after @ are for the views %s and %s", viewCompare,
@@ -191,10 +190,11 @@ func (f *explainFlags) checkView() error {
 		return nil
 	case !f.traced():
 		return nil
-	case f.view == viewFlow && (len(f.opts.Methods) > 0 || f.opts.Lift || !f.by.Tokens() ||
+	case f.view == viewFlow && (len(f.opts.Methods) > 0 &&
+		!slices.Equal(f.opts.Methods, []string{"flow"}) || f.opts.Lift || !f.by.Tokens() ||
 		f.filter):
-		return usagef("--view flow shows a graph as it is, without --methods, --lift, --by and " +
-			"--filter")
+		return usagef("--view flow shows a graph as it is, without --lift, --by, --filter and " +
+			"other --methods than flow")
 	case f.view == viewHeads && (len(f.opts.Methods) > 0 || !f.by.Tokens() || f.filter):
 		return usagef("--view heads shows attention as it is, without --methods, --by and --filter")
 	}
@@ -231,6 +231,9 @@ var figureOfView = map[string]export.Kind{
 // numbers alone.
 func (f *explainFlags) checkSaved() error {
 	show := &f.save.show
+	if err := f.save.checkNames(); err != nil {
+		return err
+	}
 	if f.filter {
 		show.Filter = attribution.DefaultFilter()
 	}
@@ -259,6 +262,9 @@ func (f *explainFlags) checkSaved() error {
 	if show.Layer != nil && show.Kind != export.Head && !show.NeedsMap(export.SVG) {
 		f.opts.AllLayers = true // the layer that is shown must be there
 	}
+	if err := f.save.checkHead(); err != nil {
+		return err
+	}
 	for _, path := range f.save.paths {
 		format, err := export.FormatOf(path)
 		if err != nil {
@@ -268,6 +274,9 @@ func (f *explainFlags) checkSaved() error {
 			return fmt.Errorf("--save %s: %w", path, err)
 		}
 		switch {
+		case f.compares() && show.Kind != export.Compare && drawn(format):
+			return usagef("--save %s: %s; it does not go with --figure %s, which shows one: "+
+				"leave --figure out for the comparison", path, f.comparison(), show.Kind)
 		case show.AsModel(format) && (!f.by.Tokens() || f.filter):
 			return usagef("--save %s shows the tokens of the model as they are, without --by and "+
 				"--filter", path)
@@ -329,13 +338,25 @@ func (p *program) writePage(
 // compares reports whether there is another prompt or model to compare with.
 func (f *explainFlags) compares() bool { return f.against != "" || f.againstModel != "" }
 
+// comparison says what --against or --against-model compares.
+func (f *explainFlags) comparison() string {
+	if f.againstModel != "" {
+		return "--against-model compares two models"
+	}
+	return "--against compares two prompts"
+}
+
 // traced reports whether the view shows tensors, which are recorded once more.
 func (f *explainFlags) traced() bool {
 	return f.view == viewHeads || f.view == viewFlow || f.view == viewMaps
 }
 
-// checkTokens returns an error if the explanation lacks a token that is to be shown or saved.
+// checkTokens returns an error if the explanation lacks a token or the method that is to be shown
+// or saved.
 func (f *explainFlags) checkTokens(e *attribution.Explanation) error {
+	if err := f.save.checkMethod(e.Order); err != nil {
+		return err
+	}
 	for _, shown := range []struct {
 		flag, what string
 		numbers    []int
