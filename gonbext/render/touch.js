@@ -185,12 +185,13 @@ function start(root) {
 
   function drawText(i, t, j) {
     const row = painter(i, t, level(i, t)), chosen = j < 0 ? place(t) : j;
+    const framed = j >= 0 && exact(i, t) ? together(i, t, j) : [chosen];
     const by = j < 0 ? null : tokens.map(() => 0), paints = [];
     if (by) for (let k = 0; k < d.n; k++) if (place(k) >= 0) by[place(k)] = painter(i, k, level(i, k))(j, parts());
     tokens.forEach((e, index) => {
       const n = by ? by[index] : row(index, parts());
       const css = paintStyle(n);
-      style(e, index !== chosen ? css : (css && css + ';') + 'outline:2px solid');
+      style(e, !framed.includes(index) ? css : (css && css + ';') + 'outline:2px solid');
       if (e.title) e.title = '';
       paints[index] = n;
     });

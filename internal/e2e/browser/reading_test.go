@@ -22,7 +22,7 @@ func TestTouchWords(t *testing.T) {
 		"“keys” (1) +3.00first token the 0.00", "1 key", "2 s")
 	do(t, b, click(".hw-t > *", 5)).check(t, "another token", "here", "for it “to” (3) +2.00; "+
 		"against it “keys” (1) -1.00", "1 key", "2 s", "3 to")
-	do(t, b, click(".hw-t > *", 2)).check(t, "a piece of a word", "s", "“keys” (1) as a source, "+
+	do(t, b, click(".hw-t > *", 2)).check(t, "a piece of a word", "key s", "“keys” (1) as a source, "+
 		"direct: “are” (generated 1) +3.00, “here” (generated 2) -1.00", "4 are", "5 here")
 	do(t, b, press("Escape")+words).check(t, "tokens again", "here", "against it “s” -1.00", "2 s",
 		"3 to")
@@ -98,10 +98,10 @@ func TestTouchFirstApart(t *testing.T) {
 			t.Errorf("of sentences it says %q, want %q in it", s.Sentence, want)
 		}
 	}
-	do(t, b, click(".hw-t > *", 1)).check(t, "a source", "hall",
+	do(t, b, click(".hw-t > *", 1)).check(t, "a source", "hall .",
 		"“The hall.” (0) without “The” (0) as a source, value-zeroing: “once” (generated 2) 20.0 %",
 		"7 once")
-	do(t, b, press("sinks too")).check(t, "a source with sinks", "hall",
+	do(t, b, press("sinks too")).check(t, "a source with sinks", "The hall .",
 		"“The hall.” (0) as a source, value-zeroing: “rang” (generated 1) 41.0 %, “once” (generated "+
 			"2) 40.0 %", "6 rang", "7 once")
 	do(t, b, click(".hw-t > *", 6)).check(t, "sinks too", "rang", "most from “Its bell.” (3) "+
