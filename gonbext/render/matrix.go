@@ -236,10 +236,15 @@ func writeScale(b io.Writer, colors *palette, s scale) {
 // rowName returns the name of the row of token t.
 func (p *picture) rowName(t int) string {
 	where, what, _ := p.predictionText(t)
-	if Width(what) > 16 {
-		what = isolated(Visible(strings.TrimPrefix(p.e.Steps[t].Text, " "), 16))
+	return where + inRow(what, p.e.Steps[t].Text)
+}
+
+// inRow returns the name of a token in the columns of a row, where its text is cut.
+func inRow(name, text string) string {
+	if Width(name) > 16 {
+		return isolated(Visible(strings.TrimPrefix(text, " "), 16))
 	}
-	return where + what
+	return name
 }
 
 // row writes the line of token t in a table. Cells that stand out have their numbers, so that the
@@ -249,8 +254,9 @@ func (b *page) row(v *view, t int) {
 	if v.has(t) && v.silent[t] != "" {
 		silent = ` <span class="hw-0" style="font-size:10px;opacity:.8">not coloured</span>`
 	}
+	where, what, chance := b.predictionOf(v, t)
 	b.printf(`<tr class="hw-r" style="background:none"><th style="text-align:left">%s%s</th>`,
-		b.marked(html.EscapeString(b.rowName(t)), t == b.chosen), silent)
+		b.marked(html.EscapeString(where+inRow(what, b.stepText(v, t))), t == b.chosen), silent)
 	sources := 0
 	if v.has(t) {
 		sources = v.sources(t)
@@ -262,7 +268,6 @@ func (b *page) row(v *view, t int) {
 	if b.hasOther() {
 		b.printf(`<td style="opacity:.8">%s</td>`, b.otherShare(v, t))
 	}
-	_, _, chance := b.predictionText(t)
 	b.printf(`<td style="opacity:.8">%s</td></tr>`, chance)
 }
 

@@ -22,8 +22,8 @@ func TestTouchWords(t *testing.T) {
 		"“keys” (1) +3.00first token the 0.00", "1 key", "2 s")
 	do(t, b, click(".hw-t > *", 5)).check(t, "another token", "here", "for it “to” (3) +2.00; "+
 		"against it “keys” (1) -1.00", "1 key", "2 s", "3 to")
-	do(t, b, click(".hw-t > *", 2)).check(t, "a piece of a word", "key s", "“keys” (1) as a source, "+
-		"direct: “are” (generated 1) +3.00, “here” (generated 2) -1.00", "4 are", "5 here")
+	do(t, b, click(".hw-t > *", 2)).check(t, "a piece of a word", "key s", "“keys” (1) as a "+
+		"source, direct: “are” (generated 1) +3.00, “here” (generated 2) -1.00", "4 are", "5 here")
 	do(t, b, press("Escape")+words).check(t, "tokens again", "here", "against it “s” -1.00", "2 s",
 		"3 to")
 }
