@@ -311,8 +311,16 @@ func (c *comparison) warn(e *attribution.Explanation) {
 	n := len(e.Steps)
 	for t := range n {
 		if a.Steps[t].Text != b.Steps[t].Text && !a.Model.Bidirectional {
-			e.Warnings = append(e.Warnings, fmt.Sprintf("The generated texts differ from token %d "+
-				"on, so the rows after it belong to different texts.", t+1))
+			differ := "The first generated tokens differ."
+			switch {
+			case t+1 < n:
+				differ = fmt.Sprintf("The generated texts differ from token %d on, so the rows "+
+					"after it belong to different texts.", t+1)
+			case t > 0:
+				differ = fmt.Sprintf("The generated texts differ in token %d, the last one "+
+					"that is compared.", n)
+			}
+			e.Warnings = append(e.Warnings, differ)
 			break
 		}
 	}

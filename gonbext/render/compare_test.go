@@ -444,6 +444,10 @@ func TestCompareTokens(t *testing.T) {
 		[]float64{0.1, 0.3, 0.6})
 	a.Steps[0].Probability, b.Steps[0].Probability = 0.293, 0.493
 	h := compared(t, Side{Explanation: a}, Side{Explanation: b})
+	// No row is after the first.
+	if w := h.Explanation.Warnings; len(w) != 1 || w[0] != "The first generated tokens differ." {
+		t.Errorf("the warnings are %q", w)
+	}
 	page := written(t, HTML{Heatmap: h})
 	text := regexp.MustCompile("<[^>]*>").ReplaceAllString(page, "")
 	for _, want := range []string{
