@@ -205,19 +205,17 @@ func (b *page) beginMethod(v *view, tabular bool) {
 func (b *page) scale(v *view) { b.scaleOf(v.colors, v.beyond) }
 
 // scaleOf writes the colours of a scale between its ends. Values below half a step have none.
-// beyond says that there are values above the limit.
+// beyond says that there are values beyond its ends.
 func (b *page) scaleOf(s scale, beyond bool) {
 	b.WriteString(" · ")
-	writeScale(b, b.palette, s)
-	if beyond {
-		b.WriteString(" and more")
-	}
+	writeScale(b, b.palette, s, beyond)
 	b.WriteString("</span>")
 }
 
 // writeScale writes the colours of a scale between its ends, in an element that is not closed.
-func writeScale(b io.Writer, colors *palette, s scale) {
-	low, high := s.ends()
+// beyond says that there are values beyond them.
+func writeScale(b io.Writer, colors *palette, s scale, beyond bool) {
+	low, high := s.endsBeyond(beyond)
 	least := -levels
 	if !s.diverging() {
 		least = 1
