@@ -350,7 +350,7 @@ function start(root) {
       if (image) raster(image, top + 1, (q) => layerPainter(i, t, top - q));
     }
     const after = title.nextSibling;
-    after.data = after.data.replace(/^”.*? l/, j < 0 ? '” l' : '”, still a target, l');
+    after.data = after.data.replace(/^”.*? l/, '”' + (j < 0 ? '' : (d.e ? ' (' + d.e[0] + ' ' + (t + 1) + ')' : '') + ': what it came from,') + ' l');
     const note = view.querySelector('.hw-u'), layer = view.querySelector('.hw-y');
     layer.title = layer.title || layer.textContent;
     layer.textContent = picked(i) ? layerName(v, k) + (v.y && !v.q ? ', ' + d.e[1] + ' only' : '') : layer.title;
