@@ -720,7 +720,7 @@ func (c *comparison) chance(side, t int) string {
 
 // predictionOf returns what predictionText does, in the picture of one side that side's alone.
 func (p *picture) predictionOf(v *view, t int) (where, what, chance string) {
-	where, what, chance = p.predictionText(t)
+	where, _, chance = p.predictionText(t)
 	if side := p.sideOf(v); side >= 0 && chance != "" {
 		chance = p.comparison.chance(side, t)
 	}
