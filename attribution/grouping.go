@@ -1,7 +1,9 @@
 package attribution
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -79,6 +81,10 @@ func (g Grouping) Of(p *Prompt) ([]Span, error) {
 // says how values are combined. The option "by" of each result and map names the grouping. If the
 // grouping leaves the tokens as they are, Group returns e itself. It returns a [trace.UsageError]
 // for ranges as [Prompt.Spans] does.
+//
+// By words and by sentences, the first token is a span of its own in a decoder if a method has
+// shares of a row: attention rests on it whatever the row is about, and its share would be that of
+// the first sentence.
 func (e *Explanation) Group(by Grouping) (*Explanation, error) {
 	if by.Tokens() {
 		return e, nil
@@ -86,6 +92,9 @@ func (e *Explanation) Group(by Grouping) (*Explanation, error) {
 	spans, err := by.Of(&e.Prompt)
 	if err != nil {
 		return nil, err
+	}
+	if len(by.ranges) == 0 && !e.Model.Bidirectional && e.hasShares() {
+		spans = e.Prompt.withFirstApart(spans)
 	}
 	g, err := e.GroupSpans(spans)
 	if err != nil {
@@ -99,4 +108,27 @@ func (e *Explanation) Group(by Grouping) (*Explanation, error) {
 		m.Options["by"] = by.String()
 	}
 	return g, nil
+}
+
+// hasShares reports whether the values of a method are shares of a row.
+func (e *Explanation) hasShares() bool {
+	for _, r := range e.Methods {
+		if r != nil && strings.HasPrefix(r.Unit, "share") && r.Options["scorer"] == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// withFirstApart returns spans of the prompt of which the first token is one of its own.
+func (p *Prompt) withFirstApart(spans []Span) []Span {
+	if len(spans) == 0 || spans[0].Tokens[0] != 0 || len(spans[0].Tokens) == 1 {
+		return spans
+	}
+	first, rest := spans[0], spans[0]
+	first.Tokens, rest.Tokens = rest.Tokens[:1:1], rest.Tokens[1:]
+	first.End, rest.Begin = p.Offsets[0][1], p.Offsets[rest.Tokens[0]][0]
+	first.Text = cmp.Or(strings.TrimSpace(p.Texts[0]), p.Texts[0])
+	rest.Text = strings.TrimSpace(p.Text[rest.Begin:rest.End])
+	return slices.Concat([]Span{first, rest}, spans[1:])
 }

@@ -110,3 +110,41 @@ func TestGroup(t *testing.T) {
 		t.Errorf("error %v, want a usage error", err)
 	}
 }
+
+// TestGroupFirst: the first token, on which attention rests, is in no word and no sentence in
+// a decoder with shares. It is where it is a scorer's, an encoder's, or a range holds it.
+func TestGroupFirst(t *testing.T) {
+	for _, c := range []struct {
+		by, unit string
+		encoder  bool
+		data     []float64
+		texts    string
+	}{
+		{"sentence", "share of attention", false, []float64{.4, .4, .2}, "the|keys.|John"},
+		{"word", "share of attention", false, []float64{.4, .3, .1, .2}, "the|keys|.|John"},
+		{"0:9", "share of attention", false, []float64{.8, .2}, "the keys.| John"},
+		{"sentence", "part of the logit", false, []float64{.8, .2}, "the keys.|John"},
+		{"sentence", "share of attention", true, []float64{.8, .2}, "the keys.|John"},
+	} {
+		e := &attribution.Explanation{
+			Model:  trace.Info{Bidirectional: c.encoder},
+			Prompt: promptOf("the| key|s|.| John"),
+			Methods: map[string]*attribution.Result{"method": {
+				Unit: c.unit, Options: map[string]string{"aggregation": "rollout"},
+				Layers: []int{0}, Shape: [3]int{1, 5, 1}, Data: []float64{.4, .2, .1, .1, .2},
+			}},
+		}
+		by, err := attribution.ParseGrouping(c.by)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := e.Group(by)
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, c.by+" of "+c.unit, g.Methods["method"].Data, c.data, 1e-15)
+		if got := strings.Join(g.Prompt.Texts, "|"); got != c.texts {
+			t.Errorf("%s of %s: the spans are %q, want %q", c.by, c.unit, got, c.texts)
+		}
+	}
+}

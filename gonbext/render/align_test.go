@@ -56,7 +56,7 @@ func TestCompareModels(t *testing.T) {
 		[]string{" down", "."}, []float64{0.4, 0.2, 0.1, 0.1, 0.2}, []float64{0, 0.25, 0.25, 0.5, 0})
 	h := compared(t, Side{Explanation: a}, Side{Explanation: b})
 	e := h.Explanation
-	if got := strings.Join(e.Prompt.Texts, "|"); got != "│<s>|the|chimneys|fell" {
+	if got := strings.Join(e.Prompt.Texts, "|"); got != "⟨│<s>⟩|the|chimneys|fell" {
 		t.Errorf("the columns are %q", got)
 	}
 	// Rows: " do" and " down" begin at the same place, and so do both "."; "wn" has no counterpart.
@@ -76,7 +76,7 @@ func TestCompareModels(t *testing.T) {
 			}
 		}
 	}
-	if e.Steps[0].Text != " do│down" || e.Steps[1].Text != "." {
+	if e.Steps[0].Text != " ⟨do│down⟩" || e.Steps[1].Text != "." {
 		t.Errorf("the rows are %q and %q", e.Steps[0].Text, e.Steps[1].Text)
 	}
 	for i, want := range []string{
@@ -103,7 +103,7 @@ func TestCompareModelsBegin(t *testing.T) {
 		[]float64{0.5, 0.2, 0.3})
 	b := pieces("b", "the key", []string{"the", " key"}, []string{" is"}, []float64{0.6, 0.4})
 	e := compared(t, Side{Explanation: a}, Side{Explanation: b}).Explanation
-	if got := strings.Join(e.Prompt.Texts, "|"); got != "<s>│|the| key" {
+	if got := strings.Join(e.Prompt.Texts, "|"); got != "⟨<s>│⟩|the| key" {
 		t.Errorf("the columns are %q", got)
 	}
 	if grouped(e) {
@@ -121,7 +121,7 @@ func TestCompareModelsAnswers(t *testing.T) {
 	b := pieces("b", "the key", []string{"th", "e", " key"}, []string{" was", " old"},
 		[]float64{0.6, 0.2, 0.2}, []float64{0, 0, 1})
 	e := compared(t, Side{Explanation: a}, Side{Explanation: b}).Explanation
-	if len(e.Steps) != 1 || e.Steps[0].Text != " is│was" {
+	if len(e.Steps) != 1 || e.Steps[0].Text != " ⟨is│was⟩" {
 		t.Errorf("%d rows, the first %q", len(e.Steps), e.Steps[0].Text)
 	}
 }

@@ -17,7 +17,7 @@ func TestComparePrompts(t *testing.T) {
 		[]string{"the", " dogs", " old", " fell", " down", "."}, []string{" so"},
 		[]float64{0.3, 0.1, 0.2, 0.1, 0.1, 0.2})
 	e := compared(t, Side{Explanation: a}, Side{Explanation: b}).Explanation
-	if got := strings.Join(e.Prompt.Texts, "|"); got != "the| cat│dogs| │old| fell| │down|." {
+	if got := strings.Join(e.Prompt.Texts, "|"); got != "the| ⟨cat│dogs⟩| ⟨│old⟩| fell| ⟨│down⟩|." {
 		t.Errorf("the columns are %q", got)
 	}
 	for name, want := range map[string][]float64{

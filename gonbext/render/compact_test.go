@@ -9,6 +9,7 @@ func TestCompactLine(t *testing.T) {
 		"const a = b ? 'x = y, z' : \"c && d\";":    "const a=b?'x = y, z':\"c && d\";",
 		"if (a < b && c) { f(a, b); }":              "if (a<b&&c){f(a,b);}",
 		"a + +b - -c":                               "a + +b - -c",
+		"a += b + c - d / e; i++ + j":               "a+=b+c-d/e;i+++j",
 		`say = 'it\'s a = b', d = "\"";`:            `say='it\'s a = b',d="\"";`,
 		`x.replace(/(stroke=")(#\w+)/g, other = 1)`: `x.replace(/(stroke=")(#\w+)/g, other = 1)`,
 		"'open = end":                               "'open = end",

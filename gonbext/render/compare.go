@@ -231,13 +231,13 @@ func (c *comparison) joined() *attribution.Explanation {
 	}
 	e.Prompt.Special = slices.Clone(e.Prompt.Special)
 	for j, text := range b.Prompt.Texts {
-		e.Prompt.Texts[j] = both(a.Prompt.Texts[j], text)
+		e.Prompt.Texts[j] = either(a.Prompt.Texts[j], text)
 		if j < len(e.Prompt.Special) {
 			e.Prompt.Special[j] = e.Prompt.Special[j] && b.Prompt.Special[j]
 		}
 	}
 	for t := range e.Steps {
-		e.Steps[t].Text = both(a.Steps[t].Text, b.Steps[t].Text)
+		e.Steps[t].Text = either(a.Steps[t].Text, b.Steps[t].Text)
 		e.Steps[t].Special = a.Steps[t].Special && b.Steps[t].Special
 	}
 	c.warn(e)
@@ -246,16 +246,27 @@ func (c *comparison) joined() *attribution.Explanation {
 	return e
 }
 
-// both returns two texts as one: "Mary│John", and one of them if they are equal.
+// both returns two texts as one: "75.0 %│92.3 %", and one of them if they are equal.
 func both(a, b string) string {
 	if a == b {
 		return a
 	}
-	begins, b := word(b)
-	if begins && a == "" { // the space before a word that A lacks
-		return " │" + b
-	}
 	return a + "│" + b
+}
+
+// either returns two tokens as one: " ⟨Mary│John⟩", and one of them if they are equal. The brackets
+// keep it apart from the tokens beside it, which may have no space between.
+func either(a, b string) string {
+	if a == b {
+		return a
+	}
+	one, a := word(a)
+	other, b := word(b)
+	space := ""
+	if one || other {
+		space = " "
+	}
+	return space + "⟨" + a + "│" + b + "⟩"
 }
 
 // describe sets the title, the names of the sides and of their difference, and what differs.
@@ -303,8 +314,16 @@ func (c *comparison) warn(e *attribution.Explanation) {
 	n := len(e.Steps)
 	for t := range n {
 		if a.Steps[t].Text != b.Steps[t].Text && !a.Model.Bidirectional {
-			e.Warnings = append(e.Warnings, fmt.Sprintf("The generated texts differ from token %d "+
-				"on, so the rows after it belong to different texts.", t+1))
+			differ := "The first generated tokens differ."
+			switch {
+			case t+1 < n:
+				differ = fmt.Sprintf("The generated texts differ from token %d on, so the rows "+
+					"after it belong to different texts.", t+1)
+			case t > 0:
+				differ = fmt.Sprintf("The generated texts differ in token %d, the last one "+
+					"that is compared.", n)
+			}
+			e.Warnings = append(e.Warnings, differ)
 			break
 		}
 	}
@@ -692,14 +711,40 @@ func (p *picture) shareScale() {
 }
 
 // chances returns the probabilities of token t on both sides.
-func (c *comparison) chances(t int) string {
-	var all []string
-	for i := range c.sides {
-		chance := "none"
-		if g := c.sides[i].Explanation.Steps[t]; !g.Unscored {
-			chance = share(g.Probability)
-		}
-		all = append(all, chance)
+func (c *comparison) chances(t int) string { return both(c.chance(0, t), c.chance(1, t)) }
+
+// chance returns the probability of token t on one side.
+func (c *comparison) chance(side, t int) string {
+	if g := c.sides[side].Explanation.Steps[t]; !g.Unscored {
+		return share(g.Probability)
 	}
-	return both(all[0], all[1])
+	return "none"
+}
+
+// predictionOf returns what predictionText does, in the picture of one side that side's alone.
+func (p *picture) predictionOf(v *view, t int) (where, what, chance string) {
+	where, _, chance = p.predictionText(t)
+	if side := p.sideOf(v); side >= 0 && chance != "" {
+		chance = p.comparison.chance(side, t)
+	}
+	return where, tokenName(p.stepText(v, t)), chance
+}
+
+// stepText returns the text of generated token t, in the picture of one side that side's.
+func (p *picture) stepText(v *view, t int) string {
+	if side := p.sideOf(v); side >= 0 {
+		return p.comparison.sides[side].Explanation.Steps[t].Text
+	}
+	return p.e.Steps[t].Text
+}
+
+// sideOf returns which side of a comparison a view is, -1 for their difference and elsewhere.
+func (p *picture) sideOf(v *view) int {
+	switch {
+	case p.comparison == nil || v.difference:
+		return -1
+	case v == &p.views[0]:
+		return 0
+	}
+	return 1
 }

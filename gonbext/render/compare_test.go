@@ -3,6 +3,7 @@ package render
 import (
 	"errors"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -430,5 +431,43 @@ func TestAboutIn(t *testing.T) {
 	}
 	if got := (Compared{}).AboutIn(8); got != [2]string{} {
 		t.Errorf("without texts: %q", got)
+	}
+}
+
+// TestCompareTokens names the tokens of both sides, apart from the tokens beside them: the text of
+// the picture can be copied and read. A row of one side has the token and the probability of that
+// side alone.
+func TestCompareTokens(t *testing.T) {
+	a := pieces("a", "by Lindq", []string{"by", " Lind", "q"}, []string{" Laura"},
+		[]float64{0.2, 0.3, 0.5})
+	b := pieces("a", "by Brandt", []string{"by", " Brand", "t"}, []string{" Simon"},
+		[]float64{0.1, 0.3, 0.6})
+	a.Steps[0].Probability, b.Steps[0].Probability = 0.293, 0.493
+	h := compared(t, Side{Explanation: a}, Side{Explanation: b})
+	// No row is after the first.
+	if w := h.Explanation.Warnings; len(w) != 1 || w[0] != "The first generated tokens differ." {
+		t.Errorf("the warnings are %q", w)
+	}
+	page := written(t, HTML{Heatmap: h})
+	text := regexp.MustCompile("<[^>]*>").ReplaceAllString(page, "")
+	for _, want := range []string{
+		"by ⟨Lind│Brand⟩⟨q│t⟩ ⟨Laura│Simon⟩", "⟨Laura│Simon⟩ 29.3 %│49.3 % · A − B",
+		"Laura 29.3 % · A: raw", "Simon 49.3 % · B: raw",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page does not say %q: %s", want, text)
+		}
+	}
+	rows := regexp.MustCompile(`<tr class="hw-r"[^>]*><th[^>]*>(.*?)</th>.*?<td style="opacity:.8">`+
+		`([^<]*)</td></tr>`).FindAllStringSubmatch(page, -1)
+	want := [][2]string{{"Laura", "29.3 %"}, {"Simon", "49.3 %"}, {"⟨Laura│Simon⟩", "29.3 %│49.3 %"}}
+	if len(rows) != len(want) {
+		t.Fatalf("%d rows, want %d", len(rows), len(want))
+	}
+	for i, row := range rows {
+		name := regexp.MustCompile("<[^>]*>").ReplaceAllString(row[1], "")
+		if name = strings.TrimPrefix(name, "▸&nbsp;"); name != want[i][0] || row[2] != want[i][1] {
+			t.Errorf("row %d is %s with %s, want %s", i, name, row[2], want[i])
+		}
 	}
 }

@@ -79,11 +79,14 @@ func script(source string) func() string {
 	})
 }
 
-// tighter are the operators of a script that need no space around them. Plus and minus are not
-// among them, because two in a row are another operator.
-var tighter = strings.NewReplacer(", ", ",", "; ", ";", " = ", "=", " => ", "=>", " === ", "===",
+// tighter are the operators of a script that need no space around them. Plus and minus need one
+// before another, because two in a row are another operator.
+var tighter = strings.NewReplacer(
+	" + +", " + +", " - -", " - -", " + ", "+", " - ", "-", " += ", "+=", " <= ", "<=",
+	" >= ", ">=", " / ", "/", ", ", ",", "; ", ";", " = ", "=", " => ", "=>", " === ", "===",
 	" !== ", "!==", " && ", "&&", " || ", "||", " ? ", "?", " : ", ":", " < ", "<", " > ", ">",
-	" * ", "*", ") { ", "){", ") {", "){", "{ ", "{", " }", "}")
+	" * ", "*", ") { ", "){", ") {", "){", "{ ", "{", " }", "}",
+)
 
 // tight removes the spaces that a line of a script does not need. Texts in quotes stay as they are.
 func tight(line string) string {

@@ -205,19 +205,17 @@ func (b *page) beginMethod(v *view, tabular bool) {
 func (b *page) scale(v *view) { b.scaleOf(v.colors, v.beyond) }
 
 // scaleOf writes the colours of a scale between its ends. Values below half a step have none.
-// beyond says that there are values above the limit.
+// beyond says that there are values beyond its ends.
 func (b *page) scaleOf(s scale, beyond bool) {
 	b.WriteString(" · ")
-	writeScale(b, b.palette, s)
-	if beyond {
-		b.WriteString(" and more")
-	}
+	writeScale(b, b.palette, s, beyond)
 	b.WriteString("</span>")
 }
 
 // writeScale writes the colours of a scale between its ends, in an element that is not closed.
-func writeScale(b io.Writer, colors *palette, s scale) {
-	low, high := s.ends()
+// beyond says that there are values beyond them.
+func writeScale(b io.Writer, colors *palette, s scale, beyond bool) {
+	low, high := s.endsBeyond(beyond)
 	least := -levels
 	if !s.diverging() {
 		least = 1
@@ -236,10 +234,15 @@ func writeScale(b io.Writer, colors *palette, s scale) {
 // rowName returns the name of the row of token t.
 func (p *picture) rowName(t int) string {
 	where, what, _ := p.predictionText(t)
-	if Width(what) > 16 {
-		what = isolated(Visible(strings.TrimPrefix(p.e.Steps[t].Text, " "), 16))
+	return where + inRow(what, p.e.Steps[t].Text)
+}
+
+// inRow returns the name of a token in the columns of a row, where its text is cut.
+func inRow(name, text string) string {
+	if Width(name) > 16 {
+		return isolated(Visible(strings.TrimPrefix(text, " "), 16))
 	}
-	return where + what
+	return name
 }
 
 // row writes the line of token t in a table. Cells that stand out have their numbers, so that the
@@ -249,8 +252,9 @@ func (b *page) row(v *view, t int) {
 	if v.has(t) && v.silent[t] != "" {
 		silent = ` <span class="hw-0" style="font-size:10px;opacity:.8">not coloured</span>`
 	}
+	where, what, chance := b.predictionOf(v, t)
 	b.printf(`<tr class="hw-r" style="background:none"><th style="text-align:left">%s%s</th>`,
-		b.marked(html.EscapeString(b.rowName(t)), t == b.chosen), silent)
+		b.marked(html.EscapeString(where+inRow(what, b.stepText(v, t))), t == b.chosen), silent)
 	sources := 0
 	if v.has(t) {
 		sources = v.sources(t)
@@ -262,7 +266,6 @@ func (b *page) row(v *view, t int) {
 	if b.hasOther() {
 		b.printf(`<td style="opacity:.8">%s</td>`, b.otherShare(v, t))
 	}
-	_, _, chance := b.predictionText(t)
 	b.printf(`<td style="opacity:.8">%s</td></tr>`, chance)
 }
 

@@ -76,7 +76,7 @@ func (h Heatmap) picture(generated bool) *picture {
 	if p.comparison != nil {
 		p.words.title = p.comparison.title
 		p.words.lines += " A − B is what A has more than B. Where the texts differ, both tokens " +
-			"are named: A│B."
+			"are named: ⟨A│B⟩."
 	}
 	if h.Explanation == nil {
 		return p

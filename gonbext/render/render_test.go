@@ -583,6 +583,17 @@ func TestOutlier(t *testing.T) {
 			t.Error("the picture does not say that there are larger values")
 		}
 	}
+	// Where there are values below 0 too, both ends say so.
+	r.Data[7] = -0.01
+	for _, picture := range []io.WriterTo{
+		HTML{Heatmap: Heatmap{Explanation: e}}, Text{Heatmap: Heatmap{Explanation: e}},
+	} {
+		if got := written(t, picture); !strings.Contains(got, "0 % and less ") ||
+			!strings.Contains(got, "0 % and more") {
+			t.Errorf("the ends of the picture differ: %s", got)
+		}
+	}
+	r.Data[7] = 0
 	r.Data[1] = 0.8 // not more than four times 0.2
 	v = Heatmap{Explanation: e}.picture(true).views[0]
 	if v.colors.limit != 0.8 || v.beyond {

@@ -286,6 +286,19 @@ func (s scale) ends() (low, high string) {
 	return "0", trim(s.limit)
 }
 
+// endsBeyond formats the range. beyond says that there are values beyond it: on a scale of both
+// signs, both ends say so.
+func (s scale) endsBeyond(beyond bool) (low, high string) {
+	low, high = s.ends()
+	if beyond {
+		high += " and more"
+		if s.diverging() {
+			low += " and less"
+		}
+	}
+	return low, high
+}
+
 // diverging reports whether both arms of the ramp are used.
 func (s scale) diverging() bool { return s.lift || s.signed }
 

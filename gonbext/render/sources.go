@@ -255,7 +255,7 @@ func (r SourcesHTML) documents(i int) string {
 	colors, of := paletteOf(r.Palette), colorScales(r.Result)[i]
 	fmt.Fprintf(&b, `<div style="margin-top:12px"><b>%s</b> <span style="opacity:.8">%s</span> · `,
 		escape(s.Method, nameLimit), escape(strings.Join(measures(r.Result, i), "; "), 0))
-	writeScale(&b, colors, of)
+	writeScale(&b, colors, of, false)
 	b.WriteString("</span></div>")
 	b.WriteString(`<div class="hw-t" style="max-height:26em;overflow:auto;line-height:1.8;` +
 		`margin:4px 0">`)

@@ -285,13 +285,10 @@ func (t *text) legend() {
 			t.wrapped("", Visible(v.name, 40)+": "+v.wrong)
 			continue
 		}
-		low, high := v.top.ends()
+		low, high := v.top.endsBeyond(v.above)
 		t.WriteString(right(v.label(), t.label) + "  " + low + " ")
 		t.strip(v.top)
-		if high = " " + high; v.above {
-			high += " and more"
-		}
-		t.line(high)
+		t.line(" " + high)
 		how := Visible(v.top.unit, nameLimit) + ", " + v.reading()
 		if options := v.options(); options != "" {
 			how += "; " + options

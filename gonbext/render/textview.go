@@ -152,7 +152,7 @@ func (v *view) paint(p *picture, t, j int) int {
 // sentence returns what the colours of row t say, as HTML: the prediction, the method with its
 // layer, and the strongest sources.
 func (p *picture) sentence(v *view, t int) string {
-	where, what, chance := p.predictionText(t)
+	where, what, chance := p.predictionOf(v, t)
 	s := html.EscapeString(where) + "<b>" + html.EscapeString(what) + "</b>"
 	if p.generatedAgain(t) {
 		s += fmt.Sprintf(" (generated %d)", t+1)

@@ -19,9 +19,9 @@ function decode(code) {
 }
 // limit is the end of the scale; step is the paint of a value.
 const limit = (v) => v.u === 1 ? Math.log2(v.lim) : v.lim;
-function step(v, x) {
+function step(v, x, end) {
   if (x !== x) return none;
-  const y = Math.min(Math.abs(x) / limit(v), 1);
+  const y = Math.min(Math.abs(x) / (end || limit(v)), 1);
   return Math.sign(x) * Math.round(levels * y);
 }
 // fixed is as in scale.go: no digits from 100 on, and no sign before 0.
@@ -112,21 +112,39 @@ function start(root) {
     const code = v.W ? 4096 * digit[v.w.charCodeAt(at)] + pair(v.w, at + 1) : pair(v.w, at);
     return code ? (code - most - 1) / most * v.top : NaN;
   }
+  const greys = d.d.map((v) => new Set(v.s)), isGrey = (i, t, j) => greys[i].has(j) || d.d[i].h && d.d[i].h[t] === j, silent = d.d.map((v) => new Set(v.z));
+  // onFirst says that attention may rest on the first token, whatever a row is about: its values are shares.
+  const onFirst = (i) => { const v = d.d[d.a ? 0 : i]; return !(v.u || v.g || d.p || d.g); };
+  // A sink is in no word and no sentence, and neither is such a first token. together has the tokens whose value
+  // a token has in row t: those of its word or sentence where these are shown, else itself.
+  const apart = (i, t, j) => !s.sinks && (isGrey(i, t, j) || !j && onFirst(i));
+  const whole = (j) => (s.words ? ofWord : ofSentence)[parts()[j]];
+  const together = (i, t, j) => parts() && !apart(i, t, j) ? whole(j).filter((k) => !apart(i, t, k)) : [j];
   // value is that of the whole word or sentence where these are shown.
-  function value(v, t, j) {
-    const part = parts();
-    if (!part) return one(v, t, j);
+  function value(i, t, j) {
+    const v = d.d[i];
     // The highest value of one side minus that of the other is no value of the difference.
-    if (v.x && d.a && v === d.d[2]) {
-      const a = value(d.d[0], t, j), b = value(d.d[1], t, j);
+    if (v.x && d.a && i === 2 && parts()) {
+      const a = value(0, t, j), b = value(1, t, j);
       return a === undefined || b === undefined ? undefined : a - b;
     }
     let x;
-    for (const k of (part === word ? ofWord : ofSentence)[part[j]]) {
+    for (const k of together(i, t, j)) {
       const y = one(v, t, k);
       x = x === undefined ? y : y === undefined ? x : v.x ? Math.max(x, y) : x + y;
     }
     return x;
+  }
+  // end is that of the scale of the text: in words and sentences about the largest value of any. endOf finds it.
+  let end;
+  function endOf(i) {
+    let top = 0;
+    for (let q = d.a ? 0 : i; parts() && d.d[i].u !== 1 && q <= (d.a ? 2 : i); q++) {
+      for (let t = 0; t < d.n; t++) for (let j = silent[q].has(t) ? tokens.length : 0; j < tokens.length; j++) {
+        if (together(q, t, j)[0] === j && (s.sinks || !isGrey(q, t, j))) top = Math.max(top, Math.abs(value(q, t, j)) || 0);
+      }
+    }
+    return +top.toPrecision(2) || limit(d.d[i]);
   }
   // coarse returns the paints of row t at a level.
   const decoded = {};
@@ -136,7 +154,6 @@ function start(root) {
     const width = v.q ? sources(v, t) : d.m;
     return (j) => flat ? row[j] || 0 : j < width && row[k * width + j] || 0;
   }
-  const greys = d.d.map((v) => new Set(v.s)), isGrey = (i, t, j) => greys[i].has(j) || d.d[i].h && d.d[i].h[t] === j, silent = d.d.map((v) => new Set(v.z));
   const sinksShown = (i) => s.sinks && d.d[i].w && (d.d[i].s || d.d[i].h);
   // painter returns the paints of row t at a level.
   function painter(i, t, k) {
@@ -148,8 +165,8 @@ function start(root) {
       // A silent row has no colours but those of its sinks, where these are shown.
       if (!sink && !other && silent[i].has(t)) return 0;
       if (row) return row(j);
-      const x = words ? value(v, t, j) : one(v, t, j);
-      return x === undefined ? 0 : step(v, x);
+      const x = words ? value(i, t, j) : one(v, t, j);
+      return x === undefined ? 0 : step(v, x, words && end);
     };
   }
   // estimate is a value read back from its paint, at any level.
@@ -160,7 +177,7 @@ function start(root) {
   const exact = (i, t) => d.d[i].w && level(i, t) === shown(d.d[i], t);
   // known is undefined for a source that a target does not have, or whose value is not known.
   const known = (i, t, j) => j >= (d.d[i].q || level(i, t) === shown(d.d[i], t) ? sources(d.d[i], t) : d.m) ? undefined
-    : exact(i, t) ? value(d.d[i], t, j) : estimate(i, t, j);
+    : exact(i, t) ? value(i, t, j) : estimate(i, t, j);
   const number = (i, t, j) => (exact(i, t) ? format : about)(d.d[i], known(i, t, j), t);
 
   const name = (index) => isolate(tokens[index].textContent);
@@ -168,12 +185,13 @@ function start(root) {
 
   function drawText(i, t, j) {
     const row = painter(i, t, level(i, t)), chosen = j < 0 ? place(t) : j;
+    const framed = j >= 0 && exact(i, t) ? together(i, t, j) : [chosen];
     const by = j < 0 ? null : tokens.map(() => 0), paints = [];
     if (by) for (let k = 0; k < d.n; k++) if (place(k) >= 0) by[place(k)] = painter(i, k, level(i, k))(j, parts());
     tokens.forEach((e, index) => {
       const n = by ? by[index] : row(index, parts());
       const css = paintStyle(n);
-      style(e, index !== chosen ? css : (css && css + ';') + 'outline:2px solid');
+      style(e, !framed.includes(index) ? css : (css && css + ';') + 'outline:2px solid');
       if (e.title) e.title = '';
       paints[index] = n;
     });
@@ -227,15 +245,16 @@ function start(root) {
     const bold = (text) => make('b', {textContent: text});
     const quote = (index, text = tokens[index].textContent) => quoted(text, index, d.m, d.e && d.e[0]) + ' ';
     // whole quotes the word or sentence of a token where these are shown, a long one by its beginning.
-    const whole = (index) => {
-      if (!part) return quote(index);
-      const range = document.createRange();
-      range.setStartBefore(tokens[part[index]]);
-      range.setEndAfter(tokens[part.lastIndexOf(part[index])]);
-      return quote(part[index], (range + '').replace(/^(.{39})..+/su, '$1…'));
+    const named = (index) => {
+      if (!part || apart(i, t, index)) return quote(index);
+      const all = whole(index), range = document.createRange(), without = all.filter((q) => apart(i, t, q));
+      range.setStartBefore(tokens[all[0]]);
+      range.setEndAfter(tokens[all[all.length - 1]]);
+      return quote(all[0], (range + '').replace(/^(.{39})..+/su, '$1…')) + (without.length ?
+        'without ' + quote(without[0]) + (without[1] ? '… ' : '') : '');
     };
     // rests is as restsOn of textview.go.
-    const rests = (q, first) => isGrey(i, t, q) ? 'the sink ' : q || first || v.u || v.g || d.p || d.g || part === sentence ? '' :
+    const rests = (q, first) => s.sinks && part && whole(q)[1] ? '' : isGrey(i, t, q) ? 'the sink ' : q || first || v.g || !onFirst(i) ? '' :
       'the first token (attention often rests on it) ';
     const strongest = (list, size) => list.sort((a, b) => size(b) - size(a)).slice(0, 5);
     if (j < 0) {
@@ -246,17 +265,25 @@ function start(root) {
       const others = block && block.querySelector('.hw-e');
       if (from) say.append(...from.cloneNode(true).childNodes);
       else {
-        const list = strongest([...word.keys()].filter((q) => colored(row(q, part)) && !(part && part[q] < q)), (q) => Math.abs(known(i, t, q)));
-        say.append(bold(rowName(t)), ' · ' + names[i] + (v.L ? ', ' + layerName(v, k) : '') + ': ' +
-          sides(i, list, (q) => row(q, part) < 0, (q) => rests(q, list[0]) + whole(q) + number(i, t, q)));
-        // What a row adds up to is the same in words; what changed since the row before names tokens.
-        if (own) say.append(...[...own.cloneNode(true).children].filter((e) => e.localName === 'div' && !e.textContent.startsWith('since “')));
+        const list = strongest([...word.keys()].filter((q) => colored(row(q, part)) && !(part && together(i, t, q)[0] < q)), (q) => Math.abs(known(i, t, q)));
+        // The sentence begins as that of tokens does. What a row adds up to is the same in words; what changed since
+        // the row before names tokens.
+        let begin = [bold(rowName(t)), ' · ' + names[i] + (v.L ? ', ' + layerName(v, k) : '') + ': '], below = [];
+        if (own) {
+          begin = [...own.cloneNode(true).childNodes];
+          below = begin.filter((e) => e.localName === 'div' && !e.textContent.startsWith('since “'));
+          begin.splice(begin.findIndex((e) => e.localName === 'b') + 2);
+          const e = begin[begin.length - 1], x = e.data;
+          e.data = x.slice(0, x.indexOf(': ', x.indexOf(names[i]) + names[i].length) + 2);
+          if (part) below.forEach((e) => { e.textContent = e.textContent.replace(/(top \d+) hold/, '$1 tokens hold'); });
+        }
+        say.append(...begin, sides(i, list, (q) => row(q, part) < 0, (q) => rests(q, list[0]) + named(q) + number(i, t, q)), ...below);
       }
       if (others) say.append(others.cloneNode(true));
       return;
     }
     const fed = [...Array(d.n).keys()].filter((q) => known(i, q, j) && painter(i, q, level(i, q))(j, parts()));
-    say.append(bold(whole(j)), 'as a source, ' + names[i] + ': ' + (strongest(fed, (q) => Math.abs(known(i, q, j))).map((q) =>
+    say.append(bold(named(j)), 'as a source, ' + names[i] + ': ' + (strongest(fed, (q) => Math.abs(known(i, q, j))).map((q) =>
       (place(q) < 0 ? rowName(q) + ' ' : quote(place(q))) + number(i, q, j)).join(', ') || 'nothing stands out'));
   }
 
@@ -323,7 +350,7 @@ function start(root) {
       if (image) raster(image, top + 1, (q) => layerPainter(i, t, top - q));
     }
     const after = title.nextSibling;
-    after.data = after.data.replace(/^”.*? l/, j < 0 ? '” l' : '”, still a target, l');
+    after.data = after.data.replace(/^”.*? l/, '”' + (j < 0 ? '' : (d.e ? ' (' + d.e[0] + ' ' + (t + 1) + ')' : '') + ': what it came from,') + ' l');
     const note = view.querySelector('.hw-u'), layer = view.querySelector('.hw-y');
     layer.title = layer.title || layer.textContent;
     layer.textContent = picked(i) ? layerName(v, k) + (v.y && !v.q ? ', ' + d.e[1] + ' only' : '') : layer.title;
@@ -371,7 +398,7 @@ function start(root) {
     if (groups && d.S) {
       button('sentences', !!s.sentences, () => { s.sentences = !s.sentences; s.words = false; });
     }
-    if (v.w && (v.s || v.h)) button('sinks too', !!s.sinks, () => { s.sinks = !s.sinks; });
+    if (v.w && (v.s || v.h || parts() && onFirst(i))) button('sinks too', !!s.sinks, () => { s.sinks = !s.sinks; });
     if (picked(i)) {
       button(layerName(v, s.level[names[i]]) + ' ✕', true, () => { delete s.level[names[i]]; });
     }
@@ -379,13 +406,16 @@ function start(root) {
   }
 
   function draw(all) {
-    const i = method(), t = target(), j = source();
+    const i = method(), t = target(), j = source(), v = d.d[i];
+    end = endOf(i);
     drawBar(i);
     drawText(i, t, j);
     drawSentence(i, t, j);
-    views.forEach((v, q) => {
-      v.hidden = q !== i && !s.all;
-      if ((all || !v.hidden) && d.d[q].lim) drawMatrix(q, t, j);
+    addTo(say, exact(i, t) && end !== limit(v) && 'colours of the text end at ' + (v.g ? '±' : '') +
+      Number(scaled(v, end).toPrecision(2)) + (v.u ? '' : ' %'));
+    views.forEach((e, q) => {
+      e.hidden = q !== i && !s.all;
+      if ((all || !e.hidden) && d.d[q].lim) drawMatrix(q, t, j);
     });
   }
   // pick chooses the token at a place of the text: as a target if it has a row, else, or if a reader

@@ -52,6 +52,38 @@ func schemes(t *testing.T, b *chromium.Browser, document string) (light, dark ch
 	return show("light"), dark
 }
 
+// TestHatch: the hatching of a negative value is light where its colour is deep, grey would vanish
+// there, and grey where it is pale.
+func TestHatch(t *testing.T) {
+	b := tab(t)
+	e := touched()
+	copy(e.Methods["direct"].Data, []float64{-2, -1, -0.3, 2})
+	light, dark := [3]string{}, [3]string{}
+	for scheme, got := range map[string]*[3]string{"light": &light, "dark": &dark} {
+		b.Do(t, func(ctx context.Context) error {
+			features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}
+			_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia,
+				emulation.SetEmulatedMediaParams{Features: features})
+			return err
+		})
+		b.Show(t, pageOf(t, e))
+		*got = chromium.Evaluate[[3]string](t, b, `[...document.querySelectorAll('.hw-t > *')].slice(0, 3).
+			map((e) => getComputedStyle(e).backgroundImage.match(/rgba\([1-9][^)]*\)/)[0])`)
+	}
+	b.Do(t, func(ctx context.Context) error {
+		_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia,
+			emulation.SetEmulatedMediaParams{})
+		return err
+	})
+	const grey = "rgba(136, 136, 136, 0.533)"
+	if want := "rgba(255, 255, 255, 0.733)"; light != [3]string{want, want, grey} {
+		t.Errorf("on white the hatching is %s", light)
+	}
+	if want := "rgba(255, 255, 255, 0.4)"; dark != [3]string{want, want, grey} {
+		t.Errorf("on black the hatching is %s", dark)
+	}
+}
+
 // TestForcedColors opens a page on a system that forces its own colours: those of tokens stay.
 func TestForcedColors(t *testing.T) {
 	b := tab(t)

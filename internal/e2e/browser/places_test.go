@@ -332,10 +332,20 @@ func TestFedStays(t *testing.T) {
 		return chromium.Evaluate[string](t, b, "(() => {"+script+"})(),"+read)
 	}
 	first := do("")
-	still := strings.Replace(first, "” layer by", "”, still a target, layer by", 1)
+	still := strings.Replace(first, "” layer by",
+		"” (generated 1): what it came from, layer by", 1)
 	if got := do(click(".hw-t > *", 1)); got != still || still == first {
 		t.Errorf("a source has %q, want %q", got, still)
 	}
+	// Another generated token as a source changes nothing there; when it is chosen, it has its own.
+	if got := do(`document.querySelectorAll('.hw-t > *')[5].dispatchEvent(
+		new MouseEvent('click', {bubbles: true, shiftKey: true}))`); got != still {
+		t.Errorf("a generated token as a source has %q, want %q", got, still)
+	}
+	if got := do(click(".hw-t > *", 5)); !strings.Contains(got, "here “here” layer by") {
+		t.Errorf("another generated token has %q", got)
+	}
+	do(click(".hw-t > *", 4))
 	if got := do(press("Escape")); got != first {
 		t.Errorf("back, it has %q, want %q", got, first)
 	}

@@ -119,6 +119,32 @@ func TestPrintWide(t *testing.T) {
 	}
 }
 
+// TestPrintGaps prints a matrix: the columns after those of tokens do not run together, and no
+// triangle says that a part is closed, as all of them are open.
+func TestPrintGaps(t *testing.T) {
+	b := tab(t)
+	e := touched()
+	e.Order = e.Order[1:]
+	e.OtherMass["value-zeroing"] = []float64{0, 0, 0, 0.3}
+	printed(t, b, pageOf(t, e))
+	got := chromium.Evaluate[struct {
+		Rows  int
+		Gap   float64
+		Marks string
+	}](t, b, `(() => {
+		const wide = (e) => { const r = document.createRange(); r.selectNodeContents(e); return r.getBoundingClientRect(); };
+		const rows = [...document.querySelectorAll('.hw-r')];
+		return {
+			Rows: rows.length,
+			Gap: Math.min(...rows.map((r) => wide(r.cells[r.cells.length - 1]).left - wide(r.cells[r.cells.length - 2]).right)),
+			Marks: [...document.querySelectorAll('summary')].map((e) => getComputedStyle(e).listStyleType).join(' '),
+		};
+	})()`)
+	if got.Rows != 2 || got.Gap < 4 || got.Marks != "none none" {
+		t.Errorf("printed are %+v, want 2 rows, gaps of 4 pixels and no marks of closed parts", got)
+	}
+}
+
 // TestPrintFlow prints a graph of many layers: it fits on the page, its names are not smaller than
 // 7 points, and each stands at the height of its line of nodes.
 func TestPrintFlow(t *testing.T) {

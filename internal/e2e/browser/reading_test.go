@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
 	"github.com/headwater-ml/headwater/internal/e2e/fixture"
@@ -17,12 +18,12 @@ func TestTouchWords(t *testing.T) {
 	b := tab(t)
 	b.Show(t, pageOf(t, touched()))
 	words := click(".hw-b button", 3)
-	do(t, b, words).check(t, "whole words", "are", "are · direct: for it “keys” (1) +3.00"+
-		"first token the 0.00", "1 key", "2 s")
+	do(t, b, words).check(t, "whole words", "are", "are 90.0 % · direct, whole model: for it "+
+		"“keys” (1) +3.00first token the 0.00", "1 key", "2 s")
 	do(t, b, click(".hw-t > *", 5)).check(t, "another token", "here", "for it “to” (3) +2.00; "+
 		"against it “keys” (1) -1.00", "1 key", "2 s", "3 to")
-	do(t, b, click(".hw-t > *", 2)).check(t, "a piece of a word", "s", "“keys” (1) as a source, "+
-		"direct: “are” (generated 1) +3.00, “here” (generated 2) -1.00", "4 are", "5 here")
+	do(t, b, click(".hw-t > *", 2)).check(t, "a piece of a word", "key s", "“keys” (1) as a "+
+		"source, direct: “are” (generated 1) +3.00, “here” (generated 2) -1.00", "4 are", "5 here")
 	do(t, b, press("Escape")+words).check(t, "tokens again", "here", "against it “s” -1.00", "2 s",
 		"3 to")
 }
@@ -41,9 +42,75 @@ func TestTouchLongSentence(t *testing.T) {
 	b.Show(t, pageOf(t, lengthenedBy(e, 20)))
 	s = do(t, b, "[...document.querySelectorAll('.hw-b button')].find((e) => "+
 		"e.textContent === 'sentences').click()")
-	const want = "are · direct: for it “keys to w0 w1 w2 w3 w4 w5 w6 w7 w8 w9 w…” (1) +3.00"
+	const want = "for it “keys to w0 w1 w2 w3 w4 w5 w6 w7 w8 w9 w…” (1) +3.00"
 	if !strings.Contains(s.Sentence, want) {
 		t.Errorf("of sentences it says %q, want %q", s.Sentence, want)
+	}
+}
+
+// TestTouchFirstApart shows sentences of a picture whose first token has most of a row: it stays a
+// part of its own, as it is among tokens, and the sum of its sentence is without it. The sentence
+// begins as that of tokens does, the colours have the scale of sentences, and a source is framed as
+// a whole.
+func TestTouchFirstApart(t *testing.T) {
+	b := tab(t)
+	e := &attribution.Explanation{
+		Model:  trace.Info{Name: "hand-made"},
+		Prompt: attribution.Prompt{Texts: []string{"The", " hall", ".", " Its", " bell", "."}},
+		Steps: []attribution.GeneratedToken{
+			{Text: " rang", Probability: 0.018}, {Text: " once", Probability: 0.5},
+		},
+		Order: []string{"value-zeroing", "direct"},
+		Methods: map[string]*attribution.Result{
+			// [n,m,l]: layer 1 is shown. The rows of direct are after it.
+			"value-zeroing": {
+				Unit: "share of change", Layers: []int{0, 1}, Shape: [3]int{2, 6, 2},
+				Data: []float64{
+					0, 0.39, 0, 0.01, 0, 0.01, 0, 0.25, 0, 0.24, 0, 0.1,
+					0, 0.2, 0, 0.1, 0, 0.1, 0, 0.25, 0, 0.24, 0, 0.1,
+				},
+				Shown: []int{1, 1}, Options: map[string]string{},
+			},
+			"direct": {
+				Unit: "part of the logit", Layers: []int{1}, Shape: [3]int{2, 6, 1},
+				Data:    []float64{0.5, 1, 1.4, -1, -1, -0.05, 0, 0, 0, 0, 0, 0.5},
+				Options: map[string]string{"scorer": "direct"},
+			},
+		},
+		OtherMass: map[string][]float64{"value-zeroing": {0, 0, 0, 0.01}},
+	}
+	place(e)
+	b.Show(t, pageOf(t, e))
+	press := func(label string) string {
+		return "[...document.querySelectorAll('.hw-b button')].find((e) => e.textContent === '" +
+			label + "').click();"
+	}
+	do(t, b, "").check(t, "at first", "rang", "rang 1.8 % · value-zeroing, layer 1: most from the "+
+		"first token (attention often rests on it) “The” 39.0 %, “Its” 25.0 %", "0 The",
+		"3 Its", "4 bell", "5 .")
+	s := do(t, b, press("sentences"))
+	s.check(t, "sentences", "rang", "rang 1.8 % · value-zeroing, layer 1: most from “Its bell.” (3) "+
+		"59.0 %, “The” (0) 39.0 %", "0 The", "3 Its", "4 bell", "5 .")
+	for _, want := range []string{
+		"(top 3 tokens hold 88.0 %)", "colours of the text end at 59 %",
+	} {
+		if !strings.Contains(s.Sentence, want) {
+			t.Errorf("of sentences it says %q, want %q in it", s.Sentence, want)
+		}
+	}
+	do(t, b, click(".hw-t > *", 1)).check(t, "a source", "hall .",
+		"“The hall.” (0) without “The” (0) as a source, value-zeroing: “once” (generated 2) 20.0 %",
+		"7 once")
+	do(t, b, press("sinks too")).check(t, "a source with sinks", "The hall .",
+		"“The hall.” (0) as a source, value-zeroing: “rang” (generated 1) 41.0 %, “once” (generated "+
+			"2) 40.0 %", "6 rang", "7 once")
+	do(t, b, click(".hw-t > *", 6)).check(t, "sinks too", "rang", "most from “Its bell.” (3) "+
+		"59.0 %, “The hall.” (0) 41.0 %", "0 The", "1 hall", "2 .", "3 Its", "4 bell", "5 .")
+	s = do(t, b, press("sinks too")+press("direct"))
+	s.check(t, "a scorer", "rang", "rang 1.8 % · direct, whole model: for it “The hall.” (0) +2.90; "+
+		"against it “Its bell.” (3) -2.05", "0 The", "1 hall", "2 .", "3 Its", "4 bell", "5 .")
+	if !strings.Contains(s.Sentence, "colours of the text end at ±2.9") {
+		t.Errorf("of a scorer it says %q", s.Sentence)
 	}
 }
 

@@ -131,7 +131,7 @@ func TestTouch(t *testing.T) {
 		"for it “to” +2.00; against it “s” -1.00", "2 s", "3 to")
 	do(t, b, click(".hw-t > *", 2)).check(t, "click on a prompt token", "s",
 		"as a source, direct: “are” (generated 1) +1.00, “here” (generated 2) -1.00", "4 are", "5 here")
-	do(t, b, click(".hw-b button", 3)).check(t, "whole words", "s", "“are” (generated 1) +3.00",
+	do(t, b, click(".hw-b button", 3)).check(t, "whole words", "key s", "“are” (generated 1) +3.00",
 		"4 are", "5 here")
 	do(t, b, click(".hw-b button", 3))
 	s := do(t, b, click(".hw-b button", 1)+";"+click(".hw-v:not([hidden]) .hw-r", 0))

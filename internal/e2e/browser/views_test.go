@@ -59,8 +59,8 @@ func TestTouchCompareWords(t *testing.T) {
 		options    map[string]string
 		a, b       [2]float64 // of key and s
 	}{
-		{"part of the logit", "A − B: more in B from “keys” (1) -0.80", map[string]string{"scorer": "direct"}, [2]float64{1, 0.6}, [2]float64{2, 0.4}},
-		{"flow", "A − B: more in A from “keys” (1) +0.40", flow, [2]float64{0.9, 0.2}, [2]float64{0.1, 0.5}},
+		{"part of the logit", "A − B, row by row: more in B from “keys” (1) -0.80", map[string]string{"scorer": "direct"}, [2]float64{1, 0.6}, [2]float64{2, 0.4}},
+		{"flow", "A − B, row by row: more in A from “keys” (1) +0.40", flow, [2]float64{0.9, 0.2}, [2]float64{0.1, 0.5}},
 	} {
 		var sides [2]render.Side
 		for i, values := range [][2]float64{c.a, c.b} {
@@ -426,8 +426,9 @@ func TestTouchSwitches(t *testing.T) {
 			return e.title;
 		})()`, index))
 	}
-	do(t, b, click(".hw-b button", 3)).check(t, "sentences", "e", "raw: most from “c d” (4) "+
-		"32.0 %, “a b.” (1) 18.0 %sink <s> 50.0 % · rest of the prompt 50.0 %", "0 <s>",
+	do(t, b, click(".hw-b button", 3)).check(t, "sentences", "e", "raw, layer 0: most from "+
+		"“c d” (4) 32.0 %, “a b.” (1) 18.0 %sink <s> 50.0 % · rest of the prompt 50.0 % "+
+		"(top 3 tokens hold 47.0 %)", "0 <s>",
 		"1 a", "2 b", "3 .", "4 c", "5 d")
 	if got := over(4); got != "32.0 %" {
 		t.Errorf("the second sentence has %q, want 32.0 %%", got)
