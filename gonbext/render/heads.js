@@ -16,10 +16,12 @@ function start(root) {
   const s = choices(d.id, root, {open: {}});
   let color = colorsOf(paletteOf(d, s));
   const within = (x, size, otherwise) => x >= 0 && x < size ? x : otherwise;
-  const query = () => within(s.query, d.T, d.q), layer = () => within(s.layer, d.L, d.l), head = () => within(s.head, d.H, d.h);
+  const query = () => within(s.query, d.T, d.q);
+  // first is the layer and the head that a token opens: of the layer that wrote what is predicted there.
+  const first = (i) => d.W && d.O[d.p[i]] >= 0 ? [d.W[d.p[i]], d.O[d.p[i]]] : [d.l, d.h];
+  const layer = () => within(s.layer, d.L, first(query())[0]), head = () => within(s.head, d.H, first(query())[1]);
   // The static sentence has exact numbers. The list of heads leaves it: its buttons are not announced
   // with each change, and the one in focus keeps it.
-  const heading = say.lastChild.textContent.split(': ')[0].replace('heads', 'heads (layer.head)') + ': ';
   const said = [...say.childNodes].slice(0, -1), list = make('div', {className: 'hw-b'}), below = make('div');
   list.setAttribute('style', 'font-size:12px;margin-top:4px');
   below.append(list);
@@ -85,19 +87,23 @@ function start(root) {
     }
   }
   function drawList(i) {
-    const focused = [...list.children].indexOf(document.activeElement);
+    const buttons = () => [...list.querySelectorAll('button')], focused = buttons().indexOf(document.activeElement);
     list.textContent = '';
     if (!known(i)) return;
-    const best = d.B[i - d.f], wrote = d.W ? d.W[d.p[i]] : -1;
-    list.append(heading + (best.length ? '' : 'none'));
+    const best = d.B[i - d.f], wrote = d.W ? d.W[d.p[i]] : -1, all = ' that look at one token more from here than from other tokens';
+    const part = (what) => list.appendChild(make('div', {textContent: what + ': '}));
+    let own, others;
+    if (!best.length) part('heads' + all).append('none');
     for (let k = 0; k < best.length; k += 4) {
       const [l, h, j, p] = best.slice(k, k + 4);
-      const e = make('button', {type: 'button', textContent: l + '.' + h + ' ' + name(j) + ' ' + p + ' %' + (l === wrote ? ' (wrote)' : ''),
+      const e = make('button', {type: 'button', textContent: l + '.' + h + ' ' + name(j) + ' ' + p + ' %',
         title: 'layer ' + l + ', head ' + h, onclick: () => pick(l, h)});
       e.setAttribute('aria-pressed', l === layer() && h === head());
-      list.append(e);
+      if (l === wrote) own = own || part('heads (layer.head) of layer ' + l + ', which wrote “' + isolate(tokens[d.m + d.p[i]].textContent) + '”');
+      else others = others || part((own ? 'other heads' : 'heads (layer.head)') + all);
+      (l === wrote ? own : others).append(e);
     }
-    if (focused >= 0) (list.children[focused] || text).focus({preventScroll: true});
+    if (focused >= 0) (buttons()[focused] || text).focus({preventScroll: true});
   }
   function drawOpen(l, h) {
     title.textContent = 'layer ' + l + ', head ' + h;
@@ -170,8 +176,7 @@ function start(root) {
       s.query = i;
       s.fed = false;
     }
-    if (l >= 0 && l < d.L && d.w[l * d.H]) s.layer = l;
-    if (h >= 0 && h < d.H) s.head = h;
+    if (l >= 0 && l < d.L && h >= 0 && h < d.H && d.w[l * d.H]) Object.assign(s, {layer: l, head: h});
     draw();
   }
 
@@ -193,7 +198,7 @@ function start(root) {
     'Enter shows what looks at the token and goes back, Escape goes back to the first head', (event) => {
     const by = event.shiftKey ? [0, 1, 0] : [0, 0, text.dir === 'rtl' ? -1 : 1], i = query();
     const moves = {ArrowLeft: by.map((x) => -x), ArrowRight: by, ArrowUp: [1, 0, 0], ArrowDown: [-1, 0, 0]}[event.key];
-    if (moves) return () => pick(layer() + moves[0], head() + moves[1], moves[2] ? i + moves[2] : -1);
+    if (moves) return () => moves[2] ? pick(-1, -1, i + moves[2]) : pick(layer() + moves[0], head() + moves[1], -1);
     return {
       Home: () => pick(-1, -1, 0), End: () => pick(-1, -1, d.T - 1), Escape: goBack,
       Enter: () => { if (s.fed) pick(-1, -1, i); else feeds(i); },

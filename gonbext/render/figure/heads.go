@@ -12,10 +12,10 @@ import (
 
 // Heads returns the attention of every head as a square: rows look at columns, from the first token
 // on. Layers are rows of squares, the last one at the top, or, where the squares are larger so,
-// columns. The head that looks at a token from where generated token t is predicted more than from
-// elsewhere is framed, and so is the layer that wrote t, if that is known; a t below 0 is that of
-// [render.FirstWord]. Heads returns an error if the attention does not fit the text or there is no
-// token t.
+// columns. One head is framed that looks at a token more from where generated token t is predicted
+// than from elsewhere, see [render.Heads.OpenHead], and so is the layer that wrote t, if that is
+// known; a t below 0 is that of [render.FirstWord]. Heads returns an error if the attention does
+// not fit the text or there is no token t.
 func Heads(h render.Heads, t int) (Drawing, error) {
 	open, err := h.OpenHead(t, nil)
 	if err != nil {

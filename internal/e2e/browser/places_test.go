@@ -146,6 +146,42 @@ func TestHeadsWrote(t *testing.T) {
 	}
 }
 
+// TestHeadsOpenTheLayer chooses tokens of a picture of heads: each opens the best head of the layer
+// that wrote what is predicted there, until the reader chooses a head, which then stays.
+func TestHeadsOpenTheLayer(t *testing.T) {
+	b := tab(t)
+	h := attended()
+	h.Explanation.Model.Layers = 2
+	r := h.Explanation.Methods["value-zeroing"]
+	r.Shown = []int{0, 1}
+	r.Options = map[string]string{
+		"aggregation": "layer", "layers": "0-1", "row": "predicting position",
+	}
+	row := h.Attention.Data[3*6:] // of layer 0, head 0, from “to”
+	row[0], row[1] = 0.4, 0.6
+	b.Show(t, fixture.Written(t, render.HeadsPage{Heads: h}))
+	const own = "heads (layer.head) of layer 0, which wrote “are”: 0.0 “key” (1) 60 %other heads " +
+		"that look at one token more from here than from other tokens: 1.1 “s” (2) 100 %"
+	for _, c := range []struct{ what, script, open, list string }{
+		{"at first", "", "layer 0, head 0", own},
+		{"the next token", press("ArrowRight"), "layer 1, head 1", "of layer 1, which wrote “here”: 1.1"},
+		{"back", press("ArrowLeft"), "layer 0, head 0", own},
+		{"what it feeds", press("Enter"), "layer 0, head 0", own},
+		{"another head", press("Enter") + click(".hw-s + div button", 1), "layer 1, head 1", own},
+		{"the next token with it", press("ArrowRight"), "layer 1, head 1", "which wrote “here”"},
+		{"back with it", press("ArrowLeft"), "layer 1, head 1", own},
+		{"Esc", press("Escape"), "layer 0, head 0", own},
+	} {
+		got := chromium.Evaluate[[]string](t, b, "(() => {"+c.script+`})(),
+			[document.querySelector('.hw-n').textContent,
+			document.querySelector('.hw-s + div').textContent,
+			document.querySelector('.hw-b [aria-pressed=true]').title]`)
+		if got[0] != c.open || !strings.Contains(got[1], c.list) || got[2] != c.open {
+			t.Errorf("%s: %q is open, want %q and the list %q", c.what, got, c.open, c.list)
+		}
+	}
+}
+
 // TestTapCell clicks cells, as a finger does, which has no pointer: what stands there is said, also
 // where a cell is empty, and goes with the next choice.
 func TestTapCell(t *testing.T) {

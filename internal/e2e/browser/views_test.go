@@ -151,7 +151,7 @@ func TestTouchHeads(t *testing.T) {
 	do(press("ArrowRight"))
 	do(press("ArrowDown")).check(t, "a layer down", "are", "layer 0, head 1 looks at the sink")
 	do(click(".hw-t > *", 0))
-	if got := chromium.Evaluate[string](t, b, list); !strings.HasSuffix(got, "distance: none") {
+	if got := chromium.Evaluate[string](t, b, list); !strings.HasSuffix(got, "other tokens: none") {
 		t.Errorf("the first token, which sees itself alone, says %q", got)
 	}
 }
