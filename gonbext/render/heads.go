@@ -38,7 +38,9 @@ type Heads struct {
 	Attention trace.Tensor
 	// Palette is the name of the colours; see [Heatmap.Palette].
 	Palette string
-	// MaxBytes is the approximate limit of the result in bytes; default 480,000.
+	// MaxBytes is the approximate limit of the result in bytes; default 480,000, of a page
+	// 5,000,000. If all that the script needs would be larger, fewer tokens or none can be chosen,
+	// which a sentence says.
 	MaxBytes int
 }
 
@@ -127,6 +129,8 @@ type headsPage struct {
 	predictions []int
 	// query is the token whose rows are shown, layer and head the head that is open.
 	query, layer, head int
+	// known are the first and the last token whose rows the script has; see data.
+	known [2]int
 }
 
 //go:embed opened.js
@@ -148,6 +152,7 @@ func (r Heads) WriteTo(w io.Writer) (int64, error) {
 
 // WriteTo writes the document. The only error is that of w.
 func (r HeadsPage) WriteTo(w io.Writer) (int64, error) {
+	r.MaxBytes = inPage(r.MaxBytes)
 	return writePage(w, titleOf(r.Explanation), r.Heads)
 }
 
@@ -423,6 +428,19 @@ func (h *headsPage) write() {
 	tokens := h.allTokens(left / 4)
 	left -= len(tokens)
 	data := h.data(left)
+	text += h.part(func(b *page) {
+		from, last := h.known[0], h.known[1]
+		name := html.EscapeString(h.placedName(from))
+		switch {
+		case data == "":
+			b.withoutRoom(noClicks)
+		case from == last && h.T > 1:
+			b.withoutRoom("Clicks show what heads look at from " + name + " alone")
+		case from > 0:
+			b.withoutRoom("Clicks show what heads look at from " + name + " and the tokens " +
+				"after it, and not from those before")
+		}
+	})
 	h.frame(class+" hw-heads", head+text+thumbnails+open+tokens+legend, data, headsTouch())
 }
 
@@ -825,7 +843,7 @@ func (h *headsPage) data(limit int) string {
 		d.Opens = append(d.Opens, opens)
 	}
 	for _, rows := range [][2]int{{0, h.T - 1}, {max(h.m-1, 0), h.T - 1}, {h.query, h.query}} {
-		d.First, d.Last, d.Rows = rows[0], rows[1], nil
+		d.First, d.Last, d.Rows, h.known = rows[0], rows[1], nil, rows
 		size := 500 + 4*h.T + 8*len(d.Wrote)
 		d.Best = nil
 		for i := d.First; i <= d.Last; i++ {

@@ -176,7 +176,16 @@ func TestHeadsSizes(t *testing.T) {
 		if !strings.Contains(got, "<script>") {
 			t.Errorf("%v: there is no room for the script", c)
 		}
-		t.Logf("%v: %d bytes", c, len(got))
+		// What a cell has no room for is said there, and a page has room for it.
+		cut := strings.Contains(got, "Clicks show what heads look at from ")
+		if cut != (c.prompt != 20) || cut && !strings.Contains(got, "Save the picture as a page") {
+			t.Errorf("%v: it says that some tokens show nothing: %t", c, cut)
+		}
+		document := written(t, HeadsPage{r})
+		if strings.Contains(document, "Clicks show") || len(document) > 5_100_000 {
+			t.Errorf("%v: a page of %d bytes has not all rows", c, len(document))
+		}
+		t.Logf("%v: %d bytes, as a page %d", c, len(got), len(document))
 	}
 }
 
