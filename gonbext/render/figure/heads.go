@@ -29,8 +29,9 @@ func Heads(h render.Heads, t int) (Drawing, error) {
 }
 
 // Head returns the attention of one head as a matrix: a row for each token that looks, a column for
-// each token that it looks at. head is its layer and its number; nil is the head that [Heads]
-// frames. t is as there. Head returns an error as [Heads] does, or if there is no such head.
+// each token that it looks at. In a decoder there is no value where a token would look ahead. head
+// is its layer and its number; nil is the head that [Heads] frames. t is as there. Head returns an
+// error as [Heads] does, or if there is no such head.
 func Head(h render.Heads, t int, head *[2]int) (Drawing, error) {
 	open, err := h.OpenHead(t, head)
 	if err != nil {
@@ -40,7 +41,11 @@ func Head(h render.Heads, t int, head *[2]int) (Drawing, error) {
 	m := &chart.Matrix{Rows: g.names(), Columns: g.names(), Muted: open.Sinks}
 	for i := range g.tokens {
 		for j := range g.tokens {
-			m.Data = append(m.Data, g.at(open.Layer, open.Head, i, j))
+			x := g.at(open.Layer, open.Head, i, j)
+			if j > i && !h.Explanation.Model.Bidirectional {
+				x = math.NaN()
+			}
+			m.Data = append(m.Data, x)
 		}
 	}
 	return noted(&chart.Chart{
