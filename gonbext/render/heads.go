@@ -814,7 +814,7 @@ type headsData struct {
 	Opens     []int `json:"O,omitempty"`
 	// Best has for each token from First on the heads that are listed for it, those of the layer
 	// that wrote first, of each its layer, its head, the token that it looks at and its share in
-	// percent.
+	// hundred thousandths: numbers that are named have the digits of the other forms.
 	Best [][]int `json:"B"`
 }
 
@@ -850,7 +850,7 @@ func (h *headsPage) data(limit int) string {
 			list := []int{}
 			wrote, others := h.listOf(i, listedHeads)
 			for _, b := range slices.Concat(wrote, others) {
-				list = append(list, b.layer, b.head, b.token, int(math.Round(100*b.share)))
+				list = append(list, b.layer, b.head, b.token, int(math.Round(1e5*b.share)))
 			}
 			d.Best, size = append(d.Best, list), size+5*len(list)
 		}

@@ -43,16 +43,23 @@ function start(root) {
     }
     return decoded[at] = out;
   }
+  // exact is the attention that the list names, 0 if it does not; the rows are rounded.
+  function exact(l, h, i, j) {
+    const best = known(i) ? d.B[i - d.f] : [];
+    for (let k = 0; k < best.length; k += 4) if (best[k] === l && best[k + 1] === h && best[k + 2] === j) return best[k + 3] / 1e5;
+    return 0;
+  }
   // attention from token i to token j.
   function attention(l, h, i, j) {
     const before = d.b ? (i - d.f) * d.T : (i * (i + 1) - d.f * (d.f + 1)) / 2;
-    return known(i) && j < seen(i) ? values(l, h)[before + j] : 0;
+    return known(i) && j < seen(i) ? exact(l, h, i, j) || values(l, h)[before + j] : 0;
   }
   function paint(l, h, i, j) {
     if (!known(i) || j >= seen(i)) return 0;
     return sinks.has(j) ? grey : Math.min(Math.round(attention(l, h, i, j) / full * levels), levels);
   }
-  const percent = (x) => '≈ ' + (100 * x).toFixed(0) + ' %';
+  const share = (x) => (100 * x).toFixed(x < 0.9995 ? 1 : 0) + ' %';
+  const percent = (...at) => exact(...at) ? share(exact(...at)) : '≈ ' + (100 * attention(...at)).toFixed(0) + ' %';
   const name = (j) => quoted(tokens[j].textContent, j, d.m, 'generated');
 
   // With s.fed, the chosen token is shown as a source: those that look at it have colours.
@@ -62,16 +69,16 @@ function start(root) {
       style(e, j !== i ? css : (css && css + ';') + 'outline:2px solid');
     });
   }
-  const strongest = (list, size) => list.sort((a, b) => size(b) - size(a)).slice(0, 5).map((j) =>
-    (sinks.has(j) && !s.fed ? 'the sink ' : '') + name(j) + ' ' + percent(size(j))).join(', ');
+  const strongest = (list, at) => list.sort((a, b) => attention(...at(b)) - attention(...at(a))).slice(0, 5).map((j) =>
+    (sinks.has(j) && !s.fed ? 'the sink ' : '') + name(j) + ' ' + percent(...at(j))).join(', ');
   const stands = (x) => x >= full / 2 / levels;
   function drawSentence(l, h, i) {
     say.textContent = '';
     const bold = make('b', {textContent: name(i)}), row = [], head = 'layer ' + l + ', head ' + h;
     if (s.fed) {
-      const size = (q) => attention(l, h, q, i), from = d.f > 0 ? ' of the tokens from ' + name(d.f) + ' on' : '';
+      const from = d.f > 0 ? ' of the tokens from ' + name(d.f) + ' on' : '';
       say.append(bold, ' as a source, ' + head + ': ' +
-        (strongest([...tokens.keys()].filter((q) => stands(size(q))), size) || 'nothing stands out') + from);
+        (strongest([...tokens.keys()].filter((q) => stands(attention(l, h, q, i))), (q) => [l, h, q, i]) || 'nothing stands out') + from);
       return;
     }
     const t = d.p[i], predicted = t < 0 || d.b ? '' : ', where “' + isolate(tokens[d.m + t].textContent) + '” is predicted';
@@ -83,7 +90,7 @@ function start(root) {
     else {
       for (let j = 0; j < seen(i); j++) if (stands(attention(l, h, i, j))) row.push(j);
       say.append(bold, predicted + ' · ' + head + ' looks at ' +
-        (strongest(row, (j) => attention(l, h, i, j)) || 'many tokens, none of which has 5 % of its attention'));
+        (strongest(row, (j) => [l, h, i, j]) || 'many tokens, none of which has 5 % of its attention'));
     }
   }
   function drawList(i) {
@@ -96,7 +103,7 @@ function start(root) {
     if (!best.length) part('heads' + all).append('none');
     for (let k = 0; k < best.length; k += 4) {
       const [l, h, j, p] = best.slice(k, k + 4);
-      const e = make('button', {type: 'button', textContent: l + '.' + h + ' ' + name(j) + ' ' + p + ' %',
+      const e = make('button', {type: 'button', textContent: l + '.' + h + ' ' + name(j) + ' ' + share(p / 1e5),
         title: 'layer ' + l + ', head ' + h, onclick: () => pick(l, h)});
       e.setAttribute('aria-pressed', l === layer() && h === head());
       if (l === wrote) own = own || part('heads (layer.head) of layer ' + l + ', which wrote “' + isolate(tokens[d.m + d.p[i]].textContent) + '”');
@@ -206,7 +213,7 @@ function start(root) {
   });
   text.onpointerover = (event) => {
     const j = tokens.indexOf(event.target);
-    if (j >= 0) event.target.title = j < seen(query()) && known(query()) ? percent(attention(layer(), head(), query(), j)) : '';
+    if (j >= 0) event.target.title = j < seen(query()) && known(query()) ? percent(layer(), head(), query(), j) : '';
   };
   lines.forEach((line, k) => {
     line.querySelector('td:last-child').setAttribute('style', 'padding:0;line-height:0;cursor:pointer');
@@ -216,7 +223,7 @@ function start(root) {
   });
   // at says how much of its attention token i has on token j, nothing if it is not known.
   const at = (i, j) => !tokens[i] || !tokens[j] || !known(i) ? '' : name(i) + ' looks at ' + name(j) + ': ' +
-    (j < seen(i) ? percent(attention(layer(), head(), i, j)) : '0 %, it comes later');
+    (j < seen(i) ? percent(layer(), head(), i, j) : '0 %, it comes later');
   const choose = (i, j) => {
     staying(rows[0], () => pick(-1, -1, i));
     addTo(say, at(i, j));

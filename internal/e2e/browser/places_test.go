@@ -65,14 +65,14 @@ func TestKeysOfHeadsAndMaps(t *testing.T) {
 		}
 	}
 	t.Run("heads", func(t *testing.T) {
-		const fed = "“s” (2) as a source, layer 1, head 1: “to” (3) ≈ 100 %"
+		const fed = "“s” (2) as a source, layer 1, head 1: “to” (3) 100 %"
 		const s = "“s” (2) · layer 1, head 1 looks at “key” (1)"
 		const first = "“to” (3), where “are” is predicted · layer 1, head 1 looks at “s” (2) 100 %"
 		check(t, fixture.Written(t, render.HeadsPage{Heads: attended()}), "layer 1, head 1", []step{
 			{"at first", "", "to", first, "2 s"},
 			{
 				"Enter", press("Enter"), "to",
-				"“to” (3) as a source, layer 1, head 1: “are” (generated 1) ≈ 100 %", "4 are",
+				"“to” (3) as a source, layer 1, head 1: “are” (generated 1) 100 %", "4 are",
 			},
 			{"Enter again", press("Enter"), "to", first, "2 s"},
 			{
@@ -158,9 +158,9 @@ func TestHeadsOpenTheLayer(t *testing.T) {
 		"aggregation": "layer", "layers": "0-1", "row": "predicting position",
 	}
 	row := h.Attention.Data[3*6:] // of layer 0, head 0, from “to”
-	row[0], row[1] = 0.4, 0.6
+	row[0], row[1] = 0.0, 0.6042  // 60.4 %, and 24 of 40 steps
 	b.Show(t, fixture.Written(t, render.HeadsPage{Heads: h}))
-	const own = "heads (layer.head) of layer 0, which wrote “are”: 0.0 “key” (1) 60 %other heads " +
+	const own = "heads (layer.head) of layer 0, which wrote “are”: 0.0 “key” (1) 60.4 %other heads " +
 		"that look at one token more from here than from other tokens: 1.1 “s” (2) 100 %"
 	for _, c := range []struct{ what, script, open, list string }{
 		{"at first", "", "layer 0, head 0", own},
@@ -172,12 +172,19 @@ func TestHeadsOpenTheLayer(t *testing.T) {
 		{"back with it", press("ArrowLeft"), "layer 1, head 1", own},
 		{"Esc", press("Escape"), "layer 0, head 0", own},
 	} {
+		// The head that is open and its number are those of the list.
+		const same = `document.querySelector('.hw-s').textContent.endsWith(
+			document.querySelector('.hw-b [aria-pressed=true]').textContent.replace(/^[\d.]+ /, ''))`
 		got := chromium.Evaluate[[]string](t, b, "(() => {"+c.script+`})(),
 			[document.querySelector('.hw-n').textContent,
 			document.querySelector('.hw-s + div').textContent,
 			document.querySelector('.hw-b [aria-pressed=true]').title]`)
 		if got[0] != c.open || !strings.Contains(got[1], c.list) || got[2] != c.open {
 			t.Errorf("%s: %q is open, want %q and the list %q", c.what, got, c.open, c.list)
+		}
+		if c.open == "layer 0, head 0" && !strings.HasPrefix(c.what, "what") &&
+			!chromium.Evaluate[bool](t, b, same) {
+			t.Errorf("%s: the list and the sentence have other numbers", c.what)
 		}
 	}
 }
