@@ -238,7 +238,10 @@ function start(root) {
     box.onclick = (event) => choose(...place(event));
     box.onmousemove = (event) => { event.target.title = at(...place(event)); };
   }
-  finish(root, d, s, draw);
+  finish(root, d, s, () => {
+    steady(rows);
+    draw();
+  });
 }
 
 begin('.hw-heads[data-hw]', start);

@@ -143,7 +143,10 @@ function start(root) {
     open.parentElement.onclick = (event) => choose(...place(event));
     open.parentElement.onmousemove = (event) => { event.target.title = at(...place(event)); };
   }
-  finish(root, d, s, draw);
+  finish(root, d, s, () => {
+    steady(rows);
+    draw();
+  });
 }
 
 begin('.hw-maps[data-hw]', start);

@@ -7,6 +7,17 @@ function largest(n, size) {
   for (let j = 0, top = 0; j < n; j++) if (size(j) > top) [at, top] = [j, size(j)];
   return at;
 }
+// steady keeps the names of a map's rows as wide as they are where any of them is the chosen one, which
+// is bold and has a mark: the columns stay where they are.
+function steady(rows) {
+  if (!rows[0]) return;
+  const each = (chosen) => rows.forEach((r) => r.classList.toggle('hw-x', chosen)), cell = rows[0].cells[0];
+  each(true);
+  const {width} = cell.getBoundingClientRect();
+  each(false);
+  cell.style.boxSizing = 'border-box';
+  cell.style.minWidth = width + 'px';
+}
 // boxOf is the box in which a map scrolls.
 const boxOf = (row) => row.closest('table').parentElement;
 // reveal scrolls a map that is wider than its box so that column j of a row can be seen, beside the

@@ -256,6 +256,33 @@ func TestTapCell(t *testing.T) {
 	}
 }
 
+// TestSteadyColumns chooses every row of a head and of a map: the columns stay where they are, though
+// the name of the chosen row is bold and has a mark.
+func TestSteadyColumns(t *testing.T) {
+	b := tab(t)
+	e := touched()
+	e.Prompt.Texts[2] = " considerably"
+	h := attended()
+	h.Explanation = e
+	for name, page := range map[string]string{
+		"heads": fixture.Written(t, render.HeadsPage{Heads: h}),
+		"maps":  fixture.Written(t, render.MapsPage{Maps: mapped(e)}),
+	} {
+		b.Show(t, page)
+		at := chromium.Evaluate[[]float64](t, b, `[...document.querySelectorAll('.hw-r')].map((row, i) => {
+			document.querySelectorAll('.hw-t > *:not(br)')[i].click();
+			if (!row.classList.contains('hw-x')) throw new Error('row ' + i + ' is not chosen');
+			return row.cells[1].getBoundingClientRect().left;
+		})`)
+		for i, x := range at {
+			if x != at[0] {
+				t.Errorf("%s: with row %d the columns begin at %.2f, with row 0 at %.2f", name, i, x,
+					at[0])
+			}
+		}
+	}
+}
+
 // TestFrameBesideTokens frames every token of a text in which some are white space alone: the frame
 // covers no other token.
 func TestFrameBesideTokens(t *testing.T) {
