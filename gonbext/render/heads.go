@@ -714,8 +714,7 @@ func (h *headsPage) openHead() string {
 					g[i][j] = h.paint(h.layer, h.head, i, j)
 				}
 			}
-			side := max(imageHeight/h.T, 1)
-			b.image("hw-j", "attention of the open head", g, side, side, "")
+			b.openImage("attention of the open head", g)
 			return
 		}
 		b.WriteString(`<div style="overflow-x:auto;overflow-y:hidden"><table class="hw-m" ` +
@@ -736,6 +735,12 @@ func (h *headsPage) openHead() string {
 		}
 		b.WriteString("</table></div>")
 	})
+}
+
+// openImage writes an opened map of a long text, in the width that there is.
+func (b *page) openImage(name string, g grid) {
+	side := max(imageWidth/len(g), 1)
+	b.image("hw-j", name, g, side, side, "height:auto")
 }
 
 // allTokens returns the heads of every prediction, in one part to open.

@@ -277,9 +277,7 @@ func (p *mapsPage) openMap(b *page) {
 	}
 	b.WriteString("</div>")
 	if p.T > cellColumns {
-		side := max(imageHeight/p.T, 1)
-		g := p.grid(p.layer, p.T)
-		b.image("hw-j", p.name(p.layer)+", targets × sources", g, side, side, "")
+		b.openImage(p.name(p.layer)+", targets × sources", p.grid(p.layer, p.T))
 		return
 	}
 	b.WriteString(`<div style="overflow-x:auto;overflow-y:hidden"><table class="hw-m" ` +

@@ -270,7 +270,7 @@ func (p *layersPage) panel(b *page, v *view, t int, first bool) {
 		p.panelTable(b, v, t)
 	default:
 		columns, _ = v.panelColumns(t)
-		width := min(max(imageWidth/2/columns, 1), 24)
+		width := min(max(imageWidth/columns, 1), 24)
 		b.besideLabels(v, t, panelLine, func() {
 			b.image("hw-j", v.layersName(b.picture), p.panelGrid(v, t), width, panelLine, "")
 		})

@@ -256,8 +256,8 @@ func TestTapCell(t *testing.T) {
 	}
 }
 
-// TestSteadyColumns chooses every row of a head and of a map: the columns stay where they are, though
-// the name of the chosen row is bold and has a mark.
+// TestSteadyColumns chooses every row of a head and of a map: the columns stay where they are,
+// though the name of the chosen row is bold and has a mark.
 func TestSteadyColumns(t *testing.T) {
 	b := tab(t)
 	e := touched()
@@ -269,7 +269,8 @@ func TestSteadyColumns(t *testing.T) {
 		"maps":  fixture.Written(t, render.MapsPage{Maps: mapped(e)}),
 	} {
 		b.Show(t, page)
-		at := chromium.Evaluate[[]float64](t, b, `[...document.querySelectorAll('.hw-r')].map((row, i) => {
+		at := chromium.Evaluate[[]float64](t, b, `[...document.querySelectorAll('.hw-r')].map(
+			(row, i) => {
 			document.querySelectorAll('.hw-t > *:not(br)')[i].click();
 			if (!row.classList.contains('hw-x')) throw new Error('row ' + i + ' is not chosen');
 			return row.cells[1].getBoundingClientRect().left;
