@@ -175,8 +175,10 @@ function start(root) {
     opened = l * d.H + h;
     rows.forEach((r, q) => r.classList.toggle('hw-x', q === i && !s.fed));
     header.forEach((e, j) => e.classList.toggle('hw-x', j === i && !!s.fed));
-    if (open) markLine(open, i, d.T, s.fed);
-    else reveal(rows[i], s.fed ? i : largest(d.T, size));
+    if (open) {
+      markLine(open, i, d.T, s.fed);
+      nameColumns(open, d.T, (j) => !s.fed && stands(size(j)) ? size(j) : 0, name);
+    } else reveal(rows[i], s.fed ? i : largest(d.T, size));
   }
   function pick(l, h, i) {
     if (i >= 0 && i < d.T) {
