@@ -19,12 +19,15 @@ import (
 // Heads is a picture of what every attention head looks at, for a notebook or a page:
 //
 //   - the text, coloured by what one head looks at from one token;
-//   - the heads that look at a token from there more than from elsewhere;
+//   - the heads that look at one token more from there than from elsewhere, first those of the
+//     layer that wrote the token that is predicted there;
 //   - a thumbnail of every head, a line for each layer and a column for each head, with the layer
 //     that wrote the token that is predicted there;
 //   - one head as a matrix: a line for each token that looks, a column for each it looks at.
 //
-// All colours are on one scale. Where scripts run, any head can be opened and any token chosen.
+// At first the best head of the layer that wrote is open, where that is known, else the best of
+// all. All colours are on one scale. Where scripts run, any head can be opened and any token
+// chosen.
 type Heads struct {
 	// Explanation has the text: m prompt tokens and n generated tokens; T = m + n. An encoder
 	// generates nothing, so T = m.
@@ -35,15 +38,17 @@ type Heads struct {
 	Attention trace.Tensor
 	// Palette is the name of the colours; see [Heatmap.Palette].
 	Palette string
-	// MaxBytes is the approximate limit of the result in bytes; default 480,000.
+	// MaxBytes is the approximate limit of the result in bytes; default 480,000, of a page
+	// 5,000,000. If all that the script needs would be larger, fewer tokens or none can be chosen,
+	// which a sentence says.
 	MaxBytes int
 }
 
 // HeadsPage is [Heads] as an HTML document.
 type HeadsPage struct{ Heads }
 
-// HeadsText is [Heads] as text: for each generated token, the heads that look at one token where
-// it is predicted more than from elsewhere.
+// HeadsText is [Heads] as text: for each generated token, the heads that look at one token more
+// where it is predicted than from elsewhere, first those of the layer that wrote it.
 type HeadsText struct {
 	Heads
 	// Width is the number of columns of the terminal; default 100, at least 60.
@@ -124,6 +129,8 @@ type headsPage struct {
 	predictions []int
 	// query is the token whose rows are shown, layer and head the head that is open.
 	query, layer, head int
+	// known are the first and the last token whose rows the script has; see data.
+	known [2]int
 }
 
 //go:embed opened.js
@@ -145,6 +152,7 @@ func (r Heads) WriteTo(w io.Writer) (int64, error) {
 
 // WriteTo writes the document. The only error is that of w.
 func (r HeadsPage) WriteTo(w io.Writer) (int64, error) {
+	r.MaxBytes = inPage(r.MaxBytes)
 	return writePage(w, titleOf(r.Explanation), r.Heads)
 }
 
@@ -161,9 +169,8 @@ func (r Heads) open() *headsPage {
 	h.query = h.queryOf(h.chosen)
 	h.sinks, h.wrote = h.findSinks(), layersThatWrote(r.Explanation)
 	h.findPredictions()
-	best := h.best(h.query, 1)
-	if len(best) > 0 {
-		h.layer, h.head = best[0].layer, best[0].head
+	if first, ok := h.first(h.query); ok {
+		h.layer, h.head = first.layer, first.head
 	}
 	return h
 }
@@ -183,10 +190,11 @@ type OpenedHead struct {
 	Wrote int
 }
 
-// OpenHead returns the head that looks at a token from where generated token t is predicted more
-// than from elsewhere: the one that the picture of t opens. A t below 0 is that of [FirstWord]. If
-// chosen is not nil it is the head, as its layer and its number. OpenHead returns a
-// [trace.UsageError] if the attention does not fit the text, or has no such token or head.
+// OpenHead returns the head that the picture of generated token t opens: one that looks at a token
+// more from where t is predicted than from elsewhere, and the best one of the layer that wrote t,
+// if that layer is known and has one. A t below 0 is that of [FirstWord]. If chosen is not nil it
+// is the head, as its layer and its number. OpenHead returns a [trace.UsageError] if the attention
+// does not fit the text, or has no such token or head.
 func (r Heads) OpenHead(t int, chosen *[2]int) (o OpenedHead, err error) {
 	if err := r.Check(); err != nil {
 		return o, err
@@ -200,8 +208,8 @@ func (r Heads) OpenHead(t int, chosen *[2]int) (o OpenedHead, err error) {
 	if t >= 0 {
 		o.Query = min(h.queryOf(t), h.T-1)
 	}
-	if best := h.best(o.Query, 1); len(best) > 0 {
-		o.Layer, o.Head = best[0].layer, best[0].head
+	if first, ok := h.first(o.Query); ok {
+		o.Layer, o.Head = first.layer, first.head
 	}
 	if chosen != nil {
 		o.Layer, o.Head = chosen[0], chosen[1]
@@ -396,11 +404,16 @@ func (h *headsPage) mean(layer, head, j int) float64 {
 	return h.means[(layer*h.H+head)*h.T+j]
 }
 
-// listedHeads is how many heads are listed for a token, and rankedBy what their order is; see best.
+// listedHeads is how many heads are listed for a token. lookMore is what all of them do, and
+// listedBy says which are listed and in what order; see best.
 const (
 	listedHeads = 12
-	rankedBy    = "ranked by their share, less their mean share for that token from elsewhere, " +
-		"less half of their mean share at that distance"
+	lookMore    = "heads that look at one token more from here than from other tokens"
+	listedBy    = "Each head is named with a token and the share of its attention there. Listed " +
+		"are the heads with the most left of that share after two subtractions: the mean share " +
+		"that the head gives the same token from elsewhere, and half of the mean share that it " +
+		"gives to tokens as far away. Those of the layer that wrote the token stand first; both " +
+		"by falling share."
 )
 
 // write writes the parts from top to bottom. The thumbnails and the numbers of the script take what
@@ -415,6 +428,19 @@ func (h *headsPage) write() {
 	tokens := h.allTokens(left / 4)
 	left -= len(tokens)
 	data := h.data(left)
+	text += h.part(func(b *page) {
+		from, last := h.known[0], h.known[1]
+		name := html.EscapeString(h.placedName(from))
+		switch {
+		case data == "":
+			b.withoutRoom(noClicks)
+		case from == last && h.T > 1:
+			b.withoutRoom("Clicks show what heads look at from " + name + " alone")
+		case from > 0:
+			b.withoutRoom("Clicks show what heads look at from " + name + " and the tokens " +
+				"after it, and not from those before")
+		}
+	})
 	h.frame(class+" hw-heads", head+text+thumbnails+open+tokens+legend, data, headsTouch())
 }
 
@@ -435,8 +461,11 @@ func (h *headsPage) text() string {
 		h.tokens(b)
 		b.WriteString(`<div class="hw-s" style="margin:4px 0 8px 0">`)
 		b.WriteString(h.sentence(h.query, h.layer, h.head))
-		b.printf(`<div style="%s">heads that look at a token from there more than from elsewhere, `+
-			`%s: %s</div></div>`, small, rankedBy, html.EscapeString(h.looks(h.query, listedHeads)))
+		b.printf(`<div style="%s">`, small)
+		for _, list := range h.lists(h.query, listedHeads) {
+			b.printf("<div>%s</div>", html.EscapeString(list))
+		}
+		b.WriteString("</div></div>")
 	})
 }
 
@@ -517,37 +546,65 @@ func (h *headsPage) predicted(i int) string {
 	return ", where “" + tokenName(h.e.Steps[t].Text) + "” is predicted"
 }
 
-// listOf returns the k heads that are listed for token i; see best. If no head of the layer that
-// wrote what is predicted there is among them, its best one follows.
-func (h *headsPage) listOf(i, k int) []look {
+// first returns the head that is opened for token i: the best of the layer that wrote what is
+// predicted there, or, if that is not known or none of its heads is listed, the best of all; ok is
+// false if there is none.
+func (h *headsPage) first(i int) (first look, ok bool) {
 	all := h.best(i, h.L*h.H)
-	list := all[:min(k, len(all))]
+	if len(all) == 0 {
+		return look{}, false
+	}
 	wrote := h.wroteLayer(h.predictions[i])
-	ofWrote := func(b look) bool { return b.layer == wrote }
-	if at := slices.IndexFunc(all, ofWrote); at >= k {
-		return append(slices.Clone(list), all[at])
-	}
-	return list
+	at := slices.IndexFunc(all, func(b look) bool { return b.layer == wrote })
+	return all[max(at, 0)], true
 }
 
-// lookName names the token that a listed head looks at from token i, with its share, and says
-// whether the head is of the layer that wrote what is predicted there.
-func (h *headsPage) lookName(i int, b look) string {
-	name := h.placedName(b.token) + " " + share(b.share)
-	if b.layer == h.wroteLayer(h.predictions[i]) {
-		name += " (wrote)"
+// listOf returns the heads that are listed for token i, the k best, those of the layer that wrote
+// what is predicted there apart; see best. If none of these is among them, the best of that layer
+// is listed too. Both are in the order of their shares.
+func (h *headsPage) listOf(i, k int) (wrote, others []look) {
+	layer := h.wroteLayer(h.predictions[i])
+	for n, b := range h.best(i, h.L*h.H) {
+		switch {
+		case b.layer == layer && (n < k || wrote == nil):
+			wrote = append(wrote, b)
+		case b.layer != layer && n < k:
+			others = append(others, b)
+		}
 	}
-	return name
+	for _, list := range [][]look{wrote, others} {
+		slices.SortStableFunc(list, func(a, b look) int { return cmp.Compare(b.share, a.share) })
+	}
+	return wrote, others
 }
 
-// looks lists the heads that look most at one token from token i.
-func (h *headsPage) looks(i, k int) string {
+// lookName names the token that a listed head looks at, with its share.
+func (h *headsPage) lookName(b look) string { return h.placedName(b.token) + " " + share(b.share) }
+
+// lists returns the heads that are listed for token i: those of the layer that wrote what is
+// predicted there, and the others, each with a heading.
+func (h *headsPage) lists(i, k int) (lists []string) {
+	wrote, others := h.listOf(i, k)
+	heading := lookMore
+	if wrote != nil {
+		lists = append(lists, fmt.Sprintf("heads of layer %d, which wrote “%s”: %s",
+			wrote[0].layer, tokenName(h.e.Steps[h.predictions[i]].Text), h.looks(wrote)))
+		heading = "other " + lookMore
+	}
+	if others != nil {
+		lists = append(lists, heading+": "+h.looks(others))
+	}
+	if lists == nil {
+		return []string{heading + ": none"}
+	}
+	return lists
+}
+
+// looks names heads and what they look at.
+func (h *headsPage) looks(list []look) string {
 	var all []string
-	for _, b := range h.listOf(i, k) {
-		all = append(all, fmt.Sprintf("layer %d head %d %s", b.layer, b.head, h.lookName(i, b)))
-	}
-	if all == nil {
-		return "none"
+	for _, b := range list {
+		all = append(all, fmt.Sprintf("layer %d head %d %s", b.layer, b.head, h.lookName(b)))
 	}
 	return strings.Join(all, " · ")
 }
@@ -657,8 +714,7 @@ func (h *headsPage) openHead() string {
 					g[i][j] = h.paint(h.layer, h.head, i, j)
 				}
 			}
-			side := max(imageHeight/h.T, 1)
-			b.image("hw-j", "attention of the open head", g, side, side, "")
+			b.openImage("attention of the open head", g)
 			return
 		}
 		b.WriteString(`<div style="overflow-x:auto;overflow-y:hidden"><table class="hw-m" ` +
@@ -681,6 +737,12 @@ func (h *headsPage) openHead() string {
 	})
 }
 
+// openImage writes an opened map of a long text, in the width that there is.
+func (b *page) openImage(name string, g grid) {
+	side := max(imageWidth/len(g), 1)
+	b.image("hw-j", name, g, side, side, "height:auto")
+}
+
 // allTokens returns the heads of every prediction, in one part to open.
 func (h *headsPage) allTokens(limit int) string {
 	var s strings.Builder
@@ -690,7 +752,7 @@ func (h *headsPage) allTokens(limit int) string {
 		where, what, chance := h.predictionText(t)
 		one := fmt.Sprintf(`<div class="hw-d" style="padding:4px 0 4px 12px">%s<b>%s</b> %s: %s`+
 			`</div>`, html.EscapeString(where), html.EscapeString(what), chance,
-			html.EscapeString(h.looks(h.queryOf(t), 5)))
+			html.EscapeString(strings.Join(h.lists(h.queryOf(t), listed), "; ")))
 		if s.Len()+len(one) > limit {
 			s.WriteString(h.part(func(b *page) {
 				b.lastLeftOut(len(h.e.Steps) - t)
@@ -719,8 +781,9 @@ func (h *headsPage) legend() string {
 	return h.part(func(b *page) {
 		b.printf(`<details class="hw-k" style="%s;font-size:12px"><summary style="cursor:pointer">`+
 			`How to read this, model</summary><div>Attention of every head, as the model computed `+
-			`it; nothing is merged. The framed token looks at the coloured ones. Attention says `+
-			`where a head reads, not what it makes of it.%s</div>`, line, html.EscapeString(grey))
+			`it; nothing is merged. The framed token looks at the coloured ones. %s Attention `+
+			`says where a head reads, not what it makes of it.%s</div>`, line, listedBy,
+			html.EscapeString(grey))
 		b.model()
 		b.WriteString("</details>")
 	})
@@ -749,11 +812,14 @@ type headsData struct {
 	// Palette is the number of the palette.
 	Palette int `json:"c,omitempty"`
 	// Predicted has for each token the one that is predicted there, -1 if none. Wrote has the layer
-	// that wrote each generated token.
+	// that wrote each generated token, and Opens the head of that layer that is opened where the
+	// token is predicted, -1 if none is; see first.
 	Predicted []int `json:"p"`
 	Wrote     []int `json:"W,omitempty"`
-	// Best has for each token from First on the heads that are listed for it, of each its layer,
-	// its head, the token that it looks at and its share in percent.
+	Opens     []int `json:"O,omitempty"`
+	// Best has for each token from First on the heads that are listed for it, those of the layer
+	// that wrote first, of each its layer, its head, the token that it looks at and its share in
+	// hundred thousandths: numbers that are named have the digits of the other forms.
 	Best [][]int `json:"B"`
 }
 
@@ -772,14 +838,24 @@ func (h *headsPage) data(limit int) string {
 			d.Sinks = append(d.Sinks, j)
 		}
 	}
+	for t := range d.Wrote {
+		opens := -1
+		if layer := h.wroteLayer(t); layer >= 0 {
+			if first, ok := h.first(h.queryOf(t)); ok && first.layer == layer {
+				opens = first.head
+			}
+		}
+		d.Opens = append(d.Opens, opens)
+	}
 	for _, rows := range [][2]int{{0, h.T - 1}, {max(h.m-1, 0), h.T - 1}, {h.query, h.query}} {
-		d.First, d.Last, d.Rows = rows[0], rows[1], nil
-		size := 500 + 4*h.T + 4*len(d.Wrote)
+		d.First, d.Last, d.Rows, h.known = rows[0], rows[1], nil, rows
+		size := 500 + 4*h.T + 8*len(d.Wrote)
 		d.Best = nil
 		for i := d.First; i <= d.Last; i++ {
 			list := []int{}
-			for _, b := range h.listOf(i, listedHeads) {
-				list = append(list, b.layer, b.head, b.token, int(math.Round(100*b.share)))
+			wrote, others := h.listOf(i, listedHeads)
+			for _, b := range slices.Concat(wrote, others) {
+				list = append(list, b.layer, b.head, b.token, int(math.Round(1e5*b.share)))
 			}
 			d.Best, size = append(d.Best, list), size+5*len(list)
 		}
@@ -855,15 +931,27 @@ func (r HeadsText) WriteTo(w io.Writer) (int64, error) {
 		}
 		t.line(fmt.Sprintf("%3d  %s%s  %s", i+1, where, what, chance))
 		query := h.queryOf(i)
-		for _, b := range h.listOf(query, listed) {
-			t.wrapped(fmt.Sprintf("     layer %2d head %2d  ", b.layer, b.head),
-				h.lookName(query, b))
+		wrote, others := h.listOf(query, listed)
+		indent := "     "
+		write := func(list []look) {
+			for _, b := range list {
+				t.wrapped(fmt.Sprintf("%slayer %2d head %2d  ", indent, b.layer, b.head),
+					h.lookName(b))
+			}
 		}
+		if wrote != nil {
+			t.line(fmt.Sprintf("     heads of layer %d", wrote[0].layer))
+			indent = "       "
+			write(wrote)
+			if others != nil {
+				t.line("     other heads")
+			}
+		}
+		write(others)
 	}
 	t.line("")
-	t.wrapped("", "Each line: a head that looks at one token more than it does from other "+
-		"tokens, and the share of its attention there. Heads are "+rankedBy+". Sinks and the "+
-		"looking token are left out.")
+	t.wrapped("", "Below each token: "+strings.Replace(lookMore, "here", "where it is predicted",
+		1)+". "+listedBy+" Sinks and the looking token are left out.")
 	t.model()
 	return t.WriteTo(w)
 }

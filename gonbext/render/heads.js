@@ -16,10 +16,12 @@ function start(root) {
   const s = choices(d.id, root, {open: {}});
   let color = colorsOf(paletteOf(d, s));
   const within = (x, size, otherwise) => x >= 0 && x < size ? x : otherwise;
-  const query = () => within(s.query, d.T, d.q), layer = () => within(s.layer, d.L, d.l), head = () => within(s.head, d.H, d.h);
+  const query = () => within(s.query, d.T, d.q);
+  // first is the layer and the head that a token opens: of the layer that wrote what is predicted there.
+  const first = (i) => d.W && d.O[d.p[i]] >= 0 ? [d.W[d.p[i]], d.O[d.p[i]]] : [d.l, d.h];
+  const layer = () => within(s.layer, d.L, first(query())[0]), head = () => within(s.head, d.H, first(query())[1]);
   // The static sentence has exact numbers. The list of heads leaves it: its buttons are not announced
   // with each change, and the one in focus keeps it.
-  const heading = say.lastChild.textContent.split(': ')[0].replace('heads', 'heads (layer.head)') + ': ';
   const said = [...say.childNodes].slice(0, -1), list = make('div', {className: 'hw-b'}), below = make('div');
   list.setAttribute('style', 'font-size:12px;margin-top:4px');
   below.append(list);
@@ -41,16 +43,23 @@ function start(root) {
     }
     return decoded[at] = out;
   }
+  // exact is the attention that the list names, 0 if it does not; the rows are rounded.
+  function exact(l, h, i, j) {
+    const best = known(i) ? d.B[i - d.f] : [];
+    for (let k = 0; k < best.length; k += 4) if (best[k] === l && best[k + 1] === h && best[k + 2] === j) return best[k + 3] / 1e5;
+    return 0;
+  }
   // attention from token i to token j.
   function attention(l, h, i, j) {
     const before = d.b ? (i - d.f) * d.T : (i * (i + 1) - d.f * (d.f + 1)) / 2;
-    return known(i) && j < seen(i) ? values(l, h)[before + j] : 0;
+    return known(i) && j < seen(i) ? exact(l, h, i, j) || values(l, h)[before + j] : 0;
   }
   function paint(l, h, i, j) {
     if (!known(i) || j >= seen(i)) return 0;
     return sinks.has(j) ? grey : Math.min(Math.round(attention(l, h, i, j) / full * levels), levels);
   }
-  const percent = (x) => '≈ ' + (100 * x).toFixed(0) + ' %';
+  const share = (x) => (100 * x).toFixed(x < 0.9995 ? 1 : 0) + ' %';
+  const percent = (...at) => exact(...at) ? share(exact(...at)) : '≈ ' + (100 * attention(...at)).toFixed(0) + ' %';
   const name = (j) => quoted(tokens[j].textContent, j, d.m, 'generated');
 
   // With s.fed, the chosen token is shown as a source: those that look at it have colours.
@@ -60,16 +69,16 @@ function start(root) {
       style(e, j !== i ? css : (css && css + ';') + 'outline:2px solid');
     });
   }
-  const strongest = (list, size) => list.sort((a, b) => size(b) - size(a)).slice(0, 5).map((j) =>
-    (sinks.has(j) && !s.fed ? 'the sink ' : '') + name(j) + ' ' + percent(size(j))).join(', ');
+  const strongest = (list, at) => list.sort((a, b) => attention(...at(b)) - attention(...at(a))).slice(0, 5).map((j) =>
+    (sinks.has(j) && !s.fed ? 'the sink ' : '') + name(j) + ' ' + percent(...at(j))).join(', ');
   const stands = (x) => x >= full / 2 / levels;
   function drawSentence(l, h, i) {
     say.textContent = '';
     const bold = make('b', {textContent: name(i)}), row = [], head = 'layer ' + l + ', head ' + h;
     if (s.fed) {
-      const size = (q) => attention(l, h, q, i), from = d.f > 0 ? ' of the tokens from ' + name(d.f) + ' on' : '';
+      const from = d.f > 0 ? ' of the tokens from ' + name(d.f) + ' on' : '';
       say.append(bold, ' as a source, ' + head + ': ' +
-        (strongest([...tokens.keys()].filter((q) => stands(size(q))), size) || 'nothing stands out') + from);
+        (strongest([...tokens.keys()].filter((q) => stands(attention(l, h, q, i))), (q) => [l, h, q, i]) || 'nothing stands out') + from);
       return;
     }
     const t = d.p[i], predicted = t < 0 || d.b ? '' : ', where “' + isolate(tokens[d.m + t].textContent) + '” is predicted';
@@ -81,23 +90,27 @@ function start(root) {
     else {
       for (let j = 0; j < seen(i); j++) if (stands(attention(l, h, i, j))) row.push(j);
       say.append(bold, predicted + ' · ' + head + ' looks at ' +
-        (strongest(row, (j) => attention(l, h, i, j)) || 'many tokens, none of which has 5 % of its attention'));
+        (strongest(row, (j) => [l, h, i, j]) || 'many tokens, none of which has 5 % of its attention'));
     }
   }
   function drawList(i) {
-    const focused = [...list.children].indexOf(document.activeElement);
+    const buttons = () => [...list.querySelectorAll('button')], focused = buttons().indexOf(document.activeElement);
     list.textContent = '';
     if (!known(i)) return;
-    const best = d.B[i - d.f], wrote = d.W ? d.W[d.p[i]] : -1;
-    list.append(heading + (best.length ? '' : 'none'));
+    const best = d.B[i - d.f], wrote = d.W ? d.W[d.p[i]] : -1, all = ' that look at one token more from here than from other tokens';
+    const part = (what) => list.appendChild(make('div', {textContent: what + ': '}));
+    let own, others;
+    if (!best.length) part('heads' + all).append('none');
     for (let k = 0; k < best.length; k += 4) {
       const [l, h, j, p] = best.slice(k, k + 4);
-      const e = make('button', {type: 'button', textContent: l + '.' + h + ' ' + name(j) + ' ' + p + ' %' + (l === wrote ? ' (wrote)' : ''),
+      const e = make('button', {type: 'button', textContent: l + '.' + h + ' ' + name(j) + ' ' + share(p / 1e5),
         title: 'layer ' + l + ', head ' + h, onclick: () => pick(l, h)});
       e.setAttribute('aria-pressed', l === layer() && h === head());
-      list.append(e);
+      if (l === wrote) own = own || part('heads (layer.head) of layer ' + l + ', which wrote “' + isolate(tokens[d.m + d.p[i]].textContent) + '”');
+      else others = others || part((own ? 'other heads' : 'heads (layer.head)') + all);
+      (l === wrote ? own : others).append(e);
     }
-    if (focused >= 0) (list.children[focused] || text).focus({preventScroll: true});
+    if (focused >= 0) (buttons()[focused] || text).focus({preventScroll: true});
   }
   function drawOpen(l, h) {
     title.textContent = 'layer ' + l + ', head ' + h;
@@ -162,16 +175,17 @@ function start(root) {
     opened = l * d.H + h;
     rows.forEach((r, q) => r.classList.toggle('hw-x', q === i && !s.fed));
     header.forEach((e, j) => e.classList.toggle('hw-x', j === i && !!s.fed));
-    if (open) markLine(open, i, d.T, s.fed);
-    else reveal(rows[i], s.fed ? i : largest(d.T, size));
+    if (open) {
+      markLine(open, i, d.T, s.fed);
+      nameColumns(open, d.T, (j) => !s.fed && stands(size(j)) ? size(j) : 0, name);
+    } else reveal(rows[i], s.fed ? i : largest(d.T, size));
   }
   function pick(l, h, i) {
     if (i >= 0 && i < d.T) {
       s.query = i;
       s.fed = false;
     }
-    if (l >= 0 && l < d.L && d.w[l * d.H]) s.layer = l;
-    if (h >= 0 && h < d.H) s.head = h;
+    if (l >= 0 && l < d.L && h >= 0 && h < d.H && d.w[l * d.H]) Object.assign(s, {layer: l, head: h});
     draw();
   }
 
@@ -193,7 +207,7 @@ function start(root) {
     'Enter shows what looks at the token and goes back, Escape goes back to the first head', (event) => {
     const by = event.shiftKey ? [0, 1, 0] : [0, 0, text.dir === 'rtl' ? -1 : 1], i = query();
     const moves = {ArrowLeft: by.map((x) => -x), ArrowRight: by, ArrowUp: [1, 0, 0], ArrowDown: [-1, 0, 0]}[event.key];
-    if (moves) return () => pick(layer() + moves[0], head() + moves[1], moves[2] ? i + moves[2] : -1);
+    if (moves) return () => moves[2] ? pick(-1, -1, i + moves[2]) : pick(layer() + moves[0], head() + moves[1], -1);
     return {
       Home: () => pick(-1, -1, 0), End: () => pick(-1, -1, d.T - 1), Escape: goBack,
       Enter: () => { if (s.fed) pick(-1, -1, i); else feeds(i); },
@@ -201,7 +215,7 @@ function start(root) {
   });
   text.onpointerover = (event) => {
     const j = tokens.indexOf(event.target);
-    if (j >= 0) event.target.title = j < seen(query()) && known(query()) ? percent(attention(layer(), head(), query(), j)) : '';
+    if (j >= 0) event.target.title = j < seen(query()) && known(query()) ? percent(layer(), head(), query(), j) : '';
   };
   lines.forEach((line, k) => {
     line.querySelector('td:last-child').setAttribute('style', 'padding:0;line-height:0;cursor:pointer');
@@ -211,7 +225,7 @@ function start(root) {
   });
   // at says how much of its attention token i has on token j, nothing if it is not known.
   const at = (i, j) => !tokens[i] || !tokens[j] || !known(i) ? '' : name(i) + ' looks at ' + name(j) + ': ' +
-    (j < seen(i) ? percent(attention(layer(), head(), i, j)) : '0 %, it comes later');
+    (j < seen(i) ? percent(layer(), head(), i, j) : '0 %, it comes later');
   const choose = (i, j) => {
     staying(rows[0], () => pick(-1, -1, i));
     addTo(say, at(i, j));
@@ -226,7 +240,10 @@ function start(root) {
     box.onclick = (event) => choose(...place(event));
     box.onmousemove = (event) => { event.target.title = at(...place(event)); };
   }
-  finish(root, d, s, draw);
+  finish(root, d, s, () => {
+    steady(rows);
+    draw();
+  });
 }
 
 begin('.hw-heads[data-hw]', start);

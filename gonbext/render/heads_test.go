@@ -176,7 +176,16 @@ func TestHeadsSizes(t *testing.T) {
 		if !strings.Contains(got, "<script>") {
 			t.Errorf("%v: there is no room for the script", c)
 		}
-		t.Logf("%v: %d bytes", c, len(got))
+		// What a cell has no room for is said there, and a page has room for it.
+		cut := strings.Contains(got, "Clicks show what heads look at from ")
+		if cut != (c.prompt != 20) || cut && !strings.Contains(got, "Save the picture as a page") {
+			t.Errorf("%v: it says that some tokens show nothing: %t", c, cut)
+		}
+		document := written(t, HeadsPage{r})
+		if strings.Contains(document, "Clicks show") || len(document) > 5_100_000 {
+			t.Errorf("%v: a page of %d bytes has not all rows", c, len(document))
+		}
+		t.Logf("%v: %d bytes, as a page %d", c, len(got), len(document))
 	}
 }
 
@@ -284,25 +293,40 @@ func TestHeadsWrote(t *testing.T) {
 	}
 	// “here” is predicted at token 7, and layer 0 wrote it. No head of layer 0 is the first there.
 	p := h.open()
-	list := p.listOf(7, 1)
-	if len(list) != 2 || list[0].layer != 1 || list[1].layer != 0 {
-		t.Fatalf("listed are %+v, want a head of layer 1, then one of layer 0", list)
+	wrote, others := p.listOf(7, 1)
+	if len(wrote) != 1 || len(others) != 1 || wrote[0].layer != 0 || others[0].layer != 1 {
+		t.Fatalf("listed are %+v and %+v, want a head of layer 0, and one of layer 1", wrote, others)
 	}
 	for _, b := range p.best(7, 6) {
-		if b.layer == 0 && b.rank > list[1].rank {
-			t.Errorf("%+v of layer 0 is stronger than %+v", b, list[1])
+		if b.layer == 0 && b.rank > wrote[0].rank {
+			t.Errorf("%+v of layer 0 is stronger than %+v", b, wrote[0])
 		}
 	}
-	marked := []string{p.lookName(7, list[0]), p.lookName(7, list[1])}
-	if strings.HasSuffix(marked[0], "(wrote)") || !strings.HasSuffix(marked[1], " % (wrote)") {
-		t.Errorf("the heads are %q, want a mark at the second", marked)
+	// The head that is opened there is that of layer 0, by the picture, the script and a figure.
+	if first, ok := p.first(7); !ok || first != wrote[0] {
+		t.Errorf("%+v is opened, want %+v", first, wrote[0])
 	}
-	if all := p.listOf(7, 6); len(all) != len(p.best(7, 6)) {
-		t.Errorf("of %d heads %d are listed", len(p.best(7, 6)), len(all))
+	if open, err := h.OpenHead(1, nil); err != nil || open.Layer != 0 || open.Query != 7 ||
+		open.Wrote != 0 || open.Head != wrote[0].head {
+		t.Errorf("%+v, %v; want head %d of layer 0", open, err, wrote[0].head)
+	}
+	if len(d.Opens) != 3 || d.Opens[0] != 1 || d.Opens[1] != wrote[0].head {
+		t.Errorf("the script opens the heads %v, want 1, %d, …", d.Opens, wrote[0].head)
+	}
+	lists := p.lists(7, 1)
+	if len(lists) != 2 || !strings.HasPrefix(lists[0], "heads of layer 0, which wrote “here”: "+
+		"layer 0 head ") || !strings.HasPrefix(lists[1], "other heads that look at one token "+
+		"more from here than from other tokens: layer 1 head 1 “inet” (6) 100 %") {
+		t.Errorf("the lists are %q", lists)
+	}
+	if wrote, others := p.listOf(7, 6); len(wrote)+len(others) != len(p.best(7, 6)) {
+		t.Errorf("of %d heads %d are listed", len(p.best(7, 6)), len(wrote)+len(others))
 	}
 	text := written(t, HeadsText{Heads: h})
 	for _, want := range []string{
-		"Heads are ranked by their share", `1  are  93.1 %  layer 1 wrote most of it`, `2  here  40.0 %  layer 0 wrote most of it`,
+		`1  are  93.1 %  layer 1 wrote most of it`, `2  here  40.0 %  layer 0 wrote most of it`,
+		"     heads of layer 0\n       layer  0 head ",
+		"     other heads\n       layer  1 head  1  “inet” (6) 100 %",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the text has no %q:\n%s", want, text)
@@ -318,6 +342,40 @@ func TestHeadsWrote(t *testing.T) {
 		if got := written(t, own(change)); strings.Contains(got, "wrote 1") {
 			t.Errorf("%s: layer 1 is said to have written the token", name)
 		}
+	}
+}
+
+// TestHeadsOrder: heads are chosen by what they give a token more than elsewhere, and shown in the
+// order of the numbers that stand beside them.
+func TestHeadsOrder(t *testing.T) {
+	const T, from = 8, 6
+	e := &attribution.Explanation{Prompt: attribution.Prompt{
+		Texts: strings.Split("a b c d e f g h", " "), Special: make([]bool, T),
+	}}
+	in := trace.Tensor{Axes: "LHTS", Shape: []int{1, 3, T, T}, Data: make([]float32, 3*T*T)}
+	for i := range T {
+		for head, near := range []float32{0.9, 0.1, 0.2} { // what each gives the token before
+			in.Data[(head*T+i)*T+max(i-1, 0)] = near
+		}
+		if i == from { // and here alone one far back
+			in.Data[(T+i)*T+2], in.Data[(2*T+i)*T+2] = 0.6, 0.8
+		}
+	}
+	h := Heads{Explanation: e, Attention: in}.open()
+	if _, others := h.listOf(from, 2); len(others) != 2 || others[0].head != 2 ||
+		others[1].head != 1 {
+		t.Errorf("two of three are %+v, want heads 2 and 1, which look far back", others)
+	}
+	_, others := h.listOf(from, 3)
+	var got []int
+	for _, b := range others {
+		got = append(got, b.head)
+	}
+	if !slices.Equal(got, []int{0, 2, 1}) {
+		t.Errorf("heads %v are listed, want 0 with 90 %%, 2 with 80 %% and 1 with 60 %%", got)
+	}
+	if first, _ := h.first(from); first.head != 2 {
+		t.Errorf("head %d is opened, want 2, which looks far back from here alone", first.head)
 	}
 }
 

@@ -289,6 +289,9 @@ func (b *page) write() {
 	details := b.details(&left)
 	maps := b.targetMaps(&left)
 	data := b.data(left + reserved)
+	if data == "" && b.touchable() {
+		text += b.part(func(c *page) { c.withoutRoom(noClicks) })
+	}
 	b.frame(class, head+text+matrices+details+maps+legend, data, touch())
 }
 
@@ -339,7 +342,7 @@ func (b *page) head() {
 // leftOut writes a sentence on what is left out and why.
 func (b *page) leftOut(what string) {
 	b.printf(`<div style="%s">%s left out here: the picture would be larger than %s bytes. All `+
-		`numbers are in the explanation.</div>`, small, what, thousands(b.limit))
+		`numbers are in the explanation. %s</div>`, small, what, thousands(b.limit), b.toDo())
 }
 
 // lastLeftOut writes that the last n tokens are left out.

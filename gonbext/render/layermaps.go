@@ -33,7 +33,9 @@ type Maps struct {
 	Layer *int
 	// Palette is the name of the colours; see [Heatmap.Palette].
 	Palette string
-	// MaxBytes is the approximate limit of the result in bytes; default 480,000.
+	// MaxBytes is the approximate limit of the result in bytes; default 480,000, of a page
+	// 5,000,000. If the numbers of the layers would be larger, nothing can be chosen, which a
+	// sentence says.
 	MaxBytes int
 }
 
@@ -216,17 +218,22 @@ func (r Maps) WriteTo(w io.Writer) (int64, error) {
 
 // WriteTo writes the document. The only error is that of w.
 func (r MapsPage) WriteTo(w io.Writer) (int64, error) {
+	r.MaxBytes = inPage(r.MaxBytes)
 	return writePage(w, titleOf(r.Explanation), r.Maps)
 }
 
 // write writes the parts from top to bottom. The numbers of the script take what is left.
 func (p *mapsPage) write() {
-	parts := p.part((*page).head) + p.part(func(b *page) {
+	text := p.part((*page).head) + p.part(func(b *page) {
 		p.tokens(b)
 		b.printf(`<div class="hw-s" style="margin:4px 0 8px 0">%s</div>`, p.sentence())
-	}) + p.part(p.openMap) + p.part(p.thumbnails) + p.part(p.legend)
-	data := p.data(p.limit - len(parts) - len(mapsTouch()) - len(styleSheet) - 1000)
-	p.frame(class+" hw-maps", parts, data, mapsTouch())
+	})
+	rest := p.part(p.openMap) + p.part(p.thumbnails) + p.part(p.legend)
+	data := p.data(p.limit - len(text) - len(rest) - len(mapsTouch()) - len(styleSheet) - 1000)
+	if data == "" {
+		text += p.part(func(b *page) { b.withoutRoom(noClicks) })
+	}
+	p.frame(class+" hw-maps", text+rest, data, mapsTouch())
 }
 
 // name names the method and the layers that a level is about.
@@ -270,9 +277,7 @@ func (p *mapsPage) openMap(b *page) {
 	}
 	b.WriteString("</div>")
 	if p.T > cellColumns {
-		side := max(imageHeight/p.T, 1)
-		g := p.grid(p.layer, p.T)
-		b.image("hw-j", p.name(p.layer)+", targets × sources", g, side, side, "")
+		b.openImage(p.name(p.layer)+", targets × sources", p.grid(p.layer, p.T))
 		return
 	}
 	b.WriteString(`<div style="overflow-x:auto;overflow-y:hidden"><table class="hw-m" ` +

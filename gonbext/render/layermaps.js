@@ -75,8 +75,11 @@ function start(root) {
     if (opened !== l) drawOpen(opened = l); // at first the static map stays, which has exact numbers
     rows.forEach((r, k) => r.classList.toggle('hw-x', k === i && !s.fed));
     header.forEach((e, k) => e.classList.toggle('hw-x', k === i && !!s.fed));
-    if (open) markLine(open, i, d.T, s.fed);
-    else reveal(rows[i], s.fed ? i : largest(d.T, (j) => j < seen(i) && !sinks.has(j) ? Math.abs(value(l, i, j)) : 0));
+    const size = (j) => j < seen(i) && !sinks.has(j) ? Math.abs(value(l, i, j)) : 0;
+    if (open) {
+      markLine(open, i, d.T, s.fed);
+      nameColumns(open, d.T, (j) => !s.fed && paint(l, i, j) ? size(j) : 0, name);
+    } else reveal(rows[i], s.fed ? i : largest(d.T, size));
     thumbnails.forEach((e, k) => {
       e.setAttribute('aria-current', k === l);
       mark(e.querySelector('img').parentElement, 0, 0, 1, 1).hidden = k !== l;
@@ -143,7 +146,10 @@ function start(root) {
     open.parentElement.onclick = (event) => choose(...place(event));
     open.parentElement.onmousemove = (event) => { event.target.title = at(...place(event)); };
   }
-  finish(root, d, s, draw);
+  finish(root, d, s, () => {
+    steady(rows);
+    draw();
+  });
 }
 
 begin('.hw-maps[data-hw]', start);

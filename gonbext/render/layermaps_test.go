@@ -173,7 +173,20 @@ func TestMapsSizes(t *testing.T) {
 			t.Errorf("%d tokens: %d bytes, a script: %t", T, len(got),
 				strings.Contains(got, "<script>"))
 		}
-		t.Logf("%d tokens: %d bytes", T, len(got))
+		if said := strings.Contains(got, noClicks+": with its numbers the picture would be larger "+
+			"than 480,000 bytes. Save the picture as a page"); said != (T > 100) {
+			t.Errorf("%d tokens: it says that clicks show nothing: %t", T, said)
+		}
+		// A page has room for more, and says so where it does not.
+		document := written(t, MapsPage{mapped(e, 13)})
+		fits := T <= 300
+		if strings.Contains(document, "<script>") != fits || len(document) > 5_100_000 ||
+			strings.Contains(document, noClicks) == fits ||
+			!fits && !strings.Contains(document, "5,000,000 bytes. Take a shorter text.") {
+			t.Errorf("a page of %d tokens has %d bytes, a script: %t, want %t", T, len(document),
+				strings.Contains(document, "<script>"), fits)
+		}
+		t.Logf("%d tokens: %d bytes, as a page %d", T, len(got), len(document))
 	}
 }
 

@@ -25,8 +25,8 @@ type Layers struct {
 	// Tokens are the generated tokens, 0-based; default: the first 6 words or pieces of words;
 	// see [FirstWord].
 	Tokens []int
-	// MaxBytes is the approximate limit of the result in bytes; default 480,000, and none for a
-	// text. A larger text has no lines of layers.
+	// MaxBytes is the approximate limit of the result in bytes; default 480,000, of a page
+	// 5,000,000, and none for a text. A larger text has no lines of layers.
 	MaxBytes int
 }
 
@@ -159,6 +159,7 @@ func (r Layers) WriteTo(w io.Writer) (int64, error) {
 
 // WriteTo writes the document. The only error is that of w.
 func (r LayersPage) WriteTo(w io.Writer) (int64, error) {
+	r.MaxBytes = inPage(r.MaxBytes)
 	return writePage(w, titleOf(r.Explanation), r.Layers)
 }
 
@@ -186,6 +187,9 @@ func (p *layersPage) write() {
 		}
 	}
 	data := p.numbers(left)
+	if data == "" {
+		text += p.part(func(b *page) { b.withoutRoom(noClicks) })
+	}
 	p.frame(class+" hw-layers", head+text+parts.String()+legend, data, layersTouch())
 }
 
@@ -266,7 +270,7 @@ func (p *layersPage) panel(b *page, v *view, t int, first bool) {
 		p.panelTable(b, v, t)
 	default:
 		columns, _ = v.panelColumns(t)
-		width := min(max(imageWidth/2/columns, 1), 24)
+		width := min(max(imageWidth/columns, 1), 24)
 		b.besideLabels(v, t, panelLine, func() {
 			b.image("hw-j", v.layersName(b.picture), p.panelGrid(v, t), width, panelLine, "")
 		})

@@ -527,8 +527,11 @@ func (b *page) image(class, name string, g grid, w, h int, style string) {
 		columns = len(g[0])
 	}
 	box := "<div>"
+	if strings.Contains(style, "width:100%") {
+		box = `<div style="width:100%">`
+	}
 	if style != "" {
-		box, style = `<div style="width:100%">`, ";"+style
+		style = ";" + style
 	}
 	b.printf(`%s<img class="%s" alt="%s" width="%d" height="%d" style="max-width:100%%;`+
 		`border:1px solid #8885%s" src="%s"></div>`, box, class, html.EscapeString(name), columns*w,

@@ -7,6 +7,32 @@ function largest(n, size) {
   for (let j = 0, top = 0; j < n; j++) if (size(j) > top) [at, top] = [j, size(j)];
   return at;
 }
+// nameColumns names the columns with the largest of n sizes, up to 5 above 0, below an image of n × n
+// cells, but for one whose name would cover another.
+function nameColumns(img, n, size, name) {
+  const box = img.parentElement, width = img.getAttribute('width'), at = [];
+  let line = box.nextElementSibling;
+  if (!line || line.className !== 'hw-2') box.after(line = make('div', {className: 'hw-2', ariaHidden: true}));
+  line.setAttribute('style', 'position:relative;overflow:hidden;font-size:11px;height:10em;max-width:100%;width:' + width + 'px');
+  line.textContent = '';
+  for (const j of [...Array(n).keys()].filter(size).sort((a, b) => size(b) - size(a)).slice(0, 5)) {
+    const x = (j + 0.5) / n;
+    if (at.some((y) => Math.abs(x - y) * width < 14)) continue;
+    at.push(x);
+    line.appendChild(make('span', {textContent: name(j)})).setAttribute('style', 'position:absolute;writing-mode:vertical-rl;transform:translateX(-50%);left:' + 100 * x + '%');
+  }
+}
+// steady keeps the names of a map's rows as wide as they are where any of them is the chosen one, which
+// is bold and has a mark: the columns stay where they are.
+function steady(rows) {
+  if (!rows[0]) return;
+  const each = (chosen) => rows.forEach((r) => r.classList.toggle('hw-x', chosen)), cell = rows[0].cells[0];
+  each(true);
+  const {width} = cell.getBoundingClientRect();
+  each(false);
+  cell.style.boxSizing = 'border-box';
+  cell.style.minWidth = width + 'px';
+}
 // boxOf is the box in which a map scrolls.
 const boxOf = (row) => row.closest('table').parentElement;
 // reveal scrolls a map that is wider than its box so that column j of a row can be seen, beside the

@@ -8,8 +8,37 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 )
 
+// pageMaxBytes is how large the picture of a document is at most by default. A file has more room
+// than the cell of a notebook.
+const pageMaxBytes = 5_000_000
+
+// inPage returns the limit of the picture of a document; one that is not above 0 is the default.
+func inPage(limit int) int {
+	if limit <= 0 {
+		return pageMaxBytes
+	}
+	return limit
+}
+
+// toDo says how a reader gets what the limit leaves out.
+func (b *page) toDo() string {
+	if b.limit < pageMaxBytes {
+		return "Save the picture as a page, which has more room, or take a shorter text."
+	}
+	return "Take a shorter text."
+}
+
+// withoutRoom writes what does not work, because its numbers would make the picture too large.
+func (b *page) withoutRoom(what string) {
+	b.printf(`<div style="%s">%s: with its numbers the picture would be larger than %s bytes. `+
+		`%s</div>`, small, what, thousands(b.limit), b.toDo())
+}
+
+// noClicks is what withoutRoom says of a picture without its script.
+const noClicks = "Clicks show nothing here"
+
 // Page is a heatmap as an HTML document: the [HTML] of a notebook with a title and a character set.
-// It is light or dark as the reader's system is.
+// It is light or dark as the reader's system is. MaxBytes is 5,000,000 by default.
 type Page struct {
 	HTML
 	// Title is the title of the document; default: the prompt.
@@ -23,6 +52,7 @@ func (r Page) WriteTo(w io.Writer) (int64, error) {
 	if title == "" {
 		title = titleOf(r.Explanation)
 	}
+	r.MaxBytes = inPage(r.MaxBytes)
 	return writePage(w, title, r.HTML)
 }
 

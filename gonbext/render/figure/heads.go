@@ -12,10 +12,10 @@ import (
 
 // Heads returns the attention of every head as a square: rows look at columns, from the first token
 // on. Layers are rows of squares, the last one at the top, or, where the squares are larger so,
-// columns. The head that looks at a token from where generated token t is predicted more than from
-// elsewhere is framed, and so is the layer that wrote t, if that is known; a t below 0 is that of
-// [render.FirstWord]. Heads returns an error if the attention does not fit the text or there is no
-// token t.
+// columns. One head is framed that looks at a token more from where generated token t is predicted
+// than from elsewhere, see [render.Heads.OpenHead], and so is the layer that wrote t, if that is
+// known; a t below 0 is that of [render.FirstWord]. Heads returns an error if the attention does
+// not fit the text or there is no token t.
 func Heads(h render.Heads, t int) (Drawing, error) {
 	open, err := h.OpenHead(t, nil)
 	if err != nil {
@@ -29,8 +29,9 @@ func Heads(h render.Heads, t int) (Drawing, error) {
 }
 
 // Head returns the attention of one head as a matrix: a row for each token that looks, a column for
-// each token that it looks at. head is its layer and its number; nil is the head that [Heads]
-// frames. t is as there. Head returns an error as [Heads] does, or if there is no such head.
+// each token that it looks at. In a decoder there is no value where a token would look ahead. head
+// is its layer and its number; nil is the head that [Heads] frames. t is as there. Head returns an
+// error as [Heads] does, or if there is no such head.
 func Head(h render.Heads, t int, head *[2]int) (Drawing, error) {
 	open, err := h.OpenHead(t, head)
 	if err != nil {
@@ -40,7 +41,11 @@ func Head(h render.Heads, t int, head *[2]int) (Drawing, error) {
 	m := &chart.Matrix{Rows: g.names(), Columns: g.names(), Muted: open.Sinks}
 	for i := range g.tokens {
 		for j := range g.tokens {
-			m.Data = append(m.Data, g.at(open.Layer, open.Head, i, j))
+			x := g.at(open.Layer, open.Head, i, j)
+			if j > i && !h.Explanation.Model.Bidirectional {
+				x = math.NaN()
+			}
+			m.Data = append(m.Data, x)
 		}
 	}
 	return noted(&chart.Chart{

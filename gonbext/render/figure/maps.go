@@ -27,7 +27,8 @@ func Maps(r render.Maps) (Drawing, error) {
 }
 
 // Map returns the layer that [render.Maps] opens as a matrix: a row for each target, a column for
-// each source, with the colours of [Maps]. Map returns an error as [Maps] does.
+// each source, with the colours of [Maps]. In a decoder there is no value of later sources. Map
+// returns an error as [Maps] does.
 func Map(r render.Maps) (Drawing, error) {
 	s, err := newSquares(r)
 	if err != nil {
@@ -36,7 +37,11 @@ func Map(r render.Maps) (Drawing, error) {
 	m := &chart.Matrix{Rows: s.names, Columns: s.names, Muted: s.open.Sinks}
 	for i := range s.names {
 		for j := range s.names {
-			m.Data = append(m.Data, s.at(s.open.Open, i, j))
+			x := s.at(s.open.Open, i, j)
+			if j > i && !r.Explanation.Model.Bidirectional {
+				x = math.NaN()
+			}
+			m.Data = append(m.Data, x)
 		}
 	}
 	return noted(&chart.Chart{

@@ -76,7 +76,7 @@ func TestCompare(t *testing.T) {
 }
 
 // The grid frames the head that looks at one token from there more than from elsewhere, and one
-// head has its numbers: 25 and 75 % in the row of the token that looks.
+// head has its numbers: 25 and 75 % in the row of the token that looks, none above the diagonal.
 func TestHeads(t *testing.T) {
 	e := explanation("the", " keys", " to", " the")
 	d, err := figure.Heads(heads(e, 3, 2), 1)
@@ -92,8 +92,10 @@ func TestHeads(t *testing.T) {
 		t.Errorf("the head is %q", all[0])
 	}
 	numbers := strings.Join(all, " ")
-	if want := " 0 75 0 0 25 0 "; !strings.Contains(numbers, want) {
-		t.Errorf("%q lacks the row%s", numbers, want)
+	// Where a token would look ahead there is no number, and the key says what stands there.
+	const rows = "tiny 100 0 100 0 0 100 0 0 0 100 0 75 0 0 25 0 0 0 0 0 100 the "
+	if !strings.Contains(numbers, rows) || !strings.Contains(numbers, "·: no value") {
+		t.Errorf("%q lacks the rows %s and what · is", numbers, rows)
 	}
 	// Chosen, and not the one that stands out.
 	d, err = figure.Head(heads(e, 3, 2), 1, &[2]int{2, 1})
@@ -123,7 +125,7 @@ func TestHeadsFrameTheLayer(t *testing.T) {
 
 // Up to twelve layers have a square each, with the names of all tokens where there is room: those
 // of the rows beside each line of squares, those of the columns below each column of squares. One
-// layer has its numbers, by hand 75 and 25 in the row of the last target.
+// layer has its numbers, by hand 75 and 25 in the row of the last target, none of later sources.
 func TestMaps(t *testing.T) {
 	e := explanation("the", " keys", " to")
 	e.Prompt.Special[0] = false
@@ -153,8 +155,9 @@ func TestMaps(t *testing.T) {
 	d, err = figure.Map(r)
 	all := textsOf(t, figure.Options{}, d, err)
 	numbers := strings.Join(all, " ")
-	if want := " 0 0 25 75 0 the "; all[0] != "raw, layer 2" || !strings.Contains(numbers, want) {
-		t.Errorf("%q lacks the row%s of layer 2", numbers, want)
+	const rows = " 100 100 0 0 100 0 0 0 100 0 0 0 25 75 0 the "
+	if all[0] != "raw, layer 2" || !strings.Contains(numbers, rows) {
+		t.Errorf("%q lacks the rows%s of layer 2", numbers, rows)
 	}
 	r.Layer = new(3)
 	if _, err := figure.Maps(r); err == nil || !strings.Contains(err.Error(), "layers 0 to 2") {

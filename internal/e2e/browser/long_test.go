@@ -3,6 +3,7 @@ package browser
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
+	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 )
 
 const (
@@ -60,6 +62,51 @@ func TestLongPicture(t *testing.T) {
 	visible := chromium.Evaluate[string](t, b, `document.body.innerText`)
 	if !strings.Contains(visible, fmt.Sprintf("w%d", longestPrompt/2)) {
 		t.Error("the token with the largest share is folded away")
+	}
+}
+
+// TestLongPages: pages of heads and maps of 192 tokens can be clicked, also on tokens of the
+// prompt.
+func TestLongPages(t *testing.T) {
+	b := tab(t)
+	const T, layers, heads = 192, 12, 9
+	e := longExplanation(T-2, layers)
+	h := render.Heads{Explanation: e, Attention: trace.Tensor{
+		Name: "attention", Axes: "LHTS", Shape: []int{layers, heads, T, T},
+		Data: make([]float32, layers*heads*T*T),
+	}}
+	for row := range layers * heads * T {
+		i := row % T
+		for j := range i + 1 {
+			h.Attention.Data[row*T+j] = float32(1+(row+j)*7919%97) / float32(49*(i+1))
+		}
+		h.Attention.Data[row*T+max(i-1, 0)] += 0.5
+	}
+	for name, page := range map[string]string{
+		"heads": fixture.Written(t, render.HeadsPage{Heads: h}),
+		"maps":  fixture.Written(t, render.MapsPage{Maps: mapped(e)}),
+	} {
+		b.Show(t, page)
+		got := chromium.Evaluate[string](t, b, "(() => {"+click(".hw-t > *", 30)+"})(), "+sentence)
+		if !strings.HasPrefix(got, "“w30” (30) · ") || !strings.Contains(got, "“w29” (29)") {
+			t.Errorf("%s: a click says %q, want what “w30” has from “w29”", name, got)
+		}
+		names := chromium.Evaluate[string](t, b, "document.querySelector('.hw-2').textContent")
+		if !strings.HasPrefix(names, "“w29” (29)") {
+			t.Errorf("%s: below the columns stands %q, want “w29”", name, names)
+		}
+		// The name is below its column, of 192 in the width of the image.
+		off := chromium.Evaluate[float64](t, b, `(() => {
+			const box = (e) => document.querySelector(e).getBoundingClientRect();
+			const image = box('.hw-w :is(canvas,img).hw-j:not([hidden])'), name = box('.hw-2 span');
+			return (name.left + name.right) / 2 - image.left - image.width * 29.5 / 192;
+		})()`)
+		if math.Abs(off) > 3 {
+			t.Errorf("%s: the name is %.1f pixels beside its column", name, off)
+		}
+		if len(page) > 5_100_000 {
+			t.Errorf("%s: %d bytes", name, len(page))
+		}
 	}
 }
 

@@ -65,14 +65,14 @@ func TestKeysOfHeadsAndMaps(t *testing.T) {
 		}
 	}
 	t.Run("heads", func(t *testing.T) {
-		const fed = "“s” (2) as a source, layer 1, head 1: “to” (3) ≈ 100 %"
+		const fed = "“s” (2) as a source, layer 1, head 1: “to” (3) 100 %"
 		const s = "“s” (2) · layer 1, head 1 looks at “key” (1)"
 		const first = "“to” (3), where “are” is predicted · layer 1, head 1 looks at “s” (2) 100 %"
 		check(t, fixture.Written(t, render.HeadsPage{Heads: attended()}), "layer 1, head 1", []step{
 			{"at first", "", "to", first, "2 s"},
 			{
 				"Enter", press("Enter"), "to",
-				"“to” (3) as a source, layer 1, head 1: “are” (generated 1) ≈ 100 %", "4 are",
+				"“to” (3) as a source, layer 1, head 1: “are” (generated 1) 100 %", "4 are",
 			},
 			{"Enter again", press("Enter"), "to", first, "2 s"},
 			{
@@ -146,6 +146,49 @@ func TestHeadsWrote(t *testing.T) {
 	}
 }
 
+// TestHeadsOpenTheLayer chooses tokens of a picture of heads: each opens the best head of the layer
+// that wrote what is predicted there, until the reader chooses a head, which then stays.
+func TestHeadsOpenTheLayer(t *testing.T) {
+	b := tab(t)
+	h := attended()
+	h.Explanation.Model.Layers = 2
+	r := h.Explanation.Methods["value-zeroing"]
+	r.Shown = []int{0, 1}
+	r.Options = map[string]string{
+		"aggregation": "layer", "layers": "0-1", "row": "predicting position",
+	}
+	row := h.Attention.Data[3*6:] // of layer 0, head 0, from “to”
+	row[0], row[1] = 0.0, 0.6042  // 60.4 %, and 24 of 40 steps
+	b.Show(t, fixture.Written(t, render.HeadsPage{Heads: h}))
+	const own = "heads (layer.head) of layer 0, which wrote “are”: 0.0 “key” (1) 60.4 %other heads " +
+		"that look at one token more from here than from other tokens: 1.1 “s” (2) 100 %"
+	for _, c := range []struct{ what, script, open, list string }{
+		{"at first", "", "layer 0, head 0", own},
+		{"the next token", press("ArrowRight"), "layer 1, head 1", "of layer 1, which wrote “here”: 1.1"},
+		{"back", press("ArrowLeft"), "layer 0, head 0", own},
+		{"what it feeds", press("Enter"), "layer 0, head 0", own},
+		{"another head", press("Enter") + click(".hw-s + div button", 1), "layer 1, head 1", own},
+		{"the next token with it", press("ArrowRight"), "layer 1, head 1", "which wrote “here”"},
+		{"back with it", press("ArrowLeft"), "layer 1, head 1", own},
+		{"Esc", press("Escape"), "layer 0, head 0", own},
+	} {
+		// The head that is open and its number are those of the list.
+		const same = `document.querySelector('.hw-s').textContent.endsWith(
+			document.querySelector('.hw-b [aria-pressed=true]').textContent.replace(/^[\d.]+ /, ''))`
+		got := chromium.Evaluate[[]string](t, b, "(() => {"+c.script+`})(),
+			[document.querySelector('.hw-n').textContent,
+			document.querySelector('.hw-s + div').textContent,
+			document.querySelector('.hw-b [aria-pressed=true]').title]`)
+		if got[0] != c.open || !strings.Contains(got[1], c.list) || got[2] != c.open {
+			t.Errorf("%s: %q is open, want %q and the list %q", c.what, got, c.open, c.list)
+		}
+		if c.open == "layer 0, head 0" && !strings.HasPrefix(c.what, "what") &&
+			!chromium.Evaluate[bool](t, b, same) {
+			t.Errorf("%s: the list and the sentence have other numbers", c.what)
+		}
+	}
+}
+
 // TestTapCell clicks cells, as a finger does, which has no pointer: what stands there is said, also
 // where a cell is empty, and goes with the next choice.
 func TestTapCell(t *testing.T) {
@@ -209,6 +252,34 @@ func TestTapCell(t *testing.T) {
 		if got := chromium.Evaluate[string](t, b, "(() => {"+c.script+"})(),"+
 			"document.querySelector('.hw-t + div').textContent"); got != c.want {
 			t.Errorf("layers, %s: it says %q, want %q", c.what, got, c.want)
+		}
+	}
+}
+
+// TestSteadyColumns chooses every row of a head and of a map: the columns stay where they are,
+// though the name of the chosen row is bold and has a mark.
+func TestSteadyColumns(t *testing.T) {
+	b := tab(t)
+	e := touched()
+	e.Prompt.Texts[2] = " considerably"
+	h := attended()
+	h.Explanation = e
+	for name, page := range map[string]string{
+		"heads": fixture.Written(t, render.HeadsPage{Heads: h}),
+		"maps":  fixture.Written(t, render.MapsPage{Maps: mapped(e)}),
+	} {
+		b.Show(t, page)
+		at := chromium.Evaluate[[]float64](t, b, `[...document.querySelectorAll('.hw-r')].map(
+			(row, i) => {
+			document.querySelectorAll('.hw-t > *:not(br)')[i].click();
+			if (!row.classList.contains('hw-x')) throw new Error('row ' + i + ' is not chosen');
+			return row.cells[1].getBoundingClientRect().left;
+		})`)
+		for i, x := range at {
+			if x != at[0] {
+				t.Errorf("%s: with row %d the columns begin at %.2f, with row 0 at %.2f", name, i, x,
+					at[0])
+			}
 		}
 	}
 }
