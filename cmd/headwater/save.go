@@ -139,7 +139,7 @@ func (f *saveFlags) check(
 		if cmd.Flags().Changed(name) && len(f.paths) == 0 {
 			return usagef("--%s is for files: add --save FILE", name)
 		}
-		if cmd.Flags().Changed(name) && !slices.ContainsFunc(f.paths, f.shows(name)) {
+		if cmd.Flags().Changed(name) && !slices.ContainsFunc(f.paths, shows(name)) {
 			return usagef("--%s is for figures and pages, and %s has numbers alone", name,
 				f.paths[0])
 		}
@@ -267,7 +267,7 @@ func (s *saves) abandon() {
 
 // shows returns a function that reports whether a flag for figures changes a file: a picture, or
 // one of numbers that has the method, token, layer or source of the flag.
-func (f *saveFlags) shows(flag string) func(path string) bool {
+func shows(flag string) func(path string) bool {
 	return func(path string) bool {
 		format, err := export.FormatOf(path)
 		switch {
