@@ -356,6 +356,10 @@ func (s *saves) write(
 		if err != nil {
 			return fmt.Errorf("--save %s: %w", path, err)
 		}
+		if against != nil && !o.Compares(format) {
+			warnings = append(warnings, "it has the numbers of side A alone; explain B by itself "+
+				"to save those of B")
+		}
 		for _, w := range warnings {
 			p.say("note: %s: %s", filepath.Base(path), w)
 		}

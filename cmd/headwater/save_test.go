@@ -178,6 +178,16 @@ func TestReproduceBackendOfB(t *testing.T) {
 	}
 }
 
+// TestSaveSideA: a table has one explanation, and of a comparison of two it says so.
+func TestSaveSideA(t *testing.T) {
+	t.Chdir(t.TempDir())
+	_, _, said := execute(t, "", "explain", "--backend", "go", "--max-tokens", "1", "--against",
+		"the key to the cabinet", "--save", "a.csv", "--save", "a.svg", prompt)
+	if strings.Count(said, "numbers of side A alone") != 1 || !strings.Contains(said, "a.csv: it") {
+		t.Errorf("it says %q", said)
+	}
+}
+
 // A graph of flow needs no --methods: flow joins the default ones. --view flow takes its name.
 func TestSaveGraph(t *testing.T) {
 	save(t, "--figure", "graph", "--save", "a.svg", "--save", "b.html")
