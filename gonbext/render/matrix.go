@@ -220,7 +220,8 @@ func writeScale(b io.Writer, colors *palette, s scale, beyond bool) {
 	if !s.diverging() {
 		least = 1
 	}
-	fmt.Fprintf(b, `<span style="white-space:nowrap">%s `, low)
+	// A narrow table breaks the line beside the colours.
+	fmt.Fprintf(b, `<span>%s <span style="white-space:nowrap">`, low)
 	for paint := least; paint <= levels; paint++ {
 		if paint == 0 {
 			fmt.Fprint(b, "&nbsp;")
@@ -228,7 +229,7 @@ func writeScale(b io.Writer, colors *palette, s scale, beyond bool) {
 		}
 		fmt.Fprintf(b, `<span style="%s">&nbsp;</span>`, colors.style(paint))
 	}
-	fmt.Fprint(b, " "+high)
+	fmt.Fprint(b, "</span> "+high)
 }
 
 // rowName returns the name of the row of token t.
