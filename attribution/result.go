@@ -80,6 +80,12 @@ func (r *Result) Combined() bool {
 	return !a.Info().Single
 }
 
+// Early reports whether a model of so many layers has some after the layer of level k, for token t.
+func (r *Result) Early(t, k, layers int) bool {
+	layer := r.Layer(t, k)
+	return layer >= 0 && layer < layers-1
+}
+
 // LayerName says which layers the values of level k are about, for token t: "layer 3", or "up to
 // layer 3" if they are combined.
 func (r *Result) LayerName(t, k int) string {

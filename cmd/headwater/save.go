@@ -271,7 +271,7 @@ func shows(flag string) func(path string) bool {
 	return func(path string) bool {
 		format, err := export.FormatOf(path)
 		switch {
-		case err != nil || drawn(format):
+		case err != nil || format.Picture():
 			return true
 		case format == export.Inseq:
 			return flag == "figure-method" || flag == "figure-layer"
@@ -282,14 +282,11 @@ func shows(flag string) func(path string) bool {
 	}
 }
 
-// drawn reports whether a file of the format is a picture: a figure or a page.
-func drawn(format export.Format) bool { return format.Figure() || format == export.HTML }
-
 // tokens returns the generated tokens that saved files show, if they are named.
 func (f *saveFlags) tokens() []int {
 	for _, path := range f.paths {
 		format, err := export.FormatOf(path)
-		if err == nil && drawn(format) {
+		if err == nil && format.Picture() {
 			return append(slices.Clone(f.show.Tokens), listed(f.show.Token)...)
 		}
 	}
@@ -411,7 +408,7 @@ func addRecorded(
 }
 
 // mapOf returns the map of the method that a figure shows: one that was made of a file, or one of
-// what is recorded of a model.
+// what is recorded of a model over a text that is short enough for a picture.
 func mapOf(
 	ctx context.Context, m any, e *attribution.Explanation, opts attribution.Options,
 	show export.Show,
@@ -427,7 +424,11 @@ func mapOf(
 	if !ok {
 		return nil, errors.New("this model cannot record what maps are made of")
 	}
-	return mapOfText(ctx, tracer, e, method, opts)
+	ids := e.TokenIDs()
+	if err := render.CheckHeads(e.Model.Layers, e.Model.Heads, len(ids)); err != nil {
+		return nil, err
+	}
+	return attribution.MapOf(ctx, tracer, ids, method, opts)
 }
 
 // flowGraph records the attention of a text and returns the graph of the flow from a prompt token
@@ -463,7 +464,10 @@ func recordAttention(
 	if !ok {
 		return trace.Tensor{}, errors.New("this model cannot record its attention")
 	}
-	tensors, err := attentionOf(ctx, tracer, e, ids)
+	if err := render.CheckHeads(e.Model.Layers, e.Model.Heads, len(ids)); err != nil {
+		return trace.Tensor{}, err
+	}
+	tensors, err := tracer.Trace(ctx, ids, []trace.Tap{trace.Attention})
 	if err != nil {
 		return trace.Tensor{}, err
 	}

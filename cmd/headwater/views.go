@@ -12,7 +12,6 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/aggregation"
-	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/export"
 	"github.com/headwater-ml/headwater/gonbext/render"
 )
@@ -237,19 +236,13 @@ func (f *explainFlags) checkSaved() error {
 	if f.filter {
 		show.Filter = attribution.DefaultFilter()
 	}
+	view := f.viewShow()
 	if show.Kind == "" && f.view != viewHeatmap {
-		f.save.asView, show.Kind = true, figureOfView[f.view]
-		if show.Source == nil {
-			show.Source = f.source
-		}
-		if f.view == viewMaps && f.layered() && show.Layer == nil {
-			show.Layer = f.sides[0].Layer
-		}
-		if show.Token == nil && show.Tokens == nil && f.view != viewCompare &&
-			f.view != viewMaps {
-			if show.Tokens = f.tokens; len(f.tokens) == 1 {
-				show.Token, show.Tokens = &f.tokens[0], nil
-			}
+		f.save.asView, show.Kind = true, view.Kind
+		show.Source = cmp.Or(show.Source, view.Source)
+		show.Layer = cmp.Or(show.Layer, view.Layer)
+		if show.Token == nil && show.Tokens == nil && f.view != viewCompare {
+			show.Token, show.Tokens = view.Token, view.Tokens
 		}
 	}
 	if f.view == viewCompare && f.layered() && show.Kind == export.Compare {
@@ -257,7 +250,7 @@ func (f *explainFlags) checkSaved() error {
 			return usagef("--figure-method: --methods names both sides of the comparison with " +
 				"their layers; leave it out")
 		}
-		show.Method, show.AgainstMethod = f.comparedSides()
+		show.Method, show.AgainstMethod = view.Method, view.AgainstMethod
 	}
 	if show.Layer != nil && show.Kind != export.Head && !show.NeedsMap(export.SVG) {
 		f.opts.AllLayers = true // the layer that is shown must be there
@@ -274,7 +267,7 @@ func (f *explainFlags) checkSaved() error {
 			return fmt.Errorf("--save %s: %w", path, err)
 		}
 		switch {
-		case f.compares() && show.Kind != export.Compare && drawn(format):
+		case f.compares() && show.Kind != export.Compare && format.Picture():
 			return usagef("--save %s: %s; it does not go with --figure %s, which shows one: "+
 				"leave --figure out for the comparison", path, f.comparison(), show.Kind)
 		case show.AsModel(format) && (!f.by.Tokens() || f.filter):
@@ -294,8 +287,8 @@ func (f *explainFlags) checkSaved() error {
 	return nil
 }
 
-// pageShow returns what a page of -o shows: the view, as the flags say.
-func (f *explainFlags) pageShow(e *attribution.Explanation) export.Show {
+// viewShow returns what the view shows, as the flags say.
+func (f *explainFlags) viewShow() export.Show {
 	show := export.Show{Kind: figureOfView[f.view], Source: f.source}
 	show.Look.Palette = f.palette
 	if f.filter {
@@ -308,14 +301,15 @@ func (f *explainFlags) pageShow(e *attribution.Explanation) export.Show {
 	case f.view == viewMaps && f.layered():
 		show.Layer = f.sides[0].Layer
 	case f.view == viewCompare && f.layered():
-		show.Method, show.AgainstMethod = f.comparedSides()
+		show.Method = f.sides[0].String()
+		show.AgainstMethod = f.sides[min(1, len(f.sides)-1)].String()
 	}
-	return (&saveFlags{show: show, asView: true}).showOf(e)
+	return show
 }
 
-// comparedSides returns both sides of a comparison with their layers.
-func (f *explainFlags) comparedSides() (a, b string) {
-	return f.sides[0].String(), f.sides[min(1, len(f.sides)-1)].String()
+// pageShow returns what a page of -o shows: the view, and the tokens that it shows by default.
+func (f *explainFlags) pageShow(e *attribution.Explanation) export.Show {
+	return (&saveFlags{show: f.viewShow(), asView: true}).showOf(e)
 }
 
 // writePage writes what a view shows as a page, with its origin, as --save does.
@@ -466,29 +460,6 @@ func (p *program) showTraced(
 	}
 	_, err = text.WriteTo(w)
 	return err
-}
-
-// mapOfText records what the map of a method is made of, over a text that is short enough for a
-// picture.
-func mapOfText(
-	ctx context.Context, m trace.Tracer, e *attribution.Explanation, method string,
-	opts attribution.Options,
-) (*attribution.Map, error) {
-	ids := e.TokenIDs()
-	if err := render.CheckHeads(e.Model.Layers, e.Model.Heads, len(ids)); err != nil {
-		return nil, err
-	}
-	return attribution.MapOf(ctx, m, ids, method, opts)
-}
-
-// attentionOf records the attention over a text that is short enough for a picture.
-func attentionOf(
-	ctx context.Context, m trace.Tracer, e *attribution.Explanation, ids []int,
-) ([]trace.Tensor, error) {
-	if err := render.CheckHeads(e.Model.Layers, e.Model.Heads, len(ids)); err != nil {
-		return nil, err
-	}
-	return m.Trace(ctx, ids, []trace.Tap{trace.Attention})
 }
 
 // showLayers writes some tokens layer by layer.

@@ -58,8 +58,8 @@ func (f Format) Figure() bool {
 	return slices.Contains(figure.Formats(), figure.Format(f))
 }
 
-// picture reports whether a file of the format shows what [Show.Kind] says: a figure or a page.
-func (f Format) picture() bool { return f.Figure() || f == HTML }
+// Picture reports whether a file of the format shows what [Show.Kind] says: a figure or a page.
+func (f Format) Picture() bool { return f.Figure() || f == HTML }
 
 // FormatOf returns the format that the end of a file's name means; upper case counts as lower case.
 // The error, a [trace.UsageError], lists the formats.
@@ -257,7 +257,7 @@ func (o Show) checkParts() error {
 
 // NeedsFlow reports whether a file of the format needs [Options.Flow].
 func (o Show) NeedsFlow(f Format) bool {
-	return f == Neuronpedia || f.picture() && o.Kind == Graph
+	return f == Neuronpedia || f.Picture() && o.Kind == Graph
 }
 
 // HasLayer reports whether the method that a figure shows has the values of Layer, or whether there
@@ -269,11 +269,11 @@ func (o Show) HasLayer(e *attribution.Explanation) bool {
 
 // NeedsAttention reports whether a file of the format needs [Options.Attention].
 func (o Show) NeedsAttention(f Format) bool {
-	return f.picture() && (o.Kind == Heads || o.Kind == Head)
+	return f.Picture() && (o.Kind == Heads || o.Kind == Head)
 }
 
 // NeedsMap reports whether a file of the format needs [Options.Map].
-func (o Show) NeedsMap(f Format) bool { return f.picture() && o.maps() }
+func (o Show) NeedsMap(f Format) bool { return f.Picture() && o.maps() }
 
 // maps reports whether the kind is one of maps.
 func (o Show) maps() bool { return o.Kind == Maps || o.Kind == Map }
@@ -302,7 +302,7 @@ func (o Show) MapMethod(names []string) (string, error) {
 }
 
 // Compares reports whether a file of the format is a comparison.
-func (o Show) Compares(f Format) bool { return f.picture() && o.Kind == Compare }
+func (o Show) Compares(f Format) bool { return f.Picture() && o.Kind == Compare }
 
 // sides returns the options of a comparison with the methods of both sides, and the explanation of
 // side B at the layer that is shown.

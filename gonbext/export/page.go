@@ -37,8 +37,10 @@ func (o Options) page(e *attribution.Explanation) (io.WriterTo, error) {
 	if o.Token != nil {
 		token = *o.Token
 	}
-	if err := o.hasTokens(e, token); err != nil && (o.Token != nil || o.Tokens != nil) {
-		return nil, err
+	if o.Token != nil || o.Tokens != nil {
+		if err := o.hasTokens(e, token); err != nil {
+			return nil, err
+		}
 	}
 	palette := o.Look.Palette
 	heatmap := render.Heatmap{

@@ -401,16 +401,10 @@ func (v *view) layer(t int) string {
 			return "A " + a + " − B " + b
 		}
 		return "row by row"
-	case v.scorer() && !v.early(t):
+	case v.scorer() && !v.result.Early(t, v.level(t), v.depth):
 		return "whole model"
 	}
 	return v.result.LayerName(t, v.level(t))
-}
-
-// early reports whether the model has layers after the one of the highlighted values of token t.
-func (v *view) early(t int) bool {
-	layer := v.result.Layer(t, v.level(t))
-	return layer >= 0 && layer < v.depth-1
 }
 
 // layers names the layers that the highlighted values of all tokens belong to.

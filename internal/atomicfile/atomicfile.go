@@ -54,19 +54,21 @@ func Create(path string) (*File, error) {
 		// With O_EXCL the file is new, so two programs do not write into one.
 		const create = os.O_WRONLY | os.O_CREATE | os.O_EXCL
 		file, err := os.OpenFile(name, create, 0o666) //nolint:gosec // the umask decides
-		if err == nil && mode != 0 {
-			err = file.Chmod(mode)
-			if err != nil {
-				file.Close()
-				os.Remove(name)
-			}
+		if errors.Is(err, fs.ErrExist) {
+			continue
 		}
-		if err == nil {
-			return &File{file, path}, nil
-		}
-		if !errors.Is(err, fs.ErrExist) {
+		if err != nil {
 			return nil, Cause(err)
 		}
+		f := &File{file, path}
+		if mode == 0 {
+			return f, nil
+		}
+		if err := f.Chmod(mode); err != nil {
+			f.Abandon()
+			return nil, Cause(err)
+		}
+		return f, nil
 	}
 	return nil, fmt.Errorf("%d unfinished files are beside it; remove .%s.*.tmp", unfinished, base)
 }

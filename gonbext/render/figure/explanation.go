@@ -262,18 +262,12 @@ func (v *view) color() chart.Scale {
 // layer names the layer whose values a figure of token t shows.
 func (v *view) layer(t int) string {
 	switch {
-	case v.r.Options["scorer"] != "" && !v.early(t):
+	case v.r.Options["scorer"] != "" && !v.r.Early(t, v.r.Level(t), v.e.Model.Layers):
 		return "whole model"
 	case t < len(v.e.Steps):
 		return v.r.LayerName(t, v.r.Level(t))
 	}
 	return "one layer"
-}
-
-// early reports whether the model has layers after the one whose values a figure of token t shows.
-func (v *view) early(t int) bool {
-	layer := v.r.Layer(t, v.r.Level(t))
-	return layer >= 0 && layer < v.e.Model.Layers-1
 }
 
 // layers names the layer of all tokens, "" if they differ.

@@ -18,21 +18,25 @@ import (
 // phone gives a tab the window of a phone, with fingers and without a mouse, until the test ends.
 func phone(t *testing.T, b *chromium.Browser) {
 	t.Helper()
-	set := func(mobile bool, width, height int64) {
+	fingers := func(on bool) {
 		b.Do(t, func(ctx context.Context) error {
-			size := emulation.SetDeviceMetricsOverrideParams{
-				Width: width, Height: height, DeviceScaleFactor: 1, Mobile: mobile,
-			}
-			if _, err := chromedp.Call(ctx, emulation.SetDeviceMetricsOverride, size); err != nil {
-				return err
-			}
-			fingers := emulation.SetTouchEmulationEnabledParams{Enabled: mobile}
-			_, err := chromedp.Call(ctx, emulation.SetTouchEmulationEnabled, fingers)
+			params := emulation.SetTouchEmulationEnabledParams{Enabled: on}
+			_, err := chromedp.Call(ctx, emulation.SetTouchEmulationEnabled, params)
 			return err
 		})
 	}
-	t.Cleanup(func() { set(false, 800, 600) })
-	set(true, 390, 844)
+	t.Cleanup(func() {
+		fingers(false)
+		b.Resize(t, 1200, 900)
+	})
+	fingers(true)
+	b.Do(t, func(ctx context.Context) error {
+		_, err := chromedp.Call(ctx, emulation.SetDeviceMetricsOverride,
+			emulation.SetDeviceMetricsOverrideParams{
+				Width: 390, Height: 844, DeviceScaleFactor: 1, Mobile: true,
+			})
+		return err
+	})
 }
 
 // touchAt puts a finger on a point of the window, moves it along the others, and lifts it.

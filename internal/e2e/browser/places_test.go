@@ -119,10 +119,8 @@ func TestKeysOfHeadsAndMaps(t *testing.T) {
 	})
 }
 
-// TestHeadsWrote chooses tokens of a picture of heads: the mark of the layer that wrote what is
-// predicted there goes along.
-func TestHeadsWrote(t *testing.T) {
-	b := tab(t)
+// attendedByLayer is attended, where layer 0 wrote the first generated token and layer 1 the other.
+func attendedByLayer() render.Heads {
 	h := attended()
 	h.Explanation.Model.Layers = 2
 	r := h.Explanation.Methods["value-zeroing"]
@@ -130,6 +128,14 @@ func TestHeadsWrote(t *testing.T) {
 	r.Options = map[string]string{
 		"aggregation": "layer", "layers": "0-1", "row": "predicting position",
 	}
+	return h
+}
+
+// TestHeadsWrote chooses tokens of a picture of heads: the mark of the layer that wrote what is
+// predicted there goes along.
+func TestHeadsWrote(t *testing.T) {
+	b := tab(t)
+	h := attendedByLayer()
 	b.Show(t, fixture.Written(t, render.HeadsPage{Heads: h}))
 	for _, c := range []struct{ what, script, want string }{
 		{"at first", "", "1 wrote 0"},
@@ -150,13 +156,7 @@ func TestHeadsWrote(t *testing.T) {
 // that wrote what is predicted there, until the reader chooses a head, which then stays.
 func TestHeadsOpenTheLayer(t *testing.T) {
 	b := tab(t)
-	h := attended()
-	h.Explanation.Model.Layers = 2
-	r := h.Explanation.Methods["value-zeroing"]
-	r.Shown = []int{0, 1}
-	r.Options = map[string]string{
-		"aggregation": "layer", "layers": "0-1", "row": "predicting position",
-	}
+	h := attendedByLayer()
 	row := h.Attention.Data[3*6:] // of layer 0, head 0, from “to”
 	row[0], row[1] = 0.0, 0.6042  // 60.4 %, and 24 of 40 steps
 	b.Show(t, fixture.Written(t, render.HeadsPage{Heads: h}))
