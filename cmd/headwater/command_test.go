@@ -94,11 +94,13 @@ func checkWords(t *testing.T, stderr string) {
 	}
 }
 
-// withoutBackend removes the line that names the backend.
+// withoutBackend removes the lines that name the backend and say why XLA is not used.
 func withoutBackend(stderr string) string {
-	line, rest, ok := strings.Cut(stderr, "\n")
-	if ok && rest != "" && strings.HasPrefix(line, "headwater: backend ") {
-		return rest
+	for _, begins := range []string{"headwater: xla is not used: ", "headwater: backend "} {
+		line, rest, ok := strings.Cut(stderr, "\n")
+		if ok && rest != "" && strings.HasPrefix(line, begins) {
+			stderr = rest
+		}
 	}
 	return stderr
 }
