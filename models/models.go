@@ -286,7 +286,8 @@ func open(ctx context.Context, from source, name string, opts Options) (_ *Model
 	m.ownBytes = m.permanent() - programBytes - opts.Beside
 	m.limitPasses()
 	m.info = trace.Info{
-		Name: name, Hash: hash, Family: spec.Family, Backend: BackendName(backend),
+		Name: name, Hash: hash, Remarks: spec.Remarks, Family: spec.Family,
+		Backend: BackendName(backend),
 		Head: m.head(), Bidirectional: spec.Bidirectional,
 		Layers: spec.Layers, Heads: spec.Heads, Width: spec.Width,
 		Vocab: spec.Vocab, Context: spec.Context,

@@ -64,6 +64,9 @@ type Info struct {
 	// Note is a remark that every picture of the model must show, such as "toy grammar model";
 	// empty for most models.
 	Note string `json:"note,omitempty"`
+	// Remarks are what was noticed while the model was opened and changes no number: keys that were
+	// ignored, values that were assumed. One sentence each, for those who ask for them.
+	Remarks []string `json:"remarks,omitempty"`
 	// Family is the architecture: bloom, gpt2, llama.
 	Family string `json:"family"`
 	// Backend is the name of the backend that computes it: go, xla or cuda.

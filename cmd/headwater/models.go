@@ -155,6 +155,14 @@ func (p *program) writeModels(list modelList) error {
 		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%s\t%.12s\t%s\n", render.Visible(m.Name, 200),
 			m.Family, m.Layers, m.Heads, m.Width, m.Vocab, limit, m.Hash, m.Note)
 	}
+	for _, m := range list.Models {
+		for _, remark := range m.Remarks {
+			fmt.Fprintf(w, "\n%s: %s", render.Visible(m.Name, 200), render.Visible(remark, maxMessage))
+		}
+		if m.Remarks != nil {
+			fmt.Fprintln(w)
+		}
+	}
 	if len(list.Known) > 0 {
 		fmt.Fprintln(w)
 	}

@@ -92,6 +92,9 @@ const (
 // otherwise, its zero value is the plain case.
 type Spec struct {
 	Family string // name of the architecture, for messages only
+	// Remarks are what was noticed while the files were read and changes no number, one sentence
+	// each. Nothing computes with them.
+	Remarks []string
 
 	Layers, Heads, Width, HeadWidth, FeedForward, Vocab int
 	// KeyValueHeads is G, the number of heads with keys and values. It divides Heads, and each of
