@@ -144,6 +144,9 @@ type Prompt struct {
 	// BOSAdded says that a begin-of-text token was put before the prompt. It is false for encoders,
 	// which always have their own.
 	BOSAdded bool `json:"bos_added"`
+	// Parts are the parts of Text if it is a conversation that a chat template wrote, in order and
+	// without gaps; nil otherwise.
+	Parts []trace.Part `json:"parts,omitempty"`
 }
 
 // GeneratedToken is one token of the answer, or an encoder's prediction at a position.
