@@ -1,6 +1,8 @@
 package models
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -20,8 +22,8 @@ type Plugins struct {
 	// CheckCPU and CheckCUDA return an error for a file that cannot be such a plugin on this
 	// machine, because loading it could end the program.
 	CheckCPU, CheckCUDA func(path string) error
-	// PrepareCUDA sets up what a plugin for GPUs needs before it is loaded.
-	PrepareCUDA func(path string) error
+	// LoadCUDA sets up what a plugin for GPUs needs and calls load, which loads it.
+	LoadCUDA func(path string, load func() error) error
 	// ReleaseMemory returns memory that plugins hold and do not use to the system.
 	ReleaseMemory func()
 	// KeptGraphs returns how many compiled graphs this process has stored for later programs, and
@@ -65,13 +67,13 @@ func OpenBackend(name string) (compute.Backend, error) {
 	}
 	b, err := newBackend(config)
 	if err != nil {
-		return nil, fmt.Errorf("models: backend %s: %w", config, err)
+		return nil, fmt.Errorf("models: backend %s: %w", cmp.Or(name, config), err)
 	}
 	if device := b.DeviceDescription(0); isCUDA(config) &&
 		strings.Contains(strings.ToLower(device), "cpu") {
 		b.Finalize()
 		return nil, fmt.Errorf("models: backend %s: its plugin computes on %s, which is not a "+
-			"GPU; take it as backend xla:PATH", config, device)
+			"GPU; take it as backend xla:PATH", cmp.Or(name, config), device)
 	}
 	backends.byConfig[config] = b
 	return b, nil
@@ -125,24 +127,29 @@ func KeptGraphs() (int, error) {
 	return graphs, nil
 }
 
-// newBackend opens a backend. The library panics for some configurations; newBackend returns an
-// error instead.
+// newBackend opens a backend. Of an error it returns what the plugin itself says, without the
+// library's words around it. The library panics for some configurations; that is an error, too.
 func newBackend(config string) (b compute.Backend, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("%v", r)
 		}
-	}()
-	if isCUDA(config) {
-		path, _, _ := strings.Cut(strings.TrimPrefix(config, "xla:"), ",")
-		if err := backends.plugins.PrepareCUDA(path); err != nil {
-			return nil, err
+		for cause := err; cause != nil; cause = errors.Unwrap(cause) {
+			err = cause
 		}
-	}
+	}()
 	if config == "go" {
 		config = goConfig
 	}
-	return compute.NewWithConfig(config)
+	if !isCUDA(config) {
+		return compute.NewWithConfig(config)
+	}
+	path, _, _ := strings.Cut(strings.TrimPrefix(config, "xla:"), ",")
+	err = backends.plugins.LoadCUDA(path, func() error {
+		b, err = compute.NewWithConfig(config)
+		return err
+	})
+	return b, err
 }
 
 // goConfig is the configuration of the pure-Go backend. By default it runs the operations of a

@@ -25,7 +25,7 @@ func fakePlugins() *Plugins {
 	return &Plugins{
 		FindCPU: func() (string, error) { return "/p/cpu.so", nil }, CheckCPU: check,
 		FindCUDA: func() (string, error) { return "/p/cuda.so", nil }, CheckCUDA: check,
-		PrepareCUDA: func(string) error { return nil },
+		LoadCUDA: func(_ string, load func() error) error { return load() },
 	}
 }
 

@@ -51,7 +51,8 @@ func (p *program) benchCommand() *cobra.Command {
 			return usagef("bench needs one of methods, cues and probe; see headwater bench --help")
 		},
 	}
-	bench.AddCommand(p.benchMethodsCommand(), p.benchCuesCommand(), p.benchProbeCommand())
+	bench.AddCommand(p.benchMethodsCommand(), p.benchCuesCommand(), p.benchProbeCommand(),
+		p.benchPeerCommand())
 	return bench
 }
 

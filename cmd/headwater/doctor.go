@@ -331,7 +331,7 @@ func (d *diagnosis) advise() {
 		d.Next = append(d.Next, "build headwater with GOEXPERIMENT=simd: pure Go becomes "+
 			"5 to 10 times faster")
 	}
-	if xlaplugin.HasGPU() && by["cuda"].Problem != "" {
+	if xlaplugin.HasGPU() && by["cuda"].Plugin == nil {
 		d.Next = append(d.Next, "this machine has a GPU: pip install "+
 			"\"jax[cuda13]\" brings the plugin that --backend cuda needs")
 	}

@@ -157,7 +157,8 @@ func (p *program) writeModels(list modelList) error {
 	}
 	for _, m := range list.Models {
 		for _, remark := range m.Remarks {
-			fmt.Fprintf(w, "\n%s: %s", render.Visible(m.Name, 200), render.Visible(remark, maxMessage))
+			fmt.Fprintf(w, "\n%s: %s", render.Visible(m.Name, 200),
+				render.Visible(remark, maxMessage))
 		}
 		if m.Remarks != nil {
 			fmt.Fprintln(w)

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// ErrNoGPU is returned where CUDA is asked for on a machine without a GPU.
+// ErrNoGPU means that CUDA is asked for on a machine without a GPU, and no plugin is named.
 var ErrNoGPU = errors.New("plugin: this machine shows no NVIDIA GPU to this process: " +
 	"there is no /dev/nvidia0")
 
@@ -24,16 +24,14 @@ func checkCPU(path string) error {
 	return checkPath(path)
 }
 
-// CheckCUDA is [Check] of a plugin for NVIDIA GPUs, on a machine that has one.
+// CheckCUDA is [Check] of a plugin for NVIDIA GPUs. It does not look for a GPU: a plugin that finds
+// none returns an error.
 func CheckCUDA(path string) error {
 	if !IsCUDA(path) {
 		err := fmt.Errorf("plugin: %s is not taken for one of CUDA, for its path has neither "+
 			"cuda nor nvidia in it: take it as backend xla:%s, or, if it is for GPUs, rename it",
 			path, path)
 		return named(err, path, CUDAEnv)
-	}
-	if !HasGPU() {
-		return ErrNoGPU
 	}
 	return named(checkPath(path), path, CUDAEnv)
 }

@@ -21,6 +21,8 @@ const (
 	// CUDAEnv is the path of the CUDA plugin, or of the Python folder (site-packages) that holds
 	// jax_plugins and nvidia.
 	CUDAEnv = "HEADWATER_CUDA"
+	// LogEnv says how much the CUDA plugin logs: all is "0". By default it is LogErrors.
+	LogEnv, LogErrors = "TF_CPP_MIN_LOG_LEVEL", "2"
 )
 
 // File is the name under which the CPU plugin is installed.
@@ -256,16 +258,13 @@ func HasGPU() bool {
 }
 
 // CUDASettings returns the environment variables, as NAME=value, that the CUDA plugin needs and
-// that this process lacks: where the CUDA libraries of the Python packages around it are. The
-// loader reads LD_LIBRARY_PATH once, when a program starts, so a program that lacks one has to be
-// started again with it.
+// that this process lacks: where the CUDA libraries of the Python packages around it are, and that
+// the plugin logs errors only. The loader reads LD_LIBRARY_PATH once, when a program starts, so a
+// program that lacks one has to be started again with it.
 func CUDASettings(plugin string) []string {
 	// plugin is PACKAGES/jax_plugins/xla_cuda13/xla_cuda_plugin.so.
 	root := filepath.Dir(filepath.Dir(filepath.Dir(plugin)))
-	libraries, err := filepath.Glob(filepath.Join(escapeGlob(root), "nvidia", "*", "lib"))
-	if err != nil || libraries == nil {
-		return nil
-	}
+	libraries, _ := filepath.Glob(filepath.Join(escapeGlob(root), "nvidia", "*", "lib"))
 	var settings []string
 	have := filepath.SplitList(os.Getenv("LD_LIBRARY_PATH"))
 	missing := slices.DeleteFunc(slices.Clone(libraries),
@@ -278,9 +277,13 @@ func CUDASettings(plugin string) []string {
 		settings = append(settings,
 			"XLA_FLAGS="+strings.TrimSpace(flags+" --xla_gpu_cuda_data_dir="+data))
 	}
-	if os.Getenv("GOPJRT_CUDA_CHECKS") == "" {
-		// The checks expect another layout of folders.
-		settings = append(settings, "GOPJRT_CUDA_CHECKS=0")
+	for _, setting := range [][2]string{
+		{"GOPJRT_CUDA_CHECKS", "0"}, // the checks expect another layout of folders
+		{LogEnv, LogErrors},
+	} {
+		if os.Getenv(setting[0]) == "" {
+			settings = append(settings, setting[0]+"="+setting[1])
+		}
 	}
 	return settings
 }

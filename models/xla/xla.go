@@ -8,6 +8,9 @@
 package xla
 
 import (
+	"os"
+	"syscall"
+
 	"github.com/gomlx/go-xla/compute/xla"
 
 	"github.com/headwater-ml/headwater/internal/xlaplugin"
@@ -18,15 +21,32 @@ func init() {
 	xla.EnableAutoInstall(false)
 	models.RegisterXLA(models.Plugins{
 		FindCPU: xlaplugin.Find, CheckCPU: checkCPU,
-		FindCUDA: findCUDA, CheckCUDA: xlaplugin.CheckCUDA, PrepareCUDA: xlaplugin.PrepareCUDA,
+		FindCUDA: findCUDA, CheckCUDA: xlaplugin.CheckCUDA, LoadCUDA: loadCUDA,
 		ReleaseMemory: releaseMemory, KeptGraphs: keptGraphs,
 	})
 }
 
-// findCUDA is [xlaplugin.FindCUDA] where there is a GPU, for without one no plugin would help.
+// findCUDA is [xlaplugin.FindCUDA] where there is a GPU or the user names a plugin. Otherwise no
+// plugin would help.
 func findCUDA() (string, error) {
-	if !xlaplugin.HasGPU() {
+	if !xlaplugin.HasGPU() && os.Getenv(xlaplugin.CUDAEnv) == "" {
 		return "", xlaplugin.ErrNoGPU
 	}
 	return xlaplugin.FindCUDA()
+}
+
+// loadCUDA sets the environment of a plugin for GPUs and calls load. The plugin logs to standard
+// error before it reads how much it shall log, so nothing arrives there meanwhile, unless the user
+// wants to know all.
+func loadCUDA(path string, load func() error) error {
+	if err := xlaplugin.PrepareCUDA(path); err != nil {
+		return err
+	}
+	before, err := syscall.Dup(syscall.Stderr)
+	nowhere, err2 := syscall.Open(os.DevNull, syscall.O_WRONLY|syscall.O_CLOEXEC, 0)
+	if os.Getenv(xlaplugin.LogEnv) >= xlaplugin.LogErrors && err == nil && err2 == nil {
+		syscall.Dup3(nowhere, syscall.Stderr, 0)      //nolint:errcheck // both are open
+		defer syscall.Dup3(before, syscall.Stderr, 0) //nolint:errcheck // both are open
+	}
+	return load()
 }

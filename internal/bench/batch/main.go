@@ -13,9 +13,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"iter"
 	"os"
-	"runtime/pprof"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,10 +35,6 @@ func main() {
 	flag.IntVar(&b.texts, "texts", 256, "number of texts")
 	flag.IntVar(&b.tokens, "tokens", 16, "tokens after each text, fewer where it ends before")
 	flag.IntVar(&b.rounds, "rounds", 5, "how often each is measured, after once to compile")
-	flag.StringVar(&b.profile, "cpuprofile", "", "instead, write a profile to this file; on xla "+
-		"the process may abort, as its threads and the signals of Go's profiler do not go together")
-	flag.StringVar(&b.method, "method", "",
-		"with --cpuprofile: rollout, direct, or empty for plain generation")
 	flag.StringVar(&sizes, "batch", "1,8,32", "texts at a time")
 	flag.Parse()
 	for size := range strings.SplitSeq(sizes, ",") {
@@ -59,7 +53,6 @@ func main() {
 
 type bench struct {
 	model, backend        string
-	profile, method       string
 	texts, tokens, rounds int
 	sizes                 []int
 }
@@ -89,9 +82,6 @@ func (b *bench) run(ctx context.Context) error {
 		return err
 	}
 	texts := prompts(m, b.texts)
-	if b.profile != "" {
-		return b.profiled(ctx, m, texts)
-	}
 	fmt.Printf("%s on %s, %d texts, up to %d tokens after each, medians of %d rounds\n", b.model,
 		m.Info().Backend, b.texts, b.tokens, b.rounds)
 	fmt.Println("Tokens a second, in brackets a second of one processor:")
@@ -102,13 +92,14 @@ func (b *bench) run(ctx context.Context) error {
 		rates := make([]rate, len(methods))
 		for round := range b.rounds + 1 {
 			for i, method := range methods {
-				began, processor := time.Now(), processorTime()
+				began := time.Now()
+				before, _ := used()
 				tokens, err := b.generate(ctx, m, texts, method, size)
 				if err != nil {
 					return err
 				}
-				if round > 0 { // the first compiles
-					rates[i].add(tokens, time.Since(began), processorTime()-processor)
+				if after, _ := used(); round > 0 { // the first compiles
+					rates[i].add(tokens, time.Since(began), after-before)
 				}
 			}
 		}
@@ -119,32 +110,12 @@ func (b *bench) run(ctx context.Context) error {
 		fmt.Println(row)
 	}
 	largest := slices.Max(b.sizes)
+	_, peak := used()
 	ask := trace.Ask{Mixings: []trace.MixingAsk{{Name: "attention", AllRows: true}}}
 	fmt.Printf("%d texts of 64 tokens with rollout are said to take %.0f MB beside %.0f MB of "+
 		"weights; the process took at most %.0f MB\n", largest,
-		float64(m.BatchBytes(ask, largest, 64))/1e6, float64(m.WeightBytes())/1e6, peak())
+		float64(m.BatchBytes(ask, largest, 64))/1e6, float64(m.WeightBytes())/1e6, peak)
 	return nil
-}
-
-// profiled writes a profile of one method over all rounds.
-func (b *bench) profiled(ctx context.Context, m *models.Model, texts []string) error {
-	f, err := os.Create(b.profile)
-	if err != nil {
-		return err
-	}
-	if _, err := b.generate(ctx, m, texts, b.method, b.sizes[0]); err != nil {
-		return err
-	}
-	if err := pprof.StartCPUProfile(f); err != nil {
-		return err
-	}
-	for range b.rounds {
-		if _, err := b.generate(ctx, m, texts, b.method, b.sizes[0]); err != nil {
-			return err
-		}
-	}
-	pprof.StopCPUProfile()
-	return f.Close()
 }
 
 // generate generates all texts and returns how many tokens that were.
@@ -155,7 +126,11 @@ func (b *bench) generate(
 		return plain.Generate(ctx, m, texts, b.tokens, size)
 	}
 	opts := attribution.Options{Methods: []string{method}, MaxTokens: b.tokens}
-	for e := range attribution.ExplainAll(ctx, m, textsOf(texts), opts,
+	all := make([]attribution.Text, len(texts))
+	for i, text := range texts {
+		all[i].Prompt = text
+	}
+	for e := range attribution.ExplainAll(ctx, m, slices.Values(all), opts,
 		attribution.Batching{Texts: size, Window: len(texts)}) {
 		if e.Err != nil {
 			return 0, e.Err
@@ -163,16 +138,6 @@ func (b *bench) generate(
 		tokens += len(e.Explanation.Steps)
 	}
 	return tokens, nil
-}
-
-func textsOf(all []string) iter.Seq[attribution.Text] {
-	return func(yield func(attribution.Text) bool) {
-		for _, text := range all {
-			if !yield(attribution.Text{Prompt: text}) {
-				return
-			}
-		}
-	}
 }
 
 // rate has what was measured in each round: tokens a second, and a second of one processor.
@@ -193,25 +158,16 @@ func (r rate) of(other rate) string {
 		median(r.processor)/median(other.processor))
 }
 
-// processorTime is how long processors have worked for this process.
-func processorTime() time.Duration {
+// used returns how long processors have worked for this process, and its largest memory in MB.
+func used() (processor time.Duration, peak float64) {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		return 0
+		return 0, 0
 	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), float64(usage.Maxrss) / 1e3
 }
 
 func median(all []float64) float64 {
 	all = slices.Sorted(slices.Values(all))
 	return (all[len(all)/2] + all[(len(all)-1)/2]) / 2
-}
-
-// peak returns the largest memory of the process so far, in MB.
-func peak() float64 {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		return 0
-	}
-	return float64(usage.Maxrss) / 1e3
 }

@@ -170,7 +170,7 @@ def main():
     flags.add_argument("--inseq-rounds", type=int, default=3)
     flags.add_argument("--threads", type=int, default=2)
     flags.add_argument("--json", help="file for the figures")
-    flags.add_argument("--bench", default=os.path.join(ROOT, ".cache", "bin", "peers-bench"), help="our program")
+    flags.add_argument("--bench", default=os.path.join(ROOT, ".cache", "bin", "headwater"), help="our program")
     args = flags.parse_args()
     shape, forwards, generations = SHAPES[args.shape]
     folder = os.path.join(ROOT, ".cache", "bench", f"gpt2-{args.shape}-shape")
@@ -179,8 +179,8 @@ def main():
     os.environ.update(GOMAXPROCS=threads, OMP_NUM_THREADS=threads, MKL_NUM_THREADS=threads, TOKENIZERS_PARALLELISM="false")
     commands = {
         "torch": [python, os.path.join(HERE, "torch_peer.py"), folder, threads],
-        "xla": [args.bench, "-model", folder, "-backend", "xla"],
-        "go": [args.bench, "-model", folder, "-backend", "go"],
+        "xla": [args.bench, "bench", "peer", "--model", folder, "--backend", "xla"],
+        "go": [args.bench, "bench", "peer", "--model", folder, "--backend", "go"],
     }
     if args.inseq_rounds:
         commands["inseq"] = [python, "--v4", os.path.join(HERE, "inseq_peer.py"), folder, threads]

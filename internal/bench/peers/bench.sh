@@ -7,5 +7,5 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
 cd "$here/../../.."
 internal/setup/setup.sh
 internal/bench/peers/setup.sh
-internal/setup/env go build -buildvcs=false -o .cache/bin/peers-bench ./internal/bench/peers/bench
+internal/setup/env go build -buildvcs=false -o .cache/bin/headwater ./cmd/headwater
 exec internal/setup/env taskset -c 0,1 python3 internal/bench/peers/bench.py "$@"
