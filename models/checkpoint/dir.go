@@ -41,6 +41,9 @@ type Dir struct {
 	Config     map[string]any
 	// Generation is generation_config.json, decoded like Config. It is nil if the file is missing.
 	Generation map[string]any
+	// Remarks are what was noticed in config.json and generation_config.json and changes no number,
+	// one sentence each.
+	Remarks []string
 	// Weights is the open weights. The shards of a sharded checkpoint are read as one file.
 	Weights *File
 
@@ -192,11 +195,19 @@ func (d *Dir) checkRegular(file string, limit int64) error {
 	return nil
 }
 
-// decode reads a JSON object. Numbers stay as they are written in the file.
+// decode reads a JSON object. Numbers stay as they are written in the file. A key that comes twice
+// is a remark while the directory is opened; later, nothing in it may change.
 func (d *Dir) decode(file string, b []byte) (map[string]any, error) {
-	m, err := decodeObject(b)
+	m, twice, err := decodeObject(b)
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint: %s: %w", d.path(file), err)
+	}
+	if d.Weights != nil {
+		return m, nil
+	}
+	for _, key := range twice {
+		d.Remarks = append(d.Remarks, fmt.Sprintf("%s: key %s comes twice; the last value counts",
+			file, quoted(key)))
 	}
 	return m, nil
 }

@@ -1,6 +1,7 @@
 package family
 
 import (
+	"math"
 	"slices"
 	"sort"
 	"strconv"
@@ -56,6 +57,12 @@ func decoderHead(c *Config, s *spec.Spec, tied bool) {
 	}
 	c.AllowNull("bos_token_id")
 	s.BOS, s.EOS = c.Int(-1, "bos_token_id"), c.ints("eos_token_id")
+	if v, key := c.fallback("bos_token_id"); v != nil {
+		s.BOS = c.integer(v, key, 0, math.MaxInt32)
+	}
+	if v, key := c.fallback("eos_token_id"); v != nil {
+		s.EOS = []int{c.integer(v, key, 0, math.MaxInt32)}
+	}
 	c.setOrigin("BOS", "bos_token_id")
 	c.setOrigin("EOS", "eos_token_id")
 	c.Only("add_cross_attention", false)
