@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -191,18 +190,7 @@ func (c *Config) failMissing(must string, keys ...string) {
 		}
 		names = append(names, c.name(k))
 	}
-	hint := ""
-	similar := ""
-	for k := range c.values {
-		if (similar == "" || k < similar) && slices.ContainsFunc(keys,
-			func(key string) bool { return strings.EqualFold(key, k) }) {
-			similar = k
-		}
-	}
-	if similar != "" {
-		hint = fmt.Sprintf("; it has %s, but upper and lower case differ", c.name(similar))
-	}
-	c.fail("key %s is missing; it must be %s%s", strings.Join(names, " or "), must, hint)
+	c.fail("key %s is missing; it must be %s", strings.Join(names, " or "), must)
 }
 
 // isNull returns whether a key is present and null.
