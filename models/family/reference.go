@@ -141,7 +141,7 @@ func same(a, b any) bool {
 func (c *Config) unread() error {
 	refused, ignored := c.left()
 	names := func(keys []string) string {
-		return firstOf(len(keys), 10, func(i int) string { return plainKey(keys[i]) })
+		return firstOf(len(keys), 30, func(i int) string { return plainKey(keys[i]) })
 	}
 	if len(refused) > 0 {
 		return fmt.Errorf("family: %s: key %s is not supported: it may change the arithmetic, and "+

@@ -1,6 +1,6 @@
-"""Writes reference.tsv: which keys of config.json transformers reads, by model_type.
+"""Writes models/family/reference.tsv: which keys of config.json transformers reads, by model_type.
 
-    internal/bench/peers/python models/family/reference_keys.py > models/family/reference.tsv
+    internal/bench/peers/python internal/bench/peers/reference_keys.py > models/family/reference.tsv
 
 A row is a model_type (* for every one), a key, what reads it, and its default as JSON:
 
