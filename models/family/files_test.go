@@ -260,12 +260,13 @@ func wantedFields(p publishedFile) map[string]string {
 	}
 	for _, r := range p.Rotary {
 		for name, v := range r {
-			switch list, many := v.([]any); {
-			case strings.Contains(name, "original"):
-			case many && len(list) == 4 && number(list[0]) != "1": // the length comes first
-				want[name] = someOf(list[0], list[1:]...)
-			case many:
-				want[name] = middle(list)
+			switch v := v.(type) {
+			case map[string]any: // of the facts
+				want[name] = someOf(v["length"], v["some"].([]any)...)
+			case []any:
+				if !strings.Contains(name, "original") {
+					want[name] = middle(v)
+				}
 			default:
 				want[name] = number(v)
 			}

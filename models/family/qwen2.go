@@ -14,7 +14,7 @@ var qwen2 = &Family{
 	Prefixes:      []string{"model.", ""},
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := llamaSpec(c, llamaLike{name: "qwen2"})
+		s, err := llamaSpec(c, llamaLike{name: "qwen2", groups: 32})
 		if err != nil {
 			return nil, err
 		}

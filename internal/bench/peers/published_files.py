@@ -34,7 +34,7 @@ def short(rotation):
         if "original" in name:
             continue
         if isinstance(value, list):
-            value = [len(value), value[0], value[len(value) // 2], value[-1]]
+            value = {"length": len(value), "some": [value[0], value[len(value) // 2], value[-1]]}
         out[name] = value
     return out
 
