@@ -100,8 +100,8 @@ func (d *Dir) openWeights() (*File, error) {
 func (d *Dir) Close() error { return d.Weights.Close() }
 
 // EOS returns the ids of the tokens that end a text: eos_token_id of generation_config.json or, if
-// that has none, of config.json. The result is empty if neither file has the key. It returns an
-// error if the value is not a token id or a list of token ids.
+// that has none, of config.json. The result is empty if neither file has the key; ids below 0 are
+// left out. It returns an error if the value is not a token id or a list of token ids.
 func (d *Dir) EOS() ([]int, error) {
 	const key = "eos_token_id"
 	file, value := generationFile, d.Generation[key]
@@ -119,16 +119,18 @@ func (d *Dir) EOS() ([]int, error) {
 	for i, v := range list {
 		number, _ := v.(json.Number)
 		id, err := strconv.Atoi(number.String())
-		if err != nil || id < 0 {
+		if err != nil {
 			entry := key
 			if many {
 				entry = fmt.Sprintf("%s[%d]", key, i)
 			}
 			return nil, fmt.Errorf("checkpoint: %s: %s is %s; it must be a token id, which is a "+
-				"whole number from 0",
+				"whole number",
 				d.path(file), entry, shown(v))
 		}
-		ids = append(ids, id)
+		if id >= 0 { // others are of no token
+			ids = append(ids, id)
+		}
 	}
 	return ids, nil
 }

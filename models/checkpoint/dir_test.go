@@ -120,8 +120,7 @@ func TestEOS(t *testing.T) {
 			"m/config.json: eos_token_id is \"x\"; it must be a token id",
 		},
 		{
-			"negative", `{}`, `{"eos_token_id":-1}`, nil,
-			"m/generation_config.json: eos_token_id is -1",
+			"negative", `{}`, `{"eos_token_id":[-1,3]}`, []int{3}, "",
 		},
 		{"fraction in a list", `{"eos_token_id":[1,1.5]}`, ``, nil, "eos_token_id[1] is 1.5"},
 	}
@@ -300,6 +299,35 @@ func TestJSONErrors(t *testing.T) {
 		}
 		if err != nil && len(err.Error()) > 1200 {
 			t.Errorf("%s: error of %d bytes", c.name, len(err.Error()))
+		}
+	}
+}
+
+// TestPublishedTokenizerFiles: what people published beside config.json is read without an error,
+// where the folder with it is beside the checkout.
+func TestPublishedTokenizerFiles(t *testing.T) {
+	paths, err := filepath.Glob("../../../shared/reference/configs/tokenizer/*.json")
+	if err != nil || len(paths) == 0 {
+		t.Skip("the folder of published files is not there")
+	}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := &Dir{Name: "m"}
+		values, err := d.decode(filepath.Base(path), text)
+		if err != nil || d.Remarks != nil {
+			t.Errorf("error %v, remarks %q", err, d.Remarks)
+		}
+		if strings.HasPrefix(filepath.Base(path), "generation_config") {
+			d.Generation = values
+			_, err = d.EOS()
+		} else {
+			err = d.addSpecial(map[string]string{}, filepath.Base(path), values)
+		}
+		if err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -32,7 +32,7 @@ type publishedFile struct {
 	Fields      map[string]any
 	Scaling     []json.Number // what scores are multiplied by
 	Rotary      []map[string]any
-	Windows     []any // of each layer, or null
+	Windows     []any            // of each layer, or null
 	Tensors     map[string][]int // those of layer 0 and outside of layers
 }
 
@@ -336,4 +336,87 @@ func fieldsOf(s *spec.Spec, want map[string]string) map[string]string {
 		same[name] = text
 	}
 	return same
+}
+
+// kindsOfRefusal are short names for parts of errors, the first that fits.
+var kindsOfRefusal = []struct{ part, kind string }{
+	{"weights are quantised", "quantised"},
+	{"the head of", "a head that does not exist here"},
+	{"position_embedding_type", "relative positions"},
+	{"is not supported; supported are", "another family"},
+}
+
+// publishedTable returns the table of docs/models.md: of each model_type how many files there are,
+// how many open and why the others are refused.
+func publishedTable(t *testing.T) string {
+	type row struct {
+		files, open int
+		refused     map[string]int
+	}
+	rows := map[string]*row{}
+	for _, p := range factsOf(t, publishedFacts) {
+		config := p.Config.(map[string]any)
+		_, _, err := Read(NewConfig("config.json", config))
+		name, _ := config["model_type"].(string)
+		if _, unknown := families.Lookup(name); unknown != nil {
+			name = "others"
+		}
+		if rows[name] == nil {
+			rows[name] = &row{refused: map[string]int{}}
+		}
+		r := rows[name]
+		r.files++
+		if err == nil {
+			r.open++
+			continue
+		}
+		for _, k := range kindsOfRefusal {
+			if strings.Contains(err.Error(), k.part) {
+				r.refused[k.kind]++
+				err = nil
+				break
+			}
+		}
+		if err != nil {
+			t.Errorf("%s: a refusal of no kind: %v", p.File, err)
+		}
+	}
+	table := "| model_type | files | open | refused |\n|---|---|---|---|\n"
+	all := row{}
+	for _, name := range sortedKeys(rows) {
+		r := rows[name]
+		var why []string
+		for _, kind := range sortedKeys(r.refused) {
+			why = append(why, fmt.Sprintf("%d %s", r.refused[kind], kind))
+		}
+		table += fmt.Sprintf("| %s | %d | %d | %s |\n", name, r.files, r.open,
+			strings.Join(why, ", "))
+		all.files, all.open = all.files+r.files, all.open+r.open
+	}
+	return table + fmt.Sprintf("| all | %d | %d | %d |\n", all.files, all.open, all.files-all.open)
+}
+
+// TestPublishedTable: docs/models.md has the table of today. With -update it writes it.
+func TestPublishedTable(t *testing.T) {
+	const path, from, to = "../../docs/models.md", "<!-- published files -->\n", "<!-- end -->"
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(text), from)
+	_, after, okEnd := strings.Cut(rest, to)
+	if !ok || !okEnd {
+		t.Fatalf("%s has no part between %q and %q", path, from, to)
+	}
+	want := before + from + publishedTable(t) + to + after
+	if want == string(text) {
+		return
+	}
+	if !*update {
+		t.Fatalf("%s is not what `go test ./models/family -run TestPublishedTable -update` writes",
+			path)
+	}
+	if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -825,6 +825,51 @@ func TestWeightRefusals(t *testing.T) {
 	}
 }
 
+// TestSharedPrefix: a prefix before all names of tensors is cut off with a remark; one before some of
+// them is not.
+func TestSharedPrefix(t *testing.T) {
+	for _, c := range readPublished(t) {
+		if c.Name != "openai-community/gpt2" && c.Name != "google-bert/bert-base-uncased" {
+			continue
+		}
+		for _, prefix := range []string{
+			"_orig_mod.", "module.", "base_model.model.", "_orig_mod.module.", "0.auto_model.",
+		} {
+			f, s, err := read(t, string(c.Config))
+			if err != nil {
+				t.Fatal(err)
+			}
+			tensors := header{}
+			for name, shape := range whole(c.Tensors, s.Layers) {
+				tensors[prefix+name] = shape
+			}
+			if _, err := f.Loader("x/model.safetensors", zeros{tensors}, s); err != nil {
+				t.Errorf("%s after %s: %v", c.Name, prefix, err)
+			}
+			want := "model.safetensors: all names of tensors begin with " + prefix
+			if len(s.Remarks) == 0 || !strings.HasPrefix(s.Remarks[len(s.Remarks)-1], want) {
+				t.Errorf("%s after %s: remarks %q", c.Name, prefix, s.Remarks)
+			}
+			tensors["other.weight"] = []int{1}
+			if _, err := f.Loader("x/model.safetensors", zeros{tensors}, s); err == nil ||
+				!strings.Contains(err.Error(), "is missing") {
+				t.Errorf("%s after %s and another name: error %v", c.Name, prefix, err)
+			}
+		}
+	}
+	for _, c := range []struct {
+		names []string
+		want  string
+	}{
+		{nil, ""}, {[]string{"a.b.c"}, "a.b."}, {[]string{"a.b.c", "a.bc.d"}, "a."},
+		{[]string{"", "a."}, ""}, {[]string{"ab", "ac"}, ""},
+	} {
+		if got := sharedPrefix(c.names); got != c.want {
+			t.Errorf("sharedPrefix(%q) = %q, want %q", c.names, got, c.want)
+		}
+	}
+}
+
 // TestNames: tensors are found with and without the prefix, buffers are ignored, and the first
 // BERTs call gains gamma.
 func TestNames(t *testing.T) {
