@@ -267,7 +267,8 @@ func TestOtherPrograms(t *testing.T) {
 		if name == embedding {
 			name = "lm_head.weight"
 		}
-		tensors = append(tensors, checkpoint.Tensor{Name: prefix + name, Shape: shape, Data: values})
+		tensors = append(tensors,
+			checkpoint.Tensor{Name: prefix + name, Shape: shape, Data: values})
 	}
 	if err := checkpoint.WriteFile(dir+"/model.safetensors", tensors, map[string]string{
 		"format": "pt", prefix + embedding: prefix + "lm_head.weight",

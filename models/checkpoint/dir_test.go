@@ -254,8 +254,8 @@ func TestOpenDirRefuses(t *testing.T) {
 	}
 }
 
-// TestAsPython: of a key that comes twice the last value counts, with a remark, and the numbers that
-// JSON does not have are numbers; in a text they are text.
+// TestAsPython: of a key that comes twice the last value counts, and the key is named. The numbers
+// that JSON does not have are numbers; in a text they are text.
 func TestAsPython(t *testing.T) {
 	text := `{"a": 1, "a": NaN, "o": [{"k": 1, "k": -Infinity}], "i": Infinity, "t": "\"NaN",` +
 		` "NaN": [Infinity,NaN]}`

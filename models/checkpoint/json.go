@@ -13,10 +13,10 @@ import (
 	"unicode/utf8"
 )
 
-// decodeObject decodes a JSON object as Python does: of a key that comes twice the last value counts,
-// and NaN, Infinity and -Infinity are numbers. Numbers stay as they are written. twice is the keys
-// that come twice in one object. It does not decode into Go types, because package family has to
-// see every key.
+// decodeObject decodes a JSON object as Python does: of a key that comes twice the last value
+// counts, and NaN, Infinity and -Infinity are numbers. Numbers stay as they are written. twice is
+// the first ten keys that come twice in one object. It does not decode into Go types, because
+// package family has to see every key.
 func decodeObject(text []byte) (object map[string]any, twice []string, err error) {
 	text = withNonFinite(text)
 	if err := checkJSON(text); err != nil {
@@ -36,7 +36,9 @@ func decodeObject(text []byte) (object map[string]any, twice []string, err error
 }
 
 // nonFinite are numbers that stand for the ones that JSON does not have. They have no float64.
-var nonFinite = map[string]string{"1e919191": "NaN", "1e929292": "Infinity", "-1e929292": "-Infinity"}
+var nonFinite = map[string]string{
+	"1e919191": "NaN", "1e929292": "Infinity", "-1e929292": "-Infinity",
+}
 
 // nonFinitePattern matches a text, or one of the words that Python writes for a number.
 var nonFinitePattern = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|-?\b(?:NaN|Infinity)\b`)

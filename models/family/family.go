@@ -171,8 +171,8 @@ func unknown(file string, architectures []string, model, names string) error {
 		return fmt.Errorf("family: %s: the head of %s is not supported for model_type %s; "+
 			"supported are %s", file, names, shown(model), strings.Join(known, ", "))
 	}
-	return fmt.Errorf("family: %s: %s (model_type %s) is not supported; supported are %s", file, names,
-		shown(model), strings.Join(all, ", "))
+	return fmt.Errorf("family: %s: %s (model_type %s) is not supported; supported are %s", file,
+		names, shown(model), strings.Join(all, ", "))
 }
 
 // Read returns the family and the spec of a configuration. It returns an error for a key that is
@@ -186,8 +186,8 @@ func Read(c *Config) (*Family, *spec.Spec, error) {
 	c.goBy(f.Name)
 	c.quantized()
 	if c.Has("auto_map") {
-		c.remark("auto_map names the publisher's own code, which may differ from the usual code of "+
-			"%s that runs here", f.Name)
+		c.remark("auto_map names the publisher's own code, which may differ from the usual code "+
+			"of %s that runs here", f.Name)
 	}
 	spec, err := f.Spec(c)
 	if pruned := c.Object("pruned_heads"); pruned != nil && len(pruned.values) > 0 {

@@ -72,8 +72,8 @@ func TestPublishedFiles(t *testing.T) {
 // publishedFolder has the files themselves beside a checkout that has them.
 const publishedFolder = "../../../shared/reference/configs"
 
-// TestPublishedFolder is TestPublishedFiles over the files themselves. It also finds every parameter
-// among the tensors that the reference builds, and every tensor among the parameters.
+// TestPublishedFolder is TestPublishedFiles over the files themselves. It also finds every
+// parameter among the tensors that the reference builds, and every tensor among the parameters.
 func TestPublishedFolder(t *testing.T) {
 	if _, err := os.Stat(publishedFolder); err != nil {
 		t.Skip("the folder of published files is not there")
@@ -172,7 +172,8 @@ func (p publishedFile) check(t *testing.T, config map[string]any) {
 				beside += int64(spec.Param{Shape: shape}.Size())
 			}
 		}
-		if _, err := f.Loader("model.safetensors", zeros{whole(p.Tensors, s.Layers)}, s); err != nil {
+		all := zeros{whole(p.Tensors, s.Layers)}
+		if _, err := f.Loader("model.safetensors", all, s); err != nil {
 			t.Errorf("%s: %v", p.File, err)
 		}
 	}

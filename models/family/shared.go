@@ -84,16 +84,12 @@ func classes(c *Config, s *spec.Spec) {
 		c.setOrigin("Classes", "id2label")
 		s.Classes = len(names.values)
 		for i := range s.Classes {
-			s.Labels = append(s.Labels, names.String(strconv.Itoa(i), ""))
+			s.Labels = append(s.Labels, label(names.values[strconv.Itoa(i)]))
 		}
-		for key, name := range names.values { // names of classes that do not exist change nothing
+		for key := range names.values { // names of classes that do not exist change nothing
 			if _, err := strconv.Atoi(key); err != nil {
 				c.fail("id2label has the key %s; its keys must be numbers of classes, as \"0\"",
 					shown(key))
-				break
-			}
-			if _, text := name.(string); !text {
-				names.failValue(key, name, "a text")
 				break
 			}
 			names.read[key] = true
@@ -108,6 +104,18 @@ func classes(c *Config, s *spec.Spec) {
 			s.Classes, s.Labels = n, nil
 		}
 	}
+}
+
+// label returns the name of a class. Some files have numbers, which the reference implementation
+// takes, too.
+func label(name any) string {
+	switch name := name.(type) {
+	case nil:
+		return ""
+	case string:
+		return name
+	}
+	return shown(name)
 }
 
 // slidingWindow reads how many tokens a layer with a window sees. It returns 0 for null, which
