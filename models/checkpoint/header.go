@@ -68,8 +68,8 @@ func (f *File) addShared() {
 	}
 }
 
-// parseMetadata reads the texts under __metadata__: how a file was made, and which tensors were left
-// out; see addShared.
+// parseMetadata reads the texts under __metadata__: how a file was made, and which tensors were
+// left out; see addShared.
 func (f *File) parseMetadata(dec *json.Decoder) error {
 	f.metadata = make(map[string]string)
 	err := readObject(dec, func(key string) error {

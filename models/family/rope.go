@@ -12,8 +12,8 @@ import (
 // rope reads how positions rotate queries and keys, in both styles of config.json:
 // {"rope_parameters": {"rope_theta": …, "rope_type": …}} and {"rope_theta": …, "rope_scaling":
 // {"type": …}}. If both are there, they must mean the same. theta and partial are the defaults of
-// the family; partial is 0 if the family always rotates all of a head. context is how many positions
-// the model was made for, width the width of a head.
+// the family; partial is 0 if the family always rotates all of a head. context is how many
+// positions the model was made for, width the width of a head.
 func rope(c *Config, theta, partial float64, width, context int) *spec.Rotary {
 	theta = c.Above(1, maxTheta, "rope_theta", theta)
 	r := ropeReader{width: width, context: context, theta: theta, partial: partial}

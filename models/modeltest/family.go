@@ -19,9 +19,9 @@ import (
 
 // Family checks on a golden that f, which must be registered, keeps the contract of a family. It
 // is found by each of its architectures. Every key is read, refused or remarked, and
-// config.v4.json, if it exists, means the same. Every parameter has a tensor, and a tensor that is missing, has another
-// shape or is unknown causes an error with its name. The model computes what the reference
-// implementation computes, at every tap, padded, and with the cache.
+// config.v4.json, if it exists, means the same. Every parameter has a tensor, and a tensor that is
+// missing, has another shape or is unknown causes an error with its name. The model computes what
+// the reference implementation computes, at every tap, padded, and with the cache.
 func Family(t *testing.T, f *family.Family, dir string) {
 	t.Helper()
 	d, err := checkpoint.OpenDir(dir)
