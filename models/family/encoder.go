@@ -25,6 +25,12 @@ func bertSpec(c *Config, name string) *spec.Spec {
 	s := encoderSpec(c, name, encoderKeys)
 	s.NormEpsilon = c.Epsilon("layer_norm_eps", encoderEpsilon)
 	s.TokenTypes = c.SizeOr(2, "TokenTypes", "type_vocab_size")
+	c.Only("add_cross_attention", false)
+	c.Only("is_decoder", false)
+	if p := c.String("position_embedding_type", "absolute"); p != "absolute" {
+		c.failValue("position_embedding_type", p,
+			`"absolute": others change the arithmetic and are not supported`)
+	}
 	return s
 }
 
@@ -48,12 +54,6 @@ func encoderSpec(c *Config, name string, k keys) *spec.Spec {
 		Activation:     OneOf(c, k.activation, "gelu", activations),
 		ProjectionBias: true, OutputBias: true, MLPBias: true,
 		BOS: -1,
-	}
-	c.Only("add_cross_attention", false)
-	c.Only("is_decoder", false)
-	if p := c.String("position_embedding_type", "absolute"); p != "absolute" {
-		c.failValue("position_embedding_type", p,
-			`"absolute": others change the arithmetic and are not supported`)
 	}
 	c.AllowNull("bos_token_id")
 	c.Int(-1, "bos_token_id") // an encoder's tokenizer adds special tokens

@@ -27,6 +27,7 @@ var gpt2 = &Family{
 			ProjectionBias: true, OutputBias: true, MLPBias: true,
 		}
 		decoderHead(c, s, true)
+		c.Only("add_cross_attention", false)
 		c.AllowNull("n_inner")
 		s.FeedForward = c.SizeOr(4*s.Width, "FeedForward", "n_inner")
 		s.ScoreByLayer = c.Bool("scale_attn_by_inverse_layer_idx", false)

@@ -65,7 +65,6 @@ func decoderHead(c *Config, s *spec.Spec, tied bool) {
 	}
 	c.setOrigin("BOS", "bos_token_id")
 	c.setOrigin("EOS", "eos_token_id")
-	c.Only("add_cross_attention", false)
 }
 
 // headless returns whether the architecture has no head.
