@@ -39,7 +39,6 @@ NO_NUMBER = {
     "torch_dtype": "the old name of dtype",
     "gemma3_text.attn_logit_softcapping": "kept and not applied",
     "fusion_config": "faster code for the same arithmetic",
-    "gradient_checkpointing": "of training",
     "is_encoder_decoder": "how generation calls the model; no class here reads it in a pass",
     "label2id": "the inverse of id2label",
     "output_attentions": "what is returned",
@@ -56,8 +55,7 @@ NO_NUMBER = {
 }
 
 # Keys that loading reads, in many places.
-READ_WHILE_LOADING = ("architectures", "auto_map", "gradient_checkpointing", "model_type",
-                      "sep_token_id")
+READ_WHILE_LOADING = ("architectures", "auto_map", "model_type", "sep_token_id")
 
 # Keys of every model that decide how weights are stored or which there are.
 COMPUTES = ("per_layer_config", "quantization_config", "transformers_weights")
@@ -170,7 +168,8 @@ def base_rows():
     """What every class reads."""
     keywords, private = own_keywords(PreTrainedConfig.__post_init__)
     keywords -= own_keywords(modeling_rope_utils.RotaryEmbeddingConfigMixin)[0]
-    properties = {n for n, v in vars(PreTrainedConfig).items() if isinstance(v, property)} - {"rope_scaling"}
+    properties = {n for n, v in vars(PreTrainedConfig).items() if isinstance(v, property)}
+    properties -= {"rope_scaling"}
     rows = {n: ("no", "null") for n in keywords | private | properties
             | set(GenerationConfig._get_default_generation_params())
             | set(READ_WHILE_LOADING)}
