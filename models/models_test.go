@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models"
+	"github.com/headwater-ml/headwater/models/checkpoint"
 )
 
 func open(t testing.TB, ref string) *models.Model {
@@ -225,6 +227,82 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestOtherPrograms: a checkpoint as other programs leave it has the same numbers, and remarks: a
+// prefix before all names, a shared tensor that only the metadata name, a key twice and one that
+// nobody reads.
+func TestOtherPrograms(t *testing.T) {
+	const golden = "testdata/goldens/gpt2"
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(golden)); err != nil {
+		t.Fatal(err)
+	}
+	config, err := os.ReadFile(golden + "/config.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config = append([]byte(`{"n_special": 0, "n_layer": 99, `), config[1:]...)
+	if err := os.WriteFile(dir+"/config.json", config, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	weights, err := checkpoint.Open(golden + "/model.safetensors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer weights.Close()
+	const prefix, embedding = "_orig_mod.module.", "transformer.wte.weight"
+	var tensors []checkpoint.Tensor
+	for _, name := range weights.Names() {
+		shape, err := weights.Shape(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 1
+		for _, d := range shape {
+			n *= d
+		}
+		values := make([]float32, n)
+		if err := weights.Float32At(values, name, 0); err != nil {
+			t.Fatal(err)
+		}
+		if name == embedding {
+			name = "lm_head.weight"
+		}
+		tensors = append(tensors,
+			checkpoint.Tensor{Name: prefix + name, Shape: shape, Data: values})
+	}
+	if err := checkpoint.WriteFile(dir+"/model.safetensors", tensors, map[string]string{
+		"format": "pt", prefix + embedding: prefix + "lm_head.weight",
+	}); err != nil {
+		t.Fatal(err)
+	}
+	query := []trace.Query{{
+		IDs: []int{3, 4, 5}, Objective: trace.Objective{Quantity: trace.Logit, Position: 2, Token: 7},
+	}}
+	var logits [2][]float64
+	for i, path := range []string{golden, dir} {
+		m, err := models.Open(path, models.Options{Backend: "go"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if logits[i], err = m.Predict(t.Context(), query); err != nil {
+			t.Fatal(err)
+		}
+		remarks := strings.Join(m.Info().Remarks, "\n")
+		for _, want := range []string{
+			"config.json: keys that the reference does not read were ignored: n_special",
+			`config.json: key "n_layer" comes twice; the last value counts`,
+			"model.safetensors: all names of tensors begin with _orig_mod.module., which was cut off",
+		} {
+			if strings.Contains(remarks, want) != (path == dir) {
+				t.Errorf("%s: remarks %q, %q among them: want %v", path, remarks, want, path == dir)
+			}
+		}
+	}
+	if !slices.Equal(logits[0], logits[1]) {
+		t.Errorf("logits %v, want %v", logits[1], logits[0])
+	}
+}
+
 // TestChangedCheckpoint opens checkpoints that each have one error.
 func TestChangedCheckpoint(t *testing.T) {
 	config := func(old, new string) func(dir string) {
@@ -245,9 +323,9 @@ func TestChangedCheckpoint(t *testing.T) {
 		change     func(dir string)
 		want       string
 	}{
-		{"another architecture", "gpt2", config("GPT2LMHeadModel", "MambaForCausalLM"), "architectures [\"MambaForCausalLM\"] (model_type \"gpt2\") is not supported; supported are BertForMaskedLM, BertForPreTraining, "},
+		{"another architecture", "gpt2", config("GPT2LMHeadModel", "MambaForCausalLM"), "the head of architectures [\"MambaForCausalLM\"] is not supported for model_type \"gpt2\"; supported are GPT2LMHeadModel, "},
 		{"a key that changes arithmetic", "gpt2", config(`"add_cross_attention": false`, `"add_cross_attention": true`), "add_cross_attention is true, which changes the arithmetic"},
-		{"an unknown key", "bloom", config(`"use_cache"`, `"use_hyper_norm"`), "key use_hyper_norm is not supported"},
+		{"a key that the reference reads", "bloom", config(`"use_cache": true`, `"is_causal": false`), "key is_causal is not supported"},
 		{"an activation", "gpt2", config(`"gelu_new"`, `"mish"`), `activation_function "mish" is not supported; supported are gelu, gelu_accurate, `},
 		{"multi-query", "falcon_rw", config(`"multi_query": false`, `"multi_query": true`), "query_key_value.weight has shape [96 32]; config.json makes it [48 32]"},
 		{"heads", "bloom", config(`"n_head": 4`, `"n_head": 5`), "hidden_size (32) must be a multiple of the number of heads, n_head (5)"},

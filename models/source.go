@@ -56,7 +56,11 @@ func (d directory) Label() string { return d.Name }
 
 // Read reads config.json.
 func (d directory) Read() (*family.Family, *spec.Spec, error) {
-	return family.Read(family.NewConfig(d.Name+"/config.json", d.Config))
+	f, s, err := family.Read(family.NewConfig(d.Name+"/config.json", d.Config))
+	if err == nil {
+		s.Remarks = append(s.Remarks, d.Remarks...)
+	}
+	return f, s, err
 }
 
 func (d directory) padIDs() []any {

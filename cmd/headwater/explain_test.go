@@ -538,9 +538,9 @@ func TestModelRefusals(t *testing.T) {
 		return []string{"explain", "--backend", "go", "-o", "OUT", "--model", model, "ab"}
 	}
 	checkRefusals(t, []refusal{
-		{"another architecture", in(with("architectures", []string{"T5ForConditionalGeneration"})), "", 1, "config.json: architectures "},
+		{"another architecture", in(with("architectures", []string{"T5ForConditionalGeneration"})), "", 1, "config.json: the head of architectures "},
 		{"a value that changes arithmetic", in(with("activation_function", "mish")), "", 1, "activation_function"},
-		{"an unknown key", in(with("rope_scaling", map[string]any{"factor": 8})), "", 1, "key rope_scaling is not supported"},
+		{"a key that the reference reads", in(with("is_causal", false)), "", 1, "key is_causal is not supported"},
 		{"a shape of another size", in(with("n_embd", 48)), "", 1, "has shape"},
 		{"heads that do not divide", in(with("n_head", 5)), "", 1, "config.json"},
 		{"truncated weights", in(broken), "", 1, "model.safetensors"},

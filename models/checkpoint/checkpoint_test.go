@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -8,8 +9,10 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -372,4 +375,29 @@ func FuzzFromBytes(f *testing.F) {
 			t.Errorf("header ends at %d, tensors have %d bytes, the file %d", start, total, len(b))
 		}
 	})
+}
+
+// TestSharedTensor: a tensor that was left out because it is the same as another has the name that
+// the metadata give it. Metadata that name no tensor, or one that is there, change nothing.
+func TestSharedTensor(t *testing.T) {
+	var b bytes.Buffer
+	tensors := []Tensor{{"a", []int{2}, []float32{1, 2}}, {"c", []int{1}, []float32{3}}}
+	metadata := map[string]string{"b": "a", "format": "pt", "c": "a", "d": "b"}
+	if err := Write(&b, tensors, metadata); err != nil {
+		t.Fatal(err)
+	}
+	f, err := openFS(fstest.MapFS{"m": {Data: b.Bytes()}}, "m", "m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if names := f.Names(); !slices.Equal(names, []string{"a", "b", "c", "d"}) {
+		t.Errorf("names %q", names)
+	}
+	for name, want := range map[string][]float32{"a": {1, 2}, "b": {1, 2}, "c": {3}, "d": {1, 2}} {
+		got := make([]float32, len(want))
+		if err := f.Float32At(got, name, 0); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s is %v, want %v; error %v", name, got, want, err)
+		}
+	}
 }

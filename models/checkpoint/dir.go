@@ -41,6 +41,9 @@ type Dir struct {
 	Config     map[string]any
 	// Generation is generation_config.json, decoded like Config. It is nil if the file is missing.
 	Generation map[string]any
+	// Remarks are what was noticed in config.json and generation_config.json and changes no number,
+	// one sentence each.
+	Remarks []string
 	// Weights is the open weights. The shards of a sharded checkpoint are read as one file.
 	Weights *File
 
@@ -97,8 +100,8 @@ func (d *Dir) openWeights() (*File, error) {
 func (d *Dir) Close() error { return d.Weights.Close() }
 
 // EOS returns the ids of the tokens that end a text: eos_token_id of generation_config.json or, if
-// that has none, of config.json. The result is empty if neither file has the key. It returns an
-// error if the value is not a token id or a list of token ids.
+// that has none, of config.json. The result is empty if neither file has the key; ids below 0 are
+// left out. It returns an error if the value is not a token id or a list of token ids.
 func (d *Dir) EOS() ([]int, error) {
 	const key = "eos_token_id"
 	file, value := generationFile, d.Generation[key]
@@ -116,16 +119,18 @@ func (d *Dir) EOS() ([]int, error) {
 	for i, v := range list {
 		number, _ := v.(json.Number)
 		id, err := strconv.Atoi(number.String())
-		if err != nil || id < 0 {
+		if err != nil {
 			entry := key
 			if many {
 				entry = fmt.Sprintf("%s[%d]", key, i)
 			}
 			return nil, fmt.Errorf("checkpoint: %s: %s is %s; it must be a token id, which is a "+
-				"whole number from 0",
+				"whole number",
 				d.path(file), entry, shown(v))
 		}
-		ids = append(ids, id)
+		if id >= 0 { // others are of no token
+			ids = append(ids, id)
+		}
 	}
 	return ids, nil
 }
@@ -192,11 +197,19 @@ func (d *Dir) checkRegular(file string, limit int64) error {
 	return nil
 }
 
-// decode reads a JSON object. Numbers stay as they are written in the file.
+// decode reads a JSON object. Numbers stay as they are written in the file. A key that comes twice
+// is a remark while the directory is opened; later, nothing in it may change.
 func (d *Dir) decode(file string, b []byte) (map[string]any, error) {
-	m, err := decodeObject(b)
+	m, twice, err := decodeObject(b)
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint: %s: %w", d.path(file), err)
+	}
+	if d.Weights != nil {
+		return m, nil
+	}
+	for _, key := range twice {
+		d.Remarks = append(d.Remarks, fmt.Sprintf("%s: key %s comes twice; the last value counts",
+			file, quoted(key)))
 	}
 	return m, nil
 }

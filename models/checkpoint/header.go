@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -49,11 +50,26 @@ func (f *File) parse(header []byte) error {
 	if err != nil {
 		return err
 	}
-	return f.checkTiling()
+	if err := f.checkTiling(); err != nil {
+		return err
+	}
+	f.addShared()
+	return nil
 }
 
-// parseMetadata reads the texts under __metadata__, which say how a file was made and change no
-// number.
+// addShared adds the tensors that were left out because they are the same as another: the metadata
+// name the one that stands for each.
+func (f *File) addShared() {
+	for _, name := range slices.Sorted(maps.Keys(f.metadata)) {
+		e, there := f.tensors[f.metadata[name]]
+		if there && !f.Has(name) && len(f.tensors) < maxTensors {
+			f.tensors[name] = e
+		}
+	}
+}
+
+// parseMetadata reads the texts under __metadata__: how a file was made, and which tensors were
+// left out; see addShared.
 func (f *File) parseMetadata(dec *json.Decoder) error {
 	f.metadata = make(map[string]string)
 	err := readObject(dec, func(key string) error {

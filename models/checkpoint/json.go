@@ -7,35 +7,62 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 )
 
-// decodeObject decodes a JSON object. Numbers stay as they are written. A key that comes twice is
-// an error: Python keeps the last value, and the author of the other value would not learn that it
-// has no effect. It does not decode into Go types, because package family has to see every key.
-func decodeObject(text []byte) (map[string]any, error) {
+// decodeObject decodes a JSON object as Python does: of a key that comes twice the last value
+// counts, and NaN, Infinity and -Infinity are numbers. Numbers stay as they are written. twice is
+// the first ten keys that come twice in one object. It does not decode into Go types, because
+// package family has to see every key.
+func decodeObject(text []byte) (object map[string]any, twice []string, err error) {
+	text = withNonFinite(text)
 	if err := checkJSON(text); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
-	v, err := decodeValue(dec)
+	v, err := decodeValue(dec, &twice)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	object, ok := v.(map[string]any)
 	if !ok {
-		return nil, fmt.Errorf("not a JSON object, but %s", shown(v))
+		return nil, nil, fmt.Errorf("not a JSON object, but %s", shown(v))
 	}
-	return object, nil
+	return object, twice, nil
+}
+
+// nonFinite are numbers that stand for the ones that JSON does not have. They have no float64.
+var nonFinite = map[string]string{
+	"1e919191": "NaN", "1e929292": "Infinity", "-1e929292": "-Infinity",
+}
+
+// nonFinitePattern matches a text, or one of the words that Python writes for a number.
+var nonFinitePattern = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|-?\b(?:NaN|Infinity)\b`)
+
+// withNonFinite returns a JSON text with the numbers of nonFinite for the words that they stand
+// for.
+func withNonFinite(text []byte) []byte {
+	if !bytes.Contains(text, []byte("NaN")) && !bytes.Contains(text, []byte("Infinity")) {
+		return text
+	}
+	return nonFinitePattern.ReplaceAllFunc(text, func(found []byte) []byte {
+		for number, word := range nonFinite {
+			if string(found) == word {
+				return []byte(number)
+			}
+		}
+		return found
+	})
 }
 
 // decodeValue decodes one value. It reads every part of the text once. The text has passed
 // [checkJSON], so it is nested at most 10000 levels deep. It returns a map, a list, a text, a
 // json.Number, a bool or nil.
-func decodeValue(dec *json.Decoder) (any, error) {
+func decodeValue(dec *json.Decoder, twice *[]string) (any, error) {
 	t, err := dec.Token()
 	if err != nil {
 		return nil, err
@@ -48,11 +75,10 @@ func decodeValue(dec *json.Decoder) (any, error) {
 			if err != nil {
 				return nil, err
 			}
-			if _, twice := object[key]; twice {
-				return nil, fmt.Errorf("key %s comes twice; remove the one that does not count",
-					quoted(key))
+			if _, again := object[key]; again && !slices.Contains(*twice, key) && len(*twice) < 10 {
+				*twice = append(*twice, key)
 			}
-			if object[key], err = decodeValue(dec); err != nil {
+			if object[key], err = decodeValue(dec, twice); err != nil {
 				return nil, err
 			}
 		}
@@ -62,7 +88,7 @@ func decodeValue(dec *json.Decoder) (any, error) {
 	case json.Delim('['):
 		list := []any{}
 		for dec.More() {
-			v, err := decodeValue(dec)
+			v, err := decodeValue(dec, twice)
 			if err != nil {
 				return nil, err
 			}
@@ -71,6 +97,11 @@ func decodeValue(dec *json.Decoder) (any, error) {
 		// the closing bracket
 		_, err = dec.Token()
 		return list, err
+	}
+	if n, isNumber := t.(json.Number); isNumber {
+		if word, ok := nonFinite[n.String()]; ok {
+			return json.Number(word), nil
+		}
 	}
 	return t, nil
 }
@@ -107,14 +138,6 @@ func checkJSON(text []byte) error {
 		return fmt.Errorf("%s: more than 10000 lists and objects within one another", where)
 	}
 	rest := text[at:]
-	// Python writes these for numbers that JSON does not have. The wrong byte of -Infinity is the
-	// one after the sign.
-	for _, word := range []string{"-Infinity", "NaN", "Infinity"} {
-		if begin := max(0, at-strings.Count(word, "-")); bytes.HasPrefix(text[begin:],
-			[]byte(word)) {
-			return fmt.Errorf("%s: %s is not a JSON number; write a number", where, word)
-		}
-	}
 	return fmt.Errorf("%s: unexpected %s", where,
 		quoted(strings.ToValidUTF8(string(rest[:min(len(rest), 20)]), "\uFFFD")))
 }

@@ -13,10 +13,8 @@ var bert = &Family{
 		"BertForMaskedLM", "BertForPreTraining", "BertForSequenceClassification", "BertModel",
 	},
 	Prefixes: []string{"bert.", ""},
-	Harmless: encoderHarmless,
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s := encoderSpec(c, "bert", encoderKeys)
-		s.TokenTypes = c.SizeOr(2, "TokenTypes", "type_vocab_size")
+		s := bertSpec(c, "bert")
 		encoderHead(c, s, s.Activation, spec.HyperbolicTangent)
 		return s, headWidth(c, s)
 	},

@@ -13,11 +13,6 @@ var bloom = &Family{
 	Architectures: []string{"BloomForCausalLM", "BloomModel"},
 	Prefixes:      []string{"transformer.", ""},
 	Buffers:       []string{".self_attention.scale_mask_softmax.causal_mask"},
-	Harmless: []string{
-		"attention_softmax_in_fp32", "bias_dropout_fusion", "masked_softmax_fusion", "offset_alibi",
-		"pretraining_tp", "seq_length",
-		"skip_bias_add", "skip_bias_add_qkv", "slow_but_exact", "unk_token_id",
-	},
 	Spec: func(c *Config) (*spec.Spec, error) {
 		s := &spec.Spec{
 			Family:         "bloom",

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -34,6 +32,9 @@ type Config struct {
 	path     string
 	parent   *Config
 	children []*Config
+	// reference is what the reference implementation does with each key; see goBy.
+	reference map[string]referenceKey
+	remarks   []string
 }
 
 // NewConfig returns a reader of a decoded JSON object. Its numbers must be json.Number. The name of
@@ -139,7 +140,7 @@ func firstOf(n, most int, entry func(int) string) string {
 func (c *Config) value(keys ...string) (any, string) {
 	var found any
 	key := keys[0]
-	for _, k := range keys {
+	for _, k := range c.withOtherNames(keys) {
 		c.read[k] = true
 		v := c.values[k]
 		switch {
@@ -189,18 +190,7 @@ func (c *Config) failMissing(must string, keys ...string) {
 		}
 		names = append(names, c.name(k))
 	}
-	hint := ""
-	similar := ""
-	for k := range c.values {
-		if (similar == "" || k < similar) && slices.ContainsFunc(keys,
-			func(key string) bool { return strings.EqualFold(key, k) }) {
-			similar = k
-		}
-	}
-	if similar != "" {
-		hint = fmt.Sprintf("; it has %s, but upper and lower case differ", c.name(similar))
-	}
-	c.fail("key %s is missing; it must be %s%s", strings.Join(names, " or "), must, hint)
+	c.fail("key %s is missing; it must be %s", strings.Join(names, " or "), must)
 }
 
 // isNull returns whether a key is present and null.
@@ -287,10 +277,16 @@ func (c *Config) AtLeast(least, fallback int, keys ...string) int {
 }
 
 // Size returns a size of the model, which is under the first of the keys that is present. It must
-// be from 1 to [spec.MaxSize] of the field of the spec. It is required. After an error the
-// result is 1.
+// be from 1 to [spec.MaxSize] of the field of the spec. If it is missing, it is the default of the
+// reference implementation, with a remark, or an error if that has none. After an error the result
+// is 1.
 func (c *Config) Size(field string, keys ...string) int {
 	v, key := c.value(keys...)
+	if v == nil {
+		if v, key = c.fallback(keys...); v != nil {
+			c.remark("%s is missing; %s is the default of the reference", key, shown(v))
+		}
+	}
 	c.setOrigin(field, key)
 	if v == nil {
 		c.failMissing(wholeNumber(1, spec.MaxSize(field)), keys...)
@@ -513,61 +509,6 @@ func OneOf[T any](c *Config, key, fallback string, known map[string]T) T {
 	return v
 }
 
-// harmless are the keys of every family that do not change the arithmetic of a forward pass without
-// training: bookkeeping of transformers (versions 4.30 to 5) and of related tools, dropout,
-// defaults for generation, and what the reference implementation returns or caches.
-var harmless = strings.Fields(`
-	_attn_implementation _attn_implementation_autoset _attn_implementation_internal _auto_class
-	_commit_hash
-	_experts_implementation _experts_implementation_internal _flash_attn_2_enabled _from_auto
-	_from_model_config _model_name_or_path
-	_name_or_path _num_labels _output_attentions _post_init_done
-	architectures attention_dropout attn_implementation attn_pdrop auto_map
-	base_model_fsdp_plan base_model_pp_plan base_model_tp_plan
-	chunk_size_feed_forward cross_attention_hidden_size custom_pipelines dtype embd_pdrop
-	experts_implementation
-	finetuning_task gradient_checkpointing hidden_dropout id2label ignore_keys_at_rope_validation
-	initializer_range is_decoder
-	is_encoder_decoder keys_to_ignore_at_inference label2id model_type name_or_path num_labels
-	output_attentions output_hidden_states output_past pad_token_id prefix problem_type
-	resid_pdrop return_dict sep_token_id skip_special_tokens task_specific_params tf_legacy_loss
-	tie_encoder_decoder
-	tokenizer_class torch_dtype torchscript transformers.js_config transformers_version
-	unk_token_id unsloth_fixed unsloth_version use_bfloat16 use_cache use_return_dict xla_device
-
-	assistant_confidence_threshold assistant_early_exit assistant_ensemble_weight
-	assistant_lookbehind bad_words_ids
-	begin_suppress_tokens cache_config cache_implementation compile_config constraints
-	continuous_batching_config
-	decoder_start_token_id disable_compile diversity_penalty do_sample dola_layers early_stopping
-	encoder_no_repeat_ngram_size
-	encoder_repetition_penalty epsilon_cutoff eta_cutoff exponential_decay_length_penalty
-	force_words_ids forced_bos_token_id
-	forced_eos_token_id generation_config guidance_scale is_assistant length_penalty low_memory
-	max_cache_len max_length
-	max_matching_ngram_size max_new_tokens max_time min_length min_new_tokens min_p
-	no_repeat_ngram_size num_assistant_tokens
-	num_assistant_tokens_schedule num_beam_groups num_beams num_return_sequences output_logits
-	output_scores penalty_alpha
-	prefill_chunk_size prompt_lookup_num_tokens remove_invalid_values renormalize_logits
-	repetition_penalty
-	return_dict_in_generate return_legacy_cache sequence_bias stop_strings suppress_tokens
-	target_lookbehind temperature
-	token_healing top_h top_k top_p typical_p watermarking_config
-`)
-
-// unread returns an error that names the keys that were not read and are not known to be harmless.
-func (c *Config) unread(more []string) error {
-	left := c.left(more)
-	if len(left) == 0 {
-		return nil
-	}
-	sort.Strings(left)
-	names := firstOf(len(left), 10, func(i int) string { return plainKey(left[i]) })
-	return fmt.Errorf("family: %s: key %s is not supported: it may change the arithmetic, and "+
-		"would be ignored; remove it from the file if you know that it does not", c.file, names)
-}
-
 // plainKey returns a key for a message: in quotes if it is not a plain word, and cut if it is long.
 func plainKey(key string) string {
 	const most = 80
@@ -576,19 +517,4 @@ func plainKey(key string) string {
 		return strconv.Quote(cutTo(key, most))
 	}
 	return cutTo(key, most)
-}
-
-// left returns the keys that were not read, including those of inner objects.
-func (c *Config) left(more []string) []string {
-	var left []string
-	for key, value := range c.values {
-		if value != nil && !c.read[key] && !slices.Contains(harmless, key) &&
-			!slices.Contains(more, key) {
-			left = append(left, c.path+key)
-		}
-	}
-	for _, child := range c.children {
-		left = append(left, child.left(nil)...)
-	}
-	return left
 }

@@ -13,18 +13,9 @@ var distilBERT = &Family{
 		"DistilBertForMaskedLM", "DistilBertForSequenceClassification", "DistilBertModel",
 	},
 	Prefixes: []string{"distilbert.", ""},
-	// the positions are in the file
-	Harmless: []string{
-		"dropout", "qa_dropout", "seq_classif_dropout", "sinusoidal_pos_embds",
-		"tie_weights_",
-	},
 	Spec: func(c *Config) (*spec.Spec, error) {
 		s := encoderSpec(c, "distilbert",
 			keys{"n_layers", "n_heads", "dim", "hidden_dim", "activation"})
-		if s.NormEpsilon != distilEpsilon {
-			c.fail("%s; the reference does not look at it and takes %v: remove the key",
-				c.keyOf("NormEpsilon"), distilEpsilon)
-		}
 		encoderHead(c, s, s.Activation, spec.ReLU)
 		return s, headWidth(c, s)
 	},
@@ -61,6 +52,3 @@ var distilBERT = &Family{
 		{"classifier.bias", "classifier.bias", AsIs},
 	},
 }
-
-// distilEpsilon is what the norms of DistilBERT add to the variance, whatever the file says.
-const distilEpsilon = 1e-12

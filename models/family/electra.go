@@ -17,12 +17,8 @@ var electra = &Family{
 		"ElectraModel",
 	},
 	Prefixes: []string{"electra.", ""},
-	Harmless: append([]string{
-		"summary_activation", "summary_last_dropout", "summary_type", "summary_use_proj",
-	}, encoderHarmless...),
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s := encoderSpec(c, "electra", encoderKeys)
-		s.TokenTypes = c.SizeOr(2, "TokenTypes", "type_vocab_size")
+		s := bertSpec(c, "electra")
 		s.EmbeddingWidth = c.SizeOr(128, "EmbeddingWidth", "embedding_size")
 		encoderHead(c, s, spec.GELU, spec.GELU)
 		for _, a := range c.Strings("architectures") {

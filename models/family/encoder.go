@@ -16,11 +16,23 @@ var encoderKeys = keys{
 	"intermediate_size", "hidden_act",
 }
 
-// encoderHarmless are keys of every encoder that do not change the arithmetic here.
-var encoderHarmless = strings.Fields(`
-	attention_probs_dropout_prob classifier_dropout directionality hidden_dropout_prob pooler_fc_size
-	pooler_num_attention_heads pooler_num_fc_layers pooler_size_per_head pooler_type gradient_checkpointing
-`)
+// encoderEpsilon is what the norms of encoders add to the variance unless the file has another
+// number. DistilBERT has no key for it.
+const encoderEpsilon = 1e-12
+
+// bertSpec is encoderSpec with the keys that BERT has and DistilBERT has not.
+func bertSpec(c *Config, name string) *spec.Spec {
+	s := encoderSpec(c, name, encoderKeys)
+	s.NormEpsilon = c.Epsilon("layer_norm_eps", encoderEpsilon)
+	s.TokenTypes = c.SizeOr(2, "TokenTypes", "type_vocab_size")
+	c.Only("add_cross_attention", false)
+	c.Only("is_decoder", false)
+	if p := c.String("position_embedding_type", "absolute"); p != "absolute" {
+		c.failValue("position_embedding_type", p,
+			`"absolute": others change the arithmetic and are not supported`)
+	}
+	return s
+}
 
 // encoderSpec reads what all encoders have in common: every token sees every other, positions are
 // learned, norms come after the residual and after the embedding, and there are biases everywhere.
@@ -37,17 +49,11 @@ func encoderSpec(c *Config, name string, k keys) *spec.Spec {
 		Positions:      spec.LearnedPositions,
 		EmbeddingNorm:  true,
 		Order:          spec.PostNorm,
-		NormEpsilon:    c.Epsilon("layer_norm_eps", 1e-12),
+		NormEpsilon:    encoderEpsilon,
 		NoFinalNorm:    true,
 		Activation:     OneOf(c, k.activation, "gelu", activations),
 		ProjectionBias: true, OutputBias: true, MLPBias: true,
 		BOS: -1,
-	}
-	c.Only("add_cross_attention", false)
-	c.Only("is_decoder", false)
-	if p := c.String("position_embedding_type", "absolute"); p != "absolute" {
-		c.failValue("position_embedding_type", p,
-			`"absolute": others change the arithmetic and are not supported`)
 	}
 	c.AllowNull("bos_token_id")
 	c.Int(-1, "bos_token_id") // an encoder's tokenizer adds special tokens

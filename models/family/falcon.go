@@ -16,7 +16,6 @@ var falcon = &Family{
 	Architectures: []string{"FalconForCausalLM", "RWForCausalLM", "FalconModel", "RWModel"},
 	ModelTypes:    []string{"RefinedWeb", "RefinedWebModel"},
 	Prefixes:      []string{"transformer.", ""},
-	Harmless:      []string{"ff_factor"}, // the reference reads ffn_hidden_size only
 	Spec: func(c *Config) (*spec.Spec, error) {
 		s := &spec.Spec{
 			Family:      "falcon",

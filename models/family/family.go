@@ -31,8 +31,9 @@
 // An error names the file, the key with its value, and what is allowed. It means one of these:
 //
 //   - The architecture is unknown: the error lists those that are supported.
-//   - A key is unknown, or has a value that is not supported. A key that might change the
-//     arithmetic is never ignored. If it changes nothing, add it to [Family.Harmless].
+//   - A key has a value that is not supported, or the reference implementation reads it and the
+//     family does not. A key that the reference does not read is ignored, with a remark in
+//     [spec.Spec.Remarks]; reference.tsv says which it reads.
 //   - Two keys contradict each other, or a size exceeds its limit.
 //   - A tensor is missing, has another shape than the configuration says, or would be ignored.
 //
@@ -41,7 +42,8 @@
 // Write one file with a [Family] that [Register] is called with from init; bloom.go is a typical
 // one. Read sizes with [Config.Size], so that errors name their keys. What the arithmetic does
 // differently is a field of the spec. Then record a golden from the reference implementation, and
-// test the family against it with modeltest.Family.
+// test the family against it with modeltest.Family. Add its model_type to reference_keys.py: for a
+// family that is not in reference.tsv, every key must be read.
 package family
 
 import (
@@ -66,8 +68,6 @@ type Family struct {
 	// Spec reads the configuration. It reads every key that it understands from c and returns an
 	// error for values that are not supported.
 	Spec func(c *Config) (*spec.Spec, error)
-	// Harmless are further keys of config.json that do not change the arithmetic of a forward pass.
-	Harmless []string
 	// Weights maps parameters to tensors, with %d for the layer. A checkpoint may have several
 	// tensors for one parameter if they are equal; the first of them is read.
 	Weights []Weight
@@ -150,26 +150,44 @@ func Lookup(c *Config) (*Family, error) {
 			return f, nil
 		}
 	}
-	var known []string
-	for _, f := range all {
-		known = append(known, f.Architectures...)
+	return nil, unknown(c.file, architectures, model, names)
+}
+
+// unknown returns the error for a configuration of no family: it names the head that a known family
+// does not have, or else all families.
+func unknown(file string, architectures []string, model, names string) error {
+	var all, known []string
+	for _, f := range registered() {
+		all = append(all, f.modelTypes()...)
+		if slices.Contains(f.modelTypes(), model) {
+			known = append(known, f.Architectures...)
+		}
 	}
-	what := fmt.Sprintf("%s (model_type %s) is not supported", names, shown(model))
-	if len(architectures) == 0 {
-		what = fmt.Sprintf("key architectures is missing or empty, and model_type %s is not "+
-			"supported", shown(model))
+	switch {
+	case len(architectures) == 0:
+		return fmt.Errorf("family: %s: key architectures is missing or empty, and model_type %s "+
+			"is not supported; supported are %s", file, shown(model), strings.Join(all, ", "))
+	case known != nil:
+		return fmt.Errorf("family: %s: the head of %s is not supported for model_type %s; "+
+			"supported are %s", file, names, shown(model), strings.Join(known, ", "))
 	}
-	return nil, fmt.Errorf("family: %s: %s; supported are %s", c.file, what,
-		strings.Join(known, ", "))
+	return fmt.Errorf("family: %s: %s (model_type %s) is not supported; supported are %s", file,
+		names, shown(model), strings.Join(all, ", "))
 }
 
 // Read returns the family and the spec of a configuration. It returns an error for a key that is
-// neither understood nor known to be harmless: a key that might change the arithmetic is never
-// ignored.
+// not understood, unless the reference implementation does not read it or has no number that
+// depends on it: a key that might change the arithmetic is never ignored.
 func Read(c *Config) (*Family, *spec.Spec, error) {
 	f, err := Lookup(c)
 	if err != nil {
 		return nil, nil, err
+	}
+	c.goBy(f.Name)
+	c.quantized()
+	if c.Has("auto_map") {
+		c.remark("auto_map names the publisher's own code, which may differ from the usual code "+
+			"of %s that runs here", f.Name)
 	}
 	spec, err := f.Spec(c)
 	if pruned := c.Object("pruned_heads"); pruned != nil && len(pruned.values) > 0 {
@@ -185,7 +203,7 @@ func Read(c *Config) (*Family, *spec.Spec, error) {
 		err = first // the first error, and not what follows from it
 	}
 	if err == nil {
-		err = c.unread(f.Harmless)
+		err = c.unread()
 	}
 	if err == nil {
 		err = c.check(spec)
@@ -193,21 +211,27 @@ func Read(c *Config) (*Family, *spec.Spec, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	spec.Remarks = append(spec.Remarks, c.remarks...)
 	return f, spec, nil
 }
 
-// checkIDs sets an error if an id that begins or ends a text is not in the vocabulary. An id of -1
-// means that there is none.
+// checkIDs drops ids that begin or end a text and are not in the vocabulary, as the reference
+// implementation goes on with them: no text has them. An id of -1 means that there is none.
 func (c *Config) checkIDs(s *spec.Spec) {
 	outside := func(id int) bool { return id < -1 || id >= s.Vocab }
-	for _, key := range []struct {
-		name  string
-		wrong bool
-	}{{"bos_token_id", outside(s.BOS)}, {"eos_token_id", slices.ContainsFunc(s.EOS, outside)}} {
-		if key.wrong {
-			c.fail("%s is %s; ids must be from 0 to %d, because of %s", key.name,
-				shown(c.values[key.name]), s.Vocab-1, c.keyOf("Vocab"))
+	drop := func(key string) {
+		if c.Has(key) { // and is not a default
+			c.remark("%s is %s and was ignored; ids are from 0 to %d, because of %s", key,
+				shown(c.values[key]), s.Vocab-1, c.keyOf("Vocab"))
 		}
+	}
+	if outside(s.BOS) {
+		drop("bos_token_id")
+		s.BOS = -1
+	}
+	if slices.ContainsFunc(s.EOS, outside) {
+		drop("eos_token_id")
+		s.EOS = slices.DeleteFunc(s.EOS, outside)
 	}
 }
 

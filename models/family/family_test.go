@@ -183,11 +183,12 @@ func TestEmptySpec(t *testing.T) {
 // TestNoPrefixes: the tensors of a family without prefixes have their own names.
 func TestNoPrefixes(t *testing.T) {
 	f := &Family{Weights: []Weight{{"embedding", "wte", AsIs}}}
-	c := &contents{family: f, file: "model.safetensors", names: map[string]bool{"wte": true}}
+	c := &contents{family: f, file: "model.safetensors"}
+	c.setTensors(header{"wte": {1}})
 	if err := c.findPrefix(); err != nil || c.prefix != "" {
 		t.Errorf("prefix %q, error %v", c.prefix, err)
 	}
-	c.names = nil
+	c.setTensors(header{})
 	want := "family: model.safetensors: tensor wte is missing"
 	if err := c.findPrefix(); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %q", err, want)

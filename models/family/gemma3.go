@@ -13,8 +13,6 @@ var gemma3 = &Family{
 	Architectures: []string{"Gemma3ForCausalLM", "Gemma3TextModel"},
 	Prefixes:      []string{"model.", ""},
 	Buffers:       []string{".rotary_emb.inv_freq"},
-	// the cap is read and not applied
-	Harmless: []string{"attn_logit_softcapping", "cache_implementation"},
 	Spec: func(c *Config) (*spec.Spec, error) {
 		s, err := gemmaSpec(c, "gemma3")
 		if err != nil {

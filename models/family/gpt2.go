@@ -13,11 +13,6 @@ var gpt2 = &Family{
 	Architectures: []string{"GPT2LMHeadModel", "GPT2Model"},
 	Prefixes:      []string{"transformer.", ""},
 	Buffers:       []string{".attn.bias", ".attn.masked_bias"},
-	Harmless: []string{
-		"n_ctx", "reorder_and_upcast_attn", "summary_activation", "summary_first_dropout",
-		"summary_proj_to_labels", "summary_type",
-		"summary_use_proj",
-	},
 	Spec: func(c *Config) (*spec.Spec, error) {
 		s := &spec.Spec{
 			Family:         "gpt2",
@@ -32,6 +27,7 @@ var gpt2 = &Family{
 			ProjectionBias: true, OutputBias: true, MLPBias: true,
 		}
 		decoderHead(c, s, true)
+		c.Only("add_cross_attention", false)
 		c.AllowNull("n_inner")
 		s.FeedForward = c.SizeOr(4*s.Width, "FeedForward", "n_inner")
 		s.ScoreByLayer = c.Bool("scale_attn_by_inverse_layer_idx", false)

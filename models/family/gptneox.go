@@ -13,10 +13,6 @@ var gptNeoX = &Family{
 	Architectures: []string{"GPTNeoXForCausalLM", "GPTNeoXModel"},
 	Prefixes:      []string{"gpt_neox.", ""},
 	Buffers:       []string{".attention.bias", ".attention.masked_bias", ".rotary_emb.inv_freq"},
-	Harmless: []string{
-		"attention_probs_dropout_prob", "classifier_dropout",
-		"hidden_dropout_prob",
-	},
 	Spec: func(c *Config) (*spec.Spec, error) {
 		s := &spec.Spec{
 			Family:      "gpt_neox",

@@ -14,7 +14,6 @@ var llama = &Family{
 	Architectures: []string{"LlamaForCausalLM", "LLaMAForCausalLM", "LlamaModel"},
 	Prefixes:      []string{"model.", ""},
 	Buffers:       []string{".rotary_emb.inv_freq"},
-	Harmless:      []string{"pretraining_tp", "max_sequence_length"},
 	Spec: func(c *Config) (*spec.Spec, error) {
 		s, err := llamaSpec(c, llamaLike{name: "llama"})
 		if err != nil {

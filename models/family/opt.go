@@ -13,7 +13,6 @@ var opt = &Family{
 	Architectures: []string{"OPTForCausalLM", "OPTModel"},
 	Prefixes:      []string{"model.decoder.", "decoder.", ""},
 	Buffers:       []string{"decoder.version"},
-	Harmless:      []string{"dropout", "init_std", "layerdrop", "activation_dropout"},
 	Spec: func(c *Config) (*spec.Spec, error) {
 		s := &spec.Spec{
 			Family:         "opt",

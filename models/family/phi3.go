@@ -15,8 +15,6 @@ var phi3 = &Family{
 	Architectures: []string{"Phi3ForCausalLM", "Phi3Model"},
 	Prefixes:      []string{"model.", ""},
 	Buffers:       []string{".rotary_emb.inv_freq"},
-	// of Phi-4-mini; nobody reads them
-	Harmless: []string{"full_attn_mod", "interpolate_factor"},
 	Spec: func(c *Config) (*spec.Spec, error) {
 		s, err := llamaSpec(c, llamaLike{name: "phi3", epsilon: 1e-5})
 		if err != nil {
@@ -24,9 +22,6 @@ var phi3 = &Family{
 		}
 		window := slidingWindow(c, 0)
 		s.Windows = windows(s.Layers, window, sameInAll(c, s.Layers, window))
-		c.Only("attention_bias", false)
-		c.Only("mlp_bias", false)
-		c.Only("lm_head_bias", false)
 		phi3Kind(c)
 		rotate(c, s, 10000, 1)
 		return s, nil

@@ -13,9 +13,8 @@ var qwen2 = &Family{
 	Architectures: []string{"Qwen2ForCausalLM", "Qwen2Model"},
 	Prefixes:      []string{"model.", ""},
 	Buffers:       []string{".rotary_emb.inv_freq"},
-	Harmless:      []string{"use_mrope"},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := llamaSpec(c, llamaLike{name: "qwen2"})
+		s, err := llamaSpec(c, llamaLike{name: "qwen2", groups: 32})
 		if err != nil {
 			return nil, err
 		}

@@ -13,7 +13,7 @@ var qwen3 = &Family{
 	Prefixes:      []string{"model.", ""},
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s, err := llamaSpec(c, llamaLike{name: "qwen3", headWidth: 128})
+		s, err := llamaSpec(c, llamaLike{name: "qwen3", groups: 32, headWidth: 128})
 		if err != nil {
 			return nil, err
 		}

@@ -14,10 +14,8 @@ var roberta = &Family{
 		"RobertaForMaskedLM", "RobertaForSequenceClassification", "RobertaModel",
 	},
 	Prefixes: []string{"roberta.", ""},
-	Harmless: encoderHarmless,
 	Spec: func(c *Config) (*spec.Spec, error) {
-		s := encoderSpec(c, "roberta", encoderKeys)
-		s.TokenTypes = c.SizeOr(2, "TokenTypes", "type_vocab_size")
+		s := bertSpec(c, "roberta")
 		pad := c.Int(1, "pad_token_id")
 		if pad < 0 || pad >= s.Context-1 {
 			c.fail("pad_token_id is %d; it must be from 0 to %d, because positions begin after "+

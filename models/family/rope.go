@@ -5,16 +5,15 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"slices"
 
 	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // rope reads how positions rotate queries and keys, in both styles of config.json:
 // {"rope_parameters": {"rope_theta": …, "rope_type": …}} and {"rope_theta": …, "rope_scaling":
-// {"type": …}}. theta and partial are the defaults of the family; partial is 0 if the family always
-// rotates all of a head. context is how many positions the model was made for, width the width of a
-// head.
+// {"type": …}}. If both are there, they must mean the same. theta and partial are the defaults of
+// the family; partial is 0 if the family always rotates all of a head. context is how many
+// positions the model was made for, width the width of a head.
 func rope(c *Config, theta, partial float64, width, context int) *spec.Rotary {
 	theta = c.Above(1, maxTheta, "rope_theta", theta)
 	r := ropeReader{width: width, context: context, theta: theta, partial: partial}
@@ -22,33 +21,24 @@ func rope(c *Config, theta, partial float64, width, context int) *spec.Rotary {
 		r.partial = c.Above(0, 1, "partial_rotary_factor", partial)
 	}
 	c.setOrigin("Rotary", "rope_theta")
-	r.original = c.AtLeast(1, 0, "original_max_position_embeddings")
-	r.Config = ropeObject(c)
-	return r.rotary()
-}
-
-// ropeObject returns the object with the rotation, in the new or the old style. If both are
-// present, the reference implementation uses the old one, which nobody would expect; so here they
-// must be equal.
-func ropeObject(c *Config) *Config {
-	now, before := c.Object("rope_parameters"), c.Object("rope_scaling")
-	switch {
-	case now != nil && before != nil && len(now.values) > 0 && len(before.values) > 0:
-		if !reflect.DeepEqual(now.values, before.values) {
-			c.fail("rope_parameters and rope_scaling are both there and differ; remove the one " +
-				"that the model was not trained with")
-		}
-		c.children = slices.DeleteFunc(c.children,
-			func(child *Config) bool { return child == before })
-		return now
-	case now != nil && len(now.values) > 0:
-		return now
-	case before != nil:
-		return before
-	case now != nil:
-		return now
+	if c.reference["original_max_position_embeddings"].computes {
+		r.original = c.AtLeast(1, 0, "original_max_position_embeddings")
 	}
-	return c.objectOrEmpty("rope_parameters")
+	old := c.objectOrEmpty("rope_scaling")
+	r.Config = c.objectOrEmpty("rope_parameters")
+	if len(old.values) == 0 {
+		return r.rotary()
+	}
+	both := len(r.values) > 0
+	now := r
+	r.Config = old
+	rotary := r.rotary()
+	if both && !reflect.DeepEqual(now.rotary(), rotary) {
+		// The reference implementation uses the old one, which nobody would expect.
+		c.fail("rope_parameters and rope_scaling are both there and differ; remove the one " +
+			"that the model was not trained with")
+	}
+	return rotary
 }
 
 // rotate sets the rotation that [rope] reads. With dynamic scaling it makes the context as long as
@@ -91,6 +81,7 @@ func (r ropeReader) rotary() *spec.Rotary {
 	if kind == "su" || kind == "yarn" && r.Has("short_factor") {
 		kind = "longrope"
 	}
+	r.goBy("rope " + kind)
 	rotated := int(float64(r.width) * r.partial)
 	if rotated < 2 || rotated > maxRotated || rotated%2 != 0 {
 		r.fail("%s is %v, so that %d components of each head are turned by its position; their "+
@@ -106,14 +97,12 @@ func (r ropeReader) rotary() *spec.Rotary {
 	switch kind {
 	case "default":
 	case "linear":
-		r.AtLeast(1, 0, "original_max_position_embeddings")
 		factor := r.factor()
 		for i := range f {
 			f[i] /= factor
 		}
 	case "dynamic":
 		rotary.Stretch, rotary.Original = r.factor(), r.context
-		r.AtLeast(1, 0, "original_max_position_embeddings")
 	case "llama3":
 		r.llama3(f)
 	case "yarn":

@@ -1,6 +1,7 @@
 package family
 
 import (
+	"math"
 	"slices"
 	"sort"
 	"strconv"
@@ -56,9 +57,14 @@ func decoderHead(c *Config, s *spec.Spec, tied bool) {
 	}
 	c.AllowNull("bos_token_id")
 	s.BOS, s.EOS = c.Int(-1, "bos_token_id"), c.ints("eos_token_id")
+	if v, key := c.fallback("bos_token_id"); v != nil {
+		s.BOS = c.integer(v, key, 0, math.MaxInt32)
+	}
+	if v, key := c.fallback("eos_token_id"); v != nil {
+		s.EOS = []int{c.integer(v, key, 0, math.MaxInt32)}
+	}
 	c.setOrigin("BOS", "bos_token_id")
 	c.setOrigin("EOS", "eos_token_id")
-	c.Only("add_cross_attention", false)
 }
 
 // headless returns whether the architecture has no head.
@@ -77,16 +83,12 @@ func classes(c *Config, s *spec.Spec) {
 		c.setOrigin("Classes", "id2label")
 		s.Classes = len(names.values)
 		for i := range s.Classes {
-			s.Labels = append(s.Labels, names.String(strconv.Itoa(i), ""))
+			s.Labels = append(s.Labels, label(names.values[strconv.Itoa(i)]))
 		}
-		for key, name := range names.values { // names of classes that do not exist change nothing
+		for key := range names.values { // names of classes that do not exist change nothing
 			if _, err := strconv.Atoi(key); err != nil {
 				c.fail("id2label has the key %s; its keys must be numbers of classes, as \"0\"",
 					shown(key))
-				break
-			}
-			if _, text := name.(string); !text {
-				names.failValue(key, name, "a text")
 				break
 			}
 			names.read[key] = true
@@ -101,6 +103,18 @@ func classes(c *Config, s *spec.Spec) {
 			s.Classes, s.Labels = n, nil
 		}
 	}
+}
+
+// label returns the name of a class. Some files have numbers, which the reference implementation
+// takes, too.
+func label(name any) string {
+	switch name := name.(type) {
+	case nil:
+		return ""
+	case string:
+		return name
+	}
+	return shown(name)
 }
 
 // slidingWindow reads how many tokens a layer with a window sees. It returns 0 for null, which

@@ -2,6 +2,7 @@ package family
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -40,16 +41,12 @@ func (f *Family) Loader(file string, tensors Tensors, s *spec.Spec) (spec.Loader
 func (f *Family) Loaders(file string, tensors Tensors, s *spec.Spec) (
 	spec.Loader, spec.Quantized, error,
 ) {
-	c := &contents{
-		family: f, spec: s, file: file, tensors: tensors, names: map[string]bool{},
-		read: map[string]bool{},
-	}
-	for _, name := range tensors.Names() {
-		c.names[name] = true
-	}
+	c := &contents{family: f, spec: s, file: file, read: map[string]bool{}}
+	c.setTensors(tensors)
 	if err := c.findPrefix(); err != nil {
 		return nil, nil, err
 	}
+	tensors = c.tensors
 	sources := map[string]Weight{} // by parameter
 	for _, p := range s.Params() {
 		w, err := c.source(p)
@@ -146,7 +143,16 @@ type double struct {
 	tied          bool // the embedding, and a head that is tied to it
 }
 
-// findPrefix finds the prefix of the tensor names.
+// setTensors sets the tensors of the checkpoint, and their names.
+func (c *contents) setTensors(tensors Tensors) {
+	c.tensors, c.names = tensors, map[string]bool{}
+	for _, name := range tensors.Names() {
+		c.names[name] = true
+	}
+}
+
+// findPrefix finds the prefix of the tensor names. A prefix before it that all names share, as
+// torch.compile and programs for training leave one, is cut off, with a remark.
 func (c *contents) findPrefix() error {
 	ws, err := c.family.sources("embedding")
 	if err != nil {
@@ -156,9 +162,22 @@ func (c *contents) findPrefix() error {
 	if len(prefixes) == 0 {
 		prefixes = []string{""}
 	}
-	for _, prefix := range prefixes {
-		if c.names[prefix+ws[0].Tensor] {
+	shared := sharedPrefix(c.tensors.Names())
+	for _, wrapped := range []string{"", shared} {
+		for _, prefix := range prefixes {
+			wrapper, ok := strings.CutSuffix(wrapped, prefix)
+			if !ok && wrapped != "" {
+				wrapper = wrapped
+			}
+			if !c.names[wrapper+prefix+ws[0].Tensor] {
+				continue
+			}
 			c.prefix = prefix
+			if wrapper != "" {
+				c.setTensors(unwrap(c.tensors, wrapper))
+				c.spec.Remarks = append(c.spec.Remarks, fmt.Sprintf("%s: all names of tensors "+
+					"begin with %s, which was cut off", filepath.Base(c.file), cut(wrapper)))
+			}
 			return nil
 		}
 	}
@@ -167,6 +186,65 @@ func (c *contents) findPrefix() error {
 		with = fmt.Sprintf(", with %s before its name or without", before)
 	}
 	return fmt.Errorf("family: %s: tensor %s is missing%s", c.file, ws[0].Tensor, with)
+}
+
+// sharedPrefix returns the longest text that all names begin with and that ends in a point.
+func sharedPrefix(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	prefix := slices.Min(names)
+	last := slices.Max(names) // what the first and the last share, all share
+	for !strings.HasPrefix(last, prefix) {
+		prefix = prefix[:len(prefix)-1]
+	}
+	return prefix[:strings.LastIndex(prefix, ".")+1]
+}
+
+// unwrapped is tensors whose names lack a prefix that they have in the file.
+type unwrapped struct {
+	Tensors
+	prefix string
+}
+
+// unwrap returns the tensors under names without the prefix.
+func unwrap(tensors Tensors, prefix string) Tensors {
+	u := unwrapped{tensors, prefix}
+	if q, ok := tensors.(QuantizedTensors); ok {
+		return unwrappedBlocks{u, q}
+	}
+	return u
+}
+
+// Names implements [Tensors].
+func (u unwrapped) Names() []string {
+	names := u.Tensors.Names()
+	for i, name := range names {
+		names[i] = strings.TrimPrefix(name, u.prefix)
+	}
+	return names
+}
+
+// Shape implements [Tensors].
+func (u unwrapped) Shape(name string) ([]int, error) { return u.Tensors.Shape(u.prefix + name) }
+
+// Float32At implements [Tensors].
+func (u unwrapped) Float32At(dst []float32, name string, first int) error {
+	return u.Tensors.Float32At(dst, u.prefix+name, first)
+}
+
+// unwrappedBlocks is unwrapped for quantised tensors.
+type unwrappedBlocks struct {
+	unwrapped
+	blocks QuantizedTensors
+}
+
+// Bits implements [QuantizedTensors].
+func (u unwrappedBlocks) Bits(name string) int { return u.blocks.Bits(u.prefix + name) }
+
+// ReadBlocks implements [QuantizedTensors].
+func (u unwrappedBlocks) ReadBlocks(b spec.Blocks, name string, first int) error {
+	return u.blocks.ReadBlocks(b, u.prefix+name, first)
 }
 
 // source returns the tensor of a parameter. It checks its shape, and records other tensors for the

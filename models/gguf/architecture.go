@@ -169,6 +169,7 @@ func llamaSettings(s *settings) {
 	s.size("hidden_size", "embedding_length")
 	s.size("intermediate_size", "feed_forward_length")
 	s.size("num_attention_heads", "attention.head_count")
+	s.config["num_key_value_heads"] = nil // as many as heads, whatever the default of the family
 	s.sizeIfAny("num_key_value_heads", "attention.head_count_kv")
 	s.size("max_position_embeddings", "context_length")
 	s.required("rms_norm_eps", "attention.layer_norm_rms_epsilon")

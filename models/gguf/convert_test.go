@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/headwater-ml/headwater/models/checkpoint"
@@ -124,6 +125,24 @@ func checkParam(t *testing.T, p spec.Param, got, want []float32) {
 			!(len(p.Shape) == 1 && math.Abs(float64(x-want[i])) <= 1.2e-7) {
 			t.Errorf("%s: number %d is %v, want %v", p.Name, i, x, want[i])
 			return
+		}
+	}
+}
+
+// TestNoDefaults: what llama.cpp takes for a key that the file does not have counts, and not the
+// default of the family: as many heads of keys as heads, and no token that begins or ends a text.
+func TestNoDefaults(t *testing.T) {
+	for _, name := range []string{"llama", "qwen2", "gemma2"} {
+		_, file := converted(t, name)
+		file.Keys = slices.DeleteFunc(slices.Clone(file.Keys), func(k gguftest.Key) bool {
+			return strings.HasSuffix(k.Name, "head_count_kv") || strings.HasPrefix(k.Name, "tokenizer")
+		})
+		_, s, err := open(t, file).Read()
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if s.Groups() != s.Heads || s.BOS != -1 || s.EOS != nil || s.Remarks != nil {
+			t.Errorf("%s: %d of %d heads have keys, a text begins with %d and ends with %v, %q", name,
+				s.Groups(), s.Heads, s.BOS, s.EOS, s.Remarks)
 		}
 	}
 }

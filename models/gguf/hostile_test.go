@@ -260,8 +260,9 @@ func TestRefused(t *testing.T) {
 			[]string{"num_hidden_layers is 0", "num_hidden_layers is llama.block_count of the file"},
 		},
 		{
-			"unknown key", whole.With(key("llama.attention.tomorrow", uint32(1))),
-			[]string{`key "llama.attention.tomorrow" (1 (uint32)) is not supported`},
+			"a key that llama.cpp reads",
+			whole.With(key("llama.attention.key_length_swa", uint32(1))),
+			[]string{`key "llama.attention.key_length_swa" (1 (uint32)) is not supported`},
 		},
 		{
 			"experts", whole.With(key("llama.expert_count", uint32(8))),

@@ -135,8 +135,10 @@ func (s *settings) unknownTensors() error {
 	return nil
 }
 
-// ids sets the ids that begin and end a text.
+// ids sets the ids that begin and end a text. A null says that there is none, so that no default
+// counts.
 func (m *Model) ids() {
+	m.Config["bos_token_id"], m.Config["eos_token_id"] = nil, nil
 	if m.words == nil {
 		return
 	}
@@ -166,6 +168,7 @@ func (m *Model) Read() (*family.Family, *spec.Spec, error) {
 	if err != nil {
 		return nil, nil, m.Explain(err)
 	}
+	s.Remarks = append(s.Remarks, m.settings.remarks...)
 	f := *known
 	f.Weights, f.Prefixes, f.Unused = nil, []string{""}, nil
 	for _, r := range m.settings.tensors {

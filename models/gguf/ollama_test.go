@@ -76,9 +76,9 @@ func TestOllamaGemma3(t *testing.T) {
 	if err != nil || capped.LogitCap != 20 {
 		t.Errorf("a cap of 20 is %v, error %v", capped, err)
 	}
-	_, err = openBytes(ollama.With(key("gemma3.unheard.of", uint32(1))).Bytes())
-	if err == nil || !strings.Contains(err.Error(), "gemma3.unheard.of") {
-		t.Errorf("an unknown key: error %v", err)
+	_, odd, err := open(t, ollama.With(key("gemma3.unheard.of", uint32(1)))).Read()
+	if err != nil || !strings.Contains(strings.Join(odd.Remarks, "\n"), "gemma3.unheard.of") {
+		t.Errorf("an unknown key: no remark, error %v", err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package gguf
 
 import (
+	_ "embed" // llamacpp.txt
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -25,7 +26,9 @@ type settings struct {
 	// that are not of the language model; see [ollamaSettings].
 	stands map[string]Value
 	apart  []string
-	err    error
+	// remarks are what was noticed and changes no number.
+	remarks []string
+	err     error
 }
 
 // fail sets the error, unless there is one already.
@@ -176,18 +179,48 @@ func (s *settings) text(key string) string {
 	return t
 }
 
-// harmless are keys of an architecture that change no arithmetic here.
-var harmless = []string{"tensor_data_layout", "pooling_type"}
+// llamaCppTable says which keys llama.cpp reads; it explains itself.
+//
+//go:embed llamacpp.txt
+var llamaCppTable string
+
+// llamaCppReads returns whether llama.cpp reads a key for an architecture, and whether that changes
+// a number here.
+func llamaCppReads(arch, key string) (reads, computes bool) {
+	for line := range strings.Lines(llamaCppTable) {
+		words := strings.Fields(line)
+		if words[0] != "*" && words[0] != arch {
+			continue
+		}
+		if slices.Contains(words, key) {
+			return true, true
+		}
+		reads = reads || slices.Contains(words, "-"+key)
+	}
+	return reads, false
+}
 
 // unread sets the error that a key of the architecture was not read, because a key that may change
-// the arithmetic is never ignored.
+// the arithmetic is never ignored. A key that llama.cpp does not read changes nothing there: it is
+// a remark.
 func (s *settings) unread() {
+	var ignored []string
 	for _, key := range slices.Sorted(maps.Keys(s.file.metadata)) {
 		rest, ours := strings.CutPrefix(key, s.arch+".")
-		if ours && !s.read[key] && !slices.Contains(harmless, rest) {
+		if !ours || s.read[key] {
+			continue
+		}
+		switch reads, computes := llamaCppReads(s.arch, rest); {
+		case computes:
 			s.fail("key %s (%v) is not supported for architecture %s: it may change the "+
 				"arithmetic, and would be ignored", quoted(key), s.file.metadata[key], s.arch)
+		case !reads && len(ignored) < 10:
+			ignored = append(ignored, quoted(key))
 		}
+	}
+	if ignored != nil {
+		s.remarks = append(s.remarks, "keys that llama.cpp does not read for architecture "+s.arch+
+			" were ignored: "+strings.Join(ignored, ", "))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"reflect"
 	"slices"
@@ -16,11 +17,11 @@ import (
 	"github.com/headwater-ml/headwater/models/spec"
 )
 
-// Family checks on a golden that f, which must be registered, keeps the contract of a family. It is
-// found by each of its architectures. Every key is read or refused, and config.v4.json, if it
-// exists, means the same. Every parameter has a tensor, and a tensor that is missing, has another
-// shape or is unknown causes an error with its name. The model computes what the reference
-// implementation computes, at every tap, padded, and with the cache.
+// Family checks on a golden that f, which must be registered, keeps the contract of a family. It
+// is found by each of its architectures. Every key is read, refused or remarked, and
+// config.v4.json, if it exists, means the same. Every parameter has a tensor, and a tensor that is
+// missing, has another shape or is unknown causes an error with its name. The model computes what
+// the reference implementation computes, at every tap, padded, and with the cache.
 func Family(t *testing.T, f *family.Family, dir string) {
 	t.Helper()
 	d, err := checkpoint.OpenDir(dir)
@@ -69,18 +70,26 @@ func (c familyContract) names(t *testing.T) {
 	}
 }
 
-// keys adds an unknown key, then replaces each number by a text.
+// keys adds an unknown key and one that the reference reads for every model, then replaces each
+// number by a text.
 func (c familyContract) keys(t *testing.T) {
-	const unknown = "arithmetic_of_tomorrow"
-	values := map[string]any{unknown: true}
-	for key, value := range c.checkpoint.Config {
-		values[key] = value
+	const unknown, read = "arithmetic_of_tomorrow", "is_causal"
+	values := maps.Clone(c.checkpoint.Config)
+	values[unknown] = true
+	_, s, err := family.Read(family.NewConfig(c.dir, values))
+	if err == nil && !strings.Contains(strings.Join(s.Remarks, "\n"), unknown) {
+		t.Error("an unknown key is neither refused nor remarked")
 	}
-	if _, _, err := family.Read(family.NewConfig(c.dir, values)); err == nil ||
-		!strings.Contains(err.Error(), unknown) {
+	if err != nil && !strings.Contains(err.Error(), unknown) {
 		t.Errorf("an unknown key is not refused by name: error %v", err)
 	}
 	delete(values, unknown)
+	values[read] = false
+	if _, _, err := family.Read(family.NewConfig(c.dir, values)); err == nil ||
+		!strings.Contains(err.Error(), read) {
+		t.Errorf("a key that the reference reads is not refused by name: error %v", err)
+	}
+	delete(values, read)
 	for key, value := range c.checkpoint.Config {
 		if _, is := value.(json.Number); !is {
 			continue
@@ -107,6 +116,7 @@ func (c familyContract) version4(t *testing.T) {
 	must(t, decoder.Decode(&values))
 	_, arch, err := family.Read(family.NewConfig("config.v4.json", values))
 	must(t, err)
+	arch.Remarks = c.arch.Remarks
 	if !reflect.DeepEqual(arch, c.arch) {
 		t.Errorf("config.v4.json is read as %+v, config.json as %+v", *arch, *c.arch)
 	}
