@@ -9,9 +9,7 @@ func init() { Register(bert) }
 // bert is BERT: an encoder with norms after the residual.
 var bert = &Family{
 	Name: "bert",
-	Architectures: []string{
-		"BertForMaskedLM", "BertForPreTraining", "BertForSequenceClassification", "BertModel",
-	},
+	Architectures: []string{"BertForMaskedLM", "BertForPreTraining", "BertModel"},
 	Prefixes: []string{"bert.", ""},
 	Harmless: encoderHarmless,
 	Spec: func(c *Config) (*spec.Spec, error) {

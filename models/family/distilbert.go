@@ -8,11 +8,9 @@ func init() { Register(distilBERT) }
 
 // distilBERT is DistilBERT: BERT without token types, and with its own names.
 var distilBERT = &Family{
-	Name: "distilbert",
-	Architectures: []string{
-		"DistilBertForMaskedLM", "DistilBertForSequenceClassification", "DistilBertModel",
-	},
-	Prefixes: []string{"distilbert.", ""},
+	Name:          "distilbert",
+	Architectures: []string{"DistilBertForMaskedLM", "DistilBertModel"},
+	Prefixes:      []string{"distilbert.", ""},
 	// the positions are in the file
 	Harmless: []string{
 		"dropout", "qa_dropout", "seq_classif_dropout", "sinusoidal_pos_embds",

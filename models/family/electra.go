@@ -12,10 +12,7 @@ func init() { Register(electra) }
 // language model; its discriminator scores each token as replaced or not.
 var electra = &Family{
 	Name: "electra",
-	Architectures: []string{
-		"ElectraForMaskedLM", "ElectraForPreTraining", "ElectraForSequenceClassification",
-		"ElectraModel",
-	},
+	Architectures: []string{"ElectraForMaskedLM", "ElectraForPreTraining", "ElectraModel"},
 	Prefixes: []string{"electra.", ""},
 	Harmless: append([]string{
 		"summary_activation", "summary_last_dropout", "summary_type", "summary_use_proj",
@@ -28,15 +25,16 @@ var electra = &Family{
 		for _, a := range c.Strings("architectures") {
 			if a == "ElectraForPreTraining" {
 				s.Head = spec.TokenHead
-				s.HeadTransform, s.TiedHead, s.HeadBias = false, false, false
+				s.HeadTransform, s.TiedHead, s.HeadBias = false, false, true
 				s.Classes, s.ClassifierDense, s.HeadActivation = 1, true, s.Activation
+				s.Scoring = spec.AnyOf
 			}
 		}
 		return s, headWidth(c, s)
 	},
 	Unused: func(s *spec.Spec, tensor string) bool {
 		// A checkpoint may have the head of another task beside its own.
-		if s.Head == spec.TokenHead {
+		if s.Discriminates() {
 			return strings.HasPrefix(tensor, "classifier.")
 		}
 		return strings.HasPrefix(tensor, "discriminator_predictions.")

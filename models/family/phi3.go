@@ -15,6 +15,7 @@ var phi3 = &Family{
 	Architectures: []string{"Phi3ForCausalLM", "Phi3Model"},
 	Prefixes:      []string{"model.", ""},
 	Buffers:       []string{".rotary_emb.inv_freq"},
+	Padding:       []int{32000},
 	// of Phi-4-mini; nobody reads them
 	Harmless: []string{"full_attn_mod", "interpolate_factor"},
 	Spec: func(c *Config) (*spec.Spec, error) {

@@ -9,12 +9,10 @@ func init() { Register(roberta) }
 // roberta is RoBERTa: the body of BERT with its own heads. Positions begin after the id of the
 // padding token, and padding tokens do not count.
 var roberta = &Family{
-	Name: "roberta",
-	Architectures: []string{
-		"RobertaForMaskedLM", "RobertaForSequenceClassification", "RobertaModel",
-	},
-	Prefixes: []string{"roberta.", ""},
-	Harmless: encoderHarmless,
+	Name:          "roberta",
+	Architectures: []string{"RobertaForMaskedLM", "RobertaModel"},
+	Prefixes:      []string{"roberta.", ""},
+	Harmless:      encoderHarmless,
 	Spec: func(c *Config) (*spec.Spec, error) {
 		s := encoderSpec(c, "roberta", encoderKeys)
 		s.TokenTypes = c.SizeOr(2, "TokenTypes", "type_vocab_size")

@@ -9,7 +9,6 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // Batching says how many queries run at once. The zero value takes the defaults.
@@ -179,9 +178,7 @@ func (b *queryBatch) embeddings() (*tensors.Tensor, error) {
 func (b *queryBatch) positions() *tensors.Tensor {
 	at := make([]int32, len(b.queries))
 	for i, q := range b.queries {
-		if b.m.Spec.Head != spec.ClassifierHead {
-			at[i] = int32(q.Position)
-		}
+		at[i] = int32(b.m.target(q))
 	}
 	return tensors.FromFlatDataAndDimensions(at, len(at))
 }

@@ -506,11 +506,11 @@ func (m *Model) axes(name trace.Tap) string {
 	if name != trace.Logits {
 		return taps[name].axes
 	}
-	switch m.Spec.Head {
-	case spec.TokenHead:
-		return "TK"
-	case spec.ClassifierHead:
+	switch {
+	case m.Spec.Head == spec.ClassifierHead:
 		return "K"
+	case m.Spec.Classifies():
+		return "TK"
 	}
 	return "TV"
 }
