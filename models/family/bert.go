@@ -8,10 +8,10 @@ func init() { Register(bert) }
 
 // bert is BERT: an encoder with norms after the residual.
 var bert = &Family{
-	Name: "bert",
+	Name:          "bert",
 	Architectures: []string{"BertForMaskedLM", "BertForPreTraining", "BertModel"},
-	Prefixes: []string{"bert.", ""},
-	Harmless: encoderHarmless,
+	Prefixes:      []string{"bert.", ""},
+	Harmless:      encoderHarmless,
 	Spec: func(c *Config) (*spec.Spec, error) {
 		s := encoderSpec(c, "bert", encoderKeys)
 		s.TokenTypes = c.SizeOr(2, "TokenTypes", "type_vocab_size")

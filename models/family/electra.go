@@ -11,9 +11,9 @@ func init() { Register(electra) }
 // electra is ELECTRA: the body of BERT with embeddings of another width. Its generator is a masked
 // language model; its discriminator scores each token as replaced or not.
 var electra = &Family{
-	Name: "electra",
+	Name:          "electra",
 	Architectures: []string{"ElectraForMaskedLM", "ElectraForPreTraining", "ElectraModel"},
-	Prefixes: []string{"electra.", ""},
+	Prefixes:      []string{"electra.", ""},
 	Harmless: append([]string{
 		"summary_activation", "summary_last_dropout", "summary_type", "summary_use_proj",
 	}, encoderHarmless...),
