@@ -23,11 +23,15 @@ type Options struct {
 	// Continuation, if not empty, is explained instead of text that the model chooses. It cannot be
 	// combined with MaxTokens or Sampling.
 	Continuation string `json:"continuation,omitempty"`
-	// Positions are, for encoders, the tokens whose predictions are explained, 0-based, in this
-	// order and each once. Default: every masked token if the head predicts masked tokens,
-	// otherwise the first token, where the class is read. An encoder does not accept MaxTokens,
-	// Continuation, Sampling or OwnRow; a decoder does not accept Positions.
+	// Positions are, for models that read, the tokens whose predictions are explained, 0-based, in
+	// this order and each once; for question answering a start and an end. Default: those of
+	// [trace.Ask]. A model that reads does not accept MaxTokens, Continuation, Sampling or OwnRow; a
+	// model that generates does not accept Positions and Pair.
 	Positions []int `json:"positions,omitempty"`
+	// Pair, if not empty, is a second text that the model reads after the prompt, as its tokenizer
+	// joins two texts: the context of a question, the document of a query, the second sentence of
+	// two.
+	Pair string `json:"pair,omitempty"`
 	// Specials says whether begin-of-text is added to the prompt.
 	Specials trace.Specials `json:"specials,omitempty"`
 	// Chat puts the prompt into the model's chat template, as the words of a user, and explains the
@@ -97,6 +101,9 @@ type Options struct {
 	// place.
 	Lift bool `json:"lift,omitempty"`
 
+	// numbers says that the scores of the model are numbers without a probability.
+	numbers bool
+
 	// OnStep, if not nil, is called after every generated token with the explanation so far, which
 	// it must not keep or change. OnProgress, if not nil, is called during long work between
 	// tokens.
@@ -144,6 +151,10 @@ type Prompt struct {
 	// BOSAdded says that a begin-of-text token was put before the prompt. It is false for encoders,
 	// which always have their own.
 	BOSAdded bool `json:"bos_added"`
+	// Second is the byte of Text at which the second text of a pair begins; 0 if there is one text.
+	// Types are the token types of a pair, [m], nil if all are 0.
+	Second int   `json:"second,omitempty"`
+	Types  []int `json:"types,omitempty"`
 	// Parts are the parts of Text if it is a conversation that a chat template wrote, in order and
 	// without gaps; nil otherwise.
 	Parts []trace.Part `json:"parts,omitempty"`
@@ -221,7 +232,7 @@ type Result struct {
 // TokenIDs returns the ids of the text: of the prompt and, for a decoder, of the generated tokens.
 func (e *Explanation) TokenIDs() []int {
 	ids := slices.Clone(e.Prompt.IDs)
-	if !e.Model.Bidirectional {
+	if !e.Model.Reads() {
 		for _, g := range e.Steps {
 			ids = append(ids, g.ID)
 		}
@@ -232,7 +243,7 @@ func (e *Explanation) TokenIDs() []int {
 // Made returns how much of the explanation there is so far: "1 token", "2 tokens", "2 predictions".
 func (e *Explanation) Made() string {
 	what := "token"
-	if e.Model.Bidirectional {
+	if e.Model.Reads() {
 		what = "prediction"
 	}
 	return message.Count(len(e.Steps), what)

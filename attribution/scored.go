@@ -21,8 +21,12 @@ func (o Options) scoredUnit(info scorer.Info) string {
 	return "change of the " + string(o.quantity(info))
 }
 
-// quantity returns the quantity that a scorer explains: the one in the options, or its own default.
+// quantity returns the quantity that a scorer explains: the one in the options, the logit of a
+// score that is a number, or its own default.
 func (o Options) quantity(info scorer.Info) trace.Quantity {
+	if o.Scoring.Quantity == "" && o.numbers {
+		return trace.Logit
+	}
 	if o.Scoring.Quantity != "" || len(info.Quantities) == 0 {
 		return o.Scoring.Quantity
 	}
@@ -57,7 +61,7 @@ func (r *run) prepareScoring(m trace.Model) error {
 // contrast returns the id of the token or class that a user names.
 func contrast(m trace.Model, text string) (int, error) {
 	info := m.Info()
-	if info.Head == trace.Classes || info.Head == trace.TokenClasses {
+	if info.Head.Classifies() {
 		c, ok := m.(trace.Classifier)
 		if !ok {
 			return 0, trace.Usagef("contrast %s: the classes of %s have no names",
@@ -133,7 +137,7 @@ func (r *run) scoreBy(
 	o := trace.Objective{
 		Quantity: r.opts.quantity(m.scorer.Info()), Position: at, Token: t.ID,
 	}
-	if m.info().Foils && o.Quantity == trace.Logit {
+	if m.info().Foils && o.Quantity == trace.Logit && r.e.Model.Head.Competes() {
 		var likely []int
 		for _, a := range t.Alternatives {
 			likely = append(likely, a.ID)
@@ -145,7 +149,7 @@ func (r *run) scoreBy(
 		id := *r.contrast
 		o.Contrast = &id
 	}
-	q := trace.Query{IDs: slices.Clone(ids), Objective: o}
+	q := trace.Query{IDs: slices.Clone(ids), Types: r.types, Objective: o}
 	return m.scorer.Score(ctx, r.model, q, r.opts.Scoring)
 }
 

@@ -38,6 +38,18 @@ type Classifier interface {
 	Class(name string) (int, error)
 }
 
+// PairEncoder is a model that can encode two texts as one, such as a question and what may answer
+// it. Begin and End of the tokens are bytes of the text that [JoinPair] returns.
+type PairEncoder interface {
+	EncodePair(first, second string, specials Specials) ([]Token, error)
+}
+
+// JoinPair returns the text of two texts, one below the other, and the byte at which the second
+// begins.
+func JoinPair(first, second string) (text string, begin int) {
+	return first + "\n" + second, len(first) + 1
+}
+
 // Conversational is a model that was trained on conversations. Chat returns the text that it was
 // trained to answer after a user says something: the chat template filled in, control tokens
 // included.

@@ -156,7 +156,7 @@ func (p *program) planCorpus(ctx context.Context, f corpusPlanFlags, input, to s
 		},
 		Try: func(ctx context.Context, r corpus.Record) (*attribution.Explanation, error) {
 			opts := corpus.OptionsOf(f.opts, r)
-			if opts.Continuation == "" && !info.Bidirectional {
+			if opts.Continuation == "" && !info.Reads() {
 				opts.MaxTokens = 1
 			}
 			return attribution.Explain(ctx, m, r.Prompt, opts)

@@ -236,7 +236,7 @@ func withoutSpans(e *attribution.Explanation) {
 // text. An encoder has a row for each of its positions, and they stay.
 func (c *comparison) alignRows() error {
 	a, b := c.sides[0].Explanation, c.sides[1].Explanation
-	if a.Model.Bidirectional || b.Model.Bidirectional {
+	if a.Model.Reads() || b.Model.Reads() {
 		return nil
 	}
 	var rows [2][]int

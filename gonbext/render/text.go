@@ -126,7 +126,7 @@ func (t *text) token(i int) {
 	g := t.e.Steps[i]
 	t.line("")
 	where, what, chance := t.predictionText(i)
-	if t.e.Model.Bidirectional && !g.Class {
+	if t.e.Model.Reads() && !g.Class {
 		what = isolated(strconv.Quote(textName(g.Text)))
 	}
 	line := fmt.Sprintf("%3d  %s%s  %s", i+1, where, t.bold(what), chance)

@@ -90,7 +90,7 @@ func grouped(e *attribution.Explanation) bool {
 // wordsForModel returns the words for a model. An encoder is read at a masked token, at its class,
 // at the class of each token, or, without a head, at its hidden states.
 func wordsForModel(info trace.Info) words {
-	if !info.Bidirectional {
+	if !info.Reads() {
 		return generating
 	}
 	// A copy, which the cases change.
@@ -124,7 +124,7 @@ func (p *picture) predictionText(t int) (where, what, chance string) {
 	if c := p.comparison; c != nil && !g.Unscored {
 		chance = c.chances(t)
 	}
-	if !p.e.Model.Bidirectional || g.Position == nil {
+	if !p.e.Model.Reads() || g.Position == nil {
 		return "", what, chance
 	}
 	// An encoder's prediction belongs to a position, which is named with its token.
@@ -148,7 +148,7 @@ func (p *picture) predictionText(t int) (where, what, chance string) {
 // tokens, or all predictions. A decoder's tokens are one text, shown without the space that it
 // begins with. An encoder's predictions belong to different positions, so they are a list.
 func (p *picture) answer() string {
-	if !p.e.Model.Bidirectional {
+	if !p.e.Model.Reads() {
 		var b strings.Builder
 		for _, g := range p.e.Steps {
 			if !g.Special {
@@ -171,7 +171,7 @@ func (p *picture) answer() string {
 // gave.
 func (p *picture) facts() string {
 	m, n := len(p.e.Prompt.Texts), len(p.e.Steps)
-	if p.e.Model.Bidirectional {
+	if p.e.Model.Reads() {
 		s := fmt.Sprintf("%d %s", m, p.words.tokens)
 		if added := p.added(); len(added) > 0 {
 			s += ", of which the tokenizer added " + strings.Join(added, " and ")

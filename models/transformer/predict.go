@@ -145,7 +145,7 @@ func (m *Model) Embed(ctx context.Context, ids []int) ([]float32, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("transformer: stopped before the embedding: %w", err)
 	}
-	rows, err := m.textInputs(ids, m.padded(len(ids))).rows()
+	rows, err := m.textInputs(ids, nil, m.padded(len(ids))).rows()
 	if err != nil {
 		return nil, fmt.Errorf("transformer: embedding of %d tokens: %w", len(ids), err)
 	}

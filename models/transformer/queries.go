@@ -44,6 +44,9 @@ func (m *Model) checkQuery(q trace.Query) error {
 	if err := m.CheckIDs(q.IDs); err != nil {
 		return err
 	}
+	if err := m.checkTypes(Batch{IDs: [][]int{q.IDs}, Types: rowOrNil(q.Types)}); err != nil {
+		return err
+	}
 	if err := checkObjective(m.Spec, q.Objective, len(q.IDs)); err != nil {
 		return err
 	}
@@ -157,6 +160,13 @@ func (b *queryBatch) inputs() *inputs {
 	var batch Batch
 	for _, q := range b.queries {
 		batch.IDs = append(batch.IDs, q.IDs)
+	}
+	if slices.ContainsFunc(b.queries, func(q trace.Query) bool { return q.Types != nil }) {
+		for _, q := range b.queries {
+			types := make([]int, len(q.IDs))
+			copy(types, q.Types)
+			batch.Types = append(batch.Types, types)
+		}
 	}
 	return b.m.batchInputs(batch, b.longest, b.padded)
 }
