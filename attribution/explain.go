@@ -88,7 +88,7 @@ type run struct {
 	ids  []int // of the prompt, [m]
 	// types are the token types of the prompt, [m]; nil if all are 0.
 	types []int
-	ask  trace.Ask
+	ask   trace.Ask
 	// tokens is n, the number of tokens asked for; 0 if an encoder chooses its positions itself.
 	tokens int
 	// processed is the number of tokens that have gone through the model.
@@ -143,15 +143,21 @@ func newRun(m trace.Model, prompt string, opts Options) (*run, error) {
 	set := setting{
 		layers: info.Layers, heads: info.Heads, bidirectional: info.Bidirectional,
 		allLevels: opts.AllLevels, generates: !info.Reads(),
-		byDefault: DefaultMethods(info),
+		byDefault: DefaultMethods(info), numbers: info.Numbers,
 	}
-	opts.numbers = info.Numbers
 	if reader, ok := m.(trace.LayerReader); ok {
 		set.readsLayers = reader.ReadsLayers()
 	}
 	p, err := newPlan(opts, set)
 	if err != nil {
 		return nil, err
+	}
+	if !info.Head.Competes() {
+		if opts.Foils != nil && *opts.Foils > 0 {
+			return nil, trace.Usagef("foils %d; what %s scores does not exclude each other, so there "+
+				"is nothing to compare with", *opts.Foils, message.Quote(info.Name))
+		}
+		opts.Foils = new(0)
 	}
 	if opts.Chat {
 		if prompt, err = conversation(m, prompt); err != nil {

@@ -101,9 +101,6 @@ type Options struct {
 	// place.
 	Lift bool `json:"lift,omitempty"`
 
-	// numbers says that the scores of the model are numbers without a probability.
-	numbers bool
-
 	// OnStep, if not nil, is called after every generated token with the explanation so far, which
 	// it must not keep or change. OnProgress, if not nil, is called during long work between
 	// tokens.

@@ -324,7 +324,7 @@ func scorerRows() []Option {
 			takes: isScorer, why: noScorer,
 			setting: "quantity",
 			shown: func(o *Options, m planned) string {
-				return string(o.quantity(m.scorer.Info()))
+				return string(m.quantity)
 			},
 		},
 		{

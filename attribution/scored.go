@@ -13,22 +13,14 @@ import (
 	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
-// scoredUnit returns the unit of a scorer's values, for legends.
-func (o Options) scoredUnit(info scorer.Info) string {
-	if info.Unit != "" {
-		return info.Unit
-	}
-	return "change of the " + string(o.quantity(info))
-}
-
 // quantity returns the quantity that a scorer explains: the one in the options, the logit of a
 // score that is a number, or its own default.
-func (o Options) quantity(info scorer.Info) trace.Quantity {
-	if o.Scoring.Quantity == "" && o.numbers {
-		return trace.Logit
-	}
-	if o.Scoring.Quantity != "" || len(info.Quantities) == 0 {
+func (o Options) quantity(info scorer.Info, numbers bool) trace.Quantity {
+	switch {
+	case o.Scoring.Quantity != "" || len(info.Quantities) == 0:
 		return o.Scoring.Quantity
+	case numbers:
+		return trace.Logit
 	}
 	return info.Quantities[0]
 }
@@ -135,9 +127,9 @@ func (r *run) scoreBy(
 		return m.live.ScoreTerms(t.terms, r.plan.histories[m.ask])
 	}
 	o := trace.Objective{
-		Quantity: r.opts.quantity(m.scorer.Info()), Position: at, Token: t.ID,
+		Quantity: m.quantity, Position: at, Token: t.ID,
 	}
-	if m.info().Foils && o.Quantity == trace.Logit && r.e.Model.Head.Competes() {
+	if m.info().Foils && o.Quantity == trace.Logit {
 		var likely []int
 		for _, a := range t.Alternatives {
 			likely = append(likely, a.ID)
