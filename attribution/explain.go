@@ -329,7 +329,7 @@ func (p *Prompt) answers() (within [2]int) {
 // InSecond reports whether token j belongs to the second text of a pair. A control token that the
 // tokenizer added belongs to neither.
 func (p *Prompt) InSecond(j int) bool {
-	return p.Second > 0 && p.Offsets[j][0] >= p.Second
+	return p.Second > 0 && j < len(p.Offsets) && p.Offsets[j][0] >= p.Second
 }
 
 // start creates the explanation, with all its methods and no generated tokens.

@@ -19,7 +19,7 @@ func (o Options) quantity(info scorer.Info, numbers bool) trace.Quantity {
 	switch {
 	case o.Scoring.Quantity != "" || len(info.Quantities) == 0:
 		return o.Scoring.Quantity
-	case numbers:
+	case numbers && slices.Contains(info.Quantities, trace.Logit):
 		return trace.Logit
 	}
 	return info.Quantities[0]

@@ -154,7 +154,9 @@ func withColumns(
 	var missing []string
 	// from[k] is the column of e that is column k of the result, -1 for one of zeros.
 	var from []int
-	prompt := attribution.Prompt{Text: e.Prompt.Text, BOSAdded: e.Prompt.BOSAdded}
+	prompt := attribution.Prompt{
+		Text: e.Prompt.Text, BOSAdded: e.Prompt.BOSAdded, Second: e.Prompt.Second,
+	}
 	add := func(j int) {
 		from = append(from, j)
 		prompt.IDs = append(prompt.IDs, e.Prompt.IDs[j])

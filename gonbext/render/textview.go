@@ -16,10 +16,12 @@ func (b *page) text() {
 		b.minimap(f)
 	}
 	b.WriteString(b.beginText())
+	names := b.textNames()
 	for j, text := range b.e.Prompt.Texts {
 		if j > 0 && b.spaced(j) {
 			b.WriteByte(' ')
 		}
+		b.WriteString(names[j])
 		b.WriteString(f.before(j))
 		b.source(j)
 		b.lineBreak(text)
@@ -47,6 +49,24 @@ func (b *page) text() {
 		b.alternatives(b.chosen)
 	}
 	b.WriteString("</div>")
+}
+
+// textNames returns the names of the two texts of a pair, as HTML that stands before the first token
+// of each.
+func (p *picture) textNames() map[int]string {
+	first, second := -1, -1
+	for j := len(p.e.Prompt.Texts) - 1; j >= 0 && p.e.Prompt.Second > 0; j-- {
+		switch {
+		case p.special(j):
+		case p.e.Prompt.InSecond(j):
+			second = j
+		default:
+			first = j
+		}
+	}
+	return map[int]string{
+		first: "<small>" + firstText + "</small> ", second: "<br><small>" + secondText + "</small> ",
+	}
 }
 
 // lineBreak ends the line after a token that ends one, so that a chat reads as a chat.

@@ -50,7 +50,7 @@ func TestPairs(t *testing.T) {
 					if text < 0 {
 						continue // a control token has no bytes
 					}
-					offsets[j] = byteOffsets(c.Pair[text], want.Offsets[j : j+1])[0]
+					offsets[j] = byteOffsets(c.Pair[text], want.Offsets[j:j+1])[0]
 					if text == 1 {
 						offsets[j][0] += len(c.Pair[0]) + 1
 						offsets[j][1] += len(c.Pair[0]) + 1
