@@ -126,8 +126,8 @@ func (r *run) addPrediction(ctx context.Context, step trace.Step) error {
 	}
 	next.Position = &at
 	if r.e.Model.Head == trace.Labels && !next.Unscored && next.Probability <= 0.5 {
-		r.warn("No class has a probability above one half, so none applies; the most probable one " +
-			"is explained.")
+		r.warn("No class has a probability above one half, so none applies; the most probable " +
+			"one is explained.")
 	}
 	for _, j := range r.plan.jobs {
 		if r.tooExpensive(j) {

@@ -154,8 +154,8 @@ func newRun(m trace.Model, prompt string, opts Options) (*run, error) {
 	}
 	if !info.Head.Competes() {
 		if opts.Foils != nil && *opts.Foils > 0 {
-			return nil, trace.Usagef("foils %d; what %s scores does not exclude each other, so there "+
-				"is nothing to compare with", *opts.Foils, message.Quote(info.Name))
+			return nil, trace.Usagef("foils %d; what %s scores does not exclude each other, so "+
+				"there is nothing to compare with", *opts.Foils, message.Quote(info.Name))
 		}
 		opts.Foils = new(0)
 	}

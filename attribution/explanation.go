@@ -25,8 +25,8 @@ type Options struct {
 	Continuation string `json:"continuation,omitempty"`
 	// Positions are, for models that read, the tokens whose predictions are explained, 0-based, in
 	// this order and each once; for question answering a start and an end. Default: those of
-	// [trace.Ask]. A model that reads does not accept MaxTokens, Continuation, Sampling or OwnRow; a
-	// model that generates does not accept Positions and Pair.
+	// [trace.Ask]. A model that reads does not accept MaxTokens, Continuation, Sampling or OwnRow;
+	// a model that generates does not accept Positions and Pair.
 	Positions []int `json:"positions,omitempty"`
 	// Pair, if not empty, is a second text that the model reads after the prompt, as its tokenizer
 	// joins two texts: the context of a question, the document of a query, the second sentence of
@@ -235,6 +235,33 @@ func (e *Explanation) TokenIDs() []int {
 		}
 	}
 	return ids
+}
+
+// Traced returns a tracer that records the text of e with m, with the token types of a pair. It
+// returns a [trace.UsageError] if there are types and m cannot be told them.
+func (e *Explanation) Traced(m trace.Tracer) (trace.Tracer, error) {
+	if e.Prompt.Types == nil {
+		return m, nil
+	}
+	typed, ok := m.(trace.TypedTracer)
+	if !ok {
+		return nil, trace.Usagef("the attention of a pair of texts cannot be recorded here, because " +
+			"its token types are not passed on; the command headwater can")
+	}
+	return typedTracer{typed, e.Prompt.Types}, nil
+}
+
+// typedTracer records a text with its token types.
+type typedTracer struct {
+	m     trace.TypedTracer
+	types []int
+}
+
+// Trace implements [trace.Tracer].
+func (t typedTracer) Trace(
+	ctx context.Context, ids []int, taps []trace.Tap,
+) ([]trace.Tensor, error) {
+	return t.m.TraceTypes(ctx, ids, t.types, taps)
 }
 
 // Made returns how much of the explanation there is so far: "1 token", "2 tokens", "2 predictions".

@@ -65,8 +65,8 @@ func generationRows() []Option {
 		},
 		{
 			Name: "pair", Field: "Pair", Flag: "pair", Group: GenerationOptions,
-			Help: "a second `text` that the model reads after the prompt, for models of pairs: the " +
-				"context of a question, the document of a query",
+			Help: "a second `text` that the model reads after the prompt, for models of pairs: " +
+				"the context of a question, the document of a query",
 			value: someWords(func(o *Options) *string { return &o.Pair },
 				fmt.Sprintf("at most %d", maxTextBytes)),
 			decoder: "it continues one text",

@@ -112,7 +112,7 @@ func (e *Explanation) onePosition() bool {
 			return false
 		}
 	}
-	return true
+	return len(e.Steps) > 0
 }
 
 // byPosition reports whether even attention gives rows of a method the order of the positions,

@@ -26,8 +26,8 @@ func (m *Model) Encode(text string, specials trace.Specials) ([]trace.Token, err
 }
 
 // EncodePair returns the tokens of two texts, as the tokenizer joins a pair; see
-// [trace.PairEncoder]. Their types are 0 if the model has only one. It returns an error if a text is
-// empty, and those of [Model.Encode].
+// [trace.PairEncoder]. Their types are 0 if the model has only one. It returns an error if a text
+// is empty, and those of [Model.Encode].
 func (m *Model) EncodePair(first, second string, specials trace.Specials) ([]trace.Token, error) {
 	if m.tokenizer == nil {
 		return nil, m.textErr
@@ -40,8 +40,8 @@ func (m *Model) EncodePair(first, second string, specials trace.Specials) ([]tra
 		return nil, fmt.Errorf("models: %s: %w", m.info.Name, err)
 	}
 	if len(encoded) == 0 {
-		return nil, fmt.Errorf("models: the tokenizer of %s has no form for two texts: the pair of its "+
-			"post_processor is empty", m.info.Name)
+		return nil, fmt.Errorf("models: the tokenizer of %s has no form for two texts: the pair of "+
+			"its post_processor is empty", m.info.Name)
 	}
 	text, _ := trace.JoinPair(first, second)
 	return m.tokens(text, encoded, specials)

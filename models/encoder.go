@@ -122,7 +122,8 @@ func (m *Model) checkReading(ids []int, ask trace.Ask) error {
 			n, m.info.Name)
 	}
 	if a := ask.Answers; a[0] < 0 || a[1] > len(ids) || a[0] > a[1] {
-		return fmt.Errorf("models: answers at positions %d to %d of %d tokens", a[0], a[1], len(ids))
+		return fmt.Errorf("models: answers at positions %d to %d of %d tokens", a[0], a[1],
+			len(ids))
 	}
 	if len(ask.Positions) > 0 || m.head() != trace.MaskedToken {
 		return nil
@@ -237,7 +238,8 @@ const answerTokens = 15
 
 // span returns the start and the end of the best answer within the range, and the probability of
 // each position as either, [2][T]: the softmax over the tokens of the range that are no control
-// tokens, or over all tokens if there is no other. The best answer has the largest sum of both scores; the earliest counts among equals.
+// tokens, or over all tokens if there is no other. The best answer has the largest sum of both
+// scores; the earliest counts among equals.
 func (m *Model) span(ids []int, logits [][]float32, within [2]int) ([]target, [][]float64) {
 	allowed := make([]bool, len(ids))
 	for i, id := range ids {

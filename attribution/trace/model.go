@@ -24,6 +24,12 @@ type Tracer interface {
 	Trace(ctx context.Context, ids []int, taps []Tap) ([]Tensor, error)
 }
 
+// TypedTracer is a [Tracer] that can be told the token types of a text, [T].
+type TypedTracer interface {
+	Tracer
+	TraceTypes(ctx context.Context, ids, types []int, taps []Tap) ([]Tensor, error)
+}
+
 // Limited is a model that knows few words. UnknownWords returns the words of a text that were not
 // in its training text, in order and each once. Examples returns prompts that it handles well, the
 // best first.

@@ -101,8 +101,8 @@ const (
 	// Classes scores the classes of the whole text, one of which applies, or gives it one number.
 	// An encoder reads it at the first token, a decoder at the last one.
 	Classes Head = "classes"
-	// Labels scores each class of the whole text by itself: any number of them may apply. Its scores
-	// may also be numbers without a probability.
+	// Labels scores each class of the whole text by itself: any number of them may apply. Its
+	// scores may also be numbers without a probability.
 	Labels Head = "labels"
 	// TokenClasses scores the classes of each token.
 	TokenClasses Head = "token-classes"
@@ -309,8 +309,8 @@ type Ask struct {
 	Positions []int
 	// Types are the token types of the text, [T]; nil for type 0 everywhere.
 	Types []int
-	// Answers are the positions [begin,end) among which [Spans] looks for the answer; the zero value
-	// is the whole text.
+	// Answers are the positions [begin,end) among which [Spans] looks for the answer; the zero
+	// value is the whole text.
 	Answers [2]int
 	// Terms, if not nil, asks for the attention terms of every prediction; see [Step.Terms].
 	Terms *TermsAsk
@@ -394,9 +394,9 @@ type Prediction struct {
 	Stop bool
 }
 
-// Step is one pass through the model. The first step of a model that reads has all rows and the prediction
-// of the first position asked for. Each further step has the prediction of the next position, with
-// Count 0 and no rows.
+// Step is one pass through the model. The first step of a model that reads has all rows and the
+// prediction of the first position asked for. Each further step has the prediction of the next
+// position, with Count 0 and no rows.
 type Step struct {
 	// First is the position of the first input token of the step, and Count the number of input
 	// tokens.

@@ -51,8 +51,8 @@ func (b *page) text() {
 	b.WriteString("</div>")
 }
 
-// textNames returns the names of the two texts of a pair, as HTML that stands before the first token
-// of each.
+// textNames returns the names of the two texts of a pair, as HTML that stands before the first
+// token of each.
 func (p *picture) textNames() map[int]string {
 	first, second := -1, -1
 	for j := len(p.e.Prompt.Texts) - 1; j >= 0 && p.e.Prompt.Second > 0; j-- {
@@ -65,7 +65,8 @@ func (p *picture) textNames() map[int]string {
 		}
 	}
 	return map[int]string{
-		first: "<small>" + firstText + "</small> ", second: "<br><small>" + secondText + "</small> ",
+		first:  "<small>" + firstText + "</small> ",
+		second: "<br><small>" + secondText + "</small> ",
 	}
 }
 

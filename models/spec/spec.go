@@ -95,8 +95,8 @@ type Scoring int
 
 // The meanings.
 const (
-	OneOf    Scoring = iota // one class applies: the softmax of the scores is its probability
-	AnyOf                   // each class applies or not: the sigmoid of its score is its probability
+	OneOf    Scoring = iota // one class applies: its probability is the softmax of the scores
+	AnyOf                   // each class applies or not: its probability is the sigmoid of its score
 	Quantity                // each score is a number of its own, as in a regression
 )
 
@@ -195,8 +195,9 @@ type Spec struct {
 	// HeadTransform adds a dense layer, HeadActivation and a norm before the output projection
 	// (BERT's masked language model).
 	HeadTransform bool
-	// Classes is how many classes a ClassifierHead or TokenHead scores, 2 in a SpanHead. A TokenHead
-	// with one class and the scoring AnyOf scores the second of two (ELECTRA's discriminator).
+	// Classes is how many classes a ClassifierHead or TokenHead scores, 2 in a SpanHead. A
+	// TokenHead with one class and the scoring AnyOf scores the second of two (ELECTRA's
+	// discriminator).
 	Classes int
 	// Scoring is what the scores of classes mean.
 	Scoring Scoring

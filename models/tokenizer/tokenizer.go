@@ -109,9 +109,9 @@ func Load(path string) (*Tokenizer, error) {
 	return Parse(data, path)
 }
 
-// EncodePair returns the tokens of two texts, joined as the file's post_processor joins a pair, with
-// the control tokens that it adds if addSpecials is true. Offsets are bytes of first, a line break
-// and second. Errors are those of [Tokenizer.Encode].
+// EncodePair returns the tokens of two texts, joined as the file's post_processor joins a pair,
+// with the control tokens that it adds if addSpecials is true. Offsets are bytes of first, a line
+// break and second. Errors are those of [Tokenizer.Encode].
 func (t *Tokenizer) EncodePair(first, second string, addSpecials bool) ([]Encoded, error) {
 	m, begin := newMeter(len(first)+len(second)), len(first)+1
 	lists := make([][]token, 2)

@@ -108,7 +108,8 @@ func TestLogitTermsSum(t *testing.T) {
 // TestLogitTermsContrast: a contrast gives the difference of the terms of both.
 func TestLogitTermsContrast(t *testing.T) {
 	eachHeaded(t, func(t *testing.T, g *golden) {
-		a, b := listed(g.terms(t, g.logitQuery(5, g.second()))), listed(g.terms(t, g.logitQuery(5, 0)))
+		a := listed(g.terms(t, g.logitQuery(5, g.second())))
+		b := listed(g.terms(t, g.logitQuery(5, 0)))
 		for i := range a {
 			a[i] -= b[i]
 		}

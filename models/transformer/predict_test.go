@@ -69,7 +69,7 @@ func (g *golden) anyOf() bool {
 	return s.Scoring == spec.AnyOf && s.Head == spec.ClassifierHead
 }
 
-// readsAt is where a classifier reads: the first token of an encoder's text, and in a decoder the
+// readsAt is where a classifier reads: the first token for an encoder, and in a decoder the
 // last one that is not 0, the padding of the goldens.
 func readsAt(s *spec.Spec, ids []int) int {
 	if s.Bidirectional {
