@@ -1,6 +1,7 @@
 package attribution
 
 import (
+	"context"
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/scorer"
