@@ -246,8 +246,8 @@ func (e *Explanation) Traced(m trace.Tracer) (trace.Tracer, error) {
 	}
 	typed, ok := m.(trace.TypedTracer)
 	if !ok {
-		return nil, trace.Usagef("the attention of a pair of texts cannot be recorded here, because " +
-			"its token types are not passed on; the command headwater can")
+		return nil, trace.Usagef("the attention of a pair of texts cannot be recorded here, " +
+			"because its token types are not passed on; the command headwater can")
 	}
 	return typedTracer{typed, e.Prompt.Types}, nil
 }

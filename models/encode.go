@@ -40,8 +40,8 @@ func (m *Model) EncodePair(first, second string, specials trace.Specials) ([]tra
 		return nil, fmt.Errorf("models: %s: %w", m.info.Name, err)
 	}
 	if len(encoded) == 0 {
-		return nil, fmt.Errorf("models: the tokenizer of %s has no form for two texts: the pair of "+
-			"its post_processor is empty", m.info.Name)
+		return nil, fmt.Errorf("models: the tokenizer of %s has no form for two texts: the pair "+
+			"of its post_processor is empty", m.info.Name)
 	}
 	text, _ := trace.JoinPair(first, second)
 	return m.tokens(text, encoded, specials)

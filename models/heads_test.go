@@ -146,7 +146,7 @@ func TestTokenClasses(t *testing.T) {
 		}
 		usual := 0
 		for k := range count {
-			if c.label(k) != "O" && count[k] > count[usual] || count[k] == count[usual] && k < usual {
+			if count[k] > count[usual] || count[k] == count[usual] && k < usual {
 				usual = k
 			}
 		}

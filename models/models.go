@@ -290,7 +290,7 @@ func open(ctx context.Context, from source, name string, opts Options) (_ *Model
 		Backend: BackendName(backend),
 		Head:    m.head(), Bidirectional: spec.Bidirectional,
 		Numbers: m.numbers(),
-		Layers: spec.Layers, Heads: spec.Heads, Width: spec.Width,
+		Layers:  spec.Layers, Heads: spec.Heads, Width: spec.Width,
 		Vocab: spec.Vocab, Context: spec.Context,
 	}
 	return m, nil

@@ -42,7 +42,7 @@ func TestExplainEncoders(t *testing.T) {
 		{"number of a pair", "bert_reranker", "--pair cabinet --methods rollout,occlusion", "the keys", attribution.Options{Pair: "cabinet", Methods: []string{"rollout", "occlusion"}}, []int{0}, []string{"[CLS] at 0 → value ", "Where the score comes from", "1st text   the keys", "2nd text   cabinet", "change of the logit"}},
 		{"classes of tokens", "bert_tokens", "", "the keys", attribution.Options{}, []int{1, 2, 3}, []string{"the at 1 → B-LOC", "Where each prediction comes from"}},
 		{"answer", "bert_qa", "--pair here", "the keys are", attribution.Options{Pair: "here"}, []int{6, 6}, []string{"here at 6 → start  100 %", "Where the answer comes from", "answer     here\n"}},
-		{"class of a decoder", "llama_cls", "--methods rollout,attn-lrp", "the keys", attribution.Options{Methods: []string{"rollout", "attn-lrp"}}, []int{4}, []string{"[SEP] at 4 → class LABEL_", "Where the class comes from"}},
+		{"decoder's class", "llama_cls", "--methods rollout,attn-lrp", "the keys", attribution.Options{Methods: []string{"rollout", "attn-lrp"}}, []int{4}, []string{"[SEP] at 4 → class LABEL_", "Where the class comes from"}},
 		{"no head", "bert_bare", "--position 4", "the keys to", attribution.Options{Positions: []int{4}}, []int{4}, []string{`token 4 "to"`, "What each hidden state is made of"}},
 		{"no head, first token", "distilbert_bare", "", "the keys", attribution.Options{}, []int{0}, []string{`token 0 "[CLS]"`}},
 	} {

@@ -165,7 +165,8 @@ func (p *program) writeModels(list modelList) error {
 			limit = strconv.Itoa(m.Context)
 		}
 		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%s\t%.12s\t%s\n", render.Visible(m.Name, 200),
-			m.Family, m.Layers, m.Heads, m.Width, m.Vocab, limit, m.Hash, cmp.Or(m.Note, headNote(m.Head)))
+			m.Family, m.Layers, m.Heads, m.Width, m.Vocab, limit, m.Hash,
+			cmp.Or(m.Note, headNote(m.Head)))
 	}
 	for _, m := range list.Models {
 		for _, remark := range m.Remarks {

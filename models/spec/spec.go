@@ -96,7 +96,7 @@ type Scoring int
 // The meanings.
 const (
 	OneOf    Scoring = iota // one class applies: its probability is the softmax of the scores
-	AnyOf                   // each class applies or not: its probability is the sigmoid of its score
+	AnyOf                   // each class applies or not: its probability is a sigmoid
 	Quantity                // each score is a number of its own, as in a regression
 )
 
