@@ -23,7 +23,7 @@ const (
 
 // purpose returns what a model does with a text, for messages.
 func purpose(info trace.Info) string {
-	if info.Bidirectional {
+	if info.Reads() {
 		return "read"
 	}
 	return "continue"
@@ -37,7 +37,7 @@ func (r *run) prepareReading(m trace.Model, info trace.Info, tokens []trace.Toke
 		return trace.Usagef("%d tokens, but the context of %s is %d tokens; shorten the text", T,
 			message.Quote(info.Name), info.Context)
 	}
-	if err := checkPositions(r.opts.Positions, tokens); err != nil {
+	if err := checkPositions(info, r.opts.Positions, tokens); err != nil {
 		return err
 	}
 	what := fmt.Sprintf("%d tokens: what the methods keep", T)
@@ -59,15 +59,15 @@ func (r *run) prepareReading(m trace.Model, info trace.Info, tokens []trace.Toke
 }
 
 // checkPositions returns a usage error for a position outside the text, and for one that is given
-// twice.
-func checkPositions(positions []int, tokens []trace.Token) error {
+// twice, unless it is the start and the end of an answer.
+func checkPositions(info trace.Info, positions []int, tokens []trace.Token) error {
 	seen := map[int]bool{}
 	for _, at := range positions {
 		if at < 0 || at >= len(tokens) {
 			return trace.Usagef("position %d; the text has %d tokens, from 0 to %d: %s",
 				at, len(tokens), len(tokens)-1, listTokens(tokens))
 		}
-		if seen[at] {
+		if seen[at] && info.Head != trace.Spans {
 			return trace.Usagef("position %d is given twice; each is explained once", at)
 		}
 		seen[at] = true
@@ -125,6 +125,10 @@ func (r *run) addPrediction(ctx context.Context, step trace.Step) error {
 		return err
 	}
 	next.Position = &at
+	if r.e.Model.Head == trace.Labels && !next.Unscored && next.Probability <= 0.5 {
+		r.warn("No class has a probability above one half, so none applies; the most probable " +
+			"one is explained.")
+	}
 	for _, j := range r.plan.jobs {
 		if r.tooExpensive(j) {
 			if err := j.only(ctx, r.encoderRows, at); err != nil {

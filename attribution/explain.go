@@ -86,7 +86,9 @@ type run struct {
 	plan *plan
 	e    *Explanation
 	ids  []int // of the prompt, [m]
-	ask  trace.Ask
+	// types are the token types of the prompt, [m]; nil if all are 0.
+	types []int
+	ask   trace.Ask
 	// tokens is n, the number of tokens asked for; 0 if an encoder chooses its positions itself.
 	tokens int
 	// processed is the number of tokens that have gone through the model.
@@ -140,8 +142,8 @@ func newRun(m trace.Model, prompt string, opts Options) (*run, error) {
 	}
 	set := setting{
 		layers: info.Layers, heads: info.Heads, bidirectional: info.Bidirectional,
-		allLevels: opts.AllLevels, generates: !info.Bidirectional,
-		byDefault: DefaultMethods(info),
+		allLevels: opts.AllLevels, generates: !info.Reads(),
+		byDefault: DefaultMethods(info), numbers: info.Numbers,
 	}
 	if reader, ok := m.(trace.LayerReader); ok {
 		set.readsLayers = reader.ReadsLayers()
@@ -150,31 +152,40 @@ func newRun(m trace.Model, prompt string, opts Options) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !info.Head.Competes() {
+		if opts.Foils != nil && *opts.Foils > 0 {
+			return nil, trace.Usagef("foils %d; what %s scores does not exclude each other, so "+
+				"there is nothing to compare with", *opts.Foils, message.Quote(info.Name))
+		}
+		opts.Foils = new(0)
+	}
 	if opts.Chat {
 		if prompt, err = conversation(m, prompt); err != nil {
 			return nil, err
 		}
 		opts.Specials = trace.SpecialsOff // the chat template adds them
 	}
-	tokens, err := m.Encode(prompt, opts.Specials)
+	prompt, second, tokens, err := encode(m, prompt, opts)
 	if err != nil {
-		return nil, fmt.Errorf("attribution: prompt: %w", err)
+		return nil, err
 	}
 	if len(tokens) == 0 {
 		return nil, trace.Usagef("the prompt %s has no tokens; give some text to %s",
 			message.Quote(prompt), purpose(info))
 	}
 	read := newPrompt(prompt, tokens)
+	read.Second = second
 	if err := read.check(); err != nil {
 		return nil, fmt.Errorf("attribution: prompt: %s gives wrong tokens: %w",
 			message.Quote(info.Name), err)
 	}
-	r := &run{opts: opts, plan: p}
+	r := &run{opts: opts, plan: p, types: read.Types}
 	if err := r.prepareScoring(m); err != nil {
 		return nil, err
 	}
-	if info.Bidirectional {
+	if info.Reads() {
 		err = r.prepareReading(m, info, tokens)
+		r.ask.Types, r.ask.Answers = r.types, read.answers()
 	} else {
 		err = r.prepareAsk(m, info, len(tokens))
 	}
@@ -188,6 +199,28 @@ func newRun(m trace.Model, prompt string, opts Options) (*run, error) {
 	r.start(info, read)
 	r.remark(m, prompt)
 	return r, nil
+}
+
+// encode returns the tokens of a prompt and the text that they are of, which for a pair has both
+// texts; second is where the second one begins.
+func encode(m trace.Model, prompt string, opts Options) (
+	text string, second int, tokens []trace.Token, err error,
+) {
+	if opts.Pair == "" {
+		tokens, err = m.Encode(prompt, opts.Specials)
+	} else {
+		pairs, ok := m.(trace.PairEncoder)
+		if !ok {
+			return "", 0, nil, trace.Usagef("%s cannot encode two texts as a pair",
+				message.Quote(m.Info().Name))
+		}
+		tokens, err = pairs.EncodePair(prompt, opts.Pair, opts.Specials)
+		prompt, second = trace.JoinPair(prompt, opts.Pair)
+	}
+	if err != nil {
+		return "", 0, nil, fmt.Errorf("attribution: prompt: %w", err)
+	}
+	return prompt, second, tokens, nil
 }
 
 // conversation returns the text that the model sees when a user says the prompt: the chat template
@@ -271,13 +304,37 @@ func newPrompt(text string, tokens []trace.Token) Prompt {
 		p.Texts = append(p.Texts, t.Text)
 		p.Offsets = append(p.Offsets, [2]int{t.Begin, t.End})
 		p.Special = append(p.Special, t.Special)
+		p.Types = append(p.Types, t.Type)
+	}
+	if !slices.ContainsFunc(p.Types, func(k int) bool { return k != 0 }) {
+		p.Types = nil
 	}
 	return p
 }
 
+// answers are the positions [begin,end) of the second text's tokens, where the answer to a question
+// is; the zero value for one text.
+func (p *Prompt) answers() (within [2]int) {
+	for j := range p.IDs {
+		if p.InSecond(j) {
+			if within[1] == 0 {
+				within[0] = j
+			}
+			within[1] = j + 1
+		}
+	}
+	return within
+}
+
+// InSecond reports whether token j belongs to the second text of a pair. A control token that the
+// tokenizer added belongs to neither.
+func (p *Prompt) InSecond(j int) bool {
+	return p.Second > 0 && j < len(p.Offsets) && p.Offsets[j][0] >= p.Second
+}
+
 // start creates the explanation, with all its methods and no generated tokens.
 func (r *run) start(info trace.Info, prompt Prompt) {
-	prompt.BOSAdded = !info.Bidirectional && prompt.Special[0] &&
+	prompt.BOSAdded = !info.Reads() && prompt.Special[0] &&
 		prompt.Offsets[0][0] == prompt.Offsets[0][1]
 	r.e = &Explanation{
 		Version: Version, Model: info, Prompt: prompt, Steps: []GeneratedToken{},
@@ -288,7 +345,7 @@ func (r *run) start(info trace.Info, prompt Prompt) {
 		switch {
 		case m.scorer != nil:
 			settings["row"] = "prediction"
-		case info.Bidirectional:
+		case info.Reads():
 			settings["row"] = "position explained"
 		case r.opts.OwnRow:
 			settings["row"] = "own row"
@@ -347,7 +404,7 @@ func quotePrompts(prompts []string, most int) string {
 
 // addStep adds one step of the model to the explanation.
 func (r *run) addStep(ctx context.Context, step trace.Step) error {
-	if r.e.Model.Bidirectional {
+	if r.e.Model.Reads() {
 		return r.addPrediction(ctx, step)
 	}
 	return r.add(ctx, step)
@@ -497,7 +554,7 @@ func (r *run) append(t prediction, wanted func(*job) int) {
 			layer = wrote
 		}
 		res.Shown = append(res.Shown, layer)
-		if !e.Model.Bidirectional {
+		if !e.Model.Reads() {
 			k := res.Level(res.Shape[0] - 1)
 			res.Generated = append(res.Generated, slices.Clone(shown[k*T+m:(k+1)*T]))
 			if r.opts.AllLayers && len(p.levels) > 1 {
@@ -538,7 +595,7 @@ func (r *run) progress() string {
 	if r.tokens > 0 {
 		of = fmt.Sprintf(" of %d", r.tokens)
 	}
-	if r.e.Model.Bidirectional {
+	if r.e.Model.Reads() {
 		what = "predictions"
 	}
 	return fmt.Sprintf("%d%s %s", len(r.e.Steps), of, what)
@@ -552,7 +609,7 @@ func (r *run) wrap(ctx context.Context, err error) error {
 		return fmt.Errorf("attribution: stopped after %s: %w", r.progress(), ctx.Err())
 	case len(r.e.Steps) == 0 && isUsage:
 		return err
-	case r.e.Model.Bidirectional && len(r.e.Steps) == 0:
+	case r.e.Model.Reads() && len(r.e.Steps) == 0:
 		// usually that there is nothing to predict in this text
 		return fmt.Errorf("attribution: %w", err)
 	}

@@ -1,6 +1,7 @@
 package attribution
 
 import (
+	"context"
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/scorer"
@@ -23,11 +24,15 @@ type Options struct {
 	// Continuation, if not empty, is explained instead of text that the model chooses. It cannot be
 	// combined with MaxTokens or Sampling.
 	Continuation string `json:"continuation,omitempty"`
-	// Positions are, for encoders, the tokens whose predictions are explained, 0-based, in this
-	// order and each once. Default: every masked token if the head predicts masked tokens,
-	// otherwise the first token, where the class is read. An encoder does not accept MaxTokens,
-	// Continuation, Sampling or OwnRow; a decoder does not accept Positions.
+	// Positions are, for models that read, the tokens whose predictions are explained, 0-based, in
+	// this order and each once; for question answering a start and an end. Default: those of
+	// [trace.Ask]. A model that reads does not accept MaxTokens, Continuation, Sampling or OwnRow;
+	// a model that generates does not accept Positions and Pair.
 	Positions []int `json:"positions,omitempty"`
+	// Pair, if not empty, is a second text that the model reads after the prompt, as its tokenizer
+	// joins two texts: the context of a question, the document of a query, the second sentence of
+	// two.
+	Pair string `json:"pair,omitempty"`
 	// Specials says whether begin-of-text is added to the prompt.
 	Specials trace.Specials `json:"specials,omitempty"`
 	// Chat puts the prompt into the model's chat template, as the words of a user, and explains the
@@ -144,6 +149,10 @@ type Prompt struct {
 	// BOSAdded says that a begin-of-text token was put before the prompt. It is false for encoders,
 	// which always have their own.
 	BOSAdded bool `json:"bos_added"`
+	// Second is the byte of Text at which the second text of a pair begins; 0 if there is one text.
+	// Types are the token types of a pair, [m], nil if all are 0.
+	Second int   `json:"second,omitempty"`
+	Types  []int `json:"types,omitempty"`
 	// Parts are the parts of Text if it is a conversation that a chat template wrote, in order and
 	// without gaps; nil otherwise.
 	Parts []trace.Part `json:"parts,omitempty"`
@@ -221,7 +230,7 @@ type Result struct {
 // TokenIDs returns the ids of the text: of the prompt and, for a decoder, of the generated tokens.
 func (e *Explanation) TokenIDs() []int {
 	ids := slices.Clone(e.Prompt.IDs)
-	if !e.Model.Bidirectional {
+	if !e.Model.Reads() {
 		for _, g := range e.Steps {
 			ids = append(ids, g.ID)
 		}
@@ -229,10 +238,37 @@ func (e *Explanation) TokenIDs() []int {
 	return ids
 }
 
+// Traced returns a tracer that records the text of e with m, with the token types of a pair. It
+// returns a [trace.UsageError] if there are types and m cannot be told them.
+func (e *Explanation) Traced(m trace.Tracer) (trace.Tracer, error) {
+	if e.Prompt.Types == nil {
+		return m, nil
+	}
+	typed, ok := m.(trace.TypedTracer)
+	if !ok {
+		return nil, trace.Usagef("the attention of a pair of texts cannot be recorded here, " +
+			"because its token types are not passed on; the command headwater can")
+	}
+	return typedTracer{typed, e.Prompt.Types}, nil
+}
+
+// typedTracer records a text with its token types.
+type typedTracer struct {
+	m     trace.TypedTracer
+	types []int
+}
+
+// Trace implements [trace.Tracer].
+func (t typedTracer) Trace(
+	ctx context.Context, ids []int, taps []trace.Tap,
+) ([]trace.Tensor, error) {
+	return t.m.TraceTypes(ctx, ids, t.types, taps)
+}
+
 // Made returns how much of the explanation there is so far: "1 token", "2 tokens", "2 predictions".
 func (e *Explanation) Made() string {
 	what := "token"
-	if e.Model.Bidirectional {
+	if e.Model.Reads() {
 		what = "prediction"
 	}
 	return message.Count(len(e.Steps), what)

@@ -43,7 +43,7 @@ func (f *flatRows) add(at int) {
 // removes reports whether a method's values are what the probability loses without each token.
 func (r *run) removes(p planned) bool {
 	info := p.scorer.Info()
-	return info.Replaces && !info.Complete && r.opts.quantity(info) == trace.Probability
+	return info.Replaces && !info.Complete && p.quantity == trace.Probability
 }
 
 // flatWarnings returns a sentence for every scorer with flat rows.

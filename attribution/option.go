@@ -139,8 +139,11 @@ func (r Option) check(o *Options) error {
 // checkModel returns a [trace.UsageError] if a model of this kind does not take the option.
 func (r Option) checkModel(o *Options, info trace.Info) error {
 	kind, reason := "a decoder", r.decoder
-	if info.Bidirectional {
+	switch {
+	case info.Bidirectional:
 		kind, reason = "an encoder", r.encoder
+	case info.Reads():
+		kind, reason = "a model that reads a text", r.encoder
 	}
 	if reason == "" || !r.Given(o) {
 		return nil

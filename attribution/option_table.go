@@ -58,10 +58,18 @@ func generationRows() []Option {
 		},
 		{
 			Name: "positions", Field: "Positions", Flag: "position", Group: GenerationOptions,
-			Help: "for an encoder, explain the tokens at these `numbers` from 0, joined by " +
+			Help: "for models that read, explain the tokens at these `numbers` from 0, joined by " +
 				"commas (default every [MASK], or where the class is read)",
 			value:   positions(),
 			decoder: "every token that it generates is explained",
+		},
+		{
+			Name: "pair", Field: "Pair", Flag: "pair", Group: GenerationOptions,
+			Help: "a second `text` that the model reads after the prompt, for models of pairs: " +
+				"the context of a question, the document of a query",
+			value: someWords(func(o *Options) *string { return &o.Pair },
+				fmt.Sprintf("at most %d", maxTextBytes)),
+			decoder: "it continues one text",
 		},
 		{
 			Name: "specials", Field: "Specials", Flag: "special", Group: GenerationOptions,
@@ -316,7 +324,7 @@ func scorerRows() []Option {
 			takes: isScorer, why: noScorer,
 			setting: "quantity",
 			shown: func(o *Options, m planned) string {
-				return string(o.quantity(m.scorer.Info()))
+				return string(m.quantity)
 			},
 		},
 		{

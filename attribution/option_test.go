@@ -33,6 +33,7 @@ var values = map[string]struct {
 		attribution.Options{MaxTokens: 4096},
 		[]string{"", "0", "4097", "-1", "x", "1.5"},
 	},
+	"pair":         {"two words", attribution.Options{Pair: "two words"}, nil},
 	"continuation": {" are", attribution.Options{Continuation: " are"}, []string{""}},
 	"positions": {
 		"3,0",

@@ -41,6 +41,8 @@ type planned struct {
 	// nil. ask is -1 for a scorer without rows.
 	live scorer.Live
 	ask  int
+	// quantity is what the scorer explains.
+	quantity trace.Quantity
 	// vectors says that the scorer reads products with the rows of its mixing, and no rows.
 	vectors bool
 	// choosesLayer is whether the layer shown is chosen for each token.
@@ -63,6 +65,8 @@ type setting struct {
 	// generates is whether a model generates the text, and readsLayers whether it can compute rows
 	// of a single layer after it chose a token.
 	generates, readsLayers bool
+	// numbers is whether the head's scores are numbers without a probability.
+	numbers bool
 	// byDefault are the methods if the options name none.
 	byDefault []string
 }
@@ -134,8 +138,11 @@ func (p *plan) scored(m Method, set setting) planned {
 	sc, _ := scorer.Lookup(m.Scorer) // LookupMethod has found it
 	info := sc.Info()
 	pm := planned{
-		Method: m, scorer: sc, levels: []int{set.layers - 1}, unit: p.opts.scoredUnit(info),
-		ask: -1,
+		Method: m, scorer: sc, levels: []int{set.layers - 1}, ask: -1,
+		quantity: p.opts.quantity(info, set.numbers), unit: info.Unit,
+	}
+	if pm.unit == "" {
+		pm.unit = "change of the " + string(pm.quantity)
 	}
 	if info.ByLayer {
 		pm.levels = nil
@@ -144,7 +151,7 @@ func (p *plan) scored(m Method, set setting) planned {
 		}
 	}
 	live, ok := sc.(scorer.Live)
-	if !ok || !set.generates || p.opts.quantity(info) != trace.Logit ||
+	if !ok || !set.generates || pm.quantity != trace.Logit ||
 		p.last-p.first+1 != set.layers {
 		return pm
 	}

@@ -13,18 +13,14 @@ import (
 	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
-// scoredUnit returns the unit of a scorer's values, for legends.
-func (o Options) scoredUnit(info scorer.Info) string {
-	if info.Unit != "" {
-		return info.Unit
-	}
-	return "change of the " + string(o.quantity(info))
-}
-
-// quantity returns the quantity that a scorer explains: the one in the options, or its own default.
-func (o Options) quantity(info scorer.Info) trace.Quantity {
-	if o.Scoring.Quantity != "" || len(info.Quantities) == 0 {
+// quantity returns the quantity that a scorer explains: the one in the options, the logit of a
+// score that is a number, or its own default.
+func (o Options) quantity(info scorer.Info, numbers bool) trace.Quantity {
+	switch {
+	case o.Scoring.Quantity != "" || len(info.Quantities) == 0:
 		return o.Scoring.Quantity
+	case numbers && slices.Contains(info.Quantities, trace.Logit):
+		return trace.Logit
 	}
 	return info.Quantities[0]
 }
@@ -57,7 +53,7 @@ func (r *run) prepareScoring(m trace.Model) error {
 // contrast returns the id of the token or class that a user names.
 func contrast(m trace.Model, text string) (int, error) {
 	info := m.Info()
-	if info.Head == trace.Classes || info.Head == trace.TokenClasses {
+	if info.Head.Classifies() {
 		c, ok := m.(trace.Classifier)
 		if !ok {
 			return 0, trace.Usagef("contrast %s: the classes of %s have no names",
@@ -131,7 +127,7 @@ func (r *run) scoreBy(
 		return m.live.ScoreTerms(t.terms, r.plan.histories[m.ask])
 	}
 	o := trace.Objective{
-		Quantity: r.opts.quantity(m.scorer.Info()), Position: at, Token: t.ID,
+		Quantity: m.quantity, Position: at, Token: t.ID,
 	}
 	if m.info().Foils && o.Quantity == trace.Logit {
 		var likely []int
@@ -145,7 +141,7 @@ func (r *run) scoreBy(
 		id := *r.contrast
 		o.Contrast = &id
 	}
-	q := trace.Query{IDs: slices.Clone(ids), Objective: o}
+	q := trace.Query{IDs: slices.Clone(ids), Types: r.types, Objective: o}
 	return m.scorer.Score(ctx, r.model, q, r.opts.Scoring)
 }
 

@@ -86,7 +86,7 @@ func (e *Explanation) Silent(method string, k int) ([]string, error) {
 			}
 		}
 	}
-	if n < sameRows {
+	if n < sameRows || e.onePosition() {
 		return reasons, nil
 	}
 	sum := make([]float64, len(columns))
@@ -102,6 +102,17 @@ func (e *Explanation) Silent(method string, k int) ([]string, error) {
 		}
 	}
 	return reasons, nil
+}
+
+// onePosition reports whether all predictions are read at one position, as all labels of a text
+// are: their rows of attention are one row.
+func (e *Explanation) onePosition() bool {
+	for _, s := range e.Steps {
+		if s.Position == nil || *s.Position != *e.Steps[0].Position {
+			return false
+		}
+	}
+	return len(e.Steps) > 0
 }
 
 // byPosition reports whether even attention gives rows of a method the order of the positions,

@@ -262,7 +262,9 @@ func (e *Explanation) GroupSpans(spans []Span) (*Explanation, error) {
 		return nil, err
 	}
 	g := *e
-	g.Prompt = Prompt{Text: e.Prompt.Text, BOSAdded: e.Prompt.BOSAdded}
+	g.Prompt = Prompt{
+		Text: e.Prompt.Text, BOSAdded: e.Prompt.BOSAdded, Second: e.Prompt.Second,
+	}
 	in := make([]int, len(e.Prompt.IDs)) // from a token to its span
 	for i, s := range spans {
 		first := s.Tokens[0]

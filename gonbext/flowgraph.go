@@ -77,7 +77,11 @@ func (r request) flowGraph(ctx context.Context, out *display, prompt string) (re
 	if err != nil {
 		return f, err
 	}
-	tensors, err := tracer{r, out, e.Model}.Trace(ctx, ids, []trace.Tap{trace.Attention})
+	m, err := e.Traced(tracer{r, out, e.Model})
+	if err != nil {
+		return f, err
+	}
+	tensors, err := m.Trace(ctx, ids, []trace.Tap{trace.Attention})
 	if err != nil {
 		return f, err
 	}

@@ -325,7 +325,7 @@ func (r request) grouping(prompt string) (attribution.Grouping, error) {
 
 // doing says what a model is doing.
 func doing(e *Explanation, pace message.Pace) string {
-	if e.Model.Bidirectional {
+	if e.Model.Reads() {
 		return "reading, " + e.Made() + " so far"
 	}
 	return "generating, " + e.Made() + " so far" + pace.String()

@@ -60,7 +60,11 @@ func (r request) heads(ctx context.Context, out *display, prompt string) (render
 	if err != nil {
 		return render.Heads{}, err
 	}
-	tensors, err := tracer{r, out, e.Model}.Trace(ctx, e.TokenIDs(),
+	m, err := e.Traced(tracer{r, out, e.Model})
+	if err != nil {
+		return render.Heads{}, err
+	}
+	tensors, err := m.Trace(ctx, e.TokenIDs(),
 		[]trace.Tap{trace.Attention})
 	if err != nil {
 		return render.Heads{}, err

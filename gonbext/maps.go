@@ -74,7 +74,11 @@ func (r request) maps(ctx context.Context, out *display, prompt string) (render.
 		return render.Maps{}, err
 	}
 	method := r.options.Methods[0]
-	of, err := attribution.MapOf(ctx, tracer{r, out, e.Model}, e.TokenIDs(), method, r.options)
+	recorder, err := e.Traced(tracer{r, out, e.Model})
+	if err != nil {
+		return render.Maps{}, err
+	}
+	of, err := attribution.MapOf(ctx, recorder, e.TokenIDs(), method, r.options)
 	if err != nil {
 		return render.Maps{}, err
 	}

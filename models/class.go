@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
@@ -13,22 +12,13 @@ import (
 // its number. The error lists the first labels.
 func (m *Model) Class(name string) (int, error) {
 	const maxListed = 20
-	classes := m.spec.Classes
-	switch m.head() {
-	case trace.Classes:
-	case trace.TokenClasses:
-		if classes == 1 {
-			classes = 2 // original and replaced
-		}
-	default:
+	if !m.head().Classifies() {
 		return 0, fmt.Errorf("models: %s has no classes", m.info.Name)
 	}
 	var labels []string
+	classes := m.classCount()
 	for id := range classes {
 		label := m.class(id).Text
-		if classes == 2 && m.spec.Classes == 1 {
-			label = [...]string{"original", "replaced"}[id]
-		}
 		if strings.EqualFold(label, name) || strconv.Itoa(id) == name {
 			return id, nil
 		}

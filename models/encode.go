@@ -22,7 +22,37 @@ func (m *Model) Encode(text string, specials trace.Specials) ([]trace.Token, err
 	if err != nil {
 		return nil, err
 	}
+	return m.tokens(text, encoded, specials)
+}
+
+// EncodePair returns the tokens of two texts, as the tokenizer joins a pair; see
+// [trace.PairEncoder]. Their types are 0 if the model has only one. It returns an error if a text
+// is empty, and those of [Model.Encode].
+func (m *Model) EncodePair(first, second string, specials trace.Specials) ([]trace.Token, error) {
+	if m.tokenizer == nil {
+		return nil, m.textErr
+	}
+	if first == "" || second == "" {
+		return nil, fmt.Errorf("models: a pair needs two texts, and one is empty")
+	}
+	encoded, err := m.tokenizer.EncodePair(first, second, specials != trace.SpecialsOff)
+	if err != nil {
+		return nil, fmt.Errorf("models: %s: %w", m.info.Name, err)
+	}
+	if len(encoded) == 0 {
+		return nil, fmt.Errorf("models: the tokenizer of %s has no form for two texts: the pair "+
+			"of its post_processor is empty", m.info.Name)
+	}
+	text, _ := trace.JoinPair(first, second)
+	return m.tokens(text, encoded, specials)
+}
+
+// tokens returns the encoded tokens of a text as package trace describes them.
+func (m *Model) tokens(text string, encoded []tokenizer.Encoded, specials trace.Specials) (
+	[]trace.Token, error,
+) {
 	if specials == trace.SpecialsOn {
+		var err error
 		if encoded, err = m.begin(encoded); err != nil {
 			return nil, err
 		}
@@ -39,6 +69,9 @@ func (m *Model) Encode(text string, specials trace.Specials) ([]trace.Token, err
 		}
 		tokens[i] = trace.Token{
 			ID: e.ID, Text: m.TokenText(e.ID), Begin: e.Begin, End: e.End, Special: e.Special,
+		}
+		if m.spec.TokenTypes > 1 {
+			tokens[i].Type = e.Type
 		}
 	}
 	return tokens, nil

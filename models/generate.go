@@ -18,10 +18,10 @@ import (
 // done, the error wraps ctx.Err() and comes after the running layer or pass; earlier steps stay
 // valid.
 //
-// An encoder reads ids once and yields one prediction for each of ask.Positions.
+// An encoder or a classifier reads ids once and yields its predictions; see [trace.Ask].
 func (m *Model) Steps(ctx context.Context, ids []int, ask trace.Ask) iter.Seq2[trace.Step, error] {
 	return func(yield func(trace.Step, error) bool) {
-		if m.spec.Bidirectional {
+		if m.info.Reads() {
 			m.read(ctx, ids, ask, yield)
 			return
 		}

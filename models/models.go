@@ -289,7 +289,8 @@ func open(ctx context.Context, from source, name string, opts Options) (_ *Model
 		Name: name, Hash: hash, Remarks: spec.Remarks, Family: spec.Family,
 		Backend: BackendName(backend),
 		Head:    m.head(), Bidirectional: spec.Bidirectional,
-		Layers: spec.Layers, Heads: spec.Heads, Width: spec.Width,
+		Numbers: m.numbers(),
+		Layers:  spec.Layers, Heads: spec.Heads, Width: spec.Width,
 		Vocab: spec.Vocab, Context: spec.Context,
 	}
 	return m, nil

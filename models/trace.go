@@ -14,14 +14,25 @@ import (
 // package trace have their shapes. It returns a [*ResultError] if a number is NaN or infinite and
 // [Options.AllowNaN] is not set. Other errors are those of [transformer.Model.Trace].
 func (m *Model) Trace(ctx context.Context, ids []int, taps []trace.Tap) ([]trace.Tensor, error) {
-	tensors, err := m.graph.Trace(ctx, ids, taps)
+	return m.TraceTypes(ctx, ids, nil, taps)
+}
+
+// TraceTypes is [Model.Trace] of a text whose tokens have types, [T]; nil for type 0.
+func (m *Model) TraceTypes(ctx context.Context, ids, types []int, taps []trace.Tap) (
+	[]trace.Tensor, error,
+) {
+	batch := transformer.Batch{IDs: [][]int{ids}}
+	if types != nil {
+		batch.Types = [][]int{types}
+	}
+	texts, err := m.graph.Forward(ctx, batch, taps)
 	if err != nil {
 		return nil, err
 	}
-	if err := m.checkResults(tensors); err != nil {
+	if err := m.checkResults(texts[0]); err != nil {
 		return nil, err
 	}
-	return tensors, nil
+	return texts[0], nil
 }
 
 // Forward runs several texts in one pass and returns for each what [Model.Trace] returns. The

@@ -148,7 +148,7 @@ func (o Options) alignCase(
 	use func(name string, layers []int, all []Cues, chance Cues) error,
 ) error {
 	c.Counterfactual, c.Changes = "", nil
-	if m.Info().Bidirectional {
+	if m.Info().Reads() {
 		c.Continuation = "" // an encoder explains what it reads
 	}
 	e, err := o.explain(ctx, m, c)

@@ -295,7 +295,7 @@ func Randomize(
 			continue
 		}
 		// Both models must be asked about the same token.
-		if c.Continuation == "" && !m.Info().Bidirectional {
+		if c.Continuation == "" && !m.Info().Reads() {
 			c.Continuation = a.Token
 		}
 		if c.Counterfactual != "" {

@@ -303,7 +303,7 @@ func (o Options) result(
 	if o.Ablations == 0 {
 		return r, false, nil
 	}
-	if !m.Info().Bidirectional {
+	if !m.Info().Reads() {
 		c.Continuation = r.Token
 	}
 	if c.Counterfactual != "" {
@@ -505,7 +505,7 @@ func (o Options) explain(
 	if !slices.ContainsFunc(opts.Methods, replaces) {
 		opts.Scoring.Replacement = "" // it is that of the tokens which Faithful takes away
 	}
-	if m.Info().Bidirectional {
+	if m.Info().Reads() {
 		opts.MaxTokens = 0
 	}
 	if c.Position != nil { // an error for decoders
@@ -707,7 +707,7 @@ func (t textOnly) Removable() []int {
 func (o Options) remove(
 	ctx context.Context, m trace.Model, e *attribution.Explanation, r *Result,
 ) error {
-	q := trace.Query{IDs: e.Prompt.IDs}
+	q := trace.Query{IDs: e.Prompt.IDs, Types: e.Prompt.Types}
 	q.Position, q.Token = position(e), e.Steps[0].ID
 	removal, err := scorer.NewRemoval(ctx, m, q, o.Scoring)
 	if err != nil {
@@ -738,7 +738,7 @@ func (o Options) remove(
 func (o Options) ablate(
 	ctx context.Context, m trace.Model, e *attribution.Explanation, c Case, r *Result,
 ) error {
-	q := trace.Query{IDs: e.Prompt.IDs}
+	q := trace.Query{IDs: e.Prompt.IDs, Types: e.Prompt.Types}
 	q.Position, q.Token = position(e), e.Steps[0].ID
 	opts := o.Scoring
 	opts.Quantity = trace.Probability

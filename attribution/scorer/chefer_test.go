@@ -55,7 +55,7 @@ func TestChefer(t *testing.T) {
 		[]float64{1. / 2, 3. / 2, 0}, 0)
 	// A classifier reads at its first token whatever the query says.
 	m := newGraded()
-	m.About.Head = trace.Classes
+	m.About.Head, m.About.Bidirectional = trace.Classes, true
 	near(t, "row 0", score(t, "chefer", m, q, scorer.Options{}).Values,
 		[]float64{3. / 2, 0, 0}, 0)
 }

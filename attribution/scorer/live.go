@@ -128,8 +128,10 @@ func (x *question) history(ctx context.Context, mixing string) (*History, error)
 		"take a shorter text"); err != nil {
 		return nil, err
 	}
-	ask := trace.Ask{Mixings: []trace.MixingAsk{{Name: mixing, AllRows: true}}}
-	if x.info.Bidirectional {
+	ask := trace.Ask{
+		Mixings: []trace.MixingAsk{{Name: mixing, AllRows: true}}, Types: x.q.Types,
+	}
+	if x.info.Reads() {
 		ask.Positions = []int{x.q.Position}
 	} else {
 		ask.MaxTokens = 1

@@ -69,7 +69,7 @@ func newQuestion(
 		contrast := *q.Contrast
 		x.q.Contrast = &contrast
 	}
-	x.q.Foils = slices.Clone(q.Foils)
+	x.q.Foils, x.q.Types = slices.Clone(q.Foils), slices.Clone(q.Types)
 	if err := x.check(); err != nil {
 		return nil, err
 	}
@@ -126,13 +126,12 @@ func (x *question) check() error {
 
 // tokens reports whether the head predicts tokens, and not classes.
 func (x *question) tokens() bool {
-	return x.info.Head != trace.Classes && x.info.Head != trace.TokenClasses &&
-		x.info.Head != trace.NoHead
+	return !x.info.Head.Classifies() && x.info.Head != trace.NoHead
 }
 
-// target returns the row that the head reads: the first one for a classifier of texts.
+// target returns the row that the head reads: the first one for an encoder that classifies texts.
 func (x *question) target() int {
-	if x.info.Head == trace.Classes {
+	if x.info.Head.WholeText() && x.info.Bidirectional {
 		return 0
 	}
 	return x.q.Position

@@ -244,7 +244,7 @@ func (x *question) maskedCandidates(ctx context.Context) ([]candidates, error) {
 		ids := slices.Clone(x.q.IDs)
 		ids[j] = mask
 		for step, err := range x.m.Steps(ctx, ids, trace.Ask{
-			Positions:    []int{j},
+			Positions: []int{j}, Types: x.q.Types,
 			Alternatives: plausible,
 		}) {
 			if err != nil {

@@ -128,8 +128,8 @@ func (r *replacement) removable(x *question, j int) bool {
 	if !r.delete {
 		return true
 	}
-	return len(x.q.IDs) > 1 && (j != x.q.Position || !x.info.Bidirectional ||
-		x.info.Head == trace.Classes)
+	return len(x.q.IDs) > 1 && (j != x.q.Position || !x.info.Bidirectional &&
+		x.info.Head != trace.TokenClasses && x.info.Head != trace.Spans || x.info.Head.WholeText())
 }
 
 // without returns the question without token j. If a decoder's last token is deleted, the one
@@ -139,6 +139,9 @@ func (r *replacement) without(x *question, j int) trace.Query {
 	switch {
 	case r.delete:
 		q.IDs = slices.Delete(slices.Clone(q.IDs), j, j+1)
+		if q.Types != nil {
+			q.Types = slices.Delete(slices.Clone(q.Types), j, j+1)
+		}
 		if D := len(q.Embeddings) / len(x.q.IDs); D > 0 {
 			q.Embeddings = slices.Delete(slices.Clone(q.Embeddings), j*D, (j+1)*D)
 		}

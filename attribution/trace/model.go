@@ -24,6 +24,12 @@ type Tracer interface {
 	Trace(ctx context.Context, ids []int, taps []Tap) ([]Tensor, error)
 }
 
+// TypedTracer is a [Tracer] that can be told the token types of a text, [T].
+type TypedTracer interface {
+	Tracer
+	TraceTypes(ctx context.Context, ids, types []int, taps []Tap) ([]Tensor, error)
+}
+
 // Limited is a model that knows few words. UnknownWords returns the words of a text that were not
 // in its training text, in order and each once. Examples returns prompts that it handles well, the
 // best first.
@@ -36,6 +42,18 @@ type Limited interface {
 // its name or number. The error lists the classes.
 type Classifier interface {
 	Class(name string) (int, error)
+}
+
+// PairEncoder is a model that can encode two texts as one, such as a question and what may answer
+// it. Begin and End of the tokens are bytes of the text that [JoinPair] returns.
+type PairEncoder interface {
+	EncodePair(first, second string, specials Specials) ([]Token, error)
+}
+
+// JoinPair returns the text of two texts, one below the other, and the byte at which the second
+// begins.
+func JoinPair(first, second string) (text string, begin int) {
+	return first + "\n" + second, len(first) + 1
 }
 
 // Conversational is a model that was trained on conversations. Chat returns the text that it was

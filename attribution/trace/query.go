@@ -46,7 +46,7 @@ type Objective struct {
 	// Quantity is what is computed: that of Token, minus that of Contrast if there is one.
 	Quantity Quantity
 	// Position is the target row at which the head reads, 0-based; a classifier of whole texts
-	// always reads at 0.
+	// always reads at its own place.
 	Position int
 	// Token is an entry of the vocabulary or a class, 0-based.
 	Token int
@@ -92,6 +92,8 @@ func Foils(token, n int, likely []int) []int {
 type Query struct {
 	// IDs are the T tokens of the text.
 	IDs []int
+	// Types are the token types, [T]; nil for type 0 everywhere.
+	Types []int
 	// Embeddings, [T,D], replace the rows of the embedding that the ids name, before positions are
 	// added or rows are scaled; nil for those rows themselves. Of the ids then only the number
 	// counts. If a model normalises each row of its embedding (BLOOM), they replace the output of

@@ -39,6 +39,8 @@ type Token struct {
 	End   int `json:"end"`
 	// Special says that it is a control token such as begin-of-text, and not text.
 	Special bool `json:"special,omitempty"`
+	// Type is the token type, for models that are told which of two texts a token belongs to.
+	Type int `json:"type,omitempty"`
 }
 
 // Specials says whether a model's control tokens are added around a text.
@@ -74,8 +76,10 @@ type Info struct {
 
 	// Head is the kind of head after the last layer.
 	Head Head `json:"head,omitempty"`
-	// Bidirectional says that every token sees every other, as in an encoder, which reads a text
-	// and does not continue it.
+	// Numbers says that the head's scores are numbers without a probability, as in a regression, a
+	// reranker, or the starts and ends of answers.
+	Numbers bool `json:"numbers,omitempty"`
+	// Bidirectional says that every token sees every other, as in an encoder.
 	Bidirectional bool `json:"bidirectional,omitempty"`
 
 	Layers  int `json:"layers"`  // L
@@ -94,13 +98,33 @@ const (
 	NextToken Head = "next-token"
 	// MaskedToken scores the token at each position; some positions are masked.
 	MaskedToken Head = "masked-token"
-	// Classes scores the classes of the whole text, read at its first token.
+	// Classes scores the classes of the whole text, one of which applies, or gives it one number.
+	// An encoder reads it at the first token, a decoder at the last one.
 	Classes Head = "classes"
+	// Labels scores each class of the whole text by itself: any number of them may apply. Its
+	// scores may also be numbers without a probability.
+	Labels Head = "labels"
 	// TokenClasses scores the classes of each token.
 	TokenClasses Head = "token-classes"
+	// Spans scores each token as the start (class 0) and as the end (class 1) of an answer.
+	Spans Head = "spans"
 	// NoHead is for a model that ends with its hidden state.
 	NoHead Head = "none"
 )
+
+// WholeText reports whether the head scores classes of the whole text.
+func (h Head) WholeText() bool { return h == Classes || h == Labels }
+
+// Classifies reports whether the head scores classes, and not the entries of the vocabulary.
+func (h Head) Classifies() bool { return h.WholeText() || h == TokenClasses || h == Spans }
+
+// Competes reports whether what the head scores at a position excludes each other, so that one
+// score says more beside the others.
+func (h Head) Competes() bool { return h != Labels && h != Spans }
+
+// Reads reports whether the model reads a text, as encoders and all classifiers do, and does not
+// continue it.
+func (i Info) Reads() bool { return i.Bidirectional || i.Head.Classifies() || i.Head == NoHead }
 
 // Tap names a tensor that a run can record.
 type Tap string
@@ -277,10 +301,17 @@ type Ask struct {
 	Sampling Sampling
 	// Alternatives is the number of most probable tokens in each prediction.
 	Alternatives int
-	// Positions are, for encoders, the targets whose predictions are asked for, in this order.
-	// Empty means every masked position for [MaskedToken], and otherwise the first position, where
-	// the class is read. It must be empty for decoders.
+	// Positions are, for models that read, the targets whose predictions are asked for, in this
+	// order. Empty means every masked position for [MaskedToken], where the class is read for heads
+	// of the whole text and models without a head, every token of an unusual class for
+	// [TokenClasses], and for [Spans] the start and the end of the best answer; there two positions
+	// are a start and an end. It must be empty for models that generate.
 	Positions []int
+	// Types are the token types of the text, [T]; nil for type 0 everywhere.
+	Types []int
+	// Answers are the positions [begin,end) among which [Spans] looks for the answer; the zero
+	// value is the whole text.
+	Answers [2]int
 	// Terms, if not nil, asks for the attention terms of every prediction; see [Step.Terms].
 	Terms *TermsAsk
 	// Products asks for [Step.Multiply], so that the model keeps what it needs for it.
@@ -340,8 +371,8 @@ type Alternative struct {
 	Probability float64
 }
 
-// Prediction is the token after the last row of a step or, for encoders, the output of the head at
-// a position.
+// Prediction is the token after the last row of a step or, for models that read, the output of the
+// head at a position.
 type Prediction struct {
 	// Token is the token predicted. For a classifier it is the class, with its number and its
 	// label. For a model without a head it is the text's own token.
@@ -349,9 +380,10 @@ type Prediction struct {
 	// Position is the target row that predicts it.
 	Position int
 	// Class says that Token is a class. Unscored says that there is no probability, because the
-	// model has no head or only one class.
+	// model has no head or its scores are numbers.
 	Class, Unscored bool
-	// Probability is the model's own, before temperature and cuts, in [0,1].
+	// Probability is the model's own, before temperature and cuts, in [0,1]. That of a start or end
+	// is among the positions at which the answer may be.
 	Probability float64
 	// Alternatives are the most probable tokens, the most probable first; the chosen one may be
 	// among them.
@@ -362,9 +394,9 @@ type Prediction struct {
 	Stop bool
 }
 
-// Step is one pass through the model. An encoder's first step has all rows and the prediction
-// of the first position asked for. Each further step has the prediction of the next position, with
-// Count 0 and no rows.
+// Step is one pass through the model. The first step of a model that reads has all rows and the
+// prediction of the first position asked for. Each further step has the prediction of the next
+// position, with Count 0 and no rows.
 type Step struct {
 	// First is the position of the first input token of the step, and Count the number of input
 	// tokens.

@@ -67,7 +67,7 @@ func (p *program) explainLine(
 		return nil, err
 	}
 	opts := f.opts
-	opts.Continuation, opts.Positions = l.Continuation, l.Positions
+	opts.Continuation, opts.Positions, opts.Pair = l.Continuation, l.Positions, l.Pair
 	if opts.Continuation != "" {
 		opts.MaxTokens = 0
 	}
@@ -76,14 +76,14 @@ func (p *program) explainLine(
 
 // promptLine is a line of --input.
 type promptLine struct {
-	Prompt, Continuation string
-	Positions            []int
+	Prompt, Continuation, Pair string
+	Positions                  []int
 }
 
 // readPromptLine reads a line. A key that is given must not be empty, just as --continuation ""
 // is refused.
 func readPromptLine(text []byte) (l promptLine, err error) {
-	o, err := readObject(text, "prompt", "continuation", "positions")
+	o, err := readObject(text, "prompt", "continuation", "positions", "pair")
 	if err != nil {
 		return l, err
 	}
@@ -98,6 +98,12 @@ func readPromptLine(text []byte) (l promptLine, err error) {
 	}
 	if o.has("continuation") && l.Continuation == "" {
 		return l, usagef(`"continuation" is empty; leave it out to let the model continue`)
+	}
+	if l.Pair, err = o.text("pair"); err != nil {
+		return l, err
+	}
+	if o.has("pair") && l.Pair == "" {
+		return l, usagef(`"pair" is empty; leave it out for a single text`)
 	}
 	if l.Positions, err = o.numbers("positions", maxIndex); err != nil {
 		return l, err

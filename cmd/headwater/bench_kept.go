@@ -200,7 +200,7 @@ func once(
 		if c.Continuation == "" {
 			o.MaxTokens = tokens
 		}
-		if info := m.Info(); info.Bidirectional {
+		if info := m.Info(); info.Reads() {
 			o.MaxTokens = 0
 			if c.Position != nil {
 				o.Positions = []int{*c.Position}
@@ -222,7 +222,7 @@ func once(
 		ids = append(ids, t.ID)
 	}
 	ask := trace.Ask{MaxTokens: tokens}
-	if m.Info().Bidirectional {
+	if m.Info().Reads() {
 		ask = trace.Ask{Positions: []int{0}}
 	}
 	for _, err := range m.Steps(ctx, ids, ask) {

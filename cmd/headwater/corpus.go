@@ -27,6 +27,7 @@ func (p *program) corpusCommand() *cobra.Command {
 			"INPUT and CORPUS are each a file, a folder or a bucket (s3://, gs://, azblob://). A " +
 			"record is a line of JSON with\n\"id\" and \"text\", or \"id\", \"prompt\" and " +
 			"\"continuation\"; a row of Parquet with these columns; or a line of text.\n" +
+			"The second text of a pair is in \"pair\".\n" +
 			"Lines may be compressed by gzip.\n" +
 			"A shard that is complete is skipped, so any task may be run again at any time.\n" +
 			"The exit status is 75 if the same task may succeed later, and 42 if a shard is bad " +
@@ -118,7 +119,7 @@ func (p *program) corpusPlanCommand() *cobra.Command {
 }
 
 // notOfCorpus are options that have a flag of their own, or that each record has for itself.
-var notOfCorpus = []string{"methods", "continuation", "positions"}
+var notOfCorpus = []string{"methods", "continuation", "positions", "pair"}
 
 // check returns a usage error for values that no input and no model could fit.
 func (f *corpusPlanFlags) check() error {
@@ -156,7 +157,7 @@ func (p *program) planCorpus(ctx context.Context, f corpusPlanFlags, input, to s
 		},
 		Try: func(ctx context.Context, r corpus.Record) (*attribution.Explanation, error) {
 			opts := corpus.OptionsOf(f.opts, r)
-			if opts.Continuation == "" && !info.Bidirectional {
+			if opts.Continuation == "" && !info.Reads() {
 				opts.MaxTokens = 1
 			}
 			return attribution.Explain(ctx, m, r.Prompt, opts)

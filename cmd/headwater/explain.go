@@ -254,7 +254,7 @@ func (p *program) explainTo(
 		if err != nil {
 			return nil, nil, fmt.Errorf("--against-model: %w", err)
 		}
-		if opened.Info().Bidirectional != m.Info().Bidirectional {
+		if opened.Info().Reads() != m.Info().Reads() {
 			return nil, nil, usagef("--against-model %.60q: a decoder and an encoder cannot be "+
 				"compared: one continues a text and the other reads it", f.againstModel)
 		}

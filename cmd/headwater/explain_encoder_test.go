@@ -38,6 +38,11 @@ func TestExplainEncoders(t *testing.T) {
 		{"class", "bert_cls", "--alternatives 2", "the keys are here", attribution.Options{Alternatives: 2}, []int{0}, []string{"class LABEL_", "Where the class comes from", "instead: LABEL_"}},
 		{"class of a distilled model", "distilbert_cls", "--lift", "the keys", attribution.Options{Lift: true}, []int{0}, []string{"class ", "lift"}},
 		{"class of tokens", "electra_disc", "--position 2", "the keys", attribution.Options{Positions: []int{2}}, []int{2}, []string{"key at 2 → "}},
+		{"several classes", "bert_multilabel", "", "the keys", attribution.Options{}, []int{0, 0, 0, 0}, []string{"class LABEL_0", "Where the classes come from", "others: LABEL_"}},
+		{"number of a pair", "bert_reranker", "--pair cabinet --methods rollout,occlusion", "the keys", attribution.Options{Pair: "cabinet", Methods: []string{"rollout", "occlusion"}}, []int{0}, []string{"[CLS] at 0 → value ", "Where the score comes from", "1st text   the keys", "2nd text   cabinet", "change of the logit"}},
+		{"classes of tokens", "bert_tokens", "", "the keys", attribution.Options{}, []int{1, 2, 3}, []string{"the at 1 → B-LOC", "Where each prediction comes from"}},
+		{"answer", "bert_qa", "--pair here", "the keys are", attribution.Options{Pair: "here"}, []int{6, 6}, []string{"here at 6 → start  100 %", "Where the answer comes from", "answer     here\n"}},
+		{"decoder's class", "llama_cls", "--methods rollout,attn-lrp", "the keys", attribution.Options{Methods: []string{"rollout", "attn-lrp"}}, []int{4}, []string{"[SEP] at 4 → class LABEL_", "Where the class comes from"}},
 		{"no head", "bert_bare", "--position 4", "the keys to", attribution.Options{Positions: []int{4}}, []int{4}, []string{`token 4 "to"`, "What each hidden state is made of"}},
 		{"no head, first token", "distilbert_bare", "", "the keys", attribution.Options{}, []int{0}, []string{`token 0 "[CLS]"`}},
 	} {
@@ -111,6 +116,10 @@ func TestExplainEncoderRefusals(t *testing.T) {
 		{"positions for a decoder", []string{"explain", "--backend", "go", "-o", "OUT", "--position", "1", "the keys"}, "", 2, `--position [1]; "tiny" is a decoder`},
 		{"input and position", in("--input", "-", "--position", "1"), "", 2, `write "positions" into its lines`},
 		{"positions of another type", in("--input", "-"), `{"prompt":"the keys","positions":"1"}`, 1, `"positions" is a string; want a list of whole numbers from 0 to 1000000`},
+		{"foils of classes that exclude nothing", []string{"explain", "--backend", "go", "-o", "OUT", "--model", reader(t, "bert_multilabel"), "--methods", "direct", "--foils", "2", "the keys"}, "", 2, "does not exclude each other"},
+		{"a probability of a number", []string{"explain", "--backend", "go", "-o", "OUT", "--model", reader(t, "bert_reranker"), "--methods", "occlusion", "--quantity", "probability", "the keys"}, "", 1, "numbers that have no probability; take logit"},
+		{"a pair for a decoder", []string{"explain", "--backend", "go", "-o", "OUT", "--pair", "a", "the keys"}, "", 2, `"tiny" is a decoder: it continues one text`},
+		{"an empty pair in a line", in("--input", "-"), `{"prompt":"the keys","pair":""}`, 2, `"pair" is empty; leave it out`},
 		{"positions that are not numbers", in("--input", "-"), `{"prompt":"the keys","positions":["a"]}`, 1, `"positions" has "a" as number 1; want whole numbers from 0`},
 		{"a part of a position", in("--input", "-"), `{"prompt":"the keys","positions":[1.5]}`, 1, `"positions" has 1.5 as number 1; want whole numbers`},
 	})

@@ -39,6 +39,7 @@ var effectful = map[string]struct{ with, without string }{
 	"methods":           {"--methods=rollout,raw", ""},
 	"model":             {"--model=tiny-alibi", ""},
 	"own-row":           {"--own-row --methods=rollout,raw", "--methods=rollout,raw"},
+	"pair":              {"--pair=two", ""},
 	"palette":           {"--palette=green-purple", ""},
 	"per-head":          {"--per-head=1 --methods=rollout,raw", "--methods=rollout,raw"},
 	"position":          {"--position=1", ""},

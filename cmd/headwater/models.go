@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -143,6 +144,17 @@ func shownModels(refs []string) string {
 	return text
 }
 
+// headNote names the head of a model that does not predict tokens.
+func headNote(h trace.Head) string {
+	switch {
+	case h == trace.NoHead:
+		return "no head"
+	case h.Classifies():
+		return "head " + string(h)
+	}
+	return ""
+}
+
 // writeModels writes a table.
 func (p *program) writeModels(list modelList) error {
 	w := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
@@ -153,7 +165,8 @@ func (p *program) writeModels(list modelList) error {
 			limit = strconv.Itoa(m.Context)
 		}
 		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%s\t%.12s\t%s\n", render.Visible(m.Name, 200),
-			m.Family, m.Layers, m.Heads, m.Width, m.Vocab, limit, m.Hash, m.Note)
+			m.Family, m.Layers, m.Heads, m.Width, m.Vocab, limit, m.Hash,
+			cmp.Or(m.Note, headNote(m.Head)))
 	}
 	for _, m := range list.Models {
 		for _, remark := range m.Remarks {

@@ -424,6 +424,9 @@ func mapOf(
 	if !ok {
 		return nil, errors.New("this model cannot record what maps are made of")
 	}
+	if tracer, err = e.Traced(tracer); err != nil {
+		return nil, err
+	}
 	ids := e.TokenIDs()
 	if err := render.CheckHeads(e.Model.Layers, e.Model.Heads, len(ids)); err != nil {
 		return nil, err
@@ -463,6 +466,10 @@ func recordAttention(
 	tracer, ok := m.(trace.Tracer)
 	if !ok {
 		return trace.Tensor{}, errors.New("this model cannot record its attention")
+	}
+	tracer, err := e.Traced(tracer)
+	if err != nil {
+		return trace.Tensor{}, err
 	}
 	if err := render.CheckHeads(e.Model.Layers, e.Model.Heads, len(ids)); err != nil {
 		return trace.Tensor{}, err

@@ -372,7 +372,7 @@ func (f *explainFlags) checkTokens(e *attribution.Explanation) error {
 
 // madeTokens names what a model made.
 func madeTokens(e *attribution.Explanation) string {
-	if e.Model.Bidirectional {
+	if e.Model.Reads() {
 		return "predictions"
 	}
 	return "generated tokens"

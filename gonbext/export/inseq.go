@@ -31,7 +31,7 @@ type instance struct {
 // the values of a method as target_attributions, [m+n,n], and those of the other methods as
 // sequence_scores. Generated tokens have no values of their own here, so their rows are NaN.
 func (o Options) writeInseq(w io.Writer, e *attribution.Explanation, made string) error {
-	if e.Model.Bidirectional {
+	if e.Model.Reads() {
 		return trace.Usagef("Inseq has no form for encoders; save .json or .parquet")
 	}
 	method, err := o.method(e)

@@ -154,7 +154,9 @@ func withColumns(
 	var missing []string
 	// from[k] is the column of e that is column k of the result, -1 for one of zeros.
 	var from []int
-	prompt := attribution.Prompt{Text: e.Prompt.Text, BOSAdded: e.Prompt.BOSAdded}
+	prompt := attribution.Prompt{
+		Text: e.Prompt.Text, BOSAdded: e.Prompt.BOSAdded, Second: e.Prompt.Second,
+	}
 	add := func(j int) {
 		from = append(from, j)
 		prompt.IDs = append(prompt.IDs, e.Prompt.IDs[j])
@@ -236,7 +238,7 @@ func withoutSpans(e *attribution.Explanation) {
 // text. An encoder has a row for each of its positions, and they stay.
 func (c *comparison) alignRows() error {
 	a, b := c.sides[0].Explanation, c.sides[1].Explanation
-	if a.Model.Bidirectional || b.Model.Bidirectional {
+	if a.Model.Reads() || b.Model.Reads() {
 		return nil
 	}
 	var rows [2][]int

@@ -163,7 +163,7 @@ func keptLayers(r *attribution.Result) string {
 func (c *comparison) check() error {
 	a, b := c.sides[0].Explanation, c.sides[1].Explanation
 	switch m, n := len(a.Prompt.Texts), len(b.Prompt.Texts); {
-	case a.Model.Bidirectional != b.Model.Bidirectional:
+	case a.Model.Reads() != b.Model.Reads():
 		return usagef("a decoder and an encoder cannot be compared: one continues a text " +
 			"and the other reads it")
 	case m != n:
@@ -313,7 +313,7 @@ func (c *comparison) warn(e *attribution.Explanation) {
 	}
 	n := len(e.Steps)
 	for t := range n {
-		if a.Steps[t].Text != b.Steps[t].Text && !a.Model.Bidirectional {
+		if a.Steps[t].Text != b.Steps[t].Text && !a.Model.Reads() {
 			differ := "The first generated tokens differ."
 			switch {
 			case t+1 < n:

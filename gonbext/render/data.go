@@ -136,7 +136,7 @@ func (b *page) dataWithin(limit int) (d scriptData, size int) {
 		All:       b.comparison != nil,
 		Positions: b.positions(), Extra: b.extraColumns(), Palette: b.palette.number(),
 	}
-	if !b.e.Model.Bidirectional {
+	if !b.e.Model.Reads() {
 		d.Terms = []string{b.words.answer, b.words.text}
 	}
 	size = 1000
@@ -197,7 +197,7 @@ func spanCode(spans []attribution.Span, m int) string {
 
 // positions returns where an encoder's predictions are, [N]; nil for a decoder.
 func (b *page) positions() (positions []int) {
-	if !b.e.Model.Bidirectional {
+	if !b.e.Model.Reads() {
 		return nil
 	}
 	for _, g := range b.e.Steps {

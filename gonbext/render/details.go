@@ -77,7 +77,7 @@ func (b *page) saying(v *view, t int) {
 // do not follow each other.
 func (p *picture) changed(v *view, t int) string {
 	if t == 0 || !v.has(t) || v.silent[t] != "" || v.silent[t-1] != "" || v.difference ||
-		p.e.Model.Bidirectional {
+		p.e.Model.Reads() {
 		return ""
 	}
 	const most = 3 // of each

@@ -49,7 +49,7 @@ func (p *picture) beginText() string {
 		}
 	}
 	for _, g := range p.e.Steps {
-		if !g.Special && !p.e.Model.Bidirectional {
+		if !g.Special && !p.e.Model.Reads() {
 			count(g.Text)
 		}
 	}

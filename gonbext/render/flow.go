@@ -302,7 +302,7 @@ func (f *flowPage) text() {
 	f.WriteString(f.beginText())
 	m := len(f.e.Prompt.Texts)
 	for j := range m + len(f.e.Steps) {
-		if f.e.Model.Bidirectional && j >= m {
+		if f.e.Model.Reads() && j >= m {
 			break
 		}
 		tag, name, text, spaced := "u", "", "", false
@@ -341,7 +341,7 @@ func (f *flowPage) sentences() []string {
 	target, source := f.placedName(f.g.Cut.Target), f.placedName(f.g.Cut.Source)
 	first := fmt.Sprintf("At most %s flows from %s to %s, which predicts “%s” %s",
 		fixed(f.g.Cut.Flow, 3), source, target, what, chance)
-	if f.e.Model.Bidirectional && f.e.Steps[f.t].Unscored {
+	if f.e.Model.Reads() && f.e.Steps[f.t].Unscored {
 		first = fmt.Sprintf("At most %s flows from %s to %s", fixed(f.g.Cut.Flow, 3), source,
 			target)
 	}

@@ -21,7 +21,7 @@ type folds struct {
 // newFolds returns the folds of the text for the chosen row, nil if the text is short.
 func (b *page) newFolds() *folds {
 	T := len(b.e.Prompt.Texts)
-	if !b.e.Model.Bidirectional {
+	if !b.e.Model.Reads() {
 		T += len(b.e.Steps)
 	}
 	if T <= foldFrom {
@@ -54,7 +54,7 @@ func (b *page) newFolds() *folds {
 
 // framed reports whether token j of the text is the chosen one.
 func (b *page) framed(j int) bool {
-	if b.e.Model.Bidirectional {
+	if b.e.Model.Reads() {
 		return b.explainedBy(b.chosen, j)
 	}
 	return j == len(b.e.Prompt.Texts)+b.chosen

@@ -63,7 +63,7 @@ func (r Heads) Check() error {
 	}
 	T := textLength(r.Explanation)
 	s := r.Attention.Shape
-	if !r.Explanation.Model.Bidirectional && len(r.Explanation.Steps) > 0 && len(s) == 4 &&
+	if !r.Explanation.Model.Reads() && len(r.Explanation.Steps) > 0 && len(s) == 4 &&
 		s[2] == T-1 {
 		T--
 	}
@@ -97,7 +97,7 @@ func CheckHeads(layers, heads, T int) error {
 // was generated.
 func textLength(e *attribution.Explanation) int {
 	T := len(e.Prompt.Texts)
-	if !e.Model.Bidirectional {
+	if !e.Model.Reads() {
 		T += len(e.Steps)
 	}
 	return T
@@ -229,7 +229,7 @@ func (h *headsPage) queryOf(t int) int {
 	switch {
 	case t < 0:
 		return h.T - 1
-	case h.e.Model.Bidirectional:
+	case h.e.Model.Reads():
 		if p := h.e.Steps[t].Position; p != nil && *p >= 0 && *p < h.T {
 			return *p
 		}
@@ -265,7 +265,7 @@ func (h *headsPage) wroteLayer(t int) int {
 }
 
 // has reports whether the text has the token of prediction t: the last one may be missing.
-func (h *headsPage) has(t int) bool { return h.e.Model.Bidirectional || h.m+t < h.T }
+func (h *headsPage) has(t int) bool { return h.e.Model.Reads() || h.m+t < h.T }
 
 // at returns how much of a head's attention from token i is on token j.
 func (h *headsPage) at(layer, head, i, j int) float64 {

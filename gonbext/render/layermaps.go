@@ -55,7 +55,7 @@ func (r Maps) Check() error {
 		return usagef("a picture of maps needs an explanation and a map")
 	}
 	T, m := textLength(r.Explanation), r.Map
-	if !r.Explanation.Model.Bidirectional && len(r.Explanation.Steps) > 0 && m.Shape[1] == T-1 {
+	if !r.Explanation.Model.Reads() && len(r.Explanation.Steps) > 0 && m.Shape[1] == T-1 {
 		T--
 	}
 	if T == 0 || len(m.Layers) == 0 || m.Shape != [3]int{len(m.Layers), T, T} ||

@@ -102,7 +102,7 @@ func (r Layers) open(quick bool) *layersPage {
 		"token: how much the token above has from there after that layer, or, with methods of " +
 		"one layer, in it. All panels of a method have one scale. Sinks and filtered tokens " +
 		"are grey."
-	if p.e.Model.Bidirectional {
+	if p.e.Model.Reads() {
 		p.words.lines = strings.Replace(p.words.lines, "prompt token", "token", 1)
 	}
 	deep := false
@@ -204,7 +204,7 @@ func (p *layersPage) plain(b *page) {
 		b.lineBreak(text)
 	}
 	for t, g := range b.e.Steps {
-		if b.e.Model.Bidirectional {
+		if b.e.Model.Reads() {
 			break
 		}
 		if begins, _ := word(g.Text); begins {

@@ -42,9 +42,11 @@ func (b *page) legend() {
 		b.WriteString("</div>")
 	}
 	b.model()
-	if text := b.e.Prompt.Text; text != "" {
-		text = isolated(Visible(strings.TrimSpace(text), 2000))
-		b.printf("<div>%s: %s</div>", b.words.text, html.EscapeString(text))
+	for _, given := range b.given() {
+		if text := strings.TrimSpace(given.text); text != "" {
+			text = isolated(Visible(text, 2000))
+			b.printf("<div>%s: %s</div>", given.name, html.EscapeString(text))
+		}
 	}
 	b.WriteString("</details>")
 }

@@ -241,7 +241,7 @@ func (p *picture) generatedValues(v *view) [][]float64 {
 	r := v.result
 	n := r.Shape[0]
 	if n == 0 || n > min(len(p.e.Steps), maxGenerated) || len(r.Generated) != n ||
-		p.e.Model.Bidirectional {
+		p.e.Model.Reads() {
 		return nil
 	}
 	var rows [][]float64
@@ -362,7 +362,7 @@ func (p *picture) silence(v *view, t int) string {
 			break
 		}
 	}
-	if more == "" && p.e.Model.Head == trace.NextToken && !p.e.Model.Bidirectional {
+	if more == "" && p.e.Model.Head == trace.NextToken && !p.e.Model.Reads() {
 		more = "the method direct"
 	}
 	line := "not coloured: " + Visible(v.silent[t], 200)

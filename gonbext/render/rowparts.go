@@ -58,7 +58,7 @@ func (p *picture) describeParts(v *view, t, k int) (whole bool, parts []string) 
 		prompt += " (" + topShare + ")"
 	}
 	parts = append(parts, prompt)
-	if !math.IsNaN(w.generated) && !p.e.Model.Bidirectional {
+	if !math.IsNaN(w.generated) && !p.e.Model.Reads() {
 		parts = append(parts, "generated tokens "+v.top.sum(w.generated))
 	}
 	if topShare != "" && apart {
@@ -78,4 +78,4 @@ func (p *picture) promptName(sinks string) string {
 // hasParts reports whether a row of shares has several parts: there are sinks, or the model is a
 // decoder, so that generated tokens have a part. Without sinks, an encoder's whole row is on its
 // text.
-func (p *picture) hasParts(sinks string) bool { return sinks != "" || !p.e.Model.Bidirectional }
+func (p *picture) hasParts(sinks string) bool { return sinks != "" || !p.e.Model.Reads() }

@@ -87,7 +87,7 @@ func (p *picture) scored(v *view, t int) string {
 // row". Values with signs have no shares, so their sizes are compared: |s_0| / Σ_j |s_j|, generated
 // tokens included. It is empty for other methods, and where one of the sizes is not known.
 func (p *picture) onFirst(v *view, t int) string {
-	if !v.scorer() || v.difference || p.e.Model.Bidirectional || !v.has(t) || len(v.sinks) == 0 ||
+	if !v.scorer() || v.difference || p.e.Model.Reads() || !v.has(t) || len(v.sinks) == 0 ||
 		v.top.lift || t > 0 && v.generated == nil {
 		return ""
 	}

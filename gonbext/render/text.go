@@ -113,7 +113,9 @@ func (t *text) head() {
 		t.line("There is nothing to show yet.")
 		return
 	}
-	t.wrapped(left(t.words.text, 11), Visible(t.e.Prompt.Text, 2000))
+	for _, given := range t.given() {
+		t.wrapped(left(given.name, 11), Visible(given.text, 2000))
+	}
 	t.wrapped(left(t.words.answer, 11), t.answer())
 	if len(t.e.Steps) == 0 {
 		t.line(t.words.nothing)
@@ -126,7 +128,7 @@ func (t *text) token(i int) {
 	g := t.e.Steps[i]
 	t.line("")
 	where, what, chance := t.predictionText(i)
-	if t.e.Model.Bidirectional && !g.Class {
+	if t.e.Model.Reads() && !g.Class {
 		what = isolated(strconv.Quote(textName(g.Text)))
 	}
 	line := fmt.Sprintf("%3d  %s%s  %s", i+1, where, t.bold(what), chance)
@@ -142,7 +144,11 @@ func (t *text) token(i int) {
 		}
 	}
 	if len(others) > 0 {
-		t.wrapped("     instead: ", strings.Join(others, " · "))
+		what := "instead"
+		if !t.e.Model.Head.Competes() {
+			what = "others"
+		}
+		t.wrapped("     "+what+": ", strings.Join(others, " · "))
 	}
 	// With a list of the largest values there are no columns; totals writes the list.
 	if coloured := func(v view) bool { return v.has(i) && v.silent[i] == "" }; t.top <= 0 &&

@@ -16,16 +16,18 @@ func (b *page) text() {
 		b.minimap(f)
 	}
 	b.WriteString(b.beginText())
+	names := b.textNames()
 	for j, text := range b.e.Prompt.Texts {
 		if j > 0 && b.spaced(j) {
 			b.WriteByte(' ')
 		}
+		b.WriteString(names[j])
 		b.WriteString(f.before(j))
 		b.source(j)
 		b.lineBreak(text)
 		b.WriteString(f.after(j))
 	}
-	if !b.e.Model.Bidirectional {
+	if !b.e.Model.Reads() {
 		for t, g := range b.e.Steps {
 			if begins, _ := word(g.Text); begins || t > 0 && b.e.Steps[t-1].Special || t == 0 &&
 				len(b.e.Prompt.Texts) > 0 && b.special(len(b.e.Prompt.Texts)-1) {
@@ -38,7 +40,7 @@ func (b *page) text() {
 		}
 	}
 	b.WriteString("</div>")
-	if b.e.Model.Bidirectional {
+	if b.e.Model.Reads() {
 		b.predictions()
 	}
 	b.WriteString(`<div class="hw-s" style="margin:4px 0 8px 0">`)
@@ -47,6 +49,25 @@ func (b *page) text() {
 		b.alternatives(b.chosen)
 	}
 	b.WriteString("</div>")
+}
+
+// textNames returns the names of the two texts of a pair, as HTML that stands before the first
+// token of each.
+func (p *picture) textNames() map[int]string {
+	first, second := -1, -1
+	for j := len(p.e.Prompt.Texts) - 1; j >= 0 && p.e.Prompt.Second > 0; j-- {
+		switch {
+		case p.special(j):
+		case p.e.Prompt.InSecond(j):
+			second = j
+		default:
+			first = j
+		}
+	}
+	return map[int]string{
+		first:  "<small>" + firstText + "</small> ",
+		second: "<br><small>" + secondText + "</small> ",
+	}
 }
 
 // lineBreak ends the line after a token that ends one, so that a chat reads as a chat.
@@ -126,7 +147,7 @@ func (p *picture) explained(j int) bool {
 
 // explainedBy reports whether an encoder's prediction t is at position j.
 func (p *picture) explainedBy(t, j int) bool {
-	return p.e.Model.Bidirectional && t >= 0 && p.e.Steps[t].Position != nil &&
+	return p.e.Model.Reads() && t >= 0 && p.e.Steps[t].Position != nil &&
 		*p.e.Steps[t].Position == j
 }
 
@@ -167,7 +188,7 @@ func (p *picture) sentence(v *view, t int) string {
 // generatedAgain reports whether a decoder generated the text of token t more than once, so that
 // its number is needed to tell which one is meant.
 func (p *picture) generatedAgain(t int) bool {
-	if p.e.Model.Bidirectional {
+	if p.e.Model.Reads() {
 		return false
 	}
 	if p.answers == nil {
@@ -282,7 +303,7 @@ func speaks(above, below []string, high, low string) string {
 // otherShare returns the part of row t that generated tokens have, for methods of which it is a
 // part; "" if there is none.
 func (p *picture) otherShare(v *view, t int) string {
-	if p.e.Model.Bidirectional || !v.has(t) || v.top.lift || !v.top.percent && !v.scorer() {
+	if p.e.Model.Reads() || !v.has(t) || v.top.lift || !v.top.percent && !v.scorer() {
 		return ""
 	}
 	w := v.rowParts(t)

@@ -87,23 +87,32 @@ func grouped(e *attribution.Explanation) bool {
 	return false
 }
 
-// wordsForModel returns the words for a model. An encoder is read at a masked token, at its class,
-// at the class of each token, or, without a head, at its hidden states.
+// wordsForModel returns the words for a model. A model that reads is read at a masked token, at its
+// class or number, at the class of each token, at the ends of an answer or, without a head, at its
+// hidden states.
 func wordsForModel(info trace.Info) words {
-	if !info.Bidirectional {
+	if !info.Reads() {
 		return generating
 	}
 	// A copy, which the cases change.
 	w := reading
 	switch info.Head {
-	case trace.Classes:
+	case trace.Classes, trace.Labels:
 		w.title, w.chance = "Where the class comes from", "probability of each class"
+		switch {
+		case info.Numbers:
+			w.title = "Where the score comes from"
+		case info.Head == trace.Labels:
+			w.title = "Where the classes come from"
+		}
 		w.columns = "Columns: tokens of the text (sources), in order. Rows: methods. The " +
 			"position at which the class is read is the target."
 		w.lines = strings.Replace(w.lines, "position explained (target)",
 			"position at which the class is read (target)", 1)
 	case trace.TokenClasses:
 		w.chance = "probability of each class at this position"
+	case trace.Spans:
+		w.title, w.answer = "Where the answer comes from", "answer"
 	case trace.NoHead:
 		w.title, w.answer, w.shown = "What each hidden state is made of", "", "hidden states"
 	}
@@ -124,7 +133,7 @@ func (p *picture) predictionText(t int) (where, what, chance string) {
 	if c := p.comparison; c != nil && !g.Unscored {
 		chance = c.chances(t)
 	}
-	if !p.e.Model.Bidirectional || g.Position == nil {
+	if !p.e.Model.Reads() || g.Position == nil {
 		return "", what, chance
 	}
 	// An encoder's prediction belongs to a position, which is named with its token.
@@ -134,9 +143,9 @@ func (p *picture) predictionText(t int) (where, what, chance string) {
 		from = fmt.Sprintf("%s at %d → ", tokenName(p.e.Prompt.Texts[at]), at)
 	}
 	switch {
-	case g.Class && p.e.Model.Head != trace.TokenClasses && g.Unscored:
+	case g.Class && g.Unscored:
 		from += "value "
-	case g.Class && p.e.Model.Head != trace.TokenClasses:
+	case g.Class && p.e.Model.Head.WholeText():
 		from += "class "
 	case g.Unscored && !g.Class:
 		from = fmt.Sprintf("token %d ", at)
@@ -148,7 +157,7 @@ func (p *picture) predictionText(t int) (where, what, chance string) {
 // tokens, or all predictions. A decoder's tokens are one text, shown without the space that it
 // begins with. An encoder's predictions belong to different positions, so they are a list.
 func (p *picture) answer() string {
-	if !p.e.Model.Bidirectional {
+	if !p.e.Model.Reads() {
 		var b strings.Builder
 		for _, g := range p.e.Steps {
 			if !g.Special {
@@ -156,6 +165,9 @@ func (p *picture) answer() string {
 			}
 		}
 		return Visible(strings.TrimPrefix(b.String(), " "), 2000)
+	}
+	if p.e.Model.Head == trace.Spans {
+		return Visible(p.span(), 2000)
 	}
 	var all []string
 	for _, g := range p.e.Steps {
@@ -166,12 +178,44 @@ func (p *picture) answer() string {
 	return Visible(strings.Join(all, " · "), 2000)
 }
 
+// span returns the text of an answer from its start to its end, empty if it has no text or one of
+// the two is missing.
+func (p *picture) span() string {
+	if len(p.e.Steps) < 2 {
+		return ""
+	}
+	from, to := p.e.Steps[0].Position, p.e.Steps[1].Position
+	if n := len(p.e.Prompt.Offsets); from == nil || to == nil || *from >= n || *to >= n {
+		return ""
+	}
+	begin, end := p.e.Prompt.Offsets[*from][0], p.e.Prompt.Offsets[*to][1]
+	if begin < 0 || end > len(p.e.Prompt.Text) || begin >= end {
+		return ""
+	}
+	return p.e.Prompt.Text[begin:end]
+}
+
+// givenText is a text that was given, and its name.
+type givenText struct{ name, text string }
+
+// given returns the texts that were given: one, or the two of a pair.
+func (p *picture) given() []givenText {
+	text, at := p.e.Prompt.Text, p.e.Prompt.Second
+	if at <= 0 || at > len(text) {
+		return []givenText{{p.words.text, text}}
+	}
+	return []givenText{{firstText, strings.TrimSuffix(text[:at], "\n")}, {secondText, text[at:]}}
+}
+
+// The names of the two texts of a pair.
+const firstText, secondText = "1st text", "2nd text"
+
 // facts returns the numbers of tokens in the text and the answer. They say which tokens did not
 // come from the user or from the model: control tokens that were added, and tokens that the caller
 // gave.
 func (p *picture) facts() string {
 	m, n := len(p.e.Prompt.Texts), len(p.e.Steps)
-	if p.e.Model.Bidirectional {
+	if p.e.Model.Reads() {
 		s := fmt.Sprintf("%d %s", m, p.words.tokens)
 		if added := p.added(); len(added) > 0 {
 			s += ", of which the tokenizer added " + strings.Join(added, " and ")

@@ -107,6 +107,7 @@ func OptionsOf(opts attribution.Options, r Record) attribution.Options {
 	if r.Continuation != "" {
 		opts.Continuation, opts.MaxTokens = r.Continuation, 0
 	}
+	opts.Pair = r.Pair
 	return opts
 }
 

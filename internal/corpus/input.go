@@ -33,6 +33,8 @@ type Record struct {
 	// explains the text with which it continues the prompt.
 	Prompt       string `json:"prompt"`
 	Continuation string `json:"continuation,omitempty"`
+	// Pair, if not empty, is a second text that the model reads after the prompt.
+	Pair string `json:"pair,omitempty"`
 	// Err says why the record cannot be explained, "" if nothing is wrong with it.
 	Err string `json:"err,omitempty"`
 }

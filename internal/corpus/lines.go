@@ -133,6 +133,9 @@ func jsonRecord(r *Record, text []byte) error {
 	if err != nil {
 		return err
 	}
+	if r.Pair, err = stringOf("pair", keys["pair"]); err != nil {
+		return err
+	}
 	return r.setText(prompt, whole, continuation)
 }
 
@@ -159,7 +162,7 @@ func readKeys(text []byte) (map[string]json.RawMessage, error) {
 		}
 		name, _ := key.(string) // keys are strings
 		switch name {
-		case "id", "prompt", "text", "continuation":
+		case "id", "prompt", "text", "continuation", "pair":
 			if _, twice := keys[name]; twice {
 				return nil, fmt.Errorf("the key %q is there twice", name)
 			}

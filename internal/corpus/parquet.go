@@ -92,7 +92,7 @@ func damaged(err error) error {
 }
 
 // inputColumns are the columns that a record may have.
-var inputColumns = []string{"id", "prompt", "text", "continuation"}
+var inputColumns = []string{"id", "prompt", "text", "continuation", "pair"}
 
 // readRecords reads the rows of an open file.
 func readRecords(
@@ -239,6 +239,7 @@ func readGroup(
 			wrong = errors.New("there is no id; give each record one")
 		}
 		if wrong == nil {
+			r.Pair = row["pair"]
 			wrong = r.setText(row["prompt"], row["text"], row["continuation"])
 		}
 		if wrong != nil {

@@ -66,7 +66,7 @@ func (n Need) has(m trace.Model) bool {
 	info := m.Info()
 	switch n {
 	case Decoder:
-		return !info.Bidirectional
+		return !info.Reads()
 	case Encoder:
 		return info.Bidirectional
 	case MaskToken:

@@ -186,7 +186,7 @@ func headRollouts(r *run) error {
 		}
 	}
 	o := attribution.Options{Methods: []string{"rollout"}}
-	if !r.info.Bidirectional {
+	if !r.info.Reads() {
 		o.MaxTokens = 1
 	}
 	merged, err := r.explain(prompt, o)

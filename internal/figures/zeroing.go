@@ -167,7 +167,7 @@ func zeroingMethods(r *run) error {
 	for _, m := range mixings {
 		o.Methods = append(o.Methods, m.name)
 	}
-	if !r.info.Bidirectional {
+	if !r.info.Reads() {
 		o.MaxTokens = 1
 	}
 	text, err := r.zeroingText()

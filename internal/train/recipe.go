@@ -100,6 +100,7 @@ func encoderSpec(m tiny.Model, t *tokenizer.Tokenizer) *spec.Spec {
 	}
 	if m.Task == tiny.WholeText {
 		s.Head, s.ClassifierDense, s.Classes, s.Labels = spec.ClassifierHead, true, 2, m.Labels
+		s.HeadBias = true
 	}
 	s.HeadWidth, s.FeedForward = s.Width/s.Heads, 4*s.Width
 	return s

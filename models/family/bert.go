@@ -8,11 +8,10 @@ func init() { Register(bert) }
 
 // bert is BERT: an encoder with norms after the residual.
 var bert = &Family{
-	Name: "bert",
-	Architectures: []string{
-		"BertForMaskedLM", "BertForPreTraining", "BertForSequenceClassification", "BertModel",
-	},
-	Prefixes: []string{"bert.", ""},
+	Name:          "bert",
+	Architectures: []string{"BertForMaskedLM", "BertForPreTraining", "BertModel"},
+	Prefixes:      []string{"bert.", ""},
+	Padding:       []int{0},
 	Spec: func(c *Config) (*spec.Spec, error) {
 		s := bertSpec(c, "bert")
 		encoderHead(c, s, s.Activation, spec.HyperbolicTangent)

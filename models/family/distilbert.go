@@ -8,11 +8,10 @@ func init() { Register(distilBERT) }
 
 // distilBERT is DistilBERT: BERT without token types, and with its own names.
 var distilBERT = &Family{
-	Name: "distilbert",
-	Architectures: []string{
-		"DistilBertForMaskedLM", "DistilBertForSequenceClassification", "DistilBertModel",
-	},
-	Prefixes: []string{"distilbert.", ""},
+	Name:          "distilbert",
+	Architectures: []string{"DistilBertForMaskedLM", "DistilBertModel"},
+	Prefixes:      []string{"distilbert.", ""},
+	Padding:       []int{0},
 	Spec: func(c *Config) (*spec.Spec, error) {
 		s := encoderSpec(c, "distilbert",
 			keys{"n_layers", "n_heads", "dim", "hidden_dim", "activation"})

@@ -11,12 +11,10 @@ func init() { Register(electra) }
 // electra is ELECTRA: the body of BERT with embeddings of another width. Its generator is a masked
 // language model; its discriminator scores each token as replaced or not.
 var electra = &Family{
-	Name: "electra",
-	Architectures: []string{
-		"ElectraForMaskedLM", "ElectraForPreTraining", "ElectraForSequenceClassification",
-		"ElectraModel",
-	},
-	Prefixes: []string{"electra.", ""},
+	Name:          "electra",
+	Architectures: []string{"ElectraForMaskedLM", "ElectraForPreTraining", "ElectraModel"},
+	Prefixes:      []string{"electra.", ""},
+	Padding:       []int{0},
 	Spec: func(c *Config) (*spec.Spec, error) {
 		s := bertSpec(c, "electra")
 		s.EmbeddingWidth = c.SizeOr(128, "EmbeddingWidth", "embedding_size")
@@ -24,15 +22,16 @@ var electra = &Family{
 		for _, a := range c.Strings("architectures") {
 			if a == "ElectraForPreTraining" {
 				s.Head = spec.TokenHead
-				s.HeadTransform, s.TiedHead, s.HeadBias = false, false, false
+				s.HeadTransform, s.TiedHead, s.HeadBias = false, false, true
 				s.Classes, s.ClassifierDense, s.HeadActivation = 1, true, s.Activation
+				s.Scoring = spec.AnyOf
 			}
 		}
 		return s, headWidth(c, s)
 	},
 	Unused: func(s *spec.Spec, tensor string) bool {
 		// A checkpoint may have the head of another task beside its own.
-		if s.Head == spec.TokenHead {
+		if s.Discriminates() {
 			return strings.HasPrefix(tensor, "classifier.")
 		}
 		return strings.HasPrefix(tensor, "discriminator_predictions.")

@@ -72,9 +72,8 @@ func encoderHead(c *Config, s *spec.Spec, masked, class spec.Activation) {
 			func(a string) bool { return strings.HasSuffix(a, suffix) })
 	}
 	switch {
-	case is("ForSequenceClassification"):
-		s.Head, s.ClassifierDense, s.HeadActivation = spec.ClassifierHead, true, class
-		classes(c, s)
+	case readClassHead(c, s):
+		s.ClassifierDense, s.HeadActivation = s.Head == spec.ClassifierHead, class
 	case is("ForMaskedLM"), is("ForPreTraining"):
 		s.HeadTransform, s.TiedHead, s.HeadBias = true, tied, true
 	default:

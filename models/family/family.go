@@ -61,7 +61,8 @@ type Family struct {
 	// Name is the model_type of config.json.
 	Name string
 	// Architectures are the names under the key architectures of config.json that the family
-	// covers.
+	// covers. With a name that ends in Model it covers the classifiers of that name too, such as
+	// BertForSequenceClassification with BertModel.
 	Architectures []string
 	// ModelTypes are further values of model_type that go with these architectures.
 	ModelTypes []string
@@ -78,6 +79,8 @@ type Family struct {
 	// Prefixes may come before every tensor name. The first one with which the embedding is found
 	// is used. Without any, names have none.
 	Prefixes []string
+	// Padding are the ids of padding tokens if config.json names none.
+	Padding []int
 	// Buffers are ends of the names of tensors that are not weights. Such tensors are ignored.
 	Buffers []string
 }
@@ -141,7 +144,7 @@ func Lookup(c *Config) (*Family, error) {
 		case len(architectures) == 0 && model == f.Name:
 			return f, nil
 		case !slices.ContainsFunc(architectures,
-			func(a string) bool { return slices.Contains(f.Architectures, a) }):
+			f.covers):
 		case model != "" && !slices.Contains(f.modelTypes(), model):
 			// The reference implementation goes by model_type, so it would build another model.
 			return nil, fmt.Errorf("family: %s: model_type is %s; it must be %q to go with %s",
@@ -194,8 +197,12 @@ func Read(c *Config) (*Family, *spec.Spec, error) {
 		c.fail("pruned_heads is not empty: heads that were cut out of single layers are not " +
 			"supported")
 	}
-	c.AllowNull("pad_token_id")
-	c.Int(-1, "pad_token_id")          // changes nothing, but must be an id
+	if spec != nil {
+		f.readPadding(c, spec)
+		if spec.Classifies() {
+			spec.LogitCap = 0 // it is for the scores of the vocabulary
+		}
+	}
 	if spec != nil && spec.Vocab > 0 { // otherwise check says what is wrong
 		c.checkIDs(spec)
 	}

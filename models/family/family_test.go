@@ -88,7 +88,7 @@ func TestEveryParameterHasASource(t *testing.T) {
 		}
 		covered[f.Name] = true
 		for _, p := range spec.Params() {
-			ws, err := f.sources(p.Name)
+			ws, err := f.sources(spec, p.Name)
 			if err != nil {
 				t.Errorf("%s: parameter %s: %v", name, p.Name, err)
 			}
@@ -154,13 +154,13 @@ func TestRegisterPanics(t *testing.T) {
 // TestSharedModelType: a family may have the model type of another one.
 func TestSharedModelType(t *testing.T) {
 	Register(&Family{
-		Name: "llama_classifier", Architectures: []string{"LlamaForSequenceClassification"},
+		Name: "llama_classifier", Architectures: []string{"LlamaForRanking"},
 		ModelTypes: []string{"llama"},
 		Spec:       func(*Config) (*spec.Spec, error) { return &spec.Spec{Family: "new"}, nil },
 	})
 	defer families.Remove("llama_classifier")
 	f, err := Lookup(NewConfig("config.json", map[string]any{
-		"model_type": "llama", "architectures": []any{"LlamaForSequenceClassification"},
+		"model_type": "llama", "architectures": []any{"LlamaForRanking"},
 	}))
 	if err != nil || f.Name != "llama_classifier" {
 		t.Errorf("family %v, error %v", f, err)

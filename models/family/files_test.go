@@ -117,7 +117,7 @@ func (p publishedFile) refusal(config map[string]any) string {
 			return config["model_type"] == f.Name
 		}
 		return slices.ContainsFunc(names, func(name any) bool {
-			return slices.Contains(f.Architectures, fmt.Sprint(name))
+			return f.covers(fmt.Sprint(name))
 		})
 	})
 	position, _ := config["position_embedding_type"].(string)

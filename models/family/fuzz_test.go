@@ -42,7 +42,7 @@ func FuzzRead(f *testing.F) {
 		}
 		spec.Layers = 1 // the others have the same parameters
 		for _, p := range spec.Params() {
-			if _, err := family.sources(p.Name); err != nil {
+			if _, err := family.sources(spec, p.Name); err != nil {
 				t.Error(err)
 			}
 		}

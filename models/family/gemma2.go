@@ -16,6 +16,7 @@ var gemma2 = &Family{
 	Architectures: []string{"Gemma2ForCausalLM", "Gemma2Model"},
 	Prefixes:      []string{"model.", ""},
 	Buffers:       []string{".rotary_emb.inv_freq"},
+	Padding:       []int{0},
 	Spec: func(c *Config) (*spec.Spec, error) {
 		s, err := gemmaSpec(c, "gemma2")
 		if err != nil {

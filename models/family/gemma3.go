@@ -13,6 +13,7 @@ var gemma3 = &Family{
 	Architectures: []string{"Gemma3ForCausalLM", "Gemma3TextModel"},
 	Prefixes:      []string{"model.", ""},
 	Buffers:       []string{".rotary_emb.inv_freq"},
+	Padding:       []int{0},
 	Spec: func(c *Config) (*spec.Spec, error) {
 		s, err := gemmaSpec(c, "gemma3")
 		if err != nil {

@@ -13,6 +13,7 @@ var opt = &Family{
 	Architectures: []string{"OPTForCausalLM", "OPTModel"},
 	Prefixes:      []string{"model.decoder.", "decoder.", ""},
 	Buffers:       []string{"decoder.version"},
+	Padding:       []int{1},
 	Spec: func(c *Config) (*spec.Spec, error) {
 		s := &spec.Spec{
 			Family:         "opt",

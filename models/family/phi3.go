@@ -15,6 +15,7 @@ var phi3 = &Family{
 	Architectures: []string{"Phi3ForCausalLM", "Phi3Model"},
 	Prefixes:      []string{"model.", ""},
 	Buffers:       []string{".rotary_emb.inv_freq"},
+	Padding:       []int{32000},
 	Spec: func(c *Config) (*spec.Spec, error) {
 		s, err := llamaSpec(c, llamaLike{name: "phi3", epsilon: 1e-5})
 		if err != nil {

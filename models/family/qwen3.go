@@ -10,7 +10,7 @@ func init() { Register(qwen3) }
 var qwen3 = &Family{
 	Name:          "qwen3",
 	Architectures: []string{"Qwen3ForCausalLM", "Qwen3Model"},
-	Prefixes:      []string{"model.", ""},
+	Prefixes:      []string{"model.", "transformer.", ""},
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*spec.Spec, error) {
 		s, err := llamaSpec(c, llamaLike{name: "qwen3", groups: 32, headWidth: 128})

@@ -9,11 +9,10 @@ func init() { Register(roberta) }
 // roberta is RoBERTa: the body of BERT with its own heads. Positions begin after the id of the
 // padding token, and padding tokens do not count.
 var roberta = &Family{
-	Name: "roberta",
-	Architectures: []string{
-		"RobertaForMaskedLM", "RobertaForSequenceClassification", "RobertaModel",
-	},
-	Prefixes: []string{"roberta.", ""},
+	Name:          "roberta",
+	Architectures: []string{"RobertaForMaskedLM", "RobertaModel"},
+	Prefixes:      []string{"roberta.", ""},
+	Padding:       []int{1},
 	Spec: func(c *Config) (*spec.Spec, error) {
 		s := bertSpec(c, "roberta")
 		pad := c.Int(1, "pad_token_id")

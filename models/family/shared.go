@@ -52,7 +52,7 @@ func headGroups(c *Config, s *spec.Spec, fallback int) error {
 // whose name ends in Model has no head.
 func decoderHead(c *Config, s *spec.Spec, tied bool) {
 	s.TiedHead = c.Bool("tie_word_embeddings", tied)
-	if headless(c) {
+	if !readClassHead(c, s) && headless(c) {
 		s.Head = spec.NoHead
 	}
 	c.AllowNull("bos_token_id")
@@ -79,6 +79,14 @@ func headless(c *Config) bool {
 // implementation.
 func classes(c *Config, s *spec.Spec) {
 	s.Classes = 2
+	if s.Head == spec.SpanHead {
+		s.Labels = []string{"start", "end"}
+		c.AllowNull("num_labels")
+		if n := c.SizeOr(2, "Classes", "num_labels"); n != 2 {
+			c.fail("num_labels is %d; a question answering model has 2, start and end", n)
+		}
+		return
+	}
 	if names := c.Object("id2label"); names != nil {
 		c.setOrigin("Classes", "id2label")
 		s.Classes = len(names.values)

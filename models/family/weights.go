@@ -154,7 +154,7 @@ func (c *contents) setTensors(tensors Tensors) {
 // findPrefix finds the prefix of the tensor names. A prefix before it that all names share, as
 // torch.compile and programs for training leave one, is cut off, with a remark.
 func (c *contents) findPrefix() error {
-	ws, err := c.family.sources("embedding")
+	ws, err := c.family.sources(c.spec, "embedding")
 	if err != nil {
 		return err
 	}
@@ -278,7 +278,7 @@ func (c *contents) source(p spec.Param) (Weight, error) {
 // tiedHead records the tensors of a head that is tied to the embedding. Some programs save them
 // anyway. If such a head differs from the embedding, it was not tied when the model was trained.
 func (c *contents) tiedHead(embedding Weight, p spec.Param) error {
-	heads, err := c.family.sources("head")
+	heads, err := c.family.sources(c.spec, "head")
 	if err != nil {
 		return nil // the family has no untied head
 	}
@@ -310,7 +310,7 @@ func (c *contents) checkShape(w Weight, p spec.Param) error {
 
 // find returns the tensors in the file that a parameter may come from. There is at least one.
 func (c *contents) find(param string) ([]Weight, error) {
-	all, err := c.family.sources(param)
+	all, err := c.family.sources(c.spec, param)
 	if err != nil {
 		return nil, err
 	}
@@ -425,7 +425,10 @@ func oldName(name string) string {
 }
 
 // sources returns the tensors that a parameter may come from, with the number of the layer.
-func (f *Family) sources(param string) ([]Weight, error) {
+func (f *Family) sources(s *spec.Spec, param string) ([]Weight, error) {
+	if found := classTensors(s, param); found != nil {
+		return found, nil
+	}
 	layer, generic := -1, param
 	if strings.HasPrefix(param, "blocks.") {
 		rest := ""
@@ -486,7 +489,7 @@ func (c *contents) ofModel(name string) bool {
 
 // isHead returns whether a tensor is the head of this model, by the table of the family.
 func (c *contents) isHead(name string) bool {
-	heads, err := c.family.sources("head")
+	heads, err := c.family.sources(c.spec, "head")
 	return err == nil && c.spec.Head == spec.LanguageHead &&
 		slices.ContainsFunc(heads, func(w Weight) bool { return w.Tensor == name })
 }

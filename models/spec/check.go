@@ -130,6 +130,7 @@ func (s *Spec) checkKinds() error {
 		{"Activation", "activation", int(s.Activation), int(HyperbolicTangent)},
 		{"HeadActivation", "head activation", int(s.HeadActivation), int(HyperbolicTangent)},
 		{"Head", "head", int(s.Head), int(NoHead)},
+		{"Scoring", "scoring", int(s.Scoring), int(Quantity)},
 	} {
 		if v.value < 0 || v.value > v.last {
 			return s.wrong(v.field, "%s %d is not in 0..%d", v.name, v.value, v.last)
@@ -145,8 +146,12 @@ func (s *Spec) checkHeads() error {
 		return s.wrong("KeyValueHeads Heads", "%d key and value heads do not divide %d heads",
 			s.Groups(), s.Heads)
 	}
-	if scored := s.Head == ClassifierHead || s.Head == TokenHead; scored && s.Classes == 0 {
+	if s.Classifies() && s.Classes == 0 {
 		return s.wrong("Classes", "a classifier needs at least 1 class")
+	}
+	if s.Head == SpanHead && s.Classes != 2 {
+		return s.wrong("Classes", "the head of a question answering model has %d scores for each "+
+			"token; it needs 2, start and end", s.Classes)
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ func TestKindsAndOffset(t *testing.T) {
 		{func(s *spec.Spec) { s.Order = -1 }, "order -1 is not in 0..2"},
 		{func(s *spec.Spec) { s.Activation = 5 }, "activation 5 is not in 0..4"},
 		{func(s *spec.Spec) { s.HeadActivation = 77 }, "head activation 77 is not in 0..4"},
-		{func(s *spec.Spec) { s.Head = 4 }, "head 4 is not in 0..3"},
+		{func(s *spec.Spec) { s.Head = 5 }, "head 5 is not in 0..4"},
 		{func(s *spec.Spec) { s.NormOffset = math.NaN() }, "norm offset NaN is not in -1e+06..1e+06"},
 		{func(s *spec.Spec) { s.NormOffset = math.Inf(-1) }, "norm offset -Inf is not in"},
 	} {

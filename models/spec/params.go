@@ -38,7 +38,7 @@ type Loader func(p Param, put func(first int, values []float32)) error
 //	head-projection.weight [D,W]
 //	head-transform.{weight [D,W],bias [W]}   head-norm.{gain,bias} [W]
 //	head [V,W]   head-bias [V]
-//	classifier-dense.{weight [D,D],bias [D]}   classifier.{weight [D,K],bias [K]}
+//	classifier-dense.{weight [D,D],bias [D]}   classifier.{weight [D or W,K],bias [K]}
 func (s *Spec) Params() []Param {
 	p := &paramList{spec: s}
 	p.embedding()
@@ -140,10 +140,13 @@ func (p *paramList) head() {
 		if s.HeadBias {
 			p.add("head-bias", s.Vocab)
 		}
-	case ClassifierHead, TokenHead:
+	case ClassifierHead, TokenHead, SpanHead:
 		if s.ClassifierDense {
 			p.dense("classifier-dense", s.Width, s.Width, true)
 		}
-		p.dense("classifier", s.Width, s.Classes, true)
+		if !s.ProjectsOut() {
+			w = s.Width
+		}
+		p.dense("classifier", w, s.Classes, s.HeadBias)
 	}
 }

@@ -44,6 +44,8 @@
 // rearranges weights belongs to package family.
 package spec
 
+import "slices"
+
 // Positions is how a model knows the order of its tokens.
 type Positions int
 
@@ -82,9 +84,20 @@ type Head int
 // The heads.
 const (
 	LanguageHead   Head = iota // a score per word of the vocabulary, for the next or masked token
-	ClassifierHead             // a score per class of the whole text, read at its first token
-	TokenHead                  // a score per class of each token (ELECTRA's discriminator)
+	ClassifierHead             // a score per class of the whole text, read at [Spec.ReadsAt]
+	TokenHead                  // a score per class of each token
+	SpanHead                   // each token's scores as the start and as the end of an answer
 	NoHead                     // none: the model ends with its hidden state
+)
+
+// Scoring is what the scores of a classifier mean.
+type Scoring int
+
+// The meanings.
+const (
+	OneOf    Scoring = iota // one class applies: its probability is the softmax of the scores
+	AnyOf                   // each class applies or not: its probability is a sigmoid
+	Quantity                // each score is a number of its own, as in a regression
 )
 
 // Spec describes the architecture of a transformer completely: the graph follows it and never asks
@@ -176,14 +189,20 @@ type Spec struct {
 	ScoreCap, LogitCap float64
 
 	Head Head
-	// TiedHead uses the embedding as output projection; HeadBias adds a bias over the vocabulary.
+	// TiedHead uses the embedding as output projection; HeadBias adds a bias over the vocabulary or
+	// the classes.
 	TiedHead, HeadBias bool
 	// HeadTransform adds a dense layer, HeadActivation and a norm before the output projection
 	// (BERT's masked language model).
 	HeadTransform bool
-	// Classes is how many classes a ClassifierHead or TokenHead scores. A TokenHead with one class
-	// scores the second of two (ELECTRA's discriminator).
+	// Classes is how many classes a ClassifierHead or TokenHead scores, 2 in a SpanHead. A
+	// TokenHead with one class and the scoring AnyOf scores the second of two (ELECTRA's
+	// discriminator).
 	Classes int
+	// Scoring is what the scores of classes mean.
+	Scoring Scoring
+	// Padding are the ids of padding tokens, at which a decoder's ClassifierHead does not read.
+	Padding []int
 	// Labels are the names of the classes; they may be missing.
 	Labels []string
 	// ClassifierDense adds a dense layer with HeadActivation before the classes.
@@ -209,6 +228,30 @@ func (s *Spec) Embedded() int {
 		return s.Width
 	}
 	return s.EmbeddingWidth
+}
+
+// Classifies reports whether the head scores classes and not the vocabulary.
+func (s *Spec) Classifies() bool {
+	return s.Head == ClassifierHead || s.Head == TokenHead || s.Head == SpanHead
+}
+
+// Discriminates reports whether the one score of each token is that of the second of two classes.
+func (s *Spec) Discriminates() bool {
+	return s.Head == TokenHead && s.Classes == 1 && s.Scoring == AnyOf
+}
+
+// ReadsAt returns the position at which a ClassifierHead reads a text: the first token in an
+// encoder, and the last one that is not padding in a decoder, where only the last tokens see the
+// whole text. A text of padding alone is read at its first token.
+func (s *Spec) ReadsAt(ids []int) int {
+	if !s.Bidirectional {
+		for at := len(ids) - 1; at > 0; at-- {
+			if !slices.Contains(s.Padding, ids[at]) {
+				return at
+			}
+		}
+	}
+	return 0
 }
 
 // ProjectsOut reports whether a projection back to the width of the embedding follows the final

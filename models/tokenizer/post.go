@@ -146,15 +146,20 @@ type bertProcessor struct {
 	roberta  bool
 }
 
-// process adds [CLS] A [SEP], or for two texts [CLS] A [SEP] B [SEP]; with roberta <s> A </s></s> B
-// </s>.
+// process adds [CLS] A [SEP], or for two texts [CLS] A [SEP] B [SEP], where B and its [SEP] are of
+// type 1; with roberta <s> A </s></s> B </s>, all of type 0.
 func (p bertProcessor) process(
 	_ string, lists [][]token, addSpecials bool, _ *meter,
 ) ([][]token, error) {
-	if !addSpecials {
-		return lists, nil
-	}
 	for i, l := range lists {
+		k := i
+		if p.roberta {
+			k = 0
+		}
+		if !addSpecials {
+			typed(l, k)
+			continue
+		}
 		all := make([]token, 0, len(l)+2)
 		switch {
 		case i == 0:
@@ -162,7 +167,7 @@ func (p bertProcessor) process(
 		case p.roberta:
 			all = append(all, p.sep)
 		}
-		lists[i] = append(append(all, l...), p.sep)
+		lists[i] = typed(append(append(all, l...), p.sep), k)
 	}
 	return lists, nil
 }

@@ -153,7 +153,9 @@ func (w *encodeWork) addToken(p piece, id int) {
 	}
 	begin, end := p.offsets(0, len(p.text))
 	special := w.vocab.entries[id].special
-	w.tokens = append(w.tokens, token{Encoded: Encoded{id, begin, end, special}, text: p.text})
+	w.tokens = append(w.tokens, token{
+		Encoded: Encoded{ID: id, Begin: begin, End: end, Special: special}, text: p.text,
+	})
 	w.flushIfFull()
 }
 

@@ -22,7 +22,7 @@ type templatePiece struct {
 }
 
 // templateName is a reference to a text or to control tokens. TypeID is for models that are told
-// which of two texts a token belongs to; it is not used here.
+// which of two texts a token belongs to.
 type templateName struct {
 	ID     string `json:"id"`
 	TypeID uint32 `json:"type_id"`
@@ -43,6 +43,7 @@ type templatePart struct {
 	text    int // if it is not special
 	tokens  []token
 	special bool
+	typeID  int
 }
 
 // parseTemplate parses TemplateProcessing, such as single: <s> A, pair: <s> A <s> B.
@@ -91,7 +92,7 @@ func (f templateFile) parts(
 				return nil, fmt.Errorf("sequence %.80q is not one of the %d texts, A and B",
 					p.Sequence.ID, texts)
 			}
-			parts = append(parts, templatePart{text: text})
+			parts = append(parts, templatePart{text: text, typeID: int(p.Sequence.TypeID)})
 		case p.SpecialToken != nil && p.Sequence == nil:
 			tokens, err := f.specials(*p.SpecialToken, vocab)
 			if err != nil {
@@ -102,7 +103,9 @@ func (f templateFile) parts(
 				return nil, fmt.Errorf("%d control tokens up to %.80q, the limit is %d; leave "+
 					"some out", controls, p.SpecialToken.ID, maxControls)
 			}
-			parts = append(parts, templatePart{tokens: tokens, special: true})
+			parts = append(parts, templatePart{
+				tokens: tokens, special: true, typeID: int(p.SpecialToken.TypeID),
+			})
 		default:
 			return nil, errors.New("a piece must be a Sequence or a SpecialToken")
 		}
@@ -153,7 +156,7 @@ func (t template) process(
 	for _, p := range parts {
 		if p.special {
 			if addSpecials {
-				all = append(all, append([]token{}, p.tokens...))
+				all = append(all, typed(append([]token{}, p.tokens...), p.typeID))
 			}
 			continue
 		}
@@ -164,7 +167,15 @@ func (t template) process(
 		}
 		used[p.text] = true
 		list := append([]token{}, lists[p.text]...) // the template may repeat it
-		all = append(all, list)
+		all = append(all, typed(list, p.typeID))
 	}
 	return all, nil
+}
+
+// typed gives all tokens of a list a type.
+func typed(list []token, k int) []token {
+	for i := range list {
+		list[i].Type = k
+	}
+	return list
 }

@@ -57,6 +57,8 @@ type Encoded struct {
 	Begin, End int
 	// Special is true for a control token, whether the tokenizer added it or the text contains it.
 	Special bool
+	// Type is the token type: which of two texts the token belongs to, as the file says.
+	Type int
 }
 
 // The parts of a pipeline. Each kind of part in a file is a type that implements one of these.
@@ -105,6 +107,33 @@ func Load(path string) (*Tokenizer, error) {
 			maxFile)
 	}
 	return Parse(data, path)
+}
+
+// EncodePair returns the tokens of two texts, joined as the file's post_processor joins a pair,
+// with the control tokens that it adds if addSpecials is true. Offsets are bytes of first, a line
+// break and second. Errors are those of [Tokenizer.Encode].
+func (t *Tokenizer) EncodePair(first, second string, addSpecials bool) ([]Encoded, error) {
+	m, begin := newMeter(len(first)+len(second)), len(first)+1
+	lists := make([][]token, 2)
+	for i, text := range []string{first, second} {
+		var err error
+		if lists[i], err = t.tokens(text, m); err != nil {
+			return nil, fmt.Errorf("tokenizer: %w", err)
+		}
+	}
+	for j := range lists[1] {
+		lists[1][j].Begin, lists[1][j].End = lists[1][j].Begin+begin, lists[1][j].End+begin
+		lists[1][j].Type = 1
+	}
+	tokens, err := t.finish(first+"\n"+second, lists, addSpecials, m)
+	if err != nil {
+		return nil, fmt.Errorf("tokenizer: %w", err)
+	}
+	encoded := make([]Encoded, len(tokens))
+	for i, tok := range tokens {
+		encoded[i] = tok.Encoded
+	}
+	return encoded, nil
 }
 
 // Encode returns the tokens of text; with addSpecials it includes the control tokens that the

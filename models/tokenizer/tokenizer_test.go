@@ -159,7 +159,9 @@ func TestTemplate(t *testing.T) {
 		{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"X","type_id":0}},{"Sequence":{"id":"A","type_id":0}}],
 		 "pair":[],"special_tokens":{"X":{"id":"X","ids":[0],"tokens":["<|endoftext|>"]}}}]}`)
 	the, _ := tok.ID("Ġthe")
-	want := []Encoded{{0, 0, 0, true}, {the, 1, 4, false}, {the, 5, 8, false}}
+	want := []Encoded{
+		{Special: true}, {ID: the, Begin: 1, End: 4}, {ID: the, Begin: 5, End: 8},
+	}
 	if diff := cmp.Diff(want, encode(t, tok, " the the")); diff != "" {
 		t.Errorf("with specials (-want +got):\n%s", diff)
 	}

@@ -218,9 +218,9 @@ func TestLogits(t *testing.T) {
 			where := fmt.Sprintf("target %d", target)
 			check(t, where+" final", at(taps[trace.Final], target), narrow(x), tapTol)
 			switch {
-			case s.Head == spec.ClassifierHead && target == 0:
+			case s.Head == spec.ClassifierHead && target == readsAt(s, g.ids):
 				check(t, "logits", logits.Data, narrow(g.classes(x)), logitsTol)
-			case s.Head == spec.TokenHead:
+			case s.Head == spec.TokenHead, s.Head == spec.SpanHead:
 				check(t, where+" logits", at(logits, target), narrow(g.classes(x)), logitsTol)
 			case s.Head == spec.LanguageHead:
 				check(t, where+" logits", at(logits, target), narrow(g.scores(x)), logitsTol)
@@ -235,7 +235,11 @@ func (g *golden) classes(x []float64) []float64 {
 		x = activated(g.model.Spec.HeadActivation,
 			plus(times(x, w), wide(g.params["classifier-dense.bias"])))
 	}
-	return plus(times(x, g.params["classifier.weight"]), wide(g.params["classifier.bias"]))
+	scores := times(x, g.params["classifier.weight"])
+	if bias := g.params["classifier.bias"]; bias != nil {
+		scores = plus(scores, wide(bias))
+	}
+	return scores
 }
 
 // scores are those of the vocabulary for one vector.

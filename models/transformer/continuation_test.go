@@ -134,7 +134,7 @@ func TestLongContinuation(t *testing.T) {
 	must(t, err)
 	var want []float64
 	for i, id := range continuation {
-		want = append(want, asked(wide(at(full[0], 499+i)), trace.LogProbability, id))
+		want = append(want, g.asked(wide(at(full[0], 499+i)), trace.LogProbability, id))
 	}
 	near(t, "long", got, want)
 	if s.Slots() == small {

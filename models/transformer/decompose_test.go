@@ -28,8 +28,8 @@ func TestDecomposeSum(t *testing.T) {
 		sampleWithShort(t)
 		for _, position := range []int{0, 4, len(g.ids) - 1} {
 			for _, q := range []trace.Query{
-				g.logitQuery(position, 0), g.logitQuery(position, 1),
-				against(g.logitQuery(position, 1), 0),
+				g.logitQuery(position, 0), g.logitQuery(position, g.second()),
+				against(g.logitQuery(position, g.second()), 0),
 			} {
 				parts, rest := g.decomposed(t, q)
 				want := g.logit(t, q)
@@ -43,12 +43,12 @@ func TestDecomposeSum(t *testing.T) {
 // TestDecomposeContrast: a contrast gives the difference of the parts of both.
 func TestDecomposeContrast(t *testing.T) {
 	eachHeaded(t, func(t *testing.T, g *golden) {
-		a, _ := g.decomposed(t, g.logitQuery(5, 1))
+		a, _ := g.decomposed(t, g.logitQuery(5, g.second()))
 		b, _ := g.decomposed(t, g.logitQuery(5, 0))
 		for i := range a {
 			a[i] -= b[i]
 		}
-		got, _ := g.decomposed(t, against(g.logitQuery(5, 1), 0))
+		got, _ := g.decomposed(t, against(g.logitQuery(5, g.second()), 0))
 		near64(t, "parts", got, a, sumTol)
 	})
 }
@@ -158,7 +158,7 @@ func shapley(a, b [][]float64) [][]float64 {
 func (r *text64) decompose(t, token int) []float64 {
 	n, d := len(r.ids), r.spec.Width
 	if r.spec.Head == spec.ClassifierHead {
-		t = 0
+		t = readsAt(r.spec, r.ids)
 	}
 	all := make([]*parts64, n)
 	for i := range all {
@@ -233,8 +233,8 @@ func TestDecomposeBruteForce(t *testing.T) {
 	eachHeaded(t, func(t *testing.T, g *golden) {
 		sampleWithShort(t)
 		r := g.text64(t)
-		token, class := 1, 1
-		if r.spec.Head == spec.TokenHead && r.spec.Classes == 1 {
+		token, class := g.second(), g.second()
+		if r.spec.Discriminates() {
 			token, class = 0, 1
 		}
 		for _, position := range []int{0, 7, len(g.ids) - 1} {

@@ -170,13 +170,18 @@ func (d *builder) hidden(y *Node) hiddenLayer {
 
 // outputRows are rows of the output projection, [N,W], and their biases, [N].
 func (d *builder) outputRows(ids *Node) (rows, bias *Node) {
-	if d.spec.Head != spec.LanguageHead {
-		return gathered(Transpose(d.w("classifier.weight"), 0, 1),
-			ids), gathered(d.w("classifier.bias"), ids)
-	}
-	rows = gathered(d.table(), ids)
+	table, name := d.outputTable()
+	rows = gathered(table, ids)
 	if d.spec.HeadBias {
-		return rows, gathered(d.w("head-bias"), ids)
+		return rows, gathered(d.w(name), ids)
 	}
 	return rows, ZerosLike(ReduceSum(rows, -1))
+}
+
+// outputTable is the output projection, [V,W] or [K,W], and the name of its bias.
+func (d *builder) outputTable() (table *Node, bias string) {
+	if d.spec.Classifies() {
+		return Transpose(d.w("classifier.weight"), 0, 1), "classifier.bias"
+	}
+	return d.table(), "head-bias"
 }

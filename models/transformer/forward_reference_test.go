@@ -84,7 +84,7 @@ func (f *forward) run(rows [][]float64, position int) []float64 {
 		x, f.layers = next, append(f.layers, b)
 	}
 	if s.Head == spec.ClassifierHead {
-		position = 0
+		position = readsAt(s, f.ids)
 	}
 	return f.g.headed(x[position])
 }
@@ -102,7 +102,7 @@ func (g *golden) headed(y []float64) []float64 {
 		return g.scores(y)
 	}
 	scores := g.classes(y)
-	if s.Head == spec.TokenHead && len(scores) == 1 {
+	if s.Discriminates() {
 		scores = []float64{0, scores[0]}
 	}
 	return scores
@@ -111,9 +111,9 @@ func (g *golden) headed(y []float64) []float64 {
 // value is what a query asks for, in float64.
 func (f *forward) value(q trace.Query, rows [][]float64) float64 {
 	scores := f.run(rows, q.Position)
-	v := asked(scores, q.Quantity, q.Token)
+	v := f.g.asked(scores, q.Quantity, q.Token)
 	if q.Contrast != nil {
-		v -= asked(scores, q.Quantity, *q.Contrast)
+		v -= f.g.asked(scores, q.Quantity, *q.Contrast)
 	}
 	return v
 }

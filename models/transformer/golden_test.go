@@ -11,6 +11,7 @@ import (
 	_ "github.com/gomlx/compute/gobackend"
 
 	"github.com/headwater-ml/headwater/models/modeltest"
+	"github.com/headwater-ml/headwater/models/spec"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
@@ -26,6 +27,9 @@ var goldens = []string{
 	"opt", "opt_350", "phi3", "phi3_cross", "phi3_long", "qwen2", "qwen2_window", "qwen3",
 	"qwen3_tied", "roberta", "roberta_cls",
 	"roberta_untied",
+	"bert_multilabel", "bert_qa", "bert_reranker", "bert_tokens", "bloom_cls", "distilbert_qa",
+	"electra_qa", "gemma2_cls", "gpt2_cls", "gpt2_tokens", "llama_cls", "llama_qa", "opt_cls",
+	"qwen2_tokens", "qwen3_reward", "roberta_tokens",
 }
 
 // eachGolden runs do on every golden.
@@ -51,8 +55,8 @@ func sampleWithShort(t *testing.T) {
 // eachDecoder runs do on every golden that generates.
 func eachDecoder(t *testing.T, do func(t *testing.T, g *golden)) {
 	eachGolden(t, func(t *testing.T, g *golden) {
-		if g.model.Spec.Bidirectional {
-			t.Skip("an encoder does not generate")
+		if g.model.Spec.Bidirectional || g.model.Spec.Head != spec.LanguageHead {
+			t.Skip("it does not generate")
 		}
 		do(t, g)
 	})

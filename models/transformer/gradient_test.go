@@ -24,10 +24,10 @@ func (g *golden) question(t testing.TB, ids []int) trace.Query {
 	position := len(ids) - 2
 	scores := g.reads(t, ids, position)
 	o := trace.Objective{
-		Quantity: trace.Quantities()[len(t.Name())%3], Position: position,
+		Quantity: g.quantities()[len(t.Name())%len(g.quantities())], Position: position,
 		Token: slices.Index(scores, slices.Max(scores)),
 	}
-	if len(t.Name())%2 == 0 {
+	if len(t.Name())%2 == 0 && len(scores) > 1 {
 		contrast := (o.Token + 1) % len(scores)
 		o.Contrast = &contrast
 	}

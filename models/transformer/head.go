@@ -1,6 +1,8 @@
 package transformer
 
 import (
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 
 	"github.com/headwater-ml/headwater/models/spec"
@@ -58,18 +60,40 @@ func (d *builder) classes(x *Node) *Node {
 // [B,T,K].
 func (d *builder) head(x *Node) *Node {
 	x = d.final(x)
-	switch d.spec.Head {
-	case spec.ClassifierHead:
-		return d.classes(Squeeze(SliceAxis(x, 1, AxisRange(0, 1)), 1))
-	case spec.TokenHead:
+	switch {
+	case d.spec.Head == spec.ClassifierHead:
+		return d.classes(d.readRow(x))
+	case d.spec.Classifies():
 		return d.classes(x)
 	}
 	return d.logits(x)
 }
 
-// dense is x W + b for a layer of the head.
+// readRow is the row of x, [B,N,D], at which a classifier reads each text, [B,D]: the only row, or
+// that of [spec.Spec.ReadsAt].
+func (d *builder) readRow(x *Node) *Node {
+	dims := x.Shape().Dimensions
+	if dims[1] == 1 || d.spec.Bidirectional {
+		return Squeeze(SliceAxis(x, 1, AxisRange(0, 1)), 1)
+	}
+	slots := Iota(x.Graph(), shapes.Make(dtypes.Int32, dims[:2]...), 1)
+	counts := LessThan(slots, d.length)
+	if d.real != nil {
+		counts = GreaterThan(d.real, ZerosLike(d.real))
+	}
+	for _, id := range d.spec.Padding {
+		counts = LogicalAnd(counts, NotEqual(d.ids, Scalar(x.Graph(), dtypes.Int32, id)))
+	}
+	at := ReduceMax(Where(counts, slots, ZerosLike(slots)), 1) // [B]
+	return Squeeze(rowsAt(x, at), 1)
+}
+
+// dense is x W + b for a layer of the head, without b for a classifier that has none.
 func (d *builder) dense(x *Node, name string) *Node {
 	y := d.product.with(x, d.w(name+".weight"), 0)
+	if name == "classifier" && !d.spec.HeadBias {
+		return y
+	}
 	return Add(y, alignLast(d.w(name+".bias"), y))
 }
 

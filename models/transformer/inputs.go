@@ -40,12 +40,16 @@ func (k inputKind) nodes(in []*Node) (text, []*Node) {
 	return t, in
 }
 
-// textInputs are the inputs of one text, filled up to so many rows.
-func (m *Model) textInputs(ids []int, padded int) *inputs {
+// textInputs are the inputs of one text, filled up to so many rows. types may be nil.
+func (m *Model) textInputs(ids, types []int, padded int) *inputs {
 	t := &inputs{m: m, tensors: []*tensors.Tensor{
 		idTensor(ids, padded),
 		tensors.FromScalar(int32(len(ids))),
 	}}
+	if types != nil {
+		t.kind.types = true
+		t.tensors = append(t.tensors, idTensor(types, padded))
+	}
 	if m.Spec.SkipPosition {
 		t.kind.positions = true
 		t.tensors = append(t.tensors, tensors.FromFlatDataAndDimensions(tokenPositions(m.Spec, ids,

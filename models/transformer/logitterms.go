@@ -61,7 +61,7 @@ func (m *Model) checkParted(q trace.Query) error {
 // target is where the head reads.
 func (m *Model) target(q trace.Query) int {
 	if m.Spec.Head == spec.ClassifierHead {
-		return 0
+		return m.Spec.ReadsAt(q.IDs)
 	}
 	return q.Position
 }
@@ -76,7 +76,7 @@ func askedScores(s *spec.Spec, o trace.Objective) (ids []int32, weights []float3
 	if len(ids) == 1 {
 		ids, weights = append(ids, 0), append(weights, 0)
 	}
-	if s.Head == spec.TokenHead && s.Classes == 1 {
+	if s.Discriminates() {
 		for i, id := range ids {
 			weights[i] *= float32(id)
 			ids[i] = 0

@@ -94,8 +94,8 @@ func TestLogitTermsSum(t *testing.T) {
 	eachHeaded(t, func(t *testing.T, g *golden) {
 		for _, position := range []int{0, 4, len(g.ids) - 1} {
 			for _, q := range []trace.Query{
-				g.logitQuery(position, 0), g.logitQuery(position, 1),
-				against(g.logitQuery(position, 1), 0),
+				g.logitQuery(position, 0), g.logitQuery(position, g.second()),
+				against(g.logitQuery(position, g.second()), 0),
 			} {
 				x, want := g.terms(t, q), g.logit(t, q)
 				near64(t, "sum", []float64{sumOf(listed(x))}, []float64{want}, sumTol)
@@ -108,11 +108,12 @@ func TestLogitTermsSum(t *testing.T) {
 // TestLogitTermsContrast: a contrast gives the difference of the terms of both.
 func TestLogitTermsContrast(t *testing.T) {
 	eachHeaded(t, func(t *testing.T, g *golden) {
-		a, b := listed(g.terms(t, g.logitQuery(5, 1))), listed(g.terms(t, g.logitQuery(5, 0)))
+		a := listed(g.terms(t, g.logitQuery(5, g.second())))
+		b := listed(g.terms(t, g.logitQuery(5, 0)))
 		for i := range a {
 			a[i] -= b[i]
 		}
-		near64(t, "terms", listed(g.terms(t, against(g.logitQuery(5, 1), 0))), a, sumTol)
+		near64(t, "terms", listed(g.terms(t, against(g.logitQuery(5, g.second()), 0))), a, sumTol)
 	})
 }
 
@@ -178,7 +179,7 @@ func (r *text64) logitTerms(t, token int) *trace.LogitTerms {
 	}
 	c := &terms64{r: r}
 	if r.spec.Head == spec.ClassifierHead {
-		t = 0
+		t = readsAt(r.spec, r.ids)
 	}
 	c.put(func(x *trace.LogitTerms) *float64 { return &x.Embedding }, r.hidden[0][t])
 	for l, b := range r.layers {
@@ -207,12 +208,13 @@ func (r *text64) logitTerms(t, token int) *trace.LogitTerms {
 func TestLogitTermsBruteForce(t *testing.T) {
 	eachHeaded(t, func(t *testing.T, g *golden) {
 		r := g.text64(t)
-		if r.spec.Head == spec.TokenHead && r.spec.Classes == 1 {
+		if r.spec.Discriminates() {
 			t.Skip("one score: see TestDiscriminator")
 		}
 		for _, position := range []int{0, 7, len(g.ids) - 1} {
-			got, want := listed(g.terms(t, g.logitQuery(position,
-				1))), listed(r.logitTerms(position, 1))
+			token := g.second()
+			got := listed(g.terms(t, g.logitQuery(position, token)))
+			want := listed(r.logitTerms(position, token))
 			near64(t, fmt.Sprintf("terms at %d", position), got, want, partTol)
 		}
 	})
@@ -463,7 +465,7 @@ func TestPartsBFloat16(t *testing.T) {
 	const cost = 0.08 // as TestBFloat16Logits
 	eachHeaded(t, func(t *testing.T, g *golden) {
 		h := &golden{model: g.inHalf(t, func(string, []float32) {}), ids: g.ids}
-		q := h.logitQuery(6, 1)
+		q := h.logitQuery(6, h.second())
 		want := h.logit(t, q)
 		near64(t, "sum of terms", []float64{h.terms(t, q).Value}, []float64{want}, cost)
 		parts, rest := h.decomposed(t, q)

@@ -12,11 +12,11 @@ import (
 // scored returns how many entries a head scores: the vocabulary or the classes. One score per
 // token, as in ELECTRA's discriminator, counts as two classes; see [twoScores].
 func scored(s *spec.Spec) int {
-	switch s.Head {
-	case spec.ClassifierHead:
+	switch {
+	case s.Discriminates():
+		return 2
+	case s.Classifies():
 		return s.Classes
-	case spec.TokenHead:
-		return max(2, s.Classes)
 	}
 	return s.Vocab
 }
@@ -24,11 +24,23 @@ func scored(s *spec.Spec) int {
 // twoScores are the scores of a discriminator whose one score x means the probability
 // 1/(1+exp(-x)), which is the softmax of 0 and x.
 func twoScores(s *spec.Spec, scores []float32) []float32 {
-	if s.Head == spec.TokenHead && s.Classes == 1 {
+	if s.Discriminates() {
 		return []float32{0, scores[0]}
 	}
 	return scores
 }
+
+// rivals are the scores whose softmax is the probability of a class: all of them or, where each
+// class applies or not, 0 and its own, which is 1/(1+exp(-x)).
+func rivals(s *spec.Spec, scores []float32, class int) []float32 {
+	if independent(s) {
+		return []float32{0, scores[class]}
+	}
+	return scores
+}
+
+// independent reports whether each class applies or not, whatever the scores of the others.
+func independent(s *spec.Spec) bool { return s.Scoring == spec.AnyOf && !s.Discriminates() }
 
 // checkObjective returns an error if a text of n tokens does not have what o asks for.
 func checkObjective(s *spec.Spec, o trace.Objective, n int) error {
@@ -61,9 +73,9 @@ func checkObjective(s *spec.Spec, o trace.Objective, n int) error {
 				name, w.Token, scored(s)-1, what)
 		}
 	}
-	if scored(s) == 1 && o.Quantity != trace.Logit {
-		return fmt.Errorf("transformer: the %s model scores one class, "+
-			"whose %s is always the same; take %s", s.Family, o.Quantity, trace.Logit)
+	if s.Scoring == spec.Quantity && o.Quantity != trace.Logit {
+		return fmt.Errorf("transformer: the scores of the %s model are numbers that have no %s; "+
+			"take %s", s.Family, o.Quantity, trace.Logit)
 	}
 	return nil
 }
@@ -73,24 +85,28 @@ func checkObjective(s *spec.Spec, o trace.Objective, n int) error {
 //
 //	logit z_a,  log-probability z_a - log Σ_i exp z_i,  probability exp z_a / Σ_i exp z_i
 //
-// each minus that of the contrast. In a difference of log-probabilities the sum cancels, so it is
-// the difference of the logits.
+// each minus that of the contrast, with the sum over [rivals]. If these are all scores, the sum
+// cancels in a difference of log-probabilities, so it is the difference of the logits.
 func objectiveValue(s *spec.Spec, o trace.Objective, scores []float32) float64 {
 	scores = twoScores(s, scores)
 	if o.Quantity == trace.Margin {
+		if independent(s) {
+			return float64(scores[o.Token])
+		}
 		return margin(scores, o.Token)
 	}
 	of := func(id int) float64 { return float64(scores[id]) }
 	if o.Quantity != trace.Logit {
-		most, sum := softmaxSum(scores)
-		shift := most + math.Log(sum)
-		of = func(id int) float64 { return float64(scores[id]) - shift }
-		if o.Quantity == trace.Probability {
-			of = func(id int) float64 { return math.Exp(float64(scores[id])-most) / sum }
+		of = func(id int) float64 {
+			most, sum := softmaxSum(rivals(s, scores, id))
+			if o.Quantity == trace.Probability {
+				return math.Exp(float64(scores[id])-most) / sum
+			}
+			return float64(scores[id]) - (most + math.Log(sum))
 		}
 	}
 	sum := o.Sum()
-	if len(sum) > 1 && o.Quantity != trace.Probability {
+	if len(sum) > 1 && o.Quantity != trace.Probability && !independent(s) {
 		// What moves all scores is left out before it costs digits.
 		of = func(id int) float64 { return float64(scores[id]) }
 	}
@@ -117,13 +133,14 @@ func margin(scores []float32, token int) float64 {
 //
 //	logit e_a,  log-probability e_a - p,  probability p_a (e_a - p)
 //
-// each times its factor in [trace.Objective.Sum].
+// each times its factor in [trace.Objective.Sum]. Of classes that apply or not, only the score of
+// the class itself counts.
 func objectiveSlope(s *spec.Spec, o trace.Objective, scores, dst []float32) {
 	two := twoScores(s, scores)
 	d := make([]float64, len(two))
-	most, sum := softmaxSum(two)
 	for _, w := range o.Sum() {
 		id, factor := w.Token, w.Weight
+		most, sum := softmaxSum(rivals(s, two, id))
 		if o.Quantity == trace.Probability {
 			factor *= math.Exp(float64(two[id])-most) / sum
 		}
@@ -132,6 +149,9 @@ func objectiveSlope(s *spec.Spec, o trace.Objective, scores, dst []float32) {
 			continue
 		}
 		for i, x := range two {
+			if independent(s) && i != id {
+				continue
+			}
 			d[i] -= factor * rowmath.Exp(float64(x)-most) / sum
 		}
 	}

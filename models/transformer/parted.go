@@ -203,12 +203,9 @@ func (d *builder) scoreParts(x parted, ids *Node) *Node {
 // outputBiasAlong is W b, [W], for the output projection W and its bias b over all scores, nil
 // without a bias. The dot product of a vector with it is that of the vector's scores with b.
 func (d *builder) outputBiasAlong() *Node {
-	bias, table, axis := "classifier.bias", d.w("classifier.weight"), 1
-	if d.spec.Head == spec.LanguageHead {
-		if !d.spec.HeadBias {
-			return nil
-		}
-		bias, table, axis = "head-bias", d.table(), 0
+	if !d.spec.HeadBias {
+		return nil
 	}
-	return Reshape(d.product.with(InsertAxes(float(d.w(bias)), 0), table, axis), -1)
+	table, bias := d.outputTable()
+	return Reshape(d.product.with(InsertAxes(float(d.w(bias)), 0), table, 0), -1)
 }

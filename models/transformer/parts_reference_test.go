@@ -143,7 +143,7 @@ func (r *text64) through(b *layer, t int, c, a carrier) carrier {
 func (r *text64) head(c carrier, t int) (factors []float64) {
 	s := r.spec
 	if s.Head == spec.ClassifierHead {
-		t = 0
+		t = readsAt(s, r.ids)
 	}
 	y := r.hidden[s.Layers][t]
 	if !s.NoFinalNorm {
@@ -171,8 +171,13 @@ func (r *text64) head(c carrier, t int) (factors []float64) {
 		if s.HeadBias {
 			bias = "head-bias"
 		}
-	} else if s.ClassifierDense {
-		hidden("classifier-dense")
+	} else {
+		if s.ClassifierDense {
+			hidden("classifier-dense")
+		}
+		if !s.HeadBias {
+			bias = ""
+		}
 	}
 	c.dense(weight, bias)
 	y = times(y, r.matrix(weight))

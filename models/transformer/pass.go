@@ -20,6 +20,7 @@ type pass struct {
 	asks  []trace.MixingAsk
 	mixes []Mixing
 	ids   []int
+	types []int // token types, nil for type 0
 	// keep is called with the keys and values of every layer, [1,G,N,E] with padding; nil for an
 	// encoder.
 	keep func(l int, key, value *tensors.Tensor) error
@@ -86,7 +87,7 @@ const longPrompt = 512
 // from the keys and values afterwards.
 func (p *pass) layers(ctx context.Context, progress func(trace.Progress)) (*Reading, error) {
 	layers := p.m.Spec.Layers
-	inputs := p.m.textInputs(p.ids, p.m.padded(len(p.ids)))
+	inputs := p.m.textInputs(p.ids, p.types, p.m.padded(len(p.ids)))
 	x, err := inputs.embed()
 	if err != nil {
 		return nil, err

@@ -102,11 +102,15 @@ func (b *queryBatch) scores(inputs *inputs, x *tensors.Tensor,
 // headAt is what the head computes for one target of each text, at positions [B], of x [B,N,D]:
 // [B,K].
 func (d *builder) headAt(x, positions *Node) *Node {
+	return Reshape(d.head(rowsAt(x, positions)), x.Shape().Dimensions[0], -1)
+}
+
+// rowsAt is one row of each text, at positions [B], of x [B,N,D]: [B,1,D].
+func rowsAt(x, positions *Node) *Node {
 	dims := x.Shape().Dimensions
 	targets := Iota(x.Graph(), shapes.Make(dtypes.Int32, dims...), 1)
 	at := Equal(targets, BroadcastToDims(InsertAxes(positions, -1, -1), dims...))
-	one := ReduceAndKeep(Where(at, x, ZerosLike(x)), ReduceSum, 1) // [B,1,D]
-	return Reshape(d.head(one), dims[0], -1)
+	return ReduceAndKeep(Where(at, x, ZerosLike(x)), ReduceSum, 1)
 }
 
 // embedded returns the residual stream before block 0, [B,N,D], for rows of the embedding,
@@ -141,7 +145,7 @@ func (m *Model) Embed(ctx context.Context, ids []int) ([]float32, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("transformer: stopped before the embedding: %w", err)
 	}
-	rows, err := m.textInputs(ids, m.padded(len(ids))).rows()
+	rows, err := m.textInputs(ids, nil, m.padded(len(ids))).rows()
 	if err != nil {
 		return nil, fmt.Errorf("transformer: embedding of %d tokens: %w", len(ids), err)
 	}

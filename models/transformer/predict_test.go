@@ -41,16 +41,65 @@ func (g *golden) reads(t testing.TB, ids []int, position int) []float64 {
 		return wide(ts[0].Data)
 	}
 	scores := wide(at(ts[0], position))
-	if len(scores) == 1 { // one score is that of the second class, the other's is 0
+	if g.model.Spec.Discriminates() { // one score is that of the second class, the other's is 0
 		return []float64{0, scores[0]}
 	}
 	return scores
 }
 
+// quantities are those that the head of a golden has.
+func (g *golden) quantities() []trace.Quantity {
+	if g.model.Spec.Scoring == spec.Quantity {
+		return []trace.Quantity{trace.Logit}
+	}
+	return trace.Quantities()
+}
+
+// second is the second token or class, or the only class.
+func (g *golden) second() int {
+	if s := g.model.Spec; s.Classifies() && s.Classes == 1 && !s.Discriminates() {
+		return 0
+	}
+	return 1
+}
+
+// anyOf reports whether the classes of a golden have probabilities of their own.
+func (g *golden) anyOf() bool {
+	s := g.model.Spec
+	return s.Scoring == spec.AnyOf && s.Head == spec.ClassifierHead
+}
+
+// readsAt is where a classifier reads: the first token for an encoder, and in a decoder the
+// last one that is not 0, the padding of the goldens.
+func readsAt(s *spec.Spec, ids []int) int {
+	if s.Bidirectional {
+		return 0
+	}
+	at := 0
+	for i, id := range ids {
+		if id != 0 {
+			at = i
+		}
+	}
+	return at
+}
+
+// marginOf is the score of a class minus the largest of the others. A class that applies or not
+// has no others.
+func (g *golden) marginOf(scores []float64, token int) float64 {
+	if g.anyOf() {
+		return scores[token]
+	}
+	return scores[token] - slices.Max(slices.Concat(scores[:token], scores[token+1:]))
+}
+
 // asked is a quantity of scores by its definition.
-func asked(scores []float64, q trace.Quantity, token int) float64 {
+func (g *golden) asked(scores []float64, q trace.Quantity, token int) float64 {
 	if q == trace.Logit {
 		return scores[token]
+	}
+	if g.anyOf() {
+		scores, token = []float64{0, scores[token]}, 1
 	}
 	sum := 0.0
 	for _, x := range scores {
@@ -70,18 +119,20 @@ func (g *golden) questions(t testing.TB) (queries []trace.Query, want []float64)
 		for _, position := range slices.Compact([]int{len(ids) / 2, len(ids) - 1}) {
 			scores := g.reads(t, ids, position)
 			token, contrast := len(scores)/3, len(scores)-1
-			for _, quantity := range trace.Quantities() {
+			for _, quantity := range g.quantities() {
 				o := trace.Objective{Quantity: quantity, Position: position, Token: token}
 				queries, want = append(queries, trace.Query{IDs: ids, Objective: o}), append(want,
-					asked(scores, quantity, token))
+					g.asked(scores, quantity, token))
 				o.Contrast = &contrast
 				queries, want = append(queries, trace.Query{IDs: ids, Objective: o}), append(want,
-					asked(scores, quantity, token)-asked(scores, quantity, contrast))
+					g.asked(scores, quantity, token)-g.asked(scores, quantity, contrast))
+			}
+			if g.model.Spec.Scoring == spec.Quantity {
+				continue
 			}
 			o := trace.Objective{Quantity: trace.Margin, Position: position, Token: token}
 			queries = append(queries, trace.Query{IDs: ids, Objective: o})
-			want = append(want, scores[token]-slices.Max(slices.Concat(scores[:token],
-				scores[token+1:])))
+			want = append(want, g.marginOf(scores, token))
 		}
 	}
 	return queries, want
@@ -148,7 +199,7 @@ func TestEmbed(t *testing.T) {
 		}
 		others, err := g.model.Embed(ctx, other)
 		must(t, err)
-		o := trace.Objective{Quantity: trace.Logit, Position: len(g.ids) - 1, Token: 1}
+		o := trace.Objective{Quantity: trace.Logit, Position: len(g.ids) - 1, Token: g.second()}
 		queries := []trace.Query{
 			{IDs: g.ids, Objective: o},
 			{IDs: g.ids, Embeddings: rows, Objective: o},

@@ -9,7 +9,6 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // Batching says how many queries run at once. The zero value takes the defaults.
@@ -43,6 +42,9 @@ type queryBatch struct {
 // checkQuery returns an error if the model cannot answer q.
 func (m *Model) checkQuery(q trace.Query) error {
 	if err := m.CheckIDs(q.IDs); err != nil {
+		return err
+	}
+	if err := m.checkTypes(Batch{IDs: [][]int{q.IDs}, Types: rowOrNil(q.Types)}); err != nil {
 		return err
 	}
 	if err := checkObjective(m.Spec, q.Objective, len(q.IDs)); err != nil {
@@ -159,6 +161,13 @@ func (b *queryBatch) inputs() *inputs {
 	for _, q := range b.queries {
 		batch.IDs = append(batch.IDs, q.IDs)
 	}
+	if slices.ContainsFunc(b.queries, func(q trace.Query) bool { return q.Types != nil }) {
+		for _, q := range b.queries {
+			types := make([]int, len(q.IDs))
+			copy(types, q.Types)
+			batch.Types = append(batch.Types, types)
+		}
+	}
 	return b.m.batchInputs(batch, b.longest, b.padded)
 }
 
@@ -179,9 +188,7 @@ func (b *queryBatch) embeddings() (*tensors.Tensor, error) {
 func (b *queryBatch) positions() *tensors.Tensor {
 	at := make([]int32, len(b.queries))
 	for i, q := range b.queries {
-		if b.m.Spec.Head != spec.ClassifierHead {
-			at[i] = int32(q.Position)
-		}
+		at[i] = int32(b.m.target(q))
 	}
 	return tensors.FromFlatDataAndDimensions(at, len(at))
 }

@@ -24,14 +24,25 @@ type Reading struct {
 	x *tensors.Tensor
 }
 
-// Read runs a whole text at once and returns the rows of every target for the mixings of asks, as
-// in [Model.NewSession]; their AllRows has no effect. progress, if not nil, is told of every layer
-// of a long text and of every tile layer. It returns an error for ids that the model cannot take,
-// for a mixing that does not exist or cannot fuse heads as asked, and a [*MemoryError].
+// Read is [Model.ReadTypes] of a text whose tokens have type 0.
 func (m *Model) Read(ctx context.Context, ids []int, asks []trace.MixingAsk,
 	progress func(trace.Progress),
 ) (*Reading, error) {
+	return m.ReadTypes(ctx, ids, nil, asks, progress)
+}
+
+// ReadTypes runs a whole text at once and returns the rows of every target for the mixings of
+// asks, as in [Model.NewSession]; their AllRows has no effect. types are the token types, [T], nil
+// for type 0. progress, if not nil, is told of every layer of a long text and of every tile layer.
+// It returns an error for ids or types that the model cannot take, for a mixing that does not exist
+// or cannot fuse heads as asked, and a [*MemoryError].
+func (m *Model) ReadTypes(ctx context.Context, ids, types []int, asks []trace.MixingAsk,
+	progress func(trace.Progress),
+) (*Reading, error) {
 	if err := m.CheckIDs(ids); err != nil {
+		return nil, err
+	}
+	if err := m.checkTypes(Batch{IDs: [][]int{ids}, Types: rowOrNil(types)}); err != nil {
 		return nil, err
 	}
 	asks = slices.Clone(asks)
@@ -42,8 +53,16 @@ func (m *Model) Read(ctx context.Context, ids []int, asks []trace.MixingAsk,
 	if err != nil {
 		return nil, err
 	}
-	p := pass{m: m, asks: asks, mixes: mixes, ids: ids}
+	p := pass{m: m, asks: asks, mixes: mixes, ids: ids, types: types}
 	return p.run(ctx, progress)
+}
+
+// rowOrNil returns the types of a batch of one text, nil without types.
+func rowOrNil(types []int) [][]int {
+	if types == nil {
+		return nil
+	}
+	return [][]int{types}
 }
 
 // Logits returns the scores of the head at each of K positions, [V] each, or [K] of a classifier,

@@ -342,7 +342,7 @@ func (v *relevances) row(x []float64, id int, sign float64) []float64 {
 	switch {
 	case v.spec.Head != spec.LanguageHead:
 		k := v.spec.Classes
-		if k == 1 { // the score of the first of two classes is 0
+		if v.spec.Discriminates() { // the score of the first of two classes is 0
 			if id == 0 {
 				return make([]float64, len(x))
 			}
@@ -351,7 +351,9 @@ func (v *relevances) row(x []float64, id int, sign float64) []float64 {
 		for i := range w {
 			w[i] = float64(v.param("classifier.weight")[i*k+id])
 		}
-		bias = float64(v.param("classifier.bias")[id])
+		if v.spec.HeadBias {
+			bias = float64(v.param("classifier.bias")[id])
+		}
 	default:
 		table := v.param("head")
 		if v.spec.TiedHead {

@@ -28,7 +28,7 @@ func TestRelevance(t *testing.T) {
 		value := f.value(q, rows)
 		position := q.Position
 		if s.Head == spec.ClassifierHead {
-			position = 0
+			position = readsAt(s, g.ids)
 		}
 		v, last := &relevances{spec: s}, f.layers[s.Layers-1]
 		r := zeros(len(g.ids), s.Width)

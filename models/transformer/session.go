@@ -63,13 +63,18 @@ func (m *Model) NewSession(asks []trace.MixingAsk, room int) (*Session, error) {
 	return &Session{m: m, asks: asks, mixes: mixes, room: min(room, mostSlots)}, nil
 }
 
-// checkGenerates returns an error for an encoder.
+// checkGenerates returns an error for an encoder and for a classifier.
 func (m *Model) checkGenerates() error {
-	if m.Spec.Bidirectional {
-		return fmt.Errorf("transformer: %s is an encoder: "+
-			"it reads a whole text and does not generate", m.Spec.Family)
+	kind := "an encoder"
+	switch {
+	case m.Spec.Bidirectional:
+	case m.Spec.Classifies():
+		kind = "a classifier"
+	default:
+		return nil
 	}
-	return nil
+	return fmt.Errorf("transformer: %s is %s: it reads a whole text and does not generate",
+		m.Spec.Family, kind)
 }
 
 // mixings looks up the mixings of asks.

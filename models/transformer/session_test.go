@@ -258,7 +258,7 @@ func TestRoundedUp(t *testing.T) {
 			{Name: "value-zeroing", AllRows: true},
 			{Name: "value-zeroing"},
 		}
-		if g.model.Spec.Bidirectional {
+		if g.model.Spec.Bidirectional || g.model.Spec.Classifies() {
 			sameOutput(t, "read", readAt(t, rounding, g.ids, 3, asks),
 				readAt(t, g.model, g.ids, 3, asks))
 			return

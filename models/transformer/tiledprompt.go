@@ -40,7 +40,7 @@ func (p *tiledPrompt) output(ctx context.Context, progress func(trace.Progress))
 }
 
 func (p *tiledPrompt) run(ctx context.Context, progress func(trace.Progress)) (*Output, error) {
-	inputs := p.m.textInputs(p.ids, p.m.padded(len(p.ids)))
+	inputs := p.m.textInputs(p.ids, p.types, p.m.padded(len(p.ids)))
 	embedded, err := inputs.embed()
 	if err != nil {
 		return nil, err

@@ -86,9 +86,8 @@ func (m *Model) Trace(ctx context.Context, ids []int, wanted []trace.Tap) ([]tra
 
 // Forward runs a batch in one pass and returns for each text what [Model.Trace] returns, without
 // padding. It returns an error for an unknown tap, an empty batch, ids that the model cannot take,
-// padding on the left for an encoder, which would move the positions of its texts, and token types
-// together with the tap value-zeroing, which takes every token as type 0; a [*MemoryError]; and
-// one that wraps ctx.Err() within a layer.
+// padding on the left for an encoder, which would move the positions of its texts; a
+// [*MemoryError]; and one that wraps ctx.Err() within a layer.
 func (m *Model) Forward(ctx context.Context, batch Batch,
 	wanted []trace.Tap,
 ) ([][]trace.Tensor, error) {
@@ -109,10 +108,6 @@ func (m *Model) Forward(ctx context.Context, batch Batch,
 	}
 	if err := m.checkTypes(batch); err != nil {
 		return nil, err
-	}
-	if batch.Types != nil && slices.Contains(wanted, trace.ValueZeroing) {
-		return nil, fmt.Errorf("transformer: value-zeroing takes every token as type 0; " +
-			"leave out the types or the tap")
 	}
 	inGraph, err := m.inGraph(wanted)
 	if err != nil {
@@ -142,7 +137,11 @@ func (m *Model) Forward(ctx context.Context, batch Batch,
 				out[i] = append(out[i], recorded[i][at])
 				continue
 			}
-			read, err := m.Read(ctx, ids, []trace.MixingAsk{{Name: string(name)}}, nil)
+			var types []int
+			if batch.Types != nil {
+				types = batch.Types[i]
+			}
+			read, err := m.ReadTypes(ctx, ids, types, []trace.MixingAsk{{Name: string(name)}}, nil)
 			if err != nil {
 				return nil, err
 			}
@@ -506,11 +505,11 @@ func (m *Model) axes(name trace.Tap) string {
 	if name != trace.Logits {
 		return taps[name].axes
 	}
-	switch m.Spec.Head {
-	case spec.TokenHead:
-		return "TK"
-	case spec.ClassifierHead:
+	switch {
+	case m.Spec.Head == spec.ClassifierHead:
 		return "K"
+	case m.Spec.Classifies():
+		return "TK"
 	}
 	return "TV"
 }

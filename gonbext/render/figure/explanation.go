@@ -334,7 +334,7 @@ func (v *view) step(t int) string {
 
 // axisNames are the titles of both axes.
 func (v *view) axisNames() (prompt, generated string) {
-	if v.e.Model.Bidirectional {
+	if v.e.Model.Reads() {
 		return "token of the text", "prediction"
 	}
 	return "prompt token", "generated token"

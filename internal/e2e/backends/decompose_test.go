@@ -32,7 +32,7 @@ func decomposed(t *testing.T, m *models.Model, q trace.Query) (terms, parts []fl
 // gates, and heads that share keys.
 func TestPartsAgree(t *testing.T) {
 	refs := []string{models.Default}
-	for _, family := range []string{"gpt2", "bloom_h6", "bloom_postln", "llama", "falcon7", "gemma2", "opt_350", "bert", "distilbert_cls", "electra_disc"} {
+	for _, family := range []string{"gpt2", "bloom_h6", "bloom_postln", "llama", "falcon7", "gemma2", "opt_350", "bert", "distilbert_cls", "electra_disc", "bert_qa", "opt_cls"} {
 		refs = append(refs, goldens+family)
 	}
 	contrast := 0

@@ -62,9 +62,18 @@ def token_ids(vocabulary, batch=2, tokens=12):
     return torch.randint(5, vocabulary, (batch, tokens), generator=random)
 
 
+def is_decoder(model):
+    return not any(name in type(model).__name__ for name in ("Bert", "Roberta", "Electra"))
+
+
+def reads_last(model):
+    """Whether a head reads the whole text at its last token that is not padding."""
+    return is_decoder(model) and "ForSequenceClassification" in type(model).__name__
+
+
 def record(model, ids, types=False, greedy_cache=True):
     """The tensors of golden.safetensors; README.md says what they are. types asks for a pass with two token types."""
-    decoder = any(name in type(model).__name__ for name in ("CausalLM", "LMHead"))
+    decoder = is_decoder(model)
     everything = torch.ones_like(ids)
     out = {"input_ids": ids.to(torch.int32)}
     forward(model, ids, everything, out, "")
@@ -85,7 +94,7 @@ def record(model, ids, types=False, greedy_cache=True):
         second[:, : ids.shape[1] // 2] = 0
         out["token_type_ids"] = second.to(torch.int32)
         forward(model, ids, everything, out, "types.", token_type_ids=second)
-    if decoder:
+    if any(name in type(model).__name__ for name in ("CausalLM", "LMHead")):
         with torch.no_grad():
             grown = model.generate(
                 ids[:1],
@@ -104,6 +113,8 @@ def forward(model, ids, mask, out, prefix, **inputs):
     """One pass; its results go to out under the prefix."""
     with torch.no_grad():
         result = model(input_ids=ids, attention_mask=mask, output_attentions=True, output_hidden_states=True, **inputs)
+    if "start_logits" in result:
+        result["logits"] = torch.stack([result["start_logits"], result["end_logits"]], -1)
     for key, name in (("logits", "logits"), ("pooler_output", "pooled")):
         if result.get(key) is not None:
             out[prefix + name] = result[key].float().contiguous()
@@ -126,6 +137,8 @@ def compare(model_class, folder, ids, out):
         return result
     with torch.no_grad():
         sdpa = other(input_ids=ids, attention_mask=torch.ones_like(ids), output_hidden_states=True)
+    if "start_logits" in sdpa:
+        sdpa["logits"] = torch.stack([sdpa["start_logits"], sdpa["end_logits"]], -1)
     value = sdpa.logits if last == "logits" else sdpa.hidden_states[-1]
     result["sdpa"] = (value - out[last]).abs().max().item()
     return result
