@@ -32,9 +32,11 @@ type Config struct {
 	path     string
 	parent   *Config
 	children []*Config
-	// reference is what the reference implementation does with each key; see goBy.
+	// reference is what the reference implementation does with each key. listed is whether it has
+	// all the keys that the reference implementation reads. See goBy.
 	reference map[string]referenceKey
-	remarks   []string
+	listed    bool
+	remarks   []string // of the reader of the whole file
 }
 
 // NewConfig returns a reader of a decoded JSON object. Its numbers must be json.Number. The name of

@@ -48,7 +48,7 @@ func ExampleRegister() {
 	})
 	values := map[string]any{
 		"architectures": []any{"MyGPTForCausalLM"}, "layers": json.Number("2"),
-		"width": json.Number("32"), "vocab_size": json.Number("100"),
+		"width": json.Number("32"), "vocab_size": json.Number("100"), "torch_dtype": "float16",
 	}
 	_, spec, err := family.Read(family.NewConfig("config.json", values))
 	fmt.Println(spec.Layers, spec.Heads, spec.HeadWidth, err)

@@ -43,7 +43,8 @@
 // one. Read sizes with [Config.Size], so that errors name their keys. What the arithmetic does
 // differently is a field of the spec. Then record a golden from the reference implementation, and
 // test the family against it with modeltest.Family. Add its model_type to reference_keys.py: for a
-// family that is not in reference.tsv, every key must be read.
+// family that is not in reference.tsv, every key must be read but those that change no number of
+// any model, such as torch_dtype.
 package family
 
 import (

@@ -52,20 +52,15 @@ var referenceKeys = sync.OnceValue(func() map[string]map[string]referenceKey {
 
 // goBy makes the table decide what is done with keys that no getter reads, and what a missing key
 // means: kind is a value of its first column. Without it, or for a kind that the table does not
-// have, every key must be read.
+// have, a key must be read unless it changes no number of any model.
 func (c *Config) goBy(kind string) {
-	own, ok := referenceKeys()[kind]
-	if !ok {
-		return
-	}
-	c.reference = maps.Clone(own)
+	c.reference = map[string]referenceKey{}
 	if c.parent == nil {
-		for key, k := range referenceKeys()["*"] {
-			if _, has := own[key]; !has {
-				c.reference[key] = k
-			}
-		}
+		maps.Copy(c.reference, referenceKeys()["*"])
 	}
+	own, ok := referenceKeys()[kind]
+	maps.Copy(c.reference, own)
+	c.listed = ok
 }
 
 // withOtherNames returns keys and the other names that the reference implementation has for them.
@@ -109,7 +104,7 @@ func (c *Config) left() (refused, ignored []string) {
 		k, known := c.reference[key]
 		switch {
 		case value == nil || c.read[key] || known && !k.computes || same(value, k.fallback):
-		case known || c.reference == nil:
+		case known || !c.listed:
 			refused = append(refused, c.path+key)
 		default:
 			ignored = append(ignored, c.path+key)
@@ -154,8 +149,8 @@ func (c *Config) unread() error {
 	return nil
 }
 
-// quantized sets an error if the weights are quantised, which is said under a key of the reference
-// implementation, or of MLX, that no graph here can do without.
+// quantized sets an error if the weights are quantised. The reference implementation and MLX have
+// different keys for how they are.
 func (c *Config) quantized() {
 	for _, key := range []string{"quantization_config", "quantization"} {
 		how, ok := c.values[key].(map[string]any)
@@ -170,8 +165,8 @@ func (c *Config) quantized() {
 	}
 }
 
-// quantization returns the method and the bits of a description of quantised weights, as far as it
-// says them. Some programs have them in inner objects.
+// quantization returns the method and the bits in a description of quantised weights, "" for what
+// it does not have. Some programs write them into inner objects.
 func quantization(how map[string]any) (method, bits string) {
 	for _, key := range sortedKeys(how) {
 		switch v := how[key].(type) {

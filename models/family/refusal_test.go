@@ -694,6 +694,7 @@ func TestNullWindow(t *testing.T) {
 		"phi3":         {"sliding_window": "null"},
 		"qwen2_window": {"sliding_window": "null", "layer_types": ""},
 		"qwen2":        {"sliding_window": "0", "use_sliding_window": "false"},
+		"qwen3":        {"layer_types": `["attention","attention","full_attention"]`},
 	} {
 		_, spec, err := Read(NewConfig("config.json", with(t, golden, changes)))
 		if err != nil {

@@ -180,6 +180,9 @@ func layerTypes(c *Config, layers, window int, byDefault func(l int) bool,
 			len(types), c.keyOf("Layers"))
 	}
 	for l, t := range types {
+		if t == "attention" { // an old name
+			types[l], t = fullAttention, fullAttention
+		}
 		if t != fullAttention && t != slidingAttention {
 			c.fail("layer_types[%d] is %s; supported are %s, %s", l, shown(t), fullAttention,
 				slidingAttention)

@@ -135,7 +135,8 @@ func TestNoDefaults(t *testing.T) {
 	for _, name := range []string{"llama", "qwen2", "gemma2"} {
 		_, file := converted(t, name)
 		file.Keys = slices.DeleteFunc(slices.Clone(file.Keys), func(k gguftest.Key) bool {
-			return strings.HasSuffix(k.Name, "head_count_kv") || strings.HasPrefix(k.Name, "tokenizer")
+			return strings.HasSuffix(k.Name, "head_count_kv") ||
+				strings.HasPrefix(k.Name, "tokenizer")
 		})
 		_, s, err := open(t, file).Read()
 		if err != nil {
