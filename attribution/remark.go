@@ -1,0 +1,59 @@
+package attribution
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
+)
+
+// oddTokens returns a sentence for everything in the tokens of the prompt that people rarely mean.
+func (r *run) oddTokens(m trace.Model) (remarks []string) {
+	p := r.e.Prompt
+	if n := len(p.IDs); n > 1 && p.Special[0] && p.Special[1] && p.IDs[0] == p.IDs[1] {
+		remarks = append(remarks, fmt.Sprintf("%s stands twice at the start of what the model "+
+			"reads; if it was typed, the tokenizer adds it once more: leave it out of the prompt.",
+			message.Quote(p.Texts[0])))
+	}
+	if !r.e.Model.Bidirectional && !r.opts.Chat && strings.HasSuffix(p.Text, " ") &&
+		wordsBeginWithSpace(m) {
+		remarks = append(remarks, fmt.Sprintf("The prompt ends in a space, and the words of %s "+
+			"begin with one, so hardly any word can follow: leave out the space at the end.",
+			message.Quote(r.e.Model.Name)))
+	}
+	return remarks
+}
+
+// wordsBeginWithSpace reports whether a token of the model has both a space and the start of the
+// word after it.
+func wordsBeginWithSpace(m trace.Model) bool {
+	tokens, err := m.Encode(" a", trace.SpecialsFollow)
+	return err == nil && len(tokens) > 0 && len(tokens[0].Text) > 1 && tokens[0].Text[0] == ' '
+}
+
+// withoutSpaces are the scripts that put no spaces between words.
+var withoutSpaces = []*unicode.RangeTable{
+	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer,
+	unicode.Myanmar,
+}
+
+// spacelessRemark returns a sentence about words if at least half of the letters of a text are of
+// a script without spaces between words, and otherwise nothing.
+func spacelessRemark(text string) []string {
+	letters, spaceless := 0, 0
+	for _, r := range text {
+		if unicode.IsLetter(r) {
+			letters++
+			if unicode.In(r, withoutSpaces...) {
+				spaceless++
+			}
+		}
+	}
+	if spaceless == 0 || 2*spaceless < letters {
+		return nil
+	}
+	return []string{"The script of the prompt puts no spaces between words, so a word here is all " +
+		"that stands between two marks; ranges of bytes divide it further."}
+}
