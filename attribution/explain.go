@@ -25,9 +25,9 @@ import (
 // share. In a causal model M is rows m-1..m+n-2 of one pass over all tokens, the rows that predict
 // the generated tokens. [Options.OwnRow] uses rows m..m+n-1 instead, the tokens' own.
 //
-// A continuation is encoded as the end of the prompt ([trace.EncodeAfter]), and so is a contrast. So
-// a leading space is part of it, and most vocabularies have different tokens for "are" and " are".
-// Token ids are used throughout; no text is decoded and encoded again.
+// A continuation is encoded as the end of the prompt ([trace.EncodeAfter]), and so is a contrast.
+// So a leading space is part of it, and most vocabularies have different tokens for "are" and
+// " are". Token ids are used throughout; no text is decoded and encoded again.
 //
 // An encoder reads the text once and generates nothing. Explain then explains its predictions at
 // [Options.Positions], each by the row of its own position over all m tokens of the text.

@@ -329,10 +329,10 @@ func scorerRows() []Option {
 			Name: "replacement", Field: "Scoring.Replacement",
 			Flag: "replacement", Group: ScorerOptions,
 			Help: "`what` stands for a token that occlusion and its like take away: mask, " +
-				"unknown, pad, end, delete, zero or a token such as \" the\" (default the first of mask, unknown " +
-				"and delete that the model has, without an unknown token that ends texts); at " +
-				"every place at once it is the baseline of integrated gradients (default the " +
-				"first of mask, unknown, end and pad that is not nearly zero)",
+				"unknown, pad, end, delete, zero or a token such as \" the\" (default the first " +
+				"of mask, unknown and delete that the model has, without an unknown token that " +
+				"ends texts); at every place at once it is the baseline of integrated gradients " +
+				"(default the first of mask, unknown, end and pad that is not nearly zero)",
 			value: words(func(o *Options) *string { return &o.Scoring.Replacement },
 				scorer.ReplacementRule),
 			takes: func(_ *Options, m planned) bool { return m.info().Replaces },

@@ -54,6 +54,6 @@ func spacelessRemark(text string) []string {
 	if spaceless == 0 || 2*spaceless < letters {
 		return nil
 	}
-	return []string{"The script of the prompt puts no spaces between words, so a word here is all " +
-		"that stands between two marks; ranges of bytes divide it further."}
+	return []string{"The script of the prompt puts no spaces between words, so a word here is " +
+		"all that stands between two marks; ranges of bytes divide it further."}
 }

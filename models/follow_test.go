@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models"
 )
@@ -33,6 +32,22 @@ var prefixSpace = map[string]string{
 // withPieces opens a decoder with a small tokenizer of the kind of SentencePiece.
 func withPieces(t *testing.T, prefix string) *models.Model {
 	t.Helper()
+	return withTokenizer(t, pieces(prefix))
+}
+
+// withTokenizer opens a decoder with a tokenizer.json.
+func withTokenizer(t *testing.T, file string) *models.Model {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("testdata/goldens/llama")); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "tokenizer.json"), []byte(file))
+	return open(t, dir)
+}
+
+// pieces returns the tokenizer.json of that tokenizer.
+func pieces(prefix string) string {
 	tokens := []string{"<unk>", "<s>", "</s>", "▁"}
 	for c := 'a'; c <= 'z'; c++ {
 		tokens = append(tokens, string(c))
@@ -54,11 +69,7 @@ func withPieces(t *testing.T, prefix string) *models.Model {
 	for i, m := range merges {
 		merges[i] = fmt.Sprintf("%q", m)
 	}
-	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS("testdata/goldens/llama")); err != nil {
-		t.Fatal(err)
-	}
-	write(t, filepath.Join(dir, "tokenizer.json"), fmt.Appendf(nil, `{"version":"1.0",
+	return fmt.Sprintf(`{"version":"1.0",
 "truncation":null,"padding":null,"added_tokens":[%s],%s,"post_processor":{
  "type":"TemplateProcessing","single":[{"SpecialToken":{"id":"<s>","type_id":0}},
  {"Sequence":{"id":"A","type_id":0}}],"pair":[{"Sequence":{"id":"A","type_id":0}}],
@@ -67,8 +78,7 @@ func withPieces(t *testing.T, prefix string) *models.Model {
 "model":{"type":"BPE","dropout":null,"unk_token":"<unk>","continuing_subword_prefix":null,
  "end_of_word_suffix":null,"fuse_unk":true,"byte_fallback":false,"vocab":{%s},"merges":[%s]}}`,
 		strings.Join(added, ","), prefixSpace[prefix], strings.Join(vocab, ","),
-		strings.Join(merges, ",")))
-	return open(t, dir)
+		strings.Join(merges, ","))
 }
 
 // TestEncodeAfter checks that a text that follows a prompt has the tokens that it has in the whole
@@ -125,10 +135,11 @@ func TestFollowing(t *testing.T) {
 			{"the keys ", " are", []string{" are"}, "The prompt ends in a space"},
 			{"<s> the keys", " are", []string{" are"}, `"<s>" stands twice`},
 		} {
-			e, err := attribution.Explain(context.Background(), m, c.prompt, attribution.Options{
+			opts := attribution.Options{
 				Methods: []string{"occlusion"}, Continuation: c.continuation, Contrast: " is",
-				Scoring: scorer.Options{Replacement: " are"},
-			})
+			}
+			opts.Scoring.Replacement = " are"
+			e, err := attribution.Explain(context.Background(), m, c.prompt, opts)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -146,6 +157,77 @@ func TestFollowing(t *testing.T) {
 				!strings.Contains(strings.Join(odd, ""), c.warning) {
 				t.Errorf("%s, %q: warnings %q, want one with %q", prefix, c.prompt, odd, c.warning)
 			}
+		}
+	}
+}
+
+// TestStandInsByName: a token of text is not the unknown or mask token because it is written like
+// one, as entry 128244 of Qwen2.5, "<unk>", is not. The model's ids of padding and end count.
+func TestStandInsByName(t *testing.T) {
+	const file = `{"version":"1.0","truncation":null,"padding":null,"added_tokens":[%s],
+"normalizer":null,"pre_tokenizer":null,"post_processor":null,"decoder":null,
+"model":{"type":"BPE","dropout":null,"unk_token":%s,"continuing_subword_prefix":null,
+ "end_of_word_suffix":null,"fuse_unk":false,"byte_fallback":false,"merges":[],
+ "vocab":{"<unk>":0,"[UNK]":1,"[SEP]":2,"<mask>":3,"[MASK]":4,"[PAD]":5}}}`
+	const mask = `{"id":3,"content":"<mask>","single_word":false,"lstrip":false,"rstrip":false,` +
+		`"normalized":false,"special":true}`
+	for _, c := range []struct {
+		name, added, unknown string
+		want                 map[string]int
+	}{
+		{"tokens of text", "", "null", map[string]int{"pad": 0, "end": 2}},
+		{"a named one", "", `"[UNK]"`, map[string]int{"pad": 0, "end": 2, "unknown": 1}},
+		{"a control token", mask, "null", map[string]int{"pad": 0, "end": 2, "mask": 3}},
+	} {
+		m := withTokenizer(t, fmt.Sprintf(file, c.added, c.unknown))
+		got := map[string]int{}
+		for _, kind := range []string{"mask", "unknown", "pad", "end"} {
+			if id, ok := m.Replacement(kind); ok {
+				got[kind] = id
+			}
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+	}
+}
+
+// TestTokenizerClass: do_lower_case of tokenizer_config.json counts as in transformers 5, also for
+// the tokenizer alone, and what differs from tokenizer.json is remarked.
+func TestTokenizerClass(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("testdata/goldens/bert")); err != nil {
+		t.Fatal(err)
+	}
+	const vocabulary = `"vocab":{"[PAD]":0,"[CLS]":1,"[SEP]":2,"[UNK]":3,"a":4,"b":5}`
+	write(t, filepath.Join(dir, "tokenizer.json"), []byte(strings.Replace(
+		fmt.Sprintf(wordPiece, "null"), vocabulary,
+		`"vocab":{"[PAD]":0,"[CLS]":1,"[SEP]":2,"[UNK]":3,"a":4,"A":5}`, 1)))
+	for _, c := range []struct {
+		config string
+		want   int
+	}{
+		{`{"tokenizer_class":"BertTokenizer"}`, 4},
+		{`{"tokenizer_class":"BertTokenizer","do_lower_case":false}`, 5},
+		{`{"tokenizer_class":"PreTrainedTokenizerFast","do_lower_case":true}`, 5},
+	} {
+		write(t, filepath.Join(dir, "tokenizer_config.json"), []byte(c.config))
+		m := open(t, dir)
+		tokens, err := m.Encode("A", trace.SpecialsOff)
+		if err != nil || len(tokens) != 1 || tokens[0].ID != c.want {
+			t.Errorf("%s: tokens %v, %v; want %d", c.config, tokens, err, c.want)
+		}
+		own := strings.Contains(c.config, "PreTrained")
+		if remarks := strings.Join(m.Info().Remarks, ""); own == strings.Contains(remarks,
+			"those of BertTokenizer") {
+			t.Errorf("%s: remarks %q", c.config, remarks)
+		}
+		alone, err := models.OpenTokenizer(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ids, err := alone.Encode("A", false); err != nil || ids[0].ID != c.want {
+			t.Errorf("%s: the tokenizer alone: %v, %v; want %d", c.config, ids, err, c.want)
 		}
 	}
 }

@@ -221,7 +221,8 @@ type Drop struct {
 }
 
 // EncodeAnswer returns the tokens of an answer to a prompt, by [trace.EncodeAfter]. The prompt may
-// be empty, for one that is not known. It returns a [trace.UsageError] if the answer has none, or if the model does not know one of its words.
+// be empty, for one that is not known. It returns a [trace.UsageError] if the answer has no tokens,
+// or if the model does not know one of its words.
 func EncodeAnswer(m trace.Model, prompt, answer string) (Answer, error) {
 	if strings.TrimSpace(answer) == "" {
 		return Answer{}, trace.Usagef("the answer is empty; give some text")

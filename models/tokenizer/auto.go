@@ -12,7 +12,7 @@ import (
 )
 
 // Config is what AutoTokenizer of transformers reads beside tokenizer.json. It says which class of
-// transformers the tokenizer has; some classes build the parts of the tokenizer anew and take only
+// transformers the tokenizer has; some classes replace the parts of the tokenizer and take only
 // the vocabulary and the control tokens from the file. The zero value has no class.
 type Config struct {
 	// ModelType is model_type of config.json. Class is tokenizer_class of tokenizer_config.json, or
@@ -55,7 +55,7 @@ type autoTable struct {
 	ModelTypes map[string]string `json:"model_types"` // the class of each
 	// Disbelieved are the model types whose tokenizer_class AutoTokenizer replaces by its own.
 	Disbelieved []string
-	// Classes are those that build their parts anew; others take those of the file.
+	// Classes are those that bring their own parts; others take those of the file.
 	Classes map[string]class
 	// Mistral has the expression that should split the texts of these models.
 	Mistral struct {
@@ -65,7 +65,7 @@ type autoTable struct {
 	}
 }
 
-// class is a class of transformers that builds its parts anew for files with a kind of model.
+// class is a class of transformers that brings its own parts, for files with a kind of model.
 type class struct {
 	Model string
 	// Parts are normalizer and pre_tokenizer, decoded.
@@ -198,8 +198,8 @@ func decoded(raw json.RawMessage) (part any) {
 	return part
 }
 
-// splitter returns a remark if the texts of a Mistral model are split by an expression that is known
-// to be wrong, as in files published by mistake. tokens is the size of the vocabulary.
+// splitter returns a remark if the texts of a Mistral model are split by an expression that is
+// known to be wrong, as in files published by mistake. tokens is the size of the vocabulary.
 func (a autoTable) splitter(c Config, f file, tokens int) []string {
 	if tokens <= a.Mistral.MinVocabulary || !slices.Contains(a.Mistral.ModelTypes, c.ModelType) {
 		return nil

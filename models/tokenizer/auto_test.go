@@ -50,8 +50,8 @@ func (c autoCase) parseFor(t *testing.T) (tok *Tokenizer, remarks []string) {
 // unlikeAuto are the files and classes with texts whose ids differ from AutoTokenizer's, and how
 // many of 319 for the options with the most. All are byte-level files whose splitter or normalizer
 // is not that of the class, which here is that of the file, with which the vocabulary was learnt.
-// Of these, published models have the first: SmolLM2 and Granite Code split digits, and transformers
-// 5 does not. llama3 with GPTNeoXTokenizer is not given its begin-of-text token there either.
+// Of these, published models have the first: SmolLM2 and Granite split digits, and
+// transformers 5 does not. With GPTNeoXTokenizer it also leaves out begin-of-text of llama3.
 var unlikeAuto = map[string]int{
 	"gpt2 GPT2Tokenizer, digits split": 81,
 	"gpt2 GPTNeoXTokenizer":            6,
@@ -118,8 +118,8 @@ func idsFor(t *testing.T, tok *Tokenizer, text string) []int {
 	return idsOf(tokens)
 }
 
-// TestAutoRemarks reads the remarks about a file and its class, and the error for an option that is
-// none.
+// TestAutoRemarks reads the remarks about a file and its class, and the error for an option with
+// another value than true, false and null.
 func TestAutoRemarks(t *testing.T) {
 	bert := autoCase{File: "bert_uncased", ModelType: "bert"}
 	for _, c := range []struct {
@@ -183,7 +183,8 @@ func TestMistralSplitter(t *testing.T) {
 		{"mistral", file{}, 131072, false},
 	} {
 		got := table.splitter(Config{ModelType: c.model}, c.file, c.size)
-		if wrong := len(got) == 1 && strings.Contains(got[0], "fix_mistral_regex"); wrong != c.wrong {
+		wrong := len(got) == 1 && strings.Contains(got[0], "fix_mistral_regex")
+		if wrong != c.wrong {
 			t.Errorf("%s with %d tokens: remarks %q, want one: %v", c.model, c.size, got, c.wrong)
 		}
 	}

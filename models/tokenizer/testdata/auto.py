@@ -4,7 +4,7 @@
     python auto.py            # writes ../auto.json and auto.json.gz
 
 ../auto.json is read by the package. It has, for each model type that headwater opens, the class that AutoTokenizer has for it; the model
-types whose tokenizer_class in tokenizer_config.json AutoTokenizer does not believe; and for each class that builds its parts anew the
+types whose tokenizer_class in tokenizer_config.json AutoTokenizer does not believe; and for each class that brings its own parts the
 normalizer and pre_tokenizer that it builds, and which values in them its options change. auto.json.gz has the ids of the 319 texts of
 ref.json.gz for combinations of a trained file (with other parts, if there are some), a model type, a class and options: those ids that
 differ from what the library tokenizers makes of the file.
@@ -72,7 +72,7 @@ DIGITS = {"type": "Sequence", "pretokenizers": [{"type": "Digits", "individual_d
 
 def combinations():
     """File, model type, class, options and other parts, in the manner of published ones and a few that are odd."""
-    yield "gpt2", "llama", "GPT2Tokenizer", {}, {"pre_tokenizer": DIGITS}  # SmolLM2, Granite Code
+    yield "gpt2", "llama", "GPT2Tokenizer", {}, {"pre_tokenizer": DIGITS}  # SmolLM2, Granite
     yield "gpt2", "gpt_neox", "GPTNeoXTokenizer", {}, {"normalizer": {"type": "NFC"}}  # Pythia
     for name in ["Qwen2Tokenizer", "PreTrainedTokenizerFast"]:
         yield "gpt2", "qwen2", name, {}, parts("Qwen2Tokenizer")  # Qwen2's own file has the parts of its class
