@@ -76,12 +76,14 @@ func (d directory) explain(err error) error { return err }
 func (d directory) TokenizerName() string { return d.Name + "/tokenizer.json" }
 
 func (d directory) tokenizerConfig() (c tokenizer.Config, err error) {
-	c.File = d.Name + "/tokenizer_config.json"
-	c.Settings, err = d.TokenizerConfig()
+	if c.Settings, err = d.TokenizerConfig(); err != nil {
+		return c, err
+	}
 	c.ModelType, _ = d.Config["model_type"].(string)
 	named, _ := c.Settings["tokenizer_class"].(string)
 	own, _ := d.Config["tokenizer_class"].(string)
 	c.Class = cmp.Or(named, own)
+	c.Special, err = d.SpecialTokens()
 	return c, err
 }
 

@@ -5,38 +5,39 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 )
 
 // Config is what AutoTokenizer of transformers reads beside tokenizer.json. It says which class of
-// transformers the tokenizer has; some classes replace the parts of the tokenizer and take only
-// the vocabulary and the control tokens from the file. The zero value has no class.
+// transformers the tokenizer has; some classes replace the parts of the tokenizer and take only the
+// vocabulary from the file. The zero value has no class.
 type Config struct {
 	// ModelType is model_type of config.json. Class is tokenizer_class of tokenizer_config.json, or
 	// else of config.json.
 	ModelType, Class string
-	// Settings has tokenizer_config.json, decoded, and File is its name for messages.
+	// Settings is tokenizer_config.json, decoded.
 	Settings map[string]any
-	File     string
+	// Special has the text of each token with a role, by key: bos_token, eos_token and others.
+	Special map[string]string
 }
 
 // ParseFor reads a tokenizer.json as [Parse] does, for a model. The ids are those of AutoTokenizer
 // of transformers 5: normalizer and pre_tokenizer are those of the class that it would choose, with
-// the options that the configuration sets, such as do_lower_case and add_prefix_space. Byte-level
-// tokenizers are the exception: they keep the normalizer and the splitter of the file, because the
-// vocabulary was learnt with them; add_prefix_space counts there too. The remarks say in one
-// sentence each what differs from the file or from transformers. It returns an error for an option
-// of the class that is neither true nor false.
+// the options that the configuration sets, such as do_lower_case and add_prefix_space, and tokens
+// with a role are control tokens. Byte-level tokenizers are the exception: they keep the normalizer
+// and the splitter of the file, because the vocabulary was learnt with them, and only
+// add_prefix_space counts. The remarks say in one sentence each what differs from the file or from transformers.
+// It returns an error for an option of the class that is neither true nor false.
 func ParseFor(data []byte, name string, c Config) (t *Tokenizer, remarks []string, err error) {
 	var table autoTable
 	if err := json.Unmarshal(autoJSON, &table); err != nil {
 		return nil, nil, fmt.Errorf("tokenizer: auto.json: %w", err)
 	}
 	t, err = parse(data, func(f *file, m modelFile) (err error) {
-		remarks, err = table.rebuild(f, m.kind, c)
+		remarks, err = table.rebuild(f, m, c)
 		remarks = append(remarks, table.splitter(c, *f, len(m.tokens))...)
 		return err
 	})
@@ -70,14 +71,15 @@ type class struct {
 	Model string
 	// Parts are normalizer and pre_tokenizer, decoded.
 	Parts map[string]any
-	// Options change the value at a place in the parts, given by the keys on the way to it. A later
-	// one wins.
+	// Options give a key in the parts another value. A later one wins.
 	Options []struct {
 		Option string
 		Value  bool
-		At     []string
+		Key    string
 		Set    any
 	}
+	// Special has the tokens with a role that the configuration does not name.
+	Special map[string]string
 }
 
 // class returns the name of the class that AutoTokenizer chooses, "" for none. isBytes says whether
@@ -94,25 +96,29 @@ func (a autoTable) class(c Config, isBytes bool) string {
 	return named
 }
 
-// rebuild gives a file, which has a kind of model, the parts of its class.
-func (a autoTable) rebuild(f *file, kind string, c Config) (remarks []string, err error) {
+// rebuild gives a file the parts and the control tokens of its class.
+func (a autoTable) rebuild(f *file, m modelFile, c Config) (remarks []string, err error) {
 	isBytes := bytes.Contains(slices.Concat(f.PreTokenizer, f.Decoder), []byte(`"ByteLevel"`))
 	name := a.class(c, isBytes)
-	k, ok := a.Classes[name]
-	if !ok || k.Model != kind {
+	k := a.Classes[name]
+	if k.Model != m.kind {
+		f.addSpecial(m, c.Special)
 		return nil, nil
 	}
-	if err := k.set(c); err != nil {
+	maps.Copy(k.Special, c.Special)
+	f.addSpecial(m, k.Special)
+	if err := k.set(c.Settings); err != nil {
 		return nil, err
 	}
-	normalizer, pre := k.Parts["normalizer"], k.Parts["pre_tokenizer"]
+	own, pre, normalizer := decoded(f.PreTokenizer), k.Parts["pre_tokenizer"], k.Parts["normalizer"]
 	if isBytes {
-		if f.PreTokenizer, err = withPrefixSpace(f.PreTokenizer, pre); err != nil {
+		conform(own, pre)
+		if f.PreTokenizer, err = marshal(own); err != nil {
 			return nil, err
 		}
 	}
 	switch {
-	case alike(f.PreTokenizer, pre) && alike(f.Normalizer, normalizer):
+	case reflect.DeepEqual(own, pre) && reflect.DeepEqual(decoded(f.Normalizer), normalizer):
 		return nil, nil
 	case isBytes:
 		return []string{"tokenizer.json splits or normalises texts in another way than " + name +
@@ -126,70 +132,77 @@ func (a autoTable) rebuild(f *file, kind string, c Config) (remarks []string, er
 		name + ", as in transformers 5"}, err
 }
 
-// set sets the options of the configuration in the parts.
-func (k class) set(c Config) error {
+// addSpecial makes control tokens of tokens with a role, if the model has them.
+func (f *file) addSpecial(m modelFile, roles map[string]string) {
+	special := map[string]bool{}
+	for _, text := range roles {
+		special[text] = true
+	}
+	for i, a := range f.AddedTokens {
+		f.AddedTokens[i].Special = a.Special || special[a.Content]
+		delete(special, a.Content)
+	}
+	ids := map[string]int{} // of those that the file does not add; the last one counts
+	for _, t := range m.tokens {
+		if special[t.content] {
+			ids[t.content] = t.id
+		}
+	}
+	for _, text := range slices.Sorted(maps.Keys(ids)) {
+		f.AddedTokens = append(f.AddedTokens,
+			addedToken{ID: uint32(ids[text]), Content: text, Special: true})
+	}
+}
+
+// set sets the options of tokenizer_config.json in the parts.
+func (k class) set(settings map[string]any) error {
 	for _, o := range k.Options {
-		value, ok := c.Settings[o.Option].(bool)
-		if !ok && c.Settings[o.Option] != nil {
-			return fmt.Errorf("%s: %s is %.60v; want true, false or null", c.File, o.Option,
-				c.Settings[o.Option])
+		value, ok := settings[o.Option].(bool)
+		if !ok && settings[o.Option] != nil {
+			return fmt.Errorf("tokenizer_config.json beside it: %s is %.60v; want true, false or "+
+				"null", o.Option, settings[o.Option])
 		}
-		if !ok || value != o.Value {
-			continue
+		if ok && value == o.Value {
+			objects(k.Parts, func(part map[string]any) {
+				if _, has := part[o.Key]; has {
+					part[o.Key] = o.Set
+				}
+			})
 		}
-		var at any = k.Parts
-		for _, key := range o.At[:len(o.At)-1] {
-			if list, ok := at.([]any); ok {
-				i, _ := strconv.Atoi(key)
-				at = list[i]
-				continue
-			}
-			at = at.(map[string]any)[key]
-		}
-		at.(map[string]any)[o.At[len(o.At)-1]] = o.Set
 	}
 	return nil
 }
 
-// withPrefixSpace returns the pre_tokenizer of a file with add_prefix_space of a decoded one.
-func withPrefixSpace(raw json.RawMessage, from any) (json.RawMessage, error) {
-	part, changed := decoded(raw), false
-	for _, b := range byteLevels(from) {
-		for _, own := range byteLevels(part) {
-			changed = changed || own["add_prefix_space"] != b["add_prefix_space"]
-			own["add_prefix_space"] = b["add_prefix_space"]
+// conform gives the byte-level parts of a decoded pre_tokenizer the prefix space of another one,
+// and values to the keys that do nothing there or have a default.
+func conform(own, other any) {
+	var space any
+	objects(other, func(part map[string]any) {
+		if part["type"] == "ByteLevel" {
+			space = part["add_prefix_space"]
 		}
-	}
-	if !changed {
-		return raw, nil
-	}
-	return marshal(part)
+	})
+	objects(own, func(part map[string]any) {
+		if part["type"] == "ByteLevel" && space != nil {
+			part["add_prefix_space"], part["trim_offsets"] = space, true
+			part["use_regex"] = part["use_regex"] != false
+		}
+	})
 }
 
-// byteLevels returns the parts of type ByteLevel in a decoded pre_tokenizer, which may be a
-// Sequence.
-func byteLevels(part any) (found []map[string]any) {
-	object, _ := part.(map[string]any)
-	list, _ := object["pretokenizers"].([]any)
-	for _, p := range append(list, part) {
-		if b, ok := p.(map[string]any); ok && b["type"] == "ByteLevel" {
-			found = append(found, b)
+// objects calls f for every object in a decoded value.
+func objects(value any, f func(map[string]any)) {
+	switch v := value.(type) {
+	case []any:
+		for _, item := range v {
+			objects(item, f)
+		}
+	case map[string]any:
+		f(v)
+		for _, item := range v {
+			objects(item, f)
 		}
 	}
-	return found
-}
-
-// alike reports whether a part of a file and a decoded one do the same. trim_offsets does nothing
-// in a pre_tokenizer, and use_regex is true where it is missing.
-func alike(raw json.RawMessage, part any) bool {
-	own := decoded(raw)
-	for _, b := range byteLevels(own) {
-		b["trim_offsets"] = true
-		if b["use_regex"] == nil {
-			b["use_regex"] = true
-		}
-	}
-	return reflect.DeepEqual(own, part)
 }
 
 // decoded returns a part of a file as maps, lists and values; nil if it is missing.

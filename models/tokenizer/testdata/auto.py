@@ -5,7 +5,8 @@
 
 ../auto.json is read by the package. It has, for each model type that headwater opens, the class that AutoTokenizer has for it; the model
 types whose tokenizer_class in tokenizer_config.json AutoTokenizer does not believe; and for each class that brings its own parts the
-normalizer and pre_tokenizer that it builds, and which values in them its options change. auto.json.gz has the ids of the 319 texts of
+normalizer and pre_tokenizer that it builds, and which values in them its options change, and the tokens with
+a role that it names by itself. auto.json.gz has the ids of the 319 texts of
 ref.json.gz for combinations of a trained file (with other parts, if there are some), a model type, a class and options: those ids that
 differ from what the library tokenizers makes of the file.
 """
@@ -29,13 +30,13 @@ def parts(name, **options):
     return {part: file[part] for part in PARTS}
 
 
-def changes(old, new, path=()):
-    """The places at which two values differ, and the new value there."""
+def changes(old, new, key=None):
+    """The keys whose values differ, and the new values. Each key is in one object alone."""
     if isinstance(old, dict) and isinstance(new, dict):
-        return [c for k in old for c in changes(old[k], new[k], (*path, k))]
+        return [c for k in old for c in changes(old[k], new[k], k)]
     if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
-        return [c for i in range(len(old)) for c in changes(old[i], new[i], (*path, str(i)))]
-    return [] if old == new else [{"at": path, "set": new}]
+        return [c for i in range(len(old)) for c in changes(old[i], new[i], key)]
+    return [] if old == new else [{"key": key, "set": new}]
 
 
 def recorded(name):
@@ -47,7 +48,9 @@ def recorded(name):
         for value in (False, True):
             for change in changes(default, parts(name, **{option: value})):
                 options.append({"option": option, "value": value, **change})
-    return {"model": getattr(transformers, name).model.__name__, "parts": default, "options": options}
+    parameters = [p for c in getattr(transformers, name).__mro__ for p in inspect.signature(c.__init__).parameters.values()]
+    special = {p.name: p.default for p in reversed(parameters) if p.name.endswith("_token") and isinstance(p.default, str)}
+    return {"model": getattr(transformers, name).model.__name__, "parts": default, "options": options, "special": special}
 
 
 def mistral_regex():
@@ -73,6 +76,12 @@ DIGITS = {"type": "Sequence", "pretokenizers": [{"type": "Digits", "individual_d
 def combinations():
     """File, model type, class, options and other parts, in the manner of published ones and a few that are odd."""
     yield "gpt2", "llama", "GPT2Tokenizer", {}, {"pre_tokenizer": DIGITS}  # SmolLM2, Granite
+    named = {"bos_token": "<s>", "eos_token": {"__type": "AddedToken", "content": "</s>"}, "pad_token": "er"}
+    for name, model in [("LlamaTokenizer", "mistral"), ("LlamaTokenizer", "llama"), (None, "llama")]:
+        for options in [{}, named]:
+            yield "llama2_metaspace", model, name, options, {"added_tokens": []}
+    yield "bert_uncased", "bert", "BertTokenizer", {}, {"added_tokens": []}
+    yield "gpt2", "gpt2", "GPT2Tokenizer", {"eos_token": "the"}, {"added_tokens": []}
     yield "gpt2", "gpt_neox", "GPTNeoXTokenizer", {}, {"normalizer": {"type": "NFC"}}  # Pythia
     for name in ["Qwen2Tokenizer", "PreTrainedTokenizerFast"]:
         yield "gpt2", "qwen2", name, {}, parts("Qwen2Tokenizer")  # Qwen2's own file has the parts of its class
