@@ -33,25 +33,19 @@ func wordsBeginWithSpace(m trace.Model) bool {
 	return err == nil && len(tokens) > 0 && len(tokens[0].Text) > 1 && tokens[0].Text[0] == ' '
 }
 
-// withoutSpaces are the scripts that put no spaces between words.
-var withoutSpaces = []*unicode.RangeTable{
-	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer,
-	unicode.Myanmar,
-}
-
-// spacelessRemark returns a sentence about words if at least half of the letters of a text are of
-// a script without spaces between words, and otherwise nothing.
+// spacelessRemark returns a sentence about words if most letters of a text are of a script without
+// spaces between words, and otherwise nothing.
 func spacelessRemark(text string) []string {
-	letters, spaceless := 0, 0
+	spaceless := 0 // how many more such letters there are than others
 	for _, r := range text {
-		if unicode.IsLetter(r) {
-			letters++
-			if unicode.In(r, withoutSpaces...) {
-				spaceless++
-			}
+		if unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai,
+			unicode.Lao, unicode.Khmer, unicode.Myanmar) {
+			spaceless++
+		} else if unicode.IsLetter(r) {
+			spaceless--
 		}
 	}
-	if spaceless == 0 || 2*spaceless < letters {
+	if spaceless <= 0 {
 		return nil
 	}
 	return []string{"The script of the prompt puts no spaces between words, so a word here is " +

@@ -11,9 +11,8 @@ import (
 	"strings"
 )
 
-// Config is what AutoTokenizer of transformers reads beside tokenizer.json. It says which class of
-// transformers the tokenizer has; some classes replace the parts of the tokenizer and take only the
-// vocabulary from the file. The zero value has no class.
+// Config is what AutoTokenizer of transformers reads beside tokenizer.json. The class that it names
+// may replace the parts of the tokenizer. The zero value has no class.
 type Config struct {
 	// ModelType is model_type of config.json. Class is tokenizer_class of tokenizer_config.json, or
 	// else of config.json.
@@ -214,18 +213,16 @@ func decoded(raw json.RawMessage) (part any) {
 // splitter returns a remark if the texts of a Mistral model are split by an expression that is
 // known to be wrong, as in files published by mistake. tokens is the size of the vocabulary.
 func (a autoTable) splitter(c Config, f file, tokens int) []string {
-	if tokens <= a.Mistral.MinVocabulary || !slices.Contains(a.Mistral.ModelTypes, c.ModelType) {
+	var pre struct{ Pretokenizers []struct{ Pattern patternFile } }
+	_ = json.Unmarshal(f.PreTokenizer, &pre) // another kind of pre_tokenizer has no splitter
+	if tokens <= a.Mistral.MinVocabulary || len(pre.Pretokenizers) == 0 ||
+		!slices.Contains(a.Mistral.ModelTypes, c.ModelType) {
 		return nil
 	}
-	var pre struct {
-		Pretokenizers []struct{ Pattern patternFile }
-	}
-	_ = json.Unmarshal(f.PreTokenizer, &pre)
-	if len(pre.Pretokenizers) == 0 || pre.Pretokenizers[0].Pattern.Regex == nil ||
-		*pre.Pretokenizers[0].Pattern.Regex == a.Mistral.Expression {
+	regex := pre.Pretokenizers[0].Pattern.Regex
+	if regex == nil || *regex == a.Mistral.Expression {
 		return nil
 	}
 	return []string{"tokenizer.json splits texts by another expression than Mistral's own " +
-		"tokenizer, which Mistral published by mistake: transformers warns of it and corrects it " +
-		"with fix_mistral_regex=True; here the file counts"}
+		"tokenizer, a mistake of which transformers warns (fix_mistral_regex); the file counts"}
 }
