@@ -37,22 +37,25 @@ func (m *Model) findStandIns(pads []any, specials map[string]string, eos []int) 
 	if m.tokenizer == nil {
 		return found
 	}
-	for _, named := range []struct{ kind, role string }{
-		{"unknown", "unk_token"}, {"pad", "pad_token"}, {"end", "eos_token"}, {"end", "sep_token"},
+	for _, t := range []struct {
+		kind, text string
+		named      bool
+	}{
+		{"unknown", specials["unk_token"], true},
+		{"pad", specials["pad_token"], true},
+		{"pad", "[PAD]", false},
+		{"pad", "<pad>", false},
+		{"end", specials["eos_token"], true},
+		{"end", specials["sep_token"], true},
+		{"end", "[SEP]", false},
+		{"end", "</s>", false},
 	} {
-		if id, ok := m.tokenizer.ID(specials[named.role]); ok {
-			add(named.kind, id)
+		if id, ok := m.tokenizer.ID(t.text); ok && (t.named || m.special(id)) {
+			add(t.kind, id)
 		}
 	}
 	if id, ok := m.tokenizer.Unknown(); ok {
 		add("unknown", id)
-	}
-	for _, usual := range []struct{ kind, text string }{
-		{"pad", "[PAD]"}, {"pad", "<pad>"}, {"end", "[SEP]"}, {"end", "</s>"},
-	} {
-		if id, ok := m.tokenizer.ID(usual.text); ok && m.special(id) {
-			add(usual.kind, id)
-		}
 	}
 	return found
 }

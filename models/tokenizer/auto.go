@@ -28,8 +28,8 @@ type Config struct {
 // the options that the configuration sets, such as do_lower_case and add_prefix_space, and tokens
 // with a role are control tokens. Byte-level tokenizers are the exception: they keep the normalizer
 // and the splitter of the file, because the vocabulary was learnt with them, and only
-// add_prefix_space counts. The remarks say in one sentence each what differs from the file or from transformers.
-// It returns an error for an option of the class that is neither true nor false.
+// add_prefix_space counts. The remarks say in one sentence each what differs from the file or from
+// transformers. It returns an error for an option of the class that is neither true nor false.
 func ParseFor(data []byte, name string, c Config) (t *Tokenizer, remarks []string, err error) {
 	var table autoTable
 	if err := json.Unmarshal(autoJSON, &table); err != nil {
@@ -110,8 +110,8 @@ func (a autoTable) rebuild(f *file, m modelFile, c Config) (remarks []string, er
 		return nil, err
 	}
 	own, pre, normalizer := decoded(f.PreTokenizer), k.Parts["pre_tokenizer"], k.Parts["normalizer"]
+	isBytes = conform(own, pre) || isBytes
 	if isBytes {
-		conform(own, pre)
 		if f.PreTokenizer, err = marshal(own); err != nil {
 			return nil, err
 		}
@@ -141,15 +141,12 @@ func (f *file) addSpecial(m modelFile, roles map[string]string) {
 		f.AddedTokens[i].Special = a.Special || special[a.Content]
 		delete(special, a.Content)
 	}
-	ids := map[string]int{} // of those that the file does not add; the last one counts
-	for _, t := range m.tokens {
+	for _, t := range slices.Backward(m.tokens) { // the last of equal ones counts
 		if special[t.content] {
-			ids[t.content] = t.id
+			added := addedToken{ID: uint32(t.id), Content: t.content, Special: true} //nolint:gosec // an id of the vocabulary
+			f.AddedTokens = append(f.AddedTokens, added)
+			delete(special, t.content)
 		}
-	}
-	for _, text := range slices.Sorted(maps.Keys(ids)) {
-		f.AddedTokens = append(f.AddedTokens,
-			addedToken{ID: uint32(ids[text]), Content: text, Special: true})
 	}
 }
 
@@ -173,8 +170,9 @@ func (k class) set(settings map[string]any) error {
 }
 
 // conform gives the byte-level parts of a decoded pre_tokenizer the prefix space of another one,
-// and values to the keys that do nothing there or have a default.
-func conform(own, other any) {
+// and values to the keys that do nothing there or have a default. It reports whether the other one
+// is byte-level.
+func conform(own, other any) bool {
 	var space any
 	objects(other, func(part map[string]any) {
 		if part["type"] == "ByteLevel" {
@@ -187,6 +185,7 @@ func conform(own, other any) {
 			part["use_regex"] = part["use_regex"] != false
 		}
 	})
+	return space != nil
 }
 
 // objects calls f for every object in a decoded value.
