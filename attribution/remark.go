@@ -12,25 +12,19 @@ import (
 // oddTokens returns a sentence for everything in the tokens of the prompt that people rarely mean.
 func (r *run) oddTokens(m trace.Model) (remarks []string) {
 	p := r.e.Prompt
-	if n := len(p.IDs); n > 1 && p.Special[0] && p.Special[1] && p.IDs[0] == p.IDs[1] {
+	if len(p.IDs) > 1 && p.Special[0] && p.Special[1] && p.IDs[0] == p.IDs[1] {
 		remarks = append(remarks, fmt.Sprintf("%s stands twice at the start of what the model "+
 			"reads; if it was typed, the tokenizer adds it once more: leave it out of the prompt.",
 			message.Quote(p.Texts[0])))
 	}
-	if !r.e.Model.Bidirectional && !r.opts.Chat && strings.HasSuffix(p.Text, " ") &&
-		wordsBeginWithSpace(m) {
+	word, err := m.Encode(" a", trace.SpecialsFollow)
+	spaced := err == nil && len(word) > 0 && len(word[0].Text) > 1 && word[0].Text[0] == ' '
+	if spaced && strings.HasSuffix(p.Text, " ") && !r.e.Model.Bidirectional && !r.opts.Chat {
 		remarks = append(remarks, fmt.Sprintf("The prompt ends in a space, and the words of %s "+
 			"begin with one, so hardly any word can follow: leave out the space at the end.",
 			message.Quote(r.e.Model.Name)))
 	}
 	return remarks
-}
-
-// wordsBeginWithSpace reports whether a token of the model has both a space and the start of the
-// word after it.
-func wordsBeginWithSpace(m trace.Model) bool {
-	tokens, err := m.Encode(" a", trace.SpecialsFollow)
-	return err == nil && len(tokens) > 0 && len(tokens[0].Text) > 1 && tokens[0].Text[0] == ' '
 }
 
 // spacelessRemark returns a sentence about words if most letters of a text are of a script without

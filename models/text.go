@@ -67,23 +67,22 @@ func readTokenizer(from source) (*tokenizer.Tokenizer, []string, error) {
 // OpenTokenizer reads a tokenizer alone: that of the directory of a model or of a GGUF file as
 // [Open] does, and a tokenizer.json, which no configuration belongs to, as it stands there.
 func OpenTokenizer(path string) (t *tokenizer.Tokenizer, err error) {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		dir, err := checkpoint.OpenText(path)
+	if strings.HasSuffix(path, ".gguf") {
+		from, err := openSource(path)
 		if err != nil {
 			return nil, err
 		}
-		t, _, err = readTokenizer(directory{dir})
-		return t, err
+		t, _, err = readTokenizer(from)
+		return t, errors.Join(err, from.Close())
 	}
-	if !strings.HasSuffix(path, ".gguf") {
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
 		return tokenizer.Load(path)
 	}
-	from, err := openSource(path)
-	if err != nil {
-		return nil, err
+	dir, err := checkpoint.OpenText(path)
+	if err == nil {
+		t, _, err = readTokenizer(directory{dir})
 	}
-	t, _, err = readTokenizer(from)
-	return t, errors.Join(err, from.Close())
+	return t, err
 }
 
 // checkVocabulary returns an error if the tokenizer has tokens of text without an embedding, which

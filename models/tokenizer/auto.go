@@ -110,8 +110,7 @@ func (a autoTable) rebuild(f *file, m modelFile, c Config) (remarks []string, er
 		return nil, err
 	}
 	own, pre, normalizer := decoded(f.PreTokenizer), k.Parts["pre_tokenizer"], k.Parts["normalizer"]
-	isBytes = conform(own, pre) || isBytes
-	if isBytes {
+	if isBytes = conform(own, pre) || isBytes; isBytes {
 		if f.PreTokenizer, err = marshal(own); err != nil {
 			return nil, err
 		}
@@ -143,8 +142,8 @@ func (f *file) addSpecial(m modelFile, roles map[string]string) {
 	}
 	for _, t := range slices.Backward(m.tokens) { // the last of equal ones counts
 		if special[t.content] {
-			added := addedToken{ID: uint32(t.id), Content: t.content, Special: true} //nolint:gosec // an id of the vocabulary
-			f.AddedTokens = append(f.AddedTokens, added)
+			f.AddedTokens = append(f.AddedTokens,
+				addedToken{ID: uint32(t.id), Content: t.content, Special: true})
 			delete(special, t.content)
 		}
 	}
