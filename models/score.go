@@ -43,12 +43,10 @@ func (m *Model) findStandIns(pads []any, specials map[string]string, eos []int) 
 	}{
 		{"unknown", specials["unk_token"], true},
 		{"pad", specials["pad_token"], true},
-		{"pad", "[PAD]", false},
-		{"pad", "<pad>", false},
+		{"pad", "[PAD]", false}, {"pad", "<pad>", false},
 		{"end", specials["eos_token"], true},
 		{"end", specials["sep_token"], true},
-		{"end", "[SEP]", false},
-		{"end", "</s>", false},
+		{"end", "[SEP]", false}, {"end", "</s>", false},
 	} {
 		if id, ok := m.tokenizer.ID(t.text); ok && (t.named || m.special(id)) {
 			add(t.kind, id)

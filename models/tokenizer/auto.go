@@ -211,7 +211,9 @@ func decoded(raw json.RawMessage) (part any) {
 // splitter returns a remark if the texts of a Mistral model are split by an expression that is
 // known to be wrong, as in files published by mistake. tokens is the size of the vocabulary.
 func (a autoTable) splitter(c Config, f file, tokens int) []string {
-	var pre struct{ Pretokenizers []struct{ Pattern patternFile } }
+	var pre struct {
+		Pretokenizers []struct{ Pattern patternFile }
+	}
 	_ = json.Unmarshal(f.PreTokenizer, &pre) // another kind of pre_tokenizer has no splitter
 	if tokens <= a.Mistral.MinVocabulary || len(pre.Pretokenizers) == 0 ||
 		!slices.Contains(a.Mistral.ModelTypes, c.ModelType) {
