@@ -25,9 +25,9 @@ import (
 // share. In a causal model M is rows m-1..m+n-2 of one pass over all tokens, the rows that predict
 // the generated tokens. [Options.OwnRow] uses rows m..m+n-1 instead, the tokens' own.
 //
-// A continuation is encoded separately and without special tokens. So a leading space is part of
-// it, and most vocabularies have different tokens for "are" and " are". Token ids are used
-// throughout; no text is decoded and encoded again.
+// A continuation is encoded as the end of the prompt ([trace.EncodeAfter]), and so is a contrast.
+// So a leading space is part of it, and most vocabularies have different tokens for "are" and
+// " are". Token ids are used throughout; no text is decoded and encoded again.
 //
 // An encoder reads the text once and generates nothing. Explain then explains its predictions at
 // [Options.Positions], each by the row of its own position over all m tokens of the text.
@@ -180,14 +180,14 @@ func newRun(m trace.Model, prompt string, opts Options) (*run, error) {
 			message.Quote(info.Name), err)
 	}
 	r := &run{opts: opts, plan: p, types: read.Types}
-	if err := r.prepareScoring(m); err != nil {
+	if err := r.prepareScoring(m, prompt); err != nil {
 		return nil, err
 	}
 	if info.Reads() {
 		err = r.prepareReading(m, info, tokens)
 		r.ask.Types, r.ask.Answers = r.types, read.answers()
 	} else {
-		err = r.prepareAsk(m, info, len(tokens))
+		err = r.prepareAsk(m, info, read)
 	}
 	if err != nil {
 		return nil, err
@@ -243,7 +243,8 @@ func conversation(m trace.Model, prompt string) (string, error) {
 
 // prepareAsk sets what a decoder is asked for. It returns an error if the tokens exceed the model's
 // context or the rows its memory.
-func (r *run) prepareAsk(m trace.Model, info trace.Info, prompt int) error {
+func (r *run) prepareAsk(m trace.Model, info trace.Info, read Prompt) error {
+	prompt := len(read.IDs)
 	r.tokens = r.opts.MaxTokens
 	if r.tokens == 0 {
 		r.tokens = defaultTokens
@@ -263,7 +264,7 @@ func (r *run) prepareAsk(m trace.Model, info trace.Info, prompt int) error {
 		}
 	}
 	if r.opts.Continuation != "" {
-		tokens, err := m.Encode(r.opts.Continuation, trace.SpecialsOff)
+		tokens, joined, err := trace.EncodeAfter(m, read.Text, r.opts.Continuation)
 		if err != nil {
 			return fmt.Errorf("attribution: continuation: %w", err)
 		}
@@ -273,6 +274,11 @@ func (r *run) prepareAsk(m trace.Model, info trace.Info, prompt int) error {
 		}
 		for _, t := range tokens {
 			r.ask.Continuation = append(r.ask.Continuation, t.ID)
+		}
+		if joined {
+			r.warn(fmt.Sprintf("In one text, the model would read the end of the prompt, %s, and "+
+				"the start of the continuation, %s, as other tokens than it is given here.",
+				message.Quote(read.Texts[prompt-1]), message.Quote(tokens[0].Text)))
 		}
 		r.tokens = len(tokens)
 	}
@@ -375,6 +381,7 @@ func (r *run) remark(m trace.Model, prompt string) {
 				quoteWords(words, 10), quotePrompts(limited.Examples(), 3)))
 		}
 	}
+	r.remarks = append(r.remarks, r.oddTokens(m)...)
 	r.remarks = append(r.remarks, r.plan.warnings...)
 	r.e.Warnings = append(r.e.Warnings, r.remarks...)
 }

@@ -100,6 +100,9 @@ func (e *Explanation) Group(by Grouping) (*Explanation, error) {
 	if err != nil {
 		return nil, err
 	}
+	if by.name == "word" {
+		g.Warnings = slices.Concat(g.Warnings, spacelessRemark(e.Prompt.Text))
+	}
 	// GroupSpans has made copies of the options, so e does not change.
 	for _, r := range g.Methods {
 		r.Options["by"] = by.String()

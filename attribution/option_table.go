@@ -50,8 +50,8 @@ func generationRows() []Option {
 		{
 			Name: "continuation", Field: "Continuation",
 			Flag: "continuation", Group: GenerationOptions,
-			Help: "explain this `text` instead of one that the model chooses; begin it with a " +
-				"space where one belongs",
+			Help: "explain this `text` instead of one that the model chooses; it goes on right " +
+				"where the prompt ends, so begin it with a space where one belongs",
 			value: someWords(func(o *Options) *string { return &o.Continuation },
 				fmt.Sprintf("at most %d", maxTextBytes)),
 			encoder: generates,
@@ -294,7 +294,7 @@ func scorerRows() []Option {
 		{
 			Name: "contrast", Field: "Contrast", Flag: "contrast", Group: ScorerOptions,
 			Help: "let scorers explain why the prediction came and not this `token` or class; " +
-				"begin it with a space where one belongs",
+				"it follows the prompt, so begin it with a space where one belongs",
 			value: someWords(func(o *Options) *string { return &o.Contrast },
 				"it must be one token"),
 			takes: isScorer, why: "its rows are the same whatever is predicted",
@@ -337,10 +337,10 @@ func scorerRows() []Option {
 			Name: "replacement", Field: "Scoring.Replacement",
 			Flag: "replacement", Group: ScorerOptions,
 			Help: "`what` stands for a token that occlusion and its like take away: mask, " +
-				"unknown, pad, end, delete, zero or a token (default the first of mask, unknown " +
-				"and delete that the model has, without an unknown token that ends texts); at " +
-				"every place at once it is the baseline of integrated gradients (default the " +
-				"first of mask, unknown, end and pad that is not nearly zero)",
+				"unknown, pad, end, delete, zero or a token such as \" the\" (default the first " +
+				"of mask, unknown and delete that the model has, without an unknown token that " +
+				"ends texts); at every place at once it is the baseline of integrated gradients " +
+				"(default the first of mask, unknown, end and pad that is not nearly zero)",
 			value: words(func(o *Options) *string { return &o.Scoring.Replacement },
 				scorer.ReplacementRule),
 			takes: func(_ *Options, m planned) bool { return m.info().Replaces },

@@ -27,7 +27,7 @@ func (o Options) quantity(info scorer.Info, numbers bool) trace.Quantity {
 
 // prepareScoring checks that the model can be scored, and looks up the contrast. It does nothing if
 // no method is a scorer.
-func (r *run) prepareScoring(m trace.Model) error {
+func (r *run) prepareScoring(m trace.Model, prompt string) error {
 	if !slices.ContainsFunc(r.plan.methods, func(p planned) bool { return p.scorer != nil }) {
 		return nil
 	}
@@ -45,13 +45,13 @@ func (r *run) prepareScoring(m trace.Model) error {
 	if r.opts.Contrast == "" {
 		return nil
 	}
-	id, err := contrast(m, r.opts.Contrast)
+	id, err := contrast(m, prompt, r.opts.Contrast)
 	r.contrast = &id
 	return err
 }
 
-// contrast returns the id of the token or class that a user names.
-func contrast(m trace.Model, text string) (int, error) {
+// contrast returns the id of the token or class that a user names. The token follows the prompt.
+func contrast(m trace.Model, prompt, text string) (int, error) {
 	info := m.Info()
 	if info.Head.Classifies() {
 		c, ok := m.(trace.Classifier)
@@ -65,7 +65,7 @@ func contrast(m trace.Model, text string) (int, error) {
 		}
 		return id, nil
 	}
-	tokens, err := m.Encode(text, trace.SpecialsOff)
+	tokens, _, err := trace.EncodeAfter(m, prompt, text)
 	if err != nil {
 		return 0, fmt.Errorf("attribution: contrast: %w", err)
 	}

@@ -10,7 +10,7 @@ import (
 
 // Encode returns the tokens of a text. specials chooses the control tokens around it: those that
 // the tokenizer adds (such as [CLS] and [SEP] for BERT), none, or at least one before the text,
-// which is begin-of-text if the tokenizer adds none.
+// which is begin-of-text if the tokenizer adds none; and whether it begins or follows a text.
 //
 // It returns an error if there are no tokens, if specials asks for a control token that the model
 // does not have, and if the tokenizer is missing (a [*NoTokenizerError]) or cannot encode the text.
@@ -18,7 +18,7 @@ func (m *Model) Encode(text string, specials trace.Specials) ([]trace.Token, err
 	if m.tokenizer == nil {
 		return nil, m.textErr
 	}
-	encoded, err := m.encode(text, specials != trace.SpecialsOff)
+	encoded, err := m.encode(text, specials)
 	if err != nil {
 		return nil, err
 	}
@@ -82,14 +82,18 @@ const maxEncoded = 1 << 22
 
 // encode returns the tokens of a text. It stops with an error once there are far more tokens than
 // fit the context. If there are only a few too many, the caller reports their exact number.
-func (m *Model) encode(text string, addSpecials bool) ([]tokenizer.Encoded, error) {
+func (m *Model) encode(text string, specials trace.Specials) ([]tokenizer.Encoded, error) {
+	tokens, addSpecials := m.tokenizer, specials <= trace.SpecialsOn
+	if specials == trace.SpecialsFollow {
+		tokens = tokens.Following()
+	}
 	limit, reason := maxEncoded, "tokens are kept in memory"
 	if context := m.spec.Context; context > 0 {
 		limit = min(limit, 4*context+1<<16)
 		reason = fmt.Sprintf("the context of the model is %d", context)
 	}
 	var encoded []tokenizer.Encoded
-	for e, err := range m.tokenizer.Each(text, addSpecials) {
+	for e, err := range tokens.Each(text, addSpecials) {
 		if err != nil {
 			return nil, fmt.Errorf("models: %s: %w", m.info.Name, err)
 		}

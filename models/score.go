@@ -6,8 +6,9 @@ import (
 )
 
 // Replacement returns a token that can replace another one, and whether the model has it. kind is
-// mask, unknown, pad or end. The token is the one that the configuration of the model names or, if
-// it names none, the one with the usual text. Some checkpoints use one token for several kinds.
+// mask, unknown, pad or end. The token is the one that the files of the model name. If they name
+// none, mask, pad and end are the control token with the usual text; a token of text is not taken
+// for one because of its name. Some checkpoints use one token for several kinds.
 func (m *Model) Replacement(kind string) (id int, ok bool) {
 	id, ok = m.standIns[kind]
 	return id, ok
@@ -36,21 +37,23 @@ func (m *Model) findStandIns(pads []any, specials map[string]string, eos []int) 
 	if m.tokenizer == nil {
 		return found
 	}
-	for _, named := range []struct{ kind, text string }{
-		{"unknown", specials["unk_token"]},
-		{"unknown", "[UNK]"},
-		{"unknown", "<unk>"},
-		{"pad", specials["pad_token"]},
-		{"pad", "[PAD]"},
-		{"pad", "<pad>"},
-		{"end", specials["eos_token"]},
-		{"end", specials["sep_token"]},
-		{"end", "[SEP]"},
-		{"end", "</s>"},
+	for _, t := range []struct {
+		kind, text string
+		named      bool
+	}{
+		{"unknown", specials["unk_token"], true},
+		{"pad", specials["pad_token"], true},
+		{"pad", "[PAD]", false}, {"pad", "<pad>", false},
+		{"end", specials["eos_token"], true},
+		{"end", specials["sep_token"], true},
+		{"end", "[SEP]", false}, {"end", "</s>", false},
 	} {
-		if id, ok := m.tokenizer.ID(named.text); ok && named.text != "" {
-			add(named.kind, id)
+		if id, ok := m.tokenizer.ID(t.text); ok && (t.named || m.special(id)) {
+			add(t.kind, id)
 		}
+	}
+	if id, ok := m.tokenizer.Unknown(); ok {
+		add("unknown", id)
 	}
 	return found
 }

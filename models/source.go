@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -11,6 +12,7 @@ import (
 	"github.com/headwater-ml/headwater/models/family"
 	"github.com/headwater-ml/headwater/models/gguf"
 	"github.com/headwater-ml/headwater/models/spec"
+	"github.com/headwater-ml/headwater/models/tokenizer"
 )
 
 // source is what a model is opened from: a directory in the layout of Hugging Face, or a GGUF file.
@@ -30,6 +32,8 @@ type source interface {
 	// TokenizerJSON returns the tokenizer in the format of tokenizer.json.
 	TokenizerJSON() ([]byte, error)
 	TokenizerName() string
+	// tokenizerConfig returns what else says how the tokenizer works.
+	tokenizerConfig() (tokenizer.Config, error)
 	EOS() ([]int, error)
 	SpecialTokens() (map[string]string, error)
 	ChatTemplate(name string) (string, error)
@@ -75,6 +79,18 @@ func (d directory) explain(err error) error { return err }
 // TokenizerName returns the path of tokenizer.json.
 func (d directory) TokenizerName() string { return d.Name + "/tokenizer.json" }
 
+func (d directory) tokenizerConfig() (c tokenizer.Config, err error) {
+	if c.Settings, err = d.TokenizerConfig(); err != nil {
+		return c, err
+	}
+	c.ModelType, _ = d.Config["model_type"].(string)
+	named, _ := c.Settings["tokenizer_class"].(string)
+	own, _ := d.Config["tokenizer_class"].(string)
+	c.Class = cmp.Or(named, own)
+	c.Special, err = d.SpecialTokens()
+	return c, err
+}
+
 // ForgetTokenizer does nothing: a directory keeps nothing of its tokenizer.
 func (d directory) ForgetTokenizer() {}
 
@@ -84,6 +100,9 @@ type ggufFile struct{ *gguf.Model }
 func (f ggufFile) padIDs() []any { return []any{f.Config["pad_token_id"]} }
 
 func (f ggufFile) tensors() tensorFile { return f.Weights }
+
+// tokenizerConfig is empty: a GGUF file says all in its own keys.
+func (f ggufFile) tokenizerConfig() (tokenizer.Config, error) { return tokenizer.Config{}, nil }
 
 func (f ggufFile) explain(err error) error { return f.Explain(err) }
 

@@ -3,21 +3,22 @@ package models
 import (
 	"errors"
 	"fmt"
+	"os"
+	"strings"
 
 	"github.com/headwater-ml/headwater/models/chat"
+	"github.com/headwater-ml/headwater/models/checkpoint"
 	"github.com/headwater-ml/headwater/models/tokenizer"
 )
 
 // openText reads the tokenizer, the ids that end a text, the id of the mask token and the chat
 // template. The tokenizer may be missing, because a model can run on ids without it.
 func (m *Model) openText(from source) error {
-	data, err := from.TokenizerJSON()
-	if err != nil && from.HasTokenizer() {
-		return err
-	}
-	if err != nil {
+	if t, remarks, err := readTokenizer(from); err == nil {
+		m.tokenizer, m.spec.Remarks = t, append(m.spec.Remarks, remarks...)
+	} else if !from.HasTokenizer() {
 		m.textErr = &NoTokenizerError{Model: from.Label(), Err: err}
-	} else if m.tokenizer, err = tokenizer.Parse(data, from.TokenizerName()); err != nil {
+	} else {
 		return err
 	}
 	if err := m.checkVocabulary(from.TokenizerName()); err != nil {
@@ -50,6 +51,40 @@ func (m *Model) openText(from source) error {
 	return nil
 }
 
+// readTokenizer reads the tokenizer of a source, and returns what was noticed in it.
+func readTokenizer(from source) (*tokenizer.Tokenizer, []string, error) {
+	data, err := from.TokenizerJSON()
+	if err != nil {
+		return nil, nil, err
+	}
+	config, err := from.tokenizerConfig()
+	if err != nil {
+		return nil, nil, err
+	}
+	return tokenizer.ParseFor(data, from.TokenizerName(), config)
+}
+
+// OpenTokenizer reads a tokenizer alone: that of the directory of a model or of a GGUF file as
+// [Open] does, and a tokenizer.json, which no configuration belongs to, as it stands there.
+func OpenTokenizer(path string) (t *tokenizer.Tokenizer, err error) {
+	if strings.HasSuffix(path, ".gguf") {
+		from, err := openSource(path)
+		if err != nil {
+			return nil, err
+		}
+		t, _, err = readTokenizer(from)
+		return t, errors.Join(err, from.Close())
+	}
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return tokenizer.Load(path)
+	}
+	dir, err := checkpoint.OpenText(path)
+	if err == nil {
+		t, _, err = readTokenizer(directory{dir})
+	}
+	return t, err
+}
+
 // checkVocabulary returns an error if the tokenizer has tokens of text without an embedding, which
 // means that it belongs to another model. Control tokens may lack one, as the token for images does
 // in the text models of Gemma 3; [Model.Encode] returns an error for these.
@@ -68,13 +103,17 @@ func (m *Model) checkVocabulary(name string) error {
 }
 
 // maskID returns the id of the mask token, or -1 if there is none. Its text is named, which comes
-// from the configuration of the tokenizer, or one of the texts that most encoders use.
+// from the configuration of the tokenizer; otherwise it is a control token with one of the texts
+// that most encoders use.
 func (m *Model) maskID(named string) int {
 	if m.tokenizer == nil {
 		return -1
 	}
-	for _, text := range []string{named, "[MASK]", "<mask>"} {
-		if id, ok := m.tokenizer.ID(text); ok && text != "" {
+	if id, ok := m.tokenizer.ID(named); ok {
+		return id
+	}
+	for _, text := range []string{"[MASK]", "<mask>"} {
+		if id, ok := m.tokenizer.ID(text); ok && m.special(id) {
 			return id
 		}
 	}

@@ -180,7 +180,7 @@ func (p prover) tokens(texts []string, one string) (ids []int, err error) {
 		texts = []string{one}
 	}
 	for _, text := range texts {
-		tokens, err := p.model.Encode(text, trace.SpecialsOff)
+		tokens, _, err := trace.EncodeAfter(p.model, p.prompt.Text, text)
 		if err != nil {
 			return nil, err
 		}

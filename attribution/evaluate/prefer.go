@@ -95,7 +95,7 @@ func preferenceQuery(
 		if word == "" {
 			return q, "the pair needs a continuation and a contrast", nil
 		}
-		tokens, err := m.Encode(word, trace.SpecialsOff)
+		tokens, _, err := trace.EncodeAfter(m, c.Prompt, word)
 		if err != nil {
 			return q, "", err
 		}

@@ -105,7 +105,7 @@ func (c Change) Fits(m trace.Model, prompt string, specials trace.Specials) (boo
 	if err != nil || !fits || c.Answer == "" {
 		return fits, err
 	}
-	answer, err := m.Encode(c.Answer, trace.SpecialsOff)
+	answer, _, err := trace.EncodeAfter(m, prompt, c.Answer)
 	return len(answer) == 1, err
 }
 
@@ -224,7 +224,7 @@ func (p prover) objective(against string) (trace.Objective, error) {
 	if against == "" {
 		return o, nil
 	}
-	tokens, err := p.model.Encode(against, trace.SpecialsOff)
+	tokens, _, err := trace.EncodeAfter(p.model, p.prompt.Text, against)
 	if err != nil {
 		return o, err
 	}

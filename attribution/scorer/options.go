@@ -17,12 +17,12 @@ type Options struct {
 	// Default 32.
 	Steps int `json:"steps,omitempty"`
 	// Replacement is what replaces a token that is taken away: mask, unknown, pad, end, delete,
-	// zero (an embedding of zeros), or a token of the model. Default: the first of mask, unknown
-	// and delete that the model has; a token that ends texts is not taken for unknown, although
-	// some checkpoints name it so. Integrated gradients need a token at every place. Their
-	// default is the first of mask, unknown, end and pad whose embedding is not nearly zero, or
-	// zero if there is none. For models whose first operation is a norm, their values with zero are
-	// undefined or unreliable.
+	// zero (an embedding of zeros), or a token of the model, such as " the" with the space that it
+	// has inside a text. Default: the first of mask, unknown and delete that the model has; a token
+	// that ends texts is not taken for unknown, although some checkpoints name it so. Integrated
+	// gradients need a token at every place. Their default is the first of mask, unknown, end and
+	// pad whose embedding is not nearly zero, or zero if there is none. For models whose first
+	// operation is a norm, their values with zero are undefined or unreliable.
 	Replacement string `json:"replacement,omitempty"`
 	// Samples is the number of random replacements in an estimate, in [1,16384], default 256. Seed
 	// starts the random source.

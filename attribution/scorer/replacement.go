@@ -46,7 +46,7 @@ func (x *question) replacement(kind string) (*replacement, error) {
 		)
 	}
 	// Any other text must be one token of the model.
-	tokens, err := x.m.Encode(kind, trace.SpecialsOff)
+	tokens, err := x.m.Encode(kind, trace.SpecialsFollow)
 	if err != nil || len(tokens) != 1 {
 		return nil, trace.Usagef(
 			"replacement %s is not one of %s, nor is it one token of %s",

@@ -225,7 +225,7 @@ func (a Ask) answer(ctx context.Context, m trace.Model, q Question) (Answer, err
 		if !a.Chat && !unicode.IsSpace(last) && !unicode.IsSpace(first) {
 			text = " " + text
 		}
-		return EncodeAnswer(m, text)
+		return EncodeAnswer(m, prompt, text)
 	}
 	if a.Options.OnProgress != nil {
 		a.Options.OnProgress(trace.Progress{Stage: "asking for the answer"})

@@ -41,7 +41,7 @@ func linear(weights []float64, f func(x float64, i int) float64) fakemodel.Conti
 // ask returns a question about a text, with "why?" behind it.
 func ask(t *testing.T, m trace.Model, text, answer string) sources.Question {
 	t.Helper()
-	a, err := sources.EncodeAnswer(m, answer)
+	a, err := sources.EncodeAnswer(m, "", answer)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -331,7 +331,7 @@ func TestRefusals(t *testing.T) {
 			"\"reader\" does not continue a text",
 		},
 		{"empty answer", func() error {
-			_, err := sources.EncodeAnswer(m, " ")
+			_, err := sources.EncodeAnswer(m, "", " ")
 			return err
 		}, "the answer is empty"},
 		{"no such part", part(good.Answer, "maybe"), `does not contain "maybe"`},
@@ -353,7 +353,7 @@ func TestRefusals(t *testing.T) {
 		})
 	}
 	m.Unknown = []string{"Paris"}
-	if _, err := sources.EncodeAnswer(m, "Paris"); !errors.Is(err, trace.ErrUsage) ||
+	if _, err := sources.EncodeAnswer(m, "", "Paris"); !errors.Is(err, trace.ErrUsage) ||
 		!strings.Contains(err.Error(), `has "Paris", which is not in the vocabulary of fake`) {
 		t.Errorf("an answer that the model does not know: error %v", err)
 	}

@@ -43,7 +43,7 @@ func TestCached(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := sources.EncodeAnswer(m, " john")
+	answer, err := sources.EncodeAnswer(m, "", " john")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,7 @@
 //
 //	documents, err := sources.NewContext([]string{text}, sources.Division{})
 //	…
-//	answer, err := sources.EncodeAnswer(model, " Paris")
+//	answer, err := sources.EncodeAnswer(model, "", " Paris")
 //	…
 //	result, err := sources.Explain(ctx, model, sources.Question{
 //		Context: documents, Prompt: prompt, Answer: answer,
@@ -220,9 +220,10 @@ type Drop struct {
 	Nats float64 `json:"nats"`
 }
 
-// EncodeAnswer returns the tokens of an answer. It returns a [trace.UsageError] if the answer has
-// none, or if the model does not know one of its words.
-func EncodeAnswer(m trace.Model, answer string) (Answer, error) {
+// EncodeAnswer returns the tokens of an answer to a prompt, by [trace.EncodeAfter]. The prompt may
+// be empty, for one that is not known. It returns a [trace.UsageError] if the answer has no tokens,
+// or if the model does not know one of its words.
+func EncodeAnswer(m trace.Model, prompt, answer string) (Answer, error) {
 	if strings.TrimSpace(answer) == "" {
 		return Answer{}, trace.Usagef("the answer is empty; give some text")
 	}
@@ -233,7 +234,7 @@ func EncodeAnswer(m trace.Model, answer string) (Answer, error) {
 				m.Info().Name)
 		}
 	}
-	tokens, err := m.Encode(answer, trace.SpecialsOff)
+	tokens, _, err := trace.EncodeAfter(m, prompt, answer)
 	if err != nil {
 		return Answer{}, fmt.Errorf("attribution: answer: %w", err)
 	}

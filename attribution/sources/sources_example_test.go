@@ -21,7 +21,7 @@ func ExampleExplain() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	answer, err := sources.EncodeAnswer(model, " john")
+	answer, err := sources.EncodeAnswer(model, "", " john")
 	if err != nil {
 		log.Fatal(err)
 	}

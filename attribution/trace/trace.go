@@ -55,6 +55,9 @@ const (
 	SpecialsOn
 	// SpecialsOff adds none.
 	SpecialsOff
+	// SpecialsFollow adds none to a text that follows another one, and no space before its first
+	// word either, which some tokenizers put at the start of every text. See [EncodeAfter].
+	SpecialsFollow
 )
 
 // Info describes a model.

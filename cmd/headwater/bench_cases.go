@@ -139,8 +139,8 @@ func grammarChanges(
 	return found
 }
 
-// oneToken is whether a text is one token.
+// oneToken is whether a text is one token after another text.
 func oneToken(m trace.Model, text string) bool {
-	tokens, err := m.Encode(text, trace.SpecialsOff)
+	tokens, err := m.Encode(text, trace.SpecialsFollow)
 	return err == nil && len(tokens) == 1
 }

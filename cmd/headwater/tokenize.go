@@ -9,15 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"os"
-	"path/filepath"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/headwater-ml/headwater/internal/message"
-	"github.com/headwater-ml/headwater/models/gguf"
+	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/tokenizer"
 )
 
@@ -51,7 +48,7 @@ func (p *program) tokenizeCommand() *cobra.Command {
 // tokenize writes the tokens of each line of standard input. After a bad one it ends; what was
 // written stays.
 func (p *program) tokenize(ctx context.Context, path string, specials bool) error {
-	t, err := openTokenizer(path)
+	t, err := models.OpenTokenizer(path)
 	if err != nil {
 		return err
 	}
@@ -86,26 +83,6 @@ func (p *program) tokenize(ctx context.Context, path string, specials bool) erro
 		}
 	}
 	return out.commit()
-}
-
-// openTokenizer reads a tokenizer.json, alone or in the directory of a model, or the tokenizer of a
-// GGUF file.
-func openTokenizer(path string) (*tokenizer.Tokenizer, error) {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		path = filepath.Join(path, "tokenizer.json")
-	}
-	if !strings.HasSuffix(path, ".gguf") {
-		return tokenizer.Load(path)
-	}
-	m, err := gguf.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	text, err := m.TokenizerJSON()
-	if err := errors.Join(err, m.Close()); err != nil {
-		return nil, err
-	}
-	return tokenizer.Parse(text, m.TokenizerName())
 }
 
 // jsonString reads a JSON string. It refuses null, numbers and halves of characters.

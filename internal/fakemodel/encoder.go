@@ -28,7 +28,7 @@ func NewEncoder(layers int, attention func(t, s int) float64) *Encoder {
 // Encode returns the words of text, between <bos> and <end> unless specials are off.
 func (f *Encoder) Encode(text string, specials trace.Specials) ([]trace.Token, error) {
 	tokens, err := f.Model.Encode(text, trace.SpecialsOff)
-	if err != nil || specials == trace.SpecialsOff {
+	if err != nil || specials >= trace.SpecialsOff {
 		return tokens, err
 	}
 	end := len(f.Words) - 2

@@ -138,7 +138,7 @@ func (r *run) masking(text string) (ids []int, position int, err error) {
 func (r *run) candidate(word string) (int, error) {
 	// Some tokenizers read a word after a space as another token, and a candidate follows a space.
 	for _, text := range []string{" " + word, word} {
-		tokens, err := r.m.Encode(text, trace.SpecialsOff)
+		tokens, err := r.m.Encode(text, trace.SpecialsFollow)
 		if err != nil {
 			return 0, &lack{plain(err)}
 		}

@@ -64,6 +64,14 @@ func OpenDir(path string) (*Dir, error) {
 	return FromFS(os.DirFS(path), path)
 }
 
+// OpenText opens a directory for what is about text, such as its tokenizer: config.json may be
+// missing, and Weights is nil.
+func OpenText(path string) (d *Dir, err error) {
+	d = &Dir{Name: path, fsys: os.DirFS(path)}
+	d.Config, err = d.readOptional(configFile)
+	return d, err
+}
+
 // FromFS opens the root of a file system as [OpenDir] opens a directory. The name is for error
 // messages.
 func FromFS(fsys fs.FS, name string) (*Dir, error) {

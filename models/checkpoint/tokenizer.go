@@ -29,11 +29,9 @@ func (d *Dir) TokenizerJSON() ([]byte, error) {
 	return b, d.explainTokenizer(err)
 }
 
-// tokenizerConfig returns tokenizer_config.json, decoded like [Dir.Config]. It is nil if the file
+// TokenizerConfig returns tokenizer_config.json, decoded like [Dir.Config]. It is nil if the file
 // is missing. It returns an error if the file is not a JSON object.
-func (d *Dir) tokenizerConfig() (map[string]any,
-	error,
-) {
+func (d *Dir) TokenizerConfig() (map[string]any, error) {
 	return d.readOptional(tokenizerConfigFile)
 }
 
@@ -44,7 +42,7 @@ func (d *Dir) tokenizerConfig() (map[string]any,
 // is ignored, as in the reference implementation. The result is empty if both files are missing. It
 // returns an error if a value is neither a text nor an object with a text named content.
 func (d *Dir) SpecialTokens() (map[string]string, error) {
-	config, err := d.tokenizerConfig()
+	config, err := d.TokenizerConfig()
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +153,7 @@ func (d *Dir) templateFiles() (map[string]string, error) {
 
 // configTemplates returns the templates in tokenizer_config.json, by name.
 func (d *Dir) configTemplates() (map[string]string, error) {
-	config, err := d.tokenizerConfig()
+	config, err := d.TokenizerConfig()
 	if err != nil {
 		return nil, err
 	}

@@ -53,7 +53,7 @@ type addedToken struct {
 // a user to find the file. It returns an error for a part that is not supported, and for a file
 // that is malformed or contradicts itself.
 func Parse(data []byte, name string) (*Tokenizer, error) {
-	t, err := parse(data)
+	t, err := parse(data, func(*file, modelFile) error { return nil })
 	if err != nil {
 		return nil, fmt.Errorf("tokenizer: %s: %w", name, err)
 	}
@@ -61,8 +61,8 @@ func Parse(data []byte, name string) (*Tokenizer, error) {
 }
 
 // parse reads the small sections strictly and the model by hand, because its vocabulary may have
-// megabytes.
-func parse(data []byte) (*Tokenizer, error) {
+// megabytes. change may change the parts of the file before they are parsed.
+func parse(data []byte, change func(*file, modelFile) error) (*Tokenizer, error) {
 	var f file
 	var section json.RawMessage
 	small, err := sections(data, map[string]func(*jsonReader) error{
@@ -88,6 +88,9 @@ func parse(data []byte) (*Tokenizer, error) {
 	}
 	m, err := readModel(section)
 	if err != nil {
+		return nil, err
+	}
+	if err := change(&f, m); err != nil {
 		return nil, err
 	}
 	return build(f, m)

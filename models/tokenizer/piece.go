@@ -13,6 +13,7 @@ type piece struct {
 	at       int      // where its part of input begins
 	lead     int      // number of inserted bytes at the start of text
 	inserted bool     // all of it was inserted; it stands for no part of input
+	follows  bool     // other text stands right before it, so nothing is put there
 }
 
 // origin is the bytes [begin,end) of the input that a byte of a changed text stands for: a
@@ -30,6 +31,7 @@ func (o origin) end() int { return int(o>>3 + o&7) }
 
 // slice returns bytes [i,j) of p.
 func (p piece) slice(i, j int) piece {
+	p.follows = p.follows && i == 0
 	if p.origins != nil {
 		p.text, p.origins = p.text[i:j], p.origins[i:j]
 		if i < j {
@@ -45,9 +47,10 @@ func (p piece) slice(i, j int) piece {
 	return p
 }
 
-// withLeadingSpace adds a space at the start of p unless there is one. An empty piece stays empty.
+// withLeadingSpace adds a space at the start of p unless there is one or p follows other text. An
+// empty piece stays empty.
 func (p piece) withLeadingSpace(m *meter) (piece, error) {
-	if p.text == "" || p.text[0] == ' ' {
+	if p.text == "" || p.text[0] == ' ' || p.follows {
 		return p, nil
 	}
 	if p.origins != nil || p.lead > 0 {

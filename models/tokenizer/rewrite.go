@@ -150,7 +150,7 @@ func (p piece) filter(m *meter, keep func(rune) bool) (piece, error) {
 
 // prepend puts s before p, unless p is empty. It has the origin of the first character of p.
 func (p piece) prepend(m *meter, s string) (piece, error) {
-	if p.text == "" {
+	if p.text == "" || p.follows {
 		return p, nil
 	}
 	if err := errors.Join(m.step(len(s)+len(p.text)), m.grow(len(s))); err != nil {

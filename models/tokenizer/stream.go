@@ -123,7 +123,7 @@ func (w *encodeWork) run(text string) error {
 		return errTextSize(len(text))
 	}
 	err := w.added.plain.find(text, w.meter, func(begin, end, id int) {
-		p := piece{text: text[begin:end], input: text, at: begin}
+		p := piece{text: text[begin:end], input: text, at: begin, follows: w.follows && begin == 0}
 		if id >= 0 {
 			w.addToken(p, id)
 			return

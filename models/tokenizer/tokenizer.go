@@ -46,6 +46,7 @@ type Tokenizer struct {
 	model      model
 	post       postProcessors
 	decoder    decoders
+	follows    bool // see Following
 }
 
 // Encoded is one token of a text.
@@ -154,6 +155,15 @@ func (t *Tokenizer) Encode(text string, addSpecials bool) ([]Encoded, error) {
 	return encoded, nil
 }
 
+// Following returns the tokenizer for texts that continue another one: where t puts a space or "▁"
+// before the first word of a text, it puts none. So " is" is one token, and "is" the end of a word.
+// Control tokens are added as by t.
+func (t *Tokenizer) Following() *Tokenizer {
+	f := *t
+	f.follows = true
+	return &f
+}
+
 // maxGuess bounds how many tokens memory is allocated for in advance.
 const maxGuess = 1 << 16
 
@@ -165,6 +175,23 @@ func (t *Tokenizer) VocabSize() int { return len(t.vocab.entries) }
 func (t *Tokenizer) ID(content string) (int, bool) {
 	id, ok := t.vocab.ids[content]
 	return id, ok
+}
+
+// Unknown returns the id of the token that the model of the file names for text without any other,
+// and whether there is one.
+func (t *Tokenizer) Unknown() (id int, ok bool) {
+	unk := int32(noSymbol)
+	switch m := t.model.(type) {
+	case *bpe:
+		unk = m.unk
+	case *wordPiece:
+		unk = m.unk
+	case *wordLevel:
+		unk = m.unk
+	case *unigram:
+		unk = m.unk
+	}
+	return int(unk), unk != noSymbol
 }
 
 // IsSpecial reports whether id is a control token such as begin-of-text, and not text.
