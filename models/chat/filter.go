@@ -22,7 +22,8 @@ func init() {
 	text := func(name string, f func(string) string) filter {
 		return func(r *run, v value, a arguments) value {
 			a.bind(r, name)
-			return r.text(f(r.str(v)))
+			text := r.str(v)
+			return r.rewritten(r.text(f(text)), text)
 		}
 	}
 	unchanged := func(s string) string { return s }
@@ -570,5 +571,5 @@ func indent(r *run, v value, a arguments) value {
 		}
 		b.WriteString(r.text(line))
 	}
-	return b.String()
+	return r.rewritten(b.String(), r.string(v))
 }

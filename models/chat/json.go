@@ -40,14 +40,15 @@ func toJSON(r *run, v value, a arguments) value {
 		}
 		s.item, s.key = r.string(pair[0]), r.string(pair[1])
 	}
-	var b strings.Builder
+	var b writer
 	r.writeJSON(&b, v, s, "\n")
-	return b.String()
+	return r.finish(&b)
 }
 
 // writeJSON writes a value. line is a line break with the indent of the surrounding value.
-func (r *run) writeJSON(b *strings.Builder, v value, s jsonStyle, line string) {
+func (r *run) writeJSON(b *writer, v value, s jsonStyle, line string) {
 	r.step(1)
+	defer b.belongs(v)()
 	switch v := v.(type) {
 	case nil:
 		b.WriteString(r.text("null"))
@@ -67,7 +68,8 @@ func (r *run) writeJSON(b *strings.Builder, v value, s jsonStyle, line string) {
 		}
 		b.WriteString(r.text(text))
 	case string:
-		b.WriteString(r.text(jsonString(v, s.ascii)))
+		text := r.text(jsonString(v, s.ascii))
+		b.add(text, piece{source: v, size: len(text), turn: noTurn})
 	case *sequence:
 		if v.kind > tupleKind {
 			r.fail("Object of type %s is not JSON serializable", kindOf(v))
@@ -92,7 +94,7 @@ func (r *run) writeJSON(b *strings.Builder, v value, s jsonStyle, line string) {
 
 // writeGroup writes n items between brackets.
 func (r *run) writeGroup(
-	b *strings.Builder,
+	b *writer,
 	brackets string,
 	s jsonStyle,
 	line string,

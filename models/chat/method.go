@@ -132,7 +132,7 @@ func (r *run) int(v value) int64 {
 func withoutArguments(name string, f func(string) string) func(*run, string, arguments) value {
 	return func(r *run, s string, a arguments) value {
 		a.bind(r, name)
-		return r.text(f(s))
+		return r.rewritten(r.text(f(s)), s)
 	}
 }
 
@@ -298,19 +298,20 @@ func (r *run) replace(s, from, to string, n int) string {
 		r.alloc(-1)
 	}
 	r.alloc(hits * len(to))
-	return strings.Replace(s, from, to, n)
+	return r.rewritten(strings.Replace(s, from, to, n), s)
 }
 
 // joinStrings is Python's str.join.
 func (r *run) joinStrings(sep string, items []value) string {
-	var b strings.Builder
+	var b writer
 	for i, item := range items {
 		if i > 0 {
 			b.WriteString(r.text(sep))
 		}
-		b.WriteString(r.text(r.string(item)))
+		text := r.text(r.string(item))
+		b.add(text, piece{source: text, size: len(text), turn: noTurn})
 	}
-	return b.String()
+	return r.finish(&b)
 }
 
 // find returns where part begins in s, in characters, or -1.

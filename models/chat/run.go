@@ -3,7 +3,6 @@ package chat
 import (
 	"errors"
 	"fmt"
-	"strings"
 )
 
 // ErrLimit is wrapped by the error for a template that exceeds its budget: it may loop, recurse or
@@ -13,6 +12,15 @@ var ErrLimit = errors.New("the template does not end within its limits")
 // ErrRefused is wrapped by the error for a template that calls raise_exception. The rest of the
 // text comes from the template.
 var ErrRefused = errors.New("the template refuses the conversation")
+
+// ErrNoDate is wrapped by the error for a template that calls strftime_now when no date is given.
+// Its kind is "date".
+var ErrNoDate error = noDate{}
+
+type noDate struct{}
+
+func (noDate) Error() string { return "the template asks for the date, and none is given" }
+func (noDate) Kind() string  { return "date" }
 
 const (
 	defaultSteps = 2_000_000
@@ -28,7 +36,13 @@ const (
 // run is one rendering. An error in it panics with a failure, which protect returns as an error.
 type run struct {
 	scope *scope
-	out   *strings.Builder
+	out   *writer
+	// turn is the message that the innermost loop is at, noTurn outside of loops over messages.
+	turn int
+	// assembled are the strings whose origin is known; see origin.go.
+	assembled []assembled
+	// line is that of the statement that runs, 0 before the first, and loops how many loops run.
+	line, loops int
 	// steps, bytes and depth are the rest of the budget.
 	steps, bytes, depth int
 	maxSteps, maxBytes  int // the whole budget, for errors
@@ -39,7 +53,8 @@ type failure struct{ error }
 
 func newRun(opts Options, size int) *run {
 	r := &run{
-		out:   new(strings.Builder),
+		out:   new(writer),
+		turn:  noTurn,
 		steps: opts.MaxSteps,
 		bytes: opts.MaxBytes,
 		depth: maxDepth,
@@ -61,6 +76,9 @@ func (r *run) protect(f func()) (err error) {
 		case nil:
 		case failure:
 			err = fmt.Errorf("chat: %w", failed.error)
+			if r.line > 0 {
+				err = fmt.Errorf("chat: line %d: %w", r.line, failed.error)
+			}
 		default:
 			err = fmt.Errorf("chat: internal error in a template: %v", failed)
 		}
@@ -115,17 +133,17 @@ func (r *run) nested(f func()) {
 // write appends to the output.
 func (r *run) write(s string) {
 	r.alloc(len(s))
-	r.out.WriteString(s)
+	r.out.add(s, piece{source: s, size: len(s), turn: r.turn})
 }
 
 // capture calls f and returns what it writes, which does not reach the output.
 func (r *run) capture(f func()) string {
 	outer := r.out
-	r.out = new(strings.Builder)
+	r.out = new(writer)
 	f()
-	text := r.out.String()
+	inner := r.out
 	r.out = outer
-	return text
+	return r.finish(inner)
 }
 
 // inScope calls f in a new scope inside parent.

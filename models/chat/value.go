@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -8,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // value is a value of Python: nil (None), bool, int64, float64, string, *sequence, *dict,
@@ -26,6 +28,7 @@ type callable func(r *run, a arguments) value
 type sequence struct {
 	items []value
 	kind  sequenceKind
+	from  *origin // of a list in a message, nil otherwise
 }
 
 type sequenceKind int
@@ -43,6 +46,7 @@ const (
 type dict struct {
 	keys   []value
 	values map[value]value
+	from   *origin // of a message, or of an object in it, nil otherwise
 }
 
 func newDict() *dict { return &dict{values: map[value]value{}} }
@@ -123,6 +127,8 @@ func fromGo(v any, depth int) (value, error) {
 	switch v := v.(type) {
 	case nil, bool, int64, float64:
 		return v, nil
+	case json.RawMessage:
+		return fromJSON(v)
 	case string:
 		return strings.ToValidUTF8(v, "\uFFFD"), nil
 	case int:
@@ -148,8 +154,8 @@ func fromGo(v any, depth int) (value, error) {
 		return d, nil
 	}
 	return nil, fmt.Errorf(
-		"its type %T is not one of nil, bool, int, int64, float64, string, []any and "+
-			"map[string]any",
+		"its type %T is not one of nil, bool, int, int64, float64, string, json.RawMessage, "+
+			"[]any and map[string]any",
 		v,
 	)
 }
@@ -223,8 +229,9 @@ func (r *run) iterate(v value) []value {
 		r.step(len(v))
 		r.alloc(17 * len(v))
 		items := make([]value, 0, len(v))
-		for _, c := range v {
-			items = append(items, string(c))
+		for v != "" {
+			_, size := utf8.DecodeRuneInString(v)
+			items, v = append(items, v[:size]), v[size:]
 		}
 		return items
 	}
@@ -240,15 +247,16 @@ func (r *run) str(v value) string {
 	case undefined:
 		return ""
 	}
-	var b strings.Builder
+	var b writer
 	r.repr(&b, v)
-	return b.String()
+	return r.finish(&b)
 }
 
 // repr writes Python's repr. It counts the bytes while it writes, because a small value can have a
 // long text: a list may contain another one many times.
-func (r *run) repr(b *strings.Builder, v value) {
+func (r *run) repr(b *writer, v value) {
 	r.step(1)
+	defer b.belongs(v)()
 	write := func(s string) { b.WriteString(r.text(s)) }
 	switch v := v.(type) {
 	case nil:
@@ -260,7 +268,8 @@ func (r *run) repr(b *strings.Builder, v value) {
 	case float64:
 		write(floatRepr(v))
 	case string:
-		write(stringRepr(v))
+		text := r.text(stringRepr(v))
+		b.add(text, piece{source: v, size: len(text), turn: noTurn})
 	case undefined:
 		write("Undefined")
 	case *sequence:
@@ -284,7 +293,7 @@ func (r *run) repr(b *strings.Builder, v value) {
 	}
 }
 
-func (r *run) sequenceRepr(b *strings.Builder, s *sequence) {
+func (r *run) sequenceRepr(b *writer, s *sequence) {
 	brackets := "[]"
 	switch s.kind {
 	case tupleKind:

@@ -1,0 +1,451 @@
+package chat
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+	"unsafe"
+)
+
+// Span is a stretch of a rendered text: words of one message, or what the template wrote.
+type Span struct {
+	// Turn is the index of the message that the span belongs to. What the template writes belongs
+	// to the message that its loop is at, and outside of a loop to the nearest message, the one
+	// before if there is one.
+	Turn int
+	// Template says that the template wrote the span. Tools count as written by the template.
+	Template bool
+	// Thinking says that the span is reasoning_content, or between <think> and </think> in what an
+	// assistant says.
+	Thinking bool
+	// Begin and End are the bytes [Begin,End) of the text.
+	Begin, End int
+}
+
+// The spans come from following strings through the run, for a template trims, cuts, joins and
+// tests what a message says, so that neither marks inside of the texts nor a search in the result
+// would do. Every string of a message is copied to memory of its own. Trimming and cutting a Go
+// string gives a part of the same memory, so the address of a string tells which text it is a part
+// of. What makes a string of others (joining, capturing, printing a dict) notes of which pieces.
+// At the end the pieces of the result are followed back to messages. Addresses are only compared,
+// and the notes keep their strings alive, so that no other string can have the same address.
+
+// origin is where a stretch of text comes from.
+type origin struct {
+	turn               int
+	template, thinking bool
+}
+
+// noTurn is the turn of what belongs to no message yet.
+const noTurn = -1
+
+// assembled is a string with the pieces that it was put together of, in order and without gaps.
+type assembled struct {
+	text   string
+	pieces []piece
+}
+
+// piece is a stretch of an assembled string, of size bytes. It comes from source: it is source, or
+// if source has another length, text that was made of it, such as its JSON. Or origin is known.
+type piece struct {
+	source string
+	size   int
+	origin *origin
+	turn   int // of what turns out to be the template's, noTurn for that around it
+}
+
+// bytesPerPiece is what a piece counts in the budget.
+const bytesPerPiece = 64
+
+// address returns where a string is in memory.
+func address(s string) uintptr { return uintptr(unsafe.Pointer(unsafe.StringData(s))) }
+
+// within reports whether s is a part of the memory of text.
+func within(s, text string) bool {
+	return address(s) >= address(text) && address(s)+uintptr(len(s)) <=
+		address(text)+uintptr(len(text))
+}
+
+// assemble notes which pieces text was put together of, and returns text. If it is a part of one of
+// them, as what was joined with nothing, that is known already.
+func (r *run) assemble(text string, pieces ...piece) string {
+	for _, p := range pieces {
+		if p.size > 0 && within(text, p.source) {
+			return text
+		}
+	}
+	if text != "" && len(pieces) > 0 {
+		r.alloc(bytesPerPiece * len(pieces))
+		r.assembled = append(r.assembled, assembled{text, pieces})
+	}
+	return text
+}
+
+// concatenated returns a and b as one string.
+func (r *run) concatenated(a, b string) string {
+	r.alloc(len(a) + len(b))
+	return r.assemble(a+b, piece{source: a, size: len(a), turn: noTurn},
+		piece{source: b, size: len(b), turn: noTurn})
+}
+
+// rewritten notes that text was made of all of source, and returns text.
+func (r *run) rewritten(text, source string) string {
+	return r.assemble(text, piece{source: source, size: len(text), turn: noTurn})
+}
+
+// writer collects a text and what is known of its pieces.
+type writer struct {
+	strings.Builder
+	begins []int // of the pieces; between them is text of the template
+	known  []piece
+}
+
+// add writes text, which is p.
+func (w *writer) add(text string, p piece) {
+	if text != "" {
+		w.begins, w.known = append(w.begins, w.Len()), append(w.known, p)
+		w.WriteString(text)
+	}
+}
+
+// belongs returns a function that ends the writing of v. All of what is written of an object or a
+// list of a message belongs to the message.
+func (w *writer) belongs(v value) func() {
+	var from *origin
+	switch v := v.(type) {
+	case *dict:
+		from = v.from
+	case *sequence:
+		from = v.from
+	}
+	if from == nil {
+		return func() {}
+	}
+	begin, n := w.Len(), len(w.known)
+	return func() {
+		w.begins = append(w.begins[:n], begin)
+		w.known = append(w.known[:n], piece{size: w.Len() - begin, origin: from})
+	}
+}
+
+// pieces returns the pieces of the text, those of the template among them.
+func (w *writer) pieces() []piece {
+	var all []piece
+	at := 0
+	gap := func(end int) {
+		if end > at {
+			all = append(all, piece{
+				size: end - at, origin: &origin{turn: noTurn, template: true}, turn: noTurn,
+			})
+		}
+	}
+	for i, p := range w.known {
+		gap(w.begins[i])
+		all, at = append(all, p), w.begins[i]+p.size
+	}
+	gap(w.Len())
+	return all
+}
+
+// finish returns the text of a writer.
+func (r *run) finish(w *writer) string {
+	if len(w.known) == 0 {
+		return w.String()
+	}
+	return r.assemble(w.String(), w.pieces()...)
+}
+
+// spans follows the pieces of a text back to the messages.
+func (r *run) spans(pieces []piece) []Span {
+	slices.SortFunc(r.assembled, func(a, b assembled) int {
+		return cmp.Compare(address(a.text), address(b.text))
+	})
+	var all []Span
+	end := 0
+	for size, o := range r.origins(pieces, 0) {
+		s := Span{Turn: o.turn, Template: o.template, Thinking: o.thinking, Begin: end}
+		end += size
+		s.End = end
+		if last := len(all) - 1; last >= 0 {
+			if s.Turn == noTurn {
+				s.Turn = all[last].Turn
+			}
+			same := s
+			same.Begin, same.End = all[last].Begin, all[last].End
+			if same == all[last] {
+				all[last].End = s.End
+				continue
+			}
+		}
+		all = append(all, s)
+	}
+	return fromFirst(all)
+}
+
+// fromFirst gives what comes before the first message to that one, and joins equal neighbours.
+func fromFirst(all []Span) []Span {
+	known := slices.IndexFunc(all, func(s Span) bool { return s.Turn != noTurn })
+	for i := range all {
+		if all[i].Turn == noTurn {
+			all[i].Turn = 0
+			if known >= 0 {
+				all[i].Turn = all[known].Turn
+			}
+		}
+	}
+	if known > 0 && all[known].Template && all[0].Template && known == 1 {
+		all[1].Begin, all = all[0].Begin, all[1:]
+	}
+	return all
+}
+
+// origins yields the size and the origin of each stretch of a text in its order. It takes a step of
+// the budget for each piece that it looks at.
+func (r *run) origins(pieces []piece, depth int) iter.Seq2[int, origin] {
+	return func(yield func(int, origin) bool) {
+		stack := slices.Clone(pieces)
+		slices.Reverse(stack)
+		for len(stack) > 0 {
+			p := stack[len(stack)-1]
+			stack = stack[:len(stack)-1]
+			r.step(1)
+			o := origin{turn: p.turn, template: true}
+			known := r.find(p.source)
+			switch {
+			case p.size == 0:
+				continue
+			case p.origin != nil:
+				if o = *p.origin; o.turn == noTurn {
+					o.turn = p.turn
+				}
+			case len(p.source) != p.size:
+				o = r.first(p, depth)
+			case known != nil:
+				stack = known.push(stack, p)
+				continue
+			}
+			if !yield(p.size, o) {
+				return
+			}
+		}
+	}
+}
+
+// first returns the origin of the first words of a message that a piece was made of.
+func (r *run) first(p piece, depth int) origin {
+	if depth < maxDepth {
+		source := piece{source: p.source, size: len(p.source), turn: p.turn}
+		for _, o := range r.origins([]piece{source}, depth+1) {
+			if !o.template {
+				return o
+			}
+		}
+	}
+	return origin{turn: p.turn, template: true}
+}
+
+// find returns the assembled string that s is a part of, nil if there is none.
+func (r *run) find(s string) *assembled {
+	i, found := slices.BinarySearchFunc(r.assembled, address(s),
+		func(a assembled, at uintptr) int { return cmp.Compare(address(a.text), at) })
+	if !found {
+		i--
+	}
+	if s == "" || i < 0 || !within(s, r.assembled[i].text) {
+		return nil
+	}
+	return &r.assembled[i]
+}
+
+// push puts the pieces of a on the stack that p, a part of it, has, the first of them last.
+func (a *assembled) push(stack []piece, p piece) []piece {
+	begin := int(address(p.source) - address(a.text)) //nolint:gosec // p is a part of a
+	n, at := len(stack), 0
+	for _, q := range a.pieces {
+		low, high := max(begin-at, 0), min(begin+p.size-at, q.size)
+		at += q.size
+		if low >= high {
+			continue
+		}
+		if len(q.source) == q.size {
+			q.source = q.source[low:high]
+		}
+		if q.size = high - low; q.turn == noTurn {
+			q.turn = p.turn
+		}
+		stack = append(stack, q)
+	}
+	slices.Reverse(stack[n:])
+	return stack
+}
+
+// reasoning are the keys of what a model writes to itself. transformers fills in the first two from
+// whichever is there.
+var reasoning = []string{"reasoning_content", "thinking", "reasoning"}
+
+// message returns a message as transformers gives it to a template: without keys that are null, and
+// with its reasoning under both names that templates read.
+func (r *run) message(turn int, m Message) (*dict, error) {
+	d := newDict()
+	d.set("role", m.Role)
+	d.set("content", m.Content)
+	if m.Object != nil {
+		v, err := fromJSON(m.Object)
+		if err != nil {
+			return nil, err
+		}
+		object, ok := v.(*dict)
+		if !ok {
+			return nil, fmt.Errorf("it is a %s; want an object", kindOf(v))
+		}
+		d = newDict()
+		for _, k := range object.keys {
+			if v, _ := object.get(k); v != nil {
+				d.set(k, v)
+			}
+		}
+	}
+	for _, k := range reasoning {
+		if v, ok := d.get(k); ok {
+			with := newDict()
+			with.set("thinking", v)
+			for _, k := range d.keys {
+				v, _ := d.get(k)
+				with.set(k, v)
+			}
+			with.set("reasoning_content", v)
+			d = with
+			break
+		}
+	}
+	role, _ := d.get("role")
+	d.from = &origin{turn: turn}
+	for _, k := range d.keys {
+		if k == "role" {
+			continue
+		}
+		v, _ := d.get(k)
+		o := origin{turn: turn}
+		if name, ok := k.(string); ok {
+			o.thinking = slices.Contains(reasoning, name)
+		}
+		d.set(k, r.own(v, o, role == "assistant"))
+	}
+	return d, nil
+}
+
+// own returns a value of a message whose strings, lists and objects are known to be of it. thinks
+// says that <think> in it begins what the model writes to itself.
+func (r *run) own(v value, o origin, thinks bool) value {
+	switch v := v.(type) {
+	case string:
+		text := strings.Clone(v)
+		pieces := []piece{{size: len(text), origin: &o}}
+		if begin, end := thought(text); thinks && end > begin {
+			inside := o
+			inside.thinking = true
+			pieces = []piece{
+				{size: begin, origin: &o}, {size: end - begin, origin: &inside},
+				{size: len(text) - end, origin: &o},
+			}
+		}
+		return r.assemble(text, pieces...)
+	case *sequence:
+		v.from = &o
+		for i, item := range v.items {
+			v.items[i] = r.own(item, o, thinks)
+		}
+	case *dict:
+		v.from = &o
+		for _, k := range v.keys {
+			item, _ := v.get(k)
+			v.set(k, r.own(item, o, thinks))
+		}
+	}
+	return v
+}
+
+// thought returns the bytes of what a model writes to itself in a text: from <think> to </think>,
+// both included. A template may have written the first of the two.
+func thought(text string) (begin, end int) {
+	const open, closed = "<think>", "</think>"
+	begin, end = strings.Index(text, open), strings.Index(text, closed)
+	switch {
+	case begin < 0 && end < 0:
+		return 0, 0
+	case end < 0:
+		return begin, len(text)
+	}
+	return max(min(begin, end), 0), end + len(closed)
+}
+
+// fromJSON reads a value of JSON. The keys of objects keep their order; of equal ones the last
+// counts, as in Python.
+func fromJSON(text []byte) (value, error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	v, err := readJSON(d, 0)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("there is more after the value of JSON")
+	}
+	return v, nil
+}
+
+// readJSON reads the next value.
+func readJSON(d *json.Decoder, depth int) (value, error) {
+	if depth > maxDepth {
+		return nil, fmt.Errorf("it is nested deeper than %d", maxDepth)
+	}
+	t, err := d.Token()
+	if err != nil {
+		return nil, fmt.Errorf("it is not valid JSON: %w", err)
+	}
+	switch t := t.(type) {
+	case json.Number:
+		if n, err := strconv.ParseInt(t.String(), 10, 64); err == nil {
+			return n, nil
+		}
+		f, err := t.Float64()
+		if err != nil || !strings.ContainsAny(t.String(), ".eE") {
+			return nil, fmt.Errorf("the number %.40s does not fit in 64 bits", t)
+		}
+		return f, nil
+	case json.Delim:
+		list, object := &sequence{}, newDict()
+		for d.More() {
+			var k json.Token
+			if t == '{' {
+				if k, err = d.Token(); err != nil {
+					return nil, fmt.Errorf("it is not valid JSON: %w", err)
+				}
+			}
+			v, err := readJSON(d, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			if t == '{' {
+				object.set(k, v)
+			} else {
+				list.items = append(list.items, v)
+			}
+		}
+		if _, err := d.Token(); err != nil {
+			return nil, fmt.Errorf("it is not valid JSON: %w", err)
+		}
+		if t == '{' {
+			return object, nil
+		}
+		return list, nil
+	}
+	return t, nil // a string, a bool or nil
+}
