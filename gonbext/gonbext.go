@@ -317,7 +317,7 @@ func (r request) shown(e *Explanation, by attribution.Grouping) (*Explanation, e
 // template.
 func (r request) grouping(prompt string) (attribution.Grouping, error) {
 	by, err := attribution.ParseGrouping(r.view.By)
-	if err == nil && !r.options.Chat {
+	if err == nil && !r.options.InChat() {
 		err = by.Fits(prompt)
 	}
 	return by, err

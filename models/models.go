@@ -33,7 +33,6 @@ import (
 	"time"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/models/chat"
 	"github.com/headwater-ml/headwater/models/checkpoint"
 	"github.com/headwater-ml/headwater/models/planted"
 	"github.com/headwater-ml/headwater/models/spec"
@@ -56,10 +55,10 @@ type Model struct {
 	spec      *spec.Spec
 	tokenizer *tokenizer.Tokenizer // nil if textErr says why there is none
 	textErr   error
-	ends      map[int]bool   // the ids that end a text
-	mask      int            // the id of the mask token, or -1
-	standIns  map[string]int // by kind; see Replacement
-	chat      *chat.Template // nil if chatErr says why there is none
+	ends      map[int]bool            // the ids that end a text
+	mask      int                     // the id of the mask token, or -1
+	standIns  map[string]int          // by kind; see Replacement
+	chats     map[string]chatTemplate // by name; none if chatErr says why
 	chatErr   error
 	limit     Limit
 	ownBytes  int64
@@ -288,7 +287,7 @@ func open(ctx context.Context, from source, name string, opts Options) (_ *Model
 	m.info = trace.Info{
 		Name: name, Hash: hash, Remarks: spec.Remarks, Family: spec.Family,
 		Backend: BackendName(backend),
-		Head: m.head(), Bidirectional: spec.Bidirectional,
+		Head:    m.head(), Bidirectional: spec.Bidirectional,
 		Layers: spec.Layers, Heads: spec.Heads, Width: spec.Width,
 		Vocab: spec.Vocab, Context: spec.Context,
 	}

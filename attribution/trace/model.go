@@ -38,11 +38,11 @@ type Classifier interface {
 	Class(name string) (int, error)
 }
 
-// Conversational is a model that was trained on conversations. Chat returns the text that it was
-// trained to answer after a user says something: the chat template filled in, control tokens
-// included.
+// Conversational is a model that was trained on conversations. Converse returns the text that it was
+// trained to continue with its answer: the chat template filled in, control tokens included. The
+// parts are those of the text. The messages are those of [Conversation.Turns] with the prompt.
 type Conversational interface {
-	Chat(user string) (string, error)
+	Converse(c Conversation, prompt string) (text string, parts []Part, err error)
 }
 
 // Differentiable is a model that returns gradients.
