@@ -34,8 +34,8 @@ type Options struct {
 	// answer. The control tokens of the template are prompt tokens like others, marked as special.
 	Chat bool `json:"chat,omitempty"`
 	// Conversation is what comes before the prompt, and what the chat template needs besides: a
-	// system message, earlier turns, tools, variables. If it is not zero, it turns Chat on. The
-	// prompt is what the user says last; it may be empty if the last message is to be answered.
+	// system message, earlier turns, tools, variables. Any of these turns Chat on. The prompt is
+	// what the user says last; it may be empty if the last message is to be answered.
 	Conversation trace.Conversation `json:"conversation,omitzero"`
 	// Sampling is how tokens are chosen; greedy by default.
 	Sampling trace.Sampling `json:"sampling,omitzero"`
@@ -109,7 +109,7 @@ type Options struct {
 }
 
 // InChat reports whether the prompt is put into the model's chat template.
-func (o Options) InChat() bool { return o.Chat || !o.Conversation.IsZero() }
+func (o Options) InChat() bool { return o.Chat || o.Conversation.Asked() }
 
 // Explanation is the result of [Explain]: the tokens and, for each method, where every generated
 // token came from. There are n generated tokens and m prompt tokens. An encoder generates nothing:

@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/headwater-ml/headwater/attribution/sources"
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -186,6 +187,10 @@ func (r sourceRequest) sources(ctx context.Context, out *display, question strin
 		return nil, err
 	}
 	result, err := client.Sources(ctx, r.model, ask)
+	if trace.KindOf(err) == trace.DateKind {
+		ask.Conversation.Date = time.Now().Format(time.DateOnly)
+		result, err = client.Sources(ctx, r.model, ask)
+	}
 	return result, advise(err)
 }
 

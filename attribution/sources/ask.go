@@ -100,7 +100,7 @@ func (a Ask) Check() error {
 }
 
 // InChat reports whether the prompt is put into the model's chat template.
-func (a Ask) InChat() bool { return a.Chat || !a.Conversation.IsZero() }
+func (a Ask) InChat() bool { return a.Chat || a.Conversation.Asked() }
 
 // checkTexts checks that all texts are UTF-8, and that there are as many names as documents.
 func (a Ask) checkTexts() error {

@@ -99,10 +99,11 @@ func (v *Variables) Set(text string) error {
 	return nil
 }
 
-// IsZero reports whether a conversation says nothing.
-func (c Conversation) IsZero() bool {
-	return c.System == "" && len(c.Messages) == 0 && c.Tools == nil && len(c.Variables) == 0 &&
-		c.Template == "" && c.Date == ""
+// Asked reports whether a conversation asks for anything that a chat template does. A date alone
+// does not: it is for templates that need one.
+func (c Conversation) Asked() bool {
+	return c.System != "" || len(c.Messages) > 0 || c.Tools != nil || len(c.Variables) > 0 ||
+		c.Template != ""
 }
 
 // maxMessages is the most messages of a conversation.
