@@ -201,6 +201,10 @@ func (m *Message) UnmarshalJSON(text []byte) error {
 		return err
 	}
 	*m = Message{Object: compact.Bytes()}
+	if from, ok := keys["from"]; ok && keys["role"] == nil { // ShareGPT
+		keys = map[string]json.RawMessage{"role": from, "content": keys["value"]}
+		m.Object = nil
+	}
 	if role, ok := keys["role"]; !ok {
 		return errors.New(`the key "role" is missing`)
 	} else if json.Unmarshal(role, &m.Role) != nil || m.Role == "" {
@@ -209,12 +213,18 @@ func (m *Message) UnmarshalJSON(text []byte) error {
 	if err := m.setContent(keys["content"]); err != nil {
 		return err
 	}
+	if name, ok := shareGPT[m.Role]; ok && m.Object == nil {
+		m.Role = name
+	}
 	if plain, err := (Message{Role: m.Role, Content: m.Content}).MarshalJSON(); err == nil &&
 		bytes.Equal(plain, m.Object) {
 		m.Object = nil
 	}
 	return nil
 }
+
+// shareGPT are the roles of messages with the keys from and value, where they are called otherwise.
+var shareGPT = map[string]string{"human": "user", "gpt": "assistant"}
 
 // read sets role and content from the object.
 func (m *Message) read() error {

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash"
@@ -17,6 +18,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/atomicfile"
 	"github.com/headwater-ml/headwater/internal/message"
 )
@@ -33,6 +35,9 @@ type Record struct {
 	// explains the text with which it continues the prompt.
 	Prompt       string `json:"prompt"`
 	Continuation string `json:"continuation,omitempty"`
+	// Messages and Tools are those of a conversation, which the prompt goes on with; nil for none.
+	Messages []trace.Message `json:"messages,omitempty"`
+	Tools    json.RawMessage `json:"tools,omitempty"`
 	// Err says why the record cannot be explained, "" if nothing is wrong with it.
 	Err string `json:"err,omitempty"`
 }
