@@ -3,6 +3,7 @@ package chat
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -92,9 +93,9 @@ func (r *run) character(s string, i int64) (string, bool) {
 	if i < 0 || i >= n {
 		return "", false
 	}
-	for at, c := range s {
+	for _, c := range s {
 		if i == 0 {
-			return s[at : at+utf8.RuneLen(c)], true
+			return string(c), true
 		}
 		i--
 	}
@@ -117,12 +118,16 @@ func (r *run) slice(v value, at [3]value) value {
 	}
 	first, n, step := r.bounds(len(items), at)
 	r.step(n)
+	if _, ok := v.(string); ok {
+		var b strings.Builder
+		for i := range n {
+			b.WriteString(items[first+i*step].(string))
+		}
+		return r.text(b.String())
+	}
 	chosen := make([]value, n)
 	for i := range n {
 		chosen[i] = items[first+i*step]
-	}
-	if _, ok := v.(string); ok {
-		return r.joinStrings("", chosen)
 	}
 	list := r.list(chosen)
 	list.kind = v.(*sequence).kind

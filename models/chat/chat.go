@@ -113,17 +113,27 @@ func (t *Template) Render(messages []Message, opts Options) (
 		}
 		size += len(m.Role) + len(m.Content) + len(m.Object)
 	}
-	r := newRun(opts, size)
+	plain, marked := newRun(opts, size), newRun(opts, size)
+	marked.marks = true
+	if text, err = plain.render(t, messages, opts); err != nil {
+		return "", nil, err
+	}
+	second, err := marked.render(t, messages, opts)
+	without, found := marked.unmarked(second)
+	if err != nil || without != text {
+		found = marked.searched(text)
+	}
+	return text, spansOf(text, found, plain.written), nil
+}
+
+// render returns the text of a conversation.
+func (r *run) render(t *Template, messages []Message, opts Options) (text string, err error) {
 	err = r.protect(func() {
 		r.scope = t.globals(r, messages, opts)
 		r.execute(t.body)
 		text = r.out.String()
-		spans = r.spans(r.out.pieces())
 	})
-	if err != nil {
-		return "", nil, err
-	}
-	return text, spans, nil
+	return text, err
 }
 
 // globals returns the variables that a template sees, as transformers gives them.

@@ -63,8 +63,10 @@ func (p *parser) target(attributes bool) target {
 	}
 	if !p.at(",") {
 		return func(r *run, v value) {
-			if d, ok := v.(*dict); ok && d.from != nil && r.loops > 0 {
-				r.turn = d.from.turn
+			if d, ok := v.(*dict); ok && r.loops > 0 {
+				if turn, ok := r.turns[d]; ok {
+					r.turn = turn
+				}
 			}
 			r.scope.vars[name] = v
 		}

@@ -22,8 +22,7 @@ func init() {
 	text := func(name string, f func(string) string) filter {
 		return func(r *run, v value, a arguments) value {
 			a.bind(r, name)
-			text := r.str(v)
-			return r.rewritten(r.text(f(text)), text)
+			return r.text(f(r.str(v)))
 		}
 	}
 	unchanged := func(s string) string { return s }
@@ -571,5 +570,5 @@ func indent(r *run, v value, a arguments) value {
 		}
 		b.WriteString(r.text(line))
 	}
-	return r.rewritten(b.String(), r.string(v))
+	return b.String()
 }

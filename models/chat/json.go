@@ -1,7 +1,11 @@
 package chat
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,15 +44,14 @@ func toJSON(r *run, v value, a arguments) value {
 		}
 		s.item, s.key = r.string(pair[0]), r.string(pair[1])
 	}
-	var b writer
+	var b strings.Builder
 	r.writeJSON(&b, v, s, "\n")
-	return r.finish(&b)
+	return b.String()
 }
 
 // writeJSON writes a value. line is a line break with the indent of the surrounding value.
-func (r *run) writeJSON(b *writer, v value, s jsonStyle, line string) {
+func (r *run) writeJSON(b *strings.Builder, v value, s jsonStyle, line string) {
 	r.step(1)
-	defer b.belongs(v)()
 	switch v := v.(type) {
 	case nil:
 		b.WriteString(r.text("null"))
@@ -68,8 +71,7 @@ func (r *run) writeJSON(b *writer, v value, s jsonStyle, line string) {
 		}
 		b.WriteString(r.text(text))
 	case string:
-		text := r.text(jsonString(v, s.ascii))
-		b.add(text, piece{source: v, size: len(text), turn: noTurn})
+		b.WriteString(r.text(jsonString(v, s.ascii)))
 	case *sequence:
 		if v.kind > tupleKind {
 			r.fail("Object of type %s is not JSON serializable", kindOf(v))
@@ -94,7 +96,7 @@ func (r *run) writeJSON(b *writer, v value, s jsonStyle, line string) {
 
 // writeGroup writes n items between brackets.
 func (r *run) writeGroup(
-	b *writer,
+	b *strings.Builder,
 	brackets string,
 	s jsonStyle,
 	line string,
@@ -159,4 +161,68 @@ func jsonString(s string, ascii bool) string {
 	}
 	b.WriteByte('"')
 	return b.String()
+}
+
+// fromJSON reads a value of JSON. The keys of objects keep their order; of equal ones the last
+// counts, as in Python.
+func fromJSON(text []byte) (value, error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	v, err := readJSON(d, 0)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("there is more after the value of JSON")
+	}
+	return v, nil
+}
+
+// readJSON reads the next value.
+func readJSON(d *json.Decoder, depth int) (value, error) {
+	if depth > maxDepth {
+		return nil, fmt.Errorf("it is nested deeper than %d", maxDepth)
+	}
+	t, err := d.Token()
+	if err != nil {
+		return nil, fmt.Errorf("it is not valid JSON: %w", err)
+	}
+	switch t := t.(type) {
+	case json.Number:
+		if n, err := strconv.ParseInt(t.String(), 10, 64); err == nil {
+			return n, nil
+		}
+		f, err := t.Float64()
+		if err != nil || !strings.ContainsAny(t.String(), ".eE") {
+			return nil, fmt.Errorf("the number %.40s does not fit in 64 bits", t)
+		}
+		return f, nil
+	case json.Delim:
+		list, object := &sequence{}, newDict()
+		for d.More() {
+			var k json.Token
+			if t == '{' {
+				if k, err = d.Token(); err != nil {
+					return nil, fmt.Errorf("it is not valid JSON: %w", err)
+				}
+			}
+			v, err := readJSON(d, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			if t == '{' {
+				object.set(k, v)
+			} else {
+				list.items = append(list.items, v)
+			}
+		}
+		if _, err := d.Token(); err != nil {
+			return nil, fmt.Errorf("it is not valid JSON: %w", err)
+		}
+		if t == '{' {
+			return object, nil
+		}
+		return list, nil
+	}
+	return t, nil // a string, a bool or nil
 }

@@ -132,7 +132,7 @@ func (r *run) int(v value) int64 {
 func withoutArguments(name string, f func(string) string) func(*run, string, arguments) value {
 	return func(r *run, s string, a arguments) value {
 		a.bind(r, name)
-		return r.rewritten(r.text(f(s)), s)
+		return r.text(f(s))
 	}
 }
 
@@ -298,20 +298,19 @@ func (r *run) replace(s, from, to string, n int) string {
 		r.alloc(-1)
 	}
 	r.alloc(hits * len(to))
-	return r.rewritten(strings.Replace(s, from, to, n), s)
+	return strings.Replace(s, from, to, n)
 }
 
 // joinStrings is Python's str.join.
 func (r *run) joinStrings(sep string, items []value) string {
-	var b writer
+	var b strings.Builder
 	for i, item := range items {
 		if i > 0 {
 			b.WriteString(r.text(sep))
 		}
-		text := r.text(r.string(item))
-		b.add(text, piece{source: text, size: len(text), turn: noTurn})
+		b.WriteString(r.text(r.string(item)))
 	}
-	return r.finish(&b)
+	return b.String()
 }
 
 // find returns where part begins in s, in characters, or -1.

@@ -38,7 +38,8 @@ func number(v value) (i int64, f float64, isInt, ok bool) {
 func (r *run) binary(operator string, a, b value) value {
 	if operator == "~" {
 		x, y := r.str(a), r.str(b)
-		return r.concatenated(x, y)
+		r.alloc(len(x) + len(y))
+		return x + y
 	}
 	r.requireDefined(a)
 	r.requireDefined(b)
@@ -65,7 +66,8 @@ func (r *run) join(a, b value) value {
 	switch a := a.(type) {
 	case string:
 		if b, ok := b.(string); ok {
-			return r.concatenated(a, b)
+			r.alloc(len(a) + len(b))
+			return a + b
 		}
 	case *sequence:
 		if b, ok := b.(*sequence); ok && a.kind == b.kind && a.kind <= tupleKind {

@@ -3,6 +3,7 @@ package chat
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // ErrLimit is wrapped by the error for a template that exceeds its budget: it may loop, recurse or
@@ -36,11 +37,17 @@ const (
 // run is one rendering. An error in it panics with a failure, which protect returns as an error.
 type run struct {
 	scope *scope
-	out   *writer
-	// turn is the message that the innermost loop is at, noTurn outside of loops over messages.
-	turn int
-	// assembled are the strings whose origin is known; see origin.go.
-	assembled []assembled
+	out   *strings.Builder
+	// turns is the index of each message, and turn that of the message that the innermost loop is
+	// at, noTurn outside of loops over messages. written has where in the text it changed.
+	turns   map[*dict]int
+	turn    int
+	written []stretch
+	// marks says whether texts of messages get marks, and said is these texts; see span.go.
+	marks bool
+	said  []said
+	// captures is how many blocks are rendered into a value and not into the text.
+	captures int
 	// line is that of the statement that runs, 0 before the first, and loops how many loops run.
 	line, loops int
 	// steps, bytes and depth are the rest of the budget.
@@ -53,7 +60,8 @@ type failure struct{ error }
 
 func newRun(opts Options, size int) *run {
 	r := &run{
-		out:   new(writer),
+		out:   new(strings.Builder),
+		turns: map[*dict]int{},
 		turn:  noTurn,
 		steps: opts.MaxSteps,
 		bytes: opts.MaxBytes,
@@ -133,17 +141,22 @@ func (r *run) nested(f func()) {
 // write appends to the output.
 func (r *run) write(s string) {
 	r.alloc(len(s))
-	r.out.add(s, piece{source: s, size: len(s), turn: r.turn})
+	if n := len(r.written); r.captures == 0 && (n == 0 || r.written[n-1].turn != r.turn) {
+		r.written = append(r.written, stretch{r.out.Len(), r.turn})
+	}
+	r.out.WriteString(s)
 }
 
 // capture calls f and returns what it writes, which does not reach the output.
 func (r *run) capture(f func()) string {
 	outer := r.out
-	r.out = new(writer)
+	r.out = new(strings.Builder)
+	r.captures++
 	f()
-	inner := r.out
+	r.captures--
+	text := r.out.String()
 	r.out = outer
-	return r.finish(inner)
+	return text
 }
 
 // inScope calls f in a new scope inside parent.

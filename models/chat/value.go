@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 )
 
 // value is a value of Python: nil (None), bool, int64, float64, string, *sequence, *dict,
@@ -28,7 +27,6 @@ type callable func(r *run, a arguments) value
 type sequence struct {
 	items []value
 	kind  sequenceKind
-	from  *origin // of a list in a message, nil otherwise
 }
 
 type sequenceKind int
@@ -46,7 +44,6 @@ const (
 type dict struct {
 	keys   []value
 	values map[value]value
-	from   *origin // of a message, or of an object in it, nil otherwise
 }
 
 func newDict() *dict { return &dict{values: map[value]value{}} }
@@ -229,9 +226,8 @@ func (r *run) iterate(v value) []value {
 		r.step(len(v))
 		r.alloc(17 * len(v))
 		items := make([]value, 0, len(v))
-		for v != "" {
-			_, size := utf8.DecodeRuneInString(v)
-			items, v = append(items, v[:size]), v[size:]
+		for _, c := range v {
+			items = append(items, string(c))
 		}
 		return items
 	}
@@ -247,16 +243,15 @@ func (r *run) str(v value) string {
 	case undefined:
 		return ""
 	}
-	var b writer
+	var b strings.Builder
 	r.repr(&b, v)
-	return r.finish(&b)
+	return b.String()
 }
 
 // repr writes Python's repr. It counts the bytes while it writes, because a small value can have a
 // long text: a list may contain another one many times.
-func (r *run) repr(b *writer, v value) {
+func (r *run) repr(b *strings.Builder, v value) {
 	r.step(1)
-	defer b.belongs(v)()
 	write := func(s string) { b.WriteString(r.text(s)) }
 	switch v := v.(type) {
 	case nil:
@@ -268,8 +263,7 @@ func (r *run) repr(b *writer, v value) {
 	case float64:
 		write(floatRepr(v))
 	case string:
-		text := r.text(stringRepr(v))
-		b.add(text, piece{source: v, size: len(text), turn: noTurn})
+		write(stringRepr(v))
 	case undefined:
 		write("Undefined")
 	case *sequence:
@@ -293,7 +287,7 @@ func (r *run) repr(b *writer, v value) {
 	}
 }
 
-func (r *run) sequenceRepr(b *writer, s *sequence) {
+func (r *run) sequenceRepr(b *strings.Builder, s *sequence) {
 	brackets := "[]"
 	switch s.kind {
 	case tupleKind:
