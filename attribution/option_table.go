@@ -9,7 +9,8 @@ import (
 )
 
 // optionTable has a row for every option. The order is that of the checks and of the warnings.
-var optionTable = slices.Concat(generationRows(), conversationRows(), combinationRows(), scorerRows(), resultRows())
+var optionTable = slices.Concat(generationRows(), conversationRows(), combinationRows(),
+	scorerRows(), resultRows())
 
 // Reasons that several rows give.
 const (

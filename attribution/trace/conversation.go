@@ -11,12 +11,12 @@ import (
 	"unicode/utf8"
 )
 
-// Part is a stretch of the text of a conversation, as the model's chat template writes it. The parts
-// of a conversation follow each other without a gap and are its whole text.
+// Part is a stretch of the text of a conversation, as the model's chat template writes it. The
+// parts of a conversation follow each other without a gap and are its whole text.
 type Part struct {
 	// Turn is the 0-based index of the message that the part belongs to. What the template writes
-	// before the first message, or after the last one to let the model answer, counts to the nearest
-	// message; the answer that a model generates is the turn after the last message.
+	// before the first message, or after the last one to let the model answer, counts to the
+	// nearest message; the answer that a model generates is the turn after the last message.
 	Turn int `json:"turn"`
 	// Role is the role of that message: system, user, assistant, tool.
 	Role string `json:"role"`
@@ -161,21 +161,13 @@ func notJSON(text []byte) error {
 
 // kindOfJSON names the kind of a value.
 func kindOfJSON(text []byte) string {
-	var v any
-	_ = json.Unmarshal(text, &v) // it is valid
-	switch v.(type) {
-	case nil:
-		return "null"
-	case bool:
-		return "true or false"
-	case float64:
-		return "a number"
-	case string:
-		return "a text"
-	case []any:
-		return "a list"
+	kinds := map[byte]string{
+		'{': "an object", '[': "a list", '"': "a text", 'n': "null", 't': "true", 'f': "false",
 	}
-	return "an object"
+	if kind, ok := kinds[append(bytes.TrimSpace(text), 0)[0]]; ok {
+		return kind
+	}
+	return "a number"
 }
 
 // MarshalJSON writes a message as OpenAI does.
@@ -297,8 +289,8 @@ func (c Conversation) Day() time.Time {
 }
 
 // Turns returns all messages in their order: the system message, those of the conversation, and the
-// prompt as what the user says last, unless it is empty. All have a Role. It returns a [UsageError] if there is
-// nothing to answer: no message, or a last one that is the assistant's own.
+// prompt as what the user says last, unless it is empty. All have a Role. It returns a [UsageError]
+// if there is nothing to answer: no message, or a last one that is the assistant's own.
 func (c Conversation) Turns(prompt string) ([]Message, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
@@ -319,8 +311,8 @@ func (c Conversation) Turns(prompt string) ([]Message, error) {
 		}
 	}
 	if all[len(all)-1].Role == "assistant" {
-		return nil, Usagef("the conversation ends with messages[%d], which is the assistant's own; "+
-			"end it with what the user says, and give this text as the continuation",
+		return nil, Usagef("the conversation ends with messages[%d], the assistant's own; end "+
+			"it with what the user says, and give this text as the continuation",
 			len(c.Messages)-1)
 	}
 	return all, nil

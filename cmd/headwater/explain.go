@@ -214,7 +214,7 @@ func (p *program) explain(ctx context.Context, f explainFlags, prompt string) er
 	if prompt != "" && strings.TrimSpace(prompt) == "" {
 		p.say("note: the prompt has nothing but blanks, which the model continues")
 	}
-	if f.against == prompt {
+	if f.against != "" && f.against == prompt {
 		p.say("note: both prompts are the same, and so is what a method says of them")
 	}
 	m, err := p.open(ctx, f.modelFlags)

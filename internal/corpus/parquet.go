@@ -338,7 +338,7 @@ type cells struct {
 
 // listOfMessages reads the messages of a row, as JSON, from the columns of their texts.
 func listOfMessages(columns []*cells) (json.RawMessage, error) {
-	var all []map[string]string
+	var all []string // the keys of each message, with commas before them
 	size := 0
 	for _, c := range columns {
 		for i := 0; i == 0 || c.more(); i++ {
@@ -354,12 +354,17 @@ func listOfMessages(columns []*cells) (json.RawMessage, error) {
 				return nil, cmp.Or(err, fmt.Errorf("messages of more than %d bytes", maxLine))
 			}
 			for len(all) <= i {
-				all = append(all, map[string]string{})
+				all = append(all, "")
 			}
-			all[i][c.leaf.Path[len(c.leaf.Path)-1]] = text
+			key, _ := json.Marshal(c.leaf.Path[len(c.leaf.Path)-1]) // strings are JSON
+			value, _ := json.Marshal(text)
+			all[i] += "," + string(key) + ":" + string(value)
 		}
 	}
-	return json.Marshal(all)
+	for i, keys := range all {
+		all[i] = "{" + strings.TrimPrefix(keys, ",") + "}"
+	}
+	return json.RawMessage("[" + strings.Join(all, ",") + "]"), nil
 }
 
 // more reports whether the next value is of the same row.

@@ -168,42 +168,33 @@ func (r *run) spans(pieces []piece) []Span {
 		return cmp.Compare(address(a.text), address(b.text))
 	})
 	var all []Span
-	end := 0
+	turn, end := noTurn, 0
 	for size, o := range r.origins(pieces, 0) {
-		s := Span{Turn: o.turn, Template: o.template, Thinking: o.thinking, Begin: end}
+		if o.turn != noTurn {
+			turn = o.turn
+		}
+		all = append(all, Span{turn, o.template, o.thinking, end, end + size})
 		end += size
-		s.End = end
-		if last := len(all) - 1; last >= 0 {
-			if s.Turn == noTurn {
-				s.Turn = all[last].Turn
-			}
-			same := s
-			same.Begin, same.End = all[last].Begin, all[last].End
-			if same == all[last] {
-				all[last].End = s.End
-				continue
-			}
-		}
-		all = append(all, s)
 	}
-	return fromFirst(all)
-}
-
-// fromFirst gives what comes before the first message to that one, and joins equal neighbours.
-func fromFirst(all []Span) []Span {
-	known := slices.IndexFunc(all, func(s Span) bool { return s.Turn != noTurn })
-	for i := range all {
-		if all[i].Turn == noTurn {
-			all[i].Turn = 0
-			if known >= 0 {
-				all[i].Turn = all[known].Turn
-			}
+	if first := slices.IndexFunc(all, func(s Span) bool { return s.Turn != noTurn }); first != 0 {
+		turn = max(turn, 0)
+		if first > 0 {
+			turn = all[first].Turn
+		}
+		for i := 0; i < len(all) && all[i].Turn == noTurn; i++ {
+			all[i].Turn = turn
 		}
 	}
-	if known > 0 && all[known].Template && all[0].Template && known == 1 {
-		all[1].Begin, all = all[0].Begin, all[1:]
+	joined := all[:0]
+	for _, s := range all {
+		if n := len(joined); n > 0 && (Span{s.Turn, s.Template, s.Thinking, 0, 0}) ==
+			(Span{joined[n-1].Turn, joined[n-1].Template, joined[n-1].Thinking, 0, 0}) {
+			joined[n-1].End = s.End
+			continue
+		}
+		joined = append(joined, s)
 	}
-	return all
+	return joined
 }
 
 // origins yields the size and the origin of each stretch of a text in its order. It takes a step of
