@@ -164,8 +164,9 @@ func kindOfJSON(text []byte) string {
 	kinds := map[byte]string{
 		'{': "an object", '[': "a list", '"': "a text", 'n': "null", 't': "true", 'f': "false",
 	}
-	if kind, ok := kinds[append(bytes.TrimSpace(text), 0)[0]]; ok {
-		return kind
+	text = bytes.TrimSpace(text)
+	if len(text) > 0 && kinds[text[0]] != "" {
+		return kinds[text[0]]
 	}
 	return "a number"
 }

@@ -213,8 +213,8 @@ var (
 	promptKeys       = []string{"prompt", "text", "question"}
 	continuationKeys = []string{"continuation", "completion", "answer"}
 	messageKeys      = []string{"messages", "conversations"}
-	inputColumns     = slices.Concat([]string{"id", "tools"}, promptKeys, continuationKeys,
-		messageKeys)
+	inputColumns     = slices.Concat([]string{"id"}, promptKeys, continuationKeys, messageKeys,
+		[]string{"tools"})
 )
 
 // mostNamed is how many keys that are not read a message names.

@@ -109,7 +109,8 @@ func TestSpansAreBounded(t *testing.T) {
 		"doubled": "{% set n = namespace(x=messages[0].content) %}{% for i in range(60) %}" +
 			"{% set n.x = n.x ~ n.x %}{% endfor %}{{ n.x }}",
 		"a chain": "{% set n = namespace(x=messages[0].content) %}{% for i in range(90000) %}" +
-			"{% set n.x = ('b' ~ n.x)[1:] %}{% endfor %}{% for i in range(90000) %}{{ n.x }}{% endfor %}",
+			"{% set n.x = ('b' ~ n.x)[1:] %}{% endfor %}" +
+			"{% for i in range(90000) %}{{ n.x }}{% endfor %}",
 		"a chain that is rewritten": "{% set n = namespace(x=messages[0].content) %}" +
 			"{% for i in range(50000) %}{% set n.x = (n.x|replace('h', 'hh'))[1:] %}{% endfor %}{{ n.x }}",
 	} {
