@@ -169,7 +169,7 @@ func conversationRows() []Option {
 			Name: "date", Field: "Conversation.Date",
 			Flag: "chat-date", Group: ConversationOptions,
 			Help:  "the `DATE` that a chat template asks for, as 2026-11-26 (default today)",
-			value: chatDate(),
+			value: dateOf(func(o *Options) *string { return &o.Conversation.Date }),
 		},
 	}
 }

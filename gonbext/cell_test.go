@@ -692,7 +692,9 @@ func TestConversationWithDate(t *testing.T) {
 			t.Error(err)
 		}
 		if asked = append(asked, o.Conversation.Date); o.Conversation.Date == "" {
-			conn.send(engine.Event{Failure: &engine.Error{Message: "which date?", Reason: trace.DateKind}})
+			conn.send(engine.Event{Failure: &engine.Error{
+				Message: "which date?", Reason: trace.DateKind,
+			}})
 			return
 		}
 		if o.Conversation.System != "be kind" || o.Conversation.Messages[0].Content != "hi" {

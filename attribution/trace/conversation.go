@@ -106,9 +106,6 @@ func (c Conversation) Asked() bool {
 		c.Template != ""
 }
 
-// maxMessages is the most messages of a conversation.
-const maxMessages = 10_000
-
 // ParseConversation reads the messages of a conversation from JSON, as OpenAI and transformers
 // write it: a list of messages, or an object with the keys messages and tools. Other keys of the
 // object are not read. The error names the message and its key.
@@ -252,9 +249,6 @@ func (m *Message) setContent(content json.RawMessage) error {
 
 // Check returns a [UsageError] for what is wrong with a conversation whatever the model.
 func (c Conversation) Check() error {
-	if n := len(c.Messages); n > maxMessages {
-		return Usagef("%d messages; at most %d", n, maxMessages)
-	}
 	for i, m := range c.Messages {
 		if err := m.read(); err != nil {
 			return Usagef("messages[%d]: %v", i, err)

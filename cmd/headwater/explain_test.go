@@ -436,7 +436,7 @@ func TestExplainRefusals(t *testing.T) {
 		{"a system without a template", in("--system", "be kind", "a"), "", 1, "the model has no chat template"},
 		{"a system and special tokens", in("--system", "be kind", "--special", "on", "a"), "", 2, "--special and a chat"},
 		{"a variable without a value", in("--chat-set", "x", "a"), "", 2, "want NAME=VALUE"},
-		{"a date that is none", in("--chat-date", "today", "a"), "", 2, "want a date such as 2026-11-26"},
+		{"a wrong date", in("--chat-date", "today", "a"), "", 2, "want a date such as 2026-11-26"},
 		{"input without positions", in("--input", "-"), `{"prompt":"a","positions":[]}`, 2, `line 1: "positions" is empty; leave it out`},
 		{"input with a large position", in("--input", "-"), `{"prompt":"a","positions":[9223372036854775808]}`, 2, `has 9223372036854775808 as number 1; want whole numbers from 0 to 1000000`},
 		{"input that ends early", in("--input", "-"), `{"prompt":"a"`, 1, "line 1: it is not valid JSON: it ends too early"},
@@ -721,7 +721,8 @@ func TestConversation(t *testing.T) {
 		if err := json.Unmarshal([]byte(out), &e); err != nil {
 			t.Fatal(err)
 		}
-		if e.Prompt.Text != text || len(e.Prompt.Parts) != 8 || e.Prompt.Parts[4].Role != "assistant" {
+		if e.Prompt.Text != text || len(e.Prompt.Parts) != 8 ||
+			e.Prompt.Parts[4].Role != "assistant" {
 			t.Errorf("%s: prompt %q, parts %+v", name, e.Prompt.Text, e.Prompt.Parts)
 		}
 		if name == "input" && e.Steps[0].Text != " mary" {

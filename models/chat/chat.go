@@ -117,8 +117,7 @@ func (t *Template) Render(messages []Message, opts Options) (
 	err = r.protect(func() {
 		r.scope = t.globals(r, messages, opts)
 		r.execute(t.body)
-		text = r.out.String()
-		spans = r.spans(r.out.pieces())
+		text, spans = r.out.text.String(), r.spans(r.out.pieces)
 	})
 	if err != nil {
 		return "", nil, err

@@ -68,8 +68,7 @@ func (r *run) writeJSON(b *writer, v value, s jsonStyle, line string) {
 		}
 		b.WriteString(r.text(text))
 	case string:
-		text := r.text(jsonString(v, s.ascii))
-		b.add(text, piece{source: v, size: len(text), turn: noTurn})
+		b.add(r.text(jsonString(v, s.ascii)), piece{source: v, turn: noTurn})
 	case *sequence:
 		if v.kind > tupleKind {
 			r.fail("Object of type %s is not JSON serializable", kindOf(v))

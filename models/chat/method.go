@@ -308,8 +308,7 @@ func (r *run) joinStrings(sep string, items []value) string {
 		if i > 0 {
 			b.WriteString(r.text(sep))
 		}
-		text := r.text(r.string(item))
-		b.add(text, piece{source: text, size: len(text), turn: noTurn})
+		b.WriteString(r.text(r.string(item)))
 	}
 	return r.finish(&b)
 }

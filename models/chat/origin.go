@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"slices"
 	"strconv"
@@ -100,18 +99,23 @@ func (r *run) rewritten(text, source string) string {
 	return r.assemble(text, piece{source: source, size: len(text), turn: noTurn})
 }
 
-// writer collects a text and what is known of its pieces.
+// writer collects a text and its pieces.
 type writer struct {
-	strings.Builder
-	begins []int // of the pieces; between them is text of the template
-	known  []piece
+	text   strings.Builder
+	pieces []piece
 }
 
-// add writes text, which is p.
+// WriteString writes a text that keeps its origin.
+func (w *writer) WriteString(s string) { w.add(s, piece{source: s, turn: noTurn}) }
+
+// WriteByte writes a character of the template.
+func (w *writer) WriteByte(c byte) { w.WriteString(string(rune(c))) }
+
+// add writes text, which comes from where p says.
 func (w *writer) add(text string, p piece) {
-	if text != "" {
-		w.begins, w.known = append(w.begins, w.Len()), append(w.known, p)
-		w.WriteString(text)
+	if p.size = len(text); text != "" {
+		w.text.WriteString(text)
+		w.pieces = append(w.pieces, p)
 	}
 }
 
@@ -125,42 +129,16 @@ func (w *writer) belongs(v value) func() {
 	case *sequence:
 		from = v.from
 	}
-	if from == nil {
-		return func() {}
-	}
-	begin, n := w.Len(), len(w.known)
+	begin, n := w.text.Len(), len(w.pieces)
 	return func() {
-		w.begins = append(w.begins[:n], begin)
-		w.known = append(w.known[:n], piece{size: w.Len() - begin, origin: from})
-	}
-}
-
-// pieces returns the pieces of the text, those of the template among them.
-func (w *writer) pieces() []piece {
-	var all []piece
-	at := 0
-	gap := func(end int) {
-		if end > at {
-			all = append(all, piece{
-				size: end - at, origin: &origin{turn: noTurn, template: true}, turn: noTurn,
-			})
+		if from != nil {
+			w.pieces = append(w.pieces[:n], piece{size: w.text.Len() - begin, origin: from})
 		}
 	}
-	for i, p := range w.known {
-		gap(w.begins[i])
-		all, at = append(all, p), w.begins[i]+p.size
-	}
-	gap(w.Len())
-	return all
 }
 
 // finish returns the text of a writer.
-func (r *run) finish(w *writer) string {
-	if len(w.known) == 0 {
-		return w.String()
-	}
-	return r.assemble(w.String(), w.pieces()...)
-}
+func (r *run) finish(w *writer) string { return r.assemble(w.text.String(), w.pieces...) }
 
 // spans follows the pieces of a text back to the messages.
 func (r *run) spans(pieces []piece) []Span {
@@ -380,27 +358,20 @@ func thought(text string) (begin, end int) {
 // fromJSON reads a value of JSON. The keys of objects keep their order; of equal ones the last
 // counts, as in Python.
 func fromJSON(text []byte) (value, error) {
+	if !json.Valid(text) {
+		return nil, errors.New("it is not valid JSON")
+	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
-	v, err := readJSON(d, 0)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("there is more after the value of JSON")
-	}
-	return v, nil
+	return readJSON(d, 0)
 }
 
-// readJSON reads the next value.
+// readJSON reads the next value of a text that is valid.
 func readJSON(d *json.Decoder, depth int) (value, error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("it is nested deeper than %d", maxDepth)
 	}
 	t, err := d.Token()
-	if err != nil {
-		return nil, fmt.Errorf("it is not valid JSON: %w", err)
-	}
 	switch t := t.(type) {
 	case json.Number:
 		if n, err := strconv.ParseInt(t.String(), 10, 64); err == nil {
@@ -414,11 +385,9 @@ func readJSON(d *json.Decoder, depth int) (value, error) {
 	case json.Delim:
 		list, object := &sequence{}, newDict()
 		for d.More() {
-			var k json.Token
+			var k value
 			if t == '{' {
-				if k, err = d.Token(); err != nil {
-					return nil, fmt.Errorf("it is not valid JSON: %w", err)
-				}
+				k, _ = d.Token()
 			}
 			v, err := readJSON(d, depth+1)
 			if err != nil {
@@ -430,13 +399,10 @@ func readJSON(d *json.Decoder, depth int) (value, error) {
 				list.items = append(list.items, v)
 			}
 		}
-		if _, err := d.Token(); err != nil {
-			return nil, fmt.Errorf("it is not valid JSON: %w", err)
+		if _, err := d.Token(); err != nil || t == '[' {
+			return list, err
 		}
-		if t == '{' {
-			return object, nil
-		}
-		return list, nil
+		return object, nil
 	}
-	return t, nil // a string, a bool or nil
+	return t, err // a string, a bool or nil
 }

@@ -90,7 +90,7 @@ func TestMessageKeys(t *testing.T) {
 		}
 	}
 	for object, want := range map[string]string{
-		`{`: "message 0: it is not valid JSON", `[]`: "it is a list", `{} {}`: "there is more",
+		`{`: "message 0: it is not valid JSON", `[]`: "it is a list", `{} {}`: "not valid JSON",
 		`{"a":123456789012345678901}`: "does not fit in 64 bits", "\"\xff\"": "is not valid UTF-8",
 		strings.Repeat(`{"a":`, 200) + "1" + strings.Repeat("}", 200): "nested deeper than 100",
 	} {
@@ -121,7 +121,8 @@ func TestSpansAreBounded(t *testing.T) {
 			}
 			start := time.Now()
 			_, _, err = tmpl.Render([]Message{{Role: "user", Content: "h"}}, Options{})
-			if took := time.Since(start); took > maxTime || err != nil && !errors.Is(err, ErrLimit) {
+			took := time.Since(start)
+			if took > maxTime || err != nil && !errors.Is(err, ErrLimit) {
 				t.Errorf("%v, error %v", took, err)
 			}
 		})

@@ -133,7 +133,7 @@ func (r *run) nested(f func()) {
 // write appends to the output.
 func (r *run) write(s string) {
 	r.alloc(len(s))
-	r.out.add(s, piece{source: s, size: len(s), turn: r.turn})
+	r.out.add(s, piece{source: s, turn: r.turn})
 }
 
 // capture calls f and returns what it writes, which does not reach the output.

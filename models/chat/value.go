@@ -268,8 +268,7 @@ func (r *run) repr(b *writer, v value) {
 	case float64:
 		write(floatRepr(v))
 	case string:
-		text := r.text(stringRepr(v))
-		b.add(text, piece{source: v, size: len(text), turn: noTurn})
+		b.add(r.text(stringRepr(v)), piece{source: v, turn: noTurn})
 	case undefined:
 		write("Undefined")
 	case *sequence:
