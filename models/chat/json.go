@@ -109,7 +109,7 @@ func (r *run) writeGroup(
 		inner = line + s.indent
 	}
 	r.nested(func() {
-		b.WriteByte(brackets[0])
+		b.WriteString(brackets[:1])
 		for i := range n {
 			if i > 0 {
 				b.WriteString(r.text(s.item))
@@ -121,7 +121,7 @@ func (r *run) writeGroup(
 	if s.pretty {
 		b.WriteString(r.text(line))
 	}
-	b.WriteByte(brackets[1])
+	b.WriteString(brackets[1:])
 }
 
 // jsonKey returns the key of a dict as text.

@@ -58,13 +58,16 @@ type piece struct {
 	size   int
 	origin *origin
 	turn   int // of what turns out to be the template's, noTurn for that around it
+	end    int // where the piece ends in the assembled string
 }
 
 // bytesPerPiece is what a piece counts in the budget.
 const bytesPerPiece = 64
 
 // address returns where a string is in memory.
-func address(s string) uintptr { return uintptr(unsafe.Pointer(unsafe.StringData(s))) }
+func address(s string) uintptr {
+	return uintptr(unsafe.Pointer(unsafe.StringData(s))) //nolint:gosec // it is only compared
+}
 
 // within reports whether s is a part of the memory of text.
 func within(s, text string) bool {
@@ -75,10 +78,13 @@ func within(s, text string) bool {
 // assemble notes which pieces text was put together of, and returns text. If it is a part of one of
 // them, as what was joined with nothing, that is known already.
 func (r *run) assemble(text string, pieces ...piece) string {
-	for _, p := range pieces {
+	end := 0
+	for i, p := range pieces {
 		if p.size > 0 && within(text, p.source) {
 			return text
 		}
+		end += p.size
+		pieces[i].end = end
 	}
 	if text != "" && len(pieces) > 0 {
 		r.alloc(bytesPerPiece * len(pieces))
@@ -107,9 +113,6 @@ type writer struct {
 
 // WriteString writes a text that keeps its origin.
 func (w *writer) WriteString(s string) { w.add(s, piece{source: s, turn: noTurn}) }
-
-// WriteByte writes a character of the template.
-func (w *writer) WriteByte(c byte) { w.WriteString(string(rune(c))) }
 
 // add writes text, which comes from where p says.
 func (w *writer) add(text string, p piece) {
@@ -154,21 +157,22 @@ func (r *run) spans(pieces []piece) []Span {
 		all = append(all, Span{turn, o.template, o.thinking, end, end + size})
 		end += size
 	}
-	if first := slices.IndexFunc(all, func(s Span) bool { return s.Turn != noTurn }); first != 0 {
-		turn = max(turn, 0)
-		if first > 0 {
-			turn = all[first].Turn
+	for i, next := len(all)-1, 0; i >= 0; i-- { // before the first turn
+		if all[i].Turn == noTurn {
+			all[i].Turn = next
 		}
-		for i := 0; i < len(all) && all[i].Turn == noTurn; i++ {
-			all[i].Turn = turn
-		}
+		next = all[i].Turn
 	}
 	joined := all[:0]
 	for _, s := range all {
-		if n := len(joined); n > 0 && (Span{s.Turn, s.Template, s.Thinking, 0, 0}) ==
-			(Span{joined[n-1].Turn, joined[n-1].Template, joined[n-1].Thinking, 0, 0}) {
-			joined[n-1].End = s.End
-			continue
+		if n := len(joined); n > 0 {
+			longer := joined[n-1]
+			longer.End = s.End
+			if s.Begin = longer.Begin; s == longer {
+				joined[n-1] = longer
+				continue
+			}
+			s.Begin = joined[n-1].End
 		}
 		joined = append(joined, s)
 	}
@@ -236,11 +240,17 @@ func (r *run) find(s string) *assembled {
 // push puts the pieces of a on the stack that p, a part of it, has, the first of them last.
 func (a *assembled) push(stack []piece, p piece) []piece {
 	begin := int(address(p.source) - address(a.text)) //nolint:gosec // p is a part of a
-	n, at := len(stack), 0
-	for _, q := range a.pieces {
+	n := len(stack)
+	first, _ := slices.BinarySearchFunc(a.pieces, begin+1, func(q piece, at int) int {
+		return cmp.Compare(q.end, at)
+	})
+	for _, q := range a.pieces[first:] {
+		at := q.end - q.size
 		low, high := max(begin-at, 0), min(begin+p.size-at, q.size)
-		at += q.size
-		if low >= high {
+		if at >= begin+p.size {
+			break
+		}
+		if low >= high { // an empty piece
 			continue
 		}
 		if len(q.source) == q.size {

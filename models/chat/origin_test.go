@@ -111,6 +111,9 @@ func TestSpansAreBounded(t *testing.T) {
 		"a chain": "{% set n = namespace(x=messages[0].content) %}{% for i in range(90000) %}" +
 			"{% set n.x = ('b' ~ n.x)[1:] %}{% endfor %}" +
 			"{% for i in range(90000) %}{{ n.x }}{% endfor %}",
+		"many parts of many pieces": "{% set x %}{% for i in range(90000) %}" +
+			"{{ messages[0].content }}{{ i }}{% endfor %}{% endset %}" +
+			"{% for part in x.split('h') %}{{ part }}{% endfor %}",
 		"a chain that is rewritten": "{% set n = namespace(x=messages[0].content) %}" +
 			"{% for i in range(50000) %}{% set n.x = (n.x|replace('h', 'hh'))[1:] %}{% endfor %}{{ n.x }}",
 	} {

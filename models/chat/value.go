@@ -300,7 +300,7 @@ func (r *run) sequenceRepr(b *writer, s *sequence) {
 	case viewKind, generatorKind:
 		r.fail("a %s cannot be printed; convert it with the filter list", kindOf(s))
 	}
-	b.WriteByte(brackets[0])
+	b.WriteString(brackets[:1])
 	for i, item := range s.items {
 		if i > 0 {
 			b.WriteString(r.text(", "))
@@ -308,9 +308,9 @@ func (r *run) sequenceRepr(b *writer, s *sequence) {
 		r.repr(b, item)
 	}
 	if s.kind == tupleKind && len(s.items) == 1 {
-		b.WriteByte(',')
+		b.WriteString(",")
 	}
-	b.WriteByte(brackets[1])
+	b.WriteString(brackets[1:])
 }
 
 // floatRepr is Python's repr of a float: the shortest digits that read back as the same number.
