@@ -125,7 +125,6 @@ func generationRows() []Option {
 
 // conversationRows are the options of what is put into the model's chat template. Each turns it on.
 func conversationRows() []Option {
-	conversation := func(o *Options) *trace.Conversation { return &o.Conversation }
 	return []Option{
 		{
 			Name: "chat", Field: "Chat", Flag: "chat", Group: ConversationOptions,
@@ -137,7 +136,7 @@ func conversationRows() []Option {
 			Name: "system text", Field: "Conversation.System",
 			Flag: "system", Group: ConversationOptions,
 			Help: "begin a chat with this `text` of the system",
-			value: someWords(func(o *Options) *string { return &conversation(o).System },
+			value: someWords(func(o *Options) *string { return &o.Conversation.System },
 				fmt.Sprintf("at most %d", maxTextBytes)),
 		},
 		{
@@ -162,7 +161,7 @@ func conversationRows() []Option {
 			Name: "chat template", Field: "Conversation.Template",
 			Flag: "chat-template", Group: ConversationOptions,
 			Help: "take the chat template of this `name`, of a model that has several",
-			value: someWords(func(o *Options) *string { return &conversation(o).Template },
+			value: someWords(func(o *Options) *string { return &o.Conversation.Template },
 				fmt.Sprintf("at most %d", maxTextBytes)),
 		},
 		{

@@ -228,6 +228,9 @@ func messages() value {
 		given: func(o *Options) bool { return len(o.Conversation.Messages) > 0 },
 		read: func(o *Options, text string) error {
 			c, err := trace.ParseConversation([]byte(text))
+			if err == nil {
+				err = message.WholeCharacters([]byte(text))
+			}
 			if err != nil {
 				return trace.Usagef("%v", err)
 			}

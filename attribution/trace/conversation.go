@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -87,9 +88,9 @@ func (v *Variables) Set(text string) error {
 	if !ok || name == "" {
 		return Usagef("want NAME=VALUE, such as enable_thinking=false")
 	}
-	all := Variables{}
-	for k, x := range *v {
-		all[k] = x
+	all := maps.Clone(*v)
+	if all == nil {
+		all = Variables{}
 	}
 	all[name] = value
 	if json.Valid([]byte(value)) {

@@ -432,6 +432,7 @@ func TestExplainRefusals(t *testing.T) {
 		{"input and messages", in("--input", "-", "--messages", "m.json"), "", 2, `write "messages" into its lines`},
 		{"messages of an answer", in("--messages", "-"), `[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]`, 2, "the conversation ends with messages[1]"},
 		{"messages that are cut", in("--messages", "-"), `[{"role":"user"`, 2, "--messages: standard input: it is not valid JSON, line 1"},
+		{"messages with half a character", in("--messages", "-"), `[{"role":"user","content":"\ud800"}]`, 2, `\ud800 at byte `},
 		{"no such messages", in("--messages", "nope.json"), "", 1, "--messages: nope.json: no such file"},
 		{"a system without a template", in("--system", "be kind", "a"), "", 1, "the model has no chat template"},
 		{"a system and special tokens", in("--system", "be kind", "--special", "on", "a"), "", 2, "--special and a chat"},

@@ -287,6 +287,9 @@ func (r *Record) setMessages(name string, value, tools json.RawMessage) error {
 		value = json.RawMessage(text)
 	}
 	c, err := trace.ParseConversation(value)
+	if err == nil {
+		err = message.WholeCharacters(value)
+	}
 	switch {
 	case err != nil:
 		return fmt.Errorf("the key %q: %w", name, err)
