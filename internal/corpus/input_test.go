@@ -54,15 +54,17 @@ func TestParquetMessages(t *testing.T) {
 		ID       string `parquet:"id"`
 		Messages []turn `parquet:"messages,list"`
 	}
-	q, long := "q", strings.Repeat("x", 100)
+	q, bad, long := "q", "\xff", strings.Repeat("x", 100)
 	var rows []row
 	var want []corpus.Record
 	for i := range 50 { // several pages
 		id := strconv.Itoa(i)
 		rows = append(rows, row{id, []turn{{"user", &q, 1}, {"assistant", &long, 0}}},
-			row{id + "b", []turn{{"user", &q, 1}}}, row{id + "c", nil}, row{id + "d", []turn{{"user", nil, 1}}})
+			row{id + "b", []turn{{"user", &q, 1}}}, row{id + "e", []turn{{"user", &bad, 1}, {"user", &q, 1}}},
+			row{id + "c", nil}, row{id + "d", []turn{{"user", nil, 1}}})
 		want = append(want, corpus.Record{ID: id, Messages: question, Continuation: long},
 			corpus.Record{ID: id + "b", Messages: question},
+			corpus.Record{ID: id + "e", Err: `the column "messages" is not valid UTF-8; convert it`},
 			corpus.Record{ID: id + "c", Err: `the key "messages" has no messages`},
 			corpus.Record{ID: id + "d", Messages: []trace.Message{{Role: "user", Object: []byte(`{"role":"user"}`)}}})
 	}
