@@ -262,9 +262,12 @@ func readGroup(
 				if wrong == nil && bad != nil {
 					wrong = fmt.Errorf("the column %q %w", column, bad)
 				}
-				if err != nil {
-					return &damageError{fmt.Sprintf("is damaged at row %d, column %q (%v)",
+				if err != nil && ctx.Err() == nil {
+					err = &damageError{fmt.Sprintf("is damaged at row %d, column %q (%v)",
 						*number, column, err)}
+				}
+				if err != nil {
+					return err
 				}
 				row[column] = text
 			}
