@@ -64,7 +64,9 @@ func TestParquetMessages(t *testing.T) {
 			row{id + "c", nil}, row{id + "d", []turn{{"user", nil, 1}}})
 		want = append(want, corpus.Record{ID: id, Messages: question, Continuation: long},
 			corpus.Record{ID: id + "b", Messages: question},
-			corpus.Record{ID: id + "e", Err: `the column "messages" is not valid UTF-8; convert it`},
+			corpus.Record{
+				ID: id + "e", Err: `the column "messages" is not valid UTF-8; convert it`,
+			},
 			corpus.Record{ID: id + "c", Err: `the key "messages" has no messages`},
 			corpus.Record{ID: id + "d", Messages: []trace.Message{{Role: "user", Object: []byte(`{"role":"user"}`)}}})
 	}
