@@ -144,6 +144,7 @@ func (p *program) planCorpus(ctx context.Context, f corpusPlanFlags, input, to s
 		return err
 	}
 	info := m.Info()
+	// Any record may have messages.
 	f.opts.Conversation.Date = today(m, "hi", f.opts.Conversation)
 	if len(f.opts.Methods) == 0 {
 		f.opts.Methods = attribution.DefaultMethods(info)

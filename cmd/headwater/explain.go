@@ -224,7 +224,9 @@ func (p *program) explain(ctx context.Context, f explainFlags, prompt string) er
 		return err
 	}
 	defer p.sayCompiled(m)
-	f.opts.Conversation.Date = today(m, prompt, f.opts.Conversation)
+	if f.opts.InChat() {
+		f.opts.Conversation.Date = today(m, prompt, f.opts.Conversation)
+	}
 	f.addFlow(m.Info())
 	if err := f.fits(m.Info()); err != nil {
 		return err

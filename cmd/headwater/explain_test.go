@@ -701,7 +701,7 @@ func TestConversation(t *testing.T) {
 	}
 	write(t, filepath.Join(dir, "chat_template.jinja"), []byte("{% for m in messages %}"+
 		"{{ m.content }}{% if m.role != 'user' %} .{% endif %} {% endfor %}"+
-		"{% if mood == 1 and strftime_now('%Y')|int > 2000 %}and{% endif %}"))
+		"{% if mood != 0 and strftime_now('%Y')|int > 2000 %}and{% endif %}"))
 	messages := filepath.Join(t.TempDir(), "messages.json")
 	write(t, messages, []byte(`{"messages":[{"role":"user","content":"who has the key ?"},`+
 		`{"content":"mary","role":"assistant"}]}`))
@@ -736,6 +736,12 @@ func TestConversation(t *testing.T) {
 	if date := time.Now().Format(time.DateOnly); err != nil ||
 		!strings.Contains(string(saved), date) {
 		t.Errorf("the figure does not have the date %s: %v", date, err)
+	}
+	plain := filepath.Join(t.TempDir(), "plain.svg")
+	mustExecute(t, "", "explain", "--model", dir, "--backend", "go", "--save", plain, "mary")
+	if saved, err := os.ReadFile(plain); err != nil ||
+		strings.Contains(string(saved), time.Now().Format(time.DateOnly)) {
+		t.Errorf("a figure of a plain prompt has a date: %v", err)
 	}
 	if out := mustExecute(t, "", "reproduce", "--model", dir, figure); !strings.Contains(out,
 		"byte for byte the same") {
