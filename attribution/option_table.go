@@ -9,7 +9,8 @@ import (
 )
 
 // optionTable has a row for every option. The order is that of the checks and of the warnings.
-var optionTable = slices.Concat(generationRows(), conversationRows(), combinationRows(), scorerRows(), resultRows())
+var optionTable = slices.Concat(generationRows(), conversationRows(), combinationRows(),
+	scorerRows(), resultRows())
 
 // Reasons that several rows give.
 const (
@@ -124,7 +125,6 @@ func generationRows() []Option {
 
 // conversationRows are the options of what is put into the model's chat template. Each turns it on.
 func conversationRows() []Option {
-	conversation := func(o *Options) *trace.Conversation { return &o.Conversation }
 	return []Option{
 		{
 			Name: "chat", Field: "Chat", Flag: "chat", Group: ConversationOptions,
@@ -136,7 +136,7 @@ func conversationRows() []Option {
 			Name: "system text", Field: "Conversation.System",
 			Flag: "system", Group: ConversationOptions,
 			Help: "begin a chat with this `text` of the system",
-			value: someWords(func(o *Options) *string { return &conversation(o).System },
+			value: someWords(func(o *Options) *string { return &o.Conversation.System },
 				fmt.Sprintf("at most %d", maxTextBytes)),
 		},
 		{
@@ -161,14 +161,14 @@ func conversationRows() []Option {
 			Name: "chat template", Field: "Conversation.Template",
 			Flag: "chat-template", Group: ConversationOptions,
 			Help: "take the chat template of this `name`, of a model that has several",
-			value: someWords(func(o *Options) *string { return &conversation(o).Template },
+			value: someWords(func(o *Options) *string { return &o.Conversation.Template },
 				fmt.Sprintf("at most %d", maxTextBytes)),
 		},
 		{
 			Name: "date", Field: "Conversation.Date",
 			Flag: "chat-date", Group: ConversationOptions,
 			Help:  "the `DATE` that a chat template asks for, as 2026-11-26 (default today)",
-			value: chatDate(),
+			value: dateOf(func(o *Options) *string { return &o.Conversation.Date }),
 		},
 	}
 }

@@ -228,6 +228,9 @@ func messages() value {
 		given: func(o *Options) bool { return len(o.Conversation.Messages) > 0 },
 		read: func(o *Options, text string) error {
 			c, err := trace.ParseConversation([]byte(text))
+			if err == nil {
+				err = message.WholeCharacters([]byte(text))
+			}
 			if err != nil {
 				return trace.Usagef("%v", err)
 			}
@@ -277,19 +280,16 @@ func chatVariables() value {
 	}
 }
 
-// chatDate is the date of a conversation.
-func chatDate() value {
-	return value{
-		given: func(o *Options) bool { return o.Conversation.Date != "" },
-		read: func(o *Options, text string) error {
-			if c := (trace.Conversation{Date: text}); c.Day().IsZero() {
-				return want("a date such as 2026-11-26")
-			}
-			o.Conversation.Date = text
-			return nil
-		},
-		write: func(o *Options) string { return o.Conversation.Date },
+// dateOf is a date. The messages check it again.
+func dateOf(field func(*Options) *string) value {
+	v := words(field, "")
+	v.read = func(o *Options, text string) error {
+		if *field(o) = text; text == "" || o.Conversation.Day().IsZero() {
+			return want("a date such as 2026-11-26")
+		}
+		return nil
 	}
+	return v
 }
 
 // asJSON returns a value as JSON, "" if it has none.

@@ -73,8 +73,8 @@ var roles = []string{"system", "user", "assistant", "tool"}
 
 // Converse returns the text that the model was trained to continue with its answer, and its parts:
 // the chat template filled in with the messages of [trace.Conversation.Turns], control tokens
-// included. It returns an error, with the file and the line, if the checkpoint has no such template,
-// or if the template is invalid, takes too long, or does not accept the conversation.
+// included. It returns an error, with the file and the line, if the checkpoint has no such
+// template, or if the template is invalid, takes too long, or does not accept the conversation.
 func (m *Model) Converse(c trace.Conversation, prompt string) (string, []trace.Part, error) {
 	t, err := m.chatOf(c)
 	if err != nil {

@@ -5,18 +5,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 )
 
-// Part is a stretch of the text of a conversation, as the model's chat template writes it. The parts
-// of a conversation follow each other without a gap and are its whole text.
+// Part is a stretch of the text of a conversation, as the model's chat template writes it. The
+// parts of a conversation follow each other without a gap and are its whole text.
 type Part struct {
 	// Turn is the 0-based index of the message that the part belongs to. What the template writes
-	// before the first message, or after the last one to let the model answer, counts to the nearest
-	// message; the answer that a model generates is the turn after the last message.
+	// before the first message, or after the last one to let the model answer, counts to the
+	// nearest message; the answer that a model generates is the turn after the last message.
 	Turn int `json:"turn"`
 	// Role is the role of that message: system, user, assistant, tool.
 	Role string `json:"role"`
@@ -87,9 +88,9 @@ func (v *Variables) Set(text string) error {
 	if !ok || name == "" {
 		return Usagef("want NAME=VALUE, such as enable_thinking=false")
 	}
-	all := Variables{}
-	for k, x := range *v {
-		all[k] = x
+	all := maps.Clone(*v)
+	if all == nil {
+		all = Variables{}
 	}
 	all[name] = value
 	if json.Valid([]byte(value)) {
@@ -105,9 +106,6 @@ func (c Conversation) Asked() bool {
 	return c.System != "" || len(c.Messages) > 0 || c.Tools != nil || len(c.Variables) > 0 ||
 		c.Template != ""
 }
-
-// maxMessages is the most messages of a conversation.
-const maxMessages = 10_000
 
 // ParseConversation reads the messages of a conversation from JSON, as OpenAI and transformers
 // write it: a list of messages, or an object with the keys messages and tools. Other keys of the
@@ -161,21 +159,14 @@ func notJSON(text []byte) error {
 
 // kindOfJSON names the kind of a value.
 func kindOfJSON(text []byte) string {
-	var v any
-	_ = json.Unmarshal(text, &v) // it is valid
-	switch v.(type) {
-	case nil:
-		return "null"
-	case bool:
-		return "true or false"
-	case float64:
-		return "a number"
-	case string:
-		return "a text"
-	case []any:
-		return "a list"
+	kinds := map[byte]string{
+		'{': "an object", '[': "a list", '"': "a text", 'n': "null", 't': "true", 'f': "false",
 	}
-	return "an object"
+	text = bytes.TrimSpace(text)
+	if len(text) > 0 && kinds[text[0]] != "" {
+		return kinds[text[0]]
+	}
+	return "a number"
 }
 
 // MarshalJSON writes a message as OpenAI does.
@@ -259,9 +250,6 @@ func (m *Message) setContent(content json.RawMessage) error {
 
 // Check returns a [UsageError] for what is wrong with a conversation whatever the model.
 func (c Conversation) Check() error {
-	if n := len(c.Messages); n > maxMessages {
-		return Usagef("%d messages; at most %d", n, maxMessages)
-	}
 	for i, m := range c.Messages {
 		if err := m.read(); err != nil {
 			return Usagef("messages[%d]: %v", i, err)
@@ -297,8 +285,8 @@ func (c Conversation) Day() time.Time {
 }
 
 // Turns returns all messages in their order: the system message, those of the conversation, and the
-// prompt as what the user says last, unless it is empty. All have a Role. It returns a [UsageError] if there is
-// nothing to answer: no message, or a last one that is the assistant's own.
+// prompt as what the user says last, unless it is empty. All have a Role. It returns a [UsageError]
+// if there is nothing to answer: no message, or a last one that is the assistant's own.
 func (c Conversation) Turns(prompt string) ([]Message, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
@@ -319,8 +307,8 @@ func (c Conversation) Turns(prompt string) ([]Message, error) {
 		}
 	}
 	if all[len(all)-1].Role == "assistant" {
-		return nil, Usagef("the conversation ends with messages[%d], which is the assistant's own; "+
-			"end it with what the user says, and give this text as the continuation",
+		return nil, Usagef("the conversation ends with messages[%d], the assistant's own; end "+
+			"it with what the user says, and give this text as the continuation",
 			len(c.Messages)-1)
 	}
 	return all, nil

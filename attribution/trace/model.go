@@ -38,9 +38,9 @@ type Classifier interface {
 	Class(name string) (int, error)
 }
 
-// Conversational is a model that was trained on conversations. Converse returns the text that it was
-// trained to continue with its answer: the chat template filled in, control tokens included. The
-// parts are those of the text. The messages are those of [Conversation.Turns] with the prompt.
+// Conversational is a model that was trained on conversations. Converse returns the text that it
+// was trained to continue with its answer: the chat template filled in with the messages of
+// [Conversation.Turns], control tokens included. The parts are those of the text.
 type Conversational interface {
 	Converse(c Conversation, prompt string) (text string, parts []Part, err error)
 }

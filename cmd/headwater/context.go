@@ -205,7 +205,9 @@ func (p *program) context(ctx context.Context, f contextFlags, paths []string) e
 		return err
 	}
 	defer p.sayCompiled(m)
-	ask.Conversation.Date = today(m, ask.Question, ask.Conversation)
+	if ask.InChat() {
+		ask.Conversation.Date = today(m, ask.Question, ask.Conversation)
+	}
 	r, err := p.sources(ctx, ask, m)
 	if err != nil {
 		return err

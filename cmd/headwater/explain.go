@@ -51,14 +51,15 @@ func (p *program) explainCommand() *cobra.Command {
 			"method, which prompt tokens it came from.\n" +
 			"An encoder reads the prompt instead and is explained at each [MASK], at its class, " +
 			"or at every --position.\n" +
-			"With --input every line of a file is {\"prompt\":…} and, if needed, " +
-			"\"continuation\":… or \"positions\":[…], and every result\n" +
-			"is a line of JSON.\n" +
+			"With --input every line of a file is {\"prompt\":…} or {\"messages\":[…]} and, if " +
+			"needed, \"continuation\":… or\n\"positions\":[…], and every result is a line of " +
+			"JSON.\n" +
 			"Ctrl-C shows what there is so far; a second one ends at once.",
 		Example: `  headwater explain "the keys to the cabinet"
   headwater explain --methods rollout,flow --continuation " is" "the keys to the cabinet"
   headwater explain --methods attn-lrp --contrast " is" --by word --top 3 "the keys to the cabinet"
   headwater explain --format html -o page.html "the keys to the cabinet"
+  headwater explain --model smollm2 --system "You are terse." "What is the capital of France?"
   headwater explain --save figure.svg --save numbers.csv "the keys to the cabinet"
   headwater explain --view compare --methods direct,value-zeroing "the keys to the cabinet"
   headwater explain --view compare --methods direct@2,direct@5 "the keys to the cabinet"
@@ -78,6 +79,7 @@ func (p *program) explainCommand() *cobra.Command {
 			return p.explain(ctx, f, strings.Join(args, ""))
 		},
 	}
+	cmd.Flags().SortFlags = false // those of one group stand together
 	f.add(cmd)
 	f.methodsFlag(cmd, &f.opts, " (default direct,value-zeroing; for encoders "+
 		"rollout,value-zeroing; classic for rollout,flow,value-zeroing)")
@@ -214,7 +216,7 @@ func (p *program) explain(ctx context.Context, f explainFlags, prompt string) er
 	if prompt != "" && strings.TrimSpace(prompt) == "" {
 		p.say("note: the prompt has nothing but blanks, which the model continues")
 	}
-	if f.against == prompt {
+	if f.against != "" && f.against == prompt {
 		p.say("note: both prompts are the same, and so is what a method says of them")
 	}
 	m, err := p.open(ctx, f.modelFlags)
@@ -222,7 +224,9 @@ func (p *program) explain(ctx context.Context, f explainFlags, prompt string) er
 		return err
 	}
 	defer p.sayCompiled(m)
-	f.opts.Conversation.Date = today(m, prompt, f.opts.Conversation)
+	if f.opts.InChat() {
+		f.opts.Conversation.Date = today(m, prompt, f.opts.Conversation)
+	}
 	f.addFlow(m.Info())
 	if err := f.fits(m.Info()); err != nil {
 		return err

@@ -63,7 +63,8 @@ func (o Together) Explain(
 	texts := func(yield func(attribution.Text) bool) {
 		for _, r := range records {
 			if !yield(attribution.Text{
-				Prompt: r.Prompt, Continuation: r.Continuation, Messages: r.Messages, Tools: r.Tools,
+				Prompt: r.Prompt, Continuation: r.Continuation, Messages: r.Messages,
+				Tools: r.Tools,
 			}) {
 				return
 			}

@@ -213,8 +213,8 @@ var (
 	promptKeys       = []string{"prompt", "text", "question"}
 	continuationKeys = []string{"continuation", "completion", "answer"}
 	messageKeys      = []string{"messages", "conversations"}
-	inputColumns     = slices.Concat([]string{"id", "tools"}, promptKeys, continuationKeys,
-		messageKeys)
+	inputColumns     = slices.Concat([]string{"id"}, promptKeys, continuationKeys, messageKeys,
+		[]string{"tools"})
 )
 
 // mostNamed is how many keys that are not read a message names.
@@ -287,6 +287,9 @@ func (r *Record) setMessages(name string, value, tools json.RawMessage) error {
 		value = json.RawMessage(text)
 	}
 	c, err := trace.ParseConversation(value)
+	if err == nil {
+		err = message.WholeCharacters(value)
+	}
 	switch {
 	case err != nil:
 		return fmt.Errorf("the key %q: %w", name, err)

@@ -258,10 +258,16 @@ func readGroup(
 		var wrong error
 		for _, column := range inputColumns {
 			if leaves := messages[column]; leaves != nil {
-				text, err := listOfMessages(leaves)
-				if err != nil {
-					return &damageError{fmt.Sprintf("is damaged at row %d, column %q (%v)",
+				text, bad, err := listOfMessages(ctx, leaves)
+				if wrong == nil && bad != nil {
+					wrong = fmt.Errorf("the column %q %w", column, bad)
+				}
+				if err != nil && ctx.Err() == nil {
+					err = &damageError{fmt.Sprintf("is damaged at row %d, column %q (%v)",
 						*number, column, err)}
+				}
+				if err != nil {
+					return err
 				}
 				row[column] = text
 			}
@@ -336,30 +342,44 @@ type cells struct {
 	leaf     parquet.LeafColumn // of a list, whose rows have several values
 }
 
-// listOfMessages reads the messages of a row, as JSON, from the columns of their texts.
-func listOfMessages(columns []*cells) (json.RawMessage, error) {
-	var all []map[string]string
+// mostMessages is how many messages of a row are read.
+const mostMessages = 10_000
+
+// listOfMessages reads the messages of a row, as JSON, from the columns of their texts. wrong is
+// what is wrong with the row alone.
+func listOfMessages(
+	ctx context.Context, columns []*cells,
+) (list json.RawMessage, wrong, err error) {
+	var all []string // the keys of each message, with commas before them
 	size := 0
 	for _, c := range columns {
 		for i := 0; i == 0 || c.more(); i++ {
 			v, err := c.next()
-			if err != nil {
-				return nil, err
+			if err = cmp.Or(err, ctx.Err()); err != nil {
+				return nil, nil, err
 			}
 			if v.DefinitionLevel() < c.leaf.MaxDefinitionLevel {
 				continue
 			}
 			text, err := c.text(v)
-			if size += len(text) + 1; err != nil || size > maxLine {
-				return nil, cmp.Or(err, fmt.Errorf("messages of more than %d bytes", maxLine))
+			if size += len(text); i >= mostMessages || size > maxLine {
+				err = fmt.Errorf("has more than %d messages or %d bytes", mostMessages, maxLine)
+			}
+			if wrong = cmp.Or(wrong, err); wrong != nil {
+				continue // to the next row
 			}
 			for len(all) <= i {
-				all = append(all, map[string]string{})
+				all = append(all, "")
 			}
-			all[i][c.leaf.Path[len(c.leaf.Path)-1]] = text
+			key, _ := json.Marshal(c.leaf.Path[len(c.leaf.Path)-1]) // strings are JSON
+			value, _ := json.Marshal(text)
+			all[i] += "," + string(key) + ":" + string(value)
 		}
 	}
-	return json.Marshal(all)
+	for i, keys := range all {
+		all[i] = "{" + strings.TrimPrefix(keys, ",") + "}"
+	}
+	return json.RawMessage("[" + strings.Join(all, ",") + "]"), wrong, nil
 }
 
 // more reports whether the next value is of the same row.

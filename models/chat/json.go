@@ -1,11 +1,7 @@
 package chat
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -161,68 +157,4 @@ func jsonString(s string, ascii bool) string {
 	}
 	b.WriteByte('"')
 	return b.String()
-}
-
-// fromJSON reads a value of JSON. The keys of objects keep their order; of equal ones the last
-// counts, as in Python.
-func fromJSON(text []byte) (value, error) {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	v, err := readJSON(d, 0)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("there is more after the value of JSON")
-	}
-	return v, nil
-}
-
-// readJSON reads the next value.
-func readJSON(d *json.Decoder, depth int) (value, error) {
-	if depth > maxDepth {
-		return nil, fmt.Errorf("it is nested deeper than %d", maxDepth)
-	}
-	t, err := d.Token()
-	if err != nil {
-		return nil, fmt.Errorf("it is not valid JSON: %w", err)
-	}
-	switch t := t.(type) {
-	case json.Number:
-		if n, err := strconv.ParseInt(t.String(), 10, 64); err == nil {
-			return n, nil
-		}
-		f, err := t.Float64()
-		if err != nil || !strings.ContainsAny(t.String(), ".eE") {
-			return nil, fmt.Errorf("the number %.40s does not fit in 64 bits", t)
-		}
-		return f, nil
-	case json.Delim:
-		list, object := &sequence{}, newDict()
-		for d.More() {
-			var k json.Token
-			if t == '{' {
-				if k, err = d.Token(); err != nil {
-					return nil, fmt.Errorf("it is not valid JSON: %w", err)
-				}
-			}
-			v, err := readJSON(d, depth+1)
-			if err != nil {
-				return nil, err
-			}
-			if t == '{' {
-				object.set(k, v)
-			} else {
-				list.items = append(list.items, v)
-			}
-		}
-		if _, err := d.Token(); err != nil {
-			return nil, fmt.Errorf("it is not valid JSON: %w", err)
-		}
-		if t == '{' {
-			return object, nil
-		}
-		return list, nil
-	}
-	return t, nil // a string, a bool or nil
 }

@@ -56,8 +56,8 @@ func (p *parser) parameters() []parameter {
 	return all
 }
 
-// in returns a function that renders the body of a macro. The body sees the names of the scope where
-// the macro is defined, and its parameters.
+// in returns a function that renders the body of a macro. The body sees the names of the scope
+// where the macro is defined, and its parameters.
 func (m *macro) in(outer *scope) callable {
 	names := make([]string, len(m.parameters))
 	for i, p := range m.parameters {

@@ -32,7 +32,9 @@ type publishedCase struct {
 // options returns what the conversation is rendered with.
 func (c publishedCase) options(date string) ([]Message, Options) {
 	on, _ := time.Parse(time.DateOnly, date)
-	opts := Options{AddGenerationPrompt: true, Date: on, Tools: c.Tools, Variables: map[string]any{}}
+	opts := Options{
+		AddGenerationPrompt: true, Date: on, Tools: c.Tools, Variables: map[string]any{},
+	}
 	for name, v := range c.Variables {
 		opts.Variables[name] = v
 	}

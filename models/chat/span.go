@@ -2,7 +2,6 @@ package chat
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -17,8 +16,8 @@ type Span struct {
 	Turn int
 	// Template says that the template wrote the span. Tools count as written by the template.
 	Template bool
-	// Thinking says that the span is reasoning_content, or between <think> and </think> in what an
-	// assistant says.
+	// Thinking says that the span is of reasoning_content, or between <think> and </think> in what
+	// an assistant says.
 	Thinking bool
 	// Begin and End are the bytes [Begin,End) of the text.
 	Begin, End int
@@ -45,98 +44,9 @@ type stretch struct{ begin, turn int }
 type said struct {
 	Span
 	text string
-	// thinks says that <think> in the text begins what the model writes to itself.
-	thinks bool
 	// call says that it is of a tool call: what the template writes between two such texts is the
 	// message's own.
 	call bool
-}
-
-// reasoning are the keys of what a model writes to itself. transformers fills in the first two from
-// whichever is there.
-var reasoning = []string{"reasoning_content", "thinking", "reasoning"}
-
-// message returns a message as transformers gives it to a template: without keys that are null, and
-// with its reasoning under both names that templates read.
-func (r *run) message(turn int, m Message) (*dict, error) {
-	d := newDict()
-	d.set("role", m.Role)
-	d.set("content", m.Content)
-	if m.Object != nil {
-		v, err := fromJSON(m.Object)
-		if err != nil {
-			return nil, err
-		}
-		object, ok := v.(*dict)
-		if !ok {
-			return nil, fmt.Errorf("it is a %s; want an object", kindOf(v))
-		}
-		d = newDict()
-		for _, k := range object.keys {
-			if v, _ := object.get(k); v != nil {
-				d.set(k, v)
-			}
-		}
-	}
-	for _, k := range reasoning {
-		if v, ok := d.get(k); ok {
-			with := newDict()
-			with.set("thinking", v)
-			for _, k := range d.keys {
-				v, _ := d.get(k)
-				with.set(k, v)
-			}
-			with.set("reasoning_content", v)
-			d = with
-			break
-		}
-	}
-	r.turns[d] = turn
-	role, _ := d.get("role")
-	for _, k := range d.keys {
-		name, _ := k.(string)
-		of := said{Span: Span{Turn: turn}, thinks: role == "assistant", call: name == "tool_calls"}
-		of.Thinking = slices.Contains(reasoning, name)
-		if v, _ := d.get(k); name == "content" || of.Thinking || of.call {
-			d.set(k, r.markAll(v, of))
-		}
-	}
-	return d, nil
-}
-
-// markAll returns a value of a message with marks around its texts. Those that templates compare
-// have none.
-func (r *run) markAll(v value, of said) value {
-	switch v := v.(type) {
-	case string:
-		return r.mark(v, of)
-	case *sequence:
-		for i, item := range v.items {
-			v.items[i] = r.markAll(item, of)
-		}
-	case *dict:
-		for _, k := range v.keys {
-			if k != "type" && k != "id" {
-				item, _ := v.get(k)
-				v.set(k, r.markAll(item, of))
-			}
-		}
-	}
-	return v
-}
-
-// thought returns the bytes of what a model writes to itself in a text: from <think> to </think>,
-// both included. A template may have written the first of the two.
-func thought(text string) (begin, end int) {
-	const open, closed = "<think>", "</think>"
-	begin, end = strings.Index(text, open), strings.Index(text, closed)
-	switch {
-	case begin < 0 && end < 0:
-		return 0, 0
-	case end < 0:
-		return begin, len(text)
-	}
-	return max(min(begin, end), 0), end + len(closed)
 }
 
 // mark returns s with marks around it, inside of its white space. It does nothing in a run without
@@ -235,6 +145,8 @@ func spansOf(text string, found []said, written []stretch) (all []Span) {
 	at, turn := 0, 0
 	if i := slices.IndexFunc(written, func(s stretch) bool { return s.turn != noTurn }); i >= 0 {
 		turn = written[i].turn
+	} else if len(found) > 0 {
+		turn = found[0].Turn
 	}
 	add := func(s Span) {
 		if s.Begin, at = at, max(at, s.End); s.Begin >= s.End {
@@ -264,12 +176,8 @@ func spansOf(text string, found []said, written []stretch) (all []Span) {
 		if i == 0 || !s.call || !found[i-1].call || s.Turn != found[i-1].Turn {
 			template(s.Begin)
 		}
-		if begin, end := thought(text[at:max(at, s.End)]); s.thinks && end > begin {
-			begin, end = at+begin, at+end
-			add(Span{Turn: s.Turn, End: begin})
-			add(Span{Turn: s.Turn, Thinking: true, End: end})
-		}
 		add(s.Span)
+		turn = s.Turn
 	}
 	template(len(text))
 	return all

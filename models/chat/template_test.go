@@ -83,11 +83,22 @@ func FuzzTemplate(f *testing.F) {
 			return
 		}
 		opts := Options{MaxSteps: 20_000, MaxBytes: 1 << 20}
-		text, _, err := tmpl.Render([]Message{{Role: "user", Content: content}}, opts)
+		messages := []Message{{Role: "user", Content: content}}
+		text, spans, err := tmpl.Render(messages, opts)
+		end := 0
+		for _, s := range spans {
+			if s.Begin != end || s.End <= end || s.Turn != 0 {
+				t.Fatalf("Render(%q) = %q with the spans %+v", template, text, spans)
+			}
+			end = s.End
+		}
+		if end != len(text) {
+			t.Fatalf("Render(%q) = %q with the spans %+v", template, text, spans)
+		}
 		if err != nil && strings.Contains(err.Error(), "internal") {
 			t.Fatalf("Render(%q): %v", template, err)
 		}
-		if again, _, _ := tmpl.Render([]Message{{Role: "user", Content: content}}, opts); again != text {
+		if again, _, _ := tmpl.Render(messages, opts); again != text {
 			t.Fatalf("Render(%q) = %q, then %q", template, text, again)
 		}
 	})
