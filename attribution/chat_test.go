@@ -1,6 +1,7 @@
 package attribution_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -17,7 +18,16 @@ type talker struct {
 	refuse error
 }
 
-func (m talker) Chat(user string) (string, error) { return "w0 " + user + " w4", m.refuse }
+func (m talker) Converse(c trace.Conversation, prompt string) (string, []trace.Part, error) {
+	turns, err := c.Turns(prompt)
+	text := "w0"
+	var parts []trace.Part
+	for i, turn := range turns {
+		text += " " + turn.Content
+		parts = append(parts, trace.Part{Turn: i, Role: turn.Role, End: len(text)})
+	}
+	return text + " w4", parts, cmp.Or(m.refuse, err)
+}
 
 func TestChat(t *testing.T) {
 	m := talker{Model: fakemodel.New(2, func(t, s int) float64 { return 1 / float64(t+1) })}
@@ -29,6 +39,16 @@ func TestChat(t *testing.T) {
 	if e.Prompt.Text != "w0 w1 w2 w4" || len(e.Prompt.IDs) != 4 || e.Prompt.BOSAdded {
 		t.Errorf("prompt %+v, want the conversation and nothing added", e.Prompt)
 	}
+	opts.Chat, opts.Conversation.System = false, "w3"
+	opts.Conversation.Messages = []trace.Message{{Role: "user", Content: "w2"}}
+	for prompt, want := range map[string]string{"": "w0 w3 w2 w4", "w1": "w0 w3 w2 w1 w4"} {
+		e, err := attribution.Explain(context.Background(), m, prompt, opts)
+		if err != nil || e.Prompt.Text != want || len(e.Prompt.Parts) < 2 ||
+			e.Prompt.Parts[1].Role != "user" {
+			t.Errorf("prompt %q: %+v, %v, want %q with parts", prompt, e.Prompt, err, want)
+		}
+	}
+	opts = attribution.Options{Methods: []string{"rollout"}, MaxTokens: 1, Chat: true}
 	for name, c := range map[string]struct {
 		model trace.Model
 		opts  attribution.Options

@@ -134,7 +134,7 @@ func newRun(m trace.Model, prompt string, opts Options) (*run, error) {
 	if err := opts.checkModel(info); err != nil {
 		return nil, err
 	}
-	if prompt == "" {
+	if prompt == "" && len(opts.Conversation.Messages) == 0 {
 		return nil, trace.Usagef("the prompt is empty; give some text to %s", purpose(info))
 	}
 	if len(prompt) > maxTextBytes {
@@ -159,8 +159,9 @@ func newRun(m trace.Model, prompt string, opts Options) (*run, error) {
 		}
 		opts.Foils = new(0)
 	}
-	if opts.Chat {
-		if prompt, err = conversation(m, prompt); err != nil {
+	var parts []trace.Part
+	if opts.InChat() {
+		if prompt, parts, err = conversation(m, opts.Conversation, prompt); err != nil {
 			return nil, err
 		}
 		opts.Specials = trace.SpecialsOff // the chat template adds them
@@ -175,6 +176,7 @@ func newRun(m trace.Model, prompt string, opts Options) (*run, error) {
 	}
 	read := newPrompt(prompt, tokens)
 	read.Second = second
+	read.Parts = parts
 	if err := read.check(); err != nil {
 		return nil, fmt.Errorf("attribution: prompt: %s gives wrong tokens: %w",
 			message.Quote(info.Name), err)
@@ -223,22 +225,25 @@ func encode(m trace.Model, prompt string, opts Options) (
 	return prompt, second, tokens, nil
 }
 
-// conversation returns the text that the model sees when a user says the prompt: the chat template
-// filled in.
-func conversation(m trace.Model, prompt string) (string, error) {
-	c, ok := m.(trace.Conversational)
+// conversation returns the text that the model sees when a user says the prompt, with its parts:
+// the chat template filled in.
+func conversation(
+	m trace.Model, c trace.Conversation, prompt string,
+) (string, []trace.Part, error) {
+	talker, ok := m.(trace.Conversational)
 	if !ok {
-		return "", trace.Usagef("%s knows no form of conversation; explain the prompt as it is",
-			message.Quote(m.Info().Name))
+		return "", nil, trace.Usagef("%s knows no form of conversation; explain the prompt as "+
+			"it is", message.Quote(m.Info().Name))
 	}
-	text, err := c.Chat(prompt)
+	text, parts, err := talker.Converse(c, prompt)
 	if err != nil {
-		return "", fmt.Errorf("attribution: chat: %w", err)
+		return "", nil, fmt.Errorf("attribution: chat: %w", err)
 	}
 	if len(text) > maxTextBytes {
-		return "", trace.Usagef("conversation of %d bytes; at most %d", len(text), maxTextBytes)
+		return "", nil, trace.Usagef("conversation of %d bytes; at most %d", len(text),
+			maxTextBytes)
 	}
-	return text, nil
+	return text, parts, nil
 }
 
 // prepareAsk sets what a decoder is asked for. It returns an error if the tokens exceed the model's

@@ -2,6 +2,7 @@ package attribution
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"runtime"
@@ -16,6 +17,9 @@ type Text struct {
 	Prompt string
 	// Continuation, if not empty, takes the place of [Options.Continuation].
 	Continuation string
+	// Messages and Tools, if not nil, take the place of those of [Options.Conversation].
+	Messages []trace.Message
+	Tools    json.RawMessage
 }
 
 // Batching says how many texts [ExplainAll] runs together. The zero value takes the defaults.
@@ -67,6 +71,12 @@ func ExplainAll(
 			of := opts
 			if text.Continuation != "" {
 				of.Continuation, of.MaxTokens = text.Continuation, 0
+			}
+			if text.Messages != nil {
+				of.Conversation.Messages = text.Messages
+			}
+			if text.Tools != nil {
+				of.Conversation.Tools = text.Tools
 			}
 			r, err := newRun(m, text.Prompt, of)
 			if err != nil {

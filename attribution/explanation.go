@@ -38,6 +38,10 @@ type Options struct {
 	// Chat puts the prompt into the model's chat template, as the words of a user, and explains the
 	// answer. The control tokens of the template are prompt tokens like others, marked as special.
 	Chat bool `json:"chat,omitempty"`
+	// Conversation is what comes before the prompt, and what the chat template needs besides: a
+	// system message, earlier turns, tools, variables. Any of these turns Chat on. The prompt is
+	// what the user says last; it may be empty if the last message is to be answered.
+	Conversation trace.Conversation `json:"conversation,omitzero"`
 	// Sampling is how tokens are chosen; greedy by default.
 	Sampling trace.Sampling `json:"sampling,omitzero"`
 	// Alternatives is the number of alternatives listed for each token, in [1,1000]. Default 5.
@@ -108,6 +112,9 @@ type Options struct {
 	OnStep     func(*Explanation)   `json:"-"`
 	OnProgress func(trace.Progress) `json:"-"`
 }
+
+// InChat reports whether the prompt is put into the model's chat template.
+func (o Options) InChat() bool { return o.Chat || o.Conversation.Asked() }
 
 // Explanation is the result of [Explain]: the tokens and, for each method, where every generated
 // token came from. There are n generated tokens and m prompt tokens. An encoder generates nothing:

@@ -57,6 +57,8 @@ const (
 	ScorerOptions OptionGroup = "scorers"
 	// GenerationOptions say what is generated and which rows explain it.
 	GenerationOptions OptionGroup = "generation"
+	// ConversationOptions say what is put into the model's chat template.
+	ConversationOptions OptionGroup = "conversation"
 )
 
 // OptionTable returns a row for every option, in the order in which they are checked.

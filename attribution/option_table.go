@@ -9,7 +9,8 @@ import (
 )
 
 // optionTable has a row for every option. The order is that of the checks and of the warnings.
-var optionTable = slices.Concat(generationRows(), combinationRows(), scorerRows(), resultRows())
+var optionTable = slices.Concat(generationRows(), conversationRows(), combinationRows(),
+	scorerRows(), resultRows())
 
 // Reasons that several rows give.
 const (
@@ -76,15 +77,9 @@ func generationRows() []Option {
 			Help: "put begin-of-text before the prompt: `on|off|auto` (default auto, " +
 				"as the tokenizer says)",
 			value: specialTokens(),
-		},
-		{
-			Name: "chat", Field: "Chat", Flag: "chat", Group: GenerationOptions,
-			Help: "take the prompt for what a user says, put it into the model's chat template, " +
-				"and explain the answer",
-			value: switched(func(o *Options) *bool { return &o.Chat }),
 			conflict: func(o *Options) string {
-				return onOff(o.Specials != trace.SpecialsAuto,
-					"chat and specials; the chat template has its own control tokens")
+				return onOff(o.InChat(),
+					"specials and a chat; the chat template has its own control tokens")
 			},
 		},
 		{
@@ -132,6 +127,56 @@ func generationRows() []Option {
 				"at most 20",
 			value: whole(func(o *Options) *int { return &o.Alternatives },
 				1, maxAlternatives, fmt.Sprint(defaultAlternatives)),
+		},
+	}
+}
+
+// conversationRows are the options of what is put into the model's chat template. Each turns it on.
+func conversationRows() []Option {
+	return []Option{
+		{
+			Name: "chat", Field: "Chat", Flag: "chat", Group: ConversationOptions,
+			Help: "take the prompt for what a user says, put it into the model's chat template, " +
+				"and explain the answer",
+			value: switched(func(o *Options) *bool { return &o.Chat }),
+		},
+		{
+			Name: "system text", Field: "Conversation.System",
+			Flag: "system", Group: ConversationOptions,
+			Help: "begin a chat with this `text` of the system",
+			value: someWords(func(o *Options) *string { return &o.Conversation.System },
+				fmt.Sprintf("at most %d", maxTextBytes)),
+		},
+		{
+			Name: "messages", Field: "Conversation.Messages", Group: ConversationOptions,
+			Help: "messages of a chat before the prompt, as `JSON`: a list, or an object with " +
+				"messages and tools",
+			value: messages(),
+		},
+		{
+			Name: "tools", Field: "Conversation.Tools", Group: ConversationOptions,
+			Help:  "tools that the model may call in a chat, a list as `JSON`",
+			value: tools(),
+		},
+		{
+			Name: "chat variables", Field: "Conversation.Variables",
+			Flag: "chat-set", Group: ConversationOptions,
+			Help: "give the chat template a variable, `NAME=VALUE`, such as " +
+				"enable_thinking=false; the value is JSON or a text",
+			value: chatVariables(),
+		},
+		{
+			Name: "chat template", Field: "Conversation.Template",
+			Flag: "chat-template", Group: ConversationOptions,
+			Help: "take the chat template of this `name`, of a model that has several",
+			value: someWords(func(o *Options) *string { return &o.Conversation.Template },
+				fmt.Sprintf("at most %d", maxTextBytes)),
+		},
+		{
+			Name: "date", Field: "Conversation.Date",
+			Flag: "chat-date", Group: ConversationOptions,
+			Help:  "the `DATE` that a chat template asks for, as 2026-11-26 (default today)",
+			value: dateOf(func(o *Options) *string { return &o.Conversation.Date }),
 		},
 	}
 }

@@ -1,6 +1,7 @@
 package attribution_test
 
 import (
+	"encoding/json"
 	"errors"
 	"reflect"
 	"slices"
@@ -46,6 +47,37 @@ var values = map[string]struct {
 		[]string{"", "On", "2"},
 	},
 	"chat": {"true", attribution.Options{Chat: true}, []string{"", "yes please"}},
+	"system text": {
+		"be kind", attribution.Options{Conversation: trace.Conversation{System: "be kind"}},
+		[]string{""},
+	},
+	"messages": {
+		`[{"role":"user","content":"a"}]`,
+		attribution.Options{Conversation: trace.Conversation{
+			Messages: []trace.Message{{Role: "user", Content: "a"}},
+		}},
+		[]string{"", "5", `[{"content":"a"}]`, `{"tools":[]}`, `[{"role":"user","content":5}]`},
+	},
+	"tools": {
+		`[{"b":1,"a":2}]`,
+		attribution.Options{Conversation: trace.Conversation{Tools: []byte(`[{"b":1,"a":2}]`)}},
+		[]string{"", "{}"},
+	},
+	"chat variables": {
+		"enable_thinking=false",
+		attribution.Options{Conversation: trace.Conversation{
+			Variables: trace.Variables{"enable_thinking": json.RawMessage("false")},
+		}},
+		[]string{"", "enable_thinking", "=1"},
+	},
+	"chat template": {
+		"tool_use", attribution.Options{Conversation: trace.Conversation{Template: "tool_use"}},
+		[]string{""},
+	},
+	"date": {
+		"2026-11-26", attribution.Options{Conversation: trace.Conversation{Date: "2026-11-26"}},
+		[]string{"", "today", "2026-13-01"},
+	},
 	"temperature": {
 		"100",
 		attribution.Options{Sampling: trace.Sampling{Temperature: 100}},
@@ -210,6 +242,8 @@ func optionFields(t *testing.T, v reflect.Value, path string, visit func(path st
 			continue
 		case whole:
 			field.Set(reflect.ValueOf(trace.Heads{Fusion: trace.MaxHeads}))
+		case field.Kind() == reflect.Map:
+			field.Set(reflect.ValueOf(trace.Variables{"x": 1}))
 		case field.Kind() == reflect.Slice:
 			field.Set(reflect.MakeSlice(field.Type(), 1, 1))
 		case field.Kind() == reflect.Pointer:
@@ -263,8 +297,8 @@ func TestOptionTableIsComplete(t *testing.T) {
 func TestOptionErrors(t *testing.T) {
 	for name, o := range map[string]attribution.Options{
 		"max tokens":        {MaxTokens: -1},
-		"chat":              {Chat: true, Specials: trace.SpecialsOn},
-		"specials":          {Specials: 9},
+		"specials":          {Specials: trace.SpecialsOn, Chat: true},
+		"messages":          {Conversation: trace.Conversation{Date: "x"}},
 		"seed":              {Sampling: trace.Sampling{Seed: 1}},
 		"per-head":          {PerHead: new(1), Heads: trace.Heads{Fusion: trace.MaxHeads}},
 		"discard whole":     {DiscardWhole: true},

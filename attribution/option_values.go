@@ -1,7 +1,10 @@
 package attribution
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -217,6 +220,85 @@ func someWords(field func(*Options) *string, what string) value {
 		return nil
 	}
 	return v
+}
+
+// messages are the messages of a conversation, and its tools if they are there too, as JSON.
+func messages() value {
+	return value{
+		given: func(o *Options) bool { return len(o.Conversation.Messages) > 0 },
+		read: func(o *Options, text string) error {
+			c, err := trace.ParseConversation([]byte(text))
+			if err == nil {
+				err = message.WholeCharacters([]byte(text))
+			}
+			if err != nil {
+				return trace.Usagef("%v", err)
+			}
+			if o.Conversation.Messages = c.Messages; c.Tools != nil {
+				o.Conversation.Tools = c.Tools
+			}
+			return nil
+		},
+		write: func(o *Options) string { return asJSON(o.Conversation.Messages) },
+		wrong: func(_ string, o *Options) string {
+			var wrong *trace.UsageError
+			if errors.As(o.Conversation.Check(), &wrong) {
+				return wrong.Reason
+			}
+			return ""
+		},
+		describe: func(name string, _ *Options) string { return name },
+	}
+}
+
+// tools are the tools of a conversation, as JSON.
+func tools() value {
+	return value{
+		given: func(o *Options) bool { return o.Conversation.Tools != nil },
+		read: func(o *Options, text string) error {
+			c := trace.Conversation{Tools: json.RawMessage(text)}
+			o.Conversation.Tools = c.Tools
+			return c.Check()
+		},
+		write:    func(o *Options) string { return string(o.Conversation.Tools) },
+		describe: func(name string, _ *Options) string { return name },
+	}
+}
+
+// chatVariables are variables of a chat template, NAME=VALUE one at a time.
+func chatVariables() value {
+	return value{
+		given: func(o *Options) bool { return len(o.Conversation.Variables) > 0 },
+		read:  func(o *Options, text string) error { return o.Conversation.Variables.Set(text) },
+		write: func(o *Options) string {
+			var all []string
+			for _, name := range slices.Sorted(maps.Keys(o.Conversation.Variables)) {
+				all = append(all, name+"="+asJSON(o.Conversation.Variables[name]))
+			}
+			return strings.Join(all, " ")
+		},
+	}
+}
+
+// dateOf is a date. The messages check it again.
+func dateOf(field func(*Options) *string) value {
+	v := words(field, "")
+	v.read = func(o *Options, text string) error {
+		if *field(o) = text; text == "" || o.Conversation.Day().IsZero() {
+			return want("a date such as 2026-11-26")
+		}
+		return nil
+	}
+	return v
+}
+
+// asJSON returns a value as JSON, "" if it has none.
+func asJSON(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return ""
+	}
+	return string(text)
 }
 
 // methodNames are the names of methods, joined by commas.

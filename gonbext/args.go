@@ -142,8 +142,9 @@ func names(all []argument) []string {
 var elsewhere = map[string]string{
 	"view": "a cell below %% shows another view: gonbext.Heads, FlowGraph or Maps with the " +
 		"prompt, or gonbext.Layers(gonbext.Last())",
-	"save":    `gonbext.Save("figure.svg") in a later cell, below %%, saves the picture`,
-	"against": "gonbext.Compare compares two explanations",
+	"save":     `gonbext.Save("figure.svg") in a later cell, below %%, saves the picture`,
+	"messages": "gonbext.Explain takes messages in Conversation of gonbext.Options",
+	"against":  "gonbext.Compare compares two explanations",
 }
 
 // unknownOption says what to do in the place of an option that is not known: the function that does

@@ -3,6 +3,7 @@ package gonbext_test
 import (
 	"bytes"
 	"encoding/gob"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -34,6 +35,12 @@ var cells = map[string]func(){
 	},
 	"try": func() {
 		e, err := gonbext.TryExplain("the keys")
+		fmt.Printf("steps %d, error %v\n", len(e.Steps), err)
+	},
+	"conversation": func() {
+		e, err := gonbext.TryExplain("", gonbext.Options{Conversation: trace.Conversation{
+			System: "be kind", Messages: []trace.Message{{Role: "user", Content: "hi"}},
+		}})
 		fmt.Printf("steps %d, error %v\n", len(e.Steps), err)
 	},
 	"try nothing": func() {
@@ -673,5 +680,33 @@ func TestOutsideOfANotebook(t *testing.T) {
 				t.Errorf("stdout %q, stderr %q, status %d", r.stdout, r.stderr, r.status)
 			}
 		})
+	}
+}
+
+// A cell whose chat template asks for the date is asked again with that of today.
+func TestConversationWithDate(t *testing.T) {
+	var asked []string
+	k := newKernel(t, func(conn *engineConn, r engine.Request) {
+		var o attribution.Options
+		if err := json.Unmarshal(r.Options, &o); err != nil {
+			t.Error(err)
+		}
+		if asked = append(asked, o.Conversation.Date); o.Conversation.Date == "" {
+			conn.send(engine.Event{Failure: &engine.Error{
+				Message: "which date?", Reason: trace.DateKind,
+			}})
+			return
+		}
+		if o.Conversation.System != "be kind" || o.Conversation.Messages[0].Content != "hi" {
+			t.Errorf("conversation %+v", o.Conversation)
+		}
+		begin(conn)
+		step(conn, "a")
+		conn.send(engine.Event{Done: true})
+	})
+	got := k.run("conversation", false)
+	if today := time.Now().Format(time.DateOnly); len(asked) != 2 || asked[1] != today ||
+		!strings.HasSuffix(got.stdout, "steps 1, error <nil>\n") {
+		t.Errorf("asked with the dates %q: %s%s", asked, got.stdout, got.stderr)
 	}
 }

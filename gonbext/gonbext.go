@@ -231,7 +231,7 @@ func remark(ctx context.Context, e *Explanation, err error) string {
 
 // explain asks the engine and shows what comes.
 func (r request) explain(ctx context.Context, out *display, prompt string) (*Explanation, error) {
-	if prompt == "" {
+	if prompt == "" && len(r.options.Conversation.Messages) == 0 {
 		return nil, usagef("the prompt is empty; give some text")
 	}
 	if err := r.check(); err != nil {
@@ -275,6 +275,10 @@ func (r request) explain(ctx context.Context, out *display, prompt string) (*Exp
 		}
 	}
 	e, err := client.Explain(ctx, r.model, prompt, ask)
+	if trace.KindOf(err) == trace.DateKind {
+		ask.Conversation.Date = time.Now().Format(time.DateOnly)
+		e, err = client.Explain(ctx, r.model, prompt, ask)
+	}
 	if err != nil && (e == nil || len(e.Steps) == 0) {
 		return e, r.hint(err)
 	}
@@ -317,7 +321,7 @@ func (r request) shown(e *Explanation, by attribution.Grouping) (*Explanation, e
 // template.
 func (r request) grouping(prompt string) (attribution.Grouping, error) {
 	by, err := attribution.ParseGrouping(r.view.By)
-	if err == nil && !r.options.Chat {
+	if err == nil && !r.options.InChat() {
 		err = by.Fits(prompt)
 	}
 	return by, err

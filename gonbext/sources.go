@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/headwater-ml/headwater/attribution/sources"
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -32,8 +33,10 @@ type SourceOptions struct {
 	// Target is a part of the answer, a text that it contains once or bytes of it as "0:12".
 	// Default: the whole answer.
 	Target string
-	// Chat puts the prompt into the model's chat template, as what a user says.
-	Chat bool
+	// Chat puts the prompt into the model's chat template, as what a user says. A Conversation that
+	// is not zero, with what comes before the prompt, turns it on.
+	Chat         bool
+	Conversation trace.Conversation
 	// Template is the prompt, with {context} and {question} in it. Default: the documents,
 	// Question: and Answer:, each on a line of its own.
 	Template string
@@ -61,8 +64,8 @@ type SourceOptions struct {
 func (o SourceOptions) ask(question string, documents []string) sources.Ask {
 	return sources.Ask{
 		Documents: documents, Names: o.Names, Question: question, By: o.By, Answer: o.Answer,
-		MaxTokens: o.MaxTokens, Target: o.Target, Chat: o.Chat, Template: o.Template,
-		Specials: o.Specials, Options: sources.Options{
+		MaxTokens: o.MaxTokens, Target: o.Target, Chat: o.Chat, Conversation: o.Conversation,
+		Template: o.Template, Specials: o.Specials, Options: sources.Options{
 			Methods: o.Methods, Ablations: o.Ablations, HeldOut: o.HeldOut, Passes: o.Passes,
 			Penalty: o.Penalty, Seed: o.Seed, OnProgress: o.OnProgress,
 		},
@@ -184,6 +187,10 @@ func (r sourceRequest) sources(ctx context.Context, out *display, question strin
 		return nil, err
 	}
 	result, err := client.Sources(ctx, r.model, ask)
+	if trace.KindOf(err) == trace.DateKind {
+		ask.Conversation.Date = time.Now().Format(time.DateOnly)
+		result, err = client.Sources(ctx, r.model, ask)
+	}
 	return result, advise(err)
 }
 

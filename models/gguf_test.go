@@ -84,7 +84,8 @@ func TestOpenGGUF(t *testing.T) {
 	if err != nil || !slices.Equal(ids, []int{30, 28, 4, 2, 21}) {
 		t.Errorf("ids %v, want [30 28 4 2 21]: %v", ids, err)
 	}
-	if text, err := m.Chat("hello"); err != nil || text != "<user>hello<end>" {
+	text, _, err := m.Converse(trace.Conversation{}, "hello")
+	if err != nil || text != "<user>hello<end>" {
 		t.Errorf("chat %q: %v", text, err)
 	}
 	for kind, want := range map[string]int{"unknown": 1, "end": 0} {

@@ -33,7 +33,6 @@ import (
 	"time"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/models/chat"
 	"github.com/headwater-ml/headwater/models/checkpoint"
 	"github.com/headwater-ml/headwater/models/planted"
 	"github.com/headwater-ml/headwater/models/spec"
@@ -56,10 +55,10 @@ type Model struct {
 	spec      *spec.Spec
 	tokenizer *tokenizer.Tokenizer // nil if textErr says why there is none
 	textErr   error
-	ends      map[int]bool   // the ids that end a text
-	mask      int            // the id of the mask token, or -1
-	standIns  map[string]int // by kind; see Replacement
-	chat      *chat.Template // nil if chatErr says why there is none
+	ends      map[int]bool            // the ids that end a text
+	mask      int                     // the id of the mask token, or -1
+	standIns  map[string]int          // by kind; see Replacement
+	chats     map[string]chatTemplate // by name; none if chatErr says why
 	chatErr   error
 	limit     Limit
 	ownBytes  int64

@@ -36,8 +36,8 @@ type source interface {
 	tokenizerConfig() (tokenizer.Config, error)
 	EOS() ([]int, error)
 	SpecialTokens() (map[string]string, error)
-	ChatTemplate(name string) (string, error)
-	ChatTemplateSource() string
+	ChatTemplates() (map[string]string, error)
+	ChatTemplateSource(name string) string
 	// ForgetTokenizer frees what is only needed to read tokenizer and chat template.
 	ForgetTokenizer()
 	Hash(ctx context.Context) (string, error)

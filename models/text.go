@@ -6,7 +6,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/headwater-ml/headwater/models/chat"
 	"github.com/headwater-ml/headwater/models/checkpoint"
 	"github.com/headwater-ml/headwater/models/tokenizer"
 )
@@ -38,16 +37,7 @@ func (m *Model) openText(from source) error {
 	}
 	m.mask = m.maskID(specials["mask_token"])
 	m.standIns = m.findStandIns(from.padIDs(), specials, append(eos, m.spec.EOS...))
-	m.chatErr = fmt.Errorf("models: %s: the model has no chat template: it was not trained on "+
-		"conversations, or its files do not say how", from.Label())
-	template, err := from.ChatTemplate("")
-	if err != nil {
-		m.chatErr = fmt.Errorf("models: %w", err)
-	} else if template != "" {
-		if m.chat, err = chat.New(template, specials); err != nil {
-			m.chatErr = fmt.Errorf("models: %s: %w", from.ChatTemplateSource(), err)
-		}
-	}
+	m.openChats(from, specials)
 	return nil
 }
 
@@ -118,19 +108,4 @@ func (m *Model) maskID(named string) int {
 		}
 	}
 	return -1
-}
-
-// Chat returns the text that the model was trained to continue after a user said something. The
-// text includes the control tokens. It returns an error if the checkpoint has no chat template, or
-// if the template is invalid, takes too long, or does not accept the conversation.
-func (m *Model) Chat(user string) (string, error) {
-	if m.chat == nil {
-		return "", m.chatErr
-	}
-	text, err := m.chat.Render([]chat.Message{{Role: "user", Content: user}},
-		chat.Options{AddGenerationPrompt: true})
-	if errors.Is(err, chat.ErrRefused) || err == nil {
-		return text, err
-	}
-	return "", fmt.Errorf("models: %s: %w", m.info.Name, err)
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -75,18 +76,108 @@ func TestChat(t *testing.T) {
 
 func TestChatRefusals(t *testing.T) {
 	for name, c := range map[string]struct{ template, say string }{
-		"none":              {"", "no chat template"},
-		"does not parse":    {"{% for m in %}", "chat"},
-		"loops":             {"{% for i in range(1000000000) %}x{% endfor %}", "limits"},
-		"refuses":           {"{{ raise_exception('only kings may speak') }}", "only kings may speak"},
+		"none":           {"", "no chat template"},
+		"does not parse": {"{% for m in %}", "chat"},
+		"loops":          {"{% for i in range(1000000000) %}x{% endfor %}", "limits"},
+		"refuses": {
+			"\n{{ raise_exception('only kings may speak') }}",
+			"/chat_template.jinja: chat: line 2: the template refuses the conversation: only kings " +
+				"may speak",
+		},
+		"fails":             {"{{ messages }}\n\n{{ missing.x }}", "/chat_template.jinja: chat: line 3: "},
 		"an unknown filter": {"{{ messages | frobnicate }}", "frobnicate"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := withTemplate(t, c.template).Chat("hi"); err == nil ||
-				!strings.Contains(err.Error(), c.say) {
-				t.Errorf("Chat = %v, want an error with %q", err, c.say)
+			_, _, err := withTemplate(t, c.template).Converse(trace.Conversation{}, "hi")
+			if err == nil || !strings.Contains(err.Error(), c.say) {
+				t.Errorf("Converse = %v, want an error with %q", err, c.say)
 			}
 		})
+	}
+}
+
+// TestConverse: the messages, what the template needs besides them, and the template that is taken.
+func TestConverse(t *testing.T) {
+	dir := copyTiny(t)
+	const say = "{% for m in messages %}[{{ m.role }}|{{ m.content }}]{% endfor %}"
+	write(t, filepath.Join(dir, "tokenizer_config.json"), []byte(`{"bos_token": "<bos>"}`))
+	write(t, filepath.Join(dir, "chat_template.jinja"), []byte(say+"{{ mood }}"+
+		"{{ strftime_now('%d %B') if dated }}"))
+	if err := os.Mkdir(filepath.Join(dir, "additional_chat_templates"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, template := range map[string]string{
+		"tool_use": "{{ tools|tojson }}", "bare": "{{ messages[-1].content }}", "broken": "{% for %}",
+	} {
+		write(t, filepath.Join(dir, "additional_chat_templates", name+".jinja"), []byte(template))
+	}
+	m, err := models.Open(dir, models.Options{Backend: "go"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := []trace.Message{{Role: "user", Content: "a"}, {Role: "assistant", Content: "b"}}
+	type variables = trace.Variables
+	for name, c := range map[string]struct {
+		conversation trace.Conversation
+		prompt, want string
+		say          string // of the error
+	}{
+		"a prompt": {prompt: "hi", want: "[user|hi]"},
+		"a system": {
+			trace.Conversation{System: "s", Messages: said}, "c",
+			"[system|s][user|a][assistant|b][user|c]", "",
+		},
+		"no prompt":       {trace.Conversation{Messages: said[:1]}, "", "[user|a]", ""},
+		"a variable":      {trace.Conversation{Variables: variables{"mood": 1}}, "c", "[user|c]1", ""},
+		"tools":           {trace.Conversation{Tools: []byte(`[{"b":1,"a":2}]`)}, "c", `[{"b": 1, "a": 2}]`, ""},
+		"a name":          {trace.Conversation{Template: "bare"}, "c", "c", ""},
+		"a date":          {trace.Conversation{Date: "2026-11-26", Variables: variables{"dated": true}}, "c", "[user|c]26 November", ""},
+		"no date":         {trace.Conversation{Variables: variables{"dated": true}}, "c", "", "asks for the date"},
+		"nothing":         {say: "no message to answer"},
+		"an answer":       {trace.Conversation{Messages: said}, "", "", "ends with messages[1]"},
+		"an unknown name": {trace.Conversation{Template: "bar"}, "c", "", `no chat template "bar"; did you mean bare? known are bare, broken, default, tool_use`},
+		"a broken one":    {trace.Conversation{Template: "broken"}, "c", "", "additional_chat_templates/broken.jinja: chat: "},
+		"a role": {
+			trace.Conversation{Messages: []trace.Message{{Role: "usr", Content: "a"}}}, "", "",
+			`message 0 has the role "usr", which the chat template`,
+		},
+		"a role that the template knows": {
+			trace.Conversation{Messages: []trace.Message{{Role: "mood", Content: "a"}}}, "", "[mood|a]", "",
+		},
+		"two systems": {
+			trace.Conversation{System: "s", Messages: []trace.Message{{Role: "system", Content: "t"}}}, "c", "",
+			"give one of the two",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text, parts, err := m.Converse(c.conversation, c.prompt)
+			if c.say != "" {
+				if err == nil || !strings.Contains(err.Error(), c.say) {
+					t.Errorf("error %v, want %q", err, c.say)
+				}
+				if asks := trace.KindOf(err) == trace.DateKind; asks != (name == "no date") {
+					t.Errorf("error %v of kind %q", err, trace.KindOf(err))
+				}
+				return
+			}
+			if err != nil || text != c.want || parts[len(parts)-1].End != len(text) {
+				t.Errorf("Converse = %q, %+v, %v, want %q", text, parts, err, c.want)
+			}
+		})
+	}
+	_, parts, err := m.Converse(trace.Conversation{System: "be kind", Messages: said}, "c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []trace.Part{
+		{Turn: 0, Role: "system", Template: true, Begin: 0, End: 8},
+		{Turn: 0, Role: "system", Begin: 8, End: 15},
+		{Turn: 0, Role: "system", Template: true, Begin: 15, End: 16},
+		{Turn: 1, Role: "user", Template: true, Begin: 16, End: 22},
+		{Turn: 1, Role: "user", Begin: 22, End: 23},
+	}
+	if !slices.Equal(parts[:5], want) {
+		t.Errorf("parts %+v, want %+v", parts[:5], want)
 	}
 }
 

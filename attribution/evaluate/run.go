@@ -460,7 +460,7 @@ func (o Options) prove(ctx context.Context, m trace.Model, c *Case, r *Result) e
 		model: p, c: *c, prompt: e.Prompt, specials: o.Explain.Specials,
 		position: position(e), answer: e.Steps[0].ID, least: o.Least,
 	}
-	if o.Explain.Chat {
+	if o.Explain.InChat() {
 		x.specials = trace.SpecialsOff // the conversation has them
 	}
 	if x.least == 0 {

@@ -29,8 +29,10 @@ type Ask struct {
 	MaxTokens int
 	// Target is the part of the answer to explain; see [Answer.Part]. Default: all of it.
 	Target string
-	// Chat puts the prompt into the model's chat template, as what a user says.
-	Chat bool
+	// Chat puts the prompt into the model's chat template, as what a user says. A Conversation that
+	// is not zero, with what comes before the prompt, turns it on.
+	Chat         bool
+	Conversation trace.Conversation
 	// Template is the prompt, with {context} and {question} in it. Default: the documents,
 	// Question: and Answer:, each on a line of its own; in a chat that of ContextCite. A model that
 	// does not know these words gets the documents and the question alone.
@@ -91,11 +93,14 @@ func (a Ask) Check() error {
 			mostAnswer, defaultAnswer)
 	case a.Specials < trace.SpecialsAuto || a.Specials > trace.SpecialsOff:
 		return trace.Usagef("specials %d; it must be auto, on or off", a.Specials)
-	case a.Chat && a.Specials != trace.SpecialsAuto:
+	case a.InChat() && a.Specials != trace.SpecialsAuto:
 		return trace.Usagef("specials do not go with a chat, whose template has its control tokens")
 	}
-	return nil
+	return a.Conversation.Check()
 }
+
+// InChat reports whether the prompt is put into the model's chat template.
+func (a Ask) InChat() bool { return a.Chat || a.Conversation.Asked() }
 
 // checkTexts checks that all texts are UTF-8, and that there are as many names as documents.
 func (a Ask) checkTexts() error {
@@ -167,7 +172,7 @@ func (a Ask) Explain(ctx context.Context, m trace.Model) (*Result, error) {
 	if q.Prompt, err = a.prompt(m); err != nil {
 		return nil, err
 	}
-	if a.Chat {
+	if a.InChat() {
 		q.Specials = trace.SpecialsOff // the chat template adds them
 	}
 	if q.Answer, err = a.answer(ctx, m, q); err != nil {
@@ -182,13 +187,16 @@ func (a Ask) Explain(ctx context.Context, m trace.Model) (*Result, error) {
 // prompt returns the function that makes a prompt of the text of documents.
 func (a Ask) prompt(m trace.Model) (func(string) (string, error), error) {
 	chat, limited := func(text string) (string, error) { return text, nil }, false
-	if a.Chat {
+	if a.InChat() {
 		c, ok := m.(trace.Conversational)
 		if !ok {
 			return nil, trace.Usagef("%s knows no form of conversation; ask it without a chat",
 				message.Quote(m.Info().Name))
 		}
-		chat = c.Chat
+		chat = func(text string) (string, error) {
+			text, _, err := c.Converse(a.Conversation, text)
+			return text, err
+		}
 	}
 	if l, ok := m.(trace.Limited); ok {
 		limited = len(l.UnknownWords("Question: Answer:")) > 0
@@ -196,7 +204,7 @@ func (a Ask) prompt(m trace.Model) (func(string) (string, error), error) {
 	template := a.Template
 	switch {
 	case template != "":
-	case a.Chat:
+	case a.InChat():
 		template = chatTemplate
 	case limited:
 		template = bareTemplate
@@ -222,7 +230,7 @@ func (a Ask) answer(ctx context.Context, m trace.Model, q Question) (Answer, err
 		// A token of a word mostly has the space before it.
 		first, _ := utf8.DecodeRuneInString(text)
 		last, _ := utf8.DecodeLastRuneInString(prompt)
-		if !a.Chat && !unicode.IsSpace(last) && !unicode.IsSpace(first) {
+		if !a.InChat() && !unicode.IsSpace(last) && !unicode.IsSpace(first) {
 			text = " " + text
 		}
 		return EncodeAnswer(m, prompt, text)
@@ -235,8 +243,8 @@ func (a Ask) answer(ctx context.Context, m trace.Model, q Question) (Answer, err
 		most = defaultAnswer
 	}
 	answer, err := Generate(ctx, m, prompt, q.Specials, most)
-	if c, ok := m.(trace.Conversational); ok && !a.Chat && errors.Is(err, ErrNoAnswer) {
-		if _, untrained := c.Chat(""); untrained == nil {
+	if c, ok := m.(trace.Conversational); ok && !a.InChat() && errors.Is(err, ErrNoAnswer) {
+		if _, _, untrained := c.Converse(trace.Conversation{}, "hi"); untrained == nil {
 			err = fmt.Errorf("%w; it was trained on conversations: ask it in a chat", err)
 		}
 	}

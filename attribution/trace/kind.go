@@ -26,6 +26,8 @@ const (
 	ModelKind ErrorKind = "model"
 	// PluginKind is a plugin of XLA for CPUs that is missing or broken.
 	PluginKind ErrorKind = "plugin"
+	// DateKind is a chat template that asks for the date when [Conversation] has none.
+	DateKind ErrorKind = "date"
 )
 
 // KindOf returns the kind of an error, NoKind if it has none.

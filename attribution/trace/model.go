@@ -56,11 +56,11 @@ func JoinPair(first, second string) (text string, begin int) {
 	return first + "\n" + second, len(first) + 1
 }
 
-// Conversational is a model that was trained on conversations. Chat returns the text that it was
-// trained to answer after a user says something: the chat template filled in, control tokens
-// included.
+// Conversational is a model that was trained on conversations. Converse returns the text that it
+// was trained to continue with its answer: the chat template filled in with the messages of
+// [Conversation.Turns], control tokens included. The parts are those of the text.
 type Conversational interface {
-	Chat(user string) (string, error)
+	Converse(c Conversation, prompt string) (text string, parts []Part, err error)
 }
 
 // Differentiable is a model that returns gradients.

@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/corpus"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
@@ -66,50 +69,34 @@ func (p *program) explainLine(
 	if err != nil {
 		return nil, err
 	}
-	opts := f.opts
-	opts.Continuation, opts.Positions, opts.Pair = l.Continuation, l.Positions, l.Pair
-	if opts.Continuation != "" {
-		opts.MaxTokens = 0
+	opts := corpus.OptionsOf(f.opts, l.Record)
+	opts.Positions = l.Positions
+	if opts.InChat() {
+		opts.Conversation.Date = today(m, l.Prompt, opts.Conversation)
 	}
 	return p.watch(ctx, m, l.Prompt, opts, f.by)
 }
 
 // promptLine is a line of --input.
 type promptLine struct {
-	Prompt, Continuation, Pair string
-	Positions                  []int
+	corpus.Record
+	Positions []int
 }
 
 // readPromptLine reads a line. A key that is given must not be empty, just as --continuation ""
 // is refused.
 func readPromptLine(text []byte) (l promptLine, err error) {
-	o, err := readObject(text, "prompt", "continuation", "positions", "pair")
+	o, err := readObject(text, slices.Concat(corpus.TextKeys(), []string{"positions"})...)
 	if err != nil {
 		return l, err
-	}
-	if !o.has("prompt") {
-		return l, errors.New(`it has no "prompt"`)
-	}
-	if l.Prompt, err = o.text("prompt"); err != nil {
-		return l, err
-	}
-	if l.Continuation, err = o.text("continuation"); err != nil {
-		return l, err
-	}
-	if o.has("continuation") && l.Continuation == "" {
-		return l, usagef(`"continuation" is empty; leave it out to let the model continue`)
-	}
-	if l.Pair, err = o.text("pair"); err != nil {
-		return l, err
-	}
-	if o.has("pair") && l.Pair == "" {
-		return l, usagef(`"pair" is empty; leave it out for a single text`)
 	}
 	if l.Positions, err = o.numbers("positions", maxIndex); err != nil {
 		return l, err
 	}
-	if o.has("positions") && len(l.Positions) == 0 {
-		return l, usagef(`"positions" is empty; leave it out for those that the model chooses`)
+	for _, key := range slices.Sorted(maps.Keys(o)) {
+		if string(o[key]) == `""` || key == "positions" && o.has(key) && len(l.Positions) == 0 {
+			return l, usagef("%q is empty; leave it out, or give it a value", key)
+		}
 	}
-	return l, nil
+	return l, l.SetTexts(o)
 }

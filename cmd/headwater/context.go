@@ -30,7 +30,8 @@ import (
 type contextFlags struct {
 	modelFlags
 	ask                   sources.Ask
-	specials              attribution.Options // of which this needs Specials
+	chat                  attribution.Options // of which this needs Specials and the conversation
+	messages              string
 	top, width            int
 	output, format, color string
 	palette               string
@@ -114,13 +115,12 @@ func (p *program) contextCommand() *cobra.Command {
 		"0 to 18446744073709551615; equal ones give equal scores")
 	wholeFlag(flags, &ask.MaxTokens, "max-tokens", 1, maxAnswer, "let the model answer in at most "+
 		"`N` tokens", "64")
-	flags.BoolVar(&ask.Chat, "chat", false, "put the prompt into the model's chat template, as "+
-		"what a user says")
+	chatFlags(cmd, &f.chat, &f.messages)
 	flags.StringVar(&ask.Template, "template", "", "the `prompt`, with {context} and {question} "+
 		"in it and \\n for a line break (default the documents, Question: and Answer:, each on "+
 		"a line of its own)")
 	specials := attribution.LookupOption("specials")
-	optionFlag(flags, &f.specials, specials, specials.Usage())
+	optionFlag(flags, &f.chat, specials, specials.Usage())
 	flags.StringVarP(&f.output, "output", "o", "", outputFlag)
 	flags.StringVar(&f.format, "format", "", "form of the result: `text|html|json` "+
 		"(default: the ending of --output, else text)")
@@ -153,8 +153,6 @@ func (f *contextFlags) check(cmd *cobra.Command, args []string) error {
 		return usagef("--max-tokens does not go with --answer, which is as long as it is")
 	case changed("answer") && strings.TrimSpace(q.Answer) == "":
 		return usagef("--answer is empty; give some text, or leave it out for the model's own")
-	case q.Chat && changed("special"):
-		return usagef("--special does not go with --chat, whose template has its control tokens")
 	case f.format == "json" && (changed("top") || changed("palette")),
 		f.format == "html" && changed("width"), f.format != "text" && changed("color"),
 		f.format == "text" && changed("palette"):
@@ -174,13 +172,18 @@ func (f *contextFlags) check(cmd *cobra.Command, args []string) error {
 		oneOf("format", f.format, "text", "html", "json"),
 		oneOf("color", f.color, "auto", "always", "never"),
 		render.CheckPalette(f.palette),
+		f.chat.Check(),
 	)
 }
 
 // context explains an answer and writes the result.
 func (p *program) context(ctx context.Context, f contextFlags, paths []string) error {
 	ask := f.ask
-	ask.Names, ask.Specials = paths, f.specials.Specials
+	if err := p.readMessages(ctx, f.messages, &f.chat); err != nil {
+		return err
+	}
+	ask.Names, ask.Specials = paths, f.chat.Specials
+	ask.Chat, ask.Conversation = f.chat.Chat, f.chat.Conversation
 	ask.Template = strings.ReplaceAll(ask.Template, `\n`, "\n")
 	for _, path := range paths {
 		text, err := p.document(ctx, path)
@@ -202,6 +205,9 @@ func (p *program) context(ctx context.Context, f contextFlags, paths []string) e
 		return err
 	}
 	defer p.sayCompiled(m)
+	if ask.InChat() {
+		ask.Conversation.Date = today(m, ask.Question, ask.Conversation)
+	}
 	r, err := p.sources(ctx, ask, m)
 	if err != nil {
 		return err
@@ -260,8 +266,8 @@ func (p *program) sources(
 	defer line.clear()
 	ask.Options.OnProgress = func(at trace.Progress) { line.show("%v", at) }
 	r, err := ask.Explain(ctx, m)
-	if errors.Is(err, sources.ErrNoAnswer) && !ask.Chat {
-		if _, untrained := m.Chat(""); untrained == nil {
+	if errors.Is(err, sources.ErrNoAnswer) && !ask.InChat() {
+		if _, _, untrained := m.Converse(trace.Conversation{}, "hi"); untrained == nil {
 			err = fmt.Errorf("%w (--chat)", err)
 		}
 	}

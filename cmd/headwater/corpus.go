@@ -26,8 +26,8 @@ func (p *program) corpusCommand() *cobra.Command {
 			"file a shard.\n" +
 			"INPUT and CORPUS are each a file, a folder or a bucket (s3://, gs://, azblob://). A " +
 			"record is a line of JSON with\n\"id\" and \"text\", or \"id\", \"prompt\" and " +
-			"\"continuation\"; a row of Parquet with these columns; or a line of text.\n" +
-			"The second text of a pair is in \"pair\".\n" +
+			"\"continuation\", or \"id\" and \"messages\"; a row of Parquet with\nthese " +
+			"columns; or a line of text. The second text of a pair is in \"pair\".\n" +
 			"Lines may be compressed by gzip.\n" +
 			"A shard that is complete is skipped, so any task may be run again at any time.\n" +
 			"The exit status is 75 if the same task may succeed later, and 42 if a shard is bad " +
@@ -144,6 +144,8 @@ func (p *program) planCorpus(ctx context.Context, f corpusPlanFlags, input, to s
 		return err
 	}
 	info := m.Info()
+	// Any record may have messages.
+	f.opts.Conversation.Date = today(m, "hi", f.opts.Conversation)
 	if len(f.opts.Methods) == 0 {
 		f.opts.Methods = attribution.DefaultMethods(info)
 	}

@@ -26,6 +26,7 @@ type explainFlags struct {
 	modelFlags
 	opts          attribution.Options
 	input, output string
+	messages      string // a file
 	format, color string
 	width, top    int
 	filter        bool
@@ -50,14 +51,15 @@ func (p *program) explainCommand() *cobra.Command {
 			"method, which prompt tokens it came from.\n" +
 			"An encoder reads the prompt instead and is explained at each [MASK], at its class, " +
 			"or at every --position.\n" +
-			"With --input every line of a file is {\"prompt\":…} and, if needed, " +
-			"\"continuation\":… or \"positions\":[…], and every result\n" +
-			"is a line of JSON.\n" +
+			"With --input every line of a file is {\"prompt\":…} or {\"messages\":[…]} and, if " +
+			"needed, \"continuation\":… or\n\"positions\":[…], and every result is a line of " +
+			"JSON.\n" +
 			"Ctrl-C shows what there is so far; a second one ends at once.",
 		Example: `  headwater explain "the keys to the cabinet"
   headwater explain --methods rollout,flow --continuation " is" "the keys to the cabinet"
   headwater explain --methods attn-lrp --contrast " is" --by word --top 3 "the keys to the cabinet"
   headwater explain --format html -o page.html "the keys to the cabinet"
+  headwater explain --model smollm2 --system "You are terse." "What is the capital of France?"
   headwater explain --save figure.svg --save numbers.csv "the keys to the cabinet"
   headwater explain --view compare --methods direct,value-zeroing "the keys to the cabinet"
   headwater explain --view compare --methods direct@2,direct@5 "the keys to the cabinet"
@@ -68,17 +70,22 @@ func (p *program) explainCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := interruptible(cmd)
 			defer stop()
+			if err := p.readMessages(ctx, f.messages, &f.opts); err != nil {
+				return err
+			}
 			if f.input != "" {
 				return p.explainAll(ctx, f)
 			}
-			return p.explain(ctx, f, args[0])
+			return p.explain(ctx, f, strings.Join(args, ""))
 		},
 	}
+	cmd.Flags().SortFlags = false // those of one group stand together
 	f.add(cmd)
 	f.methodsFlag(cmd, &f.opts, " (default direct,value-zeroing; for encoders "+
 		"rollout,value-zeroing; classic for rollout,flow,value-zeroing)")
 	optionFlags(cmd, &f.opts,
 		attribution.MethodOptions, attribution.GenerationOptions, attribution.ScorerOptions)
+	chatFlags(cmd, &f.opts, &f.messages)
 	cmd.Flags().StringVarP(&f.input, "input", "i", "", "explain the prompts of `FILE`, a line "+
 		"of JSON each; - is standard input")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", outputFlag+partialFlag)
@@ -110,13 +117,15 @@ func (f *explainFlags) check(cmd *cobra.Command, args []string) error {
 	switch {
 	case f.input != "" && len(args) > 0:
 		return usagef("explain takes a prompt or --input, not both")
-	case f.input == "" && len(args) == 0:
+	case f.input != "" && f.messages != "":
+		return usagef(`--messages does not go with --input: write "messages" into its lines`)
+	case f.input == "" && f.messages == "" && len(args) == 0:
 		return usagef("explain needs a prompt, for example: " +
 			`headwater explain "the keys to the cabinet"`)
 	case len(args) > 1:
 		return usagef("explain takes one prompt, got %s; put the prompt in quotes",
 			message.Count(len(args), "argument"))
-	case f.input == "" && args[0] == "":
+	case f.input == "" && f.messages == "" && args[0] == "":
 		return usagef("the prompt is empty; give some text")
 	case cmd.Flags().Changed("against") && f.against == "":
 		return usagef("--against is empty; give another prompt")
@@ -178,7 +187,7 @@ func (f *explainFlags) checkForm(cmd *cobra.Command) error {
 // checkBy returns a usage error if spans do not fit the prompt, as far as that is known before it
 // is put into a conversation.
 func (f *explainFlags) checkBy(args []string) error {
-	if f.opts.Chat || len(args) == 0 {
+	if f.opts.InChat() || f.messages != "" || len(args) == 0 {
 		return nil
 	}
 	if err := f.by.Fits(args[0]); err != nil {
@@ -189,6 +198,11 @@ func (f *explainFlags) checkBy(args []string) error {
 
 // explain explains one prompt. When interrupted it shows what there is so far.
 func (p *program) explain(ctx context.Context, f explainFlags, prompt string) error {
+	if f.opts.InChat() { // now, before a model is opened
+		if _, err := f.opts.Conversation.Turns(prompt); err != nil {
+			return err
+		}
+	}
 	out, err := p.create(ctx, f.output)
 	if err != nil {
 		return err
@@ -199,10 +213,10 @@ func (p *program) explain(ctx context.Context, f explainFlags, prompt string) er
 		return err
 	}
 	defer files.abandon()
-	if strings.TrimSpace(prompt) == "" {
+	if prompt != "" && strings.TrimSpace(prompt) == "" {
 		p.say("note: the prompt has nothing but blanks, which the model continues")
 	}
-	if f.against == prompt {
+	if f.against != "" && f.against == prompt {
 		p.say("note: both prompts are the same, and so is what a method says of them")
 	}
 	m, err := p.open(ctx, f.modelFlags)
@@ -210,6 +224,9 @@ func (p *program) explain(ctx context.Context, f explainFlags, prompt string) er
 		return err
 	}
 	defer p.sayCompiled(m)
+	if f.opts.InChat() {
+		f.opts.Conversation.Date = today(m, prompt, f.opts.Conversation)
+	}
 	f.addFlow(m.Info())
 	if err := f.fits(m.Info()); err != nil {
 		return err

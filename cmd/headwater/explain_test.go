@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models"
+	"github.com/headwater-ml/headwater/models/tiny"
 )
 
 const prompt = "the keys to the cabinet"
@@ -412,11 +414,11 @@ func TestExplainRefusals(t *testing.T) {
 		{"late source of a figure", in("--save", "OUT.svg", "--figure", "graph", "--methods", "flow", "--figure-source", "7", "--max-tokens", "2", "the keys"), "", 2, "--figure-source 7; the prompt tokens are 0 to 2\n"},
 		{"input as html", in("--input", "-", "--format", "html"), "", 2, "--format html does not go with it"},
 		{"input and continuation", in("--input", "-", "--continuation", "a"), "", 2, `write "continuation" into its lines`},
-		{"input without prompt", in("--input", "-"), `{"continuation":"a"}`, 1, `standard input line 1: it has no "prompt"`},
-		{"input with an empty prompt", in("--input", "-"), "\n" + `{"prompt":""}`, 2, `standard input line 2: the prompt is empty`},
-		{"input of another type", in("--input", "-"), `{"prompt":7}`, 1, `line 1: "prompt" is a number; want a string`},
-		{"input that is no object", in("--input", "-"), `["a"]`, 1, `line 1: it is a list; want an object with "prompt", "continuation", "positions"`},
-		{"input with an unknown key", in("--input", "-"), `{"prompt":"a","temperature":1}`, 1, `unknown key "temperature"; known are "prompt", "continuation", "positions"`},
+		{"input without prompt", in("--input", "-"), `{"continuation":"a"}`, 1, `standard input line 1: there is no text; give a prompt or a text that is not empty, or messages; the keys are continuation`},
+		{"input with an empty prompt", in("--input", "-"), "\n" + `{"prompt":""}`, 2, `standard input line 2: "prompt" is empty; leave it out, or give it a value`},
+		{"input of another type", in("--input", "-"), `{"prompt":7}`, 1, `line 1: the key "prompt" is a number; want a string`},
+		{"input that is no object", in("--input", "-"), `["a"]`, 1, `line 1: it is a list; want an object with "prompt", "text", "question", "continuation", `},
+		{"input with an unknown key", in("--input", "-"), `{"prompt":"a","temperature":1}`, 1, `unknown key "temperature"; known are "prompt", "text", "question", "continuation", `},
 		{"input with two objects", in("--input", "-"), `{"prompt":"a"}{"prompt":"b"}`, 1, "there is more after the JSON object"},
 		{"input that is no JSON", in("--input", "-"), `the keys`, 1, `line 1: it is not valid JSON: 'h' at byte 2 cannot stand there`},
 		{"input with a key of other letters", in("--input", "-"), `{"Prompt":"a"}`, 1, `line 1: unknown key "Prompt"; did you mean prompt? known are`},
@@ -424,8 +426,18 @@ func TestExplainRefusals(t *testing.T) {
 		{"input with half a character", in("--input", "-"), `{"prompt":"\ud800"}`, 1, `line 1: \ud800 at byte 12 is the first half of a character`},
 		{"input with another half", in("--input", "-"), `{"prompt":"\\\udc00x"}`, 1, `line 1: \udc00 at byte 14 is the second half`},
 		{"input with two first halves", in("--input", "-"), `{"prompt":"\ud83d\ud83d"}`, 1, "is the first half"},
-		{"input with no prompt", in("--input", "-"), `{"prompt":null}`, 1, `line 1: it has no "prompt"`},
+		{"input with no prompt", in("--input", "-"), `{"prompt":null}`, 1, `line 1: there is no text`},
 		{"input with an empty continuation", in("--input", "-"), `{"prompt":"a","continuation":""}`, 2, `line 1: "continuation" is empty; leave it out`},
+		{"input with a bad message", in("--input", "-"), `{"messages":[{"role":"user"},{"content":"a"}]}`, 1, `line 1: the key "messages": messages[1]: the key "role" is missing`},
+		{"input and messages", in("--input", "-", "--messages", "m.json"), "", 2, `write "messages" into its lines`},
+		{"messages of an answer", in("--messages", "-"), `[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]`, 2, "the conversation ends with messages[1]"},
+		{"messages that are cut", in("--messages", "-"), `[{"role":"user"`, 2, "--messages: standard input: it is not valid JSON, line 1"},
+		{"messages with half a character", in("--messages", "-"), `[{"role":"user","content":"\ud800"}]`, 2, `\ud800 at byte `},
+		{"no such messages", in("--messages", "nope.json"), "", 1, "--messages: nope.json: no such file"},
+		{"a system without a template", in("--system", "be kind", "a"), "", 1, "the model has no chat template"},
+		{"a system and special tokens", in("--system", "be kind", "--special", "on", "a"), "", 2, "--special and a chat"},
+		{"a variable without a value", in("--chat-set", "x", "a"), "", 2, "want NAME=VALUE"},
+		{"a wrong date", in("--chat-date", "today", "a"), "", 2, "want a date such as 2026-11-26"},
 		{"input without positions", in("--input", "-"), `{"prompt":"a","positions":[]}`, 2, `line 1: "positions" is empty; leave it out`},
 		{"input with a large position", in("--input", "-"), `{"prompt":"a","positions":[9223372036854775808]}`, 2, `has 9223372036854775808 as number 1; want whole numbers from 0 to 1000000`},
 		{"input that ends early", in("--input", "-"), `{"prompt":"a"`, 1, "line 1: it is not valid JSON: it ends too early"},
@@ -677,5 +689,62 @@ func TestBlankPrompt(t *testing.T) {
 			out == "" {
 			t.Errorf("%q: status %d, %q and %d bytes", text, status, said, len(out))
 		}
+	}
+}
+
+// TestConversation explains the answer to a conversation, in a file and in a line of --input, and
+// makes a figure of it again, with the date that the template asked for.
+func TestConversation(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "model")
+	if err := os.CopyFS(dir, tiny.Files()); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "chat_template.jinja"), []byte("{% for m in messages %}"+
+		"{{ m.content }}{% if m.role != 'user' %} .{% endif %} {% endfor %}"+
+		"{% if mood != 0 and strftime_now('%Y')|int > 2000 %}and{% endif %}"))
+	messages := filepath.Join(t.TempDir(), "messages.json")
+	write(t, messages, []byte(`{"messages":[{"role":"user","content":"who has the key ?"},`+
+		`{"content":"mary","role":"assistant"}]}`))
+	const text = "the lamp . who has the key ? mary . who has the lamp ? and"
+	args := []string{
+		"explain", "--model", dir, "--backend", "go", "--methods", "rollout", "--max-tokens", "1",
+		"--system", "the lamp", "--chat-set", "mood=1",
+	}
+	in := func(more ...string) []string { return slices.Concat(args, more) }
+	const line = `{"messages":[{"role":"user","content":"who has the key ?"},` +
+		`{"role":"assistant","content":"mary"},{"role":"user","content":"who has the lamp ?"},` +
+		`{"role":"assistant","content":" mary"}]}`
+	for name, out := range map[string]string{
+		"flags": mustExecute(t, "", in("--messages", messages, "--format", "json", "who has the lamp ?")...),
+		"input": mustExecute(t, line, in("--input", "-")...),
+	} {
+		var e attribution.Explanation
+		if err := json.Unmarshal([]byte(out), &e); err != nil {
+			t.Fatal(err)
+		}
+		if e.Prompt.Text != text || len(e.Prompt.Parts) != 8 ||
+			e.Prompt.Parts[4].Role != "assistant" {
+			t.Errorf("%s: prompt %q, parts %+v", name, e.Prompt.Text, e.Prompt.Parts)
+		}
+		if name == "input" && e.Steps[0].Text != " mary" {
+			t.Errorf("the answer of the line is %q", e.Steps[0].Text)
+		}
+	}
+	figure := filepath.Join(t.TempDir(), "a.svg")
+	mustExecute(t, "", in("--messages", messages, "--save", figure, "who has the lamp ?")...)
+	saved, err := os.ReadFile(figure)
+	if date := time.Now().Format(time.DateOnly); err != nil ||
+		!strings.Contains(string(saved), date) {
+		t.Errorf("the figure does not have the date %s: %v", date, err)
+	}
+	plain := filepath.Join(t.TempDir(), "plain.svg")
+	mustExecute(t, "", "explain", "--model", dir, "--backend", "go", "--save", plain, "mary")
+	if saved, err := os.ReadFile(plain); err != nil ||
+		strings.Contains(string(saved), time.Now().Format(time.DateOnly)) {
+		t.Errorf("a figure of a plain prompt has a date: %v", err)
+	}
+	if out := mustExecute(t, "", "reproduce", "--model", dir, figure); !strings.Contains(out,
+		"byte for byte the same") {
+		t.Errorf("reproduce: %s", out)
 	}
 }

@@ -64,8 +64,9 @@ var effectful = map[string]struct{ with, without string }{
 // withoutBytes are the options that change no byte of what is shown.
 var withoutBytes = []string{
 	"backend", "max-memory", // where it is computed
-	"batch",                   // how many texts at once
-	"chat",                    // no embedded model has a chat template
+	"batch", // how many texts at once
+	// no embedded model has a chat template
+	"chat", "chat-date", "chat-set", "chat-template", "messages", "system",
 	"help", "input", "output", // where it is read and written
 	"save", "figure", "figure-size", "figure-font", "figure-method", "figure-token", "figure-layer",
 	"figure-head", "figure-source", // of files; see TestSaveRefusals

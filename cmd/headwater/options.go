@@ -1,16 +1,20 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models"
 )
@@ -78,6 +82,56 @@ func optionFlags(cmd *cobra.Command, o *attribution.Options, groups ...attributi
 			optionFlag(cmd.Flags(), o, row, row.Usage())
 		}
 	}
+}
+
+// chatFlags adds the flags of a conversation, with --messages, which names a file.
+func chatFlags(cmd *cobra.Command, o *attribution.Options, messages *string) {
+	optionFlags(cmd, o, attribution.ConversationOptions)
+	cmd.Flags().StringVar(messages, "messages", "", "put the messages of this JSON `FILE` before "+
+		"the prompt in a chat: a list with role and content, as OpenAI and transformers write "+
+		"it, or an object with messages and tools; without a prompt the last one is answered")
+}
+
+// maxMessages is the most bytes of the file of --messages.
+const maxMessages = 16 << 20
+
+// readMessages reads the file of --messages, if there is one.
+func (p *program) readMessages(ctx context.Context, path string, o *attribution.Options) error {
+	if path == "" {
+		return nil
+	}
+	input, name, err := p.openInput(ctx, path)
+	if err != nil {
+		return fmt.Errorf("--messages: %w", err)
+	}
+	defer input.Close()
+	text, err := io.ReadAll(io.LimitReader(input, maxMessages+1))
+	if err == nil && len(text) > maxMessages {
+		err = fmt.Errorf("it has more than %d bytes, which is the limit", maxMessages)
+	}
+	if err == nil {
+		err = attribution.LookupOption("messages").Set(o, string(text))
+	}
+	if wrong := (*trace.UsageError)(nil); errors.As(err, &wrong) {
+		return usagef("--messages: %s: %s", name, wrong.Reason)
+	}
+	if err != nil {
+		return fmt.Errorf("--messages: %s: %w", name, err)
+	}
+	return nil
+}
+
+// today returns the date of a conversation: the one that it has, or that of today if the model's
+// chat template asks for one.
+func today(m trace.Model, prompt string, c trace.Conversation) string {
+	talker, ok := m.(trace.Conversational)
+	if !ok || c.Date != "" {
+		return c.Date
+	}
+	if _, _, err := talker.Converse(c, prompt); trace.KindOf(err) != trace.DateKind {
+		return ""
+	}
+	return time.Now().Format(time.DateOnly)
 }
 
 // methodsFlag adds --methods; byDefault is the end of its help.

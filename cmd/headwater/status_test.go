@@ -53,7 +53,7 @@ func TestStatuses(t *testing.T) {
 		{"model", explain("--model", "a/b/c", "a"), "", 1, "a/b/c is neither a directory"},
 		{"limit of memory", explain("--max-memory", "1KB", "a"), "", 1, "the limit is 1.0 kB (given); give a limit above 72.3 MB, which takes what is recorded in as well (--max-memory)"},
 		{"file of prompts", explain("--input", "/nope"), "", 1, "/nope: no such file"},
-		{"a malformed line", explain("--input", "-"), `{"prompt":7}`, 1, `line 1: "prompt" is a number`},
+		{"a malformed line", explain("--input", "-"), `{"prompt":7}`, 1, `line 1: the key "prompt" is a number`},
 		{"folder of an output", trace("hidden", "--ids", "1", "-o", "OUT/x/y"), "", 1, "does not exist"},
 		{"folder that takes no file", explain("-o", "/proc/headwater", "a"), "", 1, "output /proc/headwater: no file can be created in that directory (no such file or directory); name a file in another one"},
 		{"recording", certify("--golden", "/nope"), "", 1, "the golden /nope: no such file; --golden names a recording"},

@@ -62,7 +62,10 @@ func (o Together) Explain(
 ) error {
 	texts := func(yield func(attribution.Text) bool) {
 		for _, r := range records {
-			if !yield(attribution.Text{Prompt: r.Prompt, Continuation: r.Continuation}) {
+			if !yield(attribution.Text{
+				Prompt: r.Prompt, Continuation: r.Continuation, Messages: r.Messages,
+				Tools: r.Tools,
+			}) {
 				return
 			}
 		}
@@ -102,12 +105,19 @@ func textsAtOnce(longest int) int {
 	return n
 }
 
-// OptionsOf returns the options for one record: its continuation replaces the limit of tokens.
+// OptionsOf returns the options for one record: its continuation replaces the limit of tokens, and
+// its messages and tools those of the options.
 func OptionsOf(opts attribution.Options, r Record) attribution.Options {
 	if r.Continuation != "" {
 		opts.Continuation, opts.MaxTokens = r.Continuation, 0
 	}
 	opts.Pair = r.Pair
+	if r.Messages != nil {
+		opts.Conversation.Messages = r.Messages
+	}
+	if r.Tools != nil {
+		opts.Conversation.Tools = r.Tools
+	}
 	return opts
 }
 

@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	"bytes"
 	"context"
 	"io"
 )
@@ -26,3 +27,12 @@ const (
 	MergeAtOnce   = mergeAtOnce
 	WindowRecords = windowRecords
 )
+
+// ReadParquet reads a Parquet file in memory.
+func ReadParquet(ctx context.Context, data []byte, name string, each func(Record) error) error {
+	file, err := openParquet(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return err
+	}
+	return readRecords(ctx, file, name, each)
+}

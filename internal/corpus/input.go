@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash"
@@ -17,6 +18,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/atomicfile"
 	"github.com/headwater-ml/headwater/internal/message"
 )
@@ -35,6 +37,9 @@ type Record struct {
 	Continuation string `json:"continuation,omitempty"`
 	// Pair, if not empty, is a second text that the model reads after the prompt.
 	Pair string `json:"pair,omitempty"`
+	// Messages and Tools are those of a conversation, which the prompt goes on with; nil for none.
+	Messages []trace.Message `json:"messages,omitempty"`
+	Tools    json.RawMessage `json:"tools,omitempty"`
 	// Err says why the record cannot be explained, "" if nothing is wrong with it.
 	Err string `json:"err,omitempty"`
 }

@@ -3,12 +3,14 @@ package corpus_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -20,6 +22,7 @@ import (
 	"gocloud.dev/gcerrors"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/corpus"
 )
 
@@ -35,6 +38,70 @@ func lineRecords(t *testing.T, format, text string) []corpus.Record {
 		t.Fatal(err)
 	}
 	return all
+}
+
+// question is a conversation of one message.
+var question = []trace.Message{{Role: "user", Content: "q"}}
+
+// A column of messages is a list of groups with texts, as data sets have it, or JSON.
+func TestParquetMessages(t *testing.T) {
+	type turn struct {
+		Role    string  `parquet:"role"`
+		Content *string `parquet:"content,optional"`
+		Weight  int     `parquet:"weight"`
+	}
+	type row struct {
+		ID       string `parquet:"id"`
+		Messages []turn `parquet:"messages,list"`
+	}
+	q, bad, long := "q", "\xff", strings.Repeat("x", 100)
+	var rows []row
+	var want []corpus.Record
+	for i := range 50 { // several pages
+		id := strconv.Itoa(i)
+		rows = append(rows, row{id, []turn{{"user", &q, 1}, {"assistant", &long, 0}}},
+			row{id + "b", []turn{{"user", &q, 1}}}, row{id + "e", []turn{{"user", &bad, 1}, {"user", &q, 1}}},
+			row{id + "c", nil}, row{id + "d", []turn{{"user", nil, 1}}})
+		want = append(want, corpus.Record{ID: id, Messages: question, Continuation: long},
+			corpus.Record{ID: id + "b", Messages: question},
+			corpus.Record{
+				ID: id + "e", Err: `the column "messages" is not valid UTF-8; convert it`,
+			},
+			corpus.Record{ID: id + "c", Err: `the key "messages" has no messages`},
+			corpus.Record{ID: id + "d", Messages: []trace.Message{{Role: "user", Object: []byte(`{"role":"user"}`)}}})
+	}
+	type other struct {
+		ID            string `parquet:"id"`
+		Conversations string `parquet:"conversations"`
+	}
+	for name, c := range map[string]struct {
+		path string
+		want []corpus.Record
+	}{
+		"list": {writeParquet(t, rows), want},
+		"JSON": {
+			writeParquet(t, []other{{"a", `[{"from":"human","value":"q"},{"from":"gpt","value":"b"}]`}}),
+			[]corpus.Record{{ID: "a", Messages: question, Continuation: "b"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			data, err := os.ReadFile(c.path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range c.want {
+				c.want[i].File, c.want[i].Number = "f", int64(i+1)
+			}
+			var got []corpus.Record
+			err = corpus.ReadParquet(t.Context(), data, "f", func(r corpus.Record) error {
+				got = append(got, r)
+				return nil
+			})
+			if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
+				t.Errorf("%v (-want +got):\n%s", err, diff)
+			}
+		})
+	}
 }
 
 func TestReadJSON(t *testing.T) {
@@ -56,8 +123,20 @@ func TestReadJSON(t *testing.T) {
 		{"id is too large", `{"id":18446744073709551616,"text":"x"}`, corpus.Record{Err: "the id is a number; want a string or a whole number of at most 64 bits"}},
 		{"id is a fraction", `{"id":1.5,"text":"x"}`, corpus.Record{Err: "the id is a number; want a string or a whole number of at most 64 bits"}},
 		{"id beyond all", `{"id":"` + strings.Repeat("x", 1025) + `","text":"x"}`, corpus.Record{Err: "the id has 1025 bytes; at most 1024"}},
-		{"no text", `{"id":"a"}`, corpus.Record{ID: "a", Err: "there is no text; give a prompt or a text that is not empty"}},
-		{"empty text", `{"id":"a","text":""}`, corpus.Record{ID: "a", Err: "there is no text; give a prompt or a text that is not empty"}},
+		{"no text", `{"id":"a","body":"x"}`, corpus.Record{ID: "a", Err: "there is no text; give a prompt or a text that is not empty, or messages; the keys are body, id"}},
+		{"question and answer", `{"id":"a","question":"q","answer":"b"}`, corpus.Record{ID: "a", Prompt: "q", Continuation: "b"}},
+		{"prompt and completion", `{"id":"a","prompt":"q","completion":"b"}`, corpus.Record{ID: "a", Prompt: "q", Continuation: "b"}},
+		{"two answers", `{"id":"a","prompt":"q","completion":"b","answer":"c"}`, corpus.Record{ID: "a", Err: "there are a completion and a answer, which mean the same; give one of them"}},
+		{"messages", `{"id":"a","messages":[{"role":"user","content":"q"}],"tools":[1]}`, corpus.Record{ID: "a", Messages: question, Tools: json.RawMessage("[1]")}},
+		{"messages and an answer", `{"id":"a","messages":[{"role":"user","content":"q"},{"role":"assistant","content":"b"}]}`, corpus.Record{ID: "a", Messages: question, Continuation: "b"}},
+		{"messages in a string", `{"id":"a","messages":"[{\"role\":\"user\",\"content\":\"q\"}]"}`, corpus.Record{ID: "a", Messages: question}},
+		{"messages and a prompt", `{"id":"a","messages":[{"role":"user","content":"q"}],"prompt":"p"}`, corpus.Record{ID: "a", Messages: question, Prompt: "p"}},
+		{"ShareGPT", `{"id":"a","conversations":[{"from":"human","value":"q"},{"from":"gpt","value":"b"}]}`, corpus.Record{ID: "a", Messages: question, Continuation: "b"}},
+		{"a message without a role", `{"id":"a","messages":[{"content":"q"}]}`, corpus.Record{ID: "a", Err: `the key "messages": messages[0]: the key "role" is missing`}},
+		{"no messages", `{"id":"a","messages":[]}`, corpus.Record{ID: "a", Err: `the key "messages" has no messages`}},
+		{"messages twice", `{"id":"a","messages":[{"role":"user","content":"q"}],"conversations":[{"from":"human","value":"q"}]}`, corpus.Record{ID: "a", Messages: question, Err: "there are messages and conversations, which mean the same; give one of them"}},
+		{"an answer twice", `{"id":"a","messages":[{"role":"user","content":"q"},{"role":"assistant","content":"b"}],"answer":"b"}`, corpus.Record{ID: "a", Messages: []trace.Message{{Role: "user", Content: "q"}, {Role: "assistant", Content: "b"}}, Err: "there are a continuation and messages that end with the assistant's, which mean the same; give one of them"}},
+		{"empty text", `{"id":"a","text":""}`, corpus.Record{ID: "a", Err: "there is no text; give a prompt or a text that is not empty, or messages; the keys are id, text"}},
 		{"text is a number", `{"id":"a","text":3}`, corpus.Record{ID: "a", Err: `the key "text" is a number; want a string`}},
 		{"two texts", `{"id":"a","text":"x","prompt":"y"}`, corpus.Record{ID: "a", Err: "there are a prompt and a text, which mean the same; give one of them"}},
 		{"continuation of a text", `{"id":"a","text":"x","continuation":"y"}`, corpus.Record{ID: "a", Err: "a continuation needs a prompt, not a text"}},
@@ -292,7 +371,7 @@ func TestUnreadableParquet(t *testing.T) {
 		{"text of lists", writeParquet(t, []listRow{{"a", nil}}), `has a column "text"`},
 		{"ids of nulls", nulls, `has a column "id" without values; give each row a different one`},
 		{"no id", writeParquet(t, []noIDRow{{"x"}}), `has no column "id"; add one`},
-		{"no text", writeParquet(t, []noTextRow{{"x"}}), `has no column "text" and none "prompt"; rename`},
+		{"no text", writeParquet(t, []noTextRow{{"x"}}), `has no column of texts: prompt, text, question, messages, conversations; rename one of its columns, "id"`},
 		{"cut", cut, "is no whole Parquet file"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

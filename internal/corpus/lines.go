@@ -8,9 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
@@ -121,22 +124,7 @@ func jsonRecord(r *Record, text []byte) error {
 	if err := r.setID(keys["id"]); err != nil {
 		return err
 	}
-	prompt, err := stringOf("prompt", keys["prompt"])
-	if err != nil {
-		return err
-	}
-	whole, err := stringOf("text", keys["text"])
-	if err != nil {
-		return err
-	}
-	continuation, err := stringOf("continuation", keys["continuation"])
-	if err != nil {
-		return err
-	}
-	if r.Pair, err = stringOf("pair", keys["pair"]); err != nil {
-		return err
-	}
-	return r.setText(prompt, whole, continuation)
+	return r.SetTexts(keys)
 }
 
 // readKeys returns the values of the keys that a record may have. A key that comes twice is an
@@ -150,7 +138,7 @@ func readKeys(text []byte) (map[string]json.RawMessage, error) {
 	if first != json.Delim('{') {
 		return nil, errors.New(`the line is no JSON object; want {"id": …, "text": …}`)
 	}
-	keys := map[string]json.RawMessage{}
+	keys, others := map[string]json.RawMessage{}, 0
 	for dec.More() {
 		key, err := dec.Token()
 		if err != nil {
@@ -161,13 +149,16 @@ func readKeys(text []byte) (map[string]json.RawMessage, error) {
 			return nil, errors.New("the line is not valid JSON; want one object a line")
 		}
 		name, _ := key.(string) // keys are strings
-		switch name {
-		case "id", "prompt", "text", "continuation", "pair":
-			if _, twice := keys[name]; twice {
-				return nil, fmt.Errorf("the key %q is there twice", name)
+		if !slices.Contains(inputColumns, name) {
+			if others++; others <= mostNamed { // for a message
+				keys[name] = nil
 			}
-			keys[name] = value
+			continue
 		}
+		if _, twice := keys[name]; twice {
+			return nil, fmt.Errorf("the key %q is there twice", name)
+		}
+		keys[name] = value
 	}
 	if _, err := dec.Token(); err != nil {
 		return nil, errors.New("the line is not valid JSON: it ends too early")
@@ -216,18 +207,103 @@ func errTooLong(r *Record) error {
 	return err
 }
 
-// setText sets prompt and continuation from the three keys that may have them.
-func (r *Record) setText(prompt, whole, continuation string) error {
+// The keys of a record, as data sets call them: what the model reads, what it explains, and the
+// turns of a conversation. A record has at most one of each.
+var (
+	promptKeys       = []string{"prompt", "text", "question"}
+	continuationKeys = []string{"continuation", "completion", "answer"}
+	messageKeys      = []string{"messages", "conversations"}
+	inputColumns     = slices.Concat([]string{"id"}, promptKeys, continuationKeys, messageKeys,
+		[]string{"tools", "pair"})
+)
+
+// mostNamed is how many keys that are not read a message names.
+const mostNamed = 10
+
+// TextKeys returns the keys that [Record.SetTexts] reads.
+func TextKeys() []string { return inputColumns[1:] }
+
+// SetTexts sets prompt, continuation and conversation from the keys of a record. Messages may be
+// JSON in a string. If they end with what the assistant says, that is the continuation. The error
+// names the keys that are there if none has a text.
+func (r *Record) SetTexts(keys map[string]json.RawMessage) error {
+	one := func(names []string) (found, text string, err error) {
+		for _, name := range names {
+			s, err := stringOf(name, keys[name])
+			if err != nil {
+				return "", "", err
+			}
+			if s != "" && text != "" {
+				return "", "", fmt.Errorf("there are a %s and a %s, which mean the same; give one "+
+					"of them", found, name)
+			}
+			if s != "" {
+				found, text = name, s
+			}
+		}
+		return found, text, nil
+	}
+	key, prompt, err := one(promptKeys)
+	if err != nil {
+		return err
+	}
+	_, continuation, err := one(continuationKeys)
+	if err != nil {
+		return err
+	}
+	for _, name := range messageKeys {
+		if err := r.setMessages(name, keys[name], keys["tools"]); err != nil {
+			return err
+		}
+	}
 	switch {
-	case prompt == "" && whole == "":
-		return errors.New("there is no text; give a prompt or a text that is not empty")
-	case prompt != "" && whole != "":
-		return errors.New("there are a prompt and a text, which mean the same; give one of them")
-	case whole != "" && continuation != "":
+	case prompt == "" && r.Messages == nil:
+		return fmt.Errorf("there is no text; give a prompt or a text that is not empty, or "+
+			"messages; the keys are %s", message.List(slices.Sorted(maps.Keys(keys))))
+	case key == "text" && continuation != "":
 		return errors.New("a continuation needs a prompt, not a text")
 	}
-	r.Prompt, r.Continuation = prompt+whole, continuation
-	return nil
+	if last := len(r.Messages) - 1; prompt == "" && r.Messages[last].Role == "assistant" {
+		if continuation != "" {
+			return errors.New("there are a continuation and messages that end with the " +
+				"assistant's, which mean the same; give one of them")
+		}
+		continuation, r.Messages = r.Messages[last].Content, r.Messages[:last]
+	}
+	r.Prompt, r.Continuation = prompt, continuation
+	r.Pair, err = stringOf("pair", keys["pair"])
+	return err
+}
+
+// setMessages sets the messages and the tools of a conversation from the value of a key.
+func (r *Record) setMessages(name string, value, tools json.RawMessage) error {
+	if absent(value) {
+		return nil
+	}
+	if value[0] == '"' {
+		text, err := stringOf(name, value)
+		if err != nil {
+			return err
+		}
+		value = json.RawMessage(text)
+	}
+	c, err := trace.ParseConversation(value)
+	if err == nil {
+		err = message.WholeCharacters(value)
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("the key %q: %w", name, err)
+	case r.Messages != nil:
+		return errors.New("there are messages and conversations, which mean the same; give one " +
+			"of them")
+	case len(c.Messages) == 0:
+		return fmt.Errorf("the key %q has no messages", name)
+	}
+	if r.Messages, r.Tools = c.Messages, c.Tools; !absent(tools) {
+		r.Tools = tools
+	}
+	return trace.Conversation{Tools: r.Tools}.Check()
 }
 
 // stringOf returns the string of a key, "" if it is missing.

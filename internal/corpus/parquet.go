@@ -1,11 +1,15 @@
 package corpus
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -13,6 +17,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/headwater-ml/headwater/internal/atomicfile"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // readParquet calls each with every row of a Parquet file. The file is copied into a temporary one
@@ -91,19 +96,20 @@ func damaged(err error) error {
 	return &damageError{fmt.Sprintf("is damaged (%v)", atomicfile.Cause(err))}
 }
 
-// inputColumns are the columns that a record may have.
-var inputColumns = []string{"id", "prompt", "text", "continuation", "pair"}
-
 // readRecords reads the rows of an open file.
 func readRecords(
 	ctx context.Context, file *parquet.File, name string, each func(Record) error,
 ) error {
 	at := map[string]parquet.LeafColumn{}
+	lists := map[string][]parquet.LeafColumn{}
 	for _, column := range inputColumns {
 		if countOf(file.Root(), column) > 1 {
 			return &damageError{fmt.Sprintf("has two columns %q; rename or remove one", column)}
 		}
 		leaf, ok := file.Schema().Lookup(column)
+		if lists[column] = messageLeaves(file.Schema(), column); lists[column] != nil {
+			continue
+		}
 		if !ok {
 			if _, there := fieldOf(file.Schema(), column); there {
 				return &damageError{fmt.Sprintf("has a column %q that is a list or a group; want "+
@@ -126,17 +132,44 @@ func readRecords(
 		}
 		return &damageError{`has no column "id"; add one with a different value in each row`}
 	}
-	_, prompt := at["prompt"]
-	if _, text := at["text"]; !prompt && !text {
-		return &damageError{`has no column "text" and none "prompt"; rename the column of texts`}
+	known := func(column string) bool {
+		_, ok := at[column]
+		return ok || lists[column] != nil
+	}
+	if !slices.ContainsFunc(slices.Concat(promptKeys, messageKeys), known) {
+		var names []string
+		for _, f := range file.Schema().Fields() {
+			names = append(names, message.Quote(f.Name()))
+		}
+		return &damageError{fmt.Sprintf("has no column of texts: %s; rename one of its columns, %s",
+			message.List(slices.Concat(promptKeys, messageKeys)),
+			message.List(names[:min(len(names), mostNamed)]))}
 	}
 	number := int64(0)
 	for _, group := range file.RowGroups() {
-		if err := readGroup(ctx, group, at, name, &number, each); err != nil {
+		if err := readGroup(ctx, group, at, lists, name, &number, each); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// messageLeaves returns the texts of the messages of a column, a list of groups, nil if it is not
+// one.
+func messageLeaves(schema *parquet.Schema, column string) (leaves []parquet.LeafColumn) {
+	for _, path := range schema.Columns() {
+		leaf, ok := schema.Lookup(path...)
+		if !ok || path[0] != column || !slices.Contains(messageKeys, column) {
+			continue
+		}
+		if leaf.MaxRepetitionLevel != 1 || len(path) > 4 { // tool calls, say
+			return nil
+		}
+		if wrongType("", leaf.Node) == "" {
+			leaves = append(leaves, leaf)
+		}
+	}
+	return leaves
 }
 
 // fieldOf returns a column of the top level by its name.
@@ -193,15 +226,23 @@ func wrongType(column string, node parquet.Node) string {
 
 // readGroup reads the rows of one row group, column by column in step.
 func readGroup(
-	ctx context.Context, group parquet.RowGroup, at map[string]parquet.LeafColumn, name string,
-	number *int64, each func(Record) error,
+	ctx context.Context, group parquet.RowGroup, at map[string]parquet.LeafColumn,
+	lists map[string][]parquet.LeafColumn, name string, number *int64, each func(Record) error,
 ) error {
-	columns := map[string]*cells{}
+	columns, messages := map[string]*cells{}, map[string][]*cells{}
 	defer func() {
-		for _, c := range columns {
+		for _, c := range slices.Concat(slices.Collect(maps.Values(columns)),
+			slices.Concat(slices.Collect(maps.Values(messages))...)) {
 			c.close()
 		}
 	}()
+	for column, leaves := range lists {
+		for _, leaf := range leaves {
+			messages[column] = append(messages[column], &cells{
+				pages: group.ColumnChunks()[leaf.ColumnIndex].Pages(), leaf: leaf,
+			})
+		}
+	}
 	for column, leaf := range at {
 		columns[column] = &cells{
 			pages: group.ColumnChunks()[leaf.ColumnIndex].Pages(), unsigned: isUnsigned(leaf.Node),
@@ -213,9 +254,23 @@ func readGroup(
 		}
 		*number++
 		r := Record{File: name, Number: *number}
-		row := map[string]string{}
+		row := map[string]json.RawMessage{}
 		var wrong error
 		for _, column := range inputColumns {
+			if leaves := messages[column]; leaves != nil {
+				text, bad, err := listOfMessages(ctx, leaves)
+				if wrong == nil && bad != nil {
+					wrong = fmt.Errorf("the column %q %w", column, bad)
+				}
+				if err != nil && ctx.Err() == nil {
+					err = &damageError{fmt.Sprintf("is damaged at row %d, column %q (%v)",
+						*number, column, err)}
+				}
+				if err != nil {
+					return err
+				}
+				row[column] = text
+			}
 			c := columns[column]
 			if c == nil {
 				continue
@@ -229,9 +284,15 @@ func readGroup(
 			if err != nil && wrong == nil {
 				wrong = fmt.Errorf("the column %q %w", column, err)
 			}
-			row[column] = text
+			if column == "id" {
+				r.ID = text
+			} else if row[column], err = json.Marshal(text); err != nil {
+				return err
+			}
+			if text == "" {
+				row[column] = nil
+			}
 		}
-		r.ID = row["id"]
 		if len(r.ID) > MaxID {
 			wrong = errTooLong(&r)
 		}
@@ -239,8 +300,7 @@ func readGroup(
 			wrong = errors.New("there is no id; give each record one")
 		}
 		if wrong == nil {
-			r.Pair = row["pair"]
-			wrong = r.setText(row["prompt"], row["text"], row["continuation"])
+			wrong = r.SetTexts(row)
 		}
 		if wrong != nil {
 			r.Err = wrong.Error()
@@ -278,7 +338,58 @@ type cells struct {
 	values   parquet.ValueReader
 	buffer   [64]parquet.Value
 	have     []parquet.Value
-	unsigned bool // whole numbers have no sign
+	unsigned bool               // whole numbers have no sign
+	leaf     parquet.LeafColumn // of a list, whose rows have several values
+}
+
+// mostMessages is how many messages of a row are read.
+const mostMessages = 10_000
+
+// listOfMessages reads the messages of a row, as JSON, from the columns of their texts. wrong is
+// what is wrong with the row alone.
+func listOfMessages(
+	ctx context.Context, columns []*cells,
+) (list json.RawMessage, wrong, err error) {
+	var all []string // the keys of each message, with commas before them
+	size := 0
+	for _, c := range columns {
+		for i := 0; i == 0 || c.more(); i++ {
+			v, err := c.next()
+			if err = cmp.Or(err, ctx.Err()); err != nil {
+				return nil, nil, err
+			}
+			if v.DefinitionLevel() < c.leaf.MaxDefinitionLevel {
+				continue
+			}
+			text, err := c.text(v)
+			if size += len(text); i >= mostMessages || size > maxLine {
+				err = fmt.Errorf("has more than %d messages or %d bytes", mostMessages, maxLine)
+			}
+			if wrong = cmp.Or(wrong, err); wrong != nil {
+				continue // to the next row
+			}
+			for len(all) <= i {
+				all = append(all, "")
+			}
+			key, _ := json.Marshal(c.leaf.Path[len(c.leaf.Path)-1]) // strings are JSON
+			value, _ := json.Marshal(text)
+			all[i] += "," + string(key) + ":" + string(value)
+		}
+	}
+	for i, keys := range all {
+		all[i] = "{" + strings.TrimPrefix(keys, ",") + "}"
+	}
+	return json.RawMessage("[" + strings.Join(all, ",") + "]"), wrong, nil
+}
+
+// more reports whether the next value is of the same row.
+func (c *cells) more() bool {
+	v, err := c.next()
+	if err != nil {
+		return false
+	}
+	c.have = append([]parquet.Value{v}, c.have...)
+	return v.RepetitionLevel() > 0
 }
 
 // next returns the next value, which is valid until the next call.

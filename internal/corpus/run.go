@@ -479,7 +479,13 @@ func groups(records []Record, some []int) [][]int {
 }
 
 // textBytes is the length by which records are sorted.
-func textBytes(r Record) int { return len(r.Prompt) + len(r.Continuation) }
+func textBytes(r Record) int {
+	n := len(r.Prompt) + len(r.Continuation) + len(r.Tools)
+	for _, m := range r.Messages {
+		n += len(m.Content)
+	}
+	return n
+}
 
 // sweep removes the unfinished files of shards that are complete: nobody needs what they would
 // become. A process that still writes one finds its shard complete. A bucket has none.

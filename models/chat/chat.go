@@ -2,8 +2,11 @@
 // a conversation.
 //
 //	t, err := chat.New(template, map[string]string{"bos_token": "<s>", "eos_token": "</s>"})
-//	text, err := t.Render([]chat.Message{{Role: "user", Content: "hi"}},
+//	text, spans, err := t.Render([]chat.Message{{Role: "user", Content: "hi"}},
 //		chat.Options{AddGenerationPrompt: true})
+//
+// The spans say which bytes of the text are the words of which message, and which the template
+// wrote.
 //
 // Package checkpoint reads the template and the special tokens from a checkpoint's folder
 // (Dir.ChatTemplate, Dir.SpecialTokens). The result is the text of transformers'
@@ -22,6 +25,7 @@
 package chat
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -39,6 +43,9 @@ type Message struct {
 	Role string
 	// Content is the text. It is copied as it is; template syntax in it has no effect.
 	Content string
+	// Object, if not nil, takes the place of both: the whole message as a JSON object, for one that
+	// has more than a role and a text, such as tool_calls. Templates see its keys in their order.
+	Object json.RawMessage
 }
 
 // Options are the options of [Template.Render]. The zero value renders the messages alone.
@@ -46,13 +53,15 @@ type Options struct {
 	// AddGenerationPrompt appends what comes before an answer of the model, so that the model
 	// continues with its answer.
 	AddGenerationPrompt bool
-	// Date is the date that the function strftime_now formats. If it is zero, the function is
-	// undefined, as in older versions of transformers. Templates that test for the function then
-	// write a fixed date, and the text is the same on every day.
+	// Date is the date that the function strftime_now formats. If it is zero, a template that calls
+	// the function fails with [ErrNoDate].
 	Date time.Time
+	// Tools are the tools that the model may call, a JSON list; nil for none.
+	Tools json.RawMessage
 	// Variables are more variables for the template, such as enable_thinking. A value is nil, bool,
-	// int, int64, float64, string, or []any or map[string]any of such values. The keys of a map are
-	// sorted. A variable replaces any other of the same name.
+	// int, int64, float64, string, json.RawMessage, or []any or map[string]any of such values. The
+	// keys of a map are sorted, those of JSON keep their order. A variable replaces any other of
+	// the same name.
 	Variables map[string]any
 	// MaxSteps is how many expressions and statements may be evaluated; 0 means 2 million.
 	MaxSteps int
@@ -89,57 +98,79 @@ func New(template string, specials map[string]string) (*Template, error) {
 	return &Template{body: body, specials: maps.Clone(specials)}, nil
 }
 
-// Render returns the text of a conversation. The error wraps [ErrLimit] if the template exceeds its
-// budget, and [ErrRefused] if the template itself refuses the conversation, for example because the
-// model does not support system messages.
-func (t *Template) Render(messages []Message, opts Options) (text string, err error) {
-	size := 0
+// Render returns the text of a conversation and its spans, which follow each other without a gap
+// and are the whole text. The error wraps [ErrLimit] if the template exceeds its budget,
+// [ErrNoDate] if it asks for a date that is not given, and [ErrRefused] if it refuses the
+// conversation, for example because the model does not support system messages. An error of the
+// running template has the number of its line.
+func (t *Template) Render(messages []Message, opts Options) (
+	text string, spans []Span, err error,
+) {
+	size := len(opts.Tools)
 	for i, m := range messages {
-		if !utf8.ValidString(m.Role) || !utf8.ValidString(m.Content) {
-			return "", fmt.Errorf("chat: message %d is not valid UTF-8", i)
+		if !utf8.ValidString(m.Role) || !utf8.ValidString(m.Content) || !utf8.Valid(m.Object) {
+			return "", nil, fmt.Errorf("chat: message %d is not valid UTF-8", i)
 		}
-		size += len(m.Role) + len(m.Content)
+		size += len(m.Role) + len(m.Content) + len(m.Object)
 	}
-	r := newRun(opts, size)
-	if r.scope, err = t.globals(messages, opts); err != nil {
-		return "", err
+	plain, marked := newRun(opts, size), newRun(opts, size)
+	marked.marks = true
+	if text, err = plain.render(t, messages, opts); err != nil {
+		return "", nil, err
 	}
-	err = r.protect(func() { r.execute(t.body) })
-	if err != nil {
-		return "", err
+	second, err := marked.render(t, messages, opts)
+	without, found := marked.unmarked(second)
+	if err != nil || without != text {
+		found = marked.searched(text)
 	}
-	return r.out.String(), nil
+	return text, spansOf(text, found, plain.written), nil
+}
+
+// render returns the text of a conversation.
+func (r *run) render(t *Template, messages []Message, opts Options) (text string, err error) {
+	err = r.protect(func() {
+		r.scope = t.globals(r, messages, opts)
+		r.execute(t.body)
+		text = r.out.String()
+	})
+	return text, err
 }
 
 // globals returns the variables that a template sees, as transformers gives them.
-func (t *Template) globals(messages []Message, opts Options) (*scope, error) {
+func (t *Template) globals(r *run, messages []Message, opts Options) *scope {
 	list := make([]value, len(messages))
 	for i, m := range messages {
-		turn := newDict()
-		turn.set("role", m.Role)
-		turn.set("content", m.Content)
+		turn, err := r.message(i, m)
+		if err != nil {
+			r.fail("message %d: %w", i, err)
+		}
 		list[i] = turn
 	}
 	builtin := &scope{vars: map[string]value{}}
 	for name, f := range functions {
 		builtin.vars[name] = f
 	}
-	if !opts.Date.IsZero() {
-		builtin.vars["strftime_now"] = callable(strftimeNow(opts.Date))
-	}
+	builtin.vars["strftime_now"] = callable(strftimeNow(opts.Date))
 	vars := map[string]value{}
 	for name, token := range t.specials {
 		vars[name] = token
 	}
 	vars["messages"] = &sequence{items: list}
 	vars["tools"], vars["documents"] = nil, nil
+	if opts.Tools != nil {
+		tools, err := fromJSON(opts.Tools)
+		if err != nil {
+			r.fail("tools: %w", err)
+		}
+		vars["tools"] = tools
+	}
 	vars["add_generation_prompt"] = opts.AddGenerationPrompt
 	for _, name := range slices.Sorted(maps.Keys(opts.Variables)) {
 		converted, err := fromGo(opts.Variables[name], 0)
 		if err != nil {
-			return nil, fmt.Errorf("chat: variable %s: %w", name, err)
+			r.fail("variable %s: %w", name, err)
 		}
 		vars[name] = converted
 	}
-	return &scope{vars: vars, parent: builtin}, nil
+	return &scope{vars: vars, parent: builtin}
 }

@@ -19,7 +19,7 @@ type recording struct {
 	Cases    []struct {
 		outcome
 		Template, Name string
-		Prompt, Dated  bool
+		Prompt         bool
 		Variables      map[string]any
 		Specials       map[string]string
 		Messages       []Message
@@ -27,7 +27,6 @@ type recording struct {
 	Small []struct {
 		outcome
 		Template string
-		Dated    bool
 	}
 }
 
@@ -74,7 +73,7 @@ func check(
 		}
 		return
 	}
-	text, err := parsed.Render(messages, opts)
+	text, _, err := parsed.Render(messages, opts)
 	if err != nil && strings.Contains(err.Error(), "internal") {
 		t.Errorf("Render(%q): %v", template, err)
 	}
@@ -105,10 +104,7 @@ func TestFamilies(t *testing.T) {
 			}
 			templates[c.Template] = string(data)
 		}
-		opts := Options{AddGenerationPrompt: c.Prompt, Variables: c.Variables}
-		if c.Dated {
-			opts.Date = date
-		}
+		opts := Options{AddGenerationPrompt: c.Prompt, Variables: c.Variables, Date: date}
 		t.Run(c.Template+"/"+c.Name, func(t *testing.T) {
 			check(t, c.outcome, templates[c.Template], c.Specials, c.Messages, opts)
 		})
@@ -121,10 +117,7 @@ func TestFamilies(t *testing.T) {
 func TestSmall(t *testing.T) {
 	rec, date := loadRecording(t)
 	for _, c := range rec.Small {
-		var opts Options
-		if c.Dated {
-			opts.Date = date
-		}
+		opts := Options{Date: date}
 		t.Run(c.Template, func(t *testing.T) {
 			specials := map[string]string{"bos_token": "<s>"}
 			check(t, c.outcome, c.Template, specials, rec.Messages, opts)

@@ -19,7 +19,7 @@ func Example() {
 		return
 	}
 	messages := []chat.Message{{Role: "user", Content: " Who has the lamp? "}}
-	text, err := t.Render(messages, chat.Options{AddGenerationPrompt: true})
+	text, _, err := t.Render(messages, chat.Options{AddGenerationPrompt: true})
 	fmt.Printf("%q %v\n", text, err)
 	// Output:
 	// "<|user|>\nWho has the lamp?</s>\n<|assistant|>\n" <nil>
@@ -34,10 +34,10 @@ func ExampleTemplate_Render_refused() {
 		return
 	}
 	messages := []chat.Message{{Role: "system", Content: "Be kind."}}
-	_, err = t.Render(messages, chat.Options{})
+	_, _, err = t.Render(messages, chat.Options{})
 	fmt.Println(errors.Is(err, chat.ErrRefused), err)
 	// Output:
-	// true chat: the template refuses the conversation: System messages are not supported
+	// true chat: line 1: the template refuses the conversation: System messages are not supported
 }
 
 // Syntax errors name the line.

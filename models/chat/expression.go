@@ -62,7 +62,14 @@ func (p *parser) target(attributes bool) target {
 		}
 	}
 	if !p.at(",") {
-		return func(r *run, v value) { r.scope.vars[name] = v }
+		return func(r *run, v value) {
+			if d, ok := v.(*dict); ok && r.loops > 0 {
+				if turn, ok := r.turns[d]; ok {
+					r.turn = turn
+				}
+			}
+			r.scope.vars[name] = v
+		}
 	}
 	names := []string{name}
 	for p.accept(",") {
@@ -296,6 +303,7 @@ func (p *parser) variable(t token) expression {
 		return constant(v)
 	}
 	p.checkName(t)
+	p.used[t.text] = true
 	return func(r *run) value {
 		r.step(1)
 		return r.scope.lookup(t.text)

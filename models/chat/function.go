@@ -73,7 +73,7 @@ func dictOf(r *run, a arguments) *dict {
 	return d
 }
 
-// strftimeNow returns a function that formats a fixed date by the directives of C's strftime.
+// strftimeNow returns a function that formats a given date by the directives of C's strftime.
 func strftimeNow(date time.Time) func(*run, arguments) value {
 	layouts := map[byte]string{
 		'd': "02", 'b': "Jan", 'B': "January", 'm': "01", 'y': "06", 'Y': "2006", 'H': "15",
@@ -82,6 +82,9 @@ func strftimeNow(date time.Time) func(*run, arguments) value {
 	}
 	return func(r *run, a arguments) value {
 		format := r.string(a.bind(r, "strftime_now", "format")[0])
+		if date.IsZero() {
+			panic(failure{ErrNoDate})
+		}
 		var b strings.Builder
 		for i := 0; i < len(format); i++ {
 			if format[i] != '%' {

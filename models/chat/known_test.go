@@ -7,10 +7,10 @@ type knownText struct{ template, want string }
 
 // knownMessages are the messages of known texts.
 var knownMessages = []Message{
-	{"system", "  Be kind.\n"},
-	{"user", " Hi "},
-	{"assistant", "\n Hello! \n"},
-	{"user", "And?\n\n\nwhy"},
+	{Role: "system", Content: "  Be kind.\n"},
+	{Role: "user", Content: " Hi "},
+	{Role: "assistant", Content: "\n Hello! \n"},
+	{Role: "user", Content: "And?\n\n\nwhy"},
 }
 
 func renderKnown(template string) (string, error) {
@@ -18,7 +18,8 @@ func renderKnown(template string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return t.Render(knownMessages, Options{})
+	text, _, err := t.Render(knownMessages, Options{})
+	return text, err
 }
 
 func checkKnown(t *testing.T, cases []knownText) {

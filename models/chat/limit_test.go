@@ -102,7 +102,8 @@ func render(template string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return t.Render([]Message{{Role: "user", Content: "hi"}}, Options{})
+	text, _, err := t.Render([]Message{{Role: "user", Content: "hi"}}, Options{})
+	return text, err
 }
 
 // The caller can set the budget, and an error says which part of it is exceeded.
@@ -114,12 +115,12 @@ func TestBudget(t *testing.T) {
 	for name, opts := range map[string]Options{
 		"steps": {MaxSteps: 60}, "bytes of text": {MaxBytes: 900},
 	} {
-		if _, err := tmpl.Render(nil, opts); !errors.Is(err, ErrLimit) ||
+		if _, _, err := tmpl.Render(nil, opts); !errors.Is(err, ErrLimit) ||
 			!strings.Contains(err.Error(), name) {
 			t.Errorf("%s: error %v, want ErrLimit", name, err)
 		}
 	}
-	if text, err := tmpl.Render(nil, Options{MaxSteps: 1000, MaxBytes: 2000}); err != nil ||
+	if text, _, err := tmpl.Render(nil, Options{MaxSteps: 1000, MaxBytes: 2000}); err != nil ||
 		len(text) != 400 {
 		t.Errorf("Render = %d bytes, %v; want 400", len(text), err)
 	}
@@ -135,11 +136,11 @@ func TestLongConversation(t *testing.T) {
 		t.Fatal(err)
 	}
 	long := strings.Repeat("word ", 1<<20)
-	messages := []Message{{"user", long}}
+	messages := []Message{{Role: "user", Content: long}}
 	for range 5000 {
-		messages = append(messages, Message{"assistant", "short"})
+		messages = append(messages, Message{Role: "assistant", Content: "short"})
 	}
-	if text, err := tmpl.Render(messages, Options{}); err != nil || len(text) < 5<<20 {
+	if text, _, err := tmpl.Render(messages, Options{}); err != nil || len(text) < 5<<20 {
 		t.Errorf("Render = %d bytes, %v", len(text), err)
 	}
 }

@@ -34,6 +34,9 @@ func (p *parser) forStatement() statement {
 // the body, because there were no items or because break or continue left each: that is what the
 // code does that Jinja2 generates.
 func (f *forLoop) run(r *run, v value, outer *scope, depth int) (result flow) {
+	turn := r.turn
+	r.loops++
+	defer func() { r.loops, r.turn = r.loops-1, turn }()
 	items := f.matchingItems(r, r.iterate(v), outer)
 	info := &loopInfo{items: items, depth: depth}
 	if f.recursive {

@@ -53,7 +53,7 @@ func TestStrftime(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, err := tmpl.Render(nil, Options{Date: date}); err != nil || got != c.want {
+			if got, _, err := tmpl.Render(nil, Options{Date: date}); err != nil || got != c.want {
 				t.Errorf("strftime_now(%q) = %q, %v, want %q", c.format, got, err, c.want)
 			}
 		}
@@ -73,17 +73,21 @@ func TestStrftimeRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := tmpl.Render(nil, Options{Date: date}); err == nil ||
+		if _, _, err := tmpl.Render(nil, Options{Date: date}); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", template, err, want)
 		}
 	}
-	tmpl, err := New("{{ strftime_now is defined }}", nil)
+	tmpl, err := New("{{ strftime_now is defined }}\n{{ strftime_now('%Y') if messages }}", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := tmpl.Render(nil, Options{}); got != "False" || err != nil {
-		t.Errorf("without a date strftime_now is defined: %q, %v", got, err)
+	if got, _, err := tmpl.Render(nil, Options{}); got != "True\n" || err != nil {
+		t.Errorf("without a date strftime_now is not defined: %q, %v", got, err)
+	}
+	_, _, err = tmpl.Render([]Message{{Role: "user"}}, Options{})
+	if !errors.Is(err, ErrNoDate) || !strings.Contains(err.Error(), "line 2: ") {
+		t.Errorf("error %v, want ErrNoDate in line 2", err)
 	}
 }
 
@@ -116,7 +120,7 @@ func TestVariableTypes(t *testing.T) {
 			t.Fatal(err)
 		}
 		opts := Options{Variables: map[string]any{"v": c.value}}
-		if got, err := tmpl.Render(nil, opts); err != nil || got != c.want {
+		if got, _, err := tmpl.Render(nil, opts); err != nil || got != c.want {
 			t.Errorf("%s: %q, %v, want %q", c.name, got, err, c.want)
 		}
 	}
@@ -132,7 +136,7 @@ func TestVariablesReplace(t *testing.T) {
 	variables := map[string]any{
 		"bos_token": 1, "messages": 2, "range": 3, "tools": 4, "add_generation_prompt": 5,
 	}
-	got, err := tmpl.Render(knownMessages, Options{Variables: variables})
+	got, _, err := tmpl.Render(knownMessages, Options{Variables: variables})
 	if err != nil || got != "12345" {
 		t.Errorf("Render = %q, %v, want 12345", got, err)
 	}
@@ -147,7 +151,7 @@ func TestRenderKeepsMap(t *testing.T) {
 	}
 	specials["bos_token"] = "changed"
 	for range 2 { // a run does not change the template either
-		if got, err := tmpl.Render(nil, Options{}); err != nil || got != "<s>x" {
+		if got, _, err := tmpl.Render(nil, Options{}); err != nil || got != "<s>x" {
 			t.Errorf("Render = %q, %v, want <s>x", got, err)
 		}
 	}
@@ -233,13 +237,13 @@ func TestBudgetOf(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := tmpl.Render(nil, Options{})
+		want, _, err := tmpl.Render(nil, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		least := func(options func(n int) Options) int {
 			for n := 1; ; n++ {
-				got, err := tmpl.Render(nil, options(n))
+				got, _, err := tmpl.Render(nil, options(n))
 				if err == nil && got == want {
 					return n
 				}

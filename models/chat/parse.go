@@ -13,12 +13,13 @@ type statement func(r *run) flow
 // macro.go read statements, expression.go and postfix.go what stands inside their tags. A syntax
 // error panics with a failure, which parse returns as an error.
 type parser struct {
-	tokens []token // ends with an endToken
-	next   int     // index of the next token
-	tag    string  // name of the statement that is being read, for errors
-	blocks int     // how many blocks are open
-	loops  int     // how many loops are open that a break may leave
-	depth  int     // how deep the expression is nested
+	tokens []token         // ends with an endToken
+	next   int             // index of the next token
+	tag    string          // name of the statement that is being read, for errors
+	blocks int             // how many blocks are open
+	loops  int             // how many loops are open that a break may leave
+	depth  int             // how deep the expression is nested
+	used   map[string]bool // the variables in the macro that is being read
 }
 
 // parse reads a template.
@@ -36,7 +37,7 @@ func parse(source string) (body []statement, err error) {
 			err = failed.error
 		}
 	}()
-	p := &parser{tokens: tokens}
+	p := &parser{tokens: tokens, used: map[string]bool{}}
 	body, _ = p.block()
 	return body, nil
 }
@@ -128,7 +129,8 @@ func (p *parser) block(ends ...string) (body []statement, end string) {
 			if slices.Contains(ends, p.tag) {
 				return body, p.tag
 			}
-			body = append(body, p.statement())
+			s := p.statement()
+			body = append(body, func(r *run) flow { r.line = t.line; return s(r) })
 		default: // the end of the template
 			if len(ends) > 0 {
 				p.tag = "end of the template"

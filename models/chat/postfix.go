@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -79,12 +80,24 @@ func (p *parser) argumentList() func(*run) arguments {
 	var positional []expression
 	var names []string
 	var named []expression
+	var spread [2]expression // *list and **dict
 	for first := true; !p.accept(")"); first = false {
 		if !first {
 			p.expect(",")
 			if p.accept(")") {
 				break
 			}
+		}
+		if p.at("*", "**") {
+			stars := len(p.advance().text)
+			if spread[stars-1] != nil || spread[1] != nil {
+				p.fail("an argument follows one with %s", "**"[:stars])
+			}
+			spread[stars-1] = p.expression()
+			continue
+		}
+		if spread[1] != nil || spread[0] != nil && !p.atNamedArgument() {
+			p.fail("an argument follows one with a star")
 		}
 		if p.atNamedArgument() {
 			names = append(names, p.identifier())
@@ -105,8 +118,32 @@ func (p *parser) argumentList() func(*run) arguments {
 		for _, e := range named {
 			a.named = append(a.named, e(r))
 		}
+		if spread[0] != nil {
+			a.positional = append(a.positional, r.iterate(r.requireDefined(spread[0](r)))...)
+		}
+		if spread[1] != nil {
+			a.spread(r, spread[1](r))
+		}
 		return a
 	}
+}
+
+// spread adds the items of a dict, the value of **dict, as arguments with names.
+func (a *arguments) spread(r *run, v value) {
+	d, ok := r.requireDefined(v).(*dict)
+	if !ok {
+		r.fail("argument after ** must be a mapping, not %s", kindOf(v))
+	}
+	a.names = slices.Clone(a.names)
+	for _, k := range d.keys {
+		name := r.string(k)
+		if slices.Contains(a.names, name) {
+			r.fail("got multiple values for keyword argument '%s'", name)
+		}
+		item, _ := d.get(k)
+		a.names, a.named = append(a.names, name), append(a.named, item)
+	}
+	r.alloc(64 * len(d.keys))
 }
 
 // atNamedArgument reports whether a name and an equals sign follow.

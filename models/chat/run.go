@@ -14,6 +14,15 @@ var ErrLimit = errors.New("the template does not end within its limits")
 // text comes from the template.
 var ErrRefused = errors.New("the template refuses the conversation")
 
+// ErrNoDate is wrapped by the error for a template that calls strftime_now when no date is given.
+// Its kind is "date".
+var ErrNoDate error = noDate{}
+
+type noDate struct{}
+
+func (noDate) Error() string { return "the template asks for the date, and none is given" }
+func (noDate) Kind() string  { return "date" }
+
 const (
 	defaultSteps = 2_000_000
 	defaultBytes = 64 << 20
@@ -29,6 +38,18 @@ const (
 type run struct {
 	scope *scope
 	out   *strings.Builder
+	// turns is the index of each message, and turn that of the message that the innermost loop is
+	// at, noTurn outside of loops over messages. written has where in the text it changed.
+	turns   map[*dict]int
+	turn    int
+	written []stretch
+	// marks says whether texts of messages get marks, and said is these texts; see span.go.
+	marks bool
+	said  []said
+	// captures is how many blocks are rendered into a value and not into the text.
+	captures int
+	// line is that of the statement that runs, 0 before the first, and loops how many loops run.
+	line, loops int
 	// steps, bytes and depth are the rest of the budget.
 	steps, bytes, depth int
 	maxSteps, maxBytes  int // the whole budget, for errors
@@ -40,6 +61,8 @@ type failure struct{ error }
 func newRun(opts Options, size int) *run {
 	r := &run{
 		out:   new(strings.Builder),
+		turns: map[*dict]int{},
+		turn:  noTurn,
 		steps: opts.MaxSteps,
 		bytes: opts.MaxBytes,
 		depth: maxDepth,
@@ -61,6 +84,9 @@ func (r *run) protect(f func()) (err error) {
 		case nil:
 		case failure:
 			err = fmt.Errorf("chat: %w", failed.error)
+			if r.line > 0 {
+				err = fmt.Errorf("chat: line %d: %w", r.line, failed.error)
+			}
 		default:
 			err = fmt.Errorf("chat: internal error in a template: %v", failed)
 		}
@@ -115,6 +141,9 @@ func (r *run) nested(f func()) {
 // write appends to the output.
 func (r *run) write(s string) {
 	r.alloc(len(s))
+	if n := len(r.written); r.captures == 0 && (n == 0 || r.written[n-1].turn != r.turn) {
+		r.written = append(r.written, stretch{r.out.Len(), r.turn})
+	}
 	r.out.WriteString(s)
 }
 
@@ -122,7 +151,9 @@ func (r *run) write(s string) {
 func (r *run) capture(f func()) string {
 	outer := r.out
 	r.out = new(strings.Builder)
+	r.captures++
 	f()
+	r.captures--
 	text := r.out.String()
 	r.out = outer
 	return text

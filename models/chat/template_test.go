@@ -32,12 +32,12 @@ func TestContentIsText(t *testing.T) {
 		"{{ 1 }}", "{% for %}", "{#", "<|im_end|>", "\x00\x1b[31m",
 		"a\r\nb", "", strings.Repeat("漢", 1000),
 	} {
-		if got, err := tmpl.Render([]Message{{"user", content}}, Options{}); err != nil ||
+		if got, _, err := tmpl.Render([]Message{{Role: "user", Content: content}}, Options{}); err != nil ||
 			got != "["+content+"]" {
 			t.Errorf("Render(%q) = %q, %v", content, got, err)
 		}
 	}
-	if _, err := tmpl.Render([]Message{{"user", "\xff"}}, Options{}); err == nil {
+	if _, _, err := tmpl.Render([]Message{{Role: "user", Content: "\xff"}}, Options{}); err == nil {
 		t.Error("a message that is not UTF-8 is rendered")
 	}
 }
@@ -49,18 +49,18 @@ func TestVariables(t *testing.T) {
 	}
 	v := map[string]any{"b": []any{1, int64(2), 1.5, nil, true, "x\xff"}, "a": map[string]any{}}
 	want := `{"a": {}, "b": [1, 2, 1.5, null, true, "x` + "\uFFFD" + `"]}`
-	if got, err := tmpl.Render(nil, Options{Variables: map[string]any{"v": v}}); err != nil ||
+	if got, _, err := tmpl.Render(nil, Options{Variables: map[string]any{"v": v}}); err != nil ||
 		got != want {
 		t.Errorf("Render = %s, %v; want %s", got, err, want)
 	}
-	if _, err := tmpl.Render(nil,
+	if _, _, err := tmpl.Render(nil,
 		Options{Variables: map[string]any{"v": struct{}{}}}); err == nil ||
 		!strings.Contains(err.Error(), "variable v: its type struct {}") {
 		t.Errorf("error %v", err)
 	}
 	loop := []any{nil}
 	loop[0] = loop
-	if _, err := tmpl.Render(nil, Options{Variables: map[string]any{"v": loop}}); err == nil {
+	if _, _, err := tmpl.Render(nil, Options{Variables: map[string]any{"v": loop}}); err == nil {
 		t.Error("a list that holds itself is rendered")
 	}
 }
@@ -83,11 +83,22 @@ func FuzzTemplate(f *testing.F) {
 			return
 		}
 		opts := Options{MaxSteps: 20_000, MaxBytes: 1 << 20}
-		text, err := tmpl.Render([]Message{{"user", content}}, opts)
+		messages := []Message{{Role: "user", Content: content}}
+		text, spans, err := tmpl.Render(messages, opts)
+		end := 0
+		for _, s := range spans {
+			if s.Begin != end || s.End <= end || s.Turn != 0 {
+				t.Fatalf("Render(%q) = %q with the spans %+v", template, text, spans)
+			}
+			end = s.End
+		}
+		if end != len(text) {
+			t.Fatalf("Render(%q) = %q with the spans %+v", template, text, spans)
+		}
 		if err != nil && strings.Contains(err.Error(), "internal") {
 			t.Fatalf("Render(%q): %v", template, err)
 		}
-		if again, _ := tmpl.Render([]Message{{"user", content}}, opts); again != text {
+		if again, _, _ := tmpl.Render(messages, opts); again != text {
 			t.Fatalf("Render(%q) = %q, then %q", template, text, again)
 		}
 	})

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -123,6 +124,8 @@ func fromGo(v any, depth int) (value, error) {
 	switch v := v.(type) {
 	case nil, bool, int64, float64:
 		return v, nil
+	case json.RawMessage:
+		return fromJSON(v)
 	case string:
 		return strings.ToValidUTF8(v, "\uFFFD"), nil
 	case int:
@@ -148,8 +151,8 @@ func fromGo(v any, depth int) (value, error) {
 		return d, nil
 	}
 	return nil, fmt.Errorf(
-		"its type %T is not one of nil, bool, int, int64, float64, string, []any and "+
-			"map[string]any",
+		"its type %T is not one of nil, bool, int, int64, float64, string, json.RawMessage, "+
+			"[]any and map[string]any",
 		v,
 	)
 }

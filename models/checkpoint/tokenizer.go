@@ -83,40 +83,23 @@ func (d *Dir) addSpecial(tokens map[string]string, file string, values map[strin
 	return nil
 }
 
-// ChatTemplate returns the chat template with that name, in Jinja. The empty name means the default
-// template. The result is empty if the directory has no templates at all; if it has some, but none
-// with that name, the error lists them. The files chat_template.jinja and
-// additional_chat_templates/*.jinja have precedence over the key chat_template of
-// tokenizer_config.json, which is one text or a list of named ones.
-func (d *Dir) ChatTemplate(name string) (string, error) {
-	if name == "" {
-		name = defaultTemplate
-	}
-	where := d.path(chatTemplatesDir)
+// ChatTemplates returns the chat templates of the directory, in Jinja, by name: the one without a
+// name is called default. The files chat_template.jinja and additional_chat_templates/*.jinja have
+// precedence over the key chat_template of tokenizer_config.json, which is one text or a list of
+// named ones.
+func (d *Dir) ChatTemplates() (map[string]string, error) {
 	templates, err := d.templateFiles()
 	if err == nil && len(templates) == 0 {
-		where = d.path(tokenizerConfigFile) + ": chat_template"
-		templates, err = d.configTemplates()
+		return d.configTemplates()
 	}
-	if err != nil || len(templates) == 0 {
-		return "", err
-	}
-	text, ok := templates[name]
-	if !ok {
-		return "", fmt.Errorf("checkpoint: %s has no template %s, known are %s",
-			where, quoted(name), listedNames(slices.Sorted(maps.Keys(templates))))
-	}
-	return text, nil
+	return templates, err
 }
 
-// ChatTemplateSource returns where the default chat template is, for messages: the path of a file,
-// or the path of tokenizer_config.json with the key.
-func (d *Dir) ChatTemplateSource() string {
-	for _, file := range []string{
-		chatTemplatesDir + "/" + defaultTemplate + ".jinja",
-		chatTemplateFile,
-	} {
-		if d.exists(file) {
+// ChatTemplateSource returns where a chat template is, for messages: the path of a file, or the
+// path of tokenizer_config.json with the key.
+func (d *Dir) ChatTemplateSource(name string) string {
+	for _, file := range []string{chatTemplatesDir + "/" + name + ".jinja", chatTemplateFile} {
+		if d.exists(file) && (name == defaultTemplate || file != chatTemplateFile) {
 			return d.path(file)
 		}
 	}
@@ -195,17 +178,4 @@ func (d *Dir) readOptional(file string) (map[string]any, error) {
 		return nil, err
 	}
 	return d.decode(file, b)
-}
-
-// listedNames joins the first few names.
-func listedNames(names []string) string {
-	const most = 5
-	var list []string
-	for _, name := range names[:min(len(names), most)] {
-		list = append(list, strings.Trim(quoted(name), `"`))
-	}
-	if len(names) > most {
-		list = append(list, "…")
-	}
-	return strings.Join(list, ", ")
 }

@@ -102,7 +102,7 @@ func TestSpecialTokens(t *testing.T) {
 	}
 }
 
-// TestChatTemplateSource: the source is the file that ChatTemplate reads.
+// TestChatTemplateSource: the source is the file that ChatTemplates reads.
 func TestChatTemplateSource(t *testing.T) {
 	for want, files := range map[string][]string{
 		"m/tokenizer_config.json: chat_template": {"tokenizer_config.json"},
@@ -126,7 +126,7 @@ func TestChatTemplateSource(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := d.ChatTemplateSource(); got != want {
+		if got := d.ChatTemplateSource("default"); got != want {
 			t.Errorf("ChatTemplateSource = %s, want %s", got, want)
 		}
 		if err := d.Close(); err != nil {
@@ -140,7 +140,7 @@ func TestChatTemplate(t *testing.T) {
 	cases := []struct {
 		name     string
 		files    map[string]string
-		template string
+		template string // its name
 		want     string
 		err      string
 	}{
@@ -170,9 +170,6 @@ func TestChatTemplate(t *testing.T) {
 			"tool_use", "U", "",
 		},
 		{
-			"unknown name", map[string]string{config: `{"chat_template":[{"name":"b","template":""},{"name":"a","template":""}]}`}, "", "", `m/tokenizer_config.json: chat_template has no template "default", known are a, b`,
-		},
-		{
 			"number",
 			map[string]string{config: `{"chat_template":1}`},
 			"", "",
@@ -197,10 +194,14 @@ func TestChatTemplate(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := withFiles(t, c.files).ChatTemplate(c.template)
+			if c.template == "" {
+				c.template = "default"
+			}
+			all, err := withFiles(t, c.files).ChatTemplates()
+			got := all[c.template]
 			if got != c.want || c.err == "" && err != nil || c.err != "" &&
 				(err == nil || !strings.Contains(err.Error(), c.err)) {
-				t.Errorf("ChatTemplate(%q) = %q, %v, want %q, error %q", c.template, got, err,
+				t.Errorf("ChatTemplates[%q] = %q, %v, want %q, error %q", c.template, got, err,
 					c.want, c.err)
 			}
 		})
@@ -227,6 +228,6 @@ func TestTextsAreUTF8(t *testing.T) {
 		_, err := withFiles(t, map[string]string{file: "{\"bos_token\":\"\xff\"}"}).SpecialTokens()
 		wrong(err, file)
 	}
-	_, err := withFiles(t, map[string]string{"chat_template.jinja": "\xff"}).ChatTemplate("")
+	_, err := withFiles(t, map[string]string{"chat_template.jinja": "\xff"}).ChatTemplates()
 	wrong(err, "chat_template.jinja")
 }

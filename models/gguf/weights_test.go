@@ -109,6 +109,22 @@ func TestVersion2(t *testing.T) {
 	}
 }
 
+// A file may have chat templates with names beside the default one; llama.cpp lists the names in a
+// key of its own.
+func TestChatTemplates(t *testing.T) {
+	const key = "tokenizer.chat_template"
+	m := open(t, gguftest.Small().With(gguftest.Key{Name: key, Value: "D"},
+		gguftest.Key{Name: key + ".tool_use", Value: "U"},
+		gguftest.Key{Name: key + "s", Value: []string{"tool_use"}}))
+	got, err := m.ChatTemplates()
+	if err != nil || len(got) != 2 || got["default"] != "D" || got["tool_use"] != "U" {
+		t.Errorf("templates %q, %v", got, err)
+	}
+	if got := m.ChatTemplateSource("tool_use"); !strings.HasSuffix(got, ": "+key+".tool_use") {
+		t.Errorf("source %q", got)
+	}
+}
+
 // What a program asks of a file without a tokenizer.
 func TestNoTokenizer(t *testing.T) {
 	m := open(t, gguftest.Small().With(gguftest.Key{Name: "tokenizer.ggml.model"}))
@@ -116,10 +132,7 @@ func TestNoTokenizer(t *testing.T) {
 		!strings.Contains(err.Error(), "key tokenizer.ggml.model is missing") {
 		t.Errorf("error %v", err)
 	}
-	if text, err := m.ChatTemplate(""); text != "" || err != nil {
-		t.Errorf("template %q: %v", text, err)
-	}
-	if _, err := m.ChatTemplate("tools"); err == nil {
-		t.Error("a template that is not there")
+	if templates, err := m.ChatTemplates(); len(templates) != 0 || err != nil {
+		t.Errorf("templates %q: %v", templates, err)
 	}
 }

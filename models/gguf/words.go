@@ -1,7 +1,6 @@
 package gguf
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -24,8 +23,8 @@ type words struct {
 	begin, end bool
 	// spaceInFront says whether a space is put in front of a text.
 	spaceInFront bool
-	// template is the chat template, or "".
-	template string
+	// templates are the chat templates by name; the one without a name is "default".
+	templates map[string]string
 }
 
 // tokenType says what a token is for, as the file numbers it.
@@ -104,10 +103,19 @@ func readWords(f *File) (*words, error) {
 	if w.spaceInFront, err = w.flag("add_space_prefix", w.spaceInFront); err != nil {
 		return nil, err
 	}
-	const template = "tokenizer.chat_template"
-	if v, ok := f.metadata[template]; ok {
-		if w.template, ok = v.Text(); !ok {
-			return nil, f.fail("%s is %v; it must be a text", template, v)
+	w.templates = map[string]string{}
+	for _, key := range slices.Sorted(maps.Keys(f.metadata)) {
+		v := f.metadata[key]
+		rest, ok := strings.CutPrefix(key, chatTemplateKey)
+		name, named := strings.CutPrefix(rest, ".")
+		if !ok || named == (rest == "") {
+			continue
+		}
+		if !named {
+			name = defaultTemplate
+		}
+		if w.templates[name], ok = v.Text(); !ok {
+			return nil, f.fail("%s is %v; it must be a text", key, v)
 		}
 	}
 	return w, w.checkRoles()
@@ -346,18 +354,25 @@ func (m *Model) SpecialTokens() (map[string]string, error) {
 	return tokens, nil
 }
 
-// ChatTemplate returns the chat template, in Jinja. It is empty if the file has none. A GGUF file
-// has one template, so every name but the empty one and "default" is an error.
-func (m *Model) ChatTemplate(name string) (string, error) {
-	if name != "" && name != "default" {
-		return "", fmt.Errorf("gguf: %s has no template %s, only the default one", m.File.name,
-			quoted(name))
-	}
+// chatTemplateKey is the key of the default chat template; those of others add a dot and a name.
+const (
+	chatTemplateKey = "tokenizer.chat_template"
+	defaultTemplate = "default"
+)
+
+// ChatTemplates returns the chat templates of the file, in Jinja, by name: the one without a name
+// is called default.
+func (m *Model) ChatTemplates() (map[string]string, error) {
 	if m.words == nil {
-		return "", nil
+		return nil, nil
 	}
-	return m.words.template, nil
+	return m.words.templates, nil
 }
 
-// ChatTemplateSource returns where the chat template is, for messages.
-func (m *Model) ChatTemplateSource() string { return m.File.name + ": tokenizer.chat_template" }
+// ChatTemplateSource returns where a chat template is, for messages.
+func (m *Model) ChatTemplateSource(name string) string {
+	if name == defaultTemplate {
+		return m.File.name + ": " + chatTemplateKey
+	}
+	return m.File.name + ": " + chatTemplateKey + "." + name
+}

@@ -471,7 +471,7 @@ func readFiles(files fstest.MapFS, changed string, keys map[string]bool) (proble
 		defer d.Close()
 		_, eos := d.EOS()
 		_, special := d.SpecialTokens()
-		_, template := d.ChatTemplate("")
+		_, template := d.ChatTemplates()
 		return cmp.Or(eos, special, template)
 	}
 	err := read()

@@ -39,14 +39,13 @@ def tojson(x, ensure_ascii=False, indent=None, separators=None, sort_keys=False)
     return json.dumps(x, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
 
 
-def environment(dated):
+def environment():
     env = ImmutableSandboxedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=[Generation, jinja2.ext.loopcontrols]
     )
     env.filters["tojson"] = tojson
     env.globals["raise_exception"] = raise_exception
-    if dated:
-        env.globals["strftime_now"] = DATE.strftime
+    env.globals["strftime_now"] = DATE.strftime
     return env
 
 
@@ -131,6 +130,17 @@ SMALL = r"""
 a   {% if true %}   b   {% endif %}   c
 {{ 1 }}   {% if true %} x {% endif %}
 {{ strftime_now is defined }} {{ strftime_now('%d %b %Y %B %m %y %H:%M:%S %A %a %j %%') if strftime_now is defined }}
+{% macro m(a) %}{{ a }} {{ kwargs }} {{ varargs }}{% endmacro %}{{ m(1, 2, 3, b=4, c=5) }} {{ m(a=1, d='x') }} {{ m(*[1, 2], **{'b': 3}) }} {{ m() }}
+{% macro m(a) %}{{ kwargs.get('b') }}{% macro n() %}{{ varargs|length }}{% endmacro %}{{ n(1, 2) }}{% endmacro %}{{ m(1, 2, b=3) }} {{ dict(**{'x': 1}, **{}) }}
+{{ dict(**{'x': 1}) }} {{ dict({'a': 2}, b=3, **{'x': 1}) }} {{ range(*[1, 4])|list }} {{ namespace(**{'a': 1}).a }}
+{% macro m(a) %}{{ kwargs }}{% endmacro %}{{ m(1, 2) }}
+{% macro m(a) %}{{ varargs }}{% endmacro %}{{ m(1, b=2) }}
+{{ dict(**[1]) }}
+{{ dict(*5) }}
+{{ dict(**{1: 2}) }}
+{{ dict(a=1, **{'a': 2}) }}
+{{ dict(**{'a': 2}, a=1) }}
+{{ dict(*[], {}) }}
 {{ 'abc' is in ['abc'] }} {{ 'x' in missing }} {{ missing == other }} {{ missing|list }} {{ missing ~ '' }}| {{ missing or 'z' }} {% for x in missing %}{% endfor %} {{ messages|length > 2 and messages|length < 9 }}
 {{ missing.attribute }}
 {{ missing + 1 }}
@@ -193,9 +203,9 @@ a   {% if true %}   b   {% endif %}   c
 """
 
 
-def outcome(template, dated, **variables):
+def outcome(template, **variables):
     try:
-        return {"text": environment(dated).from_string(template).render(**variables)}
+        return {"text": environment().from_string(template).render(**variables)}
     except jinja2.exceptions.TemplateSyntaxError as e:
         return {"error": str(e), "kind": "syntax"}
     except jinja2.exceptions.TemplateError as e:
@@ -216,20 +226,19 @@ def main():
         specials = dict(zip(("bos_token", "eos_token"), found[0]))
         for name, messages in CONVERSATIONS.items():
             for prompt in (False, True):
-                for extra, dated in [({}, False)] + [({"enable_thinking": False}, False)] * ("thinking" in path.read_text()) + [({}, True)] * ("strftime" in path.read_text()):
+                for extra in [{}] + [{"enable_thinking": False}] * ("thinking" in path.read_text()):
                     case = {
-                        "template": path.name, "name": name, "prompt": prompt, "dated": dated, "variables": extra,
+                        "template": path.name, "name": name, "prompt": prompt, "variables": extra,
                         "specials": {k: v for k, v in specials.items() if v is not None}, "messages": messages,
                     }
-                    case |= outcome(path.read_text(), dated, **variables(specials, messages, prompt), **extra)
+                    case |= outcome(path.read_text(), **variables(specials, messages, prompt), **extra)
                     cases.append(case)
     small = []
     lines = SMALL.strip("\n").replace("\n   |", "\x00   |").replace("\n\t|", "\x00\t|").replace("\n and", "\x00 and")
     for line in lines.split("\n"):
         line = line.replace("\x00", "\n")
-        for dated in (False, True) if "strftime" in line else (False,):
-            text = outcome(line, dated, **variables({"bos_token": "<s>"}, CONVERSATIONS["system turns"], False))
-            small.append({"template": line, "dated": dated, **text})
+        text = outcome(line, **variables({"bos_token": "<s>"}, CONVERSATIONS["system turns"], False))
+        small.append({"template": line, **text})
     out = {"jinja2": jinja2.__version__, "date": DATE.isoformat(), "messages": CONVERSATIONS["system turns"], "cases": cases, "small": small}
     (HERE / "recorded.json").write_text(json.dumps(out, indent=0, ensure_ascii=True) + "\n")
     print(f"jinja2 {jinja2.__version__}: {len(cases)} conversations, {len(small)} small templates")
