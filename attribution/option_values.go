@@ -1,6 +1,7 @@
 package attribution
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -94,6 +95,27 @@ func number(field func(*Options) *float64, most float64, exclusive bool, zero st
 			return ""
 		},
 		limits: fmt.Sprintf(", %s (default 0 for %s)", limits, zero),
+	}
+}
+
+// grouping is how tokens are grouped; wrong says what is wrong with a text, "" if nothing is.
+func grouping(field func(*Options) *string, wrong func(string) string) value {
+	return value{
+		given: func(o *Options) bool { return *field(o) != "" },
+		read: func(o *Options, text string) error {
+			if reason := wrong(text); reason != "" || text == "" {
+				return trace.Usagef("%s", cmp.Or(reason, "it is empty; leave it out for tokens"))
+			}
+			*field(o) = text
+			return nil
+		},
+		write: func(o *Options) string { return *field(o) },
+		wrong: func(name string, o *Options) string {
+			if reason := wrong(*field(o)); reason != "" {
+				return fmt.Sprintf("%s %s; %s", name, message.Quote(*field(o)), reason)
+			}
+			return ""
+		},
 	}
 }
 

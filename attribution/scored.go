@@ -21,12 +21,17 @@ func (o Options) scoredUnit(info scorer.Info) string {
 	return "change of the " + string(o.quantity(info))
 }
 
-// quantity returns the quantity that a scorer explains: the one in the options, or its own default.
+// quantity returns the quantity that a scorer explains: the one in the options, or its own default,
+// the log-probability instead of the probability for a target of several tokens, if it has that.
 func (o Options) quantity(info scorer.Info) trace.Quantity {
 	if o.Scoring.Quantity != "" || len(info.Quantities) == 0 {
 		return o.Scoring.Quantity
 	}
-	return info.Quantities[0]
+	if q := info.Quantities[0]; q != trace.Probability || o.Target == "" ||
+		!slices.Contains(info.Quantities, trace.LogProbability) {
+		return q
+	}
+	return trace.LogProbability
 }
 
 // prepareScoring checks that the model can be scored, and looks up the contrast. It does nothing if
@@ -146,7 +151,32 @@ func (r *run) scoreBy(
 		o.Contrast = &id
 	}
 	q := trace.Query{IDs: slices.Clone(ids), Objective: o}
-	return m.scorer.Score(ctx, r.model, q, r.opts.Scoring)
+	scoring := r.opts.Scoring
+	scoring.Groups = r.groups(t.GeneratedToken)
+	return m.scorer.Score(ctx, r.model, q, scoring)
+}
+
+// groups returns the tokens that scorers take away as one for the prediction of t: the spans of the
+// prompt, and the generated tokens before t that are explained together.
+func (r *run) groups(t GeneratedToken) (groups [][]int) {
+	for _, s := range r.spans {
+		groups = append(groups, slices.Clone(s.Tokens))
+	}
+	if r.target.Tokens() {
+		return groups
+	}
+	n, m := len(r.e.Steps), len(r.ids)
+	before, _ := r.target.divide(append(slices.Clone(r.e.Steps), t))
+	for _, s := range before {
+		var group []int
+		for i := s.begin; i < min(s.end, n); i++ {
+			group = append(group, m+i)
+		}
+		if group != nil {
+			groups = append(groups, group)
+		}
+	}
+	return groups
 }
 
 // alternatives returns how many alternatives the model is asked for: those that are shown, and as
