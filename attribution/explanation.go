@@ -237,19 +237,20 @@ type Result struct {
 	Unit string `json:"unit"`
 }
 
-// TokenIDs returns the ids of the text: of the prompt and, for a decoder, of the generated tokens.
+// TokenIDs returns the ids of the text: of the prompt and, for a decoder, of the generated tokens. A
+// span of the prompt has the id of its first token alone.
 func (e *Explanation) TokenIDs() []int {
 	ids := slices.Clone(e.Prompt.IDs)
 	if !e.Model.Bidirectional {
 		for _, g := range e.Steps {
-			ids = append(ids, g.tokens()...)
+			ids = append(ids, g.TokenIDs()...)
 		}
 	}
 	return ids
 }
 
-// tokens returns the ids of the generated tokens that are explained together.
-func (g *GeneratedToken) tokens() []int {
+// TokenIDs returns the ids of the generated tokens that are explained together, or of the only one.
+func (g GeneratedToken) TokenIDs() []int {
 	if g.IDs != nil {
 		return g.IDs
 	}

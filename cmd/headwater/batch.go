@@ -71,7 +71,7 @@ func (p *program) explainLine(
 	if opts.Continuation != "" {
 		opts.MaxTokens = 0
 	}
-	return p.watch(ctx, m, l.Prompt, opts, f.by)
+	return p.watch(ctx, m, l.Prompt, opts)
 }
 
 // promptLine is a line of --input.

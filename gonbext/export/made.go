@@ -75,7 +75,7 @@ func NewMade(
 	prompt string, opts attribution.Options, by attribution.Grouping, dtype, version string,
 ) Made {
 	m := Made{Prompt: prompt, Options: opts, Version: version}
-	if !by.Tokens() {
+	if !by.Tokens() && by.String() != opts.By {
 		m.By = by.String()
 	}
 	m.Model.DType = dtype
@@ -102,7 +102,7 @@ func (m Made) complete(e *attribution.Explanation, f Format, o Options) Made {
 	}
 	m.PromptIDs, m.StepIDs = append([]int{}, e.Prompt.IDs...), []int{}
 	for _, s := range e.Steps {
-		m.StepIDs = append(m.StepIDs, s.ID)
+		m.StepIDs = append(m.StepIDs, s.TokenIDs()...)
 	}
 	m.Settings, m.Numbers = map[string]map[string]string{}, map[string]string{}
 	for _, method := range e.Order {

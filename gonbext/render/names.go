@@ -32,9 +32,12 @@ func (p *picture) fullName(j int) string {
 
 // short returns prompt token j in few columns. A span is cut without a remark, because the prompt
 // shows the whole of it.
-func (p *picture) short(j int) string {
-	_, rest := word(p.e.Prompt.Texts[j])
-	if !grouped(p.e) {
+func (p *picture) short(j int) string { return fewColumns(p.e.Prompt.Texts[j], grouped(p.e)) }
+
+// fewColumns returns a token, or a span of several, in few columns.
+func fewColumns(text string, span bool) string {
+	_, rest := word(text)
+	if !span {
 		return isolated(Visible(rest, 16))
 	}
 	const limit = 24
@@ -53,8 +56,7 @@ func (p *picture) short(j int) string {
 
 // generatedName returns generated token t in few columns.
 func (p *picture) generatedName(t int) string {
-	_, rest := word(p.e.Steps[t].Text)
-	return isolated(Visible(rest, 16))
+	return fewColumns(p.e.Steps[t].Text, p.e.Steps[t].IDs != nil)
 }
 
 // axisName returns token j of the whole text, the prompt first, beside a row or above a column.
