@@ -112,7 +112,7 @@ func (p *picture) appeared(v *view, t, other int) (sources []string) {
 			}
 			value = before + " → " + value
 		}
-		sources = append(sources, p.sourceName(j)+" "+value)
+		sources = append(sources, p.sourceIn(t, j)+" "+value)
 	}
 	return sources
 }

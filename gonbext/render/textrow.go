@@ -33,7 +33,7 @@ func (t *text) strongest(v *view, i int) (names []string) {
 		if v.top.power != 0 {
 			value = v.rows[i].number(v.at(i, j)) // the label has their unit
 		}
-		names = append(names, t.place(j)+" "+value)
+		names = append(names, t.place(i, j)+" "+value)
 	}
 	return names
 }
