@@ -32,13 +32,13 @@ type Options struct {
 	// column for each span. Values are put together as [Explanation.Group] says, but for scorers
 	// with [scorer.Info.Together], which take the tokens of a span away as one.
 	By string `json:"by,omitempty"`
-	// Target groups generated tokens, as [ParseTarget] reads: a row then explains a word, a sentence
-	// or the whole answer. Text that it does not name has a row for each stretch between, so that no
-	// part of the answer is missing as a source. Values of a row are sums over its tokens, or their
-	// highest where they do not add up, as those of flow and lift; scorers with
-	// [scorer.Info.Together] take earlier groups away as one, and where the scorer's own quantity is
-	// the probability it is the log-probability, whose sum is that of the whole group. OnStep is then
-	// called at the end alone. An encoder does not accept it.
+	// Target groups generated tokens, as [ParseTarget] reads: a row then explains a word, a
+	// sentence or the whole answer. Text that it does not name has a row for each stretch between,
+	// so that no part of the answer is missing as a source. Values of a row are sums over its
+	// tokens, or their highest where they do not add up, as those of flow and lift; scorers with
+	// [scorer.Info.Together] take earlier groups away as one, and where the scorer's own quantity
+	// is the probability it is the log-probability, whose sum is that of the whole group. OnStep is
+	// then called at the end alone. An encoder does not accept it.
 	Target string `json:"target,omitempty"`
 	// Specials says whether begin-of-text is added to the prompt.
 	Specials trace.Specials `json:"specials,omitempty"`
@@ -180,8 +180,8 @@ type GeneratedToken struct {
 	Special     bool    `json:"special,omitempty"`
 	Forced      bool    `json:"forced,omitempty"`
 	// IDs are, with [Options.Target], the ids of the generated tokens that are explained together;
-	// ID is then the first, Text all of them, and Probability that of all, one after the other. Rest
-	// says that the target does not name them.
+	// ID is then the first, Text all of them, and Probability that of all, one after the other.
+	// Rest says that the target does not name them.
 	IDs  []int `json:"ids,omitempty"`
 	Rest bool  `json:"rest,omitempty"`
 	// Alternatives are the most probable tokens, the most probable first.
@@ -237,8 +237,8 @@ type Result struct {
 	Unit string `json:"unit"`
 }
 
-// TokenIDs returns the ids of the text: of the prompt and, for a decoder, of the generated tokens. A
-// span of the prompt has the id of its first token alone.
+// TokenIDs returns the ids of the text: of the prompt and, for a decoder, of the generated tokens.
+// A span of the prompt has the id of its first token alone.
 func (e *Explanation) TokenIDs() []int {
 	ids := slices.Clone(e.Prompt.IDs)
 	if !e.Model.Bidirectional {

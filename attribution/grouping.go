@@ -125,7 +125,9 @@ func (e *Explanation) Group(by Grouping) (*Explanation, error) {
 
 // Grouped reports whether its columns are spans of several tokens, or its rows groups of generated
 // tokens, so that it does not have the tokens as the model has them.
-func (e *Explanation) Grouped() bool { return e.setting("spans") != "" || e.setting("target") != "" }
+func (e *Explanation) Grouped() bool {
+	return e.setting("spans") != "" || e.setting("target") != ""
+}
 
 // setting returns a setting that all results have or none.
 func (e *Explanation) setting(name string) string {

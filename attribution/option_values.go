@@ -103,8 +103,8 @@ func grouping(field func(*Options) *string, wrong func(string) string) value {
 	return value{
 		given: func(o *Options) bool { return *field(o) != "" },
 		read: func(o *Options, text string) error {
-			if reason := wrong(text); reason != "" || text == "" {
-				return trace.Usagef("%s", cmp.Or(reason, "it is empty; leave it out for tokens"))
+			if reason := wrong(cmp.Or(text, ":")); reason != "" { // the default needs no words
+				return trace.Usagef("%s", reason)
 			}
 			*field(o) = text
 			return nil

@@ -33,8 +33,8 @@ const (
 // what depends on the model and the methods; who passes options on may want to know before.
 func (o Options) Check() error { return o.check() }
 
-// Together reports whether one of the methods that are named takes the tokens of a span away as one,
-// so that By must be known before it is computed.
+// Together reports whether one of the methods that are named takes the tokens of a span away as
+// one, so that By must be known before it is computed.
 func (o Options) Together() bool {
 	all, err := o.methods(nil)
 	return err == nil && slices.ContainsFunc(all, func(m Method) bool {

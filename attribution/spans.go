@@ -43,8 +43,8 @@ func (p *Prompt) Sentences() []Span { return p.divide(sentenceOf(p.Text), true) 
 // the prompt is no conversation, and another error if it is damaged.
 func (p *Prompt) Turns() ([]Span, error) {
 	if len(p.Parts) == 0 {
-		return nil, trace.Usagef("the prompt has no turns, because it is no conversation; let the " +
-			"model's chat template write one (chat)")
+		return nil, trace.Usagef("the prompt is no conversation and has no turns; Options.Chat " +
+			"puts it into the model's chat template")
 	}
 	if err := p.check(); err != nil {
 		return nil, damaged("%v", err)
@@ -63,8 +63,7 @@ func (p *Prompt) Turns() ([]Span, error) {
 			return nil, damaged("part %d lies in bytes %d to %d of a text of %d", i, part.Begin,
 				part.End, len(of))
 		}
-		if last := i - 1; i == 0 || part.Template != p.Parts[last].Template || !part.Template &&
-			(part.Turn != p.Parts[last].Turn || part.Thinking != p.Parts[last].Thinking) {
+		if i == 0 || nextTurn(p.Parts[i-1], part) {
 			names = append(names, nameOf(part, messages[part.Role]))
 		}
 		for at := part.Begin; at < part.End; at++ {
@@ -82,6 +81,14 @@ func (p *Prompt) Turns() ([]Span, error) {
 		}
 	}
 	return spans, nil
+}
+
+// nextTurn reports whether a part is in another span than the one before it.
+func nextTurn(before, part trace.Part) bool {
+	if part.Template || before.Template {
+		return part.Template != before.Template
+	}
+	return part.Turn != before.Turn || part.Thinking != before.Thinking
 }
 
 // templateName is the name of a stretch that the chat template writes.

@@ -41,7 +41,8 @@ func parseTarget(s string) (g Target, wrong string) {
 		return Target{name: s}, ""
 	}
 	name, number, _ := strings.Cut(s, ":")
-	if n, err := strconv.Atoi(number); err == nil && n > 0 && (name == "word" || name == "sentence") {
+	n, err := strconv.Atoi(number)
+	if err == nil && n > 0 && (name == "word" || name == "sentence") {
 		return Target{name: name, number: n}, ""
 	}
 	ranges, ok := parseRanges(s)
@@ -51,8 +52,8 @@ func parseTarget(s string) (g Target, wrong string) {
 	}
 	if !ok {
 		return g, message.DidYouMean(s, targets) + "want answer, word, sentence, one of them as " +
-			"sentence:3, counted from 1, or generated tokens as BEGIN:END,BEGIN:END, counted from " +
-			"0, END not included and none twice"
+			"sentence:3, counted from 1, or generated tokens as BEGIN:END,BEGIN:END, counted " +
+			"from 0, END not included and none twice"
 	}
 	return Target{ranges: ranges}, ""
 }
@@ -85,8 +86,8 @@ type stretch struct {
 }
 
 // divide returns the stretches of generated tokens, without gaps. There may be more tokens than
-// that later: a stretch that is not the last one stays as it is. The error, a usage error, says that
-// the text does not have what the target names; the stretches are then right all the same.
+// that later: a stretch that is not the last one stays as it is. The error, a usage error, says
+// that the text does not have what the target names; the stretches are then right all the same.
 func (g Target) divide(steps []GeneratedToken) (all []stretch, err error) {
 	parts, count := g.parts(steps)
 	for t, part := range parts {
@@ -228,8 +229,8 @@ func (r *Result) groupTargets(all []stretch, mass []float64) (*Result, []float64
 				sums[k] += mass[t*L+at]
 				before := r.GeneratedRow(t, at)
 				for u, from := range all[:i+1] {
-					for _, x := range before[min(from.begin, len(before)):min(from.end, len(before))] {
-						generated[k][u] = f(generated[k][u], x)
+					for q := from.begin; q < min(from.end, len(before)); q++ {
+						generated[k][u] = f(generated[k][u], before[q])
 					}
 				}
 			}

@@ -25,8 +25,8 @@ const interchanged = 5
 // a reference for single tokens and no ceiling: what two tokens say alike is found at neither, and
 // a change of grammar counts as well.
 //
-// The tokens of a group G, see [Options.Groups], are replaced together: the i-th text has at each of
-// them the i-th of its own candidates, and counts by the mean of their probabilities:
+// The tokens of a group G, see [Options.Groups], are replaced together: the i-th text has at each
+// of them the i-th of its own candidates, and counts by the mean of their probabilities:
 //
 //	s_G = f(x) - Σ_i (1/|G| Σ_{j∈G} p_j(a_i)) f(x with a_i at every j of G)
 //

@@ -142,8 +142,8 @@ func (x *question) check() error {
 	for _, group := range x.opts.Groups {
 		for i, j := range group {
 			if j < 0 || j >= T || seen[j] || i > 0 && j < group[i-1] {
-				return trace.Usagef("%s: the group %v of %d tokens; a group has positions in rising "+
-					"order, each in one group at most", x.scorer, group, T)
+				return trace.Usagef("%s: the group %v of %d tokens; a group has positions in "+
+					"rising order, each in one group at most", x.scorer, group, T)
 			}
 			seen[j] = true
 		}

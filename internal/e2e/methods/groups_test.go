@@ -177,8 +177,9 @@ func TestTargetsOfOneLayer(t *testing.T) {
 			near(t, fmt.Sprint(name, j), r.Row(0, r.Level(0))[j], want)
 		}
 		several := slices.Min(from.Shown) != slices.Max(from.Shown)
-		if several != (r.LayerName(0, r.Level(0)) == "the layer of each token") {
-			t.Errorf("%s: layers %v of tokens are shown as %s", name, from.Shown, r.LayerName(0, r.Level(0)))
+		shown := r.LayerName(0, r.Level(0))
+		if several != (shown == "the layer of each token") {
+			t.Errorf("%s: layers %v of tokens are shown as %s", name, from.Shown, shown)
 		}
 		if name == "raw" && !several {
 			t.Error("all tokens have one layer: take another text")
@@ -247,7 +248,8 @@ func TestOcclusionOfSentences(t *testing.T) {
 				want := 0.0
 				for q := g[0]; q < g[1]; q++ {
 					at := prompt + q
-					seen := slices.DeleteFunc(slices.Clone(source), func(j int) bool { return j >= at })
+					seen := slices.Clone(source)
+					seen = slices.DeleteFunc(seen, func(j int) bool { return j >= at })
 					want += f(at, nil) - f(at, seen)
 				}
 				value := 0.0
@@ -257,14 +259,16 @@ func TestOcclusionOfSentences(t *testing.T) {
 					value = r.Generated[i][k-len(spans)]
 				}
 				if math.Abs(value-want) > 1e-4 { // float32 of texts in batches of other sizes
-					t.Errorf("%s: sentence %d without source %d loses %v, want %v", replacement, i, k, value, want)
+					t.Errorf("%s: sentence %d without source %d loses %v, want %v", replacement, i,
+						k, value, want)
 				}
 			}
 			for q := g[0]; q < g[1]; q++ {
 				sum += f(prompt+q, nil)
 			}
 			if math.Abs(r.Explained[i]-sum) > 1e-4 {
-				t.Errorf("sentence %d: explained %v, want the sum of log-probabilities %v", i, r.Explained[i], sum)
+				t.Errorf("sentence %d: explained %v, want the sum of log-probabilities %v", i,
+					r.Explained[i], sum)
 			}
 		}
 	}
