@@ -112,7 +112,7 @@ func (p *picture) appeared(v *view, t, other int) (sources []string) {
 			}
 			value = before + " → " + value
 		}
-		sources = append(sources, p.sourceIn(t, j)+" "+value)
+		sources = append(sources, p.sourceName(j)+" "+value)
 	}
 	return sources
 }
@@ -129,6 +129,9 @@ func (p *picture) rest(v *view, t int) string {
 	}
 	if scored := p.scoredLine(v, t); scored != "" {
 		all = append(all, scored)
+	}
+	if own := p.ownPart(v, t); own != "" {
+		all = append(all, own)
 	}
 	if v.top.percent && v.result.Options["divided"] == "" {
 		_, parts := p.describeParts(v, t, 0)

@@ -369,7 +369,7 @@ func (p *layersPage) strongest(v *view, t int) string {
 	})
 	var above, below []string
 	for _, b := range all[:min(len(all), named)] {
-		name := fmt.Sprintf("%s %s %s", p.sourceIn(t, b.j), v.top.value(b.x), in(v, t, b.k))
+		name := fmt.Sprintf("%s %s %s", p.sourceName(b.j), v.top.value(b.x), in(v, t, b.k))
 		if v.top.signed && v.colors.step(b.x) < 0 {
 			below = append(below, name)
 			continue

@@ -88,7 +88,7 @@ func (t *text) layers(v *view, token int) {
 		})
 		var names []string
 		for _, j := range row[:min(len(row), listed)] {
-			names = append(names, t.sourceIn(token, j)+" "+v.top.value(at(j)))
+			names = append(names, t.sourceName(j)+" "+v.top.value(at(j)))
 		}
 		mark := " "
 		if k == v.level(token) {

@@ -92,21 +92,19 @@ func (p *picture) sourceName(j int) string {
 	return "“" + p.short(j) + "”"
 }
 
-// sourceIn returns the quoted name of source j in row t, where the earlier tokens of the row's own
-// target are “the target itself”.
-func (p *picture) sourceIn(t, j int) string {
-	if p.itself(t, j) {
-		return "“" + itself + "”"
-	}
-	return p.sourceName(j)
-}
-
-// itself is the name of the tokens of a target as a source of the target.
-const itself = "the target itself"
-
-// itself reports whether source j of row t is the row's own target.
+// itself reports whether source j of row t is the row's own target: what later tokens of it have
+// from earlier ones.
 func (p *picture) itself(t, j int) bool {
 	return j == len(p.e.Prompt.Texts)+t && t < len(p.e.Steps) && p.e.Steps[t].IDs != nil
+}
+
+// ownPart returns what row t of a target has from the target itself, "" for other rows.
+func (p *picture) ownPart(v *view, t int) string {
+	j := len(p.e.Prompt.Texts) + t
+	if !p.itself(t, j) || j >= v.sources(t) {
+		return ""
+	}
+	return "the target itself " + v.top.value(v.at(t, j))
 }
 
 // placedName returns the quoted name of token j of the text, always with its position.

@@ -76,12 +76,9 @@ func (v *view) topShare(p *picture, t, k int) string {
 	return fmt.Sprintf("top %d hold %s", k, share(min(topShare/all, 1)))
 }
 
-// place returns the name of source j of row t, with its position if another token has the same
-// name: "John at 3"; of a generated token with its number from 1: "John (generated 2)".
-func (p *picture) place(t, j int) string {
-	if p.itself(t, j) {
-		return itself
-	}
+// place returns the name of source j, with its position if another token has the same name: "John
+// at 3"; of a generated token with its number from 1: "John (generated 2)".
+func (p *picture) place(j int) string {
 	if m := len(p.e.Prompt.Texts); j >= m {
 		return fmt.Sprintf("%s (generated %d)", p.generatedName(j-m), j-m+1)
 	}

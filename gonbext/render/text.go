@@ -166,7 +166,7 @@ func (t *text) band(i int, columns []int) []int {
 	var widths []int
 	used := indent
 	for _, j := range columns {
-		name := t.heading(i, j)
+		name := t.heading(j)
 		w := t.column(i, j, name)
 		if len(names) > 0 && used+w+1 > t.width {
 			break
@@ -197,12 +197,9 @@ func (t *text) band(i int, columns []int) []int {
 	return columns[len(names):]
 }
 
-// heading returns the name of source j of row i above its column; ‿ marks a token that continues
-// the word before it, and › a generated token.
-func (t *text) heading(i, j int) string {
-	if t.itself(i, j) {
-		return "›" + itself
-	}
+// heading returns the name of source j above its column; ‿ marks a token that continues the word
+// before it, and › a generated token.
+func (t *text) heading(j int) string {
 	if m := len(t.e.Prompt.Texts); j >= m {
 		return "›" + t.generatedName(j-m)
 	}

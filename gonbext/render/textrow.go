@@ -33,7 +33,7 @@ func (t *text) strongest(v *view, i int) (names []string) {
 		if v.top.power != 0 {
 			value = v.rows[i].number(v.at(i, j)) // the label has their unit
 		}
-		names = append(names, t.place(i, j)+" "+value)
+		names = append(names, t.place(j)+" "+value)
 	}
 	return names
 }
@@ -50,6 +50,7 @@ func (t *text) rowEnd(v *view, i int, label string) {
 		if sinks := v.sinkNames(t.picture, i); sinks != "" {
 			t.wrapped(label+"    ", "sink "+sinks)
 		}
+		t.wrapped(label+"    ", t.ownPart(v, i))
 		return
 	}
 	whole, parts := t.describeParts(v, i, t.top)

@@ -197,7 +197,7 @@ func (p *picture) says(v *view, t int) string {
 	var above, below []string
 	ranked := v.ranked(t, named, p.greySources(v, t))
 	for i, j := range ranked {
-		source := p.sourceIn(t, j) + " " + v.rows[t].value(v.at(t, j))
+		source := p.sourceName(j) + " " + v.rows[t].value(v.at(t, j))
 		if i == 0 {
 			source = p.restsOn(v, j) + source
 		}
@@ -212,7 +212,7 @@ func (p *picture) says(v *view, t int) string {
 		if len(ranked) == 0 {
 			return "no source has a value"
 		}
-		return "nothing stands out; the largest is " + p.sourceIn(t, ranked[0]) + " " +
+		return "nothing stands out; the largest is " + p.sourceName(ranked[0]) + " " +
 			v.rows[t].value(v.at(t, ranked[0])) + p.rowSink(v, t)
 	}
 	if against := v.contrast(); against != "" {
