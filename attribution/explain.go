@@ -172,9 +172,8 @@ type run struct {
 	// text are the ids so far: the prompt and the tokens explained.
 	text []int
 	// by and target are how tokens are grouped, and spans are the columns, nil for tokens.
-	by     Grouping
-	target Target
-	spans  []Span
+	by, target Grouping
+	spans      []Span
 }
 
 // prediction is a token and the terms of its logit, which are nil if they were not asked for or the

@@ -46,7 +46,7 @@ func SetExactFlow(t testing.TB, tokens int) {
 func (r Option) Text(o *Options) string { return r.value.write(o) }
 
 // StretchesOf returns the stretches of a target as text: "[0 2) [2 3)rest".
-func StretchesOf(g Target, steps []GeneratedToken) (string, error) {
+func StretchesOf(g Grouping, steps []GeneratedToken) (string, error) {
 	all, err := g.divide(steps)
 	var parts []string
 	for _, s := range all {

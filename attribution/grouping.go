@@ -12,15 +12,13 @@ import (
 )
 
 // Grouping says how the tokens of a prompt are grouped into spans: not at all, by words, by
-// sentences, by the parts of a conversation, or by ranges of bytes that a user names. The zero
-// value leaves the tokens as they are.
+// sentences, by the parts of a conversation, or by ranges of bytes that a user names. It also says
+// how generated tokens are grouped; see [ParseTarget]. The zero value leaves the tokens as they are.
 type Grouping struct {
-	name   string   // "word", "sentence", "turn", or "" for ranges
-	ranges [][2]int // of bytes, [begin,end)
+	name   string   // "word", "sentence", "turn", "answer", or "" for ranges
+	number int      // of the only word or sentence of a target, from 1; 0 for all
+	ranges [][2]int // of bytes, or of the tokens of a target, [begin,end)
 }
-
-// groupings are the names of groupings of a prompt.
-var groupings = []string{"word", "sentence", "turn"}
 
 // ParseGrouping reads "word", "sentence", "turn", ranges of bytes of the prompt such as
 // "0:8,12:23", or "" for tokens. A range is BEGIN:END, counted from 0 and without END. It returns a
@@ -35,42 +33,42 @@ func ParseGrouping(s string) (Grouping, error) {
 
 // parseGrouping is ParseGrouping with what is wrong, "" if nothing is, instead of an error.
 func parseGrouping(s string) (g Grouping, wrong string) {
-	if s == "" || slices.Contains(groupings, s) {
-		return Grouping{name: s}, ""
+	names := []string{"word", "sentence", "turn"}
+	if g, ok := readGrouping(s, names...); ok {
+		return g, ""
 	}
-	ranges, ok := parseRanges(s)
-	if !ok {
-		return g, message.DidYouMean(s, groupings) + "want word, sentence, turn, or bytes of the " +
-			"prompt as BEGIN:END,BEGIN:END, counted from 0 and END not included"
-	}
-	return Grouping{ranges: ranges}, ""
+	return g, message.DidYouMean(s, names) + "want word, sentence, turn, or bytes of the prompt " +
+		"as BEGIN:END,BEGIN:END, counted from 0 and END not included"
 }
 
-// parseRanges reads ranges such as "0:8,12:23", each BEGIN:END with 0 <= BEGIN < END.
-func parseRanges(s string) (ranges [][2]int, ok bool) {
+// readGrouping reads one of some names, ranges such as "0:8,12:23", or "" for tokens.
+func readGrouping(s string, names ...string) (g Grouping, ok bool) {
+	if s == "" || slices.Contains(names, s) {
+		return Grouping{name: s}, true
+	}
 	for part := range strings.SplitSeq(s, ",") {
 		first, last, _ := strings.Cut(strings.TrimSpace(part), ":")
 		begin, err1 := strconv.Atoi(first)
 		end, err2 := strconv.Atoi(last)
 		if err1 != nil || err2 != nil || begin < 0 || begin >= end {
-			return nil, false
+			return Grouping{}, false
 		}
-		ranges = append(ranges, [2]int{begin, end})
+		g.ranges = append(g.ranges, [2]int{begin, end})
 	}
-	return ranges, true
+	return g, true
 }
 
-// writeRanges writes what [parseRanges] reads.
-func writeRanges(ranges [][2]int) string {
-	var all []string
-	for _, r := range ranges {
-		all = append(all, fmt.Sprintf("%d:%d", r[0], r[1]))
+// String returns the grouping in the form that [ParseGrouping] or [ParseTarget] reads.
+func (g Grouping) String() string {
+	if g.number > 0 {
+		return fmt.Sprintf("%s:%d", g.name, g.number)
 	}
-	return strings.Join(all, ",")
+	var ranges []string
+	for _, r := range g.ranges {
+		ranges = append(ranges, fmt.Sprintf("%d:%d", r[0], r[1]))
+	}
+	return g.name + strings.Join(ranges, ",")
 }
-
-// String returns the grouping in the form that [ParseGrouping] reads.
-func (g Grouping) String() string { return g.name + writeRanges(g.ranges) }
 
 // Tokens reports whether the grouping leaves the tokens as they are.
 func (g Grouping) Tokens() bool { return g.name == "" && len(g.ranges) == 0 }

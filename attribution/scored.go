@@ -152,7 +152,9 @@ func (r *run) scoreBy(
 	}
 	q := trace.Query{IDs: slices.Clone(ids), Objective: o}
 	scoring := r.opts.Scoring
-	scoring.Groups = r.groups(t.GeneratedToken)
+	if m.info().Together {
+		scoring.Groups = r.groups(t.GeneratedToken)
+	}
 	return m.scorer.Score(ctx, r.model, q, scoring)
 }
 

@@ -229,7 +229,8 @@ func TestTurns(t *testing.T) {
 	at := 0
 	add := func(role string, turn, bytes int, template, thinking bool) {
 		p.Parts = append(p.Parts, trace.Part{
-			Role: role, Turn: turn, Template: template, Thinking: thinking, Begin: at, End: at + bytes,
+			Role: role, Turn: turn, Template: template, Thinking: thinking,
+			Begin: at, End: at + bytes,
 		})
 		at += bytes
 	}
@@ -263,7 +264,8 @@ func TestTurns(t *testing.T) {
 		t.Errorf("a part outside the text: %v", err)
 	}
 	p.Parts = nil
-	if _, err := by.Of(&p); !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), "Options.Chat") {
+	if _, err := by.Of(&p); !errors.Is(err, trace.ErrUsage) ||
+		!strings.Contains(err.Error(), "Options.Chat") {
 		t.Errorf("no conversation: %v", err)
 	}
 	begun := promptOf("<s>|[U]|Hi")

@@ -1,7 +1,6 @@
 package attribution
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -12,22 +11,12 @@ import (
 	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
-// Target says how generated tokens are grouped, so that a row explains a word, a sentence or the
-// answer as a whole. The zero value leaves a row for each token.
-type Target struct {
-	name   string   // "answer", "word", "sentence", or "" for ranges
-	number int      // of the only word or sentence, from 1; 0 for all
-	ranges [][2]int // of generated tokens, [begin,end), in rising order
-}
-
-// targets are the names of groupings of generated tokens.
-var targets = []string{"answer", "word", "sentence"}
-
-// ParseTarget reads "answer", "word", "sentence", one of these such as "sentence:3", which counts
-// from 1, ranges of generated tokens such as "4:9,12:15", or "" for tokens. A range is BEGIN:END,
-// counted from 0 and without END; ranges do not overlap. It returns a [trace.UsageError] for
-// anything else.
-func ParseTarget(s string) (Target, error) {
+// ParseTarget reads how generated tokens are grouped, so that a row explains a word, a sentence or
+// the answer as a whole: "answer", "word", "sentence", one of the last two such as "sentence:3",
+// which counts from 1, ranges of generated tokens such as "4:9,12:15", or "" for tokens. A range is
+// BEGIN:END, counted from 0 and without END; ranges do not overlap. It returns a [trace.UsageError]
+// for anything else.
+func ParseTarget(s string) (Grouping, error) {
 	g, wrong := parseTarget(s)
 	if wrong != "" {
 		return g, trace.Usagef("target %s: %s", message.Quote(s), wrong)
@@ -36,41 +25,27 @@ func ParseTarget(s string) (Target, error) {
 }
 
 // parseTarget is ParseTarget with what is wrong, "" if nothing is, instead of an error.
-func parseTarget(s string) (g Target, wrong string) {
-	if s == "" || slices.Contains(targets, s) {
-		return Target{name: s}, ""
-	}
+func parseTarget(s string) (g Grouping, wrong string) {
 	name, number, _ := strings.Cut(s, ":")
 	n, err := strconv.Atoi(number)
 	if err == nil && n > 0 && (name == "word" || name == "sentence") {
-		return Target{name: name, number: n}, ""
+		return Grouping{name: name, number: n}, ""
 	}
-	ranges, ok := parseRanges(s)
-	slices.SortFunc(ranges, func(a, b [2]int) int { return a[0] - b[0] })
-	for i, r := range ranges {
-		ok = ok && (i == 0 || ranges[i-1][1] <= r[0])
+	g, ok := readGrouping(s, "answer", "word", "sentence")
+	slices.SortFunc(g.ranges, func(a, b [2]int) int { return a[0] - b[0] })
+	for i, r := range g.ranges {
+		ok = ok && (i == 0 || g.ranges[i-1][1] <= r[0])
 	}
-	if !ok {
-		return g, message.DidYouMean(s, targets) + "want answer, word, sentence, one of them as " +
-			"sentence:3, counted from 1, or generated tokens as BEGIN:END,BEGIN:END, counted " +
-			"from 0, END not included and none twice"
+	if ok {
+		return g, ""
 	}
-	return Target{ranges: ranges}, ""
+	return Grouping{}, message.DidYouMean(s, []string{"answer", "word", "sentence"}) + "want " +
+		"answer, word, sentence, one of them as sentence:3, counted from 1, or generated tokens " +
+		"as BEGIN:END,BEGIN:END, counted from 0, END not included and none twice"
 }
-
-// String returns the target in the form that [ParseTarget] reads.
-func (g Target) String() string {
-	if g.number > 0 {
-		return fmt.Sprintf("%s:%d", g.name, g.number)
-	}
-	return g.name + writeRanges(g.ranges)
-}
-
-// Tokens reports whether each generated token has a row of its own.
-func (g Target) Tokens() bool { return g.name == "" && len(g.ranges) == 0 }
 
 // fits returns a usage error if a range ends after the last of n generated tokens.
-func (g Target) fits(n int) error {
+func (g Grouping) fits(n int) error {
 	if k := len(g.ranges); k > 0 && g.ranges[k-1][1] > n {
 		return LookupOption("target").usagef("target %s; there are %s, and they count from 0", g,
 			message.Count(n, "generated token"))
@@ -88,7 +63,7 @@ type stretch struct {
 // divide returns the stretches of generated tokens, without gaps. There may be more tokens than
 // that later: a stretch that is not the last one stays as it is. The error, a usage error, says
 // that the text does not have what the target names; the stretches are then right all the same.
-func (g Target) divide(steps []GeneratedToken) (all []stretch, err error) {
+func (g Grouping) divide(steps []GeneratedToken) (all []stretch, err error) {
 	parts, count := g.parts(steps)
 	for t, part := range parts {
 		rest := part < 0 && (g.name == "answer" || g.number > 0 || len(g.ranges) > 0)
@@ -109,7 +84,7 @@ func (g Target) divide(steps []GeneratedToken) (all []stretch, err error) {
 
 // parts returns for each generated token the number of the part that it is in, -1 for none, and how
 // many parts of that kind the text has.
-func (g Target) parts(steps []GeneratedToken) (parts []int, count int) {
+func (g Grouping) parts(steps []GeneratedToken) (parts []int, count int) {
 	parts = slices.Repeat([]int{-1}, len(steps))
 	if g.name == "answer" { // but for the control tokens that end it
 		n := len(steps)
@@ -128,11 +103,13 @@ func (g Target) parts(steps []GeneratedToken) (parts []int, count int) {
 		return parts, len(g.ranges)
 	}
 	var p Prompt
+	var text strings.Builder
 	for _, s := range steps {
-		begin := len(p.Text)
-		p.Text += s.Text
-		p.Offsets = append(p.Offsets, [2]int{begin, len(p.Text)})
+		begin := text.Len()
+		text.WriteString(s.Text)
+		p.Offsets = append(p.Offsets, [2]int{begin, text.Len()})
 	}
+	p.Text = text.String()
 	of := sentenceOf(p.Text)
 	if g.name == "word" {
 		of = wordOf(p.Text)
@@ -163,7 +140,7 @@ func (g Target) parts(steps []GeneratedToken) (parts []int, count int) {
 // it: the last one, its own, is what later tokens of the group have from earlier ones. A method
 // whose tokens have different layers shown, and no values of generated tokens in others, has only
 // the layers shown.
-func (e *Explanation) groupTargets(target Target) (*Explanation, error) {
+func (e *Explanation) groupTargets(target Grouping) (*Explanation, error) {
 	all, err := target.divide(e.Steps)
 	if err != nil {
 		return nil, err
@@ -202,8 +179,7 @@ func joinSteps(steps []GeneratedToken, rest bool) GeneratedToken {
 // generated tokens; mass has those of the tokens, [n,L].
 func (r *Result) groupTargets(all []stretch, mass []float64) (*Result, []float64) {
 	g, m, L := *r, r.Shape[1], r.Shape[2]
-	f, name := r.describeTargets(&g)
-	g.Options["targets"] = name
+	f := r.describeTargets(&g)
 	g.Data, g.Shown, g.Generated, g.GeneratedLevels = nil, nil, nil, nil
 	g.Explained, g.Residue = sumsOf(r.Explained, all), sumsOf(r.Residue, all)
 	for _, s := range all {
@@ -244,17 +220,17 @@ func (r *Result) groupTargets(all []stretch, mass []float64) (*Result, []float64
 	return &g, masses
 }
 
-// describeTargets sets the unit and copies the options of a result for rows of several tokens. It
-// returns the function that combines values, of which none is below 0 unless they are added up, and
-// its name.
-func (r *Result) describeTargets(g *Result) (f func(a, b float64) float64, name string) {
-	g.Options = maps.Clone(r.Options)
-	if r.AddsUp() {
-		g.Unit = "sum over the target's tokens of " + r.Unit
-		return func(a, b float64) float64 { return a + b }, "sum of tokens"
+// describeTargets sets the unit and the options of a result with rows of several tokens, g. It
+// returns the function that combines values, of which none is below 0 unless they are added up.
+func (r *Result) describeTargets(g *Result) func(a, b float64) float64 {
+	f, how := func(a, b float64) float64 { return a + b }, "sum"
+	if !r.AddsUp() {
+		f, how = func(a, b float64) float64 { return max(a, b) }, "highest"
 	}
-	g.Unit = "highest over the target's tokens of " + r.Unit
-	return func(a, b float64) float64 { return max(a, b) }, "highest of tokens"
+	g.Options = maps.Clone(r.Options)
+	g.Options["targets"] = how + " of tokens"
+	g.Unit = how + " over the target's tokens of " + r.Unit
+	return f
 }
 
 // shownIn returns the layer that a picture of some generated tokens shows: that of all of them; of

@@ -82,9 +82,10 @@ func TestExplainTarget(t *testing.T) {
 	near(t, "prompt", raw.Row(1, 0), []float64{.45, .45, .45}, 1e-15)
 	near(t, "generated", raw.Generated[1], []float64{.45, .2}, 1e-15)
 	near(t, "other mass", e.OtherMass["raw"][2:4], []float64{.65, .65}, 1e-15)
-	for all := range attribution.ExplainAll(context.Background(), m, slices.Values([]attribution.Text{
-		{Prompt: "w1 w2 w3"}, {Prompt: "w2"},
-	}), opts, attribution.Batching{}) {
+	texts := slices.Values([]attribution.Text{{Prompt: "w1 w2 w3"}, {Prompt: "w2"}})
+	for all := range attribution.ExplainAll(
+		context.Background(), m, texts, opts, attribution.Batching{},
+	) {
 		if all.Err != nil || all.Index == 0 && cmp.Diff(all.Explanation, e) != "" {
 			t.Errorf("text %d: %v", all.Index, all.Err)
 		}

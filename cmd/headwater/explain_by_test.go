@@ -93,7 +93,7 @@ func TestExplainByRefusals(t *testing.T) {
 		{"target twice", in("--target", "0:3,2:5", "a"), "", 2, "END not included and none twice"},
 		{"target after the end", in("--target", "0:9", "--max-tokens", "3", "a"), "", 2, "--target 0:9; there are 3 generated tokens, and they count from 0"},
 		{"no such sentence", in("--target", "sentence:3", "--max-tokens", "2", "the keys"), "", 2, "--target sentence:3; the generated text has 1 sentence"},
-		{"target and an encoder", in("--model", "tiny-bert", "--target", "answer", "the keys"), "", 2, "--target answer;"},
+		{"target and an encoder", in("--model", "tiny-mlm", "--target", "answer", "the keys"), "", 2, "--target answer;"},
 		{"target of a graph", in("--view", "flow", "--target", "answer", "a"), "", 2, "without --lift, --by, --target, --filter"},
 		{"target of maps", in("--view", "maps", "--target", "answer", "a"), "", 2, "shows every token, without --by, --target and --filter"},
 		{"no top", in("--top", "0", "a"), "", 2, `--top "0": want a whole number from 1 to 1000000`},
