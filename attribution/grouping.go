@@ -13,7 +13,8 @@ import (
 
 // Grouping says how the tokens of a prompt are grouped into spans: not at all, by words, by
 // sentences, by the parts of a conversation, or by ranges of bytes that a user names. It also says
-// how generated tokens are grouped; see [ParseTarget]. The zero value leaves the tokens as they are.
+// how generated tokens are grouped; see [ParseTarget]. The zero value leaves the tokens as they
+// are.
 type Grouping struct {
 	name   string   // "word", "sentence", "turn", "answer", or "" for ranges
 	number int      // of the only word or sentence of a target, from 1; 0 for all

@@ -1,7 +1,6 @@
 package attribution
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -95,27 +94,6 @@ func number(field func(*Options) *float64, most float64, exclusive bool, zero st
 			return ""
 		},
 		limits: fmt.Sprintf(", %s (default 0 for %s)", limits, zero),
-	}
-}
-
-// grouping is how tokens are grouped; wrong says what is wrong with a text, "" if nothing is.
-func grouping(field func(*Options) *string, wrong func(string) string) value {
-	return value{
-		given: func(o *Options) bool { return *field(o) != "" },
-		read: func(o *Options, text string) error {
-			if reason := wrong(cmp.Or(text, ":")); reason != "" { // the default needs no words
-				return trace.Usagef("%s", reason)
-			}
-			*field(o) = text
-			return nil
-		},
-		write: func(o *Options) string { return *field(o) },
-		wrong: func(name string, o *Options) string {
-			if reason := wrong(*field(o)); reason != "" {
-				return fmt.Sprintf("%s %s; %s", name, message.Quote(*field(o)), reason)
-			}
-			return ""
-		},
 	}
 }
 
@@ -453,4 +431,29 @@ func scoringNumber(name string) value {
 		}
 	}
 	panic("attribution: there is no scoring number " + name)
+}
+
+// grouping is how tokens are grouped; wrong says what is wrong with a text, "" if nothing is.
+func grouping(field func(*Options) *string, wrong func(string) string) value {
+	return value{
+		given: func(o *Options) bool { return *field(o) != "" },
+		read: func(o *Options, text string) error {
+			reason := wrong(text)
+			if text == "" { // the default, which needs no words
+				reason = wrong(":")
+			}
+			if reason != "" {
+				return trace.Usagef("%s", reason)
+			}
+			*field(o) = text
+			return nil
+		},
+		write: func(o *Options) string { return *field(o) },
+		wrong: func(name string, o *Options) string {
+			if reason := wrong(*field(o)); reason != "" {
+				return fmt.Sprintf("%s %s; %s", name, message.Quote(*field(o)), reason)
+			}
+			return ""
+		},
+	}
 }
