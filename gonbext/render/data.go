@@ -135,7 +135,7 @@ func (b *page) dataWithin(limit int) (d scriptData, size int) {
 	m, n := len(b.e.Prompt.Texts), len(b.e.Steps)
 	d = scriptData{
 		ID: b.id(), M: m, N: n, T: b.chosen, V: b.lead, Grouped: grouped(b.e),
-		Targets: b.itself(0, m),
+		Targets:   b.itself(0, m),
 		All:       b.comparison != nil,
 		Positions: b.positions(), Extra: b.extraColumns(), Palette: b.palette.number(),
 	}
