@@ -136,7 +136,7 @@ func TestExplainTargetEnds(t *testing.T) {
 		})
 	}
 	for target, want := range map[string]string{
-		"0:4":        "target 0:4; there are 3 generated tokens, and they count from 0",
+		"0:4":        "target 0:4; there are 3 generated tokens, from 0",
 		"sentence:2": "target sentence:2; the generated text has 1 sentence",
 	} {
 		e, err := explain(target)

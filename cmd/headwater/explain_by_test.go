@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,6 +76,62 @@ func TestExplainByText(t *testing.T) {
 	}
 }
 
+// --target has rows of several tokens in every form, and a file that shows them can be made again.
+func TestExplainTarget(t *testing.T) {
+	t.Chdir(t.TempDir())
+	args := []string{
+		"explain", "--backend", "go", "--methods", "occlusion,value-zeroing", "--by", "sentence",
+		"--target", "sentence:2", "--continuation", " john . mary has the key",
+	}
+	text := mustExecute(t, "", append(args, told)...)
+	for _, want := range []string{
+		"1  john .  2 tokens outside the target, ", "2  mary has the key  4 tokens, ",
+		"sum over the target's tokens of change of the log-probability,", "output, the layer of",
+		"spans taken away together", "the target itself +", "One block",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the text lacks %q:\n%s", want, text)
+		}
+	}
+	e := explained(t, append(args[3:], told)...)
+	if len(e.Steps) != 2 || len(e.Steps[1].IDs) != 4 || !e.Steps[0].Rest || e.Steps[1].Rest {
+		t.Errorf("steps %+v", e.Steps)
+	}
+	files := []string{"a.svg", "a.html", "a.csv", "a.json", "a.parquet", "text.svg"}
+	for _, file := range files {
+		more := []string{"--save", file, "-o", "out.txt"}
+		if file == "text.svg" {
+			more = append(more, "--figure", "text")
+		}
+		mustExecute(t, "", slices.Concat(args, more, []string{told})...)
+		if file == "a.json" || file == "a.parquet" || file == "a.csv" {
+			continue // which say nothing of their origin
+		}
+		if said := mustExecute(t, "", "reproduce", file); !strings.Contains(said, "the same") {
+			t.Errorf("%s: %s", file, said)
+		}
+	}
+	page, err := os.ReadFile("a.html")
+	if err != nil || !strings.Contains(string(page), "6 generated, explained in 2 rows") ||
+		!strings.Contains(string(page), "the target itself +15.5") {
+		t.Errorf("the page does not say what its rows are: %v", err)
+	}
+	table, err := os.ReadFile("a.csv")
+	if err != nil || !strings.Contains(string(table), `" mary has the key",3,`) {
+		t.Errorf("the table lacks the target: %v\n%s", err, table)
+	}
+}
+
+// Two models that cut a text differently are compared target by target.
+func TestCompareTargets(t *testing.T) {
+	text := mustExecute(t, "", "explain", "--backend", "go", "--methods", "direct", "--target",
+		"sentence", "--by", "sentence", "--continuation", " john . mary has the key",
+		"--against-model", "tiny-alibi", told)
+	if !strings.Contains(text, "A − B") || !strings.Contains(text, "2  mary has the key") {
+		t.Errorf("no comparison of targets:\n%s", text)
+	}
+}
+
 func TestExplainByRefusals(t *testing.T) {
 	in := func(args ...string) []string {
 		return append([]string{"explain", "--backend", "go", "-o", "OUT"}, args...)
@@ -91,7 +149,7 @@ func TestExplainByRefusals(t *testing.T) {
 		{"no target", in("--target", "", "a"), "", 2, `--target "": want answer, word, sentence`},
 		{"unknown target", in("--target", "sentense", "a"), "", 2, `--target "sentense": did you mean sentence? want answer`},
 		{"target twice", in("--target", "0:3,2:5", "a"), "", 2, "END not included and none twice"},
-		{"target after the end", in("--target", "0:9", "--max-tokens", "3", "a"), "", 2, "--target 0:9; there are 3 generated tokens, and they count from 0"},
+		{"target after the end", in("--target", "0:9", "--max-tokens", "3", "a"), "", 2, "--target 0:9; there are 3 generated tokens, from 0"},
 		{"no such sentence", in("--target", "sentence:3", "--max-tokens", "2", "the keys"), "", 2, "--target sentence:3; the generated text has 1 sentence"},
 		{"target and an encoder", in("--model", "tiny-mlm", "--target", "answer", "the keys"), "", 2, "--target answer;"},
 		{"target of a graph", in("--view", "flow", "--target", "answer", "a"), "", 2, "without --lift, --by, --target, --filter"},
