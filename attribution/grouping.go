@@ -166,7 +166,7 @@ func (e *Explanation) groupBy(spans []Span, by Grouping) (*Explanation, error) {
 // hasShares reports whether the values of a method are shares of a row.
 func (e *Explanation) hasShares() bool {
 	for _, r := range e.Methods {
-		if r != nil && strings.HasPrefix(r.Unit, "share") && r.Options["scorer"] == "" {
+		if r != nil && strings.Contains(r.Unit, "share") && r.Options["scorer"] == "" {
 			return true
 		}
 	}

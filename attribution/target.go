@@ -47,8 +47,8 @@ func parseTarget(s string) (g Grouping, wrong string) {
 // fits returns a usage error if a range ends after the last of n generated tokens.
 func (g Grouping) fits(n int) error {
 	if k := len(g.ranges); k > 0 && g.ranges[k-1][1] > n {
-		return LookupOption("target").usagef("target %s; there %s %s, from 0", g, message.IsOrAre(n),
-			message.Count(n, "generated token"))
+		return LookupOption("target").usagef("target %s; there %s %s, from 0", g,
+			message.IsOrAre(n), message.Count(n, "generated token"))
 	}
 	return nil
 }
