@@ -126,6 +126,16 @@ func (p *picture) continues(j int) bool {
 	return r == utf8.RuneError || unicode.In(r, unicode.L, unicode.N, unicode.M)
 }
 
+// named reports whether span j has a name beside its text, as a turn does.
+func (p *picture) named(j int) bool {
+	if !grouped(p.e) || j >= len(p.e.Prompt.Offsets) {
+		return false
+	}
+	text, o := p.e.Prompt.Text, p.e.Prompt.Offsets[j]
+	return 0 <= o[0] && o[0] < o[1] && o[1] <= len(text) &&
+		!strings.Contains(text[o[0]:o[1]], p.e.Prompt.Texts[j])
+}
+
 // apart reports whether there is white space between span j and the span before it. Unlike a token,
 // a span has no white space at its ends.
 func (p *picture) apart(j int) bool {
@@ -133,7 +143,7 @@ func (p *picture) apart(j int) bool {
 		return false
 	}
 	text, end, begin := p.e.Prompt.Text, p.e.Prompt.Offsets[j-1][1], p.e.Prompt.Offsets[j][0]
-	if end < 1 || end > begin || begin >= len(text) {
+	if p.named(j) || end < 1 || end > begin || begin >= len(text) {
 		return true
 	}
 	return strings.ContainsFunc(text[end-1:begin+1], unicode.IsSpace)

@@ -23,6 +23,9 @@ func (b *page) text() {
 		b.WriteString(f.before(j))
 		b.source(j)
 		b.lineBreak(text)
+		if b.named(j) && !strings.HasSuffix(text, "\n") {
+			b.WriteString("<br>")
+		}
 		b.WriteString(f.after(j))
 	}
 	if !b.e.Model.Bidirectional {
