@@ -56,10 +56,67 @@ func (r *run) explain(ctx context.Context, m trace.Model) (*Explanation, error) 
 			err = r.addStep(ctx, step)
 		}
 		if err != nil {
-			return r.soFar(err), r.wrap(ctx, err)
+			return r.finish(r.soFar(err), r.wrap(ctx, err))
 		}
 	}
-	return r.e, r.end(ctx)
+	return r.finish(r.e, r.end(ctx))
+}
+
+// finish returns an explanation, nil for none, as it is asked for: with its tokens grouped. The
+// error is err, or that the text does not have what the target names.
+func (r *run) finish(e *Explanation, err error) (*Explanation, error) {
+	if e == nil || len(e.Steps) == 0 {
+		return e, err
+	}
+	e, wrong := r.grouped(e)
+	if wrong == nil && !r.target.Tokens() {
+		if e, wrong = e.groupTargets(r.target); wrong == nil && r.opts.OnStep != nil {
+			r.opts.OnStep(e)
+		}
+	}
+	if err == nil {
+		err = wrong
+	}
+	return e, err
+}
+
+// grouped returns an explanation over the spans of the prompt that are asked for.
+func (r *run) grouped(e *Explanation) (*Explanation, error) {
+	if r.spans == nil {
+		return e, nil
+	}
+	return e.groupBy(r.spans, r.by)
+}
+
+// prepareGroups reads how tokens are grouped. It returns a usage error if that does not fit the
+// prompt.
+func (r *run) prepareGroups() (err error) {
+	if r.by, err = ParseGrouping(r.opts.By); err != nil {
+		return err
+	}
+	if r.target, err = ParseTarget(r.opts.Target); err != nil {
+		return err
+	}
+	if r.tokens > 0 {
+		if err := r.target.fits(r.tokens); err != nil {
+			return err
+		}
+	}
+	if r.by.Tokens() {
+		return nil
+	}
+	if r.spans, err = r.e.spans(r.by); err != nil {
+		if usage := (*trace.UsageError)(nil); errors.As(err, &usage) {
+			return LookupOption("by").usagef("by %s: %s", r.by, usage.Reason)
+		}
+		return err
+	}
+	for _, m := range r.plan.methods {
+		if m.info().Together {
+			r.e.Methods[m.Name].Options["spans"] = together
+		}
+	}
+	return nil
 }
 
 // soFar returns the explanation so far, nil if nothing was explained because of what the caller
@@ -116,6 +173,9 @@ type run struct {
 	flat []flatRows
 	// text are the ids so far: the prompt and the tokens explained.
 	text []int
+	// by and target are how tokens are grouped, and spans are the columns, nil for tokens.
+	by, target Grouping
+	spans      []Span
 }
 
 // prediction is a token and the terms of its logit, which are nil if they were not asked for or the
@@ -199,6 +259,9 @@ func newRun(m trace.Model, prompt string, opts Options) (*run, error) {
 	}
 	r.text = slices.Clone(r.ids)
 	r.start(info, read)
+	if err := r.prepareGroups(); err != nil {
+		return nil, err
+	}
 	r.remark(m, prompt)
 	return r, nil
 }
@@ -587,8 +650,24 @@ func (r *run) append(t prediction, wanted func(*job) int) {
 	}
 	e.Warnings = append(append([]string{}, r.remarks...), r.plan.zeroWarnings()...)
 	e.Warnings = append(append(e.Warnings, r.residueWarnings()...), r.flatWarnings()...)
-	if r.opts.OnStep != nil {
-		r.opts.OnStep(e)
+	r.report()
+}
+
+// report tells the caller of another token. Before the last one it is not known which tokens a
+// target has.
+func (r *run) report() {
+	switch {
+	case !r.target.Tokens():
+		if r.opts.OnProgress != nil {
+			r.opts.OnProgress(trace.Progress{
+				Stage: "explaining the target", Unit: "token", Done: len(r.e.Steps),
+				Total: r.tokens,
+			})
+		}
+	case r.opts.OnStep != nil:
+		if e, err := r.grouped(r.e); err == nil {
+			r.opts.OnStep(e)
+		}
 	}
 }
 

@@ -193,7 +193,8 @@ func (w *window) explainTogether(
 			if q.err == nil {
 				q.err = q.end(ctx)
 			}
-			if !q.yield(q.soFar(q.err), q.err, yield) {
+			e, err := q.finish(q.soFar(q.err), q.err)
+			if !q.yield(e, err, yield) {
 				return false
 			}
 		}
@@ -206,7 +207,8 @@ func (w *window) explainTogether(
 		if failed != nil {
 			err = q.wrap(ctx, failed)
 		}
-		if !q.yield(q.soFar(err), err, yield) {
+		e, err := q.finish(q.soFar(err), err)
+		if !q.yield(e, err, yield) {
 			return false
 		}
 	}

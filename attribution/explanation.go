@@ -33,6 +33,18 @@ type Options struct {
 	// joins two texts: the context of a question, the document of a query, the second sentence of
 	// two.
 	Pair string `json:"pair,omitempty"`
+	// By groups the tokens of the prompt into spans, as [ParseGrouping] reads: every result has a
+	// column for each span. Values are put together as [Explanation.Group] says, but for scorers
+	// with [scorer.Info.Together], which take the tokens of a span away as one.
+	By string `json:"by,omitempty"`
+	// Target groups generated tokens, as [ParseTarget] reads: a row then explains a word, a
+	// sentence or the whole answer. Text that it does not name has a row for each stretch between,
+	// so that no part of the answer is missing as a source. Values of a row are sums over its
+	// tokens, or their highest where they do not add up, as those of flow and lift; scorers with
+	// [scorer.Info.Together] take earlier groups away as one, and where the scorer's own quantity
+	// is the probability it is the log-probability, whose sum is that of the whole group. OnStep is
+	// then called at the end alone. An encoder does not accept it.
+	Target string `json:"target,omitempty"`
 	// Specials says whether begin-of-text is added to the prompt.
 	Specials trace.Specials `json:"specials,omitempty"`
 	// Chat puts the prompt into the model's chat template, as the words of a user, and explains the
@@ -183,6 +195,11 @@ type GeneratedToken struct {
 	Probability float64 `json:"probability"`
 	Special     bool    `json:"special,omitempty"`
 	Forced      bool    `json:"forced,omitempty"`
+	// IDs are, with [Options.Target], the ids of the generated tokens that are explained together;
+	// ID is then the first, Text all of them, and Probability that of all, one after the other.
+	// Rest says that the target does not name them.
+	IDs  []int `json:"ids,omitempty"`
+	Rest bool  `json:"rest,omitempty"`
 	// Alternatives are the most probable tokens, the most probable first.
 	Alternatives []Alternative `json:"alternatives"`
 }
@@ -201,7 +218,8 @@ type Result struct {
 	// layers, row.
 	Options map[string]string `json:"options"`
 	// Layers are the layers of the last axis, 0-based: all of them, or only the top one; or
-	// [LayerByToken] alone, where each token has only the layer in Shown. See [Result.Layer].
+	// [LayerByToken] alone, where each token has only the layer in Shown. See [Result.Layer]. It is
+	// [LayerByToken] in Shown, too, where tokens of one target have different layers.
 	Layers []int `json:"layers"`
 	// Shape is [n,m,l] and l is len(Layers).
 	Shape [3]int `json:"shape"`
@@ -218,7 +236,8 @@ type Result struct {
 	Shown []int `json:"shown"`
 	// Generated has, for each generated token, its values of the generated tokens before it at the
 	// layer shown, the token itself included with [Options.OwnRow]; nil for an encoder. Their sum
-	// is that of [Explanation.OtherMass] except where the method is lifted.
+	// is that of [Explanation.OtherMass] except where the method is lifted. With [Options.Target] a
+	// row has its own group too: what later tokens of it have from earlier ones.
 	Generated [][]float64 `json:"generated,omitempty"`
 	// GeneratedLevels has, with [Options.AllLayers], the values of Generated at every level: row t
 	// is [l,q] for the q values of Generated[t]. Nil if there is one level. See
@@ -235,11 +254,12 @@ type Result struct {
 }
 
 // TokenIDs returns the ids of the text: of the prompt and, for a decoder, of the generated tokens.
+// A span of the prompt has the id of its first token alone.
 func (e *Explanation) TokenIDs() []int {
 	ids := slices.Clone(e.Prompt.IDs)
 	if !e.Model.Reads() {
 		for _, g := range e.Steps {
-			ids = append(ids, g.ID)
+			ids = append(ids, g.TokenIDs()...)
 		}
 	}
 	return ids
@@ -270,6 +290,14 @@ func (t typedTracer) Trace(
 	ctx context.Context, ids []int, taps []trace.Tap,
 ) ([]trace.Tensor, error) {
 	return t.m.TraceTypes(ctx, ids, t.types, taps)
+}
+
+// TokenIDs returns the ids of the generated tokens that are explained together, or of the only one.
+func (g GeneratedToken) TokenIDs() []int {
+	if g.IDs != nil {
+		return g.IDs
+	}
+	return []int{g.ID}
 }
 
 // Made returns how much of the explanation there is so far: "1 token", "2 tokens", "2 predictions".

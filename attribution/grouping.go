@@ -12,41 +12,58 @@ import (
 )
 
 // Grouping says how the tokens of a prompt are grouped into spans: not at all, by words, by
-// sentences, or by ranges of bytes that a user names. The zero value leaves the tokens as they are.
+// sentences, by the parts of a conversation, or by ranges of bytes that a user names. It also says
+// how generated tokens are grouped; see [ParseTarget]. The zero value leaves the tokens as they
+// are.
 type Grouping struct {
-	name   string   // "word", "sentence", or "" for ranges
-	ranges [][2]int // of bytes, [begin,end)
+	name   string   // "word", "sentence", "turn", "answer", or "" for ranges
+	number int      // of the only word or sentence of a target, from 1; 0 for all
+	ranges [][2]int // of bytes, or of the tokens of a target, [begin,end)
 }
 
-// ParseGrouping reads "word", "sentence", ranges of bytes of the prompt such as "0:8,12:23", or ""
-// for tokens. A range is BEGIN:END, counted from 0 and without END. It returns a [trace.UsageError]
-// for anything else.
+// ParseGrouping reads "word", "sentence", "turn", ranges of bytes of the prompt such as
+// "0:8,12:23", or "" for tokens. A range is BEGIN:END, counted from 0 and without END. It returns a
+// [trace.UsageError] for anything else.
 func ParseGrouping(s string) (Grouping, error) {
-	switch s {
-	case "":
-		return Grouping{}, nil
-	case "word", "sentence":
-		return Grouping{name: s}, nil
+	g, wrong := parseGrouping(s)
+	if wrong != "" {
+		return g, trace.Usagef("grouping %s: %s", message.Quote(s), wrong)
 	}
-	var g Grouping
+	return g, nil
+}
+
+// parseGrouping is ParseGrouping with what is wrong, "" if nothing is, instead of an error.
+func parseGrouping(s string) (g Grouping, wrong string) {
+	names := []string{"word", "sentence", "turn"}
+	if g, ok := readGrouping(s, names...); ok {
+		return g, ""
+	}
+	return g, message.DidYouMean(s, names) + "want word, sentence, turn, or bytes of the prompt " +
+		"as BEGIN:END,BEGIN:END, counted from 0 and END not included"
+}
+
+// readGrouping reads one of some names, ranges such as "0:8,12:23", or "" for tokens.
+func readGrouping(s string, names ...string) (g Grouping, ok bool) {
+	if s == "" || slices.Contains(names, s) {
+		return Grouping{name: s}, true
+	}
 	for part := range strings.SplitSeq(s, ",") {
 		first, last, _ := strings.Cut(strings.TrimSpace(part), ":")
 		begin, err1 := strconv.Atoi(first)
 		end, err2 := strconv.Atoi(last)
 		if err1 != nil || err2 != nil || begin < 0 || begin >= end {
-			return Grouping{}, trace.Usagef(
-				"grouping %s: %swant word, sentence, or bytes of the prompt as "+
-					"BEGIN:END,BEGIN:END, counted from 0 and END not included",
-				message.Quote(s), message.DidYouMean(s, []string{"word", "sentence"}),
-			)
+			return Grouping{}, false
 		}
 		g.ranges = append(g.ranges, [2]int{begin, end})
 	}
-	return g, nil
+	return g, true
 }
 
-// String returns the grouping in the form that [ParseGrouping] reads.
+// String returns the grouping in the form that [ParseGrouping] or [ParseTarget] reads.
 func (g Grouping) String() string {
+	if g.number > 0 {
+		return fmt.Sprintf("%s:%d", g.name, g.number)
+	}
 	var ranges []string
 	for _, r := range g.ranges {
 		ranges = append(ranges, fmt.Sprintf("%d:%d", r[0], r[1]))
@@ -66,36 +83,72 @@ func (g Grouping) Fits(text string) error {
 }
 
 // Of returns the spans of a prompt. It returns a [trace.UsageError] for ranges as [Prompt.Spans]
-// does.
+// does, and for turns as [Prompt.Turns] does.
 func (g Grouping) Of(p *Prompt) ([]Span, error) {
 	switch g.name {
 	case "word":
 		return p.Words(), nil
 	case "sentence":
 		return p.Sentences(), nil
+	case "turn":
+		return p.Turns()
 	}
 	return p.Spans(g.ranges...)
 }
 
 // Group returns the explanation with the tokens of its prompt grouped; [Explanation.GroupSpans]
-// says how values are combined. The option "by" of each result and map names the grouping. If the
-// grouping leaves the tokens as they are, Group returns e itself. It returns a [trace.UsageError]
-// for ranges as [Prompt.Spans] does.
+// says how values are combined. Scorers that take tokens away have taken them away one at a time;
+// [Options.By] takes each span away as one. The option "by" of each result and map names the
+// grouping. If the grouping leaves the tokens as they are, or they are grouped in this way already,
+// Group returns e itself. It returns a [trace.UsageError] if they are grouped in another way, and
+// as [Grouping.Of] does.
 //
-// By words and by sentences, the first token is a span of its own in a decoder if a method has
+// By words, sentences and turns, the first token is a span of its own in a decoder if a method has
 // shares of a row: attention rests on it whatever the row is about, and its share would be that of
 // the first sentence.
 func (e *Explanation) Group(by Grouping) (*Explanation, error) {
-	if by.Tokens() {
+	was := e.setting("by")
+	if by.Tokens() || was == by.String() {
 		return e, nil
 	}
-	spans, err := by.Of(&e.Prompt)
+	if was != "" {
+		return nil, trace.Usagef("the tokens are grouped by %s already, and the grouping %s needs "+
+			"them one by one: explain the prompt again", was, by)
+	}
+	spans, err := e.spans(by)
 	if err != nil {
 		return nil, err
 	}
-	if len(by.ranges) == 0 && !e.Model.Bidirectional && e.hasShares() {
-		spans = e.Prompt.withFirstApart(spans)
+	return e.groupBy(spans, by)
+}
+
+// Grouped reports whether its columns are spans of several tokens, or its rows groups of generated
+// tokens, so that it does not have the tokens as the model has them.
+func (e *Explanation) Grouped() bool {
+	return e.setting("spans") != "" || e.setting("target") != ""
+}
+
+// setting returns a setting that all results have or none.
+func (e *Explanation) setting(name string) string {
+	for _, method := range e.Order {
+		if r := e.Methods[method]; r != nil {
+			return r.Options[name]
+		}
 	}
+	return ""
+}
+
+// spans returns the spans that Group makes of the tokens.
+func (e *Explanation) spans(by Grouping) ([]Span, error) {
+	spans, err := by.Of(&e.Prompt)
+	if err == nil && len(by.ranges) == 0 && !e.Model.Bidirectional && e.hasShares() {
+		spans = e.Prompt.withFirstApart(spans, by.name == "turn")
+	}
+	return spans, err
+}
+
+// groupBy returns the explanation over spans, which are those of by.
+func (e *Explanation) groupBy(spans []Span, by Grouping) (*Explanation, error) {
 	g, err := e.GroupSpans(spans)
 	if err != nil {
 		return nil, err
@@ -116,15 +169,16 @@ func (e *Explanation) Group(by Grouping) (*Explanation, error) {
 // hasShares reports whether the values of a method are shares of a row.
 func (e *Explanation) hasShares() bool {
 	for _, r := range e.Methods {
-		if r != nil && strings.HasPrefix(r.Unit, "share") && r.Options["scorer"] == "" {
+		if r != nil && strings.Contains(r.Unit, "share") && r.Options["scorer"] == "" {
 			return true
 		}
 	}
 	return false
 }
 
-// withFirstApart returns spans of the prompt of which the first token is one of its own.
-func (p *Prompt) withFirstApart(spans []Span) []Span {
+// withFirstApart returns spans of the prompt of which the first token is one of its own. The rest
+// of a span that was named keeps its name.
+func (p *Prompt) withFirstApart(spans []Span, named bool) []Span {
 	if len(spans) == 0 || spans[0].Tokens[0] != 0 || len(spans[0].Tokens) == 1 {
 		return spans
 	}
@@ -132,6 +186,8 @@ func (p *Prompt) withFirstApart(spans []Span) []Span {
 	first.Tokens, rest.Tokens = rest.Tokens[:1:1], rest.Tokens[1:]
 	first.End, rest.Begin = p.Offsets[0][1], p.Offsets[rest.Tokens[0]][0]
 	first.Text = cmp.Or(strings.TrimSpace(p.Texts[0]), p.Texts[0])
-	rest.Text = strings.TrimSpace(p.Text[rest.Begin:rest.End])
+	if !named {
+		rest.Text = strings.TrimSpace(p.Text[rest.Begin:rest.End])
+	}
 	return slices.Concat([]Span{first, rest}, spans[1:])
 }

@@ -73,6 +73,31 @@ func generationRows() []Option {
 			decoder: "it continues one text",
 		},
 		{
+			Name: "by", Field: "By", Flag: "by", Group: GenerationOptions,
+			Help: "put prompt tokens together by `word|sentence|turn|BEGIN:END,BEGIN:END`, bytes " +
+				"of the prompt from 0 and END not included; turn is the messages of a chat and " +
+				"its template: shares and scores are added up, of flow and lift the highest " +
+				"counts, and occlusion, interchange and reagent take them away together " +
+				"(default tokens)",
+			value: grouping(func(o *Options) *string { return &o.By }, func(s string) string {
+				_, wrong := parseGrouping(s)
+				return wrong
+			}),
+		},
+		{
+			Name: "target", Field: "Target", Flag: "target", Group: GenerationOptions,
+			Help: "explain generated tokens together by `answer|word|sentence|sentence:N|" +
+				"BEGIN:END,BEGIN:END`: all of them, each word, each sentence, the N-th from 1, " +
+				"or tokens from 0 and END not included; values are added up, of flow and lift " +
+				"the highest counts, and a row's own text is a source of its own (default tokens)",
+			value: grouping(func(o *Options) *string { return &o.Target }, func(s string) string {
+				_, wrong := parseTarget(s)
+				return wrong
+			}),
+			encoder: "its rows are positions of the text that it reads, which positions name; " +
+				"group the text itself with by",
+		},
+		{
 			Name: "specials", Field: "Specials", Flag: "special", Group: GenerationOptions,
 			Help: "put begin-of-text before the prompt: `on|off|auto` (default auto, " +
 				"as the tokenizer says)",

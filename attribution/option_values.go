@@ -514,3 +514,28 @@ func scoringNumber(name string) value {
 	}
 	panic("attribution: there is no scoring number " + name)
 }
+
+// grouping is how tokens are grouped; wrong says what is wrong with a text, "" if nothing is.
+func grouping(field func(*Options) *string, wrong func(string) string) value {
+	return value{
+		given: func(o *Options) bool { return *field(o) != "" },
+		read: func(o *Options, text string) error {
+			reason := wrong(text)
+			if text == "" { // the default, which needs no words
+				reason = wrong(":")
+			}
+			if reason != "" {
+				return trace.Usagef("%s", reason)
+			}
+			*field(o) = text
+			return nil
+		},
+		write: func(o *Options) string { return *field(o) },
+		wrong: func(name string, o *Options) string {
+			if reason := wrong(*field(o)); reason != "" {
+				return fmt.Sprintf("%s %s; %s", name, message.Quote(*field(o)), reason)
+			}
+			return ""
+		},
+	}
+}

@@ -2,6 +2,7 @@ package attribution
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
@@ -31,6 +32,15 @@ const (
 // number out of its range, or options that exclude each other. [Explain] calls it, and then checks
 // what depends on the model and the methods; who passes options on may want to know before.
 func (o Options) Check() error { return o.check() }
+
+// Together reports whether one of the methods that are named takes the tokens of a span away as
+// one, so that By must be known before it is computed.
+func (o Options) Together() bool {
+	all, err := o.methods(nil)
+	return err == nil && slices.ContainsFunc(all, func(m Method) bool {
+		return m.alone(&o).info().Together
+	})
+}
 
 // alternatives returns how many alternatives each token carries.
 func (o Options) alternatives() int {

@@ -87,8 +87,11 @@ func (r *Result) Early(t, k, layers int) bool {
 }
 
 // LayerName says which layers the values of level k are about, for token t: "layer 3", or "up to
-// layer 3" if they are combined.
+// layer 3" if they are combined; "the layer of each token" if the tokens of a target have several.
 func (r *Result) LayerName(t, k int) string {
+	if r.Layer(t, k) == LayerByToken {
+		return "the layer of each token"
+	}
 	if r.Combined() {
 		return fmt.Sprintf("up to layer %d", r.Layer(t, k))
 	}

@@ -14,7 +14,8 @@ import (
 )
 
 // quantity returns the quantity that a scorer explains: the one in the options, the logit of a
-// score that is a number, or its own default.
+// score that is a number, or its own default. For a target of several tokens that is the
+// log-probability instead of the probability, if the scorer has it.
 func (o Options) quantity(info scorer.Info, numbers bool) trace.Quantity {
 	switch {
 	case o.Scoring.Quantity != "" || len(info.Quantities) == 0:
@@ -22,7 +23,11 @@ func (o Options) quantity(info scorer.Info, numbers bool) trace.Quantity {
 	case numbers && slices.Contains(info.Quantities, trace.Logit):
 		return trace.Logit
 	}
-	return info.Quantities[0]
+	if q := info.Quantities[0]; q != trace.Probability || o.Target == "" ||
+		!slices.Contains(info.Quantities, trace.LogProbability) {
+		return q
+	}
+	return trace.LogProbability
 }
 
 // prepareScoring checks that the model can be scored, and looks up the contrast. It does nothing if
@@ -142,7 +147,34 @@ func (r *run) scoreBy(
 		o.Contrast = &id
 	}
 	q := trace.Query{IDs: slices.Clone(ids), Types: r.types, Objective: o}
-	return m.scorer.Score(ctx, r.model, q, r.opts.Scoring)
+	scoring := r.opts.Scoring
+	if m.info().Together {
+		scoring.Groups = r.groups(t.GeneratedToken)
+	}
+	return m.scorer.Score(ctx, r.model, q, scoring)
+}
+
+// groups returns the tokens that scorers take away as one for the prediction of t: the spans of the
+// prompt, and the generated tokens before t that are explained together.
+func (r *run) groups(t GeneratedToken) (groups [][]int) {
+	for _, s := range r.spans {
+		groups = append(groups, slices.Clone(s.Tokens))
+	}
+	if r.target.Tokens() {
+		return groups
+	}
+	n, m := len(r.e.Steps), len(r.ids)
+	before, _ := r.target.divide(append(slices.Clone(r.e.Steps), t))
+	for _, s := range before {
+		var group []int
+		for i := s.begin; i < min(s.end, n); i++ {
+			group = append(group, m+i)
+		}
+		if group != nil {
+			groups = append(groups, group)
+		}
+	}
+	return groups
 }
 
 // alternatives returns how many alternatives the model is asked for: those that are shown, and as

@@ -27,13 +27,87 @@ type Span struct {
 // letter or digit. A token without letters and digits, and a control token, is a span of its own.
 // In scripts without spaces between words a run is a whole phrase; use [Prompt.Spans] there. There
 // are no words and no sentences if a token lies outside the text.
-func (p *Prompt) Words() []Span { return p.divide(wordOf(p.Text)) }
+func (p *Prompt) Words() []Span { return p.divide(wordOf(p.Text), true) }
 
 // Sentences returns the sentences of the prompt. A sentence ends after ".", "!", "?" or a similar
 // mark, and the closing quotation marks and brackets that follow it, if white space comes next;
 // after "。", "！" and "？" without white space too; and at a line break. A control token is a span of
 // its own.
-func (p *Prompt) Sentences() []Span { return p.divide(sentenceOf(p.Text)) }
+func (p *Prompt) Sentences() []Span { return p.divide(sentenceOf(p.Text), true) }
+
+// Turns returns the parts of a conversation: a span for the words of each message, such as "user 1:
+// Where is the key?", and one for each stretch of text that the chat template writes, its control
+// tokens included, "template". A role with one message has no number, and what a model wrote to
+// itself is "assistant, thinking". A token belongs to the part of its first character that is no
+// white space; a token outside of them is a span of its own. Turns returns a [trace.UsageError] if
+// the prompt is no conversation, and another error if it is damaged.
+func (p *Prompt) Turns() ([]Span, error) {
+	if len(p.Parts) == 0 {
+		return nil, trace.Usagef("the prompt is no conversation and has no turns; Options.Chat " +
+			"puts it into the model's chat template")
+	}
+	if err := p.check(); err != nil {
+		return nil, damaged("%v", err)
+	}
+	messages := map[string][]int{} // by role, the turns in order
+	for _, part := range p.Parts {
+		turns := messages[part.Role]
+		if !part.Template && !slices.Contains(turns, part.Turn) {
+			messages[part.Role] = append(turns, part.Turn)
+		}
+	}
+	of, _ := rangeOf(p.Text, nil)
+	var names []string // of the spans in of
+	for i, part := range p.Parts {
+		if part.Begin < 0 || part.Begin > part.End || part.End > len(of) {
+			return nil, damaged("part %d lies in bytes %d to %d of a text of %d", i, part.Begin,
+				part.End, len(of))
+		}
+		if i == 0 || nextTurn(p.Parts[i-1], part) {
+			names = append(names, nameOf(part, messages[part.Role]))
+		}
+		for at := part.Begin; at < part.End; at++ {
+			of[at] = len(names) - 1
+		}
+	}
+	spans := p.divide(of, false)
+	for i, s := range spans {
+		switch at := p.partOf(p.Offsets[s.Tokens[0]], of); {
+		case at < 0:
+		case names[at] == templateName:
+			spans[i].Text = templateName
+		default:
+			spans[i].Text = names[at] + ": " + s.Text
+		}
+	}
+	return spans, nil
+}
+
+// nextTurn reports whether a part is in another span than the one before it.
+func nextTurn(before, part trace.Part) bool {
+	if part.Template || before.Template {
+		return part.Template != before.Template
+	}
+	return part.Turn != before.Turn || part.Thinking != before.Thinking
+}
+
+// templateName is the name of a stretch that the chat template writes.
+const templateName = "template"
+
+// nameOf returns the name of a part, where messages are those of its role.
+func nameOf(part trace.Part, messages []int) string {
+	if part.Template {
+		return templateName
+	}
+	name := part.Role
+	if len(messages) > 1 {
+		name += fmt.Sprintf(" %d", 1+slices.Index(messages, part.Turn))
+	}
+	if part.Thinking {
+		name += ", thinking"
+	}
+	return name
+}
 
 // Spans returns one span for each range of bytes [begin,end) of the prompt, and one for every token
 // outside the ranges, in the order of their first tokens. A token belongs to the first range that
@@ -48,7 +122,7 @@ func (p *Prompt) Spans(ranges ...[2]int) ([]Span, error) {
 	if err := p.check(); err != nil {
 		return nil, damaged("%v", err)
 	}
-	spans := p.divide(of)
+	spans := p.divide(of, true)
 	for k, r := range ranges {
 		if !slices.ContainsFunc(p.Offsets, func(o [2]int) bool { return p.partOf(o, of) == k }) {
 			return nil, trace.Usagef("span %d to %d, %s, holds the beginning of no token",
@@ -85,8 +159,9 @@ func rangeOf(text string, ranges [][2]int) ([]int, error) {
 }
 
 // divide returns the spans of the prompt, nil if a token lies outside the text. of has for each
-// byte of the text the number of its span, -1 for none.
-func (p *Prompt) divide(of []int) []Span {
+// byte of the text the number of its span, -1 for none. apart is whether control tokens are spans
+// of their own.
+func (p *Prompt) divide(of []int, apart bool) []Span {
 	if p.check() != nil {
 		return nil
 	}
@@ -94,14 +169,15 @@ func (p *Prompt) divide(of []int) []Span {
 	at := map[int]int{} // from a number in of to an index in spans
 	for j, offset := range p.Offsets {
 		part := p.partOf(offset, of)
-		if i, ok := at[part]; ok && part >= 0 && !p.Special[j] {
+		inside := part >= 0 && !(apart && p.Special[j])
+		if i, ok := at[part]; ok && inside {
 			s := &spans[i]
 			s.Tokens, s.End = append(s.Tokens, j), max(s.End, offset[1])
 			s.Text = strings.TrimSpace(p.Text[s.Begin:s.End])
 			continue
 		}
 		s := Span{p.Texts[j], offset[0], offset[1], []int{j}}
-		if part >= 0 && !p.Special[j] {
+		if inside {
 			at[part] = len(spans)
 			if text := strings.TrimSpace(s.Text); text != "" {
 				s.Text = text
@@ -263,7 +339,8 @@ func (e *Explanation) GroupSpans(spans []Span) (*Explanation, error) {
 	}
 	g := *e
 	g.Prompt = Prompt{
-		Text: e.Prompt.Text, BOSAdded: e.Prompt.BOSAdded, Second: e.Prompt.Second,
+		Text: e.Prompt.Text, BOSAdded: e.Prompt.BOSAdded, Parts: e.Prompt.Parts,
+		Second: e.Prompt.Second,
 	}
 	in := make([]int, len(e.Prompt.IDs)) // from a token to its span
 	for i, s := range spans {
@@ -320,6 +397,9 @@ func (e *Explanation) checkSpans(spans []Span) error {
 	}
 	return nil
 }
+
+// together is how a scorer with [scorer.Info.Together] puts tokens together.
+const together = "taken away together"
 
 // combineSpans returns the function that combines the values of a span's tokens, and its name for
 // the settings.

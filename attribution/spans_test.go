@@ -220,3 +220,59 @@ func TestRangesOfText(t *testing.T) {
 		}
 	}
 }
+
+// Turns are the words of each message and each stretch of the template, named by their roles; what
+// lies outside the text stays alone.
+func TestTurns(t *testing.T) {
+	p := promptOf("[S]|Be| brief.|[E]|\n|[U]|Hi| there|[E]|[A]|hm|[/T]| Hello|.|[E]|[U]|Bye|[E]|[A]\n")
+	p.Special[0], p.Special[9] = true, true
+	at := 0
+	add := func(role string, turn, bytes int, template, thinking bool) {
+		p.Parts = append(p.Parts, trace.Part{
+			Role: role, Turn: turn, Template: template, Thinking: thinking,
+			Begin: at, End: at + bytes,
+		})
+		at += bytes
+	}
+	add("system", 0, 3, true, false)     // [S]
+	add("system", 0, 9, false, false)    // Be brief.
+	add("system", 0, 4, true, false)     // [E]\n
+	add("user", 1, 3, true, false)       // [U]
+	add("user", 1, 8, false, false)      // Hi there
+	add("user", 1, 3, true, false)       // [E]
+	add("assistant", 2, 3, true, false)  // [A]
+	add("assistant", 2, 2, false, true)  // hm
+	add("assistant", 2, 4, true, false)  // [/T]
+	add("assistant", 2, 7, false, false) // Hello.
+	add("assistant", 2, 3, true, false)  // [E]
+	add("user", 3, 3, true, false)       // [U]
+	add("user", 3, 3, false, false)      // Bye
+	add("user", 3, 7, true, false)       // [E][A]\n
+	spans, err := p.Turns()
+	want := "template[0] system: Be brief.[1 2] template[3 4 5] user 1: Hi there[6 7] template[8 9] " +
+		"assistant, thinking: hm[10] template[11] assistant: Hello.[12 13] template[14 15] " +
+		"user 2: Bye[16] template[17 18]"
+	if got := shown(spans); err != nil || got != want {
+		t.Errorf("turns %s, %v\nwant  %s", got, err, want)
+	}
+	by, err := attribution.ParseGrouping("turn")
+	if err != nil || by.String() != "turn" || by.Tokens() {
+		t.Errorf("%v, %v", by, err)
+	}
+	p.Parts[3].End = len(p.Text) + 1
+	if _, err := p.Turns(); err == nil || errors.Is(err, trace.ErrUsage) {
+		t.Errorf("a part outside the text: %v", err)
+	}
+	p.Parts = nil
+	if _, err := by.Of(&p); !errors.Is(err, trace.ErrUsage) ||
+		!strings.Contains(err.Error(), "Options.Chat") {
+		t.Errorf("no conversation: %v", err)
+	}
+	begun := promptOf("<s>|[U]|Hi")
+	begun.Parts = []trace.Part{
+		{Role: "user", Template: true, End: 3}, {Role: "user", Begin: 3, End: 5},
+	}
+	if spans, err := begun.Turns(); err != nil || shown(spans) != "<s>[0] template[1] user: Hi[2]" {
+		t.Errorf("with a begin token: %s, %v", shown(spans), err)
+	}
+}

@@ -232,7 +232,7 @@ func arguments(o *attribution.Options, m *Model, v *View) []argument {
 		}},
 	}
 	for _, row := range attribution.OptionTable() {
-		if row.Flag == "" {
+		if row.Flag == "" || row.Flag == "by" { // that of the view
 			continue
 		}
 		if on := row.Switch(o); on != nil {

@@ -30,6 +30,9 @@ func (r request) check() error {
 		}
 	}
 	switch {
+	case r.view.By != "" && r.options.By != "" && r.view.By != r.options.By:
+		return usagef("By of Options is %.60q and By of View is %.60q; give one of the two",
+			r.options.By, r.view.By)
 	case r.view.Token != nil && r.kind != "" && r.kind != graphKind:
 		return usagef("Token %d; this picture shows all tokens: leave it out", *r.view.Token)
 	case r.view.Source != nil && r.kind != graphKind:
@@ -48,6 +51,11 @@ func (r request) check() error {
 			*o.LastLayer)
 	}
 	return nil
+}
+
+// groups reports whether tokens are grouped.
+func (r request) groups() bool {
+	return r.view.By != "" || r.options.By != "" || r.options.Target != ""
 }
 
 // checkLayer returns an error if the model of e does not have the layer to show, or no result has

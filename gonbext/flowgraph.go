@@ -44,9 +44,9 @@ func flowGraph(out *display, prompt string, settings []Setting) (*Explanation, e
 	if err != nil {
 		return nil, err
 	}
-	if len(r.options.Methods) > 0 || r.options.Lift || r.view.By != "" || r.view.Layer != nil {
-		return nil, usagef("a graph of flow has tokens and edges as they are: leave Methods and " +
-			"Lift of Options, and By and Layer of View, empty")
+	if len(r.options.Methods) > 0 || r.options.Lift || r.groups() || r.view.Layer != nil {
+		return nil, usagef("a graph of flow has tokens and edges as they are: leave Methods, " +
+			"Lift, By and Target of Options, and By and Layer of View, empty")
 	}
 	r.options.Methods, r.kind = []string{"flow"}, graphKind
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

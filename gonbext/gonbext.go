@@ -70,9 +70,12 @@ type Model struct {
 
 // View says how the result is divided and shown.
 type View struct {
-	// By puts prompt tokens together: "word", "sentence", or bytes of the prompt as "0:8,12:23".
-	// The picture, what OnStep sees and what is returned have a value for each of these parts.
-	// Default: tokens. See [attribution.ParseGrouping] and [attribution.Explanation.GroupSpans].
+	// By puts prompt tokens together: "word", "sentence", "turn", or bytes of the prompt as
+	// "0:8,12:23". The picture, what OnStep sees and what is returned have a value for each of
+	// these parts. Default: tokens. See [attribution.ParseGrouping] and
+	// [attribution.Explanation.GroupSpans]. With a method that takes tokens away, such as
+	// occlusion, it is By of [Options], so that each part is taken away as one; [Last] then has
+	// these parts.
 	By string
 	// Filter hides prompt tokens from highlighting; it changes no number. See
 	// [attribution.DefaultFilter].
@@ -142,6 +145,9 @@ func newRequest(settings []Setting) (request, error) {
 	}
 	if r.view.Layer != nil {
 		r.options.AllLayers = true // the layer that is shown must be there
+	}
+	if r.options.By == "" && r.options.Together() {
+		r.options.By = r.view.By
 	}
 	return r, nil
 }

@@ -38,9 +38,9 @@ func heads(out *display, prompt string, settings []Setting) (*Explanation, error
 	if err != nil {
 		return nil, err
 	}
-	if len(r.options.Methods) > 0 || r.view.By != "" || r.view.Layer != nil {
-		return nil, usagef("heads are shown as they are: leave Methods of Options, and By and " +
-			"Layer of View, empty")
+	if len(r.options.Methods) > 0 || r.groups() || r.view.Layer != nil {
+		return nil, usagef("heads are shown as they are: leave Methods, By and Target of " +
+			"Options, and By and Layer of View, empty")
 	}
 	r.options.Methods, r.kind = []string{"raw"}, "heads"
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

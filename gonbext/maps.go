@@ -44,8 +44,8 @@ func maps(out *display, prompt string, settings []Setting) (*Explanation, error)
 	switch {
 	case len(r.options.Methods) > 1:
 		return nil, usagef("maps are of one method; name one in Methods of Options")
-	case r.view.By != "":
-		return nil, usagef("maps show every token: leave By of View empty")
+	case r.groups():
+		return nil, usagef("maps show every token: leave By and Target empty")
 	case len(r.options.Methods) == 0:
 		r.options.Methods = []string{"value-zeroing"}
 	}

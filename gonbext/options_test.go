@@ -43,6 +43,28 @@ func TestSettings(t *testing.T) {
 	}
 }
 
+// What a view groups is known before a method that takes tokens away runs, and for others only
+// when it is shown. Two groupings exclude each other.
+func TestByOfMethods(t *testing.T) {
+	for method, want := range map[string]string{
+		"occlusion": "sentence", "interchange": "sentence", "reagent": "sentence",
+		"rollout": "", "integrated-gradients": "", "": "", "unknown": "",
+	} {
+		o := Options{Methods: []string{"direct", method}}
+		r, err := newRequest([]Setting{o, View{By: "sentence"}})
+		if err != nil || r.options.By != want || r.view.By != "sentence" {
+			t.Errorf("%s: By %q of the options, %v; want %q", method, r.options.By, err, want)
+		}
+	}
+	r, err := newRequest([]Setting{Options{By: "word"}, View{By: "sentence"}})
+	if err == nil {
+		err = r.check()
+	}
+	if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), "give one of the two") {
+		t.Errorf("two groupings: %v", err)
+	}
+}
+
 // Each kind of error has a hint in terms of a cell, and no other error has one.
 func TestHints(t *testing.T) {
 	for kind, want := range map[trace.ErrorKind]string{

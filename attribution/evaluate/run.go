@@ -101,8 +101,8 @@ type Options struct {
 	// random is measured beside them.
 	Methods []string
 	// Explain has the options of every explanation. Each case sets those that say what to explain
-	// or generate, and Methods above names the methods. So its own Methods and MaxTokens have no
-	// effect.
+	// or generate, and Methods above names the methods. So its own Methods, MaxTokens, By and
+	// Target have no effect.
 	Explain attribution.Options
 	// Faithful measures what happens without tokens, which Scoring says how to remove. Of cases
 	// with a counterfactual or with changes it also measures the flip rates; see [Flip]. Draws > 0
@@ -499,6 +499,7 @@ func (o Options) explain(
 		opts.Contrast = c.Contrast
 	}
 	opts.OnStep, opts.OnProgress, opts.Positions = nil, nil, nil
+	opts.By, opts.Target = "", "" // tokens are ranked
 	if c.Continuation != "" {
 		opts.MaxTokens = 0
 	}

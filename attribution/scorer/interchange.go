@@ -25,6 +25,14 @@ const interchanged = 5
 // a reference for single tokens and no ceiling: what two tokens say alike is found at neither, and
 // a change of grammar counts as well.
 //
+// The tokens of a group G, see [Options.Groups], are replaced together: the i-th text has at each
+// of them the i-th of its own candidates, and counts by the mean of their probabilities:
+//
+//	s_G = f(x) - Σ_i (1/|G| Σ_{j∈G} p_j(a_i)) f(x with a_i at every j of G)
+//
+// A token that has no candidates stays. A candidate fits the text before it and not the other new
+// tokens, so a long group becomes less of a text.
+//
 // A token that the model has no alternatives for has the value 0: the first token of the text in a
 // decoder, and the one at which an encoder is asked. Values are [T]. It costs T steps to find the
 // alternatives and 5T + 1 passes, in batches.
@@ -39,6 +47,7 @@ func (interchange) Info() Info {
 		Cost:       "5T + 1 passes through the model a token, and a step for each of the text",
 		Needs:      "predictions of other texts, and a head that predicts tokens",
 		Signed:     true,
+		Together:   true,
 		Quantities: []trace.Quantity{trace.Logit, trace.LogProbability, trace.Probability},
 	}
 }
@@ -66,18 +75,16 @@ func (s interchange) Score(
 		others[0] = candidates{} // the model predicts nothing there
 	}
 	var swaps []swap
-	for j, c := range others {
-		n, before := min(interchanged, len(c.ids)), 0.0
-		for i, id := range c.ids[:n] {
-			swaps = append(swaps, swap{j, id, (c.sums[i] - before) / c.sums[n-1]})
-			before = c.sums[i]
-		}
+	for _, source := range x.sources() {
+		swaps = append(swaps, swapsOf(source, others)...)
 	}
 	f, err := x.predict(ctx, 1+len(swaps), func(i int) trace.Query {
 		q := x.q
 		if i > 0 {
 			q.IDs = slices.Clone(q.IDs)
-			q.IDs[swaps[i-1].at] = swaps[i-1].id
+			for k, j := range swaps[i-1].tokens {
+				q.IDs[j] = swaps[i-1].ids[k]
+			}
 		}
 		return q
 	})
@@ -97,8 +104,40 @@ func (s interchange) Score(
 	return out, nil
 }
 
-// swap is a token that stands in the place of another one.
+// swap is tokens that stand in the place of others.
 type swap struct {
-	at, id int
-	weight float64 // of all tokens tried at that place, adds up to 1
+	at          int // the token at which the value stands
+	tokens, ids []int
+	weight      float64 // adds up to 1 over all swaps of the same tokens
+}
+
+// swapsOf returns the swaps of the tokens of one source, at most interchanged of them. The last
+// candidate of a token with fewer stands in the other swaps too, where it does not count.
+func swapsOf(source []int, others []candidates) []swap {
+	var tokens []int
+	most := 0
+	for _, j := range source {
+		if n := min(interchanged, len(others[j].ids)); n > 0 {
+			tokens, most = append(tokens, j), max(most, n)
+		}
+	}
+	swaps := make([]swap, most)
+	for i := range swaps {
+		s := swap{at: source[0], tokens: tokens}
+		for _, j := range tokens {
+			c := others[j]
+			n := min(interchanged, len(c.ids))
+			s.ids = append(s.ids, c.ids[min(i, n-1)])
+			if i >= n {
+				continue
+			}
+			p := c.sums[i]
+			if i > 0 {
+				p -= c.sums[i-1]
+			}
+			s.weight += p / c.sums[n-1] / float64(len(tokens))
+		}
+		swaps[i] = s
+	}
+	return swaps
 }

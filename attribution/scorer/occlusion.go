@@ -18,9 +18,11 @@ func init() { Register("occlusion", occlusion{}) }
 // what replaces the token. If tokens are deleted, all later ones move, and with them the position
 // that predicts. A token that cannot be deleted has the value 0: the only token of a text, and the
 // one at which an encoder is asked. If several tokens say the same, each alone gets a low value,
-// because the others are still there.
+// because the others are still there. Tokens of [Options.Groups] are taken away together:
 //
-// Values are [T]. It costs T + 1 passes forward, in batches.
+//	s_G = f(x) - f(x without all of G)
+//
+// Values are [T]. It costs T + 1 passes forward, in batches, or one for each group and token.
 type occlusion struct{}
 
 // Info describes the scorer.
@@ -34,6 +36,7 @@ func (occlusion) Info() Info {
 		Signed:     true,
 		Quantities: []trace.Quantity{trace.Probability, trace.LogProbability, trace.Logit},
 		Replaces:   true,
+		Together:   true,
 	}
 }
 
@@ -49,10 +52,11 @@ func (o occlusion) Score(
 	if err != nil {
 		return nil, err
 	}
-	var removed []int
-	for j := range x.q.IDs {
-		if r.removable(x, j) {
-			removed = append(removed, j)
+	var at []int        // the token at which a value stands
+	var removed [][]int // the tokens taken away for it
+	for _, source := range x.sources() {
+		if tokens := r.removable(x, source); len(tokens) > 0 {
+			at, removed = append(at, source[0]), append(removed, tokens)
 		}
 	}
 	f, err := x.predict(ctx, 1+len(removed), func(i int) trace.Query {
@@ -71,7 +75,7 @@ func (o occlusion) Score(
 	if x.opts.Replacement == "" {
 		s.Replacement = x.defaultKind()
 	}
-	for i, j := range removed {
+	for i, j := range at {
 		if err := x.checkFinite(fmt.Sprintf("without token %d (id %d) the value", j, x.q.IDs[j]),
 			f[i+1]); err != nil {
 			return nil, err

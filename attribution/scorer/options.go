@@ -30,6 +30,11 @@ type Options struct {
 	Seed    uint64 `json:"seed,omitempty"`
 	// Batch is the number of texts that the model runs at once, in [1,1024]. Default 16.
 	Batch int `json:"batch,omitempty"`
+	// Groups are, for scorers with [Info.Together], tokens of the query that are taken away as one:
+	// positions in rising order, each in one group at most. A token in no group is taken away
+	// alone. The value of a group stands at its first token, and its other tokens have 0. An
+	// explanation sets them by its own options.
+	Groups [][]int `json:"-"`
 }
 
 // Number is a field of [Options] that is a whole number.

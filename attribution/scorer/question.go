@@ -76,6 +76,29 @@ func newQuestion(
 	return x, nil
 }
 
+// sources returns what is taken away, one after the other: the groups of the options and every
+// other token alone, in the order of their first tokens.
+func (x *question) sources() [][]int {
+	first := map[int][]int{} // from a token to the group that it begins
+	grouped := make([]bool, len(x.q.IDs))
+	for _, group := range x.opts.Groups {
+		for i, j := range group {
+			if grouped[j] = true; i == 0 {
+				first[j] = group
+			}
+		}
+	}
+	var all [][]int
+	for j := range x.q.IDs {
+		if group := first[j]; group != nil {
+			all = append(all, group)
+		} else if !grouped[j] {
+			all = append(all, []int{j})
+		}
+	}
+	return all
+}
+
 // quantities lists the quantities that a scorer explains, for a message.
 func quantities(has Info) string {
 	var names []string
@@ -113,6 +136,16 @@ func (x *question) check() error {
 				"%s: token or class %d of %s, which counts from 0 and has %d tokens",
 				x.scorer, w.Token, message.Quote(x.info.Name), x.info.Vocab,
 			)
+		}
+	}
+	seen := make([]bool, T)
+	for _, group := range x.opts.Groups {
+		for i, j := range group {
+			if j < 0 || j >= T || seen[j] || i > 0 && j < group[i-1] {
+				return trace.Usagef("%s: the group %v of %d tokens; a group has positions in "+
+					"rising order, each in one group at most", x.scorer, group, T)
+			}
+			seen[j] = true
 		}
 	}
 	if x.q.Embeddings == nil {

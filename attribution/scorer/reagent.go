@@ -43,6 +43,8 @@ const (
 //     go through softmax. The ranking is the same in the limit. With more samples our values
 //     converge, while in the paper one token approaches 1.
 //
+// The tokens of a group, see [Options.Groups], are in the same sets, so R is a set of groups.
+//
 // The token at which an encoder is asked is never replaced; its value is 0. Values are [T], in
 // nats. It costs T + Samples passes, in batches.
 type reagent struct{}
@@ -61,6 +63,7 @@ func (reagent) Info() Info {
 		Needs:      "predictions of other texts, and a head that predicts tokens",
 		Signed:     true,
 		Samples:    true,
+		Together:   true,
 		Quantities: []trace.Quantity{trace.Probability},
 	}
 }
@@ -84,15 +87,20 @@ func (a reagent) Score(
 		return nil, err
 	}
 	source := x.random()
-	sets := replacedSets(source, others, x.opts.Samples)
+	sources := x.sources()
+	sets := replacedSets(source, replaceable(sources, others), x.opts.Samples)
 	f, err := x.predict(ctx, 1+len(sets), func(i int) trace.Query {
 		q := x.q
 		if i == 0 {
 			return q
 		}
 		q.IDs = slices.Clone(q.IDs)
-		for _, j := range sets[i-1] {
-			q.IDs[j] = others[j].draw(source)
+		for _, s := range sets[i-1] {
+			for _, j := range sources[s] {
+				if len(others[j].ids) > 0 {
+					q.IDs[j] = others[j].draw(source)
+				}
+			}
 		}
 		return q
 	})
@@ -105,18 +113,26 @@ func (a reagent) Score(
 			return nil, err
 		}
 	}
-	return &Scores{Values: x.differences(sets, f), Value: f[0]}, nil
+	s := &Scores{Values: make([]float64, len(x.q.IDs)), Value: f[0]}
+	for i, v := range x.differences(len(sources), sets, f) {
+		s.Values[sources[i][0]] = v
+	}
+	return s, nil
 }
 
-// replacedSets returns at least n sets of tokens that have candidates: random permutations cut into
-// sets of about replacedShare. The last permutation is complete.
-func replacedSets(source *rand.Rand, others []candidates, n int) [][]int {
-	var free []int
-	for j, c := range others {
-		if len(c.ids) > 0 {
-			free = append(free, j)
+// replaceable returns the numbers of the sources that have a token with candidates.
+func replaceable(sources [][]int, others []candidates) (free []int) {
+	for i, source := range sources {
+		if slices.ContainsFunc(source, func(j int) bool { return len(others[j].ids) > 0 }) {
+			free = append(free, i)
 		}
 	}
+	return free
+}
+
+// replacedSets returns at least n sets of the free sources: random permutations cut into sets of
+// about replacedShare. The last permutation is complete.
+func replacedSets(source *rand.Rand, free []int, n int) [][]int {
 	if len(free) == 0 {
 		return nil
 	}
@@ -133,11 +149,10 @@ func replacedSets(source *rand.Rand, others []candidates, n int) [][]int {
 	return sets
 }
 
-// differences returns for each token the mean of u over the sets with it minus the mean over the
-// sets without it, [T]. f[0] is p(x), f[i+1] belongs to sets[i].
-func (x *question) differences(sets [][]int, f []float64) []float64 {
-	T := len(x.q.IDs)
-	with, count := make([]float64, T), make([]float64, T)
+// differences returns for each of n sources the mean of u over the sets with it minus the mean over
+// the sets without it, [n]. f[0] is p(x), f[i+1] belongs to sets[i].
+func (x *question) differences(n int, sets [][]int, f []float64) []float64 {
+	with, count := make([]float64, n), make([]float64, n)
 	all := 0.0
 	for i, set := range sets {
 		delta := f[0] - f[i+1]
@@ -151,7 +166,7 @@ func (x *question) differences(sets [][]int, f []float64) []float64 {
 			count[j]++
 		}
 	}
-	out := make([]float64, T)
+	out := make([]float64, n)
 	for j := range out {
 		if count[j] > 0 {
 			out[j] = with[j] / count[j]

@@ -39,7 +39,7 @@ func NewRemoval(ctx context.Context, m trace.Model, q trace.Query, opts Options)
 func (r *Removal) Removable() []int {
 	var all []int
 	for j := range r.x.q.IDs {
-		if r.r.removable(r.x, j) {
+		if len(r.r.removable(r.x, []int{j})) > 0 {
 			all = append(all, j)
 		}
 	}
@@ -56,13 +56,7 @@ func (r *Removal) Without(tokens ...int) trace.Query {
 	if r.r.delete && len(order) == len(r.x.q.IDs) {
 		order = order[:len(order)-1]
 	}
-	y, s := *r.x, *r.r
-	// From the end, so that deleting a token does not move those that are still to be removed.
-	for _, j := range slices.Backward(order) {
-		y.q = s.without(&y, j)
-		s.inputs = y.q.Embeddings
-	}
-	return y.q
+	return r.r.without(r.x, order)
 }
 
 // Predict returns the number that the model computes for the query without each set of tokens, in

@@ -122,39 +122,51 @@ func (x *question) newReplacement(ctx context.Context) (*replacement, error) {
 	return r, err
 }
 
-// removable reports whether token j can be taken away. A token cannot be deleted if it is the only
-// one, or the position at which an encoder is asked.
-func (r *replacement) removable(x *question, j int) bool {
+// removable returns those of some tokens, in rising order, that can be taken away together. If
+// tokens are deleted, the position at which an encoder is asked stays, and one token of a text.
+func (r *replacement) removable(x *question, tokens []int) []int {
 	if !r.delete {
-		return true
+		return tokens
 	}
-	return len(x.q.IDs) > 1 && (j != x.q.Position || !x.info.Bidirectional &&
-		x.info.Head != trace.TokenClasses && x.info.Head != trace.Spans || x.info.Head.WholeText())
+	if !x.info.Head.WholeText() && (x.info.Bidirectional || x.info.Head == trace.TokenClasses ||
+		x.info.Head == trace.Spans) {
+		tokens = slices.DeleteFunc(slices.Clone(tokens), func(j int) bool {
+			return j == x.q.Position
+		})
+	}
+	return tokens[:min(len(tokens), len(x.q.IDs)-1)]
 }
 
-// without returns the question without token j. If a decoder's last token is deleted, the one
-// before it predicts.
-func (r *replacement) without(x *question, j int) trace.Query {
+// without returns the question without some tokens, in rising order. If a decoder's last tokens are
+// deleted, the one before them predicts.
+func (r *replacement) without(x *question, tokens []int) trace.Query {
 	q := x.q
 	switch {
 	case r.delete:
-		q.IDs = slices.Delete(slices.Clone(q.IDs), j, j+1)
-		if q.Types != nil {
-			q.Types = slices.Delete(slices.Clone(q.Types), j, j+1)
+		q.IDs, q.Embeddings = slices.Clone(q.IDs), slices.Clone(q.Embeddings)
+		q.Types = slices.Clone(q.Types)
+		D := len(q.Embeddings) / len(x.q.IDs)
+		for _, j := range slices.Backward(tokens) {
+			q.IDs = slices.Delete(q.IDs, j, j+1)
+			q.Embeddings = slices.Delete(q.Embeddings, j*D, (j+1)*D)
+			if q.Types != nil {
+				q.Types = slices.Delete(q.Types, j, j+1)
+			}
+			if j < x.q.Position { // tokens after j have moved to the left by one
+				q.Position--
+			}
 		}
-		if D := len(q.Embeddings) / len(x.q.IDs); D > 0 {
-			q.Embeddings = slices.Delete(slices.Clone(q.Embeddings), j*D, (j+1)*D)
-		}
-		// Tokens after j have moved to the left by one.
-		if j < q.Position || q.Position == len(q.IDs) {
-			q.Position--
-		}
+		q.Position = min(q.Position, len(q.IDs)-1)
 	case r.row != nil:
 		q.Embeddings = slices.Clone(r.inputs)
-		copy(q.Embeddings[j*len(r.row):], r.row)
+		for _, j := range tokens {
+			copy(q.Embeddings[j*len(r.row):], r.row)
+		}
 	default:
 		q.IDs = slices.Clone(q.IDs)
-		q.IDs[j] = r.id
+		for _, j := range tokens {
+			q.IDs[j] = r.id
+		}
 	}
 	return q
 }

@@ -51,6 +51,9 @@ type Info struct {
 	// [Options.Samples] random samples. An explanation refuses an option that none of its scorers
 	// uses.
 	Replaces, Integrates, Samples bool
+	// Together says that the scorer takes each of [Options.Groups] away as one. The values of
+	// groups are then no sums of what their tokens have alone.
+	Together bool
 	// Foils says that by default the scorer explains why the prediction came and not the next most
 	// probable tokens; see [trace.Objective]. ByLayer says that it returns [Scores.ByLayer].
 	Foils, ByLayer bool

@@ -74,7 +74,7 @@ func (p *program) explainLine(
 	if opts.InChat() {
 		opts.Conversation.Date = today(m, l.Prompt, opts.Conversation)
 	}
-	return p.watch(ctx, m, l.Prompt, opts, f.by)
+	return p.watch(ctx, m, l.Prompt, opts)
 }
 
 // promptLine is a line of --input.

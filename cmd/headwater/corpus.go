@@ -162,6 +162,9 @@ func (p *program) planCorpus(ctx context.Context, f corpusPlanFlags, input, to s
 			if opts.Continuation == "" && !info.Reads() {
 				opts.MaxTokens = 1
 			}
+			if opts.Target != "" { // its sentence or tokens may be further than that
+				opts.Target = "answer"
+			}
 			return attribution.Explain(ctx, m, r.Prompt, opts)
 		},
 		OnRecord: func(records int64) {

@@ -140,6 +140,28 @@ func compareRow(t *testing.T, row corpusRow, args []string) {
 	}
 }
 
+// Targets and spans of a corpus are those of headwater explain, and its report takes them. A record
+// whose text does not have what the target names has an error.
+func TestCorpusTargets(t *testing.T) {
+	groups := []string{"--by", "word", "--target", "0:2"}
+	_, to := plannedCorpus(t, groups...)
+	mustExecute(t, "", "corpus", "run", to)
+	rows := corpusRows(t, to)
+	compareRow(t, rows["1"], append(groups, "--max-tokens", "2", "the keys to the cabinet"))
+	if texts := rows["1"].Texts; len(texts) != 1 || len(strings.Fields(texts[0])) != 2 {
+		t.Errorf("the target is %q", texts)
+	}
+	const want = "target 0:2; there is 1 generated token, from 0"
+	if err := rows["4"].Result.Err; !strings.Contains(err, want) { // one token is given
+		t.Errorf("record 4: error %q, want %q", err, want)
+	}
+	page := filepath.Join(t.TempDir(), "page.html")
+	mustExecute(t, "", "corpus", "report", "-o", page, to)
+	if !bytes.Contains(read(t, page), []byte("sum over the target")) {
+		t.Error("the report does not say what a value is")
+	}
+}
+
 // A plan says what of its input it leaves out, once for each reason.
 func TestCorpusSaysWhatIsLeftOut(t *testing.T) {
 	dir := t.TempDir()

@@ -30,7 +30,6 @@ type explainFlags struct {
 	format, color string
 	width, top    int
 	filter        bool
-	by            attribution.Grouping
 	view, against string
 	againstModel  string
 	// sides are the methods of --methods with their layers.
@@ -96,7 +95,6 @@ func (p *program) explainCommand() *cobra.Command {
 		"those of the terminal, else 100")
 	wholeFlag(cmd.Flags(), &f.top, "top", 1, maxTop, "show in text only the strongest "+
 		"tokens of each method, `K` of them, the strongest first", "")
-	byFlag(cmd, &f.by)
 	f.save.add(cmd)
 	f.save.addsFlow = true
 	f.viewFlags(cmd)
@@ -190,7 +188,11 @@ func (f *explainFlags) checkBy(args []string) error {
 	if f.opts.InChat() || f.messages != "" || len(args) == 0 {
 		return nil
 	}
-	if err := f.by.Fits(args[0]); err != nil {
+	by, err := attribution.ParseGrouping(f.opts.By)
+	if err == nil {
+		err = by.Fits(args[0])
+	}
+	if err != nil {
 		return fmt.Errorf("--by: %w", err)
 	}
 	return nil
@@ -277,7 +279,7 @@ func (p *program) explainTo(
 		}
 		second = opened
 	}
-	e, err := p.watch(ctx, m, prompt, f.opts, f.by)
+	e, err := p.watch(ctx, m, prompt, f.opts)
 	if err != nil && !interrupted(ctx, e) {
 		return nil, nil, err
 	}
@@ -288,7 +290,7 @@ func (p *program) explainTo(
 	var against *export.Against
 	if f.compares() && err == nil {
 		text := cmp.Or(f.against, prompt)
-		if other, err = p.watch(ctx, second, text, f.opts, f.by); err != nil {
+		if other, err = p.watch(ctx, second, text, f.opts); err != nil {
 			return nil, nil, err
 		}
 		against = &export.Against{Explanation: other, Made: f.made(second, text)}
@@ -322,16 +324,12 @@ func interrupted(ctx context.Context, e *attribution.Explanation) bool {
 	return ctx.Err() != nil && e != nil && len(e.Steps) > 0
 }
 
-// watch explains a prompt by parts of it and shows how far it is. Parts that do not fit its tokens
-// end it at the first of them.
+// watch explains a prompt and shows how far it is.
 func (p *program) watch(
 	ctx context.Context, m trace.Model, prompt string, opts attribution.Options,
-	by attribution.Grouping,
 ) (*attribution.Explanation, error) {
 	line := p.progress()
 	defer line.clear()
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
 	opts.OnProgress = func(at trace.Progress) { line.show("%v", at) }
 	// The line is there before a first graph is compiled, which replaces it.
 	line.show("reading the prompt")
@@ -339,22 +337,12 @@ func (p *program) watch(
 	opts.OnStep = func(e *attribution.Explanation) {
 		pace.Add(time.Now())
 		line.show("token %d: %q%s", len(e.Steps), e.Steps[len(e.Steps)-1].Text, pace)
-		if _, err := by.Of(&e.Prompt); err != nil {
-			stop(err)
-		}
 	}
 	e, err := attribution.Explain(ctx, m, prompt, opts)
 	if errors.Is(err, models.ErrNothingMasked) {
 		err = usagef("%v (--position N); its tokens are %s", err, numbered(e.Prompt.Texts))
 	}
-	if e == nil {
-		return nil, err
-	}
-	divided, wrong := e.Group(by)
-	if wrong != nil {
-		return nil, fmt.Errorf("--by: %w", wrong)
-	}
-	return divided, err
+	return e, err
 }
 
 // numbered lists tokens with their positions, the first few.

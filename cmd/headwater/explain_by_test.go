@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,19 +76,84 @@ func TestExplainByText(t *testing.T) {
 	}
 }
 
+// --target has rows of several tokens in every form, and a file that shows them can be made again.
+func TestExplainTarget(t *testing.T) {
+	t.Chdir(t.TempDir())
+	args := []string{
+		"explain", "--backend", "go", "--methods", "occlusion,value-zeroing", "--by", "sentence",
+		"--target", "sentence:2", "--continuation", " john . mary has the key",
+	}
+	text := mustExecute(t, "", append(args, told)...)
+	for _, want := range []string{
+		"1  john .  2 tokens outside the target, ", "2  mary has the key  4 tokens, ",
+		"sum over the target's tokens of change of the log-probability,", "output, the layer of",
+		"spans taken away together", "the target itself +", "One block",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the text lacks %q:\n%s", want, text)
+		}
+	}
+	e := explained(t, append(args[3:], told)...)
+	if len(e.Steps) != 2 || len(e.Steps[1].IDs) != 4 || !e.Steps[0].Rest || e.Steps[1].Rest {
+		t.Errorf("steps %+v", e.Steps)
+	}
+	files := []string{"a.svg", "a.html", "a.csv", "a.json", "a.parquet", "text.svg"}
+	for _, file := range files {
+		more := []string{"--save", file, "-o", "out.txt"}
+		if file == "text.svg" {
+			more = append(more, "--figure", "text")
+		}
+		mustExecute(t, "", slices.Concat(args, more, []string{told})...)
+		if file == "a.json" || file == "a.parquet" || file == "a.csv" {
+			continue // which say nothing of their origin
+		}
+		if said := mustExecute(t, "", "reproduce", file); !strings.Contains(said, "the same") {
+			t.Errorf("%s: %s", file, said)
+		}
+	}
+	page, err := os.ReadFile("a.html")
+	if err != nil || !strings.Contains(string(page), "6 generated, explained in 2 rows") ||
+		!strings.Contains(string(page), "the target itself +15.5") {
+		t.Errorf("the page does not say what its rows are: %v", err)
+	}
+	table, err := os.ReadFile("a.csv")
+	if err != nil || !strings.Contains(string(table), `" mary has the key",3,`) {
+		t.Errorf("the table lacks the target: %v\n%s", err, table)
+	}
+}
+
+// Two models that cut a text differently are compared target by target.
+func TestCompareTargets(t *testing.T) {
+	text := mustExecute(t, "", "explain", "--backend", "go", "--methods", "direct", "--target",
+		"sentence", "--by", "sentence", "--continuation", " john . mary has the key",
+		"--against-model", "tiny-alibi", told)
+	if !strings.Contains(text, "A − B") || !strings.Contains(text, "2  mary has the key") {
+		t.Errorf("no comparison of targets:\n%s", text)
+	}
+}
+
 func TestExplainByRefusals(t *testing.T) {
 	in := func(args ...string) []string {
 		return append([]string{"explain", "--backend", "go", "-o", "OUT"}, args...)
 	}
 	line := `{"prompt":"the keys"}`
 	checkRefusals(t, []refusal{
-		{"no parts", in("--by", "", "a"), "", 2, `--by "": want word, sentence, or bytes as BEGIN:END,BEGIN:END`},
-		{"unknown parts", in("--by", "letters", "a"), "", 2, `--by "letters": want word, sentence, or bytes`},
-		{"backwards", in("--by", "4:2", "the keys"), "", 2, `--by "4:2": want word, sentence, or bytes`},
+		{"no parts", in("--by", "", "a"), "", 2, `--by "": want word, sentence, turn, or bytes of the prompt as BEGIN:END,BEGIN:END`},
+		{"unknown parts", in("--by", "letters", "a"), "", 2, `--by "letters": want word, sentence, turn, or bytes`},
+		{"backwards", in("--by", "4:2", "the keys"), "", 2, `--by "4:2": want word, sentence, turn, or bytes`},
 		{"outside the text", in("--by", "0:9", "the keys"), "", 2, "headwater: --by: span 0 to 9; the text has bytes 0 to 8"},
 		{"overlap", in("--by", "0:3,2:5", "the keys"), "", 2, "spans 0 to 3 and 2 to 5 overlap"},
-		{"of no token", in("--by", "3:4", "the keys"), "", 2, `--by: span 3 to 4, " ", holds the beginning of no token`},
-		{"outside a line", in("--by", "0:9", "--input", "-"), line, 2, "line 1: --by: span 0 to 9; the text has bytes 0 to 8"},
+		{"of no token", in("--by", "3:4", "the keys"), "", 2, `--by 3:4: span 3 to 4, " ", holds the beginning of no token`},
+		{"outside a line", in("--by", "0:9", "--input", "-"), line, 2, "line 1: --by 0:9: span 0 to 9; the text has bytes 0 to 8"},
+		{"no chat", in("--by", "turn", "the keys"), "", 2, "--by turn: the prompt is no conversation and has no turns; --chat puts it into"},
+		{"no target", in("--target", "", "a"), "", 2, `--target "": want answer, word, sentence`},
+		{"unknown target", in("--target", "sentense", "a"), "", 2, `--target "sentense": did you mean sentence? want answer`},
+		{"target twice", in("--target", "0:3,2:5", "a"), "", 2, "END not included and none twice"},
+		{"target after the end", in("--target", "0:9", "--max-tokens", "3", "a"), "", 2, "--target 0:9; there are 3 generated tokens, from 0"},
+		{"no such sentence", in("--target", "sentence:3", "--max-tokens", "2", "the keys"), "", 2, "--target sentence:3; the generated text has 1 sentence"},
+		{"target and an encoder", in("--model", "tiny-mlm", "--target", "answer", "the keys"), "", 2, "--target answer;"},
+		{"target of a graph", in("--view", "flow", "--target", "answer", "a"), "", 2, "without --lift, --by, --target, --filter"},
+		{"target of maps", in("--view", "maps", "--target", "answer", "a"), "", 2, "shows every token, without --by, --target and --filter"},
 		{"no top", in("--top", "0", "a"), "", 2, `--top "0": want a whole number from 1 to 1000000`},
 		{"top of a page", in("--top", "3", "--format", "html", "a"), "", 2, "--top is for text: html and json have all tokens"},
 		{"top of lines", in("--top", "3", "--input", "-"), line, 2, "--top is for text"},

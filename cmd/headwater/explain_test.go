@@ -470,7 +470,7 @@ func TestExplainRefusals(t *testing.T) {
 		{"model and heads", in("--view", "heads", "--against-model", "tiny", "a"), "", 2, `--against-model compares two models`},
 		{"no other model", in("--against-model", "tinny", "a"), "", 1, `--against-model: tinny: did you mean tiny? tinny is neither a directory`},
 		{"other kind of model", in("--against-model", "tiny-mlm", "--methods", "rollout", "the keys"), "", 2, `a decoder and an encoder cannot be compared`},
-		{"methods of flow", in("--view", "flow", "--methods", "flow,rollout", "a"), "", 2, `--view flow shows a graph as it is, without --lift, --by, --filter and other --methods than flow`},
+		{"methods of flow", in("--view", "flow", "--methods", "flow,rollout", "a"), "", 2, `--view flow shows a graph as it is, without --lift, --by, --target, --filter and other --methods than flow`},
 		{"source", in("--source", "1", "a"), "", 2, `--source is for --view flow`},
 		{"token of a text", in("--token", "1", "a"), "", 2, `--token is for --format html and for the views`},
 		{"several tokens", in("--view", "flow", "--token", "1,2", "a"), "", 2, `--token with several numbers is for --view layers`},

@@ -20,6 +20,7 @@ var effectful = map[string]struct{ with, without string }{
 	"all-levels":        {"--all-levels --methods=flow,rollout", "--methods=flow,rollout"},
 	"alternatives":      {"--alternatives=2", ""},
 	"by":                {"--by=word", ""},
+	"target":            {"--target=answer", ""},
 	"color":             {"--format=text --color=always", "--format=text"},
 	"continuation":      {"--continuation= is", ""},
 	"contrast":          {"--contrast= is", ""},

@@ -149,20 +149,6 @@ func optionFlag(f *pflag.FlagSet, o *attribution.Options, row attribution.Option
 	f.Func(row.Flag, usage, func(text string) error { return row.Set(o, text) })
 }
 
-// byFlag adds --by.
-func byFlag(cmd *cobra.Command, by *attribution.Grouping) {
-	cmd.Flags().Func("by", "put prompt tokens together by `word|sentence|BEGIN:END,BEGIN:END`, "+
-		"bytes of the prompt from 0 and END not included: shares and scores are added up, of "+
-		"flow and lift the highest counts (default tokens)", func(s string) (err error) {
-		if *by, err = attribution.ParseGrouping(s); err != nil || s == "" {
-			return fmt.Errorf("%swant word, sentence, or bytes as BEGIN:END,BEGIN:END, counted "+
-				"from 0 and END not included",
-				message.DidYouMean(s, []string{"word", "sentence"}))
-		}
-		return nil
-	})
-}
-
 // formOf returns the form of a result that the name of its file asks for: html, json or else text.
 func formOf(output string) string {
 	switch strings.ToLower(filepath.Ext(output)) {

@@ -69,9 +69,12 @@ func (p *program) reproduce(ctx context.Context, f modelFlags, path string) erro
 		return err
 	}
 	defer p.sayCompiled(m)
-	e, err := p.watch(ctx, m, was.Prompt, was.Options, by)
+	e, err := p.watch(ctx, m, was.Prompt, was.Options)
 	if err != nil {
 		return err
+	}
+	if e, err = e.Group(by); err != nil {
+		return fmt.Errorf("%s: its grouping: %w", path, err)
 	}
 	nameAs(e, was.Model)
 	o := export.Options{
@@ -121,9 +124,12 @@ func (p *program) explainAgain(
 			return nil, err
 		}
 	}
-	e, err := p.watch(ctx, m, b.Prompt, b.Options, by)
+	e, err := p.watch(ctx, m, b.Prompt, b.Options)
 	if err != nil {
 		return nil, err
+	}
+	if e, err = e.Group(by); err != nil {
+		return nil, fmt.Errorf("its grouping: %w", err)
 	}
 	nameAs(e, b.Model)
 	return &export.Against{

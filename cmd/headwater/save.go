@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -393,6 +394,10 @@ func addRecorded(
 	ctx context.Context, o *export.Options, format export.Format, m any,
 	e *attribution.Explanation,
 ) (err error) {
+	if o.AsModel(format) && e.Grouped() {
+		return usagef("%s shows tokens as the model has them, and this explanation has groups of "+
+			"them: explain the prompt without By and Target", cmp.Or(o.Kind, export.Graph))
+	}
 	if o.NeedsFlow(format) && o.Flow == nil {
 		o.Flow, err = flowGraph(ctx, m, e, o.Made.Options, o.Show)
 	}
@@ -487,5 +492,5 @@ func (f *explainFlags) made(m trace.Model, prompt string) export.Made {
 	if model, ok := m.(*models.Model); ok {
 		dtype = model.DType()
 	}
-	return export.NewMade(prompt, f.opts, f.by, dtype, release())
+	return export.NewMade(prompt, f.opts, attribution.Grouping{}, dtype, release())
 }

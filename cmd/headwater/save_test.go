@@ -256,17 +256,17 @@ func TestSaveRefusals(t *testing.T) {
 		{"a.html compares two methods", []string{
 			"--save", "a.html", "--figure", "compare", "--methods", "raw",
 		}},
-		{"tokens of the model as they are, without --by and --filter", []string{
+		{"tokens of the model as they are, without --by, --target and --filter", []string{
 			"--save", "a.html", "--figure", "graph", "--methods", "flow", "--by", "word",
 		}},
 		{"no-such-model", []string{"--view", "heads", "--save", "c.svg"}},
 		{"a.svg compares two methods, and --methods has raw alone", []string{
 			"--save", "a.svg", "--figure", "compare", "--methods", "raw",
 		}},
-		{"tokens of the model as they are, without --by and --filter", []string{
+		{"tokens of the model as they are, without --by, --target and --filter", []string{
 			"--save", "a.svg", "--figure", "heads", "--by", "word",
 		}},
-		{"tokens of the model as they are, without --by and --filter", []string{
+		{"tokens of the model as they are, without --by, --target and --filter", []string{
 			"--save", "a.svg", "--figure", "head", "--filter",
 		}},
 		{"there are no maps of method \"direct\"", []string{
@@ -275,7 +275,7 @@ func TestSaveRefusals(t *testing.T) {
 		{"there are no maps of method \"direct\"", []string{
 			"--save", "a.svg", "--figure", "map", "--figure-method", "direct",
 		}},
-		{"tokens of the model as they are, without --by and --filter", []string{
+		{"tokens of the model as they are, without --by, --target and --filter", []string{
 			"--save", "a.svg", "--figure", "maps", "--by", "word",
 		}},
 		{"token 1; a figure of maps has all tokens", []string{

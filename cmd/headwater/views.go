@@ -190,12 +190,13 @@ func (f *explainFlags) checkView() error {
 	case !f.traced():
 		return nil
 	case f.view == viewFlow && (len(f.opts.Methods) > 0 &&
-		!slices.Equal(f.opts.Methods, []string{"flow"}) || f.opts.Lift || !f.by.Tokens() ||
+		!slices.Equal(f.opts.Methods, []string{"flow"}) || f.opts.Lift || f.groups() ||
 		f.filter):
-		return usagef("--view flow shows a graph as it is, without --lift, --by, --filter and " +
-			"other --methods than flow")
-	case f.view == viewHeads && (len(f.opts.Methods) > 0 || !f.by.Tokens() || f.filter):
-		return usagef("--view heads shows attention as it is, without --methods, --by and --filter")
+		return usagef("--view flow shows a graph as it is, without --lift, --by, --target, " +
+			"--filter and other --methods than flow")
+	case f.view == viewHeads && (len(f.opts.Methods) > 0 || f.groups() || f.filter):
+		return usagef("--view heads shows attention as it is, without --methods, --by, --target " +
+			"and --filter")
 	}
 	f.opts.Methods = []string{"raw"}
 	if f.view == viewFlow {
@@ -210,8 +211,8 @@ func (f *explainFlags) checkMaps() error {
 	case len(f.opts.Methods) > 1:
 		return usagef("--view %s shows one method; name one, for example --methods rollout",
 			viewMaps)
-	case !f.by.Tokens() || f.filter:
-		return usagef("--view %s shows every token, without --by and --filter", viewMaps)
+	case f.groups() || f.filter:
+		return usagef("--view %s shows every token, without --by, --target and --filter", viewMaps)
 	case len(f.opts.Methods) == 0:
 		f.opts.Methods = []string{"value-zeroing"}
 	}
@@ -270,9 +271,9 @@ func (f *explainFlags) checkSaved() error {
 		case f.compares() && show.Kind != export.Compare && format.Picture():
 			return usagef("--save %s: %s; it does not go with --figure %s, which shows one: "+
 				"leave --figure out for the comparison", path, f.comparison(), show.Kind)
-		case show.AsModel(format) && (!f.by.Tokens() || f.filter):
-			return usagef("--save %s shows the tokens of the model as they are, without --by and "+
-				"--filter", path)
+		case show.AsModel(format) && (f.groups() || f.filter):
+			return usagef("--save %s shows the tokens of the model as they are, without --by, "+
+				"--target and --filter", path)
 		case show.Compares(format) && !f.compares() && show.AgainstMethod == "" &&
 			len(flowMethods(f.opts)) == 1:
 			return usagef("--save %s compares two methods, and --methods has %s alone; name two, "+
@@ -328,6 +329,9 @@ func (p *program) writePage(
 	_, err = w.Write(page)
 	return err
 }
+
+// groups reports whether tokens are grouped.
+func (f *explainFlags) groups() bool { return f.opts.By != "" || f.opts.Target != "" }
 
 // compares reports whether there is another prompt or model to compare with.
 func (f *explainFlags) compares() bool { return f.against != "" || f.againstModel != "" }

@@ -30,7 +30,8 @@ type Made struct {
 	Prompt    string `json:"prompt"`
 	PromptIDs []int  `json:"prompt_ids"`
 	StepIDs   []int  `json:"step_ids"`
-	// Options are those of the explanation, and By is the grouping.
+	// Options are those of the explanation, and By is a grouping that was made after it, of methods
+	// whose numbers differ if it is known before.
 	Options attribution.Options `json:"options"`
 	By      string              `json:"by,omitempty"`
 	// Settings are, by method, the settings that computed the numbers.
@@ -75,8 +76,12 @@ func NewMade(
 	prompt string, opts attribution.Options, by attribution.Grouping, dtype, version string,
 ) Made {
 	m := Made{Prompt: prompt, Options: opts, Version: version}
-	if !by.Tokens() {
+	switch {
+	case by.Tokens() || by.String() == opts.By:
+	case opts.Together(): // whose numbers differ if they are known before
 		m.By = by.String()
+	default:
+		m.Options.By = by.String()
 	}
 	m.Model.DType = dtype
 	return m
@@ -102,7 +107,7 @@ func (m Made) complete(e *attribution.Explanation, f Format, o Options) Made {
 	}
 	m.PromptIDs, m.StepIDs = append([]int{}, e.Prompt.IDs...), []int{}
 	for _, s := range e.Steps {
-		m.StepIDs = append(m.StepIDs, s.ID)
+		m.StepIDs = append(m.StepIDs, s.TokenIDs()...)
 	}
 	m.Settings, m.Numbers = map[string]map[string]string{}, map[string]string{}
 	for _, method := range e.Order {

@@ -39,6 +39,8 @@ type scriptData struct {
 	Sentences string `json:"S,omitempty"`
 	// Grouped says that prompt tokens are words or spans already.
 	Grouped bool `json:"g,omitempty"`
+	// Targets says that each row has its own target as a source, which is grey.
+	Targets bool `json:"o,omitempty"`
 	// Palette is the number of the palette.
 	Palette int          `json:"c,omitempty"`
 	Methods []scriptView `json:"d"`
@@ -133,6 +135,7 @@ func (b *page) dataWithin(limit int) (d scriptData, size int) {
 	m, n := len(b.e.Prompt.Texts), len(b.e.Steps)
 	d = scriptData{
 		ID: b.id(), M: m, N: n, T: b.chosen, V: b.lead, Grouped: grouped(b.e),
+		Targets:   b.itself(0, m),
 		All:       b.comparison != nil,
 		Positions: b.positions(), Extra: b.extraColumns(), Palette: b.palette.number(),
 	}

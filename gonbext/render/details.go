@@ -130,6 +130,9 @@ func (p *picture) rest(v *view, t int) string {
 	if scored := p.scoredLine(v, t); scored != "" {
 		all = append(all, scored)
 	}
+	if own := p.ownPart(v, t); own != "" {
+		all = append(all, own)
+	}
 	if v.top.percent && v.result.Options["divided"] == "" {
 		_, parts := p.describeParts(v, t, 0)
 		all = append(all, parts...)

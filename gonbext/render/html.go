@@ -251,13 +251,13 @@ func withoutMarks(text string) string {
 }
 
 // wordTokens returns the generated tokens that are words or pieces of words; if there are none,
-// those that are neither control tokens nor white space.
+// those that are neither control tokens nor white space. What a target does not name is left out.
 func wordTokens(e *attribution.Explanation) (words []int) {
 	var others []int
 	for t, g := range e.Steps {
 		text := withoutMarks(g.Text)
 		switch {
-		case g.Special || strings.TrimSpace(text) == "":
+		case g.Special || g.Rest || strings.TrimSpace(text) == "":
 		case strings.ContainsFunc(text, func(r rune) bool {
 			return unicode.IsLetter(r) || unicode.IsDigit(r)
 		}):

@@ -32,9 +32,12 @@ func (p *picture) fullName(j int) string {
 
 // short returns prompt token j in few columns. A span is cut without a remark, because the prompt
 // shows the whole of it.
-func (p *picture) short(j int) string {
-	_, rest := word(p.e.Prompt.Texts[j])
-	if !grouped(p.e) {
+func (p *picture) short(j int) string { return fewColumns(p.e.Prompt.Texts[j], grouped(p.e)) }
+
+// fewColumns returns a token, or a span of several, in few columns.
+func fewColumns(text string, span bool) string {
+	_, rest := word(text)
+	if !span {
 		return isolated(Visible(rest, 16))
 	}
 	const limit = 24
@@ -53,8 +56,7 @@ func (p *picture) short(j int) string {
 
 // generatedName returns generated token t in few columns.
 func (p *picture) generatedName(t int) string {
-	_, rest := word(p.e.Steps[t].Text)
-	return isolated(Visible(rest, 16))
+	return fewColumns(p.e.Steps[t].Text, p.e.Steps[t].IDs != nil)
 }
 
 // axisName returns token j of the whole text, the prompt first, beside a row or above a column.
@@ -90,6 +92,21 @@ func (p *picture) sourceName(j int) string {
 	return "“" + p.short(j) + "”"
 }
 
+// itself reports whether source j of row t is the row's own target: what later tokens of it have
+// from earlier ones.
+func (p *picture) itself(t, j int) bool {
+	return j == len(p.e.Prompt.Texts)+t && t < len(p.e.Steps) && p.e.Steps[t].IDs != nil
+}
+
+// ownPart returns what row t of a target has from the target itself, "" for other rows.
+func (p *picture) ownPart(v *view, t int) string {
+	j := len(p.e.Prompt.Texts) + t
+	if !p.itself(t, j) || j >= v.sources(t) {
+		return ""
+	}
+	return "the target itself " + v.top.value(v.at(t, j))
+}
+
 // placedName returns the quoted name of token j of the text, always with its position.
 func (p *picture) placedName(j int) string {
 	if j < len(p.e.Prompt.Texts) {
@@ -109,6 +126,16 @@ func (p *picture) continues(j int) bool {
 	return r == utf8.RuneError || unicode.In(r, unicode.L, unicode.N, unicode.M)
 }
 
+// named reports whether span j has a name beside its text, as a turn does.
+func (p *picture) named(j int) bool {
+	if !grouped(p.e) || j >= len(p.e.Prompt.Offsets) {
+		return false
+	}
+	text, o := p.e.Prompt.Text, p.e.Prompt.Offsets[j]
+	return 0 <= o[0] && o[0] < o[1] && o[1] <= len(text) &&
+		!strings.Contains(text[o[0]:o[1]], p.e.Prompt.Texts[j])
+}
+
 // apart reports whether there is white space between span j and the span before it. Unlike a token,
 // a span has no white space at its ends.
 func (p *picture) apart(j int) bool {
@@ -116,7 +143,7 @@ func (p *picture) apart(j int) bool {
 		return false
 	}
 	text, end, begin := p.e.Prompt.Text, p.e.Prompt.Offsets[j-1][1], p.e.Prompt.Offsets[j][0]
-	if end < 1 || end > begin || begin >= len(text) {
+	if p.named(j) || end < 1 || end > begin || begin >= len(text) {
 		return true
 	}
 	return strings.ContainsFunc(text[end-1:begin+1], unicode.IsSpace)

@@ -292,9 +292,10 @@ func (v *view) atLevel(t, j, k int) float64 {
 	return v.result.At(t, j, k)
 }
 
-// grey reports whether a source is grey in row t of a method: a sink or a token that is filtered.
+// grey reports whether a source is grey in row t of a method: a sink, a token that is filtered, or
+// the row's own target, which would pale all others.
 func (p *picture) grey(v *view, t, source int) bool {
-	return v.sink(t, source) || p.filtered(source)
+	return v.sink(t, source) || p.filtered(source) || p.itself(t, source)
 }
 
 // filtered reports whether the filter hides a source.

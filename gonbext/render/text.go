@@ -295,7 +295,7 @@ func (t *text) legend() {
 		t.WriteString(right(v.label(), t.label) + "  " + low + " ")
 		t.strip(v.top)
 		t.line(" " + high)
-		how := Visible(v.top.unit, nameLimit) + ", " + v.reading()
+		how := Visible(v.top.unit, 2*nameLimit) + ", " + v.reading()
 		if options := v.options(); options != "" {
 			how += "; " + options
 		}

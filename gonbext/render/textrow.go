@@ -50,6 +50,7 @@ func (t *text) rowEnd(v *view, i int, label string) {
 		if sinks := v.sinkNames(t.picture, i); sinks != "" {
 			t.wrapped(label+"    ", "sink "+sinks)
 		}
+		t.wrapped(label+"    ", t.ownPart(v, i))
 		return
 	}
 	whole, parts := t.describeParts(v, i, t.top)

@@ -25,6 +25,9 @@ func (b *page) text() {
 		b.WriteString(f.before(j))
 		b.source(j)
 		b.lineBreak(text)
+		if b.named(j) && !strings.HasSuffix(text, "\n") {
+			b.WriteString("<br>")
+		}
 		b.WriteString(f.after(j))
 	}
 	if !b.e.Model.Reads() {
@@ -96,7 +99,11 @@ func (b *page) source(j int) {
 // target writes generated token t, on the colour of the chosen row if it comes before it.
 func (b *page) target(t int) {
 	style, title := b.marks(len(b.e.Prompt.Texts) + t)
-	b.token("u", textName(b.e.Steps[t].Text), style, title, t == b.chosen)
+	name := textName(b.e.Steps[t].Text)
+	if b.e.Steps[t].IDs != nil { // a sentence, or the whole answer
+		name = Visible(strings.TrimSpace(b.e.Steps[t].Text), 50*nameLimit)
+	}
+	b.token("u", name, style, title, t == b.chosen)
 }
 
 // marks returns the style and the title that a source has in the chosen row.

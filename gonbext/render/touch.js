@@ -112,7 +112,9 @@ function start(root) {
     const code = v.W ? 4096 * digit[v.w.charCodeAt(at)] + pair(v.w, at + 1) : pair(v.w, at);
     return code ? (code - most - 1) / most * v.top : NaN;
   }
-  const greys = d.d.map((v) => new Set(v.s)), isGrey = (i, t, j) => greys[i].has(j) || d.d[i].h && d.d[i].h[t] === j, silent = d.d.map((v) => new Set(v.z));
+  // A target is no source of itself in colours.
+  const itself = (t, j) => d.o && j === d.m + t;
+  const greys = d.d.map((v) => new Set(v.s)), isGrey = (i, t, j) => greys[i].has(j) || d.d[i].h && d.d[i].h[t] === j || itself(t, j), silent = d.d.map((v) => new Set(v.z));
   // onFirst says that attention may rest on the first token, whatever a row is about: its values are shares.
   const onFirst = (i) => { const v = d.d[d.a ? 0 : i]; return !(v.u || v.g || d.p || d.g); };
   // A sink is in no word and no sentence, and neither is such a first token. together has the tokens whose value
@@ -254,7 +256,7 @@ function start(root) {
         'without ' + quote(without[0]) + (without[1] ? '… ' : '') : '');
     };
     // rests is as restsOn of textview.go.
-    const rests = (q, first) => s.sinks && part && whole(q)[1] ? '' : isGrey(i, t, q) ? 'the sink ' : q || first || v.g || !onFirst(i) ? '' :
+    const rests = (q, first) => s.sinks && part && whole(q)[1] ? '' : itself(t, q) ? 'itself ' : isGrey(i, t, q) ? 'the sink ' : q || first || v.g || !onFirst(i) ? '' :
       'the first token (attention often rests on it) ';
     const strongest = (list, size) => list.sort((a, b) => size(b) - size(a)).slice(0, 5);
     if (j < 0) {

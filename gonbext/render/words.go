@@ -6,6 +6,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // words are the texts of a picture, which differ between a decoder, which continues a text, and an
@@ -73,6 +74,12 @@ func wordsFor(e *attribution.Explanation) words {
 		w.columns, w.lines = spans.Replace(w.columns), spans.Replace(w.lines)
 		w.tokens = "spans of the " + w.text
 	}
+	if len(e.Steps) > 0 && e.Steps[0].IDs != nil {
+		targets := strings.NewReplacer("generated token (target)", "target (generated tokens)",
+			"from the tokens generated before it", "from the generated text before and in it",
+			"the generated tokens after the line", "the generated text after the line")
+		w.columns, w.lines = targets.Replace(w.columns), targets.Replace(w.lines)
+	}
 	return w
 }
 
@@ -126,6 +133,11 @@ func wordsForModel(info trace.Info) words {
 func (p *picture) predictionText(t int) (where, what, chance string) {
 	g := p.e.Steps[t]
 	what, chance = tokenName(g.Text), share(g.Probability)
+	if n := len(g.IDs); g.Rest {
+		chance = message.Count(n, "token") + " outside the target, " + chance
+	} else if n > 1 {
+		chance = message.Count(n, "token") + ", " + chance
+	}
 	// Without a probability there is nothing to show, not even 0 %.
 	if g.Unscored {
 		chance = ""
@@ -232,13 +244,18 @@ func (p *picture) facts() string {
 	if p.e.Prompt.BOSAdded {
 		s += ", the first of them begin-of-text that was added"
 	}
-	s += fmt.Sprintf("; %d generated", n)
 	// Given tokens are counted: the model might have chosen others.
-	forced := 0
+	generated, forced := 0, 0
 	for _, g := range p.e.Steps {
+		tokens := len(g.TokenIDs())
+		generated += tokens
 		if g.Forced {
-			forced++
+			forced += tokens
 		}
+	}
+	s += fmt.Sprintf("; %d generated", generated)
+	if n > 0 && p.e.Steps[0].IDs != nil {
+		s += fmt.Sprintf(", explained in %s", message.Count(n, "row"))
 	}
 	if forced > 0 {
 		s += fmt.Sprintf(", %d of them given by the caller", forced)

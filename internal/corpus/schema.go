@@ -24,7 +24,7 @@ const (
 	ColumnPromptTexts = "prompt_texts" // [m]
 	ColumnPromptBegin = "prompt_begin" // [m]
 	ColumnPromptEnd   = "prompt_end"   // [m], not included
-	ColumnIDs         = "ids"          // [n]
+	ColumnIDs         = "ids"          // [n], the first of those that are explained together
 	ColumnTexts       = "texts"        // [n]
 	ColumnProbability = "probability"  // [n], of the model, in [0,1]
 	ColumnWarnings    = "warnings"
@@ -39,7 +39,8 @@ const (
 	MethodScores = "scores"
 	// MethodGenerated is [n]: the sum of the values of the generated tokens at the layer shown.
 	MethodGenerated = "generated"
-	// MethodShown is [n], the layer of the scores, 0-based.
+	// MethodShown is [n], the layer of the scores, 0-based; -1 where tokens that are explained
+	// together have several.
 	MethodShown = "shown"
 	// MethodLayers is [l], the layers of totals and firsts, 0-based; -1 alone where each token has
 	// a layer of its own, which is in shown.

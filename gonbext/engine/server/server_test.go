@@ -183,6 +183,7 @@ func TestExplainEqualsDirect(t *testing.T) {
 		"default": {MaxTokens: 4},
 		"all":     {MaxTokens: 3, Methods: []string{"raw", "flow", "rollout"}, PerHead: &head, Residual: &residual},
 		"lift":    {MaxTokens: 3, Methods: []string{"rollout"}, Lift: true},
+		"groups":  {MaxTokens: 3, Methods: []string{"rollout", "raw"}, By: "0:2", Target: "1:3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			type seen struct {

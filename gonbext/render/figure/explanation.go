@@ -182,7 +182,7 @@ func (v *view) scale() {
 		}
 		for j := range v.generated {
 			x := v.atGenerated(t, j)
-			if v.silent[t] == "" && !math.IsNaN(x) && !v.hidden[len(v.sinks)+j] {
+			if v.silent[t] == "" && !math.IsNaN(x) && !v.hidden[len(v.sinks)+j] && !v.itself(t, j) {
 				v.diverging = v.diverging || x < 0
 				largest = max(largest, math.Abs(x))
 			}
@@ -204,6 +204,10 @@ func (v *view) generatedColumns() int {
 	}
 	return columns
 }
+
+// itself reports whether generated source j is the target of row t, which has no colour: it would
+// pale all others.
+func (v *view) itself(t, j int) bool { return j == t && v.e.Steps[t].IDs != nil }
 
 // atGenerated returns the value of generated token j for token t as it is coloured, NaN if j is not
 // before t.
@@ -391,7 +395,7 @@ func (v *view) matrix() *chart.Matrix {
 			case v.silent[t] != "", v.rowSinks[t] == j:
 			case j < tokens:
 				x = v.at(t, j, v.r.Level(t))
-			default:
+			case !v.itself(t, j-tokens):
 				x = v.atGenerated(t, j-tokens)
 			}
 			m.Data = append(m.Data, x)

@@ -225,6 +225,9 @@ func (s *methodStats) add(result *corpus.Result, x *corpus.Scores, rest []int) {
 			if layer < 0 {
 				layer = x.Shown[t]
 			}
+			if layer < 0 { // a target whose tokens have several
+				continue
+			}
 			at := s.layers[layer]
 			if at == nil {
 				at = &layerStats{}

@@ -1,0 +1,159 @@
+package attribution_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/fakemodel"
+)
+
+func TestParseTarget(t *testing.T) {
+	for in, as := range map[string]string{
+		"": "", "answer": "answer", "word": "word", "sentence": "sentence",
+		"sentence:3": "sentence:3", "word:12": "word:12", "4:9": "4:9",
+		" 12:15, 4:9": "4:9,12:15", "0:4,4:6": "0:4,4:6",
+	} {
+		g, err := attribution.ParseTarget(in)
+		if err != nil || g.String() != as || g.Tokens() != (in == "") {
+			t.Errorf("%q is %q, %v; want %q", in, g, err, as)
+		}
+	}
+	for _, bad := range []string{
+		"turn", "answers", "answer:1", "sentence:0", "sentence:-1", "sentence:", "sentence:x",
+		"word:99999999999999999999", "4", "4:4", "0:4,3:6", "0:4,0:4", "0:4,", "-1:3", "\x1b[31m",
+	} {
+		if _, err := attribution.ParseTarget(bad); !errors.Is(err, trace.ErrUsage) ||
+			!strings.Contains(err.Error(), "BEGIN:END") {
+			t.Errorf("ParseTarget(%q): %v, want what it takes", bad, err)
+		}
+	}
+}
+
+// rows describes the rows of an explanation: their texts and tokens, and the tokens that the target
+// does not name in brackets.
+func rows(e *attribution.Explanation) string {
+	var all []string
+	for _, s := range e.Steps {
+		row := fmt.Sprint(s.Text, s.IDs)
+		if s.Rest {
+			row = "(" + row + ")"
+		}
+		all = append(all, row)
+	}
+	return strings.Join(all, " ")
+}
+
+// A target is known when the text has ended: then, once, the caller sees its rows. Several texts
+// together give the same.
+func TestExplainTarget(t *testing.T) {
+	m := fakemodel.New(2, fakemodel.Evenly)
+	opts := attribution.Options{
+		Methods: []string{"raw", "rollout"}, Continuation: "w5 w6 w7 w8", Target: "1:3",
+	}
+	var seen []*attribution.Explanation
+	var progress []string
+	watched := opts
+	watched.OnStep = func(e *attribution.Explanation) { seen = append(seen, e) }
+	watched.OnProgress = func(p trace.Progress) { progress = append(progress, p.String()) }
+	e, err := attribution.Explain(context.Background(), m, "w1 w2 w3", watched)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(seen) != 1 || seen[0] != e {
+		t.Errorf("the caller saw %d explanations", len(seen))
+	}
+	if !slices.Contains(progress, "explaining the target, token 3 of 4") {
+		t.Errorf("progress %q", progress)
+	}
+	if got, want := rows(e), "(w5[6]) w6w7[7 8] (w8[9])"; got != want {
+		t.Errorf("rows %s, want %s", got, want)
+	}
+	// Attention is even: of 4 tokens for the first of the two, of 5 for the second, which alone has
+	// something of their own.
+	raw := e.Methods["raw"]
+	near(t, "prompt", raw.Row(1, 0), []float64{.45, .45, .45}, 1e-15)
+	near(t, "generated", raw.Generated[1], []float64{.45, .2}, 1e-15)
+	near(t, "other mass", e.OtherMass["raw"][2:4], []float64{.65, .65}, 1e-15)
+	texts := slices.Values([]attribution.Text{{Prompt: "w1 w2 w3"}, {Prompt: "w2"}})
+	for all := range attribution.ExplainAll(
+		context.Background(), m, texts, opts, attribution.Batching{},
+	) {
+		if all.Err != nil || all.Index == 0 && cmp.Diff(all.Explanation, e) != "" {
+			t.Errorf("text %d: %v", all.Index, all.Err)
+		}
+	}
+}
+
+// Every token is in one stretch. The control tokens that end a text are no part of the answer, one
+// inside a sentence divides it, and a token that is in no word or sentence stays alone.
+func TestTargetStretches(t *testing.T) {
+	text := "<t>|The| key|s|.|\n|It| is|.|<e>|<e>"
+	var steps []attribution.GeneratedToken
+	for part := range strings.SplitSeq(text, "|") {
+		steps = append(steps, attribution.GeneratedToken{
+			Text: part, Special: strings.HasPrefix(part, "<"),
+		})
+	}
+	for target, want := range map[string]string{
+		"answer":     "[0 9) [9 11)rest",
+		"sentence":   "[0 1) [1 5) [5 6) [6 9) [9 10) [10 11)",
+		"sentence:2": "[0 6)rest [6 9) [9 11)rest",
+		"word:2":     "[0 2)rest [2 4) [4 11)rest",
+		"word":       "[0 1) [1 2) [2 4) [4 5) [5 6) [6 7) [7 8) [8 9) [9 10) [10 11)",
+		"2:4,6:7":    "[0 2)rest [2 4) [4 6)rest [6 7) [7 11)rest",
+		"0:11":       "[0 11)",
+	} {
+		g, err := attribution.ParseTarget(target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := attribution.StretchesOf(g, steps); err != nil || got != want {
+			t.Errorf("%s: %s, %v; want %s", target, got, err, want)
+		}
+	}
+	inside := slices.Concat(steps[1:3], steps[9:10], steps[3:5])
+	sentence, _ := attribution.ParseTarget("sentence")
+	if got, err := attribution.StretchesOf(sentence, inside); err != nil ||
+		got != "[0 2) [2 3) [3 5)" {
+		t.Errorf("a control token inside: %s, %v", got, err)
+	}
+}
+
+// What the target names and the text does not have is an error.
+func TestExplainTargetEnds(t *testing.T) {
+	m := fakemodel.New(1, fakemodel.Evenly)
+	explain := func(target string) (*attribution.Explanation, error) {
+		return attribution.Explain(context.Background(), m, "w1 w2", attribution.Options{
+			Methods: []string{"raw"}, MaxTokens: 3, Target: target,
+		})
+	}
+	for target, want := range map[string]string{
+		"0:4":        "target 0:4; there are 3 generated tokens, from 0",
+		"sentence:2": "target sentence:2; the generated text has 1 sentence",
+	} {
+		e, err := explain(target)
+		if e != nil || !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, %v; want %q", target, e, err, want)
+		}
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	opts := attribution.Options{Methods: []string{"raw"}, MaxTokens: 3, Target: "answer"}
+	opts.OnProgress = func(p trace.Progress) {
+		if p.Stage == "explaining the target" && p.Done == 2 {
+			stop()
+		}
+	}
+	e, err := attribution.Explain(ctx, m, "w1 w2", opts)
+	if !errors.Is(err, context.Canceled) || e == nil || len(e.Steps) != 1 ||
+		len(e.Steps[0].IDs) != 2 {
+		t.Errorf("interrupted: %v, %v; want what there is so far", e, err)
+	}
+}

@@ -1,0 +1,75 @@
+package render_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/gonbext/render"
+)
+
+// turns is a conversation by its turns, of whose answer two sentences are explained: 40 of the
+// first, which would pale the rest, comes from itself.
+func turns() *attribution.Explanation {
+	return &attribution.Explanation{
+		Model: trace.Info{Layers: 1},
+		Prompt: attribution.Prompt{
+			Text: "[U]Who?[E][A]", IDs: []int{1, 2, 3}, Special: make([]bool, 3),
+			Texts:   []string{"template", "user: Who?", "template"},
+			Offsets: [][2]int{{0, 3}, {3, 7}, {7, 13}},
+		},
+		Steps: []attribution.GeneratedToken{
+			{Text: "Ada did.", IDs: []int{4, 5, 6}, Probability: .5},
+			{Text: " It rained.", IDs: []int{7}, Probability: .25, Rest: true},
+		},
+		Order: []string{"occlusion"},
+		Methods: map[string]*attribution.Result{"occlusion": {
+			Options: map[string]string{
+				"scorer": "occlusion", "by": "turn", "spans": "taken away together",
+				"target": "sentence:1",
+			},
+			Layers: []int{0}, Shape: [3]int{2, 3, 1}, Data: []float64{0, 4, 1, 1, -2, 1},
+			Generated: [][]float64{{40}, {3, 0}}, Unit: "sum over the target's tokens of nats",
+		}},
+		OtherMass: map[string][]float64{"occlusion": {40, 3}},
+	}
+}
+
+// What a target has from itself is said apart and is not on the scale; turns stand on lines of
+// their own; and rows say how many tokens they have.
+func TestTargets(t *testing.T) {
+	var text, page strings.Builder
+	h := render.Heatmap{Explanation: turns()}
+	if _, err := (render.Text{Heatmap: h, Width: 100}).WriteTo(&text); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (render.Page{HTML: render.HTML{Heatmap: h}}).WriteTo(&page); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"  1  Ada did.  3 tokens, 50.0 %", "1 token outside the target, 25.0 %",
+		"occlusion    the target itself +40", "occlusion  -5 ", "template user: Who? template",
+		"sum over the target's tokens of nats", "One block for each target\n(generated tokens).",
+	} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("the text lacks %q:\n%s", want, text.String())
+		}
+	}
+	for _, want := range []string{
+		"user: Who?</span><br>", "3 tokens, 50.0 %", "the target itself +40",
+		"4 generated, explained in 2 rows", "for it “user: Who?” +4",
+	} {
+		if !strings.Contains(page.String(), want) {
+			t.Errorf("the page lacks %q:\n%s", want, page.String())
+		}
+	}
+	if first := render.FirstWord(turns()); first != 0 {
+		t.Errorf("the first row shown is %d", first)
+	}
+	e := turns()
+	e.Steps[0].Rest, e.Steps[1].Rest = true, false
+	if first := render.FirstWord(e); first != 1 {
+		t.Errorf("the first row shown is %d, not the target", first)
+	}
+}
