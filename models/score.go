@@ -41,11 +41,9 @@ func (m *Model) findStandIns(pads []any, specials map[string]string, eos []int) 
 		kind, text string
 		named      bool
 	}{
-		{"unknown", specials["unk_token"], true},
-		{"pad", specials["pad_token"], true},
+		{"unknown", specials["unk_token"], true}, {"pad", specials["pad_token"], true},
 		{"pad", "[PAD]", false}, {"pad", "<pad>", false},
-		{"end", specials["eos_token"], true},
-		{"end", specials["sep_token"], true},
+		{"end", specials["eos_token"], true}, {"end", specials["sep_token"], true},
 		{"end", "[SEP]", false}, {"end", "</s>", false},
 	} {
 		if id, ok := m.tokenizer.ID(t.text); ok && (t.named || m.special(id)) {

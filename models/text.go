@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -43,12 +44,9 @@ func (m *Model) openText(from source) error {
 
 // readTokenizer reads the tokenizer of a source, and returns what was noticed in it.
 func readTokenizer(from source) (*tokenizer.Tokenizer, []string, error) {
-	data, err := from.TokenizerJSON()
-	if err != nil {
-		return nil, nil, err
-	}
+	data, missing := from.TokenizerJSON()
 	config, err := from.tokenizerConfig()
-	if err != nil {
+	if err := cmp.Or(missing, err); err != nil {
 		return nil, nil, err
 	}
 	return tokenizer.ParseFor(data, from.TokenizerName(), config)

@@ -49,8 +49,7 @@ func ParseFor(data []byte, name string, c Config) (t *Tokenizer, remarks []strin
 //go:embed auto.json
 var autoJSON []byte
 
-// autoTable is what testdata/auto.py recorded of transformers. Names of classes have no "Fast" at
-// the end.
+// autoTable is what testdata/auto.py recorded. Names of classes have no "Fast" at the end.
 type autoTable struct {
 	ModelTypes map[string]string `json:"model_types"` // the class of each
 	// Disbelieved are the model types whose tokenizer_class AutoTokenizer replaces by its own.
@@ -77,8 +76,10 @@ type class struct {
 		Key    string
 		Set    any
 	}
-	// Special has the tokens with a role that the configuration does not name.
+	// Special has the tokens with a role that the configuration need not name. Bare classes put no
+	// control tokens around a text.
 	Special map[string]string
+	Bare    bool
 }
 
 // class returns the name of the class that AutoTokenizer chooses, "" for none. isBytes says whether
@@ -108,6 +109,9 @@ func (a autoTable) rebuild(f *file, m modelFile, c Config) (remarks []string, er
 	f.addSpecial(m, k.Special)
 	if err := k.set(c.Settings); err != nil {
 		return nil, err
+	}
+	if k.Bare && bytes.Contains(f.PostProcessor, []byte(`"TemplateProcessing"`)) {
+		f.PostProcessor = nil
 	}
 	own, pre, normalizer := decoded(f.PreTokenizer), k.Parts["pre_tokenizer"], k.Parts["normalizer"]
 	if isBytes = conform(own, pre) || isBytes; isBytes {

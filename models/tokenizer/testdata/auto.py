@@ -6,7 +6,7 @@
 ../auto.json is read by the package. It has, for each model type that headwater opens, the class that AutoTokenizer has for it; the model
 types whose tokenizer_class in tokenizer_config.json AutoTokenizer does not believe; and for each class that brings its own parts the
 normalizer and pre_tokenizer that it builds, and which values in them its options change, and the tokens with
-a role that it names by itself. auto.json.gz has the ids of the 319 texts of
+a role that it names by itself, and whether it adds no control tokens where the file does. auto.json.gz has the ids of the 319 texts of
 ref.json.gz for combinations of a trained file (with other parts, if there are some), a model type, a class and options: those ids that
 differ from what the library tokenizers makes of the file.
 """
@@ -50,7 +50,8 @@ def recorded(name):
                 options.append({"option": option, "value": value, **change})
     parameters = [p for c in getattr(transformers, name).__mro__ for p in inspect.signature(c.__init__).parameters.values()]
     special = {p.name: p.default for p in reversed(parameters) if p.name.endswith("_token") and isinstance(p.default, str)}
-    return {"model": getattr(transformers, name).model.__name__, "parts": default, "options": options, "special": special}
+    return {"model": getattr(transformers, name).model.__name__, "parts": default, "options": options, "special": special,
+            "bare": getattr(transformers, name).model.__name__ == "BPE" and not load(json.load(open("llama3.json")), None, {"tokenizer_class": name})("")["input_ids"]}
 
 
 def mistral_regex():
