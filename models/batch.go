@@ -27,7 +27,11 @@ func (m *Model) CheckBatch(ask trace.Ask, tokens int) error {
 		return errors.New("models: products with the rows of layers are asked for, " +
 			"which batches do not compute; run one text at a time")
 	}
-	return m.graph.CheckBatch(batchAsk(ask, 1, tokens))
+	if err := m.graph.CheckBatch(batchAsk(ask, 1, tokens)); err != nil || !m.info.Reads() {
+		return err
+	}
+	return errors.New("models: the model has no head that scores tokens, so it reads; " +
+		"run one text at a time")
 }
 
 // BatchBytes returns about how many bytes so many texts take together beside the weights: keys,

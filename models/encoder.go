@@ -103,13 +103,8 @@ func (m *Model) read(ctx context.Context, ids []int, ask trace.Ask,
 
 // checkReading returns an error for what a model that reads cannot be asked, before it runs.
 func (m *Model) checkReading(ids []int, ask trace.Ask) error {
-	kind := "an encoder"
-	if !m.spec.Bidirectional {
-		kind = "a model without a head that scores tokens"
-	}
 	if len(ask.Continuation) > 0 || ask.OwnRow {
-		return fmt.Errorf("models: %s is %s: it reads a text and does not continue it",
-			m.info.Name, kind)
+		return fmt.Errorf("models: %s reads a text and does not continue it", m.info.Name)
 	}
 	for _, at := range ask.Positions {
 		if at < 0 || at >= len(ids) {
@@ -185,18 +180,12 @@ func (m *Model) targets(ids []int, ask trace.Ask,
 	return all, nil, nil
 }
 
-// labels returns the classes whose probability is above one half, the most probable one first; the
-// most probable one alone if there is none, and all if the scores are numbers.
+// labels returns the classes whose probability is above one half, the highest score first; that one
+// alone if there is none, and all if the scores are numbers.
 func (m *Model) labels(at int, logits []float32) (all []target) {
 	p := sigmoids(logits)
-	if m.spec.Scoring == spec.Quantity {
-		for k := range p {
-			all = append(all, target{at, k})
-		}
-		return all
-	}
 	for i, k := range mostProbable(p, len(p)) {
-		if i == 0 || p[k] > 0.5 {
+		if i == 0 || p[k] > 0.5 || m.spec.Scoring == spec.Quantity {
 			all = append(all, target{at, k})
 		}
 	}
@@ -223,14 +212,13 @@ func (m *Model) unusual(ids []int, logits [][]float32) []int {
 			usual = k
 		}
 	}
-	found := slices.DeleteFunc(slices.Clone(text), func(i int) bool { return class[i] == usual })
-	switch {
-	case len(found) > 0:
-		return found
-	case len(text) > 0:
+	text = append(text, 0) // a text of control tokens alone
+	found := slices.DeleteFunc(slices.Clone(text[:len(text)-1]),
+		func(i int) bool { return class[i] == usual })
+	if len(found) == 0 {
 		return text[:1]
 	}
-	return []int{0}
+	return found
 }
 
 // answerTokens is how many tokens an answer has at most, as in the reference's pipeline.

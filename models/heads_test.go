@@ -9,33 +9,36 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/internal/golden"
+	"github.com/headwater-ml/headwater/models/checkpoint"
 )
 
 // recorded returns the first text of a golden, with its token types if the pass has some, and the
-// logits that the reference computes, in rows of n: one for the text or one for each token.
+// logits that the reference computes: a row for the text, or one for each token.
 func recorded(t *testing.T, name, pass string, rows bool) (ids, types []int, logits [][]float32) {
 	t.Helper()
-	g, err := golden.Open("testdata/goldens/" + name + "/golden.safetensors")
+	f, err := checkpoint.Open("testdata/goldens/" + name + "/golden.safetensors")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer g.Close()
-	batch, _, err := g.Batch(pass, true)
+	defer f.Close()
+	first := func(name string) (row []int) {
+		all, err := f.Int64(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range all[:len(all)/2] { // of two texts
+			row = append(row, int(x))
+		}
+		return row
+	}
+	if ids = first("input_ids"); pass == "types." {
+		types = first("token_type_ids")
+	}
+	flat, err := f.Float32(pass + "logits")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ids = batch.IDs[0]; batch.Types != nil {
-		types = batch.Types[0]
-	}
-	axes := []int{0}
-	if !rows {
-		axes = nil
-	}
-	flat, err := g.Part(pass+"logits", 0, 0, len(ids), axes...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	flat = flat[:len(flat)/2]
 	n := len(flat)
 	if rows {
 		n /= len(ids)

@@ -197,14 +197,10 @@ func (p *picture) span() string {
 		return ""
 	}
 	from, to := p.e.Steps[0].Position, p.e.Steps[1].Position
-	if n := len(p.e.Prompt.Offsets); from == nil || to == nil || *from >= n || *to >= n {
+	if from == nil || to == nil || *from < 0 || *from > *to || *to >= len(p.e.Prompt.Texts) {
 		return ""
 	}
-	begin, end := p.e.Prompt.Offsets[*from][0], p.e.Prompt.Offsets[*to][1]
-	if begin < 0 || end > len(p.e.Prompt.Text) || begin >= end {
-		return ""
-	}
-	return p.e.Prompt.Text[begin:end]
+	return strings.TrimSpace(strings.Join(p.e.Prompt.Texts[*from:*to+1], ""))
 }
 
 // givenText is a text that was given, and its name.

@@ -168,7 +168,7 @@ func write(t *testing.T, all []checkpoint.Tensor) string {
 
 // TestRecord: what one model records, the same model passes and another one does not.
 func TestRecord(t *testing.T) {
-	for _, name := range []string{"qwen3", "bert", "bert_cls", "bert_bare"} {
+	for _, name := range []string{"qwen3", "bert", "bert_cls", "bert_bare", "llama_cls", "bert_qa"} {
 		t.Run(name, func(t *testing.T) {
 			m := open(t, name)
 			tensors, err := Record(context.Background(), m, [][]int{{5, 6, 7, 8}, {9, 5, 9, 10}}, 3)

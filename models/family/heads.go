@@ -64,14 +64,16 @@ func scoring(c *Config, s *spec.Spec) spec.Scoring {
 	return spec.OneOf
 }
 
-// readPadding sets the ids of padding tokens.
+// readPadding sets the ids of padding tokens for a decoder's classifier; nothing else asks for them.
 func (f *Family) readPadding(c *Config, s *spec.Spec) {
 	c.AllowNull("pad_token_id")
-	s.Padding = f.Padding
-	if pad := c.Int(-1, "pad_token_id"); c.Has("pad_token_id") || c.isNull("pad_token_id") {
-		if s.Padding = nil; pad >= 0 {
-			s.Padding = []int{pad}
-		}
+	pad := c.Int(-1, "pad_token_id")
+	switch {
+	case s.Bidirectional || s.Head != spec.ClassifierHead:
+	case !c.Has("pad_token_id") && !c.isNull("pad_token_id"):
+		s.Padding = f.Padding
+	case pad >= 0:
+		s.Padding = []int{pad}
 	}
 }
 

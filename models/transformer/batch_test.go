@@ -96,6 +96,50 @@ func TestBatchOfTypes(t *testing.T) {
 	})
 }
 
+// TestTypes: with every token of type 1, rows, logits, predictions and gradients are those of a
+// model whose two types have changed places.
+func TestTypes(t *testing.T) {
+	ctx := context.Background()
+	g := openGolden(t, "bert_qa")
+	other := g.changed(t, func(name string, data []float32) {
+		if name == "token-types" {
+			half := len(data) / 2
+			first := slices.Clone(data[:half])
+			copy(data, data[half:])
+			copy(data[half:], first)
+		}
+	})
+	ones := slices.Repeat([]int{1}, len(g.ids))
+	taps := []trace.Tap{trace.ValueZeroing, trace.Logits}
+	got, err := g.model.Forward(ctx, transformer.Batch{
+		IDs: [][]int{g.ids}, Types: [][]int{ones},
+	}, taps)
+	must(t, err)
+	want, err := other.Trace(ctx, g.ids, taps)
+	must(t, err)
+	plain, err := g.model.Trace(ctx, g.ids, taps)
+	must(t, err)
+	for k := range taps {
+		check(t, string(taps[k]), got[0][k].Data, want[k].Data, tapTol)
+		if d, _ := worst(got[0][k].Data, plain[k].Data); d < 1e-3 {
+			t.Errorf("%s: the types change nothing", taps[k])
+		}
+	}
+	q := g.logitQuery(4, 1)
+	other64, err := other.Gradients(ctx, []trace.Query{q}, trace.TrueGradient)
+	must(t, err)
+	q.Types = ones
+	typed, err := g.model.Gradients(ctx, []trace.Query{q, g.logitQuery(4, 1)}, trace.TrueGradient)
+	must(t, err)
+	check(t, "gradient", typed[0].Data, other64[0].Data, tapTol)
+	if d := typed[0].Value - other64[0].Value; d > valueTol || d < -valueTol {
+		t.Errorf("the value is %v, want %v", typed[0].Value, other64[0].Value)
+	}
+	if d, _ := worst(typed[1].Data, typed[0].Data); d < 1e-4 {
+		t.Error("a text without types has those of its neighbour in the batch")
+	}
+}
+
 func TestBatchRefusals(t *testing.T) {
 	forward := func(name string, b transformer.Batch, taps ...trace.Tap) error {
 		_, err := openGolden(t, name).model.Forward(context.Background(), b, taps)
@@ -135,8 +179,6 @@ func TestBatchRefusals(t *testing.T) {
 			trace.Hidden), "text 0: type 2 of token 1 is not in 0..1"},
 		{"no types", forward("gpt2", transformer.Batch{IDs: two, Types: [][]int{{0, 0}, {0}}},
 			trace.Hidden), "type 0 of token 0 is not in 0..-1"},
-		{"types of rows", forward("bert", transformer.Batch{IDs: two, Types: [][]int{{0, 1}, {0}}},
-			trace.ValueZeroing), "value-zeroing takes every token as type 0"},
 		{
 			"no head", forward("bert_bare", transformer.Batch{IDs: two}, trace.Logits),
 			"the bert model has no head, so there are no logits; take final",

@@ -21,7 +21,7 @@ const (
 // and Read those for an encoder.
 func (g *golden) rows(t testing.TB, asks ...trace.MixingAsk) []trace.Rows {
 	t.Helper()
-	if g.model.Spec.Bidirectional {
+	if s := g.model.Spec; s.Bidirectional || s.Classifies() {
 		return readAt(t, g.model, g.ids, 0, asks).Rows
 	}
 	for i := range asks {

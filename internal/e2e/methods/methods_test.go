@@ -64,11 +64,11 @@ func TestMethodsOnFamilies(t *testing.T) {
 				opts.Scoring.Samples = 6
 			}
 			opts.MaxTokens = 2
-			if m.Info().Bidirectional {
+			if m.Info().Reads() {
 				opts.MaxTokens, opts.Positions = 0, []int{2}
 			}
-			if head == trace.Classes {
-				opts.Positions = []int{0}
+			if head.WholeText() {
+				opts.Positions = nil // where the class is read
 			}
 			e, err := attribution.Explain(t.Context(), counted{m}, "heads", opts)
 			if err != nil {
