@@ -77,6 +77,9 @@ type Info struct {
 	// Bidirectional says that every token sees every other, as in an encoder, which reads a text
 	// and does not continue it.
 	Bidirectional bool `json:"bidirectional,omitempty"`
+	// NoGradientAtZero says that the model divides each embedding by its root mean square before
+	// anything else, so that its gradient has no limit where an embedding goes to zeros.
+	NoGradientAtZero bool `json:"-"`
 
 	Layers  int `json:"layers"`  // L
 	Heads   int `json:"heads"`   // H
