@@ -24,9 +24,10 @@ type Span struct {
 
 // Words returns the words of the prompt. A word is a run of letters, digits and marks, which may
 // contain apostrophes, hyphens and the points of numbers. A token belongs to the word of its first
-// letter or digit, a token of spaces alone to what the next token belongs to. Any other token without
-// letters and digits, and a control token, is a span of its own. In scripts without spaces between words a run is a whole phrase; use [Prompt.Spans] there. There
-// are no words and no sentences if a token lies outside the text.
+// letter or digit, a token of spaces alone to what the next token belongs to. Any other token
+// without letters and digits, and a control token, is a span of its own. In scripts without spaces
+// between words a run is a whole phrase; use [Prompt.Spans] there. There are no words and no
+// sentences if a token lies outside the text.
 func (p *Prompt) Words() []Span { return p.joinSpaces(p.divide(wordOf(p.Text))) }
 
 // Sentences returns the sentences of the prompt. A sentence ends after ".", "!", "?" or a similar

@@ -121,8 +121,8 @@ type Options struct {
 	// Others returns the changes of a pair that the model answers, those that the case has among
 	// them. Default: those that the case has.
 	Others func(trace.Model, Case) ([]Change, error)
-	// SkipFirst leaves the first token of every case out of the ranking and of Ablations, as that of
-	// a pair always is, unless it is evidence.
+	// SkipFirst leaves the first token of every case out of the ranking and of Ablations, as that
+	// of a pair always is, unless it is evidence.
 	SkipFirst bool
 	// Alone lets scorers explain the answer of a pair without its foil.
 	Alone bool

@@ -113,7 +113,8 @@ var options = evaluate.Options{
 	References: []string{"occlusion"},
 }
 
-// The first of six tokens is left out, so chance is 1/5; where it is evidence, all seven are ranked.
+// The first of six tokens is left out, so chance is 1/5; where it is evidence, all seven are
+// ranked.
 func TestSkipFirst(t *testing.T) {
 	opts := options
 	opts.SkipFirst, opts.Ablations = true, 20

@@ -153,7 +153,8 @@ func (t *Text) probability(dst []float64, l, h, i int) {
 	clear(dst)
 	if h != Together {
 		sum := 0.0
-		for j, p := range t.row(attentionTensor, l, h, i, t.Targets, t.Sources).part(0, seen).all() {
+		row := t.row(attentionTensor, l, h, i, t.Targets, t.Sources)
+		for j, p := range row.part(0, seen).all() {
 			dst[j] = p
 			sum += p
 		}
@@ -178,7 +179,8 @@ func (t *Text) score(dst []float64, l, h, i int) {
 	clear(dst)
 	seen := t.visible(i)
 	if t.has(scoresTensor) {
-		for j, s := range t.row(scoresTensor, l, h, i, t.Targets, t.Sources).part(0, seen).all() {
+		row := t.row(scoresTensor, l, h, i, t.Targets, t.Sources)
+		for j, s := range row.part(0, seen).all() {
 			dst[j] = s
 		}
 		return

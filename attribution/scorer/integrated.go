@@ -28,7 +28,8 @@ func init() { Register("integrated-gradients", integratedGradients{}) }
 // nearly the whole change of f happens in a tiny part of the path next to the baseline, where
 // gradients can grow to infinity. Zeros are used only if they are asked for, or if the model has
 // none of these tokens, and never if the norm is RMSNorm: at zeros it divides by √ε, as do the
-// norms of all layers that no bias keeps from zero, so that sums of 10^7 were seen for a logit of 4.
+// norms of all layers that no bias keeps from zero, so that sums of 10^7 were seen for a logit of
+// 4.
 //
 // The integral is the trapezoidal sum over both ends and [Options.Steps] points between them. The
 // paper uses equal steps; here the points are placed where they are needed. The probability of a

@@ -220,8 +220,8 @@ func TestIntegratedGradientsBaseline(t *testing.T) {
 	}
 }
 
-// A model whose first norm is RMSNorm has no gradient at zeros, so they are refused, as a choice and
-// as what is left where the model has no token without a meaning.
+// A model whose first norm is RMSNorm has no gradient at zeros, so they are refused, as a choice
+// and as what is left where the model has no token without a meaning.
 func TestIntegratedGradientsRefusesZeros(t *testing.T) {
 	m := newNormed(1e-6)
 	m.About.NoGradientAtZero = true

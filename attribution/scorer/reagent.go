@@ -37,8 +37,8 @@ const (
 //     encoder, its predictions with that token masked. They are drawn from the 32 most probable
 //     ones.
 //   - There are [Options.Samples] sets, pieces of random permutations, so that no token is replaced
-//     more than once more than another. The paper draws every set anew, and stops when the most
-//     important tokens alone keep the prediction among the first three.
+//     more than once more than another. In the paper every set is independent, and it stops when
+//     the most important tokens alone keep the prediction among the first three.
 //   - Values are differences of means. In the paper they are sums that begin at random numbers and
 //     go through softmax. The ranking is the same in the limit. With more samples our values
 //     converge, while in the paper one token approaches 1.

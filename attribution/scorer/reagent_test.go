@@ -116,8 +116,8 @@ func TestReAGent(t *testing.T) {
 	}
 }
 
-// Three of ten tokens are replaced at a time, and every token equally often: 30 times in 100 sets. In
-// 101 sets three of them are replaced once more.
+// Three of ten tokens are replaced at a time, and every token equally often: 30 times in 100 sets.
+// In 101 sets three of them are replaced once more.
 func TestReAGentReplacesThreeTenths(t *testing.T) {
 	text := []int{3, 4, 7, 8, 9, 10, 12, 13, 14, 15}
 	for samples, want := range map[int]string{

@@ -249,8 +249,8 @@ func (f focusFlags) addTensors(
 const rowBytes = 300
 
 // focusTensors reads the tensors of a file that package focus knows; wide has the numbers of those
-// that are float64, by name. withRows says that the rows of a head are kept. It returns a [trace.MemoryError] before it reads a number if there is not enough
-// memory.
+// that are float64, by name. withRows says that the rows of a head are kept. It returns a
+// [trace.MemoryError] before it reads a number if there is not enough memory.
 func focusTensors(
 	file *checkpoint.File, limit models.Limit, withRows bool, kept *float64,
 ) (tensors []trace.Tensor, wide map[string][]float64, err error) {
@@ -279,8 +279,8 @@ func focusTensors(
 		tensors = append(tensors, trace.Tensor{Name: name, Axes: focus.Axes(name), Shape: shape})
 	}
 	if len(tensors) == 0 {
-		return nil, nil, fmt.Errorf("it has no tensor that focus reads; these are %s, and it has %s",
-			quoted(focus.Names()), quoted(file.Names()))
+		return nil, nil, fmt.Errorf("it has no tensor that focus reads; these are %s, and it "+
+			"has %s", quoted(focus.Names()), quoted(file.Names()))
 	}
 	if withRows {
 		*kept += rowBytes * pairs

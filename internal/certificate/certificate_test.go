@@ -377,7 +377,8 @@ func TestLargeScores(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer recording.Close()
-			cert, err := Run(context.Background(), largeScores(t, c.edit), Options{Golden: recording})
+			m := largeScores(t, c.edit)
+			cert, err := Run(context.Background(), m, Options{Golden: recording})
 			if err != nil {
 				t.Fatal(err)
 			}

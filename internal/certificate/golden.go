@@ -66,8 +66,8 @@ func (r *run) recorded(pass, name string) ([]Check, error) {
 			if err != nil {
 				return nil, err
 			}
-			attention.by(sizes[l+1]).array(fmt.Sprintf("text %d, layer %d,", i, l), layer(ts[0], l), want, "HTS",
-				ts[0].Shape[1:])
+			attention.by(sizes[l+1]).array(fmt.Sprintf("text %d, layer %d,", i, l),
+				layer(ts[0], l), want, "HTS", ts[0].Shape[1:])
 		}
 		for l := range info.Layers + 1 {
 			got := ts[2].Data // after the final norm
@@ -78,7 +78,8 @@ func (r *run) recorded(pass, name string) ([]Check, error) {
 			if err != nil {
 				return nil, err
 			}
-			hidden.by(sizes[l]).array(fmt.Sprintf("text %d, layer %d,", i, l), got, want, "TD", ts[2].Shape)
+			hidden.by(sizes[l]).array(fmt.Sprintf("text %d, layer %d,", i, l), got, want, "TD",
+				ts[2].Shape)
 		}
 		if scored {
 			logits.by(sizes[info.Layers])

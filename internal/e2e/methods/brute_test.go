@@ -14,8 +14,8 @@ import (
 	"github.com/headwater-ml/headwater/models"
 )
 
-// bruteKinds are a golden of every kind of family: rotary positions, with biases and without, ALiBi,
-// a norm after the block, blocks in parallel, windows, and learned positions.
+// bruteKinds are a golden of every kind of family: rotary positions, with biases and without,
+// ALiBi, a norm after the block, blocks in parallel, windows, and learned positions.
 var bruteKinds = []string{
 	"llama", "qwen2", "bloom", "falcon_rw", "opt_350", "bert", "gpt_neox", "falcon7", "mistral",
 	"gemma3", "gpt2",
@@ -65,7 +65,7 @@ func (m asked) probabilities(t *testing.T, ids []int) (p, logits [][]float64) {
 }
 
 // plausible returns what may stand at place j of a text, by falling probability, and how probable
-// each is; nothing at the first place of a decoder and at the position of the question.
+// each is; nothing at a decoder's first place and at the position of the question.
 func (m asked) plausible(t *testing.T, q trace.Query, j int) (ids []int, p []float64) {
 	t.Helper()
 	text, at := slices.Clone(q.IDs), j-1
@@ -110,7 +110,9 @@ func eachKind(t *testing.T, do func(t *testing.T, m asked, q trace.Query)) {
 }
 
 // scored returns what a scorer says.
-func scored(t *testing.T, name string, m trace.Model, q trace.Query, opts scorer.Options) *scorer.Scores {
+func scored(
+	t *testing.T, name string, m trace.Model, q trace.Query, opts scorer.Options,
+) *scorer.Scores {
 	t.Helper()
 	s, err := scorer.Lookup(name)
 	if err != nil {
@@ -173,8 +175,9 @@ func (m asked) rowsOf(t *testing.T, mixing string, ids []int) (layers [][][]floa
 }
 
 // The parts of a logit and the rows of alti are compared with float64, on every golden, where they
-// are computed (package transformer). Here the sums that direct and alti-logit make of them are made
-// from the formula: with the product of all rows from the bottom up, which the scorer never forms.
+// are computed (package transformer). Here the sums that direct and alti-logit make of them are
+// made from the formula: with the product of all rows from the bottom up, which the scorer never
+// forms.
 func TestLogitPartsBruteForce(t *testing.T) {
 	eachKind(t, func(t *testing.T, m asked, q trace.Query) {
 		terms, err := m.LogitTerms(t.Context(), q)
@@ -276,7 +279,7 @@ func TestReAGentBruteForce(t *testing.T) {
 				free += min(1, len(stands[j]))
 				continue
 			}
-			free++ // at the first place of a decoder any token may stand
+			free++ // at a decoder's first place any token may stand
 			for id := range m.Info().Vocab {
 				stands[j] = append(stands[j], id)
 			}
@@ -363,9 +366,9 @@ func maxFlow(layers [][][]float64, from, to int) float64 {
 	}
 }
 
-// Pairs of a mixing and an aggregation that are no methods of their own: max-flow and product in the
-// network of a mixing's rows. Those of alti contain the residual; to those of norms half a residual
-// is added.
+// Pairs of a mixing and an aggregation that are no methods of their own: max-flow and product in
+// the network of a mixing's rows. Those of alti contain the residual; to those of norms half a
+// residual is added.
 func TestPairsBruteForce(t *testing.T) {
 	eachKind(t, func(t *testing.T, m asked, q trace.Query) {
 		opts := attribution.Options{
