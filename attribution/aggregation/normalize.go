@@ -112,7 +112,7 @@ func localLift(x []float64, visible int) {
 // discardLowest sets the lowest ⌊ρn⌋ of n entries to 0; among equal entries, the earlier ones.
 // Those that are removed do not count. Entry 0 always stays.
 func discardLowest(x []float64, ratio float64, removed func(i int) bool) {
-	var order []int
+	order := make([]int, 0, len(x))
 	for i := range x {
 		if !removed(i) {
 			order = append(order, i)

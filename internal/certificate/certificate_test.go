@@ -3,12 +3,14 @@ package certificate
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/golden"
 	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/checkpoint"
@@ -418,6 +420,18 @@ func TestWorst(t *testing.T) {
 	c.number(.1, at("b"))
 	if k := c.check; k.Worst != .1 || k.Where != "b" || k.Passed() {
 		t.Errorf("%v, want 0.1 at b", k)
+	}
+}
+
+// TestInfiniteScores: scores that are not finite make no error pass.
+func TestInfiniteScores(t *testing.T) {
+	r := &run{m: open(t, "llama")}
+	arch := r.m.Spec()
+	terms := trace.Tensor{Shape: []int{arch.Layers, arch.Heads, 3, 1, 1}}
+	terms.Data = make([]float32, arch.Layers*arch.Heads*3)
+	terms.Data[0], terms.Data[4] = float32(math.Inf(1)), float32(math.NaN())
+	if got := r.scoreFactors(terms); slices.Max(got) != 1 {
+		t.Errorf("factors %v, want 1", got)
 	}
 }
 

@@ -56,7 +56,10 @@ func (r *run) scoreFactors(terms trace.Tensor) []float64 {
 				if arch.ScoreCap > 0 {
 					size = min(size, arch.ScoreCap)
 				}
-				factors[l] = max(factors[l], ScoreRounding*math.Exp2(-24)*size/TapTolerance)
+				grown := ScoreRounding * math.Exp2(-24) * size / TapTolerance
+				if grown < math.Inf(1) { // what is not finite is wrong, and grants nothing
+					factors[l] = max(factors[l], grown)
+				}
 			}
 		}
 	}
