@@ -24,16 +24,17 @@ type Span struct {
 
 // Words returns the words of the prompt. A word is a run of letters, digits and marks, which may
 // contain apostrophes, hyphens and the points of numbers. A token belongs to the word of its first
-// letter or digit. A token without letters and digits, and a control token, is a span of its own.
-// In scripts without spaces between words a run is a whole phrase; use [Prompt.Spans] there. There
-// are no words and no sentences if a token lies outside the text.
-func (p *Prompt) Words() []Span { return p.divide(wordOf(p.Text), true) }
+// letter or digit, a token of spaces alone to what the next token belongs to. Any other token
+// without letters and digits, and a control token, is a span of its own. In scripts without spaces
+// between words a run is a whole phrase; use [Prompt.Spans] there. There are no words and no
+// sentences if a token lies outside the text.
+func (p *Prompt) Words() []Span { return p.joinSpaces(p.divide(wordOf(p.Text), true)) }
 
 // Sentences returns the sentences of the prompt. A sentence ends after ".", "!", "?" or a similar
 // mark, and the closing quotation marks and brackets that follow it, if white space comes next;
-// after "。", "！" and "？" without white space too; and at a line break. A control token is a span of
-// its own.
-func (p *Prompt) Sentences() []Span { return p.divide(sentenceOf(p.Text), true) }
+// after "。", "！" and "？" without white space too; and at a line break. A token of spaces alone
+// belongs to the sentence of the next token. A control token is a span of its own.
+func (p *Prompt) Sentences() []Span { return p.joinSpaces(p.divide(sentenceOf(p.Text), true)) }
 
 // Turns returns the parts of a conversation: a span for the words of each message, such as "user 1:
 // Where is the key?", and one for each stretch of text that the chat template writes, its control
@@ -186,6 +187,24 @@ func (p *Prompt) divide(of []int, apart bool) []Span {
 		spans = append(spans, s)
 	}
 	return spans
+}
+
+// joinSpaces returns spans in which a token of spaces alone, such as the "▁" that SentencePiece
+// writes before a digit, belongs to the span that begins after it, unless that is a control token
+// or white space with a line break.
+func (p *Prompt) joinSpaces(spans []Span) []Span {
+	joined := slices.Clone(spans)
+	for i := len(joined) - 2; i >= 0; i-- {
+		s, next := joined[i], &joined[i+1]
+		if len(s.Tokens) > 1 || p.Special[s.Tokens[0]] || plainToken(s.Text) != "" ||
+			next.Tokens[0] != s.Tokens[0]+1 || p.Special[next.Tokens[0]] ||
+			strings.TrimSpace(next.Text) == "" {
+			continue
+		}
+		next.Begin, next.Tokens = s.Begin, append(s.Tokens, next.Tokens...)
+		joined = slices.Delete(joined, i, i+1)
+	}
+	return joined
 }
 
 // partOf returns the number in of of a token's first byte that is no white space. A token of white

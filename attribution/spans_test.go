@@ -49,6 +49,9 @@ func TestWordsAndSentences(t *testing.T) {
 		{"sentences", "Hi|.| \"You|?\"| No", "Hi[0] .[1] \"You[2] ?\"[3] No[4]", "Hi.[0 1] \"You?\"[2 3] No[4]"},
 		{"line break", "a|\n|\n|b", "a[0] \n[1] \n[2] b[3]", "a[0] \n[1] \n[2] b[3]"},
 		{"full stop inside", "v1|.2| ok", "v1.2[0 1] ok[2]", "v1.2 ok[0 1 2]"},
+		{"spaces alone", "<s>| |2| |+| |  |b|. | |<e>| |\n|c| ", "<s>[0] 2[1 2] +[3 4] b[5 6 7] . [8]  [9] <e>[10]  [11] \n[12] c[13]  [14]", "<s>[0] 2 +   b.[1 2 3 4 5 6 7 8]  [9] <e>[10]  [11] \n[12] c[13 14]"},
+		{"a space as SentencePiece writes it", "<s>|▁|2", "<s>[0] 2[1 2]", "<s>[0] ▁2[1 2]"},
+		{"a space between sentences", "Hi.| |You", "Hi.[0] You[1 2]", "Hi.[0] You[1 2]"},
 		{"several scripts", "日|本|語|。|はい", "日本語[0 1 2] 。[3] はい[4]", "日本語。[0 1 2 3] はい[4]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -292,6 +292,8 @@ func open(ctx context.Context, from source, name string, opts Options) (_ *Model
 		Layers:  spec.Layers, Heads: spec.Heads, Width: spec.Width,
 		Vocab: spec.Vocab, Context: spec.Context,
 	}
+	// Learned positions are added to an embedding of zeros before the first norm.
+	m.info.NoGradientAtZero = spec.RMS && (spec.Rotary != nil || spec.AlibiSlopes != nil)
 	return m, nil
 }
 

@@ -106,6 +106,19 @@ func TestReplacement(t *testing.T) {
 	}
 }
 
+// TestNoGradientAtZero checks which models divide an embedding of zeros by its root mean square
+// before anything is added: those of Llama's kind, but none with layer norms or learned positions.
+func TestNoGradientAtZero(t *testing.T) {
+	for name, want := range map[string]bool{
+		"llama": true, "qwen2": true, "gemma3": true, "gpt2": false, "gpt_neox": false,
+		"bloom": false, "bert": false,
+	} {
+		if got := open(t, "testdata/goldens/"+name).Info().NoGradientAtZero; got != want {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+}
+
 // TestUnboundedGeneration: where a model has no longest text, more tokens than any memory holds are
 // refused. Sizes overflowed: the call did not end.
 func TestUnboundedGeneration(t *testing.T) {

@@ -70,29 +70,32 @@ func (r Normalization) prepare(data []float64, c *Rows, cfg Config) {
 	if r.Scaled {
 		each(func(x []float64, _ int) { rowmath.DivideBySum(x) })
 	}
-	if r.DropSink {
-		each(dropSink)
-	}
+	each(func(x []float64, visible int) {
+		if r.dropsSink(visible) {
+			x[0] = 0
+			rowmath.DivideBySum(x)
+		}
+	})
 	switch {
 	case r.Discard == 0:
 	case cfg.Bidirectional || r.Whole:
-		discardLowest(data, r.Discard)
+		discardLowest(data, r.Discard, func(i int) bool {
+			return i%c.T() == 0 && r.dropsSink(cfg.Width(c.First+i/c.T(), c.T()))
+		})
 	default:
-		each(func(x []float64, visible int) { discardLowest(x[:visible], r.Discard) })
+		each(func(x []float64, visible int) {
+			discardLowest(x[:visible], r.Discard,
+				func(i int) bool { return i == 0 && r.dropsSink(visible) })
+		})
 	}
 	if r.Local {
 		each(localLift)
 	}
 }
 
-// dropSink sets the first source of a row to 0 and divides the rest by its sum. A target that sees
-// only the first source keeps it.
-func dropSink(x []float64, visible int) {
-	if visible > 1 {
-		x[0] = 0
-		rowmath.DivideBySum(x)
-	}
-}
+// dropsSink reports whether the first source of a row is set to 0, and the rest divided by its sum.
+// A target that sees only the first source keeps it.
+func (r Normalization) dropsSink(visible int) bool { return r.DropSink && visible > 1 }
 
 // localLift divides a row by the value that uniform attention gives to each source:
 //
@@ -107,14 +110,16 @@ func localLift(x []float64, visible int) {
 }
 
 // discardLowest sets the lowest ⌊ρn⌋ of n entries to 0; among equal entries, the earlier ones.
-// Entry 0 always stays.
-func discardLowest(x []float64, ratio float64) {
-	order := make([]int, len(x))
-	for i := range order {
-		order[i] = i
+// Those that are removed do not count. Entry 0 always stays.
+func discardLowest(x []float64, ratio float64, removed func(i int) bool) {
+	order := make([]int, 0, len(x))
+	for i := range x {
+		if !removed(i) {
+			order = append(order, i)
+		}
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(x[a], x[b]) })
-	for _, i := range order[:int(ratio*float64(len(x)))] {
+	for _, i := range order[:int(ratio*float64(len(order)))] {
 		if i > 0 {
 			x[i] = 0
 		}

@@ -44,6 +44,18 @@ func TestNormalization(t *testing.T) {
 			aggregation.Normalization{Discard: .8, Whole: true},
 			[]float64{1, 0, 0, 1, 0, 0, 0, 0, 0},
 		},
+		{
+			// one of the two entries that are left in the last row, none of one
+			"discard without the sink",
+			aggregation.Normalization{DropSink: true, Discard: .5},
+			[]float64{1, 0, 0, 0, 1, 0, 0, 1, 0},
+		},
+		{
+			// ⌊.58·7⌋ = 4 of the entries that are left: the three masked ones and .25
+			"discard over the whole map without the sinks",
+			aggregation.Normalization{DropSink: true, Discard: .58, Whole: true},
+			[]float64{1, 0, 0, 0, 1, 0, 0, 1, 0},
+		},
 	} {
 		in := aggregation.Rows{L: 1, N: 3, Data: slices.Clone(c)}
 		got, zeros := row.rule.Apply(in, nil, aggregation.Config{Layers: 1})
@@ -52,7 +64,7 @@ func TestNormalization(t *testing.T) {
 			t.Errorf("%s: the argument changed (-before +after):\n%s", row.name, diff)
 		}
 		want := "[]"
-		if row.rule.Whole {
+		if row.name == "discard over the whole map" {
 			want = "[{0 2}]"
 		}
 		if s := fmt.Sprint(zeros); s != want {

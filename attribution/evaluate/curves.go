@@ -163,7 +163,7 @@ func (o Options) alignCase(
 			r.Words = append(r.Words, j)
 		}
 	}
-	cue, err := r.cues(e.Prompt, c)
+	cue, err := r.cues(e.Prompt, c, false)
 	if err != nil {
 		return err
 	}

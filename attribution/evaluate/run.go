@@ -121,6 +121,9 @@ type Options struct {
 	// Others returns the changes of a pair that the model answers, those that the case has among
 	// them. Default: those that the case has.
 	Others func(trace.Model, Case) ([]Change, error)
+	// SkipFirst leaves the first token of every case out of the ranking and of Ablations, as that
+	// of a pair always is, unless it is evidence.
+	SkipFirst bool
 	// Alone lets scorers explain the answer of a pair without its foil.
 	Alone bool
 	// Least is the part of the prediction that a change must move to decide it; see [Move.Decides].
@@ -539,7 +542,7 @@ func replaces(name string) bool {
 // align sets the scores of every method, in the picked layer for methods of one layer, and compares
 // them with the evidence if there is any.
 func (o Options) align(e *attribution.Explanation, c Case, r *Result, picked map[string]int) error {
-	cue, err := r.cues(e.Prompt, c)
+	cue, err := r.cues(e.Prompt, c, o.skipsFirst(c))
 	if err != nil {
 		return err
 	}
@@ -594,9 +597,13 @@ func isScorer(name string) bool {
 	return err == nil && m.Scorer != ""
 }
 
+// skipsFirst reports whether the first token of a case, which models use as a sink, is not ranked
+// unless it is evidence. That of a pair is none; see [prover.checkPair].
+func (o Options) skipsFirst(c Case) bool { return o.SkipFirst || c.Counterfactual != "" }
+
 // cues sets which tokens are ranked, and returns for each whether it is evidence; nil without
 // evidence.
-func (r *Result) cues(p attribution.Prompt, c Case) ([]bool, error) {
+func (r *Result) cues(p attribution.Prompt, c Case, skipFirst bool) ([]bool, error) {
 	var form [][2]int
 	if r.Proof != nil {
 		form = r.Proof.deciding()
@@ -606,10 +613,10 @@ func (r *Result) cues(p attribution.Prompt, c Case) ([]bool, error) {
 	}
 	var cue []bool
 	for _, j := range r.Words {
-		if j == 0 && c.Counterfactual != "" {
-			continue // a sink
-		}
 		is := touches(j, c.Evidence)
+		if j == 0 && skipFirst && !is {
+			continue
+		}
 		if is || !touches(j, form) {
 			r.Ranked, cue = append(r.Ranked, j), append(cue, is)
 		}
@@ -735,7 +742,7 @@ func (o Options) remove(
 }
 
 // ablate measures how well the scores of every method predict what random ablations do. Like
-// control tokens, the first token of a pair is never removed.
+// control tokens, a first token that is not ranked is never removed.
 func (o Options) ablate(
 	ctx context.Context, m trace.Model, e *attribution.Explanation, c Case, r *Result,
 ) error {
@@ -748,7 +755,7 @@ func (o Options) ablate(
 		return err
 	}
 	tokens := slices.DeleteFunc(textOnly{removal, r.Words}.Removable(), func(j int) bool {
-		return j == 0 && c.Counterfactual != ""
+		return j == 0 && o.skipsFirst(c) && !slices.Contains(r.Ranked, 0)
 	})
 	a, err := NewAblations(ctx, removal, tokens, o.Ablations, opts.Seed+uint64(r.Case))
 	if err != nil {

@@ -113,6 +113,32 @@ var options = evaluate.Options{
 	References: []string{"occlusion"},
 }
 
+// The first of six tokens is left out, so chance is 1/5; where it is evidence, all seven are
+// ranked.
+func TestSkipFirst(t *testing.T) {
+	opts := options
+	opts.SkipFirst, opts.Ablations = true, 20
+	opts.OnResult = func(r *evaluate.Result) error {
+		if want := []int{1, 0}[r.Case]; r.Ranked[0] != want {
+			t.Errorf("case %d ranks %v, want tokens from %d on", r.Case, r.Ranked, want)
+		}
+		return nil
+	}
+	report, err := evaluate.Run(t.Context(), reader{name: "r", flat: true}, cases, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for group, want := range map[string]float64{"one": 1. / 5, "two": 2. / 7} {
+		if s, _ := report.At(group, "chance", "share on evidence"); math.Abs(s.Mean-want) > 1e-12 {
+			t.Errorf("%s: chance has %v of the evidence, want %v", group, s.Mean, want)
+		}
+	}
+	// attention is flat over the first three tokens, of which the second and third are left
+	if s, _ := report.At("one", "raw", "rank"); s.Mean != 1.5 {
+		t.Errorf("the evidence has rank %v among the tokens that are ranked, want 1.5", s.Mean)
+	}
+}
+
 func TestRun(t *testing.T) {
 	report, err := evaluate.Run(t.Context(), reader{name: "r"}, cases, options)
 	if err != nil {

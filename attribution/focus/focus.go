@@ -72,6 +72,8 @@ type Options struct {
 	// sees its own position and those before it, and numbers of later sources are ignored. It is
 	// not needed with attention, whose later entries are 0 in a decoder.
 	Bidirectional bool
+	// Float64 has the numbers of the tensors, by name, whose Data are not float32 but these.
+	Float64 map[string][]float64
 }
 
 // Text is one text with the tensors that are known of it. It is made by [New], does not change and
@@ -88,7 +90,7 @@ type Text struct {
 	// The tensors that are known, nil if not: terms [L,H,3,T,S], scores and attention [L,H,T,S],
 	// value [L,H,S,E], context [L,H,T,E], headOutput and headAdded [L,H,T,D],
 	// valueOutput [L,H,S,D], outputWeight [L,H,E,D], hidden [L or L+1,T,D].
-	tensors map[string][]float32
+	tensors map[string]floats
 }
 
 // firstTarget is the position of target 0.
@@ -134,16 +136,16 @@ func (t *Text) heads(h int) (first, n int) {
 }
 
 // row returns row i of head h in layer l of a tensor [L,H,rows,width]. It aliases the tensor.
-func (t *Text) row(name string, l, h, i, rows, width int) []float32 {
+func (t *Text) row(name string, l, h, i, rows, width int) floats {
 	at := ((l*t.Heads+h)*rows + i) * width
-	return t.tensors[name][at : at+width : at+width]
+	return t.tensors[name].part(at, at+width)
 }
 
 // probability fills dst, [S], with the probabilities of target i: the tensor attention where it is
 // known, each row divided by its sum, otherwise the softmax of the scores. h may be [Together].
 func (t *Text) probability(dst []float64, l, h, i int) {
 	seen := t.visible(i)
-	if h != Together && t.tensors[attentionTensor] == nil {
+	if h != Together && !t.has(attentionTensor) {
 		t.score(dst, l, h, i)
 		softmax(dst[:seen])
 		return
@@ -151,9 +153,10 @@ func (t *Text) probability(dst []float64, l, h, i int) {
 	clear(dst)
 	if h != Together {
 		sum := 0.0
-		for j, p := range t.row(attentionTensor, l, h, i, t.Targets, t.Sources)[:seen] {
-			dst[j] = float64(p)
-			sum += dst[j]
+		row := t.row(attentionTensor, l, h, i, t.Targets, t.Sources)
+		for j, p := range row.part(0, seen).all() {
+			dst[j] = p
+			sum += p
 		}
 		for j := range seen {
 			dst[j] /= sum
@@ -175,23 +178,24 @@ func (t *Text) probability(dst []float64, l, h, i int) {
 func (t *Text) score(dst []float64, l, h, i int) {
 	clear(dst)
 	seen := t.visible(i)
-	if t.tensors[scoresTensor] != nil {
-		for j, s := range t.row(scoresTensor, l, h, i, t.Targets, t.Sources)[:seen] {
-			dst[j] = float64(s)
+	if t.has(scoresTensor) {
+		row := t.row(scoresTensor, l, h, i, t.Targets, t.Sources)
+		for j, s := range row.part(0, seen).all() {
+			dst[j] = s
 		}
 		return
 	}
 	for k := range NumTerms {
-		for j, s := range t.term(k, l, h, i)[:seen] {
-			dst[j] += float64(s)
+		for j, s := range t.term(k, l, h, i).part(0, seen).all() {
+			dst[j] += s
 		}
 	}
 }
 
 // term returns term k of target i, [S]. It aliases the tensor.
-func (t *Text) term(k Term, l, h, i int) []float32 {
+func (t *Text) term(k Term, l, h, i int) floats {
 	at := (((l*t.Heads+h)*int(NumTerms)+int(k))*t.Targets + i) * t.Sources
-	return t.tensors[termsTensor][at : at+t.Sources : at+t.Sources]
+	return t.tensors[termsTensor].part(at, at+t.Sources)
 }
 
 // softmax replaces scores by their softmax. That of -Inf is 0; one of the scores must be finite.

@@ -72,8 +72,8 @@ func (t *Text) Head(l, h int) (*Head, error) {
 		for k := range NumTerms {
 			for i := range t.Targets {
 				row := x.Terms[(int(k)*t.Targets+i)*t.Sources:]
-				for j, s := range t.term(k, l, h, i)[:t.visible(i)] {
-					row[j] = float64(s)
+				for j, s := range t.term(k, l, h, i).part(0, t.visible(i)).all() {
+					row[j] = s
 				}
 			}
 		}

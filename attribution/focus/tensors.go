@@ -99,13 +99,13 @@ const sumTolerance = 5e-3
 // does not see, are ignored in terms and scores, and must be 0 in attention unless the text is
 // bidirectional.
 func New(tensors []trace.Tensor, opts Options) (*Text, error) {
-	b := builder{text: &Text{Bidirectional: opts.Bidirectional, tensors: map[string][]float32{}}}
+	b := builder{text: &Text{Bidirectional: opts.Bidirectional, tensors: map[string]floats{}}}
 	for _, l := range layouts {
 		i := slices.IndexFunc(tensors, func(x trace.Tensor) bool { return x.Name == l.name })
 		if i < 0 {
 			continue
 		}
-		if err := b.add(l, tensors[i]); err != nil {
+		if err := b.add(l, tensors[i], opts.Float64[l.name]); err != nil {
 			return nil, fmt.Errorf("focus: tensor %q has shape %v; %w", l.name, tensors[i].Shape,
 				err)
 		}
@@ -166,12 +166,16 @@ func (b *builder) size(axis byte) *int {
 }
 
 // add checks the shape of a tensor and keeps its numbers.
-func (b *builder) add(l layout, x trace.Tensor) error {
+func (b *builder) add(l layout, x trace.Tensor, wide []float64) error {
+	data := floats{wide: wide}
+	if wide == nil {
+		data.narrow = x.Data
+	}
 	shape, err := full(l, x.Shape)
 	if err != nil {
 		return err
 	}
-	if err := checkSize(x.Shape, len(x.Data)); err != nil {
+	if err := checkSize(x.Shape, data.len()); err != nil {
 		return err
 	}
 	for i := range len(l.axes) {
@@ -192,7 +196,7 @@ func (b *builder) add(l layout, x trace.Tensor) error {
 				b.from[axis])
 		}
 	}
-	b.text.tensors[l.name] = x.Data
+	b.text.tensors[l.name] = data
 	return nil
 }
 
@@ -246,11 +250,11 @@ func (t *Text) checkNumbers() error {
 		case attentionTensor:
 			continue
 		case termsTensor, scoresTensor:
-			data = nil // only what a target sees counts
+			data = floats{} // only what a target sees counts
 		}
-		if k := slices.IndexFunc(data, notFinite); k >= 0 {
+		if k, v := data.find(notFinite); k >= 0 {
 			return fmt.Errorf("focus: tensor %q: number %d is %v; want finite numbers", l.name, k,
-				data[k])
+				v)
 		}
 	}
 	for _, name := range []string{termsTensor, scoresTensor} {
@@ -261,10 +265,10 @@ func (t *Text) checkNumbers() error {
 	return nil
 }
 
-func notFinite(x float32) bool { return math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) }
+func notFinite(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) }
 
 // hidden reports whether a score says that the target does not see the source.
-func hidden(score float32) bool { return math.IsInf(float64(score), -1) }
+func hidden(score float64) bool { return math.IsInf(score, -1) }
 
 // checkSeen checks the numbers of terms or scores that a target sees. A score may be -Inf, but not
 // all of a row.
@@ -272,15 +276,15 @@ func (t *Text) checkSeen(name string) error {
 	data := t.tensors[name]
 	wrong, want := notFinite, "finite numbers where the target sees the source"
 	if name == scoresTensor {
-		wrong = func(x float32) bool { return notFinite(x) && !hidden(x) }
+		wrong = func(x float64) bool { return notFinite(x) && !hidden(x) }
 		want = "finite numbers, or -Inf where the target does not see the source"
 	}
-	for r := range len(data) / t.Sources {
-		row := data[r*t.Sources:][:t.visible(r%t.Targets)]
-		if j := slices.IndexFunc(row, wrong); j >= 0 {
-			return fmt.Errorf("row %d column %d is %v; want %s", r, j, row[j], want)
+	for r := range data.len() / t.Sources {
+		row := data.part(r*t.Sources, r*t.Sources+t.visible(r%t.Targets))
+		if j, x := row.find(wrong); j >= 0 {
+			return fmt.Errorf("row %d column %d is %v; want %s", r, j, x, want)
 		}
-		if !slices.ContainsFunc(row, func(x float32) bool { return !hidden(x) }) {
+		if j, _ := row.find(func(x float64) bool { return !hidden(x) }); j < 0 {
 			return fmt.Errorf("row %d is -Inf at every source that the target may see; want a "+
 				"finite number at one of them", r)
 		}
@@ -292,18 +296,18 @@ func (t *Text) checkSeen(name string) error {
 func (t *Text) checkAttention() error {
 	data := t.tensors[attentionTensor]
 	later := false
-	for r := range len(data) / max(1, t.Sources) {
-		row, i := data[r*t.Sources:][:t.Sources], r%t.Targets
+	for r := range data.len() / max(1, t.Sources) {
+		row, i := data.part(r*t.Sources, (r+1)*t.Sources), r%t.Targets
 		where := func() string {
 			return fmt.Sprintf("layer %d head %d row %d", r/t.Targets/t.Heads,
 				r/t.Targets%t.Heads, i)
 		}
 		sum := 0.0
-		for j, p := range row {
-			if !(p >= 0) || math.IsInf(float64(p), 0) {
+		for j, p := range row.all() {
+			if !(p >= 0) || math.IsInf(p, 0) {
 				return fmt.Errorf("%s column %d is %v; want a number of 0 or more", where(), j, p)
 			}
-			sum += float64(p)
+			sum += p
 			later = later || p != 0 && j > t.firstTarget()+i
 		}
 		if math.Abs(sum-1) > sumTolerance {
@@ -334,7 +338,7 @@ func (t *Text) need(what string, sets ...[]string) error {
 	}
 	var known []string
 	for _, l := range layouts {
-		if t.tensors[l.name] != nil {
+		if t.has(l.name) {
 			known = append(known, l.name)
 		}
 	}
@@ -345,7 +349,7 @@ func (t *Text) need(what string, sets ...[]string) error {
 // has reports whether all of some tensors are known.
 func (t *Text) has(names ...string) bool {
 	for _, name := range names {
-		if t.tensors[name] == nil {
+		if t.tensors[name].len() == 0 {
 			return false
 		}
 	}

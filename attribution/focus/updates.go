@@ -120,16 +120,15 @@ func (t *Text) needStream(what string) error {
 }
 
 // stream returns the input of block l at position i, [D]. It aliases the tensor.
-func (t *Text) stream(l, i int) []float32 {
+func (t *Text) stream(l, i int) floats {
 	at := (l*t.Targets + i) * t.width
-	return t.tensors[hiddenTensor][at : at+t.width : at+t.width]
+	return t.tensors[hiddenTensor].part(at, at+t.width)
 }
 
 // compare returns ‖c‖/‖x‖ and the cosine of c and x.
-func compare(c []float64, x []float32) (magnitude, alignment float64) {
+func compare(c []float64, x floats) (magnitude, alignment float64) {
 	cc, cx, xx := 0.0, 0.0, 0.0
-	for d, v := range x {
-		w := float64(v)
+	for d, w := range x.all() {
 		cc, cx, xx = cc+c[d]*c[d], cx+c[d]*w, xx+w*w
 	}
 	if xx == 0 {
@@ -157,8 +156,8 @@ func (t *Text) output(l, h int) []float64 {
 			row := c[i*t.width:][:t.width]
 			switch {
 			case t.has(recorded):
-				for d, x := range t.row(recorded, l, first+k, i, t.Targets, t.width) {
-					row[d] += float64(x)
+				for d, x := range t.row(recorded, l, first+k, i, t.Targets, t.width).all() {
+					row[d] += x
 				}
 				continue
 			case t.has(contextTensor):
@@ -173,10 +172,10 @@ func (t *Text) output(l, h int) []float64 {
 }
 
 // appended returns x as float64 in the memory of dst.
-func appended(dst []float64, x []float32) []float64 {
+func appended(dst []float64, x floats) []float64 {
 	dst = dst[:0]
-	for _, v := range x {
-		dst = append(dst, float64(v))
+	for _, v := range x.all() {
+		dst = append(dst, v)
 	}
 	return dst
 }
@@ -187,8 +186,8 @@ func (t *Text) weighted(dst []float64, l, h, i int) []float64 {
 	t.probability(p, l, h, i)
 	dst = append(dst[:0], make([]float64, t.headWidth)...)
 	for j, a := range p {
-		for e, v := range t.row(valueTensor, l, h, j, t.Sources, t.headWidth) {
-			dst[e] += a * float64(v)
+		for e, v := range t.row(valueTensor, l, h, j, t.Sources, t.headWidth).all() {
+			dst[e] += a * v
 		}
 	}
 	return dst
@@ -197,8 +196,8 @@ func (t *Text) weighted(dst []float64, l, h, i int) []float64 {
 // project adds x W_O^h, of x [E], to dst, [D].
 func (t *Text) project(dst, x []float64, l, h int) {
 	for e, v := range x {
-		for d, w := range t.row(outputWeightTensor, l, h, e, t.headWidth, t.width) {
-			dst[d] += v * float64(w)
+		for d, w := range t.row(outputWeightTensor, l, h, e, t.headWidth, t.width).all() {
+			dst[d] += v * w
 		}
 	}
 }
@@ -257,8 +256,8 @@ func (t *Text) written(l, h, j int) []float64 {
 	var v []float64
 	for k := range n {
 		if t.has(valueOutputTensor) {
-			for d, x := range t.row(valueOutputTensor, l, first+k, j, t.Sources, t.width) {
-				sum[d] += float64(x)
+			for d, x := range t.row(valueOutputTensor, l, first+k, j, t.Sources, t.width).all() {
+				sum[d] += x
 			}
 			continue
 		}

@@ -27,7 +27,9 @@ func init() { Register("integrated-gradients", integratedGradients{}) }
 // is a norm (Llama, BLOOM): for all but the smallest α, αe and e have the same output there. So
 // nearly the whole change of f happens in a tiny part of the path next to the baseline, where
 // gradients can grow to infinity. Zeros are used only if they are asked for, or if the model has
-// none of these tokens.
+// none of these tokens, and never if the norm is RMSNorm: at zeros it divides by √ε, as do the
+// norms of all layers that no bias keeps from zero, so that sums of 10^7 were seen for a logit of
+// 4.
 //
 // The integral is the trapezoidal sum over both ends and [Options.Steps] points between them. The
 // paper uses equal steps; here the points are placed where they are needed. The probability of a
@@ -93,7 +95,10 @@ func (x *question) baseline(ctx context.Context, width int) (baseline, error) {
 		return x.defaultBaseline(ctx, width)
 	}
 	b := baseline{kind: x.opts.Replacement}
-	if b.kind == deleteKind {
+	switch {
+	case b.kind == zeroKind && x.info.NoGradientAtZero:
+		return b, x.noZeros()
+	case b.kind == deleteKind:
 		return b, trace.Usagef(
 			"%s goes from a text of as many tokens, so none can be deleted; take %s, "+
 				"or any token of %s",
@@ -122,7 +127,10 @@ func (x *question) defaultBaseline(ctx context.Context, width int) (baseline, er
 			kinds, ids = append(kinds, kind), append(ids, id)
 		}
 	}
-	if len(ids) == 0 {
+	switch {
+	case len(ids) == 0 && x.info.NoGradientAtZero:
+		return baseline{}, x.noZeros()
+	case len(ids) == 0:
 		return baseline{zeroKind, make([]float32, width)}, nil
 	}
 	rows, err := x.rowsOf(ctx, width, ids...)
@@ -145,8 +153,15 @@ var baselineKinds = []string{"mask", "unknown", "end", "pad"}
 // baselines lists the kinds of baseline that the model has.
 func (x *question) baselines() []string {
 	return slices.DeleteFunc(x.availableKinds(), func(kind string) bool {
-		return kind == deleteKind
+		return kind == deleteKind || kind == zeroKind && x.info.NoGradientAtZero
 	})
+}
+
+// noZeros is the error for a baseline of zeros that the model has no gradient at.
+func (x *question) noZeros() error {
+	return trace.Usagef("%s cannot begin at zeros: %s divides each embedding by its root mean "+
+		"square, so it has no gradient there; take another replacement: %s", x.scorer,
+		message.Quote(x.info.Name), message.List(append(x.baselines(), "any token of the model")))
 }
 
 // rowsOf returns the embeddings of ids, [n,width]. It returns an error if the model's rows have

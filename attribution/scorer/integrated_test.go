@@ -220,6 +220,28 @@ func TestIntegratedGradientsBaseline(t *testing.T) {
 	}
 }
 
+// A model whose first norm is RMSNorm has no gradient at zeros, so they are refused, as a choice
+// and as what is left where the model has no token without a meaning.
+func TestIntegratedGradientsRefusesZeros(t *testing.T) {
+	m := newNormed(1e-6)
+	m.About.NoGradientAtZero = true
+	for _, c := range []struct {
+		asked string
+		kinds map[string]int
+		want  string
+	}{
+		{"zero", map[string]int{"end": 9, "pad": 8}, "replacement: pad, end, any token of the model"},
+		{"", nil, "replacement: any token of the model"},
+	} {
+		m.Kinds = c.kinds
+		err := refused("integrated-gradients", m, ids(2, 4), scorer.Options{Replacement: c.asked})
+		if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), c.want) ||
+			strings.Contains(err.Error(), "zero,") {
+			t.Errorf("error %v, want %q", err, c.want)
+		}
+	}
+}
+
 // A gradient at the baseline itself is not needed, and may be undefined. One on the way is, and the
 // error says which baseline failed and which there are.
 func TestIntegratedGradientsUndefined(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 func init() { Register("reagent", reagent{}) }
 
 const (
-	// replacedShare is about the part of the tokens that are replaced at a time.
+	// replacedShare is the part of the tokens that are replaced at a time.
 	replacedShare = 0.3
 	// plausible is the number of candidates for each place.
 	plausible = 32
@@ -28,17 +28,17 @@ const (
 //	u(R) = logit((1 + p(x) - p(x with R replaced)) / 2)
 //	s_j = mean of u(R) over R ∋ j - mean of u(R) over R ∌ j
 //
-// (Zhao and Shan 2024, ReAGent, §3). As in the paper a set is about three tenths of the tokens. The
-// log-odds of a change of probability count for the tokens replaced and against the others.
-// Departures:
+// (Zhao and Shan 2024, ReAGent, §3). As in the paper a set is three tenths of the tokens, rounded,
+// and at least one. The log-odds of a change of probability count for the tokens replaced and
+// against the others. Departures:
 //
 //   - Replacements come from the model explained and not from RoBERTa. For a decoder they are its
 //     predictions from the tokens before, and at the first token its whole vocabulary; for an
 //     encoder, its predictions with that token masked. They are drawn from the 32 most probable
 //     ones.
-//   - Sets are pieces of random permutations, so that every token is replaced equally often. There
-//     are [Options.Samples] sets, and more if needed to complete the last permutation. The paper
-//     stops when the most important tokens alone keep the prediction among the first three.
+//   - There are [Options.Samples] sets, pieces of random permutations, so that no token is replaced
+//     more than once more than another. In the paper every set is independent, and it stops when
+//     the most important tokens alone keep the prediction among the first three.
 //   - Values are differences of means. In the paper they are sums that begin at random numbers and
 //     go through softmax. The ranking is the same in the limit. With more samples our values
 //     converge, while in the paper one token approaches 1.
@@ -130,21 +130,23 @@ func replaceable(sources [][]int, others []candidates) (free []int) {
 	return free
 }
 
-// replacedSets returns at least n sets of the free sources: random permutations cut into sets of
-// about replacedShare. The last permutation is complete.
+// replacedSets returns n sets of replacedShare of the free sources: consecutive pieces of random
+// permutations. A piece may begin in one permutation and end in the next, in which the sources of
+// that beginning come last, so that no set has a source twice.
 func replacedSets(source *rand.Rand, free []int, n int) [][]int {
 	if len(free) == 0 {
 		return nil
 	}
-	most := math.Ceil(replacedShare * float64(len(free)))
-	blocks := int(math.Ceil(float64(len(free)) / most))
+	size := max(1, int(math.Round(replacedShare*float64(len(free)))))
 	var sets [][]int
+	var queue []int
 	for len(sets) < n {
-		order := slices.Clone(free)
-		source.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
-		for b := range blocks { // sizes differ by one at most
-			sets = append(sets, order[b*len(order)/blocks:(b+1)*len(order)/blocks])
+		if begun := queue; len(begun) < size {
+			source.Shuffle(len(free), func(i, j int) { free[i], free[j] = free[j], free[i] })
+			isBegun := func(j int) bool { return slices.Contains(begun, j) }
+			queue = slices.Concat(begun, slices.DeleteFunc(slices.Clone(free), isBegun), begun)
 		}
+		sets, queue = append(sets, queue[:size]), queue[size:]
 	}
 	return sets
 }

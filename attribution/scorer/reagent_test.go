@@ -77,7 +77,8 @@ func replacedTokens(text []int, p planted) (count []int, seen [][]int) {
 }
 
 // The planted token has the log-odds of what its loss costs, ln(1.7/0.3), exactly and with any
-// seed; others have what sets of half the text say of them: E[u | j ∈ R] = ⅓u, E[u | j ∉ R] = ⅔u.
+// seed. Three tenths of four tokens are one, so others have E[u | j ∈ R] = 0 less
+// E[u | j ∉ R] = ⅓u.
 func TestReAGent(t *testing.T) {
 	u := math.Log(1.7 / 0.3)
 	for seed := range uint64(5) {
@@ -87,10 +88,10 @@ func TestReAGent(t *testing.T) {
 		near(t, "value", []float64{got.Value}, []float64{0.9}, 1e-15)
 		near(t, "the planted token", got.Values[2:3], []float64{u}, 1e-12)
 		near(t, "others", []float64{got.Values[0], got.Values[1], got.Values[3]},
-			[]float64{-u / 3, -u / 3, -u / 3}, 0.1)
+			[]float64{-u / 3, -u / 3, -u / 3}, 1e-12)
 		count, seen := replacedTokens(text, m)
-		if fmt.Sprint(count) != "[2000 2000 2000 2000]" {
-			t.Errorf("tokens were replaced %v times, want each 2000 times", count)
+		if fmt.Sprint(count) != "[1000 1000 1000 1000]" {
+			t.Errorf("tokens were replaced %v times, want each 1000 times", count)
 		}
 		seen[0] = seen[0][:1] // any of the vocabulary
 		if fmt.Sprint(seen) != "[[0] [5 7 11 21] [5 11 22] [5 7 11 23]]" {
@@ -112,6 +113,35 @@ func TestReAGent(t *testing.T) {
 		}
 		got := score(t, "reagent", m, q, scorer.Options{Samples: 20})
 		near(t, "the planted token", got.Values[2:3], []float64{want}, 1e-9)
+	}
+}
+
+// Three of ten tokens are replaced at a time, and every token equally often: 30 times in 100 sets.
+// In 101 sets three of them are replaced once more.
+func TestReAGentReplacesThreeTenths(t *testing.T) {
+	text := []int{3, 4, 7, 8, 9, 10, 12, 13, 14, 15}
+	for samples, want := range map[int]string{
+		100: "[30 30 30 30 30 30 30 30 30 30]",
+		101: "[30 30 30 30 30 30 30 31 31 31]",
+	} {
+		m := newPlanted()
+		score(t, "reagent", m, ids(text...), scorer.Options{Samples: samples})
+		count, _ := replacedTokens(text, m)
+		slices.Sort(count)
+		if fmt.Sprint(count) != want {
+			t.Errorf("%d sets replace the tokens %v times, want %s", samples, count, want)
+		}
+		for _, batch := range *m.Queries {
+			for _, q := range batch {
+				others := 0
+				for j, id := range q.IDs {
+					others += int(fakemodel.On(id != text[j]))
+				}
+				if others != 0 && others != 3 { // none in the text itself
+					t.Errorf("%d of 10 tokens are replaced at once, want 3", others)
+				}
+			}
+		}
 	}
 }
 

@@ -84,6 +84,9 @@ type Info struct {
 	Numbers bool `json:"numbers,omitempty"`
 	// Bidirectional says that every token sees every other, as in an encoder.
 	Bidirectional bool `json:"bidirectional,omitempty"`
+	// NoGradientAtZero says that the model divides each embedding by its root mean square before
+	// anything else, so that its gradient has no limit where an embedding goes to zeros.
+	NoGradientAtZero bool `json:"-"`
 
 	Layers  int `json:"layers"`  // L
 	Heads   int `json:"heads"`   // H

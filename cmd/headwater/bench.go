@@ -90,8 +90,9 @@ func (p *program) benchMethodsCommand() *cobra.Command {
 			`{"counterfactual":…,"answers":[…],"foils":[…],"question":[[begin,end],…]} as well.` +
 			"\n" +
 			"A change puts a text of as many tokens in the place of a span, and answer is the " +
-			"token that is then right, if one is. Cases with\n" +
-			"selection choose the layers and are not scored; without any, methods of one layer " +
+			"token that is then right, if one is. The first token\n" +
+			"is not ranked unless it is evidence. Cases with selection choose the layers and are " +
+			"not scored; without any, methods of one layer\n" +
 			"are scored in the layer that a picture shows.\n\n" +
 			"With --planted it takes circuits whose weights are set by hand, of which it is " +
 			"certain what decides an answer; --model planted-sum\n" +
@@ -259,7 +260,7 @@ func (f *benchFlags) options() evaluate.Options {
 		}
 	}
 	opts.Faithful, opts.Scoring, opts.Alone = f.faithful, opts.Explain.Scoring, f.noContrast
-	opts.Others = tasks.Changes
+	opts.Others, opts.SkipFirst = tasks.Changes, f.input != ""
 	if f.soft {
 		opts.Draws = 8
 	}

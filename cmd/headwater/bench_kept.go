@@ -62,7 +62,7 @@ func headOf(
 	text, err := json.Marshal([]any{
 		release(), info.Hash, info.Backend, dtype, cases, opts.Methods, opts.Explain,
 		opts.Faithful, opts.Draws, opts.Beam, opts.Ties, opts.Least, opts.Scoring,
-		opts.References, opts.Alone,
+		opts.References, opts.Alone, opts.SkipFirst,
 	})
 	sum := sha256.Sum256(text)
 	return keptHead{hex.EncodeToString(sum[:])}, err

@@ -265,6 +265,16 @@ func TestBenchResumeOptions(t *testing.T) {
 	}
 }
 
+// TestBenchSkipsFirst: the first token is a sink of models that others made, and may be evidence in
+// sentences of the grammar and in circuits. A pair says so itself.
+func TestBenchSkipsFirst(t *testing.T) {
+	for want, f := range map[bool]benchFlags{true: {input: "-"}, false: {planted: true}} {
+		if got := f.options().SkipFirst; got != want {
+			t.Errorf("%+v: %v, want %v", f, got, want)
+		}
+	}
+}
+
 // TestBenchCosts: the methods that classic stands for are timed one by one, and the times of a pair
 // without its contrast are those of the scorers that are measured.
 func TestBenchCosts(t *testing.T) {

@@ -224,7 +224,7 @@ func (f focusFlags) addFile(
 func (f focusFlags) addTensors(
 	r *focus.Report, file *checkpoint.File, limit models.Limit, kept *float64,
 ) error {
-	tensors, err := focusTensors(file, limit, f.ask.Head != nil, kept)
+	tensors, wide, err := focusTensors(file, limit, f.ask.Head != nil, kept)
 	if err != nil {
 		return err
 	}
@@ -235,7 +235,9 @@ func (f focusFlags) addTensors(
 	if err != nil {
 		return err
 	}
-	text, err := focus.New(tensors, focus.Options{Bidirectional: f.bidirectional})
+	text, err := focus.New(tensors, focus.Options{
+		Bidirectional: f.bidirectional, Float64: wide,
+	})
 	if err != nil {
 		return err
 	}
@@ -246,55 +248,62 @@ func (f focusFlags) addTensors(
 // text, up to 20 bytes each, and the buffer that grows while that is written.
 const rowBytes = 300
 
-// focusTensors reads the tensors of a file that package focus knows. withRows says that the rows of
-// a head are kept. It returns a [trace.MemoryError] before it reads a number if there is not enough
-// memory.
+// focusTensors reads the tensors of a file that package focus knows; wide has the numbers of those
+// that are float64, by name. withRows says that the rows of a head are kept. It returns a
+// [trace.MemoryError] before it reads a number if there is not enough memory.
 func focusTensors(
 	file *checkpoint.File, limit models.Limit, withRows bool, kept *float64,
-) ([]trace.Tensor, error) {
+) (tensors []trace.Tensor, wide map[string][]float64, err error) {
 	need := 0.0
 	pairs := 0.0 // T·S
-	var tensors []trace.Tensor
+	wide = map[string][]float64{}
 	for _, name := range focus.Names() {
 		if !file.Has(name) {
 			continue
 		}
 		shape, err := file.Shape(name)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		numbers := 1.0
 		for _, size := range shape {
 			numbers *= float64(size)
 		}
 		need += 4 * numbers // float32
+		if kind, err := file.DType(name); err == nil && kind == checkpoint.F64 {
+			need, wide[name] = need+4*numbers, nil
+		}
 		if strings.HasSuffix(focus.Axes(name), "TS") && len(shape) > 1 {
 			pairs = float64(shape[len(shape)-2]) * float64(shape[len(shape)-1])
 		}
 		tensors = append(tensors, trace.Tensor{Name: name, Axes: focus.Axes(name), Shape: shape})
 	}
 	if len(tensors) == 0 {
-		return nil, fmt.Errorf("it has no tensor that focus reads; these are %s, and it has %s",
-			quoted(focus.Names()), quoted(file.Names()))
+		return nil, nil, fmt.Errorf("it has no tensor that focus reads; these are %s, and it "+
+			"has %s", quoted(focus.Names()), quoted(file.Names()))
 	}
 	if withRows {
 		*kept += rowBytes * pairs
 	}
 	if need += *kept; need > float64(limit.Left()) {
-		return nil, &trace.MemoryError{
+		return nil, nil, &trace.MemoryError{
 			What: "focus on its tensors", Need: int64(min(need, 1e18)), Left: limit.Left(),
 			Limit: limit.Bytes, Chosen: limit.Chosen,
 			Instead: "give fewer layers or tokens",
 		}
 	}
 	for i := range tensors {
-		data, err := file.Float32(tensors[i].Name)
-		if err != nil {
-			return nil, err
+		name := tensors[i].Name
+		if _, ok := wide[name]; ok {
+			wide[name], err = file.Float64(name)
+		} else {
+			tensors[i].Data, err = file.Float32(name)
 		}
-		tensors[i].Data = data
+		if err != nil {
+			return nil, nil, err
+		}
 	}
-	return tensors, nil
+	return tensors, wide, nil
 }
 
 // checkWindow returns an error if probabilities would have to be computed from scores that

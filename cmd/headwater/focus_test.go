@@ -255,6 +255,35 @@ func TestFocusBidirectional(t *testing.T) {
 	}
 }
 
+// Numbers of float64 keep all their digits: no float32 is 0.1, and none is next to 16 by 1e-9. A
+// tensor of float32 beside them stays what it is.
+func TestFocusFloat64(t *testing.T) {
+	in := safetensors(t,
+		checkpoint.Tensor{
+			Name: "terms", Shape: []int{3, 2, 2},
+			Data: []float64{0, 0, 16, 16 + 1e-9, .1, 0, .1, .1, 0, 0, 0, 0},
+		},
+		checkpoint.Tensor{Name: "hidden", Shape: []int{2, 1}, Data: []float32{1, 2}},
+		checkpoint.Tensor{Name: "head-output", Shape: []int{2, 1}, Data: []float64{.1, .1}},
+	)
+	r := focusOf(t, "--input", in, "--layer", "0", "--head", "0")
+	row := r.Rows[0]
+	if got := row.Content[1][1] - row.Content[1][0]; math.Abs(got-1e-9) > 1e-14 {
+		t.Errorf("scores differ by %g, want 1e-9", got)
+	}
+	if row.QueryBias[0][0] != .1 || *r.Updates[0].Magnitude[1] != .05 {
+		t.Errorf("query bias %v and magnitude %v, want 0.1 and 0.05", row.QueryBias[0][0],
+			*r.Updates[0].Magnitude[1])
+	}
+	cut := safetensors(t, checkpoint.Tensor{
+		Name: "terms", Shape: []int{3, 1, 1}, Data: []float64{1, math.Inf(1), 0},
+	})
+	checkRefusals(t, []refusal{{
+		"infinity", []string{"focus", "-o", "OUT", "--input", cut}, "", 1,
+		`tensor "terms": row 1 column 0 is +Inf; want finite numbers`,
+	}})
+}
+
 // Among heads that are equally largest the table names the first one.
 func TestFocusFirstAmongEquals(t *testing.T) {
 	in := safetensors(t, checkpoint.Tensor{

@@ -92,6 +92,9 @@ func (o object) wholes(key string, all []json.RawMessage, most int) ([]int, erro
 	numbers := make([]int, len(all))
 	for i, v := range all {
 		n, err := strconv.Atoi(string(v))
+		if whole, ok := message.WholeNumber(string(v)); ok {
+			n, err = int(whole), nil
+		}
 		wrong := fmt.Sprintf("%q has %.60s as number %d; want whole numbers from 0 to %d",
 			key, v, i+1, most)
 		switch {

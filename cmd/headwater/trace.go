@@ -106,8 +106,8 @@ func tapList() []string {
 func parseIDs(s string) ([]int, error) {
 	var ids []int
 	for word := range strings.SplitSeq(s, ",") {
-		id, err := strconv.ParseInt(strings.TrimSpace(word), 10, 32)
-		if err != nil || id < 0 {
+		id, ok := message.WholeNumber(strings.TrimSpace(word))
+		if !ok || id < 0 || id > math.MaxInt32 {
 			return nil, fmt.Errorf("%.60q is not a token id, a whole number from 0 to %d", word,
 				math.MaxInt32)
 		}

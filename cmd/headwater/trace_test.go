@@ -263,6 +263,7 @@ func TestTraceRefusals(t *testing.T) {
 		{"no tap", in("--ids", "1", "--taps", ""), "", 2, `unknown tap ""`},
 		{"no ids", in("--taps", "logits", "--ids", ""), "", 2, `"" is not a token id`},
 		{"a word as id", in("--taps", "logits", "--ids", "1,two"), "", 2, `"two" is not a token id`},
+		{"a part of an id", in("--taps", "logits", "--ids", "1.5"), "", 2, `"1.5" is not a token id`},
 		{"a negative id", in("--taps", "logits", "--ids=-1"), "", 2, `"-1" is not a token id`},
 		{"a huge id", in("--taps", "logits", "--ids", "99999999999"), "", 2, "is not a token id"},
 		{"an id outside the vocabulary", in("--taps", "logits", "--ids", "1,96"), "", 2, "id 96 of token 1 is outside the vocabulary of 96"},

@@ -12,7 +12,8 @@
 // softmax of its terms.
 //
 // Errors are absolute where numbers are of the order of 1, and divided by the largest of the tensor
-// where that is more: float32 has seven digits in all.
+// where that is more: float32 has seven digits in all. Where scores are large, attention cannot be
+// as precise; see [ScoreRounding].
 package certificate
 
 import (
@@ -35,6 +36,14 @@ const (
 	LogitsTolerance = 2e-5
 	// TapTolerance is for attentions and hidden states. The reference is within 1.3e-6.
 	TapTolerance = 1e-5
+	// ScoreRounding is by how much attention in float32 may differ, in units of 2^-24 times the
+	// size of a layer's scores, the largest sum of the sizes of a score's terms (at most the cap,
+	// where there is one). Query, key and their product are each rounded, so a score is off by
+	// about 3 units. A softmax whose scores are off by at most δ is off by at most δ/2, and two
+	// programs differ by twice that. Seen of transformers against float64: 0.4 to 1.4 units.
+	// Tolerances grow by ScoreRounding·2^-24·size/TapTolerance, where that is above 1: from scores
+	// of 56 on. What follows such attention, in the layer and in later ones, gets the same factor.
+	ScoreRounding = 3
 	// HalfTolerance is for weights in bfloat16, which has 8 bits, against a recording in float32.
 	HalfTolerance = 5e-2
 	// HalfSameTolerance is for two computations with the same weights in bfloat16. The factors
@@ -66,12 +75,12 @@ type Check struct {
 	Name string `json:"name"`
 	// Skipped says why nothing was compared; empty if something was.
 	Skipped string `json:"skipped,omitempty"`
-	// Worst is the largest error, infinite if numbers were missing or not numbers, Where it is, and
-	// Compared how many there were.
+	// Worst is the largest error, as a part of its tolerance, infinite if numbers were missing or
+	// not numbers, Where it is, and Compared how many there were.
 	Worst     Error  `json:"worst"`
 	Where     string `json:"where,omitempty"`
 	Compared  int    `json:"compared"`
-	Tolerance Error  `json:"tolerance"`
+	Tolerance Error  `json:"tolerance"` // of the worst error
 }
 
 // Error is a difference between numbers. In JSON an infinite one is the text "inf".

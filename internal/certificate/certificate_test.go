@@ -3,12 +3,14 @@ package certificate
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/golden"
 	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/checkpoint"
@@ -133,7 +135,13 @@ func replaced(t *testing.T, name, tensor string, with checkpoint.Tensor) string 
 // recorded returns the tensors of a golden.
 func recorded(t *testing.T, name string) []checkpoint.Tensor {
 	t.Helper()
-	f, err := checkpoint.Open(goldens + name + "/golden.safetensors")
+	return recordedIn(t, goldens+name+"/golden.safetensors")
+}
+
+// recordedIn returns the tensors of a file.
+func recordedIn(t *testing.T, path string) []checkpoint.Tensor {
+	t.Helper()
+	f, err := checkpoint.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,5 +286,172 @@ func unwrapped(err error) error {
 			return err
 		}
 		err = u.Unwrap()
+	}
+}
+
+// largeScores copies golden qwen2 with scores of about 1,060, which hardly differ between sources:
+// what testdata/record_large.py does. edit changes the tensors further; nil for nothing.
+func largeScores(t *testing.T, edit func(name string, data []float32)) *models.Model {
+	t.Helper()
+	dir := t.TempDir()
+	config, err := os.ReadFile(goldens + "qwen2/config.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Replace(string(config), `"rope_theta": 10000.0`, `"rope_theta": 1000000.0`, 1)
+	if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	f, err := checkpoint.Open(goldens + "qwen2/model.safetensors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var all []checkpoint.Tensor
+	for _, name := range f.Names() {
+		shape, err := f.Shape(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := f.Float32(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "model.layers.0.self_attn.k_proj.bias" {
+			data[3], data[11] = 1050, 1050
+		}
+		if edit != nil {
+			edit(name, data)
+		}
+		all = append(all, checkpoint.Tensor{Name: name, Shape: shape, Data: data})
+	}
+	if err := checkpoint.WriteFile(filepath.Join(dir, "model.safetensors"), all, nil); err != nil {
+		t.Fatal(err)
+	}
+	m, err := models.Open(dir, models.Options{Backend: "go"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// TestLargeScores: attention of large scores is as precise as float32 can be, not as TapTolerance
+// wants it, and the checks grant that to the layers that have them and to what follows. Float64 of
+// transformers is the reference, of which its own float32 is off by 4e-5. Wrong numbers still fail.
+func TestLargeScores(t *testing.T) {
+	const path = "testdata/large.safetensors"
+	scaled := func(wanted string, factor float32) func(string, []float32) {
+		return func(name string, data []float32) {
+			if name == wanted {
+				for i := range data {
+					data[i] *= factor
+				}
+			}
+		}
+	}
+	for _, c := range []struct {
+		name, wrong string // the check that fails, empty for none
+		edit        func(string, []float32)
+		changed     string // a tensor of the recording of which a number is off by 1e-3
+	}{
+		{"right", "", nil, ""},
+		{"an attention off by 1e-3", "attention", nil, "attn.0"},
+		{"a hidden state off by 1e-3", "hidden states", nil, "hidden.2"},
+		{"a logit off by 1e-3 of the largest", "logits", nil, "logits"},
+		{"the embedding off by 1e-3", "hidden states", nil, "hidden.0"},
+		{"queries 1 % too large", "attention", scaled("model.layers.0.self_attn.q_proj.weight", 1.01), ""},
+		{"keys of another sign", "attention", scaled("model.layers.0.self_attn.k_proj.weight", -1), ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := path
+			if c.changed != "" {
+				all := recordedIn(t, path)
+				for _, a := range all {
+					if a.Name == c.changed {
+						data := a.Data.([]float32)
+						data[3] += 1e-3 * max(1, largest(data))
+					}
+				}
+				g = write(t, all)
+			}
+			recording, err := golden.Open(g)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer recording.Close()
+			m := largeScores(t, c.edit)
+			cert, err := Run(context.Background(), m, Options{Golden: recording})
+			if err != nil {
+				t.Fatal(err)
+			}
+			failed := cert.Failed()
+			if c.wrong == "" {
+				for _, k := range failed {
+					t.Error(k)
+				}
+				if k := cert.Checks[0]; k.Worst < TapTolerance || k.Tolerance > 3e-4 {
+					t.Errorf("%v: want an error that needs the larger tolerance, of 2.6e-4", k)
+				}
+				return
+			}
+			if !slices.ContainsFunc(failed, func(k Check) bool { return k.Name == c.wrong }) {
+				t.Errorf("%v failed, want %s", failed, c.wrong)
+			}
+		})
+	}
+}
+
+// TestWorst: the worst error is the one that takes the largest part of its tolerance, and without a
+// tolerance the largest.
+func TestWorst(t *testing.T) {
+	at := func(where string) func() string { return func() string { return where } }
+	c := compared("some", 2)
+	c.number(3, at("a"))
+	c.by(10).number(20, at("b"))
+	if k := c.check; k.Worst != 3 || k.Where != "a" || k.Tolerance != 2 || k.Passed() {
+		t.Errorf("%v, want 3 at a", k)
+	}
+	c.number(40, at("c"))
+	if k := c.check; k.Worst != 40 || k.Where != "c" || k.Tolerance != 20 || k.Passed() {
+		t.Errorf("%v, want 40 at c", k)
+	}
+	c = compared("none", 0)
+	c.number(0, at("a"))
+	c.number(.1, at("b"))
+	if k := c.check; k.Worst != .1 || k.Where != "b" || k.Passed() {
+		t.Errorf("%v, want 0.1 at b", k)
+	}
+}
+
+// TestInfiniteScores: scores that are not finite make no error pass.
+func TestInfiniteScores(t *testing.T) {
+	r := &run{m: open(t, "llama")}
+	arch := r.m.Spec()
+	terms := trace.Tensor{Shape: []int{arch.Layers, arch.Heads, 3, 1, 1}}
+	terms.Data = make([]float32, arch.Layers*arch.Heads*3)
+	terms.Data[0], terms.Data[4] = float32(math.Inf(1)), float32(math.NaN())
+	if got := r.scoreFactors(terms); slices.Max(got) != 1 {
+		t.Errorf("factors %v, want 1", got)
+	}
+}
+
+// largest returns the largest size of a number.
+func largest(data []float32) float32 {
+	most := float32(0)
+	for _, x := range data {
+		most = max(most, x, -x)
+	}
+	return most
+}
+
+// TestOrdinaryScores: the tolerances of goldens with ordinary scores are those that they are made
+// with.
+func TestOrdinaryScores(t *testing.T) {
+	for _, name := range []string{"qwen2", "llama", "bloom", "gemma2", "gpt2", "bert"} {
+		r := &run{ctx: t.Context(), m: open(t, name), ids: []int{5, 6, 7, 8, 9, 10, 11, 12}}
+		sizes, err := r.sizes()
+		if err != nil || slices.Max(sizes) != 1 {
+			t.Errorf("%s: tolerances grow by %v, %v", name, sizes, err)
+		}
 	}
 }

@@ -9,12 +9,23 @@ import (
 
 // comparison gathers the worst error of many arrays.
 type comparison struct {
-	check Check
+	check     Check
+	tolerance float64
+	// factor multiplies the tolerance of the numbers that come next; worstFactor is that of the
+	// worst error.
+	factor, worstFactor float64
 }
 
 // compared starts a check.
 func compared(name string, tolerance float64) *comparison {
-	return &comparison{Check{Name: name, Tolerance: Error(tolerance), Where: "nowhere"}}
+	check := Check{Name: name, Tolerance: Error(tolerance), Where: "nowhere"}
+	return &comparison{check: check, tolerance: tolerance, factor: 1, worstFactor: 1}
+}
+
+// by multiplies the tolerance of the numbers that come next by a factor.
+func (c *comparison) by(factor float64) *comparison {
+	c.factor = factor
+	return c
 }
 
 // array compares got with want. axes has a letter for each of the sizes in shape, row-major, and in
@@ -41,8 +52,9 @@ func (c *comparison) number(e float64, where func() string) {
 	if math.IsNaN(e) {
 		e = math.Inf(1)
 	}
-	if e > float64(c.check.Worst) || c.check.Where == "nowhere" {
-		c.check.Worst, c.check.Where = Error(e), where()
+	if e/c.factor > float64(c.check.Worst)/c.worstFactor || c.check.Where == "nowhere" {
+		c.check.Worst, c.check.Where, c.worstFactor = Error(e), where(), c.factor
+		c.check.Tolerance = Error(c.factor * c.tolerance)
 	}
 }
 

@@ -38,7 +38,7 @@ func (r *run) recorded(pass, name string) ([]Check, error) {
 	if err != nil {
 		return nil, err
 	}
-	taps := []trace.Tap{trace.Attention, trace.Hidden, trace.Final}
+	taps := []trace.Tap{trace.Attention, trace.Hidden, trace.Final, trace.Terms}
 	scored := g.Has(pass + "logits")
 	if scored {
 		taps = append(taps, trace.Logits)
@@ -56,6 +56,7 @@ func (r *run) recorded(pass, name string) ([]Check, error) {
 	hidden := compared(name+"hidden states", r.against(TapTolerance))
 	logits := compared(name+"logits", r.against(LogitsTolerance))
 	for i, ts := range texts {
+		sizes := r.spread(r.scoreFactors(ts[3]))
 		begin, n := begins[i], len(batch.IDs[i])
 		for l := range info.Layers {
 			if !g.Has(fmt.Sprintf("%sattn.%d", pass, l)) {
@@ -65,8 +66,8 @@ func (r *run) recorded(pass, name string) ([]Check, error) {
 			if err != nil {
 				return nil, err
 			}
-			attention.array(fmt.Sprintf("text %d, layer %d,", i, l), layer(ts[0], l), want, "HTS",
-				ts[0].Shape[1:])
+			attention.by(sizes[l+1]).array(fmt.Sprintf("text %d, layer %d,", i, l),
+				layer(ts[0], l), want, "HTS", ts[0].Shape[1:])
 		}
 		for l := range info.Layers + 1 {
 			got := ts[2].Data // after the final norm
@@ -77,10 +78,12 @@ func (r *run) recorded(pass, name string) ([]Check, error) {
 			if err != nil {
 				return nil, err
 			}
-			hidden.array(fmt.Sprintf("text %d, layer %d,", i, l), got, want, "TD", ts[2].Shape)
+			hidden.by(sizes[l]).array(fmt.Sprintf("text %d, layer %d,", i, l), got, want, "TD",
+				ts[2].Shape)
 		}
 		if scored {
-			if err := r.scores(logits, ts[3], pass, i, begin, n); err != nil {
+			logits.by(sizes[info.Layers])
+			if err := r.scores(logits, ts[4], pass, i, begin, n); err != nil {
 				return nil, err
 			}
 		}

@@ -34,6 +34,48 @@ func (r *run) tolerance(single, half float64) float64 {
 	return single
 }
 
+// scoreFactors returns by how much the tolerance of attention grows in each layer, [L], 1 or more;
+// see [ScoreRounding]. terms is [L,H,3,T,T]. With weights in bfloat16 nothing grows.
+func (r *run) scoreFactors(terms trace.Tensor) []float64 {
+	arch, n := r.m.Spec(), terms.Shape[3]
+	factors := slices.Repeat([]float64{1}, arch.Layers)
+	for l := range factors {
+		if r.half {
+			break
+		}
+		for h := range arch.Heads {
+			head := terms.Data[(l*arch.Heads+h)*3*n*n:][:3*n*n]
+			for i := range n * n {
+				if !seesSource(arch, l, i/n, i%n) {
+					continue
+				}
+				size := 0.0
+				for k := range 3 {
+					size += math.Abs(float64(head[k*n*n+i]))
+				}
+				if arch.ScoreCap > 0 {
+					size = min(size, arch.ScoreCap)
+				}
+				grown := ScoreRounding * math.Exp2(-24) * size / TapTolerance
+				if grown < math.Inf(1) { // what is not finite is wrong, and grants nothing
+					factors[l] = max(factors[l], grown)
+				}
+			}
+		}
+	}
+	return factors
+}
+
+// spread returns the factors of hidden states, [L+1]: each is the largest of the layers before it.
+// That of state l+1 is that of the attention of layer l too, whose input may be less precise.
+func (r *run) spread(factors []float64) []float64 {
+	all := []float64{1}
+	for _, f := range factors {
+		all = append(all, max(f, all[len(all)-1]))
+	}
+	return all
+}
+
 // sentence is a text that every tokenizer knows.
 const sentence = "The keys to the cabinet are on the table, and nobody has seen them second."
 
@@ -89,6 +131,10 @@ func (r *run) cached() ([]Check, error) {
 	if err != nil {
 		return nil, err
 	}
+	sizes, err := r.sizes()
+	if err != nil {
+		return nil, err
+	}
 	probabilities := compared(name+": probabilities", r.layers(TapTolerance))
 	attention := compared(name+": attention", r.layers(TapTolerance))
 	zeroing := compared(name+": Value Zeroing", r.layers(TapTolerance))
@@ -102,15 +148,24 @@ func (r *run) cached() ([]Check, error) {
 		if step.Next != nil {
 			want := probability(logits[0].Data[last*info.Vocab:(last+1)*info.Vocab],
 				step.Next.Token.ID)
-			probabilities.number(math.Abs(step.Next.Probability-want),
+			probabilities.by(sizes[info.Layers]).number(math.Abs(step.Next.Probability-want),
 				func() string { return fmt.Sprintf("target %d", last) })
 			probabilities.check.Compared++
 		}
 		for k, c := range []*comparison{attention, zeroing} {
-			compareRow(c, step.Rows[k], whole[k], last)
+			compareRow(c, step.Rows[k], whole[k], last, sizes)
 		}
 	}
 	return []Check{probabilities.check, attention.check, zeroing.check}, nil
+}
+
+// sizes are the factors of hidden states of the text, [L+1]; see spread.
+func (r *run) sizes() ([]float64, error) {
+	terms, err := r.m.Trace(r.ctx, r.ids, []trace.Tap{trace.Terms})
+	if err != nil {
+		return nil, err
+	}
+	return r.spread(r.scoreFactors(terms[0])), nil
 }
 
 // lengthTurnsKeys is whether rotary frequencies change while the text grows, so that a pass over
@@ -130,12 +185,14 @@ func (r *run) rows(asks []trace.MixingAsk) ([]trace.Rows, error) {
 	return nil, fmt.Errorf("the model yields no step")
 }
 
-// compareRow compares the row of one target in every layer and head, where the whole has it.
-func compareRow(c *comparison, got, want trace.Rows, target int) {
+// compareRow compares the row of one target in every layer and head, where the whole has it. sizes
+// are the factors of hidden states.
+func compareRow(c *comparison, got, want trace.Rows, target int, sizes []float64) {
 	if target >= want.First+want.N {
 		return
 	}
 	for l := range got.L {
+		c.by(sizes[l+1])
 		for h := range got.H {
 			row := got.Row(l, h, target-got.First)
 			in := fmt.Sprintf("layer %d, head %d, target %d,", l, h, target)
@@ -179,8 +236,12 @@ func (r *run) backends() ([]Check, error) {
 	if err != nil {
 		return nil, err
 	}
+	sizes, err := r.sizes()
+	if err != nil {
+		return nil, err
+	}
 	c := compared(fmt.Sprintf("every tap on %s against %s", own.Backend, second.Backend),
-		r.layers(LogitsTolerance))
+		r.layers(LogitsTolerance)).by(sizes[own.Layers])
 	for i := range got {
 		c.array(got[i].Name, got[i].Data, want[i].Data, got[i].Axes, got[i].Shape)
 	}
@@ -297,7 +358,9 @@ func (r *run) softmaxOfTerms() ([]Check, error) {
 	terms, attention, spec := ts[0], ts[1], r.m.Spec()
 	n := len(r.ids)
 	c := compared("attention against the softmax of its terms", r.between(TapTolerance))
+	factors := r.scoreFactors(terms)
 	for lh := range spec.Layers * spec.Heads {
+		c.by(factors[lh/spec.Heads])
 		for t := range n {
 			want := softmaxRow(spec, lh/spec.Heads, terms.Data[lh*3*n*n:(lh+1)*3*n*n], t, n)
 			c.array(fmt.Sprintf("layer %d, head %d, target %d,", lh/spec.Heads, lh%spec.Heads, t),
@@ -307,13 +370,16 @@ func (r *run) softmaxOfTerms() ([]Check, error) {
 	return []Check{c.check}, nil
 }
 
+// seesSource reports whether target t may see source s in layer l.
+func seesSource(arch *spec.Spec, l, t, s int) bool {
+	w := arch.Window(l)
+	return arch.Bidirectional || s <= t && (w == 0 || t-s < w)
+}
+
 // softmaxRow returns row t of the softmax of terms [3,T,S] over the sources that layer l may see.
 func softmaxRow(spec *spec.Spec, l int, terms []float32, t, n int) []float32 {
 	scores, top := make([]float64, n), math.Inf(-1)
-	sees := func(s int) bool {
-		w := spec.Window(l)
-		return spec.Bidirectional || s <= t && (w == 0 || t-s < w)
-	}
+	sees := func(s int) bool { return seesSource(spec, l, t, s) }
 	for s := range n {
 		for k := range 3 {
 			scores[s] += float64(terms[(k*n+t)*n+s])

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -112,6 +113,9 @@ func TestReadJSON(t *testing.T) {
 		{"a text", `{"id":"a","text":"x y"}`, corpus.Record{ID: "a", Prompt: "x y"}},
 		{"a whole number", `{"id":17,"text":"x"}`, corpus.Record{ID: "17", Prompt: "x"}},
 		{"the largest whole number", `{"id":18446744073709551615,"text":"x"}`, corpus.Record{ID: "18446744073709551615", Prompt: "x"}},
+		{"a whole number with a point", `{"id":1.0,"text":"x"}`, corpus.Record{ID: "1", Prompt: "x"}},
+		{"a whole number with an exponent", `{"id":-1.7E+1,"text":"x"}`, corpus.Record{ID: "-17", Prompt: "x"}},
+		{"a whole number that may be another", `{"id":9007199254740994.0,"text":"x"}`, corpus.Record{Err: "the id is a number; want a string or a whole number of at most 64 bits"}},
 		{"a continuation", `{"id":"a","prompt":"x","continuation":" y"}`, corpus.Record{ID: "a", Prompt: "x", Continuation: " y"}},
 		{"other keys", `{"label":[1,{"id":2}],"text":"x","id":"a","ID":"b"}`, corpus.Record{ID: "a", Prompt: "x"}},
 		{"nulls", `{"id":"a","text":"x","prompt":null,"continuation":null}`, corpus.Record{ID: "a", Prompt: "x"}},
@@ -291,6 +295,14 @@ type (
 		ID   float64 `parquet:"id"`
 		Text string  `parquet:"text"`
 	}
+	narrowRow struct {
+		ID   float32 `parquet:"id"`
+		Text string  `parquet:"text"`
+	}
+	truthRow struct {
+		ID   bool   `parquet:"id"`
+		Text string `parquet:"text"`
+	}
 	bytesRow struct {
 		ID   string `parquet:"id"`
 		Text int64  `parquet:"text"`
@@ -332,6 +344,27 @@ func TestUnsignedIDs(t *testing.T) {
 	}
 }
 
+// Data frames write the ids 1 and 2 as 1.0 and 2.0 if a third is missing. Fractions are no ids.
+func TestIDsWithAPoint(t *testing.T) {
+	const wrong = `the column "id" has 1.5; want strings or whole numbers`
+	for _, path := range []string{
+		writeParquet(t, []fractionRow{{1, "x"}, {1.5, "y"}, {-20, "z"}}),
+		writeParquet(t, []narrowRow{{1, "x"}, {1.5, "y"}, {-20, "z"}}),
+	} {
+		var ids, errs []string
+		for _, r := range merged(t, path) {
+			ids = append(ids, r.ID)
+			if r.Err != "" {
+				errs = append(errs, r.Err)
+			}
+		}
+		slices.Sort(ids)
+		if !slices.Equal(ids, []string{"", "-20", "1"}) || !slices.Equal(errs, []string{wrong}) {
+			t.Errorf("ids %q, errors %q", ids, errs)
+		}
+	}
+}
+
 // A column without any value, as pandas writes one of nothing but None, is as if it were absent.
 // pyarrow 26 wrote the file: ids a and b, texts x and y, and a continuation of the type null.
 func TestNullColumn(t *testing.T) {
@@ -365,7 +398,7 @@ func TestUnreadableParquet(t *testing.T) {
 	nulls := filepath.Join(t.TempDir(), "in.parquet")
 	write(t, nulls, string(data))
 	for _, c := range []struct{ name, path, want string }{
-		{"id of fractions", writeParquet(t, []fractionRow{{1, "x"}}), `has a column "id" of type DOUBLE; want strings or whole numbers; convert the column`},
+		{"id of truths", writeParquet(t, []truthRow{{true, "x"}}), `has a column "id" of type BOOLEAN; want strings or whole numbers; convert the column`},
 		{"a column twice", twice, `has two columns "text"; rename or remove one`},
 		{"text of numbers", good, `has a column "text" of type INT(64,true); want strings; convert the column`},
 		{"text of lists", writeParquet(t, []listRow{{"a", nil}}), `has a column "text"`},

@@ -172,7 +172,7 @@ func readKeys(text []byte) (map[string]json.RawMessage, error) {
 // absent is whether a key is missing or null.
 func absent(value json.RawMessage) bool { return value == nil || string(value) == "null" }
 
-// setID sets the id from JSON: a string, or a whole number as it is written.
+// setID sets the id from JSON: a string or a whole number.
 func (r *Record) setID(value json.RawMessage) error {
 	if absent(value) {
 		return errors.New("there is no id; give each record one")
@@ -183,7 +183,7 @@ func (r *Record) setID(value json.RawMessage) error {
 			return err
 		}
 		r.ID = id
-	} else if n, err := strconv.ParseInt(string(value), 10, 64); err == nil {
+	} else if n, ok := message.WholeNumber(string(value)); ok {
 		r.ID = strconv.FormatInt(n, 10)
 	} else if n, err := strconv.ParseUint(string(value), 10, 64); err == nil {
 		r.ID = strconv.FormatUint(n, 10)

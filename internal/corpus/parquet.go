@@ -213,10 +213,10 @@ func wrongType(column string, node parquet.Node) string {
 	}
 	kind, logical := node.Type().Kind(), logicalType(node)
 	isText := kind == parquet.ByteArray && (logical == "" || logical == "STRING")
-	isWhole := (kind == parquet.Int32 || kind == parquet.Int64) && (logical == "" ||
-		strings.HasPrefix(logical, "INT("))
+	isNumber := (kind == parquet.Int32 || kind == parquet.Int64) && (logical == "" ||
+		strings.HasPrefix(logical, "INT(")) || kind == parquet.Float || kind == parquet.Double
 	switch {
-	case isText || column == "id" && isWhole:
+	case isText || column == "id" && isNumber:
 		return ""
 	case column == "id":
 		return "strings or whole numbers; convert the column"
@@ -325,10 +325,23 @@ func (c *cells) text(v parquet.Value) (string, error) {
 		return strconv.Itoa(int(v.Int32())), nil
 	case v.Kind() == parquet.Int64:
 		return strconv.FormatInt(v.Int64(), 10), nil
+	case v.Kind() == parquet.Float:
+		return wholeText(float64(v.Float()))
+	case v.Kind() == parquet.Double:
+		return wholeText(v.Double())
 	case !utf8.Valid(v.ByteArray()):
 		return "", errors.New("is not valid UTF-8; convert it")
 	}
 	return string(v.ByteArray()), nil // a copy: the page is read into the same memory again
+}
+
+// wholeText returns a whole number without a point.
+func wholeText(x float64) (string, error) {
+	n, ok := message.WholeNumber(strconv.FormatFloat(x, 'g', -1, 64))
+	if !ok {
+		return "", fmt.Errorf("has %v; want strings or whole numbers", x)
+	}
+	return strconv.FormatInt(n, 10), nil
 }
 
 // cells reads the values of a column that has one in each row.

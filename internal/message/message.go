@@ -4,6 +4,7 @@ package message
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -116,6 +117,20 @@ func Quote(s string) string {
 
 // List joins names by commas.
 func List(names []string) string { return strings.Join(names, ", ") }
+
+// WholeNumber returns the whole number that a text is, such as 17 or 17.0: data frames write all
+// numbers of a column with a point if one is missing. ok is false for any other text, and for more
+// than 2^53 with a point, where a float64 does not have every whole number.
+func WholeNumber(text string) (n int64, ok bool) {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return n, true
+	}
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil || x != math.Trunc(x) || math.Abs(x) > 1<<53 {
+		return 0, false
+	}
+	return int64(x), true
+}
 
 // OutOfRange returns what is wrong with a number that must be in [1,most], or 0 for a default that
 // zero names. It returns "" if nothing is.
