@@ -26,3 +26,13 @@ const (
 	MergeAtOnce   = mergeAtOnce
 	WindowRecords = windowRecords
 )
+
+// ReadSource reads the records of an input.
+func ReadSource(ctx context.Context, s *Source, each func(Record) error) error {
+	for _, file := range s.files {
+		if _, err := s.read(ctx, file, file.Name, each); err != nil {
+			return err
+		}
+	}
+	return nil
+}
