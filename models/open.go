@@ -59,6 +59,9 @@ type Options struct {
 	// Hub says where to look for a model of the Hub. The default is what the environment says to
 	// the Python tools.
 	Hub *hub.Options
+	// NoDownload forbids all requests to the Hub: the name of the model comes from a file that
+	// anybody may have sent. A model of the Hub that is not here is a [*NotHereError].
+	NoDownload bool
 	// Progress, if not nil, is called while a model is downloaded. If Hub is set, its own Progress
 	// is called instead.
 	Progress func(hub.Progress)
@@ -122,7 +125,11 @@ func find(ctx context.Context, ref string, opts Options) (location, error) {
 		return location{}, &UnknownModelError{fmt.Errorf("models: %s%s, nor a name of the Hub "+
 			"such as openai-community/gpt2%w", suggestion(ref), neither(ref), missing{})}
 	}
+	where.Offline = where.Offline || opts.NoDownload
 	dir, err := hub.Resolve(ctx, ref, where)
+	if err != nil && opts.NoDownload && ctx.Err() == nil {
+		return location{}, &NotHereError{ref}
+	}
 	if err != nil {
 		// What to do comes first: the name that was meant, or how to get the model from the Hub.
 		near := suggestion(ref)

@@ -376,6 +376,7 @@ func areAll(n int, what string) string {
 func (p *program) openPlanned(
 	ctx context.Context, f modelFlags, plan *corpus.Manifest,
 ) (*models.Model, error) {
+	f.fromFile = f.model == ""
 	f.model, f.dtype = cmp.Or(f.model, plan.Model.Name), plan.Model.DType
 	f.backend = cmp.Or(f.backend, plan.Model.Backend)
 	if plan.Version != release() {

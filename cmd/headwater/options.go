@@ -18,6 +18,7 @@ import (
 // modelFlags are the flags that choose the model and what it runs on.
 type modelFlags struct {
 	model, backend, dtype string
+	fromFile              bool  // a file names the model, which causes no request
 	maxMemory             int64 // bytes; 0: what the machine has
 	shuffle               uint64
 	allowNaN              bool
