@@ -184,27 +184,63 @@ func TestSlowOnStep(t *testing.T) {
 	}
 }
 
-func TestTooManyConnections(t *testing.T) {
+// Connections that send nothing keep nobody out: the oldest of them ends for each new one.
+func TestIdleConnections(t *testing.T) {
 	client, _ := serve(t, server.Config{Open: one(&wordModel{})})
 	var all []net.Conn
+	for range 200 {
+		all = append(all, dial(t, client.Socket))
+		if _, err := client.Info(t.Context()); err != nil {
+			t.Fatalf("beside %d idle connections: %v", len(all), err)
+		}
+	}
+	var ev engine.Event
+	if err := gob.NewDecoder(all[0]).Decode(&ev); err != nil || ev.Failure == nil ||
+		!strings.Contains(ev.Failure.Message, "other clients needed the place") {
+		t.Errorf("the oldest one got %+v, %v", ev, err)
+	}
+	last := all[len(all)-1] // it is still there
+	ev = engine.Event{}
+	if err := json.NewEncoder(last).Encode(engine.Request{Version: engine.Version, Kind: engine.KindInfo}); err != nil {
+		t.Fatal(err)
+	}
+	if err := gob.NewDecoder(last).Decode(&ev); err != nil || ev.Status == nil {
+		t.Errorf("the newest one got %+v, %v", ev, err)
+	}
+}
+
+func TestTooManyConnections(t *testing.T) {
+	m := &wordModel{gate: make(chan struct{})}
+	client, _ := serve(t, server.Config{Open: one(m)})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var running sync.WaitGroup
 	refused := func() bool {
 		_, err := client.Info(t.Context())
 		var said *engine.Error
-		if err != nil && (!errors.As(err, &said) ||
-			!strings.Contains(said.Message, "serves 64 connections, the limit")) {
+		switch {
+		case err == nil:
+			return false
+		case errors.As(err, &said) && strings.Contains(said.Message, "serves 64 connections, the limit"):
+			return true
+		case !errors.As(err, &said) || !strings.Contains(said.Message, "other clients needed the place"):
 			t.Fatalf("error %v", err)
 		}
-		return err != nil
+		return false // a request that came at the same time took its place
+	}
+	request := func() {
+		running.Go(func() {
+			_, _ = client.Explain(ctx, engine.Model{}, "a b", attribution.Options{MaxTokens: 3})
+		})
 	}
 	for range 63 {
-		all = append(all, dial(t, client.Socket))
+		request()
 	}
 	eventually(t, func() bool { return !refused() }) // the place of the last one is free again
-	all = append(all, dial(t, client.Socket))
+	request()
 	eventually(t, refused)
-	for _, conn := range all {
-		conn.Close()
-	}
+	cancel()
+	running.Wait()
 	eventually(t, func() bool { return !refused() })
 }
 
