@@ -196,7 +196,7 @@ func TestIdleConnections(t *testing.T) {
 	}
 	var ev engine.Event
 	if err := gob.NewDecoder(all[0]).Decode(&ev); err != nil || ev.Failure == nil ||
-		!strings.Contains(ev.Failure.Message, "other clients needed the place") {
+		!strings.Contains(ev.Failure.Message, "serves 64 connections, the limit") {
 		t.Errorf("the oldest one got %+v, %v", ev, err)
 	}
 	last := all[len(all)-1] // it is still there
@@ -218,19 +218,17 @@ func TestTooManyConnections(t *testing.T) {
 	refused := func() bool {
 		_, err := client.Info(t.Context())
 		var said *engine.Error
-		switch {
-		case err == nil:
-			return false
-		case errors.As(err, &said) && strings.Contains(said.Message, "serves 64 connections, the limit"):
-			return true
-		case !errors.As(err, &said) || !strings.Contains(said.Message, "other clients needed the place"):
+		if err != nil && (!errors.As(err, &said) ||
+			!strings.Contains(said.Message, "serves 64 connections, the limit")) {
 			t.Fatalf("error %v", err)
 		}
-		return false // a request that came at the same time took its place
+		return err != nil
 	}
 	request := func() {
 		running.Go(func() {
-			_, _ = client.Explain(ctx, engine.Model{}, "a b", attribution.Options{MaxTokens: 3})
+			for ctx.Err() == nil { // one that has just come may lose its place to the next
+				_, _ = client.Explain(ctx, engine.Model{}, "a b", attribution.Options{MaxTokens: 3})
+			}
 		})
 	}
 	for range 63 {

@@ -278,8 +278,7 @@ func (s *server) handle(ctx context.Context, conn net.Conn) {
 	c := newConnection(ctx, conn, s.Patience)
 	if !s.connect(c) {
 		c.patience = lastPatience // the answer fits into the buffer of the socket
-		s.fail(c, fmt.Errorf("the engine serves %d connections, the limit: "+
-			"end some of the programs that ask it, or try again", maxConnections))
+		s.fail(c, errTooMany)
 		c.Close()
 		c.cancel(nil)
 		return
@@ -294,6 +293,9 @@ func (s *server) handle(ctx context.Context, conn net.Conn) {
 	}()
 }
 
+var errTooMany = fmt.Errorf("the engine serves %d connections, the limit: end some of the "+
+	"programs that ask it, or try again", maxConnections)
+
 // connect counts a connection, unless there are too many that are served. Instead of the one that
 // has sent no request for longest, the new one waits for its request.
 func (s *server) connect(c *connection) bool {
@@ -303,7 +305,7 @@ func (s *server) connect(c *connection) bool {
 		if len(s.waiting) == 0 {
 			return false
 		}
-		s.waiting[0].cancel(errors.New("server: other clients needed the place"))
+		s.waiting[0].cancel(errTooMany)
 		s.waiting = s.waiting[1:]
 	}
 	s.waiting = append(s.waiting, c)
