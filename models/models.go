@@ -65,6 +65,7 @@ type Model struct {
 	ownBytes  int64
 	allowNaN  bool           // whether results may be NaN or infinite
 	nonFinite []*WeightError // found because of allowNaN
+	largest   *WeightError   // the largest weight, if it is huge
 	toy       *tiny.Model    // what is known of an embedded model that was trained, else nil
 }
 
@@ -282,7 +283,7 @@ func open(ctx context.Context, from source, name string, opts Options) (_ *Model
 	slices.SortFunc(weights.found, func(a, b *WeightError) int {
 		return strings.Compare(a.Tensor, b.Tensor)
 	})
-	m.nonFinite, m.allowNaN = weights.found, opts.AllowNaN
+	m.nonFinite, m.largest, m.allowNaN = weights.found, weights.largest, opts.AllowNaN
 	m.ownBytes = m.permanent() - programBytes - opts.Beside
 	m.limitPasses()
 	m.info = trace.Info{
