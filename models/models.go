@@ -168,7 +168,7 @@ func OpenContext(ctx context.Context, ref string, opts Options) (*Model, error) 
 
 // openPath opens the directory or file at a place under the name that the user gave.
 func openPath(ctx context.Context, at location, name string, opts Options) (*Model, error) {
-	from, err := openSource(at.path)
+	from, err := openSource(at.path, opts.PreTokenizer)
 	if err != nil {
 		return nil, err
 	}
@@ -183,6 +183,9 @@ func openPath(ctx context.Context, at location, name string, opts Options) (*Mod
 func openEmbedded(ctx context.Context, files fs.FS, name, note string, opts Options) (
 	*Model, error,
 ) {
+	if opts.PreTokenizer != "" {
+		return nil, notGGUF(name)
+	}
 	dir, err := checkpoint.FromFS(files, name)
 	if err != nil {
 		return nil, err
@@ -252,6 +255,9 @@ func open(ctx context.Context, from source, name string, opts Options) (_ *Model
 	if opts.Shuffle != 0 {
 		load, quantized = shuffled(load, opts.Shuffle), nil
 		hash = fmt.Sprintf("%s, shuffled by seed %d", hash, opts.Shuffle)
+	}
+	if opts.PreTokenizer != "" {
+		hash += ", texts cut as " + opts.PreTokenizer
 	}
 	if opts.FoldNormBias {
 		if err := foldable(name, spec); err != nil {

@@ -52,6 +52,10 @@ type Options struct {
 	// query-bias and not as content. It is an error for a model where that is not possible, such as
 	// one whose norms have no bias.
 	FoldNormBias bool
+	// PreTokenizer says how the byte-level tokenizer of a GGUF file cuts a text, by a name that
+	// tokenizer.ggml.pre may have, for a file that does not say it. The hash of the model says so
+	// too. It is an error for other models.
+	PreTokenizer string
 	// DropKeyBias sets the biases of keys to 0. Their part of a score, q·b_k, is the same for every
 	// source, so attention stays as it is and the tap terms loses that part. It is an error for a
 	// model where that is not so, such as one with rotary positions.

@@ -25,6 +25,7 @@ func (p *program) open(ctx context.Context, f modelFlags) (*models.Model, error)
 		Backend: f.backend, DType: f.dtype, MaxMemory: f.maxMemory, Shuffle: f.shuffle,
 		Progress: bar.show, AllowNaN: f.allowNaN, Beside: p.modelBytes,
 		FoldNormBias: f.foldNormBias, DropKeyBias: f.dropKeyBias, NoDownload: f.fromFile,
+		PreTokenizer: f.pre,
 		Loading: func(at trace.Progress) {
 			bar.done()
 			line.show("%v", at)

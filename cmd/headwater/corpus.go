@@ -268,6 +268,7 @@ func (p *program) corpusRunCommand() *cobra.Command {
 	wholeFlag(cmd.Flags(), &f.shard, "shard", 0, corpus.MaxShards-1, "make shard `S` alone", "")
 	cmd.Flags().StringVarP(&f.model, "model", "m", "", "open `MODEL`, which must be the one of "+
 		"the plan (default by the name in the manifest)")
+	f.addPre(cmd)
 	maxMemoryFlag(cmd, &f.maxMemory, "weights and what a run records")
 	f.addBackend(cmd)
 	return cmd

@@ -151,9 +151,9 @@ func (p *program) explainAgain(
 // one than a model of side A.
 func modelOfB(was *export.Made, given, f modelFlags) (modelFlags, error) {
 	b := was.Against
-	given.model = ""
+	given.model, given.pre = "", ""
 	if b.Model.Hash == was.Model.Hash {
-		given.model, given.fromFile = f.model, f.fromFile
+		given.model, given.fromFile, given.pre = f.model, f.fromFile, f.pre
 	} else if b.Model.Local {
 		return given, usagef("its model, %.60q, was opened by a path, which is not in the file; "+
 			"make the comparison again with headwater explain --against-model", b.Model.Name)
