@@ -130,8 +130,8 @@ func OpenRegular(path string) (*os.File, fs.FileInfo, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("it is not a regular file (%s); copy what it gives to a file",
-			info.Mode().Type())
+		err = &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("it is not a regular file "+
+			"(%s); copy what it gives to a file", info.Mode().Type())}
 	}
 	if err != nil {
 		f.Close()
