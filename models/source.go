@@ -105,7 +105,8 @@ func openSource(path, pre string) (source, error) {
 
 // notGGUF is the error for a PreTokenizer of a model that is no GGUF file.
 func notGGUF(name string) error {
-	return usagef("%s is not a GGUF file, so its tokenizer needs no PreTokenizer; leave it out", name)
+	return usagef("%s is not a GGUF file, so its tokenizer needs no PreTokenizer; leave it out",
+		name)
 }
 
 // summed is a GGUF file whose SHA-256 must be a known one.

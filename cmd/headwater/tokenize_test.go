@@ -235,12 +235,13 @@ func TestPreFlag(t *testing.T) {
 		{path, "foo", `--pre "foo" is unknown; known are bloom, `},
 		{"tiny", "gpt-2", "tiny is not a GGUF file, so its tokenizer needs no --pre; leave it out"},
 	} {
-		_, _, said := execute(t, "", "explain", "-m", c.model, "--pre", c.pre, "--max-tokens", "1", "the")
+		_, _, said := execute(t, "", "explain", "-m", c.model, "--pre", c.pre, "the")
 		if !strings.Contains(said, c.want) {
 			t.Errorf("%s --pre %q: %q, want %q", c.model, c.pre, said, c.want)
 		}
 	}
-	out := mustExecute(t, "", "explain", "-m", path, "--pre", "smollm", "--max-tokens", "1", "--json", "the")
+	out := mustExecute(t, "", "explain", "-m", path, "--pre", "smollm", "--max-tokens", "1",
+		"--json", "the")
 	if !strings.Contains(out, ", texts cut as smollm") {
 		t.Errorf("the hash does not say how texts are cut: %s", out)
 	}

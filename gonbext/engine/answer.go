@@ -32,7 +32,8 @@ func (x *explaining) add(ev *Event) error {
 		}
 	}
 	if x.e == nil && (ev.Step || ev.Done) {
-		return fmt.Errorf("engine: the engine sent no explanation before the first token or the end")
+		return fmt.Errorf("engine: the engine sent no explanation before the first token or the " +
+			"end")
 	}
 	if ev.Step && x.options.OnStep != nil {
 		x.options.OnStep(x.e)
@@ -136,7 +137,8 @@ func (x *tracing) add(ev *Event) error {
 		return nil
 	}
 	if len(x.tensors) == 0 || len(ev.Piece)%4 != 0 {
-		return fmt.Errorf("engine: the engine sent %d bytes that belong to no tensor", len(ev.Piece))
+		return fmt.Errorf("engine: the engine sent %d bytes that belong to no tensor",
+			len(ev.Piece))
 	}
 	last := &x.tensors[len(x.tensors)-1]
 	for b := ev.Piece; len(b) > 0; b = b[4:] {

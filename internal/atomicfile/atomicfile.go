@@ -121,8 +121,8 @@ func write(path string, data []byte, mode fs.FileMode) error {
 	return f.Commit()
 }
 
-// OpenRegular opens a regular file to read it. Anything else is an error, and nothing waits: to open
-// a named pipe would wait for another program. The error of the system is a *[fs.PathError].
+// OpenRegular opens a regular file to read it. Anything else is a *[fs.PathError], and nothing
+// waits: to open a named pipe would wait for another program.
 func OpenRegular(path string) (*os.File, fs.FileInfo, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

@@ -30,7 +30,8 @@ func TestOpenRegular(t *testing.T) {
 	}()
 	select {
 	case err := <-ended:
-		if err == nil || !strings.Contains(err.Error(), pipe+": it is not a regular file (p---------)") {
+		const want = "pipe: it is not a regular file (p---------)"
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("a named pipe: error %v", err)
 		}
 	case <-time.After(10 * time.Second):
@@ -39,13 +40,15 @@ func TestOpenRegular(t *testing.T) {
 	if _, _, err := atomicfile.OpenRegular(dir); err == nil {
 		t.Error("a folder is opened")
 	}
-	if _, err := atomicfile.ReadRegular(filepath.Join(dir, "none"), 10); !errors.Is(err, fs.ErrNotExist) {
+	_, err = atomicfile.ReadRegular(filepath.Join(dir, "none"), 10)
+	if !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no file: error %v", err)
 	}
 	if got, err := atomicfile.ReadRegular(file, 4); err != nil || string(got) != "text" {
 		t.Errorf("read %q, %v", got, err)
 	}
-	if _, err := atomicfile.ReadRegular(file, 3); err == nil || !strings.Contains(err.Error(), "more than 3 bytes") {
+	if _, err := atomicfile.ReadRegular(file, 3); err == nil ||
+		!strings.Contains(err.Error(), "more than 3 bytes") {
 		t.Errorf("a file that is too large: error %v", err)
 	}
 }

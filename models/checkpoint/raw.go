@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+
+	"github.com/headwater-ml/headwater/internal/atomicfile"
 )
 
 // Raw is a file of another format than safetensors whose bytes are read in pieces. It is mapped

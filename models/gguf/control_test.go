@@ -189,7 +189,8 @@ func TestRepeatedTokens(t *testing.T) {
 	}
 }
 
-// Without tokenizer.ggml.pre, the place of a known token says how texts are cut, or the caller does.
+// Without tokenizer.ggml.pre, the place of a known token says how texts are cut, or the caller
+// does.
 func TestMissingPre(t *testing.T) {
 	small := gguftest.Small().With(gguftest.Key{Name: "tokenizer.ggml.pre"})
 	dir := t.TempDir()
@@ -204,14 +205,16 @@ func TestMissingPre(t *testing.T) {
 		{"", "key tokenizer.ggml.pre is missing; name how the texts of this model are cut as PreTokenizer: bloom, "},
 		{"llama4", `PreTokenizer "llama4" is unknown; known are bloom, `},
 	} {
-		if _, err := gguf.OpenAs(path, c.pre); err == nil || !strings.Contains(err.Error(), c.want) ||
+		if _, err := gguf.OpenAs(path, c.pre); err == nil ||
+			!strings.Contains(err.Error(), c.want) ||
 			!strings.Contains(err.Error(), "llama-bpe, ") {
 			t.Errorf("%q: error %v, want %q", c.pre, err, c.want)
 		}
 	}
 	other := filepath.Join(dir, "other.gguf")
 	write(other, small.With(gguftest.Key{Name: "tokenizer.ggml.pre", Value: "strange"}))
-	if _, err := gguf.Open(other); err == nil || !strings.Contains(err.Error(), "name it as PreTokenizer") {
+	if _, err := gguf.Open(other); err == nil ||
+		!strings.Contains(err.Error(), "name it as PreTokenizer") {
 		t.Errorf("an unknown name: error %v", err)
 	}
 	for _, path := range []string{path, other} {
@@ -220,7 +223,8 @@ func TestMissingPre(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer m.Close()
-		if text, err := m.TokenizerJSON(); err != nil || !strings.Contains(string(text), "individual_digits") {
+		text, err := m.TokenizerJSON()
+		if err != nil || !strings.Contains(string(text), "individual_digits") {
 			t.Errorf("the digits are not cut one by one: %v", err)
 		}
 	}
@@ -244,7 +248,8 @@ func TestMissingPre(t *testing.T) {
 	if got := remarks(t, m); !strings.Contains(got, want) {
 		t.Errorf("remarks %q, want %q", got, want)
 	}
-	if text, err := m.TokenizerJSON(); err != nil || !strings.Contains(string(text), `\\p{N}{1,3}`) {
+	text, err := m.TokenizerJSON()
+	if err != nil || !strings.Contains(string(text), `\\p{N}{1,3}`) {
 		t.Errorf("texts are not cut as those of Llama 3: %v", err)
 	}
 }

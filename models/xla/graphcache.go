@@ -85,8 +85,8 @@ func openGraphCache(plugin string) (*graphCache, error) {
 	return &graphCache{dir: dir, machine: machine}, nil
 }
 
-// private returns an error unless a file or folder belongs to the user, and nobody else can write to
-// it.
+// private returns an error unless a file or folder belongs to the user, and nobody else can write
+// to it.
 func private(path string, info os.FileInfo) error {
 	system, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || int(system.Uid) != os.Getuid() || info.Mode().Perm()&0o022 != 0 {

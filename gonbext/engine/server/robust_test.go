@@ -201,7 +201,8 @@ func TestIdleConnections(t *testing.T) {
 	}
 	last := all[len(all)-1] // it is still there
 	ev = engine.Event{}
-	if err := json.NewEncoder(last).Encode(engine.Request{Version: engine.Version, Kind: engine.KindInfo}); err != nil {
+	info := engine.Request{Version: engine.Version, Kind: engine.KindInfo}
+	if err := json.NewEncoder(last).Encode(info); err != nil {
 		t.Fatal(err)
 	}
 	if err := gob.NewDecoder(last).Decode(&ev); err != nil || ev.Status == nil {
