@@ -295,7 +295,7 @@ func open(ctx context.Context, from source, name string, opts Options) (_ *Model
 	m.info = trace.Info{
 		Name: name, Hash: hash, Remarks: spec.Remarks, Family: spec.Family,
 		Backend: BackendName(backend),
-		Head: m.head(), Bidirectional: spec.Bidirectional,
+		Head:    m.head(), Bidirectional: spec.Bidirectional,
 		Layers: spec.Layers, Heads: spec.Heads, Width: spec.Width,
 		Vocab: spec.Vocab, Context: spec.Context,
 	}

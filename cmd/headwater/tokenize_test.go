@@ -241,7 +241,7 @@ func TestPreFlag(t *testing.T) {
 		}
 	}
 	out := mustExecute(t, "", "explain", "-m", path, "--pre", "smollm", "--max-tokens", "1",
-		"--json", "the")
+		"--format", "json", "the")
 	if !strings.Contains(out, ", texts cut as smollm") {
 		t.Errorf("the hash does not say how texts are cut: %s", out)
 	}

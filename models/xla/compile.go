@@ -31,8 +31,8 @@ var (
 )
 
 // replaceCompile makes a plugin for CPUs keep compiled graphs in the user's cache, if there is one,
-// and choose for each graph whether it multiplies with oneDNN. choosesOneDNN is whether the flags of
-// this package make XLA use oneDNN. Only the first plugin of a process is changed.
+// and choose for each graph whether it multiplies with oneDNN. choosesOneDNN is whether the flags
+// of this package make XLA use oneDNN. Only the first plugin of a process is changed.
 func replaceCompile(path string, choosesOneDNN bool) {
 	compilerOnce.Do(func() {
 		cache, err := openGraphCache(path)
