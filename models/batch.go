@@ -259,6 +259,9 @@ func (t *batchText) step(out *transformer.Output) trace.BatchStep {
 	t.length += step.Count
 	last := t.done
 	if !t.done {
+		if err := t.m.checkLogits(out.Logits); err != nil {
+			return trace.BatchStep{Text: t.index, Err: err, Last: true}
+		}
 		t.p = softmaxInto(t.p, out.Logits)
 		step.Next = t.predict(t.p, t.length-1)
 		t.next, last = step.Next.Token.ID, !t.more()

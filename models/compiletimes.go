@@ -51,7 +51,7 @@ func UserCompileTimes() *CompileTimes {
 
 // readCompileTimes returns what a file has, and nothing if it is not such a file.
 func readCompileTimes(path string) []compileTime {
-	data, err := os.ReadFile(path)
+	data, err := atomicfile.ReadRegular(path, 1<<20)
 	if err != nil {
 		return nil
 	}

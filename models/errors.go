@@ -61,6 +61,19 @@ func (missing) Error() string { return "" }
 // Unwrap returns [fs.ErrNotExist].
 func (missing) Unwrap() error { return fs.ErrNotExist }
 
+// NotHereError says that a model is not on this machine, and that [Options.NoDownload] forbids to
+// download it.
+type NotHereError struct {
+	// Ref is the name of the model on the Hub.
+	Ref string
+}
+
+// Error implements error.
+func (e *NotHereError) Error() string {
+	return fmt.Sprintf("models: %s is not on this machine, and it is not downloaded, because a "+
+		"file named it", e.Ref)
+}
+
 // UnknownModelError says that no model has the name that was given.
 type UnknownModelError struct {
 	// Err says where it was looked for, and which name was perhaps meant.

@@ -48,6 +48,9 @@ type ResultError struct {
 	Value float32
 	// Axes has one letter for each axis of Index, as in package trace.
 	Axes string
+	// Largest is the largest weight of the model, which may be the cause; nil if none is larger
+	// than any that a model learns.
+	Largest *WeightError
 }
 
 // Error implements error.
@@ -56,11 +59,21 @@ func (e *ResultError) Error() string {
 	if strings.HasPrefix(e.Axes, "L") && len(e.Index) > 0 {
 		layer = fmt.Sprintf(" in layer %d", e.Index[0])
 	}
+	cause := ""
+	if w := e.Largest; w != nil {
+		cause = fmt.Sprintf("; the largest weight is %v, element %s of tensor %q in %s: get the "+
+			"file again, or repair the tensor", float32(w.Value), place(w.Index), w.Tensor,
+			w.File)
+	}
 	return fmt.Sprintf("models: %s: tap %s%s: element %s of [%s] is %v; the numbers of the pass "+
-		"grow too large for float32",
+		"grow too large for float32%s",
 		e.Model, e.Tap, layer, place(e.Index),
-		strings.Join(strings.Split(e.Axes, ""), ","), e.Value)
+		strings.Join(strings.Split(e.Axes, ""), ","), e.Value, cause)
 }
+
+// hugeWeight is larger than any weight that a model learns. The largest one above it is named if
+// results overflow.
+const hugeWeight = 1e6
 
 // place writes an index: [2,0,5].
 func place(index []int) string {
@@ -112,9 +125,10 @@ type finiteWeights struct {
 	tensorFile
 	dtype dtypes.DType
 	// allow makes Float32At add an error to found, one for each tensor, instead of returning it.
-	allow bool
-	mu    sync.Mutex // guards found
-	found []*WeightError
+	allow   bool
+	mu      sync.Mutex // guards found and largest
+	found   []*WeightError
+	largest *WeightError // of those above hugeWeight; nil if there is none
 }
 
 // Float32At reads as the file does. It returns a [WeightError] for a number that
@@ -131,6 +145,7 @@ func (w *finiteWeights) Float32At(dst []float32, name string, first int) error {
 	if w.dtype == dtypes.BFloat16 && len(shape) > 1 { // vectors are always float32
 		limit, dtype = infiniteBFloat16, dtypes.BFloat16
 	}
+	w.note(dst, name, first, shape)
 	i := notFinite(dst, limit)
 	if i < 0 {
 		return nil
@@ -155,6 +170,27 @@ func (w *finiteWeights) Float32At(dst []float32, name string, first int) error {
 	return nil
 }
 
+// note keeps the largest of some numbers of a tensor if it is huge, and larger than those before.
+func (w *finiteWeights) note(x []float32, name string, first int, shape []int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	limit := float32(hugeWeight)
+	if w.largest != nil {
+		limit = float32(math.Abs(w.largest.Value))
+	}
+	for i := notFinite(x, math.Float32bits(limit)+1); i >= 0; {
+		w.largest = &WeightError{
+			File: w.FileOf(name), Tensor: name, Index: placeOf(first+i, shape),
+			Value: float64(x[i]),
+		}
+		more := notFinite(x[i+1:], math.Float32bits(x[i])&^(1<<31)+1)
+		if more < 0 {
+			return
+		}
+		i += 1 + more
+	}
+}
+
 // Bits implements [family.QuantizedTensors] for files that do.
 func (w *finiteWeights) Bits(name string) int {
 	if q, ok := w.tensorFile.(family.QuantizedTensors); ok {
@@ -163,15 +199,15 @@ func (w *finiteWeights) Bits(name string) int {
 	return 0
 }
 
-// ReadBlocks reads as the file does. It returns [spec.ErrNoBlocks] if a number may not be finite;
-// Float32At then finds which.
+// ReadBlocks reads as the file does. It returns [spec.ErrNoBlocks] if a number may be huge or not
+// finite; Float32At then finds which.
 func (w *finiteWeights) ReadBlocks(b spec.Blocks, name string, first int) error {
 	if err := w.tensorFile.(family.QuantizedTensors).ReadBlocks(b, name, first); err != nil {
 		return err
 	}
 	for i, scale := range b.Scale {
 		largest := 255*math.Abs(float64(scale)) + math.Abs(float64(b.Min[i]))
-		if !(largest < math.MaxFloat32) { // also NaN
+		if !(largest < hugeWeight) { // also NaN
 			return fmt.Errorf("models: %s: tensor %q: %w", w.FileOf(name), name, spec.ErrNoBlocks)
 		}
 	}
@@ -198,10 +234,17 @@ func (m *Model) checkResults(tensors []trace.Tensor) error {
 		return nil
 	}
 	if e := FirstNonFinite(tensors); e != nil {
-		e.Model = m.info.Name
+		e.Model, e.Largest = m.info.Name, m.largest
 		return e
 	}
 	return nil
+}
+
+// checkLogits is checkResults for the logits of one position, [V].
+func (m *Model) checkLogits(logits []float32) error {
+	return m.checkResults([]trace.Tensor{{
+		Name: string(trace.Logits), Axes: "V", Shape: []int{len(logits)}, Data: logits,
+	}})
 }
 
 // FirstNonFinite returns where the first number is that is NaN or infinite, or nil if all are

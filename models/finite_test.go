@@ -13,6 +13,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/checkpoint"
+	"github.com/headwater-ml/headwater/models/gguf/gguftest"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
@@ -172,5 +173,52 @@ func TestNonFiniteResults(t *testing.T) {
 	}
 	if _, err := m.Forward(context.Background(), transformer.Batch{IDs: [][]int{{0, 1, 2}}}, taps); !errors.As(err, &wrong) {
 		t.Errorf("Forward: error %v, want a ResultError", err)
+	}
+}
+
+// Where results overflow, the largest weight is named with its file and its tensor, in every way to
+// run a model.
+func TestLargestWeight(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "huge.gguf")
+	f := gguftest.Small()
+	for i, x := range f.Tensors {
+		values := make([]float32, x.Shape[0]*x.Shape[len(x.Shape)-1])
+		for j := range values {
+			values[j] = float32(j%13-6) / 10
+		}
+		if len(x.Shape) == 1 {
+			values = slices.Repeat([]float32{1}, x.Shape[0])
+		}
+		switch x.Name {
+		case "blk.0.ffn_up.weight":
+			values[3], values[37], values[900] = 3e37, -3e38, 1e38
+		case "blk.0.ffn_gate.weight":
+			values[5] = 2e30
+		}
+		f.Tensors[i] = gguftest.Float32(x.Name, x.Shape, values)
+	}
+	write(t, path, f.Bytes())
+	m, err := models.Open(path, models.Options{Backend: "go"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := []int{30, 3}
+	ask := trace.Ask{MaxTokens: 2}
+	_, traced := m.Trace(t.Context(), ids, []trace.Tap{trace.Logits})
+	var stepped, batched error
+	for _, err := range m.Steps(t.Context(), ids, ask) {
+		stepped = errors.Join(stepped, err)
+	}
+	for steps, err := range m.Batch(t.Context(), []trace.BatchText{{IDs: ids, Ask: ask}}, 1) {
+		batched = errors.Join(batched, err)
+		for _, step := range steps {
+			batched = errors.Join(batched, step.Err)
+		}
+	}
+	for name, err := range map[string]error{"Trace": traced, "Steps": stepped, "Batch": batched} {
+		want := `the largest weight is -3e+38, element [1,5] of tensor "blk.0.ffn_up.weight" in ` + path
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", name, err, want)
+		}
 	}
 }

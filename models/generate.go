@@ -112,6 +112,9 @@ func (g *generation) next(ctx context.Context) (step trace.Step, more bool, err 
 	if g.done {
 		return step, false, nil
 	}
+	if err := g.m.checkLogits(out.Logits); err != nil {
+		return trace.Step{}, false, err
+	}
 	p := softmax(out.Logits)
 	step.Next = g.predict(p, g.session.Length()-1)
 	g.pending = []int{step.Next.Token.ID}

@@ -64,6 +64,7 @@ type Model struct {
 	ownBytes  int64
 	allowNaN  bool           // whether results may be NaN or infinite
 	nonFinite []*WeightError // found because of allowNaN
+	largest   *WeightError   // the largest weight, if it is huge
 	toy       *tiny.Model    // what is known of an embedded model that was trained, else nil
 }
 
@@ -166,7 +167,7 @@ func OpenContext(ctx context.Context, ref string, opts Options) (*Model, error) 
 
 // openPath opens the directory or file at a place under the name that the user gave.
 func openPath(ctx context.Context, at location, name string, opts Options) (*Model, error) {
-	from, err := openSource(at.path)
+	from, err := openSource(at.path, opts.PreTokenizer)
 	if err != nil {
 		return nil, err
 	}
@@ -181,6 +182,9 @@ func openPath(ctx context.Context, at location, name string, opts Options) (*Mod
 func openEmbedded(ctx context.Context, files fs.FS, name, note string, opts Options) (
 	*Model, error,
 ) {
+	if opts.PreTokenizer != "" {
+		return nil, notGGUF(name)
+	}
 	dir, err := checkpoint.FromFS(files, name)
 	if err != nil {
 		return nil, err
@@ -251,6 +255,9 @@ func open(ctx context.Context, from source, name string, opts Options) (_ *Model
 		load, quantized = shuffled(load, opts.Shuffle), nil
 		hash = fmt.Sprintf("%s, shuffled by seed %d", hash, opts.Shuffle)
 	}
+	if opts.PreTokenizer != "" {
+		hash += ", texts cut as " + opts.PreTokenizer
+	}
 	if opts.FoldNormBias {
 		if err := foldable(name, spec); err != nil {
 			return nil, err
@@ -281,7 +288,7 @@ func open(ctx context.Context, from source, name string, opts Options) (_ *Model
 	slices.SortFunc(weights.found, func(a, b *WeightError) int {
 		return strings.Compare(a.Tensor, b.Tensor)
 	})
-	m.nonFinite, m.allowNaN = weights.found, opts.AllowNaN
+	m.nonFinite, m.largest, m.allowNaN = weights.found, weights.largest, opts.AllowNaN
 	m.ownBytes = m.permanent() - programBytes - opts.Beside
 	m.limitPasses()
 	m.info = trace.Info{

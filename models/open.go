@@ -52,6 +52,10 @@ type Options struct {
 	// query-bias and not as content. It is an error for a model where that is not possible, such as
 	// one whose norms have no bias.
 	FoldNormBias bool
+	// PreTokenizer says how the byte-level tokenizer of a GGUF file cuts a text, by a name that
+	// tokenizer.ggml.pre may have, for a file that does not say it. The hash of the model says so
+	// too. It is an error for other models.
+	PreTokenizer string
 	// DropKeyBias sets the biases of keys to 0. Their part of a score, q·b_k, is the same for every
 	// source, so attention stays as it is and the tap terms loses that part. It is an error for a
 	// model where that is not so, such as one with rotary positions.
@@ -59,6 +63,9 @@ type Options struct {
 	// Hub says where to look for a model of the Hub. The default is what the environment says to
 	// the Python tools.
 	Hub *hub.Options
+	// NoDownload forbids all requests to the Hub: the name of the model comes from a file that
+	// anybody may have sent. A model of the Hub that is not here is a [*NotHereError].
+	NoDownload bool
 	// Progress, if not nil, is called while a model is downloaded. If Hub is set, its own Progress
 	// is called instead.
 	Progress func(hub.Progress)
@@ -122,7 +129,11 @@ func find(ctx context.Context, ref string, opts Options) (location, error) {
 		return location{}, &UnknownModelError{fmt.Errorf("models: %s%s, nor a name of the Hub "+
 			"such as openai-community/gpt2%w", suggestion(ref), neither(ref), missing{})}
 	}
+	where.Offline = where.Offline || opts.NoDownload
 	dir, err := hub.Resolve(ctx, ref, where)
+	if err != nil && opts.NoDownload && ctx.Err() == nil {
+		return location{}, &NotHereError{ref}
+	}
 	if err != nil {
 		// What to do comes first: the name that was meant, or how to get the model from the Hub.
 		near := suggestion(ref)

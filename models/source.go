@@ -106,20 +106,30 @@ func (f ggufFile) tokenizerConfig() (tokenizer.Config, error) { return tokenizer
 
 func (f ggufFile) explain(err error) error { return f.Explain(err) }
 
-// openSource opens what is at a path: a directory, or else a GGUF file.
-func openSource(path string) (source, error) {
+// openSource opens what is at a path: a directory, or else a GGUF file with a PreTokenizer of
+// [Options].
+func openSource(path, pre string) (source, error) {
 	if info, err := os.Stat(path); err == nil && !info.IsDir() {
-		m, err := gguf.Open(path)
+		m, err := gguf.OpenAs(path, pre)
 		if err != nil {
 			return nil, err
 		}
 		return ggufFile{m}, nil
+	}
+	if pre != "" {
+		return nil, notGGUF(path)
 	}
 	dir, err := checkpoint.OpenDir(path)
 	if err != nil {
 		return nil, err
 	}
 	return directory{dir}, nil
+}
+
+// notGGUF is the error for a PreTokenizer of a model that is no GGUF file.
+func notGGUF(name string) error {
+	return usagef("%s is not a GGUF file, so its tokenizer needs no PreTokenizer; leave it out",
+		name)
 }
 
 // summed is a GGUF file whose SHA-256 must be a known one.

@@ -56,7 +56,7 @@ func readTokenizer(from source) (*tokenizer.Tokenizer, []string, error) {
 // [Open] does, and a tokenizer.json, which no configuration belongs to, as it stands there.
 func OpenTokenizer(path string) (t *tokenizer.Tokenizer, err error) {
 	if strings.HasSuffix(path, ".gguf") {
-		from, err := openSource(path)
+		from, err := openSource(path, "")
 		if err != nil {
 			return nil, err
 		}

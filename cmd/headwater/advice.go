@@ -36,7 +36,9 @@ func said(err error) string {
 // flagsOfFields has the flags of the fields that libraries mention. Fields of one word, such as
 // Lift, are not among them: a sentence may begin with that word.
 var flagsOfFields = func() map[string]string {
-	flags := map[string]string{"MaxMemory": "--max-memory", "Options.Chat": "--chat"}
+	flags := map[string]string{
+		"MaxMemory": "--max-memory", "Options.Chat": "--chat", "PreTokenizer": "--pre",
+	}
 	for _, row := range attribution.OptionTable() {
 		for _, field := range strings.Split(row.Field, " and ") {
 			if row.Flag != "" && strings.ContainsFunc(field[1:], unicode.IsUpper) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"runtime/debug"
@@ -23,7 +24,8 @@ func (p *program) open(ctx context.Context, f modelFlags) (*models.Model, error)
 	m, err := models.OpenContext(ctx, f.model, models.Options{
 		Backend: f.backend, DType: f.dtype, MaxMemory: f.maxMemory, Shuffle: f.shuffle,
 		Progress: bar.show, AllowNaN: f.allowNaN, Beside: p.modelBytes,
-		FoldNormBias: f.foldNormBias, DropKeyBias: f.dropKeyBias,
+		FoldNormBias: f.foldNormBias, DropKeyBias: f.dropKeyBias, NoDownload: f.fromFile,
+		PreTokenizer: f.pre,
 		Loading: func(at trace.Progress) {
 			bar.done()
 			line.show("%v", at)
@@ -32,6 +34,10 @@ func (p *program) open(ctx context.Context, f modelFlags) (*models.Model, error)
 	bar.done()
 	if err == nil {
 		err = ctx.Err()
+	}
+	if missing := (*models.NotHereError)(nil); errors.As(err, &missing) {
+		err = fmt.Errorf("%w; headwater download %s brings it, or name a model with --model", err,
+			missing.Ref)
 	}
 	if err != nil {
 		return nil, err

@@ -50,7 +50,7 @@ func (p *program) benchParts(ctx context.Context, f benchFlags) ([]benchPart, er
 func (p *program) openSilently(ctx context.Context, f modelFlags) (*models.Model, error) {
 	m, err := models.OpenContext(ctx, f.model, models.Options{
 		Backend: f.backend, DType: f.dtype, MaxMemory: f.maxMemory, Beside: p.modelBytes,
-		Shuffle: f.shuffle,
+		Shuffle: f.shuffle, PreTokenizer: f.pre,
 	})
 	if err == nil {
 		p.keepWithin(m)

@@ -274,6 +274,7 @@ func (p *program) corpusRunCommand() *cobra.Command {
 	wholeFlag(cmd.Flags(), &f.shard, "shard", 0, corpus.MaxShards-1, "make shard `S` alone", "")
 	cmd.Flags().StringVarP(&f.model, "model", "m", "", "open `MODEL`, which must be the one of "+
 		"the plan (default by the name in the manifest)")
+	f.addPre(cmd)
 	maxMemoryFlag(cmd, &f.maxMemory, "weights and what a run records")
 	f.addBackend(cmd)
 	return cmd
@@ -382,6 +383,7 @@ func areAll(n int, what string) string {
 func (p *program) openPlanned(
 	ctx context.Context, f modelFlags, plan *corpus.Manifest,
 ) (*models.Model, error) {
+	f.fromFile = f.model == ""
 	f.model, f.dtype = cmp.Or(f.model, plan.Model.Name), plan.Model.DType
 	f.backend = cmp.Or(f.backend, plan.Model.Backend)
 	if plan.Version != release() {

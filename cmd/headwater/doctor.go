@@ -227,7 +227,7 @@ func probeApart(ctx context.Context, name string, f doctorFlags) (*probeResult, 
 		Error string
 	}
 	if err := json.Unmarshal(stdout.Bytes(), &result); err != nil {
-		return nil, fmt.Errorf("doctor: its answer is no JSON: %w", err)
+		return nil, fmt.Errorf("the answer of the program that tries it is no JSON: %w", err)
 	}
 	if result.Error != "" {
 		return nil, errors.New(result.Error)

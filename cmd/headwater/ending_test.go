@@ -173,7 +173,8 @@ func TestSignalsAtPipes(t *testing.T) {
 		})
 	}
 	status, _, said := execute(t, "", "reproduce", pipe)
-	if status != statusError || !strings.Contains(said, "pipe is not a regular file (p---------)") {
+	if status != statusError ||
+		!strings.Contains(said, "pipe: it is not a regular file (p---------)") {
 		t.Errorf("reproduce: status %d, %q", status, said)
 	}
 }

@@ -268,7 +268,7 @@ func (p *program) explainTo(
 	second := m // of a comparison
 	if f.againstModel != "" {
 		flags := f.modelFlags
-		flags.model = f.againstModel
+		flags.model, flags.pre = f.againstModel, ""
 		opened, err := p.open(ctx, flags)
 		if err != nil {
 			return nil, nil, fmt.Errorf("--against-model: %w", err)

@@ -64,7 +64,7 @@ var effectful = map[string]struct{ with, without string }{
 
 // withoutBytes are the options that change no byte of what is shown.
 var withoutBytes = []string{
-	"backend", "max-memory", // where it is computed
+	"backend", "max-memory", "pre", // where it is computed, and how a GGUF file is read
 	"batch", // how many texts at once
 	// no embedded model has a chat template
 	"chat", "chat-date", "chat-set", "chat-template", "messages", "system",

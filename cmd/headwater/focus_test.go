@@ -391,7 +391,7 @@ func TestFocusRefusals(t *testing.T) {
 		{"direction of a model", focus("--bidirectional", "the"), "", 2, "--bidirectional goes with --input"},
 		{"no such layer of a file", focus("--input", in, "--layer", "1"), "", 2, "layer 1; there are 1"},
 		{"no texts", focus("--file", "-"), "\n \n", 2, "standard input has no text"},
-		{"missing file", focus("--input", "/nope"), "", 1, "headwater: stat /nope: no such file"},
+		{"missing file", focus("--input", "/nope"), "", 1, "headwater: open /nope: no such file"},
 		{"missing texts", focus("--file", "/nope"), "", 1, "/nope: no such file"},
 		{"no tensor", focus("--input", other), "", 1, `it has no tensor that focus reads; these are "terms", "scores"`},
 		{"shape", focus("--input", short), "", 1, `tensor "terms" has shape [2 2 2]; want 3 terms`},

@@ -22,6 +22,8 @@ import (
 // modelFlags are the flags that choose the model and what it runs on.
 type modelFlags struct {
 	model, backend, dtype string
+	pre                   string
+	fromFile              bool  // a file names the model, which causes no request
 	maxMemory             int64 // bytes; 0: what the machine has
 	shuffle               uint64
 	allowNaN              bool
@@ -42,8 +44,15 @@ func (f *modelFlags) add(cmd *cobra.Command) {
 		f.dtype = s
 		return nil
 	})
+	f.addPre(cmd)
 	maxMemoryFlag(cmd, &f.maxMemory, "weights and what a run records")
 	f.addBackend(cmd)
+}
+
+// addPre adds --pre.
+func (f *modelFlags) addPre(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.pre, "pre", "", "cut texts as tokenizer.ggml.pre `NAME` does, for a "+
+		"GGUF file that does not say it")
 }
 
 // maxMemoryFlag adds --max-memory; what names the use of the memory besides the program.

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -27,7 +25,8 @@ func (p *program) reproduceCommand() *cobra.Command {
 			"If they differ, it says what does: the hash of the model, the version, tokens, " +
 			"settings or numbers, and the status is 1.\n" +
 			"The model, backend and number type are those of the file unless flags name others. " +
-			"A model that was opened by a path is not in the file: give --model.\n" +
+			"A model that was opened by a path is not in the file: give --model. A model of the " +
+			"Hub that the file names is not downloaded.\n" +
 			"A file that show wrote cannot be made again: the recording is not in it.",
 		Example: `  headwater reproduce figure.svg
   headwater reproduce --model path/to/gpt2 figure.pdf`,
@@ -44,9 +43,9 @@ func (p *program) reproduceCommand() *cobra.Command {
 
 // reproduce makes a file again and writes one line on the outcome.
 func (p *program) reproduce(ctx context.Context, f modelFlags, path string) error {
-	file, err := readBounded(path)
+	file, err := atomicfile.ReadRegular(path, export.MaxFile)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", path, atomicfile.Cause(err))
 	}
 	was, err := export.Read(file)
 	if err != nil {
@@ -60,21 +59,14 @@ func (p *program) reproduce(ctx context.Context, f modelFlags, path string) erro
 	if f, err = modelOf(was, given); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	by, err := attribution.ParseGrouping(was.By)
+	m, err := p.openNamed(ctx, f)
 	if err != nil {
-		return fmt.Errorf("%s: its grouping: %w", path, err)
-	}
-	m, err := p.open(ctx, f)
-	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	defer p.sayCompiled(m)
-	e, err := p.watch(ctx, m, was.Prompt, was.Options)
+	e, by, err := p.explainMade(ctx, m, was)
 	if err != nil {
-		return err
-	}
-	if e, err = e.Group(by); err != nil {
-		return fmt.Errorf("%s: its grouping: %w", path, err)
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	nameAs(e, was.Model)
 	o := export.Options{
@@ -94,6 +86,33 @@ func (p *program) reproduce(ctx context.Context, f modelFlags, path string) erro
 	return p.compare(path, file, was, e, o)
 }
 
+// openNamed opens a model that a file may name.
+func (p *program) openNamed(ctx context.Context, f modelFlags) (*models.Model, error) {
+	m, err := p.open(ctx, f)
+	if err != nil && f.fromFile {
+		err = fmt.Errorf(`its key "model.name": %w`, err)
+	}
+	return m, err
+}
+
+// explainMade explains what a file says in the way that it says.
+func (p *program) explainMade(
+	ctx context.Context, m *models.Model, was *export.Made,
+) (*attribution.Explanation, attribution.Grouping, error) {
+	by, err := attribution.ParseGrouping(was.By)
+	if err != nil {
+		return nil, by, fmt.Errorf(`its key "by": %w`, err)
+	}
+	e, err := p.watch(ctx, m, was.Prompt, was.Options)
+	if err != nil {
+		return nil, by, fmt.Errorf(`its keys "prompt" and "options": %w`, err)
+	}
+	if e, err = e.Group(by); err != nil {
+		err = fmt.Errorf(`its key "by": %w`, err)
+	}
+	return e, by, err
+}
+
 // nameAs gives the model of an explanation the name that a file has of it, if it is the same model.
 func nameAs(e *attribution.Explanation, was export.MadeModel) {
 	if e.Model.Hash != was.Hash {
@@ -111,25 +130,18 @@ func (p *program) explainAgain(
 	ctx context.Context, was *export.Made, given, f modelFlags, m *models.Model,
 ) (*export.Against, error) {
 	b := was.Against
-	by, err := attribution.ParseGrouping(b.By)
-	if err != nil {
-		return nil, fmt.Errorf("its grouping: %w", err)
-	}
 	ofB, err := modelOfB(was, given, f)
 	if err != nil {
 		return nil, err
 	}
 	if ofB != f {
-		if m, err = p.open(ctx, ofB); err != nil {
+		if m, err = p.openNamed(ctx, ofB); err != nil {
 			return nil, err
 		}
 	}
-	e, err := p.watch(ctx, m, b.Prompt, b.Options)
+	e, by, err := p.explainMade(ctx, m, b)
 	if err != nil {
 		return nil, err
-	}
-	if e, err = e.Group(by); err != nil {
-		return nil, fmt.Errorf("its grouping: %w", err)
 	}
 	nameAs(e, b.Model)
 	return &export.Against{
@@ -142,9 +154,9 @@ func (p *program) explainAgain(
 // one than a model of side A.
 func modelOfB(was *export.Made, given, f modelFlags) (modelFlags, error) {
 	b := was.Against
-	given.model = ""
+	given.model, given.pre = "", ""
 	if b.Model.Hash == was.Model.Hash {
-		given.model = f.model
+		given.model, given.fromFile, given.pre = f.model, f.fromFile, f.pre
 	} else if b.Model.Local {
 		return given, usagef("its model, %.60q, was opened by a path, which is not in the file; "+
 			"make the comparison again with headwater explain --against-model", b.Model.Name)
@@ -191,32 +203,6 @@ func (p *program) compare(
 	return fmt.Errorf("%s: it cannot be made again as it is", path)
 }
 
-// readBounded reads a file that is not too large.
-func readBounded(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, atomicfile.Cause(err))
-	}
-	if !info.Mode().IsRegular() && !info.IsDir() { // a named pipe may wait forever
-		return nil, fmt.Errorf("%s is not a regular file (%s); copy what it gives to a file",
-			path, info.Mode().Type())
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, atomicfile.Cause(err))
-	}
-	defer f.Close()
-	file, err := io.ReadAll(io.LimitReader(f, export.MaxFile+1))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, atomicfile.Cause(err))
-	}
-	if len(file) > export.MaxFile {
-		return nil, fmt.Errorf("%s: it has more than %d bytes, which is the limit", path,
-			export.MaxFile)
-	}
-	return file, nil
-}
-
 // modelOf returns the flags of a model: those given, and otherwise what the file says. A file may
 // come from anybody, so it cannot name a path.
 func modelOf(was *export.Made, f modelFlags) (modelFlags, error) {
@@ -226,14 +212,14 @@ func modelOf(was *export.Made, f modelFlags) (modelFlags, error) {
 			return f, usagef("its model, %.60q, was opened by a path, which is not in the file; "+
 				"name the model with --model", name)
 		}
-		f.model = name
+		f.model, f.fromFile = name, true
 	}
 	if f.backend == "" {
 		switch was.Model.Backend {
 		case "go", "xla", "cuda":
 			f.backend = was.Model.Backend
 		default:
-			return f, fmt.Errorf("its backend %.60q is unknown; name one with --backend",
+			return f, fmt.Errorf("its key \"model.backend\" is %.60q; name one with --backend",
 				was.Model.Backend)
 		}
 	}
@@ -242,7 +228,7 @@ func modelOf(was *export.Made, f modelFlags) (modelFlags, error) {
 		case "", "float32", "bfloat16":
 			f.dtype = was.Model.DType
 		default:
-			return f, fmt.Errorf("its number type %.60q is unknown; name one with --dtype",
+			return f, fmt.Errorf("its key \"model.dtype\" is %.60q; name one with --dtype",
 				was.Model.DType)
 		}
 	}

@@ -4,9 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
@@ -14,6 +18,7 @@ import (
 	"github.com/headwater-ml/headwater/gonbext/engine"
 	"github.com/headwater-ml/headwater/gonbext/engine/server"
 	"github.com/headwater-ml/headwater/gonbext/export"
+	"github.com/headwater-ml/headwater/internal/corpus"
 	"github.com/headwater-ml/headwater/models"
 )
 
@@ -413,6 +418,104 @@ func TestReproduceRefusals(t *testing.T) {
 		if status != statusError || !strings.Contains(said, want) {
 			t.Errorf("%s: status %d, %q; want %q", name, status, said, want)
 		}
+	}
+}
+
+// What reproduce refuses names the file and the key in it.
+func TestReproduceNamesKeys(t *testing.T) {
+	save(t, "--save", "a.json")
+	file, err := os.ReadFile("a.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ old, changed, want string }{
+		{`"options":{`, `"options":{"shell":"rm",`, `cannot be read: unknown field "shell"`},
+		{`"prompt_ids":[`, `"prompt_ids":["a",`, `cannot be read: "prompt_ids" is a string`},
+		{`"max_tokens":2`, `"max_tokens":99999`, `its key "options": `},
+		{`"options":{`, `"options":{"methods":["foo"],`, `its keys "prompt" and "options": unknown method "foo"`},
+		{`"backend":"go"`, `"backend":"abacus"`, `its key "model.backend" is "abacus"`},
+		{`"dtype":"float32"`, `"dtype":"float8"`, `its key "model.dtype" is "float8"`},
+		{`"format":"json"`, `"format":"json","by":"page"`, `its key "by": grouping "page"`},
+	} {
+		at := bytes.LastIndex(file, []byte(`"headwater":`))
+		changed := bytes.Replace(file[at:], []byte(c.old), []byte(c.changed), 1)
+		if bytes.Equal(changed, file[at:]) {
+			t.Fatalf("%s is not in the file", c.old)
+		}
+		if err := os.WriteFile("b.json", slices.Concat(file[:at], changed), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, _, said := execute(t, "", "reproduce", "b.json")
+		if !strings.Contains(said, "b.json: ") || !strings.Contains(said, c.want) {
+			t.Errorf("%s: %q, want %q", c.changed, said, c.want)
+		}
+	}
+}
+
+// A model of the Hub that a file names and that is not here is not asked for. The user may name it.
+func TestReproduceAsksNobody(t *testing.T) {
+	requests := atomic.Int64{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		requests.Add(1)
+		http.Error(w, "no", http.StatusNotFound)
+	}))
+	defer server.Close()
+	for key, value := range map[string]string{
+		"HF_ENDPOINT": server.URL, "HF_HUB_CACHE": t.TempDir(), "HF_HUB_OFFLINE": "",
+		"TRANSFORMERS_OFFLINE": "", "HF_TOKEN": "secret",
+	} {
+		t.Setenv(key, value)
+	}
+	const name = "somebody/model"
+	save(t, "--save", "a.json")
+	corpusOf(t, name)
+	file, err := os.ReadFile("a.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := bytes.LastIndex(file, []byte(`"headwater":`))
+	changed := bytes.Replace(file[at:], []byte(`"name":"tiny"`), []byte(`"name":"`+name+`"`), 1)
+	if err := os.WriteFile("b.json", slices.Concat(file[:at], changed), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"reproduce", "b.json"}, {"corpus", "run", "corpus"}} {
+		status, _, said := execute(t, "", args...)
+		for _, want := range []string{
+			name + " is not on this machine", "a file named it",
+			"headwater download " + name + " brings it, or name a model with --model",
+		} {
+			if status != statusError || !strings.Contains(said, want) {
+				t.Errorf("%v: status %d, %q; want %q", args, status, said, want)
+			}
+		}
+		if n := requests.Swap(0); n != 0 {
+			t.Errorf("%v: %d requests", args, n)
+		}
+		_, _, said = execute(t, "", append(args, "--model", name)...)
+		if n := requests.Swap(0); n == 0 {
+			t.Errorf("%v --model: no request, %q", args, said)
+		}
+	}
+}
+
+// corpusOf plans a corpus in the folder corpus, and gives its model another name.
+func corpusOf(t *testing.T, name string) {
+	t.Helper()
+	if err := os.WriteFile("in.txt", []byte("the keys\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mustExecute(t, "", "corpus", "plan", "in.txt", "corpus", "--backend", "go", "--max-tokens", "1")
+	path := filepath.Join("corpus", corpus.ManifestName)
+	plan, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := bytes.Replace(plan, []byte(`"tiny"`), []byte(`"`+name+`"`), 1)
+	if bytes.Equal(changed, plan) {
+		t.Fatal("the plan does not name its model")
+	}
+	if err := os.WriteFile(path, changed, 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/headwater-ml/headwater/models/gguf/gguftest"
 	"github.com/headwater-ml/headwater/models/tokenizer"
 )
 
@@ -217,5 +219,30 @@ func TestTokenizeStops(t *testing.T) {
 	if _, err := tokenize(ctx, tok, strings.Repeat("a b ", 1<<16), true); !errors.Is(err,
 		context.Canceled) {
 		t.Errorf("error %v, want that of the context", err)
+	}
+}
+
+// A GGUF file that does not say how its tokenizer cuts texts is opened with --pre, which the error
+// offers and no other model takes.
+func TestPreFlag(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "small.gguf")
+	small := gguftest.Small().With(gguftest.Key{Name: "tokenizer.ggml.pre"})
+	if err := os.WriteFile(path, small.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ model, pre, want string }{
+		{path, "", "name how the texts of this model are cut as --pre: bloom, codeshell, "},
+		{path, "foo", `--pre "foo" is unknown; known are bloom, `},
+		{"tiny", "gpt-2", "tiny is not a GGUF file, so its tokenizer needs no --pre; leave it out"},
+	} {
+		_, _, said := execute(t, "", "explain", "-m", c.model, "--pre", c.pre, "the")
+		if !strings.Contains(said, c.want) {
+			t.Errorf("%s --pre %q: %q, want %q", c.model, c.pre, said, c.want)
+		}
+	}
+	out := mustExecute(t, "", "explain", "-m", path, "--pre", "smollm", "--max-tokens", "1",
+		"--format", "json", "the")
+	if !strings.Contains(out, ", texts cut as smollm") {
+		t.Errorf("the hash does not say how texts are cut: %s", out)
 	}
 }

@@ -32,7 +32,8 @@ func (x *explaining) add(ev *Event) error {
 		}
 	}
 	if x.e == nil && (ev.Step || ev.Done) {
-		return fmt.Errorf("engine: it sent no explanation before the first token or the end")
+		return fmt.Errorf("engine: the engine sent no explanation before the first token or the " +
+			"end")
 	}
 	if ev.Step && x.options.OnStep != nil {
 		x.options.OnStep(x.e)
@@ -57,10 +58,10 @@ func (x *explaining) grow(part *attribution.Explanation) error {
 	for name, rows := range part.Methods {
 		r := x.e.Methods[name]
 		if r == nil {
-			return fmt.Errorf("engine: it sent rows of %q, which it did not begin", name)
+			return fmt.Errorf("engine: the engine sent rows of %q, which it did not begin", name)
 		}
 		if want := rows.Shape[0] * r.Shape[1] * r.Shape[2]; len(rows.Data) != want {
-			return fmt.Errorf("engine: it sent %d rows of %q with %d values, want %d",
+			return fmt.Errorf("engine: the engine sent %d rows of %q with %d values, want %d",
 				rows.Shape[0], name, len(rows.Data), want)
 		}
 		r.Shape[0] += rows.Shape[0]
@@ -81,7 +82,7 @@ func (x *explaining) grow(part *attribution.Explanation) error {
 	}
 	for name, m := range part.Maps {
 		if want := m.Shape[0] * m.Shape[1] * m.Shape[2]; len(m.Data) != want {
-			return fmt.Errorf("engine: it sent a map of %q with %d values, want %d",
+			return fmt.Errorf("engine: the engine sent a map of %q with %d values, want %d",
 				name, len(m.Data), want)
 		}
 		if x.e.Maps == nil {
@@ -136,7 +137,8 @@ func (x *tracing) add(ev *Event) error {
 		return nil
 	}
 	if len(x.tensors) == 0 || len(ev.Piece)%4 != 0 {
-		return fmt.Errorf("engine: it sent %d bytes that belong to no tensor", len(ev.Piece))
+		return fmt.Errorf("engine: the engine sent %d bytes that belong to no tensor",
+			len(ev.Piece))
 	}
 	last := &x.tensors[len(x.tensors)-1]
 	for b := ev.Piece; len(b) > 0; b = b[4:] {
@@ -148,7 +150,7 @@ func (x *tracing) add(ev *Event) error {
 // check returns an error unless n tensors have arrived completely.
 func (x *tracing) check(n int) error {
 	if len(x.tensors) != n {
-		return fmt.Errorf("engine: it sent %d tensors, want %d", len(x.tensors), n)
+		return fmt.Errorf("engine: the engine sent %d tensors, want %d", len(x.tensors), n)
 	}
 	for _, t := range x.tensors {
 		size := 1

@@ -127,7 +127,7 @@ func (c Client) Sources(ctx context.Context, m Model, ask sources.Ask) (*sources
 		return nil
 	})
 	if err == nil && result == nil {
-		err = errors.New("engine: it sent no scores of sources")
+		err = errors.New("engine: the engine sent no scores of sources")
 	}
 	if err != nil {
 		return nil, err
@@ -336,8 +336,8 @@ func (c Client) explain(ctx context.Context, kind Kind, conn *timedConn, err err
 			return fmt.Errorf("engine: the connection to %s broke, or the engine there ended, in "+
 				"the middle of %q: run the cell again%s", c.Remote, kind, lastLines(c.Socket))
 		}
-		return fmt.Errorf("engine: it ended in the middle of %q: run the cell again, which starts "+
-			"another one%s", kind, lastLines(c.Socket))
+		return fmt.Errorf("engine: the engine ended in the middle of %q: run the cell again, "+
+			"which starts another one%s", kind, lastLines(c.Socket))
 	}
 	return fmt.Errorf("engine: %w", err)
 }

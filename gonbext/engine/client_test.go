@@ -221,7 +221,7 @@ func TestRequests(t *testing.T) {
 		}},
 		{"trace of ids", func() error {
 			_, _, err := client.Trace(t.Context(), model, engine.Input{IDs: []int{5, 0}}, trace.Final)
-			if err == nil || !strings.Contains(err.Error(), "it sent 0 tensors, want 1") {
+			if err == nil || !strings.Contains(err.Error(), "the engine sent 0 tensors, want 1") {
 				return fmt.Errorf("error %w, want one about the missing tensor", err)
 			}
 			return nil
@@ -270,8 +270,8 @@ func TestBrokenEngine(t *testing.T) {
 		events []engine.Event
 		want   string
 	}{
-		{"nothing", nil, `it ended in the middle of "explain": run the cell again, which starts another one; its log is empty`},
-		{"an end in the middle", []engine.Event{begin}, `it ended in the middle of "explain"`},
+		{"nothing", nil, `engine: the engine ended in the middle of "explain": run the cell again, which starts another one; its log is empty`},
+		{"an end in the middle", []engine.Event{begin}, `engine: the engine ended in the middle of "explain"`},
 		{"a step of nothing", []engine.Event{{Step: true}}, "no explanation before the first token or the end"},
 		{"the end of nothing", []engine.Event{{Done: true}}, "no explanation before the first token or the end"},
 		{"rows of no method", []engine.Event{begin, rows("x", 0)}, `rows of "x", which it did not begin`},
@@ -299,7 +299,7 @@ func TestBrokenEngine(t *testing.T) {
 		events []engine.Event
 		want   string
 	}{
-		{"no tensor", []engine.Event{{Done: true}}, "it sent 0 tensors, want 1"},
+		{"no tensor", []engine.Event{{Done: true}}, "the engine sent 0 tensors, want 1"},
 		{"a piece of nothing", []engine.Event{{Piece: make([]byte, 4)}}, "4 bytes that belong to no tensor"},
 		{"half a number", []engine.Event{tensor("final", 3, 1)}, "3 bytes that belong to no tensor"},
 		{

@@ -96,7 +96,7 @@ func TestKilledEngine(t *testing.T) {
 	alive := engine.Alive(pid)
 	time.AfterFunc(200*time.Millisecond, func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
 	_, err = c.Explain(t.Context(), engine.Model{}, "a", attribution.Options{})
-	want := "engine: it ended in the middle of \"explain\": run the cell again, which starts " +
+	want := "engine: the engine ended in the middle of \"explain\": run the cell again, which starts " +
 		"another one; its log does not say why"
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v, want %q", err, want)

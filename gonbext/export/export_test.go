@@ -395,9 +395,10 @@ func TestParseMade(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                          "no valid JSON",
 		`{"form":2}`:                "has form 2; this program reads form 1",
-		`{"form":1,"shell":"rm"}`:   "keys or values that are unknown",
-		`{"form":1,"format":"exe"}`: `says that its format is "exe"`,
-		`{"form":1,"format":"svg","options":{"max_tokens":99999}}`: "its options",
+		`{"form":1,"shell":"rm"}`:   `cannot be read: unknown field "shell"`,
+		`{"form":1,"format":"exe"}`: `its key "format" is "exe"`,
+		`{"form":1,"format":"svg","options":{"max_tokens":99999}}`: `its key "options": attribution`,
+		`{"form":1,"format":"svg","options":{"max_tokens":"a"}}`:   `cannot be read: "options.max_tokens" is a string, want a number`,
 		`{"form":1,"format":"svg","show":{"kind":"pie"}}`:          "figure pie is unknown",
 	} {
 		if _, err := export.ParseMade([]byte(text)); err == nil ||

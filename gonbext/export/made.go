@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // MadeVersion is the version of the form of [Made].
@@ -245,25 +246,25 @@ func ParseMade(text []byte) (*Made, error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&m); err != nil {
-		return nil, errors.New("what it says of its origin has keys or values that are unknown")
+		return nil, fmt.Errorf("what it says of its origin cannot be read: %.200s",
+			message.NotJSON(err))
 	}
 	if err := m.Options.Check(); err != nil {
-		return nil, fmt.Errorf("its options: %w", err)
+		return nil, fmt.Errorf(`its key "options": %w`, err)
 	}
 	if m.Against != nil {
 		if err := m.Against.Options.Check(); err != nil {
-			return nil, fmt.Errorf("the options of side B: %w", err)
+			return nil, fmt.Errorf(`its key "against.options": %w`, err)
 		}
 		if m.Against.Against != nil {
 			return nil, errors.New("it compares more than two explanations")
 		}
 	}
 	if err := m.Show.Check(); err != nil {
-		return nil, fmt.Errorf("what it shows: %w", err)
+		return nil, fmt.Errorf(`its key "show": %w`, err)
 	}
 	if !slices.Contains(Formats(), m.Format) {
-		return nil, fmt.Errorf("it says that its format is %.40q; known are %v", m.Format,
-			Formats())
+		return nil, fmt.Errorf("its key \"format\" is %.40q; known are %v", m.Format, Formats())
 	}
 	return &m, nil
 }

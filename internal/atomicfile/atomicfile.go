@@ -1,14 +1,17 @@
 // Package atomicfile writes files that appear under their names when they are complete. Until then
-// an older file stays, and an error leaves nothing behind.
+// an older file stays, and an error leaves nothing behind. And it opens files without waiting for
+// another program, as a named pipe would.
 package atomicfile
 
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // File is a file that is being written. It has another name in the folder of the file that it is to
@@ -29,9 +32,11 @@ const longestBase = 200
 // file, such as a device or a directory, is an error. The permissions are those of the file that is
 // replaced, and otherwise those of a plain create, which the umask decides. The errors name no
 // unfinished file.
-func Create(path string) (*File, error) {
+func Create(path string) (*File, error) { return create(path, 0) }
+
+// create is Create, for a file with certain permissions if mode is not 0.
+func create(path string, mode fs.FileMode) (*File, error) {
 	info, err := os.Stat(path)
-	var mode fs.FileMode // of the file to be replaced, which the new one keeps
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // nothing to replace
 	case err != nil:
@@ -40,10 +45,16 @@ func Create(path string) (*File, error) {
 		return nil, fmt.Errorf("it is not a regular file (%s), it cannot be replaced",
 			info.Mode().Type())
 	default:
-		mode = info.Mode().Perm()
+		if mode == 0 {
+			mode = info.Mode().Perm()
+		}
 		if path, err = filepath.EvalSymlinks(path); err != nil {
 			return nil, Cause(err)
 		}
+	}
+	first := mode
+	if first == 0 {
+		first = 0o666 // the umask decides
 	}
 	dir, base := filepath.Split(path)
 	if len(base) > longestBase {
@@ -52,8 +63,7 @@ func Create(path string) (*File, error) {
 	for n := range unfinished {
 		name := filepath.Join(dir, fmt.Sprintf(".%s.%d-%d.tmp", base, os.Getpid(), n))
 		// With O_EXCL the file is new, so two programs do not write into one.
-		const create = os.O_WRONLY | os.O_CREATE | os.O_EXCL
-		file, err := os.OpenFile(name, create, 0o666) //nolint:gosec // the umask decides
+		file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, first)
 		if errors.Is(err, fs.ErrExist) {
 			continue
 		}
@@ -94,8 +104,13 @@ func (f *File) Abandon() {
 }
 
 // Write writes a file in one call.
-func Write(path string, data []byte) error {
-	f, err := Create(path)
+func Write(path string, data []byte) error { return write(path, data, 0) }
+
+// WritePrivate writes a file that only this user can read or write, whatever the umask is.
+func WritePrivate(path string, data []byte) error { return write(path, data, 0o600) }
+
+func write(path string, data []byte, mode fs.FileMode) error {
+	f, err := create(path, mode)
 	if err != nil {
 		return err
 	}
@@ -104,6 +119,39 @@ func Write(path string, data []byte) error {
 		return Cause(err)
 	}
 	return f.Commit()
+}
+
+// OpenRegular opens a regular file to read it. Anything else is a *[fs.PathError], and nothing
+// waits: to open a named pipe would wait for another program.
+func OpenRegular(path string) (*os.File, fs.FileInfo, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("it is not a regular file "+
+			"(%s); copy what it gives to a file", info.Mode().Type())}
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
+}
+
+// ReadRegular returns the content of a regular file of at most limit bytes; see [OpenRegular].
+func ReadRegular(path string, limit int64) ([]byte, error) {
+	f, _, err := OpenRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = fmt.Errorf("it has more than %d bytes, which is the limit", limit)
+	}
+	return data, err
 }
 
 // Cause returns an error of a file without the operation and the name of the file, which may be

@@ -30,9 +30,20 @@ const (
 
 // ReadParquet reads a Parquet file in memory.
 func ReadParquet(ctx context.Context, data []byte, name string, each func(Record) error) error {
-	file, err := openParquet(bytes.NewReader(data), int64(len(data)))
+	local := bytes.NewReader(data)
+	file, err := openParquet(local, int64(len(data)))
 	if err != nil {
 		return err
 	}
-	return readRecords(ctx, file, name, each)
+	return readRecords(ctx, file, local, name, each)
+}
+
+// ReadSource reads the records of an input.
+func ReadSource(ctx context.Context, s *Source, each func(Record) error) error {
+	for _, file := range s.files {
+		if _, err := s.read(ctx, file, file.Name, each); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -3,10 +3,13 @@ package corpus_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -17,6 +20,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
 	"gocloud.dev/blob"
 	"gocloud.dev/blob/driver"
 	"gocloud.dev/blob/memblob"
@@ -411,6 +416,126 @@ func TestUnreadableParquet(t *testing.T) {
 			_, err := corpus.MakePlan(t.Context(), source(t, c.path), settings(2, 0))
 			checkError(t, c.name, err, "in.parquet", c.want)
 		})
+	}
+}
+
+type packedRow struct {
+	ID   int64  `parquet:"id"`
+	Text string `parquet:"text,zstd"`
+}
+
+// page is a page of a hostile file.
+type page struct {
+	header format.PageHeader
+	body   []byte // before it is compressed
+}
+
+// textPage is a page of one text of n letters, in a dictionary or not.
+func textPage(n int, dictionary bool) page {
+	body := append(binary.LittleEndian.AppendUint32(nil, uint32(n)),
+		bytes.Repeat([]byte("a"), n)...)
+	p := page{body: body, header: format.PageHeader{
+		Type: format.DataPage, UncompressedPageSize: int32(len(body)),
+		DataPageHeader: thrift.New(format.DataPageHeader{NumValues: 1}),
+	}}
+	if dictionary {
+		p.header.Type, p.header.DataPageHeader.Valid = format.DictionaryPage, false
+		p.header.DictionaryPageHeader = thrift.New(format.DictionaryPageHeader{NumValues: 1})
+	}
+	return p
+}
+
+// writeHostile writes a file of one row, whose column of texts has certain pages. size is what the
+// file says of their bytes, 0 for the truth.
+func writeHostile(t *testing.T, size int64, pages ...page) string {
+	t.Helper()
+	path := writeParquet(t, []packedRow{{1, "x"}})
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	column := &f.Metadata().RowGroups[0].Columns[1].MetaData
+	column.DataPageOffset, column.DictionaryPageOffset = int64(len(data)), 0
+	var protocol thrift.CompactProtocol
+	marshal := func(v any) []byte {
+		b, err := thrift.Marshal(&protocol, v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	for _, p := range pages {
+		body, err := parquet.Zstd.Encode(nil, p.body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.header.CompressedPageSize = int32(len(body))
+		data = slices.Concat(data, marshal(p.header), body)
+	}
+	if column.TotalCompressedSize = size; size == 0 {
+		column.TotalCompressedSize = int64(len(data)) - column.DataPageOffset
+	}
+	footer := marshal(f.Metadata())
+	data = append(data, footer...)
+	data = append(binary.LittleEndian.AppendUint32(data, uint32(len(footer))), "PAR1"...)
+	write(t, path, string(data))
+	return path
+}
+
+// Pages and dictionaries that are far larger than the file are refused by what their headers say,
+// before they take memory.
+func TestLargePages(t *testing.T) {
+	const large = 128 << 20
+	many := textPage(1, false)
+	many.header.DataPageHeader.V.NumValues = 1 << 30
+	const values = 13 + 5 // the ids, and where the text begins
+	for _, c := range []struct {
+		name, path string
+		bytes      int
+	}{
+		{"a page", writeHostile(t, 0, textPage(large, false)), large + 4 + values},
+		{"a dictionary", writeHostile(t, 0, textPage(large, true), textPage(1, false)), large + 4 + values + 19},
+		{"after others", writeHostile(t, 0, textPage(1, false), textPage(large, false)), large + 4 + values},
+		{"up to the end", writeHostile(t, math.MaxInt64, textPage(large, false)), large + 4 + values},
+		{"many values", writeHostile(t, 0, many), 5<<30 + 14 + 13},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if info, err := os.Stat(c.path); err != nil || info.Size() > 1<<20 {
+				t.Fatalf("the file has %d bytes, %v; want a small one", info.Size(), err)
+			}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, err := corpus.MakePlan(t.Context(), source(t, c.path), settings(2, 0))
+			runtime.ReadMemStats(&after)
+			checkError(t, c.name, err, "in.parquet", fmt.Sprint("has pages of ", c.bytes),
+				`bytes up to column "text" in row group 1; at most 134217728 (128 MiB) are read; `+
+					"write it with smaller pages")
+			if took := after.TotalAlloc - before.TotalAlloc; took > 1<<20 {
+				t.Errorf("%d bytes allocated", took)
+			}
+		})
+	}
+}
+
+// A text that is as long as no line may be is a record with an error.
+func TestLongParquetText(t *testing.T) {
+	path := writeParquet(t, []packedRow{{1, "x"}, {2, strings.Repeat("a", 1<<24+1)}, {3, "y"}})
+	var all []corpus.Record
+	err := corpus.ReadSource(t.Context(), source(t, path), func(r corpus.Record) error {
+		all = append(all, r)
+		return nil
+	})
+	if err != nil || len(all) != 3 || all[0].Err != "" || all[2].Prompt != "y" {
+		t.Fatalf("%d records, %v", len(all), err)
+	}
+	const want = `the column "text" has 16777217 bytes; at most 16777216 (16 MiB) are read; ` +
+		"split the text"
+	if all[1].Err != want || all[1].ID != "2" {
+		t.Errorf("record %s: error %q, want %q", all[1].ID, all[1].Err, want)
 	}
 }
 

@@ -154,8 +154,8 @@ func ParseManifest(text []byte) (*Manifest, error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&m); err != nil {
-		return nil, errors.New("it has keys or values that are unknown; make the plan again in " +
-			"an empty folder")
+		return nil, fmt.Errorf("it cannot be read: %.200s; make the plan again in an empty folder",
+			message.NotJSON(err))
 	}
 	hash, err := m.digest()
 	switch {

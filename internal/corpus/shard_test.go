@@ -525,7 +525,7 @@ func TestParseManifest(t *testing.T) {
 	for _, c := range []struct{ name, from, to, want string }{
 		{"not JSON", "{", "", "it is not valid JSON"},
 		{"another form", `"form": 1`, `"form": 2`, "it has form 2; this program reads form 1"},
-		{"unknown key", `"version"`, `"verse"`, "keys or values that are unknown"},
+		{"unknown key", `"version"`, `"verse"`, `unknown field "verse"`},
 		{"changed", `"hash": "0123"`, `"hash": "0124"`, "it has been changed: its hash is "},
 		{"no tasks", `"tasks": 2`, `"tasks": 0`, "it has 2 shards and 0 tasks; want 1 to 100000"},
 		// The number of tasks is not part of the hash, and missing shards are sought task by task.

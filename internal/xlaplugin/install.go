@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -220,11 +221,14 @@ func settle(path string) error {
 }
 
 func hashFile(path string) (sum string, size int64, err error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return "", 0, fmt.Errorf("plugin: %w", err)
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return "", 0, fmt.Errorf("plugin: %s is not a regular file", path)
+	}
 	h := sha256.New()
 	if size, err = io.Copy(h, f); err != nil {
 		return "", 0, fmt.Errorf("plugin: %s: %w", path, err)
@@ -271,18 +275,15 @@ const maxRecord = 16 << 10
 
 // readRecord reads the file of a record, which another program may have put there.
 func readRecord(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", path)
-	}
-	f, err := os.Open(path)
+	// To open a named pipe would wait for another program.
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	}
 	data, err := io.ReadAll(io.LimitReader(f, maxRecord+1))
 	if err == nil && len(data) > maxRecord {
 		err = fmt.Errorf("%s has more than %d bytes", path, maxRecord)

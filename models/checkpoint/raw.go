@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+
+	"github.com/headwater-ml/headwater/internal/atomicfile"
 )
 
 // Raw is a file of another format than safetensors whose bytes are read in pieces. It is mapped
@@ -58,15 +60,7 @@ func (r *Raw) Close() error { return r.storage.Close() }
 // openRegular opens a file. It returns an error if the path is not a regular file, because opening
 // a pipe would wait for a writer.
 func openRegular(path string) (*os.File, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, fmt.Errorf("checkpoint: %w", err)
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("checkpoint: %s is not a regular file (%s)", path,
-			info.Mode().Type())
-	}
-	f, err := os.Open(path)
+	f, _, err := atomicfile.OpenRegular(path)
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint: %w", err)
 	}

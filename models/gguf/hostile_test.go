@@ -363,10 +363,6 @@ func TestRefused(t *testing.T) {
 			[]string{"key tokenizer.ggml.tokens is missing"},
 		},
 		{
-			"token twice", whole.With(key("tokenizer.ggml.tokens", []string{"a", "b", "a"})),
-			[]string{`tokenizer.ggml.tokens[0] and [2] are both "a"`},
-		},
-		{
 			"types", whole.With(key("tokenizer.ggml.token_type", []int32{1})),
 			[]string{"tokenizer.ggml.token_type is an array of 1 × int32", "one for each token"},
 		},

@@ -35,12 +35,17 @@ type Model struct {
 // file is missing, truncated or malformed, if its architecture is unknown, if a key of the metadata
 // is missing or of another type, or if a key may change the arithmetic in a way that is not
 // supported. The caller must close the result.
-func Open(path string) (*Model, error) {
+func Open(path string) (*Model, error) { return OpenAs(path, "") }
+
+// OpenAs is [Open] for a file that does not say, or says wrongly, how its byte-level tokenizer cuts
+// a text: pre is one of the values of tokenizer.ggml.pre, "" for what the file says. The error
+// lists the known names.
+func OpenAs(path, pre string) (*Model, error) {
 	f, err := OpenFile(path)
 	if err != nil {
 		return nil, err
 	}
-	m, err := NewModel(f)
+	m, err := newModel(f, pre)
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
@@ -48,7 +53,9 @@ func Open(path string) (*Model, error) {
 }
 
 // NewModel reads an open file as a model. Its errors are those of [Open].
-func NewModel(f *File) (*Model, error) {
+func NewModel(f *File) (*Model, error) { return newModel(f, "") }
+
+func newModel(f *File, pre string) (*Model, error) {
 	name, arch, err := f.architecture()
 	if err != nil {
 		return nil, err
@@ -68,7 +75,7 @@ func NewModel(f *File) (*Model, error) {
 		return nil, s.err
 	}
 	m := &Model{File: f, Config: s.config, settings: s}
-	if m.words, err = readWords(f); err != nil {
+	if m.words, err = readWords(f, pre); err != nil {
 		return nil, err
 	}
 	if m.words != nil && s.apart != nil {
@@ -177,6 +184,9 @@ func (m *Model) Read() (*family.Family, *spec.Spec, error) {
 		})
 	}
 	f.Buffers = []string{ropeFactors, shortFactors, longFactors}
+	if m.words != nil {
+		s.Remarks = append(s.Remarks, m.words.remarks...)
+	}
 	return &f, s, nil
 }
 

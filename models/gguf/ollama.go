@@ -2,6 +2,7 @@ package gguf
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"strings"
 )
@@ -85,6 +86,7 @@ func (w *words) cut(n int) {
 			return
 		}
 	}
+	maps.DeleteFunc(w.ids, func(_ string, id int) bool { return id >= n })
 	w.tokens = w.tokens[:n]
 	if w.types != nil {
 		w.types = w.types[:n]

@@ -152,12 +152,10 @@ func (w *words) write(parts, model object, merges [][2]string) ([]byte, error) {
 	b.WriteString(`,"model":`)
 	b.Write(small[:len(small)-1])
 	b.WriteString(`,"vocab":{`)
-	for i, token := range w.tokens {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		writeText(&b, w.spelt(token))
-		fmt.Fprintf(&b, ":%d", i)
+	w.writeVocabulary(&b, false)
+	if len(w.ids) < len(w.tokens) {
+		b.WriteString(`},"repeats":{`)
+		w.writeVocabulary(&b, true)
 	}
 	b.WriteByte('}')
 	if w.model != "bert" {
@@ -176,6 +174,19 @@ func (w *words) write(parts, model object, merges [][2]string) ([]byte, error) {
 	}
 	b.WriteString("}}")
 	return b.Bytes(), nil
+}
+
+// writeVocabulary writes the tokens that repeat an earlier one, or the others, with their ids.
+func (w *words) writeVocabulary(b *bytes.Buffer, repeats bool) {
+	comma := ""
+	for i, token := range w.tokens {
+		if w.repeats(i) == repeats {
+			b.WriteString(comma)
+			writeText(b, w.spelt(token))
+			fmt.Fprintf(b, ":%d", i)
+			comma = ","
+		}
+	}
 }
 
 // jsonSize returns about how many bytes the vocabulary and the merges have in JSON.
@@ -213,7 +224,7 @@ func (w *words) added() []any {
 	list := []any{}
 	for i, token := range w.tokens {
 		kind := w.kind(i)
-		if kind != controlToken && kind != userToken && kind != unknownToken {
+		if kind != controlToken && kind != userToken && kind != unknownToken || w.repeats(i) {
 			continue
 		}
 		list = append(list, object{
@@ -356,10 +367,6 @@ const (
 // first. It lists every way to cut a token into two tokens, in the order of Hugging Face's
 // conversion: of equal scores longer parts come first, then parts with lower ids.
 func (w *words) scoredMerges() ([][2]string, error) {
-	ids := make(map[string]int32, len(w.tokens))
-	for i, token := range w.tokens {
-		ids[token] = int32(i)
-	}
 	type merge struct {
 		left, right         int32
 		token               int32
@@ -375,10 +382,11 @@ func (w *words) scoredMerges() ([][2]string, error) {
 		from, runes := len(all), int32(0)
 		for at := range token {
 			if at > 0 {
-				left, ok := ids[token[:at]]
-				right, also := ids[token[at:]]
-				if ok && also {
-					all, size = append(all, merge{left, right, int32(i), runes, 0}), size+len(token)
+				left, ok := w.ids[token[:at]]
+				right, also := w.ids[token[at:]]
+				if ok && also && !w.repeats(i) {
+					all = append(all, merge{int32(left), int32(right), int32(i), runes, 0})
+					size += len(token)
 				}
 			}
 			runes++

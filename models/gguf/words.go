@@ -13,9 +13,10 @@ type words struct {
 	model  string // tokenizer.ggml.model: bert, gpt2 or llama
 	pre    string // tokenizer.ggml.pre, of gpt2
 	tokens []string
-	types  []tokenType // empty if the file has none: all are ordinary
-	scores []float32   // of llama
-	merges []string    // of gpt2
+	ids    map[string]int // the first id of each text
+	types  []tokenType    // empty if the file has none: all are ordinary
+	scores []float32      // of llama
+	merges []string       // of gpt2
 	// role has the ids of tokens with a role, by the key that config files of Hugging Face use:
 	// bos_token, eos_token, and so on.
 	role map[string]*int
@@ -25,6 +26,8 @@ type words struct {
 	spaceInFront bool
 	// templates are the chat templates by name; the one without a name is "default".
 	templates map[string]string
+	// remarks are what was noticed.
+	remarks []string
 }
 
 // tokenType says what a token is for, as the file numbers it.
@@ -62,8 +65,8 @@ var roles = []struct{ name, key string }{
 	{"eom_token", "eom_token_id"},
 }
 
-// readWords reads the tokenizer. The result is nil if the file has none.
-func readWords(f *File) (*words, error) {
+// readWords reads the tokenizer. The result is nil if the file has none. pre is as in [OpenAs].
+func readWords(f *File, pre string) (*words, error) {
 	w := &words{file: f, role: map[string]*int{}}
 	v, ok := f.metadata[wordKey("model")]
 	if !ok {
@@ -81,6 +84,9 @@ func readWords(f *File) (*words, error) {
 	if err := w.readTokens(); err != nil {
 		return nil, err
 	}
+	if pre != "" && w.model != "gpt2" {
+		return nil, f.fail("its tokenizer %s needs no PreTokenizer; leave it out", w.model)
+	}
 	for _, r := range roles {
 		id, err := w.id(r.key)
 		if err != nil {
@@ -90,8 +96,16 @@ func readWords(f *File) (*words, error) {
 			w.role[r.name] = id
 		}
 	}
+	if w.model == "gpt2" {
+		if err := w.choosePre(pre); err != nil {
+			return nil, err
+		}
+	}
 	if err := read(w); err != nil {
 		return nil, err
+	}
+	if w.model != "bert" {
+		w.controls()
 	}
 	var err error
 	if w.begin, err = w.flag("add_bos_token", w.begin); err != nil {
@@ -149,17 +163,22 @@ func (w *words) readTokens() error {
 		return w.file.fail("%s is %v; it must be a list of texts", wordKey("tokens"), v)
 	}
 	// Each token has its own bytes in the file, so the file's size bounds the map.
-	first := make(map[string]int, len(w.tokens))
+	w.ids = make(map[string]int, len(w.tokens))
+	repeated := 0
 	for i, token := range w.tokens {
 		if !utf8.ValidString(token) {
 			return w.file.fail("%s[%d] is %s, which is not UTF-8", wordKey("tokens"), i,
 				quoted(token))
 		}
-		if old, twice := first[token]; twice {
-			return w.file.fail("%s[%d] and [%d] are both %s; tokens must differ",
-				wordKey("tokens"), old, i, quoted(token))
+		if _, twice := w.ids[token]; !twice {
+			w.ids[token] = i
+		} else if repeated++; repeated == 1 {
+			w.remark("tokens %d and %d are both %s; texts are encoded as the first one",
+				w.ids[token], i, quoted(token))
 		}
-		first[token] = i
+	}
+	if repeated > 1 {
+		w.remark("%d tokens have the text of an earlier one", repeated)
 	}
 	v, ok = w.file.metadata[wordKey("token_type")]
 	if !ok {
@@ -226,17 +245,6 @@ func (w *words) roleText(role string) string {
 	return ""
 }
 
-// ends returns the ids of tokens that end a text or the turn of a speaker, each once.
-func (w *words) ends() []int {
-	var ids []int
-	for _, role := range []string{"eos_token", "eot_token", "eom_token"} {
-		if id := w.role[role]; id != nil && !slices.Contains(ids, *id) {
-			ids = append(ids, *id)
-		}
-	}
-	return ids
-}
-
 // readGPT2 reads what a byte-level BPE needs besides its vocabulary.
 func (w *words) readGPT2() error {
 	v, ok := w.file.metadata[wordKey("merges")]
@@ -247,18 +255,6 @@ func (w *words) readGPT2() error {
 		w.merges = nil
 	} else if w.merges, ok = v.texts(); !ok {
 		return w.file.fail("%s is %v; it must be a list of texts", wordKey("merges"), v)
-	}
-	names := strings.Join(preNames(), ", ")
-	v, ok = w.file.metadata[wordKey("pre")]
-	if !ok {
-		// Files of 2023 lack the key. The architecture says which tokenizer its models have.
-		arch, _ := w.file.metadata["general.architecture"].Text()
-		if w.pre, ok = preOfArchitecture[arch]; !ok {
-			return w.file.fail("key %s is missing; it must be one of %s", wordKey("pre"), names)
-		}
-	} else if w.pre, ok = v.Text(); !ok || preTokenizers[w.pre] == nil {
-		return w.file.fail("%s is %v, which is not supported; supported are %s", wordKey("pre"), v,
-			names)
 	}
 	w.begin = preTokenizers[w.pre].begin
 	return nil

@@ -107,7 +107,7 @@ func build(f file, m modelFile) (*Tokenizer, error) {
 	}
 	t := &Tokenizer{file: f, vocab: vocab}
 	// An added token that the model does not have gets the next id after the model's.
-	next := len(m.tokens)
+	next := len(m.tokens) + len(m.repeats)
 	for _, a := range f.AddedTokens {
 		_, known := t.vocab.ids[a.Content]
 		if err := t.vocab.add(a, next); err != nil {
@@ -116,6 +116,9 @@ func build(f file, m modelFile) (*Tokenizer, error) {
 		if !known {
 			next++
 		}
+	}
+	if err := t.vocab.repeat(m.repeats); err != nil {
+		return nil, err
 	}
 	if t.model, err = modelKinds[m.kind](m, &t.vocab); err != nil {
 		return nil, err

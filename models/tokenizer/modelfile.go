@@ -15,6 +15,9 @@ type modelFile struct {
 	tokens []vocabItem // in the order of the file
 	scores []float64   // of tokens, Unigram only
 	merges []mergeText // BPE only
+	// repeats are further ids of tokens: texts are not encoded as they, but they are decoded. Files
+	// of Hugging Face have none; a GGUF file may.
+	repeats []vocabItem
 }
 
 // vocabItem is a token of the vocabulary.
@@ -53,6 +56,9 @@ func readModel(raw json.RawMessage) (modelFile, error) {
 			m.tokens, m.scores, sawVocab = nil, nil, true
 			return atKey("model.vocab", m.readVocab(r))
 		},
+		"repeats": func(r *jsonReader) error {
+			return atKey("model.repeats", readIDs(r, &m.repeats))
+		},
 		"merges": func(r *jsonReader) error {
 			m.merges, sawMerges = nil, true
 			return m.readMerges(r)
@@ -86,14 +92,7 @@ func readModel(raw json.RawMessage) (modelFile, error) {
 // readVocab reads an object of tokens with their ids, or an array of tokens with their scores.
 func (m *modelFile) readVocab(r *jsonReader) error {
 	if r.peek() != '[' {
-		return r.object(func(content string) error {
-			id, err := r.id()
-			if err != nil {
-				return fmt.Errorf("token %.80q: %w", content, err)
-			}
-			m.tokens = append(m.tokens, vocabItem{content, id})
-			return nil
-		})
+		return readIDs(r, &m.tokens)
 	}
 	// Not nil, even if it stays empty: that tells a list from an object.
 	m.scores = []float64{}
@@ -120,6 +119,18 @@ func (m *modelFile) readVocab(r *jsonReader) error {
 		m.tokens, m.scores = append(m.tokens, vocabItem{content, len(m.tokens)}), append(m.scores,
 			score)
 		return r.expect(']')
+	})
+}
+
+// readIDs appends an object of tokens with their ids to a list.
+func readIDs(r *jsonReader, to *[]vocabItem) error {
+	return r.object(func(content string) error {
+		id, err := r.id()
+		if err != nil {
+			return fmt.Errorf("token %.80q: %w", content, err)
+		}
+		*to = append(*to, vocabItem{content, id})
+		return nil
 	})
 }
 

@@ -99,6 +99,34 @@ func (v *vocabulary) add(a addedToken, next int) error {
 	return nil
 }
 
+// repeat adds further ids of tokens that are there.
+func (v *vocabulary) repeat(repeats []vocabItem) error {
+	limit := 2*(len(v.ids)+len(repeats)) + maxHoles
+	for _, r := range repeats {
+		first, known := v.ids[r.content]
+		if !known || v.has(r.id) || r.id >= limit {
+			return fmt.Errorf("model.repeats: token %.80q has id %d; want a token of vocab, and "+
+				"an id that is free and below %d", r.content, r.id, limit)
+		}
+		e := v.entries[first]
+		e.inModel = false
+		v.set(r.id, e)
+		v.ids[r.content] = first
+	}
+	return nil
+}
+
+// repeats returns what repeat added, by id.
+func (v *vocabulary) repeats() (all modelVocab) {
+	for id, e := range v.entries {
+		if first, ok := v.ids[e.content]; ok && first != id {
+			all = append(all, make(modelVocab, id+1-len(all))...)
+			all[id] = entry{content: e.content, inModel: true}
+		}
+	}
+	return all
+}
+
 // modelID returns the id of a token of the model, or noSymbol.
 func (v *vocabulary) modelID(content string) int32 {
 	if id, ok := v.ids[content]; ok && v.entries[id].inModel {

@@ -40,9 +40,10 @@ func (t *Tokenizer) modelSection() (json.RawMessage, error) {
 	case *bpe:
 		return marshal(struct {
 			bpeFile
-			Vocab  modelVocab  `json:"vocab"`
-			Merges []mergeText `json:"merges"`
-		}{m.file, vocab, m.mergeTexts()})
+			Vocab   modelVocab  `json:"vocab"`
+			Repeats modelVocab  `json:"repeats,omitempty"`
+			Merges  []mergeText `json:"merges"`
+		}{m.file, vocab, t.vocab.repeats(), m.mergeTexts()})
 	case *wordPiece:
 		return marshal(struct {
 			wordPieceFile

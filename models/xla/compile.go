@@ -15,9 +15,10 @@ import (
 )
 
 // compiler replaces the function of a plugin that compiles a graph. A graph that the cache has is
-// loaded in the place of being compiled.
+// loaded in the place of being compiled. Without a cache, graphs are compiled in the same way, so
+// that their results have the same bytes.
 type compiler struct {
-	cache *graphCache
+	cache *graphCache // may be nil
 	// choosesOneDNN is whether graphs may be compiled with oneDNN; see [smallProducts].
 	choosesOneDNN bool
 	// unused says why cache is nil although the user wants one.
@@ -29,16 +30,13 @@ var (
 	theCompiler  compiler
 )
 
-// keepCompiled makes a plugin for CPUs keep compiled graphs in the user's cache, unless the user
-// has none. choosesOneDNN is whether the flags of this package make XLA use oneDNN. Only the first
-// plugin of a process is changed.
-func keepCompiled(path string, choosesOneDNN bool) {
+// replaceCompile makes a plugin for CPUs keep compiled graphs in the user's cache, if there is one,
+// and choose for each graph whether it multiplies with oneDNN. choosesOneDNN is whether the flags
+// of this package make XLA use oneDNN. Only the first plugin of a process is changed.
+func replaceCompile(path string, choosesOneDNN bool) {
 	compilerOnce.Do(func() {
 		cache, err := openGraphCache(path)
 		theCompiler = compiler{cache, choosesOneDNN, err}
-		if cache == nil {
-			return
-		}
 		C.headwater_replace_compile(textAt(append([]byte(path), 0)))
 	})
 }
@@ -66,6 +64,9 @@ func headwaterCompile(args *C.pjrt_compile) unsafe.Pointer {
 		args.options, args.options_size = textAt(options), C.size_t(len(options))
 	}
 	cache := theCompiler.cache
+	if cache == nil {
+		return C.headwater_compile(args)
+	}
 	name := cache.name(code, options)
 	if data, ok := cache.read(name); ok {
 		args.executable = C.headwater_load(args.client, textAt(data), C.size_t(len(data)))

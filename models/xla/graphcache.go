@@ -43,7 +43,8 @@ const (
 // of the time until the first token of a small model is spent on that. What cannot be read, written
 // or loaded is compiled as if there were no cache.
 //
-// A file is machine code for this processor, so a folder that others can write to is not used.
+// A file is machine code for this processor, so neither a folder nor a file that another user owns
+// or can write to is used.
 type graphCache struct {
 	dir string
 	// machine is the part of every key that says for which plugin, processor and flags a graph was
@@ -74,21 +75,22 @@ func openGraphCache(plugin string) (*graphCache, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	if err := private(dir); err != nil {
+	info, err := os.Stat(dir)
+	if err == nil {
+		err = private(dir, info)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return &graphCache{dir: dir, machine: machine}, nil
 }
 
-// private returns an error unless a folder belongs to the user, and nobody else can write to it.
-func private(dir string) error {
-	info, err := os.Stat(dir)
-	if err != nil {
-		return err
-	}
+// private returns an error unless a file or folder belongs to the user, and nobody else can write
+// to it.
+func private(path string, info os.FileInfo) error {
 	system, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || int(system.Uid) != os.Getuid() || info.Mode().Perm()&0o022 != 0 {
-		return fmt.Errorf("%s does not belong to user %d, or others can write to it (%v)", dir,
+		return fmt.Errorf("%s does not belong to user %d, or others can write to it (%v)", path,
 			os.Getuid(), info.Mode())
 	}
 	return nil
@@ -145,16 +147,15 @@ func (c *graphCache) name(code, options []byte) string {
 	return hex.EncodeToString(h.Sum(nil)[:20])
 }
 
-// read returns a compiled graph, and whether the cache has it as it was written.
+// read returns a compiled graph, and whether the cache has it as this user wrote it.
 func (c *graphCache) read(name string) ([]byte, bool) {
 	path := filepath.Join(c.dir, name)
-	f, err := os.Open(path)
+	f, info, err := atomicfile.OpenRegular(path)
 	if err != nil {
 		return nil, false
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() || info.Size() > maxGraph {
+	if info.Size() > maxGraph || private(path, info) != nil {
 		return nil, false
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxGraph))
@@ -183,7 +184,7 @@ func (c *graphCache) write(name string, graph []byte) {
 	if len(head)+len(graph) > maxGraph {
 		return
 	}
-	if atomicfile.Write(filepath.Join(c.dir, name), append(head, graph...)) != nil {
+	if atomicfile.WritePrivate(filepath.Join(c.dir, name), append(head, graph...)) != nil {
 		return // it is compiled again
 	}
 	if c.written.Add(1)%pruneAfter == 1 {

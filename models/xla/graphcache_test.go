@@ -4,14 +4,21 @@ package xla
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/gomlx/gomlx/core/graph"
 
+	"github.com/headwater-ml/headwater/internal/xlaplugin"
 	"github.com/headwater-ml/headwater/models"
 )
 
@@ -127,6 +134,138 @@ func TestOpenGraphCache(t *testing.T) {
 	if open(filepath.Join(t.TempDir(), "cache")) != nil {
 		t.Error("a cache for a plugin that is missing")
 	}
+}
+
+// Compiled graphs are machine code: they are readable for the user alone whatever the umask is, and
+// what others own or can write to is not loaded. Nothing waits for a named pipe.
+func TestGraphsAreSafe(t *testing.T) {
+	umask := syscall.Umask(0)
+	defer syscall.Umask(umask)
+	c := &graphCache{dir: t.TempDir()}
+	path := filepath.Join(c.dir, "a")
+	if err := os.WriteFile(path, nil, 0o666); err != nil { // one that an older program wrote
+		t.Fatal(err)
+	}
+	for _, mode := range []os.FileMode{0o666, 0} {
+		if mode != 0 {
+			if err := os.Chmod(path, mode); err != nil {
+				t.Fatal(err)
+			}
+		} else if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		c.write("a", []byte("graph"))
+		if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 {
+			t.Errorf("the mode is %v, %v; want 0600", info.Mode(), err)
+		}
+	}
+	for _, damage := range []struct {
+		name string
+		do   func() error
+	}{
+		{"the group can write", func() error { return os.Chmod(path, 0o620) }},
+		{"others can write", func() error { return os.Chmod(path, 0o602) }},
+		{"another user's", func() error { return os.Chown(path, 12345, -1) }},
+		{"a named pipe", func() error {
+			return errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600))
+		}},
+		{"a folder", func() error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) }},
+	} {
+		c.remove("a")
+		c.write("a", []byte("graph"))
+		if _, ok := c.read("a"); !ok {
+			t.Errorf("%s: the graph cannot be read before", damage.name)
+		}
+		if err := damage.do(); err != nil {
+			t.Logf("%s: not tried: %v", damage.name, err)
+			continue
+		}
+		read := make(chan bool, 1)
+		go func() {
+			_, ok := c.read("a")
+			read <- ok
+		}()
+		select {
+		case ok := <-read:
+			if ok {
+				t.Errorf("%s: the graph is loaded", damage.name)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("%s: reading waits", damage.name)
+		}
+	}
+}
+
+// bytesEnv makes [TestBytesWithoutCache] a child that writes what its graphs compute.
+const bytesEnv = "HEADWATER_TEST_BYTES"
+
+// A graph computes the same bytes whether compiled graphs can be kept or not, and also when it is
+// loaded. Each way is a process, because the plugin is changed once.
+func TestBytesWithoutCache(t *testing.T) {
+	if os.Getenv(bytesEnv) != "" {
+		writeBytes(t)
+		return
+	}
+	if _, err := xlaplugin.Find(); err != nil {
+		t.Skip(err)
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	replace(t, file, nil)
+	open := filepath.Join(t.TempDir(), "open")
+	if err := os.Mkdir(open, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(open, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	kept := t.TempDir()
+	want := ""
+	for _, c := range []struct{ name, cache string }{
+		{"compiled and kept", kept}, {"loaded", kept}, {"off", "off"},
+		{"no folder can be made", filepath.Join(file, "cache")}, {"others can write", open},
+	} {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestBytesWithoutCache$", "-test.v")
+		cmd.Env = append(os.Environ(), bytesEnv+"=1", CacheEnv+"="+c.cache)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", c.name, err, out)
+		}
+		_, got, ok := strings.Cut(string(out), "result: ")
+		got, _, _ = strings.Cut(got, "\n")
+		if !ok || want != "" && got != want {
+			t.Errorf("%s: the result has the hash %q, want %q", c.name, got, want)
+		}
+		want = got
+	}
+	if names, err := os.ReadDir(kept); err != nil || len(names) == 0 {
+		t.Errorf("no graph was kept, %v", err)
+	}
+}
+
+// writeBytes multiplies two matrices of random numbers, and writes the hash of the result.
+func writeBytes(t *testing.T) {
+	backend, err := models.OpenBackend("xla")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const rows, inner = 48, 576
+	random := rand.New(rand.NewPCG(1, 2))
+	matrix := func(rows, columns int) [][]float32 {
+		all := make([][]float32, rows)
+		for i := range all {
+			all[i] = make([]float32, columns)
+			for j := range all[i] {
+				all[i][j] = float32(random.NormFloat64())
+			}
+		}
+		return all
+	}
+	product := graph.MustNewExec(backend, func(x, y *graph.Node) *graph.Node {
+		return graph.Dot(graph.Softmax(graph.Dot(x, y).Product()), y).Product()
+	})
+	defer product.Finalize()
+	got := product.MustCall(matrix(rows, inner), matrix(inner, inner))[0].Value()
+	fmt.Printf("result: %x\n", sha256.Sum256(fmt.Appendf(nil, "%v", got)))
 }
 
 func TestProcessorName(t *testing.T) {

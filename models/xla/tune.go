@@ -86,7 +86,7 @@ func checkCPU(path string) error {
 		}
 	}
 	holdMemory()
-	keepCompiled(path, strings.Contains(flags, settings[0].flags))
+	replaceCompile(path, strings.Contains(flags, settings[0].flags))
 	return nil
 }
 

@@ -16,7 +16,8 @@ import (
 
 const (
 	// maxConnections is how many clients may be connected at once, those included that wait. The
-	// cells of a kernel run one after the other, so few are needed.
+	// cells of a kernel run one after the other, so few are needed. One that has sent no request
+	// makes room for a new one.
 	maxConnections = 64
 	// maxRunning is how many requests may use models at once.
 	maxRunning = 4
@@ -36,6 +37,7 @@ type connection struct {
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
 	patience time.Duration
+	served   bool // its request has come; changes with the lock of the server
 
 	mu     sync.Mutex
 	events *gob.Encoder // writes to unsent

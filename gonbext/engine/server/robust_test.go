@@ -184,9 +184,38 @@ func TestSlowOnStep(t *testing.T) {
 	}
 }
 
-func TestTooManyConnections(t *testing.T) {
+// Connections that send nothing keep nobody out: the oldest of them ends for each new one.
+func TestIdleConnections(t *testing.T) {
 	client, _ := serve(t, server.Config{Open: one(&wordModel{})})
 	var all []net.Conn
+	for range 200 {
+		all = append(all, dial(t, client.Socket))
+		if _, err := client.Info(t.Context()); err != nil {
+			t.Fatalf("beside %d idle connections: %v", len(all), err)
+		}
+	}
+	var ev engine.Event
+	if err := gob.NewDecoder(all[0]).Decode(&ev); err != nil || ev.Failure == nil ||
+		!strings.Contains(ev.Failure.Message, "serves 64 connections, the limit") {
+		t.Errorf("the oldest one got %+v, %v", ev, err)
+	}
+	last := all[len(all)-1] // it is still there
+	ev = engine.Event{}
+	info := engine.Request{Version: engine.Version, Kind: engine.KindInfo}
+	if err := json.NewEncoder(last).Encode(info); err != nil {
+		t.Fatal(err)
+	}
+	if err := gob.NewDecoder(last).Decode(&ev); err != nil || ev.Status == nil {
+		t.Errorf("the newest one got %+v, %v", ev, err)
+	}
+}
+
+func TestTooManyConnections(t *testing.T) {
+	m := &wordModel{gate: make(chan struct{})}
+	client, _ := serve(t, server.Config{Open: one(m)})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var running sync.WaitGroup
 	refused := func() bool {
 		_, err := client.Info(t.Context())
 		var said *engine.Error
@@ -196,15 +225,21 @@ func TestTooManyConnections(t *testing.T) {
 		}
 		return err != nil
 	}
+	request := func() {
+		running.Go(func() {
+			for ctx.Err() == nil { // one that has just come may lose its place to the next
+				_, _ = client.Explain(ctx, engine.Model{}, "a b", attribution.Options{MaxTokens: 3})
+			}
+		})
+	}
 	for range 63 {
-		all = append(all, dial(t, client.Socket))
+		request()
 	}
 	eventually(t, func() bool { return !refused() }) // the place of the last one is free again
-	all = append(all, dial(t, client.Socket))
+	request()
 	eventually(t, refused)
-	for _, conn := range all {
-		conn.Close()
-	}
+	cancel()
+	running.Wait()
 	eventually(t, func() bool { return !refused() })
 }
 

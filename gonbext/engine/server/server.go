@@ -18,6 +18,7 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -217,13 +218,14 @@ type server struct {
 	began   time.Time
 	slots   chan struct{} // has a value for each request that uses a model
 
-	mu          sync.Mutex
-	connections int
-	active      int       // requests
-	working     int       // of them, those that are work
-	requests    int       // all so far
-	changed     time.Time // when the latest work began or ended
-	rested      time.Time // changed when Release was called
+	mu       sync.Mutex
+	serving  int           // connections whose request has come
+	waiting  []*connection // the others, the oldest first
+	active   int           // requests
+	working  int           // of them, those that are work
+	requests int           // all so far
+	changed  time.Time     // when the latest work began or ended
+	rested   time.Time     // changed when Release was called
 }
 
 // accept serves connections until the listener is closed, and returns nil if ctx is done. Errors
@@ -274,10 +276,9 @@ func isTemporary(err error) bool {
 // handle serves a connection in a goroutine, or refuses it if there are too many.
 func (s *server) handle(ctx context.Context, conn net.Conn) {
 	c := newConnection(ctx, conn, s.Patience)
-	if !s.connect() {
+	if !s.connect(c) {
 		c.patience = lastPatience // the answer fits into the buffer of the socket
-		s.fail(c, fmt.Errorf("the engine serves %d connections, the limit: "+
-			"end some of the programs that ask it, or try again", maxConnections))
+		s.fail(c, errTooMany)
 		c.Close()
 		c.cancel(nil)
 		return
@@ -285,28 +286,54 @@ func (s *server) handle(ctx context.Context, conn net.Conn) {
 	s.running.Add(1)
 	go func() {
 		defer s.running.Done()
-		defer s.disconnect()
+		defer s.disconnect(c)
 		defer c.cancel(nil)
 		defer c.Close()
 		s.serve(ctx, c)
 	}()
 }
 
-// connect counts a connection, unless there are too many.
-func (s *server) connect() bool {
+var errTooMany = fmt.Errorf("the engine serves %d connections, the limit: end some of the "+
+	"programs that ask it, or try again", maxConnections)
+
+// connect counts a connection, unless there are too many that are served. Instead of the one that
+// has sent no request for longest, the new one waits for its request.
+func (s *server) connect(c *connection) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.connections >= maxConnections {
-		return false
+	if s.serving+len(s.waiting) >= maxConnections {
+		if len(s.waiting) == 0 {
+			return false
+		}
+		s.waiting[0].cancel(errTooMany)
+		s.waiting = s.waiting[1:]
 	}
-	s.connections++
+	s.waiting = append(s.waiting, c)
 	return true
 }
 
-func (s *server) disconnect() {
+// received reports whether a connection whose request has come still has its place.
+func (s *server) received(c *connection) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.connections--
+	i := slices.Index(s.waiting, c)
+	if i < 0 {
+		return false
+	}
+	s.waiting = slices.Delete(s.waiting, i, i+1)
+	s.serving++
+	c.served = true
+	return true
+}
+
+func (s *server) disconnect(c *connection) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.served {
+		s.serving--
+	} else if i := slices.Index(s.waiting, c); i >= 0 {
+		s.waiting = slices.Delete(s.waiting, i, i+1)
+	}
 }
 
 // wait waits until the running requests have ended, at most for grace.
@@ -326,13 +353,19 @@ func (s *server) wait() {
 // serve answers the request of one connection. ctx is that of the engine.
 func (s *server) serve(ctx context.Context, c *connection) {
 	r, err := c.receive()
-	if err != nil {
-		if !errors.Is(err, io.EOF) && c.ctx.Err() == nil {
-			s.logf("request: %v", err)
-			s.fail(c, err)
-		}
-		return
+	switch {
+	case err == nil && s.received(c):
+		s.serveRequest(ctx, c, r)
+	case c.ctx.Err() != nil && ctx.Err() == nil: // it made room for another one
+		s.fail(c, context.Cause(c.ctx))
+	case !errors.Is(err, io.EOF) && c.ctx.Err() == nil:
+		s.logf("request: %v", err)
+		s.fail(c, err)
 	}
+}
+
+// serveRequest answers a request.
+func (s *server) serveRequest(ctx context.Context, c *connection, r engine.Request) {
 	number, end := s.begin(r.Kind)
 	defer end()
 	working, stop := context.WithCancel(c.ctx)
