@@ -157,6 +157,9 @@ func Lookup(c *Config) (*Family, error) {
 	for _, f := range all {
 		known = append(known, f.Architectures...)
 	}
+	for _, h := range classHeads {
+		known = append(known, "…"+h.suffix)
+	}
 	what := fmt.Sprintf("%s (model_type %s) is not supported", names, shown(model))
 	if len(architectures) == 0 {
 		what = fmt.Sprintf("key architectures is missing or empty, and model_type %s is not "+
