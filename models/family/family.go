@@ -172,6 +172,9 @@ func unknown(file string, architectures []string, model, names string) error {
 		return fmt.Errorf("family: %s: key architectures is missing or empty, and model_type %s "+
 			"is not supported; supported are %s", file, shown(model), strings.Join(all, ", "))
 	case known != nil:
+		for _, h := range classHeads {
+			known = append(known, "…"+h.suffix)
+		}
 		return fmt.Errorf("family: %s: the head of %s is not supported for model_type %s; "+
 			"supported are %s", file, names, shown(model), strings.Join(known, ", "))
 	}

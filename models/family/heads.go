@@ -64,7 +64,7 @@ func scoring(c *Config, s *spec.Spec) spec.Scoring {
 	return spec.OneOf
 }
 
-// readPadding sets the ids of padding tokens for a decoder's classifier; nothing else asks for them.
+// readPadding sets the ids of padding tokens for a decoder's classifier. No other head uses them.
 func (f *Family) readPadding(c *Config, s *spec.Spec) {
 	c.AllowNull("pad_token_id")
 	pad := c.Int(-1, "pad_token_id")
