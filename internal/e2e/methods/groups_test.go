@@ -191,7 +191,7 @@ func TestTargetsOfOneLayer(t *testing.T) {
 // sum over its tokens of what each loses without all tokens of the source.
 func TestOcclusionOfSentences(t *testing.T) {
 	m := fixture.Open(t, "", "go")
-	for _, replacement := range []string{"delete", "lamp"} {
+	for _, replacement := range []string{"delete", " lamp"} {
 		opts := attribution.Options{
 			Methods: []string{"occlusion"}, By: "sentence", Target: "sentence", Continuation: " john . mary has the key",
 			Scoring: scorer.Options{Replacement: replacement},
