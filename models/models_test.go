@@ -289,7 +289,7 @@ func TestOtherPrograms(t *testing.T) {
 		}
 		remarks := strings.Join(m.Info().Remarks, "\n")
 		for _, want := range []string{
-			"config.json: keys that the reference does not read were ignored: n_special",
+			"config.json: keys that transformers does not read were ignored: n_special",
 			`config.json: key "n_layer" comes twice; the last value counts`,
 			"model.safetensors: all names of tensors begin with _orig_mod.module., which was cut off",
 		} {

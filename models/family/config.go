@@ -286,7 +286,7 @@ func (c *Config) Size(field string, keys ...string) int {
 	v, key := c.value(keys...)
 	if v == nil {
 		if v, key = c.fallback(keys...); v != nil {
-			c.remark("%s is missing; %s is the default of the reference", key, shown(v))
+			c.remark("%s is missing; %s is the default of transformers", key, shown(v))
 		}
 	}
 	c.setOrigin(field, key)

@@ -144,7 +144,7 @@ func (c *Config) unread() error {
 			names(refused))
 	}
 	if len(ignored) > 0 {
-		c.remark("keys that the reference does not read were ignored: %s", names(ignored))
+		c.remark("keys that transformers does not read were ignored: %s", names(ignored))
 	}
 	return nil
 }

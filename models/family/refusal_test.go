@@ -544,16 +544,16 @@ func TestRemarks(t *testing.T) {
 		{
 			"keys that nobody reads, sorted", "llama",
 			map[string]string{"zeta": "1", "is_llama_config": "true", "num_heads": `"x"`},
-			[]string{"keys that the reference does not read were ignored: is_llama_config, " +
+			[]string{"keys that transformers does not read were ignored: is_llama_config, " +
 				"num_heads, zeta"},
 		},
 		{
 			"a key of another family", "distilbert", map[string]string{"layer_norm_eps": "0.001"},
-			[]string{"keys that the reference does not read were ignored: layer_norm_eps"},
+			[]string{"keys that transformers does not read were ignored: layer_norm_eps"},
 		},
 		{
 			"within", "llama", map[string]string{"rope_parameters.finetuned": "true"},
-			[]string{"keys that the reference does not read were ignored: " +
+			[]string{"keys that transformers does not read were ignored: " +
 				"rope_parameters.finetuned"},
 		},
 		{
@@ -562,7 +562,7 @@ func TestRemarks(t *testing.T) {
 				"rope_parameters": "", "rope_theta": "10000.0",
 				"rope_scaling": `{"type":"linear","factor":2,"original_max_position_embeddings":9}`,
 			},
-			[]string{"keys that the reference does not read were ignored: " +
+			[]string{"keys that transformers does not read were ignored: " +
 				"rope_scaling.original_max_position_embeddings"},
 		},
 		{
@@ -575,7 +575,7 @@ func TestRemarks(t *testing.T) {
 		{
 			"one kind of layers", "gemma3_global",
 			map[string]string{"rope_parameters.full_attention.foo": "1"},
-			[]string{"keys that the reference does not read were ignored: " +
+			[]string{"keys that transformers does not read were ignored: " +
 				"rope_parameters.full_attention.foo"},
 		},
 		{
@@ -586,7 +586,7 @@ func TestRemarks(t *testing.T) {
 		{
 			"the length of the first LLaMA", "llama",
 			map[string]string{"max_position_embeddings": ""},
-			[]string{"max_position_embeddings is missing; 2048 is the default of the reference"},
+			[]string{"max_position_embeddings is missing; 2048 is the default of transformers"},
 		},
 		{
 			"an end of text outside the vocabulary", "gpt2",
