@@ -53,7 +53,7 @@ func (r *run) message(turn int, m Message) (*dict, error) {
 	role, _ := d.get("role")
 	for _, k := range d.keys {
 		name, _ := k.(string)
-		of := said{Span: Span{Turn: turn}, call: name == "tool_calls"}
+		of := messageText{Span: Span{Turn: turn}, call: name == "tool_calls"}
 		of.Thinking = slices.Contains(reasoning, name)
 		v, _ := d.get(k)
 		if text, ok := v.(string); ok && name == "content" && role == "assistant" {
@@ -67,7 +67,7 @@ func (r *run) message(turn int, m Message) (*dict, error) {
 
 // markAll returns a value of a message with marks around its texts. Those that templates compare
 // have none.
-func (r *run) markAll(v value, of said) value {
+func (r *run) markAll(v value, of messageText) value {
 	switch v := v.(type) {
 	case string:
 		return r.mark(v, of)
@@ -88,7 +88,7 @@ func (r *run) markAll(v value, of said) value {
 
 // markThoughts marks a text apart from what a model writes to itself in it, between <think> and
 // </think>. A template may have written the first of the two.
-func (r *run) markThoughts(text string, of said) string {
+func (r *run) markThoughts(text string, of messageText) string {
 	const open, closing = "<think>", "</think>"
 	before, rest, opened := strings.Cut(text, open)
 	if !opened {

@@ -43,9 +43,9 @@ type run struct {
 	turns   map[*dict]int
 	turn    int
 	written []stretch
-	// marks says whether texts of messages get marks, and said is these texts; see span.go.
+	// marks says whether texts of messages get marks, and texts has these; see span.go.
 	marks bool
-	said  []said
+	texts []messageText
 	// captures is how many blocks are rendered into a value and not into the text.
 	captures int
 	// line is that of the statement that runs, 0 before the first, and loops how many loops run.

@@ -40,8 +40,8 @@ const noTurn = -1
 // stretch is where in the text the template began to write at a message.
 type stretch struct{ begin, turn int }
 
-// said is a text of a message, without white space around it.
-type said struct {
+// messageText is a text of a message, without white space around it.
+type messageText struct {
 	Span
 	text string
 	// call says that it is of a tool call: what the template writes between two such texts is the
@@ -51,23 +51,23 @@ type said struct {
 
 // mark returns s with marks around it, inside of its white space. It does nothing in a run without
 // marks.
-func (r *run) mark(s string, of said) string {
+func (r *run) mark(s string, of messageText) string {
 	of.text = strings.TrimSpace(s)
-	k := len(r.said)
+	k := len(r.texts)
 	if !r.marks || of.text == "" || k >= maxMarked {
 		return s
 	}
-	r.said = append(r.said, of)
+	r.texts = append(r.texts, of)
 	before, after, _ := strings.Cut(s, of.text)
 	return before + string(rune(firstOpen+k)) + of.text + string(rune(firstClose+k)) + after
 }
 
 // unmarked returns a text without marks, and what of the messages stands where in it.
-func (r *run) unmarked(marked string) (text string, found []said) {
+func (r *run) unmarked(marked string) (text string, found []messageText) {
 	var b strings.Builder
 	opened := map[int]int{} // where text k begins, if its end is still to come
 	add := func(k, begin, end int) {
-		s := r.said[k]
+		s := r.texts[k]
 		s.Begin, s.End = begin, end
 		found = append(found, s)
 	}
@@ -80,15 +80,15 @@ func (r *run) unmarked(marked string) (text string, found []said) {
 	for _, c := range marked {
 		open, closing := int(c)-firstOpen, int(c)-firstClose
 		switch {
-		case closing >= 0 && closing < len(r.said):
+		case closing >= 0 && closing < len(r.texts):
 			begin, ok := opened[closing]
 			if !ok { // the template cut off the beginning
 				before := b.String()[end():]
-				begin = b.Len() - commonSuffix(before, r.said[closing].text)
+				begin = b.Len() - commonSuffix(before, r.texts[closing].text)
 			}
 			delete(opened, closing)
 			add(closing, begin, b.Len())
-		case open >= 0 && open < len(r.said):
+		case open >= 0 && open < len(r.texts):
 			opened[open] = b.Len()
 		default:
 			b.WriteRune(c)
@@ -97,7 +97,7 @@ func (r *run) unmarked(marked string) (text string, found []said) {
 	text = b.String()
 	for _, k := range slices.Sorted(maps.Keys(opened)) { // the template cut off the end
 		begin := opened[k]
-		add(k, begin, begin+commonPrefix(text[begin:], r.said[k].text))
+		add(k, begin, begin+commonPrefix(text[begin:], r.texts[k].text))
 	}
 	return text, found
 }
@@ -127,9 +127,9 @@ func commonSuffix(a, b string) int {
 }
 
 // searched looks for the texts of the messages in their order.
-func (r *run) searched(text string) (found []said) {
+func (r *run) searched(text string) (found []messageText) {
 	from := 0
-	for _, s := range r.said {
+	for _, s := range r.texts {
 		if at := strings.Index(text[from:], s.text); at >= 0 {
 			s.Begin, s.End = from+at, from+at+len(s.text)
 			found, from = append(found, s), s.End
@@ -140,8 +140,8 @@ func (r *run) searched(text string) (found []said) {
 
 // spansOf returns the spans of a text, in which found stands and whose template wrote at messages
 // as written says.
-func spansOf(text string, found []said, written []stretch) (all []Span) {
-	slices.SortStableFunc(found, func(a, b said) int { return cmp.Compare(a.Begin, b.Begin) })
+func spansOf(text string, found []messageText, written []stretch) (all []Span) {
+	slices.SortStableFunc(found, func(a, b messageText) int { return cmp.Compare(a.Begin, b.Begin) })
 	at, turn := 0, 0
 	if i := slices.IndexFunc(written, func(s stretch) bool { return s.turn != noTurn }); i >= 0 {
 		turn = written[i].turn
