@@ -11,10 +11,14 @@ import (
 	"github.com/headwater-ml/headwater/models"
 )
 
-// questions are some of texts of different lengths, of all quantities.
-func questions(t *testing.T, family string) (queries []trace.Query) {
+// questions are some of texts of different lengths, of all quantities; scores that are numbers have
+// no probability, so they are asked for as logits.
+func questions(t *testing.T, family string, numbers bool) (queries []trace.Query) {
 	text, contrast := ids(t, family, "input_ids", 2), 0
 	for i, quantity := range trace.Quantities() {
+		if numbers {
+			quantity = trace.Logit
+		}
 		o := trace.Objective{Quantity: quantity, Position: 5, Token: 1}
 		if i > 0 {
 			o.Contrast = &contrast
@@ -37,7 +41,7 @@ func TestGradientsAgree(t *testing.T) {
 			t.Parallel()
 			xla := fixture.Open(t, goldens+family, "xla")
 			plain := fixture.Open(t, goldens+family, "go")
-			queries := questions(t, family)
+			queries := questions(t, family, plain.Info().Numbers)
 			want, err := plain.Predict(ctx, queries)
 			if err != nil {
 				t.Fatal(err)
@@ -91,7 +95,7 @@ func TestGradientsInHalf(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, rule := range []trace.Backward{trace.TrueGradient, trace.RelevanceGradient} {
-					of[i] = append(of[i], gradients(t, m, questions(t, family), rule)...)
+					of[i] = append(of[i], gradients(t, m, questions(t, family, m.Info().Numbers), rule)...)
 				}
 			}
 			for k, want := range of[1] {
