@@ -34,8 +34,8 @@ func (m *Model) openChats(from source, specials map[string]string) {
 		m.chatErr = fmt.Errorf("models: %w", err)
 		return
 	case len(templates) == 0:
-		m.chatErr = fmt.Errorf("models: %s: the model has no chat template: it was not trained "+
-			"on conversations, or its files do not say how", from.Label())
+		m.chatErr = fmt.Errorf("models: %s has no chat template: it was not trained on "+
+			"conversations, or its files do not say how; explain the prompt as it is", from.Label())
 	}
 	m.chats = map[string]chatTemplate{}
 	for name, text := range templates {

@@ -197,7 +197,7 @@ func TestContextRefusals(t *testing.T) {
 		{"penalty", q("--penalty", "-1", path), "", 2, "want a number from 0 to 100"},
 		{"form", q("--format", "pdf", path), "", 2, `--format "pdf" is unknown`},
 		{"palette", q("--palette", "perceptual", path), "", 2, "--palette is for html"},
-		{"chat", q("--chat", path), "", 1, "the model has no chat template"},
+		{"chat", q("--chat", path), "", 1, "has no chat template: it was not trained"},
 		{"encoder", q("--model", "tiny-mlm", path), "", 2, "does not continue a text"},
 	})
 }

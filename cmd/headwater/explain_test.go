@@ -434,7 +434,7 @@ func TestExplainRefusals(t *testing.T) {
 		{"messages that are cut", in("--messages", "-"), `[{"role":"user"`, 2, "--messages: standard input: it is not valid JSON, line 1"},
 		{"messages with half a character", in("--messages", "-"), `[{"role":"user","content":"\ud800"}]`, 2, `\ud800 at byte `},
 		{"no such messages", in("--messages", "nope.json"), "", 1, "--messages: nope.json: no such file"},
-		{"a system without a template", in("--system", "be kind", "a"), "", 1, "the model has no chat template"},
+		{"a system without a template", in("--system", "be kind", "a"), "", 1, "has no chat template: it was not trained"},
 		{"a system and special tokens", in("--system", "be kind", "--special", "on", "a"), "", 2, "--special and a chat"},
 		{"a variable without a value", in("--chat-set", "x", "a"), "", 2, "want NAME=VALUE"},
 		{"a wrong date", in("--chat-date", "today", "a"), "", 2, "want a date such as 2026-11-26"},

@@ -43,7 +43,7 @@ var wrongCells = []cell{
 	},
 	{
 		Source: "%%\ngonbext.Explain(\"a\", gonbext.View{By: \"words\"})",
-		want:   "did you mean word? want word, sentence, or bytes",
+		want:   "did you mean word? want word, sentence, turn, or bytes",
 	},
 	{
 		Source: "%exec gonbext.ExplainArgs \"a\" --max-tokns 3\n//",
