@@ -63,7 +63,7 @@ func (r *run) explain(ctx context.Context, m trace.Model) (*Explanation, error) 
 }
 
 // finish returns an explanation, nil for none, as it is asked for: with its tokens grouped. The
-// error is err, or that the text does not have what the target names.
+// error is err, or that a text that is complete does not have what the target names.
 func (r *run) finish(e *Explanation, err error) (*Explanation, error) {
 	if e == nil || len(e.Steps) == 0 {
 		return e, err
@@ -74,8 +74,8 @@ func (r *run) finish(e *Explanation, err error) (*Explanation, error) {
 			r.opts.OnStep(e)
 		}
 	}
-	if err == nil {
-		err = wrong
+	if err == nil && wrong != nil {
+		return nil, wrong
 	}
 	return e, err
 }

@@ -1,6 +1,7 @@
 package attribution
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -17,6 +18,8 @@ type Text struct {
 	Prompt string
 	// Continuation, if not empty, takes the place of [Options.Continuation].
 	Continuation string
+	// Pair, if not empty, takes the place of [Options.Pair].
+	Pair string
 	// Messages and Tools, if not nil, take the place of those of [Options.Conversation].
 	Messages []trace.Message
 	Tools    json.RawMessage
@@ -72,6 +75,7 @@ func ExplainAll(
 			if text.Continuation != "" {
 				of.Continuation, of.MaxTokens = text.Continuation, 0
 			}
+			of.Pair = cmp.Or(text.Pair, of.Pair)
 			if text.Messages != nil {
 				of.Conversation.Messages = text.Messages
 			}

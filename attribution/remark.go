@@ -17,9 +17,11 @@ func (r *run) oddTokens(m trace.Model) (remarks []string) {
 			"reads; if it was typed, the tokenizer adds it once more: leave it out of the prompt.",
 			message.Quote(p.Texts[0])))
 	}
+	if !strings.HasSuffix(p.Text, " ") || r.e.Model.Reads() || r.opts.InChat() {
+		return remarks
+	}
 	word, err := m.Encode(" a", trace.SpecialsFollow)
-	spaced := err == nil && len(word) > 0 && len(word[0].Text) > 1 && word[0].Text[0] == ' '
-	if spaced && strings.HasSuffix(p.Text, " ") && !r.e.Model.Bidirectional && !r.opts.Chat {
+	if err == nil && len(word) > 0 && len(word[0].Text) > 1 && word[0].Text[0] == ' ' {
 		remarks = append(remarks, fmt.Sprintf("The prompt ends in a space, and the words of %s "+
 			"begin with one, so hardly any word can follow: leave out the space at the end.",
 			message.Quote(r.e.Model.Name)))

@@ -142,9 +142,6 @@ func (g Grouping) parts(steps []GeneratedToken) (parts []int, count int) {
 // the layers shown.
 func (e *Explanation) groupTargets(target Grouping) (*Explanation, error) {
 	all, err := target.divide(e.Steps)
-	if err != nil {
-		return nil, err
-	}
 	g := *e
 	g.Steps = nil
 	for _, s := range all {
@@ -155,7 +152,7 @@ func (e *Explanation) groupTargets(target Grouping) (*Explanation, error) {
 		g.Methods[name], g.OtherMass[name] = r.groupTargets(all, e.OtherMass[name])
 		g.Methods[name].Options["target"] = target.String()
 	}
-	return &g, nil
+	return &g, err
 }
 
 // joinSteps returns some generated tokens as one. Its probability is that of all of them, one after

@@ -326,6 +326,9 @@ func (r request) shown(e *Explanation, by attribution.Grouping) (*Explanation, e
 // it is not checked here: the text is known only when the model has put the prompt into its chat
 // template.
 func (r request) grouping(prompt string) (attribution.Grouping, error) {
+	if r.options.Pair != "" {
+		prompt, _ = trace.JoinPair(prompt, r.options.Pair)
+	}
 	by, err := attribution.ParseGrouping(r.view.By)
 	if err == nil && !r.options.InChat() {
 		err = by.Fits(prompt)

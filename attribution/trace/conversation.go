@@ -238,13 +238,15 @@ func (m *Message) setContent(content json.RawMessage) error {
 		return fmt.Errorf(`the key "content" is %s; want a text, or a list of parts such as `+
 			`{"type": "text", "text": …}`, kindOfJSON(content))
 	}
+	var all strings.Builder
 	for i, p := range parts {
 		if p.Type != "text" || p.Text == nil {
 			return fmt.Errorf(`content[%d] has the type %.40q; only parts of the type "text", `+
 				`with a key "text", are read`, i, p.Type)
 		}
-		m.Content += *p.Text
+		all.WriteString(*p.Text)
 	}
+	m.Content = all.String()
 	return nil
 }
 

@@ -15,7 +15,7 @@ func EncodeAfter(m Model, before, text string) (tokens []Token, joined bool, err
 		first, wrong := m.Encode(before, SpecialsOff)
 		both, err := m.Encode(before+text, SpecialsOff)
 		n := len(first)
-		if joined = wrong == nil && err == nil; joined && len(both) > n && n > 0 &&
+		if joined = wrong == nil && err == nil && n > 0; joined && len(both) > n &&
 			both[n-1].End <= len(before) &&
 			slices.EqualFunc(first, both[:n], func(a, b Token) bool { return a.ID == b.ID }) {
 			for i := range both {
@@ -26,5 +26,5 @@ func EncodeAfter(m Model, before, text string) (tokens []Token, joined bool, err
 		}
 	}
 	tokens, err = m.Encode(text, SpecialsFollow)
-	return tokens, joined, err
+	return tokens, joined && len(tokens) > 0, err
 }

@@ -188,9 +188,13 @@ func (f *explainFlags) checkBy(args []string) error {
 	if f.opts.InChat() || f.messages != "" || len(args) == 0 {
 		return nil
 	}
+	text := args[0]
+	if f.opts.Pair != "" {
+		text, _ = trace.JoinPair(text, f.opts.Pair)
+	}
 	by, err := attribution.ParseGrouping(f.opts.By)
 	if err == nil {
-		err = by.Fits(args[0])
+		err = by.Fits(text)
 	}
 	if err != nil {
 		return fmt.Errorf("--by: %w", err)
@@ -278,6 +282,10 @@ func (p *program) explainTo(
 				"compared: one continues a text and the other reads it", f.againstModel)
 		}
 		second = opened
+		if f.opts.InChat() { // whose template may ask for the date where the first one does not
+			f.opts.Conversation.Date = today(second, cmp.Or(f.against, prompt),
+				f.opts.Conversation)
+		}
 	}
 	e, err := p.watch(ctx, m, prompt, f.opts)
 	if err != nil && !interrupted(ctx, e) {

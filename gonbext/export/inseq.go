@@ -31,6 +31,10 @@ type instance struct {
 // the values of a method as target_attributions, [m+n,n], and those of the other methods as
 // sequence_scores. Generated tokens have no values of their own here, so their rows are NaN.
 func (o Options) writeInseq(w io.Writer, e *attribution.Explanation, made string) error {
+	if len(e.Steps) > 0 && e.Steps[0].IDs != nil {
+		return trace.Usagef("Inseq has no form for generated tokens that are explained together; " +
+			"save .json or .parquet, or explain each token")
+	}
 	if e.Model.Reads() {
 		return trace.Usagef("Inseq has no form for encoders; save .json or .parquet")
 	}

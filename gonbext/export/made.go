@@ -79,7 +79,7 @@ func NewMade(
 	m := Made{Prompt: prompt, Options: opts, Version: version}
 	switch {
 	case by.Tokens() || by.String() == opts.By:
-	case opts.Together(): // whose numbers differ if they are known before
+	case opts.Together() || opts.Target != "": // whose numbers differ if they are known before
 		m.By = by.String()
 	default:
 		m.Options.By = by.String()

@@ -156,6 +156,7 @@ func withColumns(
 	var from []int
 	prompt := attribution.Prompt{
 		Text: e.Prompt.Text, BOSAdded: e.Prompt.BOSAdded, Second: e.Prompt.Second,
+		Parts: e.Prompt.Parts,
 	}
 	add := func(j int) {
 		from = append(from, j)

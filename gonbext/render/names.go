@@ -128,7 +128,7 @@ func (p *picture) continues(j int) bool {
 
 // named reports whether span j has a name beside its text, as a turn does.
 func (p *picture) named(j int) bool {
-	if !grouped(p.e) || j >= len(p.e.Prompt.Offsets) {
+	if len(p.e.Prompt.Parts) == 0 || !grouped(p.e) || j >= len(p.e.Prompt.Offsets) {
 		return false
 	}
 	text, o := p.e.Prompt.Text, p.e.Prompt.Offsets[j]

@@ -18,6 +18,10 @@ func turns() *attribution.Explanation {
 			Text: "[U]Who?[E][A]", IDs: []int{1, 2, 3}, Special: make([]bool, 3),
 			Texts:   []string{"template", "user: Who?", "template"},
 			Offsets: [][2]int{{0, 3}, {3, 7}, {7, 13}},
+			Parts: []trace.Part{
+				{Role: "user", Template: true, End: 3}, {Role: "user", Begin: 3, End: 7},
+				{Role: "user", Template: true, Begin: 7, End: 13},
+			},
 		},
 		Steps: []attribution.GeneratedToken{
 			{Text: "Ada did.", IDs: []int{4, 5, 6}, Probability: .5},

@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/headwater-ml/headwater/attribution"
@@ -64,7 +65,7 @@ func (o Together) Explain(
 		for _, r := range records {
 			if !yield(attribution.Text{
 				Prompt: r.Prompt, Continuation: r.Continuation, Messages: r.Messages,
-				Tools: r.Tools,
+				Tools: r.Tools, Pair: r.Pair,
 			}) {
 				return
 			}
@@ -106,12 +107,12 @@ func textsAtOnce(longest int) int {
 }
 
 // OptionsOf returns the options for one record: its continuation replaces the limit of tokens, and
-// its messages and tools those of the options.
+// its pair, messages and tools those of the options.
 func OptionsOf(opts attribution.Options, r Record) attribution.Options {
 	if r.Continuation != "" {
 		opts.Continuation, opts.MaxTokens = r.Continuation, 0
 	}
-	opts.Pair = r.Pair
+	opts.Pair = cmp.Or(r.Pair, opts.Pair)
 	if r.Messages != nil {
 		opts.Conversation.Messages = r.Messages
 	}

@@ -252,9 +252,12 @@ func (r *Record) SetTexts(keys map[string]json.RawMessage) error {
 		return err
 	}
 	for _, name := range messageKeys {
-		if err := r.setMessages(name, keys[name], keys["tools"]); err != nil {
+		if err := r.setMessages(name, keys[name]); err != nil {
 			return err
 		}
+	}
+	if err := r.setTools(keys["tools"]); err != nil {
+		return err
 	}
 	switch {
 	case prompt == "" && r.Messages == nil:
@@ -268,6 +271,11 @@ func (r *Record) SetTexts(keys map[string]json.RawMessage) error {
 			return errors.New("there are a continuation and messages that end with the " +
 				"assistant's, which mean the same; give one of them")
 		}
+		if r.Messages[last].Content == "" || bytes.Contains(r.Messages[last].Object,
+			[]byte(`"tool_calls"`)) {
+			return errors.New("the messages end with the assistant's, which is not a text " +
+				"alone, so it cannot be explained; leave it out to let the model answer")
+		}
 		continuation, r.Messages = r.Messages[last].Content, r.Messages[:last]
 	}
 	r.Prompt, r.Continuation = prompt, continuation
@@ -275,17 +283,37 @@ func (r *Record) SetTexts(keys map[string]json.RawMessage) error {
 	return err
 }
 
-// setMessages sets the messages and the tools of a conversation from the value of a key.
-func (r *Record) setMessages(name string, value, tools json.RawMessage) error {
-	if absent(value) {
-		return nil
+// unquoted returns JSON that may be in a string, nil if it is absent.
+func unquoted(name string, value json.RawMessage) (json.RawMessage, error) {
+	if absent(value) || value[0] != '"' {
+		return value, nil
 	}
-	if value[0] == '"' {
-		text, err := stringOf(name, value)
-		if err != nil {
-			return err
-		}
-		value = json.RawMessage(text)
+	text, err := stringOf(name, value)
+	if text == "" {
+		return nil, err
+	}
+	return json.RawMessage(text), err
+}
+
+// setTools sets the tools of a conversation from their key, which comes before those that are with
+// the messages.
+func (r *Record) setTools(value json.RawMessage) error {
+	tools, err := unquoted("tools", value)
+	if err != nil {
+		return err
+	}
+	if !absent(tools) {
+		r.Tools = tools
+	}
+	return trace.Conversation{Tools: r.Tools}.Check()
+}
+
+// setMessages sets the messages of a conversation, and tools that are with them, from the value of
+// a key.
+func (r *Record) setMessages(name string, value json.RawMessage) error {
+	value, err := unquoted(name, value)
+	if err != nil || absent(value) {
+		return err
 	}
 	c, err := trace.ParseConversation(value)
 	if err == nil {
@@ -300,10 +328,8 @@ func (r *Record) setMessages(name string, value, tools json.RawMessage) error {
 	case len(c.Messages) == 0:
 		return fmt.Errorf("the key %q has no messages", name)
 	}
-	if r.Messages, r.Tools = c.Messages, c.Tools; !absent(tools) {
-		r.Tools = tools
-	}
-	return trace.Conversation{Tools: r.Tools}.Check()
+	r.Messages, r.Tools = c.Messages, c.Tools
+	return nil
 }
 
 // stringOf returns the string of a key, "" if it is missing.

@@ -453,7 +453,14 @@ func listOfMessages(
 	var all []string // the keys of each message, with commas before them
 	size := 0
 	for _, c := range columns {
-		for i := 0; i == 0 || c.more(); i++ {
+		for i := 0; ; i++ {
+			if i > 0 {
+				if more, err := c.more(); err != nil {
+					return nil, nil, err
+				} else if !more {
+					break
+				}
+			}
 			v, err := c.next()
 			if err = cmp.Or(err, ctx.Err()); err != nil {
 				return nil, nil, err
@@ -482,14 +489,17 @@ func listOfMessages(
 	return json.RawMessage("[" + strings.Join(all, ",") + "]"), wrong, nil
 }
 
-// more reports whether the next value is of the same row.
-func (c *cells) more() bool {
+// more reports whether the next value is of the same row. The error is one of reading it.
+func (c *cells) more() (bool, error) {
 	v, err := c.next()
+	if errors.Is(err, io.EOF) {
+		return false, nil
+	}
 	if err != nil {
-		return false
+		return false, err
 	}
 	c.have = append([]parquet.Value{v}, c.have...)
-	return v.RepetitionLevel() > 0
+	return v.RepetitionLevel() > 0, nil
 }
 
 // next returns the next value, which is valid until the next call.

@@ -480,7 +480,7 @@ func groups(records []Record, some []int) [][]int {
 
 // textBytes is the length by which records are sorted.
 func textBytes(r Record) int {
-	n := len(r.Prompt) + len(r.Continuation) + len(r.Tools)
+	n := len(r.Prompt) + len(r.Continuation) + len(r.Pair) + len(r.Tools)
 	for _, m := range r.Messages {
 		n += len(m.Content)
 	}

@@ -141,7 +141,9 @@ func (r *run) searched(text string) (found []messageText) {
 // spansOf returns the spans of a text, in which found stands and whose template wrote at messages
 // as written says.
 func spansOf(text string, found []messageText, written []stretch) (all []Span) {
-	slices.SortStableFunc(found, func(a, b messageText) int { return cmp.Compare(a.Begin, b.Begin) })
+	slices.SortStableFunc(found, func(a, b messageText) int {
+		return cmp.Compare(a.Begin, b.Begin)
+	})
 	at, turn := 0, 0
 	if i := slices.IndexFunc(written, func(s stretch) bool { return s.turn != noTurn }); i >= 0 {
 		turn = written[i].turn

@@ -62,7 +62,7 @@ func (w *words) halved(token string) bool {
 	for at := range token {
 		_, left := w.ids[token[:at]]
 		_, right := w.ids[token[at:]]
-		if left && right {
+		if at > 0 && left && right {
 			return true
 		}
 	}

@@ -138,7 +138,7 @@ func (a autoTable) rebuild(f *file, m modelFile, c Config) (remarks []string, er
 func (f *file) addSpecial(m modelFile, roles map[string]string) {
 	special := map[string]bool{}
 	for _, text := range roles {
-		special[text] = true
+		special[text] = text != ""
 	}
 	for i, a := range f.AddedTokens {
 		f.AddedTokens[i].Special = a.Special || special[a.Content]

@@ -42,11 +42,21 @@ func loadCUDA(path string, load func() error) error {
 	if err := xlaplugin.PrepareCUDA(path); err != nil {
 		return err
 	}
-	before, err := syscall.Dup(syscall.Stderr)
-	nowhere, err2 := syscall.Open(os.DevNull, syscall.O_WRONLY|syscall.O_CLOEXEC, 0)
-	if os.Getenv(xlaplugin.LogEnv) >= xlaplugin.LogErrors && err == nil && err2 == nil {
-		syscall.Dup3(nowhere, syscall.Stderr, 0)      //nolint:errcheck // both are open
-		defer syscall.Dup3(before, syscall.Stderr, 0) //nolint:errcheck // both are open
+	if os.Getenv(xlaplugin.LogEnv) < xlaplugin.LogErrors {
+		return load()
 	}
+	nowhere, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		return load() // which matters more than a quiet terminal
+	}
+	defer nowhere.Close()
+	before, err := syscall.Dup(syscall.Stderr)
+	if err != nil {
+		return load()
+	}
+	syscall.CloseOnExec(before)
+	defer syscall.Close(before)                        //nolint:errcheck // it is open
+	syscall.Dup3(int(nowhere.Fd()), syscall.Stderr, 0) //nolint:errcheck // both are open
+	defer syscall.Dup3(before, syscall.Stderr, 0)      //nolint:errcheck // both are open
 	return load()
 }

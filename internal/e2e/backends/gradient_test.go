@@ -95,7 +95,8 @@ func TestGradientsInHalf(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, rule := range []trace.Backward{trace.TrueGradient, trace.RelevanceGradient} {
-					of[i] = append(of[i], gradients(t, m, questions(t, family, m.Info().Numbers), rule)...)
+					queries := questions(t, family, m.Info().Numbers)
+					of[i] = append(of[i], gradients(t, m, queries, rule)...)
 				}
 			}
 			for k, want := range of[1] {
