@@ -25,6 +25,22 @@ type Text struct {
 	Tools    json.RawMessage
 }
 
+// Options returns the options for the text: what it has takes the place of what opts have for all.
+// A continuation is explained whole, so it replaces the limit of tokens, too.
+func (t Text) Options(opts Options) Options {
+	if t.Continuation != "" {
+		opts.Continuation, opts.MaxTokens = t.Continuation, 0
+	}
+	opts.Pair = cmp.Or(t.Pair, opts.Pair)
+	if t.Messages != nil {
+		opts.Conversation.Messages = t.Messages
+	}
+	if t.Tools != nil {
+		opts.Conversation.Tools = t.Tools
+	}
+	return opts
+}
+
 // Batching says how many texts [ExplainAll] runs together. The zero value takes the defaults.
 type Batching struct {
 	// Texts is the largest number of texts in a pass of the model. 0 means 32, or as many as fit
@@ -71,18 +87,7 @@ func ExplainAll(
 		size := how.window()
 		index := 0
 		for text := range texts {
-			of := opts
-			if text.Continuation != "" {
-				of.Continuation, of.MaxTokens = text.Continuation, 0
-			}
-			of.Pair = cmp.Or(text.Pair, of.Pair)
-			if text.Messages != nil {
-				of.Conversation.Messages = text.Messages
-			}
-			if text.Tools != nil {
-				of.Conversation.Tools = text.Tools
-			}
-			r, err := newRun(m, text.Prompt, of)
+			r, err := newRun(m, text.Prompt, text.Options(opts))
 			if err != nil {
 				if !yield(Explained{Index: index, Err: err}) {
 					return

@@ -1,7 +1,6 @@
 package corpus
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/headwater-ml/headwater/attribution"
@@ -63,10 +62,7 @@ func (o Together) Explain(
 ) error {
 	texts := func(yield func(attribution.Text) bool) {
 		for _, r := range records {
-			if !yield(attribution.Text{
-				Prompt: r.Prompt, Continuation: r.Continuation, Messages: r.Messages,
-				Tools: r.Tools, Pair: r.Pair,
-			}) {
+			if !yield(r.text()) {
 				return
 			}
 		}
@@ -106,20 +102,17 @@ func textsAtOnce(longest int) int {
 	return n
 }
 
-// OptionsOf returns the options for one record: its continuation replaces the limit of tokens, and
-// its pair, messages and tools those of the options.
+// OptionsOf returns the options for one record, as [attribution.ExplainAll] takes them.
 func OptionsOf(opts attribution.Options, r Record) attribution.Options {
-	if r.Continuation != "" {
-		opts.Continuation, opts.MaxTokens = r.Continuation, 0
+	return r.text().Options(opts)
+}
+
+// text returns the record as a text to explain.
+func (r *Record) text() attribution.Text {
+	return attribution.Text{
+		Prompt: r.Prompt, Continuation: r.Continuation, Pair: r.Pair, Messages: r.Messages,
+		Tools: r.Tools,
 	}
-	opts.Pair = cmp.Or(r.Pair, opts.Pair)
-	if r.Messages != nil {
-		opts.Conversation.Messages = r.Messages
-	}
-	if r.Tools != nil {
-		opts.Conversation.Tools = r.Tools
-	}
-	return opts
 }
 
 // ForAll returns the error of an explanation if it concerns more than one record, otherwise nil:
