@@ -281,7 +281,7 @@ func (s *Session) stepLayer(
 		made = out[:last]
 	}
 	defer free(made[1:]...)
-	if err := s.cache.put(l, out[1], out[2], s.Length()); err != nil {
+	if err := s.cache.put(l, out[1:3], s.Length()); err != nil {
 		return out[0], err
 	}
 	if err := s.cache.projected.put(l, made[3+len(rows):], s.Length()); err != nil {
@@ -297,7 +297,8 @@ func (s *Session) stepLayer(
 
 // stepProgram is the graph of layer l in a step. Its inputs are the token's id [1,1], its slot, the
 // stream [1,1,D], the layer's keys and values, [1,G,slots,E] each, and if it is projected, those of
-// [projectedCache.inputs].
+// [projectedCache.inputs]. It returns what [builder.step] does, but outside the memory of the host
+// the keys and values of all slots, as [store.put] takes them.
 func (s *Session) stepProgram(l int, projected bool) program {
 	// The graph is kept with the model, so nothing else of this session may stay in it.
 	model, asks, mixes, terms := s.m, s.asks, s.mixes, s.terms
@@ -307,7 +308,13 @@ func (s *Session) stepProgram(l int, projected bool) program {
 		weights,
 		func(w byName, in []*graph.Node) []*graph.Node {
 			d := model.stepBuilder(w, in)
-			return d.step(l, in[2], cache{key: in[3], value: in[4]}, in[5:], asks, mixes, terms)
+			past := cache{key: in[3], value: in[4]}
+			out := d.step(l, in[2], past, in[5:], asks, mixes, terms)
+			if !model.onHost {
+				out[1] = replaceSlot(past.key, out[1], in[1])
+				out[2] = replaceSlot(past.value, out[2], in[1])
+			}
+			return out
 		},
 	}
 }

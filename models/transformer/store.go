@@ -92,18 +92,20 @@ func (s *store) of(l int) []*tensors.Tensor { return s.all[2*l : 2*l+2] }
 func (s *store) value(l int) *tensors.Tensor { return s.all[2*l+1] }
 
 // put writes the key and value of one token, [1,G,1,E] each, into a slot of layer l. Outside the
-// memory of the host a graph returns new tensors, which costs a copy of the layer's cache.
-func (s *store) put(l int, key, value *tensors.Tensor, slot int) error {
+// memory of the host, now is what the graph of the step made of the layer's cache with that token,
+// [1,G,slots,E] each; put takes them in the place of the old ones and leaves nil in now.
+func (s *store) put(l int, now []*tensors.Tensor, slot int) error {
 	if s.inPlace() {
-		return s.putAll(l, key, value, slot, 1)
+		return s.putAll(l, now[0], now[1], slot, 1)
 	}
-	at := tensors.FromScalar(int32(slot))
-	defer free(at)
-	return s.putAt(l, key, value, at)
+	free(s.of(l)...)
+	copy(s.of(l), now)
+	clear(now)
+	return nil
 }
 
 // putAt writes the keys and values of one token of each text, [B,G,1,E] each, into the slots of
-// layer l outside the memory of the host; slots is [B], or a scalar for all texts.
+// layer l outside the memory of the host; slots is [B].
 func (s *store) putAt(l int, key, value, slots *tensors.Tensor) error {
 	return s.replace(l, "keep", func(old, now *graph.Node, in []*graph.Node) *graph.Node {
 		return replaceSlot(old, now, in[0])

@@ -41,6 +41,13 @@ func replaceCompile(path string, choosesOneDNN bool) {
 	})
 }
 
+// runAhead makes the plugin at a path queue executions instead of waiting for each, and reports
+// whether it does. Results must be copied to be read, as those of a GPU are: where the host reads
+// the memory of a result itself, as on CPUs, nothing would wait for it.
+func runAhead(path string) bool {
+	return C.headwater_run_ahead(textAt(append([]byte(path), 0))) != 0
+}
+
 // keptGraphs returns how many compiled graphs this process has stored, and why it stores none
 // although the user wants that.
 func keptGraphs() (graphs int, unused error) {

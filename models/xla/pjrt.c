@@ -8,18 +8,37 @@
 extern void *headwaterCompile(pjrt_compile *args); // in Go
 
 static pjrt_api *api;
-static pjrt_function compile; // the plugin's own
+static pjrt_function compile, execute; // a plugin's own
 
-int headwater_replace_compile(const char *path) {
-	if (api) return 0;
+// open_api returns the functions of the plugin at a path, or null if it lacks one.
+static pjrt_api *open_api(const char *path) {
 	// The plugin stays open, because its functions are called from now on.
 	void *library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
-	if (!library) return 0;
+	if (!library) return NULL;
 	pjrt_api *(*get)(void) = (pjrt_api * (*)(void)) dlsym(library, "GetPjrtApi");
 	pjrt_api *found = get ? get() : NULL;
-	if (!found || found->size < sizeof(pjrt_api) || found->version.major != 0) return 0;
+	if (!found || found->size < sizeof(pjrt_api) || found->version.major != 0) return NULL;
 	for (int i = 0; i < PJRT_FUNCTIONS; i++)
-		if (!found->functions[i]) return 0;
+		if (!found->functions[i]) return NULL;
+	return found;
+}
+
+static void *run_ahead(void *args) {
+	((pjrt_execute *)args)->complete = NULL;
+	return execute(args);
+}
+
+int headwater_run_ahead(const char *path) {
+	pjrt_api *found = execute ? NULL : open_api(path);
+	if (!found) return 0;
+	execute = found->functions[PJRT_LOADED_EXECUTABLE_EXECUTE];
+	found->functions[PJRT_LOADED_EXECUTABLE_EXECUTE] = run_ahead;
+	return 1;
+}
+
+int headwater_replace_compile(const char *path) {
+	pjrt_api *found = api ? NULL : open_api(path);
+	if (!found) return 0;
 	api = found;
 	compile = api->functions[PJRT_CLIENT_COMPILE];
 	api->functions[PJRT_CLIENT_COMPILE] = (pjrt_function)headwaterCompile;

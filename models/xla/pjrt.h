@@ -1,4 +1,4 @@
-// The part of PJRT's C interface (xla/pjrt/c/pjrt_c_api.h of OpenXLA) that compiledcache.go needs.
+// The part of PJRT's C interface (xla/pjrt/c/pjrt_c_api.h of OpenXLA) that this package needs.
 // Functions and fields are only ever appended to that interface, so these places stay.
 
 #include <stddef.h>
@@ -12,6 +12,7 @@ enum {
 	PJRT_EXECUTABLE_DESTROY = 40,
 	PJRT_EXECUTABLE_SERIALIZE = 49,
 	PJRT_LOADED_EXECUTABLE_GET_EXECUTABLE = 51,
+	PJRT_LOADED_EXECUTABLE_EXECUTE = 55,
 	PJRT_EXECUTABLE_DESERIALIZE_AND_LOAD = 56,
 	PJRT_FUNCTIONS, // how many there must be at least
 };
@@ -66,6 +67,17 @@ typedef struct {
 typedef struct {
 	size_t size;
 	void *extensions;
+	void *loaded, *options;
+	const void *arguments;
+	size_t devices, arguments_of_each;
+	const void *outputs;
+	void **complete; // the result, an event for each device, or null if none is wanted
+	void *device;
+} pjrt_execute;
+
+typedef struct {
+	size_t size;
+	void *extensions;
 	void *client;
 	const char *bytes;
 	size_t bytes_size;
@@ -83,6 +95,12 @@ typedef struct {
 // headwater_replace_compile makes the plugin at a path compile with headwaterCompile. It returns
 // whether it did: once in a process, for a plugin that has all of the functions above.
 int headwater_replace_compile(const char *path);
+
+// headwater_run_ahead makes the plugin at a path return from an execution when it is queued. go-xla
+// waits for every execution; a device that computes on its own then idles until the next one is
+// handed to it. Whoever reads a result waits for it, and gets its error. It returns whether it did:
+// once in a process.
+int headwater_run_ahead(const char *path);
 
 // headwater_compile compiles as the plugin does. It returns the plugin's error, or null.
 void *headwater_compile(pjrt_compile *args);

@@ -15,7 +15,7 @@ import (
 	"github.com/headwater-ml/headwater/internal/xlaplugin"
 )
 
-// setting is some flags of XLA on a CPU.
+// setting is some flags of XLA.
 type setting struct {
 	flags string
 	// needed are the texts that a plugin must contain for the flags, because XLA ends the program
@@ -28,7 +28,8 @@ type setting struct {
 	fits func(avx512 bool) bool
 }
 
-var settings = []setting{
+// onCPU and onCUDA are the settings for each kind of plugin.
+var onCPU = []setting{
 	// Matrices are multiplied with oneDNN, which has code for each processor (such as AVX-512),
 	// while XLA's own library has only the code it was compiled for. Products become half to twice
 	// as fast. Other operations may use all 512 bits as well, which is a tenth faster.
@@ -63,37 +64,55 @@ var settings = []setting{
 	},
 }
 
+var onCUDA = []setting{
+	// Products are those of cuBLAS. XLA would write some kernels of its own for each product and
+	// time them: the first explained token of a model of a billion parameters waited 22 s for its
+	// graphs instead of 4 s, and a token was 2 ms faster. docs/benchmarks.md has the figures.
+	{
+		flags:  "--xla_gpu_enable_triton_gemm=false",
+		needed: []string{"xla_gpu_enable_triton_gemm"},
+		about:  "xla_gpu_enable_triton_gemm",
+	},
+}
+
 // hasAVX512 reports whether the processor has what oneDNN needs for its newer way to multiply.
 func hasAVX512() bool {
 	x := cpu.X86
 	return x.HasAVX512F && x.HasAVX512BW && x.HasAVX512DQ && x.HasAVX512VL
 }
 
-// known has a []bool for each path of a plugin: which of settings it knows.
+// known has a []bool for each path of a plugin: which of its settings it knows.
 var known sync.Map
 
-// checkCPU checks a plugin with [xlaplugin.CheckCPU]. It adds the settings that the plugin knows to
-// XLA_FLAGS, which the plugin reads when it is loaded, but for those that XLA_FLAGS chooses
-// already. And it makes the plugin keep what it compiles, and the memory that it used before.
+// checkCPU checks a plugin with [xlaplugin.CheckCPU] and sets its flags. And it makes the plugin
+// keep what it compiles, and the memory that it used before.
 func checkCPU(path string) error {
 	if err := xlaplugin.CheckCPU(path); err != nil {
 		return err
 	}
-	flags, knows := os.Getenv("XLA_FLAGS"), knows(path)
-	if flags = choose(flags, knows, hasAVX512()); flags != "" {
-		if err := os.Setenv("XLA_FLAGS", flags); err != nil {
-			return err
-		}
+	flags, err := setFlags(path, onCPU)
+	if err != nil {
+		return err
 	}
 	holdMemory()
-	replaceCompile(path, strings.Contains(flags, settings[0].flags))
+	replaceCompile(path, strings.Contains(flags, onCPU[0].flags))
 	return nil
 }
 
+// setFlags adds the settings that a plugin knows to XLA_FLAGS, which the plugin reads when it is
+// loaded, but for those that XLA_FLAGS chooses already.
+func setFlags(path string, all []setting) (flags string, err error) {
+	flags = choose(os.Getenv("XLA_FLAGS"), all, knows(path, all), hasAVX512())
+	if flags == "" {
+		return "", nil
+	}
+	return flags, os.Setenv("XLA_FLAGS", flags)
+}
+
 // choose adds to XLA_FLAGS the settings that a plugin knows and that are good for the processor.
-func choose(flags string, knows []bool, avx512 bool) string {
+func choose(flags string, all []setting, knows []bool, avx512 bool) string {
 	chosen := flags
-	for i, s := range settings {
+	for i, s := range all {
 		if !strings.Contains(chosen, s.about) && knows[i] && (s.fits == nil || s.fits(avx512)) {
 			flags = strings.TrimSpace(flags + " " + s.flags)
 		}
@@ -101,23 +120,23 @@ func choose(flags string, knows []bool, avx512 bool) string {
 	return flags
 }
 
-// knows reports for each of settings whether a plugin knows its flags.
-func knows(path string) []bool {
+// knows reports for each of the settings of a plugin whether it knows the flags.
+func knows(path string, all []setting) []bool {
 	if k, ok := known.Load(path); ok {
 		return k.([]bool)
 	}
-	k := make([]bool, len(settings))
+	k := make([]bool, len(all))
 	f, err := os.Open(path)
 	if err != nil {
 		return k
 	}
 	defer f.Close()
 	var words []string
-	for _, s := range settings {
+	for _, s := range all {
 		words = append(words, s.needed...)
 	}
 	missing := missingFrom(f, words)
-	for i, s := range settings {
+	for i, s := range all {
 		k[i] = !slices.ContainsFunc(s.needed, func(w string) bool { return missing[w] })
 	}
 	known.Store(path, k)

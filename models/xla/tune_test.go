@@ -36,9 +36,9 @@ func TestMissingFrom(t *testing.T) {
 // Without AVX-512, oneDNN is switched off, because products that it splits twice can wait for each
 // other forever. What the user has chosen stays, and a plugin gets no flag that it does not know.
 func TestChoose(t *testing.T) {
-	all, none := []bool{true, true, true}, make([]bool, len(settings))
-	if len(all) != len(settings) {
-		t.Fatalf("there are %d settings", len(settings))
+	all, none := []bool{true, true, true}, make([]bool, len(onCPU))
+	if len(all) != len(onCPU) {
+		t.Fatalf("there are %d settings", len(onCPU))
 	}
 	const level = "--xla_backend_optimization_level=1"
 	for _, c := range []struct {
@@ -47,7 +47,7 @@ func TestChoose(t *testing.T) {
 		avx512 bool
 		want   string
 	}{
-		{"", all, true, settings[0].flags + " " + level},
+		{"", all, true, onCPU[0].flags + " " + level},
 		{"", all, false, "--xla_cpu_use_onednn=false " + level},
 		{"--xla_cpu_use_onednn=true", all, false, "--xla_cpu_use_onednn=true " + level},
 		{
@@ -57,7 +57,7 @@ func TestChoose(t *testing.T) {
 		{"--a", none, false, "--a"},
 		{"", none, true, ""},
 	} {
-		if got := choose(c.flags, c.knows, c.avx512); got != c.want {
+		if got := choose(c.flags, onCPU, c.knows, c.avx512); got != c.want {
 			t.Errorf("%q, %v, %v: %q, want %q", c.flags, c.knows, c.avx512, got, c.want)
 		}
 	}
@@ -73,15 +73,19 @@ func TestKnows(t *testing.T) {
 		}
 		return path
 	}
-	for i, s := range settings {
-		if path := write(fmt.Sprint("knows", i), strings.Join(s.needed, "\x00")); !knows(path)[i] {
-			t.Errorf("a plugin that has %q does not know %s", s.needed, s.flags)
-		}
-		if path := write(fmt.Sprint("old", i), strings.Join(s.needed[1:], "\x00")); knows(path)[i] {
-			t.Errorf("a plugin without %s knows %s", s.needed[0], s.flags)
-		}
-		if knows(filepath.Join(dir, "missing"))[i] {
-			t.Error("a plugin that is missing knows flags")
+	for kind, all := range map[string][]setting{"cpu": onCPU, "cuda": onCUDA} {
+		for i, s := range all {
+			path := write(fmt.Sprint(kind, i), strings.Join(s.needed, "\x00"))
+			if !knows(path, all)[i] {
+				t.Errorf("a plugin that has %q does not know %s", s.needed, s.flags)
+			}
+			path = write(fmt.Sprint("old", kind, i), strings.Join(s.needed[1:], "\x00"))
+			if knows(path, all)[i] {
+				t.Errorf("a plugin without %s knows %s", s.needed[0], s.flags)
+			}
+			if knows(filepath.Join(dir, "missing"), all)[i] {
+				t.Error("a plugin that is missing knows flags")
+			}
 		}
 	}
 }

@@ -35,13 +35,22 @@ func findCUDA() (string, error) {
 	return xlaplugin.FindCUDA()
 }
 
-// loadCUDA sets the environment of a plugin for GPUs and calls load. The plugin logs to standard
+// loadCUDA sets the environment of a plugin for GPUs, calls load, and lets the GPU compute while the
+// next graph is handed to it. The plugin logs to standard
 // error before it reads how much it shall log, so nothing arrives there meanwhile, unless the user
 // wants to know all.
-func loadCUDA(path string, load func() error) error {
+func loadCUDA(path string, load func() error) (err error) {
 	if err := xlaplugin.PrepareCUDA(path); err != nil {
 		return err
 	}
+	if _, err := setFlags(path, onCUDA); err != nil {
+		return err
+	}
+	defer func() {
+		if err == nil {
+			runAhead(path)
+		}
+	}()
 	if os.Getenv(xlaplugin.LogEnv) < xlaplugin.LogErrors {
 		return load()
 	}

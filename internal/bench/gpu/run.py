@@ -14,6 +14,7 @@ Zeroing on the same GPU: a pass for each source, as Inseq does, and all sources 
 
 import argparse
 import contextlib
+import faulthandler
 import json
 import os
 import pathlib
@@ -258,8 +259,11 @@ class Peak:
         self.before = self.used() if run.cuda else 0
 
     def used(self):
-        if self.run.cuda:
-            return float(output("nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits").split()[0]) * 2**20 / 1e6
+        if self.run.cuda:  # nvidia-smi may report 0 in a virtual machine
+            import torch
+
+            free, total = torch.cuda.mem_get_info()
+            return (total - free) / 1e6
         status = pathlib.Path(f"/proc/{self.pid}/status").read_text()
         return float(status.split("VmRSS:")[1].split()[0]) * 1024 / 1e6
 
@@ -415,7 +419,7 @@ STEPS = {
     "doctor": (60, doctor),
     "certify": (70, certify),
     "make-1b": (35, lambda run: make(run, "1b")),
-    "parity": (50, parity),
+    "parity": (90, parity),
     "speed-1b": (70, speed_1b),
     "make-8b": (50, lambda run: make(run, "8b")),
     "speed-8b": (90, speed_8b),
@@ -441,6 +445,8 @@ def run_step(name, args, limit, log):
             status = "failed"
     except subprocess.TimeoutExpired:
         status = f"killed after {limit:.0f} s"
+        os.killpg(process.pid, signal.SIGQUIT)  # Go and Python write where they are
+        time.sleep(1)
     with contextlib.suppress(ProcessLookupError):  # what the step has started may still run
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
@@ -499,6 +505,7 @@ def main():
     flags.add_argument("--step", choices=STEPS, help=argparse.SUPPRESS)
     args = flags.parse_args()
     if args.step:
+        faulthandler.register(signal.SIGQUIT, all_threads=True, chain=True)
         try:
             STEPS[args.step][1](Run(args))
         except Exception as error:
