@@ -36,8 +36,8 @@ func findCUDA() (string, error) {
 }
 
 // loadCUDA sets the environment of a plugin for GPUs, calls load, and lets the GPU compute while
-// the next graph is handed to it. The plugin logs to standard error before it reads how much it shall
-// log, so nothing arrives there meanwhile, unless the user wants to know all.
+// the next graph is handed to it. The plugin logs to standard error before it reads how much it
+// shall log, so nothing arrives there meanwhile, unless the user wants to know all.
 func loadCUDA(path string, load func() error) (err error) {
 	if err := xlaplugin.PrepareCUDA(path); err != nil {
 		return err
