@@ -203,5 +203,6 @@ func wordKind(s string) (charClass, int) {
 // join control.
 func isWordChar(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.M, unicode.Nd, unicode.Nl, unicode.Pc,
-		unicode.Other_Alphabetic, unicode.Join_Control, newLetters, newNumbers, newMarks)
+		unicode.Other_Alphabetic, unicode.Join_Control) ||
+		newLetters.has(r) || newNumbers.has(r) || newMarks.has(r)
 }

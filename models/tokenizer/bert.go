@@ -2,7 +2,6 @@ package tokenizer
 
 import (
 	"encoding/json"
-	"errors"
 	"unicode"
 	"unicode/utf8"
 )
@@ -18,19 +17,15 @@ type bertNormalizer struct {
 func parseBertNormalizer(raw json.RawMessage) (normalizer, error) {
 	var f struct {
 		Type          string `json:"type"`
-		CleanText     *bool  `json:"clean_text"`
-		HandleChinese *bool  `json:"handle_chinese_chars"`
+		CleanText     bool   `json:"clean_text" need:"true"`
+		HandleChinese bool   `json:"handle_chinese_chars" need:"true"`
 		StripAccents  *bool  `json:"strip_accents"` // null: as lowercase
-		Lowercase     *bool  `json:"lowercase"`
+		Lowercase     bool   `json:"lowercase" need:"true"`
 	}
 	if err := decodeStrict(raw, &f); err != nil {
 		return nil, err
 	}
-	if f.CleanText == nil || f.HandleChinese == nil || f.Lowercase == nil {
-		return nil, errors.New(
-			"BertNormalizer needs clean_text, handle_chinese_chars and lowercase")
-	}
-	b := bertNormalizer{*f.CleanText, *f.HandleChinese, *f.Lowercase, *f.Lowercase}
+	b := bertNormalizer{f.CleanText, f.HandleChinese, f.Lowercase, f.Lowercase}
 	if f.StripAccents != nil {
 		b.stripAccents = *f.StripAccents
 	}

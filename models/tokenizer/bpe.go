@@ -47,7 +47,7 @@ func (m *bpe) tokenize(w *encodeWork, word piece) error {
 		if m.cutBefore != "" {
 			chunk = chunk[:m.chunkLen(chunk)]
 		}
-		parts, err := m.parts(chunk)
+		parts, err := m.cache.parts(chunk, w.meter, m.encode)
 		if err != nil {
 			return err
 		}
@@ -91,23 +91,9 @@ func (m *bpe) chunkLen(s string) int {
 	return len(s)
 }
 
-// parts returns the tokens of a word. The result may be shared and must not be changed. Words
-// repeat, so most are found in the cache.
-func (m *bpe) parts(word string) ([]part, error) {
-	if parts := m.cache.get(word); parts != nil {
-		return parts, nil
-	}
-	parts, err := m.encode(word)
-	if err != nil {
-		return nil, err
-	}
-	m.cache.put(word, parts)
-	return parts, nil
-}
-
 // encode divides a word: one symbol for each byte or character, then the merges. With ignore_merges
 // a word that is a token as a whole stays whole.
-func (m *bpe) encode(word string) ([]part, error) {
+func (m *bpe) encode(word string, _ *meter) ([]part, error) {
 	if len(word) > maxWord {
 		return nil, errLongWord(word)
 	}

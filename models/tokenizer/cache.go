@@ -33,6 +33,21 @@ func newWordCache() wordCache {
 	}
 }
 
+// parts returns the tokens of a word: those in the cache, or else what encode returns for it. The
+// result may be shared and must not be changed.
+func (c *wordCache) parts(
+	word string, m *meter, encode func(string, *meter) ([]part, error),
+) ([]part, error) {
+	if parts := c.get(word); parts != nil {
+		return parts, nil
+	}
+	parts, err := encode(word, m)
+	if err == nil {
+		c.put(word, parts)
+	}
+	return parts, err
+}
+
 // get returns the parts of a word, or nil if it is not in the cache.
 func (c *wordCache) get(word string) []part {
 	if len(word) > cacheWordLen {

@@ -2,8 +2,6 @@ package tokenizer
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,12 +19,7 @@ type decoder interface {
 }
 
 // decoders are applied one after the other. A Sequence inside a Sequence is flattened.
-type decoders []decoderPart
-
-type decoderPart struct {
-	place
-	decoder
-}
+type decoders []partOf[decoder]
 
 // decode applies all decoders. Each step counts the bytes that it reads and those that it adds, so
 // that a hostile file cannot make a text without limit.
@@ -35,7 +28,7 @@ func (d decoders) decode(tokens []string, raw bool, m *meter) ([]string, error) 
 		before := bytesIn(tokens)
 		err := m.step(before + pieceSteps*len(tokens))
 		if err == nil {
-			tokens, err = each.decode(tokens, raw, m)
+			tokens, err = each.part.decode(tokens, raw, m)
 		}
 		if err == nil {
 			err = m.grow(bytesIn(tokens) - before)
@@ -56,7 +49,7 @@ func (d decoders) spell(token string, m *meter) string {
 		err := m.step(pieceSteps + before)
 		done := false
 		if err == nil {
-			text, done, err = each.spell(text, m)
+			text, done, err = each.part.spell(text, m)
 		}
 		if err == nil {
 			err = m.grow(len(text) - before)
@@ -200,10 +193,10 @@ func (fuse) spell(token string, _ *meter) (string, bool, error) { return token, 
 
 // ctc drops repeated tokens, and the token that separates tokens that are really repeated.
 type ctc struct {
-	Type          string  `json:"type"`
-	PadToken      *string `json:"pad_token"`
-	WordDelimiter *string `json:"word_delimiter_token"`
-	Cleanup       *bool   `json:"cleanup"`
+	Type          string `json:"type"`
+	PadToken      string `json:"pad_token" need:"true"`
+	WordDelimiter string `json:"word_delimiter_token" need:"true"`
+	Cleanup       bool   `json:"cleanup" need:"true"`
 }
 
 func (c ctc) decode(tokens []string, _ bool, m *meter) ([]string, error) {
@@ -225,13 +218,13 @@ func (c ctc) decode(tokens []string, _ bool, m *meter) ([]string, error) {
 }
 
 func (c ctc) spell(token string, m *meter) (string, bool, error) {
-	token = strings.ReplaceAll(token, *c.PadToken, "")
-	if *c.Cleanup {
+	token = strings.ReplaceAll(token, c.PadToken, "")
+	if c.Cleanup {
 		if err := m.step(len(cleanups) * len(token)); err != nil {
 			return "", false, err
 		}
 		// The text grows by at most one byte for each byte, and one.
-		token = strings.ReplaceAll(cleanup(token), *c.WordDelimiter, " ")
+		token = strings.ReplaceAll(cleanup(token), c.WordDelimiter, " ")
 	}
 	return token, false, nil
 }
@@ -239,26 +232,14 @@ func (c ctc) spell(token string, m *meter) (string, bool, error) {
 // decoderKinds parses the decoders, by type.
 var decoderKinds = map[string]func(raw json.RawMessage) (decoder, error){
 	"BPEDecoder":   parseBPEDecoder,
-	"ByteFallback": bareDecoder(byteFallback{}),
+	"ByteFallback": bare[decoder](byteFallback{}),
 	"ByteLevel":    parseByteLevelDecoder,
 	"CTC":          parseCTC,
-	"Fuse":         bareDecoder(fuse{}),
+	"Fuse":         bare[decoder](fuse{}),
 	"Metaspace":    parseMetaspaceDecoder,
 	"Replace":      parseReplaceDecoder,
-	"Sequence":     nil, // see parseDecoder
 	"Strip":        parseStripDecoder,
 	"WordPiece":    parseWordPieceDecoder,
-}
-
-// bareDecoder returns the function that parses a decoder without settings. Any other key is an
-// error, because it would be a setting of a newer version.
-func bareDecoder(d decoder) func(json.RawMessage) (decoder, error) {
-	return func(raw json.RawMessage) (decoder, error) {
-		var only struct {
-			Type string `json:"type"`
-		}
-		return d, decodeStrict(raw, &only)
-	}
 }
 
 // parseDecoder parses a decoder as a list.
@@ -266,41 +247,7 @@ func parseDecoder(key string, raw json.RawMessage, depth int) (decoders, error) 
 	if isNull(raw) && depth == 0 {
 		return decoders{{place{key, "null"}, spaceDecoder{}}}, nil
 	}
-	kind := kindOf(raw)
-	if kind == "Sequence" {
-		return parseDecoders(key, raw, depth)
-	}
-	parse, ok := decoderKinds[kind]
-	if !ok {
-		return nil, unsupportedType(key, raw, names(decoderKinds)...)
-	}
-	d, err := parse(raw)
-	return decoders{{place{key, kind}, d}}, atKey(key, err)
-}
-
-// parseDecoders parses a Sequence. Its depth and the number of its parts are limited, because each
-// part costs a pass over the text.
-func parseDecoders(key string, raw json.RawMessage, depth int) (all decoders, err error) {
-	var s struct {
-		Type string            `json:"type"`
-		Each []json.RawMessage `json:"decoders"`
-	}
-	if err := decodeStrict(raw, &s); err != nil {
-		return nil, atKey(key, err)
-	}
-	if depth == maxNesting {
-		return nil, errNesting(key)
-	}
-	for i, r := range s.Each {
-		d, err := parseDecoder(fmt.Sprintf("%s.decoders[%d]", key, i), r, depth+1)
-		if err != nil {
-			return nil, err
-		}
-		if all = append(all, d...); len(all) > maxParts {
-			return nil, errParts(key, len(all))
-		}
-	}
-	return all, nil
+	return sectionOf("decoders", decoderKinds).parts(key, raw, depth)
 }
 
 // parseByteLevelDecoder checks the settings of ByteLevel, which change nothing in decoding.
@@ -313,34 +260,26 @@ func parseByteLevelDecoder(raw json.RawMessage) (decoder, error) {
 // in the last token.
 func parseBPEDecoder(raw json.RawMessage) (decoder, error) {
 	var f struct {
-		Type   string  `json:"type"`
-		Suffix *string `json:"suffix"`
+		Type   string `json:"type"`
+		Suffix string `json:"suffix" need:"true"`
 	}
 	if err := decodeStrict(raw, &f); err != nil {
 		return nil, err
 	}
-	if f.Suffix == nil {
-		return nil, errors.New("BPEDecoder needs suffix")
-	}
 	return tokenDecoder(func(token string, at, last int, _ *meter) (string, error) {
 		if at == last {
-			return strings.ReplaceAll(token, *f.Suffix, ""), nil
+			return strings.ReplaceAll(token, f.Suffix, ""), nil
 		}
 		// The text grows by at most one byte for each byte, and one.
-		return strings.ReplaceAll(token, *f.Suffix, " "), nil
+		return strings.ReplaceAll(token, f.Suffix, " "), nil
 	}), nil
 }
 
 // parseCTC parses CTC, the decoder of models that hear speech.
 func parseCTC(raw json.RawMessage) (decoder, error) {
 	var c ctc
-	if err := decodeStrict(raw, &c); err != nil {
-		return nil, err
-	}
-	if c.PadToken == nil || c.WordDelimiter == nil || c.Cleanup == nil {
-		return nil, errors.New("CTC needs pad_token, word_delimiter_token and cleanup")
-	}
-	return c, nil
+	err := decodeStrict(raw, &c)
+	return c, err
 }
 
 // parseMetaspaceDecoder parses Metaspace. The space that was put before the first token is taken
@@ -372,8 +311,8 @@ func parseStripDecoder(raw json.RawMessage) (decoder, error) {
 	var f struct {
 		Type    string `json:"type"`
 		Content string `json:"content"`
-		Start   *uint  `json:"start"`
-		Stop    *uint  `json:"stop"`
+		Start   uint   `json:"start" need:"true"`
+		Stop    uint   `json:"stop" need:"true"`
 	}
 	if err := decodeStrict(raw, &f); err != nil {
 		return nil, err
@@ -381,14 +320,11 @@ func parseStripDecoder(raw json.RawMessage) (decoder, error) {
 	if err := oneRune("content", f.Content); err != nil {
 		return nil, err
 	}
-	if f.Start == nil || f.Stop == nil {
-		return nil, errors.New("type Strip needs start and stop")
-	}
 	return tokenDecoder(func(token string, _, _ int, _ *meter) (string, error) {
-		for i := uint(0); i < *f.Start && strings.HasPrefix(token, f.Content); i++ {
+		for i := uint(0); i < f.Start && strings.HasPrefix(token, f.Content); i++ {
 			token = token[len(f.Content):]
 		}
-		for i := uint(0); i < *f.Stop && strings.HasSuffix(token, f.Content); i++ {
+		for i := uint(0); i < f.Stop && strings.HasSuffix(token, f.Content); i++ {
 			token = token[:len(token)-len(f.Content)]
 		}
 		return token, nil
@@ -399,24 +335,21 @@ func parseStripDecoder(raw json.RawMessage) (decoder, error) {
 // other one there is a space.
 func parseWordPieceDecoder(raw json.RawMessage) (decoder, error) {
 	var f struct {
-		Type    string  `json:"type"`
-		Prefix  *string `json:"prefix"`
-		Cleanup *bool   `json:"cleanup"`
+		Type    string `json:"type"`
+		Prefix  string `json:"prefix" need:"true"`
+		Cleanup bool   `json:"cleanup" need:"true"`
 	}
 	if err := decodeStrict(raw, &f); err != nil {
 		return nil, err
 	}
-	if f.Prefix == nil || f.Cleanup == nil {
-		return nil, errors.New("WordPiece needs prefix and cleanup")
-	}
 	return tokenDecoder(func(token string, at, _ int, m *meter) (string, error) {
 		if at > 0 {
-			rest, inWord := strings.CutPrefix(token, *f.Prefix)
+			rest, inWord := strings.CutPrefix(token, f.Prefix)
 			if token = rest; !inWord {
 				token = " " + token
 			}
 		}
-		if *f.Cleanup {
+		if f.Cleanup {
 			if err := m.step(len(cleanups) * len(token)); err != nil {
 				return "", err
 			}

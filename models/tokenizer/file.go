@@ -160,9 +160,9 @@ func (t *Tokenizer) passWordsAsBytes() {
 		return
 	}
 	last := len(t.pre) - 1
-	if b, ok := t.pre[last].preTokenizer.(byteLevel); ok && m.useByteSymbols() {
+	if b, ok := t.pre[last].part.(byteLevel); ok && m.useByteSymbols() {
 		b.spell = false
-		t.pre[last].preTokenizer = b
+		t.pre[last].part = b
 	}
 }
 
@@ -192,19 +192,11 @@ func joinKeys(key, inner string) string {
 // names returns the types that a part can have, sorted.
 func names[T any](kinds map[string]T) []string { return slices.Sorted(maps.Keys(kinds)) }
 
-// maxNesting is how deep a Sequence may be nested in others.
-const maxNesting = 8
-
-// errNesting is the error for a Sequence that is nested too deep.
-func errNesting(key string) error {
-	return fmt.Errorf("%s: Sequence is nested more than %d deep", key, maxNesting)
-}
-
 // byteLevelFile is ByteLevel as a pre_tokenizer, post_processor or decoder.
 type byteLevelFile struct {
 	Type           string `json:"type"`
-	AddPrefixSpace *bool  `json:"add_prefix_space"`
-	TrimOffsets    *bool  `json:"trim_offsets"`
+	AddPrefixSpace bool   `json:"add_prefix_space" need:"true"`
+	TrimOffsets    bool   `json:"trim_offsets" need:"true"`
 	UseRegex       *bool  `json:"use_regex"`
 }
 
@@ -212,13 +204,8 @@ type byteLevelFile struct {
 // them.
 func parseByteLevel(raw json.RawMessage) (byteLevelFile, error) {
 	var b byteLevelFile
-	if err := decodeStrict(raw, &b); err != nil {
-		return b, err
-	}
-	if b.AddPrefixSpace == nil || b.TrimOffsets == nil {
-		return b, errors.New("ByteLevel needs add_prefix_space and trim_offsets")
-	}
-	return b, nil
+	err := decodeStrict(raw, &b)
+	return b, err
 }
 
 // unsupportedType is the error for a part whose type is unknown or missing.

@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -48,7 +49,8 @@ func (r *jsonReader) value(v reflect.Value) error {
 	}
 	// The last of repeated keys counts, so nothing of the value before may stay.
 	v.SetZero()
-	if r.null() {
+	if r.isNull() {
+		r.at += len("null")
 		return nil
 	}
 	// The one type that is a list in JSON and not in Go.
@@ -77,13 +79,10 @@ func (r *jsonReader) value(v reflect.Value) error {
 	return r.numberInto(v)
 }
 
-// null reads null if it is next.
-func (r *jsonReader) null() bool {
-	if r.peek(); !strings.HasPrefix(string(r.data[r.at:min(len(r.data), r.at+4)]), "null") {
-		return false
-	}
-	r.at += 4
-	return true
+// isNull reports whether null is next.
+func (r *jsonReader) isNull() bool {
+	r.peek()
+	return bytes.HasPrefix(r.data[r.at:], []byte("null"))
 }
 
 // text reads a string; the error for another value says what is wanted.
@@ -97,7 +96,7 @@ func (r *jsonReader) text(want string) (string, error) {
 func (r *jsonReader) bool() (bool, error) {
 	r.peek()
 	for word, b := range map[string]bool{"true": true, "false": false} {
-		if strings.HasPrefix(string(r.data[r.at:min(len(r.data), r.at+len(word))]), word) {
+		if bytes.HasPrefix(r.data[r.at:], []byte(word)) {
 			r.at += len(word)
 			return b, nil
 		}
@@ -154,12 +153,14 @@ func (r *jsonReader) entries(v reflect.Value) error {
 	})
 }
 
-// fields reads an object into the fields of v, by the names in their tags.
+// fields reads an object into the fields of v, by the names in their tags. A field with the tag need
+// must be in the object and not null.
 func (r *jsonReader) fields(v reflect.Value) error {
 	if r.peek() != '{' {
 		return r.errMismatch("an object")
 	}
-	return r.object(func(key string) error {
+	read := make([]bool, v.NumField())
+	err := r.object(func(key string) error {
 		var known []string
 		// Structures have few fields, so they are searched in order.
 		for i := range v.NumField() {
@@ -168,6 +169,7 @@ func (r *jsonReader) fields(v reflect.Value) error {
 				name = v.Type().Field(i).Name
 			}
 			if name == key {
+				read[i] = !r.isNull()
 				return atKey(key, r.value(v.Field(i)))
 			}
 			known = append(known, name)
@@ -175,6 +177,30 @@ func (r *jsonReader) fields(v reflect.Value) error {
 		return fmt.Errorf("unknown field %s (known are %s)", strconv.Quote(cutKey(key)),
 			strings.Join(known, ", "))
 	})
+	if err != nil {
+		return err
+	}
+	return missing(v, read)
+}
+
+// missing is the error for a needed field that was not read, nil if there is none.
+func missing(v reflect.Value, read []bool) error {
+	var needed []string
+	complete := true
+	for i := range read {
+		if tag := v.Type().Field(i).Tag; tag.Get("need") != "" {
+			needed, complete = append(needed, tag.Get("json")), complete && read[i]
+		}
+	}
+	if complete {
+		return nil
+	}
+	last := len(needed) - 1
+	text := strings.TrimPrefix(strings.Join(needed[:last], ", ")+" and "+needed[last], " and ")
+	if kind := v.FieldByName("Type"); kind.IsValid() {
+		return fmt.Errorf("%s needs %s", kind, text)
+	}
+	return fmt.Errorf("%s are needed", text)
 }
 
 // cutKey returns a key for an error, shortened if it is long.

@@ -128,8 +128,3 @@ func (p place) wrap(err error) error {
 	}
 	return fmt.Errorf("%s (%s): %w", p.key, p.kind, err)
 }
-
-// errParts is the error for a section with too many parts.
-func errParts(key string, n int) error {
-	return fmt.Errorf("%s: %d parts, the limit is %d; leave some out", key, n, maxParts)
-}

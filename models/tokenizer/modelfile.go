@@ -178,10 +178,10 @@ func readMerge(r *jsonReader) ([]string, error) {
 
 // wordPieceFile is a model section of type WordPiece.
 type wordPieceFile struct {
-	Type      string  `json:"type"`
-	UnkToken  *string `json:"unk_token"`
-	Prefix    *string `json:"continuing_subword_prefix"`
-	MaxLength *int    `json:"max_input_chars_per_word"`
+	Type      string `json:"type"`
+	UnkToken  string `json:"unk_token" need:"true"`
+	Prefix    string `json:"continuing_subword_prefix" need:"true"`
+	MaxLength int    `json:"max_input_chars_per_word" need:"true"`
 }
 
 // newWordPiece makes a WordPiece model. Every token may begin a word, also one with the prefix;
@@ -191,22 +191,17 @@ func newWordPiece(m modelFile, vocab *vocabulary) (model, error) {
 	if err := decodeStrict(m.small, &f); err != nil {
 		return nil, atKey("model", err)
 	}
-	if f.UnkToken == nil || f.Prefix == nil || f.MaxLength == nil {
-		return nil, errors.New(
-			"model: WordPiece needs unk_token, continuing_subword_prefix and " +
-				"max_input_chars_per_word")
-	}
-	if *f.MaxLength < 0 {
-		return nil, fmt.Errorf("model.max_input_chars_per_word: %d is negative", *f.MaxLength)
+	if f.MaxLength < 0 {
+		return nil, fmt.Errorf("model.max_input_chars_per_word: %d is negative", f.MaxLength)
 	}
 	w := &wordPiece{
-		file: f, unk: vocab.modelID(*f.UnkToken), contents: vocab.contents(),
+		file: f, unk: vocab.modelID(f.UnkToken), contents: vocab.contents(),
 		cache: newWordCache(),
 	}
 	var first, following []trieItem
 	for _, t := range m.tokens {
 		first = append(first, trieItem{t.content, int32(t.id)})
-		if rest, ok := strings.CutPrefix(t.content, *f.Prefix); ok && rest != "" {
+		if rest, ok := strings.CutPrefix(t.content, f.Prefix); ok && rest != "" {
 			following = append(following, trieItem{rest, int32(t.id)})
 		}
 	}
@@ -276,8 +271,8 @@ func byteTokens(id func(content string) int32) *[256]int32 {
 
 // wordLevelFile is a model section of type WordLevel.
 type wordLevelFile struct {
-	Type     string  `json:"type"`
-	UnkToken *string `json:"unk_token"`
+	Type     string `json:"type"`
+	UnkToken string `json:"unk_token" need:"true"`
 }
 
 func newWordLevel(m modelFile, vocab *vocabulary) (model, error) {
@@ -285,11 +280,8 @@ func newWordLevel(m modelFile, vocab *vocabulary) (model, error) {
 	if err := decodeStrict(m.small, &f); err != nil {
 		return nil, atKey("model", err)
 	}
-	if f.UnkToken == nil {
-		return nil, errors.New("model: WordLevel needs unk_token")
-	}
 	return &wordLevel{
-		file: f, unk: vocab.modelID(*f.UnkToken), ids: vocab.modelIDs(),
+		file: f, unk: vocab.modelID(f.UnkToken), ids: vocab.modelIDs(),
 		contents: vocab.contents(),
 	}, nil
 }

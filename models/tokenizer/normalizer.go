@@ -3,7 +3,6 @@ package tokenizer
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 )
 
@@ -13,12 +12,7 @@ type normalizer interface {
 }
 
 // normalizers are applied one after the other. A Sequence inside a Sequence is flattened.
-type normalizers []normalizerPart
-
-type normalizerPart struct {
-	place
-	normalizer
-}
+type normalizers []partOf[normalizer]
 
 // normalize applies all normalizers. The piece remembers for each byte where it comes from, so that
 // tokens have offsets in the text before.
@@ -26,7 +20,7 @@ func (n normalizers) normalize(p piece, m *meter) (piece, error) {
 	for _, each := range n {
 		err := m.step(1)
 		if err == nil {
-			p, err = each.normalize(p, m)
+			p, err = each.part.normalize(p, m)
 		}
 		if err != nil {
 			return p, each.wrap(err)
@@ -43,86 +37,36 @@ func (c normalizerFunc) normalize(p piece, m *meter) (piece, error) { return c(p
 // normalizerKinds parses the normalizers, by type.
 var normalizerKinds = map[string]func(raw json.RawMessage) (normalizer, error){
 	"BertNormalizer": parseBertNormalizer,
-	"ByteLevel":      bare(normalizerFunc(byteLevelText)),
-	"Lowercase":      bare(normalizerFunc(lowercase)),
-	"NFC":            bare(normalizerFunc(nfc.apply)),
-	"NFD":            bare(normalizerFunc(nfd.apply)),
-	"NFKC":           bare(normalizerFunc(nfkc.apply)),
-	"NFKD":           bare(normalizerFunc(nfkd.apply)),
-	"Nmt":            bare(normalizerFunc(nmt)),
+	"ByteLevel":      bare[normalizer](normalizerFunc(byteLevelText)),
+	"Lowercase":      bare[normalizer](normalizerFunc(lowercase)),
+	"NFC":            bare[normalizer](normalizerFunc(nfc.apply)),
+	"NFD":            bare[normalizer](normalizerFunc(nfd.apply)),
+	"NFKC":           bare[normalizer](normalizerFunc(nfkc.apply)),
+	"NFKD":           bare[normalizer](normalizerFunc(nfkd.apply)),
+	"Nmt":            bare[normalizer](normalizerFunc(nmt)),
 	"Precompiled":    parsePrecompiled,
 	"Prepend":        parsePrepend,
 	"Replace":        parseReplaceNormalizer,
-	"Sequence":       nil, // see parseNormalizer
 	"Strip":          parseStrip,
-	"StripAccents":   bare(normalizerFunc(stripAccents)),
-}
-
-// bare returns the function that parses a normalizer without settings. Any other key is an error.
-func bare(n normalizer) func(json.RawMessage) (normalizer, error) {
-	return func(raw json.RawMessage) (normalizer, error) {
-		var only struct {
-			Type string `json:"type"`
-		}
-		return n, decodeStrict(raw, &only)
-	}
+	"StripAccents":   bare[normalizer](normalizerFunc(stripAccents)),
 }
 
 // parseNormalizer parses a normalizer as a list.
 func parseNormalizer(key string, raw json.RawMessage, depth int) (normalizers, error) {
-	if isNull(raw) && depth == 0 {
-		return nil, nil
-	}
-	kind := kindOf(raw)
-	if kind == "Sequence" {
-		return parseNormalizers(key, raw, depth)
-	}
-	parse, ok := normalizerKinds[kind]
-	if !ok {
-		return nil, unsupportedType(key, raw, names(normalizerKinds)...)
-	}
-	n, err := parse(raw)
-	return normalizers{{place{key, kind}, n}}, atKey(key, err)
-}
-
-func parseNormalizers(key string, raw json.RawMessage, depth int) (all normalizers, err error) {
-	var s struct {
-		Type string            `json:"type"`
-		Each []json.RawMessage `json:"normalizers"`
-	}
-	if err := decodeStrict(raw, &s); err != nil {
-		return nil, atKey(key, err)
-	}
-	// Before going deeper: the depth of a hostile file must not become that of the stack.
-	if depth == maxNesting {
-		return nil, errNesting(key)
-	}
-	for i, r := range s.Each {
-		n, err := parseNormalizer(fmt.Sprintf("%s.normalizers[%d]", key, i), r, depth+1)
-		if err != nil {
-			return nil, err
-		}
-		if all = append(all, n...); len(all) > maxParts {
-			return nil, errParts(key, len(all))
-		}
-	}
-	return all, nil
+	return sectionOf("normalizers", normalizerKinds).parts(key, raw, depth)
 }
 
 // parsePrepend parses Prepend, which puts a text before every piece that is not empty.
 func parsePrepend(raw json.RawMessage) (normalizer, error) {
 	var f struct {
-		Type    string  `json:"type"`
-		Prepend *string `json:"prepend"`
+		Type    string `json:"type"`
+		Prepend string `json:"prepend" need:"true"`
 	}
 	if err := decodeStrict(raw, &f); err != nil {
 		return nil, err
 	}
-	if f.Prepend == nil {
-		return nil, errors.New("type Prepend needs prepend")
-	}
 	return normalizerFunc(func(p piece, m *meter) (piece, error) {
-		return p.prepend(m, *f.Prepend)
+		return p.prepend(m, f.Prepend)
 	}), nil
 }
 
@@ -134,9 +78,9 @@ type patternFile struct {
 
 // replaceFile is Replace, a normalizer and a decoder.
 type replaceFile struct {
-	Type    string       `json:"type"`
-	Pattern *patternFile `json:"pattern"`
-	Content *string      `json:"content"`
+	Type    string      `json:"type"`
+	Pattern patternFile `json:"pattern" need:"true"`
+	Content string      `json:"content" need:"true"`
 }
 
 // replacer replaces all matches of a pattern.
@@ -152,11 +96,8 @@ func parseReplace(raw json.RawMessage) (replacer, error) {
 	if err := decodeStrict(raw, &f); err != nil {
 		return replacer{}, err
 	}
-	if f.Pattern == nil || f.Content == nil {
-		return replacer{}, errors.New("type Replace needs pattern and content")
-	}
-	pat, err := parsePattern(*f.Pattern)
-	return replacer{pat, *f.Content}, err
+	pat, err := parsePattern(f.Pattern)
+	return replacer{pat, f.Content}, err
 }
 
 func parseReplaceNormalizer(raw json.RawMessage) (normalizer, error) { return parseReplace(raw) }
@@ -201,17 +142,14 @@ func (r replacer) text(s string, m *meter) (string, error) {
 func parseStrip(raw json.RawMessage) (normalizer, error) {
 	var f struct {
 		Type  string `json:"type"`
-		Left  *bool  `json:"strip_left"`
-		Right *bool  `json:"strip_right"`
+		Left  bool   `json:"strip_left" need:"true"`
+		Right bool   `json:"strip_right" need:"true"`
 	}
 	if err := decodeStrict(raw, &f); err != nil {
 		return nil, err
 	}
-	if f.Left == nil || f.Right == nil {
-		return nil, errors.New("type Strip needs strip_left and strip_right")
-	}
 	return normalizerFunc(func(p piece, m *meter) (piece, error) {
-		return strip(p, m, *f.Left, *f.Right)
+		return strip(p, m, f.Left, f.Right)
 	}), nil
 }
 

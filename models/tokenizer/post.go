@@ -2,7 +2,6 @@ package tokenizer
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 )
@@ -34,12 +33,7 @@ func (t *Tokenizer) finish(
 }
 
 // postProcessors are applied one after the other. A Sequence inside a Sequence is flattened.
-type postProcessors []postPart
-
-type postPart struct {
-	place
-	postProcessor
-}
+type postProcessors []partOf[postProcessor]
 
 // tokenSteps is how many steps it counts to copy a token.
 const tokenSteps = 8
@@ -52,7 +46,7 @@ func (s postProcessors) process(
 		before := countTokens(lists)
 		err := m.step(tokenSteps * (before + 1))
 		if err == nil {
-			lists, err = p.process(text, lists, addSpecials, m)
+			lists, err = p.part.process(text, lists, addSpecials, m)
 		}
 		if err != nil {
 			return nil, p.wrap(err)
@@ -93,7 +87,7 @@ func (s postProcessors) plan(addSpecials bool, m *meter) (finishPlan, error) {
 	lists := [][]token{{{Encoded: Encoded{ID: placeholder}}}}
 	for _, p := range s {
 		// A trim looks at the text, so it is noted here and applied when the tokens come.
-		if t, ok := p.postProcessor.(trim); ok {
+		if t, ok := p.part.(trim); ok {
 			for _, l := range lists {
 				at := slices.IndexFunc(l, func(t token) bool { return t.ID == placeholder })
 				// at tokens come before the text in this list.
@@ -177,59 +171,18 @@ var postProcessorKinds = map[string]func(json.RawMessage, *vocabulary) ([]postPr
 	"BertProcessing":     parseBertProcessing,
 	"ByteLevel":          parseTrim,
 	"RobertaProcessing":  parseRoberta,
-	"Sequence":           nil, // see parsePostProcessor
 	"TemplateProcessing": parseTemplate,
 }
 
-// parsePostProcessor parses a post_processor as a list.
+// parsePostProcessor parses a post_processor as a list. A type may be no or several parts.
 func parsePostProcessor(
 	key string, raw json.RawMessage, vocab *vocabulary, depth int,
 ) (postProcessors, error) {
-	if isNull(raw) && depth == 0 {
-		return nil, nil
+	parse := func(kind string, raw json.RawMessage) ([]postProcessor, error) {
+		return postProcessorKinds[kind](raw, vocab)
 	}
-	kind := kindOf(raw)
-	if kind == "Sequence" {
-		return parsePostProcessors(key, raw, vocab, depth)
-	}
-	parse, ok := postProcessorKinds[kind]
-	if !ok {
-		return nil, unsupportedType(key, raw, names(postProcessorKinds)...)
-	}
-	each, err := parse(raw, vocab)
-	if err != nil {
-		return nil, atKey(key, err)
-	}
-	var all postProcessors
-	for _, p := range each {
-		all = append(all, postPart{place{key, kind}, p})
-	}
-	return all, nil
-}
-
-func parsePostProcessors(
-	key string, raw json.RawMessage, vocab *vocabulary, depth int,
-) (all postProcessors, err error) {
-	var s struct {
-		Type string            `json:"type"`
-		Each []json.RawMessage `json:"processors"`
-	}
-	if err := decodeStrict(raw, &s); err != nil {
-		return nil, atKey(key, err)
-	}
-	if depth == maxNesting {
-		return nil, errNesting(key)
-	}
-	for i, r := range s.Each {
-		p, err := parsePostProcessor(fmt.Sprintf("%s.processors[%d]", key, i), r, vocab, depth+1)
-		if err != nil {
-			return nil, err
-		}
-		if all = append(all, p...); len(all) > maxParts {
-			return nil, errParts(key, len(all))
-		}
-	}
-	return all, nil
+	return sectionParser[postProcessor]{"processors", names(postProcessorKinds), parse}.parts(
+		key, raw, depth)
 }
 
 // parseTrim parses ByteLevel, which does nothing without trim_offsets.
@@ -238,10 +191,10 @@ func parseTrim(raw json.RawMessage, _ *vocabulary) ([]postProcessor, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !*b.TrimOffsets {
+	if !b.TrimOffsets {
 		return nil, nil
 	}
-	return []postProcessor{trim{*b.AddPrefixSpace}}, nil
+	return []postProcessor{trim{b.AddPrefixSpace}}, nil
 }
 
 // namedID is a token with its id as RobertaProcessing writes it: ["</s>", 2].
@@ -252,17 +205,14 @@ type namedID struct {
 
 func parseBertProcessing(raw json.RawMessage, vocab *vocabulary) ([]postProcessor, error) {
 	var f struct {
-		Type string   `json:"type"`
-		Sep  *namedID `json:"sep"`
-		Cls  *namedID `json:"cls"`
+		Type string  `json:"type"`
+		Sep  namedID `json:"sep" need:"true"`
+		Cls  namedID `json:"cls" need:"true"`
 	}
 	if err := decodeStrict(raw, &f); err != nil {
 		return nil, err
 	}
-	if f.Sep == nil || f.Cls == nil {
-		return nil, errors.New("BertProcessing needs sep and cls")
-	}
-	put, err := newBertProcessor(*f.Cls, *f.Sep, vocab)
+	put, err := newBertProcessor(f.Cls, f.Sep, vocab)
 	return []postProcessor{put}, err
 }
 
@@ -270,25 +220,21 @@ func parseBertProcessing(raw json.RawMessage, vocab *vocabulary) ([]postProcesso
 // trim comes first.
 func parseRoberta(raw json.RawMessage, vocab *vocabulary) ([]postProcessor, error) {
 	var f struct {
-		Type           string   `json:"type"`
-		Sep            *namedID `json:"sep"`
-		Cls            *namedID `json:"cls"`
-		TrimOffsets    *bool    `json:"trim_offsets"`
-		AddPrefixSpace *bool    `json:"add_prefix_space"`
+		Type           string  `json:"type"`
+		Sep            namedID `json:"sep" need:"true"`
+		Cls            namedID `json:"cls" need:"true"`
+		TrimOffsets    bool    `json:"trim_offsets" need:"true"`
+		AddPrefixSpace bool    `json:"add_prefix_space" need:"true"`
 	}
 	if err := decodeStrict(raw, &f); err != nil {
 		return nil, err
 	}
-	if f.Sep == nil || f.Cls == nil || f.TrimOffsets == nil || f.AddPrefixSpace == nil {
-		return nil, errors.New(
-			"RobertaProcessing needs sep, cls, trim_offsets and add_prefix_space")
-	}
-	put, err := newBertProcessor(*f.Cls, *f.Sep, vocab)
+	put, err := newBertProcessor(f.Cls, f.Sep, vocab)
 	put.roberta = true
-	if !*f.TrimOffsets {
+	if !f.TrimOffsets {
 		return []postProcessor{put}, err
 	}
-	return []postProcessor{trim{*f.AddPrefixSpace}, put}, err
+	return []postProcessor{trim{f.AddPrefixSpace}, put}, err
 }
 
 func newBertProcessor(cls, sep namedID, vocab *vocabulary) (put bertProcessor, err error) {

@@ -2,20 +2,13 @@ package tokenizer
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
 )
 
 // preTokenizers are applied one after the other, each to the pieces of the one before.
-type preTokenizers []preTokenizerPart
-
-// preTokenizerPart is a pre-tokenizer with its place in the file, for errors.
-type preTokenizerPart struct {
-	place
-	preTokenizer
-}
+type preTokenizers []partOf[preTokenizer]
 
 // pieceSteps is how many steps a piece counts in addition to its bytes.
 const pieceSteps = 8
@@ -31,10 +24,10 @@ func (s preTokenizers) split(p piece, m *meter, yield func(piece)) error {
 		return s[0].wrap(err)
 	}
 	if len(s) == 1 {
-		return s[0].wrap(s[0].split(p, m, yield))
+		return s[0].wrap(s[0].part.split(p, m, yield))
 	}
 	var inner error
-	err := s[0].split(p, m, func(q piece) {
+	err := s[0].part.split(p, m, func(q piece) {
 		// The pre-tokenizer cannot be stopped, so after an error its other pieces are passed over.
 		if inner == nil && q.text != "" {
 			inner = s[1:].split(q, m, yield)
@@ -48,69 +41,20 @@ func (s preTokenizers) split(p piece, m *meter, yield func(piece)) error {
 
 // preTokenizerKinds parses the pre-tokenizers, by type.
 var preTokenizerKinds = map[string]func(raw json.RawMessage) (preTokenizer, error){
-	"BertPreTokenizer":   bareSplit(bertWords{}),
+	"BertPreTokenizer":   bare[preTokenizer](bertWords{}),
 	"ByteLevel":          parseByteLevelSplit,
 	"CharDelimiterSplit": parseDelimiter,
 	"Digits":             parseDigits,
 	"Metaspace":          parseMetaspaceSplit,
 	"Punctuation":        parsePunctuation,
-	"Sequence":           nil, // see parsePreTokenizer
 	"Split":              parseSplit,
-	"Whitespace":         bareSplit(splitter{wordsAndMarks{}, removed, true}),
-	"WhitespaceSplit":    bareSplit(splitter{runeClass(isSpace), removed, false}),
+	"Whitespace":         bare[preTokenizer](splitter{wordsAndMarks{}, removed, true}),
+	"WhitespaceSplit":    bare[preTokenizer](splitter{runeClass(isSpace), removed, false}),
 }
 
-// bareSplit returns the function that parses a pre-tokenizer without settings. Any other key is an
-// error.
-func bareSplit(p preTokenizer) func(json.RawMessage) (preTokenizer, error) {
-	return func(raw json.RawMessage) (preTokenizer, error) {
-		var only struct {
-			Type string `json:"type"`
-		}
-		return p, decodeStrict(raw, &only)
-	}
-}
-
-// parsePreTokenizer parses a pre-tokenizer as a list. A Sequence inside a Sequence is flattened.
+// parsePreTokenizer parses a pre-tokenizer as a list.
 func parsePreTokenizer(key string, raw json.RawMessage, depth int) (preTokenizers, error) {
-	if isNull(raw) && depth == 0 {
-		return nil, nil
-	}
-	kind := kindOf(raw)
-	if kind == "Sequence" {
-		return parsePreTokenizers(key, raw, depth)
-	}
-	parse, ok := preTokenizerKinds[kind]
-	if !ok {
-		return nil, unsupportedType(key, raw, names(preTokenizerKinds)...)
-	}
-	p, err := parse(raw)
-	return preTokenizers{{place{key, kind}, p}}, atKey(key, err)
-}
-
-// parsePreTokenizers parses a Sequence. Its depth and the number of its parts are limited, because
-// each part is a pass over every piece.
-func parsePreTokenizers(key string, raw json.RawMessage, depth int) (all preTokenizers, err error) {
-	var s struct {
-		Type string            `json:"type"`
-		Each []json.RawMessage `json:"pretokenizers"`
-	}
-	if err := decodeStrict(raw, &s); err != nil {
-		return nil, atKey(key, err)
-	}
-	if depth == maxNesting {
-		return nil, errNesting(key)
-	}
-	for i, r := range s.Each {
-		p, err := parsePreTokenizer(fmt.Sprintf("%s.pretokenizers[%d]", key, i), r, depth+1)
-		if err != nil {
-			return nil, err
-		}
-		if all = append(all, p...); len(all) > maxParts {
-			return nil, errParts(key, len(all))
-		}
-	}
-	return all, nil
+	return sectionOf("pretokenizers", preTokenizerKinds).parts(key, raw, depth)
 }
 
 // behavior says what happens to the matches at which a text is split.
@@ -217,10 +161,10 @@ func (s *partition) finish() {
 
 // splitFile is the pre_tokenizer Split.
 type splitFile struct {
-	Type     string       `json:"type"`
-	Pattern  *patternFile `json:"pattern"`
-	Behavior behavior     `json:"behavior"`
-	Invert   *bool        `json:"invert"`
+	Type     string      `json:"type"`
+	Pattern  patternFile `json:"pattern" need:"true"`
+	Behavior behavior    `json:"behavior" need:"true"`
+	Invert   bool        `json:"invert" need:"true"`
 }
 
 func parseSplit(raw json.RawMessage) (preTokenizer, error) {
@@ -228,42 +172,39 @@ func parseSplit(raw json.RawMessage) (preTokenizer, error) {
 	if err := decodeStrict(raw, &f); err != nil {
 		return nil, err
 	}
-	if f.Pattern == nil || f.Invert == nil {
-		return nil, errors.New("type Split needs pattern, behavior and invert")
-	}
-	pat, err := parsePattern(*f.Pattern)
+	pat, err := parsePattern(f.Pattern)
 	if err != nil {
 		return nil, err
 	}
-	return splitter{pat, f.Behavior, *f.Invert}, f.Behavior.check()
+	return splitter{pat, f.Behavior, f.Invert}, f.Behavior.check()
 }
 
-// parsePunctuation parses Punctuation, which is Split with a class of characters. It has the same
-// keys, of which only the behavior may be set.
+// parsePunctuation parses Punctuation, which is Split with a class of characters.
 func parsePunctuation(raw json.RawMessage) (preTokenizer, error) {
-	f := splitFile{Behavior: isolated}
+	var f struct {
+		Type     string    `json:"type"`
+		Behavior *behavior `json:"behavior"`
+	}
 	if err := decodeStrict(raw, &f); err != nil {
 		return nil, err
 	}
-	if f.Pattern != nil || f.Invert != nil {
-		return nil, errors.New("type Punctuation takes no pattern and no invert")
+	b := isolated
+	if f.Behavior != nil {
+		b = *f.Behavior
 	}
-	return splitter{runeClass(isPunctuation), f.Behavior, false}, f.Behavior.check()
+	return splitter{runeClass(isPunctuation), b, false}, b.check()
 }
 
 // parseDigits parses Digits: each digit by itself, or runs of them.
 func parseDigits(raw json.RawMessage) (preTokenizer, error) {
 	var f struct {
 		Type       string `json:"type"`
-		Individual *bool  `json:"individual_digits"`
+		Individual bool   `json:"individual_digits" need:"true"`
 	}
 	if err := decodeStrict(raw, &f); err != nil {
 		return nil, err
 	}
-	switch {
-	case f.Individual == nil:
-		return nil, errors.New("type Digits needs individual_digits")
-	case *f.Individual:
+	if f.Individual {
 		return splitter{runeClass(isNumeric), isolated, false}, nil
 	}
 	return splitter{runeClass(isNumeric), contiguous, false}, nil
@@ -298,7 +239,7 @@ func parseByteLevelSplit(raw json.RawMessage) (preTokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return byteLevel{*b.AddPrefixSpace, b.UseRegex == nil || *b.UseRegex, true}, nil
+	return byteLevel{b.AddPrefixSpace, b.UseRegex == nil || *b.UseRegex, true}, nil
 }
 
 // wordsAndMarks is the pattern \w+|[^\w\s]+.

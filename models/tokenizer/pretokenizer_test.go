@@ -142,7 +142,7 @@ func TestBertPreTokenizer(t *testing.T) {
 
 // Punctuation isolates punctuation.
 func TestPunctuationDefault(t *testing.T) {
-	checkPreTokenizer(t, `{"type": "Punctuation", "behavior": "Isolated"}`, []splitText{
+	checkPreTokenizer(t, `{"type": "Punctuation"}`, []splitText{
 		{"Hi, you!", []splitWord{{"Hi", 0, 2}, {",", 2, 3}, {" you", 3, 7}, {"!", 7, 8}}},
 		{"...", []splitWord{{".", 0, 1}, {".", 1, 2}, {".", 2, 3}}},
 		{"a", []splitWord{{"a", 0, 1}}},

@@ -8,8 +8,8 @@ import (
 // TestRefusals has one case for each error about a part of a file. Each names the key.
 func TestRefusals(t *testing.T) {
 	for _, c := range []struct{ key, value, want string }{
-		{"normalizer", `{"type":"Prepend"}`, "normalizer: type Prepend needs prepend"},
-		{"normalizer", `{"type":"Replace"}`, "normalizer: type Replace needs pattern and content"},
+		{"normalizer", `{"type":"Prepend"}`, "normalizer: Prepend needs prepend"},
+		{"normalizer", `{"type":"Replace"}`, "normalizer: Replace needs pattern and content"},
 		{
 			"normalizer", `{"type":"Replace","pattern":{},"content":""}`,
 			"a pattern must be either a String or a Regex",
@@ -50,7 +50,7 @@ func TestRefusals(t *testing.T) {
 		},
 		{
 			"pre_tokenizer", `{"type":"Punctuation","invert":true}`,
-			"Punctuation takes no pattern and no invert",
+			`unknown field "invert" (known are type, behavior)`,
 		},
 		{"pre_tokenizer", `{"type":"Digits"}`, "Digits needs individual_digits"},
 		{

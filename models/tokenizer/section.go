@@ -3,7 +3,6 @@ package tokenizer
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 )
 
@@ -15,15 +14,12 @@ func checkTruncation(raw json.RawMessage) error {
 	}
 	var f struct {
 		Direction *string `json:"direction"`
-		MaxLength *uint32 `json:"max_length"`
+		MaxLength uint32  `json:"max_length" need:"true"`
 		Strategy  string  `json:"strategy"`
-		Stride    *uint32 `json:"stride"`
+		Stride    uint32  `json:"stride" need:"true"`
 	}
 	if err := decodeStrict(raw, &f); err != nil {
 		return err
-	}
-	if f.MaxLength == nil || f.Stride == nil {
-		return errors.New("max_length and stride are needed")
 	}
 	// which of two texts is truncated
 	switch f.Strategy {
@@ -43,18 +39,15 @@ func checkPadding(raw json.RawMessage) error {
 		return nil
 	}
 	var f struct {
-		Strategy   json.RawMessage `json:"strategy"`
-		Direction  *string         `json:"direction"`
+		Strategy   json.RawMessage `json:"strategy" need:"true"`
+		Direction  string          `json:"direction" need:"true"`
 		MultipleOf *uint32         `json:"pad_to_multiple_of"`
-		ID         *uint32         `json:"pad_id"`
-		TypeID     *uint32         `json:"pad_type_id"`
-		Token      *string         `json:"pad_token"`
+		ID         uint32          `json:"pad_id" need:"true"`
+		TypeID     uint32          `json:"pad_type_id" need:"true"`
+		Token      string          `json:"pad_token" need:"true"`
 	}
 	if err := decodeStrict(raw, &f); err != nil {
 		return err
-	}
-	if f.Direction == nil || f.ID == nil || f.TypeID == nil || f.Token == nil {
-		return errors.New("strategy, direction, pad_id, pad_type_id and pad_token are needed")
 	}
 	if !bytes.Equal(f.Strategy, []byte(`"BatchLongest"`)) {
 		var fixed struct{ Fixed *uint32 }
@@ -65,7 +58,7 @@ func checkPadding(raw json.RawMessage) error {
 			}
 		}
 	}
-	return checkDirection(f.Direction)
+	return checkDirection(&f.Direction)
 }
 
 // checkDirection checks where a text is truncated or padded. Older files lack the direction of

@@ -9,9 +9,9 @@ import (
 // templateFile is the post_processor TemplateProcessing: what surrounds one text, and two.
 type templateFile struct {
 	Type          string                      `json:"type"`
-	Single        []templatePiece             `json:"single"`
-	Pair          []templatePiece             `json:"pair"`
-	SpecialTokens map[string]templateSpecials `json:"special_tokens"`
+	Single        []templatePiece             `json:"single" need:"true"`
+	Pair          []templatePiece             `json:"pair" need:"true"`
+	SpecialTokens map[string]templateSpecials `json:"special_tokens" need:"true"`
 }
 
 // templatePiece is a text, which is sequence A or B, or a name in special_tokens: one of the two is
@@ -51,9 +51,6 @@ func parseTemplate(raw json.RawMessage, vocab *vocabulary) ([]postProcessor, err
 	var f templateFile
 	if err := decodeStrict(raw, &f); err != nil {
 		return nil, err
-	}
-	if f.Single == nil || f.Pair == nil || f.SpecialTokens == nil {
-		return nil, errors.New("TemplateProcessing needs single, pair and special_tokens")
 	}
 	var t template
 	var err error

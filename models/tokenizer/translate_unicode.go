@@ -26,7 +26,7 @@ func (s *classItems) property(t *translator, negated, alone bool) (bool, error) 
 
 // category adds a category or script of Unicode.
 func (s *classItems) category(t *translator, name string) error {
-	extra, ok := newInClass[name]
+	extra, ok := unicodeTables[`\p{`+name+`}`]
 	if !ok {
 		return t.refuse(fmt.Sprintf(`\p{%.40s}`, name))
 	}
@@ -51,7 +51,7 @@ func (s *classItems) category(t *translator, name string) error {
 	} else {
 		s.text.WriteString(`\p{` + name + `}`)
 	}
-	for _, r := range newRuneSet(extra) {
+	for _, r := range extra {
 		s.text.WriteString(runText(r))
 	}
 	return nil
@@ -63,7 +63,7 @@ var wordClass = sync.OnceValue(func() string {
 	var s strings.Builder
 	for _, name := range []string{"L", "M", "Nd", "Nl", "Pc"} {
 		s.WriteString(`\p{` + name + `}`)
-		for _, r := range newRuneSet(newInClass[name]) {
+		for _, r := range unicodeTables[`\p{`+name+`}`] {
 			s.WriteString(runText(r))
 		}
 	}
@@ -91,7 +91,7 @@ func propertyRuns(name string) (runeSet, bool) {
 }
 
 // knownRuns caches the results of propertyRuns by name. It has at most as many entries as
-// newInClass.
+// unicodeTables.
 var knownRuns sync.Map
 
 // tableRuns returns the ranges of a table.

@@ -33,13 +33,9 @@ func lowest(scores []float64) float64 {
 
 // tokenize adds the tokens of a word. Words repeat, so the result is kept.
 func (m *unigram) tokenize(w *encodeWork, word piece) error {
-	parts := m.cache.get(word.text)
-	if parts == nil {
-		var err error
-		if parts, err = m.encode(word.text, w.meter); err != nil {
-			return err
-		}
-		m.cache.put(word.text, parts)
+	parts, err := m.cache.parts(word.text, w.meter, m.encode)
+	if err != nil {
+		return err
 	}
 	w.add(word, 0, parts, m.contents, m.unk)
 	return nil

@@ -16,7 +16,7 @@ func (m *wordLevel) tokenize(w *encodeWork, word piece) error {
 	if !ok {
 		// A file may name an unknown token that its vocabulary does not have.
 		if id = m.unk; id == noSymbol {
-			return errUnknown(word.text, "model.unk_token", *m.file.UnkToken)
+			return errUnknown(word.text, "model.unk_token", m.file.UnkToken)
 		}
 	}
 	w.add(word, 0, []part{{id, 0, int32(len(word.text))}}, m.contents, noSymbol)

@@ -15,13 +15,9 @@ type wordPiece struct {
 
 // tokenize adds the tokens of a word, which are kept because words repeat.
 func (m *wordPiece) tokenize(w *encodeWork, word piece) error {
-	parts := m.cache.get(word.text)
-	if parts == nil {
-		var err error
-		if parts, err = m.encode(word.text, w.meter); err != nil {
-			return err
-		}
-		m.cache.put(word.text, parts)
+	parts, err := m.cache.parts(word.text, w.meter, m.encode)
+	if err != nil {
+		return err
 	}
 	w.add(word, 0, parts, m.contents, noSymbol)
 	return nil
@@ -30,7 +26,7 @@ func (m *wordPiece) tokenize(w *encodeWork, word piece) error {
 // encode divides a word. Taking the longest token first is not the best cover, and may fail where
 // another one exists; then the whole word is unknown, as in BERT.
 func (m *wordPiece) encode(word string, work *meter) ([]part, error) {
-	if utf8.RuneCountInString(word) > *m.file.MaxLength {
+	if utf8.RuneCountInString(word) > m.file.MaxLength {
 		return m.unknown(word)
 	}
 	var parts []part
@@ -55,7 +51,7 @@ func (m *wordPiece) encode(word string, work *meter) ([]part, error) {
 
 func (m *wordPiece) unknown(word string) ([]part, error) {
 	if m.unk == noSymbol {
-		return nil, errUnknown(word, "model.unk_token", *m.file.UnkToken)
+		return nil, errUnknown(word, "model.unk_token", m.file.UnkToken)
 	}
 	return []part{{m.unk, 0, int32(len(word))}}, nil
 }

@@ -53,7 +53,7 @@ func (t *Tokenizer) modelSection() (json.RawMessage, error) {
 		return marshal(struct {
 			Type     string     `json:"type"`
 			Vocab    modelVocab `json:"vocab"`
-			UnkToken *string    `json:"unk_token"`
+			UnkToken string     `json:"unk_token"`
 		}{m.file.Type, vocab, m.file.UnkToken})
 	case *unigram:
 		// A list, whose places are the ids.

@@ -10,6 +10,7 @@ package main
 
 import (
 	"cmp"
+	_ "embed"
 	"flag"
 	"fmt"
 	"math"
@@ -17,6 +18,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"text/template"
 
 	"github.com/headwater-ml/headwater/attribution/evaluate"
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -101,130 +103,50 @@ func between(text []byte, content string) ([]byte, error) {
 // all is the last group, over all cases.
 func (r *report) all() string { return r.Groups[len(r.Groups)-1] }
 
-// page is the measured part of docs/methods.md.
-func (r *report) page(machine string, unguided []*report) string {
-	var b strings.Builder
-	n := (r.Cases + r.Unproven) / max(1, len(r.Groups)-1)
-	fmt.Fprintf(&b, intro, r.Cases, n, r.Chosen, r.Cases)
-	b.WriteString(limits)
-	fmt.Fprintf(&b, "\nMeasured with `%s` on %s.\n", r.command(n), machine)
-	b.WriteString("\n### What follows\n\n" + r.conclusions() + "\n" + cautions)
-	b.WriteString(r.proof())
-	b.WriteString(ranking)
-	b.WriteString(r.table("average precision", true))
-	b.WriteString(r.layers())
-	b.WriteString(r.unguided(unguided))
-	b.WriteString(shares)
-	b.WriteString(r.table("share on evidence", false))
-	if _, ok := r.At(r.all(), r.Methods[0], "AOPC"); ok {
-		b.WriteString(losses)
-		b.WriteString(r.faithfulness())
-		if s, ok := r.At(r.all(), evaluate.LatestLine, "AOPC"); ok {
-			top, _ := r.At(r.all(), r.Ranked("AOPC")[0], "AOPC")
-			fmt.Fprintf(&b, removal, top.Mean, s.Mean)
-		}
-	}
-	if r.has(additive[0]) {
-		b.WriteString(ablations)
-		b.WriteString(r.overall(additive))
-	}
-	if r.Randomized != nil {
-		b.WriteString(shuffled)
-		b.WriteString(r.randomized())
-	}
-	b.WriteString("\n### Do methods agree?\n\n" +
-		"Mean rank correlation between the sizes of the scores of two methods, over all cases.\n\n")
-	b.WriteString(r.agreement())
-	return b.String()
-}
-
-// intro begins the page.
-const intro = `## Which method to believe
-
-Every method of ` + "`headwater methods`" + ` is scored on %d held-out sentences of the embedded model's
-grammar, out of %d of each kind. The grammar says which words decide an answer: the subject of a
-verb, across nouns of the other number; the person that a pronoun stands for; the fact that a
-question asks for, with the words that link the two; the word at the same place of a list. Scorers
-explain the answer against its foil. The model itself would have chosen exactly this word in %d of
-the %d sentences; in agreement, any verb of the right number is right.
-
-`
-
-// limits says what the tables do not show.
-const limits = `The tables do not show that the model reads the evidence where it stands. Attention may carry a
-word's content to another position in a lower layer and read it from there in a higher layer, so a
-method that names the carrier is not wrong about the model. One head of this model (layer 3, head 6)
-was shown the evidence while training began, so the attention of layer 3 is no natural find. And
-this is one small model. For models whose circuits are set by hand, where the right answer is exact,
-see ` + "`headwater bench methods --planted`" + `.
-
-The tables do show whether a method points at the words that decide the answer. That these words
-decide is proven for each sentence, by changing its words.
-`
-
-// cautions says what the tables might be taken for and do not show.
-const cautions = `What does not follow:
-
-- That attention of the right layer is enough in other models. Here one head of that layer was
-  taught to look at the evidence, and the layer was found with sentences whose evidence is known.
-  Without such sentences nobody knows which layer to read; the last one is a bad guess.
-- That scorers beat methods that read attention, or the reverse. It depends on the layer.
-- That a method is wrong about how positions mix. Rollout and flow say where information could have
-  come from, and most of it could have come from the first words.
-- How methods do where evidence is redundant. A sentence counts only if each piece of its evidence
-  is needed, one at a time. Occlusion looks for exactly that, so the choice favours occlusion.
-`
-
-// ranking introduces the table of average precision.
-const ranking = `
-### Where the evidence stands in the ranking
-
-![Average precision of the evidence by method, for each kind and over all, with the lines of chance, random scores and position](methods.svg)
-
-Average precision is a mean over the pieces of evidence: the share of evidence among the words
-ranked down to that piece. Brackets hold 95 % confidence. Signed scores count by their size. Control
-tokens, and words of form that decide, are not ranked. A method of one layer is scored in the layer
-that did best on other sentences. *Lines* in italics know nothing of the text: *chance* is the mean
-over all orders, *earliest first* and *latest first* rank by position. ` + "`ms`" + ` is the time to explain
-one token after its prompt, and ` + "`×`" + ` is that time divided by the time to generate the token.
-
-`
-
-// losses introduces the measures of what the answer loses.
-const losses = `
-### What the answer loses
-
-How far the answer's probability falls when words are removed in the method's order. AOPC is the
-mean over how many are removed (high is good); comprehensiveness is the fall when the first 1 to
-50 % are removed (high is good); sufficiency is the fall when only these are left (low is good).
-Control tokens stay.
-
-`
+//go:embed page.tmpl
+var pageText string
 
 // additive are the measures of ablations.
 var additive = []string{"linear datamodeling score", "drop of the top 3"}
 
-// ablations introduces the measures of ablations.
-const ablations = `
-### Do the scores add up?
+// page is the measured part of docs/methods.md.
+func (r *report) page(machine string, others []*report) string {
+	var b strings.Builder
+	t := template.Must(template.New("page").Funcs(r.functions(machine, others)).Parse(pageText))
+	if err := t.Execute(&b, r); err != nil {
+		panic(err) // the template is a constant
+	}
+	return b.String()
+}
 
-Each word is removed with probability ½, 32 times. The *linear datamodeling score* is the rank
-correlation between the sum of the scores of the words that are left and the log-odds of the answer;
-the *drop of the top 3* is what the answer's log-probability loses without the three highest scores,
-in nats. High is good for both (Cohen-Wang et al. 2024). Unlike the rankings above, both take the
-scores with their signs.
+// functions are what page.tmpl calls besides the fields of the report.
+func (r *report) functions(machine string, others []*report) template.FuncMap {
+	at := func(method, measure string) string {
+		s, _ := r.At(r.all(), method, measure)
+		return cell(s)
+	}
+	return template.FuncMap{
+		"machine": func() string { return machine }, "command": r.command,
+		"conclusions": r.conclusions, "perKind": r.perKind, "ranked": r.Ranked, "method": r.method,
+		"has": r.has, "cell": cell, "deciding": deciding, "lost": lost, "overall": at,
+		"shuffled": r.shuffled, "removed": r.removed, "cost": r.cost, "cells": r.cells,
+		"sentences": func() int { return r.Cases + r.Unproven },
+		"last":      func() int { return len(r.Groups) - 1 },
+		"additive":  func() []string { return additive },
+		"list":      func(names ...string) []string { return names },
+		"inc":       func(i int) int { return i + 1 },
+		"unguided":  func() *unguidedTable { return r.unguided(others) },
+		"oneLayer": func() []evaluate.Layers { // a table of one column shows nothing
+			if len(r.Layers) > 0 && len(r.Layers[0].Layers) < 2 {
+				return nil
+			}
+			return r.Layers
+		},
+	}
+}
 
-`
-
-// shuffled introduces the comparison with shuffled weights.
-const shuffled = `
-### Does it notice that the weights are random?
-
-Rank correlation between a method's scores and its scores for the same model after the entries of
-every matrix were shuffled. Near 0 is good: a method that stays the same shows the text or the
-positions, not the model. Methods of one layer are compared in the layer that is scored.
-
-`
+// perKind is the number of sentences of each kind.
+func (r *report) perKind() int { return (r.Cases + r.Unproven) / max(1, len(r.Groups)-1) }
 
 // conclusions says what the numbers bear out, from the numbers.
 func (r *report) conclusions() string {
@@ -296,107 +218,31 @@ func (r *report) lead(method string) (mean, low, high float64) {
 	return mean, low, high
 }
 
-// shares introduces the table of what part of the scores is on the evidence.
-const shares = `
-### Share of the scores on the evidence
-
-The share of a row's sum over the ranked words that is on the evidence. Ranks do not show it.
-
-`
-
-// removal compares the best method with removing the last words.
-const removal = `
-The best AOPC here is %.2f. *Latest first*, which only removes the last words, reaches %.2f. The
-nearer the two are, the less this measure separates a method that finds the evidence from one
-that breaks the sentence.
-`
-
-// proofs introduces the table of what changing words did.
-const proofs = `
-### Is the evidence evidence?
-
-Each word of each sentence is replaced by another of its kind, and the model is asked again. A piece
-of evidence *decides* if the model then prefers the answer that has become right, or, where no
-answer is right, if it loses at least half of its preference for the answer over the foil. The loss
-stands beside it as a share (mean, lowest and highest; above 1 the other answer is preferred), and
-for evidence in logits too. A sentence is scored if all of its evidence decides and no other word
-does; %d of %d are not scored. Words of form, such as a question mark, say what kind of answer is
-wanted, and there is no other word of their kind. Each is replaced by several others, and if it
-decides with all of them, it is not ranked.
-
-| | scored | evidence that decides | lost | logits | other words that decide | lost | words of form that decide |
-|---|---|---|---|---|---|---|---|
-`
-
-// proof returns the section on what changing words did.
-func (r *report) proof() string {
-	if len(r.Proofs) == 0 {
-		return ""
+// removed compares the best AOPC with that of removing the last words; nil if it is not there.
+func (r *report) removed() any {
+	s, ok := r.At(r.all(), evaluate.LatestLine, "AOPC")
+	if !ok {
+		return nil
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, proofs, r.Unproven, r.Cases+r.Unproven)
-	for _, p := range r.Proofs {
-		fmt.Fprintf(&b, "| %s | %d of %d | %s | %s | %s | %s | %s | %s |\n",
-			p.Group, p.Proven, p.Cases, deciding(p.Evidence), lost(p.Evidence),
-			logits(p.Evidence), deciding(p.Others), lost(p.Others), deciding(p.Forms))
-	}
-	return b.String()
+	best, _ := r.At(r.all(), r.Ranked("AOPC")[0], "AOPC")
+	return struct{ Best, LatestFirst float64 }{best.Mean, s.Mean}
 }
 
-// deciding, lost and logits are cells of the table of changes.
+// deciding and lost are cells of the table of changes.
 func deciding(m evaluate.Moves) string { return fmt.Sprintf("%d of %d", m.Deciding, m.Words) }
 
 func lost(m evaluate.Moves) string {
 	return fmt.Sprintf("%.2f (%.2f to %.2f)", m.Loss.Mean, m.Least, m.Most)
 }
 
-func logits(m evaluate.Moves) string { return fmt.Sprintf("%.1f", m.Logits.Mean) }
-
-// layerByLayer introduces the table of methods of one layer.
-const layerByLayer = `
-#### Layer by layer
-
-Average precision over all cases, for methods of one layer. **Bold** is the layer that is scored
-above: the best one on %d other sentences of all kinds. The best layer in this table itself is known
-only in hindsight and is no score of a method.
-
-| method |`
-
-// layers returns the section of methods of one layer.
-func (r *report) layers() string {
-	if len(r.Layers) == 0 || len(r.Layers[0].Layers) < 2 {
-		return ""
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, layerByLayer, r.Selection)
-	for _, l := range r.Layers[0].Layers {
-		fmt.Fprintf(&b, " layer %d |", l)
-	}
-	columns := 2 + len(r.Layers[0].Layers)
-	b.WriteString(" best in hindsight |\n" + strings.Repeat("|---", columns) + "|\n")
-	for _, l := range r.Layers {
-		last := len(l.Table) - 1
-		fmt.Fprintf(&b, "| `%s` |", l.Method)
-		for k, s := range l.Table[last] {
-			text := cell(s)
-			if l.Layers[k] == l.Picked[last] {
-				text = "**" + text + "**"
-			}
-			fmt.Fprintf(&b, " %s |", text)
-		}
-		fmt.Fprintf(&b, " layer %d |\n", l.Best[last])
-	}
-	return b.String()
-}
-
 // command is what was run.
-func (r *report) command(n int) string {
+func (r *report) command() string {
 	ablated := ""
 	if r.has(additive[0]) {
 		ablated = " --ablations 32"
 	}
 	return fmt.Sprintf("headwater bench methods --backend %s --cases %d --faithful%s "+
-		"--randomized --json -o report.json", cmp.Or(r.Model.Backend, "xla"), n, ablated)
+		"--randomized --json -o report.json", cmp.Or(r.Model.Backend, "xla"), r.perKind(), ablated)
 }
 
 // has reports whether the report has a measure.
@@ -405,33 +251,21 @@ func (r *report) has(measure string) bool {
 		func(m evaluate.Measure) bool { return m.Name == measure })
 }
 
-// table returns a measure by method and group.
-func (r *report) table(measure string, cost bool) string {
-	var b strings.Builder
-	b.WriteString("| method |")
+// cells are those of a method in each group.
+func (r *report) cells(method, measure string) (cells []string) {
 	for _, g := range r.Groups {
-		fmt.Fprintf(&b, " %s |", g)
+		s, _ := r.At(g, method, measure)
+		cells = append(cells, cell(s))
 	}
-	columns := len(r.Groups) + 1
-	if cost {
-		b.WriteString(" ms | × |")
-		columns += 2
+	return cells
+}
+
+// cost is two cells: milliseconds, and their multiple of a token.
+func (r *report) cost(method string) string {
+	if c, ok := r.Cost[method]; ok {
+		return fmt.Sprintf(" %.1f | %.1f", c.Milliseconds, c.Multiple)
 	}
-	b.WriteString("\n" + strings.Repeat("|---", columns) + "|\n")
-	for _, name := range r.Ranked(measure) {
-		fmt.Fprintf(&b, "| %s |", r.method(name))
-		for _, g := range r.Groups {
-			s, _ := r.At(g, name, measure)
-			fmt.Fprintf(&b, " %s |", cell(s))
-		}
-		if c, ok := r.Cost[name]; ok && cost {
-			fmt.Fprintf(&b, " %.1f | %.1f |", c.Milliseconds, c.Multiple)
-		} else if cost {
-			b.WriteString(" – | – |")
-		}
-		b.WriteString("\n")
-	}
-	return b.String()
+	return " – | –"
 }
 
 // method writes a method's name, with the layer that is scored if it has one; lines are set apart.
@@ -453,64 +287,12 @@ func cell(s evaluate.Summary) string {
 	return fmt.Sprintf("%.2f [%.2f, %.2f]", s.Mean, s.Low, s.High)
 }
 
-// faithfulness returns the table of what is lost.
-func (r *report) faithfulness() string {
-	return r.overall([]string{"AOPC", "comprehensiveness", "sufficiency"})
-}
-
-// overall returns a table of measures over all cases, ordered by the first of them.
-func (r *report) overall(measures []string) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "| method | %s |\n|---%s|\n", strings.Join(measures, " | "),
-		strings.Repeat("|---", len(measures)))
-	for _, name := range r.Ranked(measures[0]) {
-		fmt.Fprintf(&b, "| %s |", r.method(name))
-		for _, m := range measures {
-			s, _ := r.At(r.all(), name, m)
-			fmt.Fprintf(&b, " %s |", cell(s))
-		}
-		b.WriteString("\n")
-	}
-	return b.String()
-}
-
-// randomized returns the table of correlations with shuffled weights.
-func (r *report) randomized() string {
-	var b strings.Builder
-	b.WriteString("| method | correlation |\n|---|---|\n")
+// shuffled are the methods that were compared with shuffled weights, the best first.
+func (r *report) shuffled() []string {
 	names := slices.Clone(r.Methods)
 	names = slices.DeleteFunc(names, func(n string) bool { _, ok := r.Randomized[n]; return !ok })
 	slices.SortStableFunc(names, func(a, b string) int {
 		return cmp.Compare(r.Randomized[a].Mean, r.Randomized[b].Mean)
 	})
-	for _, name := range names {
-		fmt.Fprintf(&b, "| %s | %s |\n", r.method(name), cell(r.Randomized[name]))
-	}
-	return b.String()
-}
-
-// agreement returns the table of correlations between methods.
-func (r *report) agreement() string {
-	var b strings.Builder
-	b.WriteString("| |")
-	for i := range r.Agreement.Methods {
-		fmt.Fprintf(&b, " %d |", i+1)
-	}
-	b.WriteString("\n|---" + strings.Repeat("|---", len(r.Agreement.Methods)) + "|\n")
-	for i, name := range r.Agreement.Methods {
-		fmt.Fprintf(&b, "| %d `%s` |", i+1, name)
-		for j := range r.Agreement.Methods {
-			s := r.Agreement.Spearman[i][j]
-			switch {
-			case i == j:
-				b.WriteString(" |")
-			case s.N == 0:
-				b.WriteString(" – |")
-			default:
-				fmt.Fprintf(&b, " %.2f |", s.Mean)
-			}
-		}
-		b.WriteString("\n")
-	}
-	return b.String()
+	return names
 }

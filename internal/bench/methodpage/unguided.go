@@ -27,50 +27,43 @@ func read(path string) (*report, error) {
 	return r, nil
 }
 
-// withoutGuidance introduces the table of models that were not shown the evidence.
-const withoutGuidance = `
-### Without the guided head
-
-The same bench on %d models of the same shape in which no head was ever shown the evidence: other
-seeds, so other words, batches and first weights. Each was made with
-` + "`go run ./cmd/train-tiny -guided 0 -seed N -o DIR`" + ` and measured with
-` + "`headwater bench methods --model DIR --grammar --cases %d --json`" + `.
-A cell is the mean over the models of their mean average precision, with the lowest and the highest
-model in brackets where these differ; there is none where a model has fewer than %d proven sentences.
-*Guided* is the model above. The last column has the layer that was chosen for each model, with other
-sentences.
-
-`
-
 // fewest is how many sentences of a kind each model must have proven.
 const fewest = 5
 
-// unguided returns the section on models that were not shown the evidence, the first seed first; ""
-// if there are none.
-func (r *report) unguided(others []*report) string {
+// unguidedTable is the table of models that were not shown the evidence.
+type unguidedTable struct {
+	Models, PerKind, Fewest int
+	// Proven is how many sentences of each group were proven, in each model.
+	Proven []string
+	Rows   []unguidedRow
+}
+
+// unguidedRow is a method: a cell for each group, its score in the guided model, and the layers that
+// were chosen.
+type unguidedRow struct {
+	Method string
+	Cells  []string
+	Guided float64
+	Layers string
+}
+
+// unguided compares the models that were not shown the evidence, the first seed first; nil if there
+// are none.
+func (r *report) unguided(others []*report) *unguidedTable {
 	if len(others) == 0 {
-		return ""
+		return nil
 	}
-	var b strings.Builder
-	n := (others[0].Cases + others[0].Unproven) / max(1, len(others[0].Groups)-1)
-	fmt.Fprintf(&b, withoutGuidance, len(others), n, fewest)
-	b.WriteString("| method |")
+	t := &unguidedTable{Models: len(others), PerKind: others[0].perKind(), Fewest: fewest}
 	for _, g := range r.Groups {
-		fmt.Fprintf(&b, " %s |", g)
-	}
-	b.WriteString(" guided | layers |\n" + strings.Repeat("|---", len(r.Groups)+3) + "|\n")
-	b.WriteString("| *proven sentences* |")
-	for _, g := range r.Groups {
-		fmt.Fprintf(&b, " %s |", strings.Join(each(others, func(o *report) string {
+		t.Proven = append(t.Proven, each(others, func(o *report) string {
 			for _, p := range o.Proofs {
 				if p.Group == g {
 					return fmt.Sprint(p.Proven)
 				}
 			}
 			return "0"
-		}), ", "))
+		}))
 	}
-	fmt.Fprintf(&b, " %d | |\n", r.Cases)
 	const measure = "average precision"
 	names := slices.Clone(r.Methods)
 	over := func(name, group string) (values []float64) {
@@ -94,39 +87,36 @@ func (r *report) unguided(others []*report) string {
 		if len(over(name, r.all())) == 0 {
 			continue // it was not measured there
 		}
-		plain := "`" + name + "`"
+		row := unguidedRow{Method: "`" + name + "`"}
 		if slices.Contains(evaluate.Lines(), name) {
-			plain = "*" + name + "*"
+			row.Method = "*" + name + "*"
 		}
-		fmt.Fprintf(&b, "| %s |", plain)
 		for _, g := range r.Groups {
-			fmt.Fprintf(&b, " %s |", span(over(name, g)))
+			row.Cells = append(row.Cells, span(over(name, g)))
 		}
 		s, _ := r.At(r.all(), name, measure)
-		chosen := false
-		layers := each(others, func(o *report) string {
-			layer, ok := o.PickedLayer(name)
-			if !ok {
-				return "–"
+		row.Guided = s.Mean
+		row.Layers = each(others, func(o *report) string {
+			if layer, ok := o.PickedLayer(name); ok {
+				return fmt.Sprint(layer)
 			}
-			chosen = true
-			return fmt.Sprint(layer)
+			return "–"
 		})
-		if !chosen {
-			layers = nil
+		if strings.Trim(row.Layers, "–, ") == "" { // no model has one
+			row.Layers = ""
 		}
-		fmt.Fprintf(&b, " %.2f | %s |\n", s.Mean, strings.Join(layers, ", "))
+		t.Rows = append(t.Rows, row)
 	}
-	return b.String()
+	return t
 }
 
-// each returns what f says of each report.
-func each(all []*report, f func(*report) string) []string {
+// each joins what f returns for each report.
+func each(all []*report, f func(*report) string) string {
 	out := make([]string, len(all))
 	for i, r := range all {
 		out[i] = f(r)
 	}
-	return out
+	return strings.Join(out, ", ")
 }
 
 // span writes the mean of values with the lowest and the highest, where these differ.
