@@ -420,7 +420,7 @@ func TestExplainRefusals(t *testing.T) {
 		{"input that is no object", in("--input", "-"), `["a"]`, 1, `line 1: ["a"] is not an object with "prompt", "text", "question", "continuation", `},
 		{"input with an unknown key", in("--input", "-"), `{"prompt":"a","temperature":1}`, 1, `unknown key "temperature"; known are "prompt", "text", "question", "continuation", `},
 		{"input with two objects", in("--input", "-"), `{"prompt":"a"}{"prompt":"b"}`, 1, "there is more after the value"},
-		{"input that is no JSON", in("--input", "-"), `the keys`, 1, `line 1: not valid JSON at byte 2: unexpected "hello`},
+		{"input that is no JSON", in("--input", "-"), `the keys`, 1, `line 1: not valid JSON at byte 2: unexpected "he keys"`},
 		{"input with a key of other letters", in("--input", "-"), `{"Prompt":"a"}`, 1, `line 1: unknown key "Prompt"; did you mean prompt? known are`},
 		{"input with a key twice", in("--input", "-"), `{"prompt":"the keys","prompt":"the dogs"}`, 1, `line 1: key "prompt" comes twice`},
 		{"input with half a character", in("--input", "-"), `{"prompt":"\ud800"}`, 1, `line 1: not valid JSON at byte 12, in /prompt: \ud800 is half of a character`},

@@ -153,12 +153,12 @@ func TestReadJSON(t *testing.T) {
 		{"text is a number", `{"id":"a","text":3}`, corpus.Record{ID: "a", Err: `the key "text" is a number; want a string`}},
 		{"two texts", `{"id":"a","text":"x","prompt":"y"}`, corpus.Record{ID: "a", Err: "there are a prompt and a text, which mean the same; give one of them"}},
 		{"continuation of a text", `{"id":"a","text":"x","continuation":"y"}`, corpus.Record{ID: "a", Err: "a continuation needs a prompt, not a text"}},
-		{"a key twice", `{"id":"a","id":"b","text":"x"}`, corpus.Record{Err: `the line cannot be read: key "id" comes twice`+wantObject}},
+		{"a key twice", `{"id":"a","id":"b","text":"x"}`, corpus.Record{Err: `the line cannot be read: key "id" comes twice` + wantObject}},
 		{"half a character", `{"id":"a","text":"\ud800"}`, corpus.Record{ID: "a", Err: `the key "text": \ud800 at byte 2 is the first half of a character; the second one must follow it`}},
-		{"no JSON", `hello`, corpus.Record{Err: `the line cannot be read: not valid JSON at byte 1: unexpected "hello"`+wantObject}},
-		{"a list", `["a"]`, corpus.Record{Err: `the line cannot be read: ["a"] is not an object`+wantObject}},
-		{"cut", `{"id":"a","text":"x"`, corpus.Record{Err: "the line cannot be read: not valid JSON at byte 21: the text ends too early: is it cut off?"+wantObject}},
-		{"two objects", `{"id":"a","text":"x"} {"id":"b"}`, corpus.Record{Err: "the line cannot be read: not valid JSON: there is more after the value"+wantObject}},
+		{"no JSON", `hello`, corpus.Record{Err: `the line cannot be read: not valid JSON at byte 1: unexpected "hello"` + wantObject}},
+		{"a list", `["a"]`, corpus.Record{Err: `the line cannot be read: ["a"] is not an object` + wantObject}},
+		{"cut", `{"id":"a","text":"x"`, corpus.Record{Err: "the line cannot be read: not valid JSON at byte 21: the text ends too early: is it cut off?" + wantObject}},
+		{"two objects", `{"id":"a","text":"x"} {"id":"b"}`, corpus.Record{Err: "the line cannot be read: not valid JSON: there is more after the value" + wantObject}},
 		{"not UTF-8", "{\"id\":\"a\",\"text\":\"\xff\"}", corpus.Record{Err: "the line is not valid UTF-8; convert the file"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
