@@ -6,7 +6,6 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/aggregation"
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/internal/budget"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/rowmath"
 )
@@ -196,14 +195,7 @@ func (in Input) check(p *plan, tokens int) error {
 
 // checkNeed returns a [trace.MemoryError] if something needs more than the budget.
 func (in Input) checkNeed(need float64, what string) error {
-	if in.Budget <= 0 {
-		return nil
-	}
-	b := budget.Budget{Left: in.Budget, Limit: in.Budget, Chosen: in.Chosen}
-	if in.Limit > 0 {
-		b.Limit = in.Limit
-	}
-	return b.Check(need, what, "take fewer layers or methods, or a shorter text")
+	return in.Memory.Check(need, what, "take fewer layers or methods, or a shorter text")
 }
 
 // inputBytes returns about how many bytes are needed for T tokens: one head that is being read, the

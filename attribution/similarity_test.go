@@ -82,7 +82,7 @@ func TestSimilarityRefusals(t *testing.T) {
 			t.Errorf("error %v, want %q", err, c.want)
 		}
 	}
-	in := Input{Budget: 1 << 20, Tensors: []TensorReader{{
+	in := Input{Memory: trace.Memory{Left: 1 << 20}, Tensors: []TensorReader{{
 		Name: "hidden", Shape: []int{3, 1 << 20, 1},
 		Read: func([]float32, int) error { t.Error("it was read"); return nil },
 	}}}

@@ -109,6 +109,7 @@ func TestParquetMessages(t *testing.T) {
 }
 
 func TestReadJSON(t *testing.T) {
+	const wantObject = `; want one object a line, such as {"id": …, "text": …}`
 	for _, c := range []struct {
 		name, line string
 		want       corpus.Record
@@ -150,12 +151,12 @@ func TestReadJSON(t *testing.T) {
 		{"text is a number", `{"id":"a","text":3}`, corpus.Record{ID: "a", Err: `the key "text" is a number; want a string`}},
 		{"two texts", `{"id":"a","text":"x","prompt":"y"}`, corpus.Record{ID: "a", Err: "there are a prompt and a text, which mean the same; give one of them"}},
 		{"continuation of a text", `{"id":"a","text":"x","continuation":"y"}`, corpus.Record{ID: "a", Err: "a continuation needs a prompt, not a text"}},
-		{"a key twice", `{"id":"a","id":"b","text":"x"}`, corpus.Record{Err: `the key "id" is there twice`}},
+		{"a key twice", `{"id":"a","id":"b","text":"x"}`, corpus.Record{Err: `the line cannot be read: key "id" comes twice` + wantObject}},
 		{"half a character", `{"id":"a","text":"\ud800"}`, corpus.Record{ID: "a", Err: `the key "text": \ud800 at byte 2 is the first half of a character; the second one must follow it`}},
-		{"no JSON", `hello`, corpus.Record{Err: "the line is not valid JSON; want one object a line"}},
-		{"a list", `["a"]`, corpus.Record{Err: `the line is no JSON object; want {"id": …, "text": …}`}},
-		{"cut", `{"id":"a","text":"x"`, corpus.Record{Err: "the line is not valid JSON: it ends too early"}},
-		{"two objects", `{"id":"a","text":"x"} {"id":"b"}`, corpus.Record{Err: "there is more after the JSON object; want one object a line"}},
+		{"no JSON", `hello`, corpus.Record{Err: `the line cannot be read: not valid JSON at byte 1: unexpected "hello"` + wantObject}},
+		{"a list", `["a"]`, corpus.Record{Err: `the line cannot be read: ["a"] is not an object` + wantObject}},
+		{"cut", `{"id":"a","text":"x"`, corpus.Record{Err: "the line cannot be read: not valid JSON at byte 21: the text ends too early: is it cut off?" + wantObject}},
+		{"two objects", `{"id":"a","text":"x"} {"id":"b"}`, corpus.Record{Err: "the line cannot be read: not valid JSON: there is more after the value" + wantObject}},
 		{"not UTF-8", "{\"id\":\"a\",\"text\":\"\xff\"}", corpus.Record{Err: "the line is not valid UTF-8; convert the file"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -798,7 +799,7 @@ func TestRefusedInput(t *testing.T) {
 		{"unknown name", filepath.Join(dir, "other.csv"), "", "does not say what it is; name its format: jsonl, parquet, text"},
 		{"unknown format", dir, "json", `format "json" is unknown; did you mean jsonl? known are jsonl, parquet, text`},
 		{"no records", filepath.Join(dir, "empty"), "", "empty has no records"},
-		{"all wrong", filepath.Join(dir, "wrong"), "", "2 are wrong, and 0 failed; the last one is a.jsonl record 2: the line is not valid JSON"},
+		{"all wrong", filepath.Join(dir, "wrong"), "", "2 are wrong, and 0 failed; the last one is a.jsonl record 2: the line cannot be read: not valid JSON"},
 		{"no driver", "ftp://host/folder", "", "ftp://host/folder: there are no buckets of the kind"},
 		{"file with a fragment", "file:///folder#1", "", "the address of a folder has no ? and #; write %3F"},
 		{"bucket with a fragment", "s3://texts/a#b", "", "s3://texts/a#b: the address of a bucket has no #; write %23"},

@@ -185,7 +185,7 @@ func TestBatchRefusals(t *testing.T) {
 		},
 		{
 			"memory", forward("bloom", transformer.Batch{IDs: many}, trace.Attention),
-			"GB in one pass, limit 8.6 GB",
+			"GB, the limit is 8.6 GB",
 		},
 	} {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
