@@ -31,6 +31,7 @@ func TestSimilarity(t *testing.T) {
 	}
 	want := &Map{
 		Options: map[string]string{"tensor": "hidden"},
+		Facts:   Facts{Quantity: Cosine},
 		Layers:  []int{0, 1}, Shape: [3]int{2, 3, 3}, Unit: "cosine of hidden states",
 		Data: []float64{
 			1, 0, 0, .96, 1, 0, -1, -.96, 1,

@@ -55,7 +55,7 @@ func explanation(r corpus.Record) *attribution.Explanation {
 		e.Prompt.Offsets = append(e.Prompt.Offsets, [2]int{begin, at})
 	}
 	result := &attribution.Result{
-		Layers: []int{0, 1}, Shape: [3]int{2, len(words), 2}, Unit: "share of length",
+		Layers: []int{0, 1}, Shape: [3]int{2, len(words), 2}, Unit: "share of length", Facts: attribution.Facts{Quantity: attribution.Share},
 		Generated: [][]float64{nil, {0.25}}, Shown: []int{1, 0},
 	}
 	for t := range 2 {

@@ -186,7 +186,7 @@ func mapped(e *attribution.Explanation) *attribution.Map {
 	T := len(e.Prompt.Texts) + len(e.Steps)
 	m := &attribution.Map{
 		Layers: []int{0}, Shape: [3]int{1, T, T}, Data: make([]float64, T*T),
-		Unit: "share of attention",
+		Unit: "share of attention", Facts: attribution.Facts{Quantity: attribution.Share},
 	}
 	for i := range T {
 		m.Row(0, i)[i] = 1

@@ -132,7 +132,7 @@ func (s *source) explanation(r *rand.Rand, encoder bool) *attribution.Explanatio
 			result.Layers = append(result.Layers, k)
 		}
 		if name == "direct" {
-			result.Options["scorer"], result.Options["contrast"] = s.text(), s.text()
+			result.Scorer, result.Contrast = true, s.text()
 			result.Explained = []float64{1, 2, 3}
 		}
 		for range steps * prompts * levels {
