@@ -261,14 +261,6 @@ func (s *source) charts() map[chart.Kind]chart.Chart {
 			c.Series = []chart.Series{points(), points()}
 			c.Rules = []chart.Rule{{At: 1, Label: s.text()}}
 			c.Ellipses = []chart.Ellipse{{RadiusX: 1, RadiusY: 1, Label: s.text()}}
-			menu := chart.Choice{Name: "layer " + s.text(), Options: []string{"0 " + s.text(), "1"}}
-			menu.Shown = menu.Options[0]
-			c.Choices, c.MenuTitle = []chart.Choice{menu}, s.text()
-			for _, o := range menu.Options {
-				c.Variants = append(c.Variants, chart.Variant{
-					Options: []string{o}, Series: c.Series,
-				})
-			}
 		default:
 			p := points()
 			p.Columns = nil
