@@ -101,8 +101,8 @@ func decodeEntries(r *jsonread.Reader, v reflect.Value) error {
 	})
 }
 
-// decodeFields reads an object into the fields of v, by the names in their tags. A field with the tag
-// need must be in the object and not null.
+// decodeFields reads an object into the fields of v, by the names in their tags. A field with the
+// tag need must be in the object and not null.
 func decodeFields(r *jsonread.Reader, v reflect.Value) error {
 	read := make([]bool, v.NumField())
 	err := r.Object(func(key string) error {
