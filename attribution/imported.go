@@ -122,9 +122,6 @@ func (m *Map) addGenerated(r *Result, targets []int) {
 		for l := range m.Shape[0] {
 			all = append(all, m.Row(l, target)[columns:columns+t]...)
 		}
-		r.Generated = append(r.Generated, all[len(all)-t:])
-		if m.Shape[0] > 1 {
-			r.GeneratedLevels = append(r.GeneratedLevels, all)
-		}
+		r.Generated = append(r.Generated, all)
 	}
 }

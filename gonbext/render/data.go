@@ -415,7 +415,7 @@ func (b *page) addLevels(v *view, s *scriptView, size *int, limit int) {
 	for t := range r.Shape[0] {
 		var paints []int // [levels,M], or with Deep [levels,M+q]
 		for k := range r.Shape[2] {
-			for j := range v.levelSources(t) {
+			for j := range v.sources(t) {
 				// Sinks have their colours, which a reader may ask for.
 				paints = append(paints, v.colors.step(v.atLevel(t, j, k)))
 			}
@@ -427,7 +427,7 @@ func (b *page) addLevels(v *view, s *scriptView, size *int, limit int) {
 	}
 	*size += total
 	s.Levels, s.Layers, s.Combined = all, slices.Clone(r.Layers), r.Combined
-	s.Deep = v.deep
+	s.Deep = v.generated != nil
 	for t := range r.Shape[0] {
 		s.Shown = append(s.Shown, v.level(t))
 	}

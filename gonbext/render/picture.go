@@ -40,10 +40,8 @@ type view struct {
 	depth int // layers of the model, 0 if that is not known
 	other []float64
 	// generated has, for each generated token, its values of the generated tokens before it; see
-	// [attribution.Result.Generated]. Nil if they are not shown.
+	// [attribution.Result.GeneratedRow]. Nil if they are not shown.
 	generated [][]float64
-	// deep says that they have values at every level; see [attribution.Result.GeneratedRow].
-	deep  bool
 	sinks []bool // [m]
 	// rowSinks has, for each row, the prompt token that is a sink of it alone, or -1, [n].
 	rowSinks []int
@@ -133,7 +131,6 @@ func (p *picture) view(name string, layer *int, generated bool) view {
 	v.sinks, v.rowSinks, v.silent = p.sinks(&v)
 	if generated {
 		v.generated = p.generatedValues(&v)
-		v.deep = v.hasLevels()
 	}
 	// Sinks and hidden tokens are left out of the range: one sink of 90 % would make all others
 	// pale.
@@ -153,7 +150,7 @@ func (p *picture) view(name string, layer *int, generated bool) view {
 			largest = max(largest, math.Abs(x))
 		}
 	}
-	for t := 0; v.deep && t < r.Shape[0]; t++ {
+	for t := 0; r.Shape[2] > 1 && t < len(v.generated); t++ {
 		for j := m; j < v.sources(t); j++ {
 			for k := 0; !p.grey(&v, t, j) && k < r.Shape[2]; k++ {
 				if x := math.Abs(v.atLevel(t, j, k)); !math.IsNaN(x) {
@@ -247,7 +244,7 @@ func (p *picture) generatedValues(v *view) [][]float64 {
 	var rows [][]float64
 	for t := range n {
 		row := r.GeneratedRow(t, v.level(t))
-		if own := len(row) - t; row == nil || own < 0 || own > 1 || own != len(r.Generated[0]) {
+		if own := len(row) - t; row == nil || own < 0 || own > 1 || t > 0 && own != len(rows[0]) {
 			return nil
 		}
 		rows = append(rows, row)
@@ -255,31 +252,11 @@ func (p *picture) generatedValues(v *view) [][]float64 {
 	return rows
 }
 
-// hasLevels reports whether generated tokens have values at every one of several levels.
-func (v *view) hasLevels() bool {
-	for t := range v.generated {
-		for k := range v.result.Shape[2] {
-			if v.result.GeneratedRow(t, k) == nil {
-				return false
-			}
-		}
-	}
-	return v.generated != nil && v.result.Shape[2] > 1
-}
-
 // sources returns how many sources row t has: m prompt tokens and, if they are shown, the generated
 // tokens before it. Source m+q is generated token q.
 func (v *view) sources(t int) int {
 	if t < len(v.generated) {
 		return v.result.Shape[1] + len(v.generated[t])
-	}
-	return v.result.Shape[1]
-}
-
-// levelSources returns how many sources row t has at every level.
-func (v *view) levelSources(t int) int {
-	if v.deep {
-		return v.sources(t)
 	}
 	return v.result.Shape[1]
 }

@@ -197,10 +197,11 @@ func (v *view) scale() {
 func (v *view) generatedColumns() int {
 	columns := 0
 	for t := range v.e.Steps {
-		if t >= len(v.r.Generated) || len(v.r.Generated[t]) < t || len(v.r.Generated[t]) > t+1 {
+		row := v.r.GeneratedRow(t, v.r.Level(t))
+		if row == nil || len(row) < t || len(row) > t+1 {
 			return 0
 		}
-		columns = max(columns, len(v.r.Generated[t]))
+		columns = max(columns, len(row))
 	}
 	return columns
 }
@@ -212,10 +213,11 @@ func (v *view) itself(t, j int) bool { return j == t && v.e.Steps[t].IDs != nil 
 // atGenerated returns the value of generated token j for token t as it is coloured, NaN if j is not
 // before t.
 func (v *view) atGenerated(t, j int) float64 {
-	if j >= len(v.r.Generated[t]) {
+	row := v.r.GeneratedRow(t, v.r.Level(t))
+	if j >= len(row) {
 		return math.NaN()
 	}
-	return v.colored(v.r.Generated[t][j])
+	return v.colored(row[j])
 }
 
 // at returns M[t,j,k] as it is coloured.
