@@ -157,3 +157,22 @@ func TestExplainTargetEnds(t *testing.T) {
 		t.Errorf("interrupted: %v, %v; want what there is so far", e, err)
 	}
 }
+
+// TestTargetQuantity: the highest of lifts is a lift, and a sum of shares is no share of a row.
+func TestTargetQuantity(t *testing.T) {
+	for _, c := range []struct {
+		lift bool
+		want attribution.Quantity
+	}{{true, attribution.Lift}, {false, attribution.Amount}} {
+		e, err := attribution.Explain(t.Context(), fakemodel.New(2, fakemodel.Evenly), "w1 w2",
+			attribution.Options{
+				Methods: []string{"rollout"}, MaxTokens: 3, Target: "answer", Lift: c.lift,
+			})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := e.Methods["rollout"]; r.Quantity != c.want || r.Target != "answer" {
+			t.Errorf("lift %t: facts %+v, want quantity %s", c.lift, r.Facts, c.want)
+		}
+	}
+}

@@ -42,7 +42,7 @@ type view struct {
 	// generated has, for each generated token, its values of the generated tokens before it; see
 	// [attribution.Result.GeneratedRow]. Nil if they are not shown.
 	generated [][]float64
-	sinks []bool // [m]
+	sinks     []bool // [m]
 	// rowSinks has, for each row, the prompt token that is a sink of it alone, or -1, [n].
 	rowSinks []int
 	// silent says why row t is not coloured, "" if it is, [n].
@@ -355,12 +355,7 @@ func (v *view) has(t int) bool { return v.wrong == "" && t < v.result.Shape[0] }
 
 // at returns the value of source j for generated token t at the highlighted level: M[t,j,l] of a
 // prompt token, or that of generated token j-m.
-func (v *view) at(t, j int) float64 {
-	if m := len(v.sinks); j >= m {
-		return v.generated[t][j-m]
-	}
-	return v.result.At(t, j, v.level(t))
-}
+func (v *view) at(t, j int) float64 { return v.atLevel(t, j, v.level(t)) }
 
 // level returns the index in result.Layers of the values that are highlighted for token t.
 func (v *view) level(t int) int {
