@@ -110,6 +110,18 @@ func (r *Result) GeneratedRow(t, k int) []float64 {
 	return r.Generated[t][k*q : (k+1)*q]
 }
 
+// OwnSources returns how many generated tokens are sources of row 0: 1 with own rows and targets,
+// else 0. Each later row has one more. It is -1 if the rows do not have them.
+func (r *Result) OwnSources() int {
+	own := len(r.GeneratedRow(0, 0))
+	for t := range r.Shape[0] {
+		if row := r.GeneratedRow(t, 0); row == nil || len(row) != t+own || own > 1 {
+			return -1
+		}
+	}
+	return own
+}
+
 // Matrix returns M[:,:,k], [n,m]: a row for each generated token. It is a copy, empty if n is 0. It
 // panics if k is out of range.
 func (r *Result) Matrix(k int) *mat.Dense {

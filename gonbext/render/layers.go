@@ -109,7 +109,7 @@ func (r Layers) open(quick bool) *layersPage {
 	for i := range p.views {
 		if v := &p.views[i]; v.wrong == "" && v.result.Shape[2] > 1 {
 			p.shown = append(p.shown, i)
-			generated = generated || v.generated != nil
+			generated = generated || v.generated
 		}
 	}
 	if generated {

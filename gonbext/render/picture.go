@@ -39,9 +39,10 @@ type view struct {
 	fixed int
 	depth int // layers of the model, 0 if that is not known
 	other []float64
-	// generated has, for each generated token, its values of the generated tokens before it; see
-	// [attribution.Result.GeneratedRow]. Nil if they are not shown.
-	generated [][]float64
+	// generated says that generated tokens are shown as sources, of which row 0 has own; see
+	// [attribution.Result.OwnSources].
+	generated bool
+	own       int
 	sinks     []bool // [m]
 	// rowSinks has, for each row, the prompt token that is a sink of it alone, or -1, [n].
 	rowSinks []int
@@ -129,8 +130,9 @@ func (p *picture) view(name string, layer *int, generated bool) view {
 	}
 	v.fixed = fixedLevel(r, layer)
 	v.sinks, v.rowSinks, v.silent = p.sinks(&v)
-	if generated {
-		v.generated = p.generatedValues(&v)
+	if n := r.Shape[0]; generated && !p.e.Model.Reads() && n <= min(len(p.e.Steps), maxGenerated) {
+		v.own = r.OwnSources()
+		v.generated = n > 0 && v.own >= 0
 	}
 	// Sinks and hidden tokens are left out of the range: one sink of 90 % would make all others
 	// pale.
@@ -150,7 +152,7 @@ func (p *picture) view(name string, layer *int, generated bool) view {
 			largest = max(largest, math.Abs(x))
 		}
 	}
-	for t := 0; r.Shape[2] > 1 && t < len(v.generated); t++ {
+	for t := 0; r.Shape[2] > 1 && t < r.Shape[0]; t++ {
 		for j := m; j < v.sources(t); j++ {
 			for k := 0; !p.grey(&v, t, j) && k < r.Shape[2]; k++ {
 				if x := math.Abs(v.atLevel(t, j, k)); !math.IsNaN(x) {
@@ -231,32 +233,11 @@ func (v *view) silentRows() (n int, why string) {
 // maxGenerated is the largest number of generated tokens that are shown as sources.
 const maxGenerated = 1024
 
-// generatedValues returns the values of generated tokens that a method has at the level shown, or
-// nil if it has none or too many, or if their number is not that of the tokens before each token
-// (or up to it).
-func (p *picture) generatedValues(v *view) [][]float64 {
-	r := v.result
-	n := r.Shape[0]
-	if n == 0 || n > min(len(p.e.Steps), maxGenerated) || len(r.Generated) != n ||
-		p.e.Model.Reads() {
-		return nil
-	}
-	var rows [][]float64
-	for t := range n {
-		row := r.GeneratedRow(t, v.level(t))
-		if own := len(row) - t; row == nil || own < 0 || own > 1 || t > 0 && own != len(rows[0]) {
-			return nil
-		}
-		rows = append(rows, row)
-	}
-	return rows
-}
-
 // sources returns how many sources row t has: m prompt tokens and, if they are shown, the generated
 // tokens before it. Source m+q is generated token q.
 func (v *view) sources(t int) int {
-	if t < len(v.generated) {
-		return v.result.Shape[1] + len(v.generated[t])
+	if v.generated {
+		return v.result.Shape[1] + t + v.own
 	}
 	return v.result.Shape[1]
 }

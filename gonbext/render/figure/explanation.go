@@ -195,15 +195,10 @@ func (v *view) scale() {
 // generatedColumns returns how many generated tokens have columns: all that are sources of others,
 // 0 if the explanation does not have their values.
 func (v *view) generatedColumns() int {
-	columns := 0
-	for t := range v.e.Steps {
-		row := v.r.GeneratedRow(t, v.r.Level(t))
-		if row == nil || len(row) < t || len(row) > t+1 {
-			return 0
-		}
-		columns = max(columns, len(row))
+	if own := v.r.OwnSources(); own >= 0 {
+		return len(v.e.Steps) - 1 + own
 	}
-	return columns
+	return 0
 }
 
 // itself reports whether generated source j is the target of row t, which has no colour: it would
