@@ -17,9 +17,9 @@ import (
 // Layers is a picture of M[t,:,:] of several generated tokens t side by side, for a notebook or a
 // page: for each of them and each method, a line for every layer, the last one on top, and a column
 // for every prompt token and, where the explanation has them, for the generated tokens before it.
-// Colours of a method are on one scale, which is that of
-// all values shown. Methods that have one layer alone are left out. Methods of one layer have all
-// of them with [attribution.Options.AllLayers].
+// Colours of a method are on one scale, which is that of all values shown. Methods that have one
+// layer alone are left out. Methods of one layer have all of them with
+// [attribution.Options.AllLayers].
 type Layers struct {
 	Heatmap
 	// Tokens are the generated tokens, 0-based; default: the first 6 words or pieces of words;

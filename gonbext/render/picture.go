@@ -236,7 +236,7 @@ const maxGenerated = 1024
 // sources returns how many sources row t has: m prompt tokens and, if they are shown, the generated
 // tokens before it. Source m+q is generated token q.
 func (v *view) sources(t int) int {
-	if v.generated {
+	if v.generated && t < v.result.Shape[0] {
 		return v.result.Shape[1] + t + v.own
 	}
 	return v.result.Shape[1]
