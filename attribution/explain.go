@@ -630,15 +630,11 @@ func (r *run) append(t prediction, wanted func(*job) int) {
 		}
 		res.Shown = append(res.Shown, layer)
 		if !e.Model.Reads() {
-			k := res.Level(res.Shape[0] - 1)
-			res.Generated = append(res.Generated, slices.Clone(shown[k*T+m:(k+1)*T]))
-			if r.opts.AllLayers && len(p.levels) > 1 {
-				all := []float64{}
-				for k := range p.levels {
-					all = append(all, shown[k*T+m:(k+1)*T]...)
-				}
-				res.GeneratedLevels = append(res.GeneratedLevels, all)
+			all := []float64{}
+			for k := range p.levels {
+				all = append(all, shown[k*T+m:(k+1)*T]...)
 			}
+			res.Generated = append(res.Generated, all)
 		}
 		for k := range p.levels {
 			other := 0.0

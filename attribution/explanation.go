@@ -75,8 +75,7 @@ type Options struct {
 	AllLevels bool `json:"all_levels,omitempty"`
 	// AllLayers computes methods that cost an evaluation of the rest of the block for every source,
 	// such as Value Zeroing, in every layer of generated text, not only in the layer shown, at L
-	// times the cost. Other methods have every layer anyway; for all of them it keeps
-	// [Result.GeneratedLevels].
+	// times the cost. Other methods have every layer anyway.
 	AllLayers bool `json:"all_layers,omitempty"`
 	// Threshold sets value-zeroing distances below it to 0. Default 0; 1e-5 for parity with Inseq.
 	Threshold float64 `json:"threshold,omitempty"`
@@ -236,15 +235,12 @@ type Result struct {
 	// over sources s that are neither the first token nor a control token, with Δ as in the scorer
 	// direct. It is the last layer if [Options] name layers or own rows, or the model cannot say.
 	Shown []int `json:"shown"`
-	// Generated has, for each generated token, its values of the generated tokens before it at the
-	// layer shown, the token itself included with [Options.OwnRow]; nil for an encoder. Their sum
-	// is that of [Explanation.OtherMass] except where the method is lifted. With [Options.Target] a
-	// row has its own group too: what later tokens of it have from earlier ones.
+	// Generated has, for each generated token, the rest of its row at every level, [l,q]: its
+	// values of the q generated tokens before it, the token itself included with [Options.OwnRow];
+	// nil for an encoder. See [Result.GeneratedRow]. The sum of a level is that of
+	// [Explanation.OtherMass] except where the method is lifted. With [Options.Target] a row has
+	// its own group too: what later tokens of it have from earlier ones.
 	Generated [][]float64 `json:"generated,omitempty"`
-	// GeneratedLevels has, with [Options.AllLayers], the values of Generated at every level: row t
-	// is [l,q] for the q values of Generated[t]. Nil if there is one level. See
-	// [Result.GeneratedRow].
-	GeneratedLevels [][]float64 `json:"generated_levels,omitempty"`
 	// Explained is, for scorers, the number that the values explain, [n]. Residue is what is left
 	// of it when the values of a token are added up, generated columns included, [n]; nil if they
 	// need not add up.

@@ -59,9 +59,6 @@ func (a *Attribution) Explanation(
 	}
 	for _, name := range a.Order {
 		e.Methods[name], e.OtherMass[name] = a.Methods[name].result(rows, m)
-		if generated > 0 {
-			a.Methods[name].addGenerated(e.Methods[name], rows)
-		}
 	}
 	return e, nil
 }
@@ -90,8 +87,9 @@ func (a *Attribution) steps(e *Explanation, texts []string, generated int) (rows
 	return rows
 }
 
-// result returns the rows of some targets, cut to the first columns, and the sums of what is cut
-// off, [n,L].
+// result returns the rows of some targets over the first columns, the prompt, and over the
+// generated tokens before the one that each target predicts, and the sums of what lies after the
+// prompt, [n,L].
 func (m *Map) result(targets []int, columns int) (*Result, []float64) {
 	n, L := len(targets), m.Shape[0]
 	r := &Result{
@@ -100,8 +98,13 @@ func (m *Map) result(targets []int, columns int) (*Result, []float64) {
 	}
 	other := make([]float64, n*L)
 	for t, target := range targets {
+		generated := []float64{}
 		for l := range L {
-			for j, x := range m.Row(l, target) {
+			row := m.Row(l, target)
+			if columns < len(row) {
+				generated = append(generated, row[columns:columns+t]...)
+			}
+			for j, x := range row {
 				if j < columns {
 					r.Data[(t*columns+j)*L+l] = x
 				} else if !math.IsNaN(x) {
@@ -109,22 +112,9 @@ func (m *Map) result(targets []int, columns int) (*Result, []float64) {
 				}
 			}
 		}
+		if columns < m.Shape[1] {
+			r.Generated = append(r.Generated, generated)
+		}
 	}
 	return r, other
-}
-
-// addGenerated adds to a result what each target has, at every level, from the generated tokens
-// before the token that it predicts. The columns of the result are the m prompt tokens.
-func (m *Map) addGenerated(r *Result, targets []int) {
-	columns := r.Shape[1]
-	for t, target := range targets {
-		all := []float64{}
-		for l := range m.Shape[0] {
-			all = append(all, m.Row(l, target)[columns:columns+t]...)
-		}
-		r.Generated = append(r.Generated, all[len(all)-t:])
-		if m.Shape[0] > 1 {
-			r.GeneratedLevels = append(r.GeneratedLevels, all)
-		}
-	}
 }

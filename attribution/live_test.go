@@ -262,42 +262,8 @@ func TestRowsOfLayerThatWrote(t *testing.T) {
 	}
 }
 
-// TestGeneratedLevels keeps what tokens have from generated tokens at every level, if that is asked
-// for: at each level they add up to what the explanation says of them together.
-func TestGeneratedLevels(t *testing.T) {
-	opts := attribution.Options{MaxTokens: 4, Methods: []string{"raw", "rollout"}}
-	for _, opts.AllLayers = range []bool{false, true} {
-		e := explained(t, fakemodel.New(3, fakemodel.Evenly), opts)
-		for _, method := range e.Order {
-			r := e.Methods[method]
-			if r.Shape[2] < 2 {
-				t.Fatalf("%s has %d level, want several", method, r.Shape[2])
-			}
-			for i := range e.Steps {
-				for k := range r.Shape[2] {
-					row, sum := r.GeneratedRow(i, k), 0.0
-					for _, x := range row {
-						sum += x
-					}
-					all := e.OtherMass[method][i*r.Shape[2]+k]
-					switch kept := opts.AllLayers || k == r.Level(i); {
-					case kept && (row == nil || len(row) != i || math.Abs(sum-all) > 1e-9):
-						t.Errorf("%s token %d level %d: %v, want %d values that add up to %v",
-							method, i, k, row, i, all)
-					case !kept && row != nil:
-						t.Errorf("%s token %d level %d: %v without AllLayers", method, i, k, row)
-					}
-				}
-				if r.GeneratedRow(i, -1) != nil || r.GeneratedRow(i, r.Shape[2]) != nil {
-					t.Errorf("%s token %d has values of levels that do not exist", method, i)
-				}
-			}
-		}
-	}
-}
-
-// Each token has a value of every generated token before it, at the layer shown; they add up to
-// what the explanation says of them together.
+// Each token has a value of every generated token before it, at every level; they add up to what
+// the explanation says of them together.
 func TestGeneratedColumns(t *testing.T) {
 	for name, opts := range map[string]attribution.Options{
 		"prediction": {}, "own row": {OwnRow: true},
@@ -310,20 +276,22 @@ func TestGeneratedColumns(t *testing.T) {
 		e := explained(t, m, opts)
 		for _, method := range e.Order {
 			r := e.Methods[method]
-			for i, row := range r.Generated {
-				want := i
+			for i, all := range e.OtherMass[method] {
+				token, k := i/r.Shape[2], i%r.Shape[2]
+				row, want, sum := r.GeneratedRow(token, k), token, 0.0
 				if opts.OwnRow {
 					want++
 				}
-				sum := 0.0
 				for _, x := range row {
 					sum += x
 				}
-				all := e.OtherMass[method][i*r.Shape[2]+r.Level(i)]
-				if len(row) != want || math.Abs(sum-all) > 1e-9 {
-					t.Errorf("%s: %s token %d: %v, want %d values that add up to %v", name, method,
-						i, row, want, all)
+				if row == nil || len(row) != want || math.Abs(sum-all) > 1e-9 {
+					t.Errorf("%s: %s token %d level %d: %v, want %d values that add up to %v", name,
+						method, token, k, row, want, all)
 				}
+			}
+			if r.GeneratedRow(0, -1) != nil || r.GeneratedRow(0, r.Shape[2]) != nil {
+				t.Errorf("%s: %s has values of levels that do not exist", name, method)
 			}
 			if len(r.Generated) != len(e.Steps) {
 				t.Errorf("%s: %s has %d rows of %d tokens", name, method, len(r.Generated),

@@ -486,8 +486,7 @@ func resultRows() []Option {
 		{
 			Name: "all layers", Field: "AllLayers", Flag: "all-layers", Group: GenerationOptions,
 			Help: "compute value-zeroing of every layer, not of the one that wrote the token " +
-				"alone, as many times the work, and keep generated tokens as sources of " +
-				"every layer",
+				"alone, as many times the work",
 			value: switched(func(o *Options) *bool { return &o.AllLayers }),
 		},
 	}

@@ -372,9 +372,7 @@ func (p *plan) bytes(m, n int) float64 {
 	}
 	for _, pm := range p.methods {
 		sum += 8 * float64(len(pm.levels)) * float64(m) * float64(n)
-		if p.opts.AllLayers { // see Result.GeneratedLevels
-			sum += 8 * float64(len(pm.levels)) * float64(n) * float64(n) / 2
-		}
+		sum += 8 * float64(len(pm.levels)) * float64(n) * float64(n) / 2
 	}
 	// float64 while they are read, and half of float32 in the end.
 	sum += float64(len(p.histories)) * (8 + 8 + 4/2) * float64(p.last+1) *

@@ -95,24 +95,31 @@ func (r *Result) Row(t, k int) []float64 {
 }
 
 // GeneratedRow returns what token t has at level k of the generated tokens before it; see
-// [Result.Generated]. It aliases the result. It is nil if that was not kept.
+// [Result.Generated]. It aliases the result, and is nil if the row is missing.
 func (r *Result) GeneratedRow(t, k int) []float64 {
 	if t < 0 || t >= len(r.Generated) || k < 0 || k >= r.Shape[2] {
 		return nil
 	}
-	row := r.Generated[t]
-	q := len(row)
-	switch {
-	case k == r.Level(t):
-	case t < len(r.GeneratedLevels) && len(r.GeneratedLevels[t]) == q*r.Shape[2]:
-		row = r.GeneratedLevels[t][k*q : (k+1)*q]
-	default:
+	q := len(r.Generated[t]) / r.Shape[2]
+	if q*r.Shape[2] != len(r.Generated[t]) {
 		return nil
 	}
 	if q == 0 {
 		return []float64{} // and not nil
 	}
-	return row
+	return r.Generated[t][k*q : (k+1)*q]
+}
+
+// OwnSources returns how many generated tokens are sources of row 0: 1 with own rows and targets,
+// else 0. Each later row has one more. It is -1 if the rows do not have them.
+func (r *Result) OwnSources() int {
+	own := len(r.GeneratedRow(0, 0))
+	for t := range r.Shape[0] {
+		if row := r.GeneratedRow(t, 0); row == nil || len(row) != t+own || own > 1 {
+			return -1
+		}
+	}
+	return own
 }
 
 // Matrix returns M[:,:,k], [n,m]: a row for each generated token. It is a copy, empty if n is 0. It

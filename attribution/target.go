@@ -137,9 +137,7 @@ func (g Grouping) parts(steps []GeneratedToken) (parts []int, count int) {
 //
 // or the highest of the values where they do not add up, as those of flow do not. Generated tokens
 // as sources are grouped in the same way, so a row has one more of them than there are rows before
-// it: the last one, its own, is what later tokens of the group have from earlier ones. A method
-// whose tokens have different layers shown, and no values of generated tokens in others, has only
-// the layers shown.
+// it: the last one, its own, is what later tokens of the group have from earlier ones.
 func (e *Explanation) groupTargets(target Grouping) (*Explanation, error) {
 	all, err := target.divide(e.Steps)
 	g := *e
@@ -178,42 +176,31 @@ func joinSteps(steps []GeneratedToken, rest bool) GeneratedToken {
 func (r *Result) groupTargets(all []stretch, mass []float64) (*Result, []float64) {
 	g, m, L := *r, r.Shape[1], r.Shape[2]
 	f := r.describeTargets(&g)
-	g.Data, g.Shown, g.Generated, g.GeneratedLevels = nil, nil, nil, nil
+	g.Data, g.Shown, g.Generated = nil, nil, nil
 	g.Explained, g.Residue = sumsOf(r.Explained, all), sumsOf(r.Residue, all)
 	for _, s := range all {
 		g.Shown = append(g.Shown, r.shownIn(s))
 	}
-	level := func(_, k int) int { return k }
-	if L > 1 && slices.Contains(g.Shown, LayerByToken) {
-		g.Layers = []int{LayerByToken}
-		level = func(t, _ int) int { return r.Level(t) }
-	}
-	K := len(g.Layers)
-	g.Shape = [3]int{len(all), m, K}
+	g.Shape = [3]int{len(all), m, L}
 	var masses []float64
 	for i, s := range all {
-		row, sums, generated := make([]float64, m*K), make([]float64, K), make([][]float64, K)
-		for k := range K {
-			generated[k] = make([]float64, i+1)
+		row, sums, generated := make([]float64, m*L), make([]float64, L), make([]float64, L*(i+1))
+		for k := range L {
 			for t := s.begin; t < s.end; t++ {
-				at := level(t, k)
 				for j := range m {
-					row[j*K+k] = f(row[j*K+k], r.At(t, j, at))
+					row[j*L+k] = f(row[j*L+k], r.At(t, j, k))
 				}
-				sums[k] += mass[t*L+at]
-				before := r.GeneratedRow(t, at)
+				sums[k] += mass[t*L+k]
+				before := r.GeneratedRow(t, k)
 				for u, from := range all[:i+1] {
 					for q := from.begin; q < min(from.end, len(before)); q++ {
-						generated[k][u] = f(generated[k][u], before[q])
+						generated[k*(i+1)+u] = f(generated[k*(i+1)+u], before[q])
 					}
 				}
 			}
 		}
 		g.Data, masses = append(g.Data, row...), append(masses, sums...)
-		g.Generated = append(g.Generated, generated[g.Level(i)])
-		if len(r.GeneratedLevels) > 0 {
-			g.GeneratedLevels = append(g.GeneratedLevels, slices.Concat(generated...))
-		}
+		g.Generated = append(g.Generated, generated)
 	}
 	return &g, masses
 }
@@ -234,8 +221,8 @@ func (r *Result) describeTargets(g *Result) func(a, b float64) float64 {
 }
 
 // shownIn returns the layer that a picture of some generated tokens shows: that of all of them; of
-// different ones the layer of most tokens, the deepest of equally many, if all layers have values
-// of generated tokens, else [LayerByToken].
+// different ones the layer of most tokens, the deepest of equally many, or [LayerByToken] if each
+// token has the layer shown alone.
 func (r *Result) shownIn(s stretch) int {
 	count := map[int]int{}
 	most := LayerByToken
@@ -247,7 +234,7 @@ func (r *Result) shownIn(s stretch) int {
 			most = layer
 		}
 	}
-	if len(count) > 1 && len(r.GeneratedLevels) == 0 {
+	if len(count) > 1 && len(r.Layers) == 1 {
 		return LayerByToken
 	}
 	return most

@@ -80,7 +80,7 @@ func TestExplainTarget(t *testing.T) {
 	// something of their own.
 	raw := e.Methods["raw"]
 	near(t, "prompt", raw.Row(1, 0), []float64{.45, .45, .45}, 1e-15)
-	near(t, "generated", raw.Generated[1], []float64{.45, .2}, 1e-15)
+	near(t, "generated", raw.GeneratedRow(1, raw.Level(1)), []float64{.45, .2}, 1e-15)
 	near(t, "other mass", e.OtherMass["raw"][2:4], []float64{.65, .65}, 1e-15)
 	texts := slices.Values([]attribution.Text{{Prompt: "w1 w2 w3"}, {Prompt: "w2"}})
 	for all := range attribution.ExplainAll(
@@ -155,5 +155,24 @@ func TestExplainTargetEnds(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || e == nil || len(e.Steps) != 1 ||
 		len(e.Steps[0].IDs) != 2 {
 		t.Errorf("interrupted: %v, %v; want what there is so far", e, err)
+	}
+}
+
+// TestTargetQuantity: the highest of lifts is a lift, and a sum of shares is no share of a row.
+func TestTargetQuantity(t *testing.T) {
+	for _, c := range []struct {
+		lift bool
+		want attribution.Quantity
+	}{{true, attribution.Lift}, {false, attribution.Amount}} {
+		e, err := attribution.Explain(t.Context(), fakemodel.New(2, fakemodel.Evenly), "w1 w2",
+			attribution.Options{
+				Methods: []string{"rollout"}, MaxTokens: 3, Target: "answer", Lift: c.lift,
+			})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := e.Methods["rollout"]; r.Quantity != c.want || r.Target != "answer" {
+			t.Errorf("lift %t: facts %+v, want quantity %s", c.lift, r.Facts, c.want)
+		}
 	}
 }

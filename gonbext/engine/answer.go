@@ -73,9 +73,6 @@ func (x *explaining) grow(part *attribution.Explanation) error {
 			}
 			r.Generated = append(r.Generated, row)
 		}
-		for _, row := range rows.GeneratedLevels {
-			r.GeneratedLevels = append(r.GeneratedLevels, append([]float64{}, row...))
-		}
 		r.Explained = append(r.Explained, rows.Explained...)
 		r.Residue = append(r.Residue, rows.Residue...)
 		x.e.OtherMass[name] = append(x.e.OtherMass[name], part.OtherMass[name]...)

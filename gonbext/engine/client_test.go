@@ -86,7 +86,7 @@ func token(text string, rollout, occlusion, other []float64) *attribution.Explan
 		Methods: map[string]*attribution.Result{
 			"rollout": {
 				Shape: [3]int{1, 2, 1}, Data: rollout, Shown: []int{0},
-				Generated: [][]float64{{}}, GeneratedLevels: [][]float64{{}},
+				Generated: [][]float64{{}},
 			},
 			"occlusion": {
 				Shape: [3]int{1, 2, 1}, Data: occlusion, Shown: []int{0},
@@ -141,7 +141,6 @@ func TestExplanationGrows(t *testing.T) {
 	occlusion.Explained, occlusion.Residue = []float64{math.Inf(-1), 3}, []float64{0, 0}
 	rollout.Shown, occlusion.Shown = []int{0, 0}, []int{0, 0}
 	rollout.Generated = [][]float64{{}, {}} // and gob does not tell these from nil
-	rollout.GeneratedLevels = [][]float64{{}, {}}
 	want.OtherMass = map[string][]float64{"rollout": {0.5, 0.125}, "occlusion": {0, 0}}
 	want.Warnings = []string{"after z"}
 	if diff := cmp.Diff(want, got, cmpopts.EquateNaNs()); diff != "" {

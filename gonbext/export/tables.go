@@ -51,10 +51,11 @@ func rows(e *attribution.Explanation) []row {
 					one.Value = r.At(t, j, k)
 					all = append(all, one)
 				}
-				if !one.Shown || t >= len(r.Generated) {
+				generated := r.GeneratedRow(t, k)
+				if !one.Shown {
 					continue
 				}
-				for j, x := range r.Generated[t][:min(len(r.Generated[t]), len(e.Steps))] {
+				for j, x := range generated[:min(len(generated), len(e.Steps))] {
 					one.Source = small(len(e.Prompt.Texts) + j)
 					one.SourceID, one.SourceText = small(e.Steps[j].ID), e.Steps[j].Text
 					one.Value = x

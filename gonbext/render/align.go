@@ -286,7 +286,7 @@ func onlyRows(e *attribution.Explanation, rows []int) *attribution.Explanation {
 	}
 	for name, r := range e.Methods {
 		one, m := *r, r.Shape[1]*r.Shape[2]
-		one.Data, one.Shown, one.Generated, one.GeneratedLevels = nil, nil, nil, nil
+		one.Data, one.Shown, one.Generated = nil, nil, nil
 		for _, t := range rows {
 			if t >= r.Shape[0] {
 				break

@@ -388,7 +388,10 @@ func (c *comparison) warnLayers(e *attribution.Explanation) {
 
 // fill adds the results: the level shown of both sides, and their difference.
 func (c *comparison) fill(e *attribution.Explanation) {
-	own := c.generatedColumns()
+	own := c.result(0).OwnSources()
+	if c.result(1).OwnSources() != own {
+		own = -1
+	}
 	a, b := c.result(0), c.result(1)
 	c.divided = a.Quantity != b.Quantity || a.Quantity != attribution.Share && a.Unit != b.Unit
 	var rows, others [2][][]float64
@@ -485,26 +488,6 @@ func (c *comparison) levelOf(side, t int) int {
 		return slices.Index(c.result(side).Layers, *layer)
 	}
 	return c.result(side).Level(t)
-}
-
-// generatedColumns returns how many columns of generated tokens row 0 has on both sides, 0 or 1;
-// -1 if a side has none.
-func (c *comparison) generatedColumns() int {
-	own := -1
-	for i := range c.sides {
-		for t := range c.tokens() {
-			row := c.result(i).GeneratedRow(t, c.levelOf(i, t))
-			if row == nil {
-				return -1
-			}
-			if columns := len(row) - t; i+t == 0 && (columns == 0 || columns == 1) {
-				own = columns
-			} else if columns != own {
-				return -1
-			}
-		}
-	}
-	return own
 }
 
 // level returns a result without values that has the level shown of a side, [n,m,1].

@@ -121,9 +121,10 @@ func TestCompareLayers(t *testing.T) {
 			t.Errorf("the sides are of %s and %s", v[0].layer(2), v[1].layer(2))
 		}
 	}
+	r.Generated = nil
 	check(7)
-	r.GeneratedLevels = [][]float64{{}, make([]float64, 6), make([]float64, 12)}
-	r.GeneratedLevels[2][2*1+1], r.GeneratedLevels[2][2*3+1] = 0.25, 0.5
+	r.Generated = [][]float64{{}, make([]float64, 6), make([]float64, 12)}
+	r.Generated[2][2*1+1], r.Generated[2][2*3+1] = 0.25, 0.5
 	check(9)
 	v := compared(t, a, b).picture(true).views
 	if x, y := v[0].at(2, 8), v[1].at(2, 8); x != 0.25 || y != 0.5 {

@@ -237,8 +237,8 @@ func (b *page) scriptView(v *view, numbers bool, size *int, limit int) scriptVie
 	if v.top.signed {
 		s.Signed = 1
 	}
-	if v.generated != nil {
-		s.Own = 1 + len(v.generated[0])
+	if v.generated {
+		s.Own = 1 + v.own
 	}
 	for j := range len(v.sinks) + len(b.greyed) {
 		if j < len(v.sinks) && v.sinks[j] || b.filtered(j) {
@@ -415,7 +415,7 @@ func (b *page) addLevels(v *view, s *scriptView, size *int, limit int) {
 	for t := range r.Shape[0] {
 		var paints []int // [levels,M], or with Deep [levels,M+q]
 		for k := range r.Shape[2] {
-			for j := range v.levelSources(t) {
+			for j := range v.sources(t) {
 				// Sinks have their colours, which a reader may ask for.
 				paints = append(paints, v.colors.step(v.atLevel(t, j, k)))
 			}
@@ -427,7 +427,7 @@ func (b *page) addLevels(v *view, s *scriptView, size *int, limit int) {
 	}
 	*size += total
 	s.Levels, s.Layers, s.Combined = all, slices.Clone(r.Layers), r.Combined
-	s.Deep = v.deep
+	s.Deep = v.generated
 	for t := range r.Shape[0] {
 		s.Shown = append(s.Shown, v.level(t))
 	}

@@ -492,11 +492,11 @@ func (f *flowPage) flowFrom(j int) string {
 	}
 	level := r.Level(f.t)
 	m := len(f.e.Prompt.Texts)
-	switch {
-	case j < m:
+	if j < m {
 		return fixed(r.At(f.t, j, level), 2)
-	case f.t < len(r.Generated) && j-m < len(r.Generated[f.t]):
-		return fixed(r.Generated[f.t][j-m], 2)
+	}
+	if row := r.GeneratedRow(f.t, level); j-m < len(row) {
+		return fixed(row[j-m], 2)
 	}
 	return ""
 }

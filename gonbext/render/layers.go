@@ -16,10 +16,10 @@ import (
 
 // Layers is a picture of M[t,:,:] of several generated tokens t side by side, for a notebook or a
 // page: for each of them and each method, a line for every layer, the last one on top, and a column
-// for every prompt token and, where the explanation has them, for the generated tokens before it;
-// see [attribution.Result.GeneratedLevels]. Colours of a method are on one scale, which is that of
-// all values shown. Methods that have one layer alone are left out. Methods of one layer have all
-// of them with [attribution.Options.AllLayers].
+// for every prompt token and, where the explanation has them, for the generated tokens before it.
+// Colours of a method are on one scale, which is that of all values shown. Methods that have one
+// layer alone are left out. Methods of one layer have all of them with
+// [attribution.Options.AllLayers].
 type Layers struct {
 	Heatmap
 	// Tokens are the generated tokens, 0-based; default: the first 6 words or pieces of words;
@@ -105,14 +105,14 @@ func (r Layers) open(quick bool) *layersPage {
 	if p.e.Model.Reads() {
 		p.words.lines = strings.Replace(p.words.lines, "prompt token", "token", 1)
 	}
-	deep := false
+	generated := false
 	for i := range p.views {
 		if v := &p.views[i]; v.wrong == "" && v.result.Shape[2] > 1 {
 			p.shown = append(p.shown, i)
-			deep = deep || v.deep
+			generated = generated || v.generated
 		}
 	}
-	if deep {
+	if generated {
 		p.words.lines = strings.Replace(p.words.lines, "prompt token:", "prompt token, and after "+
 			"a line for each generated token before it:", 1)
 	}
@@ -135,7 +135,7 @@ func (p *layersPage) rescale(v *view) {
 		if !v.has(t) {
 			continue
 		}
-		for j := range v.levelSources(t) {
+		for j := range v.sources(t) {
 			for k := 0; !p.grey(v, t, j) && k < v.result.Shape[2]; k++ {
 				values = append(values, v.atLevel(t, j, k))
 			}
@@ -218,27 +218,6 @@ func (p *layersPage) plain(b *page) {
 		b.printf(`<div style="%s">%s of %s %s are shown.</div>`, small, thousands(len(p.tokens)),
 			thousands(len(b.e.Steps)), b.words.shown)
 	}
-	if note := p.flat(); note != "" {
-		b.printf(`<div style="%s">%s</div>`, small, html.EscapeString(note))
-	}
-}
-
-// flat says which methods have generated tokens as sources at one layer alone, if a token that is
-// shown has any before it; else it is empty.
-func (p *layersPage) flat() string {
-	var names []string
-	for _, i := range p.shown {
-		v := &p.views[i]
-		before := func(t int) bool { return v.has(t) && v.sources(t) > len(v.sinks) }
-		if !v.deep && slices.ContainsFunc(p.tokens, before) {
-			names = append(names, Visible(v.name, nameLimit))
-		}
-	}
-	if names == nil {
-		return ""
-	}
-	return "The generated tokens before a token are not shown: of " + strings.Join(names, ", ") +
-		" they were kept at one layer alone. Explain with AllLayers of the options to see them."
 }
 
 // panel writes the layers of one token; before the first one of a method, its name and its scale.
@@ -265,8 +244,8 @@ func (p *layersPage) panel(b *page, v *view, t int, first bool) {
 	switch {
 	case !v.has(t):
 		b.WriteString("<div>not yet</div>")
-	case v.levelSources(t) <= cellColumns:
-		columns = v.levelSources(t)
+	case v.sources(t) <= cellColumns:
+		columns = v.sources(t)
 		p.panelTable(b, v, t)
 	default:
 		columns, _ = v.panelColumns(t)
@@ -281,7 +260,7 @@ func (p *layersPage) panel(b *page, v *view, t int, first bool) {
 
 // panelTable writes the layers of one token below the names of the prompt tokens.
 func (p *layersPage) panelTable(b *page, v *view, t int) {
-	m, layers, sources := len(b.e.Prompt.Texts), v.result.Shape[2], v.levelSources(t)
+	m, layers, sources := len(b.e.Prompt.Texts), v.result.Shape[2], v.sources(t)
 	b.printf(`<div style="overflow-x:auto;overflow-y:hidden"><table class="hw-m" style="`+
 		`border-collapse:collapse;font-size:11px;margin:0"><colgroup></colgroup><colgroup `+
 		`span="%d" style="width:22px"></colgroup>`, m)
@@ -323,7 +302,7 @@ func (p *layersPage) panelTable(b *page, v *view, t int) {
 // panelColumns returns how many columns the image of a panel has, and 1 if one of them is the line
 // before the generated tokens.
 func (v *view) panelColumns(t int) (columns, line int) {
-	if columns = v.levelSources(t); columns > v.result.Shape[1] {
+	if columns = v.sources(t); columns > v.result.Shape[1] {
 		line = 1
 	}
 	return columns + line, line
@@ -349,7 +328,7 @@ func (p *layersPage) strongest(v *view, t int) string {
 		x    float64
 	}
 	var all []best
-	for j := range v.levelSources(t) {
+	for j := range v.sources(t) {
 		if p.grey(v, t, j) {
 			continue
 		}
@@ -447,7 +426,7 @@ func (p *layersPage) numbers(left int) string {
 		if v.has(panel.token) {
 			one.Layers = v.result.Layers
 			one.Top, one.Rows = p.panelCodes(v, panel.token)
-			one.Extra = v.levelSources(panel.token) - d.M
+			one.Extra = v.sources(panel.token) - d.M
 			if d.M+one.Extra > cellColumns {
 				_, one.Line = v.panelColumns(panel.token)
 			}
@@ -469,7 +448,7 @@ func (p *layersPage) panelCodes(v *view, t int) (top float64, rows string) {
 	layers := v.result.Shape[2]
 	var values []float64
 	for k := range layers {
-		for j := range v.levelSources(t) {
+		for j := range v.sources(t) {
 			values = append(values, v.linear(v.atLevel(t, j, k)))
 		}
 	}

@@ -29,7 +29,6 @@ func (r LayersText) WriteTo(w io.Writer) (int64, error) {
 // panels writes the blocks of all tokens, with or without a line for each layer.
 func (t *text) panels(p *layersPage, lines bool) {
 	t.head()
-	t.wrapped("", p.flat())
 	for _, i := range p.shown {
 		v := &p.views[i]
 		for _, token := range p.tokens {
@@ -73,7 +72,7 @@ func sumsOf(p *layersPage) string {
 func (t *text) layers(v *view, token int) {
 	for k := v.result.Shape[2] - 1; k >= 0; k-- {
 		var row []int
-		for j := range v.levelSources(token) {
+		for j := range v.sources(token) {
 			if paint := v.layerPaint(t.picture, token, j, k); paint != 0 && paint != sinkPaint &&
 				paint != nanPaint {
 				row = append(row, j)

@@ -41,8 +41,8 @@ func (p *picture) tabular() bool {
 func (p *picture) extraColumns() int {
 	columns := 0
 	for i := range p.views {
-		for _, row := range p.views[i].generated {
-			columns = max(columns, len(row))
+		if v := &p.views[i]; v.generated {
+			columns = max(columns, v.sources(v.result.Shape[0]-1)-v.result.Shape[1])
 		}
 	}
 	return columns
@@ -134,7 +134,7 @@ func (p *picture) hasOther() bool {
 	columns := p.extraColumns() > 0
 	for i := range p.views {
 		v := &p.views[i]
-		if v.wrong == "" && !(columns && v.generated != nil) && p.otherShare(v, 0) != "" {
+		if v.wrong == "" && !(columns && v.generated) && p.otherShare(v, 0) != "" {
 			return true
 		}
 	}
@@ -330,7 +330,7 @@ func (b *page) layerRows(v *view) {
 		return
 	}
 	layers, columns := v.result.Shape[2], len(b.e.Prompt.Texts)
-	if v.deep {
+	if v.generated {
 		columns += b.extraColumns()
 	}
 	if layers > fewLayers {
@@ -346,7 +346,7 @@ func (b *page) layerRows(v *view) {
 		label := b.marked(fmt.Sprint(v.result.Layer(b.chosen, k)), k == v.level(b.chosen))
 		b.printf(`<tr class="hw-l" style="background:none"><th style="text-align:right">%s</th>`,
 			label)
-		sources := v.levelSources(b.chosen)
+		sources := v.sources(b.chosen)
 		for j := range sources {
 			b.cell(v.layerPaint(b.picture, b.chosen, j, k), "")
 		}
@@ -419,14 +419,14 @@ func (b *page) layerGrid(v *view, columns, line int) grid {
 // layerLine returns the paints of one layer of token t, as layerGrid does.
 func (p *picture) layerLine(v *view, t, k, columns, line int) []int {
 	row, m := make([]int, columns), v.result.Shape[1]
-	for j := range v.levelSources(t) {
+	for j := range v.sources(t) {
 		at := j
 		if j >= m {
 			at += line
 		}
 		row[at] = v.layerPaint(p, t, j, k)
 	}
-	if v.deep && line > 0 && columns > m {
+	if v.generated && line > 0 && columns > m {
 		row[m] = dividerPaint
 	}
 	return row
@@ -514,7 +514,7 @@ func (b *page) images(v *view) {
 // layersName says in words what an image of the layers of one token is.
 func (v *view) layersName(p *picture) string {
 	columns := fmt.Sprintf("%d %s", len(p.e.Prompt.Texts), p.words.tokens)
-	if v.deep {
+	if v.generated {
 		columns += " and the generated tokens"
 	}
 	return fmt.Sprintf("%s, %d layers × %s", Visible(v.name, nameLimit), v.result.Shape[2], columns)

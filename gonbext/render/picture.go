@@ -39,12 +39,11 @@ type view struct {
 	fixed int
 	depth int // layers of the model, 0 if that is not known
 	other []float64
-	// generated has, for each generated token, its values of the generated tokens before it; see
-	// [attribution.Result.Generated]. Nil if they are not shown.
-	generated [][]float64
-	// deep says that they have values at every level; see [attribution.Result.GeneratedRow].
-	deep  bool
-	sinks []bool // [m]
+	// generated says that generated tokens are shown as sources, of which row 0 has own; see
+	// [attribution.Result.OwnSources].
+	generated bool
+	own       int
+	sinks     []bool // [m]
 	// rowSinks has, for each row, the prompt token that is a sink of it alone, or -1, [n].
 	rowSinks []int
 	// silent says why row t is not coloured, "" if it is, [n].
@@ -131,9 +130,9 @@ func (p *picture) view(name string, layer *int, generated bool) view {
 	}
 	v.fixed = fixedLevel(r, layer)
 	v.sinks, v.rowSinks, v.silent = p.sinks(&v)
-	if generated {
-		v.generated = p.generatedValues(&v)
-		v.deep = v.hasLevels()
+	if n := r.Shape[0]; generated && !p.e.Model.Reads() && n <= min(len(p.e.Steps), maxGenerated) {
+		v.own = r.OwnSources()
+		v.generated = n > 0 && v.own >= 0
 	}
 	// Sinks and hidden tokens are left out of the range: one sink of 90 % would make all others
 	// pale.
@@ -153,7 +152,7 @@ func (p *picture) view(name string, layer *int, generated bool) view {
 			largest = max(largest, math.Abs(x))
 		}
 	}
-	for t := 0; v.deep && t < r.Shape[0]; t++ {
+	for t := 0; r.Shape[2] > 1 && t < r.Shape[0]; t++ {
 		for j := m; j < v.sources(t); j++ {
 			for k := 0; !p.grey(&v, t, j) && k < r.Shape[2]; k++ {
 				if x := math.Abs(v.atLevel(t, j, k)); !math.IsNaN(x) {
@@ -234,52 +233,11 @@ func (v *view) silentRows() (n int, why string) {
 // maxGenerated is the largest number of generated tokens that are shown as sources.
 const maxGenerated = 1024
 
-// generatedValues returns the values of generated tokens that a method has at the level shown, or
-// nil if it has none or too many, or if their number is not that of the tokens before each token
-// (or up to it).
-func (p *picture) generatedValues(v *view) [][]float64 {
-	r := v.result
-	n := r.Shape[0]
-	if n == 0 || n > min(len(p.e.Steps), maxGenerated) || len(r.Generated) != n ||
-		p.e.Model.Reads() {
-		return nil
-	}
-	var rows [][]float64
-	for t := range n {
-		row := r.GeneratedRow(t, v.level(t))
-		if own := len(row) - t; row == nil || own < 0 || own > 1 || own != len(r.Generated[0]) {
-			return nil
-		}
-		rows = append(rows, row)
-	}
-	return rows
-}
-
-// hasLevels reports whether generated tokens have values at every one of several levels.
-func (v *view) hasLevels() bool {
-	for t := range v.generated {
-		for k := range v.result.Shape[2] {
-			if v.result.GeneratedRow(t, k) == nil {
-				return false
-			}
-		}
-	}
-	return v.generated != nil && v.result.Shape[2] > 1
-}
-
 // sources returns how many sources row t has: m prompt tokens and, if they are shown, the generated
 // tokens before it. Source m+q is generated token q.
 func (v *view) sources(t int) int {
-	if t < len(v.generated) {
-		return v.result.Shape[1] + len(v.generated[t])
-	}
-	return v.result.Shape[1]
-}
-
-// levelSources returns how many sources row t has at every level.
-func (v *view) levelSources(t int) int {
-	if v.deep {
-		return v.sources(t)
+	if v.generated && t < v.result.Shape[0] {
+		return v.result.Shape[1] + t + v.own
 	}
 	return v.result.Shape[1]
 }
@@ -378,12 +336,7 @@ func (v *view) has(t int) bool { return v.wrong == "" && t < v.result.Shape[0] }
 
 // at returns the value of source j for generated token t at the highlighted level: M[t,j,l] of a
 // prompt token, or that of generated token j-m.
-func (v *view) at(t, j int) float64 {
-	if m := len(v.sinks); j >= m {
-		return v.generated[t][j-m]
-	}
-	return v.result.At(t, j, v.level(t))
-}
+func (v *view) at(t, j int) float64 { return v.atLevel(t, j, v.level(t)) }
 
 // level returns the index in result.Layers of the values that are highlighted for token t.
 func (v *view) level(t int) int {

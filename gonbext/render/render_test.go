@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -349,10 +350,18 @@ func sizedBy(n, m, l int, methods ...string) *attribution.Explanation {
 			for q := range row {
 				row[q] = float64((t*n+q)*(41+i)%103) / 1030
 			}
-			r.Generated = append(r.Generated, row)
+			r.Generated = append(r.Generated, slices.Repeat(row, l))
 		}
 	}
 	return e
+}
+
+// setGenerated gives each token the same values of generated tokens at every level.
+func setGenerated(r *attribution.Result, rows ...[]float64) {
+	r.Generated = nil
+	for _, row := range rows {
+		r.Generated = append(r.Generated, slices.Repeat(row, r.Shape[2]))
+	}
 }
 
 // generatedExample is the example with what each token has from the generated tokens before it.
@@ -360,7 +369,7 @@ func generatedExample() *attribution.Explanation {
 	e := example()
 	for _, r := range e.Methods {
 		r.Shown = []int{5, 5, 5}
-		r.Generated = [][]float64{{}, {0.2}, {0.05, 0.3}}
+		setGenerated(r, nil, []float64{0.2}, []float64{0.05, 0.3})
 	}
 	return e
 }
@@ -374,7 +383,6 @@ func TestGenerated(t *testing.T) {
 	if got := p.says(&p.views[0], 2); !strings.HasPrefix(got, most) {
 		t.Errorf("the sentence is %q", got)
 	}
-	layer := 2
 	for name, change := range map[string]func(*attribution.Explanation, *attribution.Result){
 		"no values": func(_ *attribution.Explanation, r *attribution.Result) { r.Generated = nil },
 		"a row too few": func(_ *attribution.Explanation, r *attribution.Result) {
@@ -389,9 +397,8 @@ func TestGenerated(t *testing.T) {
 		"fewer tokens": func(e *attribution.Explanation, _ *attribution.Result) {
 			e.Steps = e.Steps[:2]
 		},
-		"another layer": func(*attribution.Explanation, *attribution.Result) { h.Layer = &layer },
 	} {
-		h.Explanation, h.Layer = generatedExample(), nil
+		h.Explanation = generatedExample()
 		change(h.Explanation, h.Explanation.Methods["rollout"])
 		got := written(t, HTML{Heatmap: h})
 		survives(t, got)
@@ -400,9 +407,9 @@ func TestGenerated(t *testing.T) {
 		}
 	}
 
-	h.Explanation, h.Layer = generatedExample(), nil
+	h.Explanation = generatedExample()
 	for _, r := range h.Explanation.Methods {
-		r.Generated = [][]float64{{0.1}, {0.2, 0.3}, {0.05, 0.3, 0.4}}
+		setGenerated(r, []float64{0.1}, []float64{0.2, 0.3}, []float64{0.05, 0.3, 0.4})
 	}
 	p = h.picture(true)
 	const itself = "most from “.” (generated 3) 40.0 %, "
@@ -460,22 +467,22 @@ func TestSizeOfGenerated(t *testing.T) {
 	t.Logf("%s bytes", thousands(len(got)))
 }
 
-// deepened adds what tokens have from generated tokens at every level: at level k that is the value
-// shown times (k+1)/l.
+// deepened sets what tokens have from generated tokens at every level: at level k that is the value
+// of the last one times (k+1)/l.
 func deepened(e *attribution.Explanation) *attribution.Explanation {
 	for _, r := range e.Methods {
 		if r.Shape[2] < 2 {
 			continue
 		}
-		r.GeneratedLevels = nil
-		for _, row := range r.Generated {
+		for t := range r.Generated {
+			row := r.GeneratedRow(t, r.Top())
 			all := []float64{}
 			for k := range r.Shape[2] {
 				for _, x := range row {
 					all = append(all, x*float64(k+1)/float64(r.Shape[2]))
 				}
 			}
-			r.GeneratedLevels = append(r.GeneratedLevels, all)
+			r.Generated[t] = all
 		}
 	}
 	return e
@@ -511,7 +518,7 @@ func TestManyGenerated(t *testing.T) {
 			t.Errorf("level %d has paint %d where the line stands", k, line[12])
 		}
 		for q := range 79 {
-			x := e.Methods["rollout"].Generated[79][q] * float64(k+1) / 3
+			x := e.Methods["rollout"].GeneratedRow(79, k)[q]
 			if want := v.colors.step(x); line[13+q] != want {
 				t.Errorf("level %d, generated token %d: paint %d, want %d", k, q, line[13+q], want)
 			}
@@ -524,14 +531,10 @@ func TestManyGenerated(t *testing.T) {
 	}
 }
 
-// TestGeneratedLayer shows another layer than that of the result: generated tokens have its values
-// if they were kept.
+// TestGeneratedLayer shows another layer than that of the result: generated tokens have its values.
 func TestGeneratedLayer(t *testing.T) {
 	e := generatedExample()
 	h := Heatmap{Explanation: e, Methods: []string{"rollout"}, Layer: new(2)}
-	if p := h.picture(true); p.views[0].generated != nil {
-		t.Error("generated tokens have values of a layer that was not kept")
-	}
 	deepened(e)
 	p := h.picture(true)
 	if got := p.views[0].at(2, 7+1); got != 0.3*3/6 {

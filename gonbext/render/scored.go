@@ -90,7 +90,7 @@ func (p *picture) scored(v *view, t int) string {
 // tokens included. It is empty for other methods, and where one of the sizes is not known.
 func (p *picture) onFirst(v *view, t int) string {
 	if !v.scorer() || v.difference || p.e.Model.Reads() || !v.has(t) || len(v.sinks) == 0 ||
-		v.top.lift || t > 0 && v.generated == nil {
+		v.top.lift || t > 0 && !v.generated {
 		return ""
 	}
 	sum := 0.0

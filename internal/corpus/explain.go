@@ -161,10 +161,8 @@ func scoresOf(r *attribution.Result) Scores {
 			s.Scores = append(s.Scores, float32(r.At(t, j, shown)))
 		}
 		generated := 0.0
-		if t < len(r.Generated) {
-			for _, x := range r.Generated[t] {
-				generated += x
-			}
+		for _, x := range r.GeneratedRow(t, shown) {
+			generated += x
 		}
 		s.Generated = append(s.Generated, float32(generated))
 		for k := range levels {

@@ -56,7 +56,7 @@ func explanation(r corpus.Record) *attribution.Explanation {
 	}
 	result := &attribution.Result{
 		Layers: []int{0, 1}, Shape: [3]int{2, len(words), 2}, Unit: "share of length", Facts: attribution.Facts{Quantity: attribution.Share},
-		Generated: [][]float64{nil, {0.25}}, Shown: []int{1, 0},
+		Generated: [][]float64{nil, {0.25, 0.75}}, Shown: []int{1, 0},
 	}
 	for t := range 2 {
 		e.Steps = append(e.Steps, attribution.GeneratedToken{

@@ -41,7 +41,7 @@ func TestResultOf(t *testing.T) {
 				0.25, 0.5, 0.75, 0.125,
 				1, 2, -4, 8,
 			},
-			Generated: [][]float64{nil, {0.5, 0.25}},
+			Generated: [][]float64{nil, {0.5, 0.25, 1, 1}},
 		}},
 	}
 	want := corpus.Result{

@@ -273,7 +273,7 @@ func generativeSlices(r *run) error {
 	r.picture("", 1, charts...)
 	sizes, right := "", true
 	for t := range n {
-		size := m + len(M.Generated[t])
+		size := m + len(M.GeneratedRow(t, 0))
 		right = right && size == m+t
 		sizes += fmt.Sprintf(" %d", size)
 	}

@@ -157,8 +157,6 @@ func newRows(r *attribution.Result, sent int) *attribution.Result {
 	part.Data = rows(r.Data, sent, n, r.Shape[1]*r.Shape[2])
 	part.Shown = r.Shown[min(sent, len(r.Shown)):min(n, len(r.Shown))]
 	part.Generated = r.Generated[min(sent, len(r.Generated)):min(n, len(r.Generated))]
-	part.GeneratedLevels = r.GeneratedLevels[min(sent, len(r.GeneratedLevels)):min(n,
-		len(r.GeneratedLevels))]
 	part.Explained, part.Residue = rows(r.Explained, sent, n, 1), rows(r.Residue, sent, n, 1)
 	return &part
 }

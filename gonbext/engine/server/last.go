@@ -225,7 +225,7 @@ func size(e *attribution.Explanation) int64 {
 	n := 0
 	for _, r := range e.Methods {
 		n += len(r.Data) + len(r.Explained) + len(r.Residue)
-		for _, row := range slices.Concat(r.Generated, r.GeneratedLevels) {
+		for _, row := range r.Generated {
 			n += len(row)
 		}
 	}

@@ -195,14 +195,10 @@ func (v *view) scale() {
 // generatedColumns returns how many generated tokens have columns: all that are sources of others,
 // 0 if the explanation does not have their values.
 func (v *view) generatedColumns() int {
-	columns := 0
-	for t := range v.e.Steps {
-		if t >= len(v.r.Generated) || len(v.r.Generated[t]) < t || len(v.r.Generated[t]) > t+1 {
-			return 0
-		}
-		columns = max(columns, len(v.r.Generated[t]))
+	if own := v.r.OwnSources(); own >= 0 {
+		return len(v.e.Steps) - 1 + own
 	}
-	return columns
+	return 0
 }
 
 // itself reports whether generated source j is the target of row t, which has no colour: it would
@@ -212,10 +208,11 @@ func (v *view) itself(t, j int) bool { return j == t && v.e.Steps[t].IDs != nil 
 // atGenerated returns the value of generated token j for token t as it is coloured, NaN if j is not
 // before t.
 func (v *view) atGenerated(t, j int) float64 {
-	if j >= len(v.r.Generated[t]) {
+	row := v.r.GeneratedRow(t, v.r.Level(t))
+	if j >= len(row) {
 		return math.NaN()
 	}
-	return v.colored(v.r.Generated[t][j])
+	return v.colored(row[j])
 }
 
 // at returns M[t,j,k] as it is coloured.

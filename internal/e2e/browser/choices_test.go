@@ -79,7 +79,7 @@ func TestTouchCompareLayers(t *testing.T) {
 // fedDeep is fed with what generated tokens have from those before them at both layers.
 func fedDeep() *attribution.Explanation {
 	e := fed()
-	e.Methods["value-zeroing"].GeneratedLevels = [][]float64{{}, {0.5, 0.3}}
+	e.Methods["value-zeroing"].Generated = [][]float64{{}, {0.5, 0.3}}
 	return e
 }
 

@@ -152,7 +152,7 @@ func longExplanation(m, layers int) *attribution.Explanation {
 			}
 		}
 		r.Shown = append(r.Shown, layers-1)
-		r.Generated = append(r.Generated, make([]float64, t))
+		r.Generated = append(r.Generated, make([]float64, t*layers))
 		for range layers {
 			e.OtherMass["rollout"] = append(e.OtherMass["rollout"], 0.1*float64(t))
 		}

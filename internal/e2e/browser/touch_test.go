@@ -171,7 +171,7 @@ func TestTouch(t *testing.T) {
 func fed() *attribution.Explanation {
 	e := touched()
 	e.Methods["direct"].Generated = [][]float64{{}, {-1.5}}
-	e.Methods["value-zeroing"].Generated = [][]float64{{}, {0.3}}
+	e.Methods["value-zeroing"].Generated = [][]float64{{}, {0, 0.3}}
 	for _, r := range e.Methods {
 		r.Shown = []int{1, 1}
 	}

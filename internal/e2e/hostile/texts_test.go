@@ -144,7 +144,7 @@ func (s *source) explanation(r *rand.Rand, encoder bool) *attribution.Explanatio
 				e.OtherMass[name] = append(e.OtherMass[name], 0.25)
 			}
 			if !encoder {
-				result.Generated = append(result.Generated, make([]float64, t))
+				result.Generated = append(result.Generated, make([]float64, t*levels))
 			}
 		}
 		// A name that no method has, as in a file that somebody has edited.
