@@ -5,6 +5,7 @@ package jsonread
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -88,11 +89,10 @@ func (r *Reader) Object(value func(key string) error) error {
 		return err
 	}
 	for r.Kind() != '}' {
-		t, err := r.token()
+		key, err := r.string()
 		if err != nil {
 			return err
 		}
-		key := t.String()
 		if seen[key] {
 			if err := r.Again(key); err != nil {
 				return err
@@ -126,20 +126,37 @@ func (r *Reader) List(item func(i int) error) error {
 }
 
 // Text reads a text.
-func (r *Reader) Text() (string, error) { return r.one('"', "a text") }
+func (r *Reader) Text() (string, error) {
+	if r.Kind() != '"' {
+		return "", r.Not("a text")
+	}
+	return r.string()
+}
+
+// string reads a text or a key. Most of a vocabulary have no backslash and are copied as they are.
+func (r *Reader) string() (string, error) {
+	quoted, err := r.dec.ReadValue()
+	if err != nil {
+		return "", r.wrong(err)
+	}
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return string(quoted[1 : len(quoted)-1]), nil
+	}
+	// The error is about halves of characters, which are U+FFFD in text and have been let through.
+	text, _ := jsontext.AppendUnquote(nil, quoted)
+	return string(text), nil
+}
 
 // Number reads a number and returns it as it is written.
-func (r *Reader) Number() (string, error) { return r.one('0', "a number") }
-
-func (r *Reader) one(kind byte, want string) (string, error) {
-	if r.Kind() != kind {
-		return "", r.Not(want)
+func (r *Reader) Number() (string, error) {
+	if r.Kind() != '0' {
+		return "", r.Not("a number")
 	}
-	t, err := r.token()
-	if word, ok := nonFinite[t.String()]; ok && kind == '0' {
-		return word, err
+	number, err := r.dec.ReadValue()
+	if err != nil {
+		return "", r.wrong(err)
 	}
-	return t.String(), err
+	return cmp.Or(nonFinite[string(number)], string(number)), nil
 }
 
 // Any reads a value: a map[string]any, []any, string, json.Number, bool or nil.
