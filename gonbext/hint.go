@@ -3,7 +3,6 @@ package gonbext
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -24,9 +23,8 @@ var hints = map[trace.ErrorKind]string{
 // hint adds to an error what to do about a method that this program has registered and the engine
 // has not.
 func (r request) hint(err error) error {
-	if !errors.Is(err, trace.ErrUsage) ||
-		!strings.HasPrefix(err.Error(), "attribution: unknown ") ||
-		engine.IsOwn() {
+	usage := (*trace.UsageError)(nil)
+	if !errors.As(err, &usage) || !usage.Unknown || engine.IsOwn() {
 		return err
 	}
 	for _, name := range r.options.Methods {
