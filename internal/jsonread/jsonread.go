@@ -208,16 +208,13 @@ func (r *Reader) Not(want string) error {
 	return fmt.Errorf("%s is not %s", Shorten(raw), want)
 }
 
-// End returns [ErrMore] if there is more in the text.
+// End returns an error if there is more in the text.
 func (r *Reader) End() error {
 	if _, err := r.dec.ReadToken(); !errors.Is(err, io.EOF) {
-		return ErrMore
+		return errors.New("not valid JSON: there is more after the value")
 	}
 	return nil
 }
-
-// ErrMore is the error of [Reader.End].
-var ErrMore = errors.New("not valid JSON: there is more after the value")
 
 // Check returns an error if a text is not one JSON value. A key may come twice in it.
 func Check(text []byte) error {
