@@ -5,7 +5,6 @@ package jsonread
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,6 +23,8 @@ const maxDepth = 10000
 type Reader struct {
 	text []byte
 	dec  *jsontext.Decoder
+	// nonFinite says that the numbers of nonFinite stand for others.
+	nonFinite bool
 	// Again is called with a key that comes twice in one object, before its later value is read.
 	// An error ends the reading. If it is nil, such keys are not looked for.
 	Again func(key string) error
@@ -56,7 +57,9 @@ func AsPython(text []byte) *Reader {
 			return found
 		})
 	}
-	return Lenient(text)
+	r := Lenient(text)
+	r.nonFinite = true
+	return r
 }
 
 // nonFinite are numbers that stand for the ones that JSON does not have. They have no float64.
@@ -66,6 +69,9 @@ var nonFinite = map[string]string{
 
 // nonFinitePattern matches a text, or one of the words that Python writes for a number.
 var nonFinitePattern = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|-?\b(?:NaN|Infinity)\b`)
+
+// halfPattern matches half of a character at the beginning.
+var halfPattern = regexp.MustCompile(`^\\u[dD][89a-fA-F][0-9a-fA-F]{2}`)
 
 func read(text []byte, halves bool) *Reader {
 	return &Reader{text: text, dec: jsontext.NewDecoder(bytes.NewBuffer(text),
@@ -156,7 +162,10 @@ func (r *Reader) Number() (string, error) {
 	if err != nil {
 		return "", r.wrong(err)
 	}
-	return cmp.Or(nonFinite[string(number)], string(number)), nil
+	if word := nonFinite[string(number)]; r.nonFinite && word != "" {
+		return word, nil
+	}
+	return string(number), nil
 }
 
 // Any reads a value: a map[string]any, []any, string, json.Number, bool or nil.
@@ -258,7 +267,7 @@ func (r *Reader) wrong(err error) error {
 		return fmt.Errorf("%s: more than %d lists and objects within one another", where, maxDepth)
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return fmt.Errorf("%s: the text ends too early: is it cut off?", where)
-	case bytes.HasPrefix(rest, []byte(`\u`)) && len(rest) >= 6:
+	case halfPattern.Match(rest):
 		return fmt.Errorf("%s: %s is half of a character; write both halves", where, rest[:6])
 	}
 	return fmt.Errorf("%s: unexpected %q", where,
