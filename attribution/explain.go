@@ -107,7 +107,8 @@ func (r *run) prepareGroups() (err error) {
 	}
 	if r.spans, err = r.e.spans(r.by); err != nil {
 		if usage := (*trace.UsageError)(nil); errors.As(err, &usage) {
-			return LookupOption("by").usagef("by %s: %s", r.by, usage.Reason)
+			return LookupOption("by").usagef("%s %s: %s", trace.Called("by"), r.by,
+				usage.Reason)
 		}
 		return err
 	}

@@ -64,7 +64,9 @@ func LookupMethod(name string) (Method, error) {
 		return m, err
 	}
 	if err != nil {
-		return m, trace.Usagef("unknown method %s; %s", message.Quote(name), meant(name))
+		return m, &trace.UsageError{
+			Unknown: true, Reason: "unknown method " + message.Quote(name) + "; " + meant(name),
+		}
 	}
 	return m, m.check()
 }

@@ -109,6 +109,23 @@ func TestLookupBroken(t *testing.T) {
 	}
 }
 
+// TestLookupUnknown: an error about a name that nothing has says so by its type, so that a program
+// with more plugins can tell; another usage error does not.
+func TestLookupUnknown(t *testing.T) {
+	t.Cleanup(attribution.RegisterForTest(attribution.Method{
+		Name: "test-wide", Mixing: "attention", Aggregation: "rollout", Residual: 2,
+	}))
+	for name, want := range map[string]bool{
+		"rolout": true, "none+rollout": true, "attention+none": true, "test-wide": false,
+	} {
+		var usage *trace.UsageError
+		if _, err := attribution.LookupMethod(name); !errors.As(err, &usage) ||
+			usage.Unknown != want {
+			t.Errorf("LookupMethod(%q): %+v, want unknown %v", name, usage, want)
+		}
+	}
+}
+
 // TestOneName: a scorer that takes the name of a method is refused where the name is looked up.
 func TestOneName(t *testing.T) {
 	for _, name := range []string{"rollout", "raw"} {

@@ -136,7 +136,7 @@ func RegisterMixing(name string, info MixingInfo) { mixings.Register(name, info)
 func LookupMixing(name string) (MixingInfo, error) {
 	info, err := mixings.Lookup(name)
 	if err != nil {
-		return MixingInfo{}, trace.Usagef("%v", err)
+		return MixingInfo{}, &trace.UsageError{Unknown: true, Reason: err.Error()}
 	}
 	return info, nil
 }

@@ -103,19 +103,6 @@ func (r Option) Switch(o *Options) *bool {
 // "generate at most `N` tokens, from 1 to 4096 (default 16)".
 func (r Option) Usage() string { return r.Help + r.value.limits }
 
-// Called returns the reason of an error about the option with the option called by another name,
-// as a user writes it: "--max-tokens -1; it must be in [1,4096]". If the reason does not begin with
-// the option, the name stands after it, in brackets.
-func (r Option) Called(reason, name string) string {
-	for _, begin := range []string{r.Name, strings.TrimSuffix(r.Name, "s"), "a " + r.Name} {
-		rest, ok := strings.CutPrefix(reason, begin)
-		if ok && rest != "" && strings.ContainsRune(" ;:", rune(rest[0])) {
-			return name + rest
-		}
-	}
-	return reason + " (" + name + ")"
-}
-
 // usagef returns a [trace.UsageError] about the option.
 func (r Option) usagef(format string, args ...any) error {
 	return &trace.UsageError{Option: r.Name, Reason: fmt.Sprintf(format, args...)}
@@ -125,7 +112,7 @@ func (r Option) usagef(format string, args ...any) error {
 // options.
 func (r Option) check(o *Options) error {
 	if r.value.wrong != nil {
-		if wrong := r.value.wrong(r.Name, o); wrong != "" {
+		if wrong := r.value.wrong(trace.Called(r.Name), o); wrong != "" {
 			return r.usagef("%s", wrong)
 		}
 	}
@@ -158,7 +145,7 @@ func (r Option) describe(o *Options) string {
 	if r.value.describe != nil {
 		return r.value.describe(r.Name, o)
 	}
-	return r.Name + " " + r.value.write(o)
+	return trace.Called(r.Name) + " " + r.value.write(o)
 }
 
 // checkMethods returns a [trace.UsageError] if no method takes the option, and a warning for each
@@ -181,8 +168,8 @@ func (r Option) checkMethods(o *Options, all []planned) (warnings []string, err 
 		if len(o.Methods) == 0 {
 			advice = r.adviseMethod(o)
 		}
-		return nil, r.usagef("%s applies to none of the methods: %s: %s%s", r.Name, all[0].Name,
-			r.why, advice)
+		return nil, r.usagef("%s applies to none of the methods: %s: %s%s",
+			trace.Called(r.Name), all[0].Name, r.why, advice)
 	}
 	return warnings, nil
 }

@@ -42,9 +42,9 @@ func generationRows() []Option {
 				1, maxTokens, fmt.Sprint(defaultTokens)),
 			conflict: func(o *Options) string {
 				return onOff(o.Continuation != "",
-					fmt.Sprintf("max tokens %d and a continuation; every token of a "+
-						"continuation is explained, and no other is generated: %s",
-						o.MaxTokens, eitherOfTwo))
+					fmt.Sprintf("%s %d and a continuation; every token of a continuation is "+
+						"explained, and no other is generated: %s",
+						trace.Called("max tokens"), o.MaxTokens, eitherOfTwo))
 			},
 			encoder: generates,
 		},
@@ -104,7 +104,8 @@ func generationRows() []Option {
 			value: specialTokens(),
 			conflict: func(o *Options) string {
 				return onOff(o.InChat(),
-					"specials and a chat; the chat template has its own control tokens")
+					trace.Called("specials")+
+						" and a chat; the chat template has its own control tokens")
 			},
 		},
 		{
@@ -115,8 +116,9 @@ func generationRows() []Option {
 				maxTemperature, false, "the most probable token"),
 			conflict: func(o *Options) string {
 				return onOff(o.Continuation != "",
-					fmt.Sprintf("temperature %v and a continuation; a continuation says which "+
-						"tokens come, and none is drawn: %s", o.Sampling.Temperature, eitherOfTwo))
+					fmt.Sprintf("%s %v and a continuation; a continuation says which tokens come, "+
+						"and none is drawn: %s", trace.Called("temperature"),
+						o.Sampling.Temperature, eitherOfTwo))
 			},
 			encoder: generates,
 		},
@@ -211,7 +213,7 @@ func conversationRows() []Option {
 func needsTemperature(o *Options, option string, value any) string {
 	return onOff(o.Sampling.Temperature == 0,
 		fmt.Sprintf("%s %v; it does nothing without a temperature above 0: the most probable "+
-			"token is taken and none is drawn", option, value))
+			"token is taken and none is drawn", trace.Called(option), value))
 }
 
 // combinationRows are the options of methods that combine the rows of layers.
@@ -234,8 +236,8 @@ func combinationRows() []Option {
 				if o.Residual == nil {
 					return ""
 				}
-				return fmt.Sprintf("residual %v and a measured residual; %s", *o.Residual,
-					eitherOfTwo)
+				return fmt.Sprintf("residual %v and a %s; %s", *o.Residual,
+					trace.Called("measured residual"), eitherOfTwo)
 			},
 			takes: addsResidual, why: noResidual,
 		},
@@ -282,7 +284,8 @@ func combinationRows() []Option {
 			value: switched(func(o *Options) *bool { return &o.DiscardWhole }),
 			conflict: func(o *Options) string {
 				return onOff(o.Discard == 0,
-					"discard whole without discard; say which part of the entries is set to 0")
+					trace.Called("discard whole")+
+						" without discard; say which part of the entries is set to 0")
 			},
 			decoder: "what is discarded of the whole map is known only at the end of the text; " +
 				"leave it out to discard row by row, or record the rows of the whole text and " +
@@ -305,8 +308,9 @@ func combinationRows() []Option {
 			value: oneHead(),
 			conflict: func(o *Options) string {
 				return onOff(o.Heads != trace.Heads{},
-					fmt.Sprintf("per-head %d and heads %v; one head is looked at over lower "+
-						"layers merged by their mean, so %s", *o.PerHead, o.Heads, eitherOfTwo))
+					fmt.Sprintf("%s %d and heads %v; one head is looked at over lower layers "+
+						"merged by their mean, so %s", trace.Called("per-head"), *o.PerHead,
+						o.Heads, eitherOfTwo))
 			},
 			takes: takesOneHead, why: "it has no heads apart",
 			setting: "per_head",
@@ -377,7 +381,8 @@ func scorerRows() []Option {
 			value: count(func(o *Options) **int { return &o.Foils }, maxFoils, defaultFoils),
 			conflict: func(o *Options) string {
 				return onOff(o.Contrast != "",
-					fmt.Sprintf("foils %d and a contrast; %s", *o.Foils, eitherOfTwo))
+					fmt.Sprintf("%s %d and a contrast; %s", trace.Called("foils"), *o.Foils,
+						eitherOfTwo))
 			},
 			takes: func(_ *Options, m planned) bool { return m.info().Foils || m.choosesLayer },
 			why:   "it is not explained against other tokens",
@@ -494,13 +499,14 @@ func resultRows() []Option {
 
 // liftConflict returns why lift does not go with the other options.
 func liftConflict(o *Options) string {
+	lift := trace.Called("lift")
 	switch {
 	case o.Residual != nil && *o.Residual == 1:
-		return "lift with residual 1; no attention is left to compare with uniform attention"
+		return lift + " with residual 1; no attention is left to compare with uniform attention"
 	case o.MeasuredResidual:
-		return "lift with a measured residual; uniform attention has none to be measured"
+		return lift + " with a measured residual; uniform attention has none to be measured"
 	case o.Discard > 0:
-		return fmt.Sprintf("lift with discard %v; uniform attention has no lowest entries",
+		return fmt.Sprintf("%s with discard %v; uniform attention has no lowest entries", lift,
 			o.Discard)
 	}
 	return ""

@@ -3,6 +3,7 @@ package attribution_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -336,18 +337,37 @@ func TestOptionErrors(t *testing.T) {
 	attribution.LookupOption("max-tokens")
 }
 
-// TestOptionCalled: an error about an option has the name that a user wrote.
+// TestOptionCalled: an error about an option has the name that a user wrote, and its own without
+// one.
 func TestOptionCalled(t *testing.T) {
-	for _, c := range []struct{ option, reason, want string }{
-		{"max tokens", "max tokens -1; it must be in [1,4096]", "--x -1; it must be in [1,4096]"},
-		{"heads", "head 8; there are 8, from 0 to 7", "--x 8; there are 8, from 0 to 7"},
-		{"continuation", "a continuation; it is too long", "--x; it is too long"},
-		{"layers", "first layer -1; layers count from 0", "first layer -1; layers count from 0 (--x)"},
-		{"lift", "lifted", "lifted (--x)"},
-		{"chat", "chat", "chat (--x)"},
+	for _, c := range []struct {
+		o        attribution.Options
+		own, set string
+	}{
+		{attribution.Options{MaxTokens: -1}, "max tokens -1; it must be", "--x -1; it must be"},
+		{
+			attribution.Options{Heads: trace.Heads{Fusion: trace.OneHead, Head: -1}},
+			"head -1; heads count", "--x -1; heads count",
+		},
+		{attribution.Options{Positions: []int{-1}}, "position -1;", "--x -1;"},
+		{
+			attribution.Options{Continuation: "a", MaxTokens: 2},
+			"max tokens 2 and a continuation;", "--x 2 and a continuation;",
+		},
+		{attribution.Options{Lift: true, Discard: 0.5}, "lift with discard", "--x with discard"},
+		{
+			attribution.Options{FirstLayer: -1}, "first layer -1; layers count from 0",
+			"first layer -1; layers count from 0 (--x)",
+		},
 	} {
-		if got := attribution.LookupOption(c.option).Called(c.reason, "--x"); got != c.want {
-			t.Errorf("%s: %q, want %q", c.reason, got, c.want)
+		err := c.o.Check()
+		if got := err.Error(); !strings.HasPrefix(got, "attribution: "+c.own) {
+			t.Errorf("%q, want %q", got, c.own)
+		}
+		called := func(option string) string { return "--x" }
+		if got := trace.InWords(fmt.Errorf("line 1: %w", err), called); !strings.HasPrefix(got,
+			"line 1: "+c.set) {
+			t.Errorf("%q, want %q", got, c.set)
 		}
 	}
 }

@@ -185,7 +185,7 @@ func switched(field func(*Options) *bool) value {
 			return nil
 		},
 		write:    func(o *Options) string { return strconv.FormatBool(*field(o)) },
-		describe: func(name string, _ *Options) string { return name },
+		describe: func(name string, _ *Options) string { return trace.Called(name) },
 		on:       field,
 	}
 }
@@ -205,7 +205,7 @@ func words(field func(*Options) *string, what string) value {
 			}
 			return ""
 		},
-		describe: func(name string, _ *Options) string { return "a " + name },
+		describe: func(name string, _ *Options) string { return trace.Called(name, "a "+name) },
 	}
 }
 
@@ -247,7 +247,7 @@ func messages() value {
 			}
 			return ""
 		},
-		describe: func(name string, _ *Options) string { return name },
+		describe: func(name string, _ *Options) string { return trace.Called(name) },
 	}
 }
 
@@ -261,7 +261,7 @@ func tools() value {
 			return c.Check()
 		},
 		write:    func(o *Options) string { return string(o.Conversation.Tools) },
-		describe: func(name string, _ *Options) string { return name },
+		describe: func(name string, _ *Options) string { return trace.Called(name) },
 	}
 }
 
@@ -344,7 +344,8 @@ func headFusion() value {
 					"min or a head's number",
 					name, h)
 			case h.Fusion == trace.OneHead && h.Head < 0:
-				return fmt.Sprintf("head %d; heads count from 0", h.Head)
+				return fmt.Sprintf("%s %d; heads count from 0", trace.Called("heads", "head"),
+					h.Head)
 			}
 			return ""
 		},
@@ -394,8 +395,8 @@ func layers() value {
 			case o.FirstLayer < 0:
 				return fmt.Sprintf("first layer %d; layers count from 0", o.FirstLayer)
 			case o.LastLayer != nil && *o.LastLayer < o.FirstLayer:
-				return fmt.Sprintf("layers %d to %d; the last one must be at least the first",
-					o.FirstLayer, *o.LastLayer)
+				return fmt.Sprintf("%s %d to %d; the last one must be at least the first",
+					trace.Called("layers"), o.FirstLayer, *o.LastLayer)
 			}
 			return ""
 		},
@@ -450,12 +451,14 @@ func positions() value {
 				return fmt.Sprintf("%d positions; at most %d", n, maxTextBytes)
 			}
 			if i := slices.IndexFunc(o.Positions, func(p int) bool { return p < 0 }); i >= 0 {
-				return fmt.Sprintf("position %d; positions count from 0", o.Positions[i])
+				return fmt.Sprintf("%s %d; positions count from 0",
+					trace.Called("positions", "position"), o.Positions[i])
 			}
 			return ""
 		},
 		describe: func(name string, o *Options) string {
-			return fmt.Sprintf("%s %v", name, o.Positions[:min(len(o.Positions), 10)])
+			return fmt.Sprintf("%s %v", trace.Called(name),
+				o.Positions[:min(len(o.Positions), 10)])
 		},
 	}
 }

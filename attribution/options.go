@@ -64,12 +64,12 @@ func (o Options) foils() int {
 // checkHeads returns a usage error if a head is not one of the model's H heads.
 func (o Options) checkHeads(heads int) error {
 	if o.Heads.Fusion == trace.OneHead && (o.Heads.Head < 0 || o.Heads.Head >= heads) {
-		return LookupOption("heads").usagef("head %d; there are %d, from 0 to %d", o.Heads.Head,
-			heads, heads-1)
+		return LookupOption("heads").usagef("%s %d; there are %d, from 0 to %d",
+			trace.Called("heads", "head"), o.Heads.Head, heads, heads-1)
 	}
 	if o.PerHead != nil && (*o.PerHead < 0 || *o.PerHead >= heads) {
-		return LookupOption("per-head").usagef("per-head %d; there are %d heads, from 0 to %d",
-			*o.PerHead, heads, heads-1)
+		return LookupOption("per-head").usagef("%s %d; there are %d heads, from 0 to %d",
+			trace.Called("per-head"), *o.PerHead, heads, heads-1)
 	}
 	return nil
 }
@@ -86,8 +86,8 @@ func (o Options) layerRange(layers int) (first, last int, err error) {
 	}
 	if first < 0 || last >= layers || first > last {
 		order := onOff(first > last, ", and the first comes first")
-		return 0, 0, LookupOption("layers").usagef("layers %d to %d; there are %d, from 0 to %d%s",
-			first, last, layers, layers-1, order)
+		return 0, 0, LookupOption("layers").usagef("%s %d to %d; there are %d, from 0 to %d%s",
+			trace.Called("layers"), first, last, layers, layers-1, order)
 	}
 	return first, last, nil
 }

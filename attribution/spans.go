@@ -44,8 +44,8 @@ func (p *Prompt) Sentences() []Span { return p.joinSpaces(p.divide(sentenceOf(p.
 // the prompt is no conversation, and another error if it is damaged.
 func (p *Prompt) Turns() ([]Span, error) {
 	if len(p.Parts) == 0 {
-		return nil, trace.Usagef("the prompt is no conversation and has no turns; Options.Chat " +
-			"puts it into the model's chat template")
+		return nil, trace.Usagef("the prompt is no conversation and has no turns; %s puts it into "+
+			"the model's chat template", trace.Called("chat", "Options.Chat"))
 	}
 	if err := p.check(); err != nil {
 		return nil, damaged("%v", err)

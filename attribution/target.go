@@ -47,8 +47,8 @@ func parseTarget(s string) (g Grouping, wrong string) {
 // fits returns a usage error if a range ends after the last of n generated tokens.
 func (g Grouping) fits(n int) error {
 	if k := len(g.ranges); k > 0 && g.ranges[k-1][1] > n {
-		return LookupOption("target").usagef("target %s; there %s %s, from 0", g,
-			message.IsOrAre(n), message.Count(n, "generated token"))
+		return LookupOption("target").usagef("%s %s; there %s %s, from 0",
+			trace.Called("target"), g, message.IsOrAre(n), message.Count(n, "generated token"))
 	}
 	return nil
 }
@@ -74,8 +74,8 @@ func (g Grouping) divide(steps []GeneratedToken) (all []stretch, err error) {
 		all = append(all, stretch{t, t + 1, rest})
 	}
 	if g.number > count {
-		err = LookupOption("target").usagef("target %s; the generated text has %s", g,
-			message.Count(count, g.name))
+		err = LookupOption("target").usagef("%s %s; the generated text has %s",
+			trace.Called("target"), g, message.Count(count, g.name))
 	} else {
 		err = g.fits(len(steps))
 	}

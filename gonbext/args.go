@@ -2,7 +2,6 @@ package gonbext
 
 import (
 	"bytes"
-	"errors"
 	"flag"
 	"io"
 	"os"
@@ -174,12 +173,7 @@ func (a argument) read(value string) error {
 	if err == nil {
 		return nil
 	}
-	reason := err.Error()
-	var wrong *trace.UsageError
-	if errors.As(err, &wrong) {
-		reason = wrong.Reason
-	}
-	return usagef("option --%s is %.60q: %s", a.name, value, reason)
+	return usagef("option --%s is %.60q: %s", a.name, value, trace.InWords(err, flagOf))
 }
 
 // arguments returns the options, which set the fields of o, m and v.

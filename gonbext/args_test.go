@@ -134,20 +134,25 @@ func TestArgsWording(t *testing.T) {
 		err         error
 		flags, goes string
 	}{
-		{usagef("Layer 30; \"a\" has layers 0 to 29"), `--layer 30; "a" has layers 0 to 29`, `Layer 30; "a" has layers 0 to 29`},
+		{usagef("%s 30; \"a\" has layers 0 to 29", viewLayer), `--layer 30; "a" has layers 0 to 29`, `Layer 30; "a" has layers 0 to 29`},
 		{attribution.Options{MaxTokens: -1}.Check(), "--max-tokens -1; it must be in [1,4096], or 0 for 16", "MaxTokens -1; it must be in [1,4096], or 0 for 16"},
 		{
 			&engine.Error{
-				Message: "attribution: max tokens 9 and a continuation", Option: "max tokens",
+				Message: "attribution: max tokens 9 and a continuation",
+				Wrong: &trace.UsageError{
+					Option: "max tokens",
+					Reason: trace.Called("max tokens") + " 9 and a continuation",
+				},
 			},
 			"--max-tokens 9 and a continuation", "MaxTokens 9 and a continuation",
 		},
 		{
-			advise(&engine.Error{Message: "models: no room", Reason: trace.MemoryKind}),
+			&engine.Error{Message: "models: no room", Reason: trace.MemoryKind},
 			"no room (set --max-memory)", "no room (set MaxMemory of gonbext.Model)",
 		},
 		{
-			usagef("Layer 1; the last layer that is combined is LastLayer 0"),
+			usagef("%s 1; the last layer that is combined is %s 0", viewLayer,
+				trace.Called("last layer", "LastLayer")),
 			"--layer 1; the last layer that is combined is --layers 0",
 			"Layer 1; the last layer that is combined is LastLayer 0",
 		},

@@ -603,7 +603,10 @@ func TestErrors(t *testing.T) {
 		},
 		{
 			"a method of the cell's own", "own method",
-			[]engine.Event{{Failure: &engine.Error{Message: "attribution: unknown mixing \"mine\"", Usage: true}}},
+			[]engine.Event{{Failure: &engine.Error{
+				Message: "attribution: unknown mixing \"mine\"", Usage: true,
+				Wrong: &trace.UsageError{Unknown: true, Reason: "unknown mixing \"mine\""},
+			}}},
 			"",
 			[]string{"this program knows it and the engine does not, so import gonbext/local"},
 			0,

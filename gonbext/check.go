@@ -12,8 +12,8 @@ import (
 // says so before an engine is started or a model is read.
 func (r request) check() error {
 	if r.model.MaxMemory < 0 {
-		return usagef("MaxMemory %d bytes; it must be positive, or 0 for what the machine has left",
-			r.model.MaxMemory)
+		return usagef("%s %d bytes; it must be positive, or 0 for what the machine has left",
+			trace.Called("max memory", "MaxMemory"), r.model.MaxMemory)
 	}
 	if err := r.options.Check(); err != nil {
 		return err
@@ -24,7 +24,7 @@ func (r request) check() error {
 	for _, number := range []struct {
 		name string
 		at   *int
-	}{{"Token", r.view.Token}, {"Source", r.view.Source}} {
+	}{{trace.Called("token", "Token"), r.view.Token}, {"Source", r.view.Source}} {
 		if number.at != nil && *number.at < 0 {
 			return usagef("%s %d; tokens count from 0", number.name, *number.at)
 		}
@@ -34,7 +34,8 @@ func (r request) check() error {
 		return usagef("By of Options is %.60q and By of View is %.60q; give one of the two",
 			r.options.By, r.view.By)
 	case r.view.Token != nil && r.kind != "" && r.kind != graphKind:
-		return usagef("Token %d; this picture shows all tokens: leave it out", *r.view.Token)
+		return usagef("%s %d; this picture shows all tokens: leave it out",
+			trace.Called("token", "Token"), *r.view.Token)
 	case r.view.Source != nil && r.kind != graphKind:
 		return usagef("Source %d is for gonbext.FlowGraph; leave it out", *r.view.Source)
 	case r.view.Layer == nil:
@@ -42,16 +43,19 @@ func (r request) check() error {
 	}
 	switch layer, o := *r.view.Layer, r.options; {
 	case layer < 0:
-		return usagef("Layer %d; layers count from 0", layer)
+		return usagef("%s %d; layers count from 0", viewLayer, layer)
 	case layer < o.FirstLayer:
-		return usagef("Layer %d; the first layer that is combined is FirstLayer %d", layer,
-			o.FirstLayer)
+		return usagef("%s %d; the first layer that is combined is %s %d", viewLayer, layer,
+			trace.Called("first layer", "FirstLayer"), o.FirstLayer)
 	case o.LastLayer != nil && layer > *o.LastLayer:
-		return usagef("Layer %d; the last layer that is combined is LastLayer %d", layer,
-			*o.LastLayer)
+		return usagef("%s %d; the last layer that is combined is %s %d", viewLayer, layer,
+			trace.Called("last layer", "LastLayer"), *o.LastLayer)
 	}
 	return nil
 }
+
+// viewLayer is the layer of a view in an error.
+var viewLayer = trace.Called("layer", "Layer")
 
 // groups reports whether tokens are grouped.
 func (r request) groups() bool {
@@ -66,7 +70,8 @@ func (r request) checkLayer(e *Explanation) error {
 		return nil
 	}
 	if *r.view.Layer >= layers {
-		return usagef("Layer %d; %.60q has layers 0 to %d", *r.view.Layer, e.Model.Name, layers-1)
+		return usagef("%s %d; %.60q has layers 0 to %d", viewLayer, *r.view.Layer, e.Model.Name,
+			layers-1)
 	}
 	var have []int
 	for _, result := range e.Methods {
@@ -76,7 +81,8 @@ func (r request) checkLayer(e *Explanation) error {
 		return nil
 	}
 	slices.Sort(have)
-	return usagef("Layer %d; the results have the layers %v", *r.view.Layer, slices.Compact(have))
+	return usagef("%s %d; the results have the layers %v", viewLayer, *r.view.Layer,
+		slices.Compact(have))
 }
 
 // checkToken returns an error if an explanation lacks the generated token to show.

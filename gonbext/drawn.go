@@ -2,7 +2,6 @@ package gonbext
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -21,7 +20,8 @@ func drew(view string, f Figure, of ...*Explanation) {
 			err = usagef("the two explanations put tokens together in two ways")
 		}
 		if err != nil {
-			drewOther(fmt.Sprintf("what %s drew cannot be saved: %s", view, reasonOf(err)))
+			drewOther(fmt.Sprintf("what %s drew cannot be saved: %s", view,
+				trace.InWords(err, fieldOf)))
 			return
 		}
 		f.By = kept.by
@@ -59,13 +59,4 @@ func asPicture(h render.Heatmap) Figure {
 		f.Method = h.Methods[0]
 	}
 	return f
-}
-
-// reasonOf returns what a usage error says without the name of the package.
-func reasonOf(err error) string {
-	var wrong *trace.UsageError
-	if errors.As(err, &wrong) {
-		return wrong.Reason
-	}
-	return err.Error()
 }

@@ -232,7 +232,7 @@ func remark(ctx context.Context, e *Explanation, err error) string {
 	if ctx.Err() != nil {
 		return "Interrupted after " + e.Made() + "."
 	}
-	return fmt.Sprintf("It ended after %s: %s.", e.Made(), message.WithoutPackages(err.Error()))
+	return fmt.Sprintf("It ended after %s: %s.", e.Made(), wordsOf(err, fieldOf))
 }
 
 // explain asks the engine and shows what comes.

@@ -3,38 +3,29 @@ package gonbext
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/engine"
 )
 
-// hints say, in terms of a cell, what to do about an error of the engine.
+// hints say, in terms of a cell, what to do about an error of the engine, with options by
+// [trace.Called].
 var hints = map[trace.ErrorKind]string{
-	trace.MemoryKind: "set MaxMemory of gonbext.Model",
-	trace.DTypeKind:  `set DType of gonbext.Model to "bfloat16"`,
+	trace.MemoryKind: "set " + trace.Called("max memory", "MaxMemory of gonbext.Model"),
+	trace.DTypeKind:  "set " + trace.Called("dtype", "DType of gonbext.Model") + ` to "bfloat16"`,
 	trace.CacheKind: "run headwater download with the name of the model, which " +
 		"fetches broken files again",
 	trace.TokenizerKind: "trace token ids by TryTraceInput of gonbext.Model",
 	trace.PluginKind:    "run headwater setup xla",
 }
 
-// advise adds to an error what a cell can do about it.
-func advise(err error) error {
-	if hint := hints[trace.KindOf(err)]; hint != "" {
-		return fmt.Errorf("%w (%s)", err, hint)
-	}
-	return err
-}
-
-// hint is advise. It also knows what to do about a method that this program has registered and the
-// engine has not.
+// hint adds to an error what to do about a method that this program has registered and the engine
+// has not.
 func (r request) hint(err error) error {
-	if !errors.Is(err, trace.ErrUsage) ||
-		!strings.HasPrefix(err.Error(), "attribution: unknown ") ||
-		engine.IsOwn() {
-		return advise(err)
+	usage := (*trace.UsageError)(nil)
+	if !errors.As(err, &usage) || !usage.Unknown || engine.IsOwn() {
+		return err
 	}
 	for _, name := range r.options.Methods {
 		if _, unknown := attribution.LookupMethods(name); unknown != nil {

@@ -191,7 +191,7 @@ func (r sourceRequest) sources(ctx context.Context, out *display, question strin
 		ask.Conversation.Date = time.Now().Format(time.DateOnly)
 		result, err = client.Sources(ctx, r.model, ask)
 	}
-	return result, advise(err)
+	return result, err
 }
 
 // SaveSources saves what [Sources] returned, in the format that the name of the file ends with:

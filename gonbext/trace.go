@@ -100,7 +100,7 @@ func (m Model) trace(out *display, in engine.Input, taps []trace.Tap) (*Recordin
 	}
 	tensors, tokens, err := client.Trace(ctx, engine.Model(m), in, taps...)
 	if err != nil {
-		return nil, interrupted(ctx, advise(err))
+		return nil, interrupted(ctx, err)
 	}
 	if in.IDs != nil {
 		for _, id := range in.IDs {

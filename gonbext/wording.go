@@ -6,7 +6,6 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/gonbext/engine"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
@@ -25,60 +24,45 @@ func (e *wordedError) Unwrap() error { return e.err }
 // worded returns an error in the words of a cell in Go: it begins with gonbext and names no other
 // package, and an option is called by its field. An error that is worded already stays, and so does
 // nil.
-func worded(err error) error {
-	return wordedAs(err, func(row attribution.Option) string { return row.Field }, nil)
-}
+func worded(err error) error { return wordedAs(err, fieldOf) }
 
 // wordedAsFlags is worded for a %exec line, in which options are written as flags.
-func wordedAsFlags(err error) error {
-	flags := map[string]string{
-		"Layer": "--layer", "Token": "--token", "MaxMemory": "--max-memory", "DType": "--dtype",
-	}
-	for _, row := range attribution.OptionTable() {
-		for _, field := range strings.Split(row.Field, " and ") {
-			if row.Flag != "" {
-				flags[field] = "--" + row.Flag
-			}
-		}
-	}
-	return wordedAs(err, func(row attribution.Option) string {
-		if row.Flag == "" {
-			return row.Field
-		}
-		return "--" + row.Flag
-	}, flags)
+func wordedAsFlags(err error) error { return wordedAs(err, flagOf) }
+
+// fieldOf returns the field of an option, "" for those of a picture, which sentences call so.
+func fieldOf(option string) string {
+	row, _ := attribution.FindOption(option)
+	return row.Field
 }
 
-// wordedAs returns an error without the names of packages but gonbext, with an option called as
-// name says, and then with words renamed.
-func wordedAs(
-	err error, name func(attribution.Option) string, renamed map[string]string,
-) error {
+// flagOf returns an option as it is written in a %exec line, "" if there is none.
+func flagOf(option string) string {
+	switch option {
+	case "layer", "token", "max memory", "dtype":
+		return "--" + strings.ReplaceAll(option, " ", "-")
+	case "first layer", "last layer":
+		option = "layers"
+	}
+	if row, _ := attribution.FindOption(option); row.Flag != "" {
+		return "--" + row.Flag
+	}
+	return fieldOf(option)
+}
+
+// wordedAs returns an error in the words of wordsOf, after gonbext.
+func wordedAs(err error, name func(option string) string) error {
 	if err == nil || errors.As(err, new(*wordedError)) {
 		return err
 	}
-	text := message.WithoutPackages(err.Error())
-	if renamed != nil {
-		text = strings.ReplaceAll(text, " of gonbext.Model", "")
-	}
-	if option, reason := wrongOption(err); option != "" {
-		if row, ok := attribution.FindOption(option); ok {
-			reason = message.WithoutPackages(reason)
-			text = strings.Replace(text, reason, row.Called(reason, name(row)), 1)
-		}
-	}
-	return &wordedError{"gonbext: " + message.Rename(text, renamed), err}
+	return &wordedError{"gonbext: " + wordsOf(err, name), err}
 }
 
-// wrongOption returns the option that an error is about and what it says of it, both empty if it is
-// about something else.
-func wrongOption(err error) (option, reason string) {
-	usage, failure := (*trace.UsageError)(nil), (*engine.Error)(nil)
-	switch {
-	case errors.As(err, &usage):
-		return usage.Option, usage.Reason
-	case errors.As(err, &failure):
-		return failure.Option, failure.Message
+// wordsOf returns the text of an error without names of packages, with options called as name says
+// and with a hint.
+func wordsOf(err error, name func(option string) string) string {
+	text := message.WithoutPackages(trace.InWords(err, name))
+	if hint := hints[trace.KindOf(err)]; hint != "" {
+		text += " (" + (&trace.UsageError{Reason: hint}).Text(name) + ")"
 	}
-	return "", ""
+	return text
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models/checkpoint"
 	"github.com/headwater-ml/headwater/models/family"
 	"github.com/headwater-ml/headwater/models/gguf"
@@ -128,8 +129,8 @@ func openSource(path, pre string) (source, error) {
 
 // notGGUF is the error for a PreTokenizer of a model that is no GGUF file.
 func notGGUF(name string) error {
-	return usagef("%s is not a GGUF file, so its tokenizer needs no PreTokenizer; leave it out",
-		name)
+	return usagef("%s is not a GGUF file, so its tokenizer needs no %s; leave it out", name,
+		trace.Called("pre-tokenizer", "PreTokenizer"))
 }
 
 // summed is a GGUF file whose SHA-256 must be a known one.

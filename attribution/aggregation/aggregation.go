@@ -132,7 +132,7 @@ func Register(name string, a Aggregation) { aggregations.Register(name, a) }
 func Lookup(name string) (Aggregation, error) {
 	a, err := aggregations.Lookup(name)
 	if err != nil {
-		return nil, trace.Usagef("%v", err)
+		return nil, &trace.UsageError{Unknown: true, Reason: err.Error()}
 	}
 	return a, nil
 }

@@ -96,7 +96,7 @@ func Register(name string, s Scorer) {
 func Lookup(name string) (Scorer, error) {
 	s, err := scorers.Lookup(name)
 	if err != nil {
-		return nil, trace.Usagef("%v", err)
+		return nil, &trace.UsageError{Unknown: true, Reason: err.Error()}
 	}
 	return s, nil
 }

@@ -86,11 +86,11 @@ func (a Ask) Check() error {
 		return trace.Usagef("the answer is white space; give some text, or leave it out for the " +
 			"model's own")
 	case a.Answer != "" && a.MaxTokens != 0:
-		return trace.Usagef("MaxTokens %d does not go with an answer, which is as long as it is",
-			a.MaxTokens)
+		return trace.Usagef("%s %d does not go with an answer, which is as long as it is",
+			trace.Called("max tokens", "MaxTokens"), a.MaxTokens)
 	case a.MaxTokens < 0 || a.MaxTokens > mostAnswer:
-		return trace.Usagef("MaxTokens %d; the number must be in [1,%d], or 0 for %d", a.MaxTokens,
-			mostAnswer, defaultAnswer)
+		return trace.Usagef("%s %d; the number must be in [1,%d], or 0 for %d",
+			trace.Called("max tokens", "MaxTokens"), a.MaxTokens, mostAnswer, defaultAnswer)
 	case a.Specials < trace.SpecialsAuto || a.Specials > trace.SpecialsOff:
 		return trace.Usagef("specials %d; it must be auto, on or off", a.Specials)
 	case a.InChat() && a.Specials != trace.SpecialsAuto:

@@ -2,6 +2,7 @@ package trace_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -27,5 +28,44 @@ func TestUsageError(t *testing.T) {
 				t.Error("errors.Is does not find ErrUsage in it")
 			}
 		})
+	}
+}
+
+// TestInWords: whoever reads an error about options calls them by its own names, also in an error
+// around it; without names the words of the library stay.
+func TestInWords(t *testing.T) {
+	flag := func(option string) string {
+		return map[string]string{"max tokens": "--max-tokens", "layers": "--layers"}[option]
+	}
+	for _, c := range []struct {
+		usage      trace.UsageError
+		own, flags string
+	}{
+		{
+			trace.UsageError{Option: "max tokens", Reason: trace.Called("max tokens") + " -1; why?"},
+			"attribution: max tokens -1; why?", "--max-tokens -1; why?",
+		},
+		{
+			trace.UsageError{Reason: trace.Called("layers", "FirstLayer") + " 2; give " +
+				trace.Called("other", "Other")},
+			"attribution: FirstLayer 2; give Other", "--layers 2; give Other",
+		},
+		{
+			trace.UsageError{Package: "x", Option: "layers", Reason: "layer -1"},
+			"x: layer -1", "layer -1 (--layers)",
+		},
+		{trace.UsageError{Option: "other", Reason: "no"}, "attribution: no", "no"},
+		{trace.UsageError{Reason: "a\x1ab\x1a"}, "attribution: ab", "ab"},
+	} {
+		err := fmt.Errorf("line 1: %w", &c.usage)
+		if err.Error() != "line 1: "+c.own {
+			t.Errorf("%q, want %q", err, c.own)
+		}
+		if got := trace.InWords(err, flag); got != "line 1: "+c.flags {
+			t.Errorf("%q, want %q", got, c.flags)
+		}
+	}
+	if got := trace.InWords(errors.New("no disk"), flag); got != "no disk" {
+		t.Errorf("%q", got)
 	}
 }

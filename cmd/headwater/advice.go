@@ -3,8 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"strings"
-	"unicode"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -12,47 +10,38 @@ import (
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/xlaplugin"
 	"github.com/headwater-ml/headwater/models"
+	"github.com/headwater-ml/headwater/models/gguf"
 )
 
 // said returns the text of an error for the user of the command: without the names of packages,
-// with flags in the place of options and fields, and with the flag or the command that helps.
-// Libraries know neither.
+// with flags in the place of options, and with the flag or the command that helps. Libraries know
+// neither.
 func said(err error) string {
-	text := message.WithoutPackages(err.Error())
-	usage := (*trace.UsageError)(nil)
-	if errors.As(err, &usage) && usage.Option != "" {
-		if row, ok := attribution.FindOption(usage.Option); ok && row.Flag != "" {
-			reason := message.WithoutPackages(usage.Reason)
-			text = strings.Replace(text, reason, row.Called(reason, "--"+row.Flag), 1)
-		}
-	}
-	text = message.Rename(text, flagsOfFields)
+	text := message.WithoutPackages(trace.InWords(err, flagOf))
 	if help := advice(err); help != "" {
 		text += " (" + help + ")"
 	}
 	return text
 }
 
-// flagsOfFields has the flags of the fields that libraries mention. Fields of one word, such as
-// Lift, are not among them: a sentence may begin with that word.
-var flagsOfFields = func() map[string]string {
-	flags := map[string]string{
-		"MaxMemory": "--max-memory", "Options.Chat": "--chat", "PreTokenizer": "--pre",
+// flagOf returns the flag of an option, "" if it has none.
+func flagOf(option string) string {
+	row, _ := attribution.FindOption(option)
+	switch {
+	case option == "pre-tokenizer":
+		return "--pre"
+	case row.Flag == "":
+		return ""
 	}
-	for _, row := range attribution.OptionTable() {
-		for _, field := range strings.Split(row.Field, " and ") {
-			if row.Flag != "" && strings.ContainsFunc(field[1:], unicode.IsUpper) {
-				flags[field] = "--" + row.Flag
-			}
-		}
-	}
-	return flags
-}()
+	return "--" + row.Flag
+}
 
 // advice returns which flag or command helps, "" if none does.
 func advice(err error) string {
 	cache := (*models.CacheError)(nil)
 	switch {
+	case errors.Is(err, gguf.ErrPreTokenizer):
+		return "--pre"
 	case errors.As(err, &cache):
 		return "headwater download " + cache.Ref + " fetches it again"
 	case errors.Is(err, xlaplugin.ErrNoSource):

@@ -121,9 +121,6 @@ func (p *program) readMessages(ctx context.Context, path string, o *attribution.
 	if err == nil {
 		err = attribution.LookupOption("messages").Set(o, string(text))
 	}
-	if wrong := (*trace.UsageError)(nil); errors.As(err, &wrong) {
-		return usagef("--messages: %s: %s", name, wrong.Reason)
-	}
 	if err != nil {
 		return fmt.Errorf("--messages: %s: %w", name, err)
 	}

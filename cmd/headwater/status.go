@@ -82,12 +82,9 @@ func flagError(cmd *cobra.Command, err error) error {
 	text := err.Error()
 	if wrong := (*pflag.InvalidValueError)(nil); errors.As(err, &wrong) {
 		flag := wrong.GetFlag()
-		reason := errors.Unwrap(wrong).Error()
+		reason := trace.InWords(errors.Unwrap(wrong), flagOf)
 		if want, ok := wants[flag.Value.Type()]; ok {
 			reason = "want " + want
-		}
-		if method := (*trace.UsageError)(nil); errors.As(err, &method) {
-			reason = method.Reason
 		}
 		text = fmt.Sprintf("--%s %.60q: %s", flag.Name, wrong.GetValue(), reason)
 	}

@@ -231,13 +231,13 @@ func TestPreFlag(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ model, pre, want string }{
-		{path, "", "name how the texts of this model are cut as --pre: bloom, codeshell, "},
-		{path, "foo", `--pre "foo" is unknown; known are bloom, `},
+		{path, "", "name how the texts of this model are cut as the pre-tokenizer: bloom, codeshell, "},
+		{path, "foo", `the pre-tokenizer "foo" is unknown; known are bloom, `},
 		{"tiny", "gpt-2", "tiny is not a GGUF file, so its tokenizer needs no --pre; leave it out"},
 	} {
 		_, _, said := execute(t, "", "explain", "-m", c.model, "--pre", c.pre, "the")
-		if !strings.Contains(said, c.want) {
-			t.Errorf("%s --pre %q: %q, want %q", c.model, c.pre, said, c.want)
+		if !strings.Contains(said, c.want) || !strings.Contains(said, "--pre") {
+			t.Errorf("%s --pre %q: %q, want %q and --pre", c.model, c.pre, said, c.want)
 		}
 	}
 	out := mustExecute(t, "", "explain", "-m", path, "--pre", "smollm", "--max-tokens", "1",

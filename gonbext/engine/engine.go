@@ -179,8 +179,16 @@ type Error struct {
 	Usage   bool
 	// Reason is what Kind returns.
 	Reason trace.ErrorKind
-	// Option is the option of package attribution that is wrong, as in [trace.UsageError].
-	Option string
+	// Wrong is the usage error in it, nil if there is none.
+	Wrong *trace.UsageError
+}
+
+// Unwrap returns the usage error, whose words depend on who reads them; nil if there is none.
+func (e *Error) Unwrap() error {
+	if e.Wrong == nil {
+		return nil
+	}
+	return e.Wrong
 }
 
 // Kind returns what can be done about the error, for [trace.KindOf]; "" if nothing is known.

@@ -463,8 +463,9 @@ func (o Show) atLayer(e *attribution.Explanation, f Format) (*attribution.Explan
 		r := e.Methods[method]
 		have := fmt.Sprintf("has layers %d to %d", r.Layers[0], r.Layers[len(r.Layers)-1])
 		if len(r.Layers) == 1 {
-			have = "has the values of one layer for each token; explain with AllLayers, or for " +
-				"flow AllLevels, of the options"
+			have = fmt.Sprintf("has the values of one layer for each token; explain with %s, or "+
+				"for flow %s, of the options", trace.Called("all layers", "AllLayers"),
+				trace.Called("all levels", "AllLevels"))
 		}
 		return nil, trace.Usagef("layer %d; method %s %s", *o.Layer, message.Quote(method), have)
 	}

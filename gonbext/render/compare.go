@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/rowmath"
 )
@@ -146,8 +147,9 @@ func (s *Side) checkLayer(name string) error {
 			message.Quote(model.Name), model.Layers-1)
 	}
 	return usagef("layer %d of method %s was not kept in explanation %s, which has %s; explain "+
-		"with AllLayers, or for flow AllLevels, of the options", *s.Layer, message.Quote(s.Method),
-		name, keptLayers(r))
+		"with %s, or for flow %s, of the options", *s.Layer, message.Quote(s.Method), name,
+		keptLayers(r), trace.Called("all layers", "AllLayers"),
+		trace.Called("all levels", "AllLevels"))
 }
 
 // keptLayers says which layers a result has.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
@@ -69,8 +70,9 @@ func (r Layers) Check() error {
 		}
 	}
 	if len(r.open(true).shown) == 0 && len(e.Steps) > 0 {
-		return usagef("there are no values of several layers of %s; explain with AllLayers, or "+
-			"for flow AllLevels, of the options", message.List(r.methods()))
+		return usagef("there are no values of several layers of %s; explain with %s, or for "+
+			"flow %s, of the options", message.List(r.methods()),
+			trace.Called("all layers", "AllLayers"), trace.Called("all levels", "AllLevels"))
 	}
 	return nil
 }

@@ -23,6 +23,8 @@ const maxDepth = 10000
 type Reader struct {
 	text []byte
 	dec  *jsontext.Decoder
+	// nonFinite says that the numbers of nonFinite stand for others.
+	nonFinite bool
 	// Again is called with a key that comes twice in one object, before its later value is read.
 	// An error ends the reading. If it is nil, such keys are not looked for.
 	Again func(key string) error
@@ -55,7 +57,9 @@ func AsPython(text []byte) *Reader {
 			return found
 		})
 	}
-	return Lenient(text)
+	r := Lenient(text)
+	r.nonFinite = true
+	return r
 }
 
 // nonFinite are numbers that stand for the ones that JSON does not have. They have no float64.
@@ -65,6 +69,9 @@ var nonFinite = map[string]string{
 
 // nonFinitePattern matches a text, or one of the words that Python writes for a number.
 var nonFinitePattern = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|-?\b(?:NaN|Infinity)\b`)
+
+// halfPattern matches half of a character at the beginning.
+var halfPattern = regexp.MustCompile(`^\\u[dD][89a-fA-F][0-9a-fA-F]{2}`)
 
 func read(text []byte, halves bool) *Reader {
 	return &Reader{text: text, dec: jsontext.NewDecoder(bytes.NewBuffer(text),
@@ -88,11 +95,10 @@ func (r *Reader) Object(value func(key string) error) error {
 		return err
 	}
 	for r.Kind() != '}' {
-		t, err := r.token()
+		key, err := r.string()
 		if err != nil {
 			return err
 		}
-		key := t.String()
 		if seen[key] {
 			if err := r.Again(key); err != nil {
 				return err
@@ -126,20 +132,40 @@ func (r *Reader) List(item func(i int) error) error {
 }
 
 // Text reads a text.
-func (r *Reader) Text() (string, error) { return r.one('"', "a text") }
+func (r *Reader) Text() (string, error) {
+	if r.Kind() != '"' {
+		return "", r.Not("a text")
+	}
+	return r.string()
+}
+
+// string reads a text or a key. Most of a vocabulary have no backslash and are copied as they are.
+func (r *Reader) string() (string, error) {
+	quoted, err := r.dec.ReadValue()
+	if err != nil {
+		return "", r.wrong(err)
+	}
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return string(quoted[1 : len(quoted)-1]), nil
+	}
+	// The error is about halves of characters, which are U+FFFD in text and have been let through.
+	text, _ := jsontext.AppendUnquote(nil, quoted)
+	return string(text), nil
+}
 
 // Number reads a number and returns it as it is written.
-func (r *Reader) Number() (string, error) { return r.one('0', "a number") }
-
-func (r *Reader) one(kind byte, want string) (string, error) {
-	if r.Kind() != kind {
-		return "", r.Not(want)
+func (r *Reader) Number() (string, error) {
+	if r.Kind() != '0' {
+		return "", r.Not("a number")
 	}
-	t, err := r.token()
-	if word, ok := nonFinite[t.String()]; ok && kind == '0' {
-		return word, err
+	number, err := r.dec.ReadValue()
+	if err != nil {
+		return "", r.wrong(err)
 	}
-	return t.String(), err
+	if word := nonFinite[string(number)]; r.nonFinite && word != "" {
+		return word, nil
+	}
+	return string(number), nil
 }
 
 // Any reads a value: a map[string]any, []any, string, json.Number, bool or nil.
@@ -191,16 +217,13 @@ func (r *Reader) Not(want string) error {
 	return fmt.Errorf("%s is not %s", Shorten(raw), want)
 }
 
-// End returns [ErrMore] if there is more in the text.
+// End returns an error if there is more in the text.
 func (r *Reader) End() error {
 	if _, err := r.dec.ReadToken(); !errors.Is(err, io.EOF) {
-		return ErrMore
+		return errors.New("not valid JSON: there is more after the value")
 	}
 	return nil
 }
-
-// ErrMore is the error of [Reader.End].
-var ErrMore = errors.New("not valid JSON: there is more after the value")
 
 // Check returns an error if a text is not one JSON value. A key may come twice in it.
 func Check(text []byte) error {
@@ -244,7 +267,7 @@ func (r *Reader) wrong(err error) error {
 		return fmt.Errorf("%s: more than %d lists and objects within one another", where, maxDepth)
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return fmt.Errorf("%s: the text ends too early: is it cut off?", where)
-	case bytes.HasPrefix(rest, []byte(`\u`)) && len(rest) >= 6:
+	case halfPattern.Match(rest):
 		return fmt.Errorf("%s: %s is half of a character; write both halves", where, rest[:6])
 	}
 	return fmt.Errorf("%s: unexpected %q", where,

@@ -32,6 +32,7 @@ func TestWrong(t *testing.T) {
 		`{"a":{"b":[1,{"c":nul}]}}`:     `in /a/b/1/c: unexpected "}]}}"`,
 		`{"a":"\ud800"}`:                `at byte 7, in /a: \ud800 is half of a character; write both`,
 		`{"a":"\ude00\ud83d"}`:          `\ude00 is half of a character`,
+		`{"a":"\uzzzz"}`:                `in /a: unexpected "\\uzzzz\"}"`,
 		`{"a":"\x"}`:                    `in /a: unexpected "\\x\"}"`,
 		"{\"a\":\"x\ny\"}":              `in /a: unexpected "\ny\"}"`,
 		"{\"a\":\"\xff\"}":              "not valid UTF-8",
@@ -76,6 +77,14 @@ func TestRules(t *testing.T) {
 				t.Errorf("%s of %s is %v, want %v", c.text, name, got, c.want)
 			}
 		}
+	}
+}
+
+// TestNumber: the number that stands for NaN is one where NaN is none.
+func TestNumber(t *testing.T) {
+	const text = "1e919191"
+	if got, err := jsonread.AsRust([]byte(text)).Number(); got != text || err != nil {
+		t.Errorf("%s, %v", got, err)
 	}
 }
 

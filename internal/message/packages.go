@@ -23,32 +23,12 @@ const quotation = `"(?:[^"\\\n]|\\.)*"`
 // The patterns are made for the first message: most programs have none.
 var (
 	quoted = pattern(quotation)
-	// named is a name in quotes, or a word.
-	named = pattern(quotation + `|[\w.]*\w`)
 	// prefixes are names of packages where a message, or a part of it, begins.
 	prefixes = pattern(`(^|[:;?] |\(|\n\s*)((?:(?:` + strings.Join(packages, "|") + `): )+)`)
 )
 
 func pattern(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
-}
-
-// Rename returns a text in which words have other names: "set AllLayers" with that of a flag is
-// "set --all-layers". What stands in double quotes stays.
-func Rename(text string, names map[string]string) string {
-	var b strings.Builder
-	end := 0
-	for _, at := range named().FindAllStringIndex(text, -1) {
-		b.WriteString(text[end:at[0]])
-		word := text[at[0]:at[1]]
-		if name, ok := names[word]; ok {
-			word = name
-		}
-		b.WriteString(word)
-		end = at[1]
-	}
-	b.WriteString(text[end:])
-	return b.String()
 }
 
 // WithoutPackages returns the text of an error without the names of the packages that it came

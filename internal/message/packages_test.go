@@ -38,21 +38,6 @@ func TestWithoutPackages(t *testing.T) {
 	}
 }
 
-// TestRename renames whole words outside of quotes.
-func TestRename(t *testing.T) {
-	names := map[string]string{"AllLayers": "--all-layers", "Sampling.TopK": "--top-k"}
-	for text, want := range map[string]string{
-		"explain with AllLayers, or not": "explain with --all-layers, or not",
-		`AllLayers "AllLayers" AllLayer`: `--all-layers "AllLayers" AllLayer`,
-		"Sampling.TopK 3. TopK":          "--top-k 3. TopK",
-		"(AllLayers.)":                   "(--all-layers.)",
-	} {
-		if got := Rename(text, names); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
-	}
-}
-
 // TestPackagesIsComplete finds every text in the code that begins with the name of a package of
 // this project, as errors do, and checks that [WithoutPackages] knows the name.
 func TestPackagesIsComplete(t *testing.T) {

@@ -1,6 +1,7 @@
 package gguf
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -115,6 +116,10 @@ var preByToken = []struct {
 	{50_256, "<|endoftext|>", "gpt-2"},
 }
 
+// ErrPreTokenizer is wrapped by an error that another way to cut texts helps against; it is those
+// words in its sentence.
+var ErrPreTokenizer = errors.New("the pre-tokenizer")
+
 // choosePre sets how a text is cut: as the caller asks, as the file says, or as the architecture or
 // the vocabulary tells of a file without the key, such as those of 2023.
 func (w *words) choosePre(asked string) error {
@@ -122,15 +127,16 @@ func (w *words) choosePre(asked string) error {
 	names := strings.Join(preNames(), ", ")
 	if asked != "" {
 		if w.pre = asked; preTokenizers[asked] == nil {
-			return fmt.Errorf("gguf: PreTokenizer %.60q is unknown; known are %s", asked, names)
+			return fmt.Errorf("gguf: %w %.60q is unknown; known are %s", ErrPreTokenizer, asked,
+				names)
 		}
 		return nil
 	}
 	if ok {
 		if w.pre, ok = v.Text(); !ok || preTokenizers[w.pre] == nil {
 			return w.file.fail("%s is %v, which is not supported; supported are %s; if the texts "+
-				"of this model are cut as by one of them, name it as PreTokenizer", wordKey("pre"),
-				v, names)
+				"of this model are cut as by one of them, name it as %w", wordKey("pre"), v, names,
+				ErrPreTokenizer)
 		}
 		return nil
 	}
@@ -146,6 +152,6 @@ func (w *words) choosePre(asked string) error {
 			return nil
 		}
 	}
-	return w.file.fail("key %s is missing; name how the texts of this model are cut as "+
-		"PreTokenizer: %s", wordKey("pre"), names)
+	return w.file.fail("key %s is missing; name how the texts of this model are cut as %w: %s",
+		wordKey("pre"), ErrPreTokenizer, names)
 }

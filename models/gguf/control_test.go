@@ -202,8 +202,8 @@ func TestMissingPre(t *testing.T) {
 	}
 	write(path, small)
 	for _, c := range []struct{ pre, want string }{
-		{"", "key tokenizer.ggml.pre is missing; name how the texts of this model are cut as PreTokenizer: bloom, "},
-		{"llama4", `PreTokenizer "llama4" is unknown; known are bloom, `},
+		{"", "key tokenizer.ggml.pre is missing; name how the texts of this model are cut as the pre-tokenizer: bloom, "},
+		{"llama4", `the pre-tokenizer "llama4" is unknown; known are bloom, `},
 	} {
 		if _, err := gguf.OpenAs(path, c.pre); err == nil ||
 			!strings.Contains(err.Error(), c.want) ||
@@ -214,7 +214,7 @@ func TestMissingPre(t *testing.T) {
 	other := filepath.Join(dir, "other.gguf")
 	write(other, small.With(gguftest.Key{Name: "tokenizer.ggml.pre", Value: "strange"}))
 	if _, err := gguf.Open(other); err == nil ||
-		!strings.Contains(err.Error(), "name it as PreTokenizer") {
+		!strings.Contains(err.Error(), "name it as the pre-tokenizer") {
 		t.Errorf("an unknown name: error %v", err)
 	}
 	for _, path := range []string{path, other} {

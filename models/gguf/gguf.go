@@ -133,7 +133,7 @@ func (f *File) Close() error {
 
 // fail returns an error about the file.
 func (f *File) fail(format string, args ...any) error {
-	return fmt.Errorf("gguf: %s: %s", f.name, fmt.Sprintf(format, args...))
+	return fmt.Errorf("gguf: %s: %w", f.name, fmt.Errorf(format, args...))
 }
 
 // Name returns the path or name that the file was opened with.

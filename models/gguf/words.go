@@ -85,7 +85,8 @@ func readWords(f *File, pre string) (*words, error) {
 		return nil, err
 	}
 	if pre != "" && w.model != "gpt2" {
-		return nil, f.fail("its tokenizer %s needs no PreTokenizer; leave it out", w.model)
+		return nil, f.fail("%w does nothing to its tokenizer %s; leave it out", ErrPreTokenizer,
+			w.model)
 	}
 	for _, r := range roles {
 		id, err := w.id(r.key)

@@ -476,9 +476,8 @@ func (s *server) fail(c *connection, err error) {
 	failure := engine.Error{
 		Message: message, Usage: errors.Is(err, trace.ErrUsage), Reason: trace.KindOf(err),
 	}
-	var usage *trace.UsageError
-	if errors.As(err, &usage) {
-		failure.Option = usage.Option
+	if len(message) < maxMessage { // with all of its words
+		errors.As(err, &failure.Wrong)
 	}
 	_ = c.send(engine.Event{Failure: &failure})
 }
