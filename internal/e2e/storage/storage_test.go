@@ -51,6 +51,16 @@ func TestWithoutFaults(t *testing.T) {
 	}
 }
 
+// TestShortAddress has nothing in the address but the server, which is asked for the region.
+func TestShortAddress(t *testing.T) {
+	t.Parallel()
+	s, h, _ := planned(t)
+	place := fmt.Sprintf("s3://%s/corpus?endpoint=http://%s", bucket, s.host)
+	h.must("run", place)
+	h.check(s, "corpus")
+	s.onceEach()
+}
+
 // TestPassingFaults lets the first requests of every object fail, each in the same way.
 func TestPassingFaults(t *testing.T) {
 	for _, f := range []fault{refuse, busy, cutUpload, loseReply, cutReply, slow} {
