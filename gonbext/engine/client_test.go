@@ -84,14 +84,8 @@ func token(text string, rollout, occlusion, other []float64) *attribution.Explan
 	return &attribution.Explanation{
 		Steps: []attribution.GeneratedToken{{ID: 7, Text: text, Probability: 0.5}},
 		Methods: map[string]*attribution.Result{
-			"rollout": {
-				Shape: [3]int{1, 2, 1}, Data: rollout, Shown: []int{0},
-				Generated: [][]float64{{}}, GeneratedLevels: [][]float64{{}},
-			},
-			"occlusion": {
-				Shape: [3]int{1, 2, 1}, Data: occlusion, Shown: []int{0},
-				Explained: occlusion[:1], Residue: []float64{0},
-			},
+			"rollout":   {Shape: [3]int{1, 2, 1}, Data: rollout, Shown: []int{0}, Generated: [][]float64{{}}, GeneratedLevels: [][]float64{{}}},
+			"occlusion": {Shape: [3]int{1, 2, 1}, Data: occlusion, Shown: []int{0}, Explained: occlusion[:1], Residue: []float64{0}},
 		},
 		OtherMass: map[string][]float64{"rollout": other, "occlusion": {0}},
 		Warnings:  []string{"after " + text},
@@ -302,11 +296,7 @@ func TestBrokenEngine(t *testing.T) {
 		{"no tensor", []engine.Event{{Done: true}}, "the engine sent 0 tensors, want 1"},
 		{"a piece of nothing", []engine.Event{{Piece: make([]byte, 4)}}, "4 bytes that belong to no tensor"},
 		{"half a number", []engine.Event{tensor("final", 3, 1)}, "3 bytes that belong to no tensor"},
-		{
-			"a short tensor",
-			[]engine.Event{tensor("final", 4, 2, 1), {Done: true}},
-			`tensor "final" has 1 values, its shape [2 1] says 2`,
-		},
+		{"a short tensor", []engine.Event{tensor("final", 4, 2, 1), {Done: true}}, `tensor "final" has 1 values, its shape [2 1] says 2`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			client, _ := answering(t, c.events...)

@@ -307,20 +307,16 @@ func TestSSHFails(t *testing.T) {
 	for _, c := range []struct{ name, address, fault, want string }{
 		{"login", "ssh://me@gpu", "denied", "engine: ssh cannot log in on me@gpu: gpu: Permission " +
 			"denied (publickey,password).: it must work without a password; try ssh me@gpu in a terminal"},
-		{"key of the host", "ssh://gpu", "unknown key", "engine: ssh does not know gpu or its key has " +
-			"changed: run ssh gpu once in a terminal"},
-		{"host", "ssh://gpu", "no host", "engine: ssh cannot connect to gpu: ssh: Could not resolve " +
-			"hostname gpu: Name or service not known"},
+		{"key of the host", "ssh://gpu", "unknown key", "engine: ssh does not know gpu or its key has changed: run ssh gpu once in a terminal"},
+		{"host", "ssh://gpu", "no host", "engine: ssh cannot connect to gpu: ssh: Could not resolve hostname gpu: Name or service not known"},
 		{"no program", "ssh://gpu/opt/headwater", "", "engine: gpu has no program /opt/headwater ("},
 		{"forwarding", "ssh://gpu", "no forwarding", "engine: gpu refuses to forward a socket (channel " +
 			"2: open failed: connect failed: open failed): its sshd needs " +
 			"AllowStreamLocalForwarding yes"},
 		{"older", "ssh://gpu/~/older", "", "engine: headwater on gpu is older than this notebook and " +
 			"cannot serve it: install the same version on both"},
-		{"other protocol", "ssh://gpu/~/newer", "", "engine: headwater on gpu speaks protocol 999 and " +
-			"this notebook "},
-		{"broken", "ssh://gpu/~/broken", "", "engine: headwater on gpu ended before it was ready (exit " +
-			"status 3); its log ends:\nno memory"},
+		{"other protocol", "ssh://gpu/~/newer", "", "engine: headwater on gpu speaks protocol 999 and this notebook "},
+		{"broken", "ssh://gpu/~/broken", "", "engine: headwater on gpu ended before it was ready (exit status 3); its log ends:\nno memory"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			home, kernel := otherMachine(t, c.address)

@@ -95,10 +95,7 @@ func TestInstallKeepsWhatIsNotOurs(t *testing.T) {
 		make func(t *testing.T, kernel string)
 		want string
 	}{
-		"a file in place of the directory": {
-			func(t *testing.T, kernel string) { write(t, kernel, "mine") },
-			"is not a directory",
-		},
+		"a file in place of the directory": {func(t *testing.T, kernel string) { write(t, kernel, "mine") }, "is not a directory"},
 		"a link in place of the directory": {
 			func(t *testing.T, kernel string) {
 				write(t, kernel+"-other/kernel.json", others)
@@ -112,10 +109,7 @@ func TestInstallKeepsWhatIsNotOurs(t *testing.T) {
 			func(t *testing.T, kernel string) { write(t, kernel+"/kernel.json", others) },
 			"was not written by headwater",
 		},
-		"no JSON": {
-			func(t *testing.T, kernel string) { write(t, kernel+"/kernel.json", "{\x00") },
-			"was not written by headwater",
-		},
+		"no JSON": {func(t *testing.T, kernel string) { write(t, kernel+"/kernel.json", "{\x00") }, "was not written by headwater"},
 		"a directory in place of the file": {
 			func(t *testing.T, kernel string) { write(t, kernel+"/kernel.json/file", "mine") },
 			"is not a file of a kernel",
@@ -222,18 +216,9 @@ func TestInstallRefuses(t *testing.T) {
 			"kernel: goimports is missing, which runs the cells of notebooks; " +
 				"install it with: go install golang.org/x/tools/cmd/goimports@v0.44.0",
 		},
-		"no Go": {
-			func(o *InstallOptions) { o.Programs.Go = "" },
-			"kernel: the command go is missing",
-		},
-		"go run": {
-			func(o *InstallOptions) { o.Command = "/tmp/go-build1/b001/exe/headwater" },
-			"is there only while go run runs it",
-		},
-		"a file in place of the data directory": {
-			func(o *InstallOptions) { o.DataDir = file },
-			"not a directory",
-		},
+		"no Go":                                 {func(o *InstallOptions) { o.Programs.Go = "" }, "kernel: the command go is missing"},
+		"go run":                                {func(o *InstallOptions) { o.Command = "/tmp/go-build1/b001/exe/headwater" }, "is there only while go run runs it"},
+		"a file in place of the data directory": {func(o *InstallOptions) { o.DataDir = file }, "not a directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := options(t.TempDir())

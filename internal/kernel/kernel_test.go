@@ -116,29 +116,13 @@ func TestGoScript(t *testing.T) {
 		{"first cell", `"fmt"`, replaced, "", temp, []string{"get"}, list},
 		{"same imports", `"fmt"`, replaced, "", temp, []string{"get"}, ""},
 		{"other imports", `"os"`, replaced, "", temp, []string{"get"}, list},
-		{
-			"test", `"io"`, replaced, "", temp,
-			[]string{"get", "-t"},
-			strings.Replace(list, "-deps", "-deps -test", 1),
-		},
-		{
-			"a package is missing", `"x.y/z"`, replaced, "x.y/z", temp,
-			[]string{"get"},
-			list + require + "get\n",
-		},
-		{
-			"it is still missing", `"x.y/z"`, replaced, "x.y/z", temp,
-			[]string{"get"},
-			list + require + "get\n",
-		},
+		{"test", `"io"`, replaced, "", temp, []string{"get", "-t"}, strings.Replace(list, "-deps", "-deps -test", 1)},
+		{"a package is missing", `"x.y/z"`, replaced, "x.y/z", temp, []string{"get"}, list + require + "get\n"},
+		{"it is still missing", `"x.y/z"`, replaced, "x.y/z", temp, []string{"get"}, list + require + "get\n"},
 		{"another module", `"x.y/z"`, "module x\n", "x.y/z", temp, []string{"get"}, list + "get\n"},
 		{"a named package", `"os"`, replaced, "", temp, []string{"get", "x.y/z"}, "get x.y/z\n"},
 		{"another folder", `"os"`, replaced, "", cache, []string{"get"}, "get\n"},
-		{
-			"another command", `"os"`, replaced, "", temp,
-			[]string{"build", "-o", "a b"},
-			"build -o a b\n",
-		},
+		{"another command", `"os"`, replaced, "", temp, []string{"build", "-o", "a b"}, "build -o a b\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			write(t, temp, map[string]string{

@@ -83,9 +83,7 @@ func TestWorkspace(t *testing.T) {
 			files:  map[string]string{"go.mod": "module " + modulePath + "\n", "notebooks/x": ""},
 			folder: "notebooks", want: []string{"D"},
 		},
-		"project that does not require it": {
-			files: map[string]string{"go.mod": ownModule}, want: []string{"D", clone},
-		},
+		"project that does not require it": {files: map[string]string{"go.mod": ownModule}, want: []string{"D", clone}},
 		"project whose version is not there": {
 			files: map[string]string{"go.mod": requires}, want: []string{"D", clone},
 			remark: "the version of " + modulePath + " that this project requires is not available",

@@ -52,26 +52,10 @@ func column(rows *Node) *Node {
 
 // faults are mixings that break the contract. fault is the part of the contract that must notice.
 var faults = []faulty{
-	{
-		fault: "fusions", edit: func(_ *transformer.Block, rows *Node, _ trace.Heads) *Node {
-			return ReduceAllSum(rows)
-		},
-	},
-	{
-		fault: "values", edit: func(_ *transformer.Block, rows *Node, _ trace.Heads) *Node {
-			return Neg(rows)
-		},
-	},
-	{
-		fault: "values", edit: func(_ *transformer.Block, rows *Node, _ trace.Heads) *Node {
-			return Div(rows, ZerosLike(rows))
-		},
-	},
-	{
-		fault: "values", edit: func(_ *transformer.Block, rows *Node, _ trace.Heads) *Node {
-			return ZerosLike(rows)
-		},
-	},
+	{fault: "fusions", edit: func(_ *transformer.Block, rows *Node, _ trace.Heads) *Node { return ReduceAllSum(rows) }},
+	{fault: "values", edit: func(_ *transformer.Block, rows *Node, _ trace.Heads) *Node { return Neg(rows) }},
+	{fault: "values", edit: func(_ *transformer.Block, rows *Node, _ trace.Heads) *Node { return Div(rows, ZerosLike(rows)) }},
+	{fault: "values", edit: func(_ *transformer.Block, rows *Node, _ trace.Heads) *Node { return ZerosLike(rows) }},
 	// not a number where there is one source
 	{fault: "one_token", edit: func(_ *transformer.Block, rows *Node, _ trace.Heads) *Node {
 		if dims := rows.Shape().Dimensions; dims[len(dims)-1] == 1 {

@@ -153,8 +153,8 @@ func (r *jsonReader) entries(v reflect.Value) error {
 	})
 }
 
-// fields reads an object into the fields of v, by the names in their tags. A field with the tag need
-// must be in the object and not null.
+// fields reads an object into the fields of v, by the names in their tags. A field with the tag
+// need must be in the object and not null.
 func (r *jsonReader) fields(v reflect.Value) error {
 	if r.peek() != '{' {
 		return r.errMismatch("an object")

@@ -24,10 +24,11 @@ type sectionParser[P any] struct {
 func sectionOf[P any](
 	list string, kinds map[string]func(json.RawMessage) (P, error),
 ) sectionParser[P] {
-	return sectionParser[P]{list, names(kinds), func(kind string, raw json.RawMessage) ([]P, error) {
+	one := func(kind string, raw json.RawMessage) ([]P, error) {
 		p, err := kinds[kind](raw)
 		return []P{p}, err
-	}}
+	}
+	return sectionParser[P]{list, names(kinds), one}
 }
 
 // bare returns the function that parses a part without settings. Any other key is an error, because

@@ -17,8 +17,8 @@ import (
 //go:embed unicode.txt
 var unicodeText string
 
-// unicodeTables has the tables of unicode.txt by name. \p{L} and its like are the members of a class
-// of regular expressions that Go does not know yet.
+// unicodeTables has the tables of unicode.txt by name. \p{L} and its like are the members of a
+// class of regular expressions that Go does not know yet.
 var unicodeTables = func() map[string]runeSet {
 	tables, name := map[string]runeSet{}, ""
 	for _, f := range strings.Fields(unicodeText) {

@@ -494,10 +494,7 @@ func TestRefusals(t *testing.T) {
 				return send(c, `{"Version":11,"Kind":"explain","Magic":[1]}`)
 			},
 		},
-		{
-			"unknown request", `does not know the request "dance"`,
-			func(c net.Conn) error { return send(c, `{"Version":10,"Kind":"dance"}`) },
-		},
+		{"unknown request", `does not know the request "dance"`, func(c net.Conn) error { return send(c, `{"Version":10,"Kind":"dance"}`) }},
 		{
 			"broken options",
 			"the request cannot be read: the program that sent it is not of the same version",
@@ -505,10 +502,7 @@ func TestRefusals(t *testing.T) {
 				return send(c, `{"Version":10,"Kind":"explain","Options":{]`)
 			},
 		},
-		{
-			"a text for a number", "the request cannot be read: the program",
-			func(c net.Conn) error { return send(c, `{"Version":"5"}`) },
-		},
+		{"a text for a number", "the request cannot be read: the program", func(c net.Conn) error { return send(c, `{"Version":"5"}`) }},
 		{
 			"too long", "the request is longer than the limit of 8388608 bytes",
 			func(c net.Conn) error {
@@ -517,10 +511,7 @@ func TestRefusals(t *testing.T) {
 				return nil
 			},
 		},
-		{
-			"no JSON", "the request cannot be read",
-			func(c net.Conn) error { return send(c, "\x00\x00\x00\x03xyz") },
-		},
+		{"no JSON", "the request cannot be read", func(c net.Conn) error { return send(c, "\x00\x00\x00\x03xyz") }},
 		{
 			"cut", "the request ends after 12 bytes",
 			func(c net.Conn) error {

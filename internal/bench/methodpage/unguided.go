@@ -38,8 +38,8 @@ type unguidedTable struct {
 	Rows   []unguidedRow
 }
 
-// unguidedRow is a method: a cell for each group, its score in the guided model, and the layers that
-// were chosen.
+// unguidedRow is a method: a cell for each group, its score in the guided model, and the layers
+// that were chosen.
 type unguidedRow struct {
 	Method string
 	Cells  []string
