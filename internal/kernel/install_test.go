@@ -41,9 +41,7 @@ func TestInstall(t *testing.T) {
 		}
 	}
 	data, err := os.ReadFile(filepath.Join(dir, "kernels", "headwater", "kernel.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var got struct {
 		Argv     []string
 		Display  string `json:"display_name"`
@@ -51,9 +49,7 @@ func TestInstall(t *testing.T) {
 		Mode     string `json:"interrupt_mode"`
 		Env      map[string]string
 	}
-	if err := json.Unmarshal(data, &got); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(data, &got))
 	wantArgv := []string{
 		"/opt/headwater", "kernel", "--connection", "{connection_file}", "--path",
 		"/opt/gonb:/usr/lib/go/bin",
@@ -83,12 +79,8 @@ func TestInstall(t *testing.T) {
 func TestInstallKeepsWhatIsNotOurs(t *testing.T) {
 	write := func(t *testing.T, path, text string) {
 		t.Helper()
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	const others = `{"argv": ["other"], "display_name": "Other", "language": "go"}`
 	for name, c := range map[string]struct {
@@ -99,9 +91,7 @@ func TestInstallKeepsWhatIsNotOurs(t *testing.T) {
 		"a link in place of the directory": {
 			func(t *testing.T, kernel string) {
 				write(t, kernel+"-other/kernel.json", others)
-				if err := os.Symlink(kernel+"-other", kernel); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.Symlink(kernel+"-other", kernel))
 			},
 			"is not a directory",
 		},
@@ -117,9 +107,7 @@ func TestInstallKeepsWhatIsNotOurs(t *testing.T) {
 		"a link in place of the file": {
 			func(t *testing.T, kernel string) {
 				write(t, kernel+"/other.json", others)
-				if err := os.Symlink("other.json", kernel+"/kernel.json"); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.Symlink("other.json", kernel+"/kernel.json"))
 			},
 			"is not a file of a kernel",
 		},
@@ -133,9 +121,7 @@ func TestInstallKeepsWhatIsNotOurs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			kernel := filepath.Join(dir, "kernels", "headwater")
-			if err := os.MkdirAll(filepath.Dir(kernel), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.MkdirAll(filepath.Dir(kernel), 0o755))
 			c.make(t, kernel)
 			before := contents(t, dir)
 			if _, err := Install(options(dir)); err == nil ||
@@ -168,9 +154,7 @@ func contents(t *testing.T, dir string) string {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return b.String()
 }
 
@@ -178,13 +162,9 @@ func contents(t *testing.T, dir string) string {
 func TestUninstallKeepsOtherFiles(t *testing.T) {
 	dir := t.TempDir()
 	path, err := Install(options(dir))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	notes := filepath.Join(filepath.Dir(path), "notes.txt")
-	if err := os.WriteFile(notes, []byte("mine"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(notes, []byte("mine"), 0o600))
 	if _, err := Uninstall(dir); err == nil ||
 		!strings.Contains(err.Error(), "its directory has other files") {
 		t.Errorf("Uninstall: %v", err)
@@ -199,9 +179,7 @@ func TestUninstallKeepsOtherFiles(t *testing.T) {
 
 func TestInstallRefuses(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, nil, 0o600))
 	for name, c := range map[string]struct {
 		change func(*InstallOptions)
 		want   string
@@ -257,29 +235,21 @@ func TestExamine(t *testing.T) {
 		t.Errorf("Examine() without a kernel = %+v", got)
 	}
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for command, want := range map[string]string{
 		self:        "",
 		dir + "/no": "it starts " + dir + "/no, which is no program any more",
 	} {
 		o := options(dir)
 		o.Command = filepath.Join(dir, "headwater")
-		if err := os.RemoveAll(o.Command); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(command, o.Command); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.RemoveAll(o.Command))
+		must(t, os.Symlink(command, o.Command))
 		o.Command = command
 		if strings.Contains(command, "go-build") { // as the program of a test is
 			o.Command = filepath.Join(dir, "headwater")
 		}
 		path, err := Install(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := Examine(programs); got.Spec != path || got.Problem != want {
 			t.Errorf("Examine() = %+v, want %s and problem %q", got, path, want)
 		}
@@ -289,5 +259,13 @@ func TestExamine(t *testing.T) {
 	if got := Examine(lacking); !strings.Contains(got.Problem, "GoNB is missing") &&
 		!strings.Contains(got.Problem, "no program any more") {
 		t.Errorf("Examine() without GoNB = %+v", got)
+	}
+}
+
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -48,14 +48,10 @@ func (r renamed) Float32At(dst []float32, name string, first int) error {
 func load(t *testing.T, golden, changed string, edit func(names map[string]string)) error {
 	t.Helper()
 	d, err := checkpoint.OpenDir("../testdata/goldens/" + golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer d.Close()
 	f, spec, err := family.Read(family.NewConfig("config.json", d.Config))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	tensors := renamed{Tensors: d.Weights, names: map[string]string{}, changed: changed}
 	for _, name := range d.Weights.Names() {
 		tensors.names[name] = name

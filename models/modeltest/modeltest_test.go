@@ -167,9 +167,7 @@ func TestFamilyNotices(t *testing.T) {
 	const dir = "../testdata/goldens/gpt2"
 	if fault := os.Getenv(faultEnv); fault != "" {
 		f, err := family.Lookup(family.NewConfig(dir, map[string]any{"model_type": "gpt2"}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		brokenFamilies[fault](f)
 		modeltest.Family(t, f, dir)
 		return

@@ -13,17 +13,11 @@ import (
 func onGo(t *testing.T, build func(g *Graph) *Node) []float32 {
 	t.Helper()
 	backend, err := compute.NewWithConfig("go:ops_sequential")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out, err := ExecOnce(backend, build)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	values, err := floats(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return values
 }
 

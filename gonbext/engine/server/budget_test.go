@@ -138,9 +138,7 @@ func TestStatusOfEngine(t *testing.T) {
 	client, _ := serve(t, server.Config{Open: one(&wordModel{}), Build: "v1.2.3"})
 	_, err := client.Explain(t.Context(), engine.Model{Name: "a", DType: "float32"}, "a",
 		attribution.Options{MaxTokens: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// The answer may arrive before the engine has counted the request as ended.
 	first, err := client.Info(t.Context())
 	for end := time.Now().Add(10 * time.Second); err == nil && first.Running > 0; {
@@ -149,13 +147,9 @@ func TestStatusOfEngine(t *testing.T) {
 		}
 		first, err = client.Info(t.Context())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	second, err := client.Info(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if second.Idle <= first.Idle || second.Age <= first.Age || second.Idle > second.Age {
 		t.Errorf("idle %v, then %v; age %v, then %v", first.Idle, second.Idle, first.Age,
 			second.Age)
