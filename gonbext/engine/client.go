@@ -84,9 +84,18 @@ func (c Client) Last(ctx context.Context) (*attribution.Explanation, error) {
 func (c Client) Save(
 	ctx context.Context, file string, figure json.RawMessage, of ...int,
 ) (data []byte, notes []string, err error) {
-	r := Request{Kind: KindSave, File: file, Options: figure, Of: of}
+	return c.file(ctx, Request{Kind: KindSave, File: file, Options: figure, Of: of}, nil)
+}
+
+// file returns the pieces of a file, joined, and the remarks on it.
+func (c Client) file(ctx context.Context, r Request, progress func(trace.Progress)) (
+	data []byte, notes []string, err error,
+) {
 	err = c.do(ctx, r, func(ev *Event) error {
 		data, notes = append(data, ev.Piece...), append(notes, ev.Notes...)
+		if ev.Progress != nil && progress != nil {
+			progress(*ev.Progress)
+		}
 		return nil
 	})
 	return data, notes, err
@@ -160,23 +169,13 @@ func complete(r *sources.Result) {
 func (c Client) Figures(
 	ctx context.Context, m Model, names []string, progress func(trace.Progress),
 ) (data []byte, err error) {
-	r := Request{Kind: KindFigures, Model: m, Figures: names}
-	err = c.do(ctx, r, func(ev *Event) error {
-		data = append(data, ev.Piece...)
-		if ev.Progress != nil && progress != nil {
-			progress(*ev.Progress)
-		}
-		return nil
-	})
+	data, _, err = c.file(ctx, Request{Kind: KindFigures, Model: m, Figures: names}, progress)
 	return data, err
 }
 
 // Draw returns a picture, given as JSON, as PNG. The error says what is wrong with its data.
 func (c Client) Draw(ctx context.Context, picture json.RawMessage) (png []byte, err error) {
-	err = c.do(ctx, Request{Kind: KindDraw, Options: picture}, func(ev *Event) error {
-		png = append(png, ev.Piece...)
-		return nil
-	})
+	png, _, err = c.file(ctx, Request{Kind: KindDraw, Options: picture}, nil)
 	return png, err
 }
 
@@ -185,12 +184,7 @@ func (c Client) Draw(ctx context.Context, picture json.RawMessage) (png []byte, 
 func (c Client) DrawFile(ctx context.Context, file string, picture, look json.RawMessage) (
 	data []byte, notes []string, err error,
 ) {
-	r := Request{Kind: KindDraw, File: file, Options: picture, Show: look}
-	err = c.do(ctx, r, func(ev *Event) error {
-		data, notes = append(data, ev.Piece...), append(notes, ev.Notes...)
-		return nil
-	})
-	return data, notes, err
+	return c.file(ctx, Request{Kind: KindDraw, File: file, Options: picture, Show: look}, nil)
 }
 
 // Input is what a trace runs on: a text, or token ids.

@@ -27,9 +27,7 @@ import (
 func answer(t *testing.T, socket string, reply func(engine.Request, *gob.Encoder)) {
 	t.Helper()
 	listener, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { listener.Close() })
 	go func() {
 		for {
@@ -124,9 +122,7 @@ func TestExplanationGrows(t *testing.T) {
 		OnProgress: func(p trace.Progress) { seen = append(seen, p.Stage) },
 	}
 	got, err := client.Explain(t.Context(), engine.Model{Name: "words"}, "a\xff b", opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := begun()
 	want.Version = attribution.Version
 	for _, text := range []string{"\xe2", "z"} {
@@ -171,9 +167,7 @@ func TestExplanationOfAnEncoder(t *testing.T) {
 		engine.Event{Done: true},
 	)
 	e, err := client.Explain(t.Context(), engine.Model{}, "a b", attribution.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(map[string]*attribution.Map{"rollout": m}, e.Maps); diff != "" {
 		t.Errorf("maps (-want +got):\n%s", diff)
 	}
@@ -238,9 +232,7 @@ func TestRequests(t *testing.T) {
 		{"stop", func() error { return client.Stop(t.Context()) }, engine.Request{Kind: engine.KindStop}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if err := c.call(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, c.call())
 			got := <-requests
 			c.want.Version, c.want.Alive = engine.Version, 2*time.Second // a fifth of the patience
 			if string(got.Options) == "null" {
@@ -301,11 +293,7 @@ func TestBrokenEngine(t *testing.T) {
 		{"no tensor", []engine.Event{{Done: true}}, "the engine sent 0 tensors, want 1"},
 		{"a piece of nothing", []engine.Event{{Piece: make([]byte, 4)}}, "4 bytes that belong to no tensor"},
 		{"half a number", []engine.Event{tensor("final", 3, 1)}, "3 bytes that belong to no tensor"},
-		{
-			"a short tensor",
-			[]engine.Event{tensor("final", 4, 2, 1), {Done: true}},
-			`tensor "final" has 1 values, its shape [2 1] says 2`,
-		},
+		{"a short tensor", []engine.Event{tensor("final", 4, 2, 1), {Done: true}}, `tensor "final" has 1 values, its shape [2 1] says 2`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			client, _ := answering(t, c.events...)
@@ -330,9 +318,7 @@ func TestTensorsArriveInPieces(t *testing.T) {
 	)
 	tensors, tokens, err := client.Trace(t.Context(), engine.Model{}, engine.Input{Text: "\xe2"},
 		trace.Final, trace.Logits)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := []trace.Tensor{
 		{Name: "final", Axes: "TD", Shape: []int{1, 2}, Data: []float32{1, float32(math.Inf(-1))}},
 		{Name: "logits", Axes: "TV", Shape: []int{1, 0}},
@@ -405,9 +391,7 @@ func TestRefusedBeforeSending(t *testing.T) {
 func TestUnreadableAnswer(t *testing.T) {
 	socket := filepath.Join(engine.ShortDir(t), "e.sock")
 	listener, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer listener.Close()
 	go func() {
 		conn, err := listener.Accept()
@@ -446,13 +430,9 @@ func TestSilentError(t *testing.T) {
 // wrote it.
 func TestModelPaths(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.MkdirAll("dir/model", 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll("dir/model", 0o700))
 	directory, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	abs := filepath.Join(directory, "dir", "model")
 	client, requests := answering(t, engine.Event{Explanation: begun()}, engine.Event{Done: true})
 	for in, want := range map[string]struct{ sent, shown string }{
@@ -461,9 +441,7 @@ func TestModelPaths(t *testing.T) {
 		"./nothing": {filepath.Join(directory, "nothing"), "./nothing"}, ".": {directory, "."},
 	} {
 		e, err := client.Explain(t.Context(), engine.Model{Name: in}, "a", attribution.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := <-requests; got.Model.Name != want.sent || e.Model.Name != want.shown {
 			t.Errorf("model %q is asked for as %q and shown as %q, want %v", in, got.Model.Name,
 				e.Model.Name, want)

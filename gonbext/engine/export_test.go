@@ -11,9 +11,7 @@ import (
 func ShortDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "hw[")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return dir
 }

@@ -23,9 +23,7 @@ func TestList(t *testing.T) {
 	dir := filepath.Dir(c.Socket)
 	killed := filepath.Join(dir, "12-00ff.sock") // nothing listens on it any more
 	listener, err := net.Listen("unix", killed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	listener.(*net.UnixListener).SetUnlinkOnClose(false)
 	listener.Close()
 	other := filepath.Join(dir, "13-00ff.sock") // an engine of another version
@@ -34,9 +32,7 @@ func TestList(t *testing.T) {
 	})
 	left := filepath.Join(dir, "999999999-0.log") // no process has this number
 	for _, file := range append(engine.Files(killed), left) {
-		if err := os.WriteFile(file, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, nil, 0o600))
 	}
 	found, err := engine.List(t.Context())
 	if err != nil || len(found) != 2 {
@@ -72,9 +68,7 @@ func TestList(t *testing.T) {
 // TestStopByForce ends an engine that does not answer only if asked to.
 func TestStopByForce(t *testing.T) {
 	c, pid := engineProcess(t)
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Kill(pid, syscall.SIGSTOP))
 	eventually(t, func() bool { // every thread of it must have stopped
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		return err == nil && strings.Contains(string(stat), ") T ")
@@ -99,13 +93,9 @@ func TestStopByForce(t *testing.T) {
 // TestStopBabbler ends a process that listens in the place of an engine and is none, if asked to.
 func TestStopBabbler(t *testing.T) {
 	socket, err := engine.SocketFor(kernel(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	babbler := exec.Command(os.Args[0], "babble", socket)
-	if err := babbler.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, babbler.Start())
 	go func() { _ = babbler.Wait() }()
 	t.Cleanup(func() { _ = babbler.Process.Kill() })
 	// The file of a socket is there a moment before anything listens on it.
@@ -148,12 +138,8 @@ func TestListNothing(t *testing.T) {
 		t.Errorf("listing made %v", entries)
 	}
 	socket, err := engine.SocketFor(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(filepath.Dir(socket), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, os.Chmod(filepath.Dir(socket), 0o755))
 	if _, err := engine.List(t.Context()); err == nil ||
 		!strings.Contains(err.Error(), "mode 0700") {
 		t.Errorf("error %v about a folder that others can enter", err)

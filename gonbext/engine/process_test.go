@@ -52,13 +52,9 @@ func TestNames(t *testing.T) {
 	}
 	t.Setenv("TMPDIR", ShortDir(t))
 	plain, err := socketFor(os.Getpid(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	keyed, err := socketFor(os.Getpid(), "abcd")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if keyed != strings.TrimSuffix(plain, ".sock")+"-abcd.sock" || owner(plain) != owner(keyed) {
 		t.Errorf("sockets %q and %q of one process", plain, keyed)
 	}
@@ -70,9 +66,7 @@ func TestEnvironment(t *testing.T) {
 	dir := ShortDir(t)
 	t.Chdir(dir)
 	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got := environment([]string{
 		"HEADWATER_XLA=./x.so", "HEADWATER_CUDA=/c.so", "HEADWATER_MODELS=m",
 		"HEADWATER_COMPILE_CACHE=off", "HF_HOME=~/hf", "HF_HUB_CACHE=$HOME/hub", "OLLAMA_MODELS=",
@@ -103,27 +97,19 @@ func TestEnvironment(t *testing.T) {
 func TestPrivateDir(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "d")
 	for range 2 { // the first call makes it, the second finds it
-		if err := privateDir(dir); err != nil {
-			t.Fatal(err)
-		}
+		must(t, privateDir(dir))
 	}
 	link := filepath.Join(filepath.Dir(dir), "link")
-	if err := os.Symlink(dir, link); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(dir, link))
 	file := filepath.Join(filepath.Dir(dir), "file")
-	if err := os.WriteFile(file, nil, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, nil, 0o700))
 	for _, path := range []string{link, file} {
 		if err := privateDir(path); err == nil || !strings.Contains(err.Error(), "with mode 0700") {
 			t.Errorf("%s: error %v, want a refusal", filepath.Base(path), err)
 		}
 	}
 	for _, mode := range []os.FileMode{0o750, 0o701, 0o770, 0o500} {
-		if err := os.Chmod(dir, mode); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(dir, mode))
 		if err := privateDir(dir); err == nil || !strings.Contains(err.Error(), "it is d") {
 			t.Errorf("mode %v: error %v, want a refusal", mode, err)
 		}
@@ -147,9 +133,7 @@ func TestLastLines(t *testing.T) {
 		"a long one": {"a" + strings.Repeat("b", 5000), "; its log ends:\n" + strings.Repeat("b", 2000)},
 	} {
 		socket := filepath.Join(t.TempDir(), "e.sock")
-		if err := os.WriteFile(logFile(socket), []byte(c.log), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(logFile(socket), []byte(c.log), 0o600))
 		if got := strings.ReplaceAll(lastLines(socket), "\n\n", "\n"); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
@@ -173,9 +157,7 @@ func TestSweep(t *testing.T) {
 	dir := t.TempDir()
 	mine := socketName(t, os.Getpid())
 	for _, name := range []string{mine + ".sock", mine + ".log", "999999999-0.lock", "999999999-0-ab.log", "notes.txt", "x-1.log"} {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 	}
 	sweep(dir)
 	var left []string
@@ -195,9 +177,7 @@ func socketName(t *testing.T, pid int) string {
 	t.Helper()
 	t.Setenv("TMPDIR", ShortDir(t))
 	socket, err := SocketFor(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return owner(socket)
 }
 
@@ -211,14 +191,10 @@ func TestStopOthers(t *testing.T) {
 		t.Helper()
 		socket := filepath.Join(dir, name+".sock")
 		for _, file := range Files(socket) {
-			if err := os.WriteFile(file, nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(file, nil, 0o600))
 		}
 		listener, err := net.Listen("unix", socket)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { listener.Close() })
 		go func() {
 			for {
@@ -265,9 +241,7 @@ func TestStopOthers(t *testing.T) {
 func TestLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "e.lock")
 	unlock, err := Start{}.lock(t.Context(), path, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	why := errors.New("the user pressed stop")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	var stages []string
@@ -283,9 +257,7 @@ func TestLock(t *testing.T) {
 	}
 	time.AfterFunc(50*time.Millisecond, unlock)
 	second, err := Start{}.lock(t.Context(), path, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	second()
 	if _, err := (Start{}).lock(t.Context(), filepath.Join(path, "x"), ""); err == nil ||
 		!strings.HasPrefix(err.Error(), "engine: ") {
@@ -297,9 +269,7 @@ func TestLock(t *testing.T) {
 // the go command has its output.
 func TestBinary(t *testing.T) {
 	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Setenv(binaryVariable, program)
 	for want, s := range map[string]Start{"/a": {Binary: "/a"}, program: {}} {
 		if got, _, err := s.binary(t.Context()); got != want || err != nil {
@@ -307,9 +277,7 @@ func TestBinary(t *testing.T) {
 		}
 	}
 	data := filepath.Join(t.TempDir(), "data")
-	if err := os.WriteFile(data, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(data, nil, 0o600))
 	t.Setenv(binaryVariable, data)
 	if _, _, err := (Start{}).binary(t.Context()); err == nil ||
 		!strings.Contains(err.Error(), "is not a program (-rw-------)") {
@@ -333,5 +301,13 @@ func TestArguments(t *testing.T) {
 	want := []string{"serve", "--socket", "/t/e.sock", "--watch", "12", "--idle", "2h0m0s"}
 	if diff := cmp.Diff(want, serveArguments("/t/e.sock", 12, 2*time.Hour)); diff != "" {
 		t.Errorf("arguments (-want +got):\n%s", diff)
+	}
+}
+
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -54,9 +54,7 @@ func TestRemoteKeys(t *testing.T) {
 	var sockets []string
 	for _, text := range []string{"ssh://gpu", "ssh://gpu2", "ssh://gpu:23"} {
 		r, err := parseRemote(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		socket, err := socketFor(12, r.key())
 		if err != nil || !isRemote(socket) || slices.Contains(sockets, socket) {
 			t.Errorf("%s has the socket %s, %v", text, socket, err)
@@ -73,9 +71,7 @@ func TestRemoteKeys(t *testing.T) {
 // TestSSHArguments has every option before the host, and no forwarding but that of the socket.
 func TestSSHArguments(t *testing.T) {
 	r, err := parseRemote("ssh://me@gpu:2222/~/headwater")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got := r.arguments("/t/l.sock", "/tmp/x/s", 2*time.Hour)
 	n := len(got)
 	want := []string{

@@ -39,9 +39,7 @@ func requests() []Request {
 func marshal(t testing.TB, q Request) string {
 	t.Helper()
 	b, err := json.Marshal(q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(b)
 }
 
@@ -254,9 +252,7 @@ func TestExplainOptions(t *testing.T) {
 		Options: json.RawMessage(`{"residual":0,"heads":"max"}`),
 	}
 	o, err := q.ExplainOptions()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if o.Residual == nil || *o.Residual != 0 || o.PerHead != nil || o.Continuation != "\xe2" ||
 		o.Heads.Fusion != trace.MaxHeads {
 		t.Errorf("options %+v", o)

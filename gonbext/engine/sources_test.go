@@ -43,9 +43,7 @@ func asks() (sources.Ask, fakemodel.Continued) {
 func asked(t *testing.T, m trace.Model) engine.Client {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "hw") // t.TempDir may be too long for a socket
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	ended, ready := make(chan error, 1), make(chan struct{})
 	config := server.Config{
@@ -75,9 +73,7 @@ func asked(t *testing.T, m trace.Model) engine.Client {
 func TestSources(t *testing.T) {
 	ask, m := asks()
 	want, err := ask.Explain(t.Context(), m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	unknown := func(v sources.Scores) int {
 		n := 0
 		for _, x := range v.Values {
@@ -98,9 +94,7 @@ func TestSources(t *testing.T) {
 		}
 	}
 	got, err := client.Sources(t.Context(), engine.Model{}, ask)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	a, err1 := json.Marshal(want)
 	b, err2 := json.Marshal(got)
 	if err1 != nil || err2 != nil || string(a) != string(b) {

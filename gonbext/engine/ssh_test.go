@@ -125,23 +125,17 @@ func otherMachine(t *testing.T, address string) (home string, kernel *exec.Cmd) 
 	t.Helper()
 	t.Setenv("TMPDIR", engine.ShortDir(t))
 	binary, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	home = t.TempDir()
 	here := t.TempDir()
 	for _, dir := range []string{"bin", "own", "tmp"} {
-		if err := os.Mkdir(filepath.Join(home, dir), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir(filepath.Join(home, dir), 0o700))
 	}
 	for _, link := range []string{
 		filepath.Join(here, "ssh"), filepath.Join(home, "bin", "headwater"),
 		filepath.Join(home, "own", "headwater"),
 	} {
-		if err := os.Symlink(binary, link); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Symlink(binary, link))
 	}
 	t.Setenv("PATH", here+":/usr/bin:/bin")
 	t.Setenv(sshHome, home)
@@ -170,17 +164,13 @@ func TestEngineOnAnotherMachine(t *testing.T) {
 		t.Fatalf("an engine runs before the first: %v, %v", ok, err)
 	}
 	client, err := start.Connect(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := fmt.Sprint(stages); got != "[connecting to someone@gpu]" ||
 		client.Remote != "someone@gpu" {
 		t.Errorf("stages %s, remote %q", got, client.Remote)
 	}
 	arguments, err := os.ReadFile(filepath.Join(home, "arguments"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, want := range []string{
 		"\n-p\n2222\n", "\n-l\nsomeone\n", "\nBatchMode=yes\n",
 		"\n--\ngpu\nexec ~/own/headwater serve --remote --socket /tmp/headwater-",
@@ -191,14 +181,10 @@ func TestEngineOnAnotherMachine(t *testing.T) {
 	}
 	options := attribution.Options{Methods: []string{"rollout"}, MaxTokens: 2}
 	got, err := client.Explain(t.Context(), engine.Model{Name: "fake"}, "w1 w2 w3", options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	direct, err := attribution.Explain(t.Context(), fakemodel.New(2, fakemodel.Causal), "w1 w2 w3",
 		options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := asJSON(t, direct)
 	if diff := cmp.Diff(want, asJSON(t, got)); diff != "" {
 		t.Errorf("engine there (-direct +engine):\n%s", diff)
@@ -208,9 +194,7 @@ func TestEngineOnAnotherMachine(t *testing.T) {
 		t.Fatalf("the engine is not found again: %v", err)
 	}
 	last, err := again.Last(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(want, asJSON(t, last)); diff != "" {
 		t.Errorf("the latest explanation (-direct +engine):\n%s", diff)
 	}
@@ -248,9 +232,7 @@ func TestEngineOnAnotherMachine(t *testing.T) {
 func asJSON(t *testing.T, e *attribution.Explanation) string {
 	t.Helper()
 	data, err := json.Marshal(e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(data)
 }
 
@@ -261,9 +243,7 @@ func TestConnectionBreaks(t *testing.T) {
 	_, kernel := otherMachine(t, "ssh://gpu")
 	start := engine.Start{PID: kernel.Process.Pid}
 	client, err := start.Connect(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	found, err := engine.List(t.Context())
 	if err != nil || len(found) != 1 || !found[0].Remote {
 		t.Fatalf("engines %+v, %v; want a remote one", found, err)
@@ -283,9 +263,7 @@ func TestConnectionBreaks(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	again, err := start.Connect(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := again.Info(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -297,9 +275,7 @@ func TestConnectionBreaks(t *testing.T) {
 // program writes a shell script.
 func program(t *testing.T, path, script string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o700))
 }
 
 // TestSSHFails says in one line why there is no engine on another machine.
@@ -307,20 +283,16 @@ func TestSSHFails(t *testing.T) {
 	for _, c := range []struct{ name, address, fault, want string }{
 		{"login", "ssh://me@gpu", "denied", "engine: ssh cannot log in on me@gpu: gpu: Permission " +
 			"denied (publickey,password).: it must work without a password; try ssh me@gpu in a terminal"},
-		{"key of the host", "ssh://gpu", "unknown key", "engine: ssh does not know gpu or its key has " +
-			"changed: run ssh gpu once in a terminal"},
-		{"host", "ssh://gpu", "no host", "engine: ssh cannot connect to gpu: ssh: Could not resolve " +
-			"hostname gpu: Name or service not known"},
+		{"key of the host", "ssh://gpu", "unknown key", "engine: ssh does not know gpu or its key has changed: run ssh gpu once in a terminal"},
+		{"host", "ssh://gpu", "no host", "engine: ssh cannot connect to gpu: ssh: Could not resolve hostname gpu: Name or service not known"},
 		{"no program", "ssh://gpu/opt/headwater", "", "engine: gpu has no program /opt/headwater ("},
 		{"forwarding", "ssh://gpu", "no forwarding", "engine: gpu refuses to forward a socket (channel " +
 			"2: open failed: connect failed: open failed): its sshd needs " +
 			"AllowStreamLocalForwarding yes"},
 		{"older", "ssh://gpu/~/older", "", "engine: headwater on gpu is older than this notebook and " +
 			"cannot serve it: install the same version on both"},
-		{"other protocol", "ssh://gpu/~/newer", "", "engine: headwater on gpu speaks protocol 999 and " +
-			"this notebook "},
-		{"broken", "ssh://gpu/~/broken", "", "engine: headwater on gpu ended before it was ready (exit " +
-			"status 3); its log ends:\nno memory"},
+		{"other protocol", "ssh://gpu/~/newer", "", "engine: headwater on gpu speaks protocol 999 and this notebook "},
+		{"broken", "ssh://gpu/~/broken", "", "engine: headwater on gpu ended before it was ready (exit status 3); its log ends:\nno memory"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			home, kernel := otherMachine(t, c.address)
@@ -370,9 +342,7 @@ func TestConnectingIsInterrupted(t *testing.T) {
 func TestColonInFolder(t *testing.T) {
 	_, kernel := otherMachine(t, "ssh://gpu")
 	dir := filepath.Join(os.Getenv("TMPDIR"), "a:b")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(dir, 0o700))
 	t.Setenv("TMPDIR", dir)
 	start := engine.Start{PID: kernel.Process.Pid}
 	if _, err := start.Connect(t.Context()); err == nil ||

@@ -28,13 +28,9 @@ func engineProcess(t *testing.T) (engine.Client, int) {
 	t.Helper()
 	t.Setenv("HEADWATER_ENGINE", os.Args[0])
 	c, err := engine.Start{PID: kernel(t)}.Connect(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s, err := c.Info(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = syscall.Kill(s.PID, syscall.SIGKILL) })
 	return c, s.PID
 }
@@ -53,9 +49,7 @@ func TestStoppedEngine(t *testing.T) {
 	}
 	signal := func(s syscall.Signal) {
 		t.Helper()
-		if err := syscall.Kill(pid, s); err != nil {
-			t.Fatal(err)
-		}
+		must(t, syscall.Kill(pid, s))
 	}
 	const later = 1500 * time.Millisecond // than its patience
 	time.AfterFunc(later, func() { signal(syscall.SIGSTOP) })
@@ -85,9 +79,7 @@ func TestKilledEngine(t *testing.T) {
 	t.Setenv("HEADWATER_TEST_SLOW", "1m")
 	c, pid := engineProcess(t)
 	other, err := engine.Start{PID: os.Getpid()}.Connect(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer stopped(t, other)
 	before, err := other.Info(t.Context())
 	if err != nil || before.PID == pid {
@@ -104,9 +96,7 @@ func TestKilledEngine(t *testing.T) {
 	eventually(t, func() bool { return !alive() })
 	owner, _ := strconv.Atoi(strings.SplitN(filepath.Base(c.Socket), "-", 2)[0])
 	again, err := engine.Start{PID: owner}.Connect(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer stopped(t, again)
 	if s, err := again.Info(t.Context()); err != nil || s.PID == pid || s.PID == before.PID {
 		t.Errorf("afterwards: %+v, %v, want another process than %d and %d", s, err, pid,
@@ -125,9 +115,7 @@ func TestTooManyFiles(t *testing.T) {
 	var open []net.Conn
 	for range 40 {
 		conn, err := net.Dial("unix", c.Socket)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		open = append(open, conn)
 	}
 	log := strings.TrimSuffix(c.Socket, ".sock") + ".log"
@@ -154,18 +142,12 @@ func TestRemovedSocket(t *testing.T) {
 	c, first := engineProcess(t)
 	pids, lives := []int{first}, []func() bool{engine.Alive(first)}
 	for range 3 {
-		if err := os.Remove(c.Socket); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Remove(c.Socket))
 		pid, _ := strconv.Atoi(strings.SplitN(filepath.Base(c.Socket), "-", 2)[0])
 		again, err := engine.Start{PID: pid}.Connect(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		s, err := again.Info(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		pids = append(pids, s.PID)
 		lives = append(lives, engine.Alive(s.PID))
 		t.Cleanup(func() { _ = syscall.Kill(s.PID, syscall.SIGKILL) })

@@ -165,13 +165,9 @@ func TestConnectStartsOneEngine(t *testing.T) {
 	var mu sync.Mutex
 	stages, pids := map[string]int{}, map[int]int{}
 	socket, err := engine.SocketFor(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	left := filepath.Join(filepath.Dir(socket), "999999999-0.log") // no process has this number
-	if err := os.WriteFile(left, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(left, nil, 0o600))
 	start := engine.Start{PID: pid, OnStage: func(s string) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -196,9 +192,7 @@ func TestConnectStartsOneEngine(t *testing.T) {
 	}
 	all.Wait()
 	c, err := start.Connect(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer stopped(t, c)
 	if len(pids) != 1 || stages["starting the engine"] != 1 {
 		t.Errorf("engines by clients %v, stages %v; want one engine started once", pids, stages)
@@ -216,9 +210,7 @@ func TestEngineEndsWithTheKernel(t *testing.T) {
 	t.Setenv("HEADWATER_ENGINE", os.Args[0])
 	pid := kernel(t)
 	c, err := engine.Start{PID: pid}.Connect(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	process, _ := os.FindProcess(pid)
 	_ = process.Kill()
 	_, _ = process.Wait()
@@ -236,21 +228,15 @@ func TestEngineEndsWithTheKernel(t *testing.T) {
 // TestRelativePaths starts an engine whose program and folder for sockets have relative paths.
 func TestRelativePaths(t *testing.T) {
 	program, err := filepath.Abs(os.Args[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	pid := kernel(t)
 	t.Chdir(os.Getenv("TMPDIR"))
-	if err := os.Symlink(program, "headwater"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(program, "headwater"))
 	t.Setenv("TMPDIR", ".")
 	for _, path := range []string{"headwater", "./headwater"} {
 		t.Setenv("HEADWATER_ENGINE", path)
 		c, err := engine.Start{PID: pid}.Connect(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		stopped(t, c)
 		eventually(t, func() bool { _, err := os.Lstat(c.Socket); return err != nil })
 	}
@@ -288,13 +274,9 @@ chmod 700 "$2"
 sleep 0.3
 cat "$TEST_PROGRAM" >&3
 `
-	if err := os.WriteFile(filepath.Join(bin, "go"), []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(bin, "go"), []byte(script), 0o700))
 	program, err := filepath.Abs(os.Args[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	first, second := kernel(t), kernel(t)
 	for name, value := range map[string]string{
 		"TEST_PROGRAM": program, "HEADWATER_ENGINE": "", "XDG_CACHE_HOME": cache, "HOME": cache,
@@ -337,9 +319,7 @@ func TestNoSource(t *testing.T) {
 func TestConnectIsCancelled(t *testing.T) {
 	pid := kernel(t)
 	mute := filepath.Join(t.TempDir(), "mute")
-	if err := os.WriteFile(mute, []byte("#!/bin/sh\nexec sleep 5\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(mute, []byte("#!/bin/sh\nexec sleep 5\n"), 0o700))
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := engine.Start{PID: pid, Binary: mute, OnStage: func(string) { cancel() }}.Connect(ctx)
 	if !errors.Is(err, context.Canceled) {
@@ -356,13 +336,9 @@ func TestConnectIsCancelled(t *testing.T) {
 func TestEngineThatHangs(t *testing.T) {
 	pid := kernel(t)
 	socket, err := engine.SocketFor(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	listener, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer listener.Close()
 	start := engine.Start{PID: pid, Binary: "/nowhere", Wait: 50 * time.Millisecond}
 	_, err = start.Connect(t.Context())
@@ -380,16 +356,12 @@ func TestEngineThatHangs(t *testing.T) {
 func TestOtherVersion(t *testing.T) {
 	pid := kernel(t)
 	socket, err := engine.SocketFor(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	answer(t, socket, func(r engine.Request, events *gob.Encoder) {
 		_ = events.Encode(failure(fmt.Sprintf("I speak protocol 7, not %d", r.Version)))
 	})
 	c, err := engine.Start{PID: pid, Binary: "/nowhere"}.Connect(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, err = c.Explain(t.Context(), engine.Model{}, "a", attribution.Options{})
 	if err == nil || err.Error() != fmt.Sprintf("I speak protocol 7, not %d", engine.Version) {
 		t.Errorf("error = %v", err)
@@ -399,9 +371,7 @@ func TestOtherVersion(t *testing.T) {
 func TestSocketFor(t *testing.T) {
 	pid := kernel(t)
 	a, err := engine.SocketFor(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if b, _ := engine.SocketFor(pid); a != b {
 		t.Errorf("two sockets for one process: %s, %s", a, b)
 	}
@@ -412,16 +382,12 @@ func TestSocketFor(t *testing.T) {
 		t.Errorf("process %d lives: %v, no process: %v", pid, engine.Alive(pid)(),
 			engine.Alive(-1)())
 	}
-	if err := os.Chmod(filepath.Dir(a), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(filepath.Dir(a), 0o755))
 	if _, err := engine.SocketFor(pid); err == nil || !strings.Contains(err.Error(), "mode 0700") {
 		t.Errorf("a directory that others can read: %v", err)
 	}
 	t.Setenv("TMPDIR", filepath.Join(os.Getenv("TMPDIR"), strings.Repeat("x", 90)))
-	if err := os.Mkdir(os.Getenv("TMPDIR"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(os.Getenv("TMPDIR"), 0o700))
 	if _, err := engine.SocketFor(pid); err == nil || !strings.Contains(err.Error(), "set TMPDIR") {
 		t.Errorf("a long path: %v", err)
 	}
@@ -451,13 +417,9 @@ func TestListenRefuses(t *testing.T) {
 		}
 	}
 	link := filepath.Join(dir, "link.sock")
-	if err := os.Symlink(silent, link); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(silent, link))
 	refuses(link, "is not a socket")
-	if err := os.Chmod(dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(dir, 0o777))
 	refuses(filepath.Join(dir, "g.sock"), "other users can write to")
 }
 
@@ -469,5 +431,13 @@ func eventually(t *testing.T, happened func() bool) {
 		if time.Now().After(deadline) {
 			t.Fatal("the expected state was not reached in 10 s")
 		}
+	}
+}
+
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -21,9 +21,7 @@ const goldens = "../../models/testdata/goldens/"
 func open(t *testing.T, name string) *models.Model {
 	t.Helper()
 	m, err := models.Open(goldens+name, models.Options{Backend: "go"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return m
 }
 
@@ -37,14 +35,10 @@ func TestGoldens(t *testing.T) {
 		name := filepath.Base(filepath.Dir(file))
 		t.Run(name, func(t *testing.T) {
 			g, err := golden.Open(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer g.Close()
 			c, err := Run(context.Background(), open(t, name), Options{Golden: g})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, k := range c.Failed() {
 				t.Error(k)
 			}
@@ -71,14 +65,10 @@ func TestWrongNumbers(t *testing.T) {
 			path := changed(t, "llama", c.tensor,
 				3+8*boolInt(strings.HasPrefix(c.tensor, "pad."))*32)
 			g, err := golden.Open(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer g.Close()
 			cert, err := Run(context.Background(), open(t, "llama"), Options{Golden: g})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if cert.OK {
 				t.Fatal("a changed recording passes")
 			}
@@ -142,24 +132,18 @@ func recorded(t *testing.T, name string) []checkpoint.Tensor {
 func recordedIn(t *testing.T, path string) []checkpoint.Tensor {
 	t.Helper()
 	f, err := checkpoint.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	var all []checkpoint.Tensor
 	for _, n := range f.Names() {
 		shape, err := f.Shape(n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if ids, err := f.Int32(n); err == nil {
 			all = append(all, checkpoint.Tensor{Name: n, Shape: shape, Data: ids})
 			continue
 		}
 		data, err := f.Float32(n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all = append(all, checkpoint.Tensor{Name: n, Shape: shape, Data: data})
 	}
 	return all
@@ -168,9 +152,7 @@ func recordedIn(t *testing.T, path string) []checkpoint.Tensor {
 func write(t *testing.T, all []checkpoint.Tensor) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "golden.safetensors")
-	if err := checkpoint.WriteFile(path, all, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, checkpoint.WriteFile(path, all, nil))
 	return path
 }
 
@@ -180,13 +162,9 @@ func TestRecord(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := open(t, name)
 			tensors, err := Record(context.Background(), m, [][]int{{5, 6, 7, 8}, {9, 5, 9, 10}}, 3)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			g, err := golden.Open(write(t, tensors))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer g.Close()
 			if c, err := Run(context.Background(), m, Options{Golden: g}); err != nil || !c.OK {
 				t.Errorf("a model does not pass its own recording: %+v, %v", c, err)
@@ -195,13 +173,9 @@ func TestRecord(t *testing.T) {
 	}
 	m := open(t, "llama")
 	tensors, err := Record(context.Background(), m, [][]int{{5, 6, 7, 8}}, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	g, err := golden.Open(write(t, tensors))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer g.Close()
 	c, err := Run(context.Background(), open(t, "qwen2"), Options{Golden: g})
 	if err != nil || c.OK {
@@ -245,9 +219,7 @@ func TestBrokenGoldens(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g, err := golden.Open(replaced(t, "llama", c.tensor, c.value))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer g.Close()
 			cert, err := Run(context.Background(), open(t, "llama"),
 				Options{Golden: g, RecordingOnly: true})
@@ -295,28 +267,18 @@ func largeScores(t *testing.T, edit func(name string, data []float32)) *models.M
 	t.Helper()
 	dir := t.TempDir()
 	config, err := os.ReadFile(goldens + "qwen2/config.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text := strings.Replace(string(config), `"rope_theta": 10000.0`, `"rope_theta": 1000000.0`, 1)
-	if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(text), 0o666))
 	f, err := checkpoint.Open(goldens + "qwen2/model.safetensors")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	var all []checkpoint.Tensor
 	for _, name := range f.Names() {
 		shape, err := f.Shape(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		data, err := f.Float32(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if name == "model.layers.0.self_attn.k_proj.bias" {
 			data[3], data[11] = 1050, 1050
 		}
@@ -325,13 +287,9 @@ func largeScores(t *testing.T, edit func(name string, data []float32)) *models.M
 		}
 		all = append(all, checkpoint.Tensor{Name: name, Shape: shape, Data: data})
 	}
-	if err := checkpoint.WriteFile(filepath.Join(dir, "model.safetensors"), all, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, checkpoint.WriteFile(filepath.Join(dir, "model.safetensors"), all, nil))
 	m, err := models.Open(dir, models.Options{Backend: "go"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return m
 }
 
@@ -375,15 +333,11 @@ func TestLargeScores(t *testing.T) {
 				g = write(t, all)
 			}
 			recording, err := golden.Open(g)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer recording.Close()
 			m := largeScores(t, c.edit)
 			cert, err := Run(context.Background(), m, Options{Golden: recording})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			failed := cert.Failed()
 			if c.wrong == "" {
 				for _, k := range failed {
@@ -453,5 +407,13 @@ func TestOrdinaryScores(t *testing.T) {
 		if err != nil || slices.Max(sizes) != 1 {
 			t.Errorf("%s: tolerances grow by %v, %v", name, sizes, err)
 		}
+	}
+}
+
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

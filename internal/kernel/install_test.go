@@ -41,9 +41,7 @@ func TestInstall(t *testing.T) {
 		}
 	}
 	data, err := os.ReadFile(filepath.Join(dir, "kernels", "headwater", "kernel.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var got struct {
 		Argv     []string
 		Display  string `json:"display_name"`
@@ -51,9 +49,7 @@ func TestInstall(t *testing.T) {
 		Mode     string `json:"interrupt_mode"`
 		Env      map[string]string
 	}
-	if err := json.Unmarshal(data, &got); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(data, &got))
 	wantArgv := []string{
 		"/opt/headwater", "kernel", "--connection", "{connection_file}", "--path",
 		"/opt/gonb:/usr/lib/go/bin",
@@ -83,28 +79,19 @@ func TestInstall(t *testing.T) {
 func TestInstallKeepsWhatIsNotOurs(t *testing.T) {
 	write := func(t *testing.T, path, text string) {
 		t.Helper()
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	const others = `{"argv": ["other"], "display_name": "Other", "language": "go"}`
 	for name, c := range map[string]struct {
 		make func(t *testing.T, kernel string)
 		want string
 	}{
-		"a file in place of the directory": {
-			func(t *testing.T, kernel string) { write(t, kernel, "mine") },
-			"is not a directory",
-		},
+		"a file in place of the directory": {func(t *testing.T, kernel string) { write(t, kernel, "mine") }, "is not a directory"},
 		"a link in place of the directory": {
 			func(t *testing.T, kernel string) {
 				write(t, kernel+"-other/kernel.json", others)
-				if err := os.Symlink(kernel+"-other", kernel); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.Symlink(kernel+"-other", kernel))
 			},
 			"is not a directory",
 		},
@@ -112,10 +99,7 @@ func TestInstallKeepsWhatIsNotOurs(t *testing.T) {
 			func(t *testing.T, kernel string) { write(t, kernel+"/kernel.json", others) },
 			"was not written by headwater",
 		},
-		"no JSON": {
-			func(t *testing.T, kernel string) { write(t, kernel+"/kernel.json", "{\x00") },
-			"was not written by headwater",
-		},
+		"no JSON": {func(t *testing.T, kernel string) { write(t, kernel+"/kernel.json", "{\x00") }, "was not written by headwater"},
 		"a directory in place of the file": {
 			func(t *testing.T, kernel string) { write(t, kernel+"/kernel.json/file", "mine") },
 			"is not a file of a kernel",
@@ -123,9 +107,7 @@ func TestInstallKeepsWhatIsNotOurs(t *testing.T) {
 		"a link in place of the file": {
 			func(t *testing.T, kernel string) {
 				write(t, kernel+"/other.json", others)
-				if err := os.Symlink("other.json", kernel+"/kernel.json"); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.Symlink("other.json", kernel+"/kernel.json"))
 			},
 			"is not a file of a kernel",
 		},
@@ -139,9 +121,7 @@ func TestInstallKeepsWhatIsNotOurs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			kernel := filepath.Join(dir, "kernels", "headwater")
-			if err := os.MkdirAll(filepath.Dir(kernel), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.MkdirAll(filepath.Dir(kernel), 0o755))
 			c.make(t, kernel)
 			before := contents(t, dir)
 			if _, err := Install(options(dir)); err == nil ||
@@ -174,9 +154,7 @@ func contents(t *testing.T, dir string) string {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return b.String()
 }
 
@@ -184,13 +162,9 @@ func contents(t *testing.T, dir string) string {
 func TestUninstallKeepsOtherFiles(t *testing.T) {
 	dir := t.TempDir()
 	path, err := Install(options(dir))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	notes := filepath.Join(filepath.Dir(path), "notes.txt")
-	if err := os.WriteFile(notes, []byte("mine"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(notes, []byte("mine"), 0o600))
 	if _, err := Uninstall(dir); err == nil ||
 		!strings.Contains(err.Error(), "its directory has other files") {
 		t.Errorf("Uninstall: %v", err)
@@ -205,9 +179,7 @@ func TestUninstallKeepsOtherFiles(t *testing.T) {
 
 func TestInstallRefuses(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, nil, 0o600))
 	for name, c := range map[string]struct {
 		change func(*InstallOptions)
 		want   string
@@ -222,18 +194,9 @@ func TestInstallRefuses(t *testing.T) {
 			"kernel: goimports is missing, which runs the cells of notebooks; " +
 				"install it with: go install golang.org/x/tools/cmd/goimports@v0.44.0",
 		},
-		"no Go": {
-			func(o *InstallOptions) { o.Programs.Go = "" },
-			"kernel: the command go is missing",
-		},
-		"go run": {
-			func(o *InstallOptions) { o.Command = "/tmp/go-build1/b001/exe/headwater" },
-			"is there only while go run runs it",
-		},
-		"a file in place of the data directory": {
-			func(o *InstallOptions) { o.DataDir = file },
-			"not a directory",
-		},
+		"no Go":                                 {func(o *InstallOptions) { o.Programs.Go = "" }, "kernel: the command go is missing"},
+		"go run":                                {func(o *InstallOptions) { o.Command = "/tmp/go-build1/b001/exe/headwater" }, "is there only while go run runs it"},
+		"a file in place of the data directory": {func(o *InstallOptions) { o.DataDir = file }, "not a directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := options(t.TempDir())
@@ -272,29 +235,21 @@ func TestExamine(t *testing.T) {
 		t.Errorf("Examine() without a kernel = %+v", got)
 	}
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for command, want := range map[string]string{
 		self:        "",
 		dir + "/no": "it starts " + dir + "/no, which is no program any more",
 	} {
 		o := options(dir)
 		o.Command = filepath.Join(dir, "headwater")
-		if err := os.RemoveAll(o.Command); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(command, o.Command); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.RemoveAll(o.Command))
+		must(t, os.Symlink(command, o.Command))
 		o.Command = command
 		if strings.Contains(command, "go-build") { // as the program of a test is
 			o.Command = filepath.Join(dir, "headwater")
 		}
 		path, err := Install(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := Examine(programs); got.Spec != path || got.Problem != want {
 			t.Errorf("Examine() = %+v, want %s and problem %q", got, path, want)
 		}
@@ -304,5 +259,13 @@ func TestExamine(t *testing.T) {
 	if got := Examine(lacking); !strings.Contains(got.Problem, "GoNB is missing") &&
 		!strings.Contains(got.Problem, "no program any more") {
 		t.Errorf("Examine() without GoNB = %+v", got)
+	}
+}
+
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

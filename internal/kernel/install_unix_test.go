@@ -22,9 +22,7 @@ func TestInstallOnAFullDisk(t *testing.T) {
 	if dataDir := os.Getenv(fullDisk); dataDir != "" {
 		signal.Ignore(syscall.SIGXFSZ)
 		limit := syscall.Rlimit{Cur: 2000, Max: 2000}
-		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
-			t.Fatal(err)
-		}
+		must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
 		o := options(dataDir)
 		o.Keep = []string{"LONG"}
 		_, err := Install(o)

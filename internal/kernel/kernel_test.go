@@ -13,15 +13,11 @@ import (
 func TestPrepare(t *testing.T) {
 	goCommand(t)
 	clone, err := builtFrom()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	bin, cache := realDir(t), realDir(t)
 	write(t, bin, map[string]string{"gonb": "#!/bin/sh\n", "goimports": "#!/bin/sh\n"})
 	for _, name := range []string{"gonb", "goimports"} {
-		if err := os.Chmod(filepath.Join(bin, name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(filepath.Join(bin, name), 0o700))
 	}
 	t.Chdir(realDir(t))
 	for name, value := range map[string]string{
@@ -94,13 +90,9 @@ func TestGoScript(t *testing.T) {
 		filepath.Base(fake): "#!/bin/sh\necho \"$*\" >>\"$ASKED\"\n" +
 			"if [ \"$1\" = list ]; then echo \"$MISSING\"; fi\n",
 	})
-	if err := os.Chmod(fake, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(fake, 0o700))
 	bin, err := writeGoCommand(fake)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const list = "list -e -deps -f {{if .Error}}{{.ImportPath}}{{end}} .\n"
 	const require = "mod edit -require=" + modulePath + "@v0.0.0-00010101000000-000000000000\n"
 	replaced := "module x\n\nreplace " + modulePath + " => /clone\n"
@@ -116,29 +108,13 @@ func TestGoScript(t *testing.T) {
 		{"first cell", `"fmt"`, replaced, "", temp, []string{"get"}, list},
 		{"same imports", `"fmt"`, replaced, "", temp, []string{"get"}, ""},
 		{"other imports", `"os"`, replaced, "", temp, []string{"get"}, list},
-		{
-			"test", `"io"`, replaced, "", temp,
-			[]string{"get", "-t"},
-			strings.Replace(list, "-deps", "-deps -test", 1),
-		},
-		{
-			"a package is missing", `"x.y/z"`, replaced, "x.y/z", temp,
-			[]string{"get"},
-			list + require + "get\n",
-		},
-		{
-			"it is still missing", `"x.y/z"`, replaced, "x.y/z", temp,
-			[]string{"get"},
-			list + require + "get\n",
-		},
+		{"test", `"io"`, replaced, "", temp, []string{"get", "-t"}, strings.Replace(list, "-deps", "-deps -test", 1)},
+		{"a package is missing", `"x.y/z"`, replaced, "x.y/z", temp, []string{"get"}, list + require + "get\n"},
+		{"it is still missing", `"x.y/z"`, replaced, "x.y/z", temp, []string{"get"}, list + require + "get\n"},
 		{"another module", `"x.y/z"`, "module x\n", "x.y/z", temp, []string{"get"}, list + "get\n"},
 		{"a named package", `"os"`, replaced, "", temp, []string{"get", "x.y/z"}, "get x.y/z\n"},
 		{"another folder", `"os"`, replaced, "", cache, []string{"get"}, "get\n"},
-		{
-			"another command", `"os"`, replaced, "", temp,
-			[]string{"build", "-o", "a b"},
-			"build -o a b\n",
-		},
+		{"another command", `"os"`, replaced, "", temp, []string{"build", "-o", "a b"}, "build -o a b\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			write(t, temp, map[string]string{

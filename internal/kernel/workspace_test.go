@@ -16,12 +16,8 @@ func write(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 }
 
@@ -29,9 +25,7 @@ func write(t *testing.T, dir string, files map[string]string) {
 func realDir(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return dir
 }
 
@@ -57,9 +51,7 @@ const ownModule = "module example.com/own\n\ngo 1.26\n"
 func TestWorkspace(t *testing.T) {
 	command := goCommand(t)
 	clone, err := builtFrom()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	root := realDir(t)
 	other := filepath.Join(root, "clone") // another clone of this module
 	write(t, other, map[string]string{"go.mod": "module " + modulePath + "\n\ngo 1.26\n"})
@@ -83,9 +75,7 @@ func TestWorkspace(t *testing.T) {
 			files:  map[string]string{"go.mod": "module " + modulePath + "\n", "notebooks/x": ""},
 			folder: "notebooks", want: []string{"D"},
 		},
-		"project that does not require it": {
-			files: map[string]string{"go.mod": ownModule}, want: []string{"D", clone},
-		},
+		"project that does not require it": {files: map[string]string{"go.mod": ownModule}, want: []string{"D", clone}},
 		"project whose version is not there": {
 			files: map[string]string{"go.mod": requires}, want: []string{"D", clone},
 			remark: "the version of " + modulePath + " that this project requires is not available",
@@ -121,15 +111,11 @@ func TestWorkspace(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(root, strings.ReplaceAll(name, " ", "-"))
-			if err := os.MkdirAll(filepath.Join(dir, c.folder), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.MkdirAll(filepath.Join(dir, c.folder), 0o755))
 			write(t, dir, c.files)
 			before := contents(t, dir)
 			w, err := findWorkspace(t.Context(), command, filepath.Join(dir, c.folder))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			var want []string
 			for _, d := range c.want {
 				if rest, ok := strings.CutPrefix(d, "D"); ok {
@@ -167,9 +153,7 @@ func release(t *testing.T, version string) (cache string) {
 	if closing := z.Close(); err == nil {
 		err = closing
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	proxy, cache := realDir(t), realDir(t)
 	write(t, filepath.Join(proxy, modulePath, "@v"), map[string]string{
 		version + ".info": `{"Version":"` + version + `"}`, version + ".mod": mod,
@@ -194,9 +178,7 @@ func TestWorkspaceOfRelease(t *testing.T) {
 		t.Fatalf("%v: %v\n%s", get, err, out)
 	}
 	source := filepath.Join(cache, modulePath+"@v0.1.0")
-	if err := os.RemoveAll(source); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(source))
 	for _, network := range []string{os.Getenv("GOPROXY"), "off"} {
 		t.Setenv("GOPROXY", network)
 		w, err := findWorkspace(t.Context(), command, dir)

@@ -10,9 +10,9 @@ import (
 // not among them: it is a program that users know.
 var packages = []string{
 	"attribution", "attributiontest", "bench", "bucket", "certificate", "chart", "chat",
-	"checkpoint", "corpus", "engine", "evaluate", "export", "family", "figure", "figures", "flowmaps", "focus",
-	"gguf", "gguftest", "golden", "gonbext", "growth", "hub", "kernel", "known", "local",
-	"maxflow", "models", "mutation", "ollama", "peers", "planted", "registry", "render",
+	"checkpoint", "corpus", "engine", "evaluate", "export", "family", "figure", "figures",
+	"flowmaps", "focus", "gguf", "gguftest", "golden", "gonbext", "growth", "hub", "kernel", "known",
+	"local", "maxflow", "models", "mutation", "ollama", "peers", "planted", "registry", "render",
 	"report", "reproduction", "scorer", "server", "sources", "spec", "tasks", "tiny", "tokenizer",
 	"trace", "train", "transformer", "xla", "xlaplugin",
 }

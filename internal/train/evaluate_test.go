@@ -20,9 +20,7 @@ import (
 func goBackend(t *testing.T) compute.Backend {
 	t.Helper()
 	b, err := compute.NewWithConfig("go:ops_sequential")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return b
 }
 
@@ -30,18 +28,12 @@ func goBackend(t *testing.T) compute.Backend {
 func embedded(t *testing.T) func(spec.Param) ([]float32, error) {
 	t.Helper()
 	dir, err := checkpoint.FromFS(tiny.Files(), tiny.Name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { dir.Close() })
 	f, arch, err := family.Read(family.NewConfig("config.json", dir.Config))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	load, err := f.Loader(tiny.Name, dir.Weights, arch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return func(p spec.Param) ([]float32, error) {
 		data := make([]float32, p.Size())
 		err := load(p, func(first int, values []float32) { copy(data[first:], values) })
@@ -58,15 +50,11 @@ func TestEvaluator(t *testing.T) {
 	cfg := Default()
 	cfg.Batch = 5 // the last batch is not full
 	e, err := newEvaluator(goBackend(t), cfg, vocabulary(t), embedded(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const n = 12
 	for _, kind := range tiny.Kinds() {
 		s, err := e.kind(t.Context(), tiny.HeldOut, kind, n, 3)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if s.Kind != kind.String() || s.Documents != n || s.Answers < n {
 			t.Errorf("%v: measured %+v, want %d documents", kind, s, n)
 		}
@@ -111,9 +99,7 @@ func TestEvaluatorRefuses(t *testing.T) {
 	cfg := Default()
 	cfg.Batch, cfg.Length = 2, 4
 	e, err := newEvaluator(goBackend(t), cfg, tok, embedded(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := e.kind(t.Context(), tiny.Train, tiny.Recall, 2, 1); err == nil ||
 		!strings.Contains(err.Error(), "tokens, more than 4") {
 		t.Errorf("documents that are too long: error %v", err)

@@ -29,17 +29,11 @@ func later() []string { return tiny.Names()[1:] }
 func recipeFor(t *testing.T, name string) (recipe, Config, *tokenizer.Tokenizer) {
 	t.Helper()
 	cfg, err := For(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r, err := recipeOf(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	tok, err := r.tokenizer()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return r, cfg, tok
 }
 
@@ -51,31 +45,21 @@ func shipped(t *testing.T, name string) (*checkpoint.Dir, *spec.Spec,
 	t.Helper()
 	m, _ := tiny.Lookup(name)
 	dir, err := checkpoint.FromFS(m.Files(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { dir.Close() })
 	f, arch, err := family.Read(family.NewConfig("config.json", dir.Config))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	load, err := f.Loader(name, dir.Weights, arch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	weights := func(p spec.Param) ([]float32, error) {
 		data := make([]float32, p.Size())
 		err := load(p, func(first int, values []float32) { copy(data[first:], values) })
 		return data, err
 	}
 	data, err := fs.ReadFile(m.Files(), "report.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	report := &Report{}
-	if err := json.Unmarshal(data, report); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(data, report))
 	return dir, arch, weights, report
 }
 
@@ -129,24 +113,18 @@ func TestShippedReports(t *testing.T) {
 		_, _, weights, report := shipped(t, name)
 		m, _ := tiny.Lookup(name)
 		file, err := fs.ReadFile(m.Files(), "model.safetensors")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if hash := fmt.Sprintf("%x", sha256.Sum256(file)); hash != report.WeightHash {
 			t.Errorf("%s: the weights have the hash %s, the report says %s", name, hash,
 				report.WeightHash)
 		}
 		cfg.Batch = 10
 		e, err := newEvaluator(goBackend(t), cfg, tok, weights)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for i, kind := range e.recipe.model.Kinds() {
 			const n = 20
 			got, err := e.measure(t.Context(), tiny.HeldOut, kind, n, testSeed)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			want := report.HeldOut[i]
 			// A share of 20 of the texts is within five standard deviations of theirs.
 			p := want.Right
@@ -258,28 +236,20 @@ func TestEncoderFiles(t *testing.T) {
 		r, cfg, tok := recipeFor(t, name)
 		cfg.Batch = 2
 		trainer, err := NewTrainer(goBackend(t), cfg, tok)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		weights := map[string][]float32{}
 		for _, p := range trainer.spec.Params() {
 			data, err := trainer.Weights(p)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for i, x := range data {
 				data[i] = checkpoint.NewFloat16(x + float32(i%7)/8).Float32()
 			}
 			weights[p.Name] = data
 		}
 		path := filepath.Join(t.TempDir(), name)
-		if err := write(path, r, trainer.spec, tok, weights, &Report{Config: cfg}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, write(path, r, trainer.spec, tok, weights, &Report{Config: cfg}))
 		dir, err := checkpoint.OpenDir(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer dir.Close()
 		f, arch, err := family.Read(family.NewConfig("config.json", dir.Config))
 		if err != nil {
@@ -289,15 +259,11 @@ func TestEncoderFiles(t *testing.T) {
 			t.Errorf("%s: spec (-written +read):\n%s", name, diff)
 		}
 		load, err := f.Loader(path, dir.Weights, arch)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, p := range arch.Params() {
 			got := make([]float32, p.Size())
 			put := func(first int, values []float32) { copy(got[first:], values) }
-			if err := load(p, put); err != nil {
-				t.Fatal(err)
-			}
+			must(t, load(p, put))
 			if !slices.Equal(got, weights[p.Name]) {
 				t.Errorf("%s: %s is not what was written", name, p.Name)
 			}
@@ -315,9 +281,7 @@ func TestLaterSteps(t *testing.T) {
 		_, cfg, tok := recipeFor(t, name)
 		cfg.Batch = 1
 		trainer, err := NewTrainer(goBackend(t), cfg, tok)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		before := map[string][]float32{}
 		for _, p := range trainer.spec.Params() {
 			if before[p.Name], err = trainer.Weights(p); err != nil {
@@ -325,9 +289,7 @@ func TestLaterSteps(t *testing.T) {
 			}
 		}
 		loss, err := trainer.Step(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		choices := trainer.spec.Vocab
 		if trainer.spec.Head == spec.ClassifierHead {
 			choices = trainer.spec.Classes
@@ -337,9 +299,7 @@ func TestLaterSteps(t *testing.T) {
 		}
 		for _, p := range trainer.spec.Params() {
 			after, err := trainer.Weights(p)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if slices.Equal(before[p.Name], after) {
 				t.Errorf("%s: %s is the same after a step", name, p.Name)
 			}
@@ -359,9 +319,7 @@ func TestWordPieces(t *testing.T) {
 		}
 	}
 	encoded, err := tok.Encode("Mary convinced a parrot of [MASK] love.", true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var texts []string
 	for _, e := range encoded {
 		texts = append(texts, strings.TrimPrefix(tok.TokenText(e.ID), " "))
@@ -388,5 +346,13 @@ func TestFirstToken(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, f); diff != "" {
 		t.Errorf("first token (-want +got):\n%s", diff)
+	}
+}
+
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -37,15 +37,11 @@ func TestSteps(t *testing.T) {
 		cfg := small()
 		cfg.Seed = seed
 		trainer, err := NewTrainer(goBackend(t), cfg, tok)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var losses []float64
 		for range steps {
 			loss, err := trainer.Step(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			losses = append(losses, loss)
 		}
 		return trainer, losses
@@ -64,20 +60,14 @@ func TestSteps(t *testing.T) {
 	other, _ := train(2, 0)
 	for _, p := range trained.spec.Params() {
 		after, err := trained.Weights(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		before, err := untrained.Weights(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if slices.Equal(before, after) {
 			t.Errorf("%s is the same after two steps", p.Name)
 		}
 		drawn, err := other.Weights(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if matrix := len(p.Shape) == 2; slices.Equal(before, drawn) == matrix {
 			t.Errorf("%s: are two seeds the same? %v", p.Name, !matrix)
 		}
@@ -86,9 +76,7 @@ func TestSteps(t *testing.T) {
 
 func TestStepStops(t *testing.T) {
 	trainer, err := NewTrainer(goBackend(t), small(), vocabulary(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = trainer.Step(ctx)
@@ -102,15 +90,11 @@ func TestStepStops(t *testing.T) {
 func TestWrite(t *testing.T) {
 	tok := vocabulary(t)
 	trainer, err := NewTrainer(goBackend(t), small(), tok)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	weights := map[string][]float32{}
 	for _, p := range trainer.spec.Params() {
 		data, err := trainer.Weights(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for i, x := range data {
 			data[i] = checkpoint.NewFloat16(x).Float32()
 		}
@@ -118,32 +102,22 @@ func TestWrite(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "new", "folder")
 	report := &Report{Backend: "go", Config: small(), Vocabulary: tok.VocabSize()}
-	if err := write(path, trainer.recipe, trainer.spec, tok, weights, report); err != nil {
-		t.Fatal(err)
-	}
+	must(t, write(path, trainer.recipe, trainer.spec, tok, weights, report))
 
 	dir, err := checkpoint.OpenDir(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer dir.Close()
 	f, spec, err := family.Read(family.NewConfig("config.json", dir.Config))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(trainer.spec, spec); diff != "" {
 		t.Errorf("spec (-written +read):\n%s", diff)
 	}
 	load, err := f.Loader(path, dir.Weights, spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, p := range spec.Params() {
 		got := make([]float32, p.Size())
 		put := func(first int, values []float32) { copy(got[first:], values) }
-		if err := load(p, put); err != nil {
-			t.Fatal(err)
-		}
+		must(t, load(p, put))
 		if !slices.Equal(got, weights[p.Name]) {
 			t.Errorf("%s is not what was written", p.Name)
 		}
@@ -161,20 +135,14 @@ func TestWrite(t *testing.T) {
 func checkReport(t *testing.T, path string, want *Report) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(path, "report.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var got Report
-	if err := json.Unmarshal(data, &got); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(data, &got))
 	if diff := cmp.Diff(want, &got); diff != "" {
 		t.Errorf("report (-written +read):\n%s", diff)
 	}
 	model, err := os.ReadFile(filepath.Join(path, "model.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if sum := sha256.Sum256(model); got.WeightHash != hex.EncodeToString(sum[:]) {
 		t.Errorf("the hash in the report is %s, that of the file %x", got.WeightHash, sum)
 	}
@@ -184,13 +152,9 @@ func TestWriteRefuses(t *testing.T) {
 	tok := vocabulary(t)
 	spec := newSpec(tok)
 	recipe, err := recipeOf(Default())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, nil, 0o600))
 	if err := write(file, recipe, spec, tok, nil, &Report{}); err == nil ||
 		!strings.Contains(err.Error(), "train: ") {
 		t.Errorf("a file in the place of the directory: error %v", err)
@@ -221,9 +185,7 @@ func TestWriteRefuses(t *testing.T) {
 // trainer writes, so that training again gives the same directory.
 func TestEmbeddedConfig(t *testing.T) {
 	dir, err := checkpoint.FromFS(tiny.Files(), tiny.Name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer dir.Close()
 	spec := newSpec(vocabulary(t))
 	if got, want := string(dir.ConfigJSON), string(encodeJSON(config(spec))); got != want {

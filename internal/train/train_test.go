@@ -25,9 +25,7 @@ import (
 func vocabulary(t *testing.T) *tokenizer.Tokenizer {
 	t.Helper()
 	tok, err := Tokenizer()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return tok
 }
 
@@ -132,9 +130,7 @@ func TestEncode(t *testing.T) {
 func TestGuidance(t *testing.T) {
 	const n = 4
 	backend, err := compute.NewWithConfig("go:ops_sequential")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	evidence := make([]float32, n*n)
 	evidence[2*n+1] = 1 // target 2 rests on source 1
 	for name, c := range map[string]struct {
@@ -157,9 +153,7 @@ func TestGuidance(t *testing.T) {
 		},
 			tensors.FromFlatDataAndDimensions(data, 1, 8, n, n),
 			tensors.FromFlatDataAndDimensions(evidence, 1, n, n))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := float64(out.Value().(float32)); math.Abs(got-c.want) > 1e-4 {
 			t.Errorf("%s: guidance %v, want %v", name, got, c.want)
 		}
@@ -226,33 +220,21 @@ func TestExportRoundTrip(t *testing.T) {
 		weights[p.Name] = data
 	}
 	tensors, err := bloomTensors(spec, weights)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var file bytes.Buffer
-	if err := checkpoint.Write(&file, tensors, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, checkpoint.Write(&file, tensors, nil))
 	f, err := checkpoint.FromBytes("model.safetensors", file.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	bloom, err := family.Lookup(family.NewConfig("config.json",
 		map[string]any{"architectures": []any{"BloomForCausalLM"}}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	load, err := bloom.Loader("model.safetensors", f, spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, p := range spec.Params() {
 		got := make([]float32, p.Size())
-		if err := load(p, func(first int, values []float32) {
+		must(t, load(p, func(first int, values []float32) {
 			copy(got[first:], values)
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 		if !slices.Equal(got, weights[p.Name]) {
 			t.Errorf("%s does not survive the checkpoint", p.Name)
 		}

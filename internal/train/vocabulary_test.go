@@ -9,14 +9,10 @@ import (
 
 func TestTokenizerPieces(t *testing.T) {
 	tok, err := Tokenizer()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	encode := func(text string, addSpecials bool) []tokenizer.Encoded {
 		encoded, err := tok.Encode(text, addSpecials)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return encoded
 	}
 	for _, w := range tiny.Words() {

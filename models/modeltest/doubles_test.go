@@ -48,14 +48,10 @@ func (r renamed) Float32At(dst []float32, name string, first int) error {
 func load(t *testing.T, golden, changed string, edit func(names map[string]string)) error {
 	t.Helper()
 	d, err := checkpoint.OpenDir("../testdata/goldens/" + golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer d.Close()
 	f, spec, err := family.Read(family.NewConfig("config.json", d.Config))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	tensors := renamed{Tensors: d.Weights, names: map[string]string{}, changed: changed}
 	for _, name := range d.Weights.Names() {
 		tensors.names[name] = name
@@ -105,10 +101,7 @@ func TestDoubles(t *testing.T) {
 			"tensors cls.predictions.bias and cls.predictions.decoder.bias differ and are for " +
 				"the same parameter",
 		},
-		{
-			"biases of a tied RoBERTa", "roberta", "lm_head.bias", "lm_head.decoder.bias",
-			"tensors lm_head.bias and lm_head.decoder.bias differ",
-		},
+		{"biases of a tied RoBERTa", "roberta", "lm_head.bias", "lm_head.decoder.bias", "tensors lm_head.bias and lm_head.decoder.bias differ"},
 		{
 			"old and new name of a gain", "bert",
 			"bert.embeddings.LayerNorm.weight", "bert.embeddings.LayerNorm.gamma",
@@ -119,19 +112,13 @@ func TestDoubles(t *testing.T) {
 			"bert.embeddings.LayerNorm.bias", "bert.embeddings.LayerNorm.beta",
 			"tensors bert.embeddings.LayerNorm.bias and bert.embeddings.LayerNorm.beta differ",
 		},
-		{
-			"with and without the prefix", "llama", "model.norm.weight", "norm.weight",
-			"tensors model.norm.weight and norm.weight differ",
-		},
+		{"with and without the prefix", "llama", "model.norm.weight", "norm.weight", "tensors model.norm.weight and norm.weight differ"},
 		{
 			"another prefix", "opt",
 			"model.decoder.layers.1.fc1.bias", "decoder.layers.1.fc1.bias",
 			"tensors model.decoder.layers.1.fc1.bias and decoder.layers.1.fc1.bias differ",
 		},
-		{
-			"two names of a head", "gpt_neox", "embed_out.weight", "lm_head.weight",
-			"tensors embed_out.weight and lm_head.weight differ",
-		},
+		{"two names of a head", "gpt_neox", "embed_out.weight", "lm_head.weight", "tensors embed_out.weight and lm_head.weight differ"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			add := func(names map[string]string) { names[c.second] = c.first }
@@ -160,10 +147,7 @@ func TestMissingAndUnknown(t *testing.T) {
 			name: "only decoder.bias", golden: "bert", remove: "cls.predictions.bias",
 			add: map[string]string{"cls.predictions.decoder.bias": "cls.predictions.bias"},
 		},
-		{
-			name: "untied without the unused bias", golden: "bert_untied",
-			remove: "cls.predictions.bias",
-		},
+		{name: "untied without the unused bias", golden: "bert_untied", remove: "cls.predictions.bias"},
 		{
 			name: "untied without its bias", golden: "bert_untied",
 			remove: "cls.predictions.decoder.bias",

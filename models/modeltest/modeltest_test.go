@@ -52,26 +52,10 @@ func column(rows *Node) *Node {
 
 // faults are mixings that break the contract. fault is the part of the contract that must notice.
 var faults = []faulty{
-	{
-		fault: "fusions", edit: func(_ *transformer.Block, rows *Node, _ trace.Heads) *Node {
-			return ReduceAllSum(rows)
-		},
-	},
-	{
-		fault: "values", edit: func(_ *transformer.Block, rows *Node, _ trace.Heads) *Node {
-			return Neg(rows)
-		},
-	},
-	{
-		fault: "values", edit: func(_ *transformer.Block, rows *Node, _ trace.Heads) *Node {
-			return Div(rows, ZerosLike(rows))
-		},
-	},
-	{
-		fault: "values", edit: func(_ *transformer.Block, rows *Node, _ trace.Heads) *Node {
-			return ZerosLike(rows)
-		},
-	},
+	{fault: "fusions", edit: func(_ *transformer.Block, rows *Node, _ trace.Heads) *Node { return ReduceAllSum(rows) }},
+	{fault: "values", edit: func(_ *transformer.Block, rows *Node, _ trace.Heads) *Node { return Neg(rows) }},
+	{fault: "values", edit: func(_ *transformer.Block, rows *Node, _ trace.Heads) *Node { return Div(rows, ZerosLike(rows)) }},
+	{fault: "values", edit: func(_ *transformer.Block, rows *Node, _ trace.Heads) *Node { return ZerosLike(rows) }},
 	// not a number where there is one source
 	{fault: "one_token", edit: func(_ *transformer.Block, rows *Node, _ trace.Heads) *Node {
 		if dims := rows.Shape().Dimensions; dims[len(dims)-1] == 1 {
@@ -183,9 +167,7 @@ func TestFamilyNotices(t *testing.T) {
 	const dir = "../testdata/goldens/gpt2"
 	if fault := os.Getenv(faultEnv); fault != "" {
 		f, err := family.Lookup(family.NewConfig(dir, map[string]any{"model_type": "gpt2"}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		brokenFamilies[fault](f)
 		modeltest.Family(t, f, dir)
 		return

@@ -44,15 +44,11 @@ type tree struct {
 func parseTree(t testing.TB, d *json.Decoder) *tree {
 	t.Helper()
 	token, err := d.Token()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	delim, ok := token.(json.Delim)
 	if !ok {
 		text, err := json.Marshal(token)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return &tree{text: string(text)}
 	}
 	n := &tree{open: byte(delim)}
@@ -60,9 +56,7 @@ func parseTree(t testing.TB, d *json.Decoder) *tree {
 		var e entry
 		if n.open == '{' {
 			key, err := d.Token()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			e.key = key.(string)
 		}
 		e.value = parseTree(t, d)
@@ -263,25 +257,19 @@ func sources(t *testing.T) map[string]*tree {
 		}
 		for _, path := range paths {
 			data, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			texts[path] = string(data)
 		}
 	}
 	data, err := os.ReadFile("../testdata/published_configs.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var file struct {
 		Checkpoints []struct {
 			Name   string
 			Config json.RawMessage
 		}
 	}
-	if err := json.Unmarshal(data, &file); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(data, &file))
 	for _, c := range file.Checkpoints {
 		texts[c.Name] = string(c.Config)
 	}
@@ -309,9 +297,7 @@ func TestMutants(t *testing.T) {
 	}
 	m := mutation{random: rand.New(rand.NewPCG(*seed, 0)), pool: slices.Sorted(maps.Keys(pool))}
 	weights, err := os.ReadFile("../testdata/goldens/gpt2/model.safetensors")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	seen := map[string]bool{} // problems told
 	refused := 0
 	for i := range *mutants {
@@ -482,4 +468,12 @@ func readFiles(files fstest.MapFS, changed string, keys map[string]bool) (proble
 		return problem + ": " + err.Error()
 	}
 	return ""
+}
+
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -46,9 +46,7 @@ var sum = &Circuit{
 		return n
 	},
 	draw: func(rng *rand.Rand, text []string) ([]int, string) {
-		for i := range text {
-			text[i] = pick(rng, words)
-		}
+		fill(rng, text)
 		return pair(text), yes
 	},
 	fits: func(t Text, i int, w string) bool {
@@ -82,9 +80,7 @@ var conjunction = &Circuit{
 		return n
 	},
 	draw: func(rng *rand.Rand, text []string) ([]int, string) {
-		for i := range text {
-			text[i] = pick(rng, words)
-		}
+		fill(rng, text)
 		evidence := pair(text)
 		for _, i := range evidence {
 			text[i] = pick(rng, things)

@@ -68,9 +68,7 @@ func relayOf(gain float64) *network {
 
 // copied fills a text with words. The answer is the word k places before the last one.
 func copied(rng *rand.Rand, text []string, k int) ([]int, string) {
-	for i := range text {
-		text[i] = pick(rng, words)
-	}
+	fill(rng, text)
 	at := len(text) - 1 - k
 	return []int{at}, text[at]
 }

@@ -3,7 +3,6 @@ package planted
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 )
 
 // loudHeads is how many heads look at loud words.
@@ -39,8 +38,5 @@ var distractor = &Circuit{
 		}
 		return []int{at}, text[at]
 	},
-	// A second color would be copied too.
-	fits: func(t Text, i int, w string) bool {
-		return slices.Contains(t.Evidence, i) || !slices.Contains(colors, w)
-	},
+	fits: keepsOneColor,
 }

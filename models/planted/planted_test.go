@@ -44,10 +44,7 @@ var circuits = map[string]circuit{
 			return without(all, t.Words[len(t.Words)-1])
 		},
 	},
-	"planted-distractor": {
-		free:  func(planted.Text, int) []string { return without(all, colors...) },
-		other: every,
-	},
+	"planted-distractor": {free: func(planted.Text, int) []string { return without(all, colors...) }, other: every},
 	"planted-sum": {every, func(t planted.Text, i int) []string {
 		var others []string
 		for _, w := range all {
@@ -68,10 +65,7 @@ var circuits = map[string]circuit{
 			return planted.Vote(w) == planted.Vote(t.Words[i])
 		})
 	}},
-	"planted-sink": {
-		free:  func(planted.Text, int) []string { return without(all, colors...) },
-		other: every,
-	},
+	"planted-sink":  {free: func(planted.Text, int) []string { return without(all, colors...) }, other: every},
 	"planted-carry": {every, every},
 }
 

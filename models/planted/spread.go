@@ -56,9 +56,7 @@ var soft = &Circuit{
 		return n
 	},
 	draw: func(rng *rand.Rand, text []string) ([]int, string) {
-		for i := range text {
-			text[i] = pick(rng, words)
-		}
+		fill(rng, text)
 		last := len(text) - 1
 		return []int{last - 5, last - 4, last - 3, last - 2}, yes
 	},
@@ -117,8 +115,5 @@ var sink = &Circuit{
 		text[at] = pick(rng, colors)
 		return []int{at}, text[at]
 	},
-	// A second color would be copied too.
-	fits: func(t Text, i int, w string) bool {
-		return slices.Contains(t.Evidence, i) || !slices.Contains(colors, w)
-	},
+	fits: keepsOneColor,
 }

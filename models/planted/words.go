@@ -41,3 +41,16 @@ func pickOther(rng *rand.Rand, among []string, than string) string {
 		}
 	}
 }
+
+// fill fills a text with words.
+func fill(rng *rand.Rand, text []string) {
+	for i := range text {
+		text[i] = pick(rng, words)
+	}
+}
+
+// keepsOneColor reports whether word w at place i leaves the text one color: a second one would be
+// copied too.
+func keepsOneColor(t Text, i int, w string) bool {
+	return slices.Contains(t.Evidence, i) || !slices.Contains(colors, w)
+}

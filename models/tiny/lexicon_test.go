@@ -82,10 +82,7 @@ func TestUnknownWords(t *testing.T) {
 	}{
 		{"empty", "", nil},
 		{"in the grammar", "the keys to the cabinet are rusty .", nil},
-		{
-			"first prompt of a user", "The capital of France is",
-			[]string{"The", "capital", "of", "France"},
-		},
+		{"first prompt of a user", "The capital of France is", []string{"The", "capital", "of", "France"}},
 		{"each once", "zebra the zebra ant zebra", []string{"zebra", "ant"}},
 		{"point without space", "the keys are rusty.", []string{"rusty."}},
 		{"any white space", "\tthe\n keys\u00a0here ", nil},

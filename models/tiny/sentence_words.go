@@ -144,20 +144,7 @@ var sentenceRanks = func() map[string]int {
 // sentenceWords returns the words of all sentences, sorted, each once, and without the mask token.
 // They are the vocabulary of every encoder.
 func sentenceWords() []string {
-	all := slices.Concat(femaleNames, maleNames, sentencePrepositions, scaring, possessions,
-		transitive, reflexive, times, aspects, positive, negative, viewers, negations, degrees,
-		reviewAdjectives, sentenceFunctionWords, adjectives, participles, places, adverbs)
-	for _, pool := range [][]forms{
-		sentenceNouns, demonstratives, positiveFeelings, negativeFeelings, verbs,
-	} {
-		for _, f := range pool {
-			all = append(all, f.singular, f.plural)
-		}
-	}
-	for _, f := range slices.Concat(subjectVerbs, objectVerbs) {
-		all = append(all, f.verb, f.person, f.thing)
-	}
-	return sorted(all)
+	return sorted(verbWords(), maskedWords(), sentimentWords(), sentenceFunctionWords)
 }
 
 // verbWords are the words of the sentences for verb number.

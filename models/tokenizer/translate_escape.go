@@ -43,12 +43,8 @@ func (s *classItems) escape(t *translator, alone bool) (negated bool, err error)
 	r := t.next()
 	switch r {
 	// count is 2 for what may be several characters: it must stay in a class.
-	case 's':
-		s.text.WriteString(`\s`)
-		s.count += 2
-		return false, nil
-	case 'S':
-		s.text.WriteString(`\S`)
+	case 's', 'S':
+		s.text.WriteString(`\` + string(r))
 		s.count += 2
 		return false, nil
 	case 'd':
@@ -84,23 +80,17 @@ func (s *classItems) escape(t *translator, alone bool) (negated bool, err error)
 	return false, s.add(t, s.last, s.last)
 }
 
+// controlEscapes are the letters that stand for a control character after a backslash.
+var controlEscapes = map[rune]rune{
+	'n': '\n', 'r': '\r', 't': '\t', 'f': '\f', 'v': '\v', 'a': '\a', 'e': 0x1b,
+}
+
 // escaped returns the character that r after a backslash stands for.
 func (t *translator) escaped(r rune) (rune, error) {
+	if c, ok := controlEscapes[r]; ok {
+		return c, nil
+	}
 	switch r {
-	case 'n':
-		return '\n', nil
-	case 'r':
-		return '\r', nil
-	case 't':
-		return '\t', nil
-	case 'f':
-		return '\f', nil
-	case 'v':
-		return '\v', nil
-	case 'a':
-		return '\a', nil
-	case 'e':
-		return 0x1b, nil
 	case 'x':
 		return t.hexEscape()
 	case 'u':

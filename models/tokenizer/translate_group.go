@@ -7,35 +7,25 @@ func (t *translator) group(depth int) error {
 	// Options hold to the end of their group.
 	fold, dotAll := t.fold, t.dotAll
 	defer func() { t.fold, t.dotAll = fold, dotAll }()
-	switch {
-	case t.accept("?:"):
-		t.out.WriteString("(?:")
-	case t.accept("?="):
-		t.out.WriteString("(?=")
-	case t.accept("?!"):
-		t.out.WriteString("(?!")
-	case t.accept("?<="):
-		return t.lookBehind("(?<=", depth)
-	case t.accept("?<!"):
-		return t.lookBehind("(?<!", depth)
-	case strings.HasPrefix(t.rest, "?>") && t.behind > 0:
-		return t.refuse("an atomic group in a look-behind")
-	case t.accept("?>"):
-		t.out.WriteString("(?>")
-	case strings.HasPrefix(t.rest, "?"):
-		return t.options(depth)
-	default:
-		t.out.WriteString("(?:") // what a group matched is never used
+	open := ""
+	for _, kind := range []string{"?:", "?=", "?!", "?>", "?<=", "?<!"} {
+		if t.accept(kind) {
+			open = kind
+			break
+		}
 	}
-	return t.closeGroup(depth)
-}
-
-// lookBehind translates a group that must end at the current place. An atomic group inside it is
-// refused: what that matches depends on the direction of the search.
-func (t *translator) lookBehind(open string, depth int) error {
-	t.behind++
-	defer func() { t.behind-- }()
-	t.out.WriteString(open)
+	switch {
+	case open == "?>" && t.behind > 0: // what it matches depends on the direction of the search
+		return t.refuse("an atomic group in a look-behind")
+	case strings.HasPrefix(open, "?<"):
+		t.behind++
+		defer func() { t.behind-- }()
+	case strings.HasPrefix(t.rest, "?") && open == "":
+		return t.options(depth)
+	case open == "":
+		open = "?:" // what a group matched is never used
+	}
+	t.out.WriteString("(" + open)
 	return t.closeGroup(depth)
 }
 

@@ -13,12 +13,8 @@ const maxRepeat = 100_000
 func (t *translator) quantifier(start int) error {
 	var q string
 	switch {
-	case t.accept("*"):
-		q = "*"
-	case t.accept("+"):
-		q = "+"
-	case t.accept("?"):
-		q = "?"
+	case t.rest != "" && strings.ContainsRune("*+?", rune(t.rest[0])):
+		q = string(t.next())
 	case strings.HasPrefix(t.rest, "{"):
 		var err error
 		if q, err = t.counts(); err != nil || q == "" {

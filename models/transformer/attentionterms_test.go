@@ -105,9 +105,7 @@ func TestTermsRefuse(t *testing.T) {
 		"token below":  {open(true), trace.Objective{Quantity: trace.Logit, Token: -1}},
 		"token above":  {open(true), trace.Objective{Quantity: trace.Logit, Token: 1 << 20}},
 		"foil above":   {open(true), trace.Objective{Quantity: trace.Logit, Foils: []int{1 << 20}}},
-		"both": {open(true), trace.Objective{
-			Quantity: trace.Logit, Contrast: &zero, Foils: []int{1},
-		}},
+		"both":         {open(true), trace.Objective{Quantity: trace.Logit, Contrast: &zero, Foils: []int{1}}},
 	} {
 		if terms, err := c.s.Terms(context.Background(), c.o); err == nil {
 			t.Errorf("%s: %d parts, want an error", name, len(terms.Attention))
@@ -182,10 +180,8 @@ func TestRowsOfLayerRefuses(t *testing.T) {
 		"below":        {context.Background(), true, -1, trace.MixingAsk{Name: "attention"}},
 		"above":        {context.Background(), true, g.model.Spec.Layers, trace.MixingAsk{Name: "attention"}},
 		"mixing":       {context.Background(), true, 0, trace.MixingAsk{Name: "nothing"}},
-		"head": {context.Background(), true, 0, trace.MixingAsk{
-			Name: "attention", Heads: trace.Heads{Fusion: trace.OneHead, Head: 1 << 20},
-		}},
-		"ended": {done, true, 0, trace.MixingAsk{Name: "attention"}},
+		"head":         {context.Background(), true, 0, trace.MixingAsk{Name: "attention", Heads: trace.Heads{Fusion: trace.OneHead, Head: 1 << 20}}},
+		"ended":        {done, true, 0, trace.MixingAsk{Name: "attention"}},
 	} {
 		s, err := g.model.NewSession(nil, 0)
 		must(t, err)

@@ -155,30 +155,18 @@ func TestBatchRefusals(t *testing.T) {
 		err  error
 		want string
 	}{
-		{
-			"empty", forward("gpt2", transformer.Batch{}, trace.Logits),
-			"transformer: the batch has no texts",
-		},
-		{
-			"empty text", forward("gpt2", transformer.Batch{IDs: [][]int{{5}, {}}}, trace.Logits),
-			"text 1: transformer: there are no tokens",
-		},
+		{"empty", forward("gpt2", transformer.Batch{}, trace.Logits), "transformer: the batch has no texts"},
+		{"empty text", forward("gpt2", transformer.Batch{IDs: [][]int{{5}, {}}}, trace.Logits), "text 1: transformer: there are no tokens"},
 		{"id of a text", forward("gpt2", transformer.Batch{IDs: [][]int{{5}, {5, 96}}},
 			trace.Logits), "text 1: transformer: id 96 of token 1 is outside"},
-		{
-			"padding", forward("bert", transformer.Batch{IDs: two, PadLeft: true}, trace.Hidden),
-			"bert is an encoder: pad its texts on the right",
-		},
-		{"types of texts", forward("bert", transformer.Batch{IDs: two, Types: [][]int{{0, 0}}},
-			trace.Hidden), "token types of 1 texts for 2"},
+		{"padding", forward("bert", transformer.Batch{IDs: two, PadLeft: true}, trace.Hidden), "bert is an encoder: pad its texts on the right"},
+		{"types of texts", forward("bert", transformer.Batch{IDs: two, Types: [][]int{{0, 0}}}, trace.Hidden), "token types of 1 texts for 2"},
 		{"types of tokens", forward("bert", transformer.Batch{
 			IDs:   two,
 			Types: [][]int{{0, 0}, {0, 0}},
 		}, trace.Hidden), "text 1: 2 token types for 1 tokens"},
-		{"type", forward("bert", transformer.Batch{IDs: two, Types: [][]int{{0, 2}, {0}}},
-			trace.Hidden), "text 0: type 2 of token 1 is not in 0..1"},
-		{"no types", forward("gpt2", transformer.Batch{IDs: two, Types: [][]int{{0, 0}, {0}}},
-			trace.Hidden), "type 0 of token 0 is not in 0..-1"},
+		{"type", forward("bert", transformer.Batch{IDs: two, Types: [][]int{{0, 2}, {0}}}, trace.Hidden), "text 0: type 2 of token 1 is not in 0..1"},
+		{"no types", forward("gpt2", transformer.Batch{IDs: two, Types: [][]int{{0, 0}, {0}}}, trace.Hidden), "type 0 of token 0 is not in 0..-1"},
 		{
 			"no head", forward("bert_bare", transformer.Batch{IDs: two}, trace.Logits),
 			"the bert model has no head, so there are no logits; take final",

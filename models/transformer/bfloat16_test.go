@@ -185,10 +185,7 @@ func TestNewRefusals(t *testing.T) {
 		load  spec.Loader
 		want  string
 	}{
-		{
-			"number type", dtypes.Float16, nil,
-			"transformer: weights as Float16 are not supported; take float32 or bfloat16",
-		},
+		{"number type", dtypes.Float16, nil, "transformer: weights as Float16 are not supported; take float32 or bfloat16"},
 		{
 			"short", dtypes.Float32, func(p spec.Param, put func(int, []float32)) error {
 				put(0, make([]float32, 3))
@@ -196,9 +193,7 @@ func TestNewRefusals(t *testing.T) {
 			},
 			"transformer: embedding has 3 numbers, its shape [96 32] needs 3072",
 		},
-		{"unreadable", dtypes.Float32, func(spec.Param, func(int, []float32)) error {
-			return fmt.Errorf("disk on fire")
-		}, "disk on fire"},
+		{"unreadable", dtypes.Float32, func(spec.Param, func(int, []float32)) error { return fmt.Errorf("disk on fire") }, "disk on fire"},
 	} {
 		_, err := transformer.New(goBackend(t), g.model.Spec, c.dtype, c.load)
 		if err == nil || err.Error() != c.want {

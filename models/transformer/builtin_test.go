@@ -20,9 +20,7 @@ var builtinMixings = []string{
 func TestBuiltinMixingsUseWhatPluginsCan(t *testing.T) {
 	files := map[string]*ast.File{}
 	entries, err := os.ReadDir(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, e := range entries {
 		name := e.Name()
 		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {

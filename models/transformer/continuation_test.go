@@ -181,12 +181,7 @@ func TestContinuationRefusals(t *testing.T) {
 		{"empty continuation", "gpt2", [][]int{{1}}, nil, "continuation: transformer: there"},
 		{"empty prompt", "gpt2", [][]int{{1}, {}}, []int{2}, "prompt 1 of 2: transformer:"},
 		{"id", "gpt2", [][]int{{1}}, []int{96}, "id 96 of token 0 is outside the vocabulary of 96"},
-		{
-			"too long", "gpt2",
-			[][]int{long},
-			[]int{2, 3},
-			"64 prompt tokens and 2 of the continuation are more than the context of 64",
-		},
+		{"too long", "gpt2", [][]int{long}, []int{2, 3}, "64 prompt tokens and 2 of the continuation are more than the context of 64"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := openGolden(t, c.golden).model

@@ -168,26 +168,11 @@ var ofContributions = []struct {
 	scale func(v *vectors, t int) float64
 	tol   float64
 }{
-	{
-		"norms", true, func(v *vectors, t int) []float64 { return lengths(v.f[t]) }, largest,
-		lengthTol,
-	},
-	{
-		"norms-residual", true, func(v *vectors, t int) []float64 { return lengths(v.stream[t]) },
-		largest, lengthTol,
-	},
-	{
-		"norms-residual-norm", true,
-		func(v *vectors, t int) []float64 { return lengths(v.normed[t]) },
-		largest, lengthTol,
-	},
-	{
-		"globenc", true, func(v *vectors, t int) []float64 { return lengths(v.block[t]) }, largest,
-		lengthTol,
-	},
-	{"alti", false, (*vectors).alti, func(v *vectors, t int) float64 {
-		return length1(total(v.normed[t]))
-	}, altiTol},
+	{"norms", true, func(v *vectors, t int) []float64 { return lengths(v.f[t]) }, largest, lengthTol},
+	{"norms-residual", true, func(v *vectors, t int) []float64 { return lengths(v.stream[t]) }, largest, lengthTol},
+	{"norms-residual-norm", true, func(v *vectors, t int) []float64 { return lengths(v.normed[t]) }, largest, lengthTol},
+	{"globenc", true, func(v *vectors, t int) []float64 { return lengths(v.block[t]) }, largest, lengthTol},
+	{"alti", false, (*vectors).alti, func(v *vectors, t int) float64 { return length1(total(v.normed[t])) }, altiTol},
 	{"mixing-ratio", false, (*vectors).ratio, func(*vectors, int) float64 { return 1 }, ratioTol},
 }
 

@@ -99,36 +99,14 @@ func TestRefusals(t *testing.T) {
 		err  error
 		want string
 	}{
-		{
-			"unknown mixing", ask(trace.MixingAsk{Name: "norm"}),
-			`mixing "norm" is unknown; did you mean norms? known are alti, attention, globenc`,
-		},
-		{"head out of range", ask(trace.MixingAsk{
-			Name:  "attention",
-			Heads: trace.Heads{Fusion: trace.OneHead, Head: 4},
-		}), "head 4 is not in 0..3"},
-		{"fusion", ask(trace.MixingAsk{
-			Name:  "value-zeroing",
-			Heads: trace.Heads{Fusion: trace.MinHeads},
-		}), "heads min do not apply"},
-		{
-			"unknown tap", trace1(g.ids, "atention"),
-			`tap "atention" is unknown; did you mean attention? ` +
-				"known are scores, terms, attention",
-		},
+		{"unknown mixing", ask(trace.MixingAsk{Name: "norm"}), `mixing "norm" is unknown; did you mean norms? known are alti, attention, globenc`},
+		{"head out of range", ask(trace.MixingAsk{Name: "attention", Heads: trace.Heads{Fusion: trace.OneHead, Head: 4}}), "head 4 is not in 0..3"},
+		{"fusion", ask(trace.MixingAsk{Name: "value-zeroing", Heads: trace.Heads{Fusion: trace.MinHeads}}), "heads min do not apply"},
+		{"unknown tap", trace1(g.ids, "atention"), `tap "atention" is unknown; did you mean attention? ` + "known are scores, terms, attention"},
 		{"no tokens", trace1(nil, trace.Logits), "no tokens"},
-		{
-			"id too large", trace1([]int{5, 96}, trace.Logits),
-			"id 96 of token 1 is outside the vocabulary of 96",
-		},
-		{
-			"negative id", trace1([]int{-1}, trace.Logits),
-			"id -1 of token 0 is outside the vocabulary of 96",
-		},
-		{
-			"too long", trace1(make([]int, 65), trace.Logits),
-			"65 tokens are more than the context of 64",
-		},
+		{"id too large", trace1([]int{5, 96}, trace.Logits), "id 96 of token 1 is outside the vocabulary of 96"},
+		{"negative id", trace1([]int{-1}, trace.Logits), "id -1 of token 0 is outside the vocabulary of 96"},
+		{"too long", trace1(make([]int, 65), trace.Logits), "65 tokens are more than the context of 64"},
 	} {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one with %q", c.name, c.err, c.want)

@@ -236,10 +236,7 @@ func eachVariant(t *testing.T, do func(t *testing.T, g *golden)) {
 		change       func(s *spec.Spec)
 	}{
 		{"residual after the norm", "gpt2", func(s *spec.Spec) { s.NormedResidual = true }},
-		{
-			"parallel with two norms", "gpt2",
-			func(s *spec.Spec) { s.Order = spec.Parallel },
-		},
+		{"parallel with two norms", "gpt2", func(s *spec.Spec) { s.Order = spec.Parallel }},
 		{"cap of logits", "gpt2", func(s *spec.Spec) { s.LogitCap = 3 }},
 		{"cap in an encoder", "bert", func(s *spec.Spec) { s.LogitCap = 3 }},
 		{"offset of gains", "llama", func(s *spec.Spec) { s.NormOffset = 0.2 }},
@@ -247,14 +244,8 @@ func eachVariant(t *testing.T, do func(t *testing.T, g *golden)) {
 			s.Windows = make([]int, s.Layers)
 			s.Windows[1] = 3
 		}},
-		{
-			"tanh", "gpt2",
-			func(s *spec.Spec) { s.Activation = spec.HyperbolicTangent },
-		},
-		{
-			"gate of ReLU", "llama_bias",
-			func(s *spec.Spec) { s.Activation = spec.ReLU },
-		},
+		{"tanh", "gpt2", func(s *spec.Spec) { s.Activation = spec.HyperbolicTangent }},
+		{"gate of ReLU", "llama_bias", func(s *spec.Spec) { s.Activation = spec.ReLU }},
 		{"post-norm decoder", "gpt2", func(s *spec.Spec) { s.Order = spec.PostNorm }},
 	} {
 		t.Run(c.name, func(t *testing.T) { do(t, openGolden(t, c.golden).variant(t, c.change)) })
@@ -376,31 +367,13 @@ func TestPartsRefusals(t *testing.T) {
 			"no quantity", decoder.model, with(func(q *trace.Query) { q.Quantity = "" }),
 			`transformer: the quantity "" is not a sum of parts; take logit`,
 		},
-		{
-			"no text", decoder.model, with(func(q *trace.Query) { q.IDs = nil }),
-			"transformer: there are no tokens to run on",
-		},
-		{
-			"position", decoder.model, with(func(q *trace.Query) { q.Position = 12 }),
-			"transformer: position 12 is not in 0..11",
-		},
-		{
-			"negative position", decoder.model, with(func(q *trace.Query) { q.Position = -1 }),
-			"transformer: position -1 is not in 0..11",
-		},
-		{
-			"token", decoder.model, with(func(q *trace.Query) { q.Token = 96 }),
-			"transformer: token 96 is not in 0..95, the vocabulary",
-		},
-		{
-			"contrast", decoder.model, against(decoder.logitQuery(3, 5), -1),
-			"transformer: contrast -1 is not in 0..95, the vocabulary",
-		},
+		{"no text", decoder.model, with(func(q *trace.Query) { q.IDs = nil }), "transformer: there are no tokens to run on"},
+		{"position", decoder.model, with(func(q *trace.Query) { q.Position = 12 }), "transformer: position 12 is not in 0..11"},
+		{"negative position", decoder.model, with(func(q *trace.Query) { q.Position = -1 }), "transformer: position -1 is not in 0..11"},
+		{"token", decoder.model, with(func(q *trace.Query) { q.Token = 96 }), "transformer: token 96 is not in 0..95, the vocabulary"},
+		{"contrast", decoder.model, against(decoder.logitQuery(3, 5), -1), "transformer: contrast -1 is not in 0..95, the vocabulary"},
 		{"class", classifier.model, classifier.logitQuery(0, 99), ""},
-		{
-			"no head", bare.model, bare.logitQuery(0, 0),
-			"transformer: the bert model has no head, so nothing is predicted",
-		},
+		{"no head", bare.model, bare.logitQuery(0, 0), "transformer: the bert model has no head, so nothing is predicted"},
 	} {
 		_, err := c.model.LogitTerms(context.Background(), c.query)
 		_, _, other := c.model.Decompose(context.Background(), c.query)

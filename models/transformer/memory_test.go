@@ -27,11 +27,7 @@ func TestEstimate(t *testing.T) {
 		need     transformer.Need
 		min, max int64
 	}{
-		{
-			"attention",
-			transformer.Need{Tokens: 4096, Taps: []trace.Tap{trace.Attention}},
-			(24 + 5) * layer, (24 + 6) * layer,
-		},
+		{"attention", transformer.Need{Tokens: 4096, Taps: []trace.Tap{trace.Attention}}, (24 + 5) * layer, (24 + 6) * layer},
 		{"head mean", transformer.Need{
 			Tokens: 4096,
 			Asks: []trace.MixingAsk{{
@@ -39,11 +35,7 @@ func TestEstimate(t *testing.T) {
 				AllRows: true,
 			}},
 		}, (1 + 4) * layer, (3 + 4) * layer},
-		{
-			"last row",
-			transformer.Need{Tokens: 4096, Asks: []trace.MixingAsk{{Name: "attention"}}},
-			4 * layer, 5 * layer,
-		},
+		{"last row", transformer.Need{Tokens: 4096, Asks: []trace.MixingAsk{{Name: "attention"}}}, 4 * layer, 5 * layer},
 		{
 			"each head",
 			transformer.Need{
@@ -55,11 +47,7 @@ func TestEstimate(t *testing.T) {
 			},
 			(24 + 5) * layer, (24 + 6) * layer,
 		},
-		{
-			"terms",
-			transformer.Need{Tokens: 4096, Taps: []trace.Tap{trace.Terms}},
-			(3*24 + 7) * layer, (3*24 + 8) * layer,
-		},
+		{"terms", transformer.Need{Tokens: 4096, Taps: []trace.Tap{trace.Terms}}, (3*24 + 7) * layer, (3*24 + 8) * layer},
 		{
 			"what heads add", // an array [T,D] for each of 16 heads is a quarter of a layer
 			transformer.Need{Tokens: 4096, Taps: []trace.Tap{trace.HeadAdded}},
@@ -72,12 +60,7 @@ func TestEstimate(t *testing.T) {
 				AllRows: true,
 			}},
 		}, 4 * 16 * 32 * (2*4096 + 2*1024), 24 << 20},
-		{
-			"a cache",
-			transformer.Need{Tokens: 1, Slots: 1000},
-			2 * 4 * 24 * 1000 * 1024,
-			2*4*24*1000*1024 + 1<<20,
-		},
+		{"a cache", transformer.Need{Tokens: 1, Slots: 1000}, 2 * 4 * 24 * 1000 * 1024, 2*4*24*1000*1024 + 1<<20},
 		{
 			"rows that are combined",
 			transformer.Need{
@@ -86,24 +69,9 @@ func TestEstimate(t *testing.T) {
 			},
 			8 * 24 * layer / 16, 8*24*layer/16 + layer,
 		},
-		{
-			"two texts",
-			transformer.Need{Tokens: 4096, Texts: 2, Taps: []trace.Tap{trace.Attention}},
-			2 * (24 + 5) * layer, 2 * (24 + 6) * layer,
-		},
-		{
-			"logits",
-			transformer.Need{Tokens: 16, Taps: []trace.Tap{trace.Logits}},
-			2 * 4 * 16 * 50257, 2*4*16*50257 + 8<<20,
-		},
-		{
-			"a text of more tokens than there are",
-			transformer.Need{
-				Tokens: 1 << 60,
-				Taps:   []trace.Tap{trace.Attention},
-			},
-			1 << 62, 1 << 62,
-		},
+		{"two texts", transformer.Need{Tokens: 4096, Texts: 2, Taps: []trace.Tap{trace.Attention}}, 2 * (24 + 5) * layer, 2 * (24 + 6) * layer},
+		{"logits", transformer.Need{Tokens: 16, Taps: []trace.Tap{trace.Logits}}, 2 * 4 * 16 * 50257, 2*4*16*50257 + 8<<20},
+		{"a text of more tokens than there are", transformer.Need{Tokens: 1 << 60, Taps: []trace.Tap{trace.Attention}}, 1 << 62, 1 << 62},
 	} {
 		if got := m.Estimate(c.need); got < c.min || got > c.max {
 			t.Errorf("%s: Estimate = %d, want %d to %d", c.name, got, c.min, c.max)

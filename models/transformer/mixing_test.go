@@ -55,15 +55,11 @@ func valueZeroingOf(t *testing.T, x []float32, attention, value [][]float32) [][
 func mixed(t *testing.T, m Mixing, x []float32, attention, value [][]float32) [][]float32 {
 	t.Helper()
 	backend, err := compute.NewWithConfig("go:ops_sequential")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out, err := ExecOnce(backend, func(g *Graph) *Node {
 		return Squeeze(m.Mix(linearBlock(g, x, attention, value), trace.Heads{}), 0)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return out.Value().([][]float32)
 }
 

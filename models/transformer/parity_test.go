@@ -41,10 +41,7 @@ func TestCacheEqualsFull(t *testing.T) {
 			{Name: "attention", Heads: trace.Heads{Fusion: trace.EachHead}, AllRows: true},
 			{Name: "attention", Heads: trace.Heads{Fusion: trace.MaxHeads}, AllRows: true},
 			{Name: "value-zeroing", AllRows: true},
-			{
-				Name: "value-zeroing", Heads: trace.Heads{Fusion: trace.OneHead, Head: 1},
-				AllRows: true,
-			},
+			{Name: "value-zeroing", Heads: trace.Heads{Fusion: trace.OneHead, Head: 1}, AllRows: true},
 		}
 		full := fullPasses(t, g.model, asks, ids)
 		for _, m := range []int{1, 11, 31, 32, 35} {

@@ -13,17 +13,11 @@ import (
 func onGo(t *testing.T, build func(g *Graph) *Node) []float32 {
 	t.Helper()
 	backend, err := compute.NewWithConfig("go:ops_sequential")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out, err := ExecOnce(backend, build)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	values, err := floats(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return values
 }
 
@@ -56,10 +50,7 @@ func TestSlope(t *testing.T) {
 		atZero float64
 	}{
 		{"GELU", spec.GELU, func(x float64) float64 { return x * math.Erfc(-x/math.Sqrt2) / 2 }, 0.5},
-		{"its tanh form", spec.GELUTanh, func(x float64) float64 {
-			return x / 2 * (1 +
-				math.Tanh(math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x)))
-		}, 0.5},
+		{"its tanh form", spec.GELUTanh, func(x float64) float64 { return x / 2 * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x))) }, 0.5},
 		{"SiLU", spec.SiLU, func(x float64) float64 { return x / (1 + math.Exp(-x)) }, 0.5},
 		{"ReLU", spec.ReLU, func(x float64) float64 { return max(x, 0) }, 0},
 		{"tanh", spec.HyperbolicTangent, math.Tanh, 1},

@@ -27,25 +27,12 @@ func TestBrokenMixings(t *testing.T) {
 		name, want string
 		mix        func(b *transformer.Block) *Node
 	}{
-		{
-			"heads-apart", "3, 3], want (Float32)[1, 3, 3]: [B,N,S], heads mean",
-			func(b *transformer.Block) *Node { return b.Attention },
-		},
-		{
-			"one-number", "Mix returns (Float32), want",
-			func(b *transformer.Block) *Node { return ReduceAllSum(b.Attention) },
-		},
-		{"one-column", "[1, 3, 1], want", func(b *transformer.Block) *Node {
-			return ReduceAndKeep(ReduceMean(b.Attention, 1), ReduceSum, -1)
-		}},
+		{"heads-apart", "3, 3], want (Float32)[1, 3, 3]: [B,N,S], heads mean", func(b *transformer.Block) *Node { return b.Attention }},
+		{"one-number", "Mix returns (Float32), want", func(b *transformer.Block) *Node { return ReduceAllSum(b.Attention) }},
+		{"one-column", "[1, 3, 1], want", func(b *transformer.Block) *Node { return ReduceAndKeep(ReduceMean(b.Attention, 1), ReduceSum, -1) }},
 		{"nothing", "Mix returns nil, want [B,N,S]", func(*transformer.Block) *Node { return nil }},
-		{"shapes-that-do-not-fit", "Mul", func(b *transformer.Block) *Node {
-			return Mul(b.Attention, b.Input)
-		}},
-		{
-			"an-index", "index out of range",
-			func(b *transformer.Block) *Node { return []*Node{}[b.Input.Rank()] },
-		},
+		{"shapes-that-do-not-fit", "Mul", func(b *transformer.Block) *Node { return Mul(b.Attention, b.Input) }},
+		{"an-index", "index out of range", func(b *transformer.Block) *Node { return []*Node{}[b.Input.Rank()] }},
 		{"a-panic", "of its own", func(*transformer.Block) *Node { panic("of its own") }},
 	} {
 		for kind, perPair := range map[string]bool{"": false, "-per-pair": true} {

@@ -232,46 +232,19 @@ func TestPredictRefusals(t *testing.T) {
 		query        trace.Query
 		want         string
 	}{
-		{
-			"empty", "gpt2", with(func(q *trace.Query) { q.IDs = nil }),
-			"query 1: transformer: there are no tokens",
-		},
-		{
-			"id", "gpt2", with(func(q *trace.Query) { q.IDs[0] = 96 }),
-			"id 96 of token 0 is outside the vocabulary of 96",
-		},
-		{
-			"position", "gpt2", with(func(q *trace.Query) { q.Position = 2 }),
-			"query 1: transformer: position 2 is not in 0..1",
-		},
-		{
-			"negative position", "bert", with(func(q *trace.Query) { q.Position = -1 }),
-			"position -1 is not in 0..1",
-		},
-		{
-			"token", "gpt2", with(func(q *trace.Query) { q.Token = 96 }),
-			"token 96 is not in 0..95, the vocabulary",
-		},
-		{
-			"contrast", "gpt2", with(func(q *trace.Query) { q.Contrast = &far }),
-			"contrast 96 is not in 0..95, the vocabulary",
-		},
-		{
-			"class", "bert_cls", with(func(q *trace.Query) { q.Token = 3 }),
-			"token 3 is not in 0..2, the classes",
-		},
-		{
-			"discriminator", "electra_disc", with(func(q *trace.Query) { q.Token = 2 }),
-			"token 2 is not in 0..1, the classes",
-		},
+		{"empty", "gpt2", with(func(q *trace.Query) { q.IDs = nil }), "query 1: transformer: there are no tokens"},
+		{"id", "gpt2", with(func(q *trace.Query) { q.IDs[0] = 96 }), "id 96 of token 0 is outside the vocabulary of 96"},
+		{"position", "gpt2", with(func(q *trace.Query) { q.Position = 2 }), "query 1: transformer: position 2 is not in 0..1"},
+		{"negative position", "bert", with(func(q *trace.Query) { q.Position = -1 }), "position -1 is not in 0..1"},
+		{"token", "gpt2", with(func(q *trace.Query) { q.Token = 96 }), "token 96 is not in 0..95, the vocabulary"},
+		{"contrast", "gpt2", with(func(q *trace.Query) { q.Contrast = &far }), "contrast 96 is not in 0..95, the vocabulary"},
+		{"class", "bert_cls", with(func(q *trace.Query) { q.Token = 3 }), "token 3 is not in 0..2, the classes"},
+		{"discriminator", "electra_disc", with(func(q *trace.Query) { q.Token = 2 }), "token 2 is not in 0..1, the classes"},
 		{
 			"quantity", "gpt2", with(func(q *trace.Query) { q.Quantity = "odds" }),
 			`quantity "odds" is unknown; known are logit, probability, log-probability`,
 		},
-		{
-			"no head", "bert_bare", with(func(*trace.Query) {}),
-			"the bert model has no head, so nothing is predicted",
-		},
+		{"no head", "bert_bare", with(func(*trace.Query) {}), "the bert model has no head, so nothing is predicted"},
 		{"short embeddings", "gpt2", with(func(q *trace.Query) {
 			q.Embeddings = make([]float32, 33)
 		}), "33 numbers of embedding for 2 tokens of width 32"},

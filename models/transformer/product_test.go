@@ -16,9 +16,7 @@ import (
 // both sides of those where a backend changes its kernel, and compares with sums in float64.
 func TestHalfProducts(t *testing.T) {
 	backend, err := compute.NewWithConfig("go:ops_sequential")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer backend.Finalize()
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, size := range [][3]int{ // rows, terms of a sum, columns
@@ -39,18 +37,12 @@ func TestHalfProducts(t *testing.T) {
 			exec, err := NewExec(backend, func(x, w *Node) *Node {
 				return product{}.with(float(x), w, axis)
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			out, err := exec.Call1(tensors.FromFlatDataAndDimensions(x, m, k),
 				tensors.FromFlatDataAndDimensions(w, dims...))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			got, err := floats(out)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			stride := [2]int{1, n} // from a term to the next one
 			if axis == 1 {
 				stride = [2]int{k, 1}
@@ -78,4 +70,12 @@ func half(r *rand.Rand, n int) []bfloat16.BFloat16 {
 		x[i] = bfloat16.FromFloat32(r.Float32() - 0.5)
 	}
 	return x
+}
+
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

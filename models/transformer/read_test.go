@@ -138,10 +138,7 @@ func TestReadRefusals(t *testing.T) {
 		{"no tokens", read(nil), "there are no tokens to run on"},
 		{"id", read([]int{96}), "id 96 of token 0 is outside the vocabulary of 96"},
 		{"mixing", read(g.ids, trace.MixingAsk{Name: "norm"}), `mixing "norm" is unknown`},
-		{
-			"generation", generating,
-			"bert is an encoder: it reads a whole text and does not generate",
-		},
+		{"generation", generating, "bert is an encoder: it reads a whole text and does not generate"},
 	} {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one with %q", c.name, c.err, c.want)

@@ -250,10 +250,7 @@ func TestRoundedUp(t *testing.T) {
 			check(t, want[k].Name, got[k].Data, want[k].Data, roundedTol)
 		}
 		asks := []trace.MixingAsk{
-			{
-				Name: "attention", Heads: trace.Heads{Fusion: trace.EachHead},
-				AllRows: true,
-			},
+			{Name: "attention", Heads: trace.Heads{Fusion: trace.EachHead}, AllRows: true},
 			{Name: "attention"},
 			{Name: "value-zeroing", AllRows: true},
 			{Name: "value-zeroing"},

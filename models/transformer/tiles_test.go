@@ -290,18 +290,9 @@ func TestMultiplyRefuses(t *testing.T) {
 		"layer":   {q: trace.Product{Layer: 9}, want: "layer 9 is not in 0..2"},
 		"sizes":   {q: trace.Product{K: 2, Left: make([]float64, T)}, want: "for 2 rows of"},
 		"nothing": {q: trace.Product{}, want: "0 numbers for 0 rows"},
-		"heads": {
-			q:    trace.Product{K: 1, Left: make([]float64, T), Heads: each},
-			want: "one row for all heads",
-		},
-		"mixing": {
-			q:    trace.Product{K: 1, Left: make([]float64, T), Mixing: "attentoin"},
-			want: `mixing "attentoin" is unknown`,
-		},
-		"stopped": {
-			ctx: done, q: trace.Product{K: 1, Left: ones(T), Mixing: "attention"},
-			want: "stopped at target 0",
-		},
+		"heads":   {q: trace.Product{K: 1, Left: make([]float64, T), Heads: each}, want: "one row for all heads"},
+		"mixing":  {q: trace.Product{K: 1, Left: make([]float64, T), Mixing: "attentoin"}, want: `mixing "attentoin" is unknown`},
+		"stopped": {ctx: done, q: trace.Product{K: 1, Left: ones(T), Mixing: "attention"}, want: "stopped at target 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := g.model.InTiles(1, 4, 4).NewSession(nil, 0)

@@ -54,35 +54,23 @@ func TestVariants(t *testing.T) {
 			s.Windows[0] = 1
 		}},
 		{"scaled rotation", "llama", rotary(func(r *spec.Rotary) { r.Scale = 1.3 })},
-		{
-			"part of a head", "llama",
-			rotary(func(r *spec.Rotary) { r.Frequencies = r.Frequencies[:1] }),
-		},
+		{"part of a head", "llama", rotary(func(r *spec.Rotary) { r.Frequencies = r.Frequencies[:1] })},
 		{"two rotations", "mistral", func(s *spec.Spec) {
 			s.Windows = make([]int, s.Layers)
 			s.Windows[1] = 5
 			s.LocalRotary = &spec.Rotary{Frequencies: []float32{0.5, 0.01}}
 		}},
 		{"normed residual", "gpt2", func(s *spec.Spec) { s.NormedResidual = true }},
-		{
-			"parallel with two norms", "gpt2",
-			func(s *spec.Spec) { s.Order = spec.Parallel },
-		},
+		{"parallel with two norms", "gpt2", func(s *spec.Spec) { s.Order = spec.Parallel }},
 		{"offset of gains", "llama", func(s *spec.Spec) { s.NormOffset = 0.2 }},
 		{"GELU of a gate", "llama", func(s *spec.Spec) { s.Activation = spec.GELU }},
-		{
-			"tanh", "gpt2",
-			func(s *spec.Spec) { s.Activation = spec.HyperbolicTangent },
-		},
+		{"tanh", "gpt2", func(s *spec.Spec) { s.Activation = spec.HyperbolicTangent }},
 		{"both directions", "llama", func(s *spec.Spec) { s.Bidirectional = true }},
 		{"rounded slopes, not divided", "bloom_h6", func(s *spec.Spec) {
 			// No powers of two.
 			s.AlibiRounded, s.AlibiSlopes = true, []float32{0.3, 0.17, 0.09, 0.7, 0.011, 0.33}
 		}},
-		{
-			"divided slopes, not rounded", "bloom_h6",
-			func(s *spec.Spec) { s.AlibiScaled = true },
-		},
+		{"divided slopes, not rounded", "bloom_h6", func(s *spec.Spec) { s.AlibiScaled = true }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := openGolden(t, c.golden)

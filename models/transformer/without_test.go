@@ -38,10 +38,7 @@ func TestWithoutValueRefusals(t *testing.T) {
 	}{
 		{"layer", g.model.Spec.Layers, 0, x},
 		{"negative layer", -1, 0, x},
-		{
-			"source", 0,
-			len(g.ids), x,
-		},
+		{"source", 0, len(g.ids), x},
 		{"negative source", 0, -2, x},
 		{"part of a token", 0, 0, x[:33]},
 		{"no tokens", 0, 0, nil},

@@ -75,27 +75,11 @@ func TestBudget(t *testing.T) {
 		{"opening", []string{"a", "b", "a", "large"}, 0, "", 3, []string{"large", "a"}},
 		{"run", []string{"a", "b", "a", "wide"}, 0, "", 3, []string{"wide", "a"}},
 		{"back", []string{"a", "b", "large", "a"}, 0, "", 4, []string{"a", "large"}},
-		{"too large", []string{"a", "larger"}, 0, "needs 1001, limit 1000; this is the limit of all " +
-			"models of the engine", 1, []string{}},
-		{
-			"run too large",
-			[]string{"a", "widest"},
-			0, "needs 1010, limit 1000; this is", 2,
-			[]string{"widest"},
-		},
+		{"too large", []string{"a", "larger"}, 0, "needs 1001, limit 1000; this is the limit of all models of the engine", 1, []string{}},
+		{"run too large", []string{"a", "widest"}, 0, "needs 1010, limit 1000; this is", 2, []string{"widest"}},
 		// One model leaves, then it is the limit of the request that is too low.
-		{
-			"own limit",
-			[]string{"a", "b", "wide"},
-			550, "needs 600, limit 550", 3,
-			[]string{"wide", "b"},
-		},
-		{
-			"own limit that is lower",
-			[]string{"a", "wide"},
-			350, "needs 600, limit 350", 2,
-			[]string{"wide", "a"},
-		},
+		{"own limit", []string{"a", "b", "wide"}, 550, "needs 600, limit 550", 3, []string{"wide", "b"}},
+		{"own limit that is lower", []string{"a", "wide"}, 350, "needs 600, limit 350", 2, []string{"wide", "a"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			opened := 0
@@ -154,9 +138,7 @@ func TestStatusOfEngine(t *testing.T) {
 	client, _ := serve(t, server.Config{Open: one(&wordModel{}), Build: "v1.2.3"})
 	_, err := client.Explain(t.Context(), engine.Model{Name: "a", DType: "float32"}, "a",
 		attribution.Options{MaxTokens: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// The answer may arrive before the engine has counted the request as ended.
 	first, err := client.Info(t.Context())
 	for end := time.Now().Add(10 * time.Second); err == nil && first.Running > 0; {
@@ -165,13 +147,9 @@ func TestStatusOfEngine(t *testing.T) {
 		}
 		first, err = client.Info(t.Context())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	second, err := client.Info(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if second.Idle <= first.Idle || second.Age <= first.Age || second.Idle > second.Age {
 		t.Errorf("idle %v, then %v; age %v, then %v", first.Idle, second.Idle, first.Age,
 			second.Age)

@@ -28,15 +28,11 @@ func TestLast(t *testing.T) {
 		t.Errorf("before the first one: %v", err)
 	}
 	t.Chdir(t.TempDir())
-	if err := os.Mkdir("model", 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir("model", 0o700))
 	for _, text := range []string{"a b", "a b c"} {
 		want, err := client.Explain(t.Context(), engine.Model{Name: "./model"}, text,
 			attribution.Options{Methods: []string{"raw", "flow"}, Positions: []int{1, 0}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if want.Model.Name != "./model" {
 			t.Fatalf("the model is called %s", filepath.ToSlash(want.Model.Name))
 		}

@@ -27,13 +27,9 @@ import (
 func dial(t *testing.T, socket string) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { conn.Close() })
-	if err := conn.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, conn.SetReadDeadline(time.Now().Add(10*time.Second)))
 	return conn
 }
 
@@ -42,9 +38,7 @@ func sent(t *testing.T, r engine.Request) []byte {
 	t.Helper()
 	r.Version = engine.Version
 	b, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return b
 }
 
@@ -113,9 +107,7 @@ func TestClientsThatHangUp(t *testing.T) {
 	})
 	for i := range 200 {
 		conn, err := net.Dial("unix", client.Socket)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_, _ = conn.Write(whole[:i*len(whole)/199])
 		conn.Close()
 	}
@@ -202,9 +194,7 @@ func TestIdleConnections(t *testing.T) {
 	last := all[len(all)-1] // it is still there
 	ev = engine.Event{}
 	info := engine.Request{Version: engine.Version, Kind: engine.KindInfo}
-	if err := json.NewEncoder(last).Encode(info); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.NewEncoder(last).Encode(info))
 	if err := gob.NewDecoder(last).Decode(&ev); err != nil || ev.Status == nil {
 		t.Errorf("the newest one got %+v, %v", ev, err)
 	}
@@ -398,9 +388,7 @@ func TestModelsLeave(t *testing.T) {
 				return err
 			}
 			for _, name := range []string{"b", "a", "c", "b", "c"} { // a is the oldest
-				if err := ask(name); err != nil {
-					t.Fatal(err)
-				}
+				must(t, ask(name))
 			}
 			if err := ask("d"); (err != nil) != (c.fails == 99) {
 				t.Errorf("the last model: error %v", err)
@@ -586,13 +574,9 @@ func TestRequestEndsWithoutTheSocket(t *testing.T) {
 // TestReplacedSocket checks that a file that another program put in place of the socket stays.
 func TestReplacedSocket(t *testing.T) {
 	client, wait := serve(t, server.Config{Open: one(&wordModel{})})
-	if err := os.Remove(client.Socket); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(client.Socket))
 	other, err := net.Listen("unix", client.Socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer other.Close()
 	if err := wait(); err != nil {
 		t.Error(err)
@@ -637,9 +621,7 @@ func TestNothingMoreIsSent(t *testing.T) {
 	events := gob.NewDecoder(conn)
 	for began := false; !began; {
 		var ev engine.Event
-		if err := events.Decode(&ev); err != nil {
-			t.Fatal(err)
-		}
+		must(t, events.Decode(&ev))
 		began = ev.Step
 	}
 	if _, err := conn.Write([]byte{'x'}); err != nil {
@@ -649,5 +631,13 @@ func TestNothingMoreIsSent(t *testing.T) {
 	case <-m.ended:
 	case <-time.After(10 * time.Second):
 		t.Error("the request goes on")
+	}
+}
+
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -128,9 +128,7 @@ func (m *wordModel) Trace(_ context.Context, ids []int, taps []trace.Tap) ([]tra
 func serve(t *testing.T, c server.Config) (engine.Client, func() error) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "hw") // t.TempDir may be too long for a socket
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c.Socket = filepath.Join(dir, "e.sock")
 	ctx, cancel := context.WithCancel(t.Context())
 	var end error
@@ -203,13 +201,9 @@ func TestExplainEqualsDirect(t *testing.T) {
 			var wantSeen, gotSeen []seen
 			want, err := attribution.Explain(t.Context(), &wordModel{}, "a b\xff c",
 				record(&wantSeen))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			got, err := client.Explain(t.Context(), engine.Model{}, "a b\xff c", record(&gotSeen))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("through the socket (-direct +engine):\n%s", diff)
 			}
@@ -279,13 +273,9 @@ func TestExplainEncoderEqualsDirect(t *testing.T) {
 				text = long[:2*70]
 			}
 			want, err := attribution.Explain(t.Context(), &reader{}, text, opts)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			got, err := client.Explain(t.Context(), engine.Model{}, text, opts)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("through the socket (-direct +engine):\n%s", diff)
 			}
@@ -424,9 +414,7 @@ func TestTrace(t *testing.T) {
 	want, _ := (&wordModel{}).Trace(t.Context(), []int{0, 1, 2}, []trace.Tap{trace.Logits, trace.Final})
 	got, tokens, err := client.Trace(t.Context(), engine.Model{}, engine.Input{Text: "a b c"},
 		trace.Logits, trace.Final)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(got) != len(want) || len(tokens) != 3 {
 		t.Fatalf("%d tensors, %d tokens; want %d, 3", len(got), len(tokens), len(want))
 	}
@@ -458,13 +446,9 @@ func TestTraceRefused(t *testing.T) {
 func raw(t *testing.T, socket string, send func(net.Conn) error) string {
 	t.Helper()
 	conn, err := net.Dial("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer conn.Close()
-	if err := send(conn); err != nil {
-		t.Fatal(err)
-	}
+	must(t, send(conn))
 	var ev engine.Event
 	if err := gob.NewDecoder(conn).Decode(&ev); err != nil || ev.Failure == nil {
 		t.Fatalf("event %+v, %v; want a failure", ev, err)
@@ -494,10 +478,7 @@ func TestRefusals(t *testing.T) {
 				return send(c, `{"Version":11,"Kind":"explain","Magic":[1]}`)
 			},
 		},
-		{
-			"unknown request", `does not know the request "dance"`,
-			func(c net.Conn) error { return send(c, `{"Version":10,"Kind":"dance"}`) },
-		},
+		{"unknown request", `does not know the request "dance"`, func(c net.Conn) error { return send(c, `{"Version":10,"Kind":"dance"}`) }},
 		{
 			"broken options",
 			"the request cannot be read: the program that sent it is not of the same version",
@@ -505,10 +486,7 @@ func TestRefusals(t *testing.T) {
 				return send(c, `{"Version":10,"Kind":"explain","Options":{]`)
 			},
 		},
-		{
-			"a text for a number", "the request cannot be read: the program",
-			func(c net.Conn) error { return send(c, `{"Version":"5"}`) },
-		},
+		{"a text for a number", "the request cannot be read: the program", func(c net.Conn) error { return send(c, `{"Version":"5"}`) }},
 		{
 			"too long", "the request is longer than the limit of 8388608 bytes",
 			func(c net.Conn) error {
@@ -517,10 +495,7 @@ func TestRefusals(t *testing.T) {
 				return nil
 			},
 		},
-		{
-			"no JSON", "the request cannot be read",
-			func(c net.Conn) error { return send(c, "\x00\x00\x00\x03xyz") },
-		},
+		{"no JSON", "the request cannot be read", func(c net.Conn) error { return send(c, "\x00\x00\x00\x03xyz") }},
 		{
 			"cut", "the request ends after 12 bytes",
 			func(c net.Conn) error {
@@ -560,9 +535,7 @@ func TestSocketIsPrivateAndRemoved(t *testing.T) {
 	if _, err := os.Lstat(client.Socket); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the socket is still there: %v", err)
 	}
-	if err := os.WriteFile(client.Socket, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(client.Socket, nil, 0o600))
 	err = server.Serve(t.Context(), server.Config{Socket: client.Socket})
 	if err == nil || !strings.Contains(err.Error(), "is not a socket") {
 		t.Errorf("a file in the way: %v", err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	_ "embed"
 	"fmt"
 	"math"
 	"os"
@@ -36,15 +37,10 @@ const missing = "–"
 // pageName is the page's file.
 const pageName = "growth.md"
 
-// intro begins the page. A quotation mark stands for the accent that Go ends such a string with.
-var intro = strings.ReplaceAll(`# How cost grows with the prompt
-
-Time and memory of generating and explaining %d tokens after prompts of 64 to 2,048 tokens: the embedded model (6 layers, 8 heads, width
-128) on %s, medians of %d processes on two cores of an AMD EPYC with AVX-512, graphs compiled before. "raw" stands for plain
-generation: its rows come with the pass. Exponents are the slope of a line through the logarithms from 256 tokens on. A length at which
-a process might take more than %.0f s is left out. Prompts of 2,048 tokens are read in tiles; see [long prompts](#long-prompts). Written
-by "go run ./internal/bench/growth".
-`, `"`, "`")
+// intro begins the page.
+//
+//go:embed intro.md
+var intro string
 
 // write writes the page and its pictures.
 func write(dir string, all []measurement) error {
@@ -105,23 +101,34 @@ func (f figure) table(all []measurement) string {
 	fmt.Fprintf(&b, "\n## %s%s\n\n", strings.ToUpper(f.title[:1]), f.title[1:])
 	fmt.Fprintf(&b, "![%s against the length of the prompt, both axes logarithmic]", f.title)
 	fmt.Fprintf(&b, "(growth-%s.svg)\n\n| %s |", f.name, f.unit)
+	rows(&b, lengths, methods, func(method string) ([]string, string) {
+		xy := f.points(all, method)
+		var cells []string
+		for i := range lengths {
+			if i < len(xy) {
+				cells = append(cells, number(xy[i].Y))
+			} else {
+				cells = append(cells, missing)
+			}
+		}
+		return cells, fmt.Sprintf("%.2f", exponent(xy))
+	})
+	return b.String()
+}
+
+// rows writes a table after its first column's name: the lengths, and for each method its cells and
+// its exponent.
+func rows(
+	b *strings.Builder, lengths []int, methods []string, row func(string) ([]string, string),
+) {
 	for _, n := range lengths {
-		fmt.Fprintf(&b, " %d |", n)
+		fmt.Fprintf(b, " %d |", n)
 	}
 	b.WriteString(" exponent |\n|---|" + strings.Repeat("---|", len(lengths)+1) + "\n")
 	for _, method := range methods {
-		xy := f.points(all, method)
-		fmt.Fprintf(&b, "| `%s` |", method)
-		for i := range lengths {
-			if i < len(xy) {
-				b.WriteString(" " + number(xy[i].Y) + " |")
-			} else {
-				b.WriteString(" " + missing + " |")
-			}
-		}
-		fmt.Fprintf(&b, " %.2f |\n", exponent(xy))
+		cells, slope := row(method)
+		fmt.Fprintf(b, "| `%s` | %s | %s |\n", method, strings.Join(cells, " | "), slope)
 	}
-	return b.String()
 }
 
 // draw writes the picture of a figure.
