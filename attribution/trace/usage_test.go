@@ -31,7 +31,7 @@ func TestUsageError(t *testing.T) {
 	}
 }
 
-// TestInWords: whoever reads an error about options calls them by its own names, also in an error
+// TestInWords: the reader of an error about options calls them by its own names, also in an error
 // around it; without names the words of the library stay.
 func TestInWords(t *testing.T) {
 	flag := func(option string) string {
