@@ -231,8 +231,8 @@ func (r *Result) describeTargets(g *Result) func(a, b float64) float64 {
 }
 
 // shownIn returns the layer that a picture of some generated tokens shows: that of all of them; of
-// different ones the layer of most tokens, the deepest of equally many, if the result has all layers
-// and they are asked for, else [LayerByToken].
+// different ones the layer of most tokens, the deepest of equally many, if the result has all
+// layers and they are asked for, else [LayerByToken].
 func (r *Result) shownIn(s stretch, allLayers bool) int {
 	count := map[int]int{}
 	most := LayerByToken
