@@ -70,7 +70,8 @@ func (r *run) finish(e *Explanation, err error) (*Explanation, error) {
 	}
 	e, wrong := r.grouped(e)
 	if wrong == nil && !r.target.Tokens() {
-		if e, wrong = e.groupTargets(r.target); wrong == nil && r.opts.OnStep != nil {
+		e, wrong = e.groupTargets(r.target, r.opts.AllLayers)
+		if wrong == nil && r.opts.OnStep != nil {
 			r.opts.OnStep(e)
 		}
 	}

@@ -75,7 +75,8 @@ type Options struct {
 	AllLevels bool `json:"all_levels,omitempty"`
 	// AllLayers computes methods that cost an evaluation of the rest of the block for every source,
 	// such as Value Zeroing, in every layer of generated text, not only in the layer shown, at L
-	// times the cost. Other methods have every layer anyway.
+	// times the cost. Other methods have every layer anyway. With Target, a row of tokens that have
+	// different layers shown has every layer too, and not those shown alone.
 	AllLayers bool `json:"all_layers,omitempty"`
 	// Threshold sets value-zeroing distances below it to 0. Default 0; 1e-5 for parity with Inseq.
 	Threshold float64 `json:"threshold,omitempty"`

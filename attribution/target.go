@@ -137,8 +137,9 @@ func (g Grouping) parts(steps []GeneratedToken) (parts []int, count int) {
 //
 // or the highest of the values where they do not add up, as those of flow do not. Generated tokens
 // as sources are grouped in the same way, so a row has one more of them than there are rows before
-// it: the last one, its own, is what later tokens of the group have from earlier ones.
-func (e *Explanation) groupTargets(target Grouping) (*Explanation, error) {
+// it: the last one, its own, is what later tokens of the group have from earlier ones. A method
+// whose tokens have different layers shown has only the layers shown, unless all are asked for.
+func (e *Explanation) groupTargets(target Grouping, allLayers bool) (*Explanation, error) {
 	all, err := target.divide(e.Steps)
 	g := *e
 	g.Steps = nil
@@ -147,7 +148,7 @@ func (e *Explanation) groupTargets(target Grouping) (*Explanation, error) {
 	}
 	g.Methods, g.OtherMass = map[string]*Result{}, map[string][]float64{}
 	for name, r := range e.Methods {
-		g.Methods[name], g.OtherMass[name] = r.groupTargets(all, e.OtherMass[name])
+		g.Methods[name], g.OtherMass[name] = r.groupTargets(all, e.OtherMass[name], allLayers)
 		g.Methods[name].Target = target.String()
 		g.Methods[name].Options["target"] = target.String()
 	}
@@ -173,25 +174,34 @@ func joinSteps(steps []GeneratedToken, rest bool) GeneratedToken {
 
 // groupTargets returns the result with a row for each stretch, and the sum of each row over
 // generated tokens; mass has those of the tokens, [n,L].
-func (r *Result) groupTargets(all []stretch, mass []float64) (*Result, []float64) {
+func (r *Result) groupTargets(
+	all []stretch, mass []float64, allLayers bool,
+) (*Result, []float64) {
 	g, m, L := *r, r.Shape[1], r.Shape[2]
 	f := r.describeTargets(&g)
 	g.Data, g.Shown, g.Generated = nil, nil, nil
 	g.Explained, g.Residue = sumsOf(r.Explained, all), sumsOf(r.Residue, all)
 	for _, s := range all {
-		g.Shown = append(g.Shown, r.shownIn(s))
+		g.Shown = append(g.Shown, r.shownIn(s, allLayers))
 	}
-	g.Shape = [3]int{len(all), m, L}
+	level := func(_, k int) int { return k }
+	if L > 1 && slices.Contains(g.Shown, LayerByToken) {
+		g.Layers = []int{LayerByToken}
+		level = func(t, _ int) int { return r.Level(t) }
+	}
+	K := len(g.Layers)
+	g.Shape = [3]int{len(all), m, K}
 	var masses []float64
 	for i, s := range all {
-		row, sums, generated := make([]float64, m*L), make([]float64, L), make([]float64, L*(i+1))
-		for k := range L {
+		row, sums, generated := make([]float64, m*K), make([]float64, K), make([]float64, K*(i+1))
+		for k := range K {
 			for t := s.begin; t < s.end; t++ {
+				at := level(t, k)
 				for j := range m {
-					row[j*L+k] = f(row[j*L+k], r.At(t, j, k))
+					row[j*K+k] = f(row[j*K+k], r.At(t, j, at))
 				}
-				sums[k] += mass[t*L+k]
-				before := r.GeneratedRow(t, k)
+				sums[k] += mass[t*L+at]
+				before := r.GeneratedRow(t, at)
 				for u, from := range all[:i+1] {
 					for q := from.begin; q < min(from.end, len(before)); q++ {
 						generated[k*(i+1)+u] = f(generated[k*(i+1)+u], before[q])
@@ -221,9 +231,9 @@ func (r *Result) describeTargets(g *Result) func(a, b float64) float64 {
 }
 
 // shownIn returns the layer that a picture of some generated tokens shows: that of all of them; of
-// different ones the layer of most tokens, the deepest of equally many, or [LayerByToken] if each
-// token has the layer shown alone.
-func (r *Result) shownIn(s stretch) int {
+// different ones the layer of most tokens, the deepest of equally many, if the result has all
+// layers and they are asked for, else [LayerByToken].
+func (r *Result) shownIn(s stretch, allLayers bool) int {
 	count := map[int]int{}
 	most := LayerByToken
 	for _, layer := range r.Shown[s.begin:s.end] {
@@ -234,7 +244,7 @@ func (r *Result) shownIn(s stretch) int {
 			most = layer
 		}
 	}
-	if len(count) > 1 && len(r.Layers) == 1 {
+	if len(count) > 1 && (!allLayers || len(r.Layers) == 1) {
 		return LayerByToken
 	}
 	return most

@@ -28,10 +28,10 @@ type scale struct {
 // 1.0000000000000002.
 const slack = 1e-6
 
-// newScale returns a scale for values of a quantity and its unit. Its limit is the smallest of 1, 2,
-// 5 ×10^k that is not below the largest finite magnitude, and at most 1 for shares. For lifts it is
-// a power of 2, at least 2. If there are no finite values, or all are nearly neutral (below 1e-300),
-// the limit is 1, or 2 for lifts.
+// newScale returns a scale for values of a quantity and its unit. Its limit is the smallest of 1,
+// 2, 5 ×10^k that is not below the largest finite magnitude, and at most 1 for shares. For lifts it
+// is a power of 2, at least 2. If there are no finite values, or all are nearly neutral (below
+// 1e-300), the limit is 1, or 2 for lifts.
 func newScale(unit string, of attribution.Quantity, values []float64) scale {
 	s := scale{
 		unit: unit, percent: of == attribution.Share, lift: of == attribution.Lift,
