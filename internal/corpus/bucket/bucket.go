@@ -13,6 +13,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/minio/minio-go/v7"
 )
@@ -95,6 +96,10 @@ func (b *Bucket) Read(
 // maxWhole is the size in bytes up to which an object is written by one request.
 const maxWhole = 64 << 20
 
+// abortTime is how long it may take to remove the parts of an upload that has failed, also if the
+// user has interrupted it.
+const abortTime = 5 * time.Second
+
 // Write writes an object of size bytes, which appears when it is complete. If replace is not set,
 // the server refuses it if the object exists, and the error is [ErrExists].
 func (b *Bucket) Write(
@@ -142,7 +147,9 @@ func (b *Bucket) writeParts(
 		return err
 	}
 	defer func() {
-		if err != nil && ctx.Err() == nil { // the server would keep the parts, which cost money
+		if err != nil { // the server would keep the parts, which cost money
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTime)
+			defer cancel()
 			_ = b.core.AbortMultipartUpload(ctx, b.name, key, id)
 		}
 	}()

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/minio/minio-go/v7"
@@ -188,13 +189,43 @@ type transport struct{ http.RoundTripper }
 
 var errEnded = errors.New("the server ended the connection")
 
-// RoundTrip sends a request.
+// RoundTrip sends a request, and reads nothing of its body after it returns.
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body != nil {
+		b := &body{ReadCloser: r.Body}
+		defer b.end()
+		own := *r // a transport must not change the request
+		own.Body, r = b, &own
+	}
 	reply, err := t.RoundTripper.RoundTrip(r)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = errEnded
 	}
 	return reply, err
+}
+
+// body is the body of a request. If a server answers before it has read all, the standard transport
+// may go on reading while the client rewinds the same reader for the next attempt.
+type body struct {
+	io.ReadCloser
+	mu    sync.Mutex
+	ended bool
+}
+
+// Read reads, or fails after the end of the request.
+func (b *body) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ended {
+		return 0, errEnded
+	}
+	return b.ReadCloser.Read(p)
+}
+
+func (b *body) end() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ended = true
 }
 
 // newTransport returns a transport that trusts the certificates of AWS_CA_BUNDLE as well.
