@@ -6,7 +6,6 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/aggregation"
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/internal/budget"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/rowmath"
 )
@@ -27,8 +26,10 @@ type Attribution struct {
 // Map is the result of one method for every target: how much of target t comes from source s after
 // layer Layers[l].
 type Map struct {
-	// Options has the settings by which the numbers were computed, by name.
+	// Options has the settings by which the numbers were computed, in words, by name.
 	Options map[string]string `json:"options"`
+	// Facts are what programs decide by.
+	Facts `json:"facts"`
 	// Layers are the layers of the first axis, 0-based.
 	Layers []int `json:"layers"`
 	// Shape is [L,T,T], and Data is row-major.
@@ -196,14 +197,7 @@ func (in Input) check(p *plan, tokens int) error {
 
 // checkNeed returns a [trace.MemoryError] if something needs more than the budget.
 func (in Input) checkNeed(need float64, what string) error {
-	if in.Budget <= 0 {
-		return nil
-	}
-	b := budget.Budget{Left: in.Budget, Limit: in.Budget, Chosen: in.Chosen}
-	if in.Limit > 0 {
-		b.Limit = in.Limit
-	}
-	return b.Check(need, what, "take fewer layers or methods, or a shorter text")
+	return in.Memory.Check(need, what, "take fewer layers or methods, or a shorter text")
 }
 
 // inputBytes returns about how many bytes are needed for T tokens: one head that is being read, the
@@ -242,7 +236,7 @@ func newAttribution(p *plan, in *input) *Attribution {
 	for _, m := range p.methods {
 		a.Order = append(a.Order, m.Name)
 		a.Methods[m.Name] = &Map{
-			Options: p.opts.settings(m), Layers: m.levels, Unit: m.unit,
+			Options: p.opts.settings(m), Facts: m.facts, Layers: m.levels, Unit: m.unit,
 			Shape: [3]int{len(m.levels), in.tokens, in.tokens},
 			Data:  make([]float64, len(m.levels)*in.tokens*in.tokens),
 		}

@@ -214,7 +214,7 @@ func (r *run) addMap(p planned) {
 			p.Name, T, p.levels[first], K, K*T*T))
 	}
 	m := &Map{
-		Options: r.opts.settings(p), Layers: p.levels[first:], Unit: p.unit,
+		Options: r.opts.settings(p), Facts: p.facts, Layers: p.levels[first:], Unit: p.unit,
 		Shape: [3]int{K - first, T, T}, Data: make([]float64, (K-first)*T*T),
 	}
 	for t := range T {

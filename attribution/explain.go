@@ -428,7 +428,7 @@ func (r *run) start(info trace.Info, prompt Prompt) {
 		}
 		r.e.Order = append(r.e.Order, m.Name)
 		r.e.Methods[m.Name] = &Result{
-			Options: settings, Layers: m.levels, Unit: m.unit,
+			Options: settings, Facts: m.facts, Layers: m.levels, Unit: m.unit,
 			Shape: [3]int{0, len(prompt.IDs), len(m.levels)}, Data: []float64{}, Shown: []int{},
 		}
 		r.e.OtherMass[m.Name] = []float64{}

@@ -40,7 +40,7 @@ func (b *batched) CheckBatch(ask trace.Ask, _ int) error {
 
 func (b *batched) BatchBytes(_ trace.Ask, texts, _ int) int64 { return int64(1000 * texts) }
 
-func (b *batched) Budget() int64 { return b.budget }
+func (b *batched) Memory() trace.Memory { return trace.Memory{Left: b.budget} }
 
 func (b *batched) Batch(
 	ctx context.Context, texts []trace.BatchText, most int,

@@ -214,9 +214,11 @@ type Alternative struct {
 // Result is M[n,m,l] of one method: how much of generated token t comes from prompt token j after
 // layer Layers[k].
 type Result struct {
-	// Options has the settings by which the numbers were computed, by name: heads, residual,
-	// layers, row.
+	// Options has the settings by which the numbers were computed, in words, by name: heads,
+	// residual, layers, row.
 	Options map[string]string `json:"options"`
+	// Facts are what programs decide by.
+	Facts `json:"facts"`
 	// Layers are the layers of the last axis, 0-based: all of them, or only the top one; or
 	// [LayerByToken] alone, where each token has only the layer in Shown. See [Result.Layer]. It is
 	// [LayerByToken] in Shown, too, where tokens of one target have different layers.

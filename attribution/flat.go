@@ -1,6 +1,7 @@
 package attribution
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -46,6 +47,14 @@ func (r *run) removes(p planned) bool {
 	return info.Replaces && !info.Complete && p.quantity == trace.Probability
 }
 
+// replacement returns what scorer i replaces tokens by, "" if it replaces none.
+func (r *run) replacement(i int) string {
+	if !r.plan.methods[i].info().Replaces {
+		return ""
+	}
+	return cmp.Or(r.scores[i].Replacement, r.opts.Scoring.Replacement)
+}
+
 // flatWarnings returns a sentence for every scorer with flat rows.
 func (r *run) flatWarnings() []string {
 	var all []string
@@ -58,7 +67,7 @@ func (r *run) flatWarnings() []string {
 			"whole probability: whichever token is taken away, the prediction is gone, so the row "+
 			"does not say which tokens count. Take another replacement than %s, or another method.",
 			m.Name, f.count, r.e.Made(), message.Quote(r.e.Steps[f.first].Text),
-			message.Quote(r.e.Methods[m.Name].Options["replacement"])))
+			message.Quote(r.replacement(i))))
 	}
 	return all
 }

@@ -119,7 +119,7 @@ func (e *Explanation) FlowEnds(t int, source *int, own bool) (ids []int, ends [2
 	switch {
 	case err != nil:
 		return nil, ends, err
-	case r.Options["spans"] != "" || r.Options["target"] != "":
+	case r.Spans || r.Target != "":
 		return nil, ends, trace.Usagef("a graph of flow has tokens, not words or sentences")
 	case t < 0 || t >= len(e.Steps):
 		return nil, ends, trace.Usagef("generated token %d; the explanation has %s, from 0", t,

@@ -107,7 +107,7 @@ func (g Grouping) Of(p *Prompt) ([]Span, error) {
 // shares of a row: attention rests on it whatever the row is about, and its share would be that of
 // the first sentence.
 func (e *Explanation) Group(by Grouping) (*Explanation, error) {
-	was := e.setting("by")
+	was := e.facts().By
 	if by.Tokens() || was == by.String() {
 		return e, nil
 	}
@@ -125,17 +125,18 @@ func (e *Explanation) Group(by Grouping) (*Explanation, error) {
 // Grouped reports whether its columns are spans of several tokens, or its rows groups of generated
 // tokens, so that it does not have the tokens as the model has them.
 func (e *Explanation) Grouped() bool {
-	return e.setting("spans") != "" || e.setting("target") != ""
+	f := e.facts()
+	return f.Spans || f.Target != ""
 }
 
-// setting returns a setting that all results have or none.
-func (e *Explanation) setting(name string) string {
+// facts returns the facts of the first result; all results are grouped in the same way.
+func (e *Explanation) facts() Facts {
 	for _, method := range e.Order {
 		if r := e.Methods[method]; r != nil {
-			return r.Options[name]
+			return r.Facts
 		}
 	}
-	return ""
+	return Facts{}
 }
 
 // spans returns the spans that Group makes of the tokens.
@@ -158,10 +159,10 @@ func (e *Explanation) groupBy(spans []Span, by Grouping) (*Explanation, error) {
 	}
 	// GroupSpans has made copies of the options, so e does not change.
 	for _, r := range g.Methods {
-		r.Options["by"] = by.String()
+		r.Options["by"], r.By = by.String(), by.String()
 	}
 	for _, m := range g.Maps {
-		m.Options["by"] = by.String()
+		m.Options["by"], m.By = by.String(), by.String()
 	}
 	return g, nil
 }
@@ -169,7 +170,7 @@ func (e *Explanation) groupBy(spans []Span, by Grouping) (*Explanation, error) {
 // hasShares reports whether the values of a method are shares of a row.
 func (e *Explanation) hasShares() bool {
 	for _, r := range e.Methods {
-		if r != nil && strings.Contains(r.Unit, "share") && r.Options["scorer"] == "" {
+		if r != nil && r.AddsUp && !r.Scorer {
 			return true
 		}
 	}

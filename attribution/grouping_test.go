@@ -59,13 +59,13 @@ func TestGroupingFits(t *testing.T) {
 }
 
 // Group says in its options how values were combined. Grouping by token changes nothing, and a
-// first sentence with large values is not a sink.
+// first range with large values is not a sink.
 func TestGroup(t *testing.T) {
 	e := &attribution.Explanation{
 		Prompt: promptOf("the| key|s|.| John"), Steps: make([]attribution.GeneratedToken, 1),
 		Order: []string{"rollout"},
 		Methods: map[string]*attribution.Result{"rollout": {
-			Options: map[string]string{"aggregation": "rollout"}, Layers: []int{0},
+			Options: map[string]string{"aggregation": "rollout"}, Facts: attribution.Facts{Combined: true, AddsUp: true}, Layers: []int{0},
 			Shape: [3]int{1, 5, 1}, Data: []float64{.4, .2, .1, .1, .2},
 		}},
 		OtherMass: map[string][]float64{"rollout": {0}},
@@ -89,7 +89,7 @@ func TestGroup(t *testing.T) {
 		data  []float64
 		sinks int
 	}{
-		{"word", []float64{.4, .3, .1, .2}, 1}, {"sentence", []float64{.8, .2}, 0}, {"4:9", []float64{.4, .4, .2}, 1},
+		{"word", []float64{.4, .3, .1, .2}, 1}, {"0:9", []float64{.8, .2}, 0}, {"4:9", []float64{.4, .4, .2}, 1},
 	} {
 		g := divided(c.by)
 		r := g.Methods["rollout"]
@@ -159,7 +159,9 @@ func TestGroupFirst(t *testing.T) {
 			Model:  trace.Info{Bidirectional: c.encoder},
 			Prompt: promptOf("the| key|s|.| John"),
 			Methods: map[string]*attribution.Result{"method": {
-				Unit: c.unit, Options: map[string]string{"aggregation": "rollout"},
+				Unit: c.unit, Facts: attribution.Facts{
+					AddsUp: true, Scorer: c.unit == "part of the logit",
+				},
 				Layers: []int{0}, Shape: [3]int{1, 5, 1}, Data: []float64{.4, .2, .1, .1, .2},
 			}},
 		}

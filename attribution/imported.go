@@ -95,8 +95,8 @@ func (a *Attribution) steps(e *Explanation, texts []string, generated int) (rows
 func (m *Map) result(targets []int, columns int) (*Result, []float64) {
 	n, L := len(targets), m.Shape[0]
 	r := &Result{
-		Options: m.Options, Layers: m.Layers, Shape: [3]int{n, columns, L}, Unit: m.Unit,
-		Data: make([]float64, n*columns*L),
+		Options: m.Options, Facts: m.Facts, Layers: m.Layers, Shape: [3]int{n, columns, L},
+		Unit: m.Unit, Data: make([]float64, n*columns*L),
 	}
 	other := make([]float64, n*L)
 	for t, target := range targets {

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/internal/budget"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/rowmath"
 )
@@ -69,12 +68,9 @@ func (t TensorReader) First(ctx context.Context, n int) (trace.Tensor, error) {
 type Input struct {
 	// Tensors are as for [Attribute]; they are read when they are needed.
 	Tensors []TensorReader
-	// Budget is the largest number of bytes that may be allocated; 0 sets no limit.
-	Budget int64
-	// Limit is the whole limit in bytes, of which Budget is what is left; 0 means Budget itself.
-	// Chosen says that somebody chose the limit. Both are for messages only.
-	Limit  int64
-	Chosen bool
+	// Memory is what may be used. Its Left is the largest number of bytes that may be allocated; 0
+	// sets no limit. The rest is for messages.
+	Memory trace.Memory
 }
 
 // InMemory returns tensors in memory as an input without a limit.
@@ -248,7 +244,7 @@ func (r rowTensor) checkShape(shape []int) error {
 	if s := shape[len(shape)-1]; s != r.t {
 		return fmt.Errorf("shape %v; %d targets and %d sources must be as many", shape, r.t, s)
 	}
-	if float64(r.l)*float64(r.h)*float64(r.t)*float64(r.t) > budget.MaxNeed {
+	if float64(r.l)*float64(r.h)*float64(r.t)*float64(r.t) > math.MaxInt64/2 {
 		return fmt.Errorf("shape %v has too many numbers to be counted", shape)
 	}
 	return nil

@@ -74,8 +74,8 @@ func TestAttributeInputBudget(t *testing.T) {
 	x := uniformHeads(3, 2, 5)
 	opts := attribution.Options{Methods: []string{"rollout"}}
 	in := attribution.Input{
-		Tensors: []attribution.TensorReader{reader(x, &reads, &most)}, Budget: 1000, Limit: 3000,
-		Chosen: true,
+		Tensors: []attribution.TensorReader{reader(x, &reads, &most)},
+		Memory:  trace.Memory{Left: 1000, Limit: 3000, Chosen: true},
 	}
 	_, err := attribution.AttributeInput(context.Background(), in, opts)
 	var refused *trace.MemoryError
@@ -96,7 +96,7 @@ func TestAttributeInputBudget(t *testing.T) {
 			t.Errorf("error %v lacks %q", err, part)
 		}
 	}
-	in.Budget = refused.Need // what it says is enough is enough
+	in.Memory.Left = refused.Need // what it says is enough is enough
 	if _, err := attribution.AttributeInput(context.Background(), in, opts); err != nil {
 		t.Errorf("with what it needs: %v", err)
 	}

@@ -219,7 +219,7 @@ func TestRowsOfLayerThatWrote(t *testing.T) {
 	}
 	// The row of layer 1 is 1, 2, 3, 4.
 	want := &attribution.Result{
-		Options: res.Options, Layers: []int{attribution.LayerByToken}, Shape: [3]int{1, 4, 1},
+		Options: res.Options, Facts: res.Facts, Layers: []int{attribution.LayerByToken}, Shape: [3]int{1, 4, 1},
 		Data: []float64{0.1, 0.2, 0.3, 0.4}, Shown: []int{1}, Unit: res.Unit,
 		Generated: [][]float64{{}},
 	}

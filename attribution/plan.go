@@ -56,6 +56,8 @@ type planned struct {
 	// levels are the layers that the result has, and unit is what a value is.
 	levels []int
 	unit   string
+	// facts are those of the result.
+	facts Facts
 }
 
 // setting is what a plan must know of the text and the model.
@@ -113,6 +115,7 @@ func (p *plan) add(m Method, set setting) {
 	if p.opts.Lift && mixing.Sums {
 		pm.lift, pm.unit = true, "lift (1 = uniform attention)"
 	}
+	pm.facts = mixedFacts(m, info, pm.lift)
 	cfg := aggregation.Config{
 		Layers: p.last - p.first + 1, Bidirectional: set.bidirectional,
 		TopOnly: info.TopOnly && !set.allLevels,
@@ -122,6 +125,7 @@ func (p *plan) add(m Method, set setting) {
 	}
 	pm.choosesLayer = info.Single && set.generates && !p.opts.OwnRow &&
 		p.opts.FirstLayer == 0 && p.opts.LastLayer == nil
+	pm.facts.LayerChosen = pm.choosesLayer
 	if pm.choosesLayer && mixing.PerPair && set.readsLayers && !p.opts.AllLayers {
 		pm.oneLayer, pm.levels = true, []int{LayerByToken}
 		cfg.Layers = 1
@@ -144,6 +148,7 @@ func (p *plan) scored(m Method, set setting) planned {
 	if pm.unit == "" {
 		pm.unit = "change of the " + string(pm.quantity)
 	}
+	pm.facts = p.opts.scoredFacts(pm)
 	if info.ByLayer {
 		pm.levels = nil
 		for l := range set.layers {

@@ -52,8 +52,8 @@ func (in Input) WithAttention(scale float64) (Input, error) {
 	if err := in.checkNeed(need, "one head of queries and keys"); err != nil {
 		return in, err
 	}
-	if in.Budget > 0 {
-		in.Budget = max(in.Budget-int64(need), 1)
+	if in.Memory.Left > 0 {
+		in.Memory.Left = max(in.Memory.Left-int64(need), 1)
 	}
 	in.Tensors = slices.DeleteFunc(slices.Clone(in.Tensors), func(t TensorReader) bool {
 		return t.Name == Queries || t.Name == Keys

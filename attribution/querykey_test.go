@@ -237,7 +237,7 @@ func TestQueriesRefusals(t *testing.T) {
 func TestQueriesNeedMemory(t *testing.T) {
 	shape := []int{1, 1, 2, 1 << 40}
 	read := func([]float32, int) error { t.Error("it was read"); return nil }
-	in := Input{Budget: 1 << 30, Tensors: []TensorReader{
+	in := Input{Memory: trace.Memory{Left: 1 << 30}, Tensors: []TensorReader{
 		{Name: Queries, Shape: shape, Read: read}, {Name: Keys, Shape: shape, Read: read},
 	}}
 	_, err := in.WithAttention(0)

@@ -57,7 +57,7 @@ func (r *run) residueWarnings() []string {
 			worst = "more than 1000 %"
 		}
 		advice := fmt.Sprintf("Take more steps than %d", r.opts.Scoring.WithDefaults().Steps)
-		if replacement := r.e.Methods[m.Name].Options["replacement"]; replacement != "" {
+		if replacement := r.replacement(i); replacement != "" {
 			advice += ", or another replacement than " + message.Quote(replacement)
 		}
 		all = append(all, fmt.Sprintf("%s: for %d of %s the values miss more than %.0f %% of the "+

@@ -7,7 +7,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/headwater-ml/headwater/attribution/aggregation"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
 )
@@ -66,20 +65,6 @@ func (r *Result) Layer(t, k int) int {
 	return r.Layers[k]
 }
 
-// Combined reports whether the values of a level are about all layers up to it, as those of
-// rollout, flow and scorers are, and not about its own layer alone.
-func (r *Result) Combined() bool {
-	name := r.Options["aggregation"]
-	if name == "" {
-		return r.Options["scorer"] != ""
-	}
-	a, err := aggregation.Lookup(name)
-	if err != nil { // of an explanation that a program with other plugins made
-		return name != "layer"
-	}
-	return !a.Info().Single
-}
-
 // Early reports whether a model of so many layers has some after the layer of level k, for token t.
 func (r *Result) Early(t, k, layers int) bool {
 	layer := r.Layer(t, k)
@@ -92,7 +77,7 @@ func (r *Result) LayerName(t, k int) string {
 	if r.Layer(t, k) == LayerByToken {
 		return "the layer of each token"
 	}
-	if r.Combined() {
+	if r.Combined {
 		return fmt.Sprintf("up to layer %d", r.Layer(t, k))
 	}
 	return fmt.Sprintf("layer %d", r.Layer(t, k))
@@ -225,7 +210,7 @@ func (e *Explanation) Covered(t int, method string, k int, filter Filter) (float
 	r, other := e.Methods[method], e.OtherMass[method]
 	i := t*r.Shape[2] + r.Level(t)
 	switch {
-	case !r.AddsUp():
+	case !r.AddsUp:
 		return 0, trace.Usagef("the values of %s, %s, are no parts of a whole, so none cover it",
 			message.Quote(method), r.Unit)
 	case i >= len(other):

@@ -71,18 +71,18 @@ func TestResultViews(t *testing.T) {
 
 // TestLayerName: rollout, flow and scorers combine the layers below, single layers do not.
 func TestLayerName(t *testing.T) {
-	for want, options := range map[string]map[string]string{
-		"up to layer 7": {"aggregation": "rollout"},
-		"layer 7":       {"aggregation": "layer"},
+	for want, facts := range map[string]attribution.Facts{
+		"up to layer 7": {Combined: true},
+		"layer 7":       {},
 	} {
-		r := attribution.Result{Layers: []int{7}, Options: options}
+		r := attribution.Result{Layers: []int{7}, Facts: facts}
 		if got := r.LayerName(0, 0); got != want {
-			t.Errorf("%v: %q, want %q", options, got, want)
+			t.Errorf("%v: %q, want %q", facts, got, want)
 		}
 	}
 	r := attribution.Result{
 		Layers: []int{attribution.LayerByToken}, Shown: []int{3},
-		Options: map[string]string{"scorer": "direct"},
+		Facts: attribution.Facts{Combined: true},
 	}
 	if got := r.LayerName(0, 0); got != "up to layer 3" {
 		t.Errorf("a scorer: %q", got)
@@ -121,22 +121,22 @@ func TestTopK(t *testing.T) {
 func TestCovered(t *testing.T) {
 	e := small()
 	share := &attribution.Result{
-		Options: map[string]string{"normalize": "yes"},
-		Layers:  []int{0, 1}, Shape: [3]int{2, 3, 2}, Data: e.Methods["m"].Data,
+		Facts:  attribution.Facts{AddsUp: true},
+		Layers: []int{0, 1}, Shape: [3]int{2, 3, 2}, Data: e.Methods["m"].Data,
 	}
 	scored := &attribution.Result{
-		Options: map[string]string{"scorer": "x"}, Layers: []int{1},
+		Facts: attribution.Facts{AddsUp: true, Scorer: true}, Layers: []int{1},
 		Shape: [3]int{2, 3, 1}, Data: []float64{2, -3, 1, 0, 0, 0},
 	}
 	e.Methods = map[string]*attribution.Result{
 		"m": share, "scored": scored, "untold": share,
 		"flow": {
-			Options: map[string]string{"aggregation": "flow"}, Unit: "flow", Layers: []int{1},
+			Unit: "flow", Layers: []int{1},
 			Shape: scored.Shape, Data: scored.Data,
 		},
 		"lift": {
-			Options: map[string]string{"aggregation": "rollout", "lift": "yes"},
-			Layers:  []int{1}, Shape: scored.Shape, Data: scored.Data,
+			Facts:  attribution.Facts{Quantity: attribution.Lift, Combined: true},
+			Layers: []int{1}, Shape: scored.Shape, Data: scored.Data,
 		},
 	}
 	e.OtherMass = map[string][]float64{
@@ -208,7 +208,7 @@ func TestSinks(t *testing.T) {
 		row[0] != .5 {
 		t.Errorf("WithoutSinks (-want +got):\n%s", diff)
 	}
-	e.Methods["m"].Options["lift"] = "yes"
+	e.Methods["m"].Quantity = attribution.Lift
 	if got, _ := e.Sinks("m", 1); got != nil {
 		t.Errorf("Sinks of lifted values = %v, want none", got)
 	}
@@ -243,7 +243,7 @@ func TestRowSinks(t *testing.T) {
 			r.Data = []float64{.9, .1, 0, .6, .2, .2, .8, .1, .1}
 		}, []int{-1, -1, -1}},
 		{"lifted", func(_ *attribution.Explanation, r *attribution.Result) {
-			r.Options["lift"] = "yes"
+			r.Quantity = attribution.Lift
 		}, []int{-1, -1, -1}},
 		{"encoder", func(e *attribution.Explanation, _ *attribution.Result) {
 			e.Model.Bidirectional = true

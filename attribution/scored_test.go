@@ -254,7 +254,7 @@ func (tooLarge) Kind() trace.ErrorKind { return trace.MemoryKind }
 func TestRefusedBeforeTheFirstToken(t *testing.T) {
 	for want, refusal := range map[string]error{
 		"usage":  trace.Usagef("the scorer takes no such quantity"),
-		"memory": &trace.MemoryError{What: "gradients", Need: 2, Left: 1, Limit: 1},
+		"memory": &trace.MemoryError{What: "gradients", Need: 2, Memory: trace.Memory{Left: 1, Limit: 1}},
 		"model":  tooLarge{},
 	} {
 		c := countingScorer{err: refusal, queries: new([]trace.Query)}

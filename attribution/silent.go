@@ -43,7 +43,7 @@ func (e *Explanation) Silent(method string, k int) ([]string, error) {
 	rowSinks := e.rowSinks(r, shares, sinks)
 	n, m := r.Shape[0], r.Shape[1]
 	reasons := make([]string, n)
-	if r.Options["scorer"] != "" {
+	if r.Scorer {
 		return reasons, nil
 	}
 	var columns []int
@@ -118,8 +118,7 @@ func (e *Explanation) onePosition() bool {
 // byPosition reports whether even attention gives rows of a method the order of the positions,
 // earliest first.
 func (e *Explanation) byPosition(r *Result) bool {
-	mixes := r.Combined() && r.Options["scorer"] == ""
-	return mixes && !e.Model.Bidirectional && r.Options["lift"] == ""
+	return r.Combined && !r.Scorer && !e.Model.Bidirectional && r.Quantity != Lift
 }
 
 // earliestFirst reports whether a row falls from its first column to its last one.

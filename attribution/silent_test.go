@@ -18,10 +18,8 @@ func TestSilent(t *testing.T) {
 	}
 	add := func(name, scorer string, other float64, rows ...[]float64) {
 		r := &attribution.Result{
-			Layers: []int{0}, Shape: [3]int{len(rows), 10, 1}, Options: map[string]string{},
-		}
-		if scorer != "" {
-			r.Options["scorer"] = scorer
+			Layers: []int{0}, Shape: [3]int{len(rows), 10, 1},
+			Facts: attribution.Facts{Scorer: scorer != ""},
 		}
 		for _, row := range rows {
 			r.Data = append(r.Data, row...)
@@ -33,11 +31,8 @@ func TestSilent(t *testing.T) {
 	falling := []float64{0, 9, 8, 7, 6, 5, 4, 3, 2, 1}
 	halved := []float64{0, 4, 3, 2.9, 2, 1.9, 1, 0.9, 0.5, 0.1}
 	rising := []float64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}
-	combined := func(name string, options ...string) {
-		r := e.Methods[name]
-		for i := 0; i < len(options); i += 2 {
-			r.Options[options[i]] = options[i+1]
-		}
+	combined := func(name string, of attribution.Quantity) {
+		e.Methods[name].Combined, e.Methods[name].Quantity = true, of
 	}
 	add("sink", "", 0, sink, sink)
 	add("generated", "", 0.1, sink, sink)
@@ -50,13 +45,12 @@ func TestSilent(t *testing.T) {
 	late := []float64{10, 9, 8, 7, 6, 5, 4, 3, 1, 2} // 0.988
 	other := []float64{10, 9, 8, 7, 3, 5, 4, 6, 2, 1}
 	add("position", "", 0, early, other)
-	combined("position", "aggregation", "rollout")
+	combined("position", attribution.Share)
 	add("nearly", "", 0, early, late)
-	combined("nearly", "aggregation", "flow")
+	combined("nearly", attribution.Amount)
 	add("lifted", "", 0, early, other)
-	combined("lifted", "aggregation", "rollout", "lift", "yes")
+	combined("lifted", attribution.Lift)
 	add("one layer", "", 0, early, other)
-	combined("one layer", "aggregation", "layer")
 	for name, want := range map[string][]string{
 		"sink":      {"rests on", "rests on"},
 		"generated": {"", ""},

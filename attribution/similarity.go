@@ -47,8 +47,8 @@ func Similarity(ctx context.Context, in Input) (*Map, error) {
 		return nil, err
 	}
 	m := &Map{
-		Options: map[string]string{"tensor": hidden.Name},
-		Shape:   [3]int{L, T, T}, Data: make([]float64, L*T*T), Unit: "cosine of hidden states",
+		Options: map[string]string{"tensor": hidden.Name}, Facts: Facts{Quantity: Cosine},
+		Shape: [3]int{L, T, T}, Data: make([]float64, L*T*T), Unit: "cosine of hidden states",
 	}
 	states, lengths := make([]float32, T*D), make([]float64, T)
 	for n := range L + 1 {

@@ -31,6 +31,7 @@ func TestSimilarity(t *testing.T) {
 	}
 	want := &Map{
 		Options: map[string]string{"tensor": "hidden"},
+		Facts:   Facts{Quantity: Cosine},
 		Layers:  []int{0, 1}, Shape: [3]int{2, 3, 3}, Unit: "cosine of hidden states",
 		Data: []float64{
 			1, 0, 0, .96, 1, 0, -1, -.96, 1,
@@ -82,7 +83,7 @@ func TestSimilarityRefusals(t *testing.T) {
 			t.Errorf("error %v, want %q", err, c.want)
 		}
 	}
-	in := Input{Budget: 1 << 20, Tensors: []TensorReader{{
+	in := Input{Memory: trace.Memory{Left: 1 << 20}, Tensors: []TensorReader{{
 		Name: "hidden", Shape: []int{3, 1 << 20, 1},
 		Read: func([]float32, int) error { t.Error("it was read"); return nil },
 	}}}

@@ -78,7 +78,7 @@ func (e *Explanation) findSinks(method string, k int) (
 	for j := range m {
 		s := shares[j*n : (j+1)*n]
 		is := (j == 0 || e.Prompt.Special[j] || n >= sinkLeast) && isSink(s) &&
-			!(r.Options["spans"] != "" && severalWords(e.Prompt.Texts[j]))
+			!(r.Spans && severalWords(e.Prompt.Texts[j]))
 		if e.Model.Bidirectional {
 			is = e.Prompt.Special[j] && (!e.explains(j) && isSink(s) || all != nil &&
 				isSink(all[j*m:(j+1)*m]))
@@ -112,7 +112,7 @@ func (e *Explanation) rowSinks(r *Result, shares []float64, sinks []Sink) []int 
 		return found
 	}
 	for j := range m {
-		if j > 0 && !e.Prompt.Special[j] || r.Options["spans"] != "" &&
+		if j > 0 && !e.Prompt.Special[j] || r.Spans &&
 			severalWords(e.Prompt.Texts[j]) ||
 			slices.ContainsFunc(sinks, func(s Sink) bool { return s.Position == j }) {
 			continue
@@ -134,7 +134,7 @@ func (e *Explanation) sourceShares(r *Result, method string, k int) ([]float64, 
 		return nil, trace.Usagef("level %d of %s; there are %d, from 0",
 			k, message.Quote(method), levels)
 	}
-	if r.Options["lift"] != "" || r.Options["scorer"] != "" || n == 0 {
+	if r.Quantity == Lift || r.Scorer || n == 0 {
 		return nil, nil
 	}
 	other := e.OtherMass[method]

@@ -422,22 +422,11 @@ const together = "taken away together"
 
 // combineSpans returns the function that combines the values of a span's tokens, and its name for
 // the settings.
-func combineSpans(options map[string]string) (f func(a, b float64) float64, name string) {
-	if addsUp(options) {
+func (f Facts) combineSpans() (add func(a, b float64) float64, name string) {
+	if f.AddsUp {
 		return func(a, b float64) float64 { return a + b }, "sum of tokens"
 	}
 	return func(a, b float64) float64 { return max(a, b) }, "highest of tokens"
-}
-
-// AddsUp reports whether values are parts of a whole, so that the value of several tokens together
-// is their sum; otherwise it is the highest of them.
-func (r *Result) AddsUp() bool { return addsUp(r.Options) }
-
-// addsUp is [Result.AddsUp] for the options of a result.
-func addsUp(options map[string]string) bool {
-	a, err := aggregation.Lookup(options["aggregation"])
-	return options["lift"] == "" && (options["scorer"] != "" || options["normalize"] != "" ||
-		err == nil && a.Info().Shares)
 }
 
 // groupedOptions returns a copy of settings that says how values were combined.
@@ -451,10 +440,10 @@ func groupedOptions(options map[string]string, name string) map[string]string {
 
 // group returns the result over spans, [n,spans,L].
 func (r *Result) group(spans []Span) *Result {
-	f, name := combineSpans(r.Options)
+	f, name := r.combineSpans()
 	n, m, L := r.Shape[0], r.Shape[1], r.Shape[2]
 	g := *r
-	g.Options = groupedOptions(r.Options, name)
+	g.Options, g.Spans = groupedOptions(r.Options, name), true
 	g.Shape = [3]int{n, len(spans), L}
 	g.Data = make([]float64, 0, n*len(spans)*L)
 	for t := range n {
@@ -473,10 +462,11 @@ func (r *Result) group(spans []Span) *Result {
 
 // group returns the map over spans, [L,spans,spans].
 func (m *Map) group(spans []Span) *Map {
-	f, name := combineSpans(m.Options)
+	f, name := m.combineSpans()
 	g := *m
 	n := len(spans)
 	g.Options = groupedOptions(m.Options, fmt.Sprintf("%s, mean of targets", name))
+	g.Spans = true
 	g.Shape = [3]int{m.Shape[0], n, n}
 	g.Data = make([]float64, m.Shape[0]*n*n)
 	for l := range m.Shape[0] {

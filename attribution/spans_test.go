@@ -95,22 +95,22 @@ func TestGrouped(t *testing.T) {
 		}, Order: []string{"rollout", "flow"},
 		Methods: map[string]*attribution.Result{
 			"rollout": {
-				Options: map[string]string{"aggregation": "rollout"}, Layers: []int{0, 1},
+				Options: map[string]string{"aggregation": "rollout"}, Facts: attribution.Facts{Combined: true, AddsUp: true}, Layers: []int{0, 1},
 				Shape: [3]int{2, 3, 2}, Data: []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12},
 			},
 			"flow": {
-				Options: map[string]string{"aggregation": "flow"}, Layers: []int{1},
-				Shape: [3]int{2, 3, 1}, Data: []float64{1, 2, 3, 6, 5, 4},
+				Layers: []int{1},
+				Shape:  [3]int{2, 3, 1}, Data: []float64{1, 2, 3, 6, 5, 4},
 			},
 			"score": {
-				Options: map[string]string{"scorer": "x"}, Layers: []int{1},
+				Facts: attribution.Facts{AddsUp: true, Scorer: true}, Layers: []int{1},
 				Shape: [3]int{1, 3, 1}, Data: []float64{1, -2, 3},
 			},
 		},
 		Maps: map[string]*attribution.Map{
 			"rollout": {
-				Options: map[string]string{"aggregation": "rollout"},
-				Layers:  []int{0}, Shape: [3]int{1, 3, 3},
+				Facts:  attribution.Facts{AddsUp: true},
+				Layers: []int{0}, Shape: [3]int{1, 3, 3},
 				Data: []float64{1, 0, 0, .25, .75, 0, .5, .25, .25},
 			},
 		},

@@ -150,6 +150,7 @@ func (e *Explanation) groupTargets(target Grouping) (*Explanation, error) {
 	g.Methods, g.OtherMass = map[string]*Result{}, map[string][]float64{}
 	for name, r := range e.Methods {
 		g.Methods[name], g.OtherMass[name] = r.groupTargets(all, e.OtherMass[name])
+		g.Methods[name].Target = target.String()
 		g.Methods[name].Options["target"] = target.String()
 	}
 	return &g, err
@@ -221,7 +222,9 @@ func (r *Result) groupTargets(all []stretch, mass []float64) (*Result, []float64
 // returns the function that combines values, of which none is below 0 unless they are added up.
 func (r *Result) describeTargets(g *Result) func(a, b float64) float64 {
 	f, how := func(a, b float64) float64 { return a + b }, "sum"
-	if !r.AddsUp() {
+	if r.AddsUp {
+		g.Quantity = Amount // shares of several rows may be more than one row
+	} else {
 		f, how = func(a, b float64) float64 { return max(a, b) }, "highest"
 	}
 	g.Options = maps.Clone(r.Options)

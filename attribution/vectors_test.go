@@ -25,7 +25,7 @@ type scarce struct {
 	left int64
 }
 
-func (s scarce) Budget() int64 { return s.left }
+func (s scarce) Memory() trace.Memory { return trace.Memory{Left: s.left} }
 
 // vectorTol is how far products of vectors may be from rows that are stored: rounding of float32.
 const vectorTol = 1e-5
@@ -79,7 +79,7 @@ type hungry struct {
 	asked *trace.Ask
 }
 
-func (hungry) Budget() int64 { return 64e6 }
+func (hungry) Memory() trace.Memory { return trace.Memory{Left: 64e6} }
 
 func (hungry) PromptBytes(_ int, ask trace.Ask) int64 {
 	for _, m := range ask.Mixings {

@@ -5,4 +5,4 @@ source=$(cd "$(dirname "$0")/.." && pwd -P)
 . "$source/docker/env.sh"
 mkdir -p "$root/bin"
 cd "$source"
-go build -buildvcs=false -tags buckets -ldflags='-s -w' -o "$root/bin/headwater" ./cmd/headwater
+go build -buildvcs=false -ldflags='-s -w' -o "$root/bin/headwater" ./cmd/headwater

@@ -363,7 +363,7 @@ func begin(conn *engineConn) {
 		},
 		Order: []string{"rollout"},
 		Methods: map[string]*attribution.Result{
-			"rollout": {Layers: []int{0}, Shape: [3]int{0, 2, 1}, Unit: "share of attention"},
+			"rollout": {Layers: []int{0}, Shape: [3]int{0, 2, 1}, Unit: "share of attention", Facts: attribution.Facts{Quantity: attribution.Share}},
 		},
 	}})
 }

@@ -51,7 +51,7 @@ func TestDrawn(t *testing.T) {
 			conn.send(engine.Event{Piece: []byte("png"), Done: true})
 			return
 		}
-		none, row := attribution.Result{Layers: []int{0, 1}, Shape: [3]int{0, 2, 2}, Unit: "share"},
+		none, row := attribution.Result{Layers: []int{0, 1}, Shape: [3]int{0, 2, 2}, Unit: "share", Facts: attribution.Facts{Quantity: attribution.Share}},
 			attribution.Result{Shape: [3]int{1}, Data: []float64{0.1, 0.2, 0.9, 0.8}}
 		conn.send(engine.Event{Explanation: &attribution.Explanation{
 			Prompt: attribution.Prompt{

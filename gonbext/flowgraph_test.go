@@ -68,7 +68,7 @@ func TestFlowGraphCell(t *testing.T) {
 func layered() *gonbext.Explanation {
 	e := sides()
 	e.Methods["rollout"] = &attribution.Result{
-		Unit: "share", Layers: []int{0, 1}, Shape: [3]int{1, 2, 2}, Data: []float64{0.1, 0.2, 0.9, 0.8},
+		Unit: "share", Facts: attribution.Facts{Quantity: attribution.Share}, Layers: []int{0, 1}, Shape: [3]int{1, 2, 2}, Data: []float64{0.1, 0.2, 0.9, 0.8},
 	}
 	return e
 }

@@ -55,7 +55,7 @@ func beginInPieces(conn *engineConn) {
 		},
 		Order: []string{"rollout"},
 		Methods: map[string]*attribution.Result{"rollout": {
-			Layers: []int{0}, Shape: [3]int{0, 3, 1}, Unit: "share of attention",
+			Layers: []int{0}, Shape: [3]int{0, 3, 1}, Unit: "share of attention", Facts: attribution.Facts{Combined: true, AddsUp: true, Quantity: attribution.Share},
 			Options: map[string]string{"aggregation": "rollout"},
 		}},
 	}})

@@ -24,12 +24,13 @@ type Reproduction = reproduction.Reproduction
 //
 //	gonbext.Reproduce("s1-fig2")
 //
-// headwater figures --list lists the names. A figure is made with the model given, or else with the
-// one that the environment variable MODEL names, as after "%env MODEL smollm2" in a cell, or else
-// with an embedded model of its own. If the figure does not fit the model, which has no mask token,
-// say, or a context that is too short, a line says why the figure is left out. The engine keeps
-// what it made, so the second time is quick. On an error it shows one line and ends the program;
-// see [TryReproduce].
+// headwater figures --list lists the names. Figures of attention focus can show another layer or
+// head, as in "s3-fig1,layer=3,head=2"; docs/figures-files.md lists these choices. A figure is made
+// with the model given, or else with the one that the environment variable MODEL names, as after
+// "%env MODEL smollm2" in a cell, or else with an embedded model of its own. If the figure does not
+// fit the model, which has no mask token, say, or a context that is too short, a line says why the
+// figure is left out. The engine keeps what it made, so the second time is quick. On an error it
+// shows one line and ends the program; see [TryReproduce].
 func Reproduce(figure string, model ...Model) *Reproduction {
 	r, err := TryReproduce(figure, model...)
 	if err != nil {

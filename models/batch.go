@@ -50,7 +50,7 @@ func batchAsk(ask trace.Ask, texts, tokens int) transformer.BatchAsk {
 // caches have the same size run together. When a quarter of their places is free, waiting texts
 // take them. Each text that the model would refuse alone has a step with that error. The error of
 // the batch is that the texts do not ask for the same, one of [Model.CheckBatch], a
-// [*transformer.MemoryError], or one that wraps ctx.Err().
+// [*trace.MemoryError], or one that wraps ctx.Err().
 func (m *Model) Batch(ctx context.Context, texts []trace.BatchText, most int) iter.Seq2[
 	[]trace.BatchStep, error,
 ] {

@@ -10,7 +10,6 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/modeltest"
-	"github.com/headwater-ml/headwater/models/transformer"
 )
 
 // TestBatch: on every family that generates, each text of a batch gets the tokens and the numbers
@@ -96,12 +95,12 @@ func TestBatchMemory(t *testing.T) {
 	for i := range texts {
 		texts[i] = trace.BatchText{IDs: []int{5, 6, 7}, Ask: modeltest.BatchAsk(4)}
 	}
-	if need := m.BatchBytes(modeltest.BatchAsk(4), len(texts), 6); need <= m.Budget() {
+	if need := m.BatchBytes(modeltest.BatchAsk(4), len(texts), 6); need <= m.Memory().Left {
 		t.Fatalf("%d texts need %d bytes and %d are left, so the test proves nothing", len(texts),
-			need, m.Budget())
+			need, m.Memory().Left)
 	}
 	for _, err := range m.Batch(context.Background(), texts, len(texts)) {
-		var refused *transformer.MemoryError
+		var refused *trace.MemoryError
 		if !errors.As(err, &refused) || !strings.Contains(err.Error(), "4096 texts of 6 tokens") {
 			t.Errorf("error %v, want a MemoryError with the number of texts", err)
 		}

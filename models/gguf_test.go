@@ -93,8 +93,8 @@ func TestOpenGGUF(t *testing.T) {
 			t.Errorf("replacement %s is %d, %v, want %d", kind, id, ok, want)
 		}
 	}
-	if m.WeightBytes() != 4*int64(parameters(t, "testdata/goldens/llama")) {
-		t.Errorf("%d bytes of weights", m.WeightBytes())
+	if m.Memory().Weights != 4*int64(parameters(t, "testdata/goldens/llama")) {
+		t.Errorf("%d bytes of weights", m.Memory().Weights)
 	}
 	other := filepath.Join(t.TempDir(), "other.gguf")
 	write(t, other, file.With(gguftest.Key{Name: "general.name", Value: "x"}).Bytes())

@@ -60,8 +60,7 @@ type Model struct {
 	standIns  map[string]int          // by kind; see Replacement
 	chats     map[string]chatTemplate // by name; none if chatErr says why
 	chatErr   error
-	limit     Limit
-	ownBytes  int64
+	memory    trace.Memory
 	allowNaN  bool           // whether results may be NaN or infinite
 	nonFinite []*WeightError // found because of allowNaN
 	largest   *WeightError   // the largest weight, if it is huge
@@ -136,8 +135,8 @@ func Open(ref string, opts Options) (*Model, error) {
 //
 // If the files are wrong, the error names the file, key or tensor; if they were downloaded, it is a
 // [*CacheError]. It is a [*known.MissingError] if a known model has not been downloaded, and a
-// [*MemoryError] if the weights would not fit. It wraps ctx.Err() if ctx ended a download or the
-// loading of the weights.
+// [*trace.MemoryError] if the weights would not fit. It wraps ctx.Err() if ctx ended a download or
+// the loading of the weights.
 func OpenContext(ctx context.Context, ref string, opts Options) (*Model, error) {
 	if ref == "" {
 		ref = Default
@@ -239,9 +238,9 @@ func open(ctx context.Context, from source, name string, opts Options) (_ *Model
 	if plugin == "" || strings.HasPrefix(opts.Backend, "cuda") {
 		quantized = nil // kept on CPUs, by XLA
 	}
-	m.limit = opts.limit(plugin != "", spec.Layers)
+	m.memory = opts.memory(plugin != "", spec.Layers)
 	// This comes before the backend is opened, because that takes memory too.
-	if err := m.limit.checkWeights(name, spec, dtype,
+	if err := checkWeights(m.memory, name, spec, dtype,
 		transformer.Bytes(spec, dtype, quantized)); err != nil {
 		return nil, err
 	}
@@ -289,7 +288,11 @@ func open(ctx context.Context, from source, name string, opts Options) (_ *Model
 		return strings.Compare(a.Tensor, b.Tensor)
 	})
 	m.nonFinite, m.largest, m.allowNaN = weights.found, weights.largest, opts.AllowNaN
-	m.ownBytes = m.permanent() - programBytes - opts.Beside
+	m.memory.Weights = graph.WeightBytes()
+	m.memory.Held = m.memory.Program + m.memory.Weights - programBytes - opts.Beside
+	if BackendName(backend) == "go" {
+		m.memory.Unused = graph.RoundedBytes() - m.memory.Weights
+	}
 	m.limitPasses()
 	m.info = trace.Info{
 		Name: name, Hash: hash, Remarks: spec.Remarks, Family: spec.Family,

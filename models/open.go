@@ -37,7 +37,7 @@ type Options struct {
 	// debug.SetMemoryLimit, as the command does.
 	MaxMemory int64
 	// Beside is how many bytes of MaxMemory this process uses for other things, such as another
-	// model; see [Model.Held].
+	// model; see [Model.Memory].
 	Beside int64
 	// AllowNaN allows weights that are NaN, infinite or too large for DType, and lets [Model.Trace]
 	// and [Model.Forward] return such numbers. Without it, they are errors: [*WeightError] and

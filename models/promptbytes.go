@@ -3,9 +3,9 @@ package models
 import "github.com/headwater-ml/headwater/attribution/trace"
 
 // PromptBytes returns about how many bytes reading a prompt of n tokens takes for what ask wants,
-// besides [Model.Held], the weights and the program: the cache for n tokens and those to generate,
+// besides the weights and the program: the cache for n tokens and those to generate,
 // the rows asked for, and what one layer needs while it is computed. [Model.Steps] refuses a prompt
-// that needs more than [Model.Budget]. It is 0 for a mixing that does not exist.
+// that needs more than what is left of [Model.Memory]. It is 0 for a mixing that does not exist.
 func (m *Model) PromptBytes(n int, ask trace.Ask) int64 {
 	session, err := m.newSession(ask, roomFor(n, ask.MaxTokens))
 	if err != nil {
@@ -14,7 +14,3 @@ func (m *Model) PromptBytes(n int, ask trace.Ask) int64 {
 	defer session.Close()
 	return session.PromptBytes(n)
 }
-
-// ProgramBytes returns how many bytes the program takes without the weights: code, the runtime and
-// the backend.
-func (m *Model) ProgramBytes() int64 { return m.limit.Program }

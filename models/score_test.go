@@ -56,7 +56,7 @@ func TestPredictErrors(t *testing.T) {
 		t.Errorf("Embed of 96: error %v", err)
 	}
 	_, err = models.Open("testdata/goldens/gpt2", models.Options{Backend: "go", MaxMemory: 1})
-	var weights *models.MemoryError
+	var weights *trace.MemoryError
 	if !errors.As(err, &weights) {
 		t.Fatalf("error %v, want a MemoryError", err)
 	}
@@ -67,9 +67,9 @@ func TestPredictErrors(t *testing.T) {
 	}
 	q.Token = 3
 	_, err = small.Predict(ctx, []trace.Query{q})
-	var refused *transformer.MemoryError
+	var refused *trace.MemoryError
 	if !errors.As(err, &refused) || trace.KindOf(err) != trace.MemoryKind ||
-		!strings.HasSuffix(err.Error(), ", or allow more") {
+		!strings.HasSuffix(err.Error(), ", or allow more memory") {
 		t.Errorf("error %v, want a MemoryError that says that a higher limit helps", err)
 	}
 }
@@ -131,7 +131,7 @@ func TestUnboundedGeneration(t *testing.T) {
 	}
 	ask := trace.Ask{MaxTokens: math.MaxInt, Mixings: []trace.MixingAsk{{Name: "value-zeroing"}}}
 	for _, err := range m.Steps(t.Context(), []int{5, 6, 7}, ask) {
-		var refused *transformer.MemoryError
+		var refused *trace.MemoryError
 		if !errors.As(err, &refused) {
 			t.Errorf("error %v, want a MemoryError", err)
 		}

@@ -191,12 +191,12 @@ func TestMemory(t *testing.T) {
 		say  string
 		kind trace.ErrorKind
 	}{
-		"neither": {models.Options{MaxMemory: 1000}, "give a limit above 67.3 MB, which takes", trace.MemoryKind},
-		"half":    {models.Options{MaxMemory: program + 100_000}, "; in bfloat16 they need", trace.DTypeKind},
+		"neither": {models.Options{MaxMemory: 1000}, " needs about 67.3 MB, the limit is 1.0 kB (given); what is recorded takes more than that; take a smaller model, or allow more memory", trace.MemoryKind},
+		"half":    {models.Options{MaxMemory: program + 100_000}, "; in bfloat16 it needs", trace.DTypeKind},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := models.Open(dir, c.opts)
-			var memory *models.MemoryError
+			var memory *trace.MemoryError
 			if !errors.As(err, &memory) || !memory.Chosen || memory.Limit != c.opts.MaxMemory ||
 				!strings.Contains(err.Error(), c.say) ||
 				trace.KindOf(err) != c.kind || strings.Contains(err.Error(), "--") {
@@ -229,7 +229,7 @@ func TestMemoryOfRun(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err = m.Forward(context.Background(), batch, []trace.Tap{trace.Attention})
-			var memory *transformer.MemoryError
+			var memory *trace.MemoryError
 			if c.fits != (err == nil) || errors.As(err, &memory) == c.fits {
 				t.Errorf("Forward = %v, want it to fit: %v", err, c.fits)
 			}
@@ -311,11 +311,11 @@ func TestWithMaxMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	// held is for the program and the weights. A quarter of the rest stays free.
-	held := int64(1<<30) - m.Budget()/3*4
+	held := int64(1<<30) - m.Memory().Left/3*4
 	if m, err = m.WithMaxMemory(held + 10_000); err != nil {
 		t.Fatal(err)
 	}
-	var refused *models.MemoryError
+	var refused *trace.MemoryError
 	if _, err := m.WithMaxMemory(held - 100); !errors.As(err, &refused) ||
 		refused.Need < held-100 || refused.Limit != held-100 || !refused.Chosen {
 		t.Errorf("a limit below the weights: error %v, want a MemoryError", err)
@@ -327,14 +327,15 @@ func TestWithMaxMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		if want := (limit - held) / 4 * 3; limit > 0 &&
-			(wide.Budget() < want-8 || wide.Budget() > want+8) {
-			t.Errorf("limit %d leaves %d bytes, want %d up to rounding", limit, wide.Budget(), want)
+			(wide.Memory().Left < want-8 || wide.Memory().Left > want+8) {
+			t.Errorf("limit %d leaves %d bytes, want %d up to rounding", limit,
+				wide.Memory().Left, want)
 		}
 		if _, err := wide.Forward(t.Context(), batch, []trace.Tap{trace.Attention}); err != nil {
 			t.Errorf("limit %d: %v", limit, err)
 		}
 	}
-	var small *transformer.MemoryError
+	var small *trace.MemoryError
 	_, err = m.Forward(t.Context(), batch, []trace.Tap{trace.Attention})
 	if !errors.As(err, &small) {
 		t.Errorf("the model itself: error %v, want it to keep its limit", err)

@@ -113,13 +113,7 @@ func fitsProbe(m RecordingModel, n int) error {
 	}
 	info := m.Info()
 	need := float64(n) * float64(info.Width) * float64(4*(info.Layers+1)+8)
-	if left := b.Budget(); need > float64(left) {
-		return &trace.MemoryError{
-			What: fmt.Sprintf("probing %d examples", n), Need: int64(need), Left: left, Limit: left,
-			Instead: "take fewer examples",
-		}
-	}
-	return nil
+	return b.Memory().Check(need, fmt.Sprintf("probing %d examples", n), "take fewer examples")
 }
 
 // recordWord gives use the hidden states, [D] each, of the word that an example labels.

@@ -28,7 +28,7 @@ func (k knower) Info() trace.Info {
 	return info
 }
 
-func (k knower) Budget() int64 { return k.budget }
+func (k knower) Memory() trace.Memory { return trace.Memory{Left: k.budget} }
 
 func (k knower) Trace(_ context.Context, ids []int, taps []trace.Tap) ([]trace.Tensor, error) {
 	if len(taps) != 1 || taps[0] != trace.Hidden {

@@ -82,6 +82,7 @@ func (gradientRollout) Info() Info {
 		Cost: "one pass forward and one back a token, with L·H·T² numbers of attention and " +
 			"as many of its gradient",
 		Unit:       "share of attention × gradient",
+		Shares:     true,
 		Needs:      "gradients of attention",
 		Quantities: trace.Quantities(),
 	}

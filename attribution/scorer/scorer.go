@@ -42,8 +42,9 @@ type Info struct {
 	// implement, in words. Unit is the unit of a value, for legends; if it is empty, that is
 	// "change of the" quantity.
 	Summary, Formula, Paper, Cost, Unit, Needs string
-	// Signed says that values may be below zero: such a token spoke against the prediction.
-	Signed bool
+	// Signed says that values may be below zero: such a token spoke against the prediction. Shares
+	// says that they are parts of a row, which a picture shows in percent.
+	Signed, Shares bool
 	// Quantities are the quantities that the scorer can explain, the default first.
 	Quantities []trace.Quantity
 	// Replaces says that the scorer replaces tokens, as [Options.Replacement] says. Integrates says

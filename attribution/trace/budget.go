@@ -6,41 +6,102 @@ import (
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
-// Budgeted is a model that knows how many bytes an explanation may allocate beside its weights. For
-// other models the limit is 4 GB.
+// Budgeted is a model that knows how much memory an explanation may use. For other models the limit
+// is 4 GB.
 type Budgeted interface {
 	Model
-	Budget() int64
+	Memory() Memory
+}
+
+// Memory is the memory of a process with at most one model, in bytes.
+type Memory struct {
+	// Limit is how many bytes the process may hold; 0 means Left. Chosen says that somebody chose
+	// it; otherwise it is what the machine has left, or a default.
+	Limit  int64
+	Chosen bool
+	// Left is how many bytes a run may allocate beside the program and the weights; 0 sets no
+	// limit.
+	Left int64
+	// Program is what the process holds without weights: code, the runtime and the backend. Weights
+	// is what the weights have.
+	Program, Weights int64
+	// Held is what the model takes: its weights and its backend.
+	Held int64
+	// Unused is how many bytes of Go's heap the pure-Go backend allocated for weights and does not
+	// use, because it rounds sizes up to 2ⁿ or 3·2ⁿ. They take no memory, but Go counts them as
+	// part of its heap.
+	Unused int64
+}
+
+// maxNeed is more than any machine has. Larger needs are reported as this one, because a float64
+// may not fit an int64.
+const maxNeed = 1 << 62
+
+// Check returns a [MemoryError] if need is more bytes than are left. what names the work, and
+// instead says what would need less memory.
+func (m Memory) Check(need float64, what, instead string) error {
+	if m.Left <= 0 || need <= float64(m.Left) {
+		return nil
+	}
+	if m.Limit == 0 {
+		m.Limit = m.Left
+	}
+	return &MemoryError{Memory: m, What: what, Need: int64(min(need, maxNeed)), Instead: instead}
 }
 
 // MemoryError says that something would need more memory than it may use. Nothing has been
 // allocated.
 type MemoryError struct {
+	// Package is the name that the message begins with; "" is attribution.
+	Package string
+	// Memory is what there is.
+	Memory
 	// What needs it: "flow of 4,096 tokens".
 	What string
-	// Need is how many bytes it needs, and Left how many it may use.
-	Need, Left int64
-	// Limit is the whole limit in bytes; Left is what the program and the weights of a model leave
-	// of it. Chosen says that somebody chose the limit; otherwise it is the memory of the machine,
-	// or a default.
-	Limit  int64
-	Chosen bool
+	// Need is how many bytes it needs.
+	Need int64
 	// Instead says what would need less.
 	Instead string
+	// Half is how many bytes weights in bfloat16 would need, 0 if that is no help.
+	Half int64
+	// Machine says that the limit is all that the machine has left, so that no option raises it.
+	Machine bool
 }
 
-// Kind says that a higher limit would help.
-func (e *MemoryError) Kind() ErrorKind { return MemoryKind }
+// Kind says what would help: weights in bfloat16, a higher limit, or no option.
+func (e *MemoryError) Kind() ErrorKind {
+	switch {
+	case e.Half > 0:
+		return DTypeKind
+	case e.Machine:
+		return NoKind
+	}
+	return MemoryKind
+}
 
 // Error says what is needed, what the limit is, and what would make it fit.
 func (e *MemoryError) Error() string {
 	limit := "the limit is " + message.FormatBytes(e.Limit)
+	if e.Machine {
+		limit = "this machine has " + message.FormatBytes(e.Limit)
+	}
 	if e.Chosen {
 		limit += " (given)"
 	}
 	if e.Left != e.Limit {
 		limit += fmt.Sprintf(", of which %s are left for it", message.FormatBytes(e.Left))
 	}
-	return fmt.Sprintf("attribution: %s needs about %s, %s; %s, or allow more memory", e.What,
-		message.FormatBytes(e.Need), limit, e.Instead)
+	instead := e.Instead
+	switch e.Kind() {
+	case DTypeKind:
+		instead = "in bfloat16 it needs " + message.FormatBytes(e.Half)
+	case MemoryKind:
+		instead += ", or allow more memory"
+	}
+	name := e.Package
+	if name == "" {
+		name = "attribution"
+	}
+	return fmt.Sprintf("%s: %s needs about %s, %s; %s", name, e.What, message.FormatBytes(e.Need),
+		limit, instead)
 }

@@ -9,7 +9,9 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
+
+	"github.com/headwater-ml/headwater/internal/jsonread"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // Part is a stretch of the text of a conversation, as the model's chat template writes it. The
@@ -111,16 +113,13 @@ func (c Conversation) Asked() bool {
 // write it: a list of messages, or an object with the keys messages and tools. Other keys of the
 // object are not read. The error names the message and its key.
 func ParseConversation(text []byte) (c Conversation, err error) {
-	if !utf8.Valid(text) {
-		return c, errors.New("it is not valid UTF-8")
+	text = bytes.TrimSpace(text)
+	if err := jsonread.Check(text); err != nil {
+		return c, err
 	}
 	var list []json.RawMessage
 	var object struct{ Messages, Tools json.RawMessage }
-	text = bytes.TrimSpace(text)
-	switch {
-	case !json.Valid(text):
-		return c, notJSON(text)
-	case text[0] == '{':
+	if text[0] == '{' {
 		if err := json.Unmarshal(text, &object); err != nil {
 			return c, err
 		}
@@ -131,7 +130,7 @@ func ParseConversation(text []byte) (c Conversation, err error) {
 	}
 	if err := json.Unmarshal(text, &list); err != nil {
 		return c, fmt.Errorf("messages is %s; want a list of messages, or an object with one",
-			kindOfJSON(text))
+			message.KindOfJSON(text))
 	}
 	for i, m := range list {
 		var message Message
@@ -144,29 +143,6 @@ func ParseConversation(text []byte) (c Conversation, err error) {
 		c.Tools = object.Tools
 	}
 	return c, c.Check()
-}
-
-// notJSON says where a text stops being JSON.
-func notJSON(text []byte) error {
-	var wrong *json.SyntaxError
-	if err := json.Unmarshal(text, new(any)); errors.As(err, &wrong) {
-		before := text[:min(int(wrong.Offset), len(text))]
-		return fmt.Errorf("it is not valid JSON, line %d: %w", 1+bytes.Count(before, []byte("\n")),
-			wrong)
-	}
-	return errors.New("it is not valid JSON")
-}
-
-// kindOfJSON names the kind of a value.
-func kindOfJSON(text []byte) string {
-	kinds := map[byte]string{
-		'{': "an object", '[': "a list", '"': "a text", 'n': "null", 't': "true", 'f': "false",
-	}
-	text = bytes.TrimSpace(text)
-	if len(text) > 0 && kinds[text[0]] != "" {
-		return kinds[text[0]]
-	}
-	return "a number"
 }
 
 // MarshalJSON writes a message as OpenAI does.
@@ -185,7 +161,8 @@ func (m Message) MarshalJSON() ([]byte, error) {
 func (m *Message) UnmarshalJSON(text []byte) error {
 	var keys map[string]json.RawMessage
 	if json.Unmarshal(text, &keys) != nil || keys == nil {
-		return fmt.Errorf("it is %s; want an object with role and content", kindOfJSON(text))
+		return fmt.Errorf("it is %s; want an object with role and content",
+			message.KindOfJSON(text))
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, text); err != nil {
@@ -236,7 +213,7 @@ func (m *Message) setContent(content json.RawMessage) error {
 	}
 	if err := json.Unmarshal(content, &parts); err != nil {
 		return fmt.Errorf(`the key "content" is %s; want a text, or a list of parts such as `+
-			`{"type": "text", "text": …}`, kindOfJSON(content))
+			`{"type": "text", "text": …}`, message.KindOfJSON(content))
 	}
 	var all strings.Builder
 	for i, p := range parts {
@@ -264,7 +241,7 @@ func (c Conversation) Check() error {
 				"one of the two")
 		}
 	}
-	if c.Tools != nil && (!json.Valid(c.Tools) || kindOfJSON(c.Tools) != "a list") {
+	if c.Tools != nil && (!json.Valid(c.Tools) || message.KindOfJSON(c.Tools) != "a list") {
 		return Usagef("tools are no list in JSON; want them as OpenAI and transformers write them")
 	}
 	if c.Date != "" && c.Day().IsZero() {

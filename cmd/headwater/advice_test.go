@@ -11,7 +11,6 @@ import (
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/xlaplugin"
 	"github.com/headwater-ml/headwater/models"
-	"github.com/headwater-ml/headwater/models/transformer"
 )
 
 // Each kind of error of a library gets the flag or the command that helps, and no other error does.
@@ -21,10 +20,10 @@ func TestAdvice(t *testing.T) {
 		want string
 	}{
 		"results":          {&trace.MemoryError{}, "--max-memory"},
-		"pass":             {&transformer.MemoryError{}, "--max-memory"},
-		"weights":          {&models.MemoryError{Chosen: true}, "--max-memory"},
-		"half the weights": {&models.MemoryError{Chosen: true, Half: 1}, "--dtype bfloat16"},
-		"machine":          {&models.MemoryError{}, ""},
+		"pass":             {&trace.MemoryError{Package: "transformer"}, "--max-memory"},
+		"weights":          {&trace.MemoryError{Package: "models", Memory: trace.Memory{Chosen: true}}, "--max-memory"},
+		"half the weights": {&trace.MemoryError{Package: "models", Memory: trace.Memory{Chosen: true}, Half: 1}, "--dtype bfloat16"},
+		"machine":          {&trace.MemoryError{Package: "models", Machine: true}, ""},
 		"cache":            {&models.CacheError{Ref: "a/b@v1", Err: errors.New("broken")}, "headwater download a/b@v1 fetches it again"},
 		"no tokenizer":     {&models.NoTokenizerError{Err: errors.New("none")}, "headwater trace --ids"},
 		"no plugin":        {&xlaplugin.Error{Err: xlaplugin.ErrNone}, "headwater setup xla installs it"},

@@ -146,11 +146,8 @@ func (p *program) onTensors(
 	if err != nil {
 		return err
 	}
-	limit := models.LimitMemory(f.maxMemory)
-	in := attribution.Input{
-		Tensors: tensors, Budget: limit.Left(), Limit: limit.Bytes,
-		Chosen: limit.Chosen,
-	}
+	in := attribution.Input{Tensors: tensors, Memory: models.LimitMemory(f.maxMemory)}
+	left := in.Memory.Left
 	scale, err := scaleOf(file)
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.input, err)
@@ -158,7 +155,7 @@ func (p *program) onTensors(
 	if in, err = in.WithAttention(scale); err != nil {
 		return fmt.Errorf("%s: %w", f.input, err)
 	}
-	collectWithin(limit.Left())
+	collectWithin(left)
 	if err := use(out, file, in); err != nil {
 		return err
 	}

@@ -372,7 +372,7 @@ func TestBenchInput(t *testing.T) {
 		{"no cases", []string{"bench", "methods", "-i", "-"}, "\n", statusError, "standard input has no cases"},
 		{"no such field", []string{"bench", "methods", "-i", "-"}, `{"promt":"x"}`, statusError, `line 1: unknown key "promt"; did you mean prompt? known are "group"`},
 		{"field of another type", []string{"bench", "methods", "-i", "-"}, `{"prompt":7}`, statusError, `line 1: "prompt" is a number; want a string`},
-		{"field twice", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a","prompt":"b"}`, statusError, `line 1: key "prompt" is there twice`},
+		{"field twice", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a","prompt":"b"}`, statusError, `line 1: key "prompt" comes twice`},
 		{"no pair", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a","evidence":[[1]]}`, statusError, `"evidence, number 1" is [1]; want [begin,end]`},
 		{"a change without its text", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a","changes":[{"span":[0,1]}]}`, statusError, `"changes", number 1: it needs a "span" and a "text"`},
 		{"a change with another key", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a","changes":[{"span":[0,1],"text":"b","Form":true}]}`, statusError, `unknown key "Form"`},

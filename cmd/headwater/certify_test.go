@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/certificate"
 	"github.com/headwater-ml/headwater/models"
 )
@@ -63,8 +64,8 @@ func TestCertifyCountsGraphs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var memory *models.MemoryError
-	second := models.Options{Backend: "go", Beside: first.Held(), MaxMemory: 1}
+	var memory *trace.MemoryError
+	second := models.Options{Backend: "go", Beside: first.Memory().Held, MaxMemory: 1}
 	if _, err := models.Open("tiny", second); !errors.As(err, &memory) {
 		t.Fatalf("error %v, want one about memory", err)
 	}
@@ -72,7 +73,7 @@ func TestCertifyCountsGraphs(t *testing.T) {
 	limit := strconv.FormatInt(memory.Need+graphs/2, 10)
 	status, stdout, stderr := execute(t, "", "certify", "--backend", "xla", "--max-memory", limit)
 	if status != statusError || stdout != "" || !strings.Contains(stderr, "(--max-memory)") ||
-		!strings.Contains(stderr, "and the weights of tiny") {
+		!strings.Contains(stderr, "with the weights of tiny") {
 		t.Errorf("within %s bytes: status %d, %q, %q; want a refusal",
 			limit, status, stdout, stderr)
 	}

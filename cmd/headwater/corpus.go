@@ -24,7 +24,7 @@ func (p *program) corpusCommand() *cobra.Command {
 		Short: "explain a data set in shards, with one process or many tasks of a scheduler",
 		Long: "Corpus explains every record of a data set and writes the numbers as Parquet, one " +
 			"file a shard.\n" +
-			"INPUT and CORPUS are each a file, a folder or a bucket (s3://, gs://, azblob://). A " +
+			"INPUT and CORPUS are each a file, a folder or a bucket (s3://bucket/folder). A " +
 			"record is a line of JSON with\n\"id\" and \"text\", or \"id\", \"prompt\" and " +
 			"\"continuation\", or \"id\" and \"messages\"; a row of Parquet with\nthese " +
 			"columns; or a line of text. The second text of a pair is in \"pair\".\n" +
@@ -56,13 +56,12 @@ func placeArguments(names ...string) cobra.PositionalArgs {
 	}
 }
 
-// withCorpus opens the corpus of a place, and closes it after use.
+// withCorpus opens the corpus of a place.
 func withCorpus(ctx context.Context, name string, use func(*corpus.Corpus) error) error {
-	place, err := corpus.OpenPlace(ctx, name)
+	place, err := corpus.OpenPlace(name)
 	if err != nil {
 		return err
 	}
-	defer place.Close()
 	c, err := corpus.Open(ctx, place)
 	if err != nil {
 		return err
@@ -137,7 +136,6 @@ func (p *program) planCorpus(ctx context.Context, f corpusPlanFlags, input, to s
 	if err != nil {
 		return err
 	}
-	defer source.Close()
 	p.sayLeftOut(source.LeftOut)
 	m, err := p.open(ctx, f.modelFlags)
 	if err != nil {
@@ -177,11 +175,10 @@ func (p *program) planCorpus(ctx context.Context, f corpusPlanFlags, input, to s
 		return err
 	}
 	line.clear()
-	place, err := corpus.OpenPlace(ctx, to)
+	place, err := corpus.OpenPlace(to)
 	if err != nil {
 		return err
 	}
-	defer place.Close()
 	c, err := corpus.Create(ctx, place, plan)
 	if err != nil {
 		return err
@@ -360,7 +357,6 @@ func (p *program) runCorpus(ctx context.Context, f corpusRunFlags, c *corpus.Cor
 	if err != nil {
 		return err
 	}
-	defer r.Source.Close()
 	r.Explainer = corpus.Together{
 		Model: m, Options: c.Manifest.Options, Methods: c.Manifest.MethodNames(),
 	}

@@ -94,7 +94,7 @@ type corpusRow struct {
 // corpusRows returns the rows of a corpus by the numbers of their records.
 func corpusRows(t *testing.T, to string) map[string]corpusRow {
 	t.Helper()
-	place, err := corpus.OpenPlace(t.Context(), to)
+	place, err := corpus.OpenPlace(to)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -340,7 +340,9 @@ func TestCorpusRefusals(t *testing.T) {
 		{"folder of a pod", []string{"corpus", "template", "kubernetes", "OUT", "--image", "i"}, "", 2, "do not see the folder"},
 		{"name of a job", []string{"corpus", "template", "slurm", "OUT", "--name", "A b"}, "", 2, `--name "A b": want small letters`},
 		{"line break", []string{"corpus", "template", "slurm", "OUT", "--queue", "a\nb"}, "", 2, "letters, digits and @:_./- only"},
-		{"no bucket", []string{"corpus", "run", "s3://"}, "", 1, "-tags buckets"},
+		{"no bucket", []string{"corpus", "run", "s3://"}, "", 1, "the bucket s3:// cannot be opened"},
+		{"bucket of Google", []string{"corpus", "run", "gs://b/c"}, "", 1, "s3://BUCKET/FOLDER?endpoint=storage.googleapis.com"},
+		{"bucket of Azure", []string{"corpus", "run", "azblob://b/c"}, "", 1, "mount it with blobfuse2"},
 	})
 }
 

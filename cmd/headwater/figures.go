@@ -37,6 +37,8 @@ func (p *program) figuresCommand() *cobra.Command {
 			"It writes each figure as SVG and PDF, each table as CSV and Markdown, and " +
 			"index.html, " +
 			"which has all of them beside their claims and verdicts.\n" +
+			"A figure of attention focus shows another layer or head if its name says so: " +
+			"s3-fig1,layer=3,head=2.\n" +
 			"Each figure has an embedded model of its own; --model names another one for all. A " +
 			"figure that does not fit the model is left out, and a line and the page say why: " +
 			"the model lacks a part, has other classes, or a context that is too short. The " +
@@ -48,6 +50,7 @@ func (p *program) figuresCommand() *cobra.Command {
 		Example: `  headwater figures
   headwater figures s0 s1-fig1
   headwater figures --check --reduced
+  headwater figures s3-fig2,layer=3,head=2,sort_idx=1
   headwater figures --model smollm2 s0-depth`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			some, err := figures.Find(args...)

@@ -190,7 +190,7 @@ func (p *program) focus(ctx context.Context, f focusFlags, texts []string) error
 // focusFiles adds the texts of files to a report.
 func (p *program) focusFiles(ctx context.Context, f focusFlags, r *focus.Report) error {
 	limit := models.LimitMemory(f.maxMemory)
-	collectWithin(limit.Left())
+	collectWithin(limit.Left)
 	line := p.progress()
 	defer line.clear()
 	kept := 0.0 // bytes of the results of the files so far
@@ -208,7 +208,7 @@ func (p *program) focusFiles(ctx context.Context, f focusFlags, r *focus.Report)
 
 // addFile adds the text of a file to a report, and its bytes to those that results keep.
 func (f focusFlags) addFile(
-	r *focus.Report, path string, limit models.Limit, kept *float64,
+	r *focus.Report, path string, limit trace.Memory, kept *float64,
 ) error {
 	file, err := checkpoint.Open(path)
 	if err != nil {
@@ -222,7 +222,7 @@ func (f focusFlags) addFile(
 }
 
 func (f focusFlags) addTensors(
-	r *focus.Report, file *checkpoint.File, limit models.Limit, kept *float64,
+	r *focus.Report, file *checkpoint.File, limit trace.Memory, kept *float64,
 ) error {
 	tensors, wide, err := focusTensors(file, limit, f.ask.Head != nil, kept)
 	if err != nil {
@@ -252,7 +252,7 @@ const rowBytes = 300
 // that are float64, by name. withRows says that the rows of a head are kept. It returns a
 // [trace.MemoryError] before it reads a number if there is not enough memory.
 func focusTensors(
-	file *checkpoint.File, limit models.Limit, withRows bool, kept *float64,
+	file *checkpoint.File, limit trace.Memory, withRows bool, kept *float64,
 ) (tensors []trace.Tensor, wide map[string][]float64, err error) {
 	need := 0.0
 	pairs := 0.0 // T·S
@@ -285,12 +285,10 @@ func focusTensors(
 	if withRows {
 		*kept += rowBytes * pairs
 	}
-	if need += *kept; need > float64(limit.Left()) {
-		return nil, nil, &trace.MemoryError{
-			What: "focus on its tensors", Need: int64(min(need, 1e18)), Left: limit.Left(),
-			Limit: limit.Bytes, Chosen: limit.Chosen,
-			Instead: "give fewer layers or tokens",
-		}
+	need += *kept
+	err = limit.Check(need, "focus on its tensors", "give fewer layers or tokens")
+	if err != nil {
+		return nil, nil, err
 	}
 	for i := range tensors {
 		name := tensors[i].Name

@@ -34,14 +34,14 @@ func (p *program) reserve(bytes int64) {
 // keepWithin tells the garbage collector to keep to the memory that a model may take in addition to
 // the models that are open already.
 func (p *program) keepWithin(m *models.Model) {
-	limit, _ := m.MemoryLimit()
+	memory := m.Memory()
 	if m.Info().Backend == "go" {
-		p.outsideHeap -= m.UnusedHeap()
+		p.outsideHeap -= memory.Unused
 	} else {
-		p.outsideHeap += m.Held()
+		p.outsideHeap += memory.Held
 	}
-	p.modelBytes += m.Held()
+	p.modelBytes += memory.Held
 	// Half of what the budget leaves: the collector exceeds its limit by a few arrays.
-	spare := m.Budget() / 6
-	collectWithin(limit - codeBytes - p.outsideHeap - spare)
+	spare := memory.Left / 6
+	collectWithin(memory.Limit - codeBytes - p.outsideHeap - spare)
 }

@@ -1,15 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/headwater-ml/headwater/internal/jsonread"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
@@ -20,38 +19,23 @@ type object map[string]json.RawMessage
 
 // readObject reads one object whose keys are all known.
 func readObject(text []byte, known ...string) (object, error) {
-	if err := message.WholeCharacters(text); err != nil {
-		return nil, err
-	}
-	if err := validJSON(text); err != nil {
-		return nil, err
-	}
-	dec := json.NewDecoder(bytes.NewReader(text))
-	if first, err := dec.Token(); err != nil || first != json.Delim('{') {
-		return nil, fmt.Errorf("it is %s; want an object with %s", message.KindOfJSON(text),
-			quotedKeys(known))
+	r := jsonread.New(text)
+	if r.Kind() != '{' {
+		return nil, r.Not("an object with " + quotedKeys(known))
 	}
 	o := object{}
-	for dec.More() {
-		t, err := dec.Token()
-		if err != nil {
-			return nil, err // the text was checked
-		}
-		key, _ := t.(string) // an object has no other keys
+	err := r.Object(func(key string) (err error) {
 		if !slices.Contains(known, key) {
-			return nil, fmt.Errorf("unknown key %.60q; %sknown are %s",
+			return fmt.Errorf("unknown key %.60q; %sknown are %s",
 				key, message.DidYouMean(key, known), quotedKeys(known))
 		}
-		if _, twice := o[key]; twice {
-			return nil, fmt.Errorf("key %q is there twice", key)
-		}
-		var value json.RawMessage
-		if err := dec.Decode(&value); err != nil {
-			return nil, err
-		}
-		o[key] = value
+		o[key], err = r.Raw()
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
-	return o, nil
+	return o, r.End()
 }
 
 // has is whether a key has a value other than null.
@@ -106,25 +90,6 @@ func (o object) wholes(key string, all []json.RawMessage, most int) ([]int, erro
 		numbers[i] = n
 	}
 	return numbers, nil
-}
-
-// validJSON returns an error that says where a text stops being one JSON value.
-func validJSON(text []byte) error {
-	var all json.RawMessage
-	wrong := (*json.SyntaxError)(nil)
-	switch err := json.Unmarshal(text, &all); {
-	case err == nil:
-		return nil
-	case !errors.As(err, &wrong) || wrong.Offset < 1 || wrong.Offset > int64(len(text)):
-		return errors.New("it is not valid JSON")
-	case strings.HasPrefix(wrong.Error(), "unexpected end"):
-		return errors.New("it is not valid JSON: it ends too early")
-	case strings.HasSuffix(wrong.Error(), "after top-level value"):
-		return errors.New("there is more after the JSON object; want one object a line")
-	}
-	at := text[wrong.Offset-1:]
-	c, _ := utf8.DecodeRune(at)
-	return fmt.Errorf("it is not valid JSON: %q at byte %d cannot stand there", c, wrong.Offset)
 }
 
 func quotedKeys(keys []string) string {

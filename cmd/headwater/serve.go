@@ -37,7 +37,7 @@ func (p *program) serveCommand() *cobra.Command {
 			c.Backend, c.Log, c.Encode = flags.backend, p.stderr, encodeFile
 			c.Figures = server.Figures{Find: servedFigures, Draw: drawPicture}
 			c.Build = release()
-			collectWithin(models.LimitMemory(c.Memory).Bytes)
+			collectWithin(models.LimitMemory(c.Memory).Limit)
 			if remote {
 				return p.serveRemote(ctx, c)
 			}

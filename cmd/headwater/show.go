@@ -332,11 +332,6 @@ func (r recording) fits(layers, heads, T, n int) error {
 		return err
 	}
 	need := 4 * (int64(layers)*int64(heads)*int64(n)*int64(n) + int64(T)*int64(T)) // float32
-	if r.in.Budget > 0 && need > r.in.Budget {
-		return &trace.MemoryError{
-			What: fmt.Sprintf("the attention of %d tokens", n), Need: need, Left: r.in.Budget,
-			Limit: r.in.Limit, Chosen: r.in.Chosen, Instead: "record a shorter text",
-		}
-	}
-	return nil
+	return r.in.Memory.Check(float64(need), fmt.Sprintf("the attention of %d tokens", n),
+		"record a shorter text")
 }

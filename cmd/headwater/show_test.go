@@ -214,7 +214,7 @@ func TestRecording(t *testing.T) {
 			t.Errorf("%d ids (-want +got):\n%s", ids, diff)
 		}
 	}
-	in.Budget, in.Limit = 40, 100
+	in.Memory = trace.Memory{Left: 40, Limit: 100}
 	_, err := recording{in: in}.Trace(t.Context(), make([]int, 3), nil)
 	var memory *trace.MemoryError
 	if !errors.As(err, &memory) || memory.Need != 4*(18+9) {

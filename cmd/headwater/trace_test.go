@@ -273,7 +273,7 @@ func TestTraceRefusals(t *testing.T) {
 		{"special of ids", in("--taps", "logits", "--ids", "1", "--special", "on"), "", 2, "--special goes with --text"},
 		{"unknown model", in("--taps", "logits", "--ids", "1", "--model", "nope"), "", 1, "nope is neither a directory"},
 		{"no such folder", in("--taps", "logits", "--ids", "1", "-o", "OUT/x"), "", 1, "does not exist"},
-		{"more than memory", in("--model", "tiny", "--taps", "attention", "--max-memory", "1GB", "--ids", strings.Repeat("1,", 3000)+"1"), "", 1, "the mean over heads (attention-mean) needs 1.4 GB, or allow more (--max-memory)"},
+		{"more than memory", in("--model", "tiny", "--taps", "attention", "--max-memory", "1GB", "--ids", strings.Repeat("1,", 3000)+"1"), "", 1, "the mean over heads (attention-mean) needs 1.4 GB, or allow more memory (--max-memory)"},
 	})
 }
 

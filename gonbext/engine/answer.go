@@ -104,7 +104,7 @@ func (x *explaining) begin(first *attribution.Explanation) *attribution.Explanat
 	}
 	for name, r := range first.Methods {
 		e.Methods[name] = &attribution.Result{
-			Options: r.Options, Layers: r.Layers, Unit: r.Unit,
+			Options: r.Options, Facts: r.Facts, Layers: r.Layers, Unit: r.Unit,
 			Shape: [3]int{0, r.Shape[1], r.Shape[2]}, Data: []float64{}, Shown: []int{},
 		}
 		e.OtherMass[name] = []float64{}

@@ -151,7 +151,7 @@ func TestExplanationOfAnEncoder(t *testing.T) {
 	first := begun()
 	first.Model.Bidirectional = true
 	zero, one := 0, 1
-	m := &attribution.Map{Layers: []int{5}, Shape: [3]int{1, 2, 2}, Data: []float64{1, 0, 0.5, 0.5}, Unit: "share"}
+	m := &attribution.Map{Layers: []int{5}, Shape: [3]int{1, 2, 2}, Data: []float64{1, 0, 0.5, 0.5}, Unit: "share", Facts: attribution.Facts{Quantity: attribution.Share}}
 	client, _ := answering(
 		t,
 		engine.Event{Explanation: first},

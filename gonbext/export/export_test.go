@@ -35,7 +35,7 @@ func explanation() *attribution.Explanation {
 		Methods: map[string]*attribution.Result{
 			"rollout": {
 				Options: map[string]string{"residual": "0.5"}, Layers: []int{3, 4},
-				Shape: [3]int{2, 3, 2}, Shown: []int{1, 1}, Unit: "share of attention",
+				Shape: [3]int{2, 3, 2}, Shown: []int{1, 1}, Unit: "share of attention", Facts: attribution.Facts{Quantity: attribution.Share},
 				Data: []float64{.1, .2, .3, .4, .5, .4, .1, .2, .2, .3, .3, .4},
 			},
 			"flow": {
@@ -43,7 +43,7 @@ func explanation() *attribution.Explanation {
 				Shown: []int{0, 0}, Data: []float64{.6, .7, .8, .5, .5, .5}, Unit: "flow",
 			},
 			"direct": {
-				Options: map[string]string{"scorer": "direct"}, Layers: []int{4},
+				Options: map[string]string{"scorer": "direct"}, Facts: attribution.Facts{Scorer: true, Combined: true, AddsUp: true}, Layers: []int{4},
 				Shape: [3]int{2, 3, 1}, Shown: []int{0, 0}, Unit: "logit",
 				Data: []float64{-1, 0, 2, 1, math.Pi, -2},
 			},

@@ -71,7 +71,7 @@ func small(x int) int32 { return int32(x) } //nolint:gosec // see above
 
 // layerOf returns the layer of level k for token t, nil for a scorer without levels.
 func layerOf(r *attribution.Result, t, k int) *int32 {
-	if r.Options["scorer"] != "" && len(r.Layers) == 1 {
+	if r.Scorer && len(r.Layers) == 1 {
 		return nil
 	}
 	layer := small(r.Layer(t, k))

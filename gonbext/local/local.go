@@ -209,8 +209,8 @@ func opener(backend string) server.Opener {
 		if ctx.Err() != nil {
 			err = ctx.Err() // whether it ended the opening or came too late for that
 		}
-		var memory *models.MemoryError
-		if errors.As(err, &memory) && !memory.Chosen {
+		var memory *trace.MemoryError
+		if errors.As(err, &memory) && memory.Machine {
 			err = noMemory{err}
 		}
 		if err != nil {

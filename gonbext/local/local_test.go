@@ -87,7 +87,7 @@ func TestLimitOfARequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The program and the weights; a quarter of what is left stays free.
-	held := 1<<30 - m.(trace.Budgeted).Budget()/3*4
+	held := 1<<30 - m.(trace.Budgeted).Memory().Left/3*4
 	within := m.(loaded).Within
 	if view, err := within(held - 100); view != nil || err == nil ||
 		errors.Is(err, server.ErrMemory) {
@@ -97,7 +97,7 @@ func TestLimitOfARequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := view.(trace.Budgeted).Budget(); got < 2990 || got > 3010 {
+	if got := view.(trace.Budgeted).Memory().Left; got < 2990 || got > 3010 {
 		t.Errorf("%d bytes are left for a pass, want three quarters of 4000", got)
 	}
 	if _, ok := view.(trace.Tracer); !ok {
@@ -107,8 +107,8 @@ func TestLimitOfARequest(t *testing.T) {
 
 // TestErrorAboutMemory checks that a full machine and a low limit give different errors.
 func TestErrorAboutMemory(t *testing.T) {
-	err := error(noMemory{&models.MemoryError{What: "the weights"}})
-	var memory *models.MemoryError
+	err := error(noMemory{&trace.MemoryError{What: "the weights"}})
+	var memory *trace.MemoryError
 	if !errors.Is(err, server.ErrMemory) || !errors.As(err, &memory) ||
 		err.Error() != memory.Error() {
 		t.Errorf("error %v", err)
@@ -166,7 +166,7 @@ func TestMemoryOfTheEngine(t *testing.T) {
 		fails  string
 	}{
 		{"enough", 2 << 30, ""},
-		{"too little", program + one.WeightBytes() - 1000, "is the limit of all models of the engine"},
+		{"too little", program + one.Memory().Weights - 1000, "is the limit of all models of the engine"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir, err := os.MkdirTemp("", "hw") // a socket's path must be short

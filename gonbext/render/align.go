@@ -229,9 +229,11 @@ func withZeros(data []float64, n, m, levels int, from []int) []float64 {
 func withoutSpans(e *attribution.Explanation) {
 	for _, r := range e.Methods {
 		delete(r.Options, "spans")
+		r.Spans = false
 	}
 	for _, m := range e.Maps {
 		delete(m.Options, "spans")
+		m.Spans = false
 	}
 }
 

@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -93,6 +94,8 @@ type comparison struct {
 	// when the sinks are; see agree.
 	rows []string
 	all  string
+	// divided says that the rows of both sides were divided by the sum of their sizes.
+	divided bool
 	// sizes says that one side has signs and the other not, so that sizes are compared.
 	sizes bool
 	// warnings say how sides with different tokens were made to fit each other.
@@ -162,6 +165,7 @@ func keptLayers(r *attribution.Result) string {
 // check returns an error for sides that cannot be compared.
 func (c *comparison) check() error {
 	a, b := c.sides[0].Explanation, c.sides[1].Explanation
+	lifted := func(side int) bool { return c.result(side).Quantity == attribution.Lift }
 	switch m, n := len(a.Prompt.Texts), len(b.Prompt.Texts); {
 	case a.Model.Reads() != b.Model.Reads():
 		return usagef("a decoder and an encoder cannot be compared: one continues a text " +
@@ -172,7 +176,7 @@ func (c *comparison) check() error {
 			"tokens; %s", m, n, firstDifference(a.Prompt.Texts, b.Prompt.Texts))
 	case c.tokens() == 0:
 		return usagef("there is no generated token that both explanations have")
-	case c.result(0).lifted() != c.result(1).lifted():
+	case lifted(0) != lifted(1):
 		return usagef("lifts are ratios and can only be compared with lifts; %s has %s "+
 			"and %s has %s", message.Quote(c.sides[0].Method), c.result(0).Unit,
 			message.Quote(c.sides[1].Method), c.result(1).Unit)
@@ -187,15 +191,14 @@ func (c *comparison) check() error {
 	return nil
 }
 
-// sideResult is the result of a side.
-type sideResult struct{ *attribution.Result }
-
-func (r sideResult) lifted() bool { return strings.HasPrefix(r.Unit, "lift") }
-func (r sideResult) shares() bool { return strings.HasPrefix(r.Unit, "share") }
-
-func (c *comparison) result(side int) sideResult {
-	return sideResult{c.sides[side].Explanation.Methods[c.sides[side].Method]}
+// result returns the result of a side.
+func (c *comparison) result(side int) *attribution.Result {
+	return c.sides[side].Explanation.Methods[c.sides[side].Method]
 }
+
+// divided reports whether the rows of both sides were divided by the sum of their sizes, so that
+// their parts are no parts of a row.
+func (p *picture) divided() bool { return p.comparison != nil && p.comparison.divided }
 
 // tokens returns n, the number of generated tokens that both sides have rows of.
 func (c *comparison) tokens() int {
@@ -336,7 +339,7 @@ func (c *comparison) warn(e *attribution.Explanation) {
 // layer names the layer of a side that is shown of token t; "" if its values are not of one layer.
 func (c *comparison) layer(side, t int) string {
 	r := c.result(side)
-	if r.Combined() || r.Options["scorer"] != "" {
+	if r.Combined {
 		return ""
 	}
 	return r.LayerName(t, c.levelOf(side, t))
@@ -386,16 +389,16 @@ func (c *comparison) warnLayers(e *attribution.Explanation) {
 // fill adds the results: the level shown of both sides, and their difference.
 func (c *comparison) fill(e *attribution.Explanation) {
 	own := c.generatedColumns()
-	divided := c.result(0).shares() != c.result(1).shares() ||
-		!c.result(0).shares() && c.result(0).Unit != c.result(1).Unit
+	a, b := c.result(0), c.result(1)
+	c.divided = a.Quantity != b.Quantity || a.Quantity != attribution.Share && a.Unit != b.Unit
 	var rows, others [2][][]float64
 	var parts [2][]float64
 	for i := range c.sides {
 		r := c.level(i, own)
 		rows[i], others[i], parts[i] = c.values(i, own)
-		if divided {
+		if c.divided {
 			c.divide(i, rows[i], others[i], parts[i])
-			r.Unit = "share of the sizes of a row"
+			r.Unit, r.Quantity = "share of the sizes of a row", attribution.Share
 			r.Options["divided"] = "each row by the sum of its sizes, sinks excluded"
 		}
 		r.Data = slices.Concat(rows[i]...)
@@ -406,7 +409,7 @@ func (c *comparison) fill(e *attribution.Explanation) {
 		if !slices.ContainsFunc(parts[i], math.IsNaN) {
 			e.OtherMass[c.names[i]] = parts[i]
 		}
-		if maps := c.sides[i].Explanation.Maps; maps != nil && !divided {
+		if maps := c.sides[i].Explanation.Maps; maps != nil && !c.divided {
 			if e.Maps == nil {
 				e.Maps = map[string]*attribution.Map{}
 			}
@@ -414,7 +417,7 @@ func (c *comparison) fill(e *attribution.Explanation) {
 		}
 	}
 	signs := hasSigns(rows[0], others[0])
-	c.sizes = divided && signs != hasSigns(rows[1], others[1])
+	c.sizes = c.divided && signs != hasSigns(rows[1], others[1])
 	if c.sizes {
 		signed, other := "A", "B"
 		if !signs {
@@ -424,15 +427,14 @@ func (c *comparison) fill(e *attribution.Explanation) {
 			"have not; A − B and the agreement are of sizes.", signed, other))
 	}
 	d := c.level(0, own)
-	d.Unit, d.Options = c.unit(divided), map[string]string{}
-	if spans := c.result(0).Options["spans"]; spans != "" {
-		d.Options["spans"] = spans
-	}
+	d.Facts = attribution.Facts{Spans: d.Spans}
+	maps.DeleteFunc(d.Options, func(name, _ string) bool { return name != "spans" })
+	d.Unit, d.Quantity = c.difference()
 	minus := func(x, y []float64) []float64 {
 		z := make([]float64, min(len(x), len(y)))
 		for j := range z {
 			switch {
-			case c.result(0).lifted():
+			case d.Quantity == attribution.Lift:
 				z[j] = x[j] / y[j]
 			case c.sizes:
 				z[j] = math.Abs(x[j]) - math.Abs(y[j])
@@ -463,17 +465,17 @@ func hasSigns(lists ...[][]float64) bool {
 	return false
 }
 
-// unit returns the unit of the difference.
-func (c *comparison) unit(divided bool) string {
+// difference returns the unit and the quantity of the difference.
+func (c *comparison) difference() (string, attribution.Quantity) {
 	switch unit := c.result(0).Unit; {
-	case c.result(0).lifted():
-		return "lift of A divided by lift of B"
+	case c.result(0).Quantity == attribution.Lift:
+		return "lift of A divided by lift of B", attribution.Lift
 	case c.sizes:
-		return "share of the sizes in A minus that in B"
-	case divided || c.result(0).shares():
-		return "share in A minus share in B"
+		return "share of the sizes in A minus that in B", attribution.Share
+	case c.divided || c.result(0).Quantity == attribution.Share:
+		return "share in A minus share in B", attribution.Share
 	default:
-		return unit + " in A minus that in B"
+		return unit + " in A minus that in B", attribution.Amount
 	}
 }
 
@@ -509,7 +511,7 @@ func (c *comparison) generatedColumns() int {
 func (c *comparison) level(side, own int) *attribution.Result {
 	from := c.result(side)
 	r := &attribution.Result{
-		Unit: from.Unit, Options: map[string]string{},
+		Unit: from.Unit, Options: map[string]string{}, Facts: from.Facts,
 		Shape: [3]int{c.tokens(), from.Shape[1], 1},
 	}
 	for name, value := range from.Options {
@@ -695,7 +697,7 @@ func (p *picture) shareScale() {
 	for i := range p.views {
 		v := &p.views[i]
 		signed := v.top.signed
-		v.top = newScale(v.top.unit, all)
+		v.top = newScale(v.top.unit, v.result.Quantity, all)
 		v.top.signed = signed
 		v.top.digits = digits(v.top)
 		v.colors = v.top.tight(all)

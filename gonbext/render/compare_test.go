@@ -57,7 +57,7 @@ func TestCompareValues(t *testing.T) {
 		"value-zeroing": {0, 0.1, 0.2, 0.3, 0.2, 0.2, 0},
 	} {
 		r := &attribution.Result{
-			Unit: "share of attention", Layers: []int{5}, Shape: [3]int{n, m, 1},
+			Unit: "share of attention", Facts: attribution.Facts{Quantity: attribution.Share}, Layers: []int{5}, Shape: [3]int{n, m, 1},
 			Options: map[string]string{},
 		}
 		for range n {
@@ -184,7 +184,7 @@ func TestCompareSizes(t *testing.T) {
 	signed, shares := example(), example()
 	set := func(e *attribution.Explanation, unit string, row ...float64) {
 		r := &attribution.Result{
-			Unit: unit, Layers: []int{5}, Shape: [3]int{3, 7, 1}, Options: map[string]string{},
+			Unit: unit, Layers: []int{5}, Shape: [3]int{3, 7, 1}, Facts: ofUnit(unit),
 		}
 		for range 3 {
 			r.Data = append(r.Data, row...)
@@ -248,6 +248,7 @@ func TestNearTie(t *testing.T) {
 	} {
 		r := e.Methods[name]
 		r.Unit, r.Layers, r.Shown, r.Generated = "share of attention", []int{5}, nil, nil
+		r.Quantity = attribution.Share
 		r.Shape, r.Data, e.OtherMass[name] = [3]int{3, 7, 1}, nil, make([]float64, 3)
 		for range 3 {
 			r.Data = append(r.Data, row...)

@@ -225,9 +225,9 @@ func (b *page) scriptView(v *view, numbers bool, size *int, limit int) scriptVie
 	}
 	parts := v.result
 	if v.difference {
-		parts = b.comparison.result(0).Result
+		parts = b.comparison.result(0)
 	}
-	s.Maximum = !v.top.percent && !parts.AddsUp()
+	s.Maximum = !v.top.percent && !parts.AddsUp
 	switch {
 	case v.top.percent:
 		s.Kind = 0
@@ -426,7 +426,7 @@ func (b *page) addLevels(v *view, s *scriptView, size *int, limit int) {
 		}
 	}
 	*size += total
-	s.Levels, s.Layers, s.Combined = all, slices.Clone(r.Layers), r.Combined()
+	s.Levels, s.Layers, s.Combined = all, slices.Clone(r.Layers), r.Combined
 	s.Deep = v.deep
 	for t := range r.Shape[0] {
 		s.Shown = append(s.Shown, v.level(t))

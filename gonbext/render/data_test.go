@@ -24,8 +24,9 @@ func TestCodes(t *testing.T) {
 	} {
 		r := &attribution.Result{
 			Unit: c.unit, Layers: []int{0}, Shape: [3]int{n, m, 1},
-			Options: map[string]string{"scorer": "direct"},
+			Facts: ofUnit(c.unit),
 		}
+		r.Scorer = true
 		for i := range n * m {
 			x := c.others * math.Abs(math.Sin(float64(i*i+1)))
 			if i == 0 {

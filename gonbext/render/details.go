@@ -133,7 +133,7 @@ func (p *picture) rest(v *view, t int) string {
 	if own := p.ownPart(v, t); own != "" {
 		all = append(all, own)
 	}
-	if v.top.percent && v.result.Options["divided"] == "" {
+	if v.top.percent && !p.divided() {
 		_, parts := p.describeParts(v, t, 0)
 		all = append(all, parts...)
 	}

@@ -11,7 +11,7 @@ import (
 func TestChanged(t *testing.T) {
 	e := example()
 	r := &attribution.Result{
-		Unit: "share of attention", Layers: []int{5}, Shape: [3]int{3, 7, 1},
+		Unit: "share of attention", Facts: attribution.Facts{Quantity: attribution.Share}, Layers: []int{5}, Shape: [3]int{3, 7, 1},
 		Data: []float64{
 			0, 0.6, 0.3, 0.01, 0, 0, 0,
 			0, 0.6, 0.02, 0.3, 0, 0, 0,

@@ -74,7 +74,7 @@ func encoded(head trace.Head) *attribution.Explanation {
 	for name, m := range e.Maps {
 		L, T := m.Shape[0], m.Shape[1]
 		r := &attribution.Result{
-			Unit: m.Unit, Layers: m.Layers, Shape: [3]int{len(e.Steps), T, L},
+			Unit: m.Unit, Facts: m.Facts, Layers: m.Layers, Shape: [3]int{len(e.Steps), T, L},
 			Options: map[string]string{
 				"heads": "mean", "residual": "0.5",
 				"row": "position explained",
@@ -96,7 +96,9 @@ func encoded(head trace.Head) *attribution.Explanation {
 // ruled is a map of T tokens whose last one draws 40 % of every row and whose other shares follow a
 // rule.
 func ruled(T int, layers []int, unit string) *attribution.Map {
-	m := &attribution.Map{Unit: unit, Layers: layers, Shape: [3]int{len(layers), T, T}}
+	m := &attribution.Map{
+		Unit: unit, Facts: ofUnit(unit), Layers: layers, Shape: [3]int{len(layers), T, T},
+	}
 	for l := range layers {
 		for t := range T {
 			sum := 0.0
@@ -268,7 +270,7 @@ func TestTargetMaps(t *testing.T) {
 	T := len(long.Prompt.Texts)
 	long.Maps["rollout"] = ruled(T, []int{3}, "share of attention")
 	long.Methods["rollout"] = &attribution.Result{
-		Unit: "share of attention", Layers: []int{3},
+		Unit: "share of attention", Facts: attribution.Facts{Quantity: attribution.Share}, Layers: []int{3},
 		Shape: [3]int{2, T, 1}, Data: make([]float64, 2*T),
 	}
 	got := written(t, HTML{Heatmap: Heatmap{Explanation: long}})

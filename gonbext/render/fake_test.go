@@ -1,6 +1,8 @@
 package render
 
 import (
+	"strings"
+
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
@@ -46,7 +48,7 @@ func example() *attribution.Explanation {
 		}
 		n, m, l := len(e.Steps), len(prompt), len(layers)
 		r := &attribution.Result{
-			Unit: units[name], Layers: layers, Shape: [3]int{n, m, l},
+			Unit: units[name], Layers: layers, Shape: [3]int{n, m, l}, Facts: ofUnit(units[name]),
 			Options: map[string]string{
 				"heads": "mean", "residual": "0.5",
 				"row": "predicting position",
@@ -75,4 +77,10 @@ func example() *attribution.Explanation {
 		}
 	}
 	return e
+}
+
+// ofUnit returns the facts of values whose unit begins with "share" or "lift", or of amounts.
+func ofUnit(unit string) attribution.Facts {
+	of, _, _ := strings.Cut(unit, " ")
+	return attribution.Facts{Quantity: attribution.Quantity(of)}
 }

@@ -16,7 +16,7 @@ func farApart(m int, strong ...int) *attribution.Explanation {
 		Order:  []string{"raw"},
 	}
 	r := &attribution.Result{
-		Unit: "share of attention", Layers: []int{0}, Shape: [3]int{1, m, 1}, Shown: []int{0},
+		Unit: "share of attention", Facts: attribution.Facts{Quantity: attribution.Share}, Layers: []int{0}, Shape: [3]int{1, m, 1}, Shown: []int{0},
 		Data: make([]float64, m), Options: map[string]string{},
 	}
 	for j := range m {

@@ -245,8 +245,7 @@ func layersThatWrote(e *attribution.Explanation) []int {
 	last := e.Model.Layers - 1
 	for _, name := range e.Order {
 		r := e.Methods[name]
-		if r == nil || r.Combined() || r.Options["row"] != "predicting position" ||
-			r.Options["layers"] != fmt.Sprintf("0-%d", last) || len(r.Shown) != len(e.Steps) {
+		if r == nil || !r.LayerChosen || len(r.Shown) != len(e.Steps) {
 			continue
 		}
 		if slices.ContainsFunc(r.Shown, func(l int) bool { return l != last }) {

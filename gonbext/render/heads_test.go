@@ -269,9 +269,9 @@ func TestHeadsWrote(t *testing.T) {
 	own := func(change func(*attribution.Result)) Heads {
 		e := example()
 		e.Order, e.Model.Layers = []string{"raw"}, 3
-		r := &attribution.Result{Shown: []int{1, 0, 2}, Options: map[string]string{
-			"aggregation": "layer", "layers": "0-2", "row": "predicting position",
-		}}
+		r := &attribution.Result{
+			Shown: []int{1, 0, 2}, Facts: attribution.Facts{LayerChosen: true},
+		}
 		change(r)
 		e.Methods = map[string]*attribution.Result{"raw": r}
 		return attended(e, 3, 2)
@@ -334,9 +334,7 @@ func TestHeadsWrote(t *testing.T) {
 	}
 	for name, change := range map[string]func(*attribution.Result){
 		"all show the last layer": func(r *attribution.Result) { r.Shown = []int{2, 2, 2} },
-		"some of the layers":      func(r *attribution.Result) { r.Options["layers"] = "0-1" },
-		"own rows":                func(r *attribution.Result) { r.Options["row"] = "own row" },
-		"layers combined":         func(r *attribution.Result) { r.Options["aggregation"] = "rollout" },
+		"a layer that was given":  func(r *attribution.Result) { r.LayerChosen = false },
 		"a token without layer":   func(r *attribution.Result) { r.Shown = []int{1, 0} },
 	} {
 		if got := written(t, own(change)); strings.Contains(got, "wrote 1") {

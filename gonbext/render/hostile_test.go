@@ -57,6 +57,7 @@ func attacked(e *attribution.Explanation, r *rand.Rand) (*attribution.Explanatio
 			result.Options[option] = text()
 		}
 		result.Options[text()] = text()
+		result.Contrast, result.Explains = text(), trace.Quantity(text())
 		e.Order[i] = text()
 		e.Methods[e.Order[i]], e.OtherMass[e.Order[i]] = result, other
 		if m != nil {

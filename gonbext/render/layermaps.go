@@ -104,7 +104,7 @@ func (r Maps) open() *mapsPage {
 			attention: trace.Tensor{Shape: []int{L, 1, T, T}, Data: data},
 			L:         L, H: 1, T: T, m: len(r.Explanation.Prompt.Texts), sinks: make([]bool, T),
 		},
-		layers: &attribution.Result{Options: m.Options, Layers: m.Layers, Unit: m.Unit},
+		layers: &attribution.Result{Options: m.Options, Facts: m.Facts, Layers: m.Layers},
 		method: r.Method,
 	}
 	p.words.title = "Targets × sources: what every token has from every token"
@@ -124,7 +124,7 @@ func (r Maps) open() *mapsPage {
 			}
 		}
 	}
-	p.own.top = newScale(m.Unit, values)
+	p.own.top = newScale(m.Unit, m.Quantity, values)
 	p.own.colors = p.own.top.tight(values)
 	p.colors = p.own.colors
 	return p
@@ -154,7 +154,7 @@ func (r Maps) sinks(p *mapsPage) []bool {
 		})
 		return append(marks, make([]bool, p.T-len(marks))...)
 	}
-	if strings.HasPrefix(r.Map.Unit, "share") {
+	if r.Map.Quantity == attribution.Share {
 		return p.findSinks()
 	}
 	return make([]bool, p.T)
@@ -398,7 +398,7 @@ func (p *mapsPage) data(left int) string {
 	d := mapsData{
 		ID: p.id() + "m", M: p.m, Palette: p.palette.number(), Kind: 2, T: p.T, Query: p.query,
 		Open: slices.Index(p.levels, p.layer), Both: p.e.Model.Bidirectional,
-		Combined: p.layers.Combined(), Limit: p.own.linear(p.colors.limit),
+		Combined: p.layers.Combined, Limit: p.own.linear(p.colors.limit),
 		Digits: p.own.cellDigits(), Power: p.own.top.power,
 	}
 	switch {

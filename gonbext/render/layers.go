@@ -141,7 +141,7 @@ func (p *layersPage) rescale(v *view) {
 			}
 		}
 	}
-	v.top = newScale(v.result.Unit, values)
+	v.top = newScale(v.result.Unit, v.result.Quantity, values)
 	v.colors, v.beyond = v.top.tight(values), false
 	for _, x := range values {
 		v.beyond = v.beyond || !v.top.lift && math.Abs(x) > v.colors.limit*(1+slack)
@@ -398,7 +398,7 @@ func (v *view) sums(separator string) string {
 
 // in says which layers the value of level k is from: "in layer 3" or "up to layer 3".
 func in(v *view, t, k int) string {
-	if v.result.Combined() {
+	if v.result.Combined {
 		return v.result.LayerName(t, k)
 	}
 	return "in " + v.result.LayerName(t, k)
@@ -442,7 +442,7 @@ func (p *layersPage) numbers(left int) string {
 	for _, panel := range p.drawn {
 		v := &p.views[panel.view]
 		one := layersPanel{
-			Combined: v.result.Combined(), Percent: v.top.percent, Lift: v.top.lift,
+			Combined: v.result.Combined, Percent: v.top.percent, Lift: v.top.lift,
 		}
 		if v.has(panel.token) {
 			one.Layers = v.result.Layers

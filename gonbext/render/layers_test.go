@@ -103,9 +103,7 @@ func TestLayersGenerated(t *testing.T) {
 func TestLayersCombined(t *testing.T) {
 	e := example()
 	r := e.Methods["value-zeroing"]
-	if r.Options["aggregation"] = "rollout"; !r.Combined() {
-		t.Fatal("rollout does not combine layers")
-	}
+	r.Combined = true
 	l := Layers{Heatmap: Heatmap{Explanation: e, Methods: []string{"value-zeroing"}}}
 	p := l.open(false)
 	said := p.strongest(&p.views[0], 1)
@@ -281,7 +279,7 @@ func TestLayerLabels(t *testing.T) {
 // TestSums reads once on a page and in a text that lines of layers are sums, of a scorer alone.
 func TestSums(t *testing.T) {
 	e := sizedBy(3, 12, 3, "rollout", "flow")
-	e.Methods["flow"].Options = map[string]string{"scorer": "direct"}
+	e.Methods["flow"].Scorer = true
 	const sums = "sums of layers 0 to the line's"
 	for _, picture := range []io.WriterTo{
 		Layers{Heatmap: Heatmap{Explanation: e}},
@@ -293,7 +291,7 @@ func TestSums(t *testing.T) {
 			t.Errorf("%T says it %d times, want once", picture, n)
 		}
 	}
-	delete(e.Methods["flow"].Options, "scorer")
+	e.Methods["flow"].Scorer = false
 	if strings.Contains(written(t, Layers{Heatmap: Heatmap{Explanation: e}}), sums) {
 		t.Error("lines of methods that are no scorer are said to be sums")
 	}

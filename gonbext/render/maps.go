@@ -62,7 +62,7 @@ func (b *page) targetMap(v *view, level int) {
 	}
 	// A range of its own, because the rows of targets that are not explained may be larger.
 	own := *v
-	own.top = newScale(m.Unit, values)
+	own.top = newScale(m.Unit, m.Quantity, values)
 	own.colors = own.top.tight(values)
 	low, high := own.colors.ends()
 	b.printf(`<details class="hw-a" style="%s"><summary style="cursor:pointer">targets × sources, `+

@@ -452,7 +452,7 @@ func (b *page) noLayers(v *view) string {
 	switch {
 	case v.result.Layers[0] == attribution.LayerByToken:
 		how = "with --all-layers or --view layers, or in a cell AllLayers: true of the options"
-	case v.result.Options["aggregation"] == "flow":
+	case v.result.TopOnly:
 		how = "with --all-levels or --view layers, or in a cell AllLevels: true of the options"
 	default:
 		return ""

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/headwater-ml/headwater/attribution"
 )
 
 // over returns the colour of a paint over a background, as a browser draws it.
@@ -184,8 +186,8 @@ func TestPalettesColorBlind(t *testing.T) {
 }
 
 func TestStep(t *testing.T) {
-	signed := newScale("score", []float64{-2, 1.1}).tight([]float64{-2, 1.1})
-	lift := newScale("lift", []float64{0.3, 3})
+	signed := newScale("score", attribution.Amount, []float64{-2, 1.1}).tight([]float64{-2, 1.1})
+	lift := newScale("lift", attribution.Lift, []float64{0.3, 3})
 	for _, c := range []struct {
 		name string
 		s    scale
@@ -221,7 +223,7 @@ func TestTight(t *testing.T) {
 		{[]float64{2}, 2},
 		{nil, 1},
 	} {
-		got := newScale("score", c.values).tight(c.values).limit
+		got := newScale("score", attribution.Amount, c.values).tight(c.values).limit
 		if math.Abs(got-c.want) > 1e-12 {
 			t.Errorf("limit of %v is %v, want %v", c.values, got, c.want)
 		}

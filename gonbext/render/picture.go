@@ -163,10 +163,10 @@ func (p *picture) view(name string, layer *int, generated bool) view {
 		}
 	}
 	shown := cut(top, p.rowLimit(&v))
-	v.top = newScale(r.Unit, shown)
+	v.top = newScale(r.Unit, r.Quantity, shown)
 	if v.colors = v.top.tight(shown); len(top) == 0 {
 		// No row is coloured, but other layers may be.
-		v.colors = newScale(r.Unit, others).tight(others)
+		v.colors = newScale(r.Unit, r.Quantity, others).tight(others)
 	}
 	for _, x := range top {
 		v.above = v.above || !v.top.lift && math.Abs(x) > v.top.limit*(1+slack)

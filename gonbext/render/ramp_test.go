@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
 )
 
@@ -121,7 +122,7 @@ func TestRampEnds(t *testing.T) {
 
 // A value outside a cell has no unit of its own: it can be read alone.
 func TestSmallValues(t *testing.T) {
-	s := newScale("score", []float64{-3e-5, 2e-5})
+	s := newScale("score", attribution.Amount, []float64{-3e-5, 2e-5})
 	for v, want := range map[float64]string{
 		-2.55e-5: "-2.55e-05", 1.2e-6: "+1.2e-06", 0: "0",
 		math.NaN(): "NaN",
@@ -134,7 +135,7 @@ func TestSmallValues(t *testing.T) {
 		0.1: "", 0.05: "×10⁻³", 0.001: "×10⁻³",
 		0.0005: "×10⁻⁶", 1e-12: "×10⁻¹²", 300: "",
 	} {
-		if got := newScale("score", []float64{limit}).times(); got != want {
+		if got := newScale("score", attribution.Amount, []float64{limit}).times(); got != want {
 			t.Errorf("unit of numbers up to %v: %q, want %q", limit, got, want)
 		}
 	}
@@ -142,7 +143,7 @@ func TestSmallValues(t *testing.T) {
 
 // A row of small values has more digits than the scale, which is that of the largest row.
 func TestScaleUpTo(t *testing.T) {
-	signed := newScale("score", []float64{-3, 2})
+	signed := newScale("score", attribution.Amount, []float64{-3, 2})
 	for _, c := range []struct {
 		name    string
 		s       scale
@@ -153,8 +154,8 @@ func TestScaleUpTo(t *testing.T) {
 		{"a fiftieth", signed, 0.06, "+0.043"},
 		{"nothing", signed, 0, "+0.04"},
 		{"next to nothing", signed, 1e-9, "+0.04"},
-		{"shares", newScale("share", []float64{0.5}), 0.06, "4.3"},
-		{"in a unit of its own", newScale("score", []float64{-0.03}), 0.002, "+43.0"},
+		{"shares", newScale("share", attribution.Share, []float64{0.5}), 0.06, "4.3"},
+		{"in a unit of its own", newScale("score", attribution.Amount, []float64{-0.03}), 0.002, "+43.0"},
 	} {
 		if got := c.s.upTo(c.largest).number(0.043); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
@@ -201,7 +202,7 @@ func TestScale(t *testing.T) {
 		{"no negative zero", "flow", []float64{1}, -0.001, -0.001, "0", "1", "0.00"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := newScale(c.unit, c.values)
+			s := newScale(c.unit, ofUnit(c.unit).Quantity, c.values)
 			if got := s.at(c.value); got != c.at && !(math.IsNaN(got) && math.IsNaN(c.at)) {
 				t.Errorf("at(%v) = %v, want %v", c.value, got, c.at)
 			}

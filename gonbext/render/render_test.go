@@ -90,7 +90,7 @@ func TestHTML(t *testing.T) {
 func lifted() *attribution.Explanation {
 	e := example()
 	r := e.Methods["rollout"]
-	r.Unit = "lift (1 = uniform attention)"
+	r.Unit, r.Quantity = "lift (1 = uniform attention)", attribution.Lift
 	for i := range r.Data {
 		r.Data[i] = math.Exp2(float64(i%9) - 4)
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/headwater-ml/headwater/attribution"
 )
 
 // scale maps the values of one method to colours and numbers. Its range is the same for every
@@ -26,14 +28,13 @@ type scale struct {
 // 1.0000000000000002.
 const slack = 1e-6
 
-// newScale returns a scale for values of a unit, as in [attribution.Result.Unit]. Its limit is the
+// newScale returns a scale for values of a quantity and its unit. Its limit is the
 // smallest of 1, 2, 5 ×10^k that is not below the largest finite magnitude, and at most 1 for
 // shares. For lifts it is a power of 2, at least 2. If there are no finite values, or all are
 // nearly neutral (below 1e-300), the limit is 1, or 2 for lifts.
-func newScale(unit string, values []float64) scale {
+func newScale(unit string, of attribution.Quantity, values []float64) scale {
 	s := scale{
-		unit: unit, percent: strings.HasPrefix(unit, "share"),
-		lift: strings.HasPrefix(unit, "lift"),
+		unit: unit, percent: of == attribution.Share, lift: of == attribution.Lift,
 	}
 	largest := 0.0
 	for _, v := range values {
@@ -95,7 +96,7 @@ const outlier = 4
 func (p *picture) rowLimit(views ...*view) float64 {
 	var maxima []float64
 	for _, v := range views {
-		if v.wrong != "" || strings.HasPrefix(v.result.Unit, "lift") {
+		if v.wrong != "" || v.result.Quantity == attribution.Lift {
 			return math.Inf(1)
 		}
 		for t := range v.result.Shape[0] {

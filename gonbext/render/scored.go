@@ -4,21 +4,23 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+
+	"github.com/headwater-ml/headwater/attribution"
 )
 
 // scorer reports whether a method is a scorer. Its values belong to the whole model and to one
 // prediction.
-func (v *view) scorer() bool { return v.wrong == "" && v.result.Options["scorer"] != "" }
+func (v *view) scorer() bool { return v.wrong == "" && v.result.Scorer }
 
 // alike reports whether values say how alike two states are, and not what came from a source.
-func (v *view) alike() bool { return v.wrong == "" && v.result.Options["tensor"] != "" }
+func (v *view) alike() bool { return v.wrong == "" && v.result.Quantity == attribution.Cosine }
 
 // contrast returns the token or class that a prediction is compared with, or "" if there is none.
 func (v *view) contrast() string {
-	if v.wrong != "" || v.result.Options["contrast"] == "" {
+	if v.wrong != "" || v.result.Contrast == "" {
 		return ""
 	}
-	return tokenName(v.result.Options["contrast"])
+	return tokenName(v.result.Contrast)
 }
 
 // reading returns how to read the values, for the legend: their layer, what their signs mean, and
@@ -51,13 +53,13 @@ func (p *picture) scored(v *view, t int) string {
 	if !v.scorer() || t >= len(p.e.Steps) {
 		return ""
 	}
-	against, what := v.contrast(), Visible(v.result.Options["quantity"], 20)
+	against, what := v.contrast(), Visible(string(v.result.Explains), 20)
 	s := ""
 	if against != "" {
 		s = tokenName(p.e.Steps[t].Text) + " rather than " + against
 		what += " difference"
 	}
-	if t >= len(v.result.Explained) || v.result.Options["quantity"] == "" {
+	if t >= len(v.result.Explained) || v.result.Explains == "" {
 		return s
 	}
 	if s != "" {
@@ -65,8 +67,8 @@ func (p *picture) scored(v *view, t int) string {
 	}
 	explained := v.result.Explained[t]
 	s += what + " " + figure(explained)
-	if n := v.result.Options["foils"]; n != "" {
-		s += " above the mean of the next " + Visible(n, 20)
+	if n := v.result.Foils; n > 0 {
+		s += fmt.Sprintf(" above the mean of the next %d", n)
 	}
 	w := v.rowParts(t)
 	if t >= len(v.result.Residue) || math.IsNaN(w.generated) {

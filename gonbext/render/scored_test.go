@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
 // scoredExample is the example with scorers: one of small values without parts, one whose parts
@@ -30,6 +31,9 @@ func scoredExample() *attribution.Explanation {
 				"scorer": name, "quantity": "logit", "contrast": " is",
 				"row": "prediction",
 			},
+			Facts: attribution.Facts{
+				Scorer: true, Combined: true, AddsUp: true, Explains: trace.Logit, Contrast: " is",
+			},
 		}
 		for t := range 3 {
 			for j := range 7 {
@@ -43,6 +47,7 @@ func scoredExample() *attribution.Explanation {
 	e.Methods["parts"].Residue = []float64{0.5657, 0, -0.248}
 	e.Methods["way"].Residue = []float64{0.9, 0.5, 1e-9}
 	e.Methods["way"].Options["quantity"] = "probability"
+	e.Methods["way"].Explains = trace.Probability
 	e.Methods["way"].Explained = []float64{0.9312, 0.4, 0.9991}
 	return e
 }
@@ -56,7 +61,10 @@ func groupedExample(t *testing.T, by string) *attribution.Explanation {
 		"rollout": "rollout", "flow": "flow",
 		"value-zeroing": "layer",
 	} {
-		e.Methods[name].Options["aggregation"] = aggregation
+		r := e.Methods[name]
+		r.Options["aggregation"] = aggregation
+		r.Combined, r.AddsUp = aggregation != "layer", aggregation != "flow"
+		r.TopOnly = aggregation == "flow"
 	}
 	d, err := attribution.ParseGrouping(by)
 	if err != nil {
@@ -105,7 +113,7 @@ func TestScoredRows(t *testing.T) {
 	}
 	e := scoredExample()
 	e.Methods["parts"].Explained, e.Methods["parts"].Residue = nil, nil // of another program
-	delete(e.Methods["small"].Options, "contrast")
+	e.Methods["small"].Contrast = ""
 	e.OtherMass = nil
 	p = Heatmap{Explanation: e}.picture(true)
 	for i, want := range []string{"logit 8.56", "are rather than is", "are rather than is: " +
@@ -114,7 +122,7 @@ func TestScoredRows(t *testing.T) {
 			t.Errorf("%s says %q, want %q", p.views[i].name, got, want)
 		}
 	}
-	e.Methods["small"].Options["foils"] = "5"
+	e.Methods["small"].Foils = 5
 	want := "logit 8.56 above the mean of the next 5"
 	if got := p.scored(&p.views[0], 0); got != want {
 		t.Errorf("with foils it says %q, want %q", got, want)
@@ -201,7 +209,8 @@ func TestHostileContrast(t *testing.T) {
 	} {
 		e := scoredExample()
 		for _, r := range e.Methods {
-			if r.Options["contrast"] != "" {
+			if r.Contrast != "" {
+				r.Contrast, r.Explains, r.By = contrast, trace.Quantity(contrast), contrast
 				for _, option := range []string{"contrast", "quantity", "by", "spans"} {
 					r.Options[option] = contrast
 				}

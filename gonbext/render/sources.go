@@ -355,7 +355,7 @@ func sourceScales(r *sources.Result) []scale {
 		for j, v := range s.Values {
 			values[j] = float64(v)
 		}
-		of := newScale(s.Unit, values)
+		of := newScale(s.Unit, attribution.Amount, values)
 		of.signed = true
 		of.power, of.digits = 0, 2
 		all = append(all, of)

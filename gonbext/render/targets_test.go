@@ -33,6 +33,10 @@ func turns() *attribution.Explanation {
 				"scorer": "occlusion", "by": "turn", "spans": "taken away together",
 				"target": "sentence:1",
 			},
+			Facts: attribution.Facts{
+				Scorer: true, Combined: true, AddsUp: true, Spans: true, By: "turn",
+				Target: "sentence:1",
+			},
 			Layers: []int{0}, Shape: [3]int{2, 3, 1}, Data: []float64{0, 4, 1, 1, -2, 1},
 			Generated: [][]float64{{40}, {3, 0}}, Unit: "sum over the target's tokens of nats",
 		}},

@@ -46,7 +46,7 @@ func (t *text) rowEnd(v *view, i int, label string) {
 		t.wrapped(label+"    ", t.comparison.rows[i])
 		return
 	}
-	if !v.top.percent || v.result.Options["divided"] != "" {
+	if !v.top.percent || t.divided() {
 		if sinks := v.sinkNames(t.picture, i); sinks != "" {
 			t.wrapped(label+"    ", "sink "+sinks)
 		}
@@ -54,7 +54,7 @@ func (t *text) rowEnd(v *view, i int, label string) {
 		return
 	}
 	whole, parts := t.describeParts(v, i, t.top)
-	if v.result.Options["aggregation"] != "" && !v.result.Combined() &&
+	if !v.result.Combined &&
 		(len(v.result.Layers) > 1 || v.result.Layers[0] == attribution.LayerByToken) {
 		parts = append(parts, v.layer(i)) // the legend cannot say which, it may be another for each
 	}

@@ -84,10 +84,9 @@ func wordsFor(e *attribution.Explanation) words {
 }
 
 // grouped reports whether the columns of an explanation are spans of several tokens.
-// [attribution.Explanation.Group] sets the option spans in its results.
 func grouped(e *attribution.Explanation) bool {
 	for _, r := range e.Methods {
-		if r != nil && r.Options["spans"] != "" {
+		if r != nil && r.Spans {
 			return true
 		}
 	}

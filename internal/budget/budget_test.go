@@ -15,19 +15,13 @@ type plain struct{ trace.Model }
 // budgeted is a model with a budget.
 type budgeted struct {
 	plain
-	left int64
+	memory trace.Memory
 }
 
-func (b budgeted) Budget() int64 { return b.left }
+func (b budgeted) Memory() trace.Memory { return b.memory }
 
-// limited is a model that also knows the limit of the process.
-type limited struct {
-	budgeted
-	limit  int64
-	chosen bool
-}
-
-func (l limited) MemoryLimit() (int64, bool) { return l.limit, l.chosen }
+// left is a model that knows no more than what is left.
+func left(bytes int64) trace.Model { return budgeted{memory: trace.Memory{Left: bytes}} }
 
 func TestCheck(t *testing.T) {
 	for _, c := range []struct {
@@ -38,20 +32,20 @@ func TestCheck(t *testing.T) {
 	}{
 		{"the default fits", plain{}, 4e9, nil},
 		{"more than the default", plain{}, 4e9 + 1, refusal(4e9+1, 4e9, 4e9, false)},
-		{"a budget of 0 is unknown", budgeted{left: 0}, 4e9, nil},
-		{"the budget fits", budgeted{left: 100}, 100, nil},
-		{"more than the budget", budgeted{left: 100}, 101, refusal(101, 100, 100, false)},
+		{"a budget of 0 is unknown", left(0), 4e9, nil},
+		{"the budget fits", left(100), 100, nil},
+		{"more than the budget", left(100), 101, refusal(101, 100, 100, false)},
 		{
 			"more than the rest of a limit",
-			limited{budgeted{left: 100}, 300, true},
+			budgeted{memory: trace.Memory{Left: 100, Limit: 300, Chosen: true}},
 			200,
 			refusal(200, 100, 300, true),
 		},
 		{
 			"more than an integer holds",
-			budgeted{left: math.MaxInt64},
+			left(math.MaxInt64),
 			math.Inf(1),
-			refusal(MaxNeed, math.MaxInt64, math.MaxInt64, false),
+			refusal(1<<62, math.MaxInt64, math.MaxInt64, false),
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -78,7 +72,7 @@ func TestCheck(t *testing.T) {
 // refusal returns the error that TestCheck expects.
 func refusal(need, left, limit int64, chosen bool) *trace.MemoryError {
 	return &trace.MemoryError{
-		What: "flow of 9 tokens", Need: need, Left: left, Limit: limit, Chosen: chosen,
-		Instead: "explain fewer tokens",
+		What: "flow of 9 tokens", Need: need, Instead: "explain fewer tokens",
+		Memory: trace.Memory{Left: left, Limit: limit, Chosen: chosen},
 	}
 }

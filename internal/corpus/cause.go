@@ -6,60 +6,23 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
+
+	"github.com/headwater-ml/headwater/internal/corpus/bucket"
 )
 
-// answer is an answer of the server of a bucket that is an error.
-type answer struct {
-	status        int    // of HTTP, 0 if it is not known
-	code, message string // "" if there are none
+// refused reports whether the same request would be refused again.
+func refused(a *bucket.Answer) bool {
+	return a.Status == http.StatusUnauthorized || a.Status == http.StatusForbidden
 }
 
-// Error says what the server answers.
-func (a answer) Error() string {
-	what := a.code
-	if what == "" {
-		what = strings.TrimSpace(fmt.Sprintf("%d %s", a.status, http.StatusText(a.status)))
-	}
-	if a.message == "" || a.message == what {
-		return "the server answers " + what
-	}
-	return fmt.Sprintf("the server answers %s: %s", what, strings.TrimSuffix(a.message, "."))
-}
-
-// refusal reports whether the same request would be refused again.
-func (a answer) refusal() bool {
-	return a.status == http.StatusUnauthorized || a.status == http.StatusForbidden
-}
-
-// noBucket reports whether the bucket does not exist.
-func (a answer) noBucket() bool { return a.code == "NoSuchBucket" || a.code == "ContainerNotFound" }
-
-// answerOf returns what the server answered, and false if the error is not about an answer.
-func answerOf(err error) (answer, bool) {
-	if BucketClients.Answer != nil {
-		if status, code, message := BucketClients.Answer(err); status != 0 {
-			return answer{status, code, message}, true
-		}
-	}
-	// A client of S3 has this for every answer of the server that is an error.
-	var said interface {
-		error
-		ErrorCode() string
-		ErrorMessage() string
-	}
-	if !errors.As(err, &said) {
-		return answer{}, false
-	}
-	a := answer{code: said.ErrorCode(), message: said.ErrorMessage()}
-	var status interface {
-		error
-		HTTPStatusCode() int
-	}
-	if errors.As(err, &status) {
-		a.status = status.HTTPStatusCode()
-	}
-	return a, true
+// wrong reports whether the address or the request is wrong, so that another attempt cannot help.
+func wrong(a *bucket.Answer) bool {
+	return slices.Contains([]string{
+		"AuthorizationHeaderMalformed", "EntityTooLarge", "InvalidArgument", "InvalidRequest",
+		"NotImplemented", "PermanentRedirect",
+	}, a.Code)
 }
 
 // bucketCause returns the error of a bucket in the words of its server or of the system. The client
@@ -68,7 +31,7 @@ func bucketCause(err error) error {
 	if late := (*lateError)(nil); errors.As(err, &late) {
 		return late
 	}
-	if answer, ok := answerOf(err); ok {
+	if answer := (*bucket.Answer)(nil); errors.As(err, &answer) {
 		return answer
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {

@@ -8,14 +8,9 @@ import (
 	"os"
 	"syscall"
 	"testing"
+
+	"github.com/headwater-ml/headwater/internal/corpus/bucket"
 )
-
-// answered is an answer of an S3 server, as its client returns it.
-type answered struct{ code, message string }
-
-func (a answered) Error() string        { return "api error " + a.code }
-func (a answered) ErrorCode() string    { return a.code }
-func (a answered) ErrorMessage() string { return a.message }
 
 func TestBucketCause(t *testing.T) {
 	address := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 9000}
@@ -27,9 +22,11 @@ func TestBucketCause(t *testing.T) {
 		err  error
 		want string
 	}{
-		{answered{"SlowDown", "Please reduce your request rate."}, "the server answers SlowDown: " +
-			"Please reduce your request rate"},
-		{answered{"NotFound", ""}, "the server answers NotFound"},
+		{
+			&bucket.Answer{Status: 503, Code: "SlowDown", Message: "Please reduce your rate."},
+			"the server answers SlowDown: Please reduce your rate",
+		},
+		{&bucket.Answer{Status: 404}, "the server answers 404 Not Found"},
 		{refused, "127.0.0.1:9000: connection refused"},
 		{io.ErrUnexpectedEOF, "the server ended the connection"},
 		{errors.New("checksum did not match\nRESPONSE 200"), "checksum did not match"},

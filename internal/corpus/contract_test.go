@@ -13,9 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"gocloud.dev/blob/memblob"
-
 	"github.com/headwater-ml/headwater/internal/corpus"
+	"github.com/headwater-ml/headwater/internal/corpus/bucket/buckettest"
 )
 
 // The bytes of a corpus do not depend on the number of workers, on how tasks divide the shards, or
@@ -38,7 +37,7 @@ func TestEqualBytes(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			p, _ := folder(t)
 			if c.bucket {
-				p = corpus.BucketPlace("mem://", memblob.OpenBucket(nil), "some/folder")
+				p = bucketPlace(t, buckettest.New(t), "some/folder")
 			}
 			made := create(t, p, m)
 			for task := c.tasks - 1; task >= 0; task-- {
@@ -118,7 +117,7 @@ func TestTwoOfOneShard(t *testing.T) {
 	for _, bucket := range []bool{false, true} {
 		p, _ := folder(t)
 		if bucket {
-			p = corpus.BucketPlace("mem://", memblob.OpenBucket(nil), "")
+			p = bucketPlace(t, buckettest.New(t), "")
 		}
 		c := create(t, p, m)
 		var begun, done sync.WaitGroup
@@ -158,7 +157,7 @@ func TestWorkerProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := corpus.OpenPlace(t.Context(), dir)
+	p, err := corpus.OpenPlace(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

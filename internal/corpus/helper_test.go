@@ -16,6 +16,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/internal/corpus"
+	"github.com/headwater-ml/headwater/internal/corpus/bucket/buckettest"
 )
 
 // fake explains a text without a model: its tokens are its words, and the scores are made of their
@@ -54,7 +55,7 @@ func explanation(r corpus.Record) *attribution.Explanation {
 		e.Prompt.Offsets = append(e.Prompt.Offsets, [2]int{begin, at})
 	}
 	result := &attribution.Result{
-		Layers: []int{0, 1}, Shape: [3]int{2, len(words), 2}, Unit: "share of length",
+		Layers: []int{0, 1}, Shape: [3]int{2, len(words), 2}, Unit: "share of length", Facts: attribution.Facts{Quantity: attribution.Share},
 		Generated: [][]float64{nil, {0.25}}, Shown: []int{1, 0},
 	}
 	for t := range 2 {
@@ -98,6 +99,16 @@ func texts(t *testing.T, n int) string {
 	return path
 }
 
+// bucketPlace opens a folder of the bucket of a server.
+func bucketPlace(t *testing.T, s *buckettest.Server, folder string) *corpus.Place {
+	t.Helper()
+	p, err := corpus.OpenPlace(s.Address(folder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
 func write(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -115,7 +126,6 @@ func source(t *testing.T, path string) *corpus.Source {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.Close() })
 	return s
 }
 
@@ -144,7 +154,7 @@ func plan(t *testing.T, input string, shards, tasks int) *corpus.Manifest {
 func folder(t *testing.T) (*corpus.Place, string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "corpus")
-	p, err := corpus.OpenPlace(t.Context(), dir)
+	p, err := corpus.OpenPlace(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

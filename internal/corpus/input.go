@@ -113,26 +113,16 @@ type Source struct {
 }
 
 // OpenSource finds the files of an input: a file, a folder or a bucket. format is one of [Formats],
-// or "" for what the names of the files say. The caller closes it.
+// or "" for what the names of the files say.
 func OpenSource(ctx context.Context, name, format string) (*Source, error) {
 	if format != "" && !slices.Contains(Formats(), format) {
 		return nil, fmt.Errorf("corpus: format %s is unknown; %s", message.Quote(format),
 			message.KnownAre(format, Formats()))
 	}
-	whole, err := OpenPlace(ctx, name)
+	whole, err := OpenPlace(name)
 	if err != nil {
 		return nil, err
 	}
-	s, err := PlaceSource(ctx, whole, format)
-	if err != nil {
-		whole.Close()
-	}
-	return s, err
-}
-
-// PlaceSource finds the files of an input in an open place, as [OpenSource] does. Close closes the
-// place.
-func PlaceSource(ctx context.Context, whole *Place, format string) (*Source, error) {
 	s := &Source{place: whole, name: whole.name, format: format}
 	all, leftOut, err := whole.list(ctx)
 	if err != nil {
@@ -247,17 +237,15 @@ func (p *Place) file(all []object) (placedObject, bool) {
 // parent returns the file of a bucket whose key is the folder of the place.
 func (p *Place) parent(ctx context.Context) (placedObject, error) {
 	key := strings.TrimSuffix(p.prefix, "/")
-	about, err := p.bucket.Attributes(ctx, key)
-	if err != nil {
+	request := begin(ctx, 0)
+	size, err := p.bucket.Size(request.ctx, key)
+	if err = request.end(err); err != nil {
 		return placedObject{}, p.failed("be read", "", err)
 	}
 	folder, name := path.Split(key)
 	place := &Place{name: p.name, bucket: p.bucket, prefix: folder}
-	return placedObject{object{name, about.Size}, place}, nil
+	return placedObject{object{name, size}, place}, nil
 }
-
-// Close closes the place of the input.
-func (s *Source) Close() error { return s.place.Close() }
 
 // String returns what the user calls the input.
 func (s *Source) String() string { return s.name }

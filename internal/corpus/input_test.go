@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"math"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -22,14 +23,11 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
-	"gocloud.dev/blob"
-	"gocloud.dev/blob/driver"
-	"gocloud.dev/blob/memblob"
-	"gocloud.dev/gcerrors"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/corpus"
+	"github.com/headwater-ml/headwater/internal/corpus/bucket/buckettest"
 )
 
 // lineRecords reads lines.
@@ -111,6 +109,7 @@ func TestParquetMessages(t *testing.T) {
 }
 
 func TestReadJSON(t *testing.T) {
+	const wantObject = `; want one object a line, such as {"id": …, "text": …}`
 	for _, c := range []struct {
 		name, line string
 		want       corpus.Record
@@ -152,12 +151,12 @@ func TestReadJSON(t *testing.T) {
 		{"text is a number", `{"id":"a","text":3}`, corpus.Record{ID: "a", Err: `the key "text" is a number; want a string`}},
 		{"two texts", `{"id":"a","text":"x","prompt":"y"}`, corpus.Record{ID: "a", Err: "there are a prompt and a text, which mean the same; give one of them"}},
 		{"continuation of a text", `{"id":"a","text":"x","continuation":"y"}`, corpus.Record{ID: "a", Err: "a continuation needs a prompt, not a text"}},
-		{"a key twice", `{"id":"a","id":"b","text":"x"}`, corpus.Record{Err: `the key "id" is there twice`}},
+		{"a key twice", `{"id":"a","id":"b","text":"x"}`, corpus.Record{Err: `the line cannot be read: key "id" comes twice` + wantObject}},
 		{"half a character", `{"id":"a","text":"\ud800"}`, corpus.Record{ID: "a", Err: `the key "text": \ud800 at byte 2 is the first half of a character; the second one must follow it`}},
-		{"no JSON", `hello`, corpus.Record{Err: "the line is not valid JSON; want one object a line"}},
-		{"a list", `["a"]`, corpus.Record{Err: `the line is no JSON object; want {"id": …, "text": …}`}},
-		{"cut", `{"id":"a","text":"x"`, corpus.Record{Err: "the line is not valid JSON: it ends too early"}},
-		{"two objects", `{"id":"a","text":"x"} {"id":"b"}`, corpus.Record{Err: "there is more after the JSON object; want one object a line"}},
+		{"no JSON", `hello`, corpus.Record{Err: `the line cannot be read: not valid JSON at byte 1: unexpected "hello"` + wantObject}},
+		{"a list", `["a"]`, corpus.Record{Err: `the line cannot be read: ["a"] is not an object` + wantObject}},
+		{"cut", `{"id":"a","text":"x"`, corpus.Record{Err: "the line cannot be read: not valid JSON at byte 21: the text ends too early: is it cut off?" + wantObject}},
+		{"two objects", `{"id":"a","text":"x"} {"id":"b"}`, corpus.Record{Err: "the line cannot be read: not valid JSON: there is more after the value" + wantObject}},
 		{"not UTF-8", "{\"id\":\"a\",\"text\":\"\xff\"}", corpus.Record{Err: "the line is not valid UTF-8; convert the file"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -702,17 +701,10 @@ func TestBucketInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := plan(t, input, 2, 0)
-	b := memblob.OpenBucket(nil)
-	defer b.Close()
-	if err := b.WriteAll(t.Context(), "in/texts.jsonl", text, nil); err != nil {
-		t.Fatal(err)
-	}
+	server := buckettest.New(t)
+	server.Set("in/texts.jsonl", text)
 	for _, folder := range []string{"in", "in/texts.jsonl"} {
-		place := corpus.BucketPlace("mem://x/"+folder, b, folder)
-		s, err := corpus.PlaceSource(t.Context(), place, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := source(t, server.Address(folder))
 		got, err := corpus.MakePlan(t.Context(), s, settings(2, 0))
 		if err != nil {
 			t.Fatal(err)
@@ -721,7 +713,7 @@ func TestBucketInput(t *testing.T) {
 			t.Errorf("%s: manifest %s, want %s: %+v", folder, got.Hash, want.Hash, got.Input)
 		}
 	}
-	_, err = corpus.PlaceSource(t.Context(), corpus.BucketPlace("mem://x/no", b, "no"), "")
+	_, err = corpus.OpenSource(t.Context(), server.Address("no"), "")
 	if !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no such key: %v", err)
 	}
@@ -807,7 +799,7 @@ func TestRefusedInput(t *testing.T) {
 		{"unknown name", filepath.Join(dir, "other.csv"), "", "does not say what it is; name its format: jsonl, parquet, text"},
 		{"unknown format", dir, "json", `format "json" is unknown; did you mean jsonl? known are jsonl, parquet, text`},
 		{"no records", filepath.Join(dir, "empty"), "", "empty has no records"},
-		{"all wrong", filepath.Join(dir, "wrong"), "", "2 are wrong, and 0 failed; the last one is a.jsonl record 2: the line is not valid JSON"},
+		{"all wrong", filepath.Join(dir, "wrong"), "", "2 are wrong, and 0 failed; the last one is a.jsonl record 2: the line cannot be read: not valid JSON"},
 		{"no driver", "ftp://host/folder", "", "ftp://host/folder: there are no buckets of the kind"},
 		{"file with a fragment", "file:///folder#1", "", "the address of a folder has no ? and #; write %3F"},
 		{"bucket with a fragment", "s3://texts/a#b", "", "s3://texts/a#b: the address of a bucket has no #; write %23"},
@@ -861,69 +853,44 @@ func TestPlanTries(t *testing.T) {
 	}
 }
 
-// refusing is a bucket that answers every request with an error.
-type refusing struct {
-	driver.Bucket
-	code gcerrors.ErrorCode
-}
-
-var errRefused = errors.New("403: go away")
-
-func (b refusing) ErrorCode(error) gcerrors.ErrorCode { return b.code }
-func (refusing) ErrorAs(error, any) bool              { return false }
-func (refusing) Close() error                         { return nil }
-
-func (refusing) Attributes(context.Context, string) (*driver.Attributes, error) {
-	return nil, errRefused
-}
-
-func (refusing) ListPaged(context.Context, *driver.ListOptions) (*driver.ListPage, error) {
-	return nil, errRefused
-}
-
-func (refusing) NewRangeReader(
-	context.Context, string, int64, int64, *driver.ReaderOptions,
-) (driver.Reader, error) {
-	return nil, errRefused
-}
-
 // A bucket that refuses ends the program with what to do; one that does not answer can be tried
 // again.
 func TestRefusingBucket(t *testing.T) {
 	for _, c := range []struct {
-		code  gcerrors.ErrorCode
-		want  string
-		retry bool
+		status int
+		code   string
+		want   string
+		retry  bool
 	}{
-		{gcerrors.PermissionDenied, "the bucket refuses access; check its name, the account (", false},
-		{gcerrors.Internal, "cannot be", true},
-		{gcerrors.ResourceExhausted, "cannot be", true},
-		{gcerrors.InvalidArgument, "cannot be", false},
+		{403, "AccessDenied", "the bucket refuses access; check its name, the account (", false},
+		{500, "InternalError", "cannot be", true},
+		{503, "SlowDown", "cannot be", true},
+		{400, "InvalidArgument", "cannot be", false},
+		{501, "NotImplemented", "cannot be", false},
 	} {
-		b := blob.NewBucket(refusing{code: c.code})
-		p := corpus.BucketPlace("s3://b/c", b, "c")
-		_, list := corpus.PlaceSource(t.Context(), p, "")
-		_, open := corpus.Open(t.Context(), p)
+		s := buckettest.New(t)
+		s.Refuse = func(*http.Request) (int, string) { return c.status, c.code }
+		_, list := corpus.OpenSource(t.Context(), s.Address("c"), "")
+		_, open := corpus.Open(t.Context(), bucketPlace(t, s, "c"))
 		for _, err := range []error{list, open} {
-			checkError(t, c.code.String(), err, "s3://b/c", c.want, "go away")
+			checkError(t, c.code, err, "s3://corpora/c", c.want, "the server answers "+c.code)
 			retry := (*corpus.RetryError)(nil)
 			if errors.As(err, &retry) != c.retry {
 				t.Errorf("%v: %v, want to try again: %v", c.code, err, c.retry)
 			}
 		}
-		b.Close()
 	}
 }
 
-// A program that was built without the drivers of buckets says how to build it with them.
-func TestNoDriver(t *testing.T) {
+// What is no folder and no bucket of S3 is refused with what to do instead.
+func TestOtherBuckets(t *testing.T) {
 	for name, want := range map[string]string{
-		"s3://texts/all": "-tags buckets", "gs://texts": "-tags buckets",
-		"ftp://texts": `the kind "ftp"; known are s3://`,
+		"gs://texts":       "?endpoint=storage.googleapis.com, with an HMAC key in",
+		"azblob://texts/a": "mount it with blobfuse2",
+		"ftp://texts":      `the kind "ftp"; known are s3:// and file://`,
+		"s3://":            "the bucket s3:// cannot be opened: bucket: Bucket name",
 	} {
-		_, err := corpus.OpenPlace(t.Context(), name)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", name, err, want)
-		}
+		_, err := corpus.OpenPlace(name)
+		checkError(t, name, err, want)
 	}
 }

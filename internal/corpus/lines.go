@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/jsonread"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
@@ -127,44 +128,32 @@ func jsonRecord(r *Record, text []byte) error {
 	return r.SetTexts(keys)
 }
 
-// readKeys returns the values of the keys that a record may have. A key that comes twice is an
-// error: which one is meant?
+// readKeys returns the values of the keys that a record may have. One of them that comes twice is
+// an error: which value is meant?
 func readKeys(text []byte) (map[string]json.RawMessage, error) {
-	dec := json.NewDecoder(bytes.NewReader(text))
-	first, err := dec.Token()
-	if err != nil {
-		return nil, errors.New("the line is not valid JSON; want one object a line")
-	}
-	if first != json.Delim('{') {
-		return nil, errors.New(`the line is no JSON object; want {"id": …, "text": …}`)
-	}
 	keys, others := map[string]json.RawMessage{}, 0
-	for dec.More() {
-		key, err := dec.Token()
-		if err != nil {
-			return nil, errors.New("the line is not valid JSON; want one object a line")
+	r := jsonread.Lenient(text)
+	r.Again = func(key string) error {
+		if slices.Contains(inputColumns, key) {
+			return fmt.Errorf("key %q comes twice", key)
 		}
-		var value json.RawMessage
-		if err := dec.Decode(&value); err != nil {
-			return nil, errors.New("the line is not valid JSON; want one object a line")
-		}
-		name, _ := key.(string) // keys are strings
-		if !slices.Contains(inputColumns, name) {
-			if others++; others <= mostNamed { // for a message
-				keys[name] = nil
-			}
-			continue
-		}
-		if _, twice := keys[name]; twice {
-			return nil, fmt.Errorf("the key %q is there twice", name)
-		}
-		keys[name] = value
+		return nil
 	}
-	if _, err := dec.Token(); err != nil {
-		return nil, errors.New("the line is not valid JSON: it ends too early")
+	err := r.Object(func(key string) error {
+		value, err := r.Raw()
+		if slices.Contains(inputColumns, key) {
+			keys[key] = value
+		} else if others++; others <= mostNamed { // for a message
+			keys[key] = nil
+		}
+		return err
+	})
+	if err == nil {
+		err = r.End()
 	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("there is more after the JSON object; want one object a line")
+	if err != nil {
+		return nil, fmt.Errorf(`the line cannot be read: %w; want one object a line, such as `+
+			`{"id": …, "text": …}`, err)
 	}
 	return keys, nil
 }

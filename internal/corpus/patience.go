@@ -42,6 +42,9 @@ func (r *request) end(err error) error {
 	return err
 }
 
+// more starts the clock again: a piece of the answer has come.
+func (r *request) more() { r.timer.Reset(r.limit) }
+
 // pause stops the clock until the next piece is read, and returns the error of the last one: a
 // lateError if that is why it ended.
 func (r *request) pause(err error) error {
@@ -76,7 +79,7 @@ type patientReader struct {
 
 // Read reads the next piece.
 func (p *patientReader) Read(b []byte) (int, error) {
-	p.request.timer.Reset(p.request.limit)
+	p.request.more()
 	n, err := p.r.Read(b)
 	return n, p.request.pause(err)
 }

@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/headwater-ml/headwater/internal/corpus/bucket"
 )
 
 // slowReader gives a byte for each of its pauses.
@@ -94,9 +95,8 @@ func TestUploadPatience(t *testing.T) {
 			t.Errorf("10 s of sending were given up after %v", took)
 		}
 		err := request.end(fmt.Errorf("retry failed with %w; last error: %w",
-			answered{"SlowDown", ""}, context.Canceled))
-		place := BucketPlace("s3://b/f", nil, "")
-		err = place.bucketFailed("be written", "corpus: x cannot be written", err)
+			&bucket.Answer{Status: 503, Code: "SlowDown"}, context.Canceled))
+		err = bucketFailed("be written", "corpus: x cannot be written", err)
 		const want = "corpus: x cannot be written: no success within 40s: the server answers SlowDown"
 		if again := (*RetryError)(nil); !errors.As(err, &again) || err.Error() != want {
 			t.Errorf("error %v, want that of a retry: %s", err, want)
@@ -115,72 +115,48 @@ func TestInterruptedRequest(t *testing.T) {
 	}
 }
 
-// refused is an answer with a status, as a client of S3 returns it.
-type refused struct {
-	answered
-	status int
-}
-
-func (r refused) HTTPStatusCode() int { return r.status }
-
 // What a bucket answers decides what to do: nothing of it would pass by itself.
 func TestBucketFailed(t *testing.T) {
-	noHost := &net.DNSError{Err: "no such host", Name: "x.blob.core.windows.net", IsNotFound: true}
+	noHost := &net.DNSError{Err: "no such host", Name: "b.s3.example.org", IsNotFound: true}
 	for _, c := range []struct {
-		place, what string
-		err         error
-		again       bool
-		want        []string
+		what  string
+		err   error
+		again bool
+		want  []string
 	}{
 		{
-			"s3://b/f", "be read",
-			refused{answered{"AccessDenied", ""}, http.StatusForbidden},
-			false,
+			"be read", &bucket.Answer{Status: 403, Code: "AccessDenied"}, false,
 			[]string{
 				"refuses access; check its name, the account (AWS_ACCESS_KEY_ID and ",
 				"and its permissions: the server answers AccessDenied",
 			},
 		},
+		{"be read", &bucket.Answer{Status: 401}, false, []string{"answers 401 Unauthorized"}},
+		{"be read", &bucket.Answer{Status: 404, Code: "NoSuchKey"}, false, []string{"file does not exist"}},
 		{
-			"gs://b/f", "be read",
-			refused{answered{"", ""}, http.StatusUnauthorized},
-			false,
-			[]string{"(GOOGLE_APPLICATION_CREDENTIALS, or", "the server answers 401 Unauthorized"},
-		},
-		{
-			"azblob://b/f", "be read",
-			refused{answered{"ContainerNotFound", ""}, 404},
-			false,
+			"be read", &bucket.Answer{Status: 404, Code: "NoSuchBucket"}, false,
 			[]string{"there is no such bucket; check its name, or create it"},
 		},
 		{
-			"azblob://b/f", "be written",
-			refused{answered{"", "not found"}, 404},
-			false,
+			"be written", &bucket.Answer{Status: 404, Message: "not found"}, false,
 			[]string{"there is no such bucket; check its name, or create it"},
 		},
-		{
-			"azblob://b/f", "be written",
-			refused{answered{"AuthorizationFailure", ""}, 403},
-			false,
-			[]string{"(AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY or "},
-		},
-		{"azblob://b/f", "be read", noHost, true, []string{"no such host"}},
-		{
-			"s3://b/f", "be read",
-			refused{answered{"SlowDown", ""}, 503},
-			true,
-			[]string{"the server answers SlowDown"},
-		},
+		// The parts of an upload are gone: it was completed, or somebody removed them.
+		{"be written", &bucket.Answer{Status: 404, Code: "NoSuchUpload"}, true, []string{"NoSuchUpload"}},
+		{"be written", &bucket.Answer{Status: 501, Code: "NotImplemented"}, false, []string{"NotImpl"}},
+		{"be written", &bucket.Answer{Status: 409, Code: "ConditionalRequestConflict"}, true, []string{"Con"}},
+		{"be read", bucket.ErrNoAccount, true, []string{"finds no account (AWS_ACCESS_KEY_ID "}},
+		{"be read", noHost, true, []string{"no such host"}},
+		{"be read", &bucket.Answer{Status: 503, Code: "SlowDown"}, true, []string{"answers SlowDown"}},
 	} {
-		err := BucketPlace(c.place, nil, "").bucketFailed(c.what, "corpus: x cannot "+c.what, c.err)
+		err := bucketFailed(c.what, "corpus: x cannot "+c.what, c.err)
 		again := errors.As(err, new(*RetryError))
 		if again != c.again {
-			t.Errorf("%s, %v: try again is %v, want %v", c.place, c.err, again, c.again)
+			t.Errorf("%v: try again is %v, want %v", c.err, again, c.again)
 		}
 		for _, want := range c.want {
 			if !strings.Contains(err.Error(), want) {
-				t.Errorf("%s, %v: error %q, want %q", c.place, c.err, err, want)
+				t.Errorf("%v: error %q, want %q", c.err, err, want)
 			}
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -15,10 +14,8 @@ import (
 	"slices"
 	"strings"
 
-	"gocloud.dev/blob"
-	"gocloud.dev/gcerrors"
-
 	"github.com/headwater-ml/headwater/internal/atomicfile"
+	"github.com/headwater-ml/headwater/internal/corpus/bucket"
 )
 
 // Place is a folder or a bucket. Names in it are relative and have slashes. It is safe for
@@ -26,32 +23,13 @@ import (
 type Place struct {
 	name   string // what the user calls it
 	folder string // its path; "" for a bucket
-	bucket *blob.Bucket
+	bucket *bucket.Bucket
 	prefix string // of the keys in the bucket, "" or with a slash at the end
 }
 
-// Clients is what the drivers of buckets that a program has linked can do beside what all of them
-// can. A function may be nil.
-type Clients struct {
-	// Open opens a bucket instead of [blob.OpenBucket].
-	Open func(ctx context.Context, address *url.URL) (*blob.Bucket, error)
-	// BeforeRead is called before every request that reads, with a function that gives access to
-	// what the driver sends; see [blob.ReaderOptions].
-	BeforeRead func(as func(any) bool) error
-	// Answer returns what the server answered: the status of HTTP, 0 if err is not about an answer,
-	// and a code and a message, "" if there are none.
-	Answer func(err error) (status int, code, message string)
-	// NoAccount reports whether the client found no account and therefore asked for nothing.
-	NoAccount func(err error) bool
-}
-
-// BucketClients are those of this program, which sets them before it opens a place.
-var BucketClients Clients
-
 // OpenPlace opens a folder, which need not exist, or a bucket: a path, file:///path, or the address
-// of a bucket such as s3://bucket/folder?region=eu-west-1. The program must have linked the driver
-// of the bucket; see package bucket. The caller closes it.
-func OpenPlace(ctx context.Context, name string) (*Place, error) {
+// of a bucket such as s3://bucket/folder?region=eu-west-1; see [bucket.Open].
+func OpenPlace(name string) (*Place, error) {
 	folder, address, err := splitPlace(name)
 	if err != nil {
 		return nil, err
@@ -59,40 +37,28 @@ func OpenPlace(ctx context.Context, name string) (*Place, error) {
 	if address == nil {
 		return &Place{name: name, folder: folder}, nil
 	}
-	if !blob.DefaultURLMux().ValidBucketScheme(address.Scheme) {
-		return nil, noDriver(name, address.Scheme)
+	switch address.Scheme {
+	case "s3":
+	case "gs":
+		return nil, fmt.Errorf("corpus: %s: a bucket of Google is opened as "+
+			"s3://BUCKET/FOLDER?endpoint=storage.googleapis.com, with an HMAC key in "+
+			"AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or as a folder that gcsfuse mounts", name)
+	case "azblob":
+		return nil, fmt.Errorf("corpus: %s: a container of Azure is opened as a folder; mount it "+
+			"with blobfuse2 and give the path", name)
+	default:
+		return nil, fmt.Errorf("corpus: %s: there are no buckets of the kind %.20q; known are "+
+			"s3:// and file://", name, address.Scheme)
 	}
-	inBucket := strings.Trim(address.Path, "/")
-	address.Path = ""
-	open := BucketClients.Open
-	if open == nil {
-		open = func(ctx context.Context, address *url.URL) (*blob.Bucket, error) {
-			return blob.OpenBucket(ctx, address.String())
-		}
-	}
-	b, err := open(ctx, address)
+	b, err := bucket.Open(address)
 	if err != nil {
 		return nil, fmt.Errorf("corpus: the bucket %s cannot be opened: %w", name, err)
 	}
-	return BucketPlace(name, b, inBucket), nil
-}
-
-// noDriver returns an error that says why a bucket cannot be opened by this program.
-func noDriver(name, scheme string) error {
-	if slices.Contains([]string{"s3", "gs", "azblob", "mem"}, scheme) {
-		return fmt.Errorf("corpus: %s: this program was built without the drivers of buckets; "+
-			"build it with them: go build -tags buckets ./cmd/headwater", name)
+	prefix := strings.Trim(address.Path, "/")
+	if prefix != "" {
+		prefix += "/"
 	}
-	return fmt.Errorf("corpus: %s: there are no buckets of the kind %.20q; known are s3://, "+
-		"gs://, azblob:// and file://", name, scheme)
-}
-
-// BucketPlace returns a folder of an open bucket as a place. Close closes the bucket.
-func BucketPlace(name string, b *blob.Bucket, folder string) *Place {
-	if folder != "" {
-		folder += "/"
-	}
-	return &Place{name: name, bucket: b, prefix: folder}
+	return &Place{name: name, bucket: b, prefix: prefix}, nil
 }
 
 // splitPlace returns the path that a name means, or the address of a bucket.
@@ -124,14 +90,6 @@ func splitPlace(name string) (folder string, bucket *url.URL, err error) {
 	return filepath.FromSlash(path.Clean(address.Path)), nil, nil
 }
 
-// Close closes a bucket.
-func (p *Place) Close() error {
-	if p.bucket == nil {
-		return nil
-	}
-	return p.bucket.Close()
-}
-
 // String returns what the user calls it.
 func (p *Place) String() string { return p.name }
 
@@ -161,22 +119,17 @@ func (p *Place) list(ctx context.Context) (files []object, leftOut []LeftOut, er
 
 func (p *Place) listBucket(ctx context.Context) ([]object, error) {
 	var all []object
-	keys := p.bucket.List(&blob.ListOptions{Prefix: p.prefix})
-	for {
-		request := begin(ctx, 0)
-		o, err := keys.Next(request.ctx)
-		if errors.Is(err, io.EOF) {
-			return all, request.end(nil)
+	request := begin(ctx, 0)
+	err := p.bucket.List(request.ctx, p.prefix, func(key string, bytes int64) {
+		request.more()
+		if name := strings.TrimPrefix(key, p.prefix); !hidden(name) {
+			all = append(all, object{name, bytes})
 		}
-		err = request.end(err)
-		if err != nil {
-			return nil, p.failed("be listed", "", err)
-		}
-		name := strings.TrimPrefix(o.Key, p.prefix)
-		if !o.IsDir && !hidden(name) {
-			all = append(all, object{name, o.Size})
-		}
+	})
+	if err = request.end(err); err != nil {
+		return nil, p.failed("be listed", "", err)
 	}
+	return all, nil
 }
 
 func (p *Place) listFolder(ctx context.Context) (files []object, leftOut []LeftOut, err error) {
@@ -247,8 +200,7 @@ func (p *Place) rangeReader(
 	ctx context.Context, name string, offset, length int64,
 ) (io.ReadCloser, error) {
 	request := begin(ctx, 0)
-	r, err := p.bucket.NewRangeReader(request.ctx, p.prefix+name, offset, length,
-		&blob.ReaderOptions{BeforeRead: BucketClients.BeforeRead})
+	r, err := p.bucket.Read(request.ctx, p.prefix+name, offset, length)
 	if err != nil {
 		return nil, p.failed("be read", name, request.end(err))
 	}
@@ -284,11 +236,11 @@ type randomFile interface {
 func (p *Place) openAt(ctx context.Context, name string) (randomFile, int64, error) {
 	if p.bucket != nil {
 		request := begin(ctx, 0)
-		about, err := p.bucket.Attributes(request.ctx, p.prefix+name)
+		size, err := p.bucket.Size(request.ctx, p.prefix+name)
 		if err = request.end(err); err != nil {
 			return nil, 0, p.failed("be read", name, err)
 		}
-		return &ranges{ctx: ctx, place: p, name: name, size: about.Size}, about.Size, nil
+		return &ranges{ctx: ctx, place: p, name: name, size: size}, size, nil
 	}
 	return p.openRegular(name)
 }
@@ -303,6 +255,9 @@ type ranges struct {
 
 // ReadAt reads one piece, by one request.
 func (r *ranges) ReadAt(b []byte, offset int64) (int, error) {
+	if len(b) == 0 {
+		return 0, nil
+	}
 	in, err := r.place.rangeReader(r.ctx, r.name, offset, int64(len(b)))
 	if err != nil {
 		return 0, err
@@ -398,22 +353,17 @@ func (t *target) commit(ctx context.Context) error {
 func (t *target) replace(ctx context.Context) error { return t.upload(ctx, true) }
 
 func (t *target) upload(ctx context.Context, replace bool) error {
-	size, err := t.spool.Seek(0, io.SeekEnd)
-	if err == nil {
-		_, err = t.spool.Seek(0, io.SeekStart)
-	}
+	info, err := t.spool.Stat()
 	if err != nil {
 		return scratchFailed(err)
 	}
-	request := begin(ctx, size)
-	err = t.place.bucket.Upload(request.ctx, t.place.prefix+t.name, t.spool, &blob.WriterOptions{
-		ContentType: "application/octet-stream", IfNotExist: !replace,
-	})
+	request := begin(ctx, info.Size())
+	err = t.place.bucket.Write(request.ctx, t.place.prefix+t.name, t.spool, info.Size(), replace)
 	err = request.end(err)
 	switch {
 	case err == nil:
 		return nil
-	case !replace && gcerrors.Code(err) == gcerrors.FailedPrecondition:
+	case errors.Is(err, bucket.ErrExists):
 		return errExists
 	}
 	return t.place.failed("be written", t.name, err)
@@ -495,7 +445,7 @@ func (p *Place) failed(what, name string, err error) error {
 	}
 	text := fmt.Sprintf("corpus: %s cannot %s", where, what)
 	if p.bucket != nil && !errors.Is(err, fs.ErrNotExist) {
-		return p.bucketFailed(what, text, err)
+		return bucketFailed(what, text, err)
 	}
 	err = atomicfile.Cause(err)
 	switch {
@@ -507,42 +457,29 @@ func (p *Place) failed(what, name string, err error) error {
 	return &RetryError{fmt.Errorf("%s: %w", text, err)}
 }
 
-// bucketFailed returns the error of a file in a bucket. A client may call an answer "not found"
-// that refuses access, so the answer itself decides if there is one. What cannot be written because
-// it is not found is the bucket.
-func (p *Place) bucketFailed(what, text string, err error) error {
-	code := gcerrors.Code(err)
-	answered, _ := answerOf(err)
+// bucketFailed returns the error of a file in a bucket. What cannot be written because it is not
+// found is the bucket.
+func bucketFailed(what, text string, err error) error {
+	const account = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"
 	cause := bucketCause(err)
+	answer := &bucket.Answer{}
+	errors.As(err, &answer)
+	missing := answer.Status == http.StatusNotFound && answer.Code != "NoSuchUpload"
 	switch {
-	case answered.noBucket() || answered.status == http.StatusNotFound && what == "be written":
+	case answer.Code == "NoSuchBucket" || missing && what == "be written":
 		return fmt.Errorf("%s: there is no such bucket; check its name, or create it: %w", text,
 			cause)
-	case answered.refusal() || code == gcerrors.PermissionDenied:
+	case refused(answer):
 		return fmt.Errorf("%s: the bucket refuses access; check its name, the account (%s) and "+
-			"its permissions: %w", text, p.account(), cause)
-	case BucketClients.NoAccount != nil && BucketClients.NoAccount(err):
+			"its permissions: %w", text, account, cause)
+	case errors.Is(err, bucket.ErrNoAccount):
 		// A machine of the cloud that has one may not have answered.
-		return &RetryError{fmt.Errorf("%s: the client finds no account (%s): %w", text,
-			p.account(), cause)}
-	case code == gcerrors.NotFound && !errors.As(err, new(*net.DNSError)):
+		return &RetryError{fmt.Errorf("%s: the client finds no account (%s): %w", text, account,
+			cause)}
+	case missing:
 		return fmt.Errorf("%s: %w", text, fs.ErrNotExist)
-	case code == gcerrors.InvalidArgument || code == gcerrors.Unimplemented:
+	case wrong(answer):
 		return fmt.Errorf("%s: %w", text, cause)
 	}
 	return &RetryError{fmt.Errorf("%s: %w", text, cause)}
-}
-
-// account says where the clients of a bucket find the account.
-func (p *Place) account() string {
-	scheme, _, _ := strings.Cut(p.name, "://")
-	switch scheme {
-	case "s3":
-		return "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"
-	case "gs":
-		return "GOOGLE_APPLICATION_CREDENTIALS, or gcloud auth application-default login"
-	case "azblob":
-		return "AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN, or az login"
-	}
-	return "in the environment"
 }

@@ -16,10 +16,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
-	"gocloud.dev/blob/memblob"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/internal/corpus"
+	"github.com/headwater-ml/headwater/internal/corpus/bucket/buckettest"
 )
 
 // What a shard keeps of an explanation, computed by hand.
@@ -355,17 +355,12 @@ func TestCutShard(t *testing.T) {
 // In a bucket a shard that was cut is replaced, although uploads do not replace files otherwise.
 func TestCutShardInBucket(t *testing.T) {
 	input := texts(t, 60)
-	b := memblob.OpenBucket(nil)
-	c := create(t, corpus.BucketPlace("mem://", b, "c"), plan(t, input, 3, 0))
+	s := buckettest.New(t)
+	c := create(t, bucketPlace(t, s, "c"), plan(t, input, 3, 0))
 	want := whole(t, c, input)
 	key := "c/" + corpus.ShardName(1)
-	data, err := b.ReadAll(t.Context(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := b.WriteAll(t.Context(), key, data[:len(data)/2], nil); err != nil {
-		t.Fatal(err)
-	}
+	data := s.Object(key)
+	s.Set(key, data[:len(data)/2])
 	if got := whole(t, c, input); got != want {
 		t.Errorf("sha256 %s, want %s", got, want)
 	}
@@ -642,7 +637,7 @@ func TestSecondOfOneID(t *testing.T) {
 func TestFolderIsAFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	write(t, path, "x")
-	p, err := corpus.OpenPlace(t.Context(), path)
+	p, err := corpus.OpenPlace(path)
 	if err != nil {
 		t.Fatal(err)
 	}

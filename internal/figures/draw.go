@@ -72,8 +72,10 @@ func ModelName(name string) string {
 	return name
 }
 
-// DefaultModel returns the default model of a figure; empty for an unknown id.
+// DefaultModel returns the default model of a figure, with choices or without; empty for an unknown
+// id.
 func DefaultModel(id string) string {
+	id, _, _ = strings.Cut(id, ",")
 	for _, f := range All() {
 		if f.ID == id {
 			return f.Model

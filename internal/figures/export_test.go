@@ -5,8 +5,6 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/gonbext/render/chart"
-	"github.com/headwater-ml/headwater/gonbext/render/reproduction"
 )
 
 // CompareTo compares with other records than those of the program.
@@ -21,15 +19,6 @@ var Sunk, LastSpread = sunk, lastSpread
 
 // SpacedLayers returns layers at equal distances.
 var SpacedLayers = spacedLayers
-
-// MenuPicture returns the chart of a picture with menus, of at most so many bytes.
-func MenuPicture(limit int, c chart.Chart) (chart.Chart, error) {
-	r := &run{out: &reproduction.Reproduction{}}
-	if err := r.menuPicture(limit, 1, c); err != nil {
-		return chart.Chart{}, err
-	}
-	return r.out.Pictures[0].Charts[0], nil
-}
 
 // Erase returns what erasing each token of an explained prompt does to generated token t.
 func Erase(

@@ -43,7 +43,11 @@ type Figure struct {
 	Needs []Need
 	// ForDecoders names the figure that asks the same of decoders; empty if there is none.
 	ForDecoders string
-	make        func(*run) error
+	// Choices are what a name of the figure can choose, such as layer: "s3-fig1,layer=3,head=2".
+	// Without them the figure shows what its document shows, or what is nearest to that.
+	Choices []string
+	chosen  map[string]int
+	make    func(*run) error
 }
 
 // Need is a part of a model that a figure needs.
@@ -103,19 +107,31 @@ func IDs() []string {
 	return ids
 }
 
-// Find returns the figures that have one of the names: an id such as s1-fig2, or a document such as
-// s1. No name means all figures. The error lists the known names.
+// Find returns the figures that have one of the names: an id such as s1-fig2, a document such as
+// s1, or an id with choices such as "s3-fig1,layer=3,head=2". No name means all figures. The error
+// lists the known names or choices.
 func Find(names ...string) ([]Figure, error) {
 	if len(names) == 0 {
 		return All(), nil
 	}
-	wanted := map[string]bool{}
-	for _, name := range names {
+	wanted := map[string][]Figure{} // by the id without choices
+	for _, given := range names {
 		found := false
+		name, settings, chooses := strings.Cut(given, ",")
 		for _, f := range All() {
 			document, _, _ := strings.Cut(f.ID, "-")
-			if name == f.ID || name == document {
-				wanted[f.ID], found = true, true
+			if name != f.ID && (name != document || chooses) {
+				continue
+			}
+			one, err := f, error(nil)
+			if chooses {
+				if one, err = f.choose(strings.Split(settings, ",")); err != nil {
+					return nil, err
+				}
+			}
+			found = true
+			if !slices.ContainsFunc(wanted[f.ID], func(g Figure) bool { return g.ID == one.ID }) {
+				wanted[f.ID] = append(wanted[f.ID], one)
 			}
 		}
 		if !found {
@@ -126,9 +142,7 @@ func Find(names ...string) ([]Figure, error) {
 	}
 	var some []Figure
 	for _, f := range All() {
-		if wanted[f.ID] {
-			some = append(some, f)
-		}
+		some = append(some, wanted[f.ID]...)
 	}
 	return some, nil
 }
@@ -156,7 +170,7 @@ func Make(
 			return omit(f, info, reason), nil
 		}
 	}
-	r := &run{ctx: ctx, m: m, info: info, o: o, out: out}
+	r := &run{ctx: ctx, m: m, info: info, o: o, chosen: f.chosen, out: out}
 	if err := f.make(r); err != nil {
 		if l := (*lack)(nil); errors.As(err, &l) {
 			return omit(f, info, l.reason), nil

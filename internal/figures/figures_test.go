@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -18,7 +17,6 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/gonbext/render/chart"
 	"github.com/headwater-ml/headwater/gonbext/render/figure"
 	"github.com/headwater-ml/headwater/gonbext/render/reproduction"
 	"github.com/headwater-ml/headwater/internal/figures"
@@ -562,31 +560,6 @@ func TestTally(t *testing.T) {
 		if got := figures.Tally(all); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
-	}
-}
-
-// A model with many layers has more cells in all its maps than a chart can have: the menu then has
-// every second layer, counted from the one that is shown, and the figure is made.
-func TestManyLayers(t *testing.T) {
-	const side, layers = 200, 12 // 480,000 cells
-	names := make([]string, side)
-	c := chart.Chart{Kind: chart.Heatmap, Choices: []chart.Choice{{Name: "layer", Shown: "7"}}}
-	for l := range layers {
-		m := &chart.Matrix{Rows: names, Columns: names, Data: make([]float64, side*side)}
-		option := strconv.Itoa(l)
-		c.Choices[0].Options = append(c.Choices[0].Options, option)
-		c.Variants = append(c.Variants, chart.Variant{Options: []string{option}, Matrix: m})
-		if l == 7 {
-			c.Matrix = m
-		}
-	}
-	got, err := figures.MenuPicture(1<<30, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Six layers have 240,000 cells, and 250,000 can be drawn.
-	if diff := cmp.Diff([]string{"1", "3", "5", "7", "9", "11"}, got.Choices[0].Options); diff != "" {
-		t.Errorf("layers (-want +got):\n%s", diff)
 	}
 }
 

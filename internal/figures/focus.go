@@ -3,7 +3,6 @@ package figures
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution/focus"
@@ -25,7 +24,8 @@ var focused = []Figure{
 			Claim: "Each row is a token and shows which tokens before it get the most attention. " +
 				"Two cases stand out: the token itself (green) and the first token (purple).",
 		},
-		Model: focusModel, Needs: []Need{Decoder}, make: focusMap,
+		Model: focusModel, Needs: []Need{Decoder},
+		Choices: []string{layerChoice, headChoice}, make: focusMap,
 	},
 	{
 		Head: reproduction.Head{
@@ -34,7 +34,8 @@ var focused = []Figure{
 				"that depends on the source alone, and attention, which depends on both tokens. " +
 				"The largest score of each row is shown.",
 		},
-		Model: focusModel, Needs: []Need{Decoder, ALiBi}, make: focusBreakdown,
+		Model: focusModel, Needs: []Need{Decoder, ALiBi},
+		Choices: []string{layerChoice, headChoice, rankChoice}, make: focusBreakdown,
 	},
 	{
 		Head: reproduction.Head{
@@ -42,7 +43,8 @@ var focused = []Figure{
 			Claim: "Bias and ALiBi depend on one token alone. Only the trend means something, " +
 				"because what is added to all sources changes nothing after the softmax.",
 		},
-		Model: focusModel, Needs: []Need{Decoder, ALiBi}, make: focusBias,
+		Model: focusModel, Needs: []Need{Decoder, ALiBi},
+		Choices: []string{layerChoice, headChoice}, make: focusBias,
 	},
 	{
 		Head: reproduction.Head{
@@ -71,7 +73,8 @@ var focused = []Figure{
 			Claim: "The length of what a head adds, divided by that of the hidden state, says " +
 				"how strongly the head changes the hidden state.",
 		},
-		Model: focusModel, Needs: []Need{Decoder}, make: focusMagnitude,
+		Model: focusModel, Needs: []Need{Decoder},
+		Choices: []string{layerChoice, firstChoice}, make: focusMagnitude,
 	},
 	{
 		Head: reproduction.Head{
@@ -80,7 +83,8 @@ var focused = []Figure{
 			Claim: "The cosine of what a head adds and the hidden state; below 0 the update " +
 				"takes a part of the hidden state away.",
 		},
-		Model: focusModel, Needs: []Need{Decoder}, make: focusAlignment,
+		Model: focusModel, Needs: []Need{Decoder},
+		Choices: []string{layerChoice, firstChoice}, make: focusAlignment,
 	},
 	{
 		Head: reproduction.Head{
@@ -88,7 +92,8 @@ var focused = []Figure{
 			Title: "Alignment against magnitude",
 			Claim: "Alignments near zero are updates that are orthogonal to the hidden state.",
 		},
-		Model: focusModel, Needs: []Need{Decoder}, make: focusScatter,
+		Model: focusModel, Needs: []Need{Decoder},
+		Choices: []string{layerChoice, firstChoice}, make: focusScatter,
 	},
 	{
 		Head: reproduction.Head{
@@ -97,7 +102,8 @@ var focused = []Figure{
 			Claim: "From layer 4 on, a head whose attention is on the first token has no impact " +
 				"on the hidden state.",
 		},
-		Model: focusModel, Needs: []Need{Decoder}, make: focusEffect,
+		Model: focusModel, Needs: []Need{Decoder},
+		Choices: []string{layerChoice}, make: focusEffect,
 	},
 }
 
@@ -162,14 +168,22 @@ func (r *run) recordFocus(k int, parts ...focus.Part) (*focus.Text, []trace.Toke
 	return text, tokens, err
 }
 
-// oneHead returns the first text with the rows of the head that the figures show, and its tokens.
-func (r *run) oneHead() (*focus.Text, *focus.Head, []string, error) {
+// oneHead returns the rows of the head that a figure shows of the first text, and its tokens.
+func (r *run) oneHead() (*focus.Head, []string, error) {
+	layer, err := r.choice(layerChoice, r.layer(clausLayer), r.info.Layers)
+	if err != nil {
+		return nil, nil, err
+	}
+	head, err := r.choice(headChoice, r.head(), r.info.Heads)
+	if err != nil {
+		return nil, nil, err
+	}
 	text, tokens, err := r.recordFocus(0, focus.Scores)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
-	h, err := text.Head(r.layer(clausLayer), r.head())
-	return text, h, tokenNames(tokens), err
+	h, err := text.Head(layer, head)
+	return h, tokenNames(tokens), err
 }
 
 // where names the layer and head of a figure.
@@ -217,8 +231,8 @@ var markerColors = map[focus.Kind]chart.RGB{
 
 // mapOf returns what the map of Figure 1 shows of a head: probabilities, and markers by their rank
 // on the sources that have half of each row.
-func mapOf(h *focus.Head, tokens []string) chart.Variant {
-	matrix := &chart.Matrix{Rows: tokens, Columns: tokens}
+func mapOf(h *focus.Head, tokens []string) (matrix *chart.Matrix, marked []chart.Series) {
+	matrix = &chart.Matrix{Rows: tokens, Columns: tokens}
 	for i := range h.Targets {
 		for j, p := range h.Row(i) {
 			if j >= h.Visible(i) {
@@ -227,7 +241,6 @@ func mapOf(h *focus.Head, tokens []string) chart.Variant {
 			matrix.Data = append(matrix.Data, p)
 		}
 	}
-	v := chart.Variant{Matrix: matrix}
 	markers := h.Markers()
 	for _, kind := range []focus.Kind{focus.Self, focus.Zero, focus.Other} {
 		color := markerColors[kind]
@@ -241,37 +254,24 @@ func mapOf(h *focus.Head, tokens []string) chart.Variant {
 			}
 		}
 		s.Columns = hovers(points, true)
-		v.Series = append(v.Series, s)
+		marked = append(marked, s)
 	}
-	return v
+	return matrix, marked
 }
 
-// mapBytes is how large the specification of Figure 1 may be, which has the most data.
-const mapBytes = 560_000
-
 func focusMap(r *run) error {
-	text, h, tokens, err := r.oneHead()
+	h, tokens, err := r.oneHead()
 	if err != nil {
 		return err
 	}
-	own := mapOf(h, tokens)
-	series := own.Series
-	c := chart.Chart{
-		Kind: chart.Heatmap, Title: "Attention, " + where(h), MenuTitle: "Attention",
-		Matrix: own.Matrix, Series: series,
+	matrix, series := mapOf(h, tokens)
+	r.picture("", 1, chart.Chart{
+		Kind: chart.Heatmap, Title: "Attention, " + where(h), Matrix: matrix, Series: series,
 		Subtitle: "Marked are the sources that have half of a row. Symbols by rank: circle 0, " +
 			"square 1, triangle 2, diamond 3, triangle downwards 4, hexagon 5, then others.",
 		X: chart.Axis{Title: "target token (source)"}, Y: chart.Axis{Title: "current token"},
 		Color: chart.Scale{Title: "probability", Percent: true, Palette: "sky"}, Names: tokens,
-	}
-	if err := r.eachHead(&c, text, func(h *focus.Head) (chart.Variant, error) {
-		return mapOf(h, tokens), nil
-	}); err != nil {
-		return err
-	}
-	if err := r.menuPicture(mapBytes, 1, c); err != nil {
-		return err
-	}
+	})
 	sums, scores := 0.0, 0.0
 	for i := range h.Targets {
 		n := h.Visible(i)
@@ -304,14 +304,11 @@ func focusMap(r *run) error {
 	return nil
 }
 
-// breakdownBytes is how large the specification of Figure 2 may be.
-const breakdownBytes = 310_000
-
-// sortIndices is how many ranks the menu of Figure 2 has.
+// sortIndices is how many ranks Figure 2 can show.
 const sortIndices = 3
 
 // breakdownOf returns the points of Figure 2 of one rank.
-func breakdownOf(b *focus.Breakdown, rank int) chart.Variant {
+func breakdownOf(b *focus.Breakdown, rank int) []chart.Series {
 	s := chart.Series{Name: fmt.Sprintf("sort_idx %d", rank), Value: []float64{}}
 	var points []focus.Point
 	for _, p := range b.Points {
@@ -326,53 +323,34 @@ func breakdownOf(b *focus.Breakdown, rank int) chart.Variant {
 		points = append(points, p)
 	}
 	s.Columns = hovers(points, false)
-	return chart.Variant{Series: []chart.Series{s}}
+	return []chart.Series{s}
 }
 
 func focusBreakdown(r *run) error {
-	text, h, tokens, err := r.oneHead()
+	h, tokens, err := r.oneHead()
 	if err != nil {
 		return err
+	}
+	rank, err := r.choice(rankChoice, 0, sortIndices)
+	if err != nil {
+		return err
+	}
+	score := "the largest score"
+	if rank > 0 {
+		score = fmt.Sprintf("score %d (sort_idx, from 0)", rank)
 	}
 	b, err := h.Breakdown(sortIndices)
 	if err != nil {
 		return err
 	}
-	c := chart.Chart{
-		Kind: chart.Ternary, Title: "Parts of the largest score of each row, " + where(h),
-		MenuTitle: "Parts of one score of each row",
-		Subtitle:  "each part minus its smallest value",
+	r.picture("", 1, chart.Chart{
+		Kind: chart.Ternary, Title: fmt.Sprintf("Parts of %s of each row, %s", score, where(h)),
+		Subtitle: "each part minus its smallest value",
 		// The published picture has its first part, attention, at the top.
-		Corners: [3]string{"bias", "ALiBi", "attention"}, Series: breakdownOf(b, 0).Series,
+		Corners: [3]string{"bias", "ALiBi", "attention"}, Series: breakdownOf(b, rank),
 		Color: chart.Scale{Title: "probability", Percent: true, Palette: "blue-red", Max: 1},
 		Names: tokens, Opacity: 0.5,
-	}
-	if err := r.eachHead(&c, text, func(*focus.Head) (v chart.Variant, err error) {
-		return v, nil // filled below, for each rank
-	}); err != nil {
-		return err
-	}
-	c.Choices = append(c.Choices, menu(rankMenu, sortIndices, 0))
-	heads := c.Variants
-	c.Variants = nil
-	for k, v := range heads {
-		h, err := text.Head(k/text.Heads, k%text.Heads)
-		if err != nil {
-			return err
-		}
-		b, err := h.Breakdown(sortIndices)
-		if err != nil {
-			return err
-		}
-		for rank := range sortIndices {
-			one := breakdownOf(b, rank)
-			one.Options = append(slices.Clone(v.Options), fmt.Sprint(rank))
-			c.Variants = append(c.Variants, one)
-		}
-	}
-	if err := r.menuPicture(breakdownBytes, 1, c); err != nil {
-		return err
-	}
+	})
 	vary := 0.0
 	for j := range h.Sources {
 		first := math.NaN()
@@ -407,27 +385,18 @@ func biasesOf(h *focus.Head) []chart.Series {
 const biasHeight = 140
 
 func focusBias(r *run) error {
-	text, h, _, err := r.oneHead()
+	h, _, err := r.oneHead()
 	if err != nil {
 		return err
 	}
 	series := biasesOf(h)
 	alibi := series[1]
 	last := float64(h.Sources - 1)
-	c := chart.Chart{
-		Kind: chart.Scatter, Title: "Bias and ALiBi, " + where(h), MenuTitle: "Bias and ALiBi",
-		X: chart.Axis{Title: "index of the target token (source)", Max: &last},
+	r.picture("", 1, chart.Chart{
+		Kind: chart.Scatter, Title: "Bias and ALiBi, " + where(h),
+		X: chart.Axis{Title: "index of the target token (source)", Min: new(float64), Max: &last},
 		Y: chart.Axis{Title: "part of the score"}, Series: series, Height: biasHeight,
-	}
-	c.X.Min = new(float64)
-	if err := r.eachHead(&c, text, func(h *focus.Head) (chart.Variant, error) {
-		return chart.Variant{Series: biasesOf(h)}, nil
-	}); err != nil {
-		return err
-	}
-	if err := r.menuPicture(pictureBytes, 1, c); err != nil {
-		return err
-	}
+	})
 	r.note("The document's text says that the axis is the current token; its published data are " +
 		"by the token looked at, as here.")
 	slope := math.Exp2(-8 * float64(h.Head+1) / float64(r.info.Heads))
@@ -667,36 +636,9 @@ func updatesOf(text *focus.Text, l int, o focus.UpdateOptions) (x updateSeries, 
 	return x, nil
 }
 
-// updateChart gives a chart its series, and menus of layers and of rows that look at the first
-// token most, which are left out or shown at first. pick says what is shown of the updates.
-func (r *run) updateChart(
-	c *chart.Chart, text *focus.Text, o focus.UpdateOptions,
-	pick func(updateSeries) []chart.Series,
-) error {
-	at := shown
-	if o.ExcludeFirst {
-		at = leftOut
-	}
-	l := r.layer(clausLayer)
-	c.Choices = []chart.Choice{menu(layerMenu, text.Layers, l), {
-		Name: firstMenu, Options: []string{leftOut, shown}, Shown: at,
-	}}
-	c.Variants = nil
-	for k := range text.Layers {
-		for _, rows := range []string{leftOut, shown} {
-			o.ExcludeFirst = rows == leftOut
-			x, err := updatesOf(text, k, o)
-			if err != nil {
-				return err
-			}
-			v := chart.Variant{Options: []string{fmt.Sprint(k), rows}, Series: pick(x)}
-			c.Variants = append(c.Variants, v)
-			if k == l && rows == at {
-				c.Series = v.Series
-			}
-		}
-	}
-	return nil
+// updateLayer returns the layer whose updates a figure shows.
+func (r *run) updateLayer() (int, error) {
+	return r.choice(layerChoice, r.layer(clausLayer), r.info.Layers)
 }
 
 // indices are the two readings of the update figures: what the prose says, and what the published
@@ -710,6 +652,10 @@ var indices = []struct {
 }
 
 func focusMagnitude(r *run) error {
+	layer, err := r.updateLayer()
+	if err != nil {
+		return err
+	}
 	text, _, err := r.recordFocus(0, focus.Updates)
 	if err != nil {
 		return err
@@ -717,24 +663,20 @@ func focusMagnitude(r *run) error {
 	var charts []chart.Chart
 	share := 1 / float64(r.info.Heads)
 	for _, x := range indices {
-		c := chart.Chart{
-			Kind:      chart.Histogram,
-			Title:     fmt.Sprintf("Update magnitude, layer %d", r.layer(clausLayer)),
-			MenuTitle: "Update magnitude",
-			Subtitle:  x.title, X: chart.Axis{Title: magnitudeTitle},
-			Y: chart.Axis{Title: "tokens"}, Rules: []chart.Rule{{At: share, Label: "1/H"}},
-		}
-		err := r.updateChart(&c, text, focus.UpdateOptions{Index: x.index},
-			func(x updateSeries) []chart.Series { return x.size })
+		updates, err := updatesOf(text, layer, focus.UpdateOptions{
+			Index: x.index, ExcludeFirst: r.leaveFirst(false),
+		})
 		if err != nil {
 			return err
 		}
-		charts = append(charts, c)
+		charts = append(charts, chart.Chart{
+			Kind: chart.Histogram, Title: fmt.Sprintf("Update magnitude, layer %d", layer),
+			Subtitle: x.title, X: chart.Axis{Title: magnitudeTitle}, Series: updates.size,
+			Y: chart.Axis{Title: "tokens"}, Rules: []chart.Rule{{At: share, Label: "1/H"}},
+		})
 	}
-	if err := r.menuPicture(pictureBytes, 2, charts...); err != nil {
-		return err
-	}
-	apart, err := r.updatesByTarget(text)
+	r.picture("", 2, charts...)
+	apart, err := updatesByTarget(text, layer)
 	if err != nil {
 		return err
 	}
@@ -757,12 +699,10 @@ func focusMagnitude(r *run) error {
 
 // updatesByTarget returns how far the magnitudes of tokens that look at the same one are apart, in
 // the reading of the published data.
-func (r *run) updatesByTarget(text *focus.Text) (float64, error) {
+func updatesByTarget(text *focus.Text, layer int) (float64, error) {
 	apart := 0.0
-	for h := range r.info.Heads {
-		all, err := text.Updates(r.layer(clausLayer), h, focus.UpdateOptions{
-			Index: focus.IndexTarget,
-		})
+	for h := range text.Heads {
+		all, err := text.Updates(layer, h, focus.UpdateOptions{Index: focus.IndexTarget})
 		if err != nil {
 			return 0, err
 		}
@@ -778,29 +718,30 @@ func (r *run) updatesByTarget(text *focus.Text) (float64, error) {
 }
 
 func focusAlignment(r *run) error {
+	layer, err := r.updateLayer()
+	if err != nil {
+		return err
+	}
 	text, _, err := r.recordFocus(0, focus.Updates)
 	if err != nil {
 		return err
 	}
+	leave := r.leaveFirst(true)
 	var charts []chart.Chart
 	for _, x := range indices {
-		c := chart.Chart{
-			Kind:      chart.Histogram,
-			Title:     fmt.Sprintf("Update alignment, layer %d", r.layer(clausLayer)),
-			MenuTitle: "Update alignment",
-			Subtitle:  x.title, X: chart.Axis{Title: alignmentTitle},
-			Y: chart.Axis{Title: "tokens"}, Rules: []chart.Rule{{At: 0}},
-		}
-		err := r.updateChart(&c, text, focus.UpdateOptions{Index: x.index, ExcludeFirst: true},
-			func(x updateSeries) []chart.Series { return x.angle })
+		updates, err := updatesOf(text, layer, focus.UpdateOptions{
+			Index: x.index, ExcludeFirst: leave,
+		})
 		if err != nil {
 			return err
 		}
-		charts = append(charts, c)
+		charts = append(charts, chart.Chart{
+			Kind: chart.Histogram, Title: fmt.Sprintf("Update alignment, layer %d", layer),
+			Subtitle: x.title, X: chart.Axis{Title: alignmentTitle}, Series: updates.angle,
+			Y: chart.Axis{Title: "tokens"}, Rules: []chart.Rule{{At: 0}},
+		})
 	}
-	if err := r.menuPicture(pictureBytes, 2, charts...); err != nil {
-		return err
-	}
+	r.picture("", 2, charts...)
 	negative, all := 0, 0 // in the reading of the document's text
 	for _, s := range charts[0].Series {
 		for _, v := range s.Y {
@@ -812,39 +753,37 @@ func focusAlignment(r *run) error {
 	}
 	r.check(claim{"negative", "Some updates take a part of the hidden state away"}, "1 or more",
 		fmt.Sprintf("%d of %d", negative, all), negative > 0)
-	r.note("Tokens that look at the first token most are left out, as in the document.")
+	if leave {
+		r.note("Tokens that look at the first token most are left out, as in the document.")
+	}
 	return nil
 }
 
 func focusScatter(r *run) error {
+	layer, err := r.updateLayer()
+	if err != nil {
+		return err
+	}
 	text, tokens, err := r.recordFocus(0, focus.Updates)
 	if err != nil {
 		return err
 	}
-	c := chart.Chart{
-		Kind:      chart.Scatter,
-		Title:     fmt.Sprintf("Alignment against magnitude, layer %d", r.layer(clausLayer)),
-		MenuTitle: "Alignment against magnitude",
-		X:         chart.Axis{Title: alignmentTitle},
-		Y:         chart.Axis{Title: magnitudeTitle},
-		Rules:     []chart.Rule{{At: 0}}, Names: tokenNames(tokens),
-		Color: chart.Scale{Palette: "viridis-reversed"}, Opacity: 0.8,
-	}
-	err = r.updateChart(&c, text, focus.UpdateOptions{ExcludeFirst: true},
-		func(x updateSeries) []chart.Series {
-			for h := range x.size {
-				x.size[h].X = x.angle[h].Y
-			}
-			return x.size
-		})
+	updates, err := updatesOf(text, layer, focus.UpdateOptions{ExcludeFirst: r.leaveFirst(true)})
 	if err != nil {
 		return err
 	}
-	if err := r.menuPicture(pictureBytes, 1, c); err != nil {
-		return err
+	series := updates.size
+	for h := range series {
+		series[h].X = updates.angle[h].Y
 	}
+	r.picture("", 1, chart.Chart{
+		Kind: chart.Scatter, Title: fmt.Sprintf("Alignment against magnitude, layer %d", layer),
+		X: chart.Axis{Title: alignmentTitle}, Y: chart.Axis{Title: magnitudeTitle},
+		Rules: []chart.Rule{{At: 0}}, Series: series, Names: tokenNames(tokens),
+		Color: chart.Scale{Palette: "viridis-reversed"}, Opacity: 0.8,
+	})
 	near, all, beyond := 0, 0, 0.0
-	for _, s := range c.Series {
+	for _, s := range series {
 		for _, v := range s.X {
 			all++
 			if math.Abs(v) < orthogonal {
@@ -866,18 +805,16 @@ const orthogonal = 0.2
 // effectColor is the colour of the points of the document's Figure 10.
 var effectColor = chart.RGB{0x00, 0x68, 0xc9}
 
-// effectsOf returns the effects of all heads of layer l, with an ellipse around those of the first
-// token.
-func effectsOf(text *focus.Text, l int) (chart.Variant, []focus.Effect, error) {
-	s := chart.Series{Name: "effect", Color: &effectColor}
+// effectsOf returns the effects of all heads of layer l and their points.
+func effectsOf(text *focus.Text, l int) (s chart.Series, all []focus.Effect, err error) {
+	s = chart.Series{Name: "effect", Color: &effectColor}
 	s.Columns = []chart.Column{
 		{Name: "head"}, {Name: "current", Named: true}, {Name: "target", Named: true},
 	}
-	var all []focus.Effect
 	for h := range text.Heads {
 		effects, err := text.Effects(l, h)
 		if err != nil {
-			return chart.Variant{}, nil, err
+			return s, nil, err
 		}
 		all = append(all, effects...)
 		for _, e := range effects {
@@ -887,53 +824,44 @@ func effectsOf(text *focus.Text, l int) (chart.Variant, []focus.Effect, error) {
 			}
 		}
 	}
-	v := chart.Variant{Options: []string{fmt.Sprint(l)}, Series: []chart.Series{s}}
-	if e, ok := focus.ZeroEllipse(all); ok {
-		v.Ellipses = []chart.Ellipse{{
-			RadiusX: e.HalfWidth, RadiusY: e.HalfHeight, Label: "token 0",
-		}}
-	}
-	return v, all, nil
+	return s, all, nil
 }
 
 func focusEffect(r *run) error {
 	if err := r.needLayers(2); err != nil { // the first layer is not shown
 		return err
 	}
+	layer, err := r.choice(layerChoice, max(r.layer(clausEffect), 1), r.info.Layers)
+	if err != nil {
+		return err
+	}
 	text, tokens, err := r.recordFocus(0, focus.Effects)
 	if err != nil {
 		return err
 	}
-	at := max(r.layer(clausEffect), 1)
-	c := chart.Chart{
-		Kind: chart.Scatter, Title: fmt.Sprintf("Token effect, layer %d, all heads", at),
-		MenuTitle: "Token effect, all heads",
-		X:         chart.Axis{Title: "token effect magnitude"},
-		Y:         chart.Axis{Title: "token id (position of the source)"},
-		Opacity:   0.2,
-		Choices:   []chart.Choice{menu(layerMenu, text.Layers, at)}, Names: tokenNames(tokens),
-	}
-	var first, others []float64
-	for l := range text.Layers {
-		v, effects, err := effectsOf(text, l)
-		if err != nil {
-			return err
-		}
-		c.Variants = append(c.Variants, v)
-		if l != at {
-			continue
-		}
-		c.Series, c.Ellipses = v.Series, v.Ellipses
-		for _, e := range effects {
-			if e.Source == 0 {
-				first = append(first, e.Magnitude)
-			} else {
-				others = append(others, e.Magnitude)
-			}
-		}
-	}
-	if err := r.menuPicture(pictureBytes, 1, c); err != nil {
+	points, effects, err := effectsOf(text, layer)
+	if err != nil {
 		return err
+	}
+	c := chart.Chart{
+		Kind: chart.Scatter, Title: fmt.Sprintf("Token effect, layer %d, all heads", layer),
+		X:       chart.Axis{Title: "token effect magnitude"},
+		Y:       chart.Axis{Title: "token id (position of the source)"},
+		Opacity: 0.2, Series: []chart.Series{points}, Names: tokenNames(tokens),
+	}
+	if e, ok := focus.ZeroEllipse(effects); ok {
+		c.Ellipses = []chart.Ellipse{{
+			RadiusX: e.HalfWidth, RadiusY: e.HalfHeight, Label: "token 0",
+		}}
+	}
+	r.picture("", 1, c)
+	var first, others []float64
+	for _, e := range effects {
+		if e.Source == 0 {
+			first = append(first, e.Magnitude)
+		} else {
+			others = append(others, e.Magnitude)
+		}
 	}
 	ratio := math.NaN()
 	if len(first) > 0 && len(others) > 0 {

@@ -20,7 +20,9 @@ type run struct {
 	m    trace.Model
 	info trace.Info
 	o    Options
-	out  *reproduction.Reproduction
+	// chosen are the choices of the figure, by name.
+	chosen map[string]int
+	out    *reproduction.Reproduction
 }
 
 // toy reports whether the model knows a toy grammar alone, so that prompts are taken from it.

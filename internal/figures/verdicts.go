@@ -116,7 +116,7 @@ func (c Comparison) String() string {
 	case c.Regression():
 		state = " (REGRESSION: recorded as agreeing)"
 	case c.Was == "":
-		state = " (not recorded for this model)"
+		state = " (not recorded)"
 	case c.Was != c.Verdict:
 		state = " (recorded as differing; record it again)"
 	case c.Verdict == reproduction.Differs:

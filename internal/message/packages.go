@@ -9,8 +9,8 @@ import (
 // packages are the names that errors of this project begin with, each followed by a colon. pip is
 // not among them: it is a program that users know.
 var packages = []string{
-	"attribution", "attributiontest", "bench", "certificate", "chart", "chat", "checkpoint",
-	"corpus", "engine", "evaluate", "export", "family", "figure", "figures", "flowmaps", "focus",
+	"attribution", "attributiontest", "bench", "bucket", "certificate", "chart", "chat",
+	"checkpoint", "corpus", "engine", "evaluate", "export", "family", "figure", "figures", "flowmaps", "focus",
 	"gguf", "gguftest", "golden", "gonbext", "growth", "hub", "kernel", "known", "local",
 	"maxflow", "models", "mutation", "ollama", "peers", "planted", "registry", "render",
 	"report", "reproduction", "scorer", "server", "sources", "spec", "tasks", "tiny", "tokenizer",

@@ -1,13 +1,12 @@
 package chat
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/headwater-ml/headwater/internal/jsonread"
 )
 
 // reasoning are the keys of what a model writes to itself. transformers fills in the first two from
@@ -113,51 +112,47 @@ func (r *run) markThoughts(text string, of messageText) string {
 // fromJSON reads a value of JSON. The keys of objects keep their order; of equal ones the last
 // counts, as in Python.
 func fromJSON(text []byte) (value, error) {
-	if !json.Valid(text) {
-		return nil, errors.New("it is not valid JSON")
+	r := jsonread.Lenient(text)
+	v, err := readJSON(r, 0)
+	if err != nil {
+		return nil, err
 	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	return readJSON(d, 0)
+	return v, r.End()
 }
 
-// readJSON reads the next value of a text that is valid.
-func readJSON(d *json.Decoder, depth int) (value, error) {
+// readJSON reads the next value.
+func readJSON(r *jsonread.Reader, depth int) (value, error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("it is nested deeper than %d", maxDepth)
 	}
-	t, err := d.Token()
-	switch t := t.(type) {
-	case json.Number:
-		if n, err := strconv.ParseInt(t.String(), 10, 64); err == nil {
+	switch r.Kind() {
+	case '0':
+		text, err := r.Number()
+		if err != nil {
+			return nil, err
+		}
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 			return n, nil
 		}
-		f, err := t.Float64()
-		if err != nil || !strings.ContainsAny(t.String(), ".eE") {
-			return nil, fmt.Errorf("the number %.40s does not fit in 64 bits", t)
+		f, err := strconv.ParseFloat(text, 64)
+		if err != nil || !strings.ContainsAny(text, ".eE") {
+			return nil, fmt.Errorf("the number %.40s does not fit in 64 bits", text)
 		}
 		return f, nil
-	case json.Delim:
-		list, object := &sequence{}, newDict()
-		for d.More() {
-			var k value
-			if t == '{' {
-				k, _ = d.Token()
-			}
-			v, err := readJSON(d, depth+1)
-			if err != nil {
-				return nil, err
-			}
-			if t == '{' {
-				object.set(k, v)
-			} else {
-				list.items = append(list.items, v)
-			}
-		}
-		if _, err := d.Token(); err != nil || t == '[' {
-			return list, err
-		}
-		return object, nil
+	case '{':
+		object := newDict()
+		return object, r.Object(func(key string) error {
+			v, err := readJSON(r, depth+1)
+			object.set(key, v)
+			return err
+		})
+	case '[':
+		list := &sequence{}
+		return list, r.List(func(int) error {
+			v, err := readJSON(r, depth+1)
+			list.items = append(list.items, v)
+			return err
+		})
 	}
-	return t, err // a string, a bool or nil
+	return r.Any() // a string, a bool or nil
 }

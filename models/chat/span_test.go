@@ -90,8 +90,8 @@ func TestMessageKeys(t *testing.T) {
 		}
 	}
 	for object, want := range map[string]string{
-		`{`: "message 0: it is not valid JSON", `[]`: "it is a list", `{} {}`: "not valid JSON",
-		`{"a":123456789012345678901}`: "does not fit in 64 bits", "\"\xff\"": "is not valid UTF-8",
+		`{`: "message 0: not valid JSON at byte 2", `[]`: "it is a list", `{} {}`: "not valid JSON",
+		`{"a":123456789012345678901}`: "does not fit in 64 bits", "\"\xff\"": "not valid UTF-8",
 		strings.Repeat(`{"a":`, 200) + "1" + strings.Repeat("}", 200): "nested deeper than 100",
 	} {
 		tmpl, _ := New("", nil)

@@ -146,8 +146,8 @@ var refusals = []struct {
 	{"not JSON", file(`{"w":`), "not valid JSON"},
 	{"no header", file(``), "not valid JSON"},
 	{"something after the header", file(`{} {}`), "not valid JSON"},
-	{"not an object", file(`[1]`), "a list where an object was expected"},
-	{"null", file(`null`), "null where an object was expected"},
+	{"not an object", file(`[1]`), "[1] is not an object"},
+	{"null", file(`null`), "null is not an object"},
 	{"not UTF-8", file("{\"\xff\":1}"), "not valid UTF-8"},
 	{
 		"tensor twice", file(`{"w":{"dtype":"F32","shape":[0],"data_offsets":[0,0]},` +
@@ -160,7 +160,7 @@ var refusals = []struct {
 	},
 	{"metadata twice", file(`{"__metadata__":{},"__metadata__":{}}`), `"__metadata__" comes twice`},
 	{"metadata not text", file(`{"__metadata__":{"a":1}}`), `__metadata__: "a": 1 is not a text`},
-	{"entry not an object", file(`{"w":7}`), `tensor "w": 7 where an object was expected`},
+	{"entry not an object", file(`{"w":7}`), `tensor "w": 7 is not an object`},
 	{
 		"unknown key", file(`{"w":{"dtype":"F32","Shape":[0],"data_offsets":[0,0]}}`),
 		`unknown key "Shape"`,
@@ -189,7 +189,7 @@ var refusals = []struct {
 		"axis not a number", file(one(`"F32"`, `["1"]`, `[0,4]`)),
 		`shape: "1" is not a whole number from 0`,
 	},
-	{"shape not a list", file(one(`"F32"`, `1`, `[0,4]`)), "shape: 1 where a list was expected"},
+	{"shape not a list", file(one(`"F32"`, `1`, `[0,4]`)), "shape: 1 is not a list"},
 	{
 		"too many axes", file(one(`"F32"`, `[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]`, `[0,4]`), 0, 0, 0,
 			0), "shape: more than 16 numbers",

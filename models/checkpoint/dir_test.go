@@ -176,12 +176,12 @@ func TestDirRefuses(t *testing.T) {
 		{
 			"config not JSON",
 			map[string]string{"config.json": "{"},
-			"m/config.json: not valid JSON in line 1: the text ends too early",
+			"m/config.json: not valid JSON at byte 2: the text ends too early",
 		},
 		{
 			"two values",
 			map[string]string{"config.json": "{} {}"},
-			"m/config.json: not valid JSON in line 1",
+			"m/config.json: not valid JSON: there is more after the value",
 		},
 		{
 			"config a list",
@@ -278,12 +278,12 @@ func TestAsPython(t *testing.T) {
 	}
 }
 
-// TestJSONErrors: an error about config.json names the line, the key before the mistake and what is
+// TestJSONErrors: an error about config.json names the place, the pointer to the value and what is
 // there.
 func TestJSONErrors(t *testing.T) {
 	for _, c := range []struct{ name, config, want string }{
-		{"comma", "{\"a\": 1,}", `after the key "a": unexpected "}"`},
-		{"cut", "{\"a\": 1, \"b\": [2,", `after the key "b": the text ends too early`},
+		{"comma", "{\"a\": 1,}", `at byte 8: unexpected ",}"`},
+		{"cut", "{\"a\": 1, \"b\": [2,", `in /b: the text ends too early`},
 		{
 			"deep", "{\"a\":" + strings.Repeat("[", 10001) + strings.Repeat("]", 10001) + "}",
 			"more than 10000 lists and objects",

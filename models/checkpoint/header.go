@@ -1,15 +1,15 @@
 package checkpoint
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/headwater-ml/headwater/internal/jsonread"
 )
 
 // maxAxes is more axes than any model has. It limits the work for a hostile shape.
@@ -25,21 +25,17 @@ const maxTensors = 1 << 17
 // two ways: text that is not UTF-8, keys that come twice, and bytes that no tensor or two tensors
 // have.
 func (f *File) parse(header []byte) error {
-	if err := checkJSON(header); err != nil {
-		return fmt.Errorf("header: %w", err)
-	}
-	dec := json.NewDecoder(bytes.NewReader(header))
-	dec.UseNumber()
+	r := jsonread.New(header)
 	f.tensors = make(map[string]entry)
-	err := readObject(dec, func(name string) error {
+	err := r.Object(func(name string) error {
 		if name == "__metadata__" {
-			return f.parseMetadata(dec)
+			return f.parseMetadata(r)
 		}
 		// Before the entry is read: it would take memory.
 		if len(f.tensors) == maxTensors {
 			return fmt.Errorf("more than %d tensors, which is the limit for one file", maxTensors)
 		}
-		e, err := parseEntry(dec)
+		e, err := parseEntry(r)
 		if err != nil {
 			return fmt.Errorf("tensor %s: %w", quoted(name), err)
 		}
@@ -47,8 +43,11 @@ func (f *File) parse(header []byte) error {
 		f.tensors[name] = e
 		return nil
 	})
+	if err == nil {
+		err = r.End()
+	}
 	if err != nil {
-		return err
+		return fmt.Errorf("header: %w", err)
 	}
 	if err := f.checkTiling(); err != nil {
 		return err
@@ -70,10 +69,10 @@ func (f *File) addShared() {
 
 // parseMetadata reads the texts under __metadata__: how a file was made, and which tensors were
 // left out; see addShared.
-func (f *File) parseMetadata(dec *json.Decoder) error {
+func (f *File) parseMetadata(r *jsonread.Reader) error {
 	f.metadata = make(map[string]string)
-	err := readObject(dec, func(key string) error {
-		v, err := readString(dec)
+	err := r.Object(func(key string) error {
+		v, err := r.Text()
 		f.metadata[key] = v
 		if err != nil {
 			return fmt.Errorf("%s: %w", quoted(key), err)
@@ -88,24 +87,24 @@ func (f *File) parseMetadata(dec *json.Decoder) error {
 
 // parseEntry reads {"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}. Keys may come in any order,
 // and each must be there. Offsets count from the end of the header.
-func parseEntry(dec *json.Decoder) (entry, error) {
+func parseEntry(r *jsonread.Reader) (entry, error) {
 	var e entry
 	var shape, offsets []int64
 	seen := 0
-	err := readObject(dec, func(key string) (err error) {
+	err := r.Object(func(key string) (err error) {
 		seen++
 		switch key {
 		// a text such as F32, checked in setShape
 		case "dtype":
 			var s string
-			s, err = readString(dec)
+			s, err = r.Text()
 			e.dtype = DType(s)
 		// outermost axis first; [] for a scalar
 		case "shape":
-			shape, err = readNaturals(dec, maxAxes)
+			shape, err = readNaturals(r, maxAxes)
 		// [begin,end)
 		case "data_offsets":
-			offsets, err = readNaturals(dec, 2)
+			offsets, err = readNaturals(r, 2)
 		default:
 			return fmt.Errorf("unknown key %s, known are data_offsets, dtype, shape", quoted(key))
 		}

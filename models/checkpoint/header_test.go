@@ -17,7 +17,8 @@ func TestTooManyTensors(t *testing.T) {
 		fmt.Fprintf(&header, `%s"%d":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}`, sep, i)
 	}
 	_, err := FromBytes("many", file(header.String()+"}"))
-	if err == nil || !strings.Contains(err.Error(), "checkpoint: many: more than 131072 tensors") {
+	if err == nil ||
+		!strings.Contains(err.Error(), "checkpoint: many: header: more than 131072 tensors") {
 		t.Errorf("error %v, want one about the number of tensors", err)
 	}
 }

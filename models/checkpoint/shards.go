@@ -1,14 +1,14 @@
 package checkpoint
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/headwater-ml/headwater/internal/jsonread"
 )
 
 // openShards opens every file that model.safetensors.index.json names. As in the reference
@@ -101,24 +101,24 @@ func (f *File) checkIndex(index map[string]string, d *Dir) error {
 // come twice are an error, because one of the two files would be ignored. It looks like
 // {"metadata":{…},"weight_map":{"wte.weight":"model-00001-of-00002.safetensors",…}}.
 func parseIndex(text []byte) (map[string]string, error) {
-	if err := checkJSON(text); err != nil {
-		return nil, err
-	}
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.UseNumber()
+	r := jsonread.New(text)
 	var index map[string]string
-	err := readObject(dec, func(key string) error {
+	err := r.Object(func(key string) error {
 		if key != "weight_map" {
 			// Other keys are read past.
-			return dec.Decode(new(json.RawMessage))
+			_, err := r.Raw()
+			return err
 		}
 		index = map[string]string{}
-		if err := readObject(dec,
-			func(name string) error { return readShard(dec, index, name) }); err != nil {
+		err := r.Object(func(name string) error { return readShard(r, index, name) })
+		if err != nil {
 			return fmt.Errorf("weight_map: %w", err)
 		}
 		return nil
 	})
+	if err == nil {
+		err = r.End()
+	}
 	switch {
 	case err != nil:
 	case index == nil:
@@ -133,8 +133,8 @@ func parseIndex(text []byte) (map[string]string, error) {
 // readShard reads the file name of one tensor. It must be a path within the directory. An index
 // comes with a download, so it must not make this program read files elsewhere. Windows takes a
 // backslash for a slash, so it is refused too.
-func readShard(dec *json.Decoder, index map[string]string, name string) error {
-	file, err := readString(dec)
+func readShard(r *jsonread.Reader, index map[string]string, name string) error {
+	file, err := r.Text()
 	if err != nil {
 		return fmt.Errorf("tensor %s: %w", quoted(name), err)
 	}

@@ -199,7 +199,7 @@ func TestShardsRefuse(t *testing.T) {
 		},
 		{
 			"map not an object", func(f map[string]string) { f[index] = names(`[]`) },
-			"weight_map: a list where an object was expected",
+			"weight_map: [] is not an object",
 		},
 		{
 			"no map", func(f map[string]string) { f[index] = `{"metadata":{}}` },
@@ -208,7 +208,7 @@ func TestShardsRefuse(t *testing.T) {
 		{"empty map", func(f map[string]string) { f[index] = names(`{}`) }, "weight_map is empty"},
 		{
 			"not JSON", func(f map[string]string) { f[index] = `{"weight_map"` },
-			"index.json: not valid JSON",
+			"index.json: weight_map: not valid JSON",
 		},
 		{
 			"two values", func(f map[string]string) { f[index] += `{}` },

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/headwater-ml/headwater/internal/jsonread"
 )
 
 // unsupportedError is the error for a part of a tokenizer.json that is well formed, but not
@@ -65,9 +67,9 @@ func Parse(data []byte, name string) (*Tokenizer, error) {
 func parse(data []byte, change func(*file, modelFile) error) (*Tokenizer, error) {
 	var f file
 	var section json.RawMessage
-	small, err := sections(data, map[string]func(*jsonReader) error{
-		"model": func(r *jsonReader) (err error) {
-			section, err = r.raw()
+	small, err := sections(data, map[string]func(*jsonread.Reader) error{
+		"model": func(r *jsonread.Reader) (err error) {
+			section, err = r.Raw()
 			return err
 		},
 	})

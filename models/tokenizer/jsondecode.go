@@ -1,14 +1,13 @@
 package tokenizer
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/headwater-ml/headwater/internal/jsonread"
 )
 
 // keyError is an error at a place in the file, such as "normalizer.normalizers[3].content".
@@ -21,37 +20,34 @@ func (e *keyError) Error() string { return e.key + ": " + e.err.Error() }
 
 func (e *keyError) Unwrap() error { return e.err }
 
-// decodeStrict reads one JSON value into the structure that v points to; see [jsonReader.value] for
-// its types. A key that v does not have is an error, because it could change the result. If a key
+// decodeStrict reads one JSON value into the structure that v points to; see [decodeInto] for its
+// types. A key that v does not have is an error, because it could change the result. If a key
 // is repeated, the last value counts, as in the reference. Errors name the key and speak of JSON
 // alone.
 func decodeStrict(data []byte, v any) error {
-	r := &jsonReader{data: data}
-	if err := r.value(reflect.ValueOf(v).Elem()); err != nil {
+	r := jsonread.AsRust(data)
+	if err := decodeInto(r, reflect.ValueOf(v).Elem()); err != nil {
 		return err
 	}
-	return r.end()
+	return r.End()
 }
 
 // rawType is a []byte in the eyes of reflect, so it is compared before the kinds.
 var rawType = reflect.TypeFor[json.RawMessage]()
 
-// value reads the next value into v: a text, a bool, a number, a list, an object, or raw JSON. null
-// leaves a pointer nil, a list without items and a text empty.
-func (r *jsonReader) value(v reflect.Value) error {
+// decodeInto reads the next value into v: a text, a bool, a number, a list, an object, or raw JSON.
+// null leaves a pointer nil, a list without items and a text empty.
+func decodeInto(r *jsonread.Reader, v reflect.Value) error {
 	if v.Type() == rawType {
-		raw, err := r.raw()
-		if err != nil {
-			return err
-		}
-		v.SetBytes(slices.Clone(raw))
-		return nil
+		raw, err := r.Raw()
+		v.SetBytes(raw)
+		return err
 	}
 	// The last of repeated keys counts, so nothing of the value before may stay.
 	v.SetZero()
-	if r.isNull() {
-		r.at += len("null")
-		return nil
+	if r.Kind() == 'n' {
+		_, err := r.Raw()
+		return err
 	}
 	// The one type that is a list in JSON and not in Go.
 	if n, ok := v.Addr().Interface().(*namedID); ok {
@@ -60,107 +56,56 @@ func (r *jsonReader) value(v reflect.Value) error {
 	switch v.Kind() {
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
-		return r.value(v.Elem())
+		return decodeInto(r, v.Elem())
 	case reflect.String:
-		s, err := r.text("text")
+		s, err := r.Text()
 		v.SetString(s)
 		return err
 	case reflect.Bool:
-		b, err := r.bool()
-		v.SetBool(b)
+		if r.Kind() != 't' && r.Kind() != 'f' {
+			return r.Not("true or false")
+		}
+		b, err := r.Any()
+		v.SetBool(b == true)
 		return err
 	case reflect.Slice:
-		return r.items(v)
+		return decodeItems(r, v)
 	case reflect.Map:
-		return r.entries(v)
+		return decodeEntries(r, v)
 	case reflect.Struct:
-		return r.fields(v)
+		return decodeFields(r, v)
 	}
-	return r.numberInto(v)
+	return decodeNumber(r, v)
 }
 
-// isNull reports whether null is next.
-func (r *jsonReader) isNull() bool {
-	r.peek()
-	return bytes.HasPrefix(r.data[r.at:], []byte("null"))
-}
-
-// text reads a string; the error for another value says what is wanted.
-func (r *jsonReader) text(want string) (string, error) {
-	if r.peek() != '"' {
-		return "", r.errMismatch(want)
-	}
-	return r.string()
-}
-
-func (r *jsonReader) bool() (bool, error) {
-	r.peek()
-	for word, b := range map[string]bool{"true": true, "false": false} {
-		if bytes.HasPrefix(r.data[r.at:], []byte(word)) {
-			r.at += len(word)
-			return b, nil
-		}
-	}
-	return false, r.errMismatch("true or false")
-}
-
-// errMismatch is the error for a value of another type than the one that is wanted.
-func (r *jsonReader) errMismatch(want string) error {
-	raw, err := r.raw()
-	if err != nil {
-		return err
-	}
-	return fmt.Errorf("%s is not %s", shorten(raw), want)
-}
-
-// shorten returns a JSON value for an error, shortened if it is long.
-func shorten(raw []byte) string {
-	const most = 60
-	text := strings.Join(strings.Fields(strings.ToValidUTF8(string(raw[:min(len(raw), 4*most)]),
-		"?")), " ")
-	if runes := []rune(text); len(runes) > most || len(raw) > 4*most {
-		text = string(runes[:min(len(runes), most)]) + "..."
-	}
-	return text
-}
-
-// items reads a list. An empty one is not nil, so it differs from one that is missing.
-func (r *jsonReader) items(v reflect.Value) error {
-	if r.peek() != '[' {
-		return r.errMismatch("a list")
-	}
+// decodeItems reads a list. An empty one is not nil, so it differs from one that is missing.
+func decodeItems(r *jsonread.Reader, v reflect.Value) error {
 	v.Set(reflect.MakeSlice(v.Type(), 0, 0))
-	return r.array(func() error {
+	return r.List(func(i int) error {
 		item := reflect.New(v.Type().Elem()).Elem()
-		if err := r.value(item); err != nil {
-			return atKey(fmt.Sprintf("[%d]", v.Len()), err)
+		if err := decodeInto(r, item); err != nil {
+			return atKey(fmt.Sprintf("[%d]", i), err)
 		}
 		v.Set(reflect.Append(v, item))
 		return nil
 	})
 }
 
-func (r *jsonReader) entries(v reflect.Value) error {
-	if r.peek() != '{' {
-		return r.errMismatch("an object")
-	}
+func decodeEntries(r *jsonread.Reader, v reflect.Value) error {
 	v.Set(reflect.MakeMap(v.Type()))
-	return r.object(func(key string) error {
+	return r.Object(func(key string) error {
 		item := reflect.New(v.Type().Elem()).Elem()
-		err := r.value(item)
+		err := decodeInto(r, item)
 		v.SetMapIndex(reflect.ValueOf(key), item)
 		return atKey(cutKey(key), err)
 	})
 }
 
-// fields reads an object into the fields of v, by the names in their tags. A field with the tag
-// need must be in the object and not null.
-func (r *jsonReader) fields(v reflect.Value) error {
-	if r.peek() != '{' {
-		return r.errMismatch("an object")
-	}
+// decodeFields reads an object into the fields of v, by the names in their tags. A field with the
+// tag need must be in the object and not null.
+func decodeFields(r *jsonread.Reader, v reflect.Value) error {
 	read := make([]bool, v.NumField())
-	err := r.object(func(key string) error {
+	err := r.Object(func(key string) error {
 		var known []string
 		// Structures have few fields, so they are searched in order.
 		for i := range v.NumField() {
@@ -169,8 +114,8 @@ func (r *jsonReader) fields(v reflect.Value) error {
 				name = v.Type().Field(i).Name
 			}
 			if name == key {
-				read[i] = !r.isNull()
-				return atKey(key, r.value(v.Field(i)))
+				read[i] = r.Kind() != 'n'
+				return atKey(key, decodeInto(r, v.Field(i)))
 			}
 			known = append(known, name)
 		}
@@ -211,12 +156,9 @@ func cutKey(key string) string {
 	return key
 }
 
-// numberInto reads a number that fits v.
-func (r *jsonReader) numberInto(v reflect.Value) error {
-	if c := r.peek(); c != '-' && (c < '0' || c > '9') {
-		return r.errMismatch("a number")
-	}
-	text, err := r.number()
+// decodeNumber reads a number that fits v.
+func decodeNumber(r *jsonread.Reader, v reflect.Value) error {
+	text, err := r.Number()
 	if err != nil {
 		return err
 	}
@@ -251,24 +193,24 @@ func (r *jsonReader) numberInto(v reflect.Value) error {
 }
 
 // read reads ["</s>", 2].
-func (n *namedID) read(r *jsonReader) error {
-	if r.peek() != '[' {
-		return r.errMismatch(`a token and its id, as ["</s>", 2]`)
+func (n *namedID) read(r *jsonread.Reader) error {
+	if r.Kind() != '[' {
+		return r.Not(`a token and its id, as ["</s>", 2]`)
 	}
-	i := 0
-	err := r.array(func() error {
-		i++
+	size := 0
+	err := r.List(func(i int) error {
+		size++
 		switch i {
+		case 0:
+			return atKey("[0]", decodeInto(r, reflect.ValueOf(&n.content).Elem()))
 		case 1:
-			return atKey("[0]", r.value(reflect.ValueOf(&n.content).Elem()))
-		case 2:
-			return atKey("[1]", r.value(reflect.ValueOf(&n.id).Elem()))
+			return atKey("[1]", decodeInto(r, reflect.ValueOf(&n.id).Elem()))
 		}
-		_, err := r.raw()
+		_, err := r.Raw()
 		return err
 	})
-	if err == nil && i != 2 {
-		return fmt.Errorf("a token and its id are 2 values, not %d", i)
+	if err == nil && size != 2 {
+		return fmt.Errorf("a token and its id are 2 values, not %d", size)
 	}
 	return err
 }
@@ -276,16 +218,13 @@ func (n *namedID) read(r *jsonReader) error {
 // kindOf returns the type of a part, "" if it has none.
 func kindOf(raw json.RawMessage) string {
 	kind := ""
-	r := &jsonReader{data: raw}
-	if r.peek() != '{' {
-		return ""
-	}
-	err := r.object(func(key string) (err error) {
-		if key == "type" && r.peek() == '"' {
-			kind, err = r.string()
+	r := jsonread.AsRust(raw)
+	err := r.Object(func(key string) (err error) {
+		if key == "type" && r.Kind() == '"' {
+			kind, err = r.Text()
 			return err
 		}
-		_, err = r.raw()
+		_, err = r.Raw()
 		return err
 	})
 	if err != nil {
@@ -293,39 +232,3 @@ func kindOf(raw json.RawMessage) string {
 	}
 	return kind
 }
-
-// loneSurrogate reports whether a JSON string, with its quotes, contains half of a character
-// written as \uD800 to \uDFFF, and which. The reference refuses it; encoding/json would replace
-// each by U+FFFD.
-func loneSurrogate(quoted []byte) (string, bool) {
-	for i := 0; i < len(quoted); i++ {
-		if quoted[i] != '\\' {
-			continue
-		}
-		// A character beyond U+FFFF is two escapes: D800 to DBFF, then DC00 to DFFF.
-		high, ok := escapedUnit(quoted[i:])
-		// i now is at the character after the backslash, so a backslash after a backslash is passed
-		// over.
-		if i++; !ok || high < 0xd800 || high > 0xdfff {
-			continue
-		}
-		if low, ok := escapedUnit(quoted[i+5:]); high < 0xdc00 && ok && low >= 0xdc00 &&
-			low <= 0xdfff {
-			i += 10
-			continue
-		}
-		return string(quoted[i-1 : i+5]), true
-	}
-	return "", false
-}
-
-// escapedUnit reads \uXXXX at the start of s.
-func escapedUnit(s []byte) (uint64, bool) {
-	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(string(s[2:6]), 16, 32)
-	return n, err == nil
-}
-
-var errAfter = errors.New("there is text after the JSON value")

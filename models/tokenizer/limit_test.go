@@ -204,7 +204,11 @@ func TestTooManyParts(t *testing.T) {
 			[]string{"normalizer", nested("normalizers", `{"type":"NFC"}`, 100)},
 			"more than 8 deep",
 		},
-		{"very deep", []string{"normalizer", nested("normalizers", "", 5000)}, "more than 8 deep"},
+		{"very deep", []string{"normalizer", nested("normalizers", "", 4000)}, "more than 8 deep"},
+		{
+			"deeper than JSON", []string{"normalizer", nested("normalizers", "", 5000)},
+			"more than 10000 lists and objects",
+		},
 		{"control tokens", []string{
 			"post_processor",
 			`{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"x","type_id":0}}],
@@ -249,7 +253,7 @@ func TestJSONErrors(t *testing.T) {
 	for _, c := range []struct{ name, file, want string }{
 		{
 			"a list for a text", string(editedFile(t, "gpt2", "version", `["1.0"]`)),
-			`version: ["1.0"] is not text`,
+			`version: ["1.0"] is not a text`,
 		},
 		{
 			"a text for a list", string(editedFile(t, "gpt2", "added_tokens", `"x"`)),
@@ -269,7 +273,7 @@ func TestJSONErrors(t *testing.T) {
 		{
 			"deep", string(editedFile(t, "gpt2", "normalizer",
 				`{"type":"Sequence","normalizers":[{"type":"Replace","pattern":{"String":5},"content":""}]}`)),
-			"normalizer.normalizers[0].pattern.String: 5 is not text",
+			"normalizer.normalizers[0].pattern.String: 5 is not a text",
 		},
 		{
 			"a pair of three", string(editedFile(t, "roberta", "post_processor",
@@ -279,9 +283,9 @@ func TestJSONErrors(t *testing.T) {
 		{
 			"a pair the other way", string(editedFile(t, "roberta", "post_processor",
 				`{"type":"RobertaProcessing","sep":[2,"</s>"],"cls":["<s>",0],"trim_offsets":true,"add_prefix_space":false}`)),
-			"post_processor.sep[0]: 2 is not text",
+			"post_processor.sep[0]: 2 is not a text",
 		},
-		{"an id as a text", withParts(t, `"!": 1`, `"!": "1"`), `model.vocab: token "!": byte`},
+		{"an id as a text", withParts(t, `"!": 1`, `"!": "1"`), `model.vocab: token "!": "1" is not a number`},
 		{
 			"a long value", string(editedFile(t, "gpt2", "added_tokens", long)),
 			"added_tokens: \"xxxxxxxxxx",
@@ -294,20 +298,20 @@ func TestJSONErrors(t *testing.T) {
 		{"a long version", string(editedFile(t, "gpt2", "version", long)), "version: \"xxxxxxxx"},
 		{"another case", string(editedFile(t, "gpt2", "normalizer",
 			`{"type":"Prepend","Prepend":"x"}`)), `unknown field "Prepend"`},
-		{"cut off", withParts(t)[:5000], "the JSON ends in the middle"},
+		{"cut off", withParts(t)[:5000], "in /model/vocab: the text ends too early"},
 		{
 			"half a character", string(editedFile(t, "gpt2", "normalizer",
 				`{"type":"Prepend","prepend":"a\ud83db"}`)),
-			`normalizer.prepend: byte`,
+			`in /normalizer/prepend: \ud83d is half of a character`,
 		},
 		{
 			"half a character in the vocabulary", withParts(t, `"!": 1`, `"\uDC00": 1`),
-			`\uDC00 in a string is half of a character`,
+			`in /model/vocab: \uDC00 is half of a character`,
 		},
 		{"halves the wrong way round", string(editedFile(t, "gpt2", "normalizer",
 			`{"type":"Prepend","prepend":"\ude00\ud83d"}`)), `half of a character`},
 		{"a bad escape", string(editedFile(t, "gpt2", "normalizer",
-			`{"type":"NFC"}`))[:1] + `"version":"1.0\x"}`, "a backslash that means nothing"},
+			`{"type":"NFC"}`))[:1] + `"version":"1.0\x"}`, `in /version: unexpected "\\x\"}"`},
 	} {
 		_, err := Parse([]byte(c.file), "dir/tokenizer.json")
 		if err == nil {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/headwater-ml/headwater/internal/jsonread"
 )
 
 // modelFile is the model section of a tokenizer.json.
@@ -46,20 +48,20 @@ func modelPlace(kind string) place { return place{"model", kind} }
 func readModel(raw json.RawMessage) (modelFile, error) {
 	m := modelFile{}
 	// Also null: every tokenizer has a model.
-	if r := (&jsonReader{data: raw}); r.peek() != '{' {
+	if jsonread.AsRust(raw).Kind() != '{' {
 		return m, errors.New("model: not an object")
 	}
 	var sawVocab, sawMerges bool
-	small, err := sections(raw, map[string]func(*jsonReader) error{
+	small, err := sections(raw, map[string]func(*jsonread.Reader) error{
 		// If the key comes twice, the last value counts, so what was read before is dropped.
-		"vocab": func(r *jsonReader) error {
+		"vocab": func(r *jsonread.Reader) error {
 			m.tokens, m.scores, sawVocab = nil, nil, true
 			return atKey("model.vocab", m.readVocab(r))
 		},
-		"repeats": func(r *jsonReader) error {
+		"repeats": func(r *jsonread.Reader) error {
 			return atKey("model.repeats", readIDs(r, &m.repeats))
 		},
-		"merges": func(r *jsonReader) error {
+		"merges": func(r *jsonread.Reader) error {
 			m.merges, sawMerges = nil, true
 			return m.readMerges(r)
 		},
@@ -90,42 +92,46 @@ func readModel(raw json.RawMessage) (modelFile, error) {
 }
 
 // readVocab reads an object of tokens with their ids, or an array of tokens with their scores.
-func (m *modelFile) readVocab(r *jsonReader) error {
-	if r.peek() != '[' {
+func (m *modelFile) readVocab(r *jsonread.Reader) error {
+	if r.Kind() != '[' {
 		return readIDs(r, &m.tokens)
 	}
 	// Not nil, even if it stays empty: that tells a list from an object.
 	m.scores = []float64{}
-	return r.array(func() error {
-		if err := r.expect('['); err != nil {
+	return r.List(func(id int) error {
+		var content, text string
+		size := 0
+		err := r.List(func(i int) (err error) {
+			switch size++; i {
+			case 0:
+				content, err = r.Text()
+			case 1:
+				text, err = r.Number()
+			default:
+				_, err = r.Raw()
+			}
 			return err
+		})
+		if err == nil && size != 2 {
+			err = fmt.Errorf("a token and its score are 2 values, not %d", size)
 		}
-		content, err := r.string()
 		if err != nil {
-			return err
+			return atKey(fmt.Sprintf("[%d]", id), err)
 		}
-		if err := r.expect(','); err != nil {
-			return err
-		}
-		text, err := r.number()
-		if err != nil {
-			return err
-		}
-		// The id of a token is its place in the list.
 		score, err := strconv.ParseFloat(text, 64)
 		if err != nil {
 			return fmt.Errorf("score %.40s of token %.80q is too large", text, content)
 		}
-		m.tokens, m.scores = append(m.tokens, vocabItem{content, len(m.tokens)}), append(m.scores,
-			score)
-		return r.expect(']')
+		// The id of a token is its place in the list.
+		m.tokens, m.scores = append(m.tokens, vocabItem{content, id}), append(m.scores, score)
+		return nil
 	})
 }
 
 // readIDs appends an object of tokens with their ids to a list.
-func readIDs(r *jsonReader, to *[]vocabItem) error {
-	return r.object(func(content string) error {
-		id, err := r.id()
+func readIDs(r *jsonread.Reader, to *[]vocabItem) error {
+	return r.Object(func(content string) error {
+		id, err := readID(r)
 		if err != nil {
 			return fmt.Errorf("token %.80q: %w", content, err)
 		}
@@ -135,14 +141,12 @@ func readIDs(r *jsonReader, to *[]vocabItem) error {
 }
 
 // readMerges reads the merges.
-func (m *modelFile) readMerges(r *jsonReader) error {
-	if r.peek() != '[' {
+func (m *modelFile) readMerges(r *jsonread.Reader) error {
+	if r.Kind() != '[' {
 		return errors.New("model.merges: not an array")
 	}
 	// i counts comments too, so that an error names the place in the file.
-	i := -1
-	return r.array(func() error {
-		i++
+	return r.List(func(i int) error {
 		merge, err := readMerge(r)
 		switch {
 		case err != nil:
@@ -159,17 +163,17 @@ func (m *modelFile) readMerges(r *jsonReader) error {
 
 // readMerge reads ["a","b"], or "a b" in older files, where "#version" begins a comment: then the
 // result is nil.
-func readMerge(r *jsonReader) ([]string, error) {
-	if r.peek() == '"' {
-		line, err := r.string()
+func readMerge(r *jsonread.Reader) ([]string, error) {
+	if r.Kind() == '"' {
+		line, err := r.Text()
 		if err != nil || strings.HasPrefix(line, "#version") {
 			return nil, err
 		}
 		return strings.Split(line, " "), nil
 	}
 	merge := make([]string, 0, 2)
-	err := r.array(func() error {
-		s, err := r.string()
+	err := r.List(func(int) error {
+		s, err := r.Text()
 		merge = append(merge, s)
 		return err
 	})

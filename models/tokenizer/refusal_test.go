@@ -159,7 +159,7 @@ func TestRefusals(t *testing.T) {
 		{"model.merges", `["a  b"]`, "model.merges[0]: 3 tokens instead of 2"},
 		{"model.merges", `[["a","zzzzz"]]`, `model.merges[0]: token "zzzzz" is not in vocab`},
 		{"model.merges", `[["a","!"]]`, `model.merges[0]: token "a!" is not in vocab`},
-		{"model.merges", `[[1,2]]`, "model.merges[0]: byte"},
+		{"model.merges", `[[1,2]]`, "model.merges[0]: 1 is not a text"},
 		{"model.vocab", `[]`, "BPE takes an object of tokens with their ids"},
 		{"model.vocab", `{"a":-1}`, `token "a": id -1 is not a number from 0 to`},
 		{"model.vocab", `{"a":1.5}`, `token "a": id 1.5 is not a number from 0 to`},

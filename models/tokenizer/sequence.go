@@ -24,11 +24,11 @@ type sectionParser[P any] struct {
 func sectionOf[P any](
 	list string, kinds map[string]func(json.RawMessage) (P, error),
 ) sectionParser[P] {
-	one := func(kind string, raw json.RawMessage) ([]P, error) {
+	parse := func(kind string, raw json.RawMessage) ([]P, error) {
 		p, err := kinds[kind](raw)
 		return []P{p}, err
 	}
-	return sectionParser[P]{list, names(kinds), one}
+	return sectionParser[P]{list, names(kinds), parse}
 }
 
 // bare returns the function that parses a part without settings. Any other key is an error, because

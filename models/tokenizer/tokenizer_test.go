@@ -322,9 +322,9 @@ func TestUnsupported(t *testing.T) {
 
 func TestMalformed(t *testing.T) {
 	for _, c := range []struct{ name, file, want string }{
-		{"empty", "", "EOF"},
+		{"empty", "", "the text ends too early"},
 		{"no tokenizer", `{"version":"1.0"}`, "is this a tokenizer.json?"},
-		{"text after it", withParts(t) + "x", "text after the JSON value"},
+		{"text after it", withParts(t) + "x", "there is more after the value"},
 		{
 			"unknown key", withParts(t, `"dropout": null`, `"temperature": 1`),
 			`unknown field "temperature"`,

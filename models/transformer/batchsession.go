@@ -99,7 +99,7 @@ func (m *Model) batchMixings(ask BatchAsk) ([]Mixing, error) {
 }
 
 // NewBatchSession opens a session without texts. It returns an error of [Model.CheckBatch] and a
-// [*MemoryError] if the session would need more memory than a pass may take.
+// [*trace.MemoryError] if the session would need more memory than a pass may take.
 func (m *Model) NewBatchSession(ask BatchAsk) (*BatchSession, error) {
 	if ask.Texts < 1 || ask.Tokens < 1 {
 		return nil, fmt.Errorf("transformer: a batch of %d texts of %d tokens; "+

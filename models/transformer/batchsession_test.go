@@ -306,7 +306,7 @@ func TestBatchSessionMemory(t *testing.T) {
 	s.Close()
 	ask.Texts = 9
 	_, err = g.model.NewBatchSession(ask)
-	var refused *transformer.MemoryError
+	var refused *trace.MemoryError
 	if !errors.As(err, &refused) || refused.Need != g.model.BatchBytes(ask) {
 		t.Fatalf("error %v, want a MemoryError of %d bytes", err, g.model.BatchBytes(ask))
 	}

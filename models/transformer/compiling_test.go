@@ -146,7 +146,7 @@ func TestRefusedCompilesNothing(t *testing.T) {
 		s, err := m.NewSession([]trace.MixingAsk{{Name: "attention"}}, len(g.ids)+1)
 		must(t, err)
 		must(t, s.KeepTerms(trace.MixingAsk{Name: "value-zeroing"}))
-		var refused *transformer.MemoryError
+		var refused *trace.MemoryError
 		if _, err := s.Prompt(context.Background(), g.ids, nil); !errors.As(err, &refused) {
 			t.Errorf("error %v, want that the memory does not suffice", err)
 		}

@@ -19,7 +19,7 @@ import (
 //
 // It returns an error for an encoder and for a model without a head that scores tokens, for ids
 // that the model cannot take, and for a prompt that is longer than the context together with the
-// continuation; a [*MemoryError]; and one that wraps ctx.Err() within a layer.
+// continuation; a [*trace.MemoryError]; and one that wraps ctx.Err() within a layer.
 func (m *Model) PredictContinuation(
 	ctx context.Context, prompts [][]int, continuation []int, done func(prompts int),
 ) (*trace.Continuations, error) {

@@ -193,8 +193,8 @@ func TestContinuationRefusals(t *testing.T) {
 	}
 	_, err := g.model.WithMaxBytes(1000).PredictContinuation(context.Background(),
 		[][]int{g.ids}, g.ids[:2], nil)
-	var memory *transformer.MemoryError
-	if !errors.As(err, &memory) || memory.Limit != 1000 {
+	var memory *trace.MemoryError
+	if !errors.As(err, &memory) || memory.Left != 1000 {
 		t.Errorf("error %v, want a MemoryError with limit 1000", err)
 	}
 	ctx, stop := context.WithCancel(context.Background())

@@ -39,8 +39,8 @@ func (s *Session) Cut(n int) error {
 // the ids of one call have that of the length after it.
 //
 // It returns an error for ids that the model cannot take, for a model without a head that scores
-// tokens, and for more next tokens than ids; a [*MemoryError]; and one that wraps ctx.Err() within
-// a layer. After an error of a pass, the text has the tokens of the passes before it.
+// tokens, and for more next tokens than ids; a [*trace.MemoryError]; and one that wraps ctx.Err()
+// within a layer. After an error of a pass, the text has the tokens of the passes before it.
 func (s *Session) Extend(ctx context.Context, ids, next []int) ([]float64, error) {
 	total := s.Length() + len(ids)
 	if err := s.checkExtension(ids, next, total); err != nil {
@@ -84,8 +84,8 @@ func (s *Session) checkExtension(ids, next []int, total int) error {
 	return s.m.checkExtensionMemory(total, min(extendRows, len(ids)), len(next) > 0)
 }
 
-// checkExtensionMemory returns a [*MemoryError] if n more tokens of a text of total tokens do not
-// fit: the keys and values of the text, and the scores and streams of a layer.
+// checkExtensionMemory returns a [*trace.MemoryError] if n more tokens of a text of total tokens do
+// not fit: the keys and values of the text, and the scores and streams of a layer.
 func (m *Model) checkExtensionMemory(total, n int, scores bool) error {
 	spec := m.Spec
 	slots, rows := float64(bucket(total)), float64(m.padded(n))
@@ -95,14 +95,11 @@ func (m *Model) checkExtensionMemory(total, n int, scores bool) error {
 	if scores {
 		bytes += 2*4*headRows*float64(scored(spec)) + m.headTable(need{Head: true, Texts: 2})
 	}
-	limit := m.limit()
-	if bytes <= float64(limit) {
+	if bytes <= float64(m.limit()) {
 		return nil
 	}
-	return &MemoryError{
-		What: "keys and values", Tokens: total, Need: int64(min(bytes, maxEstimate)), Limit: limit,
-		Beside: m.Beside, Chosen: m.Chosen,
-	}
+	return m.refused("keys and values", 1, total, int64(min(bytes, maxEstimate)),
+		"take a shorter text or fewer taps")
 }
 
 // reserve makes the cache large enough for so many tokens.

@@ -127,7 +127,7 @@ func TestTooLongForMemory(t *testing.T) {
 		"prompt of 100000 tokens": prompted,
 		"trace of 20000 tokens":   traced,
 	} {
-		if err == nil || !strings.Contains(err.Error(), "GB in one pass, limit 8.6 GB") {
+		if err == nil || !strings.Contains(err.Error(), "GB, the limit is 8.6 GB") {
 			t.Errorf("%s: error %v, want one that names the limit", name, err)
 		}
 	}

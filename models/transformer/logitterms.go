@@ -30,7 +30,7 @@ import (
 // activations if weights are bfloat16. It costs one pass, and for each layer about as much as one
 // token. The text may have tokens after the target; a decoder does not see them. It returns an
 // error for a quantity other than [trace.Logit], for a text, position, token or contrast that the
-// model does not have, and for a model without a head; a [*MemoryError]; and one that wraps
+// model does not have, and for a model without a head; a [*trace.MemoryError]; and one that wraps
 // ctx.Err() within a layer. Numbers of the model that are infinite or NaN stay so in the terms.
 func (m *Model) LogitTerms(ctx context.Context, q trace.Query) (*trace.LogitTerms, error) {
 	if err := m.checkParted(q); err != nil {

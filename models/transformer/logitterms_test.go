@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -419,15 +420,15 @@ func TestPartsMemory(t *testing.T) {
 	g.model.MaxBytes = 64 << 20
 	ids := make([]int, 1000)
 	q := trace.Query{IDs: ids, Objective: trace.Objective{Quantity: trace.Logit, Position: 999}}
-	var refused *transformer.MemoryError
+	var refused *trace.MemoryError
 	if _, _, err := g.model.Decompose(context.Background(), q); !errors.As(err,
-		&refused) || refused.Tokens != 1000 || refused.What != "the parts of every token" {
+		&refused) || refused.What != "a pass with the parts of every token for 1,000 tokens" {
 		t.Errorf("Decompose of 1,000 tokens: error %v, want one of memory", err)
 	}
 	refused = nil
 	g.model.MaxBytes = 1 << 20
 	if _, err := g.model.LogitTerms(context.Background(), q); !errors.As(err,
-		&refused) || refused.Tokens != 1000 {
+		&refused) || !strings.HasSuffix(refused.What, " for 1,000 tokens") {
 		t.Errorf("LogitTerms of 1,000 tokens: error %v, want one of memory", err)
 	}
 }

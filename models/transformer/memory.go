@@ -38,47 +38,19 @@ type need struct {
 	Parts bool
 }
 
-// MemoryError says that a pass would need more memory than it may take. Nothing has been computed.
-type MemoryError struct {
-	// What is the part of the pass that needs it, Tokens the length of a text, and Texts the
-	// number of texts; 0 means 1.
-	What          string
-	Tokens, Texts int
-	// Need and Limit are bytes.
-	Need, Limit int64
-	// Beside is how many bytes the process holds besides; Limit and Beside are the limit of the
-	// process. 0 means unknown. Chosen is whether the user chose that limit.
-	Beside int64
-	Chosen bool
-	// HeadMean is what the pass would need with the mean over heads instead of each head, 0 if it
-	// keeps no heads apart.
-	HeadMean int64
-}
-
-// Kind says that a higher limit would help.
-func (e *MemoryError) Kind() trace.ErrorKind { return trace.MemoryKind }
-
-// Error says what is needed, what the limit is, and what would fit.
-func (e *MemoryError) Error() string {
-	advice := "take a shorter text or fewer taps"
-	if e.HeadMean > 0 {
-		advice = "the mean over heads (attention-mean) needs " + message.FormatBytes(e.HeadMean)
+// refused returns the error that a pass over texts of so many tokens needs more memory than it may
+// take. what is the part of the pass that needs it.
+func (m *Model) refused(what string, texts, tokens int, need int64, instead string) error {
+	if texts > 1 {
+		what = fmt.Sprintf("%s for %d texts of %s tokens", what, texts, thousands(tokens))
+	} else {
+		what += fmt.Sprintf(" for %s tokens", thousands(tokens))
 	}
-	texts := ""
-	if e.Texts > 1 {
-		texts = fmt.Sprintf("%d texts of ", e.Texts)
-		advice = "take fewer texts at a time"
+	left := m.limit()
+	return &trace.MemoryError{
+		Package: "transformer", What: "a pass with " + what, Need: need, Instead: instead,
+		Memory: trace.Memory{Left: left, Limit: left + m.Beside, Chosen: m.Chosen},
 	}
-	limit := "limit " + message.FormatBytes(e.Limit)
-	if e.Beside > 0 {
-		limit = fmt.Sprintf("beside %s for the program, the weights and room to collect; "+
-			"the limit is %s", message.FormatBytes(e.Beside), message.FormatBytes(e.Limit+e.Beside))
-	}
-	if e.Chosen {
-		limit += " (given)"
-	}
-	return fmt.Sprintf("transformer: %s for %s%s tokens: %s in one pass, %s; %s, or allow more",
-		e.What, texts, thousands(e.Tokens), message.FormatBytes(e.Need), limit, advice)
 }
 
 // thousands writes n with commas.
@@ -298,8 +270,8 @@ func (m *Model) limit() int64 {
 	return m.MaxBytes
 }
 
-// checkMemory returns a [*MemoryError] if a pass would need more than it may take. If it fits, but
-// not beside what the model keeps of [throughHeads], it makes the model drop those.
+// checkMemory returns a [*trace.MemoryError] if a pass would need more than it may take. If it
+// fits, but not beside what the model keeps of [throughHeads], it makes the model drop those.
 func (m *Model) checkMemory(n need) error {
 	limit, bytes := m.limit(), m.estimate(n)
 	if bytes <= limit {
@@ -308,14 +280,14 @@ func (m *Model) checkMemory(n need) error {
 		}
 		return nil
 	}
-	e := &MemoryError{
-		What: largestPart(n), Tokens: n.Tokens, Texts: n.Texts, Need: bytes, Limit: limit,
-		Beside: m.Beside, Chosen: m.Chosen,
+	instead := "take a shorter text or fewer taps"
+	if n.Texts > 1 {
+		instead = "take fewer texts at a time"
+	} else if smaller, ok := headMean(n); ok {
+		instead = "the mean over heads (attention-mean) needs " +
+			message.FormatBytes(m.estimate(smaller))
 	}
-	if smaller, ok := headMean(n); ok {
-		e.HeadMean = m.estimate(smaller)
-	}
-	return e
+	return m.refused(largestPart(n), n.Texts, n.Tokens, bytes, instead)
 }
 
 // largestPart names the largest thing that a pass returns.

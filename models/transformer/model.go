@@ -56,7 +56,7 @@ type Model struct {
 	DType dtypes.DType
 
 	// MaxBytes is how many bytes one pass may take besides the weights; a pass that needs more is
-	// refused with a [MemoryError]. 0 means 8 GiB. Set it before the model is used.
+	// refused with a [trace.MemoryError]. 0 means 8 GiB. Set it before the model is used.
 	MaxBytes int64
 	// Beside is how many bytes the process holds besides MaxBytes, and Chosen is whether the user
 	// chose the sum of the two as a limit. Both are for messages only.

@@ -75,7 +75,7 @@ func (s *Session) KeepStreams() { s.streams = &streams{} }
 // the mixing costs for all targets whose column of Left is not zero, and K·T²/2 multiplications.
 //
 // It returns an error without passes that kept the streams of all tokens, for a layer, a mixing or
-// heads that do not exist, for sizes that do not fit, a [*MemoryError], and one that wraps
+// heads that do not exist, for sizes that do not fit, a [*trace.MemoryError], and one that wraps
 // ctx.Err().
 func (s *Session) Multiply(ctx context.Context, q trace.Product) ([]float64, error) {
 	n := s.Length()

@@ -18,8 +18,8 @@ import (
 // queries give the same bits.
 //
 // It returns an error that names a query whose text, position, token or contrast the model does
-// not have, a [*MemoryError] if one text alone does not fit, and one that wraps ctx.Err() within a
-// layer.
+// not have, a [*trace.MemoryError] if one text alone does not fit, and one that wraps ctx.Err()
+// within a layer.
 func (m *Model) Predict(ctx context.Context, queries []trace.Query) ([]float64, error) {
 	return m.PredictIn(ctx, queries, Batching{})
 }

@@ -303,8 +303,9 @@ func TestPredictMemory(t *testing.T) {
 	}
 	g.model.MaxBytes = 1000
 	_, err := passes()
-	var refused *transformer.MemoryError
-	if !errors.As(err, &refused) || refused.Tokens != len(g.ids) {
+	var refused *trace.MemoryError
+	end := fmt.Sprintf(" for %d tokens", len(g.ids))
+	if !errors.As(err, &refused) || !strings.HasSuffix(refused.What, end) {
 		t.Errorf("error %v with 1000 bytes, want a MemoryError", err)
 	}
 }

@@ -35,7 +35,7 @@ func (m *Model) Read(ctx context.Context, ids []int, asks []trace.MixingAsk,
 // asks, as in [Model.NewSession]; their AllRows has no effect. types are the token types, [T], nil
 // for type 0. progress, if not nil, is told of every layer of a long text and of every tile layer.
 // It returns an error for ids or types that the model cannot take, for a mixing that does not exist
-// or cannot fuse heads as asked, and a [*MemoryError].
+// or cannot fuse heads as asked, and a [*trace.MemoryError].
 func (m *Model) ReadTypes(ctx context.Context, ids, types []int, asks []trace.MixingAsk,
 	progress func(trace.Progress),
 ) (*Reading, error) {

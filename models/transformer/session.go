@@ -100,8 +100,8 @@ func (m *Model) mixings(asks []trace.MixingAsk) ([]Mixing, error) {
 
 // Prompt runs the first tokens of a text all at once and returns the scores after the last one and
 // the rows. Mixings that cost a pass per pair are computed layer by layer, and progress, if not
-// nil, is told of each. It returns an error for ids that the model cannot take, a [*MemoryError],
-// and one that wraps ctx.Err() within a layer.
+// nil, is told of each. It returns an error for ids that the model cannot take, a
+// [*trace.MemoryError], and one that wraps ctx.Err() within a layer.
 func (s *Session) Prompt(ctx context.Context, ids []int,
 	progress func(trace.Progress),
 ) (*Output, error) {

@@ -377,8 +377,8 @@ func TestTiledRefused(t *testing.T) {
 	defer s.Close()
 	need := s.PromptBytes(len(g.ids))
 	_, err = s.Prompt(context.Background(), g.ids, nil)
-	var refusal *transformer.MemoryError
-	if !errors.As(err, &refusal) || refusal.Limit != 10_000 || refusal.Need != need {
+	var refusal *trace.MemoryError
+	if !errors.As(err, &refusal) || refusal.Left != 10_000 || refusal.Need != need {
 		t.Errorf("error %v, want a refusal of %d bytes", err, need)
 	}
 	if graphs := m.Graphs(); len(graphs) != 0 {

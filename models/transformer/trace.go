@@ -87,7 +87,7 @@ func (m *Model) Trace(ctx context.Context, ids []int, wanted []trace.Tap) ([]tra
 // Forward runs a batch in one pass and returns for each text what [Model.Trace] returns, without
 // padding. It returns an error for an unknown tap, an empty batch, ids that the model cannot take,
 // padding on the left for an encoder, which would move the positions of its texts; a
-// [*MemoryError]; and one that wraps ctx.Err() within a layer.
+// [*trace.MemoryError]; and one that wraps ctx.Err() within a layer.
 func (m *Model) Forward(ctx context.Context, batch Batch,
 	wanted []trace.Tap,
 ) ([][]trace.Tensor, error) {

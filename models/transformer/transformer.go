@@ -84,8 +84,8 @@
 // # Errors
 //
 //   - A [*spec.SpecError] from [New]: the spec contradicts itself.
-//   - A [*MemoryError]: the pass would need more memory than [Model.MaxBytes]. Nothing has been
-//     computed. It says what would fit.
+//   - A [*trace.MemoryError]: the pass would need more memory than [Model.MaxBytes]. Nothing has
+//     been computed. It says what would fit.
 //   - An error that wraps ctx.Err(): the caller stopped the pass. It names the layer.
 //   - An unknown mixing or tap: the error lists the known ones.
 //   - An error that names a mixing after the pass: its graph code panicked, or returned nil or

@@ -31,7 +31,7 @@ func (e tooLittle) Error() string {
 
 func (e tooLittle) Kind() trace.ErrorKind { return trace.MemoryKind }
 
-func (m *sizedModel) WeightBytes() int64 { return m.weights }
+func (m *sizedModel) Memory() trace.Memory { return trace.Memory{Weights: m.weights} }
 
 func (m *sizedModel) Within(limit int64) (trace.Model, error) {
 	if limit > 0 && limit < m.weights {

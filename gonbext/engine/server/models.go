@@ -12,11 +12,8 @@ import (
 	"github.com/headwater-ml/headwater/gonbext/engine"
 )
 
-// weighted, limitable and watchable are the optional methods of a model; see [Opener].
+// limitable and watchable are the optional methods of a model; see [Opener].
 type (
-	weighted interface {
-		WeightBytes() int64
-	}
 	limitable interface {
 		Within(maxMemory int64) (trace.Model, error)
 	}
@@ -221,8 +218,8 @@ func (m *models) openInto(
 	}
 	m.mu.Lock()
 	e.model = model // written with turn and mu, read with either
-	if w, ok := model.(weighted); ok {
-		e.bytes = w.WeightBytes()
+	if b, ok := model.(trace.Budgeted); ok {
+		e.bytes = b.Memory().Weights
 	}
 	m.mu.Unlock()
 	m.trim()

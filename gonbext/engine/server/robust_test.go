@@ -305,7 +305,7 @@ func TestPanicOfAnOpener(t *testing.T) {
 // heavyModel is a model of 1000 bytes that accepts a memory limit.
 type heavyModel struct{ wordModel }
 
-func (m *heavyModel) WeightBytes() int64 { return 1000 }
+func (m *heavyModel) Memory() trace.Memory { return trace.Memory{Weights: 1000} }
 
 func (m *heavyModel) Within(maxMemory int64) (trace.Model, error) {
 	if maxMemory > 0 && maxMemory < 1000 {

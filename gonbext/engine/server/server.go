@@ -33,7 +33,7 @@ import (
 // takes long, such as a download. Four optional methods of the model count:
 //
 //   - A model that is an [trace.Tracer] can be traced.
-//   - WeightBytes() int64 is how many bytes the weights take, which count for [Config.Bytes].
+//   - The weights of a [trace.Budgeted] model count for [Config.Bytes].
 //   - Within(maxMemory int64) (trace.Model, error) returns the model, with the same weights,
 //     as a request with that [engine.Model.MaxMemory] may use it, or an error if the weights alone
 //     take more. Such a model is opened once for all limits.

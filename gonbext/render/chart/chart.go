@@ -21,7 +21,6 @@ package chart
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 )
 
@@ -73,13 +72,8 @@ type Chart struct {
 	// Rules are reference lines; Ellipses are drawn above the data.
 	Rules    []Rule
 	Ellipses []Ellipse
-	// Choices are menus in a notebook, and Variants the data for their options. Files show the data
-	// of the chart itself. MenuTitle is the title where there are menus, which say the rest. Names
-	// are the texts that columns of points can refer to.
-	Choices   []Choice  `json:",omitempty"`
-	Variants  []Variant `json:",omitempty"`
-	MenuTitle string    `json:",omitempty"`
-	Names     []string  `json:",omitempty"`
+	// Names are the texts that columns of points can refer to.
+	Names []string `json:",omitempty"`
 }
 
 // Axis is one axis.
@@ -182,8 +176,8 @@ const (
 	minHeight, maxHeight        = 40, 2000
 )
 
-// MaxPoints is how many points or cells a chart may have in all, with those of its variants: a
-// specification with more would not fit in a notebook.
+// MaxPoints is how many points or cells a chart may have in all: a specification with more would
+// not fit in a notebook.
 const MaxPoints = 250_000
 
 // Check returns an error if the data do not fit the kind: lengths that differ, numbers that are
@@ -202,9 +196,6 @@ func (c *Chart) Check() error {
 	if p := c.Color.Palette; p != "" && (published[p] == nil || c.Color.Diverging) {
 		return fmt.Errorf("chart: palette %.40q is none for values from 0; known are %s", p,
 			strings.Join(Published(), ", "))
-	}
-	if err := c.checkVariants(); err != nil {
-		return err
 	}
 	switch c.Kind {
 	case Heatmap:
@@ -327,7 +318,7 @@ func (c *Chart) checkSeries() error {
 }
 
 // Limit returns the number with the deepest colour: Color.Max, or else the largest magnitude of the
-// cells or values that are not muted, of all variants; 1 if there is none.
+// cells or values that are not muted; 1 if there is none.
 func (c *Chart) Limit() float64 {
 	if c.Color.Max > 0 {
 		return c.Color.Max
@@ -338,19 +329,16 @@ func (c *Chart) Limit() float64 {
 			largest = max(largest, math.Abs(v))
 		}
 	}
-	all := append(slices.Clone(c.Variants), Variant{Series: c.Series, Matrix: c.Matrix})
-	for _, view := range all {
-		if m := view.Matrix; m != nil {
-			for i, v := range m.Data {
-				if m.Muted == nil || !m.Muted[i%len(m.Columns)] {
-					see(v)
-				}
-			}
-		}
-		for _, s := range view.Series {
-			for _, v := range s.Value {
+	if m := c.Matrix; m != nil {
+		for i, v := range m.Data {
+			if m.Muted == nil || !m.Muted[i%len(m.Columns)] {
 				see(v)
 			}
+		}
+	}
+	for _, s := range c.Series {
+		for _, v := range s.Value {
+			see(v)
 		}
 	}
 	if largest == 0 {

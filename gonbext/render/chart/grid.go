@@ -1,9 +1,6 @@
 package chart
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // gridWidth is how wide a grid is in a notebook, in pixels.
 const gridWidth = 960
@@ -15,19 +12,12 @@ func Grid(columns int, charts ...Chart) (map[string]any, error) {
 		return charts[0].VegaLite()
 	}
 	columns = max(columns, 1)
-	var all, params []any
+	var all []any
 	var widths []float64
 	for i := range charts {
 		spec, err := charts[i].VegaLite()
 		if err != nil {
 			return nil, err
-		}
-		for _, p := range charts[i].parameters() { // they stand above the grid
-			if !slices.ContainsFunc(params, func(q any) bool {
-				return q.(object)["name"] == p.(object)["name"]
-			}) {
-				params = append(params, p)
-			}
 		}
 		for _, key := range []string{"$schema", "params"} {
 			delete(spec, key)
@@ -46,7 +36,7 @@ func Grid(columns int, charts ...Chart) (map[string]any, error) {
 		"$schema": schema, "columns": columnsOf(columns, widths), "concat": all,
 		"resolve": object{"scale": object{"color": "independent"}},
 	}
-	spec["params"] = params
+	spec["params"] = []any{darkParameter()} // it stands above the grid
 	return spec, nil
 }
 

@@ -114,18 +114,10 @@ const letter = 6.5
 // drawnWidth returns how many pixels a chart takes, at most, whose plot is that wide.
 func (c *Chart) drawnWidth(plot float64) float64 {
 	longest := 0
-	for _, line := range append(lines(c.heading()), lines(c.Subtitle)...) {
+	for _, line := range append(lines(c.Title), lines(c.Subtitle)...) {
 		longest = max(longest, utf8.RuneCountInString(line))
 	}
 	return max(plot+c.around(), math.Ceil(letter*float64(longest)))
-}
-
-// heading returns the title above a specification.
-func (c *Chart) heading() string {
-	if len(c.Choices) > 0 && c.MenuTitle != "" {
-		return c.MenuTitle
-	}
-	return c.Title
 }
 
 // lineLetters is how many letters a line of a title has at most, unless a word is longer: a cell of
@@ -178,8 +170,12 @@ func (c *Chart) around() float64 {
 	if c.Colored() {
 		total += max(bar, names([]string{c.Color.Title}))
 	}
-	if all := c.allSeries(); len(all) > 1 {
-		total += symbol + names(all)
+	if len(c.Series) > 1 {
+		longest := 0.0
+		for _, s := range c.Series {
+			longest = max(longest, names([]string{s.Name}))
+		}
+		total += symbol + longest
 	}
 	return math.Ceil(total)
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 )
 
 // MIME is the media type of the specification in a notebook.
@@ -30,7 +29,7 @@ func (c *Chart) VegaLite() (map[string]any, error) {
 		spec["height"] = c.Height
 	}
 	if c.Title != "" {
-		title := object{"text": broken(c.heading()), "anchor": "start"}
+		title := object{"text": broken(c.Title), "anchor": "start"}
 		if c.Subtitle != "" {
 			title["subtitle"] = broken(c.Subtitle)
 		}
@@ -42,7 +41,7 @@ func (c *Chart) VegaLite() (map[string]any, error) {
 		spec["width"] = float64(min(max(20*len(c.Matrix.Columns), 120), 900))
 		spec["height"] = float64(min(max(20*len(c.Matrix.Rows), 60), 900))
 		layers = append(layers, c.cells())
-		if c.marked() {
+		if len(c.Series) > 0 {
 			layers = append(layers, c.markers())
 			spec["resolve"] = object{"scale": object{"color": "independent"}}
 		}
@@ -69,7 +68,7 @@ func (c *Chart) VegaLite() (map[string]any, error) {
 		layers = append(layers, layer)
 	}
 	spec["layer"] = layers
-	spec["params"] = append(c.parameters(), c.fits(spec)...)
+	spec["params"] = append([]any{darkParameter()}, c.fits(spec)...)
 	return spec, nil
 }
 
@@ -187,26 +186,18 @@ func (c *Chart) ramp(field string) object {
 func (c *Chart) points(mark string) object {
 	var rows []any
 	colored, labelled, symbolic := c.Colored(), false, false
-	for _, view := range c.views() {
-		for _, s := range view.Series {
-			labelled = labelled || s.Labels != nil
-			symbolic = symbolic || s.Symbols != nil
-			for i := range s.Y {
-				row := c.point(s, i)
-				x, y := s.X[i], s.Y[i]
-				if c.Kind == Ternary {
-					row["a"], row["b"], row["c"] = c.share(x), c.share(y), c.share(s.C[i])
-					x, y = Place(x, y, s.C[i])
-				}
-				if c.Kind != Ternary || len(c.Choices) == 0 { // else the specification places it
-					row["x"], row["y"] = number(x), number(y)
-				}
-				if colored && len(c.Series) == 1 && len(c.Choices) > 0 {
-					delete(row, seriesNumber) // nothing shows it
-				}
-				c.options(row, view)
-				rows = append(rows, row)
+	for _, s := range c.Series {
+		labelled = labelled || s.Labels != nil
+		symbolic = symbolic || s.Symbols != nil
+		for i := range s.Y {
+			row := c.point(s, i)
+			x, y := s.X[i], s.Y[i]
+			if c.Kind == Ternary {
+				row["a"], row["b"], row["c"] = number(x), number(y), number(s.C[i])
+				x, y = Place(x, y, s.C[i])
 			}
+			row["x"], row["y"] = number(x), number(y)
+			rows = append(rows, row)
 		}
 	}
 	encoding := object{"x": c.X.axis("x"), "y": c.Y.axis("y")}
@@ -261,24 +252,14 @@ func (c *Chart) points(mark string) object {
 			}
 		}
 	}
-	return c.pointSource(object{"mark": m, "encoding": encoding}, rows)
-}
-
-// share returns a share of a ternary plot: with three digits where there are choices, which is more
-// than its place can show.
-func (c *Chart) share(v float64) any {
-	if len(c.Choices) > 0 && !math.IsNaN(v) {
-		return rough(v)
-	}
-	return number(v)
+	return object{"data": data(rows), "mark": m, "encoding": encoding}
 }
 
 // point returns what a row of data has of point i of a series, but its place.
 func (c *Chart) point(s Series, i int) object {
-	row := object{}
-	c.seriesRow(row, s.Name)
+	row := object{"series": s.Name}
 	if s.Value != nil {
-		row["value"] = c.share(s.Value[i])
+		row["value"] = number(s.Value[i])
 	}
 	if s.Labels != nil {
 		row["label"] = s.Labels[i]
@@ -289,32 +270,11 @@ func (c *Chart) point(s Series, i int) object {
 	for _, x := range s.Columns {
 		field := c.columnField(x.Name)
 		row[field] = number(x.Values[i])
-		if v := x.Values[i]; len(c.Choices) > 0 && !math.IsNaN(v) {
-			row[field] = rough(v)
-		}
-		if x.Named && len(c.Choices) == 0 { // else the specification looks it up
+		if x.Named {
 			row[field+" name"] = c.name(x.Values[i])
 		}
 	}
 	return row
-}
-
-// columnTips returns the entries of tooltips for the columns of points.
-func (c *Chart) columnTips() []any {
-	var tips []any
-	names, named := c.columnFields()
-	for i, name := range names {
-		field := c.columnField(name)
-		tip := object{"field": field, "type": "quantitative"}
-		if field != name {
-			tip["title"] = name
-		}
-		if named[i] {
-			tip = object{"field": field + " name", "type": "nominal", "title": name}
-		}
-		tips = append(tips, tip)
-	}
-	return tips
 }
 
 // symbols are the shapes of points by their number, those of files first.
@@ -336,26 +296,18 @@ func shape() object {
 	}
 }
 
-// marked returns whether there are markers on the cells of a heatmap.
-func (c *Chart) marked() bool {
-	return slices.ContainsFunc(c.views(), func(v Variant) bool { return len(v.Series) > 0 })
-}
-
 // markers returns a layer of markers on the cells of a heatmap.
 func (c *Chart) markers() object {
 	m := c.Matrix
 	rows, columns := unique(m.Rows), unique(m.Columns)
 	var all []any
 	symbolic := false
-	for _, view := range c.views() {
-		for _, s := range view.Series {
-			symbolic = symbolic || s.Symbols != nil
-			for i := range s.Y {
-				row := c.point(s, i)
-				row["x"], row["y"] = s.X[i], s.Y[i]
-				c.options(row, view)
-				all = append(all, row)
-			}
+	for _, s := range c.Series {
+		symbolic = symbolic || s.Symbols != nil
+		for i := range s.Y {
+			row := c.point(s, i)
+			row["row"], row["column"] = rows[int(s.Y[i])], columns[int(s.X[i])]
+			all = append(all, row)
 		}
 	}
 	tips := []any{
@@ -374,22 +326,11 @@ func (c *Chart) markers() object {
 	if symbolic {
 		encoding["shape"] = shape()
 	}
-	layer := c.pointSource(object{
+	return object{
+		"data":     data(all),
 		"mark":     object{"type": "point", "filled": true, "size": 55.0, "opacity": 0.95},
 		"encoding": encoding,
-	}, all)
-	transform, _ := layer["transform"].([]any)
-	layer["transform"] = append(transform, named("column", columns, "x"), named("row", rows, "y"))
-	return layer
-}
-
-// named returns a transform that makes a field with the name of an index.
-func named(field string, names []string, index string) object {
-	list, err := json.Marshal(names)
-	if err != nil {
-		panic(err) // texts alone
 	}
-	return object{"calculate": string(list) + "[datum." + index + "]", "as": field}
 }
 
 // bare returns the encoding of an axis without numbers, from 0 to high.
@@ -513,19 +454,17 @@ func (c *Chart) bars() object {
 // bins returns a layer of stacked bins.
 func (c *Chart) bins() object {
 	var rows []any
-	if len(c.Choices) == 0 {
-		for _, b := range c.Histogram() {
-			for k, s := range c.Series {
-				if b.Counts[k] > 0 {
-					rows = append(rows, object{
-						"low": b.Low, "high": b.High, "count": float64(b.Counts[k]),
-						"series": s.Name, "order": float64(k),
-					})
-				}
+	for _, b := range c.Histogram() {
+		for k, s := range c.Series {
+			if b.Counts[k] > 0 {
+				rows = append(rows, object{
+					"low": b.Low, "high": b.High, "count": float64(b.Counts[k]),
+					"series": s.Name, "order": float64(k),
+				})
 			}
 		}
 	}
-	layer := object{"mark": object{"type": "bar"}, "encoding": object{
+	return object{"data": data(rows), "mark": object{"type": "bar"}, "encoding": object{
 		"x": object{
 			"field": "low", "bin": "binned", "type": "quantitative", "title": c.X.Label(),
 		},
@@ -542,10 +481,6 @@ func (c *Chart) bins() object {
 			object{"field": "count", "type": "quantitative"},
 		},
 	}}
-	if len(c.Choices) > 0 {
-		return c.counts(layer)
-	}
-	return c.source(layer, rows)
 }
 
 // cells returns a layer of coloured cells. Names that stand for several rows or columns, as a token
@@ -556,9 +491,6 @@ func (c *Chart) cells() object {
 	var all []any
 	for i, r := range rows {
 		for j, column := range columns {
-			if len(c.Choices) > 0 {
-				break // the variants have the numbers
-			}
 			cell := object{"row": r, "column": column, "value": number(m.At(i, j))}
 			if m.Muted != nil && m.Muted[j] {
 				cell["muted"] = true
@@ -575,7 +507,7 @@ func (c *Chart) cells() object {
 		color = object{"condition": ramp, "value": Muted.String()}
 		ramp["test"] = "!datum.muted"
 	}
-	layer := object{"data": data(all), "mark": object{"type": "rect"}, "encoding": object{
+	return object{"data": data(all), "mark": object{"type": "rect"}, "encoding": object{
 		"x": x, "y": y, "color": color,
 		"tooltip": []any{
 			object{"field": "row", "type": "nominal", "title": c.Y.Label()},
@@ -583,10 +515,6 @@ func (c *Chart) cells() object {
 			object{"field": "value", "type": "quantitative", "title": c.Color.Title},
 		},
 	}}
-	if len(c.Choices) > 0 {
-		layer["data"], layer["transform"] = c.cellsOf(rows, columns)
-	}
-	return layer
 }
 
 // columnAxis is the axis of the columns of a heatmap.
@@ -611,20 +539,18 @@ func (r Rule) layer() object {
 // ellipses returns a layer of ellipses, or nil if there are none.
 func (c *Chart) ellipses() object {
 	var rows []any
-	number := 0.0
-	for _, view := range c.views() {
-		for _, e := range view.Ellipses {
-			row := object{"label": e.Label, "ellipse": number}
-			row["cx"], row["cy"], row["rx"], row["ry"] = e.X, e.Y, e.RadiusX, e.RadiusY
-			c.options(row, view)
-			rows = append(rows, row)
-			number++
-		}
+	for i, e := range c.Ellipses {
+		rows = append(rows, object{
+			"label": e.Label, "ellipse": float64(i), "cx": e.X, "cy": e.Y, "rx": e.RadiusX,
+			"ry": e.RadiusY,
+		})
 	}
 	if rows == nil {
 		return nil
 	}
-	layer := c.source(object{
+	angle := fmt.Sprintf("(2 * PI * datum.order / %d)", outlinePoints)
+	return object{
+		"data": data(rows),
 		"mark": object{"type": "line", "color": themed(ellipseColor)},
 		"encoding": object{
 			"x":       object{"field": "x", "type": "quantitative"},
@@ -633,15 +559,13 @@ func (c *Chart) ellipses() object {
 			"detail":  object{"field": "ellipse", "type": "nominal"},
 			"tooltip": object{"field": "label", "type": "nominal"},
 		},
-	}, rows)
-	before, _ := layer["transform"].([]any)
-	angle := fmt.Sprintf("(2 * PI * datum.order / %d)", outlinePoints)
-	layer["transform"] = append(before,
-		object{"calculate": fmt.Sprintf("sequence(%d)", outlinePoints+1), "as": "order"},
-		object{"flatten": []any{"order"}},
-		object{"calculate": "datum.cx + datum.rx * cos" + angle, "as": "x"},
-		object{"calculate": "datum.cy + datum.ry * sin" + angle, "as": "y"})
-	return layer
+		"transform": []any{
+			object{"calculate": fmt.Sprintf("sequence(%d)", outlinePoints+1), "as": "order"},
+			object{"flatten": []any{"order"}},
+			object{"calculate": "datum.cx + datum.rx * cos" + angle, "as": "x"},
+			object{"calculate": "datum.cy + datum.ry * sin" + angle, "as": "y"},
+		},
+	}
 }
 
 // unique returns names that are all different: one that occurs again gets its position.

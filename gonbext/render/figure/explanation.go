@@ -56,7 +56,7 @@ func newView(
 	v := &view{
 		e: e, name: method, r: r, sinks: make([]bool, m), silent: make([]string, n),
 		rowSinks: slices.Repeat([]int{-1}, n),
-		percent:  strings.HasPrefix(r.Unit, "share"), lift: strings.HasPrefix(r.Unit, "lift"),
+		percent:  r.Quantity == attribution.Share, lift: r.Quantity == attribution.Lift,
 	}
 	for _, text := range e.Prompt.Texts {
 		v.hidden = append(v.hidden, filter.Hides(text))
@@ -255,7 +255,7 @@ func (v *view) color() chart.Scale {
 	if v.lift {
 		unit = "lift, log2 (0 = uniform attention)"
 	}
-	if v.diverging && v.r.Options["scorer"] != "" {
+	if v.diverging && v.r.Scorer {
 		unit += ", + for the prediction and − against it"
 	}
 	return chart.Scale{
@@ -266,7 +266,7 @@ func (v *view) color() chart.Scale {
 // layer names the layer whose values a figure of token t shows.
 func (v *view) layer(t int) string {
 	switch {
-	case v.r.Options["scorer"] != "" && !v.r.Early(t, v.r.Level(t), v.e.Model.Layers):
+	case v.r.Scorer && !v.r.Early(t, v.r.Level(t), v.e.Model.Layers):
 		return "whole model"
 	case t < len(v.e.Steps):
 		return v.r.LayerName(t, v.r.Level(t))
@@ -477,9 +477,9 @@ func newLayerView(
 func (v *view) allLayers() string {
 	first, last := v.r.Layers[0], v.r.Layers[len(v.r.Layers)-1]
 	switch {
-	case v.r.Combined() && v.r.Options["scorer"] != "":
+	case v.r.Combined && v.r.Scorer:
 		return fmt.Sprintf("sums of layers %d to the row's, up to layer %d", first, last)
-	case v.r.Combined():
+	case v.r.Combined:
 		return fmt.Sprintf("layers %d to the row's together, up to layer %d", first, last)
 	}
 	return fmt.Sprintf("layers %d to %d", first, last)
@@ -487,7 +487,7 @@ func (v *view) allLayers() string {
 
 // layerAxis is the title of the axis of layers.
 func (v *view) layerAxis() string {
-	if v.r.Combined() {
+	if v.r.Combined {
 		return "up to layer"
 	}
 	return "layer"
@@ -668,7 +668,7 @@ const leastGenerated = 0.1
 func (v *view) fromGenerated(t int) string {
 	i := t*v.r.Shape[2] + v.r.Level(t)
 	other := v.e.OtherMass[v.name]
-	if v.generated > 0 || !v.percent && !v.r.AddsUp() || v.lift || i >= len(other) {
+	if v.generated > 0 || !v.percent && !v.r.AddsUp || v.lift || i >= len(other) {
 		return ""
 	}
 	all := math.Abs(other[i])

@@ -32,12 +32,12 @@ func explanation(texts ...string) *attribution.Explanation {
 		Order: []string{"rollout", "direct"},
 		Methods: map[string]*attribution.Result{
 			"rollout": {
-				Layers: []int{0, 1, 2}, Shape: [3]int{2, m, 3}, Unit: "share of attention",
+				Layers: []int{0, 1, 2}, Shape: [3]int{2, m, 3}, Unit: "share of attention", Facts: attribution.Facts{Quantity: attribution.Share},
 				Shown: []int{2, 2},
 			},
 			"direct": {
 				Layers: []int{2}, Shape: [3]int{2, m, 1}, Unit: "logit", Shown: []int{0, 0},
-				Options: map[string]string{"scorer": "direct"},
+				Options: map[string]string{"scorer": "direct"}, Facts: attribution.Facts{Scorer: true, Combined: true, AddsUp: true},
 			},
 		},
 		OtherMass: map[string][]float64{
@@ -77,7 +77,7 @@ func heads(e *attribution.Explanation, layers, count int) render.Heads {
 func maps(e *attribution.Explanation, layers int) render.Maps {
 	T := len(e.Prompt.Texts) + len(e.Steps)
 	m := &attribution.Map{
-		Unit: "share of attention", Shape: [3]int{layers, T, T},
+		Unit: "share of attention", Facts: attribution.Facts{AddsUp: true, Quantity: attribution.Share}, Shape: [3]int{layers, T, T},
 		Data: make([]float64, layers*T*T), Options: map[string]string{"aggregation": "layer"},
 	}
 	for l := range layers {

@@ -81,7 +81,7 @@ func TestGraphSilence(t *testing.T) {
 	e := explanation(texts...)
 	r := &attribution.Result{
 		Layers: []int{0}, Shape: [3]int{2, m, 1}, Unit: "flow", Shown: []int{0, 0},
-		Options: map[string]string{"aggregation": "flow"},
+		Options: map[string]string{"aggregation": "flow"}, Facts: attribution.Facts{Combined: true},
 	}
 	for i := range 2 * m {
 		r.Data = append(r.Data, 0.9-0.05*float64(i%m))

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
 	"github.com/headwater-ml/headwater/internal/message"
@@ -65,7 +66,7 @@ func newSquares(r render.Maps) (squares, error) {
 		return squares{}, err
 	}
 	return squares{
-		maps: r, open: open, lift: strings.HasPrefix(r.Map.Unit, "lift"),
+		maps: r, open: open, lift: r.Map.Quantity == attribution.Lift,
 		names: tokenNames(r.Explanation)[:r.Map.Shape[1]],
 	}, nil
 }
@@ -102,7 +103,7 @@ func (s squares) color() chart.Scale {
 	}
 	return chart.Scale{
 		Title: unit, Diverging: s.open.Diverging, Max: s.open.Limit,
-		Percent: strings.HasPrefix(unit, "share"),
+		Percent: s.maps.Map.Quantity == attribution.Share,
 	}
 }
 

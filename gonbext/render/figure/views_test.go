@@ -38,7 +38,7 @@ func shares() *attribution.Explanation {
 	e.Methods, e.OtherMass = map[string]*attribution.Result{}, map[string][]float64{}
 	for name, data := range map[string][]float64{"a": {0.5, 0.25}, "b": {0.125, 0.5}} {
 		e.Methods[name] = &attribution.Result{
-			Layers: []int{0}, Shape: [3]int{1, 2, 1}, Unit: "share of attention", Data: data,
+			Layers: []int{0}, Shape: [3]int{1, 2, 1}, Unit: "share of attention", Facts: attribution.Facts{Quantity: attribution.Share}, Data: data,
 			Shown: []int{0},
 		}
 	}
@@ -112,8 +112,8 @@ func TestHeadsFrameTheLayer(t *testing.T) {
 		e.Model.Layers, e.Order = 3, []string{"raw"}
 		e.Methods = map[string]*attribution.Result{"raw": {
 			Shape: [3]int{2, 4, 1}, Layers: []int{wrote}, Shown: []int{wrote, wrote},
-			Data:    make([]float64, 8),
-			Options: map[string]string{"row": "predicting position", "layers": "0-2"},
+			Data:  make([]float64, 8),
+			Facts: attribution.Facts{LayerChosen: true},
 		}}
 		d, err := figure.Heads(heads(e, 3, 2), 0)
 		got := strings.Join(textsOf(t, figure.Options{}, d, err), "\n")
@@ -168,7 +168,7 @@ func TestMaps(t *testing.T) {
 // A lift is coloured by its logarithm, both ways, and a zero has no colour of a number.
 func TestMapsOfLift(t *testing.T) {
 	r := maps(explanation("the", " keys"), 1)
-	r.Map.Unit = "lift over uniform attention"
+	r.Map.Unit, r.Map.Quantity = "lift over uniform attention", attribution.Lift
 	r.Map.Row(0, 3)[0] = 4
 	d, err := figure.Map(r)
 	got := strings.Join(textsOf(t, figure.Options{}, d, err), " ")
@@ -346,10 +346,10 @@ func TestComparedPromptsAreCutAlike(t *testing.T) {
 }
 
 // layered is an explanation of one generated token by a method with 30 layers, [1,2,30].
-func layered(options map[string]string) *attribution.Explanation {
+func layered(facts attribution.Facts) *attribution.Explanation {
 	e := explanation("the", " keys")
 	r := &attribution.Result{
-		Shape: [3]int{1, 2, 30}, Unit: "logit", Shown: []int{29}, Options: options,
+		Shape: [3]int{1, 2, 30}, Unit: "logit", Shown: []int{29}, Facts: facts,
 		Data: make([]float64, 60),
 	}
 	for k := range 30 {
@@ -366,18 +366,18 @@ func layered(options map[string]string) *attribution.Explanation {
 // were combined otherwise, and layer 0 has its name where only every second layer has one.
 func TestLayersAreCombined(t *testing.T) {
 	for _, c := range []struct {
-		options     map[string]string
+		facts       attribution.Facts
 		title, axis string
 	}{
-		{map[string]string{"scorer": "direct"}, "sums of layers 0 to the row's", "up to layer"},
+		{attribution.Facts{Scorer: true, Combined: true}, "sums of layers 0 to the row's", "up to layer"},
 		{
-			map[string]string{"aggregation": "rollout"},
+			attribution.Facts{Combined: true},
 			"layers 0 to the row's together",
 			"up to layer",
 		},
-		{map[string]string{"aggregation": "layer"}, "layers 0 to 29", "layer"},
+		{attribution.Facts{}, "layers 0 to 29", "layer"},
 	} {
-		e := layered(c.options)
+		e := layered(c.facts)
 		one, oneErr := figure.LayerMap(e, "m", 0, nil)
 		some, someErr := figure.LayerMaps(e, "m", []int{0}, nil)
 		for name, got := range map[string][]string{
@@ -388,7 +388,7 @@ func TestLayersAreCombined(t *testing.T) {
 				return strings.HasPrefix(html.UnescapeString(s), c.title)
 			}
 			if !slices.ContainsFunc(got, starts) || !slices.Contains(got, c.axis) {
-				t.Errorf("%v: %s has %q, want %q and the axis %q", c.options, name, got, c.title,
+				t.Errorf("%v: %s has %q, want %q and the axis %q", c.facts, name, got, c.title,
 					c.axis)
 			}
 			zeros := 0 // one is of the scale
@@ -398,10 +398,10 @@ func TestLayersAreCombined(t *testing.T) {
 				}
 			}
 			if zeros != 2 || !slices.Contains(got, "28") {
-				t.Errorf("%v: %s does not name layers 0 and 28: %q", c.options, name, got)
+				t.Errorf("%v: %s does not name layers 0 and 28: %q", c.facts, name, got)
 			}
 			if all := slices.Contains(got, "3"); all != (name == "map") {
-				t.Errorf("%v: %s names layer 3: %v; only the map has room", c.options, name, all)
+				t.Errorf("%v: %s names layer 3: %v; only the map has room", c.facts, name, all)
 			}
 		}
 	}
@@ -414,7 +414,7 @@ func TestTextHasGenerated(t *testing.T) {
 	e.Order, e.OtherMass = []string{"direct"}, map[string][]float64{"direct": {0, 3}}
 	e.Methods = map[string]*attribution.Result{"direct": {
 		Layers: []int{0}, Shape: [3]int{2, 3, 1}, Shown: []int{0, 0}, Unit: "part of the logit",
-		Options: map[string]string{"scorer": "direct"}, Data: []float64{1, 2, 0, 0, 0, -1},
+		Options: map[string]string{"scorer": "direct"}, Facts: attribution.Facts{Scorer: true, Combined: true, AddsUp: true}, Data: []float64{1, 2, 0, 0, 0, -1},
 		Generated: [][]float64{{}, {3}},
 	}}
 	d, err := figure.Strip(e, "direct", figure.AllTokens, nil)
@@ -432,26 +432,27 @@ func TestTextHasGenerated(t *testing.T) {
 // more. By hand: 0.87 of a whole; -2 of 2 + 1 + 1; 0.05 and a lift, which has no whole, are not
 // said.
 func TestTextNamesGenerated(t *testing.T) {
+	share := attribution.Facts{Quantity: attribution.Share}
 	for _, c := range []struct {
-		unit    string
-		options map[string]string
-		row     []float64
-		other   float64
-		want    string
+		unit  string
+		facts attribution.Facts
+		row   []float64
+		other float64
+		want  string
 	}{
-		{"share of attention", nil, []float64{0.1, 0.03}, 0.87, "generated tokens 87 %"},
+		{"share of attention", share, []float64{0.1, 0.03}, 0.87, "generated tokens 87 %"},
 		{
 			"logit",
-			map[string]string{"scorer": "direct"},
+			attribution.Facts{Scorer: true, AddsUp: true},
 			[]float64{1, -1},
 			-2,
 			"generated tokens -2",
 		},
-		{"share of attention", nil, []float64{0.9, 0.05}, 0.05, ""},
-		{"lift", map[string]string{"lift": "on"}, []float64{1, 1}, 0.87, ""},
+		{"share of attention", share, []float64{0.9, 0.05}, 0.05, ""},
+		{"lift", attribution.Facts{Quantity: attribution.Lift}, []float64{1, 1}, 0.87, ""},
 	} {
 		e := shares()
-		e.Methods["a"].Unit, e.Methods["a"].Options, e.Methods["a"].Data = c.unit, c.options, c.row
+		e.Methods["a"].Unit, e.Methods["a"].Facts, e.Methods["a"].Data = c.unit, c.facts, c.row
 		e.OtherMass["a"] = []float64{c.other}
 		d, err := figure.Strip(e, "a", figure.AllTokens, nil)
 		got := strings.Join(textsOf(t, figure.Options{}, d, err), "|")

@@ -114,7 +114,7 @@ func (b *bench) run(ctx context.Context) error {
 	ask := trace.Ask{Mixings: []trace.MixingAsk{{Name: "attention", AllRows: true}}}
 	fmt.Printf("%d texts of 64 tokens with rollout are said to take %.0f MB beside %.0f MB of "+
 		"weights; the process took at most %.0f MB\n", largest,
-		float64(m.BatchBytes(ask, largest, 64))/1e6, float64(m.WeightBytes())/1e6, peak)
+		float64(m.BatchBytes(ask, largest, 64))/1e6, float64(m.Memory().Weights)/1e6, peak)
 	return nil
 }
 

@@ -164,7 +164,7 @@ func stated(m *models.Model, method string, n int) float64 {
 	case "value-zeroing":
 		ask.Terms = &trace.TermsAsk{Rows: []trace.MixingAsk{{Name: "value-zeroing"}}}
 	}
-	return float64(m.ProgramBytes()+m.WeightBytes()+m.PromptBytes(n, ask)/3*4) / 1e6
+	return float64(m.Memory().Program+m.Memory().Weights+m.PromptBytes(n, ask)/3*4) / 1e6
 }
 
 // long measures all methods at all lengths and prints the page's table rows as JSON lines.

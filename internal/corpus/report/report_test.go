@@ -78,7 +78,6 @@ func planned(t *testing.T, texts []string) (*corpus.Corpus, *corpus.Source) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { source.Close() })
 	m, err := corpus.MakePlan(t.Context(), source, corpus.Settings{
 		Version: "test", Shards: 3, Tasks: 1,
 		Model: corpus.Model{Name: filepath.Join(dir, "model"), Hash: "0123", Family: "fake"},
@@ -93,7 +92,7 @@ func planned(t *testing.T, texts []string) (*corpus.Corpus, *corpus.Source) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	place, err := corpus.OpenPlace(t.Context(), filepath.Join(dir, "corpus"))
+	place, err := corpus.OpenPlace(filepath.Join(dir, "corpus"))
 	if err != nil {
 		t.Fatal(err)
 	}

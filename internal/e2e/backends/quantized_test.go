@@ -95,8 +95,8 @@ func TestQuantizedAgrees(t *testing.T) {
 		t.Run(golden, func(t *testing.T) {
 			path := quantised(t, golden, nil)
 			xla, plain := fixture.Open(t, path, "xla"), fixture.Open(t, path, "go")
-			if xla.WeightBytes() == plain.WeightBytes() {
-				t.Errorf("%d bytes of weights in both: none is in codes", xla.WeightBytes())
+			if xla.Memory().Weights == plain.Memory().Weights {
+				t.Errorf("%d bytes of weights in both: none is in codes", xla.Memory().Weights)
 			}
 			tapsAgree(t, xla, plain, text, trace.Attention, trace.Hidden, trace.Logits)
 			if got, want := generated(t, xla, text), generated(t, plain, text); !slices.Equal(got,

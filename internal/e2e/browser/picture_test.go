@@ -118,7 +118,7 @@ func hostile(t *testing.T) *attribution.Explanation {
 		}
 	}
 	e.Model.Name, e.Model.Note, e.Model.Family = text(), text(), text()
-	e.Methods["attn-lrp"].Options["contrast"] = hostileTexts[0]
+	e.Methods["attn-lrp"].Contrast = hostileTexts[0]
 	e.Warnings = append(e.Warnings, hostileTexts...)
 	return e
 }

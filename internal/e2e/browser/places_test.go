@@ -125,9 +125,7 @@ func attendedByLayer() render.Heads {
 	h.Explanation.Model.Layers = 2
 	r := h.Explanation.Methods["value-zeroing"]
 	r.Shown = []int{0, 1}
-	r.Options = map[string]string{
-		"aggregation": "layer", "layers": "0-1", "row": "predicting position",
-	}
+	r.LayerChosen = true
 	return h
 }
 

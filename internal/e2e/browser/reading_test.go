@@ -64,7 +64,7 @@ func TestTouchFirstApart(t *testing.T) {
 		Methods: map[string]*attribution.Result{
 			// [n,m,l]: layer 1 is shown. The rows of direct are after it.
 			"value-zeroing": {
-				Unit: "share of change", Layers: []int{0, 1}, Shape: [3]int{2, 6, 2},
+				Unit: "share of change", Facts: attribution.Facts{Quantity: attribution.Share}, Layers: []int{0, 1}, Shape: [3]int{2, 6, 2},
 				Data: []float64{
 					0, 0.39, 0, 0.01, 0, 0.01, 0, 0.25, 0, 0.24, 0, 0.1,
 					0, 0.2, 0, 0.1, 0, 0.1, 0, 0.25, 0, 0.24, 0, 0.1,
@@ -74,7 +74,7 @@ func TestTouchFirstApart(t *testing.T) {
 			"direct": {
 				Unit: "part of the logit", Layers: []int{1}, Shape: [3]int{2, 6, 1},
 				Data:    []float64{0.5, 1, 1.4, -1, -1, -0.05, 0, 0, 0, 0, 0, 0.5},
-				Options: map[string]string{"scorer": "direct"},
+				Options: map[string]string{"scorer": "direct"}, Facts: attribution.Facts{Scorer: true, Combined: true, AddsUp: true},
 			},
 		},
 		OtherMass: map[string][]float64{"value-zeroing": {0, 0, 0, 0.01}},

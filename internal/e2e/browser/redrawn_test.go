@@ -21,7 +21,7 @@ func twoLayers(aggregation string, data ...float64) *attribution.Explanation {
 	e := touched()
 	e.Order = []string{"rollout"}
 	e.Methods = map[string]*attribution.Result{"rollout": {
-		Unit: "share of attention", Layers: []int{0, 1}, Shape: [3]int{2, 4, 2},
+		Unit: "share of attention", Facts: attribution.Facts{Quantity: attribution.Share, Combined: aggregation != "layer"}, Layers: []int{0, 1}, Shape: [3]int{2, 4, 2},
 		Shown: []int{1, 1}, Data: data, Options: map[string]string{"aggregation": aggregation},
 	}}
 	e.OtherMass = map[string][]float64{"rollout": {0, 0, 0, 0}}

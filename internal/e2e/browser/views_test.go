@@ -411,7 +411,7 @@ func TestTouchSwitches(t *testing.T) {
 		Steps: []attribution.GeneratedToken{{Text: " e", Probability: 0.5}},
 		Order: []string{"raw"},
 		Methods: map[string]*attribution.Result{"raw": {
-			Unit: "share of attention", Layers: []int{0}, Shape: [3]int{1, 6, 1}, Shown: []int{0},
+			Unit: "share of attention", Facts: attribution.Facts{Quantity: attribution.Share}, Layers: []int{0}, Shape: [3]int{1, 6, 1}, Shown: []int{0},
 			Data: []float64{0.5, 0.01, 0.15, 0.02, 0.02, 0.3}, Options: map[string]string{},
 		}},
 		OtherMass: map[string][]float64{"raw": {0}},

@@ -7,20 +7,17 @@ import (
 )
 
 // TestModules tests the modules beside this folder, offline. They are modules of their own, so that
-// nobody who uses Headwater depends on servers of clouds or on Kubernetes, and nothing downloads
+// nobody who uses Headwater depends on a server of buckets or on Kubernetes, and nothing downloads
 // them but run.sh.
 func TestModules(t *testing.T) {
-	bins := map[string]string{
-		"storage":    "", // it builds a command with the drivers of buckets
-		"kubernetes": headwater(t),
-	}
+	bin := headwater(t)
 	for _, name := range []string{"storage", "kubernetes"} {
 		t.Run(name, func(t *testing.T) {
-			if out, err := inModule(name, bins[name], "list", "-deps", "-test", "."); err != nil {
+			if out, err := inModule(name, bin, "list", "-deps", "-test", "."); err != nil {
 				t.Skipf("run internal/e2e/cluster/run.sh, which downloads the modules: %s", out)
 			}
 			// Most of the time the tests wait for a client that tries again.
-			out, err := inModule(name, bins[name], "test", "-vet=all", "-parallel", "8",
+			out, err := inModule(name, bin, "test", "-vet=all", "-parallel", "8",
 				"-timeout", "30m", ".")
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)

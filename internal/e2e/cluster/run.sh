@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs headwater corpus on a real Slurm, on servers of S3, Google Cloud and Azure with faults, and
-# its job file through the types of Kubernetes' API; everything on loopback. Usage:
+# Runs headwater corpus on a real Slurm, on a server of S3 with faults, and its job file through the
+# types of Kubernetes' API; everything on loopback. Usage:
 # internal/e2e/cluster/run.sh [FLAG...], flags for go test. As root it installs Debian's slurm-wlm
 # and munge if they are missing. It takes about ten minutes.
 # internal/e2e/kubernetes/controlplane.sh is the same for a real control plane of Kubernetes, which
@@ -42,7 +42,7 @@ work=$(mktemp -d)
 remove+=("$work")
 chmod 755 "$work"
 export HEADWATER_BIN="$work/headwater" HEADWATER_SLURM=1
-go build -buildvcs=false -tags buckets -o "$HEADWATER_BIN" ./cmd/headwater
+go build -buildvcs=false -o "$HEADWATER_BIN" ./cmd/headwater
 for module in storage kubernetes; do
 	(cd "internal/e2e/$module" && go mod download && go vet . &&
 		go test -count 1 -v -parallel 8 -timeout 30m "$@" .)

@@ -186,7 +186,7 @@ func mapped(e *attribution.Explanation) *attribution.Map {
 	T := len(e.Prompt.Texts) + len(e.Steps)
 	m := &attribution.Map{
 		Layers: []int{0}, Shape: [3]int{1, T, T}, Data: make([]float64, T*T),
-		Unit: "share of attention",
+		Unit: "share of attention", Facts: attribution.Facts{Quantity: attribution.Share},
 	}
 	for i := range T {
 		m.Row(0, i)[i] = 1
@@ -285,7 +285,6 @@ func reported(t *testing.T, s *source, texts int) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer from.Close()
 	one := s.explanation(rand.New(rand.NewPCG(1, 1)), false)
 	methods := []string{"rollout", "<b>" + s.text()}
 	for _, name := range methods {
@@ -302,7 +301,7 @@ func reported(t *testing.T, s *source, texts int) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	place, err := corpus.OpenPlace(t.Context(), filepath.Join(dir, "corpus"))
+	place, err := corpus.OpenPlace(filepath.Join(dir, "corpus"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -132,7 +132,7 @@ func (s *source) explanation(r *rand.Rand, encoder bool) *attribution.Explanatio
 			result.Layers = append(result.Layers, k)
 		}
 		if name == "direct" {
-			result.Options["scorer"], result.Options["contrast"] = s.text(), s.text()
+			result.Scorer, result.Contrast = true, s.text()
 			result.Explained = []float64{1, 2, 3}
 		}
 		for range steps * prompts * levels {
@@ -261,14 +261,6 @@ func (s *source) charts() map[chart.Kind]chart.Chart {
 			c.Series = []chart.Series{points(), points()}
 			c.Rules = []chart.Rule{{At: 1, Label: s.text()}}
 			c.Ellipses = []chart.Ellipse{{RadiusX: 1, RadiusY: 1, Label: s.text()}}
-			menu := chart.Choice{Name: "layer " + s.text(), Options: []string{"0 " + s.text(), "1"}}
-			menu.Shown = menu.Options[0]
-			c.Choices, c.MenuTitle = []chart.Choice{menu}, s.text()
-			for _, o := range menu.Options {
-				c.Variants = append(c.Variants, chart.Variant{
-					Options: []string{o}, Series: c.Series,
-				})
-			}
 		default:
 			p := points()
 			p.Columns = nil

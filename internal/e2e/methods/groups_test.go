@@ -104,7 +104,7 @@ func sameRow(
 ) {
 	t.Helper()
 	r := e.Methods[name]
-	adds := from.AddsUp()
+	adds := from.AddsUp
 	unit, how := "sum over the target's tokens of ", "sum of tokens"
 	if !adds {
 		unit, how = "highest over the target's tokens of ", "highest of tokens"

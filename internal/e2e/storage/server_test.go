@@ -13,6 +13,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
 )
 
 // A fault is what goes wrong with a request.
@@ -40,9 +43,8 @@ func (f fault) String() string { return faultNames[f] }
 
 const bucket = "corpora"
 
-// server is a server of a cloud on loopback with a bucket and with faults in front of it.
+// server is a server of S3 on loopback with a bucket and with faults in front of it.
 type server struct {
-	cloud
 	t    *testing.T
 	host string
 
@@ -57,10 +59,14 @@ type server struct {
 	stalled, release chan struct{}
 }
 
-func newServer(t *testing.T, of cloud) *server {
+func newServer(t *testing.T) *server {
 	t.Helper()
+	objects := s3mem.New()
+	if err := objects.CreateBucket(bucket); err != nil {
+		t.Fatal(err)
+	}
 	s := &server{
-		cloud: of, t: t, written: make(map[string]int),
+		t: t, inner: gofakes3.New(objects).Server(), written: make(map[string]int),
 		stalled: make(chan struct{}, 100), release: make(chan struct{}),
 	}
 	s.calm()
@@ -70,7 +76,6 @@ func newServer(t *testing.T, of cloud) *server {
 		front.Close()
 	})
 	s.host = strings.TrimPrefix(front.URL, "http://")
-	s.inner = of.server(t, s.host)
 	return s
 }
 
@@ -92,12 +97,21 @@ func (s *server) failed(f fault) int {
 }
 
 // place is what the command calls a folder of the bucket.
-func (s *server) place(folder string) string { return s.cloud.place(s.host, folder) }
+func (s *server) place(folder string) string {
+	return fmt.Sprintf("s3://%s/%s?region=us-east-1&use_path_style=true&endpoint=http://%s", bucket,
+		folder, s.host)
+}
+
+// account is the environment in which the command has an account, and no other one of the machine.
+var account = []string{
+	"AWS_ACCESS_KEY_ID=reader", "AWS_SECRET_ACCESS_KEY=secret", "AWS_EC2_METADATA_DISABLED=true",
+	"AWS_CONFIG_FILE=/dev/null", "AWS_SHARED_CREDENTIALS_FILE=/dev/null",
+}
 
 // store stores an object behind the faults.
 func (s *server) store(path string, body []byte) {
 	s.t.Helper()
-	r := s.put(path, bytes.NewReader(body))
+	r := httptest.NewRequest(http.MethodPut, "/"+bucket+"/"+path, bytes.NewReader(body))
 	r.Header.Set("Content-Length", fmt.Sprint(len(body)))
 	if reply := s.request(r); reply.Code >= http.StatusMultipleChoices {
 		s.t.Fatalf("%s: status %d", path, reply.Code)
@@ -161,10 +175,10 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		hangUp(w)
 		return
 	case busy:
-		s.refusal(w, http.StatusServiceUnavailable, "SlowDown", "Please reduce your request rate.")
+		refusal(w, http.StatusServiceUnavailable, "SlowDown", "Please reduce your request rate.")
 		return
 	case denied:
-		s.refusal(w, http.StatusForbidden, "AccessDenied", "Access Denied")
+		refusal(w, http.StatusForbidden, "AccessDenied", "Access Denied")
 		return
 	case cutUpload:
 		_, _ = io.CopyN(io.Discard, r.Body, r.ContentLength/2)
@@ -234,8 +248,10 @@ func (s *server) carryOut(r *http.Request) (*httptest.ResponseRecorder, error) {
 	defer s.mu.Unlock()
 	s.inner.ServeHTTP(reply, r)
 	if reply.Code < http.StatusMultipleChoices {
-		if path := s.uploaded(r, reply); path != "" {
-			s.written[path]++
+		query := r.URL.Query()
+		if r.Method == http.MethodPut && !query.Has("uploadId") ||
+			r.Method == http.MethodPost && query.Has("uploadId") { // the last step of several
+			s.written[strings.TrimPrefix(r.URL.Path, "/"+bucket+"/")]++
 		}
 	}
 	return reply, nil
@@ -253,21 +269,12 @@ func hangUp(w http.ResponseWriter) {
 	_ = conn.Close()
 }
 
-// refusal answers as the cloud does: with XML, JSON or a header.
-func (s *server) refusal(w http.ResponseWriter, status int, code, message string) {
-	switch s.name {
-	case "gs":
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(status)
-		fmt.Fprintf(w, `{"error": {"code": %d, "message": %q}}`, status, message)
-	case "azblob":
-		azureError(w, status, code)
-	default:
-		w.Header().Set("Content-Type", "application/xml")
-		w.WriteHeader(status)
-		fmt.Fprintf(w, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>%s</Code>"+
-			"<Message>%s</Message></Error>", code, message)
-	}
+// refusal answers with an error.
+func refusal(w http.ResponseWriter, status int, code, message string) {
+	w.Header().Set("Content-Type", "application/xml")
+	w.WriteHeader(status)
+	fmt.Fprintf(w, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>%s</Code>"+
+		"<Message>%s</Message></Error>", code, message)
 }
 
 // isUpload reports whether a request stores something.

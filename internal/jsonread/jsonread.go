@@ -1,0 +1,263 @@
+// Package jsonread reads JSON that may come from anybody, value by value. Each byte is read once,
+// and a caller can refuse a value before the next one takes memory. Errors speak of JSON alone and
+// name the place.
+package jsonread
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// maxDepth is how many lists and objects may be within one another; jsontext has this limit.
+const maxDepth = 10000
+
+// Reader reads one JSON text from left to right.
+type Reader struct {
+	text []byte
+	dec  *jsontext.Decoder
+	// Again is called with a key that comes twice in one object, before its later value is read.
+	// An error ends the reading. If it is nil, such keys are not looked for.
+	Again func(key string) error
+}
+
+// New returns a reader that refuses what could be read in two ways: a key that comes twice in one
+// object, and half of a character, such as \ud800.
+func New(text []byte) *Reader {
+	r := AsRust(text)
+	r.Again = func(key string) error { return fmt.Errorf("key %.200q comes twice", key) }
+	return r
+}
+
+// AsRust returns a reader with the rules of Rust's serde: a key may come twice.
+func AsRust(text []byte) *Reader { return read(text, false) }
+
+// Lenient returns a reader for which a key may come twice, and half of a character is U+FFFD.
+func Lenient(text []byte) *Reader { return read(text, true) }
+
+// AsPython returns a reader with the rules of Python's json: as [Lenient], and NaN, Infinity and
+// -Infinity are numbers.
+func AsPython(text []byte) *Reader {
+	if bytes.Contains(text, []byte("NaN")) || bytes.Contains(text, []byte("Infinity")) {
+		text = nonFinitePattern.ReplaceAllFunc(text, func(found []byte) []byte {
+			for number, word := range nonFinite {
+				if string(found) == word {
+					return []byte(number)
+				}
+			}
+			return found
+		})
+	}
+	return Lenient(text)
+}
+
+// nonFinite are numbers that stand for the ones that JSON does not have. They have no float64.
+var nonFinite = map[string]string{
+	"1e919191": "NaN", "1e929292": "Infinity", "-1e929292": "-Infinity",
+}
+
+// nonFinitePattern matches a text, or one of the words that Python writes for a number.
+var nonFinitePattern = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|-?\b(?:NaN|Infinity)\b`)
+
+func read(text []byte, halves bool) *Reader {
+	return &Reader{text: text, dec: jsontext.NewDecoder(bytes.NewBuffer(text),
+		jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(halves && utf8.Valid(text)))}
+}
+
+// Kind returns how the next value begins: one of { [ " 0 (for a number) t f n, or another byte if
+// there is none.
+func (r *Reader) Kind() byte { return byte(r.dec.PeekKind()) }
+
+// Object reads an object. value must read the value of each key.
+func (r *Reader) Object(value func(key string) error) error {
+	if r.Kind() != '{' {
+		return r.Not("an object")
+	}
+	var seen map[string]bool
+	if r.Again != nil {
+		seen = map[string]bool{}
+	}
+	if _, err := r.token(); err != nil {
+		return err
+	}
+	for r.Kind() != '}' {
+		t, err := r.token()
+		if err != nil {
+			return err
+		}
+		key := t.String()
+		if seen[key] {
+			if err := r.Again(key); err != nil {
+				return err
+			}
+		} else if seen != nil {
+			seen[key] = true
+		}
+		if err := value(key); err != nil {
+			return err
+		}
+	}
+	_, err := r.token()
+	return err
+}
+
+// List reads a list. item must read each item; i counts from 0.
+func (r *Reader) List(item func(i int) error) error {
+	if r.Kind() != '[' {
+		return r.Not("a list")
+	}
+	if _, err := r.token(); err != nil {
+		return err
+	}
+	for i := 0; r.Kind() != ']'; i++ {
+		if err := item(i); err != nil {
+			return err
+		}
+	}
+	_, err := r.token()
+	return err
+}
+
+// Text reads a text.
+func (r *Reader) Text() (string, error) { return r.one('"', "a text") }
+
+// Number reads a number and returns it as it is written.
+func (r *Reader) Number() (string, error) { return r.one('0', "a number") }
+
+func (r *Reader) one(kind byte, want string) (string, error) {
+	if r.Kind() != kind {
+		return "", r.Not(want)
+	}
+	t, err := r.token()
+	if word, ok := nonFinite[t.String()]; ok && kind == '0' {
+		return word, err
+	}
+	return t.String(), err
+}
+
+// Any reads a value: a map[string]any, []any, string, json.Number, bool or nil.
+func (r *Reader) Any() (any, error) {
+	switch r.Kind() {
+	case '{':
+		object := map[string]any{}
+		return object, r.Object(func(key string) (err error) {
+			object[key], err = r.Any()
+			return err
+		})
+	case '[':
+		list := []any{}
+		return list, r.List(func(int) error {
+			v, err := r.Any()
+			list = append(list, v)
+			return err
+		})
+	case '"':
+		return r.Text()
+	case '0':
+		n, err := r.Number()
+		return json.Number(n), err
+	}
+	t, err := r.token()
+	if err != nil || t.Kind() == 'n' {
+		return nil, err
+	}
+	return t.Bool(), nil
+}
+
+// Raw reads a value and returns it as it stands in the text. It is valid JSON, but the keys in it
+// may come twice.
+func (r *Reader) Raw() (json.RawMessage, error) {
+	v, err := r.dec.ReadValue()
+	if err != nil {
+		return nil, r.wrong(err)
+	}
+	end := int(r.dec.InputOffset())
+	return r.text[end-len(v) : end : end], nil
+}
+
+// Not reads the next value and returns the error that it is not what is wanted: "3 is not a list".
+func (r *Reader) Not(want string) error {
+	raw, err := r.Raw()
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("%s is not %s", Shorten(raw), want)
+}
+
+// End returns [ErrMore] if there is more in the text.
+func (r *Reader) End() error {
+	if _, err := r.dec.ReadToken(); !errors.Is(err, io.EOF) {
+		return ErrMore
+	}
+	return nil
+}
+
+// ErrMore is the error of [Reader.End].
+var ErrMore = errors.New("not valid JSON: there is more after the value")
+
+// Check returns an error if a text is not one JSON value. A key may come twice in it.
+func Check(text []byte) error {
+	r := Lenient(text)
+	if _, err := r.Raw(); err != nil {
+		return err
+	}
+	return r.End()
+}
+
+func (r *Reader) token() (jsontext.Token, error) {
+	t, err := r.dec.ReadToken()
+	if err != nil {
+		return t, r.wrong(err)
+	}
+	return t, nil
+}
+
+// wrong returns where a text stops being JSON, and what is there: its line, or in a text of one
+// line the byte; the pointer to the value; and a few characters.
+func (r *Reader) wrong(err error) error {
+	var syntax *jsontext.SyntacticError
+	at := len(r.text)
+	var pointer string
+	if errors.As(err, &syntax) {
+		at, pointer = min(int(syntax.ByteOffset), at), string(syntax.JSONPointer)
+	}
+	where := fmt.Sprintf("not valid JSON at byte %d", at+1)
+	if bytes.ContainsRune(bytes.TrimSpace(r.text), '\n') {
+		where = fmt.Sprintf("not valid JSON in line %d", 1+bytes.Count(r.text[:at], []byte("\n")))
+	}
+	deep := strings.Count(pointer, "/") >= maxDepth
+	if pointer != "" {
+		where += ", in " + Shorten([]byte(pointer))
+	}
+	rest := r.text[at:]
+	switch {
+	case !utf8.Valid(r.text):
+		return errors.New("not valid UTF-8")
+	case deep:
+		return fmt.Errorf("%s: more than %d lists and objects within one another", where, maxDepth)
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return fmt.Errorf("%s: the text ends too early: is it cut off?", where)
+	case bytes.HasPrefix(rest, []byte(`\u`)) && len(rest) >= 6:
+		return fmt.Errorf("%s: %s is half of a character; write both halves", where, rest[:6])
+	}
+	return fmt.Errorf("%s: unexpected %q", where,
+		strings.ToValidUTF8(string(rest[:min(len(rest), 20)]), "\uFFFD"))
+}
+
+// Shorten returns JSON for an error: on one line, and of at most 60 characters.
+func Shorten(raw []byte) string {
+	const most = 60
+	text := strings.Join(strings.Fields(strings.ToValidUTF8(string(raw[:min(len(raw), 4*most)]),
+		"?")), " ")
+	if runes := []rune(text); len(runes) > most || len(raw) > 4*most {
+		text = string(runes[:min(len(runes), most)]) + "..."
+	}
+	return text
+}
