@@ -77,10 +77,10 @@ func (e *Explanation) findSinks(method string, k int) (
 	}
 	for j := range m {
 		s := shares[j*n : (j+1)*n]
-		is := (j == 0 || e.Prompt.Special[j] || n >= sinkLeast) && isSink(s) &&
+		is := (e.restsAlone(j) || n >= sinkLeast) && isSink(s) &&
 			!(r.Spans && severalWords(e.Prompt.Texts[j]))
 		if e.Model.Bidirectional {
-			is = e.Prompt.Special[j] && (!e.explains(j) && isSink(s) || all != nil &&
+			is = e.restsAlone(j) && (!e.explains(j) && isSink(s) || all != nil &&
 				isSink(all[j*m:(j+1)*m]))
 		}
 		if is {
@@ -112,7 +112,7 @@ func (e *Explanation) rowSinks(r *Result, shares []float64, sinks []Sink) []int 
 		return found
 	}
 	for j := range m {
-		if j > 0 && !e.Prompt.Special[j] || r.Spans &&
+		if !e.restsAlone(j) || r.Spans &&
 			severalWords(e.Prompt.Texts[j]) ||
 			slices.ContainsFunc(sinks, func(s Sink) bool { return s.Position == j }) {
 			continue
@@ -124,6 +124,41 @@ func (e *Explanation) rowSinks(r *Result, shares []float64, sinks []Sink) []int 
 		}
 	}
 	return found
+}
+
+// TextSinks returns which of the first T tokens of the text are sinks of what its tokens give each
+// other, [T]. The text is the prompt and, for a decoder, what was generated. given returns what
+// token i gives token j, and what it gives in all. A sink is the first token or a control token of
+// the prompt, in an encoder a control token, that has more than 30 % of what the other tokens give
+// which see it:
+//
+//	Σ_i part(i,j) > 0.3 · Σ_i whole(i,j),  i ≠ j, in a decoder i > j
+//
+// Here the sum counts and not the number of rows, as in [Explanation.Sinks]: heads differ, and a
+// token that half of them rest on in every row is no evidence where they do. TextSinks costs T
+// calls for each of these few tokens.
+func (e *Explanation) TextSinks(T int, given func(i, j int) (part, whole float64)) []bool {
+	sinks := make([]bool, T)
+	for j := range sinks {
+		if !e.restsAlone(j) {
+			continue
+		}
+		sum, all := 0.0, 0.0
+		for i := range T {
+			if i > j || i < j && e.Model.Bidirectional {
+				part, whole := given(i, j)
+				sum, all = sum+part, all+whole
+			}
+		}
+		sinks[j] = sum > sinkShare*all
+	}
+	return sinks
+}
+
+// restsAlone reports whether a large share on prompt token j alone is no evidence: on the first
+// token for decoders, and on control tokens.
+func (e *Explanation) restsAlone(j int) bool {
+	return j == 0 && !e.Model.Bidirectional || j < len(e.Prompt.Special) && e.Prompt.Special[j]
 }
 
 // sourceShares returns the share of each source in each row at level k, or [ShownLevel], [m,n]; nil

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/compare"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/rowmath"
@@ -75,7 +76,6 @@ func Compare(a, b Side) (Heatmap, error) {
 	if err := c.align(); err != nil {
 		return Heatmap{}, err
 	}
-	c.alignPrompts()
 	if err := c.check(); err != nil {
 		return Heatmap{}, err
 	}
@@ -150,6 +150,74 @@ func (s *Side) checkLayer(name string) error {
 		"with %s, or for flow %s, of the options", *s.Layer, message.Quote(s.Method), name,
 		keptLayers(r), trace.Called("all layers", "AllLayers"),
 		trace.Called("all levels", "AllLevels"))
+}
+
+// align gives both sides the same columns, and says how.
+func (c *comparison) align() error {
+	a, b := c.sides[0].Explanation, c.sides[1].Explanation
+	if a.Prompt.Text == b.Prompt.Text && (grouped(a) || grouped(b)) {
+		return nil
+	}
+	p, err := compare.Align(a, b)
+	if err != nil {
+		return err
+	}
+	say := func(format string, args ...any) {
+		c.warnings = append(c.warnings, fmt.Sprintf(format, args...))
+	}
+	if p.Parts > 0 {
+		say("The models divide the text into different tokens (%d and %d); they are joined to %d "+
+			"parts that begin at the same places in both.", len(a.Prompt.Texts),
+			len(b.Prompt.Texts), p.Parts)
+	}
+	if p.Common > 0 {
+		say("The prompts have %d and %d tokens; the %d that both have in the same order are in "+
+			"the same columns.", len(a.Prompt.Texts), len(b.Prompt.Texts), p.Common)
+	}
+	for i := range c.sides {
+		c.sides[i].Explanation = p.Sides[i]
+		c.warnMissing(i, p.Missing[i])
+	}
+	if p.Rows > 0 {
+		say("Of %d and %d generated tokens, only those are compared that begin at the same place "+
+			"after the same text: %d. Give both models the same continuation to compare more.",
+			len(a.Steps), len(b.Steps), p.Rows)
+	}
+	return nil
+}
+
+// warnMissing says which tokens a side lacks.
+func (c *comparison) warnMissing(side int, tokens []string) {
+	if len(tokens) == 0 {
+		return
+	}
+	const most = 8
+	var names []string
+	for _, text := range tokens[:min(len(tokens), most)] {
+		names = append(names, "“"+textName(text)+"”")
+	}
+	if len(tokens) > most {
+		names = append(names, fmt.Sprintf("and %d more", len(tokens)-most))
+	}
+	c.warnings = append(c.warnings, fmt.Sprintf("%s has no token %s; its values are 0 there.",
+		"AB"[side:side+1], strings.Join(names, ", ")))
+}
+
+// firstDifference says where two lists of tokens differ first, and lists the tokens around it.
+func firstDifference(x, y []string) string {
+	at := compare.FirstDifference(x, y)
+	some := func(all []string) string {
+		const most = 8
+		var names []string
+		for j := max(0, at-2); j < min(len(all), at+most); j++ {
+			names = append(names, fmt.Sprintf("%d “%s”", j, textName(all[j])))
+		}
+		if len(all) > at+most {
+			names = append(names, "…")
+		}
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("they differ first at token %d: %s; and %s", at, some(x), some(y))
 }
 
 // keptLayers says which layers a result has.

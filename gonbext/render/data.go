@@ -145,7 +145,7 @@ func (b *page) dataWithin(limit int) (d scriptData, size int) {
 	size = 1000
 	numbers := size + 2*m + len(b.views)*(2*m*n+n*n+n+200+8*m)
 	// Words and sentences are sums of numbers.
-	if p := &b.e.Prompt; numbers <= limit && !grouped(b.e) && placed(p) {
+	if p := &b.e.Prompt; numbers <= limit && !grouped(b.e) && p.Placed() {
 		d.Words = spanCode(p.Words(), m)
 		sentences, several := p.Sentences(), 0
 		for _, s := range sentences {

@@ -176,31 +176,19 @@ func (f *flowPage) findCutEnds() {
 	}
 }
 
-// findSinks marks the first token and control tokens that have more than 30 % of what other tokens
-// have from tokens other than themselves, over all layers.
+// findSinks marks the sinks of what tokens have from other tokens, over all layers, [T].
 func (f *flowPage) findSinks() {
-	T := f.g.Tokens
-	f.sinks = make([]bool, T)
-	for v := range T {
-		if first := v == 0 && !f.e.Model.Bidirectional; !first &&
-			(v >= len(f.e.Prompt.Texts) || !f.special(v)) {
-			continue
-		}
-		own, all := 0.0, 0.0
+	f.sinks = f.e.TextSinks(f.g.Tokens, func(u, v int) (part, whole float64) {
 		for l := range f.g.Layers {
-			for u := range T {
-				for w := 0; u != v && w < T; w++ {
-					if w != u {
-						all += f.g.Width(l, u, w)
-					}
-				}
-				if u != v {
-					own += f.g.Width(l, u, v)
+			part += f.g.Width(l, u, v)
+			for w := range f.g.Tokens {
+				if w != u {
+					whole += f.g.Width(l, u, w)
 				}
 			}
 		}
-		f.sinks[v] = own > 0.3*all
-	}
+		return part, whole
+	})
 }
 
 // chooseRows chooses the tokens to show: the ends of the flow, those of the widest path, and those

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/focus"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
 )
@@ -115,14 +116,10 @@ const fullAttention = 0.6
 // headsPage is the state of writing [Heads].
 type headsPage struct {
 	*page
-	attention  trace.Tensor
+	attention  focus.Attention
 	L, H, T, m int
-	sinks      []bool    // [T]
-	means      []float64 // [L,H,T], nil until mean needs them
-	// distances has the attention that a head gives tokens at a distance, and from how many tokens,
-	// [L,H,2T]; nil until atDistance needs it.
-	distances []distance
-	colors    scale
+	sinks      []bool // [T]
+	colors     scale
 	// wrote is the layer that wrote each generated token, [n], nil if that is not known.
 	wrote []int
 	// predictions has the generated token that is predicted at each token, -1 if none, [T].
@@ -160,17 +157,22 @@ func (r HeadsPage) WriteTo(w io.Writer) (int64, error) {
 func (r Heads) open() *headsPage {
 	s := r.Attention.Shape
 	h := &headsPage{
-		page:      newPage(textPicture(r.Explanation, r.Palette), r.MaxBytes),
-		attention: r.Attention, L: s[0], H: s[1], T: s[2], m: len(r.Explanation.Prompt.Texts),
+		page: newPage(textPicture(r.Explanation, r.Palette), r.MaxBytes),
+		attention: focus.Attention{
+			Layers: s[0], Heads: s[1], Tokens: s[2], Data: r.Attention.Data,
+			Bidirectional: r.Explanation.Model.Bidirectional,
+		},
+		L: s[0], H: s[1], T: s[2], m: len(r.Explanation.Prompt.Texts),
 		colors: scale{unit: "share of attention", percent: true, digits: 1, limit: fullAttention},
 	}
 	h.words.title = "What each head looks at"
 	h.choose(nil)
 	h.query = h.queryOf(h.chosen)
 	h.sinks, h.wrote = h.findSinks(), layersThatWrote(r.Explanation)
+	h.attention.Ignored = h.sinks
 	h.findPredictions()
 	if first, ok := h.first(h.query); ok {
-		h.layer, h.head = first.layer, first.head
+		h.layer, h.head = first.Layer, first.Head
 	}
 	return h
 }
@@ -209,7 +211,7 @@ func (r Heads) OpenHead(t int, chosen *[2]int) (o OpenedHead, err error) {
 		o.Query = min(h.queryOf(t), h.T-1)
 	}
 	if first, ok := h.first(o.Query); ok {
-		o.Layer, o.Head = first.layer, first.head
+		o.Layer, o.Head = first.Layer, first.Head
 	}
 	if chosen != nil {
 		o.Layer, o.Head = chosen[0], chosen[1]
@@ -267,144 +269,25 @@ func (h *headsPage) wroteLayer(t int) int {
 func (h *headsPage) has(t int) bool { return h.e.Model.Reads() || h.m+t < h.T }
 
 // at returns how much of a head's attention from token i is on token j.
-func (h *headsPage) at(layer, head, i, j int) float64 {
-	return float64(h.attention.Data[((layer*h.H+head)*h.T+i)*h.T+j])
-}
+func (h *headsPage) at(layer, head, i, j int) float64 { return h.attention.At(layer, head, i, j) }
 
 // seen returns how many tokens token i can look at.
-func (h *headsPage) seen(i int) int {
-	if h.e.Model.Bidirectional {
-		return h.T
-	}
-	return i + 1
-}
+func (h *headsPage) seen(i int) int { return h.attention.Seen(i) }
 
-// findSinks marks the first token and control tokens that have more than 30 % of the attention of
-// the other tokens, over all heads.
+// findSinks marks the sinks of the attention of all heads, [T].
 func (h *headsPage) findSinks() []bool {
-	sinks := make([]bool, h.T)
-	for j := range sinks {
-		if first := j == 0 && !h.e.Model.Bidirectional; !first && (j >= h.m || !h.special(j)) {
-			continue
-		}
-		sum, count := 0.0, 0
-		for i := range h.T {
-			if i == j || h.seen(i) <= j {
-				continue
-			}
-			for l := range h.L {
-				for k := range h.H {
-					sum += h.at(l, k, i, j)
-					count++
-				}
-			}
-		}
-		sinks[j] = count > 0 && sum > 0.3*float64(count)
-	}
-	return sinks
-}
-
-// look is a head and a token that it looks at, with its share of the head's attention; see best
-// for rank.
-type look struct {
-	layer, head, token int
-	share, rank        float64
-}
-
-// distance is the sum of a head's attention over tokens that are equally far from those that look,
-// and their number.
-type distance struct {
-	sum   float64
-	count int
-}
-
-// best returns the k heads that look from token i at another one more than from elsewhere. The
-// excess of token j is the share of attention that it has from i less the mean of those that it has
-// from all tokens that see it, so that a head which looks at the same token from everywhere is left
-// out. Of a head, the token with the largest excess counts. Heads are ranked by the excess less
-// half the mean share that the head gives from other tokens to what is equally far away, so that a
-// head which always looks at the token before comes after one that looks far back from here alone,
-// and before one that looks nowhere in particular. Sinks are left out.
-func (h *headsPage) best(i, k int) []look {
-	var all []look
-	for l := range h.L {
-		for head := range h.H {
-			top, most := look{layer: l, head: head, token: -1}, 0.0
-			for j := range h.seen(i) {
-				x := h.at(l, head, i, j)
-				if j == i || h.sinks[j] || x <= most {
-					continue
-				}
-				if excess := x - h.mean(l, head, j); excess > most {
-					top.token, top.share, most = j, x, excess
-				}
-			}
-			if top.token >= 0 {
-				top.rank = most - h.atDistance(l, head, i, top.token)/2
-				all = append(all, top)
-			}
-		}
-	}
-	slices.SortStableFunc(all, func(a, b look) int { return cmp.Compare(b.rank, a.rank) })
-	return all[:min(k, len(all))]
-}
-
-// atDistance returns the mean share of a head's attention, from all tokens but i, on the token that
-// is as far away as j is from i; 0 if no other token has one there. Sinks are left out.
-func (h *headsPage) atDistance(layer, head, i, j int) float64 {
-	if h.distances == nil {
-		h.distances = make([]distance, h.L*h.H*2*h.T)
+	return h.e.TextSinks(h.T, func(i, j int) (part, whole float64) {
 		for l := range h.L {
-			for head := range h.H {
-				row := h.distances[(l*h.H+head)*2*h.T:][:2*h.T]
-				for i := range h.T {
-					for j := range h.seen(i) {
-						if !h.sinks[j] {
-							row[h.T+i-j].sum += h.at(l, head, i, j)
-							row[h.T+i-j].count++
-						}
-					}
-				}
+			for k := range h.H {
+				part += h.at(l, k, i, j)
 			}
 		}
-	}
-	d := h.distances[(layer*h.H+head)*2*h.T+h.T+i-j]
-	if d.count < 2 {
-		return 0
-	}
-	return (d.sum - h.at(layer, head, i, j)) / float64(d.count-1)
-}
-
-// mean returns the mean share of a head's attention that token j has from the other tokens that see
-// it.
-func (h *headsPage) mean(layer, head, j int) float64 {
-	if h.means == nil {
-		h.means = make([]float64, h.L*h.H*h.T)
-		for l := range h.L {
-			for head := range h.H {
-				row := h.means[(l*h.H+head)*h.T:][:h.T]
-				for i := range h.T {
-					for j := range h.seen(i) {
-						if j != i {
-							row[j] += h.at(l, head, i, j)
-						}
-					}
-				}
-				for j := range row {
-					if others := h.T - 1; h.e.Model.Bidirectional {
-						row[j] /= float64(max(others, 1))
-					} else {
-						row[j] /= float64(max(others-j, 1))
-					}
-				}
-			}
-		}
-	}
-	return h.means[(layer*h.H+head)*h.T+j]
+		return part, float64(h.L * h.H)
+	})
 }
 
 // listedHeads is how many heads are listed for a token. lookMore is what all of them do, and
-// listedBy says which are listed and in what order; see best.
+// listedBy says which are listed and in what order; see [focus.Attention.Looks].
 const (
 	listedHeads = 12
 	lookMore    = "heads that look at one token more from here than from other tokens"
@@ -548,37 +431,41 @@ func (h *headsPage) predicted(i int) string {
 // first returns the head that is opened for token i: the best of the layer that wrote what is
 // predicted there, or, if that is not known or none of its heads is listed, the best of all; ok is
 // false if there is none.
-func (h *headsPage) first(i int) (first look, ok bool) {
-	all := h.best(i, h.L*h.H)
+func (h *headsPage) first(i int) (first focus.Look, ok bool) {
+	all := h.attention.Looks(i)
 	if len(all) == 0 {
-		return look{}, false
+		return focus.Look{}, false
 	}
 	wrote := h.wroteLayer(h.predictions[i])
-	at := slices.IndexFunc(all, func(b look) bool { return b.layer == wrote })
+	at := slices.IndexFunc(all, func(b focus.Look) bool { return b.Layer == wrote })
 	return all[max(at, 0)], true
 }
 
 // listOf returns the heads that are listed for token i, the k best, those of the layer that wrote
-// what is predicted there apart; see best. If none of these is among them, the best of that layer
+// what is predicted there apart. If none of these is among them, the best of that layer
 // is listed too. Both are in the order of their shares.
-func (h *headsPage) listOf(i, k int) (wrote, others []look) {
+func (h *headsPage) listOf(i, k int) (wrote, others []focus.Look) {
 	layer := h.wroteLayer(h.predictions[i])
-	for n, b := range h.best(i, h.L*h.H) {
+	for n, b := range h.attention.Looks(i) {
 		switch {
-		case b.layer == layer && (n < k || wrote == nil):
+		case b.Layer == layer && (n < k || wrote == nil):
 			wrote = append(wrote, b)
-		case b.layer != layer && n < k:
+		case b.Layer != layer && n < k:
 			others = append(others, b)
 		}
 	}
-	for _, list := range [][]look{wrote, others} {
-		slices.SortStableFunc(list, func(a, b look) int { return cmp.Compare(b.share, a.share) })
+	for _, list := range [][]focus.Look{wrote, others} {
+		slices.SortStableFunc(list, func(a, b focus.Look) int {
+			return cmp.Compare(b.Share, a.Share)
+		})
 	}
 	return wrote, others
 }
 
 // lookName names the token that a listed head looks at, with its share.
-func (h *headsPage) lookName(b look) string { return h.placedName(b.token) + " " + share(b.share) }
+func (h *headsPage) lookName(b focus.Look) string {
+	return h.placedName(b.Token) + " " + share(b.Share)
+}
 
 // lists returns the heads that are listed for token i: those of the layer that wrote what is
 // predicted there, and the others, each with a heading.
@@ -587,7 +474,7 @@ func (h *headsPage) lists(i, k int) (lists []string) {
 	heading := lookMore
 	if wrote != nil {
 		lists = append(lists, fmt.Sprintf("heads of layer %d, which wrote “%s”: %s",
-			wrote[0].layer, tokenName(h.e.Steps[h.predictions[i]].Text), h.looks(wrote)))
+			wrote[0].Layer, tokenName(h.e.Steps[h.predictions[i]].Text), h.looks(wrote)))
 		heading = "other " + lookMore
 	}
 	if others != nil {
@@ -600,10 +487,10 @@ func (h *headsPage) lists(i, k int) (lists []string) {
 }
 
 // looks names heads and what they look at.
-func (h *headsPage) looks(list []look) string {
+func (h *headsPage) looks(list []focus.Look) string {
 	var all []string
 	for _, b := range list {
-		all = append(all, fmt.Sprintf("layer %d head %d %s", b.layer, b.head, h.lookName(b)))
+		all = append(all, fmt.Sprintf("layer %d head %d %s", b.Layer, b.Head, h.lookName(b)))
 	}
 	return strings.Join(all, " · ")
 }
@@ -840,8 +727,8 @@ func (h *headsPage) data(limit int) string {
 	for t := range d.Wrote {
 		opens := -1
 		if layer := h.wroteLayer(t); layer >= 0 {
-			if first, ok := h.first(h.queryOf(t)); ok && first.layer == layer {
-				opens = first.head
+			if first, ok := h.first(h.queryOf(t)); ok && first.Layer == layer {
+				opens = first.Head
 			}
 		}
 		d.Opens = append(d.Opens, opens)
@@ -854,7 +741,7 @@ func (h *headsPage) data(limit int) string {
 			list := []int{}
 			wrote, others := h.listOf(i, listedHeads)
 			for _, b := range slices.Concat(wrote, others) {
-				list = append(list, b.layer, b.head, b.token, int(math.Round(1e5*b.share)))
+				list = append(list, b.Layer, b.Head, b.Token, int(math.Round(1e5*b.Share)))
 			}
 			d.Best, size = append(d.Best, list), size+5*len(list)
 		}
@@ -932,14 +819,14 @@ func (r HeadsText) WriteTo(w io.Writer) (int64, error) {
 		query := h.queryOf(i)
 		wrote, others := h.listOf(query, listed)
 		indent := "     "
-		write := func(list []look) {
+		write := func(list []focus.Look) {
 			for _, b := range list {
-				t.wrapped(fmt.Sprintf("%slayer %2d head %2d  ", indent, b.layer, b.head),
+				t.wrapped(fmt.Sprintf("%slayer %2d head %2d  ", indent, b.Layer, b.Head),
 					h.lookName(b))
 			}
 		}
 		if wrote != nil {
-			t.line(fmt.Sprintf("     heads of layer %d", wrote[0].layer))
+			t.line(fmt.Sprintf("     heads of layer %d", wrote[0].Layer))
 			indent = "       "
 			write(wrote)
 			if others != nil {

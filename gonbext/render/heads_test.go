@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"html"
-	"math"
 	"math/rand/v2"
 	"regexp"
 	"slices"
@@ -233,36 +232,6 @@ func TestHeadsHostile(t *testing.T) {
 	}
 }
 
-// TestHeadsDistance: a head that looks far back from one token alone is listed before one that
-// looks at the token before from everywhere, though this one gives it more.
-func TestHeadsDistance(t *testing.T) {
-	const T, from = 8, 6
-	e := &attribution.Explanation{Prompt: attribution.Prompt{
-		Texts: strings.Split("a b c d e f g h", " "), Special: make([]bool, T),
-	}}
-	in := trace.Tensor{Axes: "LHTS", Shape: []int{1, 2, T, T}, Data: make([]float32, 2*T*T)}
-	for i := range T {
-		in.Data[i*T+max(i-1, 0)] = 0.9
-		far := 0
-		if i == from {
-			far = 2
-		}
-		in.Data[(T+i)*T+far] = 0.8
-	}
-	h := Heads{Explanation: e, Attention: in}.open()
-	best := h.best(from, 2)
-	if len(best) != 2 || best[0].head != 1 || best[0].token != 2 || best[1].head != 0 ||
-		best[1].token != from-1 {
-		t.Errorf("listed are %+v, want head 1 at token 2, then head 0 at token %d", best, from-1)
-	}
-	if got := h.atDistance(0, 0, from, from-1); math.Abs(got-0.9) > 1e-6 {
-		t.Errorf("head 0 gives %g to the token before from elsewhere, want 0.9", got)
-	}
-	if got := h.atDistance(0, 1, from, 2); got != 0 {
-		t.Errorf("head 1 gives %g to what is as far from elsewhere, want 0", got)
-	}
-}
-
 // TestHeadsWrote marks the layer that wrote the chosen token, where a method of one layer says
 // which one that is.
 func TestHeadsWrote(t *testing.T) {
@@ -294,11 +263,11 @@ func TestHeadsWrote(t *testing.T) {
 	// “here” is predicted at token 7, and layer 0 wrote it. No head of layer 0 is the first there.
 	p := h.open()
 	wrote, others := p.listOf(7, 1)
-	if len(wrote) != 1 || len(others) != 1 || wrote[0].layer != 0 || others[0].layer != 1 {
+	if len(wrote) != 1 || len(others) != 1 || wrote[0].Layer != 0 || others[0].Layer != 1 {
 		t.Fatalf("listed are %+v and %+v, want a head of layer 0, and one of layer 1", wrote, others)
 	}
-	for _, b := range p.best(7, 6) {
-		if b.layer == 0 && b.rank > wrote[0].rank {
+	for _, b := range p.attention.Looks(7) {
+		if b.Layer == 0 && b.Rank > wrote[0].Rank {
 			t.Errorf("%+v of layer 0 is stronger than %+v", b, wrote[0])
 		}
 	}
@@ -307,11 +276,11 @@ func TestHeadsWrote(t *testing.T) {
 		t.Errorf("%+v is opened, want %+v", first, wrote[0])
 	}
 	if open, err := h.OpenHead(1, nil); err != nil || open.Layer != 0 || open.Query != 7 ||
-		open.Wrote != 0 || open.Head != wrote[0].head {
-		t.Errorf("%+v, %v; want head %d of layer 0", open, err, wrote[0].head)
+		open.Wrote != 0 || open.Head != wrote[0].Head {
+		t.Errorf("%+v, %v; want head %d of layer 0", open, err, wrote[0].Head)
 	}
-	if len(d.Opens) != 3 || d.Opens[0] != 1 || d.Opens[1] != wrote[0].head {
-		t.Errorf("the script opens the heads %v, want 1, %d, …", d.Opens, wrote[0].head)
+	if len(d.Opens) != 3 || d.Opens[0] != 1 || d.Opens[1] != wrote[0].Head {
+		t.Errorf("the script opens the heads %v, want 1, %d, …", d.Opens, wrote[0].Head)
 	}
 	lists := p.lists(7, 1)
 	if len(lists) != 2 || !strings.HasPrefix(lists[0], "heads of layer 0, which wrote “here”: "+
@@ -319,8 +288,8 @@ func TestHeadsWrote(t *testing.T) {
 		"more from here than from other tokens: layer 1 head 1 “inet” (6) 100 %") {
 		t.Errorf("the lists are %q", lists)
 	}
-	if wrote, others := p.listOf(7, 6); len(wrote)+len(others) != len(p.best(7, 6)) {
-		t.Errorf("of %d heads %d are listed", len(p.best(7, 6)), len(wrote)+len(others))
+	if wrote, others := p.listOf(7, 6); len(wrote)+len(others) != len(p.attention.Looks(7)) {
+		t.Errorf("of %d heads %d are listed", len(p.attention.Looks(7)), len(wrote)+len(others))
 	}
 	text := written(t, HeadsText{Heads: h})
 	for _, want := range []string{
@@ -360,20 +329,20 @@ func TestHeadsOrder(t *testing.T) {
 		}
 	}
 	h := Heads{Explanation: e, Attention: in}.open()
-	if _, others := h.listOf(from, 2); len(others) != 2 || others[0].head != 2 ||
-		others[1].head != 1 {
+	if _, others := h.listOf(from, 2); len(others) != 2 || others[0].Head != 2 ||
+		others[1].Head != 1 {
 		t.Errorf("two of three are %+v, want heads 2 and 1, which look far back", others)
 	}
 	_, others := h.listOf(from, 3)
 	var got []int
 	for _, b := range others {
-		got = append(got, b.head)
+		got = append(got, b.Head)
 	}
 	if !slices.Equal(got, []int{0, 2, 1}) {
 		t.Errorf("heads %v are listed, want 0 with 90 %%, 2 with 80 %% and 1 with 60 %%", got)
 	}
-	if first, _ := h.first(from); first.head != 2 {
-		t.Errorf("head %d is opened, want 2, which looks far back from here alone", first.head)
+	if first, _ := h.first(from); first.Head != 2 {
+		t.Errorf("head %d is opened, want 2, which looks far back from here alone", first.Head)
 	}
 }
 

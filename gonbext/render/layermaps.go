@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/attribution/focus"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
@@ -100,9 +100,12 @@ func (r Maps) open() *mapsPage {
 	L, T := m.Shape[0], m.Shape[1]
 	p := &mapsPage{
 		headsPage: &headsPage{
-			page:      newPage(textPicture(r.Explanation, r.Palette), r.MaxBytes),
-			attention: trace.Tensor{Shape: []int{L, 1, T, T}, Data: data},
-			L:         L, H: 1, T: T, m: len(r.Explanation.Prompt.Texts), sinks: make([]bool, T),
+			page: newPage(textPicture(r.Explanation, r.Palette), r.MaxBytes),
+			attention: focus.Attention{
+				Layers: L, Heads: 1, Tokens: T, Data: data,
+				Bidirectional: r.Explanation.Model.Bidirectional,
+			},
+			L: L, H: 1, T: T, m: len(r.Explanation.Prompt.Texts), sinks: make([]bool, T),
 		},
 		layers: &attribution.Result{Options: m.Options, Facts: m.Facts, Layers: m.Layers},
 		method: r.Method,

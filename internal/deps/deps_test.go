@@ -62,6 +62,8 @@ var allowed = map[string][]string{
 		"attribution", "attribution/trace", "attribution/scorer", "internal/message",
 		"internal/rowmath", gonum,
 	},
+	// Two explanations with the same columns.
+	"attribution/compare": {"attribution"},
 	// Which sentence of documents caused an answer.
 	"attribution/sources": {
 		"attribution", "attribution/trace", "attribution/evaluate", "internal/message",
@@ -120,8 +122,9 @@ var allowed = map[string][]string{
 
 	// Values to bytes.
 	"gonbext/render": {
-		"attribution", "attribution/trace", "attribution/evaluate", "attribution/sources",
-		"gonbext/render/chart", "internal/message", "internal/rowmath",
+		"attribution", "attribution/trace", "attribution/compare", "attribution/evaluate",
+		"attribution/focus", "attribution/sources", "gonbext/render/chart", "internal/message",
+		"internal/rowmath",
 	},
 	"gonbext/render/chart": nil,
 	// What comes out when a published figure is made again: cells show it.

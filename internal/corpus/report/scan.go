@@ -107,7 +107,7 @@ func (s *scan) add(r corpus.Record, result *corpus.Result) error {
 	}
 	s.tokens += int64(len(result.IDs))
 	s.prompts += int64(len(result.PromptIDs))
-	rest := withoutSinks(result)
+	rest := ordinaryTokens(result)
 	for i := range s.methods {
 		s.methods[i].add(result, &result.Methods[i], rest)
 	}
@@ -168,9 +168,9 @@ func (s *scan) checkLengths(r corpus.Record, result *corpus.Result) error {
 	return nil
 }
 
-// withoutSinks returns the prompt tokens that are neither the first one nor control tokens, which
-// have no bytes in the text.
-func withoutSinks(result *corpus.Result) []int {
+// ordinaryTokens returns the prompt tokens that are neither the first one nor control tokens, which
+// have no bytes in the text. A large share on the others is no evidence.
+func ordinaryTokens(result *corpus.Result) []int {
 	var rest []int
 	for j := 1; j < len(result.PromptIDs); j++ {
 		if result.PromptEnd[j] > result.PromptBegin[j] {

@@ -1,7 +1,6 @@
-package render
+package compare
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -13,14 +12,11 @@ import (
 // same from the beginning or the end: two times 2,000 tokens.
 const maxPairs = 4_000_000
 
-// alignPrompts gives both sides the same columns if their prompts are different texts with
-// different numbers of tokens: a longest common subsequence of the tokens is in the same columns.
-// Between two common tokens the others are compared in their order, and a token that is left over
-// is a column of zeros on the other side. Where no token is common it changes nothing.
-func (c *comparison) alignPrompts() {
-	a, b := c.sides[0].Explanation, c.sides[1].Explanation
-	x, y := a.Prompt.Texts, b.Prompt.Texts
-	if a.Prompt.Text == b.Prompt.Text || len(x) == len(y) {
+// alignPrompts aligns prompts of different texts: a longest common subsequence of their tokens is
+// in the same columns, and a token that is left over is a column of zeros on the other side.
+func (p *Alignment) alignPrompts() {
+	x, y := p.Sides[0].Prompt.Texts, p.Sides[1].Prompt.Texts
+	if len(x) == len(y) {
 		return
 	}
 	pairs := commonTokens(x, y)
@@ -45,40 +41,22 @@ func (c *comparison) alignPrompts() {
 			i, j = i+1, j+1
 		}
 	}
-	c.warnings = append(c.warnings, fmt.Sprintf("The prompts have %d and %d tokens; the %d that "+
-		"both have in the same order are in the same columns.", len(x), len(y), len(pairs)))
+	p.Common = len(pairs)
 	for side, columns := range from {
-		var missing []string
 		for k, at := range columns {
 			if at < 0 && from[1-side][k] >= 0 {
-				text := c.sides[1-side].Explanation.Prompt.Texts[from[1-side][k]]
-				missing = append(missing, "“"+textName(text)+"”")
+				text := [2][]string{x, y}[1-side][from[1-side][k]]
+				p.Missing[side] = append(p.Missing[side], text)
 			}
 		}
-		c.warnMissing(side, missing)
-	}
-	for side := range from {
-		c.sides[side].Explanation = inColumns(c.sides[side].Explanation, from[side])
+		p.Sides[side] = inColumns(p.Sides[side], columns)
 	}
 	for k, at := range from[0] { // tokens that differ in the space before them alone
 		other := from[1][k]
 		if at >= 0 && other >= 0 && sameToken(x[at], y[other]) {
-			c.sides[1].Explanation.Prompt.Texts[k] = x[at]
+			p.Sides[1].Prompt.Texts[k] = x[at]
 		}
 	}
-}
-
-// warnMissing says which tokens a side lacks.
-func (c *comparison) warnMissing(side int, tokens []string) {
-	if len(tokens) == 0 {
-		return
-	}
-	const most = 8
-	if len(tokens) > most {
-		tokens = append(tokens[:most:most], fmt.Sprintf("and %d more", len(tokens)-most))
-	}
-	c.warnings = append(c.warnings, fmt.Sprintf("%s has no token %s; its values are 0 there.",
-		"AB"[side:side+1], strings.Join(tokens, ", ")))
 }
 
 // sameToken reports whether two tokens are the same but for the space around them.
@@ -87,8 +65,12 @@ func sameToken(a, b string) bool {
 }
 
 // commonTokens returns a longest common subsequence of two lists of tokens, as pairs of their
-// numbers, rising. The tokens that both begin and end with are in it. In between, nothing is common
-// if there would be more than maxPairs to compare.
+// indices, rising. The tokens that both begin and end with are in it. For those between,
+//
+//	longest(i,j) = 1 + longest(i+1,j+1)                     if x[i] and y[j] are the same,
+//	               max(longest(i+1,j), longest(i,j+1))      if not,
+//
+// unless there would be more than maxPairs to compare; then nothing between is common.
 func commonTokens(x, y []string) (pairs [][2]int) {
 	begin := 0
 	for begin < min(len(x), len(y)) && sameToken(x[begin], y[begin]) {
@@ -175,24 +157,4 @@ func columnOf[T any](all []T, j int, none T) T {
 		return none
 	}
 	return all[j]
-}
-
-// firstDifference says where two lists of tokens differ first, and lists the tokens around it.
-func firstDifference(x, y []string) string {
-	at := 0
-	for at < min(len(x), len(y)) && sameToken(x[at], y[at]) {
-		at++
-	}
-	some := func(all []string) string {
-		const most = 8
-		var names []string
-		for j := max(0, at-2); j < min(len(all), at+most); j++ {
-			names = append(names, fmt.Sprintf("%d “%s”", j, textName(all[j])))
-		}
-		if len(all) > at+most {
-			names = append(names, "…")
-		}
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("they differ first at token %d: %s; and %s", at, some(x), some(y))
 }

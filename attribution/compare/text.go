@@ -1,7 +1,6 @@
-package render
+package compare
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -9,22 +8,16 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 )
 
-// align gives both sides the same columns if their models divide the same text into different
-// tokens, and the rows of the tokens that both generated at the same place. It changes nothing
-// where the tokens of the prompts are the same, or the texts are not.
-//
-// Tokens are joined to the shortest spans that begin at the same places in both. A control token
-// that one side lacks, such as begin-of-text, is a column of zeros there.
-func (c *comparison) align() error {
-	a, b := c.sides[0].Explanation, c.sides[1].Explanation
-	if a.Prompt.Text != b.Prompt.Text || slices.Equal(a.Prompt.Texts, b.Prompt.Texts) ||
-		!placed(&a.Prompt) || !placed(&b.Prompt) || grouped(a) || grouped(b) {
+// alignText aligns prompts of one text.
+func (p *Alignment) alignText() error {
+	a, b := p.Sides[0], p.Sides[1]
+	if slices.Equal(a.Prompt.Texts, b.Prompt.Texts) || !a.Prompt.Placed() || !b.Prompt.Placed() {
 		return nil
 	}
 	starts := commonStarts(&a.Prompt, &b.Prompt)
 	spans, joined := [2][]attribution.Span{}, 0
-	for i := range c.sides {
-		spans[i] = spansFrom(&c.sides[i].Explanation.Prompt, starts)
+	for i, e := range p.Sides {
+		spans[i] = spansFrom(&e.Prompt, starts)
 		for _, s := range spans[i] {
 			if len(s.Tokens) > 1 {
 				joined++
@@ -39,15 +32,13 @@ func (c *comparison) align() error {
 			}
 		}
 	}
-	var missing [2][]string
 	var aligned [2]*attribution.Explanation
-	for i := range c.sides {
-		e, err := c.sides[i].Explanation.GroupSpans(spans[i])
+	for i := range p.Sides {
+		e, err := p.Sides[i].GroupSpans(spans[i])
 		if err != nil {
 			return err
 		}
-		other := spans[1-i]
-		e, missing[i] = withColumns(e, spans[i], other, &c.sides[1-i].Explanation.Prompt)
+		e, p.Missing[i] = withColumns(e, spans[i], spans[1-i], &p.Sides[1-i].Prompt)
 		if joined == 0 {
 			withoutSpans(e)
 		}
@@ -59,30 +50,12 @@ func (c *comparison) align() error {
 			right[j] = left[j] // they differ in the space before them alone
 		}
 	}
-	c.sides[0].Explanation, c.sides[1].Explanation = aligned[0], aligned[1]
+	p.Sides = aligned
 	if joined > 0 {
-		c.warnings = append(c.warnings, fmt.Sprintf("The models divide the text into different "+
-			"tokens (%d and %d); they are joined to %d parts that begin at the same places in "+
-			"both.", len(a.Prompt.Texts), len(b.Prompt.Texts), len(left)))
+		p.Parts = len(left)
 	}
-	for i, tokens := range missing {
-		c.warnMissing(i, tokens)
-	}
-	return c.alignRows()
-}
-
-// placed reports whether a prompt says where each of its tokens stands in its text.
-func placed(p *attribution.Prompt) bool {
-	m := len(p.Texts)
-	if len(p.Offsets) != m || len(p.Special) != m || len(p.IDs) != m {
-		return false
-	}
-	for _, o := range p.Offsets {
-		if o[0] < 0 || o[1] < o[0] || o[1] > len(p.Text) {
-			return false
-		}
-	}
-	return true
+	p.alignRows()
+	return nil
 }
 
 // startOf returns where token j begins, white space before it left out: some tokenizers put the
@@ -178,7 +151,7 @@ func withColumns(
 			prompt.Texts = append(prompt.Texts, "")
 			prompt.Offsets = append(prompt.Offsets, [2]int{s.Begin, s.Begin})
 			prompt.Special = append(prompt.Special, true)
-			missing = append(missing, "“"+textName(s.Text)+"”")
+			missing = append(missing, s.Text)
 		default:
 			for j < len(own) && e.Prompt.Special[j] { // one that the other side lacks
 				add(j)
@@ -239,10 +212,10 @@ func withoutSpans(e *attribution.Explanation) {
 
 // alignRows leaves the rows of the generated tokens that begin at the same place after the same
 // text. An encoder has a row for each of its positions, and they stay.
-func (c *comparison) alignRows() error {
-	a, b := c.sides[0].Explanation, c.sides[1].Explanation
+func (p *Alignment) alignRows() {
+	a, b := p.Sides[0], p.Sides[1]
 	if a.Model.Reads() || b.Model.Reads() {
-		return nil
+		return
 	}
 	var rows [2][]int
 	x, y := "", "" // what is generated before tokens i and j
@@ -260,17 +233,14 @@ func (c *comparison) alignRows() error {
 		}
 	}
 	if len(rows[0]) == 0 {
-		return nil // check says so
+		return // a text has no generated token
 	}
-	if left := len(a.Steps) - len(rows[0]) + len(b.Steps) - len(rows[1]); left > 0 {
-		c.warnings = append(c.warnings, fmt.Sprintf("Of %d and %d generated tokens, only those "+
-			"are compared that begin at the same place after the same text: %d. Give both models "+
-			"the same continuation to compare more.", len(a.Steps), len(b.Steps), len(rows[0])))
+	if len(a.Steps)+len(b.Steps) > len(rows[0])+len(rows[1]) {
+		p.Rows = len(rows[0])
 	}
-	for i := range c.sides {
-		c.sides[i].Explanation = onlyRows(c.sides[i].Explanation, rows[i])
+	for i := range p.Sides {
+		p.Sides[i] = onlyRows(p.Sides[i], rows[i])
 	}
-	return nil
 }
 
 // onlyRows returns an explanation with these generated tokens alone. If some are left out, their

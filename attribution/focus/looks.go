@@ -1,0 +1,144 @@
+package focus
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Attention is what all heads of a model give from each token of a text to each token, and ranks
+// the heads that look from a token at another one in particular. Its methods are not safe for
+// concurrent use, because sums are kept when they are first needed.
+type Attention struct {
+	// Layers, Heads and Tokens are L, H and T, and Data is [L,H,T,T]: the share of the attention of
+	// target i that is on source j.
+	Layers, Heads, Tokens int
+	Data                  []float32
+	// Bidirectional reports whether a token sees those after it.
+	Bidirectional bool
+	// Ignored are the sources that a head does not look at in particular, [T], such as sinks.
+	Ignored []bool
+
+	means []float64 // [L,H,T], nil until mean needs them
+	// distances has the attention that a head gives tokens at a distance, and from how many tokens,
+	// [L,H,2T]; nil until AtDistance needs it.
+	distances []distance
+}
+
+// Look is a head that looks from a token at another one, Token.
+type Look struct {
+	Layer, Head, Token int
+	// Share is the share of the head's attention on Token, and Rank what heads are ranked by; see
+	// [Attention.Looks].
+	Share, Rank float64
+}
+
+// distance is the sum of a head's attention over tokens that are equally far from those that look,
+// and their number.
+type distance struct {
+	sum   float64
+	count int
+}
+
+// At returns A_lh[i,j], the share of the attention of head h in layer l from token i on token j.
+func (a *Attention) At(l, h, i, j int) float64 {
+	return float64(a.Data[((l*a.Heads+h)*a.Tokens+i)*a.Tokens+j])
+}
+
+// Seen returns how many tokens token i can look at, from the first one.
+func (a *Attention) Seen(i int) int {
+	if a.Bidirectional {
+		return a.Tokens
+	}
+	return i + 1
+}
+
+// Looks returns the heads that look from token i at another token more than the others do, by
+// falling rank, at most one token for each head:
+//
+//	excess(j) = A_lh[i,j] - mean over u ≠ j that see j of A_lh[u,j]
+//	j*        = argmax of excess over j ≠ i that are not ignored
+//	rank      = excess(j*) - ½ · mean over u ≠ i of A_lh[u, u-(i-j*)]
+//
+// A head whose excess is not above 0 is left out: it looks at the same tokens from everywhere. The
+// second mean is that of [Attention.AtDistance], so that a head which always looks at the token
+// before comes after one that looks far back from here alone, and before one that looks nowhere in
+// particular. Among equals the lower layer and head come first. The first call costs L·H·T², later
+// ones L·H·T.
+func (a *Attention) Looks(i int) []Look {
+	var all []Look
+	for l := range a.Layers {
+		for h := range a.Heads {
+			top, most := Look{Layer: l, Head: h, Token: -1}, 0.0
+			for j := range a.Seen(i) {
+				x := a.At(l, h, i, j)
+				if j == i || a.Ignored[j] || x <= most {
+					continue
+				}
+				if excess := x - a.mean(l, h, j); excess > most {
+					top.Token, top.Share, most = j, x, excess
+				}
+			}
+			if top.Token >= 0 {
+				top.Rank = most - a.AtDistance(l, h, i, top.Token)/2
+				all = append(all, top)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(x, y Look) int { return cmp.Compare(y.Rank, x.Rank) })
+	return all
+}
+
+// AtDistance returns the mean share of a head's attention, from all tokens but i, on the token that
+// is as far away as j is from i; 0 if no other token has one there. Ignored tokens are left out.
+func (a *Attention) AtDistance(l, h, i, j int) float64 {
+	T := a.Tokens
+	if a.distances == nil {
+		a.distances = make([]distance, a.Layers*a.Heads*2*T)
+		for l := range a.Layers {
+			for h := range a.Heads {
+				row := a.distances[(l*a.Heads+h)*2*T:][:2*T]
+				for i := range T {
+					for j := range a.Seen(i) {
+						if !a.Ignored[j] {
+							row[T+i-j].sum += a.At(l, h, i, j)
+							row[T+i-j].count++
+						}
+					}
+				}
+			}
+		}
+	}
+	d := a.distances[(l*a.Heads+h)*2*T+T+i-j]
+	if d.count < 2 {
+		return 0
+	}
+	return (d.sum - a.At(l, h, i, j)) / float64(d.count-1)
+}
+
+// mean returns the mean share of a head's attention that token j has from the other tokens that see
+// it.
+func (a *Attention) mean(l, h, j int) float64 {
+	if a.means == nil {
+		a.means = make([]float64, a.Layers*a.Heads*a.Tokens)
+		for l := range a.Layers {
+			for h := range a.Heads {
+				row := a.means[(l*a.Heads+h)*a.Tokens:][:a.Tokens]
+				for i := range a.Tokens {
+					for j := range a.Seen(i) {
+						if j != i {
+							row[j] += a.At(l, h, i, j)
+						}
+					}
+				}
+				for j := range row {
+					others := a.Tokens - 1
+					if !a.Bidirectional {
+						others -= j
+					}
+					row[j] /= float64(max(others, 1))
+				}
+			}
+		}
+	}
+	return a.means[(l*a.Heads+h)*a.Tokens+j]
+}

@@ -1,0 +1,105 @@
+package focus_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution/focus"
+)
+
+// A head that looks far back from one token alone comes before one that looks at the token before
+// from everywhere, though this one gives it more.
+func TestLooksDistance(t *testing.T) {
+	const T, from = 8, 6
+	a := focus.Attention{
+		Layers: 1, Heads: 2, Tokens: T, Data: make([]float32, 2*T*T), Ignored: make([]bool, T),
+	}
+	a.Ignored[0] = true // head 1 gives it most
+	for i := range T {
+		a.Data[i*T+max(i-1, 0)] = 0.9
+		far := 0
+		if i == from {
+			far = 2
+		}
+		a.Data[(T+i)*T+far] = 0.8
+	}
+	looks := a.Looks(from)
+	if len(looks) != 2 || looks[0].Head != 1 || looks[0].Token != 2 || looks[1].Head != 0 ||
+		looks[1].Token != from-1 {
+		t.Errorf("%+v, want head 1 at token 2, then head 0 at token %d", looks, from-1)
+	}
+	if got := a.AtDistance(0, 0, from, from-1); math.Abs(got-0.9) > 1e-6 {
+		t.Errorf("head 0 gives %g to the token before from elsewhere, want 0.9", got)
+	}
+	if got := a.AtDistance(0, 1, from, 2); got != 0 {
+		t.Errorf("head 1 gives %g to what is as far from elsewhere, want 0", got)
+	}
+}
+
+// Looks agrees with the formula, computed again for each head and token.
+func TestLooksBruteForce(t *testing.T) {
+	const L, H, T, tolerance = 2, 3, 6, 1e-12 // sums in another order
+	random := rand.New(rand.NewPCG(3, 4))
+	for trial := range 40 {
+		a := focus.Attention{
+			Layers: L, Heads: H, Tokens: T, Bidirectional: trial%2 == 1,
+			Data: make([]float32, L*H*T*T), Ignored: make([]bool, T),
+		}
+		a.Ignored[random.IntN(T)] = trial%3 == 0
+		sees := func(i, j int) bool { return a.Bidirectional || j <= i }
+		for k := range a.Data {
+			if sees(k/T%T, k%T) {
+				a.Data[k] = random.Float32()
+			}
+		}
+		at := func(l, h, i, j int) float64 { return float64(a.Data[l*H*T*T+h*T*T+i*T+j]) }
+		i := random.IntN(T)
+		var want []focus.Look
+		for l := range L {
+			for h := range H {
+				look, most := focus.Look{Layer: l, Head: h}, 0.0
+				for j := range T {
+					if !sees(i, j) || j == i || a.Ignored[j] {
+						continue
+					}
+					from, others, far, equal := 0.0, 0.0, 0.0, 0.0
+					for u := range T {
+						if u != j && sees(u, j) {
+							from, others = from+at(l, h, u, j), others+1
+						}
+						v := u - (i - j)
+						if u != i && v >= 0 && v < T && sees(u, v) && !a.Ignored[v] {
+							far, equal = far+at(l, h, u, v), equal+1
+						}
+					}
+					if excess := at(l, h, i, j) - from/others; excess > most {
+						most = excess
+						look.Token, look.Share, look.Rank = j, at(l, h, i, j), excess
+						if equal > 0 {
+							look.Rank -= far / equal / 2
+						}
+					}
+				}
+				if most > 0 {
+					want = append(want, look)
+				}
+			}
+		}
+		slices.SortStableFunc(want, func(x, y focus.Look) int {
+			return map[bool]int{true: -1, false: 1}[x.Rank > y.Rank]
+		})
+		got := a.Looks(i)
+		if len(got) != len(want) {
+			t.Fatalf("trial %d: %d heads, want %d", trial, len(got), len(want))
+		}
+		for k, x := range got {
+			y := want[k]
+			if math.Abs(x.Rank-y.Rank) > tolerance || x.Layer != y.Layer || x.Head != y.Head ||
+				x.Token != y.Token || x.Share != y.Share {
+				t.Fatalf("trial %d, from token %d: %+v at %d, want %+v", trial, i, x, k, y)
+			}
+		}
+	}
+}
