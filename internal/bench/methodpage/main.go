@@ -1,5 +1,5 @@
-// Command methodpage writes the measured part of docs/methods.md, and its picture, from what
-// headwater bench methods --json measured:
+// Command methodpage writes the measured part of docs/measured/methods.md, and its picture, from
+// what headwater bench methods --json measured:
 //
 //	headwater bench methods --backend xla --cases 25 --faithful --ablations 32 \
 //		--randomized --json -o report.json
@@ -38,7 +38,7 @@ func main() {
 	unguided := flag.String("unguided", "",
 		"the `files` of models trained without guidance, joined by commas, seed by seed")
 	machine := flag.String("machine", "", "the machine that it was measured on, for the page")
-	dir := flag.String("dir", "docs", "the `folder` of methods.md")
+	dir := flag.String("dir", "docs/measured", "the `folder` of the page")
 	flag.Parse()
 	var others []string
 	if *unguided != "" {
@@ -82,7 +82,7 @@ func write(path string, unguided []string, machine, dir string) error {
 	return os.WriteFile(page, text, 0o644)
 }
 
-// The lines around the measured part of docs/methods.md.
+// The lines around the measured part of docs/measured/methods.md.
 const (
 	begin = "<!-- measured: written by methodpage -->\n"
 	end   = "<!-- end of measured -->\n"
@@ -101,7 +101,7 @@ func between(text []byte, content string) ([]byte, error) {
 // all is the last group, over all cases.
 func (r *report) all() string { return r.Groups[len(r.Groups)-1] }
 
-// page is the measured part of docs/methods.md.
+// page is the measured part of docs/measured/methods.md.
 func (r *report) page(machine string, unguided []*report) string {
 	var b strings.Builder
 	n := (r.Cases + r.Unproven) / max(1, len(r.Groups)-1)

@@ -176,10 +176,10 @@ func TestCommittedPage(t *testing.T) {
 	}
 	for _, text := range []string{limits, cautions, ranking, losses, shuffled} {
 		if !strings.Contains(string(page), text) {
-			t.Errorf("docs/methods.md lacks\n%s", text)
+			t.Errorf("docs/measured/methods.md lacks\n%s", text)
 		}
 	}
 }
 
 // committed is the page of the repository.
-const committed = "../../../docs/methods.md"
+const committed = "../../../docs/measured/methods.md"
