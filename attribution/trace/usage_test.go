@@ -42,7 +42,9 @@ func TestInWords(t *testing.T) {
 		own, flags string
 	}{
 		{
-			trace.UsageError{Option: "max tokens", Reason: trace.Called("max tokens") + " -1; why?"},
+			trace.UsageError{
+				Option: "max tokens", Reason: trace.Called("max tokens") + " -1; why?",
+			},
 			"attribution: max tokens -1; why?", "--max-tokens -1; why?",
 		},
 		{

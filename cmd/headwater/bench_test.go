@@ -401,8 +401,8 @@ func TestBenchOfOneCase(t *testing.T) {
 	}
 }
 
-// TestOtherKinds reads the pairs that docs/methods.md publishes results of: each differs from its
-// counterfactual in its evidence alone, and asks with all other words.
+// TestOtherKinds reads the pairs that docs/measured/real-models.md publishes results of: each
+// differs from its counterfactual in its evidence alone, and asks with all other words.
 func TestOtherKinds(t *testing.T) {
 	p := &program{}
 	cases, err := p.readCases(t.Context(), "../../internal/bench/methodpage/other-kinds.jsonl")

@@ -20,13 +20,15 @@ const root = "../../"
 // documents returns the paths of the documents that a reader starts from, from root.
 func documents(t *testing.T) []string {
 	t.Helper()
-	pages, err := filepath.Glob(root + "docs/*.md")
-	if err != nil || len(pages) == 0 {
-		t.Fatalf("no documents in docs: %v", err)
-	}
 	docs := []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md"}
-	for _, page := range pages {
-		docs = append(docs, "docs/"+filepath.Base(page))
+	for _, folder := range []string{"docs/", "docs/measured/"} {
+		pages, err := filepath.Glob(root + folder + "*.md")
+		if err != nil || len(pages) == 0 {
+			t.Fatalf("no documents in %s: %v", folder, err)
+		}
+		for _, page := range pages {
+			docs = append(docs, folder+filepath.Base(page))
+		}
 	}
 	return docs
 }
@@ -172,18 +174,39 @@ func read(t *testing.T, path string) string {
 	return string(b)
 }
 
-var link = regexp.MustCompile(`\]\(([^)#]+)\)`)
+var (
+	link    = regexp.MustCompile(`\]\(([^)#]*)(?:#([^)]+))?\)`)
+	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	linked  = regexp.MustCompile(`\[([^]]*)\]\([^)]*\)`)
+	dropped = regexp.MustCompile(`[^\pL\pN_ -]`)
+)
 
-// TestLinks follows the links of the documents to files of the repository.
+// TestLinks follows the links of the documents to files of the repository and to headings.
 func TestLinks(t *testing.T) {
 	for _, doc := range documents(t) {
 		for _, m := range link.FindAllStringSubmatch(read(t, root+doc), -1) {
 			if strings.HasPrefix(m[1], "https://") {
 				continue
 			}
-			if _, err := os.Stat(filepath.Join(root, filepath.Dir(doc), m[1])); err != nil {
+			target := filepath.Join(root, filepath.Dir(doc), m[1])
+			if m[1] == "" {
+				target = root + doc
+			}
+			if _, err := os.Stat(target); err != nil {
 				t.Errorf("%s: %v", doc, err)
+			} else if m[2] != "" && !slices.Contains(anchors(read(t, target)), m[2]) {
+				t.Errorf("%s: %s has no heading #%s", doc, target, m[2])
 			}
 		}
 	}
+}
+
+// anchors returns the names by which links reach the headings of a page, as GitHub makes them.
+func anchors(page string) []string {
+	var names []string
+	for _, m := range heading.FindAllStringSubmatch(page, -1) {
+		text := dropped.ReplaceAllString(linked.ReplaceAllString(m[1], "$1"), "")
+		names = append(names, strings.ReplaceAll(strings.ToLower(text), " ", "-"))
+	}
+	return names
 }

@@ -1,5 +1,5 @@
-// Command methodpage writes the measured part of docs/methods.md, and its picture, from what
-// headwater bench methods --json measured:
+// Command methodpage writes the measured part of docs/measured/methods.md, and its picture, from
+// what headwater bench methods --json measured:
 //
 //	headwater bench methods --backend xla --cases 25 --faithful --ablations 32 \
 //		--randomized --json -o report.json
@@ -40,7 +40,7 @@ func main() {
 	unguided := flag.String("unguided", "",
 		"the `files` of models trained without guidance, joined by commas, seed by seed")
 	machine := flag.String("machine", "", "the machine that it was measured on, for the page")
-	dir := flag.String("dir", "docs", "the `folder` of methods.md")
+	dir := flag.String("dir", "docs/measured", "the `folder` of the page")
 	flag.Parse()
 	var others []string
 	if *unguided != "" {
@@ -84,7 +84,7 @@ func write(path string, unguided []string, machine, dir string) error {
 	return os.WriteFile(page, text, 0o644)
 }
 
-// The lines around the measured part of docs/methods.md.
+// The lines around the measured part of docs/measured/methods.md.
 const (
 	begin = "<!-- measured: written by methodpage -->\n"
 	end   = "<!-- end of measured -->\n"
@@ -109,7 +109,7 @@ var pageText string
 // additive are the measures of ablations.
 var additive = []string{"linear datamodeling score", "drop of the top 3"}
 
-// page is the measured part of docs/methods.md.
+// page is the measured part of docs/measured/methods.md.
 func (r *report) page(machine string, others []*report) string {
 	var b strings.Builder
 	t := template.Must(template.New("page").Funcs(r.functions(machine, others)).Parse(pageText))

@@ -179,10 +179,10 @@ func TestCommittedPage(t *testing.T) {
 	for _, name := range []string{"limits", "cautions", "ranking", "losses", "shuffled"} {
 		text := fixed.Lookup(name).Root.String()
 		if len(text) < 100 || !strings.Contains(string(page), text) {
-			t.Errorf("docs/methods.md lacks\n%s", text)
+			t.Errorf("docs/measured/methods.md lacks\n%s", text)
 		}
 	}
 }
 
 // committed is the page of the repository.
-const committed = "../../../docs/methods.md"
+const committed = "../../../docs/measured/methods.md"
