@@ -44,7 +44,7 @@ build: run-setup ## build the headwater command into .cache/bin
 demo: build ## explain a prompt with the embedded model: terminal, HTML page, notebook
 	@mkdir -p out
 	@$(in_env) $(headwater) explain "$$PROMPT"
-	@$(in_env) $(headwater) explain --format html -o out/demo.html "$$PROMPT"
+	@$(in_env) $(headwater) explain -o out/demo.html "$$PROMPT"
 	@if $(has_smollm2); then echo; \
 		$(in_env) $(headwater) explain --model smollm2 "$$REAL_PROMPT" && \
 		$(in_env) $(headwater) explain --model smollm2 --format html -o out/smollm2.html "$$REAL_PROMPT"; fi

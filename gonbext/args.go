@@ -141,7 +141,7 @@ func names(all []argument) []string {
 var elsewhere = map[string]string{
 	"view": "a cell below %% shows another view: gonbext.Heads, FlowGraph or Maps with the " +
 		"prompt, or gonbext.Layers(gonbext.Last())",
-	"save":     `gonbext.Save("figure.svg") in a later cell, below %%, saves the picture`,
+	"output":   `gonbext.Save("figure.svg") in a later cell, below %%, saves the picture`,
 	"messages": "gonbext.Explain takes messages in Conversation of gonbext.Options",
 	"against":  "gonbext.Compare compares two explanations",
 }

@@ -101,7 +101,7 @@ func TestWrongArgs(t *testing.T) {
 		{"a|--max-tokns|3", "unknown option --max-tokns; did you mean --max-tokens?"},
 		{"a|--nonsense", "unknown option --nonsense; known are --model, --backend,"},
 		{"a|--view|heads", "--view is no option of a cell; a cell below %% shows another view: gonbext.Heads"},
-		{"a|--save=a.svg", `--save is no option of a cell; gonbext.Save("figure.svg") in a later cell`},
+		{"a|--output=a.svg", `--output is no option of a cell; gonbext.Save("figure.svg") in a later cell`},
 		{"a|--token|is", `option --token is "is": want a whole number from 0 to 1000000: a generated token is named by its number`},
 		{"a|--token|0,1", `option --token is "0,1": want one token; gonbext.Layers(gonbext.Last(), 0,1)`},
 		{"a|--against|b", "--against is no option of a cell; gonbext.Compare"},

@@ -61,7 +61,7 @@ func flowGraph(out *display, prompt string, settings []Setting) (*Explanation, e
 }
 
 // graphKind is the kind of figure of what [FlowGraph] shows.
-const graphKind = "graph"
+const graphKind = "flow"
 
 // flowGraph asks the engine for the text and for the attention of its heads.
 func (r request) flowGraph(ctx context.Context, out *display, prompt string) (render.Flow, error) {

@@ -126,7 +126,7 @@ type request struct {
 	options attribution.Options
 	model   engine.Model
 	view    View
-	kind    string // of a figure of it; empty for a matrix
+	kind    string // of a figure of it; empty for a heatmap
 }
 
 // newRequest puts settings together. Each kind may be given once.

@@ -15,9 +15,9 @@ import (
 // Figure says what a saved file shows. What it leaves open is as in the picture of the explanation:
 // By, Filter, Layer and Palette of its [View], and for [FlowGraph] its Token and Source.
 type Figure struct {
-	// Kind is what a figure shows: matrix, text, layers, graph, compare, heads, head, maps or map.
-	// Default: what the latest picture is, such as graph after [FlowGraph], and layers after
-	// [Layers]. A page, .html, of text is that of matrix, and one of map that of maps; the page of
+	// Kind is what a figure shows: heatmap, text, layers, flow, compare, heads, head, maps or map.
+	// Default: what the latest picture is, such as flow after [FlowGraph], and layers after
+	// [Layers]. A page, .html, of text is that of heatmap, and one of map that of maps; the page of
 	// heads opens any head, so there is no page of head.
 	Kind string
 	// Method is the method shown; default the first one of the explanation, for maps and map the
@@ -30,8 +30,8 @@ type Figure struct {
 	// AgainstMethod is, for compare, the method of side B, also with a layer. Default: with Against
 	// the same as Method, else the next one of the explanation.
 	AgainstMethod string
-	// Token is the generated token that layers and graph show, that text is limited to, and from
-	// whose prediction heads and head look, 0-based. Nil is the first one, for graph, heads and
+	// Token is the generated token that layers and flow show, that text is limited to, and from
+	// whose prediction heads and head look, 0-based. Nil is the first one, for flow, heads and
 	// head that of the picture, and for text all.
 	Token *int
 	// Tokens are, for layers, several generated tokens on one scale in place of Token. See
@@ -49,7 +49,7 @@ type Figure struct {
 	// Filter makes prompt tokens grey, as in [View]. A filter that is empty and not nil hides none
 	// where that of the picture does.
 	Filter attribution.Filter
-	// Source is the prompt token that the flow of graph comes from, 0-based, as in [View].
+	// Source is the prompt token that the graph of flow comes from, 0-based, as in [View].
 	Source *int
 	// Size is the width: column, double or slide; default double.
 	Size string

@@ -255,7 +255,7 @@ func saveChart() {
 	gonbext.SaveChart(file, c, gonbext.Figure{Size: "column"})
 	_, err := gonbext.TrySaveChart(file, chart.Chart{Kind: "pie"})
 	fmt.Println(err)
-	_, err = gonbext.TrySaveChart(file, c, gonbext.Figure{Kind: "matrix"})
+	_, err = gonbext.TrySaveChart(file, c, gonbext.Figure{Kind: "heatmap"})
 	fmt.Println(err)
 	_, err = gonbext.TrySaveChart(filepath.Join(file, "no", "a.svg"), c)
 	fmt.Println(err)

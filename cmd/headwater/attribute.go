@@ -133,6 +133,19 @@ func (p *program) onTensors(
 		return err
 	}
 	defer out.abandon()
+	err = p.withTensors(ctx, f, func(file *checkpoint.File, in attribution.Input) error {
+		return use(out, file, in)
+	})
+	if err != nil {
+		return err
+	}
+	return out.commit()
+}
+
+// withTensors gives use what methods need of a file.
+func (p *program) withTensors(
+	ctx context.Context, f attributeFlags, use func(*checkpoint.File, attribution.Input) error,
+) error {
 	file, err := checkpoint.Open(f.input)
 	if err != nil {
 		return err
@@ -156,10 +169,7 @@ func (p *program) onTensors(
 		return fmt.Errorf("%s: %w", f.input, err)
 	}
 	collectWithin(left)
-	if err := use(out, file, in); err != nil {
-		return err
-	}
-	return out.commit()
+	return use(file, in)
 }
 
 // attribute computes methods on the tensors of a file.

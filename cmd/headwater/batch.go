@@ -23,7 +23,7 @@ func (p *program) explainAll(ctx context.Context, f explainFlags) error {
 		return fmt.Errorf("--input: %w", err)
 	}
 	defer input.Close()
-	out, err := p.create(ctx, f.output)
+	out, err := p.create(ctx, f.paths[0])
 	if err != nil {
 		return err
 	}

@@ -103,7 +103,7 @@ func (p *program) root() *cobra.Command {
 		Long: "headwater says where every token that a transformer writes came from\n\n" +
 			statusHelp,
 		Example: `  headwater explain "the keys to the cabinet"
-  headwater explain --format html -o page.html --methods rollout,flow "the keys to the cabinet"
+  headwater explain -o page.html --methods rollout,flow "the keys to the cabinet"
   headwater download smollm2
   headwater explain --model smollm2 "The Eiffel Tower is in Paris. The Colosseum is in"
   headwater examples`,

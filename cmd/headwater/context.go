@@ -137,7 +137,10 @@ func (p *program) contextCommand() *cobra.Command {
 // check checks what cobra does not.
 func (f *contextFlags) check(cmd *cobra.Command, args []string) error {
 	changed, q := cmd.Flags().Changed, f.ask
-	f.format = cmp.Or(f.format, formOf(f.output))
+	if format, err := formatOf(f.output); f.format == "" && err == nil {
+		f.format = string(format)
+	}
+	f.format = cmp.Or(f.format, "text")
 	switch {
 	case len(args) == 0:
 		return usagef("context needs a file with text, for example: " +

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,21 +22,19 @@ import (
 // explainFlags are the flags of headwater explain.
 type explainFlags struct {
 	modelFlags
-	opts          attribution.Options
-	input, output string
-	messages      string // a file
-	format, color string
-	width, top    int
-	filter        bool
-	view, against string
-	againstModel  string
+	outputFlags
+	opts       attribution.Options
+	input      string
+	messages   string // a file
+	show       render.Show
+	color      string
+	width, top int
+	filter     bool
+	against    string
+	// againstModel is the model of side B.
+	againstModel string
 	// sides are the methods of --methods with their layers.
-	sides   []render.Side
-	palette string
-	// tokens and source are what the views show; nil is their default.
-	tokens []int
-	source *int
-	save   saveFlags
+	sides []render.Side
 }
 
 func (p *program) explainCommand() *cobra.Command {
@@ -57,9 +53,9 @@ func (p *program) explainCommand() *cobra.Command {
 		Example: `  headwater explain "the keys to the cabinet"
   headwater explain --methods rollout,flow --continuation " is" "the keys to the cabinet"
   headwater explain --methods attn-lrp --contrast " is" --by word --top 3 "the keys to the cabinet"
-  headwater explain --format html -o page.html "the keys to the cabinet"
+  headwater explain -o page.html "the keys to the cabinet"
   headwater explain --model smollm2 --system "You are terse." "What is the capital of France?"
-  headwater explain --save figure.svg --save numbers.csv "the keys to the cabinet"
+  headwater explain -o - -o figure.svg -o numbers.csv "the keys to the cabinet"
   headwater explain --view compare --methods direct,value-zeroing "the keys to the cabinet"
   headwater explain --view compare --methods direct@2,direct@5 "the keys to the cabinet"
   headwater explain --against "the key to the cabinet" --methods rollout "the keys to the cabinet"
@@ -79,7 +75,7 @@ func (p *program) explainCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().SortFlags = false // those of one group stand together
-	f.add(cmd)
+	f.modelFlags.add(cmd)
 	f.methodsFlag(cmd, &f.opts, " (default direct,value-zeroing; for encoders "+
 		"rollout,value-zeroing; classic for rollout,flow,value-zeroing)")
 	optionFlags(cmd, &f.opts,
@@ -87,26 +83,17 @@ func (p *program) explainCommand() *cobra.Command {
 	chatFlags(cmd, &f.opts, &f.messages)
 	cmd.Flags().StringVarP(&f.input, "input", "i", "", "explain the prompts of `FILE`, a line "+
 		"of JSON each; - is standard input")
-	cmd.Flags().StringVarP(&f.output, "output", "o", "", outputFlag+partialFlag)
-	cmd.Flags().StringVar(&f.format, "format", "", "form of the result: `text|html|json` "+
-		"(default: the ending of --output, else text; json with --input)")
-	cmd.Flags().StringVar(&f.color, "color", "auto", "colours in text: `auto|always|never`")
-	wholeFlag(cmd.Flags(), &f.width, "width", 60, 10000, "`columns` of text",
-		"those of the terminal, else 100")
+	f.outputFlags.add(cmd, partialFlag)
 	wholeFlag(cmd.Flags(), &f.top, "top", 1, maxTop, "show in text only the strongest "+
 		"tokens of each method, `K` of them, the strongest first", "")
-	f.save.add(cmd)
-	f.save.addsFlow = true
 	f.viewFlags(cmd)
 	cmd.Flags().StringVar(&f.against, "against", "", "compare the first method with that of this "+
 		"other `prompt`; of another length, it is aligned by the tokens that both have")
 	cmd.Flags().StringVar(&f.againstModel, "against-model", "", "compare the first method with "+
 		"that of this other `model` on the same prompt; if it divides the text into other tokens, "+
 		"they are compared by text")
-	cmd.Flags().StringVar(&f.palette, "palette", "", "colours of html and of saved figures: `"+
-		strings.Join(render.PaletteNames(), "|")+"` (default "+render.PaletteNames()[0]+")")
 	cmd.Flags().BoolVar(&f.filter, "filter", false, "grey out punctuation and words such as "+
-		"\"and\" in text and html; no number changes")
+		"\"and\" in pictures; no number changes")
 	return cmd
 }
 
@@ -134,50 +121,50 @@ func (f *explainFlags) check(cmd *cobra.Command, args []string) error {
 			`write "continuation" into its lines`)
 	case f.input != "" && len(f.opts.Positions) > 0:
 		return usagef(`--position does not go with --input: write "positions" into its lines`)
-	case f.input != "" && f.format != "" && f.format != "json":
-		return usagef("--input writes a line of JSON for each prompt; --format "+
-			"%s does not go with it", f.format)
-	case f.format == "" && f.input != "":
-		f.format = "json"
-	case f.format == "":
-		f.format = formOf(f.output)
 	}
-	if (f.against != "" || f.againstModel != "") && !cmd.Flags().Changed("view") {
-		f.view = viewCompare
+	if f.filter {
+		f.show.Filter = attribution.DefaultFilter()
+	}
+	if f.compares() && !cmd.Flags().Changed("view") {
+		f.show.Kind = render.KindCompare
+	}
+	if f.input != "" && f.format == "" {
+		f.format = string(export.JSON)
 	}
 	return cmp.Or(
-		oneOf("format", f.format, "text", "html", "json"),
-		oneOf("color", f.color, "auto", "always", "never"),
-		oneOf("view", f.view, views...),
-		f.checkPalette(),
-		f.checkForm(cmd),
-		f.checkUnused(cmd),
-		f.checkView(),
-		f.checkSaved(),
-		f.save.check(cmd, f.opts, f.input, f.output),
+		f.outputFlags.check(),
+		f.checkInput(),
+		f.checkShown(cmd, true),
 		f.opts.Check(), // now, before a model is opened
 		f.checkBy(args),
 	)
 }
 
-// checkForm refuses flags that do nothing for the format of the result.
-func (f *explainFlags) checkForm(cmd *cobra.Command) error {
-	for _, flag := range []struct {
-		name, why string
-		forms     []string
-	}{
-		{"top", "html and json have all tokens", []string{"text"}},
-		{"width", "html and json have no columns", []string{"text"}},
-		{"color", "html has its own colours, and json has none", []string{"text"}},
-		{"filter", "json has the numbers of all tokens", []string{"text", "html"}},
-		{"view", "json has the numbers", []string{"text", "html"}},
-		{"against", "json has one explanation", []string{"text", "html"}},
-		{"against-model", "json has one explanation", []string{"text", "html"}},
-	} {
-		if cmd.Flags().Changed(flag.name) && !slices.Contains(flag.forms, f.format) {
-			return usagef("--%s is for %s: %s", flag.name, strings.Join(flag.forms, " and "),
-				flag.why)
-		}
+// checkShown checks what is shown and where it is written.
+func (f *explainFlags) checkShown(cmd *cobra.Command, addsFlow bool) error {
+	err := cmp.Or(
+		oneOf("color", f.color, "auto", "always", "never"),
+		oneOf("view", string(f.show.Kind), namesOf(render.Kinds())...),
+	)
+	if err == nil && f.show.Look.Size != "" {
+		err = oneOf("size", string(f.show.Look.Size), namesOf(render.Sizes())...)
+	}
+	if err == nil && f.show.Look.Palette != "" {
+		err = oneOf("palette", f.show.Look.Palette, render.PaletteNames()...)
+	}
+	return cmp.Or(err, f.checkMeanings(cmd), f.checkView(), f.checkFiles(addsFlow))
+}
+
+// checkInput refuses another form than lines of JSON for the prompts of a file.
+func (f *explainFlags) checkInput() error {
+	switch {
+	case f.input == "":
+		return nil
+	case len(f.paths) > 1:
+		return usagef("--input writes its lines to one file; give --output once")
+	case f.formats[0] != export.JSON:
+		return usagef("--input writes a line of JSON for each prompt; %s does not go with it",
+			f.formats[0])
 	}
 	return nil
 }
@@ -209,16 +196,11 @@ func (p *program) explain(ctx context.Context, f explainFlags, prompt string) er
 			return err
 		}
 	}
-	out, err := p.create(ctx, f.output)
+	outs, err := p.outputs(ctx, f.outputFlags)
 	if err != nil {
 		return err
 	}
-	defer out.abandon()
-	files, err := p.createSaves(ctx, f.save)
-	if err != nil {
-		return err
-	}
-	defer files.abandon()
+	defer outs.abandon()
 	if prompt != "" && strings.TrimSpace(prompt) == "" {
 		p.say("note: the prompt has nothing but blanks, which the model continues")
 	}
@@ -237,11 +219,7 @@ func (p *program) explain(ctx context.Context, f explainFlags, prompt string) er
 	if err := f.fits(m.Info()); err != nil {
 		return err
 	}
-	e, against, err := p.explainTo(ctx, out, m, f, prompt)
-	if err != nil {
-		return err
-	}
-	return files.write(ctx, p, m, e, against, f.made(m, prompt))
+	return p.explainTo(ctx, outs, m, f, prompt)
 }
 
 // sayCompiled tells the user how long compiling took.
@@ -264,21 +242,20 @@ func compileReport(graphs int, took time.Duration, kept int) string {
 	return text
 }
 
-// explainTo explains a prompt with an open model. It returns the explanation if it is complete, and
-// the one that it is compared with, if there is one.
+// explainTo explains a prompt with an open model, and writes what comes of it.
 func (p *program) explainTo(
-	ctx context.Context, out *output, m trace.Model, f explainFlags, prompt string,
-) (*attribution.Explanation, *export.Against, error) {
+	ctx context.Context, outs outputSet, m trace.Model, f explainFlags, prompt string,
+) error {
 	second := m // of a comparison
 	if f.againstModel != "" {
 		flags := f.modelFlags
 		flags.model, flags.pre = f.againstModel, ""
 		opened, err := p.open(ctx, flags)
 		if err != nil {
-			return nil, nil, fmt.Errorf("--against-model: %w", err)
+			return fmt.Errorf("--against-model: %w", err)
 		}
 		if opened.Info().Reads() != m.Info().Reads() {
-			return nil, nil, usagef("--against-model %.60q: a decoder and an encoder cannot be "+
+			return usagef("--against-model %.60q: a decoder and an encoder cannot be "+
 				"compared: one continues a text and the other reads it", f.againstModel)
 		}
 		second = opened
@@ -289,42 +266,28 @@ func (p *program) explainTo(
 	}
 	e, err := p.watch(ctx, m, prompt, f.opts)
 	if err != nil && !interrupted(ctx, e) {
-		return nil, nil, err
+		return err
 	}
 	if err != nil {
 		e.Warnings = append(e.Warnings, "Stopped after "+e.Made()+".")
 	}
-	var other *attribution.Explanation
 	var against *export.Against
 	if f.compares() && err == nil {
 		text := cmp.Or(f.against, prompt)
-		if other, err = p.watch(ctx, second, text, f.opts); err != nil {
-			return nil, nil, err
+		other, err := p.watch(ctx, second, text, f.opts)
+		if err != nil {
+			return err
 		}
 		against = &export.Against{Explanation: other, Made: f.made(second, text)}
 	}
-	failed := error(nil)
-	if err == nil { // what was cut short may lack the token
-		failed = f.checkTokens(e)
+	stopped := err != nil
+	if !stopped { // what was cut short may lack the token
+		if err := f.checkTokens(e); err != nil {
+			return err
+		}
 	}
-	if failed != nil {
-		return nil, nil, out.finish(failed)
-	}
-	switch {
-	case f.format == "html" && err == nil:
-		failed = p.writePage(ctx, out, m, f, e, against, f.made(m, prompt))
-	case f.traced() && err == nil:
-		failed = p.showTraced(ctx, out, m, f, e)
-	default:
-		failed = p.show(out, f, e, other)
-	}
-	if failed != nil {
-		return nil, nil, out.finish(failed)
-	}
-	if err != nil {
-		err = errors.Join(out.keep(e.Made()), err)
-	}
-	return e, against, out.finish(err)
+	failed := p.write(ctx, outs, &f, m, e, against, f.made(m, prompt), stopped)
+	return outs.finish(cmp.Or(failed, err))
 }
 
 // interrupted reports whether an explanation was cut short and has something to show.
@@ -365,36 +328,4 @@ func numbered(texts []string) string {
 		names = append(names, "…")
 	}
 	return strings.Join(names, ", ")
-}
-
-// show writes an explanation in the form asked for, and with another one a comparison. A page has
-// no origin: it is for what was cut short.
-func (p *program) show(
-	w io.Writer, f explainFlags, e, other *attribution.Explanation,
-) error {
-	if f.view == viewLayers {
-		return p.showLayers(w, f, e)
-	}
-	heatmap, err := f.heatmap(e, other)
-	if err != nil {
-		return err
-	}
-	switch f.format {
-	case "json":
-		return writeJSON(w, e)
-	case "html":
-		_, err = render.Page{HTML: render.HTML{Heatmap: heatmap}}.WriteTo(w)
-	default:
-		text := render.Text{Heatmap: heatmap, Width: f.width, Top: f.top}
-		if f.output == "" || f.output == "-" {
-			text.Color = colored(f.color, p.stdout)
-			if text.Width == 0 {
-				text.Width = columns(p.stdout)
-			}
-		} else {
-			text.Color = f.color == "always"
-		}
-		_, err = text.WriteTo(w)
-	}
-	return err
 }

@@ -200,7 +200,8 @@ func TestExplainJSON(t *testing.T) {
 	}
 }
 
-// Two runs write the same bytes in every form, to standard output and to a file.
+// Two runs write the same bytes in every form, to standard output and to a file, but for the origin
+// that JSON in a file has.
 func TestExplainTwice(t *testing.T) {
 	for _, format := range []string{"json", "html", "text"} {
 		t.Run(format, func(t *testing.T) {
@@ -213,8 +214,19 @@ func TestExplainTwice(t *testing.T) {
 			if out := mustExecute(t, "", append(args, "-o", path, prompt)...); out != "" {
 				t.Errorf("standard output %q beside a file", out)
 			}
-			if file := string(read(t, path)); file != first {
-				t.Errorf("the file is not what standard output gets")
+			file := string(read(t, path))
+			if format != "json" {
+				if file != first {
+					t.Errorf("the file is not what standard output gets")
+				}
+				return
+			}
+			if strings.Contains(first, `"headwater":`) || !strings.Contains(file, `"headwater":`) {
+				t.Error("the file lacks its origin, or standard output has it")
+			}
+			a, b := parseExplanation(t, []byte(first)), parseExplanation(t, []byte(file))
+			if diff := cmp.Diff(a, b); diff != "" {
+				t.Errorf("(-standard output +file):\n%s", diff)
 			}
 		})
 	}
@@ -287,7 +299,7 @@ func TestExplainText(t *testing.T) {
 	}
 }
 
-// The ending of the file says what form its content has, unless --format does.
+// The ending of the file says what form its content has; without one --format does.
 func TestExplainEnding(t *testing.T) {
 	for _, c := range []struct {
 		name, begin string // "": neither of the others
@@ -297,7 +309,8 @@ func TestExplainEnding(t *testing.T) {
 		{"page.HTM", "<!DOCTYPE html>", nil},
 		{"row.json", "{", nil},
 		{"row.txt", "", nil},
-		{"page.html", "{", []string{"--format", "json"}},
+		{"page", "{", []string{"--format", "json"}},
+		{"page.html", "<!DOCTYPE html>", []string{"--format", "html"}},
 	} {
 		path := filepath.Join(t.TempDir(), c.name)
 		mustExecute(t, "", append([]string{
@@ -372,7 +385,8 @@ func TestExplainRefusals(t *testing.T) {
 		{"empty method", in("--methods", "", "a"), "", 2, `unknown method ""`},
 		{"unknown pair", in("--methods", "attention+magic", "a"), "", 2, `unknown aggregation "magic"; known are flow, layer, rollout`},
 		{"unknown backend", in("--backend", "tpu", "a"), "", 2, `--backend "tpu": known are go, xla, cuda, and xla:PATH`},
-		{"unknown format", in("--format", "pdf", "a"), "", 2, `--format "pdf" is unknown; known are text, html, json`},
+		{"unknown format", in("--format", "pdf", "a"), "", 2, `--format "pdf" is unknown; known are text, html, json; for a file of this form give -o FILE.pdf`},
+		{"format of a page", []string{"explain", "-o", "OUT.html", "--format", "json", "a"}, "", 2, "headwater: --format json does nothing: the name of every file says another form\n"},
 		{"unknown colours", in("--color", "red", "a"), "", 2, `--color "red" is unknown; known are auto, always, never`},
 		{"narrow", in("--width", "10", "a"), "", 2, `--width "10": want a whole number from 60 to 10000`},
 		{"no tokens", in("--max-tokens", "0", "a"), "", 2, `--max-tokens "0": want a whole number from 1 to 4096; see headwater explain --help`},
@@ -403,16 +417,15 @@ func TestExplainRefusals(t *testing.T) {
 		{"seed alone", in("--seed", "3", "a"), "", 2, "headwater: --seed 3; it does nothing without a temperature above 0: the most probable token is taken and none is drawn\n"},
 		{"no such folder", in("-o", "OUT/page.html", "a"), "", 1, "page.html: the directory "},
 		{"a folder as output", in("-o", goldens, "a"), "", 1, "goldens is a directory; name a file in it"},
-		{"a slash as output", in("-o", "OUT/", "a"), "", 1, "is no file's name"},
+		{"a slash as output", []string{"explain", "-o", "OUT/", "a"}, "", 1, "is no file's name"},
 		{"prompt and input", in("--input", "x.jsonl", "a"), "", 2, "explain takes a prompt or --input, not both"},
 		{"no such input", in("--input", "nope.jsonl"), "", 1, "headwater: --input: nope.jsonl: no such file or directory\n"},
 		{"a folder as input", in("--input", goldens), "", 1, "goldens is a directory; name a file with a line of JSON"},
 		{"no model there", in("--model", "/nomodel", "a"), "", 1, "nor a name of the Hub such as openai-community/gpt2\n"},
-		{"late token of a figure", in("--save", "OUT.svg", "--figure-token", "9", "--max-tokens", "2", "a"), "", 2, "--figure-token 9; the generated tokens are 0 to 1\n"},
-		{"late tokens of a figure", in("--save", "OUT.svg", "--figure", "layers", "--figure-token", "0,9", "--methods", "raw", "--max-tokens", "2", "a"), "", 2, "--figure-token 9; the generated tokens are 0 to 1\n"},
-		{"method of a figure", in("--save", "OUT.svg", "--figure-method", "rollout", "a"), "", 2, `--figure-method "rollout" is not among the methods, direct, value-zeroing; name it in --methods too`},
-		{"late source of a figure", in("--save", "OUT.svg", "--figure", "graph", "--methods", "flow", "--figure-source", "7", "--max-tokens", "2", "the keys"), "", 2, "--figure-source 7; the prompt tokens are 0 to 2\n"},
-		{"input as html", in("--input", "-", "--format", "html"), "", 2, "--format html does not go with it"},
+		{"late token of a figure", in("-o", "OUT.svg", "--view", "text", "--token", "9", "--max-tokens", "2", "a"), "", 2, "--token 9; the generated tokens are 0 to 1\n"},
+		{"late tokens of a figure", in("-o", "OUT.svg", "--view", "layers", "--token", "0,9", "--methods", "raw", "--max-tokens", "2", "a"), "", 2, "--token 9; the generated tokens are 0 to 1\n"},
+		{"late source of a figure", in("-o", "OUT.svg", "--view", "flow", "--methods", "flow", "--source", "7", "--max-tokens", "2", "the keys"), "", 2, "--source 7; the prompt tokens are 0 to 2\n"},
+		{"input as html", in("--input", "-", "--format", "html"), "", 2, "--input writes a line of JSON for each prompt; html does not go with it"},
 		{"input and continuation", in("--input", "-", "--continuation", "a"), "", 2, `write "continuation" into its lines`},
 		{"input without prompt", in("--input", "-"), `{"continuation":"a"}`, 1, `standard input line 1: there is no text; give a prompt or a text that is not empty, or messages; the keys are continuation`},
 		{"input with an empty prompt", in("--input", "-"), "\n" + `{"prompt":""}`, 2, `standard input line 2: "prompt" is empty; leave it out, or give it a value`},
@@ -447,46 +460,50 @@ func TestExplainRefusals(t *testing.T) {
 		{"all levels without flow", in("--all-levels", "a"), "", 2, "--all-levels applies to none of the methods: direct"},
 		{"own row of a scorer", in("--own-row", "--methods", "attn-lrp", "a"), "", 2, "--own-row applies to none of the methods: attn-lrp"},
 		{"steps of another scorer", in("--steps", "5", "--methods", "occlusion", "a"), "", 2, "--steps applies to none of the methods: occlusion"},
-		{"width of a page", in("--width", "80", "--format", "html", "a"), "", 2, "--width is for text: html and json have no columns"},
-		{"colours of JSON", in("--color", "always", "--format", "json", "a"), "", 2, "--color is for text"},
-		{"filter of JSON", in("--filter", "--input", "-"), "", 2, "--filter is for text and html: json has the numbers of all tokens"},
+		{"width of a page", in("--width", "80", "--format", "html", "a"), "", 2, "--width does nothing here: it is for text of every view\n"},
+		{"colours of JSON", in("--color", "always", "--format", "json", "a"), "", 2, "--color does nothing here: it is for text of the views heatmap, text, compare\n"},
+		{"filter of JSON", in("--filter", "--input", "-"), "", 2, "--filter does nothing here: it is for text, html, figures of the views heatmap, text, compare, layers\n"},
 		{"near method", in("--methods", "rolout", "a"), "", 2, `--methods "rolout": unknown method "rolout"; did you mean rollout? known are `},
 		{"near mixing", in("--methods", "atention", "a"), "", 2, `unknown method "atention"; did you mean one of attention+flow, attention+layer, attention+rollout? known are `},
-		{"near view", in("--view", "haeds", "a"), "", 2, `--view "haeds" is unknown; did you mean heads? known are heatmap, compare, heads, layers, flow, maps`},
+		{"near view", in("--view", "haeds", "a"), "", 2, `--view "haeds" is unknown; did you mean heads? known are heatmap, text, layers, flow, compare, heads, head, maps, map`},
 		{"near palette", in("--format", "html", "--palette", "perceptul", "a"), "", 2, `--palette "perceptul" is unknown; did you mean perceptual?`},
-		{"palette of text", in("--palette", "perceptual", "a"), "", 2, `--palette is for html and for saved figures`},
+		{"palette of text", in("--palette", "perceptual", "a"), "", 2, "--palette does nothing here: it is for html, figures of every view\n"},
 		{"one side", in("--view", "compare", "--methods", "rollout", "a"), "", 2, `--view compare compares two methods`},
-		{"layer and heatmap", in("--methods", "rollout@1", "a"), "", 2, `layers after @ are for the views compare and maps`},
+		{"layer and heatmap", in("--methods", "rollout@1", "a"), "", 2, `layers after @ are for the view compare; --layer is for the others`},
 		{"layer of classic", in("--view", "compare", "--methods", "classic@1,rollout", "a"), "", 2, `classic is several methods; name one of them before @`},
 		{"no layer", in("--view", "compare", "--methods", "rollout@x,rollout", "a"), "", 2, `"rollout@x" is not a method and its layer`},
 		{"late layer", in("--view", "compare", "--methods", "rollout@1,rollout@6", "--max-tokens", "1", "a"), "", 2, `--methods rollout@6; "tiny" has layers 0 to 5`},
 		{"layers of too many", in("--view", "compare", "--methods", "rollout@1,rollout@2,raw", "a"), "", 2, `--view compare compares two methods`},
-		{"two methods of maps", in("--view", "maps", "--methods", "raw,rollout", "a"), "", 2, `--view maps shows one method`},
-		{"maps by word", in("--view", "maps", "--by", "word", "a"), "", 2, `--view maps shows every token`},
+		{"scorers of maps", in("--view", "maps", "--methods", "direct,attn-lrp", "a"), "", 2, `there are no maps of method "direct"`},
+		{"maps by word", in("--view", "maps", "--by", "word", "a"), "", 2, "--by does nothing here: it is for the views heatmap, text, compare, layers\n"},
 		{"maps of a scorer", in("--view", "maps", "--methods", "direct", "a"), "", 2, `there are no maps of method "direct"`},
-		{"late layer of maps", in("--view", "maps", "--methods", "raw@6", "--max-tokens", "1", "a"), "", 2, `--methods raw@6; "tiny" has layers 0 to 5`},
-		{"methods of heads", in("--view", "heads", "--methods", "rollout", "a"), "", 2, `--view heads shows attention as it is`},
+		{"late layer of maps", in("--view", "maps", "--layer", "6", "--max-tokens", "1", "a"), "", 2, `--layer 6; "tiny" has layers 0 to 5`},
+		{"maps and a method's layer", in("--view", "maps", "--methods", "raw@2", "a"), "", 2, `layers after @ are for the view compare; --layer is for the others`},
+		{"methods of heads", in("--view", "heads", "--methods", "rollout", "a"), "", 2, "--methods does nothing here: it is for text, html, figures of the views heatmap, text, layers, flow, compare, maps, map, and for tables, neuronpedia.json of every view\n"},
 		{"two against", in("--against", "b", "--against-model", "tiny", "a"), "", 2, `--against compares two prompts and --against-model two models`},
-		{"model and heads", in("--view", "heads", "--against-model", "tiny", "a"), "", 2, `--against-model compares two models`},
+		{"model and heads", in("--view", "heads", "--against-model", "tiny", "a"), "", 2, "--against-model does nothing here: it is for text, html, figures of the view compare\n"},
 		{"no other model", in("--against-model", "tinny", "a"), "", 1, `--against-model: tinny: did you mean tiny? tinny is neither a directory`},
 		{"other kind of model", in("--against-model", "tiny-mlm", "--methods", "rollout", "the keys"), "", 2, `a decoder and an encoder cannot be compared`},
-		{"methods of flow", in("--view", "flow", "--methods", "flow,rollout", "a"), "", 2, `--view flow shows a graph as it is, without --lift, --by, --target, --filter and other --methods than flow`},
-		{"source", in("--source", "1", "a"), "", 2, `--source is for --view flow`},
-		{"token of a text", in("--token", "1", "a"), "", 2, `--token is for --format html and for the views`},
-		{"several tokens", in("--view", "flow", "--token", "1,2", "a"), "", 2, `--token with several numbers is for --view layers`},
+		{"methods of flow", in("--view", "flow", "--methods", "direct,rollout", "a"), "", 2, `out needs the graph of flow: name flow in --methods`},
+		{"flow by word", in("--view", "flow", "--by", "word", "a"), "", 2, `--by does nothing here`},
+		{"flow and lift", in("--view", "flow", "--lift", "a"), "", 2, `--lift does nothing here`},
+		{"flow and filter", in("--view", "flow", "--filter", "a"), "", 2, `--filter does nothing here`},
+		{"source", in("--source", "1", "a"), "", 2, "--source does nothing here: it is for text, html, figures of the view flow, and for neuronpedia.json of every view\n"},
+		{"token of a text", in("--token", "1", "a"), "", 2, "--token does nothing here: it is for html of the views heatmap, text, compare, and for text, html, figures of the views layers, flow, and "},
+		{"several tokens", in("--view", "flow", "--token", "1,2", "a"), "", 2, `several tokens are for a picture of layers`},
 		{"no token", in("--view", "flow", "--token", "x", "a"), "", 2, `want a whole number from 0`},
 		{"late token", in("--view", "flow", "--token", "7", "--max-tokens", "1", "a"), "", 2, "--token 7; the only one of the generated tokens is 0\n"},
 		{"late token of a page", in("--format", "html", "--token", "9", "--max-tokens", "2", "a"), "", 2, "--token 9; the generated tokens are 0 to 1\n"},
 		{"late token of compare", in("--format", "html", "--view", "compare", "--methods", "direct,raw", "--token", "9", "--max-tokens", "2", "a"), "", 2, "--token 9; the generated tokens are 0 to 1\n"},
-		{"token of heads", in("--format", "html", "--view", "heads", "--token", "1", "--model", "nope", "a"), "", 2, `--token is for the views heatmap, compare, layers and flow; --view heads shows all tokens`},
-		{"token of maps", in("--format", "html", "--view", "maps", "--token", "1", "--model", "nope", "a"), "", 2, `--view maps shows all tokens`},
+		{"token of heads", in("--format", "html", "--view", "heads", "--token", "1", "--model", "nope", "a"), "", 2, `--token does nothing here`},
+		{"token of maps", in("--format", "html", "--view", "maps", "--token", "1", "--model", "nope", "a"), "", 2, `--token does nothing here`},
 		{"word as a token", in("--view", "flow", "--token", "is", "a"), "", 2, `--token "is": want a whole number from 0 to 1000000: a generated token is named by its number`},
 		{"empty prompt, no model", in("--model", "nope", ""), "", 2, "headwater: the prompt is empty; give some text\n"},
 		{"empty other prompt", in("--model", "nope", "--against", "", "a"), "", 2, "--against is empty; give another prompt"},
 		{"empty other model", in("--model", "nope", "--against-model", "", "a"), "", 2, "--against-model is empty"},
 		{"late token of layers", in("--view", "layers", "--token", "7", "--max-tokens", "1", "a"), "", 2, "--token 7; the only one of the generated tokens is 0\n"},
 		{"late source", in("--view", "flow", "--source", "9", "--max-tokens", "1", "the keys"), "", 2, "--source 9; the prompt tokens are 0 to 2\n"},
-		{"view and other prompt", in("--view", "heads", "--against", "b", "a"), "", 2, `--against compares two prompts`},
+		{"view and other prompt", in("--view", "heads", "--against", "b", "a"), "", 2, "--against does nothing here: it is for text, html, figures of the view compare\n"},
 		{"near format", in("--format", "hmtl", "a"), "", 2, `--format "hmtl" is unknown; did you mean html? known are text, html, json`},
 		{"near backend", in("--backend", "cuad:/x", "a"), "", 2, `--backend "cuad:/x": did you mean cuda? known are go, xla, cuda`},
 		{"near type", in("--dtype", "bfloat61", "a"), "", 2, `did you mean bfloat16? known are float32, bfloat16`},
@@ -647,12 +664,16 @@ func TestExplainInterrupted(t *testing.T) {
 			defer cancel()
 			var b, stderr bytes.Buffer
 			p := &program{stdout: &b, stderr: &stderr}
-			out, err := p.create(t.Context(), "")
+			files := outputFlags{format: format}
+			if err := files.check(); err != nil {
+				t.Fatal(err)
+			}
+			outs, err := p.outputs(t.Context(), files)
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, _, err = p.explainTo(ctx, out, interrupting{tiny, cancel},
-				explainFlags{format: format, opts: attribution.Options{MaxTokens: 12}}, prompt)
+			err = p.explainTo(ctx, outs, interrupting{tiny, cancel},
+				explainFlags{outputFlags: files, opts: attribution.Options{MaxTokens: 12}}, prompt)
 			if err == nil || ctx.Err() == nil {
 				t.Errorf("explainTo returned %v", err)
 			}
@@ -731,14 +752,14 @@ func TestConversation(t *testing.T) {
 		}
 	}
 	figure := filepath.Join(t.TempDir(), "a.svg")
-	mustExecute(t, "", in("--messages", messages, "--save", figure, "who has the lamp ?")...)
+	mustExecute(t, "", in("--messages", messages, "-o", figure, "who has the lamp ?")...)
 	saved, err := os.ReadFile(figure)
 	if date := time.Now().Format(time.DateOnly); err != nil ||
 		!strings.Contains(string(saved), date) {
 		t.Errorf("the figure does not have the date %s: %v", date, err)
 	}
 	plain := filepath.Join(t.TempDir(), "plain.svg")
-	mustExecute(t, "", "explain", "--model", dir, "--backend", "go", "--save", plain, "mary")
+	mustExecute(t, "", "explain", "--model", dir, "--backend", "go", "-o", plain, "mary")
 	if saved, err := os.ReadFile(plain); err != nil ||
 		strings.Contains(string(saved), time.Now().Format(time.DateOnly)) {
 		t.Errorf("a figure of a plain prompt has a date: %v", err)

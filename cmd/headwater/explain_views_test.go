@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/spf13/pflag"
 )
 
@@ -49,6 +50,7 @@ var effectful = map[string]struct{ with, without string }{
 	"residual":          {"--residual=0.1 --methods=rollout,raw", "--methods=rollout,raw"},
 	"samples":           {"--samples=2 --methods=reagent,direct", "--methods=reagent,direct"},
 	"seed":              {"--seed=3 --temperature=5", "--temperature=5"},
+	"layer":             {"--layer=1 --methods=rollout,raw", "--all-layers --methods=rollout,raw"},
 	"source":            {"--source=2", ""},
 	"special":           {"--special=off", ""},
 	"steps":             {"--steps=2 --methods=integrated-gradients,direct", "--methods=integrated-gradients,direct"},
@@ -69,8 +71,7 @@ var withoutBytes = []string{
 	// no embedded model has a chat template
 	"chat", "chat-date", "chat-set", "chat-template", "messages", "system",
 	"help", "input", "output", // where it is read and written
-	"save", "figure", "figure-size", "figure-font", "figure-method", "figure-token", "figure-layer",
-	"figure-head", "figure-source", // of files; see TestSaveRefusals
+	"head", "size", "font", // of figures; see TestSavedViews
 }
 
 // lateRefusals are parts of refusals that depend on the model or on what a method takes. They come
@@ -89,7 +90,7 @@ func viewArgs(view, options string) []string {
 	if !strings.Contains(options, "--max-tokens") && !strings.Contains(options, "--continuation") {
 		options += " --max-tokens=2"
 	}
-	if view == viewCompare && !strings.Contains(options, "--methods") &&
+	if view == "compare" && !strings.Contains(options, "--methods") &&
 		!strings.Contains(options, "--against") {
 		options += " --methods=direct,rollout"
 	}
@@ -97,7 +98,7 @@ func viewArgs(view, options string) []string {
 		if option == "" {
 			continue
 		}
-		if view == viewMaps { // which shows one method
+		if view == "maps" || view == "map" { // which shows one method
 			option, _, _ = strings.Cut(option, ",")
 		}
 		args = append(args, "--"+option)
@@ -118,15 +119,15 @@ func TestOptionsOfViews(t *testing.T) {
 	})
 	plain := map[string]string{}
 	compared := 0
-	for _, view := range views {
+	for _, view := range render.Kinds() {
 		for _, name := range slices.Sorted(maps.Keys(effectful)) {
 			c := effectful[name]
 			if name == "view" {
 				continue
 			}
-			status, shown, said := execute(t, "", viewArgs(view, c.with)...)
+			status, shown, said := execute(t, "", viewArgs(string(view), c.with)...)
 			if status != statusOK {
-				early, _, _ := execute(t, "", viewArgs(view, c.with+" --model=no/such")...)
+				early, _, _ := execute(t, "", viewArgs(string(view), c.with+" --model=no/such")...)
 				late := func(part string) bool { return strings.Contains(said, part) }
 				if status != statusUsage || early != statusUsage &&
 					!slices.ContainsFunc(lateRefusals, late) {
@@ -135,7 +136,7 @@ func TestOptionsOfViews(t *testing.T) {
 				}
 				continue
 			}
-			args := viewArgs(view, c.without)
+			args := viewArgs(string(view), c.without)
 			key := strings.Join(args, " ")
 			if _, known := plain[key]; !known {
 				_, plain[key], _ = execute(t, "", args...)
@@ -164,7 +165,7 @@ func TestScorerUpToLayer(t *testing.T) {
 	for layer, want := range map[string]string{"2": ">up to layer 2 · ", "5": ">whole model · "} {
 		file := filepath.Join(dir, layer+".svg")
 		mustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1", "-o", os.DevNull,
-			"--methods", "direct", "--figure-layer", layer, "--save", file, prompt)
+			"--methods", "direct", "--layer", layer, "-o", file, prompt)
 		figure, err := os.ReadFile(file)
 		if err != nil || !strings.Contains(string(figure), want) {
 			t.Errorf("the figure of layer %s does not say %q: %v", layer, want, err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -155,17 +154,6 @@ func optionFlag(f *pflag.FlagSet, o *attribution.Options, row attribution.Option
 	f.Func(row.Flag, usage, func(text string) error { return row.Set(o, text) })
 }
 
-// formOf returns the form of a result that the name of its file asks for: html, json or else text.
-func formOf(output string) string {
-	switch strings.ToLower(filepath.Ext(output)) {
-	case ".html", ".htm":
-		return "html"
-	case ".json":
-		return "json"
-	}
-	return "text"
-}
-
 // oneOf returns a usage error if a flag's value is not one of those known.
 func oneOf(flag, value string, known ...string) error {
 	for _, k := range known {
@@ -173,16 +161,5 @@ func oneOf(flag, value string, known ...string) error {
 			return nil
 		}
 	}
-	if other := otherNames[flag][value]; other != "" {
-		return usagef("--%s %.60q is unknown; did you mean %s? known are %s", flag, value, other,
-			strings.Join(known, ", "))
-	}
 	return usagef("--%s %.60q is unknown; %s", flag, value, message.KnownAre(value, known))
-}
-
-// otherNames are names of the same picture in another flag: --view flow is --figure graph, and
-// --view heatmap is --figure matrix.
-var otherNames = map[string]map[string]string{
-	"view":   {"graph": "flow", "matrix": "heatmap"},
-	"figure": {"flow": "graph", "heatmap": "matrix"},
 }

@@ -19,9 +19,8 @@ func (p *program) reproduceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reproduce [flags] FILE",
 		Short: "make a saved figure or table again and compare it",
-		Long: "Reproduce reads from a file that explain --save wrote, or a page from -o " +
-			"FILE.html, how it was made, explains the same prompt in the same way, and compares " +
-			"the bytes.\n" +
+		Long: "Reproduce reads from a file that explain -o wrote how it was made, explains the " +
+			"same prompt in the same way, and compares the bytes.\n" +
 			"If they differ, it says what does: the hash of the model, the version, tokens, " +
 			"settings or numbers, and the status is 1.\n" +
 			"The model, backend and number type are those of the file unless flags name others. " +

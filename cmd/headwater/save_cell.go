@@ -21,7 +21,7 @@ const tokenParts = "token"
 // cellFigure is what a figure of a cell shows: what export needs, and the parts that tokens are put
 // together to.
 type cellFigure struct {
-	export.Show
+	render.Show
 	By string `json:"by"`
 
 	ownLayer bool // Layer is what the cell asks for, and not that of the picture
@@ -41,7 +41,8 @@ func encodeFile(ctx context.Context, f server.File) (data []byte, notes []string
 	if err := figure.fits(f, format); err != nil {
 		return nil, nil, err
 	}
-	if !figure.ownLayer && format.Figure() && !figure.HasLayer(f.Explained.Explanation) {
+	if !figure.ownLayer && format.Figure() &&
+		!export.HasLayer(figure.Show, f.Explained.Explanation) {
 		figure.Layer = nil // the picture shows another layer of this method too
 	}
 	opts, err := request.ExplainOptions()
@@ -50,7 +51,7 @@ func encodeFile(ctx context.Context, f server.File) (data []byte, notes []string
 	}
 	e := f.Explained.Explanation
 	o := export.Options{Show: figure.Show}
-	if o.Token == nil && o.NeedsFlow(format) { // as the picture
+	if o.Token == nil && export.NeedsFlow(o.Show, format) { // as the picture
 		first := render.FirstWord(e)
 		o.Token = &first
 	}
@@ -65,7 +66,7 @@ func encodeFile(ctx context.Context, f server.File) (data []byte, notes []string
 	if e, o.Made, err = madeInCell(f.Explained, opts, by); err != nil {
 		return nil, nil, err
 	}
-	if f.Against != nil && figure.Kind == export.Compare {
+	if f.Against != nil && figure.Kind == render.KindCompare {
 		var b export.Against
 		theirs, err := f.Against.Request.ExplainOptions()
 		if err != nil {
@@ -94,7 +95,7 @@ func madeInCell(from server.Explained, opts attribution.Options, by attribution.
 // figureOf returns what a cell asks for, and where that says nothing, what its picture shows.
 func figureOf(shown, asked json.RawMessage, format export.Format) (f cellFigure, err error) {
 	var own cellFigure
-	var shownKind export.Kind
+	var shownKind render.Kind
 	for i, part := range []struct {
 		text json.RawMessage
 		to   *cellFigure
@@ -116,19 +117,19 @@ func figureOf(shown, asked json.RawMessage, format export.Format) (f cellFigure,
 			f.AgainstMethod = ""
 		}
 	}
-	if own.Layer == nil && slices.Contains([]export.Kind{
-		export.Layers, export.Graph, export.Heads, export.Head,
+	if own.Layer == nil && slices.Contains([]render.Kind{
+		render.KindLayers, render.KindFlow, render.KindHeads, render.KindHead,
 	}, f.Kind) {
 		f.Layer = nil // that of the picture means nothing here
 	}
-	if own.Token == nil && (f.Kind == export.Maps || f.Kind == export.Map ||
-		f.Kind == export.Heads && format == export.HTML) {
+	if own.Token == nil && (f.Kind == render.KindMaps || f.Kind == render.KindMap ||
+		f.Kind == render.KindHeads && format == export.HTML) {
 		f.Token = nil // there is no chosen one
 	}
 	if f.Tokens != nil && own.Tokens != nil && own.Token == nil {
 		f.Token = nil
 	}
-	if f.AsModel(format) {
+	if export.AsModel(f.Show, format) {
 		if own.By != "" && own.By != tokenParts || own.Filter != nil {
 			return f, trace.Usagef("%s shows tokens as the model has them: leave By and Filter "+
 				"empty", f.Kind)
@@ -136,16 +137,16 @@ func figureOf(shown, asked json.RawMessage, format export.Format) (f cellFigure,
 		f.By, f.Filter = "", nil
 	}
 	f.ownLayer = own.Layer != nil
-	return f, f.CheckFor(format)
+	return f, export.CheckFor(f.Show, format)
 }
 
 // fits returns a usage error for a file that would have the numbers of one of two explanations.
 func (f cellFigure) fits(file server.File, format export.Format) error {
-	if f.Kind != export.Compare || file.Against == nil || f.Compares(format) {
+	if f.Kind != render.KindCompare || file.Against == nil || export.Compares(f.Show, format) {
 		return nil
 	}
 	return trace.Usagef("%s would have one of the two explanations compared: save each with "+
-		"gonbext.SaveExplanation and Kind \"matrix\" of Figure", file.Name)
+		"gonbext.SaveExplanation and Kind \"heatmap\" of Figure", file.Name)
 }
 
 // grouping returns the parts that tokens are put together to.

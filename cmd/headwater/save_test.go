@@ -18,17 +18,18 @@ import (
 	"github.com/headwater-ml/headwater/gonbext/engine"
 	"github.com/headwater-ml/headwater/gonbext/engine/server"
 	"github.com/headwater-ml/headwater/gonbext/export"
+	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/corpus"
 	"github.com/headwater-ml/headwater/models"
 )
 
-// save runs explain with --save in an empty folder and returns the folder.
+// save runs explain with files in an empty folder and returns the folder.
 func save(t *testing.T, args ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	t.Chdir(dir)
 	mustExecute(t, "", append([]string{
-		"explain", "--backend", "go", "--max-tokens", "2", "-o", os.DevNull, prompt,
+		"explain", "--backend", "go", "--max-tokens", "2", prompt,
 	}, args...)...)
 	return dir
 }
@@ -36,8 +37,8 @@ func save(t *testing.T, args ...string) string {
 // A figure, a table and a graph of one run are made again byte for byte; of a changed file the
 // command says what differs, with the status of an error.
 func TestReproduce(t *testing.T) {
-	save(t, "--methods", "rollout,flow", "--save", "a.svg", "--save", "a.parquet",
-		"--save", "a.neuronpedia.json", "--figure-size", "column")
+	save(t, "--methods", "rollout,flow", "-o", "a.svg", "-o", "a.parquet",
+		"-o", "a.neuronpedia.json", "--size", "column")
 	for _, name := range []string{"a.svg", "a.parquet", "a.neuronpedia.json"} {
 		out := mustExecute(t, "", "reproduce", name)
 		if want := name + ": made again, byte for byte the same\n"; out != want {
@@ -68,7 +69,7 @@ func TestReproduce(t *testing.T) {
 }
 
 // TestReproducePage: the page of each view is made again byte for byte, with all that flags say of
-// how it looks, and -o and --save write the same one.
+// how it looks, and so is JSON in a file.
 func TestReproducePage(t *testing.T) {
 	for _, flags := range [][]string{
 		{},
@@ -79,35 +80,32 @@ func TestReproducePage(t *testing.T) {
 		{"--view", "heads", "--palette", "perceptual"},
 		{"--view", "flow", "--token", "1", "--source", "2"},
 		{"--view", "flow"},
-		{"--view", "maps", "--methods", "raw@2"},
+		{"--view", "maps", "--methods", "raw", "--layer", "2"},
 		{"--view", "compare", "--methods", "direct,value-zeroing", "--by", "word"},
 		{"--view", "compare", "--methods", "raw@2,raw@5"},
 		{"--against", "the key to the cabinet", "--methods", "rollout"},
 	} {
 		t.Chdir(t.TempDir())
 		mustExecute(t, "", append([]string{
-			"explain", "--backend", "go", "--max-tokens", "2", "-o", "a.html", "--save", "b.html",
-			prompt,
+			"explain", "--backend", "go", "--max-tokens", "2", "-o", "a.html", prompt,
 		}, flags...)...)
 		want := "a.html: made again, byte for byte the same\n"
 		if out := mustExecute(t, "", "reproduce", "a.html"); out != want {
 			t.Errorf("%v: %q, want %q", flags, out, want)
 		}
-		a, err := os.ReadFile("a.html")
-		b, err2 := os.ReadFile("b.html")
-		if err != nil || err2 != nil || !bytes.Equal(a, b) {
-			t.Errorf("%v: %v, %v: the pages of -o and --save differ", flags, err, err2)
-		}
 	}
 	mustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "2", "--token", "1", "-o",
-		"token.html", prompt)
-	want := "token.html: made again, byte for byte the same\n"
-	if out := mustExecute(t, "", "reproduce", "token.html"); out != want {
-		t.Errorf("%q, want %q", out, want)
+		"token.html", "-o", "a.json", prompt)
+	for _, name := range []string{"token.html", "a.json"} {
+		want := name + ": made again, byte for byte the same\n"
+		if out := mustExecute(t, "", "reproduce", name); out != want {
+			t.Errorf("%q, want %q", out, want)
+		}
 	}
-	mustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "2", "-o", "a.json", prompt)
-	status, _, said := execute(t, "", "reproduce", "a.json")
-	if status != statusError || !strings.Contains(said, "pages of other commands have none") {
+	out := mustExecute(t, "", "explain", "--backend", "go", "--format", "json", prompt)
+	write(t, "b.json", []byte(out))
+	status, _, said := execute(t, "", "reproduce", "b.json")
+	if status != statusError || !strings.Contains(said, "files of other commands have none") {
 		t.Errorf("status %d, %q", status, said)
 	}
 }
@@ -127,7 +125,7 @@ func TestReproducePath(t *testing.T) {
 		}
 	}
 	mustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1", "--model", dir+"/one",
-		"-o", "a.html", "--save", "a.svg", "--save", "b.svg", "--figure", "compare", prompt)
+		"-o", "a.html", "-o", "a.svg", "-o", "b.svg", "--view", "compare", prompt)
 	for _, name := range []string{"a.html", "a.svg", "b.svg"} {
 		file, err := os.ReadFile(name)
 		if err != nil || bytes.Contains(file, []byte(dir)) {
@@ -187,22 +185,30 @@ func TestReproduceBackendOfB(t *testing.T) {
 func TestSaveSideA(t *testing.T) {
 	t.Chdir(t.TempDir())
 	_, _, said := execute(t, "", "explain", "--backend", "go", "--max-tokens", "1", "--against",
-		"the key to the cabinet", "--save", "a.csv", "--save", "a.svg", prompt)
+		"the key to the cabinet", "-o", "a.csv", "-o", "a.svg", prompt)
 	if strings.Count(said, "numbers of side A alone") != 1 || !strings.Contains(said, "a.csv: it") {
 		t.Errorf("it says %q", said)
 	}
 }
 
-// A graph of flow needs no --methods: flow joins the default ones. --view flow takes its name.
+// A graph of flow needs no --methods, and with several the picture is the same.
 func TestSaveGraph(t *testing.T) {
-	save(t, "--figure", "graph", "--save", "a.svg", "--save", "b.html")
+	save(t, "--view", "flow", "-o", "a.svg", "-o", "b.html")
 	a, b := read(t, "a.svg"), read(t, "b.html")
-	save(t, "--figure", "graph", "--methods", "direct,value-zeroing,flow", "--save", "a.svg",
-		"--save", "b.html")
-	if !bytes.Equal(a, read(t, "a.svg")) || !bytes.Equal(b, read(t, "b.html")) {
-		t.Error("a graph without --methods differs from that of the default ones and flow")
+	save(t, "--view", "flow", "--methods", "direct,flow", "-o", "a.svg", "-o", "b.html",
+		"-o", "c.json")
+	if !bytes.Equal(drawnOf(a), drawnOf(read(t, "a.svg"))) {
+		t.Error("the graph without --methods differs from that of direct and flow")
 	}
-	save(t, "--save", "a.neuronpedia.json")
+	_, one, _ := bytes.Cut(b, []byte("<body"))
+	_, two, _ := bytes.Cut(read(t, "b.html"), []byte("<body"))
+	if len(one) == 0 || !bytes.Equal(one, two) {
+		t.Error("the page without --methods differs from that of direct and flow")
+	}
+	if e := parseExplanation(t, read(t, "c.json")); !slices.Equal(e.Order, []string{"direct", "flow"}) {
+		t.Errorf("JSON has the methods %v", e.Order)
+	}
+	save(t, "-o", "a.neuronpedia.json")
 	args := []string{"explain", "--backend", "go", "--max-tokens", "2", "--view", "flow", prompt}
 	if got, want := mustExecute(t, "", append(args, "--methods", "flow")...),
 		mustExecute(t, "", args...); got != want {
@@ -218,138 +224,105 @@ func TestSaveRefusals(t *testing.T) {
 		want string
 		args []string
 	}{
-		{"known are .svg, .pdf, .png", []string{"--save", "a.jpg"}},
-		{"the directory no/ does not exist", []string{"--save", "a.svg", "--save", "no/a.svg"}},
-		{"it is given twice", []string{"--save", "a.svg", "--save", "a.svg"}},
-		{"it is given twice", []string{"--save", "a.svg", "--save", "./a.svg"}},
-		{"--save and --output are both", []string{"--save", "a.svg", "-o", "./a.svg"}},
+		{"known are .txt, .svg, .pdf, .png", []string{"-o", "a.jpg"}},
+		{"the directory no/ does not exist", []string{"-o", "a.svg", "-o", "no/a.svg"}},
+		{"it is given twice", []string{"-o", "a.svg", "-o", "a.svg"}},
+		{"it is given twice", []string{"-o", "a.svg", "-o", "./a.svg"}},
 		{"want some text", []string{"--contrast", ""}},
-		{"save it with --view flow", []string{"--save", "a.neuronpedia.json", "--view", "heads"}},
-		{"save it with --view flow", []string{"--save", "a.neuronpedia.json", "--view", "maps"}},
-		{"add --methods flow", []string{"--save", "a.neuronpedia.json", "--methods", "raw"}},
-		{"add --methods flow", []string{
-			"--save", "a.svg", "--figure", "graph", "--methods", "direct,rollout",
+		{"name flow in --methods", []string{
+			"-o", "a.neuronpedia.json", "-o", "a.svg", "--view", "heads",
 		}},
-		{"no-such-model", []string{"--save", "a.svg", "--figure", "graph"}},
-		{"known are matrix, text, layers, graph, compare, heads, head, maps, map", []string{"--save", "a.svg", "--figure", "pie"}},
-		{"headwater: --figure-size \"a4\" is unknown; known are column, double, slide\n", []string{
-			"--save", "a.svg", "--figure-size", "a4",
+		{"--view does nothing here", []string{"-o", "a.neuronpedia.json", "--view", "maps"}},
+		{"name flow in --methods", []string{"-o", "a.neuronpedia.json", "--methods", "raw"}},
+		{"name flow in --methods", []string{
+			"-o", "a.svg", "--view", "flow", "--methods", "direct,rollout",
 		}},
-		{"headwater: --figure \"foo\" is unknown; known are matrix, text, ", []string{
-			"--save", "a.svg", "--figure", "foo",
+		{"no-such-model", []string{"-o", "a.svg", "--view", "flow"}},
+		{"headwater: --size \"a4\" is unknown; known are column, double, slide\n", []string{
+			"-o", "a.svg", "--size", "a4",
 		}},
-		{"--figure \"head5\" is unknown; did you mean heads or head? known are", []string{
-			"--figure", "head5",
+		{"headwater: --view \"foo\" is unknown; known are heatmap, text, layers, flow, compare, ", []string{
+			"-o", "a.svg", "--view", "foo",
 		}},
-		{"--figure \"flow\" is unknown; did you mean graph? known are matrix,", []string{
-			"--save", "a.svg", "--figure", "flow",
+		{"--view \"head5\" is unknown; did you mean heads or head? known are", []string{
+			"--view", "head5",
 		}},
-		{"--figure \"heatmap\" is unknown; did you mean matrix? known are", []string{
-			"--save", "a.svg", "--figure", "heatmap",
-		}},
-		{"--view \"graph\" is unknown; did you mean flow? known are heatmap,", []string{
-			"--view", "graph",
-		}},
-		{"--view \"matrix\" is unknown; did you mean heatmap? known are", []string{
-			"--view", "matrix",
-		}},
-		{"a number from 4 to 48", []string{"--save", "a.svg", "--figure-font", "0"}},
-		{"there is no page of one head", []string{"--figure", "head", "--save", "a.html"}},
+		{"--view \"graph\" is unknown; known are heatmap,", []string{"--view", "graph"}},
+		{"a number from 4 to 48", []string{"-o", "a.svg", "--font", "0"}},
+		{"there is no page and no text of one head", []string{"--view", "head", "-o", "a.html"}},
 		{"token 1; a page of heads has all tokens", []string{
-			"--figure", "heads", "--figure-token", "1", "--save", "a.html",
+			"-o", "a.svg",
+			"--view", "heads", "--token", "1", "-o", "a.html",
 		}},
-		{"a.html compares two methods", []string{
-			"--save", "a.html", "--figure", "compare", "--methods", "raw",
+		{"--view compare compares two methods", []string{
+			"-o", "a.html", "--view", "compare", "--methods", "raw",
 		}},
-		{"tokens of the model as they are, without --by, --target and --filter", []string{
-			"--save", "a.html", "--figure", "graph", "--methods", "flow", "--by", "word",
+		{"--by does nothing here", []string{
+			"-o", "a.html", "--view", "flow", "--methods", "flow", "--by", "word",
 		}},
-		{"no-such-model", []string{"--view", "heads", "--save", "c.svg"}},
-		{"a.svg compares two methods, and --methods has raw alone", []string{
-			"--save", "a.svg", "--figure", "compare", "--methods", "raw",
+		{"no-such-model", []string{"--view", "heads", "-o", "c.svg"}},
+		{"--by does nothing here", []string{
+			"-o", "a.svg", "--view", "heads", "--by", "word",
 		}},
-		{"tokens of the model as they are, without --by, --target and --filter", []string{
-			"--save", "a.svg", "--figure", "heads", "--by", "word",
-		}},
-		{"tokens of the model as they are, without --by, --target and --filter", []string{
-			"--save", "a.svg", "--figure", "head", "--filter",
+		{"--filter does nothing here", []string{
+			"-o", "a.svg", "--view", "head", "--filter",
 		}},
 		{"there are no maps of method \"direct\"", []string{
-			"--save", "a.svg", "--figure", "maps", "--methods", "direct",
-		}},
-		{"there are no maps of method \"direct\"", []string{
-			"--save", "a.svg", "--figure", "map", "--figure-method", "direct",
+			"-o", "a.svg", "--view", "maps", "--methods", "direct",
 		}},
 		{"tokens of the model as they are, without --by, --target and --filter", []string{
-			"--save", "a.svg", "--figure", "maps", "--by", "word",
+			"-o", "a.neuronpedia.json", "-o", "a.svg", "--by", "word",
 		}},
-		{"token 1; a figure of maps has all tokens", []string{
-			"--save", "a.svg", "--figure", "maps", "--figure-token", "1",
+		{"--by does nothing here", []string{
+			"-o", "a.svg", "--view", "maps", "--by", "word",
 		}},
-		{"--methods names both sides of the comparison with their layers", []string{
-			"--save", "a.svg", "--view", "compare", "--methods", "raw@1,raw@2", "--figure-method",
-			"raw",
+		{"--token does nothing here", []string{
+			"-o", "a.svg", "--view", "maps", "--token", "1",
 		}},
-		{"--figure-head 1 without --figure-layer; a head is named by", []string{
-			"--save", "a.svg", "--figure", "head", "--figure-head", "1",
+		{"a head is named by its layer and its number; give both, or none", []string{
+			"-o", "a.svg", "--view", "head", "--head", "1",
 		}},
-		{"--figure-layer 30 without --figure-head; a head is named by", []string{
-			"--save", "a.svg", "--figure", "head", "--figure-layer", "30",
+		{"a head is named by its layer and its number; give both, or none", []string{
+			"-o", "a.svg", "--view", "head", "--layer", "30",
 		}},
-		{"--figure-head 12 is for --figure head: add that", []string{
-			"--save", "a.svg", "--figure-head", "12",
+		{"--head does nothing here: it is for figures of the view head\n", []string{
+			"-o", "a.svg", "--head", "12",
 		}},
-		{"layer 1; a figure of heads has all layers", []string{
-			"--save", "a.svg", "--figure-layer", "1", "--figure", "heads",
+		{"--layer does nothing here", []string{
+			"-o", "a.svg", "--layer", "1", "--view", "heads",
 		}},
-		{"several tokens are for a figure of layers", []string{
-			"--save", "a.svg", "--figure-token", "0,1",
+		{"several tokens are for a picture of layers", []string{
+			"-o", "a.svg", "--view", "text", "--token", "0,1",
 		}},
-		{"want a whole number from 0", []string{"--save", "a.svg", "--figure-token", "0,-1"}},
-		{"no-such-model", []string{"--view", "flow", "--save", "c.svg", "--figure", "graph"}},
-		{"--against compares two prompts; it does not go with --figure matrix", []string{
-			"--against", "x", "--save", "c.svg", "--figure", "matrix",
+		{"want a whole number from 0", []string{"-o", "a.svg", "--token", "0,-1"}},
+		{"no-such-model", []string{"--view", "flow", "-o", "c.svg", "--view", "flow"}},
+		{"--against does nothing here: it is for text, html, figures of the view compare", []string{
+			"--against", "x", "-o", "c.svg", "--view", "heatmap",
 		}},
-		{"a.html: --against compares two prompts; it does not go with --figure heads", []string{
-			"--against", "x", "--save", "a.csv", "--save", "a.html", "--figure", "heads",
+		{"--against does nothing here", []string{
+			"--against", "x", "-o", "a.csv", "-o", "a.html", "--view", "heads",
 		}},
-		{"--against-model compares two models; it does not go with --figure graph", []string{
-			"--against-model", "x", "--save", "a.svg", "--figure", "graph", "--methods", "flow",
+		{"--against-model does nothing here", []string{
+			"--against-model", "x", "-o", "a.svg", "--view", "flow", "--methods", "flow",
 		}},
-		{"no-such-model", []string{"--against", "x", "--save", "c.svg", "--figure", "compare"}},
+		{"no-such-model", []string{"--against", "x", "-o", "c.svg", "--view", "compare"}},
 		{"no-such-model", []string{"--view", "compare"}},
-		{"no-such-model", []string{"--view", "heads", "--save", "a.csv", "--save", "a.json"}},
-		{"--figure-token says which token --save a.html", []string{
-			"--format", "html", "--token", "1", "--save", "a.html",
+		{"no-such-model", []string{"--view", "heads", "-o", "-", "-o", "a.csv", "-o", "a.json"}},
+		{"no-such-model", []string{"--view", "flow", "-o", "b.html", "-o", "a.html"}},
+		{"--view does nothing here: it is for text, html, figures of every view\n", []string{
+			"-o", "f.csv", "-o", "f.json", "--view", "heads",
 		}},
-		{"no-such-model", []string{"--view", "flow", "-o", "b.html", "--save", "a.html"}},
-		{"add --save FILE", []string{"--figure", "text"}},
-		{"--figure is for figures and pages, and f.csv has numbers alone", []string{
-			"--save", "f.csv", "--save", "f.json", "--figure", "heads",
+		{"--size does nothing here: it is for figures of every view\n", []string{
+			"-o", "f.json", "--size", "slide",
 		}},
-		{"--figure-size is for figures and pages, and f.json has numbers alone", []string{
-			"--save", "f.json", "--figure-size", "slide",
-		}},
-		{"--figure-method is for figures and pages", []string{
-			"--save", "f.parquet", "--figure-method", "direct",
-		}},
-		{"no-such-model", []string{"--save", "f.inseq.json", "--figure-method", "direct"}},
-		{"no-such-model", []string{"--save", "f.csv", "--figure-layer", "1"}},
-		{"no-such-model", []string{"--save", "f.neuronpedia.json", "--figure-token", "1"}},
+		{"no-such-model", []string{"-o", "f.csv", "--layer", "1"}},
+		{"no-such-model", []string{"-o", "f.neuronpedia.json", "--token", "1"}},
 		{"no-such-model", []string{
-			"--save", "f.csv", "--save", "f.svg", "--figure", "heads",
+			"-o", "f.csv", "-o", "f.svg", "--view", "heads",
 		}},
-		{"\"flow\" is not among the methods, raw; name it", []string{
-			"--save", "a.svg", "--methods", "raw", "--figure-method", "flow",
-		}},
-		{"--figure-method: unknown method \"rolout\"; did you mean rollout?", []string{
-			"--save", "a.svg", "--figure-method", "rolout",
-		}},
-		{"--figure-method: unknown method \"foo\"", []string{
-			"--save", "a.svg", "--methods", "raw", "--figure-method", "foo",
-		}},
-		{"--figure-method classic is several methods", []string{
-			"--save", "a.svg", "--methods", "classic", "--figure-method", "classic",
+		{"no-such-model", []string{"-o", "a.svg", "--view", "maps", "--methods", "classic"}},
+		{"no-such-model", []string{
+			"-o", "f.csv", "-o", "f.svg", "--view", "heads", "--methods", "direct",
 		}},
 	} {
 		status, _, said := execute(t, "", append([]string{
@@ -369,9 +342,9 @@ func TestSaveAllOrNone(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	status, _, said := execute(t, "", "explain", "--backend", "go", "--max-tokens", "1",
-		"-o", os.DevNull, "--save", "a.csv", "--save", "a.svg", "--figure", "text",
-		"--figure-token", "7", prompt)
-	if status != statusUsage || !strings.Contains(said, "--figure-token 7; the only one of the generated tokens is 0") {
+		"-o", "a.csv", "-o", "a.svg", "--view", "text",
+		"--token", "7", prompt)
+	if status != statusUsage || !strings.Contains(said, "--token 7; the only one of the") {
 		t.Errorf("status %d, %q", status, said)
 	}
 	if all, _ := os.ReadDir(dir); len(all) > 0 {
@@ -381,7 +354,7 @@ func TestSaveAllOrNone(t *testing.T) {
 
 // A file from anybody cannot name a path to open, and another file is refused.
 func TestReproduceRefusals(t *testing.T) {
-	dir := save(t, "--save", "a.json")
+	dir := save(t, "-o", "a.json")
 	file, err := os.ReadFile("a.json")
 	if err != nil {
 		t.Fatal(err)
@@ -412,7 +385,7 @@ func TestReproduceRefusals(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"c.svg": "it is not a figure that Headwater saved", "none.svg": "no such file",
-		"c.html": "or its origin was removed: files of --save", "c.json": "it was cut short",
+		"c.html": "or its origin was removed: files of explain -o", "c.json": "it was cut short",
 	} {
 		status, _, said := execute(t, "", "reproduce", name)
 		if status != statusError || !strings.Contains(said, want) {
@@ -423,7 +396,7 @@ func TestReproduceRefusals(t *testing.T) {
 
 // What reproduce refuses names the file and the key in it.
 func TestReproduceNamesKeys(t *testing.T) {
-	save(t, "--save", "a.json")
+	save(t, "-o", "a.json")
 	file, err := os.ReadFile("a.json")
 	if err != nil {
 		t.Fatal(err)
@@ -467,7 +440,7 @@ func TestReproduceAsksNobody(t *testing.T) {
 		t.Setenv(key, value)
 	}
 	const name = "somebody/model"
-	save(t, "--save", "a.json")
+	save(t, "-o", "a.json")
 	corpusOf(t, name)
 	file, err := os.ReadFile("a.json")
 	if err != nil {
@@ -522,8 +495,8 @@ func corpusOf(t *testing.T, name string) {
 // The graph of flow explains the token that the flags name, and its flow is the number of the
 // method.
 func TestSavedGraph(t *testing.T) {
-	save(t, "--methods", "flow", "--save", "g.neuronpedia.json", "--save", "e.json",
-		"--figure-token", "1", "--figure-source", "2")
+	save(t, "--methods", "flow", "-o", "g.neuronpedia.json", "-o", "e.json",
+		"--token", "1", "--source", "2")
 	file, err := os.ReadFile("g.neuronpedia.json")
 	if err != nil {
 		t.Fatal(err)
@@ -560,38 +533,38 @@ func TestSavedGraph(t *testing.T) {
 func TestSavedViews(t *testing.T) {
 	for name, c := range map[string]struct {
 		args []string
-		kind export.Kind
+		kind render.Kind
 	}{
-		"methods":   {[]string{"--view", "compare", "--methods", "direct,raw"}, export.Compare},
-		"figure":    {[]string{"--figure", "compare", "--filter"}, export.Compare},
-		"prompts":   {[]string{"--against", "the key to the cabinet", "--by", "word"}, export.Compare},
-		"models":    {[]string{"--against-model", "tiny-alibi"}, export.Compare},
-		"heads":     {[]string{"--view", "heads"}, export.Heads},
-		"head":      {[]string{"--figure", "head"}, export.Head},
-		"this head": {[]string{"--figure", "head", "--figure-head", "2", "--figure-layer", "1"}, export.Head},
-		"layers":    {[]string{"--view", "layers", "--methods", "raw"}, export.Layers},
+		"methods":   {[]string{"--view", "compare", "--methods", "direct,raw"}, render.KindCompare},
+		"figure":    {[]string{"--view", "compare", "--filter"}, render.KindCompare},
+		"prompts":   {[]string{"--against", "the key to the cabinet", "--by", "word"}, render.KindCompare},
+		"models":    {[]string{"--against-model", "tiny-alibi"}, render.KindCompare},
+		"heads":     {[]string{"--view", "heads"}, render.KindHeads},
+		"head":      {[]string{"--view", "head"}, render.KindHead},
+		"this head": {[]string{"--view", "head", "--head", "2", "--layer", "1"}, render.KindHead},
+		"layers":    {[]string{"--view", "layers", "--methods", "raw"}, render.KindLayers},
 		"two of them": {
-			[]string{"--view", "layers", "--methods", "raw", "--token", "1,0"}, export.Layers,
+			[]string{"--view", "layers", "--methods", "raw", "--token", "1,0"}, render.KindLayers,
 		},
 		"two layers": {
 			[]string{"--view", "compare", "--methods", "value-zeroing@2,value-zeroing@4"},
-			export.Compare,
+			render.KindCompare,
 		},
 		"layers of prompts": {
 			[]string{"--against", "the key to the cabinet", "--methods", "raw@1,raw@3"},
-			export.Compare,
+			render.KindCompare,
 		},
-		"maps":         {[]string{"--view", "maps"}, export.Maps},
-		"maps of five": {[]string{"--view", "maps", "--methods", "rollout@5"}, export.Maps},
+		"maps":         {[]string{"--view", "maps"}, render.KindMaps},
+		"maps of five": {[]string{"--view", "maps", "--methods", "rollout", "--layer", "5"}, render.KindMaps},
 		"one map": {
-			[]string{"--figure", "map", "--figure-layer", "3", "--methods", "direct,raw"},
-			export.Map,
+			[]string{"--view", "map", "--layer", "3", "--methods", "direct,raw"},
+			render.KindMap,
 		},
-		"flow":  {[]string{"--view", "flow", "--token", "1", "--source", "2"}, export.Graph},
-		"layer": {[]string{"--methods", "raw", "--figure-layer", "1"}, ""},
+		"flow":  {[]string{"--view", "flow", "--token", "1", "--source", "2"}, render.KindFlow},
+		"layer": {[]string{"--methods", "raw", "--layer", "1"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			save(t, append(c.args, "--save", "a.svg")...)
+			save(t, append(c.args, "-o", "a.svg")...)
 			file, err := os.ReadFile("a.svg")
 			if err != nil {
 				t.Fatal(err)
@@ -618,17 +591,17 @@ func TestSavedViewsRefused(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	for want, args := range map[string][]string{
-		`--figure-layer 40; "tiny" has layers 0 to 5`: {"--figure-layer", "40"},
+		`--layer 40; "tiny" has layers 0 to 5`: {"--layer", "40"},
 		`--methods raw@6; "tiny" has layers 0 to 5`: {
 			"--view", "compare", "--methods", "raw@1,raw@6",
 		},
-		`--figure-head 8; "tiny" has heads 0 to 7`: {
-			"--figure", "head", "--figure-layer", "1", "--figure-head", "8",
+		`--head 8; "tiny" has heads 0 to 7`: {
+			"--view", "head", "--layer", "1", "--head", "8",
 		},
 		"a decoder and an encoder cannot be compared": {"--against-model", "tiny-mlm"},
 	} {
 		status, _, said := execute(t, "", append([]string{
-			"explain", "--backend", "go", "--max-tokens", "1", "-o", os.DevNull, "--save", "a.svg",
+			"explain", "--backend", "go", "--max-tokens", "1", "-o", "a.svg",
 			prompt,
 		}, args...)...)
 		if status != statusUsage || !strings.Contains(said, want) {
@@ -679,7 +652,7 @@ func TestDrawPicture(t *testing.T) {
 // something else, and of the bytes of the command.
 func TestEncodeFile(t *testing.T) {
 	save(t, "--max-tokens", "1", "--methods", "rollout,flow", "--by", "word", "--filter",
-		"--save", "a.svg", "--save", "a.html", "--save", "a.csv", "--save", "a.inseq.json")
+		"-o", "a.svg", "-o", "a.html", "-o", "a.csv", "-o", "a.inseq.json")
 	m, err := models.Open("", models.Options{Backend: "go"})
 	if err != nil {
 		t.Fatal(err)
@@ -721,7 +694,7 @@ func TestEncodeFile(t *testing.T) {
 	}
 	for shown, class := range map[string]string{
 		`{"kind":"heads","token":0}`:     `hw-heads"`,
-		`{"kind":"graph"}`:               `hw-flow"`,
+		`{"kind":"flow"}`:                `hw-flow"`,
 		`{"kind":"layers","tokens":[0]}`: `hw-layers"`,
 		`{"kind":"maps","layer":1}`:      `hw-maps"`,
 		`{"kind":"compare"}`:             "A − B",
@@ -745,10 +718,10 @@ func TestEncodeFile(t *testing.T) {
 		"two layers":           {`{"layer":1}`, `{"layer":5}`, true},
 		"layers drawn":         {`{"kind":"layers","tokens":[0]}`, "", false},
 		"compare drawn":        {`{"kind":"compare","method":"flow","against_method":"rollout"}`, "", false},
-		"matrix of layers":     {`{"kind":"layers","tokens":[0]}`, `{"kind":"matrix"}`, true},
-		"matrix of a compare":  {`{"kind":"compare","against_method":"flow"}`, `{"kind":"matrix"}`, true},
-		"a graph of a picture": {words, `{"kind":"graph"}`, false},
-		"graph":                {`{"kind":"graph","source":1}`, "", false},
+		"matrix of layers":     {`{"kind":"layers","tokens":[0]}`, `{"kind":"heatmap"}`, true},
+		"matrix of a compare":  {`{"kind":"compare","against_method":"flow"}`, `{"kind":"heatmap"}`, true},
+		"a graph of a picture": {words, `{"kind":"flow"}`, false},
+		"graph":                {`{"kind":"flow","source":1}`, "", false},
 		"heads":                {words, `{"kind":"heads"}`, false},
 		"compare":              {words, `{"kind":"compare"}`, false},
 		"maps":                 {words, `{"kind":"maps"}`, false},
@@ -767,14 +740,14 @@ func TestEncodeFile(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ file, figure, want string }{
 		"format":       {"a.bmp", "", "known are .svg"},
-		"kind":         {"a.svg", `{"kind":"matrx"}`, "matrix"},
+		"kind":         {"a.svg", `{"kind":"heatmp"}`, "did you mean heatmap"},
 		"field":        {"a.svg", `{"colour":1}`, "colour"},
 		"method":       {"a.svg", `{"method":"direct"}`, "direct"},
 		"layer":        {"a.svg", `{"layer":40}`, `layer 40; method "rollout" has layers 0 to 5`},
 		"one layer":    {"a.svg", `{"layer":1,"method":"flow"}`, "AllLevels"},
 		"below 0":      {"a.svg", `{"layer":-1}`, "layer -1; they count from 0"},
 		"grouping":     {"a.svg", `{"by":"wrd"}`, "did you mean word"},
-		"page of head": {"a.html", `{"kind":"head"}`, "there is no page of one head"},
+		"page of head": {"a.html", `{"kind":"head"}`, "there is no page and no text of one head"},
 		"heads token":  {"a.html", `{"kind":"heads","token":0}`, "a page of heads has all tokens"},
 		"heads filter": {"a.svg", `{"kind":"heads","filter":["x"]}`, "leave By and Filter empty"},
 		"no head":      {"a.svg", `{"kind":"head","layer":1,"head":8}`, "heads 0 to 7"},
@@ -784,10 +757,10 @@ func TestEncodeFile(t *testing.T) {
 		"maps by":      {"a.svg", `{"kind":"maps","by":"word"}`, "leave By and Filter empty"},
 		"maps of none": {"a.svg", `{"kind":"maps","method":"direct"}`, "direct"},
 		"map layer":    {"a.svg", `{"kind":"map","layer":40}`, "layers 0 to 5"},
-		"maps token":   {"a.svg", `{"kind":"maps","token":1}`, "a figure of maps has all tokens"},
-		"graph by":     {"a.svg", `{"kind":"graph","by":"word"}`, "leave By and Filter empty"},
-		"graph token":  {"a.svg", `{"kind":"graph","token":9}`, "generated token 9"},
-		"graph from":   {"a.svg", `{"kind":"graph","source":99}`, "source token 99"},
+		"maps token":   {"a.svg", `{"kind":"maps","token":1}`, "a picture of maps has all tokens"},
+		"graph by":     {"a.svg", `{"kind":"flow","by":"word"}`, "leave By and Filter empty"},
+		"graph token":  {"a.svg", `{"kind":"flow","token":9}`, "generated token 9"},
+		"graph from":   {"a.svg", `{"kind":"flow","source":99}`, "source token 99"},
 	} {
 		_, err := encode(c.file, words, c.figure)
 		if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), c.want) {
@@ -805,7 +778,7 @@ func TestEncodeFileOfView(t *testing.T) {
 		"page of layers": {"a.html", `{"kind":"layers"}`, "", "", false},
 		"page of two":    {"a.html", `{"kind":"compare"}`, "", "", true},
 		"numbers of two": {"a.csv", `{"kind":"compare"}`, "", "one of the two explanations", true},
-		"page of matrix": {"a.html", `{"kind":"layers","tokens":[0]}`, `{"kind":"matrix"}`, "", false},
+		"page of matrix": {"a.html", `{"kind":"layers","tokens":[0]}`, `{"kind":"heatmap"}`, "", false},
 		"numbers":        {"a.csv", `{"kind":"compare","against_method":"a"}`, "", "", false},
 		"figure of two":  {"a.svg", `{"kind":"compare"}`, "", "", true},
 	} {

@@ -42,7 +42,7 @@ func (p *program) showCommand() *cobra.Command {
 			"The views heads and flow need attention; heads needs that of every head, " +
 			"[L,H,T,T].",
 		Example: `  headwater show --methods raw,rollout attention.safetensors
-  headwater show --methods rollout --save figure.pdf attention.safetensors
+  headwater show --methods rollout -o figure.pdf attention.safetensors
   headwater show --view heads -o heads.html attention.safetensors`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if err := oneFile(cmd, args); err != nil {
@@ -60,52 +60,26 @@ func (p *program) showCommand() *cobra.Command {
 	f.view.methodsFlag(cmd, &f.opts, " (default rollout, and similarity if there are hidden "+
 		"states; views heads and flow have their own)")
 	optionFlags(cmd, &f.opts, attribution.MethodOptions)
-	cmd.Flags().StringVarP(&f.output, "output", "o", "", outputFlag)
-	cmd.Flags().StringVar(&f.view.format, "format", "", "form of the result: `text|html|json` "+
-		"(default: the ending of --output, else text)")
-	cmd.Flags().StringVar(&f.view.color, "color", "auto", "colours in text: `auto|always|never`")
-	wholeFlag(cmd.Flags(), &f.view.width, "width", 60, 10000, "`columns` of text",
-		"those of the terminal, else 100")
+	f.view.outputFlags.add(cmd, "")
 	f.view.viewFlags(cmd)
-	f.view.save.add(cmd)
 	maxMemoryFlag(cmd, &f.maxMemory, "what is made of the tensors")
 	return cmd
 }
 
 // check checks what cobra does not, and sets what depends on other flags.
 func (f *showFlags) check(cmd *cobra.Command) error {
-	f.view.opts, f.view.output = f.opts, f.output
-	f.view.format = cmp.Or(f.view.format, formOf(f.output))
-	return cmp.Or(
-		oneOf("format", f.view.format, "text", "html", "json"),
-		oneOf("color", f.view.color, "auto", "always", "never"),
-		oneOf("view", f.view.view, views...),
-		rowsOnly(f.opts.Methods),
-		f.view.checkForm(cmd),
-		f.view.checkUnused(cmd),
-		f.checkView(),
-		f.view.checkSaved(),
-		f.checkSave(cmd),
-	)
-}
-
-// checkView refuses flags that do not go with the view, and adds the options that it needs.
-func (f *showFlags) checkView() error {
-	if f.view.view == viewCompare && len(f.opts.Methods) != 2 {
-		return usagef("--view compare compares two methods, for example --methods raw,rollout")
+	v := &f.view
+	v.opts = f.opts
+	if v.show.Maps() && len(f.opts.Methods) == 0 {
+		v.opts.Methods = []string{"raw"} // a file has attention
 	}
-	if f.view.view == viewMaps && len(f.opts.Methods) == 0 {
-		f.view.opts.Methods = []string{"raw"} // a file has attention
+	err := cmp.Or(v.outputFlags.check(), rowsOnly(f.opts.Methods))
+	if err == nil && v.show.Kind == render.KindCompare && len(f.opts.Methods) != 2 {
+		err = usagef("--view compare compares two methods, for example --methods raw,rollout")
 	}
-	err := f.view.checkView()
-	f.opts = f.view.opts
+	err = cmp.Or(err, v.checkShown(cmd, false))
+	f.opts = v.opts
 	return err
-}
-
-// checkSave refuses files that do not go with the flags.
-func (f *showFlags) checkSave(cmd *cobra.Command) error {
-	f.opts = f.view.opts
-	return f.view.save.check(cmd, f.opts, "", f.output)
 }
 
 // showFile shows the rows of a file.
@@ -113,13 +87,13 @@ func (p *program) showFile(ctx context.Context, f showFlags) error {
 	if len(f.opts.Methods) == 0 {
 		f.opts.Methods, f.states = []string{"rollout"}, true
 	}
-	files, err := p.createSaves(ctx, f.view.save)
+	outs, err := p.outputs(ctx, f.view.outputFlags)
 	if err != nil {
 		return err
 	}
-	defer files.abandon()
-	return p.onTensors(ctx, f.attributeFlags,
-		func(out *output, file *checkpoint.File, in attribution.Input) error {
+	defer outs.abandon()
+	err = p.withTensors(ctx, f.attributeFlags,
+		func(file *checkpoint.File, in attribution.Input) error {
 			text, err := textOf(file)
 			if err != nil {
 				return fmt.Errorf("%s: %w", f.input, err)
@@ -127,7 +101,7 @@ func (p *program) showFile(ctx context.Context, f showFlags) error {
 			if err := text.fitsParts(file, f.states); err != nil {
 				return fmt.Errorf("%s: %w", f.input, err)
 			}
-			if err := text.fits(in.Tensors, f.view.view); err != nil {
+			if err := text.fits(in.Tensors, f.view.show.Kind); err != nil {
 				return fmt.Errorf("%s: %w", f.input, err)
 			}
 			a, err := p.attributeFile(ctx, f.attributeFlags, file, in)
@@ -144,19 +118,13 @@ func (p *program) showFile(ctx context.Context, f showFlags) error {
 			from := recording{in, a.Methods}
 			made := export.NewMade(e.Prompt.Text, f.opts, attribution.Grouping{}, "", release())
 			made.Recorded = true
-			switch {
-			case f.view.format == "html":
-				err = p.writePage(ctx, out, from, f.view, e, nil, made)
-			case f.view.traced():
-				err = p.showTraced(ctx, out, from, f.view, e)
-			default:
-				err = p.show(out, f.view, e, nil)
-			}
+			err = p.write(ctx, outs, &f.view, from, e, nil, made, false)
 			if err != nil {
 				return fmt.Errorf("%s: %w", f.input, err)
 			}
-			return files.write(ctx, p, from, e, nil, made)
+			return nil
 		})
+	return outs.finish(err)
 }
 
 // similarityName is the name of what is shown of hidden states. It is no method: nothing is
@@ -271,7 +239,7 @@ func (t recordedText) fitsParts(file *checkpoint.File, states bool) error {
 }
 
 // fits returns an error if a tensor has another shape than the text and the view need.
-func (t recordedText) fits(tensors []attribution.TensorReader, view string) error {
+func (t recordedText) fits(tensors []attribution.TensorReader, view render.Kind) error {
 	T := len(t.tokens)
 	for _, tensor := range tensors {
 		n := len(tensor.Shape)
@@ -284,9 +252,9 @@ func (t recordedText) fits(tensors []attribution.TensorReader, view string) erro
 			return fmt.Errorf("tensor %q has shape %v, rows of %d of the %d tokens; the rows of "+
 				"all tokens are needed, those of the prompt too: %s", tensor.Name, tensor.Shape,
 				tensor.Shape[n-2], T, want)
-		case n == 3 && view == viewHeads:
-			return fmt.Errorf("tensor %q has shape %v, rows of all heads together; --view heads "+
-				"needs [L,H,%d,%d]", tensor.Name, tensor.Shape, T, T)
+		case n == 3 && (view == render.KindHeads || view == render.KindHead):
+			return fmt.Errorf("tensor %q has shape %v, rows of all heads together; --view %s "+
+				"needs [L,H,%d,%d]", tensor.Name, tensor.Shape, view, T, T)
 		}
 	}
 	return nil

@@ -152,7 +152,7 @@ func TestShowHidden(t *testing.T) {
 	if want := "Layer by layer: how alike the hidden states"; !strings.Contains(text, want) {
 		t.Errorf("%s\nwant %q", text, want)
 	}
-	mustExecute(t, "", "show", "--save", filepath.Join(t.TempDir(), "a.svg"), alone)
+	mustExecute(t, "", "show", "-o", filepath.Join(t.TempDir(), "a.svg"), alone)
 
 	// What rests on a sink is not said better by states that are alike.
 	sunk := make([]float32, 0, 18)

@@ -28,7 +28,7 @@ func TestShow(t *testing.T) {
 	path := recorded(t, e)
 	dir := t.TempDir()
 	got := parseExplanation(t, []byte(mustExecute(t, "", "show", "--methods", "rollout,flow",
-		"--format", "json", "--save", filepath.Join(dir, "a.svg"), path)))
+		"--format", "json", "-o", "-", "-o", filepath.Join(dir, "a.svg"), path)))
 	if got.Model.Name != "another" || len(got.Steps) != 3 || got.Steps[2].Text != e.Steps[2].Text {
 		t.Errorf("model %q, steps %v", got.Model.Name, got.Steps)
 	}
@@ -53,7 +53,7 @@ func TestShow(t *testing.T) {
 	} {
 		file := filepath.Join(dir, view+".svg")
 		mustExecute(t, "", append([]string{
-			"show", "--view", view, "-o", os.DevNull, "--save", file, path,
+			"show", "--view", view, "-o", file, path,
 		}, args...)...)
 		if info, err := os.Stat(file); err != nil || info.Size() == 0 {
 			t.Errorf("--view %s: %v", view, err)
@@ -127,8 +127,10 @@ func TestShowViews(t *testing.T) {
 		{"At most 0.783 flows from “keys” (2) to “are” (generated 1)", []string{
 			"--view", "flow", "--token", "1", "--source", "2",
 		}},
-		{"", []string{"--view", "maps", "--methods", "rollout@3"}},
-		{"raw, layer 5, share of attention", []string{"--view", "maps", "--methods", "raw@5"}},
+		{"", []string{"--view", "maps", "--methods", "rollout", "--layer", "3"}},
+		{"raw, layer 5, share of attention", []string{
+			"--view", "maps", "--methods", "raw", "--layer", "5",
+		}},
 		{"“are” (generated 1) ", []string{"--view", "layers", "--methods", "rollout"}},
 		{"▸ layer  5  “the” (1) 14.", []string{"--view", "layers", "--methods", "rollout"}},
 		{"A − B    sink", []string{"--view", "compare", "--methods", "raw,rollout"}},
@@ -331,7 +333,7 @@ func TestShowRefusals(t *testing.T) {
 			[]string{"--view", "compare", "--methods", "raw"},
 		},
 		{
-			"--view is for text and html", "attention",
+			"--view does nothing here: it is for text, html, figures", "attention",
 			[]int{1, 2, 2},
 			nil,
 			[]string{"--view", "flow", "--format", "json"},

@@ -46,6 +46,9 @@ const (
 	JSON        Format = "json"
 	Inseq       Format = "inseq.json"
 	Neuronpedia Format = "neuronpedia.json"
+	// Text is a text for a terminal, which [Options.Text] writes. It has no place for [Made], so it
+	// is not among [Formats].
+	Text Format = "text"
 )
 
 // Formats returns all formats: figures first, then a page, then tables.
@@ -58,8 +61,9 @@ func (f Format) Figure() bool {
 	return slices.Contains(figure.Formats(), figure.Format(f))
 }
 
-// Picture reports whether a file of the format shows what [Show.Kind] says: a figure or a page.
-func (f Format) Picture() bool { return f.Figure() || f == HTML }
+// Picture reports whether a file of the format shows what [render.Show] says: a figure, a page or a
+// text.
+func (f Format) Picture() bool { return f.Figure() || f == HTML || f == Text }
 
 // FormatOf returns the format that the end of a file's name means; upper case counts as lower case.
 // The error, a [trace.UsageError], lists the formats.
@@ -89,77 +93,11 @@ func FormatOf(path string) (Format, error) {
 		message.KnownAre(filepath.Ext(name), ends))}
 }
 
-// Kind is what a figure or a page shows.
-type Kind string
-
-// The kinds.
-const (
-	// Matrix has a row for each generated token and a column for each prompt token; the default. A
-	// page of it is [render.Heatmap], with the text.
-	Matrix Kind = "matrix"
-	// Text is the prompt as running text in colours, for each generated token. A page of it is that
-	// of Matrix.
-	Text Kind = "text"
-	// Layers has a row for each layer, for one generated token.
-	Layers Kind = "layers"
-	// Graph is the layered graph of attention flow, for one generated token.
-	Graph Kind = "graph"
-	// Compare has two methods, or the same one of two explanations, and their difference.
-	Compare Kind = "compare"
-	// Heads has a square for every attention head, and Head one head with the names of its tokens;
-	// a page of Heads opens any head, so there is no page of Head.
-	Heads Kind = "heads"
-	Head  Kind = "head"
-	// Maps has a square for each of up to twelve layers, targets × sources, and Map one layer with
-	// the names of its tokens. A page of them is the same.
-	Maps Kind = "maps"
-	Map  Kind = "map"
-)
-
-// Kinds returns the kinds of figures and pages.
-func Kinds() []Kind {
-	return []Kind{Matrix, Text, Layers, Graph, Compare, Heads, Head, Maps, Map}
-}
-
-// Show says what a file shows. The zero value of every field is its default.
-type Show struct {
-	// Kind is what a figure or a page shows; default Matrix.
-	Kind Kind `json:"kind,omitempty"`
-	// Method is the method that figures and Inseq's format show; default the first one of the
-	// explanation, for graphs flow, and for Maps and Map the first one that has maps. For Compare a
-	// layer of that side may stand after it, as in direct@5; see [render.ParseSide]. A page of
-	// Matrix or Layers has all methods.
-	Method string `json:"method,omitempty"`
-	// AgainstMethod is, for Compare, the method of side B, also with a layer. Default: of another
-	// explanation the same as Method, else the next one of the explanation.
-	AgainstMethod string `json:"against_method,omitempty"`
-	// Token is the generated token that Layers and Graph show, that Text is limited to, that a page
-	// of Matrix, Text or Compare shows first, and from whose prediction figures of Heads and Head
-	// look; 0-based. Nil is the first one, for Text all, for a page of Layers several, and for
-	// other pages, Heads and Head that of [render.FirstWord].
-	Token *int `json:"token,omitempty"`
-	// Tokens are, for Layers, several generated tokens in place of one.
-	Tokens []int `json:"tokens,omitempty"`
-	// Layer is the layer whose values are shown, 0-based; of combined methods those up to it. Nil
-	// is, for each token, the layer that pictures show. For Head it is the layer of Head, for Map
-	// the layer shown and for Maps one that is among the twelve; nil is the one that pictures open.
-	Layer *int `json:"layer,omitempty"`
-	// Head is the head that the kind Head shows, 0-based. Nil is the one that pictures open.
-	Head *int `json:"head,omitempty"`
-	// Filter makes prompt tokens grey and leaves them out of the scale of the colours. It changes
-	// no number.
-	Filter attribution.Filter `json:"filter,omitempty"`
-	// Source is the prompt token at the source of a flow graph, 0-based. Nil is the one with the
-	// largest flow that is not the first.
-	Source *int `json:"source,omitempty"`
-	// Look is the size of a figure.
-	Look figure.Options `json:"look,omitzero"`
-}
-
 // Options says what a file shows and where it comes from.
 type Options struct {
-	Show
-	// Flow is the graph of attention flow, which the format Neuronpedia and the kind Graph need.
+	render.Show
+	// Flow is the graph of attention flow, which the format Neuronpedia and
+	// [render.KindFlow] need.
 	Flow *attribution.FlowGraph
 	// Attention is the attention of all heads over the prompt and the answer, as [render.Heads]
 	// takes it, which the kinds Heads and Head need.
@@ -180,129 +118,49 @@ type Against struct {
 	Made Made
 }
 
-// Check returns a [trace.UsageError] if a kind or a size is unknown or a number is out of range.
-func (o Show) Check() error {
-	if o.Kind != "" && !slices.Contains(Kinds(), o.Kind) {
-		var names []string
-		for _, k := range Kinds() {
-			names = append(names, string(k))
-		}
-		return trace.Usagef("figure %s is unknown; %s", message.Quote(string(o.Kind)),
-			message.KnownAre(string(o.Kind), names))
-	}
-	for _, number := range []struct {
-		what string
-		at   *int
-	}{{"token", o.Token}, {"layer", o.Layer}, {"source", o.Source}, {"head", o.Head}} {
-		if number.at != nil && *number.at < 0 {
-			return trace.Usagef("%s %d; they count from 0", number.what, *number.at)
-		}
-	}
-	if err := o.checkParts(); err != nil {
-		return err
-	}
-	if err := o.Look.Check(); err != nil {
-		return trace.Usagef("%s", strings.TrimPrefix(err.Error(), "figure: "))
-	}
-	return nil
-}
-
-// CheckFor is Check, and returns a [trace.UsageError] also for a page that there is not.
-func (o Show) CheckFor(f Format) error {
-	if err := o.Check(); err != nil || f != HTML {
+// CheckFor returns a [trace.UsageError] if there is no such picture in the format.
+func CheckFor(o render.Show, f Format) error {
+	if err := o.Check(); err != nil || f != HTML && f != Text {
 		return err
 	}
 	switch {
-	case o.Kind == Head:
-		return trace.Usagef("there is no page of one head; that of the kind %s opens any head",
-			Heads)
-	case o.Kind == Heads && o.Token != nil:
-		return trace.Usagef("token %d; a page of %s has all tokens", *o.Token, Heads)
-	}
-	return nil
-}
-
-// checkParts returns an error for a number that does not go with the kind.
-func (o Show) checkParts() error {
-	for _, t := range o.Tokens {
-		if t < 0 {
-			return trace.Usagef("token %d; they count from 0", t)
-		}
-	}
-	switch {
-	case o.Tokens != nil && (o.Kind != Layers || o.Token != nil || len(o.Tokens) == 0):
-		return trace.Usagef("several tokens are for a figure of layers, which then has no other " +
-			"token")
-	case o.Layer != nil && slices.Contains([]Kind{Layers, Graph, Heads}, o.Kind):
-		return trace.Usagef("layer %d; a figure of %s has all layers", *o.Layer, o.Kind)
-	case o.Head != nil && o.Kind != Head:
-		return trace.Usagef("head %d; a head is for a figure of the kind head", *o.Head)
-	case o.Kind == Head && (o.Head == nil) != (o.Layer == nil):
-		return trace.Usagef("a head is named by its layer and its number; give both, or none")
-	case o.AgainstMethod != "" && o.Kind != Compare:
-		return trace.Usagef("a method of side B is for a figure of the kind compare")
-	case o.Token != nil && o.maps():
-		return trace.Usagef("token %d; a figure of %s has all tokens", *o.Token, o.Kind)
-	}
-	if o.Kind != Compare {
-		return nil
-	}
-	for _, side := range []string{o.Method, o.AgainstMethod} {
-		if _, err := render.ParseSide(side); err != nil {
-			return err
-		}
+	case o.Kind == render.KindHead:
+		return trace.Usagef("there is no page and no text of one head; those of the kind %s have "+
+			"all heads", render.KindHeads)
+	case o.Kind == render.KindHeads && o.Token != nil:
+		return trace.Usagef("token %d; a page of %s has all tokens", *o.Token, o.Kind)
 	}
 	return nil
 }
 
 // NeedsFlow reports whether a file of the format needs [Options.Flow].
-func (o Show) NeedsFlow(f Format) bool {
-	return f == Neuronpedia || f.Picture() && o.Kind == Graph
+func NeedsFlow(o render.Show, f Format) bool {
+	return f == Neuronpedia || f.Picture() && o.Kind == render.KindFlow
 }
 
 // HasLayer reports whether the method that a figure shows has the values of Layer, or whether there
 // is no Layer.
-func (o Show) HasLayer(e *attribution.Explanation) bool {
-	_, err := o.atLayer(e, SVG)
+func HasLayer(o render.Show, e *attribution.Explanation) bool {
+	_, err := Options{Show: o}.atLayer(e, SVG)
 	return err == nil
 }
 
 // NeedsAttention reports whether a file of the format needs [Options.Attention].
-func (o Show) NeedsAttention(f Format) bool {
-	return f.Picture() && (o.Kind == Heads || o.Kind == Head)
+func NeedsAttention(o render.Show, f Format) bool {
+	return f.Picture() && (o.Kind == render.KindHeads || o.Kind == render.KindHead)
 }
 
 // NeedsMap reports whether a file of the format needs [Options.Map].
-func (o Show) NeedsMap(f Format) bool { return f.Picture() && o.maps() }
-
-// maps reports whether the kind is one of maps.
-func (o Show) maps() bool { return o.Kind == Maps || o.Kind == Map }
+func NeedsMap(o render.Show, f Format) bool { return f.Picture() && o.Maps() }
 
 // AsModel reports whether a file of the format shows tokens and heads as the model has them, so
 // that tokens cannot be put together or filtered.
-func (o Show) AsModel(f Format) bool {
-	return o.NeedsFlow(f) || o.NeedsAttention(f) || o.NeedsMap(f)
-}
-
-// MapMethod returns the method whose maps a figure shows: Method, or the first of names that has
-// maps. It returns a [trace.UsageError] if that one has none, or none of them has.
-func (o Show) MapMethod(names []string) (string, error) {
-	if o.Method != "" {
-		names = []string{o.Method}
-	}
-	var wrong error
-	for _, name := range names {
-		_, err := attribution.MapTap(name)
-		if err == nil {
-			return name, nil
-		}
-		wrong = cmp.Or(wrong, err)
-	}
-	return "", cmp.Or(wrong, trace.Usagef("there is no method to show maps of"))
+func AsModel(o render.Show, f Format) bool {
+	return NeedsFlow(o, f) || NeedsAttention(o, f) || NeedsMap(o, f)
 }
 
 // Compares reports whether a file of the format is a comparison.
-func (o Show) Compares(f Format) bool { return f.Picture() && o.Kind == Compare }
+func Compares(o render.Show, f Format) bool { return f.Picture() && o.Kind == render.KindCompare }
 
 // sides returns the options of a comparison with the methods of both sides, and the explanation of
 // side B at the layer that is shown.
@@ -345,21 +203,21 @@ func (o Options) sides(e *attribution.Explanation) (Options, error) {
 }
 
 // sideB returns what shows the method of side B.
-func (o Show) sideB() Show {
+func (o Options) sideB() Options {
 	o.Method = o.AgainstMethod
 	return o
 }
 
 // method returns the method that a file shows, of a comparison that of side A.
-func (o Show) method(e *attribution.Explanation) (string, error) {
+func (o Options) method(e *attribution.Explanation) (string, error) {
 	name := o.Method
 	switch {
-	case o.maps() && name == "":
+	case o.Maps() && name == "":
 		var err error
 		if name, err = o.MapMethod(e.Order); err != nil {
 			return "", err
 		}
-	case o.Kind == Compare:
+	case o.Kind == render.KindCompare:
 		side, err := render.ParseSide(o.Method)
 		if err != nil {
 			return "", err
@@ -378,26 +236,18 @@ func (o Show) method(e *attribution.Explanation) (string, error) {
 // Encode returns the bytes of a file and remarks on what it cannot show. It returns a
 // [trace.UsageError] if the options do not fit the explanation.
 func Encode(e *attribution.Explanation, f Format, o Options) ([]byte, []string, error) {
-	if err := o.CheckFor(f); err != nil {
-		return nil, nil, err
-	}
-	if err := check(e); err != nil {
-		return nil, nil, err
-	}
-	e, err := o.atLayer(e, f)
+	e, o, err := o.prepared(e, f)
 	if err != nil {
 		return nil, nil, err
-	}
-	if o.Compares(f) {
-		if o, err = o.sides(e); err != nil {
-			return nil, nil, err
-		}
 	}
 	made, err := o.Made.of(e, f, o)
 	if err != nil {
 		return nil, nil, err
 	}
 	e = withoutPath(e)
+	if o.Against != nil {
+		o.Against = &Against{withoutPath(o.Against.Explanation), o.Against.Made}
+	}
 	remarks := o.remarks(f)
 	var b bytes.Buffer
 	switch {
@@ -429,10 +279,28 @@ func Encode(e *attribution.Explanation, f Format, o Options) ([]byte, []string, 
 	return b.Bytes(), remarks, nil
 }
 
+// prepared returns an explanation at the layer that the options name, and the options with both
+// sides of a comparison.
+func (o Options) prepared(
+	e *attribution.Explanation, f Format,
+) (*attribution.Explanation, Options, error) {
+	if err := CheckFor(o.Show, f); err != nil {
+		return nil, o, err
+	}
+	if err := check(e); err != nil {
+		return nil, o, err
+	}
+	e, err := o.atLayer(e, f)
+	if err == nil && Compares(o.Show, f) {
+		o, err = o.sides(e)
+	}
+	return e, o, err
+}
+
 // remarks returns what the origin that a file has cannot say. JSON has no bytes that are not UTF-8.
 func (o Options) remarks(f Format) []string {
 	texts := o.Made.Prompt + o.Made.Options.Continuation
-	if o.Compares(f) && o.Against != nil {
+	if Compares(o.Show, f) && o.Against != nil {
 		texts += o.Against.Made.Prompt
 	}
 	if f == CSV || utf8.ValidString(texts) {
@@ -445,8 +313,8 @@ func (o Options) remarks(f Format) []string {
 // atLayer returns an explanation that shows the layer that the options name. A method that lacks it
 // keeps its own, as in pictures. It is an error if the method that a figure shows lacks it, or all
 // methods of another file do.
-func (o Show) atLayer(e *attribution.Explanation, f Format) (*attribution.Explanation, error) {
-	if o.Layer == nil || o.NeedsAttention(f) || o.NeedsMap(f) {
+func (o Options) atLayer(e *attribution.Explanation, f Format) (*attribution.Explanation, error) {
+	if o.Layer == nil || NeedsAttention(o.Show, f) || NeedsMap(o.Show, f) {
 		return e, nil
 	}
 	method, err := o.method(e)
@@ -454,7 +322,7 @@ func (o Show) atLayer(e *attribution.Explanation, f Format) (*attribution.Explan
 		return nil, err
 	}
 	methods := []string{method}
-	if !f.Figure() && !o.Compares(f) {
+	if !f.Figure() && !Compares(o.Show, f) {
 		methods = e.Order
 	}
 	if !slices.ContainsFunc(methods, func(name string) bool {
@@ -529,8 +397,7 @@ func check(e *attribution.Explanation) error {
 func (o Options) draw(
 	e *attribution.Explanation, f figure.Format, made string,
 ) (*figure.Figure, error) {
-	look := o.Look
-	look.Format = f
+	look := figure.Options{Format: f, Look: o.Look}
 	method, err := o.method(e)
 	if err != nil {
 		return nil, err
@@ -539,7 +406,7 @@ func (o Options) draw(
 	switch {
 	case o.Token != nil:
 		token = *o.Token
-	case o.Kind == Text || o.Kind == Heads || o.Kind == Head:
+	case o.Kind == render.KindText || o.Kind == render.KindHeads || o.Kind == render.KindHead:
 		token = figure.AllTokens
 	}
 	if err := o.hasTokens(e, token); err != nil {
@@ -547,21 +414,21 @@ func (o Options) draw(
 	}
 	var d figure.Drawing
 	switch o.Kind {
-	case Compare:
+	case render.KindCompare:
 		d, err = o.drawComparison(e)
-	case Heads, Head:
+	case render.KindHeads, render.KindHead:
 		d, err = o.drawHeads(e, token)
-	case Maps, Map:
+	case render.KindMaps, render.KindMap:
 		d, err = o.drawMaps(e, method)
-	case Text:
+	case render.KindText:
 		d, err = figure.Strip(e, method, token, o.Filter)
-	case Layers:
+	case render.KindLayers:
 		if len(o.Tokens) > 0 {
 			d, err = figure.LayerMaps(e, method, o.Tokens, o.Filter)
 			break
 		}
 		d, err = figure.LayerMap(e, method, token, o.Filter)
-	case Graph:
+	case render.KindFlow:
 		if o.Flow == nil {
 			return nil, errNoFlow
 		}
@@ -577,7 +444,7 @@ func (o Options) draw(
 
 // hasTokens returns an error if the explanation lacks a generated token that is shown: this one or
 // one that the options name.
-func (o Show) hasTokens(e *attribution.Explanation, token int) error {
+func (o Options) hasTokens(e *attribution.Explanation, token int) error {
 	for _, t := range append(slices.Clone(o.Tokens), token) {
 		if t >= len(e.Steps) {
 			return trace.Usagef("token %d; the explanation has %s, from 0", t, e.Made())
@@ -598,7 +465,7 @@ func (o Options) comparison(e *attribution.Explanation) (h render.Heatmap, err e
 	}
 	a.Explanation, b.Explanation = e, e
 	if o.Against != nil {
-		b.Explanation = withoutPath(o.Against.Explanation)
+		b.Explanation = o.Against.Explanation
 	}
 	if h, err = render.Compare(a, b); err != nil {
 		return h, err
@@ -620,7 +487,7 @@ func (o Options) drawComparison(e *attribution.Explanation) (figure.Drawing, err
 func (o Options) mapsOf(e *attribution.Explanation, method string) (m render.Maps, err error) {
 	if o.Map == nil {
 		return m, trace.Usagef("%s need what every token has from every token, which this "+
-			"explanation does not have; compute it with attribution.MapOf", Maps)
+			"explanation does not have; compute it with attribution.MapOf", render.KindMaps)
 	}
 	return render.Maps{Explanation: e, Method: method, Map: o.Map, Layer: o.Layer}, nil
 }
@@ -631,7 +498,7 @@ func (o Options) drawMaps(e *attribution.Explanation, method string) (figure.Dra
 	if err != nil {
 		return figure.Drawing{}, err
 	}
-	if o.Kind == Map {
+	if o.Kind == render.KindMap {
 		return figure.Map(maps)
 	}
 	return figure.Maps(maps)
@@ -641,7 +508,7 @@ func (o Options) drawMaps(e *attribution.Explanation, method string) (figure.Dra
 func (o Options) headsOf(e *attribution.Explanation) (h render.Heads, err error) {
 	if o.Attention == nil {
 		return h, trace.Usagef("%s need their attention, which this explanation does not have; "+
-			"record it with the tap attention", Heads)
+			"record it with the tap attention", render.KindHeads)
 	}
 	return render.Heads{Explanation: e, Attention: *o.Attention}, nil
 }
@@ -652,7 +519,7 @@ func (o Options) drawHeads(e *attribution.Explanation, token int) (figure.Drawin
 	if err != nil {
 		return figure.Drawing{}, err
 	}
-	if o.Kind == Heads {
+	if o.Kind == render.KindHeads {
 		return figure.Heads(h, token)
 	}
 	var head *[2]int

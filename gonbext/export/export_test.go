@@ -399,7 +399,7 @@ func TestParseMade(t *testing.T) {
 		`{"form":1,"format":"exe"}`: `its key "format" is "exe"`,
 		`{"form":1,"format":"svg","options":{"max_tokens":99999}}`: `its key "options": attribution`,
 		`{"form":1,"format":"svg","options":{"max_tokens":"a"}}`:   `cannot be read: "options.max_tokens" is a string, want a number`,
-		`{"form":1,"format":"svg","show":{"kind":"pie"}}`:          "figure pie is unknown",
+		`{"form":1,"format":"svg","show":{"kind":"pie"}}`:          "picture pie is unknown",
 	} {
 		if _, err := export.ParseMade([]byte(text)); err == nil ||
 			!strings.Contains(strings.ReplaceAll(err.Error(), `"pie"`, "pie"), want) {

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
@@ -38,8 +39,8 @@ type Made struct {
 	// Settings are, by method, the settings that computed the numbers.
 	Settings map[string]map[string]string `json:"settings"`
 	// Format and Show are what the file is and what it shows.
-	Format Format `json:"format"`
-	Show   Show   `json:"show"`
+	Format Format      `json:"format"`
+	Show   render.Show `json:"show"`
 	// Recorded says that the numbers come from what another program recorded, which the file does
 	// not have.
 	Recorded bool `json:"recorded,omitempty"`
@@ -115,23 +116,23 @@ func (m Made) complete(e *attribution.Explanation, f Format, o Options) Made {
 		m.Settings[method] = e.Methods[method].Options
 		m.Numbers[method] = digest(e.Methods[method].Data)
 	}
-	if o.NeedsFlow(f) && o.Flow != nil {
+	if NeedsFlow(o.Show, f) && o.Flow != nil {
 		m.Numbers["flow graph"] = digest(o.Flow.Widths)
 		source := o.Flow.Cut.Source
 		m.FlowSource = &source
 	}
-	if o.NeedsAttention(f) && o.Attention != nil {
+	if NeedsAttention(o.Show, f) && o.Attention != nil {
 		all := make([]float64, len(o.Attention.Data))
 		for i, x := range o.Attention.Data {
 			all[i] = float64(x)
 		}
 		m.Numbers["attention"] = digest(all)
 	}
-	if o.NeedsMap(f) && o.Map != nil {
+	if NeedsMap(o.Show, f) && o.Map != nil {
 		m.Numbers["map"] = digest(o.Map.Data)
 	}
-	m.Shown = shown(e, o.Show)
-	if o.Compares(f) && o.Against != nil {
+	m.Shown = shown(e, o)
+	if Compares(o.Show, f) && o.Against != nil {
 		other := o.Against.Made.complete(o.Against.Explanation, f, Options{})
 		other.Shown = nil
 		m.Against = &other
@@ -172,7 +173,7 @@ func digest(numbers []float64) string {
 
 // shown returns the values of the method that a file shows, at the level of each token, [n,m], with
 // nine digits.
-func shown(e *attribution.Explanation, o Show) []*float64 {
+func shown(e *attribution.Explanation, o Options) []*float64 {
 	method, err := o.method(e)
 	if err != nil {
 		return nil

@@ -42,8 +42,8 @@ func Read(file []byte) (*Made, error) {
 }
 
 var errNoOrigin = errors.New("it is not a file that Headwater saved, or its origin was removed: " +
-	"files of --save and pages of explain and show -o FILE.html have one; text and JSON of -o " +
-	"and pages of other commands have none")
+	"files of explain -o and show -o have one, but for .txt and .csv; JSON on standard output " +
+	"and files of other commands have none")
 
 var errNoJSON = errors.New("it is no valid JSON: it is not a file that Headwater saved, or it " +
 	"was cut short")

@@ -13,8 +13,8 @@ var packages = []string{
 	"checkpoint", "corpus", "engine", "evaluate", "export", "family", "figure", "figures",
 	"flowmaps", "focus", "gguf", "gguftest", "golden", "gonbext", "growth", "hub", "kernel",
 	"known", "local", "maxflow", "models", "mutation", "ollama", "peers", "planted",
-	"registry", "render", "report", "reproduction", "scorer", "server", "sources", "spec", "tasks", "tiny",
-	"tokenizer", "trace", "train", "transformer", "xla", "xlaplugin",
+	"registry", "render", "report", "reproduction", "scorer", "server", "sources", "spec",
+	"tasks", "tiny", "tokenizer", "trace", "train", "transformer", "xla", "xlaplugin",
 }
 
 // quotation is a name or a text of a user, which stays as it is.

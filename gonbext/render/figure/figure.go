@@ -5,9 +5,9 @@
 //	os.WriteFile("figure.pdf", f.Bytes, 0o666)
 //
 // What can be drawn is a [Drawing]: [Chart], [Matrix], [LayerMap], [LayerMaps], [Strip], [Graph],
-// [Compare], [Heads], [Head], [Maps] and [Map]. A figure has the width of its [Size] and the height
-// that it needs. Equal inputs give equal bytes: there is no clock, no random name and no path of
-// the machine in a file.
+// [Compare], [Heads], [Head], [Maps] and [Map]. A figure has the width of its [render.Size] and the
+// height that it needs. Equal inputs give equal bytes: there is no clock, no random name and no
+// path of the machine in a file.
 //
 // Text stays text in SVG and TeX. In PDF and PNG it is drawn as outlines. Characters that a format
 // cannot draw are drawn as code points, and a warning names them.
@@ -18,75 +18,26 @@ package figure
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
-	"github.com/headwater-ml/headwater/internal/message"
 )
-
-// Size is where a figure goes, which says how wide it is.
-type Size string
-
-// The sizes.
-const (
-	// Column is one column of a paper of two, 3.25 inches; Double is both, 6.75 inches.
-	Column Size = "column"
-	Double Size = "double"
-	// Slide is a slide, 13.33 inches.
-	Slide Size = "slide"
-)
-
-// Sizes returns the sizes.
-func Sizes() []Size { return []Size{Column, Double, Slide} }
 
 // widths are the width of each size and the size of its text, in points.
-var widths = map[Size][2]float64{
-	Column: {234, 7},
-	Double: {486, 8},
-	Slide:  {960, 18},
+var widths = map[render.Size][2]float64{
+	render.Column: {234, 7},
+	render.Double: {486, 8},
+	render.Slide:  {960, 18},
 }
-
-// The smallest and the largest font size, in points.
-const (
-	MinFont = 4
-	MaxFont = 48
-)
 
 // Options says how a figure looks. The zero value of every field but Format is its default.
 type Options struct {
 	// Format is the format of the file.
 	Format Format `json:"-"`
-	// Size is where the figure goes; default Double.
-	Size Size `json:"size,omitempty"`
-	// Font is the size of text in points, from 4 to 48; default 7 for Column, 8 for Double and 18
-	// for Slide.
-	Font float64 `json:"font,omitempty"`
-	// Palette is the name of the colours, one of [render.PaletteNames]; default blue-rust.
-	Palette string `json:"palette,omitempty"`
+	render.Look
 	// Screen draws a PNG with half the resolution of print, which is enough for a notebook and
 	// makes it smaller.
 	Screen bool `json:"-"`
-}
-
-// Check returns an error if an option is unknown or out of range.
-func (o Options) Check() error {
-	if o.Size != "" && !slices.Contains(Sizes(), o.Size) {
-		var names []string
-		for _, s := range Sizes() {
-			names = append(names, string(s))
-		}
-		return fmt.Errorf("figure: unknown size %s; %s", message.Quote(string(o.Size)),
-			message.KnownAre(string(o.Size), names))
-	}
-	if o.Font != 0 && !(o.Font >= MinFont && o.Font <= MaxFont) {
-		return fmt.Errorf("figure: font size %v; want %d to %d points", o.Font, MinFont, MaxFont)
-	}
-	if o.Palette != "" && !slices.Contains(render.PaletteNames(), o.Palette) {
-		return fmt.Errorf("figure: unknown palette %s; %s", message.Quote(o.Palette),
-			message.KnownAre(o.Palette, render.PaletteNames()))
-	}
-	return nil
 }
 
 // Drawing is what can be drawn: [Chart], [Matrix], [Compare], [Heads] and others make one.
@@ -116,7 +67,7 @@ func Draw(o Options, about string, drawings ...Drawing) (*Figure, error) {
 		return nil, err
 	}
 	if o.Size == "" {
-		o.Size = Double
+		o.Size = render.Double
 	}
 	if o.Font == 0 {
 		o.Font = widths[o.Size][1]

@@ -172,11 +172,11 @@ func TestSameBytes(t *testing.T) {
 	years := regexp.MustCompile(`D:20\d\d|20[23]\d-\d\d`)
 	for name, d := range drawings(t, prompt...) {
 		for _, f := range figure.Formats() {
-			for _, size := range figure.Sizes() {
-				if f != figure.SVG && size != figure.Column {
+			for _, size := range render.Sizes() {
+				if f != figure.SVG && size != render.Column {
 					continue // the layout of a size is that of SVG
 				}
-				o := figure.Options{Format: f, Size: size}
+				o := figure.Options{Format: f, Look: render.Look{Size: size}}
 				first, err := figure.Draw(o, about, d)
 				if err != nil {
 					t.Fatalf("%s %s: %v", name, f, err)
@@ -200,8 +200,8 @@ func TestSameBytes(t *testing.T) {
 
 // A PNG with its added chunks is one that others read, and has 300 dots in an inch.
 func TestPNG(t *testing.T) {
-	f, err := figure.Draw(figure.Options{Format: figure.PNG, Size: figure.Column}, about,
-		drawings(t, prompt...)["matrix"])
+	o := figure.Options{Format: figure.PNG, Look: render.Look{Size: render.Column}}
+	f, err := figure.Draw(o, about, drawings(t, prompt...)["matrix"])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -532,7 +532,8 @@ func TestPalettes(t *testing.T) {
 	for _, format := range []figure.Format{figure.SVG, figure.PDF, figure.PNG, figure.TeX} {
 		seen := map[string]string{}
 		for _, palette := range append(render.PaletteNames(), "") {
-			f, err := figure.Draw(figure.Options{Format: format, Palette: palette}, about, d)
+			o := figure.Options{Format: format, Look: render.Look{Palette: palette}}
+			f, err := figure.Draw(o, about, d)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -600,19 +601,19 @@ func TestRefusals(t *testing.T) {
 			return err
 		}},
 		{`unknown size "poster"; known are column, double, slide`, func() error {
-			_, err := figure.Draw(figure.Options{Format: figure.SVG, Size: "poster"}, about, d)
+			_, err := figure.Draw(figure.Options{Look: render.Look{Size: "poster"}}, about, d)
 			return err
 		}},
 		{`unknown size "colum"; did you mean column?`, func() error {
-			_, err := figure.Draw(figure.Options{Format: figure.SVG, Size: "colum"}, about, d)
+			_, err := figure.Draw(figure.Options{Look: render.Look{Size: "colum"}}, about, d)
 			return err
 		}},
 		{`unknown palette "green"; did you mean green-purple?`, func() error {
-			_, err := figure.Draw(figure.Options{Format: figure.SVG, Palette: "green"}, about, d)
+			_, err := figure.Draw(figure.Options{Look: render.Look{Palette: "green"}}, about, d)
 			return err
 		}},
 		{"font size 3; want 4 to 48 points", func() error {
-			_, err := figure.Draw(figure.Options{Format: figure.SVG, Font: 3}, about, d)
+			_, err := figure.Draw(figure.Options{Look: render.Look{Font: 3}}, about, d)
 			return err
 		}},
 		{`unknown format "gif"`, func() error {

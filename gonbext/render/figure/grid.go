@@ -3,6 +3,7 @@ package figure
 import (
 	"fmt"
 
+	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
 )
 
@@ -30,7 +31,7 @@ func (p *page) grid(columns int, charts []chart.Chart, y float64) float64 {
 	wide := p.width / float64(columns)
 	size := p.size
 	if columns > 1 {
-		size = max(gridScale*p.size, MinFont)
+		size = max(gridScale*p.size, render.MinFont)
 	}
 	for first := 0; first < len(charts); first += columns {
 		if first > 0 {

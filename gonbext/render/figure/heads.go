@@ -137,7 +137,7 @@ func (p *page) headGrid(g headGrid, y float64) float64 {
 		"rows look at columns, from the first token on · %s", g.layers, g.heads,
 		headNote(g.h.Explanation)), y)
 	high := 540.0 // a column of a page
-	if p.width > widths[Column][0] {
+	if p.width > widths[render.Column][0] {
 		high = min(0.85*p.width, 430)
 	}
 	const gap = 2

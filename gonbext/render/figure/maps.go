@@ -122,7 +122,7 @@ const (
 // squaresAcross is how many squares stand side by side at most, by the size of the figure: a slide
 // is wide and not high.
 var squaresAcross = map[float64]int{
-	widths[Column][0]: 3, widths[Double][0]: 4, widths[Slide][0]: 6,
+	widths[render.Column][0]: 3, widths[render.Double][0]: 4, widths[render.Slide][0]: 6,
 }
 
 // squares draws a square for each of up to twelve layers.

@@ -130,10 +130,10 @@ func TestMaps(t *testing.T) {
 	e := explanation("the", " keys", " to")
 	e.Prompt.Special[0] = false
 	d, err := figure.Maps(maps(e, 14))
-	for size, want := range map[figure.Size]int{
-		figure.Column: 4 + 3, figure.Double: 3 + 4, figure.Slide: 2 + 6,
+	for size, want := range map[render.Size]int{
+		render.Column: 4 + 3, render.Double: 3 + 4, render.Slide: 2 + 6,
 	} {
-		got := textsOf(t, figure.Options{Size: size}, d, err)
+		got := textsOf(t, figure.Options{Look: render.Look{Size: size}}, d, err)
 		text := strings.Join(got, "\n")
 		if !strings.Contains(text, "12 of 14 layers: rows are targets, columns sources") ||
 			strings.Count(text, "\nlayer ") != 12 {
@@ -185,11 +185,12 @@ func TestHeadsTurn(t *testing.T) {
 	e := explanation("the", " keys", " to")
 	d, err := figure.Heads(heads(e, 30, 9), -1)
 	turned := regexp.MustCompile(`rotate\(90\)">\n<text[^>]*>(layer|head)<`)
-	for size, want := range map[figure.Size]string{figure.Column: "layer", figure.Double: "head"} {
+	for size, want := range map[render.Size]string{render.Column: "layer", render.Double: "head"} {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := figure.Draw(figure.Options{Format: figure.SVG, Size: size}, about, d)
+		o := figure.Options{Format: figure.SVG, Look: render.Look{Size: size}}
+		f, err := figure.Draw(o, about, d)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,8 +205,8 @@ func TestLayerMaps(t *testing.T) {
 	e := explanation("the", " keys")
 	e.OtherMass["rollout"] = nil // no sinks
 	d, err := figure.LayerMaps(e, "rollout", []int{1, 0}, nil)
-	for size, names := range map[figure.Size]int{figure.Column: 2, figure.Slide: 2} {
-		got := textsOf(t, figure.Options{Size: size}, d, err)
+	for size, names := range map[render.Size]int{render.Column: 2, render.Slide: 2} {
+		got := textsOf(t, figure.Options{Look: render.Look{Size: size}}, d, err)
 		text := strings.Join(got, " ")
 		if !strings.Contains(text, "→ red 25 %") || !strings.Contains(text, "→ is 90 %") {
 			t.Errorf("%s: a panel is missing in %q", size, got)
@@ -330,10 +331,10 @@ func TestComparedPromptsAreCutAlike(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, size := range []figure.Size{figure.Column, figure.Double} {
+	for _, size := range []render.Size{render.Column, render.Double} {
 		d, err := figure.Compare(h)
 		var cut []string
-		for _, text := range textsOf(t, figure.Options{Size: size}, d, err) {
+		for _, text := range textsOf(t, figure.Options{Look: render.Look{Size: size}}, d, err) {
 			if strings.HasPrefix(text, "…") {
 				cut = append(cut, text)
 			}

@@ -25,7 +25,9 @@ type drawn struct {
 func (s *scan) name(i int) string { return render.Visible(s.manifest.Methods[i].Name, 40) }
 
 // look is a narrow figure, which keeps its text readable at the width of a phone.
-var look = figure.Options{Format: figure.SVG, Size: figure.Column, Font: 6.5}
+var look = figure.Options{
+	Format: figure.SVG, Look: render.Look{Size: render.Column, Font: 6.5},
+}
 
 // charts returns the charts that have data, drawn.
 func (s *scan) charts() ([]drawn, error) {

@@ -156,10 +156,10 @@ func TestFiles(t *testing.T) {
 				continue
 			}
 			// Each kind of figure shows all prompt tokens.
-			kinds := export.Kinds()
+			kinds := render.Kinds()
 			o.Kind, o.Method = kinds[(round+round/raster)%len(kinds)], e.Order[0]
-			if f == export.HTML && o.Kind == export.Head {
-				o.Kind = export.Heads // whose page opens any head
+			if f == export.HTML && o.Kind == render.KindHead {
+				o.Kind = render.KindHeads // whose page opens any head
 			}
 			file, _, err := export.Encode(e, f, o)
 			if err != nil {

@@ -1,0 +1,208 @@
+package render
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
+)
+
+// Kind is the name of a picture.
+type Kind string
+
+// The pictures.
+const (
+	// KindHeatmap has a row for each generated token and a column for each prompt token; the
+	// default. A page and a text of it have the coloured text as well; see [Heatmap].
+	KindHeatmap Kind = "heatmap"
+	// KindText is the prompt as running text in colours, for each generated token. A page and a
+	// text of it are those of KindHeatmap.
+	KindText Kind = "text"
+	// KindLayers has a row for each layer, for some generated tokens; see [Layers].
+	KindLayers Kind = "layers"
+	// KindFlow is the layered graph of attention flow, for one generated token; see [Flow].
+	KindFlow Kind = "flow"
+	// KindCompare has two methods, or the same one of two explanations, and their difference; see
+	// [Compare].
+	KindCompare Kind = "compare"
+	// KindHeads has a square for every attention head, and KindHead one head with the names of its
+	// tokens; a page of KindHeads opens any head, so only a figure shows KindHead. See [Heads].
+	KindHeads Kind = "heads"
+	KindHead  Kind = "head"
+	// KindMaps has a square for each of up to twelve layers, targets × sources, and KindMap one
+	// layer with the names of its tokens. A page and a text of them are the same. See [Maps].
+	KindMaps Kind = "maps"
+	KindMap  Kind = "map"
+)
+
+// Kinds returns the names of all pictures.
+func Kinds() []Kind {
+	return []Kind{
+		KindHeatmap, KindText, KindLayers, KindFlow, KindCompare, KindHeads, KindHead, KindMaps,
+		KindMap,
+	}
+}
+
+// Size is where a figure goes, which says how wide it is.
+type Size string
+
+// The sizes.
+const (
+	// Column is one column of a paper of two, 3.25 inches; Double is both, 6.75 inches.
+	Column Size = "column"
+	Double Size = "double"
+	// Slide is a slide, 13.33 inches.
+	Slide Size = "slide"
+)
+
+// Sizes returns the sizes.
+func Sizes() []Size { return []Size{Column, Double, Slide} }
+
+// The smallest and the largest font size of a figure, in points.
+const (
+	MinFont = 4
+	MaxFont = 48
+)
+
+// Look is the size and the colours of a figure. The zero value of every field is its default.
+type Look struct {
+	// Size is where the figure goes; default Double.
+	Size Size `json:"size,omitempty"`
+	// Font is the size of text in points, from 4 to 48; default 7 for Column, 8 for Double and 18
+	// for Slide.
+	Font float64 `json:"font,omitempty"`
+	// Palette is the name of the colours, one of [PaletteNames]; default blue-rust. Pages have it
+	// too.
+	Palette string `json:"palette,omitempty"`
+}
+
+// Check returns a [trace.UsageError] if a size or a palette is unknown or a font is out of range.
+func (l Look) Check() error {
+	if l.Size != "" && !slices.Contains(Sizes(), l.Size) {
+		return trace.Usagef("unknown size %s; %s", message.Quote(string(l.Size)),
+			message.KnownAre(string(l.Size), namesOf(Sizes())))
+	}
+	if l.Font != 0 && !(l.Font >= MinFont && l.Font <= MaxFont) {
+		return trace.Usagef("font size %v; want %d to %d points", l.Font, MinFont, MaxFont)
+	}
+	return CheckPalette(l.Palette)
+}
+
+// Show describes a picture: what a cell asks for, the command parses and a file records. The zero
+// value of every field is its default.
+type Show struct {
+	// Kind is what a picture shows; default KindHeatmap.
+	Kind Kind `json:"kind,omitempty"`
+	// Method is the method that figures and Inseq's format show; default the first one of the
+	// explanation, and for KindMaps and KindMap the first one that has maps. For KindCompare a
+	// layer of that side may stand after it, as in direct@5; see [ParseSide]. A page of KindHeatmap
+	// or KindLayers has all methods.
+	Method string `json:"method,omitempty"`
+	// AgainstMethod is, for KindCompare, the method of side B, also with a layer. Default: of
+	// another explanation the same as Method, else the next one of the explanation.
+	AgainstMethod string `json:"against_method,omitempty"`
+	// Token is the generated token that KindLayers and KindFlow show, that KindText is limited to,
+	// that a page of KindHeatmap, KindText or KindCompare shows first, and from whose prediction
+	// figures of KindHeads and KindHead look; 0-based. Nil is the first one, for KindText all, for
+	// a page of KindLayers several, and for other pages, KindHeads and KindHead that of
+	// [FirstWord].
+	Token *int `json:"token,omitempty"`
+	// Tokens are, for KindLayers, several generated tokens in place of one.
+	Tokens []int `json:"tokens,omitempty"`
+	// Layer is the layer whose values are shown, 0-based; of combined methods those up to it. Nil
+	// is, for each token, the layer that pictures show. For KindHead it is the layer of Head, for
+	// KindMap the layer shown and for KindMaps one that is among the twelve; nil is the one that
+	// pictures open.
+	Layer *int `json:"layer,omitempty"`
+	// Head is the head that KindHead shows, 0-based. Nil is the one that pictures open.
+	Head *int `json:"head,omitempty"`
+	// Filter makes prompt tokens grey and leaves them out of the scale of the colours. It changes
+	// no number.
+	Filter attribution.Filter `json:"filter,omitempty"`
+	// Source is the prompt token at the source of a flow graph, 0-based. Nil is the one with the
+	// largest flow that is not the first.
+	Source *int `json:"source,omitempty"`
+	// Look is the size and the colours of a figure.
+	Look Look `json:"look,omitzero"`
+}
+
+// Check returns a [trace.UsageError] if a kind or a size is unknown, a number is out of range, or
+// one does not go with the kind.
+func (s Show) Check() error {
+	if s.Kind != "" && !slices.Contains(Kinds(), s.Kind) {
+		return trace.Usagef("picture %s is unknown; %s", message.Quote(string(s.Kind)),
+			message.KnownAre(string(s.Kind), namesOf(Kinds())))
+	}
+	for _, number := range []struct {
+		what string
+		at   *int
+	}{{"token", s.Token}, {"layer", s.Layer}, {"source", s.Source}, {"head", s.Head}} {
+		if number.at != nil && *number.at < 0 {
+			return trace.Usagef("%s %d; they count from 0", number.what, *number.at)
+		}
+	}
+	return cmp.Or(s.checkParts(), s.Look.Check())
+}
+
+// checkParts returns an error for a number that does not go with the kind.
+func (s Show) checkParts() error {
+	for _, t := range s.Tokens {
+		if t < 0 {
+			return trace.Usagef("token %d; they count from 0", t)
+		}
+	}
+	switch {
+	case s.Tokens != nil && (s.Kind != KindLayers || s.Token != nil || len(s.Tokens) == 0):
+		return trace.Usagef("several tokens are for a picture of layers, which then has no other " +
+			"token")
+	case s.Layer != nil && slices.Contains([]Kind{KindLayers, KindFlow, KindHeads}, s.Kind):
+		return trace.Usagef("layer %d; a picture of %s has all layers", *s.Layer, s.Kind)
+	case s.Head != nil && s.Kind != KindHead:
+		return trace.Usagef("head %d; a head is for a picture of the kind head", *s.Head)
+	case s.Kind == KindHead && (s.Head == nil) != (s.Layer == nil):
+		return trace.Usagef("a head is named by its layer and its number; give both, or none")
+	case s.AgainstMethod != "" && s.Kind != KindCompare:
+		return trace.Usagef("a method of side B is for a picture of the kind compare")
+	case s.Token != nil && s.Maps():
+		return trace.Usagef("token %d; a picture of %s has all tokens", *s.Token, s.Kind)
+	case s.Kind != KindCompare:
+		return nil
+	}
+	for _, side := range []string{s.Method, s.AgainstMethod} {
+		if _, err := ParseSide(side); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Maps reports whether the picture is one of maps.
+func (s Show) Maps() bool { return s.Kind == KindMaps || s.Kind == KindMap }
+
+// MapMethod returns the method whose maps a picture shows: Method, or the first of names that has
+// maps. It returns a [trace.UsageError] if that one has none, or none of them has.
+func (s Show) MapMethod(names []string) (string, error) {
+	if s.Method != "" {
+		names = []string{s.Method}
+	}
+	var wrong error
+	for _, name := range names {
+		_, err := attribution.MapTap(name)
+		if err == nil {
+			return name, nil
+		}
+		wrong = cmp.Or(wrong, err)
+	}
+	return "", cmp.Or(wrong, trace.Usagef("there is no method to show maps of"))
+}
+
+// namesOf returns names as strings.
+func namesOf[T ~string](all []T) []string {
+	names := make([]string, len(all))
+	for i, name := range all {
+		names[i] = string(name)
+	}
+	return names
+}
