@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
+
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/internal/message"
 )
@@ -251,5 +253,25 @@ func TestSayPython(t *testing.T) {
 	const want = "headwater: found m.bin: convert it: import a; a.b(); and go on\n"
 	if out.String() != want {
 		t.Errorf("say wrote %q, want %q", out.String(), want)
+	}
+}
+
+// The help of explain lists every flag once, those that people need first, in lines of 100 columns.
+func TestExplainHelp(t *testing.T) {
+	help := mustExecute(t, "", "explain", "--help")
+	_, listed, _ := strings.Cut(help, "\nFlags:\n")
+	if !strings.HasPrefix(listed, "  -m, --model") {
+		t.Errorf("the first flag is not the model:\n%s", listed)
+	}
+	(&program{}).explainCommand().Flags().VisitAll(func(f *pflag.Flag) {
+		line := regexp.MustCompile(`(?m)^  (-.,|   ) --` + f.Name + `( |$)`)
+		if n := len(line.FindAllString(listed, -1)); n != 1 {
+			t.Errorf("--%s is there %d times", f.Name, n)
+		}
+	})
+	for line := range strings.Lines(listed) {
+		if len([]rune(line)) > 101 {
+			t.Errorf("a line has more than 100 columns: %s", line)
+		}
 	}
 }

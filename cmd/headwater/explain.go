@@ -94,6 +94,7 @@ func (p *program) explainCommand() *cobra.Command {
 		"they are compared by text")
 	cmd.Flags().BoolVar(&f.filter, "filter", false, "grey out punctuation and words such as "+
 		"\"and\" in pictures; no number changes")
+	p.groupFlags(cmd)
 	return cmd
 }
 
