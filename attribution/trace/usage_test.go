@@ -31,8 +31,8 @@ func TestUsageError(t *testing.T) {
 	}
 }
 
-// TestInWords: whoever reads an error about options calls them by its own names, also in an error
-// around it; without names the words of the library stay.
+// TestInWords: an error about options has the names of the program that shows it, also inside of
+// another error; without names the words of the library stay.
 func TestInWords(t *testing.T) {
 	flag := func(option string) string {
 		return map[string]string{"max tokens": "--max-tokens", "layers": "--layers"}[option]
@@ -42,7 +42,9 @@ func TestInWords(t *testing.T) {
 		own, flags string
 	}{
 		{
-			trace.UsageError{Option: "max tokens", Reason: trace.Called("max tokens") + " -1; why?"},
+			trace.UsageError{
+				Option: "max tokens", Reason: trace.Called("max tokens") + " -1; why?",
+			},
 			"attribution: max tokens -1; why?", "--max-tokens -1; why?",
 		},
 		{
