@@ -48,7 +48,7 @@ type State interface {
 // Info describes an aggregation.
 type Info struct {
 	// Summary says in one sentence what a value means. Formula and Paper say how it is computed and
-	// where that was published; Cost says what one more token costs.
+	// where that was published; Cost is what one more token costs.
 	Summary, Formula, Paper, Cost string
 	// AllRows says that the rows of every prompt position are needed, not only those that are
 	// explained.

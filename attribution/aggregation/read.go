@@ -20,7 +20,7 @@ type Reader struct {
 }
 
 // Read returns the rows of a step, one entry for each ask, of the reader's layers and not
-// normalised. processed is the number of tokens in the steps before. The error says what is wrong
+// normalised. processed is the number of tokens in the steps before. The error names what is wrong
 // with the step.
 func (r Reader) Read(step trace.Step, processed int) ([]Rows, error) {
 	if len(step.Rows) != len(r.Asks) || step.First != processed || step.Count < 1 {

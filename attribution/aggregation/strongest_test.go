@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// longRows are rows of T tokens with a residual of ½. sharp says how unlike the weights are.
+// longRows are rows of T tokens with a residual of ½. sharp is how unlike the weights are.
 func longRows(L, T int, sharp float64) Rows {
 	random := rand.New(rand.NewPCG(uint64(T), uint64(10*sharp)))
 	rows := Rows{L: L, N: T, Data: make([]float64, L*T*T)}

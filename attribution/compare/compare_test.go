@@ -27,8 +27,8 @@ func explanation(tokens, generated []string, rows ...[]float64) *attribution.Exp
 	}
 	r := &attribution.Result{
 		Unit: "share of attention", Layers: []int{0},
-		Shape:   [3]int{len(generated), len(tokens), 1},
-		Options: map[string]string{"aggregation": "rollout"},
+		Shape: [3]int{len(generated), len(tokens), 1},
+		Facts: attribution.Facts{Quantity: attribution.Share, AddsUp: true, Combined: true},
 	}
 	for t, text := range generated {
 		e.Steps = append(e.Steps, attribution.GeneratedToken{Text: text})

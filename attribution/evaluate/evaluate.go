@@ -51,7 +51,7 @@
 // An error of [Run] names the case by its index, and the report has the cases before it; a later
 // run continues from them with [Options.Done]. A [trace.UsageError] means that options or text are
 // refused. An error that wraps ctx.Err() means that the caller stopped the run. Other errors come
-// from the model, or say what does not fit in the case, such as evidence outside its prompt.
+// from the model, or name what does not fit in the case, such as evidence outside its prompt.
 //
 // Evidence that its changes do not prove is not an error: the case is counted in [Report.Unproven]
 // and not scored.

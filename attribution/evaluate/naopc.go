@@ -21,8 +21,8 @@ const exactTokens = 10
 // this model, so NAOPC can be compared between models. Up to ten tokens the extremes are exact: f
 // of every set of tokens is computed once, in 2^n passes, and the best ranking is the best path
 // from the whole set to the empty one. For more tokens a beam search that keeps beam sets finds
-// them approximately, in beam·n²/2 passes. exact says which was used. Normalize returns an error of
-// the model, or one if beam is below 1.
+// them approximately, in beam·n²/2 passes. exact reports whether the
+// extremes are exact. Normalize returns an error of the model, or one if beam is below 1.
 func (f *Faithfulness) Normalize(
 	ctx context.Context, text Remover, beam int,
 ) (exact bool, err error) {

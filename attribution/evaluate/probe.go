@@ -31,7 +31,7 @@ type ProbeOptions struct {
 	L2 float64
 	// Seed shuffles the examples of [Probe]. Equal seeds give equal orders.
 	Seed uint64
-	// Specials says whether [Probe] puts control tokens around the texts.
+	// Specials makes [Probe] put control tokens around the texts.
 	Specials trace.Specials
 	// OnProgress is called during [Probe]; nil for no calls.
 	OnProgress func(trace.Progress)

@@ -54,7 +54,7 @@ type Report struct {
 	Groups []string `json:"groups"`
 	// Table is [group][method][measure].
 	Table [][][]Summary `json:"table"`
-	// Agreement says how similarly the methods rank tokens, over all cases.
+	// Agreement is how similarly the methods rank tokens, over all cases.
 	Agreement Agreement `json:"agreement"`
 	// Cases is the number of cases scored, and Chosen the number of these in which the model would
 	// have chosen the token explained. Unproven cases are not scored because their changes do not

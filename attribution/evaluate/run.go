@@ -94,8 +94,8 @@ func checkSpan(span [2]int, prompt string) error {
 	return nil
 }
 
-// Options says what to measure. The zero value measures the default methods against the evidence of
-// each case.
+// Options selects what to measure. The zero value measures the default methods against the
+// evidence of each case.
 type Options struct {
 	// Methods are names of methods. Default: [attribution.DefaultMethods] of the model. The scorer
 	// random is measured beside them.

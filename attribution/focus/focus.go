@@ -66,7 +66,7 @@ import (
 // probabilities, and the sum of what they add to the residual stream.
 const Together = -1
 
-// Options says what the tensors of [New] do not say themselves. The zero value is a decoder's text.
+// Options has what the tensors of [New] do not say themselves. The zero value is a decoder's text.
 type Options struct {
 	// Bidirectional says that every target sees every source, as in an encoder. Otherwise a target
 	// sees its own position and those before it, and numbers of later sources are ignored. It is

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Kind says what a marked source is to its target.
+// Kind is the relation of a marked source to its target.
 type Kind int
 
 // The kinds.
@@ -49,7 +49,7 @@ func (h *Head) Markers() []Marker {
 	return all
 }
 
-// kind says what source j is to target i.
+// kind returns the relation of source j to target i.
 func (h *Head) kind(i, j int) Kind {
 	switch j {
 	case 0:

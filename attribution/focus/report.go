@@ -21,7 +21,8 @@ func (n Number) MarshalJSON() ([]byte, error) {
 	return json.Marshal(float64(n))
 }
 
-// Ask says what a [Report] contains. The zero value asks for the quantities of all heads alone.
+// Ask selects the contents of a [Report]. The zero value asks for the quantities of all heads
+// alone.
 type Ask struct {
 	// Layer, if not nil, asks for updates and effects of its heads. Head, if not nil, restricts
 	// them to one head, or to [Together], and asks for its rows, markers, breakdown and biases.
@@ -66,7 +67,7 @@ type Report struct {
 	// Ellipse is drawn around the effects of the first token, of all heads and texts; nil if there
 	// are none.
 	Ellipse *Ellipse `json:"ellipse,omitempty"`
-	// LeftOut says what the tensors are not enough for, once for each reason.
+	// LeftOut names what the tensors are not enough for, once for each reason.
 	LeftOut []string `json:"left_out,omitempty"`
 
 	ask     Ask

@@ -141,7 +141,7 @@ func tensorNames(tensors []trace.Tensor) string {
 // builder compares the shapes of tensors with each other.
 type builder struct {
 	text *Text
-	// from says which tensor first had an axis.
+	// from names the tensor that first had an axis.
 	from [128]string
 }
 

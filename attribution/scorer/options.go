@@ -62,7 +62,7 @@ var numbers = []Number{
 // maxReplacement is the largest number of bytes of a replacement. No token is longer.
 const maxReplacement = 1 << 20
 
-// ReplacementRule says what a replacement must be, for messages.
+// ReplacementRule is the requirement on a replacement, for messages.
 const ReplacementRule = "it is the name of a kind or one token"
 
 // Check returns a [trace.UsageError] for the first field that is out of range.

@@ -38,7 +38,7 @@ type Scorer interface {
 // Info describes a scorer.
 type Info struct {
 	// Summary says in one sentence what a value means. Formula and Paper say how it is computed and
-	// where that was published; Cost says what one more token costs; Needs what the model must
+	// where that was published; Cost is what one more token costs; Needs what the model must
 	// implement, in words. Unit is the unit of a value, for legends; if it is empty, that is
 	// "change of the" quantity.
 	Summary, Formula, Paper, Cost, Unit, Needs string

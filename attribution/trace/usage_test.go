@@ -31,8 +31,8 @@ func TestUsageError(t *testing.T) {
 	}
 }
 
-// TestInWords: the reader of an error about options calls them by its own names, also in an error
-// around it; without names the words of the library stay.
+// TestInWords: an error about options has the names of the program that shows it, also inside of
+// another error; without names the words of the library stay.
 func TestInWords(t *testing.T) {
 	flag := func(option string) string {
 		return map[string]string{"max tokens": "--max-tokens", "layers": "--layers"}[option]

@@ -137,10 +137,12 @@ func (p *program) contextCommand() *cobra.Command {
 // check checks what cobra does not.
 func (f *contextFlags) check(cmd *cobra.Command, args []string) error {
 	changed, q := cmd.Flags().Changed, f.ask
-	if format, err := formatOf(f.output); f.format == "" && err == nil {
-		f.format = string(format)
+	if format, _ := formatOf(f.output); f.format == "" {
+		f.format = "text"
+		if format == export.HTML || format == export.JSON {
+			f.format = string(format)
+		}
 	}
-	f.format = cmp.Or(f.format, "text")
 	switch {
 	case len(args) == 0:
 		return usagef("context needs a file with text, for example: " +

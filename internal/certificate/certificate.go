@@ -57,7 +57,7 @@ const (
 	HalfLayersTolerance = 2e-2
 )
 
-// Options says what to check with.
+// Options has what to check with.
 type Options struct {
 	// Golden is what another implementation computed, or nil.
 	Golden *golden.Golden
@@ -97,7 +97,7 @@ func (e Error) MarshalJSON() ([]byte, error) {
 // Passed is whether the worst error is within the tolerance. What was skipped has not failed.
 func (c Check) Passed() bool { return c.Skipped != "" || float64(c.Worst) <= float64(c.Tolerance) }
 
-// String says how far off the check is: "logits: worst 3e-05 at text 0, at most 2e-05".
+// String returns how far off the check is: "logits: worst 3e-05 at text 0, at most 2e-05".
 func (c Check) String() string {
 	return fmt.Sprintf("%s: worst %g at %s, at most %g", c.Name, c.Worst, c.Where, c.Tolerance)
 }

@@ -38,7 +38,7 @@ type spec struct {
 	Metadata      map[string]any    `json:"metadata"`
 }
 
-// InstallOptions says what to install.
+// InstallOptions selects what to install.
 type InstallOptions struct {
 	// DataDir is the data directory of a Jupyter, such as that of [UserDataDir].
 	DataDir string

@@ -30,7 +30,7 @@ const modulePath = "github.com/headwater-ml/headwater"
 // engineVariable names the program that cells start as the engine; see package engine.
 const engineVariable = "HEADWATER_ENGINE"
 
-// StartOptions says how to start a kernel.
+// StartOptions has the settings of a kernel's start.
 type StartOptions struct {
 	// Connection is the file in which Jupyter says how to reach it.
 	Connection string

@@ -85,7 +85,7 @@ func (p Programs) Check() error {
 	return nil
 }
 
-// Remark says what is missing of what cells do not need, or "".
+// Remark names what is missing of what cells do not need, or "".
 func (p Programs) Remark() string {
 	if p.Gopls != "" {
 		return ""

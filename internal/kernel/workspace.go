@@ -21,7 +21,7 @@ type workspace struct {
 	// ownRelease says that this module is the release that this program was built from, so that
 	// the program can be the engine of the notebook.
 	ownRelease bool
-	// remarks say what of the notebook's folder cannot be used.
+	// remarks name what of the notebook's folder cannot be used.
 	remarks []string
 }
 

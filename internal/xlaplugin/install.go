@@ -36,7 +36,7 @@ const (
 	PluginSHA256 = "88c3f28c5900f48ad4a82cab9e79bba9537809743395e341485f8794268820dc"
 )
 
-// recordFile, beside the plugin, says what was installed.
+// recordFile, beside the plugin, has what was installed.
 const recordFile = "plugin.json"
 
 // Installed is a plugin that was installed.
@@ -54,8 +54,8 @@ type Installed struct {
 	Bytes int64 `json:"bytes"`
 }
 
-// InstallOptions say what is installed where. The zero value takes the first source that works and
-// puts it into [Dir].
+// InstallOptions select what is installed where. The zero value takes the first source that works
+// and puts it into [Dir].
 type InstallOptions struct {
 	// Dir is the folder of the plugin.
 	Dir string

@@ -21,7 +21,7 @@ const (
 	// CUDAEnv is the path of the CUDA plugin, or of the Python folder (site-packages) that holds
 	// jax_plugins and nvidia.
 	CUDAEnv = "HEADWATER_CUDA"
-	// LogEnv says how much the CUDA plugin logs: all is "0". By default it is LogErrors.
+	// LogEnv sets how much the CUDA plugin logs: all is "0". By default it is LogErrors.
 	LogEnv, LogErrors = "TF_CPP_MIN_LOG_LEVEL", "2"
 )
 
@@ -37,7 +37,7 @@ var ErrNone = errors.New("no plugin is installed")
 // Error says that the plugin for CPUs is missing, or is not what was installed. To install it
 // (again) would help.
 type Error struct {
-	// Reason says what is wrong, and Err is the error behind it, or nil.
+	// Reason is what is wrong, and Err is the error behind it, or nil.
 	Reason string
 	Err    error
 }

@@ -5,8 +5,7 @@
 //	text, spans, err := t.Render([]chat.Message{{Role: "user", Content: "hi"}},
 //		chat.Options{AddGenerationPrompt: true})
 //
-// The spans say which bytes of the text are the words of which message, and which the template
-// wrote.
+// Each span is the bytes of one message, or bytes that the template wrote.
 //
 // Package checkpoint reads the template and the special tokens from a checkpoint's folder
 // (Dir.ChatTemplate, Dir.SpecialTokens). The result is the text of transformers'

@@ -43,7 +43,7 @@ type run struct {
 	turns   map[*dict]int
 	turn    int
 	written []stretch
-	// marks says whether texts of messages get marks, and texts has these; see span.go.
+	// marks reports whether texts of messages get marks, and texts has these; see span.go.
 	marks bool
 	texts []messageText
 	// captures is how many blocks are rendered into a value and not into the text.
@@ -184,7 +184,7 @@ func (s *scope) lookup(name string) value {
 	return undefined{fmt.Sprintf("'%s' is undefined", name)}
 }
 
-// flow says how a statement ended.
+// flow is how a statement ended.
 type flow int
 
 const (

@@ -1,4 +1,4 @@
-// Package family says how a checkpoint of each architecture becomes a [spec.Spec] and its
+// Package family describes how a checkpoint of each architecture becomes a [spec.Spec] and its
 // weights: the names in config.json, the names of the tensors, and what is special about the
 // architecture. A family is data; it does not compute.
 //
@@ -20,8 +20,7 @@
 // # Parts
 //
 //   - [Family] is one architecture: how to read its configuration, and a table of [Weight] entries.
-//     Each entry says which tensor a parameter of [spec.Spec.Params] comes from, and in which
-//     [Layout] it is stored.
+//     Each entry names the tensor that holds a parameter of [spec.Spec.Params], and its [Layout].
 //   - [Config] reads config.json. It remembers which keys were read, and keeps the first error.
 //   - [Lookup] finds the family of a configuration, [Read] also its spec, and [Names] lists all.
 //   - [Family.Loader] checks all tensors at once, and then reads them one at a time.
@@ -86,7 +85,7 @@ type Family struct {
 	Buffers []string
 }
 
-// Weight says which tensor a parameter comes from.
+// Weight is the tensor that a parameter comes from.
 type Weight struct {
 	Param, Tensor string
 	Layout        Layout

@@ -4,7 +4,7 @@ import (
 	"github.com/headwater-ml/headwater/models/spec"
 )
 
-// Layout says how a tensor of a checkpoint stores a parameter.
+// Layout is how a tensor of a checkpoint stores a parameter.
 type Layout int
 
 // The layouts. A projection is [in,out] in the graph, and [out,in] in checkpoints except those of

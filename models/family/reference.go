@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// referenceTable says which keys of config.json the reference implementation reads, for each
+// referenceTable lists the keys of config.json that the reference implementation reads, for each
 // model_type. reference_keys.py makes it from the source of transformers and explains its columns.
 //
 //go:embed reference.tsv

@@ -68,7 +68,7 @@ var architectures = map[string]architecture{
 // Architectures returns the values of general.architecture that are supported, sorted.
 func Architectures() []string { return slices.Sorted(maps.Keys(architectures)) }
 
-// row says which tensor a parameter comes from, with %d for the layer, as [family.Weight] does.
+// row is the tensor that a parameter comes from, with %d for the layer, as [family.Weight] does.
 type row struct {
 	param, tensor string
 	layout        family.Layout
@@ -188,7 +188,7 @@ func llamaSettings(s *settings) {
 	s.scaling()
 }
 
-// biases sets the keys of Llama that say whether projections have biases.
+// biases sets the keys of Llama for biases of projections.
 func (s *settings) biases() {
 	s.config["attention_bias"] = s.file.Has("blk.0.attn_q.bias")
 	s.config["mlp_bias"] = s.file.Has("blk.0.ffn_up.bias")

@@ -105,7 +105,7 @@ func (w *words) remark(format string, args ...any) {
 	w.remarks = append(w.remarks, fmt.Sprintf(format, args...))
 }
 
-// preByToken says how a text is cut if the file lacks tokenizer.ggml.pre, but has the vocabulary of
+// preByToken is how a text is cut if the file lacks tokenizer.ggml.pre, but has the vocabulary of
 // a known model: its first control token is at a certain place.
 var preByToken = []struct {
 	id         int

@@ -179,7 +179,7 @@ func (s *settings) text(key string) string {
 	return t
 }
 
-// llamaCppTable says which keys llama.cpp reads; it explains itself.
+// llamaCppTable lists the keys that llama.cpp reads; it explains itself.
 //
 //go:embed llamacpp.txt
 var llamaCppTable string

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Type says how the numbers of a tensor are stored, as the file numbers it.
+// Type is how the numbers of a tensor are stored, as the file numbers it.
 type Type uint32
 
 // The types that can be converted to float32. The names are those of llama.cpp: the digit is the

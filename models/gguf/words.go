@@ -20,9 +20,9 @@ type words struct {
 	// role has the ids of tokens with a role, by the key that config files of Hugging Face use:
 	// bos_token, eos_token, and so on.
 	role map[string]*int
-	// begin and end say whether bos_token and eos_token are added to a text.
+	// begin and end report whether bos_token and eos_token are added to a text.
 	begin, end bool
-	// spaceInFront says whether a space is put in front of a text.
+	// spaceInFront reports whether a space is put in front of a text.
 	spaceInFront bool
 	// templates are the chat templates by name; the one without a name is "default".
 	templates map[string]string
@@ -30,7 +30,7 @@ type words struct {
 	remarks []string
 }
 
-// tokenType says what a token is for, as the file numbers it.
+// tokenType is the use of a token, as the file numbers it.
 type tokenType byte
 
 const (
@@ -45,7 +45,7 @@ const (
 // wordKey returns a key of the tokenizer.
 func wordKey(key string) string { return "tokenizer.ggml." + key }
 
-// tokenizerKinds say how each tokenizer.ggml.model is read.
+// tokenizerKinds has a reader for each tokenizer.ggml.model.
 var tokenizerKinds = map[string]func(w *words) error{
 	"bert":  (*words).readBERT,
 	"gpt2":  (*words).readGPT2,

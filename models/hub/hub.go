@@ -177,7 +177,7 @@ func shortened(s string) string {
 // single files there, the Hub is asked once; if the Hub cannot be reached, the directory is used as
 // it is.
 //
-// The error says what is missing or broken and what to do: offline, no network, no access, an
+// The error names what is missing or broken and what to do: offline, no network, no access, an
 // unknown name, revision or file, bytes that differ from what the Hub promised, a download that is
 // too slow, a full disk. If ctx ends, the error wraps ctx.Err(). After an error, the next call
 // continues where this one stopped. Resolve is safe for concurrent use, also by several processes.

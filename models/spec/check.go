@@ -19,8 +19,8 @@ const (
 	maxClasses = 1 << 16
 )
 
-// SpecError says which fields of a [Spec] contradict each other or a limit; [Spec.Check] returns
-// it.
+// SpecError names the fields of a [Spec] that contradict each other or a limit; [Spec.Check]
+// returns it.
 type SpecError struct {
 	// Family is the family of the spec.
 	Family string

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Rotary says how queries and keys are turned by their position p (Su et al. 2021, §3.2, in the
+// Rotary is how queries and keys are turned by their position p (Su et al. 2021, §3.2, in the
 // split-half form): of the first R components of a head, the pair (i, i+R/2) is turned by the
 // angle p·f_i and multiplied by Scale. The other components stay as they are.
 type Rotary struct {

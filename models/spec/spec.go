@@ -177,8 +177,8 @@ type Spec struct {
 	// Gated multiplies the activation of one projection by another projection:
 	// m(x) = down(f(gate x) · up x) (Llama).
 	Gated bool
-	// ProjectionBias, OutputBias and MLPBias say whether there are biases on query, key and value,
-	// on the output projection, and in the feed-forward part.
+	// ProjectionBias, OutputBias and MLPBias report whether there are biases on query, key and
+	// value, on the output projection, and in the feed-forward part.
 	ProjectionBias, OutputBias, MLPBias bool
 	// ScoreScale multiplies q·k; 0 means 1/√E (Gemma sets its own).
 	ScoreScale float64

@@ -53,20 +53,21 @@ func TestTouchCompare(t *testing.T) {
 // TestTouchCompareWords shows a comparison by word: parts of a logit are added up, and of flow,
 // whose values are no parts of a whole, the highest value of each side counts.
 func TestTouchCompareWords(t *testing.T) {
-	flow := map[string]string{"aggregation": "flow"}
+	parts := attribution.Facts{Quantity: attribution.Amount, AddsUp: true, Scorer: true}
+	flow := attribution.Facts{Quantity: attribution.Amount}
 	for _, c := range []struct {
 		unit, want string
-		options    map[string]string
+		facts      attribution.Facts
 		a, b       [2]float64 // of key and s
 	}{
-		{"part of the logit", "A − B, row by row: more in B from “keys” (1) -0.80", map[string]string{"scorer": "direct"}, [2]float64{1, 0.6}, [2]float64{2, 0.4}},
+		{"part of the logit", "A − B, row by row: more in B from “keys” (1) -0.80", parts, [2]float64{1, 0.6}, [2]float64{2, 0.4}},
 		{"flow", "A − B, row by row: more in A from “keys” (1) +0.40", flow, [2]float64{0.9, 0.2}, [2]float64{0.1, 0.5}},
 	} {
 		var sides [2]render.Side
 		for i, values := range [][2]float64{c.a, c.b} {
 			e := touched()
 			r := e.Methods["direct"]
-			r.Unit, r.Options = c.unit, c.options
+			r.Unit, r.Facts = c.unit, c.facts
 			copy(r.Data, []float64{0, values[0], values[1], 0, 0, 0, 0, 0})
 			sides[i] = render.Side{Explanation: e, Method: "direct"}
 		}
