@@ -76,7 +76,7 @@ func (c Client) Last(ctx context.Context) (*attribution.Explanation, error) {
 }
 
 // Save returns the bytes of a file of an explanation, in the format that the file's name ends with,
-// and remarks on what it cannot show. figure is what a figure shows, the JSON form of export.Show
+// and remarks on what it cannot show. figure is what a figure shows, the JSON form of render.Show
 // with the grouping as by; what it leaves open is as the explanation was shown, see [Client.Show]
 // and [Client.Drawn]. of has the numbers of the explanations; see [Request.Of]. Errors are those of
 // [Client.Last], those of an explanation that is no longer kept, and those of a format or a figure

@@ -244,14 +244,5 @@ func checkError(t *testing.T, what string, err error, want ...string) {
 	}
 }
 
-// numbered returns n numbers from 0.
-func numbered(n int) []int {
-	all := make([]int, n)
-	for i := range all {
-		all[i] = i
-	}
-	return all
-}
-
 // name is a name for a subtest.
 func name(format string, args ...any) string { return fmt.Sprintf(format, args...) }
