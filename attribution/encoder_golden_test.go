@@ -7,9 +7,9 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/checkpoint"
 	"github.com/headwater-ml/headwater/internal/fakemodel"
 	"github.com/headwater-ml/headwater/models"
-	"github.com/headwater-ml/headwater/models/checkpoint"
 )
 
 // The reference's numbers are float32, as ours are; the worst seen is 2e-7 in rows and 3e-7 in

@@ -15,7 +15,7 @@ import (
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
-	"github.com/headwater-ml/headwater/gonbext/render/reproduction"
+	"github.com/headwater-ml/headwater/internal/reproduction"
 )
 
 // A specification of Vega-Lite travels to the kernel as maps and lists, which gob has to know.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/gonbext/engine"
 	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/engine"
 )
 
 // drew tells the engine that a view function named view drew a picture of explanations, as f says,

@@ -6,8 +6,8 @@ import (
 	"os/signal"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/gonbext/engine"
 	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/engine"
 )
 
 // Heads continues the prompt, as [Explain] does, and shows what every attention head of every layer

@@ -5,7 +5,7 @@ import (
 	"os"
 	"os/signal"
 
-	"github.com/headwater-ml/headwater/gonbext/engine"
+	"github.com/headwater-ml/headwater/internal/engine"
 )
 
 // tokenParts is the value of By that leaves tokens as they are.

@@ -11,9 +11,9 @@ import (
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/gonbext/engine"
 	"github.com/headwater-ml/headwater/gonbext/render"
-	"github.com/headwater-ml/headwater/gonbext/render/reproduction"
+	"github.com/headwater-ml/headwater/internal/engine"
+	"github.com/headwater-ml/headwater/internal/reproduction"
 )
 
 // Reproduction is a figure or a table of a document, made again: charts, tables and verdicts.

@@ -130,7 +130,7 @@ func TrySave(path string, figure ...Figure) (notes []string, err error) {
 //	gonbext.SaveExplanation("keys.svg", a)
 //
 // The engine keeps the latest explanations of a kernel, so an explanation that another program made
-// or that was changed is an error; package gonbext/export saves these. See [TrySaveExplanation].
+// or that was changed is an error. See [TrySaveExplanation].
 func SaveExplanation(path string, e *Explanation, figure ...Figure) {
 	notes, err := TrySaveExplanation(path, e, figure...)
 	endSave(path, notes, err)

@@ -17,7 +17,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/sources"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext"
-	"github.com/headwater-ml/headwater/gonbext/engine"
+	"github.com/headwater-ml/headwater/internal/engine"
 )
 
 // weather is the result of an engine: two sentences, the second one strong.

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/chat"
 	"github.com/headwater-ml/headwater/internal/message"
-	"github.com/headwater-ml/headwater/models/chat"
 )
 
 // chatTemplate is one of the chat templates of a model.

@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/checkpoint"
+	"github.com/headwater-ml/headwater/internal/gguf"
+	"github.com/headwater-ml/headwater/internal/gguf/gguftest"
 	"github.com/headwater-ml/headwater/models"
-	"github.com/headwater-ml/headwater/models/checkpoint"
-	"github.com/headwater-ml/headwater/models/gguf"
-	"github.com/headwater-ml/headwater/models/gguf/gguftest"
 	"github.com/headwater-ml/headwater/models/modeltest"
 )
 

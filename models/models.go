@@ -33,7 +33,7 @@ import (
 	"time"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/models/checkpoint"
+	"github.com/headwater-ml/headwater/internal/checkpoint"
 	"github.com/headwater-ml/headwater/models/planted"
 	"github.com/headwater-ml/headwater/models/spec"
 	"github.com/headwater-ml/headwater/models/tiny"

@@ -11,10 +11,10 @@ import (
 	"github.com/gomlx/compute/dtypes"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/hub"
 	"github.com/headwater-ml/headwater/internal/message"
-	"github.com/headwater-ml/headwater/models/hub"
+	"github.com/headwater-ml/headwater/internal/ollama"
 	"github.com/headwater-ml/headwater/models/known"
-	"github.com/headwater-ml/headwater/models/ollama"
 	"github.com/headwater-ml/headwater/models/planted"
 	"github.com/headwater-ml/headwater/models/tiny"
 )

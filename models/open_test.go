@@ -14,9 +14,9 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/gguf/gguftest"
+	"github.com/headwater-ml/headwater/internal/hub"
 	"github.com/headwater-ml/headwater/models"
-	"github.com/headwater-ml/headwater/models/gguf/gguftest"
-	"github.com/headwater-ml/headwater/models/hub"
 	"github.com/headwater-ml/headwater/models/known"
 	"github.com/headwater-ml/headwater/models/tiny"
 )

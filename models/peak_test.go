@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/headwater-ml/headwater/internal/gguf/gguftest"
 	"github.com/headwater-ml/headwater/models"
-	"github.com/headwater-ml/headwater/models/gguf/gguftest"
 )
 
 // maxPeak is the largest amount of memory that opening a model may take, in units of the weights in

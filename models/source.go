@@ -9,9 +9,9 @@ import (
 	"os"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/models/checkpoint"
+	"github.com/headwater-ml/headwater/internal/checkpoint"
+	"github.com/headwater-ml/headwater/internal/gguf"
 	"github.com/headwater-ml/headwater/models/family"
-	"github.com/headwater-ml/headwater/models/gguf"
 	"github.com/headwater-ml/headwater/models/spec"
 	"github.com/headwater-ml/headwater/models/tokenizer"
 )

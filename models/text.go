@@ -7,7 +7,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/headwater-ml/headwater/models/checkpoint"
+	"github.com/headwater-ml/headwater/internal/checkpoint"
 	"github.com/headwater-ml/headwater/models/tokenizer"
 )
 

@@ -12,8 +12,8 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/focus"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/checkpoint"
 	"github.com/headwater-ml/headwater/models"
-	"github.com/headwater-ml/headwater/models/checkpoint"
 	"github.com/headwater-ml/headwater/models/spec"
 )
 

@@ -8,8 +8,8 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/focus"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/checkpoint"
 	"github.com/headwater-ml/headwater/models"
-	"github.com/headwater-ml/headwater/models/checkpoint"
 )
 
 // recordedTol is float32 rounding in two programs; the worst seen is 2e-6.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/headwater-ml/headwater/models/checkpoint"
+	"github.com/headwater-ml/headwater/internal/checkpoint"
 )
 
 // uniform returns causal uniform attention, [L,H,T,T]: row t is 1/(t+1) up to column t.

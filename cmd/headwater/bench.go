@@ -13,9 +13,9 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/evaluate"
-	"github.com/headwater-ml/headwater/attribution/evaluate/tasks"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
+	"github.com/headwater-ml/headwater/internal/tasks"
 	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/planted"
 )

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/evaluate"
-	"github.com/headwater-ml/headwater/attribution/evaluate/tasks"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/tasks"
 	"github.com/headwater-ml/headwater/models"
 )
 

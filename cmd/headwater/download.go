@@ -11,11 +11,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/hub"
 	"github.com/headwater-ml/headwater/internal/message"
+	"github.com/headwater-ml/headwater/internal/ollama"
 	"github.com/headwater-ml/headwater/models"
-	"github.com/headwater-ml/headwater/models/hub"
 	"github.com/headwater-ml/headwater/models/known"
-	"github.com/headwater-ml/headwater/models/ollama"
 )
 
 // downloadFlags are the flags of headwater download.

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headwater-ml/headwater/models/hub"
+	"github.com/headwater-ml/headwater/internal/hub"
 	"github.com/headwater-ml/headwater/models/tiny"
 )
 

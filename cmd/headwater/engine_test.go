@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/gonbext/engine"
+	"github.com/headwater-ml/headwater/internal/engine"
 )
 
 // shortTemp makes a short folder for sockets, whose paths have a limit, and puts engines there.

@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/gonbext/render/figure"
-	"github.com/headwater-ml/headwater/gonbext/render/reproduction"
 	"github.com/headwater-ml/headwater/internal/atomicfile"
+	"github.com/headwater-ml/headwater/internal/export/figure"
 	"github.com/headwater-ml/headwater/internal/figures"
+	"github.com/headwater-ml/headwater/internal/reproduction"
 	"github.com/headwater-ml/headwater/models"
 )
 

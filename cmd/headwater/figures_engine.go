@@ -6,11 +6,11 @@ import (
 	"encoding/json"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/gonbext/engine/server"
-	"github.com/headwater-ml/headwater/gonbext/export"
-	"github.com/headwater-ml/headwater/gonbext/render/figure"
-	"github.com/headwater-ml/headwater/gonbext/render/reproduction"
+	"github.com/headwater-ml/headwater/internal/engine/server"
+	"github.com/headwater-ml/headwater/internal/export"
+	"github.com/headwater-ml/headwater/internal/export/figure"
 	"github.com/headwater-ml/headwater/internal/figures"
+	"github.com/headwater-ml/headwater/internal/reproduction"
 )
 
 // screen is how pictures look in a notebook that draws no charts. They have no version inside, so

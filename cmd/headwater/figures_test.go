@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headwater-ml/headwater/gonbext/render/figure"
+	"github.com/headwater-ml/headwater/internal/export/figure"
 )
 
 // A figure and a table become files with their origin, a page has both, and a second run gives

@@ -16,9 +16,9 @@ import (
 	"github.com/headwater-ml/headwater/attribution/focus"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/checkpoint"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models"
-	"github.com/headwater-ml/headwater/models/checkpoint"
 )
 
 // focusFlags are the flags of headwater focus.

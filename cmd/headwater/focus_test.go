@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/headwater-ml/headwater/models/checkpoint"
+	"github.com/headwater-ml/headwater/internal/checkpoint"
 )
 
 // focusJSON is what a reader of the JSON sees.

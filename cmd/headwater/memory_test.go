@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headwater-ml/headwater/models/checkpoint"
+	"github.com/headwater-ml/headwater/internal/checkpoint"
 )
 
 // sparseAttention writes a sparse file that claims to hold attention of that shape, and returns its

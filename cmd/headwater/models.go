@@ -15,10 +15,10 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/message"
+	"github.com/headwater-ml/headwater/internal/ollama"
 	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/family"
 	"github.com/headwater-ml/headwater/models/known"
-	"github.com/headwater-ml/headwater/models/ollama"
 )
 
 // modelList is the output of headwater models.

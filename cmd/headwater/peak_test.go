@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headwater-ml/headwater/models/checkpoint"
+	"github.com/headwater-ml/headwater/internal/checkpoint"
 )
 
 // childArgs has the command line of a process that [TestPeakMemory] starts, a line for each

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/gonbext/export"
 	"github.com/headwater-ml/headwater/internal/atomicfile"
+	"github.com/headwater-ml/headwater/internal/export"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models"
 )

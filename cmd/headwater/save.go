@@ -13,8 +13,8 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/gonbext/export"
 	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/export"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models"
 )

@@ -10,9 +10,9 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/gonbext/engine/server"
-	"github.com/headwater-ml/headwater/gonbext/export"
 	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/engine/server"
+	"github.com/headwater-ml/headwater/internal/export"
 )
 
 // tokenParts is the value of by that leaves tokens as they are, also where the picture has words.

@@ -15,11 +15,11 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/gonbext/engine"
-	"github.com/headwater-ml/headwater/gonbext/engine/server"
-	"github.com/headwater-ml/headwater/gonbext/export"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/corpus"
+	"github.com/headwater-ml/headwater/internal/engine"
+	"github.com/headwater-ml/headwater/internal/engine/server"
+	"github.com/headwater-ml/headwater/internal/export"
 	"github.com/headwater-ml/headwater/models"
 )
 

@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/headwater-ml/headwater/gonbext/engine/server"
 	"github.com/headwater-ml/headwater/gonbext/local"
+	"github.com/headwater-ml/headwater/internal/engine/server"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models"
 )

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headwater-ml/headwater/gonbext/engine"
+	"github.com/headwater-ml/headwater/internal/engine"
 )
 
 // TestServeRemote serves a notebook of another machine until its input ends, in a folder that it

@@ -13,10 +13,10 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/gonbext/export"
 	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/checkpoint"
+	"github.com/headwater-ml/headwater/internal/export"
 	"github.com/headwater-ml/headwater/internal/message"
-	"github.com/headwater-ml/headwater/models/checkpoint"
 )
 
 // showFlags are the flags of headwater show.

@@ -17,7 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/headwater-ml/headwater/models/gguf/gguftest"
+	"github.com/headwater-ml/headwater/internal/gguf/gguftest"
 	"github.com/headwater-ml/headwater/models/tokenizer"
 )
 

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/checkpoint"
 	"github.com/headwater-ml/headwater/models"
-	"github.com/headwater-ml/headwater/models/checkpoint"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 

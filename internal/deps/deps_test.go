@@ -69,7 +69,7 @@ var allowed = map[string][]string{
 		"attribution", "attribution/trace", "attribution/evaluate", "internal/message",
 		"internal/rowmath",
 	},
-	"attribution/evaluate/tasks": {
+	"internal/tasks": {
 		"attribution/evaluate", "attribution/trace", "internal/message",
 	},
 	"attribution/attributiontest": {
@@ -77,46 +77,49 @@ var allowed = map[string][]string{
 	},
 
 	// The model: graphs, weights, tokens. It knows what a trace is, and nothing of attribution.
-	"models/spec":       nil,
-	"models/checkpoint": {"internal/atomicfile", "internal/jsonread", "golang.org/x/sys/..."},
-	"models/hub":        {"github.com/gofrs/flock", "internal/message"},
-	"models/known":      {"github.com/gofrs/flock", "internal/pip", "models/hub"},
-	"models/ollama":     {"internal/message"},
-	"models/chat":       {"internal/jsonread"},
+	"models/spec":         nil,
+	"internal/checkpoint": {"internal/atomicfile", "internal/jsonread", "golang.org/x/sys/..."},
+	"internal/hub":        {"github.com/gofrs/flock", "internal/message"},
+	"models/known":        {"github.com/gofrs/flock", "internal/pip", "internal/hub"},
+	"internal/ollama":     {"internal/message"},
+	"internal/chat":       {"internal/jsonread"},
 	"models/tokenizer": {
 		"internal/jsonread",
 		"github.com/rivo/uniseg", "golang.org/x/text/...",
 		"github.com/dlclark/regexp2", // in a test alone: the reference of its regular expressions
 	},
-	"models/family":        {"internal/registry", "models/spec"},
-	"models/gguf":          {"models/checkpoint", "models/family", "models/spec"},
-	"models/gguf/gguftest": {"models/checkpoint"},
+	"models/family":          {"internal/registry", "models/spec"},
+	"internal/gguf":          {"internal/checkpoint", "models/family", "models/spec"},
+	"internal/gguf/gguftest": {"internal/checkpoint"},
 	"models/transformer": {
 		"attribution/trace", "internal/message", "internal/registry", "internal/rowmath",
 		"models/spec", gomlx, compute,
 	},
-	"models/planted": {"models/checkpoint"},
-	"models/tiny":    {"models/checkpoint", "models/tokenizer"},
+	"models/planted": {"internal/checkpoint"},
+	"models/tiny":    {"internal/checkpoint", "models/tokenizer"},
 	"models": {
 		"attribution/trace", "internal/atomicfile", "internal/message", "internal/rowmath",
-		"models/chat", "models/checkpoint", "models/family", "models/gguf", "models/hub",
-		"models/known", "models/ollama",
+		"internal/chat", "internal/checkpoint", "models/family", "internal/gguf", "internal/hub",
+		"models/known", "internal/ollama",
 		"models/planted", "models/spec", "models/tiny", "models/tokenizer", "models/transformer",
 		gomlx, compute,
 	},
 	"models/modeltest": {
-		"attribution/trace", "internal/golden", "models/checkpoint", "models/family", "models/spec",
-		"models/transformer", gomlx, compute,
+		"attribution/trace", "internal/golden", "internal/checkpoint", "models/family",
+		"models/spec", "models/transformer", gomlx, compute,
 	},
-	"models/xla":         {"models", "internal/atomicfile", "internal/xlaplugin", "github.com/gomlx/go-xla/...", gomlx, "golang.org/x/sys/cpu"},
+	"models/xla": {
+		"models", "internal/atomicfile", "internal/xlaplugin", "github.com/gomlx/go-xla/...", gomlx,
+		"golang.org/x/sys/cpu",
+	},
 	"internal/xlaplugin": {"internal/pip", "github.com/gomlx/go-xla/installer"},
-	"internal/golden":    {"models/checkpoint", "models/transformer"},
+	"internal/golden":    {"internal/checkpoint", "models/transformer"},
 	"internal/certificate": {
-		"attribution/trace", "internal/golden", "models", "models/checkpoint", "models/spec",
+		"attribution/trace", "internal/golden", "models", "internal/checkpoint", "models/spec",
 		"models/transformer",
 	},
 	"internal/train": {
-		"models/checkpoint", "models/family", "models/spec", "models/tiny", "models/tokenizer",
+		"internal/checkpoint", "models/family", "models/spec", "models/tiny", "models/tokenizer",
 		"models/transformer", gomlx, compute,
 	},
 
@@ -128,31 +131,34 @@ var allowed = map[string][]string{
 	},
 	"gonbext/render/chart": nil,
 	// What comes out when a published figure is made again: cells show it.
-	"gonbext/render/reproduction": {"gonbext/render/chart"},
+	"internal/reproduction": {"gonbext/render/chart"},
 	// The only package besides the benchmarks that draws files: the command and the engine link it.
-	"gonbext/render/figure": {
+	"internal/export/figure": {
 		"attribution", "gonbext/render", "gonbext/render/chart", "internal/message",
 		"gonum.org/v1/plot/...",
 		"golang.org/x/image/...", // the outlines of its font
 	},
 
 	// Explanations as files: the command and the engine link it.
-	"gonbext/export": {
-		"attribution", "attribution/trace", "gonbext/render", "gonbext/render/figure",
-		"internal/atomicfile", "internal/message", "models/checkpoint",
+	"internal/export": {
+		"attribution", "attribution/trace", "gonbext/render", "internal/export/figure",
+		"internal/atomicfile", "internal/message", "internal/checkpoint",
 		"github.com/parquet-go/parquet-go/...",
 	},
 
 	// What a cell calls, light; and what serves it.
 	"gonbext": {
-		"attribution", "attribution/sources", "attribution/trace", "gonbext/engine",
-		"gonbext/render", "gonbext/render/chart", "gonbext/render/reproduction",
+		"attribution", "attribution/sources", "attribution/trace", "internal/engine",
+		"gonbext/render", "gonbext/render/chart", "internal/reproduction",
 		"internal/atomicfile", "internal/message", gonum,
 		"github.com/janpfeifer/gonb/gonbui/...",
 	},
-	"gonbext/engine":        {"attribution", "attribution/sources", "attribution/trace"},
-	"gonbext/engine/server": {"attribution", "attribution/sources", "attribution/trace", "gonbext/engine", "internal/message"},
-	"gonbext/local":         {"attribution", "attribution/trace", "gonbext/engine", "gonbext/engine/server", "internal/message", "models", "models/hub", "models/transformer"},
+	"internal/engine": {"attribution", "attribution/sources", "attribution/trace"},
+	"internal/engine/server": {
+		"attribution", "attribution/sources", "attribution/trace", "internal/engine",
+		"internal/message",
+	},
+	"gonbext/local": {"attribution", "attribution/trace", "internal/engine", "internal/engine/server", "internal/message", "models", "internal/hub", "models/transformer"},
 
 	// Records of a data set, explained in shards that many machines share.
 	"internal/corpus": {
@@ -163,24 +169,21 @@ var allowed = map[string][]string{
 	"internal/corpus/bucket/buckettest": nil,
 	// A page of a corpus: it draws charts, which the machines that make shards do not need.
 	"internal/corpus/report": {
-		"gonbext/render", "gonbext/render/chart", "gonbext/render/figure", "internal/corpus",
+		"gonbext/render", "gonbext/render/chart", "internal/export/figure", "internal/corpus",
 		"internal/message", "internal/rowmath",
 	},
 
 	// Where layers are joined.
 	"cmd/headwater": {
-		"attribution/...", "gonbext/...", "models/...", "internal/atomicfile",
-		"internal/certificate", "internal/corpus", "internal/corpus/report",
-		"internal/figures", "internal/golden", "internal/jsonread", "internal/kernel",
-		"internal/message", "internal/xlaplugin",
+		"attribution/...", "gonbext/...", "models/...", "internal/...",
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/schollz/progressbar/v3",
 	},
 	// The figures of the documents: what the command and the engine make.
 	"internal/figures": {
 		"attribution", "attribution/trace", "attribution/evaluate",
-		"attribution/evaluate/tasks", "attribution/focus",
-		"gonbext/render", "gonbext/render/chart", "gonbext/render/figure",
-		"gonbext/render/reproduction", "internal/message", "internal/rowmath", "models/spec",
+		"internal/tasks", "attribution/focus",
+		"gonbext/render", "gonbext/render/chart", "internal/export/figure",
+		"internal/reproduction", "internal/message", "internal/rowmath", "models/spec",
 		"models/tiny",
 	},
 	"cmd/train-tiny":            {"models", "models/tiny", "internal/train", "models/xla"},
@@ -194,16 +197,16 @@ var allowed = map[string][]string{
 	"internal/e2e/fixture":      {"attribution", "attribution/trace", "models"},
 	"internal/e2e/hostile":      {everything},
 	"internal/e2e/methods":      {everything},
-	"internal/e2e/mutation":     {"internal/e2e/command", "models/checkpoint", "models/gguf/gguftest"},
+	"internal/e2e/mutation":     {"internal/e2e/command", "internal/checkpoint", "internal/gguf/gguftest"},
 	"internal/e2e/notebook":     {"internal/e2e/command"},
 	"internal/bench/corpus":     {"internal/bench/plain", "models", "models/tiny", "models/xla", "github.com/parquet-go/parquet-go"},
 	"internal/bench/batch":      {"attribution", "attribution/trace", "internal/bench/plain", "models", "models/xla"},
 	"internal/bench/plain":      {"attribution/trace", "models"},
 	"internal/bench/flowbench":  {"attribution", "attribution/aggregation/maxflow", "attribution/trace", "internal/bench/flowmaps", "models"},
 	"internal/bench/flowmaps":   nil,
-	"internal/bench/growth":     {"attribution", "attribution/trace", "models", "models/checkpoint", "models/xla", gonum, "gonum.org/v1/plot/..."},
+	"internal/bench/growth":     {"attribution", "attribution/trace", "models", "internal/checkpoint", "models/xla", gonum, "gonum.org/v1/plot/..."},
 	"internal/bench/methodpage": {"attribution/evaluate", "attribution/trace", "gonum.org/v1/plot/..."},
-	"internal/bench/quantized":  {"attribution/trace", "models", "models/gguf", "models/transformer", "models/xla", compute},
+	"internal/bench/quantized":  {"attribution/trace", "models", "internal/gguf", "models/transformer", "models/xla", compute},
 	"internal/prose":            nil,
 }
 
@@ -220,7 +223,8 @@ var (
 	allowedInTests = []string{"github.com/google/go-cmp/cmp/..."}
 	allowedOutside = map[string][]string{
 		"attribution": {
-			"attribution/attributiontest", "internal/fakemodel", "models", "models/...",
+			"attribution/attributiontest", "internal/checkpoint", "internal/fakemodel", "models",
+			"models/...",
 		},
 		"attribution/aggregation": {"attribution/attributiontest", "internal/fakemodel"},
 		"attribution/scorer":      {"attribution/attributiontest", "internal/fakemodel"},
@@ -228,17 +232,17 @@ var (
 		"attribution/evaluate": {"internal/fakemodel", "models", "models/planted", "models/tiny"},
 		"attribution/sources":  {"internal/fakemodel", "models"},
 		"attribution/focus": {
-			"models", "models/checkpoint", "models/spec",
+			"models", "internal/checkpoint", "models/spec",
 		}, // parity with real blocks
 		"attribution/aggregation/maxflow": {"internal/bench/flowmaps"},
 		"gonbext":                         {"models", "models/..."},
-		"models":                          {"attribution", "models/..."},
+		"models":                          {"attribution", "models/...", "internal/checkpoint", "internal/gguf/gguftest"},
 		// The two ends of one protocol are tested together.
-		"gonbext/engine": {"gonbext/engine/server", "internal/fakemodel"},
+		"internal/engine": {"internal/engine/server", "internal/fakemodel"},
 		// A parity test opens real checkpoints.
-		"models/transformer": {"models/checkpoint", "models/family", "models/modeltest", "models/xla"},
+		"models/transformer": {"internal/checkpoint", "models/family", "models/modeltest", "models/xla"},
 		"models/family":      {"models/modeltest"},
-		"models/gguf":        {"models/gguf/gguftest", "models/tokenizer"},
+		"internal/gguf":      {"internal/gguf/gguftest", "models/tokenizer"},
 		"models/planted":     {"attribution/trace", "models"},
 		"internal/figures":   {"models"},
 		// A bucket in memory.
@@ -252,14 +256,14 @@ var (
 
 // forbidden says what must not be linked into a package, directly or through others.
 var forbidden = map[string][]string{
-	"attribution/...":       {"github.com/gomlx/...", "github.com/janpfeifer/...", "gonum.org/v1/plot/...", "models/...", "net"},
-	"models":                {"github.com/gomlx/go-xla/...", "github.com/janpfeifer/...", "gonum.org/v1/plot/..."},
-	"models/transformer":    {"github.com/gomlx/go-xla/..."},
-	"models/family":         {"github.com/gomlx/go-xla/..."},
-	"gonbext/render":        {"github.com/gomlx/...", "github.com/janpfeifer/...", "gonum.org/v1/plot/...", "net", "os/exec"},
-	"gonbext/render/figure": {"github.com/gomlx/...", "github.com/janpfeifer/...", "models/..."},
-	"gonbext/engine":        {"github.com/gomlx/...", "github.com/janpfeifer/...", "gonum.org/v1/plot/..."},
-	"gonbext":               {"github.com/gomlx/...", "gonum.org/v1/plot/...", "models/..."},
+	"attribution/...":        {"github.com/gomlx/...", "github.com/janpfeifer/...", "gonum.org/v1/plot/...", "models/...", "net"},
+	"models":                 {"github.com/gomlx/go-xla/...", "github.com/janpfeifer/...", "gonum.org/v1/plot/..."},
+	"models/transformer":     {"github.com/gomlx/go-xla/..."},
+	"models/family":          {"github.com/gomlx/go-xla/..."},
+	"gonbext/render":         {"github.com/gomlx/...", "github.com/janpfeifer/...", "gonum.org/v1/plot/...", "net", "os/exec"},
+	"internal/export/figure": {"github.com/gomlx/...", "github.com/janpfeifer/...", "models/..."},
+	"internal/engine":        {"github.com/gomlx/...", "github.com/janpfeifer/...", "gonum.org/v1/plot/..."},
+	"gonbext":                {"github.com/gomlx/...", "gonum.org/v1/plot/...", "models/...", "internal/checkpoint", "internal/gguf"},
 }
 
 // listed is a package as go list describes it.

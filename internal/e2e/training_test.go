@@ -7,9 +7,9 @@ import (
 	"math"
 	"testing"
 
+	"github.com/headwater-ml/headwater/internal/checkpoint"
 	"github.com/headwater-ml/headwater/internal/train"
 	"github.com/headwater-ml/headwater/models"
-	"github.com/headwater-ml/headwater/models/checkpoint"
 	"github.com/headwater-ml/headwater/models/family"
 	"github.com/headwater-ml/headwater/models/spec"
 	"github.com/headwater-ml/headwater/models/tiny"

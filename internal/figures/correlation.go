@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
-	"github.com/headwater-ml/headwater/gonbext/render/reproduction"
+	"github.com/headwater-ml/headwater/internal/reproduction"
 	"github.com/headwater-ml/headwater/models/tiny"
 )
 

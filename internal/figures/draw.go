@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/headwater-ml/headwater/gonbext/render/figure"
-	"github.com/headwater-ml/headwater/gonbext/render/reproduction"
+	"github.com/headwater-ml/headwater/internal/export/figure"
+	"github.com/headwater-ml/headwater/internal/reproduction"
 )
 
 // made is what a file says of its origin.

@@ -29,8 +29,8 @@ import (
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/gonbext/render/reproduction"
 	"github.com/headwater-ml/headwater/internal/message"
+	"github.com/headwater-ml/headwater/internal/reproduction"
 	"github.com/headwater-ml/headwater/models/spec"
 )
 

@@ -17,9 +17,9 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/gonbext/render/figure"
-	"github.com/headwater-ml/headwater/gonbext/render/reproduction"
+	"github.com/headwater-ml/headwater/internal/export/figure"
 	"github.com/headwater-ml/headwater/internal/figures"
+	"github.com/headwater-ml/headwater/internal/reproduction"
 	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/tiny"
 )

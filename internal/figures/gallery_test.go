@@ -12,9 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/headwater-ml/headwater/gonbext/render/figure"
-	"github.com/headwater-ml/headwater/gonbext/render/reproduction"
+	"github.com/headwater-ml/headwater/internal/export/figure"
 	"github.com/headwater-ml/headwater/internal/figures"
+	"github.com/headwater-ml/headwater/internal/reproduction"
 )
 
 // docs is where make gallery writes.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/gonbext/render/reproduction"
+	"github.com/headwater-ml/headwater/internal/reproduction"
 )
 
 // lack is the error of a figure that does not fit its model: the model has no classes of that

@@ -7,9 +7,9 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/evaluate"
-	"github.com/headwater-ml/headwater/attribution/evaluate/tasks"
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/gonbext/render/reproduction"
+	"github.com/headwater-ml/headwater/internal/reproduction"
+	"github.com/headwater-ml/headwater/internal/tasks"
 	"github.com/headwater-ml/headwater/models/tiny"
 )
 

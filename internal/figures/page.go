@@ -6,8 +6,8 @@ import (
 	"html"
 	"strings"
 
-	"github.com/headwater-ml/headwater/gonbext/render/reproduction"
 	"github.com/headwater-ml/headwater/internal/message"
+	"github.com/headwater-ml/headwater/internal/reproduction"
 )
 
 // Image is a drawn picture: the name of its file without the end, and the SVG.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/headwater-ml/headwater/gonbext/render/reproduction"
+	"github.com/headwater-ml/headwater/internal/reproduction"
 )
 
 //go:embed verdicts.json

@@ -7,7 +7,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
-	"github.com/headwater-ml/headwater/gonbext/render/reproduction"
+	"github.com/headwater-ml/headwater/internal/reproduction"
 	"github.com/headwater-ml/headwater/internal/rowmath"
 	"github.com/headwater-ml/headwater/models/tiny"
 )

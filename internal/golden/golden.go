@@ -14,7 +14,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/headwater-ml/headwater/models/checkpoint"
+	"github.com/headwater-ml/headwater/internal/checkpoint"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 

@@ -3,7 +3,7 @@ package train
 import (
 	"fmt"
 
-	"github.com/headwater-ml/headwater/models/checkpoint"
+	"github.com/headwater-ml/headwater/internal/checkpoint"
 	"github.com/headwater-ml/headwater/models/spec"
 	"github.com/headwater-ml/headwater/models/tiny"
 	"github.com/headwater-ml/headwater/models/tokenizer"

@@ -16,7 +16,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/headwater-ml/headwater/models/checkpoint"
+	"github.com/headwater-ml/headwater/internal/checkpoint"
 	"github.com/headwater-ml/headwater/models/family"
 	"github.com/headwater-ml/headwater/models/tiny"
 	"github.com/headwater-ml/headwater/models/tokenizer"

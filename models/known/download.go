@@ -17,8 +17,8 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/headwater-ml/headwater/internal/hub"
 	"github.com/headwater-ml/headwater/internal/pip"
-	"github.com/headwater-ml/headwater/models/hub"
 )
 
 // hubPatience is how long the Hub may take to answer at all, if there is a second source.

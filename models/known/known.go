@@ -35,7 +35,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/headwater-ml/headwater/models/hub"
+	"github.com/headwater-ml/headwater/internal/hub"
 )
 
 // Sources of a model.

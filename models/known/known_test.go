@@ -23,7 +23,7 @@ import (
 	"github.com/gofrs/flock"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/headwater-ml/headwater/models/hub"
+	"github.com/headwater-ml/headwater/internal/hub"
 )
 
 func sum(data []byte) string {

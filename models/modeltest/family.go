@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headwater-ml/headwater/models/checkpoint"
+	"github.com/headwater-ml/headwater/internal/checkpoint"
 	"github.com/headwater-ml/headwater/models/family"
 	"github.com/headwater-ml/headwater/models/spec"
 )

@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/headwater-ml/headwater/models/checkpoint"
+	"github.com/headwater-ml/headwater/internal/checkpoint"
 )
 
 // Files returns the circuit as a checkpoint in the directory layout of Hugging Face: config.json,

@@ -3,7 +3,7 @@ package tiny_test
 import (
 	"fmt"
 
-	"github.com/headwater-ml/headwater/models/checkpoint"
+	"github.com/headwater-ml/headwater/internal/checkpoint"
 	"github.com/headwater-ml/headwater/models/tiny"
 )
 

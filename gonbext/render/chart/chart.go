@@ -10,7 +10,7 @@
 //
 // The package computes what every drawing shares: checks, bins, the place of a point in a triangle,
 // colours. [Chart.VegaLite] makes a Vega-Lite 5 specification of it; package
-// gonbext/render/figure draws it into SVG, PDF, PNG and TeX. Equal charts give equal bytes.
+// internal/export/figure draws it into SVG, PDF, PNG and TeX. Equal charts give equal bytes.
 //
 // Texts are taken as they are. A caller that has tokens makes them visible first, with
 // render.Visible.

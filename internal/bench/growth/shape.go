@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/headwater-ml/headwater/models/checkpoint"
+	"github.com/headwater-ml/headwater/internal/checkpoint"
 )
 
 // shape is the size of a model with random weights: a Llama, whose rotary positions need no table,

@@ -21,8 +21,8 @@ import (
 	"github.com/gomlx/compute/dtypes"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/gguf"
 	"github.com/headwater-ml/headwater/models"
-	"github.com/headwater-ml/headwater/models/gguf"
 	"github.com/headwater-ml/headwater/models/transformer"
 	_ "github.com/headwater-ml/headwater/models/xla"
 )

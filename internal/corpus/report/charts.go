@@ -9,7 +9,7 @@ import (
 
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
-	"github.com/headwater-ml/headwater/gonbext/render/figure"
+	"github.com/headwater-ml/headwater/internal/export/figure"
 	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 

@@ -11,10 +11,10 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/checkpoint"
 	"github.com/headwater-ml/headwater/internal/e2e/fixture"
+	"github.com/headwater-ml/headwater/internal/gguf/gguftest"
 	"github.com/headwater-ml/headwater/models"
-	"github.com/headwater-ml/headwater/models/checkpoint"
-	"github.com/headwater-ml/headwater/models/gguf/gguftest"
 )
 
 // blockTypes are types of GGUF whose blocks have 32 numbers and begin with a scale: how many bytes

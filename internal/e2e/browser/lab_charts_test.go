@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
-	"github.com/headwater-ml/headwater/gonbext/render/reproduction"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
+	"github.com/headwater-ml/headwater/internal/reproduction"
 )
 
 // labCharts are a chart of every kind, and a grid.

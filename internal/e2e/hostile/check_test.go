@@ -19,8 +19,8 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/gonbext/export"
-	"github.com/headwater-ml/headwater/gonbext/render/figure"
+	"github.com/headwater-ml/headwater/internal/export"
+	"github.com/headwater-ml/headwater/internal/export/figure"
 )
 
 // markupOf is what documents of plain texts have: their scripts, style sheets, and elements with

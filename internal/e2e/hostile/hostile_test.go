@@ -16,14 +16,14 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/gonbext/export"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
-	"github.com/headwater-ml/headwater/gonbext/render/figure"
-	"github.com/headwater-ml/headwater/gonbext/render/reproduction"
 	"github.com/headwater-ml/headwater/internal/corpus"
 	"github.com/headwater-ml/headwater/internal/corpus/report"
 	"github.com/headwater-ml/headwater/internal/e2e/fixture"
+	"github.com/headwater-ml/headwater/internal/export"
+	"github.com/headwater-ml/headwater/internal/export/figure"
+	"github.com/headwater-ml/headwater/internal/reproduction"
 )
 
 // seed is that of all random numbers here. enough is how many texts are drawn in every form.

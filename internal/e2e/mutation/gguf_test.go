@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/headwater-ml/headwater/models/checkpoint"
-	"github.com/headwater-ml/headwater/models/gguf/gguftest"
+	"github.com/headwater-ml/headwater/internal/checkpoint"
+	"github.com/headwater-ml/headwater/internal/gguf/gguftest"
 )
 
 // readGGUF returns the checkpoints of the repository at root that GGUF can express, converted, and

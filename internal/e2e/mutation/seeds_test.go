@@ -5,7 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/headwater-ml/headwater/models/gguf/gguftest"
+	"github.com/headwater-ml/headwater/internal/gguf/gguftest"
 )
 
 // Seeds are the valid files that mutants are made of.

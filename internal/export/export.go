@@ -1,0 +1,561 @@
+// Package export writes explanations to files: figures for papers, tables for other programs, and
+// the formats of Inseq and Neuronpedia.
+//
+//	warnings, err := export.Save(e, "figure.svg", export.Options{Made: made})
+//
+// The end of the file's name says which format it is; [Formats] lists them. A file appears when it
+// is complete. Equal inputs give equal bytes.
+//
+// Every format but CSV has a place for [Made]: the model, its hash, the tokens, the options, the
+// backend and the version of the program, which are enough to make the file again. [Read] finds it.
+// It holds no clock and no path of the machine.
+//
+// The package links gonum/plot and parquet-go. A cell asks the engine to write files.
+package export
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/atomicfile"
+	"github.com/headwater-ml/headwater/internal/export/figure"
+	"github.com/headwater-ml/headwater/internal/message"
+)
+
+// Format is a format of files, as the end of a file's name without the first dot.
+type Format string
+
+// The formats.
+const (
+	SVG         Format = "svg"
+	PDF         Format = "pdf"
+	PNG         Format = "png"
+	TeX         Format = "tex"
+	HTML        Format = "html"
+	CSV         Format = "csv"
+	Parquet     Format = "parquet"
+	JSON        Format = "json"
+	Inseq       Format = "inseq.json"
+	Neuronpedia Format = "neuronpedia.json"
+	// Text is a text for a terminal, which [Options.Text] writes. It has no place for [Made], so it
+	// is not among [Formats].
+	Text Format = "text"
+)
+
+// Formats returns all formats: figures first, then a page, then tables.
+func Formats() []Format {
+	return []Format{SVG, PDF, PNG, TeX, HTML, CSV, Parquet, JSON, Inseq, Neuronpedia}
+}
+
+// Figure reports whether the format is that of a figure.
+func (f Format) Figure() bool {
+	return slices.Contains(figure.Formats(), figure.Format(f))
+}
+
+// Picture reports whether a file of the format shows what [render.Show] says: a figure, a page or a
+// text.
+func (f Format) Picture() bool { return f.Figure() || f == HTML || f == Text }
+
+// FormatOf returns the format that the end of a file's name means; upper case counts as lower case.
+// The error, a [trace.UsageError], lists the formats.
+func FormatOf(path string) (Format, error) {
+	name := strings.ToLower(filepath.Base(path))
+	var ends []string
+	for _, f := range Formats() {
+		ends = append(ends, "."+string(f))
+	}
+	// Formats of two words end as others do, so the longest end counts.
+	for _, f := range []Format{Inseq, Neuronpedia} {
+		if strings.HasSuffix(name, "."+string(f)) {
+			return f, nil
+		}
+	}
+	for _, f := range Formats() {
+		if strings.HasSuffix(name, "."+string(f)) {
+			return f, nil
+		}
+	}
+	base := filepath.Base(path)
+	if path == "" {
+		base = "" // Base makes it "."
+	}
+	return "", &trace.UsageError{Package: "export", Reason: fmt.Sprintf(
+		"the name %s does not end as a known format does; %s", message.Quote(base),
+		message.KnownAre(filepath.Ext(name), ends))}
+}
+
+// Options says what a file shows and where it comes from.
+type Options struct {
+	render.Show
+	// Flow is the graph of attention flow, which the format Neuronpedia and
+	// [render.KindFlow] need.
+	Flow *attribution.FlowGraph
+	// Attention is the attention of all heads over the prompt and the answer, as [render.Heads]
+	// takes it, which the kinds Heads and Head need.
+	Attention *trace.Tensor
+	// Map is what every token of the prompt and the answer has from every token by the method
+	// shown, as [render.Maps] takes it, which the kinds Maps and Map need.
+	Map *attribution.Map
+	// Against is side B of a comparison of two explanations; nil is another method of the same.
+	Against *Against
+	// Made says how the explanation was made; see [NewMade].
+	Made Made
+}
+
+// Against is the explanation on side B of a comparison.
+type Against struct {
+	Explanation *attribution.Explanation
+	// Made says how it was made; see [NewMade].
+	Made Made
+}
+
+// CheckFor returns a [trace.UsageError] if there is no such picture in the format.
+func CheckFor(o render.Show, f Format) error {
+	if err := o.Check(); err != nil || f != HTML && f != Text {
+		return err
+	}
+	switch {
+	case o.Kind == render.KindHead:
+		return trace.Usagef("there is no page and no text of one head; those of the kind %s have "+
+			"all heads", render.KindHeads)
+	case o.Kind == render.KindHeads && o.Token != nil:
+		return trace.Usagef("token %d; a page of %s has all tokens", *o.Token, o.Kind)
+	}
+	return nil
+}
+
+// NeedsFlow reports whether a file of the format needs [Options.Flow].
+func NeedsFlow(o render.Show, f Format) bool {
+	return f == Neuronpedia || f.Picture() && o.Kind == render.KindFlow
+}
+
+// HasLayer reports whether the method that a figure shows has the values of Layer, or whether there
+// is no Layer.
+func HasLayer(o render.Show, e *attribution.Explanation) bool {
+	_, err := Options{Show: o}.atLayer(e, SVG)
+	return err == nil
+}
+
+// NeedsAttention reports whether a file of the format needs [Options.Attention].
+func NeedsAttention(o render.Show, f Format) bool {
+	return f.Picture() && (o.Kind == render.KindHeads || o.Kind == render.KindHead)
+}
+
+// NeedsMap reports whether a file of the format needs [Options.Map].
+func NeedsMap(o render.Show, f Format) bool { return f.Picture() && o.Maps() }
+
+// AsModel reports whether a file of the format shows tokens and heads as the model has them, so
+// that tokens cannot be put together or filtered.
+func AsModel(o render.Show, f Format) bool {
+	return NeedsFlow(o, f) || NeedsAttention(o, f) || NeedsMap(o, f)
+}
+
+// Compares reports whether a file of the format is a comparison.
+func Compares(o render.Show, f Format) bool { return f.Picture() && o.Kind == render.KindCompare }
+
+// sides returns the options of a comparison with the methods of both sides, and the explanation of
+// side B at the layer that is shown.
+func (o Options) sides(e *attribution.Explanation) (Options, error) {
+	if o.Against != nil {
+		if err := check(o.Against.Explanation); err != nil {
+			return o, err
+		}
+		shared := slices.IndexFunc(e.Order, func(name string) bool {
+			return o.Against.Explanation.Methods[name] != nil
+		})
+		if o.Method == "" && shared >= 0 {
+			o.Method = e.Order[shared]
+		}
+		if o.AgainstMethod == "" {
+			o.AgainstMethod = o.Method
+		}
+		other, err := o.sideB().atLayer(o.Against.Explanation, SVG)
+		if err != nil {
+			return o, fmt.Errorf("side B: %w", err)
+		}
+		o.Against = &Against{other, o.Against.Made}
+		return o, nil
+	}
+	method, err := o.method(e)
+	if err != nil {
+		return o, err
+	}
+	o.Method = cmp.Or(o.Method, method)
+	if o.AgainstMethod == "" {
+		next := slices.IndexFunc(e.Order, func(name string) bool { return name != method })
+		if next < 0 {
+			return o, trace.Usagef("a comparison needs two methods, and the explanation has %s "+
+				"alone", message.Quote(method))
+		}
+		o.AgainstMethod = e.Order[next]
+	}
+	_, err = o.sideB().atLayer(e, SVG) // the layer is there on side B too
+	return o, err
+}
+
+// sideB returns what shows the method of side B.
+func (o Options) sideB() Options {
+	o.Method = o.AgainstMethod
+	return o
+}
+
+// method returns the method that a file shows, of a comparison that of side A.
+func (o Options) method(e *attribution.Explanation) (string, error) {
+	name := o.Method
+	switch {
+	case o.Maps() && name == "":
+		var err error
+		if name, err = o.MapMethod(e.Order); err != nil {
+			return "", err
+		}
+	case o.Kind == render.KindCompare:
+		side, err := render.ParseSide(o.Method)
+		if err != nil {
+			return "", err
+		}
+		name = side.Method
+	}
+	if name == "" && len(e.Order) > 0 {
+		name = e.Order[0]
+	}
+	if _, err := e.M(name); err != nil {
+		return "", err
+	}
+	return name, nil
+}
+
+// Encode returns the bytes of a file and remarks on what it cannot show. It returns a
+// [trace.UsageError] if the options do not fit the explanation.
+func Encode(e *attribution.Explanation, f Format, o Options) ([]byte, []string, error) {
+	e, o, err := o.prepared(e, f)
+	if err != nil {
+		return nil, nil, err
+	}
+	made, err := o.Made.of(e, f, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	e = withoutPath(e)
+	if o.Against != nil {
+		o.Against = &Against{withoutPath(o.Against.Explanation), o.Against.Made}
+	}
+	remarks := o.remarks(f)
+	var b bytes.Buffer
+	switch {
+	case f.Figure():
+		fig, err := o.draw(e, figure.Format(f), made)
+		if err != nil {
+			return nil, nil, err
+		}
+		return fig.Bytes, append(fig.Warnings, remarks...), nil
+	case f == HTML:
+		err = o.writePage(&b, e, made)
+	case f == CSV:
+		err = writeCSV(&b, e)
+	case f == Parquet:
+		err = writeParquet(&b, e, made)
+	case f == JSON:
+		err = writeJSON(&b, e, made)
+	case f == Inseq:
+		err = o.writeInseq(&b, e, made)
+	case f == Neuronpedia:
+		err = o.writeNeuronpedia(&b, e, made)
+	default:
+		err = trace.Usagef("format %s is unknown; known are %v", message.Quote(string(f)),
+			Formats())
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return b.Bytes(), remarks, nil
+}
+
+// prepared returns an explanation at the layer that the options name, and the options with both
+// sides of a comparison.
+func (o Options) prepared(
+	e *attribution.Explanation, f Format,
+) (*attribution.Explanation, Options, error) {
+	if err := CheckFor(o.Show, f); err != nil {
+		return nil, o, err
+	}
+	if err := check(e); err != nil {
+		return nil, o, err
+	}
+	e, err := o.atLayer(e, f)
+	if err == nil && Compares(o.Show, f) {
+		o, err = o.sides(e)
+	}
+	return e, o, err
+}
+
+// remarks returns what the origin that a file has cannot say. JSON has no bytes that are not UTF-8.
+func (o Options) remarks(f Format) []string {
+	texts := o.Made.Prompt + o.Made.Options.Continuation
+	if Compares(o.Show, f) && o.Against != nil {
+		texts += o.Against.Made.Prompt
+	}
+	if f == CSV || utf8.ValidString(texts) {
+		return nil
+	}
+	return []string{"Its text is not UTF-8. The file has U+FFFD in the place of such bytes, so " +
+		"it cannot be made again."}
+}
+
+// atLayer returns an explanation that shows the layer that the options name. A method that lacks it
+// keeps its own, as in pictures. It is an error if the method that a figure shows lacks it, or all
+// methods of another file do.
+func (o Options) atLayer(e *attribution.Explanation, f Format) (*attribution.Explanation, error) {
+	if o.Layer == nil || NeedsAttention(o.Show, f) || NeedsMap(o.Show, f) {
+		return e, nil
+	}
+	method, err := o.method(e)
+	if err != nil {
+		return nil, err
+	}
+	methods := []string{method}
+	if !f.Figure() && !Compares(o.Show, f) {
+		methods = e.Order
+	}
+	if !slices.ContainsFunc(methods, func(name string) bool {
+		return slices.Contains(e.Methods[name].Layers, *o.Layer)
+	}) {
+		r := e.Methods[method]
+		have := fmt.Sprintf("has layers %d to %d", r.Layers[0], r.Layers[len(r.Layers)-1])
+		if len(r.Layers) == 1 {
+			have = fmt.Sprintf("has the values of one layer for each token; explain with %s, or "+
+				"for flow %s, of the options", trace.Called("all layers", "AllLayers"),
+				trace.Called("all levels", "AllLevels"))
+		}
+		return nil, trace.Usagef("layer %d; method %s %s", *o.Layer, message.Quote(method), have)
+	}
+	shown := *e
+	shown.Methods = map[string]*attribution.Result{}
+	for name, r := range e.Methods {
+		shown.Methods[name] = r
+		if !slices.Contains(r.Layers, *o.Layer) {
+			continue
+		}
+		at := *r
+		at.Shown = slices.Repeat([]int{*o.Layer}, r.Shape[0])
+		if !slices.Equal(at.Shown, r.Shown) {
+			at.Generated = nil // which are those of the layers that were shown
+		}
+		shown.Methods[name] = &at
+	}
+	return &shown, nil
+}
+
+// withoutPath returns an explanation whose model has no folders in its name: they belong to one
+// machine.
+func withoutPath(e *attribution.Explanation) *attribution.Explanation {
+	name, local := baseName(e.Model.Name)
+	if !local {
+		return e
+	}
+	named := *e
+	named.Model.Name = name
+	return &named
+}
+
+// check returns an error if an explanation, which somebody may have edited, contradicts itself.
+func check(e *attribution.Explanation) error {
+	if e == nil {
+		return errors.New("export: there is no explanation")
+	}
+	n, m := len(e.Steps), len(e.Prompt.Texts)
+	if len(e.Prompt.Special) != m || len(e.Prompt.IDs) != m {
+		return fmt.Errorf("export: %d prompt tokens have %d ids and %d marks of control tokens",
+			m, len(e.Prompt.IDs), len(e.Prompt.Special))
+	}
+	for _, name := range e.Order {
+		r := e.Methods[name]
+		if r == nil {
+			return fmt.Errorf("export: the explanation names method %s and has no values of it",
+				message.Quote(name))
+		}
+		levels := r.Shape[2]
+		fits := len(r.Layers) == levels && levels > 0
+		if r.Shape[0] != n || r.Shape[1] != m || levels < 1 || !fits ||
+			len(r.Data) != n*m*levels {
+			return fmt.Errorf("export: the values of method %s have shape %v, which does not fit "+
+				"%d generated and %d prompt tokens", message.Quote(name), r.Shape, n, m)
+		}
+	}
+	return nil
+}
+
+// draw draws the figure that the options name.
+func (o Options) draw(
+	e *attribution.Explanation, f figure.Format, made string,
+) (*figure.Figure, error) {
+	look := figure.Options{Format: f, Look: o.Look}
+	method, err := o.method(e)
+	if err != nil {
+		return nil, err
+	}
+	token := 0
+	switch {
+	case o.Token != nil:
+		token = *o.Token
+	case o.Kind == render.KindText || o.Kind == render.KindHeads || o.Kind == render.KindHead:
+		token = figure.AllTokens
+	}
+	if err := o.hasTokens(e, token); err != nil {
+		return nil, err
+	}
+	var d figure.Drawing
+	switch o.Kind {
+	case render.KindCompare:
+		d, err = o.drawComparison(e)
+	case render.KindHeads, render.KindHead:
+		d, err = o.drawHeads(e, token)
+	case render.KindMaps, render.KindMap:
+		d, err = o.drawMaps(e, method)
+	case render.KindText:
+		d, err = figure.Strip(e, method, token, o.Filter)
+	case render.KindLayers:
+		if len(o.Tokens) > 0 {
+			d, err = figure.LayerMaps(e, method, o.Tokens, o.Filter)
+			break
+		}
+		d, err = figure.LayerMap(e, method, token, o.Filter)
+	case render.KindFlow:
+		if o.Flow == nil {
+			return nil, errNoFlow
+		}
+		d, err = figure.Graph(render.Flow{Explanation: e, Graph: o.Flow, Token: token})
+	default:
+		d, err = figure.Matrix(e, method, o.Filter)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return figure.Draw(look, made, d)
+}
+
+// hasTokens returns an error if the explanation lacks a generated token that is shown: this one or
+// one that the options name.
+func (o Options) hasTokens(e *attribution.Explanation, token int) error {
+	for _, t := range append(slices.Clone(o.Tokens), token) {
+		if t >= len(e.Steps) {
+			return trace.Usagef("token %d; the explanation has %s, from 0", t, e.Made())
+		}
+	}
+	return nil
+}
+
+// comparison compares two sides. The methods of both are known; see sides.
+func (o Options) comparison(e *attribution.Explanation) (h render.Heatmap, err error) {
+	a, err := render.ParseSide(o.Method)
+	if err != nil {
+		return h, err
+	}
+	b, err := render.ParseSide(o.AgainstMethod)
+	if err != nil {
+		return h, err
+	}
+	a.Explanation, b.Explanation = e, e
+	if o.Against != nil {
+		b.Explanation = o.Against.Explanation
+	}
+	if h, err = render.Compare(a, b); err != nil {
+		return h, err
+	}
+	h.Filter = o.Filter
+	return h, nil
+}
+
+// drawComparison draws two sides and their difference.
+func (o Options) drawComparison(e *attribution.Explanation) (figure.Drawing, error) {
+	h, err := o.comparison(e)
+	if err != nil {
+		return figure.Drawing{}, err
+	}
+	return figure.Compare(h)
+}
+
+// mapsOf returns the maps of all layers.
+func (o Options) mapsOf(e *attribution.Explanation, method string) (m render.Maps, err error) {
+	if o.Map == nil {
+		return m, trace.Usagef("%s need what every token has from every token, which this "+
+			"explanation does not have; compute it with attribution.MapOf", render.KindMaps)
+	}
+	return render.Maps{Explanation: e, Method: method, Map: o.Map, Layer: o.Layer}, nil
+}
+
+// drawMaps draws the maps of up to twelve layers or one.
+func (o Options) drawMaps(e *attribution.Explanation, method string) (figure.Drawing, error) {
+	maps, err := o.mapsOf(e, method)
+	if err != nil {
+		return figure.Drawing{}, err
+	}
+	if o.Kind == render.KindMap {
+		return figure.Map(maps)
+	}
+	return figure.Maps(maps)
+}
+
+// headsOf returns all heads.
+func (o Options) headsOf(e *attribution.Explanation) (h render.Heads, err error) {
+	if o.Attention == nil {
+		return h, trace.Usagef("%s need their attention, which this explanation does not have; "+
+			"record it with the tap attention", render.KindHeads)
+	}
+	return render.Heads{Explanation: e, Attention: *o.Attention}, nil
+}
+
+// drawHeads draws all heads or one.
+func (o Options) drawHeads(e *attribution.Explanation, token int) (figure.Drawing, error) {
+	h, err := o.headsOf(e)
+	if err != nil {
+		return figure.Drawing{}, err
+	}
+	if o.Kind == render.KindHeads {
+		return figure.Heads(h, token)
+	}
+	var head *[2]int
+	if o.Head != nil {
+		head = &[2]int{*o.Layer, *o.Head}
+	}
+	return figure.Head(h, token, head)
+}
+
+var errNoFlow = trace.Usagef("a graph needs the widths of its edges, which this explanation " +
+	"does not have; compute the method flow")
+
+// graphTexts returns the tokens of a flow graph: the prompt and then the answer.
+func graphTexts(e *attribution.Explanation, g *attribution.FlowGraph) []string {
+	texts := slices.Clone(e.Prompt.Texts)
+	for _, s := range e.Steps {
+		texts = append(texts, s.Text)
+	}
+	return texts[:min(g.Tokens, len(texts))]
+}
+
+// Save writes an explanation to a file, whose name says the format, and returns remarks on what the
+// file cannot show. An older file stays until the new one is complete. It returns a
+// [trace.UsageError] for an unknown format or options that do not fit, and another error if the
+// file cannot be written; it writes nothing then.
+func Save(e *attribution.Explanation, path string, o Options) ([]string, error) {
+	f, err := FormatOf(path)
+	if err != nil {
+		return nil, err
+	}
+	data, warnings, err := Encode(e, f, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := atomicfile.Write(path, data); err != nil {
+		return nil, fmt.Errorf("export: %s cannot be written: %w", path, err)
+	}
+	return warnings, nil
+}

@@ -1,0 +1,134 @@
+package export
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/checkpoint"
+)
+
+// The classes of Inseq that its JSON names.
+const (
+	inseqOutput   = "FeatureAttributionOutput"
+	inseqSequence = "CoarseFeatureAttributionSequenceOutput"
+	inseqToken    = "TokenWithId"
+)
+
+// instance is an object of Python as Inseq writes it: its class and its attributes.
+type instance struct {
+	Type       [2]string `json:"__instance_type__"`
+	Attributes any       `json:"attributes"`
+}
+
+// writeInseq writes the form that FeatureAttributionOutput.load of Inseq reads
+// (inseq/data/attribution.py, version 0.7; 0.6 held tensors in another form): one sequence, with
+// the values of a method as target_attributions, [m+n,n], and those of the other methods as
+// sequence_scores. Generated tokens have no values of their own here, so their rows are NaN.
+func (o Options) writeInseq(w io.Writer, e *attribution.Explanation, made string) error {
+	if len(e.Steps) > 0 && e.Steps[0].IDs != nil {
+		return trace.Usagef("Inseq has no form for generated tokens that are explained together; " +
+			"save .json or .parquet, or explain each token")
+	}
+	if e.Model.Reads() {
+		return trace.Usagef("Inseq has no form for encoders; save .json or .parquet")
+	}
+	method, err := o.method(e)
+	if err != nil {
+		return err
+	}
+	var source, target []any
+	token := func(id int, text string) instance {
+		return instance{
+			[2]string{"inseq.utils.typing", inseqToken},
+			map[string]any{"id": id, "token": strings.ToValidUTF8(text, "\ufffd")},
+		}
+	}
+	m, n := len(e.Prompt.IDs), len(e.Steps)
+	for j, id := range e.Prompt.IDs {
+		source = append(source, token(id, e.Prompt.Texts[j]))
+	}
+	target = append(target, source...)
+	answer := ""
+	var probabilities []float32
+	for _, s := range e.Steps {
+		target = append(target, token(s.ID, s.Text))
+		answer += s.Text
+		probabilities = append(probabilities, float32(s.Probability))
+	}
+	values, err := inseqValues(e, method)
+	if err != nil {
+		return err
+	}
+	probability, err := inseqTensor([]int{n}, probabilities)
+	if err != nil {
+		return err
+	}
+	others := map[string]any{}
+	for _, name := range e.Order {
+		if name == method {
+			continue
+		}
+		if others[name], err = inseqValues(e, name); err != nil {
+			return err
+		}
+	}
+	sequence := instance{[2]string{"inseq.data.attribution", inseqSequence}, map[string]any{
+		"source": source, "target": target, "source_attributions": nil,
+		"target_attributions": values, "step_scores": map[string]any{"probability": probability},
+		"sequence_scores": others, "attr_pos_start": m, "attr_pos_end": m + n,
+	}}
+	text := strings.ToValidUTF8(e.Prompt.Text, "\ufffd")
+	info := map[string]any{
+		"attribution_method": method, "model_name": modelName(e), "model_class": e.Model.Family,
+		"tokenizer_name": modelName(e), "tokenizer_class": nil,
+		"input_texts":      []any{text},
+		"generated_texts":  []any{text + strings.ToValidUTF8(answer, "\ufffd")},
+		"attribution_args": e.Methods[method].Options, "step_scores": []any{"probability"},
+		"attr_pos_start": m, "attr_pos_end": m + n, "output_step_attributions": false,
+		"include_eos_baseline": false, "constrained_decoding": false,
+		"attribute_target": false, madeKey: json.RawMessage(made),
+	}
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(instance{[2]string{"inseq.data.attribution", inseqOutput}, map[string]any{
+		"sequence_attributions": []any{sequence}, "step_attributions": nil, "info": info,
+	}})
+}
+
+func modelName(e *attribution.Explanation) string {
+	name, _ := baseName(e.Model.Name)
+	return name
+}
+
+// inseqValues returns the values of a method at the level shown, [m+n,n], a column for each
+// generated token.
+func inseqValues(e *attribution.Explanation, method string) (string, error) {
+	r := e.Methods[method]
+	m, n := len(e.Prompt.IDs), len(e.Steps)
+	values := make([]float32, (m+n)*n)
+	for i := range values {
+		values[i] = float32(math.NaN())
+	}
+	for t := range n {
+		for j, x := range r.Row(t, r.Level(t)) {
+			values[j*n+t] = float32(x)
+		}
+	}
+	return inseqTensor([]int{m + n, n}, values)
+}
+
+// inseqTensor returns a tensor as Inseq holds it in JSON: a safetensors file in base64.
+func inseqTensor(shape []int, values []float32) (string, error) {
+	var b bytes.Buffer
+	tensor := checkpoint.Tensor{Name: "attribution", Shape: shape, Data: values}
+	if err := checkpoint.Write(&b, []checkpoint.Tensor{tensor}, nil); err != nil {
+		return "", err
+	}
+	return base64.StdEncoding.EncodeToString(b.Bytes()), nil
+}

@@ -1,0 +1,149 @@
+package gguf_test
+
+import (
+	"math"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/internal/checkpoint"
+	"github.com/headwater-ml/headwater/internal/gguf"
+	"github.com/headwater-ml/headwater/internal/gguf/gguftest"
+	"github.com/headwater-ml/headwater/models/family"
+	"github.com/headwater-ml/headwater/models/spec"
+)
+
+const goldensDir = "../../models/testdata/goldens"
+
+// converted returns a golden, open as a directory, and the same model as GGUF.
+func converted(t testing.TB, name string) (*checkpoint.Dir, gguftest.File) {
+	t.Helper()
+	dir, err := checkpoint.OpenDir(filepath.Join(goldensDir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { dir.Close() })
+	file, err := gguftest.Convert(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir, file
+}
+
+// open opens a GGUF file in memory as a model.
+func open(t testing.TB, file gguftest.File) *gguf.Model {
+	t.Helper()
+	m, err := openBytes(file.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func openBytes(b []byte) (*gguf.Model, error) {
+	f, err := gguf.FromBytes("model.gguf", b)
+	if err != nil {
+		return nil, err
+	}
+	return gguf.NewModel(f)
+}
+
+// A model that was converted to GGUF as llama.cpp does it has the same spec and, bit for bit, the
+// same parameters. A test of package models checks what it computes.
+func TestConverted(t *testing.T) {
+	for _, name := range gguftest.Convertible {
+		t.Run(name, func(t *testing.T) {
+			dir, file := converted(t, name)
+			known, want, err := family.Read(family.NewConfig(name, dir.Config))
+			if err != nil {
+				t.Fatal(err)
+			}
+			fromDir, err := known.Loader(name, dir.Weights, want)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := open(t, file)
+			f, got, err := m.Read()
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkSpec(t, got, want)
+			load, err := f.Loader(m.File.Name(), m.Weights, got)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range want.Params() {
+				checkParam(t, p, read(t, load, p), read(t, fromDir, p))
+			}
+		})
+	}
+}
+
+// read returns a parameter.
+func read(t *testing.T, load spec.Loader, p spec.Param) []float32 {
+	t.Helper()
+	values := make([]float32, p.Size())
+	err := load(p, func(first int, piece []float32) { copy(values[first:], piece) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return values
+}
+
+// checkSpec compares two specs. The file has no tokenizer, so it does not say which tokens begin
+// and end a text. Numbers are in float32 in the file.
+func checkSpec(t *testing.T, got, want *spec.Spec) {
+	t.Helper()
+	g, w := *got, *want
+	g.BOS, g.EOS = w.BOS, w.EOS
+	near := func(a, b *spec.Rotary) bool {
+		if a == nil || b == nil {
+			return a == b
+		}
+		return slices.EqualFunc(a.Frequencies, b.Frequencies, func(x, y float32) bool {
+			return math.Abs(float64(x-y)) <= 2e-7*math.Abs(float64(y))
+		}) && math.Abs(max(a.Scale, 1)-max(b.Scale, 1)) <= 1e-7 // 0 is 1
+	}
+	if !near(g.Rotary, w.Rotary) || !near(g.LocalRotary, w.LocalRotary) {
+		t.Errorf("rotation %+v and %+v, want %+v and %+v", g.Rotary, g.LocalRotary, w.Rotary,
+			w.LocalRotary)
+	}
+	g.Rotary, g.LocalRotary = w.Rotary, w.LocalRotary
+	if !reflect.DeepEqual(g, w) {
+		t.Errorf("spec %+v, want %+v", g, w)
+	}
+}
+
+// checkParam compares a parameter bit for bit. 1 was added to the gains of norms of Gemma, which
+// rounds them.
+func checkParam(t *testing.T, p spec.Param, got, want []float32) {
+	t.Helper()
+	for i, x := range got {
+		if math.Float32bits(x) != math.Float32bits(want[i]) &&
+			!(len(p.Shape) == 1 && math.Abs(float64(x-want[i])) <= 1.2e-7) {
+			t.Errorf("%s: number %d is %v, want %v", p.Name, i, x, want[i])
+			return
+		}
+	}
+}
+
+// TestNoDefaults: what llama.cpp takes for a key that the file does not have counts, and not the
+// default of the family: as many heads of keys as heads, and no token that begins or ends a text.
+func TestNoDefaults(t *testing.T) {
+	for _, name := range []string{"llama", "qwen2", "gemma2"} {
+		_, file := converted(t, name)
+		file.Keys = slices.DeleteFunc(slices.Clone(file.Keys), func(k gguftest.Key) bool {
+			return strings.HasSuffix(k.Name, "head_count_kv") ||
+				strings.HasPrefix(k.Name, "tokenizer")
+		})
+		_, s, err := open(t, file).Read()
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if s.Groups() != s.Heads || s.BOS != -1 || s.EOS != nil || s.Remarks != nil {
+			t.Errorf("%s: %d of %d heads have keys, a text begins with %d and ends with %v, %q", name,
+				s.Groups(), s.Heads, s.BOS, s.EOS, s.Remarks)
+		}
+	}
+}
