@@ -21,9 +21,7 @@ func attribute(
 ) *attribution.Attribution {
 	t.Helper()
 	a, err := attribution.Attribute(context.Background(), tensors, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return a
 }
 

@@ -33,9 +33,7 @@ func TestChat(t *testing.T) {
 	m := talker{Model: fakemodel.New(2, func(t, s int) float64 { return 1 / float64(t+1) })}
 	opts := attribution.Options{Methods: []string{"rollout"}, MaxTokens: 1, Chat: true}
 	e, err := attribution.Explain(context.Background(), m, "w1 w2", opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if e.Prompt.Text != "w0 w1 w2 w4" || len(e.Prompt.IDs) != 4 || e.Prompt.BOSAdded {
 		t.Errorf("prompt %+v, want the conversation and nothing added", e.Prompt)
 	}

@@ -45,18 +45,12 @@ func openGolden(t *testing.T, name string) golden {
 	t.Helper()
 	dir := "../models/testdata/goldens/" + name
 	m, err := models.Open(dir, models.Options{Backend: "go"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	file, err := checkpoint.Open(dir + "/golden.safetensors")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { file.Close() })
 	ids, err := file.Int32("input_ids")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	g := golden{recorded{Model: m}, file, t}
 	for _, id := range ids[:len(ids)/2] {
 		g.model.ids = append(g.model.ids, int(id))

@@ -265,16 +265,12 @@ func TestExplainEncoderHeads(t *testing.T) {
 		f.About.Head = head
 		e := explain(t, f, "w1", attribution.Options{Methods: []string{"raw"}})
 		b, err := json.Marshal(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if !strings.Contains(string(b), want) {
 			t.Errorf("%s: %s lacks %s", head, b, want)
 		}
 		var back attribution.Explanation
-		if err := json.Unmarshal(b, &back); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(b, &back))
 		if diff := cmp.Diff(*e, back); diff != "" {
 			t.Errorf("%s: read back (-want +got):\n%s", head, diff)
 		}
@@ -398,9 +394,7 @@ func TestEncoderSinks(t *testing.T) {
 				attribution.Options{Methods: []string{"raw"}})
 			e.Prompt.Special[3] = true // as the masks of real vocabularies are
 			sinks, err := e.Sinks("raw", 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			var got []int
 			for _, s := range sinks {
 				got = append(got, s.Position)

@@ -23,18 +23,14 @@ func explain(
 ) *attribution.Explanation {
 	t.Helper()
 	e, err := attribution.Explain(context.Background(), m, prompt, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return e
 }
 
 func result(t testing.TB, e *attribution.Explanation, method string) *attribution.Result {
 	t.Helper()
 	r, err := e.M(method)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return r
 }
 
@@ -108,9 +104,7 @@ func TestExplainEqualsOnePass(t *testing.T) {
 				Lift:       opts.Lift,
 				FirstLayer: opts.FirstLayer, LastLayer: opts.LastLayer,
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			first := m - 1
 			if opts.OwnRow {
 				first = m
@@ -309,18 +303,14 @@ func TestExplainJSON(t *testing.T) {
 	var first []byte
 	for range 2 {
 		b, err := json.Marshal(explain(t, sharpFake(3), "w1 w2 w3", opts))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if first != nil && string(first) != string(b) {
 			t.Error("two runs give different JSON")
 		}
 		first = b
 	}
 	var e attribution.Explanation
-	if err := json.Unmarshal(first, &e); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(first, &e))
 	if r := result(t, &e, "flow"); r.Shape != [3]int{4, 3, 1} || len(r.Data) != 12 {
 		t.Errorf("flow read back has shape %v and %d numbers", r.Shape, len(r.Data))
 	}
@@ -625,9 +615,7 @@ func (s spyState) Extend(
 // Only rows that explain a token are computed: a row of flow is expensive, and a prompt has many.
 func TestExplainComputesWhatIsShown(t *testing.T) {
 	rollout, err := aggregation.Lookup("rollout")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, c := range []struct {
 		own  bool
 		want []int

@@ -138,9 +138,7 @@ func TestExplainAll(t *testing.T) {
 						}
 						want, err := attribution.Explain(context.Background(), model,
 							manyTexts[i].Prompt, alone)
-						if err != nil {
-							t.Fatal(err)
-						}
+						must(t, err)
 						if d := cmp.Diff(want, got.Explanation,
 							cmpopts.EquateNaNs()); d != "" {
 							t.Errorf("text %d (-alone +batch):\n%s", i, d)

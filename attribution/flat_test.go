@@ -41,9 +41,7 @@ func TestFlatRows(t *testing.T) {
 			Methods: []string{"occlusion"}, MaxTokens: 1,
 			Scoring: scorer.Options{Quantity: c.quantity},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		warnings := strings.Join(e.Warnings, "\n")
 		if got := strings.Contains(warnings, "occlusion: for 1 of 1 token, first for "+
 			`"w7", nearly every value is the whole probability`); got != c.want {

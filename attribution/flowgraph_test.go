@@ -40,9 +40,7 @@ func TestFlowGraph(t *testing.T) {
 	}
 	g, err := attribution.NewFlowGraph(context.Background(), readers(tensor),
 		attribution.Options{}, 2, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if want := []int{2, 1, 0}; !slices.Equal(g.Path, want) {
 		t.Errorf("the widest path is %v, want %v", g.Path, want)
 	}
@@ -70,9 +68,7 @@ func TestWidestPath(t *testing.T) {
 	for source := range 5 {
 		g, err := attribution.NewFlowGraph(context.Background(), readers(tensor),
 			attribution.Options{}, 4, source)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		width := func(path []int) float64 {
 			w := math.Inf(1)
 			for k := range 3 {

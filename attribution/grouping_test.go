@@ -48,9 +48,7 @@ func TestGroupingFits(t *testing.T) {
 		"0:4,3:5": "spans 0 to 4 and 3 to 5 overlap",
 	} {
 		d, err := attribution.ParseGrouping(in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if err = d.Fits("the keys."); want == "" && err != nil || want != "" &&
 			(!errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: %v, want %q", in, err, want)
@@ -72,13 +70,9 @@ func TestGroup(t *testing.T) {
 	}
 	divided := func(by string) *attribution.Explanation {
 		d, err := attribution.ParseGrouping(by)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		g, err := e.Group(d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return g
 	}
 	if divided("") != e {
@@ -103,9 +97,7 @@ func TestGroup(t *testing.T) {
 		}
 	}
 	d, err := attribution.ParseGrouping("0:99")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := e.Group(d); !errors.Is(err, trace.ErrUsage) {
 		t.Errorf("error %v, want a usage error", err)
 	}
@@ -126,13 +118,9 @@ func TestGroupSpaceless(t *testing.T) {
 	} {
 		e := &attribution.Explanation{Prompt: promptOf(c.prompt), Warnings: []string{"first"}}
 		by, err := attribution.ParseGrouping(c.by)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		g, err := e.Group(by)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		warns := len(g.Warnings) == 2 && strings.Contains(g.Warnings[1], "no spaces between words")
 		if warns != c.warns || len(e.Warnings) != 1 {
 			t.Errorf("%s by %s: warnings %q", c.prompt, c.by, g.Warnings)
@@ -166,13 +154,9 @@ func TestGroupFirst(t *testing.T) {
 			}},
 		}
 		by, err := attribution.ParseGrouping(c.by)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		g, err := e.Group(by)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		near(t, c.by+" of "+c.unit, g.Methods["method"].Data, c.data, 1e-15)
 		if got := strings.Join(g.Prompt.Texts, "|"); got != c.texts {
 			t.Errorf("%s of %s: the spans are %q, want %q", c.by, c.unit, got, c.texts)

@@ -27,9 +27,7 @@ func TestImported(t *testing.T) {
 	})
 	texts := []string{"the", " key", " is", " red"}
 	e, err := a.Explanation(texts, 2, trace.Info{Name: "gpt2"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if e.Prompt.Text != "the key" || len(e.Steps) != 2 || e.Steps[1].Text != " red" {
 		t.Errorf("prompt %q and steps %v", e.Prompt.Text, e.Steps)
 	}
@@ -54,9 +52,7 @@ func TestImported(t *testing.T) {
 		}
 	}
 	next, err := a.Explanation(texts, 0, trace.Info{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := next.Methods["raw"]; got.Shape != [3]int{1, 4, 2} || got.At(0, 3, 0) != .25 {
 		t.Errorf("what follows has shape %v and %v of the last token, want [1 4 2] and 0.25",
 			got.Shape, got.At(0, 3, 0))

@@ -49,15 +49,11 @@ func TestAttributeInputReadsHeads(t *testing.T) {
 	x := uniformHeads(L, H, T)
 	opts := attribution.Options{Methods: []string{"rollout", "flow"}}
 	want, err := attribution.Attribute(context.Background(), []trace.Tensor{x}, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	reads, most := 0, 0
 	in := attribution.Input{Tensors: []attribution.TensorReader{reader(x, &reads, &most)}}
 	got, err := attribution.AttributeInput(context.Background(), in, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("from a reader (-from memory +read):\n%s", diff)
 	}
@@ -168,9 +164,7 @@ func TestAttributeFewLaterSources(t *testing.T) {
 	x.Data[36+6], x.Data[36+6+4] = 0.25, 0.25 // layer 1 row 1: 0.25 0.5 0 0 0.25 0
 	a, err := attribution.Attribute(context.Background(), []trace.Tensor{x},
 		attribution.Options{Methods: []string{"raw"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := []string{"attention: 1 of 10 rows take something from a later token, so the text is " +
 		"taken for an encoder's; " +
 		"the first is layer 1 head 0 row 1 column 4 is 0.25."}

@@ -21,9 +21,7 @@ func residueOf(t *testing.T, steps int) *attribution.Explanation {
 		Scoring: scorer.Options{Replacement: "zero", Steps: steps},
 	}
 	e, err := attribution.Explain(t.Context(), fakemodel.NewLinear(), "w0 w1 w0", opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return e
 }
 
@@ -55,17 +53,13 @@ func TestIntegratedGradientsWarning(t *testing.T) {
 // Recall, the second prompt, turns certain in a hundredth of the path.
 func TestIntegratedGradientsTiny(t *testing.T) {
 	m, err := models.Open("tiny", models.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	missing := func(prompt string, steps int) (float64, *attribution.Explanation) {
 		e, err := attribution.Explain(t.Context(), m, prompt, attribution.Options{
 			MaxTokens: 1, Methods: []string{"integrated-gradients"},
 			Scoring: scorer.Options{Steps: steps},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r := e.Methods["integrated-gradients"]
 		sum := 0.0
 		for _, x := range r.Data {

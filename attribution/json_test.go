@@ -12,9 +12,7 @@ import (
 // TestJSONIsDescribed finds every field of an explanation in docs/json.md.
 func TestJSONIsDescribed(t *testing.T) {
 	text, err := os.ReadFile("../docs/json.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	seen := map[reflect.Type]bool{}
 	var find func(of reflect.Type)
 	find = func(of reflect.Type) {

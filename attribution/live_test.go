@@ -75,9 +75,7 @@ func explained(
 ) *attribution.Explanation {
 	t.Helper()
 	e, err := attribution.Explain(context.Background(), m, "w1 w2 w3 w2", opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return e
 }
 
@@ -132,9 +130,7 @@ func TestShownLayer(t *testing.T) {
 			c.opts.MaxTokens, c.opts.Methods = 1, []string{"raw", "rollout"}
 			c.opts.Specials = trace.SpecialsOn
 			e, err := attribution.Explain(context.Background(), m, "w1 w2 w3", c.opts)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if got := e.Methods["raw"].Shown; !slices.Equal(got, []int{c.want}) {
 				t.Errorf("raw shows layer %v, want %d", got, c.want)
 			}
@@ -214,9 +210,7 @@ func TestRowsOfLayerThatWrote(t *testing.T) {
 	var asked []int
 	m := reading{told{fakemodel.New(3, fakemodel.Evenly), 3, terms}, &asked, nil}
 	res, err := explain(m, attribution.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// The row of layer 1 is 1, 2, 3, 4.
 	want := &attribution.Result{
 		Options: res.Options, Facts: res.Facts, Layers: []int{attribution.LayerByToken}, Shape: [3]int{1, 4, 1},
@@ -241,9 +235,7 @@ func TestRowsOfLayerThatWrote(t *testing.T) {
 	} {
 		asked = nil
 		res, err := explain(c.m, c.opts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if len(asked) > 0 || len(res.Layers) < 2 || slices.Contains(res.Layers, -1) {
 			t.Errorf("%s: layers %v, asked for %v", name, res.Layers, asked)
 		}

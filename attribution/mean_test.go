@@ -20,9 +20,7 @@ func TestAttributeMean(t *testing.T) {
 			Name: name,
 			Axes: "LTS", Shape: []int{1, 2, 2}, Data: data,
 		}}, opts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got = append(got, a)
 	}
 	if d := cmp.Diff(got[0], got[1]); d != "" {

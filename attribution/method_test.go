@@ -151,9 +151,7 @@ func (a infoOf) Info() aggregation.Info { return a.info }
 func like(t *testing.T, name string, info aggregation.Info) aggregation.Aggregation {
 	t.Helper()
 	a, err := aggregation.Lookup(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return infoOf{a, info}
 }
 
@@ -184,9 +182,7 @@ func TestOtherAggregations(t *testing.T) {
 		remove := attribution.RegisterAggregationForTest("test-other", like(t, "layer", c.info))
 		e, err := attribution.Explain(t.Context(), fakemodel.New(3, fakemodel.Evenly), "w1 w2",
 			attribution.Options{Methods: []string{"attention+test-other"}, MaxTokens: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r := e.Methods["attention+test-other"]
 		if got := r.LayerName(0, 2); r.Unit != c.unit || got != c.layer {
 			t.Errorf("unit %q, %q; want %q, %q", r.Unit, got, c.unit, c.layer)

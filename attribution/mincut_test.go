@@ -55,9 +55,7 @@ func TestMinCutIsFlow(t *testing.T) {
 			} {
 				cut, err := attribution.MinCut(context.Background(), []trace.Tensor{c.tensor},
 					c.opts, pair[0], pair[1])
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				want := m.Row(m.Shape[0]-1, pair[0])[pair[1]]
 				sum := 0.0
 				for _, e := range cut.Edges {

@@ -173,9 +173,7 @@ func TestPreparedIncrementally(t *testing.T) {
 			whole := attribute(t, opts, in...)
 			opts.MaxTokens = n
 			e, err := attribution.Explain(context.Background(), f, "w0 w1 w2 w3 w4 w5", opts)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, method := range opts.Methods {
 				r := e.Methods[method]
 				for k := range n {
@@ -192,9 +190,7 @@ func TestBaselineIsKept(t *testing.T) {
 	lifted := func() []float64 {
 		e, err := attribution.Explain(context.Background(), fakemodel.New(3, fakemodel.Evenly),
 			"w1 w2 w3 w4", attribution.Options{Methods: []string{"flow"}, Lift: true, MaxTokens: 3})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return e.Methods["flow"].Data
 	}
 	first := lifted()

@@ -218,9 +218,7 @@ func TestOptionRanges(t *testing.T) {
 		if row.Name == "discard whole" {
 			o.Discard = 0.5 // which it needs
 		}
-		if err := row.Set(&o, values[row.Name].text); err != nil {
-			t.Fatal(err)
-		}
+		must(t, row.Set(&o, values[row.Name].text))
 		if row.Name == "continuation" {
 			o.Sampling = trace.Sampling{} // which does not go with it
 		}

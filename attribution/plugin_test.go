@@ -39,9 +39,7 @@ func (s spoiledState) Extend(
 // A wrong result of an aggregation is an error that names it, for a decoder and for an encoder.
 func TestExplainNamesBrokenAggregation(t *testing.T) {
 	layer, err := aggregation.Lookup("layer")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	last := func(x float64) func([]float64) []float64 {
 		return func(out []float64) []float64 {
 			out[len(out)-1] = x
@@ -98,9 +96,7 @@ func (panicking) Extend(context.Context, []float64, aggregation.Rows) ([]float64
 // where several texts run at once.
 func TestAggregationPanics(t *testing.T) {
 	layer, err := aggregation.Lookup("layer")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	opts := attribution.Options{Methods: []string{"attention+test-broken"}, MaxTokens: 1}
 	texts := []attribution.Text{{Prompt: "w1"}, {Prompt: "w2"}, {Prompt: "w3"}}
 	for want, state := range map[string]aggregation.State{
@@ -155,9 +151,7 @@ func TestExplainGivesCopies(t *testing.T) {
 			Methods:   []string{"test-changes", "test-count"},
 			MaxTokens: 1, Contrast: "w7",
 		})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if q := (*queries)[0]; q.IDs[0] != 2 || *q.Contrast != 8 {
 		t.Errorf("the second scorer is asked about %v and %d", q.IDs, *q.Contrast)
 	}

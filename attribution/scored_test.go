@@ -67,9 +67,7 @@ func TestExplainScored(t *testing.T) {
 		Methods: []string{"test-count", "raw"}, MaxTokens: 2, Contrast: "w7",
 	}
 	e, err := attribution.Explain(context.Background(), m, "w1 w2 w3", opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	contrast := 8
 	objective := trace.Objective{
 		Quantity: trace.LogProbability, Position: 2, Token: 5,
@@ -134,9 +132,7 @@ func TestScoredEncoder(t *testing.T) {
 			Scoring: scorer.Options{Quantity: trace.Logit},
 		},
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := fmt.Sprint(*queries); len(*queries) != 1 ||
 		!strings.Contains(got, "{logit 2 3 <nil> []}") {
 		t.Errorf("queries %s; want one of position 2, token 3", got)

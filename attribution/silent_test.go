@@ -65,9 +65,7 @@ func TestSilent(t *testing.T) {
 		"one layer": {"", ""},
 	} {
 		got, err := e.Silent(name, attribution.ShownLevel)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for i := range want {
 			if (want[i] == "") != (got[i] == "") || !strings.Contains(got[i], want[i]) {
 				t.Errorf("%s, token %d: %q, want %q", name, i, got[i], want[i])

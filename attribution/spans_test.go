@@ -117,9 +117,7 @@ func TestGrouped(t *testing.T) {
 	}
 	before := fmt.Sprint(e.Methods["rollout"].Data, e.Prompt, *e.Steps[1].Position)
 	g, err := e.GroupSpans(e.Prompt.Words())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	near(t, "rollout", g.Methods["rollout"].Data, []float64{4, 6, 5, 6, 16, 18, 11, 12}, 0)
 	near(t, "flow", g.Methods["flow"].Data, []float64{2, 3, 6, 4}, 0)
 	near(t, "score", g.Methods["score"].Data, []float64{-1, 3}, 0)

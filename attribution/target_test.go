@@ -64,9 +64,7 @@ func TestExplainTarget(t *testing.T) {
 	watched.OnStep = func(e *attribution.Explanation) { seen = append(seen, e) }
 	watched.OnProgress = func(p trace.Progress) { progress = append(progress, p.String()) }
 	e, err := attribution.Explain(context.Background(), m, "w1 w2 w3", watched)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(seen) != 1 || seen[0] != e {
 		t.Errorf("the caller saw %d explanations", len(seen))
 	}
@@ -112,9 +110,7 @@ func TestTargetStretches(t *testing.T) {
 		"0:11":       "[0 11)",
 	} {
 		g, err := attribution.ParseTarget(target)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got, err := attribution.StretchesOf(g, steps); err != nil || got != want {
 			t.Errorf("%s: %s, %v; want %s", target, got, err, want)
 		}
@@ -168,9 +164,7 @@ func TestTargetQuantity(t *testing.T) {
 			attribution.Options{
 				Methods: []string{"rollout"}, MaxTokens: 3, Target: "answer", Lift: c.lift,
 			})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if r := e.Methods["rollout"]; r.Quantity != c.want || r.Target != "answer" {
 			t.Errorf("lift %t: facts %+v, want quantity %s", c.lift, r.Facts, c.want)
 		}

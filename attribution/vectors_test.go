@@ -36,9 +36,7 @@ const vectorTol = 1e-5
 func TestVectors(t *testing.T) {
 	attribution.SetLongText(t, 8)
 	m, err := models.Open("tiny", models.Options{Backend: "go"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	prompt := longPrompt(50)
 	head, last := 1, 3
 	for name, opts := range map[string]attribution.Options{
@@ -62,9 +60,7 @@ func TestVectors(t *testing.T) {
 func TestVectorsOfALTI(t *testing.T) {
 	attribution.SetLongText(t, 8)
 	m, err := models.Open("tiny", models.Options{Backend: "go"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	prompt := longPrompt(50)
 	opts := attribution.Options{
 		Methods: []string{"rollout", "alti-logit"}, Continuation: " mary", OwnRow: true,
@@ -102,9 +98,7 @@ func (h hungry) Steps(
 func TestVectorsOfHungryModel(t *testing.T) {
 	attribution.SetLongText(t, 8)
 	m, err := models.Open("tiny", models.Options{Backend: "go"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	opts := attribution.Options{Methods: []string{"alti-logit"}, Continuation: " mary"}
 	want := explainedBy(t, storing{m}, longPrompt(50), opts)
 	var asked trace.Ask
@@ -125,9 +119,7 @@ func longPrompt(words int) string {
 func TestFlowBounds(t *testing.T) {
 	attribution.SetLongText(t, 8)
 	m, err := models.Open("tiny", models.Options{Backend: "go"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	opts := attribution.Options{Methods: []string{"flow"}, MaxTokens: 1}
 	exact := explainedBy(t, storing{m}, longPrompt(120), opts)
 	nearExplanation(t, explainedBy(t, m, longPrompt(120), opts), exact)
@@ -181,9 +173,7 @@ func explainedBy(
 ) *attribution.Explanation {
 	t.Helper()
 	e, err := attribution.Explain(context.Background(), m, prompt, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return e
 }
 
@@ -220,9 +210,7 @@ func nearExplanation(t *testing.T, got, want *attribution.Explanation) {
 // before anything is computed, with what it needs and what is left.
 func TestVectorsRefused(t *testing.T) {
 	m, err := models.Open("tiny", models.Options{Backend: "go"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	prompt := longPrompt(1025)
 	for name, opts := range map[string]attribution.Options{
 		"flow":    {Methods: []string{"flow"}, AllLevels: true},

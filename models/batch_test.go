@@ -88,9 +88,7 @@ func TestBatchRefusals(t *testing.T) {
 // TestBatchMemory: a batch that does not fit is refused with the number of its texts.
 func TestBatchMemory(t *testing.T) {
 	m, err := open(t, "testdata/goldens/gpt2").WithMaxMemory(80 << 20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	texts := make([]trace.BatchText, 4096)
 	for i := range texts {
 		texts[i] = trace.BatchText{IDs: []int{5, 6, 7}, Ask: modeltest.BatchAsk(4)}

@@ -53,9 +53,7 @@ func TestCompileTimesOfBadFiles(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"empty": "", "text": "soon", "object": "{}"} {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 		times := models.OpenCompileTimes(path)
 		times.Add("a", time.Second)
 		if took, _ := models.OpenCompileTimes(path).Took("a"); took != time.Second {
@@ -78,9 +76,7 @@ func TestLoading(t *testing.T) {
 			stages = append(stages, p.Stage)
 		}
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got, want := fmt.Sprint(stages), "[checking the weights loading the weights]"; got != want {
 		t.Errorf("stages %s, want %s", got, want)
 	}

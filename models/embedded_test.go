@@ -28,9 +28,7 @@ func TestEmbeddedAnswers(t *testing.T) {
 	const n, least = 12, 9 // a guess is right in nine or more of twelve pairs once in 14 times
 	for _, toy := range tiny.Models() {
 		m, err := models.Open(toy.Name, models.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		info := m.Info()
 		if info.Name != toy.Name || info.Note != toy.Note || len(info.Hash) != 64 {
 			t.Errorf("%s: info %+v", toy.Name, info)
@@ -45,9 +43,7 @@ func TestEmbeddedAnswers(t *testing.T) {
 				queries = append(queries, query(t, m, toy, s))
 			}
 			values, err := m.Predict(t.Context(), queries)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			right := 0
 			for _, x := range values {
 				if x > 0 {
@@ -66,9 +62,7 @@ func TestEmbeddedAnswers(t *testing.T) {
 func query(t *testing.T, m *models.Model, toy tiny.Model, s tiny.Sentence) trace.Query {
 	t.Helper()
 	tokens, err := m.Encode(s.Text(), trace.SpecialsAuto)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	q := trace.Query{Objective: trace.Objective{Quantity: trace.Logit}}
 	for i, token := range tokens {
 		q.IDs = append(q.IDs, token.ID)
@@ -83,9 +77,7 @@ func query(t *testing.T, m *models.Model, toy tiny.Model, s tiny.Sentence) trace
 		} else {
 			pair[i] = firstToken(t, m, answer)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	q.Token, q.Contrast = pair[0], &pair[1]
 	return q
@@ -95,9 +87,7 @@ func query(t *testing.T, m *models.Model, toy tiny.Model, s tiny.Sentence) trace
 func firstToken(t *testing.T, m *models.Model, word string) int {
 	t.Helper()
 	tokens, err := m.Encode("the "+word, trace.SpecialsOff)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := strings.TrimSpace(tokens[1].Text); !strings.HasPrefix(word, got) {
 		t.Fatalf("the token of %q is %q", word, got)
 	}
@@ -108,14 +98,10 @@ func firstToken(t *testing.T, m *models.Model, word string) int {
 // sentence beyond the trained positions is refused.
 func TestEncodersReadMarkedText(t *testing.T) {
 	m, err := models.Open(tiny.MaskedName, models.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text := func(s string) string {
 		tokens, err := m.Encode(s, trace.SpecialsAuto)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var words []string
 		for _, token := range tokens {
 			words = append(words, strings.TrimSpace(token.Text))

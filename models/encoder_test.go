@@ -145,9 +145,7 @@ func TestEncodeSpecials(t *testing.T) {
 func withWordPiece(t *testing.T, post string) *models.Model {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS("testdata/goldens/bert")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.CopyFS(dir, os.DirFS("testdata/goldens/bert")))
 	write(t, filepath.Join(dir, "tokenizer.json"), fmt.Appendf(nil, wordPiece, post))
 	return open(t, dir)
 }

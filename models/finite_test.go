@@ -25,32 +25,22 @@ func brokenModel(t *testing.T, change func(x *checkpoint.Tensor),
 	t.Helper()
 	from, dir := "testdata/goldens/gpt2", t.TempDir()
 	config, err := os.ReadFile(filepath.Join(from, "config.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	write(t, filepath.Join(dir, "config.json"), config)
 	f, err := checkpoint.Open(filepath.Join(from, "model.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	all := more
 	for _, name := range f.Names() {
 		data, err := f.Float32(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		shape, err := f.Shape(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		x := checkpoint.Tensor{Name: name, Shape: shape, Data: data}
 		change(&x)
 		all = append(all, x)
 	}
-	if err := checkpoint.WriteFile(filepath.Join(dir, "model.safetensors"), all, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, checkpoint.WriteFile(filepath.Join(dir, "model.safetensors"), all, nil))
 	return dir
 }
 
@@ -157,9 +147,7 @@ func TestNonFiniteResults(t *testing.T) {
 		}
 	})
 	m, err := models.Open(dir, models.Options{Backend: "go"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	taps := []trace.Tap{trace.Logits, trace.Hidden, trace.Attention}
 	_, err = m.Trace(context.Background(), []int{0, 1, 2}, taps)
 	var wrong *models.ResultError
@@ -199,9 +187,7 @@ func TestLargestWeight(t *testing.T) {
 	}
 	write(t, path, f.Bytes())
 	m, err := models.Open(path, models.Options{Backend: "go"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ids := []int{30, 3}
 	ask := trace.Ask{MaxTokens: 2}
 	_, traced := m.Trace(t.Context(), ids, []trace.Tap{trace.Logits})

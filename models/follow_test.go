@@ -39,9 +39,7 @@ func withPieces(t *testing.T, prefix string) *models.Model {
 func withTokenizer(t *testing.T, file string) *models.Model {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS("testdata/goldens/llama")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.CopyFS(dir, os.DirFS("testdata/goldens/llama")))
 	write(t, filepath.Join(dir, "tokenizer.json"), []byte(file))
 	return open(t, dir)
 }
@@ -102,9 +100,7 @@ func TestEncodeAfter(t *testing.T) {
 	} {
 		for prefix := range prefixSpace {
 			tokens, joined, err := trace.EncodeAfter(withPieces(t, prefix), c.before, c.text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			var got []string
 			for _, token := range tokens {
 				got = append(got, token.Text)
@@ -140,9 +136,7 @@ func TestFollowing(t *testing.T) {
 			}
 			opts.Scoring.Replacement = " are"
 			e, err := attribution.Explain(context.Background(), m, c.prompt, opts)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			var steps []string
 			for _, s := range e.Steps {
 				steps = append(steps, s.Text)
@@ -196,9 +190,7 @@ func TestStandInsByName(t *testing.T) {
 // the tokenizer alone, and what differs from tokenizer.json is remarked.
 func TestTokenizerClass(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS("testdata/goldens/bert")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.CopyFS(dir, os.DirFS("testdata/goldens/bert")))
 	const vocabulary = `"vocab":{"[PAD]":0,"[CLS]":1,"[SEP]":2,"[UNK]":3,"a":4,"b":5}`
 	write(t, filepath.Join(dir, "tokenizer.json"), []byte(strings.Replace(
 		fmt.Sprintf(wordPiece, "null"), vocabulary,
@@ -223,9 +215,7 @@ func TestTokenizerClass(t *testing.T) {
 			t.Errorf("%s: remarks %q", c.config, remarks)
 		}
 		alone, err := models.OpenTokenizer(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if ids, err := alone.Encode("A", false); err != nil || ids[0].ID != c.want {
 			t.Errorf("%s: the tokenizer alone: %v, %v; want %d", c.config, ids, err, c.want)
 		}

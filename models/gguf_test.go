@@ -20,14 +20,10 @@ import (
 func ggufGolden(t testing.TB, name string) gguftest.File {
 	t.Helper()
 	dir, err := checkpoint.OpenDir("testdata/goldens/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer dir.Close()
 	file, err := gguftest.Convert(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return file
 }
 
@@ -37,21 +33,13 @@ func TestGGUFGoldens(t *testing.T) {
 	for _, name := range gguftest.Convertible {
 		t.Run(name, func(t *testing.T) {
 			f, err := gguf.FromBytes(name+".gguf", ggufGolden(t, name).Bytes())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			m, err := gguf.NewModel(f)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			known, spec, err := m.Read()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			load, err := known.Loader(f.Name(), m.Weights, spec)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			g := modeltest.OpenGoldenWith(t, "testdata/goldens/"+name, known, spec, load)
 			g.Parity(t)
 			if !spec.Bidirectional {
@@ -68,9 +56,7 @@ func TestOpenGGUF(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "model.gguf")
 	write(t, path, file.Bytes())
 	m, err := models.Open(path, models.Options{Backend: "go"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	info := m.Info()
 	if info.Name != path || info.Family != "llama" || info.Layers != 3 || info.Vocab != 96 ||
 		len(info.Hash) != 64 {
@@ -99,9 +85,7 @@ func TestOpenGGUF(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "other.gguf")
 	write(t, other, file.With(gguftest.Key{Name: "general.name", Value: "x"}).Bytes())
 	second, err := models.Open(other, models.Options{Backend: "go"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if second.Info().Hash == info.Hash {
 		t.Error("two files that differ have the same hash")
 	}
@@ -111,15 +95,11 @@ func TestOpenGGUF(t *testing.T) {
 func parameters(t *testing.T, dir string) (count int) {
 	t.Helper()
 	d, err := checkpoint.OpenDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer d.Close()
 	for _, name := range d.Weights.Names() {
 		shape, err := d.Weights.Shape(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		n := 1
 		for _, x := range shape {
 			n *= x
@@ -158,18 +138,12 @@ func TestSplitGGUF(t *testing.T) {
 	whole := filepath.Join(dir, "whole.gguf")
 	write(t, whole, file.Bytes())
 	m, err := open(whole)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	split, err := open(first)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ids := []int{5, 6, 7}
 	a, err := m.Trace(t.Context(), ids, []trace.Tap{trace.Logits})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b, err := split.Trace(t.Context(), ids, []trace.Tap{trace.Logits})
 	if err != nil || !slices.Equal(a[0].Data, b[0].Data) {
 		t.Errorf("the logits of the split file differ: %v", err)
@@ -181,9 +155,7 @@ func TestSplitGGUF(t *testing.T) {
 	}
 	renamed := filepath.Join(t.TempDir(), "m.gguf")
 	data, err := os.ReadFile(first)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	write(t, renamed, data)
 	if _, err := open(renamed); err == nil ||
 		!strings.Contains(err.Error(), "its name must end in -00001-of-00003.gguf") {
@@ -193,9 +165,7 @@ func TestSplitGGUF(t *testing.T) {
 	if _, err := open(first); err == nil || !strings.Contains(err.Error(), "split.no is 0") {
 		t.Errorf("a part twice: %v", err)
 	}
-	if err := os.Remove(second); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(second))
 	if _, err := open(first); err == nil ||
 		!strings.Contains(err.Error(), "m-00002-of-00003.gguf") {
 		t.Errorf("a missing part: %v", err)
@@ -214,5 +184,13 @@ func TestNoGGUF(t *testing.T) {
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want one with %q", path, err, want)
 		}
+	}
+}
+
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -17,15 +17,11 @@ import (
 func recorded(t *testing.T, name, pass string, rows bool) (ids, types []int, logits [][]float32) {
 	t.Helper()
 	f, err := checkpoint.Open("testdata/goldens/" + name + "/golden.safetensors")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	first := func(name string) (row []int) {
 		all, err := f.Int64(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, x := range all[:len(all)/2] { // of two texts
 			row = append(row, int(x))
 		}
@@ -35,9 +31,7 @@ func recorded(t *testing.T, name, pass string, rows bool) (ids, types []int, log
 		types = first("token_type_ids")
 	}
 	flat, err := f.Float32(pass + "logits")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	flat = flat[:len(flat)/2]
 	n := len(flat)
 	if rows {

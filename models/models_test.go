@@ -21,9 +21,7 @@ import (
 func open(t testing.TB, ref string) *models.Model {
 	t.Helper()
 	m, err := models.Open(ref, models.Options{Backend: "go"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return m
 }
 
@@ -32,9 +30,7 @@ func generate(t testing.TB, m *models.Model, ids []int, ask trace.Ask) []trace.S
 	t.Helper()
 	var steps []trace.Step
 	for s, err := range m.Steps(context.Background(), ids, ask) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		steps = append(steps, s)
 	}
 	return steps
@@ -233,57 +229,41 @@ func TestRefusals(t *testing.T) {
 func TestOtherPrograms(t *testing.T) {
 	const golden = "testdata/goldens/gpt2"
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(golden)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.CopyFS(dir, os.DirFS(golden)))
 	config, err := os.ReadFile(golden + "/config.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	config = append([]byte(`{"n_special": 0, "n_layer": 99, `), config[1:]...)
-	if err := os.WriteFile(dir+"/config.json", config, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(dir+"/config.json", config, 0o600))
 	weights, err := checkpoint.Open(golden + "/model.safetensors")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer weights.Close()
 	const prefix, embedding = "_orig_mod.module.", "transformer.wte.weight"
 	var tensors []checkpoint.Tensor
 	for _, name := range weights.Names() {
 		shape, err := weights.Shape(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		n := 1
 		for _, d := range shape {
 			n *= d
 		}
 		values := make([]float32, n)
-		if err := weights.Float32At(values, name, 0); err != nil {
-			t.Fatal(err)
-		}
+		must(t, weights.Float32At(values, name, 0))
 		if name == embedding {
 			name = "lm_head.weight"
 		}
 		tensors = append(tensors,
 			checkpoint.Tensor{Name: prefix + name, Shape: shape, Data: values})
 	}
-	if err := checkpoint.WriteFile(dir+"/model.safetensors", tensors, map[string]string{
+	must(t, checkpoint.WriteFile(dir+"/model.safetensors", tensors, map[string]string{
 		"format": "pt", prefix + embedding: prefix + "lm_head.weight",
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	query := []trace.Query{{
 		IDs: []int{3, 4, 5}, Objective: trace.Objective{Quantity: trace.Logit, Position: 2, Token: 7},
 	}}
 	var logits [2][]float64
 	for i, path := range []string{golden, dir} {
 		m, err := models.Open(path, models.Options{Backend: "go"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if logits[i], err = m.Predict(t.Context(), query); err != nil {
 			t.Fatal(err)
 		}
@@ -313,9 +293,7 @@ func TestChangedCheckpoint(t *testing.T) {
 				t.Fatalf("%s lacks %q: %v", path, old, err)
 			}
 			changed := strings.Replace(string(data), old, new, 1)
-			if err := os.WriteFile(path, []byte(changed), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(path, []byte(changed), 0o600))
 		}
 	}
 	for _, c := range []struct {
@@ -338,9 +316,7 @@ func TestChangedCheckpoint(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
-			if err := os.CopyFS(dir, os.DirFS("testdata/goldens/"+c.from)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.CopyFS(dir, os.DirFS("testdata/goldens/"+c.from)))
 			c.change(dir)
 			if _, err := models.Open(dir, models.Options{Backend: "go"}); err == nil ||
 				!strings.Contains(err.Error(), c.want) {

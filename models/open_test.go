@@ -29,17 +29,13 @@ func cacheTiny(t *testing.T, cache, repo string) string {
 	repo = filepath.Join(cache, "models--"+strings.ReplaceAll(repo, "/", "--"))
 	dir := filepath.Join(repo, "snapshots", commit)
 	for _, folder := range []string{dir, filepath.Join(repo, "refs")} {
-		if err := os.MkdirAll(folder, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(folder, 0o755))
 	}
 	write(t, filepath.Join(repo, "refs", "v1"), []byte(commit))
 	write(t, filepath.Join(repo, "refs", "main"), []byte(commit))
 	for _, name := range []string{"config.json", "model.safetensors", "tokenizer.json"} {
 		data, err := fs.ReadFile(tiny.Files(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		write(t, filepath.Join(dir, name), data)
 	}
 	return dir
@@ -55,9 +51,7 @@ func TestBrokenInTheCache(t *testing.T) {
 			models.Options{Backend: "go", Hub: &hub.Options{Cache: cache, Offline: true}})
 		return err
 	}
-	if err := open(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, open())
 	_, wrong := models.Open("org/name@v1", models.Options{
 		Backend: "xla:/nowhere/plugin.so", Hub: &hub.Options{Cache: cache, Offline: true},
 	})
@@ -65,9 +59,7 @@ func TestBrokenInTheCache(t *testing.T) {
 		strings.Contains(wrong.Error(), "damaged") {
 		t.Errorf("error of a backend: %v, want one that does not blame the model", wrong)
 	}
-	if err := os.Truncate(filepath.Join(dir, "model.safetensors"), 1000); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Truncate(filepath.Join(dir, "model.safetensors"), 1000))
 	err := open()
 	var cached *models.CacheError
 	if !errors.As(err, &cached) || cached.Ref != "org/name@v1" || cached.Dir != dir ||
@@ -104,21 +96,15 @@ func TestKnown(t *testing.T) {
 	}
 	cacheTiny(t, cache, smollm2.Repo)
 	m, err := open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if m.Info().Name != "smollm2" || m.Info().Layers != 6 {
 		t.Errorf("opened %+v, want the model of the cache", m.Info())
 	}
 	file := filepath.Join(folder, "smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")
-	if err := os.Mkdir(filepath.Dir(file), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Dir(file), 0o755))
 	for _, size := range []int64{4, smollm2.Wheel.FileBytes} { // the second is full of zeros
 		write(t, file, []byte("GGUF"))
-		if err := os.Truncate(file, size); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Truncate(file, size))
 		_, err = open()
 		var damaged *models.CacheError
 		if !errors.As(err, &damaged) || damaged.Ref != "smollm2" || damaged.Dir != file ||
@@ -132,9 +118,7 @@ func TestKnown(t *testing.T) {
 func TestKnownDirectory(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("HEADWATER_MODELS", t.TempDir())
-	if err := os.Mkdir("smollm2", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir("smollm2", 0o755))
 	_, err := models.Open("smollm2", models.Options{Backend: "go"})
 	if err == nil || !strings.Contains(err.Error(), "config.json") {
 		t.Errorf("error %v, want that the directory has no config.json", err)
@@ -171,9 +155,7 @@ func TestOllamaDamaged(t *testing.T) {
 			`"digest":"sha256:%s","size":%d}]}`, digest, len(file))
 		names := filepath.Join(store, "manifests", "registry.ollama.ai", "library", "small")
 		for _, dir := range []string{names, filepath.Join(store, "blobs")} {
-			if err := os.MkdirAll(dir, 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.MkdirAll(dir, 0o755))
 		}
 		write(t, filepath.Join(names, "latest"), []byte(manifest))
 		write(t, filepath.Join(store, "blobs", "sha256-"+digest), file)
@@ -257,9 +239,7 @@ func TestMisspeltSetting(t *testing.T) {
 // TestNegativeFoils: the error speaks of the number, and of no contrast where there is none.
 func TestNegativeFoils(t *testing.T) {
 	m, err := models.Open("tiny", models.Options{Backend: "go"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ask := trace.Ask{MaxTokens: 1, Terms: &trace.TermsAsk{Foils: -3}}
 	for _, err := range m.Steps(t.Context(), []int{1}, ask) {
 		if want := "models: -3 foils; want 0 or more"; err == nil || err.Error() != want {

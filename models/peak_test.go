@@ -54,9 +54,7 @@ func TestPeakMemory(t *testing.T) {
 				t.Fatalf("%v\n%s", err, out)
 			}
 			kB, err := strconv.Atoi(strings.Fields(rest)[0])
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			peak := float64(kB) * 1024
 			t.Logf("peak %.0f MB, %.2f of the weights", peak/1e6, peak/limit*maxPeak)
 			if peak > limit {
@@ -70,13 +68,9 @@ func TestPeakMemory(t *testing.T) {
 func openForPeak(t *testing.T, dir, dtype string) {
 	m, err := models.Open(dir,
 		models.Options{Backend: "go", DType: dtype, MaxMemory: math.MaxInt64})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	fmt.Println(string(status))
 	runtime.KeepAlive(m)
 }
@@ -106,15 +100,11 @@ func sparseModel(t *testing.T, dir string) (count int) {
 		header[name] = map[string]any{"dtype": "F32", "shape": shape, "data_offsets": []int{begin, 4 * count}}
 	}
 	text, err := json.Marshal(header)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	prefix := []byte{byte(len(text)), byte(len(text) >> 8), byte(len(text) >> 16), 0, 0, 0, 0, 0}
 	path := filepath.Join(dir, "model.safetensors")
 	write(t, path, append(prefix, text...))
-	if err := os.Truncate(path, int64(8+len(text)+4*count)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Truncate(path, int64(8+len(text)+4*count)))
 	write(t, filepath.Join(dir, "config.json"), fmt.Appendf(nil, `{"architectures":["GPT2LMHeadModel"],"model_type":"gpt2",
 		"n_layer":%d,"n_head":16,"n_embd":%d,"vocab_size":%d,"n_positions":%d}`, L, D, V, T))
 	return count

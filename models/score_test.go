@@ -28,9 +28,7 @@ func TestPredictIsWhatIsGenerated(t *testing.T) {
 	}
 	for _, texts := range []int{0, 2} {
 		got, err := m.PredictIn(context.Background(), queries, transformer.Batching{Texts: texts})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for i, s := range steps {
 			// A cache and a batch sum in different orders. The largest difference seen is 4e-7.
 			if d := math.Abs(got[i] - s.Next.Probability); d > 1e-5 {
@@ -62,9 +60,7 @@ func TestPredictErrors(t *testing.T) {
 	}
 	tight := models.Options{Backend: "go", MaxMemory: weights.Need + 1000}
 	small, err := models.Open("testdata/goldens/gpt2", tight)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	q.Token = 3
 	_, err = small.Predict(ctx, []trace.Query{q})
 	var refused *trace.MemoryError
@@ -123,9 +119,7 @@ func TestNoGradientAtZero(t *testing.T) {
 // refused. Sizes overflowed: the call did not end.
 func TestUnboundedGeneration(t *testing.T) {
 	m, err := models.Open("tiny", models.Options{Backend: "go"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if m.Info().Context != 0 {
 		t.Fatal("the model has a longest text")
 	}

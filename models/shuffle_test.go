@@ -14,13 +14,9 @@ import (
 func TestShuffle(t *testing.T) {
 	final := func(seed uint64) ([]float32, string) {
 		m, err := models.Open("testdata/goldens/gpt2", models.Options{Backend: "go", Shuffle: seed})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		taps, err := m.Trace(t.Context(), []int{1, 2, 3}, []trace.Tap{trace.Final})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return taps[0].Data, m.Info().Hash
 	}
 	learnt, hash := final(0)

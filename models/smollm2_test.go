@@ -19,9 +19,7 @@ func TestSmolLM2(t *testing.T) {
 		t.Skip("loads a model of 538 MB twice")
 	}
 	folder, err := filepath.Abs("../.cache/models")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Setenv("HEADWATER_MODELS", folder)
 	smollm2, _ := known.Lookup("smollm2")
 	blob := filepath.Join(folder, "smollm2", filepath.Base(smollm2.Wheel.File))
@@ -35,14 +33,10 @@ func TestSmolLM2(t *testing.T) {
 		{"mediaType": "application/vnd.ollama.image.template", "digest": "sha256:" + strings.Repeat("0", 64), "size": 1},
 	}
 	manifest, err := json.Marshal(map[string]any{"schemaVersion": 2, "layers": layers})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	names := filepath.Join(store, "manifests", "registry.ollama.ai", "library", "smollm2")
 	for _, dir := range []string{filepath.Join(store, "blobs"), names} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(dir, 0o755))
 	}
 	write(t, filepath.Join(names, "135m"), manifest)
 	link := filepath.Join(store, "blobs", "sha256-"+smollm2.Wheel.FileSHA256)
@@ -52,9 +46,7 @@ func TestSmolLM2(t *testing.T) {
 	var hashes []string
 	for _, name := range []string{"smollm2", "ollama:smollm2:135m"} {
 		m, err := models.Open(name, models.Options{Backend: "go"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if info := m.Info(); info.Name != name || info.Layers != 30 || info.Vocab != 49152 {
 			t.Errorf("%s: %+v", name, info)
 		}
@@ -62,9 +54,7 @@ func TestSmolLM2(t *testing.T) {
 		e, err := attribution.Explain(t.Context(), m,
 			"The Eiffel Tower is in Paris. The Colosseum is in",
 			attribution.Options{MaxTokens: 1, Methods: []string{"raw"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := e.Steps[0]; got.Text != " Rome" || got.Probability < .95 {
 			t.Errorf("%s answers %q with probability %.3f, want Rome", name, got.Text,
 				got.Probability)

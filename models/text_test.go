@@ -25,9 +25,7 @@ func copyTiny(t *testing.T) string {
 	files := tiny.Files()
 	for _, name := range []string{"config.json", "model.safetensors", "tokenizer.json"} {
 		data, err := fs.ReadFile(files, name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		write(t, filepath.Join(dir, name), data)
 	}
 	return dir
@@ -42,17 +40,13 @@ func withTemplate(t *testing.T, template string) *models.Model {
 		write(t, filepath.Join(dir, "chat_template.jinja"), []byte(template))
 	}
 	m, err := models.Open(dir, models.Options{Backend: "go"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return m
 }
 
 func write(t *testing.T, path string, data []byte) {
 	t.Helper()
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, data, 0o600))
 }
 
 // TestChat explains the answer to a user. The control tokens of the template are prompt tokens that
@@ -62,9 +56,7 @@ func TestChat(t *testing.T) {
 		"{% if add_generation_prompt %} .{% endif %}")
 	opts := attribution.Options{Chat: true, MaxTokens: 2, Methods: []string{"rollout"}}
 	e, err := attribution.Explain(context.Background(), m, "mary has the red key", opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if want := "<bos> mary has the red key ."; e.Prompt.Text != want {
 		t.Errorf("prompt %q, want %q", e.Prompt.Text, want)
 	}
@@ -103,18 +95,14 @@ func TestConverse(t *testing.T) {
 	write(t, filepath.Join(dir, "tokenizer_config.json"), []byte(`{"bos_token": "<bos>"}`))
 	write(t, filepath.Join(dir, "chat_template.jinja"), []byte(say+"{{ mood }}"+
 		"{{ strftime_now('%d %B') if dated }}"))
-	if err := os.Mkdir(filepath.Join(dir, "additional_chat_templates"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Join(dir, "additional_chat_templates"), 0o700))
 	for name, template := range map[string]string{
 		"tool_use": "{{ tools|tojson }}", "bare": "{{ messages[-1].content }}", "broken": "{% for %}",
 	} {
 		write(t, filepath.Join(dir, "additional_chat_templates", name+".jinja"), []byte(template))
 	}
 	m, err := models.Open(dir, models.Options{Backend: "go"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	said := []trace.Message{{Role: "user", Content: "a"}, {Role: "assistant", Content: "b"}}
 	type variables = trace.Variables
 	for name, c := range map[string]struct {
@@ -166,9 +154,7 @@ func TestConverse(t *testing.T) {
 		})
 	}
 	_, parts, err := m.Converse(trace.Conversation{System: "be kind", Messages: said}, "c")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := []trace.Part{
 		{Turn: 0, Role: "system", Template: true, Begin: 0, End: 8},
 		{Turn: 0, Role: "system", Begin: 8, End: 15},
@@ -225,9 +211,7 @@ func TestMemoryOfRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m, err := models.Open("testdata/goldens/gpt2",
 				models.Options{Backend: "go", MaxMemory: c.limit})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			_, err = m.Forward(context.Background(), batch, []trace.Tap{trace.Attention})
 			var memory *trace.MemoryError
 			if c.fits != (err == nil) || errors.As(err, &memory) == c.fits {
@@ -246,16 +230,12 @@ func TestNoTokenizer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := copyTiny(t)
-			if err := os.Remove(filepath.Join(dir, "tokenizer.json")); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Remove(filepath.Join(dir, "tokenizer.json")))
 			if c.file != "" {
 				write(t, filepath.Join(dir, c.file), []byte("the"))
 			}
 			m, err := models.Open(dir, models.Options{Backend: "go"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			_, err = m.Encode("the", trace.SpecialsAuto)
 			var missing *models.NoTokenizerError
 			if !errors.As(err, &missing) || trace.KindOf(err) != trace.TokenizerKind ||
@@ -274,9 +254,7 @@ func TestTokensBeyondEmbedding(t *testing.T) {
 		dir := copyTiny(t)
 		path := filepath.Join(dir, "tokenizer.json")
 		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		const list = `"added_tokens": [`
 		token := fmt.Sprintf(`{"id":929,"content":"<image>","single_word":false,"lstrip":false,`+
 			`"rstrip":false,"normalized":false,"special":%v},`, special)
@@ -291,9 +269,7 @@ func TestTokensBeyondEmbedding(t *testing.T) {
 		t.Errorf("a token of text beyond the embedding: %v, want an error with both sizes", err)
 	}
 	m, err := open(true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := m.Encode("the keys", trace.SpecialsAuto); err != nil {
 		t.Errorf("a text without the control token: %v", err)
 	}
@@ -307,9 +283,7 @@ func TestTokensBeyondEmbedding(t *testing.T) {
 func TestWithMaxMemory(t *testing.T) {
 	m, err := models.Open("testdata/goldens/gpt2",
 		models.Options{Backend: "go", MaxMemory: 1 << 30})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// held is for the program and the weights. A quarter of the rest stays free.
 	held := int64(1<<30) - m.Memory().Left/3*4
 	if m, err = m.WithMaxMemory(held + 10_000); err != nil {
@@ -323,9 +297,7 @@ func TestWithMaxMemory(t *testing.T) {
 	batch := transformer.Batch{IDs: [][]int{make([]int, 60)}}
 	for _, limit := range []int64{held + 100<<20, 0} {
 		wide, err := m.WithMaxMemory(limit)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if want := (limit - held) / 4 * 3; limit > 0 &&
 			(wide.Memory().Left < want-8 || wide.Memory().Left > want+8) {
 			t.Errorf("limit %d leaves %d bytes, want %d up to rounding", limit,
@@ -349,9 +321,7 @@ func TestWithMaxMemory(t *testing.T) {
 // The context of the embedded model has no limit, so the limit is the memory for tokens.
 func TestEncodeLong(t *testing.T) {
 	m, err := models.Open("tiny", models.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	tokens, err := m.Encode(strings.Repeat("the key ", 5000), trace.SpecialsOff)
 	if err != nil || len(tokens) < 10_000 {
 		t.Errorf("a text of 10000 words: %d tokens, error %v", len(tokens), err)

@@ -55,15 +55,11 @@ func TestBoundsOfFlow(t *testing.T) {
 			rows := longRows(L, T, sharp)
 			cfg := Config{Layers: L, TopOnly: true}
 			exact, err := flow{}.New(cfg).Extend(context.Background(), nil, rows)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, target := range []int{0, 30, T - 1} {
 				name := fmt.Sprintf("%d layers, sharpness %v, target %d", L, sharp, target)
 				b, err := flow{}.Bounds(context.Background(), cfg, target, T, multiplyRows(rows))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				want := min(target+1, keptTokens)
 				if len(b.Kept) < want || len(b.Kept) == T {
 					t.Errorf("%s: %d of %d tokens kept, want %d and some more", name,
@@ -90,13 +86,9 @@ func TestBoundsOfWholeText(t *testing.T) {
 	rows := longRows(L, T, 2)
 	cfg := Config{Layers: L, TopOnly: true}
 	exact, err := flow{}.New(cfg).Extend(context.Background(), nil, rows)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b, err := flow{}.Bounds(context.Background(), cfg, T-1, T, multiplyRows(rows))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for j := range T {
 		f := exact[(T-1)*T+j]
 		if math.Abs(b.Low[j]-f) > 1e-12 || math.Abs(b.High[j]-f) > 1e-12 {
@@ -116,17 +108,11 @@ func TestBoundsByHand(t *testing.T) {
 		[]float64{1, 0, 0, 0, 0.5, 0.5, 0, 0, 0.25, 0.25, 0.5, 0, 0.125, 0.125, 0.25, 0.5},
 		[]float64{1, 0, 0, 0, 0.5, 0.5, 0, 0, 0.25, 0.25, 0.5, 0, 0.125, 0.125, 0.25, 0.5},
 	)}
-	if err := n.read(context.Background(), 2, 3, 4, multiplyRows(rows)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.read(context.Background(), 2, 3, 4, multiplyRows(rows)))
 	low, err := n.flows(context.Background(), 2, n.single())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	high, err := n.flows(context.Background(), 2, n.all())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// To token 2: ½ to itself and on by ¼, and ¼ to token 2 and on by ½: ¼ + ¼.
 	// To the run: ½ and on by ¼, ¼ and on by ½, and ¼ into the run, which passes it on.
 	wantLow, wantHigh := []float64{0.5, 0.5}, []float64{0.75, 0.5, 0.5}
@@ -158,5 +144,13 @@ func TestBoundsErrors(t *testing.T) {
 		if !errors.Is(err, broken) {
 			t.Errorf("after %d products: error %v, want that of the product", after, err)
 		}
+	}
+}
+
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

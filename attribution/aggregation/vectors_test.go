@@ -33,9 +33,7 @@ func TestRowOfRollout(t *testing.T) {
 			rows.Top = top
 			cfg := Config{Layers: L, TopOnly: topOnly}
 			whole, err := rollout{}.New(cfg).Extend(context.Background(), nil, rows)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			calls := 0
 			multiply := func(l, k int, left []float64, top bool) ([]float64, error) {
 				calls++
@@ -55,9 +53,7 @@ func TestRowOfRollout(t *testing.T) {
 			}
 			for target := range T {
 				got, err := rollout{}.Row(context.Background(), cfg, target, T, multiply)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				for k := range cfg.Levels() {
 					for s := range T {
 						want := whole[(k*T+target)*T+s]

@@ -29,9 +29,7 @@ func TestAblations(t *testing.T) {
 		return inner(left)
 	}
 	a, err := evaluate.NewAblations(t.Context(), x, tokens, 40, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if lds, ok := a.LDS(weights); !ok || math.Abs(lds-1) > 1e-12 {
 		t.Errorf("LDS of the weights is %v, want 1", lds)
 	}
@@ -48,9 +46,7 @@ func TestAblations(t *testing.T) {
 		t.Errorf("drop of the top 2 is %v, want %v, error %v", drop, want, err)
 	}
 	b, err := evaluate.NewAblations(t.Context(), x, tokens, 40, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	row := []float64{0, 1, 5, -2, 3}
 	one, _ := a.LDS(row)
 	if two, _ := b.LDS(row); one == two {

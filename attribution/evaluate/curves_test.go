@@ -38,9 +38,7 @@ func aligned(
 ) *evaluate.CueCurves {
 	t.Helper()
 	r, err := evaluate.AlignLayers(context.Background(), m, cases, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return r
 }
 
@@ -194,9 +192,7 @@ func TestPrefer(t *testing.T) {
 		pair("w0", "w1"), pair("w1", "w0"), pair("w2", "w0"), pair("w0 w1", "w2"), pair("w3", ""),
 		pair("w4", "w4"),
 	}, trace.SpecialsAuto)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := []evaluate.Preference{
 		{Case: 0, Difference: 1, Right: true},
 		{Case: 1, Difference: -2},
@@ -246,9 +242,7 @@ func TestPreferMasked(t *testing.T) {
 		pair("w1 w2 w5 w3", nil), pair("w1 w2", &second), pair("w5 w5", nil), pair("w1", nil),
 		pair("w1", &tooFar),
 	}, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff([]int{2, 1}, asked); diff != "" || p.Tried != 2 {
 		t.Errorf("positions (-want +got):\n%s", diff)
 	}

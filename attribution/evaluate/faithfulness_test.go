@@ -68,9 +68,7 @@ func additive(weights ...float64) text {
 // By hand: weights .4, .3, .2, .1 and a ranking that is right.
 func TestFaithful(t *testing.T) {
 	f, err := evaluate.Faithful(t.Context(), additive(.4, .3, .2, .1), []float64{4, -3, 2, 1}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i, want := range []float64{1, .6, .3, .1, 0} {
 		near(t, fmt.Sprint("deletion ", i), f.Deletion[i], want, 1e-15)
 		near(t, fmt.Sprint("insertion ", i), f.Insertion[i], 1-want, 1e-15)
@@ -91,9 +89,7 @@ func TestFaithful(t *testing.T) {
 // What does as well without any token has no normalised measures.
 func TestFaithfulConstant(t *testing.T) {
 	f, err := evaluate.Faithful(t.Context(), additive(0, 0, 0), []float64{1, 2, 3}, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	near(t, "NC", float64(f.NormalizedComprehensiveness), math.NaN(), 0)
 	near(t, "soft", float64(f.SoftSufficiency), math.NaN(), 0)
 	if _, err := evaluate.Faithful(t.Context(), text{}, nil, 0); err == nil {
@@ -128,15 +124,11 @@ func TestNormalizeExact(t *testing.T) {
 			scores[i] = float64(n - rank)
 		}
 		f, err := evaluate.Faithful(t.Context(), x, scores, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		low, high = min(low, f.AOPC), max(high, f.AOPC)
 	})
 	f, err := evaluate.Faithful(t.Context(), x, []float64{5, 1, 4, 2, 3}, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	exact, err := f.Normalize(t.Context(), x, 1)
 	if err != nil || !exact {
 		t.Fatalf("exact %v, %v", exact, err)
@@ -155,9 +147,7 @@ func TestNormalizeBeam(t *testing.T) {
 	x.asked = new(int)
 	for want, scores := range map[float64][]float64{1: right, 0: wrong} {
 		f, err := evaluate.Faithful(t.Context(), x, scores, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		exact, err := f.Normalize(t.Context(), x, 3)
 		if err != nil || exact {
 			t.Fatalf("exact %v, %v", exact, err)

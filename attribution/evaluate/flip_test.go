@@ -66,9 +66,7 @@ func TestRunFlips(t *testing.T) {
 	proof := *m.margins
 	opts.Faithful = true
 	report, err := evaluate.Run(t.Context(), m, []evaluate.Case{c}, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for method, want := range map[string][2]float64{
 		"raw": {1, 1}, "norms": {1, 1}, evaluate.EarliestLine: {0, 1}, evaluate.LatestLine: {1, 1},
 	} {

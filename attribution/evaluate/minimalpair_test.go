@@ -62,9 +62,7 @@ func grammarPairs(t *testing.T) []byte {
 				p.Evidence = append(p.Evidence, [2]int{begin, end})
 			}
 			line, err := json.Marshal(p)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			b.Write(append(line, '\n'))
 		}
 	}
@@ -78,22 +76,16 @@ const pairsFile = "testdata/minimal_pairs.jsonl"
 func TestGrammarPairs(t *testing.T) {
 	want := grammarPairs(t)
 	if *update {
-		if err := os.WriteFile(pairsFile, want, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(pairsFile, want, 0o666))
 	}
 	got, err := os.ReadFile(pairsFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
 		t.Fatalf("%s is not what the grammar makes; -update writes it again (-want +got):\n%s",
 			pairsFile, diff)
 	}
 	m, err := models.Open(tiny.MaskedName, models.Options{Backend: "go"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	grammar, _ := tiny.Lookup(tiny.MaskedName)
 	var sentences []tiny.Sentence
 	for _, kind := range grammar.Kinds() {
@@ -102,9 +94,7 @@ func TestGrammarPairs(t *testing.T) {
 	var cases []evaluate.Case
 	for i, line := range bytes.Split(bytes.TrimSpace(got), []byte("\n")) {
 		p, err := evaluate.ParseMinimalPair(line)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		c, reason, err := p.Case(m)
 		if err != nil || reason != "" {
 			t.Fatalf("line %d: %s, %v", i+1, reason, err)
@@ -122,9 +112,7 @@ func TestGrammarPairs(t *testing.T) {
 		cases = append(cases, c)
 	}
 	preferred, err := evaluate.Prefer(t.Context(), m, cases, trace.SpecialsAuto)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if preferred.Tried != len(cases) || preferred.Right < len(cases)-2 {
 		t.Errorf("%d of %d right; the model has learned these phenomena", preferred.Right,
 			preferred.Tried)
@@ -178,9 +166,7 @@ func TestMinimalPairWords(t *testing.T) {
 // is in that text.
 func TestMinimalPairDecoder(t *testing.T) {
 	m, err := models.Open(tiny.Name, models.Options{Backend: "go"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p := evaluate.MinimalPair{
 		Good: "the keys are here", Bad: "the keys is here", UID: "u",
 		Evidence: [][2]int{{4, 8}, {13, 17}},
@@ -217,5 +203,13 @@ func TestParseMinimalPair(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q", c.line, err, c.want)
 		}
+	}
+}
+
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -97,9 +97,7 @@ func TestPair(t *testing.T) {
 			x := paired()
 			c.change(&x)
 			got, report, err := runPair(t, x, evaluate.Options{Methods: []string{"raw"}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			reason := got.Proof.Reason
 			if !strings.Contains(reason, c.reason) || (reason == "") != (c.reason == "") {
 				t.Errorf("reason %q, want one with %q", reason, c.reason)
@@ -132,9 +130,7 @@ func TestPairStrict(t *testing.T) {
 		x := paired()
 		x.Changes = c.changes
 		got, report, err := runPair(t, x, evaluate.Options{Methods: []string{"raw"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		p := report.Proofs[0]
 		if !got.Proof.Proven() || got.Proof.Strict() != c.strict || p.Strict == 1 != c.strict {
 			t.Errorf("%s: %+v, proofs %+v", c.name, got.Proof, p)
@@ -159,9 +155,7 @@ func runPair(
 // goes to the control token and to R, so R is first of the five letters that are left.
 func TestPairRanks(t *testing.T) {
 	got, report, err := runPair(t, paired(), evaluate.Options{Methods: []string{"raw"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// The tokens are ^PQ=RS?, and "=" and "?" decide.
 	if want := []int{1, 2, 4, 5}; !slices.Equal(got.Ranked, want) {
 		t.Errorf("ranked %v, want %v", got.Ranked, want)
@@ -246,9 +240,7 @@ func TestPairLimit(t *testing.T) {
 		},
 	}
 	r, err := evaluate.Run(t.Context(), choosing{letters{"R"}}, cases, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if r.Cases != 2 || r.Unproven != 1 || asked != 2 || r.Proofs[0].Cases != 2 ||
 		r.Proofs[0].Proven != 1 || r.Proofs[1].Cases != 1 {
 		t.Errorf("%d cases, %d unproven, changes of %d, proofs %+v", r.Cases, r.Unproven, asked,
@@ -267,14 +259,10 @@ func TestPairLimit(t *testing.T) {
 func TestPairAblatedLater(t *testing.T) {
 	opts := evaluate.Options{Methods: []string{"raw"}, Scoring: scorer.Options{Replacement: "delete"}}
 	first, _, err := runPair(t, paired(), opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	opts.Ablations = 8
 	_, want, err := runPair(t, paired(), opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	opts.Done = map[int]*evaluate.Result{0: first}
 	opts.Others = func(trace.Model, evaluate.Case) ([]evaluate.Change, error) {
 		return nil, errors.New("the proof is tried again")

@@ -19,9 +19,7 @@ func code(
 ) *evaluate.CodeLength {
 	t.Helper()
 	c, err := evaluate.OnlineCode(context.Background(), x, y, classes, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c
 }
 

@@ -69,9 +69,7 @@ func TestProbe(t *testing.T) {
 	}
 	model := knower{reader: reader{name: "knower"}, budget: 1 << 20, hidden: upper}
 	p, err := evaluate.Probe(context.Background(), model, all, evaluate.ProbeOptions{Seed: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff([]string{"lower", "upper"}, p.Labels); diff != "" || len(p.States) != 2 {
 		t.Fatalf("labels %v, %d states", p.Labels, len(p.States))
 	}
@@ -82,9 +80,7 @@ func TestProbe(t *testing.T) {
 		t.Errorf("after the layer: compression %v of %d", after.Compression, after.Examples)
 	}
 	again, err := evaluate.Probe(context.Background(), model, all, evaluate.ProbeOptions{Seed: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(p, again); diff != "" {
 		t.Errorf("a second run differs:\n%s", diff)
 	}
@@ -110,9 +106,7 @@ func TestProbedToken(t *testing.T) {
 		all = append(all, e)
 	}
 	p, err := evaluate.Probe(context.Background(), model, all, evaluate.ProbeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if c := p.States[1].Compression; c < 6 {
 		t.Errorf("compression %v: another token was read", c)
 	}

@@ -139,9 +139,7 @@ func TestProof(t *testing.T) {
 				},
 			}
 			report, err := evaluate.Run(t.Context(), letters{"R"}, []evaluate.Case{x}, opts)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if proven := c.reason == ""; got.Proof.Proven() != proven ||
 				!strings.Contains(got.Proof.Reason, c.reason) {
 				t.Errorf("reason %q, want %q", got.Proof.Reason, c.reason)
@@ -161,9 +159,7 @@ func TestProofNumbers(t *testing.T) {
 	cue.Evidence = append(cue.Evidence, [2]int{0, 1})
 	report, err := evaluate.Run(t.Context(), letters{"R"}, []evaluate.Case{proved(), cue},
 		evaluate.Options{Methods: []string{"raw"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(report.Proofs) != 1 {
 		t.Fatalf("proofs %+v", report.Proofs)
 	}
@@ -219,9 +215,7 @@ func TestRankedTokens(t *testing.T) {
 		},
 	}
 	report, err := evaluate.Run(t.Context(), letters{"R"}, []evaluate.Case{proved()}, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff([]int{1, 2, 3, 4, 5, 6}, got.Words); diff != "" {
 		t.Errorf("words of ^PQ=RS? (-want +got):\n%s", diff)
 	}
@@ -296,9 +290,7 @@ func TestPickedLayer(t *testing.T) {
 		return nil
 	}}
 	report, err := evaluate.Run(t.Context(), m, cases, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// A letter that is not attended to is anywhere after the one that is.
 	missed := (1./2 + 1./3 + 1./4 + 1./5 + 1./6 + 1./7 + 1./8) / 7
 	if layer, ok := report.PickedLayer("raw"); !ok || layer != 1 || report.Cases != 4 ||

@@ -125,9 +125,7 @@ func TestSkipFirst(t *testing.T) {
 		return nil
 	}
 	report, err := evaluate.Run(t.Context(), reader{name: "r", flat: true}, cases, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for group, want := range map[string]float64{"one": 1. / 5, "two": 2. / 7} {
 		if s, _ := report.At(group, "chance", "share on evidence"); math.Abs(s.Mean-want) > 1e-12 {
 			t.Errorf("%s: chance has %v of the evidence, want %v", group, s.Mean, want)
@@ -141,9 +139,7 @@ func TestSkipFirst(t *testing.T) {
 
 func TestRun(t *testing.T) {
 	report, err := evaluate.Run(t.Context(), reader{name: "r"}, cases, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff([]string{"raw", "random", "earliest first", "latest first", "chance"},
 		report.Methods); diff != "" || report.Cases != 2 || report.Chosen != 1 {
 		t.Errorf("methods (-want +got):\n%s%d cases, %d chosen", diff, report.Cases, report.Chosen)
@@ -225,9 +221,7 @@ func TestRunClassic(t *testing.T) {
 		Methods:    []string{"value-zeroing", attribution.Classic},
 		References: []string{attribution.Classic},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := append(slices.Clone(three), "random", "earliest first", "latest first", "chance")
 	if !slices.Equal(report.Methods, want) {
 		t.Errorf("methods %v, want %v", report.Methods, want)
@@ -248,9 +242,7 @@ func TestRunClassic(t *testing.T) {
 // A run that was stopped goes on where it was, and ends with the same report.
 func TestRunResumes(t *testing.T) {
 	whole, err := evaluate.Run(t.Context(), reader{name: "r"}, cases, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	opts := options
 	var lines []byte
 	stop := errors.New("the disk is full")
@@ -265,9 +257,7 @@ func TestRunResumes(t *testing.T) {
 		t.Errorf("error %v, %d cases", err, part.Cases)
 	}
 	var first evaluate.Result
-	if err := json.Unmarshal(lines, &first); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(lines, &first))
 	fresh := 0
 	opts.Done, opts.OnResult = map[int]*evaluate.Result{0: &first}, func(*evaluate.Result) error {
 		fresh++
@@ -288,9 +278,7 @@ func TestRunResumes(t *testing.T) {
 func TestRandomize(t *testing.T) {
 	got, err := evaluate.Randomize(t.Context(), reader{name: "a"}, reader{name: "b"}, cases,
 		evaluate.Options{Methods: []string{"raw"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	near(t, "same", got["raw"].Mean, 1, 1e-12)
 	got, err = evaluate.Randomize(t.Context(), reader{name: "a"}, reader{name: "b", flat: true},
 		cases, evaluate.Options{Methods: []string{"raw"}})
@@ -316,9 +304,7 @@ func TestRunTies(t *testing.T) {
 	} {
 		report, err := evaluate.Run(t.Context(), reader{name: "r", tilt: true}, second,
 			evaluate.Options{Methods: []string{"raw"}, Ties: ties})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		s, _ := report.At("", "raw", "average precision")
 		near(t, fmt.Sprint("average precision with ties of ", ties), s.Mean, want, 1e-12)
 	}

@@ -285,9 +285,7 @@ func (r *random) checkLines(t *testing.T, x *focus.Text, l, h int) {
 	}
 	for _, q := range focus.Quantities() {
 		got, err := x.Measure(q, l, h)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		close(t, string(q), got, want[q])
 	}
 }
@@ -308,9 +306,7 @@ func (r *random) checkUpdates(t *testing.T, x *focus.Text, l, h int) {
 		return all
 	}
 	effects, err := x.Effects(l, h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, opts := range []focus.UpdateOptions{
 		{},
 		{Index: focus.IndexTarget},
@@ -318,9 +314,7 @@ func (r *random) checkUpdates(t *testing.T, x *focus.Text, l, h int) {
 		{Index: focus.IndexTarget, ExcludeFirst: true},
 	} {
 		got, err := x.Updates(l, h, opts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for i := range r.T {
 			j := slices.Index(ranks(sum(r.probability, i)), 0)
 			close(t, "effect", effects[i].Magnitude,

@@ -47,18 +47,14 @@ func filled(name string, shape []int, at func(index []int) float64) trace.Tensor
 func text(t *testing.T, tensors ...trace.Tensor) *focus.Text {
 	t.Helper()
 	x, err := focus.New(tensors, focus.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return x
 }
 
 func head(t *testing.T, x *focus.Text, l, h int) *focus.Head {
 	t.Helper()
 	rows, err := x.Head(l, h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return rows
 }
 
@@ -210,17 +206,13 @@ func TestSinkAndUniform(t *testing.T) {
 	} {
 		for h, want := range []float64{c.sink, c.uniform} {
 			got, err := x.Measure(c.q, 0, h)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			near(t, string(c.q), got, want)
 		}
 	}
 	// The mean of both heads: row i has ½ + ½/(i+1) at source 0 and ½/(i+1) at the others.
 	got, err := x.Measure(focus.SelfContinuous, 0, focus.Together)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	near(t, "mean self-probability", got, (harmonic/2+1./2)/n)
 }
 
@@ -283,9 +275,7 @@ func TestBreakdown(t *testing.T) {
 		0, 9, 0, 1, // alibi
 	)), 0, 0)
 	b, err := h.Breakdown(2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	type place struct{ target, source, rank int }
 	var got []place
 	var coordinates [][3]float64
@@ -327,9 +317,7 @@ func TestLines(t *testing.T) {
 		of([2][3]float64{{.75, .25, .5}, {0, 1, 0}}),
 		of([2][3]float64{{.25, .25, .5}, {0, .5, .5}}),
 	} {
-		if err := f.Add(x); err != nil {
-			t.Fatal(err)
-		}
+		must(t, f.Add(x))
 	}
 	// Row 0 has 1, so a text's mean is (1+p)/2. Layer 0: means of p are ½, ¼, ½.
 	want := [][]focus.Place{
@@ -354,9 +342,7 @@ func TestNoOutputWeight(t *testing.T) {
 		tensor("value", []int{2, 1}, 3, 4), tensor("output-weight", []int{1, 2}, 0, 0),
 		tensor("hidden", []int{2, 2}, 1, 2, 3, 4))
 	all, err := x.Updates(0, 0, focus.UpdateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, u := range all {
 		if u.Magnitude != 0 || !math.IsNaN(u.Alignment) {
 			t.Errorf("update %+v; want magnitude 0 without a direction", u)
@@ -379,13 +365,9 @@ func TestOwnValue(t *testing.T) {
 			tensor("hidden", []int{2, 3, 2}, 1, 2, -3, 4, .5, 0, 9, 9, 9, 9, 9, 9))
 		for _, index := range []focus.Index{focus.IndexCurrent, focus.IndexTarget} {
 			all, err := x.Updates(0, 0, focus.UpdateOptions{Index: index})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			effects, err := x.Effects(0, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for i, u := range all {
 				near(t, "magnitude", u.Magnitude, math.Abs(c))
 				near(t, "alignment", u.Alignment, math.Copysign(1, c))
@@ -426,9 +408,7 @@ func TestUpdates(t *testing.T) {
 		}},
 	} {
 		got, err := x.Updates(0, 0, c.opts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if len(got) != len(c.want) {
 			t.Fatalf("%s: %v, want %v", c.name, got, c.want)
 		}
@@ -443,9 +423,7 @@ func TestUpdates(t *testing.T) {
 	}
 	// Effects: 1·5/5 of token 0, twice, and 4·5/1 of token 2.
 	effects, err := x.Effects(0, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i, want := range []float64{1, 1, 20} {
 		near(t, "effect", effects[i].Magnitude, want)
 	}
@@ -467,17 +445,13 @@ func TestTogether(t *testing.T) {
 		tensor("value-output", []int{1, 2, 2, 1}, 1, 4, 1, -1),
 		tensor("hidden", []int{1, 2, 1}, -2, 6))
 	all, err := x.Updates(0, focus.Together, focus.UpdateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	near(t, "magnitude 0", all[0].Magnitude, 1)
 	near(t, "alignment 0", all[0].Alignment, -1)
 	near(t, "magnitude 1", all[1].Magnitude, .5)
 	near(t, "alignment 1", all[1].Alignment, 1)
 	effects, err := x.Effects(0, focus.Together)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if all[1].Source != 0 || effects[1].Source != 0 { // .55 against .45
 		t.Errorf("sources %d and %d, want 0", all[1].Source, effects[1].Source)
 	}
@@ -512,12 +486,8 @@ func TestHiddenByScore(t *testing.T) {
 	nearRow(t, "row together", together.Row(2), []float64{0, .5, .5})
 	layer, one := 0, 0
 	r, err := focus.NewReport(focus.Ask{Layer: &layer, Head: &one, Ranks: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Add(all, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, r.Add(all, nil))
 	written, err := json.Marshal(r.Rows[0].Score)
 	if want := "[[0],[null,2],[null,1,1]]"; err != nil || string(written) != want {
 		t.Errorf("scores %s, %v; want %s", written, err, want)
@@ -581,9 +551,7 @@ func TestHeadAddedFirst(t *testing.T) {
 	x := text(t, tensor("attention", []int{1, 1}, 1), tensor("hidden", []int{1, 1}, 2),
 		tensor("head-output", []int{1, 1}, 1), tensor("head-added", []int{1, 1}, 6))
 	all, err := x.Updates(0, 0, focus.UpdateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	near(t, "magnitude", all[0].Magnitude, 3)
 }
 
@@ -602,9 +570,7 @@ func TestLastRows(t *testing.T) {
 func TestBidirectional(t *testing.T) {
 	zero := filled("terms", []int{3, 2, 2}, func([]int) float64 { return 0 })
 	x, err := focus.New([]trace.Tensor{zero}, focus.Options{Bidirectional: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	nearRow(t, "row 0", head(t, x, 0, 0).Row(0), []float64{.5, .5})
 	if x = text(t, zero); x.Bidirectional {
 		t.Error("terms alone make no encoder")

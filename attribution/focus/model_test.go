@@ -202,51 +202,35 @@ func TestModels(t *testing.T) {
 func (g golden) test(t *testing.T) {
 	dir := filepath.Join("..", "..", "models", "testdata", "goldens", g.name)
 	m, err := models.Open(dir, models.Options{Backend: "go"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	recorded, err := checkpoint.Open(filepath.Join(dir, "golden.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer recorded.Close()
 	file, err := checkpoint.Open(filepath.Join(dir, "model.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer file.Close()
 	all, err := recorded.Int64("input_ids")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const T = 12
 	ids := make([]int, T)
 	for i := range ids {
 		ids[i] = int(all[i])
 	}
 	x, err := focus.Record(context.Background(), m, ids, focus.Scores, focus.Updates, focus.Effects)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if x.Bidirectional != (g.name == "bert") {
 		t.Errorf("bidirectional is %v", x.Bidirectional)
 	}
 	taps, err := m.Trace(context.Background(), ids, []trace.Tap{
 		trace.Scores, trace.Hidden, trace.HeadOutput, trace.Value, trace.Attention, trace.Terms,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	alone, err := focus.New(taps[5:], focus.Options{Bidirectional: x.Bidirectional})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	w := weights{t, file}
 	for l := range x.Layers {
 		attention, err := recorded.Float64(fmt.Sprintf("attn.%d", l))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for h := range x.Heads {
 			rows, fromTerms := head(t, x, l, h), head(t, alone, l, h)
 			g.checkTerms(t, m.Spec(), rows)
@@ -265,9 +249,7 @@ func (g golden) test(t *testing.T) {
 	given, err := focus.New([]trace.Tensor{
 		taps[1], taps[3], taps[4], g.outputWeight(w, m.Info()),
 	}, focus.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	sameUpdates(t, x, given)
 }
 
@@ -351,9 +333,7 @@ func sameUpdates(t *testing.T, x, y *focus.Text) {
 			}
 			a, err := x.Effects(l, h)
 			b, err2 := y.Effects(l, h)
-			if err := errors.Join(err, err2); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errors.Join(err, err2))
 			for i := range a {
 				far(t, "effect", a[i].Magnitude, b[i].Magnitude, blockTol)
 			}
@@ -366,13 +346,9 @@ func sameUpdates(t *testing.T, x, y *focus.Text) {
 func TestWindowAndCap(t *testing.T) {
 	dir := filepath.Join("..", "..", "models", "testdata", "goldens", "gemma2")
 	m, err := models.Open(dir, models.Options{Backend: "go"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	x, err := focus.Record(context.Background(), m, []int{3, 4, 5, 6, 7, 8, 9, 10}, focus.Scores)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	hiding := 0
 	for l := range x.Layers {
 		h := head(t, x, l, 0)
@@ -404,9 +380,7 @@ func goldenOf(t *testing.T, name string) *models.Model {
 	t.Helper()
 	m, err := models.Open(filepath.Join("..", "..", "models", "testdata", "goldens", name),
 		models.Options{Backend: "go"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return m
 }
 
@@ -418,27 +392,19 @@ func TestUpdatesAfterNorm(t *testing.T) {
 	for _, name := range []string{"gemma2", "gemma3"} {
 		m := goldenOf(t, name)
 		x, err := focus.Record(context.Background(), m, ids, focus.Updates)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		taps, err := m.Trace(context.Background(), ids, []trace.Tap{trace.HeadOutput, trace.Hidden})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		file, err := checkpoint.Open(filepath.Join("..", "..", "models", "testdata", "goldens",
 			name, "model.safetensors"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer file.Close()
 		w := weights{t, file}
 		H, T, D := x.Heads, x.Targets, m.Info().Width
 		for l := range x.Layers {
 			gain := w.at("model.layers.#.post_attention_layernorm.weight", l)
 			updates, err := x.Updates(l, focus.Together, focus.UpdateOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for i, u := range updates {
 				a, square := make([]float64, D), 0.0
 				for h := range H {
@@ -465,9 +431,7 @@ func TestUpdatesAfterNorm(t *testing.T) {
 // RecordEach runs texts one by one and says which one failed.
 func TestRecordEach(t *testing.T) {
 	m, err := models.Open("tiny", models.Options{Backend: "go"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	lines := focus.Lines{Quantity: focus.Concentration}
 	texts := [][]int{{1, 2, 3}, {4, 5}}
 	err = focus.RecordEach(context.Background(), m, texts, func(k int, x *focus.Text) error {
@@ -483,5 +447,13 @@ func TestRecordEach(t *testing.T) {
 		func(int, *focus.Text) error { return nil })
 	if err == nil || !strings.HasPrefix(err.Error(), "text 1: ") {
 		t.Errorf("an empty text: %v", err)
+	}
+}
+
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

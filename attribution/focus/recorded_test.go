@@ -19,40 +19,26 @@ const recordedTol = 1e-5
 // weights and hidden states, by testdata/record_bloom.py.
 func TestRecorded(t *testing.T) {
 	file, err := checkpoint.Open(filepath.Join("testdata", "bloom.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer file.Close()
 	var recorded struct{ IDs []int }
-	if err := json.Unmarshal([]byte(file.Metadata()["recorded"]), &recorded); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(file.Metadata()["recorded"]), &recorded))
 	var tensors []trace.Tensor
 	for _, name := range file.Names() {
 		shape, err := file.Shape(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		data, err := file.Float32(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		tensors = append(tensors, trace.Tensor{Name: name, Shape: shape, Data: data})
 	}
 	theirs, err := focus.New(tensors, focus.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	m, err := models.Open(filepath.Join("..", "..", "models", "testdata", "goldens", "bloom"),
 		models.Options{Backend: "go"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ours, err := focus.Record(context.Background(), m, recorded.IDs, focus.Scores,
 		focus.Updates, focus.Effects)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for l := range theirs.Layers {
 		for h := range theirs.Heads {
 			a, b := head(t, ours, l, h), head(t, theirs, l, h)

@@ -56,9 +56,7 @@ func TestALTILogitOneLayer(t *testing.T) {
 	m, q := attributiontest.NewModel(8), ids(3, 1, 4)
 	q.Quantity = trace.Logit
 	terms, err := m.LogitTerms(context.Background(), q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got := score(t, "alti-logit", m, q, scorer.Options{})
 	near(t, "parts", got.Values, terms.Attention, 0)
 	near(t, "residue", []float64{*got.Residue}, []float64{terms.Embedding}, 1e-12)

@@ -24,9 +24,7 @@ func TestOcclusionOfGroups(t *testing.T) {
 		p := q
 		p.IDs, p.Position = of, position
 		f, err := m.Predict(context.Background(), []trace.Query{p})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return f[0]
 	}
 	whole := predict(4, 3, 8, 2, 8, 5)
@@ -75,9 +73,7 @@ func TestGroupsRefused(t *testing.T) {
 	for _, groups := range [][][]int{{{1, 0}}, {{0, 5}}, {{-1}}, {{0, 1}, {1, 2}}, {{2, 2}}} {
 		for _, name := range []string{"occlusion", "gradient", "reagent"} {
 			s, err := scorer.Lookup(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			_, err = s.Score(context.Background(), m, ids(3, 8, 2), scorer.Options{Groups: groups})
 			if !errors.Is(err, trace.ErrUsage) {
 				t.Errorf("%s takes %v: %v", name, groups, err)

@@ -1,5 +1,17 @@
 package scorer_test
 
-import "github.com/headwater-ml/headwater/internal/fakemodel"
+import (
+	"testing"
+
+	"github.com/headwater-ml/headwater/internal/fakemodel"
+)
 
 var near = fakemodel.Near
+
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

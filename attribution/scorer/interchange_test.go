@@ -85,9 +85,7 @@ func TestInterchangeEncoder(t *testing.T) {
 		t.Fatal(e)
 	}
 	s, err := scorer.Lookup("interchange")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, err = s.Score(t.Context(), offers, q, scorer.Options{})
 	if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), "puts other tokens in") {
 		t.Errorf("with embeddings: error %v, want wrong usage", err)

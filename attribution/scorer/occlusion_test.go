@@ -23,9 +23,7 @@ func TestOcclusion(t *testing.T) {
 	e, _ := m.Embed(ctx, text)
 	predict := func(q trace.Query) float64 {
 		f, err := m.Predict(ctx, []trace.Query{q})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return f[0]
 	}
 	for kind, without := range map[string]func(j int) trace.Query{

@@ -37,9 +37,7 @@ func TestRemovalWithout(t *testing.T) {
 	} {
 		r, err := scorer.NewRemoval(t.Context(), replacer{fakemodel.New(1, fakemodel.Evenly)}, q,
 			scorer.Options{Replacement: c.kind})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got := r.Without(c.tokens...)
 		if fmt.Sprint(got.IDs) != c.ids || got.Position != c.at ||
 			got.Quantity != trace.Probability {
@@ -61,9 +59,7 @@ func TestRemovable(t *testing.T) {
 	m := fakemodel.NewEncoder(1, fakemodel.Evenly)
 	q := trace.Query{IDs: []int{1, 2, 3}, Objective: trace.Objective{Position: 1}}
 	r, err := scorer.NewRemoval(t.Context(), m, q, scorer.Options{Replacement: "delete"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff([]int{0, 2}, r.Removable()); diff != "" {
 		t.Errorf("removable (-want +got):\n%s", diff)
 	}
@@ -77,9 +73,7 @@ func TestRemovable(t *testing.T) {
 func TestRemovalRefusals(t *testing.T) {
 	q := trace.Query{IDs: []int{1, 2, 3}, Objective: trace.Objective{Position: 2}}
 	r, err := scorer.NewRemoval(t.Context(), fakemodel.NewLinear(), q, scorer.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, draws := range []int{0, -1} {
 		_, err := r.Soft(t.Context(), []float64{1, 1, 1}, draws)
 		if !errors.Is(err, trace.ErrUsage) {

@@ -26,9 +26,7 @@ func score(
 ) *scorer.Scores {
 	t.Helper()
 	s, err := scorer.Lookup(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got, err := s.Score(context.Background(), m, q, opts)
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
@@ -48,9 +46,7 @@ func TestScorers(t *testing.T) {
 	for _, name := range builtInScorers {
 		t.Run(name, func(t *testing.T) {
 			s, err := scorer.Lookup(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			attributiontest.Scorer(t, s, attributiontest.NewModel(4))
 		})
 	}

@@ -19,16 +19,12 @@ const house = "mary has the red key . john has the blue lamp . anna has the old 
 // the answer is its own or given; another answer has another sentence.
 func TestAsk(t *testing.T) {
 	m, err := models.Open("", models.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	a := sources.Ask{Documents: []string{house}, Question: "who has the lamp ?", Target: "john"}
 	var stages []string
 	a.Options.OnProgress = func(p trace.Progress) { stages = append(stages, p.Stage) }
 	own, err := a.Explain(t.Context(), m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if own.Prompt != house+" who has the lamp ?" || own.Target != "john" ||
 		own.Methods[0].Ranked()[0] != 1 || own.Methods[1].Ranked()[0] != 1 {
 		t.Errorf("prompt %q, target %q, scores %v", own.Prompt, own.Target, own.Methods)
@@ -39,18 +35,14 @@ func TestAsk(t *testing.T) {
 	a.Options.OnProgress = nil
 	a.Answer = "john"
 	given, err := a.Explain(t.Context(), m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got, want := given.Methods[1].Values[1], own.Methods[1].Values[1]; got != want {
 		t.Errorf("the given answer has score %v, the model's own %v", got, want)
 	}
 	a.Answer, a.Target, a.Template = "anna", "", "{question} {context} {question}"
 	a.Names = []string{"house.txt"}
 	other, err := a.Explain(t.Context(), m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if other.Methods[1].Ranked()[0] != 2 || other.Names[0] != "house.txt" ||
 		!strings.HasPrefix(other.Prompt, "who has the lamp ? mary") {
 		t.Errorf("prompt %q of %q, scores %v", other.Prompt, other.Names, other.Methods)
@@ -65,9 +57,7 @@ func TestAsk(t *testing.T) {
 // TestAskRefusals: what is wrong whatever the model is one clear line.
 func TestAskRefusals(t *testing.T) {
 	ok := sources.Ask{Documents: []string{house}, Question: "who has the lamp ?"}
-	if err := ok.Check(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, ok.Check())
 	for want, change := range map[string]func(*sources.Ask){
 		"no document is given":               func(a *sources.Ask) { a.Documents = nil },
 		"document 2 of 2 has no text":        func(a *sources.Ask) { a.Documents = []string{house, " \n"} },
@@ -101,9 +91,7 @@ func TestAskRefusals(t *testing.T) {
 		}
 	}
 	m, err := models.Open("", models.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ok.Chat = true
 	if _, err := ok.Explain(t.Context(), m); err == nil {
 		t.Error("a model without a chat template is asked in a chat")
@@ -114,10 +102,16 @@ func TestAskRefusals(t *testing.T) {
 func TestManyParagraphs(t *testing.T) {
 	began := time.Now()
 	a := sources.Ask{Documents: []string{strings.Repeat("a.\n\n", 1<<18)}, Question: "why?"}
-	if err := a.Check(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.Check())
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("dividing took %v", took)
+	}
+}
+
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -12,13 +12,9 @@ import (
 func divide(t *testing.T, by string, documents ...string) *sources.Context {
 	t.Helper()
 	division, err := sources.ParseDivision(by)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c, err := sources.NewContext(documents, division)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c
 }
 

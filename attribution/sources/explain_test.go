@@ -42,9 +42,7 @@ func linear(weights []float64, f func(x float64, i int) float64) fakemodel.Conti
 func ask(t *testing.T, m trace.Model, text, answer string) sources.Question {
 	t.Helper()
 	a, err := sources.EncodeAnswer(m, "", answer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return sources.Question{
 		Context: divide(t, "", text), Answer: a,
 		Prompt: func(documents string) (string, error) { return documents + " why?", nil },
@@ -56,9 +54,7 @@ func explain(
 ) *sources.Result {
 	t.Helper()
 	r, err := sources.Explain(context.Background(), m, q, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return r
 }
 

@@ -40,13 +40,9 @@ func (w whole) PredictContinuation(
 // sentence with the answer is the strongest by both methods.
 func TestCached(t *testing.T) {
 	m, err := models.Open("", models.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	answer, err := sources.EncodeAnswer(m, "", " john")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	q := sources.Question{
 		Context: divide(t, "", "mary has the red key . john has the blue lamp . "+
 			"anna has the old book ."),

@@ -35,9 +35,7 @@ func uniform(layers, heads, tokens int) []float64 {
 func safetensors(t *testing.T, tensors ...checkpoint.Tensor) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "in.safetensors")
-	if err := checkpoint.WriteFile(path, tensors, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, checkpoint.WriteFile(path, tensors, nil))
 	return path
 }
 

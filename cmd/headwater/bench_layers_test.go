@@ -75,9 +75,7 @@ func TestBenchCues(t *testing.T) {
 	}
 	out := mustExecute(t, in, "bench", "cues", "--input", "-", "--methods", "raw,gradient",
 		"--json")
-	if err := json.Unmarshal([]byte(out), &r); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(out), &r))
 	if r.Cases != 1 || len(r.Groups) != 1 || len(r.Curves) != 2 || len(r.Curves[0].Layers) != 6 ||
 		len(r.Curves[1].Layers) != 1 {
 		t.Fatalf("curves %+v", r)
@@ -90,9 +88,7 @@ func TestBenchCues(t *testing.T) {
 	}
 	out = mustExecute(t, "", "explain", "--format", "json", "--methods", "raw", "--continuation",
 		" are", "the keys to the cabinet")
-	if err := json.Unmarshal([]byte(out), &e); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(out), &e))
 	// Tokens 1 to 5 are text, and token 2 is the cue.
 	raw := e.Methods["raw"]
 	for l := range raw.Shape[2] {
@@ -140,9 +136,7 @@ func TestBenchProbe(t *testing.T) {
 	write(t, path, []byte(b.String()))
 	var r evaluate.Probing
 	out := mustExecute(t, "", "bench", "probe", "--input", path, "--json")
-	if err := json.Unmarshal([]byte(out), &r); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(out), &r))
 	if len(r.States) != 7 || strings.Join(r.Labels, " ") != "plural singular" {
 		t.Fatalf("%d states, labels %q", len(r.States), r.Labels)
 	}

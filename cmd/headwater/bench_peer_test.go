@@ -23,9 +23,7 @@ func TestBenchPeer(t *testing.T) {
 	var got []peerReply
 	for d := json.NewDecoder(strings.NewReader(stdout)); d.More(); {
 		var r peerReply
-		if err := d.Decode(&r); err != nil {
-			t.Fatal(err)
-		}
+		must(t, d.Decode(&r))
 		got = append(got, r)
 	}
 	if len(got) != 6 {

@@ -45,9 +45,7 @@ func TestTaskDefaults(t *testing.T) {
 // whose counterfactual is as long as the prompt.
 func TestTaskCases(t *testing.T) {
 	m, err := models.Open("tiny", models.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	f := benchFlags{kinds: []string{"agreement"}, cases: 9, seed: 1, split: tasks.Dev}
 	cases, err := f.taskCases(m)
 	if err != nil || len(cases) != 9 {
@@ -55,9 +53,7 @@ func TestTaskCases(t *testing.T) {
 	}
 	for _, c := range cases {
 		a, err := m.Encode(c.Prompt, trace.SpecialsAuto)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		b, err := m.Encode(c.Counterfactual, trace.SpecialsAuto)
 		if err != nil || len(a) != len(b) || c.Group != "agreement" {
 			t.Errorf("%q has %d tokens and %q %d, %v", c.Prompt, len(a), c.Counterfactual, len(b),
@@ -78,9 +74,7 @@ func TestBenchTasks(t *testing.T) {
 	}
 	var r benchReport
 	text := mustExecute(t, "", append(args, "--json")...)
-	if err := json.Unmarshal([]byte(text), &r); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(text), &r))
 	p := r.Proofs[0]
 	if r.Cases != 2 || p.Group != "agreement" || p.Proven != 2 || p.Answered < 2 ||
 		p.Cases < p.Answered || p.Cases == 30 || r.Tasks.Split != tasks.HeldOut {
@@ -114,9 +108,7 @@ func TestBenchGrammar(t *testing.T) {
 		nil, {"--grammar", "--model", filepath.Join("..", "..", "models", "tiny", "data")},
 	} {
 		text := mustExecute(t, "", append(args, more...)...)
-		if err := json.Unmarshal([]byte(text), &reports[i]); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(text), &reports[i]))
 	}
 	if reports[0].Cases == 0 || !reflect.DeepEqual(reports[0].Table, reports[1].Table) {
 		t.Errorf("the embedded model has %+v, its directory %+v", reports[0].Table,
@@ -148,9 +140,7 @@ func TestTaskTable(t *testing.T) {
 		},
 	}
 	var b strings.Builder
-	if err := r.writeTaskTable(&b, measure, "high is good"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.writeTaskTable(&b, measure, "high is good"))
 	want := `
 average precision (high is good; mean ± half of the 95 % interval)
 

@@ -38,9 +38,7 @@ func TestBenchMethods(t *testing.T) {
 	var r benchReport
 	text := mustExecute(t, "", append(args, "--cases", "1", "--json", "--faithful",
 		"--references", "gradient", "--randomized", "--timed", "1")...)
-	if err := json.Unmarshal([]byte(text), &r); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(text), &r))
 	n := r.Cases
 	if len(r.Proofs) != 5 || r.Proofs[4].Cases != 4 || n+r.Unproven != 4 || n < 3 {
 		t.Fatalf("%d cases, %d unproven, proofs %+v", n, r.Unproven, r.Proofs)
@@ -70,9 +68,7 @@ func TestBenchPlanted(t *testing.T) {
 	args := []string{"bench", "methods", "--methods", "raw,attn-lrp", "--cases", "3", "--json"}
 	var r, alone benchReport
 	text := mustExecute(t, "", append(args, "--planted", "--resume", file)...)
-	if err := json.Unmarshal([]byte(text), &r); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(text), &r))
 	if n := 3 * len(planted.Names()); r.Cases != n || r.Chosen != n ||
 		len(r.Groups) != len(planted.Names())+1 || r.Cost != nil ||
 		!strings.Contains(r.Rules["sum"], "two numbers") {
@@ -89,9 +85,7 @@ func TestBenchPlanted(t *testing.T) {
 		t.Errorf("what was kept gives another report:\n%s\n%s", text, again)
 	}
 	text = mustExecute(t, "", append(args, "--model", "planted-relay", "--timed", "0")...)
-	if err := json.Unmarshal([]byte(text), &alone); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(text), &alone))
 	for method, want := range map[string]bool{"raw": false, "attn-lrp": true} {
 		s, ok := r.At("relay", method, "average precision")
 		if one, _ := alone.At("relay", method, "average precision"); !ok || s != one ||
@@ -105,9 +99,7 @@ func TestBenchPlanted(t *testing.T) {
 // has changes, each piece of evidence is a token, and lists ask for several of their places.
 func TestGrammarCases(t *testing.T) {
 	m, err := models.Open("tiny", models.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const n = 12
 	cases := grammarCases(m, n, 3, true)
 	prompts, count, places := map[string]bool{}, map[string]int{}, map[int]bool{}
@@ -118,9 +110,7 @@ func TestGrammarCases(t *testing.T) {
 		prompts[c.Prompt] = true
 		count[fmt.Sprint(c.Group, " ", c.Selection)]++
 		tokens, err := m.Encode(c.Prompt, trace.SpecialsOff)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, e := range c.Evidence {
 			inside := 0
 			for _, token := range tokens {
@@ -165,9 +155,7 @@ func TestOldCuesAreNotProven(t *testing.T) {
 		t.Skip("measures methods on many texts")
 	}
 	m, err := models.Open("tiny", models.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cases := slices.DeleteFunc(grammarCases(m, 8, 1, true),
 		func(c evaluate.Case) bool { return c.Selection || c.Group != "copying" })
 	opts := evaluate.Options{Methods: []string{"raw"}}
@@ -284,9 +272,7 @@ func TestBenchCosts(t *testing.T) {
 	text := mustExecute(t, pair, "bench", "methods", "--methods", "classic,direct", "-i", "-",
 		"--timed", "1", "--no-contrast", "--foils", "2", "--json")
 	var r benchReport
-	if err := json.Unmarshal([]byte(text), &r); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(text), &r))
 	for _, name := range []string{"rollout", "flow", "value-zeroing", "direct"} {
 		if r.Cost[name].Milliseconds <= 0 {
 			t.Errorf("%s has no time: %v", name, r.Cost)
@@ -340,9 +326,7 @@ func TestBenchInput(t *testing.T) {
 	var r benchReport
 	text := mustExecute(t, cases, "bench", "methods", "--methods", "occlusion", "-i", "-",
 		"--timed", "0", "--faithful", "--naopc", "1", "--json")
-	if err := json.Unmarshal([]byte(text), &r); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(text), &r))
 	if s, ok := r.At("mine", "occlusion", "NAOPC"); !ok || !(s.Mean > .5 && s.Mean <= 1) {
 		t.Errorf("NAOPC of occlusion %+v, %v", s, ok)
 	}
@@ -406,9 +390,7 @@ func TestBenchOfOneCase(t *testing.T) {
 func TestOtherKinds(t *testing.T) {
 	p := &program{}
 	cases, err := p.readCases(t.Context(), "../../internal/bench/methodpage/other-kinds.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(cases) != 61 {
 		t.Errorf("there are %d pairs, want 61", len(cases))
 	}

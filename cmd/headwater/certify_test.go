@@ -61,9 +61,7 @@ func TestCertifyCountsGraphs(t *testing.T) {
 		t.Skip(err)
 	}
 	first, err := models.Open("tiny", models.Options{Backend: "xla"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var memory *trace.MemoryError
 	second := models.Options{Backend: "go", Beside: first.Memory().Held, MaxMemory: 1}
 	if _, err := models.Open("tiny", second); !errors.As(err, &memory) {

@@ -128,16 +128,12 @@ func copyModel(t *testing.T, golden string, edit func(config map[string]any)) st
 	dir := t.TempDir()
 	var config map[string]any
 	text := read(t, filepath.Join(goldens, golden, "config.json"))
-	if err := json.Unmarshal(text, &config); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(text, &config))
 	if edit != nil {
 		edit(config)
 	}
 	data, err := json.Marshal(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	write(t, filepath.Join(dir, "config.json"), data)
 	write(t, filepath.Join(dir, "model.safetensors"),
 		read(t, filepath.Join(goldens, golden, "model.safetensors")))
@@ -148,17 +144,13 @@ func copyModel(t *testing.T, golden string, edit func(config map[string]any)) st
 func read(t *testing.T, path string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return data
 }
 
 func write(t *testing.T, path string, data []byte) {
 	t.Helper()
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, data, 0o600))
 }
 
 func TestWrongCommands(t *testing.T) {

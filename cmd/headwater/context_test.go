@@ -29,9 +29,7 @@ func asked(t *testing.T, args ...string) *sources.Result {
 	out := mustExecute(t, "", append([]string{
 		"context", "--backend", "go", "--question", "who has the lamp ?", "--format", "json",
 	}, args...)...)
-	if err := json.Unmarshal([]byte(out), &r); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(out), &r))
 	return &r
 }
 
@@ -78,18 +76,14 @@ func TestContextInputs(t *testing.T) {
 	}
 	out := mustExecute(t, "\ufeffmary has the old cup .", append(args, path, "-")...)
 	var r sources.Result
-	if err := json.Unmarshal([]byte(out), &r); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(out), &r))
 	if len(r.Sources) != 4 || r.Sources[3].Document != 1 || !strings.Contains(r.Prompt,
 		"book .\n\nmary has the old cup . who has") {
 		t.Errorf("sources %v of the prompt %q", r.Sources, r.Prompt)
 	}
 	out = mustExecute(t, "", append(args, "--by", "0:22,23:47", "--template",
 		"{question} {context} {question}", path)...)
-	if err := json.Unmarshal([]byte(out), &r); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(out), &r))
 	if len(r.Sources) != 2 || r.Sources[1].Text != "john has the blue lamp ." ||
 		r.Prompt != "who has the lamp ? "+story+" who has the lamp ?" {
 		t.Errorf("sources %v of the prompt %q", r.Sources, r.Prompt)
@@ -131,14 +125,10 @@ func TestContextPageHasNoFolder(t *testing.T) {
 	story := storyFile(t)
 	dir := filepath.Dir(story)
 	data, err := filepath.Abs(filepath.Join("..", "..", "models", "tiny", "data"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	other, model := filepath.Join(dir, "other.txt"), filepath.Join(dir, "model")
-	if err := errors.Join(os.WriteFile(other, []byte("peter has the box ."), 0o600),
-		os.Symlink(data, model)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.WriteFile(other, []byte("peter has the box ."), 0o600),
+		os.Symlink(data, model)))
 	page := mustExecute(t, "", "context", "--backend", "go", "--model", model, "--format", "html",
 		"--question", "who has the lamp ?", "--answer", "john", story, other)
 	if strings.Contains(page, dir) || !strings.Contains(page, "[other.txt] ") ||

@@ -95,22 +95,16 @@ type corpusRow struct {
 func corpusRows(t *testing.T, to string) map[string]corpusRow {
 	t.Helper()
 	place, err := corpus.OpenPlace(to)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c, err := corpus.Open(t.Context(), place)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	rows := map[string]corpusRow{}
 	for shard := range c.Manifest.Shards {
 		err := c.Rows(t.Context(), shard, func(r corpus.Record, result corpus.Result) error {
 			rows[strconv.FormatInt(r.Number, 10)] = corpusRow{r, result}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	if int64(len(rows)) != c.Manifest.Input.Records {
 		t.Errorf("%d rows of %d records", len(rows), c.Manifest.Input.Records)
@@ -167,9 +161,7 @@ func TestCorpusSaysWhatIsLeftOut(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"in/a.txt", "in/README.md", "in/b.md", "other/c.txt"} {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		write(t, path, []byte("the keys\n"))
 	}
 	if err := os.Symlink("../other", filepath.Join(dir, "in", "sub")); err != nil {
@@ -258,15 +250,11 @@ func TestCorpusStatuses(t *testing.T) {
 	mustExecute(t, "", "corpus", "run", to, "--shard", "1")
 	name := filepath.Join(to, filepath.FromSlash(corpus.ShardName(1)))
 	other := filepath.Join(to, filepath.FromSlash(corpus.ShardName(2)))
-	if err := os.Rename(name, other); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(name, other))
 	// By its footer it is another shard, so it is damaged and is made again.
 	mustExecute(t, "", "corpus", "run", to)
 	mustExecute(t, "", "corpus", "verify", to)
-	if err := os.RemoveAll(input); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(input))
 	mustExecute(t, "", "corpus", "run", to) // nothing is left to do, and no input is needed
 	// An interruption that comes too late changes nothing.
 	stderr.Reset()
@@ -289,9 +277,7 @@ func TestCorpusReport(t *testing.T) {
 		t.Error("there is a page of nothing")
 	}
 	mustExecute(t, "", "corpus", "run", to)
-	if err := os.Remove(filepath.Join(to, filepath.FromSlash(corpus.ShardName(1)))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(filepath.Join(to, filepath.FromSlash(corpus.ShardName(1)))))
 	status, _, stderr = execute(t, "", args...)
 	for _, want := range []string{
 		"note: 1 of 4 shards are missing or damaged", `note: the word "zebra" is in no text`,
@@ -444,9 +430,7 @@ func BenchmarkCorpusRun(b *testing.B) {
 		document := grammar.Document(random, kinds[i%len(kinds)])
 		fmt.Fprintf(&lines, "{\"id\":%d,\"text\":%q}\n", i, document.Prompt(document.Answers[0]))
 	}
-	if err := os.WriteFile(input, lines.Bytes(), 0o600); err != nil {
-		b.Fatal(err)
-	}
+	must(b, os.WriteFile(input, lines.Bytes(), 0o600))
 	headwater := func(args ...string) {
 		var out, problems bytes.Buffer
 		args = append([]string{"corpus"}, args...)

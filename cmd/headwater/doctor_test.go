@@ -220,9 +220,7 @@ func TestRestart(t *testing.T) {
 	}
 	t.Setenv(asProgram, "1")
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	args := []string{"explain", "--backend", "cuda", "x"}
 	cmd := exec.Command(self, args...) //nolint:gosec // this program itself
 	out, err := cmd.CombinedOutput()

@@ -73,9 +73,7 @@ func TestDownloadRepairs(t *testing.T) {
 	dir := oneModelHub(t, map[string]string{"config.json": "{}", "model.safetensors": weights})
 	mustExecute(t, "", "download", "org/name")
 	path := filepath.Join(dir, "model.safetensors")
-	if err := os.Truncate(path, 1000); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Truncate(path, 1000))
 	const want = "headwater: downloading model.safetensors (2 of 2), 1.5 MB\n"
 	status, stdout, stderr := execute(t, "", "download", "org/name")
 	if status != statusOK || stdout != dir+"\n" || stderr != want {
@@ -133,16 +131,12 @@ func aloneWithPip(t *testing.T, script string) string {
 	t.Helper()
 	home := nowhere(t)
 	bin := filepath.Join(home, "bin")
-	if err := os.Mkdir(bin, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(bin, 0o755))
 	script = "#!/bin/sh\nPATH=/usr/bin:/bin\n" +
 		`for last; do :; done; folder="${last%/*}/wheel"; mkdir -p "$folder"` + "\n" + script + "\n"
 	path := filepath.Join(bin, "python3")
 	write(t, path, []byte(script))
-	if err := os.Chmod(path, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(path, 0o755))
 	t.Setenv("PATH", bin)
 	for key, value := range map[string]string{"HF_HUB_CACHE": filepath.Join(home, "hub"), "HF_HOME": "", "HF_ENDPOINT": "http://127.0.0.1:1", "HF_HUB_OFFLINE": "", "TRANSFORMERS_OFFLINE": "", "HF_TOKEN": ""} {
 		t.Setenv(key, value)
@@ -189,14 +183,10 @@ func cacheSmolLM2(t *testing.T, cache string) (dir string) {
 	repo := filepath.Join(cache, "models--HuggingFaceTB--SmolLM2-135M-Instruct")
 	dir = filepath.Join(repo, "snapshots", commit)
 	for _, folder := range []string{dir, filepath.Join(repo, "refs")} {
-		if err := os.MkdirAll(folder, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(folder, 0o755))
 	}
 	write(t, filepath.Join(repo, "refs", "main"), []byte(commit))
-	if err := os.CopyFS(dir, tiny.Files()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.CopyFS(dir, tiny.Files()))
 	return dir
 }
 
@@ -233,9 +223,7 @@ func TestDownloadKnownCached(t *testing.T) {
 		"--methods", "rollout", "the keys")
 	// A file that is damaged comes before the cache, because the user has asked for it once.
 	file := filepath.Join(models, "smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(file), 0o755))
 	write(t, file, []byte("GGUF"))
 	checkRefusals(t, []refusal{
 		{"damaged", []string{"explain", "--model", "smollm2", "a"}, "", 1, file + " is damaged: it has 4 bytes, want 98362432"},

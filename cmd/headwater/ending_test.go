@@ -25,9 +25,7 @@ import (
 func command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(stop)
 	cmd := exec.CommandContext(ctx, self, args...)
@@ -82,19 +80,13 @@ func TestSignals(t *testing.T) {
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
 			stdin, err := cmd.StdinPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			must(t, cmd.Start())
 			if _, err := io.WriteString(stdin, promptLines(3)); err != nil {
 				t.Fatal(err)
 			}
 			waitForLines(t, dir, 3)
-			if err := cmd.Process.Signal(s); err != nil {
-				t.Fatal(err)
-			}
+			must(t, cmd.Process.Signal(s))
 			err = cmd.Wait()
 			if cmd.ProcessState.ExitCode() != statusError {
 				t.Errorf("it ended with %v, %s", err, stderr.String())
@@ -134,9 +126,7 @@ func waitForLines(t *testing.T, dir string, n int) {
 // it.
 func TestSignalsAtPipes(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Mkfifo(pipe, 0o600))
 	for _, c := range []struct {
 		name, open string // what this test opens: "" for nothing
 		args       []string
@@ -149,22 +139,16 @@ func TestSignalsAtPipes(t *testing.T) {
 			if c.open != "" {
 				// For reading too, so that this does not wait.
 				f, err := os.OpenFile(c.open, os.O_RDWR, 0)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				defer f.Close()
 			}
 			cmd := command(t, c.args...)
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, cmd.Start())
 			late := time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Kill() })
 			time.Sleep(time.Second) // until it waits
-			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-				t.Fatal(err)
-			}
+			must(t, cmd.Process.Signal(syscall.SIGTERM))
 			err := cmd.Wait()
 			if !late.Stop() || cmd.ProcessState.ExitCode() != statusError ||
 				!strings.Contains(stderr.String(), "interrupted") {
@@ -211,12 +195,8 @@ func TestSecondSignal(t *testing.T) {
 	cmd.Env = append(cmd.Env, stuck+"="+path)
 	cmd.Stderr = t.Output()
 	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	if _, err := io.ReadFull(stdout, make([]byte, len("ready\n"))); err != nil {
 		t.Fatal(err)
 	}
@@ -252,9 +232,7 @@ func TestBrokenStandardError(t *testing.T) {
 	cmd := command(t, "explain", "--backend", "go", "--max-tokens", "1", "--format", "html",
 		"-o", out, prompt)
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r.Close()
 	cmd.Stderr = w
 	if err := cmd.Run(); err != nil {
@@ -341,9 +319,7 @@ func TestDiskFull(t *testing.T) {
 		t.Errorf("error %q", stderr)
 	}
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer full.Close()
 	for _, input := range []string{"", promptLines(3)} {
 		args := []string{"explain", "--backend", "go", "--max-tokens", "1"}

@@ -20,9 +20,7 @@ import (
 func shortTemp(t *testing.T) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "hw")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	t.Setenv("TMPDIR", dir)
 }
@@ -31,9 +29,7 @@ func shortTemp(t *testing.T) {
 func startEngine(t *testing.T, kernel int) engine.Client {
 	t.Helper()
 	socket, err := engine.SocketFor(kernel)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan int, 1)
 	go func() {
@@ -68,9 +64,7 @@ func TestEngineList(t *testing.T) {
 	t.Setenv("JPY_SESSION_NAME", "work/a.ipynb")
 	client := startEngine(t, os.Getpid())
 	_, err := client.Explain(t.Context(), engine.Model{}, prompt, attribution.Options{MaxTokens: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	pid := os.Getpid()
 	want := regexp.MustCompile(fmt.Sprintf(`(?m)^PROCESS +KERNEL +NOTEBOOK +MEMORY +RUNNING +`+
 		`IDLE +MODELS$\n^%d +%d +work/a\.ipynb +[0-9.]+ [MG]B +[0-9]+s +[0-9]+s +`+

@@ -20,13 +20,9 @@ func TestExplainBy(t *testing.T) {
 	plain := explained(t, append(args, told)...)
 	for _, by := range []string{"word", "sentence", "0:20,22:46"} {
 		d, err := attribution.ParseGrouping(by)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		want, err := plain.Group(d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got := explained(t, append(args, "--by", by, told)...)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("--by %s (-want +got):\n%s", by, diff)

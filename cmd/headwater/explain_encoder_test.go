@@ -49,13 +49,9 @@ func TestExplainEncoders(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			dir := reader(t, c.golden)
 			m, err := models.Open(dir, models.Options{Backend: "go"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			want, err := attribution.Explain(t.Context(), m, c.prompt, c.opts)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			args := append([]string{"--model", dir}, strings.Fields(c.args)...)
 			got := explained(t, append(args, c.prompt)...)
 			if diff := cmp.Diff(roundTrip(t, want), got); diff != "" {
@@ -140,9 +136,7 @@ func TestExplainEncoderInput(t *testing.T) {
 		Steps []map[string]any
 		Maps  map[string]struct{ Shape [3]int }
 	}
-	if err := json.Unmarshal([]byte(strings.SplitAfter(want, "\n")[0]), &first); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(strings.SplitAfter(want, "\n")[0]), &first))
 	if at := first.Steps[1]["position"]; at != 1.0 || first.Maps["rollout"].Shape != [3]int{3, 5, 5} {
 		t.Errorf("position %v, maps %v", at, first.Maps)
 	}

@@ -43,9 +43,7 @@ func parseExplanation(t *testing.T, data []byte) *attribution.Explanation {
 // The command does what the package does with the options that the flags mean.
 func TestExplainFlags(t *testing.T) {
 	m, err := models.Open("", models.Options{Backend: "go"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	half, one := 0.25, 1
 	rollout := []string{"rollout"}
 	cases := []struct {
@@ -87,9 +85,7 @@ func TestExplainFlags(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			want, err := attribution.Explain(t.Context(), m, prompt, c.opts)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			args := strings.ReplaceAll(c.args, "= ", "=\x00") // a space that belongs to a value
 			var words []string
 			for _, w := range strings.Fields(args) {
@@ -113,9 +109,7 @@ func TestExplainFlags(t *testing.T) {
 func mustJSON(t *testing.T, value any) []byte {
 	t.Helper()
 	data, err := json.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return data
 }
 
@@ -154,9 +148,7 @@ func TestExplainJSON(t *testing.T) {
 		OtherMass map[string][]float64 `json:"other_mass"`
 		Warnings  []string
 	}
-	if err := json.Unmarshal([]byte(out), &got); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(out), &got))
 	if got.Version != 1 || got.Model.Name != "tiny" || len(got.Model.Hash) != 64 ||
 		got.Warnings == nil {
 		t.Errorf("version %d, model %+v, warnings %v", got.Version, got.Model, got.Warnings)
@@ -318,9 +310,7 @@ func TestExplainEnding(t *testing.T) {
 			"-o", path, prompt,
 		}, c.args...)...)
 		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		text := strings.TrimSpace(string(data))
 		if c.begin == "" {
 			if strings.HasPrefix(text, "<") || strings.HasPrefix(text, "{") {
@@ -560,9 +550,7 @@ func TestModelRefusals(t *testing.T) {
 	weights := filepath.Join(broken, "model.safetensors")
 	write(t, weights, read(t, weights)[:5000])
 	missing := copyModel(t, "gpt2", nil)
-	if err := os.Remove(filepath.Join(missing, "model.safetensors")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(filepath.Join(missing, "model.safetensors")))
 	in := func(model string) []string {
 		return []string{"explain", "--backend", "go", "-o", "OUT", "--model", model, "ab"}
 	}
@@ -655,9 +643,7 @@ func (m interrupting) Steps(
 
 func TestExplainInterrupted(t *testing.T) {
 	tiny, err := models.Open("", models.Options{Backend: "go"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, format := range []string{"json", "text", "html"} {
 		t.Run(format, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -665,13 +651,9 @@ func TestExplainInterrupted(t *testing.T) {
 			var b, stderr bytes.Buffer
 			p := &program{stdout: &b, stderr: &stderr}
 			files := outputFlags{format: format}
-			if err := files.check(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, files.check())
 			outs, err := p.outputs(t.Context(), files)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			err = p.explainTo(ctx, outs, interrupting{tiny, cancel},
 				explainFlags{outputFlags: files, opts: attribution.Options{MaxTokens: 12}}, prompt)
 			if err == nil || ctx.Err() == nil {
@@ -717,9 +699,7 @@ func TestBlankPrompt(t *testing.T) {
 // makes a figure of it again, with the date that the template asked for.
 func TestConversation(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "model")
-	if err := os.CopyFS(dir, tiny.Files()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.CopyFS(dir, tiny.Files()))
 	write(t, filepath.Join(dir, "chat_template.jinja"), []byte("{% for m in messages %}"+
 		"{{ m.content }}{% if m.role != 'user' %} .{% endif %} {% endfor %}"+
 		"{% if mood != 0 and strftime_now('%Y')|int > 2000 %}and{% endif %}"))
@@ -740,9 +720,7 @@ func TestConversation(t *testing.T) {
 		"input": mustExecute(t, line, in("--input", "-")...),
 	} {
 		var e attribution.Explanation
-		if err := json.Unmarshal([]byte(out), &e); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(out), &e))
 		if e.Prompt.Text != text || len(e.Prompt.Parts) != 8 ||
 			e.Prompt.Parts[4].Role != "assistant" {
 			t.Errorf("%s: prompt %q, parts %+v", name, e.Prompt.Text, e.Prompt.Parts)

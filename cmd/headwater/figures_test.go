@@ -23,9 +23,7 @@ func TestFigures(t *testing.T) {
 		}
 		runs[k] = map[string][]byte{}
 		entries, err := os.ReadDir(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, e := range entries {
 			runs[k][e.Name()] = read(t, filepath.Join(dir, e.Name()))
 		}
@@ -137,9 +135,7 @@ func TestFiguresLeftOut(t *testing.T) {
 // An error ends the command, and the page has the figures that are complete.
 func TestFiguresFault(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "s3-published.csv"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Join(dir, "s3-published.csv"), 0o755))
 	status, _, stderr := execute(t, "", "figures", "-o", dir, "s0-mass", "s3-published")
 	if status != 1 || !strings.Contains(stderr, "s3-published.csv is a directory") {
 		t.Errorf("status %d, stderr %q", status, stderr)

@@ -186,16 +186,12 @@ func TestFocusTexts(t *testing.T) {
 	args := []string{"focus", "--json", "--file", path, "--layer", "2", "-o", out}
 	mustExecute(t, "", args...)
 	first, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if stdout := mustExecute(t, "", args[:len(args)-2]...); stdout != string(first) {
 		t.Error("two runs differ")
 	}
 	var both focusJSON
-	if err := json.Unmarshal(first, &both); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(first, &both))
 	one, two := focusOf(t, "the keys to the cabinet"), focusOf(t, "the key is here")
 	for k, f := range both.Lines {
 		for l, values := range f.Values {
@@ -367,11 +363,9 @@ func TestFocusRefusals(t *testing.T) {
 		Name: "attention", Shape: []int{1, 1, 600, 600}, Data: make([]float32, 360000),
 	})
 	bad := filepath.Join(t.TempDir(), "bad.safetensors")
-	if err := checkpoint.WriteFile(bad, []checkpoint.Tensor{{
+	must(t, checkpoint.WriteFile(bad, []checkpoint.Tensor{{
 		Name: "terms", Shape: []int{3, 1, 1}, Data: make([]float32, 3),
-	}}, map[string]string{"tokens": `["a","b"]`}); err != nil {
-		t.Fatal(err)
-	}
+	}}, map[string]string{"tokens": `["a","b"]`}))
 	focus := func(args ...string) []string { return append([]string{"focus", "-o", "OUT"}, args...) }
 	gpt2 := filepath.Join(goldens, "gpt2")
 	checkRefusals(t, []refusal{

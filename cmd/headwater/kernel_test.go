@@ -36,9 +36,7 @@ func TestUninstall(t *testing.T) {
 	prefix := filepath.Join(home, "venv")
 	// Instead of a Python, a program that says what a Python says.
 	python := "#!/bin/sh\necho " + prefix + "\n"
-	if err := os.WriteFile(filepath.Join(home, "python3"), []byte(python), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(home, "python3"), []byte(python), 0o700))
 	for place, flags := range map[string][]string{
 		filepath.Join(home, "data"):             nil,
 		filepath.Join(prefix, "share/jupyter"):  {"--prefix", prefix},
@@ -48,9 +46,7 @@ func TestUninstall(t *testing.T) {
 			DataDir: place, Command: filepath.Join(home, "headwater"),
 			Programs: installed,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		out := mustExecute(t, "", append([]string{"install", "--uninstall"}, flags...)...)
 		if out != "removed "+filepath.Dir(path)+"\n" {
 			t.Errorf("install --uninstall %v says %q", flags, out)
@@ -76,9 +72,7 @@ func TestDoctorOnNotebooks(t *testing.T) {
 		DataDir: filepath.Join(home, "data"), Command: filepath.Join(home, "gone"),
 		Programs: installed,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text = mustExecute(t, "", "doctor", "--quick")
 	for _, want := range []string{
 		"yes, " + filepath.Join(home, "data", "kernels", "headwater", "kernel.json"),
@@ -98,18 +92,12 @@ func TestDoctorOnNotebooks(t *testing.T) {
 func TestKernelKeepsPlugin(t *testing.T) {
 	clone := t.TempDir()
 	plugin := filepath.Join(clone, ".cache", "xla", xlaplugin.File)
-	if err := os.MkdirAll(filepath.Dir(plugin), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(plugin, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(plugin), 0o700))
+	must(t, os.WriteFile(plugin, nil, 0o600))
 	t.Chdir(clone)
 	for value, want := range map[string]string{"": plugin, "/own.so": "/own.so"} {
 		t.Setenv(xlaplugin.Env, value)
-		if err := keepPlugin(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, keepPlugin())
 		if got := os.Getenv(xlaplugin.Env); got != want {
 			t.Errorf("%s=%q becomes %q, want %q", xlaplugin.Env, value, got, want)
 		}

@@ -30,9 +30,7 @@ func TestLines(t *testing.T) {
 			for _, r := range []io.Reader{strings.NewReader(c.in), iotest.OneByteReader(strings.NewReader(c.in)), iotest.DataErrReader(strings.NewReader(c.in))} {
 				var got []string
 				for l, err := range lines(r, "test") {
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					if l.number != len(got)+1 {
 						t.Errorf("line %d has number %d", len(got)+1, l.number)
 					}

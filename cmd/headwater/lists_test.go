@@ -22,9 +22,7 @@ func TestModels(t *testing.T) {
 	}
 	var list modelList
 	text := mustExecute(t, "", "models", "--json", "tiny", gpt2)
-	if err := json.Unmarshal([]byte(text), &list); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(text), &list))
 	if len(list.Models) != 2 || list.Models[0].Name != "tiny" || list.Models[1].Context != 64 ||
 		len(list.Families) < 3 {
 		t.Errorf("models --json says %+v", list)
@@ -41,9 +39,7 @@ func TestModelsOfOllama(t *testing.T) {
 	}
 	for i := range 22 {
 		dir := filepath.Join(store, "manifests", "registry.ollama.ai", "library", "llama3.2")
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(dir, 0o755))
 		write(t, filepath.Join(dir, fmt.Sprintf("tag%02d", i)), []byte("{}"))
 	}
 	out := mustExecute(t, "", "models")
@@ -68,9 +64,7 @@ func TestMethods(t *testing.T) {
 		blocks[name] = block
 	}
 	var list methodList
-	if err := json.Unmarshal([]byte(mustExecute(t, "", "methods", "--json")), &list); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(mustExecute(t, "", "methods", "--json")), &list))
 	if len(list.Methods) != len(attribution.MethodNames()) || len(list.Mixings) < 2 ||
 		len(list.Aggregations) < 3 {
 		t.Errorf("methods --json says %+v", list)
@@ -106,9 +100,7 @@ func TestExamples(t *testing.T) {
 	aloneWithPip(t, "exit 1")
 	out := mustExecute(t, "", "examples")
 	var all []example
-	if err := json.Unmarshal([]byte(mustExecute(t, "", "examples", "--json")), &all); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(mustExecute(t, "", "examples", "--json")), &all))
 	if len(all) != len(realExamples)+len(tiny.Examples()) || len(all) < 3 {
 		t.Fatalf("%d examples", len(all))
 	}
@@ -140,9 +132,7 @@ func TestRealExamples(t *testing.T) {
 		t.Skip("runs a language model")
 	}
 	folder, err := filepath.Abs("../../.cache/models")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if files, err := filepath.Glob(filepath.Join(folder, smolLM2, "*.gguf")); len(files) == 0 {
 		t.Skip("the model is not there; make smollm2 brings it: ", err)
 	}
@@ -171,9 +161,7 @@ func TestRealExamples(t *testing.T) {
 		smolLM2, "--backend", "go", "--max-tokens", "1", "--input", "-")))
 	results := make([]attribution.Explanation, len(prompts))
 	for i := range results {
-		if err := out.Decode(&results[i]); err != nil {
-			t.Fatal(err)
-		}
+		must(t, out.Decode(&results[i]))
 	}
 	// The analogy needs the pair that its picture does not name.
 	if results[0].Steps[0].Text == " white" {
@@ -187,13 +175,9 @@ func TestRealExamples(t *testing.T) {
 				step.Probability, e.Expected)
 		}
 		top, err := got.TopK(0, "value-zeroing", 2, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		direct, err := got.M("direct")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		want := seen[e.Kind]
 		signs := [2]bool{}
 		for k := range signs {

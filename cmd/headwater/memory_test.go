@@ -23,14 +23,10 @@ func sparseAttention(t *testing.T, shape ...int) string {
 		bytes *= n
 	}
 	header, err := json.Marshal(map[string]any{"attention": map[string]any{"dtype": "F32", "shape": shape, "data_offsets": []int{0, bytes}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	path := filepath.Join(t.TempDir(), "sparse.safetensors")
 	begin := append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...)
-	if err := os.WriteFile(path, begin, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, begin, 0o600))
 	if err := os.Truncate(path, int64(len(begin)+bytes)); err != nil {
 		t.Skipf("no file of %d bytes here: %v", bytes, err)
 	}
@@ -77,16 +73,12 @@ func nanModel(t *testing.T) string {
 	from, dir := filepath.Join(goldens, "gpt2"), t.TempDir()
 	for _, name := range []string{"config.json", "model.safetensors"} {
 		data, err := os.ReadFile(filepath.Join(from, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if name == "model.safetensors" {
 			f := openFile(t, filepath.Join(from, name))
 			data = withNaN(t, f, data)
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
 	}
 	return dir
 }
@@ -102,9 +94,7 @@ func withNaN(t *testing.T, f *checkpoint.File, data []byte) []byte {
 			Offsets []int `json:"data_offsets"`
 		}
 		length := int(binary.LittleEndian.Uint64(data))
-		if err := json.NewDecoder(bytes.NewReader(data[8 : 8+length])).Decode(&header); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.NewDecoder(bytes.NewReader(data[8:8+length])).Decode(&header))
 		at := 8 + length + header[name].Offsets[0]
 		binary.LittleEndian.PutUint32(data[at:], math.Float32bits(float32(math.NaN())))
 		return data

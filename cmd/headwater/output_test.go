@@ -16,21 +16,15 @@ func TestOutput(t *testing.T) {
 	path := filepath.Join(dir, "page.html")
 	write(t, path, []byte("old"))
 	link := filepath.Join(dir, "link.html")
-	if err := os.Symlink(path, link); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(path, link))
 	p := &program{}
 	for _, name := range []string{path, link} {
 		out, err := p.create(t.Context(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := out.WriteString("half"); err != nil {
 			t.Fatal(err)
 		}
-		if err := out.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, out.Flush())
 		if got := string(read(t, path)); got != "old" {
 			t.Errorf("before it is complete the file is %q", got)
 		}
@@ -40,15 +34,11 @@ func TestOutput(t *testing.T) {
 		t.Errorf("after an end without commit there are %v", got)
 	}
 	out, err := p.create(t.Context(), link)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := out.WriteString("new"); err != nil {
 		t.Fatal(err)
 	}
-	if err := out.commit(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, out.commit())
 	out.abandon() // does nothing any more
 	info, err := os.Lstat(link)
 	if err != nil || info.Mode()&fs.ModeSymlink == 0 || string(read(t, path)) != "new" {
@@ -59,19 +49,13 @@ func TestOutput(t *testing.T) {
 // A device is written, never replaced.
 func TestOutputDevice(t *testing.T) {
 	before, err := os.Lstat(os.DevNull)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out, err := (&program{}).create(t.Context(), os.DevNull)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := out.WriteString("gone"); err != nil {
 		t.Fatal(err)
 	}
-	if err := out.commit(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, out.commit())
 	after, err := os.Lstat(os.DevNull)
 	if err != nil || !os.SameFile(before, after) {
 		t.Errorf("%s is another file now: %v", os.DevNull, err)
@@ -81,9 +65,7 @@ func TestOutputDevice(t *testing.T) {
 func names(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, e := range entries {
 		all = append(all, e.Name())
 	}

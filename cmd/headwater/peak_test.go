@@ -25,9 +25,7 @@ func TestPeakMemory(t *testing.T) {
 	if args := os.Getenv(childArgs); args != "" {
 		status := run(t.Context(), strings.Split(args, "\n"), os.Stdin, os.Stdout, os.Stderr)
 		data, err := os.ReadFile("/proc/self/status")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		fmt.Printf("status %d\n%s", status, data)
 		return
 	}
@@ -101,8 +99,6 @@ func childPeak(t *testing.T, args []string) (peak int, output string) {
 		t.Fatalf("no peak in %s", data)
 	}
 	kB, err := strconv.Atoi(string(found[1]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return kB * 1024, string(data)
 }

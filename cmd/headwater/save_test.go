@@ -46,9 +46,7 @@ func TestReproduce(t *testing.T) {
 		}
 	}
 	file, err := os.ReadFile("a.svg")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, c := range []struct{ old, with, want string }{
 		{`"hash":"`, `"hash":"0`, "a.svg: model hash: 0"},
 		{`"prompt":"the keys`, `"prompt":"the key`, "a.svg: prompt tokens: ["},
@@ -58,9 +56,7 @@ func TestReproduce(t *testing.T) {
 		if bytes.Equal(changed, file) {
 			t.Fatalf("the file has no %s", c.old)
 		}
-		if err := os.WriteFile("a.svg", changed, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile("a.svg", changed, 0o600))
 		_, out, _ := execute(t, "", "reproduce", "a.svg")
 		if !strings.Contains(out, c.want) {
 			t.Errorf("with %s it says %q, want %q", c.with, out, c.want)
@@ -114,15 +110,11 @@ func TestReproducePage(t *testing.T) {
 // by another path it is made again byte for byte.
 func TestReproducePath(t *testing.T) {
 	data, err := filepath.Abs(filepath.Join("..", "..", "models", "tiny", "data"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir := t.TempDir()
 	t.Chdir(dir)
 	for _, name := range []string{"one", "two"} {
-		if err := os.Symlink(data, filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Symlink(data, filepath.Join(dir, name)))
 	}
 	mustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1", "--model", dir+"/one",
 		"-o", "a.html", "-o", "a.svg", "-o", "b.svg", "--view", "compare", prompt)
@@ -170,9 +162,7 @@ func TestReproduceBackendOfB(t *testing.T) {
 	} {
 		c.a.Against = c.b
 		a, err := modelOf(c.a, c.given)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		b, err := modelOfB(c.a, c.given, a)
 		if err != nil || b.model != c.model || b.backend != c.backend {
 			t.Errorf("%s: side B is %q on %q, %v; want %q on %q", name, b.model, b.backend, err,
@@ -356,9 +346,7 @@ func TestSaveAllOrNone(t *testing.T) {
 func TestReproduceRefusals(t *testing.T) {
 	dir := save(t, "-o", "a.json")
 	file, err := os.ReadFile("a.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, name := range []string{
 		"/etc", "../x", "a/../b", "~/x", ".", "a/b/c", `a\\b`, "", "a/", "a/.b", "a b",
 	} {
@@ -367,21 +355,15 @@ func TestReproduceRefusals(t *testing.T) {
 		at := bytes.LastIndex(changed, []byte(`"headwater":`))
 		changed = append(bytes.Clone(file[:bytes.LastIndex(file, []byte(`"headwater":`))]),
 			changed[at:]...)
-		if err := os.WriteFile("b.json", changed, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile("b.json", changed, 0o600))
 		_, _, said := execute(t, "", "reproduce", "b.json")
 		if !strings.Contains(said, "name the model with --model") {
 			t.Errorf("model %q: %q, want that it is refused", name, said)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "c.svg"), []byte("<svg/>"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, "c.svg"), []byte("<svg/>"), 0o600))
 	for name, text := range map[string]string{"c.html": "<!DOCTYPE html><p>", "c.json": "{"} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(name, []byte(text), 0o600))
 	}
 	for name, want := range map[string]string{
 		"c.svg": "it is not a figure that Headwater saved", "none.svg": "no such file",
@@ -398,9 +380,7 @@ func TestReproduceRefusals(t *testing.T) {
 func TestReproduceNamesKeys(t *testing.T) {
 	save(t, "-o", "a.json")
 	file, err := os.ReadFile("a.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, c := range []struct{ old, changed, want string }{
 		{`"options":{`, `"options":{"shell":"rm",`, `cannot be read: unknown field "shell"`},
 		{`"prompt_ids":[`, `"prompt_ids":["a",`, `cannot be read: "prompt_ids" is a string`},
@@ -415,9 +395,7 @@ func TestReproduceNamesKeys(t *testing.T) {
 		if bytes.Equal(changed, file[at:]) {
 			t.Fatalf("%s is not in the file", c.old)
 		}
-		if err := os.WriteFile("b.json", slices.Concat(file[:at], changed), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile("b.json", slices.Concat(file[:at], changed), 0o600))
 		_, _, said := execute(t, "", "reproduce", "b.json")
 		if !strings.Contains(said, "b.json: ") || !strings.Contains(said, c.want) {
 			t.Errorf("%s: %q, want %q", c.changed, said, c.want)
@@ -443,14 +421,10 @@ func TestReproduceAsksNobody(t *testing.T) {
 	save(t, "-o", "a.json")
 	corpusOf(t, name)
 	file, err := os.ReadFile("a.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	at := bytes.LastIndex(file, []byte(`"headwater":`))
 	changed := bytes.Replace(file[at:], []byte(`"name":"tiny"`), []byte(`"name":"`+name+`"`), 1)
-	if err := os.WriteFile("b.json", slices.Concat(file[:at], changed), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile("b.json", slices.Concat(file[:at], changed), 0o600))
 	for _, args := range [][]string{{"reproduce", "b.json"}, {"corpus", "run", "corpus"}} {
 		status, _, said := execute(t, "", args...)
 		for _, want := range []string{
@@ -474,22 +448,16 @@ func TestReproduceAsksNobody(t *testing.T) {
 // corpusOf plans a corpus in the folder corpus, and gives its model another name.
 func corpusOf(t *testing.T, name string) {
 	t.Helper()
-	if err := os.WriteFile("in.txt", []byte("the keys\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile("in.txt", []byte("the keys\n"), 0o600))
 	mustExecute(t, "", "corpus", "plan", "in.txt", "corpus", "--backend", "go", "--max-tokens", "1")
 	path := filepath.Join("corpus", corpus.ManifestName)
 	plan, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	changed := bytes.Replace(plan, []byte(`"tiny"`), []byte(`"`+name+`"`), 1)
 	if bytes.Equal(changed, plan) {
 		t.Fatal("the plan does not name its model")
 	}
-	if err := os.WriteFile(path, changed, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, changed, 0o600))
 }
 
 // The graph of flow explains the token that the flags name, and its flow is the number of the
@@ -498,30 +466,20 @@ func TestSavedGraph(t *testing.T) {
 	save(t, "--methods", "flow", "-o", "g.neuronpedia.json", "-o", "e.json",
 		"--token", "1", "--source", "2")
 	file, err := os.ReadFile("g.neuronpedia.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	made, err := export.Read(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if made.FlowSource == nil || *made.FlowSource != 2 || *made.Show.Token != 1 {
 		t.Errorf("the file shows token %v from %v, want 1 from 2", made.Show.Token, made.FlowSource)
 	}
 	text, err := os.ReadFile("e.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	e := parseExplanation(t, text)
 	m, err := models.Open("", models.Options{Backend: "go"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	made.Show.Source = made.FlowSource
 	g, err := flowGraph(t.Context(), m, e, made.Options, made.Show)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := e.Methods["flow"].At(1, 2, 0)
 	if diff := g.Cut.Flow - want; diff > 1e-6 || diff < -1e-6 { // two runs of the model in float32
 		t.Errorf("the flow of the graph is %v, that of the method %v", g.Cut.Flow, want)
@@ -566,9 +524,7 @@ func TestSavedViews(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			save(t, append(c.args, "-o", "a.svg")...)
 			file, err := os.ReadFile("a.svg")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			made, err := export.Read(file)
 			if err != nil || made.Show.Kind != c.kind {
 				t.Fatalf("the file shows %+v, %v; want %q", made, err, c.kind)
@@ -620,12 +576,8 @@ func TestDrawPicture(t *testing.T) {
 	for _, file := range []string{"a.svg", "a.pdf", "a.png", "a.tex"} {
 		data, _, err := drawPicture(json.RawMessage(picture), file,
 			json.RawMessage(`{"size":"column"}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, os.WriteFile(file, data, 0o600))
 		_, _, said := execute(t, "", "reproduce", file)
 		if !strings.Contains(said, file+": it is a chart that a cell drew with headwater") {
 			t.Errorf("reproduce says %q", said)
@@ -654,22 +606,14 @@ func TestEncodeFile(t *testing.T) {
 	save(t, "--max-tokens", "1", "--methods", "rollout,flow", "--by", "word", "--filter",
 		"-o", "a.svg", "-o", "a.html", "-o", "a.csv", "-o", "a.inseq.json")
 	m, err := models.Open("", models.Options{Backend: "go"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	opts := attribution.Options{MaxTokens: 1, Methods: []string{"rollout", "flow"}}
 	e, err := attribution.Explain(t.Context(), m, prompt, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	options, err := json.Marshal(opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	filter, err := json.Marshal(attribution.DefaultFilter())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	encode := func(file, shown, asked string) ([]byte, error) {
 		data, _, err := encodeFile(t.Context(), server.File{
 			Explained: server.Explained{Explanation: e, Request: engine.Request{
@@ -684,9 +628,7 @@ func TestEncodeFile(t *testing.T) {
 	words := `{"by":"word","filter":` + string(filter) + `,"look":{}}`
 	for _, file := range []string{"a.svg", "a.html", "a.csv", "a.inseq.json"} {
 		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got, err := encode(file, words, `{"look":{}}`)
 		if err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s as the picture: %v, not the bytes of the command", file, err)
@@ -705,9 +647,7 @@ func TestEncodeFile(t *testing.T) {
 		}
 	}
 	plain, err := encode("a.svg", "", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, c := range map[string]struct {
 		shown, asked string
 		same         bool
@@ -790,13 +730,9 @@ func TestEncodeFileOfView(t *testing.T) {
 			f.Against = &server.Explained{}
 		}
 		format, err := export.FormatOf(c.file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		figure, err := figureOf(f.Explained.Request.Show, f.Figure, format)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		err = figure.fits(f, format)
 		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, trace.ErrUsage) ||
 			!strings.Contains(err.Error(), c.want)) {
@@ -809,4 +745,12 @@ func TestEncodeFileOfView(t *testing.T) {
 func drawnOf(svg []byte) []byte {
 	_, drawn, _ := bytes.Cut(svg, []byte("</metadata>"))
 	return drawn
+}
+
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

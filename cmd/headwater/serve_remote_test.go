@@ -20,9 +20,7 @@ import (
 // makes and removes. It says once that it listens, with its versions.
 func TestServeRemote(t *testing.T) {
 	dir, err := os.MkdirTemp("", "hw") // a socket's path must be short
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer os.RemoveAll(dir)
 	socket := filepath.Join(dir, "new", "s")
 	input, close := io.Pipe()
@@ -63,24 +61,16 @@ func TestServeRemote(t *testing.T) {
 // TestServeRemoteUnread ends properly when ssh and with it the reader of the log are gone.
 func TestServeRemoteUnread(t *testing.T) {
 	dir, err := os.MkdirTemp("", "hw")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer os.RemoveAll(dir)
 	cmd := exec.Command(os.Args[0], "serve", "--remote", "--socket", filepath.Join(dir, "new", "s"))
 	cmd.Env = append(os.Environ(), asProgram+"=1")
 	input, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cmd.Stdout, cmd.Stderr = w, w
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	w.Close()
 	read := bufio.NewScanner(r)
 	for read.Scan() && !strings.Contains(read.Text(), "ready") {

@@ -17,9 +17,7 @@ import (
 // The engine answers what the command prints.
 func TestServe(t *testing.T) {
 	dir, err := os.MkdirTemp("", "hw") // a socket's path must be short
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer os.RemoveAll(dir)
 	socket := filepath.Join(dir, "s")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -41,9 +39,7 @@ func TestServe(t *testing.T) {
 		}
 	}
 	got, err := client.Explain(ctx, engine.Model{}, prompt, attribution.Options{MaxTokens: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(explained(t, "--max-tokens", "2", prompt), roundTrip(t, got)); diff != "" {
 		t.Errorf("engine (-command +engine):\n%s", diff)
 	}

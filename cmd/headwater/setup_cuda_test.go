@@ -15,13 +15,9 @@ func TestServeSettings(t *testing.T) {
 	plugin := filepath.Join(packages, "jax_plugins", "xla_cuda13", "xla_cuda_plugin.so")
 	data := filepath.Join(packages, "nvidia", "cuda_nvcc")
 	for _, dir := range []string{libraries, filepath.Dir(plugin), data} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(dir, 0o700))
 	}
-	if err := os.WriteFile(plugin, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(plugin, nil, 0o600))
 	t.Setenv("LD_LIBRARY_PATH", "/lib")
 	t.Setenv("XLA_FLAGS", "")
 	serve := []string{"headwater", "serve", "--socket", "s"}

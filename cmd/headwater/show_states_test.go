@@ -21,9 +21,7 @@ func writeTensors(
 ) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "a.safetensors")
-	if err := checkpoint.WriteFile(path, tensors, about); err != nil {
-		t.Fatal(err)
-	}
+	must(t, checkpoint.WriteFile(path, tensors, about))
 	return path
 }
 
@@ -31,22 +29,16 @@ func writeTensors(
 // the attention that is computed from them is the one that the model records, in every view.
 func TestShowQueries(t *testing.T) {
 	m, err := models.Open("", models.Options{Backend: "go"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	tokens, err := m.Encode(prompt, trace.SpecialsAuto)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var ids []int
 	var texts []string
 	for _, token := range tokens {
 		ids, texts = append(ids, token.ID), append(texts, token.Text)
 	}
 	recorded, err := m.Trace(t.Context(), ids, []trace.Tap{trace.Scores, trace.Attention})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	scores, attention := recorded[0], recorded[1]
 	L, T := scores.Shape[0], scores.Shape[3]
 	unit := make([]float32, L*T*T)
@@ -54,9 +46,7 @@ func TestShowQueries(t *testing.T) {
 		unit[i*T+i%T] = 1
 	}
 	list, err := json.Marshal(texts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	about := map[string]string{"tokens": string(list)}
 	want := writeTensors(t, about, checkpoint.Tensor{
 		Name: "attention", Shape: attention.Shape, Data: attention.Data,

@@ -70,30 +70,22 @@ func TestShow(t *testing.T) {
 func recorded(t *testing.T, e *attribution.Explanation) (path string) {
 	t.Helper()
 	m, err := models.Open("", models.Options{Backend: "go"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ids, texts := slices.Clone(e.Prompt.IDs), slices.Clone(e.Prompt.Texts)
 	for _, s := range e.Steps {
 		ids, texts = append(ids, s.ID), append(texts, s.Text)
 	}
 	tensors, err := m.Trace(t.Context(), ids, []trace.Tap{trace.Attention})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	tokens, err := json.Marshal(texts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	path = filepath.Join(t.TempDir(), "a.safetensors")
 	err = checkpoint.WriteFile(path, []checkpoint.Tensor{{
 		Name: "attention", Shape: tensors[0].Shape, Data: tensors[0].Data,
 	}}, map[string]string{
 		"tokens": string(tokens), "generated": strconv.Itoa(len(e.Steps)), "model": "another",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return path
 }
 
@@ -159,9 +151,7 @@ func TestShowViewsOfPrompt(t *testing.T) {
 		err := checkpoint.WriteFile(name, []checkpoint.Tensor{{
 			Name: "attention", Shape: shape, Data: data,
 		}}, map[string]string{"tokens": `["a"," b"," c"]`})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	writeRows(mean, []int{1, 3, 3}, []float32{1, 0, 0, .5, .5, 0, .25, .5, .25})
 	for _, c := range []struct {
@@ -204,9 +194,7 @@ func TestRecording(t *testing.T) {
 		4: {1, 0, 0, .25, .75, 0, .2, .3, .5, 1, 0, 0, .5, .5, 0, 1, 0, 0},
 	} {
 		got, err := recording{in: in}.Trace(t.Context(), make([]int, ids), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		n := min(ids, 3)
 		if diff := cmp.Diff([]int{1, 2, n, n}, got[0].Shape); diff != "" {
 			t.Errorf("shape (-want +got):\n%s", diff)
@@ -355,9 +343,7 @@ func TestShowRefusals(t *testing.T) {
 		err := checkpoint.WriteFile(path, []checkpoint.Tensor{{
 			Name: c.name, Shape: c.shape, Data: square,
 		}}, c.about)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		status, _, said := execute(t, "", append([]string{"show", path}, c.args...)...)
 		if status == statusOK || !strings.Contains(said, c.want) {
 			t.Errorf("status %d, %q; want %q", status, said, c.want)
@@ -372,9 +358,7 @@ func TestShowKnownSizes(t *testing.T) {
 	tensor := checkpoint.Tensor{
 		Name: "attention", Shape: []int{1, 1, 2, 2}, Data: []float32{1, 0, 0.5, 0.5},
 	}
-	if err := checkpoint.WriteFile(path, []checkpoint.Tensor{tensor}, about); err != nil {
-		t.Fatal(err)
-	}
+	must(t, checkpoint.WriteFile(path, []checkpoint.Tensor{tensor}, about))
 	for _, format := range []string{"text", "html"} {
 		out := mustExecute(t, "", "show", "--format", format, path)
 		if !strings.Contains(out, "a · llama") || strings.Contains(out, " 0 layers") ||

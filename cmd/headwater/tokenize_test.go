@@ -35,12 +35,8 @@ func TestTokenizeReference(t *testing.T) {
 	}
 	data := read(t, filepath.Join(tokenizers, "ref.json.gz"))
 	packed, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.NewDecoder(packed).Decode(&all); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, json.NewDecoder(packed).Decode(&all))
 	if len(all) < 300 {
 		t.Fatalf("%d texts in the reference", len(all))
 	}
@@ -58,9 +54,7 @@ func TestTokenizeReference(t *testing.T) {
 		for i, r := range all {
 			want := r.Want[kind]
 			var got reference
-			if err := json.Unmarshal([]byte(results[i]), &got); err != nil {
-				t.Fatal(err)
-			}
+			must(t, json.Unmarshal([]byte(results[i]), &got))
 			for k, at := range want.Offsets {
 				want.Offsets[k] = [2]int{bytesOf(r.Text, at[0]), bytesOf(r.Text, at[1])}
 			}
@@ -95,9 +89,7 @@ func TestTokenizeLong(t *testing.T) {
 	out := mustExecute(t, string(mustJSON(t, text)), "tokenize",
 		"--tokenizer", filepath.Join(tokenizers, "gpt2.json"))
 	var got struct{ Offsets [][2]int }
-	if err := json.Unmarshal([]byte(out), &got); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(out), &got))
 	if last := got.Offsets[len(got.Offsets)-1]; last[1] != len(text) {
 		t.Errorf("the last token ends at %d, the text at %d", last[1], len(text))
 	}
@@ -115,21 +107,15 @@ func TestTokenizeInteractive(t *testing.T) {
 	}()
 	answers := bufio.NewReader(receive)
 	tok, err := tokenizer.Load(filepath.Join(tokenizers, "gpt2.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, text := range []string{"the keys", " to", ""} {
 		if _, err := send.Write(append(mustJSON(t, text), '\n')); err != nil {
 			t.Fatal(err)
 		}
 		answer, err := answers.ReadString('\n')
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		tokens, err := tok.Encode(text, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		want := struct {
 			IDs     []int    `json:"ids"`
 			Offsets [][2]int `json:"offsets"`
@@ -191,10 +177,8 @@ func TestTokenizeMemory(t *testing.T) {
 			p := &program{stdin: strings.NewReader(input), stdout: io.Discard}
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			if err := p.tokenize(t.Context(), filepath.Join(tokenizers, c.kind+".json"),
-				true); err != nil {
-				t.Fatal(err)
-			}
+			must(t, p.tokenize(t.Context(), filepath.Join(tokenizers, c.kind+".json"),
+				true))
 			runtime.ReadMemStats(&after)
 			if made = min(made, after.TotalAlloc-before.TotalAlloc); made <= 25*size {
 				break
@@ -213,9 +197,7 @@ func TestTokenizeStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	tok, err := tokenizer.Load(filepath.Join(tokenizers, "gpt2.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := tokenize(ctx, tok, strings.Repeat("a b ", 1<<16), true); !errors.Is(err,
 		context.Canceled) {
 		t.Errorf("error %v, want that of the context", err)
@@ -227,9 +209,7 @@ func TestTokenizeStops(t *testing.T) {
 func TestPreFlag(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "small.gguf")
 	small := gguftest.Small().With(gguftest.Key{Name: "tokenizer.ggml.pre"})
-	if err := os.WriteFile(path, small.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, small.Bytes(), 0o600))
 	for _, c := range []struct{ model, pre, want string }{
 		{path, "", "name how the texts of this model are cut as the pre-tokenizer: bloom, codeshell, "},
 		{path, "foo", `the pre-tokenizer "foo" is unknown; known are bloom, `},

@@ -27,9 +27,7 @@ func traced(t *testing.T, args ...string) *checkpoint.File {
 func openFile(t *testing.T, path string) *checkpoint.File {
 	t.Helper()
 	f, err := checkpoint.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { f.Close() })
 	return f
 }
@@ -37,9 +35,7 @@ func openFile(t *testing.T, path string) *checkpoint.File {
 func floats(t *testing.T, f *checkpoint.File, name string) []float64 {
 	t.Helper()
 	data, err := f.Float64(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return data
 }
 
@@ -57,21 +53,15 @@ func TestTraceParity(t *testing.T) {
 			dir := filepath.Join(goldens, name)
 			golden := openFile(t, filepath.Join(dir, "golden.safetensors"))
 			ids, err := golden.Int64("input_ids") // [2,12]
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			f := traced(t, "--model", dir,
 				"--ids", strings.Trim(strings.ReplaceAll(fmt.Sprint(ids[:12]), " ", ","), "[]"),
 				"--taps", everyTap)
 			m, err := models.Open(dir, models.Options{Backend: "go"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			checkShapes(t, f, m.Info(), 12)
 			got, err := f.Int32("ids")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for i, id := range got {
 				if int64(id) != ids[i] {
 					t.Errorf("ids[%d] = %d, want %d", i, id, ids[i])
@@ -129,9 +119,7 @@ func checkShapes(t *testing.T, f *checkpoint.File, info trace.Info, T int) {
 	got := map[string][]int{}
 	for _, name := range f.Names() {
 		shape, err := f.Shape(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		dtype, err := f.DType(name)
 		if err != nil || dtype != checkpoint.F32 && name != "ids" ||
 			name == "ids" && dtype != checkpoint.I32 {
@@ -189,9 +177,7 @@ func TestTraceText(t *testing.T) {
 	args := []string{"trace", "--backend", "go", "--taps", "attention,logits"}
 	mustExecute(t, "", append(args, "--text", prompt, "-o", text)...)
 	ids, err := openFile(t, text).Int32("ids")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	joined := strings.Trim(strings.ReplaceAll(fmt.Sprint(ids), " ", ","), "[]")
 	mustExecute(t, "", append(args, "--ids", joined, "-o", again)...)
 	if string(read(t, text)) != string(read(t, again)) {
@@ -199,9 +185,7 @@ func TestTraceText(t *testing.T) {
 	}
 	mustExecute(t, "", append(args, "--text", prompt, "--special", "off", "-o", plain)...)
 	without, err := openFile(t, plain).Int32("ids")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(ids[1:], without); diff != "" {
 		t.Errorf("--special off (-want +got):\n%s", diff)
 	}
@@ -232,9 +216,7 @@ func TestTraceTokens(t *testing.T) {
 	// The texts of one long token, many times, would be larger than the header of a file may be.
 	vocab(`"` + strings.Repeat("x", 4096) + `":0,`)
 	m, err := models.Open(dir, models.Options{Backend: "go"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var said bytes.Buffer
 	for ids, want := range map[int]bool{2048: true, 2049: false} {
 		about := map[string]string{}

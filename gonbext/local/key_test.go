@@ -49,9 +49,7 @@ func main() {
 
 func TestReachable(t *testing.T) {
 	got, err := reachable([]byte(cell))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := []string{
 		"_ = register()",
 		"const (\n\tfirst = iota\n\tsecond\n)",
@@ -71,9 +69,7 @@ func TestReachable(t *testing.T) {
 // Each change of a cell either concerns its plugins or keeps the engine.
 func TestReachableChanges(t *testing.T) {
 	before, err := reachable([]byte(cell))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, c := range []struct {
 		name, old, new string
 		same           bool

@@ -19,9 +19,7 @@ import (
 // A request gets the backend that it names, or else that of the engine.
 func TestOpener(t *testing.T) {
 	m, err := opener("go")(t.Context(), engine.Model{}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if info := m.Info(); info.Name != models.Default || info.Backend != "go" {
 		t.Errorf("the default model is %s on %s", info.Name, info.Backend)
 	}
@@ -45,9 +43,7 @@ func TestOpener(t *testing.T) {
 // has started.
 func TestOpenerEmbedded(t *testing.T) {
 	m, err := opener("")(t.Context(), engine.Model{}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if backend := m.Info().Backend; backend != "go" {
 		t.Errorf("the embedded model runs on %s", backend)
 	}
@@ -83,9 +79,7 @@ func TestNamer(t *testing.T) {
 // TestLimitOfARequest checks that an open model keeps to the limit of each request.
 func TestLimitOfARequest(t *testing.T) {
 	m, err := opener("go")(t.Context(), engine.Model{MaxMemory: 1 << 30}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// The program and the weights; a quarter of what is left stays free.
 	held := 1<<30 - m.(trace.Budgeted).Memory().Left/3*4
 	within := m.(loaded).Within
@@ -94,9 +88,7 @@ func TestLimitOfARequest(t *testing.T) {
 		t.Errorf("below the weights: %v, %v; want an error about the limit", view, err)
 	}
 	view, err := within(held + 4000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := view.(trace.Budgeted).Memory().Left; got < 2990 || got > 3010 {
 		t.Errorf("%d bytes are left for a pass, want three quarters of 4000", got)
 	}
@@ -156,9 +148,7 @@ func TestFromEnvironment(t *testing.T) {
 // another one, and a budget below a single model is refused in one line.
 func TestMemoryOfTheEngine(t *testing.T) {
 	one, err := models.Open("tiny", models.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const program = 64 << 20 // what package models counts for the program
 	for _, c := range []struct {
 		name   string
@@ -170,9 +160,7 @@ func TestMemoryOfTheEngine(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir, err := os.MkdirTemp("", "hw") // a socket's path must be short
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer os.RemoveAll(dir)
 			client := engine.Client{Socket: filepath.Join(dir, "s")}
 			done := make(chan error, 1)
@@ -213,5 +201,13 @@ func TestMemoryOfTheEngine(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

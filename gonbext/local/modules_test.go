@@ -13,19 +13,13 @@ func TestSourceStates(t *testing.T) {
 	write := func(name, text string) {
 		t.Helper()
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	states := func() []string {
 		t.Helper()
 		all, err := sourceStates(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return all
 	}
 	write("a.go", "package a")
@@ -46,9 +40,7 @@ func TestSourceStates(t *testing.T) {
 		}
 		before = after
 	}
-	if err := os.Remove(filepath.Join(dir, "a.go")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(filepath.Join(dir, "a.go")))
 	if slices.Equal(before, states()) {
 		t.Error("a file that is gone is not noticed")
 	}

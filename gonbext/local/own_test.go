@@ -37,9 +37,7 @@ type again struct{ transformer.Mixing }
 func inCell(t *testing.T, source string) {
 	t.Helper()
 	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	path := filepath.Join(filepath.Dir(program), "main.go")
 	if err := os.WriteFile(path, []byte(source), 0o600); err != nil {
 		t.Skip("the folder of the test's binary is not writable:", err)
@@ -52,13 +50,9 @@ func inCell(t *testing.T, source string) {
 func connect(t *testing.T) (engine.Client, int) {
 	t.Helper()
 	c, err := engine.Start{}.Connect(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s, err := c.Info(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c, s.PID
 }
 
@@ -66,9 +60,7 @@ func connect(t *testing.T) (engine.Client, int) {
 func shortTemp(t *testing.T) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "hw") // the path of t.TempDir may be too long
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	t.Setenv("TMPDIR", dir)
 }
@@ -102,9 +94,7 @@ func TestOwnEngine(t *testing.T) {
 	e, err := c.Explain(t.Context(), engine.Model{}, "the keys to the cabinet", attribution.Options{
 		Methods: []string{"attention+layer", "again+layer"}, MaxTokens: 1,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	first, second := e.Methods["attention+layer"].Data, e.Methods["again+layer"].Data
 	if diff := cmp.Diff(first, second); diff != "" {
 		t.Errorf("the plugin's numbers (-attention +plugin):\n%s", diff)
@@ -183,9 +173,7 @@ func TestParseEngine(t *testing.T) {
 // An engine that cannot listen says so and ends before the rest of its program runs.
 func TestEngineCannotListen(t *testing.T) {
 	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for argument, want := range map[string]string{
 		engineArguments("/nowhere/e.sock", os.Getpid(), time.Second)[0]: "server: listen unix /nowhere/e.sock",
 		"-" + engineFlag + "=1": "want PID,TIME,SOCKET",

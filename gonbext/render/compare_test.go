@@ -16,9 +16,7 @@ import (
 func compared(t *testing.T, a, b Side) Heatmap {
 	t.Helper()
 	h, err := Compare(a, b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return h
 }
 
@@ -395,9 +393,7 @@ func TestCompareHostile(t *testing.T) {
 		b, k := attacked(example(), r)
 		drawn += n + k
 		h, err := Compare(Side{Explanation: a}, Side{Explanation: b})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		survives(t, written(t, HTML{Heatmap: h}))
 		checkPrintable(t, "text", written(t, Text{Heatmap: h}))
 		if t.Failed() {

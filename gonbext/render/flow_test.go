@@ -42,9 +42,7 @@ func flowing(
 	}
 	g, err := attribution.NewFlowGraph(context.Background(),
 		attribution.InMemory([]trace.Tensor{in}), attribution.Options{}, T-1, source)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return Flow{Explanation: e, Graph: g, Token: token}
 }
 
@@ -169,9 +167,7 @@ func TestFlowCutNodes(t *testing.T) {
 		return map[int]float64{i: 1}[j]
 	})
 	d, err := f.Drawing()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if n := len(f.Graph.Cut.Edges); n != 2 {
 		t.Fatalf("the cut has %d edges, want those from tokens 4 and 5", n)
 	}
@@ -235,9 +231,7 @@ func TestFlowImage(t *testing.T) {
 		t.Fatal("there is no image")
 	}
 	text, err := base64.StdEncoding.DecodeString(m[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	d := xml.NewDecoder(strings.NewReader(string(text)))
 	letters, paths := "", 0
 	for {
@@ -245,9 +239,7 @@ func TestFlowImage(t *testing.T) {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		switch token := token.(type) {
 		case xml.CharData:
 			letters += string(token) + " "
@@ -338,5 +330,13 @@ func TestOneOfMany(t *testing.T) {
 	const many = "1,234 edges narrower than 0.02 are not drawn. 2 wider edges lead to what is not"
 	if got := f.partly(); !strings.Contains(got, many) {
 		t.Errorf("the graph says %q, want %q", got, many)
+	}
+}
+
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -83,14 +83,10 @@ func TestHeadsWithoutLast(t *testing.T) {
 		}
 	}
 	h.Attention = short
-	if err := h.Check(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, h.Check())
 	p := h.open()
 	var d headsData
-	if err := json.Unmarshal([]byte(html.UnescapeString(p.data(1e6))), &d); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(html.UnescapeString(p.data(1e6))), &d))
 	last := len(e.Steps) - 1
 	if d.Predicted[T-2] != -1 || d.Predicted[T-3] != last-1 {
 		t.Errorf("predicted %v, want none at token %d and %d at token %d", d.Predicted, T-2,
@@ -123,9 +119,7 @@ func TestHeadsRows(t *testing.T) {
 	}
 	h := r.open()
 	var d headsData
-	if err := json.Unmarshal([]byte(html.UnescapeString(h.data(1e6))), &d); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(html.UnescapeString(h.data(1e6))), &d))
 	for at, code := range d.Rows {
 		var got []float64
 		for k := 0; k < len(code); k++ {

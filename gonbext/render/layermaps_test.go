@@ -128,9 +128,7 @@ func TestMapsValues(t *testing.T) {
 	data := forScript.FindString(written(t, m))
 	data = html.UnescapeString(strings.TrimSuffix(strings.TrimPrefix(data, ` data-hw="`), `"`))
 	var d mapsData
-	if err := json.Unmarshal([]byte(data), &d); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(data), &d))
 	// Level 2, target 3, source 2: after 2·55 values of other levels and 1 + 2 + 3 of targets.
 	code := d.Rows[2*(2*55+6+2):][:2]
 	at := 64*strings.IndexByte(digits64, code[0]) + strings.IndexByte(digits64, code[1])

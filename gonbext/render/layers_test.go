@@ -53,9 +53,7 @@ func TestLayersScale(t *testing.T) {
 	m := forScript.FindString(written(t, l))
 	m = html.UnescapeString(strings.TrimSuffix(strings.TrimPrefix(m, ` data-hw="`), `"`))
 	var d layersData
-	if err := json.Unmarshal([]byte(m), &d); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(m), &d))
 	code := d.Panels[1].Rows[2*(2*7+3):][:2] // layer 2, source 3
 	at := 64*strings.IndexByte(digits64, code[0]) + strings.IndexByte(digits64, code[1])
 	if x := float64(at-2048) / 2047 * d.Panels[1].Top; x < 0.7999 || x > 0.8001 {
@@ -162,9 +160,7 @@ func TestLayersLeftOut(t *testing.T) {
 		}
 		data = html.UnescapeString(strings.TrimSuffix(strings.TrimPrefix(data, ` data-hw="`), `"`))
 		var d layersData
-		if err := json.Unmarshal([]byte(data), &d); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(data), &d))
 		drawn := strings.Split(got, `<div class="hw-d"`)[1:]
 		if len(drawn) != len(d.Panels) {
 			t.Fatalf("%d bytes: %d panels are drawn, and %d have numbers", l.MaxBytes, len(drawn),

@@ -236,13 +236,9 @@ func TestImage(t *testing.T) {
 	g := grid{{0, 1, levels}, {-levels, sinkPaint, nanPaint}}
 	address := g.png(palettes[0], 8, 8)
 	data, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(address, imageStart))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	picture, err := png.Decode(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if b := picture.Bounds(); b.Dx() != 24 || b.Dy() != 16 {
 		t.Fatalf("the image is %v", b)
 	}
@@ -281,13 +277,9 @@ func TestDivider(t *testing.T) {
 		t.Fatal("the page has no image of a matrix")
 	}
 	data, err := base64.StdEncoding.DecodeString(found[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	picture, err := png.Decode(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b := picture.Bounds()
 	w, h := b.Dx()/(m+n), b.Dy()/n // the prompt, the line, and 3 generated tokens
 	for row := range n {

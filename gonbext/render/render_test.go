@@ -34,9 +34,7 @@ func goldenOf(t *testing.T, r io.WriterTo, script, name string) {
 	got := strings.NewReplacer(script, name, styleSheet, "style.css").Replace(whole)
 	path := filepath.Join("testdata", strings.ReplaceAll(t.Name(), "/", "-")+".golden")
 	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(got), 0o644))
 	}
 	want, err := os.ReadFile(path)
 	if err != nil {

@@ -67,13 +67,9 @@ func groupedExample(t *testing.T, by string) *attribution.Explanation {
 		r.TopOnly = aggregation == "flow"
 	}
 	d, err := attribution.ParseGrouping(by)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	g, err := e.Group(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return g
 }
 

@@ -26,15 +26,11 @@ func only(t *testing.T, path, want string) {
 func TestWrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	for _, text := range []string{"old", "new"} {
-		if err := atomicfile.Write(path, []byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, atomicfile.Write(path, []byte(text)))
 		only(t, path, text)
 	}
 	f, err := atomicfile.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := f.WriteString("half"); err != nil {
 		t.Fatal(err)
 	}
@@ -46,12 +42,8 @@ func TestWrite(t *testing.T) {
 // TestPermissions: a file that only its owner may read stays so when it is replaced.
 func TestPermissions(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := atomicfile.Write(path, []byte("new")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, nil, 0o600))
+	must(t, atomicfile.Write(path, []byte("new")))
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v: the new file has mode %v, want that of the old one, 0600", err, info.Mode())
@@ -62,9 +54,7 @@ func TestPermissions(t *testing.T) {
 func TestLongName(t *testing.T) {
 	for _, name := range []string{strings.Repeat("a", 255), strings.Repeat("世", 85)} {
 		path := filepath.Join(t.TempDir(), name)
-		if err := atomicfile.Write(path, []byte("text")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, atomicfile.Write(path, []byte("text")))
 		only(t, path, "text")
 	}
 }
@@ -73,12 +63,8 @@ func TestLongName(t *testing.T) {
 func TestCommitFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	f, err := atomicfile.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(path, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, os.Mkdir(path, 0o700))
 	if err := f.Commit(); err == nil || strings.Contains(err.Error(), ".tmp") {
 		t.Errorf("error %v, want one without the name of the unfinished file", err)
 	}
@@ -89,15 +75,11 @@ func TestCommitFails(t *testing.T) {
 
 func TestLinkStays(t *testing.T) {
 	there, here := filepath.Join(t.TempDir(), "target"), filepath.Join(t.TempDir(), "link")
-	if err := os.WriteFile(there, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(there, nil, 0o600))
 	if err := os.Symlink(there, here); err != nil {
 		t.Skip(err)
 	}
-	if err := atomicfile.Write(here, []byte("text")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, atomicfile.Write(here, []byte("text")))
 	only(t, there, "text")
 	if to, err := os.Readlink(here); err != nil || to != there {
 		t.Errorf("the link leads to %q, %v", to, err)
@@ -114,5 +96,13 @@ func TestRefused(t *testing.T) {
 		if err := atomicfile.Write(path, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", path, err, want)
 		}
+	}
+}
+
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

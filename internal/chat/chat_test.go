@@ -47,9 +47,7 @@ func loadRecording(t testing.TB) (recording, time.Time) {
 		t.Fatalf("run testdata/record.py: %v", err)
 	}
 	date, err := time.Parse("2006-01-02T15:04:05", rec.Date)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return rec, date
 }
 
@@ -99,9 +97,7 @@ func TestFamilies(t *testing.T) {
 	for _, c := range rec.Cases {
 		if _, ok := templates[c.Template]; !ok {
 			data, err := os.ReadFile(filepath.Join("testdata", "templates", c.Template))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			templates[c.Template] = string(data)
 		}
 		opts := Options{AddGenerationPrompt: c.Prompt, Variables: c.Variables, Date: date}

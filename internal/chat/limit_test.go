@@ -109,9 +109,7 @@ func render(template string) (string, error) {
 // The caller can set the budget, and an error says which part of it is exceeded.
 func TestBudget(t *testing.T) {
 	tmpl, err := New("{% for i in range(50) %}{{ 'abcdefgh' }}{% endfor %}", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, opts := range map[string]Options{
 		"steps": {MaxSteps: 60}, "bytes of text": {MaxBytes: 900},
 	} {
@@ -132,9 +130,7 @@ func TestLongConversation(t *testing.T) {
 		"{% for m in messages %}{{ '<' + m.role + '>' + m.content | trim + '\n' }}{% endfor %}",
 		nil,
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	long := strings.Repeat("word ", 1<<20)
 	messages := []Message{{Role: "user", Content: long}}
 	for range 5000 {

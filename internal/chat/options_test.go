@@ -50,9 +50,7 @@ func TestStrftime(t *testing.T) {
 	} {
 		for _, c := range cases {
 			tmpl, err := New("{{ strftime_now('"+c.format+"') }}", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if got, _, err := tmpl.Render(nil, Options{Date: date}); err != nil || got != c.want {
 				t.Errorf("strftime_now(%q) = %q, %v, want %q", c.format, got, err, c.want)
 			}
@@ -70,18 +68,14 @@ func TestStrftimeRefuses(t *testing.T) {
 		"{{ strftime_now(a='x') }}": "strftime_now got an unexpected argument 'a'",
 	} {
 		tmpl, err := New(template, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, _, err := tmpl.Render(nil, Options{Date: date}); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", template, err, want)
 		}
 	}
 	tmpl, err := New("{{ strftime_now is defined }}\n{{ strftime_now('%Y') if messages }}", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got, _, err := tmpl.Render(nil, Options{}); got != "True\n" || err != nil {
 		t.Errorf("without a date strftime_now is not defined: %q, %v", got, err)
 	}
@@ -116,9 +110,7 @@ func TestVariableTypes(t *testing.T) {
 		{"nested", map[string]any{"a": []any{map[string]any{"b": true}}}, "{{ v.a[0].b }}", "True"},
 	} {
 		tmpl, err := New(c.template, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		opts := Options{Variables: map[string]any{"v": c.value}}
 		if got, _, err := tmpl.Render(nil, opts); err != nil || got != c.want {
 			t.Errorf("%s: %q, %v, want %q", c.name, got, err, c.want)
@@ -130,9 +122,7 @@ func TestVariableTypes(t *testing.T) {
 func TestVariablesReplace(t *testing.T) {
 	tmpl, err := New("{{ bos_token }}{{ messages }}{{ range }}{{ tools }}{{ add_generation_prompt }}",
 		map[string]string{"bos_token": "<s>"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	variables := map[string]any{
 		"bos_token": 1, "messages": 2, "range": 3, "tools": 4, "add_generation_prompt": 5,
 	}
@@ -146,9 +136,7 @@ func TestVariablesReplace(t *testing.T) {
 func TestRenderKeepsMap(t *testing.T) {
 	specials := map[string]string{"bos_token": "<s>"}
 	tmpl, err := New("{{ bos_token }}{% set bos_token = 'x' %}{{ bos_token }}", specials)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	specials["bos_token"] = "changed"
 	for range 2 { // a run does not change the template either
 		if got, _, err := tmpl.Render(nil, Options{}); err != nil || got != "<s>x" {
@@ -234,13 +222,9 @@ func TestBudgetOf(t *testing.T) {
 		{"a captured block", "{% set x %}abc{{ 1 }}{% endset %}{{ x }}", true, true},
 	} {
 		tmpl, err := New(c.template, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		want, _, err := tmpl.Render(nil, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		least := func(options func(n int) Options) int {
 			for n := 1; ; n++ {
 				got, _, err := tmpl.Render(nil, options(n))
@@ -286,5 +270,13 @@ func TestDepth(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "nested deeper than 100") {
 			t.Errorf("%d %s: error %v, want one about nesting", 2*maxDepth, name, err)
 		}
+	}
+}
+
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

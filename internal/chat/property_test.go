@@ -17,9 +17,7 @@ func TestConcurrentRender(t *testing.T) {
 		"{% set ns = namespace(n=0) %}{% for m in messages %}{{ turn(m) }}"+
 		"{% set ns.n = ns.n + 1 %}{% endfor %}{{ ns.n }}{{ bos_token }}{{ who }}",
 		map[string]string{"bos_token": "<s>"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var all sync.WaitGroup
 	for g := range 8 {
 		all.Go(func() {
@@ -40,9 +38,7 @@ func TestConcurrentRender(t *testing.T) {
 // Each rendering has the whole budget: what one spends, the next has again, also after an error.
 func TestBudgetIsReleased(t *testing.T) {
 	tmpl, err := New("{{ messages[0].content * 3 }}", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	small, large := []Message{{Role: "user", Content: "abc"}}, []Message{{Role: "user", Content: strings.Repeat("x", 100)}}
 	opts := Options{MaxBytes: 200, MaxSteps: 60}
 	for i := range 5 {
@@ -59,9 +55,7 @@ func TestBudgetIsReleased(t *testing.T) {
 func TestBudgetIsMonotone(t *testing.T) {
 	tmpl, err := New("{% for m in messages %}{{ m.content|upper|replace('A', 'bb') ~ loop.index }}"+
 		"{% endfor %}{{ messages|map(attribute='role')|list|tojson }}", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	messages := []Message{{Role: "user", Content: "banana"}, {Role: "assistant", Content: "bread"}}
 	const want = `BbbNbbNbb1BREbbD2["user", "assistant"]`
 	for name, options := range map[string]func(n int) Options{
@@ -105,9 +99,7 @@ func FuzzJSON(f *testing.F) {
 			"(sort_keys=true)",
 		} {
 			tmpl, err := New("{{ v|tojson"+options+" }}", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			text, _, err := tmpl.Render(nil, Options{
 				Variables: map[string]any{"v": map[string]any{"s": s, "i": i, "x": []any{x, s}}},
 			})

@@ -51,9 +51,7 @@ func publishedTemplate(t *testing.T, file string) (*Template, error) {
 	t.Helper()
 	if strings.HasSuffix(file, ".jinja") {
 		data, err := os.ReadFile(filepath.Join("testdata", "templates", file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return New(string(data), map[string]string{"bos_token": "<s>", "eos_token": "</s>"})
 	}
 	data, err := os.ReadFile(filepath.Join(publishedFolder(), file))
@@ -61,9 +59,7 @@ func publishedTemplate(t *testing.T, file string) (*Template, error) {
 		t.Skipf("the published templates are not here: %v", err)
 	}
 	var config map[string]any
-	if err := json.Unmarshal(data, &config); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(data, &config))
 	tokens := map[string]string{}
 	for key, v := range config {
 		if object, ok := v.(map[string]any); ok {
@@ -82,17 +78,13 @@ func publishedTemplate(t *testing.T, file string) (*Template, error) {
 // each text too.
 func TestPublished(t *testing.T) {
 	data, err := os.ReadFile("testdata/published.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var recorded struct {
 		Date          string
 		Conversations map[string]publishedCase
 		Texts         [][3]string
 	}
-	if err := json.Unmarshal(data, &recorded); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(data, &recorded))
 	if len(recorded.Texts) < 1200 {
 		t.Errorf("%d texts are recorded, want more", len(recorded.Texts))
 	}
@@ -100,9 +92,7 @@ func TestPublished(t *testing.T) {
 		file, name, want := c[0], c[1], c[2]
 		t.Run(file+"/"+name, func(t *testing.T) {
 			tmpl, err := publishedTemplate(t, file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			messages, opts := recorded.Conversations[name].options(recorded.Date)
 			text, spans, err := tmpl.Render(messages, opts)
 			if want == "" {
@@ -164,9 +154,7 @@ func wordsOf(t *testing.T, m Message) (all []string) {
 		Content          json.RawMessage
 		ReasoningContent string `json:"reasoning_content"`
 	}
-	if err := json.Unmarshal(m.Object, &message); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(m.Object, &message))
 	all = append(all, message.ReasoningContent)
 	var content string
 	var parts []struct{ Text string }

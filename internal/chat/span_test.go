@@ -55,9 +55,7 @@ func TestSpans(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tmpl, err := New(c.template, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			text, spans, err := tmpl.Render(messages, Options{})
 			if c.want == "" { // a message whose content is a list cannot be joined
 				if err == nil || !strings.Contains(err.Error(), "unsupported operand") {
@@ -81,9 +79,7 @@ func TestMessageKeys(t *testing.T) {
 		{`{"role":"a","role":"b"}`, `{"role": "b"}`},
 	} {
 		tmpl, err := New("{{ messages[0]|tojson }}", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got, _, err := tmpl.Render([]Message{{Object: []byte(c.object)}}, Options{})
 		if err != nil || got != c.want {
 			t.Errorf("%s is %s, %v, want %s", c.object, got, err, c.want)
@@ -119,9 +115,7 @@ func TestSpansAreBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tmpl, err := New(template, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			start := time.Now()
 			_, _, err = tmpl.Render([]Message{{Role: "user", Content: "h"}}, Options{})
 			took := time.Since(start)

@@ -25,9 +25,7 @@ func TestNewRefuses(t *testing.T) {
 // What a message says is never read as a template, and is not changed by being rendered.
 func TestContentIsText(t *testing.T) {
 	tmpl, err := New("[{{ messages[0].content }}]", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, content := range []string{
 		"{{ 1 }}", "{% for %}", "{#", "<|im_end|>", "\x00\x1b[31m",
 		"a\r\nb", "", strings.Repeat("漢", 1000),
@@ -44,9 +42,7 @@ func TestContentIsText(t *testing.T) {
 
 func TestVariables(t *testing.T) {
 	tmpl, err := New("{{ v|tojson }}", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	v := map[string]any{"b": []any{1, int64(2), 1.5, nil, true, "x\xff"}, "a": map[string]any{}}
 	want := `{"a": {}, "b": [1, 2, 1.5, null, true, "x` + "\uFFFD" + `"]}`
 	if got, _, err := tmpl.Render(nil, Options{Variables: map[string]any{"v": v}}); err != nil ||

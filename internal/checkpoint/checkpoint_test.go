@@ -26,9 +26,7 @@ func file(header string, data ...byte) []byte {
 func mustBytes(t *testing.T, b []byte) *File {
 	t.Helper()
 	f, err := FromBytes("hand.safetensors", b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return f
 }
 
@@ -263,10 +261,8 @@ func TestRefusals(t *testing.T) {
 func TestHeaderLimit(t *testing.T) {
 	// A sparse file: long enough for the header that it claims, so only the limit can refuse it.
 	path := filepath.Join(t.TempDir(), "long.safetensors")
-	if err := os.WriteFile(path, binary.LittleEndian.AppendUint64(nil, maxHeader+1),
-		0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, binary.LittleEndian.AppendUint64(nil, maxHeader+1),
+		0o600))
 	if err := os.Truncate(path, 2*maxHeader); err != nil {
 		t.Skip("no sparse files here:", err)
 	}
@@ -280,13 +276,9 @@ func TestHeaderLimit(t *testing.T) {
 func TestOpen(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x.safetensors")
-	if err := os.WriteFile(path, file(one(`"U8"`, `[1]`, `[0,1]`), 0), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, file(one(`"U8"`, `[1]`, `[0,1]`), 0), 0o600))
 	f, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if f.Name() != path {
 		t.Errorf("Name() = %q, want %q", f.Name(), path)
 	}
@@ -304,27 +296,19 @@ func TestOpen(t *testing.T) {
 // A file that is cut while it is open must not become zeros.
 func TestReadAfterTruncation(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.safetensors")
-	if err := WriteFile(path, []Tensor{{"w", []int{100000}, make([]float32, 100000)}},
-		nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, WriteFile(path, []Tensor{{"w", []int{100000}, make([]float32, 100000)}},
+		nil))
 	f, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
-	if err := os.Truncate(path, 200000); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Truncate(path, 200000))
 	read := map[string]func() error{
 		"values": func() error { _, err := f.Float32("w"); return err },
 		// The file is cut within a page: the rest of that page reads as zeros.
 		"last page": func() error { return f.Float32At(make([]float32, 10), "w", (200000-72)/4) },
 		"file that is read": func() error {
 			disk, err := os.Open(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer disk.Close()
 			s := readable{r: disk, Closer: disk}
 			return s.each(0, 400072, chunk, func([]byte) error { return nil })
@@ -354,13 +338,9 @@ func FuzzFromBytes(f *testing.F) {
 		total := 0
 		for _, name := range file.Names() {
 			shape, err := file.Shape(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			dtype, err := file.DType(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			count := 1
 			for _, n := range shape {
 				count *= n
@@ -383,13 +363,9 @@ func TestSharedTensor(t *testing.T) {
 	var b bytes.Buffer
 	tensors := []Tensor{{"a", []int{2}, []float32{1, 2}}, {"c", []int{1}, []float32{3}}}
 	metadata := map[string]string{"b": "a", "format": "pt", "c": "a", "d": "b"}
-	if err := Write(&b, tensors, metadata); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Write(&b, tensors, metadata))
 	f, err := openFS(fstest.MapFS{"m": {Data: b.Bytes()}}, "m", "m")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	if names := f.Names(); !slices.Equal(names, []string{"a", "b", "c", "d"}) {
 		t.Errorf("names %q", names)
@@ -399,5 +375,13 @@ func TestSharedTensor(t *testing.T) {
 		if err := f.Float32At(got, name, 0); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s is %v, want %v; error %v", name, got, want, err)
 		}
+	}
+}
+
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

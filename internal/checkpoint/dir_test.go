@@ -18,9 +18,7 @@ import (
 func weights(t *testing.T) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Write(&b, []Tensor{{"w", []int{1}, []float32{1}}}, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Write(&b, []Tensor{{"w", []int{1}, []float32{1}}}, nil))
 	return b.Bytes()
 }
 
@@ -49,9 +47,7 @@ func TestDir(t *testing.T) {
 	}
 	disk := t.TempDir()
 	for name, data := range files {
-		if err := os.WriteFile(filepath.Join(disk, name), []byte(data), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(disk, name), []byte(data), 0o600))
 	}
 	open := map[string]func() (*Dir, error){
 		"disk":    func() (*Dir, error) { return OpenDir(disk) },
@@ -61,9 +57,7 @@ func TestDir(t *testing.T) {
 	for name, open := range open {
 		t.Run(name, func(t *testing.T) {
 			d, err := open()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if got := d.Config["big"]; got != json.Number("9007199254740993") {
 				t.Errorf("Config[big] = %v, want the number as written", got)
 			}
@@ -94,9 +88,7 @@ func TestHash(t *testing.T) {
 		"config.json":       "{}",
 		"model.safetensors": "\x02\x00\x00\x00\x00\x00\x00\x00{}",
 	}), "m")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const want = "361b064e7705c46808a058807067859dccd49f2397ac5cb83d1e1d98d76efb33"
 	for range 2 {
 		if got, err := d.Hash(t.Context()); err != nil || got != want {
@@ -134,9 +126,7 @@ func TestEOS(t *testing.T) {
 				files["generation_config.json"] = c.generation
 			}
 			d, err := FromFS(mapFS(files), "m")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			got, err := d.EOS()
 			if c.err == "" && err != nil || c.err != "" &&
 				(err == nil || !strings.Contains(err.Error(), c.err)) {
@@ -230,9 +220,7 @@ func TestDirWithoutTokenizer(t *testing.T) {
 		"config.json":       "{}",
 		"model.safetensors": string(weights(t)),
 	}), "m")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := d.TokenizerJSON(); d.HasTokenizer() || err == nil ||
 		!strings.Contains(err.Error(), "m has no tokenizer.json") {
 		t.Errorf("TokenizerJSON(): error %v, HasTokenizer %v, want that there is none", err,
@@ -242,9 +230,7 @@ func TestDirWithoutTokenizer(t *testing.T) {
 
 func TestOpenDirRefuses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "model.safetensors")
-	if err := os.WriteFile(path, weights(t), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, weights(t), 0o600))
 	if _, err := OpenDir(path); err == nil ||
 		!strings.Contains(err.Error(), "is not a directory; name the one that holds config.json") {
 		t.Errorf("OpenDir(file): error %v", err)
@@ -260,9 +246,7 @@ func TestAsPython(t *testing.T) {
 	text := `{"a": 1, "a": NaN, "o": [{"k": 1, "k": -Infinity}], "i": Infinity, "t": "\"NaN",` +
 		` "NaN": [Infinity,NaN]}`
 	object, twice, err := decodeObject([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	n := func(s string) json.Number { return json.Number(s) }
 	want := map[string]any{
 		"a": n("NaN"), "o": []any{map[string]any{"k": n("-Infinity")}}, "i": n("Infinity"),
@@ -312,9 +296,7 @@ func TestPublishedTokenizerFiles(t *testing.T) {
 	}
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		d := &Dir{Name: "m"}
 		values, err := d.decode(filepath.Base(path), text)
 		if err != nil || d.Remarks != nil {

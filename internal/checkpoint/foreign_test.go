@@ -109,9 +109,7 @@ func TestForeignTokenizers(t *testing.T) {
 			files[f] = ""
 		}
 		d, err := FromFS(mapFS(files), "m")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := d.TokenizerJSON(); d.HasTokenizer() || err == nil ||
 			!strings.HasSuffix(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one that ends in %q", name, err, c.want)

@@ -44,9 +44,7 @@ func TestPeakMemory(t *testing.T) {
 			}
 			_, rest, _ := strings.Cut(string(out), "VmHWM:")
 			kB, err := strconv.Atoi(strings.Fields(rest)[0])
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			t.Logf("peak %d MB", kB*1024/1_000_000)
 			if peak := float64(kB) * 1024; peak > limit {
 				t.Errorf("peak of %.0f MB, want at most %.0f", peak/1e6, limit/1e6)
@@ -69,20 +67,14 @@ func sparseFile(t *testing.T, path string, tensors, rows, columns int) {
 			i, rows, columns, i*size, (i+1)*size)
 	}
 	b := file(header.String() + "}")
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(path, int64(len(b)+tensors*size)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, b, 0o600))
+	must(t, os.Truncate(path, int64(len(b)+tensors*size)))
 }
 
 // loadForPeak loads all tensors of a file, keeps them and prints what /proc says.
 func loadForPeak(t *testing.T, mode, path string) {
 	f, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	var kept []any
 	for _, name := range f.Names() {
@@ -96,15 +88,11 @@ func loadForPeak(t *testing.T, mode, path string) {
 				err = f.Float32At(piece, name, first)
 			}
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		kept = append(kept, values)
 	}
 	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	fmt.Println(string(status))
 	runtime.KeepAlive(kept)
 }

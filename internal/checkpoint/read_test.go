@@ -26,13 +26,9 @@ var stored = []Tensor{
 func onDisk(t *testing.T, tensors []Tensor) *File {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "x.safetensors")
-	if err := WriteFile(path, tensors, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, WriteFile(path, tensors, nil))
 	f, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := f.Close(); err != nil {
 			t.Error(err)
@@ -97,13 +93,9 @@ func TestReadAtRefuses(t *testing.T) {
 func TestReadFromEverySource(t *testing.T) {
 	disk := onDisk(t, append([]Tensor{{"empty", []int{0}, []float32{}}}, stored...))
 	b, err := os.ReadFile(disk.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	archive, err := openFS(mapFS(map[string]string{"x": string(b)}), "x", "x")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for source, f := range map[string]*File{
 		"disk": disk, "memory": mustBytes(t, b),
 		"archive": archive,
@@ -143,9 +135,7 @@ func TestReadLetsPanicsPass(t *testing.T) {
 
 func TestReadAfterClose(t *testing.T) {
 	f := onDisk(t, stored)
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Close())
 	if _, err := f.Float32("f32"); !errors.Is(err, fs.ErrClosed) {
 		t.Errorf("Float32 after Close: error %v, want fs.ErrClosed", err)
 	}
@@ -184,28 +174,20 @@ func BenchmarkRead(b *testing.B) {
 			{"f32", []int{n}, make([]float32, n)},
 			{"bf16", []int{n}, make([]BFloat16, n)},
 		}, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	f, err := Open(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	defer f.Close()
 	dst := make([]float32, n)
 	for _, name := range []string{"f32", "bf16"} {
 		dtype, err := f.DType(name)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 		bytes := int64(n * dtypeSizes[dtype])
 		b.Run("from="+name, func(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(bytes)
 			for b.Loop() {
-				if err := f.Float32At(dst, name, 0); err != nil {
-					b.Fatal(err)
-				}
+				must(b, f.Float32At(dst, name, 0))
 			}
 		})
 	}
@@ -216,14 +198,10 @@ func TestFloat64At(t *testing.T) {
 	f := onDisk(t, stored)
 	for _, tensor := range stored {
 		whole, err := f.Float64(tensor.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for first := range whole {
 			part := make([]float64, len(whole)-first)
-			if err := f.Float64At(part, tensor.Name, first); err != nil {
-				t.Fatal(err)
-			}
+			must(t, f.Float64At(part, tensor.Name, first))
 			if !slices.Equal(part, whole[first:]) {
 				t.Errorf("Float64At(%s, %d) = %v, want %v", tensor.Name, first, part, whole[first:])
 			}

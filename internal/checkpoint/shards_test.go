@@ -15,9 +15,7 @@ import (
 func shard(t *testing.T, metadata map[string]string, tensors ...Tensor) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Write(&b, tensors, metadata); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Write(&b, tensors, metadata))
 	return b.String()
 }
 
@@ -37,9 +35,7 @@ func TestShards(t *testing.T) {
 	files := sharded(t)
 	disk := t.TempDir()
 	for name, data := range files {
-		if err := os.WriteFile(filepath.Join(disk, name), []byte(data), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(disk, name), []byte(data), 0o600))
 	}
 	for name, open := range map[string]func() (*Dir, error){
 		"disk":    func() (*Dir, error) { return OpenDir(disk) },
@@ -47,9 +43,7 @@ func TestShards(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, err := open()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			w := d.Weights
 			if diff := cmp.Diff([]string{"extra", "v", "w"}, w.Names()); diff != "" {
 				t.Errorf("Names (-want +got):\n%s", diff)
@@ -87,9 +81,7 @@ func TestSingleFileFirst(t *testing.T) {
 	files := sharded(t)
 	files["model.safetensors"] = shard(t, nil, Tensor{"single", nil, []float32{1}})
 	d, err := FromFS(mapFS(files), "m")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := d.Weights.Names(); !cmp.Equal(got, []string{"single"}) {
 		t.Errorf("Names() = %v, want the tensor of the single file", got)
 	}
@@ -106,13 +98,9 @@ func TestSingleFileFirst(t *testing.T) {
 func TestShardsHash(t *testing.T) {
 	a, errA := FromBytes("a", []byte("\x02\x00\x00\x00\x00\x00\x00\x00{}"))
 	b, errB := FromBytes("b", []byte("\x03\x00\x00\x00\x00\x00\x00\x00{} "))
-	if err := errors.Join(errA, errB); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(errA, errB))
 	all := &File{tensors: map[string]entry{}, metadata: map[string]string{}}
-	if err := errors.Join(all.add(a), all.add(b)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(all.add(a), all.add(b)))
 	d := &Dir{ConfigJSON: []byte("{}"), Weights: all}
 	const want = "4d2229a5d9d07c5876e72c91896b6eeccfaae2223f06f44afa74dbaca79fb1d0"
 	if got, err := d.Hash(t.Context()); err != nil || got != want {
@@ -295,9 +283,7 @@ func FuzzIndex(f *testing.F) {
 // TestFileOf: each tensor is in the file that has it; a tensor that does not exist is in none.
 func TestFileOf(t *testing.T) {
 	d, err := FromFS(mapFS(sharded(t)), "m")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer d.Close()
 	for tensor, want := range map[string]string{
 		"w": "m/a.safetensors", "extra": "m/a.safetensors", "v": "m/b.safetensors", "x": "",

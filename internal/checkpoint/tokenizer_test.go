@@ -16,9 +16,7 @@ func withFiles(t *testing.T, more map[string]string) *Dir {
 		files[name] = text
 	}
 	d, err := FromFS(mapFS(files), "m")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return d
 }
 
@@ -123,15 +121,11 @@ func TestChatTemplateSource(t *testing.T) {
 			fsys[file] = &fstest.MapFile{Data: []byte("{}")}
 		}
 		d, err := FromFS(fsys, "m")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := d.ChatTemplateSource("default"); got != want {
 			t.Errorf("ChatTemplateSource = %s, want %s", got, want)
 		}
-		if err := d.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, d.Close())
 	}
 }
 

@@ -20,9 +20,7 @@ func TestWriteBytes(t *testing.T) {
 		{"z", nil, []float32{1}},
 		{"a", []int{1, 1}, []float32{-2}},
 	}, map[string]string{"y": "2", "x": "1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// Four-byte elements before two-byte ones, then by name; spaces pad the header to a multiple of
 	// 8 bytes.
 	const header = `{"__metadata__":{"x":"1","y":"2"},` +
@@ -48,9 +46,7 @@ func TestWriteReadsBack(t *testing.T) {
 		{"héllo <\"\\\n", nil, []float32{7}},
 	}
 	var b, again bytes.Buffer
-	if err := errors.Join(Write(&b, tensors, nil), Write(&again, tensors, nil)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(Write(&b, tensors, nil), Write(&again, tensors, nil)))
 	if !bytes.Equal(b.Bytes(), again.Bytes()) {
 		t.Error("two writes differ")
 	}
@@ -94,9 +90,7 @@ func TestWriteLong(t *testing.T) {
 		long[i] = float32(i)
 	}
 	var b bytes.Buffer
-	if err := Write(&b, []Tensor{{"w", []int{len(long)}, long}}, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Write(&b, []Tensor{{"w", []int{len(long)}, long}}, nil))
 	got, err := mustBytes(t, b.Bytes()).Float32("w")
 	if diff := cmp.Diff(long, got); err != nil || diff != "" {
 		t.Errorf("error %v (-want +got):\n%s", err, diff)
@@ -180,15 +174,11 @@ func TestWriteFile(t *testing.T) {
 	write := func(path string, v float32) error {
 		return WriteFile(path, []Tensor{{"w", nil, []float32{v}}}, nil)
 	}
-	if err := write(path, 1); err != nil {
-		t.Fatal(err)
-	}
+	must(t, write(path, 1))
 	if err := os.Symlink(path, link); err != nil {
 		t.Skip("no links here:", err)
 	}
-	if err := write(link, 2); err != nil {
-		t.Fatal(err)
-	}
+	must(t, write(link, 2))
 	if err := WriteFile(path, []Tensor{{"w", []int{2}, []float32{3}}}, nil); err == nil {
 		t.Error("a wrong shape is no error")
 	}
@@ -206,9 +196,7 @@ func TestWriteFile(t *testing.T) {
 		t.Error("WriteFile in a missing directory: no error")
 	}
 	f, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	if got, err := f.Float32("w"); err != nil || got[0] != 2 {
 		t.Errorf("file holds %v, %v, want what was written through the link, 2", got, err)

@@ -27,9 +27,7 @@ func compressed(t *testing.T, text io.Reader) string {
 	if _, err := io.Copy(z, text); err != nil {
 		t.Fatal(err)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, z.Close())
 	return b.String()
 }
 
@@ -54,9 +52,7 @@ func rowsOf(t *testing.T, c *corpus.Corpus) []corpus.Record {
 			all = append(all, r)
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	slices.SortFunc(all, func(a, b corpus.Record) int { return cmp.Compare(a.Number, b.Number) })
 	return all
@@ -67,9 +63,7 @@ func rowsOf(t *testing.T, c *corpus.Corpus) []corpus.Record {
 func TestCompressedInput(t *testing.T) {
 	plainPath := texts(t, 60)
 	data, err := os.ReadFile(plainPath)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text, want := string(data), merged(t, plainPath)
 	half := len(text) / 2
 	for _, c := range []struct{ name, file, text string }{

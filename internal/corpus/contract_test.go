@@ -60,9 +60,7 @@ func TestEveryRecordOnce(t *testing.T) {
 	p, _ := folder(t)
 	c := create(t, p, plan(t, input, 5, 0))
 	first, err := runner(t, c, input, c.ShardsOf(0, 1)).Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// texts adds 3 wrong records for each 50; the empty lines between them are none.
 	if want := int64(200 + 4*3); first.Records != want || first.Written != 5 {
 		t.Errorf("%d records in %d shards, want %d in 5", first.Records, first.Written, want)
@@ -154,17 +152,11 @@ func TestWorkerProcess(t *testing.T) {
 		t.Skip("it is a worker of TestKilledProcesses")
 	}
 	task, err := strconv.Atoi(os.Getenv("HEADWATER_SHARD_INDEX"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p, err := corpus.OpenPlace(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c, err := corpus.Open(t.Context(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r := runner(t, c, input, c.ShardsOf(task, c.Manifest.Tasks))
 	r.Explainer = fake{before: func(ctx context.Context) error {
 		return wait(ctx, 20*time.Millisecond)

@@ -85,9 +85,7 @@ func texts(t *testing.T, n int) string {
 			text = append(text, words[random.IntN(len(words))])
 		}
 		line, err := json.Marshal(map[string]any{"id": i, "text": strings.Join(text, " ")})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		b.Write(line)
 		b.WriteByte('\n')
 		if i%50 == 7 {
@@ -103,29 +101,21 @@ func texts(t *testing.T, n int) string {
 func bucketPlace(t *testing.T, s *buckettest.Server, folder string) *corpus.Place {
 	t.Helper()
 	p, err := corpus.OpenPlace(s.Address(folder))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return p
 }
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 // source opens an input.
 func source(t *testing.T, path string) *corpus.Source {
 	t.Helper()
 	s, err := corpus.OpenSource(t.Context(), path, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s
 }
 
@@ -144,9 +134,7 @@ func settings(shards, tasks int) corpus.Settings {
 func plan(t *testing.T, input string, shards, tasks int) *corpus.Manifest {
 	t.Helper()
 	m, err := corpus.MakePlan(t.Context(), source(t, input), settings(shards, tasks))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return m
 }
 
@@ -155,9 +143,7 @@ func folder(t *testing.T) (*corpus.Place, string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "corpus")
 	p, err := corpus.OpenPlace(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return p, dir
 }
 
@@ -165,9 +151,7 @@ func folder(t *testing.T) (*corpus.Place, string) {
 func create(t *testing.T, p *corpus.Place, m *corpus.Manifest) *corpus.Corpus {
 	t.Helper()
 	c, err := corpus.Create(t.Context(), p, m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c
 }
 
@@ -202,9 +186,7 @@ func written(t *testing.T, count, shards int) (*corpus.Corpus, *corpus.Place, st
 func verified(t *testing.T, c *corpus.Corpus) string {
 	t.Helper()
 	v, err := c.Verify(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(v.Problems) > 0 || v.Records != c.Manifest.Input.Records ||
 		v.Shards != len(c.Manifest.Shards) {
 		t.Fatalf("verify: %d of %d records, %d shards, problems %q", v.Records,
@@ -217,9 +199,7 @@ func verified(t *testing.T, c *corpus.Corpus) string {
 func fileHash(t *testing.T, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }
@@ -246,3 +226,11 @@ func checkError(t *testing.T, what string, err error, want ...string) {
 
 // name is a name for a subtest.
 func name(format string, args ...any) string { return fmt.Sprintf(format, args...) }
+
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

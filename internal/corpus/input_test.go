@@ -38,9 +38,7 @@ func lineRecords(t *testing.T, format, text string) []corpus.Record {
 		all = append(all, r)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return all
 }
 
@@ -90,9 +88,7 @@ func TestParquetMessages(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			data, err := os.ReadFile(c.path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for i := range c.want {
 				c.want[i].File, c.want[i].Number = "f", int64(i+1)
 			}
@@ -250,9 +246,7 @@ func writeParquet[T any](t *testing.T, rows []T) string {
 	if _, err := w.Write(rows); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	path := filepath.Join(t.TempDir(), "in.parquet")
 	write(t, path, b.String())
 	return path
@@ -385,23 +379,17 @@ func TestNullColumn(t *testing.T) {
 func TestUnreadableParquet(t *testing.T) {
 	good := writeParquet(t, []bytesRow{{"a", 1}})
 	data, err := os.ReadFile(good)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cut := filepath.Join(t.TempDir(), "in.parquet")
 	write(t, cut, string(data[:len(data)/2]))
 	// The writer of this test refuses two columns of one name.
 	data, err = os.ReadFile(writeParquet(t, []twiceRow{{"a", "x", "y"}}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	twice := filepath.Join(t.TempDir(), "in.parquet")
 	write(t, twice, strings.ReplaceAll(string(data), "texu", "text"))
 	// pyarrow 26 wrote the file: an id of the type null, and texts x and y.
 	data, err = os.ReadFile(filepath.Join("testdata", "null-id.parquet"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	nulls := filepath.Join(t.TempDir(), "in.parquet")
 	write(t, nulls, string(data))
 	for _, c := range []struct{ name, path, want string }{
@@ -453,28 +441,20 @@ func writeHostile(t *testing.T, size int64, pages ...page) string {
 	t.Helper()
 	path := writeParquet(t, []packedRow{{1, "x"}})
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	column := &f.Metadata().RowGroups[0].Columns[1].MetaData
 	column.DataPageOffset, column.DictionaryPageOffset = int64(len(data)), 0
 	var protocol thrift.CompactProtocol
 	marshal := func(v any) []byte {
 		b, err := thrift.Marshal(&protocol, v)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return b
 	}
 	for _, p := range pages {
 		body, err := parquet.Zstd.Encode(nil, p.body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		p.header.CompressedPageSize = int32(len(body))
 		data = slices.Concat(data, marshal(p.header), body)
 	}
@@ -547,9 +527,7 @@ func FuzzParquetInput(f *testing.F) {
 	w := parquet.NewGenericWriter[numberedRow](&b)
 	text := "the keys"
 	_, err := w.Write([]numberedRow{{nil, &text, 1}, {[]string{"a"}, nil, 2}})
-	if err := errors.Join(err, w.Close()); err != nil {
-		f.Fatal(err)
-	}
+	must(f, errors.Join(err, w.Close()))
 	f.Add(b.Bytes())
 	for i := 0; i < b.Len(); i += 5 {
 		damaged := bytes.Clone(b.Bytes())
@@ -573,9 +551,7 @@ func FuzzParquetInput(f *testing.F) {
 func writeManifest(t *testing.T, dir string) {
 	t.Helper()
 	text, err := plan(t, texts(t, 3), 2, 0).JSON()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	write(t, filepath.Join(dir, corpus.ManifestName), string(text))
 }
 
@@ -594,13 +570,9 @@ func TestDataBesideManifests(t *testing.T) {
 		write(t, filepath.Join(dir, name), line)
 	}
 	s, err := corpus.OpenSource(t.Context(), dir, corpus.FormatJSONL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	m, err := corpus.MakePlan(t.Context(), s, settings(2, 0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var got []string
 	for _, f := range m.Input.Files {
 		got = append(got, f.Name)
@@ -638,9 +610,7 @@ func TestFolderInput(t *testing.T) {
 	write(t, filepath.Join(dir, ".hidden", "c.jsonl"), `{"id":"c","text":"x"}`)
 	s := source(t, dir)
 	m, err := corpus.MakePlan(t.Context(), s, settings(2, 0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var got []string
 	for _, f := range m.Input.Files {
 		got = append(got, name("%s %s %d", f.Name, f.Format, f.Records))
@@ -697,18 +667,14 @@ func TestLinksInInput(t *testing.T) {
 func TestBucketInput(t *testing.T) {
 	input := texts(t, 30)
 	text, err := os.ReadFile(input)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := plan(t, input, 2, 0)
 	server := buckettest.New(t)
 	server.Set("in/texts.jsonl", text)
 	for _, folder := range []string{"in", "in/texts.jsonl"} {
 		s := source(t, server.Address(folder))
 		got, err := corpus.MakePlan(t.Context(), s, settings(2, 0))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got.Hash != want.Hash {
 			t.Errorf("%s: manifest %s, want %s: %+v", folder, got.Hash, want.Hash, got.Input)
 		}
@@ -730,9 +696,7 @@ func TestRenamedInput(t *testing.T) {
 	for _, input := range []string{texts(t, 20), writeParquet(t, rows)} {
 		want := merged(t, input)
 		data, err := os.ReadFile(input)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		dir := t.TempDir()
 		renamed := filepath.Join(dir, "renamed"+filepath.Ext(input))
 		write(t, renamed, string(data))

@@ -136,9 +136,7 @@ func TestWindowsAtOnce(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	slices.Sort(begun)
 	if !slices.Equal(begun, []int{0, 1, 2, 3}) {
 		t.Errorf("the windows %v were explained, want each once", begun)
@@ -150,9 +148,7 @@ func TestWindowsAtOnce(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // A run that is interrupted while two windows are explained ends both, and leaves no half of a

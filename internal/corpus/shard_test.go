@@ -138,9 +138,7 @@ func TestPyArrow(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	v, err := c.Verify(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !got.Equal || got.Rows != v.Records || got.Errors != v.Errors || got.Errors == 0 ||
 		got.Manifest != c.Manifest.Hash {
 		t.Errorf("pyarrow reads %d rows, %d with an error, merged equal: %v, manifest %.12s",
@@ -172,9 +170,7 @@ func TestPyArrow(t *testing.T) {
 func merge(t *testing.T, c *corpus.Corpus, path string) {
 	t.Helper()
 	var b bytes.Buffer
-	if err := c.Merge(t.Context(), &b, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Merge(t.Context(), &b, nil))
 	write(t, path, b.String())
 }
 
@@ -192,9 +188,7 @@ func TestMerge(t *testing.T) {
 	dir := t.TempDir()
 	for _, file := range []string{"z.jsonl", "a.jsonl"} {
 		text, err := os.ReadFile(texts(t, 90))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		write(t, filepath.Join(dir, file), strings.ReplaceAll(string(text), `"id":`, `"id":`+
 			map[bool]string{true: "1", false: "2"}[file == "a.jsonl"]))
 	}
@@ -206,9 +200,7 @@ func TestMerge(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "all.parquet")
 		merge(t, c, path)
 		rows, err := parquet.ReadFile[mergedRow](path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if int64(len(rows)) != c.Manifest.Input.Records {
 			t.Fatalf("%d rows of %d records", len(rows), c.Manifest.Input.Records)
 		}
@@ -260,9 +252,7 @@ func (f *full) Write(b []byte) (int, error) {
 func TestMergeOntoFullDisk(t *testing.T) {
 	c, _, dir := written(t, 2000, 2)
 	var b bytes.Buffer
-	if err := c.Merge(t.Context(), &b, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Merge(t.Context(), &b, nil))
 	const want = "corpus: the merged file cannot be written: no space left; free some"
 	for left := 0; left < b.Len(); left += b.Len()/30 + 1 {
 		err := c.Merge(t.Context(), &full{left}, nil)
@@ -299,9 +289,7 @@ func TestOtherColumns(t *testing.T) {
 	if _, err := w.Write(make([]mergedRow, c.Manifest.Shards[1].Records)); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	damage(t, dir, 1, func([]byte) []byte { return b.Bytes() })
 	const want = "has other columns than the manifest says"
 	v, err := c.Verify(t.Context(), nil)
@@ -319,9 +307,7 @@ func damage(t *testing.T, dir string, shard int, change func([]byte) []byte) {
 	t.Helper()
 	path := filepath.Join(dir, filepath.FromSlash(corpus.ShardName(shard)))
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	write(t, path, string(change(data)))
 }
 
@@ -419,9 +405,7 @@ func TestDamageSaid(t *testing.T) {
 			return b
 		})
 		v, err := c.Verify(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		said := strings.Join(v.Problems, "; ")
 		for _, never := range []string{"runtime error", "goroutine", dir} {
 			if strings.Contains(said, never) {
@@ -452,14 +436,10 @@ func TestForeignShard(t *testing.T) {
 	set := settings(2, 0)
 	set.Options.MaxTokens = 3
 	m, err := corpus.MakePlan(t.Context(), source(t, input), set)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	whole(t, create(t, theirs, m), input)
 	data, err := os.ReadFile(filepath.Join(other, "shards", "00001.parquet"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	path := filepath.Join(dir, "shards", "00001.parquet")
 	write(t, path, string(data))
 	_, err = runner(t, c, input, c.ShardsOf(0, 1)).Run(t.Context())
@@ -511,9 +491,7 @@ func TestAnotherPlan(t *testing.T) {
 func TestParseManifest(t *testing.T) {
 	m := plan(t, texts(t, 20), 2, 0)
 	text, err := m.JSON()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if again, err := corpus.ParseManifest(text); err != nil || again.Hash != m.Hash {
 		t.Errorf("%v, %v", again, err)
 	}
@@ -544,9 +522,7 @@ func TestChangedInput(t *testing.T) {
 	p, _ := folder(t)
 	c := create(t, p, plan(t, input, 2, 0))
 	text, err := os.ReadFile(input)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	write(t, input, string(text)+`{"id":"new","text":"x"}`)
 	_, err = runner(t, c, input, []int{1}).Run(t.Context())
 	bad := (*corpus.ShardError)(nil)
@@ -623,9 +599,7 @@ func TestSecondOfOneID(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "all.parquet")
 	merge(t, c, path)
 	rows, err := parquet.ReadFile[mergedRow](path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const want = "the id is also that of a.jsonl record 1; give each record its own"
 	if len(rows) != 2 || rows[0].Error != nil || rows[1].Error == nil || *rows[1].Error != want ||
 		rows[1].ID != "x" || rows[1].Record != 2 {
@@ -638,9 +612,7 @@ func TestFolderIsAFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	write(t, path, "x")
 	p, err := corpus.OpenPlace(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := corpus.Create(t.Context(), p, plan(t, texts(t, 5), 1, 0)); err == nil {
 		t.Error("a corpus was created in a file")
 	}
@@ -671,9 +643,7 @@ func TestRows(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	if rows != c.Manifest.Input.Records || wrong == 0 {
 		t.Errorf("%d rows, %d with an error; want %d rows", rows, wrong, c.Manifest.Input.Records)
@@ -743,12 +713,8 @@ func TestGroups(t *testing.T) {
 func TestShardIsNoFile(t *testing.T) {
 	c, _, dir := written(t, 20, 2)
 	shard := filepath.Join(dir, filepath.FromSlash(corpus.ShardName(1)))
-	if err := os.Remove(shard); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(shard, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(shard))
+	must(t, os.Mkdir(shard, 0o755))
 	_, _, err := c.MissingTasks(t.Context(), 2)
 	checkError(t, "missing", err, "is not a regular file (d---------); remove it")
 }

@@ -21,13 +21,9 @@ func TestModelFigures(t *testing.T) {
 			continue
 		}
 		data, err := fs.ReadFile(m.Files(), "report.json")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r := &train.Report{}
-		if err := json.Unmarshal(data, r); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(data, r))
 		fmt.Fprintf(&b, "`%s`:\n\n%s%s\n", m.Name, modelTable(m, r), firstTokenLine(r))
 		total += size(t, m.Files())
 	}
@@ -49,9 +45,7 @@ func size(t *testing.T, files fs.FS) int {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return total
 }
 

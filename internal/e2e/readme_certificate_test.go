@@ -34,18 +34,14 @@ func TestReadmeCertificate(t *testing.T) {
 	const dir = "../../" + sampleModel
 	m := fixture.Open(t, dir, "xla")
 	g, err := golden.Open(dir + "/golden.safetensors")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer g.Close()
 	openGo := func() (*models.Model, error) {
 		return models.Open(dir, models.Options{Backend: "go"})
 	}
 	opts := certificate.Options{Golden: g, Other: openGo}
 	c, err := certificate.Run(context.Background(), m, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var table bytes.Buffer
 	if _, err := c.WriteTo(&table); err != nil {
 		t.Fatal(err)

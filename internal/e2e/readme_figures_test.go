@@ -42,9 +42,7 @@ func partBut(t *testing.T, doc, name, want string, but *regexp.Regexp) {
 		t.Fatalf("%s lacks %s or %s", doc, begin, end)
 	}
 	if *update {
-		if err := os.WriteFile(path, []byte(before+begin+want+end+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(before+begin+want+end+after), 0o644))
 		return
 	}
 	if but != nil {
@@ -127,13 +125,9 @@ func TestReadmePicture(t *testing.T) {
 func smolLM2(t *testing.T) (folder string, found bool) {
 	t.Helper()
 	folder, err := filepath.Abs(root + ".cache/models")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	files, err := filepath.Glob(filepath.Join(folder, "smollm2", "*.gguf"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return folder, len(files) > 0
 }
 
@@ -141,9 +135,7 @@ func smolLM2(t *testing.T) (folder string, found bool) {
 func picture(t *testing.T) {
 	t.Helper()
 	data, err := os.ReadFile(picturePath)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	config, err := png.DecodeConfig(bytes.NewReader(data))
 	if err != nil || config.Width != pictureWidth || len(data) > pictureBytes {
 		t.Errorf("%s: %d pixels wide and %d bytes, want %d and at most %d: %v", picturePath,

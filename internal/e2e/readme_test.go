@@ -67,9 +67,7 @@ func TestReadmePrograms(t *testing.T) {
 func runProgram(t *testing.T, source string) (string, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "main.go")
-	if err := os.WriteFile(path, []byte(source), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(source), 0o600))
 	cmd := exec.CommandContext(t.Context(), "go", "run", "-buildvcs=false", path)
 	cmd.Dir = root
 	var stderr strings.Builder
@@ -105,9 +103,7 @@ func TestReadmeCell(t *testing.T) {
 		Cells []struct{ Source []string }
 	}
 	data := read(t, root+"notebooks/00-quickstart.ipynb")
-	if err := json.Unmarshal([]byte(data), &notebook); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(data), &notebook))
 	for _, c := range notebook.Cells {
 		if strings.Join(c.Source, "") == strings.TrimSpace(cell) {
 			return
@@ -131,9 +127,7 @@ func TestReadmeCommands(t *testing.T) {
 	dir := t.TempDir()
 	binary := command.Path(t)
 	input := filepath.Join(dir, "prompts.jsonl")
-	if err := os.WriteFile(input, []byte(prompts), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(input, []byte(prompts), 0o600))
 	t.Setenv("JUPYTER_DATA_DIR", t.TempDir()) // where headwater install writes
 	elsewhere := []string{"path/to", "openai-community/", "ollama:"}
 	if folder, found := smolLM2(t); found {
@@ -168,9 +162,7 @@ func TestReadmeCommands(t *testing.T) {
 func read(t *testing.T, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(b)
 }
 

@@ -20,13 +20,9 @@ import (
 func report(t *testing.T) *train.Report {
 	t.Helper()
 	data, err := fs.ReadFile(tiny.Files(), "report.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r := new(train.Report)
-	if err := json.Unmarshal(data, r); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(data, r))
 	return r
 }
 
@@ -45,19 +41,13 @@ func TestTrainingStarts(t *testing.T) {
 	}
 	want := report(t)
 	tok, err := train.Tokenizer()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	trainer, err := train.NewTrainer(backend, want.Config, tok)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	worst := 0.0
 	for step, loss := range want.FirstLosses {
 		got, err := trainer.Step(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if worst = max(worst, math.Abs(got-loss)); worst > lossTol {
 			t.Fatalf("step %d: loss %v, the report has %v", step, got, loss)
 		}
@@ -76,15 +66,11 @@ func TestShippedModel(t *testing.T) {
 		t.Skip("answers thousands of questions")
 	}
 	backend, err := models.OpenBackend("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := report(t)
 	tok, weights := shipped(t)
 	got := &train.Report{Config: want.Config}
-	if err := got.Measure(context.Background(), backend, tok, weights); err != nil {
-		t.Fatal(err)
-	}
+	must(t, got.Measure(context.Background(), backend, tok, weights))
 	promised := map[string]float64{"agreement": 0.97, "pronoun": 0.97, "recall": 0.95}
 	for i, s := range got.HeldOut {
 		t.Log(s)
@@ -106,28 +92,26 @@ func TestShippedModel(t *testing.T) {
 func shipped(t *testing.T) (*tokenizer.Tokenizer, func(spec.Param) ([]float32, error)) {
 	t.Helper()
 	dir, err := checkpoint.FromFS(tiny.Files(), tiny.Name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	f, arch, err := family.Read(family.NewConfig("config.json", dir.Config))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	load, err := f.Loader("model.safetensors", dir.Weights, arch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	data, err := dir.TokenizerJSON()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	tok, err := tokenizer.Parse(data, "tokenizer.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return tok, func(p spec.Param) ([]float32, error) {
 		data := make([]float32, p.Size())
 		err := load(p, func(first int, values []float32) { copy(data[first:], values) })
 		return data, err
+	}
+}
+
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

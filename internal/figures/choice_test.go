@@ -26,13 +26,9 @@ func TestChoices(t *testing.T) {
 		{"s3-fig10,layer=07", "s3-fig10,layer=7", "Token effect, layer 7, all heads"},
 	} {
 		some, err := figures.Find(c.name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r, err := figures.Make(t.Context(), some[0], m, figures.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := r.Pictures[0].Charts[0].Title; got != c.title || r.ID != c.id {
 			t.Errorf("%s: %q is of %s, want %q of %s", c.name, got, r.ID, c.title, c.id)
 		}
@@ -45,13 +41,9 @@ func TestChoices(t *testing.T) {
 	// 200 updates without the rows on the first token, and 328 with them, as Figure 7 counts.
 	for name, want := range map[string]int{"s3-fig9": 200, "s3-fig9,first=shown": 328} {
 		some, err := figures.Find(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r, err := figures.Make(t.Context(), some[0], m, figures.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		n := 0
 		for _, s := range r.Pictures[0].Charts[0].Series {
 			n += len(s.Y)

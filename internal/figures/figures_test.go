@@ -37,9 +37,7 @@ func open(t *testing.T, name string) *models.Model {
 	t.Helper()
 	if opened[name] == nil {
 		m, err := models.Open(name, models.Options{Backend: "go"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		opened[name] = m
 	}
 	return opened[name]
@@ -48,9 +46,7 @@ func open(t *testing.T, name string) *models.Model {
 func makeFigure(t *testing.T, f figures.Figure, reduced bool) *reproduction.Reproduction {
 	t.Helper()
 	r, err := figures.Make(t.Context(), f, open(t, f.Model), figures.Options{Reduced: reduced})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return r
 }
 
@@ -107,9 +103,7 @@ func record(t *testing.T) {
 	var all []figures.Record
 	old := figures.Recorded()
 	wanted, err := figures.Find(strings.FieldsFunc(*only, func(r rune) bool { return r == ',' })...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, f := range figures.All() {
 		if !slices.ContainsFunc(wanted, func(w figures.Figure) bool { return w.ID == f.ID }) {
 			for _, o := range old {
@@ -137,12 +131,8 @@ func record(t *testing.T) {
 		}
 	}
 	text, err := json.MarshalIndent(all, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile("verdicts.json", append(text, '\n'), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, os.WriteFile("verdicts.json", append(text, '\n'), 0o666))
 	t.Fatal("recorded; run the test again without -update")
 }
 
@@ -153,14 +143,10 @@ func TestDeterministic(t *testing.T) {
 		for k, r := range []*reproduction.Reproduction{
 			reducedFigure(t, f), makeFigure(t, f, true),
 		} {
-			if err := r.Write(&texts[k]); err != nil {
-				t.Fatal(err)
-			}
+			must(t, r.Write(&texts[k]))
 			for i := range r.Pictures {
 				drawn, err := figures.Draw(r, i, figure.Options{Format: figure.PDF}, "v1")
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				texts[k].Write(drawn.Bytes)
 			}
 		}
@@ -187,13 +173,9 @@ func TestLeftOut(t *testing.T) {
 		{"s1-growth", "planted-sum", "it compares 3 or more layers, and planted-sum has 1"},
 	} {
 		some, err := figures.Find(c.figure)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r, err := figures.Make(t.Context(), some[0], open(t, c.model), figures.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if !strings.Contains(r.LeftOut, c.want) || len(r.Pictures)+len(r.Checks) > 0 {
 			t.Errorf("%s on %s: %q with %d pictures, want %q", c.figure, c.model, r.LeftOut,
 				len(r.Pictures), c.want)
@@ -249,9 +231,7 @@ func makeOne(
 ) (*reproduction.Reproduction, error) {
 	t.Helper()
 	some, err := figures.Find(id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return figures.Make(ctx, some[0], m, figures.Options{Reduced: true})
 }
 
@@ -260,25 +240,17 @@ func copied(t *testing.T, name, old, replacement string) *models.Model {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "copy")
 	m, _ := tiny.Lookup(name)
-	if err := os.CopyFS(dir, m.Files()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.CopyFS(dir, m.Files()))
 	path := filepath.Join(dir, "tokenizer.json")
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !bytes.Contains(data, []byte(old)) {
 		t.Fatalf("the tokenizer of %s has no %q", name, old)
 	}
 	data = bytes.ReplaceAll(data, []byte(old), []byte(replacement))
-	if err := os.WriteFile(path, data, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, data, 0o666))
 	opened, err := models.Open(dir, models.Options{Backend: "go"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return opened
 }
 
@@ -298,9 +270,7 @@ func TestOtherTask(t *testing.T) {
 		{"s1-table3", open(t, tiny.VerbName), `a classifier of sentiment: tiny-verb has no class`},
 	} {
 		r, err := makeOne(t.Context(), t, c.figure, c.model)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if !strings.Contains(r.LeftOut, c.want) {
 			t.Errorf("%s on %s: %q, want %q", c.figure, c.model.Info().Name, r.LeftOut, c.want)
 		}
@@ -312,14 +282,10 @@ func TestOtherTask(t *testing.T) {
 func TestMaskToken(t *testing.T) {
 	for _, id := range []string{"s2-cue", "s2-faithfulness", "s1-fig4"} {
 		some, err := figures.Find(id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		want := reducedFigure(t, some[0])
 		got, err := makeOne(t.Context(), t, id, copied(t, tiny.MaskedName, "[MASK]", "<mask>"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if len(got.Checks) != len(want.Checks) {
 			t.Fatalf("%s has %d checks, want %d: %s", id, len(got.Checks), len(want.Checks),
 				got.LeftOut)
@@ -331,9 +297,7 @@ func TestMaskToken(t *testing.T) {
 		}
 	}
 	r, err := makeOne(t.Context(), t, "s2-grid", copied(t, tiny.MaskedName, "[MASK]", "[GAP]"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !strings.Contains(r.LeftOut, "it needs a mask token, and copy has none") {
 		t.Errorf("without a mask token: %q", r.LeftOut)
 	}
@@ -377,9 +341,7 @@ func TestDividedWords(t *testing.T) {
 	} {
 		m := &wrapped{Model: open(t, tiny.MaskedName), divided: divided}
 		r, err := makeOne(t.Context(), t, "s1-fig4", m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if !strings.Contains(r.LeftOut, want) || len(r.Pictures)+len(r.Checks) > 0 {
 			t.Errorf("%s: %q, want %q", divided, r.LeftOut, want)
 		}
@@ -413,9 +375,7 @@ func TestFaults(t *testing.T) {
 
 func TestFind(t *testing.T) {
 	some, err := figures.Find("s0-lift", "s0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	seen := map[string]bool{}
 	for _, f := range some {
 		if seen[f.ID] || !strings.HasPrefix(f.ID, "s0-") {
@@ -438,19 +398,13 @@ func TestFind(t *testing.T) {
 // What comes back from JSON is what was made, and the page has every figure with its verdicts.
 func TestPages(t *testing.T) {
 	some, err := figures.Find("s0-filter")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r := makeFigure(t, some[0], true)
 	r.Claim = `<script>alert("x")</script>`
 	var b bytes.Buffer
-	if err := r.Write(&b); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.Write(&b))
 	back, err := reproduction.Read(&b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(r.Checks, back[0].Checks); diff != "" {
 		t.Errorf("checks (-made +read):\n%s", diff)
 	}
@@ -508,9 +462,7 @@ func TestRegression(t *testing.T) {
 func TestGradientSums(t *testing.T) {
 	m := open(t, tiny.VerbName)
 	tokens, err := m.Encode("the keys to the cabinet near the doors are", trace.SpecialsOn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var ids []int
 	for _, token := range tokens {
 		ids = append(ids, token.ID)
@@ -518,9 +470,7 @@ func TestGradientSums(t *testing.T) {
 	got, err := m.Gradients(t.Context(), []trace.Query{{
 		IDs: ids, Objective: trace.Objective{Quantity: trace.Logit, Token: 0},
 	}}, trace.TrueGradient)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	data := got[0].Data
 	for j := range slices.Chunk(data, len(data)/len(ids)) {
 		sum, squares := 0.0, 0.0
@@ -606,5 +556,13 @@ func TestSunk(t *testing.T) {
 			t.Errorf("%v: sunk %v and layer %d, want %v and %d", c.first, sunk, last, c.sunk,
 				c.last)
 		}
+	}
+}
+
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -25,9 +25,7 @@ const docs = "../../docs"
 // and the numbers of other tables and notes, and what a picture shows, are not compared.
 func TestGallery(t *testing.T) {
 	file, err := os.ReadFile(filepath.Join(docs, "figures.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var all []*reproduction.Reproduction
 	images, sampled := map[string][]figures.Image{}, map[string]*reproduction.Reproduction{}
 	for _, f := range figures.All() {
@@ -96,9 +94,7 @@ func pictures(
 		}
 	}
 	files, err := os.ReadDir(filepath.Join(docs, "figures"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, f := range files {
 		if !wanted[f.Name()] {
 			t.Errorf("docs/figures/%s is of no figure; remove it", f.Name())
@@ -149,9 +145,7 @@ func drawnPictures(t *testing.T, r *reproduction.Reproduction) []figures.Image {
 	var images []figures.Image
 	for i, p := range r.Pictures {
 		drawn, err := figures.Draw(r, i, figure.Options{Format: figure.SVG}, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		images = append(images, figures.Image{Name: r.Name(p.Name), SVG: drawn.Bytes})
 	}
 	return images

@@ -43,9 +43,7 @@ func TestGradientSumsAndNorms(t *testing.T) {
 	norms, sums, err := figures.Gradients(t.Context(), m, []trace.Token{
 		{Special: true}, {}, {}, {},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i, want := range [][2]float64{{5, 1}, {math.Sqrt2, 2}, {math.Sqrt(5), 3}} {
 		if len(norms) != 3 || math.Abs(norms[i]-want[0]) > 1e-12 || sums[i] != want[1] {
 			t.Fatalf("norms %v and sums %v; want %v for word %d", norms, sums, want, i)
@@ -64,17 +62,13 @@ func TestGradientSumTable(t *testing.T) {
 		return nil
 	}
 	r, err := makeOne(t.Context(), t, "s1-table2", open(t, tiny.VerbName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const rounding = "the sum is below 0.0001 of the norm for every word"
 	if note := strings.Join(r.Notes, "\n"); table(r) != nil || !strings.Contains(note, rounding) {
 		t.Errorf("sums of rounding: table %v, remarks %s", table(r), note)
 	}
 	r, err = makeOne(t.Context(), t, "s1-table2", sloped{Model: open(t, tiny.VerbName)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// The sums rise with the position, so the first layer of the two is the rank correlation of
 	// attention with the position: the same number for rollout and flow, and another one than with
 	// the norms.

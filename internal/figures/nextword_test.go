@@ -42,14 +42,10 @@ func TestErase(t *testing.T) {
 	m := weighing{open(t, tiny.Name)}
 	e, err := attribution.Explain(t.Context(), m.Model, "the keys to the cabinet",
 		attribution.Options{Methods: []string{"raw"}, MaxTokens: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for step, want := range [][]int{{1, 2, 3, 4}, {1, 2, 3, 4, 5}} {
 		words, importance, err := figures.Erase(t.Context(), m, e, step)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if !slices.Equal(words, want) {
 			t.Errorf("step %d erases %v, want %v", step, words, want)
 		}
@@ -91,9 +87,7 @@ func TestNextSentences(t *testing.T) {
 		words int // the largest number
 	}{{toy, 100}, {other, 24}} {
 		all, err := figures.NextSentences(c.model, 20, "agreement")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if len(all) != 20 {
 			t.Fatalf("%d sentences, want 20", len(all))
 		}
@@ -138,9 +132,7 @@ func TestNextWordInEnglish(t *testing.T) {
 		"s2-cue-decoder", "s2-faithfulness-decoder", "s2-probing-decoder",
 	} {
 		r, err := makeOne(t.Context(), t, id, english{open(t, tiny.Name)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		note := ""
 		if len(r.Notes) > 0 {
 			note = r.Notes[len(r.Notes)-1]
@@ -158,9 +150,7 @@ func TestNextWordInEnglish(t *testing.T) {
 		{letters{open(t, tiny.Name)}, "it takes sentences of at most 24 tokens"},
 	} {
 		r, err := makeOne(t.Context(), t, "s2-cue-decoder", c.model)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if !strings.Contains(r.LeftOut, c.want) {
 			t.Errorf("it is left out for %q, want %q", r.LeftOut, c.want)
 		}

@@ -17,9 +17,7 @@ import (
 func encoded(t *testing.T, tok *tokenizer.Tokenizer, text string) (ids []int) {
 	t.Helper()
 	tokens, err := tok.Encode(text, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, token := range tokens {
 		ids = append(ids, token.ID)
 	}
@@ -30,9 +28,7 @@ func encoded(t *testing.T, tok *tokenizer.Tokenizer, text string) (ids []int) {
 func remarks(t *testing.T, m *gguf.Model) string {
 	t.Helper()
 	_, s, err := m.Read()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return strings.Join(s.Remarks, "\n")
 }
 
@@ -180,9 +176,7 @@ func TestRepeatedTokens(t *testing.T) {
 			t.Fatal(err)
 		}
 		again, err := tokenizer.Parse([]byte(written.String()), "written")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got, err := again.Decode([]int{3, 5, 4}, false); err != nil || got != "xab<end>" {
 			t.Errorf("%s: written and read, decoded %q, %v", name, got, err)
 		}
@@ -196,9 +190,7 @@ func TestMissingPre(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "small.gguf")
 	write := func(path string, f gguftest.File) {
-		if err := os.WriteFile(path, f.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, f.Bytes(), 0o600))
 	}
 	write(path, small)
 	for _, c := range []struct{ pre, want string }{
@@ -219,9 +211,7 @@ func TestMissingPre(t *testing.T) {
 	}
 	for _, path := range []string{path, other} {
 		m, err := gguf.OpenAs(path, "smollm")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer m.Close()
 		text, err := m.TokenizerJSON()
 		if err != nil || !strings.Contains(string(text), "individual_digits") {

@@ -21,14 +21,10 @@ const goldensDir = "../../models/testdata/goldens"
 func converted(t testing.TB, name string) (*checkpoint.Dir, gguftest.File) {
 	t.Helper()
 	dir, err := checkpoint.OpenDir(filepath.Join(goldensDir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { dir.Close() })
 	file, err := gguftest.Convert(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return dir, file
 }
 
@@ -36,9 +32,7 @@ func converted(t testing.TB, name string) (*checkpoint.Dir, gguftest.File) {
 func open(t testing.TB, file gguftest.File) *gguf.Model {
 	t.Helper()
 	m, err := openBytes(file.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return m
 }
 
@@ -57,23 +51,15 @@ func TestConverted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir, file := converted(t, name)
 			known, want, err := family.Read(family.NewConfig(name, dir.Config))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			fromDir, err := known.Loader(name, dir.Weights, want)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			m := open(t, file)
 			f, got, err := m.Read()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			checkSpec(t, got, want)
 			load, err := f.Loader(m.File.Name(), m.Weights, got)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, p := range want.Params() {
 				checkParam(t, p, read(t, load, p), read(t, fromDir, p))
 			}
@@ -86,9 +72,7 @@ func read(t *testing.T, load spec.Loader, p spec.Param) []float32 {
 	t.Helper()
 	values := make([]float32, p.Size())
 	err := load(p, func(first int, piece []float32) { copy(values[first:], piece) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return values
 }
 

@@ -51,9 +51,7 @@ func use(b []byte) error {
 // A file that is cut anywhere is an error, without a panic.
 func TestTruncated(t *testing.T) {
 	whole := gguftest.Small().Bytes()
-	if err := use(whole); err != nil {
-		t.Fatal(err)
-	}
+	must(t, use(whole))
 	// The last tensor ends less than the alignment before the end of the file.
 	for n := range len(whole) - 31 {
 		if err := use(whole[:n]); err == nil {
@@ -192,9 +190,7 @@ func TestLargeHeader(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "large.gguf")
-			if err := os.WriteFile(path, c.start, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(path, c.start, 0o600))
 			if err := os.Truncate(path, 1_000_000_100); err != nil {
 				t.Skip(err)
 			}
@@ -425,9 +421,7 @@ func TestNotGGUF(t *testing.T) {
 		"version https://git-lfs.github.com/spec/v1": "this is a Git LFS pointer",
 	} {
 		path := filepath.Join(t.TempDir(), "model.gguf")
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(text), 0o644))
 		if _, err := gguf.Open(path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}

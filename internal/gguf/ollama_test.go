@@ -56,13 +56,9 @@ func TestOllamaGemma3(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := open(t, c.ollama)
 			_, got, err := m.Read()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			_, want, err := open(t, c.plain).Read()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			checkSpec(t, got, want)
 			for _, tensor := range m.Weights.Names() {
 				if strings.HasPrefix(tensor, "v.") || strings.HasPrefix(tensor, "mm.") {
@@ -102,9 +98,7 @@ func TestOllamaWords(t *testing.T) {
 		key("tokenizer.ggml.add_padding_token", false),
 	))
 	text, err := m.TokenizerJSON()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if strings.Contains(string(text), "<image_soft_token>") {
 		t.Error("the token for images is left")
 	}

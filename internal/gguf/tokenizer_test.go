@@ -32,13 +32,9 @@ type tokenizerFile struct {
 func keysOf(t *testing.T, file, model, pre string) []gguftest.Key {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(tokenizersDir, file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var f tokenizerFile
-	if err := json.Unmarshal(text, &f); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(text, &f))
 	tokens := make([]string, len(f.Model.Vocab))
 	types := make([]int32, len(tokens))
 	scores := make([]float32, len(tokens))
@@ -58,9 +54,7 @@ func keysOf(t *testing.T, file, model, pre string) []gguftest.Key {
 	var merges []string
 	for i, raw := range f.Model.Merges {
 		var pair []string
-		if err := json.Unmarshal(raw, &pair); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(raw, &pair))
 		merges = append(merges, strings.Join(pair, " "))
 		scores[f.Model.Vocab[strings.Join(pair, "")]] = -float32(i)
 	}
@@ -108,13 +102,9 @@ func openTokenizer(t *testing.T, file gguftest.File) *tokenizer.Tokenizer {
 	t.Helper()
 	m := open(t, file)
 	text, err := m.TokenizerJSON()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	tok, err := tokenizer.Parse(text, m.TokenizerName())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return tok
 }
 
@@ -129,14 +119,10 @@ func TestTokenizers(t *testing.T) {
 		}
 	}
 	zipped, err := os.Open(filepath.Join(tokenizersDir, "ref.json.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer zipped.Close()
 	unzipped, err := gzip.NewReader(zipped)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := json.NewDecoder(unzipped).Decode(&cases); err != nil || len(cases) != 319 {
 		t.Fatalf("%d recorded texts, want 319: %v", len(cases), err)
 	}
@@ -153,9 +139,7 @@ func TestTokenizers(t *testing.T) {
 			for _, text := range cases {
 				want := text.Want[c.name]
 				tokens, err := tok.Encode(text.Text, true)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				var got []int
 				for _, token := range tokens {
 					got = append(got, token.ID)
@@ -240,9 +224,7 @@ func TestPre(t *testing.T) {
 				gguftest.Key{Name: "tokenizer.ggml.pre", Value: name}))
 			for text, want := range c.want {
 				encoded, err := tok.Encode(text, true)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				var got []string
 				for _, token := range encoded {
 					got = append(got, tokens[token.ID])
@@ -299,9 +281,7 @@ func TestPrePieces(t *testing.T) {
 			tok := openPieces(t, name)
 			for text, want := range c.want {
 				encoded, err := tok.Encode(text, false)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				var got []string
 				for _, token := range encoded {
 					got = append(got, text[token.Begin:token.End])
@@ -322,13 +302,9 @@ func openPieces(t *testing.T, name string) *tokenizer.Tokenizer {
 		gguftest.Key{Name: "tokenizer.ggml.pre", Value: name},
 		gguftest.Key{Name: "tokenizer.ggml.add_bos_token", Value: false}))
 	text, err := m.TokenizerJSON()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var parts map[string]any
-	if err := json.Unmarshal(text, &parts); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(text, &parts))
 	parts["model"] = map[string]any{
 		"type": "WordLevel", "vocab": map[string]int{"?": 0}, "unk_token": "?",
 	}
@@ -337,9 +313,7 @@ func openPieces(t *testing.T, name string) *tokenizer.Tokenizer {
 		t.Fatal(err)
 	}
 	tok, err := tokenizer.Parse(text, m.TokenizerName())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return tok
 }
 
@@ -360,9 +334,7 @@ func TestPreBegins(t *testing.T) {
 			gguftest.Key{Name: "tokenizer.ggml.bos_token_id", Value: uint32(begin)},
 			gguftest.Key{Name: "tokenizer.ggml.pre", Value: name}))
 		encoded, err := tok.Encode("ab", true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var got []string
 		for _, token := range encoded {
 			got = append(got, tokens[token.ID])
@@ -370,5 +342,13 @@ func TestPreBegins(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
+	}
+}
+
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

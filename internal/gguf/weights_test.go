@@ -16,18 +16,14 @@ import (
 // Any part of a tensor, wherever its blocks begin, has the numbers that the whole has there.
 func TestParts(t *testing.T) {
 	text, err := os.ReadFile("testdata/blocks.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var all struct {
 		Types map[string]struct {
 			Type uint32
 			Raw  []byte
 		}
 	}
-	if err := json.Unmarshal(text, &all); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(text, &all))
 	const n = 1024
 	for name, c := range all.Types {
 		file := gguftest.File{Tensors: []gguftest.Tensor{
@@ -35,25 +31,19 @@ func TestParts(t *testing.T) {
 			{Name: "x", Shape: []int{2, 2, n / 4}, Type: c.Type, Data: c.Raw},
 		}}
 		f, err := gguf.FromBytes(name, file.Bytes())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if shape, err := f.Shape("x"); err != nil || !slices.Equal(shape, []int{2, 2, n / 4}) {
 			t.Errorf("%s: shape %v: %v", name, shape, err)
 		}
 		whole := make([]float32, n)
-		if err := f.Float32At(whole, "x", 0); err != nil {
-			t.Fatal(err)
-		}
+		must(t, f.Float32At(whole, "x", 0))
 		for first := 0; first <= n; first += 37 {
 			for _, length := range []int{0, 1, 31, 32, 33, 255, 256, 257, n - first} {
 				if first+length > n {
 					continue
 				}
 				part := make([]float32, length)
-				if err := f.Float32At(part, "x", first); err != nil {
-					t.Fatal(err)
-				}
+				must(t, f.Float32At(part, "x", first))
 				if !slices.Equal(part, whole[first:first+length]) {
 					t.Fatalf("%s: numbers %d to %d differ", name, first, first+length)
 				}
@@ -87,9 +77,7 @@ func TestTiedHead(t *testing.T) {
 		}
 		m := open(t, file)
 		_, s, err := m.Read()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		listed := slices.Contains(m.Weights.Names(), "output.weight")
 		if s.TiedHead != c.tied || listed == c.tied {
 			t.Errorf("%s: tied %v, listed %v, want tied %v", name, s.TiedHead, listed, c.tied)

@@ -32,31 +32,23 @@ func downloaded(t *testing.T, files map[string]string) (h *fakeHub, opts Options
 	h = newHub(t, files)
 	opts = h.options(t)
 	dir, err := resolve(t.Context(), "org/name", opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	h.requests()
 	return h, opts, dir
 }
 
 func truncate(t *testing.T, path string, size int64) {
 	t.Helper()
-	if err := os.Truncate(path, size); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Truncate(path, size))
 }
 
 // flip changes one byte in the middle of a file.
 func flip(t *testing.T, path string) {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b[len(b)/2] ^= 1
-	if err := os.WriteFile(path, b, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, b, 0o644))
 }
 
 // TestCheckRepairs: files that were damaged in the cache are downloaded again, and no others.
@@ -159,9 +151,7 @@ func TestCheckOfWhatIsRight(t *testing.T) {
 		t.Errorf("bytes read (-want +got):\n%s", diff)
 	}
 	// A file that another program put there without a blob has no hash, so it passes.
-	if err := os.Remove(filepath.Join(dir, "config.json")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(filepath.Join(dir, "config.json")))
 	write(t, filepath.Join(dir, "config.json"), "by hand")
 	opts.Progress = nil
 	if again, err := resolve(t.Context(), "org/name", opts); err != nil || again != dir {
@@ -199,9 +189,7 @@ func TestCheckCannotRepair(t *testing.T) {
 			flip(t, filepath.Join(dir, "tokenizer_config.json"))
 			refused("hub: org/name: the cache has other bytes than the Hub in " +
 				"tokenizer_config.json")
-			if err := os.Remove(filepath.Join(dir, "model.safetensors")); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Remove(filepath.Join(dir, "model.safetensors")))
 			refused("hub: org/name: the cache lacks model.safetensors and has other bytes than " +
 				"the Hub in tokenizer_config.json")
 			_, opts, dir = downloaded(t, shardedModel())

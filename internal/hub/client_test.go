@@ -49,9 +49,7 @@ func TestTokenStaysHome(t *testing.T) {
 		var sent string
 		a := &authorized{endpoint: endpoint, token: "hf_secret", base: &recorder{&sent}}
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		req.Header.Set("Authorization", "Bearer of an earlier host")
 		if _, err := a.RoundTrip(req); err != nil {
 			t.Fatal(err)
@@ -73,9 +71,7 @@ func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 func TestCheckRedirect(t *testing.T) {
 	request := func(address string) *http.Request {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return req
 	}
 	for name, c := range map[string]struct {

@@ -195,9 +195,7 @@ func contents(t *testing.T, dir string) map[string]string {
 		files[filepath.ToSlash(name)] = string(b)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return files
 }
 
@@ -217,9 +215,7 @@ func TestResolveDownloadsAndThenAsksNothing(t *testing.T) {
 	var seen []Progress
 	opts.Progress = func(p Progress) { seen = append(seen, p) }
 	dir, err := resolve(t.Context(), "org/name", opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	repo := filepath.Join(opts.Cache, "models--org--name")
 	if want := filepath.Join(repo, "snapshots", commitA); dir != want {
 		t.Errorf("directory %s, want %s", dir, want)
@@ -290,9 +286,7 @@ func TestResolveShards(t *testing.T) {
 	h := newHub(t, files)
 	opts := h.options(t)
 	dir, err := resolve(t.Context(), "gpt2", opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got := slices.DeleteFunc(keys(contents(t, dir)),
 		func(s string) bool { return !strings.Contains(s, "safetensors") })
 	if diff := cmp.Diff([]string{
@@ -302,9 +296,7 @@ func TestResolveShards(t *testing.T) {
 		t.Errorf("weights (-want +got):\n%s", diff)
 	}
 	// A shard that is missing from the cache is downloaded again.
-	if err := os.Remove(filepath.Join(dir, "model-2.safetensors")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(filepath.Join(dir, "model-2.safetensors")))
 	offline := opts
 	offline.Offline = true
 	if _, err := resolve(t.Context(), "gpt2", offline); err == nil ||
@@ -342,9 +334,7 @@ func TestRevisions(t *testing.T) {
 	h.revisions["refs/pr/7"] = commitB
 	opts := h.options(t)
 	first, err := resolve(t.Context(), "org/name", opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	second, err := resolve(t.Context(), "org/name@refs/pr/7", opts)
 	if err != nil || filepath.Base(second) != commitB ||
 		contents(t, second)["config.json"] != newer["config.json"] {
@@ -442,12 +432,8 @@ func TestReadsTheTreeOfPython(t *testing.T) {
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must(t, os.WriteFile(path, []byte(text), 0o644))
 }
 
 func TestParseRef(t *testing.T) {
@@ -523,4 +509,12 @@ func FuzzListing(f *testing.F) {
 			}
 		}
 	})
+}
+
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

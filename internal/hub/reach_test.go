@@ -48,9 +48,7 @@ func TestOtherDefaultTransport(t *testing.T) {
 // A host that takes the connection and says nothing, and one that refuses it, are not reachable.
 func TestUnreachable(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer silent.Close()
 	opts := Options{Cache: t.TempDir(), Endpoint: "http://" + silent.Addr().String()}
 	err = Reachable(t.Context(), opts, 50*time.Millisecond)

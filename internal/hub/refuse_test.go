@@ -484,9 +484,7 @@ func TestReadOnlyCache(t *testing.T) {
 	}
 	h := newHub(t, model())
 	opts := h.options(t)
-	if err := os.MkdirAll(opts.Cache, 0o500); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(opts.Cache, 0o500))
 	if _, err := resolve(t.Context(), "org/name", opts); err == nil ||
 		!strings.Contains(err.Error(), "the cache cannot be written") {
 		t.Errorf("error %v", err)
@@ -496,9 +494,7 @@ func TestReadOnlyCache(t *testing.T) {
 func TestSilentServer(t *testing.T) {
 	release := make(chan struct{})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	wait := func(_ http.ResponseWriter, r *http.Request) {
 		select {
 		case <-release:

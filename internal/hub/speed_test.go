@@ -172,9 +172,7 @@ func TestDrippingListing(t *testing.T) {
 // TestSilentHandshake connects to a server that never begins the TLS handshake.
 func TestSilentHandshake(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer listener.Close() // nothing accepts: the system completes the connection by itself
 	before := runtime.NumGoroutine()
 	began := time.Now()
@@ -203,9 +201,7 @@ func TestBombs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, z.Close())
 	empty := `{"sha":"` + commitA + `","siblings":[` + strings.Repeat(`{},`, 1<<20) + `{}]}` // 3 MB
 	for name, c := range map[string]struct {
 		answer func(w http.ResponseWriter)
@@ -257,9 +253,7 @@ func TestDownloadThatHangsElsewhere(t *testing.T) {
 	h := newHub(t, model())
 	opts := h.options(t)
 	locks := filepath.Join(opts.Cache, ".locks", "models--org--name")
-	if err := os.MkdirAll(locks, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(locks, 0o700))
 	etag := h.etag("config.json", h.commits[commitA]["config.json"])
 	lock := flock.New(filepath.Join(locks, etag+".lock"))
 	if locked, err := lock.TryLock(); err != nil || !locked {

@@ -37,13 +37,9 @@ func wheel(t *testing.T, name string, data []byte) []byte {
 		if err == nil {
 			_, err = w.Write(f.data)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, z.Close())
 	return b.Bytes()
 }
 
@@ -132,9 +128,7 @@ func TestInstallDefault(t *testing.T) {
 	from := write(t, filepath.Join(home, "file"), fake(t))
 	got, err := Install(t.Context(),
 		InstallOptions{From: from, SHA256: strings.ToUpper(hash(fake(t)))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	checkFound(t, Find, got.Path)
 }
 
@@ -244,9 +238,7 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 func fakePip(t *testing.T, home, script string) {
 	t.Helper()
 	path := write(t, filepath.Join(home, "bin", "python3"), []byte("#!/bin/sh\n"+script+"\n"))
-	if err := os.Chmod(path, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(path, 0o755))
 }
 
 func TestWheelByPip(t *testing.T) {
@@ -295,9 +287,7 @@ func TestUnwritable(t *testing.T) {
 		return
 	}
 	locked := filepath.Join(home, "locked")
-	if err := os.Mkdir(locked, 0o555); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(locked, 0o555))
 	_, err = Install(t.Context(), InstallOptions{Dir: locked, From: from, SHA256: hash(fake(t))})
 	checkError(t, err, "permission denied; name another folder")
 }
@@ -344,9 +334,15 @@ func TestRecordLimit(t *testing.T) {
 	}
 	home := alone(t)
 	path := write(t, filepath.Join(home, File), fake(t))
-	if err := os.Mkdir(filepath.Join(home, recordFile), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Join(home, recordFile), 0o755))
 	_, err := Record(path)
 	checkError(t, err, "plugin.json is not a regular file")
+}
+
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

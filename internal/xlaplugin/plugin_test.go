@@ -36,9 +36,7 @@ func library(t *testing.T, machine elf.Machine, symbol string) []byte {
 	}
 	var b bytes.Buffer
 	for _, part := range []any{header, symbols, []byte(names), []byte(sectionNames), sections} {
-		if err := binary.Write(&b, binary.LittleEndian, part); err != nil {
-			t.Fatal(err)
-		}
+		must(t, binary.Write(&b, binary.LittleEndian, part))
 	}
 	return b.Bytes()
 }
@@ -48,12 +46,8 @@ func fake(t *testing.T) []byte { return library(t, elf.EM_X86_64, "GetPjrtApi") 
 
 func write(t *testing.T, path string, data []byte) string {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must(t, os.WriteFile(path, data, 0o644))
 	return path
 }
 
@@ -115,15 +109,11 @@ func TestFind(t *testing.T) {
 	// A checkout wins over the cache, from any folder below it.
 	checkout := write(t, filepath.Join(home, "src", ".cache", "xla", File), fake(t))
 	below := filepath.Join(home, "src", "notebooks", "deep")
-	if err := os.MkdirAll(below, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(below, 0o755))
 	t.Chdir(below)
 	checkFound(t, Find, checkout)
 	// Native code that someone else could have put there is not loaded.
-	if err := os.Chmod(filepath.Dir(checkout), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(filepath.Dir(checkout), 0o777))
 	checkFound(t, Find, cached)
 	named := write(t, filepath.Join(home, "named.so"), fake(t))
 	t.Setenv(Env, named)

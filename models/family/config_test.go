@@ -12,9 +12,7 @@ import (
 func parsed(t *testing.T, text string) *Config {
 	t.Helper()
 	values, err := decode([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return NewConfig("config.json", values)
 }
 

@@ -29,9 +29,7 @@ func decode(data []byte) (map[string]any, error) {
 func read(t *testing.T, text string) (*Family, *spec.Spec, error) {
 	t.Helper()
 	values, err := decode([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return Read(NewConfig("config.json", values))
 }
 
@@ -45,9 +43,7 @@ func goldenConfigs(t testing.TB, file string) map[string]string {
 	texts := map[string]string{}
 	for _, path := range paths {
 		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		texts[filepath.Base(filepath.Dir(path))] = string(data)
 	}
 	return texts
@@ -60,16 +56,12 @@ func TestBothStyles(t *testing.T) {
 	for name, text := range goldenConfigs(t, "config.json") {
 		t.Run(name, func(t *testing.T) {
 			_, want, err := read(t, text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if old[name] == "" {
 				t.Fatal("there is no config.v4.json")
 			}
 			_, got, err := read(t, old[name])
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if d := cmp.Diff(want, got); d != "" {
 				t.Errorf("spec of config.v4.json (-config.json +config.v4.json):\n%s", d)
 			}

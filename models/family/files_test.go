@@ -40,9 +40,7 @@ type publishedFile struct {
 func factsOf(t *testing.T, path string) []publishedFile {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var all []publishedFile
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
@@ -83,18 +81,14 @@ func TestPublishedFolder(t *testing.T) {
 		reference[p.File] = p
 	}
 	paths, err := filepath.Glob(filepath.Join(publishedFolder, "*", "*__*.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, path := range paths {
 		part := filepath.Base(filepath.Dir(path))
 		if part != "open" && part != "refuse" && part != "other" {
 			continue
 		}
 		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		p := reference[filepath.Base(path)]
 		p.File = part + "/" + filepath.Base(path)
 		// Package checkpoint reads this word as a number, and refuses what is no JSON.
@@ -401,9 +395,7 @@ func publishedTable(t *testing.T) string {
 func TestPublishedTable(t *testing.T) {
 	const path, from, to = "../../docs/models.md", "<!-- published files -->\n", "<!-- end -->"
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	before, rest, ok := strings.Cut(string(text), from)
 	_, after, okEnd := strings.Cut(rest, to)
 	if !ok || !okEnd {
@@ -417,7 +409,5 @@ func TestPublishedTable(t *testing.T) {
 		t.Fatalf("%s is not what `go test ./models/family -run TestPublishedTable -update` writes",
 			path)
 	}
-	if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(want), 0o644))
 }

@@ -97,9 +97,7 @@ func TestReadingStaysSmall(t *testing.T) {
 		`{"architectures":["`+list.String()+`"]}`,
 	) {
 		values, err := decode([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		_, _, err = Read(NewConfig("config.json", values))

@@ -193,9 +193,7 @@ func TestMultiQuery(t *testing.T) {
 		}
 	}
 	got, err := readAll(ValueOfGroup, tensor(columns, false), []int{layoutIn, layoutWidth}, spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if want := tensor(columns[len(columns)-layoutWidth:], true); !cmp.Equal(got, want) {
 		t.Errorf("value of the only group = %v, want %v", got, want)
 	}
@@ -216,9 +214,7 @@ func checkLayout(t *testing.T, y Layout, s *spec.Spec, columns []column, part in
 		t.Errorf("bias of shape %v, want %v", got, want)
 	}
 	got, err := readAll(y, tensor(columns, y == AsIs), shape, s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if want := parameter(part); !cmp.Equal(got, want) {
 		t.Errorf("matrix = %v, want %v", got, want)
 	}

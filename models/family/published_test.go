@@ -26,13 +26,9 @@ type published struct {
 func readPublished(t testing.TB) []published {
 	t.Helper()
 	data, err := os.ReadFile("../testdata/published_configs.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var file struct{ Checkpoints []published }
-	if err := json.Unmarshal(data, &file); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(data, &file))
 	if len(file.Checkpoints) == 0 {
 		t.Fatal("there are no published configurations")
 	}
@@ -93,9 +89,7 @@ func TestPublishedSizes(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			count, pooled := 0, 0
 			for _, p := range arch.Params() {
 				count += p.Size()

@@ -16,9 +16,7 @@ import (
 func with(t *testing.T, golden string, changes map[string]string) map[string]any {
 	t.Helper()
 	values, err := decode([]byte(goldenConfigs(t, "config.json")[golden]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, path := range slices.Sorted(maps.Keys(changes)) { // an object before its keys
 		value := changes[path]
 		at, key := values, path
@@ -37,9 +35,7 @@ func with(t *testing.T, golden string, changes map[string]string) map[string]any
 			continue
 		}
 		wrapped, err := decode([]byte(`{"value":` + value + `}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		at[key] = wrapped["value"]
 	}
 	return values
@@ -710,9 +706,7 @@ func TestNullWindow(t *testing.T) {
 func TestLabelsOfAnotherNumber(t *testing.T) {
 	_, spec, err := Read(NewConfig("config.json",
 		with(t, "bert_cls", map[string]string{"num_labels": "5"})))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if spec.Classes != 5 || spec.Labels != nil {
 		t.Errorf("%d classes with labels %q, want 5 without", spec.Classes, spec.Labels)
 	}
@@ -726,22 +720,16 @@ func TestManyLabels(t *testing.T) {
 		labels[fmt.Sprint(i)] = fmt.Sprintf("intent %d", i)
 	}
 	text, err := json.Marshal(labels)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, spec, err := Read(NewConfig("config.json",
 		with(t, "bert_cls", map[string]string{"id2label": string(text)})))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if spec.Classes != n || len(spec.Labels) != n || spec.Labels[n-1] != "intent 2999" {
 		t.Errorf("%d classes with %d labels, want %d", spec.Classes, len(spec.Labels), n)
 	}
 	_, spec, err = Read(NewConfig("config.json",
 		with(t, "bert_cls", map[string]string{"id2label": `{"1":5,"2":"bad"}`})))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if spec.Classes != 2 || spec.Labels[0] != "" || spec.Labels[1] != "5" {
 		t.Errorf("classes %d with labels %q, want 2 with the name 5 of class 1", spec.Classes,
 			spec.Labels)
@@ -814,9 +802,7 @@ func TestWeightRefusals(t *testing.T) {
 				text = c.config(text)
 			}
 			f, spec, err := read(t, text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			tensors := whole(gpt2.Tensors, spec.Layers)
 			c.change(tensors)
 			if _, err := f.Loader("model.safetensors", tensors, spec); err == nil ||
@@ -838,9 +824,7 @@ func TestSharedPrefix(t *testing.T) {
 			"_orig_mod.", "module.", "base_model.model.", "_orig_mod.module.", "0.auto_model.",
 		} {
 			f, s, err := read(t, string(c.Config))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			tensors := header{}
 			for name, shape := range whole(c.Tensors, s.Layers) {
 				tensors[prefix+name] = shape
@@ -880,9 +864,7 @@ func TestNames(t *testing.T) {
 			continue
 		}
 		f, spec, err := read(t, string(c.Config))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		tensors := header{"h.0.attn.bias": {1, 1, 1024, 1024}}
 		for name, shape := range whole(c.Tensors, spec.Layers) {
 			name = strings.TrimPrefix(name, "transformer.")
@@ -892,5 +874,13 @@ func TestNames(t *testing.T) {
 		if _, err := f.Loader("model.safetensors", tensors, spec); err != nil {
 			t.Errorf("%s: %v", c.Name, err)
 		}
+	}
+}
+
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

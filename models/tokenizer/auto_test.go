@@ -28,13 +28,9 @@ type autoCase struct {
 func (c autoCase) parseFor(t *testing.T) (tok *Tokenizer, remarks []string) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", c.File+".json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var file map[string]json.RawMessage
-	if err := json.Unmarshal(data, &file); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(data, &file))
 	maps.Copy(file, c.Parts)
 	if data, err = json.Marshal(file); err != nil {
 		t.Fatal(err)
@@ -50,9 +46,7 @@ func (c autoCase) parseFor(t *testing.T) (tok *Tokenizer, remarks []string) {
 		}
 	}
 	tok, remarks, err = ParseFor(data, c.File, config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return tok, remarks
 }
 
@@ -118,9 +112,7 @@ func TestAuto(t *testing.T) {
 func idsFor(t *testing.T, tok *Tokenizer, text string) []int {
 	t.Helper()
 	tokens, err := tok.Encode(text, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return idsOf(tokens)
 }
 
@@ -150,9 +142,7 @@ func TestAutoRemarks(t *testing.T) {
 		}
 	}
 	data, err := os.ReadFile("testdata/bert_cased.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, _, err = ParseFor(data, "m/tokenizer.json", Config{ModelType: "bert",
 		Settings: map[string]any{"do_lower_case": json.Number("1")}})
 	const want = "tokenizer: m/tokenizer.json: tokenizer_config.json beside it: do_lower_case is " +
@@ -166,16 +156,12 @@ func TestAutoRemarks(t *testing.T) {
 // which transformers warns.
 func TestMistralSplitter(t *testing.T) {
 	var table autoTable
-	if err := json.Unmarshal(autoJSON, &table); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(autoJSON, &table))
 	split := func(expression string) file {
 		pre, err := json.Marshal(map[string]any{"type": "Sequence", "pretokenizers": []any{
 			map[string]any{"type": "Split", "pattern": map[string]any{"Regex": expression}},
 		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return file{PreTokenizer: pre}
 	}
 	for _, c := range []struct {
@@ -195,5 +181,13 @@ func TestMistralSplitter(t *testing.T) {
 		if wrong != c.wrong {
 			t.Errorf("%s with %d tokens: remarks %q, want one: %v", c.model, c.size, got, c.wrong)
 		}
+	}
+}
+
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -63,9 +63,7 @@ func TestEachEndsEarly(t *testing.T) {
 		} {
 			var got []Encoded
 			for e, err := range tok.Each(text, true) {
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if got = append(got, e); len(got) == n {
 					break
 				}
@@ -89,16 +87,12 @@ func TestEachWithoutStream(t *testing.T) {
 		tok, err := Parse([]byte(withPost(`{"type":"TemplateProcessing","pair":[],"single":[`+
 			single+`],"special_tokens":{"[CLS]":{"id":"[CLS]","ids":[1],"tokens":["[CLS]"]}}}`)),
 			"test")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all := encodeWith(t, tok, "a b ab", true)
 		for n := 1; n <= len(all); n++ {
 			var got []Encoded
 			for e, err := range tok.Each("a b ab", true) {
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if got = append(got, e); len(got) == n {
 					break
 				}
@@ -208,9 +202,7 @@ func TestRepeatedTextIsCounted(t *testing.T) {
 	tok, err := Parse([]byte(strings.Replace(file, `{"type":"WhitespaceSplit"}`,
 		`{"type":"Split","pattern":{"String":"a"},"behavior":"Isolated","invert":false}`,
 		1)), "test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := encode(t, tok, "ab"); len(got) != 128 || got[127] != got[1] {
 		t.Errorf("%d tokens, want those of two words 64 times", len(got))
 	}
@@ -225,9 +217,7 @@ func TestTooManyLists(t *testing.T) {
 	one := `{"type":"TemplateProcessing","pair":[],"single":[` +
 		times(3, `{"Sequence":{"id":"A","type_id":0}}`) + `],"special_tokens":{}}`
 	tok, err := Parse([]byte(withPost(sequence("processors", one+","+one))), "test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, err := range map[string]error{
 		"Encode": func() error { _, err := tok.Encode("a", true); return err }(),
 		"Each": func() (last error) {
@@ -264,9 +254,7 @@ func TestTokenTextWithoutDecoder(t *testing.T) {
 	} {
 		tok, err := Parse([]byte(`{"version":"1.0","added_tokens":[],"decoder":`+c.decoder+
 			`,"model":{"type":"WordLevel","unk_token":"u","vocab":{"u":0,"▁a":1}}}`), "test")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := tok.TokenText(1); got != c.want {
 			t.Errorf("%s: TokenText = %q, want %q", c.decoder, got, c.want)
 		}
@@ -292,9 +280,7 @@ func TestTrainKeepsPromises(t *testing.T) {
 			tok, err := Train(sortedPairs(corpus), TrainOptions{
 				VocabSize: size, Specials: []string{"<s>"}, BeginWith: "<s>",
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if tok.VocabSize() > size {
 				t.Errorf("seed %d: %d tokens, want at most %d", seed, tok.VocabSize(), size)
 			}

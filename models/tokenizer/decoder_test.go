@@ -183,9 +183,7 @@ type decodedTokens struct {
 func checkDecoder(t *testing.T, config string, cases []decodedTokens) {
 	t.Helper()
 	d, err := parseDecoder("decoder", []byte(config), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, c := range cases {
 		got, err := d.decode(c.tokens, false, newMeter(100))
 		if text := strings.Join(got, ""); err != nil || text != c.want {

@@ -44,9 +44,7 @@ func (f extraFile) file(t testing.TB, e extraTokenizer) []byte {
 	t.Helper()
 	e.File["model"] = f.Models[e.Model]
 	data, err := json.Marshal(e.File)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return data
 }
 
@@ -60,9 +58,7 @@ func TestExtra(t *testing.T) {
 	for _, e := range f.Tokenizers {
 		t.Run(e.Name, func(t *testing.T) {
 			tok, err := Parse(f.file(t, e), e.Name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, c := range e.Cases {
 				if c.Pair == nil && isNull(e.File["truncation"]) {
 					checkExtraTokens(t, tok, c)

@@ -53,8 +53,6 @@ func sameID(a, b Encoded) bool { return a.ID == b.ID }
 func tokensOf(t *testing.T, tok *Tokenizer, text string) []Encoded {
 	t.Helper()
 	tokens, err := tok.Encode(text, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return tokens
 }

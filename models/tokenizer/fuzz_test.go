@@ -30,9 +30,7 @@ func FuzzEncode(f *testing.F) {
 	e := extra(f)
 	for _, x := range e.Tokenizers[:len(e.Tokenizers)-60] { // those with names of their own
 		tok, err := Parse(e.file(f, x), x.Name)
-		if err != nil {
-			f.Fatal(err)
-		}
+		must(f, err)
 		add(tok, x.Cases[0].Text)
 	}
 	if len(all) > 1<<8 {
@@ -111,9 +109,7 @@ func FuzzParse(f *testing.F) {
 		delete(x.File, "post_processor")
 		delete(x.File, "added_tokens")
 		data, err := json.Marshal(x.File)
-		if err != nil {
-			f.Fatal(err)
-		}
+		must(f, err)
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

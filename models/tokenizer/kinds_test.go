@@ -134,8 +134,6 @@ func TestOtherKinds(t *testing.T) {
 func encoded(t *testing.T, f object) []byte {
 	t.Helper()
 	file, err := json.Marshal(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return file
 }

@@ -340,9 +340,7 @@ func TestTwice(t *testing.T) {
 	file := strings.Replace(string(editedFile(t, "gpt2", "normalizer", `"HERE"`)), `"HERE"`, twice,
 		1)
 	again, err := Parse([]byte(file), "twice")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const text = "a banana can"
 	if diff := cmp.Diff(encode(t, tok, text), encode(t, again, text)); diff != "" {
 		t.Errorf("tokens (-once +twice):\n%s", diff)
@@ -377,9 +375,7 @@ func TestEach(t *testing.T) {
 		for _, text := range []string{text, "a", ""} {
 			m := newMeter(len(text))
 			want, err := tok.encodeWhole(text, true, m)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			got := encode(t, tok, text)
 			n := 0
 			for e, err := range tok.Each(text, true) {
@@ -408,12 +404,8 @@ func TestEach(t *testing.T) {
 // TestLoadTooLarge has a file that is larger than any tokenizer.json; it has no bytes on the disk.
 func TestLoadTooLarge(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tokenizer.json")
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(path, maxFile+1); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, nil, 0o600))
+	must(t, os.Truncate(path, maxFile+1))
 	if _, err := Load(path); err == nil || !strings.Contains(err.Error(),
 		"134217729 bytes, the limit is 134217728") {
 		t.Errorf("error %v", err)

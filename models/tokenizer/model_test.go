@@ -205,9 +205,7 @@ func withPost(post string) string {
 func checkTokens(t *testing.T, file string, cases []encodedText) {
 	t.Helper()
 	tok, err := Parse([]byte(file), "test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, c := range cases {
 		got := []textToken{}
 		for _, e := range encode(t, tok, c.text) {

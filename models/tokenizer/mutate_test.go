@@ -44,9 +44,7 @@ func TestMutants(t *testing.T) {
 	var files [][]byte
 	for _, kind := range kinds {
 		data, err := os.ReadFile(filepath.Join("testdata", kind+".json"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		files = append(files, data)
 	}
 	parsed, encoded, limited := 0, 0, 0

@@ -280,9 +280,7 @@ type normalizedText struct{ text, want string }
 func checkNormalizer(t *testing.T, config string, cases []normalizedText) {
 	t.Helper()
 	n, err := parseNormalizer("normalizer", []byte(config), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, c := range cases {
 		p, err := n.normalize(piece{text: c.text, input: c.text}, newMeter(len(c.text)))
 		if err != nil || p.text != c.want {

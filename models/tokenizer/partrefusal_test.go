@@ -335,9 +335,7 @@ func TestLoadRefuses(t *testing.T) {
 	dir := t.TempDir()
 	large := filepath.Join(dir, "large.json")
 	f, err := os.Create(large)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := errors.Join(f.Truncate(maxFile+1), f.Close()); err != nil { // takes no room
 		t.Fatal(err)
 	}

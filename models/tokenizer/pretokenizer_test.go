@@ -295,9 +295,7 @@ type splitWord struct {
 func checkPreTokenizer(t *testing.T, config string, cases []splitText) {
 	t.Helper()
 	pre, err := parsePreTokenizer("pre_tokenizer", []byte(config), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, c := range cases {
 		got := []splitWord{}
 		err := pre.split(piece{text: c.text, input: c.text}, newMeter(len(c.text)), func(p piece) {

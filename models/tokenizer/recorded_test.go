@@ -24,13 +24,9 @@ type recordedPart struct {
 // which testdata/record_parts.py records.
 func TestRecordedParts(t *testing.T) {
 	data, err := os.ReadFile("testdata/parts.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var parts []recordedPart
-	if err := json.Unmarshal(data, &parts); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(data, &parts))
 	for _, p := range parts {
 		t.Run(p.Name, func(t *testing.T) { p.check(t) })
 	}
@@ -88,9 +84,7 @@ func readRecorded(t *testing.T, data json.RawMessage, to any) {
 func checkOffsets(t *testing.T, config string, cases []splitText) {
 	t.Helper()
 	n, err := parseNormalizer("normalizer", []byte(config), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, c := range cases {
 		p, err := n.normalize(piece{text: c.text, input: c.text}, newMeter(len(c.text)))
 		if err != nil {

@@ -30,9 +30,7 @@ type refResult struct {
 func load(t testing.TB, name string) *Tokenizer {
 	t.Helper()
 	tok, err := Load(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return tok
 }
 
@@ -40,17 +38,11 @@ func load(t testing.TB, name string) *Tokenizer {
 func readJSON(t testing.TB, name string, v any) {
 	t.Helper()
 	f, err := os.Open(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.NewDecoder(z).Decode(v); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, json.NewDecoder(z).Decode(v))
 }
 
 func refCases(t testing.TB) (cases []refCase) {
@@ -152,9 +144,7 @@ func TestWriteIsHuggingFaces(t *testing.T) {
 	for _, kind := range kinds {
 		name := kind + ".json"
 		want, err := os.ReadFile(filepath.Join("testdata", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := written(t, load(t, name)); got != string(want) {
 			t.Errorf("WriteTo after Load(%s) differs from the file:\n%s", name,
 				cmp.Diff(string(want), got))

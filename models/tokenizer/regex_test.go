@@ -25,9 +25,7 @@ func TestRegexLikeAnother(t *testing.T) {
 			continue // what translate refuses
 		}
 		translated, err := translate(source)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		re, err := regexp2.Compile(translated, regexp2.None)
 		if err != nil {
 			t.Fatalf("%q is compiled here, and not there: %v", translated, err)
@@ -150,9 +148,7 @@ func TestRegexSteps(t *testing.T) {
 		{"long loop at every place", `(?:a|b)*c`, strings.Repeat("a", 10_000)},
 	} {
 		re, err := newRegex(c.source)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var texts [2]string
 		for i := range texts {
 			start := time.Now()

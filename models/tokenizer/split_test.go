@@ -16,9 +16,7 @@ import (
 // TestClasses compares the class of every code point with the reference.
 func TestClasses(t *testing.T) {
 	f, err := os.Open("testdata/classes.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	names := map[charClass]string{other: "O", letter: "L", number: "N", space: "S"}
 	next := rune(0)
@@ -46,9 +44,7 @@ func TestClasses(t *testing.T) {
 // TestWordChars compares what counts as part of a word with the reference, for every code point.
 func TestWordChars(t *testing.T) {
 	f, err := os.Open("testdata/words.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	var words [0x110000]bool
 	for s := bufio.NewScanner(f); s.Scan(); {
@@ -112,9 +108,7 @@ func TestScanners(t *testing.T) {
 	}
 	for source, scanned := range scanners {
 		re, err := newRegex(source)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, text := range texts {
 			if diff := cmp.Diff(matches(t, re, text), matches(t, scanned, text)); diff != "" {
 				t.Fatalf("matches of %s in %q (-regex +scanned):\n%s", source, text, diff)
@@ -125,12 +119,10 @@ func TestScanners(t *testing.T) {
 
 func matches(t *testing.T, p pattern, text string) (found []string) {
 	t.Helper()
-	if err := p.find(text, newMeter(len(text)), func(begin, end int) {
+	must(t, p.find(text, newMeter(len(text)), func(begin, end int) {
 		found = append(found,
 			text[begin:end])
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return found
 }
 

@@ -88,9 +88,7 @@ func TestAddedTokens(t *testing.T) {
     {"id":1203,"content":"zzz","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":false},
     {"id":1204,"content":"z<","single_word":false,"lstrip":false,"rstrip":false,"normalized":true,"special":false},`
 	tok, err := Parse([]byte(withParts(t, `"added_tokens": [`, added)), "added")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	type at struct {
 		id         int
 		begin, end int
@@ -128,9 +126,7 @@ func TestAddedTokens(t *testing.T) {
 func TestPrefixSpace(t *testing.T) {
 	const pre = `"add_prefix_space": false`
 	tok, err := Parse([]byte(withParts(t, pre, `"add_prefix_space": true`)), "prefix")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, c := range []struct {
 		name, text string
 		want       [][2]int
@@ -239,14 +235,10 @@ func TestLoadMissing(t *testing.T) {
 func editedFile(t testing.TB, kind string, keyValue ...string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", kind+".json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var file, model map[string]json.RawMessage
-	if err := errors.Join(json.Unmarshal(data, &file),
-		json.Unmarshal(file["model"], &model)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(json.Unmarshal(data, &file),
+		json.Unmarshal(file["model"], &model)))
 	for i := 0; i < len(keyValue); i += 2 {
 		if key, ok := strings.CutPrefix(keyValue[i], "model."); ok {
 			model[key] = json.RawMessage(keyValue[i+1])
@@ -266,9 +258,7 @@ func editedFile(t testing.TB, kind string, keyValue ...string) []byte {
 func edited(t testing.TB, kind string, keyValue ...string) *Tokenizer {
 	t.Helper()
 	tok, err := Parse(editedFile(t, kind, keyValue...), kind)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return tok
 }
 

@@ -16,9 +16,7 @@ func TestTrainKnownMerges(t *testing.T) {
 	corpus := map[string]int{"low": 5, "lower": 2, "newest": 6, "widest": 3}
 	tok, err := Train(maps.All(corpus),
 		TrainOptions{VocabSize: 1 + 256 + 6, Specials: []string{"<s>"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := []mergeText{
 		{"e", "s"},    // 9, before s t by the order of strings
 		{"es", "t"},   // 9
@@ -61,9 +59,7 @@ func TestTrainForgetsOrder(t *testing.T) {
 	var want string
 	for i := range 5 {
 		tok, err := Train(maps.All(words), opts) // in another order each time
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got := written(t, tok)
 		if i == 0 {
 			want = got
@@ -77,14 +73,10 @@ func TestTrainForgetsOrder(t *testing.T) {
 func TestTrainWriteParse(t *testing.T) {
 	tok, err := Train(trainingWords(),
 		TrainOptions{VocabSize: 320, Specials: []string{"<pad>", "</s>"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	file := written(t, tok)
 	again, err := Parse([]byte(file), "trained")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if written(t, again) != file {
 		t.Error("the file of a trained tokenizer, read and written, differs")
 	}
@@ -102,9 +94,7 @@ func TestTrainWriteParse(t *testing.T) {
 
 func TestTrainCommonWordsWhole(t *testing.T) {
 	tok, err := Train(trainingWords(), TrainOptions{VocabSize: 256 + 26, MinFrequency: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if n := len(encodeWith(t, tok, " the", false)); n != 1 {
 		t.Errorf("common word \" the\" has %d tokens, want 1", n)
 	}
@@ -116,9 +106,7 @@ func TestTrainCommonWordsWhole(t *testing.T) {
 func TestTrainNeverSpellsSpecial(t *testing.T) {
 	corpus := map[string]int{"aab": 9, "ab": 5}
 	tok, err := Train(maps.All(corpus), TrainOptions{VocabSize: 300, Specials: []string{"ab"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if slices.ContainsFunc(merges(tok), func(m mergeText) bool { return m[0]+m[1] == "ab" }) {
 		t.Errorf("merges %v make the special \"ab\"", merges(tok))
 	}
@@ -127,9 +115,7 @@ func TestTrainNeverSpellsSpecial(t *testing.T) {
 func TestTrainBeginWith(t *testing.T) {
 	tok, err := Train(trainingWords(),
 		TrainOptions{VocabSize: 300, Specials: []string{"<pad>", "<\"s\">"}, BeginWith: "<\"s\">"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if file := written(t, tok); strings.Contains(file, `\u003c`) {
 		t.Error("the file escapes <, which Hugging Face does not")
 	}

@@ -12,9 +12,7 @@ func TestTrie(t *testing.T) {
 	tree, err := newTrie([]trieItem{
 		{"a", 1}, {"ab", 2}, {"abcd", 3}, {"b", 4}, {"é", 5}, {"", 6}, {"b", 7}, {"ba", 8},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, c := range []struct {
 		name, text string
 		length     int

@@ -11,9 +11,7 @@ import (
 func TestWordLevelUnknown(t *testing.T) {
 	tok, err := Parse([]byte(withModel(
 		`{"type":"WordLevel","vocab":{"a":0},"unk_token":"[NONE]"}`)), "test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := encode(t, tok, "a"); len(got) != 1 || got[0].ID != 0 {
 		t.Errorf("tokens of a known word: %v", got)
 	}
@@ -29,9 +27,7 @@ func TestWordLevelUnknown(t *testing.T) {
 func TestTokenListedTwice(t *testing.T) {
 	tok, err := Parse([]byte(withModel(
 		`{"type":"WordLevel","vocab":{"a":0,"b":1,"a":2},"unk_token":"b"}`)), "test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if id, ok := tok.ID("a"); id != 2 || !ok {
 		t.Errorf(`ID("a") = %d, %v, want 2`, id, ok)
 	}
@@ -134,9 +130,7 @@ func TestStepsOfTables(t *testing.T) {
 		"Unigram": `{"type":"Unigram","unk_id":0,"vocab":[["u",0],["a",-1],["` + long + `b",-2]]}`,
 	} {
 		tok, err := Parse([]byte(withModel(model)), "test")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		m := newMeter(len(long))
 		if _, err := tok.tokens(long, m); err != nil || m.steps < 1000*1000/2 {
 			t.Errorf("%s: %d steps, %v, want half a million at least", name, m.steps, err)

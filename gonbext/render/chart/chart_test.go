@@ -92,9 +92,7 @@ func TestVegaLite(t *testing.T) {
 func TestVegaLiteValues(t *testing.T) {
 	c := charts()["heatmap"]
 	spec, err := c.VegaLite()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	layer := spec["layer"].([]any)[0].(map[string]any)
 	cells := layer["data"].(map[string]any)["values"].([]any)
 	if len(cells) != 3 {
@@ -129,9 +127,7 @@ func TestHeight(t *testing.T) {
 		one := charts()[c.kind]
 		one.Height = c.height
 		spec, err := one.VegaLite()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if spec["height"] != c.want {
 			t.Errorf("%s of height %v are %v pixels high, want %v", c.kind, c.height,
 				spec["height"], c.want)

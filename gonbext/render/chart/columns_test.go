@@ -31,17 +31,11 @@ func marked() chart.Chart {
 func layersOf(t *testing.T, c chart.Chart) []any {
 	t.Helper()
 	made, err := c.VegaLite()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text, err := json.Marshal(made)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var spec map[string]any
-	if err := json.Unmarshal(text, &spec); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(text, &spec))
 	return spec["layer"].([]any)
 }
 

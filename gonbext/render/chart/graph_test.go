@@ -58,22 +58,16 @@ func TestJSON(t *testing.T) {
 func TestGrid(t *testing.T) {
 	lines := charts()["lines"]
 	spec, err := chart.Grid(2, lines, charts()["heatmap"], charts()["layered"])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	columns, _ := spec["columns"].(map[string]any)
 	signal, _ := columns["signal"].(string)
 	if n := len(spec["concat"].([]any)); n != 3 || !strings.HasSuffix(signal, "?(1):2") {
 		t.Errorf("%d charts in %v columns, want 3 in 2", n, spec["columns"])
 	}
 	one, err := chart.Grid(2, lines)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	alone, err := lines.VegaLite()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(alone, one); diff != "" {
 		t.Errorf("one chart (-alone +grid):\n%s", diff)
 	}

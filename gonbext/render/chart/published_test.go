@@ -104,13 +104,9 @@ func TestPaletteOfChart(t *testing.T) {
 func vega(t *testing.T, c chart.Chart) string {
 	t.Helper()
 	spec, err := c.VegaLite()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text, err := json.Marshal(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(text)
 }
 

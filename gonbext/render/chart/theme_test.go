@@ -35,13 +35,9 @@ func TestOnDark(t *testing.T) {
 func TestFits(t *testing.T) {
 	for name, c := range charts() {
 		spec, err := c.VegaLite()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		text, err := json.Marshal(spec)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if strings.Contains(string(text), `"background":`) {
 			t.Errorf("%s has a background of its own: %s", name, text)
 		}
@@ -62,9 +58,7 @@ func TestFits(t *testing.T) {
 		{[]chart.Chart{c, c, titled, c}, "windowSize()[0]<1224?(windowSize()[0]<884?(1):2):3"},
 	} {
 		grid, err := chart.Grid(3, g.charts...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		signal, _ := grid["columns"].(map[string]any)
 		if signal["signal"] != g.want {
 			t.Errorf("columns of a grid of %d: %v, want %s", len(g.charts), signal, g.want)
@@ -86,12 +80,18 @@ func TestTitleLines(t *testing.T) {
 		c := charts()["lines"]
 		c.Subtitle = subtitle
 		spec, err := c.VegaLite()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		title, _ := spec["title"].(map[string]any)
 		if diff := cmp.Diff(want, title["subtitle"]); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", subtitle, diff)
 		}
+	}
+}
+
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

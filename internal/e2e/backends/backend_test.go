@@ -25,9 +25,7 @@ const goldens = "../../../models/testdata/goldens/"
 func families(t testing.TB) []string {
 	t.Helper()
 	entries, err := os.ReadDir(goldens)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var names []string
 	for _, e := range entries {
 		if e.IsDir() {
@@ -47,9 +45,7 @@ const (
 func has(t testing.TB, family, name string) bool {
 	t.Helper()
 	f, err := checkpoint.Open(filepath.Join(goldens, family, "golden.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	return f.Has(name)
 }
@@ -58,14 +54,10 @@ func has(t testing.TB, family, name string) bool {
 func recorded(t testing.TB, family, name string) []float32 {
 	t.Helper()
 	f, err := checkpoint.Open(filepath.Join(goldens, family, "golden.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	data, err := f.Float32(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return data[:len(data)/2]
 }
 
@@ -73,14 +65,10 @@ func recorded(t testing.TB, family, name string) []float32 {
 func ids(t testing.TB, family, name string, rows int) []int {
 	t.Helper()
 	f, err := checkpoint.Open(filepath.Join(goldens, family, "golden.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	data, err := f.Int32(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var out []int
 	for _, id := range data[:len(data)/rows] {
 		out = append(out, int(id))
@@ -112,9 +100,7 @@ func TestReferenceParity(t *testing.T) {
 				wanted = append(wanted, trace.Logits)
 			}
 			ts, err := m.Trace(context.Background(), ids(t, family, "input_ids", 2), wanted)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			layer := func(i, n, l int) []float32 {
 				size := len(ts[i].Data) / n
 				return ts[i].Data[l*size : (l+1)*size]
@@ -146,9 +132,7 @@ func TestGreedyParity(t *testing.T) {
 			all := ids(t, family, "greedy", 1)
 			at := 12
 			for s, err := range m.Steps(context.Background(), all[:12], trace.Ask{MaxTokens: 6}) {
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if s.Next.Token.ID != all[at] {
 					t.Fatalf("token %d = %d, want %d", at, s.Next.Token.ID, all[at])
 				}
@@ -169,13 +153,9 @@ func TestBackendsAgree(t *testing.T) {
 			xla, plain := fixture.Open(t, ref, "xla"), fixture.Open(t, ref, "go")
 			text := []int{5, 17, 33, 8, 90, 41, 6, 77, 23}
 			want, err := plain.Trace(context.Background(), text, trace.Taps())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			got, err := xla.Trace(context.Background(), text, trace.Taps())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for i := range want {
 				compare(t, want[i].Name, got[i].Data, want[i].Data, scaled(want[i].Data))
 			}
@@ -200,9 +180,7 @@ func collect(t *testing.T, m *models.Model, text []int, ask trace.Ask) []trace.S
 	t.Helper()
 	var steps []trace.Step
 	for s, err := range m.Steps(context.Background(), text, ask) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		steps = append(steps, s)
 	}
 	return steps
@@ -222,5 +200,13 @@ func compareSteps(t *testing.T, got, want []trace.Step) {
 			t.Errorf("step %d: probability %v, want %v",
 				i, got[i].Next.Probability, want[i].Next.Probability)
 		}
+	}
+}
+
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

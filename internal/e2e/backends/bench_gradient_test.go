@@ -77,9 +77,7 @@ func compareTimes(b *testing.B, pass func() error, others []timed) {
 	round := func(keep bool) {
 		for i, work := range all {
 			begin := time.Now()
-			if err := work.do(); err != nil {
-				b.Fatal(err)
-			}
+			must(b, work.do())
 			if keep {
 				took[i] = append(took[i], time.Since(begin))
 			}

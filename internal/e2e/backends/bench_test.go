@@ -74,9 +74,7 @@ func compareCost(b *testing.B, m *models.Model, n int, method string) {
 		last := time.Now()
 		opts.OnStep = func(*attribution.Explanation) { c.add(&last) }
 		_, err := attribution.Explain(context.Background(), fixed, "benchmark", opts)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 		return c
 	}
 	plain := func() cost {
@@ -84,9 +82,7 @@ func compareCost(b *testing.B, m *models.Model, n int, method string) {
 		last := time.Now()
 		ask := trace.Ask{Continuation: randomIDs(m, benchTokens), Alternatives: 5}
 		for _, err := range m.Steps(context.Background(), randomIDs(m, n), ask) {
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			c.add(&last)
 		}
 		return c
@@ -181,12 +177,8 @@ func openSmall(b *testing.B, backend string) *models.Model {
 func writeSmall(b *testing.B, dir string) {
 	const config = `{"architectures":["GPT2LMHeadModel"],"model_type":"gpt2",` +
 		`"n_layer":12,"n_head":12,"n_embd":768,"n_positions":1024,"vocab_size":50257}`
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		b.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(config), 0o644); err != nil {
-		b.Fatal(err)
-	}
+	must(b, os.MkdirAll(dir, 0o755))
+	must(b, os.WriteFile(filepath.Join(dir, "config.json"), []byte(config), 0o644))
 	rng := rand.New(rand.NewPCG(1, 2))
 	var tensors []checkpoint.Tensor
 	for _, w := range smallTensors() {
@@ -201,9 +193,7 @@ func writeSmall(b *testing.B, dir string) {
 		tensors = append(tensors, checkpoint.Tensor{Name: w.name, Shape: w.shape, Data: data})
 	}
 	path := filepath.Join(dir, "model.safetensors")
-	if err := checkpoint.WriteFile(path, tensors, nil); err != nil {
-		b.Fatal(err)
-	}
+	must(b, checkpoint.WriteFile(path, tensors, nil))
 }
 
 type smallTensor struct {

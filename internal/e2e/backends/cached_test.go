@@ -43,13 +43,9 @@ func TestCachedSources(t *testing.T) {
 					{Name: "value-zeroing-euclidean-final-norm"},
 					{Name: "attention"},
 				}, end)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				defer s.Close()
-				if err := s.KeepTerms(); err != nil {
-					t.Fatal(err)
-				}
+				must(t, s.KeepTerms())
 				sessions[name] = s
 			}
 			ids := make([]int, end)
@@ -64,9 +60,7 @@ func TestCachedSources(t *testing.T) {
 				} else {
 					out, err = sessions[name].Step(context.Background(), ids[at-1])
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				return out
 			}
 			for at := n; at <= end; at++ {
@@ -92,9 +86,7 @@ func randomModel(t *testing.T, backend string, arch spec.Spec) *transformer.Mode
 	if err != nil && backend == "xla" {
 		t.Skip("no XLA here: ", err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	random := rand.New(rand.NewPCG(1, 2))
 	m, err := transformer.New(b, &arch, dtypes.Float32,
 		func(p spec.Param, put func(int, []float32)) error {
@@ -108,8 +100,6 @@ func randomModel(t *testing.T, backend string, arch spec.Spec) *transformer.Mode
 			put(0, data)
 			return nil
 		})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return m
 }

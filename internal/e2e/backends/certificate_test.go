@@ -37,9 +37,7 @@ func TestCertificates(t *testing.T) {
 			t.Parallel() // XLA compiles some parts of a graph on one core
 			m := fixture.Open(t, dir, "xla")
 			g, err := golden.Open(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer g.Close()
 			openGo := func() (*models.Model, error) {
 				return models.Open(dir, models.Options{Backend: "go"})
@@ -47,9 +45,7 @@ func TestCertificates(t *testing.T) {
 			c, err := certificate.Run(context.Background(), m, certificate.Options{
 				Golden: g, RecordingOnly: !slices.Contains(whole, name), Other: openGo,
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, k := range c.Failed() {
 				t.Error(k)
 			}
@@ -66,15 +62,11 @@ func TestCertificateInHalf(t *testing.T) {
 			return models.Open(name, models.Options{Backend: backend, DType: "bfloat16"})
 		}
 		m, err := open("go")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		c, err := certificate.Run(t.Context(), m, certificate.Options{
 			Other: func() (*models.Model, error) { return open("xla") },
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, k := range c.Failed() {
 			t.Errorf("%s: %s", name, k)
 		}
@@ -93,15 +85,11 @@ func TestVariants(t *testing.T) {
 		dir := filepath.Dir(file)
 		t.Run(filepath.Base(filepath.Dir(dir))+"/"+filepath.Base(dir), func(t *testing.T) {
 			g, err := golden.Open(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer g.Close()
 			m := fixture.Open(t, dir, "go")
 			c, err := certificate.Run(context.Background(), m, certificate.Options{Golden: g})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, k := range c.Failed() {
 				if k.Name == "greedy tokens" && m.Spec().Window(0) == 1 {
 					continue // the reference's cache of a window of one token keeps more than that

@@ -16,13 +16,9 @@ import (
 func decomposed(t *testing.T, m *models.Model, q trace.Query) (terms, parts []float64) {
 	t.Helper()
 	x, err := m.LogitTerms(context.Background(), q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	parts, rest, err := m.Decompose(context.Background(), q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	sums := []float64{x.Value, x.Embedding, x.Bias}
 	return slices.Concat(sums, x.Attention, x.MLP, x.AttentionBias), append(parts, rest)
 }
@@ -83,17 +79,13 @@ func TestPartsHalf(t *testing.T) {
 		t.Run(family, func(t *testing.T) {
 			fixture.Open(t, goldens+family, "xla") // or skip
 			m, err := models.Open(goldens+family, models.Options{Backend: "xla", DType: "bfloat16"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			q := trace.Query{
 				IDs:       []int{5, 17, 33, 8, 90},
 				Objective: trace.Objective{Quantity: trace.Logit, Position: 4, Token: 7},
 			}
 			want, err := m.Predict(context.Background(), []trace.Query{q})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			terms, parts := decomposed(t, m, q)
 			rest := parts[len(parts)-1]
 			apart := math.Abs(terms[0] - want[0])

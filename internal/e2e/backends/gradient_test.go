@@ -43,13 +43,9 @@ func TestGradientsAgree(t *testing.T) {
 			plain := fixture.Open(t, goldens+family, "go")
 			queries := questions(t, family, plain.Info().Numbers)
 			want, err := plain.Predict(ctx, queries)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			got, err := xla.Predict(ctx, queries)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for i := range want {
 				if d := math.Abs(got[i] - want[i]); !(d <= backendTol) {
 					t.Errorf("query %d: %v, pure Go %v", i, got[i], want[i])
@@ -74,9 +70,7 @@ func gradients(
 ) []trace.Gradient {
 	t.Helper()
 	all, err := m.Gradients(context.Background(), queries, rule)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return all
 }
 
@@ -91,9 +85,7 @@ func TestGradientsInHalf(t *testing.T) {
 				fixture.Open(t, goldens+family, backend)
 				opts := models.Options{Backend: backend, DType: "bfloat16"}
 				m, err := models.Open(goldens+family, opts)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				for _, rule := range []trace.Backward{trace.TrueGradient, trace.RelevanceGradient} {
 					queries := questions(t, family, m.Info().Numbers)
 					of[i] = append(of[i], gradients(t, m, queries, rule)...)

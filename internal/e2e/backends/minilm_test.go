@@ -35,17 +35,11 @@ func TestMiniLM(t *testing.T) {
 		t.Skip("the checkpoint is not there; internal/bench/peers/minilm.sh downloads it: ", err)
 	}
 	text, err := os.ReadFile(minilmRecorded + "sentences.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var sentences []minilmSentence
-	if err := json.Unmarshal(text, &sentences); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(text, &sentences))
 	f, err := checkpoint.Open(minilmRecorded + "reference.safetensors")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	for _, backend := range []string{"go", "xla"} {
 		t.Run(backend, func(t *testing.T) {
@@ -56,15 +50,11 @@ func TestMiniLM(t *testing.T) {
 				checkMiniLMTokens(t, m, s)
 				batch.IDs = append(batch.IDs, s.IDs)
 				ts, err := m.Trace(context.Background(), s.IDs, taps)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				checkMiniLM(t, f, fmt.Sprint(i), ts)
 			}
 			texts, err := m.Forward(context.Background(), batch, taps)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for i, ts := range texts {
 				checkMiniLM(t, f, fmt.Sprint(i), ts)
 			}
@@ -75,9 +65,7 @@ func TestMiniLM(t *testing.T) {
 func checkMiniLMTokens(t *testing.T, m *models.Model, s minilmSentence) {
 	t.Helper()
 	tokens, err := m.Encode(s.Text, trace.SpecialsAuto)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var ids []int
 	for _, token := range tokens {
 		ids = append(ids, token.ID)
@@ -92,9 +80,7 @@ func checkMiniLM(t *testing.T, f *checkpoint.File, i string, ts []trace.Tensor) 
 	t.Helper()
 	want := func(name string) []float32 {
 		data, err := f.Float32(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return data
 	}
 	compare(t, i+": hidden", ts[1].Data, want(i+".hidden"), tapTol)

@@ -40,14 +40,10 @@ var blockTypes = []struct {
 func quantised(t *testing.T, golden string, edit func(name string, data []byte)) (path string) {
 	t.Helper()
 	dir, err := checkpoint.OpenDir(goldens + golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer dir.Close()
 	file, err := gguftest.Convert(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	random := rand.New(rand.NewPCG(7, 11))
 	half := func(sign, exponent int) uint16 { // ±2^exponent to twice that
 		return uint16(sign<<15 | (exponent+15)<<10 | random.IntN(1<<10))
@@ -79,9 +75,7 @@ func quantised(t *testing.T, golden string, edit func(name string, data []byte))
 		file.Tensors[i].Type, file.Tensors[i].Data = of.kind, data
 	}
 	path = filepath.Join(t.TempDir(), "model.gguf")
-	if err := os.WriteFile(path, file.With(gguftest.Words()...).Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, file.With(gguftest.Words()...).Bytes(), 0o600))
 	return path
 }
 
@@ -126,9 +120,7 @@ func stepTerms(t *testing.T, m *models.Model, text []int) (all []float64) {
 	n := len(text) - 2
 	ask := trace.Ask{Continuation: text[n:], Terms: &trace.TermsAsk{Foils: 3}}
 	for step, err := range m.Steps(t.Context(), text[:n], ask) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all = append(all, step.Terms.Attention...)
 	}
 	return all
@@ -138,13 +130,9 @@ func stepTerms(t *testing.T, m *models.Model, text []int) (all []float64) {
 func tapsAgree(t *testing.T, got, want *models.Model, text []int, taps ...trace.Tap) {
 	t.Helper()
 	a, err := got.Trace(t.Context(), text, taps)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b, err := want.Trace(t.Context(), text, taps)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i := range taps {
 		compare(t, string(taps[i]), a[i].Data, b[i].Data, scaled(b[i].Data))
 	}
@@ -154,9 +142,7 @@ func tapsAgree(t *testing.T, got, want *models.Model, text []int, taps ...trace.
 func generated(t *testing.T, m trace.Model, text []int) (tokens []int) {
 	t.Helper()
 	for step, err := range m.Steps(t.Context(), text, trace.Ask{MaxTokens: 8}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		tokens = append(tokens, step.Next.Token.ID)
 	}
 	return tokens
@@ -178,9 +164,7 @@ func TestNotFiniteBlocks(t *testing.T) {
 		t.Errorf("opened with %v, want an error about %s", err, damaged)
 	}
 	m, err := models.Open(path, models.Options{Backend: "xla", AllowNaN: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if found := m.NonFinite(); len(found) != 1 || found[0].Tensor != damaged {
 		t.Errorf("%v are not finite, want one tensor, %s", found, damaged)
 	}

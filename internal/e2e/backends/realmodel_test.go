@@ -86,9 +86,7 @@ func checkReal(t *testing.T, path, recorded, sha256 string) {
 			"models/testdata/smollm2/record.py again", recording.SHA256, sha256)
 	}
 	f, err := checkpoint.Open(filepath.Join(recorded, "reference.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	for _, backend := range []string{"go", "xla"} {
 		t.Run(backend, func(t *testing.T) {
@@ -132,18 +130,14 @@ func checkRecorded(t *testing.T, m *models.Model, f *checkpoint.File, i int, wan
 	t.Helper()
 	tensor := func(name string) []float32 {
 		data, err := f.Float32(fmt.Sprintf("%d.%s", i, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return data
 	}
 	if got := encoded(t, m, want.Text); !slices.Equal(got, want.IDs) {
 		t.Fatalf("ids of %q: %v, want %v", want.Text, got, want.IDs)
 	}
 	ts, err := m.Trace(t.Context(), want.IDs, []trace.Tap{trace.Logits, trace.Attention})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 
 	var some, largest []float32
 	for row := range slices.Chunk(ts[0].Data, ts[0].Shape[1]) {
@@ -171,9 +165,7 @@ func checkRecorded(t *testing.T, m *models.Model, f *checkpoint.File, i int, wan
 	var greedy []int
 	var continuation strings.Builder
 	for step, err := range m.Steps(t.Context(), want.IDs, trace.Ask{MaxTokens: len(want.Greedy)}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		greedy = append(greedy, step.Next.Token.ID)
 		continuation.WriteString(step.Next.Token.Text)
 	}
@@ -187,9 +179,7 @@ func checkRecorded(t *testing.T, m *models.Model, f *checkpoint.File, i int, wan
 func encoded(t *testing.T, m *models.Model, text string) (ids []int) {
 	t.Helper()
 	tokens, err := m.Encode(text, trace.SpecialsAuto)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, token := range tokens {
 		ids = append(ids, token.ID)
 	}
@@ -209,9 +199,7 @@ func lastRows(a trace.Tensor) (rows []float32) {
 func readJSON(t *testing.T, path string, v any) {
 	t.Helper()
 	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer file.Close()
 	var r io.Reader = file
 	if filepath.Ext(path) == ".gz" {

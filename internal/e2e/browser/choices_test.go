@@ -57,9 +57,7 @@ func TestTouchCompareLayers(t *testing.T) {
 		sides[k] = render.Side{Explanation: e, Method: "value-zeroing", Layer: &k}
 	}
 	h, err := render.Compare(sides[0], sides[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	everywhere(t, b, func(t *testing.T) {
 		readable(t, b.Show(t, fixture.Written(t, render.Page{HTML: render.HTML{Heatmap: h}})))
 		do(t, b, "").check(t, "at first", "are", "A − B, A layer 0 − B layer 1: more in A from "+

@@ -133,9 +133,7 @@ func TestDarkSteps(t *testing.T) {
 			x, y := math.Floor(places[i][0]), math.Floor(places[i][1])
 			shot, err := png.Decode(bytes.NewReader(b.Screenshot(t,
 				&chromium.Clip{X: x, Y: y, Width: 1, Height: 1, Scale: 1})))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			got := color3(shot.At(0, 0))
 			for k := range got {
 				if d := got[k] - c.want[k]; d < -2 || d > 2 {

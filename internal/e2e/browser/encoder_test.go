@@ -20,9 +20,7 @@ func encoded(t *testing.T, golden, text string, opts attribution.Options) *attri
 		"config.json": goldens + golden + "/config.json", "model.safetensors": goldens + golden + "/model.safetensors",
 		"tokenizer.json": "../../../cmd/headwater/testdata/words.json",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(read(t, from)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(read(t, from)), 0o600))
 	}
 	opts.Methods = []string{"rollout", "flow", "value-zeroing"}
 	return fixture.Explain(t, fixture.Open(t, dir, "go"), text, opts)

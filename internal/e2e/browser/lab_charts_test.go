@@ -91,9 +91,7 @@ func TestLabCharts(t *testing.T) {
 	var cells []object
 	for i, p := range all {
 		spec, err := p.VegaLite()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		cells = append(cells, object{
 			"cell_type": "code", "id": fmt.Sprint("cell-", i), "metadata": object{},
 			"execution_count": i + 1, "source": "", "outputs": []object{{
@@ -108,9 +106,7 @@ func TestLabCharts(t *testing.T) {
 	data := notebookOf(t, cells, object{
 		"name": "python3", "display_name": "Python 3", "language": "python",
 	})
-	if err := os.WriteFile(filepath.Join(dir, "charts.ipynb"), data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, "charts.ipynb"), data, 0o600))
 	lab := serveLab(t, dir)
 	for _, theme := range []string{"Light", "Dark"} {
 		for _, width := range []int64{1200, 446} {

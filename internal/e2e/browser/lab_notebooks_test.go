@@ -26,9 +26,7 @@ func TestLabNotebooks(t *testing.T) {
 	dir := t.TempDir()
 	for _, folder := range []string{"notebooks", "docs"} { // notebooks show pictures of docs
 		err := os.CopyFS(filepath.Join(dir, folder), os.DirFS(filepath.Join("../../..", folder)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	names := committedNotebooks(t)
 	lab := serveLab(t, dir)
@@ -145,9 +143,7 @@ func outputsOf(t *testing.T, path string) map[string]string {
 			} `json:"outputs"`
 		} `json:"cells"`
 	}
-	if err := json.Unmarshal([]byte(read(t, path)), &book); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(read(t, path)), &book))
 	kinds := map[string]string{}
 	for i, cell := range book.Cells {
 		for k, o := range cell.Outputs {

@@ -170,9 +170,7 @@ func startLab(t *testing.T, names []string, all map[string]string) *jupyterLab {
 		markups = append(markups, all[name])
 	}
 	cells := notebook(t, append(markups, control))
-	if err := os.WriteFile(filepath.Join(dir, "pictures.ipynb"), cells, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, "pictures.ipynb"), cells, 0o600))
 	return serveLab(t, dir)
 }
 
@@ -193,9 +191,7 @@ func serveLab(t *testing.T, dir string, env ...string) *jupyterLab {
 		"--IdentityProvider.token=headwater", "--LabApp.user_settings_dir=settings",
 		"--LabApp.workspaces_dir=workspaces", "--LabApp.expose_app_in_browser=True")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	t.Cleanup(func() {
 		// It ends its kernels, which are in groups of their own, and then itself.
 		_ = cmd.Process.Signal(syscall.SIGTERM)
@@ -230,13 +226,9 @@ func (l *jupyterLab) command(t *testing.T, name string, args ...string) {
 func (l *jupyterLab) set(t *testing.T, extension, plugin, settings string) {
 	t.Helper()
 	dir := filepath.Join(l.dir, "settings", "@jupyterlab", extension)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(dir, 0o700))
 	path := filepath.Join(dir, plugin+".jupyterlab-settings")
-	if err := os.WriteFile(path, []byte(settings), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(settings), 0o600))
 }
 
 // labWait is how long a server or a page may take to come up, on a machine that does other things.
@@ -312,9 +304,7 @@ func notebookOf(t *testing.T, cells []object, kernel object) []byte {
 		"nbformat": 4, "nbformat_minor": 5, "cells": cells,
 		"metadata": object{"kernelspec": kernel},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return data
 }
 
@@ -322,9 +312,15 @@ func notebookOf(t *testing.T, cells []object, kernel object) []byte {
 func freePort(t *testing.T) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }

@@ -57,19 +57,15 @@ func TestLiveCells(t *testing.T) {
 		t.Skip("no kernel of Go notebooks here; make test sets it up:", err)
 	}
 	dir, err := os.MkdirTemp("", "hw") // that of t.TempDir may be too long for a socket
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	headwater := command.Path(t)
 	b := chromium.Open(t)
 	lab := serveLab(t, dir, "GOPROXY=off", "GOFLAGS=", "GOWORK=", "HF_HUB_OFFLINE=1",
 		"HEADWATER_ENGINE="+headwater, "TMPDIR="+dir)
 	lab.command(t, headwater, "install")
-	if err := os.WriteFile(filepath.Join(dir, liveNotebook), unexecuted(t, liveCells),
-		0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, liveNotebook), unexecuted(t, liveCells),
+		0o600))
 
 	b.Resize(t, liveWidths[0], liveHeight)
 	lab.load(t, b)

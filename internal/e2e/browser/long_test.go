@@ -36,9 +36,7 @@ func TestLongPicture(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "long.html")
-	if err := os.WriteFile(path, document.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, document.Bytes(), 0o600))
 	// The best of three: other programs of the machine may get in the way of one.
 	best := 0.0
 	for range 3 {

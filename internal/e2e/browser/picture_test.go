@@ -41,9 +41,7 @@ func makePictures(t *testing.T) map[string]render.HTML {
 	all := explained(t, attribution.Options{MaxTokens: 3, Methods: attribution.MethodNames()})
 	compared, err := render.Compare(render.Side{Explanation: all, Method: "direct"},
 		render.Side{Explanation: all, Method: "rollout"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return map[string]render.HTML{
 		"compared":    {Heatmap: compared},
 		"all methods": {Heatmap: render.Heatmap{Explanation: all}},
@@ -75,13 +73,9 @@ func contrasted(t *testing.T) *attribution.Explanation {
 func divided(t *testing.T, e *attribution.Explanation, by string) *attribution.Explanation {
 	t.Helper()
 	d, err := attribution.ParseGrouping(by)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	e, err = e.Group(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return e
 }
 

@@ -29,21 +29,15 @@ func keepScreenshot(t *testing.T, shot []byte, name string) {
 	if dir == "" {
 		return
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, name+".png"), shot, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(dir, 0o700))
+	must(t, os.WriteFile(filepath.Join(dir, name+".png"), shot, 0o600))
 }
 
 // decoded returns the pixels of a screenshot.
 func decoded(t *testing.T, shot []byte) *image.RGBA {
 	t.Helper()
 	img, err := png.Decode(bytes.NewReader(shot))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if rgba, ok := img.(*image.RGBA); ok {
 		return rgba
 	}

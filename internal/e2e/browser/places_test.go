@@ -344,9 +344,7 @@ func TestEdgeShade(t *testing.T) {
 		shot, err := png.Decode(bytes.NewReader(b.Screenshot(t, &chromium.Clip{
 			X: at[0] - 2, Y: at[1], Width: 1, Height: at[2], Scale: 1,
 		})))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		dark := 0
 		for y := range shot.Bounds().Dy() {
 			if color3(shot.At(0, y))[0] < 245 {

@@ -24,9 +24,7 @@ type sanitised struct {
 func sanitiseMarkup(t *testing.T, b *chromium.Browser, markup string) sanitised {
 	t.Helper()
 	quoted, err := json.Marshal(markup)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return chromium.Evaluate[sanitised](t, b, "("+sanitise+")("+string(quoted)+")")
 }
 

@@ -22,9 +22,7 @@ func caused(t *testing.T) *sources.Result {
 		Names: []string{"house.txt", "<i>other</i>"}, Question: "who has the lamp ?", Answer: "john",
 		Options: sources.Options{Ablations: 16, HeldOut: 8},
 	}.Explain(t.Context(), embedded(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return r
 }
 

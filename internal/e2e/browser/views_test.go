@@ -24,9 +24,7 @@ func TestTouchCompare(t *testing.T) {
 	e := fed()
 	h, err := render.Compare(render.Side{Explanation: e, Method: "direct"},
 		render.Side{Explanation: e, Method: "value-zeroing"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b.Show(t, fixture.Written(t, render.Page{HTML: render.HTML{Heatmap: h}}))
 	matrices := func() int {
 		return chromium.Evaluate[int](t, b,
@@ -72,9 +70,7 @@ func TestTouchCompareWords(t *testing.T) {
 			sides[i] = render.Side{Explanation: e, Method: "direct"}
 		}
 		h, err := render.Compare(sides[0], sides[1])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		b := tab(t)
 		b.Show(t, fixture.Written(t, render.Page{HTML: render.HTML{Heatmap: h}}))
 		s := do(t, b, "[...document.querySelectorAll('.hw-b button')].find((e) => "+
@@ -197,9 +193,7 @@ func flowingThrough(t *testing.T, layers int) render.Flow {
 	}
 	g, err := attribution.NewFlowGraph(context.Background(),
 		attribution.InMemory([]trace.Tensor{in}), attribution.Options{}, 3, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return render.Flow{Explanation: touched(), Graph: g}
 }
 

@@ -59,14 +59,10 @@ func texts(t *testing.T, records, words int) string {
 		}
 		fmt.Fprintf(&prompt, "who has the %s ?", things[r/2%len(things)])
 		record := map[string]string{"id": recordID(r), "text": prompt.String()}
-		if err := enc.Encode(record); err != nil {
-			t.Fatal(err)
-		}
+		must(t, enc.Encode(record))
 	}
 	path := filepath.Join(t.TempDir(), "texts.jsonl")
-	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, b.Bytes(), 0o644))
 	return path
 }
 
@@ -194,4 +190,12 @@ func writer(path string) int {
 	}
 	pid, _ := strconv.Atoi(found[1])
 	return pid
+}
+
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

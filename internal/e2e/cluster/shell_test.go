@@ -46,9 +46,7 @@ func TestShell(t *testing.T) {
 	if n := <-killed; n != kills {
 		t.Fatalf("%d workers were killed, want %d: the test does not test", n, kills)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// 128 + 9 is how a shell says that a program was killed.
 	if n := strings.Count(string(out), "status 137\n"); n != kills {
 		t.Errorf("%d tasks ended because they were killed, want %d:\n%s", n, kills, out)
@@ -58,9 +56,7 @@ func TestShell(t *testing.T) {
 	}
 	for _, number := range c.missingTasks("--tasks", strconv.Itoa(tasks)) {
 		n, err := strconv.Atoi(number)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, stderr, status := c.run(task(n, tasks), "run", c.folder); status != succeeded {
 			t.Errorf("task %d, submitted again, ends with status %d: %s", n, status, stderr)
 		}

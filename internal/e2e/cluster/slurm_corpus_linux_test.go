@@ -58,9 +58,7 @@ func TestSlurm(t *testing.T) {
 				"--tasks", strconv.Itoa(arraySize))
 			job := folder + ".sh"
 			text := plan.must("template", "slurm", folder)
-			if err := os.WriteFile(job, []byte(text), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(job, []byte(text), 0o755))
 			start := time.Now()
 			id := s.submit(s.dir, job, env)
 			s.eventually("each node writes a shard", func() bool {

@@ -42,9 +42,7 @@ func startSlurm(t *testing.T) *slurm {
 	t.Helper()
 	// The path of munge's socket must be short, and every user must be able to reach it.
 	dir, err := os.MkdirTemp("/tmp", "slurm-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := &slurm{t: t, dir: dir, daemons: make(map[string]*exec.Cmd)}
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -54,13 +52,9 @@ func startSlurm(t *testing.T) *slurm {
 			t.Error(err)
 		}
 	})
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(dir, 0o755))
 	for _, name := range []string{"state", "log", "munge"} {
-		if err := os.Mkdir(s.path(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir(s.path(name), 0o755))
 	}
 	s.endWithTest()
 	s.configure()
@@ -162,9 +156,7 @@ func freePorts(t *testing.T, n int) []int {
 	ports := make([]int, n)
 	for i := range ports {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer l.Close() // after all of them are chosen, so that they differ
 		ports[i] = l.Addr().(*net.TCPAddr).Port
 	}

@@ -65,9 +65,7 @@ func add(all []string, one string) []string {
 func parsed(t *testing.T, document string) *html.Node {
 	t.Helper()
 	root, err := html.Parse(strings.NewReader(document))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return root
 }
 
@@ -207,9 +205,7 @@ func checkFile(
 		}
 	default:
 		about, _, err := figure.About(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		checkFigure(t, figure.Format(f), file, about)
 	}
 }
@@ -221,9 +217,7 @@ func viaJSON(t *testing.T, text string) (kept string) {
 	if err == nil {
 		err = json.Unmarshal(data, &kept)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return kept
 }
 
@@ -236,9 +230,7 @@ func jsonStrings(t *testing.T, file []byte) map[string]bool {
 		if errors.Is(err, io.EOF) {
 			return all
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if s, ok := token.(string); ok {
 			all[s] = true
 		}

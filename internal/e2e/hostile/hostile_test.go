@@ -65,9 +65,7 @@ func views(
 	maps := render.Maps{Explanation: e, Method: e.Order[0], Map: mapped(e)}
 	compared, err := render.Compare(render.Side{Explanation: e, Method: e.Order[0]},
 		render.Side{Explanation: e, Method: "direct"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	result := s.caused()
 	table := s.table()
 	pages = map[string]io.WriterTo{
@@ -113,9 +111,7 @@ func graph(t *testing.T, e *attribution.Explanation, token int) *attribution.Flo
 	}
 	g, err := attribution.NewFlowGraph(context.Background(),
 		attribution.InMemory([]trace.Tensor{in}), attribution.Options{}, T-1, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return g
 }
 
@@ -234,13 +230,9 @@ func TestCharts(t *testing.T) {
 func grid(t *testing.T, charts map[chart.Kind]chart.Chart) string {
 	t.Helper()
 	both, err := chart.Grid(2, charts[chart.Heatmap], charts[chart.Bars])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	spec, err := json.Marshal(both)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(spec)
 }
 
@@ -273,18 +265,12 @@ func reported(t *testing.T, s *source, texts int) string {
 		}
 		id := fmt.Sprint(records, s.text())
 		line, err := json.Marshal(map[string]any{"id": id, "text": prompt})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		b.Write(append(line, '\n'))
 	}
-	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(b.String()), 0o600))
 	from, err := corpus.OpenSource(t.Context(), path, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	one := s.explanation(rand.New(rand.NewPCG(1, 1)), false)
 	methods := []string{"rollout", "<b>" + s.text()}
 	for _, name := range methods {
@@ -298,17 +284,11 @@ func reported(t *testing.T, s *source, texts int) string {
 			return one, nil
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	place, err := corpus.OpenPlace(filepath.Join(dir, "corpus"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c, err := corpus.Create(t.Context(), place, m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	runner := &corpus.Runner{
 		Corpus: c, Source: from, Explainer: divider{s}, Shards: c.ShardsOf(0, 1), Workers: 1,
 	}
@@ -380,9 +360,7 @@ func newMarkup(t *testing.T) *markupOf {
 	file, _, err := export.Encode(e, export.HTML, export.Options{
 		Made: export.NewMade("a", attribution.Options{}, attribution.Grouping{}, "", ""),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	own.learn(t, string(file))
 	if n := len(own.scripts); n != 6 || !slices.ContainsFunc(own.styles, func(s string) bool {
 		return strings.Contains(s, ".hw")
@@ -390,4 +368,12 @@ func newMarkup(t *testing.T) *markupOf {
 		t.Fatalf("plain pages have %d scripts, want those of 6 views; styles %.40q", n, own.styles)
 	}
 	return own
+}
+
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -47,9 +47,7 @@ func (m asked) Predict(ctx context.Context, queries []trace.Query) ([]float64, e
 func (m asked) probabilities(t *testing.T, ids []int) (p, logits [][]float64) {
 	t.Helper()
 	ts, err := m.Trace(t.Context(), ids, []trace.Tap{trace.Logits})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for row := range slices.Chunk(ts[0].Data, ts[0].Shape[1]) {
 		sum, z, q := 0.0, make([]float64, len(row)), make([]float64, len(row))
 		for v, x := range row {
@@ -115,13 +113,9 @@ func scored(
 ) *scorer.Scores {
 	t.Helper()
 	s, err := scorer.Lookup(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	scores, err := s.Score(t.Context(), m, q, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return scores
 }
 
@@ -150,9 +144,7 @@ func (m asked) rowsOf(t *testing.T, mixing string, ids []int) (layers [][][]floa
 		ask.MaxTokens, ask.Positions = 0, []int{0}
 	}
 	for step, err := range m.Steps(t.Context(), ids, ask) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		rows := step.Rows[0]
 		for l := range rows.L {
 			var layer [][]float64
@@ -181,9 +173,7 @@ func (m asked) rowsOf(t *testing.T, mixing string, ids []int) (layers [][][]floa
 func TestLogitPartsBruteForce(t *testing.T) {
 	eachKind(t, func(t *testing.T, m asked, q trace.Query) {
 		terms, err := m.LogitTerms(t.Context(), q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		T, layers := len(q.IDs), m.rowsOf(t, "alti", q.IDs)
 		if len(layers) != terms.L || len(layers[0]) != T {
 			t.Fatalf("rows [%d,%d], want [%d,%d]", len(layers), len(layers[0]), terms.L, T)
@@ -213,13 +203,9 @@ func TestLogitPartsBruteForce(t *testing.T) {
 		alike(t, "alti-logit", scored(t, "alti-logit", m, q, scorer.Options{}).Values, alti)
 
 		embedding, err := m.Embed(t.Context(), q.IDs)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		gradients, err := m.Gradients(t.Context(), []trace.Query{q}, trace.RelevanceGradient)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		relevance := make([]float64, T)
 		for i, e := range embedding {
 			relevance[i*T/len(embedding)] += float64(e) * float64(gradients[0].Data[i])
@@ -429,4 +415,12 @@ func (m fixed) Encode(text string, _ trace.Specials) (tokens []trace.Token, err 
 		tokens = append(tokens, trace.Token{ID: id, Text: text[i : i+1], Begin: i, End: i + 1})
 	}
 	return tokens, nil
+}
+
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -24,22 +24,16 @@ func TestExplanationIsASlice(t *testing.T) {
 			Methods: methods, MaxTokens: 5, AllLevels: true, OwnRow: ownRow,
 		}
 		e, err := attribution.Explain(context.Background(), m, "the keys to the cabinet", opts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		text := append([]int{}, e.Prompt.IDs...)
 		for _, s := range e.Steps {
 			text = append(text, s.ID)
 		}
 		taps, err := m.Trace(context.Background(), text, []trace.Tap{trace.Attention, trace.ValueZeroing})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		opts = attribution.Options{Methods: methods, AllLevels: true}
 		whole, err := attribution.Attribute(context.Background(), taps, opts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		first := len(e.Prompt.IDs) - 1
 		if ownRow {
 			first++

@@ -209,9 +209,7 @@ func TestOcclusionOfSentences(t *testing.T) {
 			ids = append(ids, s.IDs...)
 		}
 		other, err := m.Encode(replacement, trace.SpecialsOff)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		f := func(at int, without []int) float64 {
 			var text []int
 			for j, id := range ids[:at] {
@@ -225,9 +223,7 @@ func TestOcclusionOfSentences(t *testing.T) {
 			v, err := m.Predict(t.Context(), []trace.Query{{IDs: text, Objective: trace.Objective{
 				Quantity: trace.LogProbability, Position: len(text) - 1, Token: ids[at],
 			}}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return v[0]
 		}
 		groups := [][2]int{{0, 2}, {2, 6}}
@@ -277,9 +273,7 @@ func TestOcclusionOfSentences(t *testing.T) {
 // Of two words of which either is enough, occlusion finds neither alone, and both together.
 func TestOcclusionOfRedundantWords(t *testing.T) {
 	circuit, err := planted.Lookup("planted-redundant")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	m := fixture.Open(t, circuit.Name, "go")
 	text := circuit.Texts(1, 1)[0]
 	first, last := slices.Min(text.Evidence), slices.Max(text.Evidence)

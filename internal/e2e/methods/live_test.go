@@ -36,14 +36,10 @@ func TestLiveIsPass(t *testing.T) {
 					OwnRow: own,
 				}
 				live, err := attribution.Explain(t.Context(), counted{m}, "abcd", opts)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				other := withoutTerms{counted{m}}
 				pass, err := attribution.Explain(t.Context(), other, "abcd", opts)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				for _, method := range opts.Methods[:2] {
 					got, want := live.Methods[method], pass.Methods[method]
 					equal(t, method, got.Data, want.Data)

@@ -33,9 +33,7 @@ func (c counted) Encode(text string, _ trace.Specials) ([]trace.Token, error) {
 func TestMethodsOnFamilies(t *testing.T) {
 	goldens := filepath.Join("..", "..", "..", "models", "testdata", "goldens")
 	entries, err := os.ReadDir(goldens)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	tried := 0
 	for _, entry := range entries {
 		if !entry.IsDir() {
@@ -71,9 +69,7 @@ func TestMethodsOnFamilies(t *testing.T) {
 				opts.Positions = nil // where the class is read
 			}
 			e, err := attribution.Explain(t.Context(), counted{m}, "heads", opts)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for name, r := range e.Methods {
 				moved := false
 				for _, x := range r.Data {

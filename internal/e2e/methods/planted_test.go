@@ -254,9 +254,7 @@ func TestPlantedValues(t *testing.T) {
 	} {
 		m := fixture.Open(t, c.circuit, "go")
 		circuit, err := planted.Lookup(c.circuit)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, text := range circuit.Texts(4, 9) {
 			opts := attribution.Options{Methods: []string{c.method}, Scoring: scorer.Options{Quantity: trace.Logit}}
 			scores := explainPlanted(t, m, text, opts).Methods[c.method].Row(0, 0)
@@ -303,9 +301,7 @@ func TestPlantedParts(t *testing.T) {
 	} {
 		m := fixture.Open(t, c.circuit, "go")
 		circuit, err := planted.Lookup(c.circuit)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, text := range circuit.Texts(4, 9) {
 			want := make([]float64, len(text.Words)+1)
 			last := len(want) - 1
@@ -334,9 +330,7 @@ func TestPlantedParts(t *testing.T) {
 	} {
 		m := fixture.Open(t, c.circuit, "go")
 		circuit, err := planted.Lookup(c.circuit)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, text := range circuit.Texts(4, 9) {
 			want := make([]float64, len(text.Words)+1)
 			for _, i := range text.Evidence {
@@ -378,9 +372,7 @@ func times(a, b float64) func(first, second float64) [2]float64 {
 func TestPlantedResidual(t *testing.T) {
 	m := fixture.Open(t, "planted-relay", "go")
 	relay, err := planted.Lookup("planted-relay")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, residual := range []float64{0, .5} {
 		for _, text := range relay.Texts(4, 2) {
 			last := len(text.Words)
@@ -411,8 +403,6 @@ func explainPlanted(
 	t.Helper()
 	opts.Continuation = " " + text.Answer
 	e, err := attribution.Explain(t.Context(), m, text.Prompt(), opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return e
 }

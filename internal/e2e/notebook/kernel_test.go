@@ -71,14 +71,10 @@ func TestInstalledKernel(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	clone, err := filepath.Abs("../../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	project := shortDir(t)
 	sums, err := os.ReadFile(filepath.Join(clone, "go.sum"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, text := range map[string]string{
 		"go.mod": "module example.com/own\n\ngo 1.26.5\n\n" +
 			"require github.com/headwater-ml/headwater v0.0.0-00010101000000-000000000000\n\n" +
@@ -87,12 +83,8 @@ func TestInstalledKernel(t *testing.T) {
 		"words/word.go": "package words\n\n// First is a word.\nconst First = \"cabinet\"\n",
 	} {
 		path := filepath.Join(project, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o750))
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	for name, c := range map[string]struct {
 		folder string

@@ -25,23 +25,17 @@ func TestOwnGoNB(t *testing.T) {
 		t.Skip("no GoNB here; make test sets it up:", err)
 	}
 	clone, err := filepath.Abs("../../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	data := shortDir(t)
 	spec, err := json.Marshal(map[string]any{ // what gonb --install writes
 		"argv":         []string{gonb, "--kernel", "{connection_file}", "-raw_error"},
 		"display_name": "Go (gonb)", "language": "go", "env": map[string]string{},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	write(t, filepath.Join(data, "kernels", "plain", "kernel.json"), string(spec))
 	project := shortDir(t)
 	sums, err := os.ReadFile(filepath.Join(clone, "go.sum"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	write(t, filepath.Join(project, "go.sum"), string(sums))
 	write(t, filepath.Join(project, "go.mod"), "module example.com/own\n\ngo 1.26.5\n\n"+
 		"require "+modulePath+" v0.0.0-00010101000000-000000000000\n\n"+
@@ -83,9 +77,7 @@ func TestOwnGoNB(t *testing.T) {
 func documentedLines(t *testing.T, clone string) (byNetwork, byModule string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(clone, "docs", "notebooks.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, section, _ := strings.Cut(string(text), "\n## Your own GoNB\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	var blocks []string
@@ -109,54 +101,38 @@ func published(t *testing.T, clone string) []string {
 	versions := filepath.Join(proxy, modulePath, "@v")
 	const version = "v0.0.1"
 	mod, err := os.ReadFile(filepath.Join(clone, "go.mod"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	write(t, filepath.Join(versions, "list"), version+"\n")
 	write(t, filepath.Join(versions, version+".mod"), string(mod))
 	write(t, filepath.Join(versions, version+".info"),
 		fmt.Sprintf(`{"Version":%q,"Time":"2026-01-01T00:00:00Z"}`, version))
 	archive, err := os.Create(filepath.Join(versions, version+".zip"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer archive.Close()
 	w := zip.NewWriter(archive)
 	list := exec.Command("go", "list", "-deps", "-f",
 		`{{with .Module}}{{if .Main}}{{$.Dir}}{{end}}{{end}}`, "./gonbext")
 	list.Dir = clone
 	folders, err := list.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	files := []string{filepath.Join(clone, "go.mod")}
 	for _, folder := range strings.Fields(string(folders)) {
 		files = append(files, plainFiles(t, folder)...)
 	}
 	for _, file := range files {
 		name, err := filepath.Rel(clone, file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		f, err := w.Create(modulePath + "@" + version + "/" + filepath.ToSlash(name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := f.Write(text); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	downloaded, err := exec.Command("go", "env", "GOMODCACHE").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// Without the paths of the folder, the next run finds the packages compiled.
 	return []string{
 		"GOPROXY=file://" + proxy + ",file://" + strings.TrimSpace(string(downloaded)) +
@@ -169,9 +145,7 @@ func published(t *testing.T, clone string) []string {
 func plainFiles(t *testing.T, folder string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var files []string
 	for _, e := range entries {
 		if e.Type().IsRegular() && !strings.HasSuffix(e.Name(), "_test.go") {
@@ -184,10 +158,14 @@ func plainFiles(t *testing.T, folder string) []string {
 // write writes a file, and the folders that it is in.
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+	must(t, os.MkdirAll(filepath.Dir(path), 0o750))
+	must(t, os.WriteFile(path, []byte(text), 0o600))
+}
+
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
 		t.Fatal(err)
 	}
 }

@@ -52,9 +52,7 @@ func needKernel(t *testing.T) {
 func shortDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "hw")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return dir
 }
@@ -63,9 +61,7 @@ func shortDir(t *testing.T) string {
 func run(t *testing.T, kernel, folder string, cells []cell, env ...string) []answer {
 	t.Helper()
 	in, err := json.Marshal(cells)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var out, log bytes.Buffer
 	cmd := exec.CommandContext(t.Context(), "python", "testdata/kernel.py", folder, kernel)
 	// No server of notebooks, and no continuous integration: both change the status of a cell.
@@ -128,9 +124,7 @@ func TestPluginInNotebook(t *testing.T) {
 		"go.mod":    "module example.com/own\n\ngo 1.26\n",
 		"factor.go": "package own\n\n// Factor scales rows.\nconst Factor = 1\n",
 	} {
-		if err := os.WriteFile(filepath.Join(module, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(module, name), []byte(text), 0o600))
 	}
 	mix := func(body string) string {
 		return "func (mine) Mix(b *transformer.Block, _ trace.Heads) *graph.Node { " + body + " }\n"

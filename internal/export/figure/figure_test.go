@@ -128,9 +128,7 @@ func drawings(t *testing.T, texts ...string) map[string]figure.Drawing {
 	compared, err := render.Compare(render.Side{Explanation: e}, render.Side{
 		Explanation: e, Method: "direct",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	add("compare")(figure.Compare(compared))
 	add("heads")(figure.Heads(heads(e, 3, 2), -1))
 	add("head")(figure.Head(heads(e, 3, 2), 0, &[2]int{2, 1}))
@@ -202,13 +200,9 @@ func TestSameBytes(t *testing.T) {
 func TestPNG(t *testing.T) {
 	o := figure.Options{Format: figure.PNG, Look: render.Look{Size: render.Column}}
 	f, err := figure.Draw(o, about, drawings(t, prompt...)["matrix"])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	img, err := png.Decode(bytes.NewReader(f.Bytes))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if w := img.Bounds().Dx(); w != 975 { // 3.25 inches
 		t.Errorf("a column is %d pixels wide, want 975", w)
 	}
@@ -218,9 +212,7 @@ func TestPNG(t *testing.T) {
 func TestPDFUpdate(t *testing.T) {
 	f, err := figure.Draw(figure.Options{Format: figure.PDF}, about,
 		drawings(t, prompt...)["strip"])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text := string(f.Bytes)
 	var at, xref int
 	tail := text[strings.LastIndex(text, "\nxref\n")+1:]
@@ -272,13 +264,9 @@ func TestHostileTexts(t *testing.T) {
 		e.Model.Name, e.Model.Note = all[0], all[1]
 		e.Steps[0].Text = all[2]
 		matrix, err := figure.Matrix(e, "rollout", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		strip, err := figure.Strip(e, "direct", 0, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, f := range []figure.Format{figure.SVG, figure.TeX} {
 			fig, err := figure.Draw(figure.Options{Format: f}, about, matrix, strip)
 			if err != nil {
@@ -353,9 +341,7 @@ func TestLostCharacters(t *testing.T) {
 		figure.TeX: "2 characters (中文)",
 	} {
 		fig, err := figure.Draw(figure.Options{Format: f}, about, d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got := strings.Join(fig.Warnings, " ")
 		if want == "" && got != "" || !strings.Contains(got, want) {
 			t.Errorf("%s: warnings %q, want %q in them", f, got, want)
@@ -374,9 +360,7 @@ func TestLineBetweenTexts(t *testing.T) {
 	d := drawings(t, "the", "key│keys")["strip"]
 	for _, f := range []figure.Format{figure.SVG, figure.PDF, figure.PNG, figure.TeX} {
 		fig, err := figure.Draw(figure.Options{Format: f}, about, d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := strings.Join(fig.Warnings, " "); strings.Contains(got, "glyph") {
 			t.Errorf("%s: warnings %q", f, got)
 		}
@@ -395,9 +379,7 @@ func TestSpaces(t *testing.T) {
 				continue // a chart's names are its own
 			}
 			fig, err := figure.Draw(figure.Options{Format: figure.SVG}, about, d)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			marked := false
 			for _, found := range label.FindAllSubmatch(fig.Bytes, -1) {
 				if len(bytes.TrimSpace(found[1])) == 0 {
@@ -434,9 +416,7 @@ func TestSpaces(t *testing.T) {
 		Kind: chart.Bars, X: chart.Axis{Categories: []string{"a  b", "c d"}},
 		Series: []chart.Series{{Y: []float64{1, 2}}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	fig, err := figure.Draw(figure.Options{Format: figure.SVG}, about, d)
 	if err != nil || !bytes.Contains(fig.Bytes, []byte(`xml:space="preserve">a  b<`)) ||
 		bytes.Count(fig.Bytes, []byte("xml:space")) != 1 {
@@ -462,18 +442,12 @@ func TestManyColumns(t *testing.T) {
 	}
 	values[(400+100)*3+2] = 0.1 // weaker, but there is room
 	matrix, err := figure.Matrix(e, "rollout", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	layers, err := figure.LayerMap(e, "rollout", 1, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, d := range map[string]figure.Drawing{"matrix": matrix, "layers": layers} {
 		fig, err := figure.Draw(figure.Options{Format: figure.SVG}, about, d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var got []string
 		for _, found := range regexp.MustCompile(`>(w\d+)<`).FindAllSubmatch(fig.Bytes, -1) {
 			got = append(got, string(found[1]))
@@ -500,9 +474,7 @@ func TestManyColumns(t *testing.T) {
 func TestAboutRefusals(t *testing.T) {
 	fig, err := figure.Draw(figure.Options{Format: figure.PNG}, about,
 		drawings(t, prompt...)["matrix"])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	huge := bytes.Clone(fig.Bytes)
 	copy(huge[33:], []byte{0xff, 0xff, 0xff, 0xff}) // the length of the chunk behind the first
 	for _, c := range []struct {
@@ -534,9 +506,7 @@ func TestPalettes(t *testing.T) {
 		for _, palette := range append(render.PaletteNames(), "") {
 			o := figure.Options{Format: format, Look: render.Look{Palette: palette}}
 			f, err := figure.Draw(o, about, d)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			same := seen[string(f.Bytes)]
 			if palette == "" && same != render.PaletteNames()[0] {
 				t.Errorf("%s: without a palette the file is that of %q", format, same)
@@ -639,13 +609,9 @@ func TestWholeTicks(t *testing.T) {
 			Y:      chart.Axis{Title: "share"},
 			Series: []chart.Series{{Name: "a", X: []float64{1, 2}, Y: []float64{10, 20}}},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		f, err := figure.Draw(figure.Options{Format: figure.SVG}, "", drawing)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return string(f.Bytes)
 	}
 	if svg := drawn(false); !strings.Contains(svg, ">1.8<") {
@@ -666,17 +632,11 @@ func TestHeight(t *testing.T) {
 			Kind: chart.Lines, Height: height,
 			Series: []chart.Series{{Name: "a", X: []float64{1, 2}, Y: []float64{10, 20}}},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		f, err := figure.Draw(figure.Options{Format: figure.PNG}, "", drawing)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		img, err := png.Decode(bytes.NewReader(f.Bytes))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return img.Bounds().Dy()
 	}
 	flat, middle, high := rows(60), rows(120), rows(240)
@@ -686,5 +646,13 @@ func TestHeight(t *testing.T) {
 	}
 	if same := rows(0); same == middle {
 		t.Errorf("%d pixels by default and with a height of 120", same)
+	}
+}
+
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

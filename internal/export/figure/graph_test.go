@@ -32,9 +32,7 @@ func TestGraph(t *testing.T) {
 	}
 	f := render.Flow{Explanation: e, Graph: g}
 	d, err := f.Drawing()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := []render.FlowEdge{
 		{Target: 3, Source: 0, Width: 0.5, Sink: true},
 		{Target: 3, Source: 3, Width: 0.125},
@@ -55,9 +53,7 @@ func TestGraph(t *testing.T) {
 		}
 	}
 	svg, err := figure.Draw(figure.Options{Format: figure.SVG}, about, drawing)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// An edge, and the sample of the legend.
 	if n := bytes.Count(svg.Bytes, []byte("stroke:#C6C6C6")); n != 2 {
 		t.Errorf("%d lines have the colour of sinks, want 2", n)

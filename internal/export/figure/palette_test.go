@@ -30,13 +30,9 @@ func marked() chart.Chart {
 // and digits from 6 on. The legend names the series.
 func TestMarkers(t *testing.T) {
 	d, err := figure.Chart(marked())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	f, err := figure.Draw(figure.Options{Format: figure.SVG}, about, d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text := string(f.Bytes)
 	if n := strings.Count(text, "#01C803"); n != 3 { // two markers and the legend
 		t.Errorf("%d shapes of the series, want 3", n)
@@ -51,17 +47,11 @@ func TestMarkers(t *testing.T) {
 // A picture for a notebook has a palette with the exact colours of its cells.
 func TestScreenPalette(t *testing.T) {
 	d, err := figure.Chart(marked())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	f, err := figure.Draw(figure.Options{Format: figure.PNG, Screen: true}, about, d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	img, err := png.Decode(bytes.NewReader(f.Bytes))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p, ok := img.(*image.Paletted)
 	if !ok {
 		t.Fatalf("the picture is a %T, want one with a palette", img)

@@ -15,14 +15,10 @@ import (
 // textsOf returns the texts of a figure as SVG, in the order in which they are drawn.
 func textsOf(t *testing.T, o figure.Options, d figure.Drawing, err error) []string {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	o.Format = figure.SVG
 	f, err := figure.Draw(o, about, d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var all []string
 	for _, found := range regexp.MustCompile(`<text[^>]*>([^<]*)<`).FindAllSubmatch(f.Bytes, -1) {
 		all = append(all, string(found[1]))
@@ -50,9 +46,7 @@ func shares() *attribution.Explanation {
 func TestCompare(t *testing.T) {
 	e := shares()
 	h, err := render.Compare(render.Side{Explanation: e}, render.Side{Explanation: e, Method: "b"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	d, err := figure.Compare(h)
 	got := textsOf(t, figure.Options{}, d, err)
 	from := slices.Index(got, "A: a")
@@ -186,14 +180,10 @@ func TestHeadsTurn(t *testing.T) {
 	d, err := figure.Heads(heads(e, 30, 9), -1)
 	turned := regexp.MustCompile(`rotate\(90\)">\n<text[^>]*>(layer|head)<`)
 	for size, want := range map[render.Size]string{render.Column: "layer", render.Double: "head"} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		o := figure.Options{Format: figure.SVG, Look: render.Look{Size: size}}
 		f, err := figure.Draw(o, about, d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if found := turned.FindSubmatch(f.Bytes); found == nil || string(found[1]) != want {
 			t.Errorf("%s: beside the rows stands %q, want %s", size, found, want)
 		}
@@ -298,9 +288,7 @@ func TestDecimals(t *testing.T) {
 		render.Side{Explanation: e, Method: "direct"},
 		render.Side{Explanation: other, Method: "direct"},
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	number := regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?$`)
 	for name, draw := range map[string]func() (figure.Drawing, error){
 		"matrix":  func() (figure.Drawing, error) { return figure.Matrix(e, "direct", nil) },
@@ -328,9 +316,7 @@ func TestComparedPromptsAreCutAlike(t *testing.T) {
 		render.Side{Explanation: a, Method: "rollout"},
 		render.Side{Explanation: b, Method: "rollout"},
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, size := range []render.Size{render.Column, render.Double} {
 		d, err := figure.Compare(h)
 		var cut []string
