@@ -27,7 +27,7 @@ type attributeFlags struct {
 	states        bool  // hidden states alone will do, without a method
 }
 
-func (p *program) attributeCommand() *cobra.Command {
+func attributeCommand(k *program) *cobra.Command {
 	var f attributeFlags
 	cmd := &cobra.Command{
 		Use:   "attribute --input FILE --methods NAMES -o FILE",
@@ -54,12 +54,12 @@ func (p *program) attributeCommand() *cobra.Command {
 				if err := needFlags(cmd, "input"); err != nil {
 					return err
 				}
-				return p.cut(ctx, f)
+				return cut(ctx, k, f)
 			}
 			if err := needFlags(cmd, "input", "methods", "output"); err != nil {
 				return err
 			}
-			return p.attribute(ctx, f)
+			return attribute(ctx, k, f)
 		},
 	}
 	cmd.Flags().StringVarP(&f.input, "input", "i", "", "read the safetensors `FILE`")
@@ -103,11 +103,11 @@ func rowsOnly(methods []string) error {
 }
 
 // cut writes the edges that limit a flow, a line each.
-func (p *program) cut(ctx context.Context, f attributeFlags) error {
+func cut(ctx context.Context, k *program, f attributeFlags) error {
 	if len(f.opts.Methods) == 0 {
 		f.opts.Methods = []string{"flow"}
 	}
-	return p.onTensors(ctx, f, func(out *output, _ *checkpoint.File, in attribution.Input) error {
+	return onTensors(ctx, k, f, func(out *output, _ *checkpoint.File, in attribution.Input) error {
 		c, err := attribution.MinCutInput(ctx, in, f.opts, f.cut[0], f.cut[1])
 		if err != nil {
 			return fmt.Errorf("%s: %w", f.input, err)
@@ -124,16 +124,16 @@ func (p *program) cut(ctx context.Context, f attributeFlags) error {
 
 // onTensors gives use what methods need of a file, and a result to write, which is kept if use has
 // no error.
-func (p *program) onTensors(
-	ctx context.Context, f attributeFlags,
+func onTensors(
+	ctx context.Context, k *program, f attributeFlags,
 	use func(*output, *checkpoint.File, attribution.Input) error,
 ) error {
-	out, err := p.create(ctx, f.output)
+	out, err := k.create(ctx, f.output)
 	if err != nil {
 		return err
 	}
 	defer out.abandon()
-	err = p.withTensors(ctx, f, func(file *checkpoint.File, in attribution.Input) error {
+	err = withTensors(ctx, k, f, func(file *checkpoint.File, in attribution.Input) error {
 		return use(out, file, in)
 	})
 	if err != nil {
@@ -143,8 +143,9 @@ func (p *program) onTensors(
 }
 
 // withTensors gives use what methods need of a file.
-func (p *program) withTensors(
-	ctx context.Context, f attributeFlags, use func(*checkpoint.File, attribution.Input) error,
+func withTensors(
+	ctx context.Context, k *program, f attributeFlags,
+	use func(*checkpoint.File, attribution.Input) error,
 ) error {
 	file, err := checkpoint.Open(f.input)
 	if err != nil {
@@ -173,28 +174,28 @@ func (p *program) withTensors(
 }
 
 // attribute computes methods on the tensors of a file.
-func (p *program) attribute(ctx context.Context, f attributeFlags) error {
+func attribute(ctx context.Context, k *program, f attributeFlags) error {
 	if slices.Contains(f.opts.Methods, "flow") {
 		f.opts.Methods = append(f.opts.Methods, "flow-normalized")
 	}
 	use := func(out *output, file *checkpoint.File, in attribution.Input) error {
-		a, err := p.attributeInput(ctx, f, in)
+		a, err := attributeInput(ctx, k, f, in)
 		if err != nil {
 			return err
 		}
 		for _, warning := range a.Warnings {
-			p.say("note: %s", warning)
+			k.say("note: %s", warning)
 		}
 		return writeAttribution(out, file, a)
 	}
-	return p.onTensors(ctx, f, use)
+	return onTensors(ctx, k, f, use)
 }
 
 // attributeInput computes methods on tensors and shows its progress. An error names the file.
-func (p *program) attributeInput(
-	ctx context.Context, f attributeFlags, in attribution.Input,
+func attributeInput(
+	ctx context.Context, k *program, f attributeFlags, in attribution.Input,
 ) (*attribution.Attribution, error) {
-	line := p.progress()
+	line := k.progress()
 	defer line.clear()
 	f.opts.OnProgress = func(at trace.Progress) { line.show("%v", at) }
 	a, err := attribution.AttributeInput(ctx, in, f.opts)
@@ -275,22 +276,6 @@ func scaleOf(f *checkpoint.File) (float64, error) {
 func statesAlone(f *checkpoint.File) bool {
 	return f.Has(string(trace.Hidden)) && !f.Has(string(trace.Attention)) &&
 		len(queriesAndKeys(f)) == 0
-}
-
-// quoted lists names for a message, the first few.
-func quoted(names []string) string {
-	if len(names) == 0 {
-		return "none"
-	}
-	const most = 20
-	var some []string
-	for _, name := range names[:min(len(names), most)] {
-		some = append(some, strconv.Quote(name[:min(len(name), 60)]))
-	}
-	if len(names) > most {
-		some = append(some, fmt.Sprintf("and %d more", len(names)-most))
-	}
-	return strings.Join(some, ", ")
 }
 
 // writeAttribution writes a tensor for each method and, in the metadata, the settings that made it.

@@ -17,28 +17,28 @@ import (
 
 // explainAll explains the prompts of a file, one result a line, and ends at the first bad one.
 // Results made so far stay: on standard output, or in the part of a file.
-func (p *program) explainAll(ctx context.Context, f explainFlags) error {
-	input, name, err := p.openInput(ctx, f.input)
+func explainAll(ctx context.Context, k *program, f explainFlags) error {
+	input, name, err := k.openInput(ctx, f.input)
 	if err != nil {
 		return fmt.Errorf("--input: %w", err)
 	}
 	defer input.Close()
-	out, err := p.create(ctx, f.paths[0])
+	out, err := k.create(ctx, f.paths[0])
 	if err != nil {
 		return err
 	}
 	defer out.abandon()
-	m, err := p.open(ctx, f.modelFlags)
+	m, err := k.open(ctx, f.modelFlags)
 	if err != nil {
 		return err
 	}
-	return out.finish(p.explainLines(ctx, m, f, lines(input, name), name, out))
+	return out.finish(explainLines(ctx, k, m, f, lines(input, name), name, out))
 }
 
 // explainLines writes a result for each line, and each is kept when it is there.
-func (p *program) explainLines(
-	ctx context.Context, m trace.Model, f explainFlags, all iter.Seq2[line, error], name string,
-	out *output,
+func explainLines(
+	ctx context.Context, k *program, m trace.Model, f explainFlags, all iter.Seq2[line, error],
+	name string, out *output,
 ) error {
 	made := 0
 	for l, err := range all {
@@ -48,7 +48,7 @@ func (p *program) explainLines(
 		if len(bytes.TrimSpace(l.text)) == 0 {
 			continue
 		}
-		e, err := p.explainLine(ctx, m, l.text, f)
+		e, err := explainLine(ctx, k, m, l.text, f)
 		if err == nil {
 			made++
 			err = errors.Join(writeJSON(out, e), out.keep(message.Count(made, "result")))
@@ -62,8 +62,8 @@ func (p *program) explainLines(
 
 // explainLine explains one line. Its own keys stand for flags; --max-tokens goes for the lines
 // without a continuation, all of which is explained.
-func (p *program) explainLine(
-	ctx context.Context, m trace.Model, text []byte, f explainFlags,
+func explainLine(
+	ctx context.Context, k *program, m trace.Model, text []byte, f explainFlags,
 ) (*attribution.Explanation, error) {
 	l, err := readPromptLine(text)
 	if err != nil {
@@ -74,7 +74,7 @@ func (p *program) explainLine(
 	if opts.InChat() {
 		opts.Conversation.Date = today(m, l.Prompt, opts.Conversation)
 	}
-	return p.watch(ctx, m, l.Prompt, opts)
+	return watch(ctx, k, m, l.Prompt, opts)
 }
 
 // promptLine is a line of --input.

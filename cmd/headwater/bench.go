@@ -42,7 +42,7 @@ const maxBenchCases = 5000
 // maxBeam is how many sets the search for the best ranking keeps.
 const maxBeam = 1000
 
-func (p *program) benchCommand() *cobra.Command {
+func benchCommand(k *program) *cobra.Command {
 	bench := &cobra.Command{
 		Use:   "bench",
 		Short: "measure how far methods can be believed, and what layers know",
@@ -51,12 +51,12 @@ func (p *program) benchCommand() *cobra.Command {
 			return usagef("bench needs one of methods, cues and probe; see headwater bench --help")
 		},
 	}
-	bench.AddCommand(p.benchMethodsCommand(), p.benchCuesCommand(), p.benchProbeCommand(),
-		p.benchPeerCommand())
+	bench.AddCommand(benchMethodsCommand(k), benchCuesCommand(k), benchProbeCommand(k),
+		benchPeerCommand(k))
 	return bench
 }
 
-func (p *program) benchMethodsCommand() *cobra.Command {
+func benchMethodsCommand(k *program) *cobra.Command {
 	f := benchFlags{}
 	cmd := &cobra.Command{
 		Use:   "methods [--methods NAMES] [--input FILE]",
@@ -111,7 +111,7 @@ func (p *program) benchMethodsCommand() *cobra.Command {
 			f.setTaskDefaults(cmd.Flags().Changed)
 			ctx, stop := interruptible(cmd)
 			defer stop()
-			return p.bench(ctx, f)
+			return bench(ctx, k, f)
 		},
 	}
 	f.add(cmd)
@@ -207,13 +207,13 @@ type benchReport struct {
 }
 
 // bench measures and writes.
-func (p *program) bench(ctx context.Context, f benchFlags) (err error) {
-	out, err := p.create(ctx, f.output)
+func bench(ctx context.Context, k *program, f benchFlags) (err error) {
+	out, err := k.create(ctx, f.output)
 	if err != nil {
 		return err
 	}
 	defer out.abandon()
-	parts, err := p.benchParts(ctx, f)
+	parts, err := benchParts(ctx, k, f)
 	if err != nil {
 		return err
 	}
@@ -221,7 +221,7 @@ func (p *program) bench(ctx context.Context, f benchFlags) (err error) {
 	scored := slices.DeleteFunc(slices.Clone(cases),
 		func(c evaluate.Case) bool { return c.Selection })
 	opts := f.options()
-	line := p.progress()
+	line := k.progress()
 	defer line.clear()
 	opts.OnProgress = func(at trace.Progress) { line.show("%v", at) }
 	kept, err := openKept(f.resume, info, m.DType(), cases, opts)
@@ -235,7 +235,7 @@ func (p *program) bench(ctx context.Context, f benchFlags) (err error) {
 		return err
 	}
 	if f.randomized {
-		if report.Randomized, err = p.randomize(ctx, f, m, cases, opts); err != nil {
+		if report.Randomized, err = randomize(ctx, k, f, m, cases, opts); err != nil {
 			return err
 		}
 	}
@@ -271,12 +271,12 @@ func (f *benchFlags) options() evaluate.Options {
 }
 
 // randomize compares with shuffled weights.
-func (p *program) randomize(
-	ctx context.Context, f benchFlags, m *models.Model, cases []evaluate.Case,
+func randomize(
+	ctx context.Context, k *program, f benchFlags, m *models.Model, cases []evaluate.Case,
 	opts evaluate.Options,
 ) (map[string]evaluate.Summary, error) {
 	f.shuffle = 1
-	other, err := p.open(ctx, f.modelFlags)
+	other, err := k.open(ctx, f.modelFlags)
 	if err != nil {
 		return nil, err
 	}

@@ -12,8 +12,8 @@ import (
 )
 
 // benchCases returns the cases of a file, of a circuit or of the grammar.
-func (p *program) benchCases(
-	ctx context.Context, f benchFlags, m trace.Model,
+func benchCases(
+	ctx context.Context, k *program, f benchFlags, m trace.Model,
 ) ([]evaluate.Case, error) {
 	if f.circuit() {
 		return plantedCases(f.model, f.cases, f.seed, !f.noContrast)
@@ -29,7 +29,7 @@ func (p *program) benchCases(
 		}
 		return cases, nil
 	}
-	cases, err := p.readCases(ctx, f.input)
+	cases, err := readCases(ctx, k, f.input)
 	for i := range cases {
 		// The foil of a pair is its other answer, which proves the evidence: scorers leave it out.
 		if f.noContrast && cases[i].Counterfactual == "" {
@@ -40,8 +40,8 @@ func (p *program) benchCases(
 }
 
 // readCases reads the cases of a file, a line of JSON each.
-func (p *program) readCases(ctx context.Context, path string) ([]evaluate.Case, error) {
-	cases, name, err := readLines(ctx, p, path, readCase)
+func readCases(ctx context.Context, k *program, path string) ([]evaluate.Case, error) {
+	cases, name, err := readLines(ctx, k, path, readCase)
 	if err == nil && len(cases) == 0 {
 		err = fmt.Errorf("%s has no cases", name)
 	}

@@ -28,7 +28,7 @@ type cuesFlags struct {
 	json          bool
 }
 
-func (p *program) benchCuesCommand() *cobra.Command {
+func benchCuesCommand(k *program) *cobra.Command {
 	f := cuesFlags{cases: 20}
 	cmd := &cobra.Command{
 		Use:   "cues [--methods NAMES] [--input FILE]",
@@ -57,7 +57,7 @@ func (p *program) benchCuesCommand() *cobra.Command {
 			if f.input == "" && cmd.Flags().Changed("model") && f.model != "tiny" {
 				return usagef("bench cues needs --input for a model other than the embedded one")
 			}
-			return p.benchCues(ctx, f)
+			return benchCues(ctx, k, f)
 		},
 	}
 	f.add(cmd)
@@ -84,8 +84,8 @@ type cuesResult struct {
 }
 
 // benchCues compares and writes.
-func (p *program) benchCues(ctx context.Context, f cuesFlags) error {
-	out, err := p.create(ctx, f.output)
+func benchCues(ctx context.Context, k *program, f cuesFlags) error {
+	out, err := k.create(ctx, f.output)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (p *program) benchCues(ctx context.Context, f cuesFlags) error {
 	var read []caseOrPair
 	var name string
 	if f.input != "" {
-		read, name, err = readLines(ctx, p, f.input, readCaseOrPair)
+		read, name, err = readLines(ctx, k, f.input, readCaseOrPair)
 		if err == nil && len(read) == 0 {
 			err = fmt.Errorf("%s has no cases", name)
 		}
@@ -101,11 +101,11 @@ func (p *program) benchCues(ctx context.Context, f cuesFlags) error {
 			return err
 		}
 	}
-	m, err := p.open(ctx, f.modelFlags)
+	m, err := k.open(ctx, f.modelFlags)
 	if err != nil {
 		return err
 	}
-	cases, err := p.casesOf(m, read)
+	cases, err := casesOf(k, m, read)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
@@ -114,7 +114,7 @@ func (p *program) benchCues(ctx context.Context, f cuesFlags) error {
 	}
 	cases = slices.DeleteFunc(cases, func(c evaluate.Case) bool { return c.Selection })
 	f.opts.Methods, f.opts.Explain.Methods = f.opts.Explain.Methods, nil
-	line := p.progress()
+	line := k.progress()
 	defer line.clear()
 	f.opts.OnProgress = func(at trace.Progress) { line.show("%v", at) }
 	r := cuesResult{}
@@ -123,7 +123,7 @@ func (p *program) benchCues(ctx context.Context, f cuesFlags) error {
 		return c.Evidence == nil && read != nil
 	})
 	if n := len(cases) - len(aligned); n > 0 && slices.ContainsFunc(read, caseOrPair.isPair) {
-		p.say("note: %s %s without evidence in the text: only the preference is counted",
+		k.say("note: %s %s without evidence in the text: only the preference is counted",
 			message.Count(n, "pair"), message.IsOrAre(n))
 	} else {
 		aligned = cases
@@ -144,7 +144,7 @@ func (p *program) benchCues(ctx context.Context, f cuesFlags) error {
 	line.clear()
 	if r.Pairs != nil && r.Pairs.Tried > 0 {
 		if n, first := leftOut(r.Pairs); n > 0 {
-			p.say("note: the preference is without %s, the first because %s",
+			k.say("note: the preference is without %s, the first because %s",
 				message.Count(n, "case"), first)
 		}
 	}
@@ -172,7 +172,7 @@ func readCaseOrPair(text []byte, source string) (c caseOrPair, err error) {
 
 // casesOf returns the cases of lines for a model. It says how many pairs cannot be asked, and why
 // for the first of them.
-func (p *program) casesOf(m trace.Model, read []caseOrPair) ([]evaluate.Case, error) {
+func casesOf(k *program, m trace.Model, read []caseOrPair) ([]evaluate.Case, error) {
 	var cases []evaluate.Case
 	first, left := "", 0
 	for _, x := range read {
@@ -196,7 +196,7 @@ func (p *program) casesOf(m trace.Model, read []caseOrPair) ([]evaluate.Case, er
 		return nil, fmt.Errorf("there is no minimal pair that can be asked: %s", first)
 	}
 	if left > 0 {
-		p.say("note: %s %s left out, the first because %s", message.Count(left, "pair"),
+		k.say("note: %s %s left out, the first because %s", message.Count(left, "pair"),
 			message.IsOrAre(left), first)
 	}
 	return cases, nil
@@ -273,7 +273,7 @@ type probeFlags struct {
 	json          bool
 }
 
-func (p *program) benchProbeCommand() *cobra.Command {
+func benchProbeCommand(k *program) *cobra.Command {
 	f := probeFlags{}
 	cmd := &cobra.Command{
 		Use:   "probe --input FILE",
@@ -296,7 +296,7 @@ func (p *program) benchProbeCommand() *cobra.Command {
 			}
 			ctx, stop := interruptible(cmd)
 			defer stop()
-			return p.benchProbe(ctx, f)
+			return benchProbe(ctx, k, f)
 		},
 	}
 	f.add(cmd)
@@ -320,21 +320,21 @@ func (p *program) benchProbeCommand() *cobra.Command {
 }
 
 // benchProbe probes and writes.
-func (p *program) benchProbe(ctx context.Context, f probeFlags) error {
-	out, err := p.create(ctx, f.output)
+func benchProbe(ctx context.Context, k *program, f probeFlags) error {
+	out, err := k.create(ctx, f.output)
 	if err != nil {
 		return err
 	}
 	defer out.abandon()
-	examples, err := p.readLabelled(ctx, f.input)
+	examples, err := readLabelled(ctx, k, f.input)
 	if err != nil {
 		return err
 	}
-	m, err := p.open(ctx, f.modelFlags)
+	m, err := k.open(ctx, f.modelFlags)
 	if err != nil {
 		return err
 	}
-	line := p.progress()
+	line := k.progress()
 	defer line.clear()
 	f.opts.OnProgress = func(at trace.Progress) { line.show("%v", at) }
 	f.opts.Specials = f.explain.Specials
@@ -347,8 +347,8 @@ func (p *program) benchProbe(ctx context.Context, f probeFlags) error {
 }
 
 // readLabelled reads the examples of a file.
-func (p *program) readLabelled(ctx context.Context, path string) ([]evaluate.Labelled, error) {
-	all, name, err := readLines(ctx, p, path, readExample)
+func readLabelled(ctx context.Context, k *program, path string) ([]evaluate.Labelled, error) {
+	all, name, err := readLines(ctx, k, path, readExample)
 	if err == nil && len(all) < 2 {
 		err = fmt.Errorf("%s has %s; probing needs 2 or more", name,
 			message.Count(len(all), "example"))

@@ -76,7 +76,7 @@ func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Mi
 // benchPeerCommand is our side of benchmarks beside other programs, for internal/bench/peers and
 // internal/bench/gpu: it keeps one model open, reads one request as a JSON object from each line of
 // standard input, and answers each with one line. It ends with the input.
-func (p *program) benchPeerCommand() *cobra.Command {
+func benchPeerCommand(k *program) *cobra.Command {
 	var f modelFlags
 	cmd := &cobra.Command{
 		Use: "peer", Short: "measure what another program asks for", Hidden: true,
@@ -84,11 +84,11 @@ func (p *program) benchPeerCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := interruptible(cmd)
 			defer stop()
-			m, err := p.open(ctx, f)
+			m, err := k.open(ctx, f)
 			if err != nil {
 				return err
 			}
-			return servePeer(ctx, m, p.stdin, p.stdout)
+			return servePeer(ctx, m, k.stdin, k.stdout)
 		},
 	}
 	f.add(cmd)

@@ -21,7 +21,7 @@ type benchPart struct {
 }
 
 // benchParts opens the models to measure: the planted circuits, or one model.
-func (p *program) benchParts(ctx context.Context, f benchFlags) ([]benchPart, error) {
+func benchParts(ctx context.Context, k *program, f benchFlags) ([]benchPart, error) {
 	names := []string{f.model}
 	if f.planted {
 		names = planted.Names()
@@ -29,33 +29,21 @@ func (p *program) benchParts(ctx context.Context, f benchFlags) ([]benchPart, er
 	var parts []benchPart
 	for i, name := range names {
 		f.model = name
-		open := p.open
+		open := k.open
 		if i > 0 {
-			open = p.openSilently // the first one has said what computes
+			open = k.openSilently // the first one has said what computes
 		}
 		m, err := open(ctx, f.modelFlags)
 		if err != nil {
 			return nil, err
 		}
-		cases, err := p.benchCases(ctx, f, m)
+		cases, err := benchCases(ctx, k, f, m)
 		if err != nil {
 			return nil, err
 		}
 		parts = append(parts, benchPart{m, cases})
 	}
 	return parts, nil
-}
-
-// openSilently opens one more model.
-func (p *program) openSilently(ctx context.Context, f modelFlags) (*models.Model, error) {
-	m, err := models.OpenContext(ctx, f.model, models.Options{
-		Backend: f.backend, DType: f.dtype, MaxMemory: f.maxMemory, Beside: p.modelBytes,
-		Shuffle: f.shuffle, PreTokenizer: f.pre,
-	})
-	if err == nil {
-		p.keepWithin(m)
-	}
-	return m, err
 }
 
 // circuit is whether the model is one of the planted ones, and its own texts are its cases.

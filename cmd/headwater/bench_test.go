@@ -388,8 +388,8 @@ func TestBenchOfOneCase(t *testing.T) {
 // TestOtherKinds reads the pairs that docs/measured/real-models.md publishes results of: each
 // differs from its counterfactual in its evidence alone, and asks with all other words.
 func TestOtherKinds(t *testing.T) {
-	p := &program{}
-	cases, err := p.readCases(t.Context(), "../../internal/bench/methodpage/other-kinds.jsonl")
+	k := &program{}
+	cases, err := readCases(t.Context(), k, "../../internal/bench/methodpage/other-kinds.jsonl")
 	must(t, err)
 	if len(cases) != 61 {
 		t.Errorf("there are %d pairs, want 61", len(cases))

@@ -25,7 +25,7 @@ type certifyFlags struct {
 	json                         bool
 }
 
-func (p *program) certifyCommand() *cobra.Command {
+func certifyCommand(k *program) *cobra.Command {
 	f := certifyFlags{}
 	cmd := &cobra.Command{
 		Use: "certify [--golden FILE] [--record FILE]",
@@ -49,9 +49,9 @@ func (p *program) certifyCommand() *cobra.Command {
 			ctx, stop := interruptible(cmd)
 			defer stop()
 			if f.record != "" {
-				return p.record(ctx, f)
+				return record(ctx, k, f)
 			}
-			return p.certify(ctx, f)
+			return certify(ctx, k, f)
 		},
 	}
 	f.add(cmd)
@@ -115,8 +115,8 @@ const certifyLayerBytes = 16 << 20
 var errWrong = errors.New("the certificate shows a check that failed")
 
 // certify makes the certificate and writes it.
-func (p *program) certify(ctx context.Context, f certifyFlags) error {
-	out, err := p.create(ctx, f.output)
+func certify(ctx context.Context, k *program, f certifyFlags) error {
+	out, err := k.create(ctx, f.output)
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (p *program) certify(ctx context.Context, f certifyFlags) error {
 		}
 		defer opts.Golden.Close()
 	}
-	m, err := p.open(ctx, f.modelFlags)
+	m, err := k.open(ctx, f.modelFlags)
 	if err != nil {
 		return err
 	}
@@ -150,21 +150,21 @@ func (p *program) certify(ctx context.Context, f certifyFlags) error {
 		other.backend = "xla"
 	}
 	if m.Info().Backend != "go" {
-		p.reserve(int64(m.Info().Layers) * certifyLayerBytes)
+		k.reserve(int64(m.Info().Layers) * certifyLayerBytes)
 	}
 	if _, missing := models.PluginPath(other.backend); missing == nil {
 		// The second model is opened now, so that two models that do not fit are refused before
 		// the work begins.
-		second, err := p.openSilently(ctx, other)
+		second, err := k.openSilently(ctx, other)
 		if err != nil {
 			return err
 		}
 		opts.Other = func() (*models.Model, error) {
-			p.say("%s", describeBackend(second.Info().Backend, other.backend))
+			k.say("%s", describeBackend(second.Info().Backend, other.backend))
 			return second, nil
 		}
 	}
-	line := p.progress()
+	line := k.progress()
 	defer line.clear()
 	line.show("checking")
 	c, err := certificate.Run(ctx, m, opts)
@@ -188,13 +188,13 @@ func (p *program) certify(ctx context.Context, f certifyFlags) error {
 }
 
 // record writes what a model computes.
-func (p *program) record(ctx context.Context, f certifyFlags) error {
-	out, err := p.create(ctx, f.record)
+func record(ctx context.Context, k *program, f certifyFlags) error {
+	out, err := k.create(ctx, f.record)
 	if err != nil {
 		return err
 	}
 	defer out.abandon()
-	m, err := p.open(ctx, f.modelFlags)
+	m, err := k.open(ctx, f.modelFlags)
 	if err != nil {
 		return err
 	}

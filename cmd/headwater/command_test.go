@@ -204,8 +204,8 @@ func TestVersion(t *testing.T) {
 // say keeps hostile text and errors of many lines on one printable line.
 func TestSay(t *testing.T) {
 	var b bytes.Buffer
-	p := program{stderr: &b}
-	p.say("%v", "two\nlines, \x1b[31mred and \u202ebackwards")
+	k := program{stderr: &b}
+	k.say("%v", "two\nlines, \x1b[31mred and \u202ebackwards")
 	want := "headwater: two; lines, ␛[31mred and ⟨U+202E⟩backwards\n"
 	if b.String() != want {
 		t.Errorf("say wrote %q, want %q", b.String(), want)
@@ -240,8 +240,8 @@ func TestDone(t *testing.T) {
 // TestSayPython checks that Python code in an error message can be copied from its one line.
 func TestSayPython(t *testing.T) {
 	var out strings.Builder
-	p := &program{stderr: &out}
-	p.say("found m.bin: convert it:\n\timport a\n\ta.b()\nand go on")
+	k := &program{stderr: &out}
+	k.say("found m.bin: convert it:\n\timport a\n\ta.b()\nand go on")
 	const want = "headwater: found m.bin: convert it: import a; a.b(); and go on\n"
 	if out.String() != want {
 		t.Errorf("say wrote %q, want %q", out.String(), want)
@@ -255,7 +255,7 @@ func TestExplainHelp(t *testing.T) {
 	if !strings.HasPrefix(listed, "  -m, --model") {
 		t.Errorf("the first flag is not the model:\n%s", listed)
 	}
-	(&program{}).explainCommand().Flags().VisitAll(func(f *pflag.Flag) {
+	explainCommand((&program{})).Flags().VisitAll(func(f *pflag.Flag) {
 		line := regexp.MustCompile(`(?m)^  (-.,|   ) --` + f.Name + `( |$)`)
 		if n := len(line.FindAllString(listed, -1)); n != 1 {
 			t.Errorf("--%s is there %d times", f.Name, n)

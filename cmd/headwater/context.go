@@ -49,7 +49,7 @@ const maxAnswer = 4096
 // maxDocument is the most bytes of a document. No model reads as much.
 const maxDocument = 16 << 20
 
-func (p *program) contextCommand() *cobra.Command {
+func contextCommand(k *program) *cobra.Command {
 	f := contextFlags{}
 	cmd := &cobra.Command{
 		Use:   "context [flags] --question QUESTION FILE...",
@@ -73,7 +73,7 @@ func (p *program) contextCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := interruptible(cmd)
 			defer stop()
-			return p.context(ctx, f, args)
+			return explainContext(ctx, k, f, args)
 		},
 	}
 	f.add(cmd)
@@ -181,17 +181,17 @@ func (f *contextFlags) check(cmd *cobra.Command, args []string) error {
 	)
 }
 
-// context explains an answer and writes the result.
-func (p *program) context(ctx context.Context, f contextFlags, paths []string) error {
+// explainContext explains an answer and writes the result.
+func explainContext(ctx context.Context, k *program, f contextFlags, paths []string) error {
 	ask := f.ask
-	if err := p.readMessages(ctx, f.messages, &f.chat); err != nil {
+	if err := k.readMessages(ctx, f.messages, &f.chat); err != nil {
 		return err
 	}
 	ask.Names, ask.Specials = paths, f.chat.Specials
 	ask.Chat, ask.Conversation = f.chat.Chat, f.chat.Conversation
 	ask.Template = strings.ReplaceAll(ask.Template, `\n`, "\n")
 	for _, path := range paths {
-		text, err := p.document(ctx, path)
+		text, err := document(ctx, k, path)
 		if err != nil {
 			return err
 		}
@@ -200,31 +200,31 @@ func (p *program) context(ctx context.Context, f contextFlags, paths []string) e
 	if err := ask.Check(); err != nil {
 		return err
 	}
-	out, err := p.create(ctx, f.output)
+	out, err := k.create(ctx, f.output)
 	if err != nil {
 		return err
 	}
 	defer out.abandon()
-	m, err := p.open(ctx, f.modelFlags)
+	m, err := k.open(ctx, f.modelFlags)
 	if err != nil {
 		return err
 	}
-	defer p.sayCompiled(m)
+	defer sayCompiled(k, m)
 	if ask.InChat() {
 		ask.Conversation.Date = today(m, ask.Question, ask.Conversation)
 	}
-	r, err := p.sources(ctx, ask, m)
+	r, err := askSources(ctx, k, ask, m)
 	if err != nil {
 		return err
 	}
 	return out.result(f.format == "json", r, func(w io.Writer) error {
-		return p.showSources(w, f, r)
+		return showSources(k, w, f, r)
 	})
 }
 
 // document reads a document. The error says what is wrong with the file.
-func (p *program) document(ctx context.Context, path string) (string, error) {
-	input, name, err := p.openInput(ctx, path)
+func document(ctx context.Context, k *program, path string) (string, error) {
+	input, name, err := k.openInput(ctx, path)
 	if info, failed := os.Stat(path); failed == nil && info.IsDir() {
 		return "", fmt.Errorf("%s is a directory; name files with text", path)
 	}
@@ -263,11 +263,11 @@ func notText(text []byte) int {
 	return -1
 }
 
-// sources gets the answer and explains it.
-func (p *program) sources(
-	ctx context.Context, ask sources.Ask, m *models.Model,
+// askSources gets the answer and explains it.
+func askSources(
+	ctx context.Context, k *program, ask sources.Ask, m *models.Model,
 ) (*sources.Result, error) {
-	line := p.progress()
+	line := k.progress()
 	defer line.clear()
 	ask.Options.OnProgress = func(at trace.Progress) { line.show("%v", at) }
 	r, err := ask.Explain(ctx, m)
@@ -280,7 +280,7 @@ func (p *program) sources(
 }
 
 // showSources writes a result for people.
-func (p *program) showSources(w io.Writer, f contextFlags, r *sources.Result) error {
+func showSources(k *program, w io.Writer, f contextFlags, r *sources.Result) error {
 	if f.format == "html" {
 		page := *r
 		page.Model.Name, page.Names = export.WithoutFolder(r.Model.Name), withoutFolders(r.Names)
@@ -291,9 +291,9 @@ func (p *program) showSources(w io.Writer, f contextFlags, r *sources.Result) er
 	}
 	text := render.SourcesText{Result: r, Width: f.width, Top: f.top, Color: f.color == "always"}
 	if f.output == "" || f.output == "-" {
-		text.Color = colored(f.color, p.stdout)
+		text.Color = colored(f.color, k.stdout)
 		if text.Width == 0 {
-			text.Width = columns(p.stdout)
+			text.Width = columns(k.stdout)
 		}
 	}
 	_, err := text.WriteTo(w)

@@ -18,7 +18,7 @@ import (
 	"github.com/headwater-ml/headwater/models"
 )
 
-func (p *program) corpusCommand() *cobra.Command {
+func corpusCommand(k *program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "corpus",
 		Short: "explain a data set in shards, with one process or many tasks of a scheduler",
@@ -38,9 +38,9 @@ func (p *program) corpusCommand() *cobra.Command {
 				"report and template, as in headwater corpus plan texts.jsonl FOLDER")
 		},
 	}
-	cmd.AddCommand(p.corpusPlanCommand(), p.corpusRunCommand(), p.corpusMissingCommand(),
-		p.corpusVerifyCommand(), p.corpusMergeCommand(), p.corpusReportCommand(),
-		p.corpusTemplateCommand())
+	cmd.AddCommand(corpusPlanCommand(k), corpusRunCommand(k), corpusMissingCommand(k),
+		corpusVerifyCommand(k), corpusMergeCommand(k), corpusReportCommand(k),
+		corpusTemplateCommand(k))
 	return cmd
 }
 
@@ -77,7 +77,7 @@ type corpusPlanFlags struct {
 	shards, tasks int
 }
 
-func (p *program) corpusPlanCommand() *cobra.Command {
+func corpusPlanCommand(k *program) *cobra.Command {
 	f := corpusPlanFlags{shards: 64}
 	cmd := &cobra.Command{
 		Use:   "plan [flags] INPUT CORPUS",
@@ -96,7 +96,7 @@ func (p *program) corpusPlanCommand() *cobra.Command {
 			}
 			ctx, stop := interruptible(cmd)
 			defer stop()
-			return p.planCorpus(ctx, f, args[0], args[1])
+			return planCorpus(ctx, k, f, args[0], args[1])
 		},
 	}
 	f.add(cmd)
@@ -131,13 +131,13 @@ func (f *corpusPlanFlags) check() error {
 }
 
 // planCorpus reads the input and writes the manifest.
-func (p *program) planCorpus(ctx context.Context, f corpusPlanFlags, input, to string) error {
+func planCorpus(ctx context.Context, k *program, f corpusPlanFlags, input, to string) error {
 	source, err := corpus.OpenSource(ctx, input, f.format)
 	if err != nil {
 		return err
 	}
-	p.sayLeftOut(source.LeftOut)
-	m, err := p.open(ctx, f.modelFlags)
+	sayLeftOut(k, source.LeftOut)
+	m, err := k.open(ctx, f.modelFlags)
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func (p *program) planCorpus(ctx context.Context, f corpusPlanFlags, input, to s
 	if len(f.opts.Methods) == 0 {
 		f.opts.Methods = attribution.DefaultMethods(info)
 	}
-	line := p.progress()
+	line := k.progress()
 	defer line.clear()
 	plan, err := corpus.MakePlan(ctx, source, corpus.Settings{
 		Version: release(), Options: f.opts, Shards: f.shards, Tasks: f.tasks,
@@ -183,14 +183,14 @@ func (p *program) planCorpus(ctx context.Context, f corpusPlanFlags, input, to s
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(p.stdout, "%s: %s in %s, %s of work, manifest %.12s\n", place,
+	_, err = fmt.Fprintf(k.stdout, "%s: %s in %s, %s of work, manifest %.12s\n", place,
 		message.Count(plan.Input.Records, "record"), message.Count(len(plan.Shards), "shard"),
 		message.Count(c.Manifest.Tasks, "task"), plan.Hash)
 	return err
 }
 
 // sayLeftOut says what of an input is not read, in a line for each reason.
-func (p *program) sayLeftOut(all []corpus.LeftOut) {
+func sayLeftOut(k *program, all []corpus.LeftOut) {
 	count := map[string]int{}
 	for _, one := range all {
 		count[one.Why]++
@@ -209,7 +209,7 @@ func (p *program) sayLeftOut(all []corpus.LeftOut) {
 		if one.Why == corpus.UnknownName {
 			advice = "; --format reads it"
 		}
-		p.say("left out %s: %s%s", what, one.Why, advice)
+		k.say("left out %s: %s%s", what, one.Why, advice)
 	}
 }
 
@@ -229,7 +229,7 @@ type corpusRunFlags struct {
 	task, tasks, shard int // -1, 0 and -1 if they are not given
 }
 
-func (p *program) corpusRunCommand() *cobra.Command {
+func corpusRunCommand(k *program) *cobra.Command {
 	f := corpusRunFlags{workers: 1, task: -1, shard: -1}
 	cmd := &cobra.Command{
 		Use:   "run [flags] CORPUS",
@@ -253,7 +253,7 @@ func (p *program) corpusRunCommand() *cobra.Command {
 			ctx, stop := interruptible(cmd)
 			defer stop()
 			return withCorpus(ctx, args[0], func(c *corpus.Corpus) error {
-				err := p.runCorpus(ctx, f, c)
+				err := runCorpus(ctx, k, f, c)
 				if err != nil && ctx.Err() != nil {
 					err = &corpus.RetryError{Err: fmt.Errorf("%w; the shards that are complete "+
 						"stay, and the same command makes the others", err)}
@@ -334,7 +334,7 @@ func (f *corpusRunFlags) shards(c *corpus.Corpus) ([]int, error) {
 }
 
 // runCorpus makes shards.
-func (p *program) runCorpus(ctx context.Context, f corpusRunFlags, c *corpus.Corpus) error {
+func runCorpus(ctx context.Context, k *program, f corpusRunFlags, c *corpus.Corpus) error {
 	shards, err := f.shards(c)
 	if err != nil {
 		return err
@@ -345,10 +345,10 @@ func (p *program) runCorpus(ctx context.Context, f corpusRunFlags, c *corpus.Cor
 		return err
 	}
 	if len(pending) == 0 {
-		p.say("%s complete", areAll(len(shards), "shard"))
+		k.say("%s complete", areAll(len(shards), "shard"))
 		return nil
 	}
-	m, err := p.openPlanned(ctx, f.modelFlags, c.Manifest)
+	m, err := openPlanned(ctx, k, f.modelFlags, c.Manifest)
 	if err != nil {
 		return err
 	}
@@ -360,7 +360,7 @@ func (p *program) runCorpus(ctx context.Context, f corpusRunFlags, c *corpus.Cor
 	r.Explainer = corpus.Together{
 		Model: m, Options: c.Manifest.Options, Methods: c.Manifest.MethodNames(),
 	}
-	bar := p.corpusBar()
+	bar := newCorpusBar(k)
 	r.OnProgress = bar.show
 	stats, err := r.Run(ctx)
 	bar.done(stats)
@@ -376,8 +376,8 @@ func areAll(n int, what string) string {
 }
 
 // openPlanned opens the model of a manifest, and refuses another one.
-func (p *program) openPlanned(
-	ctx context.Context, f modelFlags, plan *corpus.Manifest,
+func openPlanned(
+	ctx context.Context, k *program, f modelFlags, plan *corpus.Manifest,
 ) (*models.Model, error) {
 	f.fromFile = f.model == ""
 	f.model, f.dtype = cmp.Or(f.model, plan.Model.Name), plan.Model.DType
@@ -388,7 +388,7 @@ func (p *program) openPlanned(
 			"folder",
 			plan.Version, release())
 	}
-	m, err := p.open(ctx, f)
+	m, err := k.open(ctx, f)
 	if err != nil {
 		return nil, err
 	}
@@ -408,14 +408,14 @@ func (p *program) openPlanned(
 
 // corpusBar shows how far a corpus is: a bar where someone watches, and a line in the end.
 type corpusBar struct {
-	p     *program
+	k     *program
 	width int // 0: nobody watches
 	began time.Time
 	bar   *progressbar.ProgressBar
 }
 
-func (p *program) corpusBar() *corpusBar {
-	return &corpusBar{p: p, width: columns(p.stderr), began: time.Now()}
+func newCorpusBar(k *program) *corpusBar {
+	return &corpusBar{k: k, width: columns(k.stderr), began: time.Now()}
 }
 
 // show is for [corpus.Runner.OnProgress].
@@ -425,7 +425,7 @@ func (b *corpusBar) show(at corpus.Stats) {
 	}
 	if b.bar == nil {
 		b.bar = progressbar.NewOptions64(max(at.Of, 1),
-			progressbar.OptionSetDescription("records"), progressbar.OptionSetWriter(b.p.stderr),
+			progressbar.OptionSetDescription("records"), progressbar.OptionSetWriter(b.k.stderr),
 			progressbar.OptionShowCount(), progressbar.OptionShowIts(),
 			progressbar.OptionSetItsString("records"),
 			progressbar.OptionSetWidth(max(10, min(40, b.width-75))),
@@ -446,12 +446,12 @@ func (b *corpusBar) done(s corpus.Stats) {
 	if s.Bad > 0 {
 		text += fmt.Sprintf(", %d bad", s.Bad)
 	}
-	b.p.say("%s; %s, %d with an error, in %.1f s: %.1f records/s, %.0f tokens/s", text,
+	b.k.say("%s; %s, %d with an error, in %.1f s: %.1f records/s, %.0f tokens/s", text,
 		message.Count(s.Records, "record"), s.Errors, took, float64(s.Records)/took,
 		float64(s.Tokens)/took)
 }
 
-func (p *program) corpusMissingCommand() *cobra.Command {
+func corpusMissingCommand(k *program) *cobra.Command {
 	tasks, list := 0, false
 	cmd := &cobra.Command{
 		Use:   "missing [flags] CORPUS",
@@ -466,7 +466,7 @@ func (p *program) corpusMissingCommand() *cobra.Command {
 			ctx, stop := interruptible(cmd)
 			defer stop()
 			return withCorpus(ctx, args[0], func(c *corpus.Corpus) error {
-				return p.missingCorpus(ctx, c, cmp.Or(tasks, c.Manifest.Tasks), list)
+				return missingCorpus(ctx, k, c, cmp.Or(tasks, c.Manifest.Tasks), list)
 			})
 		},
 	}
@@ -477,18 +477,18 @@ func (p *program) corpusMissingCommand() *cobra.Command {
 }
 
 // missingCorpus prints what is missing.
-func (p *program) missingCorpus(
-	ctx context.Context, c *corpus.Corpus, tasks int, list bool,
+func missingCorpus(
+	ctx context.Context, k *program, c *corpus.Corpus, tasks int, list bool,
 ) error {
 	missing, shards, err := c.MissingTasks(ctx, tasks)
 	if err != nil {
 		return err
 	}
-	p.say("%d of %d shards and %d of %d tasks are missing", len(shards), len(c.Manifest.Shards),
+	k.say("%d of %d shards and %d of %d tasks are missing", len(shards), len(c.Manifest.Shards),
 		len(missing), tasks)
 	if list {
 		for _, s := range shards {
-			if _, err := fmt.Fprintln(p.stdout, s); err != nil {
+			if _, err := fmt.Fprintln(k.stdout, s); err != nil {
 				return err
 			}
 		}
@@ -497,6 +497,6 @@ func (p *program) missingCorpus(
 	if len(missing) == 0 {
 		return nil
 	}
-	_, err = fmt.Fprintf(p.stdout, "--array=%s\n", corpus.NumberRanges(missing))
+	_, err = fmt.Fprintf(k.stdout, "--array=%s\n", corpus.NumberRanges(missing))
 	return err
 }

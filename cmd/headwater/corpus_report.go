@@ -10,7 +10,7 @@ import (
 	"github.com/headwater-ml/headwater/internal/corpus/report"
 )
 
-func (p *program) corpusReportCommand() *cobra.Command {
+func corpusReportCommand(k *program) *cobra.Command {
 	var to string
 	o := report.Options{Top: report.DefaultTop}
 	cmd := &cobra.Command{
@@ -33,13 +33,13 @@ func (p *program) corpusReportCommand() *cobra.Command {
 			}
 			ctx, stop := interruptible(cmd)
 			defer stop()
-			out, err := p.create(ctx, to)
+			out, err := k.create(ctx, to)
 			if err != nil {
 				return err
 			}
 			defer out.abandon()
 			err = withCorpus(ctx, args[0], func(c *corpus.Corpus) error {
-				return p.reportCorpus(ctx, c, o, out)
+				return reportCorpus(ctx, k, c, o, out)
 			})
 			if err != nil {
 				return err
@@ -61,10 +61,10 @@ func (p *program) corpusReportCommand() *cobra.Command {
 }
 
 // reportCorpus writes the page and says what is not on it.
-func (p *program) reportCorpus(
-	ctx context.Context, c *corpus.Corpus, o report.Options, out *output,
+func reportCorpus(
+	ctx context.Context, k *program, c *corpus.Corpus, o report.Options, out *output,
 ) error {
-	line := p.progress()
+	line := k.progress()
 	defer line.clear()
 	o.OnRecord = func(done int64) {
 		if done%100 == 0 {
@@ -81,12 +81,12 @@ func (p *program) reportCorpus(
 	}
 	line.clear()
 	if found.Incomplete > 0 {
-		p.say("note: %d of %d shards are missing or damaged; the page has %d of %d records; "+
+		k.say("note: %d of %d shards are missing or damaged; the page has %d of %d records; "+
 			"headwater corpus run makes the others", found.Incomplete, found.Shards, found.Records,
 			c.Manifest.Input.Records)
 	}
 	for _, w := range found.NeverSeen {
-		p.say("note: the word %q is in no text with scores; a word is found whole and in the same "+
+		k.say("note: the word %q is in no text with scores; a word is found whole and in the same "+
 			"case", w)
 	}
 	return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
-func (p *program) corpusVerifyCommand() *cobra.Command {
+func corpusVerifyCommand(k *program) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "verify [flags] CORPUS",
@@ -25,7 +25,7 @@ func (p *program) corpusVerifyCommand() *cobra.Command {
 			ctx, stop := interruptible(cmd)
 			defer stop()
 			return withCorpus(ctx, args[0], func(c *corpus.Corpus) error {
-				return p.verifyCorpus(ctx, c, asJSON)
+				return verifyCorpus(ctx, k, c, asJSON)
 			})
 		},
 	}
@@ -37,8 +37,8 @@ func (p *program) corpusVerifyCommand() *cobra.Command {
 const maxProblems = 20
 
 // verifyCorpus prints what is found.
-func (p *program) verifyCorpus(ctx context.Context, c *corpus.Corpus, asJSON bool) error {
-	line := p.progress()
+func verifyCorpus(ctx context.Context, k *program, c *corpus.Corpus, asJSON bool) error {
+	line := k.progress()
 	defer line.clear()
 	v, err := c.Verify(ctx, func(done int) {
 		line.show("shard %d of %d", done, len(c.Manifest.Shards))
@@ -47,7 +47,7 @@ func (p *program) verifyCorpus(ctx context.Context, c *corpus.Corpus, asJSON boo
 		return err
 	}
 	line.clear()
-	out, err := p.create(ctx, "")
+	out, err := k.create(ctx, "")
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func writeVerdict(w io.Writer, c *corpus.Corpus, v *corpus.Verdict) error {
 	return err
 }
 
-func (p *program) corpusMergeCommand() *cobra.Command {
+func corpusMergeCommand(k *program) *cobra.Command {
 	var to string
 	cmd := &cobra.Command{
 		Use:   "merge -o FILE CORPUS",
@@ -96,7 +96,7 @@ func (p *program) corpusMergeCommand() *cobra.Command {
 			ctx, stop := interruptible(cmd)
 			defer stop()
 			return withCorpus(ctx, args[0], func(c *corpus.Corpus) error {
-				return p.mergeCorpus(ctx, c, to)
+				return mergeCorpus(ctx, k, c, to)
 			})
 		},
 	}
@@ -105,13 +105,13 @@ func (p *program) corpusMergeCommand() *cobra.Command {
 }
 
 // mergeCorpus writes the merged file.
-func (p *program) mergeCorpus(ctx context.Context, c *corpus.Corpus, to string) error {
-	out, err := p.create(ctx, to)
+func mergeCorpus(ctx context.Context, k *program, c *corpus.Corpus, to string) error {
+	out, err := k.create(ctx, to)
 	if err != nil {
 		return err
 	}
 	defer out.abandon()
-	line := p.progress()
+	line := k.progress()
 	defer line.clear()
 	err = c.Merge(ctx, out, func(rows int64) {
 		if rows%100 == 0 {

@@ -39,7 +39,7 @@ const (
 	kubernetesJob = "kubernetes"
 )
 
-func (p *program) corpusTemplateCommand() *cobra.Command {
+func corpusTemplateCommand(k *program) *cobra.Command {
 	f := jobFlags{
 		Name: "headwater-corpus", Mount: "/data", Time: "24:00:00", Workers: 1, CPUs: 2,
 		Parallel: 100, memory: 8 << 30,
@@ -70,7 +70,7 @@ func (p *program) corpusTemplateCommand() *cobra.Command {
 			}
 			ctx, stop := interruptible(cmd)
 			defer stop()
-			return p.writeJob(ctx, f, args[0], args[1])
+			return writeJob(ctx, k, f, args[0], args[1])
 		},
 	}
 	flags := cmd.Flags()
@@ -126,14 +126,14 @@ func (f *jobFlags) check(scheduler, place string) error {
 }
 
 // writeJob writes the job file of a scheduler.
-func (p *program) writeJob(ctx context.Context, f jobFlags, scheduler, name string) error {
+func writeJob(ctx context.Context, k *program, f jobFlags, scheduler, name string) error {
 	return withCorpus(ctx, name, func(c *corpus.Corpus) error {
 		f.Tasks = c.Manifest.Tasks
 		f.Parallel = min(f.Parallel, f.Tasks)
 		if scheduler == kubernetesJob {
-			return fillJob(p.stdout, kubernetesFile, f)
+			return fillJob(k.stdout, kubernetesFile, f)
 		}
-		return fillJob(p.stdout, slurmFile, f)
+		return fillJob(k.stdout, slurmFile, f)
 	})
 }
 

@@ -87,7 +87,7 @@ type doctorFlags struct {
 	timeout            time.Duration
 }
 
-func (p *program) doctorCommand() *cobra.Command {
+func doctorCommand(k *program) *cobra.Command {
 	var f doctorFlags
 	cmd := &cobra.Command{
 		Use:   "doctor",
@@ -103,9 +103,9 @@ func (p *program) doctorCommand() *cobra.Command {
 				}
 			}
 			if f.probe != "" {
-				return p.probe(ctx, f)
+				return probe(ctx, k, f)
 			}
-			return p.doctor(ctx, f)
+			return doctor(ctx, k, f)
 		},
 	}
 	cmd.Flags().BoolVar(&f.json, "json", false, "write JSON")
@@ -133,7 +133,7 @@ func (p *program) doctorCommand() *cobra.Command {
 const maxTimeout = 24 * time.Hour
 
 // doctor examines the machine and writes its report.
-func (p *program) doctor(ctx context.Context, f doctorFlags) error {
+func doctor(ctx context.Context, k *program, f doctorFlags) error {
 	d := diagnosis{
 		Version: version(),
 		Build: buildFacts{
@@ -144,7 +144,7 @@ func (p *program) doctor(ctx context.Context, f doctorFlags) error {
 	}
 	d.Known = knownModels(ctx, known.Names())
 	d.Notebooks = kernel.Examine(kernel.FindPrograms(ctx, ""))
-	line := p.progress()
+	line := k.progress()
 	defer line.clear()
 	for _, name := range models.Backends() {
 		line.show("looking at backend %s", name)
@@ -165,9 +165,9 @@ func (p *program) doctor(ctx context.Context, f doctorFlags) error {
 	d.compare()
 	d.advise()
 	if f.json {
-		return writeJSON(p.stdout, d)
+		return writeJSON(k.stdout, d)
 	}
-	return d.write(p.stdout)
+	return d.write(k.stdout)
 }
 
 // lookAt finds a backend without loading it.
@@ -242,7 +242,7 @@ func lastLine(s string) string {
 }
 
 // probe computes on a backend and writes how it went.
-func (p *program) probe(ctx context.Context, f doctorFlags) error {
+func probe(ctx context.Context, k *program, f doctorFlags) error {
 	var answer struct {
 		probeResult
 		Error string `json:",omitempty"`
@@ -266,7 +266,7 @@ func (p *program) probe(ctx context.Context, f doctorFlags) error {
 	if err != nil {
 		answer.Error = said(err)
 	}
-	return json.NewEncoder(p.stdout).Encode(answer)
+	return json.NewEncoder(k.stdout).Encode(answer)
 }
 
 // selfCheckPrompt has one right answer, john.

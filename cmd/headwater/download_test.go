@@ -107,7 +107,7 @@ func TestDownloadRefuses(t *testing.T) {
 // On a terminal a bar is drawn and removed.
 func TestDownloadBar(t *testing.T) {
 	var b strings.Builder
-	bar := &downloadBar{p: &program{stderr: &b}, width: 100}
+	bar := &downloadBar{k: &program{stderr: &b}, width: 100}
 	for done := int64(0); done <= 4; done += 2 {
 		bar.show(hub.Progress{
 			File: "a\x1b[31m.safetensors", Done: done, Size: 4, Number: 1, Count: 2,

@@ -168,12 +168,12 @@ const stuck = "HEADWATER_TEST_STUCK"
 
 // runStuck writes two and a half results, and then waits forever.
 func runStuck(path string) {
-	p := &program{}
-	out, err := p.create(context.Background(), path)
+	k := &program{}
+	out, err := k.create(context.Background(), path)
 	if err != nil {
 		panic(err)
 	}
-	root := p.root()
+	root := root(k)
 	root.SetContext(context.Background())
 	_, stop := interruptible(root)
 	defer stop()

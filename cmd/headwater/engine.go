@@ -18,7 +18,7 @@ import (
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
-func (p *program) engineCommand() *cobra.Command {
+func engineCommand(k *program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "engine",
 		Short: "list and stop the engines, which keep models open for notebooks",
@@ -28,7 +28,7 @@ func (p *program) engineCommand() *cobra.Command {
 				"engine list")
 		},
 	}
-	cmd.AddCommand(p.engineListCommand(), p.engineStopCommand())
+	cmd.AddCommand(engineListCommand(k), engineStopCommand(k))
 	return cmd
 }
 
@@ -87,7 +87,7 @@ func newEngineFacts(f engine.Found) engineFacts {
 	return e
 }
 
-func (p *program) engineListCommand() *cobra.Command {
+func engineListCommand(k *program) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list",
@@ -108,9 +108,9 @@ func (p *program) engineListCommand() *cobra.Command {
 				facts = append(facts, newEngineFacts(f))
 			}
 			if asJSON {
-				return writeJSON(p.stdout, facts)
+				return writeJSON(k.stdout, facts)
 			}
-			return p.listEngines(facts)
+			return listEngines(k, facts)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
@@ -118,12 +118,12 @@ func (p *program) engineListCommand() *cobra.Command {
 }
 
 // listEngines prints a table.
-func (p *program) listEngines(all []engineFacts) error {
+func listEngines(k *program, all []engineFacts) error {
 	if len(all) == 0 {
-		_, err := fmt.Fprintln(p.stdout, "no engine runs")
+		_, err := fmt.Fprintln(k.stdout, "no engine runs")
 		return err
 	}
-	w := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(k.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "PROCESS\tKERNEL\tNOTEBOOK\tMEMORY\tRUNNING\tIDLE\tMODELS")
 	for _, e := range all {
 		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Process, e.kernel(),
@@ -195,7 +195,7 @@ func (e engineFacts) models() string {
 	return strings.Join(all, ", ")
 }
 
-func (p *program) engineStopCommand() *cobra.Command {
+func engineStopCommand(k *program) *cobra.Command {
 	var all, force bool
 	cmd := &cobra.Command{
 		Use:   "stop PROCESS... | --all",
@@ -214,7 +214,7 @@ func (p *program) engineStopCommand() *cobra.Command {
 			}
 			ctx, stop := interruptible(cmd)
 			defer stop()
-			return p.stopEngines(ctx, pids, force)
+			return stopEngines(ctx, k, pids, force)
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "end all engines of this user")
@@ -238,13 +238,13 @@ func processes(args []string) ([]int, error) {
 }
 
 // stopEngines ends the engines with those process numbers, all if there are none.
-func (p *program) stopEngines(ctx context.Context, pids []int, force bool) error {
+func stopEngines(ctx context.Context, k *program, pids []int, force bool) error {
 	found, err := engine.List(ctx)
 	if err != nil {
 		return err
 	}
 	if len(pids) == 0 && len(found) == 0 {
-		_, err := fmt.Fprintln(p.stdout, "no engine runs")
+		_, err := fmt.Fprintln(k.stdout, "no engine runs")
 		return err
 	}
 	var known []string
@@ -274,7 +274,7 @@ func (p *program) stopEngines(ctx context.Context, pids []int, force bool) error
 			wrong = append(wrong, err)
 			continue
 		}
-		if _, err := fmt.Fprintf(p.stdout, "engine %d ended\n", f.PID); err != nil {
+		if _, err := fmt.Fprintf(k.stdout, "engine %d ended\n", f.PID); err != nil {
 			return err
 		}
 	}

@@ -53,7 +53,7 @@ var realExamples = []example{
 	},
 }
 
-func (p *program) examplesCommand() *cobra.Command {
+func examplesCommand(k *program) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "examples",
@@ -71,9 +71,9 @@ func (p *program) examplesCommand() *cobra.Command {
 				})
 			}
 			if asJSON {
-				return writeJSON(p.stdout, append(real, toy...))
+				return writeJSON(k.stdout, append(real, toy...))
 			}
-			return p.writeExamples(cmd.Context(), real, toy)
+			return writeExamples(cmd.Context(), k, real, toy)
 		},
 	}
 	jsonFlag(cmd, &asJSON)
@@ -82,8 +82,8 @@ func (p *program) examplesCommand() *cobra.Command {
 
 // writeExamples writes a block for each prompt, those of each model below a line that says how to
 // run them.
-func (p *program) writeExamples(ctx context.Context, real, toy []example) error {
-	w := bufio.NewWriter(p.stdout)
+func writeExamples(ctx context.Context, k *program, real, toy []example) error {
+	w := bufio.NewWriter(k.stdout)
 	for _, m := range knownModels(ctx, []string{smolLM2}) {
 		fmt.Fprintf(w, "Prompts for a language model, %s: "+
 			"headwater explain --model %s \"PROMPT\"\n", m.Title, m.Name)

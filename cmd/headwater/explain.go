@@ -37,7 +37,7 @@ type explainFlags struct {
 	sides []render.Side
 }
 
-func (p *program) explainCommand() *cobra.Command {
+func explainCommand(k *program) *cobra.Command {
 	var f explainFlags
 	cmd := &cobra.Command{
 		Use:   "explain [flags] PROMPT",
@@ -65,13 +65,13 @@ func (p *program) explainCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := interruptible(cmd)
 			defer stop()
-			if err := p.readMessages(ctx, f.messages, &f.opts); err != nil {
+			if err := k.readMessages(ctx, f.messages, &f.opts); err != nil {
 				return err
 			}
 			if f.input != "" {
-				return p.explainAll(ctx, f)
+				return explainAll(ctx, k, f)
 			}
-			return p.explain(ctx, f, strings.Join(args, ""))
+			return explain(ctx, k, f, strings.Join(args, ""))
 		},
 	}
 	cmd.Flags().SortFlags = false // those of one group stand together
@@ -94,7 +94,7 @@ func (p *program) explainCommand() *cobra.Command {
 		"they are compared by text")
 	cmd.Flags().BoolVar(&f.filter, "filter", false, "grey out punctuation and words such as "+
 		"\"and\" in pictures; no number changes")
-	p.groupFlags(cmd)
+	groupFlags(k, cmd)
 	return cmd
 }
 
@@ -191,28 +191,28 @@ func (f *explainFlags) checkBy(args []string) error {
 }
 
 // explain explains one prompt. When interrupted it shows what there is so far.
-func (p *program) explain(ctx context.Context, f explainFlags, prompt string) error {
+func explain(ctx context.Context, k *program, f explainFlags, prompt string) error {
 	if f.opts.InChat() { // now, before a model is opened
 		if _, err := f.opts.Conversation.Turns(prompt); err != nil {
 			return err
 		}
 	}
-	outs, err := p.outputs(ctx, f.outputFlags)
+	outs, err := createOutputs(ctx, k, f.outputFlags)
 	if err != nil {
 		return err
 	}
 	defer outs.abandon()
 	if prompt != "" && strings.TrimSpace(prompt) == "" {
-		p.say("note: the prompt has nothing but blanks, which the model continues")
+		k.say("note: the prompt has nothing but blanks, which the model continues")
 	}
 	if f.against != "" && f.against == prompt {
-		p.say("note: both prompts are the same, and so is what a method says of them")
+		k.say("note: both prompts are the same, and so is what a method says of them")
 	}
-	m, err := p.open(ctx, f.modelFlags)
+	m, err := k.open(ctx, f.modelFlags)
 	if err != nil {
 		return err
 	}
-	defer p.sayCompiled(m)
+	defer sayCompiled(k, m)
 	if f.opts.InChat() {
 		f.opts.Conversation.Date = today(m, prompt, f.opts.Conversation)
 	}
@@ -220,17 +220,17 @@ func (p *program) explain(ctx context.Context, f explainFlags, prompt string) er
 	if err := f.fits(m.Info()); err != nil {
 		return err
 	}
-	return p.explainTo(ctx, outs, m, f, prompt)
+	return explainTo(ctx, k, outs, m, f, prompt)
 }
 
 // sayCompiled tells the user how long compiling took.
-func (p *program) sayCompiled(m *models.Model) {
+func sayCompiled(k *program, m *models.Model) {
 	graphs, took := m.Compiled()
 	if m.Info().Backend == "go" || took < time.Second {
 		return
 	}
 	kept, _ := models.KeptGraphs() // headwater doctor says why there are none
-	p.say("%s", compileReport(graphs, took, kept))
+	k.say("%s", compileReport(graphs, took, kept))
 }
 
 // compileReport says how long compiling took, and that it is shorter the next time if graphs were
@@ -244,14 +244,14 @@ func compileReport(graphs int, took time.Duration, kept int) string {
 }
 
 // explainTo explains a prompt with an open model, and writes what comes of it.
-func (p *program) explainTo(
-	ctx context.Context, outs outputSet, m trace.Model, f explainFlags, prompt string,
+func explainTo(
+	ctx context.Context, k *program, outs outputSet, m trace.Model, f explainFlags, prompt string,
 ) error {
 	second := m // of a comparison
 	if f.againstModel != "" {
 		flags := f.modelFlags
 		flags.model, flags.pre = f.againstModel, ""
-		opened, err := p.open(ctx, flags)
+		opened, err := k.open(ctx, flags)
 		if err != nil {
 			return fmt.Errorf("--against-model: %w", err)
 		}
@@ -265,7 +265,7 @@ func (p *program) explainTo(
 				f.opts.Conversation)
 		}
 	}
-	e, err := p.watch(ctx, m, prompt, f.opts)
+	e, err := watch(ctx, k, m, prompt, f.opts)
 	if err != nil && !interrupted(ctx, e) {
 		return err
 	}
@@ -275,7 +275,7 @@ func (p *program) explainTo(
 	var against *export.Against
 	if f.compares() && err == nil {
 		text := cmp.Or(f.against, prompt)
-		other, err := p.watch(ctx, second, text, f.opts)
+		other, err := watch(ctx, k, second, text, f.opts)
 		if err != nil {
 			return err
 		}
@@ -287,7 +287,7 @@ func (p *program) explainTo(
 			return err
 		}
 	}
-	failed := p.write(ctx, outs, &f, m, e, against, f.made(m, prompt), stopped)
+	failed := writeExplanation(ctx, k, outs, &f, m, e, against, f.made(m, prompt), stopped)
 	return outs.finish(cmp.Or(failed, err))
 }
 
@@ -297,10 +297,10 @@ func interrupted(ctx context.Context, e *attribution.Explanation) bool {
 }
 
 // watch explains a prompt and shows how far it is.
-func (p *program) watch(
-	ctx context.Context, m trace.Model, prompt string, opts attribution.Options,
+func watch(
+	ctx context.Context, k *program, m trace.Model, prompt string, opts attribution.Options,
 ) (*attribution.Explanation, error) {
-	line := p.progress()
+	line := k.progress()
 	defer line.clear()
 	opts.OnProgress = func(at trace.Progress) { line.show("%v", at) }
 	// The line is there before a first graph is compiled, which replaces it.

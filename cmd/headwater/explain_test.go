@@ -649,12 +649,12 @@ func TestExplainInterrupted(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			var b, stderr bytes.Buffer
-			p := &program{stdout: &b, stderr: &stderr}
+			k := &program{stdout: &b, stderr: &stderr}
 			files := outputFlags{format: format}
 			must(t, files.check())
-			outs, err := p.outputs(t.Context(), files)
+			outs, err := createOutputs(t.Context(), k, files)
 			must(t, err)
-			err = p.explainTo(ctx, outs, interrupting{tiny, cancel},
+			err = explainTo(ctx, k, outs, interrupting{tiny, cancel},
 				explainFlags{outputFlags: files, opts: attribution.Options{MaxTokens: 12}}, prompt)
 			if err == nil || ctx.Err() == nil {
 				t.Errorf("explainTo returned %v", err)

@@ -110,8 +110,8 @@ func viewArgs(view, options string) []string {
 // before there is a first token, and, as far as that does not depend on the model, before one is
 // opened.
 func TestOptionsOfViews(t *testing.T) {
-	p := &program{}
-	p.explainCommand().Flags().VisitAll(func(f *pflag.Flag) {
+	k := &program{}
+	explainCommand(k).Flags().VisitAll(func(f *pflag.Flag) {
 		_, changes := effectful[f.Name]
 		if changes == slices.Contains(withoutBytes, f.Name) {
 			t.Errorf("--%s must be in one of the two lists", f.Name)

@@ -26,7 +26,7 @@ type figuresFlags struct {
 	list, check, reduced, asGallery bool
 }
 
-func (p *program) figuresCommand() *cobra.Command {
+func figuresCommand(k *program) *cobra.Command {
 	var f figuresFlags
 	cmd := &cobra.Command{
 		Use:   "figures [flags] [FIGURE|DOCUMENT…]",
@@ -61,11 +61,11 @@ func (p *program) figuresCommand() *cobra.Command {
 			defer stop()
 			switch {
 			case f.list:
-				return p.listFigures(some)
+				return listFigures(k, some)
 			case f.check:
-				return p.checkFigures(ctx, f, some)
+				return checkFigures(ctx, k, f, some)
 			}
-			return p.writeFigures(ctx, f, some)
+			return writeFigures(ctx, k, f, some)
 		},
 	}
 	f.add(cmd)
@@ -81,8 +81,8 @@ func (p *program) figuresCommand() *cobra.Command {
 }
 
 // listFigures writes a line for each figure.
-func (p *program) listFigures(some []figures.Figure) error {
-	w := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
+func listFigures(k *program, some []figures.Figure) error {
+	w := tabwriter.NewWriter(k.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "FIGURE\tDOCUMENT\tMODEL\tSHOWS")
 	for _, f := range some {
 		fmt.Fprintf(w, "%s\t%s, %s\t%s\t%s\n", f.ID, f.Document, f.Place, f.Model, f.Title)
@@ -91,12 +91,12 @@ func (p *program) listFigures(some []figures.Figure) error {
 }
 
 // makeFigures makes figures, one after another, and calls each with the result.
-func (p *program) makeFigures(
-	ctx context.Context, f figuresFlags, some []figures.Figure,
+func makeFigures(
+	ctx context.Context, k *program, f figuresFlags, some []figures.Figure,
 	each func(*reproduction.Reproduction) error,
 ) error {
 	open := map[string]*models.Model{}
-	line := p.progress()
+	line := k.progress()
 	defer line.clear()
 	for i, one := range some {
 		which := f.modelFlags
@@ -105,9 +105,9 @@ func (p *program) makeFigures(
 		}
 		m := open[which.model]
 		if m == nil {
-			opener := p.open
+			opener := k.open
 			if len(open) > 0 {
-				opener = p.openSilently // the first one has said what computes
+				opener = k.openSilently // the first one has said what computes
 			}
 			var err error
 			if m, err = opener(ctx, which); err != nil {
@@ -132,13 +132,13 @@ func (p *program) makeFigures(
 }
 
 // checkFigures writes a line for each claim and returns an error for regressions.
-func (p *program) checkFigures(
-	ctx context.Context, f figuresFlags, some []figures.Figure,
+func checkFigures(
+	ctx context.Context, k *program, f figuresFlags, some []figures.Figure,
 ) error {
 	claims, worse, made := 0, 0, 0
-	err := p.makeFigures(ctx, f, some, func(r *reproduction.Reproduction) error {
+	err := makeFigures(ctx, k, f, some, func(r *reproduction.Reproduction) error {
 		if r.LeftOut != "" {
-			if _, err := fmt.Fprintln(p.stdout, r.LeftOut); err != nil {
+			if _, err := fmt.Fprintln(k.stdout, r.LeftOut); err != nil {
 				return err
 			}
 		} else {
@@ -149,7 +149,7 @@ func (p *program) checkFigures(
 			if c.Regression() {
 				worse++
 			}
-			if _, err := fmt.Fprintln(p.stdout, c); err != nil {
+			if _, err := fmt.Fprintln(k.stdout, c); err != nil {
 				return err
 			}
 		}
@@ -169,8 +169,8 @@ func (p *program) checkFigures(
 }
 
 // writeFigures writes files of figures and tables and a page about all.
-func (p *program) writeFigures(
-	ctx context.Context, f figuresFlags, some []figures.Figure,
+func writeFigures(
+	ctx context.Context, k *program, f figuresFlags, some []figures.Figure,
 ) error {
 	pictures := f.dir
 	if f.asGallery {
@@ -183,15 +183,15 @@ func (p *program) writeFigures(
 	var all []*reproduction.Reproduction
 	made := 0
 	images := map[string][]figures.Image{}
-	err := p.makeFigures(ctx, f, some, func(r *reproduction.Reproduction) error {
+	err := makeFigures(ctx, k, f, some, func(r *reproduction.Reproduction) error {
 		if r.LeftOut != "" {
-			p.say("%s", r.LeftOut)
+			k.say("%s", r.LeftOut)
 		} else {
 			made++
 		}
-		drawn, err := p.writePictures(ctx, f, pictures, r)
+		drawn, err := writePictures(ctx, k, f, pictures, r)
 		if err == nil && !f.asGallery {
-			err = p.writeTables(ctx, pictures, r)
+			err = writeTables(ctx, k, pictures, r)
 		}
 		if err == nil {
 			all, images[r.ID] = append(all, r), drawn
@@ -207,10 +207,10 @@ func (p *program) writeFigures(
 	}
 	name = filepath.Join(f.dir, name)
 	// After an error the page has the figures whose files are there.
-	if err := errors.Join(err, p.writeFile(ctx, name, page)); err != nil {
+	if err := errors.Join(err, writeFile(ctx, k, name, page)); err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(p.stdout, "%s: %s\n", name, figures.Tally(all)); err != nil {
+	if _, err := fmt.Fprintf(k.stdout, "%s: %s\n", name, figures.Tally(all)); err != nil {
 		return err
 	}
 	if made == 0 {
@@ -221,8 +221,8 @@ func (p *program) writeFigures(
 
 // writePictures draws the pictures of a figure into files and returns them as SVG. It draws all
 // before it writes the first.
-func (p *program) writePictures(
-	ctx context.Context, f figuresFlags, dir string, r *reproduction.Reproduction,
+func writePictures(
+	ctx context.Context, k *program, f figuresFlags, dir string, r *reproduction.Reproduction,
 ) ([]figures.Image, error) {
 	type file struct {
 		path string
@@ -248,7 +248,7 @@ func (p *program) writePictures(
 		}
 	}
 	for _, x := range files {
-		if err := p.writeFile(ctx, x.path, x.data); err != nil {
+		if err := writeFile(ctx, k, x.path, x.data); err != nil {
 			return nil, err
 		}
 	}
@@ -257,7 +257,7 @@ func (p *program) writePictures(
 
 // writeTables writes the tables of a figure. Markdown has its origin in a comment; CSV has no place
 // for it, so a file of JSON stands beside it.
-func (p *program) writeTables(ctx context.Context, dir string, r *reproduction.Reproduction) error {
+func writeTables(ctx context.Context, k *program, dir string, r *reproduction.Reproduction) error {
 	for _, t := range r.Tables {
 		path := filepath.Join(dir, r.Name(t.Name))
 		about := figures.About(r, t.Name, release())
@@ -270,7 +270,7 @@ func (p *program) writeTables(ctx context.Context, dir string, r *reproduction.R
 			{".csv.json", about + "\n"},
 			{".md", t.Markdown() + "\n<!-- " + about + " -->\n"},
 		} {
-			if err := p.writeFile(ctx, path+file.ending, []byte(file.text)); err != nil {
+			if err := writeFile(ctx, k, path+file.ending, []byte(file.text)); err != nil {
 				return err
 			}
 		}
@@ -279,8 +279,8 @@ func (p *program) writeTables(ctx context.Context, dir string, r *reproduction.R
 }
 
 // writeFile writes a whole file.
-func (p *program) writeFile(ctx context.Context, path string, data []byte) error {
-	out, err := p.create(ctx, path)
+func writeFile(ctx context.Context, k *program, path string, data []byte) error {
+	out, err := k.create(ctx, path)
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ type focusFlags struct {
 	json          bool
 }
 
-func (p *program) focusCommand() *cobra.Command {
+func focusCommand(k *program) *cobra.Command {
 	f := focusFlags{layer: -1}
 	cmd := &cobra.Command{
 		Use:   "focus [flags] TEXT... | --file FILE | --input FILE",
@@ -58,7 +58,7 @@ func (p *program) focusCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := interruptible(cmd)
 			defer stop()
-			return p.focus(ctx, f, args)
+			return reportFocus(ctx, k, f, args)
 		},
 	}
 	f.add(cmd)
@@ -162,9 +162,9 @@ type focusResult struct {
 	*focus.Report
 }
 
-// focus computes the quantities and writes them.
-func (p *program) focus(ctx context.Context, f focusFlags, texts []string) error {
-	out, err := p.create(ctx, f.output)
+// reportFocus computes the quantities and writes them.
+func reportFocus(ctx context.Context, k *program, f focusFlags, texts []string) error {
+	out, err := k.create(ctx, f.output)
 	if err != nil {
 		return err
 	}
@@ -174,24 +174,24 @@ func (p *program) focus(ctx context.Context, f focusFlags, texts []string) error
 		return err
 	}
 	if len(f.inputs) > 0 {
-		err = p.focusFiles(ctx, f, r.Report)
+		err = focusFiles(ctx, k, f, r.Report)
 	} else {
-		r.Model, err = p.focusModel(ctx, f, texts, r.Report)
+		r.Model, err = focusModel(ctx, k, f, texts, r.Report)
 	}
 	if err != nil {
 		return err
 	}
 	for _, reason := range r.LeftOut {
-		p.say("note: left out: %s", reason)
+		k.say("note: left out: %s", reason)
 	}
 	return out.result(f.json, r, func(w io.Writer) error { return writeFocus(w, r) })
 }
 
 // focusFiles adds the texts of files to a report.
-func (p *program) focusFiles(ctx context.Context, f focusFlags, r *focus.Report) error {
+func focusFiles(ctx context.Context, k *program, f focusFlags, r *focus.Report) error {
 	limit := models.LimitMemory(f.maxMemory)
 	collectWithin(limit.Left)
-	line := p.progress()
+	line := k.progress()
 	defer line.clear()
 	kept := 0.0 // bytes of the results of the files so far
 	for i, path := range f.inputs {
@@ -317,16 +317,16 @@ func checkWindow(file *checkpoint.File) error {
 }
 
 // focusModel adds texts that a model reads to a report.
-func (p *program) focusModel(
-	ctx context.Context, f focusFlags, texts []string, r *focus.Report,
+func focusModel(
+	ctx context.Context, k *program, f focusFlags, texts []string, r *focus.Report,
 ) (*trace.Info, error) {
 	if f.file != "" {
 		var err error
-		if texts, err = p.textsOf(ctx, f.file); err != nil {
+		if texts, err = textsOf(ctx, k, f.file); err != nil {
 			return nil, err
 		}
 	}
-	m, err := p.open(ctx, f.modelFlags)
+	m, err := k.open(ctx, f.modelFlags)
 	if err != nil {
 		return nil, err
 	}
@@ -349,7 +349,7 @@ func (p *program) focusModel(
 		}
 		all, tokens = append(all, ids), append(tokens, words)
 	}
-	line := p.progress()
+	line := k.progress()
 	defer line.clear()
 	line.show("text 1 of %d", len(all))
 	err = focus.RecordEach(ctx, m, all, func(k int, t *focus.Text) error {
@@ -377,8 +377,8 @@ func (f focusFlags) fits(info trace.Info) error {
 }
 
 // textsOf reads texts, one a line; empty lines are skipped.
-func (p *program) textsOf(ctx context.Context, path string) (texts []string, err error) {
-	input, name, err := p.openInput(ctx, path)
+func textsOf(ctx context.Context, k *program, path string) (texts []string, err error) {
+	input, name, err := k.openInput(ctx, path)
 	if err != nil {
 		return nil, err
 	}

@@ -27,11 +27,11 @@ var flagGroups = []struct{ title, names string }{
 }
 
 // groupFlags lets the help of a command list its flags by groups, wrapped to the terminal.
-func (p *program) groupFlags(cmd *cobra.Command) {
+func groupFlags(k *program, cmd *cobra.Command) {
 	cmd.SetUsageFunc(func(cmd *cobra.Command) error {
 		var text strings.Builder
 		fmt.Fprintf(&text, "Usage:\n  %s\n\nExamples:\n%s\n", cmd.UseLine(), cmd.Example)
-		width := cmp.Or(columns(p.stdout), 100)
+		width := cmp.Or(columns(k.stdout), 100)
 		flags := cmd.LocalFlags()
 		var named []string
 		for _, group := range flagGroups {

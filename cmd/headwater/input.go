@@ -12,9 +12,9 @@ import (
 // openInput opens a file, standard input if its name is "-", and says what it is called. The
 // caller closes it, and says which flag named the file if there is an error. Reading ends with ctx,
 // and so does waiting for another program to open a named pipe.
-func (p *program) openInput(ctx context.Context, path string) (io.ReadCloser, string, error) {
+func (k *program) openInput(ctx context.Context, path string) (io.ReadCloser, string, error) {
 	if path == "-" {
-		return io.NopCloser(&impatient{ctx: ctx, r: p.stdin}), "standard input", nil
+		return io.NopCloser(&impatient{ctx: ctx, r: k.stdin}), "standard input", nil
 	}
 	file, err := openUntil(ctx, path, os.O_RDONLY)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/headwater-ml/headwater/models/known"
 )
 
-func (p *program) kernelCommand() *cobra.Command {
-	o := kernel.StartOptions{Log: func(line string) { p.say("%s", line) }}
+func kernelCommand(k *program) *cobra.Command {
+	o := kernel.StartOptions{Log: func(line string) { k.say("%s", line) }}
 	cmd := &cobra.Command{
 		Use:   "kernel --connection FILE",
 		Short: "run the cells of a notebook (Jupyter starts this by itself)",
@@ -55,7 +55,7 @@ type installFlags struct {
 	prefix                     string
 }
 
-func (p *program) installCommand() *cobra.Command {
+func installCommand(k *program) *cobra.Command {
 	var f installFlags
 	cmd := &cobra.Command{
 		Use:   "install",
@@ -81,9 +81,9 @@ func (p *program) installCommand() *cobra.Command {
 				return err
 			}
 			if f.uninstall {
-				return p.uninstallKernel(dir)
+				return uninstallKernel(k, dir)
 			}
-			return p.installKernel(cmd, dir)
+			return installKernel(k, cmd, dir)
 		},
 	}
 	cmd.Flags().BoolVar(&f.user, "user", false, "for this user, or in JUPYTER_DATA_DIR if that "+
@@ -108,7 +108,7 @@ func (f installFlags) dataDir() (string, error) {
 	return kernel.UserDataDir()
 }
 
-func (p *program) installKernel(cmd *cobra.Command, dir string) error {
+func installKernel(k *program, cmd *cobra.Command, dir string) error {
 	programs := kernel.FindPrograms(cmd.Context(), "")
 	path, err := kernel.Install(kernel.InstallOptions{
 		DataDir: dir, Programs: programs,
@@ -117,21 +117,21 @@ func (p *program) installKernel(cmd *cobra.Command, dir string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintln(p.stdout, path); err != nil {
+	if _, err := fmt.Fprintln(k.stdout, path); err != nil {
 		return err
 	}
 	if remark := programs.Remark(); remark != "" {
-		p.say("%s", remark)
+		k.say("%s", remark)
 	}
-	p.say("next: start jupyter lab and choose %s", kernel.DisplayName)
+	k.say("next: start jupyter lab and choose %s", kernel.DisplayName)
 	return nil
 }
 
-func (p *program) uninstallKernel(dir string) error {
+func uninstallKernel(k *program, dir string) error {
 	removed, err := kernel.Uninstall(dir)
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(p.stdout, "removed %s\n", removed)
+	_, err = fmt.Fprintf(k.stdout, "removed %s\n", removed)
 	return err
 }

@@ -54,9 +54,9 @@ func lines(r io.Reader, name string) iter.Seq2[line, error] {
 // readLines reads what every line of the file of --input says, but for empty ones, and returns the
 // name of the file too. source names the file and the line, as the error does.
 func readLines[T any](
-	ctx context.Context, p *program, path string, read func(text []byte, source string) (T, error),
+	ctx context.Context, k *program, path string, read func(text []byte, source string) (T, error),
 ) (all []T, name string, err error) {
-	input, name, err := p.openInput(ctx, path)
+	input, name, err := k.openInput(ctx, path)
 	if err != nil {
 		return nil, name, fmt.Errorf("--input: %w", err)
 	}

@@ -26,22 +26,22 @@ func collectWithin(bytes int64) {
 
 // reserve counts bytes outside Go's heap that no open model counts. Models that are opened later
 // have as much less.
-func (p *program) reserve(bytes int64) {
-	p.modelBytes += bytes
-	p.outsideHeap += bytes
+func (k *program) reserve(bytes int64) {
+	k.modelBytes += bytes
+	k.outsideHeap += bytes
 }
 
 // keepWithin tells the garbage collector to keep to the memory that a model may take in addition to
 // the models that are open already.
-func (p *program) keepWithin(m *models.Model) {
+func (k *program) keepWithin(m *models.Model) {
 	memory := m.Memory()
 	if m.Info().Backend == "go" {
-		p.outsideHeap -= memory.Unused
+		k.outsideHeap -= memory.Unused
 	} else {
-		p.outsideHeap += memory.Held
+		k.outsideHeap += memory.Held
 	}
-	p.modelBytes += memory.Held
+	k.modelBytes += memory.Held
 	// Half of what the budget leaves: the collector exceeds its limit by a few arrays.
 	spare := memory.Left / 6
-	collectWithin(memory.Limit - codeBytes - p.outsideHeap - spare)
+	collectWithin(memory.Limit - codeBytes - k.outsideHeap - spare)
 }

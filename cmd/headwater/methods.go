@@ -30,7 +30,7 @@ type part struct {
 	Needs   string `json:"needs,omitempty"`
 }
 
-func (p *program) methodsCommand() *cobra.Command {
+func methodsCommand(k *program) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "methods",
@@ -42,9 +42,9 @@ func (p *program) methodsCommand() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return writeJSON(p.stdout, list)
+				return writeJSON(k.stdout, list)
 			}
-			return p.writeMethods(list)
+			return writeMethods(k, list)
 		},
 	}
 	jsonFlag(cmd, &asJSON)
@@ -84,8 +84,8 @@ func allMethods() (methodList, error) {
 }
 
 // writeMethods writes a block for each method, then its parts.
-func (p *program) writeMethods(list methodList) error {
-	w := bufio.NewWriter(p.stdout)
+func writeMethods(k *program, list methodList) error {
+	w := bufio.NewWriter(k.stdout)
 	for _, m := range list.Methods {
 		kind, needs := kindOf(m)
 		fmt.Fprintln(w, m.Name)

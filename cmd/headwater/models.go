@@ -99,7 +99,7 @@ func (k knownFacts) String() string {
 	return fmt.Sprintf("%s, %s, %s", k.Title, k.Licence, render.Visible(k.text, maxMessage))
 }
 
-func (p *program) modelsCommand() *cobra.Command {
+func modelsCommand(k *program) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "models [MODEL]...",
@@ -120,18 +120,13 @@ func (p *program) modelsCommand() *cobra.Command {
 				list.Models = append(list.Models, m.Info())
 			}
 			if asJSON {
-				return writeJSON(p.stdout, list)
+				return writeJSON(k.stdout, list)
 			}
-			return p.writeModels(list)
+			return writeModels(k, list)
 		},
 	}
 	jsonFlag(cmd, &asJSON)
 	return cmd
-}
-
-// jsonFlag adds --json.
-func jsonFlag(cmd *cobra.Command, asJSON *bool) {
-	cmd.Flags().BoolVar(asJSON, "json", false, "write JSON, for programs")
 }
 
 // shownModels joins the first references of a list.
@@ -156,8 +151,8 @@ func headNote(h trace.Head) string {
 }
 
 // writeModels writes a table.
-func (p *program) writeModels(list modelList) error {
-	w := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
+func writeModels(k *program, list modelList) error {
+	w := tabwriter.NewWriter(k.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "NAME\tFAMILY\tLAYERS\tHEADS\tWIDTH\tVOCABULARY\tCONTEXT\tHASH\tNOTE")
 	for _, m := range list.Models {
 		limit := "no limit"

@@ -61,7 +61,7 @@ func TestNumbersHaveRanges(t *testing.T) {
 			}
 		})
 	}
-	visit((&program{}).root())
+	visit(root((&program{})))
 	for name := range others {
 		if !seen[name] {
 			t.Errorf("there is no --%s", name)

@@ -104,11 +104,11 @@ func chatFlags(cmd *cobra.Command, o *attribution.Options, messages *string) {
 const maxMessages = 16 << 20
 
 // readMessages reads the file of --messages, if there is one.
-func (p *program) readMessages(ctx context.Context, path string, o *attribution.Options) error {
+func (k *program) readMessages(ctx context.Context, path string, o *attribution.Options) error {
 	if path == "" {
 		return nil
 	}
-	input, name, err := p.openInput(ctx, path)
+	input, name, err := k.openInput(ctx, path)
 	if err != nil {
 		return fmt.Errorf("--messages: %w", err)
 	}
@@ -154,12 +154,7 @@ func optionFlag(f *pflag.FlagSet, o *attribution.Options, row attribution.Option
 	f.Func(row.Flag, usage, func(text string) error { return row.Set(o, text) })
 }
 
-// oneOf returns a usage error if a flag's value is not one of those known.
-func oneOf(flag, value string, known ...string) error {
-	for _, k := range known {
-		if value == k {
-			return nil
-		}
-	}
-	return usagef("--%s %.60q is unknown; %s", flag, value, message.KnownAre(value, known))
+// jsonFlag adds --json.
+func jsonFlag(cmd *cobra.Command, asJSON *bool) {
+	cmd.Flags().BoolVar(asJSON, "json", false, "write JSON, for programs")
 }

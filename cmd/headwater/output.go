@@ -77,9 +77,9 @@ func (s *sink) Write(b []byte) (int, error) {
 
 // create opens the output that -o names, standard output if that is empty or "-". The caller ends
 // it with commit or finish, and with abandon where that may not be reached.
-func (p *program) create(ctx context.Context, path string) (*output, error) {
+func (k *program) create(ctx context.Context, path string) (*output, error) {
 	if path == "" || path == "-" {
-		return newOutput(&sink{w: p.stdout, name: "standard output"}), nil
+		return newOutput(&sink{w: k.stdout, name: "standard output"}), nil
 	}
 	info, err := os.Stat(path)
 	switch {

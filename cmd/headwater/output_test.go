@@ -17,9 +17,9 @@ func TestOutput(t *testing.T) {
 	write(t, path, []byte("old"))
 	link := filepath.Join(dir, "link.html")
 	must(t, os.Symlink(path, link))
-	p := &program{}
+	k := &program{}
 	for _, name := range []string{path, link} {
-		out, err := p.create(t.Context(), name)
+		out, err := k.create(t.Context(), name)
 		must(t, err)
 		if _, err := out.WriteString("half"); err != nil {
 			t.Fatal(err)
@@ -33,7 +33,7 @@ func TestOutput(t *testing.T) {
 	if got := names(t, dir); len(got) != 2 || string(read(t, path)) != "old" {
 		t.Errorf("after an end without commit there are %v", got)
 	}
-	out, err := p.create(t.Context(), link)
+	out, err := k.create(t.Context(), link)
 	must(t, err)
 	if _, err := out.WriteString("new"); err != nil {
 		t.Fatal(err)
@@ -88,7 +88,7 @@ func TestProgress(t *testing.T) {
 	if got[len(got)-len(want):] != want || bytes.Count([]byte(got), []byte("\r")) != 2 {
 		t.Errorf("progress ends with %q", got)
 	}
-	if p := (&program{stderr: &b}); p.progress().width != 0 || isTerminal(&b) {
+	if k := (&program{stderr: &b}); k.progress().width != 0 || isTerminal(&b) {
 		t.Errorf("a buffer is no terminal")
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/headwater-ml/headwater/models"
 )
 
-func (p *program) reproduceCommand() *cobra.Command {
+func reproduceCommand(k *program) *cobra.Command {
 	var f modelFlags
 	cmd := &cobra.Command{
 		Use:   "reproduce [flags] FILE",
@@ -33,7 +33,7 @@ func (p *program) reproduceCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := interruptible(cmd)
 			defer stop()
-			return p.reproduce(ctx, f, args[0])
+			return reproduce(ctx, k, f, args[0])
 		},
 	}
 	f.add(cmd)
@@ -41,7 +41,7 @@ func (p *program) reproduceCommand() *cobra.Command {
 }
 
 // reproduce makes a file again and writes one line on the outcome.
-func (p *program) reproduce(ctx context.Context, f modelFlags, path string) error {
+func reproduce(ctx context.Context, k *program, f modelFlags, path string) error {
 	file, err := atomicfile.ReadRegular(path, export.MaxFile)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, atomicfile.Cause(err))
@@ -58,12 +58,12 @@ func (p *program) reproduce(ctx context.Context, f modelFlags, path string) erro
 	if f, err = modelOf(was, given); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	m, err := p.openNamed(ctx, f)
+	m, err := openNamed(ctx, k, f)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	defer p.sayCompiled(m)
-	e, by, err := p.explainMade(ctx, m, was)
+	defer sayCompiled(k, m)
+	e, by, err := explainMade(ctx, k, m, was)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
@@ -78,16 +78,16 @@ func (p *program) reproduce(ctx context.Context, f modelFlags, path string) erro
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if was.Against != nil {
-		if o.Against, err = p.explainAgain(ctx, was, given, f, m); err != nil {
+		if o.Against, err = explainAgain(ctx, k, was, given, f, m); err != nil {
 			return fmt.Errorf("%s: side B: %w", path, err)
 		}
 	}
-	return p.compare(path, file, was, e, o)
+	return compare(k, path, file, was, e, o)
 }
 
 // openNamed opens a model that a file may name.
-func (p *program) openNamed(ctx context.Context, f modelFlags) (*models.Model, error) {
-	m, err := p.open(ctx, f)
+func openNamed(ctx context.Context, k *program, f modelFlags) (*models.Model, error) {
+	m, err := k.open(ctx, f)
 	if err != nil && f.fromFile {
 		err = fmt.Errorf(`its key "model.name": %w`, err)
 	}
@@ -95,14 +95,14 @@ func (p *program) openNamed(ctx context.Context, f modelFlags) (*models.Model, e
 }
 
 // explainMade explains what a file says in the way that it says.
-func (p *program) explainMade(
-	ctx context.Context, m *models.Model, was *export.Made,
+func explainMade(
+	ctx context.Context, k *program, m *models.Model, was *export.Made,
 ) (*attribution.Explanation, attribution.Grouping, error) {
 	by, err := attribution.ParseGrouping(was.By)
 	if err != nil {
 		return nil, by, fmt.Errorf(`its key "by": %w`, err)
 	}
-	e, err := p.watch(ctx, m, was.Prompt, was.Options)
+	e, err := watch(ctx, k, m, was.Prompt, was.Options)
 	if err != nil {
 		return nil, by, fmt.Errorf(`its keys "prompt" and "options": %w`, err)
 	}
@@ -125,8 +125,8 @@ func nameAs(e *attribution.Explanation, was export.MadeModel) {
 
 // explainAgain explains side B of a comparison again. m is the model of side A, which f opened;
 // given are the flags of the command.
-func (p *program) explainAgain(
-	ctx context.Context, was *export.Made, given, f modelFlags, m *models.Model,
+func explainAgain(
+	ctx context.Context, k *program, was *export.Made, given, f modelFlags, m *models.Model,
 ) (*export.Against, error) {
 	b := was.Against
 	ofB, err := modelOfB(was, given, f)
@@ -134,11 +134,11 @@ func (p *program) explainAgain(
 		return nil, err
 	}
 	if ofB != f {
-		if m, err = p.openNamed(ctx, ofB); err != nil {
+		if m, err = openNamed(ctx, k, ofB); err != nil {
 			return nil, err
 		}
 	}
-	e, by, err := p.explainMade(ctx, m, b)
+	e, by, err := explainMade(ctx, k, m, b)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +164,7 @@ func modelOfB(was *export.Made, given, f modelFlags) (modelFlags, error) {
 }
 
 // compare says whether a file is what is made now, and how it differs if it is not.
-func (p *program) compare(
+func compare(k *program,
 	path string, file []byte, was *export.Made, e *attribution.Explanation, o export.Options,
 ) error {
 	now, _, err := export.Encode(e, was.Format, o)
@@ -172,12 +172,12 @@ func (p *program) compare(
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if bytes.Equal(file, now) {
-		_, err := fmt.Fprintf(p.stdout, "%s: made again, byte for byte the same\n", path)
+		_, err := fmt.Fprintf(k.stdout, "%s: made again, byte for byte the same\n", path)
 		return err
 	}
 	differences := was.Difference(e, o)
 	for _, d := range differences {
-		if _, err := fmt.Fprintf(p.stdout, "%s: %s\n", path, d); err != nil {
+		if _, err := fmt.Fprintf(k.stdout, "%s: %s\n", path, d); err != nil {
 			return err
 		}
 	}
@@ -189,7 +189,7 @@ func (p *program) compare(
 		}
 		same, _, err := export.Encode(e, was.Format, o)
 		if err == nil && bytes.Equal(file, same) {
-			_, err := fmt.Fprintf(p.stdout, "%s: apart from the version, byte for byte the same\n",
+			_, err := fmt.Fprintf(k.stdout, "%s: apart from the version, byte for byte the same\n",
 				path)
 			return err
 		}

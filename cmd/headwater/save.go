@@ -161,12 +161,12 @@ func namedMethods(opts attribution.Options) []string {
 	return all
 }
 
-// outputs creates the outputs, before the work begins, so that one that cannot be written costs
-// nothing. All of them appear when all are complete.
-func (p *program) outputs(ctx context.Context, f outputFlags) (outputSet, error) {
+// createOutputs creates the outputs, before the work begins, so that one that cannot be written
+// costs nothing. All of them appear when all are complete.
+func createOutputs(ctx context.Context, k *program, f outputFlags) (outputSet, error) {
 	var all outputSet
 	for _, path := range f.paths {
-		out, err := p.create(ctx, path)
+		out, err := k.create(ctx, path)
 		if err != nil {
 			all.abandon()
 			return nil, err
@@ -194,12 +194,12 @@ func (r outputSet) finish(err error) error {
 	return err
 }
 
-// write writes an explanation in every form. against is side B of a comparison, or nil. m is the
-// model, or has what was recorded of it. stopped says that the explanation was cut short: it then
-// goes to the texts, pages and JSON alone, without its origin.
-func (p *program) write(
-	ctx context.Context, to outputSet, f *explainFlags, m any, e *attribution.Explanation,
-	against *export.Against, made export.Made, stopped bool,
+// writeExplanation writes an explanation in every form. against is side B of a comparison, or nil.
+// m is the model, or has what was recorded of it. stopped says that the explanation was cut short:
+// it then goes to the texts, pages and JSON alone, without its origin.
+func writeExplanation(
+	ctx context.Context, k *program, to outputSet, f *explainFlags, m any,
+	e *attribution.Explanation, against *export.Against, made export.Made, stopped bool,
 ) error {
 	o := export.Options{Show: f.showOf(e), Made: made, Against: against}
 	if stopped {
@@ -216,7 +216,7 @@ func (p *program) write(
 		switch {
 		case err != nil:
 		case format == export.Text:
-			err = p.writeText(out, f, path, e, o)
+			err = writeText(k, out, f, path, e, o)
 		case format == export.JSON && (path == "" || stopped):
 			err = writeJSON(out, e)
 		case stopped && format == export.HTML:
@@ -237,7 +237,7 @@ func (p *program) write(
 			return err
 		}
 		for _, n := range notes {
-			p.say("note: %s: %s", cmp.Or(filepath.Base(path), "standard output"), n)
+			k.say("note: %s: %s", cmp.Or(filepath.Base(path), "standard output"), n)
 		}
 		if stopped {
 			if err := out.keep(e.Made()); err != nil {
@@ -249,13 +249,13 @@ func (p *program) write(
 }
 
 // writeText writes the text of a picture.
-func (p *program) writeText(
+func writeText(k *program,
 	out *output, f *explainFlags, path string, e *attribution.Explanation, o export.Options,
 ) error {
 	look := render.Text{Width: f.width, Top: f.top, Color: f.color == "always"}
 	if path == "" {
-		look.Color = colored(f.color, p.stdout)
-		look.Width = cmp.Or(f.width, columns(p.stdout))
+		look.Color = colored(f.color, k.stdout)
+		look.Width = cmp.Or(f.width, columns(k.stdout))
 	}
 	text, err := o.Text(e, look)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/headwater-ml/headwater/models"
 )
 
-func (p *program) serveCommand() *cobra.Command {
+func serveCommand(k *program) *cobra.Command {
 	var c local.Config
 	var flags modelFlags
 	var remote bool
@@ -34,12 +34,12 @@ func (p *program) serveCommand() *cobra.Command {
 			}
 			ctx, stop := interruptible(cmd)
 			defer stop()
-			c.Backend, c.Log, c.Encode = flags.backend, p.stderr, encodeFile
+			c.Backend, c.Log, c.Encode = flags.backend, k.stderr, encodeFile
 			c.Figures = server.Figures{Find: servedFigures, Draw: drawPicture}
 			c.Build = release()
 			collectWithin(models.LimitMemory(c.Memory).Limit)
 			if remote {
-				return p.serveRemote(ctx, c)
+				return serveRemote(ctx, k, c)
 			}
 			return local.Serve(ctx, c)
 		},

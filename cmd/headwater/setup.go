@@ -10,7 +10,7 @@ import (
 	"github.com/headwater-ml/headwater/internal/xlaplugin"
 )
 
-func (p *program) setupCommand() *cobra.Command {
+func setupCommand(k *program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "setup",
 		Short: "install what makes models faster",
@@ -19,11 +19,11 @@ func (p *program) setupCommand() *cobra.Command {
 			return usagef("setup needs what to set up; known is xla, as in headwater setup xla")
 		},
 	}
-	cmd.AddCommand(p.setupXLACommand())
+	cmd.AddCommand(setupXLACommand(k))
 	return cmd
 }
 
-func (p *program) setupXLACommand() *cobra.Command {
+func setupXLACommand(k *program) *cobra.Command {
 	var opts xlaplugin.InstallOptions
 	cmd := &cobra.Command{
 		Use:   "xla",
@@ -56,7 +56,7 @@ func (p *program) setupXLACommand() *cobra.Command {
 					return err
 				}
 			}
-			return p.setupXLA(cmd, opts)
+			return setupXLA(k, cmd, opts)
 		},
 	}
 	cmd.Flags().StringVar(&opts.Dir, "dir", "", "install into this `FOLDER` (default "+
@@ -71,10 +71,10 @@ func (p *program) setupXLACommand() *cobra.Command {
 }
 
 // setupXLA installs the plugin and says where it is.
-func (p *program) setupXLA(cmd *cobra.Command, opts xlaplugin.InstallOptions) error {
+func setupXLA(k *program, cmd *cobra.Command, opts xlaplugin.InstallOptions) error {
 	ctx, stop := interruptible(cmd)
 	defer stop()
-	line := p.progress()
+	line := k.progress()
 	defer line.clear()
 	opts.OnProgress = func(what string, done, total int64) {
 		switch {
@@ -95,19 +95,19 @@ func (p *program) setupXLA(cmd *cobra.Command, opts xlaplugin.InstallOptions) er
 	if !got.Checked {
 		checked = "its source publishes no hash to check"
 	}
-	_, err = fmt.Fprintf(p.stdout, "%s\n  from %s, %s; %d MB, SHA-256 %s\n", got.Path,
+	_, err = fmt.Fprintf(k.stdout, "%s\n  from %s, %s; %d MB, SHA-256 %s\n", got.Path,
 		sourceName(got), checked, got.Bytes/1e6, got.SHA256)
 	if err != nil {
 		return err
 	}
 	switch found, err := xlaplugin.Find(); {
 	case err != nil:
-		p.say("it is not found by itself there: set %s=%s", xlaplugin.Env, got.Path)
+		k.say("it is not found by itself there: set %s=%s", xlaplugin.Env, got.Path)
 	case found != got.Path:
-		p.say("here %s is used before it; to use the new one set %s=%s", found, xlaplugin.Env,
+		k.say("here %s is used before it; to use the new one set %s=%s", found, xlaplugin.Env,
 			got.Path)
 	}
-	p.say("next: headwater doctor")
+	k.say("next: headwater doctor")
 	return nil
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,7 +15,6 @@ import (
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/checkpoint"
 	"github.com/headwater-ml/headwater/internal/export"
-	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // showFlags are the flags of headwater show.
@@ -25,7 +23,7 @@ type showFlags struct {
 	view explainFlags // how it is shown and saved
 }
 
-func (p *program) showCommand() *cobra.Command {
+func showCommand(k *program) *cobra.Command {
 	var f showFlags
 	cmd := &cobra.Command{
 		Use:   "show [flags] FILE.safetensors",
@@ -54,7 +52,7 @@ func (p *program) showCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := interruptible(cmd)
 			defer stop()
-			return p.showFile(ctx, f)
+			return showFile(ctx, k, f)
 		},
 	}
 	f.view.methodsFlag(cmd, &f.opts, " (default rollout, and similarity if there are hidden "+
@@ -83,16 +81,16 @@ func (f *showFlags) check(cmd *cobra.Command) error {
 }
 
 // showFile shows the rows of a file.
-func (p *program) showFile(ctx context.Context, f showFlags) error {
+func showFile(ctx context.Context, k *program, f showFlags) error {
 	if len(f.opts.Methods) == 0 {
 		f.opts.Methods, f.states = []string{"rollout"}, true
 	}
-	outs, err := p.outputs(ctx, f.view.outputFlags)
+	outs, err := createOutputs(ctx, k, f.view.outputFlags)
 	if err != nil {
 		return err
 	}
 	defer outs.abandon()
-	err = p.withTensors(ctx, f.attributeFlags,
+	err = withTensors(ctx, k, f.attributeFlags,
 		func(file *checkpoint.File, in attribution.Input) error {
 			text, err := textOf(file)
 			if err != nil {
@@ -104,7 +102,7 @@ func (p *program) showFile(ctx context.Context, f showFlags) error {
 			if err := text.fits(in.Tensors, f.view.show.Kind); err != nil {
 				return fmt.Errorf("%s: %w", f.input, err)
 			}
-			a, err := p.attributeFile(ctx, f.attributeFlags, file, in)
+			a, err := attributeFile(ctx, k, f.attributeFlags, file, in)
 			if err != nil {
 				return err
 			}
@@ -118,7 +116,7 @@ func (p *program) showFile(ctx context.Context, f showFlags) error {
 			from := recording{in, a.Methods}
 			made := export.NewMade(e.Prompt.Text, f.opts, attribution.Grouping{}, "", release())
 			made.Recorded = true
-			err = p.write(ctx, outs, &f.view, from, e, nil, made, false)
+			err = writeExplanation(ctx, k, outs, &f.view, from, e, nil, made, false)
 			if err != nil {
 				return fmt.Errorf("%s: %w", f.input, err)
 			}
@@ -133,14 +131,14 @@ const similarityName = "similarity"
 
 // attributeFile computes methods on tensors of a file, and the similarity of its hidden states if
 // no method was asked for.
-func (p *program) attributeFile(
-	ctx context.Context, f attributeFlags, file *checkpoint.File, in attribution.Input,
+func attributeFile(
+	ctx context.Context, k *program, f attributeFlags, file *checkpoint.File, in attribution.Input,
 ) (a *attribution.Attribution, err error) {
 	if f.states && statesAlone(file) {
 		a = &attribution.Attribution{
 			Methods: map[string]*attribution.Map{}, Warnings: []string{},
 		}
-	} else if a, err = p.attributeInput(ctx, f, in); err != nil {
+	} else if a, err = attributeInput(ctx, k, f, in); err != nil {
 		return nil, err
 	}
 	if !f.states || !file.Has(string(trace.Hidden)) {
@@ -157,13 +155,6 @@ func (p *program) attributeFile(
 	a.Order = append(a.Order, similarityName)
 	return a, nil
 }
-
-// The keys of the metadata that headwater show reads, of which tokens is required.
-const (
-	tokensKey    = "tokens"    // a JSON list of the texts of all tokens
-	generatedKey = "generated" // how many of the last ones were generated
-	modelKey     = "model"     // the name of the model
-)
 
 // recordedText is the text of a file: what its metadata says.
 type recordedText struct {
@@ -193,24 +184,6 @@ func textOf(file *checkpoint.File) (t recordedText, err error) {
 		Hash: about["model_hash"], Family: about["family"],
 	}
 	return t, nil
-}
-
-// wantTokens ends the message about the texts of tokens in the metadata of a file.
-const wantTokens = `want a JSON list of the texts of all tokens, such as ["The"," key"]`
-
-// tokensOf reads the texts of the tokens in the metadata of a file; nil if it has none.
-func tokensOf(file *checkpoint.File) (tokens []string, err error) {
-	text, ok := file.Metadata()[tokensKey]
-	if !ok {
-		return nil, nil
-	}
-	if err := message.WholeCharacters([]byte(text)); err != nil {
-		return nil, fmt.Errorf("tokens in its metadata: %w", err)
-	}
-	if json.Unmarshal([]byte(text), &tokens) != nil || len(tokens) == 0 {
-		return nil, fmt.Errorf("tokens in its metadata is %.60q; "+wantTokens, text)
-	}
-	return tokens, nil
 }
 
 // fitsParts returns an error if the queries that attention is computed from, or the hidden states

@@ -51,9 +51,9 @@ type progress struct {
 }
 
 // progress returns a line, which is from now on the one that says which graph is being compiled.
-func (p *program) progress() *progress {
-	p.line = &progress{w: p.stderr, width: columns(p.stderr)}
-	return p.line
+func (k *program) progress() *progress {
+	k.line = &progress{w: k.stderr, width: columns(k.stderr)}
+	return k.line
 }
 
 // show replaces the line.

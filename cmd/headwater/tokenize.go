@@ -18,7 +18,7 @@ import (
 	"github.com/headwater-ml/headwater/models/tokenizer"
 )
 
-func (p *program) tokenizeCommand() *cobra.Command {
+func tokenizeCommand(k *program) *cobra.Command {
 	var path string
 	var noSpecials bool
 	cmd := &cobra.Command{
@@ -35,7 +35,7 @@ func (p *program) tokenizeCommand() *cobra.Command {
 			if err := needFlags(cmd, "tokenizer"); err != nil {
 				return err
 			}
-			return p.tokenize(cmd.Context(), path, !noSpecials)
+			return tokenizeLines(cmd.Context(), k, path, !noSpecials)
 		},
 	}
 	cmd.Flags().StringVar(&path, "tokenizer", "", "the tokenizer.json, or the directory "+
@@ -45,18 +45,18 @@ func (p *program) tokenizeCommand() *cobra.Command {
 	return cmd
 }
 
-// tokenize writes the tokens of each line of standard input. After a bad one it ends; what was
+// tokenizeLines writes the tokens of each line of standard input. After a bad one it ends; what was
 // written stays.
-func (p *program) tokenize(ctx context.Context, path string, specials bool) error {
+func tokenizeLines(ctx context.Context, k *program, path string, specials bool) error {
 	t, err := models.OpenTokenizer(path)
 	if err != nil {
 		return err
 	}
-	out, err := p.create(ctx, "")
+	out, err := k.create(ctx, "")
 	if err != nil {
 		return err
 	}
-	for l, err := range lines(p.stdin, "standard input") {
+	for l, err := range lines(k.stdin, "standard input") {
 		if err == nil {
 			err = ctx.Err()
 		}

@@ -174,10 +174,10 @@ func TestTokenizeMemory(t *testing.T) {
 		// Goroutines that an earlier test left behind may allocate at the same time, so the least
 		// of a few runs counts.
 		for range 5 {
-			p := &program{stdin: strings.NewReader(input), stdout: io.Discard}
+			k := &program{stdin: strings.NewReader(input), stdout: io.Discard}
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			must(t, p.tokenize(t.Context(), filepath.Join(tokenizers, c.kind+".json"),
+			must(t, tokenizeLines(t.Context(), k, filepath.Join(tokenizers, c.kind+".json"),
 				true))
 			runtime.ReadMemStats(&after)
 			if made = min(made, after.TotalAlloc-before.TotalAlloc); made <= 25*size {

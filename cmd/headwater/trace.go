@@ -28,7 +28,7 @@ type traceFlags struct {
 	output string
 }
 
-func (p *program) traceCommand() *cobra.Command {
+func traceCommand(k *program) *cobra.Command {
 	f := traceFlags{}
 	cmd := &cobra.Command{
 		Use:   "trace (--text TEXT | --ids IDS) --taps TAPS -o FILE",
@@ -53,7 +53,7 @@ func (p *program) traceCommand() *cobra.Command {
 			}
 			ctx, stop := interruptible(cmd)
 			defer stop()
-			return p.trace(ctx, f)
+			return writeTrace(ctx, k, f)
 		},
 	}
 	f.add(cmd)
@@ -116,14 +116,14 @@ func parseIDs(s string) ([]int, error) {
 	return ids, nil
 }
 
-// trace runs a model and writes what was recorded.
-func (p *program) trace(ctx context.Context, f traceFlags) error {
-	out, err := p.create(ctx, f.output)
+// writeTrace runs a model and writes what was recorded.
+func writeTrace(ctx context.Context, k *program, f traceFlags) error {
+	out, err := k.create(ctx, f.output)
 	if err != nil {
 		return err
 	}
 	defer out.abandon()
-	m, err := p.open(ctx, f.modelFlags)
+	m, err := k.open(ctx, f.modelFlags)
 	if err != nil {
 		return adviseNaN(err)
 	}
@@ -134,7 +134,7 @@ func (p *program) trace(ctx context.Context, f traceFlags) error {
 	if err != nil {
 		return err
 	}
-	line := p.progress()
+	line := k.progress()
 	defer line.clear()
 	line.show("running %d tokens", len(ids))
 	tensors, err := m.Trace(ctx, ids, f.taps)
@@ -142,9 +142,9 @@ func (p *program) trace(ctx context.Context, f traceFlags) error {
 		return adviseNaN(err)
 	}
 	line.clear()
-	p.sayNonFinite(m, tensors)
+	sayNonFinite(k, m, tensors)
 	about := metadata(m.Info())
-	if err := p.addText(about, m, ids); err != nil {
+	if err := addText(k, about, m, ids); err != nil {
 		return err
 	}
 	if n := smallestWindow(m, len(ids)); n > 0 {
@@ -157,18 +157,18 @@ func (p *program) trace(ctx context.Context, f traceFlags) error {
 }
 
 // sayNonFinite tells the user which weights and results are NaN or infinite, the first few.
-func (p *program) sayNonFinite(m *models.Model, tensors []trace.Tensor) {
+func sayNonFinite(k *program, m *models.Model, tensors []trace.Tensor) {
 	const most = 5
 	for i, e := range m.NonFinite() {
 		if i == most {
-			p.say("note: %d more tensors have weights that are not finite", len(m.NonFinite())-most)
+			k.say("note: %d more tensors have weights that are not finite", len(m.NonFinite())-most)
 			break
 		}
-		p.say("note: %v", e)
+		k.say("note: %v", e)
 	}
 	if e := models.FirstNonFinite(tensors); e != nil {
 		e.Model = m.Info().Name
-		p.say("note: %v", e)
+		k.say("note: %v", e)
 	}
 }
 
@@ -247,13 +247,13 @@ const maxTexts = 8 << 20
 // addText adds what headwater show reads to the metadata of a file: the texts of its tokens, that
 // none of them was generated, and the name of the model. JSON has no bytes that are not UTF-8; each
 // becomes U+FFFD, as in the explanations that headwater explain writes.
-func (p *program) addText(about map[string]string, m *models.Model, ids []int) error {
+func addText(k *program, about map[string]string, m *models.Model, ids []int) error {
 	about[modelKey] = strings.ToValidUTF8(m.Info().Name, "\uFFFD")
 	texts, size := make([]string, len(ids)), 0
 	for i, id := range ids {
 		texts[i] = m.TokenText(id)
 		if size += len(texts[i]); size > maxTexts {
-			p.say("note: the texts of the tokens have more than %s and are left out of the file; "+
+			k.say("note: the texts of the tokens have more than %s and are left out of the file; "+
 				"headwater show needs them", message.FormatBytes(maxTexts))
 			return nil
 		}
@@ -265,10 +265,6 @@ func (p *program) addText(about map[string]string, m *models.Model, ids []int) e
 	about[tokensKey], about[generatedKey] = string(list), "0"
 	return nil
 }
-
-// windowKey is the key of the metadata that says that some layers see only the last tokens: how
-// many, where they see fewest. It is there only if the text has more.
-const windowKey = "window"
 
 // smallestWindow returns how many of T tokens the layers see that see the fewest; 0 if all layers
 // see all of them.

@@ -220,7 +220,7 @@ func TestTraceTokens(t *testing.T) {
 	var said bytes.Buffer
 	for ids, want := range map[int]bool{2048: true, 2049: false} {
 		about := map[string]string{}
-		err := (&program{stderr: &said}).addText(about, m, make([]int, ids))
+		err := addText((&program{stderr: &said}), about, m, make([]int, ids))
 		if _, ok := about["tokens"]; ok != want || err != nil {
 			t.Errorf("%d tokens: tokens are written %v, error %v; want %v", ids, ok, err, want)
 		}

@@ -9,13 +9,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (p *program) versionCommand() *cobra.Command {
+func versionCommand(k *program) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "print the version and how the program was built",
 		Args:  noArguments,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintln(p.stdout, version())
+			_, err := fmt.Fprintln(k.stdout, version())
 			return err
 		},
 	}

@@ -15,15 +15,15 @@ import (
 )
 
 // open opens the model and tells the user which backend computes it.
-func (p *program) open(ctx context.Context, f modelFlags) (*models.Model, error) {
-	line := p.progress()
+func (k *program) open(ctx context.Context, f modelFlags) (*models.Model, error) {
+	line := k.progress()
 	line.show("opening the model")
 	defer line.clear()
-	bar := p.downloadBar()
+	bar := k.downloadBar()
 	defer bar.done()
 	m, err := models.OpenContext(ctx, f.model, models.Options{
 		Backend: f.backend, DType: f.dtype, MaxMemory: f.maxMemory, Shuffle: f.shuffle,
-		Progress: bar.show, AllowNaN: f.allowNaN, Beside: p.modelBytes,
+		Progress: bar.show, AllowNaN: f.allowNaN, Beside: k.modelBytes,
 		FoldNormBias: f.foldNormBias, DropKeyBias: f.dropKeyBias, NoDownload: f.fromFile,
 		PreTokenizer: f.pre,
 		Loading: func(at trace.Progress) {
@@ -42,24 +42,36 @@ func (p *program) open(ctx context.Context, f modelFlags) (*models.Model, error)
 	if err != nil {
 		return nil, err
 	}
-	p.keepWithin(m)
+	k.keepWithin(m)
 	line.clear()
 	if f.backend == "" && m.Info().Backend == "go" && os.Getenv(xlaplugin.Env) != "" &&
 		m.Info().Note == "" {
 		if _, err := xlaplugin.Find(); err != nil {
-			p.say("xla is not used: %s", said(err))
+			k.say("xla is not used: %s", said(err))
 		}
 	}
-	if line := describeBackend(m.Info().Backend, f.backend); line != p.backend {
-		p.say("%s", line)
-		p.backend = line
+	if line := describeBackend(m.Info().Backend, f.backend); line != k.backend {
+		k.say("%s", line)
+		k.backend = line
 	}
 	m, _ = m.Watched(func(at trace.Progress) {
-		if p.line != nil {
-			p.line.update(at.String())
+		if k.line != nil {
+			k.line.update(at.String())
 		}
 	}, models.UserCompileTimes())
 	return m, nil
+}
+
+// openSilently opens one more model.
+func (k *program) openSilently(ctx context.Context, f modelFlags) (*models.Model, error) {
+	m, err := models.OpenContext(ctx, f.model, models.Options{
+		Backend: f.backend, DType: f.dtype, MaxMemory: f.maxMemory, Beside: k.modelBytes,
+		Shuffle: f.shuffle, PreTokenizer: f.pre,
+	})
+	if err == nil {
+		k.keepWithin(m)
+	}
+	return m, err
 }
 
 // describeBackend returns one line about the backend.
