@@ -15,6 +15,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/checkpoint"
+	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/models"
 )
 
@@ -27,7 +28,7 @@ type attributeFlags struct {
 	states        bool  // hidden states alone will do, without a method
 }
 
-func attributeCommand(k *program) *cobra.Command {
+func attributeCommand(k *cli.Kit) *cobra.Command {
 	var f attributeFlags
 	cmd := &cobra.Command{
 		Use:   "attribute --input FILE --methods NAMES -o FILE",
@@ -43,40 +44,40 @@ func attributeCommand(k *program) *cobra.Command {
 			"token to an input token.",
 		Example: `  headwater attribute --input in.safetensors --methods rollout,flow -o out.safetensors
   headwater attribute --input in.safetensors --cut 5:2`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := interruptible(cmd)
+			ctx, stop := cli.Interruptible(cmd)
 			defer stop()
 			if err := rowsOnly(f.opts.Methods); err != nil {
 				return err
 			}
 			if f.cut != nil {
-				if err := needFlags(cmd, "input"); err != nil {
+				if err := cli.NeedFlags(cmd, "input"); err != nil {
 					return err
 				}
 				return cut(ctx, k, f)
 			}
-			if err := needFlags(cmd, "input", "methods", "output"); err != nil {
+			if err := cli.NeedFlags(cmd, "input", "methods", "output"); err != nil {
 				return err
 			}
 			return attribute(ctx, k, f)
 		},
 	}
 	cmd.Flags().StringVarP(&f.input, "input", "i", "", "read the safetensors `FILE`")
-	methodsFlag(cmd, &f.opts, "")
-	optionFlags(cmd, &f.opts, attribution.MethodOptions)
+	cli.MethodsFlag(cmd, &f.opts, "")
+	cli.OptionFlags(cmd, &f.opts, attribution.MethodOptions)
 	cmd.Flags().Func("cut", "say which edges limit the flow from a token to an input token, by "+
 		"their `numbers` TARGET:SOURCE from 0", func(s string) (err error) {
 		target, source, ok := strings.Cut(s, ":")
 		f.cut = make([]int, 2)
-		if !ok || setWhole(&f.cut[0], target, 0, maxIndex) != nil ||
-			setWhole(&f.cut[1], source, 0, maxIndex) != nil {
-			return fmt.Errorf("want TARGET:SOURCE, two whole numbers from 0 to %d", maxIndex)
+		if !ok || cli.SetWhole(&f.cut[0], target, 0, cli.MaxIndex) != nil ||
+			cli.SetWhole(&f.cut[1], source, 0, cli.MaxIndex) != nil {
+			return fmt.Errorf("want TARGET:SOURCE, two whole numbers from 0 to %d", cli.MaxIndex)
 		}
 		return nil
 	})
-	cmd.Flags().StringVarP(&f.output, "output", "o", "", outputFlag)
-	maxMemoryFlag(cmd, &f.maxMemory, "what is made of the tensors")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", cli.OutputFlag)
+	cli.MaxMemoryFlag(cmd, &f.maxMemory, "what is made of the tensors")
 	return cmd
 }
 
@@ -95,7 +96,7 @@ func rowsOnly(methods []string) error {
 		if err != nil {
 			return err
 		}
-		return usagef("--methods %s: it asks the model again (it needs %s), and a file has "+
+		return cli.Usagef("--methods %s: it asks the model again (it needs %s), and a file has "+
 			"only what was recorded; "+
 			"headwater explain --methods %s takes a prompt and a model", name, s.Info().Needs, name)
 	}
@@ -103,11 +104,12 @@ func rowsOnly(methods []string) error {
 }
 
 // cut writes the edges that limit a flow, a line each.
-func cut(ctx context.Context, k *program, f attributeFlags) error {
+func cut(ctx context.Context, k *cli.Kit, f attributeFlags) error {
 	if len(f.opts.Methods) == 0 {
 		f.opts.Methods = []string{"flow"}
 	}
-	return onTensors(ctx, k, f, func(out *output, _ *checkpoint.File, in attribution.Input) error {
+	return onTensors(ctx, k, f, func(out *cli.Output, _ *checkpoint.File,
+		in attribution.Input) error {
 		c, err := attribution.MinCutInput(ctx, in, f.opts, f.cut[0], f.cut[1])
 		if err != nil {
 			return fmt.Errorf("%s: %w", f.input, err)
@@ -125,26 +127,26 @@ func cut(ctx context.Context, k *program, f attributeFlags) error {
 // onTensors gives use what methods need of a file, and a result to write, which is kept if use has
 // no error.
 func onTensors(
-	ctx context.Context, k *program, f attributeFlags,
-	use func(*output, *checkpoint.File, attribution.Input) error,
+	ctx context.Context, k *cli.Kit, f attributeFlags,
+	use func(*cli.Output, *checkpoint.File, attribution.Input) error,
 ) error {
-	out, err := k.create(ctx, f.output)
+	out, err := k.Create(ctx, f.output)
 	if err != nil {
 		return err
 	}
-	defer out.abandon()
+	defer out.Abandon()
 	err = withTensors(ctx, k, f, func(file *checkpoint.File, in attribution.Input) error {
 		return use(out, file, in)
 	})
 	if err != nil {
 		return err
 	}
-	return out.commit()
+	return out.Commit()
 }
 
 // withTensors gives use what methods need of a file.
 func withTensors(
-	ctx context.Context, k *program, f attributeFlags,
+	ctx context.Context, k *cli.Kit, f attributeFlags,
 	use func(*checkpoint.File, attribution.Input) error,
 ) error {
 	file, err := checkpoint.Open(f.input)
@@ -169,22 +171,22 @@ func withTensors(
 	if in, err = in.WithAttention(scale); err != nil {
 		return fmt.Errorf("%s: %w", f.input, err)
 	}
-	collectWithin(left)
+	cli.CollectWithin(left)
 	return use(file, in)
 }
 
 // attribute computes methods on the tensors of a file.
-func attribute(ctx context.Context, k *program, f attributeFlags) error {
+func attribute(ctx context.Context, k *cli.Kit, f attributeFlags) error {
 	if slices.Contains(f.opts.Methods, "flow") {
 		f.opts.Methods = append(f.opts.Methods, "flow-normalized")
 	}
-	use := func(out *output, file *checkpoint.File, in attribution.Input) error {
+	use := func(out *cli.Output, file *checkpoint.File, in attribution.Input) error {
 		a, err := attributeInput(ctx, k, f, in)
 		if err != nil {
 			return err
 		}
 		for _, warning := range a.Warnings {
-			k.say("note: %s", warning)
+			k.Say("note: %s", warning)
 		}
 		return writeAttribution(out, file, a)
 	}
@@ -193,11 +195,11 @@ func attribute(ctx context.Context, k *program, f attributeFlags) error {
 
 // attributeInput computes methods on tensors and shows its progress. An error names the file.
 func attributeInput(
-	ctx context.Context, k *program, f attributeFlags, in attribution.Input,
+	ctx context.Context, k *cli.Kit, f attributeFlags, in attribution.Input,
 ) (*attribution.Attribution, error) {
-	line := k.progress()
-	defer line.clear()
-	f.opts.OnProgress = func(at trace.Progress) { line.show("%v", at) }
+	line := k.Progress()
+	defer line.Clear()
+	f.opts.OnProgress = func(at trace.Progress) { line.Show("%v", at) }
 	a, err := attribution.AttributeInput(ctx, in, f.opts)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.input, err)
@@ -228,7 +230,7 @@ func mixingTensors(f *checkpoint.File, methods []string) ([]attribution.TensorRe
 			}
 			if !f.Has(from) {
 				return nil, fmt.Errorf("%s has no tensor %q, which method %s needs; it has %s",
-					f.Name(), from, name, quoted(f.Names()))
+					f.Name(), from, name, cli.QuotedNames(f.Names()))
 			}
 			t, err := tensorOf(f, from)
 			if err != nil {
@@ -279,7 +281,7 @@ func statesAlone(f *checkpoint.File) bool {
 }
 
 // writeAttribution writes a tensor for each method and, in the metadata, the settings that made it.
-func writeAttribution(out *output, f *checkpoint.File, a *attribution.Attribution) error {
+func writeAttribution(out *cli.Output, f *checkpoint.File, a *attribution.Attribution) error {
 	about := map[string]string{"version": strconv.Itoa(attribution.Version)}
 	if hash, ok := f.Metadata()["model_hash"]; ok {
 		about["model_hash"] = hash

@@ -12,39 +12,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/headwater-ml/headwater/internal/checkpoint"
+	"github.com/headwater-ml/headwater/internal/cli"
+	"github.com/headwater-ml/headwater/internal/cli/clitest"
 )
-
-// uniform returns causal uniform attention, [L,H,T,T]: row t is 1/(t+1) up to column t.
-func uniform(layers, heads, tokens int) []float64 {
-	var data []float64
-	for range layers * heads {
-		for t := range tokens {
-			for s := range tokens {
-				x := 0.0
-				if s <= t {
-					x = 1 / float64(t+1)
-				}
-				data = append(data, x)
-			}
-		}
-	}
-	return data
-}
-
-// safetensors writes tensors to a file and returns its path.
-func safetensors(t *testing.T, tensors ...checkpoint.Tensor) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "in.safetensors")
-	must(t, checkpoint.WriteFile(path, tensors, nil))
-	return path
-}
 
 // attributed runs headwater attribute and opens what it wrote.
 func attributed(t *testing.T, input string, args ...string) *checkpoint.File {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "out.safetensors")
-	mustExecute(t, "", append([]string{"attribute", "--input", input, "-o", path}, args...)...)
-	return openFile(t, path)
+	headwater.MustExecute(t, "", append([]string{"attribute", "--input", input, "-o", path}, args...)...)
+	return clitest.OpenFile(t, path)
 }
 
 func checkClose(t *testing.T, what string, got, want []float64) {
@@ -64,8 +41,8 @@ func checkClose(t *testing.T, what string, got, want []float64) {
 // squared.
 func TestAttributeKnown(t *testing.T) {
 	inputs := map[string]string{
-		"heads": safetensors(t, checkpoint.Tensor{Name: "attention", Shape: []int{2, 3, 4, 4}, Data: uniform(2, 3, 4)}),
-		"fused": safetensors(t, checkpoint.Tensor{Name: "attention", Shape: []int{2, 4, 4}, Data: uniform(2, 1, 4)}),
+		"heads": clitest.Safetensors(t, checkpoint.Tensor{Name: "attention", Shape: []int{2, 3, 4, 4}, Data: clitest.Uniform(2, 3, 4)}),
+		"fused": clitest.Safetensors(t, checkpoint.Tensor{Name: "attention", Shape: []int{2, 4, 4}, Data: clitest.Uniform(2, 1, 4)}),
 	}
 	first := []float64{1, 0, 0, 0, 1. / 4, 3. / 4, 0, 0, 1. / 6, 1. / 6, 2. / 3, 0, 1. / 8, 1. / 8, 1. / 8, 5. / 8}
 	second := []float64{
@@ -77,15 +54,15 @@ func TestAttributeKnown(t *testing.T) {
 	for name, input := range inputs {
 		t.Run(name, func(t *testing.T) {
 			f := attributed(t, input, "--methods", "rollout,raw")
-			checkClose(t, "rollout", floats(t, f, "rollout"),
+			checkClose(t, "rollout", clitest.Floats(t, f, "rollout"),
 				append(append([]float64{}, first...), second...))
-			checkClose(t, "raw", floats(t, f, "raw"), uniform(2, 1, 4))
+			checkClose(t, "raw", clitest.Floats(t, f, "raw"), clitest.Uniform(2, 1, 4))
 			// Without a residual the rollout of one layer is that layer. With the residual only, it
 			// is the identity.
 			f = attributed(t, input, "--methods", "rollout", "--residual", "0", "--layers", "1")
-			checkClose(t, "one layer", floats(t, f, "rollout"), uniform(1, 1, 4))
+			checkClose(t, "one layer", clitest.Floats(t, f, "rollout"), clitest.Uniform(1, 1, 4))
 			f = attributed(t, input, "--methods", "rollout", "--residual", "1")
-			checkClose(t, "identity", floats(t, f, "rollout")[:5], []float64{1, 0, 0, 0, 0})
+			checkClose(t, "identity", clitest.Floats(t, f, "rollout")[:5], []float64{1, 0, 0, 0, 0})
 		})
 	}
 }
@@ -94,34 +71,34 @@ func TestAttributeKnown(t *testing.T) {
 // are, and the rollout of one layer is half of them and half of the token itself.
 func TestAttributePublished(t *testing.T) {
 	published := []float64{1, 0, 0, .560108, .439892, 0, .927294, .060285, .012421}
-	input := safetensors(t, checkpoint.Tensor{Name: "attention", Shape: []int{1, 1, 3, 3}, Data: published})
+	input := clitest.Safetensors(t, checkpoint.Tensor{Name: "attention", Shape: []int{1, 1, 3, 3}, Data: published})
 	f := attributed(t, input, "--methods", "raw,rollout,flow")
-	checkClose(t, "raw", floats(t, f, "raw"), published)
+	checkClose(t, "raw", clitest.Floats(t, f, "raw"), published)
 	half := []float64{1, 0, 0, .280054, .719946, 0, .463647, .0301425, .5062105}
-	checkClose(t, "rollout", floats(t, f, "rollout"), half)
-	checkClose(t, "flow", floats(t, f, "flow"), half) // of one layer the same
+	checkClose(t, "rollout", clitest.Floats(t, f, "rollout"), half)
+	checkClose(t, "flow", clitest.Floats(t, f, "flow"), half) // of one layer the same
 }
 
 // Heads: head 0 looks at the first token and head 1 at itself. Layers and heads count from 0.
 func TestAttributeHeads(t *testing.T) {
-	input := safetensors(t, checkpoint.Tensor{Name: "attention", Shape: []int{1, 2, 2, 2}, Data: []float64{1, 0, 1, 0, 1, 0, 0, 1}})
+	input := clitest.Safetensors(t, checkpoint.Tensor{Name: "attention", Shape: []int{1, 2, 2, 2}, Data: []float64{1, 0, 1, 0, 1, 0, 0, 1}})
 	cases := map[string][]float64{
 		"mean": {1, 0, 0.5, 0.5}, "max": {1, 0, 0.5, 0.5}, "0": {1, 0, 1, 0}, "1": {1, 0, 0, 1},
 	}
 	for heads, want := range cases {
 		f := attributed(t, input, "--methods", "raw", "--heads", heads)
-		checkClose(t, "heads "+heads, floats(t, f, "raw"), want)
+		checkClose(t, "heads "+heads, clitest.Floats(t, f, "raw"), want)
 	}
 }
 
 // Flow is written as it is and normalised, for every layer, in float64.
 func TestAttributeFlow(t *testing.T) {
-	input := safetensors(t, checkpoint.Tensor{Name: "attention", Shape: []int{2, 3, 3}, Data: uniform(2, 1, 3)})
+	input := clitest.Safetensors(t, checkpoint.Tensor{Name: "attention", Shape: []int{2, 3, 3}, Data: clitest.Uniform(2, 1, 3)})
 	f := attributed(t, input, "--methods", "flow")
 	if diff := cmp.Diff([]string{"flow", "flow-normalized"}, f.Names()); diff != "" {
 		t.Errorf("tensors (-want +got):\n%s", diff)
 	}
-	flow, normalized := floats(t, f, "flow"), floats(t, f, "flow-normalized")
+	flow, normalized := clitest.Floats(t, f, "flow"), clitest.Floats(t, f, "flow-normalized")
 	for l := range 2 {
 		for target := range 3 {
 			at := (l*3 + target) * 3
@@ -152,23 +129,23 @@ func TestAttributeFlow(t *testing.T) {
 func TestTraceAttribute(t *testing.T) {
 	dir := t.TempDir()
 	in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out")
-	mustExecute(t, "", "trace", "--backend", "go", "--text", prompt,
+	headwater.MustExecute(t, "", "trace", "--backend", "go", "--text", clitest.Prompt,
 		"--taps", "attention,value-zeroing", "-o", in)
 	methods := "rollout,flow,raw,value-zeroing,value-zeroing-rollout"
-	_, _, stderr := execute(t, "", "attribute", "-i", in, "--methods", methods, "-o", out)
+	_, _, stderr := headwater.Execute(t, "", "attribute", "-i", in, "--methods", methods, "-o", out)
 	if stderr != "" {
 		t.Errorf("standard error %q; rows from trace need no remark", stderr)
 	}
-	f := openFile(t, out)
-	a, b := f.Metadata()["model_hash"], openFile(t, in).Metadata()["model_hash"]
+	f := clitest.OpenFile(t, out)
+	a, b := f.Metadata()["model_hash"], clitest.OpenFile(t, in).Metadata()["model_hash"]
 	if a != b || a == "" {
 		t.Errorf("model_hash %q became %q", b, a)
 	}
-	e := explained(t, "--methods", methods, "--all-levels", "--all-layers", "--max-tokens", "1",
-		prompt)
+	e := headwater.Explained(t, "--methods", methods, "--all-levels", "--all-layers",
+		"--max-tokens", "1", clitest.Prompt)
 	m := len(e.Prompt.IDs)
 	for name, r := range e.Methods {
-		got := floats(t, f, name) // [L,m,m]
+		got := clitest.Floats(t, f, name) // [L,m,m]
 		for l := range r.Shape[2] {
 			for j := range m {
 				// The prefill and one pass round differently.
@@ -179,24 +156,25 @@ func TestTraceAttribute(t *testing.T) {
 		}
 	}
 	again := filepath.Join(dir, "again")
-	mustExecute(t, "", "attribute", "-i", in, "--methods", methods, "-o", again)
-	if !bytes.Equal(read(t, out), read(t, again)) {
+	headwater.MustExecute(t, "", "attribute", "-i", in, "--methods", methods, "-o", again)
+	if !bytes.Equal(clitest.Read(t, out), clitest.Read(t, again)) {
 		t.Errorf("two runs write different bytes")
 	}
 }
 
 // Rows in half precision are accepted, with a note.
 func TestAttributeRenormalized(t *testing.T) {
-	data := uniform(1, 1, 3)
+	data := clitest.Uniform(1, 1, 3)
 	data[8] += 5e-4
-	input := safetensors(t, checkpoint.Tensor{Name: "attention", Shape: []int{1, 3, 3}, Data: data})
+	input := clitest.Safetensors(t, checkpoint.Tensor{Name: "attention", Shape: []int{1, 3, 3}, Data: data})
 	out := filepath.Join(t.TempDir(), "out")
-	status, _, stderr := execute(t, "", "attribute", "-i", input, "--methods", "raw", "-o", out)
-	if status != statusOK ||
+	status, _, stderr := headwater.Execute(t, "", "attribute", "-i", input, "--methods", "raw",
+		"-o", out)
+	if status != cli.StatusOK ||
 		!strings.Contains(stderr, "headwater: note: attention: rows were divided by their sums") {
 		t.Errorf("status %d, %s", status, stderr)
 	}
-	raw := floats(t, openFile(t, out), "raw")
+	raw := clitest.Floats(t, clitest.OpenFile(t, out), "raw")
 	if sum := raw[6] + raw[7] + raw[8]; math.Abs(sum-1) > 1e-12 {
 		t.Errorf("the row sums to %v", sum)
 	}
@@ -208,7 +186,7 @@ func rawFile(t *testing.T, header string, data int) string {
 	t.Helper()
 	b := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
 	path := filepath.Join(t.TempDir(), "bad.safetensors")
-	write(t, path, append(append(b, header...), make([]byte, data)...))
+	clitest.Write(t, path, append(append(b, header...), make([]byte, data)...))
 	return path
 }
 
@@ -218,14 +196,15 @@ func TestAttributeRefusals(t *testing.T) {
 		for _, s := range shape {
 			n *= s
 		}
-		data := uniform(1, 1, 3)
+		data := clitest.Uniform(1, 1, 3)
 		for len(data) < n {
 			data = append(data, data...)
 		}
 		if change != nil {
 			change(data)
 		}
-		return safetensors(t, checkpoint.Tensor{Name: "attention", Shape: shape, Data: data[:n]})
+		return clitest.Safetensors(t, checkpoint.Tensor{Name: "attention", Shape: shape,
+			Data: data[:n]})
 	}
 	set := func(i int, x float64) func([]float64) { return func(data []float64) { data[i] = x } }
 	good := attention([]int{1, 3, 3}, nil)
@@ -237,15 +216,15 @@ func TestAttributeRefusals(t *testing.T) {
 			begin, end)
 	}
 	short := filepath.Join(t.TempDir(), "short.safetensors")
-	write(t, short, []byte("abc"))
+	clitest.Write(t, short, []byte("abc"))
 	long := filepath.Join(t.TempDir(), "long.safetensors")
-	write(t, long, []byte("\xff\xff\xff\x7f\x00\x00\x00\x00{}"))
-	checkRefusals(t, []refusal{
+	clitest.Write(t, long, []byte("\xff\xff\xff\x7f\x00\x00\x00\x00{}"))
+	headwater.CheckRefusals(t, []clitest.Refusal{
 		{"nothing", []string{"attribute"}, "", 2, "attribute needs --input and --methods and --output"},
 		{"no methods", []string{"attribute", "-i", good, "-o", "OUT"}, "", 2, "attribute needs --methods"},
 		{"unknown method", in(good, "--methods", "magic"), "", 2, `unknown method "magic"; known are`},
 		{"missing file", in("nope.safetensors"), "", 1, "nope.safetensors: no such file or directory"},
-		{"a folder", in(goldens), "", 1, "goldens"},
+		{"a folder", in(clitest.Goldens), "", 1, "goldens"},
 		{"truncated", in(short), "", 1, "short.safetensors"},
 		{"header longer than the file", in(long), "", 1, "long.safetensors"},
 		{"overlap", in(rawFile(t, `{"attention":`+entry("F32", "[1,1,1]", 0, 4)+`,"b":`+entry("F32", "[2]", 2, 10)+`}`, 10)), "", 1, "bad.safetensors"},
@@ -253,7 +232,7 @@ func TestAttributeRefusals(t *testing.T) {
 		{"unknown dtype", in(rawFile(t, `{"attention":`+entry("Q7", "[1,1,1]", 0, 4)+`}`, 4)), "", 1, "Q7"},
 		{"integers", in(rawFile(t, `{"attention":`+entry("I32", "[1,1,1]", 0, 4)+`}`, 4)), "", 1, "I32"},
 		{
-			"no attention", in(safetensors(t, checkpoint.Tensor{Name: "attn", Shape: []int{1}, Data: []float32{1}})), "", 1,
+			"no attention", in(clitest.Safetensors(t, checkpoint.Tensor{Name: "attn", Shape: []int{1}, Data: []float32{1}})), "", 1,
 			`has no tensor "attention", which method rollout needs; it has "attn"`,
 		},
 		{"no Value Zeroing", in(good, "--methods", "value-zeroing"), "", 1, `has no tensor "value-zeroing", which method value-zeroing needs; it has "attention"`},
@@ -274,18 +253,19 @@ func TestAttributeRefusals(t *testing.T) {
 
 // The minimum cut of a flow has the numbers of the library's example.
 func TestAttributeCut(t *testing.T) {
-	input := safetensors(t, checkpoint.Tensor{Name: "attention", Shape: []int{2, 1, 3, 3}, Data: uniform(2, 1, 3)})
+	input := clitest.Safetensors(t, checkpoint.Tensor{Name: "attention", Shape: []int{2, 1, 3, 3}, Data: clitest.Uniform(2, 1, 3)})
 	want := "flow from token 2 after layer 1 to input token 0: 0.500000, limited by\n" +
 		"layer 1: token 2 looks at 0, 0.166667\n" +
 		"layer 1: token 2 looks at 1, 0.166667\n" +
 		"layer 0: token 2 looks at 0, 0.166667\n"
-	if got := mustExecute(t, "", "attribute", "--input", input, "--cut", "2:0"); got != want {
+	if got := headwater.MustExecute(t, "", "attribute", "--input", input, "--cut",
+		"2:0"); got != want {
 		t.Errorf("cut:\n%swant:\n%s", got, want)
 	}
-	checkRefusals(t, []refusal{
-		{"no pair", []string{"attribute", "--input", input, "--cut", "2"}, "", statusUsage, "want TARGET:SOURCE"},
-		{"no such token", []string{"attribute", "--input", input, "--cut", "2:7"}, "", statusUsage, "token 7 of a cut"},
-		{"no flow", []string{"attribute", "--input", input, "--methods", "rollout", "--cut", "2:0"}, "", statusUsage, "one method that aggregates by flow"},
-		{"no file", []string{"attribute", "--cut", "2:0"}, "", statusUsage, "--input"},
+	headwater.CheckRefusals(t, []clitest.Refusal{
+		{"no pair", []string{"attribute", "--input", input, "--cut", "2"}, "", cli.StatusUsage, "want TARGET:SOURCE"},
+		{"no such token", []string{"attribute", "--input", input, "--cut", "2:7"}, "", cli.StatusUsage, "token 7 of a cut"},
+		{"no flow", []string{"attribute", "--input", input, "--methods", "rollout", "--cut", "2:0"}, "", cli.StatusUsage, "one method that aggregates by flow"},
+		{"no file", []string{"attribute", "--cut", "2:0"}, "", cli.StatusUsage, "--input"},
 	})
 }

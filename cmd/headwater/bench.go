@@ -14,6 +14,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/evaluate"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/tasks"
 	"github.com/headwater-ml/headwater/models"
@@ -22,7 +23,7 @@ import (
 
 // benchFlags are the flags of headwater bench methods.
 type benchFlags struct {
-	modelFlags
+	cli.ModelFlags
 	opts             evaluate.Options
 	input, output    string
 	resume           string
@@ -42,13 +43,14 @@ const maxBenchCases = 5000
 // maxBeam is how many sets the search for the best ranking keeps.
 const maxBeam = 1000
 
-func benchCommand(k *program) *cobra.Command {
+func benchCommand(k *cli.Kit) *cobra.Command {
 	bench := &cobra.Command{
 		Use:   "bench",
 		Short: "measure how far methods can be believed, and what layers know",
-		Args:  knownCommand,
+		Args:  cli.KnownCommand,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return usagef("bench needs one of methods, cues and probe; see headwater bench --help")
+			return cli.Usagef("bench needs one of methods, cues and probe; see headwater bench " +
+				"--help")
 		},
 	}
 	bench.AddCommand(benchMethodsCommand(k), benchCuesCommand(k), benchProbeCommand(k),
@@ -56,7 +58,7 @@ func benchCommand(k *program) *cobra.Command {
 	return bench
 }
 
-func benchMethodsCommand(k *program) *cobra.Command {
+func benchMethodsCommand(k *cli.Kit) *cobra.Command {
 	f := benchFlags{}
 	cmd := &cobra.Command{
 		Use:   "methods [--methods NAMES] [--input FILE]",
@@ -103,20 +105,20 @@ func benchMethodsCommand(k *program) *cobra.Command {
   headwater bench methods --planted
   headwater bench methods --model path/to/model --kinds facts,analogy --limit 10
   headwater bench methods --model path/to/gpt2 --input cases.jsonl --json -o report.json`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(cmd); err != nil {
 				return err
 			}
 			f.setTaskDefaults(cmd.Flags().Changed)
-			ctx, stop := interruptible(cmd)
+			ctx, stop := cli.Interruptible(cmd)
 			defer stop()
 			return bench(ctx, k, f)
 		},
 	}
-	f.add(cmd)
-	methodsFlag(cmd, &f.opts.Explain, " (default all; for tasks those of explain)")
-	optionFlags(cmd, &f.opts.Explain, attribution.MethodOptions, attribution.ScorerOptions)
+	f.Add(cmd)
+	cli.MethodsFlag(cmd, &f.opts.Explain, " (default all; for tasks those of explain)")
+	cli.OptionFlags(cmd, &f.opts.Explain, attribution.MethodOptions, attribution.ScorerOptions)
 	cmd.Flags().StringVarP(&f.input, "input", "i", "", "take the cases of this `FILE`, a line "+
 		"of JSON each; - is standard input")
 	cmd.Flags().BoolVar(&f.planted, "planted", false, "take the planted circuits, each a model "+
@@ -124,7 +126,7 @@ func benchMethodsCommand(k *program) *cobra.Command {
 	cmd.Flags().BoolVar(&f.grammar, "grammar", false, "take sentences of the embedded model's "+
 		"grammar for the model of --model, which was trained on them")
 	f.cases, f.timed = 50, 8
-	wholeFlag(cmd.Flags(), &f.cases, "cases", 1, maxBenchCases,
+	cli.WholeFlag(cmd.Flags(), &f.cases, "cases", 1, maxBenchCases,
 		"take `N` sentences of each kind of the grammar, or of each circuit; of tasks, candidates",
 		fmt.Sprintf("50, for tasks %d", taskCandidates))
 	taskFlags(cmd, &f)
@@ -134,10 +136,10 @@ func benchMethodsCommand(k *program) *cobra.Command {
 		"let scorers explain the answer alone, without its foil")
 	cmd.Flags().BoolVar(&f.faithful, "faithful", false, "also measure what the answer loses "+
 		"without the tokens that each method names, and how often it changes")
-	wholeFlag(cmd.Flags(), &f.opts.Beam, "naopc", 0, maxBeam,
+	cli.WholeFlag(cmd.Flags(), &f.opts.Beam, "naopc", 0, maxBeam,
 		"with --faithful, also measure between the worst and the best ranking of each text, "+
 			"found by a beam of `N` sets beyond ten tokens", "0, none")
-	wholeFlag(cmd.Flags(), &f.opts.Ablations, "ablations", 0, maxBenchCases,
+	cli.WholeFlag(cmd.Flags(), &f.opts.Ablations, "ablations", 0, maxBenchCases,
 		"also measure how well added scores predict what `N` random ablations do, and what the "+
 			"top tokens are worth", "0, none")
 	cmd.Flags().Func("references", "also correlate every method with these `names` of methods, "+
@@ -156,12 +158,13 @@ func benchMethodsCommand(k *program) *cobra.Command {
 	cmd.Flags().BoolVar(&f.randomized, "randomized", false,
 		"also compare with the same model after its weights were shuffled, which a "+
 			"method should notice")
-	wholeFlag(cmd.Flags(), &f.timed, "timed", 0, maxBenchCases, "measure the time of `N` sentences",
+	cli.WholeFlag(cmd.Flags(), &f.timed, "timed", 0, maxBenchCases, "measure the time of `N` "+
+		"sentences",
 		fmt.Sprintf("8, for tasks %d", taskTimed))
 	cmd.Flags().StringVar(&f.resume, "resume", "", "keep results in this `FILE`, case by case, "+
 		"and go on where it ends")
-	jsonFlag(cmd, &f.json)
-	cmd.Flags().StringVarP(&f.output, "output", "o", "", outputFlag)
+	cli.JSONFlag(cmd, &f.json)
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", cli.OutputFlag)
 	return cmd
 }
 
@@ -169,24 +172,24 @@ func benchMethodsCommand(k *program) *cobra.Command {
 func (f *benchFlags) check(cmd *cobra.Command) error {
 	switch {
 	case f.opts.Explain.Contrast != "":
-		return usagef("--contrast is each case's own here: name it in the cases of --input")
+		return cli.Usagef("--contrast is each case's own here: name it in the cases of --input")
 	case f.opts.Beam > 0 && !f.faithful:
-		return usagef("--naopc is a part of --faithful")
+		return cli.Usagef("--naopc is a part of --faithful")
 	case f.soft && !f.faithful:
-		return usagef("--soft is a part of --faithful")
+		return cli.Usagef("--soft is a part of --faithful")
 	case f.planted && (f.input != "" || cmd.Flags().Changed("model")):
-		return usagef("--planted brings its own models and cases, without --model and --input; "+
-			"--model %s is one of them alone", planted.Names()[0])
+		return cli.Usagef("--planted brings its own models and cases, without --model and "+
+			"--input; --model %s is one of them alone", planted.Names()[0])
 	case f.grammar && (f.planted || f.input != ""):
-		return usagef("--grammar, --planted and --input each say which cases to take: give one")
+		return cli.Usagef("--grammar, --planted and --input each say which cases to take: give one")
 	case f.planted && (f.randomized || f.timed > 0 && cmd.Flags().Changed("timed")):
-		return usagef("--randomized and --timed are measured on one model: name a "+
+		return cli.Usagef("--randomized and --timed are measured on one model: name a "+
 			"circuit, as in --model %s", planted.Names()[0])
 	case !f.tasked() && (len(f.kinds) > 0 || f.split != ""):
-		return usagef("--kinds and --split are for the tasks that a model of --model is given, " +
-			"not for other cases")
+		return cli.Usagef("--kinds and --split are for the tasks that a model of --model is " +
+			"given, not for other cases")
 	case f.input != "" && (cmd.Flags().Changed("cases") || cmd.Flags().Changed("seed")):
-		return usagef("--cases and --seed are for sentences that are drawn, and " +
+		return cli.Usagef("--cases and --seed are for sentences that are drawn, and " +
 			"--input gives others")
 	}
 	return nil
@@ -207,12 +210,12 @@ type benchReport struct {
 }
 
 // bench measures and writes.
-func bench(ctx context.Context, k *program, f benchFlags) (err error) {
-	out, err := k.create(ctx, f.output)
+func bench(ctx context.Context, k *cli.Kit, f benchFlags) (err error) {
+	out, err := k.Create(ctx, f.output)
 	if err != nil {
 		return err
 	}
-	defer out.abandon()
+	defer out.Abandon()
 	parts, err := benchParts(ctx, k, f)
 	if err != nil {
 		return err
@@ -221,9 +224,9 @@ func bench(ctx context.Context, k *program, f benchFlags) (err error) {
 	scored := slices.DeleteFunc(slices.Clone(cases),
 		func(c evaluate.Case) bool { return c.Selection })
 	opts := f.options()
-	line := k.progress()
-	defer line.clear()
-	opts.OnProgress = func(at trace.Progress) { line.show("%v", at) }
+	line := k.Progress()
+	defer line.Clear()
+	opts.OnProgress = func(at trace.Progress) { line.Show("%v", at) }
 	kept, err := openKept(f.resume, info, m.DType(), cases, opts)
 	if err != nil {
 		return err
@@ -240,14 +243,14 @@ func bench(ctx context.Context, k *program, f benchFlags) (err error) {
 		}
 	}
 	if f.timed > 0 && !f.planted {
-		line.show("measuring time")
+		line.Show("measuring time")
 		if report.Cost, err = costs(ctx, m, spread(scored, f.timed), opts,
 			f.timedTokens()); err != nil {
 			return err
 		}
 	}
-	line.clear()
-	return out.result(f.json, report, report.write)
+	line.Clear()
+	return out.Result(f.json, report, report.write)
 }
 
 // options are those of the evaluation.
@@ -272,11 +275,11 @@ func (f *benchFlags) options() evaluate.Options {
 
 // randomize compares with shuffled weights.
 func randomize(
-	ctx context.Context, k *program, f benchFlags, m *models.Model, cases []evaluate.Case,
+	ctx context.Context, k *cli.Kit, f benchFlags, m *models.Model, cases []evaluate.Case,
 	opts evaluate.Options,
 ) (map[string]evaluate.Summary, error) {
-	f.shuffle = 1
-	other, err := k.open(ctx, f.modelFlags)
+	f.Shuffle = 1
+	other, err := k.Open(ctx, f.ModelFlags)
 	if err != nil {
 		return nil, err
 	}

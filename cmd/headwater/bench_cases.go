@@ -8,15 +8,16 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/evaluate"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/models/tiny"
 )
 
 // benchCases returns the cases of a file, of a circuit or of the grammar.
 func benchCases(
-	ctx context.Context, k *program, f benchFlags, m trace.Model,
+	ctx context.Context, k *cli.Kit, f benchFlags, m trace.Model,
 ) ([]evaluate.Case, error) {
 	if f.circuit() {
-		return plantedCases(f.model, f.cases, f.seed, !f.noContrast)
+		return plantedCases(f.Model, f.cases, f.seed, !f.noContrast)
 	}
 	if f.tasked() {
 		return f.taskCases(m)
@@ -40,8 +41,8 @@ func benchCases(
 }
 
 // readCases reads the cases of a file, a line of JSON each.
-func readCases(ctx context.Context, k *program, path string) ([]evaluate.Case, error) {
-	cases, name, err := readLines(ctx, k, path, readCase)
+func readCases(ctx context.Context, k *cli.Kit, path string) ([]evaluate.Case, error) {
+	cases, name, err := cli.ReadLines(ctx, k, path, readCase)
 	if err == nil && len(cases) == 0 {
 		err = fmt.Errorf("%s has no cases", name)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/evaluate"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/cli"
 )
 
 // kept is a file with the results of a run: a first line that identifies the run, then a line for
@@ -60,7 +61,7 @@ func headOf(
 	info trace.Info, dtype string, cases []evaluate.Case, opts evaluate.Options,
 ) (keptHead, error) {
 	text, err := json.Marshal([]any{
-		release(), info.Hash, info.Backend, dtype, cases, opts.Methods, opts.Explain,
+		cli.Release(), info.Hash, info.Backend, dtype, cases, opts.Methods, opts.Explain,
 		opts.Faithful, opts.Draws, opts.Beam, opts.Ties, opts.Least, opts.Scoring,
 		opts.References, opts.Alone, opts.SkipFirst,
 	})

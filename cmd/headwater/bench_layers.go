@@ -15,12 +15,13 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/evaluate"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // cuesFlags are the flags of headwater bench cues.
 type cuesFlags struct {
-	modelFlags
+	cli.ModelFlags
 	opts          evaluate.CurveOptions
 	input, output string
 	cases         int
@@ -28,7 +29,7 @@ type cuesFlags struct {
 	json          bool
 }
 
-func benchCuesCommand(k *program) *cobra.Command {
+func benchCuesCommand(k *cli.Kit) *cobra.Command {
 	f := cuesFlags{cases: 20}
 	cmd := &cobra.Command{
 		Use:   "cues [--methods NAMES] [--input FILE]",
@@ -50,29 +51,30 @@ func benchCuesCommand(k *program) *cobra.Command {
 		Example: `  headwater bench cues --methods raw,rollout,value-zeroing
   headwater bench cues --model path/to/bert --input agreement.jsonl --every-token --json
   headwater bench cues --model path/to/bert --input anaphor_number_agreement.jsonl`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := interruptible(cmd)
+			ctx, stop := cli.Interruptible(cmd)
 			defer stop()
-			if f.input == "" && cmd.Flags().Changed("model") && f.model != "tiny" {
-				return usagef("bench cues needs --input for a model other than the embedded one")
+			if f.input == "" && cmd.Flags().Changed("model") && f.Model != "tiny" {
+				return cli.Usagef("bench cues needs --input for a model other than the embedded " +
+					"one")
 			}
 			return benchCues(ctx, k, f)
 		},
 	}
-	f.add(cmd)
-	methodsFlag(cmd, &f.opts.Explain, " (default those of explain)")
-	optionFlags(cmd, &f.opts.Explain, attribution.MethodOptions, attribution.ScorerOptions)
+	f.Add(cmd)
+	cli.MethodsFlag(cmd, &f.opts.Explain, " (default those of explain)")
+	cli.OptionFlags(cmd, &f.opts.Explain, attribution.MethodOptions, attribution.ScorerOptions)
 	cmd.Flags().StringVarP(&f.input, "input", "i", "", "take the cases of this `FILE`, a line of "+
 		"JSON each; - is standard input")
 	cmd.Flags().BoolVar(&f.opts.EveryToken, "every-token", false, "rank control tokens such as "+
 		"[CLS] as well")
-	wholeFlag(cmd.Flags(), &f.cases, "cases", 1, maxBenchCases, "take `N` sentences of each kind "+
-		"of the grammar", "20")
+	cli.WholeFlag(cmd.Flags(), &f.cases, "cases", 1, maxBenchCases, "take `N` sentences of each "+
+		"kind of the grammar", "20")
 	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "`number` that the sentences are drawn with, from "+
 		"0 to 18446744073709551615")
-	jsonFlag(cmd, &f.json)
-	cmd.Flags().StringVarP(&f.output, "output", "o", "", outputFlag)
+	cli.JSONFlag(cmd, &f.json)
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", cli.OutputFlag)
 	return cmd
 }
 
@@ -84,16 +86,16 @@ type cuesResult struct {
 }
 
 // benchCues compares and writes.
-func benchCues(ctx context.Context, k *program, f cuesFlags) error {
-	out, err := k.create(ctx, f.output)
+func benchCues(ctx context.Context, k *cli.Kit, f cuesFlags) error {
+	out, err := k.Create(ctx, f.output)
 	if err != nil {
 		return err
 	}
-	defer out.abandon()
+	defer out.Abandon()
 	var read []caseOrPair
 	var name string
 	if f.input != "" {
-		read, name, err = readLines(ctx, k, f.input, readCaseOrPair)
+		read, name, err = cli.ReadLines(ctx, k, f.input, readCaseOrPair)
 		if err == nil && len(read) == 0 {
 			err = fmt.Errorf("%s has no cases", name)
 		}
@@ -101,7 +103,7 @@ func benchCues(ctx context.Context, k *program, f cuesFlags) error {
 			return err
 		}
 	}
-	m, err := k.open(ctx, f.modelFlags)
+	m, err := k.Open(ctx, f.ModelFlags)
 	if err != nil {
 		return err
 	}
@@ -114,16 +116,16 @@ func benchCues(ctx context.Context, k *program, f cuesFlags) error {
 	}
 	cases = slices.DeleteFunc(cases, func(c evaluate.Case) bool { return c.Selection })
 	f.opts.Methods, f.opts.Explain.Methods = f.opts.Explain.Methods, nil
-	line := k.progress()
-	defer line.clear()
-	f.opts.OnProgress = func(at trace.Progress) { line.show("%v", at) }
+	line := k.Progress()
+	defer line.Clear()
+	f.opts.OnProgress = func(at trace.Progress) { line.Show("%v", at) }
 	r := cuesResult{}
 	// A pair of BLiMP has no evidence of its own.
 	aligned := slices.DeleteFunc(slices.Clone(cases), func(c evaluate.Case) bool {
 		return c.Evidence == nil && read != nil
 	})
 	if n := len(cases) - len(aligned); n > 0 && slices.ContainsFunc(read, caseOrPair.isPair) {
-		k.say("note: %s %s without evidence in the text: only the preference is counted",
+		k.Say("note: %s %s without evidence in the text: only the preference is counted",
 			message.Count(n, "pair"), message.IsOrAre(n))
 	} else {
 		aligned = cases
@@ -135,20 +137,20 @@ func benchCues(ctx context.Context, k *program, f cuesFlags) error {
 	}
 	pair := func(c evaluate.Case) bool { return c.Continuation != "" && c.Contrast != "" }
 	if slices.ContainsFunc(cases, pair) {
-		line.show("comparing minimal pairs")
+		line.Show("comparing minimal pairs")
 		r.Pairs, err = evaluate.Prefer(ctx, m, cases, f.opts.Explain.Specials)
 		if err != nil {
 			return err
 		}
 	}
-	line.clear()
+	line.Clear()
 	if r.Pairs != nil && r.Pairs.Tried > 0 {
 		if n, first := leftOut(r.Pairs); n > 0 {
-			k.say("note: the preference is without %s, the first because %s",
+			k.Say("note: the preference is without %s, the first because %s",
 				message.Count(n, "case"), first)
 		}
 	}
-	return out.result(f.json, r, r.write)
+	return out.Result(f.json, r, r.write)
 }
 
 // caseOrPair is a line of the input: a case, or a minimal pair of BLiMP.
@@ -172,7 +174,7 @@ func readCaseOrPair(text []byte, source string) (c caseOrPair, err error) {
 
 // casesOf returns the cases of lines for a model. It says how many pairs cannot be asked, and why
 // for the first of them.
-func casesOf(k *program, m trace.Model, read []caseOrPair) ([]evaluate.Case, error) {
+func casesOf(k *cli.Kit, m trace.Model, read []caseOrPair) ([]evaluate.Case, error) {
 	var cases []evaluate.Case
 	first, left := "", 0
 	for _, x := range read {
@@ -196,7 +198,7 @@ func casesOf(k *program, m trace.Model, read []caseOrPair) ([]evaluate.Case, err
 		return nil, fmt.Errorf("there is no minimal pair that can be asked: %s", first)
 	}
 	if left > 0 {
-		k.say("note: %s %s left out, the first because %s", message.Count(left, "pair"),
+		k.Say("note: %s %s left out, the first because %s", message.Count(left, "pair"),
 			message.IsOrAre(left), first)
 	}
 	return cases, nil
@@ -266,14 +268,14 @@ func leftOut(all *evaluate.Preferences) (n int, first string) {
 
 // probeFlags are the flags of headwater bench probe.
 type probeFlags struct {
-	modelFlags
+	cli.ModelFlags
 	opts          evaluate.ProbeOptions
 	explain       attribution.Options // of which texts need Specials
 	input, output string
 	json          bool
 }
 
-func benchProbeCommand(k *program) *cobra.Command {
+func benchProbeCommand(k *cli.Kit) *cobra.Command {
 	f := probeFlags{}
 	cmd := &cobra.Command{
 		Use:   "probe --input FILE",
@@ -289,17 +291,17 @@ func benchProbeCommand(k *program) *cobra.Command {
 			"are shuffled by --seed.",
 		Example: `  headwater bench probe --input number.jsonl
   headwater bench probe --model smollm2 --input number.jsonl --json -o probe.json`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := needFlags(cmd, "input"); err != nil {
+			if err := cli.NeedFlags(cmd, "input"); err != nil {
 				return err
 			}
-			ctx, stop := interruptible(cmd)
+			ctx, stop := cli.Interruptible(cmd)
 			defer stop()
 			return benchProbe(ctx, k, f)
 		},
 	}
-	f.add(cmd)
+	f.Add(cmd)
 	cmd.Flags().StringVarP(&f.input, "input", "i", "", "take the examples of this `FILE`, a line "+
 		"of JSON each; - is standard input")
 	cmd.Flags().Func("l2", "`WEIGHT` of the squared probe weights, from 0.001 to 1000000 "+
@@ -313,42 +315,42 @@ func benchProbeCommand(k *program) *cobra.Command {
 	cmd.Flags().Uint64Var(&f.opts.Seed, "seed", 0, "`number` that shuffles the examples, from 0 "+
 		"to 18446744073709551615")
 	specials := attribution.LookupOption("specials")
-	optionFlag(cmd.Flags(), &f.explain, specials, specials.Usage())
-	jsonFlag(cmd, &f.json)
-	cmd.Flags().StringVarP(&f.output, "output", "o", "", outputFlag)
+	cli.OptionFlag(cmd.Flags(), &f.explain, specials, specials.Usage())
+	cli.JSONFlag(cmd, &f.json)
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", cli.OutputFlag)
 	return cmd
 }
 
 // benchProbe probes and writes.
-func benchProbe(ctx context.Context, k *program, f probeFlags) error {
-	out, err := k.create(ctx, f.output)
+func benchProbe(ctx context.Context, k *cli.Kit, f probeFlags) error {
+	out, err := k.Create(ctx, f.output)
 	if err != nil {
 		return err
 	}
-	defer out.abandon()
+	defer out.Abandon()
 	examples, err := readLabelled(ctx, k, f.input)
 	if err != nil {
 		return err
 	}
-	m, err := k.open(ctx, f.modelFlags)
+	m, err := k.Open(ctx, f.ModelFlags)
 	if err != nil {
 		return err
 	}
-	line := k.progress()
-	defer line.clear()
-	f.opts.OnProgress = func(at trace.Progress) { line.show("%v", at) }
+	line := k.Progress()
+	defer line.Clear()
+	f.opts.OnProgress = func(at trace.Progress) { line.Show("%v", at) }
 	f.opts.Specials = f.explain.Specials
 	probed, err := evaluate.Probe(ctx, m, examples, f.opts)
 	if err != nil {
 		return err
 	}
-	line.clear()
-	return out.result(f.json, probed, func(w io.Writer) error { return writeProbing(w, probed) })
+	line.Clear()
+	return out.Result(f.json, probed, func(w io.Writer) error { return writeProbing(w, probed) })
 }
 
 // readLabelled reads the examples of a file.
-func readLabelled(ctx context.Context, k *program, path string) ([]evaluate.Labelled, error) {
-	all, name, err := readLines(ctx, k, path, readExample)
+func readLabelled(ctx context.Context, k *cli.Kit, path string) ([]evaluate.Labelled, error) {
+	all, name, err := cli.ReadLines(ctx, k, path, readExample)
 	if err == nil && len(all) < 2 {
 		err = fmt.Errorf("%s has %s; probing needs 2 or more", name,
 			message.Count(len(all), "example"))
@@ -361,23 +363,23 @@ func readLabelled(ctx context.Context, k *program, path string) ([]evaluate.Labe
 
 // readExample reads a line of headwater bench probe --input.
 func readExample(text []byte, _ string) (e evaluate.Labelled, err error) {
-	o, err := readObject(text, "text", "span", "label")
+	o, err := cli.ReadObject(text, "text", "span", "label")
 	if err != nil {
 		return e, err
 	}
-	if e.Text, err = o.text("text"); err != nil {
+	if e.Text, err = o.Text("text"); err != nil {
 		return e, err
 	}
-	if e.Label, err = o.text("label"); err != nil {
+	if e.Label, err = o.Text("label"); err != nil {
 		return e, err
 	}
 	if e.Text == "" || e.Label == "" {
 		return e, errors.New(`it needs a "text" and a "label", neither of them empty`)
 	}
-	if !o.has("span") {
+	if !o.Has("span") {
 		return e, nil
 	}
-	if e.Span, err = o.span("span", o["span"], maxIndex<<4); err != nil {
+	if e.Span, err = spanIn(o, "span", o["span"], cli.MaxIndex<<4); err != nil {
 		return e, err
 	}
 	if e.Span[0] >= e.Span[1] || e.Span[1] > len(e.Text) {

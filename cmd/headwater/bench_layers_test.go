@@ -9,14 +9,16 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/evaluate"
+	"github.com/headwater-ml/headwater/internal/cli"
+	"github.com/headwater-ml/headwater/internal/cli/clitest"
 )
 
 // Minimal pairs of BLiMP: with evidence they are aligned, and without it only the preference is
 // counted. A pair that cannot be asked is left out with the reason.
 func TestBenchCuesMinimalPairs(t *testing.T) {
 	file := filepath.Join("..", "..", "attribution", "evaluate", "testdata", "minimal_pairs.jsonl")
-	out := mustExecute(t, "", "bench", "cues", "--model", "tiny-mlm", "--methods", "raw", "--input",
-		file)
+	out := headwater.MustExecute(t, "", "bench", "cues", "--model", "tiny-mlm", "--methods", "raw",
+		"--input", file)
 	for _, want := range []string{
 		"24 cases on tiny-mlm", "in 24 of 24 minimal pairs", "tiny_anaphor_gender (",
 	} {
@@ -27,8 +29,8 @@ func TestBenchCuesMinimalPairs(t *testing.T) {
 	in := `{"sentence_good":"the keys to the cabinet are here .","sentence_bad":"the keys to the ` +
 		`cabinet is here .","UID":"u","pairID":"0","simple_LM_method":true}` + "\n"
 	more := `{"sentence_good":"the keys are here .","sentence_bad":"the key is here ."}` + "\n"
-	status, stdout, stderr := execute(t, in+more, "bench", "cues", "--input", "-")
-	if status != statusOK {
+	status, stdout, stderr := headwater.Execute(t, in+more, "bench", "cues", "--input", "-")
+	if status != cli.StatusOK {
 		t.Fatalf("status %d: %s", status, stderr)
 	}
 	if want := "The model prefers the right word in 1 of 1 minimal pair.\n"; stdout != want {
@@ -51,12 +53,13 @@ func TestBenchCuesLongWords(t *testing.T) {
 			`"sentence_bad":"the keys to the cabinet ` + bad + ` here ."}` + "\n"
 	}
 	long := pair("arerere", "isisis")
-	out := mustExecute(t, long, "bench", "cues", "--input", "-")
+	out := headwater.MustExecute(t, long, "bench", "cues", "--input", "-")
 	if !strings.HasPrefix(out, `No minimal pair was compared: " arerere" is `) {
 		t.Error(out)
 	}
-	status, out, stderr := execute(t, long+pair("are", "is"), "bench", "cues", "--input", "-")
-	if status != statusOK || !strings.Contains(out, "in 1 of 1 minimal pair.") ||
+	status, out, stderr := headwater.Execute(t, long+pair("are", "is"), "bench", "cues", "--input",
+		"-")
+	if status != cli.StatusOK || !strings.Contains(out, "in 1 of 1 minimal pair.") ||
 		!strings.Contains(stderr, `without 1 case, the first because " arerere" is `) {
 		t.Errorf("status %d, %s%s", status, out, stderr)
 	}
@@ -73,8 +76,8 @@ func TestBenchCues(t *testing.T) {
 		Chance []evaluate.CueLevel
 		Pairs  *evaluate.Preferences
 	}
-	out := mustExecute(t, in, "bench", "cues", "--input", "-", "--methods", "raw,gradient",
-		"--json")
+	out := headwater.MustExecute(t, in, "bench", "cues", "--input", "-", "--methods",
+		"raw,gradient", "--json")
 	must(t, json.Unmarshal([]byte(out), &r))
 	if r.Cases != 1 || len(r.Groups) != 1 || len(r.Curves) != 2 || len(r.Curves[0].Layers) != 6 ||
 		len(r.Curves[1].Layers) != 1 {
@@ -86,8 +89,8 @@ func TestBenchCues(t *testing.T) {
 			Data  []float64
 		}
 	}
-	out = mustExecute(t, "", "explain", "--format", "json", "--methods", "raw", "--continuation",
-		" are", "the keys to the cabinet")
+	out = headwater.MustExecute(t, "", "explain", "--format", "json", "--methods", "raw",
+		"--continuation", " are", "the keys to the cabinet")
 	must(t, json.Unmarshal([]byte(out), &e))
 	// Tokens 1 to 5 are text, and token 2 is the cue.
 	raw := e.Methods["raw"]
@@ -110,7 +113,7 @@ func TestBenchCues(t *testing.T) {
 	if r.Chance[0].Dot.Mean != .2 || r.Pairs == nil || r.Pairs.Right != 1 {
 		t.Errorf("chance %v, pairs %+v", r.Chance[0].Dot.Mean, r.Pairs)
 	}
-	table := mustExecute(t, "", "bench", "cues", "--methods", "raw", "--cases", "2")
+	table := headwater.MustExecute(t, "", "bench", "cues", "--methods", "raw", "--cases", "2")
 	for _, want := range []string{
 		"8 cases on tiny", "prefers the right word in ", "agreement (2 cases; by chance 0.",
 		"\nraw     3      0.", "\nall (8 cases",
@@ -133,9 +136,9 @@ func TestBenchProbe(t *testing.T) {
 			4+len(noun), label)
 	}
 	path := filepath.Join(t.TempDir(), "number.jsonl")
-	write(t, path, []byte(b.String()))
+	clitest.Write(t, path, []byte(b.String()))
 	var r evaluate.Probing
-	out := mustExecute(t, "", "bench", "probe", "--input", path, "--json")
+	out := headwater.MustExecute(t, "", "bench", "probe", "--input", path, "--json")
 	must(t, json.Unmarshal([]byte(out), &r))
 	if len(r.States) != 7 || strings.Join(r.Labels, " ") != "plural singular" {
 		t.Fatalf("%d states, labels %q", len(r.States), r.Labels)
@@ -144,10 +147,11 @@ func TestBenchProbe(t *testing.T) {
 		math.Abs(c.Uniform-160*math.Ln2) > 1e-9 {
 		t.Errorf("embedding: %+v", c)
 	}
-	if again := mustExecute(t, "", "bench", "probe", "--input", path, "--json"); again != out {
+	if again := headwater.MustExecute(t, "", "bench", "probe", "--input", path,
+		"--json"); again != out {
 		t.Error("two runs differ")
 	}
-	table := mustExecute(t, b.String(), "bench", "probe", "--input", "-")
+	table := headwater.MustExecute(t, b.String(), "bench", "probe", "--input", "-")
 	for _, want := range []string{"160 labels of 2 classes on tiny", "110.9 nats", "80 of 80"} {
 		if !strings.Contains(table, want) {
 			t.Errorf("the table does not say %q:\n%s", want, table)
@@ -159,9 +163,9 @@ func TestBenchLayersRefusals(t *testing.T) {
 	cues := func(args ...string) []string { return append([]string{"bench", "cues", "-o", "OUT"}, args...) }
 	probe := func(args ...string) []string { return append([]string{"bench", "probe", "-o", "OUT"}, args...) }
 	const one = `{"text":"the key","label":"a"}` + "\n"
-	checkRefusals(t, []refusal{
+	headwater.CheckRefusals(t, []clitest.Refusal{
 		{"bench alone", []string{"bench"}, "", 2, "bench needs one of methods, cues and probe"},
-		{"cues of another model", cues("--model", filepath.Join(goldens, "gpt2")), "", 2, "bench cues needs --input"},
+		{"cues of another model", cues("--model", filepath.Join(clitest.Goldens, "gpt2")), "", 2, "bench cues needs --input"},
 		{"no cue", cues("--input", "-"), `{"prompt":"the keys"}`, 1, `case 0 of 1 (standard input line 1): "the keys" has no evidence`},
 		{"a cue outside", cues("--input", "-"), `{"prompt":"the keys","evidence":[[90,91]]}`, 1, "line 1: evidence, number 1: bytes 90 to 91 of a prompt of 8 bytes"},
 		{"no cases", cues("--input", "-"), "", 1, "standard input has no cases"},

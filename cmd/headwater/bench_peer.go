@@ -13,6 +13,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/models"
 )
 
@@ -76,22 +77,22 @@ func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Mi
 // benchPeerCommand is our side of benchmarks beside other programs, for internal/bench/peers and
 // internal/bench/gpu: it keeps one model open, reads one request as a JSON object from each line of
 // standard input, and answers each with one line. It ends with the input.
-func benchPeerCommand(k *program) *cobra.Command {
-	var f modelFlags
+func benchPeerCommand(k *cli.Kit) *cobra.Command {
+	var f cli.ModelFlags
 	cmd := &cobra.Command{
 		Use: "peer", Short: "measure what another program asks for", Hidden: true,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := interruptible(cmd)
+			ctx, stop := cli.Interruptible(cmd)
 			defer stop()
-			m, err := k.open(ctx, f)
+			m, err := k.Open(ctx, f)
 			if err != nil {
 				return err
 			}
-			return servePeer(ctx, m, k.stdin, k.stdout)
+			return servePeer(ctx, m, k.Stdin, k.Stdout)
 		},
 	}
-	f.add(cmd)
+	f.Add(cmd)
 	return cmd
 }
 
@@ -115,7 +116,7 @@ func servePeer(ctx context.Context, m *models.Model, in io.Reader, out io.Writer
 func measurePeer(ctx context.Context, m *models.Model, r peerRequest) peerReply {
 	w := &stopwatch{begin: time.Now()}
 	if err := w.measure(ctx, m, r); err != nil {
-		return peerReply{Error: said(err)}
+		return peerReply{Error: cli.ErrorText(err)}
 	}
 	return w.reply()
 }

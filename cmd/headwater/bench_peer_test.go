@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/headwater-ml/headwater/internal/cli"
 )
 
 func TestBenchPeer(t *testing.T) {
@@ -16,8 +18,8 @@ func TestBenchPeer(t *testing.T) {
 {"task":"train","ids":[5]}
 {"task":"forward","ids":[-1]}
 `
-	status, stdout, stderr := execute(t, in, "bench", "peer")
-	if status != statusOK {
+	status, stdout, stderr := headwater.Execute(t, in, "bench", "peer")
+	if status != cli.StatusOK {
 		t.Fatal(stderr)
 	}
 	var got []peerReply
@@ -46,7 +48,7 @@ func TestBenchPeer(t *testing.T) {
 	if got[5].Error == "" {
 		t.Error("a negative id was accepted")
 	}
-	if status, _, _ := execute(t, "{", "bench", "peer"); status != statusError {
-		t.Errorf("half a request: status %d, want %d", status, statusError)
+	if status, _, _ := headwater.Execute(t, "{", "bench", "peer"); status != cli.StatusError {
+		t.Errorf("half a request: status %d, want %d", status, cli.StatusError)
 	}
 }

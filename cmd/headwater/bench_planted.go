@@ -10,6 +10,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/evaluate"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/planted"
 )
@@ -21,19 +22,19 @@ type benchPart struct {
 }
 
 // benchParts opens the models to measure: the planted circuits, or one model.
-func benchParts(ctx context.Context, k *program, f benchFlags) ([]benchPart, error) {
-	names := []string{f.model}
+func benchParts(ctx context.Context, k *cli.Kit, f benchFlags) ([]benchPart, error) {
+	names := []string{f.Model}
 	if f.planted {
 		names = planted.Names()
 	}
 	var parts []benchPart
 	for i, name := range names {
-		f.model = name
-		open := k.open
+		f.Model = name
+		open := k.Open
 		if i > 0 {
-			open = k.openSilently // the first one has said what computes
+			open = k.OpenSilently // the first one has said what computes
 		}
-		m, err := open(ctx, f.modelFlags)
+		m, err := open(ctx, f.ModelFlags)
 		if err != nil {
 			return nil, err
 		}
@@ -48,7 +49,7 @@ func benchParts(ctx context.Context, k *program, f benchFlags) ([]benchPart, err
 
 // circuit is whether the model is one of the planted ones, and its own texts are its cases.
 func (f *benchFlags) circuit() bool {
-	return f.input == "" && slices.Contains(planted.Names(), f.model)
+	return f.input == "" && slices.Contains(planted.Names(), f.Model)
 }
 
 // plantedTies makes equal what differs by rounding: a circuit has many scores that are 0 or the

@@ -13,6 +13,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/evaluate"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/tasks"
 	"github.com/headwater-ml/headwater/models"
 )
@@ -45,7 +46,7 @@ func taskFlags(cmd *cobra.Command, f *benchFlags) {
 		f.split, err = tasks.ParseSplit(s)
 		return err
 	})
-	wholeFlag(cmd.Flags(), &f.opts.Limit, "limit", 1, maxBenchCases,
+	cli.WholeFlag(cmd.Flags(), &f.opts.Limit, "limit", 1, maxBenchCases,
 		"score `N` cases of each kind at most, the first ones that are proven",
 		fmt.Sprintf("no limit, for tasks %d", taskLimit))
 }
@@ -53,8 +54,8 @@ func taskFlags(cmd *cobra.Command, f *benchFlags) {
 // tasked reports whether the cases are tasks: the model has no grammar and no circuit, and no file
 // gives others.
 func (f *benchFlags) tasked() bool {
-	return f.input == "" && !f.planted && !f.grammar && !f.circuit() && f.model != "" &&
-		f.model != models.Default
+	return f.input == "" && !f.planted && !f.grammar && !f.circuit() && f.Model != "" &&
+		f.Model != models.Default
 }
 
 // timedTokens returns how many tokens are explained after each prompt that is timed. After tasks

@@ -10,6 +10,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/evaluate"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/tasks"
 	"github.com/headwater-ml/headwater/models"
 )
@@ -21,18 +22,18 @@ func TestTaskDefaults(t *testing.T) {
 		f    benchFlags
 		want bool
 	}{
-		{benchFlags{modelFlags: modelFlags{model: "a/model"}}, true},
-		{benchFlags{modelFlags: modelFlags{model: "a/model"}, input: "cases.jsonl"}, false},
-		{benchFlags{modelFlags: modelFlags{model: models.Default}}, false},
-		{benchFlags{modelFlags: modelFlags{model: "planted-sum"}}, false},
+		{benchFlags{ModelFlags: cli.ModelFlags{Model: "a/model"}}, true},
+		{benchFlags{ModelFlags: cli.ModelFlags{Model: "a/model"}, input: "cases.jsonl"}, false},
+		{benchFlags{ModelFlags: cli.ModelFlags{Model: models.Default}}, false},
+		{benchFlags{ModelFlags: cli.ModelFlags{Model: "planted-sum"}}, false},
 		{benchFlags{planted: true}, false},
-		{benchFlags{modelFlags: modelFlags{model: "a/model"}, grammar: true}, false},
+		{benchFlags{ModelFlags: cli.ModelFlags{Model: "a/model"}, grammar: true}, false},
 	} {
 		if got := c.f.tasked(); got != c.want {
-			t.Errorf("%+v: tasks %v, want %v", c.f.modelFlags, got, c.want)
+			t.Errorf("%+v: tasks %v, want %v", c.f.ModelFlags, got, c.want)
 		}
 	}
-	f := benchFlags{modelFlags: modelFlags{model: "a/model"}, cases: 7}
+	f := benchFlags{ModelFlags: cli.ModelFlags{Model: "a/model"}, cases: 7}
 	f.setTaskDefaults(func(flag string) bool { return flag == "cases" })
 	if f.cases != 7 || f.opts.Limit != taskLimit || f.timed != taskTimed ||
 		!slices.Equal(f.kinds, tasks.Kinds()) || f.split != tasks.HeldOut ||
@@ -73,7 +74,7 @@ func TestBenchTasks(t *testing.T) {
 		"--kinds", "agreement", "--cases", "30", "--limit", "2", "--methods", "raw", "--timed", "0",
 	}
 	var r benchReport
-	text := mustExecute(t, "", append(args, "--json")...)
+	text := headwater.MustExecute(t, "", append(args, "--json")...)
 	must(t, json.Unmarshal([]byte(text), &r))
 	p := r.Proofs[0]
 	if r.Cases != 2 || p.Group != "agreement" || p.Proven != 2 || p.Answered < 2 ||
@@ -83,10 +84,10 @@ func TestBenchTasks(t *testing.T) {
 	if s, ok := r.At("agreement", "raw", "top token is evidence"); !ok || s.N != 2 {
 		t.Errorf("top token %+v", s)
 	}
-	if again := mustExecute(t, "", append(args, "--json")...); again != text {
+	if again := headwater.MustExecute(t, "", append(args, "--json")...); again != text {
 		t.Errorf("the second run differs:\n%s\n%s", text, again)
 	}
-	dev := mustExecute(t, "", append(args, "--split", "dev")...)
+	dev := headwater.MustExecute(t, "", append(args, "--split", "dev")...)
 	for _, want := range []string{"Tasks of the dev half", "in hindsight", "answered", "mean ± half"} {
 		if !strings.Contains(dev, want) {
 			t.Errorf("the table lacks %q:\n%s", want, dev)
@@ -107,7 +108,7 @@ func TestBenchGrammar(t *testing.T) {
 	for i, more := range [][]string{
 		nil, {"--grammar", "--model", filepath.Join("..", "..", "models", "tiny", "data")},
 	} {
-		text := mustExecute(t, "", append(args, more...)...)
+		text := headwater.MustExecute(t, "", append(args, more...)...)
 		must(t, json.Unmarshal([]byte(text), &reports[i]))
 	}
 	if reports[0].Cases == 0 || !reflect.DeepEqual(reports[0].Table, reports[1].Table) {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/evaluate"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/cli"
+	"github.com/headwater-ml/headwater/internal/cli/clitest"
 	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/planted"
 	"github.com/headwater-ml/headwater/models/tiny"
@@ -23,7 +25,7 @@ func TestBenchMethods(t *testing.T) {
 		t.Skip("measures methods on many texts")
 	}
 	args := []string{"bench", "methods", "--methods", "raw,occlusion", "--cases", "2", "--timed", "0"}
-	table := mustExecute(t, "", args...)
+	table := headwater.MustExecute(t, "", args...)
 	for _, want := range []string{
 		"cases on tiny (go)", "proof of the evidence", "2 of 2", "agreement", "copying", "average precision (high is good",
 		"raw, layer 3", "occlusion  ", "random  ", "chance  ", "earliest first  ", "latest first  ", "best in hindsight, not a score",
@@ -32,11 +34,11 @@ func TestBenchMethods(t *testing.T) {
 			t.Errorf("the table lacks %q:\n%s", want, table)
 		}
 	}
-	if again := mustExecute(t, "", args...); again != table {
+	if again := headwater.MustExecute(t, "", args...); again != table {
 		t.Errorf("the second run differs:\n%s\n%s", table, again)
 	}
 	var r benchReport
-	text := mustExecute(t, "", append(args, "--cases", "1", "--json", "--faithful",
+	text := headwater.MustExecute(t, "", append(args, "--cases", "1", "--json", "--faithful",
 		"--references", "gradient", "--randomized", "--timed", "1")...)
 	must(t, json.Unmarshal([]byte(text), &r))
 	n := r.Cases
@@ -67,7 +69,7 @@ func TestBenchPlanted(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "run.jsonl")
 	args := []string{"bench", "methods", "--methods", "raw,attn-lrp", "--cases", "3", "--json"}
 	var r, alone benchReport
-	text := mustExecute(t, "", append(args, "--planted", "--resume", file)...)
+	text := headwater.MustExecute(t, "", append(args, "--planted", "--resume", file)...)
 	must(t, json.Unmarshal([]byte(text), &r))
 	if n := 3 * len(planted.Names()); r.Cases != n || r.Chosen != n ||
 		len(r.Groups) != len(planted.Names())+1 || r.Cost != nil ||
@@ -81,10 +83,11 @@ func TestBenchPlanted(t *testing.T) {
 			t.Errorf("%s is not proven: %+v", p.Group, p)
 		}
 	}
-	if again := mustExecute(t, "", append(args, "--planted", "--resume", file)...); again != text {
+	if again := headwater.MustExecute(t, "",
+		append(args, "--planted", "--resume", file)...); again != text {
 		t.Errorf("what was kept gives another report:\n%s\n%s", text, again)
 	}
-	text = mustExecute(t, "", append(args, "--model", "planted-relay", "--timed", "0")...)
+	text = headwater.MustExecute(t, "", append(args, "--model", "planted-relay", "--timed", "0")...)
 	must(t, json.Unmarshal([]byte(text), &alone))
 	for method, want := range map[string]bool{"raw": false, "attn-lrp": true} {
 		s, ok := r.At("relay", method, "average precision")
@@ -195,22 +198,22 @@ func TestBenchResume(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "run.jsonl")
 	args := []string{"bench", "methods", "--methods", "raw", "--cases", "1", "--timed", "0", "--resume", file}
-	table := mustExecute(t, "", args...)
-	whole := read(t, file)
+	table := headwater.MustExecute(t, "", args...)
+	whole := clitest.Read(t, file)
 	lines := strings.SplitAfter(string(whole), "\n")
 	if len(lines) != 10 { // header, 4 scored cases, 4 that choose layers, end
 		t.Fatalf("%d lines:\n%s", len(lines), whole)
 	}
-	write(t, file, []byte(lines[0]+lines[1]+lines[2][:20]))
-	if again := mustExecute(t, "", args...); again != table ||
-		string(read(t, file)) != string(whole) {
+	clitest.Write(t, file, []byte(lines[0]+lines[1]+lines[2][:20]))
+	if again := headwater.MustExecute(t, "", args...); again != table ||
+		string(clitest.Read(t, file)) != string(whole) {
 		t.Errorf("the resumed run differs:\n%s\n%s", table, again)
 	}
-	status, _, stderr := execute(t, "", append(args, "--seed", "2")...)
-	if status != statusError || !strings.Contains(stderr, "it is of another run") {
+	status, _, stderr := headwater.Execute(t, "", append(args, "--seed", "2")...)
+	if status != cli.StatusError || !strings.Contains(stderr, "it is of another run") {
 		t.Errorf("another run: status %d, %s", status, stderr)
 	}
-	if after := read(t, file); string(after) != string(whole) {
+	if after := clitest.Read(t, file); string(after) != string(whole) {
 		t.Error("the file of another run was changed")
 	}
 	for _, c := range []struct{ text, want string }{
@@ -218,12 +221,12 @@ func TestBenchResume(t *testing.T) {
 		{lines[0] + `{"case":"x"}` + "\n", "line 2 is no result"},
 		{lines[0] + lines[1] + "null\n", "line 3 is no result"},
 	} {
-		write(t, file, []byte(c.text))
-		status, _, stderr := execute(t, "", args...)
-		if status != statusError || !strings.Contains(stderr, c.want) {
+		clitest.Write(t, file, []byte(c.text))
+		status, _, stderr := headwater.Execute(t, "", args...)
+		if status != cli.StatusError || !strings.Contains(stderr, c.want) {
 			t.Errorf("status %d, %s, want %q", status, stderr, c.want)
 		}
-		if after := read(t, file); string(after) != c.text {
+		if after := clitest.Read(t, file); string(after) != c.text {
 			t.Errorf("a file that no run wrote was changed to %q", after)
 		}
 	}
@@ -241,13 +244,13 @@ func TestBenchResumeOptions(t *testing.T) {
 		"bench", "methods", "--methods", "gradient-x-input", "--input", "-", "--timed", "0",
 		"--resume", filepath.Join(t.TempDir(), "run.jsonl"),
 	}
-	table := mustExecute(t, cases, args...)
-	if again := mustExecute(t, cases, args...); again != table {
+	table := headwater.MustExecute(t, cases, args...)
+	if again := headwater.MustExecute(t, cases, args...); again != table {
 		t.Errorf("the same options: %s, want %s", again, table)
 	}
 	for _, other := range [][]string{{"--no-contrast"}, {"--dtype", "bfloat16"}} {
-		status, _, stderr := execute(t, cases, append(slices.Clone(args), other...)...)
-		if status != statusError || !strings.Contains(stderr, "it is of another run") {
+		status, _, stderr := headwater.Execute(t, cases, append(slices.Clone(args), other...)...)
+		if status != cli.StatusError || !strings.Contains(stderr, "it is of another run") {
 			t.Errorf("%v: status %d, %s", other, status, stderr)
 		}
 	}
@@ -269,8 +272,8 @@ func TestBenchCosts(t *testing.T) {
 	pair := `{"group":"mine","prompt":"the keys to the cabinet","continuation":" are",` +
 		`"contrast":" is","evidence":[[4,8]],"counterfactual":"the key to the cabinet",` +
 		`"question":[[0,3]],"changes":[{"span":[16,23],"text":"door"}]}` + "\n"
-	text := mustExecute(t, pair, "bench", "methods", "--methods", "classic,direct", "-i", "-",
-		"--timed", "1", "--no-contrast", "--foils", "2", "--json")
+	text := headwater.MustExecute(t, pair, "bench", "methods", "--methods", "classic,direct", "-i",
+		"-", "--timed", "1", "--no-contrast", "--foils", "2", "--json")
 	var r benchReport
 	must(t, json.Unmarshal([]byte(text), &r))
 	for _, name := range []string{"rollout", "flow", "value-zeroing", "direct"} {
@@ -284,7 +287,7 @@ func TestBenchInput(t *testing.T) {
 	cases := `{"group":"mine","prompt":"the keys to the cabinet","continuation":" are",` +
 		`"evidence":[[4,8]]}` + "\n"
 	args := []string{"bench", "methods", "--methods", "raw", "-i", "-", "--timed", "0"}
-	table := mustExecute(t, cases, args...)
+	table := headwater.MustExecute(t, cases, args...)
 	if !strings.Contains(table, "mine") || !strings.Contains(table, "1 case on tiny") {
 		t.Error(table)
 	}
@@ -292,7 +295,7 @@ func TestBenchInput(t *testing.T) {
 		`"contrast":" is","evidence":[[4,8]],"changes":[` +
 		`{"span":[4,8],"text":"key","answer":" is"},{"span":[16,23],"text":"cabinets"}]}` + "\n"
 	wrong := strings.Replace(proven, "[[4,8]]", "[[4,8],[16,23]]", 1)
-	table = mustExecute(t, proven+wrong, args...)
+	table = headwater.MustExecute(t, proven+wrong, args...)
 	for _, want := range []string{"1 more are not scored", "1 of 2", "2 of 3: ", "0 of 1: "} {
 		if !strings.Contains(table, want) {
 			t.Errorf("the table lacks %q:\n%s", want, table)
@@ -302,7 +305,7 @@ func TestBenchInput(t *testing.T) {
 		`"contrast":" is","evidence":[[4,8]],"counterfactual":"the key to the cabinet",` +
 		`"question":[[0,3]],"changes":[{"span":[16,23],"text":"door"}]}` + "\n"
 	none := strings.Replace(pair, `"the key to`, `"the keys to`, 1)
-	table = mustExecute(t, pair+none, append(args, "--limit", "3")...)
+	table = headwater.MustExecute(t, pair+none, append(args, "--limit", "3")...)
 	for _, want := range []string{
 		"1 more are not scored", "answered", "2 of 2", "1 of 2",
 		"top token is evidence (high is good", "evidence in the top 3",
@@ -311,7 +314,7 @@ func TestBenchInput(t *testing.T) {
 			t.Errorf("the table of a pair lacks %q:\n%s", want, table)
 		}
 	}
-	flips := mustExecute(t, pair, append(args, "--faithful")...)
+	flips := headwater.MustExecute(t, pair, append(args, "--faithful")...)
 	for _, want := range []string{
 		"flip rate of the top token (high is good", "flip rate of the top 20 % (high is good",
 	} {
@@ -319,60 +322,60 @@ func TestBenchInput(t *testing.T) {
 			t.Errorf("the table of a pair lacks %q:\n%s", want, flips)
 		}
 	}
-	alone := mustExecute(t, pair, append(args, "--no-contrast")...)
+	alone := headwater.MustExecute(t, pair, append(args, "--no-contrast")...)
 	if !strings.Contains(alone, "1 case on tiny") {
 		t.Errorf("a pair whose foil is left out of the scores:\n%s", alone)
 	}
 	var r benchReport
-	text := mustExecute(t, cases, "bench", "methods", "--methods", "occlusion", "-i", "-",
+	text := headwater.MustExecute(t, cases, "bench", "methods", "--methods", "occlusion", "-i", "-",
 		"--timed", "0", "--faithful", "--naopc", "1", "--json")
 	must(t, json.Unmarshal([]byte(text), &r))
 	if s, ok := r.At("mine", "occlusion", "NAOPC"); !ok || !(s.Mean > .5 && s.Mean <= 1) {
 		t.Errorf("NAOPC of occlusion %+v, %v", s, ok)
 	}
-	checkRefusals(t, []refusal{
-		{"no subcommand", []string{"bench"}, "", statusUsage, "bench needs one of methods, cues and probe"},
-		{"misspelt subcommand", []string{"bench", "method"}, "", statusUsage, `unknown command "method"; did you mean methods? known are cues, methods, probe`},
-		{"cases", []string{"bench", "methods", "--cases", "0"}, "", statusUsage, `--cases "0": want`},
-		{"soft alone", []string{"bench", "methods", "--soft"}, "", statusUsage, "part of --faithful"},
-		{"beam alone", []string{"bench", "methods", "--naopc", "3"}, "", statusUsage, "part of --faithful"},
-		{"beam", []string{"bench", "methods", "--naopc", "-1"}, "", statusUsage, `--naopc "-1": want`},
-		{"no such reference", []string{"bench", "methods", "--references", "truth"}, "", statusUsage, "unknown method"},
-		{"tasks of a model without words", []string{"bench", "methods", "--model", filepath.Join(goldens, "gpt2")}, "", statusError, "no answer of the tasks is one token"},
-		{"tasks for an encoder", []string{"bench", "methods", "--model", filepath.Join(goldens, "bert")}, "", statusError, "the tasks ask for the next token"},
-		{"kinds of the grammar", []string{"bench", "methods", "--kinds", "facts"}, "", statusUsage, "--kinds and --split are for the tasks"},
-		{"unknown kind", []string{"bench", "methods", "--kinds", "fact"}, "", statusUsage, "did you mean facts?"},
-		{"unknown split", []string{"bench", "methods", "--split", "test"}, "", statusUsage, "it is held-out or dev"},
-		{"a pair without a foil", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a b","evidence":[[0,1]],"continuation":" c","counterfactual":"d b"}`, statusError, `needs a "contrast" or "foils"`},
-		{"answers without a pair", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a b","answers":[" c"]}`, statusError, `need a "counterfactual"`},
-		{"answers that are no list", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a b","answers":" c"}`, statusError, `want a list of strings`},
-		{"planted and a model", []string{"bench", "methods", "--planted", "--model", "tiny"}, "", statusUsage, "--planted brings its own models"},
-		{"grammar and planted", []string{"bench", "methods", "--planted", "--grammar"}, "", statusUsage, "each say which cases to take"},
-		{"another grammar", []string{"bench", "methods", "--grammar", "--model", filepath.Join(goldens, "gpt2")}, "", statusError, "was not trained on the grammar"},
-		{"planted and shuffled", []string{"bench", "methods", "--planted", "--randomized"}, "", statusUsage, "measured on one model"},
-		{"planted and timed", []string{"bench", "methods", "--planted", "--timed", "2"}, "", statusUsage, "measured on one model"},
-		{"no circuit", []string{"explain", "--model", "planted-parrot", "a"}, "", statusError, "there is no circuit"},
-		{"both", []string{"bench", "methods", "-i", "-", "--cases", "3"}, "", statusUsage, "--input gives others"},
-		{"no cases", []string{"bench", "methods", "-i", "-"}, "\n", statusError, "standard input has no cases"},
-		{"no such field", []string{"bench", "methods", "-i", "-"}, `{"promt":"x"}`, statusError, `line 1: unknown key "promt"; did you mean prompt? known are "group"`},
-		{"field of another type", []string{"bench", "methods", "-i", "-"}, `{"prompt":7}`, statusError, `line 1: "prompt" is a number; want a string`},
-		{"field twice", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a","prompt":"b"}`, statusError, `line 1: key "prompt" comes twice`},
-		{"no pair", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a","evidence":[[1]]}`, statusError, `"evidence, number 1" is [1]; want [begin,end]`},
-		{"a change without its text", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a","changes":[{"span":[0,1]}]}`, statusError, `"changes", number 1: it needs a "span" and a "text"`},
-		{"a change with another key", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a","changes":[{"span":[0,1],"text":"b","Form":true}]}`, statusError, `unknown key "Form"`},
-		{"selection", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a","selection":1}`, statusError, `"selection" is a number; want true or false`},
-		{"no list of pairs", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a","evidence":3}`, statusError, `"evidence" is a number; want a list of [begin,end]`},
-		{"negative position", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a","position":-1}`, statusUsage, `"position" has -1 as number 1; want whole numbers from 0`},
-		{"a change of another length", []string{"bench", "methods", "--methods", "raw", "-i", "-"}, strings.Replace(proven, `"key"`, `"old key"`, 1), statusError, "take a word of as many tokens"},
-		{"evidence elsewhere", []string{"bench", "methods", "--methods", "raw", "-i", "-"}, `{"prompt":"the keys","evidence":[[50,60]]}`, statusError, "standard input line 1: evidence, number 1: bytes 50 to 60 of a prompt of 8 bytes"},
-		{"evidence backwards", []string{"bench", "methods", "-i", "-"}, `{"prompt":"the keys","evidence":[[0,3],[8,4]]}`, statusError, "line 1: evidence, number 2: bytes 8 to 4 of a prompt of 8 bytes: want 0 ≤ begin < end ≤ 8"},
-		{"half a character", []string{"bench", "methods", "-i", "-"}, `{"prompt":"the käys","evidence":[[4,6]]}`, statusError, "byte 6 is within a character"},
-		{"a question elsewhere", []string{"bench", "methods", "-i", "-"}, `{"prompt":"the keys are","counterfactual":"the key is","continuation":" a","contrast":" b","evidence":[[4,8]],"question":[[9,99]]}`, statusError, "question, number 1: bytes 9 to 99"},
-		{"a contrast that is the answer", []string{"bench", "methods", "-i", "-"}, `{"prompt":"the keys","continuation":" are","contrast":" are"}`, statusError, `"contrast" is " are", which is the "continuation" too`},
-		{"a group that moves the cursor", []string{"bench", "methods", "-i", "-"}, `{"group":"a\u001b[2J","prompt":"the keys"}`, statusError, `"group" is "a\x1b[2J"; want a name of one line`},
-		{"which line", []string{"bench", "methods", "--methods", "raw", "-i", "-"}, "\n" + `{"prompt":"the keys","continuation":" are are"}`, statusError, "case 0 of 1 (standard input line 2): 2 predictions"},
-		{"a position for a decoder", []string{"bench", "methods", "--methods", "raw", "-i", "-"}, `{"prompt":"the keys","position":1}`, statusUsage, `(standard input line 1): --position [1]; "tiny" is a decoder`},
-		{"unknown method", []string{"bench", "methods", "--methods", "best"}, "", statusUsage, "unknown method"},
+	headwater.CheckRefusals(t, []clitest.Refusal{
+		{"no subcommand", []string{"bench"}, "", cli.StatusUsage, "bench needs one of methods, cues and probe"},
+		{"misspelt subcommand", []string{"bench", "method"}, "", cli.StatusUsage, `unknown command "method"; did you mean methods? known are cues, methods, probe`},
+		{"cases", []string{"bench", "methods", "--cases", "0"}, "", cli.StatusUsage, `--cases "0": want`},
+		{"soft alone", []string{"bench", "methods", "--soft"}, "", cli.StatusUsage, "part of --faithful"},
+		{"beam alone", []string{"bench", "methods", "--naopc", "3"}, "", cli.StatusUsage, "part of --faithful"},
+		{"beam", []string{"bench", "methods", "--naopc", "-1"}, "", cli.StatusUsage, `--naopc "-1": want`},
+		{"no such reference", []string{"bench", "methods", "--references", "truth"}, "", cli.StatusUsage, "unknown method"},
+		{"tasks of a model without words", []string{"bench", "methods", "--model", filepath.Join(clitest.Goldens, "gpt2")}, "", cli.StatusError, "no answer of the tasks is one token"},
+		{"tasks for an encoder", []string{"bench", "methods", "--model", filepath.Join(clitest.Goldens, "bert")}, "", cli.StatusError, "the tasks ask for the next token"},
+		{"kinds of the grammar", []string{"bench", "methods", "--kinds", "facts"}, "", cli.StatusUsage, "--kinds and --split are for the tasks"},
+		{"unknown kind", []string{"bench", "methods", "--kinds", "fact"}, "", cli.StatusUsage, "did you mean facts?"},
+		{"unknown split", []string{"bench", "methods", "--split", "test"}, "", cli.StatusUsage, "it is held-out or dev"},
+		{"a pair without a foil", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a b","evidence":[[0,1]],"continuation":" c","counterfactual":"d b"}`, cli.StatusError, `needs a "contrast" or "foils"`},
+		{"answers without a pair", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a b","answers":[" c"]}`, cli.StatusError, `need a "counterfactual"`},
+		{"answers that are no list", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a b","answers":" c"}`, cli.StatusError, `want a list of strings`},
+		{"planted and a model", []string{"bench", "methods", "--planted", "--model", "tiny"}, "", cli.StatusUsage, "--planted brings its own models"},
+		{"grammar and planted", []string{"bench", "methods", "--planted", "--grammar"}, "", cli.StatusUsage, "each say which cases to take"},
+		{"another grammar", []string{"bench", "methods", "--grammar", "--model", filepath.Join(clitest.Goldens, "gpt2")}, "", cli.StatusError, "was not trained on the grammar"},
+		{"planted and shuffled", []string{"bench", "methods", "--planted", "--randomized"}, "", cli.StatusUsage, "measured on one model"},
+		{"planted and timed", []string{"bench", "methods", "--planted", "--timed", "2"}, "", cli.StatusUsage, "measured on one model"},
+		{"no circuit", []string{"explain", "--model", "planted-parrot", "a"}, "", cli.StatusError, "there is no circuit"},
+		{"both", []string{"bench", "methods", "-i", "-", "--cases", "3"}, "", cli.StatusUsage, "--input gives others"},
+		{"no cases", []string{"bench", "methods", "-i", "-"}, "\n", cli.StatusError, "standard input has no cases"},
+		{"no such field", []string{"bench", "methods", "-i", "-"}, `{"promt":"x"}`, cli.StatusError, `line 1: unknown key "promt"; did you mean prompt? known are "group"`},
+		{"field of another type", []string{"bench", "methods", "-i", "-"}, `{"prompt":7}`, cli.StatusError, `line 1: "prompt" is a number; want a string`},
+		{"field twice", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a","prompt":"b"}`, cli.StatusError, `line 1: key "prompt" comes twice`},
+		{"no pair", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a","evidence":[[1]]}`, cli.StatusError, `"evidence, number 1" is [1]; want [begin,end]`},
+		{"a change without its text", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a","changes":[{"span":[0,1]}]}`, cli.StatusError, `"changes", number 1: it needs a "span" and a "text"`},
+		{"a change with another key", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a","changes":[{"span":[0,1],"text":"b","Form":true}]}`, cli.StatusError, `unknown key "Form"`},
+		{"selection", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a","selection":1}`, cli.StatusError, `"selection" is a number; want true or false`},
+		{"no list of pairs", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a","evidence":3}`, cli.StatusError, `"evidence" is a number; want a list of [begin,end]`},
+		{"negative position", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a","position":-1}`, cli.StatusUsage, `"position" has -1 as number 1; want whole numbers from 0`},
+		{"a change of another length", []string{"bench", "methods", "--methods", "raw", "-i", "-"}, strings.Replace(proven, `"key"`, `"old key"`, 1), cli.StatusError, "take a word of as many tokens"},
+		{"evidence elsewhere", []string{"bench", "methods", "--methods", "raw", "-i", "-"}, `{"prompt":"the keys","evidence":[[50,60]]}`, cli.StatusError, "standard input line 1: evidence, number 1: bytes 50 to 60 of a prompt of 8 bytes"},
+		{"evidence backwards", []string{"bench", "methods", "-i", "-"}, `{"prompt":"the keys","evidence":[[0,3],[8,4]]}`, cli.StatusError, "line 1: evidence, number 2: bytes 8 to 4 of a prompt of 8 bytes: want 0 ≤ begin < end ≤ 8"},
+		{"half a character", []string{"bench", "methods", "-i", "-"}, `{"prompt":"the käys","evidence":[[4,6]]}`, cli.StatusError, "byte 6 is within a character"},
+		{"a question elsewhere", []string{"bench", "methods", "-i", "-"}, `{"prompt":"the keys are","counterfactual":"the key is","continuation":" a","contrast":" b","evidence":[[4,8]],"question":[[9,99]]}`, cli.StatusError, "question, number 1: bytes 9 to 99"},
+		{"a contrast that is the answer", []string{"bench", "methods", "-i", "-"}, `{"prompt":"the keys","continuation":" are","contrast":" are"}`, cli.StatusError, `"contrast" is " are", which is the "continuation" too`},
+		{"a group that moves the cursor", []string{"bench", "methods", "-i", "-"}, `{"group":"a\u001b[2J","prompt":"the keys"}`, cli.StatusError, `"group" is "a\x1b[2J"; want a name of one line`},
+		{"which line", []string{"bench", "methods", "--methods", "raw", "-i", "-"}, "\n" + `{"prompt":"the keys","continuation":" are are"}`, cli.StatusError, "case 0 of 1 (standard input line 2): 2 predictions"},
+		{"a position for a decoder", []string{"bench", "methods", "--methods", "raw", "-i", "-"}, `{"prompt":"the keys","position":1}`, cli.StatusUsage, `(standard input line 1): --position [1]; "tiny" is a decoder`},
+		{"unknown method", []string{"bench", "methods", "--methods", "best"}, "", cli.StatusUsage, "unknown method"},
 	})
 }
 
@@ -388,7 +391,7 @@ func TestBenchOfOneCase(t *testing.T) {
 // TestOtherKinds reads the pairs that docs/measured/real-models.md publishes results of: each
 // differs from its counterfactual in its evidence alone, and asks with all other words.
 func TestOtherKinds(t *testing.T) {
-	k := &program{}
+	k := &cli.Kit{}
 	cases, err := readCases(t.Context(), k, "../../internal/bench/methodpage/other-kinds.jsonl")
 	must(t, err)
 	if len(cases) != 61 {

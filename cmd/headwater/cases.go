@@ -8,18 +8,19 @@ import (
 	"unicode"
 
 	"github.com/headwater-ml/headwater/attribution/evaluate"
+	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // readCase reads a line of headwater bench methods --input, which source names.
 func readCase(text []byte, source string) (c evaluate.Case, err error) {
 	c.Source = source
-	o, err := readObject(text, "group", "prompt", "continuation", "contrast", "position",
+	o, err := cli.ReadObject(text, "group", "prompt", "continuation", "contrast", "position",
 		"evidence", "changes", "selection", "counterfactual", "answers", "foils", "question")
 	if err != nil {
 		return c, err
 	}
-	if !o.has("prompt") {
+	if !o.Has("prompt") {
 		return c, errors.New(`it has no "prompt"`)
 	}
 	for _, f := range []struct {
@@ -32,33 +33,33 @@ func readCase(text []byte, source string) (c evaluate.Case, err error) {
 		{"contrast", &c.Contrast},
 		{"counterfactual", &c.Counterfactual},
 	} {
-		if *f.text, err = o.text(f.key); err != nil {
+		if *f.text, err = o.Text(f.key); err != nil {
 			return c, err
 		}
 	}
-	if o.has("position") {
-		at, err := o.wholes("position", []json.RawMessage{o["position"]}, maxIndex)
+	if o.Has("position") {
+		at, err := o.Wholes("position", []json.RawMessage{o["position"]}, cli.MaxIndex)
 		if err != nil {
 			return c, err
 		}
 		c.Position = &at[0]
 	}
-	if c.Selection, err = o.truth("selection"); err != nil {
+	if c.Selection, err = o.Truth("selection"); err != nil {
 		return c, err
 	}
-	if c.Evidence, err = o.spans("evidence", maxIndex<<4); err != nil {
+	if c.Evidence, err = spansIn(o, "evidence", cli.MaxIndex<<4); err != nil {
 		return c, err
 	}
-	if c.Question, err = o.spans("question", maxIndex<<4); err != nil {
+	if c.Question, err = spansIn(o, "question", cli.MaxIndex<<4); err != nil {
 		return c, err
 	}
-	if c.Answers, err = o.texts("answers"); err != nil {
+	if c.Answers, err = textsIn(o, "answers"); err != nil {
 		return c, err
 	}
-	if c.Foils, err = o.texts("foils"); err != nil {
+	if c.Foils, err = textsIn(o, "foils"); err != nil {
 		return c, err
 	}
-	if c.Changes, err = o.changes("changes"); err != nil {
+	if c.Changes, err = changesIn(o, "changes"); err != nil {
 		return c, err
 	}
 	if strings.ContainsFunc(c.Group, unicode.IsControl) {
@@ -92,9 +93,9 @@ func checkPair(c evaluate.Case) error {
 	return nil
 }
 
-// texts returns the list of strings of a key; nil if it is missing.
-func (o object) texts(key string) (texts []string, err error) {
-	all, err := o.list(key, "strings")
+// textsIn returns the list of strings of a key; nil if it is missing.
+func textsIn(o cli.Object, key string) (texts []string, err error) {
+	all, err := o.List(key, "strings")
 	if err != nil || all == nil {
 		return nil, err
 	}
@@ -108,9 +109,9 @@ func (o object) texts(key string) (texts []string, err error) {
 	return texts, nil
 }
 
-// changes returns the list of changes of a key; nil if it is missing.
-func (o object) changes(key string) ([]evaluate.Change, error) {
-	all, err := o.list(key, "objects such as {\"span\":[0,4],\"text\":\"john\"}")
+// changesIn returns the list of changes of a key; nil if it is missing.
+func changesIn(o cli.Object, key string) ([]evaluate.Change, error) {
+	all, err := o.List(key, "objects such as {\"span\":[0,4],\"text\":\"john\"}")
 	if err != nil || all == nil {
 		return nil, err
 	}
@@ -125,70 +126,51 @@ func (o object) changes(key string) ([]evaluate.Change, error) {
 
 // readChange reads one change of a case.
 func readChange(text []byte) (c evaluate.Change, err error) {
-	o, err := readObject(text, "span", "text", "answer", "form")
+	o, err := cli.ReadObject(text, "span", "text", "answer", "form")
 	if err != nil {
 		return c, err
 	}
-	if !o.has("span") || !o.has("text") {
+	if !o.Has("span") || !o.Has("text") {
 		return c, errors.New(`it needs a "span" and a "text"`)
 	}
-	if c.Span, err = o.span("span", o["span"], maxIndex<<4); err != nil {
+	if c.Span, err = spanIn(o, "span", o["span"], cli.MaxIndex<<4); err != nil {
 		return c, err
 	}
-	if c.Text, err = o.text("text"); err != nil {
+	if c.Text, err = o.Text("text"); err != nil {
 		return c, err
 	}
-	if c.Answer, err = o.text("answer"); err != nil {
+	if c.Answer, err = o.Text("answer"); err != nil {
 		return c, err
 	}
-	c.Form, err = o.truth("form")
+	c.Form, err = o.Truth("form")
 	return c, err
 }
 
-// spans returns the list of [begin,end] of a key, numbers from 0 to most; nil if it is missing.
-func (o object) spans(key string, most int) ([][2]int, error) {
-	all, err := o.list(key, "[begin,end]")
+// spansIn returns the list of [begin,end] of a key, numbers from 0 to most; nil if it is missing.
+func spansIn(o cli.Object, key string, most int) ([][2]int, error) {
+	all, err := o.List(key, "[begin,end]")
 	if err != nil || all == nil {
 		return nil, err
 	}
 	spans := make([][2]int, len(all))
 	for i, v := range all {
-		if spans[i], err = o.span(fmt.Sprintf("%s, number %d", key, i+1), v, most); err != nil {
+		if spans[i], err = spanIn(o, fmt.Sprintf("%s, number %d", key, i+1), v, most); err != nil {
 			return nil, err
 		}
 	}
 	return spans, nil
 }
 
-// span returns [begin,end], two numbers from 0 to most.
-func (o object) span(name string, v json.RawMessage, most int) (span [2]int, err error) {
+// spanIn returns [begin,end], two numbers from 0 to most.
+func spanIn(o cli.Object, name string, v json.RawMessage, most int) (span [2]int, err error) {
 	var ends []json.RawMessage
 	if v[0] != '[' || json.Unmarshal(v, &ends) != nil || len(ends) != 2 {
 		return span, fmt.Errorf("%q is %.60s; want [begin,end], bytes of the prompt from 0", name,
 			v)
 	}
-	n, err := o.wholes(name, ends, most)
+	n, err := o.Wholes(name, ends, most)
 	if err != nil {
 		return span, err
 	}
 	return [2]int(n), nil
-}
-
-// list returns the entries of a list, nil if it is missing; want describes the entries.
-func (o object) list(key, want string) (all []json.RawMessage, err error) {
-	if !o.has(key) {
-		return nil, nil
-	}
-	if o[key][0] != '[' || json.Unmarshal(o[key], &all) != nil {
-		return nil, fmt.Errorf("%q is %s; want a list of %s", key, message.KindOfJSON(o[key]), want)
-	}
-	return all, nil
-}
-
-// truth returns true or false; false if the key is missing.
-func (o object) truth(key string) (is bool, err error) {
-	if o.has(key) && json.Unmarshal(o[key], &is) != nil {
-		return false, fmt.Errorf("%q is %s; want true or false", key, message.KindOfJSON(o[key]))
-	}
-	return is, nil
 }

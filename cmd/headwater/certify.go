@@ -12,20 +12,21 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/certificate"
 	"github.com/headwater-ml/headwater/internal/checkpoint"
+	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/golden"
 	"github.com/headwater-ml/headwater/models"
 )
 
 // certifyFlags are the flags of headwater certify.
 type certifyFlags struct {
-	modelFlags
+	cli.ModelFlags
 	golden, text, record, output string
 	ids                          [][]int
 	steps                        int
 	json                         bool
 }
 
-func certifyCommand(k *program) *cobra.Command {
+func certifyCommand(k *cli.Kit) *cobra.Command {
 	f := certifyFlags{}
 	cmd := &cobra.Command{
 		Use: "certify [--golden FILE] [--record FILE]",
@@ -41,12 +42,12 @@ func certifyCommand(k *program) *cobra.Command {
 		Example: `  headwater certify
   headwater certify --model path/to/llama --golden golden.safetensors --json
   headwater certify --model path/to/llama --record golden.safetensors --ids 5,6,7,8 --ids 9,10,11,12`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(cmd); err != nil {
 				return err
 			}
-			ctx, stop := interruptible(cmd)
+			ctx, stop := cli.Interruptible(cmd)
 			defer stop()
 			if f.record != "" {
 				return record(ctx, k, f)
@@ -54,7 +55,7 @@ func certifyCommand(k *program) *cobra.Command {
 			return certify(ctx, k, f)
 		},
 	}
-	f.add(cmd)
+	f.Add(cmd)
 	cmd.Flags().StringVar(&f.golden, "golden", "", "compare with this `FILE`, recorded by "+
 		"another implementation or by --record")
 	cmd.Flags().StringVar(&f.text, "text", "", "check on this `text` where no golden is given "+
@@ -67,10 +68,10 @@ func certifyCommand(k *program) *cobra.Command {
 	})
 	cmd.Flags().StringVar(&f.record, "record", "", "write what the model computes to this `FILE`")
 	f.steps = 6
-	wholeFlag(cmd.Flags(), &f.steps, "max-tokens", 0, maxRecorded,
+	cli.WholeFlag(cmd.Flags(), &f.steps, "max-tokens", 0, cli.MaxRecorded,
 		"record `N` tokens that a decoder adds", "6")
-	jsonFlag(cmd, &f.json)
-	cmd.Flags().StringVarP(&f.output, "output", "o", "", outputFlag)
+	cli.JSONFlag(cmd, &f.json)
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", cli.OutputFlag)
 	return cmd
 }
 
@@ -79,26 +80,26 @@ func (f certifyFlags) check(cmd *cobra.Command) error {
 	text, ids := cmd.Flags().Changed("text"), f.ids != nil
 	switch {
 	case text && ids:
-		return usagef("certify takes one of --text and --ids")
+		return cli.Usagef("certify takes one of --text and --ids")
 	case text && f.text == "":
-		return usagef("--text is empty; give some text")
+		return cli.Usagef("--text is empty; give some text")
 	case f.record == "" && len(f.ids) > 1:
-		return usagef("--ids is there %d times; a check takes one text, a --record several",
+		return cli.Usagef("--ids is there %d times; a check takes one text, a --record several",
 			len(f.ids))
 	case f.record == "" && cmd.Flags().Changed("max-tokens"):
-		return usagef("--max-tokens is for a --record")
+		return cli.Usagef("--max-tokens is for a --record")
 	case f.record == "":
 		return nil
 	case f.golden != "" || f.json:
-		return usagef("--record writes a recording; --golden and --json check one")
+		return cli.Usagef("--record writes a recording; --golden and --json check one")
 	case f.output != "":
-		return usagef("--record names the file; --output is for the table of a check")
+		return cli.Usagef("--record names the file; --output is for the table of a check")
 	case !text && !ids:
-		return usagef("--record needs a text: --text or --ids")
+		return cli.Usagef("--record needs a text: --text or --ids")
 	}
 	for _, other := range f.ids {
 		if len(other) != len(f.ids[0]) {
-			return usagef("--ids of %d and of %d tokens; a recording is made "+
+			return cli.Usagef("--ids of %d and of %d tokens; a recording is made "+
 				"of texts of one length", len(f.ids[0]), len(other))
 		}
 	}
@@ -115,12 +116,12 @@ const certifyLayerBytes = 16 << 20
 var errWrong = errors.New("the certificate shows a check that failed")
 
 // certify makes the certificate and writes it.
-func certify(ctx context.Context, k *program, f certifyFlags) error {
-	out, err := k.create(ctx, f.output)
+func certify(ctx context.Context, k *cli.Kit, f certifyFlags) error {
+	out, err := k.Create(ctx, f.output)
 	if err != nil {
 		return err
 	}
-	defer out.abandon()
+	defer out.Abandon()
 	opts := certificate.Options{}
 	if f.golden != "" {
 		if _, missing := os.Stat(f.golden); errors.Is(missing, fs.ErrNotExist) {
@@ -133,7 +134,7 @@ func certify(ctx context.Context, k *program, f certifyFlags) error {
 		}
 		defer opts.Golden.Close()
 	}
-	m, err := k.open(ctx, f.modelFlags)
+	m, err := k.Open(ctx, f.ModelFlags)
 	if err != nil {
 		return err
 	}
@@ -144,42 +145,42 @@ func certify(ctx context.Context, k *program, f certifyFlags) error {
 	if texts != nil {
 		opts.IDs = texts[0]
 	}
-	other := f.modelFlags
-	other.backend = "go"
+	other := f.ModelFlags
+	other.Backend = "go"
 	if m.Info().Backend == "go" {
-		other.backend = "xla"
+		other.Backend = "xla"
 	}
 	if m.Info().Backend != "go" {
-		k.reserve(int64(m.Info().Layers) * certifyLayerBytes)
+		k.Reserve(int64(m.Info().Layers) * certifyLayerBytes)
 	}
-	if _, missing := models.PluginPath(other.backend); missing == nil {
+	if _, missing := models.PluginPath(other.Backend); missing == nil {
 		// The second model is opened now, so that two models that do not fit are refused before
 		// the work begins.
-		second, err := k.openSilently(ctx, other)
+		second, err := k.OpenSilently(ctx, other)
 		if err != nil {
 			return err
 		}
 		opts.Other = func() (*models.Model, error) {
-			k.say("%s", describeBackend(second.Info().Backend, other.backend))
+			k.Say("%s", cli.DescribeBackend(second.Info().Backend, other.Backend))
 			return second, nil
 		}
 	}
-	line := k.progress()
-	defer line.clear()
-	line.show("checking")
+	line := k.Progress()
+	defer line.Clear()
+	line.Show("checking")
 	c, err := certificate.Run(ctx, m, opts)
 	if err != nil {
 		return err
 	}
-	line.clear()
-	adviseChecks(c)
+	line.Clear()
+	cli.AdviseChecks(c)
 	if f.json {
-		err = writeJSON(out, c)
+		err = cli.WriteJSON(out, c)
 	} else {
 		_, err = c.WriteTo(out)
 	}
 	if err == nil {
-		err = out.commit()
+		err = out.Commit()
 	}
 	if err == nil && !c.OK {
 		err = errWrong
@@ -188,13 +189,13 @@ func certify(ctx context.Context, k *program, f certifyFlags) error {
 }
 
 // record writes what a model computes.
-func record(ctx context.Context, k *program, f certifyFlags) error {
-	out, err := k.create(ctx, f.record)
+func record(ctx context.Context, k *cli.Kit, f certifyFlags) error {
+	out, err := k.Create(ctx, f.record)
 	if err != nil {
 		return err
 	}
-	defer out.abandon()
-	m, err := k.open(ctx, f.modelFlags)
+	defer out.Abandon()
+	m, err := k.Open(ctx, f.ModelFlags)
 	if err != nil {
 		return err
 	}
@@ -204,7 +205,7 @@ func record(ctx context.Context, k *program, f certifyFlags) error {
 	}
 	if info := m.Info(); info.Head == trace.NextToken && info.Context > 0 &&
 		len(texts[0])+f.steps > info.Context {
-		return usagef("%d tokens and --max-tokens %d are more than the context of "+
+		return cli.Usagef("%d tokens and --max-tokens %d are more than the context of "+
 			"%d of %s; take fewer", len(texts[0]), f.steps, info.Context, info.Name)
 	}
 	tensors, err := certificate.Record(ctx, m, texts, f.steps)
@@ -214,7 +215,7 @@ func record(ctx context.Context, k *program, f certifyFlags) error {
 	if err := checkpoint.Write(out, tensors, metadata(m.Info())); err != nil {
 		return err
 	}
-	return out.commit()
+	return out.Commit()
 }
 
 // texts returns the ids that the user gave, or nil.

@@ -22,13 +22,14 @@ import (
 	"github.com/headwater-ml/headwater/attribution/sources"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/export"
 	"github.com/headwater-ml/headwater/models"
 )
 
 // contextFlags are the flags of headwater context.
 type contextFlags struct {
-	modelFlags
+	cli.ModelFlags
 	ask                   sources.Ask
 	chat                  attribution.Options // of which this needs Specials and the conversation
 	messages              string
@@ -49,7 +50,7 @@ const maxAnswer = 4096
 // maxDocument is the most bytes of a document. No model reads as much.
 const maxDocument = 16 << 20
 
-func contextCommand(k *program) *cobra.Command {
+func contextCommand(k *cli.Kit) *cobra.Command {
 	f := contextFlags{}
 	cmd := &cobra.Command{
 		Use:   "context [flags] --question QUESTION FILE...",
@@ -71,12 +72,12 @@ func contextCommand(k *program) *cobra.Command {
   headwater context --format html -o page.html --question "who has the lamp ?" story.txt`,
 		Args: func(cmd *cobra.Command, args []string) error { return f.check(cmd, args) },
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := interruptible(cmd)
+			ctx, stop := cli.Interruptible(cmd)
 			defer stop()
 			return explainContext(ctx, k, f, args)
 		},
 	}
-	f.add(cmd)
+	f.Add(cmd)
 	flags, ask, opts := cmd.Flags(), &f.ask, &f.ask.Options
 	flags.StringVarP(&ask.Question, "question", "q", "", "the `question` about the documents")
 	flags.StringVarP(&ask.Answer, "answer", "a", "", "explain this `answer` (default the "+
@@ -96,11 +97,11 @@ func contextCommand(k *program) *cobra.Command {
 			_, err := opts.WithDefaults()
 			return err
 		})
-	wholeFlag(flags, &opts.Ablations, "ablations", 8, 4096, "let context-cite fit `N` random "+
+	cli.WholeFlag(flags, &opts.Ablations, "ablations", 8, 4096, "let context-cite fit `N` random "+
 		"halves", "64")
-	wholeFlag(flags, &opts.HeldOut, "held-out", 8, 4096, "measure LDS on `N` further random "+
+	cli.WholeFlag(flags, &opts.HeldOut, "held-out", 8, 4096, "measure LDS on `N` further random "+
 		"halves", "32")
-	wholeFlag(flags, &opts.Passes, "passes", 4, 65536, "let leave-one-out ask for at most `N` "+
+	cli.WholeFlag(flags, &opts.Passes, "passes", 4, 65536, "let leave-one-out ask for at most `N` "+
 		"texts; documents with more sources are searched from paragraphs to sentences", "64")
 	flags.Func("penalty", "`λ` of the lasso of context-cite, from 0 to 100 (default 0.01)",
 		func(s string) error {
@@ -113,24 +114,24 @@ func contextCommand(k *program) *cobra.Command {
 		})
 	flags.Uint64Var(&opts.Seed, "seed", 0, "`number` that the random halves begin with, from "+
 		"0 to 18446744073709551615; equal ones give equal scores")
-	wholeFlag(flags, &ask.MaxTokens, "max-tokens", 1, maxAnswer, "let the model answer in at most "+
-		"`N` tokens", "64")
-	chatFlags(cmd, &f.chat, &f.messages)
+	cli.WholeFlag(flags, &ask.MaxTokens, "max-tokens", 1, maxAnswer, "let the model answer in at "+
+		"most `N` tokens", "64")
+	cli.ChatFlags(cmd, &f.chat, &f.messages)
 	flags.StringVar(&ask.Template, "template", "", "the `prompt`, with {context} and {question} "+
 		"in it and \\n for a line break (default the documents, Question: and Answer:, each on "+
 		"a line of its own)")
 	specials := attribution.LookupOption("specials")
-	optionFlag(flags, &f.chat, specials, specials.Usage())
-	flags.StringVarP(&f.output, "output", "o", "", outputFlag)
+	cli.OptionFlag(flags, &f.chat, specials, specials.Usage())
+	flags.StringVarP(&f.output, "output", "o", "", cli.OutputFlag)
 	flags.StringVar(&f.format, "format", "", "form of the result: `text|html|json` "+
 		"(default: the ending of --output, else text)")
 	flags.StringVar(&f.color, "color", "auto", "colours in text: `auto|always|never`")
 	flags.StringVar(&f.palette, "palette", "", "colours of html: `"+
 		strings.Join(render.PaletteNames(), "|")+"` (default "+render.PaletteNames()[0]+")")
-	wholeFlag(flags, &f.width, "width", 60, 10000, "`columns` of text",
+	cli.WholeFlag(flags, &f.width, "width", 60, 10000, "`columns` of text",
 		"those of the terminal, else 100")
-	wholeFlag(flags, &f.top, "top", 1, maxTop, "list in text and html the strongest sources, `K` "+
-		"of them", "all up to 20, else 10")
+	cli.WholeFlag(flags, &f.top, "top", 1, cli.MaxTop, "list in text and html the strongest "+
+		"sources, `K` of them", "all up to 20, else 10")
 	return cmd
 }
 
@@ -145,23 +146,23 @@ func (f *contextFlags) check(cmd *cobra.Command, args []string) error {
 	}
 	switch {
 	case len(args) == 0:
-		return usagef("context needs a file with text, for example: " +
+		return cli.Usagef("context needs a file with text, for example: " +
 			`headwater context --question "What is the code?" notes.txt`)
 	case q.Question == "" && (q.Template == "" || strings.Contains(q.Template, questionMark)):
-		return usagef(`context needs a --question, for example: --question "What is the code?"`)
+		return cli.Usagef(`context needs a --question, for example: --question "What is the code?"`)
 	case q.Question != "" && q.Template != "" && !strings.Contains(q.Template, questionMark):
-		return usagef("--template has no %s, where the question goes", questionMark)
+		return cli.Usagef("--template has no %s, where the question goes", questionMark)
 	case q.Template != "" && strings.Count(q.Template, documentsMark) != 1:
-		return usagef("--template has %s %d times; the documents go there, once", documentsMark,
+		return cli.Usagef("--template has %s %d times; the documents go there, once", documentsMark,
 			strings.Count(q.Template, documentsMark))
 	case changed("answer") && changed("max-tokens"):
-		return usagef("--max-tokens does not go with --answer, which is as long as it is")
+		return cli.Usagef("--max-tokens does not go with --answer, which is as long as it is")
 	case changed("answer") && strings.TrimSpace(q.Answer) == "":
-		return usagef("--answer is empty; give some text, or leave it out for the model's own")
+		return cli.Usagef("--answer is empty; give some text, or leave it out for the model's own")
 	case f.format == "json" && (changed("top") || changed("palette")),
 		f.format == "html" && changed("width"), f.format != "text" && changed("color"),
 		f.format == "text" && changed("palette"):
-		return usagef("--top is for text and html, --width and --color are for text and " +
+		return cli.Usagef("--top is for text and html, --width and --color are for text and " +
 			"--palette is for html")
 	}
 	read := 0
@@ -171,20 +172,20 @@ func (f *contextFlags) check(cmd *cobra.Command, args []string) error {
 		}
 	}
 	if read > 1 {
-		return usagef("- is standard input, which can be read once")
+		return cli.Usagef("- is standard input, which can be read once")
 	}
 	return cmp.Or(
-		oneOf("format", f.format, "text", "html", "json"),
-		oneOf("color", f.color, "auto", "always", "never"),
+		cli.OneOf("format", f.format, "text", "html", "json"),
+		cli.OneOf("color", f.color, "auto", "always", "never"),
 		render.CheckPalette(f.palette),
 		f.chat.Check(),
 	)
 }
 
 // explainContext explains an answer and writes the result.
-func explainContext(ctx context.Context, k *program, f contextFlags, paths []string) error {
+func explainContext(ctx context.Context, k *cli.Kit, f contextFlags, paths []string) error {
 	ask := f.ask
-	if err := k.readMessages(ctx, f.messages, &f.chat); err != nil {
+	if err := k.ReadMessages(ctx, f.messages, &f.chat); err != nil {
 		return err
 	}
 	ask.Names, ask.Specials = paths, f.chat.Specials
@@ -200,31 +201,31 @@ func explainContext(ctx context.Context, k *program, f contextFlags, paths []str
 	if err := ask.Check(); err != nil {
 		return err
 	}
-	out, err := k.create(ctx, f.output)
+	out, err := k.Create(ctx, f.output)
 	if err != nil {
 		return err
 	}
-	defer out.abandon()
-	m, err := k.open(ctx, f.modelFlags)
+	defer out.Abandon()
+	m, err := k.Open(ctx, f.ModelFlags)
 	if err != nil {
 		return err
 	}
 	defer sayCompiled(k, m)
 	if ask.InChat() {
-		ask.Conversation.Date = today(m, ask.Question, ask.Conversation)
+		ask.Conversation.Date = cli.Today(m, ask.Question, ask.Conversation)
 	}
 	r, err := askSources(ctx, k, ask, m)
 	if err != nil {
 		return err
 	}
-	return out.result(f.format == "json", r, func(w io.Writer) error {
+	return out.Result(f.format == "json", r, func(w io.Writer) error {
 		return showSources(k, w, f, r)
 	})
 }
 
 // document reads a document. The error says what is wrong with the file.
-func document(ctx context.Context, k *program, path string) (string, error) {
-	input, name, err := k.openInput(ctx, path)
+func document(ctx context.Context, k *cli.Kit, path string) (string, error) {
+	input, name, err := k.OpenInput(ctx, path)
 	if info, failed := os.Stat(path); failed == nil && info.IsDir() {
 		return "", fmt.Errorf("%s is a directory; name files with text", path)
 	}
@@ -245,7 +246,7 @@ func document(ctx context.Context, k *program, path string) (string, error) {
 		return "", fmt.Errorf("%s is no text: byte %d is %#02x; give a text in UTF-8", name, at,
 			text[at])
 	case len(bytes.TrimSpace(text)) == 0:
-		return "", usagef("%s has no text; leave it out", name)
+		return "", cli.Usagef("%s has no text; leave it out", name)
 	}
 	return string(text), nil
 }
@@ -265,11 +266,11 @@ func notText(text []byte) int {
 
 // askSources gets the answer and explains it.
 func askSources(
-	ctx context.Context, k *program, ask sources.Ask, m *models.Model,
+	ctx context.Context, k *cli.Kit, ask sources.Ask, m *models.Model,
 ) (*sources.Result, error) {
-	line := k.progress()
-	defer line.clear()
-	ask.Options.OnProgress = func(at trace.Progress) { line.show("%v", at) }
+	line := k.Progress()
+	defer line.Clear()
+	ask.Options.OnProgress = func(at trace.Progress) { line.Show("%v", at) }
 	r, err := ask.Explain(ctx, m)
 	if errors.Is(err, sources.ErrNoAnswer) && !ask.InChat() {
 		if _, _, untrained := m.Converse(trace.Conversation{}, "hi"); untrained == nil {
@@ -280,7 +281,7 @@ func askSources(
 }
 
 // showSources writes a result for people.
-func showSources(k *program, w io.Writer, f contextFlags, r *sources.Result) error {
+func showSources(k *cli.Kit, w io.Writer, f contextFlags, r *sources.Result) error {
 	if f.format == "html" {
 		page := *r
 		page.Model.Name, page.Names = export.WithoutFolder(r.Model.Name), withoutFolders(r.Names)
@@ -291,9 +292,9 @@ func showSources(k *program, w io.Writer, f contextFlags, r *sources.Result) err
 	}
 	text := render.SourcesText{Result: r, Width: f.width, Top: f.top, Color: f.color == "always"}
 	if f.output == "" || f.output == "-" {
-		text.Color = colored(f.color, k.stdout)
+		text.Color = cli.Colored(f.color, k.Stdout)
 		if text.Width == 0 {
-			text.Width = columns(k.stdout)
+			text.Width = cli.Columns(k.Stdout)
 		}
 	}
 	_, err := text.WriteTo(w)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/sources"
+	"github.com/headwater-ml/headwater/internal/cli/clitest"
 )
 
 const story = "mary has the red key . john has the blue lamp . anna has the old book ."
@@ -18,7 +19,7 @@ const story = "mary has the red key . john has the blue lamp . anna has the old 
 func storyFile(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "story.txt")
-	write(t, path, []byte(story+"\n"))
+	clitest.Write(t, path, []byte(story+"\n"))
 	return path
 }
 
@@ -26,7 +27,7 @@ func storyFile(t *testing.T) string {
 func asked(t *testing.T, args ...string) *sources.Result {
 	t.Helper()
 	var r sources.Result
-	out := mustExecute(t, "", append([]string{
+	out := headwater.MustExecute(t, "", append([]string{
 		"context", "--backend", "go", "--question", "who has the lamp ?", "--format", "json",
 	}, args...)...)
 	must(t, json.Unmarshal([]byte(out), &r))
@@ -74,14 +75,14 @@ func TestContextInputs(t *testing.T) {
 		"context", "--backend", "go", "--question", "who has the lamp ?", "--answer", "john",
 		"--methods", "leave-one-out", "--format", "json",
 	}
-	out := mustExecute(t, "\ufeffmary has the old cup .", append(args, path, "-")...)
+	out := headwater.MustExecute(t, "\ufeffmary has the old cup .", append(args, path, "-")...)
 	var r sources.Result
 	must(t, json.Unmarshal([]byte(out), &r))
 	if len(r.Sources) != 4 || r.Sources[3].Document != 1 || !strings.Contains(r.Prompt,
 		"book .\n\nmary has the old cup . who has") {
 		t.Errorf("sources %v of the prompt %q", r.Sources, r.Prompt)
 	}
-	out = mustExecute(t, "", append(args, "--by", "0:22,23:47", "--template",
+	out = headwater.MustExecute(t, "", append(args, "--by", "0:22,23:47", "--template",
 		"{question} {context} {question}", path)...)
 	must(t, json.Unmarshal([]byte(out), &r))
 	if len(r.Sources) != 2 || r.Sources[1].Text != "john has the blue lamp ." ||
@@ -96,8 +97,8 @@ func TestContextForms(t *testing.T) {
 	args := []string{
 		"context", "--backend", "go", "--question", "who has the lamp ?", "--answer", "john", path,
 	}
-	text := mustExecute(t, "", append(args, "--top", "2")...)
-	page := mustExecute(t, "", append(args, "--format", "html")...)
+	text := headwater.MustExecute(t, "", append(args, "--top", "2")...)
+	page := headwater.MustExecute(t, "", append(args, "--format", "html")...)
 	for name, out := range map[string]string{"text": text, "page": page} {
 		for _, want := range []string{
 			"context-cite", "leave-one-out", "john has the blue lamp .", "LDS ",
@@ -113,7 +114,7 @@ func TestContextForms(t *testing.T) {
 		t.Errorf("--top 2 of 3:\n%s", text)
 	}
 	file := filepath.Join(t.TempDir(), "page.html")
-	mustExecute(t, "", append(args, "--format", "html", "-o", file)...)
+	headwater.MustExecute(t, "", append(args, "--format", "html", "-o", file)...)
 	if got, err := os.ReadFile(file); err != nil || string(got) != page {
 		t.Errorf("the file differs from standard output: %v", err)
 	}
@@ -129,8 +130,8 @@ func TestContextPageHasNoFolder(t *testing.T) {
 	other, model := filepath.Join(dir, "other.txt"), filepath.Join(dir, "model")
 	must(t, errors.Join(os.WriteFile(other, []byte("peter has the box ."), 0o600),
 		os.Symlink(data, model)))
-	page := mustExecute(t, "", "context", "--backend", "go", "--model", model, "--format", "html",
-		"--question", "who has the lamp ?", "--answer", "john", story, other)
+	page := headwater.MustExecute(t, "", "context", "--backend", "go", "--model", model, "--format",
+		"html", "--question", "who has the lamp ?", "--answer", "john", story, other)
 	if strings.Contains(page, dir) || !strings.Contains(page, "[other.txt] ") ||
 		!strings.Contains(page, ">model model ") {
 		t.Errorf("the page has the folder %s, or lacks the names:\n%s", dir, page)
@@ -146,7 +147,7 @@ func TestContextRefusals(t *testing.T) {
 	path, dir := storyFile(t), t.TempDir()
 	file := func(name, text string) string {
 		at := filepath.Join(dir, name)
-		write(t, at, []byte(text))
+		clitest.Write(t, at, []byte(text))
 		return at
 	}
 	empty, one := file("empty.txt", " \n"), file("one.txt", "mary has the red key .")
@@ -158,7 +159,7 @@ func TestContextRefusals(t *testing.T) {
 	q := func(args ...string) []string {
 		return in(append([]string{"--question", "who has the lamp ?"}, args...)...)
 	}
-	checkRefusals(t, []refusal{
+	headwater.CheckRefusals(t, []clitest.Refusal{
 		{"no file", q(), "", 2, "context needs a file with text"},
 		{"no question", in(path), "", 2, "context needs a --question"},
 		{"missing", q("nope.txt"), "", 1, "nope.txt: no such file"},

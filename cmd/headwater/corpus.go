@@ -13,12 +13,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/corpus"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models"
 )
 
-func corpusCommand(k *program) *cobra.Command {
+func corpusCommand(k *cli.Kit) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "corpus",
 		Short: "explain a data set in shards, with one process or many tasks of a scheduler",
@@ -32,10 +33,10 @@ func corpusCommand(k *program) *cobra.Command {
 			"A shard that is complete is skipped, so any task may be run again at any time.\n" +
 			"The exit status is 75 if the same task may succeed later, and 42 if a shard is bad " +
 			"and will always fail.",
-		Args: knownCommand,
+		Args: cli.KnownCommand,
 		RunE: func(*cobra.Command, []string) error {
-			return usagef("corpus needs what to do; known are plan, run, missing, verify, merge, " +
-				"report and template, as in headwater corpus plan texts.jsonl FOLDER")
+			return cli.Usagef("corpus needs what to do; known are plan, run, missing, verify, " +
+				"merge, report and template, as in headwater corpus plan texts.jsonl FOLDER")
 		},
 	}
 	cmd.AddCommand(corpusPlanCommand(k), corpusRunCommand(k), corpusMissingCommand(k),
@@ -48,7 +49,7 @@ func corpusCommand(k *program) *cobra.Command {
 func placeArguments(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != len(names) {
-			return usagef("%s needs %s, got %s; see %s --help", cmd.Name(),
+			return cli.Usagef("%s needs %s, got %s; see %s --help", cmd.Name(),
 				strings.Join(names, " and "), message.Count(len(args), "argument"),
 				cmd.CommandPath())
 		}
@@ -71,13 +72,13 @@ func withCorpus(ctx context.Context, name string, use func(*corpus.Corpus) error
 
 // corpusPlanFlags are the flags of headwater corpus plan.
 type corpusPlanFlags struct {
-	modelFlags
+	cli.ModelFlags
 	opts          attribution.Options
 	format        string
 	shards, tasks int
 }
 
-func corpusPlanCommand(k *program) *cobra.Command {
+func corpusPlanCommand(k *cli.Kit) *cobra.Command {
 	f := corpusPlanFlags{shards: 64}
 	cmd := &cobra.Command{
 		Use:   "plan [flags] INPUT CORPUS",
@@ -94,24 +95,24 @@ func corpusPlanCommand(k *program) *cobra.Command {
 			if err := f.check(); err != nil {
 				return err
 			}
-			ctx, stop := interruptible(cmd)
+			ctx, stop := cli.Interruptible(cmd)
 			defer stop()
 			return planCorpus(ctx, k, f, args[0], args[1])
 		},
 	}
-	f.add(cmd)
-	methodsFlag(cmd, &f.opts, " (default direct,value-zeroing; for encoders "+
+	f.Add(cmd)
+	cli.MethodsFlag(cmd, &f.opts, " (default direct,value-zeroing; for encoders "+
 		"rollout,value-zeroing)")
 	for _, row := range attribution.OptionTable() {
 		if row.Flag != "" && !slices.Contains(notOfCorpus, row.Name) {
-			optionFlag(cmd.Flags(), &f.opts, row, row.Usage())
+			cli.OptionFlag(cmd.Flags(), &f.opts, row, row.Usage())
 		}
 	}
 	cmd.Flags().StringVar(&f.format, "format", "", "read every file of the input as `"+
 		strings.Join(corpus.Formats(), "|")+"` (default what the end of its name says)")
-	wholeFlag(cmd.Flags(), &f.shards, "shards", 1, corpus.MaxShards,
+	cli.WholeFlag(cmd.Flags(), &f.shards, "shards", 1, corpus.MaxShards,
 		"divide the records into `N` shards", "64")
-	wholeFlag(cmd.Flags(), &f.tasks, "tasks", 1, corpus.MaxShards,
+	cli.WholeFlag(cmd.Flags(), &f.tasks, "tasks", 1, corpus.MaxShards,
 		"let `N` tasks of a scheduler share the shards",
 		fmt.Sprintf("the number of shards, at most %d", corpus.DefaultTasks))
 	return cmd
@@ -123,7 +124,7 @@ var notOfCorpus = []string{"methods", "continuation", "positions", "pair"}
 // check returns a usage error for values that no input and no model could fit.
 func (f *corpusPlanFlags) check() error {
 	if f.format != "" {
-		if err := oneOf("format", f.format, corpus.Formats()...); err != nil {
+		if err := cli.OneOf("format", f.format, corpus.Formats()...); err != nil {
 			return err
 		}
 	}
@@ -131,29 +132,29 @@ func (f *corpusPlanFlags) check() error {
 }
 
 // planCorpus reads the input and writes the manifest.
-func planCorpus(ctx context.Context, k *program, f corpusPlanFlags, input, to string) error {
+func planCorpus(ctx context.Context, k *cli.Kit, f corpusPlanFlags, input, to string) error {
 	source, err := corpus.OpenSource(ctx, input, f.format)
 	if err != nil {
 		return err
 	}
 	sayLeftOut(k, source.LeftOut)
-	m, err := k.open(ctx, f.modelFlags)
+	m, err := k.Open(ctx, f.ModelFlags)
 	if err != nil {
 		return err
 	}
 	info := m.Info()
 	// Any record may have messages.
-	f.opts.Conversation.Date = today(m, "hi", f.opts.Conversation)
+	f.opts.Conversation.Date = cli.Today(m, "hi", f.opts.Conversation)
 	if len(f.opts.Methods) == 0 {
 		f.opts.Methods = attribution.DefaultMethods(info)
 	}
-	line := k.progress()
-	defer line.clear()
+	line := k.Progress()
+	defer line.Clear()
 	plan, err := corpus.MakePlan(ctx, source, corpus.Settings{
-		Version: release(), Options: f.opts, Shards: f.shards, Tasks: f.tasks,
+		Version: cli.Release(), Options: f.opts, Shards: f.shards, Tasks: f.tasks,
 		Model: corpus.Model{
-			Name: cmp.Or(f.model, models.Default), Hash: info.Hash, Family: info.Family,
-			Backend: info.Backend, DType: ownDType(f.dtype),
+			Name: cmp.Or(f.Model, models.Default), Hash: info.Hash, Family: info.Family,
+			Backend: info.Backend, DType: ownDType(f.DType),
 		},
 		Try: func(ctx context.Context, r corpus.Record) (*attribution.Explanation, error) {
 			opts := corpus.OptionsOf(f.opts, r)
@@ -167,14 +168,14 @@ func planCorpus(ctx context.Context, k *program, f corpusPlanFlags, input, to st
 		},
 		OnRecord: func(records int64) {
 			if records%1000 == 0 {
-				line.show("reading the input: %d records", records)
+				line.Show("reading the input: %d records", records)
 			}
 		},
 	})
 	if err != nil {
 		return err
 	}
-	line.clear()
+	line.Clear()
 	place, err := corpus.OpenPlace(to)
 	if err != nil {
 		return err
@@ -183,14 +184,14 @@ func planCorpus(ctx context.Context, k *program, f corpusPlanFlags, input, to st
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(k.stdout, "%s: %s in %s, %s of work, manifest %.12s\n", place,
+	_, err = fmt.Fprintf(k.Stdout, "%s: %s in %s, %s of work, manifest %.12s\n", place,
 		message.Count(plan.Input.Records, "record"), message.Count(len(plan.Shards), "shard"),
 		message.Count(c.Manifest.Tasks, "task"), plan.Hash)
 	return err
 }
 
 // sayLeftOut says what of an input is not read, in a line for each reason.
-func sayLeftOut(k *program, all []corpus.LeftOut) {
+func sayLeftOut(k *cli.Kit, all []corpus.LeftOut) {
 	count := map[string]int{}
 	for _, one := range all {
 		count[one.Why]++
@@ -209,7 +210,7 @@ func sayLeftOut(k *program, all []corpus.LeftOut) {
 		if one.Why == corpus.UnknownName {
 			advice = "; --format reads it"
 		}
-		k.say("left out %s: %s%s", what, one.Why, advice)
+		k.Say("left out %s: %s%s", what, one.Why, advice)
 	}
 }
 
@@ -223,13 +224,13 @@ func ownDType(dtype string) string {
 
 // corpusRunFlags are the flags of headwater corpus run.
 type corpusRunFlags struct {
-	modelFlags
+	cli.ModelFlags
 	input              string
 	workers            int
 	task, tasks, shard int // -1, 0 and -1 if they are not given
 }
 
-func corpusRunCommand(k *program) *cobra.Command {
+func corpusRunCommand(k *cli.Kit) *cobra.Command {
 	f := corpusRunFlags{workers: 1, task: -1, shard: -1}
 	cmd := &cobra.Command{
 		Use:   "run [flags] CORPUS",
@@ -244,13 +245,13 @@ func corpusRunCommand(k *program) *cobra.Command {
 		Args: placeArguments("CORPUS"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.shard >= 0 && (f.task >= 0 || f.tasks > 0) {
-				return usagef("--shard makes one shard; it does not go with --task and --tasks")
+				return cli.Usagef("--shard makes one shard; it does not go with --task and --tasks")
 			}
 			if f.tasks > 0 && f.task < 0 && taskFromEnvironment() == "" {
-				return usagef("--tasks %d needs the number of this task: --task, from 0 to %d",
+				return cli.Usagef("--tasks %d needs the number of this task: --task, from 0 to %d",
 					f.tasks, f.tasks-1)
 			}
-			ctx, stop := interruptible(cmd)
+			ctx, stop := cli.Interruptible(cmd)
 			defer stop()
 			return withCorpus(ctx, args[0], func(c *corpus.Corpus) error {
 				err := runCorpus(ctx, k, f, c)
@@ -264,16 +265,17 @@ func corpusRunCommand(k *program) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&f.input, "input", "", "read the input at `PLACE` (default where it was "+
 		"planned)")
-	wholeFlag(cmd.Flags(), &f.workers, "workers", 1, 256, "make `N` shards at the same time with "+
-		"one copy of the model", "1")
-	wholeFlag(cmd.Flags(), &f.task, "task", 0, corpus.MaxShards, "make the shards of task `I`", "")
-	wholeFlag(cmd.Flags(), &f.tasks, "tasks", 1, corpus.MaxShards, "there are `N` tasks", "")
-	wholeFlag(cmd.Flags(), &f.shard, "shard", 0, corpus.MaxShards-1, "make shard `S` alone", "")
-	cmd.Flags().StringVarP(&f.model, "model", "m", "", "open `MODEL`, which must be the one of "+
+	cli.WholeFlag(cmd.Flags(), &f.workers, "workers", 1, 256, "make `N` shards at the same time "+
+		"with one copy of the model", "1")
+	cli.WholeFlag(cmd.Flags(), &f.task, "task", 0, corpus.MaxShards, "make the shards of task `I`",
+		"")
+	cli.WholeFlag(cmd.Flags(), &f.tasks, "tasks", 1, corpus.MaxShards, "there are `N` tasks", "")
+	cli.WholeFlag(cmd.Flags(), &f.shard, "shard", 0, corpus.MaxShards-1, "make shard `S` alone", "")
+	cmd.Flags().StringVarP(&f.Model, "model", "m", "", "open `MODEL`, which must be the one of "+
 		"the plan (default by the name in the manifest)")
-	f.addPre(cmd)
-	maxMemoryFlag(cmd, &f.maxMemory, "weights and what a run records")
-	f.addBackend(cmd)
+	f.AddPre(cmd)
+	cli.MaxMemoryFlag(cmd, &f.MaxMemory, "weights and what a run records")
+	f.AddBackend(cmd)
 	return cmd
 }
 
@@ -302,7 +304,7 @@ func taskFromEnvironment() string {
 func (f *corpusRunFlags) shards(c *corpus.Corpus) ([]int, error) {
 	n := len(c.Manifest.Shards)
 	if f.shard >= n {
-		return nil, usagef("--shard %d; the corpus has %s, from 0", f.shard,
+		return nil, cli.Usagef("--shard %d; the corpus has %s, from 0", f.shard,
 			message.Count(n, "shard"))
 	}
 	if f.shard >= 0 {
@@ -312,29 +314,29 @@ func (f *corpusRunFlags) shards(c *corpus.Corpus) ([]int, error) {
 	if tasks == 0 {
 		tasks = c.Manifest.Tasks
 		if text := os.Getenv(tasksVariable); text != "" {
-			if err := setWhole(&tasks, text, 1, corpus.MaxShards); err != nil {
-				return nil, usagef("%s %.60q: %v", tasksVariable, text, err)
+			if err := cli.SetWhole(&tasks, text, 1, corpus.MaxShards); err != nil {
+				return nil, cli.Usagef("%s %.60q: %v", tasksVariable, text, err)
 			}
 		}
 	}
 	if name := taskFromEnvironment(); task < 0 && name != "" {
 		from = name
-		if err := setWhole(&task, os.Getenv(name), 0, corpus.MaxShards); err != nil {
-			return nil, usagef("%s %.60q: %v", name, os.Getenv(name), err)
+		if err := cli.SetWhole(&task, os.Getenv(name), 0, corpus.MaxShards); err != nil {
+			return nil, cli.Usagef("%s %.60q: %v", name, os.Getenv(name), err)
 		}
 	}
 	if task < 0 {
 		return c.ShardsOf(0, 1), nil
 	}
 	if task >= tasks {
-		return nil, usagef("%s is %d, but the number of tasks is %d, and they count from 0; "+
+		return nil, cli.Usagef("%s is %d, but the number of tasks is %d, and they count from 0; "+
 			"submit these, or set --tasks or %s", from, task, tasks, tasksVariable)
 	}
 	return c.ShardsOf(task, tasks), nil
 }
 
 // runCorpus makes shards.
-func runCorpus(ctx context.Context, k *program, f corpusRunFlags, c *corpus.Corpus) error {
+func runCorpus(ctx context.Context, k *cli.Kit, f corpusRunFlags, c *corpus.Corpus) error {
 	shards, err := f.shards(c)
 	if err != nil {
 		return err
@@ -345,10 +347,10 @@ func runCorpus(ctx context.Context, k *program, f corpusRunFlags, c *corpus.Corp
 		return err
 	}
 	if len(pending) == 0 {
-		k.say("%s complete", areAll(len(shards), "shard"))
+		k.Say("%s complete", areAll(len(shards), "shard"))
 		return nil
 	}
-	m, err := openPlanned(ctx, k, f.modelFlags, c.Manifest)
+	m, err := openPlanned(ctx, k, f.ModelFlags, c.Manifest)
 	if err != nil {
 		return err
 	}
@@ -377,18 +379,18 @@ func areAll(n int, what string) string {
 
 // openPlanned opens the model of a manifest, and refuses another one.
 func openPlanned(
-	ctx context.Context, k *program, f modelFlags, plan *corpus.Manifest,
+	ctx context.Context, k *cli.Kit, f cli.ModelFlags, plan *corpus.Manifest,
 ) (*models.Model, error) {
-	f.fromFile = f.model == ""
-	f.model, f.dtype = cmp.Or(f.model, plan.Model.Name), plan.Model.DType
-	f.backend = cmp.Or(f.backend, plan.Model.Backend)
-	if plan.Version != release() {
+	f.FromFile = f.Model == ""
+	f.Model, f.DType = cmp.Or(f.Model, plan.Model.Name), plan.Model.DType
+	f.Backend = cmp.Or(f.Backend, plan.Model.Backend)
+	if plan.Version != cli.Release() {
 		return nil, fmt.Errorf("corpus: the plan was made by version %s of headwater, and this is "+
 			"%s, which may compute other numbers; use that version, or plan again in an empty "+
 			"folder",
-			plan.Version, release())
+			plan.Version, cli.Release())
 	}
-	m, err := k.open(ctx, f)
+	m, err := k.Open(ctx, f)
 	if err != nil {
 		return nil, err
 	}
@@ -396,7 +398,7 @@ func openPlanned(
 	if info.Hash != plan.Model.Hash {
 		return nil, fmt.Errorf("corpus: the plan is for the model %s with the hash %.12s…; %s has "+
 			"%.12s…; open that model by --model, or plan again in an empty folder", plan.Model.Name,
-			plan.Model.Hash, f.model, info.Hash)
+			plan.Model.Hash, f.Model, info.Hash)
 	}
 	if info.Backend != plan.Model.Backend {
 		return nil, fmt.Errorf("corpus: the plan is for the backend %s, and this is %s, which "+
@@ -408,14 +410,14 @@ func openPlanned(
 
 // corpusBar shows how far a corpus is: a bar where someone watches, and a line in the end.
 type corpusBar struct {
-	k     *program
+	k     *cli.Kit
 	width int // 0: nobody watches
 	began time.Time
 	bar   *progressbar.ProgressBar
 }
 
-func newCorpusBar(k *program) *corpusBar {
-	return &corpusBar{k: k, width: columns(k.stderr), began: time.Now()}
+func newCorpusBar(k *cli.Kit) *corpusBar {
+	return &corpusBar{k: k, width: cli.Columns(k.Stderr), began: time.Now()}
 }
 
 // show is for [corpus.Runner.OnProgress].
@@ -425,11 +427,11 @@ func (b *corpusBar) show(at corpus.Stats) {
 	}
 	if b.bar == nil {
 		b.bar = progressbar.NewOptions64(max(at.Of, 1),
-			progressbar.OptionSetDescription("records"), progressbar.OptionSetWriter(b.k.stderr),
+			progressbar.OptionSetDescription("records"), progressbar.OptionSetWriter(b.k.Stderr),
 			progressbar.OptionShowCount(), progressbar.OptionShowIts(),
 			progressbar.OptionSetItsString("records"),
 			progressbar.OptionSetWidth(max(10, min(40, b.width-75))),
-			progressbar.OptionThrottle(barPeriod), progressbar.OptionClearOnFinish(),
+			progressbar.OptionThrottle(cli.BarPeriod), progressbar.OptionClearOnFinish(),
 			progressbar.OptionSetPredictTime(true))
 	}
 	_ = b.bar.Set64(at.Records) // a bar that cannot be drawn is no reason to stop
@@ -446,12 +448,12 @@ func (b *corpusBar) done(s corpus.Stats) {
 	if s.Bad > 0 {
 		text += fmt.Sprintf(", %d bad", s.Bad)
 	}
-	b.k.say("%s; %s, %d with an error, in %.1f s: %.1f records/s, %.0f tokens/s", text,
+	b.k.Say("%s; %s, %d with an error, in %.1f s: %.1f records/s, %.0f tokens/s", text,
 		message.Count(s.Records, "record"), s.Errors, took, float64(s.Records)/took,
 		float64(s.Tokens)/took)
 }
 
-func corpusMissingCommand(k *program) *cobra.Command {
+func corpusMissingCommand(k *cli.Kit) *cobra.Command {
 	tasks, list := 0, false
 	cmd := &cobra.Command{
 		Use:   "missing [flags] CORPUS",
@@ -463,14 +465,14 @@ func corpusMissingCommand(k *program) *cobra.Command {
   sbatch $(headwater corpus missing corpus) job.sh`,
 		Args: placeArguments("CORPUS"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := interruptible(cmd)
+			ctx, stop := cli.Interruptible(cmd)
 			defer stop()
 			return withCorpus(ctx, args[0], func(c *corpus.Corpus) error {
 				return missingCorpus(ctx, k, c, cmp.Or(tasks, c.Manifest.Tasks), list)
 			})
 		},
 	}
-	wholeFlag(cmd.Flags(), &tasks, "tasks", 1, corpus.MaxShards, "there are `N` tasks",
+	cli.WholeFlag(cmd.Flags(), &tasks, "tasks", 1, corpus.MaxShards, "there are `N` tasks",
 		"as in the manifest")
 	cmd.Flags().BoolVar(&list, "list", false, "print the numbers of the shards, one a line")
 	return cmd
@@ -478,17 +480,17 @@ func corpusMissingCommand(k *program) *cobra.Command {
 
 // missingCorpus prints what is missing.
 func missingCorpus(
-	ctx context.Context, k *program, c *corpus.Corpus, tasks int, list bool,
+	ctx context.Context, k *cli.Kit, c *corpus.Corpus, tasks int, list bool,
 ) error {
 	missing, shards, err := c.MissingTasks(ctx, tasks)
 	if err != nil {
 		return err
 	}
-	k.say("%d of %d shards and %d of %d tasks are missing", len(shards), len(c.Manifest.Shards),
+	k.Say("%d of %d shards and %d of %d tasks are missing", len(shards), len(c.Manifest.Shards),
 		len(missing), tasks)
 	if list {
 		for _, s := range shards {
-			if _, err := fmt.Fprintln(k.stdout, s); err != nil {
+			if _, err := fmt.Fprintln(k.Stdout, s); err != nil {
 				return err
 			}
 		}
@@ -497,6 +499,6 @@ func missingCorpus(
 	if len(missing) == 0 {
 		return nil
 	}
-	_, err = fmt.Fprintf(k.stdout, "--array=%s\n", corpus.NumberRanges(missing))
+	_, err = fmt.Fprintf(k.Stdout, "--array=%s\n", corpus.NumberRanges(missing))
 	return err
 }

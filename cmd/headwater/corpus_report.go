@@ -6,11 +6,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/corpus"
 	"github.com/headwater-ml/headwater/internal/corpus/report"
 )
 
-func corpusReportCommand(k *program) *cobra.Command {
+func corpusReportCommand(k *cli.Kit) *cobra.Command {
 	var to string
 	o := report.Options{Top: report.DefaultTop}
 	cmd := &cobra.Command{
@@ -25,26 +26,26 @@ func corpusReportCommand(k *program) *cobra.Command {
   headwater corpus report --word not --word never --top 100 -o page.html corpus`,
 		Args: placeArguments("CORPUS"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := needFlags(cmd, "output"); err != nil {
+			if err := cli.NeedFlags(cmd, "output"); err != nil {
 				return err
 			}
 			if err := o.Check(); err != nil {
-				return usagef("--word: %v", err)
+				return cli.Usagef("--word: %v", err)
 			}
-			ctx, stop := interruptible(cmd)
+			ctx, stop := cli.Interruptible(cmd)
 			defer stop()
-			out, err := k.create(ctx, to)
+			out, err := k.Create(ctx, to)
 			if err != nil {
 				return err
 			}
-			defer out.abandon()
+			defer out.Abandon()
 			err = withCorpus(ctx, args[0], func(c *corpus.Corpus) error {
 				return reportCorpus(ctx, k, c, o, out)
 			})
 			if err != nil {
 				return err
 			}
-			return out.commit()
+			return out.Commit()
 		},
 	}
 	cmd.Flags().StringVar(&o.Method, "method", "", "sort and colour the texts by the method "+
@@ -55,38 +56,38 @@ func corpusReportCommand(k *program) *cobra.Command {
 			o.Words = append(o.Words, s)
 			return nil
 		})
-	wholeFlag(cmd.Flags(), &o.Top, "top", 1, report.MaxTop, "list `N` texts", "50")
-	cmd.Flags().StringVarP(&to, "output", "o", "", outputFlag)
+	cli.WholeFlag(cmd.Flags(), &o.Top, "top", 1, report.MaxTop, "list `N` texts", "50")
+	cmd.Flags().StringVarP(&to, "output", "o", "", cli.OutputFlag)
 	return cmd
 }
 
 // reportCorpus writes the page and says what is not on it.
 func reportCorpus(
-	ctx context.Context, k *program, c *corpus.Corpus, o report.Options, out *output,
+	ctx context.Context, k *cli.Kit, c *corpus.Corpus, o report.Options, out *cli.Output,
 ) error {
-	line := k.progress()
-	defer line.clear()
+	line := k.Progress()
+	defer line.Clear()
 	o.OnRecord = func(done int64) {
 		if done%100 == 0 {
-			line.show("record %d of %d", done, c.Manifest.Input.Records)
+			line.Show("record %d of %d", done, c.Manifest.Input.Records)
 		}
 	}
 	found, err := report.Write(ctx, out, c, o)
 	var unknown *report.MethodError
 	if errors.As(err, &unknown) {
-		return usagef("--method: %v", err)
+		return cli.Usagef("--method: %v", err)
 	}
 	if err != nil {
 		return err
 	}
-	line.clear()
+	line.Clear()
 	if found.Incomplete > 0 {
-		k.say("note: %d of %d shards are missing or damaged; the page has %d of %d records; "+
+		k.Say("note: %d of %d shards are missing or damaged; the page has %d of %d records; "+
 			"headwater corpus run makes the others", found.Incomplete, found.Shards, found.Records,
 			c.Manifest.Input.Records)
 	}
 	for _, w := range found.NeverSeen {
-		k.say("note: the word %q is in no text with scores; a word is found whole and in the same "+
+		k.Say("note: the word %q is in no text with scores; a word is found whole and in the same "+
 			"case", w)
 	}
 	return nil

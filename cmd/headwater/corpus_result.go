@@ -7,11 +7,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/corpus"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
-func corpusVerifyCommand(k *program) *cobra.Command {
+func corpusVerifyCommand(k *cli.Kit) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "verify [flags] CORPUS",
@@ -22,7 +23,7 @@ func corpusVerifyCommand(k *program) *cobra.Command {
 		Example: "  headwater corpus verify corpus",
 		Args:    placeArguments("CORPUS"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := interruptible(cmd)
+			ctx, stop := cli.Interruptible(cmd)
 			defer stop()
 			return withCorpus(ctx, args[0], func(c *corpus.Corpus) error {
 				return verifyCorpus(ctx, k, c, asJSON)
@@ -37,21 +38,21 @@ func corpusVerifyCommand(k *program) *cobra.Command {
 const maxProblems = 20
 
 // verifyCorpus prints what is found.
-func verifyCorpus(ctx context.Context, k *program, c *corpus.Corpus, asJSON bool) error {
-	line := k.progress()
-	defer line.clear()
+func verifyCorpus(ctx context.Context, k *cli.Kit, c *corpus.Corpus, asJSON bool) error {
+	line := k.Progress()
+	defer line.Clear()
 	v, err := c.Verify(ctx, func(done int) {
-		line.show("shard %d of %d", done, len(c.Manifest.Shards))
+		line.Show("shard %d of %d", done, len(c.Manifest.Shards))
 	})
 	if err != nil {
 		return err
 	}
-	line.clear()
-	out, err := k.create(ctx, "")
+	line.Clear()
+	out, err := k.Create(ctx, "")
 	if err != nil {
 		return err
 	}
-	err = out.result(asJSON, v, func(w io.Writer) error { return writeVerdict(w, c, v) })
+	err = out.Result(asJSON, v, func(w io.Writer) error { return writeVerdict(w, c, v) })
 	if err != nil {
 		return err
 	}
@@ -80,7 +81,7 @@ func writeVerdict(w io.Writer, c *corpus.Corpus, v *corpus.Verdict) error {
 	return err
 }
 
-func corpusMergeCommand(k *program) *cobra.Command {
+func corpusMergeCommand(k *cli.Kit) *cobra.Command {
 	var to string
 	cmd := &cobra.Command{
 		Use:   "merge -o FILE CORPUS",
@@ -90,36 +91,36 @@ func corpusMergeCommand(k *program) *cobra.Command {
 		Example: "  headwater corpus merge -o all.parquet corpus",
 		Args:    placeArguments("CORPUS"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := needFlags(cmd, "output"); err != nil {
+			if err := cli.NeedFlags(cmd, "output"); err != nil {
 				return err
 			}
-			ctx, stop := interruptible(cmd)
+			ctx, stop := cli.Interruptible(cmd)
 			defer stop()
 			return withCorpus(ctx, args[0], func(c *corpus.Corpus) error {
 				return mergeCorpus(ctx, k, c, to)
 			})
 		},
 	}
-	cmd.Flags().StringVarP(&to, "output", "o", "", outputFlag)
+	cmd.Flags().StringVarP(&to, "output", "o", "", cli.OutputFlag)
 	return cmd
 }
 
 // mergeCorpus writes the merged file.
-func mergeCorpus(ctx context.Context, k *program, c *corpus.Corpus, to string) error {
-	out, err := k.create(ctx, to)
+func mergeCorpus(ctx context.Context, k *cli.Kit, c *corpus.Corpus, to string) error {
+	out, err := k.Create(ctx, to)
 	if err != nil {
 		return err
 	}
-	defer out.abandon()
-	line := k.progress()
-	defer line.clear()
+	defer out.Abandon()
+	line := k.Progress()
+	defer line.Clear()
 	err = c.Merge(ctx, out, func(rows int64) {
 		if rows%100 == 0 {
-			line.show("record %d of %d", rows, c.Manifest.Input.Records)
+			line.Show("record %d of %d", rows, c.Manifest.Input.Records)
 		}
 	})
 	if err != nil {
 		return err
 	}
-	return out.commit()
+	return out.Commit()
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/corpus"
 	"github.com/headwater-ml/headwater/internal/message"
 )
@@ -29,9 +30,9 @@ func (f jobFlags) Memory() int64 { return f.memory >> 20 }
 func (f jobFlags) Last() int { return f.Tasks - 1 }
 
 // The exit statuses, for the job files.
-func (f jobFlags) Bad() int   { return statusBadShard }
-func (f jobFlags) Retry() int { return statusRetry }
-func (f jobFlags) Usage() int { return statusUsage }
+func (f jobFlags) Bad() int   { return cli.StatusBadShard }
+func (f jobFlags) Retry() int { return cli.StatusRetry }
+func (f jobFlags) Usage() int { return cli.StatusUsage }
 
 // The schedulers for which there are job files.
 const (
@@ -39,7 +40,7 @@ const (
 	kubernetesJob = "kubernetes"
 )
 
-func corpusTemplateCommand(k *program) *cobra.Command {
+func corpusTemplateCommand(k *cli.Kit) *cobra.Command {
 	f := jobFlags{
 		Name: "headwater-corpus", Mount: "/data", Time: "24:00:00", Workers: 1, CPUs: 2,
 		Parallel: 100, memory: 8 << 30,
@@ -59,7 +60,7 @@ func corpusTemplateCommand(k *program) *cobra.Command {
 				return err
 			}
 			if args[0] != slurmJob && args[0] != kubernetesJob {
-				return usagef("template %.60q is unknown; %s", args[0],
+				return cli.Usagef("template %.60q is unknown; %s", args[0],
 					message.KnownAre(args[0], []string{kubernetesJob, slurmJob}))
 			}
 			return nil
@@ -68,7 +69,7 @@ func corpusTemplateCommand(k *program) *cobra.Command {
 			if err := f.check(args[0], args[1]); err != nil {
 				return err
 			}
-			ctx, stop := interruptible(cmd)
+			ctx, stop := cli.Interruptible(cmd)
 			defer stop()
 			return writeJob(ctx, k, f, args[0], args[1])
 		},
@@ -81,10 +82,11 @@ func corpusTemplateCommand(k *program) *cobra.Command {
 	flags.StringVar(&f.Image, "image", "", "the `IMAGE` that has headwater and the model")
 	flags.StringVar(&f.Claim, "claim", "", "the persistent volume `CLAIM` that has the corpus")
 	flags.StringVar(&f.Mount, "mount", f.Mount, "the `PATH` of that volume in the tasks")
-	wholeFlag(flags, &f.Workers, "workers", 1, 256, "let each task make `N` shards at the same "+
-		"time", "1")
-	wholeFlag(flags, &f.CPUs, "cpus", 1, 1024, "ask for `N` cores for each task", "2")
-	wholeFlag(flags, &f.Parallel, "parallel", 1, corpus.MaxShards, "run at most `N` tasks together",
+	cli.WholeFlag(flags, &f.Workers, "workers", 1, 256, "let each task make `N` shards at the "+
+		"same time", "1")
+	cli.WholeFlag(flags, &f.CPUs, "cpus", 1, 1024, "ask for `N` cores for each task", "2")
+	cli.WholeFlag(flags, &f.Parallel, "parallel", 1, corpus.MaxShards, "run at most `N` tasks "+
+		"together",
 		"100")
 	flags.Func("memory", "ask for `SIZE` of memory for each task, such as 16GB (default 8GiB)",
 		func(s string) (err error) {
@@ -105,35 +107,37 @@ func (f *jobFlags) check(scheduler, place string) error {
 	f.Place = cmp.Or(f.Place, place)
 	switch {
 	case !jobName.MatchString(f.Name):
-		return usagef("--name %.60q: want small letters, digits and hyphens, at most 52", f.Name)
+		return cli.Usagef("--name %.60q: want small letters, digits and hyphens, at most 52",
+			f.Name)
 	case !jobTime.MatchString(f.Time):
-		return usagef("--time %.60q: want HH:MM:SS or D-HH:MM:SS", f.Time)
+		return cli.Usagef("--time %.60q: want HH:MM:SS or D-HH:MM:SS", f.Time)
 	case f.memory < 1<<20:
-		return usagef("--memory %d bytes; want at least 1MiB", f.memory)
+		return cli.Usagef("--memory %d bytes; want at least 1MiB", f.memory)
 	case !plain.MatchString(f.Queue + f.Image + f.Claim + f.Mount):
-		return usagef("--queue, --image, --claim and --mount have letters, digits and @:_./- only")
+		return cli.Usagef("--queue, --image, --claim and --mount have letters, digits and @:_./- " +
+			"only")
 	case strings.ContainsAny(f.Place, "\n\r\x00"):
-		return usagef("--as %.60q: a path on one line is wanted", f.Place)
+		return cli.Usagef("--as %.60q: a path on one line is wanted", f.Place)
 	case scheduler != kubernetesJob:
 		return nil
 	case f.Image == "":
-		return usagef("template kubernetes needs --image, with headwater and the model in it")
+		return cli.Usagef("template kubernetes needs --image, with headwater and the model in it")
 	case f.Claim == "" && !strings.Contains(f.Place, "://"):
-		return usagef("tasks of Kubernetes do not see the folder %.60q; give --claim for the "+
+		return cli.Usagef("tasks of Kubernetes do not see the folder %.60q; give --claim for the "+
 			"volume that has it, or use a bucket", f.Place)
 	}
 	return nil
 }
 
 // writeJob writes the job file of a scheduler.
-func writeJob(ctx context.Context, k *program, f jobFlags, scheduler, name string) error {
+func writeJob(ctx context.Context, k *cli.Kit, f jobFlags, scheduler, name string) error {
 	return withCorpus(ctx, name, func(c *corpus.Corpus) error {
 		f.Tasks = c.Manifest.Tasks
 		f.Parallel = min(f.Parallel, f.Tasks)
 		if scheduler == kubernetesJob {
-			return fillJob(k.stdout, kubernetesFile, f)
+			return fillJob(k.Stdout, kubernetesFile, f)
 		}
-		return fillJob(k.stdout, slurmFile, f)
+		return fillJob(k.Stdout, slurmFile, f)
 	})
 }
 

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/headwater-ml/headwater/internal/cli"
+	"github.com/headwater-ml/headwater/internal/cli/clitest"
 	"github.com/headwater-ml/headwater/internal/corpus"
 	"github.com/headwater-ml/headwater/models/tiny"
 )
@@ -30,12 +32,12 @@ func plannedCorpus(t *testing.T, flags ...string) (input, to string) {
 	t.Helper()
 	dir := t.TempDir()
 	input, to = filepath.Join(dir, "texts.jsonl"), filepath.Join(dir, "corpus")
-	write(t, input, []byte(corpusTexts))
+	clitest.Write(t, input, []byte(corpusTexts))
 	args := append([]string{
 		"corpus", "plan", input, to, "--backend", "go", "--methods", "rollout,value-zeroing",
 		"--max-tokens", "2", "--shards", "4",
 	}, flags...)
-	out := mustExecute(t, "", args...)
+	out := headwater.MustExecute(t, "", args...)
 	if !strings.Contains(out, "6 records in 4 shards, ") {
 		t.Errorf("plan says %q", out)
 	}
@@ -45,20 +47,20 @@ func plannedCorpus(t *testing.T, flags ...string) (input, to string) {
 // The rows of a corpus are the numbers of headwater explain, in the order of the input.
 func TestCorpus(t *testing.T) {
 	_, to := plannedCorpus(t)
-	if out := mustExecute(t, "", "corpus", "missing", to); out != "--array=0-3\n" {
+	if out := headwater.MustExecute(t, "", "corpus", "missing", to); out != "--array=0-3\n" {
 		t.Errorf("missing before the run says %q", out)
 	}
-	mustExecute(t, "", "corpus", "run", to, "--workers", "2")
-	if out := mustExecute(t, "", "corpus", "missing", to); out != "" {
+	headwater.MustExecute(t, "", "corpus", "run", to, "--workers", "2")
+	if out := headwater.MustExecute(t, "", "corpus", "missing", to); out != "" {
 		t.Errorf("missing after the run says %q", out)
 	}
-	out := mustExecute(t, "", "corpus", "verify", to)
+	out := headwater.MustExecute(t, "", "corpus", "verify", to)
 	if !strings.HasPrefix(out, "4 shards, 6 records, 2 with an error\nsha256 of all shards ") {
 		t.Errorf("verify says %q", out)
 	}
 	all := filepath.Join(t.TempDir(), "all.parquet")
-	mustExecute(t, "", "corpus", "merge", "-o", all, to)
-	if text := read(t, all); !bytes.HasPrefix(text, []byte("PAR1")) {
+	headwater.MustExecute(t, "", "corpus", "merge", "-o", all, to)
+	if text := clitest.Read(t, all); !bytes.HasPrefix(text, []byte("PAR1")) {
 		t.Errorf("the merged file begins with %.4q", text)
 	}
 	rows := corpusRows(t, to)
@@ -115,7 +117,7 @@ func corpusRows(t *testing.T, to string) map[string]corpusRow {
 // compareRow compares a row with headwater explain.
 func compareRow(t *testing.T, row corpusRow, args []string) {
 	t.Helper()
-	e := explained(t, append([]string{"--methods", "rollout,value-zeroing"}, args...)...)
+	e := headwater.Explained(t, append([]string{"--methods", "rollout,value-zeroing"}, args...)...)
 	if len(row.Texts) != len(e.Steps) || len(e.Steps) == 0 {
 		t.Fatalf("%q: %d tokens, want %d", row.ID, len(row.Texts), len(e.Steps))
 	}
@@ -139,7 +141,7 @@ func compareRow(t *testing.T, row corpusRow, args []string) {
 func TestCorpusTargets(t *testing.T) {
 	groups := []string{"--by", "word", "--target", "0:2"}
 	_, to := plannedCorpus(t, groups...)
-	mustExecute(t, "", "corpus", "run", to)
+	headwater.MustExecute(t, "", "corpus", "run", to)
 	rows := corpusRows(t, to)
 	compareRow(t, rows["1"], append(groups, "--max-tokens", "2", "the keys to the cabinet"))
 	if texts := rows["1"].Texts; len(texts) != 1 || len(strings.Fields(texts[0])) != 2 {
@@ -150,8 +152,8 @@ func TestCorpusTargets(t *testing.T) {
 		t.Errorf("record 4: error %q, want %q", err, want)
 	}
 	page := filepath.Join(t.TempDir(), "page.html")
-	mustExecute(t, "", "corpus", "report", "-o", page, to)
-	if !bytes.Contains(read(t, page), []byte("sum over the target")) {
+	headwater.MustExecute(t, "", "corpus", "report", "-o", page, to)
+	if !bytes.Contains(clitest.Read(t, page), []byte("sum over the target")) {
 		t.Error("the report does not say what a value is")
 	}
 }
@@ -162,19 +164,19 @@ func TestCorpusSaysWhatIsLeftOut(t *testing.T) {
 	for _, name := range []string{"in/a.txt", "in/README.md", "in/b.md", "other/c.txt"} {
 		path := filepath.Join(dir, name)
 		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		write(t, path, []byte("the keys\n"))
+		clitest.Write(t, path, []byte("the keys\n"))
 	}
 	if err := os.Symlink("../other", filepath.Join(dir, "in", "sub")); err != nil {
 		t.Skip(err)
 	}
-	status, _, stderr := execute(t, "", "corpus", "plan", filepath.Join(dir, "in"),
+	status, _, stderr := headwater.Execute(t, "", "corpus", "plan", filepath.Join(dir, "in"),
 		filepath.Join(dir, "out"), "--backend", "go", "--methods", "rollout")
 	for _, want := range []string{
 		"left out 2 files of the input, such as README.md: the name does not say what it is; " +
 			"--format reads it\n",
 		"left out sub: it is a link to a folder, which is not followed",
 	} {
-		if status != statusOK || !strings.Contains(stderr, want) {
+		if status != cli.StatusOK || !strings.Contains(stderr, want) {
 			t.Errorf("status %d, says %q, want %q", status, stderr, want)
 		}
 	}
@@ -183,10 +185,10 @@ func TestCorpusSaysWhatIsLeftOut(t *testing.T) {
 // Tasks that find their numbers in the variables of schedulers make the corpus of one process.
 func TestCorpusTasks(t *testing.T) {
 	input, alone := plannedCorpus(t, "--tasks", "4")
-	mustExecute(t, "", "corpus", "run", alone)
-	want := mustExecute(t, "", "corpus", "verify", alone)
+	headwater.MustExecute(t, "", "corpus", "run", alone)
+	want := headwater.MustExecute(t, "", "corpus", "verify", alone)
 	to := filepath.Join(t.TempDir(), "corpus")
-	mustExecute(t, "", "corpus", "plan", input, to, "--backend", "go", "--methods",
+	headwater.MustExecute(t, "", "corpus", "plan", input, to, "--backend", "go", "--methods",
 		"rollout,value-zeroing", "--max-tokens", "2", "--shards", "4", "--tasks", "4")
 	t.Setenv("SLURM_ARRAY_TASK_COUNT", "1") // of a part that was submitted again: not used
 	for _, c := range []struct{ variable, task, missing string }{
@@ -196,23 +198,23 @@ func TestCorpusTasks(t *testing.T) {
 		{"HEADWATER_SHARD_INDEX", "0", ""},
 	} {
 		t.Setenv(c.variable, c.task)
-		mustExecute(t, "", "corpus", "run", to)
-		if out := mustExecute(t, "", "corpus", "missing", to); out != c.missing {
+		headwater.MustExecute(t, "", "corpus", "run", to)
+		if out := headwater.MustExecute(t, "", "corpus", "missing", to); out != c.missing {
 			t.Errorf("%s=%s: missing says %q, want %q", c.variable, c.task, out, c.missing)
 		}
 		if c.variable != "HEADWATER_SHARD_INDEX" {
 			t.Setenv(c.variable, "")
 		}
 	}
-	if got := mustExecute(t, "", "corpus", "verify", to); got != want {
+	if got := headwater.MustExecute(t, "", "corpus", "verify", to); got != want {
 		t.Errorf("verify says %q, want %q", got, want)
 	}
 	// A task that is not there, by a number of tasks that is not that of the manifest.
 	t.Setenv("HEADWATER_SHARDS", "2")
 	t.Setenv("HEADWATER_SHARD_INDEX", "2")
-	status, _, stderr := execute(t, "", "corpus", "run", to)
-	if status != statusUsage || !strings.Contains(stderr, "HEADWATER_SHARD_INDEX is 2, but the "+
-		"number of tasks is 2, and they count from 0; submit these") {
+	status, _, stderr := headwater.Execute(t, "", "corpus", "run", to)
+	if status != cli.StatusUsage || !strings.Contains(stderr, "HEADWATER_SHARD_INDEX is 2, but "+
+		"the number of tasks is 2, and they count from 0; submit these") {
 		t.Errorf("status %d, %s", status, stderr)
 	}
 }
@@ -222,44 +224,45 @@ func TestCorpusStatuses(t *testing.T) {
 	input, to := plannedCorpus(t)
 	refused := func(name string, want int, say string, args ...string) {
 		t.Helper()
-		status, _, stderr := execute(t, "", args...)
+		status, _, stderr := headwater.Execute(t, "", args...)
 		if status != want || !strings.Contains(stderr, say) {
 			t.Errorf("%s: status %d, error %q; want %d, %q", name, status, stderr, want, say)
 		}
 	}
-	refused("another model", statusError, "the plan is for the model tiny with the hash",
+	refused("another model", cli.StatusError, "the plan is for the model tiny with the hash",
 		"corpus", "run", to, "--model", "tiny-alibi")
-	refused("merge too early", statusError, "4 of 4 shards are missing or damaged: 0-3; headwater "+
-		"corpus missing "+to+" prints which tasks to submit again", "corpus", "merge",
+	refused("merge too early", cli.StatusError, "4 of 4 shards are missing or damaged: 0-3; "+
+		"headwater corpus missing "+to+" prints which tasks to submit again", "corpus", "merge",
 		"-o", filepath.Join(t.TempDir(), "all.parquet"), to)
-	refused("verify too early", statusError, "4 of 4 shards are not as the manifest says; "+
+	refused("verify too early", cli.StatusError, "4 of 4 shards are not as the manifest says; "+
 		"headwater corpus missing "+to+" prints", "corpus", "verify", to)
-	refused("shard beyond all", statusUsage, "--shard 4; the corpus has 4 shards", "corpus", "run",
-		to, "--shard", "4")
+	refused("shard beyond all", cli.StatusUsage, "--shard 4; the corpus has 4 shards", "corpus",
+		"run", to, "--shard", "4")
 	interrupted, cancel := context.WithCancel(t.Context())
 	cancel()
 	var stdout, stderr bytes.Buffer
-	status := run(interrupted, []string{"corpus", "run", to}, nil, &stdout, &stderr)
-	if status != statusRetry || !strings.Contains(stderr.String(), "interrupted; the shards that "+
-		"are complete stay") {
-		t.Errorf("interrupted: status %d, %s; want %d", status, &stderr, statusRetry)
+	status := cli.Run(interrupted, headwater, []string{"corpus", "run", to}, nil, &stdout, &stderr)
+	if status != cli.StatusRetry || !strings.Contains(stderr.String(), "interrupted; the shards "+
+		"that are complete stay") {
+		t.Errorf("interrupted: status %d, %s; want %d", status, &stderr, cli.StatusRetry)
 	}
-	write(t, input, []byte(corpusTexts+"\n"))
-	refused("changed input", statusBadShard, "has changed since the plan", "corpus", "run", to)
-	write(t, input, []byte(corpusTexts))
-	mustExecute(t, "", "corpus", "run", to, "--shard", "1")
+	clitest.Write(t, input, []byte(corpusTexts+"\n"))
+	refused("changed input", cli.StatusBadShard, "has changed since the plan", "corpus", "run", to)
+	clitest.Write(t, input, []byte(corpusTexts))
+	headwater.MustExecute(t, "", "corpus", "run", to, "--shard", "1")
 	name := filepath.Join(to, filepath.FromSlash(corpus.ShardName(1)))
 	other := filepath.Join(to, filepath.FromSlash(corpus.ShardName(2)))
 	must(t, os.Rename(name, other))
 	// By its footer it is another shard, so it is damaged and is made again.
-	mustExecute(t, "", "corpus", "run", to)
-	mustExecute(t, "", "corpus", "verify", to)
+	headwater.MustExecute(t, "", "corpus", "run", to)
+	headwater.MustExecute(t, "", "corpus", "verify", to)
 	must(t, os.RemoveAll(input))
-	mustExecute(t, "", "corpus", "run", to) // nothing is left to do, and no input is needed
+	// nothing is left to do, and no input is needed
+	headwater.MustExecute(t, "", "corpus", "run", to)
 	// An interruption that comes too late changes nothing.
 	stderr.Reset()
-	status = run(interrupted, []string{"corpus", "run", to}, nil, &stdout, &stderr)
-	if status != statusOK || !strings.Contains(stderr.String(), "all 4 shards are complete") {
+	status = cli.Run(interrupted, headwater, []string{"corpus", "run", to}, nil, &stdout, &stderr)
+	if status != cli.StatusOK || !strings.Contains(stderr.String(), "all 4 shards are complete") {
 		t.Errorf("interrupted at the end: status %d, %s", status, &stderr)
 	}
 }
@@ -269,16 +272,16 @@ func TestCorpusReport(t *testing.T) {
 	_, to := plannedCorpus(t)
 	page := filepath.Join(t.TempDir(), "page.html")
 	args := []string{"corpus", "report", "-o", page, "--word", "cabinet", "--word", "zebra", to}
-	status, _, stderr := execute(t, "", args...)
-	if status != statusError || !strings.Contains(stderr, "none of the 4 shards in") {
+	status, _, stderr := headwater.Execute(t, "", args...)
+	if status != cli.StatusError || !strings.Contains(stderr, "none of the 4 shards in") {
 		t.Errorf("before the run: status %d, %s", status, stderr)
 	}
 	if _, err := os.Stat(page); err == nil {
 		t.Error("there is a page of nothing")
 	}
-	mustExecute(t, "", "corpus", "run", to)
+	headwater.MustExecute(t, "", "corpus", "run", to)
 	must(t, os.Remove(filepath.Join(to, filepath.FromSlash(corpus.ShardName(1)))))
-	status, _, stderr = execute(t, "", args...)
+	status, _, stderr = headwater.Execute(t, "", args...)
 	for _, want := range []string{
 		"note: 1 of 4 shards are missing or damaged", `note: the word "zebra" is in no text`,
 	} {
@@ -286,24 +289,25 @@ func TestCorpusReport(t *testing.T) {
 			t.Errorf("status %d, %s; want %s", status, stderr, want)
 		}
 	}
-	text := read(t, page)
+	text := clitest.Read(t, page)
 	for _, want := range []string{"1 of 4 shards", "zebra", "value-zeroing", "max_tokens 2"} {
 		if !bytes.Contains(text, []byte(want)) {
 			t.Errorf("the page has no %q", want)
 		}
 	}
-	status, _, stderr = execute(t, "", "corpus", "report", "-o", page, "--method", "rolout", to)
-	if status != statusUsage || !strings.Contains(stderr, "--method: the corpus has no "+
+	status, _, stderr = headwater.Execute(t, "", "corpus", "report", "-o", page, "--method",
+		"rolout", to)
+	if status != cli.StatusUsage || !strings.Contains(stderr, "--method: the corpus has no "+
 		`method "rolout"; did you mean rollout?`) {
 		t.Errorf("status %d, %s", status, stderr)
 	}
-	if !bytes.Equal(read(t, page), text) {
+	if !bytes.Equal(clitest.Read(t, page), text) {
 		t.Error("a command that failed changed the page")
 	}
 }
 
 func TestCorpusRefusals(t *testing.T) {
-	checkRefusals(t, []refusal{
+	headwater.CheckRefusals(t, []clitest.Refusal{
 		{"report to nowhere", []string{"corpus", "report", "OUT"}, "", 2, "report needs --output"},
 		{"report of no corpus", []string{"corpus", "report", "OUT", "-o", "OUT"}, "", 1, "has no manifest.json; plan the corpus first"},
 		{"report beside nothing", []string{"corpus", "report", "OUT", "-o", "/no/such/page.html"}, "", 1, "the directory /no/such/ does not exist"},
@@ -340,8 +344,8 @@ func TestSlurmTemplate(t *testing.T) {
 		t.Skip("there is no bash")
 	}
 	_, to := plannedCorpus(t, "--tasks", "3")
-	text := mustExecute(t, "", "corpus", "template", "slurm", to, "--queue", "gpu", "--as",
-		"/it's here", "--workers", "4")
+	text := headwater.MustExecute(t, "", "corpus", "template", "slurm", to, "--queue", "gpu",
+		"--as", "/it's here", "--workers", "4")
 	for _, want := range []string{
 		"#SBATCH --array=0-2%3\n", "#SBATCH --requeue\n", "#SBATCH --partition=gpu\n",
 		`headwater corpus run --workers 4 '/it'\''s here' &`, "RequeueExit=75,137",
@@ -352,7 +356,7 @@ func TestSlurmTemplate(t *testing.T) {
 	}
 	dir := t.TempDir()
 	job := filepath.Join(dir, "job.sh")
-	write(t, job, []byte(text))
+	clitest.Write(t, job, []byte(text))
 	for program, script := range map[string]string{
 		"headwater": "#!/bin/sh\n[ \"$5\" = \"/it's here\" ] || exit 9\n" +
 			"[ $END -gt 128 ] && kill -9 $$\nexit $END\n",
@@ -360,7 +364,7 @@ func TestSlurmTemplate(t *testing.T) {
 		"sleep":    "#!/bin/sh\n",
 	} {
 		path := filepath.Join(dir, program)
-		write(t, path, []byte(script))
+		clitest.Write(t, path, []byte(script))
 		if err := os.Chmod(path, 0o700); err != nil { //nolint:gosec // a program
 			t.Fatal(err)
 		}
@@ -395,8 +399,8 @@ func TestSlurmTemplate(t *testing.T) {
 
 func TestKubernetesTemplate(t *testing.T) {
 	_, to := plannedCorpus(t, "--tasks", "3")
-	plain := mustExecute(t, "", "corpus", "template", "kubernetes", to, "--image", "repo/image:1",
-		"--as", "s3://b/c?region=x")
+	plain := headwater.MustExecute(t, "", "corpus", "template", "kubernetes", to, "--image",
+		"repo/image:1", "--as", "s3://b/c?region=x")
 	for _, want := range []string{
 		"completionMode: Indexed", "completions: 3\n", "backoffLimitPerIndex: 5",
 		"restartPolicy: Never", "values: [42]", "values: [2]", "type: DisruptionTarget",
@@ -406,8 +410,8 @@ func TestKubernetesTemplate(t *testing.T) {
 			t.Errorf("the job has no %q:\n%s", want, plain)
 		}
 	}
-	queued := mustExecute(t, "", "corpus", "template", "kubernetes", to, "--image", "i", "--claim",
-		"data-claim", "--queue", "team")
+	queued := headwater.MustExecute(t, "", "corpus", "template", "kubernetes", to, "--image", "i",
+		"--claim", "data-claim", "--queue", "team")
 	for _, want := range []string{
 		`kueue.x-k8s.io/queue-name: "team"`, "suspend: true", `claimName: "data-claim"`,
 		`mountPath: "/data"`,
@@ -434,7 +438,8 @@ func BenchmarkCorpusRun(b *testing.B) {
 	headwater := func(args ...string) {
 		var out, problems bytes.Buffer
 		args = append([]string{"corpus"}, args...)
-		if status := run(b.Context(), args, nil, &out, &problems); status != statusOK {
+		if status := cli.Run(b.Context(), headwater, args, nil, &out,
+			&problems); status != cli.StatusOK {
 			b.Fatalf("headwater %q: status %d, %s", args, status, &problems)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/kernel"
 	"github.com/headwater-ml/headwater/internal/xlaplugin"
 	"github.com/headwater-ml/headwater/models"
@@ -87,18 +88,18 @@ type doctorFlags struct {
 	timeout            time.Duration
 }
 
-func doctorCommand(k *program) *cobra.Command {
+func doctorCommand(k *cli.Kit) *cobra.Command {
 	var f doctorFlags
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "say what models can run on here, how fast, and what to do next",
-		Args:  noArguments,
+		Args:  cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := interruptible(cmd)
+			ctx, stop := cli.Interruptible(cmd)
 			defer stop()
 			for _, name := range []string{"check", "size", "timeout"} {
 				if f.quick && cmd.Flags().Changed(name) {
-					return usagef("--%s does nothing with --quick, which loads no plugin "+
+					return cli.Usagef("--%s does nothing with --quick, which loads no plugin "+
 						"and measures nothing", name)
 				}
 			}
@@ -113,7 +114,7 @@ func doctorCommand(k *program) *cobra.Command {
 		"every backend and compare")
 	cmd.Flags().BoolVar(&f.quick, "quick", false, "load no plugin and measure nothing")
 	f.size, f.timeout = 1024, 2*time.Minute
-	wholeFlag(cmd.Flags(), &f.size, "size", 16, 16384, "rows and columns of the matrices "+
+	cli.WholeFlag(cmd.Flags(), &f.size, "size", 16, 16384, "rows and columns of the matrices "+
 		"that are multiplied, `N`", "1024")
 	cmd.Flags().Func("timeout", "give up on a backend after this `time`, from "+
 		"1ms to 24h (default 2m)", func(s string) (err error) {
@@ -133,26 +134,27 @@ func doctorCommand(k *program) *cobra.Command {
 const maxTimeout = 24 * time.Hour
 
 // doctor examines the machine and writes its report.
-func doctor(ctx context.Context, k *program, f doctorFlags) error {
+func doctor(ctx context.Context, k *cli.Kit, f doctorFlags) error {
 	d := diagnosis{
-		Version: version(),
+		Version: cli.Version(),
 		Build: buildFacts{
 			Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
-			Cgo: buildSetting("CGO_ENABLED") == "1", Experiment: buildSetting("GOEXPERIMENT"),
+			Cgo:        cli.BuildSetting("CGO_ENABLED") == "1",
+			Experiment: cli.BuildSetting("GOEXPERIMENT"),
 		},
 		Machine: machine(), Settings: settings(os.LookupEnv),
 	}
 	d.Known = knownModels(ctx, known.Names())
 	d.Notebooks = kernel.Examine(kernel.FindPrograms(ctx, ""))
-	line := k.progress()
-	defer line.clear()
+	line := k.Progress()
+	defer line.Clear()
 	for _, name := range models.Backends() {
-		line.show("looking at backend %s", name)
+		line.Show("looking at backend %s", name)
 		b := lookAt(name)
 		if b.Problem == "" && !f.quick {
 			result, err := probeApart(ctx, name, f)
 			if err != nil {
-				b.Problem = said(err)
+				b.Problem = cli.ErrorText(err)
 			}
 			b.Measured = result
 		}
@@ -161,13 +163,13 @@ func doctor(ctx context.Context, k *program, f doctorFlags) error {
 		}
 		d.Backends = append(d.Backends, b)
 	}
-	line.clear()
+	line.Clear()
 	d.compare()
 	d.advise()
 	if f.json {
-		return writeJSON(k.stdout, d)
+		return cli.WriteJSON(k.Stdout, d)
 	}
-	return d.write(k.stdout)
+	return d.write(k.Stdout)
 }
 
 // lookAt finds a backend without loading it.
@@ -175,7 +177,7 @@ func lookAt(name string) backendFacts {
 	b := backendFacts{Name: name}
 	path, err := models.PluginPath(name)
 	if err != nil {
-		b.Problem = said(err)
+		b.Problem = cli.ErrorText(err)
 		return b
 	}
 	// An empty name is the default: the best there is.
@@ -187,7 +189,7 @@ func lookAt(name string) backendFacts {
 	}
 	record, err := xlaplugin.Record(path)
 	if err != nil {
-		b.Warning = said(err)
+		b.Warning = cli.ErrorText(err)
 	}
 	b.Plugin = &record
 	if _, err := models.KeptGraphs(); err != nil && name == "xla" {
@@ -242,7 +244,7 @@ func lastLine(s string) string {
 }
 
 // probe computes on a backend and writes how it went.
-func probe(ctx context.Context, k *program, f doctorFlags) error {
+func probe(ctx context.Context, k *cli.Kit, f doctorFlags) error {
 	var answer struct {
 		probeResult
 		Error string `json:",omitempty"`
@@ -264,9 +266,9 @@ func probe(ctx context.Context, k *program, f doctorFlags) error {
 		return err
 	}()
 	if err != nil {
-		answer.Error = said(err)
+		answer.Error = cli.ErrorText(err)
 	}
-	return json.NewEncoder(k.stdout).Encode(answer)
+	return json.NewEncoder(k.Stdout).Encode(answer)
 }
 
 // selfCheckPrompt has one right answer, john.
@@ -372,7 +374,7 @@ func (d diagnosis) write(w io.Writer) error {
 	}
 	fmt.Fprint(t, "\nnotebooks\n")
 	for _, line := range notebookLines(d.Notebooks) {
-		fmt.Fprintf(t, "  %s\t%s\n", line[0], render.Visible(line[1], maxMessage))
+		fmt.Fprintf(t, "  %s\t%s\n", line[0], render.Visible(line[1], cli.MaxMessage))
 	}
 	fmt.Fprint(t, "\nsettings\n")
 	for _, s := range d.Settings {
@@ -437,7 +439,7 @@ func (b backendFacts) summary() string {
 	case b.Default:
 		parts = append(parts, "used unless asked otherwise")
 	}
-	return render.Visible(strings.Join(parts, ", "), maxMessage)
+	return render.Visible(strings.Join(parts, ", "), cli.MaxMessage)
 }
 
 // details are more lines on a backend.
@@ -464,7 +466,7 @@ func (b backendFacts) details() []string {
 		}
 	}
 	for i := range lines {
-		lines[i] = render.Visible(lines[i], maxMessage)
+		lines[i] = render.Visible(lines[i], cli.MaxMessage)
 	}
 	return lines
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -12,27 +11,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/headwater-ml/headwater/internal/cli/clitest"
 	"github.com/headwater-ml/headwater/models"
 )
 
-// asProgram is the environment variable that makes the test's binary act as the command, which
-// doctor starts.
-const asProgram = "HEADWATER_TEST_AS_PROGRAM"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(asProgram) != "" {
-		actAsProgram()
-		os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { headwater.Main(m, actAsProgram) }
 
 // diagnose runs headwater doctor --json where no plugin is found unless env names one.
 func diagnose(t *testing.T, args ...string) diagnosis {
 	t.Helper()
-	t.Setenv(asProgram, "1")
+	t.Setenv(clitest.AsProgram, "1")
 	var d diagnosis
-	out := mustExecute(t, "", append([]string{"doctor", "--json", "--size", "64"}, args...)...)
+	out := headwater.MustExecute(t, "", append([]string{"doctor", "--json", "--size", "64"}, args...)...)
 	if err := json.Unmarshal([]byte(out), &d); err != nil {
 		t.Fatalf("doctor --json wrote %s: %v", out, err)
 	}
@@ -92,18 +82,18 @@ func TestDoctor(t *testing.T) {
 		!strings.Contains(strings.Join(d.Next, "\n"), "headwater download smollm2") {
 		t.Errorf("known models %+v, next %q; want one that is not downloaded", d.Known, d.Next)
 	}
-	text := mustExecute(t, "", "doctor", "--quick")
+	text := headwater.MustExecute(t, "", "doctor", "--quick")
 	for _, want := range []string{"\nbackends\n", "\nmodels\n  smollm2", "\nsettings\n", "\nnext\n", "HF_TOKEN", "GOEXPERIMENT="} {
 		if !strings.Contains(text, want) {
 			t.Errorf("doctor --quick lacks %q:\n%s", want, text)
 		}
 	}
 	t.Setenv("HF_HUB_DOWNLOAD_TIMEOUT", "soon") // a wrong setting is reported
-	if text := mustExecute(t, "", "doctor", "--quick"); !strings.Contains(text,
+	if text := headwater.MustExecute(t, "", "doctor", "--quick"); !strings.Contains(text,
 		`Apache-2.0, HF_HUB_DOWNLOAD_TIMEOUT "soon" is not a number of seconds`) {
 		t.Errorf("doctor does not report a wrong setting:\n%s", text)
 	}
-	quick := mustExecute(t, "", "doctor", "--quick", "--json")
+	quick := headwater.MustExecute(t, "", "doctor", "--quick", "--json")
 	if strings.Contains(text+quick, "hf_secret") {
 		t.Error("doctor tells the token")
 	}
@@ -113,7 +103,7 @@ func TestDoctor(t *testing.T) {
 func TestDoctorBadPlugin(t *testing.T) {
 	home := nowhere(t)
 	bad := filepath.Join(home, "bad.so")
-	write(t, bad, []byte("\x7fELF and no more"))
+	clitest.Write(t, bad, []byte("\x7fELF and no more"))
 	t.Setenv("HEADWATER_XLA", bad)
 	t.Setenv("HEADWATER_CUDA", bad)
 	d := diagnose(t)
@@ -133,7 +123,7 @@ func TestDoctorBadPlugin(t *testing.T) {
 // A backend that ends its process, or hangs, is reported as a problem of that backend.
 func TestProbeApart(t *testing.T) {
 	nowhere(t)
-	t.Setenv(asProgram, "1")
+	t.Setenv(clitest.AsProgram, "1")
 	_, err := probeApart(t.Context(), "abacus", doctorFlags{size: 16, timeout: 1e11})
 	if err == nil || !strings.Contains(err.Error(), `"abacus" is unknown`) {
 		t.Errorf("error %v", err)
@@ -218,7 +208,7 @@ func TestRestart(t *testing.T) {
 		strings.Contains(err.Error(), "not part of this program") {
 		t.Skip("needs a build with XLA on a machine without a GPU")
 	}
-	t.Setenv(asProgram, "1")
+	t.Setenv(clitest.AsProgram, "1")
 	self, err := os.Executable()
 	must(t, err)
 	args := []string{"explain", "--backend", "cuda", "x"}
@@ -231,7 +221,7 @@ func TestRestart(t *testing.T) {
 
 func TestSetupRefusals(t *testing.T) {
 	nowhere(t)
-	checkRefusals(t, []refusal{
+	headwater.CheckRefusals(t, []clitest.Refusal{
 		{"setup alone", []string{"setup"}, "", 2, "known is xla"},
 		{"unknown part", []string{"setup", "tpu"}, "", 2, `unknown command "tpu"`},
 		{"no such file", []string{"setup", "xla", "--dir", "OUT", "--from", "/nowhere.whl", "--sha256", strings.Repeat("0", 64)}, "", 1, "no such file"},

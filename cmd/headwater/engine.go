@@ -14,17 +14,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/engine"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
-func engineCommand(k *program) *cobra.Command {
+func engineCommand(k *cli.Kit) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "engine",
 		Short: "list and stop the engines, which keep models open for notebooks",
-		Args:  knownCommand,
+		Args:  cli.KnownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return usagef("engine needs what to do; known are list and stop, as in headwater " +
+			return cli.Usagef("engine needs what to do; known are list and stop, as in headwater " +
 				"engine list")
 		},
 	}
@@ -87,7 +88,7 @@ func newEngineFacts(f engine.Found) engineFacts {
 	return e
 }
 
-func engineListCommand(k *program) *cobra.Command {
+func engineListCommand(k *cli.Kit) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list",
@@ -95,9 +96,9 @@ func engineListCommand(k *program) *cobra.Command {
 		Long: "List says which engines run, for which kernel, with which models, and how long " +
 			"they have had nothing to do. It removes the\n" +
 			"sockets of engines that have ended.",
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := interruptible(cmd)
+			ctx, stop := cli.Interruptible(cmd)
 			defer stop()
 			found, err := engine.List(ctx)
 			if err != nil {
@@ -108,7 +109,7 @@ func engineListCommand(k *program) *cobra.Command {
 				facts = append(facts, newEngineFacts(f))
 			}
 			if asJSON {
-				return writeJSON(k.stdout, facts)
+				return cli.WriteJSON(k.Stdout, facts)
 			}
 			return listEngines(k, facts)
 		},
@@ -118,12 +119,12 @@ func engineListCommand(k *program) *cobra.Command {
 }
 
 // listEngines prints a table.
-func listEngines(k *program, all []engineFacts) error {
+func listEngines(k *cli.Kit, all []engineFacts) error {
 	if len(all) == 0 {
-		_, err := fmt.Fprintln(k.stdout, "no engine runs")
+		_, err := fmt.Fprintln(k.Stdout, "no engine runs")
 		return err
 	}
-	w := tabwriter.NewWriter(k.stdout, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(k.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "PROCESS\tKERNEL\tNOTEBOOK\tMEMORY\tRUNNING\tIDLE\tMODELS")
 	for _, e := range all {
 		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Process, e.kernel(),
@@ -195,7 +196,7 @@ func (e engineFacts) models() string {
 	return strings.Join(all, ", ")
 }
 
-func engineStopCommand(k *program) *cobra.Command {
+func engineStopCommand(k *cli.Kit) *cobra.Command {
 	var all, force bool
 	cmd := &cobra.Command{
 		Use:   "stop PROCESS... | --all",
@@ -205,14 +206,14 @@ func engineStopCommand(k *program) *cobra.Command {
 		Example: "  headwater engine stop 4711\n  headwater engine stop --all",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if all == (len(args) > 0) {
-				return usagef("engine stop needs the process numbers of engines, or --all; see " +
-					"headwater engine list")
+				return cli.Usagef("engine stop needs the process numbers of engines, or --all; " +
+					"see headwater engine list")
 			}
 			pids, err := processes(args)
 			if err != nil {
 				return err
 			}
-			ctx, stop := interruptible(cmd)
+			ctx, stop := cli.Interruptible(cmd)
 			defer stop()
 			return stopEngines(ctx, k, pids, force)
 		},
@@ -229,8 +230,8 @@ func processes(args []string) ([]int, error) {
 	for _, a := range args {
 		pid, err := strconv.Atoi(a)
 		if err != nil || pid < 1 {
-			return nil, usagef("engine stop %.60q: want the number of a process, which headwater "+
-				"engine list shows", a)
+			return nil, cli.Usagef("engine stop %.60q: want the number of a process, which "+
+				"headwater engine list shows", a)
 		}
 		pids = append(pids, pid)
 	}
@@ -238,13 +239,13 @@ func processes(args []string) ([]int, error) {
 }
 
 // stopEngines ends the engines with those process numbers, all if there are none.
-func stopEngines(ctx context.Context, k *program, pids []int, force bool) error {
+func stopEngines(ctx context.Context, k *cli.Kit, pids []int, force bool) error {
 	found, err := engine.List(ctx)
 	if err != nil {
 		return err
 	}
 	if len(pids) == 0 && len(found) == 0 {
-		_, err := fmt.Fprintln(k.stdout, "no engine runs")
+		_, err := fmt.Fprintln(k.Stdout, "no engine runs")
 		return err
 	}
 	var known []string
@@ -274,7 +275,7 @@ func stopEngines(ctx context.Context, k *program, pids []int, force bool) error 
 			wrong = append(wrong, err)
 			continue
 		}
-		if _, err := fmt.Fprintf(k.stdout, "engine %d ended\n", f.PID); err != nil {
+		if _, err := fmt.Fprintf(k.Stdout, "engine %d ended\n", f.PID); err != nil {
 			return err
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/internal/cli"
+	"github.com/headwater-ml/headwater/internal/cli/clitest"
 	"github.com/headwater-ml/headwater/internal/engine"
 )
 
@@ -33,11 +35,11 @@ func startEngine(t *testing.T, kernel int) engine.Client {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan int, 1)
 	go func() {
-		done <- run(ctx, []string{"serve", "--socket", socket, "--backend", "go"}, nil, nil, io.Discard)
+		done <- cli.Run(ctx, headwater, []string{"serve", "--socket", socket, "--backend", "go"}, nil, nil, io.Discard)
 	}()
 	t.Cleanup(func() {
 		cancel()
-		if status := <-done; status != statusOK {
+		if status := <-done; status != cli.StatusOK {
 			t.Errorf("serve ended with status %d", status)
 		}
 	})
@@ -52,18 +54,19 @@ func startEngine(t *testing.T, kernel int) engine.Client {
 
 func TestEngineList(t *testing.T) {
 	shortTemp(t)
-	if out := mustExecute(t, "", "engine", "list"); out != "no engine runs\n" {
+	if out := headwater.MustExecute(t, "", "engine", "list"); out != "no engine runs\n" {
 		t.Errorf("list without engines: %q", out)
 	}
-	if out := mustExecute(t, "", "engine", "list", "--json"); out != "[]\n" {
+	if out := headwater.MustExecute(t, "", "engine", "list", "--json"); out != "[]\n" {
 		t.Errorf("JSON without engines: %q", out)
 	}
-	if out := mustExecute(t, "", "engine", "stop", "--all"); out != "no engine runs\n" {
+	if out := headwater.MustExecute(t, "", "engine", "stop", "--all"); out != "no engine runs\n" {
 		t.Errorf("stop without engines: %q", out)
 	}
 	t.Setenv("JPY_SESSION_NAME", "work/a.ipynb")
 	client := startEngine(t, os.Getpid())
-	_, err := client.Explain(t.Context(), engine.Model{}, prompt, attribution.Options{MaxTokens: 1})
+	_, err := client.Explain(t.Context(), engine.Model{}, clitest.Prompt,
+		attribution.Options{MaxTokens: 1})
 	must(t, err)
 	pid := os.Getpid()
 	want := regexp.MustCompile(fmt.Sprintf(`(?m)^PROCESS +KERNEL +NOTEBOOK +MEMORY +RUNNING +`+
@@ -74,20 +77,21 @@ func TestEngineList(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatalf("list says\n%swant %s", out, want)
 		}
-		out = mustExecute(t, "", "engine", "list") // the request may not have ended completely
+		// the request may not have ended completely
+		out = headwater.MustExecute(t, "", "engine", "list")
 	}
 	var facts []engineFacts
-	err = json.Unmarshal([]byte(mustExecute(t, "", "engine", "list", "--json")), &facts)
+	err = json.Unmarshal([]byte(headwater.MustExecute(t, "", "engine", "list", "--json")), &facts)
 	if err != nil || len(facts) != 1 || facts[0].Process != pid || facts[0].Kernel != pid ||
 		len(facts[0].Models) != 1 || facts[0].Models[0].Name != "tiny" ||
 		facts[0].Protocol != engine.Version {
 		t.Errorf("JSON says %+v, %v", facts, err)
 	}
-	out = mustExecute(t, "", "engine", "stop", fmt.Sprint(pid))
+	out = headwater.MustExecute(t, "", "engine", "stop", fmt.Sprint(pid))
 	if want := fmt.Sprintf("engine %d ended\n", pid); out != want {
 		t.Errorf("stop says %q, want %q", out, want)
 	}
-	if out := mustExecute(t, "", "engine", "list"); out != "no engine runs\n" {
+	if out := headwater.MustExecute(t, "", "engine", "list"); out != "no engine runs\n" {
 		t.Errorf("list after stop: %q", out)
 	}
 }
@@ -102,7 +106,7 @@ func TestEngineOfEndedKernel(t *testing.T) {
 	startEngine(t, sleep.Process.Pid) // it watches nothing
 	_ = sleep.Process.Kill()
 	_ = sleep.Wait()
-	out := mustExecute(t, "", "engine", "list")
+	out := headwater.MustExecute(t, "", "engine", "list")
 	if want := fmt.Sprintf("%d (ended)", sleep.Process.Pid); !strings.Contains(out, want) {
 		t.Errorf("list says\n%swant %q", out, want)
 	}
@@ -110,7 +114,7 @@ func TestEngineOfEndedKernel(t *testing.T) {
 
 func TestEngineRefusals(t *testing.T) {
 	shortTemp(t)
-	checkRefusals(t, []refusal{
+	headwater.CheckRefusals(t, []clitest.Refusal{
 		{"nothing to do", []string{"engine"}, "", 2, "known are list and stop"},
 		{"unknown", []string{"engine", "lst"}, "", 2, `unknown command "lst"`},
 		{"stop what", []string{"engine", "stop"}, "", 2, "engine stop needs the process numbers"},
@@ -120,7 +124,7 @@ func TestEngineRefusals(t *testing.T) {
 		{"list what", []string{"engine", "list", "tiny"}, "", 2, `list takes no argument, got "tiny"`},
 	})
 	startEngine(t, os.Getpid())
-	checkRefusals(t, []refusal{
+	headwater.CheckRefusals(t, []clitest.Refusal{
 		{"another one runs", []string{"engine", "stop", "1"}, "", 1, fmt.Sprintf(
 			"engine stop 1: no engine has this process; running are %d", os.Getpid())},
 	})

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/models/tiny"
 )
 
@@ -53,12 +54,12 @@ var realExamples = []example{
 	},
 }
 
-func examplesCommand(k *program) *cobra.Command {
+func examplesCommand(k *cli.Kit) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "examples",
 		Short: "list prompts for SmolLM2 and for the embedded model, and what to see in them",
-		Args:  noArguments,
+		Args:  cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var real, toy []example
 			for _, e := range realExamples {
@@ -71,24 +72,24 @@ func examplesCommand(k *program) *cobra.Command {
 				})
 			}
 			if asJSON {
-				return writeJSON(k.stdout, append(real, toy...))
+				return cli.WriteJSON(k.Stdout, append(real, toy...))
 			}
 			return writeExamples(cmd.Context(), k, real, toy)
 		},
 	}
-	jsonFlag(cmd, &asJSON)
+	cli.JSONFlag(cmd, &asJSON)
 	return cmd
 }
 
 // writeExamples writes a block for each prompt, those of each model below a line that says how to
 // run them.
-func writeExamples(ctx context.Context, k *program, real, toy []example) error {
-	w := bufio.NewWriter(k.stdout)
+func writeExamples(ctx context.Context, k *cli.Kit, real, toy []example) error {
+	w := bufio.NewWriter(k.Stdout)
 	for _, m := range knownModels(ctx, []string{smolLM2}) {
 		fmt.Fprintf(w, "Prompts for a language model, %s: "+
 			"headwater explain --model %s \"PROMPT\"\n", m.Title, m.Name)
 		if !m.Downloaded {
-			fmt.Fprintf(w, "%s: %s\n", m.Name, render.Visible(m.text, maxMessage))
+			fmt.Fprintf(w, "%s: %s\n", m.Name, render.Visible(m.text, cli.MaxMessage))
 		}
 	}
 	fmt.Fprintln(w)

@@ -14,6 +14,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/export"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models"
@@ -21,7 +22,7 @@ import (
 
 // explainFlags are the flags of headwater explain.
 type explainFlags struct {
-	modelFlags
+	cli.ModelFlags
 	outputFlags
 	opts       attribution.Options
 	input      string
@@ -37,7 +38,7 @@ type explainFlags struct {
 	sides []render.Side
 }
 
-func explainCommand(k *program) *cobra.Command {
+func explainCommand(k *cli.Kit) *cobra.Command {
 	var f explainFlags
 	cmd := &cobra.Command{
 		Use:   "explain [flags] PROMPT",
@@ -63,9 +64,9 @@ func explainCommand(k *program) *cobra.Command {
   headwater explain --model google-bert/bert-base-uncased "the keys to the [MASK] are on the table"`,
 		Args: func(cmd *cobra.Command, args []string) error { return f.check(cmd, args) },
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := interruptible(cmd)
+			ctx, stop := cli.Interruptible(cmd)
 			defer stop()
-			if err := k.readMessages(ctx, f.messages, &f.opts); err != nil {
+			if err := k.ReadMessages(ctx, f.messages, &f.opts); err != nil {
 				return err
 			}
 			if f.input != "" {
@@ -75,16 +76,16 @@ func explainCommand(k *program) *cobra.Command {
 		},
 	}
 	cmd.Flags().SortFlags = false // those of one group stand together
-	f.modelFlags.add(cmd)
+	f.ModelFlags.Add(cmd)
 	f.methodsFlag(cmd, &f.opts, " (default direct,value-zeroing; for encoders "+
 		"rollout,value-zeroing; classic for rollout,flow,value-zeroing)")
-	optionFlags(cmd, &f.opts,
+	cli.OptionFlags(cmd, &f.opts,
 		attribution.MethodOptions, attribution.GenerationOptions, attribution.ScorerOptions)
-	chatFlags(cmd, &f.opts, &f.messages)
+	cli.ChatFlags(cmd, &f.opts, &f.messages)
 	cmd.Flags().StringVarP(&f.input, "input", "i", "", "explain the prompts of `FILE`, a line "+
 		"of JSON each; - is standard input")
-	f.outputFlags.add(cmd, partialFlag)
-	wholeFlag(cmd.Flags(), &f.top, "top", 1, maxTop, "show in text only the strongest "+
+	f.outputFlags.add(cmd, cli.PartialFlag)
+	cli.WholeFlag(cmd.Flags(), &f.top, "top", 1, cli.MaxTop, "show in text only the strongest "+
 		"tokens of each method, `K` of them, the strongest first", "")
 	f.viewFlags(cmd)
 	cmd.Flags().StringVar(&f.against, "against", "", "compare the first method with that of this "+
@@ -102,26 +103,26 @@ func explainCommand(k *program) *cobra.Command {
 func (f *explainFlags) check(cmd *cobra.Command, args []string) error {
 	switch {
 	case f.input != "" && len(args) > 0:
-		return usagef("explain takes a prompt or --input, not both")
+		return cli.Usagef("explain takes a prompt or --input, not both")
 	case f.input != "" && f.messages != "":
-		return usagef(`--messages does not go with --input: write "messages" into its lines`)
+		return cli.Usagef(`--messages does not go with --input: write "messages" into its lines`)
 	case f.input == "" && f.messages == "" && len(args) == 0:
-		return usagef("explain needs a prompt, for example: " +
+		return cli.Usagef("explain needs a prompt, for example: " +
 			`headwater explain "the keys to the cabinet"`)
 	case len(args) > 1:
-		return usagef("explain takes one prompt, got %s; put the prompt in quotes",
+		return cli.Usagef("explain takes one prompt, got %s; put the prompt in quotes",
 			message.Count(len(args), "argument"))
 	case f.input == "" && f.messages == "" && args[0] == "":
-		return usagef("the prompt is empty; give some text")
+		return cli.Usagef("the prompt is empty; give some text")
 	case cmd.Flags().Changed("against") && f.against == "":
-		return usagef("--against is empty; give another prompt")
+		return cli.Usagef("--against is empty; give another prompt")
 	case cmd.Flags().Changed("against-model") && f.againstModel == "":
-		return usagef("--against-model is empty; give another model")
+		return cli.Usagef("--against-model is empty; give another model")
 	case f.input != "" && f.opts.Continuation != "":
-		return usagef("--continuation does not go with --input: " +
+		return cli.Usagef("--continuation does not go with --input: " +
 			`write "continuation" into its lines`)
 	case f.input != "" && len(f.opts.Positions) > 0:
-		return usagef(`--position does not go with --input: write "positions" into its lines`)
+		return cli.Usagef(`--position does not go with --input: write "positions" into its lines`)
 	}
 	if f.filter {
 		f.show.Filter = attribution.DefaultFilter()
@@ -144,14 +145,14 @@ func (f *explainFlags) check(cmd *cobra.Command, args []string) error {
 // checkShown checks what is shown and where it is written.
 func (f *explainFlags) checkShown(cmd *cobra.Command, addsFlow bool) error {
 	err := cmp.Or(
-		oneOf("color", f.color, "auto", "always", "never"),
-		oneOf("view", string(f.show.Kind), namesOf(render.Kinds())...),
+		cli.OneOf("color", f.color, "auto", "always", "never"),
+		cli.OneOf("view", string(f.show.Kind), namesOf(render.Kinds())...),
 	)
 	if err == nil && f.show.Look.Size != "" {
-		err = oneOf("size", string(f.show.Look.Size), namesOf(render.Sizes())...)
+		err = cli.OneOf("size", string(f.show.Look.Size), namesOf(render.Sizes())...)
 	}
 	if err == nil && f.show.Look.Palette != "" {
-		err = oneOf("palette", f.show.Look.Palette, render.PaletteNames()...)
+		err = cli.OneOf("palette", f.show.Look.Palette, render.PaletteNames()...)
 	}
 	return cmp.Or(err, f.checkMeanings(cmd), f.checkView(), f.checkFiles(addsFlow))
 }
@@ -162,9 +163,9 @@ func (f *explainFlags) checkInput() error {
 	case f.input == "":
 		return nil
 	case len(f.paths) > 1:
-		return usagef("--input writes its lines to one file; give --output once")
+		return cli.Usagef("--input writes its lines to one file; give --output once")
 	case f.formats[0] != export.JSON:
-		return usagef("--input writes a line of JSON for each prompt; %s does not go with it",
+		return cli.Usagef("--input writes a line of JSON for each prompt; %s does not go with it",
 			f.formats[0])
 	}
 	return nil
@@ -191,7 +192,7 @@ func (f *explainFlags) checkBy(args []string) error {
 }
 
 // explain explains one prompt. When interrupted it shows what there is so far.
-func explain(ctx context.Context, k *program, f explainFlags, prompt string) error {
+func explain(ctx context.Context, k *cli.Kit, f explainFlags, prompt string) error {
 	if f.opts.InChat() { // now, before a model is opened
 		if _, err := f.opts.Conversation.Turns(prompt); err != nil {
 			return err
@@ -203,18 +204,18 @@ func explain(ctx context.Context, k *program, f explainFlags, prompt string) err
 	}
 	defer outs.abandon()
 	if prompt != "" && strings.TrimSpace(prompt) == "" {
-		k.say("note: the prompt has nothing but blanks, which the model continues")
+		k.Say("note: the prompt has nothing but blanks, which the model continues")
 	}
 	if f.against != "" && f.against == prompt {
-		k.say("note: both prompts are the same, and so is what a method says of them")
+		k.Say("note: both prompts are the same, and so is what a method says of them")
 	}
-	m, err := k.open(ctx, f.modelFlags)
+	m, err := k.Open(ctx, f.ModelFlags)
 	if err != nil {
 		return err
 	}
 	defer sayCompiled(k, m)
 	if f.opts.InChat() {
-		f.opts.Conversation.Date = today(m, prompt, f.opts.Conversation)
+		f.opts.Conversation.Date = cli.Today(m, prompt, f.opts.Conversation)
 	}
 	f.addFlow(m.Info())
 	if err := f.fits(m.Info()); err != nil {
@@ -224,13 +225,13 @@ func explain(ctx context.Context, k *program, f explainFlags, prompt string) err
 }
 
 // sayCompiled tells the user how long compiling took.
-func sayCompiled(k *program, m *models.Model) {
+func sayCompiled(k *cli.Kit, m *models.Model) {
 	graphs, took := m.Compiled()
 	if m.Info().Backend == "go" || took < time.Second {
 		return
 	}
 	kept, _ := models.KeptGraphs() // headwater doctor says why there are none
-	k.say("%s", compileReport(graphs, took, kept))
+	k.Say("%s", compileReport(graphs, took, kept))
 }
 
 // compileReport says how long compiling took, and that it is shorter the next time if graphs were
@@ -245,23 +246,23 @@ func compileReport(graphs int, took time.Duration, kept int) string {
 
 // explainTo explains a prompt with an open model, and writes what comes of it.
 func explainTo(
-	ctx context.Context, k *program, outs outputSet, m trace.Model, f explainFlags, prompt string,
+	ctx context.Context, k *cli.Kit, outs outputSet, m trace.Model, f explainFlags, prompt string,
 ) error {
 	second := m // of a comparison
 	if f.againstModel != "" {
-		flags := f.modelFlags
-		flags.model, flags.pre = f.againstModel, ""
-		opened, err := k.open(ctx, flags)
+		flags := f.ModelFlags
+		flags.Model, flags.Pre = f.againstModel, ""
+		opened, err := k.Open(ctx, flags)
 		if err != nil {
 			return fmt.Errorf("--against-model: %w", err)
 		}
 		if opened.Info().Reads() != m.Info().Reads() {
-			return usagef("--against-model %.60q: a decoder and an encoder cannot be "+
+			return cli.Usagef("--against-model %.60q: a decoder and an encoder cannot be "+
 				"compared: one continues a text and the other reads it", f.againstModel)
 		}
 		second = opened
 		if f.opts.InChat() { // whose template may ask for the date where the first one does not
-			f.opts.Conversation.Date = today(second, cmp.Or(f.against, prompt),
+			f.opts.Conversation.Date = cli.Today(second, cmp.Or(f.against, prompt),
 				f.opts.Conversation)
 		}
 	}
@@ -298,21 +299,21 @@ func interrupted(ctx context.Context, e *attribution.Explanation) bool {
 
 // watch explains a prompt and shows how far it is.
 func watch(
-	ctx context.Context, k *program, m trace.Model, prompt string, opts attribution.Options,
+	ctx context.Context, k *cli.Kit, m trace.Model, prompt string, opts attribution.Options,
 ) (*attribution.Explanation, error) {
-	line := k.progress()
-	defer line.clear()
-	opts.OnProgress = func(at trace.Progress) { line.show("%v", at) }
+	line := k.Progress()
+	defer line.Clear()
+	opts.OnProgress = func(at trace.Progress) { line.Show("%v", at) }
 	// The line is there before a first graph is compiled, which replaces it.
-	line.show("reading the prompt")
+	line.Show("reading the prompt")
 	var pace message.Pace
 	opts.OnStep = func(e *attribution.Explanation) {
 		pace.Add(time.Now())
-		line.show("token %d: %q%s", len(e.Steps), e.Steps[len(e.Steps)-1].Text, pace)
+		line.Show("token %d: %q%s", len(e.Steps), e.Steps[len(e.Steps)-1].Text, pace)
 	}
 	e, err := attribution.Explain(ctx, m, prompt, opts)
 	if errors.Is(err, models.ErrNothingMasked) {
-		err = usagef("%v (--position N); its tokens are %s", err, numbered(e.Prompt.Texts))
+		err = cli.Usagef("%v (--position N); its tokens are %s", err, numbered(e.Prompt.Texts))
 	}
 	return e, err
 }

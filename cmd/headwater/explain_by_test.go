@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/internal/cli/clitest"
 )
 
 const told = "mary has the red key . john has the blue lamp . who has the lamp ?"
@@ -17,27 +18,28 @@ const told = "mary has the red key . john has the blue lamp . who has the lamp ?
 // --input too.
 func TestExplainBy(t *testing.T) {
 	args := []string{"--max-tokens", "2", "--methods", "rollout,flow,attn-lrp", "--contrast", " mary"}
-	plain := explained(t, append(args, told)...)
+	plain := headwater.Explained(t, append(args, told)...)
 	for _, by := range []string{"word", "sentence", "0:20,22:46"} {
 		d, err := attribution.ParseGrouping(by)
 		must(t, err)
 		want, err := plain.Group(d)
 		must(t, err)
-		got := explained(t, append(args, "--by", by, told)...)
+		got := headwater.Explained(t, append(args, "--by", by, told)...)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("--by %s (-want +got):\n%s", by, diff)
 		}
 		if o := got.Methods["flow"].Options; o["by"] != by || o["spans"] != "highest of tokens" {
 			t.Errorf("--by %s: options %v", by, o)
 		}
-		line := mustExecute(t, `{"prompt":"`+told+`"}`, append([]string{"explain", "--backend", "go", "--by", by, "--input", "-"}, args...)...)
-		if diff := cmp.Diff(got, parseExplanation(t, []byte(line))); diff != "" {
+		line := headwater.MustExecute(t, `{"prompt":"`+told+`"}`, append([]string{"explain", "--backend", "go", "--by", by, "--input", "-"}, args...)...)
+		if diff := cmp.Diff(got, clitest.ParseExplanation(t, []byte(line))); diff != "" {
 			t.Errorf("--by %s of a line (-want +got):\n%s", by, diff)
 		}
 	}
 	// Of three sentences, the one about john answers the question, and the one about mary counts
 	// against it.
-	got := explained(t, append(args, "--by", "sentence", told)...).Methods["attn-lrp"].Row(0, 0)
+	got := headwater.Explained(t,
+		append(args, "--by", "sentence", told)...).Methods["attn-lrp"].Row(0, 0)
 	if len(got) != 4 || !(got[2] > 1) || !(got[1] < 0) {
 		t.Errorf("sentences have %v", got)
 	}
@@ -58,7 +60,7 @@ func TestExplainByText(t *testing.T) {
 		{"top", "--top 2", []string{"attn-lrp  john +", " · mary -", " (top 2 hold ", "2 at most, the strongest first"}, []string{"Columns:"}},
 		{"page", "--format html --by 0:20", []string{"mary has the red key", "rather than mary", "by 0:20"}, []string{"prompt tokens"}},
 	} {
-		out := mustExecute(t, "", append(args, strings.Fields(c.args)...)...)
+		out := headwater.MustExecute(t, "", append(args, strings.Fields(c.args)...)...)
 		for _, want := range c.has {
 			if !strings.Contains(out, want) {
 				t.Errorf("%s lacks %q:\n%s", c.name, want, out)
@@ -79,7 +81,7 @@ func TestExplainTarget(t *testing.T) {
 		"explain", "--backend", "go", "--methods", "occlusion,value-zeroing", "--by", "sentence",
 		"--target", "sentence:2", "--continuation", " john . mary has the key",
 	}
-	text := mustExecute(t, "", append(args, told)...)
+	text := headwater.MustExecute(t, "", append(args, told)...)
 	for _, want := range []string{
 		"1  john .  2 tokens outside the target, ", "2  mary has the key  4 tokens, ",
 		"sum over the target's tokens of change of the log-probability,", "output, the layer of",
@@ -89,7 +91,7 @@ func TestExplainTarget(t *testing.T) {
 			t.Errorf("the text lacks %q:\n%s", want, text)
 		}
 	}
-	e := explained(t, append(args[3:], told)...)
+	e := headwater.Explained(t, append(args[3:], told)...)
 	if len(e.Steps) != 2 || len(e.Steps[1].IDs) != 4 || !e.Steps[0].Rest || e.Steps[1].Rest {
 		t.Errorf("steps %+v", e.Steps)
 	}
@@ -99,11 +101,12 @@ func TestExplainTarget(t *testing.T) {
 		if file == "text.svg" {
 			more = append(more, "--view", "text")
 		}
-		mustExecute(t, "", slices.Concat(args, more, []string{told})...)
+		headwater.MustExecute(t, "", slices.Concat(args, more, []string{told})...)
 		if file == "a.json" || file == "a.parquet" || file == "a.csv" {
 			continue // which say nothing of their origin
 		}
-		if said := mustExecute(t, "", "reproduce", file); !strings.Contains(said, "the same") {
+		if said := headwater.MustExecute(t, "", "reproduce", file); !strings.Contains(said,
+			"the same") {
 			t.Errorf("%s: %s", file, said)
 		}
 	}
@@ -120,8 +123,8 @@ func TestExplainTarget(t *testing.T) {
 
 // Two models that cut a text differently are compared target by target.
 func TestCompareTargets(t *testing.T) {
-	text := mustExecute(t, "", "explain", "--backend", "go", "--methods", "direct", "--target",
-		"sentence", "--by", "sentence", "--continuation", " john . mary has the key",
+	text := headwater.MustExecute(t, "", "explain", "--backend", "go", "--methods", "direct",
+		"--target", "sentence", "--by", "sentence", "--continuation", " john . mary has the key",
 		"--against-model", "tiny-alibi", told)
 	if !strings.Contains(text, "A − B") || !strings.Contains(text, "2  mary has the key") {
 		t.Errorf("no comparison of targets:\n%s", text)
@@ -133,7 +136,7 @@ func TestExplainByRefusals(t *testing.T) {
 		return append([]string{"explain", "--backend", "go", "-o", "OUT"}, args...)
 	}
 	line := `{"prompt":"the keys"}`
-	checkRefusals(t, []refusal{
+	headwater.CheckRefusals(t, []clitest.Refusal{
 		{"no parts", in("--by", "", "a"), "", 2, `--by "": want word, sentence, turn, or bytes of the prompt as BEGIN:END,BEGIN:END`},
 		{"unknown parts", in("--by", "letters", "a"), "", 2, `--by "letters": want word, sentence, turn, or bytes`},
 		{"backwards", in("--by", "4:2", "the keys"), "", 2, `--by "4:2": want word, sentence, turn, or bytes`},

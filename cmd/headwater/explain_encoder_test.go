@@ -11,6 +11,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/cli/clitest"
 	"github.com/headwater-ml/headwater/models"
 )
 
@@ -18,8 +19,8 @@ import (
 // token that begins with ## continues a word.
 func reader(t *testing.T, golden string) string {
 	t.Helper()
-	dir := copyModel(t, golden, nil)
-	write(t, filepath.Join(dir, "tokenizer.json"), read(t, "testdata/words.json"))
+	dir := clitest.CopyModel(t, golden, nil)
+	clitest.Write(t, filepath.Join(dir, "tokenizer.json"), clitest.Read(t, "testdata/words.json"))
 	return dir
 }
 
@@ -53,8 +54,8 @@ func TestExplainEncoders(t *testing.T) {
 			want, err := attribution.Explain(t.Context(), m, c.prompt, c.opts)
 			must(t, err)
 			args := append([]string{"--model", dir}, strings.Fields(c.args)...)
-			got := explained(t, append(args, c.prompt)...)
-			if diff := cmp.Diff(roundTrip(t, want), got); diff != "" {
+			got := headwater.Explained(t, append(args, c.prompt)...)
+			if diff := cmp.Diff(clitest.RoundTrip(t, want), got); diff != "" {
 				t.Errorf("explain %s (-want +got):\n%s", c.args, diff)
 			}
 			var at []int
@@ -64,8 +65,8 @@ func TestExplainEncoders(t *testing.T) {
 			if diff := cmp.Diff(c.positions, at); diff != "" {
 				t.Errorf("positions (-want +got):\n%s", diff)
 			}
-			text := mustExecute(t, "", append(append([]string{"explain", "--backend", "go", "--color", "never"}, args...), c.prompt)...)
-			page := mustExecute(t, "", append(append([]string{"explain", "--backend", "go", "--format", "html"}, args...), c.prompt)...)
+			text := headwater.MustExecute(t, "", append(append([]string{"explain", "--backend", "go", "--color", "never"}, args...), c.prompt)...)
+			page := headwater.MustExecute(t, "", append(append([]string{"explain", "--backend", "go", "--format", "html"}, args...), c.prompt)...)
 			for _, say := range c.says {
 				if !strings.Contains(text, say) {
 					t.Errorf("the text lacks %q:\n%s", say, text)
@@ -92,7 +93,7 @@ func TestExplainEncoderRefusals(t *testing.T) {
 	in := func(args ...string) []string {
 		return append([]string{"explain", "--backend", "go", "-o", "OUT", "--model", bert}, args...)
 	}
-	checkRefusals(t, []refusal{
+	headwater.CheckRefusals(t, []clitest.Refusal{
 		{
 			"nothing masked", in("the keys"), "", 2,
 			`fills in missing tokens, and the text has no masked token: ` +
@@ -125,11 +126,11 @@ func TestExplainEncoderRefusals(t *testing.T) {
 func TestExplainEncoderInput(t *testing.T) {
 	bert := reader(t, "bert")
 	args := []string{"explain", "--backend", "go", "--model", bert}
-	want := mustExecute(t, "",
+	want := headwater.MustExecute(t, "",
 		append(args, "--format", "json", "--position", "2,1", "the keys")...) +
-		mustExecute(t, "", append(args, "--format", "json", "the [MASK]")...)
+		headwater.MustExecute(t, "", append(args, "--format", "json", "the [MASK]")...)
 	lines := `{"prompt":"the keys","positions":[2,1]}` + "\n" + `{"prompt":"the [MASK]"}`
-	if got := mustExecute(t, lines, append(args, "--input", "-")...); got != want {
+	if got := headwater.MustExecute(t, lines, append(args, "--input", "-")...); got != want {
 		t.Errorf("--input writes %s, want %s", got, want)
 	}
 	var first struct {

@@ -18,27 +18,11 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/cli"
+	"github.com/headwater-ml/headwater/internal/cli/clitest"
 	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/tiny"
 )
-
-const prompt = "the keys to the cabinet"
-
-// explained runs headwater explain on the embedded model in pure Go and returns its JSON.
-func explained(t *testing.T, args ...string) *attribution.Explanation {
-	t.Helper()
-	out := mustExecute(t, "", append([]string{"explain", "--backend", "go", "--format", "json"}, args...)...)
-	return parseExplanation(t, []byte(out))
-}
-
-func parseExplanation(t *testing.T, data []byte) *attribution.Explanation {
-	t.Helper()
-	var e attribution.Explanation
-	if err := json.Unmarshal(data, &e); err != nil {
-		t.Fatalf("%v in %s", err, data)
-	}
-	return &e
-}
 
 // The command does what the package does with the options that the flags mean.
 func TestExplainFlags(t *testing.T) {
@@ -84,15 +68,15 @@ func TestExplainFlags(t *testing.T) {
 	plain := map[string]string{}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			want, err := attribution.Explain(t.Context(), m, prompt, c.opts)
+			want, err := attribution.Explain(t.Context(), m, clitest.Prompt, c.opts)
 			must(t, err)
 			args := strings.ReplaceAll(c.args, "= ", "=\x00") // a space that belongs to a value
 			var words []string
 			for _, w := range strings.Fields(args) {
 				words = append(words, strings.ReplaceAll(w, "\x00", " "))
 			}
-			got := explained(t, append(words, prompt)...)
-			if diff := cmp.Diff(roundTrip(t, want), got); diff != "" {
+			got := headwater.Explained(t, append(words, clitest.Prompt)...)
+			if diff := cmp.Diff(clitest.RoundTrip(t, want), got); diff != "" {
 				t.Errorf("explain %s (-want +got):\n%s", c.args, diff)
 			}
 			// A flag without an effect would pass as well. These two flags only describe what
@@ -113,14 +97,10 @@ func mustJSON(t *testing.T, value any) []byte {
 	return data
 }
 
-func roundTrip(t *testing.T, e *attribution.Explanation) *attribution.Explanation {
-	return parseExplanation(t, mustJSON(t, e))
-}
-
 // The fields that the JSON form promises, under the names that it promises.
 func TestExplainJSON(t *testing.T) {
-	out := mustExecute(t, "", "explain", "--backend", "go", "--format", "json", "--max-tokens", "2",
-		"--methods", "rollout,value-zeroing", prompt)
+	out := headwater.MustExecute(t, "", "explain", "--backend", "go", "--format", "json",
+		"--max-tokens", "2", "--methods", "rollout,value-zeroing", clitest.Prompt)
 	var got struct {
 		Version int
 		Model   struct{ Name, Hash string }
@@ -163,7 +143,7 @@ func TestExplainJSON(t *testing.T) {
 		if at[0] == 0 {
 			want = strings.TrimPrefix(want, " ")
 		}
-		if text := prompt[at[0]:at[1]]; at[1] > 0 && text != want {
+		if text := clitest.Prompt[at[0]:at[1]]; at[1] > 0 && text != want {
 			t.Errorf("prompt token %d is %q, its offsets say %q", j, want, text)
 		}
 	}
@@ -198,15 +178,17 @@ func TestExplainTwice(t *testing.T) {
 	for _, format := range []string{"json", "html", "text"} {
 		t.Run(format, func(t *testing.T) {
 			args := []string{"explain", "--backend", "go", "--max-tokens", "3", "--methods", "rollout,flow,value-zeroing", "--format", format}
-			first := mustExecute(t, "", append(args, prompt)...)
-			if second := mustExecute(t, "", append(args, prompt)...); first != second {
+			first := headwater.MustExecute(t, "", append(args, clitest.Prompt)...)
+			if second := headwater.MustExecute(t, "",
+				append(args, clitest.Prompt)...); first != second {
 				t.Errorf("two runs differ")
 			}
 			path := filepath.Join(t.TempDir(), "out")
-			if out := mustExecute(t, "", append(args, "-o", path, prompt)...); out != "" {
+			if out := headwater.MustExecute(t, "",
+				append(args, "-o", path, clitest.Prompt)...); out != "" {
 				t.Errorf("standard output %q beside a file", out)
 			}
-			file := string(read(t, path))
+			file := string(clitest.Read(t, path))
 			if format != "json" {
 				if file != first {
 					t.Errorf("the file is not what standard output gets")
@@ -216,7 +198,8 @@ func TestExplainTwice(t *testing.T) {
 			if strings.Contains(first, `"headwater":`) || !strings.Contains(file, `"headwater":`) {
 				t.Error("the file lacks its origin, or standard output has it")
 			}
-			a, b := parseExplanation(t, []byte(first)), parseExplanation(t, []byte(file))
+			a, b := clitest.ParseExplanation(t, []byte(first)),
+				clitest.ParseExplanation(t, []byte(file))
 			if diff := cmp.Diff(a, b); diff != "" {
 				t.Errorf("(-standard output +file):\n%s", diff)
 			}
@@ -229,7 +212,7 @@ func TestExplainHostile(t *testing.T) {
 	hostile := "<script>alert(1)</script> \"quoted\" 'x' & \x1b[31m \x00 \u202eback \xff" +
 		strings.Repeat("z", 100)
 	args := []string{"explain", "--backend", "go", "--max-tokens", "1", "--methods", "rollout", hostile}
-	page := mustExecute(t, "", append(args, "--format", "html")...)
+	page := headwater.MustExecute(t, "", append(args, "--format", "html")...)
 	for _, bad := range []string{"<script>alert", "\x1b", "\x00", "\u202e", "\xff"} {
 		if strings.Contains(page, bad) {
 			t.Errorf("the page holds %q", bad)
@@ -238,13 +221,13 @@ func TestExplainHostile(t *testing.T) {
 	if !strings.Contains(page, "&lt;script&gt;") {
 		t.Errorf("the page does not show <script>")
 	}
-	text := mustExecute(t, "", args...)
+	text := headwater.MustExecute(t, "", args...)
 	for _, bad := range []string{"\x1b", "\x00", "\u202e", "\xff"} {
 		if strings.Contains(text, bad) {
 			t.Errorf("the text holds %q", bad)
 		}
 	}
-	e := explained(t, args[3:]...)
+	e := headwater.Explained(t, args[3:]...)
 	if want := strings.ToValidUTF8(hostile, "\ufffd"); e.Prompt.Text != want {
 		t.Errorf("JSON has the prompt %q, want %q", e.Prompt.Text, want)
 	}
@@ -253,13 +236,13 @@ func TestExplainHostile(t *testing.T) {
 // The output says that the model is a toy and what it does not know.
 func TestExplainUnknownWords(t *testing.T) {
 	for _, format := range []string{"text", "html", "json"} {
-		out := mustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1",
+		out := headwater.MustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1",
 			"--format", format, "The capital of France is")
 		if format == "text" { // one line for each sentence
-			out = mustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1",
+			out = headwater.MustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1",
 				"--width", "200", "The capital of France is")
 		}
-		for _, want := range []string{"toy grammar model", "France", prompt} {
+		for _, want := range []string{"toy grammar model", "France", clitest.Prompt} {
 			if !strings.Contains(out, want) {
 				t.Errorf("%s does not say %q", format, want)
 			}
@@ -268,19 +251,19 @@ func TestExplainUnknownWords(t *testing.T) {
 }
 
 func TestExplainText(t *testing.T) {
-	out := mustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1",
-		"--color", "always", prompt)
+	out := headwater.MustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1",
+		"--color", "always", clitest.Prompt)
 	if !strings.Contains(out, "\x1b[48;2;") {
 		t.Errorf("--color always has no colours")
 	}
 	for _, args := range [][]string{{"--color", "never"}, {"--color", "auto"}, nil} {
-		if out := mustExecute(t, "", append([]string{"explain", "--backend", "go", "--max-tokens", "1", prompt}, args...)...); strings.Contains(out, "\x1b") {
+		if out := headwater.MustExecute(t, "", append([]string{"explain", "--backend", "go", "--max-tokens", "1", clitest.Prompt}, args...)...); strings.Contains(out, "\x1b") {
 			t.Errorf("%v colours what is no terminal", args)
 		}
 	}
 	for _, width := range []int{60, 140} {
-		out := mustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1",
-			"--color", "never", "--width", fmt.Sprint(width), prompt)
+		out := headwater.MustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1",
+			"--color", "never", "--width", fmt.Sprint(width), clitest.Prompt)
 		longest := 0
 		for l := range strings.Lines(out) {
 			longest = max(longest, len([]rune(l))-1)
@@ -305,9 +288,9 @@ func TestExplainEnding(t *testing.T) {
 		{"page.html", "<!DOCTYPE html>", []string{"--format", "html"}},
 	} {
 		path := filepath.Join(t.TempDir(), c.name)
-		mustExecute(t, "", append([]string{
+		headwater.MustExecute(t, "", append([]string{
 			"explain", "--backend", "go", "--max-tokens", "1",
-			"-o", path, prompt,
+			"-o", path, clitest.Prompt,
 		}, c.args...)...)
 		data, err := os.ReadFile(path)
 		must(t, err)
@@ -325,8 +308,8 @@ func TestExplainEnding(t *testing.T) {
 // The filter greys tokens out and changes nothing else.
 func TestExplainFilter(t *testing.T) {
 	args := []string{"explain", "--backend", "go", "--max-tokens", "1", "--methods", "rollout", "mary has the key . john has the lamp ."}
-	all := mustExecute(t, "", args...)
-	filtered := mustExecute(t, "", append(args, "--filter")...)
+	all := headwater.MustExecute(t, "", args...)
+	filtered := headwater.MustExecute(t, "", append(args, "--filter")...)
 	if strings.Contains(all, "·  ") || !strings.Contains(filtered, "·  ") {
 		t.Errorf("with --filter the text is\n%s\nwithout\n%s", filtered, all)
 	}
@@ -334,22 +317,23 @@ func TestExplainFilter(t *testing.T) {
 
 // The backend is named once, and it is the requested one.
 func TestExplainBackend(t *testing.T) {
-	_, _, stderr := execute(t, "", "explain", "--backend", "go", "--max-tokens", "1", prompt)
+	_, _, stderr := headwater.Execute(t, "", "explain", "--backend", "go", "--max-tokens", "1",
+		clitest.Prompt)
 	if !strings.HasPrefix(stderr, "headwater: backend go (") || strings.Count(stderr, "\n") != 1 {
 		t.Errorf("standard error is %q", stderr)
 	}
-	if got := describeBackend("xla", "xla:/opt/gpu.so"); got != "backend xla (/opt/gpu.so)" {
+	if got := cli.DescribeBackend("xla", "xla:/opt/gpu.so"); got != "backend xla (/opt/gpu.so)" {
 		t.Errorf("xla with a path is %q", got)
 	}
 }
 
 // A context that leaves room for fewer tokens than usual is named.
 func TestExplainContextLeft(t *testing.T) {
-	small := copyModel(t, "gpt2", nil)
+	small := clitest.CopyModel(t, "gpt2", nil)
 	const want = "has 64 tokens, so at most 3 come after the prompt."
 	for n, warned := range map[int]bool{61: true, 48: false} {
-		out := mustExecute(t, "", "explain", "--backend", "go", "--model", small, "--width", "200",
-			"--methods", "raw", strings.Repeat("a", n))
+		out := headwater.MustExecute(t, "", "explain", "--backend", "go", "--model", small,
+			"--width", "200", "--methods", "raw", strings.Repeat("a", n))
 		if strings.Contains(out, want) != warned {
 			t.Errorf("after %d tokens the warning is there: %v, in\n%s", n, !warned, out)
 		}
@@ -357,12 +341,12 @@ func TestExplainContextLeft(t *testing.T) {
 }
 
 func TestExplainRefusals(t *testing.T) {
-	small := copyModel(t, "gpt2", nil)
+	small := clitest.CopyModel(t, "gpt2", nil)
 	long := strings.Repeat("a", 65)
 	in := func(args ...string) []string {
 		return append([]string{"explain", "--backend", "go", "-o", "OUT"}, args...)
 	}
-	checkRefusals(t, []refusal{
+	headwater.CheckRefusals(t, []clitest.Refusal{
 		{"no prompt", in(), "", 2, "explain needs a prompt"},
 		{"empty prompt", in(""), "", 2, "the prompt is empty"},
 		{"two prompts", in("the", "keys"), "", 2, "explain takes one prompt, got 2 arguments; put the prompt in quotes"},
@@ -406,11 +390,11 @@ func TestExplainRefusals(t *testing.T) {
 		{"seed no number", in("--seed", "x", "a"), "", 2, `--seed "x": want a whole number from 0`},
 		{"seed alone", in("--seed", "3", "a"), "", 2, "headwater: --seed 3; it does nothing without a temperature above 0: the most probable token is taken and none is drawn\n"},
 		{"no such folder", in("-o", "OUT/page.html", "a"), "", 1, "page.html: the directory "},
-		{"a folder as output", in("-o", goldens, "a"), "", 1, "goldens is a directory; name a file in it"},
+		{"a folder as output", in("-o", clitest.Goldens, "a"), "", 1, "goldens is a directory; name a file in it"},
 		{"a slash as output", []string{"explain", "-o", "OUT/", "a"}, "", 1, "is no file's name"},
 		{"prompt and input", in("--input", "x.jsonl", "a"), "", 2, "explain takes a prompt or --input, not both"},
 		{"no such input", in("--input", "nope.jsonl"), "", 1, "headwater: --input: nope.jsonl: no such file or directory\n"},
-		{"a folder as input", in("--input", goldens), "", 1, "goldens is a directory; name a file with a line of JSON"},
+		{"a folder as input", in("--input", clitest.Goldens), "", 1, "goldens is a directory; name a file with a line of JSON"},
 		{"no model there", in("--model", "/nomodel", "a"), "", 1, "nor a name of the Hub such as openai-community/gpt2\n"},
 		{"late token of a figure", in("-o", "OUT.svg", "--view", "text", "--token", "9", "--max-tokens", "2", "a"), "", 2, "--token 9; the generated tokens are 0 to 1\n"},
 		{"late tokens of a figure", in("-o", "OUT.svg", "--view", "layers", "--token", "0,9", "--methods", "raw", "--max-tokens", "2", "a"), "", 2, "--token 9; the generated tokens are 0 to 1\n"},
@@ -507,8 +491,8 @@ func TestExplainRefusals(t *testing.T) {
 
 // Prompts of different lengths are compared in common columns, and the text says which are missing.
 func TestExplainAgainstLength(t *testing.T) {
-	out := mustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1", "--width", "120",
-		"--against", "the keys to the old cabinet", prompt)
+	out := headwater.MustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1",
+		"--width", "120", "--against", "the keys to the old cabinet", clitest.Prompt)
 	for _, want := range []string{"│old", "A has no token “old”; its values are 0 there."} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the comparison does not say %q:\n%s", want, out)
@@ -518,9 +502,9 @@ func TestExplainAgainstLength(t *testing.T) {
 
 // A prompt that is compared with itself is noted.
 func TestExplainAgainstItself(t *testing.T) {
-	for other, noted := range map[string]bool{prompt: true, prompt + " of": false} {
-		status, out, said := execute(t, "", "explain", "--backend", "go", "--max-tokens", "1",
-			"--against", other, prompt)
+	for other, noted := range map[string]bool{clitest.Prompt: true, clitest.Prompt + " of": false} {
+		status, out, said := headwater.Execute(t, "", "explain", "--backend", "go", "--max-tokens",
+			"1", "--against", other, clitest.Prompt)
 		if has := strings.Contains(said, "note: both prompts are the same"); has != noted ||
 			status != 0 || out == "" {
 			t.Errorf("%q: status %d, %q and %d bytes", other, status, said, len(out))
@@ -533,9 +517,9 @@ func TestExplainCompareDefault(t *testing.T) {
 	for model, methods := range map[string]string{
 		"tiny": "direct,value-zeroing", "tiny-sentiment": "rollout,value-zeroing",
 	} {
-		args := []string{"explain", "--backend", "go", "--model", model, "--view", "compare", prompt}
-		got, want := mustExecute(t, "", args...),
-			mustExecute(t, "", append(args, "--methods", methods)...)
+		args := []string{"explain", "--backend", "go", "--model", model, "--view", "compare", clitest.Prompt}
+		got, want := headwater.MustExecute(t, "", args...),
+			headwater.MustExecute(t, "", append(args, "--methods", methods)...)
 		if got != want || !strings.Contains(got, "A − B") {
 			t.Errorf("%s: without --methods\n%s\nwant\n%s", model, got, want)
 		}
@@ -544,17 +528,17 @@ func TestExplainCompareDefault(t *testing.T) {
 
 func TestModelRefusals(t *testing.T) {
 	with := func(key string, value any) string {
-		return copyModel(t, "gpt2", func(c map[string]any) { c[key] = value })
+		return clitest.CopyModel(t, "gpt2", func(c map[string]any) { c[key] = value })
 	}
-	broken := copyModel(t, "gpt2", nil)
+	broken := clitest.CopyModel(t, "gpt2", nil)
 	weights := filepath.Join(broken, "model.safetensors")
-	write(t, weights, read(t, weights)[:5000])
-	missing := copyModel(t, "gpt2", nil)
+	clitest.Write(t, weights, clitest.Read(t, weights)[:5000])
+	missing := clitest.CopyModel(t, "gpt2", nil)
 	must(t, os.Remove(filepath.Join(missing, "model.safetensors")))
 	in := func(model string) []string {
 		return []string{"explain", "--backend", "go", "-o", "OUT", "--model", model, "ab"}
 	}
-	checkRefusals(t, []refusal{
+	headwater.CheckRefusals(t, []clitest.Refusal{
 		{"another architecture", in(with("architectures", []string{"T5ForConditionalGeneration"})), "", 1, "config.json: the head of architectures "},
 		{"a value that changes arithmetic", in(with("activation_function", "mish")), "", 1, "activation_function"},
 		{"a key that the reference reads", in(with("is_causal", false)), "", 1, "key is_causal is not supported"},
@@ -562,7 +546,7 @@ func TestModelRefusals(t *testing.T) {
 		{"heads that do not divide", in(with("n_head", 5)), "", 1, "config.json"},
 		{"truncated weights", in(broken), "", 1, "model.safetensors"},
 		{"no weights", in(missing), "", 1, "model.safetensors"},
-		{"no tokenizer", in(filepath.Join(goldens, "gpt2")), "", 1, "gpt2 has no tokenizer.json"},
+		{"no tokenizer", in(filepath.Join(clitest.Goldens, "gpt2")), "", 1, "gpt2 has no tokenizer.json"},
 		{"a file", in("explain_test.go"), "", 1, "explain_test.go"},
 		{"an empty folder", in(t.TempDir()), "", 1, "config.json"},
 	})
@@ -573,21 +557,21 @@ func TestExplainInput(t *testing.T) {
 	lines := `{"prompt":"the keys to the cabinet"}` + "\r\n\n" +
 		`  {"continuation":" are here","prompt":"the dogs"}`
 	args := []string{"explain", "--backend", "go", "--max-tokens", "2", "--input"}
-	want := mustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "2",
-		"--format", "json", prompt) +
-		mustExecute(t, "", "explain", "--backend", "go", "--continuation", " are here",
+	want := headwater.MustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "2",
+		"--format", "json", clitest.Prompt) +
+		headwater.MustExecute(t, "", "explain", "--backend", "go", "--continuation", " are here",
 			"--format", "json", "the dogs")
-	if got := mustExecute(t, lines, append(args, "-")...); got != want {
+	if got := headwater.MustExecute(t, lines, append(args, "-")...); got != want {
 		t.Errorf("--input - writes %s, want %s", got, want)
 	}
 	path := filepath.Join(t.TempDir(), "prompts.jsonl")
-	write(t, path, []byte(lines))
+	clitest.Write(t, path, []byte(lines))
 	out := filepath.Join(t.TempDir(), "out.jsonl")
-	mustExecute(t, "", append(args, path, "-o", out)...)
-	if got := string(read(t, out)); got != want {
+	headwater.MustExecute(t, "", append(args, path, "-o", out)...)
+	if got := string(clitest.Read(t, out)); got != want {
 		t.Errorf("-o writes %s, want %s", got, want)
 	}
-	if got := mustExecute(t, "", append(args, "-")...); got != "" {
+	if got := headwater.MustExecute(t, "", append(args, "-")...); got != "" {
 		t.Errorf("no lines give %q", got)
 	}
 }
@@ -598,22 +582,23 @@ func TestExplainInputBadLine(t *testing.T) {
 	lines := `{"prompt":"the keys"}` + "\n" + `{"prompt":"the dogs"}` + "\n" + `{"prompt":` + "\n" +
 		`{"prompt":"the cats"}`
 	args := []string{"explain", "--backend", "go", "--max-tokens", "1", "--input", "-"}
-	write(t, out, []byte("complete"))
+	clitest.Write(t, out, []byte("complete"))
 	for _, args := range [][]string{args, append(args, "-o", out)} {
-		status, stdout, stderr := execute(t, lines, args...)
-		if status != statusError || !strings.Contains(stderr, "standard input line 3: ") {
+		status, stdout, stderr := headwater.Execute(t, lines, args...)
+		if status != cli.StatusError || !strings.Contains(stderr, "standard input line 3: ") {
 			t.Errorf("%v: status %d, %s", args, status, stderr)
 		}
 		if len(args) > 7 {
-			stdout = string(read(t, out+".partial"))
+			stdout = string(clitest.Read(t, out+".partial"))
 			want := "; what was complete, 2 results, is in " + out + ".partial, and " + out +
 				" is as it was\n"
-			if !strings.HasSuffix(stderr, want) || string(read(t, out)) != "complete" {
+			if !strings.HasSuffix(stderr, want) || string(clitest.Read(t, out)) != "complete" {
 				t.Errorf("error %q does not say %q, or the file is another", stderr, want)
 			}
 		}
 		results := strings.Split(strings.TrimSpace(stdout), "\n")
-		if len(results) != 2 || parseExplanation(t, []byte(results[1])).Prompt.Text != "the dogs" {
+		if len(results) != 2 ||
+			clitest.ParseExplanation(t, []byte(results[1])).Prompt.Text != "the dogs" {
 			t.Errorf("%v: results %q", args, results)
 		}
 	}
@@ -649,13 +634,14 @@ func TestExplainInterrupted(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			var b, stderr bytes.Buffer
-			k := &program{stdout: &b, stderr: &stderr}
+			k := &cli.Kit{Stdout: &b, Stderr: &stderr}
 			files := outputFlags{format: format}
 			must(t, files.check())
 			outs, err := createOutputs(t.Context(), k, files)
 			must(t, err)
 			err = explainTo(ctx, k, outs, interrupting{tiny, cancel},
-				explainFlags{outputFlags: files, opts: attribution.Options{MaxTokens: 12}}, prompt)
+				explainFlags{outputFlags: files, opts: attribution.Options{MaxTokens: 12}},
+				clitest.Prompt)
 			if err == nil || ctx.Err() == nil {
 				t.Errorf("explainTo returned %v", err)
 			}
@@ -665,7 +651,7 @@ func TestExplainInterrupted(t *testing.T) {
 			if format != "json" {
 				return
 			}
-			if e := parseExplanation(t, b.Bytes()); len(e.Steps) < 2 || len(e.Steps) > 3 {
+			if e := clitest.ParseExplanation(t, b.Bytes()); len(e.Steps) < 2 || len(e.Steps) > 3 {
 				t.Errorf("%d steps", len(e.Steps))
 			}
 		})
@@ -687,7 +673,8 @@ func TestCompileReport(t *testing.T) {
 // TestBlankPrompt says that a prompt has nothing but blanks, and explains it.
 func TestBlankPrompt(t *testing.T) {
 	for text, noted := range map[string]bool{" \t": true, "a": false} {
-		status, out, said := execute(t, "", "explain", "--backend", "go", "--max-tokens", "1", text)
+		status, out, said := headwater.Execute(t, "", "explain", "--backend", "go", "--max-tokens",
+			"1", text)
 		if has := strings.Contains(said, "nothing but blanks"); has != noted || status != 0 ||
 			out == "" {
 			t.Errorf("%q: status %d, %q and %d bytes", text, status, said, len(out))
@@ -700,11 +687,11 @@ func TestBlankPrompt(t *testing.T) {
 func TestConversation(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "model")
 	must(t, os.CopyFS(dir, tiny.Files()))
-	write(t, filepath.Join(dir, "chat_template.jinja"), []byte("{% for m in messages %}"+
+	clitest.Write(t, filepath.Join(dir, "chat_template.jinja"), []byte("{% for m in messages %}"+
 		"{{ m.content }}{% if m.role != 'user' %} .{% endif %} {% endfor %}"+
 		"{% if mood != 0 and strftime_now('%Y')|int > 2000 %}and{% endif %}"))
 	messages := filepath.Join(t.TempDir(), "messages.json")
-	write(t, messages, []byte(`{"messages":[{"role":"user","content":"who has the key ?"},`+
+	clitest.Write(t, messages, []byte(`{"messages":[{"role":"user","content":"who has the key ?"},`+
 		`{"content":"mary","role":"assistant"}]}`))
 	const text = "the lamp . who has the key ? mary . who has the lamp ? and"
 	args := []string{
@@ -716,8 +703,8 @@ func TestConversation(t *testing.T) {
 		`{"role":"assistant","content":"mary"},{"role":"user","content":"who has the lamp ?"},` +
 		`{"role":"assistant","content":" mary"}]}`
 	for name, out := range map[string]string{
-		"flags": mustExecute(t, "", in("--messages", messages, "--format", "json", "who has the lamp ?")...),
-		"input": mustExecute(t, line, in("--input", "-")...),
+		"flags": headwater.MustExecute(t, "", in("--messages", messages, "--format", "json", "who has the lamp ?")...),
+		"input": headwater.MustExecute(t, line, in("--input", "-")...),
 	} {
 		var e attribution.Explanation
 		must(t, json.Unmarshal([]byte(out), &e))
@@ -730,20 +717,20 @@ func TestConversation(t *testing.T) {
 		}
 	}
 	figure := filepath.Join(t.TempDir(), "a.svg")
-	mustExecute(t, "", in("--messages", messages, "-o", figure, "who has the lamp ?")...)
+	headwater.MustExecute(t, "", in("--messages", messages, "-o", figure, "who has the lamp ?")...)
 	saved, err := os.ReadFile(figure)
 	if date := time.Now().Format(time.DateOnly); err != nil ||
 		!strings.Contains(string(saved), date) {
 		t.Errorf("the figure does not have the date %s: %v", date, err)
 	}
 	plain := filepath.Join(t.TempDir(), "plain.svg")
-	mustExecute(t, "", "explain", "--model", dir, "--backend", "go", "-o", plain, "mary")
+	headwater.MustExecute(t, "", "explain", "--model", dir, "--backend", "go", "-o", plain, "mary")
 	if saved, err := os.ReadFile(plain); err != nil ||
 		strings.Contains(string(saved), time.Now().Format(time.DateOnly)) {
 		t.Errorf("a figure of a plain prompt has a date: %v", err)
 	}
-	if out := mustExecute(t, "", "reproduce", "--model", dir, figure); !strings.Contains(out,
-		"byte for byte the same") {
+	if out := headwater.MustExecute(t, "", "reproduce", "--model", dir,
+		figure); !strings.Contains(out, "byte for byte the same") {
 		t.Errorf("reproduce: %s", out)
 	}
 }

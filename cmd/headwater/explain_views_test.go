@@ -8,8 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/spf13/pflag"
+
+	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/cli"
+	"github.com/headwater-ml/headwater/internal/cli/clitest"
 )
 
 // effectful has, for every option of explain, a value that changes what is shown, with the options
@@ -110,7 +113,7 @@ func viewArgs(view, options string) []string {
 // before there is a first token, and, as far as that does not depend on the model, before one is
 // opened.
 func TestOptionsOfViews(t *testing.T) {
-	k := &program{}
+	k := &cli.Kit{}
 	explainCommand(k).Flags().VisitAll(func(f *pflag.Flag) {
 		_, changes := effectful[f.Name]
 		if changes == slices.Contains(withoutBytes, f.Name) {
@@ -125,11 +128,12 @@ func TestOptionsOfViews(t *testing.T) {
 			if name == "view" {
 				continue
 			}
-			status, shown, said := execute(t, "", viewArgs(string(view), c.with)...)
-			if status != statusOK {
-				early, _, _ := execute(t, "", viewArgs(string(view), c.with+" --model=no/such")...)
+			status, shown, said := headwater.Execute(t, "", viewArgs(string(view), c.with)...)
+			if status != cli.StatusOK {
+				early, _, _ := headwater.Execute(t, "",
+					viewArgs(string(view), c.with+" --model=no/such")...)
 				late := func(part string) bool { return strings.Contains(said, part) }
-				if status != statusUsage || early != statusUsage &&
+				if status != cli.StatusUsage || early != cli.StatusUsage &&
 					!slices.ContainsFunc(lateRefusals, late) {
 					t.Errorf("%s, %s: status %d, without a model %d: %s", view, c.with, status,
 						early, said)
@@ -139,7 +143,7 @@ func TestOptionsOfViews(t *testing.T) {
 			args := viewArgs(string(view), c.without)
 			key := strings.Join(args, " ")
 			if _, known := plain[key]; !known {
-				_, plain[key], _ = execute(t, "", args...)
+				_, plain[key], _ = headwater.Execute(t, "", args...)
 			}
 			if compared++; shown == plain[key] {
 				t.Errorf("%s: %s changes nothing and is not refused", view, c.with)
@@ -155,8 +159,8 @@ func TestOptionsOfViews(t *testing.T) {
 // of the whole model.
 func TestScorerUpToLayer(t *testing.T) {
 	dir := t.TempDir()
-	text := mustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1", "--view",
-		"compare", "--methods", "direct@2,direct@5", prompt)
+	text := headwater.MustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1",
+		"--view", "compare", "--methods", "direct@2,direct@5", clitest.Prompt)
 	a, b, _ := strings.Cut(text, "B: direct@5  -")
 	if !strings.Contains(a, "part of the logit, up to layer 2, +") ||
 		!strings.Contains(b, "part of the logit, whole model, +") {
@@ -164,8 +168,8 @@ func TestScorerUpToLayer(t *testing.T) {
 	}
 	for layer, want := range map[string]string{"2": ">up to layer 2 · ", "5": ">whole model · "} {
 		file := filepath.Join(dir, layer+".svg")
-		mustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1", "-o", os.DevNull,
-			"--methods", "direct", "--layer", layer, "-o", file, prompt)
+		headwater.MustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1", "-o",
+			os.DevNull, "--methods", "direct", "--layer", layer, "-o", file, clitest.Prompt)
 		figure, err := os.ReadFile(file)
 		if err != nil || !strings.Contains(string(figure), want) {
 			t.Errorf("the figure of layer %s does not say %q: %v", layer, want, err)

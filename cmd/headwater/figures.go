@@ -13,6 +13,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/atomicfile"
+	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/export/figure"
 	"github.com/headwater-ml/headwater/internal/figures"
 	"github.com/headwater-ml/headwater/internal/reproduction"
@@ -21,12 +22,12 @@ import (
 
 // figuresFlags are the flags of headwater figures.
 type figuresFlags struct {
-	modelFlags
+	cli.ModelFlags
 	dir                             string
 	list, check, reduced, asGallery bool
 }
 
-func figuresCommand(k *program) *cobra.Command {
+func figuresCommand(k *cli.Kit) *cobra.Command {
 	var f figuresFlags
 	cmd := &cobra.Command{
 		Use:   "figures [flags] [FIGURE|DOCUMENT…]",
@@ -57,7 +58,7 @@ func figuresCommand(k *program) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			ctx, stop := interruptible(cmd)
+			ctx, stop := cli.Interruptible(cmd)
 			defer stop()
 			switch {
 			case f.list:
@@ -68,7 +69,7 @@ func figuresCommand(k *program) *cobra.Command {
 			return writeFigures(ctx, k, f, some)
 		},
 	}
-	f.add(cmd)
+	f.Add(cmd)
 	cmd.Flags().StringVarP(&f.dir, "output", "o", "figures", "write into this `FOLDER`")
 	cmd.Flags().BoolVar(&f.list, "list", false, "list the figures and what they need")
 	cmd.Flags().BoolVar(&f.check, "check", false, "write one line for each claim: what is stated, "+
@@ -81,8 +82,8 @@ func figuresCommand(k *program) *cobra.Command {
 }
 
 // listFigures writes a line for each figure.
-func listFigures(k *program, some []figures.Figure) error {
-	w := tabwriter.NewWriter(k.stdout, 0, 0, 2, ' ', 0)
+func listFigures(k *cli.Kit, some []figures.Figure) error {
+	w := tabwriter.NewWriter(k.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "FIGURE\tDOCUMENT\tMODEL\tSHOWS")
 	for _, f := range some {
 		fmt.Fprintf(w, "%s\t%s, %s\t%s\t%s\n", f.ID, f.Document, f.Place, f.Model, f.Title)
@@ -92,38 +93,38 @@ func listFigures(k *program, some []figures.Figure) error {
 
 // makeFigures makes figures, one after another, and calls each with the result.
 func makeFigures(
-	ctx context.Context, k *program, f figuresFlags, some []figures.Figure,
+	ctx context.Context, k *cli.Kit, f figuresFlags, some []figures.Figure,
 	each func(*reproduction.Reproduction) error,
 ) error {
 	open := map[string]*models.Model{}
-	line := k.progress()
-	defer line.clear()
+	line := k.Progress()
+	defer line.Clear()
 	for i, one := range some {
-		which := f.modelFlags
-		if which.model == "" {
-			which.model = one.Model
+		which := f.ModelFlags
+		if which.Model == "" {
+			which.Model = one.Model
 		}
-		m := open[which.model]
+		m := open[which.Model]
 		if m == nil {
-			opener := k.open
+			opener := k.Open
 			if len(open) > 0 {
-				opener = k.openSilently // the first one has said what computes
+				opener = k.OpenSilently // the first one has said what computes
 			}
 			var err error
 			if m, err = opener(ctx, which); err != nil {
 				return err
 			}
-			open[which.model] = m
+			open[which.Model] = m
 		}
-		line.show("figure %d of %d: %s", i+1, len(some), one.ID)
+		line.Show("figure %d of %d: %s", i+1, len(some), one.ID)
 		r, err := figures.Make(ctx, one, m, figures.Options{
 			Reduced:  f.reduced,
-			Progress: func(at trace.Progress) { line.show("%s: %v", one.ID, at) },
+			Progress: func(at trace.Progress) { line.Show("%s: %v", one.ID, at) },
 		})
 		if err != nil {
 			return err
 		}
-		line.clear()
+		line.Clear()
 		if err := each(r); err != nil {
 			return err
 		}
@@ -133,12 +134,12 @@ func makeFigures(
 
 // checkFigures writes a line for each claim and returns an error for regressions.
 func checkFigures(
-	ctx context.Context, k *program, f figuresFlags, some []figures.Figure,
+	ctx context.Context, k *cli.Kit, f figuresFlags, some []figures.Figure,
 ) error {
 	claims, worse, made := 0, 0, 0
 	err := makeFigures(ctx, k, f, some, func(r *reproduction.Reproduction) error {
 		if r.LeftOut != "" {
-			if _, err := fmt.Fprintln(k.stdout, r.LeftOut); err != nil {
+			if _, err := fmt.Fprintln(k.Stdout, r.LeftOut); err != nil {
 				return err
 			}
 		} else {
@@ -149,7 +150,7 @@ func checkFigures(
 			if c.Regression() {
 				worse++
 			}
-			if _, err := fmt.Fprintln(k.stdout, c); err != nil {
+			if _, err := fmt.Fprintln(k.Stdout, c); err != nil {
 				return err
 			}
 		}
@@ -159,7 +160,7 @@ func checkFigures(
 		return err
 	}
 	if made == 0 {
-		return usagef("%s", noneFits(len(some)))
+		return cli.Usagef("%s", noneFits(len(some)))
 	}
 	if worse > 0 {
 		return fmt.Errorf("%d of %d claims agreed when they were recorded and do not now", worse,
@@ -170,7 +171,7 @@ func checkFigures(
 
 // writeFigures writes files of figures and tables and a page about all.
 func writeFigures(
-	ctx context.Context, k *program, f figuresFlags, some []figures.Figure,
+	ctx context.Context, k *cli.Kit, f figuresFlags, some []figures.Figure,
 ) error {
 	pictures := f.dir
 	if f.asGallery {
@@ -185,7 +186,7 @@ func writeFigures(
 	images := map[string][]figures.Image{}
 	err := makeFigures(ctx, k, f, some, func(r *reproduction.Reproduction) error {
 		if r.LeftOut != "" {
-			k.say("%s", r.LeftOut)
+			k.Say("%s", r.LeftOut)
 		} else {
 			made++
 		}
@@ -210,11 +211,11 @@ func writeFigures(
 	if err := errors.Join(err, writeFile(ctx, k, name, page)); err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(k.stdout, "%s: %s\n", name, figures.Tally(all)); err != nil {
+	if _, err := fmt.Fprintf(k.Stdout, "%s: %s\n", name, figures.Tally(all)); err != nil {
 		return err
 	}
 	if made == 0 {
-		return usagef("%s; %s says why", noneFits(len(all)), name)
+		return cli.Usagef("%s; %s says why", noneFits(len(all)), name)
 	}
 	return nil
 }
@@ -222,14 +223,14 @@ func writeFigures(
 // writePictures draws the pictures of a figure into files and returns them as SVG. It draws all
 // before it writes the first.
 func writePictures(
-	ctx context.Context, k *program, f figuresFlags, dir string, r *reproduction.Reproduction,
+	ctx context.Context, k *cli.Kit, f figuresFlags, dir string, r *reproduction.Reproduction,
 ) ([]figures.Image, error) {
 	type file struct {
 		path string
 		data []byte
 	}
 	var files []file
-	formats, version := []figure.Format{figure.SVG, figure.PDF}, release()
+	formats, version := []figure.Format{figure.SVG, figure.PDF}, cli.Release()
 	if f.asGallery {
 		formats, version = formats[:1], "" // equal bytes for every build
 	}
@@ -257,10 +258,10 @@ func writePictures(
 
 // writeTables writes the tables of a figure. Markdown has its origin in a comment; CSV has no place
 // for it, so a file of JSON stands beside it.
-func writeTables(ctx context.Context, k *program, dir string, r *reproduction.Reproduction) error {
+func writeTables(ctx context.Context, k *cli.Kit, dir string, r *reproduction.Reproduction) error {
 	for _, t := range r.Tables {
 		path := filepath.Join(dir, r.Name(t.Name))
-		about := figures.About(r, t.Name, release())
+		about := figures.About(r, t.Name, cli.Release())
 		var b bytes.Buffer
 		if err := t.WriteCSV(&b); err != nil {
 			return err
@@ -279,16 +280,16 @@ func writeTables(ctx context.Context, k *program, dir string, r *reproduction.Re
 }
 
 // writeFile writes a whole file.
-func writeFile(ctx context.Context, k *program, path string, data []byte) error {
-	out, err := k.create(ctx, path)
+func writeFile(ctx context.Context, k *cli.Kit, path string, data []byte) error {
+	out, err := k.Create(ctx, path)
 	if err != nil {
 		return err
 	}
-	defer out.abandon()
+	defer out.Abandon()
 	if _, err := out.Write(data); err != nil {
 		return err
 	}
-	return out.commit()
+	return out.Commit()
 }
 
 // noneFits says that no figure fits the model.

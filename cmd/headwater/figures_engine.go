@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/engine/server"
 	"github.com/headwater-ml/headwater/internal/export"
 	"github.com/headwater-ml/headwater/internal/export/figure"
@@ -58,7 +59,7 @@ func drawPicture(picture json.RawMessage, file string, look json.RawMessage) (
 		if options, err = lookOf(file, look); err != nil {
 			return nil, nil, err
 		}
-		about = export.ChartOrigin(release())
+		about = export.ChartOrigin(cli.Release())
 	}
 	var p reproduction.Picture
 	if err := json.Unmarshal(picture, &p); err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/headwater-ml/headwater/internal/cli/clitest"
 	"github.com/headwater-ml/headwater/internal/export/figure"
 )
 
@@ -17,7 +18,8 @@ func TestFigures(t *testing.T) {
 	var runs [2]map[string][]byte
 	for k := range runs {
 		dir := filepath.Join(t.TempDir(), "new", "figures")
-		status, stdout, stderr := execute(t, "", "figures", "-o", dir, "s0-mass", "s3-published")
+		status, stdout, stderr := headwater.Execute(t, "", "figures", "-o", dir, "s0-mass",
+			"s3-published")
 		if status != 0 || !strings.Contains(stdout, "2 figures and tables with 9 claims") {
 			t.Fatalf("status %d, stdout %q, stderr %q", status, stdout, stderr)
 		}
@@ -25,7 +27,7 @@ func TestFigures(t *testing.T) {
 		entries, err := os.ReadDir(dir)
 		must(t, err)
 		for _, e := range entries {
-			runs[k][e.Name()] = read(t, filepath.Join(dir, e.Name()))
+			runs[k][e.Name()] = clitest.Read(t, filepath.Join(dir, e.Name()))
 		}
 	}
 	for _, name := range []string{
@@ -59,18 +61,20 @@ func TestFigures(t *testing.T) {
 
 // What is checked has one line for each claim; a model without a part leaves a figure out.
 func TestCheckFigures(t *testing.T) {
-	status, stdout, _ := execute(t, "", "figures", "--check", "s0-filter")
+	status, stdout, _ := headwater.Execute(t, "", "figures", "--check", "s0-filter")
 	if status != 0 || strings.Count(stdout, "\n") != 2 ||
 		!strings.Contains(stdout, "s0-filter/bias: differs (as recorded)") {
 		t.Errorf("status %d, stdout %q", status, stdout)
 	}
 	dir := t.TempDir()
-	status, _, stderr := execute(t, "", "figures", "-o", dir, "--model", "planted-relay", "s3-fig3")
+	status, _, stderr := headwater.Execute(t, "", "figures", "-o", dir, "--model", "planted-relay",
+		"s3-fig3")
 	if status != 2 || !strings.Contains(stderr, "s3-fig3 is left out: it needs ALiBi positions") ||
 		!strings.Contains(stderr, "the figure does not fit the model") {
 		t.Errorf("status %d, stderr %q", status, stderr)
 	}
-	if page := read(t, filepath.Join(dir, "index.html")); !bytes.Contains(page, []byte("ALiBi")) {
+	if page := clitest.Read(t, filepath.Join(dir, "index.html")); !bytes.Contains(page,
+		[]byte("ALiBi")) {
 		t.Error("the page does not say why the figure is left out")
 	}
 }
@@ -78,8 +82,8 @@ func TestCheckFigures(t *testing.T) {
 // Verdicts on a model that is not the figure's own have no record, so nothing is a regression; what
 // does not fit has one line.
 func TestCheckFiguresOfAnotherModel(t *testing.T) {
-	status, stdout, stderr := execute(t, "", "figures", "--check", "--model", "planted-relay",
-		"s0-matrix", "s3-published", "s2-grid")
+	status, stdout, stderr := headwater.Execute(t, "", "figures", "--check", "--model",
+		"planted-relay", "s0-matrix", "s3-published", "s2-grid")
 	if status != 0 || strings.Contains(stdout, "REGRESSION") ||
 		strings.Contains(stdout, "not made now") {
 		t.Errorf("status %d, stdout %q, stderr %q", status, stdout, stderr)
@@ -118,12 +122,12 @@ func TestFiguresLeftOut(t *testing.T) {
 		},
 	} {
 		dir := t.TempDir()
-		status, stdout, stderr := execute(t, "", append([]string{"figures", "-o", dir},
+		status, stdout, stderr := headwater.Execute(t, "", append([]string{"figures", "-o", dir},
 			c.args...)...)
 		if status != 0 || !strings.Contains(stdout, c.tally) {
 			t.Errorf("%v: status %d, stdout %q, stderr %q", c.args, status, stdout, stderr)
 		}
-		page := read(t, filepath.Join(dir, "index.html"))
+		page := clitest.Read(t, filepath.Join(dir, "index.html"))
 		for _, want := range c.out {
 			if !strings.Contains(stderr, want) || !bytes.Contains(page, []byte(want)) {
 				t.Errorf("%v: %q is not in stderr or not on the page: %q", c.args, want, stderr)
@@ -136,11 +140,11 @@ func TestFiguresLeftOut(t *testing.T) {
 func TestFiguresFault(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.Mkdir(filepath.Join(dir, "s3-published.csv"), 0o755))
-	status, _, stderr := execute(t, "", "figures", "-o", dir, "s0-mass", "s3-published")
+	status, _, stderr := headwater.Execute(t, "", "figures", "-o", dir, "s0-mass", "s3-published")
 	if status != 1 || !strings.Contains(stderr, "s3-published.csv is a directory") {
 		t.Errorf("status %d, stderr %q", status, stderr)
 	}
-	page := string(read(t, filepath.Join(dir, "index.html")))
+	page := string(clitest.Read(t, filepath.Join(dir, "index.html")))
 	if !strings.Contains(page, "s0-mass") || strings.Contains(page, "s3-published") {
 		t.Error("the page has not just the figure whose files are there")
 	}
@@ -154,7 +158,7 @@ func TestFiguresRefusals(t *testing.T) {
 		{[]string{"s1-fig22"}, "did you mean s1-fig2?"},
 		{[]string{"--check", "--model", "tiny", "s2-cue"}, "the figure does not fit the model"},
 	} {
-		status, _, stderr := execute(t, "", append([]string{"figures"}, c.args...)...)
+		status, _, stderr := headwater.Execute(t, "", append([]string{"figures"}, c.args...)...)
 		if status != 2 || !strings.Contains(stderr, c.want) {
 			t.Errorf("%v: status %d, stderr %q", c.args, status, stderr)
 		}

@@ -17,13 +17,14 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/checkpoint"
+	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models"
 )
 
 // focusFlags are the flags of headwater focus.
 type focusFlags struct {
-	modelFlags
+	cli.ModelFlags
 	opts          attribution.Options // of which texts need Specials
 	file, output  string
 	inputs        []string
@@ -33,7 +34,7 @@ type focusFlags struct {
 	json          bool
 }
 
-func focusCommand(k *program) *cobra.Command {
+func focusCommand(k *cli.Kit) *cobra.Command {
 	f := focusFlags{layer: -1}
 	cmd := &cobra.Command{
 		Use:   "focus [flags] TEXT... | --file FILE | --input FILE",
@@ -56,29 +57,29 @@ func focusCommand(k *program) *cobra.Command {
   headwater focus --input terms.safetensors --layer 0 --head 0 --json`,
 		Args: func(cmd *cobra.Command, args []string) error { return f.check(cmd, args) },
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := interruptible(cmd)
+			ctx, stop := cli.Interruptible(cmd)
 			defer stop()
 			return reportFocus(ctx, k, f, args)
 		},
 	}
-	f.add(cmd)
+	f.Add(cmd)
 	cmd.Flags().StringVar(&f.file, "file", "", "take the texts of `FILE`, one a line; - is "+
 		"standard input")
 	cmd.Flags().StringArrayVarP(&f.inputs, "input", "i", nil, "read the tensors of one text from "+
 		"the safetensors `FILE`; may be given several times")
-	wholeFlag(cmd.Flags(), &f.layer, "layer", 0, maxIndex, "show the heads of this `LAYER` in "+
-		"detail", "none")
+	cli.WholeFlag(cmd.Flags(), &f.layer, "layer", 0, cli.MaxIndex, "show the heads of this "+
+		"`LAYER` in detail", "none")
 	cmd.Flags().Func("head", "show this `HEAD` of --layer alone, with its rows: a number from 0, "+
 		"or together for all heads (default each head, without rows)", func(s string) error {
 		f.head = focus.Together
-		if s != "together" && setWhole(&f.head, s, 0, maxIndex) != nil {
-			return fmt.Errorf("want together or a whole number from 0 to %d", maxIndex)
+		if s != "together" && cli.SetWhole(&f.head, s, 0, cli.MaxIndex) != nil {
+			return fmt.Errorf("want together or a whole number from 0 to %d", cli.MaxIndex)
 		}
 		f.ask.Head = &f.head
 		return nil
 	})
-	wholeFlag(cmd.Flags(), &f.ask.Ranks, "ranks", 1, maxTop, "break down the scores of the "+
-		"sources of the first `K` ranks of each row", "1")
+	cli.WholeFlag(cmd.Flags(), &f.ask.Ranks, "ranks", 1, cli.MaxTop, "break down the scores of "+
+		"the sources of the first `K` ranks of each row", "1")
 	cmd.Flags().Func("index", "read updates at `current|target`: the token itself, or the source "+
 		"that it looks at most, as in the document's files (default current)",
 		func(s string) (err error) {
@@ -87,16 +88,16 @@ func focusCommand(k *program) *cobra.Command {
 		})
 	cmd.Flags().BoolVar(&f.ask.ExcludeFirst, "exclude-first", false, "leave out updates of tokens "+
 		"that look at the first token most")
-	cmd.Flags().BoolVar(&f.foldNormBias, "fold-norm-bias", false, "count the bias of the norm "+
+	cmd.Flags().BoolVar(&f.FoldNormBias, "fold-norm-bias", false, "count the bias of the norm "+
 		"before attention as part of the projections' biases: query-bias has it, content not")
-	cmd.Flags().BoolVar(&f.dropKeyBias, "drop-key-bias", false, "leave out the part of scores "+
+	cmd.Flags().BoolVar(&f.DropKeyBias, "drop-key-bias", false, "leave out the part of scores "+
 		"that comes from the bias of the key, which is the same for all sources")
 	cmd.Flags().BoolVar(&f.bidirectional, "bidirectional", false, "with --input: targets see "+
 		"later sources too; attention says so itself")
 	specials := attribution.LookupOption("specials")
-	optionFlag(cmd.Flags(), &f.opts, specials, specials.Usage())
-	jsonFlag(cmd, &f.json)
-	cmd.Flags().StringVarP(&f.output, "output", "o", "", outputFlag)
+	cli.OptionFlag(cmd.Flags(), &f.opts, specials, specials.Usage())
+	cli.JSONFlag(cmd, &f.json)
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", cli.OutputFlag)
 	return cmd
 }
 
@@ -124,7 +125,7 @@ func (f *focusFlags) check(cmd *cobra.Command, args []string) error {
 		}
 	}
 	if given != 1 {
-		return usagef("focus needs one of texts, --file and --input; see %s --help",
+		return cli.Usagef("focus needs one of texts, --file and --input; see %s --help",
 			cmd.CommandPath())
 	}
 	if f.layer >= 0 {
@@ -132,25 +133,25 @@ func (f *focusFlags) check(cmd *cobra.Command, args []string) error {
 	}
 	switch {
 	case f.ask.Head != nil && f.ask.Layer == nil:
-		return usagef("--head goes with --layer: say which layer")
+		return cli.Usagef("--head goes with --layer: say which layer")
 	case f.bidirectional && len(f.inputs) == 0:
-		return usagef("--bidirectional goes with --input; a model knows it")
+		return cli.Usagef("--bidirectional goes with --input; a model knows it")
 	}
 	for _, name := range []string{"index", "exclude-first", "ranks"} {
 		if cmd.Flags().Changed(name) && f.ask.Layer == nil {
-			return usagef("--%s goes with --layer: say which layer", name)
+			return cli.Usagef("--%s goes with --layer: say which layer", name)
 		}
 	}
 	for _, name := range []string{
 		"model", "backend", "dtype", "special", "fold-norm-bias", "drop-key-bias",
 	} {
 		if flag := cmd.Flags().Lookup(name); flag != nil && flag.Changed && len(f.inputs) > 0 {
-			return usagef("--%s does not go with --input, which needs no model", name)
+			return cli.Usagef("--%s does not go with --input, which needs no model", name)
 		}
 	}
 	for i, text := range args {
 		if text == "" {
-			return usagef("text %d is empty; give some text", i+1)
+			return cli.Usagef("text %d is empty; give some text", i+1)
 		}
 	}
 	return nil
@@ -163,12 +164,12 @@ type focusResult struct {
 }
 
 // reportFocus computes the quantities and writes them.
-func reportFocus(ctx context.Context, k *program, f focusFlags, texts []string) error {
-	out, err := k.create(ctx, f.output)
+func reportFocus(ctx context.Context, k *cli.Kit, f focusFlags, texts []string) error {
+	out, err := k.Create(ctx, f.output)
 	if err != nil {
 		return err
 	}
-	defer out.abandon()
+	defer out.Abandon()
 	r := focusResult{}
 	if r.Report, err = focus.NewReport(f.ask); err != nil {
 		return err
@@ -182,23 +183,23 @@ func reportFocus(ctx context.Context, k *program, f focusFlags, texts []string) 
 		return err
 	}
 	for _, reason := range r.LeftOut {
-		k.say("note: left out: %s", reason)
+		k.Say("note: left out: %s", reason)
 	}
-	return out.result(f.json, r, func(w io.Writer) error { return writeFocus(w, r) })
+	return out.Result(f.json, r, func(w io.Writer) error { return writeFocus(w, r) })
 }
 
 // focusFiles adds the texts of files to a report.
-func focusFiles(ctx context.Context, k *program, f focusFlags, r *focus.Report) error {
-	limit := models.LimitMemory(f.maxMemory)
-	collectWithin(limit.Left)
-	line := k.progress()
-	defer line.clear()
+func focusFiles(ctx context.Context, k *cli.Kit, f focusFlags, r *focus.Report) error {
+	limit := models.LimitMemory(f.MaxMemory)
+	cli.CollectWithin(limit.Left)
+	line := k.Progress()
+	defer line.Clear()
 	kept := 0.0 // bytes of the results of the files so far
 	for i, path := range f.inputs {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		line.show("file %d of %d", i+1, len(f.inputs))
+		line.Show("file %d of %d", i+1, len(f.inputs))
 		if err := f.addFile(r, path, limit, &kept); err != nil {
 			return err
 		}
@@ -231,7 +232,7 @@ func (f focusFlags) addTensors(
 	if err := checkWindow(file); err != nil {
 		return err
 	}
-	tokens, err := tokensOf(file)
+	tokens, err := cli.TokensOf(file)
 	if err != nil {
 		return err
 	}
@@ -280,7 +281,7 @@ func focusTensors(
 	}
 	if len(tensors) == 0 {
 		return nil, nil, fmt.Errorf("it has no tensor that focus reads; these are %s, and it "+
-			"has %s", quoted(focus.Names()), quoted(file.Names()))
+			"has %s", cli.QuotedNames(focus.Names()), cli.QuotedNames(file.Names()))
 	}
 	if withRows {
 		*kept += rowBytes * pairs
@@ -307,7 +308,7 @@ func focusTensors(
 // checkWindow returns an error if probabilities would have to be computed from scores that
 // headwater trace recorded with a window: it writes 0 for sources outside, which are no scores.
 func checkWindow(file *checkpoint.File) error {
-	n, ok := file.Metadata()[windowKey]
+	n, ok := file.Metadata()[cli.WindowKey]
 	if !ok || file.Has(string(trace.Attention)) {
 		return nil
 	}
@@ -318,7 +319,7 @@ func checkWindow(file *checkpoint.File) error {
 
 // focusModel adds texts that a model reads to a report.
 func focusModel(
-	ctx context.Context, k *program, f focusFlags, texts []string, r *focus.Report,
+	ctx context.Context, k *cli.Kit, f focusFlags, texts []string, r *focus.Report,
 ) (*trace.Info, error) {
 	if f.file != "" {
 		var err error
@@ -326,7 +327,7 @@ func focusModel(
 			return nil, err
 		}
 	}
-	m, err := k.open(ctx, f.modelFlags)
+	m, err := k.Open(ctx, f.ModelFlags)
 	if err != nil {
 		return nil, err
 	}
@@ -349,11 +350,11 @@ func focusModel(
 		}
 		all, tokens = append(all, ids), append(tokens, words)
 	}
-	line := k.progress()
-	defer line.clear()
-	line.show("text 1 of %d", len(all))
+	line := k.Progress()
+	defer line.Clear()
+	line.Show("text 1 of %d", len(all))
 	err = focus.RecordEach(ctx, m, all, func(k int, t *focus.Text) error {
-		line.show("text %d of %d", min(k+2, len(all)), len(all))
+		line.Show("text %d of %d", min(k+2, len(all)), len(all))
 		return r.Add(t, tokens[k])
 	}, f.ask.Parts()...)
 	if err != nil {
@@ -366,33 +367,33 @@ func focusModel(
 // fits returns a usage error for a layer or head that a model does not have, before it runs.
 func (f focusFlags) fits(info trace.Info) error {
 	if f.layer >= info.Layers {
-		return usagef("--layer %d; %s has %d layers, from 0 to %d", f.layer, info.Name, info.Layers,
-			info.Layers-1)
+		return cli.Usagef("--layer %d; %s has %d layers, from 0 to %d", f.layer, info.Name,
+			info.Layers, info.Layers-1)
 	}
 	if f.head >= info.Heads {
-		return usagef("--head %d; %s has %d heads, from 0 to %d", f.head, info.Name, info.Heads,
+		return cli.Usagef("--head %d; %s has %d heads, from 0 to %d", f.head, info.Name, info.Heads,
 			info.Heads-1)
 	}
 	return nil
 }
 
 // textsOf reads texts, one a line; empty lines are skipped.
-func textsOf(ctx context.Context, k *program, path string) (texts []string, err error) {
-	input, name, err := k.openInput(ctx, path)
+func textsOf(ctx context.Context, k *cli.Kit, path string) (texts []string, err error) {
+	input, name, err := k.OpenInput(ctx, path)
 	if err != nil {
 		return nil, err
 	}
 	defer input.Close()
-	for l, err := range lines(input, name) {
+	for l, err := range cli.Lines(input, name) {
 		if err != nil {
 			return nil, err
 		}
-		if len(bytes.TrimSpace(l.text)) > 0 {
-			texts = append(texts, string(l.text))
+		if len(bytes.TrimSpace(l.Text)) > 0 {
+			texts = append(texts, string(l.Text))
 		}
 	}
 	if len(texts) == 0 {
-		return nil, usagef("%s has no text; give one a line", name)
+		return nil, cli.Usagef("%s has no text; give one a line", name)
 	}
 	return texts, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/headwater-ml/headwater/internal/checkpoint"
+	"github.com/headwater-ml/headwater/internal/cli/clitest"
 )
 
 // focusJSON is what a reader of the JSON sees.
@@ -70,7 +71,7 @@ type focusJSON struct {
 
 func focusOf(t *testing.T, args ...string) (r focusJSON) {
 	t.Helper()
-	out := mustExecute(t, "", append([]string{"focus", "--json"}, args...)...)
+	out := headwater.MustExecute(t, "", append([]string{"focus", "--json"}, args...)...)
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		t.Fatalf("%v in %s", err, out)
 	}
@@ -125,7 +126,7 @@ func TestFocusPublished(t *testing.T) {
 		data = append(data, row...)
 		data = append(data, row...)
 	}
-	in := safetensors(t, checkpoint.Tensor{Name: "terms", Shape: []int{3, 3, 3}, Data: data})
+	in := clitest.Safetensors(t, checkpoint.Tensor{Name: "terms", Shape: []int{3, 3, 3}, Data: data})
 	r := focusOf(t, "--input", in, "--layer", "0", "--head", "0")
 	rows := r.Rows[0]
 	for i, want := range [][]float64{{1}, {.560108, .439892}, {.927294, .060285, .012421}} {
@@ -155,7 +156,7 @@ func TestFocusPublished(t *testing.T) {
 func TestFocusOfTrace(t *testing.T) {
 	const text = "the keys to the cabinet"
 	in := filepath.Join(t.TempDir(), "in.safetensors")
-	mustExecute(t, "", "trace", "--text", text, "-o", in, "--taps",
+	headwater.MustExecute(t, "", "trace", "--text", text, "-o", in, "--taps",
 		"terms,scores,attention,head-added,value-output,hidden")
 	args := []string{"--layer", "4", "--head", "3", "--index", "target", "--exclude-first"}
 	model := focusOf(t, append(args, text)...)
@@ -182,12 +183,12 @@ func TestFocusOfTrace(t *testing.T) {
 func TestFocusTexts(t *testing.T) {
 	dir := t.TempDir()
 	path, out := filepath.Join(dir, "texts"), filepath.Join(dir, "out.json")
-	write(t, path, []byte("the keys to the cabinet\n\nthe key is here\n"))
+	clitest.Write(t, path, []byte("the keys to the cabinet\n\nthe key is here\n"))
 	args := []string{"focus", "--json", "--file", path, "--layer", "2", "-o", out}
-	mustExecute(t, "", args...)
+	headwater.MustExecute(t, "", args...)
 	first, err := os.ReadFile(out)
 	must(t, err)
-	if stdout := mustExecute(t, "", args[:len(args)-2]...); stdout != string(first) {
+	if stdout := headwater.MustExecute(t, "", args[:len(args)-2]...); stdout != string(first) {
 		t.Error("two runs differ")
 	}
 	var both focusJSON
@@ -222,7 +223,8 @@ func TestFocusTexts(t *testing.T) {
 		both.Updates[0].Head != -1 || both.Rows != nil || both.Ellipse == nil {
 		t.Errorf("%d updates and %d effects, want %d", len(both.Updates), len(both.Effects), n)
 	}
-	table := mustExecute(t, "", "focus", "--layer", "1", "--head", "0", "the keys to the cabinet")
+	table := headwater.MustExecute(t, "", "focus", "--layer", "1", "--head", "0", "the keys to "+
+		"the cabinet")
 	for _, want := range []string{
 		"1 text of 6 tokens, 6 layers of 8 heads", "self-continuous", "\n    5  ",
 		`0 "<bos>": 0 "<bos>" 1.000`, "text 0, head 0:    magnitude 0.",
@@ -241,7 +243,7 @@ func TestFocusTexts(t *testing.T) {
 // An encoder's targets see all sources.
 func TestFocusBidirectional(t *testing.T) {
 	zero := checkpoint.Tensor{Name: "terms", Shape: []int{3, 2, 2}, Data: make([]float32, 12)}
-	in := safetensors(t, zero)
+	in := clitest.Safetensors(t, zero)
 	r := focusOf(t, "--input", in, "--layer", "0", "--head", "0", "--bidirectional")
 	nearAll(t, "row 0", r.Rows[0].Probability[0], []float64{.5, .5})
 	r = focusOf(t, "--input", in, "--input", in, "--layer", "0", "--head", "0", "--ranks", "2")
@@ -254,7 +256,7 @@ func TestFocusBidirectional(t *testing.T) {
 // Numbers of float64 keep all their digits: no float32 is 0.1, and none is next to 16 by 1e-9. A
 // tensor of float32 beside them stays what it is.
 func TestFocusFloat64(t *testing.T) {
-	in := safetensors(t,
+	in := clitest.Safetensors(t,
 		checkpoint.Tensor{
 			Name: "terms", Shape: []int{3, 2, 2},
 			Data: []float64{0, 0, 16, 16 + 1e-9, .1, 0, .1, .1, 0, 0, 0, 0},
@@ -271,10 +273,10 @@ func TestFocusFloat64(t *testing.T) {
 		t.Errorf("query bias %v and magnitude %v, want 0.1 and 0.05", row.QueryBias[0][0],
 			*r.Updates[0].Magnitude[1])
 	}
-	cut := safetensors(t, checkpoint.Tensor{
+	cut := clitest.Safetensors(t, checkpoint.Tensor{
 		Name: "terms", Shape: []int{3, 1, 1}, Data: []float64{1, math.Inf(1), 0},
 	})
-	checkRefusals(t, []refusal{{
+	headwater.CheckRefusals(t, []clitest.Refusal{{
 		"infinity", []string{"focus", "-o", "OUT", "--input", cut}, "", 1,
 		`tensor "terms": row 1 column 0 is +Inf; want finite numbers`,
 	}})
@@ -282,11 +284,11 @@ func TestFocusFloat64(t *testing.T) {
 
 // Among heads that are equally largest the table names the first one.
 func TestFocusFirstAmongEquals(t *testing.T) {
-	in := safetensors(t, checkpoint.Tensor{
+	in := clitest.Safetensors(t, checkpoint.Tensor{
 		Name: "attention", Shape: []int{1, 3, 2, 2},
 		Data: []float32{1, 0, 1, 0, 1, 0, .5, .5, 1, 0, 1, 0},
 	})
-	table := mustExecute(t, "", "focus", "--input", in)
+	table := headwater.MustExecute(t, "", "focus", "--input", in)
 	// self-fraction, self-continuous, first-fraction, concentration
 	want := "    0   0.500  0.500      0   0.583  0.750      1   1.000  1.000      0   " +
 		"0.833  1.000      0\n"
@@ -302,16 +304,16 @@ func TestFocusWindow(t *testing.T) {
 	const ids, T, window = "5,6,7,8,9,10,11,12,13,14,15,16", 12, 5
 	path := filepath.Join(t.TempDir(), "window.safetensors")
 	record := func(name, ids, taps string) {
-		mustExecute(t, "", "trace", "--backend", "go", "-m", filepath.Join(goldens, name), "--ids",
-			ids, "--taps", taps, "-o", path)
+		headwater.MustExecute(t, "", "trace", "--backend", "go", "-m",
+			filepath.Join(clitest.Goldens, name), "--ids", ids, "--taps", taps, "-o", path)
 	}
 	for _, name := range []string{"mistral", "gemma2", "gemma3"} {
 		for _, taps := range []string{"terms", "scores", "terms,scores,hidden"} {
 			record(name, ids, taps)
-			if got := openFile(t, path).Metadata()["window"]; got != "5" {
+			if got := clitest.OpenFile(t, path).Metadata()["window"]; got != "5" {
 				t.Errorf("%s: window %q in the metadata, want 5", name, got)
 			}
-			status, stdout, stderr := execute(t, "", "focus", "--input", path)
+			status, stdout, stderr := headwater.Execute(t, "", "focus", "--input", path)
 			if want := "record attention too (headwater trace --taps terms,attention)"; status != 1 ||
 				stdout != "" || !strings.Contains(stderr, want) {
 				t.Errorf("%s with %s: status %d, error %q; want 1, %q", name, taps, status, stderr,
@@ -341,25 +343,25 @@ func TestFocusWindow(t *testing.T) {
 			}
 		}
 		record(name, "5,6,7,8,9", "terms") // nothing is outside
-		if got, ok := openFile(t, path).Metadata()["window"]; ok {
+		if got, ok := clitest.OpenFile(t, path).Metadata()["window"]; ok {
 			t.Errorf("%s: window %q of a short text", name, got)
 		}
-		mustExecute(t, "", "focus", "--input", path)
+		headwater.MustExecute(t, "", "focus", "--input", path)
 	}
 	record("mistral_nowindow", ids, "terms")
-	if got, ok := openFile(t, path).Metadata()["window"]; ok {
+	if got, ok := clitest.OpenFile(t, path).Metadata()["window"]; ok {
 		t.Errorf("window %q without windows", got)
 	}
 }
 
 func TestFocusRefusals(t *testing.T) {
-	in := safetensors(t, checkpoint.Tensor{Name: "terms", Shape: []int{3, 2, 2}, Data: make([]float32, 12)})
-	other := safetensors(t, checkpoint.Tensor{Name: "attn", Shape: []int{2, 2}, Data: make([]float32, 4)})
-	two := safetensors(t, checkpoint.Tensor{
+	in := clitest.Safetensors(t, checkpoint.Tensor{Name: "terms", Shape: []int{3, 2, 2}, Data: make([]float32, 12)})
+	other := clitest.Safetensors(t, checkpoint.Tensor{Name: "attn", Shape: []int{2, 2}, Data: make([]float32, 4)})
+	two := clitest.Safetensors(t, checkpoint.Tensor{
 		Name: "attention", Shape: []int{2, 1, 1, 1}, Data: []float32{1, 1},
 	})
-	short := safetensors(t, checkpoint.Tensor{Name: "terms", Shape: []int{2, 2, 2}, Data: make([]float32, 8)})
-	big := safetensors(t, checkpoint.Tensor{
+	short := clitest.Safetensors(t, checkpoint.Tensor{Name: "terms", Shape: []int{2, 2, 2}, Data: make([]float32, 8)})
+	big := clitest.Safetensors(t, checkpoint.Tensor{
 		Name: "attention", Shape: []int{1, 1, 600, 600}, Data: make([]float32, 360000),
 	})
 	bad := filepath.Join(t.TempDir(), "bad.safetensors")
@@ -367,8 +369,8 @@ func TestFocusRefusals(t *testing.T) {
 		Name: "terms", Shape: []int{3, 1, 1}, Data: make([]float32, 3),
 	}}, map[string]string{"tokens": `["a","b"]`}))
 	focus := func(args ...string) []string { return append([]string{"focus", "-o", "OUT"}, args...) }
-	gpt2 := filepath.Join(goldens, "gpt2")
-	checkRefusals(t, []refusal{
+	gpt2 := filepath.Join(clitest.Goldens, "gpt2")
+	headwater.CheckRefusals(t, []clitest.Refusal{
 		{"nothing", focus(), "", 2, "focus needs one of texts, --file and --input"},
 		{"two inputs", focus("a", "--input", in), "", 2, "focus needs one of texts"},
 		{"an empty text", focus("the", ""), "", 2, "text 2 is empty"},
@@ -381,7 +383,7 @@ func TestFocusRefusals(t *testing.T) {
 		{"no such head", focus("--layer", "0", "--head", "8", "the"), "", 2, "--head 8; tiny has 8 heads, from 0 to 7"},
 		{"model of a file", focus("--input", in, "--model", "tiny"), "", 2, "--model does not go with --input"},
 		{"folded file", focus("--input", in, "--fold-norm-bias"), "", 2, "--fold-norm-bias does not go with --input"},
-		{"nothing to fold", focus("--model", filepath.Join(goldens, "llama"), "--fold-norm-bias", "the"), "", 1, "its norms have no bias"},
+		{"nothing to fold", focus("--model", filepath.Join(clitest.Goldens, "llama"), "--fold-norm-bias", "the"), "", 1, "its norms have no bias"},
 		{"direction of a model", focus("--bidirectional", "the"), "", 2, "--bidirectional goes with --input"},
 		{"no such layer of a file", focus("--input", in, "--layer", "1"), "", 2, "layer 1; there are 1"},
 		{"no texts", focus("--file", "-"), "\n \n", 2, "standard input has no text"},

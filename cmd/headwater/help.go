@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/headwater-ml/headwater/internal/cli"
 )
 
 // flagGroups are the flags of explain as its help lists them: those that people need first, then
@@ -27,11 +29,11 @@ var flagGroups = []struct{ title, names string }{
 }
 
 // groupFlags lets the help of a command list its flags by groups, wrapped to the terminal.
-func groupFlags(k *program, cmd *cobra.Command) {
+func groupFlags(k *cli.Kit, cmd *cobra.Command) {
 	cmd.SetUsageFunc(func(cmd *cobra.Command) error {
 		var text strings.Builder
 		fmt.Fprintf(&text, "Usage:\n  %s\n\nExamples:\n%s\n", cmd.UseLine(), cmd.Example)
-		width := cmp.Or(columns(k.stdout), 100)
+		width := cmp.Or(cli.Columns(k.Stdout), 100)
 		flags := cmd.LocalFlags()
 		var named []string
 		for _, group := range flagGroups {

@@ -6,19 +6,20 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/kernel"
 	"github.com/headwater-ml/headwater/internal/xlaplugin"
 	"github.com/headwater-ml/headwater/models/known"
 )
 
-func kernelCommand(k *program) *cobra.Command {
-	o := kernel.StartOptions{Log: func(line string) { k.say("%s", line) }}
+func kernelCommand(k *cli.Kit) *cobra.Command {
+	o := kernel.StartOptions{Log: func(line string) { k.Say("%s", line) }}
 	cmd := &cobra.Command{
 		Use:   "kernel --connection FILE",
 		Short: "run the cells of a notebook (Jupyter starts this by itself)",
-		Args:  noArguments,
+		Args:  cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := needFlags(cmd, "connection"); err != nil {
+			if err := cli.NeedFlags(cmd, "connection"); err != nil {
 				return err
 			}
 			if _, err := os.Stat(o.Connection); err != nil {
@@ -55,7 +56,7 @@ type installFlags struct {
 	prefix                     string
 }
 
-func installCommand(k *program) *cobra.Command {
+func installCommand(k *cli.Kit) *cobra.Command {
 	var f installFlags
 	cmd := &cobra.Command{
 		Use:   "install",
@@ -67,13 +68,13 @@ func installCommand(k *program) *cobra.Command {
 			"installed; the error says how.",
 		Example: "  headwater install\n  headwater install --prefix ~/venv\n" +
 			"  headwater install --uninstall",
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("prefix") && f.prefix == "" {
-				return usagef("--prefix \"\": want a folder")
+				return cli.Usagef("--prefix \"\": want a folder")
 			}
 			if f.user && f.sysPrefix || f.prefix != "" && (f.user || f.sysPrefix) {
-				return usagef("--user, --sys-prefix and --prefix do not go together: " +
+				return cli.Usagef("--user, --sys-prefix and --prefix do not go together: " +
 					"each names a Jupyter")
 			}
 			dir, err := f.dataDir()
@@ -108,7 +109,7 @@ func (f installFlags) dataDir() (string, error) {
 	return kernel.UserDataDir()
 }
 
-func installKernel(k *program, cmd *cobra.Command, dir string) error {
+func installKernel(k *cli.Kit, cmd *cobra.Command, dir string) error {
 	programs := kernel.FindPrograms(cmd.Context(), "")
 	path, err := kernel.Install(kernel.InstallOptions{
 		DataDir: dir, Programs: programs,
@@ -117,21 +118,21 @@ func installKernel(k *program, cmd *cobra.Command, dir string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintln(k.stdout, path); err != nil {
+	if _, err := fmt.Fprintln(k.Stdout, path); err != nil {
 		return err
 	}
 	if remark := programs.Remark(); remark != "" {
-		k.say("%s", remark)
+		k.Say("%s", remark)
 	}
-	k.say("next: start jupyter lab and choose %s", kernel.DisplayName)
+	k.Say("next: start jupyter lab and choose %s", kernel.DisplayName)
 	return nil
 }
 
-func uninstallKernel(k *program, dir string) error {
+func uninstallKernel(k *cli.Kit, dir string) error {
 	removed, err := kernel.Uninstall(dir)
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(k.stdout, "removed %s\n", removed)
+	_, err = fmt.Fprintf(k.Stdout, "removed %s\n", removed)
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/headwater-ml/headwater/internal/cli/clitest"
 	"github.com/headwater-ml/headwater/internal/kernel"
 	"github.com/headwater-ml/headwater/internal/xlaplugin"
 )
@@ -17,7 +18,7 @@ func TestInstallRefusals(t *testing.T) {
 	home := nowhere(t)
 	t.Setenv("JUPYTER_DATA_DIR", filepath.Join(home, "data"))
 	both := []string{"install", "--user", "--prefix", home}
-	checkRefusals(t, []refusal{
+	headwater.CheckRefusals(t, []clitest.Refusal{
 		{"two places", both, "", 2, "--user, --sys-prefix and --prefix do not go together"},
 		{"no place", []string{"install", "--prefix", ""}, "", 2, `--prefix "": want a folder`},
 		{"argument", []string{"install", "here"}, "", 2, `install takes no argument, got "here"`},
@@ -47,7 +48,7 @@ func TestUninstall(t *testing.T) {
 			Programs: installed,
 		})
 		must(t, err)
-		out := mustExecute(t, "", append([]string{"install", "--uninstall"}, flags...)...)
+		out := headwater.MustExecute(t, "", append([]string{"install", "--uninstall"}, flags...)...)
 		if out != "removed "+filepath.Dir(path)+"\n" {
 			t.Errorf("install --uninstall %v says %q", flags, out)
 		}
@@ -62,7 +63,7 @@ func TestDoctorOnNotebooks(t *testing.T) {
 	home := nowhere(t)
 	t.Setenv("JUPYTER_DATA_DIR", filepath.Join(home, "data"))
 	t.Setenv("JUPYTER_PATH", "")
-	text := mustExecute(t, "", "doctor", "--quick")
+	text := headwater.MustExecute(t, "", "doctor", "--quick")
 	for _, want := range []string{"\nnotebooks\n  kernel", "not installed", "  headwater install makes "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("doctor without a kernel lacks %q:\n%s", want, text)
@@ -73,7 +74,7 @@ func TestDoctorOnNotebooks(t *testing.T) {
 		Programs: installed,
 	})
 	must(t, err)
-	text = mustExecute(t, "", "doctor", "--quick")
+	text = headwater.MustExecute(t, "", "doctor", "--quick")
 	for _, want := range []string{
 		"yes, " + filepath.Join(home, "data", "kernels", "headwater", "kernel.json"),
 		"but notebooks do not run: it starts " + filepath.Join(home, "gone"),

@@ -9,47 +9,48 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/internal/cli/clitest"
 	"github.com/headwater-ml/headwater/models/tiny"
 )
 
 func TestModels(t *testing.T) {
-	gpt2 := filepath.Join(goldens, "gpt2")
-	out := mustExecute(t, "", "models")
+	gpt2 := filepath.Join(clitest.Goldens, "gpt2")
+	out := headwater.MustExecute(t, "", "models")
 	for _, want := range []string{"NAME", "tiny", "bloom", "toy grammar model", "bloom, distilbert, electra, falcon"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("models does not say %q:\n%s", want, out)
 		}
 	}
 	var list modelList
-	text := mustExecute(t, "", "models", "--json", "tiny", gpt2)
+	text := headwater.MustExecute(t, "", "models", "--json", "tiny", gpt2)
 	must(t, json.Unmarshal([]byte(text), &list))
 	if len(list.Models) != 2 || list.Models[0].Name != "tiny" || list.Models[1].Context != 64 ||
 		len(list.Families) < 3 {
 		t.Errorf("models --json says %+v", list)
 	}
-	checkRefusals(t, []refusal{{"unknown model", []string{"models", "nope"}, "", 1, "nope is neither a directory"}})
+	headwater.CheckRefusals(t, []clitest.Refusal{{"unknown model", []string{"models", "nope"}, "", 1, "nope is neither a directory"}})
 }
 
 // Models in the store of Ollama are listed by the references that open them.
 func TestModelsOfOllama(t *testing.T) {
 	store := t.TempDir()
 	t.Setenv("OLLAMA_MODELS", store)
-	if out := mustExecute(t, "", "models"); strings.Contains(out, "store of Ollama:") {
+	if out := headwater.MustExecute(t, "", "models"); strings.Contains(out, "store of Ollama:") {
 		t.Errorf("models says of an empty store:\n%s", out)
 	}
 	for i := range 22 {
 		dir := filepath.Join(store, "manifests", "registry.ollama.ai", "library", "llama3.2")
 		must(t, os.MkdirAll(dir, 0o755))
-		write(t, filepath.Join(dir, fmt.Sprintf("tag%02d", i)), []byte("{}"))
+		clitest.Write(t, filepath.Join(dir, fmt.Sprintf("tag%02d", i)), []byte("{}"))
 	}
-	out := mustExecute(t, "", "models")
+	out := headwater.MustExecute(t, "", "models")
 	for _, want := range []string{"\n22 in the store of Ollama: ollama:llama3.2:tag00, ", "tag19, …\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("models does not say %q:\n%s", want, out)
 		}
 	}
 	var list modelList
-	text := mustExecute(t, "", "models", "--json")
+	text := headwater.MustExecute(t, "", "models", "--json")
 	if err := json.Unmarshal([]byte(text), &list); err != nil || len(list.Ollama) != 22 {
 		t.Errorf("models --json says %q, %v", list.Ollama, err)
 	}
@@ -57,14 +58,14 @@ func TestModelsOfOllama(t *testing.T) {
 
 // Every method has its kind, cost and source, in both forms.
 func TestMethods(t *testing.T) {
-	out := mustExecute(t, "", "methods")
+	out := headwater.MustExecute(t, "", "methods")
 	blocks := map[string]string{}
 	for block := range strings.SplitSeq(out, "\n\n") {
 		name, _, _ := strings.Cut(block, "\n")
 		blocks[name] = block
 	}
 	var list methodList
-	must(t, json.Unmarshal([]byte(mustExecute(t, "", "methods", "--json")), &list))
+	must(t, json.Unmarshal([]byte(headwater.MustExecute(t, "", "methods", "--json")), &list))
 	if len(list.Methods) != len(attribution.MethodNames()) || len(list.Mixings) < 2 ||
 		len(list.Aggregations) < 3 {
 		t.Errorf("methods --json says %+v", list)
@@ -98,9 +99,9 @@ func TestMethods(t *testing.T) {
 // it is not downloaded.
 func TestExamples(t *testing.T) {
 	aloneWithPip(t, "exit 1")
-	out := mustExecute(t, "", "examples")
+	out := headwater.MustExecute(t, "", "examples")
 	var all []example
-	must(t, json.Unmarshal([]byte(mustExecute(t, "", "examples", "--json")), &all))
+	must(t, json.Unmarshal([]byte(headwater.MustExecute(t, "", "examples", "--json")), &all))
 	if len(all) != len(realExamples)+len(tiny.Examples()) || len(all) < 3 {
 		t.Fatalf("%d examples", len(all))
 	}
@@ -120,7 +121,7 @@ func TestExamples(t *testing.T) {
 		t.Errorf("examples does not say %q:\n%s", missing, out)
 	}
 	cacheSmolLM2(t, os.Getenv("HF_HUB_CACHE"))
-	if out := mustExecute(t, "", "examples"); strings.Contains(out, "download") {
+	if out := headwater.MustExecute(t, "", "examples"); strings.Contains(out, "download") {
 		t.Errorf("examples says of a model that is there:\n%s", out)
 	}
 }
@@ -157,8 +158,8 @@ func TestRealExamples(t *testing.T) {
 	for _, prompt := range prompts {
 		fmt.Fprintf(&input, "{\"prompt\": %q}\n", prompt)
 	}
-	out := json.NewDecoder(strings.NewReader(mustExecute(t, input.String(), "explain", "--model",
-		smolLM2, "--backend", "go", "--max-tokens", "1", "--input", "-")))
+	out := json.NewDecoder(strings.NewReader(headwater.MustExecute(t, input.String(), "explain",
+		"--model", smolLM2, "--backend", "go", "--max-tokens", "1", "--input", "-")))
 	results := make([]attribution.Explanation, len(prompts))
 	for i := range results {
 		must(t, out.Decode(&results[i]))

@@ -10,6 +10,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/aggregation"
 	"github.com/headwater-ml/headwater/attribution/scorer"
+	"github.com/headwater-ml/headwater/internal/cli"
 )
 
 // methodList is the output of headwater methods.
@@ -30,24 +31,24 @@ type part struct {
 	Needs   string `json:"needs,omitempty"`
 }
 
-func methodsCommand(k *program) *cobra.Command {
+func methodsCommand(k *cli.Kit) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "methods",
 		Short: "list the methods: what a value means, what it costs, where it comes from",
-		Args:  noArguments,
+		Args:  cli.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
 			list, err := allMethods()
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				return writeJSON(k.stdout, list)
+				return cli.WriteJSON(k.Stdout, list)
 			}
 			return writeMethods(k, list)
 		},
 	}
-	jsonFlag(cmd, &asJSON)
+	cli.JSONFlag(cmd, &asJSON)
 	return cmd
 }
 
@@ -84,8 +85,8 @@ func allMethods() (methodList, error) {
 }
 
 // writeMethods writes a block for each method, then its parts.
-func writeMethods(k *program, list methodList) error {
-	w := bufio.NewWriter(k.stdout)
+func writeMethods(k *cli.Kit, list methodList) error {
+	w := bufio.NewWriter(k.Stdout)
 	for _, m := range list.Methods {
 		kind, needs := kindOf(m)
 		fmt.Fprintln(w, m.Name)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/ollama"
 	"github.com/headwater-ml/headwater/models"
@@ -86,7 +87,7 @@ func knownModels(ctx context.Context, names []string) []knownFacts {
 			facts.Problem = err.Error()
 			facts.text = fmt.Sprintf("%v (headwater download %s downloads it again)", err, m.Name)
 		default:
-			facts.Problem = said(err)
+			facts.Problem = cli.ErrorText(err)
 			facts.text = facts.Problem
 		}
 		all = append(all, facts)
@@ -96,10 +97,10 @@ func knownModels(ctx context.Context, names []string) []knownFacts {
 
 // String returns one line on the model.
 func (k knownFacts) String() string {
-	return fmt.Sprintf("%s, %s, %s", k.Title, k.Licence, render.Visible(k.text, maxMessage))
+	return fmt.Sprintf("%s, %s, %s", k.Title, k.Licence, render.Visible(k.text, cli.MaxMessage))
 }
 
-func modelsCommand(k *program) *cobra.Command {
+func modelsCommand(k *cli.Kit) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "models [MODEL]...",
@@ -120,12 +121,12 @@ func modelsCommand(k *program) *cobra.Command {
 				list.Models = append(list.Models, m.Info())
 			}
 			if asJSON {
-				return writeJSON(k.stdout, list)
+				return cli.WriteJSON(k.Stdout, list)
 			}
 			return writeModels(k, list)
 		},
 	}
-	jsonFlag(cmd, &asJSON)
+	cli.JSONFlag(cmd, &asJSON)
 	return cmd
 }
 
@@ -151,8 +152,8 @@ func headNote(h trace.Head) string {
 }
 
 // writeModels writes a table.
-func writeModels(k *program, list modelList) error {
-	w := tabwriter.NewWriter(k.stdout, 0, 0, 2, ' ', 0)
+func writeModels(k *cli.Kit, list modelList) error {
+	w := tabwriter.NewWriter(k.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "NAME\tFAMILY\tLAYERS\tHEADS\tWIDTH\tVOCABULARY\tCONTEXT\tHASH\tNOTE")
 	for _, m := range list.Models {
 		limit := "no limit"
@@ -166,7 +167,7 @@ func writeModels(k *program, list modelList) error {
 	for _, m := range list.Models {
 		for _, remark := range m.Remarks {
 			fmt.Fprintf(w, "\n%s: %s", render.Visible(m.Name, 200),
-				render.Visible(remark, maxMessage))
+				render.Visible(remark, cli.MaxMessage))
 		}
 		if m.Remarks != nil {
 			fmt.Fprintln(w)

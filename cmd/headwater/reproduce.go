@@ -9,13 +9,14 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/internal/atomicfile"
+	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/export"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models"
 )
 
-func reproduceCommand(k *program) *cobra.Command {
-	var f modelFlags
+func reproduceCommand(k *cli.Kit) *cobra.Command {
+	var f cli.ModelFlags
 	cmd := &cobra.Command{
 		Use:   "reproduce [flags] FILE",
 		Short: "make a saved figure or table again and compare it",
@@ -31,17 +32,17 @@ func reproduceCommand(k *program) *cobra.Command {
   headwater reproduce --model path/to/gpt2 figure.pdf`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := interruptible(cmd)
+			ctx, stop := cli.Interruptible(cmd)
 			defer stop()
 			return reproduce(ctx, k, f, args[0])
 		},
 	}
-	f.add(cmd)
+	f.Add(cmd)
 	return cmd
 }
 
 // reproduce makes a file again and writes one line on the outcome.
-func reproduce(ctx context.Context, k *program, f modelFlags, path string) error {
+func reproduce(ctx context.Context, k *cli.Kit, f cli.ModelFlags, path string) error {
 	file, err := atomicfile.ReadRegular(path, export.MaxFile)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, atomicfile.Cause(err))
@@ -51,8 +52,8 @@ func reproduce(ctx context.Context, k *program, f modelFlags, path string) error
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if was.Recorded {
-		return usagef("%s: it was made by headwater show of what another program recorded, which "+
-			"is not in it; run headwater show with that recording again", path)
+		return cli.Usagef("%s: it was made by headwater show of what another program recorded, "+
+			"which is not in it; run headwater show with that recording again", path)
 	}
 	given := f
 	if f, err = modelOf(was, given); err != nil {
@@ -70,7 +71,7 @@ func reproduce(ctx context.Context, k *program, f modelFlags, path string) error
 	nameAs(e, was.Model)
 	o := export.Options{
 		Show: was.Show,
-		Made: export.NewMade(was.Prompt, was.Options, by, m.DType(), release()),
+		Made: export.NewMade(was.Prompt, was.Options, by, m.DType(), cli.Release()),
 	}
 	o.Source = was.FlowSource // also where the file chose it by itself
 	err = addRecorded(ctx, &o, was.Format, m, e)
@@ -86,9 +87,9 @@ func reproduce(ctx context.Context, k *program, f modelFlags, path string) error
 }
 
 // openNamed opens a model that a file may name.
-func openNamed(ctx context.Context, k *program, f modelFlags) (*models.Model, error) {
-	m, err := k.open(ctx, f)
-	if err != nil && f.fromFile {
+func openNamed(ctx context.Context, k *cli.Kit, f cli.ModelFlags) (*models.Model, error) {
+	m, err := k.Open(ctx, f)
+	if err != nil && f.FromFile {
 		err = fmt.Errorf(`its key "model.name": %w`, err)
 	}
 	return m, err
@@ -96,7 +97,7 @@ func openNamed(ctx context.Context, k *program, f modelFlags) (*models.Model, er
 
 // explainMade explains what a file says in the way that it says.
 func explainMade(
-	ctx context.Context, k *program, m *models.Model, was *export.Made,
+	ctx context.Context, k *cli.Kit, m *models.Model, was *export.Made,
 ) (*attribution.Explanation, attribution.Grouping, error) {
 	by, err := attribution.ParseGrouping(was.By)
 	if err != nil {
@@ -126,7 +127,7 @@ func nameAs(e *attribution.Explanation, was export.MadeModel) {
 // explainAgain explains side B of a comparison again. m is the model of side A, which f opened;
 // given are the flags of the command.
 func explainAgain(
-	ctx context.Context, k *program, was *export.Made, given, f modelFlags, m *models.Model,
+	ctx context.Context, k *cli.Kit, was *export.Made, given, f cli.ModelFlags, m *models.Model,
 ) (*export.Against, error) {
 	b := was.Against
 	ofB, err := modelOfB(was, given, f)
@@ -144,27 +145,27 @@ func explainAgain(
 	}
 	nameAs(e, b.Model)
 	return &export.Against{
-		Explanation: e, Made: export.NewMade(b.Prompt, b.Options, by, m.DType(), release()),
+		Explanation: e, Made: export.NewMade(b.Prompt, b.Options, by, m.DType(), cli.Release()),
 	}, nil
 }
 
 // modelOfB returns the flags of the model of side B, where f are those of side A and given those of
 // the command. The backend is that of side B in the file: an embedded model may have run on another
 // one than a model of side A.
-func modelOfB(was *export.Made, given, f modelFlags) (modelFlags, error) {
+func modelOfB(was *export.Made, given, f cli.ModelFlags) (cli.ModelFlags, error) {
 	b := was.Against
-	given.model, given.pre = "", ""
+	given.Model, given.Pre = "", ""
 	if b.Model.Hash == was.Model.Hash {
-		given.model, given.fromFile, given.pre = f.model, f.fromFile, f.pre
+		given.Model, given.FromFile, given.Pre = f.Model, f.FromFile, f.Pre
 	} else if b.Model.Local {
-		return given, usagef("its model, %.60q, was opened by a path, which is not in the file; "+
-			"make the comparison again with headwater explain --against-model", b.Model.Name)
+		return given, cli.Usagef("its model, %.60q, was opened by a path, which is not in the "+
+			"file; make the comparison again with headwater explain --against-model", b.Model.Name)
 	}
 	return modelOf(b, given)
 }
 
 // compare says whether a file is what is made now, and how it differs if it is not.
-func compare(k *program,
+func compare(k *cli.Kit,
 	path string, file []byte, was *export.Made, e *attribution.Explanation, o export.Options,
 ) error {
 	now, _, err := export.Encode(e, was.Format, o)
@@ -172,12 +173,12 @@ func compare(k *program,
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if bytes.Equal(file, now) {
-		_, err := fmt.Fprintf(k.stdout, "%s: made again, byte for byte the same\n", path)
+		_, err := fmt.Fprintf(k.Stdout, "%s: made again, byte for byte the same\n", path)
 		return err
 	}
 	differences := was.Difference(e, o)
 	for _, d := range differences {
-		if _, err := fmt.Fprintf(k.stdout, "%s: %s\n", path, d); err != nil {
+		if _, err := fmt.Fprintf(k.Stdout, "%s: %s\n", path, d); err != nil {
 			return err
 		}
 	}
@@ -189,7 +190,7 @@ func compare(k *program,
 		}
 		same, _, err := export.Encode(e, was.Format, o)
 		if err == nil && bytes.Equal(file, same) {
-			_, err := fmt.Fprintf(k.stdout, "%s: apart from the version, byte for byte the same\n",
+			_, err := fmt.Fprintf(k.Stdout, "%s: apart from the version, byte for byte the same\n",
 				path)
 			return err
 		}
@@ -204,28 +205,28 @@ func compare(k *program,
 
 // modelOf returns the flags of a model: those given, and otherwise what the file says. A file may
 // come from anybody, so it cannot name a path.
-func modelOf(was *export.Made, f modelFlags) (modelFlags, error) {
+func modelOf(was *export.Made, f cli.ModelFlags) (cli.ModelFlags, error) {
 	name := was.Model.Name
-	if f.model == "" {
+	if f.Model == "" {
 		if was.Model.Local || !plainName(name) {
-			return f, usagef("its model, %.60q, was opened by a path, which is not in the file; "+
-				"name the model with --model", name)
+			return f, cli.Usagef("its model, %.60q, was opened by a path, which is not in the "+
+				"file; name the model with --model", name)
 		}
-		f.model, f.fromFile = name, true
+		f.Model, f.FromFile = name, true
 	}
-	if f.backend == "" {
+	if f.Backend == "" {
 		switch was.Model.Backend {
 		case "go", "xla", "cuda":
-			f.backend = was.Model.Backend
+			f.Backend = was.Model.Backend
 		default:
 			return f, fmt.Errorf("its key \"model.backend\" is %.60q; name one with --backend",
 				was.Model.Backend)
 		}
 	}
-	if f.dtype == "" {
+	if f.DType == "" {
 		switch was.Model.DType {
 		case "", "float32", "bfloat16":
-			f.dtype = was.Model.DType
+			f.DType = was.Model.DType
 		default:
 			return f, fmt.Errorf("its key \"model.dtype\" is %.60q; name one with --dtype",
 				was.Model.DType)
@@ -257,7 +258,7 @@ func plainName(name string) bool {
 // oneFile refuses another number of arguments than one.
 func oneFile(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return usagef("%s takes one file, got %s; see %s --help", cmd.Name(),
+		return cli.Usagef("%s takes one file, got %s; see %s --help", cmd.Name(),
 			message.Count(len(args), "argument"), cmd.CommandPath())
 	}
 	return nil

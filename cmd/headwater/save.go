@@ -14,6 +14,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/export"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models"
@@ -74,9 +75,9 @@ func (f *outputFlags) check() error {
 	if len(f.paths) == 0 {
 		f.paths = []string{""}
 	}
-	err := oneOf("format", cmp.Or(f.format, "text"), "text", "html", "json")
+	err := cli.OneOf("format", cmp.Or(f.format, "text"), "text", "html", "json")
 	if err != nil && slices.Contains(export.Formats(), export.Format(f.format)) {
-		err = usagef("%v; for a file of this form give -o FILE.%s", err, f.format)
+		err = cli.Usagef("%v; for a file of this form give -o FILE.%s", err, f.format)
 	}
 	if err != nil {
 		return err
@@ -92,7 +93,7 @@ func (f *outputFlags) check() error {
 		f.formats = append(f.formats, cmp.Or(format, export.Text))
 	}
 	if f.format != "" && !slices.Contains(f.formats, export.Format(f.format)) {
-		return usagef("--format %s does nothing: the name of every file says another form",
+		return cli.Usagef("--format %s does nothing: the name of every file says another form",
 			f.format)
 	}
 	return nil
@@ -110,7 +111,7 @@ func formatOf(path string) (export.Format, error) {
 	default:
 		format, err := export.FormatOf(path)
 		if err != nil {
-			err = usagef("the name %s does not end as a known format does; %s",
+			err = cli.Usagef("the name %s does not end as a known format does; %s",
 				message.Quote(filepath.Base(path)), message.KnownAre(ext, endings()))
 		}
 		return format, err
@@ -132,11 +133,11 @@ func (f *explainFlags) checkFiles(addsFlow bool) error {
 		}
 		switch needsFlow := export.NeedsFlow(f.show, format); {
 		case export.AsModel(f.show, format) && (f.groups() || f.show.Filter != nil):
-			return usagef("%s shows the tokens of the model as they are, without --by, --target "+
-				"and --filter", name)
+			return cli.Usagef("%s shows the tokens of the model as they are, without --by, "+
+				"--target and --filter", name)
 		case needsFlow && (len(f.opts.Methods) > 0 || !addsFlow) &&
 			!slices.Contains(namedMethods(f.opts), "flow"):
-			return usagef("%s needs the graph of flow: name flow in --methods", name)
+			return cli.Usagef("%s needs the graph of flow: name flow in --methods", name)
 		}
 	}
 	return nil
@@ -163,10 +164,10 @@ func namedMethods(opts attribution.Options) []string {
 
 // createOutputs creates the outputs, before the work begins, so that one that cannot be written
 // costs nothing. All of them appear when all are complete.
-func createOutputs(ctx context.Context, k *program, f outputFlags) (outputSet, error) {
+func createOutputs(ctx context.Context, k *cli.Kit, f outputFlags) (outputSet, error) {
 	var all outputSet
 	for _, path := range f.paths {
-		out, err := k.create(ctx, path)
+		out, err := k.Create(ctx, path)
 		if err != nil {
 			all.abandon()
 			return nil, err
@@ -177,19 +178,19 @@ func createOutputs(ctx context.Context, k *program, f outputFlags) (outputSet, e
 }
 
 // outputSet has the outputs of one explanation.
-type outputSet []*output
+type outputSet []*cli.Output
 
 // abandon removes what is unfinished.
 func (r outputSet) abandon() {
 	for _, out := range r {
-		out.abandon()
+		out.Abandon()
 	}
 }
 
 // finish ends all of them as [output.finish] does one.
 func (r outputSet) finish(err error) error {
 	for _, out := range r {
-		err = out.finish(err)
+		err = out.Finish(err)
 	}
 	return err
 }
@@ -198,7 +199,7 @@ func (r outputSet) finish(err error) error {
 // m is the model, or has what was recorded of it. stopped says that the explanation was cut short:
 // it then goes to the texts, pages and JSON alone, without its origin.
 func writeExplanation(
-	ctx context.Context, k *program, to outputSet, f *explainFlags, m any,
+	ctx context.Context, k *cli.Kit, to outputSet, f *explainFlags, m any,
 	e *attribution.Explanation, against *export.Against, made export.Made, stopped bool,
 ) error {
 	o := export.Options{Show: f.showOf(e), Made: made, Against: against}
@@ -218,7 +219,7 @@ func writeExplanation(
 		case format == export.Text:
 			err = writeText(k, out, f, path, e, o)
 		case format == export.JSON && (path == "" || stopped):
-			err = writeJSON(out, e)
+			err = cli.WriteJSON(out, e)
 		case stopped && format == export.HTML:
 			h := render.Heatmap{Explanation: e, Filter: o.Filter, Palette: o.Look.Palette}
 			_, err = render.Page{HTML: render.HTML{Heatmap: h}}.WriteTo(out)
@@ -237,10 +238,10 @@ func writeExplanation(
 			return err
 		}
 		for _, n := range notes {
-			k.say("note: %s: %s", cmp.Or(filepath.Base(path), "standard output"), n)
+			k.Say("note: %s: %s", cmp.Or(filepath.Base(path), "standard output"), n)
 		}
 		if stopped {
-			if err := out.keep(e.Made()); err != nil {
+			if err := out.Keep(e.Made()); err != nil {
 				return err
 			}
 		}
@@ -249,13 +250,13 @@ func writeExplanation(
 }
 
 // writeText writes the text of a picture.
-func writeText(k *program,
-	out *output, f *explainFlags, path string, e *attribution.Explanation, o export.Options,
+func writeText(k *cli.Kit,
+	out *cli.Output, f *explainFlags, path string, e *attribution.Explanation, o export.Options,
 ) error {
 	look := render.Text{Width: f.width, Top: f.top, Color: f.color == "always"}
 	if path == "" {
-		look.Color = colored(f.color, k.stdout)
-		look.Width = cmp.Or(f.width, columns(k.stdout))
+		look.Color = cli.Colored(f.color, k.Stdout)
+		look.Width = cmp.Or(f.width, cli.Columns(k.Stdout))
 	}
 	text, err := o.Text(e, look)
 	if err != nil {
@@ -271,8 +272,8 @@ func addRecorded(
 	e *attribution.Explanation,
 ) (err error) {
 	if export.AsModel(o.Show, format) && e.Grouped() {
-		return usagef("%s shows tokens as the model has them, and this explanation has groups of "+
-			"them: explain the prompt without By and Target", cmp.Or(o.Kind, render.KindFlow))
+		return cli.Usagef("%s shows tokens as the model has them, and this explanation has groups "+
+			"of them: explain the prompt without By and Target", cmp.Or(o.Kind, render.KindFlow))
 	}
 	if export.NeedsFlow(o.Show, format) && o.Flow == nil {
 		o.Flow, err = flowGraph(ctx, m, e, o.Made.Options, o.Show)
@@ -368,5 +369,5 @@ func (f *explainFlags) made(m trace.Model, prompt string) export.Made {
 	if model, ok := m.(*models.Model); ok {
 		dtype = model.DType()
 	}
-	return export.NewMade(prompt, f.opts, attribution.Grouping{}, dtype, release())
+	return export.NewMade(prompt, f.opts, attribution.Grouping{}, dtype, cli.Release())
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/engine/server"
 	"github.com/headwater-ml/headwater/internal/export"
 )
@@ -89,7 +90,7 @@ func madeInCell(from server.Explained, opts attribution.Options, by attribution.
 		return nil, export.Made{}, err
 	}
 	r := from.Request
-	return e, export.NewMade(string(r.Text), opts, by, r.Model.DType, release()), nil
+	return e, export.NewMade(string(r.Text), opts, by, r.Model.DType, cli.Release()), nil
 }
 
 // figureOf returns what a cell asks for, and where that says nothing, what its picture shows.

@@ -16,6 +16,8 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/cli"
+	"github.com/headwater-ml/headwater/internal/cli/clitest"
 	"github.com/headwater-ml/headwater/internal/corpus"
 	"github.com/headwater-ml/headwater/internal/engine"
 	"github.com/headwater-ml/headwater/internal/engine/server"
@@ -28,8 +30,8 @@ func save(t *testing.T, args ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	t.Chdir(dir)
-	mustExecute(t, "", append([]string{
-		"explain", "--backend", "go", "--max-tokens", "2", prompt,
+	headwater.MustExecute(t, "", append([]string{
+		"explain", "--backend", "go", "--max-tokens", "2", clitest.Prompt,
 	}, args...)...)
 	return dir
 }
@@ -40,7 +42,7 @@ func TestReproduce(t *testing.T) {
 	save(t, "--methods", "rollout,flow", "-o", "a.svg", "-o", "a.parquet",
 		"-o", "a.neuronpedia.json", "--size", "column")
 	for _, name := range []string{"a.svg", "a.parquet", "a.neuronpedia.json"} {
-		out := mustExecute(t, "", "reproduce", name)
+		out := headwater.MustExecute(t, "", "reproduce", name)
 		if want := name + ": made again, byte for byte the same\n"; out != want {
 			t.Errorf("reproduce %s = %q, want %q", name, out, want)
 		}
@@ -57,7 +59,7 @@ func TestReproduce(t *testing.T) {
 			t.Fatalf("the file has no %s", c.old)
 		}
 		must(t, os.WriteFile("a.svg", changed, 0o600))
-		_, out, _ := execute(t, "", "reproduce", "a.svg")
+		_, out, _ := headwater.Execute(t, "", "reproduce", "a.svg")
 		if !strings.Contains(out, c.want) {
 			t.Errorf("with %s it says %q, want %q", c.with, out, c.want)
 		}
@@ -82,26 +84,27 @@ func TestReproducePage(t *testing.T) {
 		{"--against", "the key to the cabinet", "--methods", "rollout"},
 	} {
 		t.Chdir(t.TempDir())
-		mustExecute(t, "", append([]string{
-			"explain", "--backend", "go", "--max-tokens", "2", "-o", "a.html", prompt,
+		headwater.MustExecute(t, "", append([]string{
+			"explain", "--backend", "go", "--max-tokens", "2", "-o", "a.html", clitest.Prompt,
 		}, flags...)...)
 		want := "a.html: made again, byte for byte the same\n"
-		if out := mustExecute(t, "", "reproduce", "a.html"); out != want {
+		if out := headwater.MustExecute(t, "", "reproduce", "a.html"); out != want {
 			t.Errorf("%v: %q, want %q", flags, out, want)
 		}
 	}
-	mustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "2", "--token", "1", "-o",
-		"token.html", "-o", "a.json", prompt)
+	headwater.MustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "2", "--token", "1",
+		"-o", "token.html", "-o", "a.json", clitest.Prompt)
 	for _, name := range []string{"token.html", "a.json"} {
 		want := name + ": made again, byte for byte the same\n"
-		if out := mustExecute(t, "", "reproduce", name); out != want {
+		if out := headwater.MustExecute(t, "", "reproduce", name); out != want {
 			t.Errorf("%q, want %q", out, want)
 		}
 	}
-	out := mustExecute(t, "", "explain", "--backend", "go", "--format", "json", prompt)
-	write(t, "b.json", []byte(out))
-	status, _, said := execute(t, "", "reproduce", "b.json")
-	if status != statusError || !strings.Contains(said, "files of other commands have none") {
+	out := headwater.MustExecute(t, "", "explain", "--backend", "go", "--format", "json",
+		clitest.Prompt)
+	clitest.Write(t, "b.json", []byte(out))
+	status, _, said := headwater.Execute(t, "", "reproduce", "b.json")
+	if status != cli.StatusError || !strings.Contains(said, "files of other commands have none") {
 		t.Errorf("status %d, %q", status, said)
 	}
 }
@@ -116,8 +119,9 @@ func TestReproducePath(t *testing.T) {
 	for _, name := range []string{"one", "two"} {
 		must(t, os.Symlink(data, filepath.Join(dir, name)))
 	}
-	mustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1", "--model", dir+"/one",
-		"-o", "a.html", "-o", "a.svg", "-o", "b.svg", "--view", "compare", prompt)
+	headwater.MustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1", "--model",
+		dir+"/one",
+		"-o", "a.html", "-o", "a.svg", "-o", "b.svg", "--view", "compare", clitest.Prompt)
 	for _, name := range []string{"a.html", "a.svg", "b.svg"} {
 		file, err := os.ReadFile(name)
 		if err != nil || bytes.Contains(file, []byte(dir)) {
@@ -125,7 +129,8 @@ func TestReproducePath(t *testing.T) {
 		}
 		want := name + ": made again, byte for byte the same\n"
 		for _, path := range []string{"./one", "two"} {
-			if out := mustExecute(t, "", "reproduce", "--model", path, name); out != want {
+			if out := headwater.MustExecute(t, "", "reproduce", "--model", path,
+				name); out != want {
 				t.Errorf("with %s: %q, want %q", path, out, want)
 			}
 		}
@@ -141,22 +146,22 @@ func TestReproduceBackendOfB(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		a, b           *export.Made
-		given          modelFlags
+		given          cli.ModelFlags
 		model, backend string
 	}{
 		"embedded": {
 			made("data", "1", "xla", true), made("tiny-alibi", "2", "go", false),
-			modelFlags{model: "path/to/data"},
+			cli.ModelFlags{Model: "path/to/data"},
 			"tiny-alibi", "go",
 		},
 		"equal weights": {
 			made("tiny", "1", "go", false), made("data", "1", "xla", true),
-			modelFlags{},
+			cli.ModelFlags{},
 			"tiny", "xla",
 		},
 		"flag": {
 			made("data", "1", "xla", true), made("tiny", "2", "go", false),
-			modelFlags{model: "path/to/data", backend: "xla"},
+			cli.ModelFlags{Model: "path/to/data", Backend: "xla"},
 			"tiny", "xla",
 		},
 	} {
@@ -164,8 +169,8 @@ func TestReproduceBackendOfB(t *testing.T) {
 		a, err := modelOf(c.a, c.given)
 		must(t, err)
 		b, err := modelOfB(c.a, c.given, a)
-		if err != nil || b.model != c.model || b.backend != c.backend {
-			t.Errorf("%s: side B is %q on %q, %v; want %q on %q", name, b.model, b.backend, err,
+		if err != nil || b.Model != c.model || b.Backend != c.backend {
+			t.Errorf("%s: side B is %q on %q, %v; want %q on %q", name, b.Model, b.Backend, err,
 				c.model, c.backend)
 		}
 	}
@@ -174,8 +179,8 @@ func TestReproduceBackendOfB(t *testing.T) {
 // TestSaveSideA: a table has one explanation, and of a comparison of two it says so.
 func TestSaveSideA(t *testing.T) {
 	t.Chdir(t.TempDir())
-	_, _, said := execute(t, "", "explain", "--backend", "go", "--max-tokens", "1", "--against",
-		"the key to the cabinet", "-o", "a.csv", "-o", "a.svg", prompt)
+	_, _, said := headwater.Execute(t, "", "explain", "--backend", "go", "--max-tokens", "1",
+		"--against", "the key to the cabinet", "-o", "a.csv", "-o", "a.svg", clitest.Prompt)
 	if strings.Count(said, "numbers of side A alone") != 1 || !strings.Contains(said, "a.csv: it") {
 		t.Errorf("it says %q", said)
 	}
@@ -184,24 +189,24 @@ func TestSaveSideA(t *testing.T) {
 // A graph of flow needs no --methods, and with several the picture is the same.
 func TestSaveGraph(t *testing.T) {
 	save(t, "--view", "flow", "-o", "a.svg", "-o", "b.html")
-	a, b := read(t, "a.svg"), read(t, "b.html")
+	a, b := clitest.Read(t, "a.svg"), clitest.Read(t, "b.html")
 	save(t, "--view", "flow", "--methods", "direct,flow", "-o", "a.svg", "-o", "b.html",
 		"-o", "c.json")
-	if !bytes.Equal(drawnOf(a), drawnOf(read(t, "a.svg"))) {
+	if !bytes.Equal(drawnOf(a), drawnOf(clitest.Read(t, "a.svg"))) {
 		t.Error("the graph without --methods differs from that of direct and flow")
 	}
 	_, one, _ := bytes.Cut(b, []byte("<body"))
-	_, two, _ := bytes.Cut(read(t, "b.html"), []byte("<body"))
+	_, two, _ := bytes.Cut(clitest.Read(t, "b.html"), []byte("<body"))
 	if len(one) == 0 || !bytes.Equal(one, two) {
 		t.Error("the page without --methods differs from that of direct and flow")
 	}
-	if e := parseExplanation(t, read(t, "c.json")); !slices.Equal(e.Order, []string{"direct", "flow"}) {
+	if e := clitest.ParseExplanation(t, clitest.Read(t, "c.json")); !slices.Equal(e.Order, []string{"direct", "flow"}) {
 		t.Errorf("JSON has the methods %v", e.Order)
 	}
 	save(t, "-o", "a.neuronpedia.json")
-	args := []string{"explain", "--backend", "go", "--max-tokens", "2", "--view", "flow", prompt}
-	if got, want := mustExecute(t, "", append(args, "--methods", "flow")...),
-		mustExecute(t, "", args...); got != want {
+	args := []string{"explain", "--backend", "go", "--max-tokens", "2", "--view", "flow", clitest.Prompt}
+	if got, want := headwater.MustExecute(t, "", append(args, "--methods", "flow")...),
+		headwater.MustExecute(t, "", args...); got != want {
 		t.Errorf("--view flow --methods flow shows\n%s\nwant\n%s", got, want)
 	}
 }
@@ -315,10 +320,10 @@ func TestSaveRefusals(t *testing.T) {
 			"-o", "f.csv", "-o", "f.svg", "--view", "heads", "--methods", "direct",
 		}},
 	} {
-		status, _, said := execute(t, "", append([]string{
-			"explain", "--model", "no-such-model", prompt,
+		status, _, said := headwater.Execute(t, "", append([]string{
+			"explain", "--model", "no-such-model", clitest.Prompt,
 		}, c.args...)...)
-		if status == statusOK || !strings.Contains(said, c.want) {
+		if status == cli.StatusOK || !strings.Contains(said, c.want) {
 			t.Errorf("%q: status %d, %q; want %q", c.args, status, said, c.want)
 		}
 	}
@@ -331,10 +336,10 @@ func TestSaveRefusals(t *testing.T) {
 func TestSaveAllOrNone(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
-	status, _, said := execute(t, "", "explain", "--backend", "go", "--max-tokens", "1",
+	status, _, said := headwater.Execute(t, "", "explain", "--backend", "go", "--max-tokens", "1",
 		"-o", "a.csv", "-o", "a.svg", "--view", "text",
-		"--token", "7", prompt)
-	if status != statusUsage || !strings.Contains(said, "--token 7; the only one of the") {
+		"--token", "7", clitest.Prompt)
+	if status != cli.StatusUsage || !strings.Contains(said, "--token 7; the only one of the") {
 		t.Errorf("status %d, %q", status, said)
 	}
 	if all, _ := os.ReadDir(dir); len(all) > 0 {
@@ -356,7 +361,7 @@ func TestReproduceRefusals(t *testing.T) {
 		changed = append(bytes.Clone(file[:bytes.LastIndex(file, []byte(`"headwater":`))]),
 			changed[at:]...)
 		must(t, os.WriteFile("b.json", changed, 0o600))
-		_, _, said := execute(t, "", "reproduce", "b.json")
+		_, _, said := headwater.Execute(t, "", "reproduce", "b.json")
 		if !strings.Contains(said, "name the model with --model") {
 			t.Errorf("model %q: %q, want that it is refused", name, said)
 		}
@@ -369,8 +374,8 @@ func TestReproduceRefusals(t *testing.T) {
 		"c.svg": "it is not a figure that Headwater saved", "none.svg": "no such file",
 		"c.html": "or its origin was removed: files of explain -o", "c.json": "it was cut short",
 	} {
-		status, _, said := execute(t, "", "reproduce", name)
-		if status != statusError || !strings.Contains(said, want) {
+		status, _, said := headwater.Execute(t, "", "reproduce", name)
+		if status != cli.StatusError || !strings.Contains(said, want) {
 			t.Errorf("%s: status %d, %q; want %q", name, status, said, want)
 		}
 	}
@@ -396,7 +401,7 @@ func TestReproduceNamesKeys(t *testing.T) {
 			t.Fatalf("%s is not in the file", c.old)
 		}
 		must(t, os.WriteFile("b.json", slices.Concat(file[:at], changed), 0o600))
-		_, _, said := execute(t, "", "reproduce", "b.json")
+		_, _, said := headwater.Execute(t, "", "reproduce", "b.json")
 		if !strings.Contains(said, "b.json: ") || !strings.Contains(said, c.want) {
 			t.Errorf("%s: %q, want %q", c.changed, said, c.want)
 		}
@@ -426,19 +431,19 @@ func TestReproduceAsksNobody(t *testing.T) {
 	changed := bytes.Replace(file[at:], []byte(`"name":"tiny"`), []byte(`"name":"`+name+`"`), 1)
 	must(t, os.WriteFile("b.json", slices.Concat(file[:at], changed), 0o600))
 	for _, args := range [][]string{{"reproduce", "b.json"}, {"corpus", "run", "corpus"}} {
-		status, _, said := execute(t, "", args...)
+		status, _, said := headwater.Execute(t, "", args...)
 		for _, want := range []string{
 			name + " is not on this machine", "a file named it",
 			"headwater download " + name + " brings it, or name a model with --model",
 		} {
-			if status != statusError || !strings.Contains(said, want) {
+			if status != cli.StatusError || !strings.Contains(said, want) {
 				t.Errorf("%v: status %d, %q; want %q", args, status, said, want)
 			}
 		}
 		if n := requests.Swap(0); n != 0 {
 			t.Errorf("%v: %d requests", args, n)
 		}
-		_, _, said = execute(t, "", append(args, "--model", name)...)
+		_, _, said = headwater.Execute(t, "", append(args, "--model", name)...)
 		if n := requests.Swap(0); n == 0 {
 			t.Errorf("%v --model: no request, %q", args, said)
 		}
@@ -449,7 +454,8 @@ func TestReproduceAsksNobody(t *testing.T) {
 func corpusOf(t *testing.T, name string) {
 	t.Helper()
 	must(t, os.WriteFile("in.txt", []byte("the keys\n"), 0o600))
-	mustExecute(t, "", "corpus", "plan", "in.txt", "corpus", "--backend", "go", "--max-tokens", "1")
+	headwater.MustExecute(t, "", "corpus", "plan", "in.txt", "corpus", "--backend", "go",
+		"--max-tokens", "1")
 	path := filepath.Join("corpus", corpus.ManifestName)
 	plan, err := os.ReadFile(path)
 	must(t, err)
@@ -474,7 +480,7 @@ func TestSavedGraph(t *testing.T) {
 	}
 	text, err := os.ReadFile("e.json")
 	must(t, err)
-	e := parseExplanation(t, text)
+	e := clitest.ParseExplanation(t, text)
 	m, err := models.Open("", models.Options{Backend: "go"})
 	must(t, err)
 	made.Show.Source = made.FlowSource
@@ -533,7 +539,7 @@ func TestSavedViews(t *testing.T) {
 			if (made.Against != nil) != two {
 				t.Errorf("side B was made by %+v", made.Against)
 			}
-			out := mustExecute(t, "", "reproduce", "a.svg")
+			out := headwater.MustExecute(t, "", "reproduce", "a.svg")
 			if want := "a.svg: made again, byte for byte the same\n"; out != want {
 				t.Errorf("reproduce says %q, want %q", out, want)
 			}
@@ -556,11 +562,11 @@ func TestSavedViewsRefused(t *testing.T) {
 		},
 		"a decoder and an encoder cannot be compared": {"--against-model", "tiny-mlm"},
 	} {
-		status, _, said := execute(t, "", append([]string{
+		status, _, said := headwater.Execute(t, "", append([]string{
 			"explain", "--backend", "go", "--max-tokens", "1", "-o", "a.svg",
-			prompt,
+			clitest.Prompt,
 		}, args...)...)
-		if status != statusUsage || !strings.Contains(said, want) {
+		if status != cli.StatusUsage || !strings.Contains(said, want) {
 			t.Errorf("%q: status %d, %q; want %q", args, status, said, want)
 		}
 	}
@@ -578,7 +584,7 @@ func TestDrawPicture(t *testing.T) {
 			json.RawMessage(`{"size":"column"}`))
 		must(t, err)
 		must(t, os.WriteFile(file, data, 0o600))
-		_, _, said := execute(t, "", "reproduce", file)
+		_, _, said := headwater.Execute(t, "", "reproduce", file)
 		if !strings.Contains(said, file+": it is a chart that a cell drew with headwater") {
 			t.Errorf("reproduce says %q", said)
 		}
@@ -608,7 +614,7 @@ func TestEncodeFile(t *testing.T) {
 	m, err := models.Open("", models.Options{Backend: "go"})
 	must(t, err)
 	opts := attribution.Options{MaxTokens: 1, Methods: []string{"rollout", "flow"}}
-	e, err := attribution.Explain(t.Context(), m, prompt, opts)
+	e, err := attribution.Explain(t.Context(), m, clitest.Prompt, opts)
 	must(t, err)
 	options, err := json.Marshal(opts)
 	must(t, err)
@@ -617,7 +623,7 @@ func TestEncodeFile(t *testing.T) {
 	encode := func(file, shown, asked string) ([]byte, error) {
 		data, _, err := encodeFile(t.Context(), server.File{
 			Explained: server.Explained{Explanation: e, Request: engine.Request{
-				Kind: engine.KindExplain, Text: []byte(prompt), Options: options,
+				Kind: engine.KindExplain, Text: []byte(clitest.Prompt), Options: options,
 				Show:  json.RawMessage(shown),
 				Model: engine.Model{DType: m.DType()},
 			}},

@@ -6,38 +6,39 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headwater-ml/headwater/gonbext/local"
+	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/engine/server"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models"
 )
 
-func serveCommand(k *program) *cobra.Command {
+func serveCommand(k *cli.Kit) *cobra.Command {
 	var c local.Config
-	var flags modelFlags
+	var flags cli.ModelFlags
 	var remote bool
 	cmd := &cobra.Command{
 		Use:   "serve --socket PATH",
 		Short: "keep models open for notebooks (they start this by themselves)",
-		Args:  noArguments,
+		Args:  cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := needFlags(cmd, "socket"); err != nil {
+			if err := cli.NeedFlags(cmd, "socket"); err != nil {
 				return err
 			}
 			switch {
 			case c.Watch < 0:
-				return usagef("--watch %d: want the number of a process, or 0", c.Watch)
+				return cli.Usagef("--watch %d: want the number of a process, or 0", c.Watch)
 			case c.Idle < 0:
-				return usagef("--idle %v: want a time of 0 or more", c.Idle)
+				return cli.Usagef("--idle %v: want a time of 0 or more", c.Idle)
 			}
 			if err := c.FromEnvironment(); err != nil {
 				return err
 			}
-			ctx, stop := interruptible(cmd)
+			ctx, stop := cli.Interruptible(cmd)
 			defer stop()
-			c.Backend, c.Log, c.Encode = flags.backend, k.stderr, encodeFile
+			c.Backend, c.Log, c.Encode = flags.Backend, k.Stderr, encodeFile
 			c.Figures = server.Figures{Find: servedFigures, Draw: drawPicture}
-			c.Build = release()
-			collectWithin(models.LimitMemory(c.Memory).Limit)
+			c.Build = cli.Release()
+			cli.CollectWithin(models.LimitMemory(c.Memory).Limit)
 			if remote {
 				return serveRemote(ctx, k, c)
 			}
@@ -50,7 +51,7 @@ func serveCommand(k *program) *cobra.Command {
 	cmd.Flags().IntVar(&c.Watch, "watch", 0, "end with the process of this `ID`; 0 is none")
 	cmd.Flags().DurationVar(&c.Idle, "idle", time.Duration(0),
 		"end when nobody asks for this `time`, such as 2h; 0 is never")
-	wholeFlag(cmd.Flags(), &c.Models, "models", 1, 1000, "keep at most `N` models open, and "+
+	cli.WholeFlag(cmd.Flags(), &c.Models, "models", 1, 1000, "keep at most `N` models open, and "+
 		"close the least recently used one", "HEADWATER_ENGINE_MODELS, else 4")
 	cmd.Flags().Func("memory", "let the open models and what their runs record take at most "+
 		"`SIZE` together, such as 12GB (default HEADWATER_ENGINE_MEMORY, else half of the machine "+
@@ -58,6 +59,6 @@ func serveCommand(k *program) *cobra.Command {
 		c.Memory, err = message.ParseBytes(s)
 		return err
 	})
-	flags.addBackend(cmd)
+	flags.AddBackend(cmd)
 	return cmd
 }

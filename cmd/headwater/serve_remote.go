@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/headwater-ml/headwater/gonbext/local"
+	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/engine"
 )
 
@@ -26,7 +27,7 @@ var (
 
 // serveRemote serves a notebook of another machine, at the other end of ssh: it makes the folder of
 // the socket, says when it listens, and ends with its input.
-func serveRemote(ctx context.Context, k *program, c local.Config) error {
+func serveRemote(ctx context.Context, k *cli.Kit, c local.Config) error {
 	dir := filepath.Dir(c.Socket)
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return fmt.Errorf("serve: %w", err)
@@ -38,8 +39,8 @@ func serveRemote(ctx context.Context, k *program, c local.Config) error {
 	defer signal.Reset(syscall.SIGPIPE)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	go func() { cancel(watchInput(ctx, k.stdin, remoteSilence)) }()
-	c.Ready = func() { fmt.Fprintln(k.stdout, engine.ReadyLine(c.Build)) }
+	go func() { cancel(watchInput(ctx, k.Stdin, remoteSilence)) }()
+	c.Ready = func() { fmt.Fprintln(k.Stdout, engine.ReadyLine(c.Build)) }
 	return local.Serve(ctx, c)
 }
 

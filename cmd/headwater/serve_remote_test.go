@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headwater-ml/headwater/internal/cli"
+	"github.com/headwater-ml/headwater/internal/cli/clitest"
 	"github.com/headwater-ml/headwater/internal/engine"
 )
 
@@ -28,29 +30,29 @@ func TestServeRemote(t *testing.T) {
 	var stderr bytes.Buffer
 	done := make(chan int, 1)
 	go func() {
-		done <- run(t.Context(), []string{"serve", "--remote", "--socket", socket}, input, stdout,
+		done <- cli.Run(t.Context(), headwater, []string{"serve", "--remote", "--socket", socket}, input, stdout,
 			&stderr)
 	}()
 	line, err := bufio.NewReader(output).ReadString('\n')
-	if want := engine.ReadyLine(release()) + "\n"; err != nil || line != want {
+	if want := engine.ReadyLine(cli.Release()) + "\n"; err != nil || line != want {
 		t.Fatalf("it says %q, %v; want %q", line, err, want)
 	}
 	status, err := engine.Client{Socket: socket}.Info(t.Context())
-	if err != nil || status.Build != release() {
+	if err != nil || status.Build != cli.Release() {
 		t.Errorf("status %+v, %v", status, err)
 	}
 	if info, err := os.Stat(filepath.Dir(socket)); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("the folder of the socket: %v, %v", info, err)
 	}
 	close.Close()
-	if status := <-done; status != statusOK ||
+	if status := <-done; status != cli.StatusOK ||
 		!strings.Contains(stderr.String(), errInputEnded.Error()) {
 		t.Errorf("status %d, log %s", status, stderr.String())
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
 		t.Errorf("left are %v, %v", entries, err)
 	}
-	checkRefusals(t, []refusal{{
+	headwater.CheckRefusals(t, []clitest.Refusal{{
 		"folder exists",
 		[]string{"serve", "--remote", "--socket", filepath.Join(dir, "s")},
 		"", 1,
@@ -64,7 +66,7 @@ func TestServeRemoteUnread(t *testing.T) {
 	must(t, err)
 	defer os.RemoveAll(dir)
 	cmd := exec.Command(os.Args[0], "serve", "--remote", "--socket", filepath.Join(dir, "new", "s"))
-	cmd.Env = append(os.Environ(), asProgram+"=1")
+	cmd.Env = append(os.Environ(), clitest.AsProgram+"=1")
 	input, err := cmd.StdinPipe()
 	must(t, err)
 	r, w, err := os.Pipe()

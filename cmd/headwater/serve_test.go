@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/internal/cli"
+	"github.com/headwater-ml/headwater/internal/cli/clitest"
 	"github.com/headwater-ml/headwater/internal/engine"
 )
 
@@ -25,7 +27,7 @@ func TestServe(t *testing.T) {
 	done := make(chan int, 1)
 	var stderr bytes.Buffer
 	go func() {
-		done <- run(ctx, []string{"serve", "--socket", socket, "--backend", "go"}, nil, nil, &stderr)
+		done <- cli.Run(ctx, headwater, []string{"serve", "--socket", socket, "--backend", "go"}, nil, nil, &stderr)
 	}()
 	client := engine.Client{Socket: socket}
 	for {
@@ -38,15 +40,17 @@ func TestServe(t *testing.T) {
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
-	got, err := client.Explain(ctx, engine.Model{}, prompt, attribution.Options{MaxTokens: 2})
+	got, err := client.Explain(ctx, engine.Model{}, clitest.Prompt,
+		attribution.Options{MaxTokens: 2})
 	must(t, err)
-	if diff := cmp.Diff(explained(t, "--max-tokens", "2", prompt), roundTrip(t, got)); diff != "" {
+	if diff := cmp.Diff(headwater.Explained(t, "--max-tokens", "2", clitest.Prompt),
+		clitest.RoundTrip(t, got)); diff != "" {
 		t.Errorf("engine (-command +engine):\n%s", diff)
 	}
 	if err := client.Stop(ctx); err != nil {
 		t.Error(err)
 	}
-	if status := <-done; status != statusOK {
+	if status := <-done; status != cli.StatusOK {
 		t.Errorf("status %d, %s", status, stderr.String())
 	}
 	if _, err := os.Stat(socket); !os.IsNotExist(err) {
@@ -55,7 +59,7 @@ func TestServe(t *testing.T) {
 }
 
 func TestServeRefusals(t *testing.T) {
-	checkRefusals(t, []refusal{
+	headwater.CheckRefusals(t, []clitest.Refusal{
 		{"no socket", []string{"serve"}, "", 2, "serve needs --socket"},
 		{"idle", []string{"serve", "--socket", "OUT", "--idle", "soon"}, "", 2, `--idle "soon": want a time such as 90s or 2h`},
 		{"negative", []string{"serve", "--socket", "OUT", "--watch", "-1"}, "", 2, "--watch -1: want the number of a process"},
@@ -69,7 +73,7 @@ func TestServeRefusals(t *testing.T) {
 // Limits of engines that notebooks start come from the environment, and wrong ones are refused.
 func TestServeEnvironment(t *testing.T) {
 	t.Setenv("HEADWATER_ENGINE_MEMORY", "much")
-	checkRefusals(t, []refusal{
+	headwater.CheckRefusals(t, []clitest.Refusal{
 		{"memory", []string{"serve", "--socket", "OUT"}, "", 1, `HEADWATER_ENGINE_MEMORY is "much": want a size such as 8GB`},
 	})
 }

@@ -7,23 +7,24 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/xlaplugin"
 )
 
-func setupCommand(k *program) *cobra.Command {
+func setupCommand(k *cli.Kit) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "setup",
 		Short: "install what makes models faster",
-		Args:  knownCommand,
+		Args:  cli.KnownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return usagef("setup needs what to set up; known is xla, as in headwater setup xla")
+			return cli.Usagef("setup needs what to set up; known is xla, as in headwater setup xla")
 		},
 	}
 	cmd.AddCommand(setupXLACommand(k))
 	return cmd
 }
 
-func setupXLACommand(k *program) *cobra.Command {
+func setupXLACommand(k *cli.Kit) *cobra.Command {
 	var opts xlaplugin.InstallOptions
 	cmd := &cobra.Command{
 		Use:   "xla",
@@ -37,21 +38,21 @@ func setupXLACommand(k *program) *cobra.Command {
 			"runs with your rights.",
 		Example: "  headwater setup xla\n  headwater setup xla --from " +
 			"xla_cpu_pjrt-0.0.1-py3-none-manylinux_2_27_x86_64.whl",
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if opts.SHA256 != "" && opts.From == "" {
-				return usagef("--sha256 is the hash of the file of --from, which is missing")
+				return cli.Usagef("--sha256 is the hash of the file of --from, which is missing")
 			}
 			if sum, err := hex.DecodeString(opts.SHA256); opts.SHA256 != "" &&
 				(err != nil || len(sum) != sha256.Size) {
-				return usagef("--sha256 %.60q: want the %d hexadecimal digits of a SHA-256",
+				return cli.Usagef("--sha256 %.60q: want the %d hexadecimal digits of a SHA-256",
 					opts.SHA256, 2*sha256.Size)
 			}
 			if opts.Source != "" && opts.From != "" {
-				return usagef("--source and --from do not go together: --from is a source")
+				return cli.Usagef("--source and --from do not go together: --from is a source")
 			}
 			if opts.Source != "" {
-				if err := oneOf("source", opts.Source, xlaplugin.SourceGoXLA,
+				if err := cli.OneOf("source", opts.Source, xlaplugin.SourceGoXLA,
 					xlaplugin.SourceWheel); err != nil {
 					return err
 				}
@@ -71,43 +72,43 @@ func setupXLACommand(k *program) *cobra.Command {
 }
 
 // setupXLA installs the plugin and says where it is.
-func setupXLA(k *program, cmd *cobra.Command, opts xlaplugin.InstallOptions) error {
-	ctx, stop := interruptible(cmd)
+func setupXLA(k *cli.Kit, cmd *cobra.Command, opts xlaplugin.InstallOptions) error {
+	ctx, stop := cli.Interruptible(cmd)
 	defer stop()
-	line := k.progress()
-	defer line.clear()
+	line := k.Progress()
+	defer line.Clear()
 	opts.OnProgress = func(what string, done, total int64) {
 		switch {
 		case total > 0:
-			line.show("%s: %d of %d MB", what, done/1e6, total/1e6)
+			line.Show("%s: %d of %d MB", what, done/1e6, total/1e6)
 		case done > 0:
-			line.show("%s: %d MB", what, done/1e6)
+			line.Show("%s: %d MB", what, done/1e6)
 		default:
-			line.show("%s", what)
+			line.Show("%s", what)
 		}
 	}
 	got, err := xlaplugin.Install(ctx, opts)
 	if err != nil {
 		return err
 	}
-	line.clear()
+	line.Clear()
 	checked := "its hash was checked"
 	if !got.Checked {
 		checked = "its source publishes no hash to check"
 	}
-	_, err = fmt.Fprintf(k.stdout, "%s\n  from %s, %s; %d MB, SHA-256 %s\n", got.Path,
+	_, err = fmt.Fprintf(k.Stdout, "%s\n  from %s, %s; %d MB, SHA-256 %s\n", got.Path,
 		sourceName(got), checked, got.Bytes/1e6, got.SHA256)
 	if err != nil {
 		return err
 	}
 	switch found, err := xlaplugin.Find(); {
 	case err != nil:
-		k.say("it is not found by itself there: set %s=%s", xlaplugin.Env, got.Path)
+		k.Say("it is not found by itself there: set %s=%s", xlaplugin.Env, got.Path)
 	case found != got.Path:
-		k.say("here %s is used before it; to use the new one set %s=%s", found, xlaplugin.Env,
+		k.Say("here %s is used before it; to use the new one set %s=%s", found, xlaplugin.Env,
 			got.Path)
 	}
-	k.say("next: headwater doctor")
+	k.Say("next: headwater doctor")
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/checkpoint"
+	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/export"
 )
 
@@ -23,7 +24,7 @@ type showFlags struct {
 	view explainFlags // how it is shown and saved
 }
 
-func showCommand(k *program) *cobra.Command {
+func showCommand(k *cli.Kit) *cobra.Command {
 	var f showFlags
 	cmd := &cobra.Command{
 		Use:   "show [flags] FILE.safetensors",
@@ -50,17 +51,17 @@ func showCommand(k *program) *cobra.Command {
 			return f.check(cmd)
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := interruptible(cmd)
+			ctx, stop := cli.Interruptible(cmd)
 			defer stop()
 			return showFile(ctx, k, f)
 		},
 	}
 	f.view.methodsFlag(cmd, &f.opts, " (default rollout, and similarity if there are hidden "+
 		"states; views heads and flow have their own)")
-	optionFlags(cmd, &f.opts, attribution.MethodOptions)
+	cli.OptionFlags(cmd, &f.opts, attribution.MethodOptions)
 	f.view.outputFlags.add(cmd, "")
 	f.view.viewFlags(cmd)
-	maxMemoryFlag(cmd, &f.maxMemory, "what is made of the tensors")
+	cli.MaxMemoryFlag(cmd, &f.maxMemory, "what is made of the tensors")
 	return cmd
 }
 
@@ -73,7 +74,7 @@ func (f *showFlags) check(cmd *cobra.Command) error {
 	}
 	err := cmp.Or(v.outputFlags.check(), rowsOnly(f.opts.Methods))
 	if err == nil && v.show.Kind == render.KindCompare && len(f.opts.Methods) != 2 {
-		err = usagef("--view compare compares two methods, for example --methods raw,rollout")
+		err = cli.Usagef("--view compare compares two methods, for example --methods raw,rollout")
 	}
 	err = cmp.Or(err, v.checkShown(cmd, false))
 	f.opts = v.opts
@@ -81,7 +82,7 @@ func (f *showFlags) check(cmd *cobra.Command) error {
 }
 
 // showFile shows the rows of a file.
-func showFile(ctx context.Context, k *program, f showFlags) error {
+func showFile(ctx context.Context, k *cli.Kit, f showFlags) error {
 	if len(f.opts.Methods) == 0 {
 		f.opts.Methods, f.states = []string{"rollout"}, true
 	}
@@ -114,7 +115,7 @@ func showFile(ctx context.Context, k *program, f showFlags) error {
 				return err
 			}
 			from := recording{in, a.Methods}
-			made := export.NewMade(e.Prompt.Text, f.opts, attribution.Grouping{}, "", release())
+			made := export.NewMade(e.Prompt.Text, f.opts, attribution.Grouping{}, "", cli.Release())
 			made.Recorded = true
 			err = writeExplanation(ctx, k, outs, &f.view, from, e, nil, made, false)
 			if err != nil {
@@ -132,7 +133,7 @@ const similarityName = "similarity"
 // attributeFile computes methods on tensors of a file, and the similarity of its hidden states if
 // no method was asked for.
 func attributeFile(
-	ctx context.Context, k *program, f attributeFlags, file *checkpoint.File, in attribution.Input,
+	ctx context.Context, k *cli.Kit, f attributeFlags, file *checkpoint.File, in attribution.Input,
 ) (a *attribution.Attribution, err error) {
 	if f.states && statesAlone(file) {
 		a = &attribution.Attribution{
@@ -166,13 +167,13 @@ type recordedText struct {
 // textOf reads the metadata of a file.
 func textOf(file *checkpoint.File) (t recordedText, err error) {
 	about := file.Metadata()
-	if t.tokens, err = tokensOf(file); err != nil {
+	if t.tokens, err = cli.TokensOf(file); err != nil {
 		return t, err
 	}
 	if t.tokens == nil {
-		return t, errors.New("its metadata has no tokens; " + wantTokens)
+		return t, errors.New("its metadata has no tokens; " + cli.WantTokens)
 	}
-	if n, ok := about[generatedKey]; ok {
+	if n, ok := about[cli.GeneratedKey]; ok {
 		if t.generated, err = strconv.Atoi(n); err != nil || t.generated < 0 ||
 			t.generated >= len(t.tokens) {
 			return t, fmt.Errorf("generated in its metadata is %.60q; want how many of the last "+
@@ -180,7 +181,7 @@ func textOf(file *checkpoint.File) (t recordedText, err error) {
 		}
 	}
 	t.model = trace.Info{
-		Name: cmp.Or(about[modelKey], "recorded by another program"),
+		Name: cmp.Or(about[cli.ModelKey], "recorded by another program"),
 		Hash: about["model_hash"], Family: about["family"],
 	}
 	return t, nil

@@ -12,6 +12,8 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/checkpoint"
+	"github.com/headwater-ml/headwater/internal/cli"
+	"github.com/headwater-ml/headwater/internal/cli/clitest"
 	"github.com/headwater-ml/headwater/models"
 )
 
@@ -30,7 +32,7 @@ func writeTensors(
 func TestShowQueries(t *testing.T) {
 	m, err := models.Open("", models.Options{Backend: "go"})
 	must(t, err)
-	tokens, err := m.Encode(prompt, trace.SpecialsAuto)
+	tokens, err := m.Encode(clitest.Prompt, trace.SpecialsAuto)
 	must(t, err)
 	var ids []int
 	var texts []string
@@ -57,10 +59,11 @@ func TestShowQueries(t *testing.T) {
 	}, checkpoint.Tensor{Name: "k", Shape: []int{L, 1, T, T}, Data: unit})
 
 	const methods = "raw,rollout,flow"
-	a := parseExplanation(t, []byte(mustExecute(t, "", "show", "--methods", methods, "--format",
-		"json", want)))
-	b := parseExplanation(t, []byte(mustExecute(t, "", "show", "--methods", methods, "--format",
-		"json", got)))
+	a := clitest.ParseExplanation(t,
+		[]byte(headwater.MustExecute(t, "", "show", "--methods", methods, "--format",
+			"json", want)))
+	b := clitest.ParseExplanation(t,
+		[]byte(headwater.MustExecute(t, "", "show", "--methods", methods, "--format", "json", got)))
 	for _, method := range strings.Split(methods, ",") {
 		for i, x := range a.Methods[method].Data {
 			// The model's softmax is in float32; worst seen 2e-7.
@@ -73,8 +76,8 @@ func TestShowQueries(t *testing.T) {
 		t.Errorf("warnings %q", b.Warnings)
 	}
 	for _, view := range []string{"heads", "flow", "maps"} {
-		a := mustExecute(t, "", "show", "--view", view, want)
-		b := mustExecute(t, "", "show", "--view", view, got)
+		a := headwater.MustExecute(t, "", "show", "--view", view, want)
+		b := headwater.MustExecute(t, "", "show", "--view", view, got)
 		without := func(text string) string {
 			lines := slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool {
 				return strings.HasPrefix(line, "note") || strings.HasPrefix(line, "⚠")
@@ -85,7 +88,7 @@ func TestShowQueries(t *testing.T) {
 			t.Errorf("--view %s (-attention +queries):\n%s", view, diff)
 		}
 	}
-	mustExecute(t, "", "attribute", "--input", got, "--cut", "3:0")
+	headwater.MustExecute(t, "", "attribute", "--input", got, "--cut", "3:0")
 }
 
 // Hidden states alone are shown by how alike they are. Beside attention they are shown too, unless
@@ -109,7 +112,7 @@ func TestShowHidden(t *testing.T) {
 		{[]string{"rollout", "similarity"}, []string{both}},
 		{[]string{"raw"}, []string{"--methods", "raw", both}},
 	} {
-		e := parseExplanation(t, []byte(mustExecute(t, "", append([]string{
+		e := clitest.ParseExplanation(t, []byte(headwater.MustExecute(t, "", append([]string{
 			"show", "--format", "json",
 		}, c.args...)...)))
 		if diff := cmp.Diff(c.order, e.Order); diff != "" {
@@ -123,7 +126,7 @@ func TestShowHidden(t *testing.T) {
 			t.Errorf("%q: row of c (-want +got):\n%s", c.args, diff)
 		}
 	}
-	text := mustExecute(t, "", "show", alone)
+	text := headwater.MustExecute(t, "", "show", alone)
 	for _, want := range []string{
 		"How alike the hidden states of tokens are", "similarity", "0.60", "0.80",
 		"cosine of hidden states, layer 1",
@@ -132,17 +135,17 @@ func TestShowHidden(t *testing.T) {
 			t.Errorf("%s\nwant %q", text, want)
 		}
 	}
-	text = mustExecute(t, "", "show", "--view", "layers", "--format", "html", both)
+	text = headwater.MustExecute(t, "", "show", "--view", "layers", "--format", "html", both)
 	for _, want := range []string{"most from", "most like", "rollout", "similarity"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("--view layers: %.2000s\nwant %q", text, want)
 		}
 	}
-	text = mustExecute(t, "", "show", "--view", "layers", alone)
+	text = headwater.MustExecute(t, "", "show", "--view", "layers", alone)
 	if want := "Layer by layer: how alike the hidden states"; !strings.Contains(text, want) {
 		t.Errorf("%s\nwant %q", text, want)
 	}
-	mustExecute(t, "", "show", "-o", filepath.Join(t.TempDir(), "a.svg"), alone)
+	headwater.MustExecute(t, "", "show", "-o", filepath.Join(t.TempDir(), "a.svg"), alone)
 
 	// What rests on a sink is not said better by states that are alike.
 	sunk := make([]float32, 0, 18)
@@ -150,7 +153,8 @@ func TestShowHidden(t *testing.T) {
 		sunk = append(sunk, 1, 0, 0, 1, 0, 0, 1, 0, 0)
 	}
 	attention.Data = sunk
-	text = mustExecute(t, "", "show", "--residual", "0", writeTensors(t, about, attention, hidden))
+	text = headwater.MustExecute(t, "", "show", "--residual", "0",
+		writeTensors(t, about, attention, hidden))
 	if !strings.Contains(text, "not coloured") || strings.Contains(text, "says more") {
 		t.Errorf("%s\nwant a row without colours, and no method that says more", text)
 	}
@@ -159,8 +163,10 @@ func TestShowHidden(t *testing.T) {
 // What headwater trace records is shown as it is.
 func TestShowTracedHidden(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.safetensors")
-	mustExecute(t, "", "trace", "--text", prompt, "--taps", "attention,hidden", "-o", path)
-	e := parseExplanation(t, []byte(mustExecute(t, "", "show", "--format", "json", path)))
+	headwater.MustExecute(t, "", "trace", "--text", clitest.Prompt, "--taps", "attention,hidden",
+		"-o", path)
+	e := clitest.ParseExplanation(t,
+		[]byte(headwater.MustExecute(t, "", "show", "--format", "json", path)))
 	rollout, similarity := e.Methods["rollout"], e.Methods["similarity"]
 	if diff := cmp.Diff(rollout.Layers, similarity.Layers); diff != "" {
 		t.Errorf("layers (-rollout +similarity):\n%s", diff)
@@ -245,8 +251,8 @@ func TestShowTensorRefusals(t *testing.T) {
 		},
 	} {
 		path := writeTensors(t, c.about, c.tensors...)
-		status, _, said := execute(t, "", append([]string{"show", path}, c.args...)...)
-		if status == statusOK || !strings.Contains(said, c.want) ||
+		status, _, said := headwater.Execute(t, "", append([]string{"show", path}, c.args...)...)
+		if status == cli.StatusOK || !strings.Contains(said, c.want) ||
 			strings.Count(strings.TrimSpace(said), "\n") > 0 {
 			t.Errorf("status %d, %q; want one line with %q", status, said, c.want)
 		}

@@ -18,17 +18,20 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/checkpoint"
+	"github.com/headwater-ml/headwater/internal/cli"
+	"github.com/headwater-ml/headwater/internal/cli/clitest"
 	"github.com/headwater-ml/headwater/models"
 )
 
 // Attention that is recorded from the embedded model and read from a file gives the numbers that
 // explain computes with the model.
 func TestShow(t *testing.T) {
-	e := explained(t, "--methods", "rollout,flow", "--max-tokens", "3", prompt)
+	e := headwater.Explained(t, "--methods", "rollout,flow", "--max-tokens", "3", clitest.Prompt)
 	path := recorded(t, e)
 	dir := t.TempDir()
-	got := parseExplanation(t, []byte(mustExecute(t, "", "show", "--methods", "rollout,flow",
-		"--format", "json", "-o", "-", "-o", filepath.Join(dir, "a.svg"), path)))
+	got := clitest.ParseExplanation(t,
+		[]byte(headwater.MustExecute(t, "", "show", "--methods", "rollout,flow",
+			"--format", "json", "-o", "-", "-o", filepath.Join(dir, "a.svg"), path)))
 	if got.Model.Name != "another" || len(got.Steps) != 3 || got.Steps[2].Text != e.Steps[2].Text {
 		t.Errorf("model %q, steps %v", got.Model.Name, got.Steps)
 	}
@@ -52,15 +55,15 @@ func TestShow(t *testing.T) {
 		"compare": {"--methods", "raw@1,rollout@3"}, "maps": {"--methods", "rollout"},
 	} {
 		file := filepath.Join(dir, view+".svg")
-		mustExecute(t, "", append([]string{
+		headwater.MustExecute(t, "", append([]string{
 			"show", "--view", view, "-o", file, path,
 		}, args...)...)
 		if info, err := os.Stat(file); err != nil || info.Size() == 0 {
 			t.Errorf("--view %s: %v", view, err)
 		}
 		const want = "is not in it; run headwater show with that recording again"
-		status, _, said := execute(t, "", "reproduce", file)
-		if status != statusUsage || !strings.Contains(said, want) {
+		status, _, said := headwater.Execute(t, "", "reproduce", file)
+		if status != cli.StatusUsage || !strings.Contains(said, want) {
 			t.Errorf("reproduce: status %d, %q; want %q", status, said, want)
 		}
 	}
@@ -92,7 +95,8 @@ func recorded(t *testing.T, e *attribution.Explanation) (path string) {
 // The views of a file say what those of the model say: the same heads, flows and layers. Only what
 // is known of the model, of its logits and of its control tokens differs.
 func TestShowViews(t *testing.T) {
-	path := recorded(t, explained(t, "--methods", "raw", "--max-tokens", "3", prompt))
+	path := recorded(t, headwater.Explained(t, "--methods", "raw", "--max-tokens", "3",
+		clitest.Prompt))
 	unlike := regexp.MustCompile(`(?m)^(prompt|model) .*$| · toy grammar model| +[0-9.]+ %(?:  layer \d+ wrote most of it)?$`)
 	// The heads of the layer that wrote stand first, and a sixth head is listed only for it.
 	parts := regexp.MustCompile(`(?m)^     (?:heads of layer \d+|other heads)\n`)
@@ -127,10 +131,10 @@ func TestShowViews(t *testing.T) {
 		{"▸ layer  5  “the” (1) 14.", []string{"--view", "layers", "--methods", "rollout"}},
 		{"A − B    sink", []string{"--view", "compare", "--methods", "raw,rollout"}},
 	} {
-		model := mustExecute(t, "", append([]string{
-			"explain", "--backend", "go", "--max-tokens", "3", prompt,
+		model := headwater.MustExecute(t, "", append([]string{
+			"explain", "--backend", "go", "--max-tokens", "3", clitest.Prompt,
 		}, c.args...)...)
-		file := mustExecute(t, "", append([]string{"show", path}, c.args...)...)
+		file := headwater.MustExecute(t, "", append([]string{"show", path}, c.args...)...)
 		want, got := alike(model), alike(file)
 		if diff := cmp.Diff(want, got); c.has == "" && diff != "" {
 			t.Errorf("%q (-model +file):\n%s", c.args, diff)
@@ -146,7 +150,8 @@ func TestShowViews(t *testing.T) {
 func TestShowViewsOfPrompt(t *testing.T) {
 	dir := t.TempDir()
 	path, mean := filepath.Join(dir, "run.safetensors"), filepath.Join(dir, "mean.safetensors")
-	mustExecute(t, "", "trace", "--text", prompt, "--taps", "attention", "-o", path)
+	headwater.MustExecute(t, "", "trace", "--text", clitest.Prompt, "--taps", "attention", "-o",
+		path)
 	writeRows := func(name string, shape []int, data []float32) {
 		err := checkpoint.WriteFile(name, []checkpoint.Tensor{{
 			Name: "attention", Shape: shape, Data: data,
@@ -165,7 +170,7 @@ func TestShowViewsOfPrompt(t *testing.T) {
 		{"▸ layer  5", []string{"--view", "layers", path}},
 		{"“b” (1) → “c” (2)  0.250", []string{"--view", "flow", mean}},
 	} {
-		if text := mustExecute(t, "", append([]string{"show"}, c.args...)...); !strings.Contains(
+		if text := headwater.MustExecute(t, "", append([]string{"show"}, c.args...)...); !strings.Contains(
 			text, c.want) {
 			t.Errorf("%q: %.3000s\nwant %q", c.args, text, c.want)
 		}
@@ -173,7 +178,7 @@ func TestShowViewsOfPrompt(t *testing.T) {
 	encoder := filepath.Join(dir, "encoder.safetensors")
 	writeRows(encoder, []int{1, 1, 3, 3}, []float32{.2, .8, 0, 0, .1, .9, .1, .9, 0})
 	for _, view := range []string{"heads", "flow"} {
-		text := mustExecute(t, "", "show", "--view", view, encoder)
+		text := headwater.MustExecute(t, "", "show", "--view", view, encoder)
 		if !strings.Contains(text, "“c” (2)") {
 			t.Errorf("--view %s for an encoder: %s", view, text)
 		}
@@ -217,18 +222,19 @@ func TestRecording(t *testing.T) {
 func TestShowTraced(t *testing.T) {
 	dir := t.TempDir()
 	path, rows := filepath.Join(dir, "run.safetensors"), filepath.Join(dir, "rows.safetensors")
-	mustExecute(t, "", "trace", "--text", prompt, "--taps", "attention,value-zeroing", "-o", path)
+	headwater.MustExecute(t, "", "trace", "--text", clitest.Prompt, "--taps",
+		"attention,value-zeroing", "-o", path)
 	methods := []string{"rollout", "value-zeroing"}
-	mustExecute(t, "", "attribute", "--input", path, "--methods", strings.Join(methods, ","),
-		"-o", rows)
-	got := parseExplanation(t, []byte(mustExecute(t, "", "show", "--methods",
+	headwater.MustExecute(t, "", "attribute", "--input", path, "--methods",
+		strings.Join(methods, ","), "-o", rows)
+	got := clitest.ParseExplanation(t, []byte(headwater.MustExecute(t, "", "show", "--methods",
 		strings.Join(methods, ","), "--format", "json", path)))
 	if got.Model.Name != "tiny" || len(got.Steps) != 1 || got.Prompt.Texts[2] != " keys" {
 		t.Errorf("model %q, steps %v, tokens %q", got.Model.Name, got.Steps, got.Prompt.Texts)
 	}
 	T := len(got.Prompt.Texts)
 	for _, method := range methods {
-		all := floats(t, openFile(t, rows), method) // [L,T,T]
+		all := clitest.Floats(t, clitest.OpenFile(t, rows), method) // [L,T,T]
 		r := got.Methods[method]
 		for j, want := range all[len(all)-T:] {
 			if x := r.At(0, j, r.Top()); x != want {
@@ -236,7 +242,7 @@ func TestShowTraced(t *testing.T) {
 			}
 		}
 	}
-	if text := mustExecute(t, "", "show", path); !strings.Contains(text, "cabinet") {
+	if text := headwater.MustExecute(t, "", "show", path); !strings.Contains(text, "cabinet") {
 		t.Errorf("it shows %q, want the text", text)
 	}
 }
@@ -344,8 +350,8 @@ func TestShowRefusals(t *testing.T) {
 			Name: c.name, Shape: c.shape, Data: square,
 		}}, c.about)
 		must(t, err)
-		status, _, said := execute(t, "", append([]string{"show", path}, c.args...)...)
-		if status == statusOK || !strings.Contains(said, c.want) {
+		status, _, said := headwater.Execute(t, "", append([]string{"show", path}, c.args...)...)
+		if status == cli.StatusOK || !strings.Contains(said, c.want) {
 			t.Errorf("status %d, %q; want %q", status, said, c.want)
 		}
 	}
@@ -360,7 +366,7 @@ func TestShowKnownSizes(t *testing.T) {
 	}
 	must(t, checkpoint.WriteFile(path, []checkpoint.Tensor{tensor}, about))
 	for _, format := range []string{"text", "html"} {
-		out := mustExecute(t, "", "show", "--format", format, path)
+		out := headwater.MustExecute(t, "", "show", "--format", format, path)
 		if !strings.Contains(out, "a · llama") || strings.Contains(out, " 0 layers") ||
 			strings.Contains(out, "width 0") {
 			t.Errorf("%s: the sizes of the model are not known, in\n%s", format, out)

@@ -13,12 +13,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/tokenizer"
 )
 
-func tokenizeCommand(k *program) *cobra.Command {
+func tokenizeCommand(k *cli.Kit) *cobra.Command {
 	var path string
 	var noSpecials bool
 	cmd := &cobra.Command{
@@ -30,9 +31,9 @@ func tokenizeCommand(k *program) *cobra.Command {
 			"the tokenizer adds are [0,0].",
 		Example: `  echo '"the keys to the cabinet"' | ` +
 			`headwater tokenize --tokenizer gpt2/tokenizer.json`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := needFlags(cmd, "tokenizer"); err != nil {
+			if err := cli.NeedFlags(cmd, "tokenizer"); err != nil {
 				return err
 			}
 			return tokenizeLines(cmd.Context(), k, path, !noSpecials)
@@ -47,42 +48,42 @@ func tokenizeCommand(k *program) *cobra.Command {
 
 // tokenizeLines writes the tokens of each line of standard input. After a bad one it ends; what was
 // written stays.
-func tokenizeLines(ctx context.Context, k *program, path string, specials bool) error {
+func tokenizeLines(ctx context.Context, k *cli.Kit, path string, specials bool) error {
 	t, err := models.OpenTokenizer(path)
 	if err != nil {
 		return err
 	}
-	out, err := k.create(ctx, "")
+	out, err := k.Create(ctx, "")
 	if err != nil {
 		return err
 	}
-	for l, err := range lines(k.stdin, "standard input") {
+	for l, err := range cli.Lines(k.Stdin, "standard input") {
 		if err == nil {
 			err = ctx.Err()
 		}
 		if err != nil {
-			return errors.Join(out.commit(), err)
+			return errors.Join(out.Commit(), err)
 		}
-		text, err := jsonString(l.text)
+		text, err := jsonString(l.Text)
 		if err != nil {
-			return errors.Join(out.commit(),
-				fmt.Errorf("standard input line %d: %w", l.number, err))
+			return errors.Join(out.Commit(),
+				fmt.Errorf("standard input line %d: %w", l.Number, err))
 		}
 		tokens, err := tokenize(ctx, t, text, specials)
 		if err != nil {
-			return errors.Join(out.commit(),
-				fmt.Errorf("standard input line %d, %s: %w", l.number, path, err))
+			return errors.Join(out.Commit(),
+				fmt.Errorf("standard input line %d, %s: %w", l.Number, path, err))
 		}
 		if err := tokens.write(out.Writer); err != nil {
 			return err
 		}
-		if l.last {
+		if l.Last {
 			if err := out.Flush(); err != nil {
 				return err
 			}
 		}
 	}
-	return out.commit()
+	return out.Commit()
 }
 
 // jsonString reads a JSON string. It refuses null, numbers and halves of characters.

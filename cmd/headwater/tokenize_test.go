@@ -17,6 +17,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/headwater-ml/headwater/internal/cli"
+	"github.com/headwater-ml/headwater/internal/cli/clitest"
 	"github.com/headwater-ml/headwater/internal/gguf/gguftest"
 	"github.com/headwater-ml/headwater/models/tokenizer"
 )
@@ -33,7 +35,7 @@ func TestTokenizeReference(t *testing.T) {
 		Text string
 		Want map[string]reference
 	}
-	data := read(t, filepath.Join(tokenizers, "ref.json.gz"))
+	data := clitest.Read(t, filepath.Join(tokenizers, "ref.json.gz"))
 	packed, err := gzip.NewReader(bytes.NewReader(data))
 	must(t, err)
 	must(t, json.NewDecoder(packed).Decode(&all))
@@ -45,7 +47,7 @@ func TestTokenizeReference(t *testing.T) {
 		for _, r := range all {
 			input.Write(append(mustJSON(t, r.Text), '\n'))
 		}
-		out := mustExecute(t, input.String(), "tokenize",
+		out := headwater.MustExecute(t, input.String(), "tokenize",
 			"--tokenizer", filepath.Join(tokenizers, kind+".json"))
 		results := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
 		if len(results) != len(all) {
@@ -70,15 +72,16 @@ func bytesOf(s string, characters int) int { return len(string([]rune(s)[:charac
 
 func TestTokenizeSpecials(t *testing.T) {
 	args := []string{"tokenize", "--tokenizer", filepath.Join(tokenizers, "roberta.json")}
-	got, want := mustExecute(t, `""`, args...), `{"ids":[0,2],"offsets":[[0,0],[0,0]]}`+"\n"
+	got, want := headwater.MustExecute(t, `""`, args...),
+		`{"ids":[0,2],"offsets":[[0,0],[0,0]]}`+"\n"
 	if got != want {
 		t.Errorf("empty text: %s, want %s", got, want)
 	}
-	got = mustExecute(t, `""`, append(args, "--no-specials")...)
+	got = headwater.MustExecute(t, `""`, append(args, "--no-specials")...)
 	if want := `{"ids":[],"offsets":[]}` + "\n"; got != want {
 		t.Errorf("empty text without specials: %s, want %s", got, want)
 	}
-	if got := mustExecute(t, "", args...); got != "" {
+	if got := headwater.MustExecute(t, "", args...); got != "" {
 		t.Errorf("no lines: %s", got)
 	}
 }
@@ -86,7 +89,7 @@ func TestTokenizeSpecials(t *testing.T) {
 // A line may be longer than the buffer of any scanner.
 func TestTokenizeLong(t *testing.T) {
 	text := strings.Repeat("the keys ", 100_000)
-	out := mustExecute(t, string(mustJSON(t, text)), "tokenize",
+	out := headwater.MustExecute(t, string(mustJSON(t, text)), "tokenize",
 		"--tokenizer", filepath.Join(tokenizers, "gpt2.json"))
 	var got struct{ Offsets [][2]int }
 	must(t, json.Unmarshal([]byte(out), &got))
@@ -101,7 +104,7 @@ func TestTokenizeInteractive(t *testing.T) {
 	receive, out := io.Pipe()
 	done := make(chan int)
 	go func() {
-		status := run(t.Context(), []string{"tokenize", "--tokenizer", filepath.Join(tokenizers, "gpt2.json")}, in, out, io.Discard)
+		status := cli.Run(t.Context(), headwater, []string{"tokenize", "--tokenizer", filepath.Join(tokenizers, "gpt2.json")}, in, out, io.Discard)
 		out.Close()
 		done <- status
 	}()
@@ -129,14 +132,14 @@ func TestTokenizeInteractive(t *testing.T) {
 		}
 	}
 	send.Close()
-	if status := <-done; status != statusOK {
+	if status := <-done; status != cli.StatusOK {
 		t.Errorf("status %d", status)
 	}
 }
 
 func TestTokenizeRefusals(t *testing.T) {
 	in := []string{"tokenize", "--tokenizer", filepath.Join(tokenizers, "gpt2.json")}
-	checkRefusals(t, []refusal{
+	headwater.CheckRefusals(t, []clitest.Refusal{
 		{"no tokenizer", []string{"tokenize"}, "", 2, "tokenize needs --tokenizer"},
 		{"missing file", []string{"tokenize", "--tokenizer", "nope.json"}, "", 1, "nope.json"},
 		{"no JSON", []string{"tokenize", "--tokenizer", "main.go"}, "", 1, "main.go"},
@@ -152,8 +155,8 @@ func TestTokenizeRefusals(t *testing.T) {
 		{"an argument", append(in, "the keys"), "", 2, "tokenize takes no argument"},
 	})
 	// Lines before a bad one are answered.
-	status, stdout, stderr := execute(t, "\"a\"\n\"b\"\nc\n\"d\"", in...)
-	if status != statusError || strings.Count(stdout, "\n") != 2 ||
+	status, stdout, stderr := headwater.Execute(t, "\"a\"\n\"b\"\nc\n\"d\"", in...)
+	if status != cli.StatusError || strings.Count(stdout, "\n") != 2 ||
 		!strings.Contains(stderr, "standard input line 3: ") {
 		t.Errorf("status %d, %q, %q", status, stdout, stderr)
 	}
@@ -174,7 +177,7 @@ func TestTokenizeMemory(t *testing.T) {
 		// Goroutines that an earlier test left behind may allocate at the same time, so the least
 		// of a few runs counts.
 		for range 5 {
-			k := &program{stdin: strings.NewReader(input), stdout: io.Discard}
+			k := &cli.Kit{Stdin: strings.NewReader(input), Stdout: io.Discard}
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			must(t, tokenizeLines(t.Context(), k, filepath.Join(tokenizers, c.kind+".json"),
@@ -215,13 +218,13 @@ func TestPreFlag(t *testing.T) {
 		{path, "foo", `the pre-tokenizer "foo" is unknown; known are bloom, `},
 		{"tiny", "gpt-2", "tiny is not a GGUF file, so its tokenizer needs no --pre; leave it out"},
 	} {
-		_, _, said := execute(t, "", "explain", "-m", c.model, "--pre", c.pre, "the")
+		_, _, said := headwater.Execute(t, "", "explain", "-m", c.model, "--pre", c.pre, "the")
 		if !strings.Contains(said, c.want) || !strings.Contains(said, "--pre") {
 			t.Errorf("%s --pre %q: %q, want %q and --pre", c.model, c.pre, said, c.want)
 		}
 	}
-	out := mustExecute(t, "", "explain", "-m", path, "--pre", "smollm", "--max-tokens", "1",
-		"--format", "json", "the")
+	out := headwater.MustExecute(t, "", "explain", "-m", path, "--pre", "smollm", "--max-tokens",
+		"1", "--format", "json", "the")
 	if !strings.Contains(out, ", texts cut as smollm") {
 		t.Errorf("the hash does not say how texts are cut: %s", out)
 	}

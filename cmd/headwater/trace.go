@@ -14,13 +14,14 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/checkpoint"
+	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models"
 )
 
 // traceFlags are the flags of headwater trace.
 type traceFlags struct {
-	modelFlags
+	cli.ModelFlags
 	text   string
 	opts   attribution.Options // of which a text needs Specials
 	ids    []int
@@ -28,7 +29,7 @@ type traceFlags struct {
 	output string
 }
 
-func traceCommand(k *program) *cobra.Command {
+func traceCommand(k *cli.Kit) *cobra.Command {
 	f := traceFlags{}
 	cmd := &cobra.Command{
 		Use:   "trace (--text TEXT | --ids IDS) --taps TAPS -o FILE",
@@ -40,30 +41,30 @@ func traceCommand(k *program) *cobra.Command {
 			"attribute and focus read.",
 		Example: `  headwater trace --text "the keys to the cabinet" --taps attention,hidden,logits -o out.safetensors
   headwater trace --model path/to/gpt2 --ids 5,6,7 --taps attention,value-zeroing -o out.safetensors`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := needFlags(cmd, "taps", "output"); err != nil {
+			if err := cli.NeedFlags(cmd, "taps", "output"); err != nil {
 				return err
 			}
 			if cmd.Flags().Changed("text") == cmd.Flags().Changed("ids") {
-				return usagef("trace needs one of --text and --ids")
+				return cli.Usagef("trace needs one of --text and --ids")
 			}
 			if cmd.Flags().Changed("ids") && cmd.Flags().Changed("special") {
-				return usagef("--special goes with --text; of --ids nothing is changed")
+				return cli.Usagef("--special goes with --text; of --ids nothing is changed")
 			}
-			ctx, stop := interruptible(cmd)
+			ctx, stop := cli.Interruptible(cmd)
 			defer stop()
 			return writeTrace(ctx, k, f)
 		},
 	}
-	f.add(cmd)
+	f.Add(cmd)
 	cmd.Flags().StringVar(&f.text, "text", "", "run this `text`")
 	cmd.Flags().Func("ids", "run these token `ids`, joined by commas", func(s string) (err error) {
 		f.ids, err = parseIDs(s)
 		return err
 	})
 	specials := attribution.LookupOption("specials")
-	optionFlag(cmd.Flags(), &f.opts, specials, specials.Usage())
+	cli.OptionFlag(cmd.Flags(), &f.opts, specials, specials.Usage())
 	cmd.Flags().Func("taps", "`names` of tensors, joined by commas: "+tapNames(),
 		func(s string) error {
 			for name := range strings.SplitSeq(s, ",") {
@@ -76,9 +77,9 @@ func traceCommand(k *program) *cobra.Command {
 			}
 			return nil
 		})
-	cmd.Flags().BoolVar(&f.allowNaN, "allow-nan", false, "run a model whose weights or results "+
+	cmd.Flags().BoolVar(&f.AllowNaN, "allow-nan", false, "run a model whose weights or results "+
 		"are NaN or infinite, and say where they are")
-	cmd.Flags().StringVarP(&f.output, "output", "o", "", outputFlag)
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", cli.OutputFlag)
 	return cmd
 }
 
@@ -117,15 +118,15 @@ func parseIDs(s string) ([]int, error) {
 }
 
 // writeTrace runs a model and writes what was recorded.
-func writeTrace(ctx context.Context, k *program, f traceFlags) error {
-	out, err := k.create(ctx, f.output)
+func writeTrace(ctx context.Context, k *cli.Kit, f traceFlags) error {
+	out, err := k.Create(ctx, f.output)
 	if err != nil {
 		return err
 	}
-	defer out.abandon()
-	m, err := k.open(ctx, f.modelFlags)
+	defer out.Abandon()
+	m, err := k.Open(ctx, f.ModelFlags)
 	if err != nil {
-		return adviseNaN(err)
+		return cli.AdviseNaN(err)
 	}
 	ids, err := f.tokens(m)
 	if err == nil {
@@ -134,48 +135,48 @@ func writeTrace(ctx context.Context, k *program, f traceFlags) error {
 	if err != nil {
 		return err
 	}
-	line := k.progress()
-	defer line.clear()
-	line.show("running %d tokens", len(ids))
+	line := k.Progress()
+	defer line.Clear()
+	line.Show("running %d tokens", len(ids))
 	tensors, err := m.Trace(ctx, ids, f.taps)
 	if err != nil {
-		return adviseNaN(err)
+		return cli.AdviseNaN(err)
 	}
-	line.clear()
+	line.Clear()
 	sayNonFinite(k, m, tensors)
 	about := metadata(m.Info())
 	if err := addText(k, about, m, ids); err != nil {
 		return err
 	}
 	if n := smallestWindow(m, len(ids)); n > 0 {
-		about[windowKey] = strconv.Itoa(n)
+		about[cli.WindowKey] = strconv.Itoa(n)
 	}
 	if err := checkpoint.Write(out, f.file(ids, tensors), about); err != nil {
 		return err
 	}
-	return out.commit()
+	return out.Commit()
 }
 
 // sayNonFinite tells the user which weights and results are NaN or infinite, the first few.
-func sayNonFinite(k *program, m *models.Model, tensors []trace.Tensor) {
+func sayNonFinite(k *cli.Kit, m *models.Model, tensors []trace.Tensor) {
 	const most = 5
 	for i, e := range m.NonFinite() {
 		if i == most {
-			k.say("note: %d more tensors have weights that are not finite", len(m.NonFinite())-most)
+			k.Say("note: %d more tensors have weights that are not finite", len(m.NonFinite())-most)
 			break
 		}
-		k.say("note: %v", e)
+		k.Say("note: %v", e)
 	}
 	if e := models.FirstNonFinite(tensors); e != nil {
 		e.Model = m.Info().Name
-		k.say("note: %v", e)
+		k.Say("note: %v", e)
 	}
 }
 
 // fits returns a usage error for what a model cannot be asked for.
 func (f traceFlags) fits(info trace.Info, ids []int) error {
 	if info.Head == trace.NoHead && slices.Contains(f.taps, trace.Logits) {
-		return usagef("--taps logits: %s has no head that makes them; take final, "+
+		return cli.Usagef("--taps logits: %s has no head that makes them; take final, "+
 			"what a head would read", info.Name)
 	}
 	return checkIDs(info, ids)
@@ -184,12 +185,12 @@ func (f traceFlags) fits(info trace.Info, ids []int) error {
 // checkIDs returns a usage error for tokens that a model cannot take.
 func checkIDs(info trace.Info, ids []int) error {
 	if info.Context > 0 && len(ids) > info.Context {
-		return usagef("%d tokens are more than the context of %d of %s; take a shorter text",
+		return cli.Usagef("%d tokens are more than the context of %d of %s; take a shorter text",
 			len(ids), info.Context, info.Name)
 	}
 	for i, id := range ids {
 		if id >= info.Vocab {
-			return usagef("id %d of token %d is outside the vocabulary of %d of %s; "+
+			return cli.Usagef("id %d of token %d is outside the vocabulary of %d of %s; "+
 				"ids are from 0 to %d", id, i, info.Vocab, info.Name, info.Vocab-1)
 		}
 	}
@@ -202,7 +203,7 @@ func (f traceFlags) tokens(m *models.Model) ([]int, error) {
 		return f.ids, nil
 	}
 	if f.text == "" {
-		return nil, usagef("--text is empty; give some text")
+		return nil, cli.Usagef("--text is empty; give some text")
 	}
 	return encode(m, f.text, f.opts.Specials)
 }
@@ -247,13 +248,13 @@ const maxTexts = 8 << 20
 // addText adds what headwater show reads to the metadata of a file: the texts of its tokens, that
 // none of them was generated, and the name of the model. JSON has no bytes that are not UTF-8; each
 // becomes U+FFFD, as in the explanations that headwater explain writes.
-func addText(k *program, about map[string]string, m *models.Model, ids []int) error {
-	about[modelKey] = strings.ToValidUTF8(m.Info().Name, "\uFFFD")
+func addText(k *cli.Kit, about map[string]string, m *models.Model, ids []int) error {
+	about[cli.ModelKey] = strings.ToValidUTF8(m.Info().Name, "\uFFFD")
 	texts, size := make([]string, len(ids)), 0
 	for i, id := range ids {
 		texts[i] = m.TokenText(id)
 		if size += len(texts[i]); size > maxTexts {
-			k.say("note: the texts of the tokens have more than %s and are left out of the file; "+
+			k.Say("note: the texts of the tokens have more than %s and are left out of the file; "+
 				"headwater show needs them", message.FormatBytes(maxTexts))
 			return nil
 		}
@@ -262,7 +263,7 @@ func addText(k *program, about map[string]string, m *models.Model, ids []int) er
 	if err != nil {
 		return err
 	}
-	about[tokensKey], about[generatedKey] = string(list), "0"
+	about[cli.TokensKey], about[cli.GeneratedKey] = string(list), "0"
 	return nil
 }
 

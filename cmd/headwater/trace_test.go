@@ -13,6 +13,8 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/checkpoint"
+	"github.com/headwater-ml/headwater/internal/cli"
+	"github.com/headwater-ml/headwater/internal/cli/clitest"
 	"github.com/headwater-ml/headwater/models"
 )
 
@@ -20,23 +22,8 @@ import (
 func traced(t *testing.T, args ...string) *checkpoint.File {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "trace.safetensors")
-	mustExecute(t, "", append([]string{"trace", "--backend", "go", "-o", path}, args...)...)
-	return openFile(t, path)
-}
-
-func openFile(t *testing.T, path string) *checkpoint.File {
-	t.Helper()
-	f, err := checkpoint.Open(path)
-	must(t, err)
-	t.Cleanup(func() { f.Close() })
-	return f
-}
-
-func floats(t *testing.T, f *checkpoint.File, name string) []float64 {
-	t.Helper()
-	data, err := f.Float64(name)
-	must(t, err)
-	return data
+	headwater.MustExecute(t, "", append([]string{"trace", "--backend", "go", "-o", path}, args...)...)
+	return clitest.OpenFile(t, path)
 }
 
 const everyTap = "scores,terms,attention,value,context,head-output,head-added,value-output," +
@@ -50,8 +37,8 @@ const traceTol = 2e-5
 func TestTraceParity(t *testing.T) {
 	for _, name := range []string{"gpt2", "bloom", "bloom_h6", "falcon_rw"} {
 		t.Run(name, func(t *testing.T) {
-			dir := filepath.Join(goldens, name)
-			golden := openFile(t, filepath.Join(dir, "golden.safetensors"))
+			dir := filepath.Join(clitest.Goldens, name)
+			golden := clitest.OpenFile(t, filepath.Join(dir, "golden.safetensors"))
 			ids, err := golden.Int64("input_ids") // [2,12]
 			must(t, err)
 			f := traced(t, "--model", dir,
@@ -67,17 +54,18 @@ func TestTraceParity(t *testing.T) {
 					t.Errorf("ids[%d] = %d, want %d", i, id, ids[i])
 				}
 			}
-			checkFirst(t, "logits", floats(t, f, "logits"), floats(t, golden, "logits"))
+			checkFirst(t, "logits", clitest.Floats(t, f, "logits"),
+				clitest.Floats(t, golden, "logits"))
 			L := m.Info().Layers
-			attention, hidden := floats(t, f, "attention"), floats(t, f, "hidden")
+			attention, hidden := clitest.Floats(t, f, "attention"), clitest.Floats(t, f, "hidden")
 			for l := range L {
 				checkFirst(t, fmt.Sprint("attention ", l), part1(attention, l, L),
-					floats(t, golden, fmt.Sprint("attn.", l)))
+					clitest.Floats(t, golden, fmt.Sprint("attn.", l)))
 				checkFirst(t, fmt.Sprint("hidden ", l), part1(hidden, l, L+1),
-					floats(t, golden, fmt.Sprint("hidden.", l)))
+					clitest.Floats(t, golden, fmt.Sprint("hidden.", l)))
 			}
-			checkFirst(t, "final", floats(t, f, "final"),
-				floats(t, golden, fmt.Sprint("hidden.", L)))
+			checkFirst(t, "final", clitest.Floats(t, f, "final"),
+				clitest.Floats(t, golden, fmt.Sprint("hidden.", L)))
 			texts := strings.ReplaceAll(fmt.Sprint(ids[:12]), " ", `]","[`) // it has no tokenizer
 			want := map[string]string{
 				"version": "1", "model_hash": m.Info().Hash, "family": m.Info().Family,
@@ -134,9 +122,9 @@ func checkShapes(t *testing.T, f *checkpoint.File, info trace.Info, T int) {
 
 // Scores are the sum of their terms.
 func TestTraceTerms(t *testing.T) {
-	f := traced(t, "--model", filepath.Join(goldens, "bloom"), "--ids", "5,6,7",
+	f := traced(t, "--model", filepath.Join(clitest.Goldens, "bloom"), "--ids", "5,6,7",
 		"--taps", "terms,scores")
-	terms, scores := floats(t, f, "terms"), floats(t, f, "scores")
+	terms, scores := clitest.Floats(t, f, "terms"), clitest.Floats(t, f, "scores")
 	for block := range len(scores) / 9 { // [L,H], each 3×3
 		for i := range 9 {
 			sum := 0.0
@@ -162,7 +150,7 @@ func TestTraceTaps(t *testing.T) {
 		"hidden,attention ": {"attention", "final", "hidden", "ids"},
 	}
 	for taps, want := range cases {
-		f := traced(t, "--text", prompt, "--taps", taps)
+		f := traced(t, "--text", clitest.Prompt, "--taps", taps)
 		if diff := cmp.Diff(want, f.Names()); diff != "" {
 			t.Errorf("--taps %q (-want +got):\n%s", taps, diff)
 		}
@@ -175,16 +163,17 @@ func TestTraceText(t *testing.T) {
 	text := filepath.Join(dir, "text")
 	again, plain := filepath.Join(dir, "again"), filepath.Join(dir, "plain")
 	args := []string{"trace", "--backend", "go", "--taps", "attention,logits"}
-	mustExecute(t, "", append(args, "--text", prompt, "-o", text)...)
-	ids, err := openFile(t, text).Int32("ids")
+	headwater.MustExecute(t, "", append(args, "--text", clitest.Prompt, "-o", text)...)
+	ids, err := clitest.OpenFile(t, text).Int32("ids")
 	must(t, err)
 	joined := strings.Trim(strings.ReplaceAll(fmt.Sprint(ids), " ", ","), "[]")
-	mustExecute(t, "", append(args, "--ids", joined, "-o", again)...)
-	if string(read(t, text)) != string(read(t, again)) {
+	headwater.MustExecute(t, "", append(args, "--ids", joined, "-o", again)...)
+	if string(clitest.Read(t, text)) != string(clitest.Read(t, again)) {
 		t.Errorf("--text and --ids %s write different files", joined)
 	}
-	mustExecute(t, "", append(args, "--text", prompt, "--special", "off", "-o", plain)...)
-	without, err := openFile(t, plain).Int32("ids")
+	headwater.MustExecute(t, "", append(args, "--text", clitest.Prompt, "--special", "off", "-o",
+		plain)...)
+	without, err := clitest.OpenFile(t, plain).Int32("ids")
 	must(t, err)
 	if diff := cmp.Diff(ids[1:], without); diff != "" {
 		t.Errorf("--special off (-want +got):\n%s", diff)
@@ -193,26 +182,26 @@ func TestTraceText(t *testing.T) {
 
 // The file has the texts of the tokens, and a text of parts of characters is one that can be read.
 func TestTraceTokens(t *testing.T) {
-	tokens, err := tokensOf(traced(t, "--text", prompt, "--taps", "logits"))
+	tokens, err := cli.TokensOf(traced(t, "--text", clitest.Prompt, "--taps", "logits"))
 	if want := []string{"<bos>", " the", " keys", " to", " the", " cabinet"}; err != nil ||
 		!slices.Equal(tokens, want) {
 		t.Errorf("tokens %q, error %v; want %q", tokens, err, want)
 	}
 	// Tokens of a part of a character, of two, of what looks like an escape, and of control
 	// characters.
-	dir := copyModel(t, "gpt2", nil)
+	dir := clitest.CopyModel(t, "gpt2", nil)
 	vocab := func(tokens string) {
-		write(t, filepath.Join(dir, "tokenizer.json"), []byte(strings.Replace(spellable,
-			`{"a":3,`, "{"+tokens+`"a":3,`, 1)))
+		clitest.Write(t, filepath.Join(dir, "tokenizer.json"),
+			[]byte(strings.Replace(clitest.Spellable, `{"a":3,`, "{"+tokens+`"a":3,`, 1)))
 	}
 	vocab(`"æ":0,"æå":1,"\\\\udc00\"":2,"ĀĊ":9,`)
 	f := traced(t, "--model", dir, "--ids", "0,1,2,9,10", "--taps", "attention")
-	tokens, err = tokensOf(f)
+	tokens, err = cli.TokensOf(f)
 	want := []string{"\uFFFD", "\uFFFD\uFFFD", `\\udc00"`, "\x00\n", "[10]"}
 	if err != nil || !slices.Equal(tokens, want) {
 		t.Errorf("tokens %q, error %v; want %q", tokens, err, want)
 	}
-	mustExecute(t, "", "show", f.Name())
+	headwater.MustExecute(t, "", "show", f.Name())
 	// The texts of one long token, many times, would be larger than the header of a file may be.
 	vocab(`"` + strings.Repeat("x", 4096) + `":0,`)
 	m, err := models.Open(dir, models.Options{Backend: "go"})
@@ -220,7 +209,7 @@ func TestTraceTokens(t *testing.T) {
 	var said bytes.Buffer
 	for ids, want := range map[int]bool{2048: true, 2049: false} {
 		about := map[string]string{}
-		err := addText((&program{stderr: &said}), about, m, make([]int, ids))
+		err := addText(&cli.Kit{Stderr: &said}, about, m, make([]int, ids))
 		if _, ok := about["tokens"]; ok != want || err != nil {
 			t.Errorf("%d tokens: tokens are written %v, error %v; want %v", ids, ok, err, want)
 		}
@@ -231,11 +220,11 @@ func TestTraceTokens(t *testing.T) {
 }
 
 func TestTraceRefusals(t *testing.T) {
-	gpt2 := filepath.Join(goldens, "gpt2")
+	gpt2 := filepath.Join(clitest.Goldens, "gpt2")
 	in := func(args ...string) []string {
 		return append([]string{"trace", "--backend", "go", "-o", "OUT", "--model", gpt2}, args...)
 	}
-	checkRefusals(t, []refusal{
+	headwater.CheckRefusals(t, []clitest.Refusal{
 		{"nothing", []string{"trace"}, "", 2, "trace needs --taps and --output"},
 		{"no output", []string{"trace", "--taps", "logits", "--ids", "1"}, "", 2, "trace needs --output"},
 		{"no input", in("--taps", "logits"), "", 2, "trace needs one of --text and --ids"},
@@ -263,12 +252,13 @@ func TestTraceRefusals(t *testing.T) {
 func TestPluginThatIsNotThere(t *testing.T) {
 	t.Setenv("HEADWATER_XLA", filepath.Join(t.TempDir(), "no.so"))
 	out := filepath.Join(t.TempDir(), "out.safetensors")
-	status, _, stderr := execute(t, "", "trace", "--model", filepath.Join(goldens, "gpt2"),
-		"--ids", "1,2", "--taps", "logits", "-o", out)
-	if status != statusOK || !strings.Contains(stderr, "xla is not used: plugin: HEADWATER_XLA") {
+	status, _, stderr := headwater.Execute(t, "", "trace", "--model",
+		filepath.Join(clitest.Goldens, "gpt2"), "--ids", "1,2", "--taps", "logits", "-o", out)
+	if status != cli.StatusOK ||
+		!strings.Contains(stderr, "xla is not used: plugin: HEADWATER_XLA") {
 		t.Errorf("status %d, stderr %q; want one that names the variable", status, stderr)
 	}
-	_, _, stderr = execute(t, "", "trace", "--ids", "1,2", "--taps", "logits", "-o", out)
+	_, _, stderr = headwater.Execute(t, "", "trace", "--ids", "1,2", "--taps", "logits", "-o", out)
 	if strings.Contains(stderr, "HEADWATER_XLA") {
 		t.Errorf("stderr %q of the embedded model, which does not ask for XLA", stderr)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/aggregation"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/export"
 )
 
@@ -104,7 +105,7 @@ func (f *explainFlags) viewFlags(cmd *cobra.Command) {
 	number := func(name, usage string, to **int) {
 		flags.Func(name, usage, func(s string) error {
 			*to = new(int)
-			return setWhole(*to, s, 0, maxIndex)
+			return cli.SetWhole(*to, s, 0, cli.MaxIndex)
 		})
 	}
 	number("source", "prompt token at which the graph of flow begins, by its `number` from 0 "+
@@ -127,7 +128,7 @@ func (f *explainFlags) viewFlags(cmd *cobra.Command) {
 	flags.StringVar(&f.show.Look.Palette, "palette", "", "colours of pages and figures: `"+
 		strings.Join(render.PaletteNames(), "|")+"` (default "+render.PaletteNames()[0]+")")
 	flags.StringVar(&f.color, "color", "auto", "colours in text: `auto|always|never`")
-	wholeFlag(flags, &f.width, "width", 60, 10000, "`columns` of text",
+	cli.WholeFlag(flags, &f.width, "width", 60, 10000, "`columns` of text",
 		"those of the terminal, else 100")
 }
 
@@ -265,7 +266,7 @@ func (f *explainFlags) checkMeanings(cmd *cobra.Command) error {
 	}
 	for _, flag := range order {
 		if where := unused[flag]; where != "" {
-			return usagef("--%s does nothing here: it is for %s", flag, where)
+			return cli.Usagef("--%s does nothing here: it is for %s", flag, where)
 		}
 	}
 	return nil
@@ -276,14 +277,15 @@ func (f *explainFlags) checkView() error {
 	view := f.show.Kind
 	switch {
 	case f.against != "" && f.againstModel != "":
-		return usagef("--against compares two prompts and --against-model two models; give one")
+		return cli.Usagef("--against compares two prompts and --against-model two models; give one")
 	case view == render.KindCompare && !f.compares() && len(f.opts.Methods) != 0 &&
 		len(f.opts.Methods) != 2: // without any, the two default ones
-		return usagef("--view compare compares two methods, for example --methods " +
+		return cli.Usagef("--view compare compares two methods, for example --methods " +
 			"direct,rollout, or two layers of one, direct@2,direct@5; or give another " +
 			"prompt by --against, or another model by --against-model")
 	case f.layered() && view != render.KindCompare:
-		return usagef("--methods: layers after @ are for the view %s; --layer is for the others",
+		return cli.Usagef("--methods: layers after @ are for the view %s; --layer is for the "+
+			"others",
 			render.KindCompare)
 	case f.show.Maps():
 		f.defaultMethod("value-zeroing")
@@ -337,7 +339,7 @@ func (f *explainFlags) compares() bool { return f.against != "" || f.againstMode
 func (f *explainFlags) fits(info trace.Info) error {
 	for _, s := range f.sides {
 		if s.Layer != nil && *s.Layer >= info.Layers {
-			return usagef("--methods %s; %.60q has layers 0 to %d", s, info.Name, info.Layers-1)
+			return cli.Usagef("--methods %s; %.60q has layers 0 to %d", s, info.Name, info.Layers-1)
 		}
 	}
 	for _, number := range []struct {
@@ -349,7 +351,7 @@ func (f *explainFlags) fits(info trace.Info) error {
 		{"head", "heads", f.show.Head, info.Heads},
 	} {
 		if number.at != nil && *number.at >= number.have {
-			return usagef("--%s %d; %.60q has %s 0 to %d", number.flag, *number.at, info.Name,
+			return cli.Usagef("--%s %d; %.60q has %s 0 to %d", number.flag, *number.at, info.Name,
 				number.what, number.have-1)
 		}
 	}
@@ -368,7 +370,7 @@ func (f *explainFlags) checkTokens(e *attribution.Explanation) error {
 	} {
 		for _, n := range shown.numbers {
 			if n >= shown.have {
-				return usagef("--%s %d; %s", shown.flag, n, numbersOf(shown.what, shown.have))
+				return cli.Usagef("--%s %d; %s", shown.flag, n, numbersOf(shown.what, shown.have))
 			}
 		}
 	}

@@ -173,10 +173,19 @@ var allowed = map[string][]string{
 		"internal/message", "internal/rowmath",
 	},
 
-	// Where layers are joined.
+	// Where layers are joined: what all commands share, and a folder for each family of them.
+	"internal/cli": {
+		"attribution", "attribution/trace", "gonbext/render", "internal/atomicfile",
+		"internal/certificate", "internal/checkpoint", "internal/corpus", "internal/gguf",
+		"internal/hub", "internal/jsonread", "internal/message", "internal/xlaplugin", "models",
+		"models/xla", cobra, "github.com/spf13/pflag", "github.com/schollz/progressbar/v3",
+	},
+	"internal/cli/clitest": {
+		"attribution", "internal/checkpoint", "internal/cli", "internal/message",
+	},
 	"cmd/headwater": {
-		"attribution/...", "gonbext/...", "models/...", "internal/...",
-		"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/schollz/progressbar/v3",
+		"attribution/...", "gonbext/...", "models/...", "internal/...", cobra,
+		"github.com/spf13/pflag", "github.com/schollz/progressbar/v3",
 	},
 	// The figures of the documents: what the command and the engine make.
 	"internal/figures": {
@@ -214,6 +223,7 @@ const (
 	gonum      = "gonum.org/v1/gonum/..."
 	gomlx      = "github.com/gomlx/gomlx/..."
 	compute    = "github.com/gomlx/compute/..."
+	cobra      = "github.com/spf13/cobra"
 	everything = "..."
 )
 

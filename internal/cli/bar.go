@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -11,22 +11,23 @@ import (
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
-// barPeriod is how often a bar is drawn at most.
-const barPeriod = 100 * time.Millisecond
+// BarPeriod is how often a bar is drawn at most.
+const BarPeriod = 100 * time.Millisecond
 
-// downloadBar shows downloads: a bar for each file where someone watches, otherwise a line for
+// DownloadBar shows downloads: a bar for each file where someone watches, otherwise a line for
 // each.
-type downloadBar struct {
-	k     *program
+type DownloadBar struct {
+	k     *Kit
 	width int // 0: nobody watches
 	at    hub.Progress
 	bar   *progressbar.ProgressBar
 }
 
-func (k *program) downloadBar() *downloadBar { return &downloadBar{k: k, width: columns(k.stderr)} }
+// DownloadBar returns a bar for hub.Options.Progress.
+func (k *Kit) DownloadBar() *DownloadBar { return &DownloadBar{k: k, width: Columns(k.Stderr)} }
 
-// show is for hub.Options.Progress.
-func (b *downloadBar) show(at hub.Progress) {
+// Show is for hub.Options.Progress.
+func (b *DownloadBar) Show(at hub.Progress) {
 	if at.File != b.at.File || at.Checking != b.at.Checking {
 		b.begin(at)
 	}
@@ -35,8 +36,8 @@ func (b *downloadBar) show(at hub.Progress) {
 	}
 }
 
-func (b *downloadBar) begin(at hub.Progress) {
-	b.done()
+func (b *DownloadBar) begin(at hub.Progress) {
+	b.Done()
 	b.at = at
 	what := fmt.Sprintf("%s (%d of %d)", render.Visible(at.File, 40), at.Number, at.Count)
 	if at.Checking {
@@ -44,21 +45,21 @@ func (b *downloadBar) begin(at hub.Progress) {
 	}
 	if b.width == 0 {
 		if !at.Checking {
-			b.k.say("downloading %s, %s", what, message.FormatBytes(at.Size))
+			b.k.Say("downloading %s, %s", what, message.FormatBytes(at.Size))
 		}
 		return
 	}
 	b.bar = progressbar.NewOptions64(max(at.Size, 1),
 		progressbar.OptionSetDescription(what),
-		progressbar.OptionSetWriter(b.k.stderr), progressbar.OptionShowBytes(true),
+		progressbar.OptionSetWriter(b.k.Stderr), progressbar.OptionShowBytes(true),
 		progressbar.OptionShowTotalBytes(true),
 		progressbar.OptionSetWidth(max(10, min(40, b.width-75))),
-		progressbar.OptionThrottle(barPeriod),
+		progressbar.OptionThrottle(BarPeriod),
 		progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(true))
 }
 
-// done removes the bar.
-func (b *downloadBar) done() {
+// Done removes the bar.
+func (b *DownloadBar) Done() {
 	if b.bar != nil {
 		_ = b.bar.Clear()
 	}

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"errors"
@@ -36,7 +36,7 @@ func TestAdvice(t *testing.T) {
 		if c.want != "" {
 			want += " (" + c.want + ")"
 		}
-		if got := said(fmt.Errorf("line 1: %w", c.err)); got != want {
+		if got := ErrorText(fmt.Errorf("line 1: %w", c.err)); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
@@ -60,7 +60,7 @@ func TestSaidInFlags(t *testing.T) {
 			trace.Called("all layers", "AllLayers")),
 		"line 1: Lift the lid": errors.New("models: known: Lift the lid"),
 	} {
-		if got := said(fmt.Errorf("line 1: %w", err)); got != want {
+		if got := ErrorText(fmt.Errorf("line 1: %w", err)); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
@@ -71,7 +71,7 @@ func TestAdviseChecks(t *testing.T) {
 	c := &certificate.Certificate{Checks: []certificate.Check{
 		{Name: "a", Skipped: certificate.NoGolden}, {Name: "b", Skipped: "too short"}, {Name: "c"},
 	}}
-	adviseChecks(c)
+	AdviseChecks(c)
 	want := []string{"no golden was given (--golden FILE)", "too short", ""}
 	for i, check := range c.Checks {
 		if check.Skipped != want[i] {

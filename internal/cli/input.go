@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -9,12 +9,12 @@ import (
 	"github.com/headwater-ml/headwater/internal/atomicfile"
 )
 
-// openInput opens a file, standard input if its name is "-", and says what it is called. The
+// OpenInput opens a file, standard input if its name is "-", and says what it is called. The
 // caller closes it, and says which flag named the file if there is an error. Reading ends with ctx,
 // and so does waiting for another program to open a named pipe.
-func (k *program) openInput(ctx context.Context, path string) (io.ReadCloser, string, error) {
+func (k *Kit) OpenInput(ctx context.Context, path string) (io.ReadCloser, string, error) {
 	if path == "-" {
-		return io.NopCloser(&impatient{ctx: ctx, r: k.stdin}), "standard input", nil
+		return io.NopCloser(&impatient{ctx: ctx, r: k.Stdin}), "standard input", nil
 	}
 	file, err := openUntil(ctx, path, os.O_RDONLY)
 	if err != nil {

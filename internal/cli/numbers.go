@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -11,20 +11,20 @@ import (
 
 // Limits of flags that are no option of the library.
 const (
-	maxIndex    = attribution.MaxIndex // of a token
-	maxTop      = 1_000_000
-	maxRecorded = 4096 // tokens that a recording generates
+	MaxIndex    = attribution.MaxIndex // of a token
+	MaxTop      = 1_000_000
+	MaxRecorded = 4096 // tokens that a recording generates
 )
 
-// wholeFlag adds a flag that takes a whole number from least to most. The usage gets the range and,
+// WholeFlag adds a flag that takes a whole number from least to most. The usage gets the range and,
 // unless it is empty, what the number is by default.
-func wholeFlag(f *pflag.FlagSet, p *int, name string, least, most int, usage, byDefault string) {
+func WholeFlag(f *pflag.FlagSet, p *int, name string, least, most int, usage, byDefault string) {
 	usage = fmt.Sprintf("%s, from %d to %d%s", usage, least, most, defaultIs(byDefault))
-	f.Func(name, usage, func(s string) error { return setWhole(p, s, least, most) })
+	f.Func(name, usage, func(s string) error { return SetWhole(p, s, least, most) })
 }
 
-// setWhole reads a whole number from least to most.
-func setWhole(p *int, s string, least, most int) error {
+// SetWhole reads a whole number from least to most.
+func SetWhole(p *int, s string, least, most int) error {
 	n, err := strconv.Atoi(s)
 	if err != nil || n < least || n > most {
 		return fmt.Errorf("want a whole number from %d to %d", least, most)

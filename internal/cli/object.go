@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"encoding/json"
@@ -12,18 +12,18 @@ import (
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
-// object is a JSON object of a user, read strictly: encoding/json alone takes "Prompt" for
+// Object is a JSON object of a user, read strictly: encoding/json alone takes "Prompt" for
 // "prompt", keeps the last of two equal keys and turns half a character into another one, and none
 // of it is what the user meant. Its errors are in words of JSON and name the key.
-type object map[string]json.RawMessage
+type Object map[string]json.RawMessage
 
-// readObject reads one object whose keys are all known.
-func readObject(text []byte, known ...string) (object, error) {
+// ReadObject reads one object whose keys are all known.
+func ReadObject(text []byte, known ...string) (Object, error) {
 	r := jsonread.New(text)
 	if r.Kind() != '{' {
 		return nil, r.Not("an object with " + quotedKeys(known))
 	}
-	o := object{}
+	o := Object{}
 	err := r.Object(func(key string) (err error) {
 		if !slices.Contains(known, key) {
 			return fmt.Errorf("unknown key %.60q; %sknown are %s",
@@ -38,14 +38,14 @@ func readObject(text []byte, known ...string) (object, error) {
 	return o, r.End()
 }
 
-// has is whether a key has a value other than null.
-func (o object) has(key string) bool {
+// Has is whether a key has a value other than null.
+func (o Object) Has(key string) bool {
 	return o[key] != nil && string(o[key]) != "null"
 }
 
-// text returns the string of a key, "" if it is missing.
-func (o object) text(key string) (s string, err error) {
-	if !o.has(key) {
+// Text returns the string of a key, "" if it is missing.
+func (o Object) Text(key string) (s string, err error) {
+	if !o.Has(key) {
 		return "", nil
 	}
 	if o[key][0] != '"' {
@@ -55,9 +55,9 @@ func (o object) text(key string) (s string, err error) {
 	return s, err
 }
 
-// numbers returns the list of whole numbers from 0 to most of a key, nil if it is missing.
-func (o object) numbers(key string, most int) ([]int, error) {
-	if !o.has(key) {
+// Numbers returns the list of whole numbers from 0 to most of a key, nil if it is missing.
+func (o Object) Numbers(key string, most int) ([]int, error) {
+	if !o.Has(key) {
 		return nil, nil
 	}
 	var all []json.RawMessage
@@ -68,11 +68,11 @@ func (o object) numbers(key string, most int) ([]int, error) {
 	if err := json.Unmarshal(o[key], &all); err != nil {
 		return nil, err
 	}
-	return o.wholes(key, all, most)
+	return o.Wholes(key, all, most)
 }
 
-// wholes returns values of a key as whole numbers from 0 to most.
-func (o object) wholes(key string, all []json.RawMessage, most int) ([]int, error) {
+// Wholes returns values of a key as whole numbers from 0 to most.
+func (o Object) Wholes(key string, all []json.RawMessage, most int) ([]int, error) {
 	numbers := make([]int, len(all))
 	for i, v := range all {
 		n, err := strconv.Atoi(string(v))
@@ -85,11 +85,30 @@ func (o object) wholes(key string, all []json.RawMessage, most int) ([]int, erro
 		case err != nil && !errors.Is(err, strconv.ErrRange):
 			return nil, errors.New(wrong)
 		case err != nil || n < 0 || n > most: // a number, as on a command line
-			return nil, usagef("%s", wrong)
+			return nil, Usagef("%s", wrong)
 		}
 		numbers[i] = n
 	}
 	return numbers, nil
+}
+
+// List returns the entries of a list, nil if it is missing; want describes the entries.
+func (o Object) List(key, want string) (all []json.RawMessage, err error) {
+	if !o.Has(key) {
+		return nil, nil
+	}
+	if o[key][0] != '[' || json.Unmarshal(o[key], &all) != nil {
+		return nil, fmt.Errorf("%q is %s; want a list of %s", key, message.KindOfJSON(o[key]), want)
+	}
+	return all, nil
+}
+
+// Truth returns true or false; false if the key is missing.
+func (o Object) Truth(key string) (is bool, err error) {
+	if o.Has(key) && json.Unmarshal(o[key], &is) != nil {
+		return false, fmt.Errorf("%q is %s; want true or false", key, message.KindOfJSON(o[key]))
+	}
+	return is, nil
 }
 
 func quotedKeys(keys []string) string {

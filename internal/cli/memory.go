@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"math"
@@ -14,26 +14,26 @@ const leastHeap = 32 << 20
 // codeBytes is how much of this program's memory is not Go's heap: code that has run.
 const codeBytes = 32 << 20
 
-// collectWithin tells Go's garbage collector to keep to so many bytes. Without it garbage may be as
+// CollectWithin tells Go's garbage collector to keep to so many bytes. Without it garbage may be as
 // large as what is in use. If more is in use the collector runs often, but it limits itself to half
 // of the time.
-func collectWithin(bytes int64) {
+func CollectWithin(bytes int64) {
 	if bytes <= 0 {
 		bytes = math.MaxInt64 - leastHeap
 	}
 	debug.SetMemoryLimit(max(bytes, leastHeap))
 }
 
-// reserve counts bytes outside Go's heap that no open model counts. Models that are opened later
+// Reserve counts bytes outside Go's heap that no open model counts. Models that are opened later
 // have as much less.
-func (k *program) reserve(bytes int64) {
+func (k *Kit) Reserve(bytes int64) {
 	k.modelBytes += bytes
 	k.outsideHeap += bytes
 }
 
 // keepWithin tells the garbage collector to keep to the memory that a model may take in addition to
 // the models that are open already.
-func (k *program) keepWithin(m *models.Model) {
+func (k *Kit) keepWithin(m *models.Model) {
 	memory := m.Memory()
 	if m.Info().Backend == "go" {
 		k.outsideHeap -= memory.Unused
@@ -43,5 +43,5 @@ func (k *program) keepWithin(m *models.Model) {
 	k.modelBytes += memory.Held
 	// Half of what the budget leaves: the collector exceeds its limit by a few arrays.
 	spare := memory.Left / 6
-	collectWithin(memory.Limit - codeBytes - k.outsideHeap - spare)
+	CollectWithin(memory.Limit - codeBytes - k.outsideHeap - spare)
 }

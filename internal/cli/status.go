@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"errors"
@@ -19,16 +19,16 @@ import (
 // is an error: a file, a line, a model or a plugin is missing or malformed; the network fails; the
 // memory is too small; a check failed; the user interrupted.
 const (
-	statusOK = iota
-	statusError
-	statusUsage
+	StatusOK = iota
+	StatusError
+	StatusUsage
 )
 
 // The statuses by which a scheduler decides whether to run a task of a corpus again. 75 is
 // EX_TEMPFAIL of sysexits.h.
 const (
-	statusBadShard = 42
-	statusRetry    = 75
+	StatusBadShard = 42
+	StatusRetry    = 75
 )
 
 // statusHelp explains the statuses to users.
@@ -42,19 +42,19 @@ func statusOf(err error) int {
 	bad, retry := (*corpus.ShardError)(nil), (*corpus.RetryError)(nil)
 	switch {
 	case err == nil:
-		return statusOK
+		return StatusOK
 	case errors.As(err, &bad):
-		return statusBadShard
+		return StatusBadShard
 	case errors.As(err, &retry):
-		return statusRetry
+		return StatusRetry
 	case errors.Is(err, trace.ErrUsage):
-		return statusUsage
+		return StatusUsage
 	}
-	return statusError
+	return StatusError
 }
 
-// usagef returns an error that ends the program with the status of wrong usage.
-func usagef(format string, args ...any) error {
+// Usagef returns an error that ends the program with the status of wrong usage.
+func Usagef(format string, args ...any) error {
 	return wrongUsage(fmt.Sprintf(format, args...))
 }
 
@@ -77,7 +77,7 @@ var wants = map[string]string{
 func flagError(cmd *cobra.Command, err error) error {
 	// An unknown command before the flag is the mistake, not the flag.
 	if args := cmd.Flags().Args(); len(args) > 0 && cmd.HasAvailableSubCommands() {
-		return knownCommand(cmd, args)
+		return KnownCommand(cmd, args)
 	}
 	text := err.Error()
 	if wrong := (*pflag.InvalidValueError)(nil); errors.As(err, &wrong) {
@@ -99,7 +99,7 @@ func flagError(cmd *cobra.Command, err error) error {
 			text += "; " + near
 		}
 	}
-	return usagef("%s; see %s --help", text, cmd.CommandPath())
+	return Usagef("%s; see %s --help", text, cmd.CommandPath())
 }
 
 // nearFlag suggests the flag of the command whose name is like this one, "" if there is none.

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bufio"
@@ -19,12 +19,12 @@ import (
 	"github.com/headwater-ml/headwater/internal/atomicfile"
 )
 
-// output is where a result goes: standard output, or a file that appears under its name when it is
+// Output is where a result goes: standard output, or a file that appears under its name when it is
 // complete. Until then it has another name in the same directory, so that an older file stays.
 //
 // The results that were complete before an error or a signal are kept under another name,
 // path.partial: a file with the name that the user gave is never incomplete.
-type output struct {
+type Output struct {
 	*bufio.Writer // of a sink
 	sink          *sink
 	// path is the file to replace and temp the one that is written, both empty for what is written
@@ -47,11 +47,11 @@ type sink struct {
 	failed  error // the first error of a write
 }
 
-// outputFlag is the help of -o in every command.
-const outputFlag = "write to `FILE`, which appears when it is complete"
+// OutputFlag is the help of -o in every command.
+const OutputFlag = "write to `FILE`, which appears when it is complete"
 
-// partialFlag is added to it in commands whose results can be kept one by one.
-const partialFlag = "; what an error or Ctrl-C leaves is in FILE.partial"
+// PartialFlag is added to it in commands whose results can be kept one by one.
+const PartialFlag = "; what an error or Ctrl-C leaves is in FILE.partial"
 
 // partialEnd is the end of the name of a file with some of the results.
 const partialEnd = ".partial"
@@ -75,11 +75,11 @@ func (s *sink) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// create opens the output that -o names, standard output if that is empty or "-". The caller ends
-// it with commit or finish, and with abandon where that may not be reached.
-func (k *program) create(ctx context.Context, path string) (*output, error) {
+// Create opens the output that -o names, standard output if that is empty or "-". The caller ends
+// it with Commit or Finish, and with Abandon where that may not be reached.
+func (k *Kit) Create(ctx context.Context, path string) (*Output, error) {
 	if path == "" || path == "-" {
-		return newOutput(&sink{w: k.stdout, name: "standard output"}), nil
+		return newOutput(&sink{w: k.Stdout, name: "standard output"}), nil
 	}
 	info, err := os.Stat(path)
 	switch {
@@ -103,12 +103,12 @@ func (k *program) create(ctx context.Context, path string) (*output, error) {
 	return newOutput(&sink{w: f, file: f, name: "output " + path}), nil
 }
 
-func newOutput(s *sink) *output {
-	return &output{Writer: bufio.NewWriter(s), sink: s}
+func newOutput(s *sink) *Output {
+	return &Output{Writer: bufio.NewWriter(s), sink: s}
 }
 
 // createBeside creates an unfinished file in the folder of path.
-func createBeside(path string) (*output, error) {
+func createBeside(path string) (*Output, error) {
 	dir, base := filepath.Split(path)
 	if base == "" {
 		return nil, fmt.Errorf("output %s is no file's name", path)
@@ -127,8 +127,8 @@ func createBeside(path string) (*output, error) {
 	return o, nil
 }
 
-// keep says that all that was written is complete, and what it is, such as "3 results".
-func (o *output) keep(what string) error {
+// Keep says that all that was written is complete, and what it is, such as "3 results".
+func (o *Output) Keep(what string) error {
 	if err := o.Flush(); err != nil {
 		return err
 	}
@@ -138,28 +138,28 @@ func (o *output) keep(what string) error {
 	return nil
 }
 
-// result writes a result, as JSON or by text for people, and commits the output.
-func (o *output) result(asJSON bool, value any, text func(io.Writer) error) error {
+// Result writes a result, as JSON or by text for people, and commits the output.
+func (o *Output) Result(asJSON bool, value any, text func(io.Writer) error) error {
 	var err error
 	if asJSON {
-		err = writeJSON(o, value)
+		err = WriteJSON(o, value)
 	} else {
 		err = text(o)
 	}
 	if err != nil {
 		return err
 	}
-	return o.commit()
+	return o.Commit()
 }
 
-// commit ends the output and puts the file in its place.
-func (o *output) commit() error {
-	return o.finish(nil)
+// Commit ends the output and puts the file in its place.
+func (o *Output) Commit() error {
+	return o.Finish(nil)
 }
 
-// finish ends the output. Without an error the file is put in its place. With one, what keep was
+// Finish ends the output. Without an error the file is put in its place. With one, what Keep was
 // told of is put under the name of a part, and the error says so.
-func (o *output) finish(err error) error {
+func (o *Output) Finish(err error) error {
 	flushed := o.Flush()
 	o.sink.mu.Lock()
 	defer o.sink.mu.Unlock()
@@ -191,7 +191,7 @@ func (o *output) finish(err error) error {
 
 // part puts what is complete under the name of a part, and returns the error with what became of
 // it. The sink is locked.
-func (o *output) part(err error) error {
+func (o *Output) part(err error) error {
 	if o.temp == "" || o.sink.results == "" {
 		return err
 	}
@@ -213,15 +213,15 @@ func (o *output) part(err error) error {
 	return err
 }
 
-// abandon removes what was not committed. After finish it does nothing.
-func (o *output) abandon() {
+// Abandon removes what was not committed. After Finish it does nothing.
+func (o *Output) Abandon() {
 	o.sink.mu.Lock()
 	defer o.sink.mu.Unlock()
 	o.end()
 }
 
 // end closes the file and removes it if it is unfinished. The sink is locked.
-func (o *output) end() {
+func (o *Output) end() {
 	if o.sink.file == nil {
 		return
 	}
@@ -243,12 +243,12 @@ var unfinished outputs
 // outputs is a set of outputs. It is safe for concurrent use.
 type outputs struct {
 	mu  sync.Mutex
-	all []*output
+	all []*Output
 }
 
 // add adds a file. While there is one, standard error that nobody reads any more must not end the
 // program, as a broken pipe does unless it is ignored: the file may still become complete.
-func (u *outputs) add(o *output) {
+func (u *outputs) add(o *Output) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if len(u.all) == 0 {
@@ -257,11 +257,11 @@ func (u *outputs) add(o *output) {
 	u.all = append(u.all, o)
 }
 
-func (u *outputs) remove(o *output) {
+func (u *outputs) remove(o *Output) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	before := len(u.all)
-	u.all = slices.DeleteFunc(u.all, func(other *output) bool { return other == o })
+	u.all = slices.DeleteFunc(u.all, func(other *Output) bool { return other == o })
 	if before > 0 && len(u.all) == 0 {
 		signal.Reset(syscall.SIGPIPE)
 	}
@@ -290,8 +290,8 @@ func (u *outputs) rescue() {
 	}
 }
 
-// writeJSON writes a value on one line. Text stays readable: < is not written as an escape.
-func writeJSON(w io.Writer, value any) error {
+// WriteJSON writes a value on one line. Text stays readable: < is not written as an escape.
+func WriteJSON(w io.Writer, value any) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	return enc.Encode(value)

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bufio"
@@ -14,18 +14,18 @@ import (
 // maxLine is how long a line of input may be, in bytes.
 const maxLine = 32 << 20
 
-// line is a line of an input, without its end.
-type line struct {
-	number int // from 1
-	text   []byte
-	// last is whether the next line is not there yet, so that results should be shown.
-	last bool
+// Line is a line of an input, without its end.
+type Line struct {
+	Number int // from 1
+	Text   []byte
+	// Last is whether the next line is not there yet, so that results should be shown.
+	Last bool
 }
 
-// lines yields the lines of r. The error, the last thing that it yields, names the line. text is
+// Lines yields the lines of r. The error, the last thing that it yields, names the line. Text is
 // valid until the next one.
-func lines(r io.Reader, name string) iter.Seq2[line, error] {
-	return func(yield func(line, error) bool) {
+func Lines(r io.Reader, name string) iter.Seq2[Line, error] {
+	return func(yield func(Line, error) bool) {
 		b := bufio.NewReaderSize(r, 1<<16)
 		var text []byte
 		for number := 1; ; number++ {
@@ -41,35 +41,35 @@ func lines(r io.Reader, name string) iter.Seq2[line, error] {
 				err = errors.New("it is not valid UTF-8")
 			}
 			if err != nil && !errors.Is(err, io.EOF) {
-				yield(line{}, fmt.Errorf("%s line %d: %w", name, number, err))
+				yield(Line{}, fmt.Errorf("%s line %d: %w", name, number, err))
 				return
 			}
-			if !yield(line{number, text, b.Buffered() == 0}, nil) || err != nil {
+			if !yield(Line{number, text, b.Buffered() == 0}, nil) || err != nil {
 				return
 			}
 		}
 	}
 }
 
-// readLines reads what every line of the file of --input says, but for empty ones, and returns the
+// ReadLines reads what every line of the file of --input says, but for empty ones, and returns the
 // name of the file too. source names the file and the line, as the error does.
-func readLines[T any](
-	ctx context.Context, k *program, path string, read func(text []byte, source string) (T, error),
+func ReadLines[T any](
+	ctx context.Context, k *Kit, path string, read func(text []byte, source string) (T, error),
 ) (all []T, name string, err error) {
-	input, name, err := k.openInput(ctx, path)
+	input, name, err := k.OpenInput(ctx, path)
 	if err != nil {
 		return nil, name, fmt.Errorf("--input: %w", err)
 	}
 	defer input.Close()
-	for l, err := range lines(input, name) {
+	for l, err := range Lines(input, name) {
 		if err != nil {
 			return nil, name, err
 		}
-		if len(bytes.TrimSpace(l.text)) == 0 {
+		if len(bytes.TrimSpace(l.Text)) == 0 {
 			continue
 		}
-		source := fmt.Sprintf("%s line %d", name, l.number)
-		one, err := read(l.text, source)
+		source := fmt.Sprintf("%s line %d", name, l.Number)
+		one, err := read(l.Text, source)
 		if err != nil {
 			return nil, name, fmt.Errorf("%s: %w", source, err)
 		}

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -9,26 +9,33 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// run executes a command line and returns its exit status.
-func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+// Family makes the commands of one subject, which share a folder.
+type Family func(*Kit) []*cobra.Command
+
+// Run executes a command line of the commands of all families and returns its exit status.
+func Run(
+	ctx context.Context, families []Family, args []string, stdin io.Reader, stdout,
+	stderr io.Writer,
+) int {
 	// --max-memory sets the limit for this run only.
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
-	k := &program{stdin: stdin, stdout: stdout, stderr: stderr}
-	root := root(k)
+	k := &Kit{Stdin: stdin, Stdout: stdout, Stderr: stderr}
+	root := Root(k, families)
 	root.SetArgs(append([]string{}, args...)) // not nil, which would mean those of the process
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
-		return statusOK
+		return StatusOK
 	}
-	k.say("%s", cutNames(strings.ReplaceAll(said(err), context.Canceled.Error(), "interrupted")))
+	k.Say("%s",
+		cutNames(strings.ReplaceAll(ErrorText(err), context.Canceled.Error(), "interrupted")))
 	return statusOf(err)
 }
 
-// root is the command without a subcommand.
-func root(k *program) *cobra.Command {
+// Root returns the command without a subcommand, with the commands of all families below it.
+func Root(k *Kit, families []Family) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "headwater",
 		Short: "headwater says where every token that a transformer writes came from",
@@ -39,30 +46,26 @@ func root(k *program) *cobra.Command {
   headwater download smollm2
   headwater explain --model smollm2 "The Eiffel Tower is in Paris. The Colosseum is in"
   headwater examples`,
-		Version:           version(),
+		Version:           Version(),
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
-		Args:              knownCommand,
+		Args:              KnownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cmd.SetOut(k.stderr)
+			cmd.SetOut(k.Stderr)
 			if err := cmd.Help(); err != nil {
 				return err
 			}
-			return usagef("a command is missing")
+			return Usagef("a command is missing")
 		},
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(helpCommand())
-	root.AddCommand(
-		explainCommand(k), figuresCommand(k), reproduceCommand(k), showCommand(k),
-		contextCommand(k), traceCommand(k), attributeCommand(k), focusCommand(k),
-		tokenizeCommand(k), certifyCommand(k), benchCommand(k), corpusCommand(k),
-		modelsCommand(k), methodsCommand(k), examplesCommand(k), downloadCommand(k),
-		setupCommand(k), doctorCommand(k), installCommand(k), kernelCommand(k),
-		serveCommand(k), engineCommand(k), versionCommand(k),
-	)
+	root.AddCommand(versionCommand(k))
+	for _, f := range families {
+		root.AddCommand(f(k)...)
+	}
 	return root
 }
 
@@ -74,7 +77,7 @@ func helpCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			about, rest, err := cmd.Root().Find(args)
 			if err == nil && len(rest) > 0 {
-				err = knownCommand(about, rest)
+				err = KnownCommand(about, rest)
 			}
 			if err != nil {
 				return err

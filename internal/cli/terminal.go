@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -10,11 +10,11 @@ import (
 )
 
 // isTerminal reports whether someone watches what is written to w.
-func isTerminal(w any) bool { return columns(w) > 0 }
+func isTerminal(w any) bool { return Columns(w) > 0 }
 
-// columns returns the width of the terminal w, 0 if w is not a terminal. One without a size has
+// Columns returns the width of the terminal w, 0 if w is not a terminal. One without a size has
 // 80.
-func columns(w any) int {
+func Columns(w any) int {
 	f, ok := w.(*os.File)
 	if !ok {
 		return 0
@@ -29,8 +29,8 @@ func columns(w any) int {
 	return width
 }
 
-// colored reports whether text for w has colours.
-func colored(choice string, w any) bool {
+// Colored reports whether text for w has colours.
+func Colored(choice string, w any) bool {
 	switch choice {
 	case "always":
 		return true
@@ -40,9 +40,9 @@ func colored(choice string, w any) bool {
 	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// progress is a line on a terminal that is overwritten by the next one and removed in the end. It
+// Progress is a line on a terminal that is overwritten by the next one and removed in the end. It
 // is safe for concurrent use.
-type progress struct {
+type Progress struct {
 	w     io.Writer
 	width int // 0: nobody watches
 
@@ -50,14 +50,14 @@ type progress struct {
 	shown bool
 }
 
-// progress returns a line, which is from now on the one that says which graph is being compiled.
-func (k *program) progress() *progress {
-	k.line = &progress{w: k.stderr, width: columns(k.stderr)}
+// Progress returns a line, which is from now on the one that says which graph is being compiled.
+func (k *Kit) Progress() *Progress {
+	k.line = &Progress{w: k.Stderr, width: Columns(k.Stderr)}
 	return k.line
 }
 
-// show replaces the line.
-func (p *progress) show(format string, args ...any) {
+// Show replaces the line.
+func (p *Progress) Show(format string, args ...any) {
 	if p.width == 0 {
 		return
 	}
@@ -67,13 +67,13 @@ func (p *progress) show(format string, args ...any) {
 }
 
 // write replaces the line. The line is locked.
-func (p *progress) write(text string) {
+func (p *Progress) write(text string) {
 	fmt.Fprintf(p.w, "\r%s\x1b[K", render.Visible(text, max(p.width-1, 10)))
 	p.shown = true
 }
 
 // update replaces the line if it is shown.
-func (p *progress) update(text string) {
+func (p *Progress) update(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.shown {
@@ -81,8 +81,8 @@ func (p *progress) update(text string) {
 	}
 }
 
-// clear removes the line.
-func (p *progress) clear() {
+// Clear removes the line.
+func (p *Progress) Clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.shown {

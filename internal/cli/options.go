@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -18,20 +18,21 @@ import (
 	"github.com/headwater-ml/headwater/models"
 )
 
-// modelFlags are the flags that choose the model and what it runs on.
-type modelFlags struct {
-	model, backend, dtype string
-	pre                   string
-	fromFile              bool  // a file names the model, which causes no request
-	maxMemory             int64 // bytes; 0: what the machine has
-	shuffle               uint64
-	allowNaN              bool
-	foldNormBias          bool
-	dropKeyBias           bool
+// ModelFlags are the flags that choose the model and what it runs on.
+type ModelFlags struct {
+	Model, Backend, DType string
+	Pre                   string
+	FromFile              bool  // a file names the model, which causes no request
+	MaxMemory             int64 // bytes; 0: what the machine has
+	Shuffle               uint64
+	AllowNaN              bool
+	FoldNormBias          bool
+	DropKeyBias           bool
 }
 
-func (f *modelFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&f.model, "model", "m", "", "the `MODEL`: an embedded one, a "+
+// Add adds the flags that choose a model and what it runs on.
+func (f *ModelFlags) Add(cmd *cobra.Command) {
+	cmd.Flags().StringVarP(&f.Model, "model", "m", "", "the `MODEL`: an embedded one, a "+
 		"directory in Hugging Face layout, a GGUF file, smollm2 (see headwater download), "+
 		"ollama:NAME[:TAG], or a name of the Hub such as openai-community/gpt2[@revision] "+
 		"(default tiny)")
@@ -40,22 +41,22 @@ func (f *modelFlags) add(cmd *cobra.Command) {
 		if known := []string{"float32", "bfloat16"}; !slices.Contains(known, s) {
 			return errors.New(message.KnownAre(s, known))
 		}
-		f.dtype = s
+		f.DType = s
 		return nil
 	})
-	f.addPre(cmd)
-	maxMemoryFlag(cmd, &f.maxMemory, "weights and what a run records")
-	f.addBackend(cmd)
+	f.AddPre(cmd)
+	MaxMemoryFlag(cmd, &f.MaxMemory, "weights and what a run records")
+	f.AddBackend(cmd)
 }
 
-// addPre adds --pre.
-func (f *modelFlags) addPre(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.pre, "pre", "", "cut texts as tokenizer.ggml.pre `NAME` does, for a "+
+// AddPre adds --pre.
+func (f *ModelFlags) AddPre(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.Pre, "pre", "", "cut texts as tokenizer.ggml.pre `NAME` does, for a "+
 		"GGUF file that does not say it")
 }
 
-// maxMemoryFlag adds --max-memory; what names the use of the memory besides the program.
-func maxMemoryFlag(cmd *cobra.Command, to *int64, what string) {
+// MaxMemoryFlag adds --max-memory; what names the use of the memory besides the program.
+func MaxMemoryFlag(cmd *cobra.Command, to *int64, what string) {
 	usage := "let the program take at most `SIZE` of memory in all, with " + what +
 		", such as 8GB or 500MB (default what the machine has left)"
 	cmd.Flags().Func("max-memory", usage, func(s string) (err error) {
@@ -64,7 +65,8 @@ func maxMemoryFlag(cmd *cobra.Command, to *int64, what string) {
 	})
 }
 
-func (f *modelFlags) addBackend(cmd *cobra.Command) {
+// AddBackend adds --backend.
+func (f *ModelFlags) AddBackend(cmd *cobra.Command) {
 	const names = "go, xla, cuda, and xla:PATH and cuda:PATH of a PJRT plugin"
 	usage := "what computes, by `NAME`: " + names + " (default go for the embedded model, xla " +
 		"for others if it is there)"
@@ -78,23 +80,23 @@ func (f *modelFlags) addBackend(cmd *cobra.Command) {
 			}
 			return fmt.Errorf("%sknown are %s", near, names)
 		}
-		f.backend = s
+		f.Backend = s
 		return nil
 	})
 }
 
-// optionFlags adds a flag for each option of some groups, which sets it in o.
-func optionFlags(cmd *cobra.Command, o *attribution.Options, groups ...attribution.OptionGroup) {
+// OptionFlags adds a flag for each option of some groups, which sets it in o.
+func OptionFlags(cmd *cobra.Command, o *attribution.Options, groups ...attribution.OptionGroup) {
 	for _, row := range attribution.OptionTable() {
 		if slices.Contains(groups, row.Group) && row.Flag != "" && row.Name != "methods" {
-			optionFlag(cmd.Flags(), o, row, row.Usage())
+			OptionFlag(cmd.Flags(), o, row, row.Usage())
 		}
 	}
 }
 
-// chatFlags adds the flags of a conversation, with --messages, which names a file.
-func chatFlags(cmd *cobra.Command, o *attribution.Options, messages *string) {
-	optionFlags(cmd, o, attribution.ConversationOptions)
+// ChatFlags adds the flags of a conversation, with --messages, which names a file.
+func ChatFlags(cmd *cobra.Command, o *attribution.Options, messages *string) {
+	OptionFlags(cmd, o, attribution.ConversationOptions)
 	cmd.Flags().StringVar(messages, "messages", "", "put the messages of this JSON `FILE` before "+
 		"the prompt in a chat: a list with role and content, as OpenAI and transformers write "+
 		"it, or an object with messages and tools; without a prompt the last one is answered")
@@ -103,12 +105,12 @@ func chatFlags(cmd *cobra.Command, o *attribution.Options, messages *string) {
 // maxMessages is the most bytes of the file of --messages.
 const maxMessages = 16 << 20
 
-// readMessages reads the file of --messages, if there is one.
-func (k *program) readMessages(ctx context.Context, path string, o *attribution.Options) error {
+// ReadMessages reads the file of --messages, if there is one.
+func (k *Kit) ReadMessages(ctx context.Context, path string, o *attribution.Options) error {
 	if path == "" {
 		return nil
 	}
-	input, name, err := k.openInput(ctx, path)
+	input, name, err := k.OpenInput(ctx, path)
 	if err != nil {
 		return fmt.Errorf("--messages: %w", err)
 	}
@@ -126,9 +128,9 @@ func (k *program) readMessages(ctx context.Context, path string, o *attribution.
 	return nil
 }
 
-// today returns the date of a conversation: the one that it has, or that of today if the model's
+// Today returns the date of a conversation: the one that it has, or that of today if the model's
 // chat template asks for one.
-func today(m trace.Model, prompt string, c trace.Conversation) string {
+func Today(m trace.Model, prompt string, c trace.Conversation) string {
 	talker, ok := m.(trace.Conversational)
 	if !ok || c.Date != "" {
 		return c.Date
@@ -139,14 +141,14 @@ func today(m trace.Model, prompt string, c trace.Conversation) string {
 	return time.Now().Format(time.DateOnly)
 }
 
-// methodsFlag adds --methods; byDefault is the end of its help.
-func methodsFlag(cmd *cobra.Command, o *attribution.Options, byDefault string) {
+// MethodsFlag adds --methods; byDefault is the end of its help.
+func MethodsFlag(cmd *cobra.Command, o *attribution.Options, byDefault string) {
 	row := attribution.LookupOption("methods")
-	optionFlag(cmd.Flags(), o, row, row.Usage()+"; see headwater methods"+byDefault)
+	OptionFlag(cmd.Flags(), o, row, row.Usage()+"; see headwater methods"+byDefault)
 }
 
-// optionFlag adds the flag of one option.
-func optionFlag(f *pflag.FlagSet, o *attribution.Options, row attribution.Option, usage string) {
+// OptionFlag adds the flag of one option.
+func OptionFlag(f *pflag.FlagSet, o *attribution.Options, row attribution.Option, usage string) {
 	if on := row.Switch(o); on != nil {
 		f.BoolVar(on, row.Flag, false, usage)
 		return
@@ -154,7 +156,7 @@ func optionFlag(f *pflag.FlagSet, o *attribution.Options, row attribution.Option
 	f.Func(row.Flag, usage, func(text string) error { return row.Set(o, text) })
 }
 
-// jsonFlag adds --json.
-func jsonFlag(cmd *cobra.Command, asJSON *bool) {
+// JSONFlag adds --json.
+func JSONFlag(cmd *cobra.Command, asJSON *bool) {
 	cmd.Flags().BoolVar(asJSON, "json", false, "write JSON, for programs")
 }

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// interruptible returns a context that ends with the first Ctrl-C, termination or hangup of the
+// Interruptible returns a context that ends with the first Ctrl-C, termination or hangup of the
 // terminal. The second one ends the program at once, and keeps what is complete of its outputs.
-func interruptible(cmd *cobra.Command) (context.Context, context.CancelFunc) {
+func Interruptible(cmd *cobra.Command) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(cmd.Context())
 	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it, and means that
@@ -49,5 +49,5 @@ func endBy(s os.Signal) {
 	if self, err := os.FindProcess(os.Getpid()); err == nil && self.Signal(s) == nil {
 		time.Sleep(time.Second) // the signal is on its way
 	}
-	os.Exit(statusError)
+	os.Exit(StatusError)
 }

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"errors"
@@ -13,10 +13,10 @@ import (
 	"github.com/headwater-ml/headwater/models"
 )
 
-// said returns the text of an error for the user of the command: without the names of packages,
-// with flags in the place of options, and with the flag or the command that helps. Libraries know
-// neither.
-func said(err error) string {
+// ErrorText returns the text of an error for the user of the command: without the names of
+// packages, with flags in the place of options, and with the flag or the command that helps.
+// Libraries know neither.
+func ErrorText(err error) string {
 	text := message.WithoutPackages(trace.InWords(err, flagOf))
 	if help := advice(err); help != "" {
 		text += " (" + help + ")"
@@ -62,9 +62,9 @@ func advice(err error) string {
 	return ""
 }
 
-// adviseNaN adds the flag that lets a model run whose numbers are NaN or infinite. Only headwater
+// AdviseNaN adds the flag that lets a model run whose numbers are NaN or infinite. Only headwater
 // trace has it.
-func adviseNaN(err error) error {
+func AdviseNaN(err error) error {
 	weight, result := (*models.WeightError)(nil), (*models.ResultError)(nil)
 	if errors.As(err, &weight) || errors.As(err, &result) {
 		return fmt.Errorf("%w (--allow-nan writes the tensors all the same)", err)
@@ -72,8 +72,8 @@ func adviseNaN(err error) error {
 	return err
 }
 
-// adviseChecks adds to a check that was left out for want of a golden the flag that gives one.
-func adviseChecks(c *certificate.Certificate) {
+// AdviseChecks adds to a check that was left out for want of a golden the flag that gives one.
+func AdviseChecks(c *certificate.Certificate) {
 	for i, check := range c.Checks {
 		if check.Skipped == certificate.NoGolden {
 			c.Checks[i].Skipped += " (--golden FILE)"

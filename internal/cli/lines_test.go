@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"errors"
@@ -29,12 +29,12 @@ func TestLines(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			for _, r := range []io.Reader{strings.NewReader(c.in), iotest.OneByteReader(strings.NewReader(c.in)), iotest.DataErrReader(strings.NewReader(c.in))} {
 				var got []string
-				for l, err := range lines(r, "test") {
+				for l, err := range Lines(r, "test") {
 					must(t, err)
-					if l.number != len(got)+1 {
-						t.Errorf("line %d has number %d", len(got)+1, l.number)
+					if l.Number != len(got)+1 {
+						t.Errorf("line %d has number %d", len(got)+1, l.Number)
 					}
-					got = append(got, string(l.text))
+					got = append(got, string(l.Text))
 				}
 				if diff := cmp.Diff(c.want, got); diff != "" {
 					t.Errorf("lines (-want +got):\n%s", diff)
@@ -62,7 +62,7 @@ func TestLinesErrors(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			var last error
-			for _, err := range lines(c.r, "test") {
+			for _, err := range Lines(c.r, "test") {
 				last = err
 			}
 			if last == nil || last.Error() != c.want {

@@ -1,4 +1,6 @@
-package main
+// Package cli is what all commands share: how a command line is run, refused and interrupted, the
+// flags of a model and of methods, input, output, progress, and the exit statuses.
+package cli
 
 import (
 	"fmt"
@@ -10,13 +12,13 @@ import (
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
-// maxMessage is how many columns of an error are shown; file names and tokens can be of any length.
-const maxMessage = 2000
+// MaxMessage is how many columns of an error are shown; file names and tokens can be of any length.
+const MaxMessage = 2000
 
-// program is one run of the command.
-type program struct {
-	stdin          io.Reader
-	stdout, stderr io.Writer
+// Kit is one run of the command: its streams, and what its models take.
+type Kit struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
 	// modelBytes is how many bytes the open models keep. outsideHeap is how many of them Go does
 	// not count, less what Go counts and the models do not use.
 	modelBytes, outsideHeap int64
@@ -24,7 +26,7 @@ type program struct {
 	// have one line.
 	backend string
 	// line is the line of progress that was made latest; nil before the first.
-	line *progress
+	line *Progress
 }
 
 // Names in errors come from users and files and can be of any length. What is longer than longQuote
@@ -61,9 +63,9 @@ func cutNames(text string) string {
 // oneLine joins lines. Python that an error shows on lines of its own remains Python.
 var oneLine = strings.NewReplacer(":\n\t", ": ", "\n\t", "; ", "\n", "; ")
 
-// say writes the text to standard error, always as one line.
-func (k *program) say(format string, args ...any) {
+// Say writes the text to standard error, always as one line.
+func (k *Kit) Say(format string, args ...any) {
 	text := message.WithoutPackages(fmt.Sprintf(format, args...))
 	text = oneLine.Replace(strings.TrimSpace(text))
-	fmt.Fprintf(k.stderr, "headwater: %s\n", render.Visible(text, maxMessage))
+	fmt.Fprintf(k.Stderr, "headwater: %s\n", render.Visible(text, MaxMessage))
 }
