@@ -43,6 +43,11 @@ const maxBenchCases = 5000
 // maxBeam is how many sets the search for the best ranking keeps.
 const maxBeam = 1000
 
+// benchCommands returns headwater bench.
+func benchCommands(k *cli.Kit) []*cobra.Command {
+	return []*cobra.Command{benchCommand(k)}
+}
+
 func benchCommand(k *cli.Kit) *cobra.Command {
 	bench := &cobra.Command{
 		Use:   "bench",

@@ -16,7 +16,8 @@ import (
 // Minimal pairs of BLiMP: with evidence they are aligned, and without it only the preference is
 // counted. A pair that cannot be asked is left out with the reason.
 func TestBenchCuesMinimalPairs(t *testing.T) {
-	file := filepath.Join("..", "..", "attribution", "evaluate", "testdata", "minimal_pairs.jsonl")
+	file := filepath.Join(clitest.Root, "attribution", "evaluate", "testdata",
+		"minimal_pairs.jsonl")
 	out := headwater.MustExecute(t, "", "bench", "cues", "--model", "tiny-mlm", "--methods", "raw",
 		"--input", file)
 	for _, want := range []string{

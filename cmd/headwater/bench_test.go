@@ -392,7 +392,8 @@ func TestBenchOfOneCase(t *testing.T) {
 // differs from its counterfactual in its evidence alone, and asks with all other words.
 func TestOtherKinds(t *testing.T) {
 	k := &cli.Kit{}
-	cases, err := readCases(t.Context(), k, "../../internal/bench/methodpage/other-kinds.jsonl")
+	cases, err := readCases(t.Context(), k,
+		filepath.Join(clitest.Root, "internal/bench/methodpage/other-kinds.jsonl"))
 	must(t, err)
 	if len(cases) != 61 {
 		t.Errorf("there are %d pairs, want 61", len(cases))

@@ -5,11 +5,8 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/spf13/pflag"
 
 	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/cli/clitest"
@@ -17,6 +14,10 @@ import (
 
 // headwater is the whole program.
 var headwater = clitest.Program(families)
+
+var must = clitest.Must // ends a test at an error
+
+func TestMain(m *testing.M) { headwater.Main(m, actAsProgram) }
 
 func TestWrongCommands(t *testing.T) {
 	headwater.CheckRefusals(t, []clitest.Refusal{
@@ -77,8 +78,8 @@ func TestDone(t *testing.T) {
 		{"explain", "--backend", "go", "-o", out, "the keys"},
 		{"trace", "--backend", "go", "--ids", "1,2", "--taps", "hidden", "-o", out},
 		{"focus", "--backend", "go", "-o", out, "the keys"},
-		{"context", "--backend", "go", "-o", out, "-q", "who ?", "context_test.go"},
-		{"tokenize", "--tokenizer", "../../models/tokenizer/testdata/gpt2.json"},
+		{"context", "--backend", "go", "-o", out, "-q", "who ?", "command_test.go"},
+		{"tokenize", "--tokenizer", filepath.Join(clitest.Root, "models/tokenizer/testdata/gpt2.json")},
 	} {
 		var stdout, stderr bytes.Buffer
 		status := cli.Run(ctx, headwater, args, strings.NewReader(`"a"`), &stdout, &stderr)
@@ -90,25 +91,5 @@ func TestDone(t *testing.T) {
 	}
 	if _, err := os.Stat(out); !os.IsNotExist(err) {
 		t.Errorf("there is an output: %v", err)
-	}
-}
-
-// The help of explain lists every flag once, those that people need first, in lines of 100 columns.
-func TestExplainHelp(t *testing.T) {
-	help := headwater.MustExecute(t, "", "explain", "--help")
-	_, listed, _ := strings.Cut(help, "\nFlags:\n")
-	if !strings.HasPrefix(listed, "  -m, --model") {
-		t.Errorf("the first flag is not the model:\n%s", listed)
-	}
-	explainCommand(&cli.Kit{}).Flags().VisitAll(func(f *pflag.Flag) {
-		line := regexp.MustCompile(`(?m)^  (-.,|   ) --` + f.Name + `( |$)`)
-		if n := len(line.FindAllString(listed, -1)); n != 1 {
-			t.Errorf("--%s is there %d times", f.Name, n)
-		}
-	})
-	for line := range strings.Lines(listed) {
-		if len([]rune(line)) > 101 {
-			t.Errorf("a line has more than 100 columns: %s", line)
-		}
 	}
 }

@@ -15,8 +15,6 @@ import (
 	"github.com/headwater-ml/headwater/models"
 )
 
-func TestMain(m *testing.M) { headwater.Main(m, actAsProgram) }
-
 // diagnose runs headwater doctor --json where no plugin is found unless env names one.
 func diagnose(t *testing.T, args ...string) diagnosis {
 	t.Helper()

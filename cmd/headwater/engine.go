@@ -19,6 +19,11 @@ import (
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
+// engineCommands returns the commands that serve notebooks and that look after what serves them.
+func engineCommands(k *cli.Kit) []*cobra.Command {
+	return []*cobra.Command{engineCommand(k), serveCommand(k)}
+}
+
 func engineCommand(k *cli.Kit) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "engine",

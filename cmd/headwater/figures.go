@@ -27,6 +27,11 @@ type figuresFlags struct {
 	list, check, reduced, asGallery bool
 }
 
+// figuresCommands returns headwater figures.
+func figuresCommands(k *cli.Kit) []*cobra.Command {
+	return []*cobra.Command{figuresCommand(k)}
+}
+
 func figuresCommand(k *cli.Kit) *cobra.Command {
 	var f figuresFlags
 	cmd := &cobra.Command{

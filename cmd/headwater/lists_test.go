@@ -132,7 +132,7 @@ func TestRealExamples(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs a language model")
 	}
-	folder, err := filepath.Abs("../../.cache/models")
+	folder, err := filepath.Abs(filepath.Join(clitest.Root, ".cache/models"))
 	must(t, err)
 	if files, err := filepath.Glob(filepath.Join(folder, smolLM2, "*.gguf")); len(files) == 0 {
 		t.Skip("the model is not there; make smollm2 brings it: ", err)

@@ -11,23 +11,17 @@ import (
 	"context"
 	"os"
 
-	"github.com/spf13/cobra"
-
+	"github.com/headwater-ml/headwater/cmd/headwater/corpus"
+	"github.com/headwater-ml/headwater/cmd/headwater/explain"
+	"github.com/headwater-ml/headwater/cmd/headwater/trace"
 	"github.com/headwater-ml/headwater/internal/cli"
 )
 
-// families are all commands but version.
-var families = []cli.Family{commands}
-
-func commands(k *cli.Kit) []*cobra.Command {
-	return []*cobra.Command{
-		explainCommand(k), figuresCommand(k), reproduceCommand(k), showCommand(k),
-		contextCommand(k), traceCommand(k), attributeCommand(k), focusCommand(k),
-		tokenizeCommand(k), certifyCommand(k), benchCommand(k), corpusCommand(k),
-		modelsCommand(k), methodsCommand(k), examplesCommand(k), downloadCommand(k),
-		setupCommand(k), doctorCommand(k), installCommand(k), kernelCommand(k),
-		serveCommand(k), engineCommand(k),
-	}
+// families are all commands but version, a folder each.
+var families = []cli.Family{
+	explain.Commands, trace.Commands, benchCommands, corpus.Commands, figuresCommands,
+	engineCommands,
+	machineCommands,
 }
 
 func main() {

@@ -100,6 +100,14 @@ func (k knownFacts) String() string {
 	return fmt.Sprintf("%s, %s, %s", k.Title, k.Licence, render.Visible(k.text, cli.MaxMessage))
 }
 
+// machineCommands returns the commands on what the program knows and what this machine has.
+func machineCommands(k *cli.Kit) []*cobra.Command {
+	return []*cobra.Command{
+		modelsCommand(k), methodsCommand(k), examplesCommand(k), downloadCommand(k),
+		setupCommand(k), doctorCommand(k), installCommand(k), kernelCommand(k),
+	}
+}
+
 func modelsCommand(k *cli.Kit) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{

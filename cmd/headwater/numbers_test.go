@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -99,16 +98,5 @@ func TestExtremeNumbers(t *testing.T) {
 	for flag, most := range map[string]int{"top": cli.MaxTop, "width": 10000, "alternatives": 1000} {
 		headwater.MustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1", "--methods",
 			"raw", "--"+flag, strconv.Itoa(most), clitest.Prompt)
-	}
-}
-
-// Data frames write whole numbers with a point where a column has a gap.
-func TestWholeNumbersWithAPoint(t *testing.T) {
-	if ids, err := parseIDs("1.0, 2"); err != nil || !slices.Equal(ids, []int{1, 2}) {
-		t.Errorf("ids %v, %v", ids, err)
-	}
-	l, err := readPromptLine([]byte(`{"prompt":"a","positions":[1.0,2]}`))
-	if err != nil || !slices.Equal(l.Positions, []int{1, 2}) {
-		t.Errorf("positions %v, %v", l.Positions, err)
 	}
 }

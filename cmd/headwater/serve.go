@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/headwater-ml/headwater/cmd/headwater/explain"
 	"github.com/headwater-ml/headwater/gonbext/local"
 	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/engine/server"
@@ -35,7 +36,7 @@ func serveCommand(k *cli.Kit) *cobra.Command {
 			}
 			ctx, stop := cli.Interruptible(cmd)
 			defer stop()
-			c.Backend, c.Log, c.Encode = flags.Backend, k.Stderr, encodeFile
+			c.Backend, c.Log, c.Encode = flags.Backend, k.Stderr, explain.EncodeFile
 			c.Figures = server.Figures{Find: servedFigures, Draw: drawPicture}
 			c.Build = cli.Release()
 			cli.CollectWithin(models.LimitMemory(c.Memory).Limit)

@@ -48,12 +48,12 @@ func CopyModel(t *testing.T, golden string, edit func(config map[string]any)) st
 	dir := t.TempDir()
 	var config map[string]any
 	text := Read(t, filepath.Join(Goldens, golden, "config.json"))
-	must(t, json.Unmarshal(text, &config))
+	Must(t, json.Unmarshal(text, &config))
 	if edit != nil {
 		edit(config)
 	}
 	data, err := json.Marshal(config)
-	must(t, err)
+	Must(t, err)
 	Write(t, filepath.Join(dir, "config.json"), data)
 	Write(t, filepath.Join(dir, "model.safetensors"),
 		Read(t, filepath.Join(Goldens, golden, "model.safetensors")))
@@ -65,21 +65,21 @@ func CopyModel(t *testing.T, golden string, edit func(config map[string]any)) st
 func Read(t *testing.T, path string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	must(t, err)
+	Must(t, err)
 	return data
 }
 
 // Write writes a file.
 func Write(t *testing.T, path string, data []byte) {
 	t.Helper()
-	must(t, os.WriteFile(path, data, 0o600))
+	Must(t, os.WriteFile(path, data, 0o600))
 }
 
 // Names returns the names of the files in a folder.
 func Names(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	must(t, err)
+	Must(t, err)
 	for _, e := range entries {
 		all = append(all, e.Name())
 	}
@@ -99,16 +99,22 @@ func ParseExplanation(t *testing.T, data []byte) *attribution.Explanation {
 // RoundTrip returns an explanation as its JSON has it.
 func RoundTrip(t *testing.T, e *attribution.Explanation) *attribution.Explanation {
 	t.Helper()
-	data, err := json.Marshal(e)
-	must(t, err)
-	return ParseExplanation(t, data)
+	return ParseExplanation(t, JSON(t, e))
+}
+
+// JSON returns a value as JSON.
+func JSON(t *testing.T, value any) []byte {
+	t.Helper()
+	data, err := json.Marshal(value)
+	Must(t, err)
+	return data
 }
 
 // OpenFile opens a safetensors file until the test ends.
 func OpenFile(t *testing.T, path string) *checkpoint.File {
 	t.Helper()
 	f, err := checkpoint.Open(path)
-	must(t, err)
+	Must(t, err)
 	t.Cleanup(func() { f.Close() })
 	return f
 }
@@ -117,7 +123,7 @@ func OpenFile(t *testing.T, path string) *checkpoint.File {
 func Floats(t *testing.T, f *checkpoint.File, name string) []float64 {
 	t.Helper()
 	data, err := f.Float64(name)
-	must(t, err)
+	Must(t, err)
 	return data
 }
 
@@ -125,7 +131,7 @@ func Floats(t *testing.T, f *checkpoint.File, name string) []float64 {
 func Safetensors(t *testing.T, tensors ...checkpoint.Tensor) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "in.safetensors")
-	must(t, checkpoint.WriteFile(path, tensors, nil))
+	Must(t, checkpoint.WriteFile(path, tensors, nil))
 	return path
 }
 
@@ -146,8 +152,8 @@ func Uniform(layers, heads, tokens int) []float64 {
 	return data
 }
 
-// must ends a test at an error.
-func must(t testing.TB, err error) {
+// Must ends a test at an error.
+func Must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,373 @@
+package explain
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/cli"
+	"github.com/headwater-ml/headwater/internal/export"
+	"github.com/headwater-ml/headwater/internal/message"
+	"github.com/headwater-ml/headwater/models"
+)
+
+// outputFlags are the files that results are written to, and the form of those whose names say
+// none.
+type outputFlags struct {
+	paths   []string        // standard output is ""
+	formats []export.Format // of each path
+	format  string
+}
+
+// add adds the flags.
+func (f *outputFlags) add(cmd *cobra.Command, more string) {
+	cmd.Flags().VarP((*outputPaths)(f), "output", "o", "write to `FILE` in the form that its name "+
+		"ends with: "+strings.Join(endings(), " ")+"; repeatable; - is standard output. A file "+
+		"appears when it is complete"+more)
+	cmd.Flags().StringVar(&f.format, "format", "", "form on standard output and of files whose "+
+		"names say none: `text|html|json` (default text)")
+}
+
+// endings lists how files are called.
+func endings() []string {
+	all := []string{".txt"}
+	for _, format := range export.Formats() {
+		all = append(all, "."+string(format))
+	}
+	return all
+}
+
+// outputPaths is the value of --output, which may be given several times.
+type outputPaths outputFlags
+
+// Set implements pflag.Value.
+func (f *outputPaths) Set(path string) error {
+	if path == "-" {
+		path = ""
+	}
+	if slices.ContainsFunc(f.paths, func(other string) bool {
+		return filepath.Clean(other) == filepath.Clean(path)
+	}) {
+		return errors.New("it is given twice")
+	}
+	f.paths = append(f.paths, path)
+	return nil
+}
+
+// String implements pflag.Value.
+func (f *outputPaths) String() string { return strings.Join(f.paths, ",") }
+
+// Type implements pflag.Value.
+func (f *outputPaths) Type() string { return "FILE" }
+
+// check sets the formats. A name without an ending has the form of --format; one with an unknown
+// ending is refused without --format.
+func (f *outputFlags) check() error {
+	if len(f.paths) == 0 {
+		f.paths = []string{""}
+	}
+	err := cli.OneOf("format", cmp.Or(f.format, "text"), "text", "html", "json")
+	if err != nil && slices.Contains(export.Formats(), export.Format(f.format)) {
+		err = cli.Usagef("%v; for a file of this form give -o FILE.%s", err, f.format)
+	}
+	if err != nil {
+		return err
+	}
+	for _, path := range f.paths {
+		format, err := formatOf(path)
+		if format == "" && f.format != "" {
+			format, err = export.Format(f.format), nil
+		}
+		if err != nil {
+			return fmt.Errorf("--output: %w", err)
+		}
+		f.formats = append(f.formats, cmp.Or(format, export.Text))
+	}
+	if f.format != "" && !slices.Contains(f.formats, export.Format(f.format)) {
+		return cli.Usagef("--format %s does nothing: the name of every file says another form",
+			f.format)
+	}
+	return nil
+}
+
+// formatOf returns the format that the end of a file's name means, "" if it has none.
+func formatOf(path string) (export.Format, error) {
+	switch ext := strings.ToLower(filepath.Ext(path)); ext {
+	case "":
+		return "", nil
+	case ".txt":
+		return export.Text, nil
+	case ".htm":
+		return export.HTML, nil
+	default:
+		format, err := export.FormatOf(path)
+		if err != nil {
+			err = cli.Usagef("the name %s does not end as a known format does; %s",
+				message.Quote(filepath.Base(path)), message.KnownAre(ext, endings()))
+		}
+		return format, err
+	}
+}
+
+// any reports whether a format of the outputs is one that is asked for.
+func (f *outputFlags) any(is func(export.Format) bool) bool {
+	return slices.ContainsFunc(f.formats, is)
+}
+
+// checkFiles refuses files that cannot show what the flags ask for, as far as that is known before
+// a model is open. addsFlow says that flow joins the default methods where a file needs it.
+func (f *explainFlags) checkFiles(addsFlow bool) error {
+	for i, format := range f.formats {
+		name := cmp.Or(f.paths[i], "standard output")
+		if err := export.CheckFor(f.show, format); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		switch needsFlow := export.NeedsFlow(f.show, format); {
+		case export.AsModel(f.show, format) && (f.groups() || f.show.Filter != nil):
+			return cli.Usagef("%s shows the tokens of the model as they are, without --by, "+
+				"--target and --filter", name)
+		case needsFlow && (len(f.opts.Methods) > 0 || !addsFlow) &&
+			!slices.Contains(namedMethods(f.opts), "flow"):
+			return cli.Usagef("%s needs the graph of flow: name flow in --methods", name)
+		}
+	}
+	return nil
+}
+
+// addFlow adds flow to the default methods of a model if a file needs it and no method is named.
+func (f *explainFlags) addFlow(info trace.Info) {
+	if len(f.opts.Methods) == 0 && slices.Contains(f.formats, export.Neuronpedia) {
+		f.opts.Methods = append(attribution.DefaultMethods(info), "flow")
+	}
+}
+
+// namedMethods returns the methods that the options name, with those of classic.
+func namedMethods(opts attribution.Options) []string {
+	var all []string
+	for _, name := range opts.Methods {
+		if name == attribution.Classic {
+			all = append(all, "rollout", "flow", "value-zeroing")
+		}
+		all = append(all, name)
+	}
+	return all
+}
+
+// createOutputs creates the outputs, before the work begins, so that one that cannot be written
+// costs nothing. All of them appear when all are complete.
+func createOutputs(ctx context.Context, k *cli.Kit, f outputFlags) (outputSet, error) {
+	var all outputSet
+	for _, path := range f.paths {
+		out, err := k.Create(ctx, path)
+		if err != nil {
+			all.abandon()
+			return nil, err
+		}
+		all = append(all, out)
+	}
+	return all, nil
+}
+
+// outputSet has the outputs of one explanation.
+type outputSet []*cli.Output
+
+// abandon removes what is unfinished.
+func (r outputSet) abandon() {
+	for _, out := range r {
+		out.Abandon()
+	}
+}
+
+// finish ends all of them as [output.finish] does one.
+func (r outputSet) finish(err error) error {
+	for _, out := range r {
+		err = out.Finish(err)
+	}
+	return err
+}
+
+// writeExplanation writes an explanation in every form. against is side B of a comparison, or nil.
+// m is the model, or has what was recorded of it. stopped says that the explanation was cut short:
+// it then goes to the texts, pages and JSON alone, without its origin.
+func writeExplanation(
+	ctx context.Context, k *cli.Kit, to outputSet, f *explainFlags, m any,
+	e *attribution.Explanation, against *export.Against, made export.Made, stopped bool,
+) error {
+	o := export.Options{Show: f.showOf(e), Made: made, Against: against}
+	if stopped {
+		o.Show = render.Show{Filter: o.Filter, Look: o.Look}
+	}
+	for i, out := range to {
+		path, format := f.paths[i], f.formats[i]
+		var data []byte
+		var notes []string
+		var err error
+		if !stopped {
+			err = addRecorded(ctx, &o, format, m, e)
+		}
+		switch {
+		case err != nil:
+		case format == export.Text:
+			err = writeText(k, out, f, path, e, o)
+		case format == export.JSON && (path == "" || stopped):
+			err = cli.WriteJSON(out, e)
+		case stopped && format == export.HTML:
+			h := render.Heatmap{Explanation: e, Filter: o.Filter, Palette: o.Look.Palette}
+			_, err = render.Page{HTML: render.HTML{Heatmap: h}}.WriteTo(out)
+		case stopped:
+			continue
+		default:
+			if data, notes, err = export.Encode(e, format, o); err == nil {
+				_, err = out.Write(data)
+			}
+		}
+		if against != nil && !stopped && !export.Compares(o.Show, format) {
+			notes = append(notes, "it has the numbers of side A alone; explain B by itself to "+
+				"save those of B")
+		}
+		if err != nil {
+			return err
+		}
+		for _, n := range notes {
+			k.Say("note: %s: %s", cmp.Or(filepath.Base(path), "standard output"), n)
+		}
+		if stopped {
+			if err := out.Keep(e.Made()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// writeText writes the text of a picture.
+func writeText(k *cli.Kit,
+	out *cli.Output, f *explainFlags, path string, e *attribution.Explanation, o export.Options,
+) error {
+	look := render.Text{Width: f.width, Top: f.top, Color: f.color == "always"}
+	if path == "" {
+		look.Color = cli.Colored(f.color, k.Stdout)
+		look.Width = cmp.Or(f.width, cli.Columns(k.Stdout))
+	}
+	text, err := o.Text(e, look)
+	if err != nil {
+		return err
+	}
+	_, err = text.WriteTo(out)
+	return err
+}
+
+// addRecorded adds what a file needs that is recorded of a model, unless it is there.
+func addRecorded(
+	ctx context.Context, o *export.Options, format export.Format, m any,
+	e *attribution.Explanation,
+) (err error) {
+	if export.AsModel(o.Show, format) && e.Grouped() {
+		return cli.Usagef("%s shows tokens as the model has them, and this explanation has groups "+
+			"of them: explain the prompt without By and Target", cmp.Or(o.Kind, render.KindFlow))
+	}
+	if export.NeedsFlow(o.Show, format) && o.Flow == nil {
+		o.Flow, err = flowGraph(ctx, m, e, o.Made.Options, o.Show)
+	}
+	if err == nil && export.NeedsAttention(o.Show, format) && o.Attention == nil {
+		var attention trace.Tensor
+		attention, err = recordAttention(ctx, m, e, e.TokenIDs())
+		o.Attention = &attention
+	}
+	if err == nil && export.NeedsMap(o.Show, format) && o.Map == nil {
+		o.Map, err = mapOf(ctx, m, e, o.Made.Options, o.Show)
+	}
+	return err
+}
+
+// mapOf returns the map of the method that a figure shows: one that was made of a file, or one of
+// what is recorded of a model over a text that is short enough for a picture.
+func mapOf(
+	ctx context.Context, m any, e *attribution.Explanation, opts attribution.Options,
+	show render.Show,
+) (*attribution.Map, error) {
+	method, err := show.MapMethod(e.Order)
+	if err != nil {
+		return nil, err
+	}
+	if r, ok := m.(recording); ok {
+		return r.maps[method], nil
+	}
+	tracer, ok := m.(trace.Tracer)
+	if !ok {
+		return nil, errors.New("this model cannot record what maps are made of")
+	}
+	if tracer, err = e.Traced(tracer); err != nil {
+		return nil, err
+	}
+	ids := e.TokenIDs()
+	if err := render.CheckHeads(e.Model.Layers, e.Model.Heads, len(ids)); err != nil {
+		return nil, err
+	}
+	return attribution.MapOf(ctx, tracer, ids, method, opts)
+}
+
+// flowGraph records the attention of a text and returns the graph of the flow from a prompt token
+// to the target that predicts a generated token.
+func flowGraph(
+	ctx context.Context, m any, e *attribution.Explanation, opts attribution.Options,
+	show render.Show,
+) (*attribution.FlowGraph, error) {
+	token := 0
+	if show.Token != nil {
+		token = *show.Token
+	}
+	ids, ends, err := e.FlowEnds(token, show.Source, opts.OwnRow)
+	if err != nil {
+		return nil, err
+	}
+	attention, err := recordAttention(ctx, m, e, ids)
+	if err != nil {
+		return nil, err
+	}
+	graph := opts
+	graph.Methods, graph.Lift, graph.AllLevels = []string{"flow"}, false, false
+	return attribution.NewFlowGraph(ctx, attribution.InMemory([]trace.Tensor{attention}), graph,
+		ends[0], ends[1])
+}
+
+// recordAttention records the attention of all heads over a text that is short enough for a
+// picture.
+func recordAttention(
+	ctx context.Context, m any, e *attribution.Explanation, ids []int,
+) (trace.Tensor, error) {
+	tracer, ok := m.(trace.Tracer)
+	if !ok {
+		return trace.Tensor{}, errors.New("this model cannot record its attention")
+	}
+	tracer, err := e.Traced(tracer)
+	if err != nil {
+		return trace.Tensor{}, err
+	}
+	if err := render.CheckHeads(e.Model.Layers, e.Model.Heads, len(ids)); err != nil {
+		return trace.Tensor{}, err
+	}
+	tensors, err := tracer.Trace(ctx, ids, []trace.Tap{trace.Attention})
+	if err != nil {
+		return trace.Tensor{}, err
+	}
+	return tensors[0], nil
+}
+
+// made says how an explanation of this command is made.
+func (f *explainFlags) made(m trace.Model, prompt string) export.Made {
+	dtype := ""
+	if model, ok := m.(*models.Model); ok {
+		dtype = model.DType()
+	}
+	return export.NewMade(prompt, f.opts, attribution.Grouping{}, dtype, cli.Release())
+}
