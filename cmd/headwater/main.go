@@ -13,13 +13,14 @@ import (
 
 	"github.com/headwater-ml/headwater/cmd/headwater/corpus"
 	"github.com/headwater-ml/headwater/cmd/headwater/explain"
+	"github.com/headwater-ml/headwater/cmd/headwater/figures"
 	"github.com/headwater-ml/headwater/cmd/headwater/trace"
 	"github.com/headwater-ml/headwater/internal/cli"
 )
 
 // families are all commands but version, a folder each.
 var families = []cli.Family{
-	explain.Commands, trace.Commands, benchCommands, corpus.Commands, figuresCommands,
+	explain.Commands, trace.Commands, benchCommands, corpus.Commands, figures.Commands,
 	engineCommands,
 	machineCommands,
 }

@@ -1,4 +1,5 @@
-package main
+// Package figures has headwater figures, which makes published figures again.
+package figures
 
 import (
 	"bytes"
@@ -27,8 +28,8 @@ type figuresFlags struct {
 	list, check, reduced, asGallery bool
 }
 
-// figuresCommands returns headwater figures.
-func figuresCommands(k *cli.Kit) []*cobra.Command {
+// Commands returns headwater figures.
+func Commands(k *cli.Kit) []*cobra.Command {
 	return []*cobra.Command{figuresCommand(k)}
 }
 
