@@ -11,6 +11,7 @@ import (
 	"context"
 	"os"
 
+	"github.com/headwater-ml/headwater/cmd/headwater/bench"
 	"github.com/headwater-ml/headwater/cmd/headwater/corpus"
 	"github.com/headwater-ml/headwater/cmd/headwater/explain"
 	"github.com/headwater-ml/headwater/cmd/headwater/figures"
@@ -20,7 +21,7 @@ import (
 
 // families are all commands but version, a folder each.
 var families = []cli.Family{
-	explain.Commands, trace.Commands, benchCommands, corpus.Commands, figures.Commands,
+	explain.Commands, trace.Commands, bench.Commands, corpus.Commands, figures.Commands,
 	engineCommands,
 	machineCommands,
 }

@@ -187,6 +187,7 @@ var allowed = map[string][]string{
 		"cmd/headwater/...", "gonbext/...", // until every family has its folder
 	}),
 	"cmd/headwater/figures": commands,
+	"cmd/headwater/bench":   commands,
 	"cmd/headwater/corpus":  commands,
 	"cmd/headwater/explain": commands,
 	"cmd/headwater/trace":   commands,

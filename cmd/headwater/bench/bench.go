@@ -1,4 +1,5 @@
-package main
+// Package bench has headwater bench, which measures methods against known answers.
+package bench
 
 import (
 	"context"
@@ -43,8 +44,8 @@ const maxBenchCases = 5000
 // maxBeam is how many sets the search for the best ranking keeps.
 const maxBeam = 1000
 
-// benchCommands returns headwater bench.
-func benchCommands(k *cli.Kit) []*cobra.Command {
+// Commands returns headwater bench.
+func Commands(k *cli.Kit) []*cobra.Command {
 	return []*cobra.Command{benchCommand(k)}
 }
 
