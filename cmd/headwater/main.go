@@ -13,6 +13,7 @@ import (
 
 	"github.com/headwater-ml/headwater/cmd/headwater/bench"
 	"github.com/headwater-ml/headwater/cmd/headwater/corpus"
+	"github.com/headwater-ml/headwater/cmd/headwater/engine"
 	"github.com/headwater-ml/headwater/cmd/headwater/explain"
 	"github.com/headwater-ml/headwater/cmd/headwater/figures"
 	"github.com/headwater-ml/headwater/cmd/headwater/trace"
@@ -22,7 +23,7 @@ import (
 // families are all commands but version, a folder each.
 var families = []cli.Family{
 	explain.Commands, trace.Commands, bench.Commands, corpus.Commands, figures.Commands,
-	engineCommands,
+	engine.Commands,
 	machineCommands,
 }
 

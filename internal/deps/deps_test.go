@@ -188,6 +188,7 @@ var allowed = map[string][]string{
 	}),
 	"cmd/headwater/figures": commands,
 	"cmd/headwater/bench":   commands,
+	"cmd/headwater/engine":  slices.Concat(commands, []string{"cmd/headwater/explain", "gonbext/local"}),
 	"cmd/headwater/corpus":  commands,
 	"cmd/headwater/explain": commands,
 	"cmd/headwater/trace":   commands,

@@ -53,12 +53,14 @@ func (p Program) Explained(t *testing.T, args ...string) *attribution.Explanatio
 const AsProgram = "HEADWATER_TEST_AS_PROGRAM"
 
 // Main runs the tests of a package, or the program in a process that a test started. before is
-// called ahead of the program.
+// called ahead of the program, unless it is nil.
 func (p Program) Main(m *testing.M, before func()) {
 	if os.Getenv(AsProgram) == "" {
 		os.Exit(m.Run())
 	}
-	before()
+	if before != nil {
+		before()
+	}
 	os.Exit(cli.Run(context.Background(), p, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 

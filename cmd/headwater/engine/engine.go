@@ -1,4 +1,5 @@
-package main
+// Package engine has the commands that serve notebooks and look after what serves them.
+package engine
 
 import (
 	"cmp"
@@ -19,8 +20,8 @@ import (
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
-// engineCommands returns the commands that serve notebooks and that look after what serves them.
-func engineCommands(k *cli.Kit) []*cobra.Command {
+// Commands returns the commands that serve notebooks and that look after what serves them.
+func Commands(k *cli.Kit) []*cobra.Command {
 	return []*cobra.Command{engineCommand(k), serveCommand(k)}
 }
 
