@@ -16,6 +16,7 @@ import (
 	"github.com/headwater-ml/headwater/cmd/headwater/engine"
 	"github.com/headwater-ml/headwater/cmd/headwater/explain"
 	"github.com/headwater-ml/headwater/cmd/headwater/figures"
+	"github.com/headwater-ml/headwater/cmd/headwater/machine"
 	"github.com/headwater-ml/headwater/cmd/headwater/trace"
 	"github.com/headwater-ml/headwater/internal/cli"
 )
@@ -23,12 +24,11 @@ import (
 // families are all commands but version, a folder each.
 var families = []cli.Family{
 	explain.Commands, trace.Commands, bench.Commands, corpus.Commands, figures.Commands,
-	engine.Commands,
-	machineCommands,
+	engine.Commands, machine.Commands,
 }
 
 func main() {
-	restartForCUDA(os.Args)
+	machine.RestartForCUDA(os.Args)
 	ignoreFileLimit()
 	os.Exit(cli.Run(context.Background(), families, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

@@ -183,14 +183,13 @@ var allowed = map[string][]string{
 	"internal/cli/clitest": {
 		"attribution", "internal/checkpoint", "internal/cli", "internal/message",
 	},
-	"cmd/headwater": slices.Concat(commands, []string{
-		"cmd/headwater/...", "gonbext/...", // until every family has its folder
-	}),
-	"cmd/headwater/figures": commands,
+	"cmd/headwater":         {"cmd/headwater/...", "internal/cli"},
 	"cmd/headwater/bench":   commands,
-	"cmd/headwater/engine":  slices.Concat(commands, []string{"cmd/headwater/explain", "gonbext/local"}),
 	"cmd/headwater/corpus":  commands,
+	"cmd/headwater/engine":  slices.Concat(commands, []string{"cmd/headwater/explain", "gonbext/local"}),
 	"cmd/headwater/explain": commands,
+	"cmd/headwater/figures": commands,
+	"cmd/headwater/machine": commands,
 	"cmd/headwater/trace":   commands,
 	// The figures of the documents: what the command and the engine make.
 	"internal/figures": {
@@ -232,7 +231,8 @@ const (
 	everything = "..."
 )
 
-// commands is what a family of commands may import: layers to join, but no other family.
+// commands is what a family of commands may import: layers to join, but no other family. The
+// engine makes the files of a cell as explain does.
 var commands = []string{
 	"attribution/...", "gonbext/render", "models/...", "internal/...", cobra,
 	"github.com/spf13/pflag", "github.com/schollz/progressbar/v3",

@@ -1,4 +1,6 @@
-package main
+// Package machine has the commands on what the program knows and what this machine has: models,
+// methods, plugins and notebooks.
+package machine
 
 import (
 	"cmp"
@@ -100,8 +102,8 @@ func (k knownFacts) String() string {
 	return fmt.Sprintf("%s, %s, %s", k.Title, k.Licence, render.Visible(k.text, cli.MaxMessage))
 }
 
-// machineCommands returns the commands on what the program knows and what this machine has.
-func machineCommands(k *cli.Kit) []*cobra.Command {
+// Commands returns the commands on what the program knows and what this machine has.
+func Commands(k *cli.Kit) []*cobra.Command {
 	return []*cobra.Command{
 		modelsCommand(k), methodsCommand(k), examplesCommand(k), downloadCommand(k),
 		setupCommand(k), doctorCommand(k), installCommand(k), kernelCommand(k),

@@ -1,4 +1,4 @@
-package main
+package machine
 
 import (
 	"os"
@@ -42,10 +42,10 @@ func serveSettings(args []string, gpu bool) []string {
 // restarted marks a program that was started again, so that it is not a third time.
 const restarted = "HEADWATER_RESTARTED"
 
-// restartForCUDA starts the program again with the environment that --backend cuda, or an engine
+// RestartForCUDA starts the program again with the environment that --backend cuda, or an engine
 // whose cells may choose cuda, needs: the system's loader reads LD_LIBRARY_PATH only when a program
 // starts. It returns if nothing is needed or if that does not work.
-func restartForCUDA(args []string) {
+func RestartForCUDA(args []string) {
 	if os.Getenv(restarted) != "" {
 		return
 	}
