@@ -62,7 +62,7 @@ demo: build ## explain a prompt with the embedded model: terminal, HTML page, no
 # so that none of them runs alone at the end.
 quick: run-setup ## the tests for daily work: no XLA, no browser, no notebook kernel
 	HEADWATER_XLA=none $(in_env) go test -short -timeout $(TIMEOUT) $(GOTEST) \
-		./models/transformer ./cmd/headwater ./models/... ./...
+		./models/transformer ./cmd/headwater/... ./models/... ./...
 
 test: minilm smollm2 unit image-quick figures-check notebooks-check ## run everything that continuous integration runs
 
