@@ -65,24 +65,19 @@ func (f Format) Figure() bool {
 // text.
 func (f Format) Picture() bool { return f.Figure() || f == HTML || f == Text }
 
-// FormatOf returns the format that the end of a file's name means; upper case counts as lower case.
-// The error, a [trace.UsageError], lists the formats.
-func FormatOf(path string) (Format, error) {
+// FormatOf returns the format that the end of a file's name means, in capitals too: one of
+// [Formats], or of more, such as [Text]. Another end is a usage error that names the ends.
+func FormatOf(path string, more ...Format) (format Format, err error) {
 	name := strings.ToLower(filepath.Base(path))
-	var ends []string
-	for _, f := range Formats() {
-		ends = append(ends, "."+string(f))
-	}
-	// Formats of two words end as others do, so the longest end counts.
-	for _, f := range []Format{Inseq, Neuronpedia} {
-		if strings.HasSuffix(name, "."+string(f)) {
-			return f, nil
+	for _, f := range append(more, Formats()...) {
+		// A format of two words ends as another does, so the longest end counts.
+		if (strings.HasSuffix(name, f.ending()) || f == HTML && strings.HasSuffix(name, ".htm")) &&
+			len(f) > len(format) {
+			format = f
 		}
 	}
-	for _, f := range Formats() {
-		if strings.HasSuffix(name, "."+string(f)) {
-			return f, nil
-		}
+	if format != "" {
+		return format, nil
 	}
 	base := filepath.Base(path)
 	if path == "" {
@@ -90,7 +85,24 @@ func FormatOf(path string) (Format, error) {
 	}
 	return "", &trace.UsageError{Package: "export", Reason: fmt.Sprintf(
 		"the name %s does not end as a known format does; %s", message.Quote(base),
-		message.KnownAre(filepath.Ext(name), ends))}
+		message.KnownAre(filepath.Ext(name), Endings(more...)))}
+}
+
+// Endings returns how the names of files end: of more, and of [Formats]. A page may end with .htm
+// too.
+func Endings(more ...Format) (all []string) {
+	for _, f := range append(more, Formats()...) {
+		all = append(all, f.ending())
+	}
+	return all
+}
+
+// ending is how the name of a file of the format ends.
+func (f Format) ending() string {
+	if f == Text {
+		return ".txt"
+	}
+	return "." + string(f)
 }
 
 // Options says what a file shows and where it comes from.

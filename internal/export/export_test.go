@@ -297,16 +297,20 @@ func TestFormatOf(t *testing.T) {
 	for path, want := range map[string]export.Format{
 		"a.svg": export.SVG, "B.PDF": export.PDF, "x/a.json": export.JSON,
 		"a.inseq.json": export.Inseq, "a.neuronpedia.JSON": export.Neuronpedia,
+		"a.html": export.HTML, "a.HTM": export.HTML,
 	} {
 		if got, err := export.FormatOf(path); got != want || err != nil {
 			t.Errorf("FormatOf(%q) = %q, %v; want %q", path, got, err, want)
 		}
 	}
-	for _, path := range []string{"a", "a.jpg", "svg", "a.svgz", ""} {
+	for _, path := range []string{"a", "a.jpg", "svg", "a.svgz", "a.txt", ""} {
 		if _, err := export.FormatOf(path); err == nil || !strings.Contains(err.Error(),
 			"known are .svg, .pdf, .png, .tex, .html, .csv, .parquet, .json") {
 			t.Errorf("FormatOf(%q): %v, want the known formats", path, err)
 		}
+	}
+	if got, err := export.FormatOf("a.TXT", export.Text); got != export.Text || err != nil {
+		t.Errorf("FormatOf(a.TXT, Text) = %q, %v", got, err)
 	}
 	if _, err := export.FormatOf(""); err == nil || !strings.HasPrefix(err.Error(),
 		`export: the name "" does not end`) {

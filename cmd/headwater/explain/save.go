@@ -16,7 +16,6 @@ import (
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/export"
-	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models"
 )
 
@@ -31,19 +30,10 @@ type outputFlags struct {
 // add adds the flags.
 func (f *outputFlags) add(cmd *cobra.Command, more string) {
 	cmd.Flags().VarP((*outputPaths)(f), "output", "o", "write to `FILE` in the form that its name "+
-		"ends with: "+strings.Join(endings(), " ")+"; repeatable; - is standard output. A file "+
+		"ends with: "+strings.Join(export.Endings(export.Text), " ")+"; repeatable; - is standard output. A file "+
 		"appears when it is complete"+more)
 	cmd.Flags().StringVar(&f.format, "format", "", "form on standard output and of files whose "+
 		"names say none: `text|html|json` (default text)")
-}
-
-// endings lists how files are called.
-func endings() []string {
-	all := []string{".txt"}
-	for _, format := range export.Formats() {
-		all = append(all, "."+string(format))
-	}
-	return all
 }
 
 // outputPaths is the value of --output, which may be given several times.
@@ -101,21 +91,10 @@ func (f *outputFlags) check() error {
 
 // formatOf returns the format that the end of a file's name means, "" if it has none.
 func formatOf(path string) (export.Format, error) {
-	switch ext := strings.ToLower(filepath.Ext(path)); ext {
-	case "":
+	if filepath.Ext(path) == "" {
 		return "", nil
-	case ".txt":
-		return export.Text, nil
-	case ".htm":
-		return export.HTML, nil
-	default:
-		format, err := export.FormatOf(path)
-		if err != nil {
-			err = cli.Usagef("the name %s does not end as a known format does; %s",
-				message.Quote(filepath.Base(path)), message.KnownAre(ext, endings()))
-		}
-		return format, err
 	}
+	return export.FormatOf(path, export.Text)
 }
 
 // any reports whether a format of the outputs is one that is asked for.
