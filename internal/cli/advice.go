@@ -2,11 +2,9 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/internal/certificate"
 	"github.com/headwater-ml/headwater/internal/gguf"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/xlaplugin"
@@ -60,23 +58,4 @@ func advice(err error) string {
 		return "headwater setup xla installs it"
 	}
 	return ""
-}
-
-// AdviseNaN adds the flag that lets a model run whose numbers are NaN or infinite. Only headwater
-// trace has it.
-func AdviseNaN(err error) error {
-	weight, result := (*models.WeightError)(nil), (*models.ResultError)(nil)
-	if errors.As(err, &weight) || errors.As(err, &result) {
-		return fmt.Errorf("%w (--allow-nan writes the tensors all the same)", err)
-	}
-	return err
-}
-
-// AdviseChecks adds to a check that was left out for want of a golden the flag that gives one.
-func AdviseChecks(c *certificate.Certificate) {
-	for i, check := range c.Checks {
-		if check.Skipped == certificate.NoGolden {
-			c.Checks[i].Skipped += " (--golden FILE)"
-		}
-	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/internal/certificate"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/xlaplugin"
 	"github.com/headwater-ml/headwater/models"
@@ -62,20 +61,6 @@ func TestSaidInFlags(t *testing.T) {
 	} {
 		if got := ErrorText(fmt.Errorf("line 1: %w", err)); got != want {
 			t.Errorf("%q, want %q", got, want)
-		}
-	}
-}
-
-// A check that has no golden names the flag that gives one, and no other check does.
-func TestAdviseChecks(t *testing.T) {
-	c := &certificate.Certificate{Checks: []certificate.Check{
-		{Name: "a", Skipped: certificate.NoGolden}, {Name: "b", Skipped: "too short"}, {Name: "c"},
-	}}
-	AdviseChecks(c)
-	want := []string{"no golden was given (--golden FILE)", "too short", ""}
-	for i, check := range c.Checks {
-		if check.Skipped != want[i] {
-			t.Errorf("%s: %q, want %q", check.Name, check.Skipped, want[i])
 		}
 	}
 }

@@ -15,10 +15,6 @@ const (
 	ModelKey     = "model"     // the name of the model
 )
 
-// WindowKey is the key of the metadata that says that some layers see only the last tokens: how
-// many, where they see fewest. It is there only if the text has more.
-const WindowKey = "window"
-
 // WantTokens ends the message about the texts of tokens in the metadata of a file.
 const WantTokens = `want a JSON list of the texts of all tokens, such as ["The"," key"]`
 

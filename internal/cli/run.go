@@ -3,14 +3,20 @@ package cli
 import (
 	"context"
 	"io"
+	"os"
+	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strings"
+	"sync"
+	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 )
 
-// Family makes the commands of one subject, which share a folder.
-type Family func(*Kit) []*cobra.Command
+// Family is what makes the commands of one subject, which share a folder.
+type Family []func(*Kit) *cobra.Command
 
 // Run executes a command line of the commands of all families and returns its exit status.
 func Run(
@@ -63,8 +69,8 @@ func Root(k *Kit, families []Family) *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(versionCommand(k))
-	for _, f := range families {
-		root.AddCommand(f(k)...)
+	for _, command := range slices.Concat(families...) {
+		root.AddCommand(command(k))
 	}
 	return root
 }
@@ -86,4 +92,45 @@ func helpCommand() *cobra.Command {
 			return about.Help()
 		},
 	}
+}
+
+// Interruptible returns a context that ends with the first Ctrl-C, termination or hangup of the
+// terminal. The second one ends the program at once, and keeps what is complete of its outputs.
+func Interruptible(cmd *cobra.Command) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(cmd.Context())
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it, and means that
+		ends = append(ends, syscall.SIGHUP)
+	}
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, ends...)
+	done := make(chan struct{})
+	go func() {
+		select {
+		case <-signals:
+			cancel()
+		case <-done:
+			return
+		}
+		select {
+		case s := <-signals:
+			unfinished.rescue()
+			endBy(s)
+		case <-done:
+		}
+	}()
+	return ctx, sync.OnceFunc(func() {
+		signal.Stop(signals)
+		close(done)
+		cancel()
+	})
+}
+
+// endBy ends the program as the signal does by itself, so that a shell sees what it was.
+func endBy(s os.Signal) {
+	signal.Reset(s)
+	if self, err := os.FindProcess(os.Getpid()); err == nil && self.Signal(s) == nil {
+		time.Sleep(time.Second) // the signal is on its way
+	}
+	os.Exit(StatusError)
 }

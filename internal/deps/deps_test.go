@@ -176,7 +176,7 @@ var allowed = map[string][]string{
 	// Where layers are joined: what all commands share, and a folder for each family of them.
 	"internal/cli": {
 		"attribution", "attribution/trace", "gonbext/render", "internal/atomicfile",
-		"internal/certificate", "internal/checkpoint", "internal/corpus", "internal/gguf",
+		"internal/checkpoint", "internal/corpus", "internal/gguf",
 		"internal/hub", "internal/jsonread", "internal/message", "internal/xlaplugin", "models",
 		"models/xla", cobra, "github.com/spf13/pflag", "github.com/schollz/progressbar/v3",
 	},

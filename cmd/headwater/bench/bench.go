@@ -44,10 +44,8 @@ const maxBenchCases = 5000
 // maxBeam is how many sets the search for the best ranking keeps.
 const maxBeam = 1000
 
-// Commands returns headwater bench.
-func Commands(k *cli.Kit) []*cobra.Command {
-	return []*cobra.Command{benchCommand(k)}
-}
+// Commands is headwater bench.
+var Commands = cli.Family{benchCommand}
 
 func benchCommand(k *cli.Kit) *cobra.Command {
 	bench := &cobra.Command{

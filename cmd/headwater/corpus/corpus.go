@@ -21,10 +21,8 @@ import (
 	"github.com/headwater-ml/headwater/models"
 )
 
-// Commands returns headwater corpus.
-func Commands(k *cli.Kit) []*cobra.Command {
-	return []*cobra.Command{corpusCommand(k)}
-}
+// Commands is headwater corpus.
+var Commands = cli.Family{corpusCommand}
 
 func corpusCommand(k *cli.Kit) *cobra.Command {
 	cmd := &cobra.Command{

@@ -20,10 +20,8 @@ import (
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
-// Commands returns the commands that serve notebooks and that look after what serves them.
-func Commands(k *cli.Kit) []*cobra.Command {
-	return []*cobra.Command{engineCommand(k), serveCommand(k)}
-}
+// Commands are the commands that serve notebooks and that look after what serves them.
+var Commands = cli.Family{engineCommand, serveCommand}
 
 func engineCommand(k *cli.Kit) *cobra.Command {
 	cmd := &cobra.Command{

@@ -108,8 +108,7 @@ func cut(ctx context.Context, k *cli.Kit, f attributeFlags) error {
 	if len(f.opts.Methods) == 0 {
 		f.opts.Methods = []string{"flow"}
 	}
-	return onTensors(ctx, k, f, func(out *cli.Output, _ *checkpoint.File,
-		in attribution.Input) error {
+	use := func(out *cli.Output, _ *checkpoint.File, in attribution.Input) error {
 		c, err := attribution.MinCutInput(ctx, in, f.opts, f.cut[0], f.cut[1])
 		if err != nil {
 			return fmt.Errorf("%s: %w", f.input, err)
@@ -121,7 +120,8 @@ func cut(ctx context.Context, k *cli.Kit, f attributeFlags) error {
 				e.Width)
 		}
 		return nil
-	})
+	}
+	return onTensors(ctx, k, f, use)
 }
 
 // onTensors gives use what methods need of a file, and a result to write, which is kept if use has

@@ -40,13 +40,9 @@ type explainFlags struct {
 	sides []render.Side
 }
 
-// Commands returns explain, and the commands that make, show or repeat what it makes
-// in another way.
-func Commands(k *cli.Kit) []*cobra.Command {
-	return []*cobra.Command{
-		explainCommand(k), contextCommand(k), attributeCommand(k), showCommand(k),
-		reproduceCommand(k),
-	}
+// Commands are explain, and the commands that make, show or repeat what it makes in another way.
+var Commands = cli.Family{
+	explainCommand, contextCommand, attributeCommand, showCommand, reproduceCommand,
 }
 
 func explainCommand(k *cli.Kit) *cobra.Command {

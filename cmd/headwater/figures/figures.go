@@ -28,10 +28,8 @@ type figuresFlags struct {
 	list, check, reduced, asGallery bool
 }
 
-// Commands returns headwater figures.
-func Commands(k *cli.Kit) []*cobra.Command {
-	return []*cobra.Command{figuresCommand(k)}
-}
+// Commands is headwater figures.
+var Commands = cli.Family{figuresCommand}
 
 func figuresCommand(k *cli.Kit) *cobra.Command {
 	var f figuresFlags

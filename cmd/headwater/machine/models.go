@@ -102,12 +102,10 @@ func (k knownFacts) String() string {
 	return fmt.Sprintf("%s, %s, %s", k.Title, k.Licence, render.Visible(k.text, cli.MaxMessage))
 }
 
-// Commands returns the commands on what the program knows and what this machine has.
-func Commands(k *cli.Kit) []*cobra.Command {
-	return []*cobra.Command{
-		modelsCommand(k), methodsCommand(k), examplesCommand(k), downloadCommand(k),
-		setupCommand(k), doctorCommand(k), installCommand(k), kernelCommand(k),
-	}
+// Commands are the commands on what the program knows and what this machine has.
+var Commands = cli.Family{
+	modelsCommand, methodsCommand, examplesCommand, downloadCommand, setupCommand,
+	doctorCommand, installCommand, kernelCommand,
 }
 
 func modelsCommand(k *cli.Kit) *cobra.Command {

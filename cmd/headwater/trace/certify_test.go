@@ -99,3 +99,17 @@ func TestCertifyRefusals(t *testing.T) {
 		{"id", []string{"certify", "--ids", "1,x"}, "", cli.StatusUsage, `"x" is not a token id`},
 	})
 }
+
+// A check that has no golden names the flag that gives one, and no other check does.
+func TestAdviseChecks(t *testing.T) {
+	c := &certificate.Certificate{Checks: []certificate.Check{
+		{Name: "a", Skipped: certificate.NoGolden}, {Name: "b", Skipped: "too short"}, {Name: "c"},
+	}}
+	adviseChecks(c)
+	want := []string{"no golden was given (--golden FILE)", "too short", ""}
+	for i, check := range c.Checks {
+		if check.Skipped != want[i] {
+			t.Errorf("%s: %q, want %q", check.Name, check.Skipped, want[i])
+		}
+	}
+}

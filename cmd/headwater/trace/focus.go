@@ -308,7 +308,7 @@ func focusTensors(
 // checkWindow returns an error if probabilities would have to be computed from scores that
 // headwater trace recorded with a window: it writes 0 for sources outside, which are no scores.
 func checkWindow(file *checkpoint.File) error {
-	n, ok := file.Metadata()[cli.WindowKey]
+	n, ok := file.Metadata()[windowKey]
 	if !ok || file.Has(string(trace.Attention)) {
 		return nil
 	}

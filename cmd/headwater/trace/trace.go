@@ -5,6 +5,7 @@ package trace
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -31,11 +32,9 @@ type traceFlags struct {
 	output string
 }
 
-// Commands returns the commands that show what a model computes: tokens, tensors, terms.
-func Commands(k *cli.Kit) []*cobra.Command {
-	return []*cobra.Command{
-		traceCommand(k), focusCommand(k), tokenizeCommand(k), certifyCommand(k),
-	}
+// Commands are the commands that show what a model computes: tokens, tensors, terms.
+var Commands = cli.Family{
+	traceCommand, focusCommand, tokenizeCommand, certifyCommand,
 }
 
 func traceCommand(k *cli.Kit) *cobra.Command {
@@ -135,7 +134,7 @@ func writeTrace(ctx context.Context, k *cli.Kit, f traceFlags) error {
 	defer out.Abandon()
 	m, err := k.Open(ctx, f.ModelFlags)
 	if err != nil {
-		return cli.AdviseNaN(err)
+		return adviseNaN(err)
 	}
 	ids, err := f.tokens(m)
 	if err == nil {
@@ -149,7 +148,7 @@ func writeTrace(ctx context.Context, k *cli.Kit, f traceFlags) error {
 	line.Show("running %d tokens", len(ids))
 	tensors, err := m.Trace(ctx, ids, f.taps)
 	if err != nil {
-		return cli.AdviseNaN(err)
+		return adviseNaN(err)
 	}
 	line.Clear()
 	sayNonFinite(k, m, tensors)
@@ -158,7 +157,7 @@ func writeTrace(ctx context.Context, k *cli.Kit, f traceFlags) error {
 		return err
 	}
 	if n := smallestWindow(m, len(ids)); n > 0 {
-		about[cli.WindowKey] = strconv.Itoa(n)
+		about[windowKey] = strconv.Itoa(n)
 	}
 	if err := checkpoint.Write(out, f.file(ids, tensors), about); err != nil {
 		return err
@@ -276,6 +275,10 @@ func addText(k *cli.Kit, about map[string]string, m *models.Model, ids []int) er
 	return nil
 }
 
+// windowKey is the key of the metadata that says that some layers see only the last tokens: how
+// many, where they see fewest. It is there only if the text has more.
+const windowKey = "window"
+
 // smallestWindow returns how many of T tokens the layers see that see the fewest; 0 if all layers
 // see all of them.
 func smallestWindow(m *models.Model, T int) (smallest int) {
@@ -285,4 +288,14 @@ func smallestWindow(m *models.Model, T int) (smallest int) {
 		}
 	}
 	return smallest
+}
+
+// adviseNaN adds the flag that lets a model run whose numbers are NaN or infinite. Only headwater
+// trace has it.
+func adviseNaN(err error) error {
+	weight, result := (*models.WeightError)(nil), (*models.ResultError)(nil)
+	if errors.As(err, &weight) || errors.As(err, &result) {
+		return fmt.Errorf("%w (--allow-nan writes the tensors all the same)", err)
+	}
+	return err
 }
