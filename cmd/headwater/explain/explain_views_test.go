@@ -176,3 +176,40 @@ func TestScorerUpToLayer(t *testing.T) {
 		}
 	}
 }
+
+// Prompts of different lengths are compared in common columns, and the text says which are missing.
+func TestExplainAgainstLength(t *testing.T) {
+	out := headwater.MustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1",
+		"--width", "120", "--against", "the keys to the old cabinet", clitest.Prompt)
+	for _, want := range []string{"│old", "A has no token “old”; its values are 0 there."} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the comparison does not say %q:\n%s", want, out)
+		}
+	}
+}
+
+// A prompt that is compared with itself is noted.
+func TestExplainAgainstItself(t *testing.T) {
+	for other, noted := range map[string]bool{clitest.Prompt: true, clitest.Prompt + " of": false} {
+		status, out, said := headwater.Execute(t, "", "explain", "--backend", "go", "--max-tokens",
+			"1", "--against", other, clitest.Prompt)
+		if has := strings.Contains(said, "note: both prompts are the same"); has != noted ||
+			status != 0 || out == "" {
+			t.Errorf("%q: status %d, %q and %d bytes", other, status, said, len(out))
+		}
+	}
+}
+
+// --view compare shows the default methods, which are two.
+func TestExplainCompareDefault(t *testing.T) {
+	for model, methods := range map[string]string{
+		"tiny": "direct,value-zeroing", "tiny-sentiment": "rollout,value-zeroing",
+	} {
+		args := []string{"explain", "--backend", "go", "--model", model, "--view", "compare", clitest.Prompt}
+		got, want := headwater.MustExecute(t, "", args...),
+			headwater.MustExecute(t, "", append(args, "--methods", methods)...)
+		if got != want || !strings.Contains(got, "A − B") {
+			t.Errorf("%s: without --methods\n%s\nwant\n%s", model, got, want)
+		}
+	}
+}
