@@ -51,19 +51,18 @@ func TestNoCommand(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	for _, args := range [][]string{{"help"}, {"--help"}, {"help", "trace"}, {"trace", "--help"}, {"explain", "-h"}} {
-		if out := headwater.MustExecute(t, "", args...); !strings.Contains(out, "Usage:\n  "+
-			"headwater") {
+		if out := headwater.Output(t, args...); !strings.Contains(out, "Usage:\n  headwater") {
 			t.Errorf("headwater %q says %q", args, out)
 		}
 	}
-	if a, b := headwater.MustExecute(t, "", "help", "trace"),
-		headwater.MustExecute(t, "", "trace", "--help"); a != b {
+	if a, b := headwater.Output(t, "help", "trace"),
+		headwater.Output(t, "trace", "--help"); a != b {
 		t.Errorf("help trace says %q, trace --help %q", a, b)
 	}
 }
 
 func TestVersion(t *testing.T) {
-	a, b := headwater.MustExecute(t, "", "version"), headwater.MustExecute(t, "", "--version")
+	a, b := headwater.Output(t, "version"), headwater.Output(t, "--version")
 	if a != b || !strings.HasPrefix(a, "headwater ") || strings.Count(a, "\n") != 1 {
 		t.Errorf("version says %q, --version %q", a, b)
 	}

@@ -96,7 +96,7 @@ func TestExtremeNumbers(t *testing.T) {
 	headwater.CheckRefusals(t, cases)
 	// The largest numbers that are accepted.
 	for flag, most := range map[string]int{"top": cli.MaxTop, "width": 10000, "alternatives": 1000} {
-		headwater.MustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1", "--methods",
+		headwater.Output(t, "explain", "--backend", "go", "--max-tokens", "1", "--methods",
 			"raw", "--"+flag, strconv.Itoa(most), clitest.Prompt)
 	}
 }

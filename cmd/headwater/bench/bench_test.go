@@ -25,7 +25,7 @@ func TestBenchMethods(t *testing.T) {
 		t.Skip("measures methods on many texts")
 	}
 	args := []string{"bench", "methods", "--methods", "raw,occlusion", "--cases", "2", "--timed", "0"}
-	table := headwater.MustExecute(t, "", args...)
+	table := headwater.Output(t, args...)
 	for _, want := range []string{
 		"cases on tiny (go)", "proof of the evidence", "2 of 2", "agreement", "copying", "average precision (high is good",
 		"raw, layer 3", "occlusion  ", "random  ", "chance  ", "earliest first  ", "latest first  ", "best in hindsight, not a score",
@@ -34,11 +34,11 @@ func TestBenchMethods(t *testing.T) {
 			t.Errorf("the table lacks %q:\n%s", want, table)
 		}
 	}
-	if again := headwater.MustExecute(t, "", args...); again != table {
+	if again := headwater.Output(t, args...); again != table {
 		t.Errorf("the second run differs:\n%s\n%s", table, again)
 	}
 	var r benchReport
-	text := headwater.MustExecute(t, "", append(args, "--cases", "1", "--json", "--faithful",
+	text := headwater.Output(t, append(args, "--cases", "1", "--json", "--faithful",
 		"--references", "gradient", "--randomized", "--timed", "1")...)
 	must(t, json.Unmarshal([]byte(text), &r))
 	n := r.Cases
@@ -69,7 +69,7 @@ func TestBenchPlanted(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "run.jsonl")
 	args := []string{"bench", "methods", "--methods", "raw,attn-lrp", "--cases", "3", "--json"}
 	var r, alone benchReport
-	text := headwater.MustExecute(t, "", append(args, "--planted", "--resume", file)...)
+	text := headwater.Output(t, append(args, "--planted", "--resume", file)...)
 	must(t, json.Unmarshal([]byte(text), &r))
 	if n := 3 * len(planted.Names()); r.Cases != n || r.Chosen != n ||
 		len(r.Groups) != len(planted.Names())+1 || r.Cost != nil ||
@@ -83,11 +83,10 @@ func TestBenchPlanted(t *testing.T) {
 			t.Errorf("%s is not proven: %+v", p.Group, p)
 		}
 	}
-	if again := headwater.MustExecute(t, "",
-		append(args, "--planted", "--resume", file)...); again != text {
+	if again := headwater.Output(t, append(args, "--planted", "--resume", file)...); again != text {
 		t.Errorf("what was kept gives another report:\n%s\n%s", text, again)
 	}
-	text = headwater.MustExecute(t, "", append(args, "--model", "planted-relay", "--timed", "0")...)
+	text = headwater.Output(t, append(args, "--model", "planted-relay", "--timed", "0")...)
 	must(t, json.Unmarshal([]byte(text), &alone))
 	for method, want := range map[string]bool{"raw": false, "attn-lrp": true} {
 		s, ok := r.At("relay", method, "average precision")
@@ -198,14 +197,14 @@ func TestBenchResume(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "run.jsonl")
 	args := []string{"bench", "methods", "--methods", "raw", "--cases", "1", "--timed", "0", "--resume", file}
-	table := headwater.MustExecute(t, "", args...)
+	table := headwater.Output(t, args...)
 	whole := clitest.Read(t, file)
 	lines := strings.SplitAfter(string(whole), "\n")
 	if len(lines) != 10 { // header, 4 scored cases, 4 that choose layers, end
 		t.Fatalf("%d lines:\n%s", len(lines), whole)
 	}
 	clitest.Write(t, file, []byte(lines[0]+lines[1]+lines[2][:20]))
-	if again := headwater.MustExecute(t, "", args...); again != table ||
+	if again := headwater.Output(t, args...); again != table ||
 		string(clitest.Read(t, file)) != string(whole) {
 		t.Errorf("the resumed run differs:\n%s\n%s", table, again)
 	}

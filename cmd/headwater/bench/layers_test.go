@@ -18,7 +18,7 @@ import (
 func TestBenchCuesMinimalPairs(t *testing.T) {
 	file := filepath.Join(clitest.Root, "attribution", "evaluate", "testdata",
 		"minimal_pairs.jsonl")
-	out := headwater.MustExecute(t, "", "bench", "cues", "--model", "tiny-mlm", "--methods", "raw",
+	out := headwater.Output(t, "bench", "cues", "--model", "tiny-mlm", "--methods", "raw",
 		"--input", file)
 	for _, want := range []string{
 		"24 cases on tiny-mlm", "in 24 of 24 minimal pairs", "tiny_anaphor_gender (",
@@ -90,7 +90,7 @@ func TestBenchCues(t *testing.T) {
 			Data  []float64
 		}
 	}
-	out = headwater.MustExecute(t, "", "explain", "--format", "json", "--methods", "raw",
+	out = headwater.Output(t, "explain", "--format", "json", "--methods", "raw",
 		"--continuation", " are", "the keys to the cabinet")
 	must(t, json.Unmarshal([]byte(out), &e))
 	// Tokens 1 to 5 are text, and token 2 is the cue.
@@ -114,7 +114,7 @@ func TestBenchCues(t *testing.T) {
 	if r.Chance[0].Dot.Mean != .2 || r.Pairs == nil || r.Pairs.Right != 1 {
 		t.Errorf("chance %v, pairs %+v", r.Chance[0].Dot.Mean, r.Pairs)
 	}
-	table := headwater.MustExecute(t, "", "bench", "cues", "--methods", "raw", "--cases", "2")
+	table := headwater.Output(t, "bench", "cues", "--methods", "raw", "--cases", "2")
 	for _, want := range []string{
 		"8 cases on tiny", "prefers the right word in ", "agreement (2 cases; by chance 0.",
 		"\nraw     3      0.", "\nall (8 cases",
@@ -139,7 +139,7 @@ func TestBenchProbe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "number.jsonl")
 	clitest.Write(t, path, []byte(b.String()))
 	var r evaluate.Probing
-	out := headwater.MustExecute(t, "", "bench", "probe", "--input", path, "--json")
+	out := headwater.Output(t, "bench", "probe", "--input", path, "--json")
 	must(t, json.Unmarshal([]byte(out), &r))
 	if len(r.States) != 7 || strings.Join(r.Labels, " ") != "plural singular" {
 		t.Fatalf("%d states, labels %q", len(r.States), r.Labels)
@@ -148,8 +148,7 @@ func TestBenchProbe(t *testing.T) {
 		math.Abs(c.Uniform-160*math.Ln2) > 1e-9 {
 		t.Errorf("embedding: %+v", c)
 	}
-	if again := headwater.MustExecute(t, "", "bench", "probe", "--input", path,
-		"--json"); again != out {
+	if again := headwater.Output(t, "bench", "probe", "--input", path, "--json"); again != out {
 		t.Error("two runs differ")
 	}
 	table := headwater.MustExecute(t, b.String(), "bench", "probe", "--input", "-")

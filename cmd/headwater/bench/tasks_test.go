@@ -75,7 +75,7 @@ func TestBenchTasks(t *testing.T) {
 		"--kinds", "agreement", "--cases", "30", "--limit", "2", "--methods", "raw", "--timed", "0",
 	}
 	var r benchReport
-	text := headwater.MustExecute(t, "", append(args, "--json")...)
+	text := headwater.Output(t, append(args, "--json")...)
 	must(t, json.Unmarshal([]byte(text), &r))
 	p := r.Proofs[0]
 	if r.Cases != 2 || p.Group != "agreement" || p.Proven != 2 || p.Answered < 2 ||
@@ -85,10 +85,10 @@ func TestBenchTasks(t *testing.T) {
 	if s, ok := r.At("agreement", "raw", "top token is evidence"); !ok || s.N != 2 {
 		t.Errorf("top token %+v", s)
 	}
-	if again := headwater.MustExecute(t, "", append(args, "--json")...); again != text {
+	if again := headwater.Output(t, append(args, "--json")...); again != text {
 		t.Errorf("the second run differs:\n%s\n%s", text, again)
 	}
-	dev := headwater.MustExecute(t, "", append(args, "--split", "dev")...)
+	dev := headwater.Output(t, append(args, "--split", "dev")...)
 	for _, want := range []string{"Tasks of the dev half", "in hindsight", "answered", "mean ± half"} {
 		if !strings.Contains(dev, want) {
 			t.Errorf("the table lacks %q:\n%s", want, dev)
@@ -109,7 +109,7 @@ func TestBenchGrammar(t *testing.T) {
 	for i, more := range [][]string{
 		nil, {"--grammar", "--model", filepath.Join(clitest.Root, "models", "tiny", "data")},
 	} {
-		text := headwater.MustExecute(t, "", append(args, more...)...)
+		text := headwater.Output(t, append(args, more...)...)
 		must(t, json.Unmarshal([]byte(text), &reports[i]))
 	}
 	if reports[0].Cases == 0 || !reflect.DeepEqual(reports[0].Table, reports[1].Table) {

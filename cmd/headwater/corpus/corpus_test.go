@@ -37,7 +37,7 @@ func plannedCorpus(t *testing.T, flags ...string) (input, to string) {
 		"corpus", "plan", input, to, "--backend", "go", "--methods", "rollout,value-zeroing",
 		"--max-tokens", "2", "--shards", "4",
 	}, flags...)
-	out := headwater.MustExecute(t, "", args...)
+	out := headwater.Output(t, args...)
 	if !strings.Contains(out, "6 records in 4 shards, ") {
 		t.Errorf("plan says %q", out)
 	}
@@ -47,19 +47,19 @@ func plannedCorpus(t *testing.T, flags ...string) (input, to string) {
 // The rows of a corpus are the numbers of headwater explain, in the order of the input.
 func TestCorpus(t *testing.T) {
 	_, to := plannedCorpus(t)
-	if out := headwater.MustExecute(t, "", "corpus", "missing", to); out != "--array=0-3\n" {
+	if out := headwater.Output(t, "corpus", "missing", to); out != "--array=0-3\n" {
 		t.Errorf("missing before the run says %q", out)
 	}
-	headwater.MustExecute(t, "", "corpus", "run", to, "--workers", "2")
-	if out := headwater.MustExecute(t, "", "corpus", "missing", to); out != "" {
+	headwater.Output(t, "corpus", "run", to, "--workers", "2")
+	if out := headwater.Output(t, "corpus", "missing", to); out != "" {
 		t.Errorf("missing after the run says %q", out)
 	}
-	out := headwater.MustExecute(t, "", "corpus", "verify", to)
+	out := headwater.Output(t, "corpus", "verify", to)
 	if !strings.HasPrefix(out, "4 shards, 6 records, 2 with an error\nsha256 of all shards ") {
 		t.Errorf("verify says %q", out)
 	}
 	all := filepath.Join(t.TempDir(), "all.parquet")
-	headwater.MustExecute(t, "", "corpus", "merge", "-o", all, to)
+	headwater.Output(t, "corpus", "merge", "-o", all, to)
 	if text := clitest.Read(t, all); !bytes.HasPrefix(text, []byte("PAR1")) {
 		t.Errorf("the merged file begins with %.4q", text)
 	}
@@ -141,7 +141,7 @@ func compareRow(t *testing.T, row corpusRow, args []string) {
 func TestCorpusTargets(t *testing.T) {
 	groups := []string{"--by", "word", "--target", "0:2"}
 	_, to := plannedCorpus(t, groups...)
-	headwater.MustExecute(t, "", "corpus", "run", to)
+	headwater.Output(t, "corpus", "run", to)
 	rows := corpusRows(t, to)
 	compareRow(t, rows["1"], append(groups, "--max-tokens", "2", "the keys to the cabinet"))
 	if texts := rows["1"].Texts; len(texts) != 1 || len(strings.Fields(texts[0])) != 2 {
@@ -152,7 +152,7 @@ func TestCorpusTargets(t *testing.T) {
 		t.Errorf("record 4: error %q, want %q", err, want)
 	}
 	page := filepath.Join(t.TempDir(), "page.html")
-	headwater.MustExecute(t, "", "corpus", "report", "-o", page, to)
+	headwater.Output(t, "corpus", "report", "-o", page, to)
 	if !bytes.Contains(clitest.Read(t, page), []byte("sum over the target")) {
 		t.Error("the report does not say what a value is")
 	}
@@ -185,10 +185,10 @@ func TestCorpusSaysWhatIsLeftOut(t *testing.T) {
 // Tasks that find their numbers in the variables of schedulers make the corpus of one process.
 func TestCorpusTasks(t *testing.T) {
 	input, alone := plannedCorpus(t, "--tasks", "4")
-	headwater.MustExecute(t, "", "corpus", "run", alone)
-	want := headwater.MustExecute(t, "", "corpus", "verify", alone)
+	headwater.Output(t, "corpus", "run", alone)
+	want := headwater.Output(t, "corpus", "verify", alone)
 	to := filepath.Join(t.TempDir(), "corpus")
-	headwater.MustExecute(t, "", "corpus", "plan", input, to, "--backend", "go", "--methods",
+	headwater.Output(t, "corpus", "plan", input, to, "--backend", "go", "--methods",
 		"rollout,value-zeroing", "--max-tokens", "2", "--shards", "4", "--tasks", "4")
 	t.Setenv("SLURM_ARRAY_TASK_COUNT", "1") // of a part that was submitted again: not used
 	for _, c := range []struct{ variable, task, missing string }{
@@ -198,15 +198,15 @@ func TestCorpusTasks(t *testing.T) {
 		{"HEADWATER_SHARD_INDEX", "0", ""},
 	} {
 		t.Setenv(c.variable, c.task)
-		headwater.MustExecute(t, "", "corpus", "run", to)
-		if out := headwater.MustExecute(t, "", "corpus", "missing", to); out != c.missing {
+		headwater.Output(t, "corpus", "run", to)
+		if out := headwater.Output(t, "corpus", "missing", to); out != c.missing {
 			t.Errorf("%s=%s: missing says %q, want %q", c.variable, c.task, out, c.missing)
 		}
 		if c.variable != "HEADWATER_SHARD_INDEX" {
 			t.Setenv(c.variable, "")
 		}
 	}
-	if got := headwater.MustExecute(t, "", "corpus", "verify", to); got != want {
+	if got := headwater.Output(t, "corpus", "verify", to); got != want {
 		t.Errorf("verify says %q, want %q", got, want)
 	}
 	// A task that is not there, by a number of tasks that is not that of the manifest.
@@ -249,16 +249,16 @@ func TestCorpusStatuses(t *testing.T) {
 	clitest.Write(t, input, []byte(corpusTexts+"\n"))
 	refused("changed input", cli.StatusBadShard, "has changed since the plan", "corpus", "run", to)
 	clitest.Write(t, input, []byte(corpusTexts))
-	headwater.MustExecute(t, "", "corpus", "run", to, "--shard", "1")
+	headwater.Output(t, "corpus", "run", to, "--shard", "1")
 	name := filepath.Join(to, filepath.FromSlash(corpus.ShardName(1)))
 	other := filepath.Join(to, filepath.FromSlash(corpus.ShardName(2)))
 	must(t, os.Rename(name, other))
 	// By its footer it is another shard, so it is damaged and is made again.
-	headwater.MustExecute(t, "", "corpus", "run", to)
-	headwater.MustExecute(t, "", "corpus", "verify", to)
+	headwater.Output(t, "corpus", "run", to)
+	headwater.Output(t, "corpus", "verify", to)
 	must(t, os.RemoveAll(input))
 	// nothing is left to do, and no input is needed
-	headwater.MustExecute(t, "", "corpus", "run", to)
+	headwater.Output(t, "corpus", "run", to)
 	// An interruption that comes too late changes nothing.
 	stderr.Reset()
 	status = cli.Run(interrupted, headwater, []string{"corpus", "run", to}, nil, &stdout, &stderr)
@@ -279,7 +279,7 @@ func TestCorpusReport(t *testing.T) {
 	if _, err := os.Stat(page); err == nil {
 		t.Error("there is a page of nothing")
 	}
-	headwater.MustExecute(t, "", "corpus", "run", to)
+	headwater.Output(t, "corpus", "run", to)
 	must(t, os.Remove(filepath.Join(to, filepath.FromSlash(corpus.ShardName(1)))))
 	status, _, stderr = headwater.Execute(t, "", args...)
 	for _, want := range []string{
@@ -344,7 +344,7 @@ func TestSlurmTemplate(t *testing.T) {
 		t.Skip("there is no bash")
 	}
 	_, to := plannedCorpus(t, "--tasks", "3")
-	text := headwater.MustExecute(t, "", "corpus", "template", "slurm", to, "--queue", "gpu",
+	text := headwater.Output(t, "corpus", "template", "slurm", to, "--queue", "gpu",
 		"--as", "/it's here", "--workers", "4")
 	for _, want := range []string{
 		"#SBATCH --array=0-2%3\n", "#SBATCH --requeue\n", "#SBATCH --partition=gpu\n",
@@ -399,7 +399,7 @@ func TestSlurmTemplate(t *testing.T) {
 
 func TestKubernetesTemplate(t *testing.T) {
 	_, to := plannedCorpus(t, "--tasks", "3")
-	plain := headwater.MustExecute(t, "", "corpus", "template", "kubernetes", to, "--image",
+	plain := headwater.Output(t, "corpus", "template", "kubernetes", to, "--image",
 		"repo/image:1", "--as", "s3://b/c?region=x")
 	for _, want := range []string{
 		"completionMode: Indexed", "completions: 3\n", "backoffLimitPerIndex: 5",
@@ -410,7 +410,7 @@ func TestKubernetesTemplate(t *testing.T) {
 			t.Errorf("the job has no %q:\n%s", want, plain)
 		}
 	}
-	queued := headwater.MustExecute(t, "", "corpus", "template", "kubernetes", to, "--image", "i",
+	queued := headwater.Output(t, "corpus", "template", "kubernetes", to, "--image", "i",
 		"--claim", "data-claim", "--queue", "team")
 	for _, want := range []string{
 		`kueue.x-k8s.io/queue-name: "team"`, "suspend: true", `claimName: "data-claim"`,

@@ -54,13 +54,13 @@ func startEngine(t *testing.T, kernel int) engine.Client {
 
 func TestEngineList(t *testing.T) {
 	shortTemp(t)
-	if out := headwater.MustExecute(t, "", "engine", "list"); out != "no engine runs\n" {
+	if out := headwater.Output(t, "engine", "list"); out != "no engine runs\n" {
 		t.Errorf("list without engines: %q", out)
 	}
-	if out := headwater.MustExecute(t, "", "engine", "list", "--json"); out != "[]\n" {
+	if out := headwater.Output(t, "engine", "list", "--json"); out != "[]\n" {
 		t.Errorf("JSON without engines: %q", out)
 	}
-	if out := headwater.MustExecute(t, "", "engine", "stop", "--all"); out != "no engine runs\n" {
+	if out := headwater.Output(t, "engine", "stop", "--all"); out != "no engine runs\n" {
 		t.Errorf("stop without engines: %q", out)
 	}
 	t.Setenv("JPY_SESSION_NAME", "work/a.ipynb")
@@ -78,20 +78,20 @@ func TestEngineList(t *testing.T) {
 			t.Fatalf("list says\n%swant %s", out, want)
 		}
 		// the request may not have ended completely
-		out = headwater.MustExecute(t, "", "engine", "list")
+		out = headwater.Output(t, "engine", "list")
 	}
 	var facts []engineFacts
-	err = json.Unmarshal([]byte(headwater.MustExecute(t, "", "engine", "list", "--json")), &facts)
+	err = json.Unmarshal([]byte(headwater.Output(t, "engine", "list", "--json")), &facts)
 	if err != nil || len(facts) != 1 || facts[0].Process != pid || facts[0].Kernel != pid ||
 		len(facts[0].Models) != 1 || facts[0].Models[0].Name != "tiny" ||
 		facts[0].Protocol != engine.Version {
 		t.Errorf("JSON says %+v, %v", facts, err)
 	}
-	out = headwater.MustExecute(t, "", "engine", "stop", fmt.Sprint(pid))
+	out = headwater.Output(t, "engine", "stop", fmt.Sprint(pid))
 	if want := fmt.Sprintf("engine %d ended\n", pid); out != want {
 		t.Errorf("stop says %q, want %q", out, want)
 	}
-	if out := headwater.MustExecute(t, "", "engine", "list"); out != "no engine runs\n" {
+	if out := headwater.Output(t, "engine", "list"); out != "no engine runs\n" {
 		t.Errorf("list after stop: %q", out)
 	}
 }
@@ -106,7 +106,7 @@ func TestEngineOfEndedKernel(t *testing.T) {
 	startEngine(t, sleep.Process.Pid) // it watches nothing
 	_ = sleep.Process.Kill()
 	_ = sleep.Wait()
-	out := headwater.MustExecute(t, "", "engine", "list")
+	out := headwater.Output(t, "engine", "list")
 	if want := fmt.Sprintf("%d (ended)", sleep.Process.Pid); !strings.Contains(out, want) {
 		t.Errorf("list says\n%swant %q", out, want)
 	}

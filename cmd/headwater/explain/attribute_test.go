@@ -20,7 +20,7 @@ import (
 func attributed(t *testing.T, input string, args ...string) *checkpoint.File {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "out.safetensors")
-	headwater.MustExecute(t, "", append([]string{"attribute", "--input", input, "-o", path}, args...)...)
+	headwater.Output(t, append([]string{"attribute", "--input", input, "-o", path}, args...)...)
 	return clitest.OpenFile(t, path)
 }
 
@@ -129,7 +129,7 @@ func TestAttributeFlow(t *testing.T) {
 func TestTraceAttribute(t *testing.T) {
 	dir := t.TempDir()
 	in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out")
-	headwater.MustExecute(t, "", "trace", "--backend", "go", "--text", clitest.Prompt,
+	headwater.Output(t, "trace", "--backend", "go", "--text", clitest.Prompt,
 		"--taps", "attention,value-zeroing", "-o", in)
 	methods := "rollout,flow,raw,value-zeroing,value-zeroing-rollout"
 	_, _, stderr := headwater.Execute(t, "", "attribute", "-i", in, "--methods", methods, "-o", out)
@@ -156,7 +156,7 @@ func TestTraceAttribute(t *testing.T) {
 		}
 	}
 	again := filepath.Join(dir, "again")
-	headwater.MustExecute(t, "", "attribute", "-i", in, "--methods", methods, "-o", again)
+	headwater.Output(t, "attribute", "-i", in, "--methods", methods, "-o", again)
 	if !bytes.Equal(clitest.Read(t, out), clitest.Read(t, again)) {
 		t.Errorf("two runs write different bytes")
 	}
@@ -258,8 +258,7 @@ func TestAttributeCut(t *testing.T) {
 		"layer 1: token 2 looks at 0, 0.166667\n" +
 		"layer 1: token 2 looks at 1, 0.166667\n" +
 		"layer 0: token 2 looks at 0, 0.166667\n"
-	if got := headwater.MustExecute(t, "", "attribute", "--input", input, "--cut",
-		"2:0"); got != want {
+	if got := headwater.Output(t, "attribute", "--input", input, "--cut", "2:0"); got != want {
 		t.Errorf("cut:\n%swant:\n%s", got, want)
 	}
 	headwater.CheckRefusals(t, []clitest.Refusal{

@@ -29,9 +29,9 @@ func TestExplainInput(t *testing.T) {
 	lines := `{"prompt":"the keys to the cabinet"}` + "\r\n\n" +
 		`  {"continuation":" are here","prompt":"the dogs"}`
 	args := []string{"explain", "--backend", "go", "--max-tokens", "2", "--input"}
-	want := headwater.MustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "2",
+	want := headwater.Output(t, "explain", "--backend", "go", "--max-tokens", "2",
 		"--format", "json", clitest.Prompt) +
-		headwater.MustExecute(t, "", "explain", "--backend", "go", "--continuation", " are here",
+		headwater.Output(t, "explain", "--backend", "go", "--continuation", " are here",
 			"--format", "json", "the dogs")
 	if got := headwater.MustExecute(t, lines, append(args, "-")...); got != want {
 		t.Errorf("--input - writes %s, want %s", got, want)
@@ -39,11 +39,11 @@ func TestExplainInput(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "prompts.jsonl")
 	clitest.Write(t, path, []byte(lines))
 	out := filepath.Join(t.TempDir(), "out.jsonl")
-	headwater.MustExecute(t, "", append(args, path, "-o", out)...)
+	headwater.Output(t, append(args, path, "-o", out)...)
 	if got := string(clitest.Read(t, out)); got != want {
 		t.Errorf("-o writes %s, want %s", got, want)
 	}
-	if got := headwater.MustExecute(t, "", append(args, "-")...); got != "" {
+	if got := headwater.Output(t, append(args, "-")...); got != "" {
 		t.Errorf("no lines give %q", got)
 	}
 }

@@ -27,7 +27,7 @@ func storyFile(t *testing.T) string {
 func asked(t *testing.T, args ...string) *sources.Result {
 	t.Helper()
 	var r sources.Result
-	out := headwater.MustExecute(t, "", append([]string{
+	out := headwater.Output(t, append([]string{
 		"context", "--backend", "go", "--question", "who has the lamp ?", "--format", "json",
 	}, args...)...)
 	must(t, json.Unmarshal([]byte(out), &r))
@@ -82,7 +82,7 @@ func TestContextInputs(t *testing.T) {
 		"book .\n\nmary has the old cup . who has") {
 		t.Errorf("sources %v of the prompt %q", r.Sources, r.Prompt)
 	}
-	out = headwater.MustExecute(t, "", append(args, "--by", "0:22,23:47", "--template",
+	out = headwater.Output(t, append(args, "--by", "0:22,23:47", "--template",
 		"{question} {context} {question}", path)...)
 	must(t, json.Unmarshal([]byte(out), &r))
 	if len(r.Sources) != 2 || r.Sources[1].Text != "john has the blue lamp ." ||
@@ -97,8 +97,8 @@ func TestContextForms(t *testing.T) {
 	args := []string{
 		"context", "--backend", "go", "--question", "who has the lamp ?", "--answer", "john", path,
 	}
-	text := headwater.MustExecute(t, "", append(args, "--top", "2")...)
-	page := headwater.MustExecute(t, "", append(args, "--format", "html")...)
+	text := headwater.Output(t, append(args, "--top", "2")...)
+	page := headwater.Output(t, append(args, "--format", "html")...)
 	for name, out := range map[string]string{"text": text, "page": page} {
 		for _, want := range []string{
 			"context-cite", "leave-one-out", "john has the blue lamp .", "LDS ",
@@ -114,7 +114,7 @@ func TestContextForms(t *testing.T) {
 		t.Errorf("--top 2 of 3:\n%s", text)
 	}
 	file := filepath.Join(t.TempDir(), "page.html")
-	headwater.MustExecute(t, "", append(args, "--format", "html", "-o", file)...)
+	headwater.Output(t, append(args, "--format", "html", "-o", file)...)
 	if got, err := os.ReadFile(file); err != nil || string(got) != page {
 		t.Errorf("the file differs from standard output: %v", err)
 	}
@@ -130,7 +130,7 @@ func TestContextPageHasNoFolder(t *testing.T) {
 	other, model := filepath.Join(dir, "other.txt"), filepath.Join(dir, "model")
 	must(t, errors.Join(os.WriteFile(other, []byte("peter has the box ."), 0o600),
 		os.Symlink(data, model)))
-	page := headwater.MustExecute(t, "", "context", "--backend", "go", "--model", model, "--format",
+	page := headwater.Output(t, "context", "--backend", "go", "--model", model, "--format",
 		"html", "--question", "who has the lamp ?", "--answer", "john", story, other)
 	if strings.Contains(page, dir) || !strings.Contains(page, "[other.txt] ") ||
 		!strings.Contains(page, ">model model ") {

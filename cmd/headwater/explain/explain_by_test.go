@@ -60,7 +60,7 @@ func TestExplainByText(t *testing.T) {
 		{"top", "--top 2", []string{"attn-lrp  john +", " · mary -", " (top 2 hold ", "2 at most, the strongest first"}, []string{"Columns:"}},
 		{"page", "--format html --by 0:20", []string{"mary has the red key", "rather than mary", "by 0:20"}, []string{"prompt tokens"}},
 	} {
-		out := headwater.MustExecute(t, "", append(args, strings.Fields(c.args)...)...)
+		out := headwater.Output(t, append(args, strings.Fields(c.args)...)...)
 		for _, want := range c.has {
 			if !strings.Contains(out, want) {
 				t.Errorf("%s lacks %q:\n%s", c.name, want, out)
@@ -81,7 +81,7 @@ func TestExplainTarget(t *testing.T) {
 		"explain", "--backend", "go", "--methods", "occlusion,value-zeroing", "--by", "sentence",
 		"--target", "sentence:2", "--continuation", " john . mary has the key",
 	}
-	text := headwater.MustExecute(t, "", append(args, told)...)
+	text := headwater.Output(t, append(args, told)...)
 	for _, want := range []string{
 		"1  john .  2 tokens outside the target, ", "2  mary has the key  4 tokens, ",
 		"sum over the target's tokens of change of the log-probability,", "output, the layer of",
@@ -101,12 +101,11 @@ func TestExplainTarget(t *testing.T) {
 		if file == "text.svg" {
 			more = append(more, "--view", "text")
 		}
-		headwater.MustExecute(t, "", slices.Concat(args, more, []string{told})...)
+		headwater.Output(t, slices.Concat(args, more, []string{told})...)
 		if file == "a.json" || file == "a.parquet" || file == "a.csv" {
 			continue // which say nothing of their origin
 		}
-		if said := headwater.MustExecute(t, "", "reproduce", file); !strings.Contains(said,
-			"the same") {
+		if said := headwater.Output(t, "reproduce", file); !strings.Contains(said, "the same") {
 			t.Errorf("%s: %s", file, said)
 		}
 	}
@@ -123,7 +122,7 @@ func TestExplainTarget(t *testing.T) {
 
 // Two models that cut a text differently are compared target by target.
 func TestCompareTargets(t *testing.T) {
-	text := headwater.MustExecute(t, "", "explain", "--backend", "go", "--methods", "direct",
+	text := headwater.Output(t, "explain", "--backend", "go", "--methods", "direct",
 		"--target", "sentence", "--by", "sentence", "--continuation", " john . mary has the key",
 		"--against-model", "tiny-alibi", told)
 	if !strings.Contains(text, "A − B") || !strings.Contains(text, "2  mary has the key") {

@@ -65,8 +65,8 @@ func TestExplainEncoders(t *testing.T) {
 			if diff := cmp.Diff(c.positions, at); diff != "" {
 				t.Errorf("positions (-want +got):\n%s", diff)
 			}
-			text := headwater.MustExecute(t, "", append(append([]string{"explain", "--backend", "go", "--color", "never"}, args...), c.prompt)...)
-			page := headwater.MustExecute(t, "", append(append([]string{"explain", "--backend", "go", "--format", "html"}, args...), c.prompt)...)
+			text := headwater.Output(t, append(append([]string{"explain", "--backend", "go", "--color", "never"}, args...), c.prompt)...)
+			page := headwater.Output(t, append(append([]string{"explain", "--backend", "go", "--format", "html"}, args...), c.prompt)...)
 			for _, say := range c.says {
 				if !strings.Contains(text, say) {
 					t.Errorf("the text lacks %q:\n%s", say, text)
@@ -126,9 +126,9 @@ func TestExplainEncoderRefusals(t *testing.T) {
 func TestExplainEncoderInput(t *testing.T) {
 	bert := reader(t, "bert")
 	args := []string{"explain", "--backend", "go", "--model", bert}
-	want := headwater.MustExecute(t, "",
+	want := headwater.Output(t,
 		append(args, "--format", "json", "--position", "2,1", "the keys")...) +
-		headwater.MustExecute(t, "", append(args, "--format", "json", "the [MASK]")...)
+		headwater.Output(t, append(args, "--format", "json", "the [MASK]")...)
 	lines := `{"prompt":"the keys","positions":[2,1]}` + "\n" + `{"prompt":"the [MASK]"}`
 	if got := headwater.MustExecute(t, lines, append(args, "--input", "-")...); got != want {
 		t.Errorf("--input writes %s, want %s", got, want)

@@ -89,7 +89,7 @@ func TestExplainFlags(t *testing.T) {
 
 // The fields that the JSON form promises, under the names that it promises.
 func TestExplainJSON(t *testing.T) {
-	out := headwater.MustExecute(t, "", "explain", "--backend", "go", "--format", "json",
+	out := headwater.Output(t, "explain", "--backend", "go", "--format", "json",
 		"--max-tokens", "2", "--methods", "rollout,value-zeroing", clitest.Prompt)
 	var got struct {
 		Version int
@@ -168,14 +168,12 @@ func TestExplainTwice(t *testing.T) {
 	for _, format := range []string{"json", "html", "text"} {
 		t.Run(format, func(t *testing.T) {
 			args := []string{"explain", "--backend", "go", "--max-tokens", "3", "--methods", "rollout,flow,value-zeroing", "--format", format}
-			first := headwater.MustExecute(t, "", append(args, clitest.Prompt)...)
-			if second := headwater.MustExecute(t, "",
-				append(args, clitest.Prompt)...); first != second {
+			first := headwater.Output(t, append(args, clitest.Prompt)...)
+			if second := headwater.Output(t, append(args, clitest.Prompt)...); first != second {
 				t.Errorf("two runs differ")
 			}
 			path := filepath.Join(t.TempDir(), "out")
-			if out := headwater.MustExecute(t, "",
-				append(args, "-o", path, clitest.Prompt)...); out != "" {
+			if out := headwater.Output(t, append(args, "-o", path, clitest.Prompt)...); out != "" {
 				t.Errorf("standard output %q beside a file", out)
 			}
 			file := string(clitest.Read(t, path))
@@ -202,7 +200,7 @@ func TestExplainHostile(t *testing.T) {
 	hostile := "<script>alert(1)</script> \"quoted\" 'x' & \x1b[31m \x00 \u202eback \xff" +
 		strings.Repeat("z", 100)
 	args := []string{"explain", "--backend", "go", "--max-tokens", "1", "--methods", "rollout", hostile}
-	page := headwater.MustExecute(t, "", append(args, "--format", "html")...)
+	page := headwater.Output(t, append(args, "--format", "html")...)
 	for _, bad := range []string{"<script>alert", "\x1b", "\x00", "\u202e", "\xff"} {
 		if strings.Contains(page, bad) {
 			t.Errorf("the page holds %q", bad)
@@ -211,7 +209,7 @@ func TestExplainHostile(t *testing.T) {
 	if !strings.Contains(page, "&lt;script&gt;") {
 		t.Errorf("the page does not show <script>")
 	}
-	text := headwater.MustExecute(t, "", args...)
+	text := headwater.Output(t, args...)
 	for _, bad := range []string{"\x1b", "\x00", "\u202e", "\xff"} {
 		if strings.Contains(text, bad) {
 			t.Errorf("the text holds %q", bad)
@@ -226,10 +224,10 @@ func TestExplainHostile(t *testing.T) {
 // The output says that the model is a toy and what it does not know.
 func TestExplainUnknownWords(t *testing.T) {
 	for _, format := range []string{"text", "html", "json"} {
-		out := headwater.MustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1",
+		out := headwater.Output(t, "explain", "--backend", "go", "--max-tokens", "1",
 			"--format", format, "The capital of France is")
 		if format == "text" { // one line for each sentence
-			out = headwater.MustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1",
+			out = headwater.Output(t, "explain", "--backend", "go", "--max-tokens", "1",
 				"--width", "200", "The capital of France is")
 		}
 		for _, want := range []string{"toy grammar model", "France", clitest.Prompt} {
@@ -241,18 +239,18 @@ func TestExplainUnknownWords(t *testing.T) {
 }
 
 func TestExplainText(t *testing.T) {
-	out := headwater.MustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1",
+	out := headwater.Output(t, "explain", "--backend", "go", "--max-tokens", "1",
 		"--color", "always", clitest.Prompt)
 	if !strings.Contains(out, "\x1b[48;2;") {
 		t.Errorf("--color always has no colours")
 	}
 	for _, args := range [][]string{{"--color", "never"}, {"--color", "auto"}, nil} {
-		if out := headwater.MustExecute(t, "", append([]string{"explain", "--backend", "go", "--max-tokens", "1", clitest.Prompt}, args...)...); strings.Contains(out, "\x1b") {
+		if out := headwater.Output(t, append([]string{"explain", "--backend", "go", "--max-tokens", "1", clitest.Prompt}, args...)...); strings.Contains(out, "\x1b") {
 			t.Errorf("%v colours what is no terminal", args)
 		}
 	}
 	for _, width := range []int{60, 140} {
-		out := headwater.MustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1",
+		out := headwater.Output(t, "explain", "--backend", "go", "--max-tokens", "1",
 			"--color", "never", "--width", fmt.Sprint(width), clitest.Prompt)
 		longest := 0
 		for l := range strings.Lines(out) {
@@ -278,7 +276,7 @@ func TestExplainEnding(t *testing.T) {
 		{"page.html", "<!DOCTYPE html>", []string{"--format", "html"}},
 	} {
 		path := filepath.Join(t.TempDir(), c.name)
-		headwater.MustExecute(t, "", append([]string{
+		headwater.Output(t, append([]string{
 			"explain", "--backend", "go", "--max-tokens", "1",
 			"-o", path, clitest.Prompt,
 		}, c.args...)...)
@@ -298,8 +296,8 @@ func TestExplainEnding(t *testing.T) {
 // The filter greys tokens out and changes nothing else.
 func TestExplainFilter(t *testing.T) {
 	args := []string{"explain", "--backend", "go", "--max-tokens", "1", "--methods", "rollout", "mary has the key . john has the lamp ."}
-	all := headwater.MustExecute(t, "", args...)
-	filtered := headwater.MustExecute(t, "", append(args, "--filter")...)
+	all := headwater.Output(t, args...)
+	filtered := headwater.Output(t, append(args, "--filter")...)
 	if strings.Contains(all, "·  ") || !strings.Contains(filtered, "·  ") {
 		t.Errorf("with --filter the text is\n%s\nwithout\n%s", filtered, all)
 	}
@@ -322,7 +320,7 @@ func TestExplainContextLeft(t *testing.T) {
 	small := clitest.CopyModel(t, "gpt2", nil)
 	const want = "has 64 tokens, so at most 3 come after the prompt."
 	for n, warned := range map[int]bool{61: true, 48: false} {
-		out := headwater.MustExecute(t, "", "explain", "--backend", "go", "--model", small,
+		out := headwater.Output(t, "explain", "--backend", "go", "--model", small,
 			"--width", "200", "--methods", "raw", strings.Repeat("a", n))
 		if strings.Contains(out, want) != warned {
 			t.Errorf("after %d tokens the warning is there: %v, in\n%s", n, !warned, out)
@@ -550,7 +548,7 @@ func TestConversation(t *testing.T) {
 		`{"role":"assistant","content":"mary"},{"role":"user","content":"who has the lamp ?"},` +
 		`{"role":"assistant","content":" mary"}]}`
 	for name, out := range map[string]string{
-		"flags": headwater.MustExecute(t, "", in("--messages", messages, "--format", "json", "who has the lamp ?")...),
+		"flags": headwater.Output(t, in("--messages", messages, "--format", "json", "who has the lamp ?")...),
 		"input": headwater.MustExecute(t, line, in("--input", "-")...),
 	} {
 		var e attribution.Explanation
@@ -564,19 +562,19 @@ func TestConversation(t *testing.T) {
 		}
 	}
 	figure := filepath.Join(t.TempDir(), "a.svg")
-	headwater.MustExecute(t, "", in("--messages", messages, "-o", figure, "who has the lamp ?")...)
+	headwater.Output(t, in("--messages", messages, "-o", figure, "who has the lamp ?")...)
 	saved, err := os.ReadFile(figure)
 	if date := time.Now().Format(time.DateOnly); err != nil ||
 		!strings.Contains(string(saved), date) {
 		t.Errorf("the figure does not have the date %s: %v", date, err)
 	}
 	plain := filepath.Join(t.TempDir(), "plain.svg")
-	headwater.MustExecute(t, "", "explain", "--model", dir, "--backend", "go", "-o", plain, "mary")
+	headwater.Output(t, "explain", "--model", dir, "--backend", "go", "-o", plain, "mary")
 	if saved, err := os.ReadFile(plain); err != nil ||
 		strings.Contains(string(saved), time.Now().Format(time.DateOnly)) {
 		t.Errorf("a figure of a plain prompt has a date: %v", err)
 	}
-	if out := headwater.MustExecute(t, "", "reproduce", "--model", dir,
+	if out := headwater.Output(t, "reproduce", "--model", dir,
 		figure); !strings.Contains(out, "byte for byte the same") {
 		t.Errorf("reproduce: %s", out)
 	}

@@ -159,7 +159,7 @@ func TestOptionsOfViews(t *testing.T) {
 // of the whole model.
 func TestScorerUpToLayer(t *testing.T) {
 	dir := t.TempDir()
-	text := headwater.MustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1",
+	text := headwater.Output(t, "explain", "--backend", "go", "--max-tokens", "1",
 		"--view", "compare", "--methods", "direct@2,direct@5", clitest.Prompt)
 	a, b, _ := strings.Cut(text, "B: direct@5  -")
 	if !strings.Contains(a, "part of the logit, up to layer 2, +") ||
@@ -168,7 +168,7 @@ func TestScorerUpToLayer(t *testing.T) {
 	}
 	for layer, want := range map[string]string{"2": ">up to layer 2 · ", "5": ">whole model · "} {
 		file := filepath.Join(dir, layer+".svg")
-		headwater.MustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1", "-o",
+		headwater.Output(t, "explain", "--backend", "go", "--max-tokens", "1", "-o",
 			os.DevNull, "--methods", "direct", "--layer", layer, "-o", file, clitest.Prompt)
 		figure, err := os.ReadFile(file)
 		if err != nil || !strings.Contains(string(figure), want) {
@@ -179,7 +179,7 @@ func TestScorerUpToLayer(t *testing.T) {
 
 // Prompts of different lengths are compared in common columns, and the text says which are missing.
 func TestExplainAgainstLength(t *testing.T) {
-	out := headwater.MustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1",
+	out := headwater.Output(t, "explain", "--backend", "go", "--max-tokens", "1",
 		"--width", "120", "--against", "the keys to the old cabinet", clitest.Prompt)
 	for _, want := range []string{"│old", "A has no token “old”; its values are 0 there."} {
 		if !strings.Contains(out, want) {
@@ -206,8 +206,8 @@ func TestExplainCompareDefault(t *testing.T) {
 		"tiny": "direct,value-zeroing", "tiny-sentiment": "rollout,value-zeroing",
 	} {
 		args := []string{"explain", "--backend", "go", "--model", model, "--view", "compare", clitest.Prompt}
-		got, want := headwater.MustExecute(t, "", args...),
-			headwater.MustExecute(t, "", append(args, "--methods", methods)...)
+		got, want := headwater.Output(t, args...),
+			headwater.Output(t, append(args, "--methods", methods)...)
 		if got != want || !strings.Contains(got, "A − B") {
 			t.Errorf("%s: without --methods\n%s\nwant\n%s", model, got, want)
 		}

@@ -12,7 +12,7 @@ import (
 
 // The help of explain lists every flag once, those that people need first, in lines of 100 columns.
 func TestExplainHelp(t *testing.T) {
-	help := headwater.MustExecute(t, "", "explain", "--help")
+	help := headwater.Output(t, "explain", "--help")
 	_, listed, _ := strings.Cut(help, "\nFlags:\n")
 	if !strings.HasPrefix(listed, "  -m, --model") {
 		t.Errorf("the first flag is not the model:\n%s", listed)

@@ -23,7 +23,7 @@ func TestReproduce(t *testing.T) {
 	save(t, "--methods", "rollout,flow", "-o", "a.svg", "-o", "a.parquet",
 		"-o", "a.neuronpedia.json", "--size", "column")
 	for _, name := range []string{"a.svg", "a.parquet", "a.neuronpedia.json"} {
-		out := headwater.MustExecute(t, "", "reproduce", name)
+		out := headwater.Output(t, "reproduce", name)
 		if want := name + ": made again, byte for byte the same\n"; out != want {
 			t.Errorf("reproduce %s = %q, want %q", name, out, want)
 		}
@@ -65,24 +65,23 @@ func TestReproducePage(t *testing.T) {
 		{"--against", "the key to the cabinet", "--methods", "rollout"},
 	} {
 		t.Chdir(t.TempDir())
-		headwater.MustExecute(t, "", append([]string{
+		headwater.Output(t, append([]string{
 			"explain", "--backend", "go", "--max-tokens", "2", "-o", "a.html", clitest.Prompt,
 		}, flags...)...)
 		want := "a.html: made again, byte for byte the same\n"
-		if out := headwater.MustExecute(t, "", "reproduce", "a.html"); out != want {
+		if out := headwater.Output(t, "reproduce", "a.html"); out != want {
 			t.Errorf("%v: %q, want %q", flags, out, want)
 		}
 	}
-	headwater.MustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "2", "--token", "1",
+	headwater.Output(t, "explain", "--backend", "go", "--max-tokens", "2", "--token", "1",
 		"-o", "token.html", "-o", "a.json", clitest.Prompt)
 	for _, name := range []string{"token.html", "a.json"} {
 		want := name + ": made again, byte for byte the same\n"
-		if out := headwater.MustExecute(t, "", "reproduce", name); out != want {
+		if out := headwater.Output(t, "reproduce", name); out != want {
 			t.Errorf("%q, want %q", out, want)
 		}
 	}
-	out := headwater.MustExecute(t, "", "explain", "--backend", "go", "--format", "json",
-		clitest.Prompt)
+	out := headwater.Output(t, "explain", "--backend", "go", "--format", "json", clitest.Prompt)
 	clitest.Write(t, "b.json", []byte(out))
 	status, _, said := headwater.Execute(t, "", "reproduce", "b.json")
 	if status != cli.StatusError || !strings.Contains(said, "files of other commands have none") {
@@ -100,8 +99,7 @@ func TestReproducePath(t *testing.T) {
 	for _, name := range []string{"one", "two"} {
 		must(t, os.Symlink(data, filepath.Join(dir, name)))
 	}
-	headwater.MustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1", "--model",
-		dir+"/one",
+	headwater.Output(t, "explain", "--backend", "go", "--max-tokens", "1", "--model", dir+"/one",
 		"-o", "a.html", "-o", "a.svg", "-o", "b.svg", "--view", "compare", clitest.Prompt)
 	for _, name := range []string{"a.html", "a.svg", "b.svg"} {
 		file, err := os.ReadFile(name)
@@ -110,8 +108,7 @@ func TestReproducePath(t *testing.T) {
 		}
 		want := name + ": made again, byte for byte the same\n"
 		for _, path := range []string{"./one", "two"} {
-			if out := headwater.MustExecute(t, "", "reproduce", "--model", path,
-				name); out != want {
+			if out := headwater.Output(t, "reproduce", "--model", path, name); out != want {
 				t.Errorf("with %s: %q, want %q", path, out, want)
 			}
 		}
@@ -264,7 +261,7 @@ func TestReproduceAsksNobody(t *testing.T) {
 func corpusOf(t *testing.T, name string) {
 	t.Helper()
 	must(t, os.WriteFile("in.txt", []byte("the keys\n"), 0o600))
-	headwater.MustExecute(t, "", "corpus", "plan", "in.txt", "corpus", "--backend", "go",
+	headwater.Output(t, "corpus", "plan", "in.txt", "corpus", "--backend", "go",
 		"--max-tokens", "1")
 	path := filepath.Join("corpus", corpus.ManifestName)
 	plan, err := os.ReadFile(path)

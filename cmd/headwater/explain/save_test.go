@@ -25,7 +25,7 @@ func save(t *testing.T, args ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	t.Chdir(dir)
-	headwater.MustExecute(t, "", append([]string{
+	headwater.Output(t, append([]string{
 		"explain", "--backend", "go", "--max-tokens", "2", clitest.Prompt,
 	}, args...)...)
 	return dir
@@ -60,8 +60,8 @@ func TestSaveGraph(t *testing.T) {
 	}
 	save(t, "-o", "a.neuronpedia.json")
 	args := []string{"explain", "--backend", "go", "--max-tokens", "2", "--view", "flow", clitest.Prompt}
-	if got, want := headwater.MustExecute(t, "", append(args, "--methods", "flow")...),
-		headwater.MustExecute(t, "", args...); got != want {
+	if got, want := headwater.Output(t, append(args, "--methods", "flow")...),
+		headwater.Output(t, args...); got != want {
 		t.Errorf("--view flow --methods flow shows\n%s\nwant\n%s", got, want)
 	}
 }
@@ -192,8 +192,7 @@ func TestSaveAllOrNone(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	status, _, said := headwater.Execute(t, "", "explain", "--backend", "go", "--max-tokens", "1",
-		"-o", "a.csv", "-o", "a.svg", "--view", "text",
-		"--token", "7", clitest.Prompt)
+		"-o", "a.csv", "-o", "a.svg", "--view", "text", "--token", "7", clitest.Prompt)
 	if status != cli.StatusUsage || !strings.Contains(said, "--token 7; the only one of the") {
 		t.Errorf("status %d, %q", status, said)
 	}
@@ -275,7 +274,7 @@ func TestSavedViews(t *testing.T) {
 			if (made.Against != nil) != two {
 				t.Errorf("side B was made by %+v", made.Against)
 			}
-			out := headwater.MustExecute(t, "", "reproduce", "a.svg")
+			out := headwater.Output(t, "reproduce", "a.svg")
 			if want := "a.svg: made again, byte for byte the same\n"; out != want {
 				t.Errorf("reproduce says %q, want %q", out, want)
 			}

@@ -60,10 +60,9 @@ func TestShowQueries(t *testing.T) {
 
 	const methods = "raw,rollout,flow"
 	a := clitest.ParseExplanation(t,
-		[]byte(headwater.MustExecute(t, "", "show", "--methods", methods, "--format",
-			"json", want)))
+		[]byte(headwater.Output(t, "show", "--methods", methods, "--format", "json", want)))
 	b := clitest.ParseExplanation(t,
-		[]byte(headwater.MustExecute(t, "", "show", "--methods", methods, "--format", "json", got)))
+		[]byte(headwater.Output(t, "show", "--methods", methods, "--format", "json", got)))
 	for _, method := range strings.Split(methods, ",") {
 		for i, x := range a.Methods[method].Data {
 			// The model's softmax is in float32; worst seen 2e-7.
@@ -76,8 +75,8 @@ func TestShowQueries(t *testing.T) {
 		t.Errorf("warnings %q", b.Warnings)
 	}
 	for _, view := range []string{"heads", "flow", "maps"} {
-		a := headwater.MustExecute(t, "", "show", "--view", view, want)
-		b := headwater.MustExecute(t, "", "show", "--view", view, got)
+		a := headwater.Output(t, "show", "--view", view, want)
+		b := headwater.Output(t, "show", "--view", view, got)
 		without := func(text string) string {
 			lines := slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool {
 				return strings.HasPrefix(line, "note") || strings.HasPrefix(line, "⚠")
@@ -88,7 +87,7 @@ func TestShowQueries(t *testing.T) {
 			t.Errorf("--view %s (-attention +queries):\n%s", view, diff)
 		}
 	}
-	headwater.MustExecute(t, "", "attribute", "--input", got, "--cut", "3:0")
+	headwater.Output(t, "attribute", "--input", got, "--cut", "3:0")
 }
 
 // Hidden states alone are shown by how alike they are. Beside attention they are shown too, unless
@@ -112,7 +111,7 @@ func TestShowHidden(t *testing.T) {
 		{[]string{"rollout", "similarity"}, []string{both}},
 		{[]string{"raw"}, []string{"--methods", "raw", both}},
 	} {
-		e := clitest.ParseExplanation(t, []byte(headwater.MustExecute(t, "", append([]string{
+		e := clitest.ParseExplanation(t, []byte(headwater.Output(t, append([]string{
 			"show", "--format", "json",
 		}, c.args...)...)))
 		if diff := cmp.Diff(c.order, e.Order); diff != "" {
@@ -126,7 +125,7 @@ func TestShowHidden(t *testing.T) {
 			t.Errorf("%q: row of c (-want +got):\n%s", c.args, diff)
 		}
 	}
-	text := headwater.MustExecute(t, "", "show", alone)
+	text := headwater.Output(t, "show", alone)
 	for _, want := range []string{
 		"How alike the hidden states of tokens are", "similarity", "0.60", "0.80",
 		"cosine of hidden states, layer 1",
@@ -135,17 +134,17 @@ func TestShowHidden(t *testing.T) {
 			t.Errorf("%s\nwant %q", text, want)
 		}
 	}
-	text = headwater.MustExecute(t, "", "show", "--view", "layers", "--format", "html", both)
+	text = headwater.Output(t, "show", "--view", "layers", "--format", "html", both)
 	for _, want := range []string{"most from", "most like", "rollout", "similarity"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("--view layers: %.2000s\nwant %q", text, want)
 		}
 	}
-	text = headwater.MustExecute(t, "", "show", "--view", "layers", alone)
+	text = headwater.Output(t, "show", "--view", "layers", alone)
 	if want := "Layer by layer: how alike the hidden states"; !strings.Contains(text, want) {
 		t.Errorf("%s\nwant %q", text, want)
 	}
-	headwater.MustExecute(t, "", "show", "-o", filepath.Join(t.TempDir(), "a.svg"), alone)
+	headwater.Output(t, "show", "-o", filepath.Join(t.TempDir(), "a.svg"), alone)
 
 	// What rests on a sink is not said better by states that are alike.
 	sunk := make([]float32, 0, 18)
@@ -153,8 +152,7 @@ func TestShowHidden(t *testing.T) {
 		sunk = append(sunk, 1, 0, 0, 1, 0, 0, 1, 0, 0)
 	}
 	attention.Data = sunk
-	text = headwater.MustExecute(t, "", "show", "--residual", "0",
-		writeTensors(t, about, attention, hidden))
+	text = headwater.Output(t, "show", "--residual", "0", writeTensors(t, about, attention, hidden))
 	if !strings.Contains(text, "not coloured") || strings.Contains(text, "says more") {
 		t.Errorf("%s\nwant a row without colours, and no method that says more", text)
 	}
@@ -163,10 +161,9 @@ func TestShowHidden(t *testing.T) {
 // What headwater trace records is shown as it is.
 func TestShowTracedHidden(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.safetensors")
-	headwater.MustExecute(t, "", "trace", "--text", clitest.Prompt, "--taps", "attention,hidden",
-		"-o", path)
+	headwater.Output(t, "trace", "--text", clitest.Prompt, "--taps", "attention,hidden", "-o", path)
 	e := clitest.ParseExplanation(t,
-		[]byte(headwater.MustExecute(t, "", "show", "--format", "json", path)))
+		[]byte(headwater.Output(t, "show", "--format", "json", path)))
 	rollout, similarity := e.Methods["rollout"], e.Methods["similarity"]
 	if diff := cmp.Diff(rollout.Layers, similarity.Layers); diff != "" {
 		t.Errorf("layers (-rollout +similarity):\n%s", diff)

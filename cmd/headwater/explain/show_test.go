@@ -30,7 +30,7 @@ func TestShow(t *testing.T) {
 	path := recorded(t, e)
 	dir := t.TempDir()
 	got := clitest.ParseExplanation(t,
-		[]byte(headwater.MustExecute(t, "", "show", "--methods", "rollout,flow",
+		[]byte(headwater.Output(t, "show", "--methods", "rollout,flow",
 			"--format", "json", "-o", "-", "-o", filepath.Join(dir, "a.svg"), path)))
 	if got.Model.Name != "another" || len(got.Steps) != 3 || got.Steps[2].Text != e.Steps[2].Text {
 		t.Errorf("model %q, steps %v", got.Model.Name, got.Steps)
@@ -55,7 +55,7 @@ func TestShow(t *testing.T) {
 		"compare": {"--methods", "raw@1,rollout@3"}, "maps": {"--methods", "rollout"},
 	} {
 		file := filepath.Join(dir, view+".svg")
-		headwater.MustExecute(t, "", append([]string{
+		headwater.Output(t, append([]string{
 			"show", "--view", view, "-o", file, path,
 		}, args...)...)
 		if info, err := os.Stat(file); err != nil || info.Size() == 0 {
@@ -131,10 +131,10 @@ func TestShowViews(t *testing.T) {
 		{"▸ layer  5  “the” (1) 14.", []string{"--view", "layers", "--methods", "rollout"}},
 		{"A − B    sink", []string{"--view", "compare", "--methods", "raw,rollout"}},
 	} {
-		model := headwater.MustExecute(t, "", append([]string{
+		model := headwater.Output(t, append([]string{
 			"explain", "--backend", "go", "--max-tokens", "3", clitest.Prompt,
 		}, c.args...)...)
-		file := headwater.MustExecute(t, "", append([]string{"show", path}, c.args...)...)
+		file := headwater.Output(t, append([]string{"show", path}, c.args...)...)
 		want, got := alike(model), alike(file)
 		if diff := cmp.Diff(want, got); c.has == "" && diff != "" {
 			t.Errorf("%q (-model +file):\n%s", c.args, diff)
@@ -150,8 +150,7 @@ func TestShowViews(t *testing.T) {
 func TestShowViewsOfPrompt(t *testing.T) {
 	dir := t.TempDir()
 	path, mean := filepath.Join(dir, "run.safetensors"), filepath.Join(dir, "mean.safetensors")
-	headwater.MustExecute(t, "", "trace", "--text", clitest.Prompt, "--taps", "attention", "-o",
-		path)
+	headwater.Output(t, "trace", "--text", clitest.Prompt, "--taps", "attention", "-o", path)
 	writeRows := func(name string, shape []int, data []float32) {
 		err := checkpoint.WriteFile(name, []checkpoint.Tensor{{
 			Name: "attention", Shape: shape, Data: data,
@@ -170,7 +169,7 @@ func TestShowViewsOfPrompt(t *testing.T) {
 		{"▸ layer  5", []string{"--view", "layers", path}},
 		{"“b” (1) → “c” (2)  0.250", []string{"--view", "flow", mean}},
 	} {
-		if text := headwater.MustExecute(t, "", append([]string{"show"}, c.args...)...); !strings.Contains(
+		if text := headwater.Output(t, append([]string{"show"}, c.args...)...); !strings.Contains(
 			text, c.want) {
 			t.Errorf("%q: %.3000s\nwant %q", c.args, text, c.want)
 		}
@@ -178,7 +177,7 @@ func TestShowViewsOfPrompt(t *testing.T) {
 	encoder := filepath.Join(dir, "encoder.safetensors")
 	writeRows(encoder, []int{1, 1, 3, 3}, []float32{.2, .8, 0, 0, .1, .9, .1, .9, 0})
 	for _, view := range []string{"heads", "flow"} {
-		text := headwater.MustExecute(t, "", "show", "--view", view, encoder)
+		text := headwater.Output(t, "show", "--view", view, encoder)
 		if !strings.Contains(text, "“c” (2)") {
 			t.Errorf("--view %s for an encoder: %s", view, text)
 		}
@@ -222,12 +221,12 @@ func TestRecording(t *testing.T) {
 func TestShowTraced(t *testing.T) {
 	dir := t.TempDir()
 	path, rows := filepath.Join(dir, "run.safetensors"), filepath.Join(dir, "rows.safetensors")
-	headwater.MustExecute(t, "", "trace", "--text", clitest.Prompt, "--taps",
+	headwater.Output(t, "trace", "--text", clitest.Prompt, "--taps",
 		"attention,value-zeroing", "-o", path)
 	methods := []string{"rollout", "value-zeroing"}
-	headwater.MustExecute(t, "", "attribute", "--input", path, "--methods",
+	headwater.Output(t, "attribute", "--input", path, "--methods",
 		strings.Join(methods, ","), "-o", rows)
-	got := clitest.ParseExplanation(t, []byte(headwater.MustExecute(t, "", "show", "--methods",
+	got := clitest.ParseExplanation(t, []byte(headwater.Output(t, "show", "--methods",
 		strings.Join(methods, ","), "--format", "json", path)))
 	if got.Model.Name != "tiny" || len(got.Steps) != 1 || got.Prompt.Texts[2] != " keys" {
 		t.Errorf("model %q, steps %v, tokens %q", got.Model.Name, got.Steps, got.Prompt.Texts)
@@ -242,7 +241,7 @@ func TestShowTraced(t *testing.T) {
 			}
 		}
 	}
-	if text := headwater.MustExecute(t, "", "show", path); !strings.Contains(text, "cabinet") {
+	if text := headwater.Output(t, "show", path); !strings.Contains(text, "cabinet") {
 		t.Errorf("it shows %q, want the text", text)
 	}
 }
@@ -366,7 +365,7 @@ func TestShowKnownSizes(t *testing.T) {
 	}
 	must(t, checkpoint.WriteFile(path, []checkpoint.Tensor{tensor}, about))
 	for _, format := range []string{"text", "html"} {
-		out := headwater.MustExecute(t, "", "show", "--format", format, path)
+		out := headwater.Output(t, "show", "--format", format, path)
 		if !strings.Contains(out, "a · llama") || strings.Contains(out, " 0 layers") ||
 			strings.Contains(out, "width 0") {
 			t.Errorf("%s: the sizes of the model are not known, in\n%s", format, out)

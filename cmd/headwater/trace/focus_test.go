@@ -71,7 +71,7 @@ type focusJSON struct {
 
 func focusOf(t *testing.T, args ...string) (r focusJSON) {
 	t.Helper()
-	out := headwater.MustExecute(t, "", append([]string{"focus", "--json"}, args...)...)
+	out := headwater.Output(t, append([]string{"focus", "--json"}, args...)...)
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		t.Fatalf("%v in %s", err, out)
 	}
@@ -156,7 +156,7 @@ func TestFocusPublished(t *testing.T) {
 func TestFocusOfTrace(t *testing.T) {
 	const text = "the keys to the cabinet"
 	in := filepath.Join(t.TempDir(), "in.safetensors")
-	headwater.MustExecute(t, "", "trace", "--text", text, "-o", in, "--taps",
+	headwater.Output(t, "trace", "--text", text, "-o", in, "--taps",
 		"terms,scores,attention,head-added,value-output,hidden")
 	args := []string{"--layer", "4", "--head", "3", "--index", "target", "--exclude-first"}
 	model := focusOf(t, append(args, text)...)
@@ -185,10 +185,10 @@ func TestFocusTexts(t *testing.T) {
 	path, out := filepath.Join(dir, "texts"), filepath.Join(dir, "out.json")
 	clitest.Write(t, path, []byte("the keys to the cabinet\n\nthe key is here\n"))
 	args := []string{"focus", "--json", "--file", path, "--layer", "2", "-o", out}
-	headwater.MustExecute(t, "", args...)
+	headwater.Output(t, args...)
 	first, err := os.ReadFile(out)
 	must(t, err)
-	if stdout := headwater.MustExecute(t, "", args[:len(args)-2]...); stdout != string(first) {
+	if stdout := headwater.Output(t, args[:len(args)-2]...); stdout != string(first) {
 		t.Error("two runs differ")
 	}
 	var both focusJSON
@@ -223,8 +223,7 @@ func TestFocusTexts(t *testing.T) {
 		both.Updates[0].Head != -1 || both.Rows != nil || both.Ellipse == nil {
 		t.Errorf("%d updates and %d effects, want %d", len(both.Updates), len(both.Effects), n)
 	}
-	table := headwater.MustExecute(t, "", "focus", "--layer", "1", "--head", "0", "the keys to "+
-		"the cabinet")
+	table := headwater.Output(t, "focus", "--layer", "1", "--head", "0", "the keys to the cabinet")
 	for _, want := range []string{
 		"1 text of 6 tokens, 6 layers of 8 heads", "self-continuous", "\n    5  ",
 		`0 "<bos>": 0 "<bos>" 1.000`, "text 0, head 0:    magnitude 0.",
@@ -288,7 +287,7 @@ func TestFocusFirstAmongEquals(t *testing.T) {
 		Name: "attention", Shape: []int{1, 3, 2, 2},
 		Data: []float32{1, 0, 1, 0, 1, 0, .5, .5, 1, 0, 1, 0},
 	})
-	table := headwater.MustExecute(t, "", "focus", "--input", in)
+	table := headwater.Output(t, "focus", "--input", in)
 	// self-fraction, self-continuous, first-fraction, concentration
 	want := "    0   0.500  0.500      0   0.583  0.750      1   1.000  1.000      0   " +
 		"0.833  1.000      0\n"
@@ -304,7 +303,7 @@ func TestFocusWindow(t *testing.T) {
 	const ids, T, window = "5,6,7,8,9,10,11,12,13,14,15,16", 12, 5
 	path := filepath.Join(t.TempDir(), "window.safetensors")
 	record := func(name, ids, taps string) {
-		headwater.MustExecute(t, "", "trace", "--backend", "go", "-m",
+		headwater.Output(t, "trace", "--backend", "go", "-m",
 			filepath.Join(clitest.Goldens, name), "--ids", ids, "--taps", taps, "-o", path)
 	}
 	for _, name := range []string{"mistral", "gemma2", "gemma3"} {
@@ -346,7 +345,7 @@ func TestFocusWindow(t *testing.T) {
 		if got, ok := clitest.OpenFile(t, path).Metadata()["window"]; ok {
 			t.Errorf("%s: window %q of a short text", name, got)
 		}
-		headwater.MustExecute(t, "", "focus", "--input", path)
+		headwater.Output(t, "focus", "--input", path)
 	}
 	record("mistral_nowindow", ids, "terms")
 	if got, ok := clitest.OpenFile(t, path).Metadata()["window"]; ok {

@@ -81,7 +81,7 @@ func TestTokenizeSpecials(t *testing.T) {
 	if want := `{"ids":[],"offsets":[]}` + "\n"; got != want {
 		t.Errorf("empty text without specials: %s, want %s", got, want)
 	}
-	if got := headwater.MustExecute(t, "", args...); got != "" {
+	if got := headwater.Output(t, args...); got != "" {
 		t.Errorf("no lines: %s", got)
 	}
 }
@@ -223,7 +223,7 @@ func TestPreFlag(t *testing.T) {
 			t.Errorf("%s --pre %q: %q, want %q and --pre", c.model, c.pre, said, c.want)
 		}
 	}
-	out := headwater.MustExecute(t, "", "explain", "-m", path, "--pre", "smollm", "--max-tokens",
+	out := headwater.Output(t, "explain", "-m", path, "--pre", "smollm", "--max-tokens",
 		"1", "--format", "json", "the")
 	if !strings.Contains(out, ", texts cut as smollm") {
 		t.Errorf("the hash does not say how texts are cut: %s", out)

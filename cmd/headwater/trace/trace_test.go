@@ -22,7 +22,7 @@ import (
 func traced(t *testing.T, args ...string) *checkpoint.File {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "trace.safetensors")
-	headwater.MustExecute(t, "", append([]string{"trace", "--backend", "go", "-o", path}, args...)...)
+	headwater.Output(t, append([]string{"trace", "--backend", "go", "-o", path}, args...)...)
 	return clitest.OpenFile(t, path)
 }
 
@@ -163,16 +163,15 @@ func TestTraceText(t *testing.T) {
 	text := filepath.Join(dir, "text")
 	again, plain := filepath.Join(dir, "again"), filepath.Join(dir, "plain")
 	args := []string{"trace", "--backend", "go", "--taps", "attention,logits"}
-	headwater.MustExecute(t, "", append(args, "--text", clitest.Prompt, "-o", text)...)
+	headwater.Output(t, append(args, "--text", clitest.Prompt, "-o", text)...)
 	ids, err := clitest.OpenFile(t, text).Int32("ids")
 	must(t, err)
 	joined := strings.Trim(strings.ReplaceAll(fmt.Sprint(ids), " ", ","), "[]")
-	headwater.MustExecute(t, "", append(args, "--ids", joined, "-o", again)...)
+	headwater.Output(t, append(args, "--ids", joined, "-o", again)...)
 	if string(clitest.Read(t, text)) != string(clitest.Read(t, again)) {
 		t.Errorf("--text and --ids %s write different files", joined)
 	}
-	headwater.MustExecute(t, "", append(args, "--text", clitest.Prompt, "--special", "off", "-o",
-		plain)...)
+	headwater.Output(t, append(args, "--text", clitest.Prompt, "--special", "off", "-o", plain)...)
 	without, err := clitest.OpenFile(t, plain).Int32("ids")
 	must(t, err)
 	if diff := cmp.Diff(ids[1:], without); diff != "" {
@@ -201,7 +200,7 @@ func TestTraceTokens(t *testing.T) {
 	if err != nil || !slices.Equal(tokens, want) {
 		t.Errorf("tokens %q, error %v; want %q", tokens, err, want)
 	}
-	headwater.MustExecute(t, "", "show", f.Name())
+	headwater.Output(t, "show", f.Name())
 	// The texts of one long token, many times, would be larger than the header of a file may be.
 	vocab(`"` + strings.Repeat("x", 4096) + `":0,`)
 	m, err := models.Open(dir, models.Options{Backend: "go"})

@@ -32,6 +32,12 @@ func (p Program) Execute(t *testing.T, stdin string, args ...string) (
 	return status, out.String(), err.String()
 }
 
+// Output runs a command line without input that must succeed and returns its standard output.
+func (p Program) Output(t *testing.T, args ...string) string {
+	t.Helper()
+	return p.MustExecute(t, "", args...)
+}
+
 // MustExecute runs a command line that must succeed and returns its standard output.
 func (p Program) MustExecute(t *testing.T, stdin string, args ...string) string {
 	t.Helper()
@@ -46,7 +52,7 @@ func (p Program) MustExecute(t *testing.T, stdin string, args ...string) string 
 func (p Program) Explained(t *testing.T, args ...string) *attribution.Explanation {
 	t.Helper()
 	args = append([]string{"explain", "--backend", "go", "--format", "json"}, args...)
-	return ParseExplanation(t, []byte(p.MustExecute(t, "", args...)))
+	return ParseExplanation(t, []byte(p.Output(t, args...)))
 }
 
 // AsProgram is the environment variable that makes the test's binary act as the command.
