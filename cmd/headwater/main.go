@@ -21,7 +21,7 @@ import (
 	"github.com/headwater-ml/headwater/internal/cli"
 )
 
-// families are all commands but version, a folder each.
+// families have all commands but help and version; each is a folder.
 var families = []cli.Family{
 	explain.Commands, trace.Commands, bench.Commands, corpus.Commands, figures.Commands,
 	engine.Commands, machine.Commands,

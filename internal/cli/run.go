@@ -15,13 +15,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Family is what makes the commands of one subject, which share a folder.
+// Family has the functions that make the commands of one subject, which share a folder.
 type Family []func(*Kit) *cobra.Command
 
 // Run executes a command line of the commands of all families and returns its exit status.
 func Run(
-	ctx context.Context, families []Family, args []string, stdin io.Reader, stdout,
-	stderr io.Writer,
+	ctx context.Context, families []Family, args []string,
+	stdin io.Reader, stdout, stderr io.Writer,
 ) int {
 	// --max-memory sets the limit for this run only.
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))

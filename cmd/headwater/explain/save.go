@@ -31,8 +31,7 @@ type outputFlags struct {
 func (f *outputFlags) add(cmd *cobra.Command, more string) {
 	cmd.Flags().VarP((*outputPaths)(f), "output", "o", "write to `FILE` in the form that its name "+
 		"ends with: "+strings.Join(export.Endings(export.Text), " ")+"; repeatable; - is "+
-		"standard output. A file "+
-		"appears when it is complete"+more)
+		"standard output. A file appears when it is complete"+more)
 	cmd.Flags().StringVar(&f.format, "format", "", "form on standard output and of files whose "+
 		"names say none: `text|html|json` (default text)")
 }
