@@ -64,8 +64,6 @@ func (m *Model) watcher() *Watch {
 var graphNames = []struct{ prefix, name string }{
 	{"step embed", "the start of one token"},
 	{"step logits", "the scores of one token"},
-	{"step batch embed", "the start of one token"},
-	{"step batch logits", "the scores of one token"},
 	{"step ", "a layer of one token"},
 	{"extend embed", "the start of a text on the cache"},
 	{"extend head", "the scores of a text on the cache"},

@@ -3,6 +3,7 @@ package transformer
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -25,7 +26,7 @@ func (s *Session) Cut(n int) error {
 	}
 	// The slots of the other tokens keep finite numbers, which no target sees.
 	s.latest.free()
-	s.ids, s.latest = s.ids[:n], nil
+	s.ids, s.lengths[0], s.latest = s.ids[:n], n, nil
 	s.streams.cut(n, s.m.Spec.Width)
 	return nil
 }
@@ -111,14 +112,15 @@ func (s *Session) reserve(total int) error {
 		if err != nil {
 			return err
 		}
-		s.cache, s.slots = empty, slots
-	case s.slots < total+s.spare():
+		s.cache = empty
+	case s.cache.slots < total+s.spare():
 		grown, err := s.cache.grown(slots, s.Length())
 		if err != nil {
-			return fmt.Errorf("transformer: growing the cache beyond %d tokens: %w", s.slots, err)
+			return fmt.Errorf("transformer: growing the cache beyond %d tokens: %w",
+				s.cache.slots, err)
 		}
 		s.freeCache()
-		s.cache, s.slots = grown, slots
+		s.cache = grown
 	}
 	return nil
 }
@@ -144,31 +146,29 @@ func (s *Session) extend(ctx context.Context, ids []int, length, first int, next
 		return nil, err
 	}
 	x := out[0]
-	defer func() { free(x) }()
-	for l := range s.m.Spec.Layers {
-		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("stopped at layer %d: %w", l, err)
-		}
-		past := s.cache.of(l)
-		out, err := s.m.execute(s.m.extensionLayer(l), append(append([]*tensors.Tensor(nil),
-			text...), x, past[0], past[1])...)
+	for step, err := range s.m.layers(ctx, x, func(l int, x *tensors.Tensor) (
+		[]*tensors.Tensor, error,
+	) {
+		in := slices.Concat(text, []*tensors.Tensor{x}, s.cache.of(l))
+		return s.m.execute(s.m.extensionLayer(l), in...)
+	}) {
 		if err != nil {
-			return nil, fmt.Errorf("layer %d: %w", l, err)
+			return nil, err
 		}
-		free(x)
-		x = out[0]
-		err = s.cache.putAll(l, out[1], out[2], s.Length(), n)
-		free(out[1:]...)
-		if err != nil {
-			return nil, fmt.Errorf("layer %d: %w", l, err)
+		into := stretch{first: s.Length(), n: n}
+		if err := s.cache.put(step.layer, step.collected, into); err != nil {
+			return nil, fmt.Errorf("layer %d: %w", step.layer, err)
 		}
+		x = step.out
 	}
+	defer free(x)
 	values, err := s.m.logProbabilities(x, first, next)
 	if err != nil {
 		return nil, err
 	}
 	s.latest.free()
 	s.ids, s.latest = append(s.ids, ids...), nil
+	s.lengths[0] = len(s.ids)
 	return values, nil
 }
 
@@ -187,7 +187,7 @@ func (m *Model) extensionEmbedding() program {
 
 // extensionLayer is the graph of layer l for several tokens after a cache. Its inputs are those of
 // [Model.extensionText], the stream x [1,N,D] and the layer's keys and values, [1,G,S,E] each. It
-// returns the stream after the layer and the keys and values of the tokens, [1,G,N,E] each.
+// returns the stream after the layer and what [Model.kept] gives.
 func (m *Model) extensionLayer(l int) program {
 	kind, weights := m.kindOf(l)
 	return program{"extend " + kind, weights, func(w byName, in []*Node) []*Node {
@@ -199,7 +199,7 @@ func (m *Model) extensionLayer(l int) program {
 		}
 		d.attend(b)
 		b.finish()
-		return []*Node{b.Output, now.key, now.value}
+		return append([]*Node{b.Output}, m.kept(b, now)...)
 	}}
 }
 

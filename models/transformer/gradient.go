@@ -91,7 +91,7 @@ func (w *backwardPass) run(ctx context.Context) error {
 	defer free(slopes)
 	d, err := w.derived("scores", endsWeights, func(b *builder, x *Node, in []*Node) *Node {
 		return ReduceAllSum(Mul(b.headAt(x, in[0]), in[1]))
-	}, w.positions(), slopes)
+	}, int32Tensor(w.positions()), slopes)
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,8 @@ func (w *backwardPass) forward(ctx context.Context) error {
 // its position, [B,K]. It is 0 for queries that only fill the batch up.
 func (w *backwardPass) slopes() (*tensors.Tensor, error) {
 	var slopes []float32
-	err := w.scores(w.inputs, w.hidden[len(w.hidden)-1], func(i int, scores []float32) {
+	x := w.hidden[len(w.hidden)-1]
+	err := w.inputs.scoresAt(x, w.positions(), func(i int, scores []float32) {
 		d := make([]float32, len(scores))
 		if i < len(w.at) {
 			o := w.queries[i].Objective

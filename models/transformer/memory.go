@@ -196,9 +196,6 @@ func estimate(s *spec.Spec, n need) (returned, layer float64) {
 	}
 	if n.Terms {
 		add((pairs+2*stream)/max(1, t), layers)
-		if texts > 1 { // the values of the prompts of a batch; see [BatchSession.Terms]
-			returned += 4 * layers * texts * t * float64(s.Groups()*s.HeadWidth)
-		}
 		// The row of a single layer, if it is asked for; see [Session.RowsOfLayer].
 		layer = max(layer, targetBytes(s, n.Tokens))
 	}

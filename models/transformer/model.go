@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -218,9 +219,17 @@ func evenly(n, most int) int {
 
 // idTensor returns ids as [1,n], filled up with 0.
 func idTensor(ids []int, n int) *tensors.Tensor {
-	flat := make([]int32, n)
-	for i, id := range ids {
-		flat[i] = int32(id)
+	return int32Tensor(append(slices.Clone(ids), make([]int, n-len(ids))...), 1, n)
+}
+
+// int32Tensor returns numbers of those dimensions, by default [len(numbers)].
+func int32Tensor(numbers []int, dims ...int) *tensors.Tensor {
+	flat := make([]int32, len(numbers))
+	for i, n := range numbers {
+		flat[i] = int32(n)
 	}
-	return tensors.FromFlatDataAndDimensions(flat, 1, n)
+	if dims == nil {
+		dims = []int{len(flat)}
+	}
+	return tensors.FromFlatDataAndDimensions(flat, dims...)
 }

@@ -130,7 +130,8 @@ func (p *multiplication) run(ctx context.Context) error {
 	if t.value, err = floats(past[1]); err != nil {
 		return err
 	}
-	size := m.tileOf(p.s.slots) // as in the prompt, so that one more token needs no new graphs
+	// As in the prompt, so that one more token needs no new graphs.
+	size := m.tileOf(p.s.cache.slots)
 	if p.mix.PerPair() {
 		size = min(size, rowsOfTile(m.tileSlots(n)*m.Spec.FeedForward))
 	}

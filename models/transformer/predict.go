@@ -60,7 +60,7 @@ func (b *queryBatch) predict(ctx context.Context, values []float64) error {
 		x = step.out
 	}
 	defer free(x)
-	return b.scores(inputs, x, func(i int, scores []float32) {
+	return inputs.scoresAt(x, b.positions(), func(i int, scores []float32) {
 		if i < len(b.at) {
 			values[b.at[i]] = objectiveValue(b.m.Spec, b.queries[i].Objective, scores)
 		}
@@ -78,25 +78,6 @@ func (b *queryBatch) embed(inputs *inputs) (*tensors.Tensor, error) {
 	}
 	defer free(rows)
 	return inputs.embedded(rows)
-}
-
-// scores calls use with what the head computes at each query's position, [K], from the residual
-// stream x after the last block.
-func (b *queryBatch) scores(inputs *inputs, x *tensors.Tensor,
-	use func(i int, scores []float32),
-) error {
-	headAt := func(d *builder, x *Node, in []*Node) []*Node { return []*Node{d.headAt(x, in[0])} }
-	out, err := inputs.end(x, "scores", headAt, b.positions())
-	if err != nil {
-		return err
-	}
-	defer free(out...)
-	return read(out[0], func(data []float32) {
-		size := len(data) / len(b.queries)
-		for i := range b.queries {
-			use(i, data[i*size:(i+1)*size])
-		}
-	})
 }
 
 // headAt is what the head computes for one target of each text, at positions [B], of x [B,N,D]:
@@ -145,7 +126,7 @@ func (m *Model) Embed(ctx context.Context, ids []int) ([]float32, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("transformer: stopped before the embedding: %w", err)
 	}
-	rows, err := m.textInputs(ids, nil, m.padded(len(ids))).rows()
+	rows, err := m.textInputs(ids).rows()
 	if err != nil {
 		return nil, fmt.Errorf("transformer: embedding of %d tokens: %w", len(ids), err)
 	}

@@ -168,7 +168,7 @@ func (b *queryBatch) inputs() *inputs {
 			batch.Types = append(batch.Types, types)
 		}
 	}
-	return b.m.batchInputs(batch, b.longest, b.padded)
+	return b.m.batchInputs(batch, b.padded)
 }
 
 // embeddings returns the embeddings that the queries bring, [B,N,W], nil if they bring none.
@@ -185,10 +185,10 @@ func (b *queryBatch) embeddings() (*tensors.Tensor, error) {
 }
 
 // positions are where the head reads, [B].
-func (b *queryBatch) positions() *tensors.Tensor {
-	at := make([]int32, len(b.queries))
+func (b *queryBatch) positions() []int {
+	at := make([]int, len(b.queries))
 	for i, q := range b.queries {
-		at[i] = int32(b.m.target(q))
+		at[i] = b.m.target(q)
 	}
-	return tensors.FromFlatDataAndDimensions(at, len(at))
+	return at
 }

@@ -117,8 +117,13 @@ func (t *tiledLayer) free() {
 // target, the length of the text, and the keys and values, [1,G,S,E] each. Targets beyond the text
 // are padding. The tensors are valid during the call.
 func (t *tiledLayer) tile(at, size int, use func(inputs []*tensors.Tensor) error) error {
+	return t.over(t.m.tileSlots(min(at+size, t.n)), at, size, use)
+}
+
+// over is tile over the first sources, so many of them with padding.
+func (t *tiledLayer) over(sources, at, size int, use func(inputs []*tensors.Tensor) error) error {
 	spec := t.m.Spec
-	if err := t.fill(t.m.tileSlots(min(at+size, t.n))); err != nil {
+	if err := t.fill(sources); err != nil {
 		return err
 	}
 	x, err := t.m.filled([]int{1, size, spec.Width}, func(data []float32) {
