@@ -46,7 +46,7 @@ func (m *Model) GradientsIn(ctx context.Context, queries []trace.Query, rule tra
 		return nil, err
 	}
 	for _, b := range batches {
-		w := backwardPass{queryBatch: b, rule: rule, inputs: b.inputs(), gradients: gradients}
+		w := backwardPass{queryBatch: b, rule: rule, gradients: gradients}
 		err := w.run(ctx)
 		free(w.hidden...)
 		if err != nil {
@@ -63,8 +63,7 @@ func (m *Model) GradientsIn(ctx context.Context, queries []trace.Query, rule tra
 // backwardPass is a batch that goes through the layers and back.
 type backwardPass struct {
 	queryBatch
-	rule   trace.Backward
-	inputs *inputs
+	rule trace.Backward
 	// hidden are the rows of the embedding, [B,N,W], and the residual stream before each layer and
 	// after the last one, [B,N,D]. The way back takes them from the end.
 	hidden    []*tensors.Tensor

@@ -109,14 +109,13 @@ func (p *termsPass) free() {
 
 func (p *termsPass) run(ctx context.Context) (*trace.LogitTerms, error) {
 	b := p.m.queryBatch([]trace.Query{p.q}, []int{0}, Batching{Texts: 1})
-	inputs := b.inputs()
-	x, err := b.embed(inputs)
+	x, err := b.embed()
 	if err != nil {
 		return nil, err
 	}
 	at := tensors.FromScalar(int32(p.m.target(p.q)))
 	defer free(at)
-	for step, err := range inputs.layers(ctx, x, "terms", ofTarget, at) {
+	for step, err := range b.inputs.layers(ctx, x, "terms", ofTarget, at) {
 		if err != nil {
 			return nil, err
 		}
@@ -127,7 +126,7 @@ func (p *termsPass) run(ctx context.Context) (*trace.LogitTerms, error) {
 		x, step.collected = step.out, nil
 	}
 	p.x = x
-	return p.back(ctx, inputs, at)
+	return p.back(ctx, b.inputs, at)
 }
 
 // ofTarget collects what a layer did to one target, whose slot is an input of the graph.

@@ -176,15 +176,9 @@ func (p *pass) layer(ctx context.Context, step *layerStep, out []*Output,
 	if !slices.ContainsFunc(p.mixes, Mixing.PerPair) {
 		return nil
 	}
-	t := &tiledLayer{m: p.m, l: l, n: p.length()}
-	for _, to := range []struct {
-		to   *[]float32
-		from *tensors.Tensor
-	}{{&t.x, step.in}, {&t.key, now[0]}, {&t.value, now[1]}} {
-		var err error
-		if *to.to, err = floats(to.from); err != nil {
-			return err
-		}
+	t, err := p.m.tiledLayer(step, p.length())
+	if err != nil {
+		return err
 	}
 	defer t.free()
 	pairs := pairLayer{tiledLayer: t, p: p}

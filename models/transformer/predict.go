@@ -48,19 +48,18 @@ func (m *Model) PredictIn(ctx context.Context, queries []trace.Query, how Batchi
 
 // predict puts the values of the batch in their places.
 func (b *queryBatch) predict(ctx context.Context, values []float64) error {
-	inputs := b.inputs()
-	x, err := b.embed(inputs)
+	x, err := b.embed()
 	if err != nil {
 		return err
 	}
-	for step, err := range inputs.layers(ctx, x, "", nil) {
+	for step, err := range b.inputs.layers(ctx, x, "", nil) {
 		if err != nil {
 			return err
 		}
 		x = step.out
 	}
 	defer free(x)
-	return inputs.scoresAt(x, b.positions(), func(i int, scores []float32) {
+	return b.inputs.scoresAt(x, b.positions(), func(i int, scores []float32) {
 		if i < len(b.at) {
 			values[b.at[i]] = objectiveValue(b.m.Spec, b.queries[i].Objective, scores)
 		}
@@ -68,16 +67,16 @@ func (b *queryBatch) predict(ctx context.Context, values []float64) error {
 }
 
 // embed returns the residual stream before block 0, [B,N,D].
-func (b *queryBatch) embed(inputs *inputs) (*tensors.Tensor, error) {
+func (b *queryBatch) embed() (*tensors.Tensor, error) {
 	rows, err := b.embeddings()
 	if err != nil {
 		return nil, err
 	}
 	if rows == nil {
-		return inputs.embed()
+		return b.inputs.embed()
 	}
 	defer free(rows)
-	return inputs.embedded(rows)
+	return b.inputs.embedded(rows)
 }
 
 // headAt is what the head computes for one target of each text, at positions [B], of x [B,N,D]:

@@ -126,11 +126,7 @@ func (p *tiledPrompt) sources(inputs *inputs, l int) (*tiledLayer, error) {
 		return nil, err
 	}
 	t := &tiledLayer{m: p.m, l: l, n: p.length(), x: p.x}
-	if t.key, err = floats(out[0]); err != nil {
-		return nil, err
-	}
-	t.value, err = floats(out[1])
-	return t, err
+	return t, t.read(out)
 }
 
 // rowsProgram is the graph of a tile of layer l, which returns what also gives and the rows,

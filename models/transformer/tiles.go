@@ -106,6 +106,24 @@ type tiledLayer struct {
 	slots   int
 }
 
+// tiledLayer is a layer that collected keys and values first, for a text of n tokens.
+func (m *Model) tiledLayer(step *layerStep, n int) (t *tiledLayer, err error) {
+	t = &tiledLayer{m: m, l: step.layer, n: n}
+	if t.x, err = floats(step.in); err != nil {
+		return nil, err
+	}
+	return t, t.read(step.collected)
+}
+
+// read takes keys and values, [1,G,·,E] each.
+func (t *tiledLayer) read(past []*tensors.Tensor) (err error) {
+	if t.key, err = floats(past[0]); err != nil {
+		return err
+	}
+	t.value, err = floats(past[1])
+	return err
+}
+
 // free frees the tensors of the sources.
 func (t *tiledLayer) free() {
 	free(t.sources...)
