@@ -63,7 +63,7 @@ func (s *Session) KeepTerms(rows ...trace.MixingAsk) error {
 func (s *Session) Terms(
 	ctx context.Context, o trace.Objective,
 ) (*trace.AttentionTerms, error) {
-	all, err := s.termsOf(ctx, []*trace.Objective{&o})
+	all, err := s.lastTerms(ctx, []*trace.Objective{&o})
 	if err != nil {
 		return nil, err
 	}
@@ -77,11 +77,11 @@ func (s *Session) Terms(
 func (s *BatchSession) Terms(
 	ctx context.Context, objectives []*trace.Objective,
 ) ([]*trace.AttentionTerms, error) {
-	return s.termsOf(ctx, objectives)
+	return s.lastTerms(ctx, objectives)
 }
 
-// termsOf is [BatchSession.Terms].
-func (s *texts) termsOf(
+// lastTerms is [BatchSession.Terms].
+func (s *texts) lastTerms(
 	ctx context.Context, objectives []*trace.Objective,
 ) ([]*trace.AttentionTerms, error) {
 	if err := ctx.Err(); err != nil {
@@ -145,28 +145,13 @@ func (s *texts) readTerms(
 // directions returns the directions on the residual stream after the last layer, [B,1,D]; see
 // [builder.beforeHead].
 func (s *texts) directions(objectives []*trace.Objective) (*tensors.Tensor, error) {
-	m, k, most := s.m, s.latest, 0
-	ids, weights := make([][]int32, k.texts), make([][]float32, k.texts)
-	for i, o := range objectives {
-		if o != nil {
-			ids[k.rows[i]], weights[k.rows[i]] = askedScores(m.Spec, *o)
-			most = max(most, len(ids[k.rows[i]]))
-		}
-	}
-	flatIDs, flatWeights := make([]int32, k.texts*most), make([]float32, k.texts*most)
-	for i := range ids {
-		copy(flatIDs[i*most:], ids[i])
-		copy(flatWeights[i*most:], weights[i])
-	}
-	inputs := []*tensors.Tensor{
-		tensors.FromScalar(int32(1)), // only a positive length is needed
-		tensors.FromFlatDataAndDimensions(flatIDs, k.texts, most),
-		tensors.FromFlatDataAndDimensions(flatWeights, k.texts, most),
-	}
+	m, k := s.m, s.latest
+	inputs := append(askedTensors(m.Spec, objectives, k.rows, k.texts),
+		tensors.FromScalar(int32(1))) // only a positive length is needed
 	defer free(inputs...)
 	out, err := m.run("direction on the cache", endsWeights, func(w byName, in []*Node) []*Node {
-		d := m.builder(w, text{length: in[0]})
-		return []*Node{d.beforeHead(in[3], in[1], in[2]).along}
+		d := m.builder(w, text{length: in[2]})
+		return []*Node{d.beforeHead(in[3], in[0], in[1]).along}
 	}, append(inputs[:len(inputs):len(inputs)], k.final)...)
 	if err != nil {
 		return nil, err

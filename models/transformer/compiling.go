@@ -66,7 +66,6 @@ var graphNames = []struct{ prefix, name string }{
 	{"step logits", "the scores of one token"},
 	{"step ", "a layer of one token"},
 	{"extend embed", "the start of a text on the cache"},
-	{"extend head", "the scores of a text on the cache"},
 	{"extend ", "a layer of a text on the cache"},
 	{"embed", "the start of the prompt"},
 	{"block ", "a layer of the prompt"},

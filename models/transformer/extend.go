@@ -9,6 +9,8 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // extendRows is how many tokens [Session.Extend] runs at a time. It bounds the scores of a layer,
@@ -78,6 +80,10 @@ func (s *Session) checkExtension(ids, next []int, total int) error {
 		return fmt.Errorf("transformer: %d next tokens for %d tokens", len(next), len(ids))
 	}
 	if len(next) > 0 {
+		if s.m.Spec.Head == spec.NoHead {
+			return fmt.Errorf("transformer: the %s model has no head, so no next token has a "+
+				"probability", s.m.Spec.Family)
+		}
 		if err := s.m.CheckIDs(next); err != nil {
 			return err
 		}
@@ -231,45 +237,28 @@ func (m *Model) logProbabilities(x *tensors.Tensor, first int, next []int) ([]fl
 	var all []float64
 	for at := 0; at < len(next); at += headRows {
 		n := min(headRows, len(next)-at)
-		rows := n
+		positions := make([]int, n)
 		if m.promptStep > 1 {
-			rows = headRows
+			positions = make([]int, headRows)
 		}
-		part, err := m.filled([]int{1, rows, width}, func(data []float32) {
+		for i := range n {
+			positions[i] = i
+		}
+		part, err := m.filled([]int{1, len(positions), width}, func(data []float32) {
 			copy(data, stream[at*width:(at+n)*width])
 		})
 		if err != nil {
 			return nil, err
 		}
-		values, err := m.scoredNext(part, next[at:at+n])
-		free(part)
+		r := &Reading{inputs: m.textInputs(positions), length: len(positions), x: part}
+		logits, err := r.Logits(positions...)
+		r.Close()
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, values...)
+		for i, id := range next[at : at+n] {
+			all = append(all, logProbability(logits[i], id))
+		}
 	}
 	return all, nil
-}
-
-// scoredNext is logProbabilities for the first targets of x [1,N,D].
-func (m *Model) scoredNext(x *tensors.Tensor, next []int) (values []float64, err error) {
-	rows := x.Shape().Dimensions[1]
-	text := []*tensors.Tensor{
-		idTensor(nil, rows), tensors.FromScalar(int32(0)), tensors.FromScalar(int32(rows)),
-	}
-	defer free(text...)
-	out, err := m.run("extend head", endsWeights, func(w byName, in []*Node) []*Node {
-		return []*Node{m.extensionText(w, in).head(in[3])} // [1,N,V]
-	}, append(text, x)...)
-	if err != nil {
-		return nil, err
-	}
-	defer free(out...)
-	err = read(out[0], func(data []float32) {
-		for i, id := range next {
-			scores := data[i*len(data)/rows : (i+1)*len(data)/rows]
-			values = append(values, logProbability(scores, id))
-		}
-	})
-	return values, err
 }
