@@ -149,14 +149,10 @@ func (s *texts) directions(objectives []*trace.Objective) (*tensors.Tensor, erro
 	inputs := append(askedTensors(m.Spec, objectives, k.rows, k.texts),
 		tensors.FromScalar(int32(1))) // only a positive length is needed
 	defer free(inputs...)
-	out, err := m.run("direction on the cache", endsWeights, func(w byName, in []*Node) []*Node {
+	return only(m.run("direction on the cache", endsWeights, func(w byName, in []*Node) []*Node {
 		d := m.builder(w, text{length: in[2]})
 		return []*Node{d.beforeHead(in[3], in[0], in[1]).along}
-	}, append(inputs[:len(inputs):len(inputs)], k.final)...)
-	if err != nil {
-		return nil, err
-	}
-	return out[0], nil
+	}, append(inputs[:len(inputs):len(inputs)], k.final)...))
 }
 
 // mostTermLayers is how many layers one graph of [texts.termsOnCache] takes. A call costs 0.15 to

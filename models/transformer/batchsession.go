@@ -3,6 +3,7 @@ package transformer
 import (
 	"context"
 	"fmt"
+	"math/bits"
 
 	"github.com/gomlx/gomlx/core/tensors"
 
@@ -153,11 +154,7 @@ func (m *Model) BatchPrompts(n, rows int) int {
 	if m.promptStep == 1 || n == rows {
 		return n
 	}
-	power := 1
-	for 2*power <= n {
-		power *= 2
-	}
-	return power
+	return 1 << (bits.Len(uint(max(n, 1))) - 1)
 }
 
 // batchTexts is how many texts a pass over n has: the next power of two where shapes are compiled,
@@ -166,11 +163,7 @@ func (m *Model) batchTexts(n, most int) int {
 	if m.promptStep == 1 {
 		return n
 	}
-	power := 1
-	for power < n {
-		power *= 2
-	}
-	return max(n, min(power, most))
+	return max(n, min(1<<bits.Len(uint(n-1)), most))
 }
 
 // Step runs one more token of each text in rows: ids, [len(rows)]. The texts of other rows stay as

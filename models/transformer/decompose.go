@@ -170,7 +170,9 @@ func (s *partedLayer) sizes(n, seen int) (targets, owners int) {
 
 // run executes the graph of a tile, whose inputs are those of [tiledLayer.over], the parts of the
 // targets, [1,targets,owners,D], and more, and copies the parts that it returns to dst.
-func (s *partedLayer) run(of program, at, n, seen int, dst []float32, more ...*tensors.Tensor) error {
+func (s *partedLayer) run(of program, at, n, seen int, dst []float32,
+	more ...*tensors.Tensor,
+) error {
 	targets, owners := s.sizes(n, seen)
 	d, row := s.m.Spec.Width, s.p.owners*s.m.Spec.Width
 	parts, err := s.m.filled([]int{1, targets, owners, d}, func(data []float32) {

@@ -147,11 +147,10 @@ func (s *Session) extend(ctx context.Context, ids []int, length, first int, next
 		tensors.FromScalar(int32(s.Length() + n)),
 	}
 	defer free(text...)
-	out, err := s.m.execute(s.m.extensionEmbedding(), text...)
+	x, err := only(s.m.execute(s.m.extensionEmbedding(), text...))
 	if err != nil {
 		return nil, err
 	}
-	x := out[0]
 	for step, err := range s.m.layers(ctx, x, func(l int, x *tensors.Tensor) (
 		[]*tensors.Tensor, error,
 	) {

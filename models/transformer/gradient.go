@@ -172,15 +172,11 @@ func (w *backwardPass) derived(what, which string, of func(d *builder, x *Node, 
 	x := w.pop()
 	defer free(x)
 	rule := w.rule
-	out, err := w.inputs.run(fmt.Sprintf("back %d %s", rule, what), which,
+	return only(w.inputs.run(fmt.Sprintf("back %d %s", rule, what), which,
 		func(d *builder, in []*Node) []*Node {
 			d.differentiate(rule)
 			return Gradient(of(d, in[0], in[1:]), in[0])
-		}, append([]*tensors.Tensor{x}, more...)...)
-	if err != nil {
-		return nil, err
-	}
-	return out[0], nil
+		}, append([]*tensors.Tensor{x}, more...)...))
 }
 
 // layer takes the derivative with respect to the residual stream after layer l to that before it.

@@ -102,13 +102,9 @@ func (f *inputs) run(what, which string, build func(d *builder, in []*Node) []*N
 
 // embed returns the residual stream before block 0, [B,N,D].
 func (f *inputs) embed() (*tensors.Tensor, error) {
-	out, err := f.run("embed", endsWeights, func(d *builder, _ []*Node) []*Node {
+	return only(f.run("embed", endsWeights, func(d *builder, _ []*Node) []*Node {
 		return []*Node{d.embed()}
-	})
-	if err != nil {
-		return nil, err
-	}
-	return out[0], nil
+	}))
 }
 
 // end runs a graph over x, the residual stream after the last block, [B,N,D], with the weights

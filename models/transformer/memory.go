@@ -332,19 +332,7 @@ func headMean(n need) (need, bool) {
 func (m *Model) RoundedBytes() int64 {
 	sum := int64(0)
 	for _, w := range m.weights {
-		size := int64(w.tensor.Shape().Size()) * int64(w.tensor.DType().Size())
-		power := int64(1)
-		for 2*power <= size {
-			power *= 2
-		}
-		switch {
-		case size == power:
-		case size <= power+power/2:
-			power += power / 2
-		default:
-			power *= 2
-		}
-		sum += power
+		sum += int64(sourceSlots(w.tensor.Shape().Size()*w.tensor.DType().Size(), 1))
 	}
 	return sum
 }

@@ -96,13 +96,9 @@ func rowsAt(x, positions *Node) *Node {
 // embedded returns the residual stream before block 0, [B,N,D], for rows of the embedding,
 // [B,N,W].
 func (f *inputs) embedded(rows *tensors.Tensor) (*tensors.Tensor, error) {
-	out, err := f.run("embedded", endsWeights, func(d *builder, in []*Node) []*Node {
+	return only(f.run("embedded", endsWeights, func(d *builder, in []*Node) []*Node {
 		return []*Node{copyOfInput(d.embedded(in[0]), in[0])}
-	}, rows)
-	if err != nil {
-		return nil, err
-	}
-	return out[0], nil
+	}, rows))
 }
 
 // copyOfInput returns x, or a copy if x is the input of the graph: the pure-Go backend cannot run
@@ -138,11 +134,7 @@ func (m *Model) Embed(ctx context.Context, ids []int) ([]float32, error) {
 
 // rows returns the rows of the embedding, [B,N,W].
 func (f *inputs) rows() (*tensors.Tensor, error) {
-	out, err := f.run("rows", endsWeights, func(d *builder, _ []*Node) []*Node {
+	return only(f.run("rows", endsWeights, func(d *builder, _ []*Node) []*Node {
 		return []*Node{gathered(d.w("embedding"), d.ids)}
-	})
-	if err != nil {
-		return nil, err
-	}
-	return out[0], nil
+	}))
 }

@@ -24,19 +24,12 @@ type Reading struct {
 	x *tensors.Tensor
 }
 
-// Read is [Model.ReadTypes] of a text whose tokens have type 0.
-func (m *Model) Read(ctx context.Context, ids []int, asks []trace.MixingAsk,
-	progress func(trace.Progress),
-) (*Reading, error) {
-	return m.ReadTypes(ctx, ids, nil, asks, progress)
-}
-
-// ReadTypes runs a whole text at once and returns the rows of every target for the mixings of
+// Read runs a whole text at once and returns the rows of every target for the mixings of
 // asks, as in [Model.NewSession]; their AllRows has no effect. types are the token types, [T], nil
 // for type 0. progress, if not nil, is told of every layer of a long text and of every tile layer.
 // It returns an error for ids or types that the model cannot take, for a mixing that does not exist
 // or cannot fuse heads as asked, and a [*trace.MemoryError].
-func (m *Model) ReadTypes(ctx context.Context, ids, types []int, asks []trace.MixingAsk,
+func (m *Model) Read(ctx context.Context, ids, types []int, asks []trace.MixingAsk,
 	progress func(trace.Progress),
 ) (*Reading, error) {
 	if err := m.CheckIDs(ids); err != nil {

@@ -97,14 +97,14 @@ func (m *Model) stepBuilder(w byName, in []*graph.Node) *builder {
 func (s *texts) step(ctx context.Context, rows, ids []int) ([]*Output, error) {
 	m, token := s.m, s.tokens(rows, ids)
 	defer free(token...)
-	embedded, err := m.run("step embed", endsWeights,
+	x, err := only(m.run("step embed", endsWeights,
 		func(w byName, in []*graph.Node) []*graph.Node {
 			return []*graph.Node{m.stepBuilder(w, in).embed()}
-		}, token...)
+		}, token...))
 	if err != nil {
 		return nil, err
 	}
-	x, out, kept := embedded[0], s.stepOutputs(rows), s.newLatest(rows)
+	out, kept := s.stepOutputs(rows), s.newLatest(rows)
 	defer func() { kept.free() }() // unless the session has it by then
 	for step, err := range m.layers(ctx, x, func(l int, x *tensors.Tensor) (
 		[]*tensors.Tensor, error,

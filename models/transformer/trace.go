@@ -141,7 +141,7 @@ func (m *Model) Forward(ctx context.Context, batch Batch,
 			if batch.Types != nil {
 				types = batch.Types[i]
 			}
-			read, err := m.ReadTypes(ctx, ids, types, []trace.MixingAsk{{Name: string(name)}}, nil)
+			read, err := m.Read(ctx, ids, types, []trace.MixingAsk{{Name: string(name)}}, nil)
 			if err != nil {
 				return nil, err
 			}
