@@ -64,11 +64,8 @@ func (m *Model) watcher() *Watch {
 var graphNames = []struct{ prefix, name string }{
 	{"step embed", "the start of one token"},
 	{"step logits", "the scores of one token"},
-	{"step batch embed", "the start of one token"},
-	{"step batch logits", "the scores of one token"},
 	{"step ", "a layer of one token"},
 	{"extend embed", "the start of a text on the cache"},
-	{"extend head", "the scores of a text on the cache"},
 	{"extend ", "a layer of a text on the cache"},
 	{"embed", "the start of the prompt"},
 	{"block ", "a layer of the prompt"},

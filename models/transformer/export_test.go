@@ -49,7 +49,7 @@ func (m *Model) ThroughHeld() int64 { return m.throughHeld() }
 func (m *Model) OnDevice() { m.onHost = false }
 
 // Slots returns for how many tokens the session's cache has room.
-func (s *Session) Slots() int { return s.slots }
+func (s *Session) Slots() int { return s.cache.slots }
 
 // Graphs returns what the model built graphs for, sorted.
 func (m *Model) Graphs() []string {

@@ -122,15 +122,11 @@ func (p *multiplication) run(ctx context.Context) error {
 	m, n := p.s.m, p.s.Length()
 	t := &tiledLayer{m: m, l: p.q.Layer, n: n, x: p.s.streams.layers[p.q.Layer]}
 	defer t.free()
-	past := p.s.cache.of(p.q.Layer)
-	var err error
-	if t.key, err = floats(past[0]); err != nil {
+	if err := t.read(p.s.cache.of(p.q.Layer)); err != nil {
 		return err
 	}
-	if t.value, err = floats(past[1]); err != nil {
-		return err
-	}
-	size := m.tileOf(p.s.slots) // as in the prompt, so that one more token needs no new graphs
+	// As in the prompt, so that one more token needs no new graphs.
+	size := m.tileOf(p.s.cache.slots)
 	if p.mix.PerPair() {
 		size = min(size, rowsOfTile(m.tileSlots(n)*m.Spec.FeedForward))
 	}

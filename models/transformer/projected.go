@@ -274,14 +274,14 @@ func (m *Model) projectedTile(l int, ask trace.MixingAsk, mix Mixing) program {
 				projected[i] = SliceAxis(rows, 0, AxisRange(0, 1+sources))
 			}
 			b.projected = &projectedSources{output: projected[0], inputs: projected[1:]}
-			return []*Node{InsertAxes(visibleRows(b, mix, ask), 0)}
+			return []*Node{visibleRows(b, mix, ask)}
 		},
 	}
 }
 
 // project computes the tensors of [projectedSources] for all sources of the layer.
 func (a *pairLayer) project() error {
-	m, length := a.p.m, len(a.p.ids)
+	m, length := a.m, a.n
 	sources := length
 	if m.promptStep > 1 {
 		sources = bucket(length)
@@ -314,6 +314,3 @@ func (m *Model) project(p program, t *throughHeads, l int, value *tensors.Tensor
 	inputs := []*tensors.Tensor{positive, value}
 	return m.execute(p, append(inputs, through[:1+len(inputMatrices(m.Spec))]...)...)
 }
-
-// free frees what the layer made of the sources.
-func (a *pairLayer) free() { free(a.projected...) }
