@@ -7,10 +7,10 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// CacheError says that a model that was downloaded, from the Hub or as a known model, cannot be
-// opened. One of its files may be damaged.
+// CacheError says that a model that was downloaded from the Hub cannot be opened. One of its files
+// may be damaged.
 type CacheError struct {
-	// Ref is the name by which the model was downloaded, and Dir is its folder or its file.
+	// Ref is the name by which the model was downloaded, and Dir is its folder.
 	Ref, Dir string
 	// Err says what is wrong.
 	Err error

@@ -50,6 +50,9 @@ func (p *program) open(ctx context.Context, f modelFlags) (*models.Model, error)
 			p.say("xla is not used: %s", said(err))
 		}
 	}
+	for _, k := range knownModels(ctx, []string{f.model}) {
+		p.say("%s is %s", k.Name, k.Path)
+	}
 	if line := describeBackend(m.Info().Backend, f.backend); line != p.backend {
 		p.say("%s", line)
 		p.backend = line

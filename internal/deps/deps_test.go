@@ -32,7 +32,6 @@ var allowed = map[string][]string{
 	"internal/jsonread":   {"github.com/go-json-experiment/json/jsontext"},
 	"internal/registry":   {"internal/message"},
 	"internal/budget":     {"attribution/trace"},
-	"internal/pip":        nil,
 	"internal/atomicfile": nil,
 	"internal/kernel":     nil,
 
@@ -80,7 +79,6 @@ var allowed = map[string][]string{
 	"models/spec":         nil,
 	"internal/checkpoint": {"internal/atomicfile", "internal/jsonread", "golang.org/x/sys/..."},
 	"internal/hub":        {"github.com/gofrs/flock", "internal/message"},
-	"models/known":        {"github.com/gofrs/flock", "internal/pip", "internal/hub"},
 	"internal/ollama":     {"internal/message"},
 	"internal/chat":       {"internal/jsonread"},
 	"models/tokenizer": {
@@ -100,9 +98,8 @@ var allowed = map[string][]string{
 	"models": {
 		"attribution/trace", "internal/atomicfile", "internal/message", "internal/rowmath",
 		"internal/chat", "internal/checkpoint", "models/family", "internal/gguf", "internal/hub",
-		"models/known", "internal/ollama",
-		"models/planted", "models/spec", "models/tiny", "models/tokenizer", "models/transformer",
-		gomlx, compute,
+		"internal/ollama", "models/planted", "models/spec", "models/tiny", "models/tokenizer",
+		"models/transformer", gomlx, compute,
 	},
 	"models/modeltest": {
 		"attribution/trace", "internal/golden", "internal/checkpoint", "models/family",
@@ -112,7 +109,7 @@ var allowed = map[string][]string{
 		"models", "internal/atomicfile", "internal/xlaplugin", "github.com/gomlx/go-xla/...", gomlx,
 		"golang.org/x/sys/cpu",
 	},
-	"internal/xlaplugin": {"internal/pip", "github.com/gomlx/go-xla/installer"},
+	"internal/xlaplugin": {"github.com/gomlx/go-xla/installer"},
 	"internal/golden":    {"internal/checkpoint", "models/transformer"},
 	"internal/certificate": {
 		"attribution/trace", "internal/golden", "models", "internal/checkpoint", "models/spec",
