@@ -111,6 +111,7 @@ var allowed = map[string][]string{
 	},
 	"internal/xlaplugin": {"github.com/gomlx/go-xla/installer"},
 	"internal/golden":    {"internal/checkpoint", "models/transformer"},
+	"internal/mutant":    nil, // for tests alone
 	"internal/certificate": {
 		"attribution/trace", "internal/golden", "models", "internal/checkpoint", "models/spec",
 		"models/transformer",
@@ -217,7 +218,7 @@ const (
 // allowedInTests is what any test may import as well, and allowedOutside what the external tests
 // and the examples of a package may, which compile apart from it.
 var (
-	allowedInTests = []string{"github.com/google/go-cmp/cmp/..."}
+	allowedInTests = []string{"github.com/google/go-cmp/cmp/...", "internal/mutant"}
 	allowedOutside = map[string][]string{
 		"attribution": {
 			"attribution/attributiontest", "internal/checkpoint", "internal/fakemodel", "models",
