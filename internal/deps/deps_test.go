@@ -64,7 +64,7 @@ var allowed = map[string][]string{
 	// Two explanations with the same columns.
 	"attribution/compare": {"attribution"},
 	// Which sentence of documents caused an answer.
-	"attribution/sources": {
+	"internal/sources": {
 		"attribution", "attribution/trace", "attribution/evaluate", "internal/message",
 		"internal/rowmath",
 	},
@@ -124,7 +124,7 @@ var allowed = map[string][]string{
 	// Values to bytes.
 	"gonbext/render": {
 		"attribution", "attribution/trace", "attribution/compare", "attribution/evaluate",
-		"attribution/focus", "attribution/sources", "gonbext/render/chart", "internal/message",
+		"attribution/focus", "internal/sources", "gonbext/render/chart", "internal/message",
 		"internal/rowmath",
 	},
 	"gonbext/render/chart": nil,
@@ -146,14 +146,14 @@ var allowed = map[string][]string{
 
 	// What a cell calls, light; and what serves it.
 	"gonbext": {
-		"attribution", "attribution/sources", "attribution/trace", "internal/engine",
+		"attribution", "internal/sources", "attribution/trace", "internal/engine",
 		"gonbext/render", "gonbext/render/chart", "internal/reproduction",
 		"internal/atomicfile", "internal/message", gonum,
 		"github.com/janpfeifer/gonb/gonbui/...",
 	},
-	"internal/engine": {"attribution", "attribution/sources", "attribution/trace"},
+	"internal/engine": {"attribution", "internal/sources", "attribution/trace"},
 	"internal/engine/server": {
-		"attribution", "attribution/sources", "attribution/trace", "internal/engine",
+		"attribution", "internal/sources", "attribution/trace", "internal/engine",
 		"internal/message",
 	},
 	"gonbext/local": {"attribution", "attribution/trace", "internal/engine", "internal/engine/server", "internal/message", "models", "internal/hub", "models/transformer"},
@@ -228,7 +228,7 @@ var (
 		"attribution/scorer":      {"attribution/attributiontest", "internal/fakemodel"},
 		// The example of Run, and models with given rows.
 		"attribution/evaluate": {"internal/fakemodel", "models", "models/planted", "models/tiny"},
-		"attribution/sources":  {"internal/fakemodel", "models"},
+		"internal/sources":     {"internal/fakemodel", "models"},
 		"attribution/focus": {
 			"models", "internal/checkpoint", "models/spec",
 		}, // parity with real blocks
