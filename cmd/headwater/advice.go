@@ -26,7 +26,7 @@ func said(err error) string {
 
 // flagOf returns the flag of an option, "" if it has none.
 func flagOf(option string) string {
-	row, _ := attribution.FindOption(option)
+	row := attribution.LookupOption(option)
 	switch {
 	case option == "pre-tokenizer":
 		return "--pre"

@@ -108,7 +108,7 @@ func (p *program) cut(ctx context.Context, f attributeFlags) error {
 		f.opts.Methods = []string{"flow"}
 	}
 	return p.onTensors(ctx, f, func(out *output, _ *checkpoint.File, in attribution.Input) error {
-		c, err := attribution.MinCutInput(ctx, in, f.opts, f.cut[0], f.cut[1])
+		c, err := attribution.MinCut(ctx, in, f.opts, f.cut[0], f.cut[1])
 		if err != nil {
 			return fmt.Errorf("%s: %w", f.input, err)
 		}
@@ -197,7 +197,7 @@ func (p *program) attributeInput(
 	line := p.progress()
 	defer line.clear()
 	f.opts.OnProgress = func(at trace.Progress) { line.show("%v", at) }
-	a, err := attribution.AttributeInput(ctx, in, f.opts)
+	a, err := attribution.Attribute(ctx, in, f.opts)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.input, err)
 	}
