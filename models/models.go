@@ -290,13 +290,13 @@ func open(ctx context.Context, from source, name string, opts Options) (_ *Model
 	m.nonFinite, m.largest, m.allowNaN = weights.found, weights.largest, opts.AllowNaN
 	m.memory.Weights = graph.WeightBytes()
 	m.memory.Held = m.memory.Program + m.memory.Weights - programBytes - opts.Beside
-	if BackendName(backend) == "go" {
+	if backendName(backend) == "go" {
 		m.memory.Unused = graph.RoundedBytes() - m.memory.Weights
 	}
 	m.limitPasses()
 	m.info = trace.Info{
 		Name: name, Hash: hash, Remarks: spec.Remarks, Family: spec.Family,
-		Backend: BackendName(backend),
+		Backend: backendName(backend),
 		Head:    m.head(), Bidirectional: spec.Bidirectional,
 		Numbers: m.numbers(),
 		Layers:  spec.Layers, Heads: spec.Heads, Width: spec.Width,

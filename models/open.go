@@ -113,7 +113,7 @@ func find(ctx context.Context, ref string, opts Options) (location, error) {
 	}
 	if strings.HasPrefix(ref, planted.Prefix) {
 		_, err := planted.Lookup(ref)
-		return location{}, &UnknownModelError{fmt.Errorf("models: %s%w", suggestion(ref), err)}
+		return location{}, &unknownModelError{fmt.Errorf("models: %s%w", suggestion(ref), err)}
 	}
 	if strings.HasPrefix(ref, ollama.Prefix) {
 		return findOllama(ref)
@@ -130,7 +130,7 @@ func find(ctx context.Context, ref string, opts Options) (location, error) {
 		return location{path: file}, nil
 	}
 	if _, invalid := hub.ParseRef(ref); invalid != nil || looksLikePath(ref) {
-		return location{}, &UnknownModelError{fmt.Errorf("models: %s%s, nor a name of the Hub "+
+		return location{}, &unknownModelError{fmt.Errorf("models: %s%s, nor a name of the Hub "+
 			"such as openai-community/gpt2%w", suggestion(ref), neither(ref), missing{})}
 	}
 	where.Offline = where.Offline || opts.NoDownload
@@ -145,7 +145,7 @@ func find(ctx context.Context, ref string, opts Options) (location, error) {
 		// What to do comes first: the name that was meant, or how to get the model from the Hub.
 		near := suggestion(ref)
 		if near != "" && ctx.Err() == nil { // a name with a typing error
-			return location{}, &UnknownModelError{fmt.Errorf("models: %s%s; as a name of the "+
+			return location{}, &unknownModelError{fmt.Errorf("models: %s%s; as a name of the "+
 				"Hub: %w", near, neither(ref), err)}
 		}
 		return location{}, fmt.Errorf("models: %w; besides, %s", err, neither(ref))
@@ -161,7 +161,7 @@ func findOllama(ref string) (location, error) {
 	}
 	path, err := store.Find(ref)
 	if errors.Is(err, fs.ErrNotExist) {
-		return location{}, &UnknownModelError{fmt.Errorf("models: %w", err)}
+		return location{}, &unknownModelError{fmt.Errorf("models: %w", err)}
 	}
 	if err != nil {
 		return location{}, fmt.Errorf("models: %w", err)
