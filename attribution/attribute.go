@@ -44,7 +44,7 @@ type Map struct {
 func (m *Map) Row(l, t int) []float64 { return rowmath.At(m.Data, l*m.Shape[1]+t, m.Shape[2]) }
 
 // Attribute computes methods on rows from any program. For each mixing that the methods need,
-// inputs must have a tensor of that name: "attention", [L,H,T,S] or [L,T,S], with rows that sum to
+// from must have a tensor of that name: "attention", [L,H,T,S] or [L,T,S], with rows that sum to
 // 1 ("attention-mean" is used if it is missing), or "value-zeroing", [L,T,S], with distances. S
 // must be T, and all tensors must have the same L and T. Other tensors are ignored. Attribute
 // returns every level, [L,T,T], of every method, flow included.
@@ -59,15 +59,11 @@ func (m *Map) Row(l, t int) []float64 { return rowmath.At(m.Data, l*m.Shape[1]+t
 // wrong shapes, numbers that are negative, NaN or infinite, rows that do not sum to 1. If ctx is
 // done the error wraps ctx.Err(). [Options.OnProgress] is called after every row for
 // decoders, or once with [Options.DiscardWhole]. Flow costs L·T² max-flow problems.
-func Attribute(ctx context.Context, inputs []trace.Tensor, opts Options) (*Attribution, error) {
-	return AttributeInput(ctx, InMemory(inputs), opts)
-}
-
-// AttributeInput is [Attribute] on tensors that are read piece by piece: one head of one layer at a
-// time, [T,T], each twice. So it needs memory for its results only. If these need more than the
-// input's budget, it returns a [trace.MemoryError] before it reads anything. An error of reading is
-// wrapped.
-func AttributeInput(ctx context.Context, from Input, opts Options) (*Attribution, error) {
+//
+// Tensors are read piece by piece: one head of one layer at a time, [T,T], each twice. So it needs
+// memory for its results only. If these need more than the input's budget, it returns a
+// [trace.MemoryError] before it reads anything. An error of reading is wrapped.
+func Attribute(ctx context.Context, from Input, opts Options) (*Attribution, error) {
 	in, p, err := newInputPlan(ctx, from, opts, true)
 	if err != nil {
 		return nil, err
@@ -117,7 +113,7 @@ func MapOf(
 		return nil, err
 	}
 	opts.Methods = []string{method}
-	a, err := Attribute(ctx, tensors, opts)
+	a, err := Attribute(ctx, InMemory(tensors), opts)
 	if err != nil {
 		return nil, err
 	}

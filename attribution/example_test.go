@@ -65,7 +65,7 @@ func ExampleAttribute() {
 		Name: "attention", Shape: []int{2, 3, 3},
 		Data: append(layer, layer...),
 	}
-	a, err := attribution.Attribute(context.Background(), []trace.Tensor{attention},
+	a, err := attribution.Attribute(context.Background(), attribution.InMemory([]trace.Tensor{attention}),
 		attribution.Options{
 			Methods: []string{"rollout", "flow"},
 		})

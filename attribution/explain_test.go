@@ -96,14 +96,16 @@ func TestExplainEqualsOnePass(t *testing.T) {
 			f := sharpFake(L)
 			opts.Methods, opts.MaxTokens = everyMethod, n
 			e := explain(t, f, "w1 w2 w3 w4 w5", opts)
-			whole, err := attribution.Attribute(context.Background(), []trace.Tensor{
+			in := attribution.InMemory([]trace.Tensor{
 				f.Tensor("attention", opts.Heads, m+n),
 				f.Tensor("value-zeroing", trace.Heads{}, m+n),
-			}, attribution.Options{
-				Methods: opts.Methods, Residual: opts.Residual, Threshold: opts.Threshold,
-				Lift:       opts.Lift,
-				FirstLayer: opts.FirstLayer, LastLayer: opts.LastLayer,
 			})
+			whole, err := attribution.Attribute(context.Background(), in,
+				attribution.Options{
+					Methods: opts.Methods, Residual: opts.Residual, Threshold: opts.Threshold,
+					Lift:       opts.Lift,
+					FirstLayer: opts.FirstLayer, LastLayer: opts.LastLayer,
+				})
 			must(t, err)
 			first := m - 1
 			if opts.OwnRow {
@@ -207,9 +209,10 @@ func TestOneHead(t *testing.T) {
 		!strings.Contains(err.Error(), "heads applies to none of the methods: norms") {
 		t.Errorf("the maximum over heads of norms: error %v", err)
 	}
-	_, err = attribution.Attribute(context.Background(),
+	_, err = attribution.Attribute(context.Background(), attribution.InMemory(
 		[]trace.Tensor{layerOf("norms",
-			[]float32{1})}, attribution.Options{
+			[]float32{1})}),
+		attribution.Options{
 			Methods: []string{"norms"},
 			Heads:   trace.Heads{Fusion: trace.OneHead},
 		})

@@ -38,8 +38,8 @@ func (g *FlowGraph) Width(l, u, v int) float64 {
 	return g.Widths[(l*g.Tokens+u)*g.Tokens+v]
 }
 
-// NewFlowGraph returns the graph in which [MinCutInput] looks for a cut, with the cut. Arguments,
-// costs and errors are those of MinCutInput; the widest path costs L·T² comparisons.
+// NewFlowGraph returns the graph in which [MinCut] looks for a cut, with the cut. Arguments,
+// costs and errors are those of MinCut; the widest path costs L·T² comparisons.
 func NewFlowGraph(
 	ctx context.Context, from Input, opts Options, target, source int,
 ) (*FlowGraph, error) {

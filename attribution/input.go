@@ -64,9 +64,9 @@ func (t TensorReader) First(ctx context.Context, n int) (trace.Tensor, error) {
 	return out, nil
 }
 
-// Input is the input of [AttributeInput]: tensors and a limit of memory.
+// Input is the input of [Attribute]: tensors and a limit of memory.
 type Input struct {
-	// Tensors are as for [Attribute]; they are read when they are needed.
+	// Tensors are read when they are needed.
 	Tensors []TensorReader
 	// Memory is what may be used. Its Left is the largest number of bytes that may be allocated; 0
 	// sets no limit. The rest is for messages.

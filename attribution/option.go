@@ -64,23 +64,14 @@ const (
 // OptionTable returns a row for every option, in the order in which they are checked.
 func OptionTable() []Option { return slices.Clone(optionTable) }
 
-// LookupOption returns the row of that name. It panics if there is none.
+// LookupOption returns the row of that name, and the zero Option if there is none: an error of a
+// plugin may be about an option of its own.
 func LookupOption(name string) Option {
-	row, ok := FindOption(name)
-	if !ok {
-		panic("attribution: there is no option " + name)
-	}
-	return row
-}
-
-// FindOption returns the row of that name, false if there is none: an error of a plugin may be
-// about an option of its own.
-func FindOption(name string) (row Option, ok bool) {
 	i := slices.IndexFunc(optionTable, func(r Option) bool { return r.Name == name })
 	if i < 0 {
-		return Option{}, false
+		return Option{}
 	}
-	return optionTable[i], true
+	return optionTable[i]
 }
 
 // Given is whether the option differs from its default.

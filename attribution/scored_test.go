@@ -231,7 +231,7 @@ func TestAttributeScored(t *testing.T) {
 		Name: "attention", Axes: "LTS", Shape: []int{1, 1, 1},
 		Data: []float32{1},
 	}}
-	if _, err := attribution.Attribute(context.Background(), in,
+	if _, err := attribution.Attribute(context.Background(), attribution.InMemory(in),
 		attribution.Options{Methods: []string{"test-count"}}); !errors.Is(
 		err, trace.ErrUsage) {
 		t.Errorf("error %v, want a usage error", err)

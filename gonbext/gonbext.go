@@ -53,9 +53,9 @@ type Options attribution.Options
 // Model says which model runs, and on what. The zero value is the embedded model on the pure-Go
 // backend.
 type Model struct {
-	// Name is a built-in name, the path of a checkpoint or of a GGUF file, smollm2 (after the
-	// command headwater download smollm2), ollama:NAME:TAG, or a name of the Hub such as
-	// openai-community/gpt2. Default: the embedded model.
+	// Name is a built-in name, the path of a checkpoint or of a GGUF file, smollm2,
+	// ollama:NAME:TAG, or a name of the Hub such as openai-community/gpt2. Default: the embedded
+	// model.
 	Name string
 	// Backend is go, xla, cuda, xla:path or cuda:path. Default: go for the embedded model; for
 	// others xla if it is installed, else go.

@@ -71,7 +71,6 @@ func TestHints(t *testing.T) {
 		trace.MemoryKind:    "no room (set MaxMemory of gonbext.Model)",
 		trace.DTypeKind:     `no room (set DType of gonbext.Model to "bfloat16")`,
 		trace.CacheKind:     "no room (run headwater download with the name of the model, which fetches broken files again)",
-		trace.DownloadKind:  "no room", // the message says it
 		trace.TokenizerKind: "no room (trace token ids by TryTraceInput of gonbext.Model)",
 		trace.PluginKind:    "no room (run headwater setup xla)",
 		trace.NoKind:        "no room",

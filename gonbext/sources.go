@@ -11,11 +11,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/headwater-ml/headwater/attribution/sources"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/atomicfile"
 	"github.com/headwater-ml/headwater/internal/engine"
+	"github.com/headwater-ml/headwater/internal/sources"
 )
 
 // SourceOptions says what [Sources] asks and computes. The zero value of every field is its

@@ -105,13 +105,13 @@ type Options struct {
 	// Target have no effect.
 	Explain attribution.Options
 	// Faithful measures what happens without tokens, which Scoring says how to remove. Of cases
-	// with a counterfactual or with changes it also measures the flip rates; see [Flip]. Draws > 0
+	// with a counterfactual or with changes it also measures the flip rates. Draws > 0
 	// also measures the soft forms, and Beam > 0 NAOPC.
 	Faithful    bool
 	Draws, Beam int
 	Scoring     scorer.Options
 	// Ablations > 0 measures how well the scores predict what so many random ablations do, and what
-	// is lost without the tokens of the highest scores; see [Ablations]. Scoring says how tokens
+	// is lost without the tokens of the highest scores; see ablation.go. Scoring says how tokens
 	// are removed. The quantity is the probability.
 	Ablations int
 	// Limit is the largest number of cases of a group that are scored; the group's other cases are
@@ -180,7 +180,7 @@ type Result struct {
 	Ablations int `json:"ablations,omitempty"`
 	// Scores has the scores of the prompt tokens, [m], by method.
 	Scores map[string][]float64 `json:"scores,omitempty"`
-	// Measures are by method and name; see [Measures].
+	// Measures are by method and name.
 	Measures map[string]map[string]Value `json:"measures,omitempty"`
 }
 
@@ -580,13 +580,13 @@ func (o Options) align(e *attribution.Explanation, c Case, r *Result, picked map
 		cues.addTo(r.Measures[name])
 		if c.Counterfactual != "" {
 			positions := name == EarliestLine || name == LatestLine // ranks are no shares
-			Point(at(scores, r.Ranked), cue, topTokens).addTo(r.Measures[name], !positions)
+			point(at(scores, r.Ranked), cue, topTokens).addTo(r.Measures[name], !positions)
 		}
 	}
 	r.Measures[ChanceLine] = map[string]Value{}
 	Chance(len(cue), n).addTo(r.Measures[ChanceLine])
 	if c.Counterfactual != "" {
-		Point(make([]float64, len(cue)), cue, topTokens).addTo(r.Measures[ChanceLine], false)
+		point(make([]float64, len(cue)), cue, topTokens).addTo(r.Measures[ChanceLine], false)
 	}
 	return nil
 }
@@ -757,7 +757,7 @@ func (o Options) ablate(
 	tokens := slices.DeleteFunc(textOnly{removal, r.Words}.Removable(), func(j int) bool {
 		return j == 0 && o.skipsFirst(c) && !slices.Contains(r.Ranked, 0)
 	})
-	a, err := NewAblations(ctx, removal, tokens, o.Ablations, opts.Seed+uint64(r.Case))
+	a, err := newAblations(ctx, removal, tokens, o.Ablations, opts.Seed+uint64(r.Case))
 	if err != nil {
 		return err
 	}

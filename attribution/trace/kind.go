@@ -18,8 +18,6 @@ const (
 	// CacheKind is a model that was downloaded and cannot be opened, perhaps because a file is
 	// damaged.
 	CacheKind ErrorKind = "cache"
-	// DownloadKind is a known model that has not been downloaded.
-	DownloadKind ErrorKind = "download"
 	// TokenizerKind is a model without a tokenizer, which takes token ids alone.
 	TokenizerKind ErrorKind = "tokenizer"
 	// ModelKind is a name that no model has.

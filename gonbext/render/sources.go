@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/sources"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/sources"
 )
 
 // SourcesText shows for a terminal which sources of documents an answer came from: a line for each

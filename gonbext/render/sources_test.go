@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/evaluate"
-	"github.com/headwater-ml/headwater/attribution/sources"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/sources"
 )
 
 // caused is a result with two documents, of which leave-one-out left out two sources only together.

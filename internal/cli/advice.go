@@ -24,7 +24,7 @@ func ErrorText(err error) string {
 
 // flagOf returns the flag of an option, "" if it has none.
 func flagOf(option string) string {
-	row, _ := attribution.FindOption(option)
+	row := attribution.LookupOption(option)
 	switch {
 	case option == "pre-tokenizer":
 		return "--pre"

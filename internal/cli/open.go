@@ -7,9 +7,11 @@ import (
 	"math"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/hub"
 	"github.com/headwater-ml/headwater/internal/xlaplugin"
 	"github.com/headwater-ml/headwater/models"
 	_ "github.com/headwater-ml/headwater/models/xla" // XLA, where the program is built with cgo
@@ -49,6 +51,11 @@ func (k *Kit) Open(ctx context.Context, f ModelFlags) (*models.Model, error) {
 		m.Info().Note == "" {
 		if _, err := xlaplugin.Find(); err != nil {
 			k.Say("xla is not used: %s", ErrorText(err))
+		}
+	}
+	if opts, err := hub.FromEnvironment(); err == nil && slices.Contains(hub.Known(), f.Model) {
+		if path, err := hub.Here(ctx, f.Model, opts); err == nil {
+			k.Say("%s is %s", f.Model, path)
 		}
 	}
 	if line := DescribeBackend(m.Info().Backend, f.Backend); line != k.backend {

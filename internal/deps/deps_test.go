@@ -32,7 +32,6 @@ var allowed = map[string][]string{
 	"internal/jsonread":   {"github.com/go-json-experiment/json/jsontext"},
 	"internal/registry":   {"internal/message"},
 	"internal/budget":     {"attribution/trace"},
-	"internal/pip":        nil,
 	"internal/atomicfile": nil,
 	"internal/kernel":     nil,
 
@@ -65,7 +64,7 @@ var allowed = map[string][]string{
 	// Two explanations with the same columns.
 	"attribution/compare": {"attribution"},
 	// Which sentence of documents caused an answer.
-	"attribution/sources": {
+	"internal/sources": {
 		"attribution", "attribution/trace", "attribution/evaluate", "internal/message",
 		"internal/rowmath",
 	},
@@ -80,7 +79,6 @@ var allowed = map[string][]string{
 	"models/spec":         nil,
 	"internal/checkpoint": {"internal/atomicfile", "internal/jsonread", "golang.org/x/sys/..."},
 	"internal/hub":        {"github.com/gofrs/flock", "internal/message"},
-	"models/known":        {"github.com/gofrs/flock", "internal/pip", "internal/hub"},
 	"internal/ollama":     {"internal/message"},
 	"internal/chat":       {"internal/jsonread"},
 	"models/tokenizer": {
@@ -100,9 +98,8 @@ var allowed = map[string][]string{
 	"models": {
 		"attribution/trace", "internal/atomicfile", "internal/message", "internal/rowmath",
 		"internal/chat", "internal/checkpoint", "models/family", "internal/gguf", "internal/hub",
-		"models/known", "internal/ollama",
-		"models/planted", "models/spec", "models/tiny", "models/tokenizer", "models/transformer",
-		gomlx, compute,
+		"internal/ollama", "models/planted", "models/spec", "models/tiny", "models/tokenizer",
+		"models/transformer", gomlx, compute,
 	},
 	"models/modeltest": {
 		"attribution/trace", "internal/golden", "internal/checkpoint", "models/family",
@@ -112,8 +109,9 @@ var allowed = map[string][]string{
 		"models", "internal/atomicfile", "internal/xlaplugin", "github.com/gomlx/go-xla/...", gomlx,
 		"golang.org/x/sys/cpu",
 	},
-	"internal/xlaplugin": {"internal/pip", "github.com/gomlx/go-xla/installer"},
+	"internal/xlaplugin": {"github.com/gomlx/go-xla/installer"},
 	"internal/golden":    {"internal/checkpoint", "models/transformer"},
+	"internal/mutant":    nil, // for tests alone
 	"internal/certificate": {
 		"attribution/trace", "internal/golden", "models", "internal/checkpoint", "models/spec",
 		"models/transformer",
@@ -126,7 +124,7 @@ var allowed = map[string][]string{
 	// Values to bytes.
 	"gonbext/render": {
 		"attribution", "attribution/trace", "attribution/compare", "attribution/evaluate",
-		"attribution/focus", "attribution/sources", "gonbext/render/chart", "internal/message",
+		"attribution/focus", "internal/sources", "gonbext/render/chart", "internal/message",
 		"internal/rowmath",
 	},
 	"gonbext/render/chart": nil,
@@ -148,14 +146,14 @@ var allowed = map[string][]string{
 
 	// What a cell calls, light; and what serves it.
 	"gonbext": {
-		"attribution", "attribution/sources", "attribution/trace", "internal/engine",
+		"attribution", "internal/sources", "attribution/trace", "internal/engine",
 		"gonbext/render", "gonbext/render/chart", "internal/reproduction",
 		"internal/atomicfile", "internal/message", gonum,
 		"github.com/janpfeifer/gonb/gonbui/...",
 	},
-	"internal/engine": {"attribution", "attribution/sources", "attribution/trace"},
+	"internal/engine": {"attribution", "internal/sources", "attribution/trace"},
 	"internal/engine/server": {
-		"attribution", "attribution/sources", "attribution/trace", "internal/engine",
+		"attribution", "internal/sources", "attribution/trace", "internal/engine",
 		"internal/message",
 	},
 	"gonbext/local": {"attribution", "attribution/trace", "internal/engine", "internal/engine/server", "internal/message", "models", "internal/hub", "models/transformer"},
@@ -241,7 +239,7 @@ var commands = []string{
 // allowedInTests is what any test may import as well, and allowedOutside what the external tests
 // and the examples of a package may, which compile apart from it.
 var (
-	allowedInTests = []string{"github.com/google/go-cmp/cmp/..."}
+	allowedInTests = []string{"github.com/google/go-cmp/cmp/...", "internal/mutant"}
 	allowedOutside = map[string][]string{
 		"attribution": {
 			"attribution/attributiontest", "internal/checkpoint", "internal/fakemodel", "models",
@@ -251,7 +249,7 @@ var (
 		"attribution/scorer":      {"attribution/attributiontest", "internal/fakemodel"},
 		// The example of Run, and models with given rows.
 		"attribution/evaluate": {"internal/fakemodel", "models", "models/planted", "models/tiny"},
-		"attribution/sources":  {"internal/fakemodel", "models"},
+		"internal/sources":     {"internal/fakemodel", "models"},
 		"attribution/focus": {
 			"models", "internal/checkpoint", "models/spec",
 		}, // parity with real blocks

@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/sources"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/sources"
 )
 
 // Limits of a request, far above what a cell asks for. The engine refuses a request that exceeds

@@ -61,7 +61,8 @@ func (r *run) maps(prompt string, methods ...string) (
 	if err != nil {
 		return nil, nil, err
 	}
-	a, err := attribution.Attribute(r.ctx, tensors, attribution.Options{Methods: methods})
+	a, err := attribution.Attribute(r.ctx, attribution.InMemory(tensors),
+		attribution.Options{Methods: methods})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -235,7 +235,7 @@ func (r *run) onePass(e *attribution.Explanation, M *attribution.Result) (float6
 		return 0, err
 	}
 	o := attribution.Options{Methods: []string{"rollout"}}
-	a, err := attribution.Attribute(r.ctx, tensors, o)
+	a, err := attribution.Attribute(r.ctx, attribution.InMemory(tensors), o)
 	if err != nil {
 		return 0, err
 	}
@@ -460,9 +460,8 @@ func uniformLift(r *run, T int) (float64, error) {
 			}
 		}
 	}
-	got, err := attribution.Attribute(r.ctx, []trace.Tensor{a}, attribution.Options{
-		Methods: []string{"rollout"}, Lift: true,
-	})
+	got, err := attribution.Attribute(r.ctx, attribution.InMemory([]trace.Tensor{a}),
+		attribution.Options{Methods: []string{"rollout"}, Lift: true})
 	if err != nil {
 		return 0, err
 	}

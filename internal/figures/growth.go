@@ -121,7 +121,7 @@ func (r *run) augmented(n int) ([]float64, *attribution.Map, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	a, err := attribution.Attribute(r.ctx, tensors, attribution.Options{
+	a, err := attribution.Attribute(r.ctx, attribution.InMemory(tensors), attribution.Options{
 		Methods: []string{"raw", "flow"},
 	})
 	if err != nil {

@@ -79,7 +79,7 @@ func (r *run) zeroingMaps() (
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	a, err := attribution.Attribute(r.ctx, tensors, attribution.Options{
+	a, err := attribution.Attribute(r.ctx, attribution.InMemory(tensors), attribution.Options{
 		Methods: []string{"value-zeroing", "value-zeroing-rollout"},
 	})
 	if err != nil {

@@ -262,54 +262,6 @@ func edited(t testing.TB, kind string, keyValue ...string) *Tokenizer {
 	return tok
 }
 
-func TestUnsupported(t *testing.T) {
-	for _, c := range []struct{ key, part, value string }{
-		{"version", "version", `"2.0"`},
-		{"normalizer", "normalizer", `{"type":"NFX"}`},
-		{
-			"normalizer.normalizers[1]", "normalizer",
-			`{"type":"Sequence","normalizers":[{"type":"NFC"},{"type":"Upper"}]}`,
-		},
-		{"normalizer.normalizers[0]", "normalizer", `{"type":"Sequence","normalizers":[null]}`},
-		{"pre_tokenizer", "pre_tokenizer", `{"kind":"ByteLevel"}`},
-		{"pre_tokenizer", "pre_tokenizer", `{"type":"FixedLength","length":3}`},
-		{"pre_tokenizer", "pre_tokenizer", `{"type":"UnicodeScripts"}`},
-		{
-			"pre_tokenizer.pretokenizers[0]", "pre_tokenizer",
-			`{"type":"Sequence","pretokenizers":[{"type":"Spit"}]}`,
-		},
-		{"pre_tokenizer.behavior", "pre_tokenizer", `{"type":"Punctuation","behavior":"Gone"}`},
-		{
-			"pre_tokenizer.prepend_scheme", "pre_tokenizer",
-			`{"type":"Metaspace","replacement":"_","prepend_scheme":"last"}`,
-		},
-		{
-			"pre_tokenizer.pattern.Regex", "pre_tokenizer",
-			`{"type":"Split","pattern":{"Regex":"(a)\\1"},"behavior":"Isolated","invert":false}`,
-		},
-		{"post_processor", "post_processor", `{"type":"Post"}`},
-		{"decoder", "decoder", `{"type":"Words"}`},
-		{"decoder.decoders[0]", "decoder", `{"type":"Sequence","decoders":[{"type":"Words"}]}`},
-		{"model", "model.type", `"Trigram"`},
-		{"model.dropout", "model.dropout", `0.1`},
-		{"truncation.strategy", "truncation", `{"max_length":3,"stride":0,"strategy":"Longest"}`},
-		{
-			"truncation.direction", "truncation",
-			`{"max_length":3,"stride":0,"strategy":"OnlyFirst","direction":"Up"}`,
-		},
-		{
-			"padding.strategy", "padding",
-			`{"strategy":"Shortest","direction":"Left","pad_id":0,"pad_type_id":0,"pad_token":"x"}`,
-		},
-	} {
-		_, err := Parse(editedFile(t, "gpt2", c.part, c.value), "file")
-		var u *unsupportedError
-		if !errors.As(err, &u) || u.Key != c.key || len(u.Supported) == 0 {
-			t.Errorf("%s: error %v, want an unsupportedError of that key", c.key, err)
-		}
-	}
-}
-
 func TestMalformed(t *testing.T) {
 	for _, c := range []struct{ name, file, want string }{
 		{"empty", "", "the text ends too early"},

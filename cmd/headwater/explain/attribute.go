@@ -109,7 +109,7 @@ func cut(ctx context.Context, k *cli.Kit, f attributeFlags) error {
 		f.opts.Methods = []string{"flow"}
 	}
 	use := func(out *cli.Output, _ *checkpoint.File, in attribution.Input) error {
-		c, err := attribution.MinCutInput(ctx, in, f.opts, f.cut[0], f.cut[1])
+		c, err := attribution.MinCut(ctx, in, f.opts, f.cut[0], f.cut[1])
 		if err != nil {
 			return fmt.Errorf("%s: %w", f.input, err)
 		}
@@ -200,7 +200,7 @@ func attributeInput(
 	line := k.Progress()
 	defer line.Clear()
 	f.opts.OnProgress = func(at trace.Progress) { line.Show("%v", at) }
-	a, err := attribution.AttributeInput(ctx, in, f.opts)
+	a, err := attribution.Attribute(ctx, in, f.opts)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.input, err)
 	}

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headwater-ml/headwater/attribution/sources"
 	"github.com/headwater-ml/headwater/internal/cli/clitest"
+	"github.com/headwater-ml/headwater/internal/sources"
 )
 
 const story = "mary has the red key . john has the blue lamp . anna has the old book ."

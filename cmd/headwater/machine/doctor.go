@@ -19,10 +19,10 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/cli"
+	"github.com/headwater-ml/headwater/internal/hub"
 	"github.com/headwater-ml/headwater/internal/kernel"
 	"github.com/headwater-ml/headwater/internal/xlaplugin"
 	"github.com/headwater-ml/headwater/models"
-	"github.com/headwater-ml/headwater/models/known"
 )
 
 // diagnosis is the report of headwater doctor.
@@ -31,7 +31,7 @@ type diagnosis struct {
 	Build    buildFacts     `json:"build"`
 	Machine  machineFacts   `json:"machine"`
 	Backends []backendFacts `json:"backends"`
-	// Known are the models that headwater download brings by a short name.
+	// Known are the models of the Hub that have a short name.
 	Known []knownFacts `json:"known"`
 	// Notebooks is the kernel of Jupyter.
 	Notebooks kernel.Status    `json:"notebooks"`
@@ -144,7 +144,7 @@ func doctor(ctx context.Context, k *cli.Kit, f doctorFlags) error {
 		},
 		Machine: machine(), Settings: settings(os.LookupEnv),
 	}
-	d.Known = knownModels(ctx, known.Names())
+	d.Known = knownModels(ctx, hub.Known())
 	d.Notebooks = kernel.Examine(kernel.FindPrograms(ctx, ""))
 	line := k.Progress()
 	defer line.Clear()
@@ -341,9 +341,9 @@ func (d *diagnosis) advise() {
 		d.Next = append(d.Next, "add --backend cuda to a command to compute on the GPU")
 	}
 	for _, k := range d.Known {
-		if !k.Downloaded {
+		if k.Path == "" {
 			d.Next = append(d.Next, "headwater download "+k.Name+" brings a language model, "+
-				k.Title)
+				k.Repo)
 		}
 	}
 	if d.Notebooks.Spec == "" {

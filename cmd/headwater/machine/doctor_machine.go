@@ -7,9 +7,9 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/headwater-ml/headwater/internal/hub"
 	"github.com/headwater-ml/headwater/internal/xlaplugin"
 	"github.com/headwater-ml/headwater/models"
-	"github.com/headwater-ml/headwater/models/known"
 )
 
 // machineFacts are what a machine has; bytes are 0 where they are not known.
@@ -87,7 +87,7 @@ func settings(lookup func(string) (string, bool)) []settingMeaning {
 		{xlaplugin.Env, "path of the XLA plugin for CPUs, before all other places"},
 		{xlaplugin.CUDAEnv, "path of the XLA plugin for GPUs, " +
 			"or of the site-packages that hold it"},
-		{known.Env, "folder of known models (default headwater/models in the user's cache)"},
+		{hub.ModelsVariable, "folder with GGUF files that short names mean, as smollm2/FILE.gguf"},
 		{"OLLAMA_MODELS", "folder of Ollama's models (default ~/.ollama/models)"},
 		{"HF_HOME", "folder of Hugging Face's cache (default ~/.cache/huggingface)"},
 		{"HF_HUB_CACHE", "folder of downloaded models (default hub in HF_HOME)"},

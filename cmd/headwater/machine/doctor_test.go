@@ -76,7 +76,7 @@ func TestDoctor(t *testing.T) {
 	if len(d.Next) < 2 || !strings.Contains(strings.Join(d.Next, "\n"), "headwater certify") {
 		t.Errorf("next: %q", d.Next)
 	}
-	if len(d.Known) != 1 || d.Known[0].Name != "smollm2" || d.Known[0].Downloaded ||
+	if len(d.Known) != 1 || d.Known[0].Name != "smollm2" || d.Known[0].Path != "" ||
 		!strings.Contains(strings.Join(d.Next, "\n"), "headwater download smollm2") {
 		t.Errorf("known models %+v, next %q; want one that is not downloaded", d.Known, d.Next)
 	}
@@ -88,7 +88,7 @@ func TestDoctor(t *testing.T) {
 	}
 	t.Setenv("HF_HUB_DOWNLOAD_TIMEOUT", "soon") // a wrong setting is reported
 	if text := headwater.Output(t, "doctor", "--quick"); !strings.Contains(text,
-		`Apache-2.0, HF_HUB_DOWNLOAD_TIMEOUT "soon" is not a number of seconds`) {
+		`of the Hub, HF_HUB_DOWNLOAD_TIMEOUT "soon" is not a number of seconds`) {
 		t.Errorf("doctor does not report a wrong setting:\n%s", text)
 	}
 	quick := headwater.Output(t, "doctor", "--quick", "--json")

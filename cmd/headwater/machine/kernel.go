@@ -7,9 +7,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headwater-ml/headwater/internal/cli"
+	"github.com/headwater-ml/headwater/internal/hub"
 	"github.com/headwater-ml/headwater/internal/kernel"
 	"github.com/headwater-ml/headwater/internal/xlaplugin"
-	"github.com/headwater-ml/headwater/models/known"
 )
 
 func kernelCommand(k *cli.Kit) *cobra.Command {
@@ -113,7 +113,7 @@ func installKernel(k *cli.Kit, cmd *cobra.Command, dir string) error {
 	programs := kernel.FindPrograms(cmd.Context(), "")
 	path, err := kernel.Install(kernel.InstallOptions{
 		DataDir: dir, Programs: programs,
-		Keep: []string{xlaplugin.Env, xlaplugin.CUDAEnv, known.Env},
+		Keep: []string{xlaplugin.Env, xlaplugin.CUDAEnv, hub.ModelsVariable},
 	})
 	if err != nil {
 		return err

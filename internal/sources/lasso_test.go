@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/headwater-ml/headwater/attribution/sources"
+	"github.com/headwater-ml/headwater/internal/sources"
 )
 
 // TestLassoByHand: all eight subsets of three sources are orthogonal once they are standardised, so

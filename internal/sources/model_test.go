@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/headwater-ml/headwater/attribution/sources"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/sources"
 	"github.com/headwater-ml/headwater/models"
 )
 

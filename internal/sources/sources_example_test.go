@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/headwater-ml/headwater/attribution/sources"
+	"github.com/headwater-ml/headwater/internal/sources"
 	"github.com/headwater-ml/headwater/models"
 )
 

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headwater-ml/headwater/attribution/sources"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/fakemodel"
+	"github.com/headwater-ml/headwater/internal/sources"
 )
 
 // sentences are n sentences of one word, s0. to s9. and so on.

