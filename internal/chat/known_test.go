@@ -25,8 +25,8 @@ func renderKnown(template string) (string, error) {
 	return text, err
 }
 
-// knownSection has templates that try one thing, each with the text that it gives, or with a part of
-// the error, which begins with Begins.
+// knownSection has templates that try one thing, each with the text that it gives, or with a part
+// of the error, which begins with Begins.
 type knownSection struct {
 	About, Begins string
 	Cases         [][2]string

@@ -199,7 +199,7 @@ func (r *run) misled(x *reading, s tiny.Sentence) {
 		"other number)", names([]string{x.tokens[top].Text})[0], !x.isSubject(s, top))
 }
 
-// noteRight says how rare a wrong prediction is: the paper shows one.
+// noteRight notes how rare a wrong prediction is: the paper shows one.
 func (r *run) noteRight(all []*reading) {
 	for _, x := range all {
 		if x.correct {

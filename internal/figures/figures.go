@@ -87,7 +87,7 @@ func (n Need) has(m trace.Model) bool {
 	return false
 }
 
-// Options say how to make a figure.
+// Options are the settings of [Make].
 type Options struct {
 	// Reduced takes a small sample where a figure has many sentences.
 	Reduced bool

@@ -202,7 +202,7 @@ func headRollouts(r *run) error {
 	return nil
 }
 
-// targetWords says which token's row is shown.
+// targetWords names the token whose row is shown.
 func (r *run) targetWords() string {
 	switch {
 	case !r.info.Bidirectional:

@@ -413,7 +413,8 @@ func generativeCaveat(r *run) error {
 	var correlations []float64
 	other, n := 0, M.Shape[0]
 	tokens, texts := generatedNames(e), names(e.Prompt.Texts)
-	// first says that the first token is a word, and has so much that no other one can be seen.
+	// first reports whether the first token is a word, and has so much that no other one can be
+	// seen.
 	first := sunk(M) && !e.Prompt.Special[0]
 	for t := range n {
 		s := chart.Series{Name: tokens[t]}

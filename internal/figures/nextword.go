@@ -13,14 +13,14 @@ import (
 )
 
 // nextSentence is a text that ends before the word that it is about. The paper of Value Zeroing has
-// encoders alone: where it masks a word, the text of a decoder ends before that word, and the row is
-// that of the last token, which predicts it.
+// encoders alone: where it masks a word, the text for a decoder ends before that word, and the row
+// is that of the last token, which predicts it.
 type nextSentence struct {
 	evaluate.Case
 	// right and wrong are the tokens of a minimal pair.
 	right, wrong int
-	// other says that a plural word is right, or a male pronoun; else a singular word or a female
-	// pronoun is.
+	// other reports whether a plural word is right, or a male pronoun; else a singular word or a
+	// female pronoun is.
 	other bool
 	// swapped is the same text with a subject of the other number; empty in the toy grammar.
 	swapped string
@@ -107,7 +107,7 @@ func cases(sentences []nextSentence) []evaluate.Case {
 	return all
 }
 
-// noteSentences says what the sentences are, and in how many the model prefers the right word.
+// noteSentences notes what the sentences are, and in how many the model prefers the right word.
 func (r *run) noteSentences(sentences []nextSentence) error {
 	right := 0
 	for _, s := range sentences {

@@ -12,8 +12,8 @@ type Change struct {
 	Word int
 	// With are the words that can replace it, the best first. There may be none.
 	With []Substitute
-	// Form says that the grammar leaves no choice in this place, as for "the" or "?". With are then
-	// other words of this sort, and the text may leave the grammar.
+	// Form reports whether the grammar leaves no choice in this place, as for "the" or "?". With
+	// are then other words of this sort, and the text may leave the grammar.
 	Form bool
 }
 

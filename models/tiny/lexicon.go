@@ -128,9 +128,9 @@ type frame struct {
 	verb, person, thing string
 	// thingFirst puts the thing, which is then always present, before the person.
 	thingFirst bool
-	// alone says that the clause may have no other person.
+	// alone reports whether the clause may have no other person.
 	alone bool
-	// that says that the clause takes "that" and no thing.
+	// that reports whether the clause takes "that" and no thing.
 	that bool
 }
 

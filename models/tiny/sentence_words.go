@@ -105,8 +105,8 @@ func verbWords() []string {
 // maskedWords are the words of the sentences of the masked model, answers included.
 func maskedWords() []string {
 	words := slices.Concat(strings.Fields(". her his herself himself themselves"),
-		neutralDeterminers, adjectives, adverbs, participles, places, times, scaring, femaleNames, maleNames,
-		possessions, transitive, reflexive, sentencePrepositions,
+		neutralDeterminers, adjectives, adverbs, participles, places, times, scaring, femaleNames,
+		maleNames, possessions, transitive, reflexive, sentencePrepositions,
 		allForms(sentenceNouns, demonstratives, verbs))
 	for _, f := range slices.Concat(subjectVerbs, objectVerbs) {
 		words = append(words, f.verb, f.person, f.thing)
@@ -116,8 +116,9 @@ func maskedWords() []string {
 
 // sentimentWords are the words of the sentences for sentiment.
 func sentimentWords() []string {
-	return sorted(strings.Fields("the . , and but although did is was"), aspects, positive, negative,
-		allForms(positiveFeelings, negativeFeelings), viewers, negations, degrees, reviewAdjectives)
+	return sorted(strings.Fields("the . , and but although did is was"), aspects, positive,
+		negative, allForms(positiveFeelings, negativeFeelings), viewers, negations, degrees,
+		reviewAdjectives)
 }
 
 // allForms returns both forms of all words.
