@@ -16,8 +16,8 @@ type Attribution struct {
 	Order []string `json:"order"`
 	// Methods has the result of each method by name.
 	Methods map[string]*Map `json:"methods"`
-	// Bidirectional says that some target has a nonzero value for a later source, so that the text
-	// was read by an encoder.
+	// Bidirectional reports whether some target has a nonzero value for a later source, so that the
+	// text was read by an encoder.
 	Bidirectional bool `json:"bidirectional"`
 	// Warnings are remarks for the user, one sentence each.
 	Warnings []string `json:"warnings"`
@@ -35,7 +35,7 @@ type Map struct {
 	// Shape is [L,T,T], and Data is row-major.
 	Shape [3]int    `json:"shape"`
 	Data  []float64 `json:"data"`
-	// Unit says what a value is, for legends.
+	// Unit describes a value, for legends.
 	Unit string `json:"unit"`
 }
 
@@ -49,7 +49,7 @@ func (m *Map) Row(l, t int) []float64 { return rowmath.At(m.Data, l*m.Shape[1]+t
 // must be T, and all tensors must have the same L and T. Other tensors are ignored. Attribute
 // returns every level, [L,T,T], of every method, flow included.
 //
-// Options that say how to generate text are ignored. [Options.Heads] fuses [L,H,T,S]; [L,T,S]
+// Options about how to generate text are ignored. [Options.Heads] fuses [L,H,T,S]; [L,T,S]
 // counts as one head. The sum of a row of attention may be off from 1 by 0.005, the rounding of
 // bfloat16. Rows are divided by their sums before heads are fused, and a warning names the worst
 // row if it is off by more than 1e-5. A text is a decoder's if all numbers above the diagonal are
@@ -121,8 +121,8 @@ func MapOf(
 }
 
 // newInputPlan checks the tensors that the methods of opts need, and plans the computation. For a
-// decoder's text the shapes alone say whether it fits in memory. An encoder's text needs more, but
-// only the numbers show that it is an encoder's, so it is checked again after they are read.
+// decoder's text the shapes alone tell whether it fits in memory. An encoder's text needs more,
+// but only the numbers show that it is an encoder's, so it is checked again after they are read.
 func newInputPlan(
 	ctx context.Context, from Input, opts Options, allLevels bool,
 ) (*input, *plan, error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/headwater-ml/headwater/internal/fakemodel"
 )
 
-// TestDamaged: what reads an explanation gives an error that says what is wrong with it, and does
+// TestDamaged: what reads an explanation gives an error about what is wrong with it, and does
 // not panic.
 func TestDamaged(t *testing.T) {
 	six := 6

@@ -154,7 +154,7 @@ type run struct {
 	processed int
 	// pending is a prediction whose own row has not arrived yet; only with OwnRow.
 	pending *prediction
-	// ended says that the latest token ends the text.
+	// ended reports whether the latest token ends the text.
 	ended bool
 	// remarks are the warnings that stay the same from step to step.
 	remarks []string

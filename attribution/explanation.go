@@ -12,7 +12,7 @@ import (
 // Version is the version of the JSON form of an [Explanation].
 const Version = 1
 
-// Options says how to generate text and what to compute. The zero value of every field is its
+// Options are the settings of an explanation. The zero value of every field is its
 // default.
 type Options struct {
 	// Methods are names of registered methods, in the order shown, or [Classic]. Default:
@@ -45,7 +45,7 @@ type Options struct {
 	// is the probability it is the log-probability, whose sum is that of the whole group. OnStep is
 	// then called at the end alone. An encoder does not accept it.
 	Target string `json:"target,omitempty"`
-	// Specials says whether begin-of-text is added to the prompt.
+	// Specials reports whether begin-of-text is added to the prompt.
 	Specials trace.Specials `json:"specials,omitempty"`
 	// Chat puts the prompt into the model's chat template, as the words of a user, and explains the
 	// answer. The control tokens of the template are prompt tokens like others, marked as special.
@@ -109,7 +109,7 @@ type Options struct {
 	// came and not one of these. Default 5, and 0 with a Contrast. It is also what the layer that a
 	// picture shows is chosen by; see [Result.Shown].
 	Foils *int `json:"foils,omitempty"`
-	// Scoring says how scorers work.
+	// Scoring has the options of scorers.
 	Scoring scorer.Options `json:"scoring,omitzero"`
 	// OwnRow explains each token by its own row instead of the row that predicts it. It costs one
 	// more step of the model.
@@ -165,8 +165,8 @@ type Prompt struct {
 	Offsets [][2]int `json:"offsets"`
 	// Special is [m]: whether the token is a control token.
 	Special []bool `json:"special"`
-	// BOSAdded says that a begin-of-text token was put before the prompt. It is false for encoders,
-	// which always have their own.
+	// BOSAdded reports whether a begin-of-text token was put before the prompt. It is false for
+	// encoders, which always have their own.
 	BOSAdded bool `json:"bos_added"`
 	// Second is the byte of Text at which the second text of a pair begins; 0 if there is one text.
 	// Types are the token types of a pair, [m], nil if all are 0.
@@ -201,18 +201,18 @@ type GeneratedToken struct {
 	// Position is, for encoders, the position of the prediction, a column of every result; nil for
 	// decoders.
 	Position *int `json:"position,omitempty"`
-	// Class says that it is a class and not a token. Unscored says that there is no probability,
-	// because the model has no head or only one class.
+	// Class reports whether it is a class and not a token. Unscored reports whether there is no
+	// probability, because the model has no head or only one class.
 	Class    bool `json:"class,omitempty"`
 	Unscored bool `json:"unscored,omitempty"`
-	// Probability is the model's own, in [0,1]. Special says that it is a control token; Forced
-	// that the caller gave it.
+	// Probability is the model's own, in [0,1]. Special reports whether it is a control token;
+	// Forced that the caller gave it.
 	Probability float64 `json:"probability"`
 	Special     bool    `json:"special,omitempty"`
 	Forced      bool    `json:"forced,omitempty"`
 	// IDs are, with [Options.Target], the ids of the generated tokens that are explained together;
 	// ID is then the first, Text all of them, and Probability that of all, one after the other.
-	// Rest says that the target does not name them.
+	// Rest reports whether the target does not name them.
 	IDs  []int `json:"ids,omitempty"`
 	Rest bool  `json:"rest,omitempty"`
 	// Alternatives are the most probable tokens, the most probable first.
@@ -262,7 +262,7 @@ type Result struct {
 	// need not add up.
 	Explained []float64 `json:"explained,omitempty"`
 	Residue   []float64 `json:"residue,omitempty"`
-	// Unit says what a value is, for legends: "share of attention", "flow", "lift (1 = uniform
+	// Unit describes a value, for legends: "share of attention", "flow", "lift (1 = uniform
 	// attention)".
 	Unit string `json:"unit"`
 }

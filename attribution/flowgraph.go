@@ -107,7 +107,7 @@ func (g *FlowGraph) widest(target, source int) []int {
 // the text, [T]; and, as ends, the target, whose row explains the token, and the source, a prompt
 // token. If source is nil it is the prompt token with the largest flow. The
 // first token draws attention whatever a text is about, so it is chosen only if it is the only one.
-// own says that the row of the token itself explains it, as with [Options.OwnRow].
+// own reports whether the row of the token itself explains it, as with [Options.OwnRow].
 //
 // The explanation must have the method flow over tokens. FlowEnds returns a [trace.UsageError] if
 // it does not, or if a token does not exist, and another error if the explanation is damaged.

@@ -71,8 +71,9 @@ func (r *Result) Early(t, k, layers int) bool {
 	return layer >= 0 && layer < layers-1
 }
 
-// LayerName says which layers the values of level k are about, for token t: "layer 3", or "up to
-// layer 3" if they are combined; "the layer of each token" if the tokens of a target have several.
+// LayerName returns the layers that the values of level k are about, for token t: "layer 3", or "up
+// to layer 3" if they are combined; "the layer of each token" if the tokens of a target have
+// several.
 func (r *Result) LayerName(t, k int) string {
 	if r.Layer(t, k) == LayerByToken {
 		return "the layer of each token"

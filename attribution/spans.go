@@ -429,7 +429,7 @@ func (f Facts) combineSpans() (add func(a, b float64) float64, name string) {
 	return func(a, b float64) float64 { return max(a, b) }, "highest of tokens"
 }
 
-// groupedOptions returns a copy of settings that says how values were combined.
+// groupedOptions returns a copy of settings with how values were combined.
 func groupedOptions(options map[string]string, name string) map[string]string {
 	out := map[string]string{"spans": name}
 	for k, v := range options {

@@ -13,7 +13,7 @@ import (
 // Measure is a number by which methods are compared.
 type Measure struct {
 	Name string `json:"name"`
-	// Lower says that a lower number is better.
+	// Lower reports whether a lower number is better.
 	Lower bool `json:"lower,omitempty"`
 }
 

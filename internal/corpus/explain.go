@@ -23,7 +23,7 @@ type Explainer interface {
 // Result is what is known of one record after it was explained. n is the number of generated
 // tokens, m that of prompt tokens. See the columns for the meaning of each list.
 type Result struct {
-	// Err says why there is no explanation; the other fields are then empty.
+	// Err is why there is no explanation; the other fields are then empty.
 	Err string
 	// Text is the prompt as the model saw it.
 	Text        string

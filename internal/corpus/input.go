@@ -40,7 +40,7 @@ type Record struct {
 	// Messages and Tools are those of a conversation, which the prompt goes on with; nil for none.
 	Messages []trace.Message `json:"messages,omitempty"`
 	Tools    json.RawMessage `json:"tools,omitempty"`
-	// Err says why the record cannot be explained, "" if nothing is wrong with it.
+	// Err is why the record cannot be explained, "" if nothing is wrong with it.
 	Err string `json:"err,omitempty"`
 }
 

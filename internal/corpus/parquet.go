@@ -75,7 +75,7 @@ func (c *Corpus) parquet(shard *localFile) (*parquet.File, error) {
 	return f, nil
 }
 
-// damageError says what is wrong with a Parquet file: "is no whole Parquet file".
+// damageError is a fault of a Parquet file: "is no whole Parquet file".
 type damageError struct{ what string }
 
 func (e *damageError) Error() string { return e.what }

@@ -248,7 +248,7 @@ func (f *full) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// A merge onto a full disk says what is wrong with the disk, and nothing of how Parquet is written.
+// The error of a merge onto a full disk is about the disk, and not about how Parquet is written.
 func TestMergeOntoFullDisk(t *testing.T) {
 	c, _, dir := written(t, 2000, 2)
 	var b bytes.Buffer

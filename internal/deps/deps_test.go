@@ -22,7 +22,7 @@ import (
 
 const module = "github.com/headwater-ml/headwater/"
 
-// allowed says for every package of the project what its code may import beyond the standard
+// allowed is, for every package of the project, what its code may import beyond the standard
 // library: paths of our own without the module's name, and prefixes of foreign paths. "..." at the
 // end takes all packages below as well. A package may stand here before it exists.
 var allowed = map[string][]string{
@@ -273,7 +273,7 @@ var (
 	}
 )
 
-// forbidden says what must not be linked into a package, directly or through others.
+// forbidden is what must not be linked into a package, directly or through others.
 var forbidden = map[string][]string{
 	"attribution/...":        {"github.com/gomlx/...", "github.com/janpfeifer/...", "gonum.org/v1/plot/...", "models/...", "net"},
 	"models":                 {"github.com/gomlx/go-xla/...", "github.com/janpfeifer/...", "gonum.org/v1/plot/..."},

@@ -9,19 +9,6 @@ import (
 	"github.com/headwater-ml/headwater/models/tiny"
 )
 
-// adjusted is the second future work of the paper.
-var adjusted = []Figure{{
-	Head: reproduction.Head{
-		ID: "s1-gradients", Document: abnar, Place: "future work, for gradients",
-		Title: "Attention adjusted by gradients before it is rolled out",
-		Claim: "Attention weights could be adjusted by gradients of the prediction. Chefer et " +
-			"al. (2021) did that: attention times its gradient, negative parts left out, rolled " +
-			"out over the layers. The paper states no outcome; what is hoped for is that this " +
-			"agrees better with blank-out than plain rollout.",
-	},
-	Model: tiny.VerbName, Needs: []Need{Encoder, Classifier}, make: adjustedRollout,
-}}
-
 // adjustedMethods are those compared, the adjusted one first.
 var adjustedMethods = []string{"chefer", "rollout", "flow"}
 

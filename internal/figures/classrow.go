@@ -6,43 +6,9 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
-	"github.com/headwater-ml/headwater/internal/reproduction"
 	"github.com/headwater-ml/headwater/internal/rowmath"
 	"github.com/headwater-ml/headwater/models/tiny"
 )
-
-// classRows are the figures that show the row of the class token, or of the masked token, in every
-// layer.
-var classRows = []Figure{
-	{
-		Head: reproduction.Head{
-			ID: "s1-fig2", Document: abnar, Place: "Figure 2",
-			Title: "Raw attention of the class token in each layer",
-			Claim: "In the higher layers raw attention is nearly uniform over the tokens, so it " +
-				"says little about what the class depends on.",
-		},
-		Model: tiny.VerbName, Needs: []Need{Encoder, Classifier}, make: rawMaps,
-	},
-	{
-		Head: reproduction.Head{
-			ID: "s1-fig3", Document: abnar, Place: "Figure 3",
-			Title: "Rollout and flow of the class token in each layer",
-			Claim: "Rollout and flow keep a pattern in the higher layers: rollout is focused on " +
-				"fewer tokens, and flow is spread more evenly.",
-		},
-		Model: tiny.VerbName, Needs: []Need{Encoder, Classifier}, make: rolledMaps,
-	},
-	{
-		Head: reproduction.Head{
-			ID: "s1-fig4", Document: abnar, Place: "Figure 4",
-			Title: "Which name a masked pronoun looks at",
-			Claim: "For a masked pronoun BERT predicts his or her. In example (a) rollout and " +
-				"flow give more weight to the name that the prediction means, and raw attention " +
-				"of the last layer does not; in example (b) only flow does.",
-		},
-		Model: tiny.MaskedName, Needs: []Need{Encoder, MaskToken}, make: pronouns,
-	},
-}
 
 // searched is how many sentences are read to find one that the model gets wrong.
 const searched = 300
@@ -233,7 +199,7 @@ func (r *run) misled(x *reading, s tiny.Sentence) {
 		"other number)", names([]string{x.tokens[top].Text})[0], !x.isSubject(s, top))
 }
 
-// noteRight says how rare a wrong prediction is: the paper shows one.
+// noteRight notes how rare a wrong prediction is: the paper shows one.
 func (r *run) noteRight(all []*reading) {
 	for _, x := range all {
 		if x.correct {

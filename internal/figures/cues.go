@@ -12,41 +12,6 @@ import (
 	"github.com/headwater-ml/headwater/models/tiny"
 )
 
-// cued are the evaluations of Value Zeroing on many sentences.
-var cued = []Figure{
-	{
-		Head: reproduction.Head{
-			ID: "s2-cue", Document: mohebbi, Place: "cue alignment",
-			Title: "How well each layer of each method finds the word that decides",
-			Claim: "The scores of Value Zeroing lie on the words that linguists name as cues " +
-				"more than those of attention weights and of other methods, and most in the " +
-				"middle and upper layers.",
-		},
-		Model: tiny.MaskedName, Needs: []Need{Encoder, MaskToken}, make: cueAlignment,
-		ForDecoders: "s2-cue-decoder",
-	},
-	{
-		Head: reproduction.Head{
-			ID: "s2-faithfulness", Document: mohebbi, Place: "faithfulness",
-			Title: "Rank correlation of rolled-out scores with blank-out scores",
-			Claim: "Rolled out over all layers, Value Zeroing agrees better with what happens " +
-				"when a token is blanked out than attention and norms do.",
-		},
-		Model: tiny.MaskedName, Needs: []Need{Encoder, MaskToken}, make: zeroingFaithfulness,
-		ForDecoders: "s2-faithfulness-decoder",
-	},
-	{
-		Head: reproduction.Head{
-			ID: "s2-probing", Document: mohebbi, Place: "probing",
-			Title: "What a linear probe reads in each layer, beside cue alignment",
-			Claim: "Where a layer's representation of the masked token gains information about " +
-				"the number or gender that it needs, Value Zeroing aligns with the cue.",
-		},
-		Model: tiny.MaskedName, Needs: []Need{Encoder, MaskToken}, make: zeroingProbing,
-		ForDecoders: "s2-probing-decoder",
-	},
-}
-
 // maskedCases returns sentences of all kinds of the masked model as cases with their cues.
 func (r *run) maskedCases(each int) ([]evaluate.Case, []tiny.Sentence, error) {
 	m, _ := tiny.Lookup(tiny.MaskedName)

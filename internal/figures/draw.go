@@ -10,7 +10,7 @@ import (
 	"github.com/headwater-ml/headwater/internal/reproduction"
 )
 
-// made is what a file says of its origin.
+// made is the origin of a file, as the file has it.
 type made struct {
 	// Figure and Part are the name of the figure and of its picture. Version is that of the
 	// program, if the caller named one.
@@ -21,7 +21,7 @@ type made struct {
 	Model   string `json:"model"`
 	Hash    string `json:"model_hash"`
 	Backend string `json:"backend"`
-	// Reduced says that a small sample was taken. Remake is the command that makes it again.
+	// Reduced reports whether a small sample was taken. Remake is the command that makes it again.
 	Reduced bool   `json:"reduced,omitempty"`
 	Remake  string `json:"remake"`
 }

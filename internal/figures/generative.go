@@ -9,7 +9,6 @@ import (
 	"github.com/headwater-ml/headwater/attribution/evaluate"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
-	"github.com/headwater-ml/headwater/internal/reproduction"
 	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
@@ -17,85 +16,12 @@ import (
 // the recipe is a figure here.
 
 const (
-	deb = "Deb 2022, generative attention rollout"
 	// The prompts have words and marks that the note lists as the ones that rollout favours.
 	recallPrompt   = "mary has the red key . john has the blue lamp . who has the lamp ?"
 	languagePrompt = "The key is red, and the lamp is blue. Mary has the key, and John has the " +
 		"lamp. The lamp belongs to"
 	generatedTokens = 6
 )
-
-// generative are the figures of the note.
-var generative = []Figure{
-	{
-		Head: reproduction.Head{
-			ID: "s0-matrix", Document: deb, Place: "recipe, steps 1 to 4",
-			Title: "M[n,m,l]: rollout of every generated token to the prompt",
-			Claim: "With m prompt tokens, n forward passes generate n tokens. Keeping the " +
-				"prompt's part of each rollout and putting them below each other gives a matrix " +
-				"M of shape [n, m, l], for l layers.",
-		},
-		Model: "tiny", Needs: []Need{Decoder}, make: generativeMatrix,
-	},
-	{
-		Head: reproduction.Head{
-			ID: "s0-slices", Document: deb, Place: "recipe, last step",
-			Title: "Slices M[t,:,:] of single generated tokens",
-			Claim: "At step i the rollout has the size [m+i, l]. A slice of M by the index of a " +
-				"generated token shows all prompt tokens in all layers for that token.",
-		},
-		Model: "tiny", Needs: []Need{Decoder}, make: generativeSlices,
-	},
-	{
-		Head: reproduction.Head{
-			ID: "s0-mass", Document: deb, Place: "recipe, step 3",
-			Title: "What the cut to the prompt leaves out",
-			Claim: "Only the prompt's m rows of each rollout are kept. The recipe does not say " +
-				"what becomes of the rest: the share that rests on generated tokens.",
-		},
-		Model: "tiny", Needs: []Need{Decoder}, make: generativeMass,
-	},
-	{
-		Head: reproduction.Head{
-			ID: "s0-filter", Document: deb, Place: "last paragraph",
-			Title: "Rollout of prompt tokens before and after the token filter",
-			Claim: "Raw rollout is biased towards common words and punctuation (, . newline is : " +
-				"and), so a reader has to filter these tokens out.",
-		},
-		Model: "tiny", Needs: []Need{Decoder}, make: generativeFilter,
-	},
-	{
-		Head: reproduction.Head{
-			ID: "s0-lift", Document: "Abnar and Zuidema 2020", Place: "future work, for decoders",
-			Title: "Rollout divided by what the receptive field explains",
-			Claim: "In a decoder early tokens are favoured, because more tokens can see them, so " +
-				"values have to be normalised by the receptive field first. No formula is given; " +
-				"lift divides by the rollout of uniform attention over visible tokens.",
-		},
-		Model: "tiny", Needs: []Need{Decoder}, make: generativeLift,
-	},
-	{
-		Head: reproduction.Head{
-			ID: "s0-caveat", Document: deb, Place: "last paragraph",
-			Title: "High rollout beside what a token does to the prediction",
-			Claim: "A higher rollout value does not necessarily mean that a token is important " +
-				"for a prediction.",
-		},
-		Model: "tiny", Needs: []Need{Decoder}, make: generativeCaveat,
-	},
-	{
-		Head: reproduction.Head{
-			ID: "s0-depth", Document: "Wu et al. 2025",
-			Place: "theory of attention without a residual",
-			Title: "How depth moves rollout to the first token",
-			Claim: "Without a residual, the rollout of a causal model tends to the first token " +
-				"with depth (Wu et al. 2025, arXiv 2502.01951). Herasimchyk et al. (2026, arXiv " +
-				"2602.16837) argue that residual connections prevent this. Rollout here has a " +
-				"residual of one half.",
-		},
-		Model: "tiny", Needs: []Need{Decoder}, make: generativeDepth,
-	},
-}
 
 // rollout explains the prompt of these figures by rollout.
 func (r *run) rollout(
@@ -486,7 +412,8 @@ func generativeCaveat(r *run) error {
 	var correlations []float64
 	other, n := 0, M.Shape[0]
 	tokens, texts := generatedNames(e), names(e.Prompt.Texts)
-	// first says that the first token is a word, and has so much that no other one can be seen.
+	// first reports whether the first token is a word, and has so much that no other one can be
+	// seen.
 	first := sunk(M) && !e.Prompt.Special[0]
 	for t := range n {
 		s := chart.Series{Name: tokens[t]}

@@ -68,7 +68,7 @@ func findProgram(name string, dirs []string) string {
 	return ""
 }
 
-// Check returns an error that says how to install the first program that is missing, if cells do
+// Check returns an error about how to install the first program that is missing, if cells do
 // not run without it.
 func (p Programs) Check() error {
 	const lacks = "kernel: %s is missing, which runs the cells of notebooks; install it with: " +

@@ -37,7 +37,7 @@ type Ask struct {
 	// Question: and Answer:, each on a line of its own; in a chat that of ContextCite. A model that
 	// does not know these words gets the documents and the question alone.
 	Template string
-	// Specials says which control tokens are added to the prompt, if Chat does not.
+	// Specials are the control tokens that are added to the prompt, if Chat does not.
 	Specials trace.Specials
 	// Options are those of [Explain].
 	Options Options

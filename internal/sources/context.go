@@ -23,7 +23,7 @@ type Source struct {
 	Paragraph int `json:"paragraph"`
 }
 
-// Division says how documents are divided into sources. The zero value is by sentence.
+// Division is how documents are divided into sources. The zero value is by sentence.
 type Division struct {
 	paragraphs bool
 	ranges     [][2]int // of bytes, [begin,end)

@@ -15,7 +15,7 @@ import (
 	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
-// Explain says how much each source of a context counts for an answer, or a part of it. f is the
+// Explain returns how much each source of a context counts for an answer, or a part of it. f is the
 // log-probability of the target's tokens after the prompt and the tokens of the answer before
 // them, their sum over the target:
 //

@@ -1,4 +1,4 @@
-// Package sources says which sentence of a user's documents caused an answer, or a part of it.
+// Package sources finds which sentence of a user's documents caused an answer, or a part of it.
 //
 //	documents, err := sources.NewContext([]string{text}, sources.Division{})
 //	…
@@ -21,7 +21,7 @@
 //
 // What it cannot say: two sentences that say the same hide each other from leave-one-out. A text
 // without a sentence may be one that the model would not meet, such as one with a pronoun for a
-// name that is gone. A score says what this model does with this answer, not that the answer is
+// name that is gone. A score is what this model does with this answer, not that the answer is
 // right or that the sentence supports it.
 package sources
 
@@ -53,7 +53,7 @@ type Question struct {
 	Names   []string
 	// Prompt returns the whole text that the model continues, given the text of the documents.
 	Prompt func(documents string) (string, error)
-	// Specials says which control tokens [Explain] adds to the prompt.
+	// Specials are the control tokens that [Explain] adds to the prompt.
 	Specials trace.Specials
 	// Answer is the answer, whose tokens stay the same whatever is taken out; see [EncodeAnswer]
 	// and [Generate].
@@ -146,7 +146,7 @@ func (o Options) WithDefaults() (Options, error) {
 	return o, nil
 }
 
-// Result says how much each source counts for a target.
+// Result has the scores of the sources for a target.
 type Result struct {
 	Model trace.Info `json:"model"`
 	// Documents are the texts of the documents, Names their names, nil if they have none, and
@@ -199,7 +199,7 @@ type Scores struct {
 	// (null) if one of the two is constant. A source of a group without a score of its own counts
 	// with its part of the group's score.
 	LDS evaluate.Value `json:"lds"`
-	// Drops say how much the log-probability falls without the first sources of [Scores.Strongest].
+	// Drops are how much the log-probability falls without the first sources of [Scores.Strongest].
 	Drops []Drop `json:"drops"`
 	// Passes is how many texts the method asked for, without those for LDS and drops.
 	Passes int `json:"passes"`
@@ -341,7 +341,7 @@ func idsOf(tokens []trace.Token) []int {
 	return ids
 }
 
-// predictor returns the model as one that says how probable an answer is.
+// predictor returns the model as one that computes how probable an answer is.
 func predictor(m trace.Model) (trace.ContinuationPredictor, error) {
 	p, ok := m.(trace.ContinuationPredictor)
 	info := m.Info()
@@ -352,7 +352,7 @@ func predictor(m trace.Model) (trace.ContinuationPredictor, error) {
 	return p, nil
 }
 
-// tooLong says that a prompt and an answer are longer than the context.
+// tooLong reports whether a prompt and an answer are longer than the context.
 func tooLong(m trace.Model, prompt, answer int) error {
 	return trace.Usagef("the prompt has %d tokens and the answer %d, and %s reads at most %d in "+
 		"all; give fewer or shorter documents", prompt, answer, m.Info().Name, m.Info().Context)

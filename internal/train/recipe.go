@@ -9,11 +9,11 @@ import (
 	"github.com/headwater-ml/headwater/models/tokenizer"
 )
 
-// A recipe says what differs between the embedded models: the tokenizer, the architecture, the
+// A recipe is what differs between the embedded models: the tokenizer, the architecture, the
 // batches and the files. The loop over steps, the optimizer and the measurement are the same.
 type recipe struct {
 	model tiny.Model
-	// guided is whether the batches say which tokens an answer depends on.
+	// guided is whether the batches have the tokens that an answer depends on.
 	guided    bool
 	tokenizer func() (*tokenizer.Tokenizer, error)
 	spec      func(*tokenizer.Tokenizer) *spec.Spec

@@ -102,7 +102,7 @@ func TestRecipesAreShipped(t *testing.T) {
 	}
 }
 
-// TestShippedReports: the reports say what the embedded weights give, on the first sentences of
+// TestShippedReports: the reports have what the embedded weights give, on the first sentences of
 // each kind, and the hash is that of the file.
 func TestShippedReports(t *testing.T) {
 	if testing.Short() {

@@ -27,7 +27,7 @@ func encoded(t *testing.T, golden, text string, opts attribution.Options) *attri
 }
 
 // TestEncoderPage opens the pages of encoders: at a mask, at chosen positions, at a class. Each can
-// be read in both schemes and says what it is about and where it was read.
+// be read in both schemes and tells what it is about and where it was read.
 func TestEncoderPage(t *testing.T) {
 	b := tab(t)
 	for _, c := range []struct {

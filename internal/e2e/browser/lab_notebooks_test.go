@@ -323,7 +323,7 @@ func (w walked) check(t *testing.T, want map[string]string, where string) {
 	}
 }
 
-// parts says whether the windows show a table or an image of an output.
+// parts reports whether the windows show a table or an image of an output.
 func (w walked) parts(place string) bool {
 	for other := range w {
 		if strings.HasPrefix(other, place+" ") {

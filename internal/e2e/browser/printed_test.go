@@ -37,8 +37,8 @@ func printed(t *testing.T, b *chromium.Browser, document string) {
 	})
 }
 
-// TestPrintHeads prints many heads: their thumbnails stay on one page, below the line that says
-// what they are.
+// TestPrintHeads prints many heads: their thumbnails stay on one page, below the line about
+// them.
 func TestPrintHeads(t *testing.T) {
 	b := tab(t)
 	const layers, heads, T = 30, 9, 6
@@ -120,7 +120,7 @@ func TestPrintWide(t *testing.T) {
 }
 
 // TestPrintGaps prints a matrix: the columns after those of tokens do not run together, and no
-// triangle says that a part is closed, as all of them are open.
+// triangle shows that a part is closed, as all of them are open.
 func TestPrintGaps(t *testing.T) {
 	b := tab(t)
 	e := touched()

@@ -159,7 +159,7 @@ func deep(layers int) *attribution.Explanation {
 	return e
 }
 
-// TestTouchPointAtLayers points at layers, as rows and as an image: the title says which layer,
+// TestTouchPointAtLayers points at layers, as rows and as an image: the title names the layer,
 // which source and which range. Beside an image stand the numbers of its layers.
 func TestTouchPointAtLayers(t *testing.T) {
 	b := tab(t)

@@ -9,8 +9,8 @@ import (
 	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 )
 
-// TestScoredPage opens the pages of scorers, by tokens and by sentences: each says what it explains
-// and what speaks against it, in both schemes.
+// TestScoredPage opens the pages of scorers, by tokens and by sentences: each names what it
+// explains and what speaks against it, in both schemes.
 func TestScoredPage(t *testing.T) {
 	b := tab(t)
 	e := pictures(t)["contrast"].Explanation

@@ -11,7 +11,7 @@ import (
 	"github.com/headwater-ml/headwater/internal/sources"
 )
 
-// caused says which sentence of two documents the embedded model has its answer from; one sentence
+// caused is the sentence of two documents that the embedded model has its answer from; one sentence
 // has a negative score.
 func caused(t *testing.T) *sources.Result {
 	t.Helper()

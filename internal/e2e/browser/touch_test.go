@@ -84,7 +84,7 @@ func touched() *attribution.Explanation {
 	return e
 }
 
-// place says where the prompt tokens of a picture stand: one after another.
+// place is where the prompt tokens of a picture stand: one after another.
 func place(e *attribution.Explanation) {
 	p := &e.Prompt
 	m := len(p.Texts)

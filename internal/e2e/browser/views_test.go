@@ -352,7 +352,7 @@ func TestViewsUntrusted(t *testing.T) {
 	}
 }
 
-// TestTouchSums chooses a layer of direct, whose values add up from below: the picture says which
+// TestTouchSums chooses a layer of direct, whose values add up from below: the picture names which
 // layers they are about.
 func TestTouchSums(t *testing.T) {
 	b := tab(t)
@@ -379,7 +379,7 @@ func TestTouchSums(t *testing.T) {
 	}
 }
 
-// TestTouchSteps goes from token to token: the sentence says what changed since the one before.
+// TestTouchSteps goes from token to token: the sentence has what changed since the one before.
 func TestTouchSteps(t *testing.T) {
 	b := tab(t)
 	b.Show(t, pageOf(t, fed()))

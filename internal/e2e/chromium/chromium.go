@@ -1,5 +1,5 @@
-// Package chromium opens documents in Chromium for tests and says what is drawn. Starting it costs
-// about two seconds of one core, a document a fraction of a second.
+// Package chromium opens documents in Chromium for tests and reports what is drawn. Starting it
+// costs about two seconds of one core, a document a fraction of a second.
 package chromium
 
 import (
