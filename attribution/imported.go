@@ -3,6 +3,7 @@ package attribution
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -94,26 +95,18 @@ func (m *Map) result(targets []int, columns int) (*Result, []float64) {
 	n, L := len(targets), m.Shape[0]
 	r := &Result{
 		Options: m.Options, Facts: m.Facts, Layers: m.Layers, Shape: [3]int{n, columns, L},
-		Unit: m.Unit, Data: make([]float64, n*columns*L),
+		Unit: m.Unit,
 	}
 	other := make([]float64, n*L)
 	for t, target := range targets {
-		generated := []float64{}
 		for l := range L {
 			row := m.Row(l, target)
-			if columns < len(row) {
-				generated = append(generated, row[columns:columns+t]...)
-			}
-			for j, x := range row {
-				if j < columns {
-					r.Data[(t*columns+j)*L+l] = x
-				} else if !math.IsNaN(x) {
+			r.Rows = append(r.Rows, slices.Clone(row[:min(columns+t, len(row))]))
+			for _, x := range row[columns:] {
+				if !math.IsNaN(x) {
 					other[t*L+l] += x
 				}
 			}
-		}
-		if columns < m.Shape[1] {
-			r.Generated = append(r.Generated, generated)
 		}
 	}
 	return r, other

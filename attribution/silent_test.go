@@ -19,10 +19,9 @@ func TestSilent(t *testing.T) {
 	add := func(name, scorer string, other float64, rows ...[]float64) {
 		r := &attribution.Result{
 			Layers: []int{0}, Shape: [3]int{len(rows), 10, 1},
-			Facts: attribution.Facts{Scorer: scorer != ""},
+			Facts: attribution.Facts{Scorer: scorer != ""}, Rows: rows,
 		}
-		for _, row := range rows {
-			r.Data = append(r.Data, row...)
+		for range rows {
 			e.OtherMass[name] = append(e.OtherMass[name], other)
 		}
 		e.Methods[name] = r

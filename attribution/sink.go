@@ -183,7 +183,7 @@ func (e *Explanation) sourceShares(r *Result, method string, k int) ([]float64, 
 		if k == ShownLevel {
 			level = r.Level(t)
 		}
-		addShares(shares, n, t, r.Row(t, level), other[t*levels+level])
+		addShares(shares, n, t, r.Row(t, level)[:m], other[t*levels+level])
 	}
 	return shares, nil
 }

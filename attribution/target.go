@@ -179,7 +179,7 @@ func (r *Result) groupTargets(
 ) (*Result, []float64) {
 	g, m, L := *r, r.Shape[1], r.Shape[2]
 	f := r.describeTargets(&g)
-	g.Data, g.Shown, g.Generated = nil, nil, nil
+	g.Rows, g.Shown = nil, nil
 	g.Explained, g.Residue = sumsOf(r.Explained, all), sumsOf(r.Residue, all)
 	for _, s := range all {
 		g.Shown = append(g.Shown, r.shownIn(s, allLayers))
@@ -191,26 +191,26 @@ func (r *Result) groupTargets(
 	}
 	K := len(g.Layers)
 	g.Shape = [3]int{len(all), m, K}
+	var in []int // from a generated token to its stretch
+	for i, s := range all {
+		in = append(in, slices.Repeat([]int{i}, s.end-s.begin)...)
+	}
 	var masses []float64
 	for i, s := range all {
-		row, sums, generated := make([]float64, m*K), make([]float64, K), make([]float64, K*(i+1))
 		for k := range K {
+			row, sum := make([]float64, m+i+1), 0.0
 			for t := s.begin; t < s.end; t++ {
 				at := level(t, k)
-				for j := range m {
-					row[j*K+k] = f(row[j*K+k], r.At(t, j, at))
-				}
-				sums[k] += mass[t*L+at]
-				before := r.GeneratedRow(t, at)
-				for u, from := range all[:i+1] {
-					for q := from.begin; q < min(from.end, len(before)); q++ {
-						generated[k*(i+1)+u] = f(generated[k*(i+1)+u], before[q])
+				for j, x := range r.Row(t, at) {
+					if j >= m {
+						j = m + in[j-m]
 					}
+					row[j] = f(row[j], x)
 				}
+				sum += mass[t*L+at]
 			}
+			g.Rows, masses = append(g.Rows, row), append(masses, sum)
 		}
-		g.Data, masses = append(g.Data, row...), append(masses, sums...)
-		g.Generated = append(g.Generated, generated)
 	}
 	return &g, masses
 }

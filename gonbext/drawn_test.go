@@ -52,7 +52,7 @@ func TestDrawn(t *testing.T) {
 			return
 		}
 		none, row := attribution.Result{Layers: []int{0, 1}, Shape: [3]int{0, 2, 2}, Unit: "share", Facts: attribution.Facts{Quantity: attribution.Share}},
-			attribution.Result{Shape: [3]int{1}, Data: []float64{0.1, 0.2, 0.9, 0.8}}
+			attribution.Result{Shape: [3]int{1}, Rows: [][]float64{{0.1, 0.9}, {0.2, 0.8}}}
 		conn.send(engine.Event{Explanation: &attribution.Explanation{
 			Prompt: attribution.Prompt{
 				Text: "the keys", Texts: []string{"the", " keys"}, IDs: []int{1, 2},

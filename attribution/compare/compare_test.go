@@ -27,12 +27,11 @@ func explanation(tokens, generated []string, rows ...[]float64) *attribution.Exp
 	}
 	r := &attribution.Result{
 		Unit: "share of attention", Layers: []int{0},
-		Shape: [3]int{len(generated), len(tokens), 1},
+		Shape: [3]int{len(generated), len(tokens), 1}, Rows: rows[:len(generated)],
 		Facts: attribution.Facts{Quantity: attribution.Share, AddsUp: true, Combined: true},
 	}
-	for t, text := range generated {
+	for _, text := range generated {
 		e.Steps = append(e.Steps, attribution.GeneratedToken{Text: text})
-		r.Data = append(r.Data, rows[t]...)
 		e.OtherMass["raw"] = append(e.OtherMass["raw"], 0)
 	}
 	e.Methods = map[string]*attribution.Result{"raw": r}
@@ -92,7 +91,7 @@ func TestAlign(t *testing.T) {
 				t.Errorf("%s: side %d has columns %q, want %q: %s", c.name, i, columns,
 					c.columns[i], c.reason)
 			}
-			if diff := cmp.Diff(c.data[i], e.Methods["raw"].Data); diff != "" {
+			if diff := cmp.Diff(c.data[i], slices.Concat(e.Methods["raw"].Rows...)); diff != "" {
 				t.Errorf("%s: side %d (-want +got):\n%s", c.name, i, diff)
 			}
 		}

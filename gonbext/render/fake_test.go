@@ -54,17 +54,14 @@ func example() *attribution.Explanation {
 				"row": "predicting position",
 			},
 		}
-		for t := range n {
-			for j := range m {
-				for k := range l {
-					w := 18 - float64(2*t) // the sink
-					if j > 0 {
-						w = weights[((j-1)*(2*i+1)+t*2*i)%(m-1)] * float64(k+2) / float64(k+2+j%3)
-					}
-					r.Data = append(r.Data, w/float64(34+3*t))
-				}
+		fill(r, func(at int) float64 {
+			t, j, k := at/l/m, at/l%m, at%l
+			w := 18 - float64(2*t) // the sink
+			if j > 0 {
+				w = weights[((j-1)*(2*i+1)+t*2*i)%(m-1)] * float64(k+2) / float64(k+2+j%3)
 			}
-		}
+			return w / float64(34+3*t)
+		})
 		e.Methods[name] = r
 		for t := range n {
 			for k := range l {
@@ -77,6 +74,16 @@ func example() *attribution.Explanation {
 		}
 	}
 	return e
+}
+
+// fill sets the values of a result over the prompt; i counts levels, of prompt tokens, of tokens.
+func fill(r *attribution.Result, value func(i int) float64) {
+	n, m, l := r.Shape[0], r.Shape[1], r.Shape[2]
+	r.Rows = make([][]float64, n*l)
+	for i := range n * m * l {
+		at := i/l/m*l + i%l
+		r.Rows[at] = append(r.Rows[at], value(i))
+	}
 }
 
 // ofUnit returns the facts of values whose unit begins with "share" or "lift", or of amounts.

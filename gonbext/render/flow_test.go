@@ -127,7 +127,7 @@ func TestFlowSilence(t *testing.T) {
 	set := func(flow func(t, j int) float64) {
 		for t := range r.Shape[0] {
 			for j := range m {
-				r.Data[(t*m+j)*r.Shape[2]] = flow(t, j)
+				r.Row(t, 0)[j] = flow(t, j)
 			}
 		}
 	}

@@ -83,7 +83,7 @@ func TestMapsSinks(t *testing.T) {
 		}
 		for range n {
 			rest := (1 - c.inRows) / float64(m-1)
-			r.Data = append(r.Data, c.inRows, rest, rest, rest, rest, rest, rest)
+			r.Rows = append(r.Rows, []float64{c.inRows, rest, rest, rest, rest, rest, rest})
 			e.OtherMass["raw"] = append(e.OtherMass["raw"], 0)
 		}
 		maps := mapped(e, 1)

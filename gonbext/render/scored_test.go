@@ -36,9 +36,11 @@ func scoredExample() *attribution.Explanation {
 			},
 		}
 		for t := range 3 {
-			for j := range 7 {
-				r.Data = append(r.Data, size*base[(j+2*t)%7])
+			row := make([]float64, 7)
+			for j := range row {
+				row[j] = size * base[(j+2*t)%7]
 			}
+			r.Rows = append(r.Rows, row)
 			e.OtherMass[name] = append(e.OtherMass[name], 0)
 		}
 		e.Methods[name] = r
@@ -142,7 +144,7 @@ func TestSaysOfSignedRow(t *testing.T) {
 
 func TestRanked(t *testing.T) {
 	e := scoredExample()
-	e.Methods["parts"].Data[1] = math.NaN()
+	e.Methods["parts"].Rows[0][1] = math.NaN()
 	p := Heatmap{
 		Explanation: e, Methods: []string{"parts", "rollout"},
 		Filter: attribution.Filter{"to"},

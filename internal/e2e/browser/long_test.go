@@ -140,18 +140,14 @@ func longExplanation(m, layers int) *attribution.Explanation {
 			ID: t, Text: fmt.Sprintf(" g%d", t), Probability: 0.5,
 			Alternatives: []attribution.Alternative{},
 		})
+		row := make([]float64, m+t)
 		for j := range m {
-			share := 0.4 / float64(m) * float64(1+j*7919%100) / 50
-			if j == m/2 {
-				share = 0.5
-			}
-			for range layers {
-				r.Data = append(r.Data, share)
-			}
+			row[j] = 0.4 / float64(m) * float64(1+j*7919%100) / 50
 		}
+		row[m/2] = 0.5
 		r.Shown = append(r.Shown, layers-1)
-		r.Generated = append(r.Generated, make([]float64, t*layers))
 		for range layers {
+			r.Rows = append(r.Rows, row)
 			e.OtherMass["rollout"] = append(e.OtherMass["rollout"], 0.1*float64(t))
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -68,20 +69,30 @@ func touched() *attribution.Explanation {
 	}
 	e.Methods["direct"] = &attribution.Result{
 		Unit: "part of the logit", Layers: []int{1}, Shape: [3]int{2, 4, 1},
-		Data:    []float64{0, 2, 1, 0, 0, 0, -1, 2},
+		Rows:    [][]float64{{0, 2, 1, 0}, {0, 0, -1, 2}},
 		Options: map[string]string{"scorer": "direct"}, Facts: attribution.Facts{Scorer: true, Combined: true, AddsUp: true},
 	}
-	// [n,m,l]: both layers of one token and source stand together; layer 1 is shown.
+	// Both layers of a token stand together; layer 1 is shown.
 	e.Methods["value-zeroing"] = &attribution.Result{
 		Unit: "share of change", Facts: attribution.Facts{Quantity: attribution.Share}, Layers: []int{0, 1}, Shape: [3]int{2, 4, 2},
-		Data: []float64{
-			0.5, 0, 0, 0.6, 0, 0.2, 0.5, 0, // are
-			0, 0, 0.6, 0, 0, 0, 0, 0.6, // here
+		Rows: [][]float64{
+			{0.5, 0, 0, 0.5}, {0, 0.6, 0.2, 0},
+			{0, 0.6, 0, 0}, {0, 0, 0, 0.6},
 		},
 		Options: map[string]string{},
 	}
 	place(e)
 	return e
+}
+
+// fill sets the values of a result over the prompt; i counts levels, of prompt tokens, of tokens.
+func fill(r *attribution.Result, value func(i int) float64) {
+	n, m, l := r.Shape[0], r.Shape[1], r.Shape[2]
+	r.Rows = make([][]float64, n*l)
+	for i := range n * m * l {
+		at := i/l/m*l + i%l
+		r.Rows[at] = append(r.Rows[at], value(i))
+	}
 }
 
 // place says where the prompt tokens of a picture stand: one after another.
@@ -170,8 +181,8 @@ func TestTouch(t *testing.T) {
 // fed returns the picture of touched with what generated tokens have from those before them.
 func fed() *attribution.Explanation {
 	e := touched()
-	e.Methods["direct"].Generated = [][]float64{{}, {-1.5}}
-	e.Methods["value-zeroing"].Generated = [][]float64{{}, {0, 0.3}}
+	direct, vz := e.Methods["direct"].Rows, e.Methods["value-zeroing"].Rows
+	direct[1], vz[2], vz[3] = append(direct[1], -1.5), append(vz[2], 0), append(vz[3], 0.3)
 	for _, r := range e.Methods {
 		r.Shown = []int{1, 1}
 	}
@@ -259,7 +270,7 @@ func TestTouchSameToken(t *testing.T) {
 func TestTouchNumbers(t *testing.T) {
 	b := tab(t)
 	e := touched()
-	copy(e.Methods["direct"].Data, []float64{0.001, 2, -0.001, -0.5})
+	copy(e.Methods["direct"].Rows[0], []float64{0.001, 2, -0.001, -0.5})
 	e.Order = []string{"direct"}
 	b.Show(t, pageOf(t, e))
 	pointed := func(i int) string {
@@ -276,7 +287,7 @@ func TestTouchNumbers(t *testing.T) {
 	}
 	e = touched()
 	e.Order = []string{"value-zeroing"}
-	copy(e.Methods["value-zeroing"].Data, []float64{0, 0, 0, 1, 0, 0, 0, 0})
+	copy(e.Methods["value-zeroing"].Rows, [][]float64{{0, 0, 0, 0}, {0, 1, 0, 0}})
 	b.Show(t, pageOf(t, e))
 	for i, want := range []string{"0.0 %", "100 %"} {
 		if got := pointed(i); got != want {
@@ -335,12 +346,10 @@ func lengthenedBy(e *attribution.Explanation, tokens int) *attribution.Explanati
 	}
 	place(e)
 	for _, r := range e.Methods {
-		m, l := len(e.Prompt.Texts), r.Shape[2]
-		data := make([]float64, 2*m*l)
-		for t := range 2 {
-			copy(data[t*m*l:], r.Data[t*4*l:(t+1)*4*l])
+		for i, row := range r.Rows {
+			r.Rows[i] = slices.Concat(row[:4], make([]float64, tokens), row[4:])
 		}
-		r.Shape[1], r.Data = m, data
+		r.Shape[1] = len(e.Prompt.Texts)
 	}
 	return e
 }
@@ -417,7 +426,7 @@ func TestUpdate(t *testing.T) {
 	early := touched()
 	early.Steps = early.Steps[:1]
 	for name, r := range early.Methods {
-		r.Data, r.Shape[0] = r.Data[:len(r.Data)/2], 1
+		r.Rows, r.Shape[0] = r.Rows[:len(r.Rows)/2], 1
 		early.Methods[name] = r
 	}
 	markup := fixture.Written(t, render.HTML{Heatmap: render.Heatmap{Explanation: whole}})
@@ -489,10 +498,7 @@ func TestClickLatency(t *testing.T) {
 	}
 	for _, r := range e.Methods {
 		r.Shape = [3]int{n, m, r.Shape[2]}
-		r.Data = make([]float64, n*m*r.Shape[2])
-		for i := range r.Data {
-			r.Data[i] = float64(i*7919%1009) / 1009
-		}
+		fill(r, func(i int) float64 { return float64(i*7919%1009) / 1009 })
 	}
 	b.Show(t, pageOf(t, e))
 	took := chromium.Evaluate[[]float64](t, b, `(async () => {
@@ -613,16 +619,15 @@ func TestTouchByWord(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := fed()
-			m, n := len(texts), len(e.Steps)
+			m := len(texts)
 			e.Prompt.Texts = texts
 			place(e)
 			e.Order = e.Order[:1]
 			delete(e.Methods, "value-zeroing")
 			r := e.Methods["direct"]
-			r.Shape[1], r.Data = m, make([]float64, n*m)
-			for i := range r.Data {
-				r.Data[i] = float64(i%5) - 1.5
-			}
+			r.Shape[1] = m
+			fill(r, func(i int) float64 { return float64(i%5) - 1.5 })
+			r.Rows[1] = append(r.Rows[1], -1.5)
 			words := divided(t, e, "word")
 			b.Show(t, pageOf(t, e))
 			do(t, b, click(".hw-b button", 0))

@@ -135,16 +135,18 @@ func (s *source) explanation(r *rand.Rand, encoder bool) *attribution.Explanatio
 			result.Scorer, result.Contrast = true, s.text()
 			result.Explained = []float64{1, 2, 3}
 		}
-		for range steps * prompts * levels {
-			result.Data = append(result.Data, r.Float64()/prompts)
-		}
 		for t := range steps {
 			result.Shown = append(result.Shown, layers-1)
 			for range levels {
 				e.OtherMass[name] = append(e.OtherMass[name], 0.25)
-			}
-			if !encoder {
-				result.Generated = append(result.Generated, make([]float64, t*levels))
+				row := make([]float64, prompts, prompts+t)
+				for j := range row {
+					row[j] = r.Float64() / prompts
+				}
+				if !encoder {
+					row = row[:prompts+t]
+				}
+				result.Rows = append(result.Rows, row)
 			}
 		}
 		// A name that no method has, as in a file that somebody has edited.

@@ -154,9 +154,8 @@ func newRows(r *attribution.Result, sent int) *attribution.Result {
 	}
 	n := r.Shape[0]
 	part.Shape = [3]int{n - sent, r.Shape[1], r.Shape[2]}
-	part.Data = rows(r.Data, sent, n, r.Shape[1]*r.Shape[2])
+	part.Rows = r.Rows[sent*r.Shape[2] : n*r.Shape[2]]
 	part.Shown = r.Shown[min(sent, len(r.Shown)):min(n, len(r.Shown))]
-	part.Generated = r.Generated[min(sent, len(r.Generated)):min(n, len(r.Generated))]
 	part.Explained, part.Residue = rows(r.Explained, sent, n, 1), rows(r.Residue, sent, n, 1)
 	return &part
 }

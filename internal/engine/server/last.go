@@ -224,8 +224,8 @@ func usagef(format string, args ...any) error {
 func size(e *attribution.Explanation) int64 {
 	n := 0
 	for _, r := range e.Methods {
-		n += len(r.Data) + len(r.Explained) + len(r.Residue)
-		for _, row := range r.Generated {
+		n += len(r.Explained) + len(r.Residue)
+		for _, row := range r.Rows {
 			n += len(row)
 		}
 	}

@@ -42,10 +42,7 @@ func newView(
 		return nil, err
 	}
 	n, m := len(e.Steps), len(e.Prompt.Texts)
-	levels := r.Shape[2]
-	fits := len(r.Layers) == levels && levels > 0
-	if r.Shape[0] != n || r.Shape[1] != m || levels < 1 || !fits || len(r.Data) != n*m*levels ||
-		len(e.Prompt.Special) != m {
+	if err := r.Check(m); err != nil || r.Shape[0] != n || len(e.Prompt.Special) != m {
 		return nil, fmt.Errorf("figure: the values of %q have shape %v, which does not fit %d "+
 			"generated and %d prompt tokens", method, r.Shape, n, m)
 	}
@@ -65,7 +62,7 @@ func newView(
 		v.hidden = append(v.hidden, filter.Hides(g.Text))
 	}
 	v.generated = v.generatedColumns()
-	if len(e.OtherMass[method]) >= n*levels {
+	if len(e.OtherMass[method]) >= len(r.Rows) {
 		v.findSinks()
 	}
 	if filtered := v.filtered(); filtered != "" {
@@ -75,11 +72,17 @@ func newView(
 	return v, nil
 }
 
-// grey reports whether prompt token j is grey: a sink or a token that is filtered.
-func (v *view) grey(j int) bool { return v.sinks[j] || v.hidden[j] }
+// grey reports whether source j is grey: a sink or a token that is filtered.
+func (v *view) grey(j int) bool { return j < len(v.sinks) && v.sinks[j] || v.hidden[j] }
 
-// greyIn reports whether prompt token j is grey in row t: everywhere, or as a sink of this row.
-func (v *view) greyIn(t, j int) bool { return v.grey(j) || v.rowSinks[t] == j }
+// greyIn reports whether source j is grey in row t: everywhere, or without a colour of this row.
+func (v *view) greyIn(t, j int) bool { return v.grey(j) || v.noColor(t, j) }
+
+// noColor reports whether source j has no colour in row t, because it is a sink of this row or its
+// target: it would pale all others.
+func (v *view) noColor(t, j int) bool {
+	return v.rowSinks[t] == j || j == len(v.sinks)+t && v.e.Steps[t].IDs != nil
+}
 
 // filtered says which tokens the filter leaves out, "" if none.
 func (v *view) filtered() string {
@@ -172,17 +175,9 @@ func percentRange(low, high float64) string {
 func (v *view) scale() {
 	largest := 0.0
 	for t := range v.e.Steps {
-		for j := range v.sinks {
+		for j := range len(v.sinks) + v.generated {
 			x := v.at(t, j, v.r.Level(t))
-			if v.greyIn(t, j) || v.silent[t] != "" || math.IsNaN(x) || math.IsInf(x, 0) {
-				continue
-			}
-			v.diverging = v.diverging || x < 0
-			largest = max(largest, math.Abs(x))
-		}
-		for j := range v.generated {
-			x := v.atGenerated(t, j)
-			if v.silent[t] == "" && !math.IsNaN(x) && !v.hidden[len(v.sinks)+j] && !v.itself(t, j) {
+			if v.silent[t] == "" && !math.IsNaN(x) && !v.greyIn(t, j) {
 				v.diverging = v.diverging || x < 0
 				largest = max(largest, math.Abs(x))
 			}
@@ -201,25 +196,14 @@ func (v *view) generatedColumns() int {
 	return 0
 }
 
-// itself reports whether generated source j is the target of row t, which has no colour: it would
-// pale all others.
-func (v *view) itself(t, j int) bool { return j == t && v.e.Steps[t].IDs != nil }
-
-// atGenerated returns the value of generated token j for token t as it is coloured, NaN if j is not
-// before t.
-func (v *view) atGenerated(t, j int) float64 {
-	row := v.r.GeneratedRow(t, v.r.Level(t))
+// at returns M[t,j,k] as it is coloured: a lift by its logarithm, and not at all, NaN, infinity and
+// a generated token that is not before t.
+func (v *view) at(t, j, k int) float64 {
+	row := v.r.Row(t, k)
 	if j >= len(row) {
 		return math.NaN()
 	}
-	return v.colored(row[j])
-}
-
-// at returns M[t,j,k] as it is coloured.
-func (v *view) at(t, j, k int) float64 { return v.colored(v.r.At(t, j, k)) }
-
-// colored returns a value as it is coloured: a lift by its logarithm, and infinity not at all.
-func (v *view) colored(x float64) float64 {
+	x := row[j]
 	if v.lift {
 		x = math.Log2(x)
 	}
@@ -374,12 +358,12 @@ func lastColumns(n int) string {
 // matrix returns the values of all rows, with the layer beside each if they differ.
 func (v *view) matrix() *chart.Matrix {
 	m := &chart.Matrix{Columns: v.names()}
-	one, tokens := v.layers(), len(v.sinks)
+	one := v.layers()
 	for t := range v.generated {
 		m.Columns = append(m.Columns, v.step(t))
 	}
 	for j := range m.Columns {
-		m.Muted = append(m.Muted, j < tokens && v.grey(j) || v.hidden[j])
+		m.Muted = append(m.Muted, v.grey(j))
 	}
 	for t := range v.e.Steps {
 		m.Rows = append(m.Rows, v.step(t))
@@ -388,12 +372,8 @@ func (v *view) matrix() *chart.Matrix {
 		}
 		for j := range m.Columns {
 			x := math.NaN()
-			switch {
-			case v.silent[t] != "", v.rowSinks[t] == j:
-			case j < tokens:
+			if v.silent[t] == "" && !v.noColor(t, j) {
 				x = v.at(t, j, v.r.Level(t))
-			case !v.itself(t, j-tokens):
-				x = v.atGenerated(t, j-tokens)
 			}
 			m.Data = append(m.Data, x)
 		}
@@ -578,7 +558,8 @@ func (v *view) pieces(t int) (all []piece) {
 	for j := range min(t, v.generated) {
 		text := v.e.Steps[j].Text
 		all = append(all, piece{
-			text: text, value: v.atGenerated(t, j), grey: v.hidden[len(v.sinks)+j],
+			text: text, value: v.at(t, len(v.sinks)+j, v.r.Level(t)),
+			grey:      v.grey(len(v.sinks) + j),
 			generated: true, apart: strings.HasPrefix(text, " "),
 		})
 	}
@@ -669,7 +650,7 @@ func (v *view) fromGenerated(t int) string {
 		return ""
 	}
 	all := math.Abs(other[i])
-	for _, x := range v.r.Row(t, v.r.Level(t)) {
+	for _, x := range v.r.Row(t, v.r.Level(t))[:v.r.Shape[1]] {
 		all += math.Abs(x)
 	}
 	switch {
