@@ -32,7 +32,7 @@ func TestDamaged(t *testing.T) {
 		{"ids", "0 ids for 3 tokens", func(e *attribution.Explanation, _ *attribution.Result) { e.Prompt.IDs = nil }},
 		{"method", `there is nothing of method "m"`, func(e *attribution.Explanation, _ *attribution.Result) { e.Methods["m"] = nil }},
 		{"no methods", "the explanation has no methods, and so not \"m\"", func(e *attribution.Explanation, _ *attribution.Result) { e.Methods, e.Order = nil, nil }},
-		{"other mass", "what of m rests on generated tokens has 1 values, not 4", func(e *attribution.Explanation, _ *attribution.Result) { e.OtherMass["m"] = []float64{0} }},
+		{"other mass", "what of m rests on generated tokens has 1 values, not 4", func(e *attribution.Explanation, _ *attribution.Result) { e.Methods["m"].OtherMass = []float64{0} }},
 		{"map", "the map of m does not", func(e *attribution.Explanation, _ *attribution.Result) {
 			m := &attribution.Map{Layers: []int{0}, Shape: [3]int{1, 3, 3}}
 			e.Maps = map[string]*attribution.Map{"m": m}

@@ -22,7 +22,7 @@ import (
 //	M[t,j,l] = R_l on T = m+t tokens, last row, column j
 //
 // for n generated tokens t, sources j and layers l. The sources are the m prompt tokens and the
-// generated tokens before t; [Explanation.OtherMass] has the sum over the latter. In a causal model
+// generated tokens before t; [Result.OtherMass] has the sum over the latter. In a causal model
 // M is rows m-1..m+n-2 of one pass over all tokens, the rows that predict the generated tokens.
 // [Options.OwnRow] uses rows m..m+n-1 instead, the tokens' own.
 //
@@ -415,7 +415,7 @@ func (r *run) start(info trace.Info, prompt Prompt) {
 		prompt.Offsets[0][0] == prompt.Offsets[0][1]
 	r.e = &Explanation{
 		Version: Version, Model: info, Prompt: prompt, Steps: []GeneratedToken{},
-		Methods: map[string]*Result{}, OtherMass: map[string][]float64{}, Warnings: []string{},
+		Methods: map[string]*Result{}, Warnings: []string{},
 	}
 	for _, m := range r.plan.methods {
 		settings := r.opts.settings(m)
@@ -432,9 +432,9 @@ func (r *run) start(info trace.Info, prompt Prompt) {
 		r.e.Order = append(r.e.Order, m.Name)
 		r.e.Methods[m.Name] = &Result{
 			Options: settings, Facts: m.facts, Layers: m.levels, Unit: m.unit,
-			Shape: [3]int{0, len(prompt.IDs), len(m.levels)}, Rows: [][]float64{}, Shown: []int{},
+			Shape: [3]int{0, len(prompt.IDs), len(m.levels)}, Rows: [][]float64{},
+			OtherMass: []float64{}, Shown: []int{},
 		}
-		r.e.OtherMass[m.Name] = []float64{}
 	}
 }
 
@@ -636,7 +636,7 @@ func (r *run) append(t prediction, wanted func(*job) int) {
 			for _, x := range mass[k*T+m : (k+1)*T] {
 				other += x
 			}
-			e.OtherMass[p.Name] = append(e.OtherMass[p.Name], other)
+			res.OtherMass = append(res.OtherMass, other)
 		}
 	}
 	e.Warnings = append(append([]string{}, r.remarks...), r.plan.zeroWarnings()...)

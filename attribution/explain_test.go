@@ -50,7 +50,7 @@ func TestKnown12GenerativeRollout(t *testing.T) {
 		near(t, fmt.Sprintf("M[%d]", i), r.Row(i, 1)[:3], want, fakemodel.Tolerance)
 	}
 	for i, sum := range []float64{1, 39. / 64, 207. / 400} {
-		near(t, "other mass", []float64{e.OtherMass["rollout"][i*2+1]}, []float64{1 - sum},
+		near(t, "other mass", []float64{e.Methods["rollout"].OtherMass[i*2+1]}, []float64{1 - sum},
 			fakemodel.Tolerance)
 	}
 }
@@ -126,7 +126,7 @@ func TestExplainEqualsOnePass(t *testing.T) {
 							other += x
 						}
 						near(t, method+" other mass",
-							[]float64{e.OtherMass[method][i*r.Shape[2]+
+							[]float64{e.Methods[method].OtherMass[i*r.Shape[2]+
 								k]}, []float64{other}, fakemodel.Tolerance)
 					}
 				}
@@ -575,7 +575,7 @@ func TestZeroRows(t *testing.T) {
 	if diff := cmp.Diff(want, e.Warnings); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
-	if other := e.OtherMass["value-zeroing"]; !cmp.Equal(other, []float64{0, 0, 0, 1, 1, 1}) {
+	if other := e.Methods["value-zeroing"].OtherMass; !cmp.Equal(other, []float64{0, 0, 0, 1, 1, 1}) {
 		t.Errorf("other mass %v, want none of the first token and all of the second", other)
 	}
 }

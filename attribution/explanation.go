@@ -142,11 +142,6 @@ type Explanation struct {
 	Order []string `json:"order"`
 	// Methods has the result of each method by name.
 	Methods map[string]*Result `json:"methods"`
-	// OtherMass has for each method, [n,l], the sum of a row over generated tokens, 0 for encoders.
-	// Rows alone do not give it where they are lifted, because lifted values cannot be added up,
-	// where tokens are grouped by their highest value ([Options.Target]), and where generated
-	// tokens are left out because only some are compared.
-	OtherMass map[string][]float64 `json:"other_mass"`
 	// Maps has, for encoders, every target's row by method, [L,m,m]; a prediction's row in Methods
 	// is row Position of the map. A method whose map would take too long has no entry, and one
 	// whose map would be too large has only the top level; a warning says so. Nil for decoders.
@@ -247,6 +242,11 @@ type Result struct {
 	// group too: what later tokens of it have from earlier ones. An encoder has no generated
 	// tokens. Where only some of the generated tokens are compared, none of them is a source.
 	Rows [][]float64 `json:"rows"`
+	// OtherMass is, [n,l], the sum of each row over generated tokens, 0 for encoders. Rows alone do
+	// not give it where they are lifted, because lifted values cannot be added up, where tokens are
+	// grouped by their highest value ([Options.Target]), and where generated tokens are left out
+	// because only some are compared.
+	OtherMass []float64 `json:"other_mass"`
 	// Shown is, [n], the layer that a picture of each token shows, 0-based. It is the last one of
 	// Layers, except where every level is one layer alone. There it is the layer that wrote most of
 	// the prediction's logit, against the foils or the contrast:

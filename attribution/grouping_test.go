@@ -64,9 +64,8 @@ func TestGroup(t *testing.T) {
 		Order: []string{"rollout"},
 		Methods: map[string]*attribution.Result{"rollout": {
 			Options: map[string]string{"aggregation": "rollout"}, Facts: attribution.Facts{Combined: true, AddsUp: true}, Layers: []int{0},
-			Shape: [3]int{1, 5, 1}, Rows: [][]float64{{.4, .2, .1, .1, .2}},
+			Shape: [3]int{1, 5, 1}, Rows: [][]float64{{.4, .2, .1, .1, .2}}, OtherMass: []float64{0},
 		}},
-		OtherMass: map[string][]float64{"rollout": {0}},
 	}
 	divided := func(by string) *attribution.Explanation {
 		d, err := attribution.ParseGrouping(by)

@@ -41,7 +41,7 @@ func TestImported(t *testing.T) {
 			t.Errorf("M[%d,%d,1] = %v, want %v", w.t, w.j, got, w.want)
 		}
 	}
-	if other := e.OtherMass["raw"]; other[1] != 0 || math.Abs(other[3]-.375) > tol {
+	if other := e.Methods["raw"].OtherMass; other[1] != 0 || math.Abs(other[3]-.375) > tol {
 		t.Errorf("on generated tokens %v, want 0 and 0.375 after each layer", other)
 	}
 	for k, want := range []float64{.25, .375} {

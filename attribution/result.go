@@ -203,7 +203,7 @@ func (e *Explanation) TopK(t int, method string, k int, filter Filter) ([]Ranked
 //
 //	c = Σ_{j in top} |M[t,j]| / (Σ_j |M[t,j]| + |o|)
 //
-// where o is the sum over generated tokens, [Explanation.OtherMass]. A row of zeros gives 0.
+// where o is the sum over generated tokens, [Result.OtherMass]. A row of zeros gives 0.
 // Covered returns a [trace.UsageError] as TopK does, and if the values are no parts of a whole,
 // such as flow and lift.
 func (e *Explanation) Covered(t int, method string, k int, filter Filter) (float64, error) {
@@ -211,17 +211,17 @@ func (e *Explanation) Covered(t int, method string, k int, filter Filter) (float
 	if err != nil {
 		return 0, err
 	}
-	r, other := e.Methods[method], e.OtherMass[method]
+	r := e.Methods[method]
 	i := t*r.Shape[2] + r.Level(t)
 	switch {
 	case !r.AddsUp:
 		return 0, trace.Usagef("the values of %s, %s, are no parts of a whole, so none cover it",
 			message.Quote(method), r.Unit)
-	case i >= len(other):
+	case i >= len(r.OtherMass):
 		return 0, trace.Usagef("the explanation does not say what of %s rests on generated tokens",
 			message.Quote(method))
 	}
-	all, covered := math.Abs(other[i]), 0.0
+	all, covered := math.Abs(r.OtherMass[i]), 0.0
 	for _, x := range r.Row(t, r.Level(t))[:r.Shape[1]] {
 		all += math.Abs(x)
 	}

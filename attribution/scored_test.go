@@ -85,7 +85,7 @@ func TestExplainScored(t *testing.T) {
 		[]float64{-7500, -7499, -7498, -7400, -7399, -7398, -7397}, 0)
 	near(t, "explained", r.Explained, []float64{5, 6}, 0)
 	near(t, "residue", r.Residue, []float64{.25, .25}, 0)
-	near(t, "other", e.OtherMass["test-count"], []float64{0, -7397}, 0)
+	near(t, "other", e.Methods["test-count"].OtherMass, []float64{0, -7397}, 0)
 	if diff := cmp.Diff([]int{2}, r.Layers); diff != "" || r.Shape != [3]int{2, 3, 1} ||
 		r.Unit != "change of the log-probability" {
 		t.Errorf("layers %v, shape %v, unit %q", r.Layers, r.Shape, r.Unit)

@@ -10,7 +10,7 @@ import (
 // A row is silent where sinks have it, or where it is the same for every token, and not otherwise.
 func TestSilent(t *testing.T) {
 	e := &attribution.Explanation{
-		Methods: map[string]*attribution.Result{}, OtherMass: map[string][]float64{},
+		Methods: map[string]*attribution.Result{},
 	}
 	for range 10 {
 		e.Prompt.Texts = append(e.Prompt.Texts, "w")
@@ -22,7 +22,7 @@ func TestSilent(t *testing.T) {
 			Facts: attribution.Facts{Scorer: scorer != ""}, Rows: rows,
 		}
 		for range rows {
-			e.OtherMass[name] = append(e.OtherMass[name], other)
+			r.OtherMass = append(r.OtherMass, other)
 		}
 		e.Methods[name] = r
 	}

@@ -146,9 +146,9 @@ func (e *Explanation) groupTargets(target Grouping, allLayers bool) (*Explanatio
 	for _, s := range all {
 		g.Steps = append(g.Steps, joinSteps(e.Steps[s.begin:s.end], s.rest))
 	}
-	g.Methods, g.OtherMass = map[string]*Result{}, map[string][]float64{}
+	g.Methods = map[string]*Result{}
 	for name, r := range e.Methods {
-		g.Methods[name], g.OtherMass[name] = r.groupTargets(all, e.OtherMass[name], allLayers)
+		g.Methods[name] = r.groupTargets(all, allLayers)
 		g.Methods[name].Target = target.String()
 		g.Methods[name].Options["target"] = target.String()
 	}
@@ -172,14 +172,11 @@ func joinSteps(steps []GeneratedToken, rest bool) GeneratedToken {
 	return g
 }
 
-// groupTargets returns the result with a row for each stretch, and the sum of each row over
-// generated tokens; mass has those of the tokens, [n,L].
-func (r *Result) groupTargets(
-	all []stretch, mass []float64, allLayers bool,
-) (*Result, []float64) {
+// groupTargets returns the result with a row for each stretch.
+func (r *Result) groupTargets(all []stretch, allLayers bool) *Result {
 	g, m, L := *r, r.Shape[1], r.Shape[2]
 	f := r.describeTargets(&g)
-	g.Rows, g.Shown = nil, nil
+	g.Rows, g.Shown, g.OtherMass = nil, nil, nil
 	g.Explained, g.Residue = sumsOf(r.Explained, all), sumsOf(r.Residue, all)
 	for _, s := range all {
 		g.Shown = append(g.Shown, r.shownIn(s, allLayers))
@@ -195,7 +192,6 @@ func (r *Result) groupTargets(
 	for i, s := range all {
 		in = append(in, slices.Repeat([]int{i}, s.end-s.begin)...)
 	}
-	var masses []float64
 	for i, s := range all {
 		for k := range K {
 			row, sum := make([]float64, m+i+1), 0.0
@@ -207,12 +203,12 @@ func (r *Result) groupTargets(
 					}
 					row[j] = f(row[j], x)
 				}
-				sum += mass[t*L+at]
+				sum += r.OtherMass[t*L+at]
 			}
-			g.Rows, masses = append(g.Rows, row), append(masses, sum)
+			g.Rows, g.OtherMass = append(g.Rows, row), append(g.OtherMass, sum)
 		}
 	}
-	return &g, masses
+	return &g
 }
 
 // describeTargets sets the unit and the options of a result with rows of several tokens, g. It

@@ -78,7 +78,7 @@ func TestExplainTarget(t *testing.T) {
 	// something of their own.
 	raw := e.Methods["raw"]
 	near(t, "row", raw.Row(1, 0), []float64{.45, .45, .45, .45, .2}, 1e-15)
-	near(t, "other mass", e.OtherMass["raw"][2:4], []float64{.65, .65}, 1e-15)
+	near(t, "other mass", e.Methods["raw"].OtherMass[2:4], []float64{.65, .65}, 1e-15)
 	texts := slices.Values([]attribution.Text{{Prompt: "w1 w2 w3"}, {Prompt: "w2"}})
 	for all := range attribution.ExplainAll(
 		context.Background(), m, texts, opts, attribution.Batching{},

@@ -378,9 +378,8 @@ func row(conn *engineConn, text string, values ...float64) {
 		other -= x
 	}
 	conn.send(engine.Event{Step: true, Explanation: &attribution.Explanation{
-		Steps:     []attribution.GeneratedToken{{ID: 3, Text: text, Probability: 0.5}},
-		Methods:   map[string]*attribution.Result{"rollout": {Shape: [3]int{1}, Rows: [][]float64{values}}},
-		OtherMass: map[string][]float64{"rollout": {other}},
+		Steps:   []attribution.GeneratedToken{{ID: 3, Text: text, Probability: 0.5}},
+		Methods: map[string]*attribution.Result{"rollout": {Shape: [3]int{1}, Rows: [][]float64{values}, OtherMass: []float64{other}}},
 	}})
 }
 

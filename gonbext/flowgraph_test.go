@@ -32,9 +32,8 @@ func TestFlowGraphCell(t *testing.T) {
 			conn.send(engine.Event{Step: true, Explanation: &attribution.Explanation{
 				Steps: []attribution.GeneratedToken{{ID: 3, Text: " are", Probability: 0.5}},
 				Methods: map[string]*attribution.Result{
-					"flow": {Shape: [3]int{1}, Rows: [][]float64{{0.25, 0.75}}},
+					"flow": {Shape: [3]int{1}, Rows: [][]float64{{0.25, 0.75}}, OtherMass: []float64{0}},
 				},
-				OtherMass: map[string][]float64{"flow": {0}},
 			}})
 			conn.send(engine.Event{Done: true})
 			return

@@ -14,7 +14,7 @@ import (
 // explanation is one of a prompt that is divided into these tokens, those in <> control tokens.
 // Each generated token has the values given, one for each token.
 func explanation(tokens, generated []string, rows ...[]float64) *attribution.Explanation {
-	e := &attribution.Explanation{Order: []string{"raw"}, OtherMass: map[string][]float64{}}
+	e := &attribution.Explanation{Order: []string{"raw"}}
 	for j, text := range tokens {
 		begin, control := len(e.Prompt.Text), strings.HasPrefix(text, "<")
 		if !control {
@@ -32,7 +32,7 @@ func explanation(tokens, generated []string, rows ...[]float64) *attribution.Exp
 	}
 	for _, text := range generated {
 		e.Steps = append(e.Steps, attribution.GeneratedToken{Text: text})
-		e.OtherMass["raw"] = append(e.OtherMass["raw"], 0)
+		r.OtherMass = append(r.OtherMass, 0)
 	}
 	e.Methods = map[string]*attribution.Result{"raw": r}
 	return e

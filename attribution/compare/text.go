@@ -247,13 +247,13 @@ func onlyRows(e *attribution.Explanation, rows []int) *attribution.Explanation {
 		return e
 	}
 	g := *e
-	g.Steps, g.Methods, g.OtherMass = nil, map[string]*attribution.Result{}, map[string][]float64{}
+	g.Steps, g.Methods = nil, map[string]*attribution.Result{}
 	for _, t := range rows {
 		g.Steps = append(g.Steps, e.Steps[t])
 	}
 	for name, r := range e.Methods {
 		one, levels := *r, r.Shape[2]
-		one.Rows, one.Shown, one.Shape[0] = nil, nil, 0
+		one.Rows, one.Shown, one.OtherMass, one.Shape[0] = nil, nil, nil, 0
 		for _, t := range rows {
 			if t >= r.Shape[0] {
 				break
@@ -265,9 +265,8 @@ func onlyRows(e *attribution.Explanation, rows []int) *attribution.Explanation {
 			if t < len(r.Shown) {
 				one.Shown = append(one.Shown, r.Shown[t])
 			}
-			if from := t * levels; from+levels <= len(e.OtherMass[name]) {
-				g.OtherMass[name] = append(g.OtherMass[name],
-					e.OtherMass[name][from:][:levels]...)
+			if from := t * levels; from+levels <= len(r.OtherMass) {
+				one.OtherMass = append(one.OtherMass, r.OtherMass[from:][:levels]...)
 			}
 		}
 		g.Methods[name] = &one

@@ -140,13 +140,13 @@ func TestExplainJSON(t *testing.T) {
 			}
 		}
 		Methods map[string]struct {
-			Options map[string]string
-			Shape   [3]int
-			Rows    [][]float64
-			Shown   []int
+			Options   map[string]string
+			Shape     [3]int
+			Rows      [][]float64
+			Shown     []int
+			OtherMass []float64 `json:"other_mass"`
 		}
-		OtherMass map[string][]float64 `json:"other_mass"`
-		Warnings  []string
+		Warnings []string
 	}
 	must(t, json.Unmarshal([]byte(out), &got))
 	if got.Version != 1 || got.Model.Name != "tiny" || len(got.Model.Hash) != 64 ||
@@ -181,7 +181,7 @@ func TestExplainJSON(t *testing.T) {
 	}
 	for step := range 2 { // rollout rows and their other_mass sum to 1
 		for l := range 6 {
-			sum := got.OtherMass["rollout"][step*6+l]
+			sum := got.Methods["rollout"].OtherMass[step*6+l]
 			for _, x := range r.Rows[step*6+l][:m] {
 				sum += x
 			}

@@ -15,8 +15,7 @@ import (
 func pieces(name, text string, parts, answer []string, rows ...[]float64) *attribution.Explanation {
 	e := &attribution.Explanation{
 		Model: trace.Info{Name: name}, Prompt: attribution.Prompt{Text: text},
-		Order:     []string{"raw"},
-		OtherMass: map[string][]float64{},
+		Order: []string{"raw"},
 	}
 	at := 0
 	for j, part := range parts {
@@ -37,7 +36,7 @@ func pieces(name, text string, parts, answer []string, rows ...[]float64) *attri
 	}
 	for _, text := range answer {
 		e.Steps = append(e.Steps, attribution.GeneratedToken{Text: text, Probability: 0.5})
-		e.OtherMass["raw"] = append(e.OtherMass["raw"], 0)
+		r.OtherMass = append(r.OtherMass, 0)
 	}
 	e.Methods = map[string]*attribution.Result{"raw": r}
 	return e

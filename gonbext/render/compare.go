@@ -287,8 +287,7 @@ func (c *comparison) joined() *attribution.Explanation {
 	e := &attribution.Explanation{
 		Version: a.Version, Model: a.Model, Prompt: a.Prompt,
 		Steps: slices.Clone(a.Steps[:n]), Order: c.names[:],
-		Methods:   map[string]*attribution.Result{},
-		OtherMass: map[string][]float64{},
+		Methods: map[string]*attribution.Result{},
 	}
 	e.Model.Name = both(a.Model.Name, b.Model.Name)
 	if a.Model.Hash != b.Model.Hash {
@@ -477,7 +476,7 @@ func (c *comparison) fill(e *attribution.Explanation) {
 		r.Rows = rows[i]
 		e.Methods[c.names[i]] = r
 		if !slices.ContainsFunc(parts[i], math.IsNaN) {
-			e.OtherMass[c.names[i]] = parts[i]
+			r.OtherMass = parts[i]
 		}
 		if maps := c.sides[i].Explanation.Maps; maps != nil && !c.divided {
 			if e.Maps == nil {
@@ -570,7 +569,7 @@ func (c *comparison) level(side, own int) *attribution.Result {
 // values returns copies of the rows of a side at the level shown, without generated tokens if own
 // is -1, [n][m+q], and what all generated tokens have together [n], NaN if that is not known.
 func (c *comparison) values(side, own int) (rows [][]float64, parts []float64) {
-	r, other := c.result(side), c.sides[side].Explanation.OtherMass[c.sides[side].Method]
+	r := c.result(side)
 	for t := range c.tokens() {
 		level := c.levelOf(side, t)
 		row := r.Row(t, level)
@@ -579,8 +578,8 @@ func (c *comparison) values(side, own int) (rows [][]float64, parts []float64) {
 		}
 		rows = append(rows, slices.Clone(row))
 		part := math.NaN()
-		if i := t*r.Shape[2] + level; i < len(other) {
-			part = other[i]
+		if i := t*r.Shape[2] + level; i < len(r.OtherMass) {
+			part = r.OtherMass[i]
 		}
 		parts = append(parts, part)
 	}

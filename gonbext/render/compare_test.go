@@ -58,7 +58,7 @@ func TestCompareValues(t *testing.T) {
 			Unit: "share of attention", Facts: attribution.Facts{Quantity: attribution.Share}, Layers: []int{5}, Shape: [3]int{n, m, 1},
 			Options: map[string]string{}, Rows: slices.Repeat([][]float64{row}, n),
 		}
-		e.Methods[name], e.OtherMass[name] = r, make([]float64, n)
+		e.Methods[name], r.OtherMass = r, make([]float64, n)
 	}
 	h := compared(t, side(e, "rollout"), side(e, "value-zeroing"))
 	p := h.picture(true)
@@ -183,7 +183,7 @@ func TestCompareSizes(t *testing.T) {
 			Unit: unit, Layers: []int{5}, Shape: [3]int{3, 7, 1}, Facts: ofUnit(unit),
 			Rows: slices.Repeat([][]float64{row}, 3),
 		}
-		e.Methods["rollout"], e.OtherMass["rollout"] = r, make([]float64, 3)
+		e.Methods["rollout"], r.OtherMass = r, make([]float64, 3)
 	}
 	set(signed, "part of the logit", 0, -4, 2, 1, -3, 0, 0) // sizes 0 .4 .2 .1 .3 0 0
 	set(shares, "share of attention", 0, 0.1, 0.4, 0.2, 0.3, 0, 0)
@@ -244,7 +244,7 @@ func TestNearTie(t *testing.T) {
 		r.Unit, r.Layers, r.Shown = "share of attention", []int{5}, nil
 		r.Quantity = attribution.Share
 		r.Shape, r.Rows = [3]int{3, 7, 1}, slices.Repeat([][]float64{row}, 3)
-		e.OtherMass[name] = make([]float64, 3)
+		r.OtherMass = make([]float64, 3)
 	}
 	p := compared(t, side(e, "rollout"), side(e, "value-zeroing")).picture(true)
 	if got := p.comparison.all; !strings.HasSuffix(got,

@@ -18,11 +18,10 @@ func TestChanged(t *testing.T) {
 			{0, 0.6, 0.02, 0.3, 0, 0, 0, 0.3, 0},
 		},
 		Shown:   []int{5, 5, 5},
-		Options: map[string]string{},
+		Options: map[string]string{}, OtherMass: []float64{0, 0.2, 0.3},
 	}
 	e.Order = []string{"rollout"}
 	e.Methods = map[string]*attribution.Result{"rollout": r}
-	e.OtherMass = map[string][]float64{"rollout": {0, 0.2, 0.3}}
 	p := Heatmap{Explanation: e}.picture(true)
 	for i, want := range []string{
 		"",

@@ -38,8 +38,7 @@ func encoded(head trace.Head) *attribution.Explanation {
 			Special: []bool{true, false, false, false, true, false, false, false, true},
 		},
 		Order: []string{"rollout", "flow"}, Methods: map[string]*attribution.Result{},
-		OtherMass: map[string][]float64{},
-		Maps:      map[string]*attribution.Map{},
+		Maps: map[string]*attribution.Map{},
 	}
 	switch head {
 	case trace.MaskedToken:
@@ -87,7 +86,7 @@ func encoded(head trace.Head) *attribution.Explanation {
 			}
 		}
 		e.Methods[name] = r
-		e.OtherMass[name] = make([]float64, len(e.Steps)*L)
+		r.OtherMass = make([]float64, len(e.Steps)*L)
 	}
 	return e
 }

@@ -31,10 +31,9 @@ func example() *attribution.Explanation {
 			}},
 			{ID: 15, Text: " .", Probability: 0.9991},
 		},
-		Order:     []string{"rollout", "flow", "value-zeroing"},
-		Methods:   map[string]*attribution.Result{},
-		OtherMass: map[string][]float64{},
-		Warnings:  []string{"the model never saw the word \"cabinet\"."},
+		Order:    []string{"rollout", "flow", "value-zeroing"},
+		Methods:  map[string]*attribution.Result{},
+		Warnings: []string{"the model never saw the word \"cabinet\"."},
 	}
 	weights := []float64{1, 5, 0.5, 1, 2, 3}
 	units := map[string]string{
@@ -69,7 +68,7 @@ func example() *attribution.Explanation {
 				for j := range m {
 					rest -= r.At(t, j, k)
 				}
-				e.OtherMass[name] = append(e.OtherMass[name], max(rest, 0))
+				r.OtherMass = append(r.OtherMass, max(rest, 0))
 			}
 		}
 	}

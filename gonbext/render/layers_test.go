@@ -145,7 +145,7 @@ func TestLayersLeftOut(t *testing.T) {
 	narrow.Shown = make([]int, n)
 	setGenerated(&narrow, nil, []float64{0.1})
 	e.Order, e.Methods["narrow"] = []string{name, "narrow"}, &narrow
-	e.OtherMass["narrow"] = make([]float64, 2*n)
+	narrow.OtherMass = make([]float64, 2*n)
 	l := Layers{Heatmap: Heatmap{Explanation: e}}
 	before := 0 // panels that are left out before one that is drawn, with numbers
 	for l.MaxBytes = len(written(t, l)) + 3000; l.MaxBytes > 15_000; l.MaxBytes -= 250 {

@@ -65,7 +65,7 @@ func TestRowSink(t *testing.T) {
 		e.Prompt.Texts = []string{"The", " capital", " Italy"}
 		r := e.Methods["raw"]
 		r.Shape, r.Shown, r.Rows = [3]int{len(rows), 3, 1}, make([]int, len(rows)), rows
-		e.Steps, e.OtherMass = nil, map[string][]float64{"raw": make([]float64, len(rows))}
+		e.Steps, r.OtherMass = nil, make([]float64, len(rows))
 		for range rows {
 			e.Steps = append(e.Steps, attribution.GeneratedToken{Text: " Rome"})
 		}

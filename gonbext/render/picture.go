@@ -38,7 +38,6 @@ type view struct {
 	// [attribution.ShownLevel] for that of each token.
 	fixed int
 	depth int // layers of the model, 0 if that is not known
-	other []float64
 	// generated says that generated tokens are shown as sources, of which row 0 has own; see
 	// [attribution.Result.OwnSources].
 	generated bool
@@ -117,7 +116,7 @@ func (p *picture) statesAlone() bool {
 // generated says whether generated tokens are shown as sources.
 func (p *picture) view(name string, layer *int, generated bool) view {
 	v := view{
-		name: name, result: p.e.Methods[name], other: p.e.OtherMass[name],
+		name: name, result: p.e.Methods[name],
 		depth: p.e.Model.Layers,
 	}
 	r, m := v.result, len(p.e.Prompt.Texts)
@@ -288,7 +287,7 @@ func (p *picture) sinks(v *view) (marks []bool, rows []int, silent []string) {
 // tokens, and which tokens are special.
 func sinksKnown(e *attribution.Explanation, method string) bool {
 	r := e.Methods[method]
-	return len(e.OtherMass[method]) >= r.Shape[0]*r.Shape[2] &&
+	return len(r.OtherMass) >= r.Shape[0]*r.Shape[2] &&
 		len(e.Prompt.Special) >= r.Shape[1]
 }
 

@@ -102,7 +102,7 @@ func lifted() *attribution.Explanation {
 	})
 	e.Prompt.Special = nil
 	e.Order = []string{"rollout"}
-	delete(e.OtherMass, "rollout")
+	r.OtherMass = nil
 	return e
 }
 
@@ -598,8 +598,8 @@ func TestSilentStripped(t *testing.T) {
 		clear(row)
 		row[0] = 0.9999
 	}
-	for i := range e.OtherMass["rollout"] {
-		e.OtherMass["rollout"][i] = 0.0001
+	for i := range r.OtherMass {
+		r.OtherMass[i] = 0.0001
 	}
 	h := Heatmap{Explanation: e, Methods: []string{"rollout"}}
 	if silent := h.picture(true).views[0].silent[0]; silent == "" {

@@ -41,11 +41,11 @@ func scoredExample() *attribution.Explanation {
 				row[j] = size * base[(j+2*t)%7]
 			}
 			r.Rows = append(r.Rows, row)
-			e.OtherMass[name] = append(e.OtherMass[name], 0)
+			r.OtherMass = append(r.OtherMass, 0)
 		}
 		e.Methods[name] = r
 	}
-	e.OtherMass["parts"] = []float64{8, 7.002, -2}
+	e.Methods["parts"].OtherMass = []float64{8, 7.002, -2}
 	e.Methods["parts"].Residue = []float64{0.5657, 0, -0.248}
 	e.Methods["way"].Residue = []float64{0.9, 0.5, 1e-9}
 	e.Methods["way"].Options["quantity"] = "probability"
@@ -112,7 +112,9 @@ func TestScoredRows(t *testing.T) {
 	e := scoredExample()
 	e.Methods["parts"].Explained, e.Methods["parts"].Residue = nil, nil // of another program
 	e.Methods["small"].Contrast = ""
-	e.OtherMass = nil
+	for _, r := range e.Methods {
+		r.OtherMass = nil
+	}
 	p = Heatmap{Explanation: e}.picture(true)
 	for i, want := range []string{"logit 8.56", "are rather than is", "are rather than is: " +
 		"probability difference 0.931"} {

@@ -68,7 +68,7 @@ func (x *explaining) grow(part *attribution.Explanation) error {
 		r.Shown = append(r.Shown, rows.Shown...)
 		r.Explained = append(r.Explained, rows.Explained...)
 		r.Residue = append(r.Residue, rows.Residue...)
-		x.e.OtherMass[name] = append(x.e.OtherMass[name], part.OtherMass[name]...)
+		r.OtherMass = append(r.OtherMass, rows.OtherMass...)
 	}
 	for name, m := range part.Maps {
 		if want := m.Shape[0] * m.Shape[1] * m.Shape[2]; len(m.Data) != want {
@@ -90,14 +90,13 @@ func (x *explaining) begin(first *attribution.Explanation) *attribution.Explanat
 	e := &attribution.Explanation{
 		Version: attribution.Version, Model: first.Model, Prompt: first.Prompt, Order: first.Order,
 		Steps: []attribution.GeneratedToken{}, Methods: map[string]*attribution.Result{},
-		OtherMass: map[string][]float64{},
 	}
 	for name, r := range first.Methods {
 		e.Methods[name] = &attribution.Result{
 			Options: r.Options, Facts: r.Facts, Layers: r.Layers, Unit: r.Unit,
-			Shape: [3]int{0, r.Shape[1], r.Shape[2]}, Rows: [][]float64{}, Shown: []int{},
+			Shape: [3]int{0, r.Shape[1], r.Shape[2]}, Rows: [][]float64{},
+			OtherMass: []float64{}, Shown: []int{},
 		}
-		e.OtherMass[name] = []float64{}
 	}
 	if x.path != x.name {
 		e.Model.Name = x.name

@@ -83,15 +83,14 @@ func token(text string, rollout, occlusion, other []float64) *attribution.Explan
 		Steps: []attribution.GeneratedToken{{ID: 7, Text: text, Probability: 0.5}},
 		Methods: map[string]*attribution.Result{
 			"rollout": {
-				Shape: [3]int{1, 2, 1}, Rows: [][]float64{rollout}, Shown: []int{0},
+				Shape: [3]int{1, 2, 1}, Rows: [][]float64{rollout}, OtherMass: other, Shown: []int{0},
 			},
 			"occlusion": {
-				Shape: [3]int{1, 2, 1}, Rows: [][]float64{occlusion}, Shown: []int{0},
+				Shape: [3]int{1, 2, 1}, Rows: [][]float64{occlusion}, OtherMass: []float64{0}, Shown: []int{0},
 				Explained: occlusion[:1], Residue: []float64{0},
 			},
 		},
-		OtherMass: map[string][]float64{"rollout": other, "occlusion": {0}},
-		Warnings:  []string{"after " + text},
+		Warnings: []string{"after " + text},
 	}
 }
 
@@ -135,7 +134,7 @@ func TestExplanationGrows(t *testing.T) {
 	occlusion.Rows = [][]float64{{math.Inf(-1), 1e-310}, {3, 4}}
 	occlusion.Explained, occlusion.Residue = []float64{math.Inf(-1), 3}, []float64{0, 0}
 	rollout.Shown, occlusion.Shown = []int{0, 0}, []int{0, 0}
-	want.OtherMass = map[string][]float64{"rollout": {0.5, 0.125}, "occlusion": {0, 0}}
+	rollout.OtherMass, occlusion.OtherMass = []float64{0.5, 0.125}, []float64{0, 0}
 	want.Warnings = []string{"after z"}
 	if diff := cmp.Diff(want, got, cmpopts.EquateNaNs()); diff != "" {
 		t.Errorf("explanation (-want +got):\n%s", diff)

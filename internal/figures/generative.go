@@ -287,7 +287,7 @@ func generativeSlices(r *run) error {
 }
 
 func generativeMass(r *run) error {
-	e, M, err := r.rollout(attribution.Options{})
+	_, M, err := r.rollout(attribution.Options{})
 	if err != nil {
 		return err
 	}
@@ -297,7 +297,7 @@ func generativeMass(r *run) error {
 	for k := range l {
 		s := chart.Series{Name: fmt.Sprintf("layer %d", k), X: count(n)}
 		for t := range n {
-			other := e.OtherMass["rollout"][t*l+k]
+			other := M.OtherMass[t*l+k]
 			s.Y = append(s.Y, 100*other)
 			worst = max(worst, math.Abs(rowmath.Total(M.Row(t, k)[:M.Shape[1]])+other-1))
 		}

@@ -118,7 +118,7 @@ func longExplanation(m, layers int) *attribution.Explanation {
 			Layers: layers, Heads: 4, Width: 64, Vocab: 512,
 		},
 		Order: []string{"rollout"}, Methods: map[string]*attribution.Result{},
-		OtherMass: map[string][]float64{}, Warnings: []string{},
+		Warnings: []string{},
 	}
 	var text strings.Builder
 	for j := range m {
@@ -148,7 +148,7 @@ func longExplanation(m, layers int) *attribution.Explanation {
 		r.Shown = append(r.Shown, layers-1)
 		for range layers {
 			r.Rows = append(r.Rows, row)
-			e.OtherMass["rollout"] = append(e.OtherMass["rollout"], 0.1*float64(t))
+			r.OtherMass = append(r.OtherMass, 0.1*float64(t))
 		}
 	}
 	e.Methods["rollout"] = r

@@ -120,7 +120,7 @@ func TestPrintGaps(t *testing.T) {
 	b := tab(t)
 	e := touched()
 	e.Order = e.Order[1:]
-	e.OtherMass["value-zeroing"] = []float64{0, 0, 0, 0.3}
+	e.Methods["value-zeroing"].OtherMass = []float64{0, 0, 0, 0.3}
 	printed(t, b, pageOf(t, e))
 	got := chromium.Evaluate[struct {
 		Rows  int

@@ -69,7 +69,7 @@ func TestTouchFirstApart(t *testing.T) {
 				Rows: [][]float64{
 					{0, 0, 0, 0, 0, 0}, {0.39, 0.01, 0.01, 0.25, 0.24, 0.1},
 					{0, 0, 0, 0, 0, 0}, {0.2, 0.1, 0.1, 0.25, 0.24, 0.1},
-				},
+				}, OtherMass: []float64{0, 0, 0, 0.01},
 				Shown: []int{1, 1}, Options: map[string]string{},
 			},
 			"direct": {
@@ -78,7 +78,6 @@ func TestTouchFirstApart(t *testing.T) {
 				Options: map[string]string{"scorer": "direct"}, Facts: attribution.Facts{Scorer: true, Combined: true, AddsUp: true},
 			},
 		},
-		OtherMass: map[string][]float64{"value-zeroing": {0, 0, 0, 0.01}},
 	}
 	place(e)
 	b.Show(t, pageOf(t, e))

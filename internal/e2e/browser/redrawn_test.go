@@ -24,10 +24,10 @@ func twoLayers(aggregation string, data ...float64) *attribution.Explanation {
 	r := &attribution.Result{
 		Unit: "share of attention", Facts: attribution.Facts{Quantity: attribution.Share, Combined: aggregation != "layer"}, Layers: []int{0, 1}, Shape: [3]int{2, 4, 2},
 		Shown: []int{1, 1}, Options: map[string]string{"aggregation": aggregation},
+		OtherMass: make([]float64, 4),
 	}
 	fill(r, func(i int) float64 { return data[i] })
 	e.Methods = map[string]*attribution.Result{"rollout": r}
-	e.OtherMass = map[string][]float64{"rollout": {0, 0, 0, 0}}
 	return e
 }
 

@@ -63,9 +63,8 @@ func touched() *attribution.Explanation {
 		Steps: []attribution.GeneratedToken{
 			{Text: " are", Probability: 0.9}, {Text: " here", Probability: 0.5},
 		},
-		Order:     []string{"direct", "value-zeroing"},
-		Methods:   map[string]*attribution.Result{},
-		OtherMass: map[string][]float64{},
+		Order:   []string{"direct", "value-zeroing"},
+		Methods: map[string]*attribution.Result{},
 	}
 	e.Methods["direct"] = &attribution.Result{
 		Unit: "part of the logit", Layers: []int{1}, Shape: [3]int{2, 4, 1},

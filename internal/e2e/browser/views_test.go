@@ -408,9 +408,8 @@ func TestTouchSwitches(t *testing.T) {
 		Order: []string{"raw"},
 		Methods: map[string]*attribution.Result{"raw": {
 			Unit: "share of attention", Facts: attribution.Facts{Quantity: attribution.Share}, Layers: []int{0}, Shape: [3]int{1, 6, 1}, Shown: []int{0},
-			Rows: [][]float64{{0.5, 0.01, 0.15, 0.02, 0.02, 0.3}}, Options: map[string]string{},
+			Rows: [][]float64{{0.5, 0.01, 0.15, 0.02, 0.02, 0.3}}, OtherMass: []float64{0}, Options: map[string]string{},
 		}},
-		OtherMass: map[string][]float64{"raw": {0}},
 	}
 	e.Order = append(e.Order, "norms") // a second method, so that there are tabs
 	b.Show(t, pageOf(t, e))

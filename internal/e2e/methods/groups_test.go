@@ -148,7 +148,7 @@ func sameRow(
 			}
 		}
 		near(t, what+" generated", before, want)
-		near(t, what+" other mass", e.OtherMass[name][i*r.Shape[2]+k], want)
+		near(t, what+" other mass", e.Methods[name].OtherMass[i*r.Shape[2]+k], want)
 		if r.Residue != nil { // the parts and what is left are the whole
 			sum := 0.0
 			for q := begin; q < end; q++ {

@@ -45,8 +45,8 @@ func TestLiveIsPass(t *testing.T) {
 					got, want := live.Methods[method], pass.Methods[method]
 					equal(t, method, slices.Concat(got.Rows...), slices.Concat(want.Rows...))
 					equal(t, method+" residue", got.Residue, want.Residue)
-					equal(t, method+" on the answer", live.OtherMass[method],
-						pass.OtherMass[method])
+					equal(t, method+" on the answer", live.Methods[method].OtherMass,
+						pass.Methods[method].OtherMass)
 				}
 			})
 		}

@@ -62,7 +62,7 @@ func newView(
 		v.hidden = append(v.hidden, filter.Hides(g.Text))
 	}
 	v.generated = v.generatedColumns()
-	if len(e.OtherMass[method]) >= len(r.Rows) {
+	if len(r.OtherMass) >= len(r.Rows) {
 		v.findSinks()
 	}
 	if filtered := v.filtered(); filtered != "" {
@@ -142,7 +142,7 @@ func (v *view) findSinks() {
 	}
 	most := 0.0
 	for t := range v.e.Steps {
-		most = max(most, v.e.OtherMass[v.name][t*v.r.Shape[2]+v.r.Level(t)])
+		most = max(most, v.r.OtherMass[t*v.r.Shape[2]+v.r.Level(t)])
 	}
 	if most >= 0.005 {
 		v.notes = append(v.notes, fmt.Sprintf("What a row lacks to 100 %%, at most %.0f %%, rests "+
@@ -645,7 +645,7 @@ const leastGenerated = 0.1
 // if that is less than a tenth of the row, or if the values are no parts of a whole.
 func (v *view) fromGenerated(t int) string {
 	i := t*v.r.Shape[2] + v.r.Level(t)
-	other := v.e.OtherMass[v.name]
+	other := v.r.OtherMass
 	if v.generated > 0 || !v.percent && !v.r.AddsUp || v.lift || i >= len(other) {
 		return ""
 	}

@@ -33,15 +33,12 @@ func explanation(texts ...string) *attribution.Explanation {
 		Methods: map[string]*attribution.Result{
 			"rollout": {
 				Layers: []int{0, 1, 2}, Shape: [3]int{2, m, 3}, Unit: "share of attention", Facts: attribution.Facts{Quantity: attribution.Share},
-				Shown: []int{2, 2},
+				Shown: []int{2, 2}, OtherMass: []float64{0, 0, 0, 0.1, 0.1, 0.1},
 			},
 			"direct": {
 				Layers: []int{2}, Shape: [3]int{2, m, 1}, Unit: "logit", Shown: []int{0, 0},
-				Options: map[string]string{"scorer": "direct"}, Facts: attribution.Facts{Scorer: true, Combined: true, AddsUp: true},
+				Options: map[string]string{"scorer": "direct"}, Facts: attribution.Facts{Scorer: true, Combined: true, AddsUp: true}, OtherMass: []float64{0, 0},
 			},
-		},
-		OtherMass: map[string][]float64{
-			"rollout": {0, 0, 0, 0.1, 0.1, 0.1}, "direct": {0, 0},
 		},
 	}
 	e.Model.Name = "tiny"

@@ -80,7 +80,7 @@ func TestGraphSilence(t *testing.T) {
 		Options: map[string]string{"aggregation": "flow"}, Facts: attribution.Facts{Combined: true},
 	}
 	fill(r, func(i int) float64 { return 0.9 - 0.05*float64(i%m) })
-	e.Methods["flow"], e.OtherMass["flow"] = r, []float64{0, 0}
+	e.Methods["flow"], r.OtherMass = r, []float64{0, 0}
 	g := &attribution.FlowGraph{
 		Layers: []int{7}, Tokens: m, Path: []int{m - 1, 1}, Widths: make([]float64, m*m),
 		Cut: &attribution.Cut{Target: m - 1, Source: 1, Flow: 0.85, Layer: 7},

@@ -31,7 +31,7 @@ func textsOf(t *testing.T, o figure.Options, d figure.Drawing, err error) []stri
 func shares() *attribution.Explanation {
 	e := explanation("the", " keys")
 	e.Steps, e.Order = e.Steps[:1], []string{"a", "b"}
-	e.Methods, e.OtherMass = map[string]*attribution.Result{}, map[string][]float64{}
+	e.Methods = map[string]*attribution.Result{}
 	for name, data := range map[string][]float64{"a": {0.5, 0.25}, "b": {0.125, 0.5}} {
 		e.Methods[name] = &attribution.Result{
 			Layers: []int{0}, Shape: [3]int{1, 2, 1}, Unit: "share of attention", Facts: attribution.Facts{Quantity: attribution.Share}, Rows: [][]float64{data},
@@ -193,7 +193,7 @@ func TestHeadsTurn(t *testing.T) {
 // Several tokens have a panel each, on one scale, with the names of the columns below the last.
 func TestLayerMaps(t *testing.T) {
 	e := explanation("the", " keys")
-	e.OtherMass["rollout"] = nil // no sinks
+	e.Methods["rollout"].OtherMass = nil // no sinks
 	d, err := figure.LayerMaps(e, "rollout", []int{1, 0}, nil)
 	for size, names := range map[render.Size]int{render.Column: 2, render.Slide: 2} {
 		got := textsOf(t, figure.Options{Look: render.Look{Size: size}}, d, err)
@@ -220,7 +220,7 @@ func TestLayerMaps(t *testing.T) {
 // ends at that of the others.
 func TestFilter(t *testing.T) {
 	e := explanation("the", " keys")
-	e.OtherMass["rollout"] = nil
+	e.Methods["rollout"].OtherMass = nil
 	e.Methods["rollout"].Rows = [][]float64{{0, 0}, {0, 0}, {.9, .1}, {0, 0}, {0, 0}, {.8, .15}}
 	d, err := figure.Matrix(e, "rollout", attribution.Filter{"the"})
 	got := textsOf(t, figure.Options{}, d, err)
@@ -241,7 +241,7 @@ func TestFilter(t *testing.T) {
 // and keeps its value in the other row.
 func TestRowSink(t *testing.T) {
 	e := explanation("the", " keys")
-	e.OtherMass["rollout"] = make([]float64, 6)
+	e.Methods["rollout"].OtherMass = make([]float64, 6)
 	e.Methods["rollout"].Rows = [][]float64{{0, 0}, {0, 0}, {.9, .1}, {0, 0}, {0, 0}, {.05, .15}}
 	d, err := figure.Matrix(e, "rollout", nil)
 	got := textsOf(t, figure.Options{}, d, err)
@@ -341,7 +341,6 @@ func layered(facts attribution.Facts) *attribution.Explanation {
 	fill(r, func(i int) float64 { return []float64{1, 0}[i/30] })
 	e.Steps, e.Order = e.Steps[:1], []string{"m"}
 	e.Methods = map[string]*attribution.Result{"m": r}
-	e.OtherMass = nil
 	return e
 }
 
@@ -394,10 +393,11 @@ func TestLayersAreCombined(t *testing.T) {
 // colour of their values: of “red” 3 of 3 from “is”, which the prompt does not have.
 func TestTextHasGenerated(t *testing.T) {
 	e := explanation(" the", " ke", "ys")
-	e.Order, e.OtherMass = []string{"direct"}, map[string][]float64{"direct": {0, 3}}
+	e.Order = []string{"direct"}
 	e.Methods = map[string]*attribution.Result{"direct": {
 		Layers: []int{0}, Shape: [3]int{2, 3, 1}, Shown: []int{0, 0}, Unit: "part of the logit",
 		Options: map[string]string{"scorer": "direct"}, Facts: attribution.Facts{Scorer: true, Combined: true, AddsUp: true}, Rows: [][]float64{{1, 2, 0}, {0, 0, -1, 3}},
+		OtherMass: []float64{0, 3},
 	}}
 	d, err := figure.Strip(e, "direct", figure.AllTokens, nil)
 	got := strings.Join(textsOf(t, figure.Options{}, d, err), "|")
@@ -435,7 +435,7 @@ func TestTextNamesGenerated(t *testing.T) {
 	} {
 		e := shares()
 		e.Methods["a"].Unit, e.Methods["a"].Facts, e.Methods["a"].Rows = c.unit, c.facts, [][]float64{c.row}
-		e.OtherMass["a"] = []float64{c.other}
+		e.Methods["a"].OtherMass = []float64{c.other}
 		d, err := figure.Strip(e, "a", figure.AllTokens, nil)
 		got := strings.Join(textsOf(t, figure.Options{}, d, err), "|")
 		if has := strings.Contains(got, "90 %, "); has != (c.want != "") ||
