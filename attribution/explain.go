@@ -624,6 +624,8 @@ func (r *run) append(t prediction, wanted func(*job) int) {
 		rows := slices.Clone(shown)
 		for k := range p.levels {
 			res.Rows = append(res.Rows, rowmath.At(rows, k, T))
+			other := rowmath.Total(rowmath.At(mass, k, T)[m:])
+			res.OtherMass = append(res.OtherMass, other)
 		}
 		res.Shape[0]++
 		layer := p.levels[len(p.levels)-1]
@@ -631,13 +633,6 @@ func (r *run) append(t prediction, wanted func(*job) int) {
 			layer = wrote
 		}
 		res.Shown = append(res.Shown, layer)
-		for k := range p.levels {
-			other := 0.0
-			for _, x := range mass[k*T+m : (k+1)*T] {
-				other += x
-			}
-			res.OtherMass = append(res.OtherMass, other)
-		}
 	}
 	e.Warnings = append(append([]string{}, r.remarks...), r.plan.zeroWarnings()...)
 	e.Warnings = append(append(e.Warnings, r.residueWarnings()...), r.flatWarnings()...)

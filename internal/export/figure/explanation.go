@@ -14,11 +14,13 @@ import (
 // view has the values of one method that a figure shows. There are n generated tokens and m prompt
 // tokens.
 type view struct {
-	e      *attribution.Explanation
-	name   string
-	r      *attribution.Result
-	sinks  []bool   // [m]
-	hidden []bool   // [m+n], prompt and generated tokens that a filter leaves out
+	e     *attribution.Explanation
+	name  string
+	r     *attribution.Result
+	sinks []bool // [m]
+	// texts are those of all tokens, [m+n], and hidden are the ones that a filter leaves out.
+	texts  []string
+	hidden []bool
 	silent []string // [n], why a row says nothing
 	// rowSinks has, for each row, the prompt token that is a sink of it alone, or -1, [n].
 	rowSinks []int
@@ -55,11 +57,12 @@ func newView(
 		rowSinks: slices.Repeat([]int{-1}, n),
 		percent:  r.Quantity == attribution.Share, lift: r.Quantity == attribution.Lift,
 	}
-	for _, text := range e.Prompt.Texts {
-		v.hidden = append(v.hidden, filter.Hides(text))
-	}
+	v.texts = slices.Clone(e.Prompt.Texts)
 	for _, g := range e.Steps {
-		v.hidden = append(v.hidden, filter.Hides(g.Text))
+		v.texts = append(v.texts, g.Text)
+	}
+	for _, text := range v.texts {
+		v.hidden = append(v.hidden, filter.Hides(text))
 	}
 	v.generated = v.generatedColumns()
 	if len(r.OtherMass) >= len(r.Rows) {
@@ -87,14 +90,9 @@ func (v *view) noColor(t, j int) bool {
 // filtered says which tokens the filter leaves out, "" if none.
 func (v *view) filtered() string {
 	var names []string
-	for j, hidden := range v.hidden {
-		text := ""
-		if m := len(v.sinks); j < m {
-			text = v.e.Prompt.Texts[j]
-		} else {
-			text = v.e.Steps[j-m].Text
-		}
-		if text = "“" + name(text) + "”"; hidden && !slices.Contains(names, text) {
+	for j, text := range v.texts {
+		text = "“" + name(text) + "”"
+		if v.hidden[j] && !slices.Contains(names, text) {
 			names = append(names, text)
 		}
 	}
@@ -549,18 +547,11 @@ type piece struct {
 // pieces returns the text before token t: the prompt, and the tokens generated so far if their
 // values are known.
 func (v *view) pieces(t int) (all []piece) {
-	for j, text := range v.e.Prompt.Texts {
+	m := len(v.sinks)
+	for j, text := range v.texts[:m+min(t, v.generated)] {
 		all = append(all, piece{
-			text: text, value: v.at(t, j, v.r.Level(t)), grey: v.greyIn(t, j),
-			apart: strings.HasPrefix(text, " ") || j > 0 && v.e.Prompt.Special[j-1],
-		})
-	}
-	for j := range min(t, v.generated) {
-		text := v.e.Steps[j].Text
-		all = append(all, piece{
-			text: text, value: v.at(t, len(v.sinks)+j, v.r.Level(t)),
-			grey:      v.grey(len(v.sinks) + j),
-			generated: true, apart: strings.HasPrefix(text, " "),
+			text: text, value: v.at(t, j, v.r.Level(t)), grey: v.greyIn(t, j), generated: j >= m,
+			apart: strings.HasPrefix(text, " ") || j > 0 && j < m && v.e.Prompt.Special[j-1],
 		})
 	}
 	return all
