@@ -142,10 +142,6 @@ type Explanation struct {
 	Order []string `json:"order"`
 	// Methods has the result of each method by name.
 	Methods map[string]*Result `json:"methods"`
-	// OtherMass has for each method, [n,l], the sum of a row over the columns of generated tokens.
-	// It is 1 - Σ_j M[t,j,l] for methods whose rows sum to 1. It is computed before lift, because
-	// lifted values cannot be added up. It is 0 for encoders.
-	OtherMass map[string][]float64 `json:"other_mass"`
 	// Maps has, for encoders, every target's row by method, [L,m,m]; a prediction's row in Methods
 	// is row Position of the map. A method whose map would take too long has no entry, and one
 	// whose map would be too large has only the top level; a warning says so. Nil for decoders.
@@ -226,8 +222,8 @@ type Alternative struct {
 	Probability float64 `json:"probability"`
 }
 
-// Result is M[n,m,l] of one method: how much of generated token t comes from prompt token j after
-// layer Layers[k].
+// Result is M of one method: how much of generated token t comes from source j after layer
+// Layers[k].
 type Result struct {
 	// Options has the settings by which the numbers were computed, in words, by name: heads,
 	// residual, layers, row.
@@ -240,8 +236,17 @@ type Result struct {
 	Layers []int `json:"layers"`
 	// Shape is [n,m,l] and l is len(Layers).
 	Shape [3]int `json:"shape"`
-	// Data is row-major; see [Result.At].
-	Data []float64 `json:"data"`
+	// Rows are, [n·l][m+q], what each token has of every source at each level: row t·l+k is that of
+	// token t at level k; see [Result.Row]. The sources are the m prompt tokens and the q generated
+	// tokens before t, and t itself with [Options.OwnRow]. With [Options.Target] a row has its own
+	// group too: what later tokens of it have from earlier ones. An encoder has no generated
+	// tokens. Where only some of the generated tokens are compared, none of them is a source.
+	Rows [][]float64 `json:"rows"`
+	// OtherMass is, [n,l], the sum of each row over generated tokens, 0 for encoders. Rows alone do
+	// not give it where they are lifted, because lifted values cannot be added up, where tokens are
+	// grouped by their highest value ([Options.Target]), and where generated tokens are left out
+	// because only some are compared.
+	OtherMass []float64 `json:"other_mass"`
 	// Shown is, [n], the layer that a picture of each token shows, 0-based. It is the last one of
 	// Layers, except where every level is one layer alone. There it is the layer that wrote most of
 	// the prediction's logit, against the foils or the contrast:
@@ -251,12 +256,6 @@ type Result struct {
 	// over sources s that are neither the first token nor a control token, with Δ as in the scorer
 	// direct. It is the last layer if [Options] name layers or own rows, or the model cannot say.
 	Shown []int `json:"shown"`
-	// Generated has, for each generated token, the rest of its row at every level, [l,q]: its
-	// values of the q generated tokens before it, the token itself included with [Options.OwnRow];
-	// nil for an encoder. See [Result.GeneratedRow]. The sum of a level is that of
-	// [Explanation.OtherMass] except where the method is lifted. With [Options.Target] a row has
-	// its own group too: what later tokens of it have from earlier ones.
-	Generated [][]float64 `json:"generated,omitempty"`
 	// Explained is, for scorers, the number that the values explain, [n]. Residue is what is left
 	// of it when the values of a token are added up, generated columns included, [n]; nil if they
 	// need not add up.

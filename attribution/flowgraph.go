@@ -112,7 +112,7 @@ func (g *FlowGraph) widest(target, source int) []int {
 // The explanation must have the method flow over tokens. FlowEnds returns a [trace.UsageError] if
 // it does not, or if a token does not exist, and another error if the explanation is damaged.
 func (e *Explanation) FlowEnds(t int, source *int, own bool) (ids []int, ends [2]int, err error) {
-	if r := e.Methods["flow"]; r == nil || len(r.Data) == 0 {
+	if r := e.Methods["flow"]; r == nil || len(r.Rows) == 0 {
 		return nil, ends, trace.Usagef("a graph of flow needs the method flow")
 	}
 	r, err := e.result("flow")
@@ -147,7 +147,7 @@ func (e *Explanation) FlowEnds(t int, source *int, own bool) (ids []int, ends [2
 		ends[1] = *source
 		return ids, ends, nil
 	}
-	row := r.Row(t, r.Level(t))
+	row := r.Row(t, r.Level(t))[:len(e.Prompt.IDs)]
 	best := min(1, len(row)-1)
 	for j := best + 1; j < len(row); j++ {
 		if row[j] > row[best] {

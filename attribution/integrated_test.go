@@ -62,7 +62,7 @@ func TestIntegratedGradientsTiny(t *testing.T) {
 		must(t, err)
 		r := e.Methods["integrated-gradients"]
 		sum := 0.0
-		for _, x := range r.Data {
+		for _, x := range r.Row(0, 0) {
 			sum += x
 		}
 		return math.Abs(r.Residue[0] / (sum + r.Residue[0])), e

@@ -92,7 +92,7 @@ var cells = map[string]func(){
 	"compare layers": func() {
 		e := sides()
 		r := e.Methods["rollout"]
-		r.Layers, r.Shape[2], r.Data = []int{0, 1}, 2, []float64{0.2, 0.3, 0.8, 0.7}
+		r.Layers, r.Shape[2], r.Rows = []int{0, 1}, 2, [][]float64{{0.2, 0.8}, {0.3, 0.7}}
 		gonbext.Compare(e, e, "rollout@0", "rollout@1")
 	},
 	"compare wrong": func() { gonbext.Compare(sides(), sides(), "rolout") },
@@ -378,9 +378,8 @@ func row(conn *engineConn, text string, values ...float64) {
 		other -= x
 	}
 	conn.send(engine.Event{Step: true, Explanation: &attribution.Explanation{
-		Steps:     []attribution.GeneratedToken{{ID: 3, Text: text, Probability: 0.5}},
-		Methods:   map[string]*attribution.Result{"rollout": {Shape: [3]int{1}, Data: values}},
-		OtherMass: map[string][]float64{"rollout": {other}},
+		Steps:   []attribution.GeneratedToken{{ID: 3, Text: text, Probability: 0.5}},
+		Methods: map[string]*attribution.Result{"rollout": {Shape: [3]int{1}, Rows: [][]float64{values}, OtherMass: []float64{other}}},
 	}})
 }
 

@@ -52,7 +52,7 @@ func TestDrawn(t *testing.T) {
 			return
 		}
 		none, row := attribution.Result{Layers: []int{0, 1}, Shape: [3]int{0, 2, 2}, Unit: "share", Facts: attribution.Facts{Quantity: attribution.Share}},
-			attribution.Result{Shape: [3]int{1}, Data: []float64{0.1, 0.2, 0.9, 0.8}}
+			attribution.Result{Shape: [3]int{1}, Rows: [][]float64{{0.1, 0.9}, {0.2, 0.8}}, OtherMass: []float64{0, 0}}
 		conn.send(engine.Event{Explanation: &attribution.Explanation{
 			Prompt: attribution.Prompt{
 				Text: "the keys", Texts: []string{"the", " keys"}, IDs: []int{1, 2},
@@ -63,9 +63,8 @@ func TestDrawn(t *testing.T) {
 		}})
 		for _, text := range []string{" are", " here"} {
 			conn.send(engine.Event{Step: true, Explanation: &attribution.Explanation{
-				Steps:     []attribution.GeneratedToken{{ID: 3, Text: text, Probability: 0.5}},
-				Methods:   map[string]*attribution.Result{"rollout": &row, "flow": &row},
-				OtherMass: map[string][]float64{"rollout": {0, 0}, "flow": {0, 0}},
+				Steps:   []attribution.GeneratedToken{{ID: 3, Text: text, Probability: 0.5}},
+				Methods: map[string]*attribution.Result{"rollout": &row, "flow": &row},
 			}})
 		}
 		conn.send(engine.Event{Number: number})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,7 +29,8 @@ func init() {
 				return
 			}
 			r := e.Methods["rollout"]
-			fmt.Println(seen, e.Prompt.Texts, r.Data, r.Options["by"], r.Options["spans"])
+			fmt.Println(seen, e.Prompt.Texts, slices.Concat(r.Rows...), r.Options["by"],
+				r.Options["spans"])
 		}
 	}
 	cells["a layer that is not there"] = func() {

@@ -93,8 +93,7 @@ func checksum(e *Explanation) uint64 {
 	for _, name := range e.Order {
 		text(name)
 		if r := e.Methods[name]; r != nil {
-			numbers(r.Data)
-			for _, row := range r.Generated {
+			for _, row := range r.Rows {
 				numbers(row)
 			}
 		}

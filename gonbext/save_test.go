@@ -104,7 +104,7 @@ func saveChosen() {
 	other := *e
 	_, err := gonbext.TrySaveExplanation(file, &other)
 	fmt.Println(err)
-	e.Methods["rollout"].Data[0]++
+	e.Methods["rollout"].Rows[0][0]++
 	_, err = gonbext.TrySaveExplanation(file, e)
 	fmt.Println(err)
 	_, err = gonbext.TrySaveExplanation(file, nil)
@@ -131,9 +131,8 @@ func TestSaveChosen(t *testing.T) {
 			conn.send(engine.Event{Step: true, Explanation: &attribution.Explanation{
 				Steps: []attribution.GeneratedToken{{ID: 3, Text: " are", Probability: 0.5}},
 				Methods: map[string]*attribution.Result{
-					"rollout": {Shape: [3]int{1}, Data: []float64{0.25, 0.75}},
+					"rollout": {Shape: [3]int{1}, Rows: [][]float64{{0.25, 0.75}}, OtherMass: []float64{0}},
 				},
-				OtherMass: map[string][]float64{"rollout": {0}},
 			}})
 			conn.send(engine.Event{Number: number})
 		}
@@ -178,9 +177,8 @@ func TestSaveComparison(t *testing.T) {
 		conn.send(engine.Event{Number: number, Step: true, Explanation: &attribution.Explanation{
 			Steps: []attribution.GeneratedToken{{ID: 3, Text: " are", Probability: 0.5}},
 			Methods: map[string]*attribution.Result{
-				"rollout": {Shape: [3]int{1}, Data: []float64{0.25, 0.75}},
+				"rollout": {Shape: [3]int{1}, Rows: [][]float64{{0.25, 0.75}}, OtherMass: []float64{0}},
 			},
-			OtherMass: map[string][]float64{"rollout": {0}},
 		}})
 		conn.send(engine.Event{Done: true})
 	})

@@ -31,8 +31,8 @@ func otherPrompt() *attribution.Explanation {
 	e.Prompt.Text, e.Prompt.Texts[2] = "the key to the cabinet", " key"
 	e.Steps[0].Text, e.Steps[0].Probability = " is", 0.71
 	r := e.Methods["rollout"]
-	for i := range r.Data {
-		r.Data[i] *= 1 + 0.5*float64(i%3)
+	for i := range 3 * 7 * 6 {
+		r.Row(i/42, i%6)[i/6%7] *= 1 + 0.5*float64(i%3)
 	}
 	return e
 }
@@ -56,12 +56,9 @@ func TestCompareValues(t *testing.T) {
 	} {
 		r := &attribution.Result{
 			Unit: "share of attention", Facts: attribution.Facts{Quantity: attribution.Share}, Layers: []int{5}, Shape: [3]int{n, m, 1},
-			Options: map[string]string{},
+			Options: map[string]string{}, Rows: slices.Repeat([][]float64{row}, n),
 		}
-		for range n {
-			r.Data = append(r.Data, row...)
-		}
-		e.Methods[name], e.OtherMass[name] = r, make([]float64, n)
+		e.Methods[name], r.OtherMass = r, make([]float64, n)
 	}
 	h := compared(t, side(e, "rollout"), side(e, "value-zeroing"))
 	p := h.picture(true)
@@ -119,10 +116,10 @@ func TestCompareLayers(t *testing.T) {
 			t.Errorf("the sides are of %s and %s", v[0].layer(2), v[1].layer(2))
 		}
 	}
-	r.Generated = nil
+	setGenerated(r, nil, nil, nil)
 	check(7)
-	r.Generated = [][]float64{{}, make([]float64, 6), make([]float64, 12)}
-	r.Generated[2][2*1+1], r.Generated[2][2*3+1] = 0.25, 0.5
+	setGenerated(r, nil, []float64{0}, []float64{0, 0})
+	r.Row(2, 1)[8], r.Row(2, 3)[8] = 0.25, 0.5
 	check(9)
 	v := compared(t, a, b).picture(true).views
 	if x, y := v[0].at(2, 8), v[1].at(2, 8); x != 0.25 || y != 0.5 {
@@ -184,11 +181,9 @@ func TestCompareSizes(t *testing.T) {
 	set := func(e *attribution.Explanation, unit string, row ...float64) {
 		r := &attribution.Result{
 			Unit: unit, Layers: []int{5}, Shape: [3]int{3, 7, 1}, Facts: ofUnit(unit),
+			Rows: slices.Repeat([][]float64{row}, 3),
 		}
-		for range 3 {
-			r.Data = append(r.Data, row...)
-		}
-		e.Methods["rollout"], e.OtherMass["rollout"] = r, make([]float64, 3)
+		e.Methods["rollout"], r.OtherMass = r, make([]float64, 3)
 	}
 	set(signed, "part of the logit", 0, -4, 2, 1, -3, 0, 0) // sizes 0 .4 .2 .1 .3 0 0
 	set(shares, "share of attention", 0, 0.1, 0.4, 0.2, 0.3, 0, 0)
@@ -246,12 +241,10 @@ func TestNearTie(t *testing.T) {
 		"value-zeroing": {0, 0.1, 0.5, 0.1, 0.2, 0.1, 0},
 	} {
 		r := e.Methods[name]
-		r.Unit, r.Layers, r.Shown, r.Generated = "share of attention", []int{5}, nil, nil
+		r.Unit, r.Layers, r.Shown = "share of attention", []int{5}, nil
 		r.Quantity = attribution.Share
-		r.Shape, r.Data, e.OtherMass[name] = [3]int{3, 7, 1}, nil, make([]float64, 3)
-		for range 3 {
-			r.Data = append(r.Data, row...)
-		}
+		r.Shape, r.Rows = [3]int{3, 7, 1}, slices.Repeat([][]float64{row}, 3)
+		r.OtherMass = make([]float64, 3)
 	}
 	p := compared(t, side(e, "rollout"), side(e, "value-zeroing")).picture(true)
 	if got := p.comparison.all; !strings.HasSuffix(got,
@@ -287,11 +280,8 @@ func TestCompareKinds(t *testing.T) {
 	scores.Prompt, scores.Steps = other.Prompt, other.Steps
 	r := scores.Methods[name]
 	r.Shape = [3]int{3, 7, 1}
-	r.Layers, r.Shown, r.Generated = r.Layers[:1], nil, nil
-	r.Data = make([]float64, 21)
-	for i := range r.Data {
-		r.Data[i] = float64(i%5) - 2
-	}
+	r.Layers, r.Shown = r.Layers[:1], nil
+	fill(r, func(i int) float64 { return float64(i%5) - 2 })
 	h := compared(t, side(scores, name), side(other, "value-zeroing"))
 	v := h.picture(true).views[0]
 	if sum := 0.0; true {
@@ -303,13 +293,9 @@ func TestCompareKinds(t *testing.T) {
 		}
 	}
 	up := lifted()
-	for i := range up.Methods["rollout"].Data {
-		up.Methods["rollout"].Data[i] = 8
-	}
+	fill(up.Methods["rollout"], func(int) float64 { return 8 })
 	down := lifted()
-	for i := range down.Methods["rollout"].Data {
-		down.Methods["rollout"].Data[i] = 2
-	}
+	fill(down.Methods["rollout"], func(int) float64 { return 2 })
 	h = compared(t, Side{Explanation: up}, Side{Explanation: down})
 	if d := h.picture(true).views[differenceOf]; d.at(0, 1) != 4 || !d.top.lift {
 		t.Errorf("×8 and ×2 differ by %v, want ×4", d.top.value(d.at(0, 1)))
@@ -321,13 +307,13 @@ func TestCompareErrors(t *testing.T) {
 	short.Prompt.Texts = short.Prompt.Texts[1:]
 	for _, r := range short.Methods {
 		r.Shape[1]--
-		r.Data = r.Data[:r.Shape[0]*r.Shape[1]*r.Shape[2]]
+		fill(r, func(int) float64 { return 0.1 })
 	}
 	none.Steps = nil
-	broken.Methods["rollout"].Data = nil
+	broken.Methods["rollout"].Rows = nil
 	byToken := example()
 	r := byToken.Methods["rollout"]
-	r.Layers, r.Shape[2], r.Data = []int{attribution.LayerByToken}, 1, r.Data[:21]
+	r.Layers, r.Shape[2], r.Rows = []int{attribution.LayerByToken}, 1, r.Rows[:3]
 	for _, c := range []struct {
 		name string
 		a, b Side

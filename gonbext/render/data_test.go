@@ -2,6 +2,7 @@ package render
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
@@ -27,7 +28,7 @@ func TestCodes(t *testing.T) {
 			Facts: ofUnit(c.unit),
 		}
 		r.Scorer = true
-		for i := range n * m {
+		fill(r, func(i int) float64 {
 			x := c.others * math.Abs(math.Sin(float64(i*i+1)))
 			if i == 0 {
 				x = c.first
@@ -35,8 +36,8 @@ func TestCodes(t *testing.T) {
 			if c.unit == "part of the logit" && i%3 == 1 {
 				x = -x
 			}
-			r.Data = append(r.Data, x)
-		}
+			return x
+		})
 		e := &attribution.Explanation{
 			Order: []string{"x"}, Methods: map[string]*attribution.Result{"x": r},
 			Prompt: attribution.Prompt{Texts: make([]string, m)},
@@ -54,7 +55,7 @@ func TestCodes(t *testing.T) {
 			if len(rows) != size*n*m {
 				t.Fatalf("%s: %d characters, want %d", c.name, len(rows), size*n*m)
 			}
-			for i, x := range r.Data {
+			for i, x := range slices.Concat(r.Rows...) {
 				code := 0
 				for _, digit := range rows[size*i : size*(i+1)] {
 					code = code<<6 | indexOf(digit)

@@ -26,10 +26,9 @@ func arabic() *attribution.Explanation {
 		Order: []string{"direct"},
 		Methods: map[string]*attribution.Result{"direct": {
 			Unit: "part of the logit", Layers: []int{1}, Shape: [3]int{2, 4, 1},
-			Data:    []float64{1.05, 0, 0.44, -0.5, 0, 2, 0, 1},
+			Rows: [][]float64{{1.05, 0, 0.44, -0.5}, {0, 2, 0, 1}}, OtherMass: []float64{0, 0},
 			Options: map[string]string{"scorer": "direct"}, Facts: attribution.Facts{Scorer: true, Combined: true, AddsUp: true},
 		}},
-		OtherMass: map[string][]float64{"direct": {0, 0}},
 	}
 }
 

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,8 +38,7 @@ func encoded(head trace.Head) *attribution.Explanation {
 			Special: []bool{true, false, false, false, true, false, false, false, true},
 		},
 		Order: []string{"rollout", "flow"}, Methods: map[string]*attribution.Result{},
-		OtherMass: map[string][]float64{},
-		Maps:      map[string]*attribution.Map{},
+		Maps: map[string]*attribution.Map{},
 	}
 	switch head {
 	case trace.MaskedToken:
@@ -81,14 +81,12 @@ func encoded(head trace.Head) *attribution.Explanation {
 			},
 		}
 		for _, g := range e.Steps {
-			for j := range T {
-				for l := range L {
-					r.Data = append(r.Data, m.Row(l, *g.Position)[j])
-				}
+			for l := range L {
+				r.Rows = append(r.Rows, slices.Clone(m.Row(l, *g.Position)))
 			}
 		}
 		e.Methods[name] = r
-		e.OtherMass[name] = make([]float64, len(e.Steps)*L)
+		r.OtherMass = make([]float64, len(e.Steps)*L)
 	}
 	return e
 }
@@ -200,11 +198,8 @@ func TestEncoderTotals(t *testing.T) {
 		for i := T - 1; i < len(m.Data); i += T {
 			m.Data[i] = 0
 		}
-		r := e.Methods[name]
-		for i := range r.Data {
-			if i/r.Shape[2]%T == T-1 {
-				r.Data[i] = 0
-			}
+		for _, row := range e.Methods[name].Rows {
+			row[T-1] = 0
 		}
 	}
 	for what, r := range map[string]string{
@@ -271,7 +266,7 @@ func TestTargetMaps(t *testing.T) {
 	long.Maps["rollout"] = ruled(T, []int{3}, "share of attention")
 	long.Methods["rollout"] = &attribution.Result{
 		Unit: "share of attention", Facts: attribution.Facts{Quantity: attribution.Share}, Layers: []int{3},
-		Shape: [3]int{2, T, 1}, Data: make([]float64, 2*T),
+		Shape: [3]int{2, T, 1}, Rows: [][]float64{make([]float64, T), make([]float64, T)},
 	}
 	got := written(t, HTML{Heatmap: Heatmap{Explanation: long}})
 	if !strings.Contains(got, `class="hw-g"`) {

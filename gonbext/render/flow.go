@@ -478,13 +478,8 @@ func (f *flowPage) flowFrom(j int) string {
 	if r == nil || misshapen(f.e, r) != "" || f.t >= r.Shape[0] {
 		return ""
 	}
-	level := r.Level(f.t)
-	m := len(f.e.Prompt.Texts)
-	if j < m {
-		return fixed(r.At(f.t, j, level), 2)
-	}
-	if row := r.GeneratedRow(f.t, level); j-m < len(row) {
-		return fixed(row[j-m], 2)
+	if row := r.Row(f.t, r.Level(f.t)); j < len(row) {
+		return fixed(row[j], 2)
 	}
 	return ""
 }

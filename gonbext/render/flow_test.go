@@ -122,12 +122,12 @@ func TestFlowSilence(t *testing.T) {
 	e := long(m)
 	r := e.Methods["flow"]
 	e.Prompt.Special = make([]bool, m)
-	e.OtherMass = map[string][]float64{"flow": make([]float64, r.Shape[0]*r.Shape[2])}
+	r.OtherMass = make([]float64, r.Shape[0]*r.Shape[2])
 	r.Combined = true
 	set := func(flow func(t, j int) float64) {
 		for t := range r.Shape[0] {
 			for j := range m {
-				r.Data[(t*m+j)*r.Shape[2]] = flow(t, j)
+				r.Row(t, 0)[j] = flow(t, j)
 			}
 		}
 	}

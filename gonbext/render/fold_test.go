@@ -17,13 +17,13 @@ func farApart(m int, strong ...int) *attribution.Explanation {
 	}
 	r := &attribution.Result{
 		Unit: "share of attention", Facts: attribution.Facts{Quantity: attribution.Share}, Layers: []int{0}, Shape: [3]int{1, m, 1}, Shown: []int{0},
-		Data: make([]float64, m), Options: map[string]string{},
+		Rows: [][]float64{make([]float64, m)}, Options: map[string]string{},
 	}
 	for j := range m {
 		e.Prompt.Texts = append(e.Prompt.Texts, fmt.Sprintf(" w%d", j))
 	}
 	for _, j := range strong {
-		r.Data[j] = 0.4
+		r.Rows[0][j] = 0.4
 	}
 	e.Methods = map[string]*attribution.Result{"raw": r}
 	return e

@@ -51,7 +51,7 @@ func attacked(e *attribution.Explanation, r *rand.Rand) (*attribution.Explanatio
 	e.Model.Hash, e.Model.Backend = text(), text()
 	e.Warnings = []string{text(), text()}
 	for i, name := range e.Order {
-		result, other, m := e.Methods[name], e.OtherMass[name], e.Maps[name]
+		result, m := e.Methods[name], e.Maps[name]
 		result.Unit = text()
 		for option := range result.Options {
 			result.Options[option] = text()
@@ -59,7 +59,7 @@ func attacked(e *attribution.Explanation, r *rand.Rand) (*attribution.Explanatio
 		result.Options[text()] = text()
 		result.Contrast, result.Explains = text(), trace.Quantity(text())
 		e.Order[i] = text()
-		e.Methods[e.Order[i]], e.OtherMass[e.Order[i]] = result, other
+		e.Methods[e.Order[i]] = result
 		if m != nil {
 			m.Unit = text()
 			e.Maps[e.Order[i]] = m

@@ -83,8 +83,8 @@ func TestMapsSinks(t *testing.T) {
 		}
 		for range n {
 			rest := (1 - c.inRows) / float64(m-1)
-			r.Data = append(r.Data, c.inRows, rest, rest, rest, rest, rest, rest)
-			e.OtherMass["raw"] = append(e.OtherMass["raw"], 0)
+			r.Rows = append(r.Rows, []float64{c.inRows, rest, rest, rest, rest, rest, rest})
+			r.OtherMass = append(r.OtherMass, 0)
 		}
 		maps := mapped(e, 1)
 		for i, T := 1, maps.Map.Shape[1]; i < T; i++ {

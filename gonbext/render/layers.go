@@ -250,10 +250,11 @@ func (p *layersPage) panel(b *page, v *view, t int, first bool) {
 		columns = v.sources(t)
 		p.panelTable(b, v, t)
 	default:
-		columns, _ = v.panelColumns(t)
+		g := p.panelGrid(v, t)
+		columns = len(g[0])
 		width := min(max(imageWidth/columns, 1), 24)
 		b.besideLabels(v, t, panelLine, func() {
-			b.image("hw-j", v.layersName(b.picture), p.panelGrid(v, t), width, panelLine, "")
+			b.image("hw-j", v.layersName(b.picture), g, width, panelLine, "")
 		})
 	}
 	b.printf(`<div style="%s;max-width:%dpx">%s</div></div></div>`, small, max(columns*22, 260),
@@ -301,21 +302,14 @@ func (p *layersPage) panelTable(b *page, v *view, t int) {
 	b.WriteString("</td></tr></table></div>")
 }
 
-// panelColumns returns how many columns the image of a panel has, and 1 if one of them is the line
-// before the generated tokens.
-func (v *view) panelColumns(t int) (columns, line int) {
-	if columns = v.sources(t); columns > v.result.Shape[1] {
-		line = 1
-	}
-	return columns + line, line
-}
-
-// panelGrid returns the paints of every layer of token t, the last layer on top.
+// panelGrid returns the paints of every layer of token t, the last layer on top, with a line before
+// the generated tokens if there are any.
 func (p *layersPage) panelGrid(v *view, t int) grid {
 	g := make(grid, v.result.Shape[2])
-	columns, line := v.panelColumns(t)
+	sources := v.sources(t)
+	line := min(sources-v.result.Shape[1], 1)
 	for i := range g {
-		g[i] = p.layerLine(v, t, len(g)-1-i, columns, line)
+		g[i] = p.layerLine(v, t, len(g)-1-i, sources+line, line)
 	}
 	return g
 }
@@ -430,7 +424,7 @@ func (p *layersPage) numbers(left int) string {
 			one.Top, one.Rows = p.panelCodes(v, panel.token)
 			one.Extra = v.sources(panel.token) - d.M
 			if d.M+one.Extra > cellColumns {
-				_, one.Line = v.panelColumns(panel.token)
+				one.Line = min(one.Extra, 1)
 			}
 		}
 		if size += len(one.Rows) + 5*len(one.Layers) + 100; size > left {

@@ -32,10 +32,8 @@ func layersMarkup(t *testing.T, l Layers) string {
 func TestLayersScale(t *testing.T) {
 	e := example()
 	r := e.Methods["value-zeroing"]
-	for i := range r.Data {
-		r.Data[i] = 0.1
-	}
-	r.Data[(1*7+3)*6+2] = 0.8 // token 1, source 3, layer 2
+	fill(r, func(int) float64 { return 0.1 })
+	r.Row(1, 2)[3] = 0.8
 	l := Layers{Heatmap: Heatmap{Explanation: e, Methods: []string{"value-zeroing"}}}
 	p := l.open(false)
 	v := &p.views[0]
@@ -142,14 +140,12 @@ func TestLayersLeftOut(t *testing.T) {
 	wide := e.Methods[name]
 	n, m := wide.Shape[0], wide.Shape[1]
 	narrow := *wide
-	narrow.Layers, narrow.Shape, narrow.Data = []int{0, 1}, [3]int{n, m, 2}, nil
-	for i := range n * m {
-		narrow.Data = append(narrow.Data, wide.Data[8*i], wide.Data[8*i+1])
-	}
+	narrow.Layers, narrow.Shape = []int{0, 1}, [3]int{n, m, 2}
+	fill(&narrow, func(i int) float64 { return wide.At(i/2/m, i/2%m, i%2) })
 	narrow.Shown = make([]int, n)
 	setGenerated(&narrow, nil, []float64{0.1})
 	e.Order, e.Methods["narrow"] = []string{name, "narrow"}, &narrow
-	e.OtherMass["narrow"] = make([]float64, 2*n)
+	narrow.OtherMass = make([]float64, 2*n)
 	l := Layers{Heatmap: Heatmap{Explanation: e}}
 	before := 0 // panels that are left out before one that is drawn, with numbers
 	for l.MaxBytes = len(written(t, l)) + 3000; l.MaxBytes > 15_000; l.MaxBytes -= 250 {

@@ -12,7 +12,7 @@ import (
 // does.
 func TestOnFirst(t *testing.T) {
 	e := scoredExample()
-	e.Methods["parts"].Generated = [][]float64{{}, {-2.5}, {1, 0}}
+	setGenerated(e.Methods["parts"], nil, []float64{-2.5}, []float64{1, 0})
 	p := Heatmap{Explanation: e, Methods: []string{"parts", "small", "rollout"}}.picture(true)
 	// |base| = 1.5 0.25 4 0.002 0 0.5 3.25, whose sum is 9.502; row t begins 2t places later.
 	for _, c := range []struct {
@@ -43,9 +43,9 @@ func TestOnFirst(t *testing.T) {
 // TestOnFirstUnknown: where there is nothing to compare with, nothing is said.
 func TestOnFirstUnknown(t *testing.T) {
 	for name, change := range map[string]func(*attribution.Explanation){
-		"all zero": func(e *attribution.Explanation) { clear(e.Methods["parts"].Data) },
-		"NaN":      func(e *attribution.Explanation) { e.Methods["parts"].Data[3] = math.NaN() },
-		"infinite": func(e *attribution.Explanation) { e.Methods["parts"].Data[3] = math.Inf(1) },
+		"all zero": func(e *attribution.Explanation) { clear(e.Methods["parts"].Rows[0]) },
+		"NaN":      func(e *attribution.Explanation) { e.Methods["parts"].Rows[0][3] = math.NaN() },
+		"infinite": func(e *attribution.Explanation) { e.Methods["parts"].Rows[0][3] = math.Inf(1) },
 		"encoder":  func(e *attribution.Explanation) { e.Model.Bidirectional = true },
 	} {
 		e := scoredExample()
@@ -64,11 +64,10 @@ func TestRowSink(t *testing.T) {
 		e := farApart(3, 1)
 		e.Prompt.Texts = []string{"The", " capital", " Italy"}
 		r := e.Methods["raw"]
-		r.Shape, r.Shown, r.Data = [3]int{len(rows), 3, 1}, make([]int, len(rows)), nil
-		e.Steps, e.OtherMass = nil, map[string][]float64{"raw": make([]float64, len(rows))}
-		for _, row := range rows {
+		r.Shape, r.Shown, r.Rows = [3]int{len(rows), 3, 1}, make([]int, len(rows)), rows
+		e.Steps, r.OtherMass = nil, make([]float64, len(rows))
+		for range rows {
 			e.Steps = append(e.Steps, attribution.GeneratedToken{Text: " Rome"})
-			r.Data = append(r.Data, row...)
 		}
 		return e
 	}

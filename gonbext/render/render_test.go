@@ -90,16 +90,19 @@ func lifted() *attribution.Explanation {
 	e := example()
 	r := e.Methods["rollout"]
 	r.Unit, r.Quantity = "lift (1 = uniform attention)", attribution.Lift
-	for i := range r.Data {
-		r.Data[i] = math.Exp2(float64(i%9) - 4)
-	}
-	copy(r.Data, []float64{
+	first := []float64{
 		math.NaN(), 1, 2, 3, 4, 5, 0, 0, 0, 0, 0, math.Inf(1), 1, 1, 1, 1, 1,
 		math.NaN(),
+	}
+	fill(r, func(i int) float64 {
+		if i < len(first) {
+			return first[i]
+		}
+		return math.Exp2(float64(i%9) - 4)
 	})
 	e.Prompt.Special = nil
 	e.Order = []string{"rollout"}
-	delete(e.OtherMass, "rollout")
+	r.OtherMass = nil
 	return e
 }
 
@@ -130,10 +133,7 @@ func long(m int) *attribution.Explanation {
 	for _, name := range e.Order {
 		r := e.Methods[name]
 		r.Shape[1] = m
-		r.Data = make([]float64, r.Shape[0]*m*r.Shape[2])
-		for i := range r.Data {
-			r.Data[i] = float64(i*37%101) / 101 / float64(m)
-		}
+		fill(r, func(i int) float64 { return float64(i*37%101) / 101 / float64(m) })
 	}
 	return e
 }
@@ -142,19 +142,17 @@ func TestNothing(t *testing.T) {
 	noSteps := example()
 	noSteps.Steps = nil
 	for _, r := range noSteps.Methods {
-		r.Shape[0], r.Data = 0, nil
+		r.Shape[0], r.Rows = 0, nil
 	}
 	noPrompt := example()
 	noPrompt.Prompt = attribution.Prompt{}
 	wrong := example()
-	wrong.Methods["flow"].Data = wrong.Methods["flow"].Data[1:]
+	wrong.Methods["flow"].Rows[2] = make([]float64, 11) // more sources than there are
 	behind := example()
 	flow := behind.Methods["flow"]
-	flow.Shape[0], flow.Data = 1, flow.Data[:7]
+	flow.Shape[0], flow.Rows = 1, flow.Rows[:1]
 	constant := example()
-	for i := range constant.Methods["flow"].Data {
-		constant.Methods["flow"].Data[i] = 0
-	}
+	fill(constant.Methods["flow"], func(int) float64 { return 0 })
 	for _, c := range []struct {
 		name   string
 		e      *attribution.Explanation
@@ -165,11 +163,11 @@ func TestNothing(t *testing.T) {
 		{"empty", &attribution.Explanation{}, "There is nothing to show yet.", "There is nothing to show yet."},
 		{"no steps", noSteps, "No token was generated.", "No token was generated."},
 		{
-			"no prompt", noPrompt, "flow: its shape [3 7 1] with 21 values does not fit 0 prompt " +
+			"no prompt", noPrompt, "flow: its shape [3 7 1] with 3 rows does not fit 0 prompt " +
 				"tokens and 1 layers",
-			"its shape [3 7 1] with 21 values does not fit 0 prompt tokens and 1 layers",
+			"its shape [3 7 1] with 3 rows does not fit 0 prompt tokens and 1 layers",
 		},
-		{"wrong data", wrong, "flow: its shape [3 7 1] with 20 values", "its shape [3 7 1] with 20 values"},
+		{"wrong data", wrong, "flow: its shape [3 7 1] with 3 rows", "its shape [3 7 1] with 3 rows"},
 		{"rows behind tokens", behind, "rollout  Σ", "not yet"},
 		{"constant zero", constant, "0.00", "0.00"},
 	} {
@@ -338,27 +336,23 @@ func sizedBy(n, m, l int, methods ...string) *attribution.Explanation {
 			r.Layers[k] = k
 		}
 		r.Shape = [3]int{n, m, l}
-		r.Data = make([]float64, n*m*l)
-		for x := range r.Data {
-			r.Data[x] = float64(x*(37+i)%101) / 1010
-		}
+		fill(r, func(x int) float64 { return float64(x*(37+i)%101) / 1010 })
+		rows := make([][]float64, n)
 		for t := range n {
 			r.Shown = append(r.Shown, l-1)
-			row := make([]float64, t)
-			for q := range row {
-				row[q] = float64((t*n+q)*(41+i)%103) / 1030
+			for q := range t {
+				rows[t] = append(rows[t], float64((t*n+q)*(41+i)%103)/1030)
 			}
-			r.Generated = append(r.Generated, slices.Repeat(row, l))
 		}
+		setGenerated(r, rows...)
 	}
 	return e
 }
 
 // setGenerated gives each token the same values of generated tokens at every level.
 func setGenerated(r *attribution.Result, rows ...[]float64) {
-	r.Generated = nil
-	for _, row := range rows {
-		r.Generated = append(r.Generated, slices.Repeat(row, r.Shape[2]))
+	for i, row := range r.Rows {
+		r.Rows[i] = slices.Concat(row[:r.Shape[1]], rows[i/r.Shape[2]])
 	}
 }
 
@@ -382,15 +376,14 @@ func TestGenerated(t *testing.T) {
 		t.Errorf("the sentence is %q", got)
 	}
 	for name, change := range map[string]func(*attribution.Explanation, *attribution.Result){
-		"no values": func(_ *attribution.Explanation, r *attribution.Result) { r.Generated = nil },
+		"no values": func(_ *attribution.Explanation, r *attribution.Result) {
+			setGenerated(r, nil, nil, nil)
+		},
 		"a row too few": func(_ *attribution.Explanation, r *attribution.Result) {
-			r.Generated = r.Generated[:2]
+			setGenerated(r, nil, []float64{0.2}, nil)
 		},
 		"a short row": func(_ *attribution.Explanation, r *attribution.Result) {
-			r.Generated[2] = r.Generated[2][:1]
-		},
-		"long rows": func(_ *attribution.Explanation, r *attribution.Result) {
-			r.Generated = [][]float64{{1, 2}, {1, 2, 3}, {1, 2, 3, 4}}
+			setGenerated(r, nil, []float64{0.2}, []float64{0.3})
 		},
 		"fewer tokens": func(e *attribution.Explanation, _ *attribution.Result) {
 			e.Steps = e.Steps[:2]
@@ -472,15 +465,10 @@ func deepened(e *attribution.Explanation) *attribution.Explanation {
 		if r.Shape[2] < 2 {
 			continue
 		}
-		for t := range r.Generated {
-			row := r.GeneratedRow(t, r.Top())
-			all := []float64{}
-			for k := range r.Shape[2] {
-				for _, x := range row {
-					all = append(all, x*float64(k+1)/float64(r.Shape[2]))
-				}
+		for i, row := range r.Rows {
+			for j := r.Shape[1]; j < len(row); j++ {
+				row[j] = row[j] * float64(i%r.Shape[2]+1) / float64(r.Shape[2])
 			}
-			r.Generated[t] = all
 		}
 	}
 	return e
@@ -516,7 +504,7 @@ func TestManyGenerated(t *testing.T) {
 			t.Errorf("level %d has paint %d where the line stands", k, line[12])
 		}
 		for q := range 79 {
-			x := e.Methods["rollout"].GeneratedRow(79, k)[q]
+			x := e.Methods["rollout"].At(79, 12+q, k)
 			if want := v.colors.step(x); line[13+q] != want {
 				t.Errorf("level %d, generated token %d: paint %d, want %d", k, q, line[13+q], want)
 			}
@@ -569,9 +557,9 @@ func TestOutlier(t *testing.T) {
 	}
 	r := e.Methods["raw"]
 	r.Shape, r.Shown = [3]int{4, 6, 1}, []int{0, 0, 0, 0}
-	r.Data = make([]float64, 24)
-	// The largest of the rows are 0.9, 0.1, 0.05 and 0.2.
-	r.Data[1], r.Data[6+2], r.Data[12+3], r.Data[18+4] = 0.9, 0.1, 0.05, 0.2
+	r.Rows = [][]float64{
+		{0, 0.9, 0, 0, 0, 0}, {0, 0, 0.1, 0, 0, 0}, {0, 0, 0, 0.05, 0, 0}, {0, 0, 0, 0, 0.2, 0},
+	}
 	v := Heatmap{Explanation: e}.picture(true).views[0]
 	if v.colors.limit != 0.4 || !v.beyond {
 		t.Errorf("colours end at %v, beyond %v; want 0.4, twice the second row", v.colors.limit,
@@ -585,7 +573,7 @@ func TestOutlier(t *testing.T) {
 		}
 	}
 	// Where there are values below 0 too, both ends say so.
-	r.Data[7] = -0.01
+	r.Rows[1][1] = -0.01
 	for _, picture := range []io.WriterTo{
 		HTML{Heatmap: Heatmap{Explanation: e}}, Text{Heatmap: Heatmap{Explanation: e}},
 	} {
@@ -594,8 +582,8 @@ func TestOutlier(t *testing.T) {
 			t.Errorf("the ends of the picture differ: %s", got)
 		}
 	}
-	r.Data[7] = 0
-	r.Data[1] = 0.8 // not more than four times 0.2
+	r.Rows[1][1] = 0
+	r.Rows[0][1] = 0.8 // not more than four times 0.2
 	v = Heatmap{Explanation: e}.picture(true).views[0]
 	if v.colors.limit != 0.8 || v.beyond {
 		t.Errorf("colours end at %v, want 0.8", v.colors.limit)
@@ -606,13 +594,12 @@ func TestOutlier(t *testing.T) {
 func TestSilentStripped(t *testing.T) {
 	e := example()
 	r := e.Methods["rollout"]
-	for i := range r.Data {
-		if r.Data[i] = 0; i/r.Shape[2]%r.Shape[1] == 0 {
-			r.Data[i] = 0.9999
-		}
+	for _, row := range r.Rows {
+		clear(row)
+		row[0] = 0.9999
 	}
-	for i := range e.OtherMass["rollout"] {
-		e.OtherMass["rollout"][i] = 0.0001
+	for i := range r.OtherMass {
+		r.OtherMass[i] = 0.0001
 	}
 	h := Heatmap{Explanation: e, Methods: []string{"rollout"}}
 	if silent := h.picture(true).views[0].silent[0]; silent == "" {

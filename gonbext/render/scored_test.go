@@ -36,14 +36,16 @@ func scoredExample() *attribution.Explanation {
 			},
 		}
 		for t := range 3 {
-			for j := range 7 {
-				r.Data = append(r.Data, size*base[(j+2*t)%7])
+			row := make([]float64, 7)
+			for j := range row {
+				row[j] = size * base[(j+2*t)%7]
 			}
-			e.OtherMass[name] = append(e.OtherMass[name], 0)
+			r.Rows = append(r.Rows, row)
+			r.OtherMass = append(r.OtherMass, 0)
 		}
 		e.Methods[name] = r
 	}
-	e.OtherMass["parts"] = []float64{8, 7.002, -2}
+	e.Methods["parts"].OtherMass = []float64{8, 7.002, -2}
 	e.Methods["parts"].Residue = []float64{0.5657, 0, -0.248}
 	e.Methods["way"].Residue = []float64{0.9, 0.5, 1e-9}
 	e.Methods["way"].Options["quantity"] = "probability"
@@ -110,7 +112,9 @@ func TestScoredRows(t *testing.T) {
 	e := scoredExample()
 	e.Methods["parts"].Explained, e.Methods["parts"].Residue = nil, nil // of another program
 	e.Methods["small"].Contrast = ""
-	e.OtherMass = nil
+	for _, r := range e.Methods {
+		r.OtherMass = nil
+	}
 	p = Heatmap{Explanation: e}.picture(true)
 	for i, want := range []string{"logit 8.56", "are rather than is", "are rather than is: " +
 		"probability difference 0.931"} {
@@ -142,7 +146,7 @@ func TestSaysOfSignedRow(t *testing.T) {
 
 func TestRanked(t *testing.T) {
 	e := scoredExample()
-	e.Methods["parts"].Data[1] = math.NaN()
+	e.Methods["parts"].Rows[0][1] = math.NaN()
 	p := Heatmap{
 		Explanation: e, Methods: []string{"parts", "rollout"},
 		Filter: attribution.Filter{"to"},

@@ -37,10 +37,9 @@ func turns() *attribution.Explanation {
 				Scorer: true, Combined: true, AddsUp: true, Spans: true, By: "turn",
 				Target: "sentence:1",
 			},
-			Layers: []int{0}, Shape: [3]int{2, 3, 1}, Data: []float64{0, 4, 1, 1, -2, 1},
-			Generated: [][]float64{{40}, {3, 0}}, Unit: "sum over the target's tokens of nats",
+			Layers: []int{0}, Shape: [3]int{2, 3, 1},
+			Rows: [][]float64{{0, 4, 1, 40}, {1, -2, 1, 3, 0}}, OtherMass: []float64{40, 3}, Unit: "sum over the target's tokens of nats",
 		}},
-		OtherMass: map[string][]float64{"occlusion": {40, 3}},
 	}
 }
 

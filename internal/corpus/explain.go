@@ -161,7 +161,7 @@ func scoresOf(r *attribution.Result) Scores {
 			s.Scores = append(s.Scores, float32(r.At(t, j, shown)))
 		}
 		generated := 0.0
-		for _, x := range r.GeneratedRow(t, shown) {
+		for _, x := range r.Row(t, shown)[m:] {
 			generated += x
 		}
 		s.Generated = append(s.Generated, float32(generated))

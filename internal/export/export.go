@@ -358,9 +358,6 @@ func (o Options) atLayer(e *attribution.Explanation, f Format) (*attribution.Exp
 		}
 		at := *r
 		at.Shown = slices.Repeat([]int{*o.Layer}, r.Shape[0])
-		if !slices.Equal(at.Shown, r.Shown) {
-			at.Generated = nil // which are those of the layers that were shown
-		}
 		shown.Methods[name] = &at
 	}
 	return &shown, nil
@@ -394,10 +391,7 @@ func check(e *attribution.Explanation) error {
 			return fmt.Errorf("export: the explanation names method %s and has no values of it",
 				message.Quote(name))
 		}
-		levels := r.Shape[2]
-		fits := len(r.Layers) == levels && levels > 0
-		if r.Shape[0] != n || r.Shape[1] != m || levels < 1 || !fits ||
-			len(r.Data) != n*m*levels {
+		if err := r.Check(m); err != nil || r.Shape[0] != n {
 			return fmt.Errorf("export: the values of method %s have shape %v, which does not fit "+
 				"%d generated and %d prompt tokens", message.Quote(name), r.Shape, n, m)
 		}

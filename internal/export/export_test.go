@@ -36,20 +36,17 @@ func explanation() *attribution.Explanation {
 			"rollout": {
 				Options: map[string]string{"residual": "0.5"}, Layers: []int{3, 4},
 				Shape: [3]int{2, 3, 2}, Shown: []int{1, 1}, Unit: "share of attention", Facts: attribution.Facts{Quantity: attribution.Share},
-				Data: []float64{.1, .2, .3, .4, .5, .4, .1, .2, .2, .3, .3, .4},
+				Rows: [][]float64{{.1, .3, .5}, {.2, .4, .4}, {.1, .2, .3}, {.2, .3, .4}}, OtherMass: []float64{0, 0, .4, .1},
 			},
 			"flow": {
 				Options: map[string]string{}, Layers: []int{4}, Shape: [3]int{2, 3, 1},
-				Shown: []int{0, 0}, Data: []float64{.6, .7, .8, .5, .5, .5}, Unit: "flow",
+				Shown: []int{0, 0}, Rows: [][]float64{{.6, .7, .8}, {.5, .5, .5}}, OtherMass: []float64{0, 0}, Unit: "flow",
 			},
 			"direct": {
 				Options: map[string]string{"scorer": "direct"}, Facts: attribution.Facts{Scorer: true, Combined: true, AddsUp: true}, Layers: []int{4},
 				Shape: [3]int{2, 3, 1}, Shown: []int{0, 0}, Unit: "logit",
-				Data: []float64{-1, 0, 2, 1, math.Pi, -2},
+				Rows: [][]float64{{-1, 0, 2}, {1, math.Pi, -2}}, OtherMass: []float64{0, 0},
 			},
-		},
-		OtherMass: map[string][]float64{
-			"rollout": {0, 0, .4, .1}, "flow": {0, 0}, "direct": {0, 0},
 		},
 		Warnings: []string{},
 	}
@@ -129,7 +126,7 @@ func TestDifference(t *testing.T) {
 	e, o := explanation(), options()
 	e.Model.Hash, e.Steps[1].ID, o.Made.Version = "abd", 10, "v1.2.4"
 	e.Methods["rollout"].Options["residual"] = "0.25"
-	e.Methods["rollout"].Data[9] += 0.125 // token 1, source 1, the level shown
+	e.Methods["rollout"].Row(1, 1)[1] += 0.125 // the level shown
 	got := strings.Join(made.Difference(e, o), "\n")
 	for _, want := range []string{
 		"model hash: abc in the file, abd now",

@@ -114,7 +114,7 @@ func (m Made) complete(e *attribution.Explanation, f Format, o Options) Made {
 	m.Settings, m.Numbers = map[string]map[string]string{}, map[string]string{}
 	for _, method := range e.Order {
 		m.Settings[method] = e.Methods[method].Options
-		m.Numbers[method] = digest(e.Methods[method].Data)
+		m.Numbers[method] = digest(slices.Concat(e.Methods[method].Rows...))
 	}
 	if NeedsFlow(o.Show, f) && o.Flow != nil {
 		m.Numbers["flow graph"] = digest(o.Flow.Widths)
@@ -184,7 +184,7 @@ func shown(e *attribution.Explanation, o Options) []*float64 {
 	}
 	var all []*float64
 	for t := range r.Shape[0] {
-		for _, x := range r.Row(t, r.Level(t)) {
+		for _, x := range r.Row(t, r.Level(t))[:r.Shape[1]] {
 			short, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 9, 64), 64)
 			if err != nil || math.IsNaN(short) || math.IsInf(short, 0) {
 				all = append(all, nil)

@@ -90,9 +90,10 @@ func levelOfM(e *attribution.Explanation, M *attribution.Result, k int) chart.Ch
 	n, m, l := M.Shape[0], M.Shape[1], M.Shape[2]
 	matrix := &chart.Matrix{Rows: generatedNames(e), Columns: names(e.Prompt.Texts)}
 	for t := range n {
-		matrix.Data = append(matrix.Data, M.Row(t, k)...)
+		row := M.Row(t, k)[:m]
+		matrix.Data = append(matrix.Data, row...)
 		matrix.RowNotes = append(matrix.RowNotes, fmt.Sprintf("generated %.0f %%",
-			100*(1-rowmath.Total(M.Row(t, k)))))
+			100*(1-rowmath.Total(row))))
 	}
 	after := "after the last layer"
 	if k < M.Top() {
@@ -188,7 +189,7 @@ func generativeSlices(r *run) error {
 	for _, t := range []int{0, n / 2, n - 1} {
 		matrix := &chart.Matrix{Rows: levels(l), Columns: names(e.Prompt.Texts)}
 		for k := range l {
-			matrix.Data = append(matrix.Data, M.Row(t, k)...)
+			matrix.Data = append(matrix.Data, M.Row(t, k)[:m]...)
 		}
 		charts = append(charts, chart.Chart{
 			Kind: chart.Heatmap, Title: fmt.Sprintf("M[%d,:,:], generated token %s", t, tokens[t]),
@@ -199,7 +200,7 @@ func generativeSlices(r *run) error {
 	r.picture("", 1, charts...)
 	sizes, right := "", true
 	for t := range n {
-		size := m + len(M.GeneratedRow(t, 0))
+		size := len(M.Row(t, 0))
 		right = right && size == m+t
 		sizes += fmt.Sprintf(" %d", size)
 	}
@@ -212,7 +213,7 @@ func generativeSlices(r *run) error {
 }
 
 func generativeMass(r *run) error {
-	e, M, err := r.rollout(attribution.Options{})
+	_, M, err := r.rollout(attribution.Options{})
 	if err != nil {
 		return err
 	}
@@ -222,9 +223,9 @@ func generativeMass(r *run) error {
 	for k := range l {
 		s := chart.Series{Name: fmt.Sprintf("layer %d", k), X: count(n)}
 		for t := range n {
-			other := e.OtherMass["rollout"][t*l+k]
+			other := M.OtherMass[t*l+k]
 			s.Y = append(s.Y, 100*other)
-			worst = max(worst, math.Abs(rowmath.Total(M.Row(t, k))+other-1))
+			worst = max(worst, math.Abs(rowmath.Total(M.Row(t, k)[:M.Shape[1]])+other-1))
 		}
 		series = append(series, s)
 	}
@@ -251,7 +252,7 @@ func generativeFilter(r *run) error {
 	m := M.Shape[1]
 	before := make([]float64, m)
 	for t := range M.Shape[0] {
-		for j, v := range M.Row(t, M.Top()) {
+		for j, v := range M.Row(t, M.Top())[:m] {
 			before[j] += v / float64(M.Shape[0])
 		}
 	}
@@ -476,7 +477,7 @@ func generativeDepth(r *run) error {
 		for k := range min(l, x.Shape[2]) {
 			first, wide := 0.0, 0.0
 			for t := range n {
-				row := x.Row(t, k)
+				row := x.Row(t, k)[:x.Shape[1]]
 				first += 100 * row[0] / float64(n)
 				wide += effective(row[1:]) / float64(n)
 			}

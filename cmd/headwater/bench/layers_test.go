@@ -87,7 +87,7 @@ func TestBenchCues(t *testing.T) {
 	var e struct {
 		Methods map[string]struct {
 			Shape [3]int
-			Data  []float64
+			Rows  [][]float64
 		}
 	}
 	out = headwater.Output(t, "explain", "--format", "json", "--methods", "raw",
@@ -96,9 +96,9 @@ func TestBenchCues(t *testing.T) {
 	// Tokens 1 to 5 are text, and token 2 is the cue.
 	raw := e.Methods["raw"]
 	for l := range raw.Shape[2] {
-		sum, cue, before := 0.0, raw.Data[2*raw.Shape[2]+l], 0.0
+		sum, cue, before := 0.0, raw.Rows[l][2], 0.0
 		for j := 1; j < raw.Shape[1]; j++ {
-			x := raw.Data[j*raw.Shape[2]+l]
+			x := raw.Rows[l][j]
 			sum += x
 			if x > cue {
 				before++

@@ -125,7 +125,7 @@ func compareRow(t *testing.T, row corpusRow, args []string) {
 	for i, method := range []string{"rollout", "value-zeroing"} {
 		r := e.Methods[method]
 		for step := range e.Steps {
-			for j, want := range r.Row(step, r.Level(step)) {
+			for j, want := range r.Row(step, r.Level(step))[:m] {
 				got := row.Methods[i].Scores[step*m+j]
 				if got != float32(want) {
 					t.Errorf("%q: %s of token %d, %d is %v, want %v", row.ID, method, step, j, got,

@@ -110,13 +110,13 @@ func TestExplainJSON(t *testing.T) {
 			}
 		}
 		Methods map[string]struct {
-			Options map[string]string
-			Shape   [3]int
-			Data    []float64
-			Shown   []int
+			Options   map[string]string
+			Shape     [3]int
+			Rows      [][]float64
+			Shown     []int
+			OtherMass []float64 `json:"other_mass"`
 		}
-		OtherMass map[string][]float64 `json:"other_mass"`
-		Warnings  []string
+		Warnings []string
 	}
 	must(t, json.Unmarshal([]byte(out), &got))
 	if got.Version != 1 || got.Model.Name != "tiny" || len(got.Model.Hash) != 64 ||
@@ -141,8 +141,8 @@ func TestExplainJSON(t *testing.T) {
 		t.Errorf("steps %+v", got.Steps)
 	}
 	r := got.Methods["rollout"]
-	if r.Shape != [3]int{2, m, 6} || len(r.Data) != 2*m*6 || r.Options["residual"] != "0.5" {
-		t.Errorf("rollout %v, %d numbers, %v; want [2 %d 6]", r.Shape, len(r.Data), r.Options, m)
+	if r.Shape != [3]int{2, m, 6} || len(r.Rows) != 2*6 || r.Options["residual"] != "0.5" {
+		t.Errorf("rollout %v, %d rows, %v; want [2 %d 6]", r.Shape, len(r.Rows), r.Options, m)
 	}
 	for name, method := range got.Methods {
 		if len(method.Shown) != 2 || method.Shown[0] < 0 || method.Shown[0] > 5 {
@@ -151,9 +151,9 @@ func TestExplainJSON(t *testing.T) {
 	}
 	for step := range 2 { // rollout rows and their other_mass sum to 1
 		for l := range 6 {
-			sum := got.OtherMass["rollout"][step*6+l]
-			for j := range m {
-				sum += r.Data[(step*m+j)*6+l]
+			sum := got.Methods["rollout"].OtherMass[step*6+l]
+			for _, x := range r.Rows[step*6+l][:m] {
+				sum += x
 			}
 			if math.Abs(sum-1) > 1e-6 { // attention is float32
 				t.Errorf("step %d layer %d: prompt and other mass are %v, want 1", step, l, sum)

@@ -64,9 +64,9 @@ func TestShowQueries(t *testing.T) {
 	b := clitest.ParseExplanation(t,
 		[]byte(headwater.Output(t, "show", "--methods", methods, "--format", "json", got)))
 	for _, method := range strings.Split(methods, ",") {
-		for i, x := range a.Methods[method].Data {
+		for i, x := range slices.Concat(a.Methods[method].Rows...) {
 			// The model's softmax is in float32; worst seen 2e-7.
-			if y := b.Methods[method].Data[i]; math.Abs(x-y) > 2e-6 {
+			if y := slices.Concat(b.Methods[method].Rows...)[i]; math.Abs(x-y) > 2e-6 {
 				t.Errorf("%s: number %d is %v, want %v", method, i, y, x)
 			}
 		}

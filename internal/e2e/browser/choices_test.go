@@ -77,7 +77,7 @@ func TestTouchCompareLayers(t *testing.T) {
 // fedDeep is fed with what generated tokens have from those before them at both layers.
 func fedDeep() *attribution.Explanation {
 	e := fed()
-	e.Methods["value-zeroing"].Generated = [][]float64{{}, {0.5, 0.3}}
+	e.Methods["value-zeroing"].Row(1, 0)[4] = 0.5
 	return e
 }
 
@@ -128,18 +128,18 @@ func TestTouchManyGenerated(t *testing.T) {
 	e.Order = []string{"direct", "norms"} // of which one was not computed
 	const n = 70
 	r := e.Methods["direct"]
-	e.Steps, r.Generated, r.Shown = nil, nil, nil
-	r.Shape[0], r.Data = n, make([]float64, n*4)
+	e.Steps, r.Rows, r.Shown = nil, nil, nil
+	r.Shape[0] = n
 	for i := range n {
 		e.Steps = append(e.Steps, attribution.GeneratedToken{
 			Text: fmt.Sprintf(" g%d", i), Probability: 0.5,
 		})
-		row := make([]float64, i)
+		row := make([]float64, 4+i)
 		if i > 0 {
-			row[i-1] = 2
+			row[4+i-1] = 2
 		}
-		r.Generated, r.Shown = append(r.Generated, row), append(r.Shown, 1)
-		r.Data[4*i] = 1
+		row[0] = 1
+		r.Rows, r.Shown = append(r.Rows, row), append(r.Shown, 1)
 	}
 	everywhere(t, b, func(t *testing.T) {
 		readable(t, b.Show(t, pageOf(t, e)))

@@ -57,7 +57,7 @@ func schemes(t *testing.T, b *chromium.Browser, document string) (light, dark ch
 func TestHatch(t *testing.T) {
 	b := tab(t)
 	e := touched()
-	copy(e.Methods["direct"].Data, []float64{-2, -1, -0.3, 2})
+	copy(e.Methods["direct"].Rows[0], []float64{-2, -1, -0.3, 2})
 	light, dark := [3]string{}, [3]string{}
 	for scheme, got := range map[string]*[3]string{"light": &light, "dark": &dark} {
 		b.Do(t, func(ctx context.Context) error {
@@ -109,7 +109,7 @@ func TestForcedColors(t *testing.T) {
 func TestDarkSteps(t *testing.T) {
 	b := tab(t)
 	e := lengthened(touched())
-	e.Methods["direct"].Data[2] = 0.3 // of s, the palest step
+	e.Methods["direct"].Rows[0][2] = 0.3 // of s, the palest step
 	markup := fixture.Written(t, render.HTML{Heatmap: render.Heatmap{Explanation: e}})
 	for _, c := range []struct {
 		name, attribute, background string

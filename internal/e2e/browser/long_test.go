@@ -118,7 +118,7 @@ func longExplanation(m, layers int) *attribution.Explanation {
 			Layers: layers, Heads: 4, Width: 64, Vocab: 512,
 		},
 		Order: []string{"rollout"}, Methods: map[string]*attribution.Result{},
-		OtherMass: map[string][]float64{}, Warnings: []string{},
+		Warnings: []string{},
 	}
 	var text strings.Builder
 	for j := range m {
@@ -140,19 +140,15 @@ func longExplanation(m, layers int) *attribution.Explanation {
 			ID: t, Text: fmt.Sprintf(" g%d", t), Probability: 0.5,
 			Alternatives: []attribution.Alternative{},
 		})
+		row := make([]float64, m+t)
 		for j := range m {
-			share := 0.4 / float64(m) * float64(1+j*7919%100) / 50
-			if j == m/2 {
-				share = 0.5
-			}
-			for range layers {
-				r.Data = append(r.Data, share)
-			}
+			row[j] = 0.4 / float64(m) * float64(1+j*7919%100) / 50
 		}
+		row[m/2] = 0.5
 		r.Shown = append(r.Shown, layers-1)
-		r.Generated = append(r.Generated, make([]float64, t*layers))
 		for range layers {
-			e.OtherMass["rollout"] = append(e.OtherMass["rollout"], 0.1*float64(t))
+			r.Rows = append(r.Rows, row)
+			r.OtherMass = append(r.OtherMass, 0.1*float64(t))
 		}
 	}
 	e.Methods["rollout"] = r

@@ -2,6 +2,7 @@ package browser
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
@@ -82,16 +83,10 @@ func TestPrintWide(t *testing.T) {
 	}
 	e.Order = e.Order[:1]
 	r := e.Methods["direct"]
-	r.Shape, r.Data, r.Generated = [3]int{n, m, 1}, make([]float64, n*m), nil
-	for i := range r.Data {
-		r.Data[i] = float64(i%7) - 3.4
-	}
+	r.Shape = [3]int{n, m, 1}
+	fill(r, func(i int) float64 { return float64(i%7) - 3.4 })
 	for t := range n {
-		row := make([]float64, t)
-		for q := range row {
-			row[q] = 2.5
-		}
-		r.Generated = append(r.Generated, row)
+		r.Rows[t] = append(r.Rows[t], slices.Repeat([]float64{2.5}, t)...)
 	}
 	r.Shown = make([]int, n)
 	for t := range r.Shown {
@@ -125,7 +120,7 @@ func TestPrintGaps(t *testing.T) {
 	b := tab(t)
 	e := touched()
 	e.Order = e.Order[1:]
-	e.OtherMass["value-zeroing"] = []float64{0, 0, 0, 0.3}
+	e.Methods["value-zeroing"].OtherMass = []float64{0, 0, 0, 0.3}
 	printed(t, b, pageOf(t, e))
 	got := chromium.Evaluate[struct {
 		Rows  int

@@ -2,6 +2,7 @@ package browser
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -65,19 +66,18 @@ func TestTouchFirstApart(t *testing.T) {
 			// [n,m,l]: layer 1 is shown. The rows of direct are after it.
 			"value-zeroing": {
 				Unit: "share of change", Facts: attribution.Facts{Quantity: attribution.Share}, Layers: []int{0, 1}, Shape: [3]int{2, 6, 2},
-				Data: []float64{
-					0, 0.39, 0, 0.01, 0, 0.01, 0, 0.25, 0, 0.24, 0, 0.1,
-					0, 0.2, 0, 0.1, 0, 0.1, 0, 0.25, 0, 0.24, 0, 0.1,
-				},
+				Rows: [][]float64{
+					{0, 0, 0, 0, 0, 0}, {0.39, 0.01, 0.01, 0.25, 0.24, 0.1},
+					{0, 0, 0, 0, 0, 0}, {0.2, 0.1, 0.1, 0.25, 0.24, 0.1},
+				}, OtherMass: []float64{0, 0, 0, 0.01},
 				Shown: []int{1, 1}, Options: map[string]string{},
 			},
 			"direct": {
 				Unit: "part of the logit", Layers: []int{1}, Shape: [3]int{2, 6, 1},
-				Data:    []float64{0.5, 1, 1.4, -1, -1, -0.05, 0, 0, 0, 0, 0, 0.5},
+				Rows:    [][]float64{{0.5, 1, 1.4, -1, -1, -0.05}, {0, 0, 0, 0, 0, 0.5}},
 				Options: map[string]string{"scorer": "direct"}, Facts: attribution.Facts{Scorer: true, Combined: true, AddsUp: true},
 			},
 		},
-		OtherMass: map[string][]float64{"value-zeroing": {0, 0, 0, 0.01}},
 	}
 	place(e)
 	b.Show(t, pageOf(t, e))
@@ -132,7 +132,7 @@ func TestTouchOneSentence(t *testing.T) {
 func TestTouchFaint(t *testing.T) {
 	b := tab(t)
 	e := touched()
-	e.Methods["direct"].Data[3] = 0.05 // of to for are; 2 is the largest value
+	e.Methods["direct"].Rows[0][3] = 0.05 // of to for are; 2 is the largest value
 	b.Show(t, pageOf(t, e))
 	do(t, b, click(".hw-t > *", 3)).check(t, "a source of both", "to",
 		"“to” (3) as a source, direct: “here” (generated 2) +2.00", "5 here")
@@ -146,16 +146,14 @@ func deep(layers int) *attribution.Explanation {
 	r := e.Methods["direct"]
 	r.Layers, r.Shape = nil, [3]int{2, 4, layers}
 	r.Shown = []int{layers - 1, layers - 1}
-	data := make([]float64, 2*4*layers)
+	r.Rows = slices.Concat(slices.Repeat(r.Rows[:1], layers), slices.Repeat(r.Rows[1:], layers))
 	for k := range layers {
 		r.Layers = append(r.Layers, k)
-		for i, x := range r.Data { // [n,m]
-			if i != 1 || k >= 3 {
-				data[i*layers+k] = x
-			}
+		if k < 3 {
+			r.Rows[k] = slices.Clone(r.Rows[k])
+			r.Rows[k][1] = 0
 		}
 	}
-	r.Data = data
 	return e
 }
 
@@ -249,7 +247,7 @@ func TestTouchMiddle(t *testing.T) {
 	}
 	for _, r := range e.Methods {
 		r.Shape[0] = len(e.Steps)
-		r.Data = append(r.Data, make([]float64, 80*r.Shape[1]*r.Shape[2])...)
+		r.Rows = append(r.Rows, slices.Repeat([][]float64{make([]float64, r.Shape[1])}, 80*r.Shape[2])...)
 	}
 	markup := fixture.Written(t, render.HTML{Heatmap: render.Heatmap{Explanation: e}})
 	b.Show(t, `<!DOCTYPE html><meta charset="utf-8"><div style="width:400px">`+markup+`</div>`)

@@ -2,6 +2,7 @@ package browser
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,11 +21,13 @@ const sinksToo = "[...document.querySelectorAll('.hw-b button')].find((e) => " +
 func twoLayers(aggregation string, data ...float64) *attribution.Explanation {
 	e := touched()
 	e.Order = []string{"rollout"}
-	e.Methods = map[string]*attribution.Result{"rollout": {
+	r := &attribution.Result{
 		Unit: "share of attention", Facts: attribution.Facts{Quantity: attribution.Share, Combined: aggregation != "layer"}, Layers: []int{0, 1}, Shape: [3]int{2, 4, 2},
-		Shown: []int{1, 1}, Data: data, Options: map[string]string{"aggregation": aggregation},
-	}}
-	e.OtherMass = map[string][]float64{"rollout": {0, 0, 0, 0}}
+		Shown: []int{1, 1}, Options: map[string]string{"aggregation": aggregation},
+		OtherMass: make([]float64, 4),
+	}
+	fill(r, func(i int) float64 { return data[i] })
+	e.Methods = map[string]*attribution.Result{"rollout": r}
 	return e
 }
 
@@ -106,11 +109,10 @@ func TestTouchHatching(t *testing.T) {
 	layered := lengthened(touched())
 	r := layered.Methods["direct"]
 	r.Layers, r.Shape[2], r.Shown = []int{0, 1, 2}, 3, []int{2, 2}
-	var data []float64
-	for _, x := range r.Data {
-		data = append(data, -2*x, -x, x)
-	}
-	r.Data = data
+	one := r.Rows
+	fill(r, func(i int) float64 {
+		return []float64{-2, -1, 1}[i%3] * slices.Concat(one...)[i/3]
+	})
 	maps := mapped(lengthened(touched()))
 	maps.Map.Unit = "part"
 	for i := range maps.Map.Data {
@@ -153,7 +155,7 @@ func TestTouchSidesOfLayers(t *testing.T) {
 	e := touched()
 	r := e.Methods["direct"]
 	r.Layers, r.Shape[2], r.Shown = []int{0, 1}, 2, []int{1, 1}
-	r.Data = []float64{0, 0, 1, 2, -2, 1, 0, 0, 0, 0, 0, 0, 0, -1, 0, 2}
+	r.Rows = [][]float64{{0, 1, -2, 0}, {0, 2, 1, 0}, {0, 0, 0, 0}, {0, 0, -1, 2}}
 	b.Show(t, pageOf(t, e))
 	do(t, b, press("ArrowDown")).check(t, "a layer down", "are", "direct, up to layer 0: for it "+
 		"“key” (1) +0.83 to +1.2; against it “s” (2) -1.8 or less", "1 key", "2 s")
@@ -164,7 +166,7 @@ func TestTouchSidesOfLayers(t *testing.T) {
 func TestTouchPointer(t *testing.T) {
 	b := tab(t)
 	e := touched()
-	e.Methods["direct"].Data = []float64{0, 1.8246, -12.34, 11, 0, 0, 0.204, 0}
+	e.Methods["direct"].Rows = [][]float64{{0, 1.8246, -12.34, 11}, {0, 0, 0.204, 0}}
 	b.Show(t, pageOf(t, e))
 	over := func(index int) string {
 		return chromium.Evaluate[string](t, b, fmt.Sprintf(`(() => {

@@ -66,7 +66,7 @@ func TestTouchCompareWords(t *testing.T) {
 			e := touched()
 			r := e.Methods["direct"]
 			r.Unit, r.Facts = c.unit, c.facts
-			copy(r.Data, []float64{0, values[0], values[1], 0, 0, 0, 0, 0})
+			r.Rows = [][]float64{{0, values[0], values[1], 0}, {0, 0, 0, 0}}
 			sides[i] = render.Side{Explanation: e, Method: "direct"}
 		}
 		h, err := render.Compare(sides[0], sides[1])
@@ -357,10 +357,11 @@ func TestViewsUntrusted(t *testing.T) {
 func TestTouchSums(t *testing.T) {
 	b := tab(t)
 	e := touched()
-	r := e.Methods["direct"] // [n,m,l], the upper layer is shown
+	r := e.Methods["direct"] // the upper layer is shown
 	r.Layers, r.Shape, r.Shown = []int{0, 1, 2}, [3]int{2, 4, 3}, []int{2, 2}
-	r.Data = make([]float64, 2*4*3)
-	copy(r.Data[3:], []float64{0, 1, 2, 1, 1, 1}) // key and s of are
+	fill(r, func(int) float64 { return 0 })
+	r.Rows[1], r.Rows[2] = []float64{0, 1, 1, 0}, []float64{0, 2, 1, 0}
+	r.Rows[0][2] = 1 // key and s of are
 	b.Show(t, pageOf(t, e))
 	do(t, b, "").check(t, "at first", "are", "direct, whole model: most from “key” 2.00, “s” 1.00",
 		"1 key", "2 s")
@@ -407,9 +408,8 @@ func TestTouchSwitches(t *testing.T) {
 		Order: []string{"raw"},
 		Methods: map[string]*attribution.Result{"raw": {
 			Unit: "share of attention", Facts: attribution.Facts{Quantity: attribution.Share}, Layers: []int{0}, Shape: [3]int{1, 6, 1}, Shown: []int{0},
-			Data: []float64{0.5, 0.01, 0.15, 0.02, 0.02, 0.3}, Options: map[string]string{},
+			Rows: [][]float64{{0.5, 0.01, 0.15, 0.02, 0.02, 0.3}}, OtherMass: []float64{0}, Options: map[string]string{},
 		}},
-		OtherMass: map[string][]float64{"raw": {0}},
 	}
 	e.Order = append(e.Order, "norms") // a second method, so that there are tabs
 	b.Show(t, pageOf(t, e))
@@ -451,7 +451,7 @@ func TestPalettes(t *testing.T) {
 	b := tab(t)
 	for _, name := range render.PaletteNames() {
 		e := fed()
-		e.Methods["direct"].Generated[1][0] = -1.2 // not between two steps, as -1.5 is
+		e.Methods["direct"].Rows[1][4] = -1.2 // not between two steps, as -1.5 is
 		h := render.Heatmap{Explanation: e, Palette: name, Token: new(1)}
 		markup := fixture.Written(t, render.HTML{Heatmap: h})
 		const read = `[...document.querySelectorAll('.hw-t > *')].
@@ -480,10 +480,10 @@ func longText() *attribution.Explanation {
 	}
 	for _, r := range e.Methods {
 		r.Shape = [3]int{2, m, r.Shape[2]}
-		r.Data = make([]float64, 2*m*r.Shape[2])
+		fill(r, func(int) float64 { return 0 })
 	}
 	r := e.Methods["direct"] // are from w100, here from w200
-	r.Data[100], r.Data[m+200] = 1, 1
+	r.Rows[0][100], r.Rows[1][200] = 1, 1
 	return e
 }
 

@@ -116,14 +116,13 @@ func (s *server) model(
 func sendNew(c *connection, e *attribution.Explanation, sent int, step bool) error {
 	part := attribution.Explanation{
 		Steps: e.Steps[max(sent, 0):], Warnings: e.Warnings,
-		Methods: map[string]*attribution.Result{}, OtherMass: map[string][]float64{},
+		Methods: map[string]*attribution.Result{},
 	}
 	if sent < 0 {
 		part.Model, part.Prompt, part.Order = e.Model, e.Prompt, e.Order
 	}
 	for name, r := range e.Methods {
 		part.Methods[name] = newRows(r, sent)
-		part.OtherMass[name] = rows(e.OtherMass[name], max(sent, 0), r.Shape[0], r.Shape[2])
 	}
 	if sent >= 0 || len(e.Maps) == 0 {
 		return c.send(engine.Event{Explanation: &part, Step: step})
@@ -154,9 +153,9 @@ func newRows(r *attribution.Result, sent int) *attribution.Result {
 	}
 	n := r.Shape[0]
 	part.Shape = [3]int{n - sent, r.Shape[1], r.Shape[2]}
-	part.Data = rows(r.Data, sent, n, r.Shape[1]*r.Shape[2])
+	part.Rows = r.Rows[sent*r.Shape[2] : n*r.Shape[2]]
 	part.Shown = r.Shown[min(sent, len(r.Shown)):min(n, len(r.Shown))]
-	part.Generated = r.Generated[min(sent, len(r.Generated)):min(n, len(r.Generated))]
+	part.OtherMass = rows(r.OtherMass, sent, n, r.Shape[2])
 	part.Explained, part.Residue = rows(r.Explained, sent, n, 1), rows(r.Residue, sent, n, 1)
 	return &part
 }

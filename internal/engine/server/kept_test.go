@@ -13,7 +13,7 @@ func TestKeepIsBounded(t *testing.T) {
 	some := func(values int) *attribution.Explanation {
 		return &attribution.Explanation{
 			Steps:   make([]attribution.GeneratedToken, 1),
-			Methods: map[string]*attribution.Result{"rollout": {Data: make([]float64, values)}},
+			Methods: map[string]*attribution.Result{"rollout": {Rows: [][]float64{make([]float64, values)}}},
 		}
 	}
 	const most = maxLast / 8

@@ -224,16 +224,13 @@ func usagef(format string, args ...any) error {
 func size(e *attribution.Explanation) int64 {
 	n := 0
 	for _, r := range e.Methods {
-		n += len(r.Data) + len(r.Explained) + len(r.Residue)
-		for _, row := range r.Generated {
+		n += len(r.OtherMass) + len(r.Explained) + len(r.Residue)
+		for _, row := range r.Rows {
 			n += len(row)
 		}
 	}
 	for _, m := range e.Maps {
 		n += len(m.Data)
-	}
-	for _, values := range e.OtherMass {
-		n += len(values)
 	}
 	return int64(n) * 8
 }
