@@ -57,11 +57,6 @@ const class = "hw " + NoMathematics
 //go:embed common.js
 var commonSource string
 
-//go:embed touch.js
-var touchSource string
-
-var touch = script(touchSource)
-
 // script returns what the scripts of all pictures share and a script of one kind, as one function,
 // without comments and indentation, which each picture would repeat. The colours of all palettes
 // stand before it. It is made when the first picture of its kind needs it: a cell starts a program

@@ -217,19 +217,6 @@ func (p *picture) shownValues(v *view) (values []float64) {
 	return values
 }
 
-// silentRows returns how many rows of generated tokens are silent, and why the first one is.
-func (v *view) silentRows() (n int, why string) {
-	for _, reason := range v.silent {
-		if reason == "" {
-			continue
-		}
-		if n++; n == 1 {
-			why = Visible(reason, 200)
-		}
-	}
-	return n, why
-}
-
 // maxGenerated is the largest number of generated tokens that are shown as sources.
 const maxGenerated = 1024
 
