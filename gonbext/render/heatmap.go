@@ -329,11 +329,12 @@ func (b *heatmapPage) methods(rest *int) string {
 			s.WriteString(part.String())
 			continue
 		}
+		if len(b.columns) > matrixColumns {
+			continue
+		}
 		fmt.Fprintf(&part, "· %s, %s · rows came from columns</span></div>", escape(v.top.unit,
 			2*nameLimit), escape(v.layers(), 0))
-		if len(b.columns) <= matrixColumns {
-			b.matrix(&part, v)
-		}
+		b.matrix(&part, v)
 		if part.Len() > *rest {
 			break
 		}
@@ -420,7 +421,11 @@ func (b *heatmapPage) closing(rest int) string {
 	for _, warning := range b.e.Warnings {
 		fmt.Fprintf(&s, "<div>⚠ %s</div>", escape(warning, 1000))
 	}
-	s.WriteString(`<details class="hm-details"><summary>Details: how the numbers add up, every ` +
+	open := ""
+	if len(b.columns) > matrixColumns { // without a script, the lines stand for the matrix
+		open = " open"
+	}
+	s.WriteString(`<details class="hm-details"` + open + `><summary>Details: how the numbers add up, every ` +
 		`token in a line, settings</summary><div class="hm-how"></div>`)
 	b.lines(&s, rest)
 	s.WriteString(b.common((*page).settings) + "</details>")

@@ -470,6 +470,7 @@ function run(root, d) {
   root.setAttribute('data-lm-suppress-shortcuts', 'true');
   scroll.addEventListener('scroll', more);
   new ResizeObserver(more).observe(root);
+  root.querySelector('.hm-details').open = false; // it was open for readers without a script
   keepOpen(root, s.open);
   go({});
 }

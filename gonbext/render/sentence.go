@@ -130,7 +130,7 @@ func (d *drawing) sentence(v *view, t int) (s phrase) {
 	before, after := d.verb(v, len(above) > 0, d.howMuch(v, t, named))
 	s = append(s, me...)
 	s.say(before)
-	s.join(d.wordsOf(named))
+	s.join(d.wordsOf(v, named))
 	s.say(after)
 	if len(d.tokens) > quoteFrom && !grouped(d.e) {
 		s = append(append(s, piece{text: ", in ", quiet: true}), d.quote(named[0])...)
@@ -248,13 +248,17 @@ func (d *drawing) wordOf(j int) (s phrase) {
 	return s
 }
 
-// wordsOf returns the words of sources, equal ones once with how often they are meant.
-func (d *drawing) wordsOf(sources []int) (all []phrase) {
+// wordsOf returns the words of sources, equal ones once with how often they are meant. Of a source
+// on which attention rests it says so.
+func (d *drawing) wordsOf(v *view, sources []int) (all []phrase) {
 	times := map[string]int{}
 	var order []string
 	words := map[string]phrase{}
 	for _, j := range sources {
 		word := d.wordOf(j)
+		if j == sources[0] {
+			word = append(word, piece{text: d.restsOn(v, j), quiet: true})
+		}
 		key := word.html()
 		if times[key]++; times[key] == 1 {
 			order, words[key] = append(order, key), word
@@ -271,6 +275,21 @@ func (d *drawing) wordsOf(sources []int) (all []phrase) {
 		all = append(all, word)
 	}
 	return all
+}
+
+// restsOn says of a source with the largest share of a row that attention rests on it whatever the
+// row is about. It is empty for other sources, and in an encoder for a first token that is a word.
+func (d *drawing) restsOn(v *view, j int) string {
+	switch {
+	case !v.top.percent || v.top.signed || v.scorer() || v.difference || j >= len(v.sinks) ||
+		grouped(d.e) && len(strings.Fields(d.e.Prompt.Texts[j])) > 1:
+		return ""
+	case j == 0 && !d.e.Model.Bidirectional:
+		return ", the first token (attention often rests on it)"
+	case d.special(j) && !d.explained(j):
+		return ", a control token (attention often rests on it)"
+	}
+	return ""
 }
 
 // quote returns three tokens before the word of a source and two after it, from its turn alone.
@@ -351,6 +370,10 @@ func (d *drawing) facts(v *view, t int) (s phrase) {
 		s.say(" · ")
 	}
 	s.say(Visible(v.top.unit, 2*nameLimit) + " · " + d.writtenIn(v, t, above))
+	if j := v.rowSinks[t]; j >= 0 && !v.difference {
+		s.say(fmt.Sprintf(" · %s rests on %s, a sink in this row", v.top.sum(v.at(t, j)),
+			d.sourceName(j)))
+	}
 	return s
 }
 
