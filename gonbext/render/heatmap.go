@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 )
 
 //go:embed heatmap.css
@@ -18,6 +19,9 @@ var heatmapStyle string
 var heatmapSource string
 
 var heatmapScript = script(heatmapSource)
+
+// heatmapSheet returns the style sheet of heatmaps, on one line.
+var heatmapSheet = sync.OnceValue(func() string { return oneLine(heatmapStyle) + themeSheet() })
 
 // heatmapPage is the state of writing [HTML]: a drawing, and how many bytes it may take.
 type heatmapPage struct {
@@ -59,7 +63,7 @@ func (b *heatmapPage) write() {
 	b.printf(`<div class="hm %s" data-palette="%s" tabindex="0" style="background:%s;color:%s;`+
 		`padding:0 2px 8px;font:14px/1.45 system-ui,-apple-system,'Segoe UI','DejaVu Sans',`+
 		`sans-serif"><style>%s</style>`, NoMathematics, b.theme.name, sheet, ink,
-		oneLine(heatmapStyle)+themeSheet())
+		heatmapSheet())
 	b.top()
 	if len(b.tokens) == 0 {
 		b.WriteString("<p>There is nothing to show yet.</p></div>\n")
@@ -77,7 +81,11 @@ func (b *heatmapPage) write() {
 	closing := b.closing(rest)
 	b.WriteString(opening + methods + `<div class="hm-after"></div></div><div class="hm-side">`)
 	b.alternatives()
-	b.WriteString("</div></div>" + closing)
+	b.WriteString("</div></div>")
+	if data == "" && b.lead >= 0 {
+		b.WriteString(b.common(func(p *page) { p.withoutRoom(noClicks) }))
+	}
+	b.WriteString(closing)
 	if data != "" {
 		b.printf(`<script type="application/json">%s</script><script>%s</script>`, data,
 			heatmapScript())
@@ -253,6 +261,9 @@ func (b *heatmapPage) token(s *strings.Builder, j, step int) {
 // say that they are there.
 func (b *heatmapPage) lineEnd(s *strings.Builder, j int) {
 	t := b.tokens[j]
+	if j < len(b.e.Prompt.Texts) && b.named(j) { // a turn of a chat
+		s.WriteString("<br>")
+	}
 	if t.ends != "" {
 		fmt.Fprintf(s, `<small class="hm-w">%s</small>`, html.EscapeString(t.ends))
 	}
@@ -354,8 +365,8 @@ func (b *heatmapPage) matrix(s *strings.Builder, v *view) {
 	s.WriteString("<th>p</th></tr>")
 	m := len(b.e.Prompt.Texts)
 	for t := range b.e.Steps {
-		_, _, chance := b.predictionOf(v, t)
-		name := html.EscapeString(b.rowName(t))
+		where, what, chance := b.predictionOf(v, t)
+		name := html.EscapeString(where + inRow(what, b.stepText(v, t)))
 		if t == b.chosen {
 			name = "<b>▸ " + name + "</b>"
 		}
@@ -428,7 +439,7 @@ func (b *heatmapPage) closing(rest int) string {
 	s.WriteString(`<details class="hm-details"` + open + `><summary>Details: how the numbers add up, every ` +
 		`token in a line, settings</summary><div class="hm-how"></div>`)
 	b.lines(&s, rest)
-	s.WriteString(b.common((*page).settings) + "</details>")
+	s.WriteString(b.common(func(p *page) { p.settings(b.words.page) }) + "</details>")
 	return s.String()
 }
 
@@ -440,12 +451,15 @@ func (b *heatmapPage) lines(s *strings.Builder, limit int) {
 		fmt.Fprintf(s, `<div class="hm-lines"><b>%s</b>`, escape(v.name, nameLimit))
 		for t := range b.e.Steps {
 			say, facts := b.answerOf(i, t)
-			rest := b.rest(v, t)
-			if changed := b.changed(v, t); changed != "" {
-				rest = strings.TrimPrefix(rest+" · "+changed, " · ")
+			_, _, chance := b.predictionOf(v, t)
+			var more []string
+			for _, part := range []string{chance, b.rest(v, t), b.changed(v, t)} {
+				if part != "" {
+					more = append(more, part)
+				}
 			}
 			line := fmt.Sprintf("<div><span>%s</span> <span>%s</span> <small>%s</small></div>",
-				say, facts, html.EscapeString(minus(rest)))
+				say, facts, html.EscapeString(minus(strings.Join(more, " · "))))
 			if s.Len()-begin+len(line) > limit {
 				left := len(b.e.Steps) - t
 				s.WriteString(b.common(func(p *page) { p.lastLeftOut(left) }))

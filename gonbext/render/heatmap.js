@@ -327,7 +327,7 @@ function run(root, d) {
       top = Math.max(...list.flatMap(([, parts]) => parts.map((x) => Math.abs(k.kind === 'lift' ? 0 : x))), 1e-9);
     }
     list = list.slice(0, 8);
-    h.append(count ? 'Layer by layer ' : 'Strongest sources ', make('span', {textContent: count ? '· ' + (k.byLayer ? 'its part' : k.combined ? 'up to each layer' : 'each layer alone') + ', up to ' + format(k, top, i) : '· this method has one layer here'}));
+    h.append(count ? 'Layer by layer ' : 'Strongest sources ', make('span', {textContent: count ? '· ' + (k.byLayer ? 'its part' : k.combined ? 'up to each layer' : 'each layer alone') + ', up to ' + format(k, top, i) : k.more ? '· every layer: ' + k.more : ''}));
     const group = make('colgroup', {}), rows = make('tbody', {});
     group.append(...range(0, (count || 1) + 2).map(() => make('col', {})));
     group.firstChild.style.width = '88px';

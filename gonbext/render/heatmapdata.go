@@ -10,6 +10,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/headwater-ml/headwater/attribution"
 )
 
 // heatmapData is what the script of a heatmap needs. Its texts are visible names; see [Visible].
@@ -97,6 +99,8 @@ type drawnRows struct {
 	LayerNames []int   `json:"layerNames,omitempty"`
 	ByLayer    bool    `json:"byLayer,omitempty"`
 	Combined   bool    `json:"combined,omitempty"`
+	// More says how to get the values of every layer, of a method that has one layer.
+	More string `json:"more,omitempty"`
 }
 
 // packed is rows of numbers: of each row the largest size, and of each number its part of that, of
@@ -164,7 +168,7 @@ func (b *heatmapPage) data() heatmapData {
 		d.Others, d.Chance, d.Row = "What it could have been", b.words.chance, "prediction"
 	}
 	for j, t := range b.tokens {
-		d.Names = append(d.Names, cmp.Or(t.name, "·"))
+		d.Names = append(d.Names, cmp.Or(isolated(t.name), "·"))
 		d.Roles += string(t.role)
 		d.Spaces += map[bool]string{false: "0", true: "1"}[t.space]
 		if b.filtered(j) && j < d.Sources {
@@ -353,6 +357,7 @@ func (v *view) shortDigits() int {
 func (b *heatmapPage) addLayers(v *view, r *drawnRows) {
 	layers := v.result.Shape[2]
 	if layers < 2 {
+		r.More = b.moreLayers(v)
 		return
 	}
 	r.LayerNames, r.ByLayer, r.Combined = v.result.Layers, b.byLayer(v), v.result.Combined
@@ -369,4 +374,17 @@ func (b *heatmapPage) addLayers(v *view, r *drawnRows) {
 		}
 	}
 	r.Layers = pack(parts)
+}
+
+// moreLayers returns how to get the values of every layer, of a method that has one for each row, or
+// the last one alone; "" of others.
+func (b *heatmapPage) moreLayers(v *view) string {
+	switch {
+	case v.difference:
+	case v.result.Layers[0] == attribution.LayerByToken:
+		return "with --all-layers or --view layers, or in a cell AllLayers: true of the options"
+	case v.result.TopOnly:
+		return "with --all-levels or --view layers, or in a cell AllLevels: true of the options"
+	}
+	return ""
 }

@@ -20,18 +20,18 @@ func (b *page) legend() {
 	}
 	b.printf(`<details class="hw-k" style="%s;font-size:12px"><summary style="cursor:pointer">`+
 		`%s</summary>`, line, what)
-	b.settings()
+	b.settings(b.words.lines)
 	b.WriteString("</details>")
 }
 
-// settings writes how to read the picture, the settings of each method, and the model. A picture
+// settings writes how to read the picture, in the words of reading, the settings of each method, and the model. A picture
 // may be copied out of its notebook, so it says all of this itself.
-func (b *page) settings() {
+func (b *page) settings(reading string) {
 	if b.next != "" {
 		b.printf("<div>%s</div>", escape(b.next, 0))
 	}
 	if len(b.e.Prompt.Texts) > 0 && len(b.views) > 0 {
-		b.printf("<div>%s</div>", b.words.lines)
+		b.printf("<div>%s</div>", reading)
 	}
 	for i := range b.views {
 		v := &b.views[i]

@@ -74,7 +74,7 @@ func (h Heatmap) picture(generated bool) *picture {
 	p.words = wordsFor(p.e)
 	if p.comparison != nil {
 		p.words.title = p.comparison.title
-		p.words.lines += " A − B is what A has more than B. Where the texts differ, both tokens " +
+		p.words.page += " A − B is what A has more than B. Where the texts differ, both tokens " +
 			"are named: ⟨A│B⟩."
 	}
 	if h.Explanation == nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -223,27 +224,22 @@ func (d *drawing) target(v *view, t int) (s phrase) {
 	return append(s, piece{text: what, strong: true})
 }
 
-// wordOf returns the word of token j with the token strong.
-func (d *drawing) wordOf(j int) (s phrase) {
-	first, end := d.wordAround(j)
-	name := func(from, to int) string {
-		var b strings.Builder
-		for ; from < to; from++ {
-			b.WriteString(d.tokens[from].name)
+// wordOf returns the word of some of its tokens, at least one, with these strong.
+func (d *drawing) wordOf(tokens ...int) (s phrase) {
+	if j := tokens[0]; grouped(d.e) || d.tokens[j].name == "" {
+		return phrase{{text: d.axisName(j), strong: true}}
+	}
+	first, end := d.wordAround(tokens[0])
+	for j := first; j < end; j++ {
+		strong := slices.Contains(tokens, j)
+		if n := len(s) - 1; n >= 0 && s[n].strong == strong {
+			s[n].text += d.tokens[j].name
+			continue
 		}
-		return b.String()
+		s = append(s, piece{text: d.tokens[j].name, strong: strong})
 	}
-	before, after := name(first, j), name(j+1, end)
-	if before != "" {
-		s.say(before)
-	}
-	own := d.tokens[j].name
-	if grouped(d.e) || own == "" {
-		own = d.axisName(j)
-	}
-	s = append(s, piece{text: own, strong: true})
-	if after != "" {
-		s.say(after)
+	for i := range s {
+		s[i].text = isolated(s[i].text)
 	}
 	return s
 }
@@ -251,28 +247,34 @@ func (d *drawing) wordOf(j int) (s phrase) {
 // wordsOf returns the words of sources, equal ones once with how often they are meant. Of a source
 // on which attention rests it says so.
 func (d *drawing) wordsOf(v *view, sources []int) (all []phrase) {
-	times := map[string]int{}
-	var order []string
-	words := map[string]phrase{}
+	ofWord := map[int][]int{} // the sources in each word, by its first token
+	var order []int
 	for _, j := range sources {
-		word := d.wordOf(j)
-		if j == sources[0] {
-			word = append(word, piece{text: d.restsOn(v, j), quiet: true})
-		}
-		key := word.html()
-		if times[key]++; times[key] == 1 {
-			order, words[key] = append(order, key), word
+		first, _ := d.wordAround(j)
+		if ofWord[first] = append(ofWord[first], j); len(ofWord[first]) == 1 {
+			order = append(order, first)
 		}
 	}
-	for _, key := range order {
-		word := words[key]
-		switch n := times[key]; {
-		case n == 2:
-			word.say(" (twice)")
-		case n > 2:
-			word.say(fmt.Sprintf(" (%d times)", n))
+	times, place := map[string]int{}, map[string]int{}
+	for i, first := range order {
+		word := d.wordOf(ofWord[first]...)
+		key := word.String()
+		if times[key]++; times[key] > 1 {
+			continue
 		}
+		if rests := d.restsOn(v, sources[0]); rests != "" && i == 0 {
+			word = append(word, piece{text: rests, quiet: true})
+		}
+		place[key] = len(all)
 		all = append(all, word)
+	}
+	for key, n := range times { // each changes its own word
+		switch i := place[key]; {
+		case n == 2:
+			all[i].say(" (twice)")
+		case n > 2:
+			all[i].say(fmt.Sprintf(" (%d times)", n))
+		}
 	}
 	return all
 }
@@ -322,7 +324,7 @@ func (d *drawing) quote(j int) phrase {
 			text: Visible(text(from, first), 3*nameLimit) + spaced(first), quiet: true,
 		})
 	}
-	q = append(q, piece{text: Visible(text(first, after), nameLimit), strong: true, quiet: true})
+	q = append(q, piece{text: isolated(Visible(text(first, after), nameLimit)), strong: true, quiet: true})
 	if to := min(after+2, end); after < to {
 		q = append(q, piece{
 			text: spaced(after) + Visible(text(after, to), 3*nameLimit), quiet: true,
@@ -331,8 +333,10 @@ func (d *drawing) quote(j int) phrase {
 	return append(q, piece{text: "”", quiet: true})
 }
 
-// minus returns a number with the sign of mathematics.
-func minus(number string) string { return strings.ReplaceAll(number, "-", "−") }
+// minus returns a text whose numbers have the sign of mathematics. A hyphen in a name stays.
+func minus(text string) string { return signs.ReplaceAllString(text, "${1}−$2") }
+
+var signs = regexp.MustCompile(`(^|[ (│])-([0-9.∞])`)
 
 // facts returns the strongest sources of row t with their values, the unit, and the layer.
 func (d *drawing) facts(v *view, t int) (s phrase) {
@@ -383,7 +387,7 @@ func (d *drawing) tokenName(j int) string {
 	if grouped(d.e) {
 		return d.axisName(j)
 	}
-	return d.tokens[j].name
+	return isolated(d.tokens[j].name)
 }
 
 // writtenIn returns the layer of row t: of a method whose values add up over layers, the one that

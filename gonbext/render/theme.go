@@ -23,7 +23,7 @@ func six(text string) (colors [levels]string) {
 // The colours below the neutral value of the first and the last theme.
 var (
 	rust     = six("f0c29b e49d69 cd7638 a4521b 773510 4b1e07")
-	rustDark = six("553013 7c481d a96529 d58d50 efbb8d ffe9d6")
+	rustDark = six("583215 7c481d a96529 d58d50 efbb8d ffe9d6")
 )
 
 // themes are all themes, the default first; they have the names of the palettes.
@@ -43,8 +43,8 @@ var themes = []theme{
 	// The hue changes with the step, which tells neighbouring steps further apart.
 	{
 		"perceptual",
-		six("a6dcc0 5fc4b6 2fa0ae 1f7096 28478a 2b1a5c"), rust,
-		six("332f72 2c5590 287a9b 4db3ab 9adcb5 e3f8d8"), rustDark,
+		six("9fd6ba 5fc4b6 2fa0ae 1f7096 28478a 2b1a5c"), rust,
+		six("38347a 2c5590 287a9b 4db3ab 9adcb5 e3f8d8"), rustDark,
 	},
 }
 
