@@ -15,7 +15,7 @@ import (
 // script of the page draws it again at every choice of a reader.
 type drawing struct {
 	*picture
-	tokens []drawnToken // the text: the prompt and, of a decoder, what it generated
+	tokens []drawnToken // the text: the prompt and, for a decoder, what it generated
 	turns  []drawnTurn
 	// chosen is the row that colours the text, and lead the method; -1 if there is none.
 	chosen, lead int
@@ -364,8 +364,8 @@ func (d *drawing) strongest(v *view, t int) float64 {
 // stepsAt are the places on a scale at which its six colours begin. The script has them too.
 var stepsAt = [levels]float64{1. / 24, 1. / 8, 1. / 4, .4, .6, .8}
 
-// stepOf returns the colour of a place on a scale: 0 for none and for NaN, up to levels, and below 0
-// for values below the neutral one.
+// stepOf returns the colour of a place on a scale: 0 for none and for NaN, up to levels, and
+// negative for values below the neutral one.
 func stepOf(place float64) int {
 	n := 0
 	for n < levels && math.Abs(place) >= stepsAt[n] {
@@ -403,10 +403,10 @@ func (d *drawing) calm(v *view, t int) []int {
 	return steps
 }
 
-// A text of up to allShown tokens of prompt and answer has a column for each. Of a longer one those
-// are shown that stand within nearby tokens of one that has standsOut of the scale in any row of any
-// method, and at most mostShown, so more is asked of them until there are no more. A run of less
-// than leastFolded stays.
+// A text of up to allShown tokens of prompt and answer has a column for each. In a longer one those
+// are shown that stand within nearby tokens of one that has standsOut of the scale in any row of
+// any method, at most mostShown: more is asked of them until there are no more. A run of less than
+// leastFolded stays.
 const (
 	allShown    = 80
 	mostShown   = 160
@@ -476,7 +476,8 @@ func (d *drawing) foldAt(places []float64, least float64) (columns []drawnColumn
 		}
 		if turn := d.turnOf(j); shown > allShown && places[j] >= least &&
 			d.tokens[j].role == inPrompt {
-			for k := max(j-nearby, turn.body[0]); k <= min(j+nearby, turn.body[1]-1, len(places)-1); k++ {
+			end := min(j+nearby+1, turn.body[1], len(places))
+			for k := max(j-nearby, turn.body[0]); k < end; k++ {
 				first, end := d.wordAround(k)
 				for ; first < min(end, len(places)); first++ {
 					stays[first] = stays[first] || d.tokens[first].role == inPrompt

@@ -154,8 +154,8 @@ func TestFolds(t *testing.T) {
 	}
 }
 
-// TestOpens: a picture opens with the content word of which the first method says most, and where it
-// says nothing with the next method.
+// TestOpens: a picture opens with the content word of which the first method says most, and where
+// that says nothing with the next method.
 func TestOpens(t *testing.T) {
 	e := example()
 	e.Steps[0].Text, e.Steps[1].Text, e.Steps[2].Text = " The", " keys", " here"

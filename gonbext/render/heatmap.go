@@ -125,7 +125,8 @@ func (b *heatmapPage) opening() string {
 	s.WriteString(`<div class="hm-grid"><div>`)
 	say, facts := b.answerOf(b.lead, b.chosen)
 	fmt.Fprintf(&s, `<p class="hm-say" aria-live="polite" style="font-size:24px;line-height:1.3;`+
-		`margin:18px 0 4px">%s</p><p class="hm-facts hm-dim" style="color:%s;margin:0 0 14px">%s</p>`,
+		`margin:18px 0 4px">%s</p><p class="hm-facts hm-dim" style="color:%s;margin:0 0 14px">`+
+		`%s</p>`,
 		say, dimInk, facts)
 	b.text(&s)
 	return s.String()
@@ -205,7 +206,8 @@ func (b *heatmapPage) turnText(s *strings.Builder, turn drawnTurn, steps []int, 
 			end = to
 			peek := ""
 			if t.role == inSystem {
-				peek = " · " + escape(b.e.Prompt.Text[b.e.Prompt.Offsets[j][0]:b.e.Prompt.Offsets[to-1][1]], 24)
+				begin, end := b.e.Prompt.Offsets[j][0], b.e.Prompt.Offsets[to-1][1]
+				peek = " · " + html.EscapeString(fewColumns(b.e.Prompt.Text[begin:end], true))
 			}
 			fmt.Fprintf(s, `<details><summary>⋯ %s tokens%s</summary>`, thousands(to-j), peek)
 		}
@@ -273,7 +275,7 @@ func (b *heatmapPage) lineEnd(s *strings.Builder, j int) {
 		return
 	case !t.code:
 		lines = min(lines, 1)
-		if next := j + 1; next < len(b.tokens) && b.tokens[next].blank() && b.tokens[next].lines > 0 {
+		if j+1 < len(b.tokens) && b.tokens[j+1].blank() && b.tokens[j+1].lines > 0 {
 			lines = 0
 		}
 	}
@@ -333,8 +335,8 @@ func (b *heatmapPage) methods(rest *int) string {
 	for i := range b.views {
 		v := &b.views[i]
 		var part strings.Builder
-		fmt.Fprintf(&part, `<div class="hm-h" style="margin:18px 0 6px"><b>%s</b> <span style="color:%s">`,
-			escape(v.name, nameLimit), dimInk)
+		fmt.Fprintf(&part, `<div class="hm-h" style="margin:18px 0 6px"><b>%s</b> `+
+			`<span style="color:%s">`, escape(v.name, nameLimit), dimInk)
 		if v.wrong != "" {
 			fmt.Fprintf(&part, "· %s</span></div>", escape(v.wrong, 0))
 			s.WriteString(part.String())
@@ -436,8 +438,8 @@ func (b *heatmapPage) closing(rest int) string {
 	if len(b.columns) > matrixColumns { // without a script, the lines stand for the matrix
 		open = " open"
 	}
-	s.WriteString(`<details class="hm-details"` + open + `><summary>Details: how the numbers add up, every ` +
-		`token in a line, settings</summary><div class="hm-how"></div>`)
+	s.WriteString(`<details class="hm-details"` + open + `><summary>Details: how the numbers add up, ` +
+		`every token in a line, settings</summary><div class="hm-how"></div>`)
 	b.lines(&s, rest)
 	s.WriteString(b.common(func(p *page) { p.settings(b.words.page) }) + "</details>")
 	return s.String()

@@ -376,8 +376,8 @@ func (b *heatmapPage) addLayers(v *view, r *drawnRows) {
 	r.Layers = pack(parts)
 }
 
-// moreLayers returns how to get the values of every layer, of a method that has one for each row, or
-// the last one alone; "" of others.
+// moreLayers returns how to get the values of every layer, if a method has one for each row, or
+// the last one alone; else "".
 func (b *heatmapPage) moreLayers(v *view) string {
 	switch {
 	case v.difference:

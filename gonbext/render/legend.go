@@ -24,8 +24,8 @@ func (b *page) legend() {
 	b.WriteString("</details>")
 }
 
-// settings writes how to read the picture, in the words of reading, the settings of each method, and the model. A picture
-// may be copied out of its notebook, so it says all of this itself.
+// settings writes how to read the picture, which reading says, the settings of each method, and the
+// model. A picture may be copied out of its notebook, so all of this is in it.
 func (b *page) settings(reading string) {
 	if b.next != "" {
 		b.printf("<div>%s</div>", escape(b.next, 0))

@@ -212,7 +212,7 @@ func (d *drawing) elsewhere(v *view, t int) string {
 	return ""
 }
 
-// target returns the name of row t: its word with the token in it, or the prediction of an encoder.
+// target returns the name of row t: its word with the token in it, or the encoder's prediction.
 func (d *drawing) target(v *view, t int) (s phrase) {
 	if !d.e.Model.Reads() && d.sideOf(v) < 0 {
 		return d.wordOf(len(d.e.Prompt.Texts) + t)
@@ -324,7 +324,8 @@ func (d *drawing) quote(j int) phrase {
 			text: Visible(text(from, first), 3*nameLimit) + spaced(first), quiet: true,
 		})
 	}
-	q = append(q, piece{text: isolated(Visible(text(first, after), nameLimit)), strong: true, quiet: true})
+	own := isolated(Visible(text(first, after), nameLimit))
+	q = append(q, piece{text: own, strong: true, quiet: true})
 	if to := min(after+2, end); after < to {
 		q = append(q, piece{
 			text: spaced(after) + Visible(text(after, to), 3*nameLimit), quiet: true,
