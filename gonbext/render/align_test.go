@@ -92,7 +92,7 @@ func TestCompareModels(t *testing.T) {
 		t.Error("an explanation has changed")
 	}
 	markup := written(t, HTML{Heatmap: h})
-	survives(t, strings.Replace(markup, "<script>"+touch()+"</script>", "", 1))
+	survives(t, strings.Replace(markup, "<script>"+heatmapScript()+"</script>", "", 1))
 }
 
 // Models that differ in begin-of-text alone are compared token by token.

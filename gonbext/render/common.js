@@ -167,7 +167,7 @@ function inside(event, img, columns, rows) {
 }
 // begin starts the picture that the script stands in, or, where a host moves scripts, all of a kind.
 function begin(kind, start) {
-  const script = document.currentScript, own = script && script.closest('.hw');
+  const script = document.currentScript, own = script && script.closest('.hw,.hm');
   for (const root of own ? [own] : document.querySelectorAll(kind)) {
     if (root.hwStarted) continue;
     root.hwStarted = true;

@@ -56,10 +56,10 @@ func TestRightToLeft(t *testing.T) {
 	mark := func(name string) string { return isolateBegin + name + isolateEnd }
 	page := written(t, HTML{Heatmap: Heatmap{Explanation: arabic()}})
 	for _, want := range []string{
-		`<div class="hw-t" dir="rtl"`,
+		`<div class="hm-text" dir="rtl"`,
 		">عاصم</span>",
-		"“" + mark("عاصم") + "” +1.05, “" + mark("مصر") + "” +0.44",
-		"“" + mark("ة") + "” (3) -0.50",
+		"<b>" + mark("عاصم") + "</b> +1.05, <b>" + mark("مصر") + "</b> +0.44",
+		"<b>" + mark("ة") + "</b> −0.50",
 		"first token " + mark("عاصم") + " +1.05",
 		mark("في") + " 20.0 %",
 	} {

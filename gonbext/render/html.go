@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
-	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -57,11 +56,6 @@ const class = "hw " + NoMathematics
 
 //go:embed common.js
 var commonSource string
-
-//go:embed touch.js
-var touchSource string
-
-var touch = script(touchSource)
 
 // script returns what the scripts of all pictures share and a script of one kind, as one function,
 // without comments and indentation, which each picture would repeat. The colours of all palettes
@@ -134,16 +128,6 @@ const (
 	small = "font-size:12px;opacity:.8"
 	line  = "border-top:1px solid #8885"
 )
-
-// WriteTo writes the picture as one div. The only error is that of w. It is built in memory and
-// written at once, so that an error of w is not lost.
-func (r HTML) WriteTo(w io.Writer) (int64, error) {
-	b := newPage(r.picture(true), r.MaxBytes)
-	b.next = r.Next
-	b.choose(r.Token)
-	b.write()
-	return b.WriteTo(w)
-}
 
 // page is the state of writing [HTML].
 type page struct {
@@ -270,29 +254,6 @@ func wordTokens(e *attribution.Explanation) (words []int) {
 		return others
 	}
 	return words
-}
-
-// write writes the parts from top to bottom. Near the limit, each part takes what those before it
-// in the order of need have left: text and legend, numbers of the level shown for the script,
-// matrices, details of tokens, layers for the script.
-func (b *page) write() {
-	head := b.part((*page).head)
-	if len(b.e.Prompt.Texts) == 0 && len(b.e.Steps) == 0 {
-		b.frame(class, head, "", touch())
-		return
-	}
-	text, legend := b.part((*page).text), b.part((*page).legend)
-	left := b.limit - len(head) - len(text) - len(legend) - len(touch()) - len(styleSheet) - 1000
-	reserved := b.reserved(left)
-	left -= reserved
-	matrices := b.matrices(&left)
-	details := b.details(&left)
-	maps := b.targetMaps(&left)
-	data := b.data(left + reserved)
-	if data == "" && b.touchable() {
-		text += b.part(func(c *page) { c.withoutRoom(noClicks) })
-	}
-	b.frame(class, head+text+matrices+details+maps+legend, data, touch())
 }
 
 // frame writes the parts into one element of these classes, with the style sheet and, where there

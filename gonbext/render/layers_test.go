@@ -245,9 +245,7 @@ func TestLayerLabels(t *testing.T) {
 	} {
 		for _, prompt := range []int{12, 60} {
 			e := sizedBy(3, prompt, layers, "rollout")
-			for _, picture := range []io.WriterTo{
-				HTML{Heatmap: Heatmap{Explanation: e}}, Layers{Heatmap: Heatmap{Explanation: e}},
-			} {
+			for _, picture := range []io.WriterTo{Layers{Heatmap: Heatmap{Explanation: e}}} {
 				page := written(t, picture)
 				var got []string
 				_, labels, found := strings.Cut(page, "font-size:9px;text-align:right\">")
@@ -271,7 +269,6 @@ func TestSums(t *testing.T) {
 	const sums = "sums of layers 0 to the line's"
 	for _, picture := range []io.WriterTo{
 		Layers{Heatmap: Heatmap{Explanation: e}},
-		HTML{Heatmap: Heatmap{Explanation: e}},
 		LayersText{Layers: Layers{Heatmap: Heatmap{Explanation: e}}},
 	} {
 		got := strings.Join(strings.Fields(written(t, picture)), " ")
@@ -285,25 +282,16 @@ func TestSums(t *testing.T) {
 	}
 }
 
-// TestNoLayers reads what stands in the place of the layers of a method that has one layer for each
-// token, where another method has layers: how to get them.
+// TestNoLayers: of a method that has one layer for each token, the script knows how to get the
+// others.
 func TestNoLayers(t *testing.T) {
-	for _, prompt := range []int{12, 60} {
-		e := sizedBy(3, prompt, 3, "rollout", "value-zeroing")
-		one := sizedBy(3, prompt, 1, "value-zeroing").Methods["value-zeroing"]
-		one.Layers[0], one.Shown = attribution.LayerByToken, []int{1, 0, 2}
-		e.Methods["value-zeroing"] = one
-		const want = "Layer by layer: with --all-layers or --view layers, or in a cell " +
-			"AllLayers: true of the options."
-		page := written(t, HTML{Heatmap: Heatmap{Explanation: e}})
-		_, after, _ := strings.Cut(page, `<b class="hw-n">value-zeroing</b>`)
-		if n := strings.Count(page, want); n != 1 || !strings.Contains(after, want) {
-			t.Errorf("%d tokens: it stands there %d times, want once, below value-zeroing", prompt, n)
-		}
-		// No layers are missed where no method has any.
-		alone := Heatmap{Explanation: e, Methods: []string{"value-zeroing"}}
-		if strings.Contains(written(t, HTML{Heatmap: alone}), want) {
-			t.Errorf("%d tokens: it stands there without another method", prompt)
-		}
+	e := sizedBy(3, 12, 3, "rollout", "value-zeroing")
+	one := sizedBy(3, 12, 1, "value-zeroing").Methods["value-zeroing"]
+	one.Layers[0], one.Shown = attribution.LayerByToken, []int{1, 0, 2}
+	e.Methods["value-zeroing"] = one
+	const want = `"more":"with --all-layers or --view layers, or in a cell AllLayers: true of the ` +
+		`options"`
+	if n := strings.Count(written(t, HTML{Heatmap: Heatmap{Explanation: e}}), want); n != 1 {
+		t.Errorf("the script has it %d times, want once", n)
 	}
 }

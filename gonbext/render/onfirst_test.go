@@ -65,6 +65,7 @@ func TestRowSink(t *testing.T) {
 		e.Prompt.Texts = []string{"The", " capital", " Italy"}
 		r := e.Methods["raw"]
 		r.Shape, r.Shown, r.Rows = [3]int{len(rows), 3, 1}, make([]int, len(rows)), rows
+		r.AddsUp = true
 		e.Steps, r.OtherMass = nil, make([]float64, len(rows))
 		for range rows {
 			e.Steps = append(e.Steps, attribution.GeneratedToken{Text: " Rome"})
@@ -74,8 +75,8 @@ func TestRowSink(t *testing.T) {
 	even := []float64{.1, .5, .4}
 	p := Heatmap{Explanation: shares([]float64{.9, .02, .08}, even, even)}.picture(true)
 	v := &p.views[0]
-	if got := p.says(v, 0); got != "most from “Italy” 8.0 %; 90.0 % rests on “The”, a sink "+
-		"in this row" {
+	if got := said(p, v, 0); got != "Rome came a little from Italy | Italy 8.0 % · "+
+		"share of attention · layer 0 · 90.0 % rests on “The”, a sink in this row" {
 		t.Errorf("the sentence says %q", got)
 	}
 	for row, want := range []int{sinkPaint, v.colors.step(.1), v.colors.step(.1)} {
@@ -90,22 +91,22 @@ func TestRowSink(t *testing.T) {
 		t.Errorf("parts %q", parts)
 	}
 	out := written(t, HTML{Heatmap: Heatmap{Explanation: p.e}})
-	if !strings.Contains(out, "&#34;h&#34;:[0,-1,-1]") {
+	if !strings.Contains(out, `"sinks":[0,-1,-1]`) {
 		t.Error("the script does not know the sink of the row")
 	}
 
 	p = Heatmap{Explanation: shares([]float64{.45, .35, .2}, even, even)}.picture(true)
-	if got := p.says(&p.views[0], 0); got != "most from the first token (attention often rests on "+
-		"it) “The” 45.0 %, “capital” 35.0 %, “Italy” 20.0 %" {
+	if got := said(p, &p.views[0], 0); !strings.HasPrefix(got, "Rome came mostly from "+
+		"The, the first token (attention often rests on it), capital and Italy | ") {
 		t.Errorf("the sentence says %q", got)
 	}
-	if got := p.says(&p.views[0], 1); strings.Contains(got, "rests") {
+	if got := said(p, &p.views[0], 1); strings.Contains(got, "often rests") {
 		t.Errorf("the first token is not the largest of row 1: %q", got)
 	}
 
 	p = Heatmap{Explanation: shares([]float64{.995, .003, .002}, even, even)}.picture(true)
-	const silent = `not coloured: 99.5 % of the row rests on the sink "The"`
-	if got := p.says(&p.views[0], 0); !strings.HasPrefix(got, silent) {
+	const silent = `raw says nothing about Rome: 99.5 % of the row rests on the sink "The"`
+	if got := said(p, &p.views[0], 0); !strings.HasPrefix(got, silent) {
 		t.Errorf("the sentence says %q", got)
 	}
 }

@@ -86,7 +86,7 @@ func writePage(w io.Writer, title string, picture io.WriterTo) (int64, error) {
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">`+
 		`<meta name="color-scheme" content="light dark"><title>%s</title></head>
-<body style="margin:20px auto;max-width:1100px;padding:0 12px">
+<body style="margin:20px auto;max-width:1320px;padding:0 20px;background:light-dark(#fff,#111418)">
 `, escape(title, 120))
 	if _, err := picture.WriteTo(&b); err != nil {
 		return 0, err

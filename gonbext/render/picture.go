@@ -73,7 +73,7 @@ func (h Heatmap) picture(generated bool) *picture {
 	p.words = wordsFor(p.e)
 	if p.comparison != nil {
 		p.words.title = p.comparison.title
-		p.words.lines += " A − B is what A has more than B. Where the texts differ, both tokens " +
+		p.words.page += " A − B is what A has more than B. Where the texts differ, both tokens " +
 			"are named: ⟨A│B⟩."
 	}
 	if h.Explanation == nil {
@@ -203,19 +203,6 @@ func (p *picture) shownValues(v *view) (values []float64) {
 		}
 	}
 	return values
-}
-
-// silentRows returns how many rows of generated tokens are silent, and why the first one is.
-func (v *view) silentRows() (n int, why string) {
-	for _, reason := range v.silent {
-		if reason == "" {
-			continue
-		}
-		if n++; n == 1 {
-			why = Visible(reason, 200)
-		}
-	}
-	return n, why
 }
 
 // maxGenerated is the largest number of generated tokens that are shown as sources.

@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // golden compares what r writes with testdata/<name of the test>.golden, byte for byte.
 func golden(t *testing.T, r io.WriterTo) {
 	t.Helper()
-	goldenOf(t, r, touch(), "touch.js")
+	goldenOf(t, r, heatmapScript(), "heatmap.js")
 }
 
 // goldenOf is golden for a picture with this script, which has this name.
@@ -31,7 +31,8 @@ func goldenOf(t *testing.T, r io.WriterTo, script, name string) {
 	t.Helper()
 	whole := written(t, r)
 	// The script and the style sheet are the same in all pictures; their files are the goldens.
-	got := strings.NewReplacer(script, name, styleSheet, "style.css").Replace(whole)
+	got := strings.NewReplacer(script, name, styleSheet, "style.css", heatmapSheet(),
+		"heatmap.css").Replace(whole)
 	path := filepath.Join("testdata", strings.ReplaceAll(t.Name(), "/", "-")+".golden")
 	if *update {
 		must(t, os.WriteFile(path, []byte(got), 0o644))
@@ -56,6 +57,12 @@ func written(t *testing.T, r io.WriterTo) string {
 		t.Fatalf("WriteTo = %d, %v; %d bytes written", n, err, b.Len())
 	}
 	return b.String()
+}
+
+// said returns the sentence and the facts of row t of a method.
+func said(p *picture, v *view, t int) string {
+	d := newDrawing(p, nil)
+	return strings.TrimSuffix(d.sentence(v, t).String()+" | "+d.facts(v, t).String(), " | ")
 }
 
 func TestText(t *testing.T) {
@@ -168,8 +175,8 @@ func TestNothing(t *testing.T) {
 			"its shape [3 7 1] with 3 rows does not fit 0 prompt tokens and 1 layers",
 		},
 		{"wrong data", wrong, "flow: its shape [3 7 1] with 3 rows", "its shape [3 7 1] with 3 rows"},
-		{"rows behind tokens", behind, "rollout  Σ", "not yet"},
-		{"constant zero", constant, "0.00", "0.00"},
+		{"rows behind tokens", behind, "rollout  Σ", "has not reached"},
+		{"constant zero", constant, "0.00", "No single token stands out"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := written(t, Text{Heatmap: Heatmap{Explanation: c.e}})
@@ -197,25 +204,30 @@ func TestUnchanged(t *testing.T) {
 var (
 	tag        = regexp.MustCompile(`<(/?)([a-zA-Z]+)([^<>]*)>`)
 	attributes = regexp.MustCompile(
-		`^( (style|title|span|colspan|class|src|alt|width|height)="([^"<>]*)")*$`)
+		`^( (style|title|span|colspan|class|src|alt|width|height|role|aria-label|aria-live|` +
+			`tabindex|data-palette|scope|dir)="([^"<>]*)"| open)*$`)
 	styles     = regexp.MustCompile(`style="([^"]*)"`)
 	imageFrom  = regexp.MustCompile(`src="([^"]*)"`)
 	imageStart = "data:image/png;base64,"
 	graphStart = "data:image/svg+xml;base64," // of a graph of flow, which has no text but numbers
-	forScript  = regexp.MustCompile(` data-hw="[^"<>]*"`)
-	// The sanitisers of notebooks drop these; a text colour would not fit light and dark themes.
-	neverInside = regexp.MustCompile(`(?i)hsl|var\(|url\(|expression|javascript:|rgb|[^-]color:`)
+	forScript  = regexp.MustCompile(` data-hw="[^"<>]*"|<script type="application/json">[^<>]*</script>`)
+	// The sanitisers of notebooks drop these.
+	neverInside = regexp.MustCompile(`(?i)hsl|var\(|url\(|expression|javascript:|rgb`)
 )
 
 // untrusted returns what a notebook that is not trusted keeps of a picture: neither its script with
 // its numbers nor its style sheet.
 func untrusted(t *testing.T, markup string) string {
 	t.Helper()
-	if n := strings.Count(markup, "<style>"+styleSheet+"</style>"); n != 1 {
+	if n := strings.Count(markup, "<style>"); n != 1 {
 		t.Fatalf("%d style sheets", n)
 	}
-	markup = strings.Replace(markup, "<style>"+styleSheet+"</style>", "", 1)
-	markup = strings.Replace(markup, "<script>"+touch()+"</script>", "", 1)
+	for _, own := range []string{
+		"<style>" + styleSheet + "</style>", "<style>" + heatmapSheet() + "</style>",
+		"<script>" + heatmapScript() + "</script>",
+	} {
+		markup = strings.Replace(markup, own, "", 1)
+	}
 	return forScript.ReplaceAllString(markup, "")
 }
 
@@ -225,7 +237,7 @@ func survives(t *testing.T, markup string) {
 	t.Helper()
 	markup = untrusted(t, markup)
 	allowed := map[string]bool{
-		"div": true, "span": true, "b": true, "u": true, "br": true, "table": true, "thead": true, "tbody": true,
+		"div": true, "p": true, "small": true, "span": true, "b": true, "u": true, "br": true, "table": true, "thead": true, "tbody": true,
 		"tr": true, "td": true, "th": true, "colgroup": true, "img": true, "details": true, "summary": true,
 	}
 	var open []string
@@ -371,8 +383,8 @@ func TestGenerated(t *testing.T) {
 	h := Heatmap{Explanation: generatedExample(), Methods: []string{"rollout"}}
 	golden(t, HTML{Heatmap: h})
 	p := h.picture(true)
-	const most = "most from “here” (generated 2) 30.0 %, "
-	if got := p.says(&p.views[0], 2); !strings.HasPrefix(got, most) {
+	const most = ". came from here | here 30.0 %, "
+	if got := said(p, &p.views[0], 2); !strings.HasPrefix(got, most) {
 		t.Errorf("the sentence is %q", got)
 	}
 	for name, change := range map[string]func(*attribution.Explanation, *attribution.Result){
@@ -393,7 +405,7 @@ func TestGenerated(t *testing.T) {
 		change(h.Explanation, h.Explanation.Methods["rollout"])
 		got := written(t, HTML{Heatmap: h})
 		survives(t, got)
-		if !strings.Contains(got, "<th>generated</th>") || strings.Contains(got, most) {
+		if strings.Contains(got, "<b>here</b> 30.0 %") {
 			t.Errorf("%s: the matrix has columns for generated tokens", name)
 		}
 	}
@@ -403,8 +415,8 @@ func TestGenerated(t *testing.T) {
 		setGenerated(r, []float64{0.1}, []float64{0.2, 0.3}, []float64{0.05, 0.3, 0.4})
 	}
 	p = h.picture(true)
-	const itself = "most from “.” (generated 3) 40.0 %, "
-	if got := p.says(&p.views[0], 2); !strings.HasPrefix(got, itself) {
+	const itself = ". came from . and here | . 40.0 %, "
+	if got := said(p, &p.views[0], 2); !strings.HasPrefix(got, itself) {
 		t.Errorf("with own rows the sentence is %q", got)
 	}
 	h.Filter = attribution.Filter{"here"}
@@ -452,7 +464,7 @@ func TestSizeOfGenerated(t *testing.T) {
 	if len(got) > 500_000 || strings.Contains(got, "left out here") {
 		t.Errorf("%d bytes, limit 500,000, or something is left out", len(got))
 	}
-	if n := strings.Count(got, "&#34;w&#34;"); n != 3 {
+	if n := strings.Count(got, `"rows":{`); n != 3 {
 		t.Errorf("%d methods have numbers for the script, want 3", n)
 	}
 	t.Logf("%s bytes", thousands(len(got)))
@@ -486,37 +498,6 @@ func TestSizeOfLevels(t *testing.T) {
 	t.Logf("%s bytes", thousands(len(got)))
 }
 
-// TestManyGenerated has a short prompt and more generated tokens than a table has columns for: the
-// matrix is an image that has all of them, and so have its layers.
-func TestManyGenerated(t *testing.T) {
-	e := deepened(sizedBy(80, 12, 3, "rollout"))
-	h := Heatmap{Explanation: e}
-	b := newPage(h.picture(true), 0)
-	b.choose(new(79))
-	if b.tabular() || b.extraColumns() != 79 {
-		t.Errorf("a table: %t, %d generated columns, want an image with 79", b.tabular(),
-			b.extraColumns())
-	}
-	v := &b.views[0]
-	g := b.layerGrid(v, 12+1+79, 1)
-	for k, line := range [][]int{g[2], g[1], g[0]} {
-		if line[12] != dividerPaint {
-			t.Errorf("level %d has paint %d where the line stands", k, line[12])
-		}
-		for q := range 79 {
-			x := e.Methods["rollout"].At(79, 12+q, k)
-			if want := v.colors.step(x); line[13+q] != want {
-				t.Errorf("level %d, generated token %d: paint %d, want %d", k, q, line[13+q], want)
-			}
-		}
-	}
-	got := written(t, HTML{Heatmap: h})
-	survives(t, got)
-	if !strings.Contains(got, "&#34;q&#34;:true") || strings.Contains(got, "left out here") {
-		t.Error("the script is not told of the levels, or something is left out")
-	}
-}
-
 // TestGeneratedLayer shows another layer than that of the result: generated tokens have its values.
 func TestGeneratedLayer(t *testing.T) {
 	e := generatedExample()
@@ -534,7 +515,7 @@ func TestSizeOfGrowing(t *testing.T) {
 	for n := 1; n <= 60; n++ {
 		e := sizedBy(n, 60, 1, "rollout", "flow", "value-zeroing")
 		got := written(t, HTML{Heatmap: Heatmap{Explanation: e}, MaxBytes: 120_000})
-		values := strings.Count(got, "&#34;w&#34;") + strings.Count(got, "&#34;r&#34;")
+		values := strings.Count(got, `"rows":{`)
 		if !strings.Contains(got, "<script>") || values != 3 || len(got) > 121_000 {
 			t.Errorf("%d tokens: %d bytes, values of %d methods, want 3; script: %t", n, len(got),
 				values, strings.Contains(got, "<script>"))
@@ -565,22 +546,15 @@ func TestOutlier(t *testing.T) {
 		t.Errorf("colours end at %v, beyond %v; want 0.4, twice the second row", v.colors.limit,
 			v.beyond)
 	}
-	for _, picture := range []io.WriterTo{
-		HTML{Heatmap: Heatmap{Explanation: e}}, Text{Heatmap: Heatmap{Explanation: e}},
-	} {
-		if got := written(t, picture); !strings.Contains(got, "and more") {
-			t.Error("the picture does not say that there are larger values")
-		}
+	got := written(t, Text{Heatmap: Heatmap{Explanation: e}})
+	if !strings.Contains(got, "and more") {
+		t.Error("the picture does not say that there are larger values")
 	}
 	// Where there are values below 0 too, both ends say so.
 	r.Rows[1][1] = -0.01
-	for _, picture := range []io.WriterTo{
-		HTML{Heatmap: Heatmap{Explanation: e}}, Text{Heatmap: Heatmap{Explanation: e}},
-	} {
-		if got := written(t, picture); !strings.Contains(got, "0 % and less ") ||
-			!strings.Contains(got, "0 % and more") {
-			t.Errorf("the ends of the picture differ: %s", got)
-		}
+	got = written(t, Text{Heatmap: Heatmap{Explanation: e}})
+	if !strings.Contains(got, "0 % and less ") || !strings.Contains(got, "0 % and more") {
+		t.Errorf("the ends of the picture differ: %s", got)
 	}
 	r.Rows[1][1] = 0
 	r.Rows[0][1] = 0.8 // not more than four times 0.2
@@ -606,8 +580,8 @@ func TestSilentStripped(t *testing.T) {
 		t.Fatal("the row is not silent")
 	}
 	text := tag.ReplaceAllString(written(t, HTML{Heatmap: h}), " ")
-	if n := strings.Count(text, "not coloured   "); n != 3 {
-		t.Errorf("%d lines say that they are not coloured, want 3:\n%s", n, text)
+	if n := strings.Count(text, "rollout says nothing about "); n != 4 {
+		t.Errorf("%d lines say that they are silent, want 3 and the sentence:\n%s", n, text)
 	}
 }
 

@@ -133,13 +133,13 @@ func TestScoredRows(t *testing.T) {
 // what has no colour.
 func TestSaysOfSignedRow(t *testing.T) {
 	p := Heatmap{Explanation: scoredExample(), Methods: []string{"parts"}}.picture(true)
-	want := "for “are”: “keys” +4.00, “cab” +0.50; for “is”: “inet” -3.25, “<bos>” -1.50"
-	if got := p.says(&p.views[0], 0); got != want {
+	want := "are and not is came a little from keys | keys +4.00, cab +0.50 · for is inet −3.25, <bos> −1.50 · part of the logit · whole model"
+	if got := said(p, &p.views[0], 0); got != want {
 		t.Errorf("it says %q, want %q", got, want)
 	}
 	p = Heatmap{Explanation: example(), Methods: []string{"rollout"}}.picture(true)
-	got := p.says(&p.views[0], 0)
-	if !strings.HasPrefix(got, "most from “") || strings.Contains(got, "<bos>") {
+	got := said(p, &p.views[0], 0)
+	if !strings.HasPrefix(got, "are came ") || strings.Contains(got, "<bos>") {
 		t.Errorf("it says %q, want the strongest tokens without the sink", got)
 	}
 }
@@ -183,7 +183,7 @@ func TestGroupedNames(t *testing.T) {
 	}
 	_, text, _ := strings.Cut(written(t, HTML{Heatmap: Heatmap{
 		Explanation: groupedExample(t, "0:8,12:23"),
-	}}), `class="hw-t"`)
+	}}), `<div class="hm-prose">`)
 	if text = text[:strings.Index(text, "</div>")]; !regexp.MustCompile(
 		`the keys</span> <span[^>]*>␣to</span> <span[^>]*>the cabinet</span>`).MatchString(text) {
 		t.Errorf("spans are joined, or not in order:\n%s", text)

