@@ -43,11 +43,11 @@ func (k *latest) free() {
 // can be compiled while the prompt is read. It returns an error for a mixing that does not exist
 // and heads that it cannot fuse.
 func (s *Session) KeepTerms(rows ...trace.MixingAsk) error {
-	mixes, err := s.m.mixings(rows)
+	late, err := s.m.mixings(rows...)
 	if err != nil {
 		return err
 	}
-	s.terms, s.late, s.lateMixes = true, slices.Clone(rows), mixes
+	s.terms, s.late = true, late
 	for i := range s.late {
 		s.late[i].AllRows = false
 	}
@@ -335,14 +335,14 @@ func (s *Session) RowsOfLayer(
 		return trace.Rows{}, fmt.Errorf("transformer: layer %d is not in 0..%d", l,
 			s.m.Spec.Layers-1)
 	}
-	mixes, err := s.m.mixings([]trace.MixingAsk{ask})
+	ask.AllRows = false
+	asks, err := s.m.mixings(ask)
 	if err != nil {
 		return trace.Rows{}, err
 	}
-	ask.AllRows = false
 	rows := emptyRows(s.m.Spec, ask, s.Length())
 	rows.L, rows.Data = 1, rows.Data[:rows.H*rows.S]
-	if err := s.rowOfLayer(l, ask, mixes[0], &rows); err != nil {
+	if err := s.rowOfLayer(l, asks[0], &rows); err != nil {
 		return trace.Rows{}, fmt.Errorf("transformer: %s token %d, layer %d: %s: %w",
 			s.m.Spec.Family, s.Length(), l, ask.Name, err)
 	}
@@ -351,13 +351,13 @@ func (s *Session) RowsOfLayer(
 
 // rowOfLayer fills in the row of a mixing in layer l. The last token is a tile of one target over
 // all slots of the cache, so that one graph serves until the cache grows.
-func (s *Session) rowOfLayer(l int, ask trace.MixingAsk, mix Mixing, rows *trace.Rows) error {
+func (s *Session) rowOfLayer(l int, ask asked, rows *trace.Rows) error {
 	at := []*tensors.Tensor{
 		tensors.FromScalar(int32(s.Length() - 1)), tensors.FromScalar(int32(s.Length())),
 	}
 	defer free(at...)
 	inputs := slices.Concat([]*tensors.Tensor{s.latest.input[l]}, at, s.cache.of(l))
-	out, err := s.m.execute(s.m.tileProgram(l, ask, mix), inputs...)
+	out, err := s.m.execute(s.m.tileProgram(l, ask), inputs...)
 	if err != nil {
 		return err
 	}

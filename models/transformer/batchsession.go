@@ -47,25 +47,25 @@ func (m *Model) CheckBatch(ask BatchAsk) error {
 }
 
 // batchMixings looks up the mixings of a batch, with the errors of [Model.CheckBatch].
-func (m *Model) batchMixings(ask BatchAsk) ([]Mixing, error) {
+func (m *Model) batchMixings(ask BatchAsk) ([]asked, error) {
 	if err := m.checkGenerates(); err != nil {
 		return nil, err
 	}
-	mixes, err := m.mixings(ask.Asks)
+	asks, err := m.mixings(ask.Asks...)
 	if err != nil {
 		return nil, err
 	}
-	for i, mix := range mixes {
-		if mix.PerPair() {
+	for _, a := range asks {
+		if a.PerPair() {
 			return nil, fmt.Errorf("transformer: %s costs a pass for each pair of tokens, "+
-				"which batches do not compute; run one text at a time", ask.Asks[i].Name)
+				"which batches do not compute; run one text at a time", a.Name)
 		}
 	}
 	if r := m.turnedByLength(ask.Tokens); r != nil {
 		return nil, fmt.Errorf("transformer: beyond %d tokens the length of a %s text turns all "+
 			"its keys; run one text at a time", r.Original, m.Spec.Family)
 	}
-	return mixes, nil
+	return asks, nil
 }
 
 // NewBatchSession opens a session without texts. It returns an error of [Model.CheckBatch] and a
@@ -75,7 +75,7 @@ func (m *Model) NewBatchSession(ask BatchAsk) (*BatchSession, error) {
 		return nil, fmt.Errorf("transformer: a batch of %d texts of %d tokens; "+
 			"want at least 1 of both", ask.Texts, ask.Tokens)
 	}
-	mixes, err := m.batchMixings(ask)
+	asks, err := m.batchMixings(ask)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (m *Model) NewBatchSession(ask BatchAsk) (*BatchSession, error) {
 		return nil, fmt.Errorf("transformer: keys and values of %d texts: %w", ask.Texts, err)
 	}
 	return &BatchSession{texts{
-		m: m, asks: ask.Asks, mixes: mixes, terms: ask.Terms, cache: cache,
+		m: m, asks: asks, terms: ask.Terms, cache: cache,
 		lengths: make([]int, ask.Texts),
 	}}, nil
 }

@@ -39,7 +39,7 @@ func (m *Model) ProjectAlways() { m.projectAlways = true }
 // CanProject reports whether rows that are asked for can be computed from projected sources.
 func (m *Model) CanProject(ask trace.MixingAsk) bool {
 	mix, err := LookupMixing(ask.Name)
-	return err == nil && m.canProject(ask, mix)
+	return err == nil && m.canProject(asked{ask, mix})
 }
 
 // ThroughHeld is how many bytes the model keeps for projecting sources.

@@ -3,7 +3,6 @@ package transformer
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -147,24 +146,13 @@ func (s *Session) extend(ctx context.Context, ids []int, length, first int, next
 		tensors.FromScalar(int32(s.Length() + n)),
 	}
 	defer free(text...)
-	x, err := only(s.m.execute(s.m.extensionEmbedding(), text...))
+	x, err := s.onCache(ctx, text, s.m.extensionEmbedding(), s.m.extensionLayer,
+		func(step *layerStep) error {
+			into := stretch{first: s.Length(), n: n}
+			return s.cache.put(step.layer, step.collected, into)
+		})
 	if err != nil {
 		return nil, err
-	}
-	for step, err := range s.m.layers(ctx, x, func(l int, x *tensors.Tensor) (
-		[]*tensors.Tensor, error,
-	) {
-		in := slices.Concat(text, []*tensors.Tensor{x}, s.cache.of(l))
-		return s.m.execute(s.m.extensionLayer(l), in...)
-	}) {
-		if err != nil {
-			return nil, err
-		}
-		into := stretch{first: s.Length(), n: n}
-		if err := s.cache.put(step.layer, step.collected, into); err != nil {
-			return nil, fmt.Errorf("layer %d: %w", step.layer, err)
-		}
-		x = step.out
 	}
 	defer free(x)
 	values, err := s.m.logProbabilities(x, first, next)

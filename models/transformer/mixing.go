@@ -54,8 +54,8 @@ type ReadsFinalNorm interface {
 	ReadsFinalNorm() bool
 }
 
-func sharesOutput(m Mixing) bool {
-	_, ok := m.(SharesOutput)
+func (a asked) sharesOutput() bool {
+	_, ok := a.Mixing.(SharesOutput)
 	return ok
 }
 

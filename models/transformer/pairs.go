@@ -28,7 +28,7 @@ func (a *pairLayer) all(ctx context.Context, rows []trace.Rows,
 ) error {
 	defer func() { free(a.projected...) }()
 	for i, ask := range a.p.asks {
-		if !a.p.mixes[i].PerPair() {
+		if !ask.PerPair() {
 			continue
 		}
 		if progress != nil && rows[i].N > 1 {
@@ -37,7 +37,7 @@ func (a *pairLayer) all(ctx context.Context, rows []trace.Rows,
 				Total: a.m.Spec.Layers,
 			})
 		}
-		if err := a.rows(ctx, ask, a.p.mixes[i], &rows[i]); err != nil {
+		if err := a.rows(ctx, ask, &rows[i]); err != nil {
 			return fmt.Errorf("%s: %w", ask.Name, err)
 		}
 	}
@@ -47,10 +47,8 @@ func (a *pairLayer) all(ctx context.Context, rows []trace.Rows,
 // rows fills in the rows of a mixing in this layer. Targets are independent of each other once the
 // keys and values are known, so tiles give the same rows as one pass, up to rounding. It looks at
 // ctx before each tile.
-func (a *pairLayer) rows(ctx context.Context, ask trace.MixingAsk, mix Mixing,
-	rows *trace.Rows,
-) error {
-	projects := a.m.projects(ask, mix, rows.N, a.n, a.p.spare)
+func (a *pairLayer) rows(ctx context.Context, ask asked, rows *trace.Rows) error {
+	projects := a.m.projects(ask, rows.N, a.n, a.p.spare)
 	if projects && a.projected == nil {
 		if err := a.project(); err != nil {
 			return fmt.Errorf("layer %d, sources through the heads: %w", a.l, err)
@@ -61,7 +59,7 @@ func (a *pairLayer) rows(ctx context.Context, ask trace.MixingAsk, mix Mixing,
 			return fmt.Errorf("stopped at layer %d: %w", a.l, err)
 		}
 		n := min(a.targets(ask), a.n-at)
-		if err := a.tile(ask, mix, at, n, projects, rows); err != nil {
+		if err := a.tile(ask, at, n, projects, rows); err != nil {
 			return fmt.Errorf("layer %d, targets %d to %d: %w", a.l, at, at+n-1, err)
 		}
 		at += n
@@ -78,7 +76,7 @@ func rowsOfTile(floats int) int { return max(1, min(slotStep, tileFloats/floats)
 
 // targets returns how many targets a tile over all sources has: those of the text in as few tiles
 // as they fill, all of one size. They are fewer where each head is computed apart.
-func (a *pairLayer) targets(ask trace.MixingAsk) int {
+func (a *pairLayer) targets(ask asked) int {
 	length := bucket(a.n)
 	floats := length * a.m.Spec.FeedForward
 	if ask.Heads.Fusion == trace.EachHead {
@@ -88,9 +86,7 @@ func (a *pairLayer) targets(ask trace.MixingAsk) int {
 }
 
 // tile computes n targets from position at on.
-func (a *pairLayer) tile(
-	ask trace.MixingAsk, mix Mixing, at, n int, projects bool, rows *trace.Rows,
-) error {
+func (a *pairLayer) tile(ask asked, at, n int, projects bool, rows *trace.Rows) error {
 	// A decoder's targets see no source after the last of them, so the graph gets only the first
 	// ones.
 	targets, sources := n, at+n
@@ -104,9 +100,9 @@ func (a *pairLayer) tile(
 		}
 	}
 	return a.over(sources, at, targets, func(in []*tensors.Tensor) error {
-		program := a.m.tileProgram(a.l, ask, mix)
+		program := a.m.tileProgram(a.l, ask)
 		if projects {
-			program, in = a.m.projectedTile(a.l, ask, mix), slices.Concat(in, a.projected)
+			program, in = a.m.projectedTile(a.l, ask), slices.Concat(in, a.projected)
 		}
 		out, err := a.m.execute(program, in...)
 		if err != nil {
@@ -120,12 +116,12 @@ func (a *pairLayer) tile(
 // tileProgram is the graph of the rows of a mixing in layer l for a tile, [1,(H,)N,S]. Its inputs
 // are the residual stream of the targets before the layer, [1,N,D], the slot of the first of them,
 // the length of the text, and the keys and values of the sources, [1,G,S,E] each.
-func (m *Model) tileProgram(l int, ask trace.MixingAsk, mix Mixing) program {
-	kind, weights := m.kindOf(l, mix)
+func (m *Model) tileProgram(l int, ask asked) program {
+	kind, weights := m.kindOf(l, ask)
 	return program{
-		fmt.Sprintf("tile %s %s", kind, describe([]trace.MixingAsk{ask})), weights,
+		fmt.Sprintf("tile %s %s", kind, describe(ask)), weights,
 		func(w byName, in []*Node) []*Node {
-			return []*Node{visibleRows(m.blockOfTile(w, l, in), mix, ask)}
+			return []*Node{visibleRows(m.blockOfTile(w, l, in), ask)}
 		},
 	}
 }
@@ -140,9 +136,9 @@ func (m *Model) blockOfTile(w byName, l int, in []*Node) *Block {
 // kindOf returns the part of the key of a graph of layer l that has mixings, and which weights the
 // graph gets. The last layer needs a graph of its own if a mixing reads the final norm, whose
 // weights the other layers do not get.
-func (m *Model) kindOf(l int, mixes ...Mixing) (kind, weights string) {
-	for _, mix := range mixes {
-		if readsFinalNorm(m.Spec, mix, l) {
+func (m *Model) kindOf(l int, asks ...asked) (kind, weights string) {
+	for _, ask := range asks {
+		if readsFinalNorm(m.Spec, ask.Mixing, l) {
 			return layerKind(m.Spec, l) + " last", ofLayer(l) + " " + finalNorm
 		}
 	}

@@ -19,8 +19,7 @@ import (
 // has token types, or mixings that cost a pass for each pair of tokens.
 type pass struct {
 	m     *Model
-	asks  []trace.MixingAsk
-	mixes []Mixing
+	asks  []asked
 	texts [][]int
 	types []int // token types, nil for type 0
 	// most is to how many texts the pass may be filled up.
@@ -110,15 +109,15 @@ func (p *pass) run(ctx context.Context, progress func(trace.Progress)) (
 	out = p.emptyOutputs()
 	// The graph is kept with the model, and the function below with it, so nothing else of this
 	// pass may stay in it.
-	asks, mixes, terms := p.asks, p.mixes, p.latest != nil
+	asks, terms := p.asks, p.latest != nil
 	collect := func(_ *builder, b *Block, now cache, in []*Node) []*Node {
 		out := []*Node{now.key, now.value}
-		for i, mix := range mixes {
-			if mix.PerPair() {
+		for _, ask := range asks {
+			if ask.PerPair() {
 				continue
 			}
-			rows := visibleRows(b, mix, asks[i])
-			if !asks[i].AllRows {
+			rows := visibleRows(b, ask)
+			if !ask.AllRows {
 				rows = oneRow(rows, in[0])
 			}
 			out = append(out, rows)
@@ -128,7 +127,7 @@ func (p *pass) run(ctx context.Context, progress func(trace.Progress)) (
 		}
 		return out
 	}
-	what := fmt.Sprintf("keys, values and rows of %sterms=%v", describe(asks), terms)
+	what := fmt.Sprintf("keys, values and rows of %sterms=%v", describe(asks...), terms)
 	for step, err := range inputs.layers(ctx, x, what, collect, ends) {
 		if err != nil {
 			return nil, nil, nil, err
@@ -164,8 +163,8 @@ func (p *pass) layer(ctx context.Context, step *layerStep, out []*Output,
 			return err
 		}
 	}
-	for k := range p.asks {
-		if p.mixes[k].PerPair() {
+	for k, ask := range p.asks {
+		if ask.PerPair() {
 			continue
 		}
 		if err := putRows(out, k, l, nil, rows[0]); err != nil {
@@ -173,7 +172,7 @@ func (p *pass) layer(ctx context.Context, step *layerStep, out []*Output,
 		}
 		rows = rows[1:]
 	}
-	if !slices.ContainsFunc(p.mixes, Mixing.PerPair) {
+	if !slices.ContainsFunc(p.asks, asked.PerPair) {
 		return nil
 	}
 	t, err := p.m.tiledLayer(step, p.length())
@@ -195,12 +194,12 @@ func (p *pass) emptyOutputs() []*Output {
 }
 
 // emptyOutputs have rows of zeros for texts of those lengths.
-func emptyOutputs(s *spec.Spec, asks []trace.MixingAsk, lengths []int) []*Output {
+func emptyOutputs(s *spec.Spec, asks []asked, lengths []int) []*Output {
 	all := make([]*Output, len(lengths))
 	for i, n := range lengths {
 		all[i] = &Output{Rows: make([]trace.Rows, len(asks))}
 		for k, ask := range asks {
-			all[i].Rows[k] = emptyRows(s, ask, n)
+			all[i].Rows[k] = emptyRows(s, ask.MixingAsk, n)
 		}
 	}
 	return all
@@ -259,7 +258,7 @@ func copyRows(r *trace.Rows, l, at, n int, data []float32, targets, s int) {
 
 // describe writes asks as part of the key of a graph. Everything that rows depend on is in
 // it: two asks with the same text share a graph.
-func describe(asks []trace.MixingAsk) string {
+func describe(asks ...asked) string {
 	var b strings.Builder
 	for _, ask := range asks {
 		fmt.Fprintf(&b, "%s/%s all=%v ", ask.Name, ask.Heads, ask.AllRows)
@@ -270,7 +269,7 @@ func describe(asks []trace.MixingAsk) string {
 // visibleRows are the rows of a mixing, 0 where a target cannot see a source, [B,(H,)N,S]. Like
 // all graph code it panics, here with the name of the mixing, if the mixing panics or returns
 // another shape: numbers that fit by broadcasting would pass for rows.
-func visibleRows(b *Block, m Mixing, ask trace.MixingAsk) *Node {
+func visibleRows(b *Block, ask asked) *Node {
 	defer func() {
 		if p := recover(); p != nil {
 			panic(fmt.Errorf("mixing %s: %v", ask.Name, p))
@@ -283,7 +282,7 @@ func visibleRows(b *Block, m Mixing, ask trace.MixingAsk) *Node {
 		dims := want.Dimensions
 		want = shapes.Make(want.DType, dims[0], dims[2], dims[3])
 	}
-	rows := m.Mix(b, ask.Heads)
+	rows := ask.Mix(b, ask.Heads)
 	if rows == nil {
 		panic(fmt.Errorf("Mix returns nil, want %s %v", axes, want))
 	}

@@ -42,11 +42,11 @@ func (m *Model) Read(ctx context.Context, ids, types []int, asks []trace.MixingA
 	for i := range asks {
 		asks[i].AllRows = true
 	}
-	mixes, err := m.mixings(asks)
+	mixings, err := m.mixings(asks...)
 	if err != nil {
 		return nil, err
 	}
-	p := &pass{m: m, asks: asks, mixes: mixes, texts: [][]int{ids}, types: types, most: 1}
+	p := &pass{m: m, asks: mixings, texts: [][]int{ids}, types: types, most: 1}
 	r := &Reading{length: len(ids)}
 	if err := p.alone(ctx, need{Tokens: len(ids), Asks: asks}, func() error {
 		out, inputs, x, err := p.run(ctx, progress)

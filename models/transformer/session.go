@@ -21,8 +21,7 @@ type Session struct {
 	ids  []int
 	room int
 	// late are the rows that [Session.RowsOfLayer] will be asked for.
-	late      []trace.MixingAsk
-	lateMixes []Mixing
+	late []asked
 	// preparing are compilations under way.
 	preparing sync.WaitGroup
 }
@@ -35,12 +34,12 @@ func (m *Model) NewSession(asks []trace.MixingAsk, room int) (*Session, error) {
 	if err := m.checkGenerates(); err != nil {
 		return nil, err
 	}
-	mixes, err := m.mixings(asks)
+	mixings, err := m.mixings(asks...)
 	if err != nil {
 		return nil, err
 	}
 	return &Session{
-		texts: texts{m: m, asks: asks, mixes: mixes, lengths: []int{0}}, room: min(room, mostSlots),
+		texts: texts{m: m, asks: mixings, lengths: []int{0}}, room: min(room, mostSlots),
 	}, nil
 }
 
@@ -58,9 +57,24 @@ func (m *Model) checkGenerates() error {
 		m.Spec.Family, kind)
 }
 
+// asked is a mixing whose rows are asked for.
+type asked struct {
+	trace.MixingAsk
+	Mixing
+}
+
+// asksOf is what was asked for.
+func asksOf(all []asked) []trace.MixingAsk {
+	asks := make([]trace.MixingAsk, len(all))
+	for i, ask := range all {
+		asks[i] = ask.MixingAsk
+	}
+	return asks
+}
+
 // mixings looks up the mixings of asks.
-func (m *Model) mixings(asks []trace.MixingAsk) ([]Mixing, error) {
-	var mixes []Mixing
+func (m *Model) mixings(asks ...trace.MixingAsk) ([]asked, error) {
+	var all []asked
 	for _, ask := range asks {
 		mix, err := LookupMixing(ask.Name)
 		if err != nil {
@@ -74,9 +88,9 @@ func (m *Model) mixings(asks []trace.MixingAsk) ([]Mixing, error) {
 		if err := mix.Check(ask.Heads); err != nil {
 			return nil, err
 		}
-		mixes = append(mixes, mix)
+		all = append(all, asked{ask, mix})
 	}
-	return mixes, nil
+	return all, nil
 }
 
 // Prompt runs the first tokens of a text all at once and returns the scores after the last one and
@@ -94,7 +108,7 @@ func (s *Session) Prompt(ctx context.Context, ids []int,
 	p.keep = func(_ int, now []*tensors.Tensor) error { return kept.addLayer(now, len(ids)) }
 	inTiles := s.streams != nil || s.m.inTiles(len(ids))
 	p.begins = func(p *pass) {
-		bytes, projects := s.m.projectsSteps(s.asks, s.mixes, len(ids), kept.slots, s.room, p.spare)
+		bytes, projects := s.m.projectsSteps(s.asks, len(ids), kept.slots, s.room, p.spare)
 		if projects && !inTiles {
 			s.cache.forget() // what the next text does not need, before its own is made
 			kept.projected = s.m.newProjectedCache()
@@ -128,7 +142,8 @@ func (s *Session) PromptBytes(n int) int64 { return s.m.estimate(s.promptNeed(n)
 // promptNeed is what a prompt of n tokens needs.
 func (s *Session) promptNeed(n int) need {
 	need := need{
-		Tokens: n, Asks: s.asks, Slots: s.slotsFor(n), Terms: s.terms, Streams: s.streams != nil,
+		Tokens: n, Asks: asksOf(s.asks), Slots: s.slotsFor(n), Terms: s.terms,
+		Streams: s.streams != nil,
 	}
 	if s.streams != nil || s.m.inTiles(n) {
 		need.Tile = s.m.tileOf(need.Slots)
@@ -139,7 +154,7 @@ func (s *Session) promptNeed(n int) need {
 // slotsFor returns how many slots a cache gets that begins with n tokens.
 func (s *Session) slotsFor(n int) int {
 	size := bucket
-	if s.room > n && slices.ContainsFunc(s.mixes, Mixing.PerPair) {
+	if s.room > n && slices.ContainsFunc(s.asks, asked.PerPair) {
 		size = pairBucket
 	}
 	return size(max(n+1, s.room) + s.spare())
@@ -150,7 +165,7 @@ func (s *Session) slotsFor(n int) int {
 // would get one more column, which costs a sixth more where that begins another vector of the
 // processor, as after 80 or 144 slots.
 func (s *Session) spare() int {
-	if slices.ContainsFunc(s.mixes, sharesOutput) {
+	if slices.ContainsFunc(s.asks, asked.sharesOutput) {
 		return 1
 	}
 	return 0
@@ -223,9 +238,9 @@ func (s *Session) prepare(ctx context.Context, n int, kept *store) {
 		}
 	}
 	for l := range spec.Layers { // layers of one kind have the same program
-		for i, ask := range s.late {
+		for _, ask := range s.late {
 			all = append(all, wanted{
-				s.m.tileProgram(l, ask, s.lateMixes[i]),
+				s.m.tileProgram(l, ask),
 				[]shapes.Shape{stream, scalar, scalar, past, past},
 			})
 		}
@@ -250,7 +265,7 @@ func (s *Session) prepare(ctx context.Context, n int, kept *store) {
 func (s *Session) rerun(ctx context.Context, id int) (*Output, error) {
 	asks := s.asks
 	defer func() { s.asks = asks }()
-	s.asks = append([]trace.MixingAsk(nil), asks...)
+	s.asks = slices.Clone(asks)
 	for i := range s.asks {
 		s.asks[i].AllRows = false
 	}

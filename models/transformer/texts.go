@@ -14,9 +14,8 @@ import (
 // texts are B texts that grow token by token, each in a row of its own, with their keys and values
 // in every layer: what a [Session] of one text and a [BatchSession] share.
 type texts struct {
-	m     *Model
-	asks  []trace.MixingAsk
-	mixes []Mixing
+	m    *Model
+	asks []asked
 	// lengths has the number of tokens of the text in each row, 0 for a free row.
 	lengths []int
 	cache   *store
@@ -40,7 +39,7 @@ type Output struct {
 // pass is a pass over the first tokens of texts, for rows of a cache with so many slots.
 func (s *texts) pass(ids [][]int, rows []int, slots int) *pass {
 	return &pass{
-		m: s.m, asks: s.asks, mixes: s.mixes, texts: ids, most: len(s.lengths), slots: slots,
+		m: s.m, asks: s.asks, texts: ids, most: len(s.lengths), slots: slots,
 		latest: s.newLatest(rows),
 	}
 }
@@ -97,27 +96,18 @@ func (m *Model) stepBuilder(w byName, in []*graph.Node) *builder {
 func (s *texts) step(ctx context.Context, rows, ids []int) ([]*Output, error) {
 	m, token := s.m, s.tokens(rows, ids)
 	defer free(token...)
-	x, err := only(m.run("step embed", endsWeights,
-		func(w byName, in []*graph.Node) []*graph.Node {
-			return []*graph.Node{m.stepBuilder(w, in).embed()}
-		}, token...))
-	if err != nil {
-		return nil, err
-	}
+	embedding := program{"step embed", endsWeights, func(w byName, in []*graph.Node) []*graph.Node {
+		return []*graph.Node{m.stepBuilder(w, in).embed()}
+	}}
 	out, kept := s.stepOutputs(rows), s.newLatest(rows)
 	defer func() { kept.free() }() // unless the session has it by then
-	for step, err := range m.layers(ctx, x, func(l int, x *tensors.Tensor) (
-		[]*tensors.Tensor, error,
-	) {
-		return s.stepLayer(l, token, x)
-	}) {
-		if err != nil {
-			return nil, err
-		}
-		if err := s.keepStep(step, rows, out, kept); err != nil {
-			return nil, fmt.Errorf("layer %d: %w", step.layer, err)
-		}
-		x = step.out
+	projected := s.cache.projected != nil
+	layer := func(l int) program { return s.stepProgram(l, projected) }
+	x, err := s.onCache(ctx, token, embedding, layer, func(step *layerStep) error {
+		return s.keepStep(step, rows, out, kept)
+	})
+	if err != nil {
+		return nil, err
 	}
 	defer func() { free(x) }()
 	scores, err := m.run("step logits", endsWeights,
@@ -160,17 +150,34 @@ func (s *texts) stepOutputs(rows []int) []*Output {
 	return emptyOutputs(s.m.Spec, asks, lengths)
 }
 
-// stepLayer runs layer l on x, the residual stream of the new tokens, [B,1,D]; see
-// [texts.stepProgram].
-func (s *texts) stepLayer(l int, token []*tensors.Tensor, x *tensors.Tensor) (
-	[]*tensors.Tensor, error,
-) {
-	projected, err := s.cache.projected.inputs(l)
+// onCache runs all layers on new tokens after the cache and returns the stream after the last one.
+// The inputs of every graph begin with text; those of a layer go on with the stream, the layer's
+// keys and values, [B,G,slots,E] each, and if it is projected, those of [projectedCache.inputs].
+func (s *texts) onCache(ctx context.Context, text []*tensors.Tensor, embedding program,
+	layer func(l int) program, keep func(step *layerStep) error,
+) (*tensors.Tensor, error) {
+	x, err := only(s.m.execute(embedding, text...))
 	if err != nil {
 		return nil, err
 	}
-	inputs := slices.Concat(token, []*tensors.Tensor{x}, s.cache.of(l), projected)
-	return s.m.execute(s.stepProgram(l, s.cache.projected != nil), inputs...)
+	run := func(l int, x *tensors.Tensor) ([]*tensors.Tensor, error) {
+		projected, err := s.cache.projected.inputs(l)
+		if err != nil {
+			return nil, err
+		}
+		inputs := slices.Concat(text, []*tensors.Tensor{x}, s.cache.of(l), projected)
+		return s.m.execute(layer(l), inputs...)
+	}
+	for step, err := range s.m.layers(ctx, x, run) {
+		if err != nil {
+			return nil, err
+		}
+		if err := keep(step); err != nil {
+			return nil, fmt.Errorf("layer %d: %w", step.layer, err)
+		}
+		x = step.out
+	}
+	return x, nil
 }
 
 // keepStep keeps the keys and values of the new tokens in a layer, puts their rows of each mixing
@@ -203,15 +210,16 @@ func (s *texts) keepStep(step *layerStep, rows []int, out []*Output, kept *lates
 	return s.cache.projected.put(l, made[len(s.asks):], s.lengths[0])
 }
 
-// stepProgram is the graph of layer l in a step. Its inputs are [texts.tokens], the stream [B,1,D],
-// the layer's keys and values, [B,G,slots,E] each, and if it is projected, those of
-// [projectedCache.inputs]. It returns what [builder.step] does.
+// stepProgram is the graph of layer l in a step. Its inputs are those of [texts.onCache], with
+// [texts.tokens] first. It returns the stream after the layer, what [Model.kept] gives, the row of
+// every mixing, [B,(H,)1,slots], what the cache keeps of the token beside them,
+// [cachedSources.own], and with terms what [keptOf] gives.
 func (s *texts) stepProgram(l int, projected bool) program {
 	// The graph is kept with the model, so nothing else of this session may stay in it.
-	model, asks, mixes, terms := s.m, s.asks, s.mixes, s.terms
-	kind, weights := model.kindOf(l, mixes...)
+	model, asks, terms := s.m, s.asks, s.terms
+	kind, weights := model.kindOf(l, asks...)
 	return program{
-		fmt.Sprintf("step %s %sterms=%v projected=%v", kind, describe(asks), terms, projected),
+		fmt.Sprintf("step %s %sterms=%v projected=%v", kind, describe(asks...), terms, projected),
 		weights,
 		func(w byName, in []*graph.Node) []*graph.Node {
 			d := model.stepBuilder(w, in)
@@ -223,9 +231,9 @@ func (s *texts) stepProgram(l int, projected bool) program {
 			// First the mixings that compute the block's output together with their own, then the
 			// others.
 			for _, shares := range []bool{true, false} {
-				for i, m := range mixes {
-					if sharesOutput(m) == shares {
-						rows[i] = visibleRows(b, m, asks[i]) // [B,(H,)1,slots]
+				for i, ask := range asks {
+					if ask.sharesOutput() == shares {
+						rows[i] = visibleRows(b, ask) // [B,(H,)1,slots]
 					}
 				}
 				b.finish() // of what shared it, the rest may read it

@@ -82,7 +82,7 @@ func (p *tiledPrompt) layer(ctx context.Context, inputs *inputs, l int, all []tr
 	}
 	// The stream of the next layer: other graphs may still read this one.
 	next := make([]float32, 0, len(p.x))
-	whole := func(i int) bool { return p.asks[i].AllRows }
+	whole := func(ask asked) bool { return ask.AllRows }
 	program := p.rowsProgram(l, "prompt tile", whole, func(b *Block) []*Node {
 		return []*Node{b.Output}
 	})
@@ -132,23 +132,20 @@ func (p *tiledPrompt) sources(inputs *inputs, l int) (*tiledLayer, error) {
 // rowsProgram is the graph of a tile of layer l, which returns what also gives and the rows,
 // [1,(H,)N,S], of those mixings that cost no pass for each pair and are wanted. what tells apart
 // what also gives.
-func (p *tiledPrompt) rowsProgram(l int, what string, wanted func(i int) bool,
+func (p *tiledPrompt) rowsProgram(l int, what string, wanted func(ask asked) bool,
 	also func(b *Block) []*Node,
 ) program {
 	// The graph is kept with the model, so nothing else of this pass may stay in it.
-	model, asks, mixes := p.m, []trace.MixingAsk(nil), []Mixing(nil)
-	for i, mix := range p.mixes {
-		if wanted(i) && !mix.PerPair() {
-			asks, mixes = append(asks, p.asks[i]), append(mixes, mix)
-		}
-	}
+	model, asks := p.m, slices.DeleteFunc(slices.Clone(p.asks), func(ask asked) bool {
+		return ask.PerPair() || !wanted(ask)
+	})
 	return program{
-		fmt.Sprintf("%s %s %s", what, layerKind(model.Spec, l), describe(asks)), ofLayer(l),
+		fmt.Sprintf("%s %s %s", what, layerKind(model.Spec, l), describe(asks...)), ofLayer(l),
 		func(w byName, in []*Node) []*Node {
 			b := model.blockOfTile(w, l, in)
 			out := also(b)
-			for i, mix := range mixes {
-				out = append(out, visibleRows(b, mix, asks[i]))
+			for _, ask := range asks {
+				out = append(out, visibleRows(b, ask))
 			}
 			return out
 		},
@@ -156,11 +153,11 @@ func (p *tiledPrompt) rowsProgram(l int, what string, wanted func(i int) bool,
 }
 
 // putTiles copies those rows of a tile of n targets from position at on.
-func (p *tiledPrompt) putTiles(all []trace.Rows, l int, wanted func(i int) bool, at, n int,
+func (p *tiledPrompt) putTiles(all []trace.Rows, l int, wanted func(ask asked) bool, at, n int,
 	tiles []*tensors.Tensor,
 ) error {
-	for i, mix := range p.mixes {
-		if !wanted(i) || mix.PerPair() {
+	for i, ask := range p.asks {
+		if !wanted(ask) || ask.PerPair() {
 			continue
 		}
 		if err := putTile(&all[i], l, tiles[0], at, n); err != nil {
@@ -174,12 +171,11 @@ func (p *tiledPrompt) putTiles(all []trace.Rows, l int, wanted func(i int) bool,
 // lastTarget computes what is wanted of the last target alone: its rows, and what
 // [Session.Terms] reads.
 func (p *tiledPrompt) lastTarget(t *tiledLayer, all []trace.Rows) error {
-	last := func(i int) bool { return !p.asks[i].AllRows }
-	wanted, terms := p.latest != nil, p.latest != nil
-	for i, mix := range p.mixes {
-		wanted = wanted || last(i) && !mix.PerPair()
-	}
-	if !wanted {
+	last := func(ask asked) bool { return !ask.AllRows }
+	terms := p.latest != nil
+	if !terms && !slices.ContainsFunc(p.asks, func(ask asked) bool {
+		return last(ask) && !ask.PerPair()
+	}) {
 		return nil
 	}
 	what := fmt.Sprintf("last target terms=%v", terms)
