@@ -57,7 +57,7 @@ func TestSaidInFlags(t *testing.T) {
 		"line 1: no":                  &trace.UsageError{Reason: "no", Option: "of a plugin"},
 		`line 1: set --all-layers, not "AllLayers"`: trace.Usagef(`set %s, not "AllLayers"`,
 			trace.Called("all layers", "AllLayers")),
-		"line 1: Lift the lid": errors.New("models: known: Lift the lid"),
+		"line 1: Lift the lid": errors.New("models: hub: Lift the lid"),
 	} {
 		if got := ErrorText(fmt.Errorf("line 1: %w", err)); got != want {
 			t.Errorf("%q, want %q", got, want)
