@@ -4,8 +4,6 @@ import (
 	"fmt"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/gonbext/render/chart"
-	"github.com/headwater-ml/headwater/internal/reproduction"
 	"github.com/headwater-ml/headwater/models/tiny"
 )
 
@@ -38,26 +36,13 @@ func adjustedRollout(r *run) error {
 		rho.correlate(x, importance)
 		r.progress("reading sentences", "sentence", i+1, len(sentences))
 	}
-	bars := chart.Series{Name: "mean"}
-	table := reproduction.Table{
-		Title: fmt.Sprintf("Rank correlation with blank-out scores, %d "+
-			"sentences", len(sentences)),
-		Columns: []string{"method", "mean ± standard deviation"},
-	}
-	means := map[string]float64{}
+	means := map[string][]float64{}
 	for _, method := range adjustedMethods {
-		m, sd := spread(rho[method][0])
-		means[method], bars.Y = m, append(bars.Y, m)
-		table.Rows = append(table.Rows, []string{method, fmt.Sprintf("%.2f ± %.2f", m, sd)})
+		means[method] = rho[method][0]
 	}
-	r.table(table)
-	r.picture("", 1, chart.Chart{
-		Kind: chart.Bars, Title: "Rank correlation with blank-out scores",
-		X:      chart.Axis{Title: "method", Categories: adjustedMethods},
-		Y:      chart.Axis{Title: "Spearman"},
-		Series: []chart.Series{bars},
-	})
+	r.barTable(fmt.Sprintf("Rank correlation with blank-out scores, %d sentences", len(sentences)),
+		"blank-out", adjustedMethods, means)
 	r.above(claim{"over-rollout", "Adjusted by gradients, rollout agrees better with blank-out"},
-		means["chefer"], means["rollout"], "plain rollout")
+		mean(means["chefer"]), mean(means["rollout"]), "plain rollout")
 	return nil
 }

@@ -175,12 +175,10 @@ func compareRows(
 	}
 }
 
-// compareRolled reports rank correlations of the rolled-out methods with an importance.
-func (r *run) compareRolled(rho map[string][]float64, importance, sample string) {
-	methods := rolledMethods
+// barTable adds a table and a chart of the mean rank correlation of each method with an importance.
+func (r *run) barTable(title, importance string, methods []string, rho map[string][]float64) {
 	table := reproduction.Table{
-		Title:   fmt.Sprintf("Spearman correlation with %s, %s", importance, sample),
-		Columns: []string{"method", "mean ± standard deviation"},
+		Title: title, Columns: []string{"method", "mean ± standard deviation"},
 	}
 	bars := chart.Series{Name: "mean"}
 	for _, name := range methods {
@@ -194,6 +192,13 @@ func (r *run) compareRolled(rho map[string][]float64, importance, sample string)
 		X: chart.Axis{Title: "method", Categories: methods}, Y: chart.Axis{Title: "Spearman"},
 		Series: []chart.Series{bars},
 	})
+}
+
+// compareRolled reports rank correlations of the rolled-out methods with an importance.
+func (r *run) compareRolled(rho map[string][]float64, importance, sample string) {
+	methods := rolledMethods
+	r.barTable(fmt.Sprintf("Spearman correlation with %s, %s", importance, sample), importance,
+		methods, rho)
 	for _, other := range []string{"rollout", "norms+rollout"} {
 		r.above(claim{"over-" + other, "Value Zeroing rolled out agrees better with " +
 			importance + " than " + other}, mean(rho[methods[0]]), mean(rho[other]), other)

@@ -157,7 +157,7 @@ func TestEncoderBatches(t *testing.T) {
 			}
 			if ids[0] != int32(mustID(tok, classToken)) ||
 				ids[n-1] != int32(mustID(tok, endToken)) ||
-				slices.Contains(ids, int32(mustID(tok, unknownToken))) {
+				slices.Contains(ids, int32(mustID(tok, "[UNK]"))) {
 				t.Fatalf("%s: row %d is %v with %d tokens", name, row, ids, n)
 			}
 			if len(b.targets) == b.rows {
