@@ -154,7 +154,7 @@ type kernel struct {
 	t   *testing.T
 	dir string
 	// answer acts as the engine: it gets every request except those of [engine.KindInfo] and
-	// [engine.KindDrawn].
+	// [engine.KindPicture].
 	answer func(conn *engineConn, r engine.Request)
 	// drawn are what cells said that they drew, in the place of the engine, which answers only the
 	// other requests.
@@ -224,14 +224,33 @@ func (k *kernel) serve(conn *engineConn) {
 		conn.send(engine.Event{Status: &engine.Status{}, Done: true})
 		return
 	}
-	if r.Kind == engine.KindDrawn {
+	if r.Kind == engine.KindPicture {
 		k.mu.Lock()
-		k.drawn = append(k.drawn, fmt.Sprint(r.Of, string(r.Show), string(r.Text)))
+		k.drawn = append(k.drawn, sent(k.t, r))
 		k.mu.Unlock()
 		conn.send(engine.Event{Done: true})
 		return
 	}
 	k.answer(conn, r)
+}
+
+// sent describes the picture of a request: the first values of its explanations, and what it shows.
+func sent(t *testing.T, r engine.Request) string {
+	t.Helper()
+	if r.Picture == nil {
+		return "the latest"
+	}
+	p, err := engine.ReadPicture(r.Picture)
+	if err != nil {
+		t.Error(err)
+	}
+	said := ""
+	for _, e := range []*attribution.Explanation{p.Explanation, p.Against} {
+		if e != nil && e.Methods["rollout"] != nil {
+			said += fmt.Sprint(e.Methods["rollout"].Data[0], " ")
+		}
+	}
+	return said + string(p.Show) + p.Other
 }
 
 // run runs a cell to its end, in a notebook or not.

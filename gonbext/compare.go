@@ -60,10 +60,9 @@ func compare(a, b *Explanation, methods []string) error {
 	newDisplay().final(h, "")
 	f := Figure{Kind: "compare", Method: names[0], AgainstMethod: names[1]}
 	if a == b {
-		drew("Compare", f, a)
-	} else {
-		drew("Compare", f, a, b)
+		b = nil
 	}
+	drew(f, a, b)
 	return nil
 }
 

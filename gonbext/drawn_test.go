@@ -32,6 +32,7 @@ func draw() {
 	h, _ := render.Compare(render.Side{Explanation: e}, render.Side{Explanation: e})
 	gonbext.ShowHeatmap(h)
 	other := *e
+	e.Methods["rollout"].Data[0] = 7 // what a cell changes is drawn and saved as it is
 	gonbext.Layers(&other, 0)
 	gonbext.ShowChart(chart.Chart{Kind: chart.Lines, Series: []chart.Series{{
 		X: []float64{0, 1}, Y: []float64{0, 1},
@@ -41,7 +42,7 @@ func draw() {
 // TestDrawn tells the engine which picture a cell drew last, so that Save saves that one, or says
 // why not.
 func TestDrawn(t *testing.T) {
-	number := 0
+	number := 0.0
 	k := newKernel(t, func(conn *engineConn, r engine.Request) {
 		switch r.Kind {
 		case engine.KindExplain:
@@ -52,7 +53,7 @@ func TestDrawn(t *testing.T) {
 			return
 		}
 		none, row := attribution.Result{Layers: []int{0, 1}, Shape: [3]int{0, 2, 2}, Unit: "share", Facts: attribution.Facts{Quantity: attribution.Share}},
-			attribution.Result{Shape: [3]int{1}, Data: []float64{0.1, 0.2, 0.9, 0.8}}
+			attribution.Result{Shape: [3]int{1}, Data: []float64{number, 0.2, 0.9, 0.8}}
 		conn.send(engine.Event{Explanation: &attribution.Explanation{
 			Prompt: attribution.Prompt{
 				Text: "the keys", Texts: []string{"the", " keys"}, IDs: []int{1, 2},
@@ -68,21 +69,20 @@ func TestDrawn(t *testing.T) {
 				OtherMass: map[string][]float64{"rollout": {0, 0}, "flow": {0, 0}},
 			}})
 		}
-		conn.send(engine.Event{Number: number})
 		conn.send(engine.Event{Done: true})
 	})
 	r := k.run("draw", false)
 	want := []string{
-		`[1]{"kind":"layers","method":"rollout","token":0,"by":"token","look":{}}`,
-		`[1]{"kind":"layers","method":"rollout","tokens":[0,1],"by":"token","look":{}}`,
-		`[1]{"kind":"compare","method":"rollout@1","against_method":"flow","by":"token","look":{}}`,
-		`[1 2]{"kind":"compare","method":"rollout","against_method":"rollout","by":"token","look":{}}`,
-		`[2]{"method":"flow","by":"word","layer":1,"filter":[","],"look":{"palette":"perceptual"}}`,
-		`[2]{"by":"word","look":{}}`,
-		`[]what Compare drew cannot be saved: the two explanations put tokens together in two ways`,
-		`[]ShowHeatmap drew a comparison: draw it with gonbext.Compare`,
-		`[]what Layers drew cannot be saved: this explanation was not returned by Explain`,
-		`[]the latest picture is a chart: save it with gonbext.SaveChart and the chart`,
+		`1 {"kind":"layers","method":"rollout","token":0,"look":{}}`,
+		`1 {"kind":"layers","method":"rollout","tokens":[0,1],"look":{}}`,
+		`1 {"kind":"compare","method":"rollout@1","against_method":"flow","look":{}}`,
+		`1 2 {"kind":"compare","method":"rollout","against_method":"rollout","look":{}}`,
+		`2 {"method":"flow","layer":1,"filter":[","],"look":{"palette":"perceptual"}}`,
+		`2 {"look":{}}`,
+		`1 2 {"kind":"compare","method":"rollout","against_method":"rollout","look":{}}`,
+		`ShowHeatmap drew a comparison: draw it with gonbext.Compare`,
+		`7 {"kind":"layers","method":"rollout","token":0,"look":{}}`,
+		`the latest picture is a chart: save it with gonbext.SaveChart and the chart`,
 	}
 	same := func(want, got string) bool { return strings.HasPrefix(got, want) }
 	if !slices.EqualFunc(want, k.drawn, same) {

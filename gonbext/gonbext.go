@@ -29,7 +29,6 @@
 package gonbext
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -251,8 +250,6 @@ func (r request) explain(ctx context.Context, out *display, prompt string) (*Exp
 	if err != nil {
 		return nil, err
 	}
-	number := 0
-	client.OnKept = func(n int) { number = n }
 	if client.Show, err = r.figure().show(); err != nil {
 		return nil, err
 	}
@@ -297,7 +294,6 @@ func (r request) explain(ctx context.Context, out *display, prompt string) (*Exp
 			return nil, wrong
 		}
 	}
-	remember(divided, number, cmp.Or(r.view.By, tokenParts))
 	return divided, r.hint(err)
 }
 
@@ -362,5 +358,5 @@ func ShowHeatmap(h render.Heatmap) {
 			"gonbext.Save saves, or save it with SaveExplanation and Against of Figure")
 		return
 	}
-	drew("ShowHeatmap", asPicture(h), h.Explanation)
+	drew(asPicture(h), h.Explanation, nil)
 }

@@ -8,9 +8,6 @@ import (
 	"github.com/headwater-ml/headwater/internal/engine"
 )
 
-// tokenParts is the value of By that leaves tokens as they are.
-const tokenParts = "token"
-
 // Last returns the latest explanation of this kernel, so that a later cell need not compute it
 // again:
 //
@@ -36,10 +33,7 @@ func TryLast() (*Explanation, error) {
 	if err != nil {
 		return nil, worded(err)
 	}
-	number := 0
-	client.OnKept = func(n int) { number = n }
 	e, err := client.Last(ctx)
-	remember(e, number, tokenParts)
 	return e, worded(err)
 }
 

@@ -30,7 +30,7 @@ func TryLayers(e *Explanation, tokens ...int) error {
 	newDisplay().show(l, render.LayersText{Layers: plain, Width: plainColumns}, render.LayersText{
 		Layers: l, Width: columns(),
 	})
-	drew("Layers", figureOf(l), e)
+	drew(figureOf(l), e, nil)
 	return nil
 }
 

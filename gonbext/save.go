@@ -10,6 +10,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/internal/atomicfile"
+	"github.com/headwater-ml/headwater/internal/engine"
 )
 
 // Figure says what a saved file shows. What it leaves open is as in the picture of the explanation:
@@ -24,8 +25,8 @@ type Figure struct {
 	// first one that has maps. For compare a layer may stand after it, as in direct@5: see
 	// [Compare].
 	Method string
-	// Against is, for compare, the explanation on side B, one as [SaveExplanation] takes. Nil
-	// compares two methods of one explanation. See [Compare].
+	// Against is, for compare, the explanation on side B. Nil compares two methods of one
+	// explanation. See [Compare].
 	Against *Explanation
 	// AgainstMethod is, for compare, the method of side B, also with a layer. Default: with Against
 	// the same as Method, else the next one of the explanation.
@@ -118,19 +119,20 @@ func Save(path string, figure ...Figure) {
 
 // TrySave is [Save], with the remarks and the error returned.
 func TrySave(path string, figure ...Figure) (notes []string, err error) {
-	notes, err = saveExplanation(path, 0, figure)
+	notes, err = saveExplanation(path, nil, figure)
 	return notes, worded(err)
 }
 
-// SaveExplanation is [Save] for an explanation of this cell: one that [Explain], [Heads],
-// [FlowGraph], [Maps] or [Last] returned. It saves what was drawn of it last:
+// SaveExplanation is [Save] for any explanation: one of this cell, one that a file of JSON had, or
+// one that your code made or changed. It saves what [Explain] and its like drew of it, or says the
+// file that it comes from, unless a [Figure] says otherwise:
 //
 //	a := gonbext.Explain("the keys to the cabinet", gonbext.View{By: "word"})
 //	gonbext.Explain("the key to the cabinets")
 //	gonbext.SaveExplanation("keys.svg", a)
 //
-// The engine keeps the latest explanations of a kernel, so an explanation that another program made
-// or that was changed is an error. See [TrySaveExplanation].
+// Its origin goes into the file, and headwater reproduce then says whether the numbers are still
+// those. See [TrySaveExplanation].
 func SaveExplanation(path string, e *Explanation, figure ...Figure) {
 	notes, err := TrySaveExplanation(path, e, figure...)
 	endSave(path, notes, err)
@@ -140,15 +142,15 @@ func SaveExplanation(path string, e *Explanation, figure ...Figure) {
 func TrySaveExplanation(path string, e *Explanation, figure ...Figure) (
 	notes []string, err error,
 ) {
-	number, err := numberOf(e)
-	if err == nil {
-		notes, err = saveExplanation(path, number, figure)
+	if e == nil {
+		return nil, worded(usagef("there is no explanation to save: it is nil"))
 	}
+	notes, err = saveExplanation(path, e, figure)
 	return notes, worded(err)
 }
 
-// saveExplanation saves the explanation with a number in the engine; 0 is the latest one.
-func saveExplanation(path string, number int, figures []Figure) (notes []string, err error) {
+// saveExplanation saves an explanation; nil is the latest picture.
+func saveExplanation(path string, e *Explanation, figures []Figure) (notes []string, err error) {
 	figure, err := onlyFigure(figures)
 	if err != nil {
 		return nil, err
@@ -157,24 +159,25 @@ func saveExplanation(path string, number int, figures []Figure) (notes []string,
 	if err != nil {
 		return nil, err
 	}
-	of := []int{number}
-	if figure.Against != nil {
-		if figure.Kind != "compare" {
-			return nil, usagef("Against is for a figure of the kind compare, and the kind is %q",
-				figure.Kind)
-		}
-		against, err := numberOf(figure.Against)
-		if err != nil {
-			return nil, err
-		}
-		of = append(of, against)
+	if figure.Against != nil && figure.Kind != "compare" {
+		return nil, usagef("Against is for a figure of the kind compare, and the kind is %q",
+			figure.Kind)
+	}
+	var own *engine.Picture
+	if e != nil || figure.Against != nil {
+		own = &engine.Picture{Explanation: e, Against: figure.Against}
 	}
 	return saveFile(path, func(ctx context.Context) ([]byte, []string, error) {
+		out := newDisplay()
+		defer out.clear()
 		client, err := running(ctx)
+		if e != nil {
+			client, err = connect(ctx, out)
+		}
 		if err != nil {
 			return nil, nil, err
 		}
-		return client.Save(ctx, filepath.Base(path), show, of...)
+		return client.Save(ctx, filepath.Base(path), show, own)
 	})
 }
 

@@ -53,7 +53,7 @@ func TestSave(t *testing.T) {
 			})
 			r := k.run("save", c.message != "") // a cell that shows nothing opens no pipe
 			if asked.Kind != engine.KindSave || asked.File != "figure.svg" ||
-				string(asked.Options) != `{"kind":"text","look":{}}` {
+				string(asked.Show) != `{"kind":"text","look":{}}` || asked.Picture != nil {
 				t.Errorf("asked for %+v", asked)
 			}
 			files, err := os.ReadDir(dir)
@@ -101,42 +101,28 @@ func saveChosen() {
 	gonbext.Explain("the keys")
 	gonbext.SaveExplanation(file, e, gonbext.Figure{By: "token", Filter: attribution.Filter{}})
 	gonbext.SaveExplanation(file, gonbext.Last())
-	other := *e
-	_, err := gonbext.TrySaveExplanation(file, &other)
-	fmt.Println(err)
-	e.Methods["rollout"].Data[0]++
-	_, err = gonbext.TrySaveExplanation(file, e)
-	fmt.Println(err)
-	_, err = gonbext.TrySaveExplanation(file, nil)
+	e.Methods["rollout"].Data[0] = 7
+	gonbext.SaveExplanation(file, e)
+	_, err := gonbext.TrySaveExplanation(file, nil)
 	fmt.Println(err)
 }
 
-// TestSaveChosen saves an explanation of the cell by the number that the engine gave it, and tells
-// the engine how it was shown.
+// TestSaveChosen sends the explanation that is saved, also one that the cell changed, and tells the
+// engine how each one was shown.
 func TestSaveChosen(t *testing.T) {
 	t.Setenv("HEADWATER_TEST_FILE", filepath.Join(t.TempDir(), "figure.svg"))
-	number := 0
 	var shown, asked []string
 	k := newKernel(t, func(conn *engineConn, r engine.Request) {
 		switch r.Kind {
 		case engine.KindExplain:
 			shown = append(shown, string(r.Show))
-			number++
 		case engine.KindSave:
-			asked = append(asked, fmt.Sprint(r.Of, string(r.Options)))
-			conn.send(engine.Event{Piece: []byte("<svg/>")})
+			asked = append(asked, sent(t, r)+string(r.Show))
+			conn.send(engine.Event{Piece: []byte("<svg/>"), Done: true})
+			return
 		}
-		if r.Kind != engine.KindSave {
-			begin(conn)
-			conn.send(engine.Event{Step: true, Explanation: &attribution.Explanation{
-				Steps: []attribution.GeneratedToken{{ID: 3, Text: " are", Probability: 0.5}},
-				Methods: map[string]*attribution.Result{
-					"rollout": {Shape: [3]int{1}, Data: []float64{0.25, 0.75}},
-				},
-				OtherMass: map[string][]float64{"rollout": {0}},
-			}})
-			conn.send(engine.Event{Number: number})
-		}
+		begin(conn)
+		row(conn, " are", 0.25, 0.75)
 		conn.send(engine.Event{Done: true})
 	})
 	r := k.run("save chosen", true)
@@ -147,55 +133,39 @@ func TestSaveChosen(t *testing.T) {
 	if want := []string{view, none}; !slices.Equal(shown, want) {
 		t.Errorf("the engine was told %q of the pictures, want %q", shown, want)
 	}
-	want := []string{`[1]{"by":"token","filter":[],"look":{}}`, `[2]` + none}
-	if !slices.Equal(asked, want) {
-		t.Errorf("asked for %q, want %q", asked, want)
-	}
-	lines := strings.Split(r.stdout, "\n")
-	for i, want := range []string{
-		"was not returned by Explain", "was changed after it was made", "it is nil",
-	} {
-		if len(lines) <= i || !strings.Contains(lines[i], want) {
-			t.Errorf("line %d of %q lacks %q", i, r.stdout, want)
-		}
+	want := []string{`0.25 {"by":"token","filter":[],"look":{}}`, `0.25 ` + none, `7 ` + none}
+	if !slices.Equal(asked, want) || !strings.Contains(r.stdout, "it is nil") {
+		t.Errorf("asked for %q, want %q; %s", asked, want, r.stdout)
 	}
 }
 
-// TestSaveComparison asks for a comparison of two explanations by their numbers, and tells how
-// heads are shown, so that they are saved as heads.
+// TestSaveComparison sends both explanations of a comparison, and one head.
 func TestSaveComparison(t *testing.T) {
 	t.Setenv("HEADWATER_TEST_FILE", filepath.Join(t.TempDir(), "figure.svg"))
-	number := 0
+	number := 0.0
 	var asked []string
 	k := newKernel(t, func(conn *engineConn, r engine.Request) {
 		if r.Kind == engine.KindSave {
-			asked = append(asked, fmt.Sprint(r.Of, string(r.Options)))
+			asked = append(asked, sent(t, r)+string(r.Show))
 			conn.send(engine.Event{Piece: []byte("<svg/>"), Done: true})
 			return
 		}
 		number++
 		begin(conn)
-		conn.send(engine.Event{Number: number, Step: true, Explanation: &attribution.Explanation{
-			Steps: []attribution.GeneratedToken{{ID: 3, Text: " are", Probability: 0.5}},
-			Methods: map[string]*attribution.Result{
-				"rollout": {Shape: [3]int{1}, Data: []float64{0.25, 0.75}},
-			},
-			OtherMass: map[string][]float64{"rollout": {0}},
-		}})
+		row(conn, " are", number, 0.75)
 		conn.send(engine.Event{Done: true})
 	})
 	r := k.run("save comparison", false)
 	want := []string{
-		`[1 2]{"kind":"compare","method":"rollout","look":{}}`,
-		`[1]{"kind":"head","tokens":[0,1],"layer":3,"head":0,"look":{}}`,
+		`1 2 {"kind":"compare","method":"rollout","look":{}}`,
+		`1 {"kind":"head","tokens":[0,1],"layer":3,"head":0,"look":{}}`,
+		`2 {"kind":"compare","look":{}}`,
 	}
 	if !slices.Equal(asked, want) {
 		t.Errorf("asked for %q, want %q; %s", asked, want, r.stderr)
 	}
-	for _, want := range []string{"Against is for a figure of the kind compare", "by Explain, Heads, FlowGraph, Maps or Last"} {
-		if !strings.Contains(r.stdout, want) {
-			t.Errorf("%q lacks %q", r.stdout, want)
-		}
+	if want := "Against is for a figure of the kind compare"; !strings.Contains(r.stdout, want) {
+		t.Errorf("%q lacks %q", r.stdout, want)
 	}
 }
 
@@ -212,8 +182,7 @@ func saveComparison() {
 	})
 	_, err := gonbext.TrySaveExplanation(file, a, gonbext.Figure{Against: b})
 	fmt.Println(err)
-	_, err = gonbext.TrySave(file, gonbext.Figure{Kind: "compare", Against: &gonbext.Explanation{}})
-	fmt.Println(err)
+	gonbext.Save(file, gonbext.Figure{Kind: "compare", Against: b}) // with the latest picture
 }
 
 // TestSaveChart has the engine draw a chart, and asks for none that cannot be drawn or written.

@@ -51,8 +51,8 @@ func (p *program) reproduce(ctx context.Context, f modelFlags, path string) erro
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if was.Recorded {
-		return usagef("%s: it was made by headwater show of what another program recorded, which "+
-			"is not in it; run headwater show with that recording again", path)
+		return usagef("%s: it was made of what another program recorded or made, which is not in "+
+			"it; run headwater show with that recording again, or that program", path)
 	}
 	given := f
 	if f, err = modelOf(was, given); err != nil {

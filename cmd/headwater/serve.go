@@ -35,6 +35,7 @@ func (p *program) serveCommand() *cobra.Command {
 			ctx, stop := interruptible(cmd)
 			defer stop()
 			c.Backend, c.Log, c.Encode = flags.backend, p.stderr, encodeFile
+			c.Origin = originOf
 			c.Figures = server.Figures{Find: servedFigures, Draw: drawPicture}
 			c.Build = release()
 			collectWithin(models.LimitMemory(c.Memory).Limit)

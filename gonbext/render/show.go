@@ -111,6 +111,10 @@ type Show struct {
 	Token *int `json:"token,omitempty"`
 	// Tokens are, for KindLayers, several generated tokens in place of one.
 	Tokens []int `json:"tokens,omitempty"`
+	// By puts prompt tokens together: "word", "sentence", "turn", or bytes of the prompt as
+	// "0:8,12:23"; "token" leaves them as they are where the picture has them together. See
+	// [attribution.ParseGrouping].
+	By string `json:"by,omitempty"`
 	// Layer is the layer whose values are shown, 0-based; of combined methods those up to it. Nil
 	// is, for each token, the layer that pictures show. For KindHead it is the layer of Head, for
 	// KindMap the layer shown and for KindMaps one that is among the twelve; nil is the one that
@@ -120,7 +124,7 @@ type Show struct {
 	Head *int `json:"head,omitempty"`
 	// Filter makes prompt tokens grey and leaves them out of the scale of the colours. It changes
 	// no number.
-	Filter attribution.Filter `json:"filter,omitempty"`
+	Filter attribution.Filter `json:"filter,omitzero"`
 	// Source is the prompt token at the source of a flow graph, 0-based. Nil is the one with the
 	// largest flow that is not the first.
 	Source *int `json:"source,omitempty"`

@@ -248,7 +248,7 @@ func Encode(e *attribution.Explanation, f Format, o Options) ([]byte, []string, 
 	if o.Against != nil {
 		o.Against = &Against{withoutPath(o.Against.Explanation), o.Against.Made}
 	}
-	remarks := o.remarks(f)
+	remarks := o.remarks(e, f)
 	var b bytes.Buffer
 	switch {
 	case f.Figure():
@@ -297,17 +297,29 @@ func (o Options) prepared(
 	return e, o, err
 }
 
-// remarks returns what the origin that a file has cannot say. JSON has no bytes that are not UTF-8.
-func (o Options) remarks(f Format) []string {
-	texts := o.Made.Prompt + o.Made.Options.Continuation
+// remarks returns what the origin that a file has cannot say. JSON has no bytes that are not UTF-8,
+// and an origin that was JSON already has lost them, but the tokens have not.
+func (o Options) remarks(e *attribution.Explanation, f Format) []string {
+	valid := o.Made.valid(e)
 	if Compares(o.Show, f) && o.Against != nil {
-		texts += o.Against.Made.Prompt
+		valid = valid && o.Against.Made.valid(o.Against.Explanation)
 	}
-	if f == CSV || utf8.ValidString(texts) {
+	if f == CSV || valid {
 		return nil
 	}
 	return []string{"Its text is not UTF-8. The file has U+FFFD in the place of such bytes, so " +
 		"it cannot be made again."}
+}
+
+// valid reports whether what made an explanation is UTF-8.
+func (m Made) valid(e *attribution.Explanation) bool {
+	texts := m.Prompt + m.Options.Continuation + e.Prompt.Text
+	if m.Options.Continuation != "" {
+		for _, s := range e.Steps {
+			texts += s.Text
+		}
+	}
+	return utf8.ValidString(texts)
 }
 
 // atLayer returns an explanation that shows the layer that the options name. A method that lacks it
