@@ -62,7 +62,7 @@ var cells = map[string]func(){
 		fmt.Println("again", len(e.Steps))
 	},
 	"save": func() {
-		gonbext.Save(os.Getenv("HEADWATER_TEST_FILE"), gonbext.Figure{Kind: "text"})
+		gonbext.Save(os.Getenv("HEADWATER_TEST_FILE"), gonbext.Show{Kind: "text"})
 	},
 	"save chosen":     saveChosen,
 	"save comparison": saveComparison,
@@ -79,13 +79,13 @@ var cells = map[string]func(){
 	"maps of direct": func() {
 		gonbext.Maps("the keys", gonbext.Options{Methods: []string{"direct"}})
 	},
-	"maps by word":  func() { gonbext.Maps("the keys", gonbext.View{By: "word"}) },
-	"heads by word": func() { gonbext.Heads("the keys", gonbext.View{By: "word"}) },
+	"maps by word":  func() { gonbext.Maps("the keys", gonbext.Show{By: "word"}) },
+	"heads by word": func() { gonbext.Heads("the keys", gonbext.Show{By: "word"}) },
 	"flow graph": func() {
 		e := gonbext.FlowGraph("the keys", gonbext.Options{MaxTokens: 1})
 		fmt.Println("flow", len(e.Steps))
 	},
-	"flow graph by word": func() { gonbext.FlowGraph("the keys", gonbext.View{By: "word"}) },
+	"flow graph by word": func() { gonbext.FlowGraph("the keys", gonbext.Show{By: "word"}) },
 	"layers":             func() { gonbext.Layers(layered(), 0) },
 	"layers wrong":       func() { gonbext.Layers(sides()) },
 	"compare":            func() { gonbext.Compare(sides(), sides(), "rollout", "flow") },
@@ -111,7 +111,7 @@ var cells = map[string]func(){
 	"sources and files": func() {
 		gonbext.SaveSources("a.svg", weather())
 	},
-	"show":      func() { gonbext.Show(&gonbext.Explanation{Warnings: []string{"shown"}}) },
+	"show":      func() { gonbext.Draw(&gonbext.Explanation{Warnings: []string{"shown"}}) },
 	"reproduce": func() { gonbext.Reproduce("s0-matrix") },
 	"reproduce and wait": func() {
 		gonbext.Reproduce("s0-matrix")

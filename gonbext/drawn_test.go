@@ -2,13 +2,13 @@ package gonbext_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/gonbext"
-	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
 	"github.com/headwater-ml/headwater/internal/engine"
 )
@@ -16,21 +16,20 @@ import (
 // draw is a cell that draws a picture of every kind.
 func draw() {
 	e := gonbext.Explain("the keys")
-	w := gonbext.Explain("the keys", gonbext.View{By: "word"})
+	w := gonbext.Explain("the keys", gonbext.Show{By: "word"})
 	gonbext.Layers(e, 0)
 	gonbext.Layers(e)
 	gonbext.Compare(e, e, "rollout@1", "flow")
 	gonbext.Compare(e, gonbext.Last())
 	layer := 1
-	gonbext.ShowHeatmap(render.Heatmap{
-		Explanation: w, Layer: &layer, Methods: []string{"flow"}, Palette: "perceptual",
-		Filter: attribution.Filter{","},
+	gonbext.Draw(w, gonbext.Show{
+		Layer: &layer, Method: "flow", Palette: "perceptual", Filter: attribution.Filter{","},
 	})
-	gonbext.Show(w)
+	gonbext.Draw(w)
 	_ = gonbext.TryCompare(e, w, "no method") // which draws nothing
 	gonbext.Compare(e, w)
-	h, _ := render.Compare(render.Side{Explanation: e}, render.Side{Explanation: e})
-	gonbext.ShowHeatmap(h)
+	fmt.Println(gonbext.TryDraw(e, gonbext.Show{Kind: "heads"}))
+	gonbext.Draw(w, gonbext.Show{Kind: "compare", Against: e, Method: "flow"})
 	other := *e
 	e.Methods["rollout"].Data[0] = 7 // what a cell changes is drawn and saved as it is
 	gonbext.Layers(&other, 0)
@@ -73,21 +72,24 @@ func TestDrawn(t *testing.T) {
 	})
 	r := k.run("draw", false)
 	want := []string{
-		`1 {"kind":"layers","method":"rollout","token":0,"look":{}}`,
-		`1 {"kind":"layers","method":"rollout","tokens":[0,1],"look":{}}`,
-		`1 {"kind":"compare","method":"rollout@1","against_method":"flow","look":{}}`,
-		`1 2 {"kind":"compare","method":"rollout","against_method":"rollout","look":{}}`,
-		`2 {"method":"flow","layer":1,"filter":[","],"look":{"palette":"perceptual"}}`,
-		`2 {"look":{}}`,
-		`1 2 {"kind":"compare","method":"rollout","against_method":"rollout","look":{}}`,
-		`ShowHeatmap drew a comparison: draw it with gonbext.Compare`,
-		`7 {"kind":"layers","method":"rollout","token":0,"look":{}}`,
+		`1 {"kind":"layers","token":0}`,
+		`1 {"kind":"layers"}`,
+		`1 {"kind":"compare","method":"rollout@1","against_method":"flow"}`,
+		`1 2 {"kind":"compare","method":"rollout","against_method":"rollout"}`,
+		`2 {"method":"flow","layer":1,"filter":[","],"palette":"perceptual"}`,
+		`2 {}`,
+		`1 2 {"kind":"compare","method":"rollout","against_method":"rollout"}`,
+		`2 1 {"kind":"compare","method":"flow"}`,
+		`7 {"kind":"layers","token":0}`,
 		`the latest picture is a chart: save it with gonbext.SaveChart and the chart`,
 	}
 	same := func(want, got string) bool { return strings.HasPrefix(got, want) }
 	if !slices.EqualFunc(want, k.drawn, same) {
 		t.Errorf("the engine was told\n%s\nwant\n%s\n%s", strings.Join(k.drawn, "\n"),
 			strings.Join(want, "\n"), r.stderr)
+	}
+	if want := "a picture of heads needs the model"; !strings.Contains(r.stdout, want) {
+		t.Errorf("%q lacks %q", r.stdout, want)
 	}
 }
 

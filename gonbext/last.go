@@ -11,11 +11,11 @@ import (
 // Last returns the latest explanation of this kernel, so that a later cell need not compute it
 // again:
 //
-//	gonbext.Show(gonbext.Last())
+//	gonbext.Draw(gonbext.Last())
 //
 // The engine keeps it, in memory and for this kernel only, and forgets it when it ends. It has a
 // column for each prompt token; [attribution.Explanation.Group] puts them together as
-// [View.By] does. On an error, which says that there is none, Last shows one line and ends the
+// By of [Show] does. On an error, which says that there is none, Last shows one line and ends the
 // program; see [TryLast].
 func Last() *Explanation {
 	e, err := TryLast()

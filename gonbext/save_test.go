@@ -53,7 +53,7 @@ func TestSave(t *testing.T) {
 			})
 			r := k.run("save", c.message != "") // a cell that shows nothing opens no pipe
 			if asked.Kind != engine.KindSave || asked.File != "figure.svg" ||
-				string(asked.Show) != `{"kind":"text","look":{}}` || asked.Picture != nil {
+				string(asked.Show) != `{"kind":"text"}` || asked.Picture != nil {
 				t.Errorf("asked for %+v", asked)
 			}
 			files, err := os.ReadDir(dir)
@@ -95,11 +95,11 @@ func TestSaveRefuses(t *testing.T) {
 func saveChosen() {
 	file := os.Getenv("HEADWATER_TEST_FILE")
 	layer := 0
-	e := gonbext.Explain("the keys", gonbext.View{
+	e := gonbext.Explain("the keys", gonbext.Show{
 		By: "word", Layer: &layer, Filter: attribution.Filter{","}, Palette: "perceptual",
 	})
 	gonbext.Explain("the keys")
-	gonbext.SaveExplanation(file, e, gonbext.Figure{By: "token", Filter: attribution.Filter{}})
+	gonbext.SaveExplanation(file, e, gonbext.Show{By: "token", Filter: attribution.Filter{}})
 	gonbext.SaveExplanation(file, gonbext.Last())
 	e.Methods["rollout"].Data[0] = 7
 	gonbext.SaveExplanation(file, e)
@@ -127,13 +127,13 @@ func TestSaveChosen(t *testing.T) {
 	})
 	r := k.run("save chosen", true)
 	const (
-		view = `{"by":"word","layer":0,"filter":[","],"look":{"palette":"perceptual"}}`
-		none = `{"look":{}}`
+		view = `{"by":"word","layer":0,"filter":[","],"palette":"perceptual"}`
+		none = `{}`
 	)
 	if want := []string{view, none}; !slices.Equal(shown, want) {
 		t.Errorf("the engine was told %q of the pictures, want %q", shown, want)
 	}
-	want := []string{`0.25 {"by":"token","filter":[],"look":{}}`, `0.25 ` + none, `7 ` + none}
+	want := []string{`0.25 {"by":"token","filter":[]}`, `0.25 ` + none, `7 ` + none}
 	if !slices.Equal(asked, want) || !strings.Contains(r.stdout, "it is nil") {
 		t.Errorf("asked for %q, want %q; %s", asked, want, r.stdout)
 	}
@@ -157,14 +157,14 @@ func TestSaveComparison(t *testing.T) {
 	})
 	r := k.run("save comparison", false)
 	want := []string{
-		`1 2 {"kind":"compare","method":"rollout","look":{}}`,
-		`1 {"kind":"head","tokens":[0,1],"layer":3,"head":0,"look":{}}`,
-		`2 {"kind":"compare","look":{}}`,
+		`1 2 {"kind":"compare","method":"rollout"}`,
+		`1 {"kind":"head","tokens":[0,1],"layer":3,"head":0}`,
+		`2 {"kind":"compare"}`,
 	}
 	if !slices.Equal(asked, want) {
 		t.Errorf("asked for %q, want %q; %s", asked, want, r.stderr)
 	}
-	if want := "Against is for a figure of the kind compare"; !strings.Contains(r.stdout, want) {
+	if want := "Against is for the kind compare"; !strings.Contains(r.stdout, want) {
 		t.Errorf("%q lacks %q", r.stdout, want)
 	}
 }
@@ -173,16 +173,16 @@ func TestSaveComparison(t *testing.T) {
 func saveComparison() {
 	file := os.Getenv("HEADWATER_TEST_FILE")
 	a, b := gonbext.Explain("the keys"), gonbext.Explain("the keys")
-	gonbext.SaveExplanation(file, a, gonbext.Figure{
+	gonbext.SaveExplanation(file, a, gonbext.Show{
 		Kind: "compare", Method: "rollout", Against: b,
 	})
 	layer, head := 3, 0
-	gonbext.SaveExplanation(file, a, gonbext.Figure{
+	gonbext.SaveExplanation(file, a, gonbext.Show{
 		Kind: "head", Layer: &layer, Head: &head, Tokens: []int{0, 1},
 	})
-	_, err := gonbext.TrySaveExplanation(file, a, gonbext.Figure{Against: b})
+	_, err := gonbext.TrySaveExplanation(file, a, gonbext.Show{Against: b})
 	fmt.Println(err)
-	gonbext.Save(file, gonbext.Figure{Kind: "compare", Against: b}) // with the latest picture
+	gonbext.Save(file, gonbext.Show{Kind: "compare", Against: b}) // with the latest picture
 }
 
 // TestSaveChart has the engine draw a chart, and asks for none that cannot be drawn or written.
@@ -221,10 +221,10 @@ func saveChart() {
 	c := chart.Chart{Kind: chart.Lines, Title: "own", Series: []chart.Series{{
 		X: []float64{0, 1}, Y: []float64{0, 1},
 	}}}
-	gonbext.SaveChart(file, c, gonbext.Figure{Size: "column"})
+	gonbext.SaveChart(file, c, gonbext.Show{Size: "column"})
 	_, err := gonbext.TrySaveChart(file, chart.Chart{Kind: "pie"})
 	fmt.Println(err)
-	_, err = gonbext.TrySaveChart(file, c, gonbext.Figure{Kind: "heatmap"})
+	_, err = gonbext.TrySaveChart(file, c, gonbext.Show{Kind: "heatmap"})
 	fmt.Println(err)
 	_, err = gonbext.TrySaveChart(filepath.Join(file, "no", "a.svg"), c)
 	fmt.Println(err)

@@ -147,11 +147,11 @@ func (f *explainFlags) checkShown(cmd *cobra.Command, addsFlow bool) error {
 		oneOf("color", f.color, "auto", "always", "never"),
 		oneOf("view", string(f.show.Kind), namesOf(render.Kinds())...),
 	)
-	if err == nil && f.show.Look.Size != "" {
-		err = oneOf("size", string(f.show.Look.Size), namesOf(render.Sizes())...)
+	if err == nil && f.show.Size != "" {
+		err = oneOf("size", string(f.show.Size), namesOf(render.Sizes())...)
 	}
-	if err == nil && f.show.Look.Palette != "" {
-		err = oneOf("palette", f.show.Look.Palette, render.PaletteNames()...)
+	if err == nil && f.show.Palette != "" {
+		err = oneOf("palette", f.show.Palette, render.PaletteNames()...)
 	}
 	return cmp.Or(err, f.checkMeanings(cmd), f.checkView(), f.checkFiles(addsFlow))
 }

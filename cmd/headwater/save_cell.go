@@ -58,8 +58,8 @@ func encodeFile(ctx context.Context, f server.File) (data []byte, notes []string
 	if own.Layer == nil && format.Figure() && !export.HasLayer(o.Show, f.Explanation) {
 		o.Layer = nil // the picture shows another layer of this method too
 	}
-	if o.Token == nil && export.NeedsFlow(o.Show, format) { // as the picture
-		first := render.FirstWord(f.Explanation)
+	if o.Show = o.Opened(f.Explanation); o.Token == nil && format == export.Neuronpedia {
+		first := render.FirstWord(f.Explanation) // as the picture
 		o.Token = &first
 	}
 	if err := addRecorded(ctx, &o, format, f.Tracer, f.Explanation); err != nil {

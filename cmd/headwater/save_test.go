@@ -478,8 +478,10 @@ func TestSavedGraph(t *testing.T) {
 	m, err := models.Open("", models.Options{Backend: "go"})
 	must(t, err)
 	made.Show.Source = made.FlowSource
-	g, err := flowGraph(t.Context(), m, e, made.Options, made.Show)
+	made.Show.Kind = render.KindFlow
+	recorded, err := made.Show.Record(t.Context(), m, e, made.Options)
 	must(t, err)
+	g := recorded.Flow
 	want := e.Methods["flow"].At(1, 2, 0)
 	if diff := g.Cut.Flow - want; diff > 1e-6 || diff < -1e-6 { // two runs of the model in float32
 		t.Errorf("the flow of the graph is %v, that of the method %v", g.Cut.Flow, want)
@@ -623,11 +625,11 @@ func TestEncodeFile(t *testing.T) {
 		})
 		return data, err
 	}
-	words := `{"by":"word","filter":` + string(filter) + `,"look":{}}`
+	words := `{"by":"word","filter":` + string(filter) + `}`
 	for _, file := range []string{"a.svg", "a.html", "a.csv", "a.inseq.json"} {
 		want, err := os.ReadFile(file)
 		must(t, err)
-		got, err := encode(file, words, `{"look":{}}`)
+		got, err := encode(file, words, `{}`)
 		if err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s as the picture: %v, not the bytes of the command", file, err)
 		}

@@ -121,13 +121,13 @@ func ruled(T int, layers []int, unit string) *attribution.Map {
 
 func TestEncoder(t *testing.T) {
 	t.Run("text", func(t *testing.T) {
-		golden(t, Text{Heatmap: Heatmap{Explanation: encoded(trace.MaskedToken)}})
+		golden(t, asText(Heatmap{Explanation: encoded(trace.MaskedToken)}))
 	})
 	t.Run("class", func(t *testing.T) {
-		golden(t, Text{Heatmap: Heatmap{Explanation: encoded(trace.Classes)}})
+		golden(t, asText(Heatmap{Explanation: encoded(trace.Classes)}))
 	})
 	t.Run("notebook", func(t *testing.T) {
-		h := HTML{Heatmap: Heatmap{Explanation: encoded(trace.MaskedToken)}}
+		h := Heatmap{Explanation: encoded(trace.MaskedToken)}
 		golden(t, h)
 		survives(t, written(t, h))
 	})
@@ -161,8 +161,8 @@ func TestEncoderHeads(t *testing.T) {
 		{"a position outside", outside, "Where each", "  1  position 99 → \"his\"", "position 99 → <b>his</b>"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			text, markup := written(t, Text{Heatmap: Heatmap{Explanation: c.e}}), written(t,
-				HTML{Heatmap: Heatmap{Explanation: c.e}})
+			text, markup := written(t, asText(Heatmap{Explanation: c.e})), written(t,
+				Heatmap{Explanation: c.e})
 			survives(t, markup)
 			for _, want := range []string{c.title, c.line} {
 				if !strings.Contains(text, want) {
@@ -188,8 +188,8 @@ func TestEncoderTotals(t *testing.T) {
 	e := encoded(trace.MaskedToken)
 	for what, r := range map[string]string{
 		"text": written(t,
-			Text{Heatmap: Heatmap{Explanation: e}}),
-		"HTML": written(t, HTML{Heatmap: Heatmap{Explanation: e}}),
+			asText(Heatmap{Explanation: e})),
+		"HTML": written(t, Heatmap{Explanation: e}),
 	} {
 		if !strings.Contains(r, "sink [SEP] 40.0 % · rest of the text 60.0 %") {
 			t.Errorf("%s does not show the sink:\n%s", what, r)
@@ -209,8 +209,8 @@ func TestEncoderTotals(t *testing.T) {
 	}
 	for what, r := range map[string]string{
 		"text": written(t,
-			Text{Heatmap: Heatmap{Explanation: e}}),
-		"HTML": written(t, HTML{Heatmap: Heatmap{Explanation: e}}),
+			asText(Heatmap{Explanation: e})),
+		"HTML": written(t, Heatmap{Explanation: e}),
 	} {
 		if strings.Contains(r, "sink [SEP]") || strings.Contains(r, "Σ") ||
 			strings.Contains(r, "text 60.0 %") {
@@ -223,7 +223,7 @@ func TestEncoderTotals(t *testing.T) {
 // would be too large to read or is not whole.
 func TestTargetMaps(t *testing.T) {
 	e := encoded(trace.MaskedToken)
-	markup := written(t, HTML{Heatmap: Heatmap{Explanation: e}})
+	markup := written(t, Heatmap{Explanation: e})
 	for _, want := range []string{
 		"targets × sources, rollout (share of attention, layer 3, colours 0 % to 21 %)",
 		"targets × sources, flow (flow, layer 3",
@@ -234,18 +234,16 @@ func TestTargetMaps(t *testing.T) {
 		}
 	}
 	layer := 1
-	if got := written(t, HTML{Heatmap: Heatmap{Explanation: e, Layer: &layer}}); !strings.Contains(
+	if got := written(t, Heatmap{Explanation: e, Layer: &layer}); !strings.Contains(
 		got, "rollout (share of attention, layer 1,") {
 		t.Error("the map is not that of the highlighted layer")
 	}
 	size := len(markup) - 2000
-	tight := written(t, HTML{Heatmap: Heatmap{Explanation: e}, MaxBytes: size})
+	tight := written(t, Heatmap{Explanation: e, MaxBytes: size})
 	if len(tight) > size || strings.Contains(tight, `class="hw-g"`) {
 		t.Errorf("%d bytes, limit %d", len(tight), size)
 	}
-	narrow := written(t, HTML{
-		Heatmap: Heatmap{Explanation: e}, MaxBytes: len(styleSheet) + len(touch()),
-	})
+	narrow := written(t, Heatmap{Explanation: e, MaxBytes: len(styleSheet) + len(touch())})
 	if !strings.Contains(narrow, "Targets × sources of flow is left out here: the picture would "+
 		"be larger than ") {
 		t.Errorf("a small picture keeps the map of %d bytes", len(narrow))
@@ -258,7 +256,7 @@ func TestTargetMaps(t *testing.T) {
 	} {
 		e := encoded(trace.MaskedToken)
 		change(e.Maps["rollout"])
-		got := written(t, HTML{Heatmap: Heatmap{Explanation: e}})
+		got := written(t, Heatmap{Explanation: e})
 		if strings.Contains(got, "targets × sources, rollout") {
 			t.Errorf("%s: a map that is not whole is drawn", name)
 		}
@@ -273,7 +271,7 @@ func TestTargetMaps(t *testing.T) {
 		Unit: "share of attention", Facts: attribution.Facts{Quantity: attribution.Share}, Layers: []int{3},
 		Shape: [3]int{2, T, 1}, Data: make([]float64, 2*T),
 	}
-	got := written(t, HTML{Heatmap: Heatmap{Explanation: long}})
+	got := written(t, Heatmap{Explanation: long})
 	if !strings.Contains(got, `class="hw-g"`) {
 		t.Errorf("no image of a map of %d tokens:\n%s", T, got)
 	}
@@ -293,9 +291,9 @@ func TestEncoderHostile(t *testing.T) {
 		}
 		e.Steps[0].Text = script
 		e.Maps[script], e.Methods[script], e.Order = e.Maps["rollout"], e.Methods["rollout"], []string{script}
-		markup := written(t, HTML{Heatmap: Heatmap{Explanation: e}})
+		markup := written(t, Heatmap{Explanation: e})
 		survives(t, markup)
-		text := written(t, Text{Heatmap: Heatmap{Explanation: e}})
+		text := written(t, asText(Heatmap{Explanation: e}))
 		markup = untrusted(t, markup)
 		for _, bad := range []string{"<script", "\x1b", "\x00", "\u202e"} {
 			if strings.Contains(markup, bad) || bad != "<script" && strings.Contains(text, bad) {

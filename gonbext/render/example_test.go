@@ -25,7 +25,7 @@ func ExampleText() {
 		}},
 		OtherMass: map[string][]float64{"rollout": {0}},
 	}
-	_, _ = render.Text{Heatmap: render.Heatmap{Explanation: e}}.WriteTo(os.Stdout)
+	_ = render.Text(os.Stdout, render.Heatmap{Explanation: e}, render.Terminal{})
 	// Output:
 	// Where each generated token comes from
 	// prompt     the keys

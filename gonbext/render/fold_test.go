@@ -50,7 +50,7 @@ func TestFolds(t *testing.T) {
 	if got := folded(farApart(199, 100)); got != nil {
 		t.Errorf("a text of 200 tokens is folded: %v", got)
 	}
-	got := written(t, HTML{Heatmap: Heatmap{Explanation: farApart(300, 100)}})
+	got := written(t, Heatmap{Explanation: farApart(300, 100)})
 	survives(t, got)
 	if strings.Count(got, " … 94 tokens … </summary>") != 1 || !strings.Contains(got, ">w57<") {
 		t.Error("the picture lacks the fold or what is in it")

@@ -270,7 +270,7 @@ func TestImage(t *testing.T) {
 // tokens is thinner than a column, so that it is not taken for a sink.
 func TestDivider(t *testing.T) {
 	const m, n = 60, 4
-	html := written(t, HTML{Heatmap: Heatmap{Explanation: sizedBy(n, m, 1, "rollout")}})
+	html := written(t, Heatmap{Explanation: sizedBy(n, m, 1, "rollout")})
 	found := regexp.MustCompile(`class="hw-i"[^>]* src="` + imageStart + `([^"]*)"`).
 		FindStringSubmatch(html)
 	if found == nil {

@@ -9,7 +9,6 @@ import (
 	"fmt"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // MaxPicture is the largest [Picture], in bytes of its form. One of 512 prompt tokens, 64 generated
@@ -40,9 +39,8 @@ func (c Client) upload(ctx context.Context, r Request, p Picture) (Request, erro
 	}
 	data := b.Bytes()
 	if len(data) > MaxPicture {
-		return r, usagef("the explanation has %s; at most %s can be saved: explain with fewer "+
-			"methods or without all layers", message.FormatBytes(int64(len(data))),
-			message.FormatBytes(MaxPicture))
+		return r, usagef("the explanation has %d bytes; at most %d can be saved: explain with "+
+			"fewer methods or without all layers", len(data), MaxPicture)
 	}
 	if e := p.Explanation; e != nil {
 		r.Model = Model{Name: e.Model.Name, Backend: e.Model.Backend, DType: typeOf(e)}

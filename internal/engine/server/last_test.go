@@ -225,10 +225,10 @@ func TestSaveSent(t *testing.T) {
 		"no result": {"a.svg", "cannot be sent", func(e *attribution.Explanation) {
 			e.Methods["raw"] = nil
 		}},
-		"heads of another model": {"heads.svg", "has other weights now", func(e *attribution.Explanation) {
+		"another model": {"heads.svg", "has other weights", func(e *attribution.Explanation) {
 			e.Model.Hash += "0"
 		}},
-		"too large": {"a.svg", "at most 268", func(e *attribution.Explanation) {
+		"too large": {"a.svg", "at most 268435456", func(e *attribution.Explanation) {
 			e.Prompt.Text = strings.Repeat("a", engine.MaxPicture)
 		}},
 	} {
