@@ -2,6 +2,7 @@ package attribution
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/scorer"
@@ -148,6 +149,9 @@ type Explanation struct {
 	Maps map[string]*Map `json:"maps,omitempty"`
 	// Warnings are remarks for the user, one sentence each.
 	Warnings []string `json:"warnings"`
+	// Origin says how it was made, as files do that are saved of it, so that they can be made
+	// again: it is there in a notebook and in what such a file has. Nil if nobody noted it.
+	Origin json.RawMessage `json:"headwater,omitempty"`
 }
 
 // Prompt is the m tokens that the user gave, column j of every result.

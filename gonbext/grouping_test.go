@@ -23,7 +23,7 @@ func init() {
 			seen := 0
 			count := func(e *gonbext.Explanation) { seen += len(e.Prompt.Texts) }
 			e, err := gonbext.TryExplain("the keys",
-				gonbext.Options{MaxTokens: 2, OnStep: count}, gonbext.View{By: parts})
+				gonbext.Options{MaxTokens: 2, OnStep: count}, gonbext.Show{By: parts})
 			if err != nil {
 				fmt.Println(err, errors.Is(err, trace.ErrUsage))
 				return
@@ -35,7 +35,7 @@ func init() {
 	}
 	cells["a layer that is not there"] = func() {
 		layer := 1
-		_, err := gonbext.TryExplain("the keys", gonbext.View{Layer: &layer})
+		_, err := gonbext.TryExplain("the keys", gonbext.Show{Layer: &layer})
 		fmt.Println(err, errors.Is(err, trace.ErrUsage))
 	}
 	cells["no number"] = func() {

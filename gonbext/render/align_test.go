@@ -91,7 +91,7 @@ func TestCompareModels(t *testing.T) {
 		!slices.Equal(b.Prompt.Texts, []string{"<s>", "the", " chimneys", " fe", "ll"}) {
 		t.Error("an explanation has changed")
 	}
-	markup := written(t, HTML{Heatmap: h})
+	markup := written(t, h)
 	survives(t, strings.Replace(markup, "<script>"+heatmapScript()+"</script>", "", 1))
 }
 

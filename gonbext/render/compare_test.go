@@ -40,10 +40,10 @@ func otherPrompt() *attribution.Explanation {
 func TestCompare(t *testing.T) {
 	e := example()
 	methods := compared(t, side(e, "rollout"), side(e, "value-zeroing"))
-	t.Run("methods", func(t *testing.T) { golden(t, HTML{Heatmap: methods}) })
-	t.Run("text", func(t *testing.T) { golden(t, Text{Heatmap: methods}) })
+	t.Run("methods", func(t *testing.T) { golden(t, methods) })
+	t.Run("text", func(t *testing.T) { golden(t, asText(methods)) })
 	prompts := compared(t, Side{Explanation: e}, Side{Explanation: otherPrompt()})
-	t.Run("prompts", func(t *testing.T) { golden(t, HTML{Heatmap: prompts}) })
+	t.Run("prompts", func(t *testing.T) { golden(t, prompts) })
 }
 
 // TestCompareValues compares rows that are known: the difference, its agreement, its one scale.
@@ -125,8 +125,8 @@ func TestCompareLayers(t *testing.T) {
 	if x, y := v[0].at(2, 8), v[1].at(2, 8); x != 0.25 || y != 0.5 {
 		t.Errorf("generated token 1 has %v and %v, want 0.25 and 0.5", x, y)
 	}
-	t.Run("page", func(t *testing.T) { golden(t, HTML{Heatmap: compared(t, a, b)}) })
-	t.Run("text", func(t *testing.T) { golden(t, Text{Heatmap: compared(t, a, b)}) })
+	t.Run("page", func(t *testing.T) { golden(t, compared(t, a, b)) })
+	t.Run("text", func(t *testing.T) { golden(t, asText(compared(t, a, b))) })
 }
 
 // TestCompareUnlikeLayers: sides of one method that show different layers of a token are named, in
@@ -380,8 +380,8 @@ func TestCompareHostile(t *testing.T) {
 		drawn += n + k
 		h, err := Compare(Side{Explanation: a}, Side{Explanation: b})
 		must(t, err)
-		survives(t, written(t, HTML{Heatmap: h}))
-		checkPrintable(t, "text", written(t, Text{Heatmap: h}))
+		survives(t, written(t, h))
+		checkPrintable(t, "text", written(t, asText(h)))
 		if t.Failed() {
 			t.FailNow()
 		}
@@ -432,7 +432,7 @@ func TestCompareTokens(t *testing.T) {
 	if w := h.Explanation.Warnings; len(w) != 1 || w[0] != "The first generated tokens differ." {
 		t.Errorf("the warnings are %q", w)
 	}
-	page := written(t, HTML{Heatmap: h})
+	page := written(t, h)
 	text := regexp.MustCompile("<[^>]*>").ReplaceAllString(page, "")
 	for _, want := range []string{
 		"by ⟨Lind│Brand⟩⟨q│t⟩ ⟨Laura│Simon⟩", "⟨Laura│Simon⟩ has more from ",

@@ -33,7 +33,7 @@ func TestChanged(t *testing.T) {
 			t.Errorf("token %d: %q, want %q", i, got, want)
 		}
 	}
-	if got := written(t, HTML{Heatmap: Heatmap{Explanation: e}}); !strings.Contains(got,
+	if got := written(t, Heatmap{Explanation: e}); !strings.Contains(got,
 		"since “are”: now “to” 1.0 % → 30.0 %") {
 		t.Error("the picture does not say what changed")
 	}

@@ -2,7 +2,6 @@ package render
 
 import (
 	"fmt"
-	"io"
 	"regexp"
 	"strings"
 	"testing"
@@ -37,10 +36,10 @@ func arabic() *attribution.Explanation {
 func TestRightToLeft(t *testing.T) {
 	// A right-to-left letter that is not between marks, and after it a number.
 	open := regexp.MustCompile(`[\x{590}-\x{8ff}][^<>\x{2069}\n]*[0-9]`)
-	for name, picture := range map[string]io.WriterTo{
-		"HTML": HTML{Heatmap: Heatmap{Explanation: arabic()}},
-		"text": Text{Heatmap: Heatmap{Explanation: arabic()}},
-		"top":  Text{Heatmap: Heatmap{Explanation: arabic()}, Top: 3},
+	for name, picture := range map[string]any{
+		"HTML": Heatmap{Explanation: arabic()},
+		"text": asText(Heatmap{Explanation: arabic()}),
+		"top":  asText(Heatmap{Explanation: arabic(), Top: 3}),
 	} {
 		got := written(t, picture)
 		if found := open.FindString(got); found != "" {
@@ -54,7 +53,7 @@ func TestRightToLeft(t *testing.T) {
 		}
 	}
 	mark := func(name string) string { return isolateBegin + name + isolateEnd }
-	page := written(t, HTML{Heatmap: Heatmap{Explanation: arabic()}})
+	page := written(t, Heatmap{Explanation: arabic()})
 	for _, want := range []string{
 		`<div class="hm-text" dir="rtl"`,
 		">عاصم</span>",
@@ -67,7 +66,7 @@ func TestRightToLeft(t *testing.T) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	if english := written(t, HTML{Heatmap: Heatmap{Explanation: example()}}); strings.Contains(
+	if english := written(t, Heatmap{Explanation: example()}); strings.Contains(
 		english, ` dir="`) || strings.Contains(english, isolateBegin) {
 		t.Error("an English text has marks or a direction")
 	}

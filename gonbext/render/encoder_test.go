@@ -119,13 +119,13 @@ func ruled(T int, layers []int, unit string) *attribution.Map {
 
 func TestEncoder(t *testing.T) {
 	t.Run("text", func(t *testing.T) {
-		golden(t, Text{Heatmap: Heatmap{Explanation: encoded(trace.MaskedToken)}})
+		golden(t, asText(Heatmap{Explanation: encoded(trace.MaskedToken)}))
 	})
 	t.Run("class", func(t *testing.T) {
-		golden(t, Text{Heatmap: Heatmap{Explanation: encoded(trace.Classes)}})
+		golden(t, asText(Heatmap{Explanation: encoded(trace.Classes)}))
 	})
 	t.Run("notebook", func(t *testing.T) {
-		h := HTML{Heatmap: Heatmap{Explanation: encoded(trace.MaskedToken)}}
+		h := Heatmap{Explanation: encoded(trace.MaskedToken)}
 		golden(t, h)
 		survives(t, written(t, h))
 	})
@@ -159,8 +159,8 @@ func TestEncoderHeads(t *testing.T) {
 		{"a position outside", outside, "Where each", "  1  position 99 → \"his\"", "position 99 → <b>his</b>"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			text, markup := written(t, Text{Heatmap: Heatmap{Explanation: c.e}}), written(t,
-				HTML{Heatmap: Heatmap{Explanation: c.e}})
+			text, markup := written(t, asText(Heatmap{Explanation: c.e})), written(t,
+				Heatmap{Explanation: c.e})
 			survives(t, markup)
 			for _, want := range []string{c.title, c.line} {
 				if !strings.Contains(text, want) {
@@ -186,8 +186,8 @@ func TestEncoderTotals(t *testing.T) {
 	e := encoded(trace.MaskedToken)
 	for what, r := range map[string]string{
 		"text": written(t,
-			Text{Heatmap: Heatmap{Explanation: e}}),
-		"HTML": written(t, HTML{Heatmap: Heatmap{Explanation: e}}),
+			asText(Heatmap{Explanation: e})),
+		"HTML": written(t, Heatmap{Explanation: e}),
 	} {
 		if !strings.Contains(r, "sink [SEP] 40.0 % · rest of the text 60.0 %") {
 			t.Errorf("%s does not show the sink:\n%s", what, r)
@@ -204,8 +204,8 @@ func TestEncoderTotals(t *testing.T) {
 	}
 	for what, r := range map[string]string{
 		"text": written(t,
-			Text{Heatmap: Heatmap{Explanation: e}}),
-		"HTML": written(t, HTML{Heatmap: Heatmap{Explanation: e}}),
+			asText(Heatmap{Explanation: e})),
+		"HTML": written(t, Heatmap{Explanation: e}),
 	} {
 		if strings.Contains(r, "sink [SEP]") || strings.Contains(r, "Σ") ||
 			strings.Contains(r, "text 60.0 %") {
@@ -227,9 +227,9 @@ func TestEncoderHostile(t *testing.T) {
 		}
 		e.Steps[0].Text = script
 		e.Maps[script], e.Methods[script], e.Order = e.Maps["rollout"], e.Methods["rollout"], []string{script}
-		markup := written(t, HTML{Heatmap: Heatmap{Explanation: e}})
+		markup := written(t, Heatmap{Explanation: e})
 		survives(t, markup)
-		text := written(t, Text{Heatmap: Heatmap{Explanation: e}})
+		text := written(t, asText(Heatmap{Explanation: e}))
 		markup = untrusted(t, markup)
 		for _, bad := range []string{"<script", "\x1b", "\x00", "\u202e"} {
 			if strings.Contains(markup, bad) || bad != "<script" && strings.Contains(text, bad) {

@@ -24,7 +24,7 @@ func ExampleText() {
 			Options: map[string]string{"residual": "0.5"},
 		}},
 	}
-	_, _ = render.Text{Heatmap: render.Heatmap{Explanation: e}}.WriteTo(os.Stdout)
+	_ = render.Text(os.Stdout, render.Heatmap{Explanation: e}, render.Terminal{})
 	// Output:
 	// Where each generated token comes from
 	// prompt     the keys

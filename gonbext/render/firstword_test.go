@@ -63,8 +63,8 @@ func TestFirstWordFramed(t *testing.T) {
 
 // TestNext: what a reader can do next is said in the part on how to read the picture, as text.
 func TestNext(t *testing.T) {
-	h := Heatmap{Explanation: example()}
-	out := written(t, HTML{Heatmap: h, Next: "Save <it>."})
+	h := Heatmap{Explanation: example(), Next: "Save <it>."}
+	out := written(t, h)
 	const want = "<div>Save &lt;it&gt;.</div>"
 	if !strings.Contains(out, want) {
 		t.Errorf("the picture lacks %q:\n%s", want, out)

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
-	"io"
 	"math"
 	"slices"
 	"strings"
@@ -43,17 +42,6 @@ type Heads struct {
 	// 5,000,000. If all that the script needs would be larger, fewer tokens or none can be chosen,
 	// which a sentence says.
 	MaxBytes int
-}
-
-// HeadsPage is [Heads] as an HTML document.
-type HeadsPage struct{ Heads }
-
-// HeadsText is [Heads] as text: for each generated token, the heads that look at one token more
-// where it is predicted than from elsewhere, first those of the layer that wrote it.
-type HeadsText struct {
-	Heads
-	// Width is the number of columns of the terminal; default 100, at least 60.
-	Width int
 }
 
 // Check returns a [trace.UsageError] if the attention does not fit the text. Pictures of attention
@@ -138,20 +126,18 @@ var headsSource string
 
 var headsTouch = script(openedSource + headsSource)
 
-// WriteTo writes the picture as one div. The only error is that of w.
-func (r Heads) WriteTo(w io.Writer) (int64, error) {
-	return writeChecked(w, r.Check(), func() *page {
-		h := r.open()
-		h.write()
-		return h.page
-	})
+// markup implements [View].
+func (r Heads) markup(room int) (*page, error) {
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
+	r.MaxBytes = limitOf(r.MaxBytes, room)
+	h := r.open()
+	h.write()
+	return h.page, nil
 }
 
-// WriteTo writes the document. The only error is that of w.
-func (r HeadsPage) WriteTo(w io.Writer) (int64, error) {
-	r.MaxBytes = inPage(r.MaxBytes)
-	return writePage(w, titleOf(r.Explanation), r.Heads)
-}
+func (r Heads) title() string { return titleOf(r.Explanation) }
 
 // open computes what a picture of heads shows. The attention fits.
 func (r Heads) open() *headsPage {
@@ -799,13 +785,12 @@ func (h *headsPage) thin(layer, head, first, last int) string {
 	return b.String()
 }
 
-// WriteTo writes the text. The only error is that of w.
-func (r HeadsText) WriteTo(w io.Writer) (int64, error) {
-	t := newText(r.Width)
+// plain implements [View].
+func (r Heads) plain(look Terminal) (*text, error) {
 	if err := r.Check(); err != nil {
-		t.wrapped("", Visible(err.Error(), 1000))
-		return t.WriteTo(w)
+		return nil, err
 	}
+	t := newText(Terminal{Width: look.Width})
 	h := r.open()
 	t.picture = h.picture
 	t.head()
@@ -839,5 +824,5 @@ func (r HeadsText) WriteTo(w io.Writer) (int64, error) {
 	t.wrapped("", "Below each token: "+strings.Replace(lookMore, "here", "where it is predicted",
 		1)+". "+listedBy+" Sinks and the looking token are left out.")
 	t.model()
-	return t.WriteTo(w)
+	return t, nil
 }

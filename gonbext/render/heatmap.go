@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"fmt"
 	"html"
-	"io"
 	"math"
 	"slices"
 	"strings"
@@ -23,28 +22,28 @@ var heatmapScript = script(heatmapSource)
 // heatmapSheet returns the style sheet of heatmaps, on one line.
 var heatmapSheet = sync.OnceValue(func() string { return oneLine(heatmapStyle) + themeSheet() })
 
-// heatmapPage is the state of writing [HTML]: a drawing, and how many bytes it may take.
+// heatmapPage is the state of writing a [Heatmap] as HTML: a drawing, and how many bytes it may take.
 type heatmapPage struct {
 	*drawing
 	bytes.Buffer
 	limit int
-	next  string // see [HTML.Next]
+	next  string // see [Heatmap.Next]
 	theme theme
 }
 
-// WriteTo writes the picture as one div. The only error is that of w. It is built in memory and
-// written at once, so that an error of w is not lost.
-func (r HTML) WriteTo(w io.Writer) (int64, error) {
+// markup implements [View].
+func (r Heatmap) markup(room int) (*page, error) {
 	b := &heatmapPage{
-		drawing: newDrawing(r.picture(true), r.Token), limit: r.MaxBytes, next: r.Next,
-		theme: themeOf(r.Palette),
-	}
-	if b.limit <= 0 {
-		b.limit = defaultMaxBytes
+		drawing: newDrawing(r.picture(true), r.Token), limit: limitOf(r.MaxBytes, room),
+		next: r.Next, theme: themeOf(r.Palette),
 	}
 	b.write()
-	return b.WriteTo(w)
+	p := newPage(b.picture, b.limit)
+	_, err := b.WriteTo(p)
+	return p, err
 }
+
+func (r Heatmap) title() string { return titleOf(r.Explanation) }
 
 func (b *heatmapPage) printf(format string, args ...any) { fmt.Fprintf(b, format, args...) }
 

@@ -14,30 +14,6 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 )
 
-// HTML is a heatmap for a notebook or a page:
-//
-//   - the prompt and the generated tokens as a text, coloured by the row of one generated token;
-//   - a sentence that says what the colours say;
-//   - a matrix for each method: a line for each generated token, a column for each token that
-//     it may come from, and below it the layers of the chosen token;
-//   - each token's strongest sources, and the tokens that might have come instead.
-//
-// All of this is there without a script. Where scripts run, one adds touch: any token can be
-// chosen, by click or keys, and the methods become tabs. Where style sheets are removed, colours
-// remain, and where all styles are removed, the text and the numbers.
-//
-// If the picture would be larger than MaxBytes, parts are left out, those that a reader can do
-// without first; a sentence in their place says so.
-type HTML struct {
-	Heatmap
-	// MaxBytes is the approximate limit of the result in bytes; default 480,000, which notebooks
-	// show without delay.
-	MaxBytes int
-	// Next, if not empty, is a sentence on what a reader can do next, such as how to save the
-	// picture. It is in the part on how to read it.
-	Next string
-}
-
 const defaultMaxBytes = 480_000
 
 //go:embed style.css
@@ -129,7 +105,7 @@ const (
 	line  = "border-top:1px solid #8885"
 )
 
-// page is the state of writing [HTML].
+// page is the state of writing a picture as HTML.
 type page struct {
 	*picture
 	bytes.Buffer
@@ -137,15 +113,20 @@ type page struct {
 	// chosen is the generated token whose row colours the text, and lead the method; -1 if there is
 	// none.
 	chosen, lead int
-	next         string // see [HTML.Next]
+	next         string // see [Heatmap.Next]
 }
 
 // newPage begins a page of about limit bytes; a limit that is not above 0 is the default.
 func newPage(p *picture, limit int) *page {
+	return &page{picture: p, limit: limitOf(limit, defaultMaxBytes)}
+}
+
+// limitOf returns a limit in bytes, room if it is not above 0.
+func limitOf(limit, room int) int {
 	if limit <= 0 {
-		limit = defaultMaxBytes
+		return room
 	}
-	return &page{picture: p, limit: limit}
+	return limit
 }
 
 func (b *page) printf(format string, args ...any) { fmt.Fprintf(b, format, args...) }

@@ -39,7 +39,7 @@ func TestMaps(t *testing.T) {
 	m := mapped(example(), 4)
 	m.Layer = new(1)
 	t.Run("notebook", func(t *testing.T) { goldenOf(t, m, mapsTouch(), "layermaps.js") })
-	t.Run("text", func(t *testing.T) { golden(t, MapsText{Maps: m}) })
+	t.Run("text", func(t *testing.T) { golden(t, asText(m)) })
 	survives(t, strings.Replace(written(t, m), "<script>"+mapsTouch()+"</script>", "", 1))
 }
 
@@ -176,7 +176,7 @@ func TestMapsSizes(t *testing.T) {
 			t.Errorf("%d tokens: it says that clicks show nothing: %t", T, said)
 		}
 		// A page has room for more, and says so where it does not.
-		document := written(t, MapsPage{mapped(e, 13)})
+		document := written(t, asPage(mapped(e, 13)))
 		fits := T <= 300
 		if strings.Contains(document, "<script>") != fits || len(document) > 5_100_000 ||
 			strings.Contains(document, noClicks) == fits ||
@@ -205,7 +205,7 @@ func TestMapsErrors(t *testing.T) {
 			t.Errorf("error %v, want %q", err, c.want)
 		}
 		for _, got := range []string{
-			written(t, c.maps), strings.ReplaceAll(written(t, MapsText{Maps: c.maps}), "\n", " "),
+			written(t, c.maps), strings.ReplaceAll(written(t, asText(c.maps)), "\n", " "),
 		} {
 			if !strings.Contains(html.UnescapeString(got), c.want) {
 				t.Errorf("the picture says %q, want %q", got, c.want)
@@ -222,7 +222,7 @@ func TestMapsHostile(t *testing.T) {
 		drawn += n
 		m := mapped(e, 2)
 		m.Method = e.Prompt.Texts[0]
-		checkPrintable(t, "text", written(t, MapsText{Maps: m}))
+		checkPrintable(t, "text", written(t, asText(m)))
 		survives(t, strings.Replace(written(t, m), "<script>"+mapsTouch()+"</script>", "", 1))
 		if t.Failed() {
 			t.FailNow()

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
-	"io"
 	"math"
 	"slices"
 	"strings"
@@ -26,19 +25,6 @@ type Layers struct {
 	// Tokens are the generated tokens, 0-based; default: the first 6 words or pieces of words;
 	// see [FirstWord].
 	Tokens []int
-	// MaxBytes is the approximate limit of the result in bytes; default 480,000, of a page
-	// 5,000,000, and none for a text. A larger text has no lines of layers.
-	MaxBytes int
-}
-
-// LayersPage is [Layers] as an HTML document.
-type LayersPage struct{ Layers }
-
-// LayersText is [Layers] as text: for each token and method the strongest sources of every layer.
-type LayersText struct {
-	Layers
-	// Width is the number of columns of the terminal; default 100, at least 60.
-	Width int
 }
 
 // panels is how many tokens are shown if none are chosen.
@@ -150,20 +136,18 @@ func (p *layersPage) rescale(v *view) {
 	}
 }
 
-// WriteTo writes the picture as one div. The only error is that of w.
-func (r Layers) WriteTo(w io.Writer) (int64, error) {
-	return writeChecked(w, r.Check(), func() *page {
-		p := r.open(false)
-		p.write()
-		return p.page
-	})
+// markup implements [View].
+func (r Layers) markup(room int) (*page, error) {
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
+	r.MaxBytes = limitOf(r.MaxBytes, room)
+	p := r.open(false)
+	p.write()
+	return p.page, nil
 }
 
-// WriteTo writes the document. The only error is that of w.
-func (r LayersPage) WriteTo(w io.Writer) (int64, error) {
-	r.MaxBytes = inPage(r.MaxBytes)
-	return writePage(w, titleOf(r.Explanation), r.Layers)
-}
+func (r Layers) title() string { return titleOf(r.Explanation) }
 
 // write writes the parts from top to bottom. Panels that do not fit are named.
 func (p *layersPage) write() {

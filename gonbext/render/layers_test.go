@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"html"
-	"io"
 	"math/rand/v2"
 	"regexp"
 	"strings"
@@ -17,7 +16,7 @@ import (
 func TestLayers(t *testing.T) {
 	l := Layers{Heatmap: Heatmap{Explanation: example()}, Tokens: []int{0, 2}}
 	t.Run("notebook", func(t *testing.T) { goldenOf(t, l, layersTouch(), "layers.js") })
-	t.Run("text", func(t *testing.T) { golden(t, LayersText{Layers: l}) })
+	t.Run("text", func(t *testing.T) { golden(t, asText(l)) })
 	survives(t, layersMarkup(t, l))
 }
 
@@ -66,7 +65,7 @@ func TestLayersGenerated(t *testing.T) {
 	l := Layers{Heatmap: Heatmap{Explanation: e, Methods: []string{"rollout"}}, Tokens: []int{0, 2}}
 	deepened(e)
 	t.Run("notebook", func(t *testing.T) { goldenOf(t, l, layersTouch(), "layers.js") })
-	t.Run("text", func(t *testing.T) { golden(t, LayersText{Layers: l}) })
+	t.Run("text", func(t *testing.T) { golden(t, asText(l)) })
 	got := written(t, l)
 	if !strings.Contains(got, "after a line for each generated") {
 		t.Error("it does not say which columns are generated tokens")
@@ -116,9 +115,7 @@ func TestLayersSizes(t *testing.T) {
 		if len(got) > 500_000 {
 			t.Errorf("%v: %d bytes", c, len(got))
 		}
-		short := l
-		short.MaxBytes = 20_000
-		text := len(written(t, LayersText{Layers: short}))
+		text := len(written(t, asText(l, Terminal{MaxBytes: 20_000})))
 		if text > 20_000 {
 			t.Errorf("%v: the text has %d bytes", c, text)
 		}
@@ -201,7 +198,7 @@ func TestLayersErrors(t *testing.T) {
 			t.Errorf("error %v, want %q", err, c.want)
 			continue
 		}
-		for _, got := range []string{written(t, c.layers), written(t, LayersText{Layers: c.layers})} {
+		for _, got := range []string{written(t, c.layers), written(t, asText(c.layers))} {
 			if got = strings.ReplaceAll(got, "\n", " "); !strings.Contains(got, c.want) {
 				t.Errorf("the picture says %q, want %q", got, c.want)
 			}
@@ -221,7 +218,7 @@ func TestLayersHostile(t *testing.T) {
 		e, n := attacked(e, r)
 		drawn += n
 		l := Layers{Heatmap: Heatmap{Explanation: e}}
-		checkPrintable(t, "text", written(t, LayersText{Layers: l}))
+		checkPrintable(t, "text", written(t, asText(l)))
 		if l.Check() == nil { // two hostile names of methods may be the same
 			survives(t, layersMarkup(t, l))
 			pictures++
@@ -245,7 +242,7 @@ func TestLayerLabels(t *testing.T) {
 	} {
 		for _, prompt := range []int{12, 60} {
 			e := sizedBy(3, prompt, layers, "rollout")
-			for _, picture := range []io.WriterTo{Layers{Heatmap: Heatmap{Explanation: e}}} {
+			for _, picture := range []any{Layers{Heatmap: Heatmap{Explanation: e}}} {
 				page := written(t, picture)
 				var got []string
 				_, labels, found := strings.Cut(page, "font-size:9px;text-align:right\">")
@@ -267,9 +264,9 @@ func TestSums(t *testing.T) {
 	e := sizedBy(3, 12, 3, "rollout", "flow")
 	e.Methods["flow"].Scorer = true
 	const sums = "sums of layers 0 to the line's"
-	for _, picture := range []io.WriterTo{
+	for _, picture := range []any{
 		Layers{Heatmap: Heatmap{Explanation: e}},
-		LayersText{Layers: Layers{Heatmap: Heatmap{Explanation: e}}},
+		asText(Layers{Heatmap: Heatmap{Explanation: e}}),
 	} {
 		got := strings.Join(strings.Fields(written(t, picture)), " ")
 		if n := strings.Count(got, sums); n != 1 {
@@ -291,7 +288,7 @@ func TestNoLayers(t *testing.T) {
 	e.Methods["value-zeroing"] = one
 	const want = `"more":"with --all-layers or --view layers, or in a cell AllLayers: true of the ` +
 		`options"`
-	if n := strings.Count(written(t, HTML{Heatmap: Heatmap{Explanation: e}}), want); n != 1 {
+	if n := strings.Count(written(t, Heatmap{Explanation: e}), want); n != 1 {
 		t.Errorf("the script has it %d times, want once", n)
 	}
 }

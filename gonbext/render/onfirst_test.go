@@ -31,8 +31,8 @@ func TestOnFirst(t *testing.T) {
 		}
 	}
 	for _, picture := range []string{
-		written(t, Text{Heatmap: Heatmap{Explanation: e}, Width: 200}),
-		written(t, HTML{Heatmap: Heatmap{Explanation: e}}),
+		written(t, asText(Heatmap{Explanation: e}, Terminal{Width: 200})),
+		written(t, Heatmap{Explanation: e}),
 	} {
 		if n := strings.Count(picture, "33.3 % of the sizes of the row"); n != 1 {
 			t.Errorf("the line of the second row is there %d times, want once:\n%s", n, picture)
@@ -90,7 +90,7 @@ func TestRowSink(t *testing.T) {
 	if _, parts := p.describeParts(v, 0, 0); parts[0] != "sink The 90.0 %" {
 		t.Errorf("parts %q", parts)
 	}
-	out := written(t, HTML{Heatmap: Heatmap{Explanation: p.e}})
+	out := written(t, Heatmap{Explanation: p.e})
 	if !strings.Contains(out, `"sinks":[0,-1,-1]`) {
 		t.Error("the script does not know the sink of the row")
 	}

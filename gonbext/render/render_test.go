@@ -21,13 +21,13 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 // golden compares what r writes with testdata/<name of the test>.golden, byte for byte.
-func golden(t *testing.T, r io.WriterTo) {
+func golden(t *testing.T, r any) {
 	t.Helper()
 	goldenOf(t, r, heatmapScript(), "heatmap.js")
 }
 
 // goldenOf is golden for a picture with this script, which has this name.
-func goldenOf(t *testing.T, r io.WriterTo, script, name string) {
+func goldenOf(t *testing.T, r any, script, name string) {
 	t.Helper()
 	whole := written(t, r)
 	// The script and the style sheet are the same in all pictures; their files are the goldens.
@@ -49,13 +49,14 @@ func goldenOf(t *testing.T, r io.WriterTo, script, name string) {
 	}
 }
 
-func written(t *testing.T, r io.WriterTo) string {
+// written returns what a form writes, of a view its HTML.
+func written(t *testing.T, r any) string {
 	t.Helper()
-	var b bytes.Buffer
-	n, err := r.WriteTo(&b)
-	if err != nil || n != int64(b.Len()) {
-		t.Fatalf("WriteTo = %d, %v; %d bytes written", n, err, b.Len())
+	if v, ok := r.(View); ok {
+		r = form(func(w io.Writer) error { return HTML(w, v) })
 	}
+	var b bytes.Buffer
+	must(t, r.(form)(&b))
 	return b.String()
 }
 
@@ -65,30 +66,40 @@ func said(p *picture, v *view, t int) string {
 	return strings.TrimSuffix(d.sentence(v, t).String()+" | "+d.facts(v, t).String(), " | ")
 }
 
+// form writes a view in one form.
+type form func(w io.Writer) error
+
+func asPage(v View) form { return func(w io.Writer) error { return Page(w, v) } }
+
+// asText is a text, by default with the defaults of [Terminal].
+func asText(v View, look ...Terminal) form {
+	return func(w io.Writer) error { return Text(w, v, append(look, Terminal{})[0]) }
+}
+
 func TestText(t *testing.T) {
 	layer := 2
-	t.Run("plain", func(t *testing.T) { golden(t, Text{Heatmap: Heatmap{Explanation: example()}}) })
+	t.Run("plain", func(t *testing.T) { golden(t, asText(Heatmap{Explanation: example()})) })
 	t.Run("color", func(t *testing.T) {
-		golden(t, Text{Heatmap: Heatmap{Explanation: example()}, Width: 120, Color: true})
+		golden(t, asText(Heatmap{Explanation: example()}, Terminal{Width: 120, Color: true}))
 	})
 	t.Run("narrow", func(t *testing.T) {
-		golden(t, Text{Heatmap: Heatmap{
+		golden(t, asText(Heatmap{
 			Explanation: example(), Methods: []string{"rollout", "nonsense"}, Layer: &layer,
 			Filter: attribution.Filter{"the"}, Status: "token 3 of 16",
-		}, Width: 60})
+		}, Terminal{Width: 60}))
 	})
 }
 
 func TestHTML(t *testing.T) {
 	t.Run("notebook", func(t *testing.T) {
-		golden(t, HTML{Heatmap: Heatmap{Explanation: example()}})
+		golden(t, Heatmap{Explanation: example()})
 	})
-	t.Run("lift", func(t *testing.T) { golden(t, HTML{Heatmap: Heatmap{Explanation: lifted()}}) })
+	t.Run("lift", func(t *testing.T) { golden(t, Heatmap{Explanation: lifted()}) })
 	t.Run("page", func(t *testing.T) {
-		golden(t, Page{HTML: HTML{Heatmap: Heatmap{
+		golden(t, asPage(Heatmap{
 			Explanation: example(),
 			Filter:      attribution.Filter{"the", "to"}, Methods: []string{"flow"},
-		}}})
+		}))
 	})
 }
 
@@ -115,10 +126,8 @@ func lifted() *attribution.Explanation {
 
 func TestWidth(t *testing.T) {
 	for _, width := range []int{60, 72, 80, 100, 120} {
-		for _, line := range strings.Split(written(t, Text{
-			Heatmap: Heatmap{Explanation: long(30)},
-			Width:   width,
-		}), "\n") {
+		got := written(t, asText(Heatmap{Explanation: long(30)}, Terminal{Width: width}))
+		for _, line := range strings.Split(got, "\n") {
 			if Width(line) > width {
 				t.Errorf("width %d: line of %d columns: %q", width, Width(line), line)
 			}
@@ -179,11 +188,11 @@ func TestNothing(t *testing.T) {
 		{"constant zero", constant, "0.00", "No single token stands out"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := written(t, Text{Heatmap: Heatmap{Explanation: c.e}})
+			got := written(t, asText(Heatmap{Explanation: c.e}))
 			if !strings.Contains(got, c.texts) {
 				t.Errorf("text lacks %q:\n%s", c.texts, got)
 			}
-			got = written(t, HTML{Heatmap: Heatmap{Explanation: c.e}})
+			got = written(t, Heatmap{Explanation: c.e})
 			if !strings.Contains(got, c.markup) {
 				t.Errorf("HTML lacks %q:\n%s", c.markup, got)
 			}
@@ -194,8 +203,8 @@ func TestNothing(t *testing.T) {
 
 func TestUnchanged(t *testing.T) {
 	e := example()
-	written(t, HTML{Heatmap: Heatmap{Explanation: e}})
-	written(t, Text{Heatmap: Heatmap{Explanation: e}})
+	written(t, Heatmap{Explanation: e})
+	written(t, asText(Heatmap{Explanation: e}))
 	if diff := cmp.Diff(example(), e); diff != "" {
 		t.Errorf("rendering changed its explanation:\n%s", diff)
 	}
@@ -278,12 +287,12 @@ func survives(t *testing.T, markup string) {
 }
 
 func TestSurvivesSanitiser(t *testing.T) {
-	survives(t, written(t, HTML{Heatmap: Heatmap{Explanation: example()}}))
-	survives(t, written(t, HTML{Heatmap: Heatmap{
+	survives(t, written(t, Heatmap{Explanation: example()}))
+	survives(t, written(t, Heatmap{
 		Explanation: lifted(),
 		Filter:      attribution.Filter{"the"}, Status: "<i>",
-	}}))
-	survives(t, written(t, HTML{Heatmap: Heatmap{Explanation: long(500)}}))
+	}))
+	survives(t, written(t, Heatmap{Explanation: long(500)}))
 }
 
 func TestHostile(t *testing.T) {
@@ -304,11 +313,11 @@ func TestHostile(t *testing.T) {
 	e.Methods[script] = e.Methods["rollout"]
 	e.Methods[script].Unit = script
 	e.Methods[script].Options = map[string]string{script: script}
-	markup := written(t, HTML{Heatmap: Heatmap{Explanation: e, Status: script}})
+	markup := written(t, Heatmap{Explanation: e, Status: script})
 	survives(t, markup)
 	for what, s := range map[string]string{
-		"HTML": markup, "text": written(t, Text{Heatmap: Heatmap{Explanation: e, Status: script}}),
-		"page": written(t, Page{HTML: HTML{Heatmap: Heatmap{Explanation: e}}, Title: script}),
+		"HTML": markup, "text": written(t, asText(Heatmap{Explanation: e, Status: script})),
+		"page": written(t, asPage(Heatmap{Explanation: e})),
 	} {
 		for i, r := range s {
 			if r != '\n' && !unicode.IsPrint(r) || r == unicode.ReplacementChar {
@@ -381,7 +390,7 @@ func generatedExample() *attribution.Explanation {
 // TestGenerated draws generated tokens as sources: in the text, the sentence, the matrix.
 func TestGenerated(t *testing.T) {
 	h := Heatmap{Explanation: generatedExample(), Methods: []string{"rollout"}}
-	golden(t, HTML{Heatmap: h})
+	golden(t, h)
 	p := h.picture(true)
 	const most = ". came from here | here 30.0 %, "
 	if got := said(p, &p.views[0], 2); !strings.HasPrefix(got, most) {
@@ -403,7 +412,7 @@ func TestGenerated(t *testing.T) {
 	} {
 		h.Explanation = generatedExample()
 		change(h.Explanation, h.Explanation.Methods["rollout"])
-		got := written(t, HTML{Heatmap: h})
+		got := written(t, h)
 		survives(t, got)
 		if strings.Contains(got, "<b>here</b> 30.0 %") {
 			t.Errorf("%s: the matrix has columns for generated tokens", name)
@@ -439,7 +448,7 @@ func TestSize(t *testing.T) {
 		{"long answer", 4096, 10, 2, "generated tokens are left out here"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := written(t, HTML{Heatmap: Heatmap{Explanation: sized(c.n, c.m, c.l)}})
+			got := written(t, Heatmap{Explanation: sized(c.n, c.m, c.l)})
 			survives(t, got)
 			if len(got) > ordinary {
 				t.Errorf("%d bytes, limit %d", len(got), ordinary)
@@ -459,7 +468,7 @@ func TestSize(t *testing.T) {
 // its picture, with numbers for the script.
 func TestSizeOfGenerated(t *testing.T) {
 	e := sizedBy(64, 512, 1, "rollout", "flow", "value-zeroing")
-	got := written(t, HTML{Heatmap: Heatmap{Explanation: e}})
+	got := written(t, Heatmap{Explanation: e})
 	survives(t, got)
 	if len(got) > 500_000 || strings.Contains(got, "left out here") {
 		t.Errorf("%d bytes, limit 500,000, or something is left out", len(got))
@@ -490,7 +499,7 @@ func deepened(e *attribution.Explanation) *attribution.Explanation {
 // the room of a notebook with every token's picture.
 func TestSizeOfLevels(t *testing.T) {
 	e := deepened(sizedBy(64, 512, 6, "rollout", "flow", "value-zeroing"))
-	got := written(t, HTML{Heatmap: Heatmap{Explanation: e}})
+	got := written(t, Heatmap{Explanation: e})
 	survives(t, got)
 	if len(got) > 500_000 || strings.Contains(got, "left out here") {
 		t.Errorf("%d bytes, limit 500,000, or something is left out", len(got))
@@ -514,7 +523,7 @@ func TestGeneratedLayer(t *testing.T) {
 func TestSizeOfGrowing(t *testing.T) {
 	for n := 1; n <= 60; n++ {
 		e := sizedBy(n, 60, 1, "rollout", "flow", "value-zeroing")
-		got := written(t, HTML{Heatmap: Heatmap{Explanation: e}, MaxBytes: 120_000})
+		got := written(t, Heatmap{Explanation: e, MaxBytes: 120_000})
 		values := strings.Count(got, `"rows":{`)
 		if !strings.Contains(got, "<script>") || values != 3 || len(got) > 121_000 {
 			t.Errorf("%d tokens: %d bytes, values of %d methods, want 3; script: %t", n, len(got),
@@ -526,8 +535,12 @@ func TestSizeOfGrowing(t *testing.T) {
 // TestGeneratedText draws generated tokens as sources in a text: as columns, and in a list.
 func TestGeneratedText(t *testing.T) {
 	h := Heatmap{Explanation: generatedExample(), Methods: []string{"rollout"}}
-	t.Run("columns", func(t *testing.T) { golden(t, Text{Heatmap: h}) })
-	t.Run("top", func(t *testing.T) { golden(t, Text{Heatmap: h, Top: 2}) })
+	t.Run("columns", func(t *testing.T) { golden(t, asText(h)) })
+	t.Run("top", func(t *testing.T) {
+		strongest := h
+		strongest.Top = 2
+		golden(t, asText(strongest))
+	})
 }
 
 // TestOutlier checks that one row with large values does not pale the others.
@@ -546,13 +559,13 @@ func TestOutlier(t *testing.T) {
 		t.Errorf("colours end at %v, beyond %v; want 0.4, twice the second row", v.colors.limit,
 			v.beyond)
 	}
-	got := written(t, Text{Heatmap: Heatmap{Explanation: e}})
+	got := written(t, asText(Heatmap{Explanation: e}))
 	if !strings.Contains(got, "and more") {
 		t.Error("the picture does not say that there are larger values")
 	}
 	// Where there are values below 0 too, both ends say so.
 	r.Rows[1][1] = -0.01
-	got = written(t, Text{Heatmap: Heatmap{Explanation: e}})
+	got = written(t, asText(Heatmap{Explanation: e}))
 	if !strings.Contains(got, "0 % and less ") || !strings.Contains(got, "0 % and more") {
 		t.Errorf("the ends of the picture differ: %s", got)
 	}
@@ -579,7 +592,7 @@ func TestSilentStripped(t *testing.T) {
 	if silent := h.picture(true).views[0].silent[0]; silent == "" {
 		t.Fatal("the row is not silent")
 	}
-	text := tag.ReplaceAllString(written(t, HTML{Heatmap: h}), " ")
+	text := tag.ReplaceAllString(written(t, h), " ")
 	if n := strings.Count(text, "rollout says nothing about "); n != 4 {
 		t.Errorf("%d lines say that they are silent, want 3 and the sentence:\n%s", n, text)
 	}
@@ -599,7 +612,7 @@ func TestTextSize(t *testing.T) {
 		{"long answer", 64, 512, true, true},
 	} {
 		h := Heatmap{Explanation: sized(c.n, c.m, 2)}
-		got := written(t, Text{Heatmap: h, MaxBytes: 20_000})
+		got := written(t, asText(h, Terminal{MaxBytes: 20_000}))
 		if len(got) > 20_000 {
 			t.Errorf("%s: %d bytes, limit 20,000", c.name, len(got))
 		}
@@ -608,7 +621,7 @@ func TestTextSize(t *testing.T) {
 			leftOut != c.leftOut {
 			t.Errorf("%s: listed %v, left out %v:\n%.2000s", c.name, listed, leftOut, got)
 		}
-		if whole := written(t, Text{Heatmap: h}); !c.listed && got != whole {
+		if whole := written(t, asText(h)); !c.listed && got != whole {
 			t.Errorf("%s: the limit changed a text of %d bytes", c.name, len(whole))
 		}
 	}
@@ -617,9 +630,7 @@ func TestTextSize(t *testing.T) {
 // TestLiveSize draws what grows under the limit of a notebook's updates: the numbers for the script
 // come after everything that is drawn.
 func TestLiveSize(t *testing.T) {
-	got := written(t, HTML{
-		Heatmap: Heatmap{Explanation: sized(64, 512, 6)}, MaxBytes: 120_000,
-	})
+	got := written(t, Heatmap{Explanation: sized(64, 512, 6), MaxBytes: 120_000})
 	survives(t, got)
 	if len(got) > 125_000 {
 		t.Errorf("%d bytes, limit 120,000", len(got))
@@ -628,7 +639,7 @@ func TestLiveSize(t *testing.T) {
 
 func TestBytesPerCell(t *testing.T) {
 	size := func(m int) int {
-		return len(untrusted(t, written(t, HTML{Heatmap: Heatmap{Explanation: sized(1, m, 10)}})))
+		return len(untrusted(t, written(t, Heatmap{Explanation: sized(1, m, 10)})))
 	}
 	// From 10 to 20 prompt tokens: 2 methods × 10 tokens × (1 row + 10 layers), and 10 tokens in
 	// the text and above the columns.

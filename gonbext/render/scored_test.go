@@ -77,18 +77,22 @@ func groupedExample(t *testing.T, by string) *attribution.Explanation {
 
 func TestScored(t *testing.T) {
 	h := Heatmap{Explanation: scoredExample()}
-	t.Run("text", func(t *testing.T) { golden(t, Text{Heatmap: h}) })
-	t.Run("narrow", func(t *testing.T) { golden(t, Text{Heatmap: h, Width: 60}) })
-	t.Run("top", func(t *testing.T) { golden(t, Text{Heatmap: h, Top: 2}) })
-	t.Run("notebook", func(t *testing.T) { golden(t, HTML{Heatmap: h}) })
+	t.Run("text", func(t *testing.T) { golden(t, asText(h)) })
+	t.Run("narrow", func(t *testing.T) { golden(t, asText(h, Terminal{Width: 60})) })
+	t.Run("top", func(t *testing.T) {
+		strongest := h
+		strongest.Top = 2
+		golden(t, asText(strongest))
+	})
+	t.Run("notebook", func(t *testing.T) { golden(t, h) })
 }
 
 func TestGroupedPicture(t *testing.T) {
 	t.Run("text", func(t *testing.T) {
-		golden(t, Text{Heatmap: Heatmap{Explanation: groupedExample(t, "word")}})
+		golden(t, asText(Heatmap{Explanation: groupedExample(t, "word")}))
 	})
 	t.Run("notebook", func(t *testing.T) {
-		golden(t, HTML{Heatmap: Heatmap{Explanation: groupedExample(t, "0:8,12:23")}})
+		golden(t, Heatmap{Explanation: groupedExample(t, "0:8,12:23")})
 	})
 }
 
@@ -169,7 +173,7 @@ func TestRanked(t *testing.T) {
 // spans.
 func TestGroupedNames(t *testing.T) {
 	e := groupedExample(t, "0:8,12:23")
-	markup := written(t, HTML{Heatmap: Heatmap{Explanation: e}})
+	markup := written(t, Heatmap{Explanation: e})
 	for _, want := range []string{
 		">the keys", ">the cabinet", "4 spans of the prompt, ",
 		"spans of the prompt (sources)", "by 0:8,12:23", "spans sum of tokens", "spans highest of tokens",
@@ -181,15 +185,15 @@ func TestGroupedNames(t *testing.T) {
 	if strings.Contains(markup, "prompt tokens") {
 		t.Error("a page of spans speaks of prompt tokens")
 	}
-	_, text, _ := strings.Cut(written(t, HTML{Heatmap: Heatmap{
+	_, text, _ := strings.Cut(written(t, Heatmap{
 		Explanation: groupedExample(t, "0:8,12:23"),
-	}}), `<div class="hm-prose">`)
+	}), `<div class="hm-prose">`)
 	if text = text[:strings.Index(text, "</div>")]; !regexp.MustCompile(
 		`the keys</span> <span[^>]*>␣to</span> <span[^>]*>the cabinet</span>`).MatchString(text) {
 		t.Errorf("spans are joined, or not in order:\n%s", text)
 	}
 	if got := written(t,
-		Text{Heatmap: Heatmap{Explanation: groupedExample(t, "word")}}); strings.Contains(
+		asText(Heatmap{Explanation: groupedExample(t, "word")})); strings.Contains(
 		got, "‿") || !strings.Contains(got, "cabinet") {
 		t.Errorf("words are shown as parts of words:\n%s", got)
 	}
@@ -216,11 +220,11 @@ func TestHostileContrast(t *testing.T) {
 				}
 			}
 		}
-		markup := written(t, HTML{Heatmap: Heatmap{Explanation: e}})
+		markup := written(t, Heatmap{Explanation: e})
 		survives(t, markup)
 		for what, s := range map[string]string{
-			"HTML": markup, "text": written(t, Text{Heatmap: Heatmap{Explanation: e}}),
-			"top": written(t, Text{Heatmap: Heatmap{Explanation: e}, Top: 3}),
+			"HTML": markup, "text": written(t, asText(Heatmap{Explanation: e})),
+			"top": written(t, asText(Heatmap{Explanation: e, Top: 3})),
 		} {
 			if !strings.Contains(s, "rather than ") {
 				t.Errorf("%s of %s does not name the contrast", what, name)
@@ -241,9 +245,9 @@ func TestHostileContrast(t *testing.T) {
 // Any number of strongest tokens is all of them.
 func TestTopOfAll(t *testing.T) {
 	e := scoredExample()
-	want := strings.ReplaceAll(written(t, Text{Heatmap: Heatmap{Explanation: e}, Top: 1000}),
+	want := strings.ReplaceAll(written(t, asText(Heatmap{Explanation: e, Top: 1000})),
 		"1000", "N")
-	got := written(t, Text{Heatmap: Heatmap{Explanation: e}, Top: math.MaxInt})
+	got := written(t, asText(Heatmap{Explanation: e, Top: math.MaxInt}))
 	if got = strings.ReplaceAll(got, strconv.Itoa(math.MaxInt),
 		"N"); strings.Join(strings.Fields(got), " ") != strings.Join(strings.Fields(want), " ") {
 		t.Errorf("the largest number shows\n%s\nwant\n%s", got, want)
@@ -258,10 +262,8 @@ func TestWidthOfScored(t *testing.T) {
 				scoredExample(), groupedExample(t, "word"),
 				groupedExample(t, "0:8,12:23"),
 			} {
-				for _, line := range strings.Split(written(t, Text{
-					Heatmap: Heatmap{Explanation: e},
-					Width:   width, Top: top,
-				}), "\n") {
+				got := asText(Heatmap{Explanation: e, Top: top}, Terminal{Width: width})
+				for _, line := range strings.Split(written(t, got), "\n") {
 					if Width(line) > width || strings.TrimRight(line, " ") != line {
 						t.Errorf("width %d: line of %d columns: %q", width, Width(line), line)
 					}

@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -48,10 +49,8 @@ func turns() *attribution.Explanation {
 func TestTargets(t *testing.T) {
 	var text, page strings.Builder
 	h := render.Heatmap{Explanation: turns()}
-	if _, err := (render.Text{Heatmap: h, Width: 100}).WriteTo(&text); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := (render.Page{HTML: render.HTML{Heatmap: h}}).WriteTo(&page); err != nil {
+	err := errors.Join(render.Text(&text, h, render.Terminal{}), render.Page(&page, h))
+	if err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{

@@ -14,7 +14,6 @@ type explaining struct {
 	options attribution.Options
 	name    string // of the model, as the caller wrote it
 	path    string // of the model, as the engine got it
-	onKept  func(number int)
 	e       *attribution.Explanation
 }
 
@@ -22,9 +21,6 @@ type explaining struct {
 func (x *explaining) add(ev *Event) error {
 	if ev.Progress != nil && x.options.OnProgress != nil {
 		x.options.OnProgress(*ev.Progress)
-	}
-	if ev.Number != 0 && x.onKept != nil {
-		x.onKept(ev.Number)
 	}
 	if ev.Explanation != nil {
 		if err := x.grow(ev.Explanation); err != nil {
@@ -90,6 +86,7 @@ func (x *explaining) begin(first *attribution.Explanation) *attribution.Explanat
 	e := &attribution.Explanation{
 		Version: attribution.Version, Model: first.Model, Prompt: first.Prompt, Order: first.Order,
 		Steps: []attribution.GeneratedToken{}, Methods: map[string]*attribution.Result{},
+		Origin: first.Origin,
 	}
 	for name, r := range first.Methods {
 		e.Methods[name] = &attribution.Result{

@@ -15,6 +15,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/export"
 	"github.com/headwater-ml/headwater/internal/export/figure"
 )
@@ -69,7 +70,7 @@ func flow() *attribution.FlowGraph {
 
 func options() export.Options {
 	return export.Options{
-		Flow: flow(),
+		Recorded: render.Recorded{Flow: flow()},
 		Made: export.NewMade("the =1+1 key", attribution.Options{MaxTokens: 2},
 			attribution.Grouping{}, "float32", "v1.2.3"),
 	}

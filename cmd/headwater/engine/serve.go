@@ -37,6 +37,7 @@ func serveCommand(k *cli.Kit) *cobra.Command {
 			ctx, stop := cli.Interruptible(cmd)
 			defer stop()
 			c.Backend, c.Log, c.Encode = flags.Backend, k.Stderr, explain.EncodeFile
+			c.Origin = explain.OriginOf
 			c.Figures = server.Figures{Find: servedFigures, Draw: drawPicture}
 			c.Build = cli.Release()
 			cli.CollectWithin(models.LimitMemory(c.Memory).Limit)

@@ -285,20 +285,16 @@ func showSources(k *cli.Kit, w io.Writer, f contextFlags, r *sources.Result) err
 	if f.format == "html" {
 		page := *r
 		page.Model.Name, page.Names = export.WithoutFolder(r.Model.Name), withoutFolders(r.Names)
-		_, err := render.SourcesPage{SourcesHTML: render.SourcesHTML{
-			Result: &page, Palette: f.palette, Top: f.top,
-		}}.WriteTo(w)
-		return err
+		return render.Page(w, render.Sources{Result: &page, Palette: f.palette, Top: f.top})
 	}
-	text := render.SourcesText{Result: r, Width: f.width, Top: f.top, Color: f.color == "always"}
+	look := render.Terminal{Width: f.width, Color: f.color == "always"}
 	if f.output == "" || f.output == "-" {
-		text.Color = cli.Colored(f.color, k.Stdout)
-		if text.Width == 0 {
-			text.Width = cli.Columns(k.Stdout)
+		look.Color = cli.Colored(f.color, k.Stdout)
+		if look.Width == 0 {
+			look.Width = cli.Columns(k.Stdout)
 		}
 	}
-	_, err := text.WriteTo(w)
-	return err
+	return render.Text(w, render.Sources{Result: r, Top: f.top}, look)
 }
 
 // withoutFolders returns the names of files without their folders, which belong to one machine,

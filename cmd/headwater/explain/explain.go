@@ -155,11 +155,11 @@ func (f *explainFlags) checkShown(cmd *cobra.Command, addsFlow bool) error {
 		cli.OneOf("color", f.color, "auto", "always", "never"),
 		cli.OneOf("view", string(f.show.Kind), namesOf(render.Kinds())...),
 	)
-	if err == nil && f.show.Look.Size != "" {
-		err = cli.OneOf("size", string(f.show.Look.Size), namesOf(render.Sizes())...)
+	if err == nil && f.show.Size != "" {
+		err = cli.OneOf("size", string(f.show.Size), namesOf(render.Sizes())...)
 	}
-	if err == nil && f.show.Look.Palette != "" {
-		err = cli.OneOf("palette", f.show.Look.Palette, render.PaletteNames()...)
+	if err == nil && f.show.Palette != "" {
+		err = cli.OneOf("palette", f.show.Palette, render.PaletteNames()...)
 	}
 	return cmp.Or(err, f.checkMeanings(cmd), f.checkView(), f.checkFiles(addsFlow))
 }

@@ -183,7 +183,7 @@ func writeExplanation(
 ) error {
 	o := export.Options{Show: f.showOf(e), Made: made, Against: against}
 	if stopped {
-		o.Show = render.Show{Filter: o.Filter, Look: o.Look}
+		o.Show = render.Show{Filter: o.Filter, Size: o.Size, Font: o.Font, Palette: o.Palette}
 	}
 	for i, out := range to {
 		path, format := f.paths[i], f.formats[i]
@@ -200,8 +200,8 @@ func writeExplanation(
 		case format == export.JSON && (path == "" || stopped):
 			err = cli.WriteJSON(out, e)
 		case stopped && format == export.HTML:
-			h := render.Heatmap{Explanation: e, Filter: o.Filter, Palette: o.Look.Palette}
-			_, err = render.Page{HTML: render.HTML{Heatmap: h}}.WriteTo(out)
+			h := render.Heatmap{Explanation: e, Filter: o.Filter, Palette: o.Palette}
+			err = render.Page(out, h)
 		case stopped:
 			continue
 		default:
@@ -232,114 +232,45 @@ func writeExplanation(
 func writeText(k *cli.Kit,
 	out *cli.Output, f *explainFlags, path string, e *attribution.Explanation, o export.Options,
 ) error {
-	look := render.Text{Width: f.width, Top: f.top, Color: f.color == "always"}
+	look := render.Terminal{Width: f.width, Color: f.color == "always"}
 	if path == "" {
 		look.Color = cli.Colored(f.color, k.Stdout)
 		look.Width = cmp.Or(f.width, cli.Columns(k.Stdout))
 	}
-	text, err := o.Text(e, look)
-	if err != nil {
-		return err
-	}
-	_, err = text.WriteTo(out)
-	return err
+	return o.Text(out, e, look, f.top)
 }
 
 // addRecorded adds what a file needs that is recorded of a model, unless it is there.
 func addRecorded(
 	ctx context.Context, o *export.Options, format export.Format, m any,
 	e *attribution.Explanation,
-) (err error) {
+) error {
 	if export.AsModel(o.Show, format) && e.Grouped() {
 		return cli.Usagef("%s shows tokens as the model has them, and this explanation has groups "+
 			"of them: explain the prompt without By and Target", cmp.Or(o.Kind, render.KindFlow))
 	}
-	if export.NeedsFlow(o.Show, format) && o.Flow == nil {
-		o.Flow, err = flowGraph(ctx, m, e, o.Made.Options, o.Show)
+	show := o.Show
+	switch {
+	case export.NeedsFlow(show, format) && o.Flow == nil:
+		show.Kind = render.KindFlow
+	case export.NeedsAttention(show, format) && o.Attention == nil:
+	case export.NeedsMap(show, format) && o.Map == nil:
+		if r, ok := m.(recording); ok { // the maps of a file are there
+			method, err := show.MapMethod(e.Order)
+			o.Map = r.maps[method]
+			return err
+		}
+	default:
+		return nil
 	}
-	if err == nil && export.NeedsAttention(o.Show, format) && o.Attention == nil {
-		var attention trace.Tensor
-		attention, err = recordAttention(ctx, m, e, e.TokenIDs())
-		o.Attention = &attention
+	tracer, ok := m.(trace.Tracer)
+	if !ok {
+		return errors.New("this model cannot record its attention")
 	}
-	if err == nil && export.NeedsMap(o.Show, format) && o.Map == nil {
-		o.Map, err = mapOf(ctx, m, e, o.Made.Options, o.Show)
-	}
+	more, err := show.Record(ctx, tracer, e, o.Made.Options)
+	o.Flow, o.Attention = cmp.Or(o.Flow, more.Flow), cmp.Or(o.Attention, more.Attention)
+	o.Map = cmp.Or(o.Map, more.Map)
 	return err
-}
-
-// mapOf returns the map of the method that a figure shows: one that was made of a file, or one of
-// what is recorded of a model over a text that is short enough for a picture.
-func mapOf(
-	ctx context.Context, m any, e *attribution.Explanation, opts attribution.Options,
-	show render.Show,
-) (*attribution.Map, error) {
-	method, err := show.MapMethod(e.Order)
-	if err != nil {
-		return nil, err
-	}
-	if r, ok := m.(recording); ok {
-		return r.maps[method], nil
-	}
-	tracer, ok := m.(trace.Tracer)
-	if !ok {
-		return nil, errors.New("this model cannot record what maps are made of")
-	}
-	if tracer, err = e.Traced(tracer); err != nil {
-		return nil, err
-	}
-	ids := e.TokenIDs()
-	if err := render.CheckHeads(e.Model.Layers, e.Model.Heads, len(ids)); err != nil {
-		return nil, err
-	}
-	return attribution.MapOf(ctx, tracer, ids, method, opts)
-}
-
-// flowGraph records the attention of a text and returns the graph of the flow from a prompt token
-// to the target that predicts a generated token.
-func flowGraph(
-	ctx context.Context, m any, e *attribution.Explanation, opts attribution.Options,
-	show render.Show,
-) (*attribution.FlowGraph, error) {
-	token := 0
-	if show.Token != nil {
-		token = *show.Token
-	}
-	ids, ends, err := e.FlowEnds(token, show.Source, opts.OwnRow)
-	if err != nil {
-		return nil, err
-	}
-	attention, err := recordAttention(ctx, m, e, ids)
-	if err != nil {
-		return nil, err
-	}
-	graph := opts
-	graph.Methods, graph.Lift, graph.AllLevels = []string{"flow"}, false, false
-	return attribution.NewFlowGraph(ctx, attribution.InMemory([]trace.Tensor{attention}), graph,
-		ends[0], ends[1])
-}
-
-// recordAttention records the attention of all heads over a text that is short enough for a
-// picture.
-func recordAttention(
-	ctx context.Context, m any, e *attribution.Explanation, ids []int,
-) (trace.Tensor, error) {
-	tracer, ok := m.(trace.Tracer)
-	if !ok {
-		return trace.Tensor{}, errors.New("this model cannot record its attention")
-	}
-	tracer, err := e.Traced(tracer)
-	if err != nil {
-		return trace.Tensor{}, err
-	}
-	if err := render.CheckHeads(e.Model.Layers, e.Model.Heads, len(ids)); err != nil {
-		return trace.Tensor{}, err
-	}
-	tensors, err := tracer.Trace(ctx, ids, []trace.Tap{trace.Attention})
-	if err != nil {
-		return trace.Tensor{}, err
-	}
-	return tensors[0], nil
 }
 
 // made says how an explanation of this command is made.

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,148 +13,143 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/cli"
+	"github.com/headwater-ml/headwater/internal/engine"
 	"github.com/headwater-ml/headwater/internal/engine/server"
 	"github.com/headwater-ml/headwater/internal/export"
 )
 
-// tokenParts is the value of by that leaves tokens as they are, also where the picture has words.
+// tokenParts is the value of By that leaves tokens as they are, also where the picture has words.
 const tokenParts = "token"
 
-// cellFigure is what a figure of a cell shows: what export needs, and the parts that tokens are put
-// together to.
-type cellFigure struct {
-	render.Show
-	By string `json:"by"`
-
-	ownLayer bool // Layer is what the cell asks for, and not that of the picture
+// OriginOf returns what an explanation of a cell says of its origin; see [server.Config].
+func OriginOf(r engine.Request, opts attribution.Options) (json.RawMessage, error) {
+	made := export.NewMade(string(r.Text), opts, attribution.Grouping{}, r.Model.DType, cli.Release())
+	if err := readShow(r.Show, &made.Show); err != nil {
+		return nil, err
+	}
+	return made.Origin()
 }
 
-// EncodeFile makes a file of an explanation of a cell; see [server.Encoder].
+// EncodeFile makes a file of a picture of a cell; see [server.Encoder].
 func EncodeFile(ctx context.Context, f server.File) (data []byte, notes []string, err error) {
 	format, err := export.FormatOf(f.Name)
 	if err != nil {
 		return nil, nil, err
 	}
-	request := f.Explained.Request
-	figure, err := figureOf(request.Show, f.Figure, format)
+	made, err := export.MadeOf(f.Explanation, cli.Release())
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := figure.fits(f, format); err != nil {
+	shown := made.Show
+	if f.Show != nil {
+		shown = render.Show{}
+		if err := readShow(f.Show, &shown); err != nil {
+			return nil, nil, err
+		}
+	}
+	o := export.Options{Made: made} // whose options the graph of flow needs
+	var own render.Show
+	if o.Show, own, err = savedShow(shown, f.Asked, format); err != nil {
 		return nil, nil, err
 	}
-	if !figure.ownLayer && format.Figure() &&
-		!export.HasLayer(figure.Show, f.Explained.Explanation) {
-		figure.Layer = nil // the picture shows another layer of this method too
+	if f.Against != nil && o.Kind == render.KindCompare && !export.Compares(o.Show, format) {
+		return nil, nil, trace.Usagef("%s would have one of the two explanations compared: save "+
+			"each with gonbext.SaveExplanation and Kind \"heatmap\"", f.Name)
 	}
-	opts, err := request.ExplainOptions()
-	if err != nil {
-		return nil, nil, err
+	if own.Layer == nil && format.Figure() && !export.HasLayer(o.Show, f.Explanation) {
+		o.Layer = nil // the picture shows another layer of this method too
 	}
-	e := f.Explained.Explanation
-	o := export.Options{Show: figure.Show}
-	if o.Token == nil && export.NeedsFlow(o.Show, format) { // as the picture
-		first := render.FirstWord(e)
+	if o.Show = o.Opened(f.Explanation); o.Token == nil && format == export.Neuronpedia {
+		first := render.FirstWord(f.Explanation) // as the picture
 		o.Token = &first
 	}
-	o.Made.Options = opts // which the graph of flow needs
-	if err := addRecorded(ctx, &o, format, f.Tracer, e); err != nil {
+	if err := addRecorded(ctx, &o, format, f.Tracer, f.Explanation); err != nil {
 		return nil, nil, err
 	}
-	by, err := figure.grouping()
+	e, err := groupedBy(o.By, f.Explanation, &o.Made)
 	if err != nil {
 		return nil, nil, err
 	}
-	if e, o.Made, err = madeInCell(f.Explained, opts, by); err != nil {
-		return nil, nil, err
-	}
-	if f.Against != nil && figure.Kind == render.KindCompare {
-		var b export.Against
-		theirs, err := f.Against.Request.ExplainOptions()
+	if f.Against != nil && o.Kind == render.KindCompare {
+		o.Against = &export.Against{}
+		if o.Against.Made, err = export.MadeOf(f.Against, cli.Release()); err != nil {
+			return nil, nil, err
+		}
+		o.Against.Explanation, err = groupedBy(o.By, f.Against, &o.Against.Made)
 		if err != nil {
 			return nil, nil, err
 		}
-		if b.Explanation, b.Made, err = madeInCell(*f.Against, theirs, by); err != nil {
-			return nil, nil, err
-		}
-		o.Against = &b
 	}
+	o.By = "" // which the origin has
 	return export.Encode(e, format, o)
 }
 
-// madeInCell returns an explanation of a cell with its tokens put together, and how it was made.
-func madeInCell(from server.Explained, opts attribution.Options, by attribution.Grouping) (
-	*attribution.Explanation, export.Made, error,
+// groupedBy returns an explanation with its tokens put together, and sets how it was made.
+func groupedBy(parts string, e *attribution.Explanation, made *export.Made) (
+	*attribution.Explanation, error,
 ) {
-	e, err := from.Explanation.Group(by)
-	if err != nil {
-		return nil, export.Made{}, err
+	if parts == tokenParts {
+		for _, r := range e.Methods {
+			if r.Spans {
+				return nil, trace.Usagef("the tokens of this explanation are put together " +
+					"already: explain without By to save them one by one")
+			}
+		}
+		return e, nil
 	}
-	r := from.Request
-	return e, export.NewMade(string(r.Text), opts, by, r.Model.DType, cli.Release()), nil
+	by, err := attribution.ParseGrouping(parts)
+	if err != nil {
+		return nil, err
+	}
+	if e, err = e.Group(by); err != nil {
+		return nil, err
+	}
+	*made, err = export.MadeOf(e, cli.Release())
+	return e, err
 }
 
-// figureOf returns what a cell asks for, and where that says nothing, what its picture shows.
-func figureOf(shown, asked json.RawMessage, format export.Format) (f cellFigure, err error) {
-	var own cellFigure
-	var shownKind render.Kind
-	for i, part := range []struct {
-		text json.RawMessage
-		to   *cellFigure
-	}{{shown, &f}, {asked, &f}, {asked, &own}} {
-		d := json.NewDecoder(bytes.NewReader(part.text))
-		d.DisallowUnknownFields()
-		if err := d.Decode(part.to); err != nil && !errors.Is(err, io.EOF) {
-			return f, trace.Usagef("what the figure shows cannot be read: %v", err)
-		}
-		if i == 0 {
-			shownKind = f.Kind
-		}
+// savedShow returns what a file shows: what a cell asks for, and where that says nothing, what its
+// picture shows. own is what the cell asks for alone.
+func savedShow(shown render.Show, asked json.RawMessage, format export.Format) (
+	show, own render.Show, err error,
+) {
+	show = shown
+	if err := cmp.Or(readShow(asked, &show), readShow(asked, &own)); err != nil {
+		return show, own, err
 	}
-	if own.Kind != "" && own.Kind != shownKind { // parts of the picture that no other kind has
-		if own.Tokens == nil {
-			f.Tokens = nil
-		}
-		if own.AgainstMethod == "" {
-			f.AgainstMethod = ""
-		}
+	if own.Kind != "" && own.Kind != shown.Kind { // parts of the picture that no other kind has
+		show.Tokens, show.AgainstMethod = own.Tokens, own.AgainstMethod
 	}
 	if own.Layer == nil && slices.Contains([]render.Kind{
 		render.KindLayers, render.KindFlow, render.KindHeads, render.KindHead,
-	}, f.Kind) {
-		f.Layer = nil // that of the picture means nothing here
+	}, show.Kind) {
+		show.Layer = nil // that of the picture means nothing here
 	}
-	if own.Token == nil && (f.Kind == render.KindMaps || f.Kind == render.KindMap ||
-		f.Kind == render.KindHeads && format == export.HTML) {
-		f.Token = nil // there is no chosen one
+	if own.Token == nil && (show.Maps() || show.Kind == render.KindHeads && format == export.HTML) {
+		show.Token = nil // there is no chosen one
 	}
-	if f.Tokens != nil && own.Tokens != nil && own.Token == nil {
-		f.Token = nil
+	if own.Tokens != nil && own.Token == nil {
+		show.Token = nil
 	}
-	if export.AsModel(f.Show, format) {
+	if export.AsModel(show, format) {
 		if own.By != "" && own.By != tokenParts || own.Filter != nil {
-			return f, trace.Usagef("%s shows tokens as the model has them: leave By and Filter "+
-				"empty", f.Kind)
+			return show, own, trace.Usagef("%s shows tokens as the model has them: leave By and "+
+				"Filter empty", show.Kind)
 		}
-		f.By, f.Filter = "", nil
+		show.By, show.Filter = "", nil
 	}
-	f.ownLayer = own.Layer != nil
-	return f, export.CheckFor(f.Show, format)
+	if len(show.Filter) == 0 {
+		show.Filter = nil
+	}
+	return show, own, export.CheckFor(show, format)
 }
 
-// fits returns a usage error for a file that would have the numbers of one of two explanations.
-func (f cellFigure) fits(file server.File, format export.Format) error {
-	if f.Kind != render.KindCompare || file.Against == nil || export.Compares(f.Show, format) {
-		return nil
+// readShow reads what a cell says of a picture into a value, which keeps what it does not say.
+func readShow(text json.RawMessage, to *render.Show) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(to); err != nil && !errors.Is(err, io.EOF) {
+		return trace.Usagef("what the picture shows cannot be read: %v", err)
 	}
-	return trace.Usagef("%s would have one of the two explanations compared: save each with "+
-		"gonbext.SaveExplanation and Kind \"heatmap\" of Figure", file.Name)
-}
-
-// grouping returns the parts that tokens are put together to.
-func (f cellFigure) grouping() (attribution.Grouping, error) {
-	if f.By == tokenParts {
-		f.By = ""
-	}
-	return attribution.ParseGrouping(f.By)
+	return nil
 }

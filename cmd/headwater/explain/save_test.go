@@ -219,8 +219,10 @@ func TestSavedGraph(t *testing.T) {
 	m, err := models.Open("", models.Options{Backend: "go"})
 	must(t, err)
 	made.Show.Source = made.FlowSource
-	g, err := flowGraph(t.Context(), m, e, made.Options, made.Show)
+	made.Show.Kind = render.KindFlow
+	recorded, err := made.Show.Record(t.Context(), m, e, made.Options)
 	must(t, err)
+	g := recorded.Flow
 	want := e.Methods["flow"].At(1, 2, 0)
 	if diff := g.Cut.Flow - want; diff > 1e-6 || diff < -1e-6 { // two runs of the model in float32
 		t.Errorf("the flow of the graph is %v, that of the method %v", g.Cut.Flow, want)
@@ -320,26 +322,24 @@ func TestEncodeFile(t *testing.T) {
 	opts := attribution.Options{MaxTokens: 1, Methods: []string{"rollout", "flow"}}
 	e, err := attribution.Explain(t.Context(), m, clitest.Prompt, opts)
 	must(t, err)
-	options, err := json.Marshal(opts)
+	e.Origin, err = OriginOf(engine.Request{
+		Text: []byte(clitest.Prompt), Model: engine.Model{DType: m.DType()},
+	}, opts)
 	must(t, err)
 	filter, err := json.Marshal(attribution.DefaultFilter())
 	must(t, err)
 	encode := func(file, shown, asked string) ([]byte, error) {
 		data, _, err := EncodeFile(t.Context(), server.File{
-			Explained: server.Explained{Explanation: e, Request: engine.Request{
-				Kind: engine.KindExplain, Text: []byte(clitest.Prompt), Options: options,
-				Show:  json.RawMessage(shown),
-				Model: engine.Model{DType: m.DType()},
-			}},
-			Name: file, Figure: json.RawMessage(asked), Tracer: m,
+			Picture: engine.Picture{Explanation: e, Show: json.RawMessage(shown)},
+			Name:    file, Asked: json.RawMessage(asked), Tracer: m,
 		})
 		return data, err
 	}
-	words := `{"by":"word","filter":` + string(filter) + `,"look":{}}`
+	words := `{"by":"word","filter":` + string(filter) + `}`
 	for _, file := range []string{"a.svg", "a.html", "a.csv", "a.inseq.json"} {
 		want, err := os.ReadFile(file)
 		must(t, err)
-		got, err := encode(file, words, `{"look":{}}`)
+		got, err := encode(file, words, `{}`)
 		if err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s as the picture: %v, not the bytes of the command", file, err)
 		}
@@ -419,8 +419,52 @@ func TestEncodeFile(t *testing.T) {
 	}
 }
 
+// An explanation that a file of JSON has is saved as the command saved it beside that file, with
+// the same origin; one that says nothing of its origin, or that a program grouped, cannot be made
+// again.
+func TestEncodeFileOfFile(t *testing.T) {
+	save(t, "--methods", "rollout", "--by", "word", "--layer", "2", "-o", "a.json", "-o", "a.svg")
+	text, err := os.ReadFile("a.json")
+	must(t, err)
+	var e attribution.Explanation
+	must(t, json.Unmarshal(text, &e))
+	encode := func(e attribution.Explanation) []byte {
+		data, _, err := EncodeFile(t.Context(), server.File{
+			Picture: engine.Picture{Explanation: &e}, Name: "a.svg",
+		})
+		must(t, err)
+		return data
+	}
+	want, err := os.ReadFile("a.svg")
+	must(t, err)
+	if !bytes.Equal(encode(e), want) {
+		t.Error("the figure of an explanation that was read is another one")
+	}
+	unknown := e
+	unknown.Origin = nil
+	must(t, os.WriteFile("a.svg", encode(unknown), 0o600))
+	if _, _, said := execute(t, "", "reproduce", "a.svg"); !strings.Contains(said, "not in it") {
+		t.Errorf("reproduce says %q of an explanation without an origin", said)
+	}
+	for _, origin := range []string{`{"form":1,"options":{"max_tokens":-1}}`, `{"form":9}`, `[`} {
+		wrong := e
+		wrong.Origin = json.RawMessage(origin)
+		_, _, err := EncodeFile(t.Context(), server.File{
+			Picture: engine.Picture{Explanation: &wrong}, Name: "a.svg",
+		})
+		if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), "the origin of") {
+			t.Errorf("origin %s: %v", origin, err)
+		}
+	}
+}
+
 // TestEncodeFileOfView refuses a file that would have the numbers of one of two explanations.
 func TestEncodeFileOfView(t *testing.T) {
+	m, err := models.Open("", models.Options{Backend: "go"})
+	must(t, err)
+	e, err := attribution.Explain(t.Context(), m, prompt,
+		attribution.Options{MaxTokens: 1, Methods: []string{"rollout", "flow"}})
+	must(t, err)
 	for name, c := range map[string]struct {
 		file, shown, asked, want string
 		against                  bool
@@ -432,18 +476,13 @@ func TestEncodeFileOfView(t *testing.T) {
 		"numbers":        {"a.csv", `{"kind":"compare","against_method":"a"}`, "", "", false},
 		"figure of two":  {"a.svg", `{"kind":"compare"}`, "", "", true},
 	} {
-		f := server.File{
-			Name: c.file, Figure: json.RawMessage(c.asked),
-			Explained: server.Explained{Request: engine.Request{Show: json.RawMessage(c.shown)}},
-		}
+		p := engine.Picture{Explanation: e, Show: json.RawMessage(c.shown)}
 		if c.against {
-			f.Against = &server.Explained{}
+			p.Against = e
 		}
-		format, err := export.FormatOf(c.file)
-		must(t, err)
-		figure, err := figureOf(f.Explained.Request.Show, f.Figure, format)
-		must(t, err)
-		err = figure.fits(f, format)
+		_, _, err := EncodeFile(t.Context(), server.File{
+			Picture: p, Name: c.file, Asked: json.RawMessage(c.asked), Tracer: m,
+		})
 		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, trace.ErrUsage) ||
 			!strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: error %v, want %q", name, err, c.want)

@@ -114,18 +114,18 @@ func (f *explainFlags) viewFlags(cmd *cobra.Command) {
 		"theirs (default for each token the one that pictures show)", &f.show.Layer)
 	number("head", "attention head that the view head shows, by its `number` from 0, with --layer "+
 		"(default the one that the view heads opens)", &f.show.Head)
-	flags.StringVar((*string)(&f.show.Look.Size), "size", "",
+	flags.StringVar((*string)(&f.show.Size), "size", "",
 		"width of a figure: `"+strings.Join(namesOf(render.Sizes()), "|")+"` (default double)")
 	flags.Func("font", fmt.Sprintf("`points` of text in a figure, from %d to %d (default 7, 8 or "+
 		"18, by size)", render.MinFont, render.MaxFont), func(s string) (err error) {
 		x, err := strconv.ParseFloat(s, 64)
-		f.show.Look.Font = x
+		f.show.Font = x
 		if err != nil || x == 0 || (render.Look{Font: x}).Check() != nil {
 			return fmt.Errorf("want a number from %d to %d", render.MinFont, render.MaxFont)
 		}
 		return nil
 	})
-	flags.StringVar(&f.show.Look.Palette, "palette", "", "colours of pages and figures: `"+
+	flags.StringVar(&f.show.Palette, "palette", "", "colours of pages and figures: `"+
 		strings.Join(render.PaletteNames(), "|")+"` (default "+render.PaletteNames()[0]+")")
 	flags.StringVar(&f.color, "color", "auto", "colours in text: `auto|always|never`")
 	cli.WholeFlag(flags, &f.width, "width", 60, 10000, "`columns` of text",
@@ -316,17 +316,7 @@ func (f *explainFlags) showOf(e *attribution.Explanation) render.Show {
 	if show.Kind == render.KindHeatmap {
 		show.Kind = ""
 	}
-	if show.Token != nil || show.Tokens != nil {
-		return show
-	}
-	switch show.Kind {
-	case render.KindFlow:
-		first := render.FirstWord(e)
-		show.Token = &first
-	case render.KindLayers:
-		show.Tokens = render.FirstWords(e)
-	}
-	return show
+	return show.Opened(e)
 }
 
 // groups reports whether tokens are grouped.

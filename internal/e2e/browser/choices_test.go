@@ -12,7 +12,6 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
-	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 )
 
 // everywhere runs a test in windows of 446 and 1,200 pixels, on a light and on a dark system.
@@ -59,7 +58,7 @@ func TestTouchCompareLayers(t *testing.T) {
 	h, err := render.Compare(sides[0], sides[1])
 	must(t, err)
 	everywhere(t, b, func(t *testing.T) {
-		readable(t, b.Show(t, fixture.Written(t, render.Page{HTML: render.HTML{Heatmap: h}})))
+		readable(t, b.Show(t, document(h)))
 		do(t, b, "").check(t, "at first", "are", "A − B, A layer 0 − B layer 1: more in A from "+
 			"“the” +50.0 %, “to” +50.0 %; more in B from “key” -60.0 %, “s” -20.0 %",
 			"0 the", "1 key", "2 s", "3 to")
@@ -172,7 +171,7 @@ func TestLayersGenerated(t *testing.T) {
 	}
 	const says = "document.querySelector('.hw-t').nextSibling.textContent"
 	everywhere(t, b, func(t *testing.T) {
-		readable(t, b.Show(t, fixture.Written(t, render.LayersPage{Layers: l})))
+		readable(t, b.Show(t, document(l)))
 		got := chromium.Evaluate[string](t, b, `(() => {
 			const cell = document.querySelectorAll('.hw-d')[1].querySelectorAll('.hw-r')[1].cells[5];
 			cell.dispatchEvent(new MouseEvent('mousemove', {bubbles: true}));
@@ -185,7 +184,7 @@ func TestLayersGenerated(t *testing.T) {
 			t.Errorf("a click on are says %q, want %q", got, want)
 		}
 
-		readable(t, b.Show(t, fixture.Written(t, render.LayersPage{Layers: long})))
+		readable(t, b.Show(t, document(long)))
 		got = chromium.Evaluate[string](t, b, `(() => {
 			const e = document.querySelectorAll('.hw-j')[1], r = e.getBoundingClientRect();
 			e.dispatchEvent(new MouseEvent('mousemove', {
@@ -290,10 +289,8 @@ func TestViewsPalette(t *testing.T) {
 	b := tab(t)
 	const strokes = `atob((document.querySelector('.hw-f img') || {src: ','}).src.split(',')[1])`
 	for name, page := range map[string]string{
-		"flow": fixture.Written(t, render.FlowPage{Flow: flowing(t)}),
-		"sources": fixture.Written(t, render.SourcesPage{
-			SourcesHTML: render.SourcesHTML{Result: caused(t)},
-		}),
+		"flow":    document(flowing(t)),
+		"sources": document(render.Sources{Result: caused(t)}),
 	} {
 		press := func() { chromium.Evaluate[bool](t, b, paletteButton+".click(), true") }
 		everywhere(t, b, func(t *testing.T) {
@@ -329,9 +326,7 @@ func TestViewsPalette(t *testing.T) {
 // the new one has it too, in its elements and its images.
 func TestTouchPaletteStays(t *testing.T) {
 	b := tab(t)
-	markup := fixture.Written(t, render.HTML{
-		Heatmap: render.Heatmap{Explanation: lengthened(touched())},
-	})
+	markup := htmlOf(render.Heatmap{Explanation: lengthened(touched())})
 	replace := fmt.Sprintf(`const output = document.querySelector('#output');
 		output.innerHTML = %q;
 		new Function(output.querySelector('script').textContent)();`, markup)
@@ -366,7 +361,7 @@ func TestHeadsSwitches(t *testing.T) {
 			return %s; })()`, label, said)
 	}
 	everywhere(t, b, func(t *testing.T) {
-		readable(t, b.Show(t, fixture.Written(t, render.HeadsPage{Heads: attended()})))
+		readable(t, b.Show(t, document(attended())))
 		for _, c := range []struct{ label, want, bar string }{
 			{"the head before", "layer 1, head 0 looks at the sink", "layer 1 ▾▴head 0 ◂▸"},
 			{"the head before", "layer 1, head 0 looks at the sink", "layer 1 ▾▴head 0 ◂▸"},
@@ -397,9 +392,9 @@ func TestHeadsSwitches(t *testing.T) {
 // TestLayersPalette changes the palette of panels of layers while a place is marked.
 func TestLayersPalette(t *testing.T) {
 	b := tab(t)
-	page := fixture.Written(t, render.LayersPage{Layers: render.Layers{
+	page := document(render.Layers{
 		Heatmap: render.Heatmap{Explanation: fedDeep(), Token: new(1)},
-	}})
+	})
 	everywhere(t, b, func(t *testing.T) {
 		b.Show(t, page)
 		keys := press("ArrowRight", "ArrowRight")
@@ -460,7 +455,7 @@ func TestTouchMaps(t *testing.T) {
 		return chromium.Evaluate[state](t, b, "(() => {"+script+"})(),"+read)
 	}
 	everywhere(t, b, func(t *testing.T) {
-		readable(t, b.Show(t, fixture.Written(t, render.MapsPage{Maps: mapped(touched())})))
+		readable(t, b.Show(t, document(mapped(touched()))))
 		s := do("")
 		s.check(t, "at first", "to", "“to” (3), where “are” is predicted · raw, layer 2: “s” (2) 100 %",
 			"2 s")
@@ -487,8 +482,8 @@ func TestTouchMaps(t *testing.T) {
 			t.Errorf("in another palette a thumbnail has %s, want #283", got)
 		}
 
-		long := render.MapsPage{Maps: mapped(lengthened(touched()))}
-		readable(t, b.Show(t, fixture.Written(t, long)))
+		long := document(mapped(lengthened(touched())))
+		readable(t, b.Show(t, long))
 		do(click(".hw-g img", 1)).check(t, "a thumbnail of a long text", "w59",
 			"raw, layer 1: “w58” (62) 66.7 %", "62 w58", "63 w59")
 		do(`const e = document.querySelector('canvas.hw-j'), r = e.getBoundingClientRect();
@@ -505,7 +500,7 @@ func TestTouchMaps(t *testing.T) {
 // sentence, the open layer and all thumbnails.
 func TestMapsUntrusted(t *testing.T) {
 	b := tab(t)
-	got := sanitiseMarkup(t, b, fixture.Written(t, mapped(touched())))
+	got := sanitiseMarkup(t, b, htmlOf(mapped(touched())))
 	if dropped := strings.Join(got.Dropped, " "); dropped != "data-hw of <div> <style> <script>" {
 		t.Errorf("dropped %q", dropped)
 	}

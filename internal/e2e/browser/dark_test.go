@@ -14,7 +14,6 @@ import (
 
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
-	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 )
 
 // TestDarkPage opens pages on a dark system: they are dark and can be read.
@@ -22,7 +21,7 @@ func TestDarkPage(t *testing.T) {
 	b := tab(t)
 	for name, picture := range pictures(t) {
 		t.Run(name, func(t *testing.T) {
-			light, dark := schemes(t, b, fixture.Written(t, render.Page{HTML: picture}))
+			light, dark := schemes(t, b, document(picture))
 			checkColors(t, dark)
 			checkElements(t, dark)
 			if light.Text != dark.Text {
@@ -110,7 +109,7 @@ func TestDarkSteps(t *testing.T) {
 	b := tab(t)
 	e := lengthened(touched())
 	e.Methods["direct"].Rows[0][2] = 0.3 // of s, the palest step
-	markup := fixture.Written(t, render.HTML{Heatmap: render.Heatmap{Explanation: e}})
+	markup := htmlOf(render.Heatmap{Explanation: e})
 	for _, c := range []struct {
 		name, attribute, background string
 		want                        [3]int

@@ -47,7 +47,7 @@ func TestEncoderPage(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			heatmap := render.Heatmap{Explanation: encoded(t, c.golden, c.text, c.opts)}
-			page := fixture.Written(t, render.Page{HTML: render.HTML{Heatmap: heatmap}})
+			page := document(heatmap)
 			light, dark := schemes(t, b, page)
 			for _, say := range c.says {
 				if !strings.Contains(light.Text, say) {

@@ -10,9 +10,7 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 
-	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
-	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 )
 
 // phone gives a tab the window of a phone, with fingers and without a mouse, until the test ends.
@@ -103,19 +101,19 @@ func TestFinger(t *testing.T) {
 			[]string{"here 50.0 % · direct", "“here”", "value-zeroing"},
 		},
 		{
-			"heads", fixture.Written(t, render.HeadsPage{Heads: attended()}),
+			"heads", document(attended()),
 			[]string{nth(".hw-t > *", 2), nth(".hw-g img", 1), nth(".hw-r", 3)},
 			[2]float64{0.25, 0.5},
 			[]string{"“s” (2) · layer 1", "layer 0, head 0 looks at", "“to” (3)"},
 		},
 		{
-			"flow", fixture.Written(t, render.FlowPage{Flow: flowing(t)}),
+			"flow", document(flowing(t)),
 			[]string{nth(".hw-t > span", 1), nth(".hw-t > span", 1), nth(".hw-t > u", 0)},
 			[2]float64{0.5, 0.5},
 			[]string{"“key” (1) before layer 0", "At most 0.500 flows", "“to” (3) after layer 1"},
 		},
 		{
-			"maps", fixture.Written(t, render.MapsPage{Maps: maps}),
+			"maps", document(maps),
 			[]string{nth(".hw-t > *", 1)},
 			[2]float64{0.5, 0.5},
 			[]string{"“key”"},

@@ -21,7 +21,6 @@ import (
 
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
-	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 )
 
 // control is an output with a script, which runs in a trusted notebook and nowhere else.
@@ -31,22 +30,20 @@ const control = `<b>control</b><script>window.hit = "control"</script>`
 func labMarkups(t *testing.T) map[string]string {
 	t.Helper()
 	markups := map[string]string{
-		"view flow": fixture.Written(t, flowing(t)), "view heads": fixture.Written(t, attended()),
-		"view layers": fixture.Written(t, render.Layers{
+		"view flow": htmlOf(flowing(t)), "view heads": htmlOf(attended()),
+		"view layers": htmlOf(render.Layers{
 			Heatmap: render.Heatmap{Explanation: touched()},
 		}),
-		"view sources": fixture.Written(t, render.SourcesHTML{Result: caused(t)}),
-		"view maps":    fixture.Written(t, mapped(touched())),
+		"view sources": htmlOf(render.Sources{Result: caused(t)}),
+		"view maps":    htmlOf(mapped(touched())),
 	}
 	// JupyterLab typesets mathematics between dollars, but not here.
 	money := touched()
 	money.Prompt.Texts = []string{"tea $", "4%", " or $", "5"}
 	place(money)
-	markups["dollars"] = fixture.Written(t, render.HTML{
-		Heatmap: render.Heatmap{Explanation: money},
-	})
+	markups["dollars"] = htmlOf(render.Heatmap{Explanation: money})
 	for name, picture := range pictures(t) {
-		markups[name] = fixture.Written(t, picture)
+		markups[name] = htmlOf(picture)
 	}
 	return markups
 }

@@ -1,7 +1,6 @@
 package browser
 
 import (
-	"bytes"
 	"fmt"
 	"math"
 	"os"
@@ -15,7 +14,6 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
-	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 )
 
 const (
@@ -30,13 +28,9 @@ const (
 func TestLongPicture(t *testing.T) {
 	b := tab(t)
 	e := longExplanation(longestPrompt, 4)
-	var document bytes.Buffer
-	if _, err := (render.Page{HTML: render.HTML{Heatmap: render.Heatmap{Explanation: e}}}).
-		WriteTo(&document); err != nil {
-		t.Fatal(err)
-	}
+	document := pageOf(t, e)
 	path := filepath.Join(t.TempDir(), "long.html")
-	must(t, os.WriteFile(path, document.Bytes(), 0o600))
+	must(t, os.WriteFile(path, []byte(document), 0o600))
 	// The best of three: other programs of the machine may get in the way of one.
 	best := 0.0
 	for range 3 {
@@ -47,7 +41,7 @@ func TestLongPicture(t *testing.T) {
 			best = took
 		}
 	}
-	t.Logf("%d bytes, drawn after %.0f ms", document.Len(), best)
+	t.Logf("%d bytes, drawn after %.0f ms", len(document), best)
 	if best > openWithin {
 		t.Errorf("drawn after %.0f ms, want at most %d", best, openWithin)
 	}
@@ -81,8 +75,8 @@ func TestLongPages(t *testing.T) {
 		h.Attention.Data[row*T+max(i-1, 0)] += 0.5
 	}
 	for name, page := range map[string]string{
-		"heads": fixture.Written(t, render.HeadsPage{Heads: h}),
-		"maps":  fixture.Written(t, render.MapsPage{Maps: mapped(e)}),
+		"heads": document(h),
+		"maps":  document(mapped(e)),
 	} {
 		b.Show(t, page)
 		got := chromium.Evaluate[string](t, b, "(() => {"+click(".hw-t > *", 30)+"})(), "+sentence)

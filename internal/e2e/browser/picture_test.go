@@ -34,7 +34,7 @@ func explained(t *testing.T, opts attribution.Options) *attribution.Explanation 
 }
 
 // makePictures makes what pictures returns.
-func makePictures(t *testing.T) map[string]render.HTML {
+func makePictures(t *testing.T) map[string]render.Heatmap {
 	t.Helper()
 	layer := 2
 	contrast := contrasted(t)
@@ -42,18 +42,18 @@ func makePictures(t *testing.T) map[string]render.HTML {
 	compared, err := render.Compare(render.Side{Explanation: all, Method: "direct"},
 		render.Side{Explanation: all, Method: "rollout"})
 	must(t, err)
-	return map[string]render.HTML{
-		"compared":    {Heatmap: compared},
-		"all methods": {Heatmap: render.Heatmap{Explanation: all}},
-		"lift": {Heatmap: render.Heatmap{Explanation: explained(t, attribution.Options{
+	return map[string]render.Heatmap{
+		"compared":    compared,
+		"all methods": {Explanation: all},
+		"lift": {Explanation: explained(t, attribution.Options{
 			Methods: []string{"rollout", "value-zeroing"}, MaxTokens: 2, Lift: true,
-		})}},
-		"filter":    {Heatmap: render.Heatmap{Explanation: all, Filter: attribution.Filter{"the", "to"}, Layer: &layer, Status: "token 3 of 3"}},
-		"short":     {Heatmap: render.Heatmap{Explanation: all}, MaxBytes: 20_000},
+		})},
+		"filter":    {Explanation: all, Filter: attribution.Filter{"the", "to"}, Layer: &layer, Status: "token 3 of 3"},
+		"short":     {Explanation: all, MaxBytes: 20_000},
 		"nothing":   {},
-		"contrast":  {Heatmap: render.Heatmap{Explanation: contrast}},
-		"sentences": {Heatmap: render.Heatmap{Explanation: divided(t, contrast, "sentence")}},
-		"hostile":   {Heatmap: render.Heatmap{Explanation: hostile(t)}},
+		"contrast":  {Explanation: contrast},
+		"sentences": {Explanation: divided(t, contrast, "sentence")},
+		"hostile":   {Explanation: hostile(t)},
 	}
 }
 
@@ -122,7 +122,7 @@ func TestPage(t *testing.T) {
 	b := tab(t)
 	for name, picture := range pictures(t) {
 		t.Run(name, func(t *testing.T) {
-			d := b.Show(t, fixture.Written(t, render.Page{HTML: picture}))
+			d := b.Show(t, document(picture))
 			checkColors(t, d)
 			checkElements(t, d)
 			if d.Wide > 0 {
@@ -142,7 +142,7 @@ func TestNarrow(t *testing.T) {
 	b.Resize(t, 446, 900)
 	defer b.Resize(t, 1200, 900)
 	for _, name := range []string{"all methods", "contrast", "hostile"} {
-		d := b.Show(t, fixture.Written(t, render.Page{HTML: pictures(t)[name]}))
+		d := b.Show(t, document(pictures(t)[name]))
 		if d.Wide > 0 {
 			t.Errorf("%s is %d pixels wider than a window of 446", name, d.Wide)
 		}
@@ -160,7 +160,7 @@ func TestPrint(t *testing.T) {
 			return err
 		})
 	}
-	b.Show(t, fixture.Written(t, render.Page{HTML: pictures(t)["contrast"]}))
+	b.Show(t, document(pictures(t)["contrast"]))
 	media("print")
 	defer media("")
 	hidden := chromium.Evaluate[[]string](t, b, `(() => {
@@ -185,7 +185,7 @@ func TestDarkAndLight(t *testing.T) {
 	b := tab(t)
 	for name, picture := range pictures(t) {
 		t.Run(name, func(t *testing.T) {
-			markup := fixture.Written(t, picture)
+			markup := htmlOf(picture)
 			for _, markup := range []string{markup, sanitiseMarkup(t, b, markup).Sanitised} {
 				dark := b.Show(t, output(markup, "rgb(17,17,17)", "rgb(255,255,255)"))
 				checkColors(t, dark)
@@ -259,7 +259,7 @@ func luminance(t *testing.T, color string) float64 {
 
 // TestHostileTextIsText looks for the tokens themselves in what a reader sees.
 func TestHostileTextIsText(t *testing.T) {
-	d := tab(t).Show(t, output(fixture.Written(t, pictures(t)["hostile"]), "white", "black"))
+	d := tab(t).Show(t, output(htmlOf(pictures(t)["hostile"]), "white", "black"))
 	checkElements(t, d)
 	for _, want := range []string{
 		hostileTexts[0], `<svg onload="window.hit='svg'">`, `</td></table></div></details></title><iframe src="http://hostile.invalid/">`,

@@ -14,7 +14,6 @@ import (
 
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
-	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 )
 
 // seen is what a reader sees of a picture of heads or of maps.
@@ -68,7 +67,7 @@ func TestKeysOfHeadsAndMaps(t *testing.T) {
 		const fed = "“s” (2) as a source, layer 1, head 1: “to” (3) 100 %"
 		const s = "“s” (2) · layer 1, head 1 looks at “key” (1)"
 		const first = "“to” (3), where “are” is predicted · layer 1, head 1 looks at “s” (2) 100 %"
-		check(t, fixture.Written(t, render.HeadsPage{Heads: attended()}), "layer 1, head 1", []step{
+		check(t, document(attended()), "layer 1, head 1", []step{
 			{"at first", "", "to", first, "2 s"},
 			{
 				"Enter", press("Enter"), "to",
@@ -97,7 +96,7 @@ func TestKeysOfHeadsAndMaps(t *testing.T) {
 		const s = "“s” (2) · raw, layer 2: “key” (1) 100 %"
 		const fed = "“s” (2) as a source, raw, layer 2: “to” (3) 100 %"
 		const first = "“to” (3), where “are” is predicted · raw, layer 2: “s” (2) 100 %"
-		page := fixture.Written(t, render.MapsPage{Maps: mapped(touched())})
+		page := document(mapped(touched()))
 		check(t, page, "raw, layer 2", []step{
 			{"at first", "", "to", first, "2 s"},
 			{
@@ -134,7 +133,7 @@ func attendedByLayer() render.Heads {
 func TestHeadsWrote(t *testing.T) {
 	b := tab(t)
 	h := attendedByLayer()
-	b.Show(t, fixture.Written(t, render.HeadsPage{Heads: h}))
+	b.Show(t, document(h))
 	for _, c := range []struct{ what, script, want string }{
 		{"at first", "", "1 wrote 0"},
 		{"the next token", press("ArrowRight"), "wrote 1 0"},
@@ -157,7 +156,7 @@ func TestHeadsOpenTheLayer(t *testing.T) {
 	h := attendedByLayer()
 	row := h.Attention.Data[3*6:] // of layer 0, head 0, from “to”
 	row[0], row[1] = 0.0, 0.6042  // 60.4 %, and 24 of 40 steps
-	b.Show(t, fixture.Written(t, render.HeadsPage{Heads: h}))
+	b.Show(t, document(h))
 	const own = "heads (layer.head) of layer 0, which wrote “are”: 0.0 “key” (1) 60.4 %other heads " +
 		"that look at one token more from here than from other tokens: 1.1 “s” (2) 100 %"
 	for _, c := range []struct{ what, script, open, list string }{
@@ -211,21 +210,21 @@ func TestTapCell(t *testing.T) {
 			"here ← the: 0.00",
 		},
 		{
-			"a head", fixture.Written(t, render.HeadsPage{Heads: attended()}), cell(3, 2),
+			"a head", document(attended()), cell(3, 2),
 			"“to” (3) looks at “key” (1): ≈ 0 %",
 		},
 		{
 			"a head, a token that comes later",
-			fixture.Written(t, render.HeadsPage{Heads: attended()}), cell(3, 5),
+			document(attended()), cell(3, 5),
 			"“to” (3) looks at “are” (generated 1): 0 %, it comes later",
 		},
 		{
-			"a map", fixture.Written(t, render.MapsPage{Maps: mapped(touched())}), cell(3, 2),
+			"a map", document(mapped(touched())), cell(3, 2),
 			"layer 2, “to” (3) ← “key” (1): 0.0 %",
 		},
 		{
 			"an image of a map",
-			fixture.Written(t, render.MapsPage{Maps: mapped(lengthened(touched()))}),
+			document(mapped(lengthened(touched()))),
 			imageAt(1.5/66, 3.5/66), "layer 2, “to” (3) ← “key” (1): 0.0 %",
 		},
 	} {
@@ -241,7 +240,7 @@ func TestTapCell(t *testing.T) {
 			t.Errorf("%s: after another choice it still says %q", c.name, got)
 		}
 	}
-	b.Show(t, fixture.Written(t, render.LayersPage{Layers: layers}))
+	b.Show(t, document(layers))
 	for _, c := range []struct{ what, script, want string }{
 		{"an empty cell", `document.querySelector('.hw-d .hw-r').cells[1].dispatchEvent(
 			new MouseEvent('mousemove', {bubbles: true}))`, "up to layer 3 · “the” (0) 0.00"},
@@ -263,8 +262,8 @@ func TestSteadyColumns(t *testing.T) {
 	h := attended()
 	h.Explanation = e
 	for name, page := range map[string]string{
-		"heads": fixture.Written(t, render.HeadsPage{Heads: h}),
-		"maps":  fixture.Written(t, render.MapsPage{Maps: mapped(e)}),
+		"heads": document(h),
+		"maps":  document(mapped(e)),
 	} {
 		b.Show(t, page)
 		at := chromium.Evaluate[[]float64](t, b, `[...document.querySelectorAll('.hw-r')].map(
@@ -291,7 +290,7 @@ func TestFrameBesideTokens(t *testing.T) {
 	place(e)
 	for name, page := range map[string]string{
 		"heatmap": pageOf(t, e),
-		"maps":    fixture.Written(t, render.MapsPage{Maps: mapped(e)}),
+		"maps":    document(mapped(e)),
 	} {
 		b.Show(t, page)
 		covered := chromium.Evaluate[[]string](t, b, `(() => {
@@ -331,9 +330,7 @@ func TestEdgeShade(t *testing.T) {
 		{"wide", 1600, 0, false},
 	} {
 		b.Resize(t, c.width, 900)
-		b.Show(t, output(fixture.Written(t, render.HTML{
-			Heatmap: render.Heatmap{Explanation: e},
-		}), "white", "black"))
+		b.Show(t, output(htmlOf(render.Heatmap{Explanation: e}), "white", "black"))
 		at := chromium.Evaluate[[3]float64](t, b, `(() => {
 			const box = [...document.querySelectorAll('[style*="overflow-x:auto"]')].
 				find((e) => e.querySelector('.hw-m'));

@@ -12,7 +12,6 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
-	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 )
 
 // The part of a page of Letter that Chromium prints on, in pixels of CSS: 8.5 × 11 inches without
@@ -50,7 +49,7 @@ func TestPrintHeads(t *testing.T) {
 	for row := range layers * heads * T {
 		h.Attention.Data[row*T+row%T] = 1
 	}
-	printed(t, b, fixture.Written(t, render.HeadsPage{Heads: h}))
+	printed(t, b, document(h))
 	got := chromium.Evaluate[struct {
 		Grid, Image          float64
 		Whole, Heading, Name string
@@ -144,7 +143,7 @@ func TestPrintGaps(t *testing.T) {
 // 7 points, and each stands at the height of its line of nodes.
 func TestPrintFlow(t *testing.T) {
 	b := tab(t)
-	printed(t, b, fixture.Written(t, render.FlowPage{Flow: flowingThrough(t, 30)}))
+	printed(t, b, document(flowingThrough(t, 30)))
 	got := chromium.Evaluate[struct{ Right, Size, Off float64 }](t, b, `(() => {
 		const image = document.querySelector('.hw-f img'), r = image.getBoundingClientRect();
 		const table = image.closest('table'), names = [...table.rows[0].cells[0].children];
@@ -170,11 +169,11 @@ func TestPrintHeadings(t *testing.T) {
 	maps := mapped(touched())
 	for name, page := range map[string]string{
 		"heatmap": pageOf(t, touched()),
-		"maps":    fixture.Written(t, render.MapsPage{Maps: maps}),
-		"layers": fixture.Written(t, render.LayersPage{Layers: render.Layers{
+		"maps":    document(maps),
+		"layers": document(render.Layers{
 			Heatmap: render.Heatmap{Explanation: deep(12)},
-		}}),
-		"flow": fixture.Written(t, render.FlowPage{Flow: flowing(t)}),
+		}),
+		"flow": document(flowing(t)),
 	} {
 		printed(t, b, page)
 		alone := chromium.Evaluate[[]string](t, b, `[...document.querySelectorAll('summary'),

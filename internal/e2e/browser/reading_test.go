@@ -10,7 +10,6 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
-	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 )
 
 // TestTouchWords shows whole words: the sentence has their names and numbers, as the colours have,
@@ -249,7 +248,7 @@ func TestTouchMiddle(t *testing.T) {
 		r.Shape[0] = len(e.Steps)
 		r.Rows = append(r.Rows, slices.Repeat([][]float64{make([]float64, r.Shape[1])}, 80*r.Shape[2])...)
 	}
-	markup := fixture.Written(t, render.HTML{Heatmap: render.Heatmap{Explanation: e}})
+	markup := htmlOf(render.Heatmap{Explanation: e})
 	b.Show(t, `<!DOCTYPE html><meta charset="utf-8"><div style="width:400px">`+markup+`</div>`)
 	got := chromium.Evaluate[[]float64](t, b, `(() => {
 		const box = document.querySelector('.hw-t').getBoundingClientRect();
@@ -285,10 +284,10 @@ func TestLabelsStay(t *testing.T) {
 	e := lengthenedBy(deep(12), 30)
 	for name, markup := range map[string]string{
 		"matrix": pageOf(t, e),
-		"layers": fixture.Written(t, render.LayersPage{Layers: render.Layers{
+		"layers": document(render.Layers{
 			Heatmap: render.Heatmap{Explanation: e},
-		}}),
-		"flow": fixture.Written(t, render.FlowPage{Flow: flowing(t)}),
+		}),
+		"flow": document(flowing(t)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			b.Show(t, markup)

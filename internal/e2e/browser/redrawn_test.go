@@ -9,7 +9,6 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
-	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 )
 
 // sinksToo clicks the switch that gives sinks their colours.
@@ -35,10 +34,10 @@ func twoLayers(aggregation string, data ...float64) *attribution.Explanation {
 // that the row has no other colour: in the text, in the matrix and in the layers.
 func TestTouchSilentSink(t *testing.T) {
 	b := tab(t)
-	b.Show(t, pageOf(t, twoLayers("rollout",
+	b.Show(t, document(render.Heatmap{Explanation: twoLayers("rollout",
 		0.6, 0.997, 0.2, 0.001, 0.1, 0.001, 0.1, 0.001,
 		0.6, 0.997, 0.1, 0.001, 0.2, 0.001, 0.1, 0.001,
-	)))
+	)}))
 	colors := func() string {
 		return fmt.Sprint(chromium.Evaluate[[]string](t, b, `[
 			document.querySelector('.hw-t > *'), document.querySelector('.hw-r td'),
@@ -66,10 +65,10 @@ func TestTouchSilentSink(t *testing.T) {
 // row; with the switch it has its colour, and the sentence names it as the sink.
 func TestTouchRowSink(t *testing.T) {
 	b := tab(t)
-	b.Show(t, pageOf(t, twoLayers("layer",
+	b.Show(t, document(render.Heatmap{Explanation: twoLayers("layer",
 		0.6, 0.7, 0.2, 0.1, 0.1, 0.2, 0.1, 0,
 		0.6, 0.2, 0.1, 0.5, 0.2, 0.2, 0.1, 0.1,
-	)))
+	)}))
 	colors := func() string {
 		return fmt.Sprint(chromium.Evaluate[[]string](t, b, `[
 			document.querySelector('.hw-t > *'), ...[...document.querySelectorAll('.hw-r')].map(
@@ -135,7 +134,7 @@ func TestTouchHatching(t *testing.T) {
 	for _, c := range []struct{ name, page, away string }{
 		{"layers", pageOf(t, layered), press("ArrowRight", "ArrowLeft")},
 		{
-			"maps", fixture.Written(t, render.MapsPage{Maps: maps}),
+			"maps", document(maps),
 			press("ArrowDown", "ArrowUp"),
 		},
 	} {

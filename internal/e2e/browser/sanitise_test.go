@@ -9,7 +9,6 @@ import (
 
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
-	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 )
 
 //go:embed testdata/sanitise.js
@@ -34,7 +33,7 @@ func TestUntrusted(t *testing.T) {
 	b := tab(t)
 	for name, picture := range pictures(t) {
 		t.Run(name, func(t *testing.T) {
-			markup := fixture.Written(t, picture)
+			markup := htmlOf(picture)
 			got := sanitiseMarkup(t, b, markup)
 			want := []string{"data-hw of <div>", "<style>", "<script>"}
 			if !strings.Contains(markup, "<script>") { // nothing to choose, or no room

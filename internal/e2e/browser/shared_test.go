@@ -5,6 +5,7 @@ package browser
 
 import (
 	"os"
+	"strings"
 	"sync"
 	"testing"
 
@@ -28,7 +29,7 @@ func TestMain(m *testing.M) {
 // that asks for it, and no test changes it.
 var shared struct {
 	model    *models.Model // the embedded one, in pure Go
-	pictures map[string]render.HTML
+	pictures map[string]render.Heatmap
 	start    sync.Once
 	browser  *chromium.Browser
 	err      error // of start
@@ -45,8 +46,22 @@ func tab(t *testing.T) *chromium.Browser {
 	return shared.browser
 }
 
+// htmlOf returns a picture as a notebook has it. A builder takes everything.
+func htmlOf(v render.View) string {
+	var b strings.Builder
+	_ = render.HTML(&b, v)
+	return b.String()
+}
+
+// document returns a picture as a document.
+func document(v render.View) string {
+	var b strings.Builder
+	_ = render.Page(&b, v)
+	return b.String()
+}
+
 // pictures returns explanations that differ in what is drawn.
-func pictures(t *testing.T) map[string]render.HTML {
+func pictures(t *testing.T) map[string]render.Heatmap {
 	t.Helper()
 	if shared.pictures == nil {
 		shared.pictures = makePictures(t)

@@ -2,7 +2,6 @@ package browser
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"strconv"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
-	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 )
 
 // await waits for the promise that an expression is.
@@ -98,8 +96,7 @@ func place(e *attribution.Explanation) {
 
 func pageOf(t *testing.T, e *attribution.Explanation) string {
 	t.Helper()
-	h := render.Heatmap{Explanation: e}
-	return fixture.Written(t, render.Page{HTML: render.HTML{Heatmap: h}})
+	return document(render.Heatmap{Explanation: e})
 }
 
 // do runs a script in the tab and returns what a reader sees then.
@@ -292,7 +289,7 @@ func TestTouchFewerLayers(t *testing.T) {
 	b.Show(t, pageOf(t, deep(12)))
 	do(t, b, press("ArrowDown")).
 		check(t, "a layer down", "are", "direct, up to layer 10", "1 key", "2 s")
-	again := fixture.Written(t, render.HTML{Heatmap: render.Heatmap{Explanation: deep(4)}})
+	again := htmlOf(render.Heatmap{Explanation: deep(4)})
 	do(t, b, fmt.Sprintf(`const before = document.querySelector('.hw');
 		const id = JSON.parse(before.dataset.hw).id;
 		const box = document.createElement('div');
@@ -371,11 +368,11 @@ func TestTouchImage(t *testing.T) {
 // and numbers are read back from the colours.
 func TestTouchEstimates(t *testing.T) {
 	b := tab(t)
-	whole := render.HTML{Heatmap: render.Heatmap{Explanation: lengthened(touched())}}
-	markup := fixture.Written(t, whole)
+	whole := render.Heatmap{Explanation: lengthened(touched())}
+	markup := htmlOf(whole)
 	for limit := len(markup) + 4000; strings.Contains(markup, "&#34;w&#34;"); limit -= 50 {
 		whole.MaxBytes = limit
-		markup = fixture.Written(t, whole)
+		markup = htmlOf(whole)
 	}
 	if !strings.Contains(markup, "<script>") {
 		t.Fatal("a little less room takes the script away")
@@ -390,7 +387,7 @@ func TestTouchEstimates(t *testing.T) {
 // TestTouchHostile clicks everything in a picture of hostile texts: none acts.
 func TestTouchHostile(t *testing.T) {
 	b := tab(t)
-	b.Show(t, fixture.Written(t, render.Page{HTML: pictures(t)["hostile"]}))
+	b.Show(t, document(pictures(t)["hostile"]))
 	clicks := chromium.Evaluate[int](t, b, `(() => {
 		const parts = '.hw-t > *, .hw-b button, .hw-v td, summary', n = document.querySelectorAll(parts).length;
 		for (let i = 0; i < n; i++) {
@@ -420,15 +417,14 @@ func TestUpdate(t *testing.T) {
 		r.Data, r.Shape[0] = r.Data[:len(r.Data)/2], 1
 		early.Methods[name] = r
 	}
-	markup := fixture.Written(t, render.HTML{Heatmap: render.Heatmap{Explanation: whole}})
+	markup := htmlOf(render.Heatmap{Explanation: whole})
 	replace := fmt.Sprintf(`const output = document.querySelector('#output');
 		output.innerHTML = %q;
 		const old = output.querySelector('script'), script = document.createElement('script');
 		script.textContent = old.textContent;
 		old.replaceWith(script)`, markup)
-	start := output(fixture.Written(t, render.HTML{
-		Heatmap: render.Heatmap{Explanation: early, Status: "1 token so far"},
-	}), "white", "black")
+	growing := render.Heatmap{Explanation: early, Status: "1 token so far"}
+	start := output(htmlOf(growing), "white", "black")
 
 	b.Show(t, start)
 	do(t, b, "").check(t, "one token", "are", "direct, whole model: most from “key” 2.00",
@@ -522,10 +518,10 @@ func TestClickLatency(t *testing.T) {
 // TestTouchTwice has two pictures of one explanation on a page, as two cells of a notebook: each
 // keeps its own choice, also when an update replaces one of them.
 func TestTouchTwice(t *testing.T) {
-	for name, picture := range map[string]io.WriterTo{
-		"text": render.HTML{Heatmap: render.Heatmap{Explanation: touched()}}, "heads": attended(),
+	for name, picture := range map[string]render.View{
+		"text": render.Heatmap{Explanation: touched()}, "heads": attended(),
 	} {
-		t.Run(name, func(t *testing.T) { twice(t, fixture.Written(t, picture)) })
+		t.Run(name, func(t *testing.T) { twice(t, htmlOf(picture)) })
 	}
 }
 

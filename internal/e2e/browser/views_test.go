@@ -3,7 +3,6 @@ package browser
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
 	"testing"
 
@@ -14,7 +13,6 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
-	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 )
 
 // TestTouchCompare chooses tokens and sides of a comparison: at first the difference colours the
@@ -25,7 +23,7 @@ func TestTouchCompare(t *testing.T) {
 	h, err := render.Compare(render.Side{Explanation: e, Method: "direct"},
 		render.Side{Explanation: e, Method: "value-zeroing"})
 	must(t, err)
-	b.Show(t, fixture.Written(t, render.Page{HTML: render.HTML{Heatmap: h}}))
+	b.Show(t, document(h))
 	matrices := func() int {
 		return chromium.Evaluate[int](t, b,
 			"[...document.querySelectorAll('.hw-v')].filter((v) => !v.hidden).length")
@@ -72,7 +70,7 @@ func TestTouchCompareWords(t *testing.T) {
 		h, err := render.Compare(sides[0], sides[1])
 		must(t, err)
 		b := tab(t)
-		b.Show(t, fixture.Written(t, render.Page{HTML: render.HTML{Heatmap: h}}))
+		b.Show(t, document(h))
 		s := do(t, b, "[...document.querySelectorAll('.hw-b button')].find((e) => "+
 			"e.textContent === 'whole words').click()")
 		if !strings.Contains(s.Sentence, c.want) {
@@ -103,7 +101,7 @@ func attended() render.Heads {
 // TestTouchHeads opens heads and chooses tokens, by clicks and by keys.
 func TestTouchHeads(t *testing.T) {
 	b := tab(t)
-	b.Show(t, fixture.Written(t, render.HeadsPage{Heads: attended()}))
+	b.Show(t, document(attended()))
 	const read = `(() => {
 		const root = document.querySelector('.hw'), of = (e) => e.getAttribute('style') || '';
 		const tokens = [...root.querySelectorAll('.hw-t > *:not(br)')];
@@ -156,7 +154,7 @@ func TestTouchHeads(t *testing.T) {
 // TestHeadsUntrusted passes a picture of heads through what a notebook that is not trusted keeps.
 func TestHeadsUntrusted(t *testing.T) {
 	b := tab(t)
-	got := sanitiseMarkup(t, b, fixture.Written(t, attended()))
+	got := sanitiseMarkup(t, b, htmlOf(attended()))
 	if dropped := strings.Join(got.Dropped, " "); dropped != "data-hw of <div> <style> <script>" {
 		t.Errorf("dropped %q", dropped)
 	}
@@ -200,7 +198,7 @@ func flowingThrough(t *testing.T, layers int) render.Flow {
 // TestTouchFlow chooses nodes of a graph by clicks and by keys.
 func TestTouchFlow(t *testing.T) {
 	b := tab(t)
-	b.Show(t, fixture.Written(t, render.FlowPage{Flow: flowing(t)}))
+	b.Show(t, document(flowing(t)))
 	said := func(script string) string {
 		return chromium.Evaluate[string](t, b, "(() => {"+script+"})(),"+
 			"document.querySelector('.hw-s').textContent")
@@ -252,9 +250,9 @@ func TestTouchFlow(t *testing.T) {
 func TestTouchLayers(t *testing.T) {
 	b := tab(t)
 	e := touched()
-	b.Show(t, fixture.Written(t, render.LayersPage{Layers: render.Layers{
+	b.Show(t, document(render.Layers{
 		Heatmap: render.Heatmap{Explanation: e},
-	}}))
+	}))
 	panels := chromium.Evaluate[int](t, b, "document.querySelectorAll('.hw-d').length")
 	if panels == 0 {
 		t.Fatal("there are no panels")
@@ -271,9 +269,9 @@ func TestTouchLayers(t *testing.T) {
 // TestLayersKeys goes through panels by keys, and to a token by a click.
 func TestLayersKeys(t *testing.T) {
 	b := tab(t)
-	b.Show(t, fixture.Written(t, render.LayersPage{Layers: render.Layers{
+	b.Show(t, document(render.Layers{
 		Heatmap: render.Heatmap{Explanation: deep(12)},
-	}}))
+	}))
 	if chromium.Evaluate[bool](t, b, "[...document.querySelectorAll('.hw-d div')]."+
 		"some((e) => e.scrollWidth > e.clientWidth)") {
 		t.Error("a panel scrolls sideways, although there is room for it")
@@ -312,9 +310,9 @@ func TestLayersKeys(t *testing.T) {
 	e := deep(12)
 	e.Prompt.Texts = []string{"عاصمة", " مصر", "ة", " هي"}
 	place(e)
-	b.Show(t, fixture.Written(t, render.LayersPage{Layers: render.Layers{
+	b.Show(t, document(render.Layers{
 		Heatmap: render.Heatmap{Explanation: e},
-	}}))
+	}))
 	chromium.Evaluate[bool](t, b, "(() => {"+press("ArrowLeft", "ArrowLeft")+"})(),true")
 	says := chromium.Evaluate[string](t, b, "document.querySelector('.hw-t + div').textContent")
 	if !strings.Contains(says, "(1) 2.00") {
@@ -326,14 +324,14 @@ func TestLayersKeys(t *testing.T) {
 func TestViewsUntrusted(t *testing.T) {
 	b := tab(t)
 	for name, c := range map[string]struct {
-		picture io.WriterTo
+		picture render.View
 		want    string
 	}{
 		"flow":   {flowing(t), "Widest path, 0.500: “key” (1) → “to” (3) in layer 1 (0.500)."},
 		"layers": {render.Layers{Heatmap: render.Heatmap{Explanation: touched()}}, "in layer"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := sanitiseMarkup(t, b, fixture.Written(t, c.picture))
+			got := sanitiseMarkup(t, b, htmlOf(c.picture))
 			const script = "data-hw of <div> <style> <script>"
 			if dropped := strings.Join(got.Dropped, " "); dropped != script {
 				t.Errorf("dropped %q", dropped)
@@ -453,7 +451,7 @@ func TestPalettes(t *testing.T) {
 		e := fed()
 		e.Methods["direct"].Rows[1][4] = -1.2 // not between two steps, as -1.5 is
 		h := render.Heatmap{Explanation: e, Palette: name, Token: new(1)}
-		markup := fixture.Written(t, render.HTML{Heatmap: h})
+		markup := htmlOf(h)
 		const read = `[...document.querySelectorAll('.hw-t > *')].
 			map((e) => e.style.backgroundColor + ' ' + /repeating/.test(getComputedStyle(e).backgroundImage))`
 		b.Show(t, output(strings.ReplaceAll(markup, "data-hw=", "title="), "white", "black"))
@@ -526,9 +524,7 @@ func TestTouchFolds(t *testing.T) {
 			t.Errorf("%s: %s, want %s", step.what, got, step.want)
 		}
 	}
-	got := sanitiseMarkup(t, b, fixture.Written(t, render.HTML{
-		Heatmap: render.Heatmap{Explanation: e},
-	}))
+	got := sanitiseMarkup(t, b, htmlOf(render.Heatmap{Explanation: e}))
 	b.Show(t, output(got.Sanitised, "white", "black"))
 	opened := chromium.Evaluate[[]bool](t, b, `(() => {
 		const e = [...document.querySelectorAll('.hw-t > details')].find((e) => e.textContent.includes('w57'));
@@ -561,7 +557,7 @@ func TestPrintFolds(t *testing.T) {
 	if missing > 0 {
 		t.Errorf("%d tokens are not printed", missing)
 	}
-	b.Show(t, fixture.Written(t, render.HeadsPage{Heads: attended()}))
+	b.Show(t, document(attended()))
 	marks := chromium.Evaluate[int](t, b,
 		"[...document.querySelectorAll('.hw-p')].filter((e) => e.checkVisibility()).length")
 	if marks != 1 {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -31,8 +32,15 @@ func (s *server) explainBy(ctx context.Context, c *connection, r engine.Request,
 ) (again bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	var origin json.RawMessage
+	if s.Origin != nil {
+		if origin, err = s.Origin(r, opts); err != nil {
+			return false, err
+		}
+	}
 	sent := -1 // tokens
 	send := func(e *attribution.Explanation, step bool) {
+		e.Origin = origin
 		if err := sendNew(c, e, sent, step); err != nil {
 			cancel(err) // the client is gone
 		}
@@ -41,16 +49,13 @@ func (s *server) explainBy(ctx context.Context, c *connection, r engine.Request,
 	opts.OnProgress = c.progress
 	opts.OnStep = func(e *attribution.Explanation) { send(e, true) }
 	e, err := attribution.Explain(ctx, model, string(r.Text), opts)
-	number := s.last.keep(e, r)
 	if ofMemory(err) && sent < 0 {
 		return true, err
 	}
 	if e != nil && sent < len(e.Steps) {
 		send(e, false)
 	}
-	if number > 0 {
-		_ = c.send(engine.Event{Number: number}) // a client that is gone does not save either
-	}
+	s.last.keep(e, r)
 	if cause := context.Cause(ctx); err != nil && cause != nil && ctx.Err() != cause {
 		return false, cause
 	}
@@ -120,6 +125,7 @@ func sendNew(c *connection, e *attribution.Explanation, sent int, step bool) err
 	}
 	if sent < 0 {
 		part.Model, part.Prompt, part.Order = e.Model, e.Prompt, e.Order
+		part.Origin = e.Origin
 	}
 	for name, r := range e.Methods {
 		part.Methods[name] = newRows(r, sent)
