@@ -1,14 +1,10 @@
 package browser
 
 import (
-	"context"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/chromedp"
 
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
 )
@@ -61,15 +57,8 @@ func TestConverted(t *testing.T) {
 	if framed != 4 {
 		t.Errorf("after a click on token 4 token %d is framed", framed)
 	}
-	media := func(name string) {
-		b.Do(t, func(ctx context.Context) error {
-			params := emulation.SetEmulatedMediaParams{Media: name}
-			_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, params)
-			return err
-		})
-	}
-	media("print")
-	defer media("")
+	emulate(t, b, "print")
+	defer emulate(t, b, "")
 	hidden := chromium.Evaluate[[]string](t, b, `[...document.querySelectorAll('.hw-v, .hw-d')].
 		filter((e) => !e.checkVisibility({contentVisibilityAuto: true})).
 		map((e) => e.className + ' ' + e.textContent.slice(0, 40))`)
