@@ -438,8 +438,8 @@ func (b *heatmapPage) closing(rest int) string {
 	if len(b.columns) > matrixColumns { // without a script, the lines stand for the matrix
 		open = " open"
 	}
-	s.WriteString(`<details class="hm-details"` + open + `><summary>Details: how the numbers add up, ` +
-		`every token in a line, settings</summary><div class="hm-how"></div>`)
+	s.WriteString(`<details class="hm-details"` + open + `><summary>Details: how the numbers add ` +
+		`up, every token in a line, settings</summary><div class="hm-how"></div>`)
 	b.lines(&s, rest)
 	s.WriteString(b.common(func(p *page) { p.settings(b.words.page) }) + "</details>")
 	return s.String()
