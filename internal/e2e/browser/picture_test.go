@@ -158,7 +158,7 @@ func TestPrint(t *testing.T) {
 	hidden := chromium.Evaluate[[]string](t, b, `(() => {
 		document.querySelectorAll('details').forEach((e) => { e.open = false; });
 		const hidden = (e) => !e.checkVisibility({contentVisibilityAuto: true});
-		return [...document.querySelectorAll('.hm-text details, .hm-details, .hm-scroll')].filter(hidden).
+		return [...document.querySelectorAll('.hm-text :is(span,u), .hm-lines > div, .hm-details p, .hm-matrix td')].filter(hidden).
 			map((e) => e.className + e.textContent.slice(0, 40));
 	})()`)
 	if len(hidden) > 0 {

@@ -87,7 +87,7 @@ func TestPrintHeadings(t *testing.T) {
 	b := tab(t)
 	maps := mapped(touched())
 	for name, page := range map[string]string{
-		"heatmap": pageOf(t, touched()),
+		"heatmap": pageOf(t, longText()),
 		"maps":    fixture.Written(t, render.MapsPage{Maps: maps}),
 		"layers": fixture.Written(t, render.LayersPage{Layers: render.Layers{
 			Heatmap: render.Heatmap{Explanation: deep(12)},
@@ -95,7 +95,7 @@ func TestPrintHeadings(t *testing.T) {
 		"flow": fixture.Written(t, render.FlowPage{Flow: flowing(t)}),
 	} {
 		printed(t, b, page)
-		alone := chromium.Evaluate[[]string](t, b, `[...document.querySelectorAll('summary'),
+		alone := chromium.Evaluate[[]string](t, b, `[...document.querySelectorAll('summary,.hm-h'),
 			...[...document.querySelectorAll('.hw-n')].map((e) => e.parentElement),
 			...[...document.querySelectorAll('.hw-g:first-child,.hw-f')].
 				map((e) => (e.closest('div:has(>table)') || e.parentElement).previousElementSibling),

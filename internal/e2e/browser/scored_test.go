@@ -20,7 +20,7 @@ func TestScoredPage(t *testing.T) {
 		says []string
 	}{
 		"tokens": {render.HTML{Heatmap: render.Heatmap{Explanation: e}}, []string{
-			"rather than mary", "john rather than mary: logit difference ", ", parts add up to ", "whole model: for “john”: “", "×10⁻³", "layer 5",
+			"rather than mary", "john rather than mary: logit difference ", ", parts add up to ", "john and not mary came a little from john and .", "×10⁻³", "layer 5",
 			"+ for the prediction and - for mary", "(top 3 hold ", "18 prompt tokens",
 		}},
 		"sentences": {render.HTML{Heatmap: render.Heatmap{Explanation: sentences}}, []string{

@@ -302,3 +302,94 @@ func TestViewsUntrusted(t *testing.T) {
 		})
 	}
 }
+
+// TestLabelsStay scrolls what is wider than its column: the names of the lines stay in sight, and
+// nothing is seen through them.
+func TestLabelsStay(t *testing.T) {
+	b := tab(t)
+	e := lengthenedBy(deep(12), 30)
+	for name, markup := range map[string]string{
+		"matrix": pageOf(t, e),
+		"layers": fixture.Written(t, render.LayersPage{Layers: render.Layers{
+			Heatmap: render.Heatmap{Explanation: e},
+		}}),
+		"flow": fixture.Written(t, render.FlowPage{Flow: flowing(t)}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			b.Show(t, markup)
+			got := chromium.Evaluate[[]string](t, b, `(() => {
+				document.body.style.maxWidth = '160px';
+				return [...document.querySelectorAll('.hw table,.hm-matrix')].filter((e) => e.checkVisibility()).
+					flatMap((table) => {
+					const box = table.closest('.hm-scroll') || table.parentElement, left = box.getBoundingClientRect().left;
+					box.scrollLeft = 60;
+					const rows = [...table.rows].filter((r) => r.cells[0].textContent.trim() &&
+						!r.cells[0].classList.contains('hw-h') && r.checkVisibility());
+					return rows.map((r) => {
+						const cell = r.cells[0], at = cell.getBoundingClientRect();
+						return [box.scrollLeft > 20, Math.abs(at.left - left) < 2,
+							!/, 0\)/.test(getComputedStyle(cell).backgroundColor)].join(' ');
+					});
+				});
+			})()`)
+			if len(got) == 0 {
+				t.Fatal("there are no lines")
+			}
+			for i, s := range got {
+				if s != "true true true" {
+					t.Errorf("line %d: scrolled, in place and opaque are %s", i, s)
+				}
+			}
+		})
+	}
+}
+
+// TestMapsHatching goes to another layer and back: images that the script draws again have the
+// colours and the hatching that they had, pixel by pixel.
+func TestMapsHatching(t *testing.T) {
+	b := tab(t)
+	maps := mapped(lengthened(touched()))
+	maps.Map.Unit = "part"
+	for i := range maps.Map.Data {
+		maps.Map.Data[i] *= float64(i%3 - 1)
+	}
+	const alphas = `(async () => {
+		const box = [...document.querySelectorAll('.hw-j')][0].parentElement;
+		const [img, drawn] = [box.querySelector('img'), box.querySelector('canvas')];
+		await img.decode();
+		const read = (e) => {
+			const c = document.createElement('canvas');
+			[c.width, c.height] = [img.naturalWidth, img.naturalHeight];
+			const g = c.getContext('2d');
+			g.drawImage(e, 0, 0);
+			return [...g.getImageData(0, 0, c.width, c.height).data].filter((_, i) => i % 4 === 3);
+		};
+		const was = read(img), is = read(drawn);
+		return [was.filter((a) => a).length, was.filter((a, i) => Math.abs(a - is[i]) > 2).length];
+	})()`
+	b.Show(t, fixture.Written(t, render.MapsPage{Maps: maps}))
+	chromium.Evaluate[bool](t, b, "(() => {"+press("ArrowDown", "ArrowUp")+"})(), true")
+	got := chromium.Evaluate[[2]int](t, b, alphas, await)
+	if got[0] == 0 || got[1] > 0 {
+		t.Errorf("of %d pixels with a colour %d differ, want none", got[0], got[1])
+	}
+}
+
+// TestPrintFolds prints a long text: all of its tokens are there, and one head is marked.
+func TestPrintFolds(t *testing.T) {
+	b := tab(t)
+	b.Show(t, pageOf(t, longText()))
+	emulate(t, b, "print")
+	defer emulate(t, b, "")
+	missing := chromium.Evaluate[int](t, b, `[...document.querySelectorAll('.hm-text :is(span,u)')].
+		filter((e) => !e.checkVisibility()).length`)
+	if missing > 0 {
+		t.Errorf("%d tokens are not printed", missing)
+	}
+	b.Show(t, fixture.Written(t, render.HeadsPage{Heads: attended()}))
+	marks := chromium.Evaluate[int](t, b,
+		"[...document.querySelectorAll('.hw-p')].filter((e) => e.checkVisibility()).length")
+	if marks != 1 {
+		t.Errorf("%d heads are marked on paper, want 1", marks)
+	}
+}
