@@ -444,9 +444,10 @@ func (b *heatmapPage) closing(rest int) string {
 	return s.String()
 }
 
-// lines writes every row of every method in a line, as long as they take at most limit bytes.
+// lines writes every row of every method in a line, as long as they take at most limit bytes, and
+// then, once, that there are more.
 func (b *heatmapPage) lines(s *strings.Builder, limit int) {
-	begin := s.Len()
+	begin, left := s.Len(), 0
 	for i := range b.views {
 		v := &b.views[i]
 		fmt.Fprintf(s, `<div class="hm-lines"><b>%s</b>`, escape(v.name, nameLimit))
@@ -462,12 +463,14 @@ func (b *heatmapPage) lines(s *strings.Builder, limit int) {
 			line := fmt.Sprintf("<div><span>%s</span> <span>%s</span> <small>%s</small></div>",
 				say, facts, html.EscapeString(minus(strings.Join(more, " · "))))
 			if s.Len()-begin+len(line) > limit {
-				left := len(b.e.Steps) - t
-				s.WriteString(b.common(func(p *page) { p.lastLeftOut(left) }))
+				left = max(left, len(b.e.Steps)-t)
 				break
 			}
 			s.WriteString(line)
 		}
 		s.WriteString("</div>")
+	}
+	if left > 0 {
+		s.WriteString(b.common(func(p *page) { p.lastLeftOut(left) }))
 	}
 }

@@ -319,7 +319,7 @@ function run(root, d) {
   function layers(k, i) {
     const box = make('div', {}), h = make('div', {className: 'hm-h'}), table = make('table', {className: 'hm-layers'});
     const of = (j) => make('span', {className: 'hm-faint', textContent: ' ' + (j < m ? j : 'g' + (j - m + 1))});
-    let list = ranked(k, i).map(([, j]) => [j, []]), count = 0, top = 1;
+    let list = ranked(k, i).sort((a, b) => Math.abs(b[0]) - Math.abs(a[0])).map(([, j]) => [j, []]), count = 0, top = 1;
     if (k.parts) {
       const begin = k.strongest.slice(0, i).reduce((sum, ids) => sum + ids.length, 0);
       count = k.layerNames.length;

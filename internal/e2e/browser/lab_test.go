@@ -109,9 +109,9 @@ func TestJupyterLab(t *testing.T) {
 func (l *jupyterLab) touch(t *testing.T, b *chromium.Browser, output int) {
 	t.Helper()
 	chromium.Evaluate[bool](t, b, fmt.Sprintf(`(() => {
-		const root = document.querySelectorAll('%s')[%d].querySelector('.hw');
-		root.querySelectorAll('.hw-t > *')[4].click();
-		root.querySelector('.hw-t').focus();
+		const root = document.querySelectorAll('%s')[%d].querySelector('.hm');
+		root.querySelectorAll('.hm-text :is(span,u)')[19].click();
+		root.focus();
 		return true;
 	})()`, outputs, output))
 	for _, key := range []string{"ArrowLeft", "b"} {
@@ -132,13 +132,13 @@ func (l *jupyterLab) touch(t *testing.T, b *chromium.Browser, output int) {
 		Cells  int
 	}
 	got := chromium.Evaluate[seen](t, b, fmt.Sprintf(`({
-		Framed: [...document.querySelectorAll('%s')[%d].querySelectorAll('.hw-t > *')].
-			findIndex((e) => (e.getAttribute('style') || '').includes('outline')),
+		Framed: [...document.querySelectorAll('%s')[%d].querySelectorAll('.hm-text :is(span,u)')].
+			findIndex((e) => e.classList.contains('hm-here')),
 		Cells: document.querySelectorAll('.jp-Notebook .jp-CodeCell').length,
 	})`, outputs, output))
 	cells := chromium.Evaluate[int](t, b,
 		fmt.Sprintf("document.querySelectorAll('%s').length", outputs))
-	if want := (seen{3, cells}); got != want {
+	if want := (seen{18, cells}); got != want {
 		t.Errorf("after a click and keys the picture frames token %d in a notebook of %d cells, "+
 			"want %d in %d", got.Framed, got.Cells, want.Framed, want.Cells)
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
 )
 
-// TestScoredPage opens the pages of scorers, by tokens and by sentences: each names what it
-// explains and what speaks against it, in both schemes.
+// TestScoredPage opens the pages of scorers, by tokens and by sentences: each says what it explains
+// and what speaks against it, in both schemes.
 func TestScoredPage(t *testing.T) {
 	b := tab(t)
 	e := pictures(t)["contrast"].Explanation
@@ -19,7 +19,7 @@ func TestScoredPage(t *testing.T) {
 		says []string
 	}{
 		"tokens": {render.Heatmap{Explanation: e}, []string{
-			"rather than mary", "john rather than mary: logit difference ", ", parts add up to ", "whole model: for “john”: “", "×10⁻³", "layer 5",
+			"rather than mary", "john rather than mary: logit difference ", ", parts add up to ", "john and not mary came a little from john and .", "×10⁻³", "layer 5",
 			"+ for the prediction and - for mary", "(top 3 hold ", "18 prompt tokens",
 		}},
 		"sentences": {render.Heatmap{Explanation: sentences}, []string{

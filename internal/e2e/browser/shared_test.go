@@ -4,10 +4,14 @@
 package browser
 
 import (
+	"context"
 	"os"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
 
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
@@ -85,3 +89,21 @@ func read(t *testing.T, path string) string {
 	must(t, err)
 	return string(text)
 }
+
+// emulate makes the tab that of a medium, such as print, and of a system with features, which are
+// pairs of a name and a value. A call without them is the end of it.
+func emulate(t *testing.T, b *chromium.Browser, media string, features ...string) {
+	t.Helper()
+	params := emulation.SetEmulatedMediaParams{Media: media}
+	for i := 0; i < len(features); i += 2 {
+		params.Features = append(params.Features,
+			&emulation.MediaFeature{Name: features[i], Value: features[i+1]})
+	}
+	b.Do(t, func(ctx context.Context) error {
+		_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, params)
+		return err
+	})
+}
+
+// scheme is the feature of systems that are light or dark.
+const scheme = "prefers-color-scheme"

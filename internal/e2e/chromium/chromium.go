@@ -283,6 +283,16 @@ func (b *Browser) Inspect(t *testing.T, root string) Drawn {
 	return Evaluate[Drawn](t, b, "("+inspect+")("+root+")")
 }
 
+// Drawing is the promise that heatmaps, which draw when their numbers are unpacked, are drawn, and
+// two frames: the second one comes after everything that the first one asked for.
+const Drawing = `(async () => {
+	const frame = () => new Promise((done) => requestAnimationFrame(done));
+	while (document.querySelector('.hm:has(>script):not(.hm-on)')) await frame();
+	await frame();
+	await frame();
+	return true;
+})()`
+
 // Show opens a document as a file and returns what is drawn. The test fails if the document asks
 // for any other address, also if it does so later.
 func (b *Browser) Show(t *testing.T, document string) Drawn {
@@ -296,10 +306,7 @@ func (b *Browser) Show(t *testing.T, document string) Drawn {
 	b.mu.Unlock()
 	address := (&url.URL{Scheme: "file", Path: path}).String()
 	b.Navigate(t, address)
-	// The second frame comes after everything that the first one asked for.
-	Evaluate[bool](t, b, `new Promise((done) =>
-		requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`,
-		chromedp.EvalAwaitPromise)
+	Evaluate[bool](t, b, Drawing, chromedp.EvalAwaitPromise)
 	d := b.Inspect(t, `document.querySelector("#output") || document.body`)
 	b.mu.Lock()
 	defer b.mu.Unlock()
