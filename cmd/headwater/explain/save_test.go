@@ -462,7 +462,7 @@ func TestEncodeFileOfFile(t *testing.T) {
 func TestEncodeFileOfView(t *testing.T) {
 	m, err := models.Open("", models.Options{Backend: "go"})
 	must(t, err)
-	e, err := attribution.Explain(t.Context(), m, prompt,
+	e, err := attribution.Explain(t.Context(), m, clitest.Prompt,
 		attribution.Options{MaxTokens: 1, Methods: []string{"rollout", "flow"}})
 	must(t, err)
 	for name, c := range map[string]struct {
