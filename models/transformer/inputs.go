@@ -87,7 +87,7 @@ func (m *Model) batchInputs(batch Batch, padded int) *inputs {
 	return t
 }
 
-// run executes a graph over the texts. what names it, and which says which weights it gets, as in
+// run executes a graph over the texts. what names it, and which the weights that it gets, as in
 // [Model.run].
 func (f *inputs) run(what, which string, build func(d *builder, in []*Node) []*Node,
 	more ...*tensors.Tensor,

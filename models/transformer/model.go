@@ -59,7 +59,7 @@ type Model struct {
 	Beside int64
 	Chosen bool
 
-	// tiling says how long prompts are computed.
+	// tiling is how long prompts are computed.
 	tiling tiling
 	// termsAtOnce is how many layers [Model.termGraphs] puts into a graph; 0 is [mostTermLayers].
 	// Tests set others.

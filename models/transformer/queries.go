@@ -11,7 +11,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// Batching says how many queries run at once. The zero value takes the defaults.
+// Batching is how many queries run at once. The zero value takes the defaults.
 type Batching struct {
 	// Texts is the largest number of texts in a pass; 0 means 16, and fewer for long texts. A pass
 	// takes fewer texts where they would not fit the memory.

@@ -9,7 +9,7 @@ import (
 	"github.com/headwater-ml/headwater/models/spec"
 )
 
-// tiling says how long texts are computed: in tiles of some targets, over the sources that these
+// tiling is how long texts are computed: in tiles of some targets, over the sources that these
 // can see, so that no array [H,T,T] exists. The zero value is the default; tests set others.
 type tiling struct {
 	// above is the number of tokens above which a prompt is computed in tiles; 0 is [tiledAbove].
