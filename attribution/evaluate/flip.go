@@ -34,15 +34,15 @@ func flip(ctx context.Context, text Remover, scores []float64) (top, fifth bool,
 	return values[0] <= 0, values[1] <= 0, nil
 }
 
-// asked is a text that remembers its values, because the rankings of several methods often begin
-// with the same tokens.
-type asked struct {
+// rememberedText is a text that remembers its values, because the rankings of several methods
+// often begin with the same tokens.
+type rememberedText struct {
 	Remover
 	known map[string]float64
 }
 
 // Predict returns the value of the text without each set of tokens. It asks only for new ones.
-func (x asked) Predict(ctx context.Context, sets [][]int) ([]float64, error) {
+func (x rememberedText) Predict(ctx context.Context, sets [][]int) ([]float64, error) {
 	values := make([]float64, len(sets))
 	for i, set := range sets {
 		key := fmt.Sprint(slices.Sorted(slices.Values(set)))
@@ -70,7 +70,7 @@ func (o Options) flip(
 	if err != nil {
 		return err
 	}
-	text := asked{textOnly{removal, r.Words}, map[string]float64{}}
+	text := rememberedText{textOnly{removal, r.Words}, map[string]float64{}}
 	for _, name := range names {
 		rates := [2]Value{undefined, undefined}
 		if r.Chosen {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
 	"github.com/headwater-ml/headwater/internal/rowmath"
@@ -287,10 +288,20 @@ func (r *run) pronoun(
 		Y:      chart.Axis{Title: "probability"},
 		Series: []chart.Series{{Name: "probability", Y: p, Colors: candidateColors}},
 	})
-	meant, other := places[male], places[female]
-	said := "his, " + male
-	if p[1] > p[0] {
-		meant, other, said = other, meant, "her, "+female
+	r.nameMaps(id, all, mask, [2]string{male, female}, [2]int{places[male], places[female]},
+		p[1] > p[0], maps)
+	return nil
+}
+
+// nameMaps adds the maps and checks of the two names of an example, the male one first.
+func (r *run) nameMaps(
+	id string, all map[string]*attribution.Map, mask int, names [2]string, places [2]int,
+	her bool, maps *[]chart.Chart,
+) {
+	meant, other := places[0], places[1]
+	prediction := "his, " + names[0]
+	if her {
+		meant, other, prediction = other, meant, "her, "+names[1]
 	}
 	expected := map[string]map[string]bool{
 		"a": {"raw": false, "rollout": true, "flow": true},
@@ -298,11 +309,11 @@ func (r *run) pronoun(
 	}
 	for _, method := range attentionMethods {
 		m := all[method]
-		matrix := &chart.Matrix{Columns: []string{male, female}}
+		matrix := &chart.Matrix{Columns: names[:]}
 		top := m.Shape[0] - 1
 		for l := top; l >= 0; l-- { // the first layer at the bottom, as published
 			row := m.Row(l, mask)
-			two := shares([]float64{row[places[male]], row[places[female]]})
+			two := shares([]float64{row[places[0]], row[places[1]]})
 			matrix.Rows = append(matrix.Rows, fmt.Sprint(l))
 			matrix.Data = append(matrix.Data, two...)
 		}
@@ -316,11 +327,10 @@ func (r *run) pronoun(
 		row := m.Row(top, mask)
 		agrees, want := row[meant] > row[other], expected[id][method]
 		r.check(claim{id + "-" + method, fmt.Sprintf("(%s) The last layer of %s prefers the name "+
-			"that the prediction means (%s)", id, method, said)}, yes(want), fmt.Sprintf(
+			"that the prediction means (%s)", id, method, prediction)}, yes(want), fmt.Sprintf(
 			"%s (%.0f %%)", yes(agrees), 100*shares([]float64{row[meant], row[other]})[0]),
 			agrees == want)
 	}
-	return nil
 }
 
 // candidateColors are the colours of his and her in the paper, the first two of a palette that is

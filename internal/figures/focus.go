@@ -423,25 +423,7 @@ func (r *run) lines(quantities []focus.Quantity) error {
 	var charts []chart.Chart
 	for i := range lines {
 		f := &lines[i]
-		series := make([]chart.Series, f.Heads)
-		crossings, valid := 0, true
-		for k := range series {
-			series[k].Name = fmt.Sprintf("sort_idx %d", k+1) // from 1, as in the published data
-		}
-		for l := range f.Layers {
-			seen := map[int]bool{}
-			for k, p := range f.Sorted(l) {
-				s := &series[k]
-				s.X, s.Y = append(s.X, float64(l)), append(s.Y, p.Value)
-				s.Labels = append(s.Labels, fmt.Sprintf("layer %d, head %d: %.4f", l, p.Head,
-					p.Value))
-				seen[p.Head] = true
-				if k > 0 && p.Value < series[k-1].Y[l] {
-					crossings++
-				}
-			}
-			valid = valid && len(seen) == f.Heads
-		}
+		series, crossings, valid := sortedSeries(f)
 		zero, one := 0.0, 1.0
 		charts = append(charts, chart.Chart{
 			Kind: chart.Lines, Title: string(f.Quantity), X: chart.Axis{Title: "layer"},
@@ -453,11 +435,42 @@ func (r *run) lines(quantities []focus.Quantity) error {
 			fmt.Sprintf("%d crossings", crossings), crossings == 0 && valid)
 	}
 	r.picture("", len(charts), charts...)
-	switch q := lines[0]; quantities[0] {
+	r.checkLines(&lines[0])
+	r.note("Mean over %d texts. In each layer the heads are sorted: sort_idx 1 is the head with "+
+		"the lowest value there. Head numbers are in the hover texts.", len(r.focusTexts()))
+	return nil
+}
+
+// sortedSeries returns the lines of a quantity, how often two of them cross, and whether each layer
+// has every head once.
+func sortedSeries(f *focus.Lines) (series []chart.Series, crossings int, complete bool) {
+	series, complete = make([]chart.Series, f.Heads), true
+	for k := range series {
+		series[k].Name = fmt.Sprintf("sort_idx %d", k+1) // from 1, as in the published data
+	}
+	for l := range f.Layers {
+		seen := map[int]bool{}
+		for k, p := range f.Sorted(l) {
+			s := &series[k]
+			s.X, s.Y = append(s.X, float64(l)), append(s.Y, p.Value)
+			s.Labels = append(s.Labels, fmt.Sprintf("layer %d, head %d: %.4f", l, p.Head, p.Value))
+			seen[p.Head] = true
+			if k > 0 && p.Value < series[k-1].Y[l] {
+				crossings++
+			}
+		}
+		complete = complete && len(seen) == f.Heads
+	}
+	return series, crossings, complete
+}
+
+// checkLines checks what the document claims of a quantity, layer by layer.
+func (r *run) checkLines(q *focus.Lines) {
+	switch q.Quantity {
 	case focus.FirstFraction:
 		r.above(claim{"rises", "Expected, though the document states no number: heads look at " +
 			"the first token more often in the upper half of the layers than in the first " +
-			"layer, mean over heads"}, upperHalf(&q), layerMean(&q, 0), "the first layer")
+			"layer, mean over heads"}, upperHalf(q), layerMean(q, 0), "the first layer")
 	case focus.Concentration:
 		for _, x := range []struct{ id, text string }{
 			{"early", "layer 4 of 24"}, {"last", "the last layer"},
@@ -468,13 +481,10 @@ func (r *run) lines(quantities []focus.Quantity) error {
 			}
 			r.above(claim{x.id, fmt.Sprintf("The most concentrated head of %s is more "+
 				"concentrated than that of the first layer (published: %s against .125); here "+
-				"layer %d", x.text, published, l)}, highest(&q, l), highest(&q, 0),
+				"layer %d", x.text, published, l)}, highest(q, l), highest(q, 0),
 				"that of the first layer")
 		}
 	}
-	r.note("Mean over %d texts. In each layer the heads are sorted: sort_idx 1 is the head with "+
-		"the lowest value there. Head numbers are in the hover texts.", len(r.focusTexts()))
-	return nil
 }
 
 // layerMean returns the mean over heads of layer l.

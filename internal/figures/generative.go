@@ -292,23 +292,33 @@ func generativeFilter(r *run) error {
 		X:        chart.Axis{Title: "prompt token (position)", Categories: categories},
 		Y:        chart.Axis{Title: "rollout", Unit: "%"}, Series: series,
 	})
-	left := 0
-	for t := range M.Shape[0] {
-		top, err := e.TopK(t, "rollout", m, filter)
-		if err != nil {
-			return err
-		}
-		for _, x := range top {
-			if filter.Hides(x.Text) || x.Value != M.At(t, x.Position, M.Level(t)) {
-				left++
-			}
-		}
+	unfiltered, err := unfilteredTokens(e, M, filter)
+	if err != nil {
+		return err
 	}
 	r.check(claim{"filter", "After the filter no listed token is in the ranking, and no value " +
-		"has changed"}, "0 tokens", fmt.Sprintf("%d tokens", left), left == 0)
+		"has changed"}, "0 tokens", fmt.Sprintf("%d tokens", unfiltered), unfiltered == 0)
 	r.above(claim{"bias", "Listed tokens have more rollout each than the other tokens of the " +
 		"prompt (in %)"}, 100*mean(listed), 100*mean(others), "the mean of the others")
 	return nil
+}
+
+// unfilteredTokens returns how many tokens of the rankings a filter hides, or have another value.
+func unfilteredTokens(
+	e *attribution.Explanation, M *attribution.Result, filter attribution.Filter,
+) (n int, err error) {
+	for t := range M.Shape[0] {
+		top, err := e.TopK(t, "rollout", M.Shape[1], filter)
+		if err != nil {
+			return 0, err
+		}
+		for _, x := range top {
+			if filter.Hides(x.Text) || x.Value != M.At(t, x.Position, M.Level(t)) {
+				n++
+			}
+		}
+	}
+	return n, nil
 }
 
 func generativeLift(r *run) error {
