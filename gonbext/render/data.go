@@ -240,8 +240,8 @@ func (b *page) scriptView(v *view, numbers bool, size *int, limit int) scriptVie
 	if v.generated {
 		s.Own = 1 + v.own
 	}
-	for j := range len(v.sinks) + len(b.greyed) {
-		if j < len(v.sinks) && v.sinks[j] || b.filtered(j) {
+	for j, hidden := range b.hidden {
+		if j < len(v.sinks) && v.sinks[j] || hidden {
 			s.Grey = append(s.Grey, j)
 		}
 	}
