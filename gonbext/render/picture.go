@@ -21,8 +21,7 @@ type picture struct {
 	// comparison is nil unless the views are two sides and their difference.
 	comparison *comparison
 	palette    *palette
-	hidden     []bool // [m], greyed by the filter
-	greyed     []bool // [n], generated tokens greyed by the filter
+	hidden     []bool // [m+n], tokens greyed by the filter
 	views      []view
 	names      map[string]int // how many prompt tokens have a name; see repeated
 	answers    map[string]int // how many generated tokens have a text; see generatedAgain
@@ -79,13 +78,11 @@ func (h Heatmap) picture(generated bool) *picture {
 	if h.Explanation == nil {
 		return p
 	}
-	m := len(p.e.Prompt.Texts)
-	p.hidden = make([]bool, m)
-	for j, text := range p.e.Prompt.Texts {
-		p.hidden[j] = h.Filter.Hides(text)
+	for _, text := range p.e.Prompt.Texts {
+		p.hidden = append(p.hidden, h.Filter.Hides(text))
 	}
 	for _, g := range p.e.Steps {
-		p.greyed = append(p.greyed, h.Filter.Hides(g.Text))
+		p.hidden = append(p.hidden, h.Filter.Hides(g.Text))
 	}
 	for _, name := range h.methods() {
 		p.views = append(p.views, p.view(name, h.Layer, generated))
@@ -223,15 +220,7 @@ func (v *view) atLevel(t, j, k int) float64 { return v.result.At(t, j, k) }
 // grey reports whether a source is grey in row t of a method: a sink, a token that is filtered, or
 // the row's own target, which would pale all others.
 func (p *picture) grey(v *view, t, source int) bool {
-	return v.sink(t, source) || p.filtered(source) || p.itself(t, source)
-}
-
-// filtered reports whether the filter hides a source.
-func (p *picture) filtered(source int) bool {
-	if m := len(p.hidden); source >= m {
-		return p.greyed[source-m]
-	}
-	return p.hidden[source]
+	return v.sink(t, source) || p.hidden[source] || p.itself(t, source)
 }
 
 // greySources returns which sources of row t are grey.

@@ -155,16 +155,16 @@ func TestRanked(t *testing.T) {
 		Explanation: e, Methods: []string{"parts", "rollout"},
 		Filter: attribution.Filter{"to"},
 	}.picture(true)
-	if got := p.views[0].ranked(0, 3, p.hidden); len(got) != 3 || got[0] != 2 || got[1] != 6 ||
+	if got := p.views[0].ranked(0, 3, p.hidden[:7]); len(got) != 3 || got[0] != 2 || got[1] != 6 ||
 		got[2] != 0 {
 		t.Errorf("ranked %v, want keys, inet and <bos>", got)
 	}
 	// without what is no number and what is hidden
-	if got := p.views[0].ranked(0, 99, p.hidden); len(got) != 5 {
+	if got := p.views[0].ranked(0, 99, p.hidden[:7]); len(got) != 5 {
 		t.Errorf("%d ranked of all, want 5", len(got))
 	}
 	// without the sink and what is hidden
-	if got := p.views[1].ranked(0, 99, p.hidden); len(got) != 5 {
+	if got := p.views[1].ranked(0, 99, p.hidden[:7]); len(got) != 5 {
 		t.Errorf("%d ranked of rollout, want 5", len(got))
 	}
 }
