@@ -64,7 +64,7 @@ func showCharts(columns int, charts []chart.Chart) error {
 		defer stop()
 		client, err := connect(ctx, out)
 		if err == nil {
-			p.PNG, err = client.Draw(ctx, text)
+			p.PNG, _, err = client.Draw(ctx, "", text, nil)
 		}
 		if err != nil {
 			return interrupted(ctx, err)
@@ -124,7 +124,7 @@ func saveChart(path string, c chart.Chart, shows []Show) (notes []string, err er
 		if err != nil {
 			return nil, nil, err
 		}
-		return client.DrawFile(ctx, filepath.Base(path), text, look)
+		return client.Draw(ctx, filepath.Base(path), text, look)
 	})
 }
 

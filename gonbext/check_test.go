@@ -10,6 +10,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext"
+	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/engine"
 	"github.com/headwater-ml/headwater/internal/message"
 )
@@ -45,8 +46,11 @@ func init() {
 	cells["wrong empty prompt"] = func() { said(gonbext.TryExplain("")) }
 	cells["wrong empty trace"] = func() { said(gonbext.TryTrace("", trace.Attention)) }
 	cells["wrong source"] = func() { said(gonbext.TryExplain("a", gonbext.Show{Source: &one})) }
-	cells["wrong heads"] = func() { said(gonbext.TryHeads("a", gonbext.Show{Token: &one})) }
-	cells["wrong maps"] = func() { said(gonbext.TryMaps("a", gonbext.Show{Token: &one})) }
+	for _, kind := range []render.Kind{render.KindHeads, render.KindMaps} {
+		cells["wrong "+string(kind)] = func() {
+			said(gonbext.TryExplain("a", gonbext.Show{Kind: kind, Token: &one}))
+		}
+	}
 	cells["layer of the model"] = func() { gonbext.Explain("the keys", gonbext.Show{Layer: &one}) }
 }
 

@@ -98,7 +98,7 @@ func TestDrawnWithoutEngine(t *testing.T) {
 	if _, is, err := (engine.Start{}).Running(context.Background()); is || err != nil {
 		t.Skipf("an engine answers, or it is not known: %v", err)
 	}
-	if err := gonbext.TryLayers(layered(), 0); err != nil {
+	if err := gonbext.TryDraw(layered(), gonbext.Show{Kind: "layers"}); err != nil {
 		t.Error(err)
 	}
 }

@@ -153,7 +153,10 @@ func Explain(prompt string, settings ...Setting) *Explanation {
 // token: one that failed or was interrupted later is shown as far as it got, with a remark, and
 // returned with the error.
 func TryExplain(prompt string, settings ...Setting) (*Explanation, error) {
-	return tryExplain("", prompt, settings)
+	out := newDisplay()
+	defer out.clear()
+	e, err := explain(out, "", prompt, settings)
+	return e, worded(err)
 }
 
 // explainOrExit is Explain with a picture of a kind.
@@ -166,15 +169,8 @@ func explainOrExit(kind render.Kind, prompt string, settings []Setting) *Explana
 	return e
 }
 
-// tryExplain is TryExplain with a picture of a kind.
-func tryExplain(kind render.Kind, prompt string, settings []Setting) (*Explanation, error) {
-	out := newDisplay()
-	defer out.clear()
-	e, err := explain(out, kind, prompt, settings)
-	return e, worded(err)
-}
-
-// explain is tryExplain on a display, which may still hold a picture of progress after an error.
+// explain is TryExplain on a display and with a picture of a kind. The display may still hold a
+// picture of progress after an error.
 func explain(out *display, kind render.Kind, prompt string, settings []Setting) (
 	*Explanation, error,
 ) {

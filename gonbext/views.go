@@ -11,51 +11,36 @@ import (
 	"github.com/headwater-ml/headwater/internal/engine"
 )
 
-// Heads is [Explain] with a picture of what every attention head of every layer looks at, in the
-// prompt and in the generated tokens; see [render.Heads]. The only method of what it returns is
-// raw. Methods cannot be chosen, and tokens cannot be put together. The text must be short enough
-// for [render.CheckHeads]. See [TryHeads].
+// Heads is [Explain] with the kind heads of [Show]: what every attention head of every layer looks
+// at, in the prompt and in the generated tokens; see [render.Heads]. The only method of what it
+// returns is raw. Methods cannot be chosen, and tokens cannot be put together. The text must be
+// short enough for [render.CheckHeads].
 func Heads(prompt string, settings ...Setting) *Explanation {
 	return explainOrExit(render.KindHeads, prompt, settings)
 }
 
-// TryHeads is [Heads], with the error returned.
-func TryHeads(prompt string, settings ...Setting) (*Explanation, error) {
-	return tryExplain(render.KindHeads, prompt, settings)
-}
-
-// FlowGraph is [Explain] with a picture of how much can flow from one prompt token to one generated
-// token through the attention of all layers: the layered graph, its widest path and its minimum
-// cut; see [render.Flow]. Token and Source of [Show] choose the two.
+// FlowGraph is [Explain] with the kind flow of [Show]: how much can flow from one prompt token to
+// one generated token through the attention of all layers: the layered graph, its widest path and
+// its minimum cut; see [render.Flow]. Token and Source of [Show] choose the two.
 //
 //	gonbext.FlowGraph("the keys to the cabinet", gonbext.Options{MaxTokens: 1})
 //
 // The only method of what it returns is flow. Other methods cannot be chosen, and tokens cannot be
-// put together. The text must be short enough for [render.CheckHeads]. See [TryFlowGraph].
+// put together. The text must be short enough for [render.CheckHeads].
 func FlowGraph(prompt string, settings ...Setting) *Explanation {
 	return explainOrExit(render.KindFlow, prompt, settings)
 }
 
-// TryFlowGraph is [FlowGraph], with the error returned.
-func TryFlowGraph(prompt string, settings ...Setting) (*Explanation, error) {
-	return tryExplain(render.KindFlow, prompt, settings)
-}
-
-// Maps is [Explain] with a picture of what every token of the text has from every token, by one
-// method: one layer as a matrix, and up to twelve layers as thumbnails; see [render.Maps]. Layer of
-// [Show] opens a layer; default: the one that wrote the first word.
+// Maps is [Explain] with the kind maps of [Show]: what every token of the text has from every
+// token, by one method: one layer as a matrix, and up to twelve layers as thumbnails; see
+// [render.Maps]. Layer of [Show] opens a layer; default: the one that wrote the first word.
 //
 //	gonbext.Maps("the keys to the cabinet", gonbext.Options{Methods: []string{"raw"}})
 //
 // The method, value-zeroing by default, is one that is made of attention or of value-zeroing, and
-// tokens cannot be put together. See [TryMaps].
+// tokens cannot be put together.
 func Maps(prompt string, settings ...Setting) *Explanation {
 	return explainOrExit(render.KindMaps, prompt, settings)
-}
-
-// TryMaps is [Maps], with the error returned.
-func TryMaps(prompt string, settings ...Setting) (*Explanation, error) {
-	return tryExplain(render.KindMaps, prompt, settings)
 }
 
 // needsModel reports whether a picture of a kind shows what is recorded of the model.
@@ -167,20 +152,13 @@ func draw(e *Explanation, show render.Show) error {
 //	e := gonbext.Explain("the keys to the cabinet", gonbext.Options{AllLayers: true})
 //	gonbext.Layers(e, 0, 1)
 //
-// On an error Layers shows one line and ends the program; see [TryLayers].
+// It is [Draw] with the kind layers, as [TryDraw] returns its error.
 func Layers(e *Explanation, tokens ...int) {
-	if err := TryLayers(e, tokens...); err != nil {
-		newDisplay().exit(err)
-	}
-}
-
-// TryLayers is [Layers], with the error returned.
-func TryLayers(e *Explanation, tokens ...int) error {
 	show := Show{Kind: render.KindLayers, Tokens: tokens}
 	if len(tokens) == 1 {
 		show.Token, show.Tokens = &tokens[0], nil
 	}
-	return TryDraw(e, show)
+	Draw(e, show)
 }
 
 // Compare shows two explanations beside each other and their difference, on one scale. methods says

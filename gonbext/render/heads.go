@@ -180,7 +180,7 @@ type OpenedHead struct {
 
 // OpenHead returns the head that the picture of generated token t opens: one that looks at a token
 // more from where t is predicted than from elsewhere, and the best one of the layer that wrote t,
-// if that layer is known and has one. A t below 0 is that of [FirstWord]. If chosen is not nil it
+// if that layer is known and has one. A t below 0 is that of [Show.Opened]. If chosen is not nil it
 // is the head, as its layer and its number. OpenHead returns a [trace.UsageError] if the attention
 // does not fit the text, or has no such token or head.
 func (r Heads) OpenHead(t int, chosen *[2]int) (o OpenedHead, err error) {

@@ -139,9 +139,9 @@ func (b *page) part(f func(*page)) string {
 }
 
 // choose chooses a generated token, and the first method that has something to say about it. If
-// token is nil or does not exist, that is the token of [FirstWord].
+// token is nil or does not exist, that is the token of [Show.Opened].
 func (b *page) choose(token *int) {
-	b.chosen, b.lead = FirstWord(b.e), -1
+	b.chosen, b.lead = firstWord(b.e), -1
 	if token != nil && *token >= 0 && *token < len(b.e.Steps) {
 		b.chosen = *token
 	}
@@ -164,11 +164,11 @@ func (b *page) choose(token *int) {
 	}
 }
 
-// FirstWord returns the generated token that a picture opens with, 0-based: the first one that is a
+// firstWord returns the generated token that a picture opens with, 0-based: the first one that is a
 // word or a piece of one, with a letter or a digit, and not an article before another word. If
 // there is none, it is the first word, then the first token that is neither a control token nor
 // white space, then the first one; -1 if nothing was generated.
-func FirstWord(e *attribution.Explanation) int {
+func firstWord(e *attribution.Explanation) int {
 	words := wordTokens(e)
 	for _, t := range words {
 		if !isArticle(e.Steps, t) {
@@ -181,9 +181,9 @@ func FirstWord(e *attribution.Explanation) int {
 	return min(0, len(e.Steps)-1)
 }
 
-// FirstWords returns the generated tokens that a picture of layers shows if none are named: the
+// firstWords returns the generated tokens that a picture of layers shows if none are named: the
 // first 6 that are words or pieces of words, else the first token; nil if nothing was generated.
-func FirstWords(e *attribution.Explanation) []int {
+func firstWords(e *attribution.Explanation) []int {
 	words := wordTokens(e)
 	if words = words[:min(panels, len(words))]; len(words) == 0 && len(e.Steps) > 0 {
 		return []int{0}

@@ -23,7 +23,7 @@ import (
 type Layers struct {
 	Heatmap
 	// Tokens are the generated tokens, 0-based; default: the first 6 words or pieces of words;
-	// see [FirstWord].
+	// see [Show.Opened].
 	Tokens []int
 }
 
@@ -105,7 +105,7 @@ func (r Layers) open(quick bool) *layersPage {
 			"a line for each generated token before it:", 1)
 	}
 	if p.tokens == nil {
-		p.tokens = FirstWords(p.e)
+		p.tokens = firstWords(p.e)
 	}
 	p.choose(r.Token)
 	for _, i := range p.shown {

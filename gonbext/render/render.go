@@ -55,7 +55,7 @@ type Heatmap struct {
 	// layers show every layer.
 	Layer *int
 	// Token is the generated token that HTML shows first, 0-based; nil, and one that does not
-	// exist, is that of [FirstWord].
+	// exist, is that of [Show.Opened].
 	Token *int
 	// Filter excludes prompt tokens from highlighting and from the scale; see
 	// [attribution.DefaultFilter]. They stay in the picture in grey, and they count in every

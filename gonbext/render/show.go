@@ -110,7 +110,7 @@ type Show struct {
 	// that a page of KindHeatmap, KindText or KindCompare shows first, and from whose prediction
 	// figures of KindHeads and KindHead look; 0-based. Nil is the first one, for KindText all, for
 	// a page of KindLayers several, and for other pages, KindHeads and KindHead that of
-	// [FirstWord].
+	// [Show.Opened].
 	Token *int `json:"token,omitempty"`
 	// Tokens are, for KindLayers, several generated tokens in place of one.
 	Tokens []int `json:"tokens,omitempty"`

@@ -70,12 +70,13 @@ func TestTargets(t *testing.T) {
 			t.Errorf("the page lacks %q:\n%s", want, page.String())
 		}
 	}
-	if first := render.FirstWord(turns()); first != 0 {
+	flow := render.Show{Kind: render.KindFlow}
+	if first := *flow.Opened(turns()).Token; first != 0 {
 		t.Errorf("the first row shown is %d", first)
 	}
 	e := turns()
 	e.Steps[0].Rest, e.Steps[1].Rest = true, false
-	if first := render.FirstWord(e); first != 1 {
+	if first := *flow.Opened(e).Token; first != 1 {
 		t.Errorf("the first row shown is %d, not the target", first)
 	}
 }

@@ -70,8 +70,9 @@ func (s Show) token() int {
 	return *s.Token
 }
 
-// Opened returns s with what a picture of an explanation opens with where s says nothing: the
-// tokens of layers and flow, and the first method that has layers.
+// Opened returns s with what a picture of an explanation opens with where s says nothing: for flow,
+// as other pictures do, the first generated token that is a word and no article, and for layers the
+// first 6 that are words, and the first method that has layers.
 func (s Show) Opened(e *attribution.Explanation) Show {
 	if s.Kind == KindLayers && s.Method == "" {
 		for i, name := range e.Order {
@@ -86,10 +87,10 @@ func (s Show) Opened(e *attribution.Explanation) Show {
 	switch {
 	case s.Token != nil || s.Tokens != nil:
 	case s.Kind == KindFlow:
-		first := FirstWord(e)
+		first := firstWord(e)
 		s.Token = &first
 	case s.Kind == KindLayers:
-		s.Tokens = FirstWords(e)
+		s.Tokens = firstWords(e)
 	}
 	return s
 }

@@ -168,15 +168,10 @@ func (c Client) Figures(
 	return data, err
 }
 
-// Draw returns a picture, given as JSON, as PNG. The error says what is wrong with its data.
-func (c Client) Draw(ctx context.Context, picture json.RawMessage) (png []byte, err error) {
-	png, _, err = c.file(ctx, Request{Kind: KindDraw, Options: picture}, nil)
-	return png, err
-}
-
-// DrawFile returns a picture, given as JSON, in the format that the file's name ends with, and
-// remarks on what it cannot show. look is the JSON form of figure.Options; nil takes the defaults.
-func (c Client) DrawFile(ctx context.Context, file string, picture, look json.RawMessage) (
+// Draw returns a picture, given as JSON, in the format that the file's name ends with, and remarks
+// on what it cannot show; without a name as PNG for a notebook. look is the JSON form of
+// figure.Options; nil takes the defaults. The error says what is wrong with the data.
+func (c Client) Draw(ctx context.Context, file string, picture, look json.RawMessage) (
 	data []byte, notes []string, err error,
 ) {
 	return c.file(ctx, Request{Kind: KindDraw, File: file, Options: picture, Show: look}, nil)

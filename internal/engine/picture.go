@@ -12,7 +12,7 @@ import (
 )
 
 // MaxPicture is the largest [Picture], in bytes of its form. One of 512 prompt tokens, 64 generated
-// ones, three methods and all of 30 layers has 30 MB.
+// ones, three methods and all of 30 layers has 28 MB.
 const MaxPicture = 256 << 20
 
 // partBytes is how much of a picture one request has: base64 makes a third more of it, which is

@@ -1,10 +1,9 @@
 // Package export writes explanations to files: figures for papers, tables for other programs, and
 // the formats of Inseq and Neuronpedia.
 //
-//	warnings, err := export.Save(e, "figure.svg", export.Options{Made: made})
+//	data, remarks, err := export.Encode(e, export.SVG, export.Options{Made: made})
 //
-// The end of the file's name says which format it is; [Formats] lists them. A file appears when it
-// is complete. Equal inputs give equal bytes.
+// [Formats] lists the formats. Equal inputs give equal bytes.
 //
 // Every format but CSV has a place for [Made]: the model, its hash, the tokens, the options, the
 // backend and the version of the program, which are enough to make the file again. [Read] finds it.
@@ -25,7 +24,6 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
-	"github.com/headwater-ml/headwater/internal/atomicfile"
 	"github.com/headwater-ml/headwater/internal/export/figure"
 	"github.com/headwater-ml/headwater/internal/message"
 )
@@ -472,23 +470,4 @@ func graphTexts(e *attribution.Explanation, g *attribution.FlowGraph) []string {
 		texts = append(texts, s.Text)
 	}
 	return texts[:min(g.Tokens, len(texts))]
-}
-
-// Save writes an explanation to a file, whose name says the format, and returns remarks on what the
-// file cannot show. An older file stays until the new one is complete. It returns a
-// [trace.UsageError] for an unknown format or options that do not fit, and another error if the
-// file cannot be written; it writes nothing then.
-func Save(e *attribution.Explanation, path string, o Options) ([]string, error) {
-	f, err := FormatOf(path)
-	if err != nil {
-		return nil, err
-	}
-	data, warnings, err := Encode(e, f, o)
-	if err != nil {
-		return nil, err
-	}
-	if err := atomicfile.Write(path, data); err != nil {
-		return nil, fmt.Errorf("export: %s cannot be written: %w", path, err)
-	}
-	return warnings, nil
 }

@@ -6,8 +6,6 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,7 +15,6 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/export"
-	"github.com/headwater-ml/headwater/internal/export/figure"
 )
 
 // explanation has three prompt and two generated tokens, with every level of rollout, [2,3,2], one
@@ -313,36 +310,6 @@ func TestFormatOf(t *testing.T) {
 	if _, err := export.FormatOf(""); err == nil || !strings.HasPrefix(err.Error(),
 		`export: the name "" does not end`) {
 		t.Errorf("no name: %v", err)
-	}
-}
-
-// Save replaces a file as a whole, and after an error there is nothing new in the folder.
-func TestSave(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "a.svg")
-	if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	bad := options()
-	bad.Method = "raw"
-	if _, err := export.Save(explanation(), path, bad); err == nil {
-		t.Error("an unknown method is saved")
-	}
-	if data, _ := os.ReadFile(path); string(data) != "old" {
-		t.Errorf("after an error the file is %q", data)
-	}
-	if _, err := export.Save(explanation(), path, options()); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := figure.About(must(os.ReadFile(path))); err != nil {
-		t.Error(err)
-	}
-	if _, err := export.Save(explanation(), filepath.Join(dir, "no", "a.svg"),
-		options()); err == nil {
-		t.Error("a folder that is missing is written to")
-	}
-	if all, _ := os.ReadDir(dir); len(all) != 1 {
-		t.Errorf("%d files are left, want 1", len(all))
 	}
 }
 

@@ -178,7 +178,7 @@ func (m Made) complete(e *attribution.Explanation, f Format, o Options) Made {
 }
 
 // WithoutFolder returns the name of a model, and of a path its last part alone: the folders belong
-// to one machine. Every file that [Save] writes names its model like this.
+// to one machine. Every file that [Encode] makes names its model like this.
 func WithoutFolder(name string) string {
 	base, _ := baseName(name)
 	return base

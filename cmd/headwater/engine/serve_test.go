@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,6 +44,10 @@ func TestServe(t *testing.T) {
 	got, err := client.Explain(ctx, engine.Model{}, clitest.Prompt,
 		attribution.Options{MaxTokens: 2})
 	must(t, err)
+	// A file of it can be made again: its origin has the type of the weights.
+	if !strings.Contains(string(got.Origin), `"dtype":"float32"`) {
+		t.Errorf("the origin is %s", got.Origin)
+	}
 	got.Origin = nil
 	if diff := cmp.Diff(headwater.Explained(t, "--max-tokens", "2", clitest.Prompt), clitest.RoundTrip(t, got)); diff != "" {
 		t.Errorf("engine (-command +engine):\n%s", diff)

@@ -34,7 +34,9 @@ func (s *server) explainBy(ctx context.Context, c *connection, r engine.Request,
 	defer cancel(nil)
 	var origin json.RawMessage
 	if s.Origin != nil {
-		if origin, err = s.Origin(r, opts); err != nil {
+		made := r
+		made.Model = s.models.key(r.Model) // with the type of the weights, also the default
+		if origin, err = s.Origin(made, opts); err != nil {
 			return false, err
 		}
 	}
