@@ -136,13 +136,14 @@ func fedDeep() *attribution.Explanation {
 }
 
 // longText is touched with 520 prompt tokens, of which one stands out for each generated token: w100
-// for are, and w200 for here.
+// for are, and w200 for here. w100 and s are a word.
 func longText() *attribution.Explanation {
 	e := touched()
 	e.Prompt.Texts = nil
 	for j := range 520 {
 		e.Prompt.Texts = append(e.Prompt.Texts, fmt.Sprintf(" w%d", j))
 	}
+	e.Prompt.Texts[101] = "s"
 	place(e)
 	for _, r := range e.Methods {
 		r.Shape[1] = 520
