@@ -296,22 +296,3 @@ func TestTouchMaps(t *testing.T) {
 		}
 	})
 }
-
-// TestMapsUntrusted passes maps through what a notebook that is not trusted keeps: the text, the
-// sentence, the open layer and all thumbnails.
-func TestMapsUntrusted(t *testing.T) {
-	b := tab(t)
-	got := sanitiseMarkup(t, b, fixture.Written(t, mapped(touched())))
-	if dropped := strings.Join(got.Dropped, " "); dropped != "data-hw of <div> <style> <script>" {
-		t.Errorf("dropped %q", dropped)
-	}
-	for _, theme := range [][2]string{{"rgb(17,17,17)", "rgb(255,255,255)"}, {"white", "black"}} {
-		d := b.Show(t, output(got.Sanitised, theme[0], theme[1]))
-		checkColors(t, d)
-		checkElements(t, d)
-		if !strings.Contains(d.Text, "raw, layer 2: “s” (2) 100 %") || d.Elements["img"] != 3 {
-			t.Errorf("without the script there are %d images and the text %.300q",
-				d.Elements["img"], d.Text)
-		}
-	}
-}

@@ -2,6 +2,8 @@ package browser
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -185,4 +187,18 @@ func conversation() *attribution.Explanation {
 	r := e.Methods["direct"]
 	r.Data[13], r.Data[15], r.Data[m+16] = 1, 2, 1 // are from two and Three, here from s
 	return e
+}
+
+// encoded is an explanation by an encoder among the goldens, which have no tokenizer of their own.
+func encoded(t *testing.T, golden, text string, opts attribution.Options) *attribution.Explanation {
+	t.Helper()
+	dir := t.TempDir()
+	for name, from := range map[string]string{
+		"config.json": goldens + golden + "/config.json", "model.safetensors": goldens + golden + "/model.safetensors",
+		"tokenizer.json": "../../../cmd/headwater/testdata/words.json",
+	} {
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(read(t, from)), 0o600))
+	}
+	opts.Methods = []string{"rollout", "flow", "value-zeroing"}
+	return fixture.Explain(t, fixture.Open(t, dir, "go"), text, opts)
 }

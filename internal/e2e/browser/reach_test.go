@@ -226,8 +226,8 @@ func TestHeatmapHostile(t *testing.T) {
 	}
 }
 
-// TestHeatmapKinds opens pictures that are about something else: the sides of a comparison, the
-// positions of an encoder, targets, and spans of a prompt. Clicks tell rows and sources of each.
+// TestHeatmapKinds opens pictures that are about something else: the sides of a comparison, an
+// encoder's positions, targets, and spans of a prompt. Clicks tell rows and sources of each.
 func TestHeatmapKinds(t *testing.T) {
 	b := tab(t)
 	e := fed()

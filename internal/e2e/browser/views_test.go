@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+
 	"strings"
 	"testing"
 
@@ -104,23 +105,6 @@ func TestTouchHeads(t *testing.T) {
 	}
 }
 
-// TestHeadsUntrusted passes a picture of heads through what a notebook that is not trusted keeps.
-func TestHeadsUntrusted(t *testing.T) {
-	b := tab(t)
-	got := sanitiseMarkup(t, b, fixture.Written(t, attended()))
-	if dropped := strings.Join(got.Dropped, " "); dropped != "data-hw of <div> <style> <script>" {
-		t.Errorf("dropped %q", dropped)
-	}
-	for _, theme := range [][2]string{{"rgb(17,17,17)", "rgb(255,255,255)"}, {"white", "black"}} {
-		d := b.Show(t, output(got.Sanitised, theme[0], theme[1]))
-		checkColors(t, d)
-		checkElements(t, d)
-		if !strings.Contains(d.Text, "layer 1, head 1 looks at “s” (2) 100 %") {
-			t.Errorf("without the script the text is %.300q", d.Text)
-		}
-	}
-}
-
 // flowing is the graph of flow over the text of touched through two layers: in the upper one token
 // 3 looks at token 1, in the lower one every token looks at itself.
 func flowing(t *testing.T) render.Flow { return flowingThrough(t, 2) }
@@ -199,26 +183,6 @@ func TestTouchFlow(t *testing.T) {
 	}
 }
 
-// TestTouchLayers points at a place of a panel: its layer, token and number are named.
-func TestTouchLayers(t *testing.T) {
-	b := tab(t)
-	e := touched()
-	b.Show(t, fixture.Written(t, render.LayersPage{Layers: render.Layers{
-		Heatmap: render.Heatmap{Explanation: e},
-	}}))
-	panels := chromium.Evaluate[int](t, b, "document.querySelectorAll('.hw-d').length")
-	if panels == 0 {
-		t.Fatal("there are no panels")
-	}
-	got := chromium.Evaluate[string](t, b, `(() => {
-		const cell = document.querySelector('.hw-d .hw-r').cells[2];
-		cell.dispatchEvent(new MouseEvent('mousemove', {bubbles: true}));
-	})(),document.querySelector('.hw-d .hw-r').cells[2].title`)
-	if !strings.Contains(got, "“key” (1)") || !strings.HasPrefix(got, "layer ") {
-		t.Errorf("pointing at a cell says %q", got)
-	}
-}
-
 // TestLayersKeys goes through panels by keys, and to a token by a click.
 func TestLayersKeys(t *testing.T) {
 	b := tab(t)
@@ -270,36 +234,6 @@ func TestLayersKeys(t *testing.T) {
 	says := chromium.Evaluate[string](t, b, "document.querySelector('.hw-t + div').textContent")
 	if !strings.Contains(says, "(1) 2.00") {
 		t.Errorf("to the left in a text from right to left is %q, want token 1", says)
-	}
-}
-
-// TestViewsUntrusted passes graphs and layers through what a notebook that is not trusted keeps.
-func TestViewsUntrusted(t *testing.T) {
-	b := tab(t)
-	for name, c := range map[string]struct {
-		picture io.WriterTo
-		want    string
-	}{
-		"flow":   {flowing(t), "Widest path, 0.500: “key” (1) → “to” (3) in layer 1 (0.500)."},
-		"layers": {render.Layers{Heatmap: render.Heatmap{Explanation: touched()}}, "in layer"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got := sanitiseMarkup(t, b, fixture.Written(t, c.picture))
-			const script = "data-hw of <div> <style> <script>"
-			if dropped := strings.Join(got.Dropped, " "); dropped != script {
-				t.Errorf("dropped %q", dropped)
-			}
-			for _, theme := range [][2]string{
-				{"rgb(17,17,17)", "rgb(255,255,255)"}, {"white", "black"},
-			} {
-				d := b.Show(t, output(got.Sanitised, theme[0], theme[1]))
-				checkColors(t, d)
-				checkElements(t, d)
-				if !strings.Contains(d.Text, c.want) {
-					t.Errorf("without the script the text is %.300q", d.Text)
-				}
-			}
-		})
 	}
 }
 
@@ -391,5 +325,60 @@ func TestPrintFolds(t *testing.T) {
 		"[...document.querySelectorAll('.hw-p')].filter((e) => e.checkVisibility()).length")
 	if marks != 1 {
 		t.Errorf("%d heads are marked on paper, want 1", marks)
+	}
+}
+
+// TestViews opens the other pictures as pages and through what a notebook that is not trusted keeps:
+// they can be read everywhere, nothing but matrices and graphs is scrolled from side to side, and
+// what they say and their thumbnails stay without a script.
+func TestViews(t *testing.T) {
+	b := tab(t)
+	wide := render.Heatmap{Explanation: lengthenedBy(touched(), 20)}
+	for name, c := range map[string]struct {
+		page, picture io.WriterTo
+		images        int
+		says          []string
+	}{
+		"heads": {render.HeadsPage{Heads: attended()}, attended(), 2, []string{"layer 1, head 1 looks at “s” (2) 100 %"}},
+		"flow": {render.FlowPage{Flow: flowing(t)}, flowing(t), 1, []string{
+			"Widest path, 0.500: “key” (1) → “to” (3) in layer 1 (0.500).",
+		}},
+		"layers": {
+			render.LayersPage{Layers: render.Layers{Heatmap: wide}},
+			render.Layers{Heatmap: render.Heatmap{Explanation: touched()}}, 0, []string{"in layer"},
+		},
+		"maps": {render.MapsPage{Maps: mapped(touched())}, mapped(touched()), 3, []string{"raw, layer 2: “s” (2) 100 %"}},
+		"sources": {
+			render.SourcesPage{SourcesHTML: render.SourcesHTML{Result: caused(t)}},
+			render.SourcesHTML{Result: caused(t)}, 0, []string{
+				"john has the blue lamp .", "mary has <b>.", "house.txt", "<i>other</i>", "LDS ",
+				"drop without the top 1: ", "leave-one-out", "context-cite",
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			page := fixture.Written(t, c.page)
+			everywhere(t, b, func(t *testing.T) {
+				d := b.Show(t, page)
+				if name == "flow" { // whose script draws edges
+					delete(d.Elements, "svg")
+				}
+				readable(t, d)
+			})
+			got := sanitiseMarkup(t, b, fixture.Written(t, c.picture))
+			if dropped := strings.Join(got.Dropped, " "); dropped != "data-hw of <div> <style> <script>" {
+				t.Errorf("dropped %q", dropped)
+			}
+			for _, theme := range [][2]string{{darkPage, "rgb(255,255,255)"}, {"white", "black"}} {
+				d := b.Show(t, output(got.Sanitised, theme[0], theme[1]))
+				checkColors(t, d)
+				checkElements(t, d)
+				for _, want := range c.says {
+					if !strings.Contains(d.Text, want) || c.images > 0 && d.Elements["img"] != c.images {
+						t.Errorf("without the script there are %d images, and %q is not in %.300q", d.Elements["img"], want, d.Text)
+					}
+				}
+			}
+		})
 	}
 }
