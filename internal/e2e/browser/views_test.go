@@ -15,24 +15,6 @@ import (
 	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 )
 
-// state is what a reader sees of a choice in a picture of heads or of maps.
-type state struct {
-	// Framed is the framed token, Colored the coloured ones with their positions.
-	Framed  string
-	Colored []string
-	// Sentence, what is open, and the names of the marked row and the marked layer.
-	Sentence, Tab, Row, Layer string
-}
-
-func (s state) check(t *testing.T, what string, framed, sentence string, colored ...string) {
-	t.Helper()
-	if s.Framed != framed || !strings.Contains(s.Sentence, sentence) ||
-		strings.Join(s.Colored, ",") != strings.Join(colored, ",") {
-		t.Errorf("%s: framed %q, coloured %q, sentence %q; want %q, %q, %q", what, s.Framed,
-			s.Colored, s.Sentence, framed, colored, sentence)
-	}
-}
-
 // attended is the text of touched with the attention of two layers of two heads: head 1 of layer 1
 // looks from every token at the one before it, the others at the first token.
 func attended() render.Heads {
@@ -56,26 +38,12 @@ func attended() render.Heads {
 func TestTouchHeads(t *testing.T) {
 	b := tab(t)
 	b.Show(t, fixture.Written(t, render.HeadsPage{Heads: attended()}))
-	const read = `(() => {
-		const root = document.querySelector('.hw'), of = (e) => e.getAttribute('style') || '';
-		const tokens = [...root.querySelectorAll('.hw-t > *:not(br)')];
-		return {
-			Framed: tokens.filter((e) => of(e).includes('outline')).map((e) => e.textContent).join(' '),
-			Colored: tokens.flatMap((e, i) => of(e).includes('#27b') ? [i + ' ' + e.textContent] : []),
-			Sentence: root.querySelector('.hw-s').textContent,
-			Tab: root.querySelector('.hw-n').textContent,
-			Row: (root.querySelector('.hw-r.hw-x th') || {}).textContent || '',
-			Layer: [...root.querySelectorAll('.hw-p')].filter((e) => !e.hidden).length + ' marks',
-		};
-	})()`
-	do := func(script string) state {
-		return chromium.Evaluate[state](t, b, "(() => {"+script+"})(),"+read)
-	}
+	do := func(script string) seen { return seeView(t, b, script) }
 	s := do("")
 	s.check(t, "at first", "to", "“to” (3), where “are” is predicted · layer 1, head 1 looks at “s” "+
 		"(2) 100 %", "2 s")
-	if s.Tab != "layer 1, head 1" || s.Row != "to" || s.Layer != "1 marks" {
-		t.Errorf("open is %q, row %q, %s", s.Tab, s.Row, s.Layer)
+	if s.Open != "layer 1, head 1" || s.Row != "to" || s.Marked != "1" {
+		t.Errorf("open is %q, row %q, marked are %q", s.Open, s.Row, s.Marked)
 	}
 	do(click(".hw-t > *", 2)).check(t, "a click on a token", "s", "“s” (2) · layer 1", "1 key")
 	s = do(`const line = document.querySelectorAll('.hw-g')[1], r = line.querySelector('img').
@@ -84,8 +52,8 @@ func TestTouchHeads(t *testing.T) {
 			bubbles: true, clientX: r.left + 0.25 * r.width, clientY: r.top + 3,
 		}))`)
 	s.check(t, "a click on a thumbnail", "s", "layer 0, head 0 looks at the sink “the” (0) ≈ 100 %")
-	if s.Tab != "layer 0, head 0" {
-		t.Errorf("open is %q", s.Tab)
+	if s.Open != "layer 0, head 0" {
+		t.Errorf("open is %q", s.Open)
 	}
 	do("const e = document.querySelector('.hw-s + div button'); e.focus(); e.click()").check(t,
 		"a click on a head of the list", "s", "layer 1, head 1 looks at “key” (1)", "1 key")
