@@ -7,20 +7,20 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 )
 
-// TestCodes decodes the values of the script and formats them as sentences do: no last digit
-// differs. One value far above all others, and three digits of small ones, need the wide codes.
-func TestCodes(t *testing.T) {
+// TestPacked formats the values of the script as sentences do: no last digit and no colour differs.
+// One value far above all others, and three digits of small ones, need larger counts.
+func TestPacked(t *testing.T) {
 	const m, n = 40, 5
 	for _, c := range []struct {
 		name, unit    string
 		first, others float64
-		narrow        bool
+		parts         float64 // into which the largest value of a row is divided at most
 	}{
-		{"scores", "part of the logit", 11, 3, true},
-		{"beside a large one", "part of the logit", 400, 3, false},
-		{"shares", "share of attention", 0.7, 0.2, true},
-		{"lifts", "lift", 3, 2, true},
-		{"small", "part of the logit", 0.004, 0.001, false},
+		{"scores", "part of the logit", 11, 3, 1 << 11},
+		{"beside a large one", "part of the logit", 400, 3, 1 << 15},
+		{"shares", "share of attention", 0.7, 0.2, 1 << 11},
+		{"lifts", "lift", 3, 2, 1 << 11},
+		{"small", "part of the logit", 0.004, 0.001, 1 << 15},
 	} {
 		r := &attribution.Result{
 			Unit: c.unit, Layers: []int{0}, Shape: [3]int{n, m, 1},
@@ -44,37 +44,41 @@ func TestCodes(t *testing.T) {
 		}
 		p := Heatmap{Explanation: e}.picture(true)
 		v := &p.views[0]
-		for _, most := range []int{codeMax, wideMax} {
-			top, rows, same := v.codes(most)
-			if want := c.narrow || most == wideMax; same != want {
-				t.Errorf("%s, codes up to %d: all as in sentences %t, want %t", c.name, most, same,
-					want)
-			}
-			size := map[int]int{codeMax: 2, wideMax: 3}[most]
-			if len(rows) != size*n*m {
-				t.Fatalf("%s: %d characters, want %d", c.name, len(rows), size*n*m)
-			}
-			for i, x := range r.Data {
-				code := 0
-				for _, digit := range rows[size*i : size*(i+1)] {
-					code = code<<6 | indexOf(digit)
+		for row, want := range v.rows {
+			packed := v.packed(row, 0, true)
+			for j := range packed.counts {
+				x, y := r.Data[row*m+j], v.unlinear(packed.value(j))
+				if v.colors.step(x) != v.colors.step(y) ||
+					v.colors.step(x) != 0 && want.value(x) != want.value(y) {
+					t.Errorf("%s: %v is shown as %s in row %d, the sentence has %s", c.name, x,
+						want.value(y), row, want.value(x))
 				}
-				row := v.rows[i/m]
-				y := v.unlinear(float64(code-most-1) / float64(most) * top)
-				if same && v.colors.step(x) != 0 && row.value(x) != row.value(y) {
-					t.Errorf("%s: %v is shown as %s, the sentence has %s", c.name, x,
-						row.value(y), row.value(x))
+			}
+			end := v.linear(v.colors.limit)
+			if top := largest(r.Data[row*m : (row+1)*m]); !v.top.lift {
+				end = min(end, top)
+			}
+			if packed.unit < end/c.parts {
+				t.Errorf("%s: row %d counts %v, which is finer than it needs", c.name, row,
+					packed.unit)
+			}
+			// Rounded values have their colours and two digits or so.
+			rounded := v.packed(row, 0, false)
+			for j := range m {
+				x, y := r.Data[row*m+j], v.unlinear(rounded.value(j))
+				if v.colors.step(x) != v.colors.step(y) ||
+					math.Abs(v.linear(x)-v.linear(y)) > v.linear(v.colors.limit)/34 {
+					t.Errorf("%s: %v is rounded to %v", c.name, x, y)
 				}
 			}
 		}
 	}
 }
 
-func indexOf(digit rune) int {
-	for i, d := range digits64 {
-		if d == digit {
-			return i
-		}
+// largest returns the largest size of values.
+func largest(values []float64) (top float64) {
+	for _, x := range values {
+		top = max(top, math.Abs(x))
 	}
-	return -1
+	return top
 }

@@ -31,7 +31,12 @@ func goldenOf(t *testing.T, r io.WriterTo, script, name string) {
 	t.Helper()
 	whole := written(t, r)
 	// The script and the style sheet are the same in all pictures; their files are the goldens.
+	// What the script needs stands in the goldens as a reader can read it.
 	got := strings.NewReplacer(script, name, styleSheet, "style.css").Replace(whole)
+	got = forScript.ReplaceAllStringFunc(got, func(attribute string) string {
+		code := forScript.FindStringSubmatch(attribute)[1]
+		return ` data-hw="` + string(unpacked(t, code)) + `"`
+	})
 	path := filepath.Join("testdata", strings.ReplaceAll(t.Name(), "/", "-")+".golden")
 	if *update {
 		must(t, os.WriteFile(path, []byte(got), 0o644))
@@ -204,7 +209,7 @@ var (
 	imageFrom  = regexp.MustCompile(`src="([^"]*)"`)
 	imageStart = "data:image/png;base64,"
 	graphStart = "data:image/svg+xml;base64," // of a graph of flow, which has no text but numbers
-	forScript  = regexp.MustCompile(` data-hw="[^"<>]*"`)
+	forScript  = regexp.MustCompile(` data-hw="([^"<>]*)"`)
 	// The sanitisers of notebooks drop these; a text colour would not fit light and dark themes.
 	neverInside = regexp.MustCompile(`(?i)hsl|var\(|url\(|expression|javascript:|rgb|[^-]color:`)
 )
@@ -450,6 +455,16 @@ func TestSize(t *testing.T) {
 	}
 }
 
+// withRows returns how many methods have values for the script.
+func withRows(d scriptData) (n int) {
+	for _, m := range d.Methods {
+		if m.Rows != nil {
+			n++
+		}
+	}
+	return n
+}
+
 // TestSizeOfGenerated draws 512 prompt tokens, 64 generated tokens and 3 methods: every token has
 // its picture, with numbers for the script.
 func TestSizeOfGenerated(t *testing.T) {
@@ -459,8 +474,10 @@ func TestSizeOfGenerated(t *testing.T) {
 	if len(got) > 500_000 || strings.Contains(got, "left out here") {
 		t.Errorf("%d bytes, limit 500,000, or something is left out", len(got))
 	}
-	if n := strings.Count(got, "&#34;w&#34;"); n != 3 {
-		t.Errorf("%d methods have numbers for the script, want 3", n)
+	var d scriptData
+	if !scriptOf(t, got, &d) || d.Rounded || withRows(d) != 3 {
+		t.Errorf("%d methods have numbers for the script, want 3; rounded: %t", withRows(d),
+			d.Rounded)
 	}
 	t.Logf("%s bytes", thousands(len(got)))
 }
@@ -524,7 +541,9 @@ func TestManyGenerated(t *testing.T) {
 	}
 	got := written(t, HTML{Heatmap: h})
 	survives(t, got)
-	if !strings.Contains(got, "&#34;q&#34;:true") || strings.Contains(got, "left out here") {
+	var d scriptData
+	if !scriptOf(t, got, &d) || strings.Contains(got, "left out here") ||
+		len(d.Methods[0].Levels[79][0].counts) != 12+79 {
 		t.Error("the script is not told of the levels, or something is left out")
 	}
 }
@@ -546,10 +565,10 @@ func TestSizeOfGrowing(t *testing.T) {
 	for n := 1; n <= 60; n++ {
 		e := sizedBy(n, 60, 1, "rollout", "flow", "value-zeroing")
 		got := written(t, HTML{Heatmap: Heatmap{Explanation: e}, MaxBytes: 120_000})
-		values := strings.Count(got, "&#34;w&#34;") + strings.Count(got, "&#34;r&#34;")
-		if !strings.Contains(got, "<script>") || values != 3 || len(got) > 121_000 {
+		var d scriptData
+		if !scriptOf(t, got, &d) || withRows(d) != 3 || len(got) > 121_000 {
 			t.Errorf("%d tokens: %d bytes, values of %d methods, want 3; script: %t", n, len(got),
-				values, strings.Contains(got, "<script>"))
+				withRows(d), strings.Contains(got, "<script>"))
 		}
 	}
 }

@@ -1,389 +1,484 @@
-// Adds touch to a picture that is complete without it: choosing tokens, methods and layers. All
-// text comes from the elements of the picture and is set as text, never as markup. The attribute
-// data-hw has numbers only; data.go says what each of its fields is. Nothing is requested.
-// common.js stands before it.
+// Adds touch to a picture that is complete without it: choosing tokens, methods and layers.
+// scriptData in data.go has the fields of data. common.js stands before it.
 
-// Below, v is a method as data.go describes it; t is a target, k a level of layers, x a value.
-const shown = (v, t) => v.l ? v.l[t] : 0;
-// layerName names the layers that the values of level k are about: rollout, flow and scorers combine those below.
-const layerName = (v, k) => (v.o ? 'up to layer ' : 'layer ') + v.L[k];
-// decode returns the paints of a code, as coarse of data.go writes them.
-function decode(code) {
-  const out = [];
-  for (let i = 0; i < code.length; i++) {
-    const n = digit[code.charCodeAt(i)];
-    if (n > 13) for (let run = n - 13; run; run--) out.push(0);
-    else out.push(n === 13 ? none : n - levels);
-  }
-  return out;
-}
-// limit is the end of the scale; step is the paint of a value.
-const limit = (v) => v.u === 1 ? Math.log2(v.lim) : v.lim;
-function step(v, x, end) {
+// Below, view is a method as scriptView of data.go describes it, and i its number; t is a target, j
+// a source, k a level of layers, x a value as it is packed: of lifts the logarithm.
+const shownLevel = (view, t) => view.shown ? view.shown[t] : 0;
+// layerName names the layers that the values of level k are about: rollout, flow and scorers
+// combine those below.
+const layerName = (view, k) => (view.combined ? 'up to layer ' : 'layer ') + view.layers[k];
+// step is the paint of a value on a scale that ends at end.
+function step(x, end) {
   if (x !== x) return none;
-  const y = Math.min(Math.abs(x) / (end || limit(v)), 1);
-  return Math.sign(x) * Math.round(levels * y);
+  return Math.sign(x) * Math.round(levels * Math.min(Math.abs(x) / end, 1));
 }
 // fixed is as in scale.go: no digits from 100 on, and no sign before 0.
 function fixed(x, digits) {
   const text = x.toFixed(Math.abs(x) >= 99.95 ? 0 : digits);
   return /[1-9]/.test(text) ? text : text.replace('-', '');
 }
-// scaled is a value as a reader sees it: in percent, as a factor, or as it is. unit adds its signs.
-const scaled = (v, x) => v.u === 0 ? 100 * x : v.u === 1 ? 2 ** x : x;
-const unit = (v, x, text) => (v.u === 1 ? '×' : v.g && x > 0 && /[1-9]/.test(text) ? '+' : '') + text + (v.u === 0 ? ' %' : '');
+// scaled is a value as a reader sees it: in percent, as a factor, or as it is. withUnit adds its
+// signs.
+const scaled = (view, x) => view.percent ? 100 * x : view.lift ? 2 ** x : x;
+function withUnit(view, x, text) {
+  const plus = !view.lift && view.signed && x > 0 && /[1-9]/.test(text);
+  return (view.lift ? '×' : plus ? '+' : '') + text + (view.percent ? ' %' : '');
+}
 // format writes a value as value of scale.go does; t is its row.
-function format(v, x, t) {
+function format(view, x, t) {
   if (x === undefined) return '';
   if (x !== x) return 'NaN';
-  const digits = v.F ? v.F[t] : v.f, y = Math.abs(scaled(v, x)), power = (text) => text.replace(/e([+-])(\d)$/, 'e$10$2');
-  if (v.u === 2 && v.pw) return unit(v, x, x && y < 1e-4 ? power((+x.toPrecision(3)).toExponential()) : '' + +x.toPrecision(3));
-  if (v.u && y >= 1e4) return unit(v, x, power(scaled(v, x).toExponential(1)));
-  return unit(v, x, fixed(scaled(v, x), v.u && y >= 10 ? 1 : digits));
+  const digits = view.rowDigits ? view.rowDigits[t] : view.digits;
+  const shown = scaled(view, x), size = Math.abs(shown);
+  // Go writes an exponent with two digits.
+  const exponent = (text) => text.replace(/e([+-])(\d)$/, 'e$10$2');
+  if (!view.percent && !view.lift && view.power) {
+    const short = +x.toPrecision(3);
+    return withUnit(view, x, x && size < 1e-4 ? exponent(short.toExponential()) : String(short));
+  }
+  if (!view.percent && size >= 1e4) return withUnit(view, x, exponent(shown.toExponential(1)));
+  return withUnit(view, x, fixed(shown, !view.percent && size >= 10 ? 1 : digits));
 }
-// about says what is known of a value that was read back from its paint: that of a step of the scale.
-function about(v, x) {
-  if (x === undefined || x !== x) return format(v, x);
-  const half = limit(v) / levels / 2, low = v.u === 1 || v.g ? -Infinity : 0;
-  const end = (y) => unit(v, y, String(+scaled(v, y).toPrecision(2)));
-  if (Math.abs(x) > limit(v) - half) return end(x - Math.sign(x) * half) + (x < 0 ? ' or less' : ' or more');
-  return end(Math.max(x - half, low)).replace(' %', '') + ' to ' + end(x + half);
+// about writes a rounded value.
+function about(view, x) {
+  if (x === undefined || x !== x) return format(view, x);
+  return '≈ ' + withUnit(view, x, String(+scaled(view, x).toPrecision(2)));
 }
-// cell is the number in a cell of a matrix: x, or one digit of what its paint stands for.
-function cell(v, n, x) {
-  if (n === none) return 'NaN';
-  const shown = scaled(v, x === undefined ? n / levels * limit(v) : x) / 10 ** (v.pw || 0);
-  return x === undefined ? '' + +shown.toPrecision(1) : fixed(shown, v.c);
+// cellText is the number in a cell of a matrix, of a rounded value one digit.
+function cellText(view, x, rounded) {
+  if (x !== x) return 'NaN';
+  const shown = scaled(view, x) / 10 ** (view.power || 0);
+  return rounded ? String(+shown.toPrecision(1)) : fixed(shown, view.cellDigits);
 }
 
-function start(root) {
-  const d = JSON.parse(root.dataset.hw), extra = d.G || 0;
-  const paintStyle = (n) => n ? 'background:' + colors(n) : '';
-  const text = root.querySelector('.hw-t'), say = root.querySelector('.hw-s');
+function start(root, data) {
+  const promptCount = data.promptTokens, generatedColumns = data.generatedColumns || 0;
+  const css = (paint) => paint ? 'background:' + colors(paint) : '';
+  const text = root.querySelector('.hw-t'), sentence = root.querySelector('.hw-s');
   // The folds of the static picture are those of one row; fold makes them for any.
-  text.querySelectorAll('details').forEach((e) => {
-    e.querySelector('summary').remove();
-    e.replaceWith(...e.childNodes);
+  text.querySelectorAll('details').forEach((folded) => {
+    folded.querySelector('summary').remove();
+    folded.replaceWith(...folded.childNodes);
   });
   const tokens = [...text.querySelectorAll(':scope > span, :scope > u')];
-  const map = root.querySelector('img.hw-f');
+  const strip = root.querySelector('img.hw-f');
   const views = [...root.querySelectorAll('.hw-v')];
-  const names = views.map((v) => v.querySelector('.hw-n').textContent);
+  const names = views.map((view) => view.querySelector('.hw-n').textContent);
   const blocks = [...root.querySelectorAll('.hw-d')];
-  const header = [...root.querySelectorAll('.hw-m .hw-c th')].slice(0, d.m + extra);
-  // columns is how many cells a line of an image has. Outside of a table a line divides the prompt
-  // from the generated tokens: gap is 1 there, and column the place of token j.
-  const gap = (img) => extra && !img.closest('table') ? 1 : 0, column = (img, j) => j < d.m ? j : j + gap(img);
-  const columns = (img) => d.m + (img.closest('table') && !d.d[views.indexOf(img.closest('.hw-v'))].q ? 0 : extra + gap(img));
-  // What is chosen: the method, the token or the source, the layer of each method, and what is open.
-  const s = choices(d.id, root, {level: {}, open: {}, all: d.a});
-  let colors = colorsOf(paletteOf(d, s));
-  // first returns for each token the first one of its span. A code has for each prompt token how many
-  // tokens the one before it in its span is back; 0 begins a span. Generated tokens stay tokens.
-  function first(code) {
+  const header = [...root.querySelectorAll('.hw-m .hw-c th')]
+    .slice(0, promptCount + generatedColumns);
+  // Outside of a table a line divides the prompt from the generated tokens: lineOf is 1 there.
+  // columnOf is the place of token j in a line of an image, and columnCount how many cells it has.
+  const lineOf = (image) => generatedColumns && !image.closest('table') ? 1 : 0;
+  const columnOf = (image, j) => j < promptCount ? j : j + lineOf(image);
+  function columnCount(image) {
+    const view = data.methods[views.indexOf(image.closest('.hw-v'))];
+    const promptAlone = image.closest('table') && !(view.own && view.levels);
+    return promptCount + (promptAlone ? 0 : generatedColumns + lineOf(image));
+  }
+  // What is chosen: the method, the token or the source, the layer of each method, and what is
+  // open.
+  const choice = choices(data.id, root, {level: {}, open: {}, all: data.allMatrices});
+  let colors = colorsOf(paletteOf(data, choice));
+  // word and sentencePart have for each token the first one of its span. Generated tokens stay
+  // tokens.
+  const firsts = (starts) =>
+    tokens.map((_, j) => starts && j < promptCount ? starts[j] : j);
+  const word = firsts(data.words), sentencePart = firsts(data.sentences);
+  // members has the tokens of each span, at its first token.
+  function members(spans) {
     const all = [];
-    tokens.forEach((_, j) => {
-      const back = code && j < d.m && digit[code.charCodeAt(j)];
-      all[j] = back ? all[j - back] : j;
-    });
+    spans.forEach((first, j) => (all[first] = all[first] || []).push(j));
     return all;
   }
-  const word = first(d.W), sentence = first(d.S);
-  // members has the tokens of each span, at its first token.
-  const members = (spans) => spans.reduce((all, f, j) => ((all[f] = all[f] || []).push(j), all), []);
-  const ofWord = members(word), ofSentence = members(sentence);
+  const ofWord = members(word), ofSentence = members(sentencePart);
   // parts are the spans that are shown as one, undefined for tokens.
-  const parts = () => s.words ? word : s.sentences ? sentence : undefined;
+  const parts = () => choice.words ? word : choice.sentences ? sentencePart : undefined;
 
-  const method = () => names.includes(s.method) ? names.indexOf(s.method) : d.v;
-  const target = () => s.token < d.n ? s.token : d.t;
-  const source = () => s.source < tokens.length ? s.source : -1;
-  const place = (t) => d.p ? d.p[t] : d.m + t;
+  const method = () => names.includes(choice.method) ? names.indexOf(choice.method) : data.method;
+  const target = () => choice.token < data.targets ? choice.token : data.target;
+  const source = () => choice.source < tokens.length ? choice.source : -1;
+  const placeOf = (t) => data.positions ? data.positions[t] : promptCount + t;
+  const rowOf = (j) => data.positions ? data.positions.indexOf(j) : j - promptCount;
   // A layer that was chosen in an earlier run of the cell may not be there any more.
-  const picked = (i) => d.d[i].k && s.level[names[i]] < d.d[i].L.length;
-  const level = (i, t) => picked(i) ? s.level[names[i]] : shown(d.d[i], t);
-
-  // sources is how many sources target t has: the prompt, then the generated tokens before it.
-  const sources = (v, t) => d.m + (v.y ? t + v.y - 1 : 0);
-  // one returns the value of source j for target t at the level shown; undefined if unknown.
-  function one(v, t, j) {
-    const size = v.W ? 3 : 2, most = v.W ? 131071 : 2047, at = size * (t * d.m + (v.y ? t * (t - 1) / 2 + t * (v.y - 1) : 0) + j);
-    if (!v.w || at >= v.w.length || j >= sources(v, t)) return undefined;
-    const code = v.W ? 4096 * digit[v.w.charCodeAt(at)] + pair(v.w, at + 1) : pair(v.w, at);
-    return code ? (code - most - 1) / most * v.top : NaN;
+  function picked(i) {
+    const {levels, layers} = data.methods[i];
+    return levels && choice.level[names[i]] < layers.length;
   }
+  const level = (i, t) => picked(i) ? choice.level[names[i]] : shownLevel(data.methods[i], t);
+
+  // rowAt returns the packed values of row t at level k, undefined if they are not known.
+  function rowAt(i, t, k) {
+    const view = data.methods[i];
+    if (k === shownLevel(view, t)) return view.rows && view.rows[t];
+    return view.levels && (view.levels[t] || [])[k];
+  }
+  // isRounded reports whether those values are rounded.
+  const isRounded = (i, t, k) => k === shownLevel(data.methods[i], t) ? data.rounded :
+    data.methods[i].levelsRounded;
+  // tokenValue returns the value of source j for target t at level k; undefined if it is not known.
+  function tokenValue(i, t, j, k = shownLevel(data.methods[i], t)) {
+    const row = rowAt(i, t, k);
+    return row && j < sizeOf(row) ? valueOf(row, j) : undefined;
+  }
+  // hasNumbers reports whether the level shown has numbers that are not rounded.
+  const hasNumbers = (i) => data.methods[i].rows && !data.rounded;
   // A target is no source of itself in colours.
-  const itself = (t, j) => d.o && j === d.m + t;
-  const greys = d.d.map((v) => new Set(v.s)), isGrey = (i, t, j) => greys[i].has(j) || d.d[i].h && d.d[i].h[t] === j || itself(t, j), silent = d.d.map((v) => new Set(v.z));
-  // onFirst says that attention may rest on the first token, whatever a row is about: its values are shares.
-  const onFirst = (i) => { const v = d.d[d.a ? 0 : i]; return !(v.u || v.g || d.p || d.g); };
-  // A sink is in no word and no sentence, and neither is such a first token. together has the tokens whose value
-  // a token has in row t: those of its word or sentence where these are shown, else itself.
-  const apart = (i, t, j) => !s.sinks && (isGrey(i, t, j) || !j && onFirst(i));
-  const whole = (j) => (s.words ? ofWord : ofSentence)[parts()[j]];
-  const together = (i, t, j) => parts() && !apart(i, t, j) ? whole(j).filter((k) => !apart(i, t, k)) : [j];
-  // value is that of the whole word or sentence where these are shown.
+  const itself = (t, j) => data.greyItself && j === promptCount + t;
+  const greySources = data.methods.map((view) => new Set(view.grey));
+  const silent = data.methods.map((view) => new Set(view.silent));
+  function isGrey(i, t, j) {
+    const {rowSinks} = data.methods[i];
+    return greySources[i].has(j) || rowSinks && rowSinks[t] === j || itself(t, j);
+  }
+  // onFirst says that attention may rest on the first token, whatever a row is about: its values
+  // are shares.
+  function onFirst(i) {
+    const {percent, signed} = data.methods[data.allMatrices ? 0 : i];
+    return percent && !signed && !data.positions && !data.grouped;
+  }
+  // A sink is in no word and no sentence, and neither is such a first token. together has the
+  // tokens whose value a token has in row t: those of its word or sentence where these are shown,
+  // else itself.
+  const apart = (i, t, j) => !choice.sinks && (isGrey(i, t, j) || !j && onFirst(i));
+  const whole = (j) => (choice.words ? ofWord : ofSentence)[parts()[j]];
+  const together = (i, t, j) =>
+    parts() && !apart(i, t, j) ? whole(j).filter((q) => !apart(i, t, q)) : [j];
+  // value is that of the whole word or sentence where these are shown, at the level shown.
   function value(i, t, j) {
-    const v = d.d[i];
+    const {maximum} = data.methods[i];
     // The highest value of one side minus that of the other is no value of the difference.
-    if (v.x && d.a && i === 2 && parts()) {
+    if (maximum && data.allMatrices && i === 2 && parts()) {
       const a = value(0, t, j), b = value(1, t, j);
       return a === undefined || b === undefined ? undefined : a - b;
     }
     let x;
-    for (const k of together(i, t, j)) {
-      const y = one(v, t, k);
-      x = x === undefined ? y : y === undefined ? x : v.x ? Math.max(x, y) : x + y;
+    for (const q of together(i, t, j)) {
+      const y = tokenValue(i, t, q);
+      if (y === undefined) continue;
+      x = x === undefined ? y : maximum ? Math.max(x, y) : x + y;
     }
     return x;
   }
-  // end is that of the scale of the text: in words and sentences about the largest value of any. endOf finds it.
+  // end is that of the scale of the text: in words and sentences about the largest value of any.
+  // endOf finds it.
   let end;
   function endOf(i) {
+    const {lift, limit} = data.methods[i];
+    if (!parts() || lift) return limit;
     let top = 0;
-    for (let q = d.a ? 0 : i; parts() && d.d[i].u !== 1 && q <= (d.a ? 2 : i); q++) {
-      for (let t = 0; t < d.n; t++) for (let j = silent[q].has(t) ? tokens.length : 0; j < tokens.length; j++) {
-        if (together(q, t, j)[0] === j && (s.sinks || !isGrey(q, t, j))) top = Math.max(top, Math.abs(value(q, t, j)) || 0);
+    for (const q of data.allMatrices ? [0, 1, 2] : [i]) {
+      for (let t = 0; t < data.targets; t++) {
+        if (silent[q].has(t)) continue;
+        for (let j = 0; j < tokens.length; j++) {
+          const counts = together(q, t, j)[0] === j && (choice.sinks || !isGrey(q, t, j));
+          if (counts) top = Math.max(top, Math.abs(value(q, t, j)) || 0);
+        }
       }
     }
-    return +top.toPrecision(2) || limit(d.d[i]);
+    return +top.toPrecision(2) || limit;
   }
-  // coarse returns the paints of row t at a level.
-  const decoded = {};
-  function coarse(i, t, k) {
-    const v = d.d[i], flat = v.r && (!v.k || k === shown(v, t)), key = i + ' ' + t + ' ' + !!flat;
-    const row = decoded[key] = decoded[key] || decode(((flat ? v.r : v.k) || [])[t] || '');
-    const width = v.q ? sources(v, t) : d.m;
-    return (j) => flat ? row[j] || 0 : j < width && row[k * width + j] || 0;
+  function sinksShown(i) {
+    const {grey: sinks, rowSinks} = data.methods[i];
+    return choice.sinks && hasNumbers(i) && (sinks || rowSinks);
   }
-  const sinksShown = (i) => s.sinks && d.d[i].w && (d.d[i].s || d.d[i].h);
-  // painter returns the paints of row t at a level.
+  // painter returns the paints of row t at a level; of words and sentences only at the level shown.
   function painter(i, t, k) {
-    const v = d.d[i];
-    const other = k !== shown(v, t), row = other || !v.w ? coarse(i, t, k) : null;
+    const view = data.methods[i], other = k !== shownLevel(view, t);
     return (j, words) => {
       const sink = isGrey(i, t, j);
       if (sink && !sinksShown(i)) return grey;
       // A silent row has no colours but those of its sinks, where these are shown.
       if (!sink && !other && silent[i].has(t)) return 0;
-      if (row) return row(j);
-      const x = words ? value(i, t, j) : one(v, t, j);
-      return x === undefined ? 0 : step(v, x, words && end);
+      const joined = words && !other && hasNumbers(i);
+      const x = joined ? value(i, t, j) : tokenValue(i, t, j, k);
+      return x === undefined ? 0 : step(x, joined ? end : view.limit);
     };
   }
-  // estimate is a value read back from its paint, at any level.
-  function estimate(i, t, j, k = level(i, t)) {
-    const v = d.d[i], n = coarse(i, t, k)(j);
-    return n === none ? NaN : n / levels * limit(v);
-  }
-  const exact = (i, t) => d.d[i].w && level(i, t) === shown(d.d[i], t);
+  const exact = (i, t) => hasNumbers(i) && level(i, t) === shownLevel(data.methods[i], t);
   // known is undefined for a source that a target does not have, or whose value is not known.
-  const known = (i, t, j) => j >= (d.d[i].q || level(i, t) === shown(d.d[i], t) ? sources(d.d[i], t) : d.m) ? undefined
-    : exact(i, t) ? value(i, t, j) : estimate(i, t, j);
-  const number = (i, t, j) => (exact(i, t) ? format : about)(d.d[i], known(i, t, j), t);
+  const known = (i, t, j) =>
+    exact(i, t) ? value(i, t, j) : tokenValue(i, t, j, level(i, t));
+  const write = (i, t, k, x) =>
+    isRounded(i, t, k) ? about(data.methods[i], x) : format(data.methods[i], x, t);
+  const number = (i, t, j) => write(i, t, level(i, t), known(i, t, j));
 
-  const name = (index) => isolate(tokens[index].textContent);
-  const rowName = (t) => d.p && d.p[t] < 0 ? String(t + 1) : name(place(t));
+  const name = (j) => isolate(tokens[j].textContent);
+  const rowName = (t) => data.positions && data.positions[t] < 0 ? String(t + 1) : name(placeOf(t));
 
   function drawText(i, t, j) {
-    const row = painter(i, t, level(i, t)), chosen = j < 0 ? place(t) : j;
+    const row = painter(i, t, level(i, t)), chosen = j < 0 ? placeOf(t) : j;
     const framed = j >= 0 && exact(i, t) ? together(i, t, j) : [chosen];
-    const by = j < 0 ? null : tokens.map(() => 0), paints = [];
-    if (by) for (let k = 0; k < d.n; k++) if (place(k) >= 0) by[place(k)] = painter(i, k, level(i, k))(j, parts());
-    tokens.forEach((e, index) => {
-      const n = by ? by[index] : row(index, parts());
-      const css = paintStyle(n);
-      style(e, !framed.includes(index) ? css : (css && css + ';') + 'outline:2px solid');
-      if (e.title) e.title = '';
-      paints[index] = n;
+    const fed = j < 0 ? null : tokens.map(() => 0), paints = [];
+    if (fed) {
+      for (let q = 0; q < data.targets; q++) {
+        if (placeOf(q) >= 0) fed[placeOf(q)] = painter(i, q, level(i, q))(j, parts());
+      }
+    }
+    tokens.forEach((token, index) => {
+      const paint = fed ? fed[index] : row(index, parts()), colored = css(paint);
+      const outline = (colored && colored + ';') + 'outline:2px solid';
+      style(token, framed.includes(index) ? outline : colored);
+      if (token.title) token.title = '';
+      paints[index] = paint;
     });
-    if (map) drawMap(paints, chosen);
+    if (strip) drawStrip(paints, chosen);
   }
-  // drawMap draws the text as a strip and folds the stretches of it in which nothing stands out.
-  function drawMap(paints, chosen) {
-    raster(map, 1, () => (j) => paints[j], tokens.length);
-    mark(map.parentElement, chosen / tokens.length, 0, 1 / tokens.length, 1);
-    const stays = new Uint8Array(tokens.length), kept = s.kept || {};
-    paints.forEach((n, j) => { if (n || j === chosen) stays.fill(1, Math.max(j - 6, 0), j + 7); });
-    const at = tokens[chosen], top = at && at.getBoundingClientRect().top;
-    text.querySelectorAll('.hw-b').forEach((e) => e.remove());
+  // drawStrip draws the text as a strip and folds the stretches of it in which nothing stands out.
+  function drawStrip(paints, chosen) {
+    raster(strip, 1, () => (j) => paints[j], tokens.length);
+    mark(strip.parentElement, chosen / tokens.length, 0, 1 / tokens.length, 1);
+    const stays = new Uint8Array(tokens.length), kept = choice.kept || {};
+    paints.forEach((paint, j) => {
+      if (paint || j === chosen) stays.fill(1, Math.max(j - 6, 0), j + 7);
+    });
+    const chosenToken = tokens[chosen];
+    const top = chosenToken && chosenToken.getBoundingClientRect().top;
+    text.querySelectorAll('.hw-b').forEach((button) => button.remove());
     for (let first = 0, end; first < tokens.length; first = end + 1) {
       for (end = first; end < tokens.length && !stays[end] && !kept[end];) end++;
       const folded = end - first >= 24;
-      for (let e = tokens[first]; e && e !== tokens[end]; e = e.nextElementSibling) if (e.hidden !== folded) e.hidden = folded;
+      for (let e = tokens[first]; e && e !== tokens[end]; e = e.nextElementSibling) {
+        if (e.hidden !== folded) e.hidden = folded;
+      }
       if (tokens[end] && tokens[end].hidden) tokens[end].hidden = false;
       if (folded) fold(first, end);
     }
-    if (at) text.scrollTop += at.getBoundingClientRect().top - top;
+    if (chosenToken) text.scrollTop += chosenToken.getBoundingClientRect().top - top;
   }
   function keep(first, end) {
-    s.kept = s.kept || {};
-    for (let j = Math.max(first, 0); j < end; j++) s.kept[j] = 1;
+    choice.kept = choice.kept || {};
+    for (let j = Math.max(first, 0); j < end; j++) choice.kept[j] = 1;
     draw();
   }
   // fold puts a button before a stretch that is folded.
   function fold(first, end) {
     const box = make('span', {className: 'hw-b'});
-    box.append(' ', make('button', {type: 'button', textContent: '… ' + (end - first) + ' tokens …', onclick: (event) => {
+    const onclick = (event) => {
       event.stopPropagation();
       keep(first, end);
       text.focus({preventScroll: true});
-    }}));
+    };
+    const textContent = '… ' + (end - first) + ' tokens …';
+    box.append(' ', make('button', {type: 'button', textContent, onclick}));
     tokens[first].before(box);
   }
-  // sides says which sources speak for a token and which against it, in the words of the static sentence
-  // (says of textview.go).
-  function sides(i, list, below, text) {
-    const v = d.d[i], [high, low] = d.a && i === 2 ? ['more in A from', 'more in B from'] :
-      v.u === 1 ? ['more than position explains', 'less'] : v.g ? ['for it', 'against it'] : ['most from'];
-    const of = (part) => part.map(text).join(', '), above = list.filter((q) => !low || !below(q)), under = list.filter((q) => low && below(q));
-    return [above.length && high + ' ' + of(above), under.length && low + ' ' + of(under)].filter((x) => x).join('; ') || 'nothing stands out';
+  // sidesOf names the two sides of a method's values, in the words of the static sentence (says of
+  // textview.go).
+  function sidesOf(i) {
+    const view = data.methods[i];
+    if (data.allMatrices && i === 2) return ['more in A from', 'more in B from'];
+    if (view.lift) return ['more than position explains', 'less'];
+    return view.signed ? ['for it', 'against it'] : ['most from'];
+  }
+  // sides says which sources speak for a token and which against it.
+  function sides(i, list, below, textOf) {
+    const [high, low] = sidesOf(i);
+    const above = list.filter((j) => !low || !below(j));
+    const under = list.filter((j) => low && below(j));
+    const side = (words, sources) => sources.length && words + ' ' + sources.map(textOf).join(', ');
+    return [side(high, above), side(low, under)].filter((x) => x).join('; ') ||
+      'nothing stands out';
+  }
+  const strongest = (list, size) => list.sort((a, b) => size(b) - size(a)).slice(0, 5);
+  const bold = (textContent) => make('b', {textContent});
+  const quote = (j, quotedText = tokens[j].textContent) =>
+    quoted(quotedText, j, promptCount, data.answer) + ' ';
+  // namedPart quotes the word or sentence of a token where these are shown, a long one by its
+  // beginning.
+  function namedPart(i, t, j, part) {
+    if (!part || apart(i, t, j)) return quote(j);
+    const all = whole(j), range = document.createRange();
+    const without = all.filter((q) => apart(i, t, q));
+    range.setStartBefore(tokens[all[0]]);
+    range.setEndAfter(tokens[all[all.length - 1]]);
+    return quote(all[0], String(range).replace(/^(.{39})..+/su, '$1…')) + (without.length ?
+      'without ' + quote(without[0]) + (without[1] ? '… ' : '') : '');
+  }
+  // restsOn is as in textview.go.
+  function restsOn(i, t, j, first, part) {
+    if (choice.sinks && part && whole(j)[1]) return '';
+    if (itself(t, j)) return 'itself ';
+    if (isGrey(i, t, j)) return 'the sink ';
+    if (j || first || data.methods[i].signed || !onFirst(i)) return '';
+    return 'the first token (attention often rests on it) ';
   }
   function drawSentence(i, t, j) {
-    const v = d.d[i], k = level(i, t), block = k === shown(v, t) ? blocks[t] : null, part = exact(i, t) && parts();
+    const view = data.methods[i], k = level(i, t);
+    const block = k === shownLevel(view, t) ? blocks[t] : null, part = exact(i, t) && parts();
     // A shorter sentence does not move the lines below it, which a reader may click again.
-    say.style.minHeight = block && j < 0 ? '' : say.offsetHeight + 'px';
-    say.textContent = '';
-    const bold = (text) => make('b', {textContent: text});
-    const quote = (index, text = tokens[index].textContent) => quoted(text, index, d.m, d.e && d.e[0]) + ' ';
-    // whole quotes the word or sentence of a token where these are shown, a long one by its beginning.
-    const named = (index) => {
-      if (!part || apart(i, t, index)) return quote(index);
-      const all = whole(index), range = document.createRange(), without = all.filter((q) => apart(i, t, q));
-      range.setStartBefore(tokens[all[0]]);
-      range.setEndAfter(tokens[all[all.length - 1]]);
-      return quote(all[0], (range + '').replace(/^(.{39})..+/su, '$1…')) + (without.length ?
-        'without ' + quote(without[0]) + (without[1] ? '… ' : '') : '');
-    };
-    // rests is as restsOn of textview.go.
-    const rests = (q, first) => s.sinks && part && whole(q)[1] ? '' : itself(t, q) ? 'itself ' : isGrey(i, t, q) ? 'the sink ' : q || first || v.g || !onFirst(i) ? '' :
-      'the first token (attention often rests on it) ';
-    const strongest = (list, size) => list.sort((a, b) => size(b) - size(a)).slice(0, 5);
+    sentence.style.minHeight = block && j < 0 ? '' : sentence.offsetHeight + 'px';
+    sentence.textContent = '';
     if (j < 0) {
-      const row = painter(i, t, k), colored = (n) => n && n < grey;
-      // Words that are coloured may all be tokens.
-      const joined = part && tokens.some((_, q) => (part.indexOf(part[q]) !== q || part.lastIndexOf(part[q]) !== q) && (colored(row(q)) || colored(row(q, part))));
-      const own = block && block.querySelectorAll('.hw-q')[i], from = (!joined && !sinksShown(i) || silent[i].has(t)) && own;
-      const others = block && block.querySelector('.hw-e');
-      if (from) say.append(...from.cloneNode(true).childNodes);
-      else {
-        const list = strongest([...word.keys()].filter((q) => colored(row(q, part)) && !(part && together(i, t, q)[0] < q)), (q) => Math.abs(known(i, t, q)));
-        // The sentence begins as that of tokens does. What a row adds up to is the same in words; what changed since
-        // the row before names tokens.
-        let begin = [bold(rowName(t)), ' · ' + names[i] + (v.L ? ', ' + layerName(v, k) : '') + ': '], below = [];
-        if (own) {
-          begin = [...own.cloneNode(true).childNodes];
-          below = begin.filter((e) => e.localName === 'div' && !e.textContent.startsWith('since “'));
-          begin.splice(begin.findIndex((e) => e.localName === 'b') + 2);
-          const e = begin[begin.length - 1], x = e.data;
-          e.data = x.slice(0, x.indexOf(': ', x.indexOf(names[i]) + names[i].length) + 2);
-          if (part) below.forEach((e) => { e.textContent = e.textContent.replace(/(top \d+) hold/, '$1 tokens hold'); });
-        }
-        say.append(...begin, sides(i, list, (q) => row(q, part) < 0, (q) => rests(q, list[0]) + named(q) + number(i, t, q)), ...below);
-      }
-      if (others) say.append(others.cloneNode(true));
+      sayRow(i, t, k, block, part);
       return;
     }
-    const fed = [...Array(d.n).keys()].filter((q) => known(i, q, j) && painter(i, q, level(i, q))(j, parts()));
-    say.append(bold(named(j)), 'as a source, ' + names[i] + ': ' + (strongest(fed, (q) => Math.abs(known(i, q, j))).map((q) =>
-      (place(q) < 0 ? rowName(q) + ' ' : quote(place(q))) + number(i, q, j)).join(', ') || 'nothing stands out'));
+    const fed = [...Array(data.targets).keys()].filter((q) =>
+      known(i, q, j) && painter(i, q, level(i, q))(j, parts()));
+    const list = strongest(fed, (q) => Math.abs(known(i, q, j))).map((q) =>
+      (placeOf(q) < 0 ? rowName(q) + ' ' : quote(placeOf(q))) + number(i, q, j));
+    sentence.append(bold(namedPart(i, t, j, part)), 'as a source, ' + names[i] + ': ' +
+      (list.join(', ') || 'nothing stands out'));
+  }
+  // sayRow says where row t has its values from: in the words of the static picture where it has
+  // them.
+  function sayRow(i, t, k, block, part) {
+    const view = data.methods[i], row = painter(i, t, k);
+    const colored = (paint) => paint && paint < grey;
+    // Words that are coloured may all be tokens.
+    const isJoined = (q) => part.indexOf(part[q]) !== q || part.lastIndexOf(part[q]) !== q;
+    const joined = part && tokens.some((_, q) =>
+      isJoined(q) && (colored(row(q)) || colored(row(q, part))));
+    const own = block && block.querySelectorAll('.hw-q')[i];
+    const others = block && block.querySelector('.hw-e');
+    if (own && (!joined && !sinksShown(i) || silent[i].has(t))) {
+      sentence.append(...own.cloneNode(true).childNodes);
+    } else {
+      const sources = [...word.keys()].filter((q) =>
+        colored(row(q, part)) && !(part && together(i, t, q)[0] < q));
+      const list = strongest(sources, (q) => Math.abs(known(i, t, q)));
+      const layer = view.layers ? ', ' + layerName(view, k) : '';
+      let begin = [bold(rowName(t)), ' · ' + names[i] + layer + ': '], below = [];
+      if (own) [begin, below] = aroundList(own, i, part);
+      sentence.append(...begin, sides(i, list, (q) => row(q, part) < 0, (q) =>
+        restsOn(i, t, q, list[0], part) + namedPart(i, t, q, part) + number(i, t, q)), ...below);
+    }
+    if (others) sentence.append(others.cloneNode(true));
+  }
+  // aroundList returns what the static sentence has before its list of sources and below it. What a
+  // row adds up to is the same in words; what changed since the row before names tokens.
+  function aroundList(own, i, part) {
+    const begin = [...own.cloneNode(true).childNodes];
+    const below = begin.filter((node) =>
+      node.localName === 'div' && !node.textContent.startsWith('since “'));
+    begin.splice(begin.findIndex((node) => node.localName === 'b') + 2);
+    const last = begin[begin.length - 1], words = last.data;
+    const colon = words.indexOf(': ', words.indexOf(names[i]) + names[i].length);
+    last.data = words.slice(0, colon + 2);
+    if (part) {
+      below.forEach((node) => {
+        node.textContent = node.textContent.replace(/(top \d+) hold/, '$1 tokens hold');
+      });
+    }
+    return [begin, below];
   }
 
-  // raster draws paints on a canvas that takes the place of an image.
-  function raster(img, rows, paints, width) {
-    img.hwDraw = () => raster(img, rows, paints, width);
-    const c = canvasFor(img), g = c.getContext('2d'), w = c.width / (width || columns(img)), h = c.height / rows;
-    for (let r = 0; r < rows; r++) {
-      const row = paints(r);
-      for (let j = width || !gap(img) ? 0 : -1; j < (width || d.m + extra); j++) {
-        const n = j < 0 ? extra && none : row(j);
-        if (!n) continue;
-        g.fillStyle = brush(g, n, colors(n));
-        // A thin line divides the prompt from the generated tokens.
-        if (j < 0) g.fillRect(Math.floor((d.m + 0.375) * w), r * h, Math.max(Math.floor(w / 4), 1), h);
-        else g.fillRect((width ? j : column(img, j)) * w, r * h, w, h);
+  // raster draws paints on a canvas that takes the place of an image. paintsOf returns those of a
+  // row; an image that is not a matrix has count columns.
+  function raster(image, rowCount, paintsOf, count) {
+    image.hwDraw = () => raster(image, rowCount, paintsOf, count);
+    const canvas = canvasFor(image), context = canvas.getContext('2d');
+    const width = canvas.width / (count || columnCount(image)), height = canvas.height / rowCount;
+    const line = count ? 0 : lineOf(image);
+    for (let r = 0; r < rowCount; r++) {
+      const paintOf = paintsOf(r);
+      // A thin line divides the prompt from the generated tokens.
+      if (line) {
+        context.fillStyle = brush(context, none, colors(none));
+        context.fillRect(Math.floor((promptCount + 0.375) * width), r * height,
+          Math.max(Math.floor(width / 4), 1), height);
+      }
+      for (let j = 0; j < (count || promptCount + generatedColumns); j++) {
+        const paint = paintOf(j);
+        if (!paint) continue;
+        context.fillStyle = brush(context, paint, colors(paint));
+        context.fillRect((count ? j : columnOf(image, j)) * width, r * height, width, height);
       }
     }
   }
   const painted = views.map(() => '');
   function drawMatrix(i, t, j) {
-    const view = views[i], v = d.d[i], rows = [...view.querySelectorAll('.hw-r')];
-    const now = (picked(i) ? s.level[names[i]] : '') + (sinksShown(i) ? ' sinks' : '');
+    const view = views[i], rows = [...view.querySelectorAll('.hw-r')];
+    const image = view.querySelector('img.hw-i');
+    const now = (picked(i) ? choice.level[names[i]] : '') + (sinksShown(i) ? ' sinks' : '');
     if (painted[i] !== now) {
       painted[i] = now;
-      view.querySelectorAll('.hw-0').forEach((e) => { e.hidden = picked(i); });
-      rows.forEach((r, q) => drawRow(r, painter(i, q, level(i, q)), v, exact(i, q) ? q : -1));
-      const img = view.querySelector('img.hw-i');
-      if (img) raster(img, d.n, (q) => painter(i, q, level(i, q)));
+      view.querySelectorAll('.hw-0').forEach((element) => { element.hidden = picked(i); });
+      rows.forEach((row, q) => {
+        const k = level(i, q);
+        drawRow(row, painter(i, q, k), (c) =>
+          cellText(data.methods[i], tokenValue(i, q, c, k), isRounded(i, q, k)));
+      });
+      if (image) raster(image, data.targets, (q) => painter(i, q, level(i, q)));
     }
-    const img = view.querySelector('img.hw-i');
-    if (img) {
-      const part = j < 0 ? [0, t / d.n, 1, 1 / d.n] : [column(img, j) / columns(img), 0, 1 / columns(img), 1];
-      mark(img.parentElement, ...part).hidden = j >= d.m + extra;
+    if (image) {
+      const count = columnCount(image);
+      const part = j < 0 ? [0, t / data.targets, 1, 1 / data.targets] :
+        [columnOf(image, j) / count, 0, 1 / count, 1];
+      mark(image.parentElement, ...part).hidden = j >= promptCount + generatedColumns;
     }
-    // The row stays marked also where a source is shown: the layers are its, and columns do not move.
-    rows.forEach((r, q) => r.classList.toggle('hw-x', q === t));
-    header.forEach((c, q) => c.classList.toggle('hw-x', q === j));
+    // The row stays marked also where a source is shown: the layers are its, and columns do not
+    // move.
+    rows.forEach((row, q) => row.classList.toggle('hw-x', q === t));
+    header.forEach((cell, q) => cell.classList.toggle('hw-x', q === j));
     drawLayers(i, t, j);
   }
-  // drawRow paints a row of a table; t is its target if its exact numbers are known, else -1.
-  function drawRow(r, row, v, t) {
-    for (let j = 0; j < Math.min(d.m + extra, r.cells.length - 1); j++) {
-      const n = row(j), at = r.cells[j + 1];
-      style(at, paintStyle(n));
-      at.textContent = v && n && n !== grey ? cell(v, n, t < 0 ? undefined : one(v, t, j)) : '';
+  // drawRow paints a row of a table; textOf, if there is one, is the text of a cell with a colour.
+  function drawRow(row, paintOf, textOf) {
+    const count = Math.min(promptCount + generatedColumns, row.cells.length - 1);
+    for (let j = 0; j < count; j++) {
+      const paint = paintOf(j), cell = row.cells[j + 1];
+      style(cell, css(paint));
+      cell.textContent = textOf && paint && paint !== grey ? textOf(j) : '';
     }
   }
-  const layered = views.map(() => d.t), layersPainted = views.map(() => false);
+  const layered = views.map(() => data.target), layersPainted = views.map(() => false);
   function drawLayers(i, t, j) {
-    const v = d.d[i], view = views[i], title = view.querySelector('.hw-o');
+    const {levels, layers, own} = data.methods[i], view = views[i];
+    const title = view.querySelector('.hw-o');
     if (!title) return;
-    const rows = [...view.querySelectorAll('.hw-l')], top = v.k ? v.L.length - 1 : 0, k = level(i, t);
-    const stale = t !== layered[i], image = view.querySelector('img.hw-j');
-    if (!v.k) {
+    const rows = [...view.querySelectorAll('.hw-l')], image = view.querySelector('img.hw-j');
+    const top = levels ? layers.length - 1 : 0, k = level(i, t), stale = t !== layered[i];
+    if (!levels) {
       title.parentElement.hidden = stale;
       if (image) image.closest('tr,.hw-1').hidden = stale;
     }
-    if (v.k && (stale || layersPainted[i] !== !!sinksShown(i))) {
+    if (levels && (stale || layersPainted[i] !== !!sinksShown(i))) {
       layered[i] = t;
       layersPainted[i] = !!sinksShown(i);
       title.textContent = rowName(t);
-      rows.forEach((r, q) => drawRow(r, layerPainter(i, t, top - q)));
+      rows.forEach((row, q) => drawRow(row, layerPainter(i, t, top - q)));
       if (image) raster(image, top + 1, (q) => layerPainter(i, t, top - q));
     }
     const after = title.nextSibling;
-    after.data = after.data.replace(/^”.*? l/, '”' + (j < 0 ? '' : (d.e ? ' (' + d.e[0] + ' ' + (t + 1) + ')' : '') + ': what it came from,') + ' l');
+    const answer = data.answer ? ' (' + data.answer + ' ' + (t + 1) + ')' : '';
+    const isRow = j < 0 ? '' : answer + ': what it came from,';
+    after.data = after.data.replace(/^”.*? l/, '”' + isRow + ' l');
     const note = view.querySelector('.hw-u'), layer = view.querySelector('.hw-y');
     layer.title = layer.title || layer.textContent;
-    layer.textContent = picked(i) ? layerName(v, k) + (v.y && !v.q ? ', ' + d.e[1] + ' only' : '') : layer.title;
-    if (note && v.k) note.textContent = layerName(v, k);
-    if (image && v.k) mark(image.parentElement, 0, (top - k) / (top + 1), 1, 1 / (top + 1));
-    rows.forEach((r, q) => {
-      r.hidden = stale && !v.k;
-      if (!v.k) return;
-      r.classList.toggle('hw-x', top - q === k);
-      r.cells[0].textContent = v.L[top - q];
+    layer.textContent = picked(i) ? layerName(data.methods[i], k) : layer.title;
+    if (note && levels) note.textContent = layerName(data.methods[i], k);
+    if (image && levels) {
+      mark(image.parentElement, 0, (top - k) / (top + 1), 1, 1 / (top + 1));
+    }
+    rows.forEach((row, q) => {
+      row.hidden = stale && !levels;
+      if (!levels) return;
+      row.classList.toggle('hw-x', top - q === k);
+      row.cells[0].textContent = layers[top - q];
     });
   }
-  const layerPainter = (i, t, k) => {
-    const row = coarse(i, t, k);
-    return (j) => isGrey(i, t, j) && !sinksShown(i) ? grey : row(j);
+  // layerPainter returns the paints of row t at a level among its layers.
+  const layerPainter = (i, t, k) => (j) => {
+    if (isGrey(i, t, j) && !sinksShown(i)) return grey;
+    const {levels, limit} = data.methods[i], row = (levels[t] || [])[k];
+    return row && j < sizeOf(row) ? step(valueOf(row, j), limit) : 0;
   };
 
   const bar = make('div', {className: 'hw-b'});
-  root.querySelectorAll('.hw-b').forEach((e) => e.remove());
-  say.before(bar);
-  function button(label, pressed, act) {
-    const e = make('button', {type: 'button', textContent: label, onclick: () => {
-      const at = [...bar.children].indexOf(e);
+  root.querySelectorAll('.hw-b').forEach((element) => element.remove());
+  sentence.before(bar);
+  function addButton(label, pressed, act) {
+    const button = make('button', {type: 'button', textContent: label, onclick: () => {
+      const at = [...bar.children].indexOf(button);
       act();
       draw();
       (bar.children[at] || text).focus({preventScroll: true});
     }});
-    e.setAttribute('aria-pressed', pressed);
-    bar.append(e);
+    button.setAttribute('aria-pressed', pressed);
+    bar.append(button);
   }
-  const coloring = colorButton(root, d, s, (from, to) => {
+  const coloring = colorButton(data, choice, (from, to) => {
     colors = colorsOf(to);
     recolor(root, from, to);
     draw();
@@ -392,64 +487,80 @@ function start(root) {
   function drawBar(i) {
     bar.textContent = '';
     if (names.length > 1) {
-      names.forEach((n, q) => button(n, q === i, () => { s.method = n; }));
-      button('all matrices', !!s.all, () => { s.all = !s.all; });
+      names.forEach((label, q) => addButton(label, q === i, () => { choice.method = label; }));
+      addButton('all matrices', !!choice.all, () => { choice.all = !choice.all; });
     }
-    const v = d.d[i], groups = !d.g && v.w;
-    if (groups && word.some((w, j) => w !== j)) button('whole words', !!s.words, () => { s.words = !s.words; s.sentences = false; });
-    if (groups && d.S) {
-      button('sentences', !!s.sentences, () => { s.sentences = !s.sentences; s.words = false; });
+    const view = data.methods[i], groups = !data.grouped && hasNumbers(i);
+    if (groups && word.some((first, j) => first !== j)) {
+      addButton('whole words', !!choice.words, () => {
+        choice.words = !choice.words;
+        choice.sentences = false;
+      });
     }
-    if (v.w && (v.s || v.h || parts() && onFirst(i))) button('sinks too', !!s.sinks, () => { s.sinks = !s.sinks; });
+    if (groups && data.sentences) {
+      addButton('sentences', !!choice.sentences, () => {
+        choice.sentences = !choice.sentences;
+        choice.words = false;
+      });
+    }
+    if (hasNumbers(i) && (view.grey || view.rowSinks || parts() && onFirst(i))) {
+      addButton('sinks too', !!choice.sinks, () => { choice.sinks = !choice.sinks; });
+    }
     if (picked(i)) {
-      button(layerName(v, s.level[names[i]]) + ' ✕', true, () => { delete s.level[names[i]]; });
+      const label = layerName(view, choice.level[names[i]]) + ' ✕';
+      addButton(label, true, () => { delete choice.level[names[i]]; });
     }
     bar.append(coloring);
   }
 
   function draw(all) {
-    const i = method(), t = target(), j = source(), v = d.d[i];
+    const i = method(), t = target(), j = source(), view = data.methods[i];
     end = endOf(i);
     drawBar(i);
     drawText(i, t, j);
     drawSentence(i, t, j);
-    addTo(say, exact(i, t) && end !== limit(v) && 'colours of the text end at ' + (v.g ? '±' : '') +
-      Number(scaled(v, end).toPrecision(2)) + (v.u ? '' : ' %'));
-    views.forEach((e, q) => {
-      e.hidden = q !== i && !s.all;
-      if ((all || !e.hidden) && d.d[q].lim) drawMatrix(q, t, j);
+    if (exact(i, t) && end !== view.limit) {
+      addTo(sentence, 'colours of the text end at ' + (view.signed ? '±' : '') +
+        Number(scaled(view, end).toPrecision(2)) + (view.percent ? ' %' : ''));
+    }
+    views.forEach((element, q) => {
+      element.hidden = q !== i && !choice.all;
+      if ((all || !element.hidden) && data.methods[q].limit) drawMatrix(q, t, j);
     });
   }
-  // pick chooses the token at a place of the text: as a target if it has a row, else, or if a reader
-  // asks what it fed, as a source.
+  // pick chooses the token at a place of the text: as a target if it has a row, else, or if a
+  // reader asks what it fed, as a source.
   function pick(index, fed) {
-    const t = d.p ? d.p.indexOf(index) : index - d.m;
+    const t = rowOf(index);
     if (t >= 0 && !fed) return choose(t);
-    s.source = index;
+    choice.source = index;
     draw();
   }
   // choose chooses a row: several rows may be of one token.
   function choose(t) {
-    if (!(t >= 0 && t < d.n)) return;
-    s.token = t;
-    s.source = undefined;
+    if (!(t >= 0 && t < data.targets)) return;
+    choice.token = t;
+    choice.source = undefined;
     draw();
   }
   function pickLevel(k) {
-    const i = method(), v = d.d[i];
-    if (!v.k || !(k >= 0 && k < v.L.length)) return;
-    if (s.level[names[i]] === k) delete s.level[names[i]];
-    else s.level[names[i]] = k;
+    const i = method(), {levels, layers} = data.methods[i];
+    if (!levels || !(k >= 0 && k < layers.length)) return;
+    if (choice.level[names[i]] === k) delete choice.level[names[i]];
+    else choice.level[names[i]] = k;
     draw();
   }
 
-  const cursor = () => source() < 0 ? place(target()) : source();
-  say.setAttribute('aria-live', 'polite');
+  const cursor = () => source() < 0 ? placeOf(target()) : source();
+  sentence.setAttribute('aria-live', 'polite');
   text.onclick = (event) => {
     const index = tokens.indexOf(event.target.closest('.hw-t > *'));
-    if (index >= 0) pick(index, event.shiftKey || place(target()) === index && source() < 0);
+    if (index < 0) return;
+    pick(index, event.shiftKey || placeOf(target()) === index && source() < 0);
   };
-  listen(text, 'tokens: left and right choose a token, up and down a layer, Enter shows what the token fed and goes back', ({key}) => {
+  const label = 'tokens: left and right choose a token, up and down a layer, ' +
+    'Enter shows what the token fed and goes back';
+  listen(text, label, ({key}) => {
     const i = method(), last = tokens.length - 1, ahead = text.dir === 'rtl' ? -1 : 1;
     const go = (by) => pick(clamp(cursor() + by, tokens.length));
     const act = {
@@ -459,8 +570,15 @@ function start(root) {
       End: () => pick(last),
       ArrowUp: () => pickLevel(level(i, target()) + 1),
       ArrowDown: () => pickLevel(level(i, target()) - 1),
-      Enter: () => { s.source = source() < 0 ? place(target()) : undefined; draw(); },
-      Escape: () => { s.source = undefined; s.level = {}; draw(); },
+      Enter: () => {
+        choice.source = source() < 0 ? placeOf(target()) : undefined;
+        draw();
+      },
+      Escape: () => {
+        choice.source = undefined;
+        choice.level = {};
+        draw();
+      },
     }[key];
     return act && (() => {
       act();
@@ -468,59 +586,77 @@ function start(root) {
     });
   });
   text.onpointerover = (event) => {
-    const index = tokens.indexOf(event.target), i = method(), t = target(), j = source();
+    const index = tokens.indexOf(event.target), i = method(), j = source();
     if (index < 0) return;
-    const q = d.p ? d.p.indexOf(index) : index - d.m;
-    event.target.title = j < 0 ? number(i, t, index) : q < 0 ? '' : number(i, q, j);
+    const t = rowOf(index);
+    event.target.title =
+      j < 0 ? number(i, target(), index) : t < 0 ? '' : number(i, t, j);
   };
-  text.onwheel = text.onpointerdown = () => { s.scroll = text.scrollTop; };
+  text.onwheel = text.onpointerdown = () => { choice.scroll = text.scrollTop; };
 
   // centre scrolls a long text, which has a box of its own, to a token.
-  const centre = (e) => { if (e) text.scrollTop += e.getBoundingClientRect().top - text.getBoundingClientRect().top - text.clientHeight / 2; };
-
-  // Where a matrix is an image, the pointer has a place on it instead of a cell.
-  const at = (x, line) => x < d.m ? x : x >= d.m + line ? x - line : -1;
-  function onImage(event, rows) {
-    const [x, y] = inside(event, event.target, columns(event.target), rows);
-    return [y, at(x, gap(event.target))];
+  function centre(token) {
+    if (!token) return;
+    text.scrollTop += token.getBoundingClientRect().top - text.getBoundingClientRect().top -
+      text.clientHeight / 2;
   }
+
+  // Where a matrix is an image, the pointer has a place on it instead of a cell. tokenAt is the
+  // token of a column, -1 for the line.
+  const tokenAt = (x, line) => x < promptCount ? x : x >= promptCount + line ? x - line : -1;
+  function onImage(event, rowCount) {
+    const image = event.target, [x, y] = inside(event, image, columnCount(image), rowCount);
+    return [y, tokenAt(x, lineOf(image))];
+  }
+  const imageOf = (element) => /^(img|canvas)$/.test(element.localName) ?
+    element.parentElement.querySelector('img') : null;
   views.forEach((view, i) => {
-    const v = d.d[i], rows = [...view.querySelectorAll('.hw-r')], layers = [...view.querySelectorAll('.hw-l')];
-    const raster = (e) => /^(img|canvas)$/.test(e.localName) ? e.parentElement.querySelector('img') : null;
-    // pointed says what stands where the pointer is: a target, or in the layers one of them, and its number of a source.
-    const pointed = (event) => {
-      const e = event.target, row = e.closest('tr'), img = raster(e), deep = img ? img.className === 'hw-j' : layers.includes(row);
-      if (deep && !v.k) return '';
-      const lines = deep ? v.L.length : d.n;
-      const [t, j] = img ? onImage(event, lines) : [(deep ? layers : rows).indexOf(row), e.cellIndex - 1], k = lines - 1 - t;
-      if (t < 0 || k < 0 || !(j >= 0 && j < (!deep ? d.m + extra : v.q ? sources(v, target()) : d.m))) return '';
-      return (deep ? layerName(v, k) : rowName(t)) + ' ← ' + name(j) + ': ' +
-        ((deep ? about(v, estimate(i, target(), j, k)) : number(i, t, j)) || 'nothing');
-    };
+    const {levels, layers} = data.methods[i], rows = [...view.querySelectorAll('.hw-r')];
+    const layerRows = [...view.querySelectorAll('.hw-l')];
+    // pointed says what stands where the pointer is: a target, or in the layers one of them, and
+    // its number of a source.
+    function pointed(event) {
+      const element = event.target, row = element.closest('tr'), image = imageOf(element);
+      const inLayers = image ? image.className === 'hw-j' : layerRows.includes(row);
+      if (inLayers && !levels) return '';
+      const count = inLayers ? layers.length : data.targets;
+      const [t, j] = image ? onImage(event, count) :
+        [(inLayers ? layerRows : rows).indexOf(row), element.cellIndex - 1];
+      const k = count - 1 - t;
+      if (t < 0 || k < 0 || !(j >= 0 && j < promptCount + generatedColumns)) return '';
+      if (!inLayers) return rowName(t) + ' ← ' + name(j) + ': ' + (number(i, t, j) || 'nothing');
+      const values = rowAt(i, target(), k);
+      if (!values || j >= sizeOf(values)) return '';
+      const there = write(i, target(), k, tokenValue(i, target(), j, k));
+      return layerName(data.methods[i], k) + ' ← ' + name(j) + ': ' + there;
+    }
     view.onclick = (event) => {
-      const row = event.target.closest('tr'), img = raster(event.target), text = pointed(event);
+      const row = event.target.closest('tr'), image = imageOf(event.target);
+      const place = pointed(event);
       if (rows.includes(row)) choose(rows.indexOf(row));
-      else if (layers.includes(row)) pickLevel(layers.length - 1 - layers.indexOf(row));
-      else if (img && img.className === 'hw-i') choose(onImage(event, d.n)[0]);
-      else if (img && v.k) pickLevel(v.L.length - 1 - onImage(event, v.L.length)[0]);
-      addTo(say, text && (i === method() ? '' : names[i] + ', ') + text);
+      else if (layerRows.includes(row)) pickLevel(layerRows.length - 1 - layerRows.indexOf(row));
+      else if (image && image.className === 'hw-i') choose(onImage(event, data.targets)[0]);
+      else if (image && levels) pickLevel(layers.length - 1 - onImage(event, layers.length)[0]);
+      addTo(sentence, place && (i === method() ? '' : names[i] + ', ') + place);
     };
     view.onmousemove = (event) => { event.target.title = pointed(event); };
   });
-  if (map) {
+  if (strip) {
     const at = (event) => inside(event, event.target, tokens.length, 1)[0];
-    map.parentElement.onclick = (event) => {
+    strip.parentElement.onclick = (event) => {
       const j = at(event);
       keep(j - 20, Math.min(j + 20, tokens.length));
       centre(tokens[j]);
     };
-    map.parentElement.onmousemove = (event) => { if (tokens[at(event)]) event.target.title = name(at(event)); };
+    strip.parentElement.onmousemove = (event) => {
+      if (tokens[at(event)]) event.target.title = name(at(event));
+    };
   }
-  header.forEach((c, j) => { c.onclick = () => pick(j, true); });
+  header.forEach((cell, j) => { cell.onclick = () => pick(j, true); });
 
-  finish(root, d, s, draw);
+  finish(root, data, choice, draw);
   // A long text begins where the reader was or at the chosen token.
-  if (s.scroll !== undefined) text.scrollTop = s.scroll;
+  if (choice.scroll !== undefined) text.scrollTop = choice.scroll;
   else centre(tokens[cursor()]);
   // On paper all matrices are shown. One handler serves all pictures that are on the page then.
   root.hwPrint = () => draw(true);

@@ -92,19 +92,19 @@ func TestTouchGeneratedLayers(t *testing.T) {
 		do(t, b, vz+click(".hw-t > *", 5)).check(t, "at first", "here",
 			"layer 1: most from “to” 60.0 %, “are” (generated 1) 30.0 %", "3 to", "4 are")
 		s := do(t, b, click(".hw-v:not([hidden]) .hw-l", 1))
-		s.check(t, "the lower layer", "here", "layer 0: most from “key” (1) 55 % or more, “are” "+
-			"(generated 1) 45 to 55 %", "1 key", "4 are")
+		s.check(t, "the lower layer", "here", "layer 0: most from “key” (1) 60.0 %, “are” "+
+			"(generated 1) 50.0 %", "1 key", "4 are")
 		cells := chromium.Evaluate[[]string](t, b, `[...document.querySelectorAll(
 			'.hw-v:not([hidden]) .hw-l')].map((r) => r.cells[5].style.backgroundColor)`)
 		if len(cells) != 2 || cells[0] == "" || cells[1] == "" || cells[0] == cells[1] {
 			t.Errorf("the column of are has colours %q in the layers, want two", cells)
 		}
 		do(t, b, click(".hw-t > *", 4)+";"+click(".hw-t > *", 4)).check(t, "what are fed", "are",
-			"as a source, value-zeroing: “here” (generated 2) 45 to 55 %", "5 here")
+			"as a source, value-zeroing: “here” (generated 2) 50.0 %", "5 here")
 
 		b.Show(t, pageOf(t, lengthened(fedDeep())))
 		do(t, b, vz+click(".hw-t > *", 65)+";"+press("ArrowDown")).check(t, "beside images",
-			"here", "layer 0: most from “key” (1) 55 % or more, “are” (generated 1) 45 to 55 %", "1 key",
+			"here", "layer 0: most from “key” (1) 60.0 %, “are” (generated 1) 50.0 %", "1 key",
 			"64 are")
 		title := chromium.Evaluate[string](t, b, `(() => {
 			const e = [...document.querySelectorAll('.hw-j')].find((e) => e.checkVisibility()),
@@ -114,7 +114,7 @@ func TestTouchGeneratedLayers(t *testing.T) {
 			}));
 			return e.title;
 		})()`)
-		if title != "layer 0 ← are: 45 to 55 %" {
+		if title != "layer 0 ← are: 50.0 %" {
 			t.Errorf("pointing at the last column of layer 0 says %q", title)
 		}
 	})

@@ -160,7 +160,7 @@ func deep(layers int) *attribution.Explanation {
 }
 
 // TestTouchPointAtLayers points at layers, as rows and as an image: the title says which layer,
-// which source and which range. Beside an image stand the numbers of its layers.
+// which source and which number. Beside an image stand the numbers of its layers.
 func TestTouchPointAtLayers(t *testing.T) {
 	b := tab(t)
 	b.Show(t, pageOf(t, deep(4)))
@@ -169,7 +169,7 @@ func TestTouchPointAtLayers(t *testing.T) {
 		cell.dispatchEvent(new MouseEvent('mousemove', {bubbles: true}));
 		return cell.title;
 	})()`)
-	if got != "up to layer 3 ← key: +1.8 or more" {
+	if got != "up to layer 3 ← key: +2.00" {
 		t.Errorf("a cell of layer 3 says %q", got)
 	}
 
@@ -186,10 +186,10 @@ func TestTouchPointAtLayers(t *testing.T) {
 		column, line int
 		want         string
 	}{
-		{1, 0, "up to layer 11 ← key: +1.8 or more"},
-		{1, 8, "up to layer 3 ← key: +1.8 or more"},
-		{1, 9, "up to layer 2 ← key: -0.17 to +0.17"},
-		{2, 11, "up to layer 0 ← s: +0.83 to +1.2"},
+		{1, 0, "up to layer 11 ← key: +2.00"},
+		{1, 8, "up to layer 3 ← key: +2.00"},
+		{1, 9, "up to layer 2 ← key: 0.00"},
+		{2, 11, "up to layer 0 ← s: +1.00"},
 	} {
 		got := chromium.Evaluate[string](t, b, fmt.Sprintf(point, c.column, c.line))
 		if got != c.want {

@@ -156,7 +156,7 @@ func TestTouchSidesOfLayers(t *testing.T) {
 	r.Data = []float64{0, 0, 1, 2, -2, 1, 0, 0, 0, 0, 0, 0, 0, -1, 0, 2}
 	b.Show(t, pageOf(t, e))
 	do(t, b, press("ArrowDown")).check(t, "a layer down", "are", "direct, up to layer 0: for it "+
-		"“key” (1) +0.83 to +1.2; against it “s” (2) -1.8 or less", "1 key", "2 s")
+		"“key” (1) +1.00; against it “s” (2) -2.00", "1 key", "2 s")
 }
 
 // TestTouchPointer points at a value whose code, rounded once more, would have another last digit

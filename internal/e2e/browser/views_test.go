@@ -365,17 +365,17 @@ func TestTouchSums(t *testing.T) {
 	do(t, b, "").check(t, "at first", "are", "direct, whole model: most from “key” 2.00, “s” 1.00",
 		"1 key", "2 s")
 	do(t, b, press("ArrowDown")).check(t, "a layer down", "are",
-		"direct, up to layer 1: most from “key” (1) 0.83 to 1.2, “s” (2) 0.83 to 1.2", "1 key", "2 s")
+		"direct, up to layer 1: most from “key” (1) 1.00, “s” (2) 1.00", "1 key", "2 s")
 	bar := chromium.Evaluate[string](t, b, "document.querySelector('.hw-b').textContent")
 	if !strings.Contains(bar, "up to layer 1 ✕") {
 		t.Errorf("the buttons are %q, want one of the layers", bar)
 	}
 	do(t, b, press("ArrowDown")).check(t, "the lowest layer", "are",
-		"direct, up to layer 0: most from “s” (2) 0.83 to 1.2", "2 s")
+		"direct, up to layer 0: most from “s” (2) 1.00", "2 s")
 	cell := chromium.Evaluate[string](t, b,
 		"document.querySelector('.hw-v:not([hidden]) .hw-r').cells[3].textContent")
-	if cell != "1" {
-		t.Errorf("the cell of s says %q, want one digit", cell)
+	if cell != "1.0" {
+		t.Errorf("the cell of s says %q, want 1.0", cell)
 	}
 }
 

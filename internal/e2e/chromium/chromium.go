@@ -283,6 +283,19 @@ func (b *Browser) Inspect(t *testing.T, root string) Drawn {
 	return Evaluate[Drawn](t, b, "("+inspect+")("+root+")")
 }
 
+// Started is an expression: the promise that the scripts of all pictures have started.
+const Started = "Promise.all([...document.querySelectorAll('.hw')].map((e) => e.hwStarted))"
+
+// Await waits until the scripts of all pictures have started, and until what they did then is
+// drawn.
+func (b *Browser) Await(t *testing.T) {
+	t.Helper()
+	// The second frame comes after everything that the first one asked for.
+	Evaluate[bool](t, b, Started+`.then(() => new Promise((done) =>
+		requestAnimationFrame(() => requestAnimationFrame(() => done(true)))))`,
+		chromedp.EvalAwaitPromise)
+}
+
 // Show opens a document as a file and returns what is drawn. The test fails if the document asks
 // for any other address, also if it does so later.
 func (b *Browser) Show(t *testing.T, document string) Drawn {
@@ -296,10 +309,7 @@ func (b *Browser) Show(t *testing.T, document string) Drawn {
 	b.mu.Unlock()
 	address := (&url.URL{Scheme: "file", Path: path}).String()
 	b.Navigate(t, address)
-	// The second frame comes after everything that the first one asked for.
-	Evaluate[bool](t, b, `new Promise((done) =>
-		requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`,
-		chromedp.EvalAwaitPromise)
+	b.Await(t)
 	d := b.Inspect(t, `document.querySelector("#output") || document.body`)
 	b.mu.Lock()
 	defer b.mu.Unlock()
