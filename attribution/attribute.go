@@ -16,8 +16,8 @@ type Attribution struct {
 	Order []string `json:"order"`
 	// Methods has the result of each method by name.
 	Methods map[string]*Map `json:"methods"`
-	// Bidirectional says that some target has a nonzero value for a later source, so that the text
-	// was read by an encoder.
+	// Bidirectional reports whether some target has a nonzero value for a later source, so that the
+	// text was read by an encoder.
 	Bidirectional bool `json:"bidirectional"`
 	// Warnings are remarks for the user, one sentence each.
 	Warnings []string `json:"warnings"`
@@ -35,7 +35,7 @@ type Map struct {
 	// Shape is [L,T,T], and Data is row-major.
 	Shape [3]int    `json:"shape"`
 	Data  []float64 `json:"data"`
-	// Unit says what a value is, for legends.
+	// Unit describes a value, for legends.
 	Unit string `json:"unit"`
 }
 
@@ -44,12 +44,12 @@ type Map struct {
 func (m *Map) Row(l, t int) []float64 { return rowmath.At(m.Data, l*m.Shape[1]+t, m.Shape[2]) }
 
 // Attribute computes methods on rows from any program. For each mixing that the methods need,
-// inputs must have a tensor of that name: "attention", [L,H,T,S] or [L,T,S], with rows that sum to
+// from must have a tensor of that name: "attention", [L,H,T,S] or [L,T,S], with rows that sum to
 // 1 ("attention-mean" is used if it is missing), or "value-zeroing", [L,T,S], with distances. S
 // must be T, and all tensors must have the same L and T. Other tensors are ignored. Attribute
 // returns every level, [L,T,T], of every method, flow included.
 //
-// Options that say how to generate text are ignored. [Options.Heads] fuses [L,H,T,S]; [L,T,S]
+// Options about how to generate text are ignored. [Options.Heads] fuses [L,H,T,S]; [L,T,S]
 // counts as one head. The sum of a row of attention may be off from 1 by 0.005, the rounding of
 // bfloat16. Rows are divided by their sums before heads are fused, and a warning names the worst
 // row if it is off by more than 1e-5. A text is a decoder's if all numbers above the diagonal are
@@ -59,15 +59,11 @@ func (m *Map) Row(l, t int) []float64 { return rowmath.At(m.Data, l*m.Shape[1]+t
 // wrong shapes, numbers that are negative, NaN or infinite, rows that do not sum to 1. If ctx is
 // done the error wraps ctx.Err(). [Options.OnProgress] is called after every row for
 // decoders, or once with [Options.DiscardWhole]. Flow costs L·T² max-flow problems.
-func Attribute(ctx context.Context, inputs []trace.Tensor, opts Options) (*Attribution, error) {
-	return AttributeInput(ctx, InMemory(inputs), opts)
-}
-
-// AttributeInput is [Attribute] on tensors that are read piece by piece: one head of one layer at a
-// time, [T,T], each twice. So it needs memory for its results only. If these need more than the
-// input's budget, it returns a [trace.MemoryError] before it reads anything. An error of reading is
-// wrapped.
-func AttributeInput(ctx context.Context, from Input, opts Options) (*Attribution, error) {
+//
+// Tensors are read piece by piece: one head of one layer at a time, [T,T], each twice. So it needs
+// memory for its results only. If these need more than the input's budget, it returns a
+// [trace.MemoryError] before it reads anything. An error of reading is wrapped.
+func Attribute(ctx context.Context, from Input, opts Options) (*Attribution, error) {
 	in, p, err := newInputPlan(ctx, from, opts, true)
 	if err != nil {
 		return nil, err
@@ -117,7 +113,7 @@ func MapOf(
 		return nil, err
 	}
 	opts.Methods = []string{method}
-	a, err := Attribute(ctx, tensors, opts)
+	a, err := Attribute(ctx, InMemory(tensors), opts)
 	if err != nil {
 		return nil, err
 	}
@@ -125,8 +121,8 @@ func MapOf(
 }
 
 // newInputPlan checks the tensors that the methods of opts need, and plans the computation. For a
-// decoder's text the shapes alone say whether it fits in memory. An encoder's text needs more, but
-// only the numbers show that it is an encoder's, so it is checked again after they are read.
+// decoder's text the shapes alone tell whether it fits in memory. An encoder's text needs more,
+// but only the numbers show that it is an encoder's, so it is checked again after they are read.
 func newInputPlan(
 	ctx context.Context, from Input, opts Options, allLevels bool,
 ) (*input, *plan, error) {

@@ -20,7 +20,7 @@ func attribute(
 	t testing.TB, opts attribution.Options, tensors ...trace.Tensor,
 ) *attribution.Attribution {
 	t.Helper()
-	a, err := attribution.Attribute(context.Background(), tensors, opts)
+	a, err := attribution.Attribute(context.Background(), attribution.InMemory(tensors), opts)
 	must(t, err)
 	return a
 }
@@ -384,7 +384,8 @@ func TestAttributeRefusals(t *testing.T) {
 			if c.opts.Methods == nil {
 				c.opts.Methods = []string{"rollout"}
 			}
-			a, err := attribution.Attribute(context.Background(), c.tensors, c.opts)
+			a, err := attribution.Attribute(context.Background(),
+				attribution.InMemory(c.tensors), c.opts)
 			if a != nil || err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("error %v, want one about %q", err, c.want)
 			}
@@ -402,7 +403,7 @@ func TestAttributeCancel(t *testing.T) {
 			cancel()
 		}
 	}}
-	_, err := attribution.Attribute(ctx, []trace.Tensor{attentionOf(4, fakemodel.Causal)}, opts)
+	_, err := attribution.Attribute(ctx, attribution.InMemory([]trace.Tensor{attentionOf(4, fakemodel.Causal)}), opts)
 	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "after 2 of 4 rows") {
 		t.Errorf("error %v, want one that wraps %v after 2 rows", err, context.Canceled)
 	}

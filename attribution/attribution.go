@@ -1,7 +1,7 @@
 // Package attribution shows where every generated token came from.
 //
-// A method is a mixing with an aggregation, or a scorer. A mixing says how one layer mixes
-// positions, C[T,S] ≥ 0: attention, Value Zeroing. An aggregation says how layers are combined:
+// A method is a mixing with an aggregation, or a scorer. A mixing is how one layer mixes
+// positions, C[T,S] ≥ 0: attention, Value Zeroing. An aggregation is how layers are combined:
 // layer, rollout, flow. Any pair works: [LookupMethod] reads "value-zeroing+flow" as well as the
 // names that papers gave to some pairs. One rule between the two makes rows comparable: Â =
 // rownorm((1-r)C + rI). The residual weight r is 0 if the mixing contains the residual already. A
@@ -13,9 +13,9 @@
 // [Explain] runs a [trace.Model] and returns M[n,m,l]: how much of each of n generated tokens comes
 // from each of m prompt tokens after each layer. An encoder generates nothing: there, the n tokens
 // are its predictions at n positions of the text. [Attribute] computes the same methods on
-// attention from any program, and [MinCut] says which edges limit a flow. [OptionTable] has every
-// option with its range and help. [Explanation.Group] joins tokens to words, sentences or ranges,
-// and [Explanation.Sinks] finds tokens that draw attention whatever the text is about.
+// attention from any program, and [MinCut] finds the edges that limit a flow. [OptionTable] has
+// every option with its range and help. [Explanation.Group] joins tokens to words, sentences or
+// ranges, and [Explanation.Sinks] finds tokens that draw attention whatever the text is about.
 //
 //	opts := attribution.Options{Methods: []string{"rollout"}, MaxTokens: 3}
 //	e, err := attribution.Explain(ctx, model, "the keys to the cabinet", opts)

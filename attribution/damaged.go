@@ -11,16 +11,12 @@ func (e *Explanation) result(method string) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, levels := len(e.Prompt.Texts), len(r.Layers)
+	m := len(e.Prompt.Texts)
 	if len(e.Prompt.Special) != m {
 		return nil, damaged("%d marks of control tokens for %d tokens", len(e.Prompt.Special), m)
 	}
-	// Divided, because a product of wrong numbers may overflow.
-	row := m * levels
-	if r.Shape[1] != m || r.Shape[2] != levels || row == 0 || len(r.Data)%row != 0 ||
-		r.Shape[0] != len(r.Data)/row {
-		return nil, damaged("%s has shape %v and %d values, for %d tokens and %d levels", method,
-			r.Shape, len(r.Data), m, levels)
+	if err := r.Check(m); err != nil {
+		return nil, damaged("%s: %v", method, err)
 	}
 	return r, nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/headwater-ml/headwater/internal/fakemodel"
 )
 
-// TestDamaged: what reads an explanation gives an error that says what is wrong with it, and does
+// TestDamaged: what reads an explanation gives an error about what is wrong with it, and does
 // not panic.
 func TestDamaged(t *testing.T) {
 	six := 6
@@ -19,10 +19,12 @@ func TestDamaged(t *testing.T) {
 		name, want string
 		damage     func(e *attribution.Explanation, r *attribution.Result)
 	}{
-		{"data", "has shape [2 3 2] and 5 values", func(_ *attribution.Explanation, r *attribution.Result) { r.Data = r.Data[:5] }},
-		{"tokens", "has shape [9223372036854775807 3 2]", func(_ *attribution.Explanation, r *attribution.Result) { r.Shape[0] = math.MaxInt }},
-		{"negative", "has shape [2 -3 2]", func(_ *attribution.Explanation, r *attribution.Result) { r.Shape[1] = -3 }},
-		{"layers", "for 3 tokens and 0 levels", func(_ *attribution.Explanation, r *attribution.Result) { r.Layers = nil }},
+		{"rows", "shape [2 3 2] with 3 rows does not fit", func(_ *attribution.Explanation, r *attribution.Result) { r.Rows = r.Rows[:3] }},
+		{"short row", "does not fit 3 prompt tokens", func(_ *attribution.Explanation, r *attribution.Result) { r.Rows[2] = r.Rows[2][:2] }},
+		{"long row", "does not fit 3 prompt tokens", func(_ *attribution.Explanation, r *attribution.Result) { r.Rows[0] = make([]float64, 5) }},
+		{"tokens", "shape [9223372036854775807 3 2]", func(_ *attribution.Explanation, r *attribution.Result) { r.Shape[0] = math.MaxInt }},
+		{"negative", "shape [2 -3 2]", func(_ *attribution.Explanation, r *attribution.Result) { r.Shape[1] = -3 }},
+		{"layers", "does not fit 3 prompt tokens and 0 layers", func(_ *attribution.Explanation, r *attribution.Result) { r.Layers = nil }},
 		{"texts", "3 offsets and 3 marks of control tokens for 0 tokens", func(e *attribution.Explanation, _ *attribution.Result) { e.Prompt.Texts = nil }},
 		{"special", "0 marks of control tokens for 3 tokens", func(e *attribution.Explanation, _ *attribution.Result) { e.Prompt.Special = nil }},
 		{"offsets", "token 1 lies in bytes 2 to 900 of a text of 6", func(e *attribution.Explanation, _ *attribution.Result) { e.Prompt.Offsets[1] = [2]int{2, 900} }},
@@ -30,7 +32,7 @@ func TestDamaged(t *testing.T) {
 		{"ids", "0 ids for 3 tokens", func(e *attribution.Explanation, _ *attribution.Result) { e.Prompt.IDs = nil }},
 		{"method", `there is nothing of method "m"`, func(e *attribution.Explanation, _ *attribution.Result) { e.Methods["m"] = nil }},
 		{"no methods", "the explanation has no methods, and so not \"m\"", func(e *attribution.Explanation, _ *attribution.Result) { e.Methods, e.Order = nil, nil }},
-		{"other mass", "what of m rests on generated tokens has 1 values, not 4", func(e *attribution.Explanation, _ *attribution.Result) { e.OtherMass["m"] = []float64{0} }},
+		{"other mass", "what of m rests on generated tokens has 1 values, not 4", func(e *attribution.Explanation, _ *attribution.Result) { e.Methods["m"].OtherMass = []float64{0} }},
 		{"map", "the map of m does not", func(e *attribution.Explanation, _ *attribution.Result) {
 			m := &attribution.Map{Layers: []int{0}, Shape: [3]int{1, 3, 3}}
 			e.Maps = map[string]*attribution.Map{"m": m}

@@ -196,7 +196,7 @@ func (r *run) tooExpensive(j *job) bool {
 	return a.Info().TopOnly && j.cfg.Levels()*len(r.ids)*len(r.ids) > expensiveMap
 }
 
-// addMap adds the map of a method, or a remark that says why it is missing or has only its top
+// addMap adds the map of a method, or a remark why it is missing or has only its top
 // level.
 func (r *run) addMap(p planned) {
 	T, K := len(r.ids), len(p.levels)

@@ -150,10 +150,10 @@ func checkRows(t *testing.T, e *attribution.Explanation, whole *attribution.Attr
 					m.Row(k, target), want.Row(level, target), fakemodel.Tolerance)
 			}
 		}
-		for _, x := range e.OtherMass[method] {
+		for _, x := range e.Methods[method].OtherMass {
 			if x != 0 {
 				t.Errorf("%s: other mass %v of a text to which nothing was added", method,
-					e.OtherMass[method])
+					e.Methods[method].OtherMass)
 				break
 			}
 		}

@@ -27,11 +27,11 @@ func ExampleExplain() {
 	}
 	for t, step := range e.Steps {
 		fmt.Printf("%s %.4f, from generated tokens %.4f\n", step.Text, r.Row(t, r.Top()),
-			e.OtherMass["rollout"][t*2+1])
+			e.Methods["rollout"].OtherMass[t*2+1])
 	}
 	// Output:
 	// w4 [0.3194 0.2361 0.4444], from generated tokens 0.0000
-	// w5 [0.2552 0.1927 0.1615], from generated tokens 0.3906
+	// w5 [0.2552 0.1927 0.1615 0.3906], from generated tokens 0.3906
 }
 
 // Three texts, explained together where the model can do that.
@@ -65,7 +65,7 @@ func ExampleAttribute() {
 		Name: "attention", Shape: []int{2, 3, 3},
 		Data: append(layer, layer...),
 	}
-	a, err := attribution.Attribute(context.Background(), []trace.Tensor{attention},
+	a, err := attribution.Attribute(context.Background(), attribution.InMemory([]trace.Tensor{attention}),
 		attribution.Options{
 			Methods: []string{"rollout", "flow"},
 		})

@@ -13,17 +13,18 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/budget"
 	"github.com/headwater-ml/headwater/internal/message"
+	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
 // Explain lets a model continue a prompt and computes, by every method in opts, where each
 // generated token came from:
 //
-//	M[t,j,l] = R_l on T = m+t tokens, last row, column j < m
+//	M[t,j,l] = R_l on T = m+t tokens, last row, column j
 //
-// for n generated tokens t, m prompt tokens j and layers l. Earlier generated tokens take part in
-// the matrix products; only their columns are left out of M, and [Explanation.OtherMass] has their
-// share. In a causal model M is rows m-1..m+n-2 of one pass over all tokens, the rows that predict
-// the generated tokens. [Options.OwnRow] uses rows m..m+n-1 instead, the tokens' own.
+// for n generated tokens t, sources j and layers l. The sources are the m prompt tokens and the
+// generated tokens before t; [Result.OtherMass] has the sum over the latter. In a causal model
+// M is rows m-1..m+n-2 of one pass over all tokens, the rows that predict the generated tokens.
+// [Options.OwnRow] uses rows m..m+n-1 instead, the tokens' own.
 //
 // A continuation is encoded as the end of the prompt ([trace.EncodeAfter]), and so is a contrast.
 // So a leading space is part of it, and most vocabularies have different tokens for "are" and
@@ -154,7 +155,7 @@ type run struct {
 	processed int
 	// pending is a prediction whose own row has not arrived yet; only with OwnRow.
 	pending *prediction
-	// ended says that the latest token ends the text.
+	// ended reports whether the latest token ends the text.
 	ended bool
 	// remarks are the warnings that stay the same from step to step.
 	remarks []string
@@ -414,7 +415,7 @@ func (r *run) start(info trace.Info, prompt Prompt) {
 		prompt.Offsets[0][0] == prompt.Offsets[0][1]
 	r.e = &Explanation{
 		Version: Version, Model: info, Prompt: prompt, Steps: []GeneratedToken{},
-		Methods: map[string]*Result{}, OtherMass: map[string][]float64{}, Warnings: []string{},
+		Methods: map[string]*Result{}, Warnings: []string{},
 	}
 	for _, m := range r.plan.methods {
 		settings := r.opts.settings(m)
@@ -431,9 +432,9 @@ func (r *run) start(info trace.Info, prompt Prompt) {
 		r.e.Order = append(r.e.Order, m.Name)
 		r.e.Methods[m.Name] = &Result{
 			Options: settings, Facts: m.facts, Layers: m.levels, Unit: m.unit,
-			Shape: [3]int{0, len(prompt.IDs), len(m.levels)}, Data: []float64{}, Shown: []int{},
+			Shape: [3]int{0, len(prompt.IDs), len(m.levels)}, Rows: [][]float64{},
+			OtherMass: []float64{}, Shown: []int{},
 		}
-		r.e.OtherMass[m.Name] = []float64{}
 	}
 }
 
@@ -620,10 +621,11 @@ func (r *run) append(t prediction, wanted func(*job) int) {
 	for i, p := range r.plan.methods {
 		shown, mass := r.latest(i, wanted)
 		T, res := len(mass)/len(p.levels), e.Methods[p.Name]
-		for j := range m {
-			for k := range p.levels {
-				res.Data = append(res.Data, shown[k*T+j])
-			}
+		rows := slices.Clone(shown)
+		for k := range p.levels {
+			res.Rows = append(res.Rows, rowmath.At(rows, k, T))
+			other := rowmath.Total(rowmath.At(mass, k, T)[m:])
+			res.OtherMass = append(res.OtherMass, other)
 		}
 		res.Shape[0]++
 		layer := p.levels[len(p.levels)-1]
@@ -631,20 +633,6 @@ func (r *run) append(t prediction, wanted func(*job) int) {
 			layer = wrote
 		}
 		res.Shown = append(res.Shown, layer)
-		if !e.Model.Reads() {
-			all := []float64{}
-			for k := range p.levels {
-				all = append(all, shown[k*T+m:(k+1)*T]...)
-			}
-			res.Generated = append(res.Generated, all)
-		}
-		for k := range p.levels {
-			other := 0.0
-			for _, x := range mass[k*T+m : (k+1)*T] {
-				other += x
-			}
-			e.OtherMass[p.Name] = append(e.OtherMass[p.Name], other)
-		}
 	}
 	e.Warnings = append(append([]string{}, r.remarks...), r.plan.zeroWarnings()...)
 	e.Warnings = append(append(e.Warnings, r.residueWarnings()...), r.flatWarnings()...)

@@ -41,7 +41,7 @@ func (t Text) Options(opts Options) Options {
 	return opts
 }
 
-// Batching says how many texts [ExplainAll] runs together. The zero value takes the defaults.
+// Batching is how many texts [ExplainAll] runs together. The zero value takes the defaults.
 type Batching struct {
 	// Texts is the largest number of texts in a pass of the model. 0 means 32, or as many as fit
 	// the memory if those are fewer. Another number changes the last digits of the numbers, so a

@@ -2,6 +2,7 @@ package attribution
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/scorer"
@@ -12,7 +13,7 @@ import (
 // Version is the version of the JSON form of an [Explanation].
 const Version = 1
 
-// Options says how to generate text and what to compute. The zero value of every field is its
+// Options are the settings of an explanation. The zero value of every field is its
 // default.
 type Options struct {
 	// Methods are names of registered methods, in the order shown, or [Classic]. Default:
@@ -45,7 +46,7 @@ type Options struct {
 	// is the probability it is the log-probability, whose sum is that of the whole group. OnStep is
 	// then called at the end alone. An encoder does not accept it.
 	Target string `json:"target,omitempty"`
-	// Specials says whether begin-of-text is added to the prompt.
+	// Specials reports whether begin-of-text is added to the prompt.
 	Specials trace.Specials `json:"specials,omitempty"`
 	// Chat puts the prompt into the model's chat template, as the words of a user, and explains the
 	// answer. The control tokens of the template are prompt tokens like others, marked as special.
@@ -109,7 +110,7 @@ type Options struct {
 	// came and not one of these. Default 5, and 0 with a Contrast. It is also what the layer that a
 	// picture shows is chosen by; see [Result.Shown].
 	Foils *int `json:"foils,omitempty"`
-	// Scoring says how scorers work.
+	// Scoring has the options of scorers.
 	Scoring scorer.Options `json:"scoring,omitzero"`
 	// OwnRow explains each token by its own row instead of the row that predicts it. It costs one
 	// more step of the model.
@@ -142,16 +143,15 @@ type Explanation struct {
 	Order []string `json:"order"`
 	// Methods has the result of each method by name.
 	Methods map[string]*Result `json:"methods"`
-	// OtherMass has for each method, [n,l], the sum of a row over the columns of generated tokens.
-	// It is 1 - Σ_j M[t,j,l] for methods whose rows sum to 1. It is computed before lift, because
-	// lifted values cannot be added up. It is 0 for encoders.
-	OtherMass map[string][]float64 `json:"other_mass"`
 	// Maps has, for encoders, every target's row by method, [L,m,m]; a prediction's row in Methods
 	// is row Position of the map. A method whose map would take too long has no entry, and one
 	// whose map would be too large has only the top level; a warning says so. Nil for decoders.
 	Maps map[string]*Map `json:"maps,omitempty"`
 	// Warnings are remarks for the user, one sentence each.
 	Warnings []string `json:"warnings"`
+	// Origin says how it was made, as files do that are saved of it, so that they can be made
+	// again: it is there in a notebook and in what such a file has. Nil if nobody noted it.
+	Origin json.RawMessage `json:"headwater,omitempty"`
 }
 
 // Prompt is the m tokens that the user gave, column j of every result.
@@ -165,8 +165,8 @@ type Prompt struct {
 	Offsets [][2]int `json:"offsets"`
 	// Special is [m]: whether the token is a control token.
 	Special []bool `json:"special"`
-	// BOSAdded says that a begin-of-text token was put before the prompt. It is false for encoders,
-	// which always have their own.
+	// BOSAdded reports whether a begin-of-text token was put before the prompt. It is false for
+	// encoders, which always have their own.
 	BOSAdded bool `json:"bos_added"`
 	// Second is the byte of Text at which the second text of a pair begins; 0 if there is one text.
 	// Types are the token types of a pair, [m], nil if all are 0.
@@ -201,18 +201,18 @@ type GeneratedToken struct {
 	// Position is, for encoders, the position of the prediction, a column of every result; nil for
 	// decoders.
 	Position *int `json:"position,omitempty"`
-	// Class says that it is a class and not a token. Unscored says that there is no probability,
-	// because the model has no head or only one class.
+	// Class reports whether it is a class and not a token. Unscored reports whether there is no
+	// probability, because the model has no head or only one class.
 	Class    bool `json:"class,omitempty"`
 	Unscored bool `json:"unscored,omitempty"`
-	// Probability is the model's own, in [0,1]. Special says that it is a control token; Forced
-	// that the caller gave it.
+	// Probability is the model's own, in [0,1]. Special reports whether it is a control token;
+	// Forced that the caller gave it.
 	Probability float64 `json:"probability"`
 	Special     bool    `json:"special,omitempty"`
 	Forced      bool    `json:"forced,omitempty"`
 	// IDs are, with [Options.Target], the ids of the generated tokens that are explained together;
 	// ID is then the first, Text all of them, and Probability that of all, one after the other.
-	// Rest says that the target does not name them.
+	// Rest reports whether the target does not name them.
 	IDs  []int `json:"ids,omitempty"`
 	Rest bool  `json:"rest,omitempty"`
 	// Alternatives are the most probable tokens, the most probable first.
@@ -226,8 +226,8 @@ type Alternative struct {
 	Probability float64 `json:"probability"`
 }
 
-// Result is M[n,m,l] of one method: how much of generated token t comes from prompt token j after
-// layer Layers[k].
+// Result is M of one method: how much of generated token t comes from source j after layer
+// Layers[k].
 type Result struct {
 	// Options has the settings by which the numbers were computed, in words, by name: heads,
 	// residual, layers, row.
@@ -240,8 +240,17 @@ type Result struct {
 	Layers []int `json:"layers"`
 	// Shape is [n,m,l] and l is len(Layers).
 	Shape [3]int `json:"shape"`
-	// Data is row-major; see [Result.At].
-	Data []float64 `json:"data"`
+	// Rows are, [n·l][m+q], what each token has of every source at each level: row t·l+k is that of
+	// token t at level k; see [Result.Row]. The sources are the m prompt tokens and the q generated
+	// tokens before t, and t itself with [Options.OwnRow]. With [Options.Target] a row has its own
+	// group too: what later tokens of it have from earlier ones. An encoder has no generated
+	// tokens. Where only some of the generated tokens are compared, none of them is a source.
+	Rows [][]float64 `json:"rows"`
+	// OtherMass is, [n,l], the sum of each row over generated tokens, 0 for encoders. Rows alone do
+	// not give it where they are lifted, because lifted values cannot be added up, where tokens are
+	// grouped by their highest value ([Options.Target]), and where generated tokens are left out
+	// because only some are compared.
+	OtherMass []float64 `json:"other_mass"`
 	// Shown is, [n], the layer that a picture of each token shows, 0-based. It is the last one of
 	// Layers, except where every level is one layer alone. There it is the layer that wrote most of
 	// the prediction's logit, against the foils or the contrast:
@@ -251,18 +260,12 @@ type Result struct {
 	// over sources s that are neither the first token nor a control token, with Δ as in the scorer
 	// direct. It is the last layer if [Options] name layers or own rows, or the model cannot say.
 	Shown []int `json:"shown"`
-	// Generated has, for each generated token, the rest of its row at every level, [l,q]: its
-	// values of the q generated tokens before it, the token itself included with [Options.OwnRow];
-	// nil for an encoder. See [Result.GeneratedRow]. The sum of a level is that of
-	// [Explanation.OtherMass] except where the method is lifted. With [Options.Target] a row has
-	// its own group too: what later tokens of it have from earlier ones.
-	Generated [][]float64 `json:"generated,omitempty"`
 	// Explained is, for scorers, the number that the values explain, [n]. Residue is what is left
 	// of it when the values of a token are added up, generated columns included, [n]; nil if they
 	// need not add up.
 	Explained []float64 `json:"explained,omitempty"`
 	Residue   []float64 `json:"residue,omitempty"`
-	// Unit says what a value is, for legends: "share of attention", "flow", "lift (1 = uniform
+	// Unit describes a value, for legends: "share of attention", "flow", "lift (1 = uniform
 	// attention)".
 	Unit string `json:"unit"`
 }

@@ -41,11 +41,10 @@ func keys() *attribution.Explanation {
 		Order: []string{"rollout"},
 		Methods: map[string]*attribution.Result{"rollout": {
 			Options: map[string]string{"aggregation": "rollout"}, Layers: []int{0},
-			Shape: [3]int{1, 6, 1}, Data: []float64{0.5, 0.05, 0.15, 0.1, 0.05, 0.15},
+			Shape: [3]int{1, 6, 1}, Rows: [][]float64{{0.5, 0.05, 0.15, 0.1, 0.05, 0.15}}, OtherMass: []float64{0},
 			Unit:  "share of attention",
 			Facts: attribution.Facts{Quantity: attribution.Share, AddsUp: true, Combined: true},
 		}},
-		OtherMass: map[string][]float64{"rollout": {0}},
 	}
 }
 

@@ -38,8 +38,8 @@ func (g *FlowGraph) Width(l, u, v int) float64 {
 	return g.Widths[(l*g.Tokens+u)*g.Tokens+v]
 }
 
-// NewFlowGraph returns the graph in which [MinCutInput] looks for a cut, with the cut. Arguments,
-// costs and errors are those of MinCutInput; the widest path costs L·T² comparisons.
+// NewFlowGraph returns the graph in which [MinCut] looks for a cut, with the cut. Arguments,
+// costs and errors are those of MinCut; the widest path costs L·T² comparisons.
 func NewFlowGraph(
 	ctx context.Context, from Input, opts Options, target, source int,
 ) (*FlowGraph, error) {
@@ -107,12 +107,12 @@ func (g *FlowGraph) widest(target, source int) []int {
 // the text, [T]; and, as ends, the target, whose row explains the token, and the source, a prompt
 // token. If source is nil it is the prompt token with the largest flow. The
 // first token draws attention whatever a text is about, so it is chosen only if it is the only one.
-// own says that the row of the token itself explains it, as with [Options.OwnRow].
+// own reports whether the row of the token itself explains it, as with [Options.OwnRow].
 //
 // The explanation must have the method flow over tokens. FlowEnds returns a [trace.UsageError] if
 // it does not, or if a token does not exist, and another error if the explanation is damaged.
 func (e *Explanation) FlowEnds(t int, source *int, own bool) (ids []int, ends [2]int, err error) {
-	if r := e.Methods["flow"]; r == nil || len(r.Data) == 0 {
+	if r := e.Methods["flow"]; r == nil || len(r.Rows) == 0 {
 		return nil, ends, trace.Usagef("a graph of flow needs the method flow")
 	}
 	r, err := e.result("flow")
@@ -147,7 +147,7 @@ func (e *Explanation) FlowEnds(t int, source *int, own bool) (ids []int, ends [2
 		ends[1] = *source
 		return ids, ends, nil
 	}
-	row := r.Row(t, r.Level(t))
+	row := r.Row(t, r.Level(t))[:len(e.Prompt.IDs)]
 	best := min(1, len(row)-1)
 	for j := best + 1; j < len(row); j++ {
 		if row[j] > row[best] {

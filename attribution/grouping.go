@@ -11,7 +11,7 @@ import (
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
-// Grouping says how the tokens of a prompt are grouped into spans: not at all, by words, by
+// Grouping is the way in which the tokens of a prompt form spans: not at all, by words, by
 // sentences, by the parts of a conversation, or by ranges of bytes that a user names. It also says
 // how generated tokens are grouped; see [ParseTarget]. The zero value leaves the tokens as they
 // are.

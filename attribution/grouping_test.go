@@ -64,9 +64,8 @@ func TestGroup(t *testing.T) {
 		Order: []string{"rollout"},
 		Methods: map[string]*attribution.Result{"rollout": {
 			Options: map[string]string{"aggregation": "rollout"}, Facts: attribution.Facts{Combined: true, AddsUp: true}, Layers: []int{0},
-			Shape: [3]int{1, 5, 1}, Data: []float64{.4, .2, .1, .1, .2},
+			Shape: [3]int{1, 5, 1}, Rows: [][]float64{{.4, .2, .1, .1, .2}}, OtherMass: []float64{0},
 		}},
-		OtherMass: map[string][]float64{"rollout": {0}},
 	}
 	divided := func(by string) *attribution.Explanation {
 		d, err := attribution.ParseGrouping(by)
@@ -87,7 +86,7 @@ func TestGroup(t *testing.T) {
 	} {
 		g := divided(c.by)
 		r := g.Methods["rollout"]
-		near(t, c.by, r.Data, c.data, 1e-15)
+		near(t, c.by, r.Row(0, 0), c.data, 1e-15)
 		if r.Options["by"] != c.by || r.Options["spans"] != "sum of tokens" ||
 			e.Methods["rollout"].Options["by"] != "" {
 			t.Errorf("%s: options %v", c.by, r.Options)
@@ -150,14 +149,14 @@ func TestGroupFirst(t *testing.T) {
 				Unit: c.unit, Facts: attribution.Facts{
 					AddsUp: true, Scorer: c.unit == "part of the logit",
 				},
-				Layers: []int{0}, Shape: [3]int{1, 5, 1}, Data: []float64{.4, .2, .1, .1, .2},
+				Layers: []int{0}, Shape: [3]int{1, 5, 1}, Rows: [][]float64{{.4, .2, .1, .1, .2}},
 			}},
 		}
 		by, err := attribution.ParseGrouping(c.by)
 		must(t, err)
 		g, err := e.Group(by)
 		must(t, err)
-		near(t, c.by+" of "+c.unit, g.Methods["method"].Data, c.data, 1e-15)
+		near(t, c.by+" of "+c.unit, g.Methods["method"].Row(0, 0), c.data, 1e-15)
 		if got := strings.Join(g.Prompt.Texts, "|"); got != c.texts {
 			t.Errorf("%s of %s: the spans are %q, want %q", c.by, c.unit, got, c.texts)
 		}

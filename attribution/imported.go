@@ -3,6 +3,7 @@ package attribution
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -41,7 +42,7 @@ func (a *Attribution) Explanation(
 	m := T - generated
 	e := &Explanation{
 		Version: Version, Model: model, Order: a.Order, Methods: map[string]*Result{},
-		OtherMass: map[string][]float64{}, Warnings: a.Warnings,
+		Warnings: a.Warnings,
 		Prompt: Prompt{
 			Text: strings.Join(texts[:m], ""), Texts: texts[:m], IDs: make([]int, m),
 			Offsets: make([][2]int, m), Special: make([]bool, m),
@@ -58,7 +59,7 @@ func (a *Attribution) Explanation(
 		e.Maps = a.Methods
 	}
 	for _, name := range a.Order {
-		e.Methods[name], e.OtherMass[name] = a.Methods[name].result(rows, m)
+		e.Methods[name] = a.Methods[name].result(rows, m)
 	}
 	return e, nil
 }
@@ -90,31 +91,22 @@ func (a *Attribution) steps(e *Explanation, texts []string, generated int) (rows
 // result returns the rows of some targets over the first columns, the prompt, and over the
 // generated tokens before the one that each target predicts, and the sums of what lies after the
 // prompt, [n,L].
-func (m *Map) result(targets []int, columns int) (*Result, []float64) {
+func (m *Map) result(targets []int, columns int) *Result {
 	n, L := len(targets), m.Shape[0]
 	r := &Result{
 		Options: m.Options, Facts: m.Facts, Layers: m.Layers, Shape: [3]int{n, columns, L},
-		Unit: m.Unit, Data: make([]float64, n*columns*L),
+		Unit: m.Unit, OtherMass: make([]float64, n*L),
 	}
-	other := make([]float64, n*L)
 	for t, target := range targets {
-		generated := []float64{}
 		for l := range L {
 			row := m.Row(l, target)
-			if columns < len(row) {
-				generated = append(generated, row[columns:columns+t]...)
-			}
-			for j, x := range row {
-				if j < columns {
-					r.Data[(t*columns+j)*L+l] = x
-				} else if !math.IsNaN(x) {
-					other[t*L+l] += x
+			r.Rows = append(r.Rows, slices.Clone(row[:min(columns+t, len(row))]))
+			for _, x := range row[columns:] {
+				if !math.IsNaN(x) {
+					r.OtherMass[t*L+l] += x
 				}
 			}
 		}
-		if columns < m.Shape[1] {
-			r.Generated = append(r.Generated, generated)
-		}
 	}
-	return r, other
+	return r
 }

@@ -41,12 +41,12 @@ func TestImported(t *testing.T) {
 			t.Errorf("M[%d,%d,1] = %v, want %v", w.t, w.j, got, w.want)
 		}
 	}
-	if other := e.OtherMass["raw"]; other[1] != 0 || math.Abs(other[3]-.375) > tol {
+	if other := e.Methods["raw"].OtherMass; other[1] != 0 || math.Abs(other[3]-.375) > tol {
 		t.Errorf("on generated tokens %v, want 0 and 0.375 after each layer", other)
 	}
 	for k, want := range []float64{.25, .375} {
-		none, one := r.GeneratedRow(0, k), r.GeneratedRow(1, k)
-		if none == nil || len(none) > 0 || len(one) != 1 || math.Abs(one[0]-want) > tol {
+		none, one := r.Row(0, k)[2:], r.Row(1, k)[2:]
+		if len(none) > 0 || len(one) != 1 || math.Abs(one[0]-want) > tol {
 			t.Errorf("layer %d: from generated tokens %v and %v, want none and %v", k, none, one,
 				want)
 		}

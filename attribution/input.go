@@ -64,9 +64,9 @@ func (t TensorReader) First(ctx context.Context, n int) (trace.Tensor, error) {
 	return out, nil
 }
 
-// Input is the input of [AttributeInput]: tensors and a limit of memory.
+// Input is the input of [Attribute]: tensors and a limit of memory.
 type Input struct {
-	// Tensors are as for [Attribute]; they are read when they are needed.
+	// Tensors are read when they are needed.
 	Tensors []TensorReader
 	// Memory is what may be used. Its Left is the largest number of bytes that may be allocated; 0
 	// sets no limit. The rest is for messages.
@@ -111,8 +111,8 @@ type input struct {
 	layers, tokens int
 	// heads is H of a mixing that has heads, otherwise 1.
 	heads int
-	// bidirectional says that some target has a nonzero value for a later source. It is known after
-	// checkNumbers.
+	// bidirectional reports whether some target has a nonzero value for a later source. It is known
+	// after checkNumbers.
 	bidirectional bool
 	tensors       map[string]rowTensor // by mixing
 	order         []string             // of tensors
@@ -269,7 +269,7 @@ func (in *input) checkNumbers(ctx context.Context) error {
 // rowCheck collects what is found in a tensor while its numbers are checked.
 type rowCheck struct {
 	r rowTensor
-	// worst is the largest distance of a row's sum from 1; where says which row.
+	// worst is the largest distance of a row's sum from 1; where is the row.
 	worst float64
 	where string
 	// rows counts the rows that have a source after their target; later counts those of them with a

@@ -44,15 +44,15 @@ func reader(x trace.Tensor, reads *int, most *int) attribution.TensorReader {
 
 // A tensor that stays in a file is read a head at a time, and gives what the same numbers in memory
 // give.
-func TestAttributeInputReadsHeads(t *testing.T) {
+func TestAttributeReadsHeads(t *testing.T) {
 	const L, H, T = 3, 2, 5
 	x := uniformHeads(L, H, T)
 	opts := attribution.Options{Methods: []string{"rollout", "flow"}}
-	want, err := attribution.Attribute(context.Background(), []trace.Tensor{x}, opts)
+	want, err := attribution.Attribute(context.Background(), attribution.InMemory([]trace.Tensor{x}), opts)
 	must(t, err)
 	reads, most := 0, 0
 	in := attribution.Input{Tensors: []attribution.TensorReader{reader(x, &reads, &most)}}
-	got, err := attribution.AttributeInput(context.Background(), in, opts)
+	got, err := attribution.Attribute(context.Background(), in, opts)
 	must(t, err)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("from a reader (-from memory +read):\n%s", diff)
@@ -65,7 +65,7 @@ func TestAttributeInputReadsHeads(t *testing.T) {
 
 // An input that does not fit into memory is refused before it is read. The memory that the error
 // asks for is enough.
-func TestAttributeInputBudget(t *testing.T) {
+func TestAttributeBudget(t *testing.T) {
 	reads, most := 0, 0
 	x := uniformHeads(3, 2, 5)
 	opts := attribution.Options{Methods: []string{"rollout"}}
@@ -73,7 +73,7 @@ func TestAttributeInputBudget(t *testing.T) {
 		Tensors: []attribution.TensorReader{reader(x, &reads, &most)},
 		Memory:  trace.Memory{Left: 1000, Limit: 3000, Chosen: true},
 	}
-	_, err := attribution.AttributeInput(context.Background(), in, opts)
+	_, err := attribution.Attribute(context.Background(), in, opts)
 	var refused *trace.MemoryError
 	if !errors.As(err, &refused) || errors.Is(err, trace.ErrUsage) {
 		t.Fatalf("error %v, want a MemoryError, which is no wrong usage", err)
@@ -93,7 +93,7 @@ func TestAttributeInputBudget(t *testing.T) {
 		}
 	}
 	in.Memory.Left = refused.Need // what it says is enough is enough
-	if _, err := attribution.AttributeInput(context.Background(), in, opts); err != nil {
+	if _, err := attribution.Attribute(context.Background(), in, opts); err != nil {
 		t.Errorf("with what it needs: %v", err)
 	}
 
@@ -101,7 +101,7 @@ func TestAttributeInputBudget(t *testing.T) {
 	x.Data[4] = x.Data[0] / 2 // row 0 of head 0 looks at the last token
 	x.Data[0] /= 2
 	in.Tensors = []attribution.TensorReader{reader(x, &reads, &most)}
-	_, err = attribution.AttributeInput(context.Background(), in, opts)
+	_, err = attribution.Attribute(context.Background(), in, opts)
 	if !errors.As(err, &refused) {
 		t.Errorf("an encoder's text in the memory for a decoder's: error %v, want a MemoryError",
 			err)
@@ -119,7 +119,7 @@ func TestAttributeInputBudget(t *testing.T) {
 				return nil
 			},
 		}}
-		_, err = attribution.AttributeInput(context.Background(), in, opts)
+		_, err = attribution.Attribute(context.Background(), in, opts)
 		if !errors.As(err, &refused) {
 			t.Errorf("%s: error %v, want a MemoryError", name, err)
 		}
@@ -127,7 +127,7 @@ func TestAttributeInputBudget(t *testing.T) {
 }
 
 // Reading stops when the context is done, and an error of reading names the head.
-func TestAttributeInputStops(t *testing.T) {
+func TestAttributeStops(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	x := uniformHeads(50, 1, 2)
 	reads := 0
@@ -142,14 +142,14 @@ func TestAttributeInputStops(t *testing.T) {
 		},
 	}
 	opts := attribution.Options{Methods: []string{"raw"}}
-	_, err := attribution.AttributeInput(ctx,
+	_, err := attribution.Attribute(ctx,
 		attribution.Input{Tensors: []attribution.TensorReader{tensor}}, opts)
 	if !errors.Is(err, context.Canceled) || reads > 4 {
 		t.Errorf("error %v after %d reads, want that of the context after 3", err, reads)
 	}
 	broken := errors.New("the disk fails")
 	tensor.Read = func([]float32, int) error { return broken }
-	_, err = attribution.AttributeInput(context.Background(),
+	_, err = attribution.Attribute(context.Background(),
 		attribution.Input{Tensors: []attribution.TensorReader{tensor}}, opts)
 	if !errors.Is(err, broken) ||
 		!strings.Contains(err.Error(), `tensor "attention": layer 0 head 0`) {
@@ -162,7 +162,7 @@ func TestAttributeInputStops(t *testing.T) {
 func TestAttributeFewLaterSources(t *testing.T) {
 	x := uniformHeads(2, 1, 6)
 	x.Data[36+6], x.Data[36+6+4] = 0.25, 0.25 // layer 1 row 1: 0.25 0.5 0 0 0.25 0
-	a, err := attribution.Attribute(context.Background(), []trace.Tensor{x},
+	a, err := attribution.Attribute(context.Background(), attribution.InMemory([]trace.Tensor{x}),
 		attribution.Options{Methods: []string{"raw"}})
 	must(t, err)
 	want := []string{"attention: 1 of 10 rows take something from a later token, so the text is " +
@@ -174,7 +174,7 @@ func TestAttributeFewLaterSources(t *testing.T) {
 	for i := range x.Data {
 		x.Data[i] = 1. / 6
 	}
-	a, err = attribution.Attribute(context.Background(), []trace.Tensor{x},
+	a, err = attribution.Attribute(context.Background(), attribution.InMemory([]trace.Tensor{x}),
 		attribution.Options{Methods: []string{"raw"}})
 	if err != nil || len(a.Warnings) != 0 {
 		t.Errorf("an encoder's text: %v, warnings %q", err, a.Warnings)

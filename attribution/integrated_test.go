@@ -49,7 +49,7 @@ func TestIntegratedGradientsWarning(t *testing.T) {
 }
 
 // On the embedded model, whose first operation is a norm, the default leaves at most the 5 % above
-// which a warning comes, the result says which baseline it is, and too few steps bring the warning.
+// which a warning comes, the result names the baseline, and too few steps bring the warning.
 // Recall, the second prompt, turns certain in a hundredth of the path.
 func TestIntegratedGradientsTiny(t *testing.T) {
 	m, err := models.Open("tiny", models.Options{})
@@ -62,7 +62,7 @@ func TestIntegratedGradientsTiny(t *testing.T) {
 		must(t, err)
 		r := e.Methods["integrated-gradients"]
 		sum := 0.0
-		for _, x := range r.Data {
+		for _, x := range r.Row(0, 0) {
 			sum += x
 		}
 		return math.Abs(r.Residue[0] / (sum + r.Residue[0])), e

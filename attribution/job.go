@@ -20,7 +20,7 @@ type job struct {
 	// ask, head and ratios are indices into the plan's asks: of the rows, of the rows of one head,
 	// and of the measured residual weights. head and ratios are -1 if there are none.
 	ask, head, ratios int
-	// vectors says that rows are not stored: the model multiplies vectors by them.
+	// vectors reports whether rows are not stored: the model multiplies vectors by them.
 	vectors bool
 	// bounds are those of the latest token, nil where the result is exact.
 	bounds *aggregation.Bounded

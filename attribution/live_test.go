@@ -54,10 +54,10 @@ func TestLiveScorers(t *testing.T) {
 						w.Options)
 				}
 				for _, c := range [][2][]float64{
-					{g.Data, w.Data},
+					{slices.Concat(g.Rows...), slices.Concat(w.Rows...)},
 					{g.Residue, w.Residue},
 					{g.Explained, w.Explained},
-					{got.OtherMass[method], want.OtherMass[method]},
+					{got.Methods[method].OtherMass, want.Methods[method].OtherMass},
 				} {
 					if !slices.EqualFunc(c[0], c[1], func(a, b float64) bool {
 						return math.Abs(a-b) < 1e-6
@@ -214,8 +214,8 @@ func TestRowsOfLayerThatWrote(t *testing.T) {
 	// The row of layer 1 is 1, 2, 3, 4.
 	want := &attribution.Result{
 		Options: res.Options, Facts: res.Facts, Layers: []int{attribution.LayerByToken}, Shape: [3]int{1, 4, 1},
-		Data: []float64{0.1, 0.2, 0.3, 0.4}, Shown: []int{1}, Unit: res.Unit,
-		Generated: [][]float64{{}},
+		Rows: [][]float64{{0.1, 0.2, 0.3, 0.4}}, OtherMass: []float64{0},
+		Shown: []int{1}, Unit: res.Unit,
 	}
 	if diff := cmp.Diff(want, res, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
 		t.Errorf("one layer (-want +got):\n%s", diff)
@@ -268,25 +268,22 @@ func TestGeneratedColumns(t *testing.T) {
 		e := explained(t, m, opts)
 		for _, method := range e.Order {
 			r := e.Methods[method]
-			for i, all := range e.OtherMass[method] {
+			for i, all := range e.Methods[method].OtherMass {
 				token, k := i/r.Shape[2], i%r.Shape[2]
-				row, want, sum := r.GeneratedRow(token, k), token, 0.0
+				row, want, sum := r.Row(token, k)[r.Shape[1]:], token, 0.0
 				if opts.OwnRow {
 					want++
 				}
 				for _, x := range row {
 					sum += x
 				}
-				if row == nil || len(row) != want || math.Abs(sum-all) > 1e-9 {
+				if len(row) != want || math.Abs(sum-all) > 1e-9 {
 					t.Errorf("%s: %s token %d level %d: %v, want %d values that add up to %v", name,
 						method, token, k, row, want, all)
 				}
 			}
-			if r.GeneratedRow(0, -1) != nil || r.GeneratedRow(0, r.Shape[2]) != nil {
-				t.Errorf("%s: %s has values of levels that do not exist", name, method)
-			}
-			if len(r.Generated) != len(e.Steps) {
-				t.Errorf("%s: %s has %d rows of %d tokens", name, method, len(r.Generated),
+			if len(r.Rows) != len(e.Steps)*r.Shape[2] {
+				t.Errorf("%s: %s has %d rows of %d tokens", name, method, len(r.Rows),
 					len(e.Steps))
 			}
 		}

@@ -16,10 +16,11 @@ func TestAttributeMean(t *testing.T) {
 	opts := attribution.Options{Methods: []string{"rollout"}}
 	var got []*attribution.Attribution
 	for _, name := range []string{"attention", "attention-mean"} {
-		a, err := attribution.Attribute(context.Background(), []trace.Tensor{{
+		a, err := attribution.Attribute(context.Background(), attribution.InMemory([]trace.Tensor{{
 			Name: name,
 			Axes: "LTS", Shape: []int{1, 2, 2}, Data: data,
-		}}, opts)
+		}}),
+			opts)
 		must(t, err)
 		got = append(got, a)
 	}

@@ -27,8 +27,8 @@ type Method struct {
 	Residual float64 `json:"residual"`
 	// Normalize divides every row of the result by its sum.
 	Normalize bool `json:"normalize,omitempty"`
-	// Summary says in one sentence what a value means. Formula and Paper say how it is computed and
-	// where that was published; Cost says what one more token costs.
+	// Summary describes a value in one sentence. Formula and Paper are how it is computed and
+	// where that was published; Cost is what one more token costs.
 	Summary string `json:"summary"`
 	Formula string `json:"formula"`
 	Paper   string `json:"paper"`

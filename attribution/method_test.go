@@ -156,7 +156,7 @@ func like(t *testing.T, name string, info aggregation.Info) aggregation.Aggregat
 }
 
 // TestPairResidual: the residual that an aggregation asks for is checked as that of a method is,
-// and the error says which limit it breaks.
+// and the error names the limit that it breaks.
 func TestPairResidual(t *testing.T) {
 	for _, residual := range []float64{9, -1, math.NaN()} {
 		a := like(t, "rollout", aggregation.Info{Residual: residual})

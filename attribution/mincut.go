@@ -44,18 +44,11 @@ type CutEdge struct {
 // are in the last layer, the target itself limits the flow. Edges in lower layers say that tokens
 // in between do.
 //
-// inputs and opts are as for [Attribute], but opts must name one method that aggregates by flow;
+// from and opts are as for [Attribute], but opts must name one method that aggregates by flow;
 // the default is flow. The flow starts after the last layer of opts. MinCut costs the preparation
 // of the rows and two maximum flows. It returns a [trace.UsageError] if options, target or source
 // are invalid, another error if the data are, and one that wraps ctx.Err() if ctx is done.
-func MinCut(
-	ctx context.Context, inputs []trace.Tensor, opts Options, target, source int,
-) (*Cut, error) {
-	return MinCutInput(ctx, InMemory(inputs), opts, target, source)
-}
-
-// MinCutInput is [MinCut] on tensors that are read piece by piece, as in [AttributeInput].
-func MinCutInput(ctx context.Context, from Input, opts Options, target, source int) (*Cut, error) {
+func MinCut(ctx context.Context, from Input, opts Options, target, source int) (*Cut, error) {
 	mixed, p, err := flowRows(ctx, from, opts, target, source)
 	if err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ func ExampleMinCut() {
 		Name: "attention", Shape: []int{2, 3, 3},
 		Data: append(layer, layer...),
 	}
-	cut, err := attribution.MinCut(context.Background(), []trace.Tensor{attention},
+	cut, err := attribution.MinCut(context.Background(), attribution.InMemory([]trace.Tensor{attention}),
 		attribution.Options{}, 2, 0)
 	if err != nil {
 		fmt.Println(err)

@@ -53,7 +53,7 @@ func TestMinCutIsFlow(t *testing.T) {
 				{T / 2, 1},
 				{0, T - 1},
 			} {
-				cut, err := attribution.MinCut(context.Background(), []trace.Tensor{c.tensor},
+				cut, err := attribution.MinCut(context.Background(), attribution.InMemory([]trace.Tensor{c.tensor}),
 					c.opts, pair[0], pair[1])
 				must(t, err)
 				want := m.Row(m.Shape[0]-1, pair[0])[pair[1]]
@@ -88,20 +88,20 @@ func TestMinCutRefusals(t *testing.T) {
 		},
 		"lift": {attribution.Options{Lift: true}, 1, 0},
 	} {
-		if _, err := attribution.MinCut(context.Background(), x, c.opts, c.target,
-			c.source); !errors.Is(err, trace.ErrUsage) {
+		if _, err := attribution.MinCut(context.Background(), attribution.InMemory(x), c.opts,
+			c.target, c.source); !errors.Is(err, trace.ErrUsage) {
 			t.Errorf("%s: %v, want a usage error", name, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, err := attribution.MinCut(ctx, x, attribution.Options{}, 4, 0)
+	_, err := attribution.MinCut(ctx, attribution.InMemory(x), attribution.Options{}, 4, 0)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("after cancel: %v", err)
 	}
 	x[0].Data[7] = float32(math.NaN())
-	if _, err := attribution.MinCut(context.Background(), x, attribution.Options{}, 4,
-		0); err == nil {
+	if _, err := attribution.MinCut(context.Background(), attribution.InMemory(x),
+		attribution.Options{}, 4, 0); err == nil {
 		t.Error("NaN: no error")
 	}
 }

@@ -96,23 +96,24 @@ func registerValueZeroing() {
 // MixingInfo describes a mixing whose rows a model computes. It is here and not beside the graph
 // code, because methods are checked and documented without a model.
 type MixingInfo struct {
-	// Summary says in one sentence what a value means. Paper says where it was published, Cost what
-	// one more token costs. Unit says what a share is a share of.
+	// Summary describes a value in one sentence, Paper is where it was published, and Cost what
+	// one more token costs. Unit is what a share is a share of.
 	Summary, Paper, Cost, Unit string
-	// IncludesResidual says that the rows contain the residual connection, so that none is added.
+	// IncludesResidual reports whether the rows contain the residual connection, so that none is
+	// added.
 	IncludesResidual bool
-	// Heads says that heads can be fused in different ways or looked at one by one.
+	// Heads reports whether heads can be fused in different ways or looked at one by one.
 	Heads bool
-	// OneHead says that one head can be looked at alone, although heads cannot be fused in
+	// OneHead reports whether one head can be looked at alone, although heads cannot be fused in
 	// different ways: otherwise all heads are summed.
 	OneHead bool
-	// Sums says that the rows of every head sum to 1.
+	// Sums reports whether the rows of every head sum to 1.
 	Sums bool
-	// Distance says that values are distances, to which [Options.Threshold] applies.
+	// Distance reports whether values are distances, to which [Options.Threshold] applies.
 	Distance bool
-	// PerPair says that every pair of target and source costs an evaluation of the rest of the
-	// block. For generated text such rows are computed in the layer that a picture shows, unless
-	// [Options.AllLayers] is set.
+	// PerPair reports whether every pair of target and source costs an evaluation of the rest of
+	// the block. For generated text such rows are computed in the layer that a picture shows,
+	// unless [Options.AllLayers] is set.
 	PerPair bool
 }
 

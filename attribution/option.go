@@ -23,19 +23,19 @@ type Option struct {
 	// Flag is the name of the option on a command line, without hyphens before it: "max-tokens".
 	// It is empty if the option has none. No error of this package mentions it.
 	Flag string
-	// Group says what the option is about.
+	// Group is the subject of the option.
 	Group OptionGroup
-	// Help says in one sentence what the option does. A word in backquotes stands for the value.
+	// Help is one sentence about what the option does. A word in backquotes stands for the value.
 	Help string
 
 	value value
 	// conflict returns why the option does not go with the other options, "" if it does. It is
 	// asked only if the option is given.
 	conflict func(o *Options) string
-	// encoder and decoder say why a model of that kind does not take the option, "" if it does.
+	// encoder and decoder are why a model of that kind does not take the option, "" if it does.
 	encoder, decoder string
-	// takes is whether the option changes anything for a method, and why says why not. A nil takes
-	// means every method.
+	// takes is whether the option changes anything for a method, and why is the reason if not. A
+	// nil takes means every method.
 	takes func(o *Options, m planned) bool
 	why   string
 	// quiet is whether methods that do not take the option are left without a warning.
@@ -46,48 +46,39 @@ type Option struct {
 	shown   func(o *Options, m planned) string
 }
 
-// OptionGroup says what an option is about.
+// OptionGroup is the subject of an option.
 type OptionGroup string
 
 // The groups of options.
 const (
-	// MethodOptions say which methods are computed, and how their rows are combined.
+	// MethodOptions choose which methods are computed, and how their rows are combined.
 	MethodOptions OptionGroup = "methods"
-	// ScorerOptions say how scorers work.
+	// ScorerOptions are those of scorers.
 	ScorerOptions OptionGroup = "scorers"
-	// GenerationOptions say what is generated and which rows explain it.
+	// GenerationOptions choose what is generated and which rows explain it.
 	GenerationOptions OptionGroup = "generation"
-	// ConversationOptions say what is put into the model's chat template.
+	// ConversationOptions are what is put into the model's chat template.
 	ConversationOptions OptionGroup = "conversation"
 )
 
 // OptionTable returns a row for every option, in the order in which they are checked.
 func OptionTable() []Option { return slices.Clone(optionTable) }
 
-// LookupOption returns the row of that name. It panics if there is none.
+// LookupOption returns the row of that name, and the zero Option if there is none: an error of a
+// plugin may be about an option of its own.
 func LookupOption(name string) Option {
-	row, ok := FindOption(name)
-	if !ok {
-		panic("attribution: there is no option " + name)
-	}
-	return row
-}
-
-// FindOption returns the row of that name, false if there is none: an error of a plugin may be
-// about an option of its own.
-func FindOption(name string) (row Option, ok bool) {
 	i := slices.IndexFunc(optionTable, func(r Option) bool { return r.Name == name })
 	if i < 0 {
-		return Option{}, false
+		return Option{}
 	}
-	return optionTable[i], true
+	return optionTable[i]
 }
 
 // Given is whether the option differs from its default.
 func (r Option) Given(o *Options) bool { return r.value.given(o) }
 
 // Set reads the value of the option from text, such as "4" or "mean", into o. Values of an option
-// that is a list are added to it. The error, a [trace.UsageError], says which values there are; it
+// that is a list are added to it. The error, a [trace.UsageError], lists the values; it
 // does not repeat the name and the text.
 func (r Option) Set(o *Options, text string) error { return r.value.read(o, text) }
 

@@ -27,7 +27,7 @@ func isScorer(_ *Options, m planned) bool     { return m.scorer != nil }
 func combinesRows(_ *Options, m planned) bool { return m.scorer == nil }
 func addsResidual(_ *Options, m planned) bool { return m.Residual > 0 }
 
-// generationRows are the options that say what is explained and how text is generated.
+// generationRows are the options about what is explained and how text is generated.
 func generationRows() []Option {
 	return []Option{
 		{
@@ -346,7 +346,7 @@ func combinationRows() []Option {
 	}
 }
 
-// shownResidual says which residual a method adds.
+// shownResidual returns the residual that a method adds.
 func shownResidual(_ *Options, m planned) string {
 	switch {
 	case m.job.rule.Measured:
@@ -456,7 +456,7 @@ func scorerRows() []Option {
 	}
 }
 
-// resultRows are the options that say which rows are explained, and what their values are.
+// resultRows are the options about which rows are explained, and what their values are.
 func resultRows() []Option {
 	return []Option{
 		{

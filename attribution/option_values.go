@@ -38,7 +38,7 @@ type value struct {
 	limits string
 }
 
-// want returns an error that says which values there are.
+// want returns an error that lists the values.
 func want(format string, args ...any) error { return trace.Usagef("want "+format, args...) }
 
 // whole is a whole number from least to most. The number 0 stands for the default, which zero
@@ -71,7 +71,7 @@ func readWhole(to *int, text string, least, most int) error {
 	return nil
 }
 
-// number is a number from 0 to most, or to below most if that is exclusive. zero says what 0, the
+// number is a number from 0 to most, or to below most if that is exclusive. zero is what 0, the
 // default, stands for.
 func number(field func(*Options) *float64, most float64, exclusive bool, zero string) value {
 	limits, interval := fmt.Sprintf("from 0 to %.0f", most), fmt.Sprintf("[0,%.0f]", most)
@@ -190,7 +190,7 @@ func switched(field func(*Options) *bool) value {
 	}
 }
 
-// words is some text of at most 1 MiB; what says what it must be.
+// words is some text of at most 1 MiB; what describes it.
 func words(field func(*Options) *string, what string) value {
 	return value{
 		given: func(o *Options) bool { return *field(o) != "" },
@@ -321,7 +321,7 @@ func methodNames() value {
 	}
 }
 
-// headFusion says how heads are fused: mean, max, min, or the number of one. Methods need one
+// headFusion is how heads are fused: mean, max, min, or the number of one. Methods need one
 // matrix a layer, so the heads cannot stay apart.
 func headFusion() value {
 	return value{
@@ -463,7 +463,7 @@ func positions() value {
 	}
 }
 
-// specialTokens says whether begin-of-text is added: on, off or auto.
+// specialTokens is whether begin-of-text is added: on, off or auto.
 func specialTokens() value {
 	names := []string{"auto", "on", "off"} // by the number of the constant
 	return value{
@@ -491,7 +491,7 @@ func specialTokens() value {
 	}
 }
 
-// quantity is what scorers explain. The scorers say which quantities they know.
+// quantity is what scorers explain. The scorers list the quantities that they know.
 func quantity() value {
 	return value{
 		given: func(o *Options) bool { return o.Scoring.Quantity != "" },
@@ -518,7 +518,7 @@ func scoringNumber(name string) value {
 	panic("attribution: there is no scoring number " + name)
 }
 
-// grouping is how tokens are grouped; wrong says what is wrong with a text, "" if nothing is.
+// grouping is how tokens are grouped; wrong returns what is wrong with a text, "" if nothing is.
 func grouping(field func(*Options) *string, wrong func(string) string) value {
 	return value{
 		given: func(o *Options) bool { return *field(o) != "" },

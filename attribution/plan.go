@@ -43,7 +43,7 @@ type planned struct {
 	ask  int
 	// quantity is what the scorer explains.
 	quantity trace.Quantity
-	// vectors says that the scorer reads products with the rows of its mixing, and no rows.
+	// vectors reports whether the scorer reads products with the rows of its mixing, and no rows.
 	vectors bool
 	// choosesLayer is whether the layer shown is chosen for each token.
 	choosesLayer bool

@@ -133,7 +133,7 @@ func TestAttributeQueries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := AttributeInput(t.Context(), in, Options{Methods: []string{"raw"}})
+	a, err := Attribute(t.Context(), in, Options{Methods: []string{"raw"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestAttributeQueries(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	raw := Options{Methods: []string{"raw"}}
-	if _, err := AttributeInput(ctx, in, raw); !errors.Is(err, context.Canceled) {
+	if _, err := Attribute(ctx, in, raw); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v of a context that ended", err)
 	}
 }
@@ -215,7 +215,7 @@ func TestQueriesRefusals(t *testing.T) {
 		}
 		in, err := queriesAndKeys(c.q, c.k, q, size(c.k)).WithAttention(c.scale)
 		if err == nil {
-			_, err = AttributeInput(t.Context(), in, Options{Methods: []string{"raw"}})
+			_, err = Attribute(t.Context(), in, Options{Methods: []string{"raw"}})
 		}
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("q %v, k %v: error %v, want %q", c.q, c.k, err, c.want)

@@ -28,14 +28,9 @@ func (e *Explanation) M(method string) (*Result, error) {
 		message.Quote(method), message.DidYouMean(method, e.Order), message.List(e.Order))
 }
 
-// At returns M[t,j,k]: generated token t, prompt token j, layer Layers[k]. It panics if an index is
-// out of range.
-func (r *Result) At(t, j, k int) float64 {
-	r.check("token", t, 0)
-	r.check("prompt token", j, 1)
-	r.check("level", k, 2)
-	return r.Data[(t*r.Shape[1]+j)*r.Shape[2]+k]
-}
+// At returns M[t,j,k]: generated token t, source j, layer Layers[k]. It panics if an index is out
+// of range.
+func (r *Result) At(t, j, k int) float64 { return r.Row(t, k)[j] }
 
 // Top returns the index k of the last level, the one after the top layer.
 func (r *Result) Top() int { return r.Shape[2] - 1 }
@@ -71,8 +66,9 @@ func (r *Result) Early(t, k, layers int) bool {
 	return layer >= 0 && layer < layers-1
 }
 
-// LayerName says which layers the values of level k are about, for token t: "layer 3", or "up to
-// layer 3" if they are combined; "the layer of each token" if the tokens of a target have several.
+// LayerName returns the layers that the values of level k are about, for token t: "layer 3", or "up
+// to layer 3" if they are combined; "the layer of each token" if the tokens of a target have
+// several.
 func (r *Result) LayerName(t, k int) string {
 	if r.Layer(t, k) == LayerByToken {
 		return "the layer of each token"
@@ -83,63 +79,65 @@ func (r *Result) LayerName(t, k int) string {
 	return fmt.Sprintf("layer %d", r.Layer(t, k))
 }
 
-// Row returns M[t,:,k], [m], as a copy. It panics if an index is out of range.
+// Row returns M[t,:,k], [m+q]: what token t has of each source at level k; see [Result.Rows]. It
+// aliases the result and panics if an index is out of range.
 func (r *Result) Row(t, k int) []float64 {
 	r.check("token", t, 0)
 	r.check("level", k, 2)
-	out := make([]float64, r.Shape[1])
-	for j := range out {
-		out[j] = r.At(t, j, k)
-	}
-	return out
-}
-
-// GeneratedRow returns what token t has at level k of the generated tokens before it; see
-// [Result.Generated]. It aliases the result, and is nil if the row is missing.
-func (r *Result) GeneratedRow(t, k int) []float64 {
-	if t < 0 || t >= len(r.Generated) || k < 0 || k >= r.Shape[2] {
-		return nil
-	}
-	q := len(r.Generated[t]) / r.Shape[2]
-	if q*r.Shape[2] != len(r.Generated[t]) {
-		return nil
-	}
-	if q == 0 {
-		return []float64{} // and not nil
-	}
-	return r.Generated[t][k*q : (k+1)*q]
+	return r.Rows[t*r.Shape[2]+k]
 }
 
 // OwnSources returns how many generated tokens are sources of row 0: 1 with own rows and targets,
 // else 0. Each later row has one more. It is -1 if the rows do not have them.
 func (r *Result) OwnSources() int {
-	own := len(r.GeneratedRow(0, 0))
-	for t := range r.Shape[0] {
-		if row := r.GeneratedRow(t, 0); row == nil || len(row) != t+own || own > 1 {
+	if len(r.Rows) == 0 {
+		return 0
+	}
+	own := len(r.Rows[0]) - r.Shape[1]
+	for i, row := range r.Rows {
+		if len(row) != r.Shape[1]+i/r.Shape[2]+own {
 			return -1
 		}
 	}
 	return own
 }
 
-// Matrix returns M[:,:,k], [n,m]: a row for each generated token. It is a copy, empty if n is 0. It
-// panics if k is out of range.
+// Check returns an error unless there is a row for each token and level, over m prompt tokens and
+// no generated token that comes after its own. An explanation may come from a file that somebody
+// has edited; the other methods of a result rely on its shape.
+func (r *Result) Check(m int) error {
+	levels := len(r.Layers)
+	// Divided, because a product of wrong numbers may overflow.
+	fits := levels > 0 && r.Shape == [3]int{len(r.Rows) / levels, m, levels} &&
+		len(r.Rows)%levels == 0
+	for i := 0; fits && i < len(r.Rows); i++ {
+		fits = len(r.Rows[i]) >= m && len(r.Rows[i]) <= m+i/levels+1
+	}
+	if !fits {
+		return fmt.Errorf("shape %v with %d rows does not fit %d prompt tokens and %d layers",
+			r.Shape, len(r.Rows), m, levels)
+	}
+	return nil
+}
+
+// Matrix returns M[:,:m,k], [n,m]: a row for each generated token, over the prompt. It is a copy,
+// empty if n is 0. It panics if k is out of range.
 func (r *Result) Matrix(k int) *mat.Dense {
 	r.check("level", k, 2)
 	var data []float64
 	for t := range r.Shape[0] {
-		data = append(data, r.Row(t, k)...)
+		data = append(data, r.Row(t, k)[:r.Shape[1]]...)
 	}
 	return dense(r.Shape[0], r.Shape[1], data)
 }
 
-// LayerMap returns M[t,:,:] with a row for each level and a column for each prompt token, [l,m]:
+// LayerMap returns M[t,:m,:] with a row for each level and a column for each prompt token, [l,m]:
 // the map of one generated token through the layers. It is a copy. It panics if t is out of range.
 func (r *Result) LayerMap(t int) *mat.Dense {
 	r.check("token", t, 0)
 	var data []float64
 	for k := range r.Shape[2] {
-		data = append(data, r.Row(t, k)...)
+		data = append(data, r.Row(t, k)[:r.Shape[1]]...)
 	}
 	return dense(r.Shape[2], r.Shape[1], data)
 }
@@ -184,7 +182,7 @@ func (e *Explanation) TopK(t int, method string, k int, filter Filter) ([]Ranked
 			r.Shape[0])
 	}
 	var all []Ranked
-	for j, v := range r.Row(t, r.Level(t)) {
+	for j, v := range r.Row(t, r.Level(t))[:r.Shape[1]] {
 		if text := e.Prompt.Texts[j]; !filter.Hides(text) {
 			all = append(all, Ranked{j, text, v})
 		}
@@ -206,7 +204,7 @@ func (e *Explanation) TopK(t int, method string, k int, filter Filter) ([]Ranked
 //
 //	c = Σ_{j in top} |M[t,j]| / (Σ_j |M[t,j]| + |o|)
 //
-// where o is the sum over generated tokens, [Explanation.OtherMass]. A row of zeros gives 0.
+// where o is the sum over generated tokens, [Result.OtherMass]. A row of zeros gives 0.
 // Covered returns a [trace.UsageError] as TopK does, and if the values are no parts of a whole,
 // such as flow and lift.
 func (e *Explanation) Covered(t int, method string, k int, filter Filter) (float64, error) {
@@ -214,18 +212,18 @@ func (e *Explanation) Covered(t int, method string, k int, filter Filter) (float
 	if err != nil {
 		return 0, err
 	}
-	r, other := e.Methods[method], e.OtherMass[method]
+	r := e.Methods[method]
 	i := t*r.Shape[2] + r.Level(t)
 	switch {
 	case !r.AddsUp:
 		return 0, trace.Usagef("the values of %s, %s, are no parts of a whole, so none cover it",
 			message.Quote(method), r.Unit)
-	case i >= len(other):
+	case i >= len(r.OtherMass):
 		return 0, trace.Usagef("the explanation does not say what of %s rests on generated tokens",
 			message.Quote(method))
 	}
-	all, covered := math.Abs(other[i]), 0.0
-	for _, x := range r.Row(t, r.Level(t)) {
+	all, covered := math.Abs(r.OtherMass[i]), 0.0
+	for _, x := range r.Row(t, r.Level(t))[:r.Shape[1]] {
 		all += math.Abs(x)
 	}
 	for _, x := range top {

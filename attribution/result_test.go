@@ -23,12 +23,8 @@ func small() *attribution.Explanation {
 		Order: []string{"m"},
 		Methods: map[string]*attribution.Result{"m": {
 			Layers: []int{0, 1}, Shape: [3]int{2, 3, 2}, Options: map[string]string{},
-			Data: []float64{
-				.1, .5, .2, .3, .7, .2, // token 0: prompt tokens × levels
-				.4, .6, .1, .1, .1, .1,
-			},
+			Rows: [][]float64{{.1, .2, .7}, {.5, .3, .2}, {.4, .1, .1}, {.6, .1, .1}}, OtherMass: []float64{0, 0, .4, .2},
 		}},
-		OtherMass: map[string][]float64{"m": {0, 0, .4, .2}},
 	}
 }
 
@@ -122,26 +118,26 @@ func TestCovered(t *testing.T) {
 	e := small()
 	share := &attribution.Result{
 		Facts:  attribution.Facts{AddsUp: true},
-		Layers: []int{0, 1}, Shape: [3]int{2, 3, 2}, Data: e.Methods["m"].Data,
+		Layers: []int{0, 1}, Shape: [3]int{2, 3, 2}, Rows: e.Methods["m"].Rows,
+		OtherMass: []float64{0, 0, .4, .2},
 	}
 	scored := &attribution.Result{
 		Facts: attribution.Facts{AddsUp: true, Scorer: true}, Layers: []int{1},
-		Shape: [3]int{2, 3, 1}, Data: []float64{2, -3, 1, 0, 0, 0},
+		Shape: [3]int{2, 3, 1}, Rows: [][]float64{{2, -3, 1}, {0, 0, 0}},
+		OtherMass: []float64{-2, 0},
 	}
+	untold := *share
+	untold.OtherMass = nil
 	e.Methods = map[string]*attribution.Result{
-		"m": share, "scored": scored, "untold": share,
+		"m": share, "scored": scored, "untold": &untold,
 		"flow": {
 			Unit: "flow", Layers: []int{1},
-			Shape: scored.Shape, Data: scored.Data,
+			Shape: scored.Shape, Rows: scored.Rows, OtherMass: []float64{0, 0},
 		},
 		"lift": {
 			Facts:  attribution.Facts{Quantity: attribution.Lift, Combined: true},
-			Layers: []int{1}, Shape: scored.Shape, Data: scored.Data,
+			Layers: []int{1}, Shape: scored.Shape, Rows: scored.Rows, OtherMass: []float64{0, 0},
 		},
-	}
-	e.OtherMass = map[string][]float64{
-		"m": {0, 0, .4, .2}, "scored": {-2, 0}, "flow": {0, 0},
-		"lift": {0, 0},
 	}
 	for _, c := range []struct {
 		name   string
@@ -227,12 +223,12 @@ func TestRowSinks(t *testing.T) {
 	}{
 		{"the first token, .9 of one row of three", nil, []int{0, -1, -1}},
 		{"half is not more than half", func(_ *attribution.Explanation, r *attribution.Result) {
-			r.Data[0], r.Data[1] = .5, .5
+			r.Rows[0] = []float64{.5, .5, 0}
 		}, []int{-1, -1, -1}},
 		{"what generated tokens have counts", func(
 			e *attribution.Explanation, _ *attribution.Result,
 		) {
-			e.OtherMass["m"][0] = .9 // .9 of 1.9
+			e.Methods["m"].OtherMass[0] = .9 // .9 of 1.9
 		}, []int{-1, -1, -1}},
 		{"a control token", func(e *attribution.Explanation, _ *attribution.Result) {
 			e.Prompt.Special[2] = true
@@ -240,7 +236,7 @@ func TestRowSinks(t *testing.T) {
 		{"a sink of all rows is returned by Sinks", func(
 			_ *attribution.Explanation, r *attribution.Result,
 		) {
-			r.Data = []float64{.9, .1, 0, .6, .2, .2, .8, .1, .1}
+			r.Rows = [][]float64{{.9, .1, 0}, {.6, .2, .2}, {.8, .1, .1}}
 		}, []int{-1, -1, -1}},
 		{"lifted", func(_ *attribution.Explanation, r *attribution.Result) {
 			r.Quantity = attribution.Lift
@@ -251,8 +247,8 @@ func TestRowSinks(t *testing.T) {
 	} {
 		e := small()
 		r := e.Methods["m"]
-		r.Layers, r.Shape, e.OtherMass["m"] = []int{0}, [3]int{3, 3, 1}, make([]float64, 3)
-		r.Data = []float64{.9, .1, 0, .1, .8, .1, .2, .1, .7}
+		r.Layers, r.Shape, r.OtherMass = []int{0}, [3]int{3, 3, 1}, make([]float64, 3)
+		r.Rows = [][]float64{{.9, .1, 0}, {.1, .8, .1}, {.2, .1, .7}}
 		if c.change != nil {
 			c.change(e, r)
 		}
@@ -277,9 +273,9 @@ func TestSinksInTheMiddle(t *testing.T) {
 		e.Prompt.Special[1] = c.special
 		r := e.Methods["m"]
 		r.Layers = []int{1}
-		r.Shape, r.Data, e.OtherMass["m"] = [3]int{c.rows, 3, 1}, nil, make([]float64, c.rows)
+		r.Shape, r.Rows, r.OtherMass = [3]int{c.rows, 3, 1}, nil, make([]float64, c.rows)
 		for range c.rows {
-			r.Data = append(r.Data, .2, .6, .2)
+			r.Rows = append(r.Rows, []float64{.2, .6, .2})
 		}
 		if got, err := e.Sinks("m", 0); len(got) != c.sinks || err != nil {
 			t.Errorf("%d rows, special %v: sinks %v, %v; want %d", c.rows, c.special, got,

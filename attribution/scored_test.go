@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -59,7 +60,7 @@ func useScorer(t *testing.T, c countingScorer) *[]trace.Query {
 }
 
 // A scorer sees the text up to the prediction and the token that was predicted; its values for
-// generated tokens are apart.
+// generated tokens are behind those of the prompt.
 func TestExplainScored(t *testing.T) {
 	queries := useScorer(t, countingScorer{})
 	m := fakemodel.New(3, fakemodel.Evenly)
@@ -80,10 +81,11 @@ func TestExplainScored(t *testing.T) {
 		t.Errorf("queries (-want +got):\n%s", diff)
 	}
 	r := e.Methods["test-count"]
-	near(t, "values", r.Data, []float64{-7500, -7499, -7498, -7400, -7399, -7398}, 0)
+	near(t, "values", slices.Concat(r.Rows...),
+		[]float64{-7500, -7499, -7498, -7400, -7399, -7398, -7397}, 0)
 	near(t, "explained", r.Explained, []float64{5, 6}, 0)
 	near(t, "residue", r.Residue, []float64{.25, .25}, 0)
-	near(t, "other", e.OtherMass["test-count"], []float64{0, -7397}, 0)
+	near(t, "other", e.Methods["test-count"].OtherMass, []float64{0, -7397}, 0)
 	if diff := cmp.Diff([]int{2}, r.Layers); diff != "" || r.Shape != [3]int{2, 3, 1} ||
 		r.Unit != "change of the log-probability" {
 		t.Errorf("layers %v, shape %v, unit %q", r.Layers, r.Shape, r.Unit)
@@ -231,7 +233,7 @@ func TestAttributeScored(t *testing.T) {
 		Name: "attention", Axes: "LTS", Shape: []int{1, 1, 1},
 		Data: []float32{1},
 	}}
-	if _, err := attribution.Attribute(context.Background(), in,
+	if _, err := attribution.Attribute(context.Background(), attribution.InMemory(in),
 		attribution.Options{Methods: []string{"test-count"}}); !errors.Is(
 		err, trace.ErrUsage) {
 		t.Errorf("error %v, want a usage error", err)

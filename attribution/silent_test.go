@@ -10,7 +10,7 @@ import (
 // A row is silent where sinks have it, or where it is the same for every token, and not otherwise.
 func TestSilent(t *testing.T) {
 	e := &attribution.Explanation{
-		Methods: map[string]*attribution.Result{}, OtherMass: map[string][]float64{},
+		Methods: map[string]*attribution.Result{},
 	}
 	for range 10 {
 		e.Prompt.Texts = append(e.Prompt.Texts, "w")
@@ -19,11 +19,10 @@ func TestSilent(t *testing.T) {
 	add := func(name, scorer string, other float64, rows ...[]float64) {
 		r := &attribution.Result{
 			Layers: []int{0}, Shape: [3]int{len(rows), 10, 1},
-			Facts: attribution.Facts{Scorer: scorer != ""},
+			Facts: attribution.Facts{Scorer: scorer != ""}, Rows: rows,
 		}
-		for _, row := range rows {
-			r.Data = append(r.Data, row...)
-			e.OtherMass[name] = append(e.OtherMass[name], other)
+		for range rows {
+			r.OtherMass = append(r.OtherMass, other)
 		}
 		e.Methods[name] = r
 	}

@@ -172,10 +172,9 @@ func (e *Explanation) sourceShares(r *Result, method string, k int) ([]float64, 
 	if r.Quantity == Lift || r.Scorer || n == 0 {
 		return nil, nil
 	}
-	other := e.OtherMass[method]
-	if len(other) != n*levels {
+	if len(r.OtherMass) != n*levels {
 		return nil, damaged("what of %s rests on generated tokens has %d values, not %d", method,
-			len(other), n*levels)
+			len(r.OtherMass), n*levels)
 	}
 	shares := make([]float64, m*n)
 	for t := range n {
@@ -183,7 +182,7 @@ func (e *Explanation) sourceShares(r *Result, method string, k int) ([]float64, 
 		if k == ShownLevel {
 			level = r.Level(t)
 		}
-		addShares(shares, n, t, r.Row(t, level), other[t*levels+level])
+		addShares(shares, n, t, r.Row(t, level)[:m], r.OtherMass[t*levels+level])
 	}
 	return shares, nil
 }

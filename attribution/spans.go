@@ -429,7 +429,7 @@ func (f Facts) combineSpans() (add func(a, b float64) float64, name string) {
 	return func(a, b float64) float64 { return max(a, b) }, "highest of tokens"
 }
 
-// groupedOptions returns a copy of settings that says how values were combined.
+// groupedOptions returns a copy of settings with how values were combined.
 func groupedOptions(options map[string]string, name string) map[string]string {
 	out := map[string]string{"spans": name}
 	for k, v := range options {
@@ -438,26 +438,29 @@ func groupedOptions(options map[string]string, name string) map[string]string {
 	return out
 }
 
-// group returns the result over spans, [n,spans,L].
+// group returns the result over spans and generated tokens.
 func (r *Result) group(spans []Span) *Result {
 	f, name := r.combineSpans()
-	n, m, L := r.Shape[0], r.Shape[1], r.Shape[2]
 	g := *r
 	g.Options, g.Spans = groupedOptions(r.Options, name), true
-	g.Shape = [3]int{n, len(spans), L}
-	g.Data = make([]float64, 0, n*len(spans)*L)
-	for t := range n {
-		for _, s := range spans {
-			for k := range L {
-				x := r.Data[(t*m+s.Tokens[0])*L+k]
-				for _, j := range s.Tokens[1:] {
-					x = f(x, r.Data[(t*m+j)*L+k])
-				}
-				g.Data = append(g.Data, x)
-			}
-		}
+	g.Shape[1] = len(spans)
+	g.Rows = make([][]float64, len(r.Rows))
+	for i, row := range r.Rows {
+		g.Rows[i] = append(groupRow(row, spans, f), row[r.Shape[1]:]...)
 	}
 	return &g
+}
+
+// groupRow returns the values of spans in a row of tokens, [spans].
+func groupRow(row []float64, spans []Span, f func(a, b float64) float64) []float64 {
+	grouped := make([]float64, len(spans))
+	for i, s := range spans {
+		grouped[i] = row[s.Tokens[0]]
+		for _, j := range s.Tokens[1:] {
+			grouped[i] = f(grouped[i], row[j])
+		}
+	}
+	return grouped
 }
 
 // group returns the map over spans, [L,spans,spans].
@@ -473,12 +476,7 @@ func (m *Map) group(spans []Span) *Map {
 		for i, target := range spans {
 			out := g.Row(l, i)
 			for _, t := range target.Tokens {
-				from := m.Row(l, t)
-				for k, source := range spans {
-					x := from[source.Tokens[0]]
-					for _, j := range source.Tokens[1:] {
-						x = f(x, from[j])
-					}
+				for k, x := range groupRow(m.Row(l, t), spans, f) {
 					out[k] += x / float64(len(target.Tokens))
 				}
 			}

@@ -96,15 +96,15 @@ func TestGrouped(t *testing.T) {
 		Methods: map[string]*attribution.Result{
 			"rollout": {
 				Options: map[string]string{"aggregation": "rollout"}, Facts: attribution.Facts{Combined: true, AddsUp: true}, Layers: []int{0, 1},
-				Shape: [3]int{2, 3, 2}, Data: []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12},
+				Shape: [3]int{2, 3, 2}, Rows: [][]float64{{1, 3, 5}, {2, 4, 6}, {7, 9, 11}, {8, 10, 12, 13}},
 			},
 			"flow": {
 				Layers: []int{1},
-				Shape:  [3]int{2, 3, 1}, Data: []float64{1, 2, 3, 6, 5, 4},
+				Shape:  [3]int{2, 3, 1}, Rows: [][]float64{{1, 2, 3}, {6, 5, 4}},
 			},
 			"score": {
 				Facts: attribution.Facts{AddsUp: true, Scorer: true}, Layers: []int{1},
-				Shape: [3]int{1, 3, 1}, Data: []float64{1, -2, 3},
+				Shape: [3]int{1, 3, 1}, Rows: [][]float64{{1, -2, 3}},
 			},
 		},
 		Maps: map[string]*attribution.Map{
@@ -115,12 +115,13 @@ func TestGrouped(t *testing.T) {
 			},
 		},
 	}
-	before := fmt.Sprint(e.Methods["rollout"].Data, e.Prompt, *e.Steps[1].Position)
+	before := fmt.Sprint(e.Methods["rollout"].Rows, e.Prompt, *e.Steps[1].Position)
 	g, err := e.GroupSpans(e.Prompt.Words())
 	must(t, err)
-	near(t, "rollout", g.Methods["rollout"].Data, []float64{4, 6, 5, 6, 16, 18, 11, 12}, 0)
-	near(t, "flow", g.Methods["flow"].Data, []float64{2, 3, 6, 4}, 0)
-	near(t, "score", g.Methods["score"].Data, []float64{-1, 3}, 0)
+	near(t, "rollout", slices.Concat(g.Methods["rollout"].Rows...),
+		[]float64{4, 5, 6, 6, 16, 11, 18, 12, 13}, 0)
+	near(t, "flow", slices.Concat(g.Methods["flow"].Rows...), []float64{2, 3, 6, 4}, 0)
+	near(t, "score", g.Methods["score"].Row(0, 0), []float64{-1, 3}, 0)
 	near(t, "map", g.Maps["rollout"].Data, []float64{1, 0, .75, .25}, 0)
 	flow := g.Methods["flow"]
 	got := fmt.Sprint(g.Prompt.Texts, g.Prompt.IDs, g.Prompt.Offsets, *g.Steps[1].Position,
@@ -128,7 +129,7 @@ func TestGrouped(t *testing.T) {
 	if want := "[ab c] [100 102] [[0 2] [2 4]] 1 [2 2 1]highest of tokens"; got != want {
 		t.Errorf("prompt %s, want %s", got, want)
 	}
-	if diff := cmp.Diff(before, fmt.Sprint(e.Methods["rollout"].Data, e.Prompt,
+	if diff := cmp.Diff(before, fmt.Sprint(e.Methods["rollout"].Rows, e.Prompt,
 		*e.Steps[1].Position)); diff != "" {
 		t.Errorf("the original changed (-before +after):\n%s", diff)
 	}

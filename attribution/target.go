@@ -146,9 +146,9 @@ func (e *Explanation) groupTargets(target Grouping, allLayers bool) (*Explanatio
 	for _, s := range all {
 		g.Steps = append(g.Steps, joinSteps(e.Steps[s.begin:s.end], s.rest))
 	}
-	g.Methods, g.OtherMass = map[string]*Result{}, map[string][]float64{}
+	g.Methods = map[string]*Result{}
 	for name, r := range e.Methods {
-		g.Methods[name], g.OtherMass[name] = r.groupTargets(all, e.OtherMass[name], allLayers)
+		g.Methods[name] = r.groupTargets(all, allLayers)
 		g.Methods[name].Target = target.String()
 		g.Methods[name].Options["target"] = target.String()
 	}
@@ -172,14 +172,11 @@ func joinSteps(steps []GeneratedToken, rest bool) GeneratedToken {
 	return g
 }
 
-// groupTargets returns the result with a row for each stretch, and the sum of each row over
-// generated tokens; mass has those of the tokens, [n,L].
-func (r *Result) groupTargets(
-	all []stretch, mass []float64, allLayers bool,
-) (*Result, []float64) {
+// groupTargets returns the result with a row for each stretch.
+func (r *Result) groupTargets(all []stretch, allLayers bool) *Result {
 	g, m, L := *r, r.Shape[1], r.Shape[2]
 	f := r.describeTargets(&g)
-	g.Data, g.Shown, g.Generated = nil, nil, nil
+	g.Rows, g.Shown, g.OtherMass = nil, nil, nil
 	g.Explained, g.Residue = sumsOf(r.Explained, all), sumsOf(r.Residue, all)
 	for _, s := range all {
 		g.Shown = append(g.Shown, r.shownIn(s, allLayers))
@@ -191,28 +188,27 @@ func (r *Result) groupTargets(
 	}
 	K := len(g.Layers)
 	g.Shape = [3]int{len(all), m, K}
-	var masses []float64
+	var in []int // from a generated token to its stretch
 	for i, s := range all {
-		row, sums, generated := make([]float64, m*K), make([]float64, K), make([]float64, K*(i+1))
+		in = append(in, slices.Repeat([]int{i}, s.end-s.begin)...)
+	}
+	for i, s := range all {
 		for k := range K {
+			row, sum := make([]float64, m+i+1), 0.0
 			for t := s.begin; t < s.end; t++ {
 				at := level(t, k)
-				for j := range m {
-					row[j*K+k] = f(row[j*K+k], r.At(t, j, at))
-				}
-				sums[k] += mass[t*L+at]
-				before := r.GeneratedRow(t, at)
-				for u, from := range all[:i+1] {
-					for q := from.begin; q < min(from.end, len(before)); q++ {
-						generated[k*(i+1)+u] = f(generated[k*(i+1)+u], before[q])
+				for j, x := range r.Row(t, at) {
+					if j >= m {
+						j = m + in[j-m]
 					}
+					row[j] = f(row[j], x)
 				}
+				sum += r.OtherMass[t*L+at]
 			}
+			g.Rows, g.OtherMass = append(g.Rows, row), append(g.OtherMass, sum)
 		}
-		g.Data, masses = append(g.Data, row...), append(masses, sums...)
-		g.Generated = append(g.Generated, generated)
 	}
-	return &g, masses
+	return &g
 }
 
 // describeTargets sets the unit and the options of a result with rows of several tokens, g. It

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -135,7 +136,7 @@ func TestFlowBounds(t *testing.T) {
 // checkBounds checks an explanation with bounds of flow against the exact values.
 func checkBounds(t *testing.T, e, exact *attribution.Explanation) {
 	t.Helper()
-	got, want := e.Methods["flow"].Data, exact.Methods["flow"].Data
+	got, want := e.Methods["flow"].Row(0, 0), exact.Methods["flow"].Row(0, 0)
 	if len(got) != len(want) {
 		t.Fatalf("%d values, want %d", len(got), len(want))
 	}
@@ -181,26 +182,28 @@ func explainedBy(
 func nearExplanation(t *testing.T, got, want *attribution.Explanation) {
 	t.Helper()
 	for _, name := range want.Order {
-		g, w := got.Methods[name], want.Methods[name]
-		if len(g.Data) != len(w.Data) || len(w.Data) == 0 {
-			t.Fatalf("%s: %d values, want %d", name, len(g.Data), len(w.Data))
+		g := slices.Concat(got.Methods[name].Rows...)
+		w := slices.Concat(want.Methods[name].Rows...)
+		if len(g) != len(w) || len(w) == 0 {
+			t.Fatalf("%s: %d values, want %d", name, len(g), len(w))
 		}
 		size := 1.0 // of the largest value: lift and parts of a logit are no shares
-		for _, x := range w.Data {
+		for _, x := range w {
 			size = max(size, math.Abs(x))
 		}
 		worst, at := 0.0, 0
-		for i := range w.Data {
-			if d := math.Abs(g.Data[i] - w.Data[i]); !(d <= worst) {
+		for i := range w {
+			if d := math.Abs(g[i] - w[i]); !(d <= worst) {
 				worst, at = d, i
 			}
 		}
 		if !(worst <= vectorTol*size) {
-			t.Errorf("%s: value %d is %v, want %v", name, at, g.Data[at], w.Data[at])
+			t.Errorf("%s: value %d is %v, want %v", name, at, g[at], w[at])
 		}
-		for i, x := range want.OtherMass[name] {
-			if d := math.Abs(got.OtherMass[name][i] - x); !(d <= vectorTol*size) {
-				t.Errorf("%s: other mass %d is %v, want %v", name, i, got.OtherMass[name][i], x)
+		other := got.Methods[name].OtherMass
+		for i, x := range want.Methods[name].OtherMass {
+			if d := math.Abs(other[i] - x); !(d <= vectorTol*size) {
+				t.Errorf("%s: other mass %d is %v, want %v", name, i, other[i], x)
 			}
 		}
 	}

@@ -32,7 +32,7 @@ func ExplainArgs() {
 	out := newDisplay()
 	prompt, settings, err := parseArgs(os.Args[1:])
 	if err == nil {
-		_, err = explain(out, prompt, settings)
+		_, err = explain(out, "", prompt, settings)
 	}
 	if err != nil {
 		out.exit(wordedAsFlags(err))
@@ -55,7 +55,7 @@ func passOptions(flags *flag.FlagSet, args []string, stderr io.Writer, exit func
 		return
 	}
 	name, _, _ := strings.Cut(args[1][2:], "=")
-	known := arguments(&attribution.Options{}, &Model{}, &View{})
+	known := arguments(&attribution.Options{}, &Model{}, &Show{})
 	if !slices.ContainsFunc(known, func(a argument) bool { return a.name == name }) {
 		return
 	}
@@ -84,7 +84,7 @@ type argument struct {
 func parseArgs(args []string) (prompt string, settings []Setting, err error) {
 	var o attribution.Options
 	var m Model
-	var v View
+	var v Show
 	known := arguments(&o, &m, &v)
 	found, ended := false, false // the prompt, and the options by --
 	for len(args) > 0 {
@@ -177,7 +177,7 @@ func (a argument) read(value string) error {
 }
 
 // arguments returns the options, which set the fields of o, m and v.
-func arguments(o *attribution.Options, m *Model, v *View) []argument {
+func arguments(o *attribution.Options, m *Model, v *Show) []argument {
 	text := func(name string, to *string) argument {
 		return argument{name: name, set: func(s string) error {
 			*to = s
@@ -226,7 +226,7 @@ func arguments(o *attribution.Options, m *Model, v *View) []argument {
 		}},
 	}
 	for _, row := range attribution.OptionTable() {
-		if row.Flag == "" || row.Flag == "by" { // that of the view
+		if row.Flag == "" || row.Flag == "by" { // that of Show
 			continue
 		}
 		if on := row.Switch(o); on != nil {

@@ -33,7 +33,7 @@ func TestParseArgs(t *testing.T) {
 	if m := Model(r.model); m != (Model{Name: "smollm2", DType: "bfloat16", MaxMemory: 2e9}) {
 		t.Errorf("model %+v", m)
 	}
-	if v := r.view; v.By != "word" || v.Layer == nil || *v.Layer != 0 || *v.Token != 1 ||
+	if v := r.show; v.By != "word" || v.Layer == nil || *v.Layer != 0 || *v.Token != 1 ||
 		!cmp.Equal(v.Filter, attribution.DefaultFilter()) {
 		t.Errorf("view %+v", v)
 	}
@@ -134,7 +134,7 @@ func TestArgsWording(t *testing.T) {
 		err         error
 		flags, goes string
 	}{
-		{usagef("%s 30; \"a\" has layers 0 to 29", viewLayer), `--layer 30; "a" has layers 0 to 29`, `Layer 30; "a" has layers 0 to 29`},
+		{usagef("%s 30; \"a\" has layers 0 to 29", shownLayer), `--layer 30; "a" has layers 0 to 29`, `Layer 30; "a" has layers 0 to 29`},
 		{attribution.Options{MaxTokens: -1}.Check(), "--max-tokens -1; it must be in [1,4096], or 0 for 16", "MaxTokens -1; it must be in [1,4096], or 0 for 16"},
 		{
 			&engine.Error{
@@ -151,7 +151,7 @@ func TestArgsWording(t *testing.T) {
 			"no room (set --max-memory)", "no room (set MaxMemory of gonbext.Model)",
 		},
 		{
-			usagef("%s 1; the last layer that is combined is %s 0", viewLayer,
+			usagef("%s 1; the last layer that is combined is %s 0", shownLayer,
 				trace.Called("last layer", "LastLayer")),
 			"--layer 1; the last layer that is combined is --layers 0",
 			"Layer 1; the last layer that is combined is LastLayer 0",
@@ -173,7 +173,7 @@ func TestArgsWording(t *testing.T) {
 
 // TestArgsOfEveryOption knows every option of an explanation.
 func TestArgsOfEveryOption(t *testing.T) {
-	known := names(arguments(&attribution.Options{}, &Model{}, &View{}))
+	known := names(arguments(&attribution.Options{}, &Model{}, &Show{}))
 	for _, row := range attribution.OptionTable() {
 		if row.Flag == "" {
 			continue

@@ -62,7 +62,7 @@ var cells = map[string]func(){
 		fmt.Println("again", len(e.Steps))
 	},
 	"save": func() {
-		gonbext.Save(os.Getenv("HEADWATER_TEST_FILE"), gonbext.Figure{Kind: "text"})
+		gonbext.Save(os.Getenv("HEADWATER_TEST_FILE"), gonbext.Show{Kind: "text"})
 	},
 	"save chosen":     saveChosen,
 	"save comparison": saveComparison,
@@ -79,20 +79,20 @@ var cells = map[string]func(){
 	"maps of direct": func() {
 		gonbext.Maps("the keys", gonbext.Options{Methods: []string{"direct"}})
 	},
-	"maps by word":  func() { gonbext.Maps("the keys", gonbext.View{By: "word"}) },
-	"heads by word": func() { gonbext.Heads("the keys", gonbext.View{By: "word"}) },
+	"maps by word":  func() { gonbext.Maps("the keys", gonbext.Show{By: "word"}) },
+	"heads by word": func() { gonbext.Heads("the keys", gonbext.Show{By: "word"}) },
 	"flow graph": func() {
 		e := gonbext.FlowGraph("the keys", gonbext.Options{MaxTokens: 1})
 		fmt.Println("flow", len(e.Steps))
 	},
-	"flow graph by word": func() { gonbext.FlowGraph("the keys", gonbext.View{By: "word"}) },
+	"flow graph by word": func() { gonbext.FlowGraph("the keys", gonbext.Show{By: "word"}) },
 	"layers":             func() { gonbext.Layers(layered(), 0) },
 	"layers wrong":       func() { gonbext.Layers(sides()) },
 	"compare":            func() { gonbext.Compare(sides(), sides(), "rollout", "flow") },
 	"compare layers": func() {
 		e := sides()
 		r := e.Methods["rollout"]
-		r.Layers, r.Shape[2], r.Data = []int{0, 1}, 2, []float64{0.2, 0.3, 0.8, 0.7}
+		r.Layers, r.Shape[2], r.Rows = []int{0, 1}, 2, [][]float64{{0.2, 0.8}, {0.3, 0.7}}
 		gonbext.Compare(e, e, "rollout@0", "rollout@1")
 	},
 	"compare wrong": func() { gonbext.Compare(sides(), sides(), "rolout") },
@@ -111,7 +111,7 @@ var cells = map[string]func(){
 	"sources and files": func() {
 		gonbext.SaveSources("a.svg", weather())
 	},
-	"show":      func() { gonbext.Show(&gonbext.Explanation{Warnings: []string{"shown"}}) },
+	"show":      func() { gonbext.Draw(&gonbext.Explanation{Warnings: []string{"shown"}}) },
 	"reproduce": func() { gonbext.Reproduce("s0-matrix") },
 	"reproduce and wait": func() {
 		gonbext.Reproduce("s0-matrix")
@@ -154,7 +154,7 @@ type kernel struct {
 	t   *testing.T
 	dir string
 	// answer acts as the engine: it gets every request except those of [engine.KindInfo] and
-	// [engine.KindDrawn].
+	// [engine.KindPicture].
 	answer func(conn *engineConn, r engine.Request)
 	// drawn are what cells said that they drew, in the place of the engine, which answers only the
 	// other requests.
@@ -224,14 +224,33 @@ func (k *kernel) serve(conn *engineConn) {
 		conn.send(engine.Event{Status: &engine.Status{}, Done: true})
 		return
 	}
-	if r.Kind == engine.KindDrawn {
+	if r.Kind == engine.KindPicture {
 		k.mu.Lock()
-		k.drawn = append(k.drawn, fmt.Sprint(r.Of, string(r.Show), string(r.Text)))
+		k.drawn = append(k.drawn, sent(k.t, r))
 		k.mu.Unlock()
 		conn.send(engine.Event{Done: true})
 		return
 	}
 	k.answer(conn, r)
+}
+
+// sent describes the picture of a request: the first values of its explanations, and what it shows.
+func sent(t *testing.T, r engine.Request) string {
+	t.Helper()
+	if r.Picture == nil {
+		return "the latest"
+	}
+	p, err := engine.ReadPicture(r.Picture)
+	if err != nil {
+		t.Error(err)
+	}
+	said := ""
+	for _, e := range []*attribution.Explanation{p.Explanation, p.Against} {
+		if e != nil && e.Methods["rollout"] != nil {
+			said += fmt.Sprint(e.Methods["rollout"].Rows[0][0], " ")
+		}
+	}
+	return said + string(p.Show) + p.Other
 }
 
 // run runs a cell to its end, in a notebook or not.
@@ -378,9 +397,8 @@ func row(conn *engineConn, text string, values ...float64) {
 		other -= x
 	}
 	conn.send(engine.Event{Step: true, Explanation: &attribution.Explanation{
-		Steps:     []attribution.GeneratedToken{{ID: 3, Text: text, Probability: 0.5}},
-		Methods:   map[string]*attribution.Result{"rollout": {Shape: [3]int{1}, Data: values}},
-		OtherMass: map[string][]float64{"rollout": {other}},
+		Steps:   []attribution.GeneratedToken{{ID: 3, Text: text, Probability: 0.5}},
+		Methods: map[string]*attribution.Result{"rollout": {Shape: [3]int{1}, Rows: [][]float64{values}, OtherMass: []float64{other}}},
 	}})
 }
 

@@ -64,7 +64,7 @@ func showCharts(columns int, charts []chart.Chart) error {
 		defer stop()
 		client, err := connect(ctx, out)
 		if err == nil {
-			p.PNG, err = client.Draw(ctx, text)
+			p.PNG, _, err = client.Draw(ctx, "", text, nil)
 		}
 		if err != nil {
 			return interrupted(ctx, err)
@@ -78,31 +78,35 @@ func showCharts(columns int, charts []chart.Chart) error {
 }
 
 // SaveChart saves a chart to a file, in the format that its name ends with: .svg, .pdf, .png or
-// .tex. Of the [Figure], Size, Font and Palette count:
+// .tex. Of the [Show], Size, Font and Palette count:
 //
-//	gonbext.SaveChart("losses.pdf", losses, gonbext.Figure{Size: "column"})
+//	gonbext.SaveChart("losses.pdf", losses, gonbext.Show{Size: "column"})
 //
 // The engine of this kernel draws it. A file that exists is replaced when the new one is complete,
 // and remarks on what the file cannot show are printed. On an error SaveChart shows one line and
 // ends the program; see [TrySaveChart].
-func SaveChart(path string, c chart.Chart, figure ...Figure) {
-	notes, err := TrySaveChart(path, c, figure...)
+func SaveChart(path string, c chart.Chart, show ...Show) {
+	notes, err := TrySaveChart(path, c, show...)
 	endSave(path, notes, err)
 }
 
 // TrySaveChart is [SaveChart], with the remarks and the error returned.
-func TrySaveChart(path string, c chart.Chart, figure ...Figure) (notes []string, err error) {
-	notes, err = saveChart(path, c, figure)
+func TrySaveChart(path string, c chart.Chart, show ...Show) (notes []string, err error) {
+	notes, err = saveChart(path, c, show)
 	return notes, worded(err)
 }
 
 // saveChart is TrySaveChart, with the error as it comes.
-func saveChart(path string, c chart.Chart, figure []Figure) (notes []string, err error) {
-	f, err := onlyFigure(figure)
+func saveChart(path string, c chart.Chart, shows []Show) (notes []string, err error) {
+	show, err := onlyShow(shows)
 	if err != nil {
 		return nil, err
 	}
-	look, err := f.look()
+	size := show.Look()
+	if show.Size, show.Font, show.Palette = "", 0, ""; !reflect.ValueOf(show).IsZero() {
+		return nil, usagef("a chart has Size, Font and Palette of Show; leave the others empty")
+	}
+	look, err := showJSON(size)
 	if err != nil {
 		return nil, err
 	}
@@ -120,19 +124,8 @@ func saveChart(path string, c chart.Chart, figure []Figure) (notes []string, err
 		if err != nil {
 			return nil, nil, err
 		}
-		return client.DrawFile(ctx, filepath.Base(path), text, look)
+		return client.Draw(ctx, filepath.Base(path), text, look)
 	})
-}
-
-// look returns the form in which the engine reads how a chart looks, or an error if the figure says
-// what a chart does not have.
-func (f Figure) look() (json.RawMessage, error) {
-	size := figureLook{f.Size, f.Font, f.Palette}
-	f.Size, f.Font, f.Palette = "", 0, ""
-	if !reflect.ValueOf(f).IsZero() {
-		return nil, usagef("a chart has Size, Font and Palette of Figure; leave the others empty")
-	}
-	return size.json()
 }
 
 // picture shows charts in the place of the display. There is no HTML beside them, which JupyterLab

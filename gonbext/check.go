@@ -18,76 +18,66 @@ func (r request) check() error {
 	if err := r.options.Check(); err != nil {
 		return err
 	}
-	if err := render.CheckPalette(r.view.Palette); err != nil {
+	if err := r.show.Check(); err != nil {
 		return err
 	}
-	for _, number := range []struct {
-		name string
-		at   *int
-	}{{trace.Called("token", "Token"), r.view.Token}, {"Source", r.view.Source}} {
-		if number.at != nil && *number.at < 0 {
-			return usagef("%s %d; tokens count from 0", number.name, *number.at)
-		}
-	}
-	switch {
-	case r.view.By != "" && r.options.By != "" && r.view.By != r.options.By:
-		return usagef("By of Options is %.60q and By of View is %.60q; give one of the two",
-			r.options.By, r.view.By)
-	case r.view.Token != nil && r.kind != "" && r.kind != graphKind:
+	switch kind := r.show.Kind; {
+	case r.show.By != "" && r.options.By != "" && r.show.By != r.options.By:
+		return usagef("By of Options is %.60q and By of Show is %.60q; give one of the two",
+			r.options.By, r.show.By)
+	case r.show.Token != nil && needsModel(kind) && kind != render.KindFlow:
 		return usagef("%s %d; this picture shows all tokens: leave it out",
-			trace.Called("token", "Token"), *r.view.Token)
-	case r.view.Source != nil && r.kind != graphKind:
-		return usagef("Source %d is for gonbext.FlowGraph; leave it out", *r.view.Source)
-	case r.view.Layer == nil:
+			trace.Called("token", "Token"), *r.show.Token)
+	case r.show.Source != nil && kind != render.KindFlow:
+		return usagef("Source %d is for gonbext.FlowGraph; leave it out", *r.show.Source)
+	case r.show.Layer == nil:
 		return nil
 	}
-	switch layer, o := *r.view.Layer, r.options; {
-	case layer < 0:
-		return usagef("%s %d; layers count from 0", viewLayer, layer)
+	switch layer, o := *r.show.Layer, r.options; {
 	case layer < o.FirstLayer:
-		return usagef("%s %d; the first layer that is combined is %s %d", viewLayer, layer,
+		return usagef("%s %d; the first layer that is combined is %s %d", shownLayer, layer,
 			trace.Called("first layer", "FirstLayer"), o.FirstLayer)
 	case o.LastLayer != nil && layer > *o.LastLayer:
-		return usagef("%s %d; the last layer that is combined is %s %d", viewLayer, layer,
+		return usagef("%s %d; the last layer that is combined is %s %d", shownLayer, layer,
 			trace.Called("last layer", "LastLayer"), *o.LastLayer)
 	}
 	return nil
 }
 
-// viewLayer is the layer of a view in an error.
-var viewLayer = trace.Called("layer", "Layer")
+// shownLayer is the layer of Show in an error.
+var shownLayer = trace.Called("layer", "Layer")
 
 // groups reports whether tokens are grouped.
 func (r request) groups() bool {
-	return r.view.By != "" || r.options.By != "" || r.options.Target != ""
+	return r.show.By != "" || r.options.By != "" || r.options.Target != ""
 }
 
 // checkLayer returns an error if the model of e does not have the layer to show, or no result has
 // it: flow without AllLevels has the last one alone. Nothing is known about a model without layers.
 func (r request) checkLayer(e *Explanation) error {
 	layers := e.Model.Layers
-	if r.view.Layer == nil || layers == 0 {
+	if r.show.Layer == nil || layers == 0 {
 		return nil
 	}
-	if *r.view.Layer >= layers {
-		return usagef("%s %d; %.60q has layers 0 to %d", viewLayer, *r.view.Layer, e.Model.Name,
+	if *r.show.Layer >= layers {
+		return usagef("%s %d; %.60q has layers 0 to %d", shownLayer, *r.show.Layer, e.Model.Name,
 			layers-1)
 	}
 	var have []int
 	for _, result := range e.Methods {
 		have = append(have, result.Layers...)
 	}
-	if len(have) == 0 || slices.Contains(have, *r.view.Layer) {
+	if len(have) == 0 || slices.Contains(have, *r.show.Layer) {
 		return nil
 	}
 	slices.Sort(have)
-	return usagef("%s %d; the results have the layers %v", viewLayer, *r.view.Layer,
+	return usagef("%s %d; the results have the layers %v", shownLayer, *r.show.Layer,
 		slices.Compact(have))
 }
 
 // checkToken returns an error if an explanation lacks the generated token to show.
 func (r request) checkToken(e *Explanation) error {
-	if t := r.view.Token; t != nil && *t >= len(e.Steps) {
+	if t := r.show.Token; t != nil && *t >= len(e.Steps) {
 		return usagef("generated token %d; the explanation has %s, from 0", *t, e.Made())
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext"
+	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/engine"
 	"github.com/headwater-ml/headwater/internal/message"
 )
@@ -22,16 +23,16 @@ func init() {
 		"tokens":        {gonbext.Options{MaxTokens: -5}},
 		"alternatives":  {gonbext.Options{Alternatives: -1}},
 		"memory":        {gonbext.Model{MaxMemory: -1}},
-		"layer below":   {gonbext.View{Layer: &minus}},
-		"layer beyond":  {gonbext.View{Layer: &one}},
-		"token beyond":  {gonbext.View{Token: &four}},
-		"layer outside": {gonbext.View{Layer: &four}, gonbext.Options{LastLayer: &one}},
-		"layer too low": {gonbext.Options{FirstLayer: 2}, gonbext.View{Layer: &one}},
+		"layer below":   {gonbext.Show{Layer: &minus}},
+		"layer beyond":  {gonbext.Show{Layer: &one}},
+		"token beyond":  {gonbext.Show{Token: &four}},
+		"layer outside": {gonbext.Show{Layer: &four}, gonbext.Options{LastLayer: &one}},
+		"layer too low": {gonbext.Options{FirstLayer: 2}, gonbext.Show{Layer: &one}},
 		"NaN":           {gonbext.Options{Threshold: math.NaN()}},
 		"temperature":   {gonbext.Options{Sampling: trace.Sampling{Temperature: -1}}},
 		"position":      {gonbext.Options{Positions: []int{-1}}},
 		"misspelt":      {gonbext.Options{Methods: []string{"rolout"}}},
-		"palette":       {gonbext.View{Palette: "gren-purple"}},
+		"palette":       {gonbext.Show{Palette: "gren-purple"}},
 
 		"long name":      {gonbext.Model{Name: strings.Repeat("x", 5000)}},
 		"long data type": {gonbext.Model{DType: strings.Repeat("x", 100)}},
@@ -44,10 +45,13 @@ func init() {
 	said := func(_ any, err error) { fmt.Println(true, errors.Is(err, trace.ErrUsage), err) }
 	cells["wrong empty prompt"] = func() { said(gonbext.TryExplain("")) }
 	cells["wrong empty trace"] = func() { said(gonbext.TryTrace("", trace.Attention)) }
-	cells["wrong source"] = func() { said(gonbext.TryExplain("a", gonbext.View{Source: &one})) }
-	cells["wrong heads"] = func() { said(gonbext.TryHeads("a", gonbext.View{Token: &one})) }
-	cells["wrong maps"] = func() { said(gonbext.TryMaps("a", gonbext.View{Token: &one})) }
-	cells["layer of the model"] = func() { gonbext.Explain("the keys", gonbext.View{Layer: &one}) }
+	cells["wrong source"] = func() { said(gonbext.TryExplain("a", gonbext.Show{Source: &one})) }
+	for _, kind := range []render.Kind{render.KindHeads, render.KindMaps} {
+		cells["wrong "+string(kind)] = func() {
+			said(gonbext.TryExplain("a", gonbext.Show{Kind: kind, Token: &one}))
+		}
+	}
+	cells["layer of the model"] = func() { gonbext.Explain("the keys", gonbext.Show{Layer: &one}) }
 }
 
 // TestWrongOptions checks that each wrong option gives one line that says what is wrong. Most are
@@ -62,7 +66,7 @@ func TestWrongOptions(t *testing.T) {
 		"tokens":         {"gonbext: MaxTokens -5; it must be in [1,4096]", false},
 		"alternatives":   {"gonbext: Alternatives -1", false},
 		"memory":         {"gonbext: MaxMemory -1 bytes", false},
-		"layer below":    {"gonbext: Layer -1; layers count from 0", false},
+		"layer below":    {"gonbext: layer -1; they count from 0", false},
 		"layer beyond":   {`gonbext: Layer 1; "tiny" has layers 0 to 0`, true},
 		"token beyond":   {"gonbext: generated token 4; the explanation has 1 token, from 0", true},
 		"layer outside":  {"gonbext: Layer 4; the last layer that is combined is LastLayer 1", false},
@@ -76,7 +80,7 @@ func TestWrongOptions(t *testing.T) {
 		"empty trace":    {"gonbext: the prompt is empty; give some text\n", false},
 		"source":         {"gonbext: Source 1 is for gonbext.FlowGraph; leave it out\n", false},
 		"heads":          {"gonbext: Token 1; this picture shows all tokens: leave it out\n", false},
-		"maps":           {"gonbext: Token 1; this picture shows all tokens: leave it out\n", false},
+		"maps":           {"gonbext: token 1; a picture of maps has all tokens\n", false},
 		"long name":      {"gonbext: model name of 5000 bytes; at most 4096", false},
 		"long data type": {"gonbext: name of a data type of 100 bytes; at most 64", false},
 	} {

@@ -22,7 +22,7 @@ func sides() *gonbext.Explanation {
 	for i, name := range e.Order {
 		e.Methods[name] = &attribution.Result{
 			Unit: "share", Facts: attribution.Facts{Quantity: attribution.Share}, Layers: []int{0}, Shape: [3]int{1, 2, 1},
-			Data: []float64{0.2 + 0.1*float64(i), 0.8 - 0.1*float64(i)},
+			Rows: [][]float64{{0.2 + 0.1*float64(i), 0.8 - 0.1*float64(i)}},
 		}
 	}
 	return e

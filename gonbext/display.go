@@ -1,11 +1,9 @@
 package gonbext
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"html"
-	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -76,8 +74,8 @@ func (d *display) live(kind string, picture func() render.Heatmap) {
 
 // draw shows a picture of something that grows.
 func (d *display) draw(h render.Heatmap) {
-	markup := drawn(render.HTML{Heatmap: h, MaxBytes: liveBytes})
-	d.send(map[protocol.MIMEType]any{protocol.MIMETextHTML: markup})
+	h.MaxBytes = liveBytes
+	d.send(map[protocol.MIMEType]any{protocol.MIMETextHTML: markupOf(h)})
 }
 
 // tick is how often the time of a stage is shown that brings no news.
@@ -104,26 +102,21 @@ func (d *display) stop() {
 	d.clock = nil
 }
 
-// final shows the picture that stays. next says what a reader can do next; see [render.HTML.Next].
-func (d *display) final(h render.Heatmap, next string) {
-	d.show(render.HTML{Heatmap: h, Next: next},
-		render.Text{Heatmap: h, Width: plainColumns, MaxBytes: plainBytes},
-		render.Text{Heatmap: h, Width: columns(), Color: colors()})
-}
-
 // show shows a picture that stays: as HTML and, for viewers that show none, as plain text; outside
 // of a notebook in its form for a terminal.
-func (d *display) show(html, plain, terminal io.WriterTo) {
+func (d *display) show(v render.View) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.stop()
 	if !d.notebook {
-		fmt.Print(drawn(terminal))
+		fmt.Print(textOf(v, render.Terminal{Width: columns(), Color: colors()}))
 		return
 	}
 	d.send(map[protocol.MIMEType]any{
-		protocol.MIMETextHTML:  drawn(html),
-		protocol.MIMETextPlain: drawn(plain),
+		protocol.MIMETextHTML: markupOf(v),
+		protocol.MIMETextPlain: textOf(v, render.Terminal{
+			Width: plainColumns, MaxBytes: plainBytes,
+		}),
 	})
 	d.id = ""
 	gonbui.Sync()
@@ -132,10 +125,17 @@ func (d *display) show(html, plain, terminal io.WriterTo) {
 	}
 }
 
-// drawn returns what a picture writes. A buffer takes everything.
-func drawn(picture io.WriterTo) string {
-	var b bytes.Buffer
-	_, _ = picture.WriteTo(&b)
+// markupOf returns the HTML of a picture. A builder takes everything.
+func markupOf(v render.View) string {
+	var b strings.Builder
+	_ = render.HTML(&b, v)
+	return b.String()
+}
+
+// textOf returns the text of a picture.
+func textOf(v render.View, look render.Terminal) string {
+	var b strings.Builder
+	_ = render.Text(&b, v, look)
 	return b.String()
 }
 

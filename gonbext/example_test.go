@@ -25,5 +25,5 @@ func ExampleTrace() {
 
 // In a later cell this shows the latest explanation again.
 func ExampleLast() {
-	gonbext.Show(gonbext.Last())
+	gonbext.Draw(gonbext.Last())
 }

@@ -32,9 +32,8 @@ func TestFlowGraphCell(t *testing.T) {
 			conn.send(engine.Event{Step: true, Explanation: &attribution.Explanation{
 				Steps: []attribution.GeneratedToken{{ID: 3, Text: " are", Probability: 0.5}},
 				Methods: map[string]*attribution.Result{
-					"flow": {Shape: [3]int{1}, Data: []float64{0.25, 0.75}},
+					"flow": {Shape: [3]int{1}, Rows: [][]float64{{0.25, 0.75}}, OtherMass: []float64{0}},
 				},
-				OtherMass: map[string][]float64{"flow": {0}},
 			}})
 			conn.send(engine.Event{Done: true})
 			return
@@ -68,7 +67,7 @@ func TestFlowGraphCell(t *testing.T) {
 func layered() *gonbext.Explanation {
 	e := sides()
 	e.Methods["rollout"] = &attribution.Result{
-		Unit: "share", Facts: attribution.Facts{Quantity: attribution.Share}, Layers: []int{0, 1}, Shape: [3]int{1, 2, 2}, Data: []float64{0.1, 0.2, 0.9, 0.8},
+		Unit: "share", Facts: attribution.Facts{Quantity: attribution.Share}, Layers: []int{0, 1}, Shape: [3]int{1, 2, 2}, Rows: [][]float64{{0.1, 0.9}, {0.2, 0.8}},
 	}
 	return e
 }

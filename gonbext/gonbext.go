@@ -13,7 +13,7 @@
 //	gonbext.Explain("the keys to the cabinet",
 //		gonbext.Options{Methods: []string{"rollout"}, MaxTokens: 3},
 //		gonbext.Model{Name: "openai-community/gpt2"},
-//		gonbext.View{By: "word"})
+//		gonbext.Show{By: "word"})
 //
 // Functions that begin with Try return errors; the others show one line and end the cell. In a
 // notebook server its status is then 0, because GoNB would print "exit status 1" twice below the
@@ -29,7 +29,6 @@
 package gonbext
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -53,9 +52,9 @@ type Options attribution.Options
 // Model says which model runs, and on what. The zero value is the embedded model on the pure-Go
 // backend.
 type Model struct {
-	// Name is a built-in name, the path of a checkpoint or of a GGUF file, smollm2 (after the
-	// command headwater download smollm2), ollama:NAME:TAG, or a name of the Hub such as
-	// openai-community/gpt2. Default: the embedded model.
+	// Name is a built-in name, the path of a checkpoint or of a GGUF file, smollm2,
+	// ollama:NAME:TAG, or a name of the Hub such as openai-community/gpt2. Default: the embedded
+	// model.
 	Name string
 	// Backend is go, xla, cuda, xla:path or cuda:path. Default: go for the embedded model; for
 	// others xla if it is installed, else go.
@@ -68,38 +67,21 @@ type Model struct {
 	MaxMemory int64
 }
 
-// View says how the result is divided and shown.
-type View struct {
-	// By puts prompt tokens together: "word", "sentence", "turn", or bytes of the prompt as
-	// "0:8,12:23". The picture, what OnStep sees and what is returned have a value for each of
-	// these parts. Default: tokens. See [attribution.ParseGrouping] and
-	// [attribution.Explanation.GroupSpans]. With a method that takes tokens away, such as
-	// occlusion, it is By of [Options], so that each part is taken away as one; [Last] then has
-	// these parts.
-	By string
-	// Filter hides prompt tokens from highlighting; it changes no number. See
-	// [attribution.DefaultFilter].
-	Filter attribution.Filter
-	// Layer is the layer whose values highlight the prompt, 0-based. Nil is, for each token, the
-	// one that [attribution.Result.Level] names: for methods of one layer the layer that wrote most
-	// of the prediction, for others the last one. It is an error if the model or every method lacks
-	// it. Beside other methods, one that has the last layer alone, such as flow without AllLevels,
-	// shows that.
-	Layer *int
-	// Token is the generated token that is shown first, and the one that [FlowGraph] shows: its
-	// number from 0, which counts all generated tokens, punctuation too. Nil is the first word that
-	// is no article. A text on a terminal shows all of them, and so do [Heads] and [Maps], for
-	// which a Token is an error.
-	Token *int
-	// Source is the prompt token that the flow of [FlowGraph] comes from, 0-based. Nil is the one
-	// with the largest flow other than the first. It is an error for other pictures.
-	Source *int
-	// Palette is the name of the colours, one of [render.PaletteNames]: blue-rust, green-purple or
-	// perceptual. Default: blue-rust. The colours of a text on a terminal stay the same.
-	Palette string
-}
+// Show says how an explanation is divided and shown, in a cell and in a file. It has the fields of
+// [render.Show], which are the flags of the command too: Kind is --view, and the others have the
+// flags of their names. In a cell:
+//
+//   - Kind chooses the picture: heatmap, layers, compare, or one that needs the model again, heads,
+//     flow or maps. head and map, with one head and one layer, are for files, and text is heatmap.
+//   - By divides the prompt: the picture, what OnStep sees and what is returned have a value for
+//     each part. With a method that takes tokens away, such as occlusion, it is By of [Options], so
+//     that each part is taken away as one; [Last] then has these parts.
+//   - Layer must be one that the model and some method have.
+//   - Token is shown first, and a text on a terminal shows all of them.
+//   - Size and Font are for the files that [Save] makes of the picture.
+type Show render.Show
 
-// Setting is what [Explain] takes beside the prompt: an [Options], a [Model] or a [View], each at
+// Setting is what [Explain] takes beside the prompt: an [Options], a [Model] or a [Show], each at
 // most once and in any order.
 type Setting interface {
 	// set puts the setting into a request and returns the name of its type.
@@ -116,26 +98,25 @@ func (m Model) set(r *request) string {
 	return "Model"
 }
 
-func (v View) set(r *request) string {
-	r.view = v
-	return "View"
+func (s Show) set(r *request) string {
+	r.show = render.Show(s)
+	return "Show"
 }
 
 // request is what a cell asks for.
 type request struct {
 	options attribution.Options
 	model   engine.Model
-	view    View
-	kind    string // of a figure of it; empty for a heatmap
+	show    render.Show
 }
 
-// newRequest puts settings together. Each kind may be given once.
+// newRequest puts settings together. Each type may be given once.
 func newRequest(settings []Setting) (request, error) {
 	var r request
 	given := map[string]bool{}
 	for _, s := range settings {
 		if s == nil {
-			return r, usagef("a setting is nil; give an Options, a Model or a View")
+			return r, usagef("a setting is nil; give an Options, a Model or a Show")
 		}
 		kind := s.set(&r)
 		if given[kind] {
@@ -143,11 +124,11 @@ func newRequest(settings []Setting) (request, error) {
 		}
 		given[kind] = true
 	}
-	if r.view.Layer != nil {
-		r.options.AllLayers = true // the layer that is shown must be there
+	if r.show.Layer != nil || r.show.Kind == render.KindLayers {
+		r.options.AllLayers = true // the layers that are shown must be there
 	}
 	if r.options.By == "" && r.options.Together() {
-		r.options.By = r.view.By
+		r.options.By = r.show.By
 	}
 	return r, nil
 }
@@ -155,8 +136,8 @@ func newRequest(settings []Setting) (request, error) {
 // heatmap returns the picture of an explanation.
 func (r request) heatmap(e *Explanation, status string) render.Heatmap {
 	return render.Heatmap{
-		Explanation: e, Filter: r.view.Filter, Layer: r.view.Layer, Token: r.view.Token,
-		Palette: r.view.Palette, Status: status,
+		Explanation: e, Filter: r.show.Filter, Layer: r.show.Layer, Token: r.show.Token,
+		Palette: r.show.Palette, Status: status,
 	}
 }
 
@@ -165,12 +146,7 @@ func (r request) heatmap(e *Explanation, status string) render.Heatmap {
 // explained: at each masked token, at its class, or at the Positions of the options. On an error it
 // shows one line and ends the program; see [TryExplain].
 func Explain(prompt string, settings ...Setting) *Explanation {
-	out := newDisplay()
-	e, err := explain(out, prompt, settings)
-	if err != nil {
-		out.exit(err)
-	}
-	return e
+	return explainOrExit("", prompt, settings)
 }
 
 // TryExplain is [Explain], with the error returned. The explanation is nil unless there was a first
@@ -179,28 +155,83 @@ func Explain(prompt string, settings ...Setting) *Explanation {
 func TryExplain(prompt string, settings ...Setting) (*Explanation, error) {
 	out := newDisplay()
 	defer out.clear()
-	e, err := explain(out, prompt, settings)
+	e, err := explain(out, "", prompt, settings)
 	return e, worded(err)
 }
 
-// explain is TryExplain on a display, which may still hold a picture of progress after an error.
-func explain(out *display, prompt string, settings []Setting) (*Explanation, error) {
+// explainOrExit is Explain with a picture of a kind.
+func explainOrExit(kind render.Kind, prompt string, settings []Setting) *Explanation {
+	out := newDisplay()
+	e, err := explain(out, kind, prompt, settings)
+	if err != nil {
+		out.exit(err)
+	}
+	return e
+}
+
+// explain is TryExplain on a display and with a picture of a kind. The display may still hold a
+// picture of progress after an error.
+func explain(out *display, kind render.Kind, prompt string, settings []Setting) (
+	*Explanation, error,
+) {
 	r, err := newRequest(settings)
 	if err != nil {
+		return nil, err
+	}
+	if kind != "" {
+		if r.show.Kind != "" && r.show.Kind != kind {
+			return nil, usagef("Kind %q of Show, and the function shows %s: call gonbext.Explain",
+				r.show.Kind, kind)
+		}
+		r.show.Kind = kind
+	}
+	if err := r.fitKind(); err != nil {
 		return nil, err
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	e, err := r.explain(ctx, out, prompt)
 	err = interrupted(ctx, err)
-	if err != nil && (e == nil || len(e.Steps) == 0) {
+	switch {
+	case err == nil:
+		v, err := r.view(ctx, out, e)
+		if err != nil {
+			return e, interrupted(ctx, err)
+		}
+		out.show(v)
+		if r.show.Against != nil { // which the engine has not
+			tellDrawn(e, r.show)
+		}
+		return e, nil
+	case e == nil || len(e.Steps) == 0 || needsModel(r.show.Kind):
 		return nil, err
 	}
-	if err != nil {
-		e.Warnings = append(e.Warnings, remark(ctx, e, err))
-	}
-	out.final(r.heatmap(e, ""), next)
+	e.Warnings = append(e.Warnings, remark(ctx, e, err))
+	h := r.heatmap(e, "")
+	h.Next = next
+	out.show(h)
 	return e, err
+}
+
+// view returns the picture of an explanation.
+func (r request) view(ctx context.Context, out *display, e *Explanation) (render.View, error) {
+	show := r.show
+	switch show.Kind {
+	case render.KindFlow: // others open with tokens of their own
+		show = show.Opened(e)
+	case render.KindMaps:
+		show.Method = r.options.Methods[0]
+	}
+	recorded, err := show.Record(ctx, tracer{r, out}, e, r.options)
+	if err != nil {
+		return nil, err
+	}
+	v, err := show.View(e, recorded)
+	if h, is := v.(render.Heatmap); is && show.Kind != render.KindCompare {
+		h.Next = next
+		v = h
+	}
+	return v, err
 }
 
 // next says in a picture of [Explain] how to see and keep more.
@@ -251,9 +282,7 @@ func (r request) explain(ctx context.Context, out *display, prompt string) (*Exp
 	if err != nil {
 		return nil, err
 	}
-	number := 0
-	client.OnKept = func(n int) { number = n }
-	if client.Show, err = r.figure().show(); err != nil {
+	if client.Show, err = showJSON(r.show); err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(ctx)
@@ -297,20 +326,7 @@ func (r request) explain(ctx context.Context, out *display, prompt string) (*Exp
 			return nil, wrong
 		}
 	}
-	remember(divided, number, cmp.Or(r.view.By, tokenParts))
 	return divided, r.hint(err)
-}
-
-// figure returns what a figure shows that is as the picture.
-func (r request) figure() Figure {
-	f := Figure{
-		Kind: r.kind, By: r.view.By, Layer: r.view.Layer, Filter: r.view.Filter,
-		Palette: r.view.Palette,
-	}
-	if r.kind == graphKind { // others show all tokens
-		f.Token, f.Source = r.view.Token, r.view.Source
-	}
-	return f
 }
 
 // shown returns an explanation as it is shown: with the parts of the prompt that the view asks for.
@@ -329,7 +345,7 @@ func (r request) grouping(prompt string) (attribution.Grouping, error) {
 	if r.options.Pair != "" {
 		prompt, _ = trace.JoinPair(prompt, r.options.Pair)
 	}
-	by, err := attribution.ParseGrouping(r.view.By)
+	by, err := attribution.ParseGrouping(r.show.By)
 	if err == nil && !r.options.InChat() {
 		err = by.Fits(prompt)
 	}
@@ -349,18 +365,4 @@ func connect(ctx context.Context, out *display) (engine.Client, error) {
 	return engine.Start{OnStage: func(stage string) {
 		out.live(stage, func() render.Heatmap { return render.Heatmap{Status: stage} })
 	}}.Connect(ctx)
-}
-
-// Show shows an explanation once more, with the defaults of [render.Heatmap].
-func Show(e *Explanation) { ShowHeatmap(render.Heatmap{Explanation: e}) }
-
-// ShowHeatmap shows a picture: HTML in a notebook, else text on the standard output.
-func ShowHeatmap(h render.Heatmap) {
-	newDisplay().final(h, "")
-	if _, compared := h.Compared(); compared {
-		drewOther("ShowHeatmap drew a comparison: draw it with gonbext.Compare, which " +
-			"gonbext.Save saves, or save it with SaveExplanation and Against of Figure")
-		return
-	}
-	drew("ShowHeatmap", asPicture(h), h.Explanation)
 }

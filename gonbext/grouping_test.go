@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,18 +23,19 @@ func init() {
 			seen := 0
 			count := func(e *gonbext.Explanation) { seen += len(e.Prompt.Texts) }
 			e, err := gonbext.TryExplain("the keys",
-				gonbext.Options{MaxTokens: 2, OnStep: count}, gonbext.View{By: parts})
+				gonbext.Options{MaxTokens: 2, OnStep: count}, gonbext.Show{By: parts})
 			if err != nil {
 				fmt.Println(err, errors.Is(err, trace.ErrUsage))
 				return
 			}
 			r := e.Methods["rollout"]
-			fmt.Println(seen, e.Prompt.Texts, r.Data, r.Options["by"], r.Options["spans"])
+			fmt.Println(seen, e.Prompt.Texts, slices.Concat(r.Rows...), r.Options["by"],
+				r.Options["spans"])
 		}
 	}
 	cells["a layer that is not there"] = func() {
 		layer := 1
-		_, err := gonbext.TryExplain("the keys", gonbext.View{Layer: &layer})
+		_, err := gonbext.TryExplain("the keys", gonbext.Show{Layer: &layer})
 		fmt.Println(err, errors.Is(err, trace.ErrUsage))
 	}
 	cells["no number"] = func() {

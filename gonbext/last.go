@@ -8,17 +8,14 @@ import (
 	"github.com/headwater-ml/headwater/internal/engine"
 )
 
-// tokenParts is the value of By that leaves tokens as they are.
-const tokenParts = "token"
-
 // Last returns the latest explanation of this kernel, so that a later cell need not compute it
 // again:
 //
-//	gonbext.Show(gonbext.Last())
+//	gonbext.Draw(gonbext.Last())
 //
 // The engine keeps it, in memory and for this kernel only, and forgets it when it ends. It has a
 // column for each prompt token; [attribution.Explanation.Group] puts them together as
-// [View.By] does. On an error, which says that there is none, Last shows one line and ends the
+// By of [Show] does. On an error, which says that there is none, Last shows one line and ends the
 // program; see [TryLast].
 func Last() *Explanation {
 	e, err := TryLast()
@@ -36,10 +33,7 @@ func TryLast() (*Explanation, error) {
 	if err != nil {
 		return nil, worded(err)
 	}
-	number := 0
-	client.OnKept = func(n int) { number = n }
 	e, err := client.Last(ctx)
-	remember(e, number, tokenParts)
 	return e, worded(err)
 }
 

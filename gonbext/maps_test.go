@@ -15,7 +15,7 @@ func TestMapsCell(t *testing.T) {
 	ids := make(chan []int, 1)
 	k := newKernel(t, func(conn *engineConn, r engine.Request) {
 		if r.Kind != engine.KindTrace {
-			if want := `{"kind":"maps","look":{}}`; string(r.Show) != want {
+			if want := `{"kind":"maps"}`; string(r.Show) != want {
 				t.Errorf("it is shown as %s, want %s", r.Show, want)
 			}
 			begin(conn)

@@ -16,23 +16,23 @@ import (
 func TestSettings(t *testing.T) {
 	o := Options{MaxTokens: 3, Methods: []string{"flow"}}
 	m := Model{Name: "tiny", Backend: "go", DType: "float32", MaxMemory: 1 << 30}
-	v := View{By: "word", Filter: attribution.DefaultFilter(), Layer: new(2)}
+	v := Show{By: "word", Filter: attribution.DefaultFilter(), Layer: new(2)}
 	for _, settings := range [][]Setting{{o, m, v}, {v, o, m}, {&m, v, &o}} {
 		r, err := newRequest(settings)
 		want := engine.Model{Name: "tiny", Backend: "go", DType: "float32", MaxMemory: 1 << 30}
 		if err != nil || r.options.MaxTokens != 3 || r.options.Methods[0] != "flow" ||
 			r.model != want ||
-			r.view.By != "word" || r.view.Filter == nil || *r.view.Layer != 2 {
+			r.show.By != "word" || r.show.Filter == nil || *r.show.Layer != 2 {
 			t.Errorf("request %+v, error %v", r, err)
 		}
 	}
-	if r, err := newRequest(nil); err != nil || r.model != (engine.Model{}) || r.view.Layer != nil {
+	if r, err := newRequest(nil); err != nil || r.model != (engine.Model{}) || r.show.Layer != nil {
 		t.Errorf("no settings: %+v, error %v", r, err)
 	}
 	for want, settings := range map[string][]Setting{
 		"two values of Options are given": {o, m, o},
 		"two values of Model are given":   {m, m},
-		"two values of View are given":    {v, o, View{}},
+		"two values of Show are given":    {v, o, Show{}},
 		"a setting is nil":                {o, nil},
 	} {
 		_, err := newRequest(settings)
@@ -51,12 +51,12 @@ func TestByOfMethods(t *testing.T) {
 		"rollout": "", "integrated-gradients": "", "": "", "unknown": "",
 	} {
 		o := Options{Methods: []string{"direct", method}}
-		r, err := newRequest([]Setting{o, View{By: "sentence"}})
-		if err != nil || r.options.By != want || r.view.By != "sentence" {
+		r, err := newRequest([]Setting{o, Show{By: "sentence"}})
+		if err != nil || r.options.By != want || r.show.By != "sentence" {
 			t.Errorf("%s: By %q of the options, %v; want %q", method, r.options.By, err, want)
 		}
 	}
-	r, err := newRequest([]Setting{Options{By: "word"}, View{By: "sentence"}})
+	r, err := newRequest([]Setting{Options{By: "word"}, Show{By: "sentence"}})
 	if err == nil {
 		err = r.check()
 	}
@@ -71,7 +71,6 @@ func TestHints(t *testing.T) {
 		trace.MemoryKind:    "no room (set MaxMemory of gonbext.Model)",
 		trace.DTypeKind:     `no room (set DType of gonbext.Model to "bfloat16")`,
 		trace.CacheKind:     "no room (run headwater download with the name of the model, which fetches broken files again)",
-		trace.DownloadKind:  "no room", // the message says it
 		trace.TokenizerKind: "no room (trace token ids by TryTraceInput of gonbext.Model)",
 		trace.PluginKind:    "no room (run headwater setup xla)",
 		trace.NoKind:        "no room",

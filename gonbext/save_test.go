@@ -53,7 +53,7 @@ func TestSave(t *testing.T) {
 			})
 			r := k.run("save", c.message != "") // a cell that shows nothing opens no pipe
 			if asked.Kind != engine.KindSave || asked.File != "figure.svg" ||
-				string(asked.Options) != `{"kind":"text","look":{}}` {
+				string(asked.Show) != `{"kind":"text"}` || asked.Picture != nil {
 				t.Errorf("asked for %+v", asked)
 			}
 			files, err := os.ReadDir(dir)
@@ -95,107 +95,77 @@ func TestSaveRefuses(t *testing.T) {
 func saveChosen() {
 	file := os.Getenv("HEADWATER_TEST_FILE")
 	layer := 0
-	e := gonbext.Explain("the keys", gonbext.View{
+	e := gonbext.Explain("the keys", gonbext.Show{
 		By: "word", Layer: &layer, Filter: attribution.Filter{","}, Palette: "perceptual",
 	})
 	gonbext.Explain("the keys")
-	gonbext.SaveExplanation(file, e, gonbext.Figure{By: "token", Filter: attribution.Filter{}})
+	gonbext.SaveExplanation(file, e, gonbext.Show{By: "token", Filter: attribution.Filter{}})
 	gonbext.SaveExplanation(file, gonbext.Last())
-	other := *e
-	_, err := gonbext.TrySaveExplanation(file, &other)
-	fmt.Println(err)
-	e.Methods["rollout"].Data[0]++
-	_, err = gonbext.TrySaveExplanation(file, e)
-	fmt.Println(err)
-	_, err = gonbext.TrySaveExplanation(file, nil)
+	e.Methods["rollout"].Rows[0][0] = 7
+	gonbext.SaveExplanation(file, e)
+	_, err := gonbext.TrySaveExplanation(file, nil)
 	fmt.Println(err)
 }
 
-// TestSaveChosen saves an explanation of the cell by the number that the engine gave it, and tells
-// the engine how it was shown.
+// TestSaveChosen sends the explanation that is saved, also one that the cell changed, and tells the
+// engine how each one was shown.
 func TestSaveChosen(t *testing.T) {
 	t.Setenv("HEADWATER_TEST_FILE", filepath.Join(t.TempDir(), "figure.svg"))
-	number := 0
 	var shown, asked []string
 	k := newKernel(t, func(conn *engineConn, r engine.Request) {
 		switch r.Kind {
 		case engine.KindExplain:
 			shown = append(shown, string(r.Show))
-			number++
 		case engine.KindSave:
-			asked = append(asked, fmt.Sprint(r.Of, string(r.Options)))
-			conn.send(engine.Event{Piece: []byte("<svg/>")})
+			asked = append(asked, sent(t, r)+string(r.Show))
+			conn.send(engine.Event{Piece: []byte("<svg/>"), Done: true})
+			return
 		}
-		if r.Kind != engine.KindSave {
-			begin(conn)
-			conn.send(engine.Event{Step: true, Explanation: &attribution.Explanation{
-				Steps: []attribution.GeneratedToken{{ID: 3, Text: " are", Probability: 0.5}},
-				Methods: map[string]*attribution.Result{
-					"rollout": {Shape: [3]int{1}, Data: []float64{0.25, 0.75}},
-				},
-				OtherMass: map[string][]float64{"rollout": {0}},
-			}})
-			conn.send(engine.Event{Number: number})
-		}
+		begin(conn)
+		row(conn, " are", 0.25, 0.75)
 		conn.send(engine.Event{Done: true})
 	})
 	r := k.run("save chosen", true)
 	const (
-		view = `{"by":"word","layer":0,"filter":[","],"look":{"palette":"perceptual"}}`
-		none = `{"look":{}}`
+		view = `{"by":"word","layer":0,"filter":[","],"palette":"perceptual"}`
+		none = `{}`
 	)
 	if want := []string{view, none}; !slices.Equal(shown, want) {
 		t.Errorf("the engine was told %q of the pictures, want %q", shown, want)
 	}
-	want := []string{`[1]{"by":"token","filter":[],"look":{}}`, `[2]` + none}
-	if !slices.Equal(asked, want) {
-		t.Errorf("asked for %q, want %q", asked, want)
-	}
-	lines := strings.Split(r.stdout, "\n")
-	for i, want := range []string{
-		"was not returned by Explain", "was changed after it was made", "it is nil",
-	} {
-		if len(lines) <= i || !strings.Contains(lines[i], want) {
-			t.Errorf("line %d of %q lacks %q", i, r.stdout, want)
-		}
+	want := []string{`0.25 {"by":"token","filter":[]}`, `0.25 ` + none, `7 ` + none}
+	if !slices.Equal(asked, want) || !strings.Contains(r.stdout, "it is nil") {
+		t.Errorf("asked for %q, want %q; %s", asked, want, r.stdout)
 	}
 }
 
-// TestSaveComparison asks for a comparison of two explanations by their numbers, and tells how
-// heads are shown, so that they are saved as heads.
+// TestSaveComparison sends both explanations of a comparison, and one head.
 func TestSaveComparison(t *testing.T) {
 	t.Setenv("HEADWATER_TEST_FILE", filepath.Join(t.TempDir(), "figure.svg"))
-	number := 0
+	number := 0.0
 	var asked []string
 	k := newKernel(t, func(conn *engineConn, r engine.Request) {
 		if r.Kind == engine.KindSave {
-			asked = append(asked, fmt.Sprint(r.Of, string(r.Options)))
+			asked = append(asked, sent(t, r)+string(r.Show))
 			conn.send(engine.Event{Piece: []byte("<svg/>"), Done: true})
 			return
 		}
 		number++
 		begin(conn)
-		conn.send(engine.Event{Number: number, Step: true, Explanation: &attribution.Explanation{
-			Steps: []attribution.GeneratedToken{{ID: 3, Text: " are", Probability: 0.5}},
-			Methods: map[string]*attribution.Result{
-				"rollout": {Shape: [3]int{1}, Data: []float64{0.25, 0.75}},
-			},
-			OtherMass: map[string][]float64{"rollout": {0}},
-		}})
+		row(conn, " are", number, 0.75)
 		conn.send(engine.Event{Done: true})
 	})
 	r := k.run("save comparison", false)
 	want := []string{
-		`[1 2]{"kind":"compare","method":"rollout","look":{}}`,
-		`[1]{"kind":"head","tokens":[0,1],"layer":3,"head":0,"look":{}}`,
+		`1 2 {"kind":"compare","method":"rollout"}`,
+		`1 {"kind":"head","tokens":[0,1],"layer":3,"head":0}`,
+		`2 {"kind":"compare"}`,
 	}
 	if !slices.Equal(asked, want) {
 		t.Errorf("asked for %q, want %q; %s", asked, want, r.stderr)
 	}
-	for _, want := range []string{"Against is for a figure of the kind compare", "by Explain, Heads, FlowGraph, Maps or Last"} {
-		if !strings.Contains(r.stdout, want) {
-			t.Errorf("%q lacks %q", r.stdout, want)
-		}
+	if want := "Against is for the kind compare"; !strings.Contains(r.stdout, want) {
+		t.Errorf("%q lacks %q", r.stdout, want)
 	}
 }
 
@@ -203,17 +173,16 @@ func TestSaveComparison(t *testing.T) {
 func saveComparison() {
 	file := os.Getenv("HEADWATER_TEST_FILE")
 	a, b := gonbext.Explain("the keys"), gonbext.Explain("the keys")
-	gonbext.SaveExplanation(file, a, gonbext.Figure{
+	gonbext.SaveExplanation(file, a, gonbext.Show{
 		Kind: "compare", Method: "rollout", Against: b,
 	})
 	layer, head := 3, 0
-	gonbext.SaveExplanation(file, a, gonbext.Figure{
+	gonbext.SaveExplanation(file, a, gonbext.Show{
 		Kind: "head", Layer: &layer, Head: &head, Tokens: []int{0, 1},
 	})
-	_, err := gonbext.TrySaveExplanation(file, a, gonbext.Figure{Against: b})
+	_, err := gonbext.TrySaveExplanation(file, a, gonbext.Show{Against: b})
 	fmt.Println(err)
-	_, err = gonbext.TrySave(file, gonbext.Figure{Kind: "compare", Against: &gonbext.Explanation{}})
-	fmt.Println(err)
+	gonbext.Save(file, gonbext.Show{Kind: "compare", Against: b}) // with the latest picture
 }
 
 // TestSaveChart has the engine draw a chart, and asks for none that cannot be drawn or written.
@@ -252,10 +221,10 @@ func saveChart() {
 	c := chart.Chart{Kind: chart.Lines, Title: "own", Series: []chart.Series{{
 		X: []float64{0, 1}, Y: []float64{0, 1},
 	}}}
-	gonbext.SaveChart(file, c, gonbext.Figure{Size: "column"})
+	gonbext.SaveChart(file, c, gonbext.Show{Size: "column"})
 	_, err := gonbext.TrySaveChart(file, chart.Chart{Kind: "pie"})
 	fmt.Println(err)
-	_, err = gonbext.TrySaveChart(file, c, gonbext.Figure{Kind: "heatmap"})
+	_, err = gonbext.TrySaveChart(file, c, gonbext.Show{Kind: "heatmap"})
 	fmt.Println(err)
 	_, err = gonbext.TrySaveChart(filepath.Join(file, "no", "a.svg"), c)
 	fmt.Println(err)

@@ -4,18 +4,18 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/headwater-ml/headwater/attribution/sources"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/atomicfile"
 	"github.com/headwater-ml/headwater/internal/engine"
+	"github.com/headwater-ml/headwater/internal/sources"
 )
 
 // SourceOptions says what [Sources] asks and computes. The zero value of every field is its
@@ -52,7 +52,7 @@ type SourceOptions struct {
 	Penalty *float64
 	// Seed starts the random halves. Equal seeds give equal scores.
 	Seed uint64
-	// Palette is the name of the colours, as in [View]; default blue-rust.
+	// Palette is the name of the colours, as in [Show]; default blue-rust.
 	Palette string
 	// Top is how many sources are listed, the strongest first. Default: all up to 20, else 10.
 	Top int
@@ -97,7 +97,7 @@ func (m Model) setSources(r *sourceRequest) string {
 
 // Sources asks a question about documents and shows which of their sentences the answer came from:
 // the documents, coloured by the score of each sentence, the strongest sentences, and how far the
-// scores can be believed; see [render.SourcesHTML] and package sources, which also says what the
+// scores can be believed; see [render.Sources] and package sources, which also says what the
 // scores cannot tell.
 //
 //	story := "mary has the red key . john has the blue lamp . anna has the old book ."
@@ -147,11 +147,7 @@ func sourcesOf(out *display, question string, documents []string, settings []Sou
 		return nil, interrupted(ctx, err)
 	}
 	o := r.options
-	out.show(render.SourcesHTML{Result: result, Palette: o.Palette, Top: o.Top},
-		render.SourcesText{
-			Result: result, Top: o.Top, Width: plainColumns, MaxBytes: plainBytes,
-		},
-		render.SourcesText{Result: result, Top: o.Top, Width: columns(), Color: colors()})
+	out.show(render.Sources{Result: result, Palette: o.Palette, Top: o.Top})
 	drewOther("the latest picture is of sources: save it with gonbext.SaveSources and what " +
 		"Sources returned")
 	return result, nil
@@ -225,26 +221,22 @@ func saveSources(path string, r *sources.Result, settings []SourceOptions) error
 	if err := render.CheckPalette(o.Palette); err != nil {
 		return err
 	}
-	var form io.WriterTo
-	switch end := strings.ToLower(filepath.Ext(path)); end {
-	case ".html":
-		form = render.SourcesPage{SourcesHTML: render.SourcesHTML{
-			Result: r, Palette: o.Palette, Top: o.Top,
-		}}
-	case ".txt":
-		form = render.SourcesText{Result: r, Top: o.Top}
-	case ".json":
-	default:
-		return usagef("%q ends with %.20q; sources are saved as .html, .json or .txt", path, end)
+	form := strings.ToLower(filepath.Ext(path))
+	if !slices.Contains([]string{".html", ".txt", ".json"}, form) {
+		return usagef("%q ends with %.20q; sources are saved as .html, .json or .txt", path, form)
 	}
 	out, err := atomicfile.Create(path)
 	if err != nil {
 		return usagef("%q cannot be written: %v", path, err)
 	}
 	defer out.Abandon()
-	if form != nil {
-		_, err = form.WriteTo(out)
-	} else {
+	view := render.Sources{Result: r, Palette: o.Palette, Top: o.Top}
+	switch form {
+	case ".html":
+		err = render.Page(out, view)
+	case ".txt":
+		err = render.Text(out, view, render.Terminal{})
+	default:
 		e := json.NewEncoder(out)
 		e.SetEscapeHTML(false) // as the command writes it
 		err = e.Encode(r)

@@ -14,10 +14,10 @@ import (
 
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 
-	"github.com/headwater-ml/headwater/attribution/sources"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext"
 	"github.com/headwater-ml/headwater/internal/engine"
+	"github.com/headwater-ml/headwater/internal/sources"
 )
 
 // weather is the result of an engine: two sentences, the second one strong.

@@ -31,7 +31,7 @@ func wordedAsFlags(err error) error { return wordedAs(err, flagOf) }
 
 // fieldOf returns the field of an option, "" for those of a picture, which sentences call so.
 func fieldOf(option string) string {
-	row, _ := attribution.FindOption(option)
+	row := attribution.LookupOption(option)
 	return row.Field
 }
 
@@ -43,7 +43,7 @@ func flagOf(option string) string {
 	case "first layer", "last layer":
 		option = "layers"
 	}
-	if row, _ := attribution.FindOption(option); row.Flag != "" {
+	if row := attribution.LookupOption(option); row.Flag != "" {
 		return "--" + row.Flag
 	}
 	return fieldOf(option)

@@ -79,8 +79,8 @@ func OpenBackend(name string) (compute.Backend, error) {
 	return b, nil
 }
 
-// BackendName returns the kind of a backend that [OpenBackend] returned: go, xla or cuda.
-func BackendName(b compute.Backend) string {
+// backendName returns the kind of a backend that [OpenBackend] returned: go, xla or cuda.
+func backendName(b compute.Backend) string {
 	backends.Lock()
 	defer backends.Unlock()
 	for config, opened := range backends.byConfig {

@@ -97,8 +97,8 @@ func TestMeasureSpeed(t *testing.T) {
 
 func TestBackendName(t *testing.T) {
 	b, err := OpenBackend("go")
-	if err != nil || BackendName(b) != "go" {
-		t.Errorf("BackendName = %s, %v; want go", BackendName(b), err)
+	if err != nil || backendName(b) != "go" {
+		t.Errorf("BackendName = %s, %v; want go", backendName(b), err)
 	}
 	if path, err := PluginPath("go"); err != nil || path != "" {
 		t.Errorf("PluginPath(go) = %q, %v; want none", path, err)

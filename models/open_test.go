@@ -17,7 +17,6 @@ import (
 	"github.com/headwater-ml/headwater/internal/gguf/gguftest"
 	"github.com/headwater-ml/headwater/internal/hub"
 	"github.com/headwater-ml/headwater/models"
-	"github.com/headwater-ml/headwater/models/known"
 	"github.com/headwater-ml/headwater/models/tiny"
 )
 
@@ -73,49 +72,54 @@ func TestBrokenInTheCache(t *testing.T) {
 	}
 }
 
-// A known model opens from the folder of known models or the cache of the Hub. If neither has it,
-// or its file is damaged, the error says so and downloads nothing.
-func TestKnown(t *testing.T) {
+// A short name means the GGUF file in its folder, or else the model of the Hub. A damaged file
+// there is not one that downloading would replace.
+func TestShortName(t *testing.T) {
 	folder, cache := t.TempDir(), t.TempDir()
-	t.Setenv("HEADWATER_MODELS", folder)
 	t.Chdir(t.TempDir())
-	smollm2, ok := known.Lookup("smollm2")
-	if !ok {
-		t.Fatal("there is no known model smollm2")
-	}
-	open := func() (*models.Model, error) {
-		return models.Open(smollm2.Name,
-			models.Options{Backend: "go", Hub: &hub.Options{Cache: cache}})
+	open := func() (trace.Info, error) {
+		m, err := models.Open("smollm2", models.Options{Backend: "go", Hub: &hub.Options{
+			Cache: cache, Models: folder, Offline: true,
+		}})
+		if err != nil {
+			return trace.Info{}, err
+		}
+		return m.Info(), nil
 	}
 	_, err := open()
-	var missing *known.MissingError
-	if !errors.As(err, &missing) || missing.Model != smollm2 ||
-		trace.KindOf(err) != trace.DownloadKind || !errors.Is(err, fs.ErrNotExist) ||
-		!strings.HasPrefix(err.Error(), "models: smollm2 is not downloaded; headwater download smollm2 brings it, 98.4 MB (there is no ") {
+	if err == nil || !strings.HasPrefix(err.Error(), "models: hub: HuggingFaceTB/SmolLM2-135M-"+
+		"Instruct: it is not in the cache, and HF_HUB_OFFLINE forbids downloading it") ||
+		strings.Contains(err.Error(), "neither") {
 		t.Errorf("error %v, want that it is not downloaded", err)
 	}
-	cacheTiny(t, cache, smollm2.Repo)
-	m, err := open()
-	must(t, err)
-	if m.Info().Name != "smollm2" || m.Info().Layers != 6 {
-		t.Errorf("opened %+v, want the model of the cache", m.Info())
+	cacheTiny(t, cache, "HuggingFaceTB/SmolLM2-135M-Instruct")
+	if info, err := open(); err != nil || info.Name != "smollm2" || info.Layers != 6 {
+		t.Errorf("opened %+v, %v, want the model of the cache", info, err)
 	}
-	file := filepath.Join(folder, "smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")
+	file := filepath.Join(folder, "smollm2", "a.gguf")
 	must(t, os.Mkdir(filepath.Dir(file), 0o755))
-	for _, size := range []int64{4, smollm2.Wheel.FileBytes} { // the second is full of zeros
-		write(t, file, []byte("GGUF"))
+	write(t, file, gguftest.Small().Bytes())
+	if info, err := open(); err != nil || info.Name != "smollm2" || info.Layers == 6 {
+		t.Errorf("opened %+v, %v, want the file", info, err)
+	}
+	for _, size := range []int64{4, 1000} {
 		must(t, os.Truncate(file, size))
 		_, err = open()
-		var damaged *models.CacheError
-		if !errors.As(err, &damaged) || damaged.Ref != "smollm2" || damaged.Dir != file ||
-			trace.KindOf(err) != trace.CacheKind {
-			t.Errorf("error %v, want that the file of %d bytes may be damaged", err, size)
+		if err == nil || !strings.Contains(err.Error(), file) ||
+			trace.KindOf(err) == trace.CacheKind {
+			t.Errorf("error %v, want one that names the file of %d bytes alone", err, size)
 		}
+	}
+	write(t, filepath.Join(folder, "smollm2", "b.gguf"), nil)
+	_, err = open()
+	if err == nil || !strings.HasPrefix(err.Error(), "models: hub: smollm2: ") ||
+		!strings.Contains(err.Error(), "has 2 GGUF files") {
+		t.Errorf("error %v, want that there are two files", err)
 	}
 }
 
-// A directory that has the name of a known model comes first, as one with a name of the Hub does.
-func TestKnownDirectory(t *testing.T) {
+// A directory that has a short name comes first, as one with a name of the Hub does.
+func TestShortNameDirectory(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("HEADWATER_MODELS", t.TempDir())
 	must(t, os.Mkdir("smollm2", 0o755))
@@ -167,8 +171,8 @@ func TestOllamaDamaged(t *testing.T) {
 	}
 }
 
-// A name that is close to that of a known model gets a question.
-func TestKnownSuggested(t *testing.T) {
+// A name that is close to a short one gets a question.
+func TestShortNameSuggested(t *testing.T) {
 	for _, ref := range []string{"smollm", "smolm2", "SmolLM2"} {
 		_, err := models.Open(ref, models.Options{
 			Backend: "go", Hub: &hub.Options{Cache: t.TempDir(), Offline: true},

@@ -1,15 +1,17 @@
 package models_test
 
 import (
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/internal/hub"
 	"github.com/headwater-ml/headwater/models"
-	"github.com/headwater-ml/headwater/models/known"
 )
 
 // TestSmolLM2 opens the real model by its short name and out of a store laid out as Ollama's. Both
@@ -21,15 +23,18 @@ func TestSmolLM2(t *testing.T) {
 	folder, err := filepath.Abs("../.cache/models")
 	must(t, err)
 	t.Setenv("HEADWATER_MODELS", folder)
-	smollm2, _ := known.Lookup("smollm2")
-	blob := filepath.Join(folder, "smollm2", filepath.Base(smollm2.Wheel.File))
-	if _, err := os.Stat(blob); err != nil {
-		t.Skip("the model is not there; make smollm2 brings it: ", err)
+	blob, err := hub.Local("smollm2", hub.Options{Models: folder})
+	must(t, err)
+	if blob == "" {
+		t.Skip("the model is not there; make smollm2 brings it")
 	}
+	data, err := os.ReadFile(blob)
+	must(t, err)
+	sum := fmt.Sprintf("%x", sha256.Sum256(data))
 	store := t.TempDir()
 	t.Setenv("OLLAMA_MODELS", store)
 	layers := []map[string]any{
-		{"mediaType": "application/vnd.ollama.image.model", "digest": "sha256:" + smollm2.Wheel.FileSHA256, "size": smollm2.Wheel.FileBytes},
+		{"mediaType": "application/vnd.ollama.image.model", "digest": "sha256:" + sum, "size": len(data)},
 		{"mediaType": "application/vnd.ollama.image.template", "digest": "sha256:" + strings.Repeat("0", 64), "size": 1},
 	}
 	manifest, err := json.Marshal(map[string]any{"schemaVersion": 2, "layers": layers})
@@ -39,7 +44,7 @@ func TestSmolLM2(t *testing.T) {
 		must(t, os.MkdirAll(dir, 0o755))
 	}
 	write(t, filepath.Join(names, "135m"), manifest)
-	link := filepath.Join(store, "blobs", "sha256-"+smollm2.Wheel.FileSHA256)
+	link := filepath.Join(store, "blobs", "sha256-"+sum)
 	if err := os.Symlink(blob, link); err != nil {
 		t.Skip("no link can be made here: ", err)
 	}

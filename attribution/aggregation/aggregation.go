@@ -47,21 +47,21 @@ type State interface {
 
 // Info describes an aggregation.
 type Info struct {
-	// Summary says in one sentence what a value means. Formula and Paper say how it is computed and
+	// Summary describes a value in one sentence. Formula and Paper are how it is computed and
 	// where that was published; Cost is what one more token costs.
 	Summary, Formula, Paper, Cost string
-	// AllRows says that the rows of every prompt position are needed, not only those that are
+	// AllRows reports whether the rows of every prompt position are needed, not only those that are
 	// explained.
 	AllRows bool
 	// Residual is the default residual weight for mixings that do not contain the residual, in
 	// [0,1].
 	Residual float64
-	// Shares says that the results sum to 1 if the rows do.
+	// Shares reports whether the results sum to 1 if the rows do.
 	Shares bool
-	// Single says that the result of a level is that of its layer alone. A picture then shows, for
-	// each token, the layer that wrote most of the prediction, instead of the last one.
+	// Single reports whether the result of a level is that of its layer alone. A picture then
+	// shows, for each token, the layer that wrote most of the prediction, instead of the last one.
 	Single bool
-	// TopOnly says that lower levels are so expensive that they are computed only on request.
+	// TopOnly reports whether lower levels are so expensive that they are computed only on request.
 	TopOnly bool
 }
 
@@ -71,8 +71,8 @@ type Config struct {
 	Layers int
 	// TopOnly asks for the result of the last level alone.
 	TopOnly bool
-	// Bidirectional says that targets see later sources too (encoders). All rows must then come in
-	// one call.
+	// Bidirectional reports whether targets see later sources too (encoders). All rows must then
+	// come in one call.
 	Bidirectional bool
 }
 

@@ -12,15 +12,15 @@ import (
 type Normalization struct {
 	// Residual is r, in [0,1].
 	Residual float64
-	// Measured says that each target and layer has its own residual weight, which comes with the
-	// rows.
+	// Measured reports whether each target and layer has its own residual weight, which comes with
+	// the rows.
 	Measured bool
-	// Scaled says that C has a unit of its own, so its rows are divided by their sums first.
+	// Scaled reports whether C has a unit of its own, so its rows are divided by their sums first.
 	Scaled          bool
 	DropSink, Local bool
 	Discard         float64
-	// Whole says that discard uses the whole map for decoders too. All their rows then come in one
-	// call.
+	// Whole reports whether discard uses the whole map for decoders too. All their rows then come
+	// in one call.
 	Whole bool
 }
 

@@ -11,7 +11,7 @@ import (
 type Reader struct {
 	// First and Last are the layers that are read, 0-based.
 	First, Last int
-	// Bidirectional says that targets see later sources too.
+	// Bidirectional reports whether targets see later sources too.
 	Bidirectional bool
 	// Asks are the mixings that the model was asked for.
 	Asks []trace.MixingAsk

@@ -14,7 +14,7 @@ import (
 // explanation is one of a prompt that is divided into these tokens, those in <> control tokens.
 // Each generated token has the values given, one for each token.
 func explanation(tokens, generated []string, rows ...[]float64) *attribution.Explanation {
-	e := &attribution.Explanation{Order: []string{"raw"}, OtherMass: map[string][]float64{}}
+	e := &attribution.Explanation{Order: []string{"raw"}}
 	for j, text := range tokens {
 		begin, control := len(e.Prompt.Text), strings.HasPrefix(text, "<")
 		if !control {
@@ -27,13 +27,12 @@ func explanation(tokens, generated []string, rows ...[]float64) *attribution.Exp
 	}
 	r := &attribution.Result{
 		Unit: "share of attention", Layers: []int{0},
-		Shape: [3]int{len(generated), len(tokens), 1},
+		Shape: [3]int{len(generated), len(tokens), 1}, Rows: rows[:len(generated)],
 		Facts: attribution.Facts{Quantity: attribution.Share, AddsUp: true, Combined: true},
 	}
-	for t, text := range generated {
+	for _, text := range generated {
 		e.Steps = append(e.Steps, attribution.GeneratedToken{Text: text})
-		r.Data = append(r.Data, rows[t]...)
-		e.OtherMass["raw"] = append(e.OtherMass["raw"], 0)
+		r.OtherMass = append(r.OtherMass, 0)
 	}
 	e.Methods = map[string]*attribution.Result{"raw": r}
 	return e
@@ -92,7 +91,7 @@ func TestAlign(t *testing.T) {
 				t.Errorf("%s: side %d has columns %q, want %q: %s", c.name, i, columns,
 					c.columns[i], c.reason)
 			}
-			if diff := cmp.Diff(c.data[i], e.Methods["raw"].Data); diff != "" {
+			if diff := cmp.Diff(c.data[i], slices.Concat(e.Methods["raw"].Rows...)); diff != "" {
 				t.Errorf("%s: side %d (-want +got):\n%s", c.name, i, diff)
 			}
 		}

@@ -134,8 +134,7 @@ func inColumns(e *attribution.Explanation, from []int) *attribution.Explanation 
 	s.Methods = maps.Clone(e.Methods)
 	for name, r := range s.Methods {
 		one := *r
-		one.Data = withZeros(r.Data, r.Shape[0], m, r.Shape[2], from)
-		one.Shape[1] = len(from)
+		one.Rows, one.Shape[1] = withZeros(r, from), len(from)
 		s.Methods[name] = &one
 	}
 	s.Steps = slices.Clone(e.Steps)

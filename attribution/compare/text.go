@@ -168,8 +168,7 @@ func withColumns(
 	}
 	e.Prompt = prompt
 	for _, r := range e.Methods {
-		r.Data = withZeros(r.Data, r.Shape[0], r.Shape[1], r.Shape[2], from)
-		r.Shape[1] = len(from)
+		r.Rows, r.Shape[1] = withZeros(r, from), len(from)
 	}
 	for i, s := range e.Steps {
 		if s.Position != nil {
@@ -183,19 +182,17 @@ func withColumns(
 	return e, missing
 }
 
-// withZeros returns values [n,m,L] with the columns that from names, those of -1 zeros.
-func withZeros(data []float64, n, m, levels int, from []int) []float64 {
-	out := make([]float64, 0, n*len(from)*levels)
-	for t := range n {
+// withZeros returns the rows of r over the prompt tokens that from names, those of -1 zeros, and
+// over generated tokens.
+func withZeros(r *attribution.Result, from []int) [][]float64 {
+	rows := make([][]float64, len(r.Rows))
+	for i, row := range r.Rows {
 		for _, j := range from {
-			if j < 0 {
-				out = append(out, make([]float64, levels)...)
-				continue
-			}
-			out = append(out, data[(t*m+j)*levels:][:levels]...)
+			rows[i] = append(rows[i], columnOf(row, j, 0))
 		}
+		rows[i] = append(rows[i], row[r.Shape[1]:]...)
 	}
-	return out
+	return rows
 }
 
 // withoutSpans removes what says that tokens are joined, where each span is one token.
@@ -250,27 +247,28 @@ func onlyRows(e *attribution.Explanation, rows []int) *attribution.Explanation {
 		return e
 	}
 	g := *e
-	g.Steps, g.Methods, g.OtherMass = nil, map[string]*attribution.Result{}, map[string][]float64{}
+	g.Steps, g.Methods = nil, map[string]*attribution.Result{}
 	for _, t := range rows {
 		g.Steps = append(g.Steps, e.Steps[t])
 	}
 	for name, r := range e.Methods {
-		one, m := *r, r.Shape[1]*r.Shape[2]
-		one.Data, one.Shown, one.Generated = nil, nil, nil
+		one, levels := *r, r.Shape[2]
+		one.Rows, one.Shown, one.OtherMass, one.Shape[0] = nil, nil, nil, 0
 		for _, t := range rows {
 			if t >= r.Shape[0] {
 				break
 			}
-			one.Data = append(one.Data, r.Data[t*m:][:m]...)
+			one.Shape[0]++
+			for k := range levels {
+				one.Rows = append(one.Rows, r.Row(t, k)[:r.Shape[1]])
+			}
 			if t < len(r.Shown) {
 				one.Shown = append(one.Shown, r.Shown[t])
 			}
-			if from := t * r.Shape[2]; from+r.Shape[2] <= len(e.OtherMass[name]) {
-				g.OtherMass[name] = append(g.OtherMass[name],
-					e.OtherMass[name][from:][:r.Shape[2]]...)
+			if from := t * levels; from+levels <= len(r.OtherMass) {
+				one.OtherMass = append(one.OtherMass, r.OtherMass[from:][:levels]...)
 			}
 		}
-		one.Shape[0] = len(one.Data) / max(m, 1)
 		g.Methods[name] = &one
 	}
 	return &g

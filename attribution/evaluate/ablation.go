@@ -13,10 +13,10 @@ const ldsMeasure = "linear datamodeling score"
 
 var dropMeasure = fmt.Sprintf("drop of the top %d", topTokens)
 
-// Ablations are random sets of tokens of one text, and what the model says without them. They
+// ablations are random sets of tokens of one text, and what the model says without them. They
 // measure how well scores predict what removing several tokens does (Cohen-Wang et al. 2024,
 // ContextCite, §3).
-type Ablations struct {
+type ablations struct {
 	text    Remover
 	removed [][]int
 	// logits are ln(p/(1-p)) of the text without each set.
@@ -25,12 +25,12 @@ type Ablations struct {
 	whole float64
 }
 
-// NewAblations removes n random sets of the given tokens, each token with probability ½, from a
+// newAblations removes n random sets of the given tokens, each token with probability ½, from a
 // text whose value is a probability. Equal seeds give equal sets. It returns an error of the model.
-func NewAblations(
+func newAblations(
 	ctx context.Context, text Remover, tokens []int, n int, seed uint64,
-) (*Ablations, error) {
-	a := &Ablations{text: text}
+) (*ablations, error) {
+	a := &ablations{text: text}
 	rng := rand.New(rand.NewPCG(seed, uint64(len(tokens))))
 	for range n {
 		var set []int
@@ -54,7 +54,7 @@ func NewAblations(
 
 // LDS returns the linear datamodeling score: the rank correlation, over the sets, of ln(p/(1-p))
 // with the sum of the scores of the tokens that are left. ok is false if one of them is constant.
-func (a *Ablations) LDS(scores []float64) (lds float64, ok bool) {
+func (a *ablations) LDS(scores []float64) (lds float64, ok bool) {
 	var predicted []float64
 	for _, set := range a.removed {
 		sum := 0.0
@@ -68,7 +68,7 @@ func (a *Ablations) LDS(scores []float64) (lds float64, ok bool) {
 
 // Drop returns ln p of the whole text minus that without the k tokens of the highest scores, in
 // nats. It returns an error of the model.
-func (a *Ablations) Drop(
+func (a *ablations) Drop(
 	ctx context.Context, scores []float64, tokens []int, k int,
 ) (float64, error) {
 	top := falling(scores, tokens)

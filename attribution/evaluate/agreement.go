@@ -28,15 +28,15 @@ func Agree(methods []string, scores [][][]float64) Agreement {
 			a.Spearman[i][j] = a.Spearman[j][i]
 		}
 		for j := i; j < len(methods); j++ {
-			a.Spearman[i][j] = Summarize(Correlations(scores[i], scores[j]))
+			a.Spearman[i][j] = Summarize(correlations(scores[i], scores[j]))
 		}
 	}
 	return a
 }
 
-// Correlations returns the rank correlation of a[c] and b[c] for each c, NaN if one of them is
+// correlations returns the rank correlation of a[c] and b[c] for each c, NaN if one of them is
 // constant or has NaN. It panics if the lengths differ.
-func Correlations(a, b [][]float64) []float64 {
+func correlations(a, b [][]float64) []float64 {
 	if len(a) != len(b) {
 		panic(fmt.Sprintf("evaluate: scores of %d and %d predictions", len(a), len(b)))
 	}

@@ -24,7 +24,7 @@ type CurveOptions struct {
 	OnProgress func(trace.Progress)
 }
 
-// CueCurves say how well each layer of some methods finds cues.
+// CueCurves measure how well each layer of some methods finds cues.
 type CueCurves struct {
 	Model trace.Info `json:"model"`
 	// Cases is the number of sentences. Groups are those of the cases, in their order; if there are

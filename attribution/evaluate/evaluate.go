@@ -41,7 +41,7 @@
 // ([scorer.Options]), which quantity is measured, which parts are removed. No measure is the
 // truth: without a token the model reads a text unlike those it was trained on, and attention may
 // carry evidence through other positions. Only evidence that is known by construction is a ground
-// truth. It says which tokens should matter, and not which tokens the model uses.
+// truth. It tells which tokens should matter, and not which tokens the model uses.
 //
 // NaN means that a measure is not defined for a text, such as a correlation with a constant row. A
 // [Summary] counts such texts in Skipped and leaves them out of its mean.

@@ -9,9 +9,9 @@ import (
 	"github.com/headwater-ml/headwater/attribution/scorer"
 )
 
-// Bins are the parts of a text, in [0,1], over which comprehensiveness and sufficiency are averaged
+// bins are the parts of a text, in [0,1], over which comprehensiveness and sufficiency are averaged
 // (DeYoung et al. 2020, §5).
-var Bins = []float64{.01, .05, .1, .2, .5}
+var bins = []float64{.01, .05, .1, .2, .5}
 
 // Faithfulness has measures of how a value f changes when tokens are removed by falling score. f is
 // a probability by default.
@@ -133,14 +133,14 @@ func ranking(text Remover, scores []float64) ([]int, error) {
 	return falling(sizes(scores), tokens), nil
 }
 
-// takeBins sets the measures that are means over [Bins], for n tokens.
+// takeBins sets the measures that are means over [bins], for n tokens.
 func (f *Faithfulness) takeBins(n int) {
-	for _, b := range Bins {
+	for _, b := range bins {
 		k := int(math.Ceil(b * float64(n)))
-		f.Comprehensiveness += (f.Whole - f.Deletion[k]) / float64(len(Bins))
-		f.Sufficiency += (f.Whole - f.Insertion[k]) / float64(len(Bins))
-		f.NormalizedComprehensiveness += f.normalizedC(f.Deletion[k]) / Value(len(Bins))
-		f.NormalizedSufficiency += f.normalizedS(f.Insertion[k]) / Value(len(Bins))
+		f.Comprehensiveness += (f.Whole - f.Deletion[k]) / float64(len(bins))
+		f.Sufficiency += (f.Whole - f.Insertion[k]) / float64(len(bins))
+		f.NormalizedComprehensiveness += f.normalizedC(f.Deletion[k]) / Value(len(bins))
+		f.NormalizedSufficiency += f.normalizedS(f.Insertion[k]) / Value(len(bins))
 	}
 }
 

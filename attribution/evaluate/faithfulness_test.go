@@ -75,7 +75,7 @@ func TestFaithful(t *testing.T) {
 	}
 	near(t, "AOPC", f.AOPC, 1-(.6+.3+.1)/4, 1e-15)
 	near(t, "deletion area", f.DeletionArea, .4, 1e-15)
-	// Bins 1, 5, 10 and 20 % of 4 tokens are 1 token, 50 % are 2.
+	// bins 1, 5, 10 and 20 % of 4 tokens are 1 token, 50 % are 2.
 	near(t, "comprehensiveness", f.Comprehensiveness, (4*.4+.7)/5, 1e-15)
 	near(t, "sufficiency", f.Sufficiency, (4*.6+.3)/5, 1e-15)
 	near(t, "normalised comprehensiveness", float64(f.NormalizedComprehensiveness),

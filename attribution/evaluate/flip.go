@@ -12,7 +12,7 @@ import (
 // flipMeasures are the names of the flip rates, without the top token and without the top fifth.
 var flipMeasures = [2]string{"flip rate of the top token", "flip rate of the top 20 %"}
 
-// Flip reports whether the model's answer changes when the first tokens of a ranking are removed:
+// flip reports whether the model's answer changes when the first tokens of a ranking are removed:
 //
 //	top = margin(x without top 1) ≤ 0        fifth = margin(x without top ⌈n/5⌉) ≤ 0
 //
@@ -22,7 +22,7 @@ var flipMeasures = [2]string{"flip rate of the top token", "flip rate of the top
 // first, of the n tokens that can be removed. The mean over cases is the flip rate; high is good.
 //
 // scores are [T]. It costs two passes. It returns an error of the model, or one as [Faithful] does.
-func Flip(ctx context.Context, text Remover, scores []float64) (top, fifth bool, err error) {
+func flip(ctx context.Context, text Remover, scores []float64) (top, fifth bool, err error) {
 	order, err := ranking(text, scores)
 	if err != nil {
 		return false, false, err
@@ -34,15 +34,15 @@ func Flip(ctx context.Context, text Remover, scores []float64) (top, fifth bool,
 	return values[0] <= 0, values[1] <= 0, nil
 }
 
-// asked is a text that remembers its values, because the rankings of several methods often begin
-// with the same tokens.
-type asked struct {
+// rememberedText is a text that remembers its values, because the rankings of several methods
+// often begin with the same tokens.
+type rememberedText struct {
 	Remover
 	known map[string]float64
 }
 
 // Predict returns the value of the text without each set of tokens. It asks only for new ones.
-func (x asked) Predict(ctx context.Context, sets [][]int) ([]float64, error) {
+func (x rememberedText) Predict(ctx context.Context, sets [][]int) ([]float64, error) {
 	values := make([]float64, len(sets))
 	for i, set := range sets {
 		key := fmt.Sprint(slices.Sorted(slices.Values(set)))
@@ -70,11 +70,11 @@ func (o Options) flip(
 	if err != nil {
 		return err
 	}
-	text := asked{textOnly{removal, r.Words}, map[string]float64{}}
+	text := rememberedText{textOnly{removal, r.Words}, map[string]float64{}}
 	for _, name := range names {
 		rates := [2]Value{undefined, undefined}
 		if r.Chosen {
-			top, fifth, err := Flip(ctx, text, r.Scores[name])
+			top, fifth, err := flip(ctx, text, r.Scores[name])
 			if err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}

@@ -24,7 +24,7 @@ type Layers struct {
 	Table [][]Summary `json:"table"`
 	// Picked is, [group], the layer that is scored: the one that the cases with Selection choose,
 	// or, if there are none, the one that a picture shows. It is -1 if the cases of the group have
-	// different layers. Chosen says that there were cases with Selection.
+	// different layers. Chosen reports whether there were cases with Selection.
 	Picked []int `json:"picked"`
 	Chosen bool  `json:"chosen"`
 	// Best is, [group], the layer with the highest mean in Table. It is known only afterwards, so

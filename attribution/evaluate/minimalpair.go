@@ -26,7 +26,7 @@ type MinimalPair struct {
 	Evidence [][2]int `json:"evidence,omitempty"`
 }
 
-// ParseMinimalPair reads one line. The error says which key is missing or what is wrong with it.
+// ParseMinimalPair reads one line. The error names the key that is missing or wrong.
 func ParseMinimalPair(line []byte) (p MinimalPair, err error) {
 	if err := json.Unmarshal(line, &p); err != nil {
 		return p, fmt.Errorf("it is no minimal pair of BLiMP: %w", err)
@@ -102,7 +102,7 @@ var maskTexts = []string{"[MASK]", "<mask>"}
 // encoders, and for decoders the text before the word, with the two words as continuation and
 // contrast. Evidence that is not in that text is left out. The group is the UID.
 //
-// reason says why there is no case: the sentences differ in more than one word, or the model is a
+// reason is why there is no case: the sentences differ in more than one word, or the model is a
 // decoder and the word is the first one. The error is one of the model: an encoder without a mask
 // token whose text is known.
 func (p MinimalPair) Case(m trace.Model) (c Case, reason string, err error) {

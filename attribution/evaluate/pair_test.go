@@ -254,7 +254,7 @@ func TestPairLimit(t *testing.T) {
 	}
 }
 
-// Ablations that are asked for later give what they give at once, the proof is not tried again, and
+// ablations that are asked for later give what they give at once, the proof is not tried again, and
 // a run without them has none.
 func TestPairAblatedLater(t *testing.T) {
 	opts := evaluate.Options{Methods: []string{"raw"}, Scoring: scorer.Options{Replacement: "delete"}}

@@ -19,9 +19,9 @@ type Pointing struct {
 	Top, TopK float64
 }
 
-// Point compares scores with cues, k being that of [Pointing.TopK]. It panics if the lengths
+// point compares scores with cues, k being that of [Pointing.TopK]. It panics if the lengths
 // differ, a score is NaN, no token is a cue or k is below 1.
-func Point(scores []float64, cue []bool, k int) Pointing {
+func point(scores []float64, cue []bool, k int) Pointing {
 	if k < 1 {
 		panic(fmt.Sprintf("evaluate: the top %d tokens; want 1 or more", k))
 	}

@@ -15,9 +15,9 @@ type Preference struct {
 	Group string `json:"group,omitempty"`
 	// Difference is ln p(continuation) - ln p(contrast), in nats.
 	Difference float64 `json:"difference"`
-	// Right says that the difference is above 0.
+	// Right reports whether the difference is above 0.
 	Right bool `json:"right"`
-	// LeftOut says why the pair was not tried; empty if it was.
+	// LeftOut is why the pair was not tried; empty if it was.
 	LeftOut string `json:"left_out,omitempty"`
 }
 
@@ -86,7 +86,7 @@ func Prefer(
 	return p, nil
 }
 
-// preferenceQuery asks for the difference of a pair. reason says why there is no such question.
+// preferenceQuery asks for the difference of a pair. reason is why there is no such question.
 func preferenceQuery(
 	m trace.Predictor, c Case, specials trace.Specials,
 ) (q trace.Query, reason string, err error) {

@@ -51,7 +51,7 @@ func upper(state, _, id int) []float32 {
 	return []float32{own, 0}
 }
 
-// The label of a word is read where its layer wrote it, and not before. A span says which word.
+// The label of a word is read where its layer wrote it, and not before. A span chooses the word.
 func TestProbe(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 8))
 	var all []evaluate.Labelled

@@ -25,9 +25,8 @@ type Change struct {
 	Text string `json:"text"`
 	// Answer is the right token after the change; empty if there is none.
 	Answer string `json:"answer,omitempty"`
-	// Form marks a word that only says what kind of answer is expected, such as a question mark. It
-	// is not evidence, even if it moves the prediction. If every change of it does, it is not
-	// ranked.
+	// Form marks a word that only asks for a kind of answer, such as a question mark. It is not
+	// evidence, even if it moves the prediction. If every change of it does, it is not ranked.
 	Form bool `json:"form,omitempty"`
 }
 
@@ -56,10 +55,11 @@ type Move struct {
 	// Answer, or the probability of the prediction if there is neither.
 	Before float64 `json:"before"`
 	After  float64 `json:"after"`
-	// Logits says that they are differences of logits, and not probabilities.
+	// Logits reports whether they are differences of logits, and not probabilities.
 	Logits bool `json:"logits,omitempty"`
-	// Decides says that the change moved the prediction. With an Answer, the model now prefers the
-	// Answer; without one, After differs from Before by at least [Options.Least] times Before.
+	// Decides reports whether the change moved the prediction. With an Answer, the model now
+	// prefers the Answer; without one, After differs from Before by at least [Options.Least] times
+	// Before.
 	Decides bool `json:"decides"`
 }
 
@@ -70,7 +70,7 @@ func (m Move) Loss() float64 { return (m.Before - m.After) / m.Before }
 // Proof has the results of the changes of a case.
 type Proof struct {
 	Moves []Move `json:"moves"`
-	// Reason says why the evidence is not proven, empty if it is proven: every piece of evidence
+	// Reason is why the evidence is not proven, empty if it is proven: every piece of evidence
 	// has a change, every change of evidence moves the prediction, and no change of another word
 	// does.
 	//

@@ -13,13 +13,13 @@ import (
 // Measure is a number by which methods are compared.
 type Measure struct {
 	Name string `json:"name"`
-	// Lower says that a lower number is better.
+	// Lower reports whether a lower number is better.
 	Lower bool `json:"lower,omitempty"`
 }
 
-// Measures returns all measures of [Run] in the order of a report. Correlations with references
+// measures returns all measures of [Run] in the order of a report. Correlations with references
 // follow them there.
-func Measures() []Measure {
+func measures() []Measure {
 	return slices.Concat([]Measure{
 		{"average precision", false},
 		{"reciprocal rank", false},
@@ -142,8 +142,8 @@ func newReport(opts Options, all []*Result) *Report {
 			r.Methods = append(r.Methods, line)
 		}
 	}
-	// In the order of Measures and not of a map, so that equal results give equal reports.
-	known := Measures()
+	// In the order of measures and not of a map, so that equal results give equal reports.
+	known := measures()
 	for _, reference := range opts.References {
 		known = append(known, Measure{Name: "correlation with " + reference})
 	}
@@ -314,7 +314,7 @@ func Randomize(
 	}
 	out := map[string]Summary{}
 	for _, name := range opts.Methods {
-		out[name] = Summarize(Correlations(first[name], second[name]))
+		out[name] = Summarize(correlations(first[name], second[name]))
 	}
 	return out, nil
 }

@@ -46,11 +46,11 @@ type Case struct {
 	// Selection marks a case that is used to choose the layer of methods of one layer. It is not
 	// scored.
 	Selection bool `json:"selection,omitempty"`
-	// Source says where the case is from, such as a line of a file. Errors name it.
+	// Source is where the case is from, such as a line of a file. Errors name it.
 	Source string `json:"-"`
 }
 
-// wrap returns an error that says which of how many cases this is, and where it is from.
+// wrap returns an error with the number of the case, how many there are, and where it is from.
 func (c Case) wrap(i, cases int, err error) error {
 	source := ""
 	if c.Source != "" {
@@ -100,18 +100,18 @@ type Options struct {
 	// Methods are names of methods. Default: [attribution.DefaultMethods] of the model. The scorer
 	// random is measured beside them.
 	Methods []string
-	// Explain has the options of every explanation. Each case sets those that say what to explain
+	// Explain has the options of every explanation. Each case sets those about what to explain
 	// or generate, and Methods above names the methods. So its own Methods, MaxTokens, By and
 	// Target have no effect.
 	Explain attribution.Options
-	// Faithful measures what happens without tokens, which Scoring says how to remove. Of cases
-	// with a counterfactual or with changes it also measures the flip rates; see [Flip]. Draws > 0
+	// Faithful measures what happens without tokens, which are removed as in Scoring. Of cases
+	// with a counterfactual or with changes it also measures the flip rates. Draws > 0
 	// also measures the soft forms, and Beam > 0 NAOPC.
 	Faithful    bool
 	Draws, Beam int
 	Scoring     scorer.Options
 	// Ablations > 0 measures how well the scores predict what so many random ablations do, and what
-	// is lost without the tokens of the highest scores; see [Ablations]. Scoring says how tokens
+	// is lost without the tokens of the highest scores; see ablation.go. Scoring is how tokens
 	// are removed. The quantity is the probability.
 	Ablations int
 	// Limit is the largest number of cases of a group that are scored; the group's other cases are
@@ -149,8 +149,8 @@ type Options struct {
 type Result struct {
 	Case  int    `json:"case"`
 	Group string `json:"group,omitempty"`
-	// Token is the token explained and Probability the model's own, in [0,1]. Chosen says that the
-	// model would have chosen it.
+	// Token is the token explained and Probability the model's own, in [0,1]. Chosen reports
+	// whether the model would have chosen it.
 	Token       string  `json:"token"`
 	Probability float64 `json:"probability"`
 	Chosen      bool    `json:"chosen"`
@@ -158,7 +158,7 @@ type Result struct {
 	// that the model gives a right answer after the prompt.
 	Foil     string `json:"foil,omitempty"`
 	Answered bool   `json:"answered,omitempty"`
-	// Model is the hash of the model. Selection says that the case is for choosing layers.
+	// Model is the hash of the model. Selection reports whether the case is for choosing layers.
 	Model     string `json:"model"`
 	Selection bool   `json:"selection,omitempty"`
 	// Proof has the results of the case's changes, nil if it has none. If it does not prove the
@@ -170,8 +170,8 @@ type Result struct {
 	Words  []int `json:"words,omitempty"`
 	Ranked []int `json:"ranked,omitempty"`
 	// ByLayer has, for methods of one layer, the average precision in each of Layers. Picked is the
-	// layer that is scored. LayerChosen says that cases with Selection chose it; otherwise it is
-	// the one that a picture shows.
+	// layer that is scored. LayerChosen reports whether cases with Selection chose it; otherwise it
+	// is the one that a picture shows.
 	Layers      []int              `json:"layers,omitempty"`
 	ByLayer     map[string][]Value `json:"by_layer,omitempty"`
 	Picked      map[string]int     `json:"picked,omitempty"`
@@ -180,7 +180,7 @@ type Result struct {
 	Ablations int `json:"ablations,omitempty"`
 	// Scores has the scores of the prompt tokens, [m], by method.
 	Scores map[string][]float64 `json:"scores,omitempty"`
-	// Measures are by method and name; see [Measures].
+	// Measures are by method and name.
 	Measures map[string]map[string]Value `json:"measures,omitempty"`
 }
 
@@ -282,8 +282,8 @@ func Run(ctx context.Context, m trace.Model, cases []Case, opts Options) (*Repor
 	return newReport(opts, done()), nil
 }
 
-// result returns the result of one case, from Done if it is there. isNew says that something was
-// measured.
+// result returns the result of one case, from Done if it is there. isNew reports whether something
+// was measured.
 func (o Options) result(
 	ctx context.Context, m trace.Model, i int, c Case, picked map[string]int,
 ) (r *Result, isNew bool, err error) {
@@ -580,13 +580,13 @@ func (o Options) align(e *attribution.Explanation, c Case, r *Result, picked map
 		cues.addTo(r.Measures[name])
 		if c.Counterfactual != "" {
 			positions := name == EarliestLine || name == LatestLine // ranks are no shares
-			Point(at(scores, r.Ranked), cue, topTokens).addTo(r.Measures[name], !positions)
+			point(at(scores, r.Ranked), cue, topTokens).addTo(r.Measures[name], !positions)
 		}
 	}
 	r.Measures[ChanceLine] = map[string]Value{}
 	Chance(len(cue), n).addTo(r.Measures[ChanceLine])
 	if c.Counterfactual != "" {
-		Point(make([]float64, len(cue)), cue, topTokens).addTo(r.Measures[ChanceLine], false)
+		point(make([]float64, len(cue)), cue, topTokens).addTo(r.Measures[ChanceLine], false)
 	}
 	return nil
 }
@@ -757,7 +757,7 @@ func (o Options) ablate(
 	tokens := slices.DeleteFunc(textOnly{removal, r.Words}.Removable(), func(j int) bool {
 		return j == 0 && o.skipsFirst(c) && !slices.Contains(r.Ranked, 0)
 	})
-	a, err := NewAblations(ctx, removal, tokens, o.Ablations, opts.Seed+uint64(r.Case))
+	a, err := newAblations(ctx, removal, tokens, o.Ablations, opts.Seed+uint64(r.Case))
 	if err != nil {
 		return err
 	}

@@ -26,23 +26,23 @@ type Summary struct {
 // one of them says nothing about the others.
 func Summarize(values []float64) Summary {
 	var s Summary
-	var kept []float64
+	var finite []float64
 	for _, v := range values {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			s.Skipped++
 			continue
 		}
-		kept = append(kept, v)
+		finite = append(finite, v)
 	}
-	if s.N = len(kept); s.N == 0 {
+	if s.N = len(finite); s.N == 0 {
 		return s
 	}
-	s.Mean = mean(kept)
+	s.Mean = mean(finite)
 	s.Low, s.High = s.Mean, s.Mean
 	if s.N == 1 {
 		return s
 	}
-	for _, v := range kept {
+	for _, v := range finite {
 		s.SD += (v - s.Mean) * (v - s.Mean)
 	}
 	s.SD = math.Sqrt(s.SD / float64(s.N-1))
@@ -53,8 +53,8 @@ func Summarize(values []float64) Summary {
 	means := make([]float64, draws)
 	for i := range means {
 		sum := 0.0
-		for range kept {
-			sum += kept[rng.IntN(len(kept))]
+		for range finite {
+			sum += finite[rng.IntN(len(finite))]
 		}
 		means[i] = sum / float64(s.N)
 	}

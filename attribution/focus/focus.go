@@ -68,9 +68,9 @@ const Together = -1
 
 // Options has what the tensors of [New] do not say themselves. The zero value is a decoder's text.
 type Options struct {
-	// Bidirectional says that every target sees every source, as in an encoder. Otherwise a target
-	// sees its own position and those before it, and numbers of later sources are ignored. It is
-	// not needed with attention, whose later entries are 0 in a decoder.
+	// Bidirectional reports whether every target sees every source, as in an encoder. Otherwise a
+	// target sees its own position and those before it, and numbers of later sources are ignored.
+	// It is not needed with attention, whose later entries are 0 in a decoder.
 	Bidirectional bool
 	// Float64 has the numbers of the tensors, by name, whose Data are not float32 but these.
 	Float64 map[string][]float64
@@ -82,7 +82,7 @@ type Text struct {
 	// Layers, Heads, Targets and Sources are L, H, T and S. A text with fewer targets than sources
 	// has the rows of its last T tokens.
 	Layers, Heads, Targets, Sources int
-	// Bidirectional says that every target sees every source.
+	// Bidirectional reports whether every target sees every source.
 	Bidirectional bool
 
 	width, headWidth int // D and E; 0 if no tensor has them

@@ -29,15 +29,15 @@ const (
 	Concentration Quantity = "concentration"
 )
 
-// Quantities returns all quantities, in a fixed order.
-func Quantities() []Quantity {
+// quantities returns all quantities, in a fixed order.
+func quantities() []Quantity {
 	return []Quantity{SelfFraction, SelfContinuous, FirstFraction, Concentration}
 }
 
-// ParseQuantity reads the name of a quantity. The error lists the known ones.
-func ParseQuantity(s string) (Quantity, error) {
+// parseQuantity reads the name of a quantity. The error lists the known ones.
+func parseQuantity(s string) (Quantity, error) {
 	var known []string
-	for _, q := range Quantities() {
+	for _, q := range quantities() {
 		if string(q) == s {
 			return q, nil
 		}
@@ -50,7 +50,7 @@ func ParseQuantity(s string) (Quantity, error) {
 // probabilities. It returns a usage error for a layer or head that does not exist and for an
 // unknown quantity.
 func (t *Text) Measure(q Quantity, l, h int) (float64, error) {
-	if _, err := ParseQuantity(string(q)); err != nil {
+	if _, err := parseQuantity(string(q)); err != nil {
 		return 0, err
 	}
 	if err := t.checkHead(l, h, true); err != nil {
@@ -113,7 +113,7 @@ type Lines struct {
 // Add adds a text. It reads L·H·T·S probabilities, twice. It returns a usage error for an unknown
 // quantity and an error for a text that has other layers or heads than the texts before it.
 func (f *Lines) Add(t *Text) error {
-	if _, err := ParseQuantity(string(f.Quantity)); err != nil {
+	if _, err := parseQuantity(string(f.Quantity)); err != nil {
 		return err
 	}
 	if f.Texts == 0 {

@@ -28,13 +28,13 @@ const (
 type golden struct {
 	name string
 	// The names of the weights of layer 0, where # is the layer: of the output projection, both
-	// norms, and the feed-forward part; gate is "" without one. inFirst says that weights are
+	// norms, and the feed-forward part; gate is "" without one. inFirst reports whether weights are
 	// [in,out] and not [out,in].
 	output, norm, norm2, up, gate, down string
 	inFirst, postNorm, rms              bool
 	epsilon                             float64
 	activation                          func(float64) float64
-	// biased says that the query has a bias.
+	// biased reports whether the query has a bias.
 	biased bool
 }
 
@@ -428,7 +428,7 @@ func TestUpdatesAfterNorm(t *testing.T) {
 	}
 }
 
-// RecordEach runs texts one by one and says which one failed.
+// RecordEach runs texts one by one and names the one that failed.
 func TestRecordEach(t *testing.T) {
 	m, err := models.Open("tiny", models.Options{Backend: "go"})
 	must(t, err)

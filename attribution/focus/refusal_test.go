@@ -158,7 +158,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// Each quantity says what it needs, and what does not exist is wrong usage.
+// Each quantity names what it needs, and what does not exist is wrong usage.
 func TestMissing(t *testing.T) {
 	rows := text(t, tensor("attention", []int{1, 2}, .5, .5),
 		tensor("hidden", []int{1, 2}, 1, 1), tensor("head-output", []int{1, 2}, 1, 1),

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// ReportVersion is the version of the form of [Report] in JSON.
-const ReportVersion = 1
+// reportVersion is the version of the form of [Report] in JSON.
+const reportVersion = 1
 
 // Number is a number that is null in JSON if it is NaN or infinite.
 type Number float64
@@ -185,9 +185,9 @@ func NewReport(ask Ask) (*Report, error) {
 	}
 	ask.Index = index
 	r := &Report{
-		Version: ReportVersion, ask: ask, Index: ask.Index, ExcludeFirst: ask.ExcludeFirst,
+		Version: reportVersion, ask: ask, Index: ask.Index, ExcludeFirst: ask.ExcludeFirst,
 	}
-	for _, q := range Quantities() {
+	for _, q := range quantities() {
 		r.lines = append(r.lines, &Lines{Quantity: q})
 	}
 	return r, nil

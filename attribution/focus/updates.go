@@ -7,7 +7,7 @@ import (
 	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
-// Index says at which token [Text.Updates] reads the update and the residual stream.
+// Index is the token at which [Text.Updates] reads the update and the residual stream.
 type Index string
 
 // The indices. The words are those of the document.

@@ -243,7 +243,7 @@ func TestIntegratedGradientsRefusesZeros(t *testing.T) {
 }
 
 // A gradient at the baseline itself is not needed, and may be undefined. One on the way is, and the
-// error says which baseline failed and which there are.
+// error names the baseline that failed and those there are.
 func TestIntegratedGradientsUndefined(t *testing.T) {
 	undefined := func(until float32) fakemodel.Scored {
 		m := fakemodel.NewLinear()

@@ -216,7 +216,7 @@ func (x *question) callError(ctx context.Context, err error) error {
 	return fmt.Errorf("attribution: %s: %w", x.scorer, err)
 }
 
-// modelError returns an error that says what is wrong with a result of the model.
+// modelError returns the error of a result of the model.
 func (x *question) modelError(format string, args ...any) error {
 	return fmt.Errorf("attribution: %s: the model returned %s", x.scorer,
 		fmt.Sprintf(format, args...))

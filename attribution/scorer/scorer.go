@@ -37,30 +37,31 @@ type Scorer interface {
 
 // Info describes a scorer.
 type Info struct {
-	// Summary says in one sentence what a value means. Formula and Paper say how it is computed and
+	// Summary describes a value in one sentence. Formula and Paper are how it is computed and
 	// where that was published; Cost is what one more token costs; Needs what the model must
 	// implement, in words. Unit is the unit of a value, for legends; if it is empty, that is
 	// "change of the" quantity.
 	Summary, Formula, Paper, Cost, Unit, Needs string
-	// Signed says that values may be below zero: such a token spoke against the prediction. Shares
-	// says that they are parts of a row, which a picture shows in percent.
+	// Signed reports whether values may be below zero: such a token spoke against the prediction.
+	// Shares says that they are parts of a row, which a picture shows in percent.
 	Signed, Shares bool
 	// Quantities are the quantities that the scorer can explain, the default first.
 	Quantities []trace.Quantity
-	// Replaces says that the scorer replaces tokens, as [Options.Replacement] says. Integrates says
-	// that it computes an integral of [Options.Steps] points, Samples that it draws
+	// Replaces reports whether the scorer replaces tokens, as in [Options.Replacement]. Integrates
+	// reports that it computes an integral of [Options.Steps] points, Samples that it draws
 	// [Options.Samples] random samples. An explanation refuses an option that none of its scorers
 	// uses.
 	Replaces, Integrates, Samples bool
-	// Together says that the scorer takes each of [Options.Groups] away as one. The values of
+	// Together reports whether the scorer takes each of [Options.Groups] away as one. The values of
 	// groups are then no sums of what their tokens have alone.
 	Together bool
-	// Foils says that by default the scorer explains why the prediction came and not the next most
-	// probable tokens; see [trace.Objective]. ByLayer says that it returns [Scores.ByLayer].
+	// Foils reports whether by default the scorer explains why the prediction came and not the next
+	// most probable tokens; see [trace.Objective]. ByLayer reports whether it returns
+	// [Scores.ByLayer].
 	Foils, ByLayer bool
-	// Complete says that the values should add up to a change of the prediction. The residue is
-	// then an error of the estimate, and not a part that belongs to no token. An explanation warns
-	// of a residue above 5 % of that change.
+	// Complete reports whether the values should add up to a change of the prediction. The residue
+	// is then an error of the estimate, and not a part that belongs to no token. An explanation
+	// warns of a residue above 5 % of that change.
 	Complete bool
 }
 

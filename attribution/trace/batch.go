@@ -35,8 +35,8 @@ type BatchStep struct {
 	// Text is the index of the text.
 	Text int
 	Step Step
-	// Err says why the model refuses the text, which then has no steps. Other texts go on.
+	// Err is why the model refuses the text, which then has no steps. Other texts go on.
 	Err error
-	// Last says that no step of the text follows.
+	// Last reports whether no step of the text follows.
 	Last bool
 }

@@ -15,8 +15,8 @@ type Budgeted interface {
 
 // Memory is the memory of a process with at most one model, in bytes.
 type Memory struct {
-	// Limit is how many bytes the process may hold; 0 means Left. Chosen says that somebody chose
-	// it; otherwise it is what the machine has left, or a default.
+	// Limit is how many bytes the process may hold; 0 means Left. Chosen reports whether somebody
+	// chose it; otherwise it is what the machine has left, or a default.
 	Limit  int64
 	Chosen bool
 	// Left is how many bytes a run may allocate beside the program and the weights; 0 sets no
@@ -38,7 +38,7 @@ type Memory struct {
 const maxNeed = 1 << 62
 
 // Check returns a [MemoryError] if need is more bytes than are left. what names the work, and
-// instead says what would need less memory.
+// instead is what would need less memory.
 func (m Memory) Check(need float64, what, instead string) error {
 	if m.Left <= 0 || need <= float64(m.Left) {
 		return nil
@@ -49,8 +49,8 @@ func (m Memory) Check(need float64, what, instead string) error {
 	return &MemoryError{Memory: m, What: what, Need: int64(min(need, maxNeed)), Instead: instead}
 }
 
-// MemoryError says that something would need more memory than it may use. Nothing has been
-// allocated.
+// MemoryError is the error of something that would need more memory than it may use. Nothing has
+// been allocated.
 type MemoryError struct {
 	// Package is the name that the message begins with; "" is attribution.
 	Package string
@@ -60,15 +60,16 @@ type MemoryError struct {
 	What string
 	// Need is how many bytes it needs.
 	Need int64
-	// Instead says what would need less.
+	// Instead is what would need less.
 	Instead string
 	// Half is how many bytes weights in bfloat16 would need, 0 if that is no help.
 	Half int64
-	// Machine says that the limit is all that the machine has left, so that no option raises it.
+	// Machine reports whether the limit is all that the machine has left, so that no option raises
+	// it.
 	Machine bool
 }
 
-// Kind says what would help: weights in bfloat16, a higher limit, or no option.
+// Kind returns what would help: weights in bfloat16, a higher limit, or no option.
 func (e *MemoryError) Kind() ErrorKind {
 	switch {
 	case e.Half > 0:
@@ -79,7 +80,7 @@ func (e *MemoryError) Kind() ErrorKind {
 	return MemoryKind
 }
 
-// Error says what is needed, what the limit is, and what would make it fit.
+// Error returns what is needed, what the limit is, and what would make it fit.
 func (e *MemoryError) Error() string {
 	limit := "the limit is " + message.FormatBytes(e.Limit)
 	if e.Machine {

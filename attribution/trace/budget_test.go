@@ -7,7 +7,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// TestMemoryError: an error says what is needed, what the limit is and what would fit, and its kind
+// TestMemoryError: an error has what is needed, what the limit is and what would fit, and its kind
 // what would help.
 func TestMemoryError(t *testing.T) {
 	limit := trace.Memory{Limit: 8 << 30, Left: 8 << 30}

@@ -23,10 +23,10 @@ type Part struct {
 	Turn int `json:"turn"`
 	// Role is the role of that message: system, user, assistant, tool.
 	Role string `json:"role"`
-	// Template says that the template wrote the part, control tokens among it; otherwise the words
-	// are those of the message.
+	// Template reports whether the template wrote the part, control tokens among it; otherwise the
+	// words are those of the message.
 	Template bool `json:"template,omitempty"`
-	// Thinking says that the part is what a model wrote to itself before its answer.
+	// Thinking reports whether the part is what a model wrote to itself before its answer.
 	Thinking bool `json:"thinking,omitempty"`
 	// Begin and End are the bytes [Begin,End) of the text of the conversation.
 	Begin int `json:"begin"`
@@ -56,7 +56,7 @@ type Conversation struct {
 
 // Message is one turn of a conversation.
 type Message struct {
-	// Role says who speaks: system, user, assistant, tool, or another role that the template knows.
+	// Role is who speaks: system, user, assistant, tool, or another role that the template knows.
 	Role string
 	// Content is the text.
 	Content string

@@ -2,7 +2,7 @@ package trace
 
 import "errors"
 
-// ErrorKind says what a user can do about an error, without saying how: a command names a flag, a
+// ErrorKind is what a user can do about an error, but not how: a command names a flag, a
 // notebook a field. An error has a kind if it, or an error that it wraps, has a method
 // Kind() string; the name is an alias, so that a package need not import this one to have kinds.
 type ErrorKind = string
@@ -18,8 +18,6 @@ const (
 	// CacheKind is a model that was downloaded and cannot be opened, perhaps because a file is
 	// damaged.
 	CacheKind ErrorKind = "cache"
-	// DownloadKind is a known model that has not been downloaded.
-	DownloadKind ErrorKind = "download"
 	// TokenizerKind is a model without a tokenizer, which takes token ids alone.
 	TokenizerKind ErrorKind = "tokenizer"
 	// ModelKind is a name that no model has.

@@ -88,7 +88,8 @@ type Predictor interface {
 	Predict(ctx context.Context, queries []Query) ([]float64, error)
 }
 
-// ContinuationPredictor is a model that says how probable one text is after each of several others.
+// ContinuationPredictor is a model that computes how probable one text is after each of several
+// others.
 type ContinuationPredictor interface {
 	Model
 	// PredictContinuation returns how probable a continuation of C tokens is after each of P
@@ -98,7 +99,7 @@ type ContinuationPredictor interface {
 		done func(prompts int)) (*Continuations, error)
 }
 
-// Continuations says how probable a continuation is after each of several prompts.
+// Continuations returns how probable a continuation is after each of several prompts.
 type Continuations struct {
 	// LogProbabilities are [P,C]: the log-probability of each token of the continuation after the
 	// prompt and the tokens before it, in nats.

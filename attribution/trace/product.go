@@ -10,11 +10,11 @@ package trace
 type Product struct {
 	// Layer is the layer, 0-based.
 	Layer int
-	// Mixing is a registered mixing, and Heads says how its heads are fused; not [EachHead].
+	// Mixing is a registered mixing, and Heads is how its heads are fused; not [EachHead].
 	Mixing string
 	Heads  Heads
-	// Residual is r, in [0,1]. Scaled says that rows of C are divided by their sums before the
-	// residual is added.
+	// Residual is r, in [0,1]. Scaled reports whether rows of C are divided by their sums before
+	// the residual is added.
 	Residual float64
 	Scaled   bool
 	// K is the number of vectors, and Left is [K,T].

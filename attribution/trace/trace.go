@@ -6,7 +6,7 @@
 // by type assertion: [Tracer] records tensors, [Predictor] and [Differentiable] answer scorers,
 // [Replacer] has tokens that stand for a missing one, [LogitDecomposer] and [VectorDecomposer]
 // split a logit into parts, [Classifier] names classes, [Conversational] has a chat template,
-// [Limited] knows few words, [Budgeted] says how much memory is left.
+// [Limited] knows few words, [Budgeted] knows how much memory is left.
 //
 // One pass through a model gives one [Step]: the target rows of its input tokens and the
 // [Prediction] of the token after the last of them. The input of the first step is the whole prompt
@@ -37,13 +37,13 @@ type Token struct {
 	// generated so far. Both are 0 for a special token that the tokenizer added.
 	Begin int `json:"begin"`
 	End   int `json:"end"`
-	// Special says that it is a control token such as begin-of-text, and not text.
+	// Special reports whether it is a control token such as begin-of-text, and not text.
 	Special bool `json:"special,omitempty"`
 	// Type is the token type, for models that are told which of two texts a token belongs to.
 	Type int `json:"type,omitempty"`
 }
 
-// Specials says whether a model's control tokens are added around a text.
+// Specials is whether a model's control tokens are added around a text.
 type Specials int
 
 // The values of Specials.
@@ -79,13 +79,13 @@ type Info struct {
 
 	// Head is the kind of head after the last layer.
 	Head Head `json:"head,omitempty"`
-	// Numbers says that the head's scores are numbers without a probability, as in a regression, a
-	// reranker, or the starts and ends of answers.
+	// Numbers reports whether the head's scores are numbers without a probability, as in a
+	// regression, a reranker, or the starts and ends of answers.
 	Numbers bool `json:"numbers,omitempty"`
-	// Bidirectional says that every token sees every other, as in an encoder.
+	// Bidirectional reports whether every token sees every other, as in an encoder.
 	Bidirectional bool `json:"bidirectional,omitempty"`
-	// NoGradientAtZero says that the model divides each embedding by its root mean square before
-	// anything else, so that its gradient has no limit where an embedding goes to zeros.
+	// NoGradientAtZero reports whether the model divides each embedding by its root mean square
+	// before anything else, so that its gradient has no limit where an embedding goes to zeros.
 	NoGradientAtZero bool `json:"-"`
 
 	Layers  int `json:"layers"`  // L
@@ -95,7 +95,7 @@ type Info struct {
 	Context int `json:"context"` // the largest number of tokens; 0 for no limit
 }
 
-// Head says what a model predicts from its last hidden state.
+// Head is what a model predicts from its last hidden state.
 type Head string
 
 // The heads.
@@ -261,14 +261,14 @@ func (h *Heads) UnmarshalText(b []byte) (err error) {
 type MixingAsk struct {
 	// Name is a registered mixing: attention, value-zeroing.
 	Name string
-	// Heads says how heads are fused. A model returns an error for what a mixing cannot do.
+	// Heads is how heads are fused. A model returns an error for what a mixing cannot do.
 	Heads Heads
 	// AllRows asks for the rows of every prompt position; otherwise the first step has only the
 	// last one.
 	AllRows bool
 }
 
-// Sampling says how a token is chosen. The zero value is greedy: the most probable token is chosen,
+// Sampling is how a token is chosen. The zero value is greedy: the most probable token is chosen,
 // and the lowest id among equals.
 type Sampling struct {
 	// Temperature divides the logits; 0 is greedy.
@@ -282,7 +282,7 @@ type Sampling struct {
 	Seed uint64 `json:"seed,omitempty"`
 }
 
-// TermsAsk says which number's parts are asked for: the logit of the token that is predicted, minus
+// TermsAsk is the number whose parts are asked for: the logit of the token that is predicted, minus
 // that of Contrast or the mean of the Foils next most probable tokens.
 type TermsAsk struct {
 	// Contrast is a token, nil for none.
@@ -293,7 +293,7 @@ type TermsAsk struct {
 	Rows []MixingAsk
 }
 
-// Ask says what a caller wants from a run of a model.
+// Ask has what a caller wants from a run of a model.
 type Ask struct {
 	// Mixings are the rows asked for; [Step.Rows] has one entry for each, in this order.
 	Mixings []MixingAsk
@@ -303,7 +303,7 @@ type Ask struct {
 	// Continuation, if not empty, has the ids to use instead of chosen tokens. Predictions then
 	// have the probabilities of these.
 	Continuation []int
-	// Sampling says how tokens are chosen if there is no continuation.
+	// Sampling is how tokens are chosen if there is no continuation.
 	Sampling Sampling
 	// Alternatives is the number of most probable tokens in each prediction.
 	Alternatives int
@@ -330,7 +330,7 @@ type Ask struct {
 
 // Progress is how far a piece of work is.
 type Progress struct {
-	// Stage says in words for a user what is being done: "preparing prompt rows".
+	// Stage is what is being done, in words for a user: "preparing prompt rows".
 	Stage string `json:"stage"`
 	// Unit is what Done and Total count: "layer", or "percent" of 100. Total is 0 for work that is
 	// not counted.
@@ -385,8 +385,8 @@ type Prediction struct {
 	Token Token
 	// Position is the target row that predicts it.
 	Position int
-	// Class says that Token is a class. Unscored says that there is no probability, because the
-	// model has no head or its scores are numbers.
+	// Class reports whether Token is a class. Unscored reports whether there is no probability,
+	// because the model has no head or its scores are numbers.
 	Class, Unscored bool
 	// Probability is the model's own, before temperature and cuts, in [0,1]. That of a start or end
 	// is among the positions at which the answer may be.
@@ -394,9 +394,9 @@ type Prediction struct {
 	// Alternatives are the most probable tokens, the most probable first; the chosen one may be
 	// among them.
 	Alternatives []Alternative
-	// Forced says that the caller gave the token.
+	// Forced reports whether the caller gave the token.
 	Forced bool
-	// Stop says that the token ends the text, so that no step follows.
+	// Stop reports whether the token ends the text, so that no step follows.
 	Stop bool
 }
 

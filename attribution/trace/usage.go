@@ -21,7 +21,8 @@ type UsageError struct {
 	Reason string
 	// Option is the name of the option that is wrong, empty if the error is about something else.
 	Option string
-	// Unknown says that nothing is registered by a name: a method, mixing, aggregation or scorer.
+	// Unknown reports whether nothing is registered by the name: a method, mixing, aggregation or
+	// scorer.
 	Unknown bool
 }
 

@@ -18,7 +18,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/internal/cli"
+	"github.com/headwater-ml/headwater/internal/cli/clitest"
 )
 
 // command runs this test's binary as the program, so that signals and limits are real.
@@ -29,7 +33,7 @@ func command(t *testing.T, args ...string) *exec.Cmd {
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(stop)
 	cmd := exec.CommandContext(ctx, self, args...)
-	cmd.Env = append(os.Environ(), asProgram+"=1")
+	cmd.Env = append(os.Environ(), clitest.AsProgram+"=1")
 	return cmd
 }
 
@@ -53,12 +57,12 @@ func promptLines(n int) string {
 // results returns the explanations of a file, each of which must be whole.
 func results(t *testing.T, path string) (all []*attribution.Explanation) {
 	t.Helper()
-	text := string(read(t, path))
+	text := string(clitest.Read(t, path))
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		t.Errorf("%s ends in the middle of a line", path)
 	}
 	for l := range strings.Lines(text) {
-		all = append(all, parseExplanation(t, []byte(l)))
+		all = append(all, clitest.ParseExplanation(t, []byte(l)))
 	}
 	return all
 }
@@ -74,7 +78,7 @@ func TestSignals(t *testing.T) {
 			}
 			dir := t.TempDir()
 			out := filepath.Join(dir, "results.jsonl")
-			write(t, out, []byte("complete\n"))
+			clitest.Write(t, out, []byte("complete\n"))
 			cmd := command(t, "explain", "--backend", "go", "--max-tokens", "1", "--input", "-",
 				"-o", out)
 			var stderr bytes.Buffer
@@ -88,13 +92,13 @@ func TestSignals(t *testing.T) {
 			waitForLines(t, dir, 3)
 			must(t, cmd.Process.Signal(s))
 			err = cmd.Wait()
-			if cmd.ProcessState.ExitCode() != statusError {
+			if cmd.ProcessState.ExitCode() != cli.StatusError {
 				t.Errorf("it ended with %v, %s", err, stderr.String())
 			}
 			if got := len(results(t, out+".partial")); got != 3 {
 				t.Errorf("%d results in the part, want 3", got)
 			}
-			if got := names(t, dir); !slices.Equal(got, []string{"results.jsonl", "results.jsonl.partial"}) || string(read(t, out)) != "complete\n" {
+			if got := clitest.Names(t, dir); !slices.Equal(got, []string{"results.jsonl", "results.jsonl.partial"}) || string(clitest.Read(t, out)) != "complete\n" {
 				t.Errorf("left are %v", got)
 			}
 			want := "interrupted; what was complete, 3 results, is in " + out + ".partial, and " +
@@ -111,7 +115,7 @@ func waitForLines(t *testing.T, dir string, n int) {
 	t.Helper()
 	end := time.Now().Add(50 * time.Second)
 	for ; time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		for _, name := range names(t, dir) {
+		for _, name := range clitest.Names(t, dir) {
 			data, err := os.ReadFile(filepath.Join(dir, name))
 			if err == nil && strings.HasSuffix(name, ".tmp") &&
 				bytes.Count(data, []byte("\n")) >= n {
@@ -119,7 +123,7 @@ func waitForLines(t *testing.T, dir string, n int) {
 			}
 		}
 	}
-	t.Fatalf("no %d lines in %v", n, names(t, dir))
+	t.Fatalf("no %d lines in %v", n, clitest.Names(t, dir))
 }
 
 // One signal ends a command that waits for the other end of a named pipe, or for what comes through
@@ -133,7 +137,7 @@ func TestSignalsAtPipes(t *testing.T) {
 	}{
 		{"input that nobody writes", "", []string{"explain", "--backend", "go", "-i", pipe}},
 		{"input without an end", pipe, []string{"explain", "--backend", "go", "-i", pipe}},
-		{"output that nobody reads", "", []string{"explain", "-o", pipe, prompt}},
+		{"output that nobody reads", "", []string{"explain", "-o", pipe, clitest.Prompt}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.open != "" {
@@ -150,14 +154,14 @@ func TestSignalsAtPipes(t *testing.T) {
 			time.Sleep(time.Second) // until it waits
 			must(t, cmd.Process.Signal(syscall.SIGTERM))
 			err := cmd.Wait()
-			if !late.Stop() || cmd.ProcessState.ExitCode() != statusError ||
+			if !late.Stop() || cmd.ProcessState.ExitCode() != cli.StatusError ||
 				!strings.Contains(stderr.String(), "interrupted") {
 				t.Errorf("it ended with %v, %q", err, stderr.String())
 			}
 		})
 	}
-	status, _, said := execute(t, "", "reproduce", pipe)
-	if status != statusError ||
+	status, _, said := headwater.Execute(t, "", "reproduce", pipe)
+	if status != cli.StatusError ||
 		!strings.Contains(said, "pipe: it is not a regular file (p---------)") {
 		t.Errorf("reproduce: status %d, %q", status, said)
 	}
@@ -168,17 +172,17 @@ const stuck = "HEADWATER_TEST_STUCK"
 
 // runStuck writes two and a half results, and then waits forever.
 func runStuck(path string) {
-	p := &program{}
-	out, err := p.create(context.Background(), path)
+	k := &cli.Kit{}
+	out, err := k.Create(context.Background(), path)
 	if err != nil {
 		panic(err)
 	}
-	root := p.root()
+	root := &cobra.Command{}
 	root.SetContext(context.Background())
-	_, stop := interruptible(root)
+	_, stop := cli.Interruptible(root)
 	defer stop()
 	fmt.Fprint(out, "one\ntwo\n")
-	if err := out.keep("2 results"); err != nil {
+	if err := out.Keep("2 results"); err != nil {
 		panic(err)
 	}
 	fmt.Fprint(out, "thr")
@@ -214,7 +218,7 @@ func TestSecondSignal(t *testing.T) {
 	if !ok || !status.Signaled() || status.Signal() != syscall.SIGTERM {
 		t.Errorf("it ended with %v, want the signal", cmd.ProcessState)
 	}
-	if got := names(t, dir); !slices.Equal(got, []string{"out.partial"}) || string(read(t, path+".partial")) != "one\ntwo\n" {
+	if got := clitest.Names(t, dir); !slices.Equal(got, []string{"out.partial"}) || string(clitest.Read(t, path+".partial")) != "one\ntwo\n" {
 		t.Errorf("left are %v", got)
 	}
 }
@@ -230,7 +234,7 @@ func TestBrokenStandardError(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "page.html")
 	cmd := command(t, "explain", "--backend", "go", "--max-tokens", "1", "--format", "html",
-		"-o", out, prompt)
+		"-o", out, clitest.Prompt)
 	r, w, err := os.Pipe()
 	must(t, err)
 	r.Close()
@@ -239,7 +243,7 @@ func TestBrokenStandardError(t *testing.T) {
 		t.Errorf("it ended with %v", err)
 	}
 	w.Close()
-	if got := names(t, dir); !slices.Equal(got, []string{"page.html"}) {
+	if got := clitest.Names(t, dir); !slices.Equal(got, []string{"page.html"}) {
 		t.Errorf("left are %v", got)
 	}
 }
@@ -260,16 +264,16 @@ func TestFileTooLarge(t *testing.T) {
 	dir := t.TempDir()
 	whole, out := filepath.Join(dir, "whole.jsonl"), filepath.Join(dir, "results.jsonl")
 	args := []string{"explain", "--backend", "go", "--max-tokens", "1", "--input", "-", "-o"}
-	mustExecute(t, promptLines(5), append(args, whole)...)
-	limit := len(read(t, whole)) * 7 / 10 // three lines and a half
-	write(t, out, []byte("complete\n"))
+	headwater.MustExecute(t, promptLines(5), append(args, whole)...)
+	limit := len(clitest.Read(t, whole)) * 7 / 10 // three lines and a half
+	clitest.Write(t, out, []byte("complete\n"))
 	cmd := command(t, append(args, out)...)
 	cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%d", fileLimit, limit))
 	cmd.Stdin = strings.NewReader(promptLines(5))
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	err := cmd.Run()
-	if cmd.ProcessState.ExitCode() != statusError {
+	if cmd.ProcessState.ExitCode() != cli.StatusError {
 		t.Errorf("it ended with %v", err)
 	}
 	want := "headwater: output " + out + ": file too large; what was complete, 3 results, is in " +
@@ -280,13 +284,13 @@ func TestFileTooLarge(t *testing.T) {
 	if got := len(results(t, out+".partial")); got != 3 {
 		t.Errorf("%d results in the part, want 3", got)
 	}
-	if got := names(t, dir); !slices.Equal(got, []string{"results.jsonl", "results.jsonl.partial", "whole.jsonl"}) || string(read(t, out)) != "complete\n" {
+	if got := clitest.Names(t, dir); !slices.Equal(got, []string{"results.jsonl", "results.jsonl.partial", "whole.jsonl"}) || string(clitest.Read(t, out)) != "complete\n" {
 		t.Errorf("left are %v", got)
 	}
 
 	// The other formats write one result, so there is no file without it.
 	for _, args := range [][]string{
-		{"explain", "--backend", "go", "--max-tokens", "1", "--format", "html", prompt},
+		{"explain", "--backend", "go", "--max-tokens", "1", "--format", "html", clitest.Prompt},
 		{"trace", "--backend", "go", "--ids", "1,2,3", "--taps", "hidden,logits"},
 		{"certify", "--backend", "go", "--json"},
 	} {
@@ -297,11 +301,11 @@ func TestFileTooLarge(t *testing.T) {
 		var stderr bytes.Buffer
 		cmd.Stderr = &stderr
 		err := cmd.Run()
-		if cmd.ProcessState.ExitCode() != statusError ||
+		if cmd.ProcessState.ExitCode() != cli.StatusError ||
 			!strings.Contains(stderr.String(), "output "+path+": file too large\n") {
 			t.Errorf("%s: %v, %s", args[0], err, stderr.String())
 		}
-		if got := names(t, dir); len(got) > 0 {
+		if got := clitest.Names(t, dir); len(got) > 0 {
 			t.Errorf("%s leaves %v", args[0], got)
 		}
 	}
@@ -313,8 +317,8 @@ func TestDiskFull(t *testing.T) {
 		t.Skip("there is no /dev/full")
 	}
 	const advice = ": no space left on device; free some space, or write to another disk\n"
-	_, _, stderr := execute(t, "", "explain", "--backend", "go", "--max-tokens", "1",
-		"-o", "/dev/full", prompt)
+	_, _, stderr := headwater.Execute(t, "", "explain", "--backend", "go", "--max-tokens", "1",
+		"-o", "/dev/full", clitest.Prompt)
 	if !strings.HasSuffix(stderr, "headwater: output /dev/full"+advice) {
 		t.Errorf("error %q", stderr)
 	}
@@ -324,13 +328,13 @@ func TestDiskFull(t *testing.T) {
 	for _, input := range []string{"", promptLines(3)} {
 		args := []string{"explain", "--backend", "go", "--max-tokens", "1"}
 		if input == "" {
-			args = append(args, prompt)
+			args = append(args, clitest.Prompt)
 		} else {
 			args = append(args, "--input", "-")
 		}
 		var stderr bytes.Buffer
-		status := run(t.Context(), args, strings.NewReader(input), full, &stderr)
-		if status != statusError ||
+		status := cli.Run(t.Context(), headwater, args, strings.NewReader(input), full, &stderr)
+		if status != cli.StatusError ||
 			!strings.HasSuffix(stderr.String(), "headwater: standard output"+advice) {
 			t.Errorf("%q: status %d, error %q", args, status, stderr.String())
 		}

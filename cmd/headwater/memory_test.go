@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/internal/checkpoint"
+	"github.com/headwater-ml/headwater/internal/cli"
+	"github.com/headwater-ml/headwater/internal/cli/clitest"
 )
 
 // sparseAttention writes a sparse file that claims to hold attention of that shape, and returns its
@@ -48,19 +50,19 @@ func TestAttributeSparse(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			input := sparseAttention(t, c.shape...)
-			status, _, stderr := execute(t, "", "attribute", "--input", input,
+			status, _, stderr := headwater.Execute(t, "", "attribute", "--input", input,
 				"--methods", "rollout", "--max-memory", "1GB", "-o", output)
-			if status != statusError {
-				t.Errorf("status %d, want %d", status, statusError)
+			if status != cli.StatusError {
+				t.Errorf("status %d, want %d", status, cli.StatusError)
 			}
 			for _, say := range append(c.say, input) {
 				if !strings.Contains(stderr, say) {
 					t.Errorf("stderr %q lacks %q", stderr, say)
 				}
 			}
-			status, _, stderr = execute(t, "", "attribute", "--input", input, "--cut", "0:0",
-				"--max-memory", "1GB")
-			if status != statusError || !strings.Contains(stderr, c.say[len(c.say)-1]) {
+			status, _, stderr = headwater.Execute(t, "", "attribute", "--input", input, "--cut",
+				"0:0", "--max-memory", "1GB")
+			if status != cli.StatusError || !strings.Contains(stderr, c.say[len(c.say)-1]) {
 				t.Errorf("--cut: status %d, stderr %q", status, stderr)
 			}
 		})
@@ -70,12 +72,12 @@ func TestAttributeSparse(t *testing.T) {
 // nanModel writes the golden GPT-2 with one weight that is NaN and returns its folder.
 func nanModel(t *testing.T) string {
 	t.Helper()
-	from, dir := filepath.Join(goldens, "gpt2"), t.TempDir()
+	from, dir := filepath.Join(clitest.Goldens, "gpt2"), t.TempDir()
 	for _, name := range []string{"config.json", "model.safetensors"} {
 		data, err := os.ReadFile(filepath.Join(from, name))
 		must(t, err)
 		if name == "model.safetensors" {
-			f := openFile(t, filepath.Join(from, name))
+			f := clitest.OpenFile(t, filepath.Join(from, name))
 			data = withNaN(t, f, data)
 		}
 		must(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
@@ -116,8 +118,8 @@ func TestNaNWeight(t *testing.T) {
 		{"certify", "--model", dir, "--backend", "go", "--ids", "1,2,3", "--record", out},
 		{"explain", "--model", dir, "--backend", "go", "a"},
 	} {
-		status, stdout, stderr := execute(t, "", args...)
-		if status != statusError || stdout != "" || !strings.Contains(stderr, weight) {
+		status, stdout, stderr := headwater.Execute(t, "", args...)
+		if status != cli.StatusError || stdout != "" || !strings.Contains(stderr, weight) {
 			t.Errorf("%s: status %d, stdout %q, stderr %q; want the weight", args[0], status,
 				stdout, stderr)
 		}
@@ -128,13 +130,14 @@ func TestNaNWeight(t *testing.T) {
 			t.Fatalf("%s wrote %s", args[0], out)
 		}
 	}
-	status, _, stderr := execute(t, "", append(trace, "--allow-nan")...)
+	status, _, stderr := headwater.Execute(t, "", append(trace, "--allow-nan")...)
 	const tap = "tap attention in layer 0: element [0,0,0,0] of [L,H,T,S] is NaN"
-	if status != statusOK || !strings.Contains(stderr, "note: "+weight) ||
+	if status != cli.StatusOK || !strings.Contains(stderr, "note: "+weight) ||
 		!strings.Contains(stderr, tap) {
 		t.Errorf("with --allow-nan: status %d, stderr %q", status, stderr)
 	}
-	if hidden := floats(t, openFile(t, out), "hidden"); !math.IsNaN(hidden[len(hidden)-1]) {
+	if hidden := clitest.Floats(t, clitest.OpenFile(t, out),
+		"hidden"); !math.IsNaN(hidden[len(hidden)-1]) {
 		t.Errorf("the last hidden state is %v, want NaN", hidden[len(hidden)-1])
 	}
 }

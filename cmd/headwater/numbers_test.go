@@ -2,13 +2,15 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/headwater-ml/headwater/internal/cli"
+	"github.com/headwater-ml/headwater/internal/cli/clitest"
 )
 
 // numeric lists values for flags that take a number: some are not numbers, and some are too large
@@ -54,14 +56,14 @@ func TestNumbersHaveRanges(t *testing.T) {
 			for _, value := range []string{"x", "NaN", strings.Repeat("9", 400)} {
 				if err := c.Flags().Set(f.Name, value); err == nil {
 					t.Errorf("%s --%s %.20s is taken", c.Name(), f.Name, value)
-				} else if text := flagError(c, err).Error(); !strings.Contains(text, want) ||
-					len(text) > 400 {
+				} else if text := c.FlagErrorFunc()(c, err).Error(); !strings.Contains(text,
+					want) || len(text) > 400 {
 					t.Errorf("%s --%s %.20s: %s; want %q", c.Name(), f.Name, value, text, want)
 				}
 			}
 		})
 	}
-	visit((&program{}).root())
+	visit(cli.Root(&cli.Kit{}, headwater))
 	for name := range others {
 		if !seen[name] {
 			t.Errorf("there is no --%s", name)
@@ -74,7 +76,7 @@ func TestNumbersHaveRanges(t *testing.T) {
 
 // No number makes a command panic, and none is misread as another value.
 func TestExtremeNumbers(t *testing.T) {
-	var cases []refusal
+	var cases []clitest.Refusal
 	for _, flag := range []string{
 		"top", "width", "max-tokens", "alternatives", "temperature", "top-k", "top-p", "seed", "threshold", "discard", "residual",
 		"per-head", "heads", "layers", "position", "steps", "samples", "batch", "max-memory", "by",
@@ -84,28 +86,17 @@ func TestExtremeNumbers(t *testing.T) {
 				(value == "9223372036854775807" || value == "9223372036854775808") {
 				continue // every whole number is valid
 			}
-			cases = append(cases, refusal{
+			cases = append(cases, clitest.Refusal{
 				flag + " " + fmt.Sprintf("%.12s", value),
 				[]string{"explain", "--backend", "go", "-o", "OUT", "--" + flag + "=" + value, "a"},
-				"", statusUsage, "--" + flag + " " + fmt.Sprintf("%.60q", value) + ": ",
+				"", cli.StatusUsage, "--" + flag + " " + fmt.Sprintf("%.60q", value) + ": ",
 			})
 		}
 	}
-	checkRefusals(t, cases)
+	headwater.CheckRefusals(t, cases)
 	// The largest numbers that are accepted.
-	for flag, most := range map[string]int{"top": maxTop, "width": 10000, "alternatives": 1000} {
-		mustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1", "--methods", "raw",
-			"--"+flag, strconv.Itoa(most), prompt)
-	}
-}
-
-// Data frames write whole numbers with a point where a column has a gap.
-func TestWholeNumbersWithAPoint(t *testing.T) {
-	if ids, err := parseIDs("1.0, 2"); err != nil || !slices.Equal(ids, []int{1, 2}) {
-		t.Errorf("ids %v, %v", ids, err)
-	}
-	l, err := readPromptLine([]byte(`{"prompt":"a","positions":[1.0,2]}`))
-	if err != nil || !slices.Equal(l.Positions, []int{1, 2}) {
-		t.Errorf("positions %v, %v", l.Positions, err)
+	for flag, most := range map[string]int{"top": cli.MaxTop, "width": 10000, "alternatives": 1000} {
+		headwater.Output(t, "explain", "--backend", "go", "--max-tokens", "1", "--methods",
+			"raw", "--"+flag, strconv.Itoa(most), clitest.Prompt)
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/internal/checkpoint"
+	"github.com/headwater-ml/headwater/internal/cli"
+	"github.com/headwater-ml/headwater/internal/cli/clitest"
 )
 
 // childArgs has the command line of a process that [TestPeakMemory] starts, a line for each
@@ -23,7 +25,8 @@ const childArgs = "HEADWATER_PEAK_ARGS"
 // not refused, and asks the system for the most memory that the process ever had.
 func TestPeakMemory(t *testing.T) {
 	if args := os.Getenv(childArgs); args != "" {
-		status := run(t.Context(), strings.Split(args, "\n"), os.Stdin, os.Stdout, os.Stderr)
+		status := cli.Run(t.Context(), headwater, strings.Split(args, "\n"), os.Stdin, os.Stdout,
+			os.Stderr)
 		data, err := os.ReadFile("/proc/self/status")
 		must(t, err)
 		fmt.Printf("status %d\n%s", status, data)
@@ -35,10 +38,10 @@ func TestPeakMemory(t *testing.T) {
 	ids := strings.TrimSuffix(strings.Repeat("1,2,3,4,5,", 120), ",")
 	out := filepath.Join(t.TempDir(), "out")
 	heads := make([]float32, 0, 2*32*512*512)
-	for _, x := range uniform(2, 32, 512) {
+	for _, x := range clitest.Uniform(2, 32, 512) {
 		heads = append(heads, float32(x))
 	}
-	many := safetensors(t, checkpoint.Tensor{Name: "attention", Shape: []int{2, 32, 512, 512}, Data: heads})
+	many := clitest.Safetensors(t, checkpoint.Tensor{Name: "attention", Shape: []int{2, 32, 512, 512}, Data: heads})
 	for name, args := range map[string][]string{
 		"trace":     {"trace", "--backend", "go", "--ids", ids, "--taps", "attention,hidden", "-o", out},
 		"explain":   {"explain", "--backend", "go", "--methods", "rollout,flow", "--max-tokens", "1", "-o", out, strings.Repeat("the keys ", 150)},
@@ -67,9 +70,9 @@ func leastLimit(t *testing.T, args []string) int {
 	const step, most = 15_000_000, 1_000_000_000
 	for limit := 75_000_000; limit < most; limit += step {
 		var stderr bytes.Buffer
-		status := run(t.Context(), append(args, "--max-memory", strconv.Itoa(limit)), nil,
-			&bytes.Buffer{}, &stderr)
-		if status == statusOK {
+		status := cli.Run(t.Context(), headwater, append(args, "--max-memory", strconv.Itoa(limit)),
+			nil, &bytes.Buffer{}, &stderr)
+		if status == cli.StatusOK {
 			return limit
 		}
 		if !strings.Contains(stderr.String(), "(--max-memory)") ||

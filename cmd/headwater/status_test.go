@@ -4,12 +4,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/headwater-ml/headwater/internal/cli/clitest"
 )
 
-// TestStatuses checks the exit status of every command against the rule in status.go, with mistakes
-// that lie near the border between the two errors.
+// TestStatuses checks the exit status of every command against the rule in internal/cli, with
+// mistakes that lie near the border between the two errors.
 func TestStatuses(t *testing.T) {
-	gpt2, bare := filepath.Join(goldens, "gpt2"), filepath.Join(goldens, "bert_bare")
+	gpt2, bare := filepath.Join(clitest.Goldens, "gpt2"),
+		filepath.Join(clitest.Goldens, "bert_bare")
 	recording := filepath.Join(gpt2, "golden.safetensors")
 	many := strings.Repeat("1,", 64) + "1"
 	explain := func(args ...string) []string {
@@ -19,7 +22,7 @@ func TestStatuses(t *testing.T) {
 		return append([]string{"trace", "--backend", "go", "-o", "OUT", "--taps"}, args...)
 	}
 	certify := func(args ...string) []string { return append([]string{"certify", "--backend", "go"}, args...) }
-	checkRefusals(t, []refusal{
+	headwater.CheckRefusals(t, []clitest.Refusal{
 		// Requests that nothing could fulfil.
 		{"backend", explain("--backend", "foo", "a"), "", 2, `--backend "foo": known are go, xla, cuda, and xla:PATH`},
 		{"backend without its path", explain("--backend", "xla:", "a"), "", 2, `--backend "xla:": known are go`},
@@ -58,12 +61,12 @@ func TestStatuses(t *testing.T) {
 		{"folder that takes no file", explain("-o", "/proc/headwater", "a"), "", 1, "output /proc/headwater: no file can be created in that directory (no such file or directory); name a file in another one"},
 		{"recording", certify("--golden", "/nope"), "", 1, "the golden /nope: no such file; --golden names a recording"},
 		{"recording of another model", certify("--golden", recording), "", 1, "it is the recording of another one"},
-		{"no recording", certify("--golden", "status.go"), "", 1, "status.go"},
+		{"no recording", certify("--golden", "main.go"), "", 1, "main.go"},
 		{"tensors", []string{"attribute", "--input", "/nope", "--methods", "rollout", "-o", "OUT"}, "", 1, "/nope: no such file"},
 		{"tensors of another program", []string{"attribute", "--input", recording, "--methods", "rollout", "-o", "OUT"}, "", 1, `has no tensor "attention"`},
-		{"tokenizer", []string{"tokenize", "--tokenizer", "status.go"}, "", 1, "status.go"},
+		{"tokenizer", []string{"tokenize", "--tokenizer", "main.go"}, "", 1, "main.go"},
 		{"text of a model without a tokenizer", trace("hidden", "--model", gpt2, "--text", "a"), "", 1, "takes token ids and no text"},
-		{"models", []string{"models", "status.go"}, "", 1, "not a GGUF file"},
+		{"models", []string{"models", "main.go"}, "", 1, "not a GGUF file"},
 		{"plugin to install", []string{"setup", "xla", "--dir", "OUT", "--from", "/nope"}, "", 1, "/nope: no such file"},
 		{"socket", []string{"serve", "--socket", "/nope/s"}, "", 1, "/nope/s"},
 	})

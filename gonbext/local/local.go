@@ -48,6 +48,7 @@ package local
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -84,8 +85,10 @@ type Config struct {
 	// Backend is for requests that name none: go, xla or xla:PATH; empty chooses the best available
 	// one.
 	Backend string
-	// Encode makes files of explanations; nil: the engine makes none.
+	// Encode makes files of explanations; nil: the engine makes none. Origin is what explanations
+	// say of their origin; see [server.Config].
 	Encode server.Encoder
+	Origin func(engine.Request, attribution.Options) (json.RawMessage, error)
 	// Models is how many models stay open at most; 0: 4. When another one is opened, the least
 	// recently used one leaves.
 	Models int
@@ -115,7 +118,7 @@ func Serve(ctx context.Context, c Config) error {
 	return server.Serve(ctx, server.Config{
 		Socket: c.Socket, Watch: c.Watch, Idle: c.Idle, Open: opener(c.Backend), Log: c.Log,
 		Name: namer(c.Backend), Models: c.Models, Bytes: weights, Memory: c.Memory,
-		Encode: c.Encode, Figures: c.Figures, Build: c.Build, Ready: c.Ready,
+		Encode: c.Encode, Origin: c.Origin, Figures: c.Figures, Build: c.Build, Ready: c.Ready,
 		Release: models.ReleaseMemory,
 	})
 }

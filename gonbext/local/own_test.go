@@ -95,7 +95,7 @@ func TestOwnEngine(t *testing.T) {
 		Methods: []string{"attention+layer", "again+layer"}, MaxTokens: 1,
 	})
 	must(t, err)
-	first, second := e.Methods["attention+layer"].Data, e.Methods["again+layer"].Data
+	first, second := e.Methods["attention+layer"].Rows, e.Methods["again+layer"].Rows
 	if diff := cmp.Diff(first, second); diff != "" {
 		t.Errorf("the plugin's numbers (-attention +plugin):\n%s", diff)
 	}

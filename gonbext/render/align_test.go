@@ -15,8 +15,7 @@ import (
 func pieces(name, text string, parts, answer []string, rows ...[]float64) *attribution.Explanation {
 	e := &attribution.Explanation{
 		Model: trace.Info{Name: name}, Prompt: attribution.Prompt{Text: text},
-		Order:     []string{"raw"},
-		OtherMass: map[string][]float64{},
+		Order: []string{"raw"},
 	}
 	at := 0
 	for j, part := range parts {
@@ -33,12 +32,11 @@ func pieces(name, text string, parts, answer []string, rows ...[]float64) *attri
 	}
 	r := &attribution.Result{
 		Unit: "share of attention", Facts: attribution.Facts{Combined: true, AddsUp: true, Quantity: attribution.Share}, Layers: []int{0}, Shape: [3]int{len(answer), len(parts), 1},
-		Options: map[string]string{"aggregation": "rollout"},
+		Options: map[string]string{"aggregation": "rollout"}, Rows: rows[:len(answer)],
 	}
-	for t, text := range answer {
+	for _, text := range answer {
 		e.Steps = append(e.Steps, attribution.GeneratedToken{Text: text, Probability: 0.5})
-		r.Data = append(r.Data, rows[t]...)
-		e.OtherMass["raw"] = append(e.OtherMass["raw"], 0)
+		r.OtherMass = append(r.OtherMass, 0)
 	}
 	e.Methods = map[string]*attribution.Result{"raw": r}
 	return e
@@ -69,9 +67,9 @@ func TestCompareModels(t *testing.T) {
 		if r.Shape != [3]int{2, 4, 1} {
 			t.Fatalf("%s has shape %v, want [2 4 1]", name, r.Shape)
 		}
-		for i, x := range r.Data {
+		for i, x := range slices.Concat(r.Rows...) {
 			if math.Abs(x-want[i]) > 1e-12 {
-				t.Errorf("%s has %v, want %v", name, r.Data, want)
+				t.Errorf("%s has %v, want %v", name, r.Rows, want)
 				break
 			}
 		}
@@ -93,8 +91,8 @@ func TestCompareModels(t *testing.T) {
 		!slices.Equal(b.Prompt.Texts, []string{"<s>", "the", " chimneys", " fe", "ll"}) {
 		t.Error("an explanation has changed")
 	}
-	markup := written(t, HTML{Heatmap: h})
-	survives(t, strings.Replace(markup, "<script>"+touch()+"</script>", "", 1))
+	markup := written(t, h)
+	survives(t, strings.Replace(markup, "<script>"+heatmapScript()+"</script>", "", 1))
 }
 
 // Models that differ in begin-of-text alone are compared token by token.

@@ -23,9 +23,9 @@ func TestComparePrompts(t *testing.T) {
 		"B: raw": {0.3, 0.1, 0.2, 0.1, 0.1, 0.2},
 		"A − B":  {-0.2, 0.1, -0.2, 0.2, -0.1, 0.2},
 	} {
-		for j, x := range e.Methods[name].Data {
+		for j, x := range e.Methods[name].Row(0, 0) {
 			if math.Abs(x-want[j]) > 1e-12 {
-				t.Errorf("%s has %v, want %v", name, e.Methods[name].Data, want)
+				t.Errorf("%s has %v, want %v", name, e.Methods[name].Row(0, 0), want)
 				break
 			}
 		}
@@ -39,12 +39,12 @@ func TestComparePrompts(t *testing.T) {
 			t.Errorf("the warnings %q do not say %q", warned, want)
 		}
 	}
-	if len(a.Prompt.Texts) != 4 || len(a.Methods["raw"].Data) != 4 {
+	if len(a.Prompt.Texts) != 4 || len(a.Methods["raw"].Row(0, 0)) != 4 {
 		t.Errorf("an argument was modified")
 	}
 	back := compared(t, Side{Explanation: b}, Side{Explanation: a}).Explanation
-	for j, x := range back.Methods["A − B"].Data {
-		if x != -e.Methods["A − B"].Data[j] {
+	for j, x := range back.Methods["A − B"].Row(0, 0) {
+		if x != -e.Methods["A − B"].Row(0, 0)[j] {
 			t.Errorf("with the sides exchanged the difference is not the negative one")
 		}
 	}

@@ -220,14 +220,20 @@ function inside(event, image, columns, rows) {
     Math.floor((event.clientY - box.top) / box.height * rows),
   ];
 }
+// packedIn returns what Go packed for a picture: in its attribute, or in an element of its own.
+function packedIn(root) {
+  const element = root.querySelector('script[type="text/plain"]');
+  return root.dataset.hw || element && element.textContent;
+}
 // begin starts the picture that the script stands in, or, where a host moves scripts, all of a
 // kind, once what they need is unpacked. Until then, and in a browser that cannot unpack, the
 // picture is the static one.
 function begin(kind, start) {
   if (!window.DecompressionStream) return;
-  const script = document.currentScript, own = script && script.closest('.hw');
+  const script = document.currentScript, own = script && script.closest('.hw,.hm');
   for (const root of own ? [own] : document.querySelectorAll(kind)) {
-    if (root.hwStarted) continue;
-    root.hwStarted = unpack(root.dataset.hw).then((data) => start(root, data));
+    const code = packedIn(root);
+    if (!code || root.hwStarted) continue;
+    root.hwStarted = unpack(code).then((data) => start(root, data));
   }
 }

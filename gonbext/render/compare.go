@@ -287,8 +287,7 @@ func (c *comparison) joined() *attribution.Explanation {
 	e := &attribution.Explanation{
 		Version: a.Version, Model: a.Model, Prompt: a.Prompt,
 		Steps: slices.Clone(a.Steps[:n]), Order: c.names[:],
-		Methods:   map[string]*attribution.Result{},
-		OtherMass: map[string][]float64{},
+		Methods: map[string]*attribution.Result{},
 	}
 	e.Model.Name = both(a.Model.Name, b.Model.Name)
 	if a.Model.Hash != b.Model.Hash {
@@ -464,23 +463,20 @@ func (c *comparison) fill(e *attribution.Explanation) {
 	}
 	a, b := c.result(0), c.result(1)
 	c.divided = a.Quantity != b.Quantity || a.Quantity != attribution.Share && a.Unit != b.Unit
-	var rows, others [2][][]float64
+	var rows [2][][]float64
 	var parts [2][]float64
 	for i := range c.sides {
 		r := c.level(i, own)
-		rows[i], others[i], parts[i] = c.values(i, own)
+		rows[i], parts[i] = c.values(i, own)
 		if c.divided {
-			c.divide(i, rows[i], others[i], parts[i])
+			c.divide(i, rows[i], own, parts[i])
 			r.Unit, r.Quantity = "share of the sizes of a row", attribution.Share
 			r.Options["divided"] = "each row by the sum of its sizes, sinks excluded"
 		}
-		r.Data = slices.Concat(rows[i]...)
-		if own >= 0 {
-			r.Generated = others[i]
-		}
+		r.Rows = rows[i]
 		e.Methods[c.names[i]] = r
 		if !slices.ContainsFunc(parts[i], math.IsNaN) {
-			e.OtherMass[c.names[i]] = parts[i]
+			r.OtherMass = parts[i]
 		}
 		if maps := c.sides[i].Explanation.Maps; maps != nil && !c.divided {
 			if e.Maps == nil {
@@ -489,8 +485,8 @@ func (c *comparison) fill(e *attribution.Explanation) {
 			e.Maps[c.names[i]] = maps[c.sides[i].Method]
 		}
 	}
-	signs := hasSigns(rows[0], others[0])
-	c.sizes = c.divided && signs != hasSigns(rows[1], others[1])
+	signs := hasSigns(rows[0])
+	c.sizes = c.divided && signs != hasSigns(rows[1])
 	if c.sizes {
 		signed, other := "A", "B"
 		if !signs {
@@ -518,24 +514,14 @@ func (c *comparison) fill(e *attribution.Explanation) {
 		return z
 	}
 	for t := range e.Steps {
-		d.Data = append(d.Data, minus(rows[0][t], rows[1][t])...)
-		if own >= 0 {
-			d.Generated = append(d.Generated, minus(others[0][t], others[1][t]))
-		}
+		d.Rows = append(d.Rows, minus(rows[0][t], rows[1][t]))
 	}
 	e.Methods[c.names[differenceOf]] = d
 }
 
 // hasSigns reports whether values have both signs, or are negative.
-func hasSigns(lists ...[][]float64) bool {
-	for _, rows := range lists {
-		for _, row := range rows {
-			if slices.ContainsFunc(row, func(x float64) bool { return x < 0 }) {
-				return true
-			}
-		}
-	}
-	return false
+func hasSigns(rows [][]float64) bool {
+	return slices.ContainsFunc(slices.Concat(rows...), func(x float64) bool { return x < 0 })
 }
 
 // difference returns the unit and the quantity of the difference.
@@ -580,28 +566,28 @@ func (c *comparison) level(side, own int) *attribution.Result {
 	return r
 }
 
-// values returns copies of the rows of a side at the level shown: of prompt tokens [n][m], of
-// generated tokens if own is 0 or 1, and what all generated tokens have together [n], NaN if that
-// is not known.
-func (c *comparison) values(side, own int) (rows, generated [][]float64, parts []float64) {
-	r, other := c.result(side), c.sides[side].Explanation.OtherMass[c.sides[side].Method]
+// values returns copies of the rows of a side at the level shown, without generated tokens if own
+// is -1, [n][m+q], and what all generated tokens have together [n], NaN if that is not known.
+func (c *comparison) values(side, own int) (rows [][]float64, parts []float64) {
+	r := c.result(side)
 	for t := range c.tokens() {
 		level := c.levelOf(side, t)
-		rows = append(rows, r.Row(t, level))
-		if own >= 0 {
-			generated = append(generated, slices.Clone(r.GeneratedRow(t, level)))
+		row := r.Row(t, level)
+		if own < 0 {
+			row = row[:r.Shape[1]]
 		}
+		rows = append(rows, slices.Clone(row))
 		part := math.NaN()
-		if i := t*r.Shape[2] + level; i < len(other) {
-			part = other[i]
+		if i := t*r.Shape[2] + level; i < len(r.OtherMass) {
+			part = r.OtherMass[i]
 		}
 		parts = append(parts, part)
 	}
-	return rows, generated, parts
+	return rows, parts
 }
 
 // divide divides each row of a side by the sum of its sizes, sinks excluded. Rows of zeros stay.
-func (c *comparison) divide(side int, rows, generated [][]float64, parts []float64) {
+func (c *comparison) divide(side int, rows [][]float64, own int, parts []float64) {
 	var sinks []attribution.Sink
 	rowSinks := slices.Repeat([]int{-1}, len(rows))
 	if s := c.sides[side]; sinksKnown(s.Explanation, s.Method) {
@@ -622,23 +608,15 @@ func (c *comparison) divide(side int, rows, generated [][]float64, parts []float
 				sum += math.Abs(x)
 			}
 		}
-		all := [][]float64{row}
-		if generated != nil {
-			all = append(all, generated[t])
-			for _, x := range generated[t] {
-				sum += math.Abs(x)
-			}
-		} else if !math.IsNaN(parts[t]) {
+		if own < 0 && !math.IsNaN(parts[t]) {
 			sum += math.Abs(parts[t])
 		}
 		if !(sum > 0) || math.IsInf(sum, 0) {
 			continue
 		}
 		parts[t] /= sum
-		for _, values := range all {
-			for j := range values {
-				values[j] /= sum
-			}
+		for j := range row {
+			row[j] /= sum
 		}
 	}
 }

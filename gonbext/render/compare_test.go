@@ -31,8 +31,8 @@ func otherPrompt() *attribution.Explanation {
 	e.Prompt.Text, e.Prompt.Texts[2] = "the key to the cabinet", " key"
 	e.Steps[0].Text, e.Steps[0].Probability = " is", 0.71
 	r := e.Methods["rollout"]
-	for i := range r.Data {
-		r.Data[i] *= 1 + 0.5*float64(i%3)
+	for i := range 3 * 7 * 6 {
+		r.Row(i/42, i%6)[i/6%7] *= 1 + 0.5*float64(i%3)
 	}
 	return e
 }
@@ -40,10 +40,10 @@ func otherPrompt() *attribution.Explanation {
 func TestCompare(t *testing.T) {
 	e := example()
 	methods := compared(t, side(e, "rollout"), side(e, "value-zeroing"))
-	t.Run("methods", func(t *testing.T) { golden(t, HTML{Heatmap: methods}) })
-	t.Run("text", func(t *testing.T) { golden(t, Text{Heatmap: methods}) })
+	t.Run("methods", func(t *testing.T) { golden(t, methods) })
+	t.Run("text", func(t *testing.T) { golden(t, asText(methods)) })
 	prompts := compared(t, Side{Explanation: e}, Side{Explanation: otherPrompt()})
-	t.Run("prompts", func(t *testing.T) { golden(t, HTML{Heatmap: prompts}) })
+	t.Run("prompts", func(t *testing.T) { golden(t, prompts) })
 }
 
 // TestCompareValues compares rows that are known: the difference, its agreement, its one scale.
@@ -56,12 +56,9 @@ func TestCompareValues(t *testing.T) {
 	} {
 		r := &attribution.Result{
 			Unit: "share of attention", Facts: attribution.Facts{Quantity: attribution.Share}, Layers: []int{5}, Shape: [3]int{n, m, 1},
-			Options: map[string]string{},
+			Options: map[string]string{}, Rows: slices.Repeat([][]float64{row}, n),
 		}
-		for range n {
-			r.Data = append(r.Data, row...)
-		}
-		e.Methods[name], e.OtherMass[name] = r, make([]float64, n)
+		e.Methods[name], r.OtherMass = r, make([]float64, n)
 	}
 	h := compared(t, side(e, "rollout"), side(e, "value-zeroing"))
 	p := h.picture(true)
@@ -82,8 +79,8 @@ func TestCompareValues(t *testing.T) {
 			t.Errorf("%s has colours to %v, want 0.5 as the others", v.name, v.colors.limit)
 		}
 	}
-	if got := p.says(&p.views[differenceOf], 0); !strings.HasPrefix(got,
-		"more in A from “the” (1) +40.0 %, “keys” +10.0 %; more in B from “to” -20.0 %") {
+	if got := said(p, &p.views[differenceOf], 0); !strings.HasPrefix(got,
+		"are has more from the in A than in B | the +40.0 %, keys +10.0 % · more in B to −20.0 %") {
 		t.Errorf("the difference says %q", got)
 	}
 }
@@ -119,17 +116,17 @@ func TestCompareLayers(t *testing.T) {
 			t.Errorf("the sides are of %s and %s", v[0].layer(2), v[1].layer(2))
 		}
 	}
-	r.Generated = nil
+	setGenerated(r, nil, nil, nil)
 	check(7)
-	r.Generated = [][]float64{{}, make([]float64, 6), make([]float64, 12)}
-	r.Generated[2][2*1+1], r.Generated[2][2*3+1] = 0.25, 0.5
+	setGenerated(r, nil, []float64{0}, []float64{0, 0})
+	r.Row(2, 1)[8], r.Row(2, 3)[8] = 0.25, 0.5
 	check(9)
 	v := compared(t, a, b).picture(true).views
 	if x, y := v[0].at(2, 8), v[1].at(2, 8); x != 0.25 || y != 0.5 {
 		t.Errorf("generated token 1 has %v and %v, want 0.25 and 0.5", x, y)
 	}
-	t.Run("page", func(t *testing.T) { golden(t, HTML{Heatmap: compared(t, a, b)}) })
-	t.Run("text", func(t *testing.T) { golden(t, Text{Heatmap: compared(t, a, b)}) })
+	t.Run("page", func(t *testing.T) { golden(t, compared(t, a, b)) })
+	t.Run("text", func(t *testing.T) { golden(t, asText(compared(t, a, b))) })
 }
 
 // TestCompareUnlikeLayers: sides of one method that show different layers of a token are named, in
@@ -184,11 +181,9 @@ func TestCompareSizes(t *testing.T) {
 	set := func(e *attribution.Explanation, unit string, row ...float64) {
 		r := &attribution.Result{
 			Unit: unit, Layers: []int{5}, Shape: [3]int{3, 7, 1}, Facts: ofUnit(unit),
+			Rows: slices.Repeat([][]float64{row}, 3),
 		}
-		for range 3 {
-			r.Data = append(r.Data, row...)
-		}
-		e.Methods["rollout"], e.OtherMass["rollout"] = r, make([]float64, 3)
+		e.Methods["rollout"], r.OtherMass = r, make([]float64, 3)
 	}
 	set(signed, "part of the logit", 0, -4, 2, 1, -3, 0, 0) // sizes 0 .4 .2 .1 .3 0 0
 	set(shares, "share of attention", 0, 0.1, 0.4, 0.2, 0.3, 0, 0)
@@ -203,8 +198,8 @@ func TestCompareSizes(t *testing.T) {
 	if got := p.views[0].at(0, 1); got != -0.4 {
 		t.Errorf("side A has %v, want -0.4, with its sign", got)
 	}
-	if got := p.says(d, 0); !strings.HasPrefix(got,
-		"more in A from “the” (1) +30.0 %; more in B from “keys” -20.0 %") {
+	if got := said(p, d, 0); !strings.HasPrefix(got,
+		"are has more from the in A than in B | the +30.0 % · more in B keys −20.0 %") {
 		t.Errorf("the difference says %q", got)
 	}
 	// Ranks of sizes less their mean are -2 3 1 0 2 -2 -2 and -2 0 3 1 2 -2 -2: ρ = 19/26.
@@ -246,12 +241,10 @@ func TestNearTie(t *testing.T) {
 		"value-zeroing": {0, 0.1, 0.5, 0.1, 0.2, 0.1, 0},
 	} {
 		r := e.Methods[name]
-		r.Unit, r.Layers, r.Shown, r.Generated = "share of attention", []int{5}, nil, nil
+		r.Unit, r.Layers, r.Shown = "share of attention", []int{5}, nil
 		r.Quantity = attribution.Share
-		r.Shape, r.Data, e.OtherMass[name] = [3]int{3, 7, 1}, nil, make([]float64, 3)
-		for range 3 {
-			r.Data = append(r.Data, row...)
-		}
+		r.Shape, r.Rows = [3]int{3, 7, 1}, slices.Repeat([][]float64{row}, 3)
+		r.OtherMass = make([]float64, 3)
 	}
 	p := compared(t, side(e, "rollout"), side(e, "value-zeroing")).picture(true)
 	if got := p.comparison.all; !strings.HasSuffix(got,
@@ -287,11 +280,8 @@ func TestCompareKinds(t *testing.T) {
 	scores.Prompt, scores.Steps = other.Prompt, other.Steps
 	r := scores.Methods[name]
 	r.Shape = [3]int{3, 7, 1}
-	r.Layers, r.Shown, r.Generated = r.Layers[:1], nil, nil
-	r.Data = make([]float64, 21)
-	for i := range r.Data {
-		r.Data[i] = float64(i%5) - 2
-	}
+	r.Layers, r.Shown = r.Layers[:1], nil
+	fill(r, func(i int) float64 { return float64(i%5) - 2 })
 	h := compared(t, side(scores, name), side(other, "value-zeroing"))
 	v := h.picture(true).views[0]
 	if sum := 0.0; true {
@@ -303,13 +293,9 @@ func TestCompareKinds(t *testing.T) {
 		}
 	}
 	up := lifted()
-	for i := range up.Methods["rollout"].Data {
-		up.Methods["rollout"].Data[i] = 8
-	}
+	fill(up.Methods["rollout"], func(int) float64 { return 8 })
 	down := lifted()
-	for i := range down.Methods["rollout"].Data {
-		down.Methods["rollout"].Data[i] = 2
-	}
+	fill(down.Methods["rollout"], func(int) float64 { return 2 })
 	h = compared(t, Side{Explanation: up}, Side{Explanation: down})
 	if d := h.picture(true).views[differenceOf]; d.at(0, 1) != 4 || !d.top.lift {
 		t.Errorf("×8 and ×2 differ by %v, want ×4", d.top.value(d.at(0, 1)))
@@ -321,13 +307,13 @@ func TestCompareErrors(t *testing.T) {
 	short.Prompt.Texts = short.Prompt.Texts[1:]
 	for _, r := range short.Methods {
 		r.Shape[1]--
-		r.Data = r.Data[:r.Shape[0]*r.Shape[1]*r.Shape[2]]
+		fill(r, func(int) float64 { return 0.1 })
 	}
 	none.Steps = nil
-	broken.Methods["rollout"].Data = nil
+	broken.Methods["rollout"].Rows = nil
 	byToken := example()
 	r := byToken.Methods["rollout"]
-	r.Layers, r.Shape[2], r.Data = []int{attribution.LayerByToken}, 1, r.Data[:21]
+	r.Layers, r.Shape[2], r.Rows = []int{attribution.LayerByToken}, 1, r.Rows[:3]
 	for _, c := range []struct {
 		name string
 		a, b Side
@@ -394,8 +380,8 @@ func TestCompareHostile(t *testing.T) {
 		drawn += n + k
 		h, err := Compare(Side{Explanation: a}, Side{Explanation: b})
 		must(t, err)
-		survives(t, written(t, HTML{Heatmap: h}))
-		checkPrintable(t, "text", written(t, Text{Heatmap: h}))
+		survives(t, written(t, h))
+		checkPrintable(t, "text", written(t, asText(h)))
 		if t.Failed() {
 			t.FailNow()
 		}
@@ -446,17 +432,17 @@ func TestCompareTokens(t *testing.T) {
 	if w := h.Explanation.Warnings; len(w) != 1 || w[0] != "The first generated tokens differ." {
 		t.Errorf("the warnings are %q", w)
 	}
-	page := written(t, HTML{Heatmap: h})
+	page := written(t, h)
 	text := regexp.MustCompile("<[^>]*>").ReplaceAllString(page, "")
 	for _, want := range []string{
-		"by ⟨Lind│Brand⟩⟨q│t⟩ ⟨Laura│Simon⟩", "⟨Laura│Simon⟩ 29.3 %│49.3 % · A − B",
-		"Laura 29.3 % · A: raw", "Simon 49.3 % · B: raw",
+		"by ⟨Lind│Brand⟩⟨q│t⟩ ⟨Laura│Simon⟩", "⟨Laura│Simon⟩ has more from ",
+		"Laura came mostly from ", "Simon came mostly from ",
 	} {
 		if !strings.Contains(text, want) {
-			t.Errorf("the page does not say %q: %s", want, text)
+			t.Errorf("the page does not say %q", want)
 		}
 	}
-	rows := regexp.MustCompile(`<tr class="hw-r"[^>]*><th[^>]*>(.*?)</th>.*?<td style="opacity:.8">`+
+	rows := regexp.MustCompile(`<tr><th scope="row"[^>]*>(.*?)</th>.*?<td style="color:#59616e">`+
 		`([^<]*)</td></tr>`).FindAllStringSubmatch(page, -1)
 	want := [][2]string{{"Laura", "29.3 %"}, {"Simon", "49.3 %"}, {"⟨Laura│Simon⟩", "29.3 %│49.3 %"}}
 	if len(rows) != len(want) {
@@ -464,7 +450,7 @@ func TestCompareTokens(t *testing.T) {
 	}
 	for i, row := range rows {
 		name := regexp.MustCompile("<[^>]*>").ReplaceAllString(row[1], "")
-		if name = strings.TrimPrefix(name, "▸&nbsp;"); name != want[i][0] || row[2] != want[i][1] {
+		if name = strings.TrimPrefix(name, "▸ "); name != want[i][0] || row[2] != want[i][1] {
 			t.Errorf("row %d is %s with %s, want %s", i, name, row[2], want[i])
 		}
 	}

@@ -9,68 +9,6 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 )
 
-// details returns what each token has to say in words, in one part that a reader opens: its
-// strongest sources by every method, what changed since the token before, and the tokens that might
-// have come instead. It takes its size
-// from left.
-func (b *page) details(left *int) string {
-	if len(b.e.Steps) == 0 {
-		return ""
-	}
-	var s strings.Builder
-	fmt.Fprintf(&s, `<details class="hw-a" style="%s"><summary style="cursor:pointer">`+
-		`All %s: %s</summary>`, line, b.words.shown, b.words.told)
-	for t := range b.e.Steps {
-		part := b.part(func(c *page) { c.block(t) })
-		if len(part) > *left && t > 0 {
-			rest := len(b.e.Steps) - t
-			part = b.part(func(c *page) {
-				c.lastLeftOut(rest)
-			})
-			s.WriteString(part)
-			break
-		}
-		*left -= len(part)
-		s.WriteString(part)
-	}
-	s.WriteString("</details>")
-	return s.String()
-}
-
-// block writes token t: a sentence for each method, of class hw-q, which the script shows when the
-// token is chosen; the parts of the row; and the alternatives.
-func (b *page) block(t int) {
-	b.printf(`<div class="hw-d" style="padding:4px 0 4px 12px">`)
-	if len(b.views) == 0 {
-		where, what, chance := b.predictionText(t)
-		b.printf("%s<b>%s</b> %s", html.EscapeString(where), html.EscapeString(what), chance)
-	}
-	for i := range b.views {
-		v := &b.views[i]
-		if v.wrong != "" {
-			b.printf(`<div class="hw-q">%s: %s</div>`, escape(v.name, nameLimit),
-				escape(v.wrong, 0))
-			continue
-		}
-		b.WriteString(`<div class="hw-q">`)
-		b.saying(v, t)
-		b.WriteString("</div>")
-	}
-	b.alternatives(t)
-	b.WriteString("</div>")
-}
-
-// saying writes the sentence on row t of a method, and below it what the row adds up to.
-func (b *page) saying(v *view, t int) {
-	b.WriteString(b.sentence(v, t))
-	if rest := b.rest(v, t); rest != "" {
-		b.printf(`<div style="%s">%s</div>`, small, html.EscapeString(rest))
-	}
-	if changed := b.changed(v, t); changed != "" {
-		b.printf(`<div style="%s">%s</div>`, small, html.EscapeString(changed))
-	}
-}
-
 // changed returns which sources stand out in row t and did not in the row before, and the reverse,
 // the largest first: "since “gave”: now “Mary” 2.1 % → 56.2 %; no longer “store” 30.1 % → 0.4 %".
 // It is empty for the first row, beside rows without colours, and for an encoder, whose predictions

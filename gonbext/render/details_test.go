@@ -12,18 +12,16 @@ func TestChanged(t *testing.T) {
 	e := example()
 	r := &attribution.Result{
 		Unit: "share of attention", Facts: attribution.Facts{Quantity: attribution.Share}, Layers: []int{5}, Shape: [3]int{3, 7, 1},
-		Data: []float64{
-			0, 0.6, 0.3, 0.01, 0, 0, 0,
-			0, 0.6, 0.02, 0.3, 0, 0, 0,
-			0, 0.6, 0.02, 0.3, 0, 0, 0,
+		Rows: [][]float64{
+			{0, 0.6, 0.3, 0.01, 0, 0, 0},
+			{0, 0.6, 0.02, 0.3, 0, 0, 0, 0.2},
+			{0, 0.6, 0.02, 0.3, 0, 0, 0, 0.3, 0},
 		},
-		Generated: [][]float64{{}, {0.2}, {0.3, 0}},
-		Shown:     []int{5, 5, 5},
-		Options:   map[string]string{},
+		Shown:   []int{5, 5, 5},
+		Options: map[string]string{}, OtherMass: []float64{0, 0.2, 0.3},
 	}
 	e.Order = []string{"rollout"}
 	e.Methods = map[string]*attribution.Result{"rollout": r}
-	e.OtherMass = map[string][]float64{"rollout": {0, 0.2, 0.3}}
 	p := Heatmap{Explanation: e}.picture(true)
 	for i, want := range []string{
 		"",
@@ -35,7 +33,7 @@ func TestChanged(t *testing.T) {
 			t.Errorf("token %d: %q, want %q", i, got, want)
 		}
 	}
-	if got := written(t, HTML{Heatmap: Heatmap{Explanation: e}}); !strings.Contains(got,
+	if got := written(t, Heatmap{Explanation: e}); !strings.Contains(got,
 		"since “are”: now “to” 1.0 % → 30.0 %") {
 		t.Error("the picture does not say what changed")
 	}

@@ -30,9 +30,10 @@ func isolated(name string) string {
 	return isolateBegin + name + isolateEnd
 }
 
-// beginText begins the element of a running text. It runs from right to left if most of its letters
-// do: the first letter does not tell, because it may be that of a control token.
-func (p *picture) beginText() string {
+// direction returns the attribute of a running text that runs from right to left, as one does if
+// most of its letters do: the first letter does not tell, because it may be that of a control
+// token.
+func (p *picture) direction() string {
 	difference := 0
 	count := func(text string) {
 		for _, r := range text {
@@ -53,10 +54,14 @@ func (p *picture) beginText() string {
 			count(g.Text)
 		}
 	}
-	direction := ""
 	if difference > 0 {
-		direction = ` dir="rtl"`
+		return ` dir="rtl"`
 	}
-	return `<div class="hw-t"` + direction + ` style="font-size:18px;line-height:1.8;` +
+	return ""
+}
+
+// beginText begins the element of a running text.
+func (p *picture) beginText() string {
+	return `<div class="hw-t"` + p.direction() + ` style="font-size:18px;line-height:1.8;` +
 		`max-height:26em;overflow:auto;margin:8px 0">`
 }

@@ -2,7 +2,6 @@ package render
 
 import (
 	"fmt"
-	"io"
 	"regexp"
 	"strings"
 	"testing"
@@ -26,10 +25,9 @@ func arabic() *attribution.Explanation {
 		Order: []string{"direct"},
 		Methods: map[string]*attribution.Result{"direct": {
 			Unit: "part of the logit", Layers: []int{1}, Shape: [3]int{2, 4, 1},
-			Data:    []float64{1.05, 0, 0.44, -0.5, 0, 2, 0, 1},
+			Rows: [][]float64{{1.05, 0, 0.44, -0.5}, {0, 2, 0, 1}}, OtherMass: []float64{0, 0},
 			Options: map[string]string{"scorer": "direct"}, Facts: attribution.Facts{Scorer: true, Combined: true, AddsUp: true},
 		}},
-		OtherMass: map[string][]float64{"direct": {0, 0}},
 	}
 }
 
@@ -38,10 +36,10 @@ func arabic() *attribution.Explanation {
 func TestRightToLeft(t *testing.T) {
 	// A right-to-left letter that is not between marks, and after it a number.
 	open := regexp.MustCompile(`[\x{590}-\x{8ff}][^<>\x{2069}\n]*[0-9]`)
-	for name, picture := range map[string]io.WriterTo{
-		"HTML": HTML{Heatmap: Heatmap{Explanation: arabic()}},
-		"text": Text{Heatmap: Heatmap{Explanation: arabic()}},
-		"top":  Text{Heatmap: Heatmap{Explanation: arabic()}, Top: 3},
+	for name, picture := range map[string]any{
+		"HTML": Heatmap{Explanation: arabic()},
+		"text": asText(Heatmap{Explanation: arabic()}),
+		"top":  asText(Heatmap{Explanation: arabic(), Top: 3}),
 	} {
 		got := written(t, picture)
 		if found := open.FindString(got); found != "" {
@@ -55,12 +53,12 @@ func TestRightToLeft(t *testing.T) {
 		}
 	}
 	mark := func(name string) string { return isolateBegin + name + isolateEnd }
-	page := written(t, HTML{Heatmap: Heatmap{Explanation: arabic()}})
+	page := written(t, Heatmap{Explanation: arabic()})
 	for _, want := range []string{
-		`<div class="hw-t" dir="rtl"`,
+		`<div class="hm-text" dir="rtl"`,
 		">عاصم</span>",
-		"“" + mark("عاصم") + "” +1.05, “" + mark("مصر") + "” +0.44",
-		"“" + mark("ة") + "” (3) -0.50",
+		"<b>" + mark("عاصم") + "</b> +1.05, <b>" + mark("مصر") + "</b> +0.44",
+		"<b>" + mark("ة") + "</b> −0.50",
 		"first token " + mark("عاصم") + " +1.05",
 		mark("في") + " 20.0 %",
 	} {
@@ -68,7 +66,7 @@ func TestRightToLeft(t *testing.T) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	if english := written(t, HTML{Heatmap: Heatmap{Explanation: example()}}); strings.Contains(
+	if english := written(t, Heatmap{Explanation: example()}); strings.Contains(
 		english, ` dir="`) || strings.Contains(english, isolateBegin) {
 		t.Error("an English text has marks or a direction")
 	}

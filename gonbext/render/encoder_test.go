@@ -1,6 +1,7 @@
 package render
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,8 +38,7 @@ func encoded(head trace.Head) *attribution.Explanation {
 			Special: []bool{true, false, false, false, true, false, false, false, true},
 		},
 		Order: []string{"rollout", "flow"}, Methods: map[string]*attribution.Result{},
-		OtherMass: map[string][]float64{},
-		Maps:      map[string]*attribution.Map{},
+		Maps: map[string]*attribution.Map{},
 	}
 	switch head {
 	case trace.MaskedToken:
@@ -81,14 +81,12 @@ func encoded(head trace.Head) *attribution.Explanation {
 			},
 		}
 		for _, g := range e.Steps {
-			for j := range T {
-				for l := range L {
-					r.Data = append(r.Data, m.Row(l, *g.Position)[j])
-				}
+			for l := range L {
+				r.Rows = append(r.Rows, slices.Clone(m.Row(l, *g.Position)))
 			}
 		}
 		e.Methods[name] = r
-		e.OtherMass[name] = make([]float64, len(e.Steps)*L)
+		r.OtherMass = make([]float64, len(e.Steps)*L)
 	}
 	return e
 }
@@ -121,13 +119,13 @@ func ruled(T int, layers []int, unit string) *attribution.Map {
 
 func TestEncoder(t *testing.T) {
 	t.Run("text", func(t *testing.T) {
-		golden(t, Text{Heatmap: Heatmap{Explanation: encoded(trace.MaskedToken)}})
+		golden(t, asText(Heatmap{Explanation: encoded(trace.MaskedToken)}))
 	})
 	t.Run("class", func(t *testing.T) {
-		golden(t, Text{Heatmap: Heatmap{Explanation: encoded(trace.Classes)}})
+		golden(t, asText(Heatmap{Explanation: encoded(trace.Classes)}))
 	})
 	t.Run("notebook", func(t *testing.T) {
-		h := HTML{Heatmap: Heatmap{Explanation: encoded(trace.MaskedToken)}}
+		h := Heatmap{Explanation: encoded(trace.MaskedToken)}
 		golden(t, h)
 		survives(t, written(t, h))
 	})
@@ -151,18 +149,18 @@ func TestEncoderHeads(t *testing.T) {
 		title        string
 		line, markup string
 	}{
-		{"masked token", encoded(trace.MaskedToken), "Where each prediction comes from", "  1  [MASK] at 4 → \"his\"  62.4 %\n", `[MASK] at 4 → <b>his</b> 62.4 %`},
-		{"word", encoded(trace.MaskedToken), "predicted  his · key", "  2  key at 5 → \"key\"  97.3 %\n", `key at 5 → <b>key</b> 97.3 %`},
-		{"class", encoded(trace.Classes), "Where the class comes from", "  1  [CLS] at 0 → class POSITIVE  98.0 %\n", `[CLS] at 0 → class <b>POSITIVE</b> 98.0 %`},
+		{"masked token", encoded(trace.MaskedToken), "Where each prediction comes from", "  1  [MASK] at 4 → \"his\"  62.4 %\n", `[MASK] at 4 → <b>his</b>`},
+		{"word", encoded(trace.MaskedToken), "predicted  his · key", "  2  key at 5 → \"key\"  97.3 %\n", `key at 5 → <b>key</b>`},
+		{"class", encoded(trace.Classes), "Where the class comes from", "  1  [CLS] at 0 → class POSITIVE  98.0 %\n", `[CLS] at 0 → class <b>POSITIVE</b>`},
 		{"value", value, "predicted  -0.37", "  1  [CLS] at 0 → value -0.37\n", `[CLS] at 0 → value <b>-0.37</b>`},
 		{"class of a token", encoded(trace.TokenClasses), "predicted  original", "  1  lost at 3 → original  90.0 %\n", `lost at 3 → <b>original</b>`},
 		{"no head", encoded(trace.NoHead), "What each hidden state is made of", "  1  token 5 \"key\"\n", `token 5 <b>key</b>`},
-		{"no position", nowhere, "Where each", "  1  \"his\"  62.4 %\n", "<b>his</b> 62.4 %"},
+		{"no position", nowhere, "Where each", "  1  \"his\"  62.4 %\n", "<b>his</b>"},
 		{"a position outside", outside, "Where each", "  1  position 99 → \"his\"", "position 99 → <b>his</b>"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			text, markup := written(t, Text{Heatmap: Heatmap{Explanation: c.e}}), written(t,
-				HTML{Heatmap: Heatmap{Explanation: c.e}})
+			text, markup := written(t, asText(Heatmap{Explanation: c.e})), written(t,
+				Heatmap{Explanation: c.e})
 			survives(t, markup)
 			for _, want := range []string{c.title, c.line} {
 				if !strings.Contains(text, want) {
@@ -188,8 +186,8 @@ func TestEncoderTotals(t *testing.T) {
 	e := encoded(trace.MaskedToken)
 	for what, r := range map[string]string{
 		"text": written(t,
-			Text{Heatmap: Heatmap{Explanation: e}}),
-		"HTML": written(t, HTML{Heatmap: Heatmap{Explanation: e}}),
+			asText(Heatmap{Explanation: e})),
+		"HTML": written(t, Heatmap{Explanation: e}),
 	} {
 		if !strings.Contains(r, "sink [SEP] 40.0 % · rest of the text 60.0 %") {
 			t.Errorf("%s does not show the sink:\n%s", what, r)
@@ -200,84 +198,20 @@ func TestEncoderTotals(t *testing.T) {
 		for i := T - 1; i < len(m.Data); i += T {
 			m.Data[i] = 0
 		}
-		r := e.Methods[name]
-		for i := range r.Data {
-			if i/r.Shape[2]%T == T-1 {
-				r.Data[i] = 0
-			}
+		for _, row := range e.Methods[name].Rows {
+			row[T-1] = 0
 		}
 	}
 	for what, r := range map[string]string{
 		"text": written(t,
-			Text{Heatmap: Heatmap{Explanation: e}}),
-		"HTML": written(t, HTML{Heatmap: Heatmap{Explanation: e}}),
+			asText(Heatmap{Explanation: e})),
+		"HTML": written(t, Heatmap{Explanation: e}),
 	} {
 		if strings.Contains(r, "sink [SEP]") || strings.Contains(r, "Σ") ||
 			strings.Contains(r, "text 60.0 %") {
 			t.Errorf("%s shows totals that say nothing:\n%s", what, r)
 		}
 	}
-}
-
-// Maps of all targets: as many cells as there are pairs, the rows explained in bold; none where it
-// would be too large to read or is not whole.
-func TestTargetMaps(t *testing.T) {
-	e := encoded(trace.MaskedToken)
-	markup := written(t, HTML{Heatmap: Heatmap{Explanation: e}})
-	for _, want := range []string{
-		"targets × sources, rollout (share of attention, layer 3, colours 0 % to 21 %)",
-		"targets × sources, flow (flow, layer 3",
-		"<b>[MASK]&nbsp;4</b>", "<b>key&nbsp;5</b>", ">[SEP]&nbsp;8</th>",
-	} {
-		if !strings.Contains(markup, want) {
-			t.Errorf("lacks %q", want)
-		}
-	}
-	layer := 1
-	if got := written(t, HTML{Heatmap: Heatmap{Explanation: e, Layer: &layer}}); !strings.Contains(
-		got, "rollout (share of attention, layer 1,") {
-		t.Error("the map is not that of the highlighted layer")
-	}
-	size := len(markup) - 2000
-	tight := written(t, HTML{Heatmap: Heatmap{Explanation: e}, MaxBytes: size})
-	if len(tight) > size || strings.Contains(tight, `class="hw-g"`) {
-		t.Errorf("%d bytes, limit %d", len(tight), size)
-	}
-	narrow := written(t, HTML{
-		Heatmap: Heatmap{Explanation: e}, MaxBytes: len(styleSheet) + len(touch()),
-	})
-	if !strings.Contains(narrow, "Targets × sources of flow is left out here: the picture would "+
-		"be larger than ") {
-		t.Errorf("a small picture keeps the map of %d bytes", len(narrow))
-	}
-	for name, change := range map[string]func(*attribution.Map){
-		"cut":    func(m *attribution.Map) { m.Data = m.Data[1:] },
-		"shape":  func(m *attribution.Map) { m.Shape[1]-- },
-		"layers": func(m *attribution.Map) { m.Layers = nil },
-		"others": func(m *attribution.Map) { m.Layers = []int{7, 8, 9, 10} },
-	} {
-		e := encoded(trace.MaskedToken)
-		change(e.Maps["rollout"])
-		got := written(t, HTML{Heatmap: Heatmap{Explanation: e}})
-		if strings.Contains(got, "targets × sources, rollout") {
-			t.Errorf("%s: a map that is not whole is drawn", name)
-		}
-	}
-	long := encoded(trace.MaskedToken)
-	for len(long.Prompt.Texts) < cellColumns+1 {
-		long.Prompt.Texts = append(long.Prompt.Texts, " x")
-	}
-	T := len(long.Prompt.Texts)
-	long.Maps["rollout"] = ruled(T, []int{3}, "share of attention")
-	long.Methods["rollout"] = &attribution.Result{
-		Unit: "share of attention", Facts: attribution.Facts{Quantity: attribution.Share}, Layers: []int{3},
-		Shape: [3]int{2, T, 1}, Data: make([]float64, 2*T),
-	}
-	got := written(t, HTML{Heatmap: Heatmap{Explanation: long}})
-	if !strings.Contains(got, `class="hw-g"`) {
-		t.Errorf("no image of a map of %d tokens:\n%s", T, got)
-	}
-	survives(t, got)
 }
 
 // An encoder's tokens, classes and positions are hostile text, too.
@@ -293,9 +227,9 @@ func TestEncoderHostile(t *testing.T) {
 		}
 		e.Steps[0].Text = script
 		e.Maps[script], e.Methods[script], e.Order = e.Maps["rollout"], e.Methods["rollout"], []string{script}
-		markup := written(t, HTML{Heatmap: Heatmap{Explanation: e}})
+		markup := written(t, Heatmap{Explanation: e})
 		survives(t, markup)
-		text := written(t, Text{Heatmap: Heatmap{Explanation: e}})
+		text := written(t, asText(Heatmap{Explanation: e}))
 		markup = untrusted(t, markup)
 		for _, bad := range []string{"<script", "\x1b", "\x00", "\u202e"} {
 			if strings.Contains(markup, bad) || bad != "<script" && strings.Contains(text, bad) {

@@ -19,13 +19,12 @@ func ExampleText() {
 		Steps: []attribution.GeneratedToken{{Text: " are", Probability: 0.93}},
 		Order: []string{"rollout"},
 		Methods: map[string]*attribution.Result{"rollout": {
-			Layers: []int{0}, Shape: [3]int{1, 2, 1}, Data: []float64{0.25, 0.75},
+			Layers: []int{0}, Shape: [3]int{1, 2, 1}, Rows: [][]float64{{0.25, 0.75}}, OtherMass: []float64{0},
 			Unit: "share of attention", Facts: attribution.Facts{Quantity: attribution.Share},
 			Options: map[string]string{"residual": "0.5"},
 		}},
-		OtherMass: map[string][]float64{"rollout": {0}},
 	}
-	_, _ = render.Text{Heatmap: render.Heatmap{Explanation: e}}.WriteTo(os.Stdout)
+	_ = render.Text(os.Stdout, render.Heatmap{Explanation: e}, render.Terminal{})
 	// Output:
 	// Where each generated token comes from
 	// prompt     the keys

@@ -31,10 +31,9 @@ func example() *attribution.Explanation {
 			}},
 			{ID: 15, Text: " .", Probability: 0.9991},
 		},
-		Order:     []string{"rollout", "flow", "value-zeroing"},
-		Methods:   map[string]*attribution.Result{},
-		OtherMass: map[string][]float64{},
-		Warnings:  []string{"the model never saw the word \"cabinet\"."},
+		Order:    []string{"rollout", "flow", "value-zeroing"},
+		Methods:  map[string]*attribution.Result{},
+		Warnings: []string{"the model never saw the word \"cabinet\"."},
 	}
 	weights := []float64{1, 5, 0.5, 1, 2, 3}
 	units := map[string]string{
@@ -54,17 +53,14 @@ func example() *attribution.Explanation {
 				"row": "predicting position",
 			},
 		}
-		for t := range n {
-			for j := range m {
-				for k := range l {
-					w := 18 - float64(2*t) // the sink
-					if j > 0 {
-						w = weights[((j-1)*(2*i+1)+t*2*i)%(m-1)] * float64(k+2) / float64(k+2+j%3)
-					}
-					r.Data = append(r.Data, w/float64(34+3*t))
-				}
+		fill(r, func(at int) float64 {
+			t, j, k := at/l/m, at/l%m, at%l
+			w := 18 - float64(2*t) // the sink
+			if j > 0 {
+				w = weights[((j-1)*(2*i+1)+t*2*i)%(m-1)] * float64(k+2) / float64(k+2+j%3)
 			}
-		}
+			return w / float64(34+3*t)
+		})
 		e.Methods[name] = r
 		for t := range n {
 			for k := range l {
@@ -72,11 +68,21 @@ func example() *attribution.Explanation {
 				for j := range m {
 					rest -= r.At(t, j, k)
 				}
-				e.OtherMass[name] = append(e.OtherMass[name], max(rest, 0))
+				r.OtherMass = append(r.OtherMass, max(rest, 0))
 			}
 		}
 	}
 	return e
+}
+
+// fill sets the values of a result over the prompt; i counts levels, of prompt tokens, of tokens.
+func fill(r *attribution.Result, value func(i int) float64) {
+	n, m, l := r.Shape[0], r.Shape[1], r.Shape[2]
+	r.Rows = make([][]float64, n*l)
+	for i := range n * m * l {
+		at := i/l/m*l + i%l
+		r.Rows[at] = append(r.Rows[at], value(i))
+	}
 }
 
 // ofUnit returns the facts of values whose unit begins with "share" or "lift", or of amounts.

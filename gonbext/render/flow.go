@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"fmt"
 	"html"
-	"io"
 	"math"
 	"slices"
 	"strings"
@@ -33,17 +32,6 @@ type Flow struct {
 	Token int
 	// Palette is the name of the colours; see [Heatmap.Palette].
 	Palette string
-}
-
-// FlowPage is [Flow] as an HTML document.
-type FlowPage struct{ Flow }
-
-// FlowText is [Flow] as text: the flow from each token, the widest path, the minimum cut and the
-// widest edges between tokens.
-type FlowText struct {
-	Flow
-	// Width is the number of columns of the terminal; default 100, at least 60.
-	Width int
 }
 
 // Check returns a [trace.UsageError] if the graph does not fit the text. Pictures of a graph that
@@ -119,19 +107,17 @@ var flowSource string
 
 var flowTouch = script(flowSource)
 
-// WriteTo writes the picture as one div. The only error is that of w.
-func (r Flow) WriteTo(w io.Writer) (int64, error) {
-	return writeChecked(w, r.Check(), func() *page {
-		f := r.open()
-		f.write()
-		return f.page
-	})
+// markup implements [View].
+func (r Flow) markup(_ int) (*page, error) {
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
+	f := r.open()
+	f.write()
+	return f.page, nil
 }
 
-// WriteTo writes the document. The only error is that of w.
-func (r FlowPage) WriteTo(w io.Writer) (int64, error) {
-	return writePage(w, titleOf(r.Explanation), r.Flow)
-}
+func (r Flow) title() string { return titleOf(r.Explanation) }
 
 // open computes what a picture of flow shows. The graph fits.
 func (r Flow) open() *flowPage {
@@ -478,13 +464,8 @@ func (f *flowPage) flowFrom(j int) string {
 	if r == nil || misshapen(f.e, r) != "" || f.t >= r.Shape[0] {
 		return ""
 	}
-	level := r.Level(f.t)
-	m := len(f.e.Prompt.Texts)
-	if j < m {
-		return fixed(r.At(f.t, j, level), 2)
-	}
-	if row := r.GeneratedRow(f.t, level); j-m < len(row) {
-		return fixed(row[j-m], 2)
+	if row := r.Row(f.t, r.Level(f.t)); j < len(row) {
+		return fixed(row[j], 2)
 	}
 	return ""
 }

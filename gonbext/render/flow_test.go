@@ -57,7 +57,7 @@ func spread(l, i, j int) float64 {
 func TestFlow(t *testing.T) {
 	f := flowing(t, example(), 3, 1, 2, spread)
 	t.Run("notebook", func(t *testing.T) { goldenOf(t, f, flowTouch(), "flow.js") })
-	t.Run("text", func(t *testing.T) { golden(t, FlowText{Flow: f}) })
+	t.Run("text", func(t *testing.T) { golden(t, asText(f)) })
 	survives(t, flowMarkup(t, f))
 }
 
@@ -122,12 +122,12 @@ func TestFlowSilence(t *testing.T) {
 	e := long(m)
 	r := e.Methods["flow"]
 	e.Prompt.Special = make([]bool, m)
-	e.OtherMass = map[string][]float64{"flow": make([]float64, r.Shape[0]*r.Shape[2])}
+	r.OtherMass = make([]float64, r.Shape[0]*r.Shape[2])
 	r.Combined = true
 	set := func(flow func(t, j int) float64) {
 		for t := range r.Shape[0] {
 			for j := range m {
-				r.Data[(t*m+j)*r.Shape[2]] = flow(t, j)
+				r.Row(t, 0)[j] = flow(t, j)
 			}
 		}
 	}
@@ -141,7 +141,7 @@ func TestFlowSilence(t *testing.T) {
 	if got := written(t, f); !strings.Contains(got, "<b>"+first+"</b>") {
 		t.Errorf("the page does not begin with %q", first)
 	}
-	plain := strings.Join(strings.Fields(written(t, FlowText{Flow: f})), " ")
+	plain := strings.Join(strings.Fields(written(t, asText(f))), " ")
 	if a, b := strings.Index(plain, first), strings.Index(plain, "At most"); a < 0 || a > b {
 		t.Errorf("the text has %q at %d and the flow at %d", first, a, b)
 	}
@@ -217,7 +217,7 @@ func TestFlowParts(t *testing.T) {
 		t.Errorf("%d bytes", len(got))
 	}
 	t.Logf("%d bytes", len(got))
-	if plain := written(t, FlowText{Flow: f}); len(plain) > 20_000 {
+	if plain := written(t, asText(f)); len(plain) > 20_000 {
 		t.Errorf("the text has %d bytes", len(plain))
 	}
 }
@@ -282,7 +282,7 @@ func TestFlowErrors(t *testing.T) {
 			t.Errorf("error %v, want %q", err, c.want)
 			continue
 		}
-		for _, got := range []string{written(t, c.flow), written(t, FlowText{Flow: c.flow})} {
+		for _, got := range []string{written(t, c.flow), written(t, asText(c.flow))} {
 			if got = strings.ReplaceAll(got, "\n", " "); !strings.Contains(got, c.want) {
 				t.Errorf("the picture says %q, want %q", got, c.want)
 			}
@@ -302,7 +302,7 @@ func TestFlowHostile(t *testing.T) {
 		_, n := attacked(e, r)
 		drawn += n
 		survives(t, flowMarkup(t, f))
-		checkPrintable(t, "text", written(t, FlowText{Flow: f}))
+		checkPrintable(t, "text", written(t, asText(f)))
 		if t.Failed() {
 			t.FailNow()
 		}

@@ -3,20 +3,18 @@ package render
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
 )
 
 // listedEdges is how many edges between tokens a text lists.
 const listedEdges = 12
 
-// WriteTo writes the text. The only error is that of w.
-func (r FlowText) WriteTo(w io.Writer) (int64, error) {
-	t := newText(r.Width)
+// plain implements [View].
+func (r Flow) plain(look Terminal) (*text, error) {
 	if err := r.Check(); err != nil {
-		t.wrapped("", Visible(err.Error(), 1000))
-		return t.WriteTo(w)
+		return nil, err
 	}
+	t := newText(Terminal{Width: look.Width})
 	f := r.open()
 	t.picture = f.picture
 	t.head()
@@ -50,5 +48,5 @@ func (r FlowText) WriteTo(w io.Writer) (int64, error) {
 	t.line("")
 	t.wrapped("", flowLegend)
 	t.model()
-	return t.WriteTo(w)
+	return t, nil
 }

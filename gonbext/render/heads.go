@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"fmt"
 	"html"
-	"io"
 	"math"
 	"slices"
 	"strings"
@@ -42,17 +41,6 @@ type Heads struct {
 	// 5,000,000. If all that the script needs would be larger, fewer tokens or none can be chosen,
 	// which a sentence says.
 	MaxBytes int
-}
-
-// HeadsPage is [Heads] as an HTML document.
-type HeadsPage struct{ Heads }
-
-// HeadsText is [Heads] as text: for each generated token, the heads that look at one token more
-// where it is predicted than from elsewhere, first those of the layer that wrote it.
-type HeadsText struct {
-	Heads
-	// Width is the number of columns of the terminal; default 100, at least 60.
-	Width int
 }
 
 // Check returns a [trace.UsageError] if the attention does not fit the text. Pictures of attention
@@ -137,20 +125,18 @@ var headsSource string
 
 var headsTouch = script(openedSource + headsSource)
 
-// WriteTo writes the picture as one div. The only error is that of w.
-func (r Heads) WriteTo(w io.Writer) (int64, error) {
-	return writeChecked(w, r.Check(), func() *page {
-		h := r.open()
-		h.write()
-		return h.page
-	})
+// markup implements [View].
+func (r Heads) markup(room int) (*page, error) {
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
+	r.MaxBytes = limitOf(r.MaxBytes, room)
+	h := r.open()
+	h.write()
+	return h.page, nil
 }
 
-// WriteTo writes the document. The only error is that of w.
-func (r HeadsPage) WriteTo(w io.Writer) (int64, error) {
-	r.MaxBytes = inPage(r.MaxBytes)
-	return writePage(w, titleOf(r.Explanation), r.Heads)
-}
+func (r Heads) title() string { return titleOf(r.Explanation) }
 
 // open computes what a picture of heads shows. The attention fits.
 func (r Heads) open() *headsPage {
@@ -193,7 +179,7 @@ type OpenedHead struct {
 
 // OpenHead returns the head that the picture of generated token t opens: one that looks at a token
 // more from where t is predicted than from elsewhere, and the best one of the layer that wrote t,
-// if that layer is known and has one. A t below 0 is that of [FirstWord]. If chosen is not nil it
+// if that layer is known and has one. A t below 0 is that of [Show.Opened]. If chosen is not nil it
 // is the head, as its layer and its number. OpenHead returns a [trace.UsageError] if the attention
 // does not fit the text, or has no such token or head.
 func (r Heads) OpenHead(t int, chosen *[2]int) (o OpenedHead, err error) {
@@ -778,13 +764,12 @@ func (h *headsPage) packed(layer, head, first, last int) (rows []packedRow) {
 	return rows
 }
 
-// WriteTo writes the text. The only error is that of w.
-func (r HeadsText) WriteTo(w io.Writer) (int64, error) {
-	t := newText(r.Width)
+// plain implements [View].
+func (r Heads) plain(look Terminal) (*text, error) {
 	if err := r.Check(); err != nil {
-		t.wrapped("", Visible(err.Error(), 1000))
-		return t.WriteTo(w)
+		return nil, err
 	}
+	t := newText(Terminal{Width: look.Width})
 	h := r.open()
 	t.picture = h.picture
 	t.head()
@@ -818,5 +803,5 @@ func (r HeadsText) WriteTo(w io.Writer) (int64, error) {
 	t.wrapped("", "Below each token: "+strings.Replace(lookMore, "here", "where it is predicted",
 		1)+". "+listedBy+" Sinks and the looking token are left out.")
 	t.model()
-	return t.WriteTo(w)
+	return t, nil
 }

@@ -48,9 +48,9 @@ func attended(e *attribution.Explanation, layers, heads int) Heads {
 func TestHeads(t *testing.T) {
 	h := attended(example(), 3, 2)
 	t.Run("notebook", func(t *testing.T) { goldenOf(t, h, headsTouch(), "heads.js") })
-	t.Run("text", func(t *testing.T) { golden(t, HeadsText{Heads: h}) })
+	t.Run("text", func(t *testing.T) { golden(t, asText(h)) })
 	t.Run("encoder", func(t *testing.T) {
-		golden(t, HeadsText{Heads: attended(encoded(trace.MaskedToken), 2, 2)})
+		golden(t, asText(attended(encoded(trace.MaskedToken), 2, 2)))
 	})
 }
 
@@ -95,10 +95,8 @@ func TestHeadsWithoutLast(t *testing.T) {
 	if got := p.predicted(T - 2); got != "" {
 		t.Errorf("token %d predicts %q, want nothing", T-2, got)
 	}
-	var text strings.Builder
-	if _, err := (HeadsText{Heads: h}).WriteTo(&text); err != nil ||
-		!strings.Contains(text.String(), e.Steps[last].Text) {
-		t.Errorf("%v, %q; want the heads where the last token is predicted", err, text.String())
+	if text := written(t, asText(h)); !strings.Contains(text, e.Steps[last].Text) {
+		t.Errorf("%q; want the heads where the last token is predicted", text)
 	}
 	e.Steps = nil // now a token of the prompt is missing
 	h.Attention.Shape[2], h.Attention.Shape[3] = len(e.Prompt.Texts)-1, len(e.Prompt.Texts)-1
@@ -159,7 +157,7 @@ func TestHeadsSizes(t *testing.T) {
 		if cut != (c.prompt != 20) || cut && !strings.Contains(got, "Save the picture as a page") {
 			t.Errorf("%v: it says that some tokens show nothing: %t", c, cut)
 		}
-		document := written(t, HeadsPage{r})
+		document := written(t, asPage(r))
 		if strings.Contains(document, "Clicks show") || len(document) > 5_100_000 {
 			t.Errorf("%v: a page of %d bytes has not all rows", c, len(document))
 		}
@@ -177,7 +175,7 @@ func TestHeadsErrors(t *testing.T) {
 		if !errors.Is(err, trace.ErrUsage) {
 			t.Fatalf("error %v, want a usage error", err)
 		}
-		for _, got := range []string{written(t, r), written(t, HeadsText{Heads: r})} {
+		for _, got := range []string{written(t, r), written(t, asText(r))} {
 			if !strings.Contains(got, "attention") && !strings.Contains(got, "explanation") {
 				t.Errorf("the picture says %q", got)
 			}
@@ -204,7 +202,7 @@ func TestHeadsHostile(t *testing.T) {
 		drawn += n
 		h := attended(e, 2, 2)
 		survives(t, strings.Replace(written(t, h), "<script>"+headsTouch()+"</script>", "", 1))
-		checkPrintable(t, "text", written(t, HeadsText{Heads: h}))
+		checkPrintable(t, "text", written(t, asText(h)))
 		if t.Failed() {
 			t.FailNow()
 		}
@@ -270,7 +268,7 @@ func TestHeadsWrote(t *testing.T) {
 	if wrote, others := p.listOf(7, 6); len(wrote)+len(others) != len(p.attention.Looks(7)) {
 		t.Errorf("of %d heads %d are listed", len(p.attention.Looks(7)), len(wrote)+len(others))
 	}
-	text := written(t, HeadsText{Heads: h})
+	text := written(t, asText(h))
 	for _, want := range []string{
 		`1  are  93.1 %  layer 1 wrote most of it`, `2  here  40.0 %  layer 0 wrote most of it`,
 		"     heads of layer 0\n       layer  0 head ",

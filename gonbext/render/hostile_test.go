@@ -1,7 +1,6 @@
 package render
 
 import (
-	"io"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -51,7 +50,7 @@ func attacked(e *attribution.Explanation, r *rand.Rand) (*attribution.Explanatio
 	e.Model.Hash, e.Model.Backend = text(), text()
 	e.Warnings = []string{text(), text()}
 	for i, name := range e.Order {
-		result, other, m := e.Methods[name], e.OtherMass[name], e.Maps[name]
+		result, m := e.Methods[name], e.Maps[name]
 		result.Unit = text()
 		for option := range result.Options {
 			result.Options[option] = text()
@@ -59,7 +58,7 @@ func attacked(e *attribution.Explanation, r *rand.Rand) (*attribution.Explanatio
 		result.Options[text()] = text()
 		result.Contrast, result.Explains = text(), trace.Quantity(text())
 		e.Order[i] = text()
-		e.Methods[e.Order[i]], e.OtherMass[e.Order[i]] = result, other
+		e.Methods[e.Order[i]] = result
 		if m != nil {
 			m.Unit = text()
 			e.Maps[e.Order[i]] = m
@@ -85,11 +84,11 @@ func TestManyHostileTexts(t *testing.T) {
 		e, n := attacked(e, r)
 		drawn += n
 		h := Heatmap{Explanation: e, Status: hostileText(r)}
-		markup := written(t, HTML{Heatmap: h})
+		markup := written(t, h)
 		survives(t, markup)
-		for name, picture := range map[string]io.WriterTo{
-			"text": Text{Heatmap: h},
-			"page": Page{HTML: HTML{Heatmap: h}, Title: hostileText(r)},
+		for name, picture := range map[string]any{
+			"text": asText(h),
+			"page": asPage(h),
 		} {
 			checkPrintable(t, name, written(t, picture))
 		}
@@ -115,8 +114,8 @@ func TestHugeToken(t *testing.T) {
 	e := example()
 	e.Prompt.Texts[2] = strings.Repeat("<b>", 1<<20/3)
 	e.Steps[1].Text = strings.Repeat("\u202e", 1<<20/3)
-	for _, picture := range []io.WriterTo{
-		HTML{Heatmap: Heatmap{Explanation: e}}, Text{Heatmap: Heatmap{Explanation: e}},
+	for _, picture := range []any{
+		Heatmap{Explanation: e}, asText(Heatmap{Explanation: e}),
 	} {
 		if got := written(t, picture); len(got) > 100_000 {
 			t.Errorf("a picture of %d bytes has huge tokens", len(got))

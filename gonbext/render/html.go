@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
-	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -14,30 +13,6 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 )
-
-// HTML is a heatmap for a notebook or a page:
-//
-//   - the prompt and the generated tokens as a text, coloured by the row of one generated token;
-//   - a sentence that says what the colours say;
-//   - a matrix for each method: a line for each generated token, a column for each token that
-//     it may come from, and below it the layers of the chosen token;
-//   - each token's strongest sources, and the tokens that might have come instead.
-//
-// All of this is there without a script. Where scripts run, one adds touch: any token can be
-// chosen, by click or keys, and the methods become tabs. Where style sheets are removed, colours
-// remain, and where all styles are removed, the text and the numbers.
-//
-// If the picture would be larger than MaxBytes, parts are left out, those that a reader can do
-// without first; a sentence in their place says so.
-type HTML struct {
-	Heatmap
-	// MaxBytes is the approximate limit of the result in bytes; default 480,000, which notebooks
-	// show without delay.
-	MaxBytes int
-	// Next, if not empty, is a sentence on what a reader can do next, such as how to save the
-	// picture. It is in the part on how to read it.
-	Next string
-}
 
 const defaultMaxBytes = 480_000
 
@@ -57,11 +32,6 @@ const class = "hw " + NoMathematics
 
 //go:embed common.js
 var commonSource string
-
-//go:embed touch.js
-var touchSource string
-
-var touch = script(touchSource)
 
 // script returns what the scripts of all pictures share and a script of one kind, as one function,
 // without comments and indentation, which each picture would repeat. The colours of all palettes
@@ -135,17 +105,7 @@ const (
 	line  = "border-top:1px solid #8885"
 )
 
-// WriteTo writes the picture as one div. The only error is that of w. It is built in memory and
-// written at once, so that an error of w is not lost.
-func (r HTML) WriteTo(w io.Writer) (int64, error) {
-	b := newPage(r.picture(true), r.MaxBytes)
-	b.next = r.Next
-	b.choose(r.Token)
-	b.write()
-	return b.WriteTo(w)
-}
-
-// page is the state of writing [HTML].
+// page is the state of writing a picture as HTML.
 type page struct {
 	*picture
 	bytes.Buffer
@@ -153,15 +113,20 @@ type page struct {
 	// chosen is the generated token whose row colours the text, and lead the method; -1 if there is
 	// none.
 	chosen, lead int
-	next         string // see [HTML.Next]
+	next         string // see [Heatmap.Next]
 }
 
 // newPage begins a page of about limit bytes; a limit that is not above 0 is the default.
 func newPage(p *picture, limit int) *page {
+	return &page{picture: p, limit: limitOf(limit, defaultMaxBytes)}
+}
+
+// limitOf returns a limit in bytes, room if it is not above 0.
+func limitOf(limit, room int) int {
 	if limit <= 0 {
-		limit = defaultMaxBytes
+		return room
 	}
-	return &page{picture: p, limit: limit}
+	return limit
 }
 
 func (b *page) printf(format string, args ...any) { fmt.Fprintf(b, format, args...) }
@@ -174,9 +139,9 @@ func (b *page) part(f func(*page)) string {
 }
 
 // choose chooses a generated token, and the first method that has something to say about it. If
-// token is nil or does not exist, that is the token of [FirstWord].
+// token is nil or does not exist, that is the token of [Show.Opened].
 func (b *page) choose(token *int) {
-	b.chosen, b.lead = FirstWord(b.e), -1
+	b.chosen, b.lead = firstWord(b.e), -1
 	if token != nil && *token >= 0 && *token < len(b.e.Steps) {
 		b.chosen = *token
 	}
@@ -199,11 +164,11 @@ func (b *page) choose(token *int) {
 	}
 }
 
-// FirstWord returns the generated token that a picture opens with, 0-based: the first one that is a
+// firstWord returns the generated token that a picture opens with, 0-based: the first one that is a
 // word or a piece of one, with a letter or a digit, and not an article before another word. If
 // there is none, it is the first word, then the first token that is neither a control token nor
 // white space, then the first one; -1 if nothing was generated.
-func FirstWord(e *attribution.Explanation) int {
+func firstWord(e *attribution.Explanation) int {
 	words := wordTokens(e)
 	for _, t := range words {
 		if !isArticle(e.Steps, t) {
@@ -216,9 +181,9 @@ func FirstWord(e *attribution.Explanation) int {
 	return min(0, len(e.Steps)-1)
 }
 
-// FirstWords returns the generated tokens that a picture of layers shows if none are named: the
+// firstWords returns the generated tokens that a picture of layers shows if none are named: the
 // first 6 that are words or pieces of words, else the first token; nil if nothing was generated.
-func FirstWords(e *attribution.Explanation) []int {
+func firstWords(e *attribution.Explanation) []int {
 	words := wordTokens(e)
 	if words = words[:min(panels, len(words))]; len(words) == 0 && len(e.Steps) > 0 {
 		return []int{0}
@@ -270,29 +235,6 @@ func wordTokens(e *attribution.Explanation) (words []int) {
 		return others
 	}
 	return words
-}
-
-// write writes the parts from top to bottom. Near the limit, each part takes what those before it
-// in the order of need have left: text and legend, numbers of the level shown for the script,
-// matrices, details of tokens, layers for the script.
-func (b *page) write() {
-	head := b.part((*page).head)
-	if len(b.e.Prompt.Texts) == 0 && len(b.e.Steps) == 0 {
-		b.frame(class, head, "", touch())
-		return
-	}
-	text, legend := b.part((*page).text), b.part((*page).legend)
-	left := b.limit - len(head) - len(text) - len(legend) - len(touch()) - len(styleSheet) - 1000
-	reserved := b.reserved(left)
-	left -= reserved
-	matrices := b.matrices(&left)
-	details := b.details(&left)
-	maps := b.targetMaps(&left)
-	data := b.data(left + reserved)
-	if data == "" && b.touchable() {
-		text += b.part(func(c *page) { c.withoutRoom(noClicks) })
-	}
-	b.frame(class, head+text+matrices+details+maps+legend, data, touch())
 }
 
 // frame writes the parts into one element of these classes, with the style sheet and, where there

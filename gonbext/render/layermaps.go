@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"fmt"
 	"html"
-	"io"
 	"math"
 	"slices"
 	"strings"
@@ -36,16 +35,6 @@ type Maps struct {
 	// 5,000,000. If the numbers of the layers would be larger, nothing can be chosen, which a
 	// sentence says.
 	MaxBytes int
-}
-
-// MapsPage is [Maps] as an HTML document.
-type MapsPage struct{ Maps }
-
-// MapsText is the open layer of [Maps] as text: for every target its strongest sources.
-type MapsText struct {
-	Maps
-	// Width is the number of columns of the terminal; default 100, at least 60.
-	Width int
 }
 
 // Check returns a [trace.UsageError] if the map does not fit the text, or lacks the layer.
@@ -209,20 +198,18 @@ func levelsBeside(open, L int) []int {
 	return levels
 }
 
-// WriteTo writes the picture as one div. The only error is that of w.
-func (r Maps) WriteTo(w io.Writer) (int64, error) {
-	return writeChecked(w, r.Check(), func() *page {
-		p := r.open()
-		p.write()
-		return p.page
-	})
+// markup implements [View].
+func (r Maps) markup(room int) (*page, error) {
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
+	r.MaxBytes = limitOf(r.MaxBytes, room)
+	p := r.open()
+	p.write()
+	return p.page, nil
 }
 
-// WriteTo writes the document. The only error is that of w.
-func (r MapsPage) WriteTo(w io.Writer) (int64, error) {
-	r.MaxBytes = inPage(r.MaxBytes)
-	return writePage(w, titleOf(r.Explanation), r.Maps)
-}
+func (r Maps) title() string { return titleOf(r.Explanation) }
 
 // write writes the parts from top to bottom. The numbers of the script take what is left.
 func (p *mapsPage) write() {
@@ -435,13 +422,12 @@ func (p *mapsPage) data(left int) string {
 	return packWithin(left, d)
 }
 
-// WriteTo writes the text. The only error is that of w.
-func (r MapsText) WriteTo(w io.Writer) (int64, error) {
-	t := newText(r.Width)
+// plain implements [View].
+func (r Maps) plain(look Terminal) (*text, error) {
 	if err := r.Check(); err != nil {
-		t.wrapped("", Visible(err.Error(), 1000))
-		return t.WriteTo(w)
+		return nil, err
 	}
+	t := newText(Terminal{Width: look.Width})
 	p := r.open()
 	t.picture = p.picture
 	t.head()
@@ -454,5 +440,5 @@ func (r MapsText) WriteTo(w io.Writer) (int64, error) {
 	t.wrapped("", "Each line: a target, ← and the sources that stand out in its row, the "+
 		"strongest first. Sinks are left out.")
 	t.model()
-	return t.WriteTo(w)
+	return t, nil
 }

@@ -38,7 +38,7 @@ func TestMaps(t *testing.T) {
 	m := mapped(example(), 4)
 	m.Layer = new(1)
 	t.Run("notebook", func(t *testing.T) { goldenOf(t, m, mapsTouch(), "layermaps.js") })
-	t.Run("text", func(t *testing.T) { golden(t, MapsText{Maps: m}) })
+	t.Run("text", func(t *testing.T) { golden(t, asText(m)) })
 	survives(t, strings.Replace(written(t, m), "<script>"+mapsTouch()+"</script>", "", 1))
 }
 
@@ -82,8 +82,8 @@ func TestMapsSinks(t *testing.T) {
 		}
 		for range n {
 			rest := (1 - c.inRows) / float64(m-1)
-			r.Data = append(r.Data, c.inRows, rest, rest, rest, rest, rest, rest)
-			e.OtherMass["raw"] = append(e.OtherMass["raw"], 0)
+			r.Rows = append(r.Rows, []float64{c.inRows, rest, rest, rest, rest, rest, rest})
+			r.OtherMass = append(r.OtherMass, 0)
 		}
 		maps := mapped(e, 1)
 		for i, T := 1, maps.Map.Shape[1]; i < T; i++ {
@@ -174,7 +174,7 @@ func TestMapsSizes(t *testing.T) {
 			t.Errorf("%d tokens: it says that clicks show nothing: %t", T, said)
 		}
 		// A page has room for more, and says so where it does not.
-		document := written(t, MapsPage{m})
+		document := written(t, asPage(m))
 		fits := T <= 300
 		if strings.Contains(document, "<script>") != fits || len(document) > 5_100_000 ||
 			strings.Contains(document, noClicks) == fits ||
@@ -203,7 +203,7 @@ func TestMapsErrors(t *testing.T) {
 			t.Errorf("error %v, want %q", err, c.want)
 		}
 		for _, got := range []string{
-			written(t, c.maps), strings.ReplaceAll(written(t, MapsText{Maps: c.maps}), "\n", " "),
+			written(t, c.maps), strings.ReplaceAll(written(t, asText(c.maps)), "\n", " "),
 		} {
 			if !strings.Contains(html.UnescapeString(got), c.want) {
 				t.Errorf("the picture says %q, want %q", got, c.want)
@@ -220,7 +220,7 @@ func TestMapsHostile(t *testing.T) {
 		drawn += n
 		m := mapped(e, 2)
 		m.Method = e.Prompt.Texts[0]
-		checkPrintable(t, "text", written(t, MapsText{Maps: m}))
+		checkPrintable(t, "text", written(t, asText(m)))
 		survives(t, strings.Replace(written(t, m), "<script>"+mapsTouch()+"</script>", "", 1))
 		if t.Failed() {
 			t.FailNow()

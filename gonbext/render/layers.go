@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"fmt"
 	"html"
-	"io"
 	"math"
 	"slices"
 	"strings"
@@ -23,21 +22,8 @@ import (
 type Layers struct {
 	Heatmap
 	// Tokens are the generated tokens, 0-based; default: the first 6 words or pieces of words;
-	// see [FirstWord].
+	// see [Show.Opened].
 	Tokens []int
-	// MaxBytes is the approximate limit of the result in bytes; default 480,000, of a page
-	// 5,000,000, and none for a text. A larger text has no lines of layers.
-	MaxBytes int
-}
-
-// LayersPage is [Layers] as an HTML document.
-type LayersPage struct{ Layers }
-
-// LayersText is [Layers] as text: for each token and method the strongest sources of every layer.
-type LayersText struct {
-	Layers
-	// Width is the number of columns of the terminal; default 100, at least 60.
-	Width int
 }
 
 // panels is how many tokens are shown if none are chosen.
@@ -118,7 +104,7 @@ func (r Layers) open(quick bool) *layersPage {
 			"a line for each generated token before it:", 1)
 	}
 	if p.tokens == nil {
-		p.tokens = FirstWords(p.e)
+		p.tokens = firstWords(p.e)
 	}
 	p.choose(r.Token)
 	for _, i := range p.shown {
@@ -149,20 +135,18 @@ func (p *layersPage) rescale(v *view) {
 	}
 }
 
-// WriteTo writes the picture as one div. The only error is that of w.
-func (r Layers) WriteTo(w io.Writer) (int64, error) {
-	return writeChecked(w, r.Check(), func() *page {
-		p := r.open(false)
-		p.write()
-		return p.page
-	})
+// markup implements [View].
+func (r Layers) markup(room int) (*page, error) {
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
+	r.MaxBytes = limitOf(r.MaxBytes, room)
+	p := r.open(false)
+	p.write()
+	return p.page, nil
 }
 
-// WriteTo writes the document. The only error is that of w.
-func (r LayersPage) WriteTo(w io.Writer) (int64, error) {
-	r.MaxBytes = inPage(r.MaxBytes)
-	return writePage(w, titleOf(r.Explanation), r.Layers)
-}
+func (r Layers) title() string { return titleOf(r.Explanation) }
 
 // write writes the parts from top to bottom. Panels that do not fit are named.
 func (p *layersPage) write() {
@@ -249,10 +233,11 @@ func (p *layersPage) panel(b *page, v *view, t int, first bool) {
 		columns = v.sources(t)
 		p.panelTable(b, v, t)
 	default:
-		columns, _ = v.panelColumns(t)
+		g := p.panelGrid(v, t)
+		columns = len(g[0])
 		width := min(max(imageWidth/columns, 1), 24)
 		b.besideLabels(v, t, panelLine, func() {
-			b.image("hw-j", v.layersName(b.picture), p.panelGrid(v, t), width, panelLine, "")
+			b.image("hw-j", v.layersName(b.picture), g, width, panelLine, "")
 		})
 	}
 	b.printf(`<div style="%s;max-width:%dpx">%s</div></div></div>`, small, max(columns*22, 260),
@@ -300,21 +285,14 @@ func (p *layersPage) panelTable(b *page, v *view, t int) {
 	b.WriteString("</td></tr></table></div>")
 }
 
-// panelColumns returns how many columns the image of a panel has, and 1 if one of them is the line
-// before the generated tokens.
-func (v *view) panelColumns(t int) (columns, line int) {
-	if columns = v.sources(t); columns > v.result.Shape[1] {
-		line = 1
-	}
-	return columns + line, line
-}
-
-// panelGrid returns the paints of every layer of token t, the last layer on top.
+// panelGrid returns the paints of every layer of token t, the last layer on top, with a line before
+// the generated tokens if there are any.
 func (p *layersPage) panelGrid(v *view, t int) grid {
 	g := make(grid, v.result.Shape[2])
-	columns, line := v.panelColumns(t)
+	sources := v.sources(t)
+	line := min(sources-v.result.Shape[1], 1)
 	for i := range g {
-		g[i] = p.layerLine(v, t, len(g)-1-i, columns, line)
+		g[i] = p.layerLine(v, t, len(g)-1-i, sources+line, line)
 	}
 	return g
 }
@@ -427,7 +405,7 @@ func (p *layersPage) numbers(left int) string {
 			one.Rows = p.panelRows(v, panel.token)
 			one.Generated = v.sources(panel.token) - d.PromptTokens
 			if d.PromptTokens+one.Generated > cellColumns {
-				_, one.Line = v.panelColumns(panel.token)
+				one.Line = min(one.Generated, 1)
 			}
 		}
 		d.Panels = append(d.Panels, one)

@@ -2,7 +2,6 @@ package render
 
 import (
 	"errors"
-	"io"
 	"math/rand/v2"
 	"regexp"
 	"strings"
@@ -15,7 +14,7 @@ import (
 func TestLayers(t *testing.T) {
 	l := Layers{Heatmap: Heatmap{Explanation: example()}, Tokens: []int{0, 2}}
 	t.Run("notebook", func(t *testing.T) { goldenOf(t, l, layersTouch(), "layers.js") })
-	t.Run("text", func(t *testing.T) { golden(t, LayersText{Layers: l}) })
+	t.Run("text", func(t *testing.T) { golden(t, asText(l)) })
 	survives(t, layersMarkup(t, l))
 }
 
@@ -30,10 +29,8 @@ func layersMarkup(t *testing.T, l Layers) string {
 func TestLayersScale(t *testing.T) {
 	e := example()
 	r := e.Methods["value-zeroing"]
-	for i := range r.Data {
-		r.Data[i] = 0.1
-	}
-	r.Data[(1*7+3)*6+2] = 0.8 // token 1, source 3, layer 2
+	fill(r, func(int) float64 { return 0.1 })
+	r.Row(1, 2)[3] = 0.8
 	l := Layers{Heatmap: Heatmap{Explanation: e, Methods: []string{"value-zeroing"}}}
 	p := l.open(false)
 	v := &p.views[0]
@@ -62,7 +59,7 @@ func TestLayersGenerated(t *testing.T) {
 	l := Layers{Heatmap: Heatmap{Explanation: e, Methods: []string{"rollout"}}, Tokens: []int{0, 2}}
 	deepened(e)
 	t.Run("notebook", func(t *testing.T) { goldenOf(t, l, layersTouch(), "layers.js") })
-	t.Run("text", func(t *testing.T) { golden(t, LayersText{Layers: l}) })
+	t.Run("text", func(t *testing.T) { golden(t, asText(l)) })
 	got := written(t, l)
 	if !strings.Contains(got, "after a line for each generated") {
 		t.Error("it does not say which columns are generated tokens")
@@ -111,9 +108,7 @@ func TestLayersSizes(t *testing.T) {
 		if len(got) > 500_000 {
 			t.Errorf("%v: %d bytes", c, len(got))
 		}
-		short := l
-		short.MaxBytes = 20_000
-		text := len(written(t, LayersText{Layers: short}))
+		text := len(written(t, asText(l, Terminal{MaxBytes: 20_000})))
 		if text > 20_000 {
 			t.Errorf("%v: the text has %d bytes", c, text)
 		}
@@ -135,14 +130,12 @@ func TestLayersLeftOut(t *testing.T) {
 	wide := e.Methods[name]
 	n, m := wide.Shape[0], wide.Shape[1]
 	narrow := *wide
-	narrow.Layers, narrow.Shape, narrow.Data = []int{0, 1}, [3]int{n, m, 2}, nil
-	for i := range n * m {
-		narrow.Data = append(narrow.Data, wide.Data[8*i], wide.Data[8*i+1])
-	}
+	narrow.Layers, narrow.Shape = []int{0, 1}, [3]int{n, m, 2}
+	fill(&narrow, func(i int) float64 { return wide.At(i/2/m, i/2%m, i%2) })
 	narrow.Shown = make([]int, n)
 	setGenerated(&narrow, nil, []float64{0.1})
 	e.Order, e.Methods["narrow"] = []string{name, "narrow"}, &narrow
-	e.OtherMass["narrow"] = make([]float64, 2*n)
+	narrow.OtherMass = make([]float64, 2*n)
 	l := Layers{Heatmap: Heatmap{Explanation: e}}
 	before := 0 // panels that are left out before one that is drawn, with numbers
 	for l.MaxBytes = len(written(t, l)) + 3000; l.MaxBytes > 15_000; l.MaxBytes -= 250 {
@@ -195,7 +188,7 @@ func TestLayersErrors(t *testing.T) {
 			t.Errorf("error %v, want %q", err, c.want)
 			continue
 		}
-		for _, got := range []string{written(t, c.layers), written(t, LayersText{Layers: c.layers})} {
+		for _, got := range []string{written(t, c.layers), written(t, asText(c.layers))} {
 			if got = strings.ReplaceAll(got, "\n", " "); !strings.Contains(got, c.want) {
 				t.Errorf("the picture says %q, want %q", got, c.want)
 			}
@@ -215,7 +208,7 @@ func TestLayersHostile(t *testing.T) {
 		e, n := attacked(e, r)
 		drawn += n
 		l := Layers{Heatmap: Heatmap{Explanation: e}}
-		checkPrintable(t, "text", written(t, LayersText{Layers: l}))
+		checkPrintable(t, "text", written(t, asText(l)))
 		if l.Check() == nil { // two hostile names of methods may be the same
 			survives(t, layersMarkup(t, l))
 			pictures++
@@ -239,9 +232,7 @@ func TestLayerLabels(t *testing.T) {
 	} {
 		for _, prompt := range []int{12, 60} {
 			e := sizedBy(3, prompt, layers, "rollout")
-			for _, picture := range []io.WriterTo{
-				HTML{Heatmap: Heatmap{Explanation: e}}, Layers{Heatmap: Heatmap{Explanation: e}},
-			} {
+			for _, picture := range []any{Layers{Heatmap: Heatmap{Explanation: e}}} {
 				page := written(t, picture)
 				var got []string
 				_, labels, found := strings.Cut(page, "font-size:9px;text-align:right\">")
@@ -263,10 +254,9 @@ func TestSums(t *testing.T) {
 	e := sizedBy(3, 12, 3, "rollout", "flow")
 	e.Methods["flow"].Scorer = true
 	const sums = "sums of layers 0 to the line's"
-	for _, picture := range []io.WriterTo{
+	for _, picture := range []any{
 		Layers{Heatmap: Heatmap{Explanation: e}},
-		HTML{Heatmap: Heatmap{Explanation: e}},
-		LayersText{Layers: Layers{Heatmap: Heatmap{Explanation: e}}},
+		asText(Layers{Heatmap: Heatmap{Explanation: e}}),
 	} {
 		got := strings.Join(strings.Fields(written(t, picture)), " ")
 		if n := strings.Count(got, sums); n != 1 {
@@ -279,25 +269,16 @@ func TestSums(t *testing.T) {
 	}
 }
 
-// TestNoLayers reads what stands in the place of the layers of a method that has one layer for each
-// token, where another method has layers: how to get them.
+// TestNoLayers: of a method that has one layer for each token, the script knows how to get the
+// others.
 func TestNoLayers(t *testing.T) {
-	for _, prompt := range []int{12, 60} {
-		e := sizedBy(3, prompt, 3, "rollout", "value-zeroing")
-		one := sizedBy(3, prompt, 1, "value-zeroing").Methods["value-zeroing"]
-		one.Layers[0], one.Shown = attribution.LayerByToken, []int{1, 0, 2}
-		e.Methods["value-zeroing"] = one
-		const want = "Layer by layer: with --all-layers or --view layers, or in a cell " +
-			"AllLayers: true of the options."
-		page := written(t, HTML{Heatmap: Heatmap{Explanation: e}})
-		_, after, _ := strings.Cut(page, `<b class="hw-n">value-zeroing</b>`)
-		if n := strings.Count(page, want); n != 1 || !strings.Contains(after, want) {
-			t.Errorf("%d tokens: it stands there %d times, want once, below value-zeroing", prompt, n)
-		}
-		// No layers are missed where no method has any.
-		alone := Heatmap{Explanation: e, Methods: []string{"value-zeroing"}}
-		if strings.Contains(written(t, HTML{Heatmap: alone}), want) {
-			t.Errorf("%d tokens: it stands there without another method", prompt)
-		}
+	e := sizedBy(3, 12, 3, "rollout", "value-zeroing")
+	one := sizedBy(3, 12, 1, "value-zeroing").Methods["value-zeroing"]
+	one.Layers[0], one.Shown = attribution.LayerByToken, []int{1, 0, 2}
+	e.Methods["value-zeroing"] = one
+	const want = `"more":"with --all-layers or --view layers, or in a cell AllLayers: true of the ` +
+		`options"`
+	if n := strings.Count(written(t, Heatmap{Explanation: e}), want); n != 1 {
+		t.Errorf("the script has it %d times, want once", n)
 	}
 }

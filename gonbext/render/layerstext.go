@@ -3,27 +3,25 @@ package render
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strings"
 )
 
-// WriteTo writes the text. The only error is that of w.
-func (r LayersText) WriteTo(w io.Writer) (int64, error) {
-	t := newText(r.Width)
+// plain implements [View].
+func (r Layers) plain(look Terminal) (*text, error) {
 	if err := r.Check(); err != nil {
-		t.wrapped("", Visible(err.Error(), 1000))
-		return t.WriteTo(w)
+		return nil, err
 	}
+	t := newText(Terminal{Width: look.Width})
 	p := r.open(false)
 	t.picture = p.picture
 	t.panels(p, true)
-	if r.MaxBytes > 0 && t.Len() > r.MaxBytes {
+	if look.MaxBytes > 0 && t.Len() > look.MaxBytes {
 		t.Reset()
 		t.panels(p, false)
 	}
-	return t.WriteTo(w)
+	return t, nil
 }
 
 // panels writes the blocks of all tokens, with or without a line for each layer.

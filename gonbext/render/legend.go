@@ -8,9 +8,7 @@ import (
 // maxAlternatives is the largest number of alternatives shown for a token.
 const maxAlternatives = 20
 
-// legend writes warnings, and, in a part that a reader opens, how to read the picture, the settings
-// of each method, and the model. A picture may be copied out of its notebook, so it says all of
-// this itself.
+// legend writes warnings, and settings in a part that a reader opens.
 func (b *page) legend() {
 	// A warning may quote tokens, so it is escaped like them.
 	for _, warning := range b.e.Warnings {
@@ -22,11 +20,18 @@ func (b *page) legend() {
 	}
 	b.printf(`<details class="hw-k" style="%s;font-size:12px"><summary style="cursor:pointer">`+
 		`%s</summary>`, line, what)
+	b.settings(b.words.lines)
+	b.WriteString("</details>")
+}
+
+// settings writes how to read the picture, which reading says, the settings of each method, and the
+// model. A picture may be copied out of its notebook, so all of this is in it.
+func (b *page) settings(reading string) {
 	if b.next != "" {
 		b.printf("<div>%s</div>", escape(b.next, 0))
 	}
 	if len(b.e.Prompt.Texts) > 0 && len(b.views) > 0 {
-		b.printf("<div>%s</div>", b.words.lines)
+		b.printf("<div>%s</div>", reading)
 	}
 	for i := range b.views {
 		v := &b.views[i]
@@ -48,7 +53,6 @@ func (b *page) legend() {
 			b.printf("<div>%s: %s</div>", given.name, html.EscapeString(text))
 		}
 	}
-	b.WriteString("</details>")
 }
 
 // model writes which model it was, if that is known.

@@ -4,10 +4,7 @@ import (
 	"fmt"
 	"html"
 	"io"
-	"slices"
 	"strings"
-
-	"github.com/headwater-ml/headwater/attribution"
 )
 
 // A matrix with at most cellColumns columns and cellCount cells for each method is a table, with
@@ -30,12 +27,6 @@ const (
 	labelMargin = "margin-left:22px"
 )
 
-// tabular reports whether the matrices of this picture are tables.
-func (p *picture) tabular() bool {
-	m, n := len(p.e.Prompt.Texts), len(p.e.Steps)
-	return m <= cellColumns && m*n <= cellCount && m+p.extraColumns() <= allColumns
-}
-
 // extraColumns returns how many columns of generated tokens stand behind those of the prompt: as
 // many as the longest row of a method needs.
 func (p *picture) extraColumns() int {
@@ -46,159 +37,6 @@ func (p *picture) extraColumns() int {
 		}
 	}
 	return columns
-}
-
-// matrices returns the matrices of all methods, and takes their size from left. Tables of all
-// methods are one element, so that their columns are aligned. Each method is one element of class
-// hw-v, with rows of class hw-r for tokens, or an image of class hw-i. Its layers are rows of
-// class hw-l or an image of class hw-j; the script relies on this.
-func (b *page) matrices(left *int) string {
-	if len(b.e.Prompt.Texts) == 0 || len(b.e.Steps) == 0 || len(b.views) == 0 {
-		return ""
-	}
-	tabular := b.tabular()
-	var s strings.Builder
-	s.WriteString(b.part(func(c *page) { c.beginMatrices(tabular) }))
-	for i := range b.views {
-		part := b.part(func(c *page) { c.matrix(i, tabular) })
-		if len(part) > *left && i > 0 {
-			part = b.part(func(c *page) { c.withoutMatrix(i, tabular) })
-		}
-		*left -= len(part)
-		s.WriteString(part)
-	}
-	s.WriteString(end(tabular, "</table></div>", "</div>"))
-	return s.String()
-}
-
-// end returns one of two texts: that of a table, or that of an image.
-func end(tabular bool, table, image string) string {
-	if tabular {
-		return table
-	}
-	return image
-}
-
-// beginMatrices writes what stands above the first method: for tables the names of the columns.
-func (b *page) beginMatrices(tabular bool) {
-	if !tabular {
-		b.WriteString(`<div class="hw-m">`)
-		return
-	}
-	b.WriteString(`<div style="overflow-x:auto;overflow-y:hidden">`)
-	class := "hw-m"
-	if len(b.e.Prompt.Texts)+b.extraColumns() > cellColumns {
-		class = "hw-m hw-z" // smaller on paper
-	}
-	b.printf(`<table class="%s" style="border-collapse:collapse;font-size:11px;margin:0">`, class)
-	b.columnWidths()
-	b.WriteString(`<thead><tr class="hw-c" style="background:none"><td></td>`)
-	for j := range b.e.Prompt.Texts {
-		b.printf("<th>%s</th>", html.EscapeString(b.axisName(j)))
-	}
-	for q := range b.extraColumns() {
-		b.printf("<th>%s</th>", html.EscapeString(b.generatedName(q)))
-	}
-	if b.hasOther() {
-		b.WriteString("<th>generated</th>")
-	}
-	b.WriteString("<th>probability</th></tr></thead>")
-}
-
-// columnWidths writes the columns of a table: those of tokens have the same width, which the
-// longest number needs, so that an image of layers below them is aligned. A border stands before
-// the generated tokens.
-func (b *page) columnWidths() {
-	longest := 0
-	for i := range b.views {
-		v := &b.views[i]
-		for t := 0; v.has(t) && t < len(b.e.Steps); t++ {
-			for j := range v.sources(t) {
-				if paint := v.paint(b.picture, t, j); paint != 0 && paint != sinkPaint {
-					longest = max(longest, Width(v.cellNumber(v.at(t, j))))
-				}
-			}
-		}
-	}
-	width := max(22, 7*longest+4)
-	b.printf(`<colgroup></colgroup><colgroup span="%d" style="width:%dpx"></colgroup>`,
-		len(b.e.Prompt.Texts), width)
-	if g := b.extraColumns(); g > 0 {
-		b.printf(`<colgroup span="%d" style="width:%dpx;%s"></colgroup>`, g, width, divider)
-	}
-}
-
-// hasOther reports whether a method without columns of generated tokens says how much of a row they
-// have together.
-func (p *picture) hasOther() bool {
-	columns := p.extraColumns() > 0
-	for i := range p.views {
-		v := &p.views[i]
-		if v.wrong == "" && !(columns && v.generated) && p.otherShare(v, 0) != "" {
-			return true
-		}
-	}
-	return false
-}
-
-// matrix writes the matrix of method i.
-func (b *page) matrix(i int, tabular bool) {
-	v := &b.views[i]
-	b.beginMethod(v, tabular)
-	switch {
-	case v.wrong != "":
-	case tabular:
-		for t := range b.e.Steps {
-			b.row(v, t)
-		}
-		b.layerRows(v)
-	default:
-		b.images(v)
-	}
-	b.WriteString(end(tabular, "</tbody>", "</div>"))
-}
-
-// withoutMatrix writes the heading of method i and why its matrix is not there.
-func (b *page) withoutMatrix(i int, tabular bool) {
-	b.beginMethod(&b.views[i], tabular)
-	b.WriteString(end(tabular, `<tr style="background:none"><td colspan="99">`, ""))
-	b.leftOut("The matrix of " + escape(b.views[i].name, nameLimit) + " is")
-	b.WriteString(end(tabular, "</td></tr></tbody>", "</div>"))
-}
-
-// beginMethod writes the heading of a method: its name, its layer, and its one scale.
-func (b *page) beginMethod(v *view, tabular bool) {
-	b.WriteString(end(tabular, `<tbody class="hw-v"><tr style="background:none">`+
-		`<td colspan="99" class="hw-h">`, `<div class="hw-v">`))
-	// Its width is that of the columns, which it must not stretch.
-	b.WriteString(`<div style="width:0;min-width:100%;white-space:normal;text-align:left;` +
-		`margin:8px 0 2px 0;font-size:13px">`)
-	b.printf(`<b class="hw-n">%s</b> <span style="%s">`, escape(v.name, nameLimit), small)
-	if v.wrong != "" {
-		b.printf("· %s</span>", escape(v.wrong, 0))
-	} else {
-		silent, why := v.silentRows()
-		all := silent > 0 && silent == v.result.Shape[0]
-		b.printf(`· %s, <span class="hw-y">%s`, escape(v.top.unit, 2*nameLimit),
-			escape(v.layers(), 0))
-		switch {
-		case all:
-			b.WriteString(" · not coloured: " + html.EscapeString(why))
-		case silent > 0:
-			b.printf(" · %s of %s lines are not coloured; their sentences say why",
-				thousands(silent), thousands(len(b.e.Steps)))
-		}
-		b.WriteString("</span>")
-		if times := v.top.times(); times != "" {
-			b.printf(", numbers %s", times)
-		}
-		b.WriteString("</span>") // with full opacity, as colours have in cells
-		if !all || b.layersShown(v) {
-			b.scale(v)
-		}
-	}
-	b.WriteString("</div>")
-	b.WriteString(end(tabular, "</td></tr>", ""))
 }
 
 // scale writes the colours of a method.
@@ -246,30 +84,6 @@ func inRow(name, text string) string {
 	return name
 }
 
-// row writes the line of token t in a table. Cells that stand out have their numbers, so that the
-// sign can be read without colours.
-func (b *page) row(v *view, t int) {
-	silent := ""
-	if v.has(t) && v.silent[t] != "" {
-		silent = ` <span class="hw-0" style="font-size:10px;opacity:.8">not coloured</span>`
-	}
-	where, what, chance := b.predictionOf(v, t)
-	b.printf(`<tr class="hw-r" style="background:none"><th style="text-align:left">%s%s</th>`,
-		b.marked(html.EscapeString(where+inRow(what, b.stepText(v, t))), t == b.chosen), silent)
-	sources := 0
-	if v.has(t) {
-		sources = v.sources(t)
-	}
-	for j := range sources {
-		b.cell(v.paint(b.picture, t, j), v.cellNumber(v.at(t, j)))
-	}
-	b.WriteString(strings.Repeat("<td></td>", len(b.e.Prompt.Texts)+b.extraColumns()-sources))
-	if b.hasOther() {
-		b.printf(`<td style="opacity:.8">%s</td>`, b.otherShare(v, t))
-	}
-	b.printf(`<td style="opacity:.8">%s</td></tr>`, chance)
-}
-
 // marked returns a name in bold with a mark if it is the chosen one.
 func (b *page) marked(name string, chosen bool) string {
 	if chosen {
@@ -312,48 +126,6 @@ func (v *view) cellDigits() int {
 	return 2
 }
 
-// layerRows writes the values of every layer for the chosen token below the rows of a table, the
-// last layer on top, in the same columns. The layer shown is marked. More than a few layers are an
-// image: as rows they would stand tall where style sheets are removed.
-func (b *page) layerRows(v *view) {
-	shown := b.layersShown(v)
-	if !shown && b.noLayers(v) == "" {
-		return
-	}
-	b.WriteString(`<tr style="background:none"><td colspan="99" class="hw-h"><div style="width:0;` +
-		`min-width:100%;white-space:normal;text-align:left">` + b.noLayers(v))
-	if shown {
-		b.layersHeading(v)
-	}
-	b.WriteString("</div></td></tr>")
-	if !shown {
-		return
-	}
-	layers, columns := v.result.Shape[2], len(b.e.Prompt.Texts)
-	if v.generated {
-		columns += b.extraColumns()
-	}
-	if layers > fewLayers {
-		b.WriteString(`<tr style="background:none">`)
-		b.labelCell(v, b.chosen, layerHeight)
-		b.printf(`<td colspan="%d" style="padding:0">`, columns)
-		b.image("hw-j", v.layersName(b.picture), b.layerGrid(v, columns, 0), 22, layerHeight,
-			fmt.Sprintf("width:100%%;height:%dpx", layers*layerHeight))
-		b.WriteString("</td></tr>")
-		return
-	}
-	for k := layers - 1; k >= 0; k-- {
-		label := b.marked(fmt.Sprint(v.result.Layer(b.chosen, k)), k == v.level(b.chosen))
-		b.printf(`<tr class="hw-l" style="background:none"><th style="text-align:right">%s</th>`,
-			label)
-		sources := v.sources(b.chosen)
-		for j := range sources {
-			b.cell(v.layerPaint(b.picture, b.chosen, j, k), "")
-		}
-		b.WriteString(strings.Repeat("<td></td>", columns-sources) + "</tr>")
-	}
-}
-
 // layerLabels writes what stands beside an image of the layers of token t, each beside its line,
 // which is height pixels high: the number of every fifth layer, from the last one down, and of the
 // lowest one.
@@ -394,28 +166,6 @@ func (b *page) besideLabels(v *view, t, height int, image func()) {
 	b.WriteString("</div></div>")
 }
 
-// layersHeading writes what the layers of the chosen token are.
-func (b *page) layersHeading(v *view) {
-	b.printf(`<div style="%s">“<span class="hw-o">%s</span>” layer by layer%s`, small,
-		html.EscapeString(b.rowName(b.chosen)), v.sums(", "))
-	if layers := v.result.Shape[2]; layers > fewLayers || !b.tabular() {
-		layer := func(k int) int { return v.result.Layer(b.chosen, k) }
-		b.printf(`: %d on top, %d at the bottom; shown above: <span class="hw-u">%s</span>`,
-			layer(layers-1), layer(0), v.result.LayerName(b.chosen, v.level(b.chosen)))
-	}
-	b.WriteString("</div>")
-}
-
-// layerGrid returns the paints of every layer of the chosen token, the last on top, with this
-// number of columns, of which line, 0 or 1, is a line before the generated tokens.
-func (b *page) layerGrid(v *view, columns, line int) grid {
-	rows := make(grid, v.result.Shape[2])
-	for i := range rows {
-		rows[i] = b.layerLine(v, b.chosen, len(rows)-1-i, columns, line)
-	}
-	return rows
-}
-
 // layerLine returns the paints of one layer of token t, as layerGrid does.
 func (p *picture) layerLine(v *view, t, k, columns, line int) []int {
 	row, m := make([]int, columns), v.result.Shape[1]
@@ -432,83 +182,12 @@ func (p *picture) layerLine(v *view, t, k, columns, line int) []int {
 	return row
 }
 
-// layersShown reports whether a method has values of several layers for the chosen token.
-func (b *page) layersShown(v *view) bool {
-	return v.wrong == "" && v.result.Shape[2] > 1 && v.has(b.chosen)
-}
-
-// anyLayers reports whether any method has values of several layers for the chosen token.
-func (b *page) anyLayers() bool {
-	return slices.ContainsFunc(b.views, func(v view) bool { return b.layersShown(&v) })
-}
-
-// noLayers returns what stands in the place of the layers of a method that has one layer alone, how
-// to get the others, where another method has layers; else "".
-func (b *page) noLayers(v *view) string {
-	if v.wrong != "" || v.difference || v.result.Shape[2] != 1 || !b.anyLayers() {
-		return ""
-	}
-	how := ""
-	switch {
-	case v.result.Layers[0] == attribution.LayerByToken:
-		how = "with --all-layers or --view layers, or in a cell AllLayers: true of the options"
-	case v.result.TopOnly:
-		how = "with --all-levels or --view layers, or in a cell AllLevels: true of the options"
-	default:
-		return ""
-	}
-	return fmt.Sprintf(`<div style="%s">Layer by layer: %s.</div>`, small, how)
-}
-
 // layerPaint returns the paint of a layer's value, also where the row of the layer shown is silent.
 func (v *view) layerPaint(p *picture, t, j, k int) int {
 	if p.grey(v, t, j) {
 		return sinkPaint
 	}
 	return v.colors.step(v.atLevel(t, j, k))
-}
-
-// images writes the matrix of a method as an image, and below it the layers of the chosen token. A
-// thin line, unlike the column of a sink, divides the prompt from the generated tokens.
-func (b *page) images(v *view) {
-	m := len(b.e.Prompt.Texts)
-	columns, more := m, ""
-	if g := b.extraColumns(); g > 0 {
-		columns, more = m+1+g, ", then a thin line and the generated tokens"
-	}
-	width := min(max(imageWidth/columns, 1), 24)
-	rows := make(grid, v.result.Shape[0])
-	for t := range rows {
-		rows[t] = make([]int, columns)
-		for j := range v.sources(t) {
-			at := j
-			if j >= m {
-				at++
-			}
-			rows[t][at] = v.paint(b.picture, t, j)
-		}
-		if columns > m {
-			rows[t][m] = dividerPaint
-		}
-	}
-	b.printf(`<div style="%s">Lines: %s, the first on top; columns: %s, from left to `+
-		`right%s.</div>`, small, b.words.shown, b.words.tokens, more)
-	name := fmt.Sprintf("%s, %d %s × %d %s", Visible(v.name, nameLimit), len(rows), b.words.shown,
-		m, b.words.tokens)
-	before, after := "", ""
-	if b.anyLayers() { // the columns are above those of the layers, of any method
-		before, after = `<div style="`+labelMargin+`">`, "</div>"
-	}
-	b.WriteString(before)
-	b.image("hw-i", name, rows, width, min(max(imageHeight/max(len(rows), 1), 2), 16), "")
-	b.WriteString(after + b.noLayers(v))
-	if !b.layersShown(v) {
-		return
-	}
-	b.layersHeading(v)
-	b.besideLabels(v, b.chosen, layerHeight, func() {
-		b.image("hw-j", v.layersName(b.picture), b.layerGrid(v, columns, 1), width, layerHeight, "")
-	})
 }
 
 // layersName says in words what an image of the layers of one token is.

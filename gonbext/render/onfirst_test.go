@@ -2,7 +2,6 @@ package render
 
 import (
 	"math"
-	"slices"
 	"strings"
 	"testing"
 
@@ -13,7 +12,7 @@ import (
 // does.
 func TestOnFirst(t *testing.T) {
 	e := scoredExample()
-	e.Methods["parts"].Generated = [][]float64{{}, {-2.5}, {1, 0}}
+	setGenerated(e.Methods["parts"], nil, []float64{-2.5}, []float64{1, 0})
 	p := Heatmap{Explanation: e, Methods: []string{"parts", "small", "rollout"}}.picture(true)
 	// |base| = 1.5 0.25 4 0.002 0 0.5 3.25, whose sum is 9.502; row t begins 2t places later.
 	for _, c := range []struct {
@@ -32,8 +31,8 @@ func TestOnFirst(t *testing.T) {
 		}
 	}
 	for _, picture := range []string{
-		written(t, Text{Heatmap: Heatmap{Explanation: e}, Width: 200}),
-		written(t, HTML{Heatmap: Heatmap{Explanation: e}}),
+		written(t, asText(Heatmap{Explanation: e}, Terminal{Width: 200})),
+		written(t, Heatmap{Explanation: e}),
 	} {
 		if n := strings.Count(picture, "33.3 % of the sizes of the row"); n != 1 {
 			t.Errorf("the line of the second row is there %d times, want once:\n%s", n, picture)
@@ -44,9 +43,9 @@ func TestOnFirst(t *testing.T) {
 // TestOnFirstUnknown: where there is nothing to compare with, nothing is said.
 func TestOnFirstUnknown(t *testing.T) {
 	for name, change := range map[string]func(*attribution.Explanation){
-		"all zero": func(e *attribution.Explanation) { clear(e.Methods["parts"].Data) },
-		"NaN":      func(e *attribution.Explanation) { e.Methods["parts"].Data[3] = math.NaN() },
-		"infinite": func(e *attribution.Explanation) { e.Methods["parts"].Data[3] = math.Inf(1) },
+		"all zero": func(e *attribution.Explanation) { clear(e.Methods["parts"].Rows[0]) },
+		"NaN":      func(e *attribution.Explanation) { e.Methods["parts"].Rows[0][3] = math.NaN() },
+		"infinite": func(e *attribution.Explanation) { e.Methods["parts"].Rows[0][3] = math.Inf(1) },
 		"encoder":  func(e *attribution.Explanation) { e.Model.Bidirectional = true },
 	} {
 		e := scoredExample()
@@ -65,19 +64,19 @@ func TestRowSink(t *testing.T) {
 		e := farApart(3, 1)
 		e.Prompt.Texts = []string{"The", " capital", " Italy"}
 		r := e.Methods["raw"]
-		r.Shape, r.Shown, r.Data = [3]int{len(rows), 3, 1}, make([]int, len(rows)), nil
-		e.Steps, e.OtherMass = nil, map[string][]float64{"raw": make([]float64, len(rows))}
-		for _, row := range rows {
+		r.Shape, r.Shown, r.Rows = [3]int{len(rows), 3, 1}, make([]int, len(rows)), rows
+		r.AddsUp = true
+		e.Steps, r.OtherMass = nil, make([]float64, len(rows))
+		for range rows {
 			e.Steps = append(e.Steps, attribution.GeneratedToken{Text: " Rome"})
-			r.Data = append(r.Data, row...)
 		}
 		return e
 	}
 	even := []float64{.1, .5, .4}
 	p := Heatmap{Explanation: shares([]float64{.9, .02, .08}, even, even)}.picture(true)
 	v := &p.views[0]
-	if got := p.says(v, 0); got != "most from “Italy” 8.0 %; 90.0 % rests on “The”, a sink "+
-		"in this row" {
+	if got := said(p, v, 0); got != "Rome came a little from Italy | Italy 8.0 % · "+
+		"share of attention · layer 0 · 90.0 % rests on “The”, a sink in this row" {
 		t.Errorf("the sentence says %q", got)
 	}
 	for row, want := range []int{sinkPaint, v.colors.step(.1), v.colors.step(.1)} {
@@ -91,24 +90,23 @@ func TestRowSink(t *testing.T) {
 	if _, parts := p.describeParts(v, 0, 0); parts[0] != "sink The 90.0 %" {
 		t.Errorf("parts %q", parts)
 	}
-	var d scriptData
-	scriptOf(t, written(t, HTML{Heatmap: Heatmap{Explanation: p.e}}), &d)
-	if got := d.Methods[0].RowSinks; !slices.Equal(got, []int{0, -1, -1}) {
-		t.Errorf("the script knows the sinks %v of the rows", got)
+	out := written(t, Heatmap{Explanation: p.e})
+	if !strings.Contains(out, `"sinks":[0,-1,-1]`) {
+		t.Error("the script does not know the sink of the row")
 	}
 
 	p = Heatmap{Explanation: shares([]float64{.45, .35, .2}, even, even)}.picture(true)
-	if got := p.says(&p.views[0], 0); got != "most from the first token (attention often rests on "+
-		"it) “The” 45.0 %, “capital” 35.0 %, “Italy” 20.0 %" {
+	if got := said(p, &p.views[0], 0); !strings.HasPrefix(got, "Rome came mostly from "+
+		"The, the first token (attention often rests on it), capital and Italy | ") {
 		t.Errorf("the sentence says %q", got)
 	}
-	if got := p.says(&p.views[0], 1); strings.Contains(got, "rests") {
+	if got := said(p, &p.views[0], 1); strings.Contains(got, "often rests") {
 		t.Errorf("the first token is not the largest of row 1: %q", got)
 	}
 
 	p = Heatmap{Explanation: shares([]float64{.995, .003, .002}, even, even)}.picture(true)
-	const silent = `not coloured: 99.5 % of the row rests on the sink "The"`
-	if got := p.says(&p.views[0], 0); !strings.HasPrefix(got, silent) {
+	const silent = `raw says nothing about Rome: 99.5 % of the row rests on the sink "The"`
+	if got := said(p, &p.views[0], 0); !strings.HasPrefix(got, silent) {
 		t.Errorf("the sentence says %q", got)
 	}
 }

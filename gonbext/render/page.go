@@ -2,6 +2,7 @@ package render
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 
@@ -11,14 +12,6 @@ import (
 // pageMaxBytes is how large the picture of a document is at most by default. A file has more room
 // than the cell of a notebook.
 const pageMaxBytes = 5_000_000
-
-// inPage returns the limit of the picture of a document; one that is not above 0 is the default.
-func inPage(limit int) int {
-	if limit <= 0 {
-		return pageMaxBytes
-	}
-	return limit
-}
 
 // toDo says how a reader gets what the limit leaves out.
 func (b *page) toDo() string {
@@ -37,23 +30,78 @@ func (b *page) withoutRoom(what string) {
 // noClicks is what withoutRoom says of a picture without its script.
 const noClicks = "Clicks show nothing here"
 
-// Page is a heatmap as an HTML document: the [HTML] of a notebook with a title and a character set.
-// It is light or dark as the reader's system is. MaxBytes is 5,000,000 by default.
-type Page struct {
-	HTML
-	// Title is the title of the document; default: the prompt.
-	Title string
+// View is a picture: a [Heatmap], [Layers], [Flow], [Heads], [Maps] or [Sources]. [HTML], [Page]
+// and [Text] write it. Equal views give equal bytes. One whose values do not fit gives a picture
+// that says so.
+type View interface {
+	// markup returns the picture as one div of about MaxBytes of the view, or room if it has none.
+	markup(room int) (*page, error)
+	// plain returns the picture as text.
+	plain(look Terminal) (*text, error)
+	// title is the title of a page of the picture.
+	title() string
 }
 
-// WriteTo writes the document. The only error is that of w. The title is the only text outside of
-// the picture, and it is escaped like every token.
-func (r Page) WriteTo(w io.Writer) (int64, error) {
-	title := r.Title
-	if title == "" {
-		title = titleOf(r.Explanation)
+// HTML writes a picture for a notebook as one div. The only error is that of w.
+//
+// All of a picture is there without a script. Where scripts run, one adds touch: any token can be
+// chosen, by click or keys. Where style sheets are removed, colours remain, and where all styles
+// are removed, the text and the numbers. If it would be larger than MaxBytes of the view, 480,000
+// by default, which notebooks show without delay, parts are left out, those that a reader can do
+// without first; a sentence in their place says so.
+func HTML(w io.Writer, v View) error {
+	_, err := w.Write(div(v, defaultMaxBytes))
+	return err
+}
+
+// Page writes a picture as an HTML document. It is light or dark as the reader's system is, and
+// has up to 5,000,000 bytes where MaxBytes of the view says nothing. The only error is that of w.
+// The title is the only text outside of the picture, and it is escaped like every token.
+func Page(w io.Writer, v View) error {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, `<!DOCTYPE html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">`+
+		`<meta name="color-scheme" content="light dark"><title>%s</title></head>
+<body style="margin:20px auto;max-width:1320px;padding:0 20px;background:light-dark(#fff,#111418)">
+`, escape(cmp.Or(v.title(), "Headwater"), 120)) // without a title it is not valid HTML
+	b.Write(div(v, pageMaxBytes))
+	b.WriteString("</body>\n</html>\n")
+	_, err := b.WriteTo(w)
+	return err
+}
+
+// div returns a picture as one div, or the error in its place.
+func div(v View, room int) []byte {
+	p, err := v.markup(room)
+	if err != nil {
+		return fmt.Appendf(nil, `<div class="`+class+`">%s</div>`+"\n", escape(err.Error(), 1000))
 	}
-	r.MaxBytes = inPage(r.MaxBytes)
-	return writePage(w, title, r.HTML)
+	return p.Bytes()
+}
+
+// Terminal is where a text is shown. The zero value of every field is its default.
+type Terminal struct {
+	// Width is the number of columns; default 100, at least 60.
+	Width int
+	// Color turns ANSI colours on.
+	Color bool
+	// MaxBytes, if above 0, is the limit of a text of a heatmap, layers or sources, in bytes. A
+	// larger one of a heatmap lists only the strongest tokens of each row, as with Top, and after
+	// that leaves out the first tokens of the answer, which a sentence says; one of layers has no
+	// lines of layers, and one of sources lists fewer of them, at least one.
+	MaxBytes int
+}
+
+// Text writes a picture for a terminal. The only error is that of w.
+func Text(w io.Writer, v View, look Terminal) error {
+	t, err := v.plain(look)
+	if err != nil {
+		t = newText(look)
+		t.wrapped("", Visible(err.Error(), 1000))
+	}
+	_, err = t.WriteTo(w)
+	return err
 }
 
 // titleOf returns the title of a document about an explanation, "" without one.
@@ -62,35 +110,4 @@ func titleOf(e *attribution.Explanation) string {
 		return ""
 	}
 	return e.Prompt.Text
-}
-
-// writeChecked writes the picture that draw returns or, if the values do not fit, the error in its
-// place. The only error is that of w.
-func writeChecked(w io.Writer, wrong error, draw func() *page) (int64, error) {
-	if wrong == nil {
-		return draw().WriteTo(w)
-	}
-	var b bytes.Buffer
-	fmt.Fprintf(&b, `<div class="`+class+`">%s</div>`+"\n", escape(wrong.Error(), 1000))
-	return b.WriteTo(w)
-}
-
-// writePage writes a document with a picture.
-func writePage(w io.Writer, title string, picture io.WriterTo) (int64, error) {
-	// A document without a title is not valid HTML.
-	if title == "" {
-		title = "Headwater"
-	}
-	var b bytes.Buffer
-	fmt.Fprintf(&b, `<!DOCTYPE html>
-<html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">`+
-		`<meta name="color-scheme" content="light dark"><title>%s</title></head>
-<body style="margin:20px auto;max-width:1100px;padding:0 12px">
-`, escape(title, 120))
-	if _, err := picture.WriteTo(&b); err != nil {
-		return 0, err
-	}
-	b.WriteString("</body>\n</html>\n")
-	return b.WriteTo(w)
 }

@@ -265,29 +265,3 @@ func TestImage(t *testing.T) {
 		t.Errorf("an empty image is %q", got)
 	}
 }
-
-// TestDivider reads the image of a matrix back: the line between the prompt and the generated
-// tokens is thinner than a column, so that it is not taken for a sink.
-func TestDivider(t *testing.T) {
-	const m, n = 60, 4
-	html := written(t, HTML{Heatmap: Heatmap{Explanation: sizedBy(n, m, 1, "rollout")}})
-	found := regexp.MustCompile(`class="hw-i"[^>]* src="` + imageStart + `([^"]*)"`).
-		FindStringSubmatch(html)
-	if found == nil {
-		t.Fatal("the page has no image of a matrix")
-	}
-	data, err := base64.StdEncoding.DecodeString(found[1])
-	must(t, err)
-	picture, err := png.Decode(bytes.NewReader(data))
-	must(t, err)
-	b := picture.Bounds()
-	w, h := b.Dx()/(m+n), b.Dy()/n // the prompt, the line, and 3 generated tokens
-	for row := range n {
-		for x, want := range map[int]bool{m*w + w/2: true, m*w + 1: false, (m+1)*w - 1: false} {
-			_, _, _, alpha := picture.At(x, row*h+h/2).RGBA()
-			if (alpha > 0) != want {
-				t.Errorf("row %d, column %d of the line has alpha %d", row, x-m*w, alpha)
-			}
-		}
-	}
-}

@@ -21,8 +21,7 @@ type picture struct {
 	// comparison is nil unless the views are two sides and their difference.
 	comparison *comparison
 	palette    *palette
-	hidden     []bool // [m], greyed by the filter
-	greyed     []bool // [n], generated tokens greyed by the filter
+	hidden     []bool // [m+n], tokens greyed by the filter
 	views      []view
 	names      map[string]int // how many prompt tokens have a name; see repeated
 	answers    map[string]int // how many generated tokens have a text; see generatedAgain
@@ -38,7 +37,6 @@ type view struct {
 	// [attribution.ShownLevel] for that of each token.
 	fixed int
 	depth int // layers of the model, 0 if that is not known
-	other []float64
 	// generated says that generated tokens are shown as sources, of which row 0 has own; see
 	// [attribution.Result.OwnSources].
 	generated bool
@@ -74,19 +72,17 @@ func (h Heatmap) picture(generated bool) *picture {
 	p.words = wordsFor(p.e)
 	if p.comparison != nil {
 		p.words.title = p.comparison.title
-		p.words.lines += " A − B is what A has more than B. Where the texts differ, both tokens " +
+		p.words.page += " A − B is what A has more than B. Where the texts differ, both tokens " +
 			"are named: ⟨A│B⟩."
 	}
 	if h.Explanation == nil {
 		return p
 	}
-	m := len(p.e.Prompt.Texts)
-	p.hidden = make([]bool, m)
-	for j, text := range p.e.Prompt.Texts {
-		p.hidden[j] = h.Filter.Hides(text)
+	for _, text := range p.e.Prompt.Texts {
+		p.hidden = append(p.hidden, h.Filter.Hides(text))
 	}
 	for _, g := range p.e.Steps {
-		p.greyed = append(p.greyed, h.Filter.Hides(g.Text))
+		p.hidden = append(p.hidden, h.Filter.Hides(g.Text))
 	}
 	for _, name := range h.methods() {
 		p.views = append(p.views, p.view(name, h.Layer, generated))
@@ -117,7 +113,7 @@ func (p *picture) statesAlone() bool {
 // generated says whether generated tokens are shown as sources.
 func (p *picture) view(name string, layer *int, generated bool) view {
 	v := view{
-		name: name, result: p.e.Methods[name], other: p.e.OtherMass[name],
+		name: name, result: p.e.Methods[name],
 		depth: p.e.Model.Layers,
 	}
 	r, m := v.result, len(p.e.Prompt.Texts)
@@ -139,25 +135,17 @@ func (p *picture) view(name string, layer *int, generated bool) view {
 	top := p.shownValues(&v)
 	var others []float64
 	largest := 0.0
-	// Data is [n,m,L]: i = (t·m + j)·L + k.
-	for i, x := range r.Data {
-		t, j, k := i/r.Shape[2]/m, i/r.Shape[2]%m, i%r.Shape[2]
-		if p.grey(&v, t, j) {
-			continue
-		}
-		if k != v.level(t) {
-			others = append(others, x)
-		}
-		if !math.IsNaN(x) && (k != v.level(t) || v.silent[t] == "") {
-			largest = max(largest, math.Abs(x))
-		}
-	}
-	for t := 0; r.Shape[2] > 1 && t < r.Shape[0]; t++ {
-		for j := m; j < v.sources(t); j++ {
-			for k := 0; !p.grey(&v, t, j) && k < r.Shape[2]; k++ {
-				if x := math.Abs(v.atLevel(t, j, k)); !math.IsNaN(x) {
-					largest = max(largest, x)
-				}
+	for i, row := range r.Rows {
+		t, k := i/r.Shape[2], i%r.Shape[2]
+		for j, x := range row[:v.sources(t)] {
+			if p.grey(&v, t, j) {
+				continue
+			}
+			if k != v.level(t) && j < m {
+				others = append(others, x)
+			}
+			if !math.IsNaN(x) && (k != v.level(t) || v.silent[t] == "") {
+				largest = max(largest, math.Abs(x))
 			}
 		}
 	}
@@ -192,11 +180,8 @@ func fixedLevel(r *attribution.Result, layer *int) int {
 // misshapen says how a result does not fit its explanation, "" if it does. An explanation may come
 // from a file that somebody has edited, so this is checked once, and the rest relies on it.
 func misshapen(e *attribution.Explanation, r *attribution.Result) string {
-	m := len(e.Prompt.Texts)
-	if len(r.Layers) == 0 || r.Shape[2] != len(r.Layers) || r.Shape[1] != m || r.Shape[0] < 0 ||
-		len(r.Data) != r.Shape[0]*r.Shape[1]*r.Shape[2] {
-		return fmt.Sprintf("its shape %v with %d values does not fit %d prompt tokens and %d "+
-			"layers", r.Shape, len(r.Data), m, len(r.Layers))
+	if err := r.Check(len(e.Prompt.Texts)); err != nil {
+		return "its " + err.Error()
 	}
 	return ""
 }
@@ -217,19 +202,6 @@ func (p *picture) shownValues(v *view) (values []float64) {
 	return values
 }
 
-// silentRows returns how many rows of generated tokens are silent, and why the first one is.
-func (v *view) silentRows() (n int, why string) {
-	for _, reason := range v.silent {
-		if reason == "" {
-			continue
-		}
-		if n++; n == 1 {
-			why = Visible(reason, 200)
-		}
-	}
-	return n, why
-}
-
 // maxGenerated is the largest number of generated tokens that are shown as sources.
 const maxGenerated = 1024
 
@@ -243,25 +215,12 @@ func (v *view) sources(t int) int {
 }
 
 // atLevel returns the value of one of these sources at level k.
-func (v *view) atLevel(t, j, k int) float64 {
-	if m := v.result.Shape[1]; j >= m {
-		return v.result.GeneratedRow(t, k)[j-m]
-	}
-	return v.result.At(t, j, k)
-}
+func (v *view) atLevel(t, j, k int) float64 { return v.result.At(t, j, k) }
 
 // grey reports whether a source is grey in row t of a method: a sink, a token that is filtered, or
 // the row's own target, which would pale all others.
 func (p *picture) grey(v *view, t, source int) bool {
-	return v.sink(t, source) || p.filtered(source) || p.itself(t, source)
-}
-
-// filtered reports whether the filter hides a source.
-func (p *picture) filtered(source int) bool {
-	if m := len(p.hidden); source >= m {
-		return p.greyed[source-m]
-	}
-	return p.hidden[source]
+	return v.sink(t, source) || p.hidden[source] || p.itself(t, source)
 }
 
 // greySources returns which sources of row t are grey.
@@ -304,7 +263,7 @@ func (p *picture) sinks(v *view) (marks []bool, rows []int, silent []string) {
 // tokens, and which tokens are special.
 func sinksKnown(e *attribution.Explanation, method string) bool {
 	r := e.Methods[method]
-	return len(e.OtherMass[method]) >= r.Shape[0]*r.Shape[2] &&
+	return len(r.OtherMass) >= r.Shape[0]*r.Shape[2] &&
 		len(e.Prompt.Special) >= r.Shape[1]
 }
 

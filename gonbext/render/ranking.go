@@ -47,7 +47,7 @@ const defaultTop = 3
 // defaultTop: "top 3 hold 71.0 %". With k given, generated tokens count like others. It is empty if
 // there are no other values, and if the explanation does not have the part of generated tokens.
 func (v *view) topShare(p *picture, t, k int) string {
-	hidden := p.hidden
+	hidden := p.hidden[:len(v.sinks)]
 	if k > 0 {
 		hidden = p.greySources(v, t)
 	} else {

@@ -1,10 +1,11 @@
 // Package render makes pictures of explanations: aligned text for terminals and HTML for notebooks
 // and files.
 //
-// A renderer is a value with a WriteTo method. Equal values always give equal bytes:
+// A picture is a value, a [View], and three functions write it. Equal values always give equal
+// bytes:
 //
 //	h := render.Heatmap{Explanation: e}
-//	render.Text{Heatmap: h, Width: 100, Color: true}.WriteTo(os.Stdout)
+//	render.Text(os.Stdout, h, render.Terminal{Color: true})
 //
 // The HTML has layers, and each is complete without the next: text and numbers; colours as short
 // inline styles and images, which the sanitisers of notebooks do not change; a style sheet; and a
@@ -28,9 +29,20 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// Heatmap says what to show of an explanation; all forms of a picture share it. The zero value of
-// each field other than Explanation is its default. Renderers do not modify it and are safe for
-// concurrent use.
+// Heatmap is an explanation as a text and a matrix:
+//
+//   - the prompt and the generated tokens as a text, coloured by the row of one generated token;
+//   - a sentence that says what the colours say;
+//   - a matrix for each method: a line for each generated token, a column for each token that
+//     it may come from, and below it the layers of the chosen token;
+//   - each token's strongest sources, and the tokens that might have come instead.
+//
+// A text of it has, for each generated token, the probability, the alternatives, and under the
+// prompt tokens a line of numbers for each method, on the colours of the ramp (24-bit ANSI escapes)
+// or with a bar after each number.
+//
+// The zero value of each field other than Explanation is its default. Nobody modifies it, so it is
+// safe for concurrent use.
 type Heatmap struct {
 	// Explanation is what is shown. Nil gives a picture that says that there is nothing to show
 	// yet.
@@ -43,7 +55,7 @@ type Heatmap struct {
 	// layers show every layer.
 	Layer *int
 	// Token is the generated token that HTML shows first, 0-based; nil, and one that does not
-	// exist, is that of [FirstWord].
+	// exist, is that of [Show.Opened].
 	Token *int
 	// Filter excludes prompt tokens from highlighting and from the scale; see
 	// [attribution.DefaultFilter]. They stay in the picture in grey, and they count in every
@@ -55,6 +67,15 @@ type Heatmap struct {
 	// Status is a line at the top while the explanation grows: "preparing prompt rows, layer 2 of
 	// 6".
 	Status string
+	// Next, if not empty, is a sentence on what a reader can do next, such as how to save the
+	// picture. It is in the part on how to read it.
+	Next string
+	// MaxBytes is the approximate limit of the picture in bytes; default 480,000, of a page
+	// 5,000,000. See [HTML].
+	MaxBytes int
+	// Top, if above 0, lists only that many tokens of each row of a text, those with the largest
+	// sizes first, instead of all in order.
+	Top int
 
 	comparison *comparison // of two sides; see [Compare]
 }

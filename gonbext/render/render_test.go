@@ -21,21 +21,22 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 // golden compares what r writes with testdata/<name of the test>.golden, byte for byte.
-func golden(t *testing.T, r io.WriterTo) {
+func golden(t *testing.T, r any) {
 	t.Helper()
-	goldenOf(t, r, touch(), "touch.js")
+	goldenOf(t, r, heatmapScript(), "heatmap.js")
 }
 
 // goldenOf is golden for a picture with this script, which has this name.
-func goldenOf(t *testing.T, r io.WriterTo, script, name string) {
+func goldenOf(t *testing.T, r any, script, name string) {
 	t.Helper()
 	whole := written(t, r)
 	// The script and the style sheet are the same in all pictures; their files are the goldens.
 	// What the script needs stands in the goldens as a reader can read it.
-	got := strings.NewReplacer(script, name, styleSheet, "style.css").Replace(whole)
-	got = forScript.ReplaceAllStringFunc(got, func(attribute string) string {
-		code := forScript.FindStringSubmatch(attribute)[1]
-		return ` data-hw="` + string(unpacked(t, code)) + `"`
+	got := strings.NewReplacer(script, name, styleSheet, "style.css", heatmapSheet(),
+		"heatmap.css").Replace(whole)
+	got = forScript.ReplaceAllStringFunc(got, func(place string) string {
+		code := forScript.FindStringSubmatch(place)[1]
+		return strings.Replace(place, code, string(unpacked(t, code)), 1)
 	})
 	path := filepath.Join("testdata", strings.ReplaceAll(t.Name(), "/", "-")+".golden")
 	if *update {
@@ -53,40 +54,57 @@ func goldenOf(t *testing.T, r io.WriterTo, script, name string) {
 	}
 }
 
-func written(t *testing.T, r io.WriterTo) string {
+// written returns what a form writes, of a view its HTML.
+func written(t *testing.T, r any) string {
 	t.Helper()
-	var b bytes.Buffer
-	n, err := r.WriteTo(&b)
-	if err != nil || n != int64(b.Len()) {
-		t.Fatalf("WriteTo = %d, %v; %d bytes written", n, err, b.Len())
+	if v, ok := r.(View); ok {
+		r = form(func(w io.Writer) error { return HTML(w, v) })
 	}
+	var b bytes.Buffer
+	must(t, r.(form)(&b))
 	return b.String()
+}
+
+// said returns the sentence and the facts of row t of a method.
+func said(p *picture, v *view, t int) string {
+	d := newDrawing(p, nil)
+	return strings.TrimSuffix(d.sentence(v, t).String()+" | "+d.facts(v, t).String(), " | ")
+}
+
+// form writes a view in one form.
+type form func(w io.Writer) error
+
+func asPage(v View) form { return func(w io.Writer) error { return Page(w, v) } }
+
+// asText is a text, by default with the defaults of [Terminal].
+func asText(v View, look ...Terminal) form {
+	return func(w io.Writer) error { return Text(w, v, append(look, Terminal{})[0]) }
 }
 
 func TestText(t *testing.T) {
 	layer := 2
-	t.Run("plain", func(t *testing.T) { golden(t, Text{Heatmap: Heatmap{Explanation: example()}}) })
+	t.Run("plain", func(t *testing.T) { golden(t, asText(Heatmap{Explanation: example()})) })
 	t.Run("color", func(t *testing.T) {
-		golden(t, Text{Heatmap: Heatmap{Explanation: example()}, Width: 120, Color: true})
+		golden(t, asText(Heatmap{Explanation: example()}, Terminal{Width: 120, Color: true}))
 	})
 	t.Run("narrow", func(t *testing.T) {
-		golden(t, Text{Heatmap: Heatmap{
+		golden(t, asText(Heatmap{
 			Explanation: example(), Methods: []string{"rollout", "nonsense"}, Layer: &layer,
 			Filter: attribution.Filter{"the"}, Status: "token 3 of 16",
-		}, Width: 60})
+		}, Terminal{Width: 60}))
 	})
 }
 
 func TestHTML(t *testing.T) {
 	t.Run("notebook", func(t *testing.T) {
-		golden(t, HTML{Heatmap: Heatmap{Explanation: example()}})
+		golden(t, Heatmap{Explanation: example()})
 	})
-	t.Run("lift", func(t *testing.T) { golden(t, HTML{Heatmap: Heatmap{Explanation: lifted()}}) })
+	t.Run("lift", func(t *testing.T) { golden(t, Heatmap{Explanation: lifted()}) })
 	t.Run("page", func(t *testing.T) {
-		golden(t, Page{HTML: HTML{Heatmap: Heatmap{
+		golden(t, asPage(Heatmap{
 			Explanation: example(),
 			Filter:      attribution.Filter{"the", "to"}, Methods: []string{"flow"},
-		}}})
+		}))
 	})
 }
 
@@ -95,25 +113,26 @@ func lifted() *attribution.Explanation {
 	e := example()
 	r := e.Methods["rollout"]
 	r.Unit, r.Quantity = "lift (1 = uniform attention)", attribution.Lift
-	for i := range r.Data {
-		r.Data[i] = math.Exp2(float64(i%9) - 4)
-	}
-	copy(r.Data, []float64{
+	first := []float64{
 		math.NaN(), 1, 2, 3, 4, 5, 0, 0, 0, 0, 0, math.Inf(1), 1, 1, 1, 1, 1,
 		math.NaN(),
+	}
+	fill(r, func(i int) float64 {
+		if i < len(first) {
+			return first[i]
+		}
+		return math.Exp2(float64(i%9) - 4)
 	})
 	e.Prompt.Special = nil
 	e.Order = []string{"rollout"}
-	delete(e.OtherMass, "rollout")
+	r.OtherMass = nil
 	return e
 }
 
 func TestWidth(t *testing.T) {
 	for _, width := range []int{60, 72, 80, 100, 120} {
-		for _, line := range strings.Split(written(t, Text{
-			Heatmap: Heatmap{Explanation: long(30)},
-			Width:   width,
-		}), "\n") {
+		got := written(t, asText(Heatmap{Explanation: long(30)}, Terminal{Width: width}))
+		for _, line := range strings.Split(got, "\n") {
 			if Width(line) > width {
 				t.Errorf("width %d: line of %d columns: %q", width, Width(line), line)
 			}
@@ -135,10 +154,7 @@ func long(m int) *attribution.Explanation {
 	for _, name := range e.Order {
 		r := e.Methods[name]
 		r.Shape[1] = m
-		r.Data = make([]float64, r.Shape[0]*m*r.Shape[2])
-		for i := range r.Data {
-			r.Data[i] = float64(i*37%101) / 101 / float64(m)
-		}
+		fill(r, func(i int) float64 { return float64(i*37%101) / 101 / float64(m) })
 	}
 	return e
 }
@@ -147,19 +163,17 @@ func TestNothing(t *testing.T) {
 	noSteps := example()
 	noSteps.Steps = nil
 	for _, r := range noSteps.Methods {
-		r.Shape[0], r.Data = 0, nil
+		r.Shape[0], r.Rows = 0, nil
 	}
 	noPrompt := example()
 	noPrompt.Prompt = attribution.Prompt{}
 	wrong := example()
-	wrong.Methods["flow"].Data = wrong.Methods["flow"].Data[1:]
+	wrong.Methods["flow"].Rows[2] = make([]float64, 11) // more sources than there are
 	behind := example()
 	flow := behind.Methods["flow"]
-	flow.Shape[0], flow.Data = 1, flow.Data[:7]
+	flow.Shape[0], flow.Rows = 1, flow.Rows[:1]
 	constant := example()
-	for i := range constant.Methods["flow"].Data {
-		constant.Methods["flow"].Data[i] = 0
-	}
+	fill(constant.Methods["flow"], func(int) float64 { return 0 })
 	for _, c := range []struct {
 		name   string
 		e      *attribution.Explanation
@@ -170,20 +184,20 @@ func TestNothing(t *testing.T) {
 		{"empty", &attribution.Explanation{}, "There is nothing to show yet.", "There is nothing to show yet."},
 		{"no steps", noSteps, "No token was generated.", "No token was generated."},
 		{
-			"no prompt", noPrompt, "flow: its shape [3 7 1] with 21 values does not fit 0 prompt " +
+			"no prompt", noPrompt, "flow: its shape [3 7 1] with 3 rows does not fit 0 prompt " +
 				"tokens and 1 layers",
-			"its shape [3 7 1] with 21 values does not fit 0 prompt tokens and 1 layers",
+			"its shape [3 7 1] with 3 rows does not fit 0 prompt tokens and 1 layers",
 		},
-		{"wrong data", wrong, "flow: its shape [3 7 1] with 20 values", "its shape [3 7 1] with 20 values"},
-		{"rows behind tokens", behind, "rollout  Σ", "not yet"},
-		{"constant zero", constant, "0.00", "0.00"},
+		{"wrong data", wrong, "flow: its shape [3 7 1] with 3 rows", "its shape [3 7 1] with 3 rows"},
+		{"rows behind tokens", behind, "rollout  Σ", "has not reached"},
+		{"constant zero", constant, "0.00", "No single token stands out"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := written(t, Text{Heatmap: Heatmap{Explanation: c.e}})
+			got := written(t, asText(Heatmap{Explanation: c.e}))
 			if !strings.Contains(got, c.texts) {
 				t.Errorf("text lacks %q:\n%s", c.texts, got)
 			}
-			got = written(t, HTML{Heatmap: Heatmap{Explanation: c.e}})
+			got = written(t, Heatmap{Explanation: c.e})
 			if !strings.Contains(got, c.markup) {
 				t.Errorf("HTML lacks %q:\n%s", c.markup, got)
 			}
@@ -194,8 +208,8 @@ func TestNothing(t *testing.T) {
 
 func TestUnchanged(t *testing.T) {
 	e := example()
-	written(t, HTML{Heatmap: Heatmap{Explanation: e}})
-	written(t, Text{Heatmap: Heatmap{Explanation: e}})
+	written(t, Heatmap{Explanation: e})
+	written(t, asText(Heatmap{Explanation: e}))
 	if diff := cmp.Diff(example(), e); diff != "" {
 		t.Errorf("rendering changed its explanation:\n%s", diff)
 	}
@@ -204,25 +218,30 @@ func TestUnchanged(t *testing.T) {
 var (
 	tag        = regexp.MustCompile(`<(/?)([a-zA-Z]+)([^<>]*)>`)
 	attributes = regexp.MustCompile(
-		`^( (style|title|span|colspan|class|src|alt|width|height)="([^"<>]*)")*$`)
+		`^( (style|title|span|colspan|class|src|alt|width|height|role|aria-label|aria-live|` +
+			`tabindex|data-palette|scope|dir)="([^"<>]*)"| open)*$`)
 	styles     = regexp.MustCompile(`style="([^"]*)"`)
 	imageFrom  = regexp.MustCompile(`src="([^"]*)"`)
 	imageStart = "data:image/png;base64,"
 	graphStart = "data:image/svg+xml;base64," // of a graph of flow, which has no text but numbers
-	forScript  = regexp.MustCompile(` data-hw="([^"<>]*)"`)
-	// The sanitisers of notebooks drop these; a text colour would not fit light and dark themes.
-	neverInside = regexp.MustCompile(`(?i)hsl|var\(|url\(|expression|javascript:|rgb|[^-]color:`)
+	forScript  = regexp.MustCompile(`(?: data-hw="|<script type="text/plain">)([^"<>]*)(?:"|</script>)`)
+	// The sanitisers of notebooks drop these.
+	neverInside = regexp.MustCompile(`(?i)hsl|var\(|url\(|expression|javascript:|rgb`)
 )
 
 // untrusted returns what a notebook that is not trusted keeps of a picture: neither its script with
 // its numbers nor its style sheet.
 func untrusted(t *testing.T, markup string) string {
 	t.Helper()
-	if n := strings.Count(markup, "<style>"+styleSheet+"</style>"); n != 1 {
+	if n := strings.Count(markup, "<style>"); n != 1 {
 		t.Fatalf("%d style sheets", n)
 	}
-	markup = strings.Replace(markup, "<style>"+styleSheet+"</style>", "", 1)
-	markup = strings.Replace(markup, "<script>"+touch()+"</script>", "", 1)
+	for _, own := range []string{
+		"<style>" + styleSheet + "</style>", "<style>" + heatmapSheet() + "</style>",
+		"<script>" + heatmapScript() + "</script>",
+	} {
+		markup = strings.Replace(markup, own, "", 1)
+	}
 	return forScript.ReplaceAllString(markup, "")
 }
 
@@ -232,7 +251,7 @@ func survives(t *testing.T, markup string) {
 	t.Helper()
 	markup = untrusted(t, markup)
 	allowed := map[string]bool{
-		"div": true, "span": true, "b": true, "u": true, "br": true, "table": true, "thead": true, "tbody": true,
+		"div": true, "p": true, "small": true, "span": true, "b": true, "u": true, "br": true, "table": true, "thead": true, "tbody": true,
 		"tr": true, "td": true, "th": true, "colgroup": true, "img": true, "details": true, "summary": true,
 	}
 	var open []string
@@ -273,12 +292,12 @@ func survives(t *testing.T, markup string) {
 }
 
 func TestSurvivesSanitiser(t *testing.T) {
-	survives(t, written(t, HTML{Heatmap: Heatmap{Explanation: example()}}))
-	survives(t, written(t, HTML{Heatmap: Heatmap{
+	survives(t, written(t, Heatmap{Explanation: example()}))
+	survives(t, written(t, Heatmap{
 		Explanation: lifted(),
 		Filter:      attribution.Filter{"the"}, Status: "<i>",
-	}}))
-	survives(t, written(t, HTML{Heatmap: Heatmap{Explanation: long(500)}}))
+	}))
+	survives(t, written(t, Heatmap{Explanation: long(500)}))
 }
 
 func TestHostile(t *testing.T) {
@@ -299,11 +318,11 @@ func TestHostile(t *testing.T) {
 	e.Methods[script] = e.Methods["rollout"]
 	e.Methods[script].Unit = script
 	e.Methods[script].Options = map[string]string{script: script}
-	markup := written(t, HTML{Heatmap: Heatmap{Explanation: e, Status: script}})
+	markup := written(t, Heatmap{Explanation: e, Status: script})
 	survives(t, markup)
 	for what, s := range map[string]string{
-		"HTML": markup, "text": written(t, Text{Heatmap: Heatmap{Explanation: e, Status: script}}),
-		"page": written(t, Page{HTML: HTML{Heatmap: Heatmap{Explanation: e}}, Title: script}),
+		"HTML": markup, "text": written(t, asText(Heatmap{Explanation: e, Status: script})),
+		"page": written(t, asPage(Heatmap{Explanation: e})),
 	} {
 		for i, r := range s {
 			if r != '\n' && !unicode.IsPrint(r) || r == unicode.ReplacementChar {
@@ -343,27 +362,23 @@ func sizedBy(n, m, l int, methods ...string) *attribution.Explanation {
 			r.Layers[k] = k
 		}
 		r.Shape = [3]int{n, m, l}
-		r.Data = make([]float64, n*m*l)
-		for x := range r.Data {
-			r.Data[x] = float64(x*(37+i)%101) / 1010
-		}
+		fill(r, func(x int) float64 { return float64(x*(37+i)%101) / 1010 })
+		rows := make([][]float64, n)
 		for t := range n {
 			r.Shown = append(r.Shown, l-1)
-			row := make([]float64, t)
-			for q := range row {
-				row[q] = float64((t*n+q)*(41+i)%103) / 1030
+			for q := range t {
+				rows[t] = append(rows[t], float64((t*n+q)*(41+i)%103)/1030)
 			}
-			r.Generated = append(r.Generated, slices.Repeat(row, l))
 		}
+		setGenerated(r, rows...)
 	}
 	return e
 }
 
 // setGenerated gives each token the same values of generated tokens at every level.
 func setGenerated(r *attribution.Result, rows ...[]float64) {
-	r.Generated = nil
-	for _, row := range rows {
-		r.Generated = append(r.Generated, slices.Repeat(row, r.Shape[2]))
+	for i, row := range r.Rows {
+		r.Rows[i] = slices.Concat(row[:r.Shape[1]], rows[i/r.Shape[2]])
 	}
 }
 
@@ -380,22 +395,21 @@ func generatedExample() *attribution.Explanation {
 // TestGenerated draws generated tokens as sources: in the text, the sentence, the matrix.
 func TestGenerated(t *testing.T) {
 	h := Heatmap{Explanation: generatedExample(), Methods: []string{"rollout"}}
-	golden(t, HTML{Heatmap: h})
+	golden(t, h)
 	p := h.picture(true)
-	const most = "most from “here” (generated 2) 30.0 %, "
-	if got := p.says(&p.views[0], 2); !strings.HasPrefix(got, most) {
+	const most = ". came from here | here 30.0 %, "
+	if got := said(p, &p.views[0], 2); !strings.HasPrefix(got, most) {
 		t.Errorf("the sentence is %q", got)
 	}
 	for name, change := range map[string]func(*attribution.Explanation, *attribution.Result){
-		"no values": func(_ *attribution.Explanation, r *attribution.Result) { r.Generated = nil },
+		"no values": func(_ *attribution.Explanation, r *attribution.Result) {
+			setGenerated(r, nil, nil, nil)
+		},
 		"a row too few": func(_ *attribution.Explanation, r *attribution.Result) {
-			r.Generated = r.Generated[:2]
+			setGenerated(r, nil, []float64{0.2}, nil)
 		},
 		"a short row": func(_ *attribution.Explanation, r *attribution.Result) {
-			r.Generated[2] = r.Generated[2][:1]
-		},
-		"long rows": func(_ *attribution.Explanation, r *attribution.Result) {
-			r.Generated = [][]float64{{1, 2}, {1, 2, 3}, {1, 2, 3, 4}}
+			setGenerated(r, nil, []float64{0.2}, []float64{0.3})
 		},
 		"fewer tokens": func(e *attribution.Explanation, _ *attribution.Result) {
 			e.Steps = e.Steps[:2]
@@ -403,9 +417,9 @@ func TestGenerated(t *testing.T) {
 	} {
 		h.Explanation = generatedExample()
 		change(h.Explanation, h.Explanation.Methods["rollout"])
-		got := written(t, HTML{Heatmap: h})
+		got := written(t, h)
 		survives(t, got)
-		if !strings.Contains(got, "<th>generated</th>") || strings.Contains(got, most) {
+		if strings.Contains(got, "<b>here</b> 30.0 %") {
 			t.Errorf("%s: the matrix has columns for generated tokens", name)
 		}
 	}
@@ -415,8 +429,8 @@ func TestGenerated(t *testing.T) {
 		setGenerated(r, []float64{0.1}, []float64{0.2, 0.3}, []float64{0.05, 0.3, 0.4})
 	}
 	p = h.picture(true)
-	const itself = "most from “.” (generated 3) 40.0 %, "
-	if got := p.says(&p.views[0], 2); !strings.HasPrefix(got, itself) {
+	const itself = ". came from . and here | . 40.0 %, "
+	if got := said(p, &p.views[0], 2); !strings.HasPrefix(got, itself) {
 		t.Errorf("with own rows the sentence is %q", got)
 	}
 	h.Filter = attribution.Filter{"here"}
@@ -439,7 +453,7 @@ func TestSize(t *testing.T) {
 		{"long answer", 4096, 10, 2, "generated tokens are left out here"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := written(t, HTML{Heatmap: Heatmap{Explanation: sized(c.n, c.m, c.l)}})
+			got := written(t, Heatmap{Explanation: sized(c.n, c.m, c.l)})
 			survives(t, got)
 			if len(got) > ordinary {
 				t.Errorf("%d bytes, limit %d", len(got), ordinary)
@@ -456,7 +470,7 @@ func TestSize(t *testing.T) {
 }
 
 // withRows returns how many methods have values for the script.
-func withRows(d scriptData) (n int) {
+func withRows(d heatmapData) (n int) {
 	for _, m := range d.Methods {
 		if m.Rows != nil {
 			n++
@@ -469,15 +483,14 @@ func withRows(d scriptData) (n int) {
 // its picture, with numbers for the script.
 func TestSizeOfGenerated(t *testing.T) {
 	e := sizedBy(64, 512, 1, "rollout", "flow", "value-zeroing")
-	got := written(t, HTML{Heatmap: Heatmap{Explanation: e}})
+	got := written(t, Heatmap{Explanation: e})
 	survives(t, got)
 	if len(got) > 500_000 || strings.Contains(got, "left out here") {
 		t.Errorf("%d bytes, limit 500,000, or something is left out", len(got))
 	}
-	var d scriptData
-	if !scriptOf(t, got, &d) || d.Rounded || withRows(d) != 3 {
-		t.Errorf("%d methods have numbers for the script, want 3; rounded: %t", withRows(d),
-			d.Rounded)
+	var d heatmapData
+	if !scriptOf(t, got, &d) || withRows(d) != 3 {
+		t.Errorf("%d methods have numbers for the script, want 3", withRows(d))
 	}
 	t.Logf("%s bytes", thousands(len(got)))
 }
@@ -489,15 +502,10 @@ func deepened(e *attribution.Explanation) *attribution.Explanation {
 		if r.Shape[2] < 2 {
 			continue
 		}
-		for t := range r.Generated {
-			row := r.GeneratedRow(t, r.Top())
-			all := []float64{}
-			for k := range r.Shape[2] {
-				for _, x := range row {
-					all = append(all, x*float64(k+1)/float64(r.Shape[2]))
-				}
+		for i, row := range r.Rows {
+			for j := r.Shape[1]; j < len(row); j++ {
+				row[j] = row[j] * float64(i%r.Shape[2]+1) / float64(r.Shape[2])
 			}
-			r.Generated[t] = all
 		}
 	}
 	return e
@@ -507,45 +515,12 @@ func deepened(e *attribution.Explanation) *attribution.Explanation {
 // the room of a notebook with every token's picture.
 func TestSizeOfLevels(t *testing.T) {
 	e := deepened(sizedBy(64, 512, 6, "rollout", "flow", "value-zeroing"))
-	got := written(t, HTML{Heatmap: Heatmap{Explanation: e}})
+	got := written(t, Heatmap{Explanation: e})
 	survives(t, got)
 	if len(got) > 500_000 || strings.Contains(got, "left out here") {
 		t.Errorf("%d bytes, limit 500,000, or something is left out", len(got))
 	}
 	t.Logf("%s bytes", thousands(len(got)))
-}
-
-// TestManyGenerated has a short prompt and more generated tokens than a table has columns for: the
-// matrix is an image that has all of them, and so have its layers.
-func TestManyGenerated(t *testing.T) {
-	e := deepened(sizedBy(80, 12, 3, "rollout"))
-	h := Heatmap{Explanation: e}
-	b := newPage(h.picture(true), 0)
-	b.choose(new(79))
-	if b.tabular() || b.extraColumns() != 79 {
-		t.Errorf("a table: %t, %d generated columns, want an image with 79", b.tabular(),
-			b.extraColumns())
-	}
-	v := &b.views[0]
-	g := b.layerGrid(v, 12+1+79, 1)
-	for k, line := range [][]int{g[2], g[1], g[0]} {
-		if line[12] != dividerPaint {
-			t.Errorf("level %d has paint %d where the line stands", k, line[12])
-		}
-		for q := range 79 {
-			x := e.Methods["rollout"].GeneratedRow(79, k)[q]
-			if want := v.colors.step(x); line[13+q] != want {
-				t.Errorf("level %d, generated token %d: paint %d, want %d", k, q, line[13+q], want)
-			}
-		}
-	}
-	got := written(t, HTML{Heatmap: h})
-	survives(t, got)
-	var d scriptData
-	if !scriptOf(t, got, &d) || strings.Contains(got, "left out here") ||
-		len(d.Methods[0].Levels[79][0].counts) != 12+79 {
-		t.Error("the script is not told of the levels, or something is left out")
-	}
 }
 
 // TestGeneratedLayer shows another layer than that of the result: generated tokens have its values.
@@ -564,8 +539,8 @@ func TestGeneratedLayer(t *testing.T) {
 func TestSizeOfGrowing(t *testing.T) {
 	for n := 1; n <= 60; n++ {
 		e := sizedBy(n, 60, 1, "rollout", "flow", "value-zeroing")
-		got := written(t, HTML{Heatmap: Heatmap{Explanation: e}, MaxBytes: 120_000})
-		var d scriptData
+		got := written(t, Heatmap{Explanation: e, MaxBytes: 120_000})
+		var d heatmapData
 		if !scriptOf(t, got, &d) || withRows(d) != 3 || len(got) > 121_000 {
 			t.Errorf("%d tokens: %d bytes, values of %d methods, want 3; script: %t", n, len(got),
 				withRows(d), strings.Contains(got, "<script>"))
@@ -576,8 +551,12 @@ func TestSizeOfGrowing(t *testing.T) {
 // TestGeneratedText draws generated tokens as sources in a text: as columns, and in a list.
 func TestGeneratedText(t *testing.T) {
 	h := Heatmap{Explanation: generatedExample(), Methods: []string{"rollout"}}
-	t.Run("columns", func(t *testing.T) { golden(t, Text{Heatmap: h}) })
-	t.Run("top", func(t *testing.T) { golden(t, Text{Heatmap: h, Top: 2}) })
+	t.Run("columns", func(t *testing.T) { golden(t, asText(h)) })
+	t.Run("top", func(t *testing.T) {
+		strongest := h
+		strongest.Top = 2
+		golden(t, asText(strongest))
+	})
 }
 
 // TestOutlier checks that one row with large values does not pale the others.
@@ -588,33 +567,26 @@ func TestOutlier(t *testing.T) {
 	}
 	r := e.Methods["raw"]
 	r.Shape, r.Shown = [3]int{4, 6, 1}, []int{0, 0, 0, 0}
-	r.Data = make([]float64, 24)
-	// The largest of the rows are 0.9, 0.1, 0.05 and 0.2.
-	r.Data[1], r.Data[6+2], r.Data[12+3], r.Data[18+4] = 0.9, 0.1, 0.05, 0.2
+	r.Rows = [][]float64{
+		{0, 0.9, 0, 0, 0, 0}, {0, 0, 0.1, 0, 0, 0}, {0, 0, 0, 0.05, 0, 0}, {0, 0, 0, 0, 0.2, 0},
+	}
 	v := Heatmap{Explanation: e}.picture(true).views[0]
 	if v.colors.limit != 0.4 || !v.beyond {
 		t.Errorf("colours end at %v, beyond %v; want 0.4, twice the second row", v.colors.limit,
 			v.beyond)
 	}
-	for _, picture := range []io.WriterTo{
-		HTML{Heatmap: Heatmap{Explanation: e}}, Text{Heatmap: Heatmap{Explanation: e}},
-	} {
-		if got := written(t, picture); !strings.Contains(got, "and more") {
-			t.Error("the picture does not say that there are larger values")
-		}
+	got := written(t, asText(Heatmap{Explanation: e}))
+	if !strings.Contains(got, "and more") {
+		t.Error("the picture does not say that there are larger values")
 	}
 	// Where there are values below 0 too, both ends say so.
-	r.Data[7] = -0.01
-	for _, picture := range []io.WriterTo{
-		HTML{Heatmap: Heatmap{Explanation: e}}, Text{Heatmap: Heatmap{Explanation: e}},
-	} {
-		if got := written(t, picture); !strings.Contains(got, "0 % and less ") ||
-			!strings.Contains(got, "0 % and more") {
-			t.Errorf("the ends of the picture differ: %s", got)
-		}
+	r.Rows[1][1] = -0.01
+	got = written(t, asText(Heatmap{Explanation: e}))
+	if !strings.Contains(got, "0 % and less ") || !strings.Contains(got, "0 % and more") {
+		t.Errorf("the ends of the picture differ: %s", got)
 	}
-	r.Data[7] = 0
-	r.Data[1] = 0.8 // not more than four times 0.2
+	r.Rows[1][1] = 0
+	r.Rows[0][1] = 0.8 // not more than four times 0.2
 	v = Heatmap{Explanation: e}.picture(true).views[0]
 	if v.colors.limit != 0.8 || v.beyond {
 		t.Errorf("colours end at %v, want 0.8", v.colors.limit)
@@ -625,21 +597,20 @@ func TestOutlier(t *testing.T) {
 func TestSilentStripped(t *testing.T) {
 	e := example()
 	r := e.Methods["rollout"]
-	for i := range r.Data {
-		if r.Data[i] = 0; i/r.Shape[2]%r.Shape[1] == 0 {
-			r.Data[i] = 0.9999
-		}
+	for _, row := range r.Rows {
+		clear(row)
+		row[0] = 0.9999
 	}
-	for i := range e.OtherMass["rollout"] {
-		e.OtherMass["rollout"][i] = 0.0001
+	for i := range r.OtherMass {
+		r.OtherMass[i] = 0.0001
 	}
 	h := Heatmap{Explanation: e, Methods: []string{"rollout"}}
 	if silent := h.picture(true).views[0].silent[0]; silent == "" {
 		t.Fatal("the row is not silent")
 	}
-	text := tag.ReplaceAllString(written(t, HTML{Heatmap: h}), " ")
-	if n := strings.Count(text, "not coloured   "); n != 3 {
-		t.Errorf("%d lines say that they are not coloured, want 3:\n%s", n, text)
+	text := tag.ReplaceAllString(written(t, h), " ")
+	if n := strings.Count(text, "rollout says nothing about "); n != 4 {
+		t.Errorf("%d lines say that they are silent, want 3 and the sentence:\n%s", n, text)
 	}
 }
 
@@ -657,7 +628,7 @@ func TestTextSize(t *testing.T) {
 		{"long answer", 64, 512, true, true},
 	} {
 		h := Heatmap{Explanation: sized(c.n, c.m, 2)}
-		got := written(t, Text{Heatmap: h, MaxBytes: 20_000})
+		got := written(t, asText(h, Terminal{MaxBytes: 20_000}))
 		if len(got) > 20_000 {
 			t.Errorf("%s: %d bytes, limit 20,000", c.name, len(got))
 		}
@@ -666,7 +637,7 @@ func TestTextSize(t *testing.T) {
 			leftOut != c.leftOut {
 			t.Errorf("%s: listed %v, left out %v:\n%.2000s", c.name, listed, leftOut, got)
 		}
-		if whole := written(t, Text{Heatmap: h}); !c.listed && got != whole {
+		if whole := written(t, asText(h)); !c.listed && got != whole {
 			t.Errorf("%s: the limit changed a text of %d bytes", c.name, len(whole))
 		}
 	}
@@ -675,9 +646,7 @@ func TestTextSize(t *testing.T) {
 // TestLiveSize draws what grows under the limit of a notebook's updates: the numbers for the script
 // come after everything that is drawn.
 func TestLiveSize(t *testing.T) {
-	got := written(t, HTML{
-		Heatmap: Heatmap{Explanation: sized(64, 512, 6)}, MaxBytes: 120_000,
-	})
+	got := written(t, Heatmap{Explanation: sized(64, 512, 6), MaxBytes: 120_000})
 	survives(t, got)
 	if len(got) > 125_000 {
 		t.Errorf("%d bytes, limit 120,000", len(got))
@@ -686,7 +655,7 @@ func TestLiveSize(t *testing.T) {
 
 func TestBytesPerCell(t *testing.T) {
 	size := func(m int) int {
-		return len(untrusted(t, written(t, HTML{Heatmap: Heatmap{Explanation: sized(1, m, 10)}})))
+		return len(untrusted(t, written(t, Heatmap{Explanation: sized(1, m, 10)})))
 	}
 	// From 10 to 20 prompt tokens: 2 methods × 10 tokens × (1 row + 10 layers), and 10 tokens in
 	// the text and above the columns.

@@ -22,8 +22,8 @@ func (v *view) rowParts(t int) rowParts {
 		}
 		w.prompt += v.at(t, j)
 	}
-	if i := t*v.result.Shape[2] + v.level(t); i < len(v.other) {
-		w.generated = v.other[i]
+	if i := t*v.result.Shape[2] + v.level(t); i < len(v.result.OtherMass) {
+		w.generated = v.result.OtherMass[i]
 	}
 	return w
 }

@@ -36,14 +36,16 @@ func scoredExample() *attribution.Explanation {
 			},
 		}
 		for t := range 3 {
-			for j := range 7 {
-				r.Data = append(r.Data, size*base[(j+2*t)%7])
+			row := make([]float64, 7)
+			for j := range row {
+				row[j] = size * base[(j+2*t)%7]
 			}
-			e.OtherMass[name] = append(e.OtherMass[name], 0)
+			r.Rows = append(r.Rows, row)
+			r.OtherMass = append(r.OtherMass, 0)
 		}
 		e.Methods[name] = r
 	}
-	e.OtherMass["parts"] = []float64{8, 7.002, -2}
+	e.Methods["parts"].OtherMass = []float64{8, 7.002, -2}
 	e.Methods["parts"].Residue = []float64{0.5657, 0, -0.248}
 	e.Methods["way"].Residue = []float64{0.9, 0.5, 1e-9}
 	e.Methods["way"].Options["quantity"] = "probability"
@@ -75,18 +77,22 @@ func groupedExample(t *testing.T, by string) *attribution.Explanation {
 
 func TestScored(t *testing.T) {
 	h := Heatmap{Explanation: scoredExample()}
-	t.Run("text", func(t *testing.T) { golden(t, Text{Heatmap: h}) })
-	t.Run("narrow", func(t *testing.T) { golden(t, Text{Heatmap: h, Width: 60}) })
-	t.Run("top", func(t *testing.T) { golden(t, Text{Heatmap: h, Top: 2}) })
-	t.Run("notebook", func(t *testing.T) { golden(t, HTML{Heatmap: h}) })
+	t.Run("text", func(t *testing.T) { golden(t, asText(h)) })
+	t.Run("narrow", func(t *testing.T) { golden(t, asText(h, Terminal{Width: 60})) })
+	t.Run("top", func(t *testing.T) {
+		strongest := h
+		strongest.Top = 2
+		golden(t, asText(strongest))
+	})
+	t.Run("notebook", func(t *testing.T) { golden(t, h) })
 }
 
 func TestGroupedPicture(t *testing.T) {
 	t.Run("text", func(t *testing.T) {
-		golden(t, Text{Heatmap: Heatmap{Explanation: groupedExample(t, "word")}})
+		golden(t, asText(Heatmap{Explanation: groupedExample(t, "word")}))
 	})
 	t.Run("notebook", func(t *testing.T) {
-		golden(t, HTML{Heatmap: Heatmap{Explanation: groupedExample(t, "0:8,12:23")}})
+		golden(t, Heatmap{Explanation: groupedExample(t, "0:8,12:23")})
 	})
 }
 
@@ -110,7 +116,9 @@ func TestScoredRows(t *testing.T) {
 	e := scoredExample()
 	e.Methods["parts"].Explained, e.Methods["parts"].Residue = nil, nil // of another program
 	e.Methods["small"].Contrast = ""
-	e.OtherMass = nil
+	for _, r := range e.Methods {
+		r.OtherMass = nil
+	}
 	p = Heatmap{Explanation: e}.picture(true)
 	for i, want := range []string{"logit 8.56", "are rather than is", "are rather than is: " +
 		"probability difference 0.931"} {
@@ -129,34 +137,34 @@ func TestScoredRows(t *testing.T) {
 // what has no colour.
 func TestSaysOfSignedRow(t *testing.T) {
 	p := Heatmap{Explanation: scoredExample(), Methods: []string{"parts"}}.picture(true)
-	want := "for “are”: “keys” +4.00, “cab” +0.50; for “is”: “inet” -3.25, “<bos>” -1.50"
-	if got := p.says(&p.views[0], 0); got != want {
+	want := "are and not is came a little from keys | keys +4.00, cab +0.50 · for is inet −3.25, <bos> −1.50 · part of the logit · whole model"
+	if got := said(p, &p.views[0], 0); got != want {
 		t.Errorf("it says %q, want %q", got, want)
 	}
 	p = Heatmap{Explanation: example(), Methods: []string{"rollout"}}.picture(true)
-	got := p.says(&p.views[0], 0)
-	if !strings.HasPrefix(got, "most from “") || strings.Contains(got, "<bos>") {
+	got := said(p, &p.views[0], 0)
+	if !strings.HasPrefix(got, "are came ") || strings.Contains(got, "<bos>") {
 		t.Errorf("it says %q, want the strongest tokens without the sink", got)
 	}
 }
 
 func TestRanked(t *testing.T) {
 	e := scoredExample()
-	e.Methods["parts"].Data[1] = math.NaN()
+	e.Methods["parts"].Rows[0][1] = math.NaN()
 	p := Heatmap{
 		Explanation: e, Methods: []string{"parts", "rollout"},
 		Filter: attribution.Filter{"to"},
 	}.picture(true)
-	if got := p.views[0].ranked(0, 3, p.hidden); len(got) != 3 || got[0] != 2 || got[1] != 6 ||
+	if got := p.views[0].ranked(0, 3, p.hidden[:7]); len(got) != 3 || got[0] != 2 || got[1] != 6 ||
 		got[2] != 0 {
 		t.Errorf("ranked %v, want keys, inet and <bos>", got)
 	}
 	// without what is no number and what is hidden
-	if got := p.views[0].ranked(0, 99, p.hidden); len(got) != 5 {
+	if got := p.views[0].ranked(0, 99, p.hidden[:7]); len(got) != 5 {
 		t.Errorf("%d ranked of all, want 5", len(got))
 	}
 	// without the sink and what is hidden
-	if got := p.views[1].ranked(0, 99, p.hidden); len(got) != 5 {
+	if got := p.views[1].ranked(0, 99, p.hidden[:7]); len(got) != 5 {
 		t.Errorf("%d ranked of rollout, want 5", len(got))
 	}
 }
@@ -165,7 +173,7 @@ func TestRanked(t *testing.T) {
 // spans.
 func TestGroupedNames(t *testing.T) {
 	e := groupedExample(t, "0:8,12:23")
-	markup := written(t, HTML{Heatmap: Heatmap{Explanation: e}})
+	markup := written(t, Heatmap{Explanation: e})
 	for _, want := range []string{
 		">the keys", ">the cabinet", "4 spans of the prompt, ",
 		"spans of the prompt (sources)", "by 0:8,12:23", "spans sum of tokens", "spans highest of tokens",
@@ -177,15 +185,15 @@ func TestGroupedNames(t *testing.T) {
 	if strings.Contains(markup, "prompt tokens") {
 		t.Error("a page of spans speaks of prompt tokens")
 	}
-	_, text, _ := strings.Cut(written(t, HTML{Heatmap: Heatmap{
+	_, text, _ := strings.Cut(written(t, Heatmap{
 		Explanation: groupedExample(t, "0:8,12:23"),
-	}}), `class="hw-t"`)
+	}), `<div class="hm-prose">`)
 	if text = text[:strings.Index(text, "</div>")]; !regexp.MustCompile(
 		`the keys</span> <span[^>]*>␣to</span> <span[^>]*>the cabinet</span>`).MatchString(text) {
 		t.Errorf("spans are joined, or not in order:\n%s", text)
 	}
 	if got := written(t,
-		Text{Heatmap: Heatmap{Explanation: groupedExample(t, "word")}}); strings.Contains(
+		asText(Heatmap{Explanation: groupedExample(t, "word")})); strings.Contains(
 		got, "‿") || !strings.Contains(got, "cabinet") {
 		t.Errorf("words are shown as parts of words:\n%s", got)
 	}
@@ -212,11 +220,11 @@ func TestHostileContrast(t *testing.T) {
 				}
 			}
 		}
-		markup := written(t, HTML{Heatmap: Heatmap{Explanation: e}})
+		markup := written(t, Heatmap{Explanation: e})
 		survives(t, markup)
 		for what, s := range map[string]string{
-			"HTML": markup, "text": written(t, Text{Heatmap: Heatmap{Explanation: e}}),
-			"top": written(t, Text{Heatmap: Heatmap{Explanation: e}, Top: 3}),
+			"HTML": markup, "text": written(t, asText(Heatmap{Explanation: e})),
+			"top": written(t, asText(Heatmap{Explanation: e, Top: 3})),
 		} {
 			if !strings.Contains(s, "rather than ") {
 				t.Errorf("%s of %s does not name the contrast", what, name)
@@ -237,9 +245,9 @@ func TestHostileContrast(t *testing.T) {
 // Any number of strongest tokens is all of them.
 func TestTopOfAll(t *testing.T) {
 	e := scoredExample()
-	want := strings.ReplaceAll(written(t, Text{Heatmap: Heatmap{Explanation: e}, Top: 1000}),
+	want := strings.ReplaceAll(written(t, asText(Heatmap{Explanation: e, Top: 1000})),
 		"1000", "N")
-	got := written(t, Text{Heatmap: Heatmap{Explanation: e}, Top: math.MaxInt})
+	got := written(t, asText(Heatmap{Explanation: e, Top: math.MaxInt}))
 	if got = strings.ReplaceAll(got, strconv.Itoa(math.MaxInt),
 		"N"); strings.Join(strings.Fields(got), " ") != strings.Join(strings.Fields(want), " ") {
 		t.Errorf("the largest number shows\n%s\nwant\n%s", got, want)
@@ -254,10 +262,8 @@ func TestWidthOfScored(t *testing.T) {
 				scoredExample(), groupedExample(t, "word"),
 				groupedExample(t, "0:8,12:23"),
 			} {
-				for _, line := range strings.Split(written(t, Text{
-					Heatmap: Heatmap{Explanation: e},
-					Width:   width, Top: top,
-				}), "\n") {
+				got := asText(Heatmap{Explanation: e, Top: top}, Terminal{Width: width})
+				for _, line := range strings.Split(written(t, got), "\n") {
 					if Width(line) > width || strings.TrimRight(line, " ") != line {
 						t.Errorf("width %d: line of %d columns: %q", width, Width(line), line)
 					}

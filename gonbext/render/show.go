@@ -100,6 +100,9 @@ type Show struct {
 	// layer of that side may stand after it, as in direct@5; see [ParseSide]. A page of KindHeatmap
 	// or KindLayers has all methods.
 	Method string `json:"method,omitempty"`
+	// Against is, for KindCompare, the explanation on side B. Nil compares two methods of one
+	// explanation.
+	Against *attribution.Explanation `json:"-"`
 	// AgainstMethod is, for KindCompare, the method of side B, also with a layer. Default: of
 	// another explanation the same as Method, else the next one of the explanation.
 	AgainstMethod string `json:"against_method,omitempty"`
@@ -107,10 +110,14 @@ type Show struct {
 	// that a page of KindHeatmap, KindText or KindCompare shows first, and from whose prediction
 	// figures of KindHeads and KindHead look; 0-based. Nil is the first one, for KindText all, for
 	// a page of KindLayers several, and for other pages, KindHeads and KindHead that of
-	// [FirstWord].
+	// [Show.Opened].
 	Token *int `json:"token,omitempty"`
 	// Tokens are, for KindLayers, several generated tokens in place of one.
 	Tokens []int `json:"tokens,omitempty"`
+	// By puts prompt tokens together: "word", "sentence", "turn", or bytes of the prompt as
+	// "0:8,12:23"; see [attribution.ParseGrouping]. A cell and its files have it; "token" saves
+	// tokens one by one where the picture has words.
+	By string `json:"by,omitempty"`
 	// Layer is the layer whose values are shown, 0-based; of combined methods those up to it. Nil
 	// is, for each token, the layer that pictures show. For KindHead it is the layer of Head, for
 	// KindMap the layer shown and for KindMaps one that is among the twelve; nil is the one that
@@ -120,13 +127,18 @@ type Show struct {
 	Head *int `json:"head,omitempty"`
 	// Filter makes prompt tokens grey and leaves them out of the scale of the colours. It changes
 	// no number.
-	Filter attribution.Filter `json:"filter,omitempty"`
+	Filter attribution.Filter `json:"filter,omitzero"`
 	// Source is the prompt token at the source of a flow graph, 0-based. Nil is the one with the
 	// largest flow that is not the first.
 	Source *int `json:"source,omitempty"`
-	// Look is the size and the colours of a figure.
-	Look Look `json:"look,omitzero"`
+	// Size, Font and Palette are those of [Look].
+	Size    Size    `json:"size,omitempty"`
+	Font    float64 `json:"font,omitempty"`
+	Palette string  `json:"palette,omitempty"`
 }
+
+// Look returns the size and the colours of the picture.
+func (s Show) Look() Look { return Look{s.Size, s.Font, s.Palette} }
 
 // Check returns a [trace.UsageError] if a kind or a size is unknown, a number is out of range, or
 // one does not go with the kind.
@@ -143,7 +155,7 @@ func (s Show) Check() error {
 			return trace.Usagef("%s %d; they count from 0", number.what, *number.at)
 		}
 	}
-	return cmp.Or(s.checkParts(), s.Look.Check())
+	return cmp.Or(s.checkParts(), s.Look().Check())
 }
 
 // checkParts returns an error for a number that does not go with the kind.
@@ -163,6 +175,8 @@ func (s Show) checkParts() error {
 		return trace.Usagef("head %d; a head is for a picture of the kind head", *s.Head)
 	case s.Kind == KindHead && (s.Head == nil) != (s.Layer == nil):
 		return trace.Usagef("a head is named by its layer and its number; give both, or none")
+	case s.Against != nil && s.Kind != KindCompare:
+		return trace.Usagef("an explanation on side B is for a picture of the kind compare")
 	case s.AgainstMethod != "" && s.Kind != KindCompare:
 		return trace.Usagef("a method of side B is for a picture of the kind compare")
 	case s.Token != nil && s.Maps():

@@ -4,47 +4,44 @@ import (
 	"bytes"
 	_ "embed"
 	"fmt"
-	"io"
 	"math"
 	"strconv"
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/sources"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/sources"
 )
 
-// SourcesText shows for a terminal which sources of documents an answer came from: a line for each
-// source, the strongest first, with its score by each method on the colours of the ramp or with a
-// bar.
-type SourcesText struct {
+// Sources shows which sources of documents an answer came from: the documents, coloured by the
+// scores of each method, and the strongest sources first. It needs no script; where scripts run, a
+// button changes the colours. A text of it has a line for each source, the strongest first, with
+// its score by each method on the colours of the ramp or with a bar.
+type Sources struct {
 	*sources.Result
-	// Width is the number of columns of the terminal; default 100, at least 60.
-	Width int
-	// Color turns ANSI colours on.
-	Color bool
+	// Palette is the name of the colours; see [Heatmap.Palette].
+	Palette string
 	// Top, if above 0, is how many sources are listed; default: all up to 20, otherwise 10.
 	Top int
-	// MaxBytes, if above 0, is the approximate limit of the result in bytes: fewer sources are
-	// listed, at least one.
+	// MaxBytes is the approximate limit of the picture in bytes; default 480,000. Documents that
+	// do not fit are left out, which a sentence says.
 	MaxBytes int
 }
 
-// WriteTo writes the text. The only error is that of w.
-func (r SourcesText) WriteTo(w io.Writer) (int64, error) {
+// plain implements [View].
+func (r Sources) plain(look Terminal) (*text, error) {
 	list := r.listed(r.Top)
-	t := r.text(list)
-	for r.MaxBytes > 0 && t.Len() > r.MaxBytes && len(list) > 1 {
+	t := r.text(list, look)
+	for look.MaxBytes > 0 && t.Len() > look.MaxBytes && len(list) > 1 {
 		list = list[:len(list)/2]
-		t = r.text(list)
+		t = r.text(list, look)
 	}
-	return t.WriteTo(w)
+	return t, nil
 }
 
 // text returns the text with these sources listed.
-func (r SourcesText) text(list []int) *text {
-	t := newText(r.Width)
-	t.color = r.Color
+func (r Sources) text(list []int, look Terminal) *text {
+	t := newText(look)
 	t.line(t.bold(sourcesTitle(r.Result)))
 	t.wrapped("answer     ", Visible(strings.TrimSpace(r.Answer), 2000))
 	if r.partial() {
@@ -102,20 +99,6 @@ func (t *text) score(s scale, v float64, width int) {
 	t.WriteString("  ")
 }
 
-// SourcesHTML shows for a notebook or a page which sources of documents an answer came from: the
-// documents, coloured by the scores of each method, and the strongest sources first. It needs no
-// script; where scripts run, a button changes the colours. What does not fit MaxBytes is left out,
-// which a sentence says.
-type SourcesHTML struct {
-	*sources.Result
-	// Palette is the name of the colours; see [Heatmap.Palette].
-	Palette string
-	// Top, if above 0, is how many sources are listed; default: all up to 20, otherwise 10.
-	Top int
-	// MaxBytes is the approximate limit of the result in bytes; default 480,000.
-	MaxBytes int
-}
-
 //go:embed sources.js
 var sourcesSource string
 
@@ -127,8 +110,8 @@ type sourcesData struct {
 	Palette int    `json:"palette,omitempty"`
 }
 
-// WriteTo writes the picture as one div. The only error is that of w.
-func (r SourcesHTML) WriteTo(w io.Writer) (int64, error) {
+// markup implements [View].
+func (r Sources) markup(int) (*page, error) {
 	page := newPage(nil, r.MaxBytes)
 	left := page.limit - len(sourcesTouch()) - len(styleSheet) - 1000
 	var b, end bytes.Buffer
@@ -159,11 +142,11 @@ func (r SourcesHTML) WriteTo(w io.Writer) (int64, error) {
 		Palette: paletteOf(r.Palette).number(),
 	})
 	page.frame(class+" hw-sources", b.String(), data, sourcesTouch())
-	return page.WriteTo(w)
+	return page, nil
 }
 
 // writeLegend writes how to read the picture, and the model, in a part that a reader opens.
-func (r SourcesHTML) writeLegend(b *bytes.Buffer) {
+func (r Sources) writeLegend(b *bytes.Buffer) {
 	fmt.Fprintf(b, `<details class="hw-k" style="%s;font-size:12px"><summary style="cursor:`+
 		`pointer">How to read this, model</summary><div>%s</div>`, line, sourcesLegend)
 	if model := provenanceOf(r.Model); model != "" {
@@ -189,7 +172,7 @@ func provenanceOf(info trace.Info) string {
 }
 
 // writeAnswer writes the answer with the part that is explained in bold.
-func (r SourcesHTML) writeAnswer(b *bytes.Buffer) {
+func (r Sources) writeAnswer(b *bytes.Buffer) {
 	begin, end := 0, 0 // bytes of the texts of the tokens
 	for i, token := range r.AnswerTokens {
 		if i < r.TargetTokens[0] {
@@ -214,7 +197,7 @@ func (r SourcesHTML) writeAnswer(b *bytes.Buffer) {
 }
 
 // writeList writes a table of the strongest sources.
-func (r SourcesHTML) writeList(b *bytes.Buffer) {
+func (r Sources) writeList(b *bytes.Buffer) {
 	colors := paletteOf(r.Palette)
 	b.WriteString(`<table style="border-collapse:collapse;margin:8px 0">` +
 		`<tr style="background:none">`)
@@ -247,7 +230,7 @@ func (r SourcesHTML) writeList(b *bytes.Buffer) {
 }
 
 // documents returns the documents with every source on the colour of its score by method i.
-func (r SourcesHTML) documents(i int) string {
+func (r Sources) documents(i int) string {
 	var b strings.Builder
 	s := &r.Methods[i]
 	colors, of := paletteOf(r.Palette), colorScales(r.Result)[i]
@@ -303,13 +286,7 @@ func writeBetween(b *strings.Builder, between string) {
 	}
 }
 
-// SourcesPage is [SourcesHTML] as a document.
-type SourcesPage struct{ SourcesHTML }
-
-// WriteTo writes the document. The only error is that of w.
-func (r SourcesPage) WriteTo(w io.Writer) (int64, error) {
-	return writePage(w, "Sources of “"+r.Target+"”", r.SourcesHTML)
-}
+func (r Sources) title() string { return "Sources of “" + r.Target + "”" }
 
 // strongestSources returns the sources that are listed, the strongest by the first method first.
 // Those without a score follow, those of the strongest group first.
@@ -337,11 +314,10 @@ func strongestSources(r *sources.Result, top int) []int {
 	return list[:min(top, n)]
 }
 
-func (r SourcesText) listed(top int) []int { return strongestSources(r.Result, top) }
-func (r SourcesHTML) listed(top int) []int { return strongestSources(r.Result, top) }
+func (r Sources) listed(top int) []int { return strongestSources(r.Result, top) }
 
 // partial reports whether only a part of the answer is explained.
-func (r SourcesText) partial() bool {
+func (r Sources) partial() bool {
 	return r.TargetTokens != [2]int{0, len(r.AnswerTokens)}
 }
 

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/evaluate"
-	"github.com/headwater-ml/headwater/attribution/sources"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/sources"
 )
 
 // caused is a result with two documents, of which leave-one-out left out two sources only together.
@@ -51,12 +51,12 @@ func caused() *sources.Result {
 }
 
 func TestSources(t *testing.T) {
-	t.Run("text", func(t *testing.T) { golden(t, SourcesText{Result: caused()}) })
+	t.Run("text", func(t *testing.T) { golden(t, asText(Sources{Result: caused()})) })
 	t.Run("color", func(t *testing.T) {
-		golden(t, SourcesText{Result: caused(), Color: true, Width: 60, Top: 2})
+		golden(t, asText(Sources{Result: caused(), Top: 2}, Terminal{Width: 60, Color: true}))
 	})
 	t.Run("page", func(t *testing.T) {
-		page := SourcesPage{SourcesHTML{Result: caused(), Palette: "green-purple"}}
+		page := asPage(Sources{Result: caused(), Palette: "green-purple"})
 		goldenOf(t, page, sourcesTouch(), "sources.js")
 	})
 }
@@ -65,12 +65,12 @@ func TestSources(t *testing.T) {
 func TestSourcesLimit(t *testing.T) {
 	r := caused()
 	const limit = 22_000 // of which the script and the style sheet take about 14,000
-	out := written(t, SourcesHTML{Result: r, MaxBytes: limit})
+	out := written(t, Sources{Result: r, MaxBytes: limit})
 	if strings.Contains(out, "left out here") {
 		t.Errorf("a small picture leaves something out:\n%s", out)
 	}
 	r.Documents[1] = "A cat sleeps." + strings.Repeat(" x", limit)
-	out = written(t, SourcesHTML{Result: r, MaxBytes: limit})
+	out = written(t, Sources{Result: r, MaxBytes: limit})
 	if len(out) > limit ||
 		!strings.Contains(out, "The documents by leave-one-out are left out here") {
 		t.Errorf("%d bytes, limit %d:\n%.3000s", len(out), limit, out)
@@ -110,10 +110,10 @@ func TestHostileSources(t *testing.T) {
 			result.Methods[i].Method, result.Methods[i].Unit = text(), text()
 		}
 		result.Model.Name, result.Warnings[0] = text(), text()
-		survives(t, strings.Replace(written(t, SourcesHTML{Result: result}),
+		survives(t, strings.Replace(written(t, Sources{Result: result}),
 			"<script>"+sourcesTouch()+"</script>", "", 1))
-		checkPrintable(t, "text", written(t, SourcesText{Result: result, Color: false}))
-		checkPrintable(t, "page", written(t, SourcesPage{SourcesHTML{Result: result}}))
+		checkPrintable(t, "text", written(t, asText(Sources{Result: result})))
+		checkPrintable(t, "page", written(t, asPage(Sources{Result: result})))
 		if t.Failed() {
 			t.Fatalf("seed 1, after %d texts", drawn)
 		}
@@ -129,8 +129,8 @@ func TestSourcesTextLimit(t *testing.T) {
 			r.Methods[i].Values = append(r.Methods[i].Values, 0)
 		}
 	}
-	whole := written(t, SourcesText{Result: r, Top: 2000})
-	small := written(t, SourcesText{Result: r, Top: 2000, MaxBytes: 20_000})
+	whole := written(t, asText(Sources{Result: r, Top: 2000}))
+	small := written(t, asText(Sources{Result: r, Top: 2000}, Terminal{MaxBytes: 20_000}))
 	if len(whole) < 50_000 || len(small) > 20_000 || len(small) < 9_000 {
 		t.Errorf("%d bytes, and %d with the limit of 20,000", len(whole), len(small))
 	}

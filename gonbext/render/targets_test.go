@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -37,10 +38,9 @@ func turns() *attribution.Explanation {
 				Scorer: true, Combined: true, AddsUp: true, Spans: true, By: "turn",
 				Target: "sentence:1",
 			},
-			Layers: []int{0}, Shape: [3]int{2, 3, 1}, Data: []float64{0, 4, 1, 1, -2, 1},
-			Generated: [][]float64{{40}, {3, 0}}, Unit: "sum over the target's tokens of nats",
+			Layers: []int{0}, Shape: [3]int{2, 3, 1},
+			Rows: [][]float64{{0, 4, 1, 40}, {1, -2, 1, 3, 0}}, OtherMass: []float64{40, 3}, Unit: "sum over the target's tokens of nats",
 		}},
-		OtherMass: map[string][]float64{"occlusion": {40, 3}},
 	}
 }
 
@@ -49,10 +49,8 @@ func turns() *attribution.Explanation {
 func TestTargets(t *testing.T) {
 	var text, page strings.Builder
 	h := render.Heatmap{Explanation: turns()}
-	if _, err := (render.Text{Heatmap: h, Width: 100}).WriteTo(&text); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := (render.Page{HTML: render.HTML{Heatmap: h}}).WriteTo(&page); err != nil {
+	err := errors.Join(render.Text(&text, h, render.Terminal{}), render.Page(&page, h))
+	if err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -66,18 +64,19 @@ func TestTargets(t *testing.T) {
 	}
 	for _, want := range []string{
 		"user: Who?</span><br>", "3 tokens, 50.0 %", "the target itself +40",
-		"4 generated, explained in 2 rows", "for it “user: Who?” +4",
+		"4 generated, explained in 2 rows", "<b>user: Who?</b> +4",
 	} {
 		if !strings.Contains(page.String(), want) {
 			t.Errorf("the page lacks %q:\n%s", want, page.String())
 		}
 	}
-	if first := render.FirstWord(turns()); first != 0 {
+	flow := render.Show{Kind: render.KindFlow}
+	if first := *flow.Opened(turns()).Token; first != 0 {
 		t.Errorf("the first row shown is %d", first)
 	}
 	e := turns()
 	e.Steps[0].Rest, e.Steps[1].Rest = true, false
-	if first := render.FirstWord(e); first != 1 {
+	if first := *flow.Opened(e).Token; first != 1 {
 		t.Errorf("the first row shown is %d, not the target", first)
 	}
 }

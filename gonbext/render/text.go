@@ -3,37 +3,17 @@ package render
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// Text is a heatmap for a terminal. For each generated token it shows the probability, the
-// alternatives, and under the prompt tokens a line of numbers for each method. With Color the
-// numbers are on the colours of the ramp (24-bit ANSI escapes); without it a bar follows each
-// number.
-type Text struct {
-	Heatmap
-	// Width is the number of columns of the terminal; default 100, at least 60.
-	Width int
-	// Color turns ANSI colours on.
-	Color bool
-	// MaxBytes, if above 0, is the limit of the result in bytes. A larger picture lists only the
-	// strongest tokens of each row, as with Top, and after that leaves out the first tokens of the
-	// answer; a sentence says so.
-	MaxBytes int
-	// Top, if above 0, lists only that many tokens of each row, those with the largest sizes first,
-	// instead of all in order.
-	Top int
-}
-
 // textColumns is the largest number of sources of a row in a text; the other prompt tokens are
 // summed up.
 const textColumns = 60
 
-// text is the state of writing a [Text]. label is the width of the longest name of a method, to
+// text is the state of writing a text. label is the width of the longest name of a method, to
 // which all lines are aligned.
 type text struct {
 	*picture
@@ -45,23 +25,25 @@ type text struct {
 // listed is how many tokens of each row a text lists that would be too large with all of them.
 const listed = 5
 
-// newText returns an empty text of a width in columns: 100 for 0, and at least 60.
-func newText(width int) *text {
+// newText returns an empty text.
+func newText(look Terminal) *text {
+	width := look.Width
 	if width == 0 {
 		width = 100
 	}
-	return &text{picture: &picture{}, width: max(width, 60)}
+	return &text{picture: &picture{}, width: max(width, 60), color: look.Color}
 }
 
-// WriteTo writes the picture. The only error is that of w.
-func (r Text) WriteTo(w io.Writer) (int64, error) {
-	t := newText(r.Width)
-	t.picture, t.top, t.color = r.picture(true), r.Top, r.Color
+// plain implements [View].
+func (r Heatmap) plain(look Terminal) (*text, error) {
+	t := newText(look)
+	t.picture, t.top = r.picture(true), r.Top
 	for _, v := range t.views {
 		t.label = max(t.label, Width(v.label()))
 	}
 	t.write(0)
-	if r.MaxBytes > 0 && t.Len() > r.MaxBytes {
+	most := look.MaxBytes
+	if most > 0 && t.Len() > most {
 		t.top = min(max(t.top, 1), listed)
 		if r.Top <= 0 {
 			t.top = listed
@@ -70,12 +52,12 @@ func (r Text) WriteTo(w io.Writer) (int64, error) {
 	}
 	// The blocks of tokens have about the same size; what they are over by says how many to leave
 	// out.
-	for first := 0; r.MaxBytes > 0 && t.Len() > r.MaxBytes && first < len(t.e.Steps); {
+	for first := 0; most > 0 && t.Len() > most && first < len(t.e.Steps); {
 		shown := len(t.e.Steps) - first
-		first += max(shown-shown*r.MaxBytes/t.Len(), 1)
+		first += max(shown-shown*most/t.Len(), 1)
 		t.write(first)
 	}
-	return t.WriteTo(w)
+	return t, nil
 }
 
 // write writes the picture with the generated tokens from first on.

@@ -8,7 +8,7 @@ import (
 )
 
 // What the help of a command, the documents and a cell say of the generated tokens that a picture
-// shows: [ParseTokens] reads their numbers, and [FirstWord] and [FirstWords] are the defaults.
+// shows: [ParseTokens] reads their numbers, and [Show.Opened] has the defaults.
 const (
 	TokenNumbers = "by its number from 0, which counts all generated tokens, punctuation too; 0 " +
 		"is the one that pictures call generated 1"

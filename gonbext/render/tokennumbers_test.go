@@ -32,10 +32,11 @@ func TestTokensSaid(t *testing.T) {
 	for _, text := range []string{".", " the", " key", ",", " a", " b", " c", " d", " e"} {
 		e.Steps = append(e.Steps, attribution.GeneratedToken{Text: text})
 	}
-	if got := render.FirstWord(e); got != 2 {
+	if got := *(render.Show{Kind: render.KindFlow}).Opened(e).Token; got != 2 {
 		t.Errorf("one token is %d, and the help says %q", got, render.OneToken)
 	}
-	if got := render.FirstWords(e); !slices.Equal(got, []int{1, 2, 4, 5, 6, 7}) {
+	several := render.Show{Kind: render.KindLayers}
+	if got := several.Opened(e).Tokens; !slices.Equal(got, []int{1, 2, 4, 5, 6, 7}) {
 		t.Errorf("some tokens are %v, and the help says %q", got, render.SomeTokens)
 	}
 }

@@ -21,7 +21,8 @@ type words struct {
 	chance  string // the heading of the alternatives
 	told    string // what the part with all tokens says of each
 	columns string // the legend of a text
-	lines   string // the legend of a page
+	lines   string // the legend of a page of layers
+	page    string // the legend of a page of rows
 }
 
 // generating are the words for a decoder.
@@ -42,7 +43,16 @@ var generating = words{
 		"line; or “generated” is the part that they have together. What stands out has a " +
 		"colour: a twelfth of the largest value or more. A number in brackets is the position " +
 		"of a token, from 0. Sinks and filtered tokens are grey and not in the scale.",
+	page: "The sentence and the colours of the text tell how much the framed generated token " +
+		"(target) has from each of the prompt tokens (sources) and from the tokens generated " +
+		"before it. In the matrix each line is a target and each column a source" + pageRest,
 }
+
+// pageRest ends the legend of a page of rows.
+const pageRest = "; a dotted column stands for folded tokens and has the colour of the strongest " +
+	"of them. The legend names where each colour begins. The text and the sentence name only " +
+	"what has a twelfth of the strongest source of its row. Sinks and filtered tokens are not in " +
+	"the scale."
 
 // reading are the words for an encoder.
 var reading = words{
@@ -61,6 +71,9 @@ var reading = words{
 		"target and each column a source. What stands out has a colour: a twelfth of the " +
 		"largest value or more. A number in brackets is the position of a token, from 0. Sinks " +
 		"and filtered tokens are grey and not in the scale.",
+	page: "The sentence and the colours of the text tell how much the position explained " +
+		"(target) has from each of the tokens of the text (sources); the target is framed. In " +
+		"the matrix each line is a target and each column a source" + pageRest,
 }
 
 // wordsFor returns the words for an explanation. Where tokens are joined to words or sentences the
@@ -72,6 +85,7 @@ func wordsFor(e *attribution.Explanation) words {
 			"tokens of the text (sources)", "spans of the text (sources)",
 			"filtered tokens are", "filtered spans are")
 		w.columns, w.lines = spans.Replace(w.columns), spans.Replace(w.lines)
+		w.page = spans.Replace(w.page)
 		w.tokens = "spans of the " + w.text
 	}
 	if len(e.Steps) > 0 && e.Steps[0].IDs != nil {
@@ -79,6 +93,7 @@ func wordsFor(e *attribution.Explanation) words {
 			"from the tokens generated before it", "from the generated text before and in it",
 			"the generated tokens after the line", "the generated text after the line")
 		w.columns, w.lines = targets.Replace(w.columns), targets.Replace(w.lines)
+		w.page = targets.Replace(w.page)
 	}
 	return w
 }
@@ -113,8 +128,9 @@ func wordsForModel(info trace.Info) words {
 		}
 		w.columns = "Columns: tokens of the text (sources), in order. Rows: methods. The " +
 			"position at which the class is read is the target."
-		w.lines = strings.Replace(w.lines, "position explained (target)",
-			"position at which the class is read (target)", 1)
+		class := strings.NewReplacer("position explained (target)",
+			"position at which the class is read (target)")
+		w.lines, w.page = class.Replace(w.lines), class.Replace(w.page)
 	case trace.TokenClasses:
 		w.chance = "probability of each class at this position"
 	case trace.Spans:

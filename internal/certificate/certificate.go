@@ -73,7 +73,7 @@ type Options struct {
 // Check is one thing that was compared.
 type Check struct {
 	Name string `json:"name"`
-	// Skipped says why nothing was compared; empty if something was.
+	// Skipped is why nothing was compared; empty if something was.
 	Skipped string `json:"skipped,omitempty"`
 	// Worst is the largest error, as a part of its tolerance, infinite if numbers were missing or
 	// not numbers, Where it is, and Compared how many there were.

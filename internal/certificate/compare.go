@@ -29,7 +29,7 @@ func (c *comparison) by(factor float64) *comparison {
 }
 
 // array compares got with want. axes has a letter for each of the sizes in shape, row-major, and in
-// says which array it is.
+// names the array.
 func (c *comparison) array(in string, got, want []float32, axes string, shape []int) {
 	if len(got) != len(want) {
 		c.check.Worst, c.check.Where = Error(math.Inf(1)), fmt.Sprintf("%s, of which there are "+

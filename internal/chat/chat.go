@@ -38,7 +38,7 @@ const maxTemplate = 1 << 20
 
 // Message is one turn of a conversation.
 type Message struct {
-	// Role says who speaks: system, user, assistant, or another role that the template knows.
+	// Role is who speaks: system, user, assistant, or another role that the template knows.
 	Role string
 	// Content is the text. It is copied as it is; template syntax in it has no effect.
 	Content string

@@ -430,14 +430,14 @@ func selectItems(keep, byAttribute bool) filter {
 			more := arguments{positional: rest[1:], names: a.names, named: a.named}
 			matches = func(v value) bool { return t(r, v, more) }
 		}
-		var kept []value
+		var chosen []value
 		for _, item := range r.iterateTrue(v) {
 			r.step(1)
 			if matches(get(item)) == keep {
-				kept = append(kept, item)
+				chosen = append(chosen, item)
 			}
 		}
-		return r.generator(kept)
+		return r.generator(chosen)
 	}
 }
 
@@ -503,16 +503,16 @@ func unique(r *run, v value, a arguments) value {
 	bound := a.bind(r, "unique", "case_sensitive", "attribute")
 	get, fold := r.getter(orDefault(bound[1], nil)), r.sortKey(r.truth(orDefault(bound[0], false)))
 	seen := newDict()
-	var kept []value
+	var chosen []value
 	for _, item := range r.iterate(v) {
 		k := fold(get(item))
 		if _, ok := seen.get(k); ok {
 			continue
 		}
 		r.setItem(seen, k, true)
-		kept = append(kept, item)
+		chosen = append(chosen, item)
 	}
-	return r.generator(kept)
+	return r.generator(chosen)
 }
 
 // extreme returns min (sign −1) or max (sign 1).

@@ -60,7 +60,8 @@ type lexer struct {
 	tokens []token
 	// line is the line of byte lineAt; lines are counted from there to the next token.
 	line, lineAt int
-	// lineStart says that the text at pos begins a line, even if a tag has removed the line break.
+	// lineStart reports whether the text at pos begins a line, even if a tag has removed the line
+	// break.
 	lineStart bool
 }
 

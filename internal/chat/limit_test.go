@@ -106,7 +106,7 @@ func render(template string) (string, error) {
 	return text, err
 }
 
-// The caller can set the budget, and an error says which part of it is exceeded.
+// The caller can set the budget, and an error names the part of it that is exceeded.
 func TestBudget(t *testing.T) {
 	tmpl, err := New("{% for i in range(50) %}{{ 'abcdefgh' }}{% endfor %}", nil)
 	must(t, err)

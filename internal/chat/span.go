@@ -14,10 +14,10 @@ type Span struct {
 	// to the message that its loop is at, and outside of a loop to the nearest message, the one
 	// before if there is one.
 	Turn int
-	// Template says that the template wrote the span. Tools count as written by the template.
+	// Template reports whether the template wrote the span. Tools count as written by the template.
 	Template bool
-	// Thinking says that the span is of reasoning_content, or between <think> and </think> in what
-	// an assistant says.
+	// Thinking reports whether the span is of reasoning_content, or between <think> and </think> in
+	// what an assistant says.
 	Thinking bool
 	// Begin and End are the bytes [Begin,End) of the text.
 	Begin, End int
@@ -44,8 +44,8 @@ type stretch struct{ begin, turn int }
 type messageText struct {
 	Span
 	text string
-	// call says that it is of a tool call: what the template writes between two such texts is the
-	// message's own.
+	// call reports whether it is of a tool call: what the template writes between two such texts is
+	// the message's own.
 	call bool
 }
 

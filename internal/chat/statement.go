@@ -108,7 +108,7 @@ func (r *run) captureScoped(body []statement) string {
 }
 
 // generation is {% generation %}…{% endgeneration %}, with which transformers marks what the
-// assistant said. It changes no text.
+// assistant wrote. It changes no text.
 func (p *parser) generation() statement {
 	p.closeTag()
 	body := p.isolatedBlock("endgeneration")

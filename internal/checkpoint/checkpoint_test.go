@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -109,142 +110,69 @@ func TestReadValuesRefuses(t *testing.T) {
 	}
 }
 
-// one returns the header of a single tensor, for refusals that differ in one value.
-func one(dtype, shape, offsets string) string {
-	return `{"w":{"dtype":` + dtype + `,"shape":` + shape + `,"data_offsets":` + offsets + `}}`
+// recorded are the cases of testdata/refusals.json.
+type recorded struct {
+	// Headers are a name, a header, how many zeros follow it, and what the error says. Indexes are
+	// a name, a model.safetensors.index.json, and what the error says.
+	Headers [][4]any
+	Indexes [][3]string
 }
 
-// refusals are malformed files; TestRefusals reads them and FuzzFromBytes starts from them.
-var refusals = []struct {
+// recordedRefusals reads testdata/refusals.json.
+func recordedRefusals(t testing.TB) (r recorded) {
+	t.Helper()
+	data, err := os.ReadFile("testdata/refusals.json")
+	must(t, err)
+	must(t, json.Unmarshal(data, &r))
+	return r
+}
+
+// refusal is a malformed file and what the error says.
+type refusal struct {
 	name string
 	b    []byte
 	want string
-}{
-	{"empty file", nil, "truncated: 0 bytes"},
-	{"only a length", []byte{2, 0, 0, 0}, "truncated: 4 bytes"},
-	{
-		"header longer than the file", binary.LittleEndian.AppendUint64(nil, 40),
-		"header of 40 bytes is longer than the file",
-	},
-	{
-		"header length absurd", binary.LittleEndian.AppendUint64(nil, 1<<63),
-		"header of 9223372036854775808 bytes",
-	},
-	{"Git LFS pointer", []byte("version https://git-lfs.github.com/spec/v1\n"), "git lfs pull"},
-	{
-		"file of torch.save", []byte("PK\x03\x04\x00\x00\x08\x08\x00\x00\x00\x00"),
-		"this is a ZIP archive, as torch.save and numpy.savez write it, not safetensors",
-	},
-	{"pickle", []byte("\x80\x04\x95\x10\x00\x00\x00\x00\x00}."), "this is a pickle of Python, not"},
-	{"NumPy", []byte("\x93NUMPY\x01\x00v\x00{"), "this is an array of NumPy, not safetensors"},
-	{
-		"begins like a pickle",
-		[]byte("\x80\x02\x00\x00\x00\x00\x00\x00" + strings.Repeat(" ", 0x280)), "not valid JSON",
-	},
-	{"not JSON", file(`{"w":`), "not valid JSON"},
-	{"no header", file(``), "not valid JSON"},
-	{"something after the header", file(`{} {}`), "not valid JSON"},
-	{"not an object", file(`[1]`), "[1] is not an object"},
-	{"null", file(`null`), "null is not an object"},
-	{"not UTF-8", file("{\"\xff\":1}"), "not valid UTF-8"},
-	{
-		"tensor twice", file(`{"w":{"dtype":"F32","shape":[0],"data_offsets":[0,0]},` +
-			`"w":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}`),
-		`key "w" comes twice`,
-	},
-	{
-		"key twice", file(`{"w":{"dtype":"F32","dtype":"F64","shape":[0],"data_offsets":[0,0]}}`),
-		`tensor "w": key "dtype" comes twice`,
-	},
-	{"metadata twice", file(`{"__metadata__":{},"__metadata__":{}}`), `"__metadata__" comes twice`},
-	{"metadata not text", file(`{"__metadata__":{"a":1}}`), `__metadata__: "a": 1 is not a text`},
-	{"entry not an object", file(`{"w":7}`), `tensor "w": 7 is not an object`},
-	{
-		"unknown key", file(`{"w":{"dtype":"F32","Shape":[0],"data_offsets":[0,0]}}`),
-		`unknown key "Shape"`,
-	},
-	{
-		"no shape", file(`{"w":{"dtype":"F32","data_offsets":[0,0]}}`),
-		"needs dtype, shape and two data_offsets",
-	},
-	{"one offset", file(one(`"F32"`, `[0]`, `[0]`)), "needs dtype, shape and two data_offsets"},
-	{"three offsets", file(one(`"F32"`, `[0]`, `[0,0,0]`)), "data_offsets: more than 2 numbers"},
-	{
-		"unknown dtype", file(one(`"Q4"`, `[0]`, `[0,0]`)),
-		`dtype "Q4" is unknown, known are BF16, BOOL, C64,`,
-	},
-	{"dtype not text", file(one(`4`, `[0]`, `[0,0]`)), "dtype: 4 is not a text"},
-	{
-		"negative axis", file(one(`"F32"`, `[-1]`, `[0,0]`)),
-		"shape: -1 is not a whole number from 0",
-	},
-	{"fraction", file(one(`"F32"`, `[1.5]`, `[0,6]`)), "shape: 1.5 is not a whole number from 0"},
-	{
-		"axis too large", file(one(`"F32"`, `[9223372036854775808]`, `[0,0]`)),
-		"shape: 9223372036854775808 is not a whole number from 0",
-	},
-	{
-		"axis not a number", file(one(`"F32"`, `["1"]`, `[0,4]`)),
-		`shape: "1" is not a whole number from 0`,
-	},
-	{"shape not a list", file(one(`"F32"`, `1`, `[0,4]`)), "shape: 1 is not a list"},
-	{
-		"too many axes", file(one(`"F32"`, `[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]`, `[0,4]`), 0, 0, 0,
-			0), "shape: more than 16 numbers",
-	},
-	{
-		"product overflows to 0", file(one(`"F32"`, `[4294967296,4294967296]`, `[0,0]`)),
-		"does not fill data_offsets [0,0]",
-	},
-	{
-		"product overflows to 4",
-		file(one(`"I8"`, `[6148914691236517205,12]`, `[0,4]`), 0, 0, 0, 0),
-		"does not fill data_offsets [0,4]",
-	},
-	{
-		"shape larger than offsets", file(one(`"F32"`, `[2]`, `[0,4]`), 0, 0, 0, 0),
-		"shape [2] of F32 (4 bytes each)",
-	},
-	{
-		"shape smaller than offsets", file(one(`"F32"`, `[1]`, `[0,8]`), 0, 0, 0, 0, 0, 0, 0, 0),
-		"which span 8 bytes",
-	},
-	{
-		"offsets backwards", file(one(`"F32"`, `[1]`, `[4,0]`), 0, 0, 0, 0),
-		"data_offsets [4,0] run backwards",
-	},
-	{
-		"past the end", file(one(`"F32"`, `[2]`, `[0,8]`), 0, 0, 0, 0),
-		`tensor "w": data_offsets [0,8] run past the end of the data, 4 bytes`,
-	},
-	{
-		"far past the end", file(one(`"U8"`, `[9223372036854775807]`, `[0,9223372036854775807]`)),
-		"run past the end",
-	},
-	{
-		"overlap", file(`{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},`+
-			`"b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}}`, 0, 0, 0),
-		`tensor "b": data_offsets [1,3] overlap another tensor, which ends at 2`,
-	},
-	{
-		"same place", file(`{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},`+
-			`"b":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}`, 0, 0),
-		`tensor "b": data_offsets [0,2] overlap`,
-	},
-	{
-		"hole", file(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},`+
-			`"b":{"dtype":"U8","shape":[1],"data_offsets":[2,3]}}`, 0, 0, 0),
-		`tensor "b": data_offsets [2,3] leave a hole from 1`,
-	},
-	{"hole at the start", file(one(`"U8"`, `[1]`, `[1,2]`), 0, 0), "leave a hole from 0"},
-	{
-		"rest", file(one(`"U8"`, `[1]`, `[0,1]`), 0, 0, 0),
-		"2 bytes after tensor \"w\", the last, which ends at 1",
-	},
+}
+
+// refusals returns malformed files; TestRefusals reads them and FuzzFromBytes starts from them.
+func refusals(t testing.TB) []refusal {
+	all := []refusal{
+		{"empty file", nil, "truncated: 0 bytes"},
+		{"only a length", []byte{2, 0, 0, 0}, "truncated: 4 bytes"},
+		{
+			"header longer than the file", binary.LittleEndian.AppendUint64(nil, 40),
+			"header of 40 bytes is longer than the file",
+		},
+		{
+			"header length absurd", binary.LittleEndian.AppendUint64(nil, 1<<63),
+			"header of 9223372036854775808 bytes",
+		},
+		{"Git LFS pointer", []byte("version https://git-lfs.github.com/spec/v1\n"), "git lfs pull"},
+		{
+			"file of torch.save", []byte("PK\x03\x04\x00\x00\x08\x08\x00\x00\x00\x00"),
+			"this is a ZIP archive, as torch.save and numpy.savez write it, not safetensors",
+		},
+		{
+			"pickle", []byte("\x80\x04\x95\x10\x00\x00\x00\x00\x00}."),
+			"this is a pickle of Python, not",
+		},
+		{"NumPy", []byte("\x93NUMPY\x01\x00v\x00{"), "this is an array of NumPy, not safetensors"},
+		{
+			"begins like a pickle",
+			[]byte("\x80\x02\x00\x00\x00\x00\x00\x00" + strings.Repeat(" ", 0x280)),
+			"not valid JSON",
+		},
+		{"not UTF-8", file("{\"\xff\":1}"), "not valid UTF-8"},
+	}
+	for _, c := range recordedRefusals(t).Headers {
+		zeros := make([]byte, int(c[2].(float64)))
+		all = append(all, refusal{c[0].(string), file(c[1].(string), zeros...), c[3].(string)})
+	}
+	return all
 }
 
 func TestRefusals(t *testing.T) {
-	for _, c := range refusals {
+	for _, c := range refusals(t) {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := FromBytes("bad.safetensors", c.b)
 			if err == nil {
@@ -276,7 +204,8 @@ func TestHeaderLimit(t *testing.T) {
 func TestOpen(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x.safetensors")
-	must(t, os.WriteFile(path, file(one(`"U8"`, `[1]`, `[0,1]`), 0), 0o600))
+	one := file(`{"w":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}`, 0)
+	must(t, os.WriteFile(path, one, 0o600))
 	f, err := Open(path)
 	must(t, err)
 	if f.Name() != path {
@@ -322,7 +251,7 @@ func TestReadAfterTruncation(t *testing.T) {
 }
 
 func FuzzFromBytes(f *testing.F) {
-	for _, c := range refusals {
+	for _, c := range refusals(f) {
 		f.Add(c.b)
 	}
 	f.Add(file(`{"w":{"dtype":"F16","shape":[2,1],"data_offsets":[0,4]},"__metadata__":{"a":"b"}}`,

@@ -84,8 +84,8 @@ func (i *inflater) Read(b []byte) (int, error) {
 	}
 }
 
-// next begins the next part. end says that there is none. Zeros between and behind parts, with
-// which some programs fill blocks of a tape, are no part, as for gzip itself.
+// next begins the next part. end reports whether there is none. Zeros between and behind parts,
+// with which some programs fill blocks of a tape, are no part, as for gzip itself.
 func (i *inflater) next() (end bool, err error) {
 	for {
 		c, err := i.packed.ReadByte()

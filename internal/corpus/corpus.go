@@ -134,7 +134,7 @@ func (c *Corpus) ShardsOf(task, tasks int) []int {
 type ShardState struct {
 	Shard int
 	State State
-	// Why says what is wrong, "" if nothing is.
+	// Why is what is wrong, "" if nothing is.
 	Why string
 }
 

@@ -11,7 +11,7 @@ func (e *RetryError) Error() string { return e.Err.Error() }
 // Unwrap returns what happened.
 func (e *RetryError) Unwrap() error { return e.Err }
 
-// ShardError says that a shard is bad: it cannot be made however often it is tried.
+// ShardError is the error of a shard that cannot be made however often it is tried.
 type ShardError struct {
 	Shard int
 	Err   error

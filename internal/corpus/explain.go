@@ -23,7 +23,7 @@ type Explainer interface {
 // Result is what is known of one record after it was explained. n is the number of generated
 // tokens, m that of prompt tokens. See the columns for the meaning of each list.
 type Result struct {
-	// Err says why there is no explanation; the other fields are then empty.
+	// Err is why there is no explanation; the other fields are then empty.
 	Err string
 	// Text is the prompt as the model saw it.
 	Text        string
@@ -161,7 +161,7 @@ func scoresOf(r *attribution.Result) Scores {
 			s.Scores = append(s.Scores, float32(r.At(t, j, shown)))
 		}
 		generated := 0.0
-		for _, x := range r.GeneratedRow(t, shown) {
+		for _, x := range r.Row(t, shown)[m:] {
 			generated += x
 		}
 		s.Generated = append(s.Generated, float32(generated))

@@ -56,17 +56,18 @@ func explanation(r corpus.Record) *attribution.Explanation {
 	}
 	result := &attribution.Result{
 		Layers: []int{0, 1}, Shape: [3]int{2, len(words), 2}, Unit: "share of length", Facts: attribution.Facts{Quantity: attribution.Share},
-		Generated: [][]float64{nil, {0.25, 0.75}}, Shown: []int{1, 0},
+		Shown: []int{1, 0},
 	}
 	for t := range 2 {
 		e.Steps = append(e.Steps, attribution.GeneratedToken{
 			ID: t, Text: "next", Probability: 1 / float64(len(r.Prompt)+t),
 		})
-		for j := range words {
-			for k := range 2 {
-				x := float64(len(words[j])*(t+1)+k) / float64(len(r.Prompt))
-				result.Data = append(result.Data, x)
+		for k := range 2 {
+			var row []float64
+			for _, word := range words {
+				row = append(row, float64(len(word)*(t+1)+k)/float64(len(r.Prompt)))
 			}
+			result.Rows = append(result.Rows, append(row, []float64{0.25, 0.75}[k:k+t]...))
 		}
 	}
 	e.Methods["m"] = result

@@ -40,7 +40,7 @@ type Record struct {
 	// Messages and Tools are those of a conversation, which the prompt goes on with; nil for none.
 	Messages []trace.Message `json:"messages,omitempty"`
 	Tools    json.RawMessage `json:"tools,omitempty"`
-	// Err says why the record cannot be explained, "" if nothing is wrong with it.
+	// Err is why the record cannot be explained, "" if nothing is wrong with it.
 	Err string `json:"err,omitempty"`
 }
 
@@ -166,18 +166,23 @@ func OpenSource(ctx context.Context, name, format string) (*Source, error) {
 		s.files = append(s.files, InputFile{Name: o.name, Format: kind, Bytes: o.bytes})
 	}
 	if len(s.files) == 0 {
-		if _, err := os.Stat(whole.folder); whole.bucket == nil && err != nil {
-			return nil, fmt.Errorf("corpus: the input %s: %w", whole, atomicfile.Cause(err))
-		}
-		err := fmt.Errorf("corpus: the input %s has no files of a known kind (%s); it has %d "+
-			"others; give the format, or another input", whole,
-			".jsonl, .txt, these with .gz, and .parquet", len(s.LeftOut))
-		if len(s.LeftOut) > 0 {
-			err = fmt.Errorf("%w; %s is left out: %s", err, s.LeftOut[0].Name, s.LeftOut[0].Why)
-		}
-		return nil, err
+		return nil, s.nothing(whole)
 	}
 	return s, nil
+}
+
+// nothing returns the error of an input without files.
+func (s *Source) nothing(whole *Place) error {
+	if _, err := os.Stat(whole.folder); whole.bucket == nil && err != nil {
+		return fmt.Errorf("corpus: the input %s: %w", whole, atomicfile.Cause(err))
+	}
+	err := fmt.Errorf("corpus: the input %s has no files of a known kind (%s); it has %d "+
+		"others; give the format, or another input", whole,
+		".jsonl, .txt, these with .gz, and .parquet", len(s.LeftOut))
+	if len(s.LeftOut) > 0 {
+		err = fmt.Errorf("%w; %s is left out: %s", err, s.LeftOut[0].Name, s.LeftOut[0].Why)
+	}
+	return err
 }
 
 // shards returns which files of a place are the shards of a corpus: those with the names of shards

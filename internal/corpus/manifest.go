@@ -18,8 +18,8 @@ const ManifestName = "manifest.json"
 // Form is the version of the manifest and of the columns of a shard.
 const Form = 1
 
-// Manifest says what a corpus is: model, options, input and shards. It is written once, by a plan,
-// and every worker reads it. All fields that decide the bytes of a shard are in its hash.
+// Manifest is what a corpus is made of: model, options, input and shards. It is written once, by a
+// plan, and every worker reads it. All fields that decide the bytes of a shard are in its hash.
 type Manifest struct {
 	// Form is [Form]. Version is that of the program; another version may compute other numbers.
 	Form    int    `json:"form"`

@@ -108,48 +108,48 @@ func (c *Corpus) mergeSome(
 			return err
 		}
 	}
-	kept := &keptError{w: w}
-	out := newRowWriter(kept, c.Manifest, "")
-	left := make(merging, 0, len(all))
+	remembered := &writeError{w: w}
+	out := newRowWriter(remembered, c.Manifest, "")
+	unfinished := make(merging, 0, len(all))
 	for _, one := range all {
 		if !one.end {
-			left = append(left, one)
+			unfinished = append(unfinished, one)
 		}
 	}
-	heap.Init(&left)
-	for rows := int64(1); len(left) > 0; rows++ {
+	heap.Init(&unfinished)
+	for rows := int64(1); len(unfinished) > 0; rows++ {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := out.write(left[0].row); err != nil {
-			return kept.failed(err)
+		if err := out.write(unfinished[0].row); err != nil {
+			return remembered.failed(err)
 		}
 		if onRow != nil {
 			onRow(rows)
 		}
-		if err := left[0].next(); err != nil {
+		if err := unfinished[0].next(); err != nil {
 			return err
 		}
-		if left[0].end {
-			heap.Pop(&left)
+		if unfinished[0].end {
+			heap.Pop(&unfinished)
 		} else {
-			heap.Fix(&left, 0)
+			heap.Fix(&unfinished, 0)
 		}
 	}
 	if err := out.close(); err != nil {
-		return kept.failed(err)
+		return remembered.failed(err)
 	}
 	return nil
 }
 
-// keptError keeps the error of a writer, which Parquet's writer puts into words of its own.
-type keptError struct {
+// writeError remembers the error of a writer, which Parquet's writer puts into words of its own.
+type writeError struct {
 	w   io.Writer
 	err error
 }
 
 // Write writes.
-func (k *keptError) Write(b []byte) (int, error) {
+func (k *writeError) Write(b []byte) (int, error) {
 	n, err := k.w.Write(b)
 	if err != nil {
 		k.err = err
@@ -158,7 +158,7 @@ func (k *keptError) Write(b []byte) (int, error) {
 }
 
 // failed returns the error of a merged file that cannot be written.
-func (k *keptError) failed(err error) error {
+func (k *writeError) failed(err error) error {
 	return &RetryError{fmt.Errorf("corpus: the merged file cannot be written: %w",
 		atomicfile.Cause(cmp.Or(k.err, err)))}
 }

@@ -75,7 +75,7 @@ func (c *Corpus) parquet(shard *localFile) (*parquet.File, error) {
 	return f, nil
 }
 
-// damageError says what is wrong with a Parquet file: "is no whole Parquet file".
+// damageError is a fault of a Parquet file: "is no whole Parquet file".
 type damageError struct{ what string }
 
 func (e *damageError) Error() string { return e.what }
@@ -313,69 +313,17 @@ func readGroup(
 	ctx context.Context, group parquet.RowGroup, at map[string]parquet.LeafColumn,
 	lists map[string][]parquet.LeafColumn, name string, number *int64, each func(Record) error,
 ) error {
-	columns, messages := map[string]*cells{}, map[string][]*cells{}
-	defer func() {
-		for _, c := range slices.Concat(slices.Collect(maps.Values(columns)),
-			slices.Concat(slices.Collect(maps.Values(messages))...)) {
-			c.close()
-		}
-	}()
-	for column, leaves := range lists {
-		for _, leaf := range leaves {
-			messages[column] = append(messages[column], &cells{
-				pages: group.ColumnChunks()[leaf.ColumnIndex].Pages(), leaf: leaf,
-			})
-		}
-	}
-	for column, leaf := range at {
-		columns[column] = &cells{
-			pages: group.ColumnChunks()[leaf.ColumnIndex].Pages(), unsigned: isUnsigned(leaf.Node),
-		}
-	}
+	g := openGroup(group, at, lists)
+	defer g.close()
 	for range group.NumRows() {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		*number++
 		r := Record{File: name, Number: *number}
-		row := map[string]json.RawMessage{}
-		var wrong error
-		for _, column := range inputColumns {
-			if leaves := messages[column]; leaves != nil {
-				text, bad, err := listOfMessages(ctx, leaves)
-				if wrong == nil && bad != nil {
-					wrong = fmt.Errorf("the column %q %w", column, bad)
-				}
-				if err != nil && ctx.Err() == nil {
-					err = &damageError{fmt.Sprintf("is damaged at row %d, column %q (%v)",
-						*number, column, err)}
-				}
-				if err != nil {
-					return err
-				}
-				row[column] = text
-			}
-			c := columns[column]
-			if c == nil {
-				continue
-			}
-			v, err := c.next()
-			if err != nil {
-				return &damageError{fmt.Sprintf("is damaged at row %d, column %q (%v)", *number,
-					column, err)}
-			}
-			text, err := c.text(v)
-			if err != nil && wrong == nil {
-				wrong = fmt.Errorf("the column %q %w", column, err)
-			}
-			if column == "id" {
-				r.ID = text
-			} else if row[column], err = json.Marshal(text); err != nil {
-				return err
-			}
-			if text == "" {
-				row[column] = nil
-			}
+		row, wrong, err := g.row(ctx, &r)
+		if err != nil {
+			return err
 		}
 		if len(r.ID) > MaxID {
 			wrong = errTooLong(&r)
@@ -394,6 +342,87 @@ func readGroup(
 		}
 	}
 	return nil
+}
+
+// groupReader reads the rows of a row group: columns of one value a row, and of messages.
+type groupReader struct {
+	columns  map[string]*cells
+	messages map[string][]*cells
+}
+
+func openGroup(
+	group parquet.RowGroup, at map[string]parquet.LeafColumn,
+	lists map[string][]parquet.LeafColumn,
+) *groupReader {
+	g := &groupReader{map[string]*cells{}, map[string][]*cells{}}
+	for column, leaves := range lists {
+		for _, leaf := range leaves {
+			g.messages[column] = append(g.messages[column], &cells{
+				pages: group.ColumnChunks()[leaf.ColumnIndex].Pages(), leaf: leaf,
+			})
+		}
+	}
+	for column, leaf := range at {
+		g.columns[column] = &cells{
+			pages: group.ColumnChunks()[leaf.ColumnIndex].Pages(), unsigned: isUnsigned(leaf.Node),
+		}
+	}
+	return g
+}
+
+func (g *groupReader) close() {
+	for _, c := range slices.Concat(slices.Collect(maps.Values(g.columns)),
+		slices.Concat(slices.Collect(maps.Values(g.messages))...)) {
+		c.close()
+	}
+}
+
+// row reads the next row: its texts by column, and the id, which it sets. wrong is what is wrong
+// with this row alone.
+func (g *groupReader) row(
+	ctx context.Context, r *Record,
+) (row map[string]json.RawMessage, wrong, err error) {
+	row = map[string]json.RawMessage{}
+	broken := func(column string, err error) error {
+		if ctx.Err() != nil {
+			return err
+		}
+		return &damageError{fmt.Sprintf("is damaged at row %d, column %q (%v)", r.Number, column,
+			err)}
+	}
+	for _, column := range inputColumns {
+		if leaves := g.messages[column]; leaves != nil {
+			text, bad, err := listOfMessages(ctx, leaves)
+			if wrong == nil && bad != nil {
+				wrong = fmt.Errorf("the column %q %w", column, bad)
+			}
+			if err != nil {
+				return nil, nil, broken(column, err)
+			}
+			row[column] = text
+		}
+		c := g.columns[column]
+		if c == nil {
+			continue
+		}
+		v, err := c.next()
+		if err != nil {
+			return nil, nil, broken(column, err)
+		}
+		text, err := c.text(v)
+		if err != nil && wrong == nil {
+			wrong = fmt.Errorf("the column %q %w", column, err)
+		}
+		if column == "id" {
+			r.ID = text
+		} else if row[column], err = json.Marshal(text); err != nil {
+			return nil, nil, err
+		}
+		if text == "" {
+			row[column] = nil
+		}
+	}
+	return row, wrong, nil
 }
 
 // text returns a value as text, "" for null.

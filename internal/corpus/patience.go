@@ -62,7 +62,7 @@ type lateError struct {
 	err   error // what the client says of it
 }
 
-// Error says what happened until then.
+// Error returns what happened until then.
 func (e *lateError) Error() string {
 	text := fmt.Sprintf("no success within %v", e.limit.Round(time.Second))
 	if errors.Is(innermost(e.err), context.Canceled) {

@@ -325,7 +325,7 @@ func (p *Place) create(name string) (*target, error) {
 	return t, nil
 }
 
-// errExists says that a file of a bucket exists and was not replaced.
+// errExists is the error if a file of a bucket exists and was not replaced.
 var errExists = errors.New("it exists already")
 
 // commit gives the file its name. In a folder it replaces an older one. In a bucket it is one

@@ -335,7 +335,7 @@ func (r *Runner) rows(ctx context.Context, shard int, records *part, w *rowWrite
 type windowReader struct {
 	dec *gob.Decoder
 	end bool // there are no more
-	// ids is the hash of the ids of count records, and seen says where each id was first.
+	// ids is the hash of the ids of count records, and seen has where each id was first.
 	ids   hash.Hash
 	count int64
 	seen  map[string]string
@@ -345,7 +345,7 @@ type windowReader struct {
 type window struct {
 	records []Record
 	results []Result
-	// err says why there are no results. It is complete when explained is closed.
+	// err is why there are no results. It is complete when explained is closed.
 	err       error
 	explained chan struct{}
 }

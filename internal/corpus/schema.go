@@ -16,7 +16,7 @@ const (
 	ColumnID     = "id"
 	ColumnFile   = "file"
 	ColumnRecord = "record"
-	// ColumnError says why there are no scores; null if there are.
+	// ColumnError is why there are no scores; null if there are.
 	ColumnError = "error"
 	// ColumnText is the prompt as the model saw it. Begin and end are byte offsets in it.
 	ColumnText        = "text"

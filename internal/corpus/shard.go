@@ -206,7 +206,7 @@ func (r *rowHash) add(row parquet.Row) int {
 
 func (r *rowHash) sum() string { return hex.EncodeToString(r.h.Sum(nil)) }
 
-// State says what a shard is in the place of a corpus.
+// State is the state of a shard in the place of a corpus.
 type State int
 
 // The states of a shard. A damaged one is made again; a foreign one belongs to another manifest.

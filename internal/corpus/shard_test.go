@@ -36,12 +36,10 @@ func TestResultOf(t *testing.T) {
 		Order:    []string{"m"},
 		Methods: map[string]*attribution.Result{"m": {
 			Layers: []int{0, 3}, Shape: [3]int{2, 2, 2}, Shown: []int{3, 0},
-			Data: []float64{
-				// token 0: prompt tokens by levels, then token 1
-				0.25, 0.5, 0.75, 0.125,
-				1, 2, -4, 8,
+			Rows: [][]float64{
+				{0.25, 0.75}, {0.5, 0.125},
+				{1, -4, 0.5, 0.25}, {2, 8, 1, 1},
 			},
-			Generated: [][]float64{nil, {0.5, 0.25, 1, 1}},
 		}},
 	}
 	want := corpus.Result{
@@ -248,7 +246,7 @@ func (f *full) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// A merge onto a full disk says what is wrong with the disk, and nothing of how Parquet is written.
+// The error of a merge onto a full disk is about the disk, and not about how Parquet is written.
 func TestMergeOntoFullDisk(t *testing.T) {
 	c, _, dir := written(t, 2000, 2)
 	var b bytes.Buffer

@@ -22,7 +22,7 @@ import (
 
 const module = "github.com/headwater-ml/headwater/"
 
-// allowed says for every package of the project what its code may import beyond the standard
+// allowed is, for every package of the project, what its code may import beyond the standard
 // library: paths of our own without the module's name, and prefixes of foreign paths. "..." at the
 // end takes all packages below as well. A package may stand here before it exists.
 var allowed = map[string][]string{
@@ -32,7 +32,6 @@ var allowed = map[string][]string{
 	"internal/jsonread":   {"github.com/go-json-experiment/json/jsontext"},
 	"internal/registry":   {"internal/message"},
 	"internal/budget":     {"attribution/trace"},
-	"internal/pip":        nil,
 	"internal/atomicfile": nil,
 	"internal/kernel":     nil,
 
@@ -65,7 +64,7 @@ var allowed = map[string][]string{
 	// Two explanations with the same columns.
 	"attribution/compare": {"attribution"},
 	// Which sentence of documents caused an answer.
-	"attribution/sources": {
+	"internal/sources": {
 		"attribution", "attribution/trace", "attribution/evaluate", "internal/message",
 		"internal/rowmath",
 	},
@@ -80,7 +79,6 @@ var allowed = map[string][]string{
 	"models/spec":         nil,
 	"internal/checkpoint": {"internal/atomicfile", "internal/jsonread", "golang.org/x/sys/..."},
 	"internal/hub":        {"github.com/gofrs/flock", "internal/message"},
-	"models/known":        {"github.com/gofrs/flock", "internal/pip", "internal/hub"},
 	"internal/ollama":     {"internal/message"},
 	"internal/chat":       {"internal/jsonread"},
 	"models/tokenizer": {
@@ -100,9 +98,8 @@ var allowed = map[string][]string{
 	"models": {
 		"attribution/trace", "internal/atomicfile", "internal/message", "internal/rowmath",
 		"internal/chat", "internal/checkpoint", "models/family", "internal/gguf", "internal/hub",
-		"models/known", "internal/ollama",
-		"models/planted", "models/spec", "models/tiny", "models/tokenizer", "models/transformer",
-		gomlx, compute,
+		"internal/ollama", "models/planted", "models/spec", "models/tiny", "models/tokenizer",
+		"models/transformer", gomlx, compute,
 	},
 	"models/modeltest": {
 		"attribution/trace", "internal/golden", "internal/checkpoint", "models/family",
@@ -112,8 +109,9 @@ var allowed = map[string][]string{
 		"models", "internal/atomicfile", "internal/xlaplugin", "github.com/gomlx/go-xla/...", gomlx,
 		"golang.org/x/sys/cpu",
 	},
-	"internal/xlaplugin": {"internal/pip", "github.com/gomlx/go-xla/installer"},
+	"internal/xlaplugin": {"github.com/gomlx/go-xla/installer"},
 	"internal/golden":    {"internal/checkpoint", "models/transformer"},
+	"internal/mutant":    nil, // for tests alone
 	"internal/certificate": {
 		"attribution/trace", "internal/golden", "models", "internal/checkpoint", "models/spec",
 		"models/transformer",
@@ -126,7 +124,7 @@ var allowed = map[string][]string{
 	// Values to bytes.
 	"gonbext/render": {
 		"attribution", "attribution/trace", "attribution/compare", "attribution/evaluate",
-		"attribution/focus", "attribution/sources", "gonbext/render/chart", "internal/message",
+		"attribution/focus", "internal/sources", "gonbext/render/chart", "internal/message",
 		"internal/rowmath",
 		"github.com/dop251/goja", // in a test alone: it runs the scripts of pictures
 	},
@@ -149,14 +147,14 @@ var allowed = map[string][]string{
 
 	// What a cell calls, light; and what serves it.
 	"gonbext": {
-		"attribution", "attribution/sources", "attribution/trace", "internal/engine",
+		"attribution", "internal/sources", "attribution/trace", "internal/engine",
 		"gonbext/render", "gonbext/render/chart", "internal/reproduction",
 		"internal/atomicfile", "internal/message", gonum,
 		"github.com/janpfeifer/gonb/gonbui/...",
 	},
-	"internal/engine": {"attribution", "attribution/sources", "attribution/trace"},
+	"internal/engine": {"attribution", "internal/sources", "attribution/trace"},
 	"internal/engine/server": {
-		"attribution", "attribution/sources", "attribution/trace", "internal/engine",
+		"attribution", "internal/sources", "attribution/trace", "internal/engine",
 		"internal/message",
 	},
 	"gonbext/local": {"attribution", "attribution/trace", "internal/engine", "internal/engine/server", "internal/message", "models", "internal/hub", "models/transformer"},
@@ -174,11 +172,24 @@ var allowed = map[string][]string{
 		"internal/message", "internal/rowmath",
 	},
 
-	// Where layers are joined.
-	"cmd/headwater": {
-		"attribution/...", "gonbext/...", "models/...", "internal/...",
-		"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/schollz/progressbar/v3",
+	// Where layers are joined: what all commands share, and a folder for each family of them.
+	"internal/cli": {
+		"attribution", "attribution/trace", "gonbext/render", "internal/atomicfile",
+		"internal/checkpoint", "internal/corpus", "internal/gguf",
+		"internal/hub", "internal/jsonread", "internal/message", "internal/xlaplugin", "models",
+		"models/xla", cobra, "github.com/spf13/pflag", "github.com/schollz/progressbar/v3",
 	},
+	"internal/cli/clitest": {
+		"attribution", "internal/checkpoint", "internal/cli", "internal/message",
+	},
+	"cmd/headwater":         {"cmd/headwater/...", "internal/cli"},
+	"cmd/headwater/bench":   commands,
+	"cmd/headwater/corpus":  commands,
+	"cmd/headwater/engine":  slices.Concat(commands, []string{"cmd/headwater/explain", "gonbext/local"}),
+	"cmd/headwater/explain": commands,
+	"cmd/headwater/figures": commands,
+	"cmd/headwater/machine": commands,
+	"cmd/headwater/trace":   commands,
 	// The figures of the documents: what the command and the engine make.
 	"internal/figures": {
 		"attribution", "attribution/trace", "attribution/evaluate",
@@ -215,13 +226,21 @@ const (
 	gonum      = "gonum.org/v1/gonum/..."
 	gomlx      = "github.com/gomlx/gomlx/..."
 	compute    = "github.com/gomlx/compute/..."
+	cobra      = "github.com/spf13/cobra"
 	everything = "..."
 )
+
+// commands is what a family of commands may import: layers to join, but no other family. The
+// engine makes the files of a cell as explain does.
+var commands = []string{
+	"attribution/...", "gonbext/render", "models/...", "internal/...", cobra,
+	"github.com/spf13/pflag", "github.com/schollz/progressbar/v3",
+}
 
 // allowedInTests is what any test may import as well, and allowedOutside what the external tests
 // and the examples of a package may, which compile apart from it.
 var (
-	allowedInTests = []string{"github.com/google/go-cmp/cmp/..."}
+	allowedInTests = []string{"github.com/google/go-cmp/cmp/...", "internal/mutant"}
 	allowedOutside = map[string][]string{
 		"attribution": {
 			"attribution/attributiontest", "internal/checkpoint", "internal/fakemodel", "models",
@@ -231,7 +250,7 @@ var (
 		"attribution/scorer":      {"attribution/attributiontest", "internal/fakemodel"},
 		// The example of Run, and models with given rows.
 		"attribution/evaluate": {"internal/fakemodel", "models", "models/planted", "models/tiny"},
-		"attribution/sources":  {"internal/fakemodel", "models"},
+		"internal/sources":     {"internal/fakemodel", "models"},
 		"attribution/focus": {
 			"models", "internal/checkpoint", "models/spec",
 		}, // parity with real blocks
@@ -255,7 +274,7 @@ var (
 	}
 )
 
-// forbidden says what must not be linked into a package, directly or through others.
+// forbidden is what must not be linked into a package, directly or through others.
 var forbidden = map[string][]string{
 	"attribution/...":        {"github.com/gomlx/...", "github.com/janpfeifer/...", "gonum.org/v1/plot/...", "models/...", "net"},
 	"models":                 {"github.com/gomlx/go-xla/...", "github.com/janpfeifer/...", "gonum.org/v1/plot/..."},
@@ -292,6 +311,9 @@ func TestImports(t *testing.T) {
 			continue
 		}
 		check(t, pkgs, name, "", p.Imports, row)
+		if strings.HasPrefix(name, "cmd/headwater") { // a test runs the commands of all families
+			row = slices.Concat(row, commands, []string{"cmd/headwater/..."})
+		}
 		// A package's own external tests import it.
 		row = slices.Concat(row, allowedInTests, []string{name})
 		check(t, pkgs, name, "'s tests", p.TestImports, row)

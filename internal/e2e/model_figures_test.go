@@ -67,7 +67,7 @@ func modelTable(m tiny.Model, r *train.Report) string {
 		strings.Join(first, ", ") + ".\n"
 }
 
-// firstTokenLine says how much a decoder's heads look at the first token.
+// firstTokenLine returns how much a decoder's heads look at the first token.
 func firstTokenLine(r *train.Report) string {
 	f := r.FirstToken
 	if f == nil {

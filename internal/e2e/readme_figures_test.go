@@ -154,8 +154,9 @@ func draw(t *testing.T, e *attribution.Explanation) {
 		})
 	}
 	resize(100)
-	picture := render.HTML{Heatmap: render.Heatmap{Explanation: e}}
-	b.Show(t, fixture.Written(t, render.Page{HTML: picture, Title: "Headwater"}))
+	var page strings.Builder
+	must(t, render.Page(&page, render.Heatmap{Explanation: e}))
+	b.Show(t, page.String())
 	chromium.Evaluate[int](t, b, `[...document.querySelectorAll("details")].
 		map(part => part.open = false).length`)
 	chromium.Evaluate[bool](t, b, `[...document.querySelectorAll(".hw-b button")].

@@ -14,7 +14,6 @@ type explaining struct {
 	options attribution.Options
 	name    string // of the model, as the caller wrote it
 	path    string // of the model, as the engine got it
-	onKept  func(number int)
 	e       *attribution.Explanation
 }
 
@@ -22,9 +21,6 @@ type explaining struct {
 func (x *explaining) add(ev *Event) error {
 	if ev.Progress != nil && x.options.OnProgress != nil {
 		x.options.OnProgress(*ev.Progress)
-	}
-	if ev.Number != 0 && x.onKept != nil {
-		x.onKept(ev.Number)
 	}
 	if ev.Explanation != nil {
 		if err := x.grow(ev.Explanation); err != nil {
@@ -60,22 +56,15 @@ func (x *explaining) grow(part *attribution.Explanation) error {
 		if r == nil {
 			return fmt.Errorf("engine: the engine sent rows of %q, which it did not begin", name)
 		}
-		if want := rows.Shape[0] * r.Shape[1] * r.Shape[2]; len(rows.Data) != want {
-			return fmt.Errorf("engine: the engine sent %d rows of %q with %d values, want %d",
-				rows.Shape[0], name, len(rows.Data), want)
-		}
 		r.Shape[0] += rows.Shape[0]
-		r.Data = append(r.Data, rows.Data...)
-		r.Shown = append(r.Shown, rows.Shown...)
-		for _, row := range rows.Generated {
-			if row == nil { // as above
-				row = []float64{}
-			}
-			r.Generated = append(r.Generated, row)
+		r.Rows = append(r.Rows, rows.Rows...)
+		if err := r.Check(len(x.e.Prompt.Texts)); err != nil {
+			return fmt.Errorf("engine: the engine sent rows of %q: %w", name, err)
 		}
+		r.Shown = append(r.Shown, rows.Shown...)
 		r.Explained = append(r.Explained, rows.Explained...)
 		r.Residue = append(r.Residue, rows.Residue...)
-		x.e.OtherMass[name] = append(x.e.OtherMass[name], part.OtherMass[name]...)
+		r.OtherMass = append(r.OtherMass, rows.OtherMass...)
 	}
 	for name, m := range part.Maps {
 		if want := m.Shape[0] * m.Shape[1] * m.Shape[2]; len(m.Data) != want {
@@ -97,14 +86,14 @@ func (x *explaining) begin(first *attribution.Explanation) *attribution.Explanat
 	e := &attribution.Explanation{
 		Version: attribution.Version, Model: first.Model, Prompt: first.Prompt, Order: first.Order,
 		Steps: []attribution.GeneratedToken{}, Methods: map[string]*attribution.Result{},
-		OtherMass: map[string][]float64{},
+		Origin: first.Origin,
 	}
 	for name, r := range first.Methods {
 		e.Methods[name] = &attribution.Result{
 			Options: r.Options, Facts: r.Facts, Layers: r.Layers, Unit: r.Unit,
-			Shape: [3]int{0, r.Shape[1], r.Shape[2]}, Data: []float64{}, Shown: []int{},
+			Shape: [3]int{0, r.Shape[1], r.Shape[2]}, Rows: [][]float64{},
+			OtherMass: []float64{}, Shown: []int{},
 		}
-		e.OtherMass[name] = []float64{}
 	}
 	if x.path != x.name {
 		e.Model.Name = x.name

@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/sources"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/sources"
 )
 
 // Limits of a request, far above what a cell asks for. The engine refuses a request that exceeds
@@ -46,19 +46,11 @@ func (r Request) Check() error {
 		}
 		_, err := r.Ask()
 		return err
-	case KindSave:
-		if len(r.File) > maxName {
-			return usagef("file name of %d bytes; at most %d", len(r.File), maxName)
+	case KindSave, KindPicture, KindPart:
+		if err := r.checkModel(); err != nil {
+			return err
 		}
-		return r.checkOf() // the format and the figure are checked where they are known
-	case KindDrawn:
-		if len(r.Text) > maxText {
-			return usagef("reason of %d bytes; at most %d", len(r.Text), maxText)
-		}
-		if (len(r.Of) > 0) == (len(r.Text) > 0) {
-			return usagef("a picture has explanations or a reason why it cannot be saved")
-		}
-		return r.checkOf()
+		return r.checkPicture()
 	case KindFigures:
 		if err := r.checkModel(); err != nil {
 			return err
@@ -75,15 +67,18 @@ func (r Request) Check() error {
 	return usagef("the engine does not know the request %.40q", string(r.Kind))
 }
 
-// checkOf checks the numbers of explanations.
-func (r Request) checkOf() error {
-	if len(r.Of) > 2 {
-		return usagef("%d explanations for one file; at most 2 are compared", len(r.Of))
+// checkPicture checks what says where a picture is. The format and what a file shows are checked
+// where they are known.
+func (r Request) checkPicture() error {
+	if len(r.File) > maxName || len(r.Upload) > maxName {
+		return usagef("file name of %d and upload of %d bytes; at most %d", len(r.File),
+			len(r.Upload), maxName)
 	}
-	for _, number := range r.Of {
-		if number < 0 {
-			return usagef("explanation %d; they count from 1, and 0 is the latest", number)
-		}
+	if len(r.Picture) == 0 && (r.Kind != KindSave || r.Upload != "") {
+		return usagef("the request %s has no picture", r.Kind)
+	}
+	if r.Kind == KindPart && r.Upload == "" {
+		return usagef("a part of a picture does not say of which")
 	}
 	return nil
 }

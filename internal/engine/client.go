@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/sources"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/sources"
 )
 
 // Client asks the engine that listens on Socket. Each request has a connection of its own, so a
@@ -27,12 +27,9 @@ type Client struct {
 	// 0 is 20 seconds. An engine that works sends something five times as often, however long a
 	// request takes.
 	Patience time.Duration
-	// Show says how the caller shows what Explain returns: what [Client.Save] takes where its own
-	// figure says nothing, in the same JSON form. Nil says nothing.
+	// Show says how the caller shows what Explain returns, for [Client.Save], in the JSON form of
+	// render.Show. Nil says nothing.
 	Show json.RawMessage
-	// OnKept, if not nil, is called by Explain and Last with the number under which the engine
-	// keeps the explanation, for [Client.Save]. It is not called for one that is not kept.
-	OnKept func(number int)
 	// Remote is what a user calls the machine of the engine, for messages; empty if it is this one.
 	// Paths of models are those of that machine.
 	Remote string
@@ -54,9 +51,7 @@ func (c Client) Explain(
 	if err != nil {
 		return nil, fmt.Errorf("engine: options: %w", err)
 	}
-	answer := explaining{
-		options: o, name: m.Name, path: c.path(m.Name), onKept: c.OnKept,
-	}
+	answer := explaining{options: o, name: m.Name, path: c.path(m.Name)}
 	err = c.do(ctx, Request{
 		Kind: KindExplain, Model: m, Name: m.Name, Text: []byte(prompt), Options: options,
 		Continuation: []byte(continuation), Show: c.Show,
@@ -68,23 +63,37 @@ func (c Client) Explain(
 // The error says that there is none, or that it was too large to keep; errors.Is finds
 // [trace.ErrUsage] in it.
 func (c Client) Last(ctx context.Context) (*attribution.Explanation, error) {
-	answer := explaining{onKept: c.OnKept}
+	var answer explaining
 	if err := c.do(ctx, Request{Kind: KindLast}, answer.add); err != nil {
 		return nil, err
 	}
 	return answer.e, nil
 }
 
-// Save returns the bytes of a file of an explanation, in the format that the file's name ends with,
-// and remarks on what it cannot show. figure is what a figure shows, the JSON form of render.Show
-// with the grouping as by; what it leaves open is as the explanation was shown, see [Client.Show]
-// and [Client.Drawn]. of has the numbers of the explanations; see [Request.Of]. Errors are those of
-// [Client.Last], those of an explanation that is no longer kept, and those of a format or a figure
-// that is unknown.
-func (c Client) Save(
-	ctx context.Context, file string, figure json.RawMessage, of ...int,
-) (data []byte, notes []string, err error) {
-	return c.file(ctx, Request{Kind: KindSave, File: file, Options: figure, Of: of}, nil)
+// Save returns the bytes of a file of a picture, in the format that the file's name ends with, and
+// remarks on what it cannot show. A nil p is the latest picture of the kernel, and so is the
+// explanation of one that has none; see [Client.Drew]. show is what the file shows where that
+// differs from the picture, the JSON form of render.Show. Errors are those of [Client.Last], and
+// those of a format or a picture that is unknown.
+func (c Client) Save(ctx context.Context, file string, show json.RawMessage, p *Picture) (
+	data []byte, notes []string, err error,
+) {
+	r := Request{Kind: KindSave, File: file, Show: show}
+	if p != nil {
+		if r, err = c.upload(ctx, r, *p); err != nil {
+			return nil, nil, err
+		}
+	}
+	return c.file(ctx, r, nil)
+}
+
+// Drew tells the engine what was drawn last, which [Client.Save] saves.
+func (c Client) Drew(ctx context.Context, p Picture) error {
+	r, err := c.upload(ctx, Request{Kind: KindPicture}, p)
+	if err != nil {
+		return err
+	}
+	return c.do(ctx, r, func(*Event) error { return nil })
 }
 
 // file returns the pieces of a file, joined, and the remarks on it.
@@ -99,20 +108,6 @@ func (c Client) file(ctx context.Context, r Request, progress func(trace.Progres
 		return nil
 	})
 	return data, notes, err
-}
-
-// Drawn tells the engine what was drawn of explanations after it made them: the latest picture,
-// which [Client.Save] saves. figure is as for Save, and of has the numbers of the explanations.
-func (c Client) Drawn(ctx context.Context, figure json.RawMessage, of ...int) error {
-	r := Request{Kind: KindDrawn, Show: figure, Of: of}
-	return c.do(ctx, r, func(*Event) error { return nil })
-}
-
-// DrawnOther tells the engine that the latest picture is one that [Client.Save] cannot save.
-// reason, the error of Save, says why and what can.
-func (c Client) DrawnOther(ctx context.Context, reason string) error {
-	r := Request{Kind: KindDrawn, Text: []byte(reason)}
-	return c.do(ctx, r, func(*Event) error { return nil })
 }
 
 // Sources is [sources.Ask.Explain] in the engine; ask.Options.OnProgress is called as there.
@@ -173,15 +168,10 @@ func (c Client) Figures(
 	return data, err
 }
 
-// Draw returns a picture, given as JSON, as PNG. The error says what is wrong with its data.
-func (c Client) Draw(ctx context.Context, picture json.RawMessage) (png []byte, err error) {
-	png, _, err = c.file(ctx, Request{Kind: KindDraw, Options: picture}, nil)
-	return png, err
-}
-
-// DrawFile returns a picture, given as JSON, in the format that the file's name ends with, and
-// remarks on what it cannot show. look is the JSON form of figure.Options; nil takes the defaults.
-func (c Client) DrawFile(ctx context.Context, file string, picture, look json.RawMessage) (
+// Draw returns a picture, given as JSON, in the format that the file's name ends with, and remarks
+// on what it cannot show; without a name as PNG for a notebook. look is the JSON form of
+// figure.Options; nil takes the defaults. The error says what is wrong with the data.
+func (c Client) Draw(ctx context.Context, file string, picture, look json.RawMessage) (
 	data []byte, notes []string, err error,
 ) {
 	return c.file(ctx, Request{Kind: KindDraw, File: file, Options: picture, Show: look}, nil)

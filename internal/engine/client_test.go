@@ -83,16 +83,14 @@ func token(text string, rollout, occlusion, other []float64) *attribution.Explan
 		Steps: []attribution.GeneratedToken{{ID: 7, Text: text, Probability: 0.5}},
 		Methods: map[string]*attribution.Result{
 			"rollout": {
-				Shape: [3]int{1, 2, 1}, Data: rollout, Shown: []int{0},
-				Generated: [][]float64{{}},
+				Shape: [3]int{1, 2, 1}, Rows: [][]float64{rollout}, OtherMass: other, Shown: []int{0},
 			},
 			"occlusion": {
-				Shape: [3]int{1, 2, 1}, Data: occlusion, Shown: []int{0},
+				Shape: [3]int{1, 2, 1}, Rows: [][]float64{occlusion}, OtherMass: []float64{0}, Shown: []int{0},
 				Explained: occlusion[:1], Residue: []float64{0},
 			},
 		},
-		OtherMass: map[string][]float64{"rollout": other, "occlusion": {0}},
-		Warnings:  []string{"after " + text},
+		Warnings: []string{"after " + text},
 	}
 }
 
@@ -110,7 +108,7 @@ func TestExplanationGrows(t *testing.T) {
 		)},
 		engine.Event{},
 		engine.Event{Step: true, Explanation: token(
-			"z", []float64{negativeZero, 1}, []float64{3, 4}, []float64{0.125},
+			"z", []float64{negativeZero, 1, 0.125}, []float64{3, 4}, []float64{0.125},
 		)},
 		engine.Event{Done: true},
 	)
@@ -132,17 +130,16 @@ func TestExplanationGrows(t *testing.T) {
 	}
 	rollout, occlusion := want.Methods["rollout"], want.Methods["occlusion"]
 	rollout.Shape, occlusion.Shape = [3]int{2, 2, 1}, [3]int{2, 2, 1}
-	rollout.Data = []float64{0.25, math.NaN(), negativeZero, 1}
-	occlusion.Data = []float64{math.Inf(-1), 1e-310, 3, 4}
+	rollout.Rows = [][]float64{{0.25, math.NaN()}, {negativeZero, 1, 0.125}}
+	occlusion.Rows = [][]float64{{math.Inf(-1), 1e-310}, {3, 4}}
 	occlusion.Explained, occlusion.Residue = []float64{math.Inf(-1), 3}, []float64{0, 0}
 	rollout.Shown, occlusion.Shown = []int{0, 0}, []int{0, 0}
-	rollout.Generated = [][]float64{{}, {}} // and gob does not tell these from nil
-	want.OtherMass = map[string][]float64{"rollout": {0.5, 0.125}, "occlusion": {0, 0}}
+	rollout.OtherMass, occlusion.OtherMass = []float64{0.5, 0.125}, []float64{0, 0}
 	want.Warnings = []string{"after z"}
 	if diff := cmp.Diff(want, got, cmpopts.EquateNaNs()); diff != "" {
 		t.Errorf("explanation (-want +got):\n%s", diff)
 	}
-	if !math.Signbit(got.Methods["rollout"].Data[2]) {
+	if !math.Signbit(got.Methods["rollout"].Rows[1][0]) {
 		t.Error("the zero lost its sign")
 	}
 	wantSeen := []string{"reading", "1 1 [after \xe2]", "2 2 [after z]"}
@@ -250,9 +247,9 @@ func TestRequests(t *testing.T) {
 
 // TestBrokenEngine gives a client events that no engine should send.
 func TestBrokenEngine(t *testing.T) {
-	rows := func(method string, n int, data ...float64) engine.Event {
+	rows := func(method string, n int, rows ...[]float64) engine.Event {
 		return engine.Event{Explanation: &attribution.Explanation{
-			Methods: map[string]*attribution.Result{method: {Shape: [3]int{n, 2, 1}, Data: data}},
+			Methods: map[string]*attribution.Result{method: {Shape: [3]int{n, 2, 1}, Rows: rows}},
 		}}
 	}
 	begin := engine.Event{Explanation: begun()}
@@ -266,9 +263,9 @@ func TestBrokenEngine(t *testing.T) {
 		{"a step of nothing", []engine.Event{{Step: true}}, "no explanation before the first token or the end"},
 		{"the end of nothing", []engine.Event{{Done: true}}, "no explanation before the first token or the end"},
 		{"rows of no method", []engine.Event{begin, rows("x", 0)}, `rows of "x", which it did not begin`},
-		{"a short row", []engine.Event{begin, rows("rollout", 1, 1)}, `1 rows of "rollout" with 1 values, want 2`},
-		{"a long row", []engine.Event{begin, rows("rollout", 1, 1, 2, 3)}, `with 3 values, want 2`},
-		{"less than no row", []engine.Event{begin, rows("rollout", -1)}, `-1 rows of "rollout" with 0 values, want -2`},
+		{"a short row", []engine.Event{begin, rows("rollout", 1, []float64{1})}, `rows of "rollout": shape [1 2 1] with 1 rows does not fit 2 prompt tokens`},
+		{"a long row", []engine.Event{begin, rows("rollout", 1, make([]float64, 4))}, `does not fit`},
+		{"less than no row", []engine.Event{begin, rows("rollout", -1)}, `shape [-1 2 1] with 0 rows`},
 		{"a long map", []engine.Event{begin, {Explanation: &attribution.Explanation{
 			Maps: map[string]*attribution.Map{"raw": {Shape: [3]int{1, 1, 1}, Data: []float64{1, 2}}},
 		}}}, `a map of "raw" with 2 values, want 1`},

@@ -23,8 +23,8 @@ import (
 	"time"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/sources"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/sources"
 )
 
 // Version is the version of the protocol. An engine refuses requests of any other version, except
@@ -33,7 +33,7 @@ import (
 // A client sends one [Request] as JSON, in which no number says how much memory to reserve. The
 // engine answers with a stream of [Event] values of encoding/gob, which keeps every byte of a token
 // and every number, NaN and infinity included. Both end with the connection.
-const Version = 10
+const Version = 11
 
 // maxRequest is how many bytes a request may have.
 const maxRequest = 8 << 20
@@ -48,7 +48,8 @@ const (
 	KindLast    Kind = "last"    // answered by the latest explanation
 	KindSources Kind = "sources" // answered by the scores of the sources of an answer
 	KindSave    Kind = "save"    // answered by the bytes of a file of an explanation
-	KindDrawn   Kind = "drawn"   // says what was drawn last, for KindSave; answered by nothing
+	KindPicture Kind = "picture" // says what was drawn last, for KindSave; answered by nothing
+	KindPart    Kind = "part"    // has a part of a picture; answered by nothing
 	KindFigures Kind = "figures" // answered by the bytes of figures of documents, as JSON
 	KindDraw    Kind = "draw"    // answered by the bytes of a drawn picture
 	KindInfo    Kind = "info"    // answered by a status
@@ -79,8 +80,7 @@ type Request struct {
 	// Alive is how often the client wants an event while the engine works; 0: only when there is
 	// news.
 	Alive time.Duration
-	// Text is the prompt in raw bytes. KindTrace uses IDs instead if they are not nil. For
-	// KindDrawn without Of it says why the picture cannot be saved, and how else.
+	// Text is the prompt in raw bytes. KindTrace uses IDs instead if they are not nil.
 	Text []byte
 	IDs  []int
 	Taps []trace.Tap
@@ -89,20 +89,20 @@ type Request struct {
 	// File is the name of the file of KindSave and KindDraw, without folders. Its end says the
 	// format.
 	File string
-	// Show says for KindExplain how the client shows the explanation, in the JSON form in which
-	// Options say for KindSave what a figure shows. What KindSave leaves open is taken from it. For
-	// KindDraw it is the look of a file, and for KindDrawn what was drawn, in the place of what
-	// KindExplain said.
+	// Show is, for KindExplain, how the client shows the explanation, in the JSON form of
+	// render.Show, and for KindSave what a file shows, where it differs from the picture. For
+	// KindDraw it is the look of a file.
 	Show json.RawMessage `json:",omitempty"`
-	// Of has the numbers of the explanations of KindSave: one, and for a comparison of two the
-	// other one. 0 is the latest picture, and so is an empty Of; see [Event.Number]. For KindDrawn
-	// they are those in the picture.
-	Of []int `json:",omitempty"`
+	// Picture is the [Picture] of KindPicture and KindSave in the form of [WritePicture]; empty
+	// for KindSave is the latest one. What does not fit into a request came before, in requests of
+	// KindPart with the same Upload, a name that no other picture has.
+	Picture []byte `json:",omitempty"`
+	Upload  string `json:",omitempty"`
 	// Figures are names of figures or documents for KindFigures.
 	Figures []string `json:",omitempty"`
 	// Options are the [attribution.Options] of KindExplain as JSON, the [sources.Ask] of
-	// KindSources, and what the figure of KindSave shows, or the picture of KindDraw. Continuation
-	// is separate, because JSON changes bytes that are not UTF-8.
+	// KindSources, and the picture of KindDraw. Continuation is separate, because JSON changes
+	// bytes that are not UTF-8.
 	Options      json.RawMessage
 	Continuation []byte
 }
@@ -122,9 +122,6 @@ type Event struct {
 	// little-endian order, or of a file.
 	Tensor *trace.Tensor
 	Piece  []byte
-	// Number is the number under which the engine keeps an explanation, from 1; see
-	// [Client.OnKept].
-	Number int
 	// Notes are remarks on a file.
 	Notes []string
 	// Sources are the scores of the sources of an answer.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/mutant"
 )
 
 // requests returns valid requests of every kind that has fields.
@@ -72,27 +73,6 @@ func TestReadRequest(t *testing.T) {
 	}
 }
 
-// mutate changes some bytes of a text, cuts it, or repeats a part of it.
-func mutate(r *rand.Rand, text string) string {
-	b := []byte(text)
-	for range 1 + r.IntN(4) {
-		i, j := r.IntN(len(b)), r.IntN(len(b))
-		switch r.IntN(5) {
-		case 0:
-			b[i] ^= 1 << r.IntN(8)
-		case 1:
-			b[i] = byte(r.IntN(256))
-		case 2:
-			b = b[:i+1]
-		case 3:
-			b = append(b[:i:i], append([]byte(string(b[min(i, j):max(i, j)])), b[i:]...)...)
-		case 4: // more digits
-			b = append(b[:i:i], append([]byte("99999999999999999999"), b[i:]...)...)
-		}
-	}
-	return string(b)
-}
-
 // TestMutatedRequests checks that any bytes give a request or an error and take little memory. A
 // request that passes the check is within the limits.
 func TestMutatedRequests(t *testing.T) {
@@ -104,7 +84,11 @@ func TestMutatedRequests(t *testing.T) {
 	var before, after runtime.MemStats
 	passed, refused := 0, 0
 	for i := range 20_000 {
-		text := mutate(r, texts[i%len(texts)])
+		bytes := []byte(texts[i%len(texts)])
+		for range 1 + r.IntN(4) {
+			bytes = mutant.Scratch(r, bytes)
+		}
+		text := string(bytes)
 		if i%100 == 0 {
 			runtime.ReadMemStats(&before)
 		}

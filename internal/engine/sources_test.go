@@ -13,11 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headwater-ml/headwater/attribution/sources"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/engine"
 	"github.com/headwater-ml/headwater/internal/engine/server"
 	"github.com/headwater-ml/headwater/internal/fakemodel"
+	"github.com/headwater-ml/headwater/internal/sources"
 )
 
 // asks is a question about nine sentences of one word, and a model that says "yes" only for s4.

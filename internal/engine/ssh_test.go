@@ -198,7 +198,7 @@ func TestEngineOnAnotherMachine(t *testing.T) {
 	if diff := cmp.Diff(want, asJSON(t, last)); diff != "" {
 		t.Errorf("the latest explanation (-direct +engine):\n%s", diff)
 	}
-	data, _, err := again.Save(t.Context(), "a.svg", nil)
+	data, _, err := again.Save(t.Context(), "a.svg", nil, nil)
 	if err != nil || string(data) != "a.svg of 2 tokens" {
 		t.Errorf("saved %q, %v", data, err)
 	}

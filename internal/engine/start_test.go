@@ -89,7 +89,7 @@ func command(args []string) int {
 		},
 		Encode: func(_ context.Context, f server.File) ([]byte, []string, error) {
 			return fmt.Appendf(nil, "%s of %d tokens", f.Name,
-				len(f.Explained.Explanation.Steps)), nil, nil
+				len(f.Explanation.Steps)), nil, nil
 		},
 	}
 	if *remote { // as headwater serve does

@@ -1,10 +1,9 @@
 // Package export writes explanations to files: figures for papers, tables for other programs, and
 // the formats of Inseq and Neuronpedia.
 //
-//	warnings, err := export.Save(e, "figure.svg", export.Options{Made: made})
+//	data, remarks, err := export.Encode(e, export.SVG, export.Options{Made: made})
 //
-// The end of the file's name says which format it is; [Formats] lists them. A file appears when it
-// is complete. Equal inputs give equal bytes.
+// [Formats] lists the formats. Equal inputs give equal bytes.
 //
 // Every format but CSV has a place for [Made]: the model, its hash, the tokens, the options, the
 // backend and the version of the program, which are enough to make the file again. [Read] finds it.
@@ -15,7 +14,6 @@ package export
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -26,7 +24,6 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
-	"github.com/headwater-ml/headwater/internal/atomicfile"
 	"github.com/headwater-ml/headwater/internal/export/figure"
 	"github.com/headwater-ml/headwater/internal/message"
 )
@@ -65,24 +62,19 @@ func (f Format) Figure() bool {
 // text.
 func (f Format) Picture() bool { return f.Figure() || f == HTML || f == Text }
 
-// FormatOf returns the format that the end of a file's name means; upper case counts as lower case.
-// The error, a [trace.UsageError], lists the formats.
-func FormatOf(path string) (Format, error) {
+// FormatOf returns the format that the end of a file's name means, in capitals too: one of
+// [Formats], or of more, such as [Text]. Another end is a usage error that names the ends.
+func FormatOf(path string, more ...Format) (format Format, err error) {
 	name := strings.ToLower(filepath.Base(path))
-	var ends []string
-	for _, f := range Formats() {
-		ends = append(ends, "."+string(f))
-	}
-	// Formats of two words end as others do, so the longest end counts.
-	for _, f := range []Format{Inseq, Neuronpedia} {
-		if strings.HasSuffix(name, "."+string(f)) {
-			return f, nil
+	for _, f := range append(more, Formats()...) {
+		// A format of two words ends as another does, so the longest end counts.
+		if (strings.HasSuffix(name, f.ending()) || f == HTML && strings.HasSuffix(name, ".htm")) &&
+			len(f) > len(format) {
+			format = f
 		}
 	}
-	for _, f := range Formats() {
-		if strings.HasSuffix(name, "."+string(f)) {
-			return f, nil
-		}
+	if format != "" {
+		return format, nil
 	}
 	base := filepath.Base(path)
 	if path == "" {
@@ -90,21 +82,31 @@ func FormatOf(path string) (Format, error) {
 	}
 	return "", &trace.UsageError{Package: "export", Reason: fmt.Sprintf(
 		"the name %s does not end as a known format does; %s", message.Quote(base),
-		message.KnownAre(filepath.Ext(name), ends))}
+		message.KnownAre(filepath.Ext(name), Endings(more...)))}
+}
+
+// Endings returns how the names of files end: of more, and of [Formats]. A page may end with .htm
+// too.
+func Endings(more ...Format) (all []string) {
+	for _, f := range append(more, Formats()...) {
+		all = append(all, f.ending())
+	}
+	return all
+}
+
+// ending is how the name of a file of the format ends.
+func (f Format) ending() string {
+	if f == Text {
+		return ".txt"
+	}
+	return "." + string(f)
 }
 
 // Options says what a file shows and where it comes from.
 type Options struct {
 	render.Show
-	// Flow is the graph of attention flow, which the format Neuronpedia and
-	// [render.KindFlow] need.
-	Flow *attribution.FlowGraph
-	// Attention is the attention of all heads over the prompt and the answer, as [render.Heads]
-	// takes it, which the kinds Heads and Head need.
-	Attention *trace.Tensor
-	// Map is what every token of the prompt and the answer has from every token by the method
-	// shown, as [render.Maps] takes it, which the kinds Maps and Map need.
-	Map *attribution.Map
+	// Recorded is what is recorded beside the explanation. The format Neuronpedia needs its Flow.
+	render.Recorded
 	// Against is side B of a comparison of two explanations; nil is another method of the same.
 	Against *Against
 	// Made says how the explanation was made; see [NewMade].
@@ -164,48 +166,29 @@ func Compares(o render.Show, f Format) bool { return f.Picture() && o.Kind == re
 
 // sides returns the options of a comparison with the methods of both sides, and the explanation of
 // side B at the layer that is shown.
-func (o Options) sides(e *attribution.Explanation) (Options, error) {
+func (o Options) sides(e *attribution.Explanation) (_ Options, err error) {
 	if o.Against != nil {
 		if err := check(o.Against.Explanation); err != nil {
 			return o, err
 		}
-		shared := slices.IndexFunc(e.Order, func(name string) bool {
-			return o.Against.Explanation.Methods[name] != nil
-		})
-		if o.Method == "" && shared >= 0 {
-			o.Method = e.Order[shared]
-		}
-		if o.AgainstMethod == "" {
-			o.AgainstMethod = o.Method
-		}
-		other, err := o.sideB().atLayer(o.Against.Explanation, SVG)
-		if err != nil {
-			return o, fmt.Errorf("side B: %w", err)
-		}
-		o.Against = &Against{other, o.Against.Made}
-		return o, nil
-	}
-	method, err := o.method(e)
-	if err != nil {
+		o.Show.Against = o.Against.Explanation
+	} else if _, err = o.method(e); err != nil {
 		return o, err
 	}
-	o.Method = cmp.Or(o.Method, method)
-	if o.AgainstMethod == "" {
-		next := slices.IndexFunc(e.Order, func(name string) bool { return name != method })
-		if next < 0 {
-			return o, trace.Usagef("a comparison needs two methods, and the explanation has %s "+
-				"alone", message.Quote(method))
-		}
-		o.AgainstMethod = e.Order[next]
+	if o.Show, err = o.Sides(e); err != nil {
+		return o, err
 	}
-	_, err = o.sideB().atLayer(e, SVG) // the layer is there on side B too
-	return o, err
-}
-
-// sideB returns what shows the method of side B.
-func (o Options) sideB() Options {
-	o.Method = o.AgainstMethod
-	return o
+	b := o
+	b.Method = o.AgainstMethod
+	if o.Against == nil {
+		_, err = b.atLayer(e, SVG) // the layer is there on side B too
+		return o, err
+	}
+	if o.Show.Against, err = b.atLayer(o.Against.Explanation, SVG); err != nil {
+		return o, fmt.Errorf("side B: %w", err)
+	}
+	o.Against = &Against{o.Show.Against, o.Against.Made}
+	return o, nil
 }
 
 // method returns the method that a file shows, of a comparison that of side A.
@@ -247,8 +230,9 @@ func Encode(e *attribution.Explanation, f Format, o Options) ([]byte, []string, 
 	e = withoutPath(e)
 	if o.Against != nil {
 		o.Against = &Against{withoutPath(o.Against.Explanation), o.Against.Made}
+		o.Show.Against = o.Against.Explanation
 	}
-	remarks := o.remarks(f)
+	remarks := o.remarks(e, f)
 	var b bytes.Buffer
 	switch {
 	case f.Figure():
@@ -297,17 +281,29 @@ func (o Options) prepared(
 	return e, o, err
 }
 
-// remarks returns what the origin that a file has cannot say. JSON has no bytes that are not UTF-8.
-func (o Options) remarks(f Format) []string {
-	texts := o.Made.Prompt + o.Made.Options.Continuation
+// remarks returns what the origin that a file has cannot say. JSON has no bytes that are not UTF-8,
+// and an origin that was JSON already has lost them, but the tokens have not.
+func (o Options) remarks(e *attribution.Explanation, f Format) []string {
+	valid := o.Made.valid(e)
 	if Compares(o.Show, f) && o.Against != nil {
-		texts += o.Against.Made.Prompt
+		valid = valid && o.Against.Made.valid(o.Against.Explanation)
 	}
-	if f == CSV || utf8.ValidString(texts) {
+	if f == CSV || valid {
 		return nil
 	}
 	return []string{"Its text is not UTF-8. The file has U+FFFD in the place of such bytes, so " +
 		"it cannot be made again."}
+}
+
+// valid reports whether what made an explanation is UTF-8.
+func (m Made) valid(e *attribution.Explanation) bool {
+	texts := m.Prompt + m.Options.Continuation + e.Prompt.Text
+	if m.Options.Continuation != "" {
+		for _, s := range e.Steps {
+			texts += s.Text
+		}
+	}
+	return utf8.ValidString(texts)
 }
 
 // atLayer returns an explanation that shows the layer that the options name. A method that lacks it
@@ -346,9 +342,6 @@ func (o Options) atLayer(e *attribution.Explanation, f Format) (*attribution.Exp
 		}
 		at := *r
 		at.Shown = slices.Repeat([]int{*o.Layer}, r.Shape[0])
-		if !slices.Equal(at.Shown, r.Shown) {
-			at.Generated = nil // which are those of the layers that were shown
-		}
 		shown.Methods[name] = &at
 	}
 	return &shown, nil
@@ -382,10 +375,7 @@ func check(e *attribution.Explanation) error {
 			return fmt.Errorf("export: the explanation names method %s and has no values of it",
 				message.Quote(name))
 		}
-		levels := r.Shape[2]
-		fits := len(r.Layers) == levels && levels > 0
-		if r.Shape[0] != n || r.Shape[1] != m || levels < 1 || !fits ||
-			len(r.Data) != n*m*levels {
+		if err := r.Check(m); err != nil || r.Shape[0] != n {
 			return fmt.Errorf("export: the values of method %s have shape %v, which does not fit "+
 				"%d generated and %d prompt tokens", message.Quote(name), r.Shape, n, m)
 		}
@@ -397,7 +387,7 @@ func check(e *attribution.Explanation) error {
 func (o Options) draw(
 	e *attribution.Explanation, f figure.Format, made string,
 ) (*figure.Figure, error) {
-	look := figure.Options{Format: f, Look: o.Look}
+	look := figure.Options{Format: f, Look: o.Look()}
 	method, err := o.method(e)
 	if err != nil {
 		return nil, err
@@ -409,17 +399,16 @@ func (o Options) draw(
 	case o.Kind == render.KindText || o.Kind == render.KindHeads || o.Kind == render.KindHead:
 		token = figure.AllTokens
 	}
-	if err := o.hasTokens(e, token); err != nil {
+	needed := o.Show
+	needed.Token = &token
+	if err := needed.CheckTokens(e); err != nil {
 		return nil, err
+	}
+	if AsModel(o.Show, Format(f)) || o.Kind == render.KindCompare {
+		return o.drawView(look, made, e, token)
 	}
 	var d figure.Drawing
 	switch o.Kind {
-	case render.KindCompare:
-		d, err = o.drawComparison(e)
-	case render.KindHeads, render.KindHead:
-		d, err = o.drawHeads(e, token)
-	case render.KindMaps, render.KindMap:
-		d, err = o.drawMaps(e, method)
 	case render.KindText:
 		d, err = figure.Strip(e, method, token, o.Filter)
 	case render.KindLayers:
@@ -428,11 +417,6 @@ func (o Options) draw(
 			break
 		}
 		d, err = figure.LayerMap(e, method, token, o.Filter)
-	case render.KindFlow:
-		if o.Flow == nil {
-			return nil, errNoFlow
-		}
-		d, err = figure.Graph(render.Flow{Explanation: e, Graph: o.Flow, Token: token})
 	default:
 		d, err = figure.Matrix(e, method, o.Filter)
 	}
@@ -442,95 +426,42 @@ func (o Options) draw(
 	return figure.Draw(look, made, d)
 }
 
-// hasTokens returns an error if the explanation lacks a generated token that is shown: this one or
-// one that the options name.
-func (o Options) hasTokens(e *attribution.Explanation, token int) error {
-	for _, t := range append(slices.Clone(o.Tokens), token) {
-		if t >= len(e.Steps) {
-			return trace.Usagef("token %d; the explanation has %s, from 0", t, e.Made())
+// drawView draws a picture of what is recorded of a model, or a comparison.
+func (o Options) drawView(
+	look figure.Options, made string, e *attribution.Explanation, token int,
+) (*figure.Figure, error) {
+	shown, err := o.view(e)
+	if err != nil {
+		return nil, err
+	}
+	var d figure.Drawing
+	switch v := shown.(type) {
+	case render.Heatmap:
+		d, err = figure.Compare(v)
+	case render.Flow:
+		d, err = figure.Graph(v)
+	case render.Maps:
+		draw := figure.Maps
+		if o.Kind == render.KindMap {
+			draw = figure.Map
 		}
+		d, err = draw(v)
+	case render.Heads:
+		if o.Kind == render.KindHeads {
+			d, err = figure.Heads(v, token)
+			break
+		}
+		var head *[2]int
+		if o.Head != nil {
+			head = &[2]int{*o.Layer, *o.Head}
+		}
+		d, err = figure.Head(v, token, head)
 	}
-	return nil
-}
-
-// comparison compares two sides. The methods of both are known; see sides.
-func (o Options) comparison(e *attribution.Explanation) (h render.Heatmap, err error) {
-	a, err := render.ParseSide(o.Method)
 	if err != nil {
-		return h, err
+		return nil, err
 	}
-	b, err := render.ParseSide(o.AgainstMethod)
-	if err != nil {
-		return h, err
-	}
-	a.Explanation, b.Explanation = e, e
-	if o.Against != nil {
-		b.Explanation = o.Against.Explanation
-	}
-	if h, err = render.Compare(a, b); err != nil {
-		return h, err
-	}
-	h.Filter = o.Filter
-	return h, nil
+	return figure.Draw(look, made, d)
 }
-
-// drawComparison draws two sides and their difference.
-func (o Options) drawComparison(e *attribution.Explanation) (figure.Drawing, error) {
-	h, err := o.comparison(e)
-	if err != nil {
-		return figure.Drawing{}, err
-	}
-	return figure.Compare(h)
-}
-
-// mapsOf returns the maps of all layers.
-func (o Options) mapsOf(e *attribution.Explanation, method string) (m render.Maps, err error) {
-	if o.Map == nil {
-		return m, trace.Usagef("%s need what every token has from every token, which this "+
-			"explanation does not have; compute it with attribution.MapOf", render.KindMaps)
-	}
-	return render.Maps{Explanation: e, Method: method, Map: o.Map, Layer: o.Layer}, nil
-}
-
-// drawMaps draws the maps of up to twelve layers or one.
-func (o Options) drawMaps(e *attribution.Explanation, method string) (figure.Drawing, error) {
-	maps, err := o.mapsOf(e, method)
-	if err != nil {
-		return figure.Drawing{}, err
-	}
-	if o.Kind == render.KindMap {
-		return figure.Map(maps)
-	}
-	return figure.Maps(maps)
-}
-
-// headsOf returns all heads.
-func (o Options) headsOf(e *attribution.Explanation) (h render.Heads, err error) {
-	if o.Attention == nil {
-		return h, trace.Usagef("%s need their attention, which this explanation does not have; "+
-			"record it with the tap attention", render.KindHeads)
-	}
-	return render.Heads{Explanation: e, Attention: *o.Attention}, nil
-}
-
-// drawHeads draws all heads or one.
-func (o Options) drawHeads(e *attribution.Explanation, token int) (figure.Drawing, error) {
-	h, err := o.headsOf(e)
-	if err != nil {
-		return figure.Drawing{}, err
-	}
-	if o.Kind == render.KindHeads {
-		return figure.Heads(h, token)
-	}
-	var head *[2]int
-	if o.Head != nil {
-		head = &[2]int{*o.Layer, *o.Head}
-	}
-	return figure.Head(h, token, head)
-}
-
-var errNoFlow = trace.Usagef("a graph needs the widths of its edges, which this explanation " +
-	"does not have; compute the method flow")
 
 // graphTexts returns the tokens of a flow graph: the prompt and then the answer.
 func graphTexts(e *attribution.Explanation, g *attribution.FlowGraph) []string {
@@ -539,23 +470,4 @@ func graphTexts(e *attribution.Explanation, g *attribution.FlowGraph) []string {
 		texts = append(texts, s.Text)
 	}
 	return texts[:min(g.Tokens, len(texts))]
-}
-
-// Save writes an explanation to a file, whose name says the format, and returns remarks on what the
-// file cannot show. An older file stays until the new one is complete. It returns a
-// [trace.UsageError] for an unknown format or options that do not fit, and another error if the
-// file cannot be written; it writes nothing then.
-func Save(e *attribution.Explanation, path string, o Options) ([]string, error) {
-	f, err := FormatOf(path)
-	if err != nil {
-		return nil, err
-	}
-	data, warnings, err := Encode(e, f, o)
-	if err != nil {
-		return nil, err
-	}
-	if err := atomicfile.Write(path, data); err != nil {
-		return nil, fmt.Errorf("export: %s cannot be written: %w", path, err)
-	}
-	return warnings, nil
 }

@@ -6,8 +6,6 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,8 +13,8 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/export"
-	"github.com/headwater-ml/headwater/internal/export/figure"
 )
 
 // explanation has three prompt and two generated tokens, with every level of rollout, [2,3,2], one
@@ -36,20 +34,17 @@ func explanation() *attribution.Explanation {
 			"rollout": {
 				Options: map[string]string{"residual": "0.5"}, Layers: []int{3, 4},
 				Shape: [3]int{2, 3, 2}, Shown: []int{1, 1}, Unit: "share of attention", Facts: attribution.Facts{Quantity: attribution.Share},
-				Data: []float64{.1, .2, .3, .4, .5, .4, .1, .2, .2, .3, .3, .4},
+				Rows: [][]float64{{.1, .3, .5}, {.2, .4, .4}, {.1, .2, .3}, {.2, .3, .4}}, OtherMass: []float64{0, 0, .4, .1},
 			},
 			"flow": {
 				Options: map[string]string{}, Layers: []int{4}, Shape: [3]int{2, 3, 1},
-				Shown: []int{0, 0}, Data: []float64{.6, .7, .8, .5, .5, .5}, Unit: "flow",
+				Shown: []int{0, 0}, Rows: [][]float64{{.6, .7, .8}, {.5, .5, .5}}, OtherMass: []float64{0, 0}, Unit: "flow",
 			},
 			"direct": {
 				Options: map[string]string{"scorer": "direct"}, Facts: attribution.Facts{Scorer: true, Combined: true, AddsUp: true}, Layers: []int{4},
 				Shape: [3]int{2, 3, 1}, Shown: []int{0, 0}, Unit: "logit",
-				Data: []float64{-1, 0, 2, 1, math.Pi, -2},
+				Rows: [][]float64{{-1, 0, 2}, {1, math.Pi, -2}}, OtherMass: []float64{0, 0},
 			},
-		},
-		OtherMass: map[string][]float64{
-			"rollout": {0, 0, .4, .1}, "flow": {0, 0}, "direct": {0, 0},
 		},
 		Warnings: []string{},
 	}
@@ -72,7 +67,7 @@ func flow() *attribution.FlowGraph {
 
 func options() export.Options {
 	return export.Options{
-		Flow: flow(),
+		Recorded: render.Recorded{Flow: flow()},
 		Made: export.NewMade("the =1+1 key", attribution.Options{MaxTokens: 2},
 			attribution.Grouping{}, "float32", "v1.2.3"),
 	}
@@ -129,7 +124,7 @@ func TestDifference(t *testing.T) {
 	e, o := explanation(), options()
 	e.Model.Hash, e.Steps[1].ID, o.Made.Version = "abd", 10, "v1.2.4"
 	e.Methods["rollout"].Options["residual"] = "0.25"
-	e.Methods["rollout"].Data[9] += 0.125 // token 1, source 1, the level shown
+	e.Methods["rollout"].Row(1, 1)[1] += 0.125 // the level shown
 	got := strings.Join(made.Difference(e, o), "\n")
 	for _, want := range []string{
 		"model hash: abc in the file, abd now",
@@ -297,50 +292,24 @@ func TestFormatOf(t *testing.T) {
 	for path, want := range map[string]export.Format{
 		"a.svg": export.SVG, "B.PDF": export.PDF, "x/a.json": export.JSON,
 		"a.inseq.json": export.Inseq, "a.neuronpedia.JSON": export.Neuronpedia,
+		"a.html": export.HTML, "a.HTM": export.HTML,
 	} {
 		if got, err := export.FormatOf(path); got != want || err != nil {
 			t.Errorf("FormatOf(%q) = %q, %v; want %q", path, got, err, want)
 		}
 	}
-	for _, path := range []string{"a", "a.jpg", "svg", "a.svgz", ""} {
+	for _, path := range []string{"a", "a.jpg", "svg", "a.svgz", "a.txt", ""} {
 		if _, err := export.FormatOf(path); err == nil || !strings.Contains(err.Error(),
 			"known are .svg, .pdf, .png, .tex, .html, .csv, .parquet, .json") {
 			t.Errorf("FormatOf(%q): %v, want the known formats", path, err)
 		}
 	}
+	if got, err := export.FormatOf("a.TXT", export.Text); got != export.Text || err != nil {
+		t.Errorf("FormatOf(a.TXT, Text) = %q, %v", got, err)
+	}
 	if _, err := export.FormatOf(""); err == nil || !strings.HasPrefix(err.Error(),
 		`export: the name "" does not end`) {
 		t.Errorf("no name: %v", err)
-	}
-}
-
-// Save replaces a file as a whole, and after an error there is nothing new in the folder.
-func TestSave(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "a.svg")
-	if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	bad := options()
-	bad.Method = "raw"
-	if _, err := export.Save(explanation(), path, bad); err == nil {
-		t.Error("an unknown method is saved")
-	}
-	if data, _ := os.ReadFile(path); string(data) != "old" {
-		t.Errorf("after an error the file is %q", data)
-	}
-	if _, err := export.Save(explanation(), path, options()); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := figure.About(must(os.ReadFile(path))); err != nil {
-		t.Error(err)
-	}
-	if _, err := export.Save(explanation(), filepath.Join(dir, "no", "a.svg"),
-		options()); err == nil {
-		t.Error("a folder that is missing is written to")
-	}
-	if all, _ := os.ReadDir(dir); len(all) != 1 {
-		t.Errorf("%d files are left, want 1", len(all))
 	}
 }
 

@@ -116,7 +116,7 @@ func inseqValues(e *attribution.Explanation, method string) (string, error) {
 		values[i] = float32(math.NaN())
 	}
 	for t := range n {
-		for j, x := range r.Row(t, r.Level(t)) {
+		for j, x := range r.Row(t, r.Level(t))[:m] {
 			values[j*n+t] = float32(x)
 		}
 	}

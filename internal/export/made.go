@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/message"
 )
@@ -89,6 +90,42 @@ func NewMade(
 	return m
 }
 
+// MadeOf returns how an explanation was made, as its Origin says. One without an Origin, or whose
+// tokens were put together by a program, cannot be made again, which Recorded says. The error says
+// why the Origin cannot be read.
+func MadeOf(e *attribution.Explanation, version string) (Made, error) {
+	if e.Origin == nil {
+		m := NewMade(e.Prompt.Text, attribution.Options{}, attribution.Grouping{}, "", version)
+		m.Recorded = true
+		return m, nil
+	}
+	was, err := readMade(e.Origin)
+	if err != nil {
+		return Made{}, trace.Usagef("the origin of the explanation: %v", err)
+	}
+	var facts attribution.Facts
+	if len(e.Order) > 0 && e.Methods[e.Order[0]] != nil {
+		facts = e.Methods[e.Order[0]].Facts
+	}
+	by, err := attribution.ParseGrouping(facts.By)
+	if err != nil {
+		return Made{}, err
+	}
+	m := NewMade(was.Prompt, was.Options, by, was.Model.DType, version)
+	m.Show, m.Recorded = was.Show, was.Recorded || facts.Spans && facts.By == ""
+	return m, nil
+}
+
+// Origin returns the form in which an explanation has how it was made; see [MadeOf].
+func (m Made) Origin() (json.RawMessage, error) {
+	m.Form = MadeVersion
+	text, err := json.Marshal(m)
+	if err != nil {
+		return nil, fmt.Errorf("export: the origin cannot be written: %w", err)
+	}
+	return text, nil
+}
+
 // of returns the JSON of what made a file, in ASCII without <, > and &.
 func (m Made) of(e *attribution.Explanation, f Format, o Options) (string, error) {
 	m = m.complete(e, f, o)
@@ -114,7 +151,7 @@ func (m Made) complete(e *attribution.Explanation, f Format, o Options) Made {
 	m.Settings, m.Numbers = map[string]map[string]string{}, map[string]string{}
 	for _, method := range e.Order {
 		m.Settings[method] = e.Methods[method].Options
-		m.Numbers[method] = digest(e.Methods[method].Data)
+		m.Numbers[method] = digest(slices.Concat(e.Methods[method].Rows...))
 	}
 	if NeedsFlow(o.Show, f) && o.Flow != nil {
 		m.Numbers["flow graph"] = digest(o.Flow.Widths)
@@ -141,7 +178,7 @@ func (m Made) complete(e *attribution.Explanation, f Format, o Options) Made {
 }
 
 // WithoutFolder returns the name of a model, and of a path its last part alone: the folders belong
-// to one machine. Every file that [Save] writes names its model like this.
+// to one machine. Every file that [Encode] makes names its model like this.
 func WithoutFolder(name string) string {
 	base, _ := baseName(name)
 	return base
@@ -184,7 +221,7 @@ func shown(e *attribution.Explanation, o Options) []*float64 {
 	}
 	var all []*float64
 	for t := range r.Shape[0] {
-		for _, x := range r.Row(t, r.Level(t)) {
+		for _, x := range r.Row(t, r.Level(t))[:r.Shape[1]] {
 			short, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 9, 64), 64)
 			if err != nil || math.IsNaN(short) || math.IsInf(short, 0) {
 				all = append(all, nil)
@@ -231,6 +268,15 @@ type origin struct {
 // ParseMade reads what made a file. Unknown keys, another form and options that are invalid are
 // errors: a file may come from anybody.
 func ParseMade(text []byte) (*Made, error) {
+	m, err := readMade(text)
+	if err == nil && !slices.Contains(Formats(), m.Format) {
+		err = fmt.Errorf("its key \"format\" is %.40q; known are %v", m.Format, Formats())
+	}
+	return m, err
+}
+
+// readMade is ParseMade of what may have no format.
+func readMade(text []byte) (*Made, error) {
 	var form origin
 	if err := json.Unmarshal(text, &form); err != nil {
 		return nil, errors.New("what it says of its origin is no valid JSON")
@@ -263,9 +309,6 @@ func ParseMade(text []byte) (*Made, error) {
 	}
 	if err := m.Show.Check(); err != nil {
 		return nil, fmt.Errorf(`its key "show": %w`, err)
-	}
-	if !slices.Contains(Formats(), m.Format) {
-		return nil, fmt.Errorf("its key \"format\" is %.40q; known are %v", m.Format, Formats())
 	}
 	return &m, nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/gonbext/render"
 )
 
 // leastLink is the width below which an edge is left out of a graph.
@@ -53,7 +54,8 @@ type npLink struct {
 func (o Options) writeNeuronpedia(w io.Writer, e *attribution.Explanation, made string) error {
 	g := o.Flow
 	if g == nil {
-		return errNoFlow
+		_, err := render.Show{Kind: render.KindFlow}.View(e, o.Recorded)
+		return err
 	}
 	token := 0
 	if o.Token != nil {

@@ -13,12 +13,12 @@ import (
 
 // writePage writes the page that the options name, with its origin in its head.
 func (o Options) writePage(w io.Writer, e *attribution.Explanation, made string) error {
-	from, err := o.page(e)
+	view, err := o.view(e)
 	if err != nil {
 		return err
 	}
 	var page bytes.Buffer
-	if _, err := from.WriteTo(&page); err != nil {
+	if err := render.Page(&page, view); err != nil {
 		return err
 	}
 	const charset = `<meta charset="utf-8">` // the first thing in its head
@@ -30,110 +30,31 @@ func (o Options) writePage(w io.Writer, e *attribution.Explanation, made string)
 	return err
 }
 
-// picture returns what a page and a text show, a value that says what is wrong with it. The options
-// are those that [CheckFor] has checked.
-func (o Options) picture(e *attribution.Explanation) (any, error) {
-	token := 0
-	if o.Token != nil {
-		token = *o.Token
+// view returns the picture of an explanation, which shows the layer that the options name already.
+func (o Options) view(e *attribution.Explanation) (render.View, error) {
+	show := o.Show
+	if !show.Maps() {
+		show.Layer = nil
 	}
-	if o.Token != nil || o.Tokens != nil {
-		if err := o.hasTokens(e, token); err != nil {
-			return nil, err
-		}
-	}
-	palette := o.Look.Palette
-	heatmap := render.Heatmap{
-		Explanation: e, Token: o.Token, Filter: o.Filter, Palette: palette,
-	}
-	switch o.Kind {
-	case render.KindLayers:
-		l := render.Layers{Heatmap: heatmap, Tokens: o.Tokens}
-		if o.Token != nil {
-			l.Tokens = []int{token}
-		}
-		return l, l.Check()
-	case render.KindFlow:
-		if o.Flow == nil {
-			return nil, errNoFlow
-		}
-		f := render.Flow{Explanation: e, Graph: o.Flow, Token: token, Palette: palette}
-		return f, f.Check()
-	case render.KindHeads:
-		h, err := o.headsOf(e)
-		if err != nil {
-			return nil, err
-		}
-		h.Palette = palette
-		return h, h.Check()
-	case render.KindMaps, render.KindMap:
-		method, err := o.method(e)
-		if err != nil {
-			return nil, err
-		}
-		m, err := o.mapsOf(e, method)
-		if err != nil {
-			return nil, err
-		}
-		m.Palette = palette
-		return m, m.Check()
-	case render.KindCompare:
-		compared, err := o.comparison(e)
-		if err != nil {
-			return nil, err
-		}
-		compared.Token, compared.Palette = o.Token, palette
-		heatmap = compared
-	}
-	return heatmap, nil
+	return show.View(e, o.Recorded)
 }
 
-// page returns the page that the options name. It returns an error for one that would show an error
-// in its place.
-func (o Options) page(e *attribution.Explanation) (io.WriterTo, error) {
-	shown, err := o.picture(e)
-	if err != nil {
-		return nil, err
-	}
-	switch s := shown.(type) {
-	case render.Layers:
-		return render.LayersPage{Layers: s}, nil
-	case render.Flow:
-		return render.FlowPage{Flow: s}, nil
-	case render.Heads:
-		return render.HeadsPage{Heads: s}, nil
-	case render.Maps:
-		return render.MapsPage{Maps: s}, nil
-	case render.Heatmap:
-		return render.Page{HTML: render.HTML{Heatmap: s}}, nil
-	}
-	panic("export: a picture without a page")
-}
-
-// Text returns the text of the picture that the options name. Width, Color and Top are those of
-// look, whose heatmap is not read. It returns a [trace.UsageError] if the options do not fit the
-// explanation.
-func (o Options) Text(e *attribution.Explanation, look render.Text) (io.WriterTo, error) {
+// Text writes the text of the picture that the options name, with top tokens of each row, or all
+// for 0. It returns a [trace.UsageError] if the options do not fit the explanation.
+func (o Options) Text(
+	w io.Writer, e *attribution.Explanation, look render.Terminal, top int,
+) error {
 	e, o, err := o.prepared(e, Text)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	shown, err := o.picture(e)
+	view, err := o.view(e)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	switch s := shown.(type) {
-	case render.Layers:
-		return render.LayersText{Layers: s, Width: look.Width}, nil
-	case render.Flow:
-		return render.FlowText{Flow: s, Width: look.Width}, nil
-	case render.Heads:
-		return render.HeadsText{Heads: s, Width: look.Width}, nil
-	case render.Maps:
-		return render.MapsText{Maps: s, Width: look.Width}, nil
-	case render.Heatmap:
-		look.Heatmap = s
-		return look, nil
+	if h, ok := view.(render.Heatmap); ok {
+		h.Top = top
+		view = h
 	}
-	panic("export: a picture without a text")
+	return render.Text(w, view, look)
 }

@@ -32,9 +32,10 @@ type row struct {
 }
 
 // rows returns all numbers of an explanation: by method, target, layer and source. Sources after
-// the prompt are generated tokens; only the layer shown has values of them.
+// the prompt are generated tokens; only the layer shown has rows of them.
 func rows(e *attribution.Explanation) []row {
 	var all []row
+	m := len(e.Prompt.Texts)
 	for _, name := range e.Order {
 		r := e.Methods[name]
 		for t, step := range e.Steps {
@@ -45,20 +46,16 @@ func rows(e *attribution.Explanation) []row {
 					Target: small(t), TargetID: small(step.ID), TargetText: step.Text,
 					Unit: r.Unit,
 				}
-				for j, text := range e.Prompt.Texts {
-					one.Source, one.SourceID, one.SourceText = small(j),
-						small(e.Prompt.IDs[j]), text
-					one.Value = r.At(t, j, k)
-					all = append(all, one)
-				}
-				generated := r.GeneratedRow(t, k)
-				if !one.Shown {
-					continue
-				}
-				for j, x := range generated[:min(len(generated), len(e.Steps))] {
-					one.Source = small(len(e.Prompt.Texts) + j)
-					one.SourceID, one.SourceText = small(e.Steps[j].ID), e.Steps[j].Text
-					one.Value = x
+				for j, x := range r.Row(t, k) {
+					one.Source, one.Value = small(j), x
+					switch {
+					case j < m:
+						one.SourceID, one.SourceText = small(e.Prompt.IDs[j]), e.Prompt.Texts[j]
+					case !one.Shown:
+						continue
+					default:
+						one.SourceID, one.SourceText = small(e.Steps[j-m].ID), e.Steps[j-m].Text
+					}
 					all = append(all, one)
 				}
 			}

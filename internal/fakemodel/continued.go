@@ -6,8 +6,8 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// Continued is a [Model] that says how probable a continuation is by a function, and remembers the
-// prompts that it was asked for.
+// Continued is a [Model] that computes how probable a continuation is by a function, and remembers
+// the prompts that it was asked for.
 type Continued struct {
 	*Model
 	// LogProbability returns ln p of token i of the continuation after a prompt of such words.

@@ -4,23 +4,8 @@ import (
 	"fmt"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/gonbext/render/chart"
-	"github.com/headwater-ml/headwater/internal/reproduction"
 	"github.com/headwater-ml/headwater/models/tiny"
 )
-
-// adjusted is the second future work of the paper.
-var adjusted = []Figure{{
-	Head: reproduction.Head{
-		ID: "s1-gradients", Document: abnar, Place: "future work, for gradients",
-		Title: "Attention adjusted by gradients before it is rolled out",
-		Claim: "Attention weights could be adjusted by gradients of the prediction. Chefer et " +
-			"al. (2021) did that: attention times its gradient, negative parts left out, rolled " +
-			"out over the layers. The paper states no outcome; what is hoped for is that this " +
-			"agrees better with blank-out than plain rollout.",
-	},
-	Model: tiny.VerbName, Needs: []Need{Encoder, Classifier}, make: adjustedRollout,
-}}
 
 // adjustedMethods are those compared, the adjusted one first.
 var adjustedMethods = []string{"chefer", "rollout", "flow"}
@@ -51,26 +36,13 @@ func adjustedRollout(r *run) error {
 		rho.correlate(x, importance)
 		r.progress("reading sentences", "sentence", i+1, len(sentences))
 	}
-	bars := chart.Series{Name: "mean"}
-	table := reproduction.Table{
-		Title: fmt.Sprintf("Rank correlation with blank-out scores, %d "+
-			"sentences", len(sentences)),
-		Columns: []string{"method", "mean ± standard deviation"},
-	}
-	means := map[string]float64{}
+	means := map[string][]float64{}
 	for _, method := range adjustedMethods {
-		m, sd := spread(rho[method][0])
-		means[method], bars.Y = m, append(bars.Y, m)
-		table.Rows = append(table.Rows, []string{method, fmt.Sprintf("%.2f ± %.2f", m, sd)})
+		means[method] = rho[method][0]
 	}
-	r.table(table)
-	r.picture("", 1, chart.Chart{
-		Kind: chart.Bars, Title: "Rank correlation with blank-out scores",
-		X:      chart.Axis{Title: "method", Categories: adjustedMethods},
-		Y:      chart.Axis{Title: "Spearman"},
-		Series: []chart.Series{bars},
-	})
+	r.barTable(fmt.Sprintf("Rank correlation with blank-out scores, %d sentences", len(sentences)),
+		"blank-out", adjustedMethods, means)
 	r.above(claim{"over-rollout", "Adjusted by gradients, rollout agrees better with blank-out"},
-		means["chefer"], means["rollout"], "plain rollout")
+		mean(means["chefer"]), mean(means["rollout"]), "plain rollout")
 	return nil
 }

@@ -4,45 +4,12 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
-	"github.com/headwater-ml/headwater/internal/reproduction"
 	"github.com/headwater-ml/headwater/internal/rowmath"
 	"github.com/headwater-ml/headwater/models/tiny"
 )
-
-// classRows are the figures that show the row of the class token, or of the masked token, in every
-// layer.
-var classRows = []Figure{
-	{
-		Head: reproduction.Head{
-			ID: "s1-fig2", Document: abnar, Place: "Figure 2",
-			Title: "Raw attention of the class token in each layer",
-			Claim: "In the higher layers raw attention is nearly uniform over the tokens, so it " +
-				"says little about what the class depends on.",
-		},
-		Model: tiny.VerbName, Needs: []Need{Encoder, Classifier}, make: rawMaps,
-	},
-	{
-		Head: reproduction.Head{
-			ID: "s1-fig3", Document: abnar, Place: "Figure 3",
-			Title: "Rollout and flow of the class token in each layer",
-			Claim: "Rollout and flow keep a pattern in the higher layers: rollout is focused on " +
-				"fewer tokens, and flow is spread more evenly.",
-		},
-		Model: tiny.VerbName, Needs: []Need{Encoder, Classifier}, make: rolledMaps,
-	},
-	{
-		Head: reproduction.Head{
-			ID: "s1-fig4", Document: abnar, Place: "Figure 4",
-			Title: "Which name a masked pronoun looks at",
-			Claim: "For a masked pronoun BERT predicts his or her. In example (a) rollout and " +
-				"flow give more weight to the name that the prediction means, and raw attention " +
-				"of the last layer does not; in example (b) only flow does.",
-		},
-		Model: tiny.MaskedName, Needs: []Need{Encoder, MaskToken}, make: pronouns,
-	},
-}
 
 // searched is how many sentences are read to find one that the model gets wrong.
 const searched = 300
@@ -233,7 +200,7 @@ func (r *run) misled(x *reading, s tiny.Sentence) {
 		"other number)", names([]string{x.tokens[top].Text})[0], !x.isSubject(s, top))
 }
 
-// noteRight says how rare a wrong prediction is: the paper shows one.
+// noteRight notes how rare a wrong prediction is: the paper shows one.
 func (r *run) noteRight(all []*reading) {
 	for _, x := range all {
 		if x.correct {
@@ -321,10 +288,20 @@ func (r *run) pronoun(
 		Y:      chart.Axis{Title: "probability"},
 		Series: []chart.Series{{Name: "probability", Y: p, Colors: candidateColors}},
 	})
-	meant, other := places[male], places[female]
-	said := "his, " + male
-	if p[1] > p[0] {
-		meant, other, said = other, meant, "her, "+female
+	r.nameMaps(id, all, mask, [2]string{male, female}, [2]int{places[male], places[female]},
+		p[1] > p[0], maps)
+	return nil
+}
+
+// nameMaps adds the maps and checks of the two names of an example, the male one first.
+func (r *run) nameMaps(
+	id string, all map[string]*attribution.Map, mask int, names [2]string, places [2]int,
+	her bool, maps *[]chart.Chart,
+) {
+	meant, other := places[0], places[1]
+	prediction := "his, " + names[0]
+	if her {
+		meant, other, prediction = other, meant, "her, "+names[1]
 	}
 	expected := map[string]map[string]bool{
 		"a": {"raw": false, "rollout": true, "flow": true},
@@ -332,11 +309,11 @@ func (r *run) pronoun(
 	}
 	for _, method := range attentionMethods {
 		m := all[method]
-		matrix := &chart.Matrix{Columns: []string{male, female}}
+		matrix := &chart.Matrix{Columns: names[:]}
 		top := m.Shape[0] - 1
 		for l := top; l >= 0; l-- { // the first layer at the bottom, as published
 			row := m.Row(l, mask)
-			two := shares([]float64{row[places[male]], row[places[female]]})
+			two := shares([]float64{row[places[0]], row[places[1]]})
 			matrix.Rows = append(matrix.Rows, fmt.Sprint(l))
 			matrix.Data = append(matrix.Data, two...)
 		}
@@ -350,11 +327,10 @@ func (r *run) pronoun(
 		row := m.Row(top, mask)
 		agrees, want := row[meant] > row[other], expected[id][method]
 		r.check(claim{id + "-" + method, fmt.Sprintf("(%s) The last layer of %s prefers the name "+
-			"that the prediction means (%s)", id, method, said)}, yes(want), fmt.Sprintf(
+			"that the prediction means (%s)", id, method, prediction)}, yes(want), fmt.Sprintf(
 			"%s (%.0f %%)", yes(agrees), 100*shares([]float64{row[meant], row[other]})[0]),
 			agrees == want)
 	}
-	return nil
 }
 
 // candidateColors are the colours of his and her in the paper, the first two of a palette that is

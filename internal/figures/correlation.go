@@ -57,36 +57,6 @@ var table3 = correlationTable{
 	importance: (*run).blankOut, what: "blank-out scores", shape: sentimentShape,
 }
 
-// correlated are the tables.
-var correlated = []Figure{
-	{
-		Head: reproduction.Head{
-			ID: "s1-table1", Document: abnar, Place: "Table 1",
-			Title: "Rank correlation with blank-out scores, verb number",
-			Claim: "Rollout and flow agree with the importance of tokens much better than raw " +
-				"attention, whose correlation is high in the first layer alone.",
-		},
-		Model: tiny.VerbName, Needs: []Need{Encoder, Classifier}, make: table1.make,
-	},
-	{
-		Head: reproduction.Head{
-			ID: "s1-table2", Document: abnar, Place: "Table 2",
-			Title: "Rank correlation with input gradients, verb number",
-			Claim: "The same holds for gradients as the importance, with lower correlations.",
-		},
-		Model: tiny.VerbName, Needs: []Need{Encoder, Classifier}, make: table2.make,
-	},
-	{
-		Head: reproduction.Head{
-			ID: "s1-table3", Document: abnar, Place: "Table 3",
-			Title: "Rank correlation with blank-out scores, sentiment",
-			Claim: "For a classifier of sentiment all correlations are small and positive, and " +
-				"rollout and flow are hardly better than raw attention.",
-		},
-		Model: tiny.SentimentName, Needs: []Need{Encoder, Classifier}, make: table3.make,
-	},
-}
-
 func (t correlationTable) make(r *run) error {
 	if err := r.needLayers(t.least); err != nil {
 		return err

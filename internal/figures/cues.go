@@ -12,41 +12,6 @@ import (
 	"github.com/headwater-ml/headwater/models/tiny"
 )
 
-// cued are the evaluations of Value Zeroing on many sentences.
-var cued = []Figure{
-	{
-		Head: reproduction.Head{
-			ID: "s2-cue", Document: mohebbi, Place: "cue alignment",
-			Title: "How well each layer of each method finds the word that decides",
-			Claim: "The scores of Value Zeroing lie on the words that linguists name as cues " +
-				"more than those of attention weights and of other methods, and most in the " +
-				"middle and upper layers.",
-		},
-		Model: tiny.MaskedName, Needs: []Need{Encoder, MaskToken}, make: cueAlignment,
-		ForDecoders: "s2-cue-decoder",
-	},
-	{
-		Head: reproduction.Head{
-			ID: "s2-faithfulness", Document: mohebbi, Place: "faithfulness",
-			Title: "Rank correlation of rolled-out scores with blank-out scores",
-			Claim: "Rolled out over all layers, Value Zeroing agrees better with what happens " +
-				"when a token is blanked out than attention and norms do.",
-		},
-		Model: tiny.MaskedName, Needs: []Need{Encoder, MaskToken}, make: zeroingFaithfulness,
-		ForDecoders: "s2-faithfulness-decoder",
-	},
-	{
-		Head: reproduction.Head{
-			ID: "s2-probing", Document: mohebbi, Place: "probing",
-			Title: "What a linear probe reads in each layer, beside cue alignment",
-			Claim: "Where a layer's representation of the masked token gains information about " +
-				"the number or gender that it needs, Value Zeroing aligns with the cue.",
-		},
-		Model: tiny.MaskedName, Needs: []Need{Encoder, MaskToken}, make: zeroingProbing,
-		ForDecoders: "s2-probing-decoder",
-	},
-}
-
 // maskedCases returns sentences of all kinds of the masked model as cases with their cues.
 func (r *run) maskedCases(each int) ([]evaluate.Case, []tiny.Sentence, error) {
 	m, _ := tiny.Lookup(tiny.MaskedName)
@@ -210,12 +175,10 @@ func compareRows(
 	}
 }
 
-// compareRolled reports rank correlations of the rolled-out methods with an importance.
-func (r *run) compareRolled(rho map[string][]float64, importance, sample string) {
-	methods := rolledMethods
+// barTable adds a table and a chart of the mean rank correlation of each method with an importance.
+func (r *run) barTable(title, importance string, methods []string, rho map[string][]float64) {
 	table := reproduction.Table{
-		Title:   fmt.Sprintf("Spearman correlation with %s, %s", importance, sample),
-		Columns: []string{"method", "mean ± standard deviation"},
+		Title: title, Columns: []string{"method", "mean ± standard deviation"},
 	}
 	bars := chart.Series{Name: "mean"}
 	for _, name := range methods {
@@ -229,6 +192,13 @@ func (r *run) compareRolled(rho map[string][]float64, importance, sample string)
 		X: chart.Axis{Title: "method", Categories: methods}, Y: chart.Axis{Title: "Spearman"},
 		Series: []chart.Series{bars},
 	})
+}
+
+// compareRolled reports rank correlations of the rolled-out methods with an importance.
+func (r *run) compareRolled(rho map[string][]float64, importance, sample string) {
+	methods := rolledMethods
+	r.barTable(fmt.Sprintf("Spearman correlation with %s, %s", importance, sample), importance,
+		methods, rho)
 	for _, other := range []string{"rollout", "norms+rollout"} {
 		r.above(claim{"over-" + other, "Value Zeroing rolled out agrees better with " +
 			importance + " than " + other}, mean(rho[methods[0]]), mean(rho[other]), other)

@@ -10,8 +10,8 @@ import (
 	"github.com/headwater-ml/headwater/internal/reproduction"
 )
 
-// made is what a file says of its origin.
-type made struct {
+// origin is where a file comes from, as the file has it.
+type origin struct {
 	// Figure and Part are the name of the figure and of its picture. Version is that of the
 	// program, if the caller named one.
 	Figure  string `json:"figure"`
@@ -21,14 +21,14 @@ type made struct {
 	Model   string `json:"model"`
 	Hash    string `json:"model_hash"`
 	Backend string `json:"backend"`
-	// Reduced says that a small sample was taken. Remake is the command that makes it again.
+	// Reduced reports whether a small sample was taken. Remake is the command that makes it again.
 	Reduced bool   `json:"reduced,omitempty"`
 	Remake  string `json:"remake"`
 }
 
 // about returns the origin of a picture as ASCII without <, > and &.
 func about(r *reproduction.Reproduction, part, version string) string {
-	m := made{
+	m := origin{
 		Figure: r.ID, Part: part, Version: version, Model: ModelName(r.Model), Hash: r.Hash,
 		Backend: r.Backend, Reduced: r.Reduced, Remake: "headwater figures " + r.ID,
 	}

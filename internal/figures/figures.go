@@ -23,11 +23,14 @@ package figures
 
 import (
 	"context"
+	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/headwater-ml/headwater/attribution/focus"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/reproduction"
@@ -38,14 +41,14 @@ import (
 type Figure struct {
 	reproduction.Head
 	// Model is the embedded model that it runs on unless another one is named.
-	Model string
+	Model string `json:"model"`
 	// Needs are the parts that a model must have.
-	Needs []Need
+	Needs []Need `json:"needs"`
 	// ForDecoders names the figure that asks the same of decoders; empty if there is none.
-	ForDecoders string
+	ForDecoders string `json:"for_decoders"`
 	// Choices are what a name of the figure can choose, such as layer: "s3-fig1,layer=3,head=2".
 	// Without them the figure shows what its document shows, or what is nearest to that.
-	Choices []string
+	Choices []string `json:"choices"`
 	chosen  map[string]int
 	make    func(*run) error
 }
@@ -84,7 +87,7 @@ func (n Need) has(m trace.Model) bool {
 	return false
 }
 
-// Options say how to make a figure.
+// Options are the settings of [Make].
 type Options struct {
 	// Reduced takes a small sample where a figure has many sentences.
 	Reduced bool
@@ -92,10 +95,66 @@ type Options struct {
 	Progress func(trace.Progress)
 }
 
+// figureList describes all figures in the order of the documents: where each stands, what it
+// claims, and which model it runs on.
+//
+//go:embed figures.json
+var figureList []byte
+
+// makers make the figures, by their id.
+var makers = map[string]func(*run) error{
+	"s0-matrix": generativeMatrix,
+	"s0-slices": generativeSlices,
+	"s0-mass":   generativeMass,
+	"s0-filter": generativeFilter,
+	"s0-lift":   generativeLift,
+	"s0-caveat": generativeCaveat,
+	"s0-depth":  generativeDepth,
+
+	"s1-fig1":      layerGraphs,
+	"s1-appendix":  headRollouts,
+	"s1-fig2":      rawMaps,
+	"s1-fig3":      rolledMaps,
+	"s1-fig4":      pronouns,
+	"s1-table1":    table1.make,
+	"s1-table2":    table2.make,
+	"s1-table3":    table3.make,
+	"s1-growth":    growth,
+	"s1-gradients": adjustedRollout,
+
+	"s2-grid":                 zeroingGrid,
+	"s2-methods":              zeroingMethods,
+	"s2-rollout":              zeroingRollout,
+	"s2-cue":                  cueAlignment,
+	"s2-faithfulness":         zeroingFaithfulness,
+	"s2-probing":              zeroingProbing,
+	"s2-cue-decoder":          nextCues,
+	"s2-faithfulness-decoder": nextFaithfulness,
+	"s2-probing-decoder":      nextProbing,
+
+	"s3-fig1":      focusMap,
+	"s3-fig2":      focusBreakdown,
+	"s3-fig3":      focusBias,
+	"s3-published": focusPublished,
+	"s3-fig4":      focusLines(focus.SelfFraction, focus.SelfContinuous),
+	"s3-fig5":      focusLines(focus.FirstFraction),
+	"s3-fig6":      focusLines(focus.Concentration),
+	"s3-fig7":      focusMagnitude,
+	"s3-fig8":      focusAlignment,
+	"s3-fig9":      focusScatter,
+	"s3-fig10":     focusEffect,
+}
+
 // All returns all figures in the order of the documents.
 func All() []Figure {
-	return slices.Concat(generative, flow, classRows, correlated, grown, adjusted, zeroing, cued,
-		nextWord, focused)
+	var all []Figure
+	if err := json.Unmarshal(figureList, &all); err != nil {
+		panic(fmt.Sprintf("figures: figures.json: %v", err)) // a test reads it
+	}
+	for i, f := range all {
+		all[i].make = makers[f.ID]
+	}
+	return all
 }
 
 // IDs returns the names of all figures.

@@ -546,10 +546,8 @@ func TestSunk(t *testing.T) {
 	} {
 		m := &attribution.Result{Shape: [3]int{2, 2, 4}}
 		for i := range 2 {
-			of := c.first[4*i : 4*i+4]
-			m.Data = append(m.Data, of...)
-			for _, v := range of {
-				m.Data = append(m.Data, 1-v)
+			for _, v := range c.first[4*i : 4*i+4] {
+				m.Rows = append(m.Rows, []float64{v, 1 - v})
 			}
 		}
 		if sunk, last := figures.Sunk(m), figures.LastSpread(m); sunk != c.sunk || last != c.last {

@@ -8,36 +8,8 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
-	"github.com/headwater-ml/headwater/internal/reproduction"
 	"github.com/headwater-ml/headwater/internal/rowmath"
-	"github.com/headwater-ml/headwater/models/tiny"
 )
-
-const abnar = "Abnar and Zuidema 2020"
-
-// flow are the figures of attention flow whose claims are about one sentence.
-var flow = []Figure{
-	{
-		Head: reproduction.Head{
-			ID: "s1-fig1", Document: abnar, Place: "Figure 1",
-			Title: "Layer graphs of raw attention, rollout and flow",
-			Claim: "Raw attention, rollout and flow of one sentence as graphs with the layers " +
-				"from left to right. In the higher layers rollout and flow have more distinct " +
-				"patterns than raw attention, and the links that come from residual connections " +
-				"fade with the layers.",
-		},
-		Model: tiny.VerbName, make: layerGraphs,
-	},
-	{
-		Head: reproduction.Head{
-			ID: "s1-appendix", Document: abnar, Place: "Appendix A",
-			Title: "Rollout of single heads",
-			Claim: "One head of a layer can be followed over the merged heads of the layers " +
-				"below: R_l of head h is Â_l of that head times R_{l-1}.",
-		},
-		Model: tiny.VerbName, make: headRollouts,
-	},
-}
 
 // attentionMethods are the three ways to read attention that the paper compares.
 var attentionMethods = []string{"raw", "rollout", "flow"}
@@ -61,7 +33,8 @@ func (r *run) maps(prompt string, methods ...string) (
 	if err != nil {
 		return nil, nil, err
 	}
-	a, err := attribution.Attribute(r.ctx, tensors, attribution.Options{Methods: methods})
+	a, err := attribution.Attribute(r.ctx, attribution.InMemory(tensors),
+		attribution.Options{Methods: methods})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -230,7 +203,7 @@ func headRollouts(r *run) error {
 	return nil
 }
 
-// targetWords says which token's row is shown.
+// targetWords names the token whose row is shown.
 func (r *run) targetWords() string {
 	switch {
 	case !r.info.Bidirectional:

@@ -3,109 +3,12 @@ package figures
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/headwater-ml/headwater/attribution/focus"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
 	"github.com/headwater-ml/headwater/internal/reproduction"
 )
-
-const claus = "Claus, Attention Focus Plots"
-
-// focusModel is the default model of the focus figures.
-const focusModel = "tiny-alibi"
-
-// focused are the focus figures. Only what shows ALiBi needs a model that has it.
-var focused = []Figure{
-	{
-		Head: reproduction.Head{
-			ID: "s3-fig1", Document: claus, Place: "Figure 1", Title: "Attention map of one head",
-			Claim: "Each row is a token and shows which tokens before it get the most attention. " +
-				"Two cases stand out: the token itself (green) and the first token (purple).",
-		},
-		Model: focusModel, Needs: []Need{Decoder},
-		Choices: []string{layerChoice, headChoice}, make: focusMap,
-	},
-	{
-		Head: reproduction.Head{
-			ID: "s3-fig2", Document: claus, Place: "Figure 2", Title: "Attention breakdown",
-			Claim: "With ALiBi a score before the softmax is a sum of three parts: ALiBi, a bias " +
-				"that depends on the source alone, and attention, which depends on both tokens. " +
-				"The largest score of each row is shown.",
-		},
-		Model: focusModel, Needs: []Need{Decoder, ALiBi},
-		Choices: []string{layerChoice, headChoice, rankChoice}, make: focusBreakdown,
-	},
-	{
-		Head: reproduction.Head{
-			ID: "s3-fig3", Document: claus, Place: "Figure 3", Title: "Bias against ALiBi",
-			Claim: "Bias and ALiBi depend on one token alone. Only the trend means something, " +
-				"because what is added to all sources changes nothing after the softmax.",
-		},
-		Model: focusModel, Needs: []Need{Decoder, ALiBi},
-		Choices: []string{layerChoice, headChoice}, make: focusBias,
-	},
-	{
-		Head: reproduction.Head{
-			ID: "s3-published", Document: claus, Place: "Figure 1, hover texts",
-			Title: "Published terms give the published probabilities",
-			Claim: "The hover texts of layer 14, head 17 state the three parts and the " +
-				"probability of each source. Their sum and a softmax give that probability, with " +
-				"ALiBi not divided by the root of the head's width.",
-		},
-		Model: focusModel, make: focusPublished,
-	},
-	lineFigure("s3-fig4", "Figure 4", "How often heads look at the token itself",
-		"The fraction of tokens where the highest attention goes to the token itself, for every "+
-			"head. Lines are sorted so that they do not cross.",
-		focus.SelfFraction, focus.SelfContinuous),
-	lineFigure("s3-fig5", "Figure 5", "How often heads look at the first token",
-		"The fraction of tokens where the highest attention goes to the first token.",
-		focus.FirstFraction),
-	lineFigure("s3-fig6", "Figure 6", "How concentrated attention is",
-		"The difference of the highest and the second highest probability; near 1 a head looks at "+
-			"single tokens.", focus.Concentration),
-	{
-		Head: reproduction.Head{
-			ID: "s3-fig7", Document: claus, Place: "Figure 7",
-			Title: "Update magnitude of each head",
-			Claim: "The length of what a head adds, divided by that of the hidden state, says " +
-				"how strongly the head changes the hidden state.",
-		},
-		Model: focusModel, Needs: []Need{Decoder},
-		Choices: []string{layerChoice, firstChoice}, make: focusMagnitude,
-	},
-	{
-		Head: reproduction.Head{
-			ID: "s3-fig8", Document: claus, Place: "Figure 8",
-			Title: "Update alignment of each head",
-			Claim: "The cosine of what a head adds and the hidden state; below 0 the update " +
-				"takes a part of the hidden state away.",
-		},
-		Model: focusModel, Needs: []Need{Decoder},
-		Choices: []string{layerChoice, firstChoice}, make: focusAlignment,
-	},
-	{
-		Head: reproduction.Head{
-			ID: "s3-fig9", Document: claus, Place: "Figure 9",
-			Title: "Alignment against magnitude",
-			Claim: "Alignments near zero are updates that are orthogonal to the hidden state.",
-		},
-		Model: focusModel, Needs: []Need{Decoder},
-		Choices: []string{layerChoice, firstChoice}, make: focusScatter,
-	},
-	{
-		Head: reproduction.Head{
-			ID: "s3-fig10", Document: claus, Place: "Figure 10",
-			Title: "Token effect against the token's index",
-			Claim: "From layer 4 on, a head whose attention is on the first token has no impact " +
-				"on the hidden state.",
-		},
-		Model: focusModel, Needs: []Need{Decoder},
-		Choices: []string{layerChoice}, make: focusEffect,
-	},
-}
 
 // The document shows layer 14 of 24 and head 17 of 32, and for the last figure layer 5. Its most
 // concentrated head is in layer 4.
@@ -487,17 +390,6 @@ func eighthOfALiBi(terms [][3]float64) float64 {
 	return math.Exp(terms[0][0]+terms[0][1]+terms[0][2]/8) / total
 }
 
-// lineFigure returns a figure of sorted lines, one chart for each quantity.
-func lineFigure(id, place, title, claims string, quantities ...focus.Quantity) Figure {
-	return Figure{
-		Head: reproduction.Head{
-			ID: id, Document: claus, Place: place, Title: title, Claim: claims,
-		},
-		Model: focusModel, Needs: []Need{Decoder},
-		make: func(r *run) error { return focusLines(r, quantities) },
-	}
-}
-
 // quantityTitles are the axes of the line figures.
 var quantityTitles = map[focus.Quantity]string{
 	focus.SelfFraction:   "fraction of tokens, highest on itself",
@@ -506,7 +398,12 @@ var quantityTitles = map[focus.Quantity]string{
 	focus.Concentration:  "highest minus second highest",
 }
 
-func focusLines(r *run, quantities []focus.Quantity) error {
+// focusLines makes a figure of sorted lines, one chart for each quantity.
+func focusLines(quantities ...focus.Quantity) func(*run) error {
+	return func(r *run) error { return r.lines(quantities) }
+}
+
+func (r *run) lines(quantities []focus.Quantity) error {
 	lines := make([]focus.Lines, len(quantities))
 	for i, q := range quantities {
 		lines[i].Quantity = q
@@ -526,25 +423,7 @@ func focusLines(r *run, quantities []focus.Quantity) error {
 	var charts []chart.Chart
 	for i := range lines {
 		f := &lines[i]
-		series := make([]chart.Series, f.Heads)
-		crossings, valid := 0, true
-		for k := range series {
-			series[k].Name = fmt.Sprintf("sort_idx %d", k+1) // from 1, as in the published data
-		}
-		for l := range f.Layers {
-			seen := map[int]bool{}
-			for k, p := range f.Sorted(l) {
-				s := &series[k]
-				s.X, s.Y = append(s.X, float64(l)), append(s.Y, p.Value)
-				s.Labels = append(s.Labels, fmt.Sprintf("layer %d, head %d: %.4f", l, p.Head,
-					p.Value))
-				seen[p.Head] = true
-				if k > 0 && p.Value < series[k-1].Y[l] {
-					crossings++
-				}
-			}
-			valid = valid && len(seen) == f.Heads
-		}
+		series, crossings, valid := sortedSeries(f)
 		zero, one := 0.0, 1.0
 		charts = append(charts, chart.Chart{
 			Kind: chart.Lines, Title: string(f.Quantity), X: chart.Axis{Title: "layer"},
@@ -556,11 +435,42 @@ func focusLines(r *run, quantities []focus.Quantity) error {
 			fmt.Sprintf("%d crossings", crossings), crossings == 0 && valid)
 	}
 	r.picture("", len(charts), charts...)
-	switch q := lines[0]; quantities[0] {
+	r.checkLines(&lines[0])
+	r.note("Mean over %d texts. In each layer the heads are sorted: sort_idx 1 is the head with "+
+		"the lowest value there. Head numbers are in the hover texts.", len(r.focusTexts()))
+	return nil
+}
+
+// sortedSeries returns the lines of a quantity, how often two of them cross, and whether each layer
+// has every head once.
+func sortedSeries(f *focus.Lines) (series []chart.Series, crossings int, complete bool) {
+	series, complete = make([]chart.Series, f.Heads), true
+	for k := range series {
+		series[k].Name = fmt.Sprintf("sort_idx %d", k+1) // from 1, as in the published data
+	}
+	for l := range f.Layers {
+		seen := map[int]bool{}
+		for k, p := range f.Sorted(l) {
+			s := &series[k]
+			s.X, s.Y = append(s.X, float64(l)), append(s.Y, p.Value)
+			s.Labels = append(s.Labels, fmt.Sprintf("layer %d, head %d: %.4f", l, p.Head, p.Value))
+			seen[p.Head] = true
+			if k > 0 && p.Value < series[k-1].Y[l] {
+				crossings++
+			}
+		}
+		complete = complete && len(seen) == f.Heads
+	}
+	return series, crossings, complete
+}
+
+// checkLines checks what the document claims of a quantity, layer by layer.
+func (r *run) checkLines(q *focus.Lines) {
+	switch q.Quantity {
 	case focus.FirstFraction:
 		r.above(claim{"rises", "Expected, though the document states no number: heads look at " +
 			"the first token more often in the upper half of the layers than in the first " +
-			"layer, mean over heads"}, upperHalf(&q), layerMean(&q, 0), "the first layer")
+			"layer, mean over heads"}, upperHalf(q), layerMean(q, 0), "the first layer")
 	case focus.Concentration:
 		for _, x := range []struct{ id, text string }{
 			{"early", "layer 4 of 24"}, {"last", "the last layer"},
@@ -571,13 +481,10 @@ func focusLines(r *run, quantities []focus.Quantity) error {
 			}
 			r.above(claim{x.id, fmt.Sprintf("The most concentrated head of %s is more "+
 				"concentrated than that of the first layer (published: %s against .125); here "+
-				"layer %d", x.text, published, l)}, highest(&q, l), highest(&q, 0),
+				"layer %d", x.text, published, l)}, highest(q, l), highest(q, 0),
 				"that of the first layer")
 		}
 	}
-	r.note("Mean over %d texts. In each layer the heads are sorted: sort_idx 1 is the head with "+
-		"the lowest value there. Head numbers are in the hover texts.", len(r.focusTexts()))
-	return nil
 }
 
 // layerMean returns the mean over heads of layer l.
@@ -602,273 +509,4 @@ func upperHalf(f *focus.Lines) float64 {
 func highest(f *focus.Lines, l int) float64 {
 	p := f.Sorted(l)
 	return p[len(p)-1].Value
-}
-
-// The axes of Figures 7 to 9.
-const (
-	magnitudeTitle = "update magnitude: length of the update / of the hidden state"
-	alignmentTitle = "update alignment: cosine of update and hidden state"
-)
-
-// updateSeries are the updates of all heads of one layer, a series for each head.
-type updateSeries struct{ size, angle []chart.Series }
-
-// updatesOf returns the updates of all heads of layer l.
-func updatesOf(text *focus.Text, l int, o focus.UpdateOptions) (x updateSeries, err error) {
-	for h := range text.Heads {
-		all, err := text.Updates(l, h, o)
-		if err != nil {
-			return x, err
-		}
-		s := chart.Series{Name: fmt.Sprintf("head %d", h)}
-		s.Columns = []chart.Column{{Name: "current", Named: true}, {Name: "target", Named: true}}
-		a := s
-		for _, u := range all {
-			s.Y, a.Y = append(s.Y, u.Magnitude), append(a.Y, u.Alignment)
-			s.Columns[0].Values = append(s.Columns[0].Values, float64(u.Target))
-			s.Columns[1].Values = append(s.Columns[1].Values, float64(u.Source))
-		}
-		x.size, x.angle = append(x.size, s), append(x.angle, a)
-	}
-	for h := range x.angle {
-		x.angle[h].Columns = x.size[h].Columns
-	}
-	return x, nil
-}
-
-// updateLayer returns the layer whose updates a figure shows.
-func (r *run) updateLayer() (int, error) {
-	return r.choice(layerChoice, r.layer(clausLayer), r.info.Layers)
-}
-
-// indices are the two readings of the update figures: what the prose says, and what the published
-// files have.
-var indices = []struct {
-	index focus.Index
-	title string
-}{
-	{focus.IndexCurrent, "of the current token, as the document says"},
-	{focus.IndexTarget, "of the token looked at, as its published data"},
-}
-
-func focusMagnitude(r *run) error {
-	layer, err := r.updateLayer()
-	if err != nil {
-		return err
-	}
-	text, _, err := r.recordFocus(0, focus.Updates)
-	if err != nil {
-		return err
-	}
-	var charts []chart.Chart
-	share := 1 / float64(r.info.Heads)
-	for _, x := range indices {
-		updates, err := updatesOf(text, layer, focus.UpdateOptions{
-			Index: x.index, ExcludeFirst: r.leaveFirst(false),
-		})
-		if err != nil {
-			return err
-		}
-		charts = append(charts, chart.Chart{
-			Kind: chart.Histogram, Title: fmt.Sprintf("Update magnitude, layer %d", layer),
-			Subtitle: x.title, X: chart.Axis{Title: magnitudeTitle}, Series: updates.size,
-			Y: chart.Axis{Title: "tokens"}, Rules: []chart.Rule{{At: share, Label: "1/H"}},
-		})
-	}
-	r.picture("", 2, charts...)
-	apart, err := updatesByTarget(text, layer)
-	if err != nil {
-		return err
-	}
-	r.zero(claim{"published-index", "Read at the token looked at, as in the published data, all " +
-		"tokens that look at the same one have the same magnitude: largest difference"}, 1e-9,
-		apart)
-	over, all := 0, 0
-	for _, s := range charts[0].Series {
-		for _, v := range s.Y {
-			all++
-			if v > share {
-				over++
-			}
-		}
-	}
-	r.note("The dashed line is at 1/H, one of H equal heads; %d of %d updates of the current "+
-		"token are above it. The document states no share.", over, all)
-	return nil
-}
-
-// updatesByTarget returns how far the magnitudes of tokens that look at the same one are apart, in
-// the reading of the published data.
-func updatesByTarget(text *focus.Text, layer int) (float64, error) {
-	apart := 0.0
-	for h := range text.Heads {
-		all, err := text.Updates(layer, h, focus.UpdateOptions{Index: focus.IndexTarget})
-		if err != nil {
-			return 0, err
-		}
-		first := map[int]float64{}
-		for _, u := range all {
-			if _, seen := first[u.Source]; !seen {
-				first[u.Source] = u.Magnitude
-			}
-			apart = max(apart, math.Abs(u.Magnitude-first[u.Source]))
-		}
-	}
-	return apart, nil
-}
-
-func focusAlignment(r *run) error {
-	layer, err := r.updateLayer()
-	if err != nil {
-		return err
-	}
-	text, _, err := r.recordFocus(0, focus.Updates)
-	if err != nil {
-		return err
-	}
-	leave := r.leaveFirst(true)
-	var charts []chart.Chart
-	for _, x := range indices {
-		updates, err := updatesOf(text, layer, focus.UpdateOptions{
-			Index: x.index, ExcludeFirst: leave,
-		})
-		if err != nil {
-			return err
-		}
-		charts = append(charts, chart.Chart{
-			Kind: chart.Histogram, Title: fmt.Sprintf("Update alignment, layer %d", layer),
-			Subtitle: x.title, X: chart.Axis{Title: alignmentTitle}, Series: updates.angle,
-			Y: chart.Axis{Title: "tokens"}, Rules: []chart.Rule{{At: 0}},
-		})
-	}
-	r.picture("", 2, charts...)
-	negative, all := 0, 0 // in the reading of the document's text
-	for _, s := range charts[0].Series {
-		for _, v := range s.Y {
-			all++
-			if v < 0 {
-				negative++
-			}
-		}
-	}
-	r.check(claim{"negative", "Some updates take a part of the hidden state away"}, "1 or more",
-		fmt.Sprintf("%d of %d", negative, all), negative > 0)
-	if leave {
-		r.note("Tokens that look at the first token most are left out, as in the document.")
-	}
-	return nil
-}
-
-func focusScatter(r *run) error {
-	layer, err := r.updateLayer()
-	if err != nil {
-		return err
-	}
-	text, tokens, err := r.recordFocus(0, focus.Updates)
-	if err != nil {
-		return err
-	}
-	updates, err := updatesOf(text, layer, focus.UpdateOptions{ExcludeFirst: r.leaveFirst(true)})
-	if err != nil {
-		return err
-	}
-	series := updates.size
-	for h := range series {
-		series[h].X = updates.angle[h].Y
-	}
-	r.picture("", 1, chart.Chart{
-		Kind: chart.Scatter, Title: fmt.Sprintf("Alignment against magnitude, layer %d", layer),
-		X: chart.Axis{Title: alignmentTitle}, Y: chart.Axis{Title: magnitudeTitle},
-		Rules: []chart.Rule{{At: 0}}, Series: series, Names: tokenNames(tokens),
-		Color: chart.Scale{Palette: "viridis-reversed"}, Opacity: 0.8,
-	})
-	near, all, beyond := 0, 0, 0.0
-	for _, s := range series {
-		for _, v := range s.X {
-			all++
-			if math.Abs(v) < orthogonal {
-				near++
-			}
-			beyond = max(beyond, math.Abs(v)-1)
-		}
-	}
-	r.zero(claim{"bounded", "No cosine is beyond 1: largest excess"}, 1e-9, beyond)
-	r.note("%d of %d cosines are below %s in size. The document says what a value near zero means "+
-		"and states no share; the cosine of two random directions of %d numbers is about %s.",
-		near, all, short(orthogonal), r.info.Width, short(1/math.Sqrt(float64(r.info.Width))))
-	return nil
-}
-
-// orthogonal is the size below which the note counts a cosine as near zero.
-const orthogonal = 0.2
-
-// effectColor is the colour of the points of the document's Figure 10.
-var effectColor = chart.RGB{0x00, 0x68, 0xc9}
-
-// effectsOf returns the effects of all heads of layer l and their points.
-func effectsOf(text *focus.Text, l int) (s chart.Series, all []focus.Effect, err error) {
-	s = chart.Series{Name: "effect", Color: &effectColor}
-	s.Columns = []chart.Column{
-		{Name: "head"}, {Name: "current", Named: true}, {Name: "target", Named: true},
-	}
-	for h := range text.Heads {
-		effects, err := text.Effects(l, h)
-		if err != nil {
-			return s, nil, err
-		}
-		all = append(all, effects...)
-		for _, e := range effects {
-			s.X, s.Y = append(s.X, e.Magnitude), append(s.Y, float64(e.Source))
-			for k, v := range []int{h, e.Target, e.Source} {
-				s.Columns[k].Values = append(s.Columns[k].Values, float64(v))
-			}
-		}
-	}
-	return s, all, nil
-}
-
-func focusEffect(r *run) error {
-	if err := r.needLayers(2); err != nil { // the first layer is not shown
-		return err
-	}
-	layer, err := r.choice(layerChoice, max(r.layer(clausEffect), 1), r.info.Layers)
-	if err != nil {
-		return err
-	}
-	text, tokens, err := r.recordFocus(0, focus.Effects)
-	if err != nil {
-		return err
-	}
-	points, effects, err := effectsOf(text, layer)
-	if err != nil {
-		return err
-	}
-	c := chart.Chart{
-		Kind: chart.Scatter, Title: fmt.Sprintf("Token effect, layer %d, all heads", layer),
-		X:       chart.Axis{Title: "token effect magnitude"},
-		Y:       chart.Axis{Title: "token id (position of the source)"},
-		Opacity: 0.2, Series: []chart.Series{points}, Names: tokenNames(tokens),
-	}
-	if e, ok := focus.ZeroEllipse(effects); ok {
-		c.Ellipses = []chart.Ellipse{{
-			RadiusX: e.HalfWidth, RadiusY: e.HalfHeight, Label: "token 0",
-		}}
-	}
-	r.picture("", 1, c)
-	var first, others []float64
-	for _, e := range effects {
-		if e.Source == 0 {
-			first = append(first, e.Magnitude)
-		} else {
-			others = append(others, e.Magnitude)
-		}
-	}
-	ratio := math.NaN()
-	if len(first) > 0 && len(others) > 0 {
-		ratio = mean(first) / mean(others)
-	}
-	r.check(claim{"no-impact", "Where the first token is looked at most, the effect is at most a " +
-		"tenth of that of other tokens"}, "at most 0.1", strings.TrimSpace(short(ratio)),
-		ratio <= 0.1)
-	return nil
 }

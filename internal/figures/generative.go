@@ -9,7 +9,6 @@ import (
 	"github.com/headwater-ml/headwater/attribution/evaluate"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
-	"github.com/headwater-ml/headwater/internal/reproduction"
 	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
@@ -17,85 +16,12 @@ import (
 // the recipe is a figure here.
 
 const (
-	deb = "Deb 2022, generative attention rollout"
 	// The prompts have words and marks that the note lists as the ones that rollout favours.
 	recallPrompt   = "mary has the red key . john has the blue lamp . who has the lamp ?"
 	languagePrompt = "The key is red, and the lamp is blue. Mary has the key, and John has the " +
 		"lamp. The lamp belongs to"
 	generatedTokens = 6
 )
-
-// generative are the figures of the note.
-var generative = []Figure{
-	{
-		Head: reproduction.Head{
-			ID: "s0-matrix", Document: deb, Place: "recipe, steps 1 to 4",
-			Title: "M[n,m,l]: rollout of every generated token to the prompt",
-			Claim: "With m prompt tokens, n forward passes generate n tokens. Keeping the " +
-				"prompt's part of each rollout and putting them below each other gives a matrix " +
-				"M of shape [n, m, l], for l layers.",
-		},
-		Model: "tiny", Needs: []Need{Decoder}, make: generativeMatrix,
-	},
-	{
-		Head: reproduction.Head{
-			ID: "s0-slices", Document: deb, Place: "recipe, last step",
-			Title: "Slices M[t,:,:] of single generated tokens",
-			Claim: "At step i the rollout has the size [m+i, l]. A slice of M by the index of a " +
-				"generated token shows all prompt tokens in all layers for that token.",
-		},
-		Model: "tiny", Needs: []Need{Decoder}, make: generativeSlices,
-	},
-	{
-		Head: reproduction.Head{
-			ID: "s0-mass", Document: deb, Place: "recipe, step 3",
-			Title: "What the cut to the prompt leaves out",
-			Claim: "Only the prompt's m rows of each rollout are kept. The recipe does not say " +
-				"what becomes of the rest: the share that rests on generated tokens.",
-		},
-		Model: "tiny", Needs: []Need{Decoder}, make: generativeMass,
-	},
-	{
-		Head: reproduction.Head{
-			ID: "s0-filter", Document: deb, Place: "last paragraph",
-			Title: "Rollout of prompt tokens before and after the token filter",
-			Claim: "Raw rollout is biased towards common words and punctuation (, . newline is : " +
-				"and), so a reader has to filter these tokens out.",
-		},
-		Model: "tiny", Needs: []Need{Decoder}, make: generativeFilter,
-	},
-	{
-		Head: reproduction.Head{
-			ID: "s0-lift", Document: "Abnar and Zuidema 2020", Place: "future work, for decoders",
-			Title: "Rollout divided by what the receptive field explains",
-			Claim: "In a decoder early tokens are favoured, because more tokens can see them, so " +
-				"values have to be normalised by the receptive field first. No formula is given; " +
-				"lift divides by the rollout of uniform attention over visible tokens.",
-		},
-		Model: "tiny", Needs: []Need{Decoder}, make: generativeLift,
-	},
-	{
-		Head: reproduction.Head{
-			ID: "s0-caveat", Document: deb, Place: "last paragraph",
-			Title: "High rollout beside what a token does to the prediction",
-			Claim: "A higher rollout value does not necessarily mean that a token is important " +
-				"for a prediction.",
-		},
-		Model: "tiny", Needs: []Need{Decoder}, make: generativeCaveat,
-	},
-	{
-		Head: reproduction.Head{
-			ID: "s0-depth", Document: "Wu et al. 2025",
-			Place: "theory of attention without a residual",
-			Title: "How depth moves rollout to the first token",
-			Claim: "Without a residual, the rollout of a causal model tends to the first token " +
-				"with depth (Wu et al. 2025, arXiv 2502.01951). Herasimchyk et al. (2026, arXiv " +
-				"2602.16837) argue that residual connections prevent this. Rollout here has a " +
-				"residual of one half.",
-		},
-		Model: "tiny", Needs: []Need{Decoder}, make: generativeDepth,
-	},
-}
 
 // rollout explains the prompt of these figures by rollout.
 func (r *run) rollout(
@@ -164,9 +90,10 @@ func levelOfM(e *attribution.Explanation, M *attribution.Result, k int) chart.Ch
 	n, m, l := M.Shape[0], M.Shape[1], M.Shape[2]
 	matrix := &chart.Matrix{Rows: generatedNames(e), Columns: names(e.Prompt.Texts)}
 	for t := range n {
-		matrix.Data = append(matrix.Data, M.Row(t, k)...)
+		row := M.Row(t, k)[:m]
+		matrix.Data = append(matrix.Data, row...)
 		matrix.RowNotes = append(matrix.RowNotes, fmt.Sprintf("generated %.0f %%",
-			100*(1-rowmath.Total(M.Row(t, k)))))
+			100*(1-rowmath.Total(row))))
 	}
 	after := "after the last layer"
 	if k < M.Top() {
@@ -235,7 +162,7 @@ func (r *run) onePass(e *attribution.Explanation, M *attribution.Result) (float6
 		return 0, err
 	}
 	o := attribution.Options{Methods: []string{"rollout"}}
-	a, err := attribution.Attribute(r.ctx, tensors, o)
+	a, err := attribution.Attribute(r.ctx, attribution.InMemory(tensors), o)
 	if err != nil {
 		return 0, err
 	}
@@ -262,7 +189,7 @@ func generativeSlices(r *run) error {
 	for _, t := range []int{0, n / 2, n - 1} {
 		matrix := &chart.Matrix{Rows: levels(l), Columns: names(e.Prompt.Texts)}
 		for k := range l {
-			matrix.Data = append(matrix.Data, M.Row(t, k)...)
+			matrix.Data = append(matrix.Data, M.Row(t, k)[:m]...)
 		}
 		charts = append(charts, chart.Chart{
 			Kind: chart.Heatmap, Title: fmt.Sprintf("M[%d,:,:], generated token %s", t, tokens[t]),
@@ -273,7 +200,7 @@ func generativeSlices(r *run) error {
 	r.picture("", 1, charts...)
 	sizes, right := "", true
 	for t := range n {
-		size := m + len(M.GeneratedRow(t, 0))
+		size := len(M.Row(t, 0))
 		right = right && size == m+t
 		sizes += fmt.Sprintf(" %d", size)
 	}
@@ -286,7 +213,7 @@ func generativeSlices(r *run) error {
 }
 
 func generativeMass(r *run) error {
-	e, M, err := r.rollout(attribution.Options{})
+	_, M, err := r.rollout(attribution.Options{})
 	if err != nil {
 		return err
 	}
@@ -296,9 +223,9 @@ func generativeMass(r *run) error {
 	for k := range l {
 		s := chart.Series{Name: fmt.Sprintf("layer %d", k), X: count(n)}
 		for t := range n {
-			other := e.OtherMass["rollout"][t*l+k]
+			other := M.OtherMass[t*l+k]
 			s.Y = append(s.Y, 100*other)
-			worst = max(worst, math.Abs(rowmath.Total(M.Row(t, k))+other-1))
+			worst = max(worst, math.Abs(rowmath.Total(M.Row(t, k)[:M.Shape[1]])+other-1))
 		}
 		series = append(series, s)
 	}
@@ -325,7 +252,7 @@ func generativeFilter(r *run) error {
 	m := M.Shape[1]
 	before := make([]float64, m)
 	for t := range M.Shape[0] {
-		for j, v := range M.Row(t, M.Top()) {
+		for j, v := range M.Row(t, M.Top())[:m] {
 			before[j] += v / float64(M.Shape[0])
 		}
 	}
@@ -365,23 +292,33 @@ func generativeFilter(r *run) error {
 		X:        chart.Axis{Title: "prompt token (position)", Categories: categories},
 		Y:        chart.Axis{Title: "rollout", Unit: "%"}, Series: series,
 	})
-	left := 0
-	for t := range M.Shape[0] {
-		top, err := e.TopK(t, "rollout", m, filter)
-		if err != nil {
-			return err
-		}
-		for _, x := range top {
-			if filter.Hides(x.Text) || x.Value != M.At(t, x.Position, M.Level(t)) {
-				left++
-			}
-		}
+	unfiltered, err := unfilteredTokens(e, M, filter)
+	if err != nil {
+		return err
 	}
 	r.check(claim{"filter", "After the filter no listed token is in the ranking, and no value " +
-		"has changed"}, "0 tokens", fmt.Sprintf("%d tokens", left), left == 0)
+		"has changed"}, "0 tokens", fmt.Sprintf("%d tokens", unfiltered), unfiltered == 0)
 	r.above(claim{"bias", "Listed tokens have more rollout each than the other tokens of the " +
 		"prompt (in %)"}, 100*mean(listed), 100*mean(others), "the mean of the others")
 	return nil
+}
+
+// unfilteredTokens returns how many tokens of the rankings a filter hides, or have another value.
+func unfilteredTokens(
+	e *attribution.Explanation, M *attribution.Result, filter attribution.Filter,
+) (n int, err error) {
+	for t := range M.Shape[0] {
+		top, err := e.TopK(t, "rollout", M.Shape[1], filter)
+		if err != nil {
+			return 0, err
+		}
+		for _, x := range top {
+			if filter.Hides(x.Text) || x.Value != M.At(t, x.Position, M.Level(t)) {
+				n++
+			}
+		}
+	}
+	return n, nil
 }
 
 func generativeLift(r *run) error {
@@ -460,9 +397,8 @@ func uniformLift(r *run, T int) (float64, error) {
 			}
 		}
 	}
-	got, err := attribution.Attribute(r.ctx, []trace.Tensor{a}, attribution.Options{
-		Methods: []string{"rollout"}, Lift: true,
-	})
+	got, err := attribution.Attribute(r.ctx, attribution.InMemory([]trace.Tensor{a}),
+		attribution.Options{Methods: []string{"rollout"}, Lift: true})
 	if err != nil {
 		return 0, err
 	}
@@ -487,7 +423,8 @@ func generativeCaveat(r *run) error {
 	var correlations []float64
 	other, n := 0, M.Shape[0]
 	tokens, texts := generatedNames(e), names(e.Prompt.Texts)
-	// first says that the first token is a word, and has so much that no other one can be seen.
+	// first reports whether the first token is a word, and has so much that no other one can be
+	// seen.
 	first := sunk(M) && !e.Prompt.Special[0]
 	for t := range n {
 		s := chart.Series{Name: tokens[t]}
@@ -550,7 +487,7 @@ func generativeDepth(r *run) error {
 		for k := range min(l, x.Shape[2]) {
 			first, wide := 0.0, 0.0
 			for t := range n {
-				row := x.Row(t, k)
+				row := x.Row(t, k)[:x.Shape[1]]
 				first += 100 * row[0] / float64(n)
 				wide += effective(row[1:]) / float64(n)
 			}

@@ -9,21 +9,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
 	"github.com/headwater-ml/headwater/internal/reproduction"
-	"github.com/headwater-ml/headwater/models/tiny"
 )
-
-// grown is the figure of how the cost of the methods grows.
-var grown = []Figure{
-	{
-		Head: reproduction.Head{
-			ID: "s1-growth", Document: abnar, Place: "cost",
-			Title: "How many operations rollout and flow take",
-			Claim: "For d layers and n tokens attention rollout takes O(d·n²) operations and " +
-				"attention flow O(d²·n⁴).",
-		},
-		Model: tiny.VerbName, make: growth,
-	},
-}
 
 // growthTexts are cut to n tokens.
 const (
@@ -121,7 +107,7 @@ func (r *run) augmented(n int) ([]float64, *attribution.Map, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	a, err := attribution.Attribute(r.ctx, tensors, attribution.Options{
+	a, err := attribution.Attribute(r.ctx, attribution.InMemory(tensors), attribution.Options{
 		Methods: []string{"raw", "flow"},
 	})
 	if err != nil {

@@ -8,52 +8,19 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/evaluate"
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/internal/reproduction"
 	"github.com/headwater-ml/headwater/internal/tasks"
 	"github.com/headwater-ml/headwater/models/tiny"
 )
 
-// nextWord are the evaluations of Value Zeroing asked of decoders. The paper has encoders alone:
-// where it masks a word, the text ends here before that word, and the row is that of the last
-// token, which predicts it.
-var nextWord = []Figure{
-	{
-		Head: reproduction.Head{
-			ID: "s2-cue-decoder", Document: mohebbi, Place: "cue alignment, for decoders",
-			Title: "How well each layer finds the word that decides the next one",
-			Claim: "Said of masked words: the scores of Value Zeroing lie on the words that " +
-				"linguists name as cues more than those of attention weights and of other " +
-				"methods, and most in the middle and upper layers.",
-		},
-		Model: tiny.Name, Needs: []Need{Decoder}, make: nextCues,
-	},
-	{
-		Head: reproduction.Head{
-			ID: "s2-faithfulness-decoder", Document: mohebbi, Place: "faithfulness, for decoders",
-			Title: "Rank correlation of rolled-out scores with erasing tokens",
-			Claim: "Said of masked words: rolled out over all layers, Value Zeroing agrees " +
-				"better with what happens when a token is taken away than attention and norms do.",
-		},
-		Model: tiny.Name, Needs: []Need{Decoder}, make: nextFaithfulness,
-	},
-	{
-		Head: reproduction.Head{
-			ID: "s2-probing-decoder", Document: mohebbi, Place: "probing, for decoders",
-			Title: "What a linear probe reads in the last token, beside cue alignment",
-			Claim: "Said of masked words: where a layer's representation gains information about " +
-				"the number or gender that the word needs, Value Zeroing aligns with the cue.",
-		},
-		Model: tiny.Name, Needs: []Need{Decoder}, make: nextProbing,
-	},
-}
-
-// nextSentence is a text that ends before the word that it is about.
+// nextSentence is a text that ends before the word that it is about. The paper of Value Zeroing has
+// encoders alone: where it masks a word, the text for a decoder ends before that word, and the row
+// is that of the last token, which predicts it.
 type nextSentence struct {
 	evaluate.Case
 	// right and wrong are the tokens of a minimal pair.
 	right, wrong int
-	// other says that a plural word is right, or a male pronoun; else a singular word or a female
-	// pronoun is.
+	// other reports whether a plural word is right, or a male pronoun; else a singular word or a
+	// female pronoun is.
 	other bool
 	// swapped is the same text with a subject of the other number; empty in the toy grammar.
 	swapped string
@@ -140,7 +107,7 @@ func cases(sentences []nextSentence) []evaluate.Case {
 	return all
 }
 
-// noteSentences says what the sentences are, and in how many the model prefers the right word.
+// noteSentences notes what the sentences are, and in how many the model prefers the right word.
 func (r *run) noteSentences(sentences []nextSentence) error {
 	right := 0
 	for _, s := range sentences {

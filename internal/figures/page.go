@@ -72,7 +72,7 @@ func Page(all []*reproduction.Reproduction, images map[string][]Image) []byte {
 	return []byte(b.String())
 }
 
-// From says where a figure comes from and which model it was made with.
+// From returns where a figure comes from and which model it was made with.
 func From(r *reproduction.Reproduction) string {
 	s := fmt.Sprintf("%s, %s; model %s", r.Document, r.Place, ModelName(r.Model))
 	if len(r.Hash) >= 12 {
@@ -132,7 +132,7 @@ func Tally(all []*reproduction.Reproduction) string {
 	return s + "."
 }
 
-// colorsOfPage says which colours of published pictures the gallery has.
+// colorsOfPage is about the published colours that the gallery has.
 const colorsOfPage = `Where the colours of a published picture are known, these have them: the
 layer graphs and the maps of Figure 4 in s1, the maps of s2, and Figures 1, 2, 4 to 6, 9 and 10
 of s3, with their axes. They are changed in two places so that they can be read in grey: Figure

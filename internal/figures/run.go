@@ -39,7 +39,7 @@ func (r *run) prompt(toy, language string) string {
 	return language
 }
 
-// progress says how far a long figure is.
+// progress reports how far a long figure is.
 func (r *run) progress(stage, unit string, done, total int) {
 	if r.o.Progress != nil {
 		r.o.Progress(trace.Progress{

@@ -84,9 +84,9 @@ func Compare(r *reproduction.Reproduction) []Comparison {
 
 func compare(r *reproduction.Reproduction, all []Record) []Comparison {
 	var out []Comparison
-	made := map[string]bool{}
+	checked := map[string]bool{}
 	for _, c := range r.Checks {
-		made[c.ID] = true
+		checked[c.ID] = true
 		one := Comparison{Figure: r.ID, Check: c}
 		if rec := find(all, r.ID, c.ID); rec != nil {
 			one.Was = rec.Verdict
@@ -97,7 +97,7 @@ func compare(r *reproduction.Reproduction, all []Record) []Comparison {
 		out = append(out, one)
 	}
 	for _, rec := range all {
-		if rec.Figure == r.ID && !made[rec.Check] {
+		if rec.Figure == r.ID && !checked[rec.Check] {
 			out = append(out, Comparison{
 				Figure: r.ID, Was: rec.Verdict,
 				Check: reproduction.Check{ID: rec.Check, Claim: "recorded, and not made now"},

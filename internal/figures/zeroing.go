@@ -7,46 +7,8 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
-	"github.com/headwater-ml/headwater/internal/reproduction"
 	"github.com/headwater-ml/headwater/internal/rowmath"
-	"github.com/headwater-ml/headwater/models/tiny"
 )
-
-const mohebbi = "Mohebbi et al. 2023"
-
-// zeroing are the figures of Value Zeroing.
-var zeroing = []Figure{
-	{
-		Head: reproduction.Head{
-			ID: "s2-grid", Document: mohebbi, Place: "context-mixing maps of all layers",
-			Title: "Value Zeroing map of every layer",
-			Claim: "For every layer there is a matrix whose cell says how much the " +
-				"representation of one token depends on another one: the distance between the " +
-				"layer's output and its output with the other token's value set to zero.",
-		},
-		Model: tiny.MaskedName, make: zeroingGrid,
-	},
-	{
-		Head: reproduction.Head{
-			ID: "s2-methods", Document: mohebbi, Place: "maps of one sentence, compared",
-			Title: "One sentence by attention, norms, ALTI and Value Zeroing",
-			Claim: "Value Zeroing sees the value vectors, residual connections, norms and the " +
-				"feed-forward layer, which attention weights do not. So its maps differ from " +
-				"those of attention.",
-		},
-		Model: tiny.MaskedName, make: zeroingMethods,
-	},
-	{
-		Head: reproduction.Head{
-			ID: "s2-rollout", Document: mohebbi, Place: "rollout",
-			Title: "Value Zeroing of all layers together, by rollout",
-			Claim: "Rollout multiplies the matrices of the layers one after another and gives a " +
-				"single matrix. The residual connection is already inside each of them, so " +
-				"nothing is added.",
-		},
-		Model: tiny.MaskedName, make: zeroingRollout,
-	},
-}
 
 // The sentence of the published comparison needs a masked token; a decoder gets one without.
 const (
@@ -79,7 +41,7 @@ func (r *run) zeroingMaps() (
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	a, err := attribution.Attribute(r.ctx, tensors, attribution.Options{
+	a, err := attribution.Attribute(r.ctx, attribution.InMemory(tensors), attribution.Options{
 		Methods: []string{"value-zeroing", "value-zeroing-rollout"},
 	})
 	if err != nil {

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -93,5 +94,28 @@ func TestCheckRedirect(t *testing.T) {
 		if c.want == "" && err != nil || c.want != "" && (err == nil || err.Error() != c.want) {
 			t.Errorf("%s: error %v, want %q", name, err, c.want)
 		}
+	}
+}
+
+// wrapped is a transport of a program's own.
+type wrapped struct{ http.RoundTripper }
+
+// A program that put a transport of its own in the place of the usual one can ask the Hub.
+func TestOtherDefaultTransport(t *testing.T) {
+	usual := http.DefaultTransport
+	http.DefaultTransport = wrapped{usual}
+	defer func() { http.DefaultTransport = usual }()
+	h := newHub(t, model())
+	_, err := resolve(t.Context(), "org/name", h.options(t))
+	must(t, err)
+}
+
+// TestUnknownHost: a host without an address is named, and not the server that was asked for it.
+func TestUnknownHost(t *testing.T) {
+	dns := &net.DNSError{Err: "no such host", Name: "hub.example", Server: "192.0.2.7:53"}
+	err := &unreachable{host: "hub.example", err: &net.OpError{Op: "dial", Net: "tcp", Err: dns}}
+	const want = "the Hub cannot be reached: hub.example: no such host"
+	if err.Error() != want {
+		t.Errorf("%q, want %q", err, want)
 	}
 }

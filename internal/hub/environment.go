@@ -17,10 +17,17 @@ import (
 // the file HF_TOKEN_PATH or HF_HOME/token; there is none if HF_HUB_DISABLE_IMPLICIT_TOKEN is true.
 // Offline is true if HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE is true (1, ON, YES, TRUE). The
 // patience is HF_HUB_DOWNLOAD_TIMEOUT in seconds. The lowest speed, which those tools do not have,
-// is HEADWATER_MIN_SPEED in bytes a second; 0 means no limit. A variable that is empty counts as
-// not set. It returns an error if a value cannot be used. Nothing else in this package reads the
+// is HEADWATER_MIN_SPEED in bytes a second; 0 means no limit. The folder of short names is
+// HEADWATER_MODELS, or else ../models beside the running program. A variable that is empty counts
+// as not set. It returns an error if a value cannot be used. Nothing else in this package reads the
 // environment, but Go's HTTP client reads HTTPS_PROXY and similar variables.
-func FromEnvironment() (Options, error) { return fromEnvironment(os.Getenv) }
+func FromEnvironment() (Options, error) {
+	opts, err := fromEnvironment(os.Getenv)
+	if program, failed := os.Executable(); opts.Models == "" && failed == nil {
+		opts.Models = filepath.Join(filepath.Dir(filepath.Dir(program)), "models")
+	}
+	return opts, err
+}
 
 // speedVariable is the environment variable that sets [Options.MinSpeed].
 const speedVariable = "HEADWATER_MIN_SPEED"
@@ -33,7 +40,7 @@ func fromEnvironment(getenv func(string) string) (Options, error) {
 	if err != nil {
 		return Options{}, err
 	}
-	opts := Options{Endpoint: getenv("HF_ENDPOINT")}
+	opts := Options{Endpoint: getenv("HF_ENDPOINT"), Models: getenv(ModelsVariable)}
 	cache := first(getenv("HF_HUB_CACHE"), getenv("HUGGINGFACE_HUB_CACHE"))
 	if cache == "" {
 		cache = filepath.Join(home, "hub")

@@ -50,6 +50,14 @@ func TestFromEnvironment(t *testing.T) {
 			"",
 		},
 		{
+			"short names",
+			map[string]string{"HEADWATER_MODELS": "models"},
+			Options{
+				Cache: at(".cache", "huggingface", "hub"), Token: "hf_home", Models: "models",
+			},
+			"",
+		},
+		{
 			"token",
 			map[string]string{"HF_TOKEN": " hf_env\n"},
 			Options{Cache: at(".cache", "huggingface", "hub"), Token: "hf_env"},
@@ -196,9 +204,13 @@ func TestFromEnvironmentReadsTheProcess(t *testing.T) {
 	cache := t.TempDir()
 	t.Setenv("HF_HUB_CACHE", cache)
 	t.Setenv("HF_TOKEN", "hf_process")
+	t.Setenv(ModelsVariable, "")
+	program, err := os.Executable()
+	must(t, err)
 	got, err := FromEnvironment()
 	if err != nil || got.Cache != filepath.Clean(os.Getenv("HF_HUB_CACHE")) ||
-		got.Token != "hf_process" {
+		got.Token != "hf_process" ||
+		got.Models != filepath.Join(filepath.Dir(program), "..", "models") {
 		t.Errorf("%+v, %v, want what the process has", got, err)
 	}
 }

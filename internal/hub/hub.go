@@ -44,6 +44,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,6 +62,8 @@ const defaultEndpoint = "https://huggingface.co"
 type Options struct {
 	// Cache is the folder that contains the folders models--ORG--NAME. It is required.
 	Cache string
+	// Models is the folder in which [Local] looks for short names. Empty means none.
+	Models string
 	// Endpoint is the address of the Hub. Empty means the public Hub.
 	Endpoint string
 	// Token, if it is not empty, is sent to the endpoint.
@@ -124,10 +127,12 @@ var (
 	commitName   = regexp.MustCompile(`^[0-9a-f]{40}$`)
 )
 
-// ParseRef reads ORG/NAME, ORG/NAME@REVISION, NAME or NAME@REVISION. It returns an error if the Hub
-// cannot have a model with that name. Whether there is such a model is found out by [Resolve].
+// ParseRef reads ORG/NAME, ORG/NAME@REVISION, NAME or NAME@REVISION, where NAME may be a short name
+// ([Known]). It returns an error if the Hub cannot have a model with that name. Whether there is
+// such a model is found out by [Resolve].
 func ParseRef(s string) (Ref, error) {
 	repo, revision, given := strings.Cut(s, "@")
+	repo = cmp.Or(known[repo], repo)
 	if !given {
 		revision = mainRevision
 	}
@@ -170,7 +175,8 @@ func shortened(s string) string {
 }
 
 // Resolve returns the directory of a model in the cache. If the model is not complete there, it
-// downloads what is missing first. ref is as in [ParseRef].
+// downloads what is missing first. ref is as in [ParseRef]. For a short name, it is the file that
+// [Local] returns, if there is one, whatever else opts say.
 //
 // A model is complete if it has config.json, all weights, and all other files that it has on the
 // Hub, as far as the cache knows them. If the cache cannot know them, because another program put
@@ -182,6 +188,9 @@ func shortened(s string) string {
 // too slow, a full disk. If ctx ends, the error wraps ctx.Err(). After an error, the next call
 // continues where this one stopped. Resolve is safe for concurrent use, also by several processes.
 func Resolve(ctx context.Context, ref string, opts Options) (dir string, err error) {
+	if file, err := Local(ref, opts); file != "" || err != nil {
+		return file, err
+	}
 	r, err := ParseRef(ref)
 	if err != nil {
 		return "", err

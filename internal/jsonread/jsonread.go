@@ -23,7 +23,7 @@ const maxDepth = 10000
 type Reader struct {
 	text []byte
 	dec  *jsontext.Decoder
-	// nonFinite says that the numbers of nonFinite stand for others.
+	// nonFinite reports whether the numbers of nonFinite stand for others.
 	nonFinite bool
 	// Again is called with a key that comes twice in one object, before its later value is read.
 	// An error ends the reading. If it is nil, such keys are not looked for.

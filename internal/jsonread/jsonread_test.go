@@ -18,7 +18,7 @@ func whole(r *jsonread.Reader) (any, error) {
 	return v, err
 }
 
-// TestWrong: an error says where a text stops being JSON, by line or byte and by pointer, and what
+// TestWrong: an error tells where a text stops being JSON, by line or byte and by pointer, and what
 // is there.
 func TestWrong(t *testing.T) {
 	deep := `{"a":` + strings.Repeat("[", 10001)

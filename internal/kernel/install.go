@@ -224,7 +224,7 @@ type Status struct {
 	// Spec is the path of the kernel.json that Jupyter reads; "" if there is none.
 	Spec     string   `json:"spec"`
 	Programs Programs `json:"programs"`
-	// Problem says why notebooks do not run; "" if they do.
+	// Problem is why notebooks do not run; "" if they do.
 	Problem string `json:"problem,omitempty"`
 }
 

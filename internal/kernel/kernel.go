@@ -21,6 +21,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -104,30 +105,23 @@ func environment(ctx context.Context, goCommand string, environ, path []string) 
 // workspaceFlags returns the flags of GOFLAGS without those that the go command refuses in a
 // workspace. It is never empty: for an empty GOFLAGS the go command takes what go env -w wrote.
 func workspaceFlags(flags string) string {
-	var kept []string
+	var allowed []string
 	for _, flag := range strings.Fields(flags) {
 		name, _, _ := strings.Cut(strings.TrimLeft(flag, "-"), "=")
 		if name != "mod" && name != "modfile" {
-			kept = append(kept, flag)
+			allowed = append(allowed, flag)
 		}
 	}
-	if kept == nil {
+	if allowed == nil {
 		return " "
 	}
-	return strings.Join(kept, " ")
+	return strings.Join(allowed, " ")
 }
 
 // without returns an environment without some variables.
 func without(environ []string, names ...string) []string {
-	var kept []string
-next:
-	for _, v := range environ {
-		for _, name := range names {
-			if strings.HasPrefix(v, name+"=") {
-				continue next
-			}
-		}
-		kept = append(kept, v)
-	}
-	return kept
+	return slices.DeleteFunc(slices.Clone(environ), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.Contains(names, name)
+	})
 }

@@ -68,7 +68,7 @@ func findProgram(name string, dirs []string) string {
 	return ""
 }
 
-// Check returns an error that says how to install the first program that is missing, if cells do
+// Check returns an error about how to install the first program that is missing, if cells do
 // not run without it.
 func (p Programs) Check() error {
 	const lacks = "kernel: %s is missing, which runs the cells of notebooks; install it with: " +
@@ -131,11 +131,11 @@ func goOutput(
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir, env, &stdout, &stderr
 	if err := cmd.Run(); err != nil {
 		const limit = 500
-		said := strings.Join(strings.Fields(stderr.String()), " ")
-		if len(said) > limit {
-			said = strings.ToValidUTF8(said[:limit], "") + "…"
+		output := strings.Join(strings.Fields(stderr.String()), " ")
+		if len(output) > limit {
+			output = strings.ToValidUTF8(output[:limit], "") + "…"
 		}
-		return "", fmt.Errorf("go %s: %s (%w)", args[0], said, err)
+		return "", fmt.Errorf("go %s: %s (%w)", args[0], output, err)
 	}
 	return stdout.String(), nil
 }

@@ -18,8 +18,8 @@ import (
 type workspace struct {
 	// dirs are the directories of modules, absolute. One of them is this module.
 	dirs []string
-	// ownRelease says that this module is the release that this program was built from, so that
-	// the program can be the engine of the notebook.
+	// ownRelease reports whether this module is the release that this program was built from, so
+	// that the program can be the engine of the notebook.
 	ownRelease bool
 	// remarks name what of the notebook's folder cannot be used.
 	remarks []string

@@ -189,7 +189,7 @@ func TestWorkspaceOfRelease(t *testing.T) {
 }
 
 // TestOwnRelease checks that a program that was built from a release says so, and that one whose
-// source is gone says what to do.
+// source is gone tells what to do.
 func TestOwnRelease(t *testing.T) {
 	command := goCommand(t)
 	built := sourceFile

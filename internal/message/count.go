@@ -2,7 +2,7 @@ package message
 
 import "fmt"
 
-// Count says how many of something there are: "1 token", "2 tokens". The plural of the noun ends
+// Count returns how many of something there are: "1 token", "2 tokens". The plural of the noun ends
 // in s.
 func Count[N int | int64](n N, noun string) string {
 	if n == 1 {

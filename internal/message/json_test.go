@@ -8,7 +8,7 @@ import (
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
-// TestNotJSON says what is wrong with a text without naming a type of Go.
+// TestNotJSON: errors tell what is wrong with a text without naming a type of Go.
 func TestNotJSON(t *testing.T) {
 	var into struct {
 		Layers []struct{ Size int8 }

@@ -12,7 +12,7 @@ var packages = []string{
 	"attribution", "attributiontest", "bench", "bucket", "certificate", "chart", "chat",
 	"checkpoint", "corpus", "engine", "evaluate", "export", "family", "figure", "figures",
 	"flowmaps", "focus", "gguf", "gguftest", "golden", "gonbext", "growth", "hub", "kernel",
-	"known", "local", "maxflow", "models", "mutation", "ollama", "peers", "planted",
+	"local", "maxflow", "models", "mutation", "ollama", "peers", "planted",
 	"registry", "render", "report", "reproduction", "scorer", "server", "sources", "spec",
 	"tasks", "tiny", "tokenizer", "trace", "train", "transformer", "xla", "xlaplugin",
 }

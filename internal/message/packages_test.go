@@ -26,7 +26,7 @@ func TestWithoutPackages(t *testing.T) {
 		`"a": models: no`:                   `"a": no`,
 		`"attribution: x`:                   `"attribution: x`,
 		"one\nhub: two\n\thub: three":       "one\ntwo\n\tthree",
-		"known: pip: exit status 1":         "pip: exit status 1",
+		"xlaplugin: pip: exit status 1":     "pip: exit status 1",
 		"models: models: no config.json":    "models: no config.json",
 		"open models: no such file":         "open models: no such file",
 		"my-models: no disk":                "my-models: no disk",

@@ -21,10 +21,10 @@ import (
 // Registry is a set of plugins by name. Kind must be set before the first call. A Registry is safe
 // for concurrent use and must not be copied after the first call.
 type Registry[T any] struct {
-	// Kind says what is registered, for messages: "method", or "transformer: mixing".
+	// Kind names what is registered, for messages: "method", or "transformer: mixing".
 	Kind string
-	// Underscores says that words in names are joined by underscores instead of hyphens, as in the
-	// model_type of a config.json.
+	// Underscores reports whether words in names are joined by underscores instead of hyphens, as
+	// in the model_type of a config.json.
 	Underscores bool
 
 	mu      sync.RWMutex

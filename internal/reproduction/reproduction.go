@@ -16,7 +16,7 @@ import (
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
 )
 
-// Head says which figure it is and what the document claims.
+// Head identifies a figure and has the claim of its document.
 type Head struct {
 	// ID names the figure, such as s1-fig2.
 	ID string `json:"id"`
@@ -24,7 +24,7 @@ type Head struct {
 	Document string `json:"document"`
 	// Place is where in the document: "Figure 2", "Table 1", "recipe".
 	Place string `json:"place"`
-	// Title says what is shown.
+	// Title names what is shown.
 	Title string `json:"title"`
 	// Claim is what the document claims, in our words.
 	Claim string `json:"claim"`
@@ -33,13 +33,13 @@ type Head struct {
 // Reproduction is a figure or a table of a document, made again.
 type Reproduction struct {
 	Head
-	// Model says which model it is of. Hash is that of the model.
+	// Model is the model that it is of. Hash is that of the model.
 	Model   string `json:"model"`
 	Hash    string `json:"hash"`
 	Backend string `json:"backend"`
-	// Reduced says that it was made from a small sample.
+	// Reduced reports whether it was made from a small sample.
 	Reduced bool `json:"reduced,omitempty"`
-	// LeftOut, if not empty, says why there is nothing else: the figure does not fit the model.
+	// LeftOut, if not empty, is why there is nothing else: the figure does not fit the model.
 	LeftOut string `json:"left_out,omitempty"`
 	// Pictures and Tables are what the figure shows, in order.
 	Pictures []Picture `json:"pictures,omitempty"`
@@ -64,7 +64,7 @@ type Picture struct {
 // VegaLite returns the picture as a Vega-Lite 5 specification; see [chart.Grid].
 func (p Picture) VegaLite() (map[string]any, error) { return chart.Grid(p.Columns, p.Charts...) }
 
-// Text says in words what the picture shows, a line for each chart.
+// Text returns in words what the picture shows, a line for each chart.
 func (p Picture) Text() string {
 	var b strings.Builder
 	for _, c := range p.Charts {
@@ -97,7 +97,7 @@ type Table struct {
 	Rows    [][]string `json:"rows"`
 }
 
-// Verdict says whether what came out agrees with a claim.
+// Verdict is whether what came out agrees with a claim.
 type Verdict string
 
 // The verdicts.

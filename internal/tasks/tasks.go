@@ -89,7 +89,7 @@ func Summary(name string) string {
 // MaxCases is the largest number of cases of a kind that [Cases] makes.
 const MaxCases = 2000
 
-// Options says which cases to make.
+// Options choose the cases to make.
 type Options struct {
 	// Split is the half of the words and templates; default [HeldOut].
 	Split Split
@@ -174,7 +174,7 @@ type draft struct {
 }
 
 // slot is what stands in a place of a template: a word, and for evidence another word that the
-// counterfactual has instead. asks says that the word says which thing is asked for.
+// counterfactual has instead. asks reports whether the word tells which thing is asked for.
 type slot struct {
 	word, other string
 	asks        bool

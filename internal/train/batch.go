@@ -140,7 +140,7 @@ func encode(tok *tokenizer.Tokenizer, d tiny.Document) passage {
 	for _, a := range d.Answers {
 		last := -1
 		for _, e := range a.Evidence {
-			if e.Role != tiny.Query { // a query says what is asked; the answer is elsewhere
+			if e.Role != tiny.Query { // a query is the question; the answer is elsewhere
 				last = max(last, e.Word)
 			}
 		}

@@ -41,8 +41,8 @@ func embedded(t *testing.T) func(spec.Param) ([]float32, error) {
 	}
 }
 
-// TestEvaluator measures the embedded model on a few documents of each kind. The report beside its
-// weights says that it is right on nearly all of a thousand.
+// TestEvaluator measures the embedded model on a few documents of each kind. In the report beside
+// its weights it is right on nearly all of a thousand.
 func TestEvaluator(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: with -short it leaves out the answers of the embedded model")

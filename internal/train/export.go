@@ -9,51 +9,9 @@ import (
 	"github.com/headwater-ml/headwater/models/spec"
 )
 
-// bloomTensors returns the parameters as tensors of a BLOOM checkpoint in half precision:
-// projections are [out,in], and query, key and value of each head are together in [H,3,E,in].
-func bloomTensors(spec *spec.Spec, weights map[string][]float32) ([]checkpoint.Tensor,
-	error,
-) {
-	if err := covered(spec, weights); err != nil {
-		return nil, err
-	}
-	var out []checkpoint.Tensor
-	put := func(name string, data []float32, shape ...int) {
-		out = append(out, checkpoint.Tensor{
-			Name: "transformer." + name, Shape: shape, Data: halves(data),
-		})
-	}
-	d, f := spec.Width, spec.FeedForward
-	norm := func(tensor, param string) {
-		put(tensor+".weight", weights[param+".gain"], d)
-		put(tensor+".bias", weights[param+".bias"], d)
-	}
-	put("word_embeddings.weight", weights["embedding"], spec.Vocab, d)
-	norm("word_embeddings_layernorm", "embedding-norm")
-	for l := range spec.Layers {
-		block, tensor := fmt.Sprintf("blocks.%d.", l), fmt.Sprintf("h.%d.", l)
-		dense := func(name, param string, in, width int) {
-			put(tensor+name+".weight", transposed(weights[block+param+".weight"], in, width), width,
-				in)
-			put(tensor+name+".bias", weights[block+param+".bias"], width)
-		}
-		norm(tensor+"input_layernorm", block+"attention-norm")
-		put(tensor+"self_attention.query_key_value.weight",
-			fused(spec, weights, block, ".weight", d), 3*d, d)
-		put(tensor+"self_attention.query_key_value.bias", fused(spec, weights, block, ".bias", 1),
-			3*d)
-		dense("self_attention.dense", "output", d, d)
-		norm(tensor+"post_attention_layernorm", block+"mlp-norm")
-		dense("mlp.dense_h_to_4h", "up", d, f)
-		dense("mlp.dense_4h_to_h", "down", f, d)
-	}
-	norm("ln_f", "final-norm")
-	return out, nil
-}
-
-// encoderTensors returns the parameters as tensors of a checkpoint of BERT or DistilBERT in half
-// precision, under the names that the family reads.
-func encoderTensors(s *spec.Spec, weights map[string][]float32) ([]checkpoint.Tensor, error) {
+// tensorsOf returns the parameters as tensors of a checkpoint in half precision, under the names
+// and in the layouts that the family reads.
+func tensorsOf(s *spec.Spec, weights map[string][]float32) ([]checkpoint.Tensor, error) {
 	if err := covered(s, weights); err != nil {
 		return nil, err
 	}
@@ -68,7 +26,14 @@ func encoderTensors(s *spec.Spec, weights map[string][]float32) ([]checkpoint.Te
 			return nil, err
 		}
 		data, shape := weights[p.Name], p.Shape
-		if layout == family.Transposed && len(shape) == 2 {
+		switch matrix := len(shape) == 2; {
+		case layout == family.KeyOfGroup || layout == family.ValueOfGroup:
+			continue // with the query
+		case layout == family.QueryOfGroup && matrix:
+			data, shape = fused(s, weights, p.Name, shape[0]), []int{3 * shape[1], shape[0]}
+		case layout == family.QueryOfGroup:
+			data, shape = fused(s, weights, p.Name, 1), []int{3 * shape[0]}
+		case layout == family.Transposed && matrix:
 			data, shape = transposed(data, shape[0], shape[1]), []int{shape[1], shape[0]}
 		}
 		out = append(out, checkpoint.Tensor{Name: name, Shape: shape, Data: halves(data)})
@@ -91,7 +56,8 @@ func tensorOf(f *family.Family, param string) (name string, layout family.Layout
 		if general != param {
 			name = fmt.Sprintf(name, layer)
 		}
-		if hasPrefix(name, "embeddings.", "encoder.", "transformer.", "pooler.") {
+		if hasPrefix(name, "embeddings.", "encoder.", "transformer.", "pooler.", "word_embeddings",
+			"h.", "ln_f.") {
 			name = f.Prefixes[0] + name
 		}
 		return name, w.Layout, nil
@@ -124,14 +90,12 @@ func covered(spec *spec.Spec, weights map[string][]float32) error {
 	return nil
 }
 
-// fused returns query, key and value [in,HE] as [H,3,E,in].
-func fused(spec *spec.Spec, weights map[string][]float32, block, suffix string,
-	in int,
-) []float32 {
+// fused returns a query with its key and value, [in,HE] each, as [H,3,E,in].
+func fused(spec *spec.Spec, weights map[string][]float32, query string, in int) []float32 {
 	var out []float32
 	for h := range spec.Heads {
 		for _, part := range []string{"query", "key", "value"} {
-			rows := transposed(weights[block+part+suffix], in, spec.Width) // [HE,in]
+			rows := transposed(weights[strings.Replace(query, "query", part, 1)], in, spec.Width)
 			out = append(out, rows[h*spec.HeadWidth*in:(h+1)*spec.HeadWidth*in]...)
 		}
 	}

@@ -3,22 +3,20 @@ package train
 import (
 	"fmt"
 
-	"github.com/headwater-ml/headwater/internal/checkpoint"
 	"github.com/headwater-ml/headwater/models/spec"
 	"github.com/headwater-ml/headwater/models/tiny"
 	"github.com/headwater-ml/headwater/models/tokenizer"
 )
 
-// A recipe says what differs between the embedded models: the tokenizer, the architecture, the
+// A recipe is what differs between the embedded models: the tokenizer, the architecture, the
 // batches and the files. The loop over steps, the optimizer and the measurement are the same.
 type recipe struct {
 	model tiny.Model
-	// guided is whether the batches say which tokens an answer depends on.
+	// guided is whether the batches have the tokens that an answer depends on.
 	guided    bool
 	tokenizer func() (*tokenizer.Tokenizer, error)
 	spec      func(*tokenizer.Tokenizer) *spec.Spec
 	batch     func(cfg Config, tok *tokenizer.Tokenizer, step int) *batch
-	tensors   func(*spec.Spec, map[string][]float32) ([]checkpoint.Tensor, error)
 	config    func(*spec.Spec) map[string]any
 }
 
@@ -33,7 +31,7 @@ func recipeOf(cfg Config) (recipe, error) {
 		_, err := For(name)
 		return recipe{}, err
 	}
-	r := recipe{model: m, tensors: bloomTensors, config: config}
+	r := recipe{model: m, config: config}
 	switch name {
 	case tiny.Name:
 		r.guided, r.tokenizer, r.spec, r.batch = true, Tokenizer, newSpec, newBatch
@@ -46,9 +44,7 @@ func recipeOf(cfg Config) (recipe, error) {
 		r.batch = func(cfg Config, tok *tokenizer.Tokenizer, step int) *batch {
 			return newSentences(m, cfg, tok, step)
 		}
-		r.tensors, r.config = encoderTensors, func(s *spec.Spec) map[string]any {
-			return encoderConfig(m, s)
-		}
+		r.config = func(s *spec.Spec) map[string]any { return encoderConfig(m, s) }
 	}
 	return r, nil
 }

@@ -102,7 +102,7 @@ func TestRecipesAreShipped(t *testing.T) {
 	}
 }
 
-// TestShippedReports: the reports say what the embedded weights give, on the first sentences of
+// TestShippedReports: the reports have what the embedded weights give, on the first sentences of
 // each kind, and the hash is that of the file.
 func TestShippedReports(t *testing.T) {
 	if testing.Short() {
@@ -157,7 +157,7 @@ func TestEncoderBatches(t *testing.T) {
 			}
 			if ids[0] != int32(mustID(tok, classToken)) ||
 				ids[n-1] != int32(mustID(tok, endToken)) ||
-				slices.Contains(ids, int32(mustID(tok, unknownToken))) {
+				slices.Contains(ids, int32(mustID(tok, "[UNK]"))) {
 				t.Fatalf("%s: row %d is %v with %d tokens", name, row, ids, n)
 			}
 			if len(b.targets) == b.rows {

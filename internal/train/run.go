@@ -120,7 +120,7 @@ func write(dir string, recipe recipe, spec *spec.Spec, tok *tokenizer.Tokenizer,
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
-	tensors, err := recipe.tensors(spec, weights)
+	tensors, err := tensorsOf(spec, weights)
 	if err != nil {
 		return err
 	}

@@ -169,14 +169,14 @@ func TestWriteRefuses(t *testing.T) {
 	for _, p := range spec.Params() {
 		data := weights[p.Name]
 		weights[p.Name] = data[1:]
-		_, err := bloomTensors(spec, weights)
+		_, err := tensorsOf(spec, weights)
 		if err == nil || !strings.Contains(err.Error(), p.Name) {
 			t.Errorf("%s with a number too few: error %v", p.Name, err)
 		}
 		weights[p.Name] = data
 	}
 	weights["new"] = nil
-	if _, err := bloomTensors(spec, weights); err == nil {
+	if _, err := tensorsOf(spec, weights); err == nil {
 		t.Error("weights of a parameter that the graph does not have are ignored")
 	}
 }

@@ -2,7 +2,7 @@
 // number, a BERT that fills in masked words, and a DistilBERT for sentiment. It makes the tokenizer
 // of a model, trains the model on its grammar, measures it on combinations that it never saw, and
 // writes a directory in the layout of Hugging Face with a report. All models have one [Trainer]; a
-// recipe says what differs.
+// recipe has what differs.
 //
 // Everything follows from the seed: the words, the batches and the first weights. The losses of two
 // runs agree up to the rounding of the backend.
@@ -28,7 +28,7 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// Config says how to train.
+// Config has the settings of a training.
 type Config struct {
 	// Model is the name of the model in package tiny; "" is the first one.
 	Model  string  `json:"model,omitempty"`

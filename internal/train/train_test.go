@@ -219,7 +219,7 @@ func TestExportRoundTrip(t *testing.T) {
 		}
 		weights[p.Name] = data
 	}
-	tensors, err := bloomTensors(spec, weights)
+	tensors, err := tensorsOf(spec, weights)
 	must(t, err)
 	var file bytes.Buffer
 	must(t, checkpoint.Write(&file, tensors, nil))
@@ -240,7 +240,7 @@ func TestExportRoundTrip(t *testing.T) {
 		}
 	}
 	delete(weights, "final-norm.gain")
-	if _, err := bloomTensors(spec, weights); err == nil ||
+	if _, err := tensorsOf(spec, weights); err == nil ||
 		!strings.Contains(err.Error(), "final-norm.gain") {
 		t.Errorf("a missing array gives %v", err)
 	}

@@ -1,6 +1,7 @@
 package train
 
 import (
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -48,67 +49,32 @@ func spellings(w tiny.Word) []string {
 	return append([]string{" " + pieces[0]}, pieces[1:]...)
 }
 
-// An encoder's control tokens, in the order of their ids from 0.
-var encoderTokens = []string{padToken, unknownToken, classToken, endToken, tiny.Mask}
-
+// The control tokens that begin and end an encoder's text.
 const (
-	padToken     = "[PAD]"
-	unknownToken = "[UNK]"
-	classToken   = "[CLS]"
-	endToken     = "[SEP]"
+	classToken = "[CLS]"
+	endToken   = "[SEP]"
 )
+
+// encoderTokenizer is the tokenizer.json for encoders, whose vocabulary has the control tokens
+// alone.
+//
+//go:embed encoder.json
+var encoderTokenizer []byte
 
 // wordPieces returns an encoder's tokenizer. It is that of BERT with every word as one token:
 // capital letters become small, punctuation stands alone, and any other word is [UNK].
 func wordPieces(of []tiny.Word) (*tokenizer.Tokenizer, error) {
-	type object = map[string]any
-	vocabulary, added := object{}, []object{}
-	for id, content := range encoderTokens {
-		vocabulary[content] = id
-		added = append(added, object{
-			"id": id, "content": content, "special": true, "single_word": false, "lstrip": false,
-			"rstrip": false, "normalized": false,
-		})
+	var file map[string]any
+	if err := json.Unmarshal(encoderTokenizer, &file); err != nil {
+		return nil, fmt.Errorf("train: encoder.json: %w", err)
 	}
-	for i, w := range of {
-		vocabulary[w.Text] = len(encoderTokens) + i
+	vocabulary := file["model"].(map[string]any)["vocab"].(map[string]any)
+	for _, w := range of {
+		vocabulary[w.Text] = len(vocabulary)
 	}
-	special := func(content string, kind int) object {
-		return object{"SpecialToken": object{"id": content, "type_id": kind}}
-	}
-	text := func(name string, kind int) object {
-		return object{"Sequence": object{"id": name, "type_id": kind}}
-	}
-	template := object{}
-	for _, content := range []string{classToken, endToken} {
-		template[content] = object{
-			"id": content, "ids": []any{vocabulary[content]}, "tokens": []string{content},
-		}
-	}
-	file, err := json.Marshal(object{
-		"version": "1.0", "truncation": nil, "padding": nil, "added_tokens": added,
-		"normalizer": object{
-			"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true,
-			"strip_accents": nil, "lowercase": true,
-		},
-		"pre_tokenizer": object{"type": "BertPreTokenizer"},
-		"post_processor": object{
-			"type":   "TemplateProcessing",
-			"single": []object{special(classToken, 0), text("A", 0), special(endToken, 0)},
-			"pair": []object{
-				special(classToken, 0), text("A", 0), special(endToken, 0), text("B", 1),
-				special(endToken, 1),
-			},
-			"special_tokens": template,
-		},
-		"decoder": object{"type": "WordPiece", "prefix": "##", "cleanup": true},
-		"model": object{
-			"type": "WordPiece", "unk_token": unknownToken, "continuing_subword_prefix": "##",
-			"max_input_chars_per_word": 100, "vocab": vocabulary,
-		},
-	})
+	text, err := json.Marshal(file)
 	if err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}
-	return tokenizer.Parse(file, "tokenizer.json")
+	return tokenizer.Parse(text, "tokenizer.json")
 }

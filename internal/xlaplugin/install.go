@@ -48,7 +48,7 @@ type Installed struct {
 	Version string `json:"version,omitempty"`
 	// SHA256 is the hash of the plugin.
 	SHA256 string `json:"sha256"`
-	// Checked says that what was fetched had a hash that was known before.
+	// Checked reports whether what was fetched had a hash that was known before.
 	Checked bool `json:"checked"`
 	// Bytes is its size.
 	Bytes int64 `json:"bytes"`

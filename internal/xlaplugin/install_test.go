@@ -211,7 +211,7 @@ func TestDownload(t *testing.T) {
 	checkFolder(t, filepath.Dir(old), recordFile, File)
 }
 
-// With neither a network nor Python the error says what failed for each source, and what works
+// With neither a network nor Python the error names what failed for each source, and what works
 // without them.
 func TestNoSources(t *testing.T) {
 	home := alone(t)

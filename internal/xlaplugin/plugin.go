@@ -34,7 +34,7 @@ const CUDAFile = "xla_cuda_plugin.so"
 // ErrNone is wrapped by the error for a plugin that is nowhere.
 var ErrNone = errors.New("no plugin is installed")
 
-// Error says that the plugin for CPUs is missing, or is not what was installed. To install it
+// Error is that of a plugin for CPUs that is missing, or not what was installed. To install it
 // (again) would help.
 type Error struct {
 	// Reason is what is wrong, and Err is the error behind it, or nil.
@@ -48,8 +48,8 @@ func (e *Error) Error() string { return "plugin: " + e.Reason }
 // Unwrap returns the error behind it.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Kind says that installing the plugin would help: it is trace.PluginKind, which this package does
-// not import.
+// Kind reports whether installing the plugin would help: it is trace.PluginKind, which this package
+// does not import.
 func (e *Error) Kind() string { return "plugin" }
 
 // Dir returns the user's folder for the CPU plugin, in the user's cache directory ($XDG_CACHE_HOME

@@ -15,8 +15,6 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-
-	"github.com/headwater-ml/headwater/internal/pip"
 )
 
 // maxPlugin is how many bytes a plugin, or what it is packed in, may have; those for CPUs have
@@ -27,7 +25,7 @@ const maxPlugin = 2 << 30
 func fromWheel(ctx context.Context, opts InstallOptions, work string) (Installed, error) {
 	what := "fetching the wheel of " + Wheel
 	opts.OnProgress(what, 0, 0)
-	file, err := pip.Download(ctx, Wheel, WheelSHA256, work, func(done int64) {
+	file, err := pipDownload(ctx, Wheel, WheelSHA256, work, func(done int64) {
 		opts.OnProgress(what, done, 0)
 	})
 	if err != nil {

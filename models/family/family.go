@@ -32,7 +32,7 @@
 //   - The architecture is unknown: the error lists those that are supported.
 //   - A key has a value that is not supported, or the reference implementation reads it and the
 //     family does not. A key that the reference does not read is ignored, with a remark in
-//     [spec.Spec.Remarks]; reference.tsv says which it reads.
+//     [spec.Spec.Remarks]; reference.tsv lists those that it reads.
 //   - Two keys contradict each other, or a size exceeds its limit.
 //   - A tensor is missing, has another shape than the configuration says, or would be ignored.
 //
@@ -206,7 +206,7 @@ func Read(c *Config) (*Family, *spec.Spec, error) {
 			spec.LogitCap = 0 // it is for the scores of the vocabulary
 		}
 	}
-	if spec != nil && spec.Vocab > 0 { // otherwise check says what is wrong
+	if spec != nil && spec.Vocab > 0 { // otherwise check reports what is wrong
 		c.checkIDs(spec)
 	}
 	if first := c.firstErr(); first != nil {

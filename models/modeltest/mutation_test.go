@@ -1,7 +1,6 @@
 package modeltest_test
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
 	"encoding/json"
@@ -18,6 +17,7 @@ import (
 	"testing/fstest"
 
 	"github.com/headwater-ml/headwater/internal/checkpoint"
+	"github.com/headwater-ml/headwater/internal/mutant"
 	"github.com/headwater-ml/headwater/models/family"
 )
 
@@ -27,191 +27,15 @@ var (
 	seed    = flag.Uint64("mutant-seed", 1, "seed of TestMutants")
 )
 
-// entry is a key of an object with its value as text, or an entry of a list, where the key is
-// empty.
-type entry struct {
-	key   string
-	value *tree
-}
-
-// tree is a JSON value. It keeps the order of keys, and keys that come twice.
-type tree struct {
-	open    byte // '{', '[' or 0
-	text    string
-	entries []entry
-}
-
-func parseTree(t testing.TB, d *json.Decoder) *tree {
-	t.Helper()
-	token, err := d.Token()
-	must(t, err)
-	delim, ok := token.(json.Delim)
-	if !ok {
-		text, err := json.Marshal(token)
-		must(t, err)
-		return &tree{text: string(text)}
+// damaged returns a changed configuration, sometimes with a wrong byte.
+func damaged(r *rand.Rand, text []byte, pool []string) string {
+	v := mutant.Parse(text)
+	v.Damage(r, pool)
+	text = v.Text()
+	if r.IntN(20) == 0 {
+		text = mutant.Scratch(r, text)
 	}
-	n := &tree{open: byte(delim)}
-	for d.More() {
-		var e entry
-		if n.open == '{' {
-			key, err := d.Token()
-			must(t, err)
-			e.key = key.(string)
-		}
-		e.value = parseTree(t, d)
-		n.entries = append(n.entries, e)
-	}
-	if _, err := d.Token(); err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
-func (n *tree) write(b *bytes.Buffer) {
-	if n.open == 0 {
-		b.WriteString(n.text)
-		return
-	}
-	b.WriteByte(n.open)
-	for i, e := range n.entries {
-		if i > 0 {
-			b.WriteString(",\n")
-		}
-		if n.open == '{' {
-			key, _ := json.Marshal(e.key)
-			b.Write(key)
-			b.WriteByte(':')
-		}
-		e.value.write(b)
-	}
-	b.WriteByte(map[byte]byte{'{': '}', '[': ']'}[n.open])
-}
-
-func (n *tree) String() string {
-	var b bytes.Buffer
-	n.write(&b)
-	return b.String()
-}
-
-func (n *tree) clone() *tree {
-	c := &tree{open: n.open, text: n.text}
-	for _, e := range n.entries {
-		c.entries = append(c.entries, entry{e.key, e.value.clone()})
-	}
-	return c
-}
-
-// keys adds the keys of all objects to a set.
-func (n *tree) keys(to map[string]bool) {
-	for _, e := range n.entries {
-		if n.open == '{' {
-			to[e.key] = true
-		}
-		e.value.keys(to)
-	}
-}
-
-// hostileValues are put in the place of another value.
-var hostileValues = []string{
-	"null", "true", "false", "0", "1", "-1", "2", "3", "5", "-2147483648", "2147483647",
-	"2147483648", "4294967296",
-	"9223372036854775808", "-0", "0.0", "0.5", "1.5", "1e2", "32.0", "1e-400", "1e999", "1e300",
-	"-1e300",
-	`""`, `"3"`, `"text"`, `"gelu"`, `"null"`, `"NaN"`, `"\u0000"`, `"\ud800"`,
-	`"` + strings.Repeat("long ", 2000) + `"`,
-	"[]", "[1]", "[null]", "[[1]]", `["a"]`, `["sliding_attention"]`, "{}", `{"a":1}`,
-	`{"0":"a","1":"b"}`, `{"rope_type":"yarn"}`,
-	"NaN", "Infinity", "-Infinity", strings.Repeat("9", 400),
-	strings.Repeat("[", 60) + strings.Repeat("]", 60),
-	"[" + strings.Repeat("0,", 3000) + "0]",
-}
-
-// mutation changes configurations.
-type mutation struct {
-	random *rand.Rand
-	pool   []string // keys of all configurations
-}
-
-func (m mutation) pick(from []string) string { return from[m.random.IntN(len(from))] }
-
-// object returns a random object of the tree; most often it is the outermost one.
-func (m mutation) object(n *tree) *tree {
-	at := n
-	for {
-		var inside []*tree
-		for _, e := range at.entries {
-			if e.value.open != 0 && len(e.value.entries) > 0 {
-				inside = append(inside, e.value)
-			}
-		}
-		if len(inside) == 0 || m.random.IntN(3) > 0 {
-			return at
-		}
-		at = inside[m.random.IntN(len(inside))]
-	}
-}
-
-// change changes one place.
-func (m mutation) change(n *tree) {
-	at := m.object(n)
-	add := func(key, value string) {
-		at.entries = slices.Insert(at.entries, m.random.IntN(len(at.entries)+1),
-			entry{key, &tree{text: value}})
-	}
-	if len(at.entries) == 0 {
-		add(m.pick(m.pool), m.pick(hostileValues))
-		return
-	}
-	e := &at.entries[m.random.IntN(len(at.entries))]
-	switch m.random.IntN(12) {
-	default:
-		e.value = &tree{text: m.pick(hostileValues)}
-	case 4:
-		at.entries = slices.DeleteFunc(at.entries, func(x entry) bool { return x == *e })
-	case 5:
-		add(e.key, m.pick([]string{e.value.String(), m.pick(hostileValues)}))
-	case 6:
-		e.key = m.pick([]string{strings.ToUpper(e.key), "_" + e.key, strings.Title(e.key), e.key + strings.Repeat("x", 3000), ""}) //nolint:staticcheck // ASCII
-	case 7, 8:
-		add(m.pick(m.pool), m.pick(hostileValues))
-	case 9:
-		text := e.value.String()
-		quoted, _ := json.Marshal(text)
-		e.value = &tree{text: m.pick([]string{
-			"[" + text + "]", `{"k":` + text + "}",
-			string(quoted), "[" + text + "," + text + "]",
-		})}
-	case 10:
-		if text := e.value.text; text != "" && strings.ContainsAny(text[:1], "-0123456789") {
-			e.value = &tree{text: m.pick([]string{
-				"-" + text, text + "0", text + "1", text + ".0",
-				text + "e1", "1" + text, text + "e-3",
-			})}
-			return
-		}
-		e.value = &tree{text: m.pick(hostileValues)}
-	case 11:
-		other := n.entries[m.random.IntN(len(n.entries))]
-		e.value = other.value.clone()
-	}
-}
-
-// mutant returns a changed configuration, sometimes with a wrong byte.
-func (m mutation) mutant(from *tree) string {
-	n := from.clone()
-	for range 1 + m.random.IntN(3)*m.random.IntN(2) {
-		m.change(n)
-	}
-	text := n.String()
-	switch at := m.random.IntN(len(text)); m.random.IntN(40) {
-	case 0:
-		return text[:at]
-	case 1:
-		return text[:at] + m.pick([]string{"{", "}", "\"", ",", ":", "\x00", "\xff", "]"}) +
-			text[at:]
-	}
-	return text
+	return string(text)
 }
 
 // goTerms are words of the implementation that a message must not have.
@@ -247,9 +71,9 @@ func refusal(message, file string, keys map[string]bool) string {
 }
 
 // sources returns the configurations of all goldens in both styles and the published ones, by name.
-func sources(t *testing.T) map[string]*tree {
+func sources(t *testing.T) map[string][]byte {
 	t.Helper()
-	texts := map[string]string{}
+	texts := map[string][]byte{}
 	for _, pattern := range []string{"config.json", "config.v4.json"} {
 		paths, err := filepath.Glob("../testdata/goldens/*/" + pattern)
 		if err != nil || len(paths) == 0 {
@@ -258,7 +82,7 @@ func sources(t *testing.T) map[string]*tree {
 		for _, path := range paths {
 			data, err := os.ReadFile(path)
 			must(t, err)
-			texts[path] = string(data)
+			texts[path] = data
 		}
 	}
 	data, err := os.ReadFile("../testdata/published_configs.json")
@@ -271,38 +95,31 @@ func sources(t *testing.T) map[string]*tree {
 	}
 	must(t, json.Unmarshal(data, &file))
 	for _, c := range file.Checkpoints {
-		texts[c.Name] = string(c.Config)
+		texts[c.Name] = c.Config
 	}
-	trees := map[string]*tree{}
-	for name, text := range texts {
-		d := json.NewDecoder(strings.NewReader(text))
-		d.UseNumber()
-		trees[name] = parseTree(t, d)
-	}
-	return trees
+	return texts
 }
 
 // TestMutants changes every known configuration in many ways, as a careless or hostile writer
 // would, and reads it. The result is an error or a valid spec. An error names the file and the key,
 // is short, and uses no terms of the implementation.
 func TestMutants(t *testing.T) {
-	trees := sources(t)
-	names := slices.Sorted(maps.Keys(trees))
-	pool := map[string]bool{
-		"sliding_window": true, "head_dim": true, "rope_scaling": true,
-		"rope_theta": true, "layer_types": true,
+	texts := sources(t)
+	names := slices.Sorted(maps.Keys(texts))
+	pool := []string{"sliding_window", "head_dim", "rope_scaling", "rope_theta", "layer_types"}
+	for _, name := range names {
+		pool = append(pool, mutant.Parse(texts[name]).AllKeys(nil)...)
 	}
-	for _, n := range trees {
-		n.keys(pool)
-	}
-	m := mutation{random: rand.New(rand.NewPCG(*seed, 0)), pool: slices.Sorted(maps.Keys(pool))}
+	slices.Sort(pool)
+	pool = slices.Compact(pool)
+	r := rand.New(rand.NewPCG(*seed, 0))
 	weights, err := os.ReadFile("../testdata/goldens/gpt2/model.safetensors")
 	must(t, err)
 	seen := map[string]bool{} // problems told
 	refused := 0
 	for i := range *mutants {
-		name := names[m.random.IntN(len(names))]
-		text := m.mutant(trees[name])
+		name := mutant.Pick(r, names)
+		text := damaged(r, texts[name], pool)
 		problem, isRefused := readMutant(text, weights)
 		if isRefused {
 			refused++
@@ -405,19 +222,17 @@ func safetensors(header string) []byte {
 
 // TestMutantFiles does to the files beside config.json what TestMutants does to it.
 func TestMutantFiles(t *testing.T) {
-	keys := map[string]bool{}
-	trees := map[string]*tree{}
-	for name, text := range otherFiles {
-		d := json.NewDecoder(strings.NewReader(text))
-		d.UseNumber()
-		trees[name] = parseTree(t, d)
-		trees[name].keys(keys)
+	keys, names := map[string]bool{}, slices.Sorted(maps.Keys(otherFiles))
+	for _, text := range otherFiles {
+		for _, key := range mutant.Parse([]byte(text)).AllKeys(nil) {
+			keys[key] = true
+		}
 	}
-	m := mutation{random: rand.New(rand.NewPCG(*seed, 1)), pool: slices.Sorted(maps.Keys(keys))}
-	names := slices.Sorted(maps.Keys(trees))
+	pool := slices.Sorted(maps.Keys(keys))
+	r := rand.New(rand.NewPCG(*seed, 1))
 	told := 0
 	for i := range *mutants {
-		name := names[m.random.IntN(len(names))]
+		name := mutant.Pick(r, names)
 		files := fstest.MapFS{"config.json": {Data: []byte("{}")}}
 		for file, text := range otherFiles {
 			// It does not count if there is an added_tokens_decoder.
@@ -429,7 +244,7 @@ func TestMutantFiles(t *testing.T) {
 		if name == "special_tokens_map.json" {
 			delete(files, "tokenizer_config.json")
 		}
-		text := m.mutant(trees[name])
+		text := damaged(r, []byte(otherFiles[name]), pool)
 		files[name] = &fstest.MapFile{Data: []byte(text)}
 		for _, file := range []string{"one.safetensors", "two.safetensors"} {
 			files[file].Data = safetensors(string(files[file].Data))

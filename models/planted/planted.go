@@ -5,7 +5,7 @@
 //
 //	m, err := models.Open("planted-induction", models.Options{})
 //
-// With a trained model, a grammar says what should decide an answer, but the model may use
+// With a trained model, a grammar knows what should decide an answer, but the model may use
 // something else. Here nothing else can decide it: a circuit reads only what its matrices read, and
 // every other token may be any word without changing one bit of the answer's logit. So a method
 // that ranks another token above the evidence is wrong about this model. This does not show that it
@@ -38,7 +38,7 @@ const (
 type Circuit struct {
 	// Name is the name that opens the model.
 	Name string
-	// Rule says which tokens decide the answer, and how.
+	// Rule is which tokens decide the answer, and how.
 	Rule string
 
 	wire func() *network

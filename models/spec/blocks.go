@@ -27,6 +27,6 @@ type Quantized interface {
 	ReadBlocks(p Param, first int, b Blocks) error
 }
 
-// ErrNoBlocks says that a matrix must be read as float32 although its checkpoint has quantised it,
-// because a number of it is not finite.
+// ErrNoBlocks is the error of a matrix that must be read as float32 although its checkpoint has
+// quantised it, because a number of it is not finite.
 var ErrNoBlocks = errors.New("a number is not finite")

@@ -34,8 +34,8 @@
 // # Errors
 //
 // A [*SpecError] means that a spec contradicts itself or exceeds a limit. It names the fields, so
-// that package family can say which keys of config.json are wrong. Two functions panic, because no
-// file can cause it: [MaxSize] for an unknown field, and [AlibiSlopes] without heads.
+// that package family can name the keys of config.json that are wrong. Two functions panic, because
+// no file can cause it: [MaxSize] for an unknown field, and [AlibiSlopes] without heads.
 //
 // # What belongs here
 //
@@ -122,8 +122,8 @@ type Spec struct {
 	// PositionOffset is how many rows the position table has before the row of position 0 (OPT and
 	// RoBERTa have 2).
 	PositionOffset int
-	// SkipPosition says that tokens with the id SkipID take no position: they get the row before
-	// that of position 0 (RoBERTa's padding token, wherever it occurs).
+	// SkipPosition reports whether tokens with the id SkipID take no position: they get the row
+	// before that of position 0 (RoBERTa's padding token, wherever it occurs).
 	SkipPosition bool
 	SkipID       int
 	// AlibiSlopes is [H], used with ALiBi: the score of source j gets AlibiSlopes[h]·j.

@@ -20,7 +20,7 @@ func ExampleFiles() {
 	// Output: bloom 6 [929 128] <nil>
 }
 
-// A test document says which words decide its answer.
+// A test document names the words that decide its answer.
 func ExampleGenerator_Test() {
 	d := tiny.New(tiny.HeldOut).Test(tiny.Agreement, 1, 1)[0]
 	answer := d.Answers[0]
@@ -40,7 +40,7 @@ func ExampleUnknownWords() {
 	// Output: [The castle]
 }
 
-// A sentence has a right and a wrong answer and says which words decide between them.
+// A sentence has a right and a wrong answer and the words that decide between them.
 func ExampleModel_Sentences() {
 	m, _ := tiny.Lookup(tiny.MaskedName)
 	s := m.Sentences(tiny.HeldOut, "pronoun", 1, 1)[0]

@@ -65,7 +65,7 @@ func (k Kind) String() string {
 	return fmt.Sprintf("Kind(%d)", uint8(k))
 }
 
-// A Role says why a word is evidence for an answer.
+// A Role is why a word is evidence for an answer.
 type Role uint8
 
 // The roles of evidence.
@@ -101,7 +101,7 @@ type Evidence struct {
 type Answer struct {
 	// Word is the index of the answer in [Document.Words].
 	Word int
-	// Form says what is asked: "singular" or "plural" for agreement, "subject" or "possessive" for
+	// Form is what is asked: "singular" or "plural" for agreement, "subject" or "possessive" for
 	// pronouns, "who", "what-color", "what-object" or "color" for recall, "copy" for copying.
 	Form string
 	// Evidence holds the words that decide the answer, sources first and queries last.
@@ -162,7 +162,7 @@ func (d Document) Accepts(a Answer, word string) bool {
 	return slices.ContainsFunc(verbs, func(v forms) bool { return v.form(plural) == word })
 }
 
-// A Split says which combinations of words a generator uses.
+// A Split is the combinations of words that a generator uses.
 type Split uint8
 
 // The splits.
@@ -236,7 +236,7 @@ func (g *Generator) Test(kind Kind, n int, seed uint64) []Document {
 // balance is a multiple of the number of cells that [Generator.single] goes round, for every kind.
 const balance = 360
 
-// single makes a document for testing; cell says which of the balanced conditions it is for.
+// single makes a document for testing; cell is the balanced condition that it is for.
 func (g *Generator) single(rng *rand.Rand, kind Kind, cell int) Document {
 	b := &builder{rng: rng, doc: Document{Kind: kind}}
 	switch kind {

@@ -1,6 +1,9 @@
 package tiny
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // A Change is a word of a prompt and the words that can replace it, to test whether the word
 // matters.
@@ -9,8 +12,8 @@ type Change struct {
 	Word int
 	// With are the words that can replace it, the best first. There may be none.
 	With []Substitute
-	// Form says that the grammar leaves no choice in this place, as for "the" or "?". With are then
-	// other words of this sort, and the text may leave the grammar.
+	// Form reports whether the grammar leaves no choice in this place, as for "the" or "?". With
+	// are then other words of this sort, and the text may leave the grammar.
 	Form bool
 }
 
@@ -176,7 +179,7 @@ func kin(w string) []string {
 
 // formWords replace each other in places where the grammar leaves no choice. A word in such a place
 // matters only if none of the others does as well.
-var formWords = wordsOf("the . and about")
+var formWords = strings.Fields("the . and about")
 
 // without returns the words except one.
 func without(words []string, one string) []string {

@@ -10,11 +10,11 @@ import (
 type Example struct {
 	Prompt string
 	Kind   Kind
-	// Note says what to look at.
+	// Note is what to look at.
 	Note string
 	// Expected is the next word. For agreement, any verb in the same number is as good.
 	Expected string
-	// HeldOut says that the prompt combines words that were never together in training.
+	// HeldOut reports whether the prompt combines words that were never together in training.
 	HeldOut bool
 }
 

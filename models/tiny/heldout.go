@@ -30,7 +30,7 @@ const (
 	neighbors
 )
 
-// partitions says how many classes a relation has, and in how many of them pairs are held out: held
+// partitions are how many classes a relation has, and in how many of them pairs are held out: held
 // of classes² pairs. Recall has fewer classes, because a document needs up to four of the sixteen
 // colors from one class.
 var partitions = [...]struct{ classes, held int }{

@@ -1,6 +1,8 @@
 package tiny
 
 import (
+	_ "embed"
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -27,64 +29,97 @@ func (f forms) form(plural bool) string {
 	return f.singular
 }
 
-// The tables below write a pair of forms as singular/plural. Rare words have bars where the
-// tokenizer may cut them.
-const (
-	objectTable = `key/keys lamp/lamps book/books box/boxes cup/cups ball/balls coin/coins ring/rings
-		hat/hats bag/bags pen/pens knife/knives map/maps clock/clocks drum/drums bell/bells rope/ropes
-		shoe/shoes coat/coats brush/brushes candle/candles basket/baskets mirror/mirrors bottle/bottles
-		te|lescope/te|lescopes um|brella/um|brellas trum|pet/trum|pets lan|tern/lan|terns
-		ket|tle/ket|tles thim|ble/thim|bles whis|tle/whis|tles sad|dle/sad|dles`
+//go:embed words.txt
+var wordText string
 
-	otherNounTable = `cabinet/cabinets door/doors window/windows table/tables chair/chairs
-		shelf/shelves house/houses garden/gardens road/roads bridge/bridges tree/trees river/rivers
-		boat/boats wagon/wagons dog/dogs cat/cats horse/horses bird/birds wolf/wolves boy/boys girl/girls
-		chim|ney/chim|neys ward|robe/ward|robes lighth|ouse/lighth|ouses or|chard/or|chards
-		carpen|ter/carpen|ters scare|crow/scare|crows black|smith/black|smiths`
+// pools are the pools of words.txt by their names, whose words may have slashes and bars.
+var pools = func() map[string][]string {
+	all := map[string][]string{}
+	name := ""
+	for line := range strings.Lines(wordText) {
+		words := strings.Fields(line)
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		if len(words) > 1 && words[1] == "=" {
+			name, words = words[0], words[2:]
+		}
+		all[name] = append(all[name], words...)
+	}
+	return all
+}()
 
-	femaleTable = `mary anna alice emma sarah lucy jane kate rose ruth ella clara grace laura
-		clem|entine jose|phine wilhel|mina pene|lope genev|ieve rosal|ind`
+// pool returns a pool of words.txt.
+func pool(name string) []string {
+	if pools[name] == nil {
+		panic(fmt.Sprintf("tiny: words.txt has no pool %q", name))
+	}
+	return pools[name]
+}
 
-	maleTable = `john peter tom paul james david mark henry jack sam george adam luke simon
-		bar|tholo|mew nathan|iel sebas|tian fred|erick ignat|ius theo|dore`
+// wordsOf returns the words of a pool, without the bars of rare ones.
+func wordsOf(name string) []string {
+	var words []string
+	for _, w := range pool(name) {
+		words = append(words, strings.ReplaceAll(w, "|", ""))
+	}
+	return words
+}
 
-	colorTable = `red blue green yellow black white brown gray pink purple orange silver golden violet
-		crimson tan`
+// formsOf returns the pairs of forms of a pool.
+func formsOf(name string) []forms {
+	var all []forms
+	for _, pair := range wordsOf(name) {
+		singular, plural, _ := strings.Cut(pair, "/")
+		all = append(all, forms{singular, plural})
+	}
+	return all
+}
 
-	lexicalVerbTable = `falls/fall opens/open closes/close moves/move shines/shine breaks/break
-		turns/turn shakes/shake burns/burn rolls/roll stands/stand leans/lean slides/slide swings/swing
-		sinks/sink`
-)
+// framesOf returns the frames of a pool.
+func framesOf(name string) []frame {
+	var all []frame
+	for _, entry := range pool(name) {
+		parts := strings.Split(entry, "/")
+		is := func(what string) bool { return slices.Contains(parts[3:], what) }
+		all = append(all, frame{
+			verb: parts[0], person: parts[1], thing: parts[2], thingFirst: is("thingFirst"),
+			alone: is("alone"), that: is("that"),
+		})
+	}
+	return all
+}
 
 // The pools of words that the grammar draws from.
 var (
-	objects    = formsOf(objectTable)
-	nouns      = slices.Concat(objects, formsOf(otherNounTable))
-	females    = wordsOf(femaleTable)
-	males      = wordsOf(maleTable)
+	objects    = formsOf("objects")
+	nouns      = slices.Concat(objects, formsOf("otherNouns"))
+	females    = wordsOf("females")
+	males      = wordsOf("males")
 	names      = slices.Concat(females, males)
-	colors     = wordsOf(colorTable)
-	adjectives = wordsOf("old new small big heavy broken rusty dirty clean wet dry cold warm safe")
+	colors     = wordsOf("colors")
+	adjectives = wordsOf("adjectives")
 
-	prepositions = wordsOf("to near by behind under beside above on with from")
+	prepositions = wordsOf("prepositions")
 
 	copula, past, perfect = forms{"is", "are"}, forms{"was", "were"}, forms{"has", "have"}
 
-	lexicalVerbs = formsOf(lexicalVerbTable)
+	lexicalVerbs = formsOf("lexicalVerbs")
 	verbs        = slices.Concat([]forms{copula, past, perfect}, lexicalVerbs)
-	participles  = wordsOf("fallen vanished arrived changed faded")
-	places       = wordsOf("here there")
-	adverbs      = wordsOf("often slowly today")
+	participles  = wordsOf("participles")
+	places       = wordsOf("places")
+	adverbs      = wordsOf("adverbs")
 
-	connectives     = wordsOf("because when after before while")
-	moods           = wordsOf("tired late happy hungry alone angry")
-	deeds           = wordsOf("left slept cried sang ate")
-	wishes          = wordsOf("wanted needed liked")
-	possessiveVerbs = wordsOf("took kept forgot dropped packed sold")
+	connectives     = wordsOf("connectives")
+	moods           = wordsOf("moods")
+	deeds           = wordsOf("deeds")
+	wishes          = wordsOf("wishes")
+	possessiveVerbs = wordsOf("possessiveVerbs")
+
+	frames = framesOf("frames")
 
 	// functionWords are the words that appear in the rules of the grammar.
-	functionWords = wordsOf(`the . : ? and that she he her his who what does color list again about for
-		at`)
+	functionWords = wordsOf("functionWords")
 )
 
 // A frame is the main clause of a pronoun sentence: a verb, how it takes another person and how it
@@ -93,37 +128,10 @@ type frame struct {
 	verb, person, thing string
 	// thingFirst puts the thing, which is then always present, before the person.
 	thingFirst bool
-	// alone says that the clause may have no other person.
+	// alone reports whether the clause may have no other person.
 	alone bool
-	// that says that the clause takes "that" and no thing.
+	// that reports whether the clause takes "that" and no thing.
 	that bool
-}
-
-var frames = []frame{
-	{verb: "talked", person: "to", thing: "about", alone: true},
-	{verb: "spoke", person: "to", thing: "about", alone: true},
-	{verb: "wrote", person: "to", thing: "about", alone: true},
-	{verb: "argued", person: "with", thing: "about", alone: true},
-	{verb: "walked", person: "with", thing: "to", alone: true},
-	{verb: "traveled", person: "with", thing: "to", alone: true},
-	{verb: "sat", person: "with", thing: "near", alone: true},
-	{verb: "waited", person: "for", thing: "by", alone: true},
-	{verb: "danced", person: "with", thing: "near", alone: true},
-	{verb: "smiled", person: "at", thing: "near"},
-	{verb: "shouted", person: "at", thing: "near"},
-	{verb: "met", thing: "near"},
-	{verb: "called", thing: "about"},
-	{verb: "helped", thing: "with"},
-	{verb: "thanked", thing: "for"},
-	{verb: "followed", thing: "to"},
-	{verb: "visited", thing: "near"},
-	{verb: "asked", thing: "about"},
-	{verb: "joined", thing: "by"},
-	{verb: "watched", thing: "near"},
-	{verb: "lost", person: "near", thingFirst: true, alone: true},
-	{verb: "cleaned", person: "with", thingFirst: true, alone: true},
-	{verb: "opened", person: "for", thingFirst: true, alone: true},
-	{verb: "said", person: "to", that: true, alone: true},
 }
 
 // lexicon holds every word of the grammar, sorted; known is its index by text.
@@ -160,8 +168,9 @@ func UnknownWords(text string) []string {
 
 func buildLexicon() []Word {
 	byText := make(map[string]Word)
-	add := func(table string) {
-		for entry := range strings.FieldsSeq(strings.ReplaceAll(table, "/", " ")) {
+	add := func(entries ...string) {
+		text := strings.ReplaceAll(strings.Join(entries, " "), "/", " ")
+		for entry := range strings.FieldsSeq(text) {
 			w := Word{Text: strings.ReplaceAll(entry, "|", "")}
 			if strings.Contains(entry, "|") {
 				w.Pieces = strings.Split(entry, "|")
@@ -171,22 +180,19 @@ func buildLexicon() []Word {
 			}
 		}
 	}
-	add("the list")
-	add(femaleTable + " " + maleTable)
-	for _, table := range []string{objectTable, otherNounTable, colorTable, lexicalVerbTable} {
-		add(table)
+	add("the", "list")
+	for _, name := range []string{
+		"females", "males", "objects", "otherNouns", "colors", "lexicalVerbs", "functionWords",
+		"adjectives", "prepositions", "participles", "places", "adverbs", "connectives", "moods",
+		"deeds", "wishes", "possessiveVerbs",
+	} {
+		add(pool(name)...)
 	}
 	for _, v := range verbs {
-		add(v.singular + " " + v.plural)
+		add(v.singular, v.plural)
 	}
 	for _, f := range frames {
 		add(f.verb)
-	}
-	for _, pool := range [][]string{
-		functionWords, adjectives, prepositions, participles, places, adverbs,
-		connectives, moods, deeds, wishes, possessiveVerbs,
-	} {
-		add(strings.Join(pool, " "))
 	}
 	all := make([]Word, 0, len(byText))
 	for _, w := range byText {
@@ -194,18 +200,4 @@ func buildLexicon() []Word {
 	}
 	slices.SortFunc(all, func(a, b Word) int { return strings.Compare(a.Text, b.Text) })
 	return all
-}
-
-func wordsOf(table string) []string {
-	return strings.Fields(strings.ReplaceAll(table, "|", ""))
-}
-
-// formsOf reads pairs of forms, singular/plural.
-func formsOf(table string) []forms {
-	var fs []forms
-	for _, pair := range wordsOf(table) {
-		singular, plural, _ := strings.Cut(pair, "/")
-		fs = append(fs, forms{singular, plural})
-	}
-	return fs
 }

@@ -3,34 +3,15 @@ package tiny
 import (
 	"cmp"
 	"slices"
-)
-
-// The tables of words that sentences have beside those of the documents. Pairs of forms are written
-// as singular/plural or singular/plural/base.
-const (
-	womenTable = `woman/women queen/queens sister/sisters aunt/aunts mother/mothers
-		daughter/daughters actress/actresses lady/ladies niece/nieces waitress/waitresses`
-
-	menTable = `man/men king/kings brother/brothers uncle/uncles father/fathers son/sons
-		actor/actors gentleman/gentlemen nephew/nephews waiter/waiters`
-
-	professionTable = `author/authors doctor/doctors teacher/teachers student/students
-		painter/painters writer/writers singer/singers neighbor/neighbors lawyer/lawyers
-		driver/drivers guest/guests pilot/pilots`
-
-	relationalTable = `picture/pictures photo/photos drawing/drawings sketch/sketches
-		story/stories list/lists copy/copies pile/piles collection/collections article/articles
-		report/reports song/songs letter/letters plan/plans system/systems poster/posters`
-
-	scaringTable = `scaring helping watching amusing annoying following pleasing worrying`
+	"strings"
 )
 
 // The pools of words that sentences draw from.
 var (
-	womenForms  = formsOf(womenTable)
-	menForms    = formsOf(menTable)
-	professions = formsOf(professionTable)
-	relational  = formsOf(relationalTable)
+	womenForms  = formsOf("women")
+	menForms    = formsOf("men")
+	professions = formsOf("professions")
+	relational  = formsOf("relational")
 	// things are nouns that are no persons.
 	things = func() []forms {
 		all := slices.Clone(nouns)
@@ -40,76 +21,44 @@ var (
 	}()
 	// sentenceNouns are all nouns.
 	sentenceNouns = slices.Concat(nouns, womenForms, menForms, professions, relational)
-	femaleNouns   = slices.Concat(womenForms, formsOf("girl/girls"))
-	maleNouns     = slices.Concat(menForms, formsOf("boy/boys"))
+	femaleNouns   = slices.Concat(womenForms, []forms{{"girl", "girls"}})
+	maleNouns     = slices.Concat(menForms, []forms{{"boy", "boys"}})
 
-	femaleNames = slices.Concat(females, wordsOf("sara linda nina helen"))
-	maleNames   = slices.Concat(males, wordsOf("marcus oscar robert martin"))
+	femaleNames = slices.Concat(females, wordsOf("moreFemales"))
+	maleNames   = slices.Concat(males, wordsOf("moreMales"))
 
-	sentencePrepositions = slices.Concat(prepositions, wordsOf("of in about"))
+	sentencePrepositions = slices.Concat(prepositions, wordsOf("morePrepositions"))
 	// neutralDeterminers go with both numbers.
-	neutralDeterminers = wordsOf("the the the the some no our")
-	scaring            = wordsOf(scaringTable)
+	neutralDeterminers = wordsOf("neutralDeterminers")
+	scaring            = wordsOf("scaring")
 
 	// demonstratives are determiners that agree with their noun.
-	demonstratives = formsOf("this/these that/those")
+	demonstratives = formsOf("demonstratives")
 
 	// subjectVerbs are verbs after whose object a pronoun means the subject, with the prepositions
 	// before the object and the thing. After objectVerbs it means the object.
-	subjectVerbs = []frame{
-		{verb: "talked", person: "to", thing: "about"},
-		{verb: "spoke", person: "to", thing: "about"},
-		{verb: "wrote", person: "to", thing: "about"},
-		{verb: "told", thing: "about"},
-		{verb: "convinced", thing: "of"},
-		{verb: "informed", thing: "of"},
-		{verb: "argued", person: "with", thing: "about"},
-		{verb: "lied", person: "to", thing: "about"},
-		{verb: "bored", thing: "with"},
-		{verb: "impressed", thing: "with"},
-	}
-	objectVerbs = []frame{
-		{verb: "thanked", thing: "for"},
-		{verb: "praised", thing: "for"},
-		{verb: "blamed", thing: "for"},
-		{verb: "asked", thing: "about"},
-		{verb: "reminded", thing: "of"},
-		{verb: "questioned", thing: "about"},
-		{verb: "helped", thing: "with"},
-		{verb: "admired", thing: "for"},
-		{verb: "envied", thing: "for"},
-		{verb: "congratulated", thing: "on"},
-	}
+	subjectVerbs = framesOf("subjectVerbs")
+	objectVerbs  = framesOf("objectVerbs")
 	// possessions are what a pronoun can own.
-	possessions = wordsOf(`book love work story plan help idea courage song letters pictures house
-		dogs report success coat drawings garden`)
+	possessions = wordsOf("possessions")
 
 	// transitive verbs are in the past tense and take a thing. reflexive verbs take a person.
-	transitive = wordsOf(`bought sold painted lost found cleaned moved opened broke carried
-		dropped kept liked wanted saw needed`)
-	reflexive = wordsOf(`hurt saw blamed helped admired praised washed watched taught amused
-		hated introduced defended surprised trusted described`)
-	times = wordsOf("today yesterday again often")
+	transitive = wordsOf("transitive")
+	reflexive  = wordsOf("reflexive")
+	times      = wordsOf("times")
 
-	aspects = wordsOf(`film movie story plot music ending acting dialogue cast script scene
-		director humor camera performance pace idea song costume picture lighting hero villain
-		trailer`)
-	positive = wordsOf(`wonderful great good brilliant charming funny moving clever lovely fresh
-		beautiful superb delightful gripping elegant touching smart graceful vivid exciting
-		perfect excellent sweet amazing`)
-	negative = wordsOf(`terrible bad awful dull boring stupid ugly weak clumsy tedious horrible
-		flat bland messy lazy silly annoying painful pointless shallow dreary stale lifeless
-		dreadful`)
+	aspects  = wordsOf("aspects")
+	positive = wordsOf("positive")
+	negative = wordsOf("negative")
 	// feelings are verbs with their base form, by polarity.
-	positiveFeelings = formsOf("loved/love enjoyed/enjoy admired/admire praised/praise")
-	negativeFeelings = formsOf("hated/hate disliked/dislike despised/despise regretted/regret")
-	viewers          = wordsOf("i we they critics everyone")
-	negations        = wordsOf("not never hardly")
-	degrees          = wordsOf("very quite really truly rather")
-	reviewAdjectives = wordsOf("new long french short old second last whole")
+	positiveFeelings = formsOf("positiveFeelings")
+	negativeFeelings = formsOf("negativeFeelings")
+	viewers          = wordsOf("viewers")
+	negations        = wordsOf("negations")
+	degrees          = wordsOf("degrees")
+	reviewAdjectives = wordsOf("reviewAdjectives")
 
-	sentenceFunctionWords = wordsOf(`the . , and but although this that these those some no our his
-		her himself herself themselves is are was were has have did i of in about there here film`)
+	sentenceFunctionWords = wordsOf("sentenceFunctionWords")
 )
 
 // sentenceRanks orders the words of each pool by hash, as ranks does for the documents. A word that
@@ -149,15 +98,15 @@ func sentenceWords() []string {
 
 // verbWords are the words of the sentences for verb number.
 func verbWords() []string {
-	return sorted(wordsOf(", that"), neutralDeterminers, adjectives, allForms(sentenceNouns),
+	return sorted(strings.Fields(", that"), neutralDeterminers, adjectives, allForms(sentenceNouns),
 		sentencePrepositions, transitive)
 }
 
 // maskedWords are the words of the sentences of the masked model, answers included.
 func maskedWords() []string {
-	words := slices.Concat(wordsOf(". her his herself himself themselves"), neutralDeterminers,
-		adjectives, adverbs, participles, places, times, scaring, femaleNames, maleNames,
-		possessions, transitive, reflexive, sentencePrepositions,
+	words := slices.Concat(strings.Fields(". her his herself himself themselves"),
+		neutralDeterminers, adjectives, adverbs, participles, places, times, scaring, femaleNames,
+		maleNames, possessions, transitive, reflexive, sentencePrepositions,
 		allForms(sentenceNouns, demonstratives, verbs))
 	for _, f := range slices.Concat(subjectVerbs, objectVerbs) {
 		words = append(words, f.verb, f.person, f.thing)
@@ -167,8 +116,9 @@ func maskedWords() []string {
 
 // sentimentWords are the words of the sentences for sentiment.
 func sentimentWords() []string {
-	return sorted(wordsOf("the . , and but although did is was"), aspects, positive, negative,
-		allForms(positiveFeelings, negativeFeelings), viewers, negations, degrees, reviewAdjectives)
+	return sorted(strings.Fields("the . , and but although did is was"), aspects, positive,
+		negative, allForms(positiveFeelings, negativeFeelings), viewers, negations, degrees,
+		reviewAdjectives)
 }
 
 // allForms returns both forms of all words.

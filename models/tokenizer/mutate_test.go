@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/headwater-ml/headwater/internal/mutant"
 )
 
 var (
@@ -192,21 +194,23 @@ func (m mutator) mutate(file []byte) []byte {
 	if len(data) > 1<<20 { // only slow to make and to read
 		return m.mutate(file)
 	}
+	if m.IntN(15) == 0 { // change any value
+		v := mutant.Parse(data)
+		v.Damage(m.Rand, nil)
+		data = v.Text()
+	}
 	if m.IntN(50) == 0 { // break the JSON itself
-		at := m.IntN(len(data))
-		data[at] = pick(m, []byte(`{}[]",:\0aé`))
+		data = mutant.Scratch(m.Rand, data)
 	}
 	return data
 }
 
-func pick[T any](m mutator, of []T) T { return of[m.IntN(len(of))] }
-
 func (m mutator) change(f object) {
 	if m.IntN(12) == 0 { // most of these are refused when the file is read
-		switch m.IntN(3) {
+		switch m.IntN(2) {
 		case 0:
 			m.model(f["model"])
-		case 1:
+		default:
 			f["truncation"] = object{
 				"direction": "Right", "max_length": m.number(), "strategy": "LongestFirst",
 				"stride": m.number(),
@@ -216,8 +220,6 @@ func (m mutator) change(f object) {
 				"pad_to_multiple_of": m.number(),
 				"pad_id":             m.number(), "pad_type_id": 0, "pad_token": "x",
 			}
-		default:
-			m.anywhere(f, 0)
 		}
 		return
 	}
@@ -252,7 +254,7 @@ func (m mutator) with(old any, list string, part func() any) any {
 		m.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	}
 	var seq any = object{"type": "Sequence", list: all}
-	for range m.IntN(5) / 4 * pick(m, []int{1, 1, 3, 7, 40}) {
+	for range m.IntN(5) / 4 * mutant.Pick(m.Rand, []int{1, 1, 3, 7, 40}) {
 		seq = object{"type": "Sequence", list: []any{seq}}
 	}
 	return seq
@@ -266,11 +268,11 @@ func (m mutator) count() int {
 	if m.seldom(60) {
 		return 300
 	}
-	return pick(m, []int{1, 1, 1, 1, 1, 1, 1, 2, 3, 9, 30, 120})
+	return mutant.Pick(m.Rand, []int{1, 1, 1, 1, 1, 1, 1, 2, 3, 9, 30, 120})
 }
 
 func (m mutator) number() any {
-	return pick(m, []any{
+	return mutant.Pick(m.Rand, []any{
 		0, 1, 2, 3, 16, 512, 100_000, 1 << 24, 1<<24 + 1, 1 << 31, 1<<32 - 1,
 		1 << 40, -1, 1.5, nil, "1",
 	})
@@ -279,18 +281,18 @@ func (m mutator) number() any {
 func (m mutator) flag() bool { return m.IntN(2) == 0 }
 
 func (m mutator) text() string {
-	s := pick(m, []string{
+	s := mutant.Pick(m.Rand, []string{
 		"", "a", "b", " ", "▁", "Ġ", "é", "_", "\u0301", "ﷺ", "<s>", "[UNK]",
 		"##", "aa", "a b", "\x00", "e", "日",
 	})
-	return strings.Repeat(s, pick(m, []int{1, 1, 1, 2, 10, 100, 1000, 1 + m.IntN(20)/19*50_000}))
+	return strings.Repeat(s, mutant.Pick(m.Rand, []int{1, 1, 1, 2, 10, 100, 1000, 1 + m.IntN(20)/19*50_000}))
 }
 
 func (m mutator) pattern() any {
 	if m.flag() {
 		return object{"String": m.text()}
 	}
-	return object{"Regex": pick(m, []string{
+	return object{"Regex": mutant.Pick(m.Rand, []string{
 		"", "a", "a*", "a*?", "(a|aa)+$", "(a*)*b", "(?=.*)", "(?<=.*)a", `\w+\s*`, `\s+(?!\S)|\s+`,
 		".", `(?:.|\n)`, "^", "$", "a{1000}",
 		"(?:a{100}){100}", `(\w|\w\w)+!`, `(?!a)`, "[^a]", `\p{L}+|\p{N}`,
@@ -302,7 +304,7 @@ func (m mutator) pattern() any {
 }
 
 func (m mutator) normalizer() any {
-	kind := pick(m, names(normalizerKinds))
+	kind := mutant.Pick(m.Rand, names(normalizerKinds))
 	o := object{"type": kind}
 	switch kind {
 	case "BertNormalizer":
@@ -343,20 +345,20 @@ func (m mutator) charsmap() string {
 }
 
 func (m mutator) preTokenizer() any {
-	kind := pick(m, names(preTokenizerKinds))
+	kind := mutant.Pick(m.Rand, names(preTokenizerKinds))
 	o := object{"type": kind}
 	switch kind {
 	case "ByteLevel":
 		o["add_prefix_space"], o["trim_offsets"], o["use_regex"] = m.flag(), m.flag(), m.flag()
 	case "CharDelimiterSplit":
-		o["delimiter"] = pick(m, []string{"a", " ", "é", ""})
+		o["delimiter"] = mutant.Pick(m.Rand, []string{"a", " ", "é", ""})
 	case "Digits":
 		o["individual_digits"] = m.flag()
 	case "Metaspace":
-		o["replacement"], o["prepend_scheme"], o["split"] = pick(m, []string{
+		o["replacement"], o["prepend_scheme"], o["split"] = mutant.Pick(m.Rand, []string{
 			"▁", "_", "a", " ",
 			"Ġ",
-		}), pick(m, []string{"always", "first", "never"}), m.flag()
+		}), mutant.Pick(m.Rand, []string{"always", "first", "never"}), m.flag()
 	case "Punctuation":
 		o["behavior"] = m.behavior()
 	case "Sequence":
@@ -371,32 +373,32 @@ func (m mutator) behavior() string {
 	if m.seldom(50) {
 		return "Gone"
 	}
-	return pick(m, []string{
+	return mutant.Pick(m.Rand, []string{
 		"Removed", "Isolated", "MergedWithPrevious", "MergedWithNext",
 		"Contiguous",
 	})
 }
 
 func (m mutator) postProcessor() any {
-	named := func() any { return []any{m.text(), pick(m, []any{0, 1, 2, 50})} }
+	named := func() any { return []any{m.text(), mutant.Pick(m.Rand, []any{0, 1, 2, 50})} }
 	piece := func() any {
 		if m.flag() {
-			return object{"Sequence": object{"id": pick(m, []string{"A", "A", "B"}), "type_id": 0}}
+			return object{"Sequence": object{"id": mutant.Pick(m.Rand, []string{"A", "A", "B"}), "type_id": 0}}
 		}
 		return object{"SpecialToken": object{"id": "x", "type_id": 1}}
 	}
 	pieces := func() (all []any) {
 		p := piece()
-		for range pick(m, []int{0, 1, 2, 3, 60, 70}) {
+		for range mutant.Pick(m.Rand, []int{0, 1, 2, 3, 60, 70}) {
 			all = append(all, p)
 		}
 		return append(all, piece())
 	}
 	var ids, contents []any
-	for range pick(m, []int{0, 1, 2, 1000, 5000}) {
+	for range mutant.Pick(m.Rand, []int{0, 1, 2, 1000, 5000}) {
 		ids, contents = append(ids, 1), append(contents, "x")
 	}
-	return pick(m, []any{
+	return mutant.Pick(m.Rand, []any{
 		object{"type": "BertProcessing", "sep": named(), "cls": named()},
 		object{
 			"type": "ByteLevel", "add_prefix_space": m.flag(), "trim_offsets": true,
@@ -414,7 +416,7 @@ func (m mutator) postProcessor() any {
 }
 
 func (m mutator) decoder() any {
-	kind := pick(m, names(decoderKinds))
+	kind := mutant.Pick(m.Rand, names(decoderKinds))
 	o := object{"type": kind}
 	switch kind {
 	case "BPEDecoder":
@@ -430,7 +432,7 @@ func (m mutator) decoder() any {
 	case "Sequence":
 		o["decoders"] = []any{object{"type": "Fuse"}}
 	case "Strip":
-		o["content"], o["start"], o["stop"] = pick(m, []string{
+		o["content"], o["start"], o["stop"] = mutant.Pick(m.Rand, []string{
 			"a", " ",
 			"▁",
 		}), m.number(), m.number()
@@ -459,7 +461,7 @@ func (m mutator) addToken(f object) {
 		}
 	}
 	text := m.text()
-	for i := range pick(m, []int{1, 2, 1000}) {
+	for i := range mutant.Pick(m.Rand, []int{1, 2, 1000}) {
 		added = append(added, object{
 			"id": next + i, "content": text + strings.Repeat("x", i),
 			"single_word": m.flag(), "lstrip": m.flag(),
@@ -488,68 +490,19 @@ func (m mutator) model(old any) {
 	case 4:
 		model["unk_token"], model["unk_id"] = m.text(), m.number()
 	case 5:
-		model["type"] = pick(m, []string{"BPE", "WordPiece", "WordLevel", "Unigram"})
+		model["type"] = mutant.Pick(m.Rand, []string{"BPE", "WordPiece", "WordLevel", "Unigram"})
 	default:
 		switch vocab := model["vocab"].(type) {
 		case object:
 			text := m.text()
-			for i := range pick(m, []int{1, 10, 300}) {
+			for i := range mutant.Pick(m.Rand, []int{1, 10, 300}) {
 				vocab[text+strings.Repeat("a", i)] = len(vocab)
 			}
 		case []any:
-			for range pick(m, []int{1, 10, 300}) {
-				vocab = append(vocab, []any{m.text(), pick(m, []any{-1, 0, 1e300, -1e300})})
+			for range mutant.Pick(m.Rand, []int{1, 10, 300}) {
+				vocab = append(vocab, []any{m.text(), mutant.Pick(m.Rand, []any{-1, 0, 1e300, -1e300})})
 			}
 			model["vocab"] = vocab
-		}
-	}
-}
-
-// anywhere changes a value somewhere in v; seldom in the vocabulary.
-func (m mutator) anywhere(v any, depth int) {
-	value := func() any {
-		return pick(m, []any{
-			nil, true, m.number(), m.text(),
-			[]any{},
-			object{},
-			[]any{m.text()},
-			object{m.text(): m.number()},
-		})
-	}
-	switch v := v.(type) {
-	case object:
-		if len(v) == 0 || depth > 6 {
-			return
-		}
-		keys := make([]string, 0, len(v))
-		for k := range v {
-			keys = append(keys, k)
-		}
-		slices.Sort(keys)
-		key := pick(m, keys)
-		switch v[key].(type) {
-		case object, []any:
-			if m.IntN(8) > 0 {
-				m.anywhere(v[key], depth+1)
-				return
-			}
-		}
-		switch m.IntN(6) {
-		case 0:
-			delete(v, key)
-		case 1:
-			v[m.text()] = value()
-		default:
-			v[key] = value()
-		}
-	case []any:
-		if len(v) > 0 {
-			i := m.IntN(len(v))
-			if m.flag() {
-				v[i] = value()
-				return
-			}
-			m.anywhere(v[i], depth+1)
 		}
 	}
 }

@@ -262,54 +262,6 @@ func edited(t testing.TB, kind string, keyValue ...string) *Tokenizer {
 	return tok
 }
 
-func TestUnsupported(t *testing.T) {
-	for _, c := range []struct{ key, part, value string }{
-		{"version", "version", `"2.0"`},
-		{"normalizer", "normalizer", `{"type":"NFX"}`},
-		{
-			"normalizer.normalizers[1]", "normalizer",
-			`{"type":"Sequence","normalizers":[{"type":"NFC"},{"type":"Upper"}]}`,
-		},
-		{"normalizer.normalizers[0]", "normalizer", `{"type":"Sequence","normalizers":[null]}`},
-		{"pre_tokenizer", "pre_tokenizer", `{"kind":"ByteLevel"}`},
-		{"pre_tokenizer", "pre_tokenizer", `{"type":"FixedLength","length":3}`},
-		{"pre_tokenizer", "pre_tokenizer", `{"type":"UnicodeScripts"}`},
-		{
-			"pre_tokenizer.pretokenizers[0]", "pre_tokenizer",
-			`{"type":"Sequence","pretokenizers":[{"type":"Spit"}]}`,
-		},
-		{"pre_tokenizer.behavior", "pre_tokenizer", `{"type":"Punctuation","behavior":"Gone"}`},
-		{
-			"pre_tokenizer.prepend_scheme", "pre_tokenizer",
-			`{"type":"Metaspace","replacement":"_","prepend_scheme":"last"}`,
-		},
-		{
-			"pre_tokenizer.pattern.Regex", "pre_tokenizer",
-			`{"type":"Split","pattern":{"Regex":"(a)\\1"},"behavior":"Isolated","invert":false}`,
-		},
-		{"post_processor", "post_processor", `{"type":"Post"}`},
-		{"decoder", "decoder", `{"type":"Words"}`},
-		{"decoder.decoders[0]", "decoder", `{"type":"Sequence","decoders":[{"type":"Words"}]}`},
-		{"model", "model.type", `"Trigram"`},
-		{"model.dropout", "model.dropout", `0.1`},
-		{"truncation.strategy", "truncation", `{"max_length":3,"stride":0,"strategy":"Longest"}`},
-		{
-			"truncation.direction", "truncation",
-			`{"max_length":3,"stride":0,"strategy":"OnlyFirst","direction":"Up"}`,
-		},
-		{
-			"padding.strategy", "padding",
-			`{"strategy":"Shortest","direction":"Left","pad_id":0,"pad_type_id":0,"pad_token":"x"}`,
-		},
-	} {
-		_, err := Parse(editedFile(t, "gpt2", c.part, c.value), "file")
-		var u *unsupportedError
-		if !errors.As(err, &u) || u.Key != c.key || len(u.Supported) == 0 {
-			t.Errorf("%s: error %v, want an unsupportedError of that key", c.key, err)
-		}
-	}
-}
-
 func TestMalformed(t *testing.T) {
 	for _, c := range []struct{ name, file, want string }{
 		{"empty", "", "the text ends too early"},
@@ -344,50 +296,9 @@ func TestMalformed(t *testing.T) {
 			`"☃" is not in vocab`,
 		},
 		{"no UTF-8", "{\"version\":\"1.0\xff\"}", "not valid UTF-8"},
-		{
-			"unigram without ids", string(editedFile(t, "gpt2", "model.vocab", `[["a",1]]`)),
-			"an object of tokens with their ids",
-		},
-		{
-			"unknown id is not there", string(editedFile(t, "unigram", "model.unk_id", "505")),
-			"model.unk_id: 505 is not in vocab",
-		},
-		{"negative length", string(
-			editedFile(t, "bert_cased", "model.max_input_chars_per_word", "-1")), "-1 is negative"},
-		{
-			"merges of WordPiece", string(editedFile(t, "bert_cased", "model.merges", "[]")),
-			"WordPiece has no merges",
-		},
-		{
-			"score too large", string(editedFile(t, "unigram", "model.vocab", `[["a",1e999]]`)),
-			"score 1e999",
-		},
 		{"token too long", string(
 			editedFile(t, "bert_cased", "added_tokens", "[]", "model.vocab",
 				`{"`+strings.Repeat("a", 1025)+`":0}`)), "1025 bytes, the limit is 1024"},
-		{
-			"charsmap is cut off",
-			string(editedFile(t, "unigram", "normalizer",
-				`{"type":"Precompiled","precompiled_charsmap":"AAQAAA=="}`)),
-			"precompiled_charsmap",
-		},
-		{"template without its token", string(editedFile(t, "gpt2", "post_processor",
-			`{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"Q","type_id":0}}],"pair":[],"special_tokens":{}}`)), `"Q" is not in special_tokens`},
-		{"template of a text that is not there", string(editedFile(t, "gpt2", "post_processor",
-			`{"type":"TemplateProcessing","single":[{"Sequence":{"id":"B","type_id":0}}],"pair":[],"special_tokens":{}}`)), `"B" is not one of the 1 texts`},
-		{"metaspace that contradicts itself", string(editedFile(t, "unigram", "pre_tokenizer",
-			`{"type":"Metaspace","replacement":"_","add_prefix_space":false}`)), "change it to " +
-			"never"},
-		{
-			"added token that normalisation empties",
-			string(editedFile(t, "gpt2", "normalizer",
-				`{"type":"Strip","strip_left":true,"strip_right":true}`,
-				"added_tokens", `[{"id":1200,"content":" ","normalized":true}]`)),
-			"the normalizer " +
-				"removes all",
-		},
-		{"open group", string(editedFile(t, "gpt2", "pre_tokenizer",
-			`{"type":"Split","pattern":{"Regex":"(a"},"behavior":"Removed","invert":false}`)), "a group is not closed"},
 		{
 			"part lacks a field", withParts(t, `"trim_offsets": true,`, ``),
 			"needs add_prefix_space and trim_offsets",

@@ -2,7 +2,6 @@ package transformer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,31 +13,28 @@ import (
 	"github.com/headwater-ml/headwater/models/spec"
 )
 
-// lastToken is what a pass did to the last token of each of its P texts, which the backend keeps.
-type lastToken struct {
-	// input and output are each layer's input and attention output, [P,1,D]; attention is
-	// [P,H,1,S]. final is the residual stream after the last layer, [P,1,D].
+// latest is what the last pass of a session did to the last token of each of its texts, which
+// [Session.Terms] and [Session.RowsOfLayer] read. The backend keeps the tensors, which have a place
+// for each text b of the session.
+type latest struct {
+	// rows are the places of the texts of the pass, texts is how many places there are, and logits
+	// are the scores of each of rows, [V].
+	rows   []int
+	texts  int
+	logits [][]float32
+	// input and output are each layer's input and attention output, [B,1,D]; attention is
+	// [B,H,1,slots]. final is the residual stream after the last layer, [B,1,D].
 	input, output, attention []*tensors.Tensor
 	final                    *tensors.Tensor
 }
 
-func (k *lastToken) free() {
+func (k *latest) free() {
+	if k == nil {
+		return
+	}
 	free(k.final)
 	for _, all := range [][]*tensors.Tensor{k.input, k.output, k.attention} {
 		free(all...)
-	}
-}
-
-// latest is what the last pass of a session did to its last token, which [Session.Terms] and
-// [Session.RowsOfLayer] read: P is 1 and S the slots of the cache.
-type latest struct {
-	lastToken
-	logits []float32 // [V]
-}
-
-func (k *latest) free() {
-	if k != nil {
-		k.lastToken.free()
 	}
 }
 
@@ -47,11 +43,11 @@ func (k *latest) free() {
 // can be compiled while the prompt is read. It returns an error for a mixing that does not exist
 // and heads that it cannot fuse.
 func (s *Session) KeepTerms(rows ...trace.MixingAsk) error {
-	mixes, err := s.m.mixings(rows)
+	late, err := s.m.mixings(rows...)
 	if err != nil {
 		return err
 	}
-	s.terms, s.late, s.lateMixes = true, slices.Clone(rows), mixes
+	s.terms, s.late = true, late
 	for i := range s.late {
 		s.late[i].AllRows = false
 	}
@@ -67,77 +63,103 @@ func (s *Session) KeepTerms(rows ...trace.MixingAsk) error {
 func (s *Session) Terms(
 	ctx context.Context, o trace.Objective,
 ) (*trace.AttentionTerms, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("transformer: stopped before the parts of token %d: %w", s.Length(),
-			err)
-	}
-	o.Position = s.Length() - 1
-	if s.latest == nil || o.Quantity != trace.Logit {
-		return nil, fmt.Errorf("transformer: no parts of the %s of the last token; the session "+
-			"has to keep them, and the quantity is %s", o.Quantity, trace.Logit)
-	}
-	if err := checkObjective(s.m.Spec, o, s.Length()); err != nil {
+	all, err := s.lastTerms(ctx, []*trace.Objective{&o})
+	if err != nil {
 		return nil, err
 	}
-	terms := &trace.AttentionTerms{
-		L: s.m.Spec.Layers, S: s.Length(),
-		Attention: make([]float64, s.m.Spec.Layers*s.Length()),
-		Value:     objectiveValue(s.m.Spec, o, s.latest.logits),
-	}
-	if err := s.readTerms(ctx, o, terms.Attention); err != nil {
-		return nil, fmt.Errorf("transformer: %s parts of token %d: %w", s.m.Spec.Family,
-			s.Length(), err)
-	}
-	return terms, nil
+	return all[0], nil
 }
 
-// readTerms puts the terms, [L,S], into dst.
-func (s *Session) readTerms(ctx context.Context, o trace.Objective, dst []float64) error {
-	along, err := s.logitDirection(o)
+// Terms returns, for each text of the last pass, what [Session.Terms] returns for the objective at
+// the same place, nil for a nil objective. It returns an error without a pass that kept its terms,
+// for a quantity other than [trace.Logit], for an objective that the model does not have, and one
+// that wraps ctx.Err().
+func (s *BatchSession) Terms(
+	ctx context.Context, objectives []*trace.Objective,
+) ([]*trace.AttentionTerms, error) {
+	return s.lastTerms(ctx, objectives)
+}
+
+// lastTerms is [BatchSession.Terms].
+func (s *texts) lastTerms(
+	ctx context.Context, objectives []*trace.Objective,
+) ([]*trace.AttentionTerms, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("transformer: stopped before the parts of a token: %w", err)
+	}
+	k := s.latest
+	if k == nil || len(objectives) != len(k.rows) {
+		return nil, fmt.Errorf("transformer: %d objectives for the parts of the last tokens; "+
+			"the session has to keep them, one for each text of a pass", len(objectives))
+	}
+	all, asked := make([]*trace.AttentionTerms, len(objectives)), false
+	for i, o := range objectives {
+		if o == nil {
+			continue
+		}
+		at, n := *o, s.lengths[k.rows[i]]
+		at.Position = n - 1
+		if at.Quantity != trace.Logit {
+			return nil, fmt.Errorf("transformer: text %d: the quantity %q is not a sum of parts; "+
+				"take %s", i, at.Quantity, trace.Logit)
+		}
+		if err := checkObjective(s.m.Spec, at, n); err != nil {
+			return nil, fmt.Errorf("text %d: %w", i, err)
+		}
+		asked, all[i] = true, &trace.AttentionTerms{
+			L: s.m.Spec.Layers, S: n, Attention: make([]float64, s.m.Spec.Layers*n),
+			Value: objectiveValue(s.m.Spec, at, k.logits[i]),
+		}
+	}
+	if !asked {
+		return all, nil
+	}
+	if err := s.readTerms(ctx, objectives, all); err != nil {
+		return nil, fmt.Errorf("transformer: %s parts of a token of %d texts: %w", s.m.Spec.Family,
+			len(all), err)
+	}
+	return all, nil
+}
+
+// readTerms fills in the attention parts.
+func (s *texts) readTerms(
+	ctx context.Context, objectives []*trace.Objective, all []*trace.AttentionTerms,
+) error {
+	along, err := s.directions(objectives)
 	if err != nil {
 		return err
 	}
-	n := s.Length()
-	return s.m.termsOnCache(ctx, &s.latest.lastToken, s.cache.value, along,
-		func(l int, parts []float32) { // [slots]
-			for j := range n {
-				dst[l*n+j] = float64(parts[j])
+	return s.termsOnCache(ctx, along, func(l int, parts []float32) { // [B,slots]
+		for i, terms := range all {
+			if terms == nil {
+				continue
 			}
-		})
+			own := parts[s.latest.rows[i]*s.cache.slots:]
+			for j := range terms.S {
+				terms.Attention[l*terms.S+j] = float64(own[j])
+			}
+		}
+	})
 }
 
-// logitDirection returns the direction on the residual stream after the last layer, [1,1,D].
-func (s *Session) logitDirection(o trace.Objective) (*tensors.Tensor, error) {
-	m := s.m
-	ids, weights := askedScores(m.Spec, o)
-	inputs := []*tensors.Tensor{
-		tensors.FromFlatDataAndDimensions(ids, len(ids)),
-		tensors.FromFlatDataAndDimensions(weights, len(weights)),
-	}
+// directions returns the directions on the residual stream after the last layer, [B,1,D]; see
+// [builder.beforeHead].
+func (s *texts) directions(objectives []*trace.Objective) (*tensors.Tensor, error) {
+	m, k := s.m, s.latest
+	inputs := append(askedTensors(m.Spec, objectives, k.rows, k.texts),
+		tensors.FromScalar(int32(1))) // only a positive length is needed
 	defer free(inputs...)
-	return m.directionOnCache(s.latest.final, inputs[0], inputs[1])
+	return only(m.run("direction on the cache", endsWeights, func(w byName, in []*Node) []*Node {
+		d := m.builder(w, text{length: in[2]})
+		return []*Node{d.beforeHead(in[3], in[0], in[1]).along}
+	}, append(inputs[:len(inputs):len(inputs)], k.final)...))
 }
 
-// directionOnCache returns the directions on x, the residual streams after the last layer, [P,1,D]
-// both, for scores ids and weights; see [builder.beforeHead].
-func (m *Model) directionOnCache(x, ids, weights *tensors.Tensor) (*tensors.Tensor, error) {
-	length := tensors.FromScalar(int32(1)) // only a positive number is needed
-	defer free(length)
-	out, err := m.run("direction on the cache", endsWeights, func(w byName, in []*Node) []*Node {
-		d := m.builder(w, text{length: in[0]})
-		return []*Node{d.beforeHead(in[1], in[2], in[3]).along}
-	}, length, x, ids, weights)
-	if err != nil {
-		return nil, err
-	}
-	return out[0], nil
-}
-
-// mostTermLayers is how many layers one graph of [Model.termsOnCache] takes. A call costs 0.15 to
+// mostTermLayers is how many layers one graph of [texts.termsOnCache] takes. A call costs 0.15 to
 // 0.4 ms whatever it computes, and XLA compiles a layer in 28 ms.
 const mostTermLayers = 12
 
-// termGraphs yields the layers, begin to end-1, of each graph of [Model.termsOnCache], from the
+// termGraphs yields the layers, begin to end-1, of each graph of [texts.termsOnCache], from the
 // last layer to the first. All have the same number of layers and share one compiled graph. The
 // graph of the first layers may have fewer, and is then compiled apart.
 func (m *Model) termGraphs(yield func(begin, end int) bool) {
@@ -153,13 +175,12 @@ func (m *Model) termGraphs(yield func(begin, end int) bool) {
 	}
 }
 
-// termsOnCache calls use with the parts of the sources of each layer, [P·S], from the last layer to
-// the first. along are the directions after the last layer, [P,1,D], which it frees, and value
-// returns the values of a layer, [P,G,S,E].
-func (m *Model) termsOnCache(
-	ctx context.Context, k *lastToken, value func(l int) *tensors.Tensor, along *tensors.Tensor,
-	use func(l int, parts []float32),
+// termsOnCache calls use with the parts of the sources of each layer, [B·slots], from the last
+// layer to the first. along are the directions after the last layer, [B,1,D], which it frees.
+func (s *texts) termsOnCache(
+	ctx context.Context, along *tensors.Tensor, use func(l int, parts []float32),
 ) error {
+	m, k := s.m, s.latest
 	length := tensors.FromScalar(int32(1)) // only a positive number is needed
 	defer func() { free(along, length) }()
 	for begin, end := range m.termGraphs {
@@ -168,12 +189,12 @@ func (m *Model) termsOnCache(
 		}
 		inputs := []*tensors.Tensor{length, along}
 		for l := begin; l < end; l++ {
-			inputs = append(inputs, k.attention[l], value(l))
+			inputs = append(inputs, k.attention[l], s.cache.value(l))
 			if normsOnTheWay(m.Spec) {
 				inputs = append(inputs, k.input[l], k.output[l])
 			}
 		}
-		out, err := m.execute(m.termsProgram(begin, end, along.Shape().Dimensions[0]), inputs...)
+		out, err := m.execute(m.termsProgram(begin, end, k.texts), inputs...)
 		if err != nil {
 			return fmt.Errorf("layers %d to %d on the way back: %w", begin, end-1, err)
 		}
@@ -242,14 +263,14 @@ func (m *Model) termsProgram(begin, end, texts int) program {
 	}
 }
 
-// lastTensors is how many tensors [keptAt] gives.
-const lastTensors = 4
+// lastTensors is how many tensors [keptAt] gives, and lastAttention which of them is the attention.
+const lastTensors, lastAttention = 4, 2
 
 // keptOf is what a layer did to the targets of a block besides its output: its attention output,
 // [B,N,D], and attention, [B,H,N,S].
 func keptOf(b *Block) []*Node { return []*Node{b.AttentionOutput, b.Attention} }
 
-// keptAt is what a layer did to one target of each text, in the order of [lastToken.add]: its
+// keptAt is what a layer did to one target of each text, in the order of [latest.addPrompt]: its
 // input, [B,1,D], what [keptOf] gives, with N = 1, and its output, [B,1,D]. For at see [oneRow]; it
 // is nil if the block has no other target.
 func keptAt(b *Block, at *Node) []*Node {
@@ -263,31 +284,35 @@ func keptAt(b *Block, at *Node) []*Node {
 	return all
 }
 
-// add adds what [keptAt] returned of the next layer, which k frees from then on. Of the outputs
-// only the last counts.
-func (k *lastToken) add(own []*tensors.Tensor) {
-	free(k.final)
-	k.input, k.output = append(k.input, own[0]), append(k.output, own[1])
-	k.attention, k.final = append(k.attention, own[2]), own[3]
-}
-
-// addFirst is add for a pass over the first n tokens of a text. Their attention, [1,H,1,S], gets
-// the slots of the cache, so that what reads it has one graph.
-func (k *latest) addFirst(m *Model, own []*tensors.Tensor, n, slots int) error {
-	k.add(own)
-	H, last := m.Spec.Heads, len(k.attention)-1
-	passed := k.attention[last]
-	defer free(passed)
-	k.attention[last] = nil
-	var failed error
-	err := read(passed, func(had []float32) {
-		k.attention[last], failed = m.filled([]int{1, H, 1, slots}, func(data []float32) {
-			for h := range H {
-				copy(data[h*slots:][:n], had[h*len(had)/H:])
+// addPrompt adds what [keptAt] returned of the next layer, for a pass over the first tokens of
+// texts. It puts them in their places, and gives their attention the slots of the cache, so that
+// what reads it has one graph.
+func (k *latest) addPrompt(m *Model, own []*tensors.Tensor, slots int) error {
+	var placed [lastTensors]*tensors.Tensor
+	for i, t := range own {
+		dims := slices.Clone(t.Shape().Dimensions)
+		each, last := t.Shape().Size()/dims[0], dims[len(dims)-1]
+		dims[0] = k.texts
+		if i == lastAttention {
+			dims[len(dims)-1] = slots
+		}
+		var err error
+		placed[i], err = m.filledFrom(t, dims, func(to, from []float32) {
+			size := len(to) / k.texts
+			for i, row := range k.rows {
+				copySlots(to[row*size:(row+1)*size], from[i*each:(i+1)*each], each/last,
+					min(last, dims[len(dims)-1]))
 			}
 		})
-	})
-	return errors.Join(err, failed)
+		if err != nil {
+			free(placed[:]...)
+			return err
+		}
+	}
+	free(k.final)
+	k.input, k.output = append(k.input, placed[0]), append(k.output, placed[1])
+	k.attention, k.final = append(k.attention, placed[lastAttention]), placed[3]
+	return nil
 }
 
 // RowsOfLayer returns the row of a mixing for the last token of the text in layer l alone, L and N
@@ -310,14 +335,14 @@ func (s *Session) RowsOfLayer(
 		return trace.Rows{}, fmt.Errorf("transformer: layer %d is not in 0..%d", l,
 			s.m.Spec.Layers-1)
 	}
-	mixes, err := s.m.mixings([]trace.MixingAsk{ask})
+	ask.AllRows = false
+	asks, err := s.m.mixings(ask)
 	if err != nil {
 		return trace.Rows{}, err
 	}
-	ask.AllRows = false
 	rows := emptyRows(s.m.Spec, ask, s.Length())
 	rows.L, rows.Data = 1, rows.Data[:rows.H*rows.S]
-	if err := s.rowOfLayer(l, ask, mixes[0], &rows); err != nil {
+	if err := s.rowOfLayer(l, asks[0], &rows); err != nil {
 		return trace.Rows{}, fmt.Errorf("transformer: %s token %d, layer %d: %s: %w",
 			s.m.Spec.Family, s.Length(), l, ask.Name, err)
 	}
@@ -326,16 +351,16 @@ func (s *Session) RowsOfLayer(
 
 // rowOfLayer fills in the row of a mixing in layer l. The last token is a tile of one target over
 // all slots of the cache, so that one graph serves until the cache grows.
-func (s *Session) rowOfLayer(l int, ask trace.MixingAsk, mix Mixing, rows *trace.Rows) error {
+func (s *Session) rowOfLayer(l int, ask asked, rows *trace.Rows) error {
 	at := []*tensors.Tensor{
 		tensors.FromScalar(int32(s.Length() - 1)), tensors.FromScalar(int32(s.Length())),
 	}
 	defer free(at...)
 	inputs := slices.Concat([]*tensors.Tensor{s.latest.input[l]}, at, s.cache.of(l))
-	out, err := s.m.execute(s.m.tileProgram(l, ask, mix), inputs...)
+	out, err := s.m.execute(s.m.tileProgram(l, ask), inputs...)
 	if err != nil {
 		return err
 	}
 	defer free(out...)
-	return putRows(rows, 0, out[0])
+	return putTile(rows, 0, out[0], rows.First, 1)
 }

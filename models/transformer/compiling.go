@@ -17,7 +17,7 @@ type Compilation struct {
 	Took time.Duration
 }
 
-// Watch says who is told when graphs are compiled. Both functions may be nil and are called by
+// Watch is who is told when graphs are compiled. Both functions may be nil and are called by
 // several goroutines at once. Where compiling costs nothing, in pure Go, neither is called.
 type Watch struct {
 	// Begin is called before somebody waits for a graph to be compiled.
@@ -64,11 +64,8 @@ func (m *Model) watcher() *Watch {
 var graphNames = []struct{ prefix, name string }{
 	{"step embed", "the start of one token"},
 	{"step logits", "the scores of one token"},
-	{"step batch embed", "the start of one token"},
-	{"step batch logits", "the scores of one token"},
 	{"step ", "a layer of one token"},
 	{"extend embed", "the start of a text on the cache"},
-	{"extend head", "the scores of a text on the cache"},
 	{"extend ", "a layer of a text on the cache"},
 	{"embed", "the start of the prompt"},
 	{"block ", "a layer of the prompt"},
@@ -88,7 +85,7 @@ var graphNames = []struct{ prefix, name string }{
 	{"grow ", "the key-value cache"},
 }
 
-// describeGraph says what the graph of a key computes.
+// describeGraph returns the words for the graph of a key.
 func describeGraph(key string) string {
 	for _, g := range graphNames {
 		if strings.HasPrefix(key, g.prefix) {

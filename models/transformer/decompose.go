@@ -3,6 +3,7 @@ package transformer
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 	"github.com/gomlx/gomlx/core/tensors"
@@ -67,8 +68,7 @@ type partedPass struct {
 
 func (p *partedPass) run(ctx context.Context) (parts []float64, rest float64, err error) {
 	b := p.m.queryBatch([]trace.Query{p.q}, []int{0}, Batching{Texts: 1})
-	inputs := b.inputs()
-	x, err := b.embed(inputs)
+	x, err := b.embed()
 	if err != nil {
 		return nil, 0, err
 	}
@@ -79,7 +79,7 @@ func (p *partedPass) run(ctx context.Context) (parts []float64, rest float64, er
 	keysAndValues := func(_ *builder, _ *Block, now cache, _ []*Node) []*Node {
 		return []*Node{now.key, now.value}
 	}
-	for step, err := range inputs.layers(ctx, x, "keys and values", keysAndValues) {
+	for step, err := range b.inputs.layers(ctx, x, "keys and values", keysAndValues) {
 		if err != nil {
 			return nil, 0, err
 		}
@@ -89,7 +89,7 @@ func (p *partedPass) run(ctx context.Context) (parts []float64, rest float64, er
 		x = step.out
 	}
 	defer free(x)
-	return p.head(inputs, x)
+	return p.head(b.inputs, x)
 }
 
 // begin gives every token its own row of the embedded text x, [N,D].
@@ -103,15 +103,9 @@ func (p *partedPass) begin(x []float32) {
 
 // layer carries the parts through a layer. After the last one only those of the target are needed.
 func (p *partedPass) layer(ctx context.Context, step *layerStep) (err error) {
-	s := &partedLayer{partedPass: p, l: step.layer}
-	defer func() { free(s.sourceParts) }()
-	if s.x, err = floats(step.in); err != nil {
-		return err
-	}
-	if s.key, err = floats(step.collected[0]); err != nil {
-		return err
-	}
-	if s.value, err = floats(step.collected[1]); err != nil {
+	s := &partedLayer{p: p}
+	defer func() { s.free(); free(s.sourceParts) }()
+	if s.tiledLayer, err = p.m.tiledLayer(step, p.length); err != nil {
 		return err
 	}
 	first, last := 0, p.owners
@@ -125,12 +119,10 @@ func (p *partedPass) layer(ctx context.Context, step *layerStep) (err error) {
 	return s.tiles(ctx, first, last, s.tile)
 }
 
-// partedLayer is one layer of the pass: the residual stream before it, [N,D], and the keys and
-// values of the text, [G,N,E], with padding.
+// partedLayer is one layer of the pass.
 type partedLayer struct {
-	*partedPass
-	l             int
-	x, key, value []float32
+	*tiledLayer
+	p *partedPass
 	// sourceParts is the parts of the values of the first sources, [owners,owners,GE], as the last
 	// tile read them.
 	sourceParts *tensors.Tensor
@@ -147,7 +139,7 @@ func partsTile(s *spec.Spec, tokens int) int {
 func (s *partedLayer) tiles(ctx context.Context, first, last int,
 	do func(at, n, seen int) error,
 ) error {
-	step := partsTile(s.m.Spec, s.owners)
+	step := partsTile(s.m.Spec, s.p.owners)
 	for at := first; at < last; at += step {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("stopped at target %d: %w", at, err)
@@ -155,7 +147,7 @@ func (s *partedLayer) tiles(ctx context.Context, first, last int,
 		n := min(step, last-at)
 		seen := at + n
 		if s.m.Spec.Bidirectional {
-			seen = s.owners
+			seen = s.p.owners
 		}
 		if err := do(at, n, seen); err != nil {
 			return fmt.Errorf("targets %d to %d: %w", at, at+n-1, err)
@@ -171,24 +163,33 @@ func (s *partedLayer) sizes(n, seen int) (targets, owners int) {
 		return n, seen
 	}
 	if n > 1 {
-		n = partsTile(s.m.Spec, s.owners)
+		n = partsTile(s.m.Spec, s.p.owners)
 	}
 	return n, bucket(seen)
 }
 
-// inputs are the residual stream of a tile, [1,targets,D], and its parts, [1,targets,owners,D].
-func (s *partedLayer) inputs(at, n, seen int) ([]*tensors.Tensor, error) {
+// run executes the graph of a tile, whose inputs are those of [tiledLayer.over], the parts of the
+// targets, [1,targets,owners,D], and more, and copies the parts that it returns to dst.
+func (s *partedLayer) run(of program, at, n, seen int, dst []float32,
+	more ...*tensors.Tensor,
+) error {
 	targets, owners := s.sizes(n, seen)
-	d := s.m.Spec.Width
-	x, err := s.m.filled([]int{1, targets, d},
-		func(data []float32) { copy(data[:n*d], s.x[at*d:]) })
-	if err != nil {
-		return nil, err
-	}
+	d, row := s.m.Spec.Width, s.p.owners*s.m.Spec.Width
 	parts, err := s.m.filled([]int{1, targets, owners, d}, func(data []float32) {
-		copySlots(data[:n*owners*d], s.parts[at*s.owners*d:(at+n)*s.owners*d], n, seen*d)
+		copySlots(data[:n*owners*d], s.p.parts[at*row:(at+n)*row], n, seen*d)
 	})
-	return []*tensors.Tensor{x, parts}, err
+	if err != nil {
+		return err
+	}
+	defer free(parts)
+	return s.over(owners, at, targets, func(in []*tensors.Tensor) error {
+		out, err := s.m.execute(of, slices.Concat(in, []*tensors.Tensor{parts}, more)...)
+		if err != nil {
+			return err
+		}
+		defer free(out...)
+		return s.put(dst, out[0], at, n, seen)
+	})
 }
 
 // put copies a tile [1,targets,owners,width] to its place in dst, [K,K,width].
@@ -196,67 +197,34 @@ func (s *partedLayer) put(dst []float32, tile *tensors.Tensor, at, n, seen int) 
 	dims := tile.Shape().Dimensions
 	owners, width := dims[2], dims[3]
 	return read(tile, func(data []float32) {
-		copySlots(dst[at*s.owners*width:(at+n)*s.owners*width], data[:n*owners*width], n,
+		copySlots(dst[at*s.p.owners*width:(at+n)*s.p.owners*width], data[:n*owners*width], n,
 			seen*width)
 	})
 }
 
 // valueTile fills in the parts of the values of n sources.
 func (s *partedLayer) valueTile(at, n, seen int) error {
-	m := s.m
-	in, err := s.inputs(at, n, seen)
-	defer func() { free(in...) }()
-	if err != nil {
-		return err
-	}
-	in = append(in, tensors.FromScalar(int32(s.length)))
-	out, err := m.run("value parts", ofLayer(s.l), func(w byName, in []*Node) []*Node {
+	m, l := s.m, s.l
+	return s.run(program{"value parts", ofLayer(l), func(w byName, in []*Node) []*Node {
 		d := m.builder(w, text{length: in[2]})
-		b := &Block{spec: d.spec, layer: s.l, product: d.product, w: w.in(ofLayer(s.l))}
-		return []*Node{b.valueParts(parted{whole: in[0], parts: in[1]})}
-	}, in...)
-	if err != nil {
-		return err
-	}
-	defer free(out...)
-	return s.put(s.values, out[0], at, n, seen)
+		b := &Block{spec: d.spec, layer: l, product: d.product, w: w.in(ofLayer(l))}
+		return []*Node{b.valueParts(parted{whole: in[0], parts: in[5]})}
+	}}, at, n, seen, s.p.values)
 }
 
 // tile carries the parts of n targets through the layer.
 func (s *partedLayer) tile(at, n, seen int) error {
-	m, spec := s.m, s.m.Spec
-	in, err := s.inputs(at, n, seen)
-	defer func() { free(in...) }()
-	if err != nil {
-		return err
-	}
-	in = append(in, tensors.FromScalar(int32(at)), tensors.FromScalar(int32(s.length)))
+	m, l := s.m, s.l
 	_, owners := s.sizes(n, seen)
-	for _, from := range [][]float32{s.key, s.value} {
-		kv, err := m.filled([]int{1, spec.Groups(), owners, spec.HeadWidth}, func(data []float32) {
-			copySlots(data, from, spec.Groups(), seen*spec.HeadWidth)
-		})
-		if err != nil {
-			return err
-		}
-		in = append(in, kv)
-	}
 	if err := s.loadSourceParts(owners); err != nil {
 		return err
 	}
-	l := s.l
-	out, err := m.run("parts "+layerKind(spec, l), ofLayer(l), func(w byName, in []*Node) []*Node {
-		ids := Squeeze(SliceAxis(in[0], 2, AxisRange(0, 1)), 2) // only their number matters
-		d := m.builder(w, text{ids: ids, first: in[2], length: in[3]})
-		b := d.tileBlock(l, in[0], cache{key: in[4], value: in[5]})
-		x := parted{whole: in[0], parts: in[1]}
-		return []*Node{b.afterParts(b.attentionParts(in[6]), x).parts}
-	}, append(in, s.sourceParts)...)
-	if err != nil {
-		return err
-	}
-	defer free(out...)
-	return s.put(s.parts, out[0], at, n, seen)
+	return s.run(program{"parts " + layerKind(m.Spec, l), ofLayer(l),
+		func(w byName, in []*Node) []*Node {
+			x := parted{whole: in[0], parts: in[5]}
+			b := m.blockOfTile(w, l, in)
+			return []*Node{b.afterParts(b.attentionParts(in[6]), x).parts}
+		}}, at, n, seen, s.p.parts, s.sourceParts)
 }
 
 // loadSourceParts makes the tensor of the parts of the values of the first sources, unless an
@@ -266,10 +234,10 @@ func (s *partedLayer) loadSourceParts(owners int) error {
 		return nil
 	}
 	free(s.sourceParts)
-	width, n := s.m.Spec.Groups()*s.m.Spec.HeadWidth, min(owners, s.owners)
+	width, n := s.m.Spec.Groups()*s.m.Spec.HeadWidth, min(owners, s.p.owners)
 	var err error
 	s.sourceParts, err = s.m.filled([]int{owners, owners, width}, func(data []float32) {
-		copySlots(data[:n*owners*width], s.values[:n*s.owners*width], n, n*width)
+		copySlots(data[:n*owners*width], s.p.values[:n*s.p.owners*width], n, n*width)
 	})
 	return err
 }

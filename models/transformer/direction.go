@@ -100,20 +100,14 @@ func capSlope(x *Node, c float64) *Node {
 	return tanhSlope(MulScalar(x, 1/c))
 }
 
-// beforeHead returns the direction on the residual stream x after the last block, [1,1,D], that
-// gives Σ_i weights_i·logit_i, for scores ids [N] of the head and weights [N]. Activations and the
-// cap of logits are lines through the origin; see [activationSlope]. For several texts x is
-// [B,1,D], ids and weights are [B,N], and so is the direction; its constant is then the sum over
-// the texts.
+// beforeHead returns the direction on the residual stream x after the last block, [B,1,D] both,
+// that gives Σ_i weights_i·logit_i for each text, for scores ids of the head and weights, [B,N];
+// its constant is the sum over the texts. Activations and the cap of logits are lines through the
+// origin; see [activationSlope].
 func (d *builder) beforeHead(x, ids, weights *Node) direction {
-	y := d.final(x) // [1,1,W]
-	inner := d.hidden(y)
-	rows, bias := d.outputRows(ids) // [(B,)N,W], [(B,)N]
-	out := inner.out                // [B,1,W]
-	if ids.Rank() == 1 {
-		out = Squeeze(out, 0)
-	}
-	scores := Add(ReduceSum(Mul(rows, out), -1), bias) // [(B,)N]
+	inner := d.hidden(d.final(x))                            // [B,1,W]
+	rows, bias := d.outputRows(ids)                          // [B,N,W], [B,N]
+	scores := Add(ReduceSum(Mul(rows, inner.out), -1), bias) // [B,N]
 	weights = Mul(weights, capSlope(scores, d.spec.LogitCap))
 	r := direction{
 		along: Reshape(ReduceSum(Mul(rows, InsertAxes(weights, -1)), -2),

@@ -39,7 +39,7 @@ func (m *Model) ProjectAlways() { m.projectAlways = true }
 // CanProject reports whether rows that are asked for can be computed from projected sources.
 func (m *Model) CanProject(ask trace.MixingAsk) bool {
 	mix, err := LookupMixing(ask.Name)
-	return err == nil && m.canProject(ask, mix)
+	return err == nil && m.canProject(asked{ask, mix})
 }
 
 // ThroughHeld is how many bytes the model keeps for projecting sources.
@@ -49,7 +49,7 @@ func (m *Model) ThroughHeld() int64 { return m.throughHeld() }
 func (m *Model) OnDevice() { m.onHost = false }
 
 // Slots returns for how many tokens the session's cache has room.
-func (s *Session) Slots() int { return s.slots }
+func (s *Session) Slots() int { return s.cache.slots }
 
 // Graphs returns what the model built graphs for, sorted.
 func (m *Model) Graphs() []string {

@@ -8,6 +8,8 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // extendRows is how many tokens [Session.Extend] runs at a time. It bounds the scores of a layer,
@@ -25,7 +27,7 @@ func (s *Session) Cut(n int) error {
 	}
 	// The slots of the other tokens keep finite numbers, which no target sees.
 	s.latest.free()
-	s.ids, s.latest = s.ids[:n], nil
+	s.ids, s.lengths[0], s.latest = s.ids[:n], n, nil
 	s.streams.cut(n, s.m.Spec.Width)
 	return nil
 }
@@ -77,6 +79,10 @@ func (s *Session) checkExtension(ids, next []int, total int) error {
 		return fmt.Errorf("transformer: %d next tokens for %d tokens", len(next), len(ids))
 	}
 	if len(next) > 0 {
+		if s.m.Spec.Head == spec.NoHead {
+			return fmt.Errorf("transformer: the %s model has no head, so no next token has a "+
+				"probability", s.m.Spec.Family)
+		}
 		if err := s.m.CheckIDs(next); err != nil {
 			return err
 		}
@@ -111,14 +117,15 @@ func (s *Session) reserve(total int) error {
 		if err != nil {
 			return err
 		}
-		s.cache, s.slots = empty, slots
-	case s.slots < total+s.spare():
+		s.cache = empty
+	case s.cache.slots < total+s.spare():
 		grown, err := s.cache.grown(slots, s.Length())
 		if err != nil {
-			return fmt.Errorf("transformer: growing the cache beyond %d tokens: %w", s.slots, err)
+			return fmt.Errorf("transformer: growing the cache beyond %d tokens: %w",
+				s.cache.slots, err)
 		}
 		s.freeCache()
-		s.cache, s.slots = grown, slots
+		s.cache = grown
 	}
 	return nil
 }
@@ -139,36 +146,22 @@ func (s *Session) extend(ctx context.Context, ids []int, length, first int, next
 		tensors.FromScalar(int32(s.Length() + n)),
 	}
 	defer free(text...)
-	out, err := s.m.execute(s.m.extensionEmbedding(), text...)
+	x, err := s.onCache(ctx, text, s.m.extensionEmbedding(), s.m.extensionLayer,
+		func(step *layerStep) error {
+			into := stretch{first: s.Length(), n: n}
+			return s.cache.put(step.layer, step.collected, into)
+		})
 	if err != nil {
 		return nil, err
 	}
-	x := out[0]
-	defer func() { free(x) }()
-	for l := range s.m.Spec.Layers {
-		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("stopped at layer %d: %w", l, err)
-		}
-		past := s.cache.of(l)
-		out, err := s.m.execute(s.m.extensionLayer(l), append(append([]*tensors.Tensor(nil),
-			text...), x, past[0], past[1])...)
-		if err != nil {
-			return nil, fmt.Errorf("layer %d: %w", l, err)
-		}
-		free(x)
-		x = out[0]
-		err = s.cache.putAll(l, out[1], out[2], s.Length(), n)
-		free(out[1:]...)
-		if err != nil {
-			return nil, fmt.Errorf("layer %d: %w", l, err)
-		}
-	}
+	defer free(x)
 	values, err := s.m.logProbabilities(x, first, next)
 	if err != nil {
 		return nil, err
 	}
 	s.latest.free()
 	s.ids, s.latest = append(s.ids, ids...), nil
+	s.lengths[0] = len(s.ids)
 	return values, nil
 }
 
@@ -187,7 +180,7 @@ func (m *Model) extensionEmbedding() program {
 
 // extensionLayer is the graph of layer l for several tokens after a cache. Its inputs are those of
 // [Model.extensionText], the stream x [1,N,D] and the layer's keys and values, [1,G,S,E] each. It
-// returns the stream after the layer and the keys and values of the tokens, [1,G,N,E] each.
+// returns the stream after the layer and what [Model.kept] gives.
 func (m *Model) extensionLayer(l int) program {
 	kind, weights := m.kindOf(l)
 	return program{"extend " + kind, weights, func(w byName, in []*Node) []*Node {
@@ -199,7 +192,7 @@ func (m *Model) extensionLayer(l int) program {
 		}
 		d.attend(b)
 		b.finish()
-		return []*Node{b.Output, now.key, now.value}
+		return append([]*Node{b.Output}, m.kept(b, now)...)
 	}}
 }
 
@@ -231,45 +224,28 @@ func (m *Model) logProbabilities(x *tensors.Tensor, first int, next []int) ([]fl
 	var all []float64
 	for at := 0; at < len(next); at += headRows {
 		n := min(headRows, len(next)-at)
-		rows := n
+		positions := make([]int, n)
 		if m.promptStep > 1 {
-			rows = headRows
+			positions = make([]int, headRows)
 		}
-		part, err := m.filled([]int{1, rows, width}, func(data []float32) {
+		for i := range n {
+			positions[i] = i
+		}
+		part, err := m.filled([]int{1, len(positions), width}, func(data []float32) {
 			copy(data, stream[at*width:(at+n)*width])
 		})
 		if err != nil {
 			return nil, err
 		}
-		values, err := m.scoredNext(part, next[at:at+n])
-		free(part)
+		r := &Reading{inputs: m.textInputs(positions), length: len(positions), x: part}
+		logits, err := r.Logits(positions...)
+		r.Close()
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, values...)
+		for i, id := range next[at : at+n] {
+			all = append(all, logProbability(logits[i], id))
+		}
 	}
 	return all, nil
-}
-
-// scoredNext is logProbabilities for the first targets of x [1,N,D].
-func (m *Model) scoredNext(x *tensors.Tensor, next []int) (values []float64, err error) {
-	rows := x.Shape().Dimensions[1]
-	text := []*tensors.Tensor{
-		idTensor(nil, rows), tensors.FromScalar(int32(0)), tensors.FromScalar(int32(rows)),
-	}
-	defer free(text...)
-	out, err := m.run("extend head", endsWeights, func(w byName, in []*Node) []*Node {
-		return []*Node{m.extensionText(w, in).head(in[3])} // [1,N,V]
-	}, append(text, x)...)
-	if err != nil {
-		return nil, err
-	}
-	defer free(out...)
-	err = read(out[0], func(data []float32) {
-		for i, id := range next {
-			scores := data[i*len(data)/rows : (i+1)*len(data)/rows]
-			values = append(values, logProbability(scores, id))
-		}
-	})
-	return values, err
 }

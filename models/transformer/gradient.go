@@ -46,7 +46,7 @@ func (m *Model) GradientsIn(ctx context.Context, queries []trace.Query, rule tra
 		return nil, err
 	}
 	for _, b := range batches {
-		w := backwardPass{queryBatch: b, rule: rule, inputs: b.inputs(), gradients: gradients}
+		w := backwardPass{queryBatch: b, rule: rule, gradients: gradients}
 		err := w.run(ctx)
 		free(w.hidden...)
 		if err != nil {
@@ -63,8 +63,7 @@ func (m *Model) GradientsIn(ctx context.Context, queries []trace.Query, rule tra
 // backwardPass is a batch that goes through the layers and back.
 type backwardPass struct {
 	queryBatch
-	rule   trace.Backward
-	inputs *inputs
+	rule trace.Backward
 	// hidden are the rows of the embedding, [B,N,W], and the residual stream before each layer and
 	// after the last one, [B,N,D]. The way back takes them from the end.
 	hidden    []*tensors.Tensor
@@ -91,7 +90,7 @@ func (w *backwardPass) run(ctx context.Context) error {
 	defer free(slopes)
 	d, err := w.derived("scores", endsWeights, func(b *builder, x *Node, in []*Node) *Node {
 		return ReduceAllSum(Mul(b.headAt(x, in[0]), in[1]))
-	}, w.positions(), slopes)
+	}, int32Tensor(w.positions()), slopes)
 	if err != nil {
 		return err
 	}
@@ -141,7 +140,8 @@ func (w *backwardPass) forward(ctx context.Context) error {
 // its position, [B,K]. It is 0 for queries that only fill the batch up.
 func (w *backwardPass) slopes() (*tensors.Tensor, error) {
 	var slopes []float32
-	err := w.scores(w.inputs, w.hidden[len(w.hidden)-1], func(i int, scores []float32) {
+	x := w.hidden[len(w.hidden)-1]
+	err := w.inputs.scoresAt(x, w.positions(), func(i int, scores []float32) {
 		d := make([]float32, len(scores))
 		if i < len(w.at) {
 			o := w.queries[i].Objective
@@ -172,15 +172,11 @@ func (w *backwardPass) derived(what, which string, of func(d *builder, x *Node, 
 	x := w.pop()
 	defer free(x)
 	rule := w.rule
-	out, err := w.inputs.run(fmt.Sprintf("back %d %s", rule, what), which,
+	return only(w.inputs.run(fmt.Sprintf("back %d %s", rule, what), which,
 		func(d *builder, in []*Node) []*Node {
 			d.differentiate(rule)
 			return Gradient(of(d, in[0], in[1:]), in[0])
-		}, append([]*tensors.Tensor{x}, more...)...)
-	if err != nil {
-		return nil, err
-	}
-	return out[0], nil
+		}, append([]*tensors.Tensor{x}, more...)...))
 }
 
 // layer takes the derivative with respect to the residual stream after layer l to that before it.

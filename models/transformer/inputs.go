@@ -40,25 +40,54 @@ func (k inputKind) nodes(in []*Node) (text, []*Node) {
 	return t, in
 }
 
-// textInputs are the inputs of one text, filled up to so many rows. types may be nil.
-func (m *Model) textInputs(ids, types []int, padded int) *inputs {
-	t := &inputs{m: m, tensors: []*tensors.Tensor{
-		idTensor(ids, padded),
-		tensors.FromScalar(int32(len(ids))),
-	}}
-	if types != nil {
-		t.kind.types = true
-		t.tensors = append(t.tensors, idTensor(types, padded))
+// textInputs are the inputs of one text of tokens of type 0.
+func (m *Model) textInputs(ids []int) *inputs {
+	return m.batchInputs(Batch{IDs: [][]int{ids}}, m.padded(len(ids)))
+}
+
+// batchInputs are the inputs of a batch, each text filled up to so many rows. They are [B,N] each,
+// 0 in the padding. Padding on the right is not seen by a decoder's tokens, and the length hides it
+// from an encoder in a single text, so only other padding, and a classifier that has to find the
+// last token of each text, need marks of the real slots. Positions are the slots, unless some
+// tokens take no position or the padding is on the left.
+func (m *Model) batchInputs(batch Batch, padded int) *inputs {
+	n, longest := len(batch.IDs), batch.longest()
+	ids, types := make([]int32, n*padded), make([]int32, n*padded)
+	positions, real := make([]int32, n*padded), make([]float32, n*padded)
+	for i, text := range batch.IDs {
+		at := i*padded + batch.begin(i, longest)
+		copy(positions[at:], tokenPositions(m.Spec, text, len(text)))
+		for t, id := range text {
+			ids[at+t], real[at+t] = int32(id), 1
+			if batch.Types != nil {
+				types[at+t] = int32(batch.Types[i][t])
+			}
+		}
 	}
-	if m.Spec.SkipPosition {
-		t.kind.positions = true
-		t.tensors = append(t.tensors, tensors.FromFlatDataAndDimensions(tokenPositions(m.Spec, ids,
-			padded), 1, padded))
+	t := &inputs{m: m, kind: inputKind{
+		types:     batch.Types != nil,
+		positions: batch.PadLeft || m.Spec.SkipPosition,
+		real: n > 1 && (batch.PadLeft || m.Spec.Bidirectional ||
+			m.Spec.Head == spec.ClassifierHead),
+	}}
+	t.tensors = []*tensors.Tensor{
+		tensors.FromFlatDataAndDimensions(ids, n, padded),
+		tensors.FromScalar(int32(longest)),
+	}
+	// The tensors have the order in which inputKind.nodes takes them.
+	if t.kind.types {
+		t.tensors = append(t.tensors, tensors.FromFlatDataAndDimensions(types, n, padded))
+	}
+	if t.kind.positions {
+		t.tensors = append(t.tensors, tensors.FromFlatDataAndDimensions(positions, n, padded))
+	}
+	if t.kind.real {
+		t.tensors = append(t.tensors, tensors.FromFlatDataAndDimensions(real, n, padded))
 	}
 	return t
 }
 
-// run executes a graph over the texts. what names it, and which says which weights it gets, as in
+// run executes a graph over the texts. what names it, and which the weights that it gets, as in
 // [Model.run].
 func (f *inputs) run(what, which string, build func(d *builder, in []*Node) []*Node,
 	more ...*tensors.Tensor,
@@ -73,13 +102,9 @@ func (f *inputs) run(what, which string, build func(d *builder, in []*Node) []*N
 
 // embed returns the residual stream before block 0, [B,N,D].
 func (f *inputs) embed() (*tensors.Tensor, error) {
-	out, err := f.run("embed", endsWeights, func(d *builder, _ []*Node) []*Node {
+	return only(f.run("embed", endsWeights, func(d *builder, _ []*Node) []*Node {
 		return []*Node{d.embed()}
-	})
-	if err != nil {
-		return nil, err
-	}
-	return out[0], nil
+	}))
 }
 
 // end runs a graph over x, the residual stream after the last block, [B,N,D], with the weights
@@ -90,6 +115,29 @@ func (f *inputs) end(x *tensors.Tensor, what string,
 	return f.run("end "+what, endsWeights, func(d *builder, in []*Node) []*Node {
 		return of(d, in[0], in[1:])
 	}, append([]*tensors.Tensor{x}, more...)...)
+}
+
+// scoresAt calls use with what the head computes at one position of each text, [K], from the
+// residual stream x after the last block. It calls nothing for a model without a head.
+func (f *inputs) scoresAt(x *tensors.Tensor, at []int, use func(i int, scores []float32)) error {
+	if f.m.Spec.Head == spec.NoHead {
+		return nil
+	}
+	positions := int32Tensor(at)
+	defer free(positions)
+	out, err := f.end(x, "scores", func(d *builder, x *Node, in []*Node) []*Node {
+		return []*Node{d.headAt(x, in[0])}
+	}, positions)
+	if err != nil {
+		return err
+	}
+	defer free(out...)
+	return read(out[0], func(data []float32) {
+		size := len(data) / len(at)
+		for i := range at {
+			use(i, data[i*size:(i+1)*size])
+		}
+	})
 }
 
 // layerKind is the part of a graph's key that tells the layers apart that cannot share a graph.

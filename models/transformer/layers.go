@@ -9,7 +9,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// layerStep is one layer of a pass, after it ran. The loop over [inputs.layers] owns the tensors
+// layerStep is one layer of a pass, after it ran. The loop over [Model.layers] owns the tensors
 // for one turn: they are freed afterwards, except out and those that the body sets to nil to keep
 // them.
 type layerStep struct {
@@ -25,29 +25,29 @@ type layerStep struct {
 type collector func(d *builder, b *Block, now cache, more []*Node) []*Node
 
 // layers runs all layers in order on x, the residual stream before layer 0, [B,N,D], and frees x.
-// It is the one loop that every pass over the layers uses. Each layer runs in a graph of its own,
-// so that only one layer's intermediate results exist at a time, and layers of one kind share a
-// compiled graph. what names the collector in the key of the graph, "" if collect is nil: two
-// collectors with one name would share a graph. more are further inputs.
+// It is the one loop that every pass over the layers uses. run runs one layer in a graph of its
+// own, so that only one layer's intermediate results exist at a time, and layers of one kind share
+// a compiled graph. It returns the stream after the layer and what is collected besides.
 //
 // After an error, the last step, the loop ends. The caller owns the out of the last layer if the
 // loop ran to its end; otherwise nothing is left to free.
-func (f *inputs) layers(ctx context.Context, x *tensors.Tensor, what string, collect collector,
-	more ...*tensors.Tensor,
+func (m *Model) layers(ctx context.Context, x *tensors.Tensor,
+	run func(l int, x *tensors.Tensor) ([]*tensors.Tensor, error),
 ) iter.Seq2[*layerStep, error] {
 	return func(yield func(*layerStep, error) bool) {
-		for l := range f.m.Spec.Layers {
+		for l := range m.Spec.Layers {
 			if err := ctx.Err(); err != nil {
 				free(x)
 				yield(nil, fmt.Errorf("stopped at layer %d: %w", l, err))
 				return
 			}
-			step, err := f.layer(l, x, what, collect, more)
+			made, err := run(l, x)
 			if err != nil {
 				free(x)
 				yield(nil, fmt.Errorf("layer %d: %w", l, err))
 				return
 			}
+			step := &layerStep{layer: l, in: x, out: made[0], collected: made[1:]}
 			x = step.out
 			goesOn := yield(step, nil)
 			free(step.in)
@@ -60,23 +60,22 @@ func (f *inputs) layers(ctx context.Context, x *tensors.Tensor, what string, col
 	}
 }
 
-// layer runs layer l on x.
-func (f *inputs) layer(l int, x *tensors.Tensor, what string, collect collector,
-	more []*tensors.Tensor,
-) (*layerStep, error) {
-	key := fmt.Sprintf("block %s %s", layerKind(f.m.Spec, l), what)
-	out, err := f.run(key, ofLayer(l), func(d *builder, in []*Node) []*Node {
-		b, now := d.block(l, in[0])
-		nodes := []*Node{b.Output}
-		if collect != nil {
-			nodes = append(nodes, collect(d, b, now, in[1:])...)
-		}
-		return nodes
-	}, append([]*tensors.Tensor{x}, more...)...)
-	if err != nil {
-		return nil, err
-	}
-	return &layerStep{layer: l, in: x, out: out[0], collected: out[1:]}, nil
+// layers runs all layers on whole texts. what names the collector in the key of the graph, "" if
+// collect is nil: two collectors with one name would share a graph. more are further inputs.
+func (f *inputs) layers(ctx context.Context, x *tensors.Tensor, what string, collect collector,
+	more ...*tensors.Tensor,
+) iter.Seq2[*layerStep, error] {
+	return f.m.layers(ctx, x, func(l int, x *tensors.Tensor) ([]*tensors.Tensor, error) {
+		key := fmt.Sprintf("block %s %s", layerKind(f.m.Spec, l), what)
+		return f.run(key, ofLayer(l), func(d *builder, in []*Node) []*Node {
+			b, now := d.block(l, in[0])
+			nodes := []*Node{b.Output}
+			if collect != nil {
+				nodes = append(nodes, collect(d, b, now, in[1:])...)
+			}
+			return nodes
+		}, append([]*tensors.Tensor{x}, more...)...)
+	})
 }
 
 // layersBack takes d, something about the residual stream after the last layer, back to the stream

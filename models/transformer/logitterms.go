@@ -40,7 +40,7 @@ func (m *Model) LogitTerms(ctx context.Context, q trace.Query) (*trace.LogitTerm
 		return nil, err
 	}
 	p := &termsPass{m: m, q: q}
-	defer p.free()
+	defer func() { p.free(); free(p.value...) }()
 	terms, err := p.run(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("transformer: %s parts of a logit of %d tokens: %w", m.Spec.Family,
@@ -85,49 +85,58 @@ func askedScores(s *spec.Spec, o trace.Objective) (ids []int32, weights []float3
 	return ids, weights
 }
 
-// termsPass is a pass that keeps what each layer did to the target, and the way back.
-type termsPass struct {
-	m      *Model
-	q      trace.Query
-	layers []targetLayer
-	// x is the residual stream after the last layer, [1,N,D], with padding.
-	x *tensors.Tensor
+// askedTensors are the scores and factors of [askedScores] for objectives of the texts in rows, of
+// so many texts, [texts,N] each. A nil objective asks for none.
+func askedTensors(s *spec.Spec, objectives []*trace.Objective, rows []int,
+	texts int,
+) []*tensors.Tensor {
+	ids, weights, most := make([][]int32, texts), make([][]float32, texts), 0
+	for i, o := range objectives {
+		if o != nil {
+			ids[rows[i]], weights[rows[i]] = askedScores(s, *o)
+			most = max(most, len(ids[rows[i]]))
+		}
+	}
+	flatIDs, flatWeights := make([]int32, texts*most), make([]float32, texts*most)
+	for i := range ids {
+		copy(flatIDs[i*most:], ids[i])
+		copy(flatWeights[i*most:], weights[i])
+	}
+	return []*tensors.Tensor{
+		tensors.FromFlatDataAndDimensions(flatIDs, texts, most),
+		tensors.FromFlatDataAndDimensions(flatWeights, texts, most),
+	}
 }
 
-// targetLayer is what one layer did to the target: its input and attention output, [1,1,D], its
-// attention [1,H,1,S], and the values of all sources, [1,G,S,E].
-type targetLayer struct{ input, output, attention, value *tensors.Tensor }
-
-func (k targetLayer) free() { free(k.input, k.output, k.attention, k.value) }
-
-func (p *termsPass) free() {
-	free(p.x)
-	for _, k := range p.layers {
-		k.free()
-	}
+// termsPass is a pass that keeps what each layer did to the target, and the way back.
+type termsPass struct {
+	m *Model
+	q trace.Query
+	// latest has what is known of the target, and in final the residual stream of all tokens after
+	// the last block, [1,N,D], with padding. value are the values of each layer, [1,G,S,E].
+	latest
+	value []*tensors.Tensor
 }
 
 func (p *termsPass) run(ctx context.Context) (*trace.LogitTerms, error) {
 	b := p.m.queryBatch([]trace.Query{p.q}, []int{0}, Batching{Texts: 1})
-	inputs := b.inputs()
-	x, err := b.embed(inputs)
+	x, err := b.embed()
 	if err != nil {
 		return nil, err
 	}
 	at := tensors.FromScalar(int32(p.m.target(p.q)))
 	defer free(at)
-	for step, err := range inputs.layers(ctx, x, "terms", ofTarget, at) {
+	for step, err := range b.inputs.layers(ctx, x, "terms", ofTarget, at) {
 		if err != nil {
 			return nil, err
 		}
 		own := step.collected
-		p.layers = append(p.layers, targetLayer{
-			input: own[0], output: own[1], attention: own[2], value: own[3],
-		})
+		p.input, p.output = append(p.input, own[0]), append(p.output, own[1])
+		p.attention, p.value = append(p.attention, own[2]), append(p.value, own[3])
 		x, step.collected = step.out, nil
 	}
-	p.x = x
-	return p.back(ctx, inputs, at)
+	p.final = x
+	return p.back(ctx, b.inputs, at)
 }
 
 // ofTarget collects what a layer did to one target, whose slot is an input of the graph.
@@ -161,7 +170,7 @@ func (p *termsPass) back(ctx context.Context, inputs *inputs,
 		return nil, err
 	}
 	defer free(along)
-	if terms.Embedding, err = dotted(p.layers[0].input, along); err != nil {
+	if terms.Embedding, err = dotted(p.input[0], along); err != nil {
 		return nil, err
 	}
 	terms.Value = terms.Embedding + terms.Bias
@@ -179,12 +188,12 @@ func (p *termsPass) back(ctx context.Context, inputs *inputs,
 func (p *termsPass) head(inputs *inputs, at *tensors.Tensor,
 	terms *trace.LogitTerms,
 ) (*tensors.Tensor, error) {
-	ids, weights := askedScores(p.m.Spec, p.q.Objective)
-	out, err := inputs.end(p.x, "direction", func(d *builder, x *Node, in []*Node) []*Node {
+	asked := askedTensors(p.m.Spec, []*trace.Objective{&p.q.Objective}, []int{0}, 1)
+	defer free(asked...)
+	out, err := inputs.end(p.final, "direction", func(d *builder, x *Node, in []*Node) []*Node {
 		r := d.beforeHead(oneRow(x, in[0]), in[1], in[2])
 		return []*Node{r.along, r.constant}
-	}, at, tensors.FromFlatDataAndDimensions(ids, len(ids)),
-		tensors.FromFlatDataAndDimensions(weights, len(weights)))
+	}, append([]*tensors.Tensor{at}, asked...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +206,6 @@ func (p *termsPass) head(inputs *inputs, at *tensors.Tensor,
 func (p *termsPass) layerBack(l int, along *tensors.Tensor,
 	terms *trace.LogitTerms,
 ) (*tensors.Tensor, error) {
-	k := p.layers[l]
 	length := tensors.FromScalar(int32(len(p.q.IDs)))
 	defer free(length)
 	model := p.m // the graph is kept with it, so nothing else of this pass may stay in the graph
@@ -205,7 +213,7 @@ func (p *termsPass) layerBack(l int, along *tensors.Tensor,
 		k := targetNodes{input: in[1], output: in[2], attention: in[3], value: in[4]}
 		t := model.termsOf(w, l, in[0], k, in[5])
 		return []*Node{t.input.along, t.sources, t.mlp(), t.input.constant}
-	}, length, k.input, k.output, k.attention, k.value, along)
+	}, length, p.input[l], p.output[l], p.attention[l], p.value[l], along)
 	if err != nil {
 		return nil, err
 	}
@@ -236,8 +244,9 @@ type blockTerms struct {
 	mlp func() *Node
 }
 
-// targetNodes is a [targetLayer] of B targets in a graph: [B,1,D], [B,1,D], [B,H,1,S] and
-// [B,G,S,E]. Input and output are nil where nothing reads them; see [normsOnTheWay].
+// targetNodes is what a layer did to B targets, in a graph: its input and attention output,
+// [B,1,D], its attention, [B,H,1,S], and the values of all sources, [B,G,S,E]. Input and output are
+// nil where nothing reads them; see [normsOnTheWay].
 type targetNodes struct{ input, output, attention, value *Node }
 
 // termsOf builds the terms of layer l for one target of each text, given the length of the text,

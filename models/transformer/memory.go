@@ -196,9 +196,6 @@ func estimate(s *spec.Spec, n need) (returned, layer float64) {
 	}
 	if n.Terms {
 		add((pairs+2*stream)/max(1, t), layers)
-		if texts > 1 { // the values of the prompts of a batch; see [BatchSession.Terms]
-			returned += 4 * layers * texts * t * float64(s.Groups()*s.HeadWidth)
-		}
 		// The row of a single layer, if it is asked for; see [Session.RowsOfLayer].
 		layer = max(layer, targetBytes(s, n.Tokens))
 	}
@@ -335,19 +332,7 @@ func headMean(n need) (need, bool) {
 func (m *Model) RoundedBytes() int64 {
 	sum := int64(0)
 	for _, w := range m.weights {
-		size := int64(w.tensor.Shape().Size()) * int64(w.tensor.DType().Size())
-		power := int64(1)
-		for 2*power <= size {
-			power *= 2
-		}
-		switch {
-		case size == power:
-		case size <= power+power/2:
-			power += power / 2
-		default:
-			power *= 2
-		}
-		sum += power
+		sum += int64(sourceSlots(w.tensor.Shape().Size()*w.tensor.DType().Size(), 1))
 	}
 	return sum
 }

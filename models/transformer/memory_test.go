@@ -98,7 +98,7 @@ func TestMemoryError(t *testing.T) {
 		[]trace.Tap{trace.Attention}); err != nil {
 		t.Errorf("Trace with what it needs: %v", err)
 	}
-	_, err = g.model.Read(context.Background(), make([]int, 5000),
+	_, err = g.model.Read(context.Background(), make([]int, 5000), nil,
 		[]trace.MixingAsk{{Name: "attention"}}, nil)
 	if err == nil || !strings.Contains(err.Error(),
 		"attention rows for 5,000 tokens") || strings.Contains(err.Error(), "attention-mean") {
@@ -136,7 +136,7 @@ func TestTilesShareAGraph(t *testing.T) {
 	m := openGolden(t, "bert").changed(t, func(string, []float32) {})
 	m.RoundUp()
 	for _, n := range []int{33, 34, 64} {
-		_, err := m.Read(context.Background(), make([]int, n),
+		_, err := m.Read(context.Background(), make([]int, n), nil,
 			[]trace.MixingAsk{{Name: "value-zeroing"}}, nil)
 		must(t, err)
 		// The embedding, a block, its heads through the matrices, its sources through those, and a

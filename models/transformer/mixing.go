@@ -13,10 +13,10 @@ import (
 	"github.com/headwater-ml/headwater/models/spec"
 )
 
-// Mixing says how one layer mixes positions: graph code over one [Block]. The same function serves
-// the many rows of a prompt and the single row of a decode step. A plugin of another module
-// implements it and calls [RegisterMixing]; the mixings of this package use only what such a
-// plugin can use.
+// Mixing is the way one layer mixes positions: graph code over one [Block]. The same function
+// serves the many rows of a prompt and the single row of a decode step. A plugin of another module
+// implements it and calls [RegisterMixing]; the mixings of this package use only what such a plugin
+// can use.
 type Mixing interface {
 	// Mix returns C ≥ 0 for every target and source, not normalised: [B,N,S], or [B,H,N,S] if the
 	// heads are kept apart. Entries of sources that a target cannot see become 0.
@@ -54,8 +54,8 @@ type ReadsFinalNorm interface {
 	ReadsFinalNorm() bool
 }
 
-func sharesOutput(m Mixing) bool {
-	_, ok := m.(SharesOutput)
+func (a asked) sharesOutput() bool {
+	_, ok := a.Mixing.(SharesOutput)
 	return ok
 }
 

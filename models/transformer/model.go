@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -28,21 +29,16 @@ const mostSlots = math.MaxInt / 32
 // bucket rounds n up to one of few sizes, so that few graphs are compiled: a multiple of slotStep,
 // and of a quarter of the power of two below n where that is more. At most a quarter of a bucket
 // is padding, and texts of up to a thousand tokens meet about a dozen sizes.
-func bucket(n int) int {
-	n = min(n, mostSlots)
-	step := slotStep
-	for 8*step < n {
-		step *= 2
-	}
-	return roundUp(n, step)
-}
+func bucket(n int) int { return stepped(n, slotStep, 8) }
 
 // pairBucket is bucket with smaller steps, for caches over which every token costs a pass for each
 // slot: padding is at most an eighth or 16 slots.
-func pairBucket(n int) int {
+func pairBucket(n int) int { return stepped(n, slotStep/2, 16) }
+
+// stepped rounds n up to a multiple of a step, which doubles until n has at most so many of them.
+func stepped(n, step, most int) int {
 	n = min(n, mostSlots)
-	step := slotStep / 2
-	for 16*step < n {
+	for most*step < n {
 		step *= 2
 	}
 	return roundUp(n, step)
@@ -63,7 +59,7 @@ type Model struct {
 	Beside int64
 	Chosen bool
 
-	// tiling says how long prompts are computed.
+	// tiling is how long prompts are computed.
 	tiling tiling
 	// termsAtOnce is how many layers [Model.termGraphs] puts into a graph; 0 is [mostTermLayers].
 	// Tests set others.
@@ -218,9 +214,17 @@ func evenly(n, most int) int {
 
 // idTensor returns ids as [1,n], filled up with 0.
 func idTensor(ids []int, n int) *tensors.Tensor {
-	flat := make([]int32, n)
-	for i, id := range ids {
-		flat[i] = int32(id)
+	return int32Tensor(append(slices.Clone(ids), make([]int, n-len(ids))...), 1, n)
+}
+
+// int32Tensor returns numbers of those dimensions, by default [len(numbers)].
+func int32Tensor(numbers []int, dims ...int) *tensors.Tensor {
+	flat := make([]int32, len(numbers))
+	for i, n := range numbers {
+		flat[i] = int32(n)
 	}
-	return tensors.FromFlatDataAndDimensions(flat, 1, n)
+	if dims == nil {
+		dims = []int{len(flat)}
+	}
+	return tensors.FromFlatDataAndDimensions(flat, dims...)
 }

@@ -98,11 +98,11 @@ func (s *Session) Multiply(ctx context.Context, q trace.Product) ([]float64, err
 		return nil, fmt.Errorf("transformer: a product needs one row for all heads, " +
 			"not one of each")
 	}
-	mixes, err := s.m.mixings([]trace.MixingAsk{{Name: q.Mixing, Heads: q.Heads}})
+	asks, err := s.m.mixings(trace.MixingAsk{Name: q.Mixing, Heads: q.Heads})
 	if err != nil {
 		return nil, err
 	}
-	p := multiplication{s: s, q: q, mix: mixes[0], out: make([]float64, q.K*n)}
+	p := multiplication{s: s, q: q, ask: asks[0], out: make([]float64, q.K*n)}
 	if err := p.run(ctx); err != nil {
 		return nil, fmt.Errorf("transformer: %s products with %s of layer %d, %d tokens: %w",
 			s.m.Spec.Family, q.Mixing, q.Layer, n, err)
@@ -114,7 +114,7 @@ func (s *Session) Multiply(ctx context.Context, q trace.Product) ([]float64, err
 type multiplication struct {
 	s   *Session
 	q   trace.Product
-	mix Mixing
+	ask asked
 	out []float64 // [K,T]
 }
 
@@ -122,16 +122,12 @@ func (p *multiplication) run(ctx context.Context) error {
 	m, n := p.s.m, p.s.Length()
 	t := &tiledLayer{m: m, l: p.q.Layer, n: n, x: p.s.streams.layers[p.q.Layer]}
 	defer t.free()
-	past := p.s.cache.of(p.q.Layer)
-	var err error
-	if t.key, err = floats(past[0]); err != nil {
+	if err := t.read(p.s.cache.of(p.q.Layer)); err != nil {
 		return err
 	}
-	if t.value, err = floats(past[1]); err != nil {
-		return err
-	}
-	size := m.tileOf(p.s.slots) // as in the prompt, so that one more token needs no new graphs
-	if p.mix.PerPair() {
+	// As in the prompt, so that one more token needs no new graphs.
+	size := m.tileOf(p.s.cache.slots)
+	if p.ask.PerPair() {
 		size = min(size, rowsOfTile(m.tileSlots(n)*m.Spec.FeedForward))
 	}
 	first, last := p.targets()
@@ -200,15 +196,14 @@ func (p *multiplication) tile(t *tiledLayer, at, size int) error {
 // residual of each target becomes, [N].
 func (p *multiplication) program() program {
 	// The graph is kept with the model, so nothing else of the session may stay in it.
-	model, l, mix, scaled := p.s.m, p.q.Layer, p.mix, p.q.Scaled
-	ask := trace.MixingAsk{Name: p.q.Mixing, Heads: p.q.Heads}
-	kind, weights := model.kindOf(l, mix)
+	model, l, ask, scaled := p.s.m, p.q.Layer, p.ask, p.q.Scaled
+	kind, weights := model.kindOf(l, ask)
 	return program{
-		fmt.Sprintf("product %s %sscaled=%v", kind, describe([]trace.MixingAsk{ask}), scaled),
+		fmt.Sprintf("product %s %sscaled=%v", kind, describe(ask), scaled),
 		weights,
 		func(w byName, in []*Node) []*Node {
 			b := model.blockOfTile(w, l, in)
-			rows := Squeeze(visibleRows(b, mix, ask), 0) // [N,S]
+			rows := Squeeze(visibleRows(b, ask), 0) // [N,S]
 			left, residual := in[5], in[6]
 			mixed, kept := normalised(rows, residual, scaled) // [N] each
 			product := b.Einsum("kn,ns->ks", Mul(left, InsertAxes(mixed, 0)), rows)

@@ -16,49 +16,50 @@ import (
 // pair of target and source. It takes one tile of targets after the other, over the sources that
 // they can see, so that no array [T,S,D] exists as a whole.
 type pairLayer struct {
+	*tiledLayer
 	p *pass
-	l int
-	// x is the residual stream before the layer, [N,D]; key and value are [G,N,E], with padding.
-	x, key, value []float32
 	// projected are the tensors of [projectedSources], once a mixing needs them.
 	projected []*tensors.Tensor
 }
 
-// read copies the residual stream before the layer, [1,padded,D], and its keys and values,
-// [1,G,padded,E] each, to the host, unless an earlier mixing of the layer did.
-func (a *pairLayer) read(x, key, value *tensors.Tensor) (err error) {
-	if a.key != nil {
-		return nil
+// all fills in the rows of all such mixings.
+func (a *pairLayer) all(ctx context.Context, rows []trace.Rows,
+	progress func(trace.Progress),
+) error {
+	defer func() { free(a.projected...) }()
+	for i, ask := range a.p.asks {
+		if !ask.PerPair() {
+			continue
+		}
+		if progress != nil && rows[i].N > 1 {
+			progress(trace.Progress{
+				Stage: "preparing prompt rows", Unit: "layer", Done: a.l + 1,
+				Total: a.m.Spec.Layers,
+			})
+		}
+		if err := a.rows(ctx, ask, &rows[i]); err != nil {
+			return fmt.Errorf("%s: %w", ask.Name, err)
+		}
 	}
-	if a.x, err = floats(x); err != nil {
-		return err
-	}
-	if a.key, err = floats(key); err != nil {
-		return err
-	}
-	a.value, err = floats(value)
-	return err
+	return nil
 }
 
 // rows fills in the rows of a mixing in this layer. Targets are independent of each other once the
 // keys and values are known, so tiles give the same rows as one pass, up to rounding. It looks at
 // ctx before each tile.
-func (a *pairLayer) rows(ctx context.Context, ask trace.MixingAsk, mix Mixing,
-	rows *trace.Rows,
-) error {
-	length := len(a.p.ids)
-	projects := a.p.m.projects(ask, mix, rows.N, length, a.p.spare)
+func (a *pairLayer) rows(ctx context.Context, ask asked, rows *trace.Rows) error {
+	projects := a.m.projects(ask, rows.N, a.n, a.p.spare)
 	if projects && a.projected == nil {
 		if err := a.project(); err != nil {
 			return fmt.Errorf("layer %d, sources through the heads: %w", a.l, err)
 		}
 	}
-	for at := rows.First; at < length; {
+	for at := rows.First; at < a.n; {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("stopped at layer %d: %w", a.l, err)
 		}
-		n := min(a.targets(ask), length-at)
-		if err := a.tile(ask, mix, at, n, projects, rows); err != nil {
+		n := min(a.targets(ask), a.n-at)
+		if err := a.tile(ask, at, n, projects, rows); err != nil {
 			return fmt.Errorf("layer %d, targets %d to %d: %w", a.l, at, at+n-1, err)
 		}
 		at += n
@@ -75,73 +76,52 @@ func rowsOfTile(floats int) int { return max(1, min(slotStep, tileFloats/floats)
 
 // targets returns how many targets a tile over all sources has: those of the text in as few tiles
 // as they fill, all of one size. They are fewer where each head is computed apart.
-func (a *pairLayer) targets(ask trace.MixingAsk) int {
-	length := bucket(len(a.p.ids))
-	floats := length * a.p.m.Spec.FeedForward
+func (a *pairLayer) targets(ask asked) int {
+	length := bucket(a.n)
+	floats := length * a.m.Spec.FeedForward
 	if ask.Heads.Fusion == trace.EachHead {
-		floats *= a.p.m.Spec.Heads
+		floats *= a.m.Spec.Heads
 	}
 	return evenly(length, rowsOfTile(floats))
 }
 
 // tile computes n targets from position at on.
-func (a *pairLayer) tile(
-	ask trace.MixingAsk, mix Mixing, at, n int, projects bool, rows *trace.Rows,
-) error {
-	m, length := a.p.m, len(a.p.ids)
-	spec := m.Spec
+func (a *pairLayer) tile(ask asked, at, n int, projects bool, rows *trace.Rows) error {
 	// A decoder's targets see no source after the last of them, so the graph gets only the first
-	// seen sources.
-	targets, seen := n, at+n
-	if spec.Bidirectional {
-		seen = length
+	// ones.
+	targets, sources := n, at+n
+	if a.m.Spec.Bidirectional {
+		sources = a.n
 	}
-	sources := seen
-	if m.promptStep > 1 { // round shapes up, so that few graphs are compiled
-		sources = bucket(seen)
+	if a.m.promptStep > 1 { // round shapes up, so that few graphs are compiled
+		sources = bucket(sources)
 		if rows.N > 1 { // also of a remainder of one
 			targets = a.targets(ask)
 		}
 	}
-	// Rows after the last target are padding. Their results are not copied.
-	x, err := m.filled([]int{1, targets, spec.Width}, func(data []float32) {
-		copy(data, a.x[at*spec.Width:min((at+targets)*spec.Width, len(a.x))])
-	})
-	if err != nil {
-		return err
-	}
-	inputs := []*tensors.Tensor{x, tensors.FromScalar(int32(at)), tensors.FromScalar(int32(length))}
-	for _, from := range [][]float32{a.key, a.value} {
-		t, err := m.filled([]int{1, spec.Groups(), sources, spec.HeadWidth},
-			func(data []float32) { copySlots(data, from, spec.Groups(), seen*spec.HeadWidth) })
+	return a.over(sources, at, targets, func(in []*tensors.Tensor) error {
+		program := a.m.tileProgram(a.l, ask)
+		if projects {
+			program, in = a.m.projectedTile(a.l, ask), slices.Concat(in, a.projected)
+		}
+		out, err := a.m.execute(program, in...)
 		if err != nil {
 			return err
 		}
-		inputs = append(inputs, t)
-	}
-	defer free(inputs...) // but not what all tiles share
-	program := m.tileProgram(a.l, ask, mix)
-	if projects {
-		program = m.projectedTile(a.l, ask, mix)
-		inputs = slices.Concat(inputs, a.projected)
-	}
-	out, err := m.execute(program, inputs...)
-	if err != nil {
-		return err
-	}
-	defer free(out...)
-	return putTile(rows, a.l, out[0], at, n)
+		defer free(out...)
+		return putTile(rows, a.l, out[0], at, n)
+	})
 }
 
-// tileProgram is the graph of the rows of a mixing in layer l for a tile, [1,1,(H,)N,S]. Its inputs
+// tileProgram is the graph of the rows of a mixing in layer l for a tile, [1,(H,)N,S]. Its inputs
 // are the residual stream of the targets before the layer, [1,N,D], the slot of the first of them,
 // the length of the text, and the keys and values of the sources, [1,G,S,E] each.
-func (m *Model) tileProgram(l int, ask trace.MixingAsk, mix Mixing) program {
-	kind, weights := m.kindOf(l, mix)
+func (m *Model) tileProgram(l int, ask asked) program {
+	kind, weights := m.kindOf(l, ask)
 	return program{
-		fmt.Sprintf("tile %s %s", kind, describe([]trace.MixingAsk{ask})), weights,
+		fmt.Sprintf("tile %s %s", kind, describe(ask)), weights,
 		func(w byName, in []*Node) []*Node {
-			return []*Node{InsertAxes(visibleRows(m.blockOfTile(w, l, in), mix, ask), 0)}
+			return []*Node{visibleRows(m.blockOfTile(w, l, in), ask)}
 		},
 	}
 }
@@ -156,27 +136,13 @@ func (m *Model) blockOfTile(w byName, l int, in []*Node) *Block {
 // kindOf returns the part of the key of a graph of layer l that has mixings, and which weights the
 // graph gets. The last layer needs a graph of its own if a mixing reads the final norm, whose
 // weights the other layers do not get.
-func (m *Model) kindOf(l int, mixes ...Mixing) (kind, weights string) {
-	for _, mix := range mixes {
-		if readsFinalNorm(m.Spec, mix, l) {
+func (m *Model) kindOf(l int, asks ...asked) (kind, weights string) {
+	for _, ask := range asks {
+		if readsFinalNorm(m.Spec, ask.Mixing, l) {
 			return layerKind(m.Spec, l) + " last", ofLayer(l) + " " + finalNorm
 		}
 	}
 	return layerKind(m.Spec, l), ofLayer(l)
-}
-
-// putTile copies n targets from position at on into layer l of rows; tile is [1,1,(H,)N,S].
-func putTile(rows *trace.Rows, l int, tile *tensors.Tensor, at, n int) error {
-	dims := tile.Shape().Dimensions
-	targets, s := dims[len(dims)-2], dims[len(dims)-1]
-	return read(tile, func(data []float32) {
-		for h := range rows.H {
-			for k := range n {
-				to := rows.Row(l, h, at+k-rows.First)
-				copy(to[:min(len(to), s)], data[(h*targets+k)*s:])
-			}
-		}
-	})
 }
 
 // filled makes a tensor that the host fills.

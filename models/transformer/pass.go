@@ -3,6 +3,7 @@ package transformer
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/gomlx/compute/dtypes"
@@ -14,19 +15,21 @@ import (
 	"github.com/headwater-ml/headwater/models/spec"
 )
 
-// pass runs a whole text at once and returns the rows of mixings.
+// pass runs whole texts at once, P of them, and returns the rows of mixings. Only one text alone
+// has token types, or mixings that cost a pass for each pair of tokens.
 type pass struct {
 	m     *Model
-	asks  []trace.MixingAsk
-	mixes []Mixing
-	ids   []int
+	asks  []asked
+	texts [][]int
 	types []int // token types, nil for type 0
-	// keep is called with the keys and values of every layer, [1,G,N,E] with padding; nil for an
-	// encoder.
-	keep func(l int, key, value *tensors.Tensor) error
+	// most is to how many texts the pass may be filled up.
+	most int
+	// keep is called with the keys and values of every layer, [P,G,N,E] each with padding; nil for
+	// an encoder.
+	keep func(l int, now []*tensors.Tensor) error
 	// slots is how many tokens they are kept for; 0 without keep.
 	slots int
-	// latest, if not nil, gets what the pass does to the last token.
+	// latest, if not nil, gets what the pass does to the last token of each text.
 	latest *latest
 	// spare is how many bytes the pass leaves of what it may take. begins, if not nil, is called
 	// once that is known, and takes from it what it needs.
@@ -34,41 +37,46 @@ type pass struct {
 	begins func(p *pass)
 }
 
-// output executes the pass and returns what the head says at its end. The head reads the last token
-// only: scores of all tokens would be [N,V].
-func (p *pass) output(ctx context.Context, progress func(trace.Progress)) (*Output, error) {
-	r, err := p.run(ctx, progress)
+// output executes the pass and returns, for each text, its rows and what the head says at its end.
+// The head reads the last tokens only: scores of all tokens would be [P,N,V].
+func (p *pass) output(ctx context.Context, progress func(trace.Progress)) ([]*Output, error) {
+	out, inputs, x, err := p.run(ctx, progress)
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close()
-	logits, err := r.Logits(len(p.ids) - 1)
-	if err != nil {
-		return nil, err
-	}
-	return &Output{Logits: logits[0], Rows: r.Rows}, nil
+	defer free(x)
+	return out, inputs.scoresAt(x, p.ends(), func(i int, scores []float32) {
+		if i < len(out) {
+			out[i].Logits = slices.Clone(scores)
+		}
+	})
 }
 
-// run checks that the pass fits the memory, and executes it.
-func (p *pass) run(ctx context.Context, progress func(trace.Progress)) (*Reading, error) {
+// length is the length of the longest text.
+func (p *pass) length() int { return Batch{IDs: p.texts}.longest() }
+
+// ends are the last slot of each text, and 0 in those that fill the pass up.
+func (p *pass) ends() []int {
+	at := make([]int, p.m.batchTexts(len(p.texts), p.most))
+	for i, ids := range p.texts {
+		at[i] = len(ids) - 1
+	}
+	return at
+}
+
+// inputs are the texts padded on the right, where a decoder's tokens do not see it, and filled up
+// with empty ones to a number of texts of which there are few.
+func (p *pass) inputs() *inputs {
+	batch := Batch{IDs: make([][]int, len(p.ends())), Types: rowOrNil(p.types)}
+	copy(batch.IDs, p.texts)
+	return p.m.batchInputs(batch, p.m.padded(p.length()))
+}
+
+// alone runs the pass over its only text, if what it needs fits the memory.
+func (p *pass) alone(ctx context.Context, n need, run func() error) error {
 	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("transformer: stopped before the prompt: %w", err)
+		return fmt.Errorf("transformer: stopped before the prompt: %w", err)
 	}
-	if err := p.begin(need{
-		Tokens: len(p.ids), Asks: p.asks, Slots: p.slots, Terms: p.latest != nil,
-	}); err != nil {
-		return nil, err
-	}
-	out, err := p.layers(ctx, progress)
-	if err != nil {
-		return nil, fmt.Errorf("transformer: %s prompt of %d tokens: %w", p.m.Spec.Family,
-			len(p.ids), err)
-	}
-	return out, nil
-}
-
-// begin checks that the pass fits the memory.
-func (p *pass) begin(n need) error {
 	if err := p.m.checkMemory(n); err != nil {
 		return err
 	}
@@ -76,103 +84,123 @@ func (p *pass) begin(n need) error {
 	if p.begins != nil {
 		p.begins(p)
 	}
+	if err := run(); err != nil {
+		return fmt.Errorf("transformer: %s prompt of %d tokens: %w", p.m.Spec.Family, p.length(),
+			err)
+	}
 	return nil
 }
 
 // longPrompt is how many tokens a prompt has for which progress is worth a report.
 const longPrompt = 512
 
-// layers sends the text through all layers, [1,N,D] each. A layer's graph also returns its keys and
-// values, [1,G,N,E], and the rows of the mixings that need no tiles. Those that do are computed
-// from the keys and values afterwards.
-func (p *pass) layers(ctx context.Context, progress func(trace.Progress)) (*Reading, error) {
-	layers := p.m.Spec.Layers
-	inputs := p.m.textInputs(p.ids, p.types, p.m.padded(len(p.ids)))
-	x, err := inputs.embed()
-	if err != nil {
-		return nil, err
+// run sends the texts through all layers, [P,N,D] each. A layer's graph also returns its keys and
+// values, [P,G,N,E], and the rows of the mixings that need no tiles. Those that do are computed
+// from the keys and values afterwards. It also returns the stream after the last layer.
+func (p *pass) run(ctx context.Context, progress func(trace.Progress)) (
+	out []*Output, inputs *inputs, x *tensors.Tensor, err error,
+) {
+	inputs = p.inputs()
+	ends := int32Tensor(p.ends())
+	defer free(ends)
+	if x, err = inputs.embed(); err != nil {
+		return nil, nil, nil, err
 	}
-	out := &Reading{Rows: p.emptyRows(), inputs: inputs, length: len(p.ids)}
+	out = p.emptyOutputs()
 	// The graph is kept with the model, and the function below with it, so nothing else of this
 	// pass may stay in it.
-	asks, mixes, terms := p.asks, p.mixes, p.latest != nil
-	rows := func(d *builder, b *Block, now cache, _ []*Node) []*Node {
-		out := append([]*Node{now.key, now.value}, wholeRows(d, b, asks, mixes)...)
+	asks, terms := p.asks, p.latest != nil
+	collect := func(_ *builder, b *Block, now cache, in []*Node) []*Node {
+		out := []*Node{now.key, now.value}
+		for _, ask := range asks {
+			if ask.PerPair() {
+				continue
+			}
+			rows := visibleRows(b, ask)
+			if !ask.AllRows {
+				rows = oneRow(rows, in[0])
+			}
+			out = append(out, rows)
+		}
 		if terms {
-			out = append(out, keptAt(b, AddScalar(d.length, -1))...)
+			out = append(out, keptAt(b, in[0])...)
 		}
 		return out
 	}
-	what := fmt.Sprintf("keys, values and rows of %sterms=%v", describe(asks), terms)
-	for step, err := range inputs.layers(ctx, x, what, rows) {
+	what := fmt.Sprintf("keys, values and rows of %sterms=%v", describe(asks...), terms)
+	for step, err := range inputs.layers(ctx, x, what, collect, ends) {
 		if err != nil {
-			return nil, err
+			return nil, nil, nil, err
 		}
-		if progress != nil && len(p.ids) >= longPrompt {
+		if progress != nil && p.length() >= longPrompt {
 			progress(trace.Progress{
-				Stage: "reading the prompt", Unit: "layer", Done: step.layer + 1, Total: layers,
+				Stage: "reading the prompt", Unit: "layer", Done: step.layer + 1,
+				Total: p.m.Spec.Layers,
 			})
 		}
-		if err := p.layer(ctx, step, out.Rows, progress); err != nil {
-			return nil, err
+		if err := p.layer(ctx, step, out, progress); err != nil {
+			return nil, nil, nil, err
 		}
 		x = step.out
 	}
-	out.x = x
-	return out, nil
+	return out, inputs, x, nil
 }
 
 // layer keeps the keys and values of a layer and fills in its rows.
-func (p *pass) layer(ctx context.Context, step *layerStep, all []trace.Rows,
+func (p *pass) layer(ctx context.Context, step *layerStep, out []*Output,
 	progress func(trace.Progress),
 ) error {
-	// The order is that of the collector: key, value, then one tensor for each mixing without
-	// tiles.
-	l, key, value, rows := step.layer, step.collected[0], step.collected[1], step.collected[2:]
+	// The order is that of the collector: key, value, one tensor for each mixing without tiles, and
+	// what [keptAt] gives.
+	l, now, rows := step.layer, step.collected[:2], step.collected[2:]
 	if p.keep != nil {
-		if err := p.keep(l, key, value); err != nil {
+		if err := p.keep(l, now); err != nil {
 			return err
 		}
 	}
 	if p.latest != nil {
-		kept := len(step.collected) - lastTensors
-		own := step.collected[kept:]
-		step.collected = step.collected[:kept]
-		if err := p.latest.addFirst(p.m, own, len(p.ids), p.slots); err != nil {
+		if err := p.latest.addPrompt(p.m, rows[len(rows)-lastTensors:], p.slots); err != nil {
 			return err
 		}
 	}
-	pairs := &pairLayer{p: p, l: l}
-	defer pairs.free()
-	for i, ask := range p.asks {
-		if !p.mixes[i].PerPair() {
-			if err := putRows(&all[i], l, rows[0]); err != nil {
-				return err
-			}
-			rows = rows[1:]
+	for k, ask := range p.asks {
+		if ask.PerPair() {
 			continue
 		}
-		if progress != nil && all[i].N > 1 {
-			progress(trace.Progress{
-				Stage: "preparing prompt rows", Unit: "layer", Done: l + 1, Total: p.m.Spec.Layers,
-			})
-		}
-		// To the host, once for all mixings of this layer.
-		if err := pairs.read(step.in, key, value); err != nil {
+		if err := putRows(out, k, l, nil, rows[0]); err != nil {
 			return err
 		}
-		if err := pairs.rows(ctx, ask, p.mixes[i], &all[i]); err != nil {
-			return fmt.Errorf("%s: %w", ask.Name, err)
-		}
+		rows = rows[1:]
 	}
-	return nil
+	if !slices.ContainsFunc(p.asks, asked.PerPair) {
+		return nil
+	}
+	t, err := p.m.tiledLayer(step, p.length())
+	if err != nil {
+		return err
+	}
+	defer t.free()
+	pairs := pairLayer{tiledLayer: t, p: p}
+	return pairs.all(ctx, out[0].Rows, progress)
 }
 
-// emptyRows are the rows that the pass fills in.
-func (p *pass) emptyRows() []trace.Rows {
-	all := make([]trace.Rows, len(p.asks))
-	for i, ask := range p.asks {
-		all[i] = emptyRows(p.m.Spec, ask, len(p.ids))
+// emptyOutputs have the rows that the pass fills in.
+func (p *pass) emptyOutputs() []*Output {
+	lengths := make([]int, len(p.texts))
+	for i, ids := range p.texts {
+		lengths[i] = len(ids)
+	}
+	return emptyOutputs(p.m.Spec, p.asks, lengths)
+}
+
+// emptyOutputs have rows of zeros for texts of those lengths.
+func emptyOutputs(s *spec.Spec, asks []asked, lengths []int) []*Output {
+	all := make([]*Output, len(lengths))
+	for i, n := range lengths {
+		all[i] = &Output{Rows: make([]trace.Rows, len(asks))}
+		for k, ask := range asks {
+			all[i].Rows[k] = emptyRows(s, ask.MixingAsk, n)
+		}
 	}
 	return all
 }
@@ -191,25 +219,46 @@ func emptyRows(s *spec.Spec, ask trace.MixingAsk, n int) trace.Rows {
 	return r
 }
 
-// putRows copies rows, [layers,1,n,s] or [layers,1,H,n,s], to layers l.. of r, without the padding
-// at the end of targets and sources. n may be 1, the row of the last target, or all targets. Layers
-// and heads are next to each other in both arrays, so k counts them together.
-func putRows(r *trace.Rows, l int, rows *tensors.Tensor) error {
+// putRows copies rows of mixing k in layer l, [P,(H,)n,s], without the padding at the end of
+// targets and sources: those of text at[i] to out[i]; nil means i.
+func putRows(out []*Output, k, l int, at []int, rows *tensors.Tensor) error {
 	dims := rows.Shape().Dimensions
 	n, s := dims[len(dims)-2], dims[len(dims)-1]
 	return read(rows, func(data []float32) {
-		for k := range dims[0] * r.H {
-			for t := range r.N {
-				to := ((l*r.H+k)*r.N + t) * r.S
-				copy(r.Data[to:to+r.S], data[(k*n+t)*s:])
+		size := len(data) / dims[0]
+		for i, o := range out {
+			text := i
+			if at != nil {
+				text = at[i]
 			}
+			r := &o.Rows[k]
+			copyRows(r, l, r.First, r.N, data[text*size:(text+1)*size], n, s)
 		}
 	})
 }
 
-// describe writes asks as part of the key of a graph. Everything that wholeRows depends on is in
+// putTile copies n targets from position at on into layer l of rows; tile is [1,(H,)N,S].
+func putTile(rows *trace.Rows, l int, tile *tensors.Tensor, at, n int) error {
+	dims := tile.Shape().Dimensions
+	return read(tile, func(data []float32) {
+		copyRows(rows, l, at, n, data, dims[len(dims)-2], dims[len(dims)-1])
+	})
+}
+
+// copyRows copies the first n of so many targets of data, [(H,)targets,s], to those from position
+// at on in layer l of r.
+func copyRows(r *trace.Rows, l, at, n int, data []float32, targets, s int) {
+	for h := range r.H {
+		for k := range n {
+			to := r.Row(l, h, at+k-r.First)
+			copy(to[:min(len(to), s)], data[(h*targets+k)*s:])
+		}
+	}
+}
+
+// describe writes asks as part of the key of a graph. Everything that rows depend on is in
 // it: two asks with the same text share a graph.
-func describe(asks []trace.MixingAsk) string {
+func describe(asks ...asked) string {
 	var b strings.Builder
 	for _, ask := range asks {
 		fmt.Fprintf(&b, "%s/%s all=%v ", ask.Name, ask.Heads, ask.AllRows)
@@ -217,28 +266,10 @@ func describe(asks []trace.MixingAsk) string {
 	return b.String()
 }
 
-// wholeRows returns the rows of every mixing that is not computed in tiles, [1,1,(H,)N,S]. N is 1
-// where only the last token's row is asked for. The axis in front is the layer, so that [putRows]
-// reads them like the rows of a decode step, which has all layers in one tensor.
-func wholeRows(d *builder, b *Block, asks []trace.MixingAsk, mixes []Mixing) []*Node {
-	var all []*Node
-	for i, m := range mixes {
-		if m.PerPair() {
-			continue
-		}
-		rows := visibleRows(b, m, asks[i])
-		if !asks[i].AllRows {
-			rows = oneRow(rows, AddScalar(d.length, -1))
-		}
-		all = append(all, InsertAxes(rows, 0))
-	}
-	return all
-}
-
 // visibleRows are the rows of a mixing, 0 where a target cannot see a source, [B,(H,)N,S]. Like
 // all graph code it panics, here with the name of the mixing, if the mixing panics or returns
 // another shape: numbers that fit by broadcasting would pass for rows.
-func visibleRows(b *Block, m Mixing, ask trace.MixingAsk) *Node {
+func visibleRows(b *Block, ask asked) *Node {
 	defer func() {
 		if p := recover(); p != nil {
 			panic(fmt.Errorf("mixing %s: %v", ask.Name, p))
@@ -251,7 +282,7 @@ func visibleRows(b *Block, m Mixing, ask trace.MixingAsk) *Node {
 		dims := want.Dimensions
 		want = shapes.Make(want.DType, dims[0], dims[2], dims[3])
 	}
-	rows := m.Mix(b, ask.Heads)
+	rows := ask.Mix(b, ask.Heads)
 	if rows == nil {
 		panic(fmt.Errorf("Mix returns nil, want %s %v", axes, want))
 	}

@@ -48,19 +48,18 @@ func (m *Model) PredictIn(ctx context.Context, queries []trace.Query, how Batchi
 
 // predict puts the values of the batch in their places.
 func (b *queryBatch) predict(ctx context.Context, values []float64) error {
-	inputs := b.inputs()
-	x, err := b.embed(inputs)
+	x, err := b.embed()
 	if err != nil {
 		return err
 	}
-	for step, err := range inputs.layers(ctx, x, "", nil) {
+	for step, err := range b.inputs.layers(ctx, x, "", nil) {
 		if err != nil {
 			return err
 		}
 		x = step.out
 	}
 	defer free(x)
-	return b.scores(inputs, x, func(i int, scores []float32) {
+	return b.inputs.scoresAt(x, b.positions(), func(i int, scores []float32) {
 		if i < len(b.at) {
 			values[b.at[i]] = objectiveValue(b.m.Spec, b.queries[i].Objective, scores)
 		}
@@ -68,35 +67,16 @@ func (b *queryBatch) predict(ctx context.Context, values []float64) error {
 }
 
 // embed returns the residual stream before block 0, [B,N,D].
-func (b *queryBatch) embed(inputs *inputs) (*tensors.Tensor, error) {
+func (b *queryBatch) embed() (*tensors.Tensor, error) {
 	rows, err := b.embeddings()
 	if err != nil {
 		return nil, err
 	}
 	if rows == nil {
-		return inputs.embed()
+		return b.inputs.embed()
 	}
 	defer free(rows)
-	return inputs.embedded(rows)
-}
-
-// scores calls use with what the head computes at each query's position, [K], from the residual
-// stream x after the last block.
-func (b *queryBatch) scores(inputs *inputs, x *tensors.Tensor,
-	use func(i int, scores []float32),
-) error {
-	headAt := func(d *builder, x *Node, in []*Node) []*Node { return []*Node{d.headAt(x, in[0])} }
-	out, err := inputs.end(x, "scores", headAt, b.positions())
-	if err != nil {
-		return err
-	}
-	defer free(out...)
-	return read(out[0], func(data []float32) {
-		size := len(data) / len(b.queries)
-		for i := range b.queries {
-			use(i, data[i*size:(i+1)*size])
-		}
-	})
+	return b.inputs.embedded(rows)
 }
 
 // headAt is what the head computes for one target of each text, at positions [B], of x [B,N,D]:
@@ -116,13 +96,9 @@ func rowsAt(x, positions *Node) *Node {
 // embedded returns the residual stream before block 0, [B,N,D], for rows of the embedding,
 // [B,N,W].
 func (f *inputs) embedded(rows *tensors.Tensor) (*tensors.Tensor, error) {
-	out, err := f.run("embedded", endsWeights, func(d *builder, in []*Node) []*Node {
+	return only(f.run("embedded", endsWeights, func(d *builder, in []*Node) []*Node {
 		return []*Node{copyOfInput(d.embedded(in[0]), in[0])}
-	}, rows)
-	if err != nil {
-		return nil, err
-	}
-	return out[0], nil
+	}, rows))
 }
 
 // copyOfInput returns x, or a copy if x is the input of the graph: the pure-Go backend cannot run
@@ -145,7 +121,7 @@ func (m *Model) Embed(ctx context.Context, ids []int) ([]float32, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("transformer: stopped before the embedding: %w", err)
 	}
-	rows, err := m.textInputs(ids, nil, m.padded(len(ids))).rows()
+	rows, err := m.textInputs(ids).rows()
 	if err != nil {
 		return nil, fmt.Errorf("transformer: embedding of %d tokens: %w", len(ids), err)
 	}
@@ -158,11 +134,7 @@ func (m *Model) Embed(ctx context.Context, ids []int) ([]float32, error) {
 
 // rows returns the rows of the embedding, [B,N,W].
 func (f *inputs) rows() (*tensors.Tensor, error) {
-	out, err := f.run("rows", endsWeights, func(d *builder, _ []*Node) []*Node {
+	return only(f.run("rows", endsWeights, func(d *builder, _ []*Node) []*Node {
 		return []*Node{gathered(d.w("embedding"), d.ids)}
-	})
-	if err != nil {
-		return nil, err
-	}
-	return out[0], nil
+	}))
 }

@@ -165,9 +165,9 @@ const projectedCopies, projectedInner = 2, 3
 
 // canProject reports whether rows of a mixing can be computed from [projectedSources] or a
 // [projectedCache].
-func (m *Model) canProject(ask trace.MixingAsk, mix Mixing) bool {
+func (m *Model) canProject(ask asked) bool {
 	s := m.Spec
-	return zeroesSources(mix) && mix.PerPair() && ask.Heads.Fusion == trace.MeanHeads &&
+	return zeroesSources(ask.Mixing) && ask.PerPair() && ask.Heads.Fusion == trace.MeanHeads &&
 		m.DType == dtypes.Float32 && s.Order != spec.Parallel && !s.NormAfter &&
 		!s.NormedResidual && s.HeadWidth > 1 && s.Heads > 1 // see [Block.narrow]
 }
@@ -175,9 +175,9 @@ func (m *Model) canProject(ask trace.MixingAsk, mix Mixing) bool {
 // projects reports whether the rows of a mixing for so many targets of a text of n tokens are
 // computed from [projectedSources]. Where the pass leaves too few bytes, every pair is computed
 // apart.
-func (m *Model) projects(ask trace.MixingAsk, mix Mixing, targets, n int, spare int64) bool {
+func (m *Model) projects(ask asked, targets, n int, spare int64) bool {
 	s := m.Spec
-	if !m.canProject(ask, mix) || projectedBytes(s, n) > float64(min(projectedMost, spare)) {
+	if !m.canProject(ask) || projectedBytes(s, n) > float64(min(projectedMost, spare)) {
 		return false
 	}
 	// Multiplications, in units of D and the width of the inputs together: those of W_O through
@@ -261,10 +261,10 @@ func (m *Model) blockOfSources(w byName, l int, positive *Node, sources cache) *
 
 // projectedTile is the graph of [Model.tileProgram] with the tensors of [Model.projectProgram] as
 // further inputs, for all sources of the text.
-func (m *Model) projectedTile(l int, ask trace.MixingAsk, mix Mixing) program {
-	kind, weights := m.kindOf(l, mix)
+func (m *Model) projectedTile(l int, ask asked) program {
+	kind, weights := m.kindOf(l, ask)
 	return program{
-		fmt.Sprintf("projected tile %s %s", kind, describe([]trace.MixingAsk{ask})), weights,
+		fmt.Sprintf("projected tile %s %s", kind, describe(ask)), weights,
 		func(w byName, in []*Node) []*Node {
 			const own = 5 // inputs of a tile
 			b := m.blockOfTile(w, l, in[:own])
@@ -274,14 +274,14 @@ func (m *Model) projectedTile(l int, ask trace.MixingAsk, mix Mixing) program {
 				projected[i] = SliceAxis(rows, 0, AxisRange(0, 1+sources))
 			}
 			b.projected = &projectedSources{output: projected[0], inputs: projected[1:]}
-			return []*Node{InsertAxes(visibleRows(b, mix, ask), 0)}
+			return []*Node{visibleRows(b, ask)}
 		},
 	}
 }
 
 // project computes the tensors of [projectedSources] for all sources of the layer.
 func (a *pairLayer) project() error {
-	m, length := a.p.m, len(a.p.ids)
+	m, length := a.m, a.n
 	sources := length
 	if m.promptStep > 1 {
 		sources = bucket(length)
@@ -314,6 +314,3 @@ func (m *Model) project(p program, t *throughHeads, l int, value *tensors.Tensor
 	inputs := []*tensors.Tensor{positive, value}
 	return m.execute(p, append(inputs, through[:1+len(inputMatrices(m.Spec))]...)...)
 }
-
-// free frees what the layer made of the sources.
-func (a *pairLayer) free() { free(a.projected...) }

@@ -9,7 +9,6 @@ import (
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models/spec"
 )
 
@@ -293,13 +292,12 @@ const slowReads = 11
 // from a [projectedCache], where the host may write into it, and how many bytes that and what the
 // model keeps for it take. What the model keeps already plays no part: the last digits of rows
 // would depend on the texts before.
-func (m *Model) projectsSteps(
-	asks []trace.MixingAsk, mixes []Mixing, n, slots, room int, spare int64,
-) (bytes int64, projects bool) {
-	wanted := false
-	for i, mix := range mixes {
-		wanted = wanted || m.canProject(asks[i], mix) && sharesOutput(mix)
-	}
+func (m *Model) projectsSteps(asks []asked, n, slots, room int, spare int64) (
+	bytes int64, projects bool,
+) {
+	wanted := slices.ContainsFunc(asks, func(ask asked) bool {
+		return m.canProject(ask) && ask.sharesOutput()
+	})
 	if !wanted || !m.onHost || room <= n {
 		return 0, false
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// Batching says how many queries run at once. The zero value takes the defaults.
+// Batching is how many queries run at once. The zero value takes the defaults.
 type Batching struct {
 	// Texts is the largest number of texts in a pass; 0 means 16, and fewer for long texts. A pass
 	// takes fewer texts where they would not fit the memory.
@@ -37,6 +37,7 @@ type queryBatch struct {
 	at      []int
 	// longest is the length of the longest text, and padded that of all texts with their padding.
 	longest, padded int
+	inputs          *inputs
 }
 
 // checkQuery returns an error if the model cannot answer q.
@@ -152,11 +153,6 @@ func (m *Model) queryBatch(queries []trace.Query, at []int, how Batching) queryB
 	for len(b.queries) < m.filledUp(len(at), how) {
 		b.queries = append(b.queries, b.queries[0])
 	}
-	return b
-}
-
-// inputs are the inputs of the pass.
-func (b *queryBatch) inputs() *inputs {
 	var batch Batch
 	for _, q := range b.queries {
 		batch.IDs = append(batch.IDs, q.IDs)
@@ -168,7 +164,8 @@ func (b *queryBatch) inputs() *inputs {
 			batch.Types = append(batch.Types, types)
 		}
 	}
-	return b.m.batchInputs(batch, b.longest, b.padded)
+	b.inputs = m.batchInputs(batch, b.padded)
+	return b
 }
 
 // embeddings returns the embeddings that the queries bring, [B,N,W], nil if they bring none.
@@ -185,10 +182,10 @@ func (b *queryBatch) embeddings() (*tensors.Tensor, error) {
 }
 
 // positions are where the head reads, [B].
-func (b *queryBatch) positions() *tensors.Tensor {
-	at := make([]int32, len(b.queries))
+func (b *queryBatch) positions() []int {
+	at := make([]int, len(b.queries))
 	for i, q := range b.queries {
-		at[i] = int32(b.m.target(q))
+		at[i] = b.m.target(q)
 	}
-	return tensors.FromFlatDataAndDimensions(at, len(at))
+	return at
 }

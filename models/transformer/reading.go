@@ -24,19 +24,12 @@ type Reading struct {
 	x *tensors.Tensor
 }
 
-// Read is [Model.ReadTypes] of a text whose tokens have type 0.
-func (m *Model) Read(ctx context.Context, ids []int, asks []trace.MixingAsk,
-	progress func(trace.Progress),
-) (*Reading, error) {
-	return m.ReadTypes(ctx, ids, nil, asks, progress)
-}
-
-// ReadTypes runs a whole text at once and returns the rows of every target for the mixings of
+// Read runs a whole text at once and returns the rows of every target for the mixings of
 // asks, as in [Model.NewSession]; their AllRows has no effect. types are the token types, [T], nil
 // for type 0. progress, if not nil, is told of every layer of a long text and of every tile layer.
 // It returns an error for ids or types that the model cannot take, for a mixing that does not exist
 // or cannot fuse heads as asked, and a [*trace.MemoryError].
-func (m *Model) ReadTypes(ctx context.Context, ids, types []int, asks []trace.MixingAsk,
+func (m *Model) Read(ctx context.Context, ids, types []int, asks []trace.MixingAsk,
 	progress func(trace.Progress),
 ) (*Reading, error) {
 	if err := m.CheckIDs(ids); err != nil {
@@ -49,12 +42,23 @@ func (m *Model) ReadTypes(ctx context.Context, ids, types []int, asks []trace.Mi
 	for i := range asks {
 		asks[i].AllRows = true
 	}
-	mixes, err := m.mixings(asks)
+	mixings, err := m.mixings(asks...)
 	if err != nil {
 		return nil, err
 	}
-	p := pass{m: m, asks: asks, mixes: mixes, ids: ids, types: types}
-	return p.run(ctx, progress)
+	p := &pass{m: m, asks: mixings, texts: [][]int{ids}, types: types, most: 1}
+	r := &Reading{length: len(ids)}
+	if err := p.alone(ctx, need{Tokens: len(ids), Asks: asks}, func() error {
+		out, inputs, x, err := p.run(ctx, progress)
+		if err != nil {
+			return err
+		}
+		r.Rows, r.inputs, r.x = out[0].Rows, inputs, x
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
 // rowOrNil returns the types of a batch of one text, nil without types.
@@ -117,11 +121,7 @@ func (m *Model) rowNumbers(positions []int) *tensors.Tensor {
 	if m.promptStep > 1 && k > 1 {
 		k = bucket(k)
 	}
-	flat := make([]int32, k)
-	for i, at := range positions {
-		flat[i] = int32(at)
-	}
-	return tensors.FromFlatDataAndDimensions(flat, k, 1)
+	return int32Tensor(append(slices.Clone(positions), make([]int, k-len(positions))...), k, 1)
 }
 
 // Close frees what the head reads. Rows and logits stay valid.

@@ -83,6 +83,14 @@ func (m *Model) execute(p program, inputs ...*tensors.Tensor) ([]*tensors.Tensor
 	return c.exec.Call(args...)
 }
 
+// only is the result of a graph that has one.
+func only(out []*tensors.Tensor, err error) (*tensors.Tensor, error) {
+	if err != nil {
+		return nil, err
+	}
+	return out[0], nil
+}
+
 // compile returns the graph of a program, compiled for inputs of those shapes, and the weights that
 // follow them. A call would compile it too. Here that is counted, its time is measured, and of two
 // goroutines with the same shapes one waits for the other. waiting, if not nil, is called before

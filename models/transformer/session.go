@@ -8,7 +8,6 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
-	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -17,35 +16,14 @@ import (
 // Session is a text that grows token by token, with its keys and values in every layer. It belongs
 // to one goroutine.
 type Session struct {
-	m     *Model
-	asks  []trace.MixingAsk
-	mixes []Mixing
-	// ids are the tokens so far, slots is how many the cache can hold, and room how many are
-	// expected in the end.
-	ids   []int
-	slots int
-	room  int
-	cache *store
-	// terms says that passes keep what [Session.Terms] reads: latest. It is nil before the first
-	// pass, after [Session.Cut] and [Session.Extend], and if a pass failed for which the cache
-	// grew.
-	terms  bool
-	latest *latest
+	texts // one
+	// ids are the tokens so far, and room is how many are expected in the end.
+	ids  []int
+	room int
 	// late are the rows that [Session.RowsOfLayer] will be asked for.
-	late      []trace.MixingAsk
-	lateMixes []Mixing
-	// streams are what [Session.Multiply] reads, nil if nothing is kept for it.
-	streams *streams
+	late []asked
 	// preparing are compilations under way.
 	preparing sync.WaitGroup
-}
-
-// Output is what one pass returns.
-type Output struct {
-	// Logits are the scores after the last token, [V]; nil without a head.
-	Logits []float32
-	// Rows has one entry for each mixing asked for.
-	Rows []trace.Rows
 }
 
 // NewSession starts an empty text. asks are the mixings whose rows every pass returns. The text is
@@ -56,11 +34,13 @@ func (m *Model) NewSession(asks []trace.MixingAsk, room int) (*Session, error) {
 	if err := m.checkGenerates(); err != nil {
 		return nil, err
 	}
-	mixes, err := m.mixings(asks)
+	mixings, err := m.mixings(asks...)
 	if err != nil {
 		return nil, err
 	}
-	return &Session{m: m, asks: asks, mixes: mixes, room: min(room, mostSlots)}, nil
+	return &Session{
+		texts: texts{m: m, asks: mixings, lengths: []int{0}}, room: min(room, mostSlots),
+	}, nil
 }
 
 // checkGenerates returns an error for an encoder and for a classifier.
@@ -77,9 +57,24 @@ func (m *Model) checkGenerates() error {
 		m.Spec.Family, kind)
 }
 
+// asked is a mixing whose rows are asked for.
+type asked struct {
+	trace.MixingAsk
+	Mixing
+}
+
+// asksOf is what was asked for.
+func asksOf(all []asked) []trace.MixingAsk {
+	asks := make([]trace.MixingAsk, len(all))
+	for i, ask := range all {
+		asks[i] = ask.MixingAsk
+	}
+	return asks
+}
+
 // mixings looks up the mixings of asks.
-func (m *Model) mixings(asks []trace.MixingAsk) ([]Mixing, error) {
-	var mixes []Mixing
+func (m *Model) mixings(asks ...trace.MixingAsk) ([]asked, error) {
+	var all []asked
 	for _, ask := range asks {
 		mix, err := LookupMixing(ask.Name)
 		if err != nil {
@@ -93,9 +88,9 @@ func (m *Model) mixings(asks []trace.MixingAsk) ([]Mixing, error) {
 		if err := mix.Check(ask.Heads); err != nil {
 			return nil, err
 		}
-		mixes = append(mixes, mix)
+		all = append(all, asked{ask, mix})
 	}
-	return mixes, nil
+	return all, nil
 }
 
 // Prompt runs the first tokens of a text all at once and returns the scores after the last one and
@@ -109,15 +104,11 @@ func (s *Session) Prompt(ctx context.Context, ids []int,
 		return nil, err
 	}
 	kept := s.m.newStore(s.slotsFor(len(ids)))
-	p := pass{
-		m: s.m, asks: s.asks, mixes: s.mixes, ids: ids, slots: kept.slots,
-		keep: func(_ int, key, value *tensors.Tensor) error {
-			return kept.addLayer(key, value, len(ids))
-		},
-	}
+	p := s.pass([][]int{ids}, []int{0}, kept.slots)
+	p.keep = func(_ int, now []*tensors.Tensor) error { return kept.addLayer(now, len(ids)) }
 	inTiles := s.streams != nil || s.m.inTiles(len(ids))
 	p.begins = func(p *pass) {
-		bytes, projects := s.m.projectsSteps(s.asks, s.mixes, len(ids), kept.slots, s.room, p.spare)
+		bytes, projects := s.m.projectsSteps(s.asks, len(ids), kept.slots, s.room, p.spare)
 		if projects && !inTiles {
 			s.cache.forget() // what the next text does not need, before its own is made
 			kept.projected = s.m.newProjectedCache()
@@ -125,31 +116,45 @@ func (s *Session) Prompt(ctx context.Context, ids []int,
 		}
 		s.prepare(ctx, len(ids), kept)
 	}
-	if s.terms {
-		p.latest = &latest{}
-	}
-	run := p.output
-	if inTiles {
-		run = (&tiledPrompt{pass: p, streams: s.streams.emptied(kept.slots)}).output
-	}
-	out, err := run(ctx, progress)
-	if err != nil {
+	var out []*Output
+	if err := p.alone(ctx, s.promptNeed(len(ids)), func() (err error) {
+		if inTiles {
+			t := &tiledPrompt{pass: p, streams: s.streams.emptied(kept.slots)}
+			out, err = t.output(ctx, progress)
+			return err
+		}
+		out, err = p.output(ctx, progress)
+		return err
+	}); err != nil {
 		kept.free()
 		p.latest.free()
 		return nil, err
 	}
 	s.freeCache()
-	s.cache, s.ids, s.slots = kept, append([]int(nil), ids...), kept.slots
-	if s.latest = p.latest; s.terms {
-		s.latest.logits = out.Logits
+	s.cache, s.ids, s.lengths[0] = kept, append([]int(nil), ids...), len(ids)
+	s.keep(p.latest, out)
+	return out[0], nil
+}
+
+// PromptBytes returns about how many bytes [Session.Prompt] needs for n tokens besides the weights.
+func (s *Session) PromptBytes(n int) int64 { return s.m.estimate(s.promptNeed(n)) }
+
+// promptNeed is what a prompt of n tokens needs.
+func (s *Session) promptNeed(n int) need {
+	need := need{
+		Tokens: n, Asks: asksOf(s.asks), Slots: s.slotsFor(n), Terms: s.terms,
+		Streams: s.streams != nil,
 	}
-	return out, nil
+	if s.streams != nil || s.m.inTiles(n) {
+		need.Tile = s.m.tileOf(need.Slots)
+	}
+	return need
 }
 
 // slotsFor returns how many slots a cache gets that begins with n tokens.
 func (s *Session) slotsFor(n int) int {
 	size := bucket
-	if s.room > n && slices.ContainsFunc(s.mixes, Mixing.PerPair) {
+	if s.room > n && slices.ContainsFunc(s.asks, asked.PerPair) {
 		size = pairBucket
 	}
 	return size(max(n+1, s.room) + s.spare())
@@ -160,7 +165,7 @@ func (s *Session) slotsFor(n int) int {
 // would get one more column, which costs a sixth more where that begins another vector of the
 // processor, as after 80 or 144 slots.
 func (s *Session) spare() int {
-	if slices.ContainsFunc(s.mixes, sharesOutput) {
+	if slices.ContainsFunc(s.asks, asked.sharesOutput) {
 		return 1
 	}
 	return 0
@@ -182,141 +187,15 @@ func (s *Session) Step(ctx context.Context, id int) (*Output, error) {
 	if r := s.m.Spec.Rotary; r != nil && r.LongFrequencies != nil && s.Length() == r.Original {
 		return s.rerun(ctx, id)
 	}
-	if err := s.grow(); err != nil {
+	if err := s.reserve(s.Length() + 1); err != nil {
 		return nil, err
 	}
-	out, err := s.step(ctx, id)
+	out, err := s.step(ctx, []int{0}, []int{id})
 	if err != nil {
 		return nil, fmt.Errorf("transformer: %s token %d: %w", s.m.Spec.Family, s.Length(), err)
 	}
 	s.ids = append(s.ids, id)
-	return out, nil
-}
-
-// step runs the layers on token id, each in a graph of its own, which layers of one kind share.
-// One graph of all layers would take XLA as many times longer to compile, 4 s for 30 layers, and
-// a token would not be faster.
-func (s *Session) step(ctx context.Context, id int) (*Output, error) {
-	token := []*tensors.Tensor{idTensor([]int{id}, 1), tensors.FromScalar(int32(s.Length()))}
-	defer free(token...)
-	model := s.m
-	embedded, err := model.run("step embed", endsWeights,
-		func(w byName, in []*graph.Node) []*graph.Node {
-			return []*graph.Node{model.stepBuilder(w, in).embed()}
-		}, token...)
-	if err != nil {
-		return nil, err
-	}
-	x := embedded[0]
-	defer func() { free(x) }()
-	result := &Output{Rows: make([]trace.Rows, len(s.asks))}
-	for i, ask := range s.asks {
-		ask.AllRows = false
-		result.Rows[i] = emptyRows(s.m.Spec, ask, s.Length()+1)
-	}
-	var kept *latest
-	if s.terms {
-		kept = &latest{}
-	}
-	defer func() { kept.free() }() // unless the session has it by then
-	for l := range s.m.Spec.Layers {
-		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("stopped at layer %d: %w", l, err)
-		}
-		after, err := s.stepLayer(l, token, x, result.Rows, kept)
-		if err != nil {
-			free(after)
-			return nil, fmt.Errorf("layer %d: %w", l, err)
-		}
-		if kept == nil {
-			free(x)
-		} else {
-			kept.input = append(kept.input, x)
-		}
-		x = after
-	}
-	scores, err := model.run("step logits", endsWeights,
-		func(w byName, in []*graph.Node) []*graph.Node {
-			d := model.stepBuilder(w, in)
-			return []*graph.Node{d.logits(d.final(graph.Reshape(in[2], d.spec.Width)))}
-		}, token[0], token[1], x)
-	if err != nil {
-		return nil, err
-	}
-	defer free(scores...)
-	if result.Logits, err = floats(scores[0]); err != nil {
-		return nil, err
-	}
-	if kept != nil {
-		kept.final, kept.logits, x = x, result.Logits, nil
-		s.latest.free()
-		s.latest, kept = kept, nil
-	}
-	return result, nil
-}
-
-// stepLayer runs layer l on x, the residual stream of the new token, and returns the stream after
-// it, [1,1,D] both. It keeps the token's key and value, and puts its row of each mixing into rows
-// and what [Session.Terms] needs into kept.
-func (s *Session) stepLayer(
-	l int, token []*tensors.Tensor, x *tensors.Tensor, rows []trace.Rows, kept *latest,
-) (*tensors.Tensor, error) {
-	if err := s.streams.add(l, s.Length(), x); err != nil {
-		return nil, err
-	}
-	projected, err := s.cache.projected.inputs(l)
-	if err != nil {
-		return nil, err
-	}
-	inputs := slices.Concat(token, []*tensors.Tensor{x}, s.cache.of(l), projected)
-	out, err := s.m.execute(s.stepProgram(l, s.cache.projected != nil), inputs...)
-	if err != nil {
-		return nil, err
-	}
-	made := out
-	if kept != nil {
-		last := len(out) - 2
-		kept.output = append(kept.output, out[last])
-		kept.attention = append(kept.attention, out[last+1])
-		made = out[:last]
-	}
-	defer free(made[1:]...)
-	if err := s.cache.put(l, out[1:3], s.Length()); err != nil {
-		return out[0], err
-	}
-	if err := s.cache.projected.put(l, made[3+len(rows):], s.Length()); err != nil {
-		return out[0], err
-	}
-	for i := range rows {
-		if err := putRows(&rows[i], l, out[3+i]); err != nil {
-			return out[0], err
-		}
-	}
 	return out[0], nil
-}
-
-// stepProgram is the graph of layer l in a step. Its inputs are the token's id [1,1], its slot, the
-// stream [1,1,D], the layer's keys and values, [1,G,slots,E] each, and if it is projected, those of
-// [projectedCache.inputs]. It returns what [builder.step] does, but outside the memory of the host
-// the keys and values of all slots, as [store.put] takes them.
-func (s *Session) stepProgram(l int, projected bool) program {
-	// The graph is kept with the model, so nothing else of this session may stay in it.
-	model, asks, mixes, terms := s.m, s.asks, s.mixes, s.terms
-	kind, weights := model.kindOf(l, mixes...)
-	return program{
-		fmt.Sprintf("step %s %sterms=%v projected=%v", kind, describe(asks), terms, projected),
-		weights,
-		func(w byName, in []*graph.Node) []*graph.Node {
-			d := model.stepBuilder(w, in)
-			past := cache{key: in[3], value: in[4]}
-			out := d.step(l, in[2], past, in[5:], asks, mixes, terms)
-			if !model.onHost {
-				out[1] = replaceSlot(past.key, out[1], in[1])
-				out[2] = replaceSlot(past.value, out[2], in[1])
-			}
-			return out
-		},
-	}
 }
 
 // prepare compiles, while the prompt is read, the graphs that the first tokens need afterwards, for
@@ -334,7 +213,9 @@ func (s *Session) prepare(ctx context.Context, n int, kept *store) {
 	stream := shapes.Make(number, 1, 1, spec.Width)
 	past := shapes.Make(number, 1, spec.Groups(), kept.slots, spec.HeadWidth)
 	attention := shapes.Make(number, 1, spec.Heads, 1, kept.slots)
-	step := []shapes.Shape{shapes.Make(integer, 1, 1), scalar, stream, past, past}
+	step := []shapes.Shape{
+		shapes.Make(integer, 1, 1), shapes.Make(integer, 1), stream, past, past,
+	}
 	projected := kept.projected != nil
 	if projected {
 		step = append(step, projectedShapes(spec, kept.slots)...)
@@ -357,9 +238,9 @@ func (s *Session) prepare(ctx context.Context, n int, kept *store) {
 		}
 	}
 	for l := range spec.Layers { // layers of one kind have the same program
-		for i, ask := range s.late {
+		for _, ask := range s.late {
 			all = append(all, wanted{
-				s.m.tileProgram(l, ask, s.lateMixes[i]),
+				s.m.tileProgram(l, ask),
 				[]shapes.Shape{stream, scalar, scalar, past, past},
 			})
 		}
@@ -379,18 +260,12 @@ func (s *Session) prepare(ctx context.Context, n int, kept *store) {
 	})
 }
 
-// stepBuilder builds graphs of a decode step, whose first inputs are the token's id and its slot.
-// The token goes into slot Length of the cache, and its own row sees Length+1 sources.
-func (m *Model) stepBuilder(w byName, in []*graph.Node) *builder {
-	return m.builder(w, text{ids: in[0], first: in[1], length: graph.OnePlus(in[1])})
-}
-
 // rerun runs the whole text with one more token, because the new length changes how all keys are
 // turned.
 func (s *Session) rerun(ctx context.Context, id int) (*Output, error) {
 	asks := s.asks
 	defer func() { s.asks = asks }()
-	s.asks = append([]trace.MixingAsk(nil), asks...)
+	s.asks = slices.Clone(asks)
 	for i := range s.asks {
 		s.asks[i].AllRows = false
 	}
@@ -398,21 +273,7 @@ func (s *Session) rerun(ctx context.Context, id int) (*Output, error) {
 }
 
 // Length returns how many tokens the text has.
-func (s *Session) Length() int { return len(s.ids) }
-
-// grow adds slots to the cache if it has none for another token.
-func (s *Session) grow() error {
-	if s.Length()+s.spare() < s.slots {
-		return nil
-	}
-	grown, err := s.cache.grown(bucket(s.slots+1), s.Length())
-	if err != nil {
-		return fmt.Errorf("transformer: growing the cache beyond %d tokens: %w", s.slots, err)
-	}
-	s.freeCache()
-	s.cache, s.slots = grown, grown.slots
-	return nil
-}
+func (s *Session) Length() int { return s.lengths[0] }
 
 // CachesSources reports whether the session keeps, beside the keys and values, what each source
 // adds before the feed-forward part, so that a row of Value Zeroing after a step costs about half.
@@ -434,36 +295,4 @@ func (s *Session) freeCache() {
 	}
 	s.latest.free()
 	s.cache, s.latest = nil, nil
-}
-
-// step builds layer l for one token, x [1,1,D], after the cache past. projected is empty, or the
-// inputs of [projectedCache.inputs]. It returns the stream after the layer, the token's key and
-// value, [1,G,1,E] each, the row of every mixing, [1,1,(H,)1,S], what the cache keeps of the token
-// beside them, [cachedSources.own], and with terms what [keptOf] gives.
-func (d *builder) step(
-	l int, x *graph.Node, past cache, projected []*graph.Node, asks []trace.MixingAsk,
-	mixes []Mixing, terms bool,
-) []*graph.Node {
-	b, now := d.stepBlock(l, x, past)
-	if len(projected) > 0 {
-		b.cached = newCachedSources(b, now.value, projected)
-	}
-	rows := make([]*graph.Node, len(asks))
-	// First the mixings that compute the block's output together with their own, then the others.
-	for _, shares := range []bool{true, false} {
-		for i, m := range mixes {
-			if sharesOutput(m) == shares {
-				rows[i] = graph.InsertAxes(visibleRows(b, m, asks[i]), 0)
-			}
-		}
-		b.finish() // of what shared it, the rest may read it
-	}
-	out := append([]*graph.Node{b.Output, now.key, now.value}, rows...)
-	if b.cached != nil {
-		out = append(out, b.cached.own...)
-	}
-	if terms {
-		out = append(out, keptOf(b)...)
-	}
-	return out
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/headwater-ml/headwater/models/spec"
 )
 
-// tiling says how long texts are computed: in tiles of some targets, over the sources that these
+// tiling is how long texts are computed: in tiles of some targets, over the sources that these
 // can see, so that no array [H,T,T] exists. The zero value is the default; tests set others.
 type tiling struct {
 	// above is the number of tokens above which a prompt is computed in tiles; 0 is [tiledAbove].
@@ -106,6 +106,24 @@ type tiledLayer struct {
 	slots   int
 }
 
+// tiledLayer is a layer that collected keys and values first, for a text of n tokens.
+func (m *Model) tiledLayer(step *layerStep, n int) (t *tiledLayer, err error) {
+	t = &tiledLayer{m: m, l: step.layer, n: n}
+	if t.x, err = floats(step.in); err != nil {
+		return nil, err
+	}
+	return t, t.read(step.collected)
+}
+
+// read takes keys and values, [1,G,·,E] each.
+func (t *tiledLayer) read(past []*tensors.Tensor) (err error) {
+	if t.key, err = floats(past[0]); err != nil {
+		return err
+	}
+	t.value, err = floats(past[1])
+	return err
+}
+
 // free frees the tensors of the sources.
 func (t *tiledLayer) free() {
 	free(t.sources...)
@@ -117,8 +135,13 @@ func (t *tiledLayer) free() {
 // target, the length of the text, and the keys and values, [1,G,S,E] each. Targets beyond the text
 // are padding. The tensors are valid during the call.
 func (t *tiledLayer) tile(at, size int, use func(inputs []*tensors.Tensor) error) error {
+	return t.over(t.m.tileSlots(min(at+size, t.n)), at, size, use)
+}
+
+// over is tile over the first sources, so many of them with padding.
+func (t *tiledLayer) over(sources, at, size int, use func(inputs []*tensors.Tensor) error) error {
 	spec := t.m.Spec
-	if err := t.fill(t.m.tileSlots(min(at+size, t.n))); err != nil {
+	if err := t.fill(sources); err != nil {
 		return err
 	}
 	x, err := t.m.filled([]int{1, size, spec.Width}, func(data []float32) {

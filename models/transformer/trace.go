@@ -141,7 +141,7 @@ func (m *Model) Forward(ctx context.Context, batch Batch,
 			if batch.Types != nil {
 				types = batch.Types[i]
 			}
-			read, err := m.ReadTypes(ctx, ids, types, []trace.MixingAsk{{Name: string(name)}}, nil)
+			read, err := m.Read(ctx, ids, types, []trace.MixingAsk{{Name: string(name)}}, nil)
 			if err != nil {
 				return nil, err
 			}
@@ -260,7 +260,7 @@ func (j *job) wait() error {
 func (r *recorder) run(ctx context.Context) error {
 	// The rows of all texts are as many as those of the longest, rounded up where shapes are
 	// compiled.
-	inputs := r.m.batchInputs(r.batch, r.longest, r.m.padded(r.longest))
+	inputs := r.m.batchInputs(r.batch, r.m.padded(r.longest))
 	x, err := inputs.embed()
 	if err != nil {
 		return err
@@ -460,44 +460,6 @@ func (b Batch) longest() int {
 		longest = max(longest, len(ids))
 	}
 	return longest
-}
-
-// batchInputs are the inputs of a batch, each text filled up to so many rows. They are [B,N] each,
-// 0 in the padding. A single text is padded on the right, which a decoder's tokens do not see and
-// which the length hides from an encoder. So it needs no marks of its real slots. Unless some
-// tokens take no position, it needs no positions either: they are its slots.
-func (m *Model) batchInputs(batch Batch, longest, padded int) *inputs {
-	n := len(batch.IDs)
-	ids, types := make([]int32, n*padded), make([]int32, n*padded)
-	positions, real := make([]int32, n*padded), make([]float32, n*padded)
-	for i, text := range batch.IDs {
-		at := i*padded + batch.begin(i, longest)
-		copy(positions[at:], tokenPositions(m.Spec, text, len(text)))
-		for t, id := range text {
-			ids[at+t], real[at+t] = int32(id), 1
-			if batch.Types != nil {
-				types[at+t] = int32(batch.Types[i][t])
-			}
-		}
-	}
-	// The tensors have the order in which inputKind.nodes takes them.
-	t := &inputs{m: m, kind: inputKind{
-		types: batch.Types != nil, positions: n > 1 || m.Spec.SkipPosition, real: n > 1,
-	}}
-	t.tensors = []*tensors.Tensor{
-		tensors.FromFlatDataAndDimensions(ids, n, padded),
-		tensors.FromScalar(int32(longest)),
-	}
-	if t.kind.types {
-		t.tensors = append(t.tensors, tensors.FromFlatDataAndDimensions(types, n, padded))
-	}
-	if t.kind.positions {
-		t.tensors = append(t.tensors, tensors.FromFlatDataAndDimensions(positions, n, padded))
-	}
-	if t.kind.real {
-		t.tensors = append(t.tensors, tensors.FromFlatDataAndDimensions(real, n, padded))
-	}
-	return t
 }
 
 // axes are the axes of a tap; those of logits depend on the head.

@@ -32,8 +32,8 @@
 //
 // # Mixings
 //
-// A [Mixing] says how one layer mixes positions: graph code over one [Block] that returns a number
-// C[t,s] ≥ 0 for every target and source. Built in are
+// A [Mixing] is the way one layer mixes positions: graph code over one [Block] that returns a
+// number C[t,s] ≥ 0 for every target and source. Built in are
 //
 //	attention                           the softmax of the scores
 //	norms                               length of the vector that a target gets from a source
@@ -85,7 +85,7 @@
 //
 //   - A [*spec.SpecError] from [New]: the spec contradicts itself.
 //   - A [*trace.MemoryError]: the pass would need more memory than [Model.MaxBytes]. Nothing has
-//     been computed. It says what would fit.
+//     been computed. It names what would fit.
 //   - An error that wraps ctx.Err(): the caller stopped the pass. It names the layer.
 //   - An unknown mixing or tap: the error lists the known ones.
 //   - An error that names a mixing after the pass: its graph code panicked, or returned nil or

@@ -21,7 +21,7 @@ type compiler struct {
 	cache *graphCache // may be nil
 	// choosesOneDNN is whether graphs may be compiled with oneDNN; see [smallProducts].
 	choosesOneDNN bool
-	// unused says why cache is nil although the user wants one.
+	// unused is the reason why cache is nil although the user wants one.
 	unused error
 }
 

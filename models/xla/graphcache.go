@@ -23,10 +23,10 @@ import (
 	"github.com/headwater-ml/headwater/internal/atomicfile"
 )
 
-// CacheEnv is the environment variable that names the folder in which compiled graphs are kept, or
+// cacheEnv is the environment variable that names the folder in which compiled graphs are kept, or
 // is "off". By default it is headwater/compiled in the user's cache. A folder that others can write
 // to is not used.
-const CacheEnv = "HEADWATER_COMPILE_CACHE"
+const cacheEnv = "HEADWATER_COMPILE_CACHE"
 
 const (
 	// graphMagic begins a file. It changes with its form, and the hash of what follows comes next.
@@ -57,7 +57,7 @@ type graphCache struct {
 // openGraphCache returns the cache for the plugin at a path; nil if it is off. The error says why
 // there can be none.
 func openGraphCache(plugin string) (*graphCache, error) {
-	dir := os.Getenv(CacheEnv)
+	dir := os.Getenv(cacheEnv)
 	if dir == "off" {
 		return nil, nil
 	}

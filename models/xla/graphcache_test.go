@@ -98,7 +98,7 @@ func TestOpenGraphCache(t *testing.T) {
 	plugin := filepath.Join(t.TempDir(), "plugin.so")
 	replace(t, plugin, []byte("plugin"))
 	open := func(dir string) *graphCache {
-		t.Setenv(CacheEnv, dir)
+		t.Setenv(cacheEnv, dir)
 		cache, err := openGraphCache(plugin)
 		if wanted := dir != "off"; (cache == nil && wanted) != (err != nil) {
 			t.Errorf("the cache %s is used: %v, with error %v", dir, cache != nil, err)
@@ -225,7 +225,7 @@ func TestBytesWithoutCache(t *testing.T) {
 		{"no folder can be made", filepath.Join(file, "cache")}, {"others can write", open},
 	} {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestBytesWithoutCache$", "-test.v")
-		cmd.Env = append(os.Environ(), bytesEnv+"=1", CacheEnv+"="+c.cache)
+		cmd.Env = append(os.Environ(), bytesEnv+"=1", cacheEnv+"="+c.cache)
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", c.name, err, out)
@@ -324,7 +324,7 @@ func TestProductOperations(t *testing.T) {
 // that one does. Damaged files are compiled again.
 func TestGraphsAreKept(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
-	t.Setenv(CacheEnv, dir)
+	t.Setenv(cacheEnv, dir)
 	backend, err := models.OpenBackend("xla")
 	if err != nil {
 		t.Skip("no XLA plugin: ", err)

@@ -44,8 +44,8 @@ func TestMinCutKnown(t *testing.T) {
 	}
 }
 
-// Every layer of equal attention to one other token is as narrow as the next: the rule says which
-// is the cut.
+// Every layer of equal attention to one other token is as narrow as the next: the rule decides
+// which is the cut.
 func TestMinCutTies(t *testing.T) {
 	m := flowmaps.Fill("ties", 4, 2, false, true, func(int, int, []float64) {})
 	want := []maxflow.Edge{{3, 1, 1, .75}}

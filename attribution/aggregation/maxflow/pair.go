@@ -15,8 +15,8 @@ type pair struct {
 	bound float64
 }
 
-// pair returns a pair with its bound. simple says that there is a closed form, and flow is its
-// value.
+// pair returns a pair with its bound. simple reports whether there is a closed form, and flow is
+// its value.
 func (g *Graph) pair(l, i, j int) (p pair, flow float64, simple bool) {
 	p = pair{l: l, i: i, j: j, hi: g.tokens - 1}
 	if !g.bidirectional {

@@ -186,8 +186,8 @@ func (r *residual) reset(lo, hi int) {
 	}
 	r.touched = r.touched[:0]
 	copy(r.ownRoom[lo*r.layers:(hi+1)*r.layers], r.own[lo*r.layers:])
-	// ownShut and not ownSent says which own edges to restore: one of capacity 1.5e-15 that is half
-	// full has no bit in either ownDown or ownSent.
+	// ownShut and not ownSent tells which own edges to restore: one of capacity 1.5e-15 that is
+	// half full has no bit in either ownDown or ownSent.
 	clear(r.ownSent)
 	for i, x := range r.ownShut {
 		r.ownShut[i] = 0

@@ -73,7 +73,7 @@ func (s *solver) start(p pair) {
 	s.phases, s.gap = 0, 0
 }
 
-// ending says why [solver.augment] ended.
+// ending is why [solver.augment] ended.
 type ending int
 
 const (

@@ -8,7 +8,7 @@ package maxflow
 // if that can carry more. More flow can leave a column by the last layer, and by layers below the
 // middle layer to column j if that can carry more.
 type transport struct {
-	// used says that the flow of the current pair has a second stop.
+	// used reports whether the flow of the current pair has a second stop.
 	used bool
 	// spareIn and spareOut, [T], are the residual capacities of each column's edges in the top
 	// layer and in the last layer; room, [T], is that of its own edges.

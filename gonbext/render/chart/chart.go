@@ -141,7 +141,7 @@ func (m *Matrix) At(row, column int) float64 { return m.Data[row*len(m.Columns)+
 // Scale maps numbers to colours. The neutral colour stands for 0; a diverging scale has a second
 // arm for negative numbers.
 type Scale struct {
-	// Title says what a colour means, with its unit.
+	// Title is what a colour means, with its unit.
 	Title string
 	// Diverging uses both arms, from -Max to Max; otherwise colours go from 0 to Max.
 	Diverging bool
@@ -156,7 +156,7 @@ type Scale struct {
 
 // Rule is a dashed reference line at one value of an axis.
 type Rule struct {
-	// Horizontal says that At is a value of the Y axis; else it is one of the X axis.
+	// Horizontal reports whether At is a value of the Y axis; else it is one of the X axis.
 	Horizontal bool
 	At         float64
 	Label      string

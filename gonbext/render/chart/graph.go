@@ -93,19 +93,33 @@ var (
 	EdgeColor = RGB{0x1b, 0x2f, 0x6b}
 )
 
-// layers returns the layers of a specification: edges, nodes and the names of tokens.
-func (g *Graph) layers(x, y Axis) []any {
+// axes returns the encodings of the layers and of the tokens.
+func (g *Graph) axes(x, y Axis) (axisX, axisY object) {
 	n := float64(len(g.Tokens))
-	axisX := object{
+	axisX = object{
 		"field": "x", "type": "quantitative", "title": x.Label(),
 		"scale": object{"domain": []any{-0.2, float64(g.Layers()) + 0.2}, "nice": false},
 		"axis":  object{"tickMinStep": 1.0, "format": "d", "grid": false},
 	}
-	axisY := object{
+	axisY = object{
 		"field": "y", "type": "quantitative", "title": y.Label(),
 		"scale": object{"domain": []any{-0.5, n - 0.5}, "nice": false, "reverse": true},
 		"axis":  object{"labels": false, "ticks": false, "grid": false, "titlePadding": 70.0},
 	}
+	return axisX, axisY
+}
+
+// byWeight returns an encoding by the weight of an edge, from 0 to 1.
+func byWeight(low, high float64) object {
+	return object{
+		"field": "weight", "type": "quantitative", "legend": nil,
+		"scale": object{"domain": []any{0.0, 1.0}, "range": []any{low, high}},
+	}
+}
+
+// layers returns the layers of a specification: edges, nodes and the names of tokens.
+func (g *Graph) layers(x, y Axis) []any {
+	axisX, axisY := g.axes(x, y)
 	var edges, nodes, names []any
 	for _, e := range g.Edges() {
 		edges = append(edges, object{
@@ -122,14 +136,6 @@ func (g *Graph) layers(x, y Axis) []any {
 	for t, name := range g.Tokens {
 		names = append(names, object{"x": 0.0, "y": float64(t), "token": name})
 	}
-	weight := object{
-		"field": "weight", "type": "quantitative", "legend": nil,
-		"scale": object{"domain": []any{0.0, 1.0}, "range": []any{0.0, 6.0}},
-	}
-	opacity := object{
-		"field": "weight", "type": "quantitative", "legend": nil,
-		"scale": object{"domain": []any{0.0, 1.0}, "range": []any{0.25, 0.9}},
-	}
 	var tips []any
 	for _, f := range [][2]string{
 		{"target", "nominal"},
@@ -145,7 +151,7 @@ func (g *Graph) layers(x, y Axis) []any {
 			"mark": object{"type": "rule", "color": themed(EdgeColor), "strokeCap": "round"},
 			"encoding": object{
 				"x": axisX, "y": axisY, "x2": object{"field": "x2"}, "y2": object{"field": "y2"},
-				"strokeWidth": weight, "opacity": opacity, "tooltip": tips,
+				"strokeWidth": byWeight(0, 6), "opacity": byWeight(0.25, 0.9), "tooltip": tips,
 			},
 		},
 		object{

@@ -206,27 +206,11 @@ func (c *Chart) points(mark string) object {
 		encoding["x"], encoding["y"] = bare("x", 1), bare("y", Height)
 		names = [][2]string{{"a", c.Corners[0]}, {"b", c.Corners[1]}, {"c", c.Corners[2]}}
 	}
-	var tips []any
-	if labelled {
-		tips = append(tips, object{"field": "label", "type": "nominal", "title": " "})
-	}
-	if len(c.Series) > 1 {
-		tips = append(tips, object{"field": "series", "type": "nominal"})
-	}
-	for _, n := range names {
-		tips = append(tips, object{"field": n[0], "type": "quantitative", "title": n[1]})
-	}
-	tips = append(tips, c.columnTips()...)
-	switch {
-	case colored:
+	encoding["color"] = c.legend()
+	if colored {
 		encoding["color"] = c.ramp("value")
-		tips = append(tips, object{
-			"field": "value", "type": "quantitative", "title": c.Color.Title,
-		})
-	default:
-		encoding["color"] = c.legend()
 	}
-	encoding["tooltip"] = tips
+	encoding["tooltip"] = c.pointTips(names, labelled)
 	if symbolic {
 		encoding["shape"] = shape()
 	}
@@ -253,6 +237,26 @@ func (c *Chart) points(mark string) object {
 		}
 	}
 	return object{"data": data(rows), "mark": m, "encoding": encoding}
+}
+
+// pointTips returns what the pointer shows of a point: fields with their titles, among others.
+func (c *Chart) pointTips(fields [][2]string, labelled bool) (tips []any) {
+	if labelled {
+		tips = append(tips, object{"field": "label", "type": "nominal", "title": " "})
+	}
+	if len(c.Series) > 1 {
+		tips = append(tips, object{"field": "series", "type": "nominal"})
+	}
+	for _, f := range fields {
+		tips = append(tips, object{"field": f[0], "type": "quantitative", "title": f[1]})
+	}
+	tips = append(tips, c.columnTips()...)
+	if c.Colored() {
+		tips = append(tips, object{
+			"field": "value", "type": "quantitative", "title": c.Color.Title,
+		})
+	}
+	return tips
 }
 
 // point returns what a row of data has of point i of a series, but its place.

@@ -2,7 +2,7 @@
 
 // Command batch measures what attribution costs when many short texts are generated together:
 // tokens a second of plain batched generation, beside the same with rollout and with the parts of
-// the logit, in turns in one process. It says how large the fractions are, how much memory the
+// the logit, in turns in one process. It prints how large the fractions are, how much memory the
 // largest batch is said to take, and how much the process took at most.
 //
 //	go run ./internal/bench/batch --model tiny

@@ -44,7 +44,7 @@ func (r *result) fileName() string {
 	return strings.ReplaceAll(name, ",", "+")
 }
 
-// what says what was measured.
+// what returns what was measured.
 func (r *result) what() string {
 	switch r.Part {
 	case plainPart:

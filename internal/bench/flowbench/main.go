@@ -1,5 +1,5 @@
 // Command flowbench is our side of internal/bench/flowbench/bench.py: a process that computes
-// attention flow on one core and says how long it took.
+// attention flow on one core and prints how long it took.
 //
 //	flowbench -write DIR   writes DIR/maps.json and every map as DIR/NAME.f64, [L,T,T] in
 //	                       little-endian float64

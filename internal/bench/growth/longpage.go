@@ -13,20 +13,25 @@ import (
 	"gonum.org/v1/plot/plotter"
 )
 
-//go:embed long.jsonl
-var longLines []byte
+// shortLines and longLines are what was measured on short and on long prompts.
+var (
+	//go:embed short.jsonl
+	shortLines []byte
+	//go:embed long.jsonl
+	longLines []byte
+)
 
-// recordedLong reads the measurements of long prompts, a line each.
-func recordedLong() ([]measurement, error) {
+// recorded reads measurements, a line each.
+func recorded(text []byte) ([]measurement, error) {
 	var all []measurement
-	lines := json.NewDecoder(bytes.NewReader(longLines))
+	lines := json.NewDecoder(bytes.NewReader(text))
 	for {
 		var m measurement
 		switch err := lines.Decode(&m); {
 		case errors.Is(err, io.EOF):
 			return all, nil
 		case err != nil:
-			return nil, fmt.Errorf("long.jsonl: %w", err)
+			return nil, fmt.Errorf("what was measured: %w", err)
 		}
 		all = append(all, m)
 	}

@@ -1,8 +1,8 @@
 // Command growth measures how the time and the memory of generating and explaining grow with the
-// length of the prompt, and writes docs/growth.md with its pictures:
+// length of the prompt, and writes docs/growth.md with its pictures from what was measured:
 //
+//	go run ./internal/bench/growth -measure > internal/bench/growth/short.jsonl
 //	go run ./internal/bench/growth
-//	go run ./internal/bench/growth -redraw	# from the figures that the page gives
 //
 // Every measurement is a process of its own, so that its memory is its own too. The model is the
 // embedded one, whose positions set no limit, on XLA if it is there.
@@ -60,9 +60,8 @@ func main() {
 		"measure long prompts of the model -of, each for at most this `time`, and print JSON")
 	backend := flag.String("backend", "xla",
 		"go, xla, cuda, or xla:PATH or cuda:PATH of a PJRT plugin")
+	short := flag.Bool("measure", false, "measure the embedded model and print JSON")
 	out := flag.String("out", "docs", "folder to write")
-	redraw := flag.Bool("redraw", false,
-		"measure nothing: write and draw again what the page in -out says")
 	flag.Parse()
 	if *one != "" {
 		m, err := measure(*one, *tokens, *backend, *of)
@@ -74,29 +73,18 @@ func main() {
 		}
 		return
 	}
-	if *longToo > 0 {
-		if err := long(*backend, *of, *longToo); err != nil {
-			log.Fatal("growth: ", err)
-		}
-		return
-	}
-	if err := run(*backend, *out, *redraw); err != nil {
-		log.Fatal("growth: ", err)
-	}
-}
-
-// run measures, or reads what was measured, and writes it.
-func run(backend, out string, redraw bool) (err error) {
-	var all []measurement
-	if redraw {
-		all, err = recorded(out)
-	} else {
-		all, err = everything(backend)
+	var err error
+	switch {
+	case *longToo > 0:
+		err = long(*backend, *of, *longToo)
+	case *short:
+		err = everything(*backend)
+	default:
+		err = write(*out)
 	}
 	if err != nil {
-		return err
+		log.Fatal("growth: ", err)
 	}
-	return write(out, all)
 }
 
 // measure explains one prompt twice; the second time counts, when all graphs are compiled.
@@ -143,13 +131,12 @@ func promptOf(m *models.Model, tokens int) (string, error) {
 	return "", fmt.Errorf("no prompt of %d tokens was found", tokens)
 }
 
-// everything measures all methods at all lengths and returns the medians.
-func everything(backend string) ([]measurement, error) {
+// everything measures all methods at all lengths and prints the medians as JSON lines.
+func everything(backend string) error {
 	self, err := os.Executable()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var all []measurement
 	for _, method := range methods {
 		for _, n := range lengths {
 			var some []measurement
@@ -157,7 +144,7 @@ func everything(backend string) ([]measurement, error) {
 			for len(some) < rounds {
 				m, err := process(context.Background(), self, method, n, backend, "tiny")
 				if err != nil {
-					return nil, err
+					return err
 				}
 				some = append(some, m)
 				if time.Since(begin) > patience {
@@ -165,7 +152,9 @@ func everything(backend string) ([]measurement, error) {
 				}
 			}
 			m := median(some)
-			all = append(all, m)
+			if err := json.NewEncoder(os.Stdout).Encode(m); err != nil {
+				return err
+			}
 			log.Printf("%-14s %5d tokens  %8.3f s  %8.4f s a token  %6.0f MB",
 				method, n, m.First, m.Next, m.Memory)
 			const steepest = 8 // doubling the length costs no more: T³
@@ -174,7 +163,7 @@ func everything(backend string) ([]measurement, error) {
 			}
 		}
 	}
-	return all, nil
+	return nil
 }
 
 // median returns the median of each figure.

@@ -43,7 +43,15 @@ const pageName = "growth.md"
 var intro string
 
 // write writes the page and its pictures.
-func write(dir string, all []measurement) error {
+func write(dir string) error {
+	all, err := recorded(shortLines)
+	if err != nil {
+		return err
+	}
+	long, err := recorded(longLines)
+	if err != nil {
+		return err
+	}
 	var page strings.Builder
 	fmt.Fprintf(&page, intro, generated, all[0].Backend, rounds, patience.Seconds())
 	for _, f := range figures {
@@ -51,10 +59,6 @@ func write(dir string, all []measurement) error {
 			return err
 		}
 		page.WriteString(f.table(all))
-	}
-	long, err := recordedLong()
-	if err != nil {
-		return err
 	}
 	page.WriteString(longSection(long))
 	return os.WriteFile(filepath.Join(dir, pageName), []byte(page.String()), 0o644)

@@ -56,6 +56,16 @@ func (r *report) draw(path string) error {
 		p.Add(marks)
 		p.Legend.Add(group, marks)
 	}
+	if err := r.drawAll(p, names, measure); err != nil {
+		return err
+	}
+	height := vg.Length(len(names))*0.62*vg.Centimeter + 2.5*vg.Centimeter
+	return p.Save(19*vg.Centimeter, height, path)
+}
+
+// drawAll draws the mean of each method over all kinds with its confidence, and lines where
+// rankings are that know nothing.
+func (r *report) drawAll(p *plot.Plot, names []string, measure string) error {
 	all := struct {
 		plotter.XYs
 		plotter.XErrors
@@ -93,6 +103,5 @@ func (r *report) draw(path string) error {
 		p.Add(line)
 		p.Legend.Add(name, line)
 	}
-	height := vg.Length(len(names))*0.62*vg.Centimeter + 2.5*vg.Centimeter
-	return p.Save(19*vg.Centimeter, height, path)
+	return nil
 }

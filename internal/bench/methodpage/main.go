@@ -148,7 +148,7 @@ func (r *report) functions(machine string, others []*report) template.FuncMap {
 // perKind is the number of sentences of each kind.
 func (r *report) perKind() int { return (r.Cases + r.Unproven) / max(1, len(r.Groups)-1) }
 
-// conclusions says what the numbers bear out, from the numbers.
+// conclusions returns what the numbers bear out, from the numbers.
 func (r *report) conclusions() string {
 	const measure = "average precision"
 	var above, near, below []string

@@ -1,4 +1,4 @@
-"""torch_peer.py MODEL THREADS: PyTorch's side of bench.py; see cmd/headwater/bench_peer.go for what is asked and answered.
+"""torch_peer.py MODEL THREADS: PyTorch's side of bench.py; see cmd/headwater/bench/peer.go for what is asked and answered.
 
 forward is transformers' eager attention, the only one that returns its matrices; decode is generate with its default attention
 (sdpa) and cache.

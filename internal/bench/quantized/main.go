@@ -2,8 +2,8 @@
 
 // Command quantized measures what it pays to keep the matrices of a GGUF file in codes, beside the
 // same file in float32 alone, in turns in one process: time and processor time of a token on the
-// cache and of a prompt, loading, compiling, and the bytes of the weights. It also says how far the
-// scores are apart.
+// cache and of a prompt, loading, compiling, and the bytes of the weights. It also prints how far
+// the scores are apart.
 //
 //	go run ./internal/bench/quantized --rounds 5 MODEL.gguf
 package main

@@ -1,4 +1,4 @@
-"""Records what Jinja2 makes of the chat templates in templates/ and of single expressions: recorded.json.
+"""Records what Jinja2 makes of the chat templates in templates/ and of single expressions, recorded.json, and the texts of known.json.
 
     pip install jinja2==3.1.6 && python record.py
 
@@ -219,6 +219,23 @@ def variables(specials, messages, prompt):
     return {"messages": messages, "tools": None, "documents": None, "add_generation_prompt": prompt, **names}
 
 
+def known():
+    """Writes the texts of known.json again, whose templates somebody wrote or drew at random."""
+    path = HERE / "known.json"
+    messages = say(("s", "  Be kind.\n"), ("u", " Hi "), ("a", "\n Hello! \n"), ("u", "And?\n\n\nwhy"))
+    sections = json.loads(path.read_text())
+    for section in sections:
+        templates = [template for template, _ in section["cases"]]
+        texts = [outcome(t, **variables({"bos_token": "<s>"}, messages, False))["text"] for t in templates]
+        section["cases"] = list(zip(templates, texts))
+    line = lambda value: json.dumps(value, ensure_ascii=False)
+    blocks = [
+        '{"about": %s, "cases": [\n%s\n]}' % (line(s["about"]), ",\n".join(map(line, s["cases"]))) for s in sections
+    ]
+    path.write_text("[\n" + ",\n".join(blocks) + "\n]\n")
+    return sum(len(s["cases"]) for s in sections)
+
+
 def main():
     cases = []
     for path in sorted((HERE / "templates").iterdir()):
@@ -241,7 +258,7 @@ def main():
         small.append({"template": line, **text})
     out = {"jinja2": jinja2.__version__, "date": DATE.isoformat(), "messages": CONVERSATIONS["system turns"], "cases": cases, "small": small}
     (HERE / "recorded.json").write_text(json.dumps(out, indent=0, ensure_ascii=True) + "\n")
-    print(f"jinja2 {jinja2.__version__}: {len(cases)} conversations, {len(small)} small templates")
+    print(f"jinja2 {jinja2.__version__}: {len(cases)} conversations, {len(small)} small templates, {known()} known texts")
 
 
 main()

@@ -47,7 +47,7 @@ func (s *scan) charts() ([]drawn, error) {
 	}
 	all = append(all, s.byLayers()...)
 	all = append(all, s.byPlaces(), s.byEnds())
-	var kept []drawn
+	var withData []drawn
 	for _, d := range all {
 		if len(d.chart.Series) == 0 {
 			continue
@@ -64,9 +64,9 @@ func (s *scan) charts() ([]drawn, error) {
 			return nil, err
 		}
 		d.svg = f.Bytes
-		kept = append(kept, d)
+		withData = append(withData, d)
 	}
-	return kept, nil
+	return withData, nil
 }
 
 // lines returns a chart of lines from 0 upwards.

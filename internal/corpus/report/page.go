@@ -106,7 +106,7 @@ func (w *writer) fact(name, value string) {
 	w.printf("<dt>%s</dt><dd>%s</dd>\n", name, value)
 }
 
-// about says what the corpus is, and what is not on the page.
+// about writes what the corpus is, and what is not on the page.
 func (w *writer) about() {
 	s, m := w.scan, w.scan.manifest
 	if n := s.found.Incomplete; n > 0 {
@@ -176,7 +176,7 @@ func (w *writer) settings() string {
 // mostReasons is how many reasons are listed.
 const mostReasons = 5
 
-// errors says how many records have no scores, and why.
+// errors writes how many records have no scores, and why.
 func (w *writer) errors() string {
 	s := w.scan
 	if s.found.Errors == 0 {
@@ -421,7 +421,7 @@ func (w *writer) picture(p *picture) {
 	w.printf("</p></div>")
 }
 
-// cut says how many tokens are not shown.
+// cut returns how many tokens are not shown.
 func (w *writer) cut(n int) {
 	if n > 0 {
 		w.printf(" <small>… %s …</small> ", message.Count(n, "token"))

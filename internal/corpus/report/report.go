@@ -30,7 +30,7 @@ const (
 	maxWord    = 200 // bytes
 )
 
-// Options says what the page shows. The zero value of every field is its default.
+// Options are what the page shows. The zero value of every field is its default.
 type Options struct {
 	// Method is the method by which texts are sorted and coloured; default the first of the corpus.
 	Method string
@@ -43,7 +43,7 @@ type Options struct {
 	OnRecord func(done int64)
 }
 
-// Found says what was read.
+// Found is what was read.
 type Found struct {
 	// Records counts what was read, and Errors those without scores.
 	Records, Errors int64
@@ -87,7 +87,7 @@ func (o Options) methodOf(m *corpus.Manifest) (int, error) {
 	return 0, &MethodError{o.Method, names}
 }
 
-// MethodError says that a corpus does not have a method.
+// MethodError is the error of a method that a corpus does not have.
 type MethodError struct {
 	Name  string
 	Known []string

@@ -1,39 +1,25 @@
 package browser
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/chromedp"
-
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
-	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 )
 
 // everywhere runs a test in windows of 446 and 1,200 pixels, on a light and on a dark system.
 func everywhere(t *testing.T, b *chromium.Browser, test func(t *testing.T)) {
 	t.Helper()
-	set := func(width int64, scheme string) {
-		b.Do(t, func(ctx context.Context) error {
-			params := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
-				{Name: "prefers-color-scheme", Value: scheme},
-			}}
-			if _, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, params); err != nil {
-				return err
-			}
-			return chromedp.Do(ctx, chromedp.EmulateViewport(width, 900))
-		})
-	}
-	defer set(1200, "light")
+	defer b.Resize(t, 1200, 900)
+	defer emulate(t, b, "")
 	for _, width := range []int64{446, 1200} {
-		for _, scheme := range []string{"light", "dark"} {
-			set(width, scheme)
-			t.Run(fmt.Sprintf("%d-%s", width, scheme), test)
+		for _, color := range []string{"light", "dark"} {
+			b.Resize(t, width, 900)
+			emulate(t, b, "", scheme, color)
+			t.Run(fmt.Sprintf("%d-%s", width, color), test)
 		}
 	}
 }
@@ -48,121 +34,6 @@ func readable(t *testing.T, d chromium.Drawn) {
 	}
 }
 
-// TestTouchCompareLayers compares two layers of one method and chooses the sides.
-func TestTouchCompareLayers(t *testing.T) {
-	b := tab(t)
-	e := touched()
-	var sides [2]render.Side
-	for k := range sides {
-		sides[k] = render.Side{Explanation: e, Method: "value-zeroing", Layer: &k}
-	}
-	h, err := render.Compare(sides[0], sides[1])
-	must(t, err)
-	everywhere(t, b, func(t *testing.T) {
-		readable(t, b.Show(t, fixture.Written(t, render.Page{HTML: render.HTML{Heatmap: h}})))
-		do(t, b, "").check(t, "at first", "are", "A − B, A layer 0 − B layer 1: more in A from "+
-			"“the” +50.0 %, “to” +50.0 %; more in B from “key” -60.0 %, “s” -20.0 %",
-			"0 the", "1 key", "2 s", "3 to")
-		s := do(t, b, click(".hw-b button", 0))
-		s.check(t, "the lower layer", "are", "A: value-zeroing@0, layer 0: most from the first "+
-			"token (attention often rests on it) “the” 50.0 %, “to” 50.0 %", "0 the", "3 to")
-		if s.Tab != "A: value-zeroing@0" {
-			t.Errorf("the button says %q", s.Tab)
-		}
-		do(t, b, click(".hw-b button", 1)+";"+click(".hw-t > *", 5)).check(t, "the upper layer",
-			"here", "B: value-zeroing@1, layer 1: most from “to” 60.0 %", "3 to")
-	})
-}
-
-// fedDeep is fed with what generated tokens have from those before them at both layers.
-func fedDeep() *attribution.Explanation {
-	e := fed()
-	e.Methods["value-zeroing"].Generated = [][]float64{{}, {0.5, 0.3}}
-	return e
-}
-
-// TestTouchGeneratedLayers chooses a layer that is not shown at first: generated tokens have its
-// colours too, in the text, the matrix and the layers, which may be images.
-func TestTouchGeneratedLayers(t *testing.T) {
-	b := tab(t)
-	const vz = "[...document.querySelectorAll('.hw-b button')].find((e) => " +
-		"e.textContent === 'value-zeroing').click();"
-	everywhere(t, b, func(t *testing.T) {
-		readable(t, b.Show(t, pageOf(t, fedDeep())))
-		do(t, b, vz+click(".hw-t > *", 5)).check(t, "at first", "here",
-			"layer 1: most from “to” 60.0 %, “are” (generated 1) 30.0 %", "3 to", "4 are")
-		s := do(t, b, click(".hw-v:not([hidden]) .hw-l", 1))
-		s.check(t, "the lower layer", "here", "layer 0: most from “key” (1) 60.0 %, “are” "+
-			"(generated 1) 50.0 %", "1 key", "4 are")
-		cells := chromium.Evaluate[[]string](t, b, `[...document.querySelectorAll(
-			'.hw-v:not([hidden]) .hw-l')].map((r) => r.cells[5].style.backgroundColor)`)
-		if len(cells) != 2 || cells[0] == "" || cells[1] == "" || cells[0] == cells[1] {
-			t.Errorf("the column of are has colours %q in the layers, want two", cells)
-		}
-		do(t, b, click(".hw-t > *", 4)+";"+click(".hw-t > *", 4)).check(t, "what are fed", "are",
-			"as a source, value-zeroing: “here” (generated 2) 50.0 %", "5 here")
-
-		b.Show(t, pageOf(t, lengthened(fedDeep())))
-		do(t, b, vz+click(".hw-t > *", 65)+";"+press("ArrowDown")).check(t, "beside images",
-			"here", "layer 0: most from “key” (1) 60.0 %, “are” (generated 1) 50.0 %", "1 key",
-			"64 are")
-		title := chromium.Evaluate[string](t, b, `(() => {
-			const e = [...document.querySelectorAll('.hw-j')].find((e) => e.checkVisibility()),
-				r = e.getBoundingClientRect();
-			e.dispatchEvent(new MouseEvent('mousemove', {
-				bubbles: true, clientX: r.right - 3, clientY: r.bottom - 3,
-			}));
-			return e.title;
-		})()`)
-		if title != "layer 0 ← are: 50.0 %" {
-			t.Errorf("pointing at the last column of layer 0 says %q", title)
-		}
-	})
-}
-
-// TestTouchManyGenerated has more generated tokens than a table has columns for: the matrix is an
-// image, and a click on its lines and on the text reaches the last one.
-func TestTouchManyGenerated(t *testing.T) {
-	b := tab(t)
-	e := fed()
-	e.Order = []string{"direct", "norms"} // of which one was not computed
-	const n = 70
-	r := e.Methods["direct"]
-	e.Steps, r.Generated, r.Shown = nil, nil, nil
-	r.Shape[0], r.Data = n, make([]float64, n*4)
-	for i := range n {
-		e.Steps = append(e.Steps, attribution.GeneratedToken{
-			Text: fmt.Sprintf(" g%d", i), Probability: 0.5,
-		})
-		row := make([]float64, i)
-		if i > 0 {
-			row[i-1] = 2
-		}
-		r.Generated, r.Shown = append(r.Generated, row), append(r.Shown, 1)
-		r.Data[4*i] = 1
-	}
-	everywhere(t, b, func(t *testing.T) {
-		readable(t, b.Show(t, pageOf(t, e)))
-		do(t, b, `const e = document.querySelector('.hw-i'), r = e.getBoundingClientRect();
-			e.dispatchEvent(new MouseEvent('click', {
-				bubbles: true, clientX: r.left + 3, clientY: r.bottom - 2,
-			}))`).check(t, "the last line", "g69", "most from “g68” (generated 69) 2.00, “the” 1.00",
-			"0 the", "72 g68")
-		title := chromium.Evaluate[string](t, b, `(() => {
-			const e = document.querySelector('.hw-i'), r = e.getBoundingClientRect();
-			e.dispatchEvent(new MouseEvent('mousemove', {
-				bubbles: true, clientX: r.right - 2, clientY: r.bottom - 2,
-			}));
-			return e.title;
-		})()`)
-		if title != "g69 ← g68: 2.00" {
-			t.Errorf("pointing at the last cell says %q", title)
-		}
-		do(t, b, click(".hw-t > *", 72)+";"+click(".hw-t > *", 72)).check(t, "what g68 fed", "g68",
-			"as a source, direct: “g69” (generated 70) 2.00", "73 g69")
-	})
-}
-
 // TestLayersGenerated points at generated tokens in panels of layers, and goes there with the keys.
 func TestLayersGenerated(t *testing.T) {
 	b := tab(t)
@@ -172,7 +43,7 @@ func TestLayersGenerated(t *testing.T) {
 	}
 	const says = "document.querySelector('.hw-t').nextSibling.textContent"
 	everywhere(t, b, func(t *testing.T) {
-		readable(t, b.Show(t, fixture.Written(t, render.LayersPage{Layers: l})))
+		readable(t, b.Show(t, document(l)))
 		got := chromium.Evaluate[string](t, b, `(() => {
 			const cell = document.querySelectorAll('.hw-d')[1].querySelectorAll('.hw-r')[1].cells[5];
 			cell.dispatchEvent(new MouseEvent('mousemove', {bubbles: true}));
@@ -185,7 +56,7 @@ func TestLayersGenerated(t *testing.T) {
 			t.Errorf("a click on are says %q, want %q", got, want)
 		}
 
-		readable(t, b.Show(t, fixture.Written(t, render.LayersPage{Layers: long})))
+		readable(t, b.Show(t, document(long)))
 		got = chromium.Evaluate[string](t, b, `(() => {
 			const e = document.querySelectorAll('.hw-j')[1], r = e.getBoundingClientRect();
 			e.dispatchEvent(new MouseEvent('mousemove', {
@@ -236,64 +107,14 @@ func pixel(t *testing.T, b *chromium.Browser, selector string, x, y float64) str
 	})()`, selector, x, y), await)
 }
 
-// TestTouchPalette gives a picture other palettes by its button: elements and images have the new
-// colours, negative values stay hatched, texts can be read, and the last one leads to the first.
-func TestTouchPalette(t *testing.T) {
-	b := tab(t)
-	everywhere(t, b, func(t *testing.T) {
-		b.Show(t, pageOf(t, touched()))
-		do(t, b, click(".hw-t > *", 5)) // s speaks against it
-		const rest = "document.querySelector('.hw').innerHTML"
-		first := chromium.Evaluate[string](t, b, rest)
-		blue, _ := backgrounds(t, b, "#27b")
-		for _, c := range []struct{ name, above, below string }{
-			{"green-purple", "#283", "#84b"}, {"perceptual", "#85dd", "#b51"},
-		} {
-			do(t, b, paletteButton+".click()")
-			name := chromium.Evaluate[string](t, b, paletteButton+".textContent")
-			focused := chromium.Evaluate[bool](t, b, "document.activeElement === "+paletteButton)
-			if name != "colours: "+c.name || !focused {
-				t.Errorf("the button says %q, in focus: %t; want %s", name, focused, c.name)
-			}
-			readable(t, b.Inspect(t, "document.body"))
-			above, _ := backgrounds(t, b, c.above)
-			below, hatched := backgrounds(t, b, c.below)
-			old, _ := backgrounds(t, b, "#27bd")
-			if above == 0 || below == 0 || hatched != below || old > 0 {
-				t.Errorf("%s: %d above, %d below of which %d are hatched, and %d as before", c.name,
-					above, below, hatched, old)
-			}
-			do(t, b, click(".hw-t > *", 4)+";"+click(".hw-t > *", 5))
-		}
-		do(t, b, paletteButton+".click()")
-		if again, _ := backgrounds(t, b, "#27b"); again != blue {
-			t.Errorf("back in the first palette %d elements are blue, want %d", again, blue)
-		}
-		if last := chromium.Evaluate[string](t, b, rest); last != first {
-			t.Error("after all palettes the picture is not what it was")
-		}
-
-		b.Show(t, pageOf(t, lengthened(touched())))
-		const x, y = 2.5 / 64, 0.75 // s of the second line, against it
-		for _, want := range []string{"#b51", "#84b", "#b51"} {
-			if got := pixel(t, b, ".hw-v .hw-i", x, y); got != want {
-				t.Errorf("the image has %s where s speaks against it, want %s", got, want)
-			}
-			do(t, b, paletteButton+".click()")
-		}
-	})
-}
-
 // TestViewsPalette gives a graph of flow and a picture of sources other palettes: elements and the
 // image of the graph have the new colours, and the last palette leads to the first.
 func TestViewsPalette(t *testing.T) {
 	b := tab(t)
 	const strokes = `atob((document.querySelector('.hw-f img') || {src: ','}).src.split(',')[1])`
 	for name, page := range map[string]string{
-		"flow": fixture.Written(t, render.FlowPage{Flow: flowing(t)}),
-		"sources": fixture.Written(t, render.SourcesPage{
-			SourcesHTML: render.SourcesHTML{Result: caused(t)},
-		}),
+		"flow":    document(flowing(t)),
+		"sources": document(render.Sources{Result: caused(t)}),
 	} {
 		press := func() { chromium.Evaluate[bool](t, b, paletteButton+".click(), true") }
 		everywhere(t, b, func(t *testing.T) {
@@ -325,34 +146,6 @@ func TestViewsPalette(t *testing.T) {
 	}
 }
 
-// TestTouchPaletteStays updates a picture of which a reader chose the palette, as a notebook does:
-// the new one has it too, in its elements and its images.
-func TestTouchPaletteStays(t *testing.T) {
-	b := tab(t)
-	markup := fixture.Written(t, render.HTML{
-		Heatmap: render.Heatmap{Explanation: lengthened(touched())},
-	})
-	replace := fmt.Sprintf(`const output = document.querySelector('#output');
-		output.innerHTML = %q;
-		new Function(output.querySelector('script').textContent)();`, markup)
-	for _, theme := range [][2]string{{"white", "black"}, {"rgb(17,17,17)", "rgb(255,255,255)"}} {
-		b.Show(t, output(markup, theme[0], theme[1]))
-		do(t, b, paletteButton+".click()")
-		do(t, b, replace)
-		checkColors(t, b.Inspect(t, "document.querySelector('#output')"))
-		green, _ := backgrounds(t, b, "#283")
-		blue, _ := backgrounds(t, b, "#27b")
-		name := chromium.Evaluate[string](t, b, paletteButton+".textContent")
-		if green == 0 || blue > 0 || name != "colours: green-purple" {
-			t.Errorf("after an update %d elements are green and %d blue, the button says %q", green,
-				blue, name)
-		}
-		if got := pixel(t, b, ".hw-v .hw-i", 1.5/64, 0.25); got != "#283" {
-			t.Errorf("after an update the image has %s for key, want green", got)
-		}
-	}
-}
-
 // TestHeadsSwitches goes from head to head by buttons, and changes the palette of a picture of
 // heads: that of its text, its matrix and its thumbnails.
 func TestHeadsSwitches(t *testing.T) {
@@ -366,7 +159,7 @@ func TestHeadsSwitches(t *testing.T) {
 			return %s; })()`, label, said)
 	}
 	everywhere(t, b, func(t *testing.T) {
-		readable(t, b.Show(t, fixture.Written(t, render.HeadsPage{Heads: attended()})))
+		readable(t, b.Show(t, document(attended())))
 		for _, c := range []struct{ label, want, bar string }{
 			{"the head before", "layer 1, head 0 looks at the sink", "layer 1 ▾▴head 0 ◂▸"},
 			{"the head before", "layer 1, head 0 looks at the sink", "layer 1 ▾▴head 0 ◂▸"},
@@ -397,9 +190,9 @@ func TestHeadsSwitches(t *testing.T) {
 // TestLayersPalette changes the palette of panels of layers while a place is marked.
 func TestLayersPalette(t *testing.T) {
 	b := tab(t)
-	page := fixture.Written(t, render.LayersPage{Layers: render.Layers{
+	page := document(render.Layers{
 		Heatmap: render.Heatmap{Explanation: fedDeep(), Token: new(1)},
-	}})
+	})
 	everywhere(t, b, func(t *testing.T) {
 		b.Show(t, page)
 		keys := press("ArrowRight", "ArrowRight")
@@ -460,7 +253,7 @@ func TestTouchMaps(t *testing.T) {
 		return chromium.Evaluate[state](t, b, "(() => {"+script+"})(),"+read)
 	}
 	everywhere(t, b, func(t *testing.T) {
-		readable(t, b.Show(t, fixture.Written(t, render.MapsPage{Maps: mapped(touched())})))
+		readable(t, b.Show(t, document(mapped(touched()))))
 		s := do("")
 		s.check(t, "at first", "to", "“to” (3), where “are” is predicted · raw, layer 2: “s” (2) 100 %",
 			"2 s")
@@ -487,8 +280,7 @@ func TestTouchMaps(t *testing.T) {
 			t.Errorf("in another palette a thumbnail has %s, want #283", got)
 		}
 
-		long := render.MapsPage{Maps: mapped(lengthened(touched()))}
-		readable(t, b.Show(t, fixture.Written(t, long)))
+		readable(t, b.Show(t, document(mapped(lengthened(touched())))))
 		do(click(".hw-g img", 1)).check(t, "a thumbnail of a long text", "w59",
 			"raw, layer 1: “w58” (62) 66.7 %", "62 w58", "63 w59")
 		do(`const e = document.querySelector('canvas.hw-j'), r = e.getBoundingClientRect();
@@ -505,7 +297,7 @@ func TestTouchMaps(t *testing.T) {
 // sentence, the open layer and all thumbnails.
 func TestMapsUntrusted(t *testing.T) {
 	b := tab(t)
-	got := sanitiseMarkup(t, b, fixture.Written(t, mapped(touched())))
+	got := sanitiseMarkup(t, b, htmlOf(mapped(touched())))
 	if dropped := strings.Join(got.Dropped, " "); dropped != "data-hw of <div> <style> <script>" {
 		t.Errorf("dropped %q", dropped)
 	}

@@ -10,9 +10,7 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 
-	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
-	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 )
 
 // phone gives a tab the window of a phone, with fingers and without a mouse, until the test ends.
@@ -78,7 +76,7 @@ func pointOf(t *testing.T, b *chromium.Browser, element string, x, y float64) [2
 }
 
 // sentence is what a picture says of what is chosen.
-const sentence = "document.querySelector('.hw-s').textContent"
+const sentence = "document.querySelector('.hw-s,.hm-say').textContent"
 
 // TestFinger taps on each kind of part of each view on a phone: what a tap says is what a click
 // says, nothing is wider than the window, and the page is not enlarged.
@@ -98,24 +96,30 @@ func TestFinger(t *testing.T) {
 	}{
 		{
 			"heatmap", pageOf(t, fed()),
-			[]string{nth(".hw-t > *", 5), nth(".hw-t > *", 5), nth(".hw-b button", 1)},
+			[]string{
+				nth(".hm-text u", 1), nth(".hm-text u", 1), nth(".hm-tabs button", 1),
+				nth(".hm-matrix tbody th", 1), nth(".hm-matrix th[data-c]", 1), nth(".hm-facts button", 0),
+			},
 			[2]float64{0.5, 0.5},
-			[]string{"here 50.0 % · direct", "“here”", "value-zeroing"},
+			[]string{
+				"here came partly from to", "here stands out for no", "here stands out for no",
+				"here came from to", "key went mostly into are", "here came from to",
+			},
 		},
 		{
-			"heads", fixture.Written(t, render.HeadsPage{Heads: attended()}),
+			"heads", document(attended()),
 			[]string{nth(".hw-t > *", 2), nth(".hw-g img", 1), nth(".hw-r", 3)},
 			[2]float64{0.25, 0.5},
 			[]string{"“s” (2) · layer 1", "layer 0, head 0 looks at", "“to” (3)"},
 		},
 		{
-			"flow", fixture.Written(t, render.FlowPage{Flow: flowing(t)}),
+			"flow", document(flowing(t)),
 			[]string{nth(".hw-t > span", 1), nth(".hw-t > span", 1), nth(".hw-t > u", 0)},
 			[2]float64{0.5, 0.5},
 			[]string{"“key” (1) before layer 0", "At most 0.500 flows", "“to” (3) after layer 1"},
 		},
 		{
-			"maps", fixture.Written(t, render.MapsPage{Maps: maps}),
+			"maps", document(maps),
 			[]string{nth(".hw-t > *", 1)},
 			[2]float64{0.5, 0.5},
 			[]string{"“key”"},
@@ -144,8 +148,8 @@ func TestFinger(t *testing.T) {
 func TestFingerScrolls(t *testing.T) {
 	b := tab(t)
 	phone(t, b)
-	b.Show(t, pageOf(t, lengthenedBy(touched(), 25)))
-	const matrix = "document.querySelector('.hw-r').closest('.hw-m').parentElement"
+	b.Show(t, pageOf(t, lengthenedBy(touched(), 60)))
+	const matrix = "document.querySelector('.hm-scroll')"
 	read := func() string {
 		return chromium.Evaluate[string](t, b, sentence)
 	}

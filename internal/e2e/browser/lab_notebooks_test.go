@@ -152,7 +152,7 @@ func outputsOf(t *testing.T, path string) map[string]string {
 			switch {
 			case chart != nil:
 				kind = "chart"
-			case strings.Contains(markup, `hw-t`):
+			case strings.Contains(markup, `hw-t`), strings.Contains(markup, `hm-text`):
 				kind = "picture"
 			case strings.Contains(markup, `<table`):
 				kind = "table"
@@ -252,7 +252,7 @@ const walkScript = `async (scroller, first) => {
 	for (let frames = 0; frames < 3 || waits() && frames < 600; frames++) await frame();
 	const parts = seen().flatMap(([place, output]) => {
 		const bounds = cut(output.getBoundingClientRect(), view);
-		const kind = output.querySelector('.hw-t') ? 'picture' :
+		const kind = output.querySelector('.hw-t,.hm-text') ? 'picture' :
 			output.querySelector('.vega-embed') || output.matches('.jp-RenderedImage') ? 'chart' :
 			output.querySelector('table') ? 'table' : 'text';
 		const part = (e, place, kind) => {
@@ -323,7 +323,7 @@ func (w walked) check(t *testing.T, want map[string]string, where string) {
 	}
 }
 
-// parts says whether the windows show a table or an image of an output.
+// parts reports whether the windows show a table or an image of an output.
 func (w walked) parts(place string) bool {
 	for other := range w {
 		if strings.HasPrefix(other, place+" ") {

@@ -21,7 +21,6 @@ import (
 
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
-	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 )
 
 // control is an output with a script, which runs in a trusted notebook and nowhere else.
@@ -31,22 +30,20 @@ const control = `<b>control</b><script>window.hit = "control"</script>`
 func labMarkups(t *testing.T) map[string]string {
 	t.Helper()
 	markups := map[string]string{
-		"view flow": fixture.Written(t, flowing(t)), "view heads": fixture.Written(t, attended()),
-		"view layers": fixture.Written(t, render.Layers{
+		"view flow": htmlOf(flowing(t)), "view heads": htmlOf(attended()),
+		"view layers": htmlOf(render.Layers{
 			Heatmap: render.Heatmap{Explanation: touched()},
 		}),
-		"view sources": fixture.Written(t, render.SourcesHTML{Result: caused(t)}),
-		"view maps":    fixture.Written(t, mapped(touched())),
+		"view sources": htmlOf(render.Sources{Result: caused(t)}),
+		"view maps":    htmlOf(mapped(touched())),
 	}
 	// JupyterLab typesets mathematics between dollars, but not here.
 	money := touched()
 	money.Prompt.Texts = []string{"tea $", "4%", " or $", "5"}
 	place(money)
-	markups["dollars"] = fixture.Written(t, render.HTML{
-		Heatmap: render.Heatmap{Explanation: money},
-	})
+	markups["dollars"] = htmlOf(render.Heatmap{Explanation: money})
 	for name, picture := range pictures(t) {
-		markups[name] = fixture.Written(t, picture)
+		markups[name] = htmlOf(picture)
 	}
 	return markups
 }
@@ -112,9 +109,9 @@ func TestJupyterLab(t *testing.T) {
 func (l *jupyterLab) touch(t *testing.T, b *chromium.Browser, output int) {
 	t.Helper()
 	chromium.Evaluate[bool](t, b, fmt.Sprintf(`(() => {
-		const root = document.querySelectorAll('%s')[%d].querySelector('.hw');
-		root.querySelectorAll('.hw-t > *')[4].click();
-		root.querySelector('.hw-t').focus();
+		const root = document.querySelectorAll('%s')[%d].querySelector('.hm');
+		root.querySelectorAll('.hm-text :is(span,u)')[19].click();
+		root.focus();
 		return true;
 	})()`, outputs, output))
 	for _, key := range []string{"ArrowLeft", "b"} {
@@ -135,13 +132,13 @@ func (l *jupyterLab) touch(t *testing.T, b *chromium.Browser, output int) {
 		Cells  int
 	}
 	got := chromium.Evaluate[seen](t, b, fmt.Sprintf(`({
-		Framed: [...document.querySelectorAll('%s')[%d].querySelectorAll('.hw-t > *')].
-			findIndex((e) => (e.getAttribute('style') || '').includes('outline')),
+		Framed: [...document.querySelectorAll('%s')[%d].querySelectorAll('.hm-text :is(span,u)')].
+			findIndex((e) => e.classList.contains('hm-here')),
 		Cells: document.querySelectorAll('.jp-Notebook .jp-CodeCell').length,
 	})`, outputs, output))
 	cells := chromium.Evaluate[int](t, b,
 		fmt.Sprintf("document.querySelectorAll('%s').length", outputs))
-	if want := (seen{3, cells}); got != want {
+	if want := (seen{18, cells}); got != want {
 		t.Errorf("after a click and keys the picture frames token %d in a notebook of %d cells, "+
 			"want %d in %d", got.Framed, got.Cells, want.Framed, want.Cells)
 	}

@@ -1,14 +1,10 @@
 package browser
 
 import (
-	"context"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/chromedp"
 
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
 )
@@ -50,34 +46,27 @@ func TestConverted(t *testing.T) {
 	checkMessages(t, b.Messages()[before:])
 	b.Show(t, read(t, filepath.Join(dir, "00-quickstart.html")))
 	const least = 10 // of the notebook's pictures
-	if n := chromium.Evaluate[int](t, b, "document.querySelectorAll('.hw').length"); n < least {
+	if n := chromium.Evaluate[int](t, b, "document.querySelectorAll('.hw,.hm').length"); n < least {
 		t.Errorf("the page has %d pictures; want %d or more", n, least)
 	}
 	framed := chromium.Evaluate[int](t, b, `(() => {
-		const tokens = [...document.querySelector('.hw').querySelectorAll('.hw-t > *')];
+		const tokens = [...document.querySelector('.hw-t,.hm-text').querySelectorAll('span,u')];
 		tokens[4].click();
-		return tokens.findIndex((e) => (e.getAttribute('style') || '').includes('outline'));
+		return tokens.findIndex((e) => getComputedStyle(e).outlineStyle === 'solid');
 	})()`)
 	if framed != 4 {
 		t.Errorf("after a click on token 4 token %d is framed", framed)
 	}
-	media := func(name string) {
-		b.Do(t, func(ctx context.Context) error {
-			params := emulation.SetEmulatedMediaParams{Media: name}
-			_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, params)
-			return err
-		})
-	}
-	media("print")
-	defer media("")
-	hidden := chromium.Evaluate[[]string](t, b, `[...document.querySelectorAll('.hw-v, .hw-d')].
+	emulate(t, b, "print")
+	defer emulate(t, b, "")
+	hidden := chromium.Evaluate[[]string](t, b, `[...document.querySelectorAll('.hw-d, .hw-t, .hm-text :is(span,u), .hm-lines > div')].
 		filter((e) => !e.checkVisibility({contentVisibilityAuto: true})).
 		map((e) => e.className + ' ' + e.textContent.slice(0, 40))`)
 	if len(hidden) > 0 {
 		t.Errorf("not printed: %q", hidden)
 	}
 	if adjust := chromium.Evaluate[string](t, b, "getComputedStyle(document.querySelector("+
-		"'.hw-t span')).printColorAdjust"); adjust != "exact" {
+		"':is(.hw-t,.hm-text) span')).printColorAdjust"); adjust != "exact" {
 		t.Errorf("colours are printed as %q", adjust)
 	}
 }

@@ -2,19 +2,14 @@ package browser
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"image/png"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/chromedp"
-
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
-	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 )
 
 // seen is what a reader sees of a picture of heads or of maps.
@@ -68,7 +63,7 @@ func TestKeysOfHeadsAndMaps(t *testing.T) {
 		const fed = "“s” (2) as a source, layer 1, head 1: “to” (3) 100 %"
 		const s = "“s” (2) · layer 1, head 1 looks at “key” (1)"
 		const first = "“to” (3), where “are” is predicted · layer 1, head 1 looks at “s” (2) 100 %"
-		check(t, fixture.Written(t, render.HeadsPage{Heads: attended()}), "layer 1, head 1", []step{
+		check(t, document(attended()), "layer 1, head 1", []step{
 			{"at first", "", "to", first, "2 s"},
 			{
 				"Enter", press("Enter"), "to",
@@ -97,7 +92,7 @@ func TestKeysOfHeadsAndMaps(t *testing.T) {
 		const s = "“s” (2) · raw, layer 2: “key” (1) 100 %"
 		const fed = "“s” (2) as a source, raw, layer 2: “to” (3) 100 %"
 		const first = "“to” (3), where “are” is predicted · raw, layer 2: “s” (2) 100 %"
-		page := fixture.Written(t, render.MapsPage{Maps: mapped(touched())})
+		page := document(mapped(touched()))
 		check(t, page, "raw, layer 2", []step{
 			{"at first", "", "to", first, "2 s"},
 			{
@@ -134,7 +129,7 @@ func attendedByLayer() render.Heads {
 func TestHeadsWrote(t *testing.T) {
 	b := tab(t)
 	h := attendedByLayer()
-	b.Show(t, fixture.Written(t, render.HeadsPage{Heads: h}))
+	b.Show(t, document(h))
 	for _, c := range []struct{ what, script, want string }{
 		{"at first", "", "1 wrote 0"},
 		{"the next token", press("ArrowRight"), "wrote 1 0"},
@@ -157,7 +152,7 @@ func TestHeadsOpenTheLayer(t *testing.T) {
 	h := attendedByLayer()
 	row := h.Attention.Data[3*6:] // of layer 0, head 0, from “to”
 	row[0], row[1] = 0.0, 0.6042  // 60.4 %, and 24 of 40 steps
-	b.Show(t, fixture.Written(t, render.HeadsPage{Heads: h}))
+	b.Show(t, document(h))
 	const own = "heads (layer.head) of layer 0, which wrote “are”: 0.0 “key” (1) 60.4 %other heads " +
 		"that look at one token more from here than from other tokens: 1.1 “s” (2) 100 %"
 	for _, c := range []struct{ what, script, open, list string }{
@@ -203,29 +198,22 @@ func TestTapCell(t *testing.T) {
 	}
 	layers := render.Layers{Heatmap: render.Heatmap{Explanation: deep(4)}}
 	for _, c := range []struct{ name, page, script, want string }{
-		{"an empty cell", pageOf(t, touched()), cell(1, 1), "here ← the: 0.00"},
-		{"a cell with a number", pageOf(t, touched()), cell(0, 2), "are ← key: +2.00"},
-		{"a token that comes later", pageOf(t, fed()), cell(0, 5), "are ← are: nothing"},
 		{
-			"a place of an image", pageOf(t, lengthened(touched())), imageAt(0.5/64, 0.75),
-			"here ← the: 0.00",
-		},
-		{
-			"a head", fixture.Written(t, render.HeadsPage{Heads: attended()}), cell(3, 2),
+			"a head", document(attended()), cell(3, 2),
 			"“to” (3) looks at “key” (1): ≈ 0 %",
 		},
 		{
 			"a head, a token that comes later",
-			fixture.Written(t, render.HeadsPage{Heads: attended()}), cell(3, 5),
+			document(attended()), cell(3, 5),
 			"“to” (3) looks at “are” (generated 1): 0 %, it comes later",
 		},
 		{
-			"a map", fixture.Written(t, render.MapsPage{Maps: mapped(touched())}), cell(3, 2),
+			"a map", document(mapped(touched())), cell(3, 2),
 			"layer 2, “to” (3) ← “key” (1): 0.0 %",
 		},
 		{
 			"an image of a map",
-			fixture.Written(t, render.MapsPage{Maps: mapped(lengthened(touched()))}),
+			document(mapped(lengthened(touched()))),
 			imageAt(1.5/66, 3.5/66), "layer 2, “to” (3) ← “key” (1): 0.0 %",
 		},
 	} {
@@ -241,7 +229,7 @@ func TestTapCell(t *testing.T) {
 			t.Errorf("%s: after another choice it still says %q", c.name, got)
 		}
 	}
-	b.Show(t, fixture.Written(t, render.LayersPage{Layers: layers}))
+	b.Show(t, document(layers))
 	for _, c := range []struct{ what, script, want string }{
 		{"an empty cell", `document.querySelector('.hw-d .hw-r').cells[1].dispatchEvent(
 			new MouseEvent('mousemove', {bubbles: true}))`, "up to layer 3 · “the” (0) 0.00"},
@@ -263,8 +251,8 @@ func TestSteadyColumns(t *testing.T) {
 	h := attended()
 	h.Explanation = e
 	for name, page := range map[string]string{
-		"heads": fixture.Written(t, render.HeadsPage{Heads: h}),
-		"maps":  fixture.Written(t, render.MapsPage{Maps: mapped(e)}),
+		"heads": document(h),
+		"maps":  document(mapped(e)),
 	} {
 		b.Show(t, page)
 		at := chromium.Evaluate[[]float64](t, b, `[...document.querySelectorAll('.hw-r')].map(
@@ -289,28 +277,23 @@ func TestFrameBesideTokens(t *testing.T) {
 	e := touched()
 	e.Prompt.Texts = []string{"x", " ", "=", " "}
 	place(e)
-	for name, page := range map[string]string{
-		"heatmap": pageOf(t, e),
-		"maps":    fixture.Written(t, render.MapsPage{Maps: mapped(e)}),
-	} {
-		b.Show(t, page)
-		covered := chromium.Evaluate[[]string](t, b, `(() => {
-			const tokens = [...document.querySelectorAll('.hw-t > *')], covered = [];
-			tokens.forEach((e, i) => {
-				e.click();
-				const r = e.getBoundingClientRect(), width = parseFloat(getComputedStyle(e).outlineWidth);
-				for (const other of [tokens[i - 1], tokens[i + 1]]) {
-					const o = other && other.getBoundingClientRect();
-					if (o && o.right > r.left - width + 0.01 && o.left < r.right + width - 0.01) {
-						covered.push(e.textContent + ' covers ' + other.textContent);
-					}
+	b.Show(t, document(mapped(e)))
+	covered := chromium.Evaluate[[]string](t, b, `(() => {
+		const tokens = [...document.querySelectorAll('.hw-t > *')], covered = [];
+		tokens.forEach((e, i) => {
+			e.click();
+			const r = e.getBoundingClientRect(), width = parseFloat(getComputedStyle(e).outlineWidth);
+			for (const other of [tokens[i - 1], tokens[i + 1]]) {
+				const o = other && other.getBoundingClientRect();
+				if (o && o.right > r.left - width + 0.01 && o.left < r.right + width - 0.01) {
+					covered.push(e.textContent + ' covers ' + other.textContent);
 				}
-			});
-			return covered;
-		})()`)
-		if len(covered) > 0 {
-			t.Errorf("%s: %q", name, covered)
-		}
+			}
+		});
+		return covered;
+	})()`)
+	if len(covered) > 0 {
+		t.Errorf("%q", covered)
 	}
 }
 
@@ -318,7 +301,7 @@ func TestFrameBesideTokens(t *testing.T) {
 // shaded, and no longer where it ends, nor where there is room for all of it.
 func TestEdgeShade(t *testing.T) {
 	b := tab(t)
-	e := lengthenedBy(touched(), 36)
+	e := lengthenedBy(touched(), 20)
 	defer b.Resize(t, 1200, 900)
 	for _, c := range []struct {
 		name   string
@@ -331,9 +314,7 @@ func TestEdgeShade(t *testing.T) {
 		{"wide", 1600, 0, false},
 	} {
 		b.Resize(t, c.width, 900)
-		b.Show(t, output(fixture.Written(t, render.HTML{
-			Heatmap: render.Heatmap{Explanation: e},
-		}), "white", "black"))
+		b.Show(t, output(htmlOf(mapped(e)), "white", "black"))
 		at := chromium.Evaluate[[3]float64](t, b, `(() => {
 			const box = [...document.querySelectorAll('[style*="overflow-x:auto"]')].
 				find((e) => e.querySelector('.hw-m'));
@@ -361,59 +342,17 @@ func TestEdgeShade(t *testing.T) {
 // TestEdgeShadeDark reads the colour of that shade: on dark it is no light that shines at the edge.
 func TestEdgeShadeDark(t *testing.T) {
 	b := tab(t)
-	b.Show(t, pageOf(t, touched()))
-	set := func(scheme string) {
-		features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}
-		b.Do(t, func(ctx context.Context) error {
-			params := emulation.SetEmulatedMediaParams{Features: features}
-			_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, params)
-			return err
-		})
-	}
-	defer set("light")
-	for scheme, want := range map[string]string{
+	b.Show(t, document(mapped(touched())))
+	defer emulate(t, b, "")
+	for color, want := range map[string]string{
 		"light": "rgba(136, 136, 136, 0.8)", "dark": "rgb(0, 0, 0)",
 	} {
-		set(scheme)
+		emulate(t, b, "", scheme, color)
 		got := chromium.Evaluate[string](t, b, `getComputedStyle(document.querySelector(
 			'[style*="overflow-x:auto"]')).backgroundImage.match(
 			/radial-gradient\([^#]*?(rgba?\(.*?\))/)[1]`)
 		if got != want {
-			t.Errorf("on %s the shade is %s, want %s", scheme, got, want)
+			t.Errorf("on %s the shade is %s, want %s", color, got, want)
 		}
-	}
-}
-
-// TestFedStays shows what a prompt token fed: columns stay where they are, and the layers below say
-// that they are still those of the generated token, whose row is marked.
-func TestFedStays(t *testing.T) {
-	b := tab(t)
-	b.Show(t, pageOf(t, deep(4)))
-	const read = `(() => {
-		const at = (s) => Math.round(document.querySelector(s).getBoundingClientRect().left * 10);
-		return [at('.hw-c th'), at('.hw-r td'), document.querySelector('.hw-r.hw-x th').textContent].join() + ' ' +
-			[...document.querySelectorAll('.hw-o')].find((e) => e.checkVisibility()).
-				parentElement.textContent;
-	})()`
-	do := func(script string) string {
-		return chromium.Evaluate[string](t, b, "(() => {"+script+"})(),"+read)
-	}
-	first := do("")
-	still := strings.Replace(first, "” layer by",
-		"” (generated 1): what it came from, layer by", 1)
-	if got := do(click(".hw-t > *", 1)); got != still || still == first {
-		t.Errorf("a source has %q, want %q", got, still)
-	}
-	// Another generated token as a source changes nothing there; when it is chosen, it has its own.
-	if got := do(`document.querySelectorAll('.hw-t > *')[5].dispatchEvent(
-		new MouseEvent('click', {bubbles: true, shiftKey: true}))`); got != still {
-		t.Errorf("a generated token as a source has %q, want %q", got, still)
-	}
-	if got := do(click(".hw-t > *", 5)); !strings.Contains(got, "here “here” layer by") {
-		t.Errorf("another generated token has %q", got)
-	}
-	do(click(".hw-t > *", 4))
-	if got := do(press("Escape")); got != first {
-		t.Errorf("back, it has %q, want %q", got, first)
 	}
 }

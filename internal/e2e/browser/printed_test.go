@@ -1,17 +1,11 @@
 package browser
 
 import (
-	"context"
 	"testing"
 
-	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/chromedp"
-
-	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
-	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 )
 
 // The part of a page of Letter that Chromium prints on, in pixels of CSS: 8.5 × 11 inches without
@@ -21,18 +15,11 @@ const paperWidth, paperHeight = 739, 979
 // printed shows a document as it is printed, until the test ends.
 func printed(t *testing.T, b *chromium.Browser, document string) {
 	t.Helper()
-	media := func(name string) {
-		b.Do(t, func(ctx context.Context) error {
-			_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia,
-				emulation.SetEmulatedMediaParams{Media: name})
-			return err
-		})
-	}
 	b.Resize(t, paperWidth, paperHeight)
 	b.Show(t, document)
-	media("print")
+	emulate(t, b, "print")
 	t.Cleanup(func() {
-		media("")
+		emulate(t, b, "")
 		b.Resize(t, 1200, 900)
 	})
 }
@@ -49,7 +36,7 @@ func TestPrintHeads(t *testing.T) {
 	for row := range layers * heads * T {
 		h.Attention.Data[row*T+row%T] = 1
 	}
-	printed(t, b, fixture.Written(t, render.HeadsPage{Heads: h}))
+	printed(t, b, document(h))
 	got := chromium.Evaluate[struct {
 		Grid, Image          float64
 		Whole, Heading, Name string
@@ -70,86 +57,11 @@ func TestPrintHeads(t *testing.T) {
 	}
 }
 
-// TestPrintWide prints a matrix of as many columns as a table has: it fits on the page, and its
-// numbers are not smaller than 6 points.
-func TestPrintWide(t *testing.T) {
-	b := tab(t)
-	const m, n = 40, 24
-	e := lengthenedBy(touched(), m-4)
-	e.Steps = nil
-	for range n {
-		e.Steps = append(e.Steps, attribution.GeneratedToken{Text: " next", Probability: 0.5})
-	}
-	e.Order = e.Order[:1]
-	r := e.Methods["direct"]
-	r.Shape, r.Data, r.Generated = [3]int{n, m, 1}, make([]float64, n*m), nil
-	for i := range r.Data {
-		r.Data[i] = float64(i%7) - 3.4
-	}
-	for t := range n {
-		row := make([]float64, t)
-		for q := range row {
-			row[q] = 2.5
-		}
-		r.Generated = append(r.Generated, row)
-	}
-	r.Shown = make([]int, n)
-	for t := range r.Shown {
-		r.Shown[t] = 1
-	}
-	printed(t, b, pageOf(t, e))
-	got := chromium.Evaluate[struct {
-		Columns     int
-		Right, Size float64
-		Overlapping int
-	}](t, b, `(() => {
-		const table = document.querySelector('table.hw-m'), row = table.querySelector('.hw-r');
-		const wide = (e) => { const r = document.createRange(); r.selectNodeContents(e); return r.getBoundingClientRect(); };
-		const cell = [...row.cells].find((e) => e.tagName === 'TD' && e.textContent);
-		return {
-			Columns: row.cells.length, Right: table.getBoundingClientRect().right,
-			Size: parseFloat(getComputedStyle(cell).fontSize) * (cell.currentCSSZoom || 1) * 0.75,
-			Overlapping: [...row.cells].filter((e) => e.textContent && (wide(e).width > e.getBoundingClientRect().width + 1 ||
-				wide(e).height > e.getBoundingClientRect().height + 1)).length,
-		};
-	})()`)
-	if got.Columns != 1+m+n-1+1 || got.Right > paperWidth || got.Size < 6 || got.Overlapping > 0 {
-		t.Errorf("the matrix is printed as %+v, want %d columns that end at %d, numbers of 6 points "+
-			"inside their cells", got, 1+m+n-1+1, paperWidth)
-	}
-}
-
-// TestPrintGaps prints a matrix: the columns after those of tokens do not run together, and no
-// triangle says that a part is closed, as all of them are open.
-func TestPrintGaps(t *testing.T) {
-	b := tab(t)
-	e := touched()
-	e.Order = e.Order[1:]
-	e.OtherMass["value-zeroing"] = []float64{0, 0, 0, 0.3}
-	printed(t, b, pageOf(t, e))
-	got := chromium.Evaluate[struct {
-		Rows  int
-		Gap   float64
-		Marks string
-	}](t, b, `(() => {
-		const wide = (e) => { const r = document.createRange(); r.selectNodeContents(e); return r.getBoundingClientRect(); };
-		const rows = [...document.querySelectorAll('.hw-r')];
-		return {
-			Rows: rows.length,
-			Gap: Math.min(...rows.map((r) => wide(r.cells[r.cells.length - 1]).left - wide(r.cells[r.cells.length - 2]).right)),
-			Marks: [...document.querySelectorAll('summary')].map((e) => getComputedStyle(e).listStyleType).join(' '),
-		};
-	})()`)
-	if got.Rows != 2 || got.Gap < 4 || got.Marks != "none none" {
-		t.Errorf("printed are %+v, want 2 rows, gaps of 4 pixels and no marks of closed parts", got)
-	}
-}
-
 // TestPrintFlow prints a graph of many layers: it fits on the page, its names are not smaller than
 // 7 points, and each stands at the height of its line of nodes.
 func TestPrintFlow(t *testing.T) {
 	b := tab(t)
-	printed(t, b, fixture.Written(t, render.FlowPage{Flow: flowingThrough(t, 30)}))
+	printed(t, b, document(flowingThrough(t, 30)))
 	got := chromium.Evaluate[struct{ Right, Size, Off float64 }](t, b, `(() => {
 		const image = document.querySelector('.hw-f img'), r = image.getBoundingClientRect();
 		const table = image.closest('table'), names = [...table.rows[0].cells[0].children];
@@ -174,15 +86,15 @@ func TestPrintHeadings(t *testing.T) {
 	b := tab(t)
 	maps := mapped(touched())
 	for name, page := range map[string]string{
-		"heatmap": pageOf(t, touched()),
-		"maps":    fixture.Written(t, render.MapsPage{Maps: maps}),
-		"layers": fixture.Written(t, render.LayersPage{Layers: render.Layers{
+		"heatmap": pageOf(t, longText()),
+		"maps":    document(maps),
+		"layers": document(render.Layers{
 			Heatmap: render.Heatmap{Explanation: deep(12)},
-		}}),
-		"flow": fixture.Written(t, render.FlowPage{Flow: flowing(t)}),
+		}),
+		"flow": document(flowing(t)),
 	} {
 		printed(t, b, page)
-		alone := chromium.Evaluate[[]string](t, b, `[...document.querySelectorAll('summary'),
+		alone := chromium.Evaluate[[]string](t, b, `[...document.querySelectorAll('summary,.hm-h'),
 			...[...document.querySelectorAll('.hw-n')].map((e) => e.parentElement),
 			...[...document.querySelectorAll('.hw-g:first-child,.hw-f')].
 				map((e) => (e.closest('div:has(>table)') || e.parentElement).previousElementSibling),

@@ -8,7 +8,6 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
-	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 )
 
 // TestRevealed opens maps of heads and layers in a window in which their last columns have no room:
@@ -44,8 +43,8 @@ func TestRevealed(t *testing.T) {
 			' left ' + Math.round(box.scrollLeft);
 	})()`
 	for name, page := range map[string]string{
-		"heads": fixture.Written(t, render.HeadsPage{Heads: heads}),
-		"maps":  fixture.Written(t, render.MapsPage{Maps: maps}),
+		"heads": document(heads),
+		"maps":  document(maps),
 	} {
 		do := func(script string) string {
 			return chromium.Evaluate[string](t, b, "(() => {"+script+"})(),"+read)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
-	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 )
 
 // TestScoredPage opens the pages of scorers, by tokens and by sentences: each says what it explains
@@ -16,20 +15,20 @@ func TestScoredPage(t *testing.T) {
 	e := pictures(t)["contrast"].Explanation
 	sentences := divided(t, e, "sentence")
 	for name, c := range map[string]struct {
-		html render.HTML
+		html render.Heatmap
 		says []string
 	}{
-		"tokens": {render.HTML{Heatmap: render.Heatmap{Explanation: e}}, []string{
-			"rather than mary", "john rather than mary: logit difference ", ", parts add up to ", "whole model: for “john”: “", "×10⁻³", "layer 5",
+		"tokens": {render.Heatmap{Explanation: e}, []string{
+			"rather than mary", "john rather than mary: logit difference ", ", parts add up to ", "john and not mary came a little from john and .", "×10⁻³", "layer 5",
 			"+ for the prediction and - for mary", "(top 3 hold ", "18 prompt tokens",
 		}},
-		"sentences": {render.HTML{Heatmap: render.Heatmap{Explanation: sentences}}, []string{
+		"sentences": {render.Heatmap{Explanation: sentences}, []string{
 			"john has the blue lamp .", "4 spans of the prompt, the first of them begin-of-text",
 			"by sentence", "spans of the prompt (sources)",
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			light, dark := schemes(t, b, fixture.Written(t, render.Page{HTML: c.html}))
+			light, dark := schemes(t, b, document(c.html))
 			for _, say := range c.says {
 				if !strings.Contains(light.Text, say) {
 					t.Errorf("the page lacks %q:\n%s", say, light.Text)

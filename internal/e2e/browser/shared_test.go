@@ -4,9 +4,14 @@
 package browser
 
 import (
+	"context"
 	"os"
+	"strings"
 	"sync"
 	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
 
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
@@ -28,7 +33,7 @@ func TestMain(m *testing.M) {
 // that asks for it, and no test changes it.
 var shared struct {
 	model    *models.Model // the embedded one, in pure Go
-	pictures map[string]render.HTML
+	pictures map[string]render.Heatmap
 	start    sync.Once
 	browser  *chromium.Browser
 	err      error // of start
@@ -45,8 +50,22 @@ func tab(t *testing.T) *chromium.Browser {
 	return shared.browser
 }
 
+// htmlOf returns a picture as a notebook has it. A builder takes everything.
+func htmlOf(v render.View) string {
+	var b strings.Builder
+	_ = render.HTML(&b, v)
+	return b.String()
+}
+
+// document returns a picture as a document.
+func document(v render.View) string {
+	var b strings.Builder
+	_ = render.Page(&b, v)
+	return b.String()
+}
+
 // pictures returns explanations that differ in what is drawn.
-func pictures(t *testing.T) map[string]render.HTML {
+func pictures(t *testing.T) map[string]render.Heatmap {
 	t.Helper()
 	if shared.pictures == nil {
 		shared.pictures = makePictures(t)
@@ -70,3 +89,21 @@ func read(t *testing.T, path string) string {
 	must(t, err)
 	return string(text)
 }
+
+// emulate makes the tab that of a medium, such as print, and of a system with features, which are
+// pairs of a name and a value. A call without them is the end of it.
+func emulate(t *testing.T, b *chromium.Browser, media string, features ...string) {
+	t.Helper()
+	params := emulation.SetEmulatedMediaParams{Media: media}
+	for i := 0; i < len(features); i += 2 {
+		params.Features = append(params.Features,
+			&emulation.MediaFeature{Name: features[i], Value: features[i+1]})
+	}
+	b.Do(t, func(ctx context.Context) error {
+		_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, params)
+		return err
+	})
+}
+
+// scheme is the feature of systems that are light or dark.
+const scheme = "prefers-color-scheme"

@@ -1,17 +1,15 @@
 package browser
 
 import (
-	"io"
 	"strings"
 	"testing"
 
-	"github.com/headwater-ml/headwater/attribution/sources"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
-	"github.com/headwater-ml/headwater/internal/e2e/fixture"
+	"github.com/headwater-ml/headwater/internal/sources"
 )
 
-// caused says which sentence of two documents the embedded model has its answer from; one sentence
+// caused is the sentence of two documents that the embedded model has its answer from; one sentence
 // has a negative score.
 func caused(t *testing.T) *sources.Result {
 	t.Helper()
@@ -33,13 +31,13 @@ func TestViewsNarrow(t *testing.T) {
 	b.Resize(t, 446, 900)
 	defer b.Resize(t, 1200, 900)
 	wide := render.Heatmap{Explanation: lengthenedBy(touched(), 20)}
-	for name, page := range map[string]io.WriterTo{
-		"layers":  render.LayersPage{Layers: render.Layers{Heatmap: wide}},
-		"heads":   render.HeadsPage{Heads: attended()},
-		"flow":    render.FlowPage{Flow: flowing(t)},
-		"sources": render.SourcesPage{SourcesHTML: render.SourcesHTML{Result: caused(t)}},
+	for name, page := range map[string]string{
+		"layers":  document(render.Layers{Heatmap: wide}),
+		"heads":   document(attended()),
+		"flow":    document(flowing(t)),
+		"sources": document(render.Sources{Result: caused(t)}),
 	} {
-		if d := b.Show(t, fixture.Written(t, page)); d.Wide > 0 {
+		if d := b.Show(t, page); d.Wide > 0 {
 			t.Errorf("%s are %d pixels wider than a window of 446", name, d.Wide)
 		}
 	}
@@ -50,8 +48,8 @@ func TestViewsNarrow(t *testing.T) {
 func TestSourcesPage(t *testing.T) {
 	b := tab(t)
 	r := caused(t)
-	page := fixture.Written(t, render.SourcesPage{SourcesHTML: render.SourcesHTML{Result: r}})
-	got := sanitiseMarkup(t, b, fixture.Written(t, render.SourcesHTML{Result: r}))
+	page := document(render.Sources{Result: r})
+	got := sanitiseMarkup(t, b, htmlOf(render.Sources{Result: r}))
 	if dropped := strings.Join(got.Dropped, " "); dropped != "data-hw of <div> <style> <script>" {
 		t.Errorf("dropped %q", dropped)
 	}

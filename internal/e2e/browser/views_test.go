@@ -3,81 +3,30 @@ package browser
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
 	"testing"
-
-	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/chromedp"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
-	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 )
 
-// TestTouchCompare chooses tokens and sides of a comparison: at first the difference colours the
-// text, and the matrices of both sides and of the difference are shown.
-func TestTouchCompare(t *testing.T) {
-	b := tab(t)
-	e := fed()
-	h, err := render.Compare(render.Side{Explanation: e, Method: "direct"},
-		render.Side{Explanation: e, Method: "value-zeroing"})
-	must(t, err)
-	b.Show(t, fixture.Written(t, render.Page{HTML: render.HTML{Heatmap: h}}))
-	matrices := func() int {
-		return chromium.Evaluate[int](t, b,
-			"[...document.querySelectorAll('.hw-v')].filter((v) => !v.hidden).length")
-	}
-	// Sizes are compared, divided by those of their rows: direct has 0 0 -1 2 and -1.5 of 4.5,
-	// value-zeroing 0 0 0 0.6 and 0.3 of 0.9.
-	// 2 and 1 of 3, 0.6 and 0.2 of 0.8
-	do(t, b, "").check(t, "at first", "are",
-		"A − B, row by row: more in A from “s” +8.3 %; more in B from “key” -8.3 %", "1 key", "2 s")
-	if n := matrices(); n != 3 {
-		t.Errorf("%d matrices are shown, want all 3", n)
-	}
-	do(t, b, click(".hw-t > *", 5)).check(t, "a click", "here",
-		"more in A from “s” +22.2 %; more in B from “to” -22.2 %", "2 s", "3 to")
-	do(t, b, click(".hw-t > *", 4)+";"+click(".hw-b button", 0)).check(t, "the first side", "are",
-		"A: direct, whole model: for it “key” +66.7 %", "1 key", "2 s")
-	do(t, b, click(".hw-b button", 3))
-	if n := matrices(); n != 1 {
-		t.Errorf("%d matrices are shown, want that of one side", n)
-	}
+// state is what a reader sees of a choice in a picture of heads or of maps.
+type state struct {
+	// Framed is the framed token, Colored the coloured ones with their positions.
+	Framed  string
+	Colored []string
+	// Sentence, what is open, and the names of the marked row and the marked layer.
+	Sentence, Tab, Row, Layer string
 }
 
-// TestTouchCompareWords shows a comparison by word: parts of a logit are added up, and of flow,
-// whose values are no parts of a whole, the highest value of each side counts.
-func TestTouchCompareWords(t *testing.T) {
-	parts := attribution.Facts{Quantity: attribution.Amount, AddsUp: true, Scorer: true}
-	flow := attribution.Facts{Quantity: attribution.Amount}
-	for _, c := range []struct {
-		unit, want string
-		facts      attribution.Facts
-		a, b       [2]float64 // of key and s
-	}{
-		{"part of the logit", "A − B, row by row: more in B from “keys” (1) -0.80", parts, [2]float64{1, 0.6}, [2]float64{2, 0.4}},
-		{"flow", "A − B, row by row: more in A from “keys” (1) +0.40", flow, [2]float64{0.9, 0.2}, [2]float64{0.1, 0.5}},
-	} {
-		var sides [2]render.Side
-		for i, values := range [][2]float64{c.a, c.b} {
-			e := touched()
-			r := e.Methods["direct"]
-			r.Unit, r.Facts = c.unit, c.facts
-			copy(r.Data, []float64{0, values[0], values[1], 0, 0, 0, 0, 0})
-			sides[i] = render.Side{Explanation: e, Method: "direct"}
-		}
-		h, err := render.Compare(sides[0], sides[1])
-		must(t, err)
-		b := tab(t)
-		b.Show(t, fixture.Written(t, render.Page{HTML: render.HTML{Heatmap: h}}))
-		s := do(t, b, "[...document.querySelectorAll('.hw-b button')].find((e) => "+
-			"e.textContent === 'whole words').click()")
-		if !strings.Contains(s.Sentence, c.want) {
-			t.Errorf("%s: it says %q, want %q", c.unit, s.Sentence, c.want)
-		}
+func (s state) check(t *testing.T, what string, framed, sentence string, colored ...string) {
+	t.Helper()
+	if s.Framed != framed || !strings.Contains(s.Sentence, sentence) ||
+		strings.Join(s.Colored, ",") != strings.Join(colored, ",") {
+		t.Errorf("%s: framed %q, coloured %q, sentence %q; want %q, %q, %q", what, s.Framed,
+			s.Colored, s.Sentence, framed, colored, sentence)
 	}
 }
 
@@ -103,7 +52,7 @@ func attended() render.Heads {
 // TestTouchHeads opens heads and chooses tokens, by clicks and by keys.
 func TestTouchHeads(t *testing.T) {
 	b := tab(t)
-	b.Show(t, fixture.Written(t, render.HeadsPage{Heads: attended()}))
+	b.Show(t, document(attended()))
 	const read = `(() => {
 		const root = document.querySelector('.hw'), of = (e) => e.getAttribute('style') || '';
 		const tokens = [...root.querySelectorAll('.hw-t > *:not(br)')];
@@ -156,7 +105,7 @@ func TestTouchHeads(t *testing.T) {
 // TestHeadsUntrusted passes a picture of heads through what a notebook that is not trusted keeps.
 func TestHeadsUntrusted(t *testing.T) {
 	b := tab(t)
-	got := sanitiseMarkup(t, b, fixture.Written(t, attended()))
+	got := sanitiseMarkup(t, b, htmlOf(attended()))
 	if dropped := strings.Join(got.Dropped, " "); dropped != "data-hw of <div> <style> <script>" {
 		t.Errorf("dropped %q", dropped)
 	}
@@ -200,7 +149,7 @@ func flowingThrough(t *testing.T, layers int) render.Flow {
 // TestTouchFlow chooses nodes of a graph by clicks and by keys.
 func TestTouchFlow(t *testing.T) {
 	b := tab(t)
-	b.Show(t, fixture.Written(t, render.FlowPage{Flow: flowing(t)}))
+	b.Show(t, document(flowing(t)))
 	said := func(script string) string {
 		return chromium.Evaluate[string](t, b, "(() => {"+script+"})(),"+
 			"document.querySelector('.hw-s').textContent")
@@ -252,9 +201,9 @@ func TestTouchFlow(t *testing.T) {
 func TestTouchLayers(t *testing.T) {
 	b := tab(t)
 	e := touched()
-	b.Show(t, fixture.Written(t, render.LayersPage{Layers: render.Layers{
+	b.Show(t, document(render.Layers{
 		Heatmap: render.Heatmap{Explanation: e},
-	}}))
+	}))
 	panels := chromium.Evaluate[int](t, b, "document.querySelectorAll('.hw-d').length")
 	if panels == 0 {
 		t.Fatal("there are no panels")
@@ -271,9 +220,9 @@ func TestTouchLayers(t *testing.T) {
 // TestLayersKeys goes through panels by keys, and to a token by a click.
 func TestLayersKeys(t *testing.T) {
 	b := tab(t)
-	b.Show(t, fixture.Written(t, render.LayersPage{Layers: render.Layers{
+	b.Show(t, document(render.Layers{
 		Heatmap: render.Heatmap{Explanation: deep(12)},
-	}}))
+	}))
 	if chromium.Evaluate[bool](t, b, "[...document.querySelectorAll('.hw-d div')]."+
 		"some((e) => e.scrollWidth > e.clientWidth)") {
 		t.Error("a panel scrolls sideways, although there is room for it")
@@ -312,9 +261,9 @@ func TestLayersKeys(t *testing.T) {
 	e := deep(12)
 	e.Prompt.Texts = []string{"عاصمة", " مصر", "ة", " هي"}
 	place(e)
-	b.Show(t, fixture.Written(t, render.LayersPage{Layers: render.Layers{
+	b.Show(t, document(render.Layers{
 		Heatmap: render.Heatmap{Explanation: e},
-	}}))
+	}))
 	chromium.Evaluate[bool](t, b, "(() => {"+press("ArrowLeft", "ArrowLeft")+"})(),true")
 	says := chromium.Evaluate[string](t, b, "document.querySelector('.hw-t + div').textContent")
 	if !strings.Contains(says, "(1) 2.00") {
@@ -326,14 +275,14 @@ func TestLayersKeys(t *testing.T) {
 func TestViewsUntrusted(t *testing.T) {
 	b := tab(t)
 	for name, c := range map[string]struct {
-		picture io.WriterTo
+		picture render.View
 		want    string
 	}{
 		"flow":   {flowing(t), "Widest path, 0.500: “key” (1) → “to” (3) in layer 1 (0.500)."},
 		"layers": {render.Layers{Heatmap: render.Heatmap{Explanation: touched()}}, "in layer"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := sanitiseMarkup(t, b, fixture.Written(t, c.picture))
+			got := sanitiseMarkup(t, b, htmlOf(c.picture))
 			const script = "data-hw of <div> <style> <script>"
 			if dropped := strings.Join(got.Dropped, " "); dropped != script {
 				t.Errorf("dropped %q", dropped)
@@ -352,216 +301,90 @@ func TestViewsUntrusted(t *testing.T) {
 	}
 }
 
-// TestTouchSums chooses a layer of direct, whose values add up from below: the picture says which
-// layers they are about.
-func TestTouchSums(t *testing.T) {
+// TestLabelsStay scrolls what is wider than its column: the names of the lines stay in sight, and
+// nothing is seen through them.
+func TestLabelsStay(t *testing.T) {
 	b := tab(t)
-	e := touched()
-	r := e.Methods["direct"] // [n,m,l], the upper layer is shown
-	r.Layers, r.Shape, r.Shown = []int{0, 1, 2}, [3]int{2, 4, 3}, []int{2, 2}
-	r.Data = make([]float64, 2*4*3)
-	copy(r.Data[3:], []float64{0, 1, 2, 1, 1, 1}) // key and s of are
-	b.Show(t, pageOf(t, e))
-	do(t, b, "").check(t, "at first", "are", "direct, whole model: most from “key” 2.00, “s” 1.00",
-		"1 key", "2 s")
-	do(t, b, press("ArrowDown")).check(t, "a layer down", "are",
-		"direct, up to layer 1: most from “key” (1) 1.00, “s” (2) 1.00", "1 key", "2 s")
-	bar := chromium.Evaluate[string](t, b, "document.querySelector('.hw-b').textContent")
-	if !strings.Contains(bar, "up to layer 1 ✕") {
-		t.Errorf("the buttons are %q, want one of the layers", bar)
-	}
-	do(t, b, press("ArrowDown")).check(t, "the lowest layer", "are",
-		"direct, up to layer 0: most from “s” (2) 1.00", "2 s")
-	cell := chromium.Evaluate[string](t, b,
-		"document.querySelector('.hw-v:not([hidden]) .hw-r').cells[3].textContent")
-	if cell != "1.0" {
-		t.Errorf("the cell of s says %q, want 1.0", cell)
-	}
-}
-
-// TestTouchSteps goes from token to token: the sentence says what changed since the one before.
-func TestTouchSteps(t *testing.T) {
-	b := tab(t)
-	b.Show(t, pageOf(t, fed()))
-	const changed = "since “are”: now “to” 0.00 → +2.00, “are” (generated 1) -1.50; no longer " +
-		"“key” +2.00 → 0.00"
-	if s := do(t, b, ""); s.Framed != "are" || strings.Contains(s.Sentence, "since") {
-		t.Errorf("at first %q is framed, and has changed: %q", s.Framed, s.Sentence)
-	}
-	do(t, b, press("ArrowRight")).check(t, "right", "here", changed, "2 s", "3 to", "4 are")
-}
-
-// TestTouchSwitches puts tokens together to sentences, and gives a sink a colour.
-func TestTouchSwitches(t *testing.T) {
-	b := tab(t)
-	e := &attribution.Explanation{
-		Model: trace.Info{Name: "hand-made"},
-		Prompt: attribution.Prompt{
-			Text:    "<s>a b. c d",
-			Texts:   []string{"<s>", "a", " b", ".", " c", " d"},
-			Special: []bool{true, false, false, false, false, false},
-			IDs:     []int{0, 1, 2, 3, 4, 5},
-			Offsets: [][2]int{{0, 3}, {3, 4}, {4, 6}, {6, 7}, {7, 9}, {9, 11}},
-		},
-		Steps: []attribution.GeneratedToken{{Text: " e", Probability: 0.5}},
-		Order: []string{"raw"},
-		Methods: map[string]*attribution.Result{"raw": {
-			Unit: "share of attention", Facts: attribution.Facts{Quantity: attribution.Share}, Layers: []int{0}, Shape: [3]int{1, 6, 1}, Shown: []int{0},
-			Data: []float64{0.5, 0.01, 0.15, 0.02, 0.02, 0.3}, Options: map[string]string{},
-		}},
-		OtherMass: map[string][]float64{"raw": {0}},
-	}
-	e.Order = append(e.Order, "norms") // a second method, so that there are tabs
-	b.Show(t, pageOf(t, e))
-	do(t, b, "").check(t, "at first", "e", "most from “d” 30.0 %", "0 <s>", "2 b", "5 d")
-	over := func(index int) string {
-		return chromium.Evaluate[string](t, b, fmt.Sprintf(`(() => {
-			const e = document.querySelectorAll('.hw-t > *:not(br)')[%d];
-			e.dispatchEvent(new PointerEvent('pointerover', {bubbles: true}));
-			return e.title;
-		})()`, index))
-	}
-	do(t, b, click(".hw-b button", 3)).check(t, "sentences", "e", "raw, layer 0: most from "+
-		"“c d” (4) 32.0 %, “a b.” (1) 18.0 %sink <s> 50.0 % · rest of the prompt 50.0 % "+
-		"(top 3 tokens hold 47.0 %)", "0 <s>",
-		"1 a", "2 b", "3 .", "4 c", "5 d")
-	if got := over(4); got != "32.0 %" {
-		t.Errorf("the second sentence has %q, want 32.0 %%", got)
-	}
-	colors := func() string {
-		return chromium.Evaluate[string](t, b, `(() => [document.querySelector('.hw-t > *'),
-			document.querySelectorAll('.hw-r td')[0]].map((e) => e.getAttribute('style')).join(' '))()`)
-	}
-	if got := colors(); !strings.Contains(got, "#8884 background:#8884") {
-		t.Errorf("the sink has %q, want grey", got)
-	}
-	do(t, b, click(".hw-b button", 3)+";"+click(".hw-b button", 4))
-	if got := colors(); got != "background:#27bd background:#27bd" {
-		t.Errorf("with sinks too it has %q, want the deepest blue", got)
-	}
-	cell := chromium.Evaluate[string](t, b, "document.querySelectorAll('.hw-r td')[0].textContent")
-	if cell != "50" {
-		t.Errorf("its cell has %q, want 50", cell)
-	}
-}
-
-// TestPalettes draws a picture in every palette, with the script and without it: the script keeps
-// the colours, text can be read, and negative values are hatched.
-func TestPalettes(t *testing.T) {
-	b := tab(t)
-	for _, name := range render.PaletteNames() {
-		e := fed()
-		e.Methods["direct"].Generated[1][0] = -1.2 // not between two steps, as -1.5 is
-		h := render.Heatmap{Explanation: e, Palette: name, Token: new(1)}
-		markup := fixture.Written(t, render.HTML{Heatmap: h})
-		const read = `[...document.querySelectorAll('.hw-t > *')].
-			map((e) => e.style.backgroundColor + ' ' + /repeating/.test(getComputedStyle(e).backgroundImage))`
-		b.Show(t, output(strings.ReplaceAll(markup, "data-hw=", "title="), "white", "black"))
-		still := chromium.Evaluate[[]string](t, b, read)
-		checkColors(t, b.Show(t, output(markup, "rgb(17,17,17)", "rgb(255,255,255)")))
-		do(t, b, click(".hw-t > *", 4)+";"+click(".hw-t > *", 5))
-		touched := chromium.Evaluate[[]string](t, b, read)
-		if fmt.Sprint(still) != fmt.Sprint(touched) {
-			t.Errorf("%s: the script draws %q, the static picture %q", name, touched, still)
-		}
-		if !strings.HasSuffix(touched[2], " true") || strings.HasSuffix(touched[3], " true") {
-			t.Errorf("%s: hatched are %q, want the negative ones", name, touched)
-		}
-	}
-}
-
-// longText is touched with 300 prompt tokens, of which one stands out for each generated token.
-func longText() *attribution.Explanation {
-	e := touched()
-	m := 300
-	e.Prompt.Texts, e.Prompt.Special = nil, make([]bool, m)
-	for j := range m {
-		e.Prompt.Texts = append(e.Prompt.Texts, fmt.Sprintf(" w%d", j))
-	}
-	for _, r := range e.Methods {
-		r.Shape = [3]int{2, m, r.Shape[2]}
-		r.Data = make([]float64, 2*m*r.Shape[2])
-	}
-	r := e.Methods["direct"] // are from w100, here from w200
-	r.Data[100], r.Data[m+200] = 1, 1
-	return e
-}
-
-// TestTouchFolds goes through a long text: what does not stand out is folded, can be opened, and is
-// printed; the strip above it leads to any token.
-func TestTouchFolds(t *testing.T) {
-	b := tab(t)
-	e := longText()
-	b.Show(t, pageOf(t, e))
-	type folded struct {
-		Folds  []string
-		Hidden int
-	}
-	read := func(script string) string {
-		f := chromium.Evaluate[folded](t, b, `(() => {`+script+`})(), ({
-			Folds: [...document.querySelectorAll('.hw-t button')].map((e) => e.textContent),
-			Hidden: [...document.querySelectorAll('.hw-t > span:not(.hw-b), .hw-t > u')].
-				filter((e) => !e.checkVisibility()).length,
-		})`)
-		return fmt.Sprint(f.Folds, f.Hidden)
-	}
-	for _, step := range []struct{ what, script, want string }{
-		{"another token", "document.querySelectorAll('.hw-t > u')[1].click()", "[… 194 tokens … … 88 tokens …] 282"},
-		{"the first token again", "document.querySelectorAll('.hw-t > u')[0].click()", "[… 94 tokens … … 187 tokens …] 281"},
-		{"a fold", click(".hw-t button", 0), "[… 187 tokens …] 187"},
-		{
-			"the strip", `const e = document.querySelector('canvas.hw-f'), r = e.getBoundingClientRect();
-			e.dispatchEvent(new MouseEvent('click', {bubbles: true, clientX: r.left + r.width * 250.5 / 302}))`,
-			"[… 123 tokens … … 24 tokens …] 147",
-		},
-		{
-			"Enter on a fold", `const e = document.querySelector('.hw-t button');
-			e.focus();
-			if (e.dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter', bubbles: true, cancelable: true}))) e.click();
-			if (document.activeElement !== document.querySelector('.hw-t')) throw new Error('the focus is lost')`,
-			"[… 24 tokens …] 24",
-		},
+	e := lengthenedBy(deep(12), 30)
+	for name, markup := range map[string]string{
+		"matrix": pageOf(t, e),
+		"layers": document(render.Layers{
+			Heatmap: render.Heatmap{Explanation: e},
+		}),
+		"flow": document(flowing(t)),
 	} {
-		if got := read(step.script); got != step.want {
-			t.Errorf("%s: %s, want %s", step.what, got, step.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			b.Show(t, markup)
+			got := chromium.Evaluate[[]string](t, b, `(() => {
+				document.body.style.maxWidth = '160px';
+				return [...document.querySelectorAll('.hw table,.hm-matrix')].filter((e) => e.checkVisibility()).
+					flatMap((table) => {
+					const box = table.closest('.hm-scroll') || table.parentElement, left = box.getBoundingClientRect().left;
+					box.scrollLeft = 60;
+					const rows = [...table.rows].filter((r) => r.cells[0].textContent.trim() &&
+						!r.cells[0].classList.contains('hw-h') && r.checkVisibility());
+					return rows.map((r) => {
+						const cell = r.cells[0], at = cell.getBoundingClientRect();
+						return [box.scrollLeft > 20, Math.abs(at.left - left) < 2,
+							!/, 0\)/.test(getComputedStyle(cell).backgroundColor)].join(' ');
+					});
+				});
+			})()`)
+			if len(got) == 0 {
+				t.Fatal("there are no lines")
+			}
+			for i, s := range got {
+				if s != "true true true" {
+					t.Errorf("line %d: scrolled, in place and opaque are %s", i, s)
+				}
+			}
+		})
 	}
-	got := sanitiseMarkup(t, b, fixture.Written(t, render.HTML{
-		Heatmap: render.Heatmap{Explanation: e},
-	}))
-	b.Show(t, output(got.Sanitised, "white", "black"))
-	opened := chromium.Evaluate[[]bool](t, b, `(() => {
-		const e = [...document.querySelectorAll('.hw-t > details')].find((e) => e.textContent.includes('w57'));
-		const lines = () => document.querySelector('.hw-t').scrollHeight;
-		document.querySelectorAll('details').forEach((e) => { e.open = false; });
-		const closed = lines();
-		e.open = true;
-		return [closed > 200, lines() > 200];
-	})()`)
-	if fmt.Sprint(opened) != "[false true]" {
-		t.Errorf("without a script a text is long %v, want no and, with a fold open, yes", opened)
+}
+
+// TestMapsHatching goes to another layer and back: images that the script draws again have the
+// colours and the hatching that they had, pixel by pixel.
+func TestMapsHatching(t *testing.T) {
+	b := tab(t)
+	maps := mapped(lengthened(touched()))
+	maps.Map.Unit = "part"
+	for i := range maps.Map.Data {
+		maps.Map.Data[i] *= float64(i%3 - 1)
+	}
+	const alphas = `(async () => {
+		const box = [...document.querySelectorAll('.hw-j')][0].parentElement;
+		const [img, drawn] = [box.querySelector('img'), box.querySelector('canvas')];
+		await img.decode();
+		const read = (e) => {
+			const c = document.createElement('canvas');
+			[c.width, c.height] = [img.naturalWidth, img.naturalHeight];
+			const g = c.getContext('2d');
+			g.drawImage(e, 0, 0);
+			return [...g.getImageData(0, 0, c.width, c.height).data].filter((_, i) => i % 4 === 3);
+		};
+		const was = read(img), is = read(drawn);
+		return [was.filter((a) => a).length, was.filter((a, i) => Math.abs(a - is[i]) > 2).length];
+	})()`
+	b.Show(t, document(maps))
+	chromium.Evaluate[bool](t, b, "(() => {"+press("ArrowDown", "ArrowUp")+"})(), true")
+	got := chromium.Evaluate[[2]int](t, b, alphas, await)
+	if got[0] == 0 || got[1] > 0 {
+		t.Errorf("of %d pixels with a colour %d differ, want none", got[0], got[1])
 	}
 }
 
 // TestPrintFolds prints a long text: all of its tokens are there, and one head is marked.
 func TestPrintFolds(t *testing.T) {
 	b := tab(t)
-	media := func(name string) {
-		b.Do(t, func(ctx context.Context) error {
-			params := emulation.SetEmulatedMediaParams{Media: name}
-			_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, params)
-			return err
-		})
-	}
 	b.Show(t, pageOf(t, longText()))
-	media("print")
-	defer media("")
-	missing := chromium.Evaluate[int](t, b, `[...document.querySelectorAll('.hw-t > span:not(.hw-b), .hw-t > u')].
+	emulate(t, b, "print")
+	defer emulate(t, b, "")
+	missing := chromium.Evaluate[int](t, b, `[...document.querySelectorAll('.hm-text :is(span,u)')].
 		filter((e) => !e.checkVisibility()).length`)
 	if missing > 0 {
 		t.Errorf("%d tokens are not printed", missing)
 	}
-	b.Show(t, fixture.Written(t, render.HeadsPage{Heads: attended()}))
+	b.Show(t, document(attended()))
 	marks := chromium.Evaluate[int](t, b,
 		"[...document.querySelectorAll('.hw-p')].filter((e) => e.checkVisibility()).length")
 	if marks != 1 {

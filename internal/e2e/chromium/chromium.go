@@ -1,5 +1,5 @@
-// Package chromium opens documents in Chromium for tests and says what is drawn. Starting it costs
-// about two seconds of one core, a document a fraction of a second.
+// Package chromium opens documents in Chromium for tests and reports what is drawn. Starting it
+// costs about two seconds of one core, a document a fraction of a second.
 package chromium
 
 import (
@@ -283,18 +283,15 @@ func (b *Browser) Inspect(t *testing.T, root string) Drawn {
 	return Evaluate[Drawn](t, b, "("+inspect+")("+root+")")
 }
 
-// Started is an expression: the promise that the scripts of all pictures have started.
-const Started = "Promise.all([...document.querySelectorAll('.hw')].map((e) => e.hwStarted))"
-
-// Await waits until the scripts of all pictures have started, and until what they did then is
-// drawn.
-func (b *Browser) Await(t *testing.T) {
-	t.Helper()
-	// The second frame comes after everything that the first one asked for.
-	Evaluate[bool](t, b, Started+`.then(() => new Promise((done) =>
-		requestAnimationFrame(() => requestAnimationFrame(() => done(true)))))`,
-		chromedp.EvalAwaitPromise)
-}
+// Drawing is the promise that pictures, which draw when their numbers are unpacked, are drawn, and
+// two frames: the second one comes after everything that the first one asked for.
+const Drawing = `(async () => {
+	const frame = () => new Promise((done) => requestAnimationFrame(done));
+	await Promise.all([...document.querySelectorAll('.hw,.hm')].map((e) => e.hwStarted));
+	await frame();
+	await frame();
+	return true;
+})()`
 
 // Show opens a document as a file and returns what is drawn. The test fails if the document asks
 // for any other address, also if it does so later.
@@ -309,7 +306,7 @@ func (b *Browser) Show(t *testing.T, document string) Drawn {
 	b.mu.Unlock()
 	address := (&url.URL{Scheme: "file", Path: path}).String()
 	b.Navigate(t, address)
-	b.Await(t)
+	Evaluate[bool](t, b, Drawing, chromedp.EvalAwaitPromise)
 	d := b.Inspect(t, `document.querySelector("#output") || document.body`)
 	b.mu.Lock()
 	defer b.mu.Unlock()

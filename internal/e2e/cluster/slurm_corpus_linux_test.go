@@ -16,7 +16,7 @@ import (
 // arraySize is the size of the arrays that Slurm gets, in tasks.
 const arraySize = 8
 
-// anyTasks says that any tasks may be missing after an array.
+// anyTasks means that any tasks may be missing after an array.
 const anyTasks = -1
 
 // TestSlurm submits the job file that the command writes to a real Slurm and disturbs the cluster

@@ -422,7 +422,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// within says whether a condition holds before the time is over.
+// within reports whether a condition holds before the time is over.
 func within(limit time.Duration, holds func() bool) bool {
 	deadline := time.Now().Add(limit)
 	for !holds() {

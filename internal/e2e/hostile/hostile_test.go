@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -20,7 +19,6 @@ import (
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
 	"github.com/headwater-ml/headwater/internal/corpus"
 	"github.com/headwater-ml/headwater/internal/corpus/report"
-	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 	"github.com/headwater-ml/headwater/internal/export"
 	"github.com/headwater-ml/headwater/internal/export/figure"
 	"github.com/headwater-ml/headwater/internal/reproduction"
@@ -41,10 +39,10 @@ func TestViews(t *testing.T) {
 	for round := 0; s.given < enough; round++ {
 		pages, terminals := views(t, s, r, round%3 == 2)
 		for name, page := range pages {
-			own.check(t, name, fixture.Written(t, page))
+			own.check(t, name, page)
 		}
 		for name, terminal := range terminals {
-			checkPrintable(t, name, fixture.Written(t, terminal))
+			checkPrintable(t, name, terminal)
 		}
 		if t.Failed() {
 			t.Fatalf("round %d", round)
@@ -56,7 +54,7 @@ func TestViews(t *testing.T) {
 // views returns every view of one explanation, by name: those in HTML and those for terminals.
 func views(
 	t *testing.T, s *source, r *rand.Rand, encoder bool,
-) (pages, terminals map[string]io.WriterTo) {
+) (pages, terminals map[string]string) {
 	t.Helper()
 	e := s.explanation(r, encoder)
 	h := render.Heatmap{Explanation: e, Status: s.text(), Filter: attribution.Filter{s.text()}}
@@ -68,32 +66,49 @@ func views(
 	must(t, err)
 	result := s.caused()
 	table := s.table()
-	pages = map[string]io.WriterTo{
-		"text":    render.HTML{Heatmap: h, Next: s.text()},
-		"page":    render.Page{HTML: render.HTML{Heatmap: h}, Title: s.text()},
-		"growing": render.HTML{Heatmap: render.Heatmap{Status: s.text()}},
-		"short":   render.HTML{Heatmap: h, MaxBytes: 30_000},
-		"layers":  layers, "layers page": render.LayersPage{Layers: layers},
-		"heads": heads, "heads page": render.HeadsPage{Heads: heads},
-		"maps": maps, "maps page": render.MapsPage{Maps: maps},
-		"compared":     render.HTML{Heatmap: compared},
-		"sources":      render.SourcesHTML{Result: result},
-		"sources page": render.SourcesPage{SourcesHTML: render.SourcesHTML{Result: result}},
-		"table":        markup(table.HTML()),
+	next, short, strongest := h, h, h
+	next.Next, short.MaxBytes, strongest.Top = s.text(), 30_000, 3
+	pages = map[string]string{
+		"text":    htmlOf(next),
+		"page":    pageOf(h),
+		"growing": htmlOf(render.Heatmap{Status: s.text()}),
+		"short":   htmlOf(short),
+		"table":   table.HTML(),
 	}
-	terminals = map[string]io.WriterTo{
-		"text": render.Text{Heatmap: h}, "strongest": render.Text{Heatmap: h, Top: 3},
-		"layers": render.LayersText{Layers: layers}, "heads": render.HeadsText{Heads: heads},
-		"maps":     render.MapsText{Maps: maps},
-		"compared": render.Text{Heatmap: compared},
-		"sources":  render.SourcesText{Result: result},
+	terminals = map[string]string{"strongest": textOf(strongest)}
+	all := map[string]render.View{
+		"heatmap": h, "layers": layers, "heads": heads, "maps": maps, "compared": compared,
+		"sources": render.Sources{Result: result},
 	}
 	if !encoder {
-		flow := render.Flow{Explanation: e, Graph: graph(t, e, steps-1), Token: steps - 1}
-		pages["flow"], pages["flow page"] = flow, render.FlowPage{Flow: flow}
-		terminals["flow"] = render.FlowText{Flow: flow}
+		all["flow"] = render.Flow{Explanation: e, Graph: graph(t, e, steps-1), Token: steps - 1}
+	}
+	for name, v := range all {
+		pages[name], pages[name+" page"] = htmlOf(v), pageOf(v)
+		terminals[name] = textOf(v)
 	}
 	return pages, terminals
+}
+
+// htmlOf returns a picture as a notebook has it. A builder takes everything.
+func htmlOf(v render.View) string {
+	var b strings.Builder
+	_ = render.HTML(&b, v)
+	return b.String()
+}
+
+// pageOf returns a picture as a document.
+func pageOf(v render.View) string {
+	var b strings.Builder
+	_ = render.Page(&b, v)
+	return b.String()
+}
+
+// textOf returns a picture as a text.
+func textOf(v render.View) string {
+	var b strings.Builder
+	_ = render.Text(&b, v, render.Terminal{})
+	return b.String()
 }
 
 // graph returns the flow to the prediction of generated token t.
@@ -125,15 +140,6 @@ func (s *source) table() reproduction.Table {
 	return t
 }
 
-// markup is HTML that is there already.
-type markup string
-
-// WriteTo writes the markup.
-func (m markup) WriteTo(w io.Writer) (int64, error) {
-	n, err := io.WriteString(w, string(m))
-	return int64(n), err
-}
-
 // TestFiles writes every format of file: each can be read by a parser that is not ours, has the
 // texts as they are, and does nothing.
 func TestFiles(t *testing.T) {
@@ -143,7 +149,9 @@ func TestFiles(t *testing.T) {
 	for round := 0; s.given < enough; round++ {
 		e := s.explanation(r, false)
 		o := export.Options{
-			Flow: graph(t, e, 0), Attention: recorded(e), Map: mapped(e),
+			Recorded: render.Recorded{
+				Flow: graph(t, e, 0), Attention: recorded(e), Map: mapped(e),
+			},
 			Made: export.NewMade(strings.ToValidUTF8(s.text(), "\ufffd"),
 				attribution.Options{MaxTokens: steps}, attribution.Grouping{}, "float32", "v1"),
 		}
@@ -353,7 +361,7 @@ func newMarkup(t *testing.T) *markupOf {
 	for _, encoder := range []bool{false, true, false} {
 		pages, _ := views(t, s, r, encoder)
 		for _, page := range pages {
-			own.learn(t, fixture.Written(t, page))
+			own.learn(t, page)
 		}
 	}
 	e := s.explanation(r, false)

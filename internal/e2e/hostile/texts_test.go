@@ -7,9 +7,9 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/evaluate"
-	"github.com/headwater-ml/headwater/attribution/sources"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
+	"github.com/headwater-ml/headwater/internal/sources"
 )
 
 // pieces are parts of texts that would act if a format took them for anything but text.
@@ -93,7 +93,7 @@ func (s *source) explanation(r *rand.Rand, encoder bool) *attribution.Explanatio
 			Name: s.text(), Hash: s.text(), Note: s.text(), Family: s.text(), Backend: s.text(),
 			Layers: layers, Heads: heads, Width: 8, Vocab: 100,
 		},
-		Methods: map[string]*attribution.Result{}, OtherMass: map[string][]float64{},
+		Methods:  map[string]*attribution.Result{},
 		Warnings: []string{s.text(), s.text()},
 	}
 	if encoder {
@@ -135,24 +135,23 @@ func (s *source) explanation(r *rand.Rand, encoder bool) *attribution.Explanatio
 			result.Scorer, result.Contrast = true, s.text()
 			result.Explained = []float64{1, 2, 3}
 		}
-		for range steps * prompts * levels {
-			result.Data = append(result.Data, r.Float64()/prompts)
-		}
 		for t := range steps {
 			result.Shown = append(result.Shown, layers-1)
 			for range levels {
-				e.OtherMass[name] = append(e.OtherMass[name], 0.25)
-			}
-			if !encoder {
-				result.Generated = append(result.Generated, make([]float64, t*levels))
+				result.OtherMass = append(result.OtherMass, 0.25)
+				row := make([]float64, prompts, prompts+t)
+				for j := range row {
+					row[j] = r.Float64() / prompts
+				}
+				if !encoder {
+					row = row[:prompts+t]
+				}
+				result.Rows = append(result.Rows, row)
 			}
 		}
 		// A name that no method has, as in a file that somebody has edited.
 		if i == 0 && r.IntN(2) == 0 {
-			other := e.OtherMass[name]
-			delete(e.OtherMass, name)
 			name = s.text()
-			e.OtherMass[name] = other
 		}
 		e.Order, e.Methods[name] = append(e.Order, name), result
 	}

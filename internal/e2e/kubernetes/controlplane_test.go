@@ -335,7 +335,7 @@ func (n *node) stop() {
 	}
 }
 
-// report says how the command of a pod ended.
+// report is how the command of a pod ended.
 func (n *node) report(e ending) {
 	n.p.t.Helper()
 	delete(n.running, e.pod)

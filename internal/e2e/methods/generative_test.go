@@ -32,7 +32,7 @@ func TestExplanationIsASlice(t *testing.T) {
 		taps, err := m.Trace(context.Background(), text, []trace.Tap{trace.Attention, trace.ValueZeroing})
 		must(t, err)
 		opts = attribution.Options{Methods: methods, AllLevels: true}
-		whole, err := attribution.Attribute(context.Background(), taps, opts)
+		whole, err := attribution.Attribute(context.Background(), attribution.InMemory(taps), opts)
 		must(t, err)
 		first := len(e.Prompt.IDs) - 1
 		if ownRow {

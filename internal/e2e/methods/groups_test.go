@@ -130,7 +130,7 @@ func sameRow(
 		if s, err := scorer.Lookup(from.Options["scorer"]); err == nil {
 			info = s.Info()
 		}
-		row := r.GeneratedRow(i, k)
+		row := r.Row(i, k)[r.Shape[1]:]
 		if len(row) != i+1 {
 			t.Errorf("%s row %d level %d: %d generated sources", what, i, k, len(row))
 			continue
@@ -143,12 +143,12 @@ func sameRow(
 			before += x
 		}
 		for q := begin; q < end; q++ {
-			for _, x := range from.GeneratedRow(q, k) {
+			for _, x := range from.Row(q, k)[from.Shape[1]:] {
 				want += x
 			}
 		}
 		near(t, what+" generated", before, want)
-		near(t, what+" other mass", e.OtherMass[name][i*r.Shape[2]+k], want)
+		near(t, what+" other mass", e.Methods[name].OtherMass[i*r.Shape[2]+k], want)
 		if r.Residue != nil { // the parts and what is left are the whole
 			sum := 0.0
 			for q := begin; q < end; q++ {
@@ -248,12 +248,7 @@ func TestOcclusionOfSentences(t *testing.T) {
 					seen = slices.DeleteFunc(seen, func(j int) bool { return j >= at })
 					want += f(at, nil) - f(at, seen)
 				}
-				value := 0.0
-				if k < len(spans) {
-					value = r.At(i, k, 0)
-				} else {
-					value = r.Generated[i][k-len(spans)]
-				}
+				value := r.At(i, k, 0)
 				if math.Abs(value-want) > 1e-4 { // float32 of texts in batches of other sizes
 					t.Errorf("%s: sentence %d without source %d loses %v, want %v", replacement, i,
 						k, value, want)

@@ -72,9 +72,9 @@ func TestMethodsOnFamilies(t *testing.T) {
 			must(t, err)
 			for name, r := range e.Methods {
 				moved := false
-				for _, x := range r.Data {
+				for _, x := range slices.Concat(r.Rows...) {
 					if math.IsNaN(x) || math.IsInf(x, 0) {
-						t.Fatalf("%s: %v", name, r.Data)
+						t.Fatalf("%s: %v", name, r.Rows)
 					}
 					moved = moved || x != 0
 				}

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/headwater-ml/headwater/internal/mutant"
 )
 
 // bases are command lines that work, and end soon. The flags that mutants add come from each
@@ -93,7 +95,7 @@ func inWords(name, value string) []string {
 
 // mutateFlags adds flags to a command line that works.
 func mutateFlags(r *rand.Rand, s *Seeds) Mutant {
-	base := pick(r, bases)
+	base := mutant.Pick(r, bases)
 	command := commandOf(base)
 	args := slices.Clone(command)
 	var names []string
@@ -101,18 +103,18 @@ func mutateFlags(r *rand.Rand, s *Seeds) Mutant {
 	for range 1 + r.IntN(3) {
 		name := "no-such-flag"
 		if len(known) > 0 && r.IntN(25) > 0 {
-			name = pick(r, known)
+			name = mutant.Pick(r, known)
 		}
 		names = append(names, name)
 		flag := "--" + name
 		if r.IntN(8) > 0 {
-			flag += "=" + pick(r, values)
+			flag += "=" + mutant.Pick(r, values)
 		}
 		args = append(args, flag)
 	}
 	args = append(args, base[len(command):]...)
 	if r.IntN(10) == 0 { // leave something out, or say too much
-		args = append(args, pick(r, []string{"extra", "--", "-x", "--max-tokens"}))
+		args = append(args, mutant.Pick(r, []string{"extra", "--", "-x", "--max-tokens"}))
 	}
 	names = append(names, flagNames(args)...)
 	for _, name := range names { // a library says "own row" of --own-row
@@ -123,7 +125,7 @@ func mutateFlags(r *rand.Rand, s *Seeds) Mutant {
 			names = append(names, inWords(name, value)...)
 		}
 	}
-	in := container{header: object()}
+	in := container{header: mutant.Object()}
 	in.add("attention", []int{2, 2, 4, 4}, softmaxRows(r, 4, 4, 1))
 	in.add("value-zeroing", []int{2, 4, 4}, softmaxRows(r, 2, 4, 1))
 	return Mutant{

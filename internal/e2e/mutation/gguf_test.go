@@ -11,6 +11,7 @@ import (
 
 	"github.com/headwater-ml/headwater/internal/checkpoint"
 	"github.com/headwater-ml/headwater/internal/gguf/gguftest"
+	"github.com/headwater-ml/headwater/internal/mutant"
 )
 
 // readGGUF returns the checkpoints of the repository at root that GGUF can express, converted, and
@@ -59,7 +60,7 @@ const (
 
 // mutateGGUF damages a model in one file.
 func mutateGGUF(r *rand.Rand, s *Seeds) Mutant {
-	seed := pick(r, s.gguf)
+	seed := mutant.Pick(r, s.gguf)
 	if r.IntN(3) == 0 {
 		seed = s.gguf[len(s.gguf)-1] // the one with a tokenizer
 	}
@@ -69,7 +70,7 @@ func mutateGGUF(r *rand.Rand, s *Seeds) Mutant {
 	names := f.names()
 	file, size := f.damage(r)
 	m := Mutant{Output: "out.safetensors"}
-	path := pick(r, []string{"model.gguf", "model.gguf", "model.gguf", "m-00001-of-00002.gguf"})
+	path := mutant.Pick(r, []string{"model.gguf", "model.gguf", "model.gguf", "m-00001-of-00002.gguf"})
 	if f.has("tokenizer.ggml.model") && r.IntN(3) > 0 {
 		m.Args = []string{"tokenize", "--tokenizer", path}
 		m.Stdin = []byte("\"the the\"\n\"\\u0000<end>\"\n")
@@ -124,15 +125,15 @@ func (f *ggufFile) damage(r *rand.Rand) (file []byte, size int64) {
 	case 1:
 		f.poison(r)
 	case 2:
-		return scratch(r, f.Bytes()), 0
+		return mutant.Scratch(r, f.Bytes()), 0
 	case 3: // a number in the header that is not true: the counts stand at 8 and 16
 		file = f.Bytes()
-		at := pick(r, []int{4, 8, 16, 24, 8 * r.IntN(len(file)/64)})
+		at := mutant.Pick(r, []int{4, 8, 16, 24, 8 * r.IntN(len(file)/64)})
 		lies := []uint64{
 			0, 1, 2, 7, 255, 1 << 16, 1 << 31, 1 << 40, math.MaxInt64, math.MaxUint64,
 			uint64(len(file)),
 		}
-		binary.LittleEndian.PutUint64(file[at:], pick(r, lies))
+		binary.LittleEndian.PutUint64(file[at:], mutant.Pick(r, lies))
 		return file, 0
 	case 4: // many keys, or many tensors of nothing
 		for i := range 2000 {
@@ -178,7 +179,7 @@ func (f *ggufFile) poison(r *rand.Rand) {
 			continue
 		}
 		t.Data = slices.Clone(t.Data)
-		binary.LittleEndian.PutUint32(t.Data[r.IntN(len(t.Data)/4)*4:], pick(r, bad))
+		binary.LittleEndian.PutUint32(t.Data[r.IntN(len(t.Data)/4)*4:], mutant.Pick(r, bad))
 	}
 }
 
@@ -198,12 +199,12 @@ func (f *ggufFile) damageTensor(r *rand.Rand) {
 		f.Tensors = append(f.Tensors, *t) // twice
 		return
 	case 2:
-		t.Name = pick(r, []string{
+		t.Name = mutant.Pick(r, []string{
 			"", strings.ToUpper(t.Name), t.Name + ".weight", "blk.99.attn_q.weight", "a\x00b",
 			"\xff", "<script>", strings.Repeat("a", 70_000),
 		})
 	case 3: // another type: known ones of other sizes, old ones, and none
-		t.Type = pick(r, []uint32{
+		t.Type = mutant.Pick(r, []uint32{
 			0, 1, 2, 3, 4, 6, 8, 10, 12, 14, 15, 20, 24, 30, 99, math.MaxUint32,
 		})
 	case 4:
@@ -212,9 +213,9 @@ func (f *ggufFile) damageTensor(r *rand.Rand) {
 	case 5:
 		k := r.IntN(len(shape) + 1)
 		if k == len(shape) {
-			shape = append(shape, pick(r, []int{0, 1, 2}))
+			shape = append(shape, mutant.Pick(r, []int{0, 1, 2}))
 		} else {
-			shape[k] = int(perturb(r, int64(shape[k])))
+			shape[k] = int(mutant.Perturb(r, int64(shape[k])))
 		}
 		t.Shape = shape
 	case 6:
@@ -251,15 +252,15 @@ func (f *ggufFile) damageKey(r *rand.Rand) {
 	case 0:
 		f.Keys = slices.Delete(f.Keys, i, i+1)
 	case 1:
-		f.Keys = append(f.Keys, gguftest.Key{Name: k.Name, Value: pick(r, ggufValues)})
+		f.Keys = append(f.Keys, gguftest.Key{Name: k.Name, Value: mutant.Pick(r, ggufValues)})
 	case 2:
-		k.Name = pick(r, []string{strings.ToUpper(k.Name), k.Name + "s", "", "a\x00b", "\xff"})
+		k.Name = mutant.Pick(r, []string{strings.ToUpper(k.Name), k.Name + "s", "", "a\x00b", "\xff"})
 	case 3:
-		k.Value = pick(r, f.Keys).Value
+		k.Value = mutant.Pick(r, f.Keys).Value
 	case 4, 5, 6:
 		k.Value = perturbed(r, k.Value)
 	default:
-		k.Value = pick(r, ggufValues)
+		k.Value = mutant.Pick(r, ggufValues)
 	}
 }
 
@@ -267,15 +268,15 @@ func (f *ggufFile) damageKey(r *rand.Rand) {
 func perturbed(r *rand.Rand, value any) any {
 	switch v := value.(type) {
 	case uint32:
-		return uint32(perturb(r, int64(v)))
+		return uint32(mutant.Perturb(r, int64(v)))
 	case int32:
-		return int32(perturb(r, int64(v)))
+		return int32(mutant.Perturb(r, int64(v)))
 	case float32:
-		return pick(r, []float32{-v, 2 * v, 0, v * 1e30, v * 1e-30, float32(math.Inf(-1))})
+		return mutant.Pick(r, []float32{-v, 2 * v, 0, v * 1e30, v * 1e-30, float32(math.Inf(-1))})
 	case bool:
 		return !v
 	case string:
-		return pick(r, []string{v + "x", strings.ToUpper(v), v + v, "", v[:len(v)/2]})
+		return mutant.Pick(r, []string{v + "x", strings.ToUpper(v), v + v, "", v[:len(v)/2]})
 	case []string:
 		others := []string{"", "\xff", "the the", "Ġ", strings.Repeat("a", 70_000)}
 		return perturbedList(r, v, others)
@@ -300,11 +301,11 @@ func perturbedList[T any](r *rand.Rand, list, others []T) []T {
 	case 1:
 		return append(list, list...)
 	case 2:
-		return append(list, pick(r, others))
+		return append(list, mutant.Pick(r, others))
 	case 3:
-		list[i] = pick(r, list)
+		list[i] = mutant.Pick(r, list)
 	default:
-		list[i] = pick(r, others)
+		list[i] = mutant.Pick(r, others)
 	}
 	return list
 }

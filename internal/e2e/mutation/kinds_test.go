@@ -57,6 +57,3 @@ func Make(seed, n uint64, s *Seeds) Mutant {
 	m.Kind = kind.name
 	return m
 }
-
-// pick returns one of the values.
-func pick[T any](r *rand.Rand, values []T) T { return values[r.IntN(len(values))] }

@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+
+	"github.com/headwater-ml/headwater/internal/mutant"
 )
 
 // limit is what a mutant may use, as the command is told. The toy models of the tests take far
@@ -23,7 +25,7 @@ func modelRun(r *rand.Rand) []string {
 		"attention", "hidden", "logits", "value-zeroing", "scores,terms", "attention,hidden,logits",
 	}
 	ids := []string{"5", "5,6,7", "3,3,3,3,9,8"}
-	return append(args, "--ids", pick(r, ids), "--taps", pick(r, taps))
+	return append(args, "--ids", mutant.Pick(r, ids), "--taps", mutant.Pick(r, taps))
 }
 
 // modelFiles are the files of a checkpoint, in folder "model".
@@ -33,16 +35,16 @@ func modelFiles(config, weights []byte) map[string][]byte {
 
 // mutateConfig damages config.json.
 func mutateConfig(r *rand.Rand, s *Seeds) Mutant {
-	seed := pick(r, s.models)
-	config := parse(seed.config)
-	keys := config.allKeys(nil)
-	config.damage(r)
-	text := config.text()
-	names := append(config.allKeys(keys),
+	seed := mutant.Pick(r, s.models)
+	config := mutant.Parse(seed.config)
+	keys := config.AllKeys(nil)
+	config.Damage(r, nil)
+	text := config.Text()
+	names := append(config.AllKeys(keys),
 		append(openContainer(seed.weights).names(), jsonWords...)...)
 	names = append(names, "tensor ") // one that the config asks for, which the weights do not have
 	if r.IntN(12) == 0 {
-		text = scratch(r, text)
+		text = mutant.Scratch(r, text)
 		names = append(names, "key ") // of a name that is not known here
 	}
 	return Mutant{
@@ -66,7 +68,7 @@ var jsonWords = []string{"JSON", "byte", "UTF-8"}
 
 // mutateWeights damages model.safetensors.
 func mutateWeights(r *rand.Rand, s *Seeds) Mutant {
-	seed := pick(r, s.models)
+	seed := mutant.Pick(r, s.models)
 	c := openContainer(seed.weights)
 	names := c.inMessages()
 	file, size := c.damage(r)
@@ -91,8 +93,8 @@ var headerWords = []string{"header", "byte", "dtype", "shape", "data_offsets", "
 
 // mutateAttribute damages the tensors that headwater attribute reads.
 func mutateAttribute(r *rand.Rand, _ *Seeds) Mutant {
-	c := container{header: object()}
-	c.header.set("__metadata__", object("version", `"1"`))
+	c := container{header: mutant.Object()}
+	c.header.Set("__metadata__", mutant.Object("version", `"1"`))
 	layers, heads, tokens := 1+r.IntN(4), 1+r.IntN(3), 1+r.IntN(24)
 	scale := []float64{0.1, 1, 5, 15, 40, 100}[r.IntN(6)]
 	c.add("attention", []int{layers, heads, tokens, tokens},
@@ -106,19 +108,19 @@ func mutateAttribute(r *rand.Rand, _ *Seeds) Mutant {
 		"alti",
 	}
 	args := []string{
-		"attribute", "--input", "in.safetensors", "--methods", pick(r, methods),
+		"attribute", "--input", "in.safetensors", "--methods", mutant.Pick(r, methods),
 		"-o", "out.safetensors",
 	}
 	for range r.IntN(3) {
-		args = append(args, pick(r, [][]string{
-			{"--heads", pick(r, []string{"max", "min", "0", "5", "-1"})},
-			{"--layers", pick(r, []string{"0:1", "1:", ":0", "7", "2:1"})},
-			{"--residual", pick(r, []string{"0", "1", "0.3", "2", "NaN"})},
-			{"--discard", pick(r, []string{"0.5", "0.99", "1", "-0.1"})},
+		args = append(args, mutant.Pick(r, [][]string{
+			{"--heads", mutant.Pick(r, []string{"max", "min", "0", "5", "-1"})},
+			{"--layers", mutant.Pick(r, []string{"0:1", "1:", ":0", "7", "2:1"})},
+			{"--residual", mutant.Pick(r, []string{"0", "1", "0.3", "2", "NaN"})},
+			{"--discard", mutant.Pick(r, []string{"0.5", "0.99", "1", "-0.1"})},
 			{"--lift"},
 			{"--local-lift"},
 			{"--drop-sink"},
-			{"--per-head", pick(r, []string{"0", "9"})},
+			{"--per-head", mutant.Pick(r, []string{"0", "9"})},
 			{"--measured-residual"},
 			{"--threshold", "0.01"},
 		})...)

@@ -6,22 +6,24 @@ import (
 	"math"
 	"math/rand/v2"
 	"strings"
+
+	"github.com/headwater-ml/headwater/internal/mutant"
 )
 
 // container is a safetensors file taken apart.
 type container struct {
-	header *value
+	header *mutant.Value
 	data   []byte
 }
 
 func openContainer(file []byte) container {
 	n := binary.LittleEndian.Uint64(file)
-	return container{parse(file[8 : 8+n]), file[8+n:]}
+	return container{mutant.Parse(file[8 : 8+n]), file[8+n:]}
 }
 
 // bytes puts the file together again, with a true length of the header.
 func (c container) bytes() []byte {
-	header := c.header.text()
+	header := c.header.Text()
 	out := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
 	return append(append(out, header...), c.data...)
 }
@@ -29,7 +31,7 @@ func (c container) bytes() []byte {
 // names returns the names of the tensors.
 func (c container) names() []string {
 	var names []string
-	for _, key := range c.header.keys {
+	for _, key := range c.header.Keys {
 		if key != "__metadata__" {
 			names = append(names, key)
 		}
@@ -55,18 +57,18 @@ func (c container) inMessages() []string {
 
 // add puts a float32 tensor at the end.
 func (c *container) add(name string, shape []int, values []float32) {
-	dims := &value{list: true}
+	dims := &mutant.Value{List: true}
 	for _, n := range shape {
-		dims.items = append(dims.items, scalar(fmt.Sprint(n)))
+		dims.Items = append(dims.Items, mutant.Scalar(fmt.Sprint(n)))
 	}
 	begin := len(c.data)
 	for _, x := range values {
 		c.data = binary.LittleEndian.AppendUint32(c.data, math.Float32bits(x))
 	}
-	entry := object("dtype", `"F32"`)
-	entry.set("shape", dims)
-	entry.set("data_offsets", scalar(fmt.Sprintf("[%d,%d]", begin, len(c.data))))
-	c.header.set(name, entry)
+	entry := mutant.Object("dtype", `"F32"`)
+	entry.Set("shape", dims)
+	entry.Set("data_offsets", mutant.Scalar(fmt.Sprintf("[%d,%d]", begin, len(c.data))))
+	c.header.Set(name, entry)
 }
 
 // poison makes some numbers of the data NaN, infinite, huge or negative.
@@ -80,7 +82,7 @@ func (c *container) poison(r *rand.Rand) {
 			return
 		}
 		at := r.IntN(len(c.data)/4) * 4
-		binary.LittleEndian.PutUint32(c.data[at:], math.Float32bits(pick(r, bad)))
+		binary.LittleEndian.PutUint32(c.data[at:], math.Float32bits(mutant.Pick(r, bad)))
 	}
 }
 
@@ -88,28 +90,28 @@ func (c *container) poison(r *rand.Rand) {
 // long the file would be.
 func (c *container) claim(r *rand.Rand) int64 {
 	const size = 40 << 30
-	name := pick(r, c.names())
-	entry := c.header.get(name)
+	name := mutant.Pick(r, c.names())
+	entry := c.header.Get(name)
 	begin := int64(len(c.data))
-	shape := entry.get("shape")
-	if shape == nil || len(shape.items) == 0 {
+	shape := entry.Get("shape")
+	if shape == nil || len(shape.Items) == 0 {
 		return 0
 	}
 	side := int64(math.Sqrt(size / 4))
-	dims := &value{list: true}
-	for range shape.items {
-		dims.items = append(dims.items, scalar("1"))
+	dims := &mutant.Value{List: true}
+	for range shape.Items {
+		dims.Items = append(dims.Items, mutant.Scalar("1"))
 	}
-	dims.items[len(dims.items)-1] = scalar(fmt.Sprint(side))
+	dims.Items[len(dims.Items)-1] = mutant.Scalar(fmt.Sprint(side))
 	bytes := side * 4
-	if len(dims.items) > 1 {
-		dims.items[len(dims.items)-2] = scalar(fmt.Sprint(side))
+	if len(dims.Items) > 1 {
+		dims.Items[len(dims.Items)-2] = mutant.Scalar(fmt.Sprint(side))
 		bytes *= side
 	}
-	entry.set("shape", dims)
-	entry.set("dtype", scalar(`"F32"`))
-	entry.set("data_offsets", scalar(fmt.Sprintf("[%d,%d]", begin, begin+bytes)))
-	return 8 + int64(len(c.header.text())) + begin + bytes
+	entry.Set("shape", dims)
+	entry.Set("dtype", mutant.Scalar(`"F32"`))
+	entry.Set("data_offsets", mutant.Scalar(fmt.Sprintf("[%d,%d]", begin, begin+bytes)))
+	return 8 + int64(len(c.header.Text())) + begin + bytes
 }
 
 // damage changes a safetensors file somewhere. The returned size is the length to which the file
@@ -123,22 +125,22 @@ func (c container) damage(r *rand.Rand) (file []byte, size int64) {
 		c.poison(r)
 		return c.bytes(), 0
 	case 3:
-		return scratch(r, c.bytes()), 0
+		return mutant.Scratch(r, c.bytes()), 0
 	case 4: // a length of the header that is not true
 		file = c.bytes()
 		lengths := []uint64{
 			0, 1, 7, 1 << 20, 1 << 40, math.MaxUint64, uint64(len(file)), uint64(r.IntN(len(file))),
 		}
-		binary.LittleEndian.PutUint64(file, pick(r, lengths))
+		binary.LittleEndian.PutUint64(file, mutant.Pick(r, lengths))
 		return file, 0
 	case 5: // many tensors
 		for i := range 2000 {
-			c.header.set(fmt.Sprintf("extra.%d", i),
-				object("dtype", `"F32"`, "shape", "[0]", "data_offsets", "[0,0]"))
+			c.header.Set(fmt.Sprintf("extra.%d", i),
+				mutant.Object("dtype", `"F32"`, "shape", "[0]", "data_offsets", "[0,0]"))
 		}
 		return c.bytes(), 0
 	default:
-		c.header.damage(r)
+		c.header.Damage(r, nil)
 		return c.bytes(), 0
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"strings"
+
+	"github.com/headwater-ml/headwater/internal/mutant"
 )
 
 // softmax returns the softmax of n normal numbers times scale.
@@ -37,7 +39,7 @@ var fragments = []string{
 func hostileText(r *rand.Rand) string {
 	var b strings.Builder
 	for range 1 + r.IntN(6) {
-		b.WriteString(pick(r, fragments))
+		b.WriteString(mutant.Pick(r, fragments))
 	}
 	switch r.IntN(20) {
 	case 0:
@@ -65,19 +67,19 @@ func mutatePrompt(r *rand.Rand, _ *Seeds) Mutant {
 		"norms,alti",
 	}
 	args := []string{
-		"explain", "--backend", "go", "--max-memory", limit, "--max-tokens", pick(r,
+		"explain", "--backend", "go", "--max-memory", limit, "--max-tokens", mutant.Pick(r,
 			[]string{"1", "2", "3"}),
-		"--methods", pick(r, methods), "--format", pick(r, []string{"text", "html", "json"}),
+		"--methods", mutant.Pick(r, methods), "--format", mutant.Pick(r, []string{"text", "html", "json"}),
 	}
 	if r.IntN(3) == 0 {
-		args = append(args, "--continuation="+pick(r, []string{" is", "are", "\xff", " <b>", "  "}))
+		args = append(args, "--continuation="+mutant.Pick(r, []string{" is", "are", "\xff", " <b>", "  "}))
 	}
 	if r.IntN(4) == 0 {
 		args = append(args, "--by",
-			pick(r, []string{"word", "sentence", "0:3,4:7", "5:2", "0:99999"}))
+			mutant.Pick(r, []string{"word", "sentence", "0:3,4:7", "5:2", "0:99999"}))
 	}
 	if r.IntN(4) == 0 {
-		args = append(args, "--top", pick(r, []string{"1", "3", "1000000"}))
+		args = append(args, "--top", mutant.Pick(r, []string{"1", "3", "1000000"}))
 	}
 	return Mutant{Args: append(args, "--", prompt)}
 }
@@ -86,27 +88,27 @@ func mutatePrompt(r *rand.Rand, _ *Seeds) Mutant {
 func mutateLines(r *rand.Rand, _ *Seeds) Mutant {
 	var input []byte
 	for range 1 + r.IntN(3) {
-		line := object("prompt", quote(strings.ToValidUTF8(hostilePrompt(r), "")))
+		line := mutant.Object("prompt", mutant.Quote(strings.ToValidUTF8(hostilePrompt(r), "")))
 		if r.IntN(2) == 0 {
-			line.set("continuation", scalar(quote(pick(r, []string{" is", " are", "", "\u2028"}))))
+			line.Set("continuation", mutant.Scalar(mutant.Quote(mutant.Pick(r, []string{" is", " are", "", "\u2028"}))))
 		}
 		if r.IntN(6) == 0 {
-			line.set("positions",
-				scalar(pick(r, []string{"[0]", "[1,2]", "[-1]", "[99999999999]", "[1.5]"})))
+			line.Set("positions",
+				mutant.Scalar(mutant.Pick(r, []string{"[0]", "[1,2]", "[-1]", "[99999999999]", "[1.5]"})))
 		}
 		if r.IntN(2) == 0 {
-			line.damage(r)
+			line.Damage(r, nil)
 		}
-		text := line.text()
+		text := line.Text()
 		if r.IntN(8) == 0 {
-			text = scratch(r, text)
+			text = mutant.Scratch(r, text)
 		}
 		input = append(append(input, text...), '\n')
 	}
 	return Mutant{
 		Args: []string{
 			"explain", "--backend", "go", "--max-memory", limit, "--max-tokens", "1",
-			"--methods", pick(r,
+			"--methods", mutant.Pick(r,
 				[]string{"rollout", "raw", "flow"}), "--input", "prompts.jsonl", "-o", "out.jsonl",
 		},
 		Files:  map[string][]byte{"prompts.jsonl": input},

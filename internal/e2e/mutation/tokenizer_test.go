@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+
+	"github.com/headwater-ml/headwater/internal/mutant"
 )
 
 // components are parts of a tokenizer.json, some of which make a text grow or cost time.
@@ -54,34 +56,34 @@ var parts = []string{"normalizer", "pre_tokenizer", "decoder", "post_processor"}
 
 // mutateTokenizer damages tokenizer.json.
 func mutateTokenizer(r *rand.Rand, s *Seeds) Mutant {
-	file := parse(pick(r, s.tokenizers))
-	keys := file.allKeys(nil)
+	file := mutant.Parse(mutant.Pick(r, s.tokenizers))
+	keys := file.AllKeys(nil)
 	for range 1 + r.IntN(2) {
 		switch r.IntN(5) {
 		case 0, 1:
-			part := pick(r, parts)
-			file.set(part, chain(r, part))
+			part := mutant.Pick(r, parts)
+			file.Set(part, chain(r, part))
 		case 2:
 			addTokens(r, file)
 		case 3:
-			part := file.get(pick(r,
+			part := file.Get(mutant.Pick(r,
 				append(parts, "model", "added_tokens", "truncation", "padding")))
-			if part != nil && len(part.items) > 0 {
-				part.damage(r)
+			if part != nil && len(part.Items) > 0 {
+				part.Damage(r, nil)
 				continue
 			}
 			fallthrough
 		default:
-			file.damage(r)
+			file.Damage(r, nil)
 		}
 	}
-	text := file.text()
+	text := file.Text()
 	if r.IntN(12) == 0 {
-		text = scratch(r, text)
+		text = mutant.Scratch(r, text)
 	}
 	var stdin strings.Builder
 	for range 1 + r.IntN(4) {
-		stdin.WriteString(quote(strings.ToValidUTF8(hostileText(r), "")) + "\n")
+		stdin.WriteString(mutant.Quote(strings.ToValidUTF8(hostileText(r), "")) + "\n")
 	}
 	stdin.WriteString(`"a aa aaaaaaaa bababa"` + "\n")
 	args := []string{"tokenize", "--tokenizer", "tokenizer.json"}
@@ -92,13 +94,13 @@ func mutateTokenizer(r *rand.Rand, s *Seeds) Mutant {
 		Args:  args,
 		Stdin: []byte(stdin.String()),
 		Files: map[string][]byte{"tokenizer.json": text},
-		Names: [][]string{{"tokenizer.json"}, append(file.allKeys(keys), jsonWords...)},
+		Names: [][]string{{"tokenizer.json"}, append(file.AllKeys(keys), jsonWords...)},
 	}
 }
 
 // chain returns one component, or a sequence of many, of a few kinds.
-func chain(r *rand.Rand, part string) *value {
-	one := func() *value { return scalar(pick(r, components[part])) }
+func chain(r *rand.Rand, part string) *mutant.Value {
+	one := func() *mutant.Value { return mutant.Scalar(mutant.Pick(r, components[part])) }
 	if r.IntN(2) == 0 {
 		return one()
 	}
@@ -106,32 +108,33 @@ func chain(r *rand.Rand, part string) *value {
 		"normalizer": "normalizers", "pre_tokenizer": "pretokenizers",
 		"decoder": "decoders", "post_processor": "processors",
 	}[part]
-	items := &value{list: true}
+	items := &mutant.Value{List: true}
 	same := one()
-	for range pick(r, []int{0, 1, 2, 9, 30, 1000}) {
+	for range mutant.Pick(r, []int{0, 1, 2, 9, 30, 1000}) {
 		if r.IntN(3) == 0 {
 			same = one()
 		}
-		items.items = append(items.items, same)
+		items.Items = append(items.Items, same)
 	}
-	sequence := object("type", `"Sequence"`)
-	sequence.set(list, items)
+	sequence := mutant.Object("type", `"Sequence"`)
+	sequence.Set(list, items)
 	return sequence
 }
 
 // addTokens adds tokens that are looked for in a text before everything else.
-func addTokens(r *rand.Rand, file *value) {
-	list := file.get("added_tokens")
-	if list == nil || !list.list {
-		list = &value{list: true}
-		file.set("added_tokens", list)
+func addTokens(r *rand.Rand, file *mutant.Value) {
+	list := file.Get("added_tokens")
+	if list == nil || !list.List {
+		list = &mutant.Value{List: true}
+		file.Set("added_tokens", list)
 	}
 	contents := []string{"a", "", " ", strings.Repeat("a", 10_000), "\x00", "é"}
-	for range pick(r, []int{1, 3, 500}) {
-		token := object("id", fmt.Sprint(r.IntN(2000)-5), "content", quote(pick(r, contents)))
+	for range mutant.Pick(r, []int{1, 3, 500}) {
+		token := mutant.Object("id", fmt.Sprint(r.IntN(2000)-5), "content",
+			mutant.Quote(mutant.Pick(r, contents)))
 		for _, key := range []string{"single_word", "lstrip", "rstrip", "normalized", "special"} {
-			token.set(key, scalar(pick(r, []string{"true", "false"})))
+			token.Set(key, mutant.Scalar(mutant.Pick(r, []string{"true", "false"})))
 		}
-		list.items = append(list.items, token)
+		list.Items = append(list.Items, token)
 	}
 }

@@ -42,7 +42,7 @@ var wrongCells = []cell{
 		want:   `data type "flot32" is unknown; did you mean float32? known are float32, bfloat16`,
 	},
 	{
-		Source: "%%\ngonbext.Explain(\"a\", gonbext.View{By: \"words\"})",
+		Source: "%%\ngonbext.Explain(\"a\", gonbext.Show{By: \"words\"})",
 		want:   "did you mean word? want word, sentence, turn, or bytes",
 	},
 	{

@@ -99,7 +99,8 @@ func (mine) PerPair() bool { return false }
 
 func init_mine() { local.RegisterMixing("mine", attribution.MixingInfo{Unit: "attention", Sums: true}, mine{}) }
 
-// same explains by two methods and says whether their numbers are the same within float32 rounding over six layers, and which process computed them.
+// same explains by two methods and reports whether their numbers are the same within float32
+// rounding over six layers, and which process computed them.
 func same(a, b string, heads trace.Fusion) {
 	c, err := engine.Start{}.Connect(context.Background())
 	if err != nil {

@@ -56,7 +56,7 @@ func ExampleServe() {
 	// opening words, file 1 of 1
 	// preparing prompt rows, layer 1 of 1
 	// 1 token: [0.50 0.50]
-	// 2 tokens: [0.33 0.33]
+	// 2 tokens: [0.33 0.33 0.33]
 	// <nil>
 	// <nil> <nil>
 }

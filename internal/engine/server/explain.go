@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -31,8 +32,17 @@ func (s *server) explainBy(ctx context.Context, c *connection, r engine.Request,
 ) (again bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	var origin json.RawMessage
+	if s.Origin != nil {
+		made := r
+		made.Model = s.models.key(r.Model) // with the type of the weights, also the default
+		if origin, err = s.Origin(made, opts); err != nil {
+			return false, err
+		}
+	}
 	sent := -1 // tokens
 	send := func(e *attribution.Explanation, step bool) {
+		e.Origin = origin
 		if err := sendNew(c, e, sent, step); err != nil {
 			cancel(err) // the client is gone
 		}
@@ -41,16 +51,13 @@ func (s *server) explainBy(ctx context.Context, c *connection, r engine.Request,
 	opts.OnProgress = c.progress
 	opts.OnStep = func(e *attribution.Explanation) { send(e, true) }
 	e, err := attribution.Explain(ctx, model, string(r.Text), opts)
-	number := s.last.keep(e, r)
 	if ofMemory(err) && sent < 0 {
 		return true, err
 	}
 	if e != nil && sent < len(e.Steps) {
 		send(e, false)
 	}
-	if number > 0 {
-		_ = c.send(engine.Event{Number: number}) // a client that is gone does not save either
-	}
+	s.last.keep(e, r)
 	if cause := context.Cause(ctx); err != nil && cause != nil && ctx.Err() != cause {
 		return false, cause
 	}
@@ -116,14 +123,14 @@ func (s *server) model(
 func sendNew(c *connection, e *attribution.Explanation, sent int, step bool) error {
 	part := attribution.Explanation{
 		Steps: e.Steps[max(sent, 0):], Warnings: e.Warnings,
-		Methods: map[string]*attribution.Result{}, OtherMass: map[string][]float64{},
+		Methods: map[string]*attribution.Result{},
 	}
 	if sent < 0 {
 		part.Model, part.Prompt, part.Order = e.Model, e.Prompt, e.Order
+		part.Origin = e.Origin
 	}
 	for name, r := range e.Methods {
 		part.Methods[name] = newRows(r, sent)
-		part.OtherMass[name] = rows(e.OtherMass[name], max(sent, 0), r.Shape[0], r.Shape[2])
 	}
 	if sent >= 0 || len(e.Maps) == 0 {
 		return c.send(engine.Event{Explanation: &part, Step: step})
@@ -154,9 +161,9 @@ func newRows(r *attribution.Result, sent int) *attribution.Result {
 	}
 	n := r.Shape[0]
 	part.Shape = [3]int{n - sent, r.Shape[1], r.Shape[2]}
-	part.Data = rows(r.Data, sent, n, r.Shape[1]*r.Shape[2])
+	part.Rows = r.Rows[sent*r.Shape[2] : n*r.Shape[2]]
 	part.Shown = r.Shown[min(sent, len(r.Shown)):min(n, len(r.Shown))]
-	part.Generated = r.Generated[min(sent, len(r.Generated)):min(n, len(r.Generated))]
+	part.OtherMass = rows(r.OtherMass, sent, n, r.Shape[2])
 	part.Explained, part.Residue = rows(r.Explained, sent, n, 1), rows(r.Residue, sent, n, 1)
 	return &part
 }

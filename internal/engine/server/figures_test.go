@@ -71,11 +71,11 @@ func TestFigures(t *testing.T) {
 	if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), "known are a, b") {
 		t.Errorf("an unknown figure: %v", err)
 	}
-	png, err := client.Draw(t.Context(), json.RawMessage(`{"columns":1}`))
+	png, _, err := client.Draw(t.Context(), "", json.RawMessage(`{"columns":1}`), nil)
 	if err != nil || string(png) != `png of {"columns":1}` {
 		t.Errorf("drew %q, error %v", png, err)
 	}
-	file, notes, err := client.DrawFile(t.Context(), "a.svg", json.RawMessage(`{}`),
+	file, notes, err := client.Draw(t.Context(), "a.svg", json.RawMessage(`{}`),
 		json.RawMessage(`{"size":"column"}`))
 	if err != nil || string(file) != `png of {}a.svg{"size":"column"}` || len(notes) != 1 {
 		t.Errorf("drew %q with notes %q, error %v", file, notes, err)
@@ -89,7 +89,7 @@ func TestNoFigures(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "makes no figures") {
 		t.Errorf("figures: %v", err)
 	}
-	if _, err = client.Draw(t.Context(), nil); err == nil ||
+	if _, _, err = client.Draw(t.Context(), "", nil, nil); err == nil ||
 		!strings.Contains(err.Error(), "draws no pictures") {
 		t.Errorf("draw: %v", err)
 	}

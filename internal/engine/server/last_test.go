@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -79,16 +81,16 @@ func TestSave(t *testing.T) {
 			if f.Name == "a.bmp" {
 				return nil, nil, refused
 			}
-			e, made := f.Explained.Explanation, f.Explained.Request
-			if len(e.Steps) != 1 || string(made.Text) != "a b" ||
-				string(f.Figure) != `{"kind":"text"}` {
-				t.Errorf("%s of %d steps of %q", f.Figure, len(e.Steps), made.Text)
+			e := f.Explanation
+			if len(e.Steps) != 1 || e.Prompt.Text != "a b" ||
+				string(f.Asked) != `{"kind":"text"}` {
+				t.Errorf("%s of %d steps of %q", f.Asked, len(e.Steps), e.Prompt.Text)
 			}
 			return large, []string{"a note"}, nil
 		},
 	})
 	save := func(file string) ([]byte, []string, error) {
-		return client.Save(t.Context(), file, json.RawMessage(`{"kind":"text"}`))
+		return client.Save(t.Context(), file, json.RawMessage(`{"kind":"text"}`), nil)
 	}
 	if _, _, err := save("a.svg"); !errors.Is(err, trace.ErrUsage) {
 		t.Errorf("before an explanation: %v", err)
@@ -109,134 +111,129 @@ func TestSave(t *testing.T) {
 	}
 }
 
-// TestSaveDrawn saves the picture that was drawn last, and of one explanation the one that was
-// drawn of it last. A picture that cannot be saved is an error that says why, until there is
-// another one.
+// saying is an encoder whose file says what it is of.
+func saying(_ context.Context, f server.File) ([]byte, []string, error) {
+	said := f.Explanation.Prompt.Text + " " + string(f.Show)
+	if f.Against != nil {
+		said += " against " + f.Against.Prompt.Text
+	}
+	return []byte(said), nil, nil
+}
+
+// TestSaveDrawn saves the picture that was drawn last, and any other explanation by itself. A
+// picture that cannot be saved is an error that says why, until there is another one.
 func TestSaveDrawn(t *testing.T) {
-	client, _ := serve(t, server.Config{
-		Open: one(&reader{}),
-		Encode: func(_ context.Context, f server.File) ([]byte, []string, error) {
-			said := string(f.Explained.Request.Text) + " " + string(f.Explained.Request.Show)
-			if f.Against != nil {
-				said += " against " + string(f.Against.Request.Text)
-			}
-			return []byte(said), nil, nil
-		},
-	})
-	explain := func(text, show string) {
+	client, _ := serve(t, server.Config{Open: one(&reader{}), Encode: saying})
+	explain := func(text, show string) *attribution.Explanation {
 		client.Show = json.RawMessage(show)
-		if _, err := client.Explain(t.Context(), engine.Model{}, text,
-			attribution.Options{Methods: []string{"raw"}, Positions: []int{1}}); err != nil {
-			t.Fatal(err)
-		}
+		e, err := client.Explain(t.Context(), engine.Model{}, text,
+			attribution.Options{Methods: []string{"raw"}, Positions: []int{1}})
+		must(t, err)
+		return e
 	}
-	saves := func(of int, want string) {
+	saves := func(p *engine.Picture, want string) {
 		t.Helper()
-		data, _, err := client.Save(t.Context(), "a.svg", nil, of)
+		data, _, err := client.Save(t.Context(), "a.svg", nil, p)
 		if err != nil || string(data) != want {
-			t.Errorf("%d is saved as %q, %v; want %q", of, data, err, want)
+			t.Errorf("saved as %q, %v; want %q", data, err, want)
 		}
 	}
-	drawn := func(show string, of ...int) {
+	drew := func(p engine.Picture) {
 		t.Helper()
-		if err := client.Drawn(t.Context(), json.RawMessage(show), of...); err != nil {
-			t.Error(err)
-		}
+		must(t, client.Drew(t.Context(), p))
 	}
-	explain("a b", `"first"`)
-	explain("a b c", `"second"`)
-	drawn(`"layers"`, 1)
-	saves(0, `a b "layers"`)
-	saves(1, `a b "layers"`)
-	saves(2, `a b c "second"`)
-	drawn(`"compare"`, 2, 1)
-	saves(0, `a b c "compare" against a b`)
-	saves(1, `a b "layers"`)
-	drawn(`"latest"`, 0)
-	saves(2, `a b c "latest"`)
-	if err := client.DrawnOther(t.Context(), "it is a chart"); err != nil {
-		t.Error(err)
-	}
-	if _, _, err := client.Save(t.Context(), "a.svg", nil); !errors.Is(err, trace.ErrUsage) ||
+	a := explain("a b", `"first"`)
+	b := explain("a b c", `"second"`)
+	saves(nil, `a b c "second"`)
+	drew(engine.Picture{Explanation: a, Show: json.RawMessage(`"layers"`)})
+	saves(nil, `a b "layers"`)
+	saves(&engine.Picture{Explanation: b}, `a b c `)
+	saves(&engine.Picture{Against: b}, `a b "layers" against a b c`)
+	drew(engine.Picture{Explanation: b, Against: a, Show: json.RawMessage(`"compare"`)})
+	saves(nil, `a b c "compare" against a b`)
+	drew(engine.Picture{Other: "it is a chart"})
+	if _, _, err := client.Save(t.Context(), "a.svg", nil, nil); !errors.Is(err, trace.ErrUsage) ||
 		!strings.Contains(err.Error(), "it is a chart") {
 		t.Errorf("a chart: %v", err)
 	}
-	saves(1, `a b "layers"`)
+	saves(&engine.Picture{Explanation: a}, `a b `)
 	explain("a b", `"third"`)
-	saves(0, `a b "third"`)
-	for want, of := range map[string][]int{
-		"explanation 7 of this kernel is no longer kept": {7},
-		"explanation -1; they count from 1":              {-1},
-		"3 explanations for one file":                    {1, 2, 1},
-		"has explanations or a reason":                   nil,
-	} {
-		err := client.Drawn(t.Context(), nil, of...)
-		if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v: error %v, want a usage error with %q", of, err, want)
-		}
+	saves(nil, `a b "third"`)
+	if err := client.Drew(t.Context(), engine.Picture{}); !errors.Is(err, trace.ErrUsage) ||
+		!strings.Contains(err.Error(), "has an explanation or a reason") {
+		t.Errorf("a picture of nothing: %v", err)
 	}
-	saves(0, `a b "third"`)
+	saves(nil, `a b "third"`)
 }
 
-// TestSaveChosen saves explanations by their numbers, two for a comparison, with how they were
-// shown and the attention that the file asks for.
-func TestSaveChosen(t *testing.T) {
+// TestSaveSent saves explanations that a cell sends: with bytes that are not UTF-8, NaN and
+// positions of 0, larger than a request, and as the program made them. One that contradicts itself
+// is refused, and so is a picture of another model's attention.
+func TestSaveSent(t *testing.T) {
+	var got *attribution.Explanation
 	client, _ := serve(t, server.Config{
 		Open: one(&reader{}),
-		Encode: func(_ context.Context, f server.File) ([]byte, []string, error) {
-			made := f.Explained.Request
-			said := f.Name + " " + string(made.Text) + string(made.Show)
-			if f.Against != nil {
-				said += " against " + string(f.Against.Request.Text)
-			}
+		Encode: func(ctx context.Context, f server.File) ([]byte, []string, error) {
+			got = f.Explanation
 			if f.Name == "heads.svg" {
-				tensors, err := f.Tracer.Trace(t.Context(), []int{3, 4},
-					[]trace.Tap{trace.Attention})
-				if err != nil {
-					return nil, nil, err
-				}
-				said += " " + tensors[0].Name
+				_, err := f.Tracer.Trace(ctx, []int{3, 4}, []trace.Tap{trace.Attention})
+				return []byte("heads"), nil, err
 			}
-			return []byte(said), nil, nil
+			return []byte("file"), nil, nil
 		},
 	})
-	var numbers []int
-	client.OnKept = func(number int) { numbers = append(numbers, number) }
-	for _, text := range []string{"a b", "a b c"} {
-		client.Show = json.RawMessage(`{"by":"` + text[:1] + `"}`)
-		if _, err := client.Explain(t.Context(), engine.Model{}, text,
-			attribution.Options{Methods: []string{"raw"}, Positions: []int{1}}); err != nil {
-			t.Fatal(err)
+	made, err := client.Explain(t.Context(), engine.Model{}, "a b",
+		attribution.Options{Methods: []string{"raw"}, Positions: []int{0, 1}})
+	must(t, err)
+	save := func(file string, change func(e *attribution.Explanation)) error {
+		data, err := json.Marshal(made)
+		must(t, err)
+		e := &attribution.Explanation{}
+		must(t, json.Unmarshal(data, e)) // as from a file
+		change(e)
+		got = nil
+		_, _, err = client.Save(t.Context(), file, nil, &engine.Picture{Explanation: e})
+		if diff := cmp.Diff(e, got, cmpopts.EquateNaNs()); err == nil && diff != "" {
+			t.Errorf("the engine got something else (-sent +got):\n%s", diff)
 		}
+		return err
 	}
-	if _, err := client.Last(t.Context()); err != nil || !slices.Equal(numbers, []int{1, 2, 2}) {
-		t.Fatalf("numbers %v, want 1 and 2 of two explanations and 2 of the latest; %v", numbers,
-			err)
+	for name, change := range map[string]func(e *attribution.Explanation){
+		"of a file": func(*attribution.Explanation) {},
+		"changed": func(e *attribution.Explanation) {
+			e.Prompt.Text, e.Prompt.Texts[0] = "a\xff b", "a\xff"
+			e.Methods["raw"].Rows[0][0] = math.NaN()
+			e.Origin = json.RawMessage(`{"form":1}`)
+		},
+		"large": func(e *attribution.Explanation) { // 20 MB in several requests
+			r := e.Methods["raw"]
+			for range 1 << 20 {
+				r.Explained, r.Residue = append(r.Explained, math.Pi), append(r.Residue, math.E)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) { must(t, save("a.svg", change)) })
 	}
-	for _, c := range []struct {
-		file string
-		of   []int
-		want string
+	must(t, save("heads.svg", func(*attribution.Explanation) {}))
+	for name, c := range map[string]struct {
+		file, want string
+		change     func(e *attribution.Explanation)
 	}{
-		{"a.svg", nil, `a.svg a b c{"by":"a"}`},
-		{"a.svg", []int{1}, `a.svg a b{"by":"a"}`},
-		{"a.svg", []int{0, 1}, `a.svg a b c{"by":"a"} against a b`},
-		{"heads.svg", []int{2}, `heads.svg a b c{"by":"a"} attention`},
+		"shape": {"a.svg", "values, want", func(e *attribution.Explanation) {
+			e.Methods["raw"].Shape[1]++
+		}},
+		"no result": {"a.svg", "cannot be sent", func(e *attribution.Explanation) {
+			e.Methods["raw"] = nil
+		}},
+		"another model": {"heads.svg", "has other weights", func(e *attribution.Explanation) {
+			e.Model.Hash += "0"
+		}},
+		"too large": {"a.svg", "at most 268435456", func(e *attribution.Explanation) {
+			e.Prompt.Text = strings.Repeat("a", engine.MaxPicture)
+		}},
 	} {
-		data, _, err := client.Save(t.Context(), c.file, nil, c.of...)
-		if err != nil || string(data) != c.want {
-			t.Errorf("%s of %v: %q, %v; want %q", c.file, c.of, data, err, c.want)
-		}
-	}
-	for want, of := range map[string][]int{
-		"explanation 7 of this kernel is no longer kept": {7},
-		"explanation 3 of this kernel is no longer kept": {1, 3},
-		"explanation -1; they count from 1":              {-1},
-		"3 explanations for one file":                    {1, 2, 1},
-	} {
-		_, _, err := client.Save(t.Context(), "a.svg", nil, of...)
-		if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v: error %v, want a usage error with %q", of, err, want)
+		if err := save(c.file, c.change); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %q", name, err, c.want)
 		}
 	}
 }

@@ -50,21 +50,14 @@ type Encoder func(ctx context.Context, f File) (data []byte, notes []string, err
 
 // File is what an [Encoder] makes a file of.
 type File struct {
-	// Explained is the explanation, and Against, if not nil, the one that it is compared with.
-	Explained Explained
-	Against   *Explained
+	engine.Picture
 	// Name is the name of the file, whose end says the format.
 	Name string
-	// Figure says what a figure shows; see [engine.Client.Save]. It may be empty.
-	Figure json.RawMessage
-	// Tracer is the model of Explained, which records what a figure shows beside it.
+	// Asked says what the file shows where that differs from the picture, as Show does. It may be
+	// empty.
+	Asked json.RawMessage
+	// Tracer is the model of the explanation, which records what a picture shows beside it.
 	Tracer trace.Tracer
-}
-
-// Explained is an explanation and the request that made it.
-type Explained struct {
-	Explanation *attribution.Explanation
-	Request     engine.Request
 }
 
 // Figure is a figure of a document that the engine can make.
@@ -102,8 +95,10 @@ type Config struct {
 	// Name, if not nil, returns the same value for all ways to name one model, so that it is opened
 	// once.
 	Name func(engine.Model) engine.Model
-	// Encode makes files of explanations; nil: the engine makes none.
+	// Encode makes files of explanations; nil: the engine makes none. Origin returns what each
+	// explanation says of its origin, which it needs.
 	Encode Encoder
+	Origin func(engine.Request, attribution.Options) (json.RawMessage, error)
 	// Figures makes figures of documents; the zero value makes none.
 	Figures Figures
 	// Models is how many models stay open at most; 0: 4. The least recently used one is closed.
@@ -213,6 +208,7 @@ type server struct {
 	stop    context.CancelCauseFunc
 	models  models
 	last    last
+	uploads uploads
 	figures madeFigures
 	running sync.WaitGroup
 	began   time.Time
@@ -430,10 +426,16 @@ func (s *server) answer(
 		return s.sources(ctx, c, r)
 	case engine.KindLast:
 		return s.last.send(c)
+	case engine.KindPart:
+		return s.uploads.add(r)
+	case engine.KindPicture:
+		p, err := s.uploads.take(r)
+		if err == nil {
+			s.last.drew(p, r.Model)
+		}
+		return err
 	case engine.KindSave:
 		return s.save(ctx, c, r)
-	case engine.KindDrawn:
-		return s.last.drew(r)
 	case engine.KindFigures:
 		return s.makeFigures(ctx, c, r)
 	case engine.KindDraw:

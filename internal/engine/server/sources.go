@@ -3,9 +3,9 @@ package server
 import (
 	"context"
 
-	"github.com/headwater-ml/headwater/attribution/sources"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/engine"
+	"github.com/headwater-ml/headwater/internal/sources"
 )
 
 // sources runs [sources.Ask.Explain] and sends the result.

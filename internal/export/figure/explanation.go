@@ -14,11 +14,13 @@ import (
 // view has the values of one method that a figure shows. There are n generated tokens and m prompt
 // tokens.
 type view struct {
-	e      *attribution.Explanation
-	name   string
-	r      *attribution.Result
-	sinks  []bool   // [m]
-	hidden []bool   // [m+n], prompt and generated tokens that a filter leaves out
+	e     *attribution.Explanation
+	name  string
+	r     *attribution.Result
+	sinks []bool // [m]
+	// texts are those of all tokens, [m+n], and hidden are the ones that a filter leaves out.
+	texts  []string
+	hidden []bool
 	silent []string // [n], why a row says nothing
 	// rowSinks has, for each row, the prompt token that is a sink of it alone, or -1, [n].
 	rowSinks []int
@@ -42,10 +44,7 @@ func newView(
 		return nil, err
 	}
 	n, m := len(e.Steps), len(e.Prompt.Texts)
-	levels := r.Shape[2]
-	fits := len(r.Layers) == levels && levels > 0
-	if r.Shape[0] != n || r.Shape[1] != m || levels < 1 || !fits || len(r.Data) != n*m*levels ||
-		len(e.Prompt.Special) != m {
+	if err := r.Check(m); err != nil || r.Shape[0] != n || len(e.Prompt.Special) != m {
 		return nil, fmt.Errorf("figure: the values of %q have shape %v, which does not fit %d "+
 			"generated and %d prompt tokens", method, r.Shape, n, m)
 	}
@@ -58,14 +57,15 @@ func newView(
 		rowSinks: slices.Repeat([]int{-1}, n),
 		percent:  r.Quantity == attribution.Share, lift: r.Quantity == attribution.Lift,
 	}
-	for _, text := range e.Prompt.Texts {
+	v.texts = slices.Clone(e.Prompt.Texts)
+	for _, g := range e.Steps {
+		v.texts = append(v.texts, g.Text)
+	}
+	for _, text := range v.texts {
 		v.hidden = append(v.hidden, filter.Hides(text))
 	}
-	for _, g := range e.Steps {
-		v.hidden = append(v.hidden, filter.Hides(g.Text))
-	}
 	v.generated = v.generatedColumns()
-	if len(e.OtherMass[method]) >= n*levels {
+	if len(r.OtherMass) >= len(r.Rows) {
 		v.findSinks()
 	}
 	if filtered := v.filtered(); filtered != "" {
@@ -75,23 +75,24 @@ func newView(
 	return v, nil
 }
 
-// grey reports whether prompt token j is grey: a sink or a token that is filtered.
-func (v *view) grey(j int) bool { return v.sinks[j] || v.hidden[j] }
+// grey reports whether source j is grey: a sink or a token that is filtered.
+func (v *view) grey(j int) bool { return j < len(v.sinks) && v.sinks[j] || v.hidden[j] }
 
-// greyIn reports whether prompt token j is grey in row t: everywhere, or as a sink of this row.
-func (v *view) greyIn(t, j int) bool { return v.grey(j) || v.rowSinks[t] == j }
+// greyIn reports whether source j is grey in row t: everywhere, or without a colour of this row.
+func (v *view) greyIn(t, j int) bool { return v.grey(j) || v.noColor(t, j) }
+
+// noColor reports whether source j has no colour in row t, because it is a sink of this row or its
+// target: it would pale all others.
+func (v *view) noColor(t, j int) bool {
+	return v.rowSinks[t] == j || j == len(v.sinks)+t && v.e.Steps[t].IDs != nil
+}
 
 // filtered says which tokens the filter leaves out, "" if none.
 func (v *view) filtered() string {
 	var names []string
-	for j, hidden := range v.hidden {
-		text := ""
-		if m := len(v.sinks); j < m {
-			text = v.e.Prompt.Texts[j]
-		} else {
-			text = v.e.Steps[j-m].Text
-		}
-		if text = "“" + name(text) + "”"; hidden && !slices.Contains(names, text) {
+	for j, text := range v.texts {
+		text = "“" + name(text) + "”"
+		if v.hidden[j] && !slices.Contains(names, text) {
 			names = append(names, text)
 		}
 	}
@@ -139,7 +140,7 @@ func (v *view) findSinks() {
 	}
 	most := 0.0
 	for t := range v.e.Steps {
-		most = max(most, v.e.OtherMass[v.name][t*v.r.Shape[2]+v.r.Level(t)])
+		most = max(most, v.r.OtherMass[t*v.r.Shape[2]+v.r.Level(t)])
 	}
 	if most >= 0.005 {
 		v.notes = append(v.notes, fmt.Sprintf("What a row lacks to 100 %%, at most %.0f %%, rests "+
@@ -172,17 +173,9 @@ func percentRange(low, high float64) string {
 func (v *view) scale() {
 	largest := 0.0
 	for t := range v.e.Steps {
-		for j := range v.sinks {
+		for j := range len(v.sinks) + v.generated {
 			x := v.at(t, j, v.r.Level(t))
-			if v.greyIn(t, j) || v.silent[t] != "" || math.IsNaN(x) || math.IsInf(x, 0) {
-				continue
-			}
-			v.diverging = v.diverging || x < 0
-			largest = max(largest, math.Abs(x))
-		}
-		for j := range v.generated {
-			x := v.atGenerated(t, j)
-			if v.silent[t] == "" && !math.IsNaN(x) && !v.hidden[len(v.sinks)+j] && !v.itself(t, j) {
+			if v.silent[t] == "" && !math.IsNaN(x) && !v.greyIn(t, j) {
 				v.diverging = v.diverging || x < 0
 				largest = max(largest, math.Abs(x))
 			}
@@ -201,25 +194,14 @@ func (v *view) generatedColumns() int {
 	return 0
 }
 
-// itself reports whether generated source j is the target of row t, which has no colour: it would
-// pale all others.
-func (v *view) itself(t, j int) bool { return j == t && v.e.Steps[t].IDs != nil }
-
-// atGenerated returns the value of generated token j for token t as it is coloured, NaN if j is not
-// before t.
-func (v *view) atGenerated(t, j int) float64 {
-	row := v.r.GeneratedRow(t, v.r.Level(t))
+// at returns M[t,j,k] as it is coloured: a lift by its logarithm, and not at all, NaN, infinity and
+// a generated token that is not before t.
+func (v *view) at(t, j, k int) float64 {
+	row := v.r.Row(t, k)
 	if j >= len(row) {
 		return math.NaN()
 	}
-	return v.colored(row[j])
-}
-
-// at returns M[t,j,k] as it is coloured.
-func (v *view) at(t, j, k int) float64 { return v.colored(v.r.At(t, j, k)) }
-
-// colored returns a value as it is coloured: a lift by its logarithm, and infinity not at all.
-func (v *view) colored(x float64) float64 {
+	x := row[j]
 	if v.lift {
 		x = math.Log2(x)
 	}
@@ -374,12 +356,12 @@ func lastColumns(n int) string {
 // matrix returns the values of all rows, with the layer beside each if they differ.
 func (v *view) matrix() *chart.Matrix {
 	m := &chart.Matrix{Columns: v.names()}
-	one, tokens := v.layers(), len(v.sinks)
+	one := v.layers()
 	for t := range v.generated {
 		m.Columns = append(m.Columns, v.step(t))
 	}
 	for j := range m.Columns {
-		m.Muted = append(m.Muted, j < tokens && v.grey(j) || v.hidden[j])
+		m.Muted = append(m.Muted, v.grey(j))
 	}
 	for t := range v.e.Steps {
 		m.Rows = append(m.Rows, v.step(t))
@@ -388,12 +370,8 @@ func (v *view) matrix() *chart.Matrix {
 		}
 		for j := range m.Columns {
 			x := math.NaN()
-			switch {
-			case v.silent[t] != "", v.rowSinks[t] == j:
-			case j < tokens:
+			if v.silent[t] == "" && !v.noColor(t, j) {
 				x = v.at(t, j, v.r.Level(t))
-			case !v.itself(t, j-tokens):
-				x = v.atGenerated(t, j-tokens)
 			}
 			m.Data = append(m.Data, x)
 		}
@@ -569,17 +547,11 @@ type piece struct {
 // pieces returns the text before token t: the prompt, and the tokens generated so far if their
 // values are known.
 func (v *view) pieces(t int) (all []piece) {
-	for j, text := range v.e.Prompt.Texts {
+	m := len(v.sinks)
+	for j, text := range v.texts[:m+min(t, v.generated)] {
 		all = append(all, piece{
-			text: text, value: v.at(t, j, v.r.Level(t)), grey: v.greyIn(t, j),
-			apart: strings.HasPrefix(text, " ") || j > 0 && v.e.Prompt.Special[j-1],
-		})
-	}
-	for j := range min(t, v.generated) {
-		text := v.e.Steps[j].Text
-		all = append(all, piece{
-			text: text, value: v.atGenerated(t, j), grey: v.hidden[len(v.sinks)+j],
-			generated: true, apart: strings.HasPrefix(text, " "),
+			text: text, value: v.at(t, j, v.r.Level(t)), grey: v.greyIn(t, j), generated: j >= m,
+			apart: strings.HasPrefix(text, " ") || j > 0 && j < m && v.e.Prompt.Special[j-1],
 		})
 	}
 	return all
@@ -664,12 +636,12 @@ const leastGenerated = 0.1
 // if that is less than a tenth of the row, or if the values are no parts of a whole.
 func (v *view) fromGenerated(t int) string {
 	i := t*v.r.Shape[2] + v.r.Level(t)
-	other := v.e.OtherMass[v.name]
+	other := v.r.OtherMass
 	if v.generated > 0 || !v.percent && !v.r.AddsUp || v.lift || i >= len(other) {
 		return ""
 	}
 	all := math.Abs(other[i])
-	for _, x := range v.r.Row(t, v.r.Level(t)) {
+	for _, x := range v.r.Row(t, v.r.Level(t))[:v.r.Shape[1]] {
 		all += math.Abs(x)
 	}
 	switch {

@@ -33,25 +33,28 @@ func explanation(texts ...string) *attribution.Explanation {
 		Methods: map[string]*attribution.Result{
 			"rollout": {
 				Layers: []int{0, 1, 2}, Shape: [3]int{2, m, 3}, Unit: "share of attention", Facts: attribution.Facts{Quantity: attribution.Share},
-				Shown: []int{2, 2},
+				Shown: []int{2, 2}, OtherMass: []float64{0, 0, 0, 0.1, 0.1, 0.1},
 			},
 			"direct": {
 				Layers: []int{2}, Shape: [3]int{2, m, 1}, Unit: "logit", Shown: []int{0, 0},
-				Options: map[string]string{"scorer": "direct"}, Facts: attribution.Facts{Scorer: true, Combined: true, AddsUp: true},
+				Options: map[string]string{"scorer": "direct"}, Facts: attribution.Facts{Scorer: true, Combined: true, AddsUp: true}, OtherMass: []float64{0, 0},
 			},
-		},
-		OtherMass: map[string][]float64{
-			"rollout": {0, 0, 0, 0.1, 0.1, 0.1}, "direct": {0, 0},
 		},
 	}
 	e.Model.Name = "tiny"
-	for i := range 2 * m * 3 {
-		e.Methods["rollout"].Data = append(e.Methods["rollout"].Data, float64(i%7)/20)
-	}
-	for i := range 2 * m {
-		e.Methods["direct"].Data = append(e.Methods["direct"].Data, float64(i%5)-2)
-	}
+	fill(e.Methods["rollout"], func(i int) float64 { return float64(i%7) / 20 })
+	fill(e.Methods["direct"], func(i int) float64 { return float64(i%5) - 2 })
 	return e
+}
+
+// fill sets the values of a result over the prompt; i counts levels, of prompt tokens, of tokens.
+func fill(r *attribution.Result, value func(i int) float64) {
+	n, m, l := r.Shape[0], r.Shape[1], r.Shape[2]
+	r.Rows = make([][]float64, n*l)
+	for i := range n * m * l {
+		at := i/l/m*l + i%l
+		r.Rows[at] = append(r.Rows[at], value(i))
+	}
 }
 
 // heads returns attention of some layers and heads over a text: each token looks at itself, but
@@ -432,15 +435,13 @@ func TestManyColumns(t *testing.T) {
 		texts[j] = fmt.Sprintf("w%d", j)
 	}
 	e := explanation(texts...)
-	values := e.Methods["rollout"].Data
-	for i := range values {
-		values[i] = 0.01
-	}
+	r := e.Methods["rollout"]
+	fill(r, func(int) float64 { return 0.01 })
 	strong := []int{0, 7, 200, 201, 202, 203, 204, 399}
 	for _, j := range strong {
-		values[(400+j)*3+2] = 0.9 // of the second row
+		r.Row(1, 2)[j] = 0.9
 	}
-	values[(400+100)*3+2] = 0.1 // weaker, but there is room
+	r.Row(1, 2)[100] = 0.1 // weaker, but there is room
 	matrix, err := figure.Matrix(e, "rollout", nil)
 	must(t, err)
 	layers, err := figure.LayerMap(e, "rollout", 1, nil)
@@ -522,7 +523,7 @@ func TestPalettes(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	e := explanation(prompt...)
 	bad := explanation(prompt...)
-	bad.Methods["rollout"].Data = bad.Methods["rollout"].Data[:3]
+	bad.Methods["rollout"].Rows = bad.Methods["rollout"].Rows[:3]
 	d := drawings(t, prompt...)["matrix"]
 	for _, c := range []struct {
 		want string

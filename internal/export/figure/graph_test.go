@@ -18,7 +18,7 @@ func TestGraph(t *testing.T) {
 	e := explanation("<s>", " a", " b", " c")
 	e.Methods["flow"] = &attribution.Result{
 		Layers: []int{0}, Shape: [3]int{2, 4, 1}, Unit: "flow", Shown: []int{0, 0},
-		Data: []float64{0.5, 0.25, 0, 0.125, 0, 0, 0, 0},
+		Rows: [][]float64{{0.5, 0.25, 0, 0.125}, {0, 0, 0, 0}},
 	}
 	g := &attribution.FlowGraph{
 		Layers: []int{7}, Tokens: 4, Path: []int{3, 1},
@@ -79,10 +79,8 @@ func TestGraphSilence(t *testing.T) {
 		Layers: []int{0}, Shape: [3]int{2, m, 1}, Unit: "flow", Shown: []int{0, 0},
 		Options: map[string]string{"aggregation": "flow"}, Facts: attribution.Facts{Combined: true},
 	}
-	for i := range 2 * m {
-		r.Data = append(r.Data, 0.9-0.05*float64(i%m))
-	}
-	e.Methods["flow"], e.OtherMass["flow"] = r, []float64{0, 0}
+	fill(r, func(i int) float64 { return 0.9 - 0.05*float64(i%m) })
+	e.Methods["flow"], r.OtherMass = r, []float64{0, 0}
 	g := &attribution.FlowGraph{
 		Layers: []int{7}, Tokens: m, Path: []int{m - 1, 1}, Widths: make([]float64, m*m),
 		Cut: &attribution.Cut{Target: m - 1, Source: 1, Flow: 0.85, Layer: 7},

@@ -31,10 +31,10 @@ func textsOf(t *testing.T, o figure.Options, d figure.Drawing, err error) []stri
 func shares() *attribution.Explanation {
 	e := explanation("the", " keys")
 	e.Steps, e.Order = e.Steps[:1], []string{"a", "b"}
-	e.Methods, e.OtherMass = map[string]*attribution.Result{}, map[string][]float64{}
+	e.Methods = map[string]*attribution.Result{}
 	for name, data := range map[string][]float64{"a": {0.5, 0.25}, "b": {0.125, 0.5}} {
 		e.Methods[name] = &attribution.Result{
-			Layers: []int{0}, Shape: [3]int{1, 2, 1}, Unit: "share of attention", Facts: attribution.Facts{Quantity: attribution.Share}, Data: data,
+			Layers: []int{0}, Shape: [3]int{1, 2, 1}, Unit: "share of attention", Facts: attribution.Facts{Quantity: attribution.Share}, Rows: [][]float64{data},
 			Shown: []int{0},
 		}
 	}
@@ -106,7 +106,7 @@ func TestHeadsFrameTheLayer(t *testing.T) {
 		e.Model.Layers, e.Order = 3, []string{"raw"}
 		e.Methods = map[string]*attribution.Result{"raw": {
 			Shape: [3]int{2, 4, 1}, Layers: []int{wrote}, Shown: []int{wrote, wrote},
-			Data:  make([]float64, 8),
+			Rows:  [][]float64{make([]float64, 4), make([]float64, 4)},
 			Facts: attribution.Facts{LayerChosen: true},
 		}}
 		d, err := figure.Heads(heads(e, 3, 2), 0)
@@ -193,7 +193,7 @@ func TestHeadsTurn(t *testing.T) {
 // Several tokens have a panel each, on one scale, with the names of the columns below the last.
 func TestLayerMaps(t *testing.T) {
 	e := explanation("the", " keys")
-	e.OtherMass["rollout"] = nil // no sinks
+	e.Methods["rollout"].OtherMass = nil // no sinks
 	d, err := figure.LayerMaps(e, "rollout", []int{1, 0}, nil)
 	for size, names := range map[render.Size]int{render.Column: 2, render.Slide: 2} {
 		got := textsOf(t, figure.Options{Look: render.Look{Size: size}}, d, err)
@@ -220,8 +220,8 @@ func TestLayerMaps(t *testing.T) {
 // ends at that of the others.
 func TestFilter(t *testing.T) {
 	e := explanation("the", " keys")
-	e.OtherMass["rollout"] = nil
-	e.Methods["rollout"].Data = []float64{0, 0, .9, 0, 0, .1, 0, 0, .8, 0, 0, .15}
+	e.Methods["rollout"].OtherMass = nil
+	e.Methods["rollout"].Rows = [][]float64{{0, 0}, {0, 0}, {.9, .1}, {0, 0}, {0, 0}, {.8, .15}}
 	d, err := figure.Matrix(e, "rollout", attribution.Filter{"the"})
 	got := textsOf(t, figure.Options{}, d, err)
 	if !slices.Contains(got, "15 %") || slices.Contains(got, "100 %") {
@@ -241,8 +241,8 @@ func TestFilter(t *testing.T) {
 // and keeps its value in the other row.
 func TestRowSink(t *testing.T) {
 	e := explanation("the", " keys")
-	e.OtherMass["rollout"] = make([]float64, 6)
-	e.Methods["rollout"].Data = []float64{0, 0, .9, 0, 0, .1, 0, 0, .05, 0, 0, .15}
+	e.Methods["rollout"].OtherMass = make([]float64, 6)
+	e.Methods["rollout"].Rows = [][]float64{{0, 0}, {0, 0}, {.9, .1}, {0, 0}, {0, 0}, {.05, .15}}
 	d, err := figure.Matrix(e, "rollout", nil)
 	got := textsOf(t, figure.Options{}, d, err)
 	if !slices.Contains(got, "15 %") || slices.Contains(got, "100 %") {
@@ -278,12 +278,9 @@ func TestHeadsNameThePrompt(t *testing.T) {
 // comparison have different values.
 func TestDecimals(t *testing.T) {
 	e := explanation("the", " key", " to")
-	direct := e.Methods["direct"]
-	for i := range direct.Data {
-		direct.Data[i] = []float64{0.1, -0.012, 0.3456, 0, -0.5, 0.06}[i%6]
-	}
+	e.Methods["direct"].Rows = [][]float64{{0.1, -0.012, 0.3456}, {0, -0.5, 0.06}}
 	other := explanation("the", " key", " to")
-	other.Methods["direct"].Data = make([]float64, len(direct.Data))
+	other.Methods["direct"].Rows = [][]float64{{0, 0, 0}, {0, 0, 0}}
 	h, err := render.Compare(
 		render.Side{Explanation: e, Method: "direct"},
 		render.Side{Explanation: other, Method: "direct"},
@@ -337,15 +334,13 @@ func layered(facts attribution.Facts) *attribution.Explanation {
 	e := explanation("the", " keys")
 	r := &attribution.Result{
 		Shape: [3]int{1, 2, 30}, Unit: "logit", Shown: []int{29}, Facts: facts,
-		Data: make([]float64, 60),
 	}
 	for k := range 30 {
 		r.Layers = append(r.Layers, k)
-		r.Data[k] = 1
 	}
+	fill(r, func(i int) float64 { return []float64{1, 0}[i/30] })
 	e.Steps, e.Order = e.Steps[:1], []string{"m"}
 	e.Methods = map[string]*attribution.Result{"m": r}
-	e.OtherMass = nil
 	return e
 }
 
@@ -398,11 +393,11 @@ func TestLayersAreCombined(t *testing.T) {
 // colour of their values: of “red” 3 of 3 from “is”, which the prompt does not have.
 func TestTextHasGenerated(t *testing.T) {
 	e := explanation(" the", " ke", "ys")
-	e.Order, e.OtherMass = []string{"direct"}, map[string][]float64{"direct": {0, 3}}
+	e.Order = []string{"direct"}
 	e.Methods = map[string]*attribution.Result{"direct": {
 		Layers: []int{0}, Shape: [3]int{2, 3, 1}, Shown: []int{0, 0}, Unit: "part of the logit",
-		Options: map[string]string{"scorer": "direct"}, Facts: attribution.Facts{Scorer: true, Combined: true, AddsUp: true}, Data: []float64{1, 2, 0, 0, 0, -1},
-		Generated: [][]float64{{}, {3}},
+		Options: map[string]string{"scorer": "direct"}, Facts: attribution.Facts{Scorer: true, Combined: true, AddsUp: true}, Rows: [][]float64{{1, 2, 0}, {0, 0, -1, 3}},
+		OtherMass: []float64{0, 3},
 	}}
 	d, err := figure.Strip(e, "direct", figure.AllTokens, nil)
 	got := strings.Join(textsOf(t, figure.Options{}, d, err), "|")
@@ -439,8 +434,8 @@ func TestTextNamesGenerated(t *testing.T) {
 		{"lift", attribution.Facts{Quantity: attribution.Lift}, []float64{1, 1}, 0.87, ""},
 	} {
 		e := shares()
-		e.Methods["a"].Unit, e.Methods["a"].Facts, e.Methods["a"].Data = c.unit, c.facts, c.row
-		e.OtherMass["a"] = []float64{c.other}
+		e.Methods["a"].Unit, e.Methods["a"].Facts, e.Methods["a"].Rows = c.unit, c.facts, [][]float64{c.row}
+		e.Methods["a"].OtherMass = []float64{c.other}
 		d, err := figure.Strip(e, "a", figure.AllTokens, nil)
 		got := strings.Join(textsOf(t, figure.Options{}, d, err), "|")
 		if has := strings.Contains(got, "90 %, "); has != (c.want != "") ||

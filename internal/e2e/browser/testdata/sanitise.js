@@ -40,7 +40,7 @@
       }
     }
     if (!e.hasAttribute('style')) continue;
-    const kept = e.getAttribute('style').split(';').filter((declaration) => {
+    const kept = e.getAttribute('style').split(';').filter((declaration) => declaration.trim()).filter((declaration) => {
       const colon = declaration.indexOf(':');
       const property = declaration.slice(0, colon).trim();
       const ok = has(properties, property) && value.test(declaration.slice(colon + 1).trim());

@@ -1,0 +1,9 @@
+package evaluate
+
+// What the tests outside the package see.
+var (
+	Correlations = correlations
+	Flip         = flip
+	NewAblations = newAblations
+	Point        = point
+)

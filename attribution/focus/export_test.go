@@ -1,0 +1,4 @@
+package focus
+
+// What the tests outside the package see.
+var Quantities = quantities

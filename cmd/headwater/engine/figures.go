@@ -1,0 +1,98 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/cli"
+	"github.com/headwater-ml/headwater/internal/engine/server"
+	"github.com/headwater-ml/headwater/internal/export"
+	"github.com/headwater-ml/headwater/internal/export/figure"
+	"github.com/headwater-ml/headwater/internal/figures"
+	"github.com/headwater-ml/headwater/internal/reproduction"
+)
+
+// screen is how pictures look in a notebook that draws no charts. They have no version inside, so
+// that a notebook has equal bytes with every build.
+var screen = figure.Options{Format: figure.PNG, Screen: true}
+
+// servedFigures returns figures of documents for an engine: as JSON, with their pictures as PNG for
+// viewers that draw no charts.
+func servedFigures(names []string) ([]server.Figure, error) {
+	some, err := figures.Find(names...)
+	if err != nil {
+		return nil, err
+	}
+	var out []server.Figure
+	for _, f := range some {
+		out = append(out, server.Figure{ID: f.ID, Model: f.Model, Make: func(
+			ctx context.Context, m trace.Model, progress func(trace.Progress),
+		) ([]byte, error) {
+			r, err := figures.Make(ctx, f, m, figures.Options{Progress: progress})
+			if err != nil {
+				return nil, err
+			}
+			for i := range r.Pictures {
+				drawn, err := figures.Draw(r, i, screen, "")
+				if err != nil {
+					return nil, err
+				}
+				r.Pictures[i].PNG = drawn.Bytes
+			}
+			var b bytes.Buffer
+			err = r.Write(&b)
+			return b.Bytes(), err
+		}})
+	}
+	return out, nil
+}
+
+// drawPicture draws a picture of a cell, which came as JSON: for the notebook as PNG, or as a file
+// in the format that its name ends with. See [server.Figures].
+func drawPicture(picture json.RawMessage, file string, look json.RawMessage) (
+	data []byte, notes []string, err error,
+) {
+	options, about := screen, ""
+	if file != "" {
+		if options, err = lookOf(file, look); err != nil {
+			return nil, nil, err
+		}
+		about = export.ChartOrigin(cli.Release())
+	}
+	var p reproduction.Picture
+	if err := json.Unmarshal(picture, &p); err != nil {
+		return nil, nil, trace.Usagef("the charts cannot be read: %v", err)
+	}
+	d, err := figure.Grid(p.Columns, p.Charts...)
+	if err != nil {
+		return nil, nil, &trace.UsageError{Package: "engine", Reason: err.Error()}
+	}
+	drawn, err := figure.Draw(options, about, d)
+	if err != nil {
+		return nil, nil, err
+	}
+	return drawn.Bytes, drawn.Warnings, nil
+}
+
+// lookOf returns how the file of a chart looks.
+func lookOf(file string, look json.RawMessage) (o figure.Options, err error) {
+	format, err := export.FormatOf(file)
+	if err == nil && !format.Figure() {
+		err = trace.Usagef("%q is no figure; a chart is saved as .svg, .pdf, .png or .tex", file)
+	}
+	if err != nil {
+		return o, err
+	}
+	if len(look) > 0 {
+		if err := json.Unmarshal(look, &o); err != nil {
+			return o, trace.Usagef("the look of the chart cannot be read: %v", err)
+		}
+	}
+	o.Format = figure.Format(format)
+	if err := o.Check(); err != nil {
+		return o, &trace.UsageError{Package: "engine", Reason: err.Error()}
+	}
+	return o, nil
+}

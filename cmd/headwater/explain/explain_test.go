@@ -1,0 +1,581 @@
+package explain
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/cli"
+	"github.com/headwater-ml/headwater/internal/cli/clitest"
+	"github.com/headwater-ml/headwater/models"
+	"github.com/headwater-ml/headwater/models/tiny"
+)
+
+// The command does what the package does with the options that the flags mean.
+func TestExplainFlags(t *testing.T) {
+	m, err := models.Open("", models.Options{Backend: "go"})
+	must(t, err)
+	half, one := 0.25, 1
+	rollout := []string{"rollout"}
+	cases := []struct {
+		name string
+		args string
+		opts attribution.Options
+	}{
+		{"default", "", attribution.Options{}},
+		{"max-tokens", "--max-tokens 3", attribution.Options{MaxTokens: 3}},
+		{
+			"methods", "--methods raw,value-zeroing-rollout --methods flow --max-tokens 2",
+			attribution.Options{
+				MaxTokens: 2, Methods: []string{"raw", "value-zeroing-rollout", "flow"},
+			},
+		},
+		{"continuation", "--continuation= is", attribution.Options{Continuation: " is"}},
+		{"no special", "--special off --max-tokens 2", attribution.Options{MaxTokens: 2, Specials: trace.SpecialsOff}},
+		{"special on", "--special on --max-tokens 2", attribution.Options{MaxTokens: 2, Specials: trace.SpecialsOn}},
+		{"sampling", "--temperature 2.5 --top-k 40 --top-p 0.9 --seed 7", attribution.Options{
+			Sampling: trace.Sampling{Temperature: 2.5, TopK: 40, TopP: 0.9, Seed: 7},
+		}},
+		{"alternatives", "--alternatives 2 --max-tokens 1", attribution.Options{MaxTokens: 1, Alternatives: 2}},
+		{"heads", "--methods rollout --heads max --max-tokens 1", attribution.Options{MaxTokens: 1, Methods: rollout, Heads: trace.Heads{Fusion: trace.MaxHeads}}},
+		{"one head", "--heads 3 --max-tokens 1", attribution.Options{MaxTokens: 1, Heads: trace.Heads{Fusion: trace.OneHead, Head: 3}}},
+		{"per head", "--per-head 1 --max-tokens 1", attribution.Options{MaxTokens: 1, PerHead: &one}},
+		{"residual", "--methods rollout --residual 0.25 --max-tokens 1", attribution.Options{MaxTokens: 1, Methods: rollout, Residual: &half}},
+		{"layers", "--layers 1:1 --max-tokens 1", attribution.Options{MaxTokens: 1, FirstLayer: 1, LastLayer: &one}},
+		{"one layer", "--layers 1 --max-tokens 1", attribution.Options{MaxTokens: 1, FirstLayer: 1, LastLayer: &one}},
+		{"layers from", "--layers 2: --max-tokens 1", attribution.Options{MaxTokens: 1, FirstLayer: 2}},
+		{"layers to", "--layers :1 --max-tokens 1", attribution.Options{MaxTokens: 1, LastLayer: &one}},
+		{"all levels", "--methods flow --all-levels --max-tokens 1", attribution.Options{
+			MaxTokens: 1, Methods: []string{"flow"}, AllLevels: true,
+		}},
+		{"threshold", "--threshold 0.01 --max-tokens 1", attribution.Options{MaxTokens: 1, Threshold: 0.01}},
+		{"own row", "--own-row --max-tokens 1", attribution.Options{MaxTokens: 1, OwnRow: true}},
+		{"lift", "--methods rollout --lift --max-tokens 1", attribution.Options{MaxTokens: 1, Methods: rollout, Lift: true}},
+	}
+	plain := map[string]string{}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			want, err := attribution.Explain(t.Context(), m, clitest.Prompt, c.opts)
+			must(t, err)
+			args := strings.ReplaceAll(c.args, "= ", "=\x00") // a space that belongs to a value
+			var words []string
+			for _, w := range strings.Fields(args) {
+				words = append(words, strings.ReplaceAll(w, "\x00", " "))
+			}
+			got := headwater.Explained(t, append(words, clitest.Prompt)...)
+			if diff := cmp.Diff(clitest.RoundTrip(t, want), got); diff != "" {
+				t.Errorf("explain %s (-want +got):\n%s", c.args, diff)
+			}
+			// A flag without an effect would pass as well. These two flags only describe what
+			// another flag does.
+			data := string(clitest.JSON(t, got))
+			if other, same := plain[data]; same && c.name != "special on" && c.name != "one layer" {
+				t.Errorf("%s gives what %s gives", c.name, other)
+			}
+			plain[data] = c.name
+		})
+	}
+}
+
+// The fields that the JSON form promises, under the names that it promises.
+func TestExplainJSON(t *testing.T) {
+	out := headwater.Output(t, "explain", "--backend", "go", "--format", "json",
+		"--max-tokens", "2", "--methods", "rollout,value-zeroing", clitest.Prompt)
+	var got struct {
+		Version int
+		Model   struct{ Name, Hash string }
+		Prompt  struct {
+			IDs     []int
+			Texts   []string
+			Offsets [][2]int
+		}
+		Steps []struct {
+			ID           *int
+			Text         string
+			Probability  float64
+			Alternatives []struct {
+				ID          *int
+				Text        string
+				Probability float64
+			}
+		}
+		Methods map[string]struct {
+			Options   map[string]string
+			Shape     [3]int
+			Rows      [][]float64
+			Shown     []int
+			OtherMass []float64 `json:"other_mass"`
+		}
+		Warnings []string
+	}
+	must(t, json.Unmarshal([]byte(out), &got))
+	if got.Version != 1 || got.Model.Name != "tiny" || len(got.Model.Hash) != 64 ||
+		got.Warnings == nil {
+		t.Errorf("version %d, model %+v, warnings %v", got.Version, got.Model, got.Warnings)
+	}
+	m := len(got.Prompt.IDs)
+	if m < 5 || len(got.Prompt.Texts) != m || len(got.Prompt.Offsets) != m {
+		t.Fatalf("prompt %+v", got.Prompt)
+	}
+	for j, at := range got.Prompt.Offsets {
+		want := got.Prompt.Texts[j]
+		// The tokenizer puts a space before the first word, which the prompt does not have.
+		if at[0] == 0 {
+			want = strings.TrimPrefix(want, " ")
+		}
+		if text := clitest.Prompt[at[0]:at[1]]; at[1] > 0 && text != want {
+			t.Errorf("prompt token %d is %q, its offsets say %q", j, want, text)
+		}
+	}
+	if len(got.Steps) != 2 || got.Steps[0].ID == nil || len(got.Steps[0].Alternatives) != 5 {
+		t.Errorf("steps %+v", got.Steps)
+	}
+	r := got.Methods["rollout"]
+	if r.Shape != [3]int{2, m, 6} || len(r.Rows) != 2*6 || r.Options["residual"] != "0.5" {
+		t.Errorf("rollout %v, %d rows, %v; want [2 %d 6]", r.Shape, len(r.Rows), r.Options, m)
+	}
+	for name, method := range got.Methods {
+		if len(method.Shown) != 2 || method.Shown[0] < 0 || method.Shown[0] > 5 {
+			t.Errorf("%s shows layers %v, want two of 6", name, method.Shown)
+		}
+	}
+	for step := range 2 { // rollout rows and their other_mass sum to 1
+		for l := range 6 {
+			sum := got.Methods["rollout"].OtherMass[step*6+l]
+			for _, x := range r.Rows[step*6+l][:m] {
+				sum += x
+			}
+			if math.Abs(sum-1) > 1e-6 { // attention is float32
+				t.Errorf("step %d layer %d: prompt and other mass are %v, want 1", step, l, sum)
+			}
+		}
+	}
+}
+
+// Two runs write the same bytes in every form, to standard output and to a file, but for the origin
+// that JSON in a file has.
+func TestExplainTwice(t *testing.T) {
+	for _, format := range []string{"json", "html", "text"} {
+		t.Run(format, func(t *testing.T) {
+			args := []string{"explain", "--backend", "go", "--max-tokens", "3", "--methods", "rollout,flow,value-zeroing", "--format", format}
+			first := headwater.Output(t, append(args, clitest.Prompt)...)
+			if second := headwater.Output(t, append(args, clitest.Prompt)...); first != second {
+				t.Errorf("two runs differ")
+			}
+			path := filepath.Join(t.TempDir(), "out")
+			if out := headwater.Output(t, append(args, "-o", path, clitest.Prompt)...); out != "" {
+				t.Errorf("standard output %q beside a file", out)
+			}
+			file := string(clitest.Read(t, path))
+			if format != "json" {
+				if file != first {
+					t.Errorf("the file is not what standard output gets")
+				}
+				return
+			}
+			if strings.Contains(first, `"headwater":`) || !strings.Contains(file, `"headwater":`) {
+				t.Error("the file lacks its origin, or standard output has it")
+			}
+			a, b := clitest.ParseExplanation(t, []byte(first)), clitest.ParseExplanation(t, []byte(file))
+			b.Origin = nil
+			if diff := cmp.Diff(a, b); diff != "" {
+				t.Errorf("(-standard output +file):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A prompt is shown as text, whatever characters it has.
+func TestExplainHostile(t *testing.T) {
+	hostile := "<script>alert(1)</script> \"quoted\" 'x' & \x1b[31m \x00 \u202eback \xff" +
+		strings.Repeat("z", 100)
+	args := []string{"explain", "--backend", "go", "--max-tokens", "1", "--methods", "rollout", hostile}
+	page := headwater.Output(t, append(args, "--format", "html")...)
+	for _, bad := range []string{"<script>alert", "\x1b", "\x00", "\u202e", "\xff"} {
+		if strings.Contains(page, bad) {
+			t.Errorf("the page holds %q", bad)
+		}
+	}
+	if !strings.Contains(page, "&lt;script&gt;") {
+		t.Errorf("the page does not show <script>")
+	}
+	text := headwater.Output(t, args...)
+	for _, bad := range []string{"\x1b", "\x00", "\u202e", "\xff"} {
+		if strings.Contains(text, bad) {
+			t.Errorf("the text holds %q", bad)
+		}
+	}
+	e := headwater.Explained(t, args[3:]...)
+	if want := strings.ToValidUTF8(hostile, "\ufffd"); e.Prompt.Text != want {
+		t.Errorf("JSON has the prompt %q, want %q", e.Prompt.Text, want)
+	}
+}
+
+// The output says that the model is a toy and what it does not know.
+func TestExplainUnknownWords(t *testing.T) {
+	for _, format := range []string{"text", "html", "json"} {
+		out := headwater.Output(t, "explain", "--backend", "go", "--max-tokens", "1",
+			"--format", format, "The capital of France is")
+		if format == "text" { // one line for each sentence
+			out = headwater.Output(t, "explain", "--backend", "go", "--max-tokens", "1",
+				"--width", "200", "The capital of France is")
+		}
+		for _, want := range []string{"toy grammar model", "France", clitest.Prompt} {
+			if !strings.Contains(out, want) {
+				t.Errorf("%s does not say %q", format, want)
+			}
+		}
+	}
+}
+
+func TestExplainText(t *testing.T) {
+	out := headwater.Output(t, "explain", "--backend", "go", "--max-tokens", "1",
+		"--color", "always", clitest.Prompt)
+	if !strings.Contains(out, "\x1b[48;2;") {
+		t.Errorf("--color always has no colours")
+	}
+	for _, args := range [][]string{{"--color", "never"}, {"--color", "auto"}, nil} {
+		if out := headwater.Output(t, append([]string{"explain", "--backend", "go", "--max-tokens", "1", clitest.Prompt}, args...)...); strings.Contains(out, "\x1b") {
+			t.Errorf("%v colours what is no terminal", args)
+		}
+	}
+	for _, width := range []int{60, 140} {
+		out := headwater.Output(t, "explain", "--backend", "go", "--max-tokens", "1",
+			"--color", "never", "--width", fmt.Sprint(width), clitest.Prompt)
+		longest := 0
+		for l := range strings.Lines(out) {
+			longest = max(longest, len([]rune(l))-1)
+		}
+		if longest > width || longest < width-30 {
+			t.Errorf("--width %d: the longest line has %d columns", width, longest)
+		}
+	}
+}
+
+// The ending of the file says what form its content has; without one --format does.
+func TestExplainEnding(t *testing.T) {
+	for _, c := range []struct {
+		name, begin string // "": neither of the others
+		args        []string
+	}{
+		{"page.html", "<!DOCTYPE html>", nil},
+		{"page.HTM", "<!DOCTYPE html>", nil},
+		{"row.json", "{", nil},
+		{"row.txt", "", nil},
+		{"page", "{", []string{"--format", "json"}},
+		{"page.html", "<!DOCTYPE html>", []string{"--format", "html"}},
+	} {
+		path := filepath.Join(t.TempDir(), c.name)
+		headwater.Output(t, append([]string{
+			"explain", "--backend", "go", "--max-tokens", "1",
+			"-o", path, clitest.Prompt,
+		}, c.args...)...)
+		data, err := os.ReadFile(path)
+		must(t, err)
+		text := strings.TrimSpace(string(data))
+		if c.begin == "" {
+			if strings.HasPrefix(text, "<") || strings.HasPrefix(text, "{") {
+				t.Errorf("%s %v begins with %.40q", c.name, c.args, text)
+			}
+		} else if !strings.HasPrefix(strings.ToLower(text), strings.ToLower(c.begin)) {
+			t.Errorf("%s %v begins with %.40q, want %q", c.name, c.args, text, c.begin)
+		}
+	}
+}
+
+// The filter greys tokens out and changes nothing else.
+func TestExplainFilter(t *testing.T) {
+	args := []string{"explain", "--backend", "go", "--max-tokens", "1", "--methods", "rollout", "mary has the key . john has the lamp ."}
+	all := headwater.Output(t, args...)
+	filtered := headwater.Output(t, append(args, "--filter")...)
+	if strings.Contains(all, "·  ") || !strings.Contains(filtered, "·  ") {
+		t.Errorf("with --filter the text is\n%s\nwithout\n%s", filtered, all)
+	}
+}
+
+// The backend is named once, and it is the requested one.
+func TestExplainBackend(t *testing.T) {
+	_, _, stderr := headwater.Execute(t, "", "explain", "--backend", "go", "--max-tokens", "1",
+		clitest.Prompt)
+	if !strings.HasPrefix(stderr, "headwater: backend go (") || strings.Count(stderr, "\n") != 1 {
+		t.Errorf("standard error is %q", stderr)
+	}
+	if got := cli.DescribeBackend("xla", "xla:/opt/gpu.so"); got != "backend xla (/opt/gpu.so)" {
+		t.Errorf("xla with a path is %q", got)
+	}
+}
+
+// A context that leaves room for fewer tokens than usual is named.
+func TestExplainContextLeft(t *testing.T) {
+	small := clitest.CopyModel(t, "gpt2", nil)
+	const want = "has 64 tokens, so at most 3 come after the prompt."
+	for n, warned := range map[int]bool{61: true, 48: false} {
+		out := headwater.Output(t, "explain", "--backend", "go", "--model", small,
+			"--width", "200", "--methods", "raw", strings.Repeat("a", n))
+		if strings.Contains(out, want) != warned {
+			t.Errorf("after %d tokens the warning is there: %v, in\n%s", n, !warned, out)
+		}
+	}
+}
+
+func TestExplainRefusals(t *testing.T) {
+	small := clitest.CopyModel(t, "gpt2", nil)
+	long := strings.Repeat("a", 65)
+	in := func(args ...string) []string {
+		return append([]string{"explain", "--backend", "go", "-o", "OUT"}, args...)
+	}
+	headwater.CheckRefusals(t, []clitest.Refusal{
+		{"no prompt", in(), "", 2, "explain needs a prompt"},
+		{"empty prompt", in(""), "", 2, "the prompt is empty"},
+		{"two prompts", in("the", "keys"), "", 2, "explain takes one prompt, got 2 arguments; put the prompt in quotes"},
+		{"prompt without tokens", in("--model", small, "zzz"), "", 1, `the text "zzz" has no tokens`},
+		{"prompt longer than the context", in("--model", small, long), "", 2, `is 64 tokens; shorten the prompt by 2 or more`},
+		{"prompt that fills the context", in("--model", small, long[1:]), "", 2, "the prompt has 64 tokens, and the context of"},
+		{"too many tokens for the context", in("--model", small, "--max-tokens", "64", "ab"), "", 2, "is 64 tokens"},
+		{"unknown model", in("--model", "nope", "a"), "", 1, "nope is neither a directory nor a GGUF file, nor an embedded model (tiny, tiny-verb, tiny-mlm, tiny-sentiment, tiny-alibi), nor a known one (smollm2)"},
+		{"unknown method", in("--methods", "rollout,magic", "a"), "", 2, `--methods "rollout,magic": unknown method "magic"; known are `},
+		{"empty method", in("--methods", "", "a"), "", 2, `unknown method ""`},
+		{"unknown pair", in("--methods", "attention+magic", "a"), "", 2, `unknown aggregation "magic"; known are flow, layer, rollout`},
+		{"unknown backend", in("--backend", "tpu", "a"), "", 2, `--backend "tpu": known are go, xla, cuda, and xla:PATH`},
+		{"unknown format", in("--format", "pdf", "a"), "", 2, `--format "pdf" is unknown; known are text, html, json; for a file of this form give -o FILE.pdf`},
+		{"format of a page", []string{"explain", "-o", "OUT.html", "--format", "json", "a"}, "", 2, "headwater: --format json does nothing: the name of every file says another form\n"},
+		{"unknown colours", in("--color", "red", "a"), "", 2, `--color "red" is unknown; known are auto, always, never`},
+		{"narrow", in("--width", "10", "a"), "", 2, `--width "10": want a whole number from 60 to 10000`},
+		{"no tokens", in("--max-tokens", "0", "a"), "", 2, `--max-tokens "0": want a whole number from 1 to 4096; see headwater explain --help`},
+		{"too many tokens", in("--max-tokens", "5000", "a"), "", 2, `--max-tokens "5000": want a whole number from 1 to 4096`},
+		{"negative alternatives", in("--alternatives", "-1", "a"), "", 2, "want a whole number from 1 to 1000"},
+		{"many alternatives", in("--alternatives", "100000", "a"), "", 2, `--alternatives "100000": want a whole number from 1 to 1000`},
+		{"empty continuation", in("--continuation", "", "a"), "", 2, "want some text"},
+		{"unknown special", in("--special", "yes", "a"), "", 2, "known are on, off, auto"},
+		{"heads", in("--heads", "median", "a"), "", 2, `--heads "median": want mean, max, min or the number of a head, from 0`},
+		{"each head", in("--heads", "each", "a"), "", 2, "want mean, max, min or the number of a head"},
+		{"head that is not there", in("--heads", "8", "a"), "", 2, "--heads 8; there are 8, from 0 to 7"},
+		{"per-head and heads", in("--heads", "max", "--per-head", "1", "a"), "", 2, "give one of the two"},
+		{"negative head", in("--per-head=-1", "a"), "", 2, "want a whole number from 0 to 1000000"},
+		{"residual", in("--residual", "1.5", "a"), "", 2, `--residual "1.5": want a number from 0 to 1`},
+		{"residual NaN", in("--residual", "NaN", "a"), "", 2, `--residual "NaN": want a number from 0 to 1`},
+		{"residual word", in("--residual", "half", "a"), "", 2, "want a number from 0 to 1"},
+		{"threshold", in("--threshold", "-1", "a"), "", 2, `--threshold "-1": want a number from 0 to 1000000`},
+		{"no layers", in("--layers", ":", "a"), "", 2, "want A:B, A:, :B or A"},
+		{"empty layers", in("--layers", "", "a"), "", 2, "want A:B, A:, :B or A"},
+		{"layer word", in("--layers", "a:b", "a"), "", 2, "want a whole number from 0 to 1000000"},
+		{"layers backwards", in("--layers", "3:1", "a"), "", 2, "layers 3 to 1; the last one must be at least the first"},
+		{"layer that is not there", in("--layers", "6", "a"), "", 2, "layers 6 to 6; there are 6, from 0 to 5"},
+		{"temperature", in("--temperature", "-1", "a"), "", 2, `--temperature "-1": want a number from 0 to 100`},
+		{"top-p", in("--temperature", "1", "--top-p", "2", "a"), "", 2, `--top-p "2": want a number from 0 to 1`},
+		{"top-k", in("--temperature", "1", "--top-k=-2", "a"), "", 2, `--top-k "-2": want a whole number from 0 to 1000000`},
+		{"top-k alone", in("--top-k", "3", "a"), "", 2, "headwater: --top-k 3; it does nothing without a temperature above 0: the most probable token is taken and none is drawn\n"},
+		{"seed no number", in("--seed", "x", "a"), "", 2, `--seed "x": want a whole number from 0`},
+		{"seed alone", in("--seed", "3", "a"), "", 2, "headwater: --seed 3; it does nothing without a temperature above 0: the most probable token is taken and none is drawn\n"},
+		{"no such folder", in("-o", "OUT/page.html", "a"), "", 1, "page.html: the directory "},
+		{"a folder as output", in("-o", clitest.Goldens, "a"), "", 1, "goldens is a directory; name a file in it"},
+		{"a slash as output", []string{"explain", "-o", "OUT/", "a"}, "", 1, "is no file's name"},
+		{"prompt and input", in("--input", "x.jsonl", "a"), "", 2, "explain takes a prompt or --input, not both"},
+		{"no such input", in("--input", "nope.jsonl"), "", 1, "headwater: --input: nope.jsonl: no such file or directory\n"},
+		{"a folder as input", in("--input", clitest.Goldens), "", 1, "goldens is a directory; name a file with a line of JSON"},
+		{"no model there", in("--model", "/nomodel", "a"), "", 1, "nor a name of the Hub such as openai-community/gpt2\n"},
+		{"late token of a figure", in("-o", "OUT.svg", "--view", "text", "--token", "9", "--max-tokens", "2", "a"), "", 2, "--token 9; the generated tokens are 0 to 1\n"},
+		{"late tokens of a figure", in("-o", "OUT.svg", "--view", "layers", "--token", "0,9", "--methods", "raw", "--max-tokens", "2", "a"), "", 2, "--token 9; the generated tokens are 0 to 1\n"},
+		{"late source of a figure", in("-o", "OUT.svg", "--view", "flow", "--methods", "flow", "--source", "7", "--max-tokens", "2", "the keys"), "", 2, "--source 7; the prompt tokens are 0 to 2\n"},
+		{"input as html", in("--input", "-", "--format", "html"), "", 2, "--input writes a line of JSON for each prompt; html does not go with it"},
+		{"input and continuation", in("--input", "-", "--continuation", "a"), "", 2, `write "continuation" into its lines`},
+		{"input without prompt", in("--input", "-"), `{"continuation":"a"}`, 1, `standard input line 1: there is no text; give a prompt or a text that is not empty, or messages; the keys are continuation`},
+		{"input with an empty prompt", in("--input", "-"), "\n" + `{"prompt":""}`, 2, `standard input line 2: "prompt" is empty; leave it out, or give it a value`},
+		{"input of another type", in("--input", "-"), `{"prompt":7}`, 1, `line 1: the key "prompt" is a number; want a string`},
+		{"input that is no object", in("--input", "-"), `["a"]`, 1, `line 1: ["a"] is not an object with "prompt", "text", "question", "continuation", `},
+		{"input with an unknown key", in("--input", "-"), `{"prompt":"a","temperature":1}`, 1, `unknown key "temperature"; known are "prompt", "text", "question", "continuation", `},
+		{"input with two objects", in("--input", "-"), `{"prompt":"a"}{"prompt":"b"}`, 1, "there is more after the value"},
+		{"input that is no JSON", in("--input", "-"), `the keys`, 1, `line 1: not valid JSON at byte 2: unexpected "he keys"`},
+		{"input with a key of other letters", in("--input", "-"), `{"Prompt":"a"}`, 1, `line 1: unknown key "Prompt"; did you mean prompt? known are`},
+		{"input with a key twice", in("--input", "-"), `{"prompt":"the keys","prompt":"the dogs"}`, 1, `line 1: key "prompt" comes twice`},
+		{"input with half a character", in("--input", "-"), `{"prompt":"\ud800"}`, 1, `line 1: not valid JSON at byte 12, in /prompt: \ud800 is half of a character`},
+		{"input with another half", in("--input", "-"), `{"prompt":"\\\udc00x"}`, 1, `line 1: not valid JSON at byte 14, in /prompt: \udc00 is half of a character`},
+		{"input with two first halves", in("--input", "-"), `{"prompt":"\ud83d\ud83d"}`, 1, `\ud83d is half of a character`},
+		{"input with no prompt", in("--input", "-"), `{"prompt":null}`, 1, `line 1: there is no text`},
+		{"input with an empty continuation", in("--input", "-"), `{"prompt":"a","continuation":""}`, 2, `line 1: "continuation" is empty; leave it out`},
+		{"input with a bad message", in("--input", "-"), `{"messages":[{"role":"user"},{"content":"a"}]}`, 1, `line 1: the key "messages": messages[1]: the key "role" is missing`},
+		{"input and messages", in("--input", "-", "--messages", "m.json"), "", 2, `write "messages" into its lines`},
+		{"messages of an answer", in("--messages", "-"), `[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]`, 2, "the conversation ends with messages[1]"},
+		{"messages that are cut", in("--messages", "-"), `[{"role":"user"`, 2, "--messages: standard input: not valid JSON at byte"},
+		{"messages with half a character", in("--messages", "-"), `[{"role":"user","content":"\ud800"}]`, 2, `\ud800 at byte `},
+		{"no such messages", in("--messages", "nope.json"), "", 1, "--messages: nope.json: no such file"},
+		{"a system without a template", in("--system", "be kind", "a"), "", 1, "has no chat template: it was not trained"},
+		{"a system and special tokens", in("--system", "be kind", "--special", "on", "a"), "", 2, "--special and a chat"},
+		{"a variable without a value", in("--chat-set", "x", "a"), "", 2, "want NAME=VALUE"},
+		{"a wrong date", in("--chat-date", "today", "a"), "", 2, "want a date such as 2026-11-26"},
+		{"input without positions", in("--input", "-"), `{"prompt":"a","positions":[]}`, 2, `line 1: "positions" is empty; leave it out`},
+		{"input with a large position", in("--input", "-"), `{"prompt":"a","positions":[9223372036854775808]}`, 2, `has 9223372036854775808 as number 1; want whole numbers from 0 to 1000000`},
+		{"input that ends early", in("--input", "-"), `{"prompt":"a"`, 1, "line 1: not valid JSON at byte 14: the text ends too early"},
+		{"input with a long key", in("--input", "-"), `{"` + strings.Repeat("k", 5000) + `":1}`, 1, "known are"},
+		{"tokens of a continuation", in("--max-tokens", "2", "--continuation", " is", "a"), "", 2, "--max-tokens 2 and a continuation; every token of a continuation is explained"},
+		{"sampling of a continuation", in("--temperature", "1", "--continuation", " is", "a"), "", 2, "temperature 1 and a continuation"},
+		{"all levels without flow", in("--all-levels", "a"), "", 2, "--all-levels applies to none of the methods: direct"},
+		{"own row of a scorer", in("--own-row", "--methods", "attn-lrp", "a"), "", 2, "--own-row applies to none of the methods: attn-lrp"},
+		{"steps of another scorer", in("--steps", "5", "--methods", "occlusion", "a"), "", 2, "--steps applies to none of the methods: occlusion"},
+		{"width of a page", in("--width", "80", "--format", "html", "a"), "", 2, "--width does nothing here: it is for text of every view\n"},
+		{"colours of JSON", in("--color", "always", "--format", "json", "a"), "", 2, "--color does nothing here: it is for text of the views heatmap, text, compare\n"},
+		{"filter of JSON", in("--filter", "--input", "-"), "", 2, "--filter does nothing here: it is for text, html, figures of the views heatmap, text, compare, layers\n"},
+		{"near method", in("--methods", "rolout", "a"), "", 2, `--methods "rolout": unknown method "rolout"; did you mean rollout? known are `},
+		{"near mixing", in("--methods", "atention", "a"), "", 2, `unknown method "atention"; did you mean one of attention+flow, attention+layer, attention+rollout? known are `},
+		{"near view", in("--view", "haeds", "a"), "", 2, `--view "haeds" is unknown; did you mean heads? known are heatmap, text, layers, flow, compare, heads, head, maps, map`},
+		{"near palette", in("--format", "html", "--palette", "perceptul", "a"), "", 2, `--palette "perceptul" is unknown; did you mean perceptual?`},
+		{"palette of text", in("--palette", "perceptual", "a"), "", 2, "--palette does nothing here: it is for html, figures of every view\n"},
+		{"one side", in("--view", "compare", "--methods", "rollout", "a"), "", 2, `--view compare compares two methods`},
+		{"layer and heatmap", in("--methods", "rollout@1", "a"), "", 2, `layers after @ are for the view compare; --layer is for the others`},
+		{"layer of classic", in("--view", "compare", "--methods", "classic@1,rollout", "a"), "", 2, `classic is several methods; name one of them before @`},
+		{"no layer", in("--view", "compare", "--methods", "rollout@x,rollout", "a"), "", 2, `"rollout@x" is not a method and its layer`},
+		{"late layer", in("--view", "compare", "--methods", "rollout@1,rollout@6", "--max-tokens", "1", "a"), "", 2, `--methods rollout@6; "tiny" has layers 0 to 5`},
+		{"layers of too many", in("--view", "compare", "--methods", "rollout@1,rollout@2,raw", "a"), "", 2, `--view compare compares two methods`},
+		{"scorers of maps", in("--view", "maps", "--methods", "direct,attn-lrp", "a"), "", 2, `there are no maps of method "direct"`},
+		{"maps by word", in("--view", "maps", "--by", "word", "a"), "", 2, "--by does nothing here: it is for the views heatmap, text, compare, layers\n"},
+		{"maps of a scorer", in("--view", "maps", "--methods", "direct", "a"), "", 2, `there are no maps of method "direct"`},
+		{"late layer of maps", in("--view", "maps", "--layer", "6", "--max-tokens", "1", "a"), "", 2, `--layer 6; "tiny" has layers 0 to 5`},
+		{"maps and a method's layer", in("--view", "maps", "--methods", "raw@2", "a"), "", 2, `layers after @ are for the view compare; --layer is for the others`},
+		{"methods of heads", in("--view", "heads", "--methods", "rollout", "a"), "", 2, "--methods does nothing here: it is for text, html, figures of the views heatmap, text, layers, flow, compare, maps, map, and for tables, neuronpedia.json of every view\n"},
+		{"two against", in("--against", "b", "--against-model", "tiny", "a"), "", 2, `--against compares two prompts and --against-model two models`},
+		{"model and heads", in("--view", "heads", "--against-model", "tiny", "a"), "", 2, "--against-model does nothing here: it is for text, html, figures of the view compare\n"},
+		{"no other model", in("--against-model", "tinny", "a"), "", 1, `--against-model: tinny: did you mean tiny? tinny is neither a directory`},
+		{"other kind of model", in("--against-model", "tiny-mlm", "--methods", "rollout", "the keys"), "", 2, `a decoder and an encoder cannot be compared`},
+		{"methods of flow", in("--view", "flow", "--methods", "direct,rollout", "a"), "", 2, `out needs the graph of flow: name flow in --methods`},
+		{"flow by word", in("--view", "flow", "--by", "word", "a"), "", 2, `--by does nothing here`},
+		{"flow and lift", in("--view", "flow", "--lift", "a"), "", 2, `--lift does nothing here`},
+		{"flow and filter", in("--view", "flow", "--filter", "a"), "", 2, `--filter does nothing here`},
+		{"source", in("--source", "1", "a"), "", 2, "--source does nothing here: it is for text, html, figures of the view flow, and for neuronpedia.json of every view\n"},
+		{"token of a text", in("--token", "1", "a"), "", 2, "--token does nothing here: it is for html of the views heatmap, text, compare, and for text, html, figures of the views layers, flow, and "},
+		{"several tokens", in("--view", "flow", "--token", "1,2", "a"), "", 2, `several tokens are for a picture of layers`},
+		{"no token", in("--view", "flow", "--token", "x", "a"), "", 2, `want a whole number from 0`},
+		{"late token", in("--view", "flow", "--token", "7", "--max-tokens", "1", "a"), "", 2, "--token 7; the only one of the generated tokens is 0\n"},
+		{"late token of a page", in("--format", "html", "--token", "9", "--max-tokens", "2", "a"), "", 2, "--token 9; the generated tokens are 0 to 1\n"},
+		{"late token of compare", in("--format", "html", "--view", "compare", "--methods", "direct,raw", "--token", "9", "--max-tokens", "2", "a"), "", 2, "--token 9; the generated tokens are 0 to 1\n"},
+		{"token of heads", in("--format", "html", "--view", "heads", "--token", "1", "--model", "nope", "a"), "", 2, `--token does nothing here`},
+		{"token of maps", in("--format", "html", "--view", "maps", "--token", "1", "--model", "nope", "a"), "", 2, `--token does nothing here`},
+		{"word as a token", in("--view", "flow", "--token", "is", "a"), "", 2, `--token "is": want a whole number from 0 to 1000000: a generated token is named by its number`},
+		{"empty prompt, no model", in("--model", "nope", ""), "", 2, "headwater: the prompt is empty; give some text\n"},
+		{"empty other prompt", in("--model", "nope", "--against", "", "a"), "", 2, "--against is empty; give another prompt"},
+		{"empty other model", in("--model", "nope", "--against-model", "", "a"), "", 2, "--against-model is empty"},
+		{"late token of layers", in("--view", "layers", "--token", "7", "--max-tokens", "1", "a"), "", 2, "--token 7; the only one of the generated tokens is 0\n"},
+		{"late source", in("--view", "flow", "--source", "9", "--max-tokens", "1", "the keys"), "", 2, "--source 9; the prompt tokens are 0 to 2\n"},
+		{"view and other prompt", in("--view", "heads", "--against", "b", "a"), "", 2, "--against does nothing here: it is for text, html, figures of the view compare\n"},
+		{"near format", in("--format", "hmtl", "a"), "", 2, `--format "hmtl" is unknown; did you mean html? known are text, html, json`},
+		{"near backend", in("--backend", "cuad:/x", "a"), "", 2, `--backend "cuad:/x": did you mean cuda? known are go, xla, cuda`},
+		{"near type", in("--dtype", "bfloat61", "a"), "", 2, `did you mean bfloat16? known are float32, bfloat16`},
+		{"near quantity", in("--quantity", "logits", "--methods", "occlusion", "a"), "", 2, "did you mean logit? known are logit, probability, log-probability"},
+		{"near parts", in("--by", "words", "a"), "", 2, "did you mean word? want word, sentence"},
+		{"long method", in("--methods", strings.Repeat("m", 5000), "a"), "", 2, "…; known are alti, "},
+		{"long model", in("--model", "/"+strings.Repeat("m/", 2500), "a"), "", 1, "a"},
+		{"input that is no UTF-8", in("--input", "-"), "{\"prompt\":\"\xff\"}", 1, "line 1: it is not valid UTF-8"},
+	})
+}
+
+func TestModelRefusals(t *testing.T) {
+	with := func(key string, value any) string {
+		return clitest.CopyModel(t, "gpt2", func(c map[string]any) { c[key] = value })
+	}
+	broken := clitest.CopyModel(t, "gpt2", nil)
+	weights := filepath.Join(broken, "model.safetensors")
+	clitest.Write(t, weights, clitest.Read(t, weights)[:5000])
+	missing := clitest.CopyModel(t, "gpt2", nil)
+	must(t, os.Remove(filepath.Join(missing, "model.safetensors")))
+	in := func(model string) []string {
+		return []string{"explain", "--backend", "go", "-o", "OUT", "--model", model, "ab"}
+	}
+	headwater.CheckRefusals(t, []clitest.Refusal{
+		{"another architecture", in(with("architectures", []string{"T5ForConditionalGeneration"})), "", 1, "config.json: the head of architectures "},
+		{"a value that changes arithmetic", in(with("activation_function", "mish")), "", 1, "activation_function"},
+		{"a key that the reference reads", in(with("is_causal", false)), "", 1, "key is_causal is not supported"},
+		{"a shape of another size", in(with("n_embd", 48)), "", 1, "has shape"},
+		{"heads that do not divide", in(with("n_head", 5)), "", 1, "config.json"},
+		{"truncated weights", in(broken), "", 1, "model.safetensors"},
+		{"no weights", in(missing), "", 1, "model.safetensors"},
+		{"no tokenizer", in(filepath.Join(clitest.Goldens, "gpt2")), "", 1, "gpt2 has no tokenizer.json"},
+		{"a file", in("explain_test.go"), "", 1, "explain_test.go"},
+		{"an empty folder", in(t.TempDir()), "", 1, "config.json"},
+	})
+}
+
+// TestCompileReport checks that only graphs that were kept are said to be loaded the next time.
+func TestCompileReport(t *testing.T) {
+	const compiled = "compiling 6 graphs took 11.6 s of this"
+	for kept, want := range map[int]string{
+		0: compiled, 1: compiled + "; the next time most of them are loaded instead",
+	} {
+		if got := compileReport(6, 11600*time.Millisecond, kept); got != want {
+			t.Errorf("with %d kept graphs: %q, want %q", kept, got, want)
+		}
+	}
+}
+
+// TestBlankPrompt says that a prompt has nothing but blanks, and explains it.
+func TestBlankPrompt(t *testing.T) {
+	for text, noted := range map[string]bool{" \t": true, "a": false} {
+		status, out, said := headwater.Execute(t, "", "explain", "--backend", "go", "--max-tokens",
+			"1", text)
+		if has := strings.Contains(said, "nothing but blanks"); has != noted || status != 0 ||
+			out == "" {
+			t.Errorf("%q: status %d, %q and %d bytes", text, status, said, len(out))
+		}
+	}
+}
+
+// TestConversation explains the answer to a conversation, in a file and in a line of --input, and
+// makes a figure of it again, with the date that the template asked for.
+func TestConversation(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "model")
+	must(t, os.CopyFS(dir, tiny.Files()))
+	clitest.Write(t, filepath.Join(dir, "chat_template.jinja"), []byte("{% for m in messages %}"+
+		"{{ m.content }}{% if m.role != 'user' %} .{% endif %} {% endfor %}"+
+		"{% if mood != 0 and strftime_now('%Y')|int > 2000 %}and{% endif %}"))
+	messages := filepath.Join(t.TempDir(), "messages.json")
+	clitest.Write(t, messages, []byte(`{"messages":[{"role":"user","content":"who has the key ?"},`+
+		`{"content":"mary","role":"assistant"}]}`))
+	const text = "the lamp . who has the key ? mary . who has the lamp ? and"
+	args := []string{
+		"explain", "--model", dir, "--backend", "go", "--methods", "rollout", "--max-tokens", "1",
+		"--system", "the lamp", "--chat-set", "mood=1",
+	}
+	in := func(more ...string) []string { return slices.Concat(args, more) }
+	const line = `{"messages":[{"role":"user","content":"who has the key ?"},` +
+		`{"role":"assistant","content":"mary"},{"role":"user","content":"who has the lamp ?"},` +
+		`{"role":"assistant","content":" mary"}]}`
+	for name, out := range map[string]string{
+		"flags": headwater.Output(t, in("--messages", messages, "--format", "json", "who has the lamp ?")...),
+		"input": headwater.MustExecute(t, line, in("--input", "-")...),
+	} {
+		var e attribution.Explanation
+		must(t, json.Unmarshal([]byte(out), &e))
+		if e.Prompt.Text != text || len(e.Prompt.Parts) != 8 ||
+			e.Prompt.Parts[4].Role != "assistant" {
+			t.Errorf("%s: prompt %q, parts %+v", name, e.Prompt.Text, e.Prompt.Parts)
+		}
+		if name == "input" && e.Steps[0].Text != " mary" {
+			t.Errorf("the answer of the line is %q", e.Steps[0].Text)
+		}
+	}
+	figure := filepath.Join(t.TempDir(), "a.svg")
+	headwater.Output(t, in("--messages", messages, "-o", figure, "who has the lamp ?")...)
+	saved, err := os.ReadFile(figure)
+	if date := time.Now().Format(time.DateOnly); err != nil ||
+		!strings.Contains(string(saved), date) {
+		t.Errorf("the figure does not have the date %s: %v", date, err)
+	}
+	plain := filepath.Join(t.TempDir(), "plain.svg")
+	headwater.Output(t, "explain", "--model", dir, "--backend", "go", "-o", plain, "mary")
+	if saved, err := os.ReadFile(plain); err != nil ||
+		strings.Contains(string(saved), time.Now().Format(time.DateOnly)) {
+		t.Errorf("a figure of a plain prompt has a date: %v", err)
+	}
+	if out := headwater.Output(t, "reproduce", "--model", dir,
+		figure); !strings.Contains(out, "byte for byte the same") {
+		t.Errorf("reproduce: %s", out)
+	}
+}

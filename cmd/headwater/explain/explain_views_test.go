@@ -1,0 +1,215 @@
+package explain
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/cli"
+	"github.com/headwater-ml/headwater/internal/cli/clitest"
+)
+
+// effectful has, for every option of explain, a value that changes what is shown, with the options
+// that it needs, and those with which it is compared.
+var effectful = map[string]struct{ with, without string }{
+	"against":           {"--against=mary has the lamp . john has the key .", ""},
+	"against-model":     {"--against-model=tiny-alibi", ""},
+	"all-layers":        {"--all-layers --methods=value-zeroing,rollout", "--methods=value-zeroing,rollout"},
+	"all-levels":        {"--all-levels --methods=flow,rollout", "--methods=flow,rollout"},
+	"alternatives":      {"--alternatives=2", ""},
+	"by":                {"--by=word", ""},
+	"target":            {"--target=answer", ""},
+	"color":             {"--format=text --color=always", "--format=text"},
+	"continuation":      {"--continuation= is", ""},
+	"contrast":          {"--contrast= is", ""},
+	"discard":           {"--discard=0.5 --methods=rollout,raw", "--methods=rollout,raw"},
+	"discard-whole":     {"--discard-whole --discard=0.5 --methods=rollout,raw", "--discard=0.5 --methods=rollout,raw"},
+	"drop-sink":         {"--drop-sink --methods=rollout,raw", "--methods=rollout,raw"},
+	"dtype":             {"--dtype=bfloat16", ""},
+	"filter":            {"--filter", ""},
+	"foils":             {"--foils=1", ""},
+	"format":            {"--format=text", ""},
+	"heads":             {"--heads=max --methods=rollout,raw", "--methods=rollout,raw"},
+	"layers":            {"--layers=1:2 --methods=rollout,raw", "--methods=rollout,raw"},
+	"lift":              {"--lift --methods=rollout,raw", "--methods=rollout,raw"},
+	"local-lift":        {"--local-lift --methods=rollout,raw", "--methods=rollout,raw"},
+	"max-tokens":        {"--max-tokens=3", ""},
+	"measured-residual": {"--measured-residual --methods=rollout,raw", "--methods=rollout,raw"},
+	"methods":           {"--methods=rollout,raw", ""},
+	"model":             {"--model=tiny-alibi", ""},
+	"own-row":           {"--own-row --methods=rollout,raw", "--methods=rollout,raw"},
+	"pair":              {"--pair=two", ""},
+	"palette":           {"--palette=green-purple", ""},
+	"per-head":          {"--per-head=1 --methods=rollout,raw", "--methods=rollout,raw"},
+	"position":          {"--position=1", ""},
+	"quantity":          {"--quantity=probability --methods=occlusion,direct", "--methods=occlusion,direct"},
+	"replacement":       {"--replacement=delete --methods=occlusion,direct", "--methods=occlusion,direct"},
+	"residual":          {"--residual=0.1 --methods=rollout,raw", "--methods=rollout,raw"},
+	"samples":           {"--samples=2 --methods=reagent,direct", "--methods=reagent,direct"},
+	"seed":              {"--seed=3 --temperature=5", "--temperature=5"},
+	"layer":             {"--layer=1 --methods=rollout,raw", "--all-layers --methods=rollout,raw"},
+	"source":            {"--source=2", ""},
+	"special":           {"--special=off", ""},
+	"steps":             {"--steps=2 --methods=integrated-gradients,direct", "--methods=integrated-gradients,direct"},
+	"temperature":       {"--temperature=5", ""},
+	"threshold":         {"--threshold=0.1 --methods=value-zeroing,raw", "--methods=value-zeroing,raw"},
+	"token":             {"--token=1", ""},
+	"top":               {"--format=text --top=1", "--format=text"},
+	"top-k":             {"--top-k=1 --temperature=5", "--temperature=5"},
+	"top-p":             {"--top-p=0.01 --temperature=5", "--temperature=5"},
+	"view":              {"", ""}, // of which there is one in every row of the test
+	"width":             {"--format=text --width=60", "--format=text --width=140"},
+}
+
+// withoutBytes are the options that change no byte of what is shown.
+var withoutBytes = []string{
+	"backend", "max-memory", "pre", // where it is computed, and how a GGUF file is read
+	"batch", // how many texts at once
+	// no embedded model has a chat template
+	"chat", "chat-date", "chat-set", "chat-template", "messages", "system",
+	"help", "input", "output", // where it is read and written
+	"head", "size", "font", // of figures; see TestSavedViews
+}
+
+// lateRefusals are parts of refusals that depend on the model or on what a method takes. They come
+// when the model is open, before its first token.
+var lateRefusals = []string{
+	" is a decoder: ", " applies to none of the methods: ",
+	"does not explain quantity",
+}
+
+// viewArgs returns the arguments of explain with a view and options, each of which begins with --.
+func viewArgs(view, options string) []string {
+	args := []string{"explain", "--view", view}
+	if !strings.Contains(options, "--format") {
+		options += " --format=html"
+	}
+	if !strings.Contains(options, "--max-tokens") && !strings.Contains(options, "--continuation") {
+		options += " --max-tokens=2"
+	}
+	if view == "compare" && !strings.Contains(options, "--methods") &&
+		!strings.Contains(options, "--against") {
+		options += " --methods=direct,rollout"
+	}
+	for option := range strings.SplitSeq(" "+options, " --") {
+		if option == "" {
+			continue
+		}
+		if view == "maps" || view == "map" { // which shows one method
+			option, _, _ = strings.Cut(option, ",")
+		}
+		args = append(args, "--"+option)
+	}
+	return append(args, "mary has the key . john has the lamp .")
+}
+
+// TestOptionsOfViews: with every view, an option of explain changes what is shown, or it is refused
+// before there is a first token, and, as far as that does not depend on the model, before one is
+// opened.
+func TestOptionsOfViews(t *testing.T) {
+	k := &cli.Kit{}
+	explainCommand(k).Flags().VisitAll(func(f *pflag.Flag) {
+		_, changes := effectful[f.Name]
+		if changes == slices.Contains(withoutBytes, f.Name) {
+			t.Errorf("--%s must be in one of the two lists", f.Name)
+		}
+	})
+	plain := map[string]string{}
+	compared := 0
+	for _, view := range render.Kinds() {
+		for _, name := range slices.Sorted(maps.Keys(effectful)) {
+			c := effectful[name]
+			if name == "view" {
+				continue
+			}
+			status, shown, said := headwater.Execute(t, "", viewArgs(string(view), c.with)...)
+			if status != cli.StatusOK {
+				early, _, _ := headwater.Execute(t, "",
+					viewArgs(string(view), c.with+" --model=no/such")...)
+				late := func(part string) bool { return strings.Contains(said, part) }
+				if status != cli.StatusUsage || early != cli.StatusUsage &&
+					!slices.ContainsFunc(lateRefusals, late) {
+					t.Errorf("%s, %s: status %d, without a model %d: %s", view, c.with, status,
+						early, said)
+				}
+				continue
+			}
+			args := viewArgs(string(view), c.without)
+			key := strings.Join(args, " ")
+			if _, known := plain[key]; !known {
+				_, plain[key], _ = headwater.Execute(t, "", args...)
+			}
+			if compared++; shown == plain[key] {
+				t.Errorf("%s: %s changes nothing and is not refused", view, c.with)
+			}
+		}
+	}
+	if compared < 100 {
+		t.Errorf("%d options with a view are accepted; want most", compared)
+	}
+}
+
+// TestScorerUpToLayer: a scorer at a layer before the last one has the sums up to it, and not those
+// of the whole model.
+func TestScorerUpToLayer(t *testing.T) {
+	dir := t.TempDir()
+	text := headwater.Output(t, "explain", "--backend", "go", "--max-tokens", "1",
+		"--view", "compare", "--methods", "direct@2,direct@5", clitest.Prompt)
+	a, b, _ := strings.Cut(text, "B: direct@5  -")
+	if !strings.Contains(a, "part of the logit, up to layer 2, +") ||
+		!strings.Contains(b, "part of the logit, whole model, +") {
+		t.Errorf("the sides are not named by their layers:\n%s", text)
+	}
+	for layer, want := range map[string]string{"2": ">up to layer 2 · ", "5": ">whole model · "} {
+		file := filepath.Join(dir, layer+".svg")
+		headwater.Output(t, "explain", "--backend", "go", "--max-tokens", "1", "-o",
+			os.DevNull, "--methods", "direct", "--layer", layer, "-o", file, clitest.Prompt)
+		figure, err := os.ReadFile(file)
+		if err != nil || !strings.Contains(string(figure), want) {
+			t.Errorf("the figure of layer %s does not say %q: %v", layer, want, err)
+		}
+	}
+}
+
+// Prompts of different lengths are compared in common columns, and the text says which are missing.
+func TestExplainAgainstLength(t *testing.T) {
+	out := headwater.Output(t, "explain", "--backend", "go", "--max-tokens", "1",
+		"--width", "120", "--against", "the keys to the old cabinet", clitest.Prompt)
+	for _, want := range []string{"│old", "A has no token “old”; its values are 0 there."} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the comparison does not say %q:\n%s", want, out)
+		}
+	}
+}
+
+// A prompt that is compared with itself is noted.
+func TestExplainAgainstItself(t *testing.T) {
+	for other, noted := range map[string]bool{clitest.Prompt: true, clitest.Prompt + " of": false} {
+		status, out, said := headwater.Execute(t, "", "explain", "--backend", "go", "--max-tokens",
+			"1", "--against", other, clitest.Prompt)
+		if has := strings.Contains(said, "note: both prompts are the same"); has != noted ||
+			status != 0 || out == "" {
+			t.Errorf("%q: status %d, %q and %d bytes", other, status, said, len(out))
+		}
+	}
+}
+
+// --view compare shows the default methods, which are two.
+func TestExplainCompareDefault(t *testing.T) {
+	for model, methods := range map[string]string{
+		"tiny": "direct,value-zeroing", "tiny-sentiment": "rollout,value-zeroing",
+	} {
+		args := []string{"explain", "--backend", "go", "--model", model, "--view", "compare", clitest.Prompt}
+		got, want := headwater.Output(t, args...),
+			headwater.Output(t, append(args, "--methods", methods)...)
+		if got != want || !strings.Contains(got, "A − B") {
+			t.Errorf("%s: without --methods\n%s\nwant\n%s", model, got, want)
+		}
+	}
+}

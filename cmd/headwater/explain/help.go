@@ -1,0 +1,81 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/headwater-ml/headwater/internal/cli"
+)
+
+// flagGroups are the flags of explain as its help lists them: those that people need first, then
+// groups. A flag that no group names is in the last one.
+var flagGroups = []struct{ title, names string }{
+	{"Flags", "model methods output format view token max-tokens continuation contrast by top " +
+		"chat help"},
+	{"What is read", "input messages system chat-set chat-template chat-date pair position " +
+		"special"},
+	{"What is generated", "temperature top-k top-p seed alternatives"},
+	{"What pictures show", "target against against-model layer head source filter size font " +
+		"palette color width"},
+	{"Where it is computed", "backend dtype pre max-memory batch"},
+	{"How methods compute", ""},
+}
+
+// groupFlags lets the help of a command list its flags by groups, wrapped to the terminal.
+func groupFlags(k *cli.Kit, cmd *cobra.Command) {
+	cmd.SetUsageFunc(func(cmd *cobra.Command) error {
+		var text strings.Builder
+		fmt.Fprintf(&text, "Usage:\n  %s\n\nExamples:\n%s\n", cmd.UseLine(), cmd.Example)
+		width := cmp.Or(cli.Columns(k.Stdout), 100)
+		flags := cmd.LocalFlags()
+		var named []string
+		for _, group := range flagGroups {
+			fmt.Fprintf(&text, "\n%s:\n", group.title)
+			for name := range strings.FieldsSeq(group.names) {
+				if f := flags.Lookup(name); f != nil { // that of help is added late
+					describeFlag(&text, f, width)
+				}
+				named = append(named, name)
+			}
+		}
+		flags.VisitAll(func(f *pflag.Flag) {
+			if !slices.Contains(named, f.Name) {
+				describeFlag(&text, f, width)
+			}
+		})
+		_, err := io.WriteString(cmd.OutOrStderr(), text.String())
+		return err
+	})
+}
+
+// describeFlag writes a flag and below it what it does, in lines of up to width columns where words
+// are short enough.
+func describeFlag(text *strings.Builder, f *pflag.Flag, width int) {
+	short := "    "
+	if f.Shorthand != "" {
+		short = "-" + f.Shorthand + ", "
+	}
+	value, usage := pflag.UnquoteUsage(f)
+	if f.DefValue != "" && f.DefValue != "false" {
+		usage += " (default " + f.DefValue + ")"
+	}
+	text.WriteString(strings.TrimRight("  "+short+"--"+f.Name+" "+value, " "))
+	column := width // so that the first word begins a line
+	for word := range strings.FieldsSeq(usage) {
+		n := utf8.RuneCountInString(word)
+		if column+1+n > width {
+			text.WriteString("\n         ")
+			column = 9
+		}
+		text.WriteString(" " + word)
+		column += 1 + n
+	}
+	text.WriteString("\n")
+}

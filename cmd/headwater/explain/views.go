@@ -1,0 +1,395 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/aggregation"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/cli"
+	"github.com/headwater-ml/headwater/internal/export"
+)
+
+// methodsFlag adds --methods of a command with views, which sets them in o. A method may end with
+// the layer that --view compare shows of it, as direct@5.
+func (f *explainFlags) methodsFlag(
+	cmd *cobra.Command, o *attribution.Options, byDefault string,
+) {
+	row := attribution.LookupOption("methods")
+	usage := row.Usage() + "; see headwater methods" + byDefault + "; for the view compare also " +
+		"a method and a layer, as direct@5"
+	cmd.Flags().Func(row.Flag, usage, func(text string) error {
+		for name := range strings.SplitSeq(text, ",") {
+			side, err := render.ParseSide(strings.TrimSpace(name))
+			if err != nil {
+				return err
+			}
+			if side.Layer != nil {
+				all, err := attribution.LookupMethods(side.Method)
+				if err == nil && len(all) > 1 {
+					err = fmt.Errorf("%s is several methods; name one of them before @",
+						side.Method)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			if err := row.Set(o, side.Method); err != nil {
+				return err
+			}
+			f.sides = append(f.sides, side)
+		}
+		return nil
+	})
+}
+
+// layered reports whether a method of --methods has a layer.
+func (f *explainFlags) layered() bool {
+	return slices.ContainsFunc(f.sides, func(s render.Side) bool { return s.Layer != nil })
+}
+
+// askLayers asks for what the sides show: each method once, and every layer of those of which only
+// one would be computed.
+func (f *explainFlags) askLayers() error {
+	f.show.Method = f.sides[0].String()
+	f.show.AgainstMethod = f.sides[min(1, len(f.sides)-1)].String()
+	f.opts.Methods = nil
+	for _, s := range f.sides {
+		m, err := attribution.LookupMethod(s.Method)
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(f.opts.Methods, s.Method) {
+			f.opts.Methods = append(f.opts.Methods, s.Method)
+		}
+		if s.Layer == nil || m.Aggregation == "" {
+			continue
+		}
+		a, err := aggregation.Lookup(m.Aggregation)
+		if err != nil {
+			return err
+		}
+		f.opts.AllLevels = f.opts.AllLevels || a.Info().TopOnly
+	}
+	f.opts.AllLayers = true
+	return nil
+}
+
+// viewFlags adds the flags that choose a view and say what it shows.
+func (f *explainFlags) viewFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar((*string)(&f.show.Kind), "view", string(render.KindHeatmap), "`"+
+		strings.Join(namesOf(render.Kinds()), "|")+"`: what pictures show; text is one figure of "+
+		"running text, layers some tokens layer by layer, flow the layered graph of flow to one "+
+		"token, compare two methods, or two layers of one, and their difference, heads what every "+
+		"attention head looks at, head one of them in a figure, maps what every token has from "+
+		"every token in up to 12 layers, map one of these")
+	flags.Func("token", "generated token that pages of heatmap, text and compare show first, that "+
+		"layers and flow show, that figures of text are limited to, and from which figures of "+
+		"heads and head look, "+
+		strings.Replace(render.TokenNumbers, "number", "`number`", 1)+"; layers takes several, "+
+		"as 0,2 (default "+render.OneToken+"; for layers "+render.SomeTokens+"; for text all)",
+		func(s string) error {
+			tokens, err := render.ParseTokens(s)
+			if f.show.Token, f.show.Tokens = nil, tokens; len(tokens) == 1 {
+				f.show.Token, f.show.Tokens = &tokens[0], nil
+			}
+			return err
+		})
+	number := func(name, usage string, to **int) {
+		flags.Func(name, usage, func(s string) error {
+			*to = new(int)
+			return cli.SetWhole(*to, s, 0, cli.MaxIndex)
+		})
+	}
+	number("source", "prompt token at which the graph of flow begins, by its `number` from 0 "+
+		"(default the one with the largest flow that is not the first)", &f.show.Source)
+	number("layer", "layer whose values are shown, by its `number` from 0, and for head and map "+
+		"theirs (default for each token the one that pictures show)", &f.show.Layer)
+	number("head", "attention head that the view head shows, by its `number` from 0, with --layer "+
+		"(default the one that the view heads opens)", &f.show.Head)
+	flags.StringVar((*string)(&f.show.Size), "size", "",
+		"width of a figure: `"+strings.Join(namesOf(render.Sizes()), "|")+"` (default double)")
+	flags.Func("font", fmt.Sprintf("`points` of text in a figure, from %d to %d (default 7, 8 or "+
+		"18, by size)", render.MinFont, render.MaxFont), func(s string) (err error) {
+		x, err := strconv.ParseFloat(s, 64)
+		f.show.Font = x
+		if err != nil || x == 0 || (render.Look{Font: x}).Check() != nil {
+			return fmt.Errorf("want a number from %d to %d", render.MinFont, render.MaxFont)
+		}
+		return nil
+	})
+	flags.StringVar(&f.show.Palette, "palette", "", "colours of pages and figures: `"+
+		strings.Join(render.PaletteNames(), "|")+"` (default "+render.PaletteNames()[0]+")")
+	flags.StringVar(&f.color, "color", "auto", "colours in text: `auto|always|never`")
+	cli.WholeFlag(flags, &f.width, "width", 60, 10000, "`columns` of text",
+		"those of the terminal, else 100")
+}
+
+// namesOf returns names as strings.
+func namesOf[T ~string](all []T) []string {
+	var names []string
+	for _, name := range all {
+		names = append(names, string(name))
+	}
+	return names
+}
+
+// The forms of a result, as far as flags tell them apart.
+const (
+	texts    = "text"
+	pages    = "html"
+	drawings = "figures"
+	tables   = "tables"           // with JSON and the format of Inseq
+	graphs   = "neuronpedia.json" // a graph of flow
+)
+
+// formOf returns the form of a format.
+func formOf(format export.Format) string {
+	switch {
+	case format == export.Text:
+		return texts
+	case format == export.HTML:
+		return pages
+	case format.Figure():
+		return drawings
+	case format == export.Neuronpedia:
+		return graphs
+	}
+	return tables
+}
+
+var (
+	pictures = []string{texts, pages, drawings}
+	numbers  = []string{tables, graphs}
+	anyForm  = append(slices.Clone(pictures), numbers...)
+
+	// heatmaps are the views with a row of the prompt's tokens for each generated token.
+	heatmaps = []render.Kind{render.KindHeatmap, render.KindText, render.KindCompare}
+)
+
+// except returns the views other than some.
+func except(some ...render.Kind) []render.Kind {
+	return slices.DeleteFunc(render.Kinds(), func(k render.Kind) bool {
+		return slices.Contains(some, k)
+	})
+}
+
+// meanings say for which forms and views a flag means something; no views are all of them. A flag
+// with several rows means something where one of them does. Flags without a row always do.
+var meanings = []struct {
+	flag  string
+	forms []string
+	views []render.Kind
+}{
+	{"view", pictures, nil},
+	{"token", []string{pages}, heatmaps},
+	{"token", pictures, []render.Kind{render.KindLayers, render.KindFlow}},
+	{"token", []string{drawings}, []render.Kind{
+		render.KindText, render.KindHeads, render.KindHead,
+	}},
+	{"token", []string{graphs}, nil},
+	{"source", pictures, []render.Kind{render.KindFlow}},
+	{"source", []string{graphs}, nil},
+	{"layer", pictures, except(render.KindLayers, render.KindFlow, render.KindHeads)},
+	{"layer", []string{tables}, nil},
+	{"head", []string{drawings}, []render.Kind{render.KindHead}},
+	{"against", pictures, []render.Kind{render.KindCompare}},
+	{"against-model", pictures, []render.Kind{render.KindCompare}},
+	{"filter", pictures, append(slices.Clone(heatmaps), render.KindLayers)},
+	{"palette", []string{pages, drawings}, nil},
+	{"size", []string{drawings}, nil},
+	{"font", []string{drawings}, nil},
+	{"color", []string{texts}, heatmaps},
+	{"width", []string{texts}, nil},
+	{"top", []string{texts}, heatmaps},
+	// Numbers of methods, which tables have whatever the view is.
+	{"methods", pictures, except(render.KindHeads, render.KindHead)},
+	{"methods", numbers, nil},
+	{"by", anyForm, append(slices.Clone(heatmaps), render.KindLayers)},
+	{"target", anyForm, append(slices.Clone(heatmaps), render.KindLayers)},
+	{"lift", pictures, except(render.KindFlow)},
+	{"lift", numbers, nil},
+	{"alternatives", pictures, heatmaps},
+	{"alternatives", numbers, nil},
+	{"foils", pictures, except(render.KindHeads, render.KindHead)},
+	{"foils", numbers, nil},
+	{"all-layers", pictures, except(render.KindLayers, render.KindMaps, render.KindMap)},
+	{"all-layers", numbers, nil},
+	{"all-levels", pictures, except(render.KindCompare, render.KindMaps, render.KindMap)},
+	{"all-levels", numbers, nil},
+	{"own-row", pictures, except(render.KindMaps, render.KindMap)},
+	{"own-row", numbers, nil},
+	{"measured-residual", anyForm, except(render.KindMaps, render.KindMap)},
+}
+
+// checkMeanings refuses a flag that means nothing for any output.
+func (f *explainFlags) checkMeanings(cmd *cobra.Command) error {
+	unused := map[string]string{} // where a flag that is given and means nothing would
+	var order []string
+	for _, row := range meanings {
+		where, known := unused[row.flag]
+		if !cmd.Flags().Changed(row.flag) || known && where == "" {
+			continue
+		}
+		if !known {
+			order = append(order, row.flag)
+		}
+		if f.any(func(format export.Format) bool {
+			return slices.Contains(row.forms, formOf(format)) &&
+				(row.views == nil || slices.Contains(row.views, f.show.Kind))
+		}) {
+			unused[row.flag] = ""
+			continue
+		}
+		if where != "" {
+			where += ", and for "
+		}
+		if len(row.forms) < len(anyForm) {
+			where += strings.Join(row.forms, ", ") + " of "
+		}
+		switch len(row.views) {
+		case 0:
+			where += "every view"
+		case 1:
+			where += "the view " + string(row.views[0])
+		default:
+			where += "the views " + strings.Join(namesOf(row.views), ", ")
+		}
+		unused[row.flag] = where
+	}
+	for _, flag := range order {
+		if where := unused[flag]; where != "" {
+			return cli.Usagef("--%s does nothing here: it is for %s", flag, where)
+		}
+	}
+	return nil
+}
+
+// checkView refuses what a view cannot show, and sets the options that it needs.
+func (f *explainFlags) checkView() error {
+	view := f.show.Kind
+	switch {
+	case f.against != "" && f.againstModel != "":
+		return cli.Usagef("--against compares two prompts and --against-model two models; give one")
+	case view == render.KindCompare && !f.compares() && len(f.opts.Methods) != 0 &&
+		len(f.opts.Methods) != 2: // without any, the two default ones
+		return cli.Usagef("--view compare compares two methods, for example --methods " +
+			"direct,rollout, or two layers of one, direct@2,direct@5; or give another " +
+			"prompt by --against, or another model by --against-model")
+	case f.layered() && view != render.KindCompare:
+		return cli.Usagef("--methods: layers after @ are for the view %s; --layer is for the "+
+			"others",
+			render.KindCompare)
+	case f.show.Maps():
+		f.defaultMethod("value-zeroing")
+		_, err := f.show.MapMethod(namedMethods(f.opts))
+		return err
+	case f.layered():
+		return f.askLayers()
+	case view == render.KindFlow:
+		f.defaultMethod("flow")
+	case view == render.KindHeads || view == render.KindHead:
+		f.defaultMethod("raw")
+	case view == render.KindLayers || f.show.Layer != nil:
+		f.opts.AllLayers = true // the layers that are shown must be there
+	}
+	return nil
+}
+
+// defaultMethod sets the method of a view unless the flags name one.
+func (f *explainFlags) defaultMethod(name string) {
+	if len(f.opts.Methods) == 0 {
+		f.opts.Methods = []string{name}
+	}
+}
+
+// showOf returns what pictures of an explanation show.
+func (f *explainFlags) showOf(e *attribution.Explanation) render.Show {
+	show := f.show
+	if show.Kind == render.KindHeatmap {
+		show.Kind = ""
+	}
+	return show.Opened(e)
+}
+
+// groups reports whether tokens are grouped.
+func (f *explainFlags) groups() bool { return f.opts.By != "" || f.opts.Target != "" }
+
+// compares reports whether there is another prompt or model to compare with.
+func (f *explainFlags) compares() bool { return f.against != "" || f.againstModel != "" }
+
+// fits returns a usage error if a model does not have the layers or the head that the flags name.
+func (f *explainFlags) fits(info trace.Info) error {
+	for _, s := range f.sides {
+		if s.Layer != nil && *s.Layer >= info.Layers {
+			return cli.Usagef("--methods %s; %.60q has layers 0 to %d", s, info.Name, info.Layers-1)
+		}
+	}
+	for _, number := range []struct {
+		flag, what string
+		at         *int
+		have       int
+	}{
+		{"layer", "layers", f.show.Layer, info.Layers},
+		{"head", "heads", f.show.Head, info.Heads},
+	} {
+		if number.at != nil && *number.at >= number.have {
+			return cli.Usagef("--%s %d; %.60q has %s 0 to %d", number.flag, *number.at, info.Name,
+				number.what, number.have-1)
+		}
+	}
+	return nil
+}
+
+// checkTokens returns an error if the explanation lacks a token that is to be shown.
+func (f *explainFlags) checkTokens(e *attribution.Explanation) error {
+	for _, shown := range []struct {
+		flag, what string
+		numbers    []int
+		have       int
+	}{
+		{"token", madeTokens(e), append(listed(f.show.Token), f.show.Tokens...), len(e.Steps)},
+		{"source", "prompt tokens", listed(f.show.Source), len(e.Prompt.Texts)},
+	} {
+		for _, n := range shown.numbers {
+			if n >= shown.have {
+				return cli.Usagef("--%s %d; %s", shown.flag, n, numbersOf(shown.what, shown.have))
+			}
+		}
+	}
+	return nil
+}
+
+// madeTokens names what a model made.
+func madeTokens(e *attribution.Explanation) string {
+	if e.Model.Reads() {
+		return "predictions"
+	}
+	return "generated tokens"
+}
+
+// numbersOf says which numbers things have that count from 0; what is their name.
+func numbersOf(what string, n int) string {
+	switch n {
+	case 0:
+		return "there are no " + what
+	case 1:
+		return "the only one of the " + what + " is 0"
+	}
+	return fmt.Sprintf("the %s are 0 to %d", what, n-1)
+}
+
+// listed returns a list of the number, empty if there is none.
+func listed(n *int) []int {
+	if n == nil {
+		return nil
+	}
+	return []int{*n}
+}

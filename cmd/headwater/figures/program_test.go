@@ -1,0 +1,10 @@
+package figures
+
+import (
+	"github.com/headwater-ml/headwater/internal/cli/clitest"
+)
+
+// headwater has the commands that these tests run.
+var headwater = clitest.Program{Commands}
+
+var must = clitest.Must // ends a test at an error

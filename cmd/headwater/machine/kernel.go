@@ -1,0 +1,138 @@
+package machine
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/headwater-ml/headwater/internal/cli"
+	"github.com/headwater-ml/headwater/internal/hub"
+	"github.com/headwater-ml/headwater/internal/kernel"
+	"github.com/headwater-ml/headwater/internal/xlaplugin"
+)
+
+func kernelCommand(k *cli.Kit) *cobra.Command {
+	o := kernel.StartOptions{Log: func(line string) { k.Say("%s", line) }}
+	cmd := &cobra.Command{
+		Use:   "kernel --connection FILE",
+		Short: "run the cells of a notebook (Jupyter starts this by itself)",
+		Args:  cli.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := cli.NeedFlags(cmd, "connection"); err != nil {
+				return err
+			}
+			if _, err := os.Stat(o.Connection); err != nil {
+				return fmt.Errorf("kernel: the file of --connection: %w", err)
+			}
+			if err := keepPlugin(); err != nil {
+				return err
+			}
+			return kernel.Start(cmd.Context(), o)
+		},
+	}
+	cmd.Flags().StringVar(&o.Connection, "connection", "", "`FILE` in which Jupyter says how "+
+		"to reach the kernel")
+	cmd.Flags().StringVar(&o.Path, "path", "", "`FOLDERS` to search before PATH, as in PATH")
+	return cmd
+}
+
+// keepPlugin sets HEADWATER_XLA to the plugin that is found in the folder of the notebook. The
+// engine runs in another folder, where it would not find the plugin of a clone.
+func keepPlugin() error {
+	if os.Getenv(xlaplugin.Env) != "" {
+		return nil
+	}
+	path, err := xlaplugin.Find()
+	if err != nil {
+		return nil //nolint:nilerr // cells compute in pure Go, or say what is missing
+	}
+	return os.Setenv(xlaplugin.Env, path)
+}
+
+// installFlags are the flags of headwater install.
+type installFlags struct {
+	user, sysPrefix, uninstall bool
+	prefix                     string
+}
+
+func installCommand(k *cli.Kit) *cobra.Command {
+	var f installFlags
+	cmd := &cobra.Command{
+		Use:   "install",
+		Short: "make Jupyter run Go notebooks that know Headwater",
+		Long: "Install writes the kernel \"" + kernel.DisplayName + "\" for Jupyter. Its " +
+			"notebooks import Headwater without any setting: in a project that\n" +
+			"requires it, in the version of that project; elsewhere in the version of this " +
+			"program. The cells run in GoNB, which must be\n" +
+			"installed; the error says how.",
+		Example: "  headwater install\n  headwater install --prefix ~/venv\n" +
+			"  headwater install --uninstall",
+		Args: cli.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("prefix") && f.prefix == "" {
+				return cli.Usagef("--prefix \"\": want a folder")
+			}
+			if f.user && f.sysPrefix || f.prefix != "" && (f.user || f.sysPrefix) {
+				return cli.Usagef("--user, --sys-prefix and --prefix do not go together: " +
+					"each names a Jupyter")
+			}
+			dir, err := f.dataDir()
+			if err != nil {
+				return err
+			}
+			if f.uninstall {
+				return uninstallKernel(k, dir)
+			}
+			return installKernel(k, cmd, dir)
+		},
+	}
+	cmd.Flags().BoolVar(&f.user, "user", false, "for this user, or in JUPYTER_DATA_DIR if that "+
+		"is set (the default)")
+	cmd.Flags().BoolVar(&f.sysPrefix, "sys-prefix", false, "for the Python in PATH, such as an "+
+		"active virtual environment")
+	cmd.Flags().StringVar(&f.prefix, "prefix", "", "for the Jupyter in this `FOLDER`, such as "+
+		"/usr/local or a virtual environment")
+	cmd.Flags().BoolVar(&f.uninstall, "uninstall", false, "remove the kernel from there")
+	return cmd
+}
+
+// dataDir returns the data directory of the Jupyter that the flags choose.
+func (f installFlags) dataDir() (string, error) {
+	switch {
+	case f.prefix != "":
+		return kernel.PrefixDataDir(f.prefix), nil
+	case f.sysPrefix:
+		prefix, err := kernel.SysPrefix()
+		return kernel.PrefixDataDir(prefix), err
+	}
+	return kernel.UserDataDir()
+}
+
+func installKernel(k *cli.Kit, cmd *cobra.Command, dir string) error {
+	programs := kernel.FindPrograms(cmd.Context(), "")
+	path, err := kernel.Install(kernel.InstallOptions{
+		DataDir: dir, Programs: programs,
+		Keep: []string{xlaplugin.Env, xlaplugin.CUDAEnv, hub.ModelsVariable},
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(k.Stdout, path); err != nil {
+		return err
+	}
+	if remark := programs.Remark(); remark != "" {
+		k.Say("%s", remark)
+	}
+	k.Say("next: start jupyter lab and choose %s", kernel.DisplayName)
+	return nil
+}
+
+func uninstallKernel(k *cli.Kit, dir string) error {
+	removed, err := kernel.Uninstall(dir)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(k.Stdout, "removed %s\n", removed)
+	return err
+}

@@ -1,0 +1,534 @@
+package render
+
+import (
+	"github.com/headwater-ml/headwater/attribution/trace"
+
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// drawing is a heatmap worked out and not yet drawn: the text with its turns and words, what stands
+// out, what is folded, and the token and the method that it opens with. A page draws it, and the
+// script of the page draws it again at every choice of a reader.
+type drawing struct {
+	*picture
+	tokens []drawnToken // the text: the prompt and, for a decoder, what it generated
+	turns  []drawnTurn
+	// chosen is the row that colours the text, and lead the method; -1 if there is none.
+	chosen, lead int
+	columns      []drawnColumn // of the matrices
+}
+
+// drawnToken is a token of the text.
+type drawnToken struct {
+	name  string // visible, without the space before it
+	ends  string // visible line breaks at its end, which are not in name
+	role  role
+	space bool // a space stands before it
+	lines int  // line breaks at its end
+	// joins reports whether it continues the word of the token before it, and code whether it is
+	// part of a program.
+	joins, code bool
+}
+
+// role is what a token of the text is.
+type role byte
+
+// The roles, by the letters that the script knows them by.
+const (
+	inTemplate role = 't' // of the chat template, or a control token
+	inSystem   role = 'y' // of the message of the system
+	inPrompt   role = 'p'
+	inAnswer   role = 'g'
+	ending     role = 'e' // a generated control token
+)
+
+// drawnTurn is a message of a chat, one of two texts, or the whole text. head, body and tail are
+// ranges of tokens; head and tail are of the chat template.
+type drawnTurn struct {
+	name             string // "" if the text is no chat
+	head, body, tail [2]int
+}
+
+// drawnColumn is a column of a matrix: token from, or the tokens [from,to) folded.
+type drawnColumn struct {
+	from, to int
+	folded   bool
+}
+
+// newDrawing works out a picture that opens with a row. If that is nil or does not exist, it opens
+// with the content word that a method says most of.
+func newDrawing(p *picture, row *int) *drawing {
+	d := &drawing{picture: p}
+	d.readTokens()
+	d.readTurns()
+	d.markCode()
+	d.open(row)
+	d.columns = d.fold()
+	return d
+}
+
+// sourceCount returns how many tokens of the text are a source of some row.
+func (d *drawing) sourceCount() int {
+	sources := len(d.e.Prompt.Texts)
+	for i := range d.views {
+		if v := &d.views[i]; v.wrong == "" && v.result.Shape[0] > 0 {
+			sources = max(sources, v.sources(v.result.Shape[0]-1))
+		}
+	}
+	return min(sources, len(d.tokens))
+}
+
+// readTokens fills tokens, without code.
+func (d *drawing) readTokens() {
+	spans := grouped(d.e)
+	for j, text := range d.e.Prompt.Texts {
+		t := readToken(text)
+		if spans {
+			t = drawnToken{name: d.fullName(j)}
+		}
+		t.role = inPrompt
+		if d.special(j) {
+			t.role = inTemplate
+		}
+		t.space = j > 0 && d.spaced(j)
+		d.tokens = append(d.tokens, t)
+	}
+	if !spans && d.e.Prompt.Placed() {
+		for _, word := range d.e.Prompt.Words() {
+			for _, j := range word.Tokens[1:] {
+				// The space before a word, alone in a token, is no part of it here.
+				d.tokens[j].joins = strings.TrimSpace(d.e.Prompt.Texts[j-1]) != ""
+			}
+		}
+	}
+	if d.e.Model.Reads() {
+		return
+	}
+	for i, g := range d.e.Steps {
+		t := readToken(g.Text)
+		t.role, t.space = inAnswer, t.space || i == 0 && spans
+		switch {
+		case g.Special:
+			t.role = ending
+		case g.IDs != nil: // a sentence, or the whole answer
+			t.name = Visible(strings.TrimSpace(g.Text), 50*nameLimit)
+			t.space = t.space || i > 0
+		case i > 0:
+			t.joins = continuesWord(d.e.Steps[i-1].Text, g.Text)
+		}
+		d.tokens = append(d.tokens, t)
+	}
+}
+
+// readToken returns a token of the text without its role.
+func readToken(text string) drawnToken {
+	begins, rest := word(text)
+	body := strings.TrimRight(rest, "\n")
+	if strings.TrimSpace(body) == "" { // white space alone is its own name
+		body = rest
+	}
+	return drawnToken{
+		name: Visible(body, nameLimit), ends: Visible(rest[len(body):], 8), space: begins,
+		lines: strings.Count(rest, "\n"),
+	}
+}
+
+// continuesWord reports whether a generated token continues the word of the one before it.
+func continuesWord(before, text string) bool {
+	last, _ := utf8.DecodeLastRuneInString(before)
+	first, _ := utf8.DecodeRuneInString(text)
+	return inWord(last) && inWord(first)
+}
+
+// inWord reports whether a character is part of a word.
+func inWord(r rune) bool { return r == '_' || unicode.In(r, unicode.L, unicode.N, unicode.M) }
+
+// blank reports whether a token is white space alone.
+func (t drawnToken) blank() bool { return strings.Trim(t.name, "␣↵⇥") == "" }
+
+// readTurns fills turns, and marks the tokens of a chat template and of its system message.
+func (d *drawing) readTurns() {
+	m, T := len(d.e.Prompt.Texts), len(d.tokens)
+	parts := d.e.Prompt.Parts
+	switch {
+	case len(parts) > 0 && !grouped(d.e) && d.e.Prompt.Placed():
+		d.readChat()
+	case d.e.Prompt.Second > 0 && !grouped(d.e):
+		second := slices.IndexFunc(d.tokens[:m], func(drawnToken) bool { return false })
+		for j := range m {
+			if second < 0 && d.e.Prompt.InSecond(j) {
+				second = j
+			}
+		}
+		if second < 0 {
+			second = m
+		}
+		d.turns = []drawnTurn{
+			{name: firstText, body: [2]int{0, second}}, {name: secondText, body: [2]int{second, T}},
+		}
+	default:
+		d.turns = []drawnTurn{{body: [2]int{0, T}}}
+	}
+}
+
+// readChat fills turns of a conversation. A part of the template between two messages ends the one
+// and begins the other: it is divided at its last control token.
+func (d *drawing) readChat() {
+	m, T := len(d.e.Prompt.Texts), len(d.tokens)
+	parts := d.e.Prompt.Parts
+	at := make([]int, m) // the part of each token
+	for j, o := range d.e.Prompt.Offsets {
+		at[j] = max(slices.IndexFunc(parts, func(p trace.Part) bool {
+			return o[0] < p.End && (o[0] >= p.Begin)
+		}), 0)
+		switch part := parts[at[j]]; {
+		case part.Template:
+			d.tokens[j].role = inTemplate
+		case part.Role == "system" && d.tokens[j].role == inPrompt:
+			d.tokens[j].role = inSystem
+		}
+	}
+	turn := drawnTurn{}
+	begin := 0 // of the template's tokens that no turn has yet
+	for j := 0; j < m; {
+		if d.tokens[j].role == inTemplate {
+			j++
+			continue
+		}
+		part := parts[at[j]]
+		end := j + 1
+		for end < m && d.tokens[end].role != inTemplate && parts[at[end]].Turn == part.Turn {
+			end++
+		}
+		cut := d.lastControl(begin, j)
+		if len(d.turns) > 0 {
+			d.turns[len(d.turns)-1].tail = [2]int{begin, cut}
+		} else {
+			cut = begin
+		}
+		turn = drawnTurn{name: Visible(part.Role, 20), head: [2]int{cut, j}, body: [2]int{j, end}}
+		d.turns = append(d.turns, turn)
+		begin, j = end, end
+	}
+	cut := d.lastControl(begin, m)
+	if len(d.turns) > 0 {
+		d.turns[len(d.turns)-1].tail = [2]int{begin, cut}
+	} else {
+		cut = begin
+	}
+	d.turns = append(d.turns, drawnTurn{
+		name: "assistant", head: [2]int{cut, m}, body: [2]int{m, T},
+	})
+}
+
+// lastControl returns the last control token in [from,to) that another one of the range precedes,
+// or from if there is none: where the template ends a message and begins the next one.
+func (d *drawing) lastControl(from, to int) int {
+	for j := to - 1; j > from; j-- {
+		if d.special(j) {
+			return j
+		}
+	}
+	return from
+}
+
+// markCode marks the tokens of programs: between fences of three backticks, or in a turn that looks
+// like a program as a whole.
+func (d *drawing) markCode() {
+	if grouped(d.e) {
+		return
+	}
+	for _, turn := range d.turns {
+		body := d.tokens[turn.body[0]:turn.body[1]]
+		var text strings.Builder
+		for i := range body {
+			text.WriteString(d.textOf(turn.body[0] + i))
+		}
+		fenced := strings.Contains(text.String(), "```")
+		whole := !fenced && looksLikeCode(text.String())
+		open := false
+		for i := range body {
+			fence := strings.Contains(d.textOf(turn.body[0]+i), "```")
+			body[i].code = whole || open || fence
+			if fence {
+				open = !open
+			}
+		}
+	}
+}
+
+// textOf returns the text of a token as the model has it.
+func (d *drawing) textOf(j int) string {
+	if m := len(d.e.Prompt.Texts); j >= m {
+		return d.e.Steps[j-m].Text
+	}
+	return d.e.Prompt.Texts[j]
+}
+
+// looksLikeCode reports whether a text is a program: two lines or more are indented.
+func looksLikeCode(text string) bool {
+	indented := 0
+	for line := range strings.Lines(text) {
+		rest := strings.TrimLeft(line, " \t")
+		if indent := len(line) - len(rest); indent > 1 || strings.HasPrefix(line, "\t") {
+			if strings.TrimSpace(rest) != "" {
+				indented++
+			}
+		}
+	}
+	return indented > 1
+}
+
+// functionWords are words that say little about where an answer comes from. A picture does not open
+// with one if there is another.
+var functionWords = strings.Fields("the a an of to in and is was it for on at by that this with " +
+	"here as then der die das ein eine und ist le la les un une et est el los las una y es il lo " +
+	"gli e")
+
+// contentWord reports whether row t is of a word with two letters or more that is no function word.
+func (d *drawing) contentWord(t int) bool {
+	g := d.e.Steps[t]
+	letters := 0
+	text := strings.Trim(withoutMarks(g.Text), " _(")
+	for _, r := range text {
+		if !unicode.IsLetter(r) {
+			break
+		}
+		letters++
+	}
+	wide := letters == 1 && utf8.RuneLen([]rune(text)[0]) > 2 // a word in scripts such as Chinese
+	return !g.Special && !g.Rest && (letters > 1 || wide) &&
+		!slices.Contains(functionWords, strings.ToLower(strings.TrimSpace(text)))
+}
+
+// open chooses the row and the method that a picture opens with: a content word with the strongest
+// value of the first method that shows something for one.
+func (d *drawing) open(row *int) {
+	d.chosen, d.lead = FirstWord(d.e), -1
+	if row != nil && *row >= 0 && *row < len(d.e.Steps) {
+		d.chosen = *row
+	} else {
+		row = nil
+	}
+	if d.chosen < 0 {
+		return
+	}
+	order := make([]int, 0, len(d.views))
+	for i := range d.views {
+		order = append(order, i)
+	}
+	if d.comparison != nil { // their difference comes first
+		order = []int{differenceOf, 0, 1}
+	}
+	for _, i := range order {
+		v := &d.views[i]
+		best, largest := -1, 0.0
+		for t := range d.e.Steps {
+			if row != nil && t != *row || row == nil && !d.contentWord(t) || !v.has(t) {
+				continue
+			}
+			if x := d.strongest(v, t); x > largest {
+				best, largest = t, x
+			}
+		}
+		if best >= 0 {
+			d.chosen, d.lead = best, i
+			return
+		}
+		if d.lead < 0 && v.has(d.chosen) {
+			d.lead = i
+		}
+	}
+}
+
+// strongest returns the largest place on the scale that a source has in row t, above 0; 0 if none
+// stands out.
+func (d *drawing) strongest(v *view, t int) float64 {
+	largest := 0.0
+	for j := range v.sources(t) {
+		if d.step(v, t, j) != 0 {
+			x := v.colors.at(v.at(t, j))
+			if v.difference {
+				x = math.Abs(x)
+			}
+			largest = max(largest, x)
+		}
+	}
+	return largest
+}
+
+// stepsAt are the places on a scale at which its six colours begin. The script has them too.
+var stepsAt = [levels]float64{1. / 24, 1. / 8, 1. / 4, .4, .6, .8}
+
+// stepOf returns the colour of a place on a scale: 0 for none and for NaN, up to levels, and
+// negative for values below the neutral one.
+func stepOf(place float64) int {
+	n := 0
+	for n < levels && math.Abs(place) >= stepsAt[n] {
+		n++
+	}
+	if place < 0 {
+		return -n
+	}
+	return n
+}
+
+// step returns the colour of source j in row t: 0 also for sinks, for what a filter hides, and in
+// rows that say nothing.
+func (d *drawing) step(v *view, t, j int) int {
+	if v.silent[t] != "" || d.grey(v, t, j) {
+		return 0
+	}
+	return stepOf(v.colors.at(v.at(t, j)))
+}
+
+// calm returns the colours of the sources of row t in a running text and in a sentence, where only
+// what has a twelfth of the strongest source of the row is named.
+func (d *drawing) calm(v *view, t int) []int {
+	steps, strongest := make([]int, v.sources(t)), 0.0
+	for j := range steps {
+		if steps[j] = d.step(v, t, j); steps[j] != 0 {
+			strongest = max(strongest, math.Abs(v.colors.at(v.at(t, j))))
+		}
+	}
+	for j := range steps {
+		if math.Abs(v.colors.at(v.at(t, j))) < strongest/12 {
+			steps[j] = 0
+		}
+	}
+	return steps
+}
+
+// A text of up to allShown tokens of prompt and answer has a column for each. In a longer one those
+// are shown that stand within nearby tokens of one that has standsOut of the scale in any row of
+// any method, at most mostShown: more is asked of them until there are no more. A run of less than
+// leastFolded stays.
+const (
+	allShown    = 80
+	mostShown   = 160
+	nearby      = 3
+	standsOut   = 1. / 8
+	leastFolded = 3
+	// templateStandsOut is what a token of the chat template needs to be shown.
+	templateStandsOut = 1. / 4
+)
+
+// fold returns the columns of the matrices.
+func (d *drawing) fold() []drawnColumn {
+	sources := d.sourceCount()
+	places := d.places(sources)
+	least := standsOut
+	columns := d.foldAt(places, least)
+	for count(columns) > mostShown && least < 1 {
+		least *= 1.5
+		columns = d.foldAt(places, least)
+	}
+	return columns
+}
+
+// count returns how many columns are tokens.
+func count(columns []drawnColumn) (n int) {
+	for _, c := range columns {
+		if !c.folded {
+			n++
+		}
+	}
+	return n
+}
+
+// places returns the largest place on a scale that each of n sources has in any row of any method.
+func (d *drawing) places(n int) []float64 {
+	places := make([]float64, n)
+	for i := range d.views {
+		v := &d.views[i]
+		for t := 0; v.has(t); t++ {
+			for j := 0; j < min(v.sources(t), n) && v.silent[t] == ""; j++ {
+				if x := math.Abs(v.colors.at(v.at(t, j))); x > places[j] && !d.grey(v, t, j) {
+					places[j] = x
+				}
+			}
+		}
+	}
+	return places
+}
+
+// foldAt returns the columns if tokens with this place or more stand out.
+func (d *drawing) foldAt(places []float64, least float64) (columns []drawnColumn) {
+	shown := 0
+	for j := range places {
+		if r := d.tokens[j].role; r == inPrompt || r == inAnswer {
+			shown++
+		}
+	}
+	stays := make([]bool, len(places))
+	for j := range places {
+		switch d.tokens[j].role {
+		case inPrompt:
+			stays[j] = stays[j] || shown <= allShown
+		case inAnswer, ending:
+			stays[j] = true
+		case inTemplate:
+			stays[j] = stays[j] || places[j] >= templateStandsOut && j > 0 || !d.chat()
+		}
+		if turn := d.turnOf(j); shown > allShown && places[j] >= least &&
+			d.tokens[j].role == inPrompt {
+			end := min(j+nearby+1, turn.body[1], len(places))
+			for k := max(j-nearby, turn.body[0]); k < end; k++ {
+				first, end := d.wordAround(k)
+				for ; first < min(end, len(places)); first++ {
+					stays[first] = stays[first] || d.tokens[first].role == inPrompt
+				}
+			}
+		}
+	}
+	for j := 0; j < len(places); {
+		end := j + 1
+		if stays[j] {
+			columns = append(columns, drawnColumn{j, end, false})
+			j = end
+			continue
+		}
+		prompt := d.tokens[j].role == inPrompt
+		for end < len(places) && !stays[end] && (d.tokens[end].role == inPrompt) == prompt {
+			end++
+		}
+		if prompt && end-j < leastFolded {
+			for ; j < end; j++ {
+				columns = append(columns, drawnColumn{j, j + 1, false})
+			}
+			continue
+		}
+		columns = append(columns, drawnColumn{j, end, true})
+		j = end
+	}
+	return columns
+}
+
+// chat reports whether the text is a conversation.
+func (d *drawing) chat() bool { return len(d.turns) > 0 && d.turns[0].head[1] > 0 }
+
+// turnOf returns the turn of token j.
+func (d *drawing) turnOf(j int) drawnTurn {
+	for _, t := range d.turns {
+		if j < max(t.body[1], t.tail[1]) {
+			return t
+		}
+	}
+	return drawnTurn{}
+}
+
+// wordAround returns the tokens [first,end) of the word of token j.
+func (d *drawing) wordAround(j int) (first, end int) {
+	first, end = j, j+1
+	for first > 0 && d.tokens[first].joins {
+		first--
+	}
+	for end < len(d.tokens) && d.tokens[end].joins {
+		end++
+	}
+	return first, end
+}

@@ -1,0 +1,273 @@
+package render
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// farApart is a text of m tokens of which only those named stand out.
+func farApart(m int, strong ...int) *attribution.Explanation {
+	e := &attribution.Explanation{
+		Prompt: attribution.Prompt{Text: "a long text", Special: make([]bool, m)},
+		Steps:  []attribution.GeneratedToken{{Text: " end", Probability: 0.5}},
+		Order:  []string{"raw"},
+	}
+	r := &attribution.Result{
+		Unit: "share of attention", Facts: attribution.Facts{Quantity: attribution.Share}, Layers: []int{0}, Shape: [3]int{1, m, 1}, Shown: []int{0},
+		Rows: [][]float64{make([]float64, m)}, Options: map[string]string{},
+	}
+	for j := range m {
+		e.Prompt.Texts = append(e.Prompt.Texts, fmt.Sprintf(" w%d", j))
+	}
+	for _, j := range strong {
+		r.Rows[0][j] = 0.4
+	}
+	e.Methods = map[string]*attribution.Result{"raw": r}
+	return e
+}
+
+// chatted is a chat about one word: a system message, a question and its answer.
+func chatted() *attribution.Explanation {
+	e := &attribution.Explanation{Order: []string{"raw"}}
+	add := func(role string, template bool, texts ...string) {
+		part := trace.Part{Role: role, Template: template, Begin: len(e.Prompt.Text)}
+		for _, text := range texts {
+			at := len(e.Prompt.Text)
+			e.Prompt.Text += text
+			e.Prompt.Texts = append(e.Prompt.Texts, text)
+			e.Prompt.Offsets = append(e.Prompt.Offsets, [2]int{at, at + len(text)})
+			e.Prompt.Special = append(e.Prompt.Special, strings.HasPrefix(text, "<|"))
+			e.Prompt.IDs = append(e.Prompt.IDs, len(text))
+		}
+		if part.End = len(e.Prompt.Text); role != "system" {
+			part.Turn = 1
+		}
+		e.Prompt.Parts = append(e.Prompt.Parts, part)
+	}
+	add("system", true, "<|start|>", "system", "\n")
+	add("system", false, "You", " are", " terse", ".")
+	add("system", true, "<|end|>", "\n")
+	add("user", true, "<|start|>", "user", "\n")
+	add("user", false, "Where", " is", " the", " Col", "osse", "um", "?")
+	add("user", true, "<|end|>", "\n", "<|start|>", "assistant", "\n")
+	m := len(e.Prompt.Texts)
+	e.Steps = []attribution.GeneratedToken{
+		{Text: "In", Probability: 0.4}, {Text: " Rome", Probability: 0.9},
+	}
+	r := &attribution.Result{
+		Unit: "share of attention", Layers: []int{0}, Shape: [3]int{2, m, 1}, Shown: []int{0, 0},
+		Facts: attribution.Facts{Quantity: attribution.Share, AddsUp: true},
+		Rows:  [][]float64{make([]float64, m), make([]float64, m+1)}, OtherMass: []float64{0, 0.1},
+		Options: map[string]string{},
+	}
+	r.Rows[0][12], r.Rows[1][16], r.Rows[1][14], r.Rows[1][3] = 0.9, 0.6, 0.2, 0.1
+	r.Rows[1][m] = 0.1
+	e.Methods = map[string]*attribution.Result{"raw": r}
+	return e
+}
+
+// drawingOf works out the picture of an explanation.
+func drawingOf(e *attribution.Explanation) *drawing {
+	return newDrawing(Heatmap{Explanation: e}.picture(true), nil)
+}
+
+// columnsOf writes columns as a line: a token by its name, folded ones by their number.
+func columnsOf(d *drawing) string {
+	var all []string
+	for _, c := range d.columns {
+		name := d.tokens[c.from].name
+		if c.folded {
+			name = fmt.Sprintf("(%d)", c.to-c.from)
+		}
+		all = append(all, name)
+	}
+	return strings.Join(all, " ")
+}
+
+// TestChatTurns: the template and the message of the system are folded, the turns have their
+// messages, and the last part of the template ends the question and begins the answer.
+func TestChatTurns(t *testing.T) {
+	d := drawingOf(chatted())
+	const want = "(12) Where is the Col osse um ? (5) In"
+	if got := columnsOf(d); got != want {
+		t.Errorf("the columns are %q, want %q", got, want)
+	}
+	var turns []string
+	for _, turn := range d.turns {
+		turns = append(turns, fmt.Sprint(turn.name, turn.head, turn.body, turn.tail))
+	}
+	if got := strings.Join(turns, "; "); got != "system[0 3] [3 7] [7 9]; user[9 12] [12 19] "+
+		"[19 21]; assistant[21 24] [24 26] [0 0]" {
+		t.Errorf("the turns are %q", got)
+	}
+	if got := d.sentence(&d.views[0], 1).String(); got != "Rome came mostly from Colosseum" {
+		t.Errorf("the sentence is %q", got)
+	}
+	if got := d.sentence(&d.views[0], 1).html(); !strings.Contains(got, "Col<b>osse</b>um") {
+		t.Errorf("the sentence is %q", got)
+	}
+	if got := d.facts(&d.views[0], 1).String(); got != "osse 60.0 %, the 20.0 %, You 10.0 %, In "+
+		"10.0 % · share of attention · layer 0" {
+		t.Errorf("the facts are %q", got)
+	}
+	// A token of the template that has a quarter of the scale is shown.
+	e := chatted()
+	e.Methods["raw"].Rows[0][20] = 0.5
+	if got := columnsOf(drawingOf(e)); got != "(12) Where is the Col osse um ? (1) ↵ (3) In" {
+		t.Errorf("the columns are %q", got)
+	}
+}
+
+// TestFolds: of a long text those tokens have columns that stand near one that stands out, and a
+// run of two stays. A text of up to 80 tokens is whole.
+func TestFolds(t *testing.T) {
+	if d := drawingOf(farApart(80, 40)); len(d.columns) != 80 {
+		t.Errorf("%d columns of 80 tokens", len(d.columns))
+	}
+	for _, c := range []struct {
+		strong []int
+		want   string
+	}{
+		{[]int{50}, "(47) w47 w48 w49 w50 w51 w52 w53 (46)"},
+		{[]int{50, 59}, "(47) w47 w48 w49 w50 w51 w52 w53 w54 w55 w56 w57 w58 w59 w60 w61 w62 (37)"},
+		{[]int{50, 60}, "(47) w47 w48 w49 w50 w51 w52 w53 (3) w57 w58 w59 w60 w61 w62 w63 (36)"},
+		{nil, "(100)"},
+	} {
+		if got := columnsOf(drawingOf(farApart(100, c.strong...))); got != c.want {
+			t.Errorf("strong %v: %q, want %q", c.strong, got, c.want)
+		}
+	}
+	// Where much stands out, more is asked of it.
+	e := farApart(2000)
+	for j := range 2000 {
+		e.Methods["raw"].Rows[0][j] = .01 + .99*float64(j%40)/39*float64(j)/2000
+	}
+	if d := drawingOf(e); count(d.columns) > mostShown || count(d.columns) < 20 {
+		t.Errorf("%d columns of 2000 tokens", count(d.columns))
+	}
+}
+
+// TestOpens: a picture opens with the content word of which the first method says most, and where
+// that says nothing with the next method.
+func TestOpens(t *testing.T) {
+	e := example()
+	e.Steps[0].Text, e.Steps[1].Text, e.Steps[2].Text = " The", " keys", " here"
+	d := drawingOf(e)
+	if d.chosen != 1 || d.lead != 0 {
+		t.Errorf("it opens with row %d by method %d, want 1 by 0", d.chosen, d.lead)
+	}
+	fill(e.Methods["rollout"], func(int) float64 { return 0 })
+	if d = drawingOf(e); d.lead != 1 {
+		t.Errorf("it opens with method %d, want the second", d.lead)
+	}
+	if d = newDrawing(Heatmap{Explanation: e}.picture(true), new(2)); d.chosen != 2 {
+		t.Errorf("it opens with row %d, want the one asked for", d.chosen)
+	}
+}
+
+// TestSentences of every kind of values, by hand.
+func TestSentences(t *testing.T) {
+	with := func(change func(r *attribution.Result), values ...float64) *attribution.Explanation {
+		e := farApart(len(values))
+		e.Methods["raw"].Rows = [][]float64{values}
+		change(e.Methods["raw"])
+		return e
+	}
+	share := func(r *attribution.Result) { r.AddsUp = true }
+	amount := func(r *attribution.Result) {
+		r.Facts = attribution.Facts{Quantity: attribution.Amount, AddsUp: true, Scorer: true}
+		r.Unit = "part of the logit"
+	}
+	for _, c := range []struct {
+		e    *attribution.Explanation
+		want string
+	}{
+		{with(share, 0, .6, .4), "end came mostly from w1 and w2 | w1 60.0 %, w2 40.0 % · share " +
+			"of attention · layer 0"},
+		{with(share, 0, .3, .1, .1, .1, .1, .1, .1, .1), "end came partly from w1 | "},
+		{with(share, .03, .02, 0), "end came mostly from w0, the first token (attention often rests " +
+			"on it) and w1"},
+		{with(share, 0, 0, 0), "No single token stands out for end"},
+		{with(amount, 0, 2, -1), "end came mostly from w1 | w1 +2.00 · against it w2 −1.00 · part " +
+			"of the logit · whole model"},
+		{with(amount, 0, -2, -1), "end came in spite of w1 and w2 | against it w1 −2.00, w2 −1.00"},
+		{with(func(r *attribution.Result) { r.Quantity = attribution.Lift }, 1, 4, .25),
+			"end came from w1 more than its position explains | w1 ×4.00 · less than position " +
+				"explains w2 ×0.25"},
+		{with(func(r *attribution.Result) { r.Quantity = attribution.Cosine }, 0, .9, .1),
+			"end is most like w1"},
+		{with(func(r *attribution.Result) { amount(r); r.Contrast = " is" }, 0, 2, -1),
+			"end and not is came mostly from w1 | w1 +2.00 · for is w2 −1.00"},
+		{with(func(r *attribution.Result) { r.Quantity = attribution.Amount }, 0, 2, 1),
+			"end came from w1 and w2 | "},
+	} {
+		p := Heatmap{Explanation: c.e}.picture(true)
+		if got := said(p, &p.views[0], 0); !strings.HasPrefix(got, c.want) {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+	// Equal words are named once, and in a longer text the strongest is quoted.
+	e := farApart(40)
+	e.Prompt.Texts[20], e.Prompt.Texts[30] = " cat", " cat"
+	e.Methods["raw"].Rows[0][20], e.Methods["raw"].Rows[0][30] = .5, .4
+	e.Methods["raw"].AddsUp = true
+	p := Heatmap{Explanation: e}.picture(true)
+	const want = "end came mostly from cat (twice), in “w17 w18 w19 cat w21 w22”"
+	if got := said(p, &p.views[0], 0); !strings.HasPrefix(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestPack: numbers come back as they were, but for a part in 32,767 of the largest of their row.
+func TestPack(t *testing.T) {
+	p := pack([][]float64{{1, -0.5, math.NaN(), 0}, {}, {1e-9, 3e-10}})
+	if len(p.Tops) != 3 || p.Tops[0] != 1 || p.Tops[2] != 1e-9 || p.Code == "" {
+		t.Errorf("packed as %+v", p)
+	}
+	if q := pack([][]float64{{1, -0.5, math.NaN(), 0}, {}, {1e-9, 3e-10}}); q.Code != p.Code {
+		t.Error("equal numbers gave other bytes")
+	}
+}
+
+// TestThemeContrast: the first step of a theme has a contrast of 1.6 to the page, every step 4.5 to
+// the letters on it, and steps go one way.
+func TestThemeContrast(t *testing.T) {
+	for _, theme := range themes {
+		for _, side := range []struct {
+			name           string
+			steps, letters [levels]string
+			page           string
+		}{
+			{"above, light", theme.above, letters, sheet},
+			{"below, light", theme.below, letters, sheet},
+			{"above, dark", theme.aboveDark, lettersDark, sheetDark},
+			{"below, dark", theme.belowDark, lettersDark, sheetDark},
+		} {
+			last := 0.0
+			for i, step := range side.steps {
+				page := contrast(hexColor(step), hexColor(side.page))
+				if page < last || i == 0 && page < 1.6 {
+					t.Errorf("%s, %s: step %d has a contrast of %.2f to the page after %.2f",
+						theme.name, side.name, i+1, page, last)
+				}
+				last = page
+				if on := contrast(hexColor(step), hexColor(side.letters[i])); on < 4.5 {
+					t.Errorf("%s, %s: letters on step %d have a contrast of %.2f", theme.name,
+						side.name, i+1, on)
+				}
+			}
+		}
+	}
+}
+
+// hexColor reads a colour such as #a9d0ee.
+func hexColor(text string) (c rgb) {
+	n, _ := strconv.ParseUint(text[1:], 16, 32)
+	return rgb{uint8(n >> 16), uint8(n >> 8), uint8(n)}
+}

@@ -1,0 +1,353 @@
+package render
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/headwater-ml/headwater/attribution"
+)
+
+// heatmapData is what the script of a heatmap needs. Its texts are visible names; see [Visible].
+type heatmapData struct {
+	// ID is the same for all pictures of one explanation while it grows. What a reader chose is
+	// kept by it.
+	ID string `json:"id"`
+	// M is the number of prompt tokens, N that of rows, Sources that of tokens that are sources.
+	M       int `json:"m"`
+	N       int `json:"n"`
+	Sources int `json:"sources"`
+	// Chosen is the row and Lead the name of the method that the picture opens with.
+	Chosen int    `json:"chosen"`
+	Lead   string `json:"lead"`
+	// Names are those of all tokens of the text, Roles has a letter for each, and Spaces a 1 where
+	// a space stands before it.
+	Names  []string `json:"names"`
+	Roles  string   `json:"roles"`
+	Spaces string   `json:"spaces"`
+	// Turns are the names of the turns with the tokens [from,to) of each; Chat says that a chat
+	// template wrote them, and Given is what the given text is called.
+	Turns [][3]any `json:"turns"`
+	Chat  bool     `json:"chat,omitempty"`
+	Given string   `json:"given"`
+	// Columns are the tokens [from,to) of each column, and whether they are folded.
+	Columns [][3]any `json:"columns"`
+	// Groups has, by the name of a grouping, the first token of the group of each token.
+	Groups map[string][]int `json:"groups"`
+	// Positions are, for encoders, the tokens that rows belong to, and RowNames the names of rows.
+	Positions []int    `json:"positions,omitempty"`
+	RowNames  []string `json:"rowNames,omitempty"`
+	// Targets says that each row has its own target as a source, which is grey. Hidden are the
+	// tokens that a filter hides.
+	Targets bool  `json:"targets,omitempty"`
+	Hidden  []int `json:"hidden"`
+	// Chances are the probabilities of rows, null for none, and Alternatives what could have come:
+	// names, probabilities, and 1 for what came.
+	Chances      []*float64  `json:"chances"`
+	Alternatives [][][3]any  `json:"alternatives"`
+	Others       string      `json:"others"`
+	Chance       string      `json:"chance"`
+	Row          string      `json:"row"`
+	Shown        string      `json:"shown"`
+	Palettes     []string    `json:"palettes"`
+	Methods      []drawnRows `json:"methods"`
+}
+
+// drawnRows are the rows of a method.
+type drawnRows struct {
+	Name  string `json:"name"`
+	Unit  string `json:"unit,omitempty"`
+	Wrong string `json:"wrong,omitempty"` // why there are no rows
+	// Kind is share, lift or amount; Layer names the layer of the values.
+	Kind  string `json:"kind,omitempty"`
+	Layer string `json:"layer,omitempty"`
+	// For and Against are the names of the two sides of a scale.
+	For     string `json:"for,omitempty"`
+	Against string `json:"against,omitempty"`
+	Signed  bool   `json:"signed,omitempty"`
+	// Limit is the end of the scale. Digits, RowDigits and CellDigits are how many digits follow
+	// the point; Power is the unit of cells, and Times its name.
+	Limit      float64 `json:"limit,omitempty"`
+	Digits     int     `json:"digits"`
+	RowDigits  []int   `json:"rowDigits,omitempty"`
+	CellDigits int     `json:"cellDigits"`
+	Power      int     `json:"power,omitempty"`
+	Times      string  `json:"times,omitempty"`
+	// Maximum says that a group has the highest of its values and not the sum.
+	Maximum bool `json:"maximum,omitempty"`
+	// Grey are the sources that are in no scale, Sinks has for each row the token that is a sink of
+	// it alone, or -1, and Silent why a row says nothing.
+	Grey   []int          `json:"grey"`
+	Sinks  []int          `json:"sinks,omitempty"`
+	Silent map[int]string `json:"silent,omitempty"`
+	// Has is the number of rows. Row t has M values, and with Own those of the t generated tokens
+	// before it (1), or of itself too (2).
+	Has  int         `json:"has"`
+	Own  int         `json:"own,omitempty"`
+	Rows []packedRow `json:"rows,omitempty"`
+	// Strongest are the sources of each row of which Layers has the values of all layers; ByLayer
+	// says that they are what each layer wrote, and Combined that they are about all layers up to
+	// each.
+	Strongest  [][]int     `json:"strongest,omitempty"`
+	Layers     []packedRow `json:"layers,omitempty"`
+	LayerNames []int       `json:"layerNames,omitempty"`
+	ByLayer    bool        `json:"byLayer,omitempty"`
+	Combined   bool        `json:"combined,omitempty"`
+	// More says how to get the values of every layer, of a method that has one layer.
+	More string `json:"more,omitempty"`
+}
+
+// scriptData returns the data of the script, packed in at most limit bytes, "" if there is no room.
+// Layers are left out first.
+func (b *heatmapPage) scriptData(limit int) string {
+	d := b.data()
+	if code := packWithin(limit, d); code != "" {
+		return code
+	}
+	for i := range d.Methods {
+		d.Methods[i].Layers, d.Methods[i].Strongest = nil, nil
+	}
+	return packWithin(limit, d)
+}
+
+// data returns what the script needs.
+func (b *heatmapPage) data() heatmapData {
+	m := len(b.e.Prompt.Texts)
+	what := b.e.Model.Name + "\x00" + b.e.Model.Hash + "\x00" + b.e.Prompt.Text
+	if b.comparison != nil {
+		what += "\x00" + strings.Join(b.comparison.names[:], "\x00")
+	}
+	d := heatmapData{
+		ID: hashOf(what), M: m, N: len(b.e.Steps), Sources: b.sourceCount(), Chosen: b.chosen,
+		Lead: Visible(b.views[b.lead].name, nameLimit), Chat: b.chat(), Given: b.words.text,
+		Groups: b.groups(), Positions: b.positions(), Targets: b.itself(0, m), Hidden: []int{},
+		Others: "What it could have written", Chance: "next token", Row: "generated token",
+		Shown: b.words.shown, Palettes: PaletteNames(), Turns: [][3]any{}, Columns: [][3]any{},
+	}
+	if b.e.Model.Reads() {
+		d.Others, d.Chance, d.Row = "What it could have been", b.words.chance, "prediction"
+	}
+	for j, t := range b.tokens {
+		d.Names = append(d.Names, cmp.Or(isolated(t.name), "·"))
+		d.Roles += string(t.role)
+		d.Spaces += map[bool]string{false: "0", true: "1"}[t.space]
+		if b.filtered(j) && j < d.Sources {
+			d.Hidden = append(d.Hidden, j)
+		}
+	}
+	for _, t := range b.turns {
+		d.Turns = append(d.Turns, [3]any{t.name, t.head[0], max(t.body[1], t.tail[1])})
+	}
+	for _, c := range b.columns {
+		d.Columns = append(d.Columns, [3]any{c.from, c.to, c.folded})
+	}
+	for t, g := range b.e.Steps {
+		var chance *float64
+		if !g.Unscored {
+			p := g.Probability
+			chance = &p
+		}
+		d.Chances = append(d.Chances, chance)
+		if b.e.Model.Reads() {
+			d.RowNames = append(d.RowNames, b.rowName(t))
+		}
+		var others [][3]any
+		for _, a := range g.Alternatives[:min(len(g.Alternatives), 5)] {
+			me := 0
+			if a.ID == g.ID {
+				me = 1
+			}
+			others = append(others, [3]any{alternativeName(g, a), a.Probability, me})
+		}
+		d.Alternatives = append(d.Alternatives, others)
+	}
+	for i := range b.views {
+		d.Methods = append(d.Methods, b.rowsOf(&b.views[i]))
+	}
+	return d
+}
+
+// groups returns the groupings that a reader may choose.
+func (b *heatmapPage) groups() map[string][]int {
+	groups := map[string][]int{}
+	if grouped(b.e) || b.comparison != nil || len(b.e.Steps) > 0 && b.e.Steps[0].IDs != nil {
+		return groups
+	}
+	all := make([]int, len(b.tokens))
+	words := slices.Clone(all)
+	several := false
+	for j := range b.tokens {
+		words[j] = j
+		if b.tokens[j].joins {
+			words[j], several = words[j-1], true
+		}
+	}
+	if several {
+		groups["words"] = words
+	}
+	if !b.e.Prompt.Placed() {
+		return groups
+	}
+	sentences, count := slices.Clone(all), 0
+	for j := range sentences {
+		sentences[j] = j
+	}
+	for _, s := range b.e.Prompt.Sentences() {
+		if !b.special(s.Tokens[0]) && strings.TrimSpace(s.Text) != "" {
+			count++
+		}
+		for _, j := range s.Tokens {
+			sentences[j] = s.Tokens[0]
+		}
+	}
+	if count > 1 {
+		groups["sentences"] = sentences
+	}
+	if len(b.turns) > 2 && b.chat() {
+		turns := slices.Clone(all)
+		for _, t := range b.turns {
+			for j := t.head[0]; j < max(t.body[1], t.tail[1]); j++ {
+				turns[j] = t.head[0]
+				if j >= len(b.e.Prompt.Texts) {
+					turns[j] = j
+				}
+			}
+		}
+		groups["turns"] = turns
+	}
+	return groups
+}
+
+// positions returns where an encoder's predictions are, [N]; nil for a decoder.
+func (b *heatmapPage) positions() (positions []int) {
+	if !b.e.Model.Reads() {
+		return nil
+	}
+	for _, g := range b.e.Steps {
+		at := -1
+		if g.Position != nil && *g.Position >= 0 && *g.Position < len(b.e.Prompt.Texts) {
+			at = *g.Position
+		}
+		positions = append(positions, at)
+	}
+	return positions
+}
+
+// heatmapParts is into how many parts the largest value of a row is divided.
+var heatmapParts = []float64{1 << 16}
+
+// anyCount takes the nearest count of every value.
+func anyCount(int, float64) bool { return true }
+
+// mostLayered is of how many sources of a row a picture has every layer.
+const mostLayered = 8
+
+// rowsOf returns the rows of a method.
+func (b *heatmapPage) rowsOf(v *view) drawnRows {
+	r := drawnRows{Name: Visible(v.name, nameLimit), Wrong: v.wrong, Grey: []int{}}
+	if v.wrong != "" {
+		return r
+	}
+	r.Unit, r.Layer, r.Kind = Visible(v.top.unit, 2*nameLimit), v.layers(), "amount"
+	switch {
+	case v.top.percent:
+		r.Kind = "share"
+	case v.top.lift:
+		r.Kind = "lift"
+	}
+	r.Signed, r.For, r.Against = v.top.signed, "for it", "against it"
+	switch contrast := v.contrast(); {
+	case v.difference:
+		r.For, r.Against = "more in A", "more in B"
+	case contrast != "":
+		r.Against = "for " + contrast
+	case r.Kind == "lift":
+		r.For, r.Against = "more than position explains", "less"
+	case !r.Signed:
+		r.For = ""
+	}
+	r.Limit, r.Digits, r.CellDigits = v.colors.limit, v.top.digits, v.shortDigits()
+	r.Power, r.Times = v.top.power, v.top.times()
+	parts := v.result
+	if v.difference {
+		parts = b.comparison.result(0)
+	}
+	r.Maximum = !v.top.percent && !parts.AddsUp
+	for j := range b.sourceCount() {
+		if j < len(v.sinks) && v.sinks[j] || b.filtered(j) {
+			r.Grey = append(r.Grey, j)
+		}
+	}
+	if slices.ContainsFunc(v.rowSinks, func(j int) bool { return j >= 0 }) {
+		r.Sinks = v.rowSinks
+	}
+	r.Has = v.result.Shape[0]
+	if v.generated {
+		r.Own = 1 + v.own
+	}
+	for t := range r.Has {
+		if v.silent[t] != "" {
+			if r.Silent == nil {
+				r.Silent = map[int]string{}
+			}
+			r.Silent[t] = Visible(v.silent[t], 200)
+		}
+		row := make([]float64, v.sources(t))
+		for j := range row {
+			row[j] = v.at(t, j)
+		}
+		r.Rows = append(r.Rows, packRow(row, heatmapParts, math.Inf(1), anyCount))
+		r.RowDigits = append(r.RowDigits, v.rows[t].digits)
+	}
+	if !slices.ContainsFunc(r.RowDigits, func(n int) bool { return n != r.Digits }) {
+		r.RowDigits = nil
+	}
+	b.addLayers(v, &r)
+	return r
+}
+
+// shortDigits returns how many digits follow the point in a narrow cell.
+func (v *view) shortDigits() int {
+	switch limit := v.colors.scaled(v.colors.limit); {
+	case v.top.lift || limit >= .2 && limit < 10:
+		return 1
+	case limit >= 10:
+		return 0
+	}
+	return 2
+}
+
+// addLayers adds the values of all layers of the strongest sources of each row.
+func (b *heatmapPage) addLayers(v *view, r *drawnRows) {
+	layers := v.result.Shape[2]
+	if layers < 2 {
+		r.More = b.moreLayers(v)
+		return
+	}
+	r.LayerNames, r.ByLayer, r.Combined = v.result.Layers, b.byLayer(v), v.result.Combined
+	for t := range r.Has {
+		strongest := v.ranked(t, mostLayered, b.greySources(v, t))
+		r.Strongest = append(r.Strongest, append([]int{}, strongest...))
+		for _, j := range strongest {
+			row := make([]float64, layers)
+			for k := range row {
+				row[k] = b.part(v, t, j, k)
+			}
+			r.Layers = append(r.Layers, packRow(row, heatmapParts, math.Inf(1), anyCount))
+		}
+	}
+}
+
+// moreLayers returns how to get the values of every layer, if a method has one for each row, or
+// the last one alone; else "".
+func (b *heatmapPage) moreLayers(v *view) string {
+	switch {
+	case v.difference:
+	case v.result.Layers[0] == attribution.LayerByToken:
+		return "with --all-layers or --view layers, or in a cell AllLayers: true of the options"
+	case v.result.TopOnly:
+		return "with --all-levels or --view layers, or in a cell AllLevels: true of the options"
+	}
+	return ""
+}

@@ -1,0 +1,116 @@
+package render
+
+import "strings"
+
+// theme has the colours of a heatmap on a page: for values above the neutral one and below it, from
+// the weakest that stands out to the strongest, on a light and on a dark page. They are opaque:
+// half transparent ones cannot end in a dark blue on white and in a pale one on black. The first
+// step has a contrast of 1.6 to the page, and every step at least 4.5 to the letters on it.
+type theme struct {
+	name                 string
+	above, below         [levels]string
+	aboveDark, belowDark [levels]string
+}
+
+// six returns six colours from their hex digits.
+func six(text string) (colors [levels]string) {
+	for i, hex := range strings.Fields(text) {
+		colors[i] = "#" + hex
+	}
+	return colors
+}
+
+// The colours below the neutral value of the first and the last theme.
+var (
+	rust     = six("f0c29b e49d69 cd7638 a4521b 773510 4b1e07")
+	rustDark = six("583215 7c481d a96529 d58d50 efbb8d ffe9d6")
+)
+
+// themes are all themes, the default first; they have the names of the palettes.
+var themes = []theme{
+	{
+		"blue-rust",
+		six("a9d0ee 7ab2e1 4a92d0 2769ad 154684 0a2658"), rust,
+		six("1f4068 2b5f97 3a79b7 6dabe3 a8d1f6 e6f3ff"), rustDark,
+	},
+	{
+		"green-purple",
+		six("a5d8b0 70bd88 3f9c66 1f7549 0e5030 062d1a"),
+		six("d9c2eb c09edd a076c9 7a4ba6 552c7c 33134f"),
+		six("16442d 1f6543 2b7f54 63b585 a2dab5 e2f7e8"),
+		six("4d2c6b 613b85 8659ad ad84d1 d2b6ea f2e6fc"),
+	},
+	// The hue changes with the step, which tells neighbouring steps further apart.
+	{
+		"perceptual",
+		six("9fd6ba 5fc4b6 2fa0ae 1f7096 28478a 2b1a5c"), rust,
+		six("38347a 2c5590 287a9b 4db3ab 9adcb5 e3f8d8"), rustDark,
+	},
+}
+
+// The colours of a page besides those of values, on light and on dark.
+const (
+	sheet, sheetDark = "#ffffff", "#111418"
+	ink, inkDark     = "#14181f", "#e9edf2"
+	dimInk, dimDark  = "#59616e", "#a5adb9"
+)
+
+// letters are the colours of letters on the steps, on light and on dark pages.
+var (
+	letters     = six("14181f 14181f 0a1220 ffffff ffffff ffffff")
+	lettersDark = six("ffffff ffffff ffffff 071426 071426 071426")
+)
+
+// themeOf returns the theme of a palette.
+func themeOf(name string) theme {
+	for _, t := range themes {
+		if t.name == name {
+			return t
+		}
+	}
+	return themes[0]
+}
+
+// style returns the declarations of a step on a light page, for where style sheets are removed.
+func (t theme) style(step int) string {
+	switch {
+	case step > 0:
+		return "background:" + t.above[step-1] + ";color:" + letters[step-1]
+	case step < 0:
+		return "background:" + t.below[-step-1] + ";color:" + letters[-step-1]
+	}
+	return ""
+}
+
+// variables returns the colours as variables of a style sheet: p1 to p6, n1 to n6.
+func (t theme) variables() string {
+	var b strings.Builder
+	for i := range levels {
+		n := string(rune('1' + i))
+		b.WriteString("--p" + n + ":light-dark(" + t.above[i] + "," + t.aboveDark[i] + ");")
+		b.WriteString("--n" + n + ":light-dark(" + t.below[i] + "," + t.belowDark[i] + ");")
+	}
+	return b.String()
+}
+
+// themeSheet returns the rules that set the colours of every theme.
+func themeSheet() string {
+	var b strings.Builder
+	b.WriteString(".hm{")
+	for i := range levels {
+		n := string(rune('1' + i))
+		b.WriteString("--o" + n + ":light-dark(" + letters[i] + "," + lettersDark[i] + ");")
+	}
+	b.WriteString("}")
+	for _, t := range themes {
+		b.WriteString(".hm[data-palette=" + t.name + "]{" + t.variables() + "}")
+	}
+	for i := range levels {
+		n := string(rune('1' + i))
+		for _, side := range []string{"p", "n"} {
+			b.WriteString(".hm ." + side + n + "{background-color:var(--" + side + n +
+				")!important;color:var(--o" + n + ")!important}")
+		}
+	}
+	return b.String()
+}

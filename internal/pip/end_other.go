@@ -1,8 +1,0 @@
-//go:build !unix
-
-package pip
-
-import "os/exec"
-
-// endTogether does nothing here: only the command itself is ended.
-func endTogether(*exec.Cmd) {}

@@ -1,0 +1,4 @@
+package models
+
+// What the tests outside the package see.
+var OpenCompileTimes = openCompileTimes

@@ -1,0 +1,260 @@
+package transformer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// texts are B texts that grow token by token, each in a row of its own, with their keys and values
+// in every layer: what a [Session] of one text and a [BatchSession] share.
+type texts struct {
+	m    *Model
+	asks []asked
+	// lengths has the number of tokens of the text in each row, 0 for a free row.
+	lengths []int
+	cache   *store
+	// terms says that passes keep what [Session.Terms] reads: latest. It is nil before the first
+	// pass, after [Session.Cut] and [Session.Extend], and if a pass failed for which the cache
+	// grew.
+	terms  bool
+	latest *latest
+	// streams are what [Session.Multiply] reads, nil if nothing is kept for it.
+	streams *streams
+}
+
+// Output is what one pass returns.
+type Output struct {
+	// Logits are the scores after the last token, [V]; nil without a head.
+	Logits []float32
+	// Rows has one entry for each mixing asked for.
+	Rows []trace.Rows
+}
+
+// pass is a pass over the first tokens of texts, for rows of a cache with so many slots.
+func (s *texts) pass(ids [][]int, rows []int, slots int) *pass {
+	return &pass{
+		m: s.m, asks: s.asks, texts: ids, most: len(s.lengths), slots: slots,
+		latest: s.newLatest(rows),
+	}
+}
+
+// newLatest is what a pass over the texts in rows fills in, nil if nothing is kept.
+func (s *texts) newLatest(rows []int) *latest {
+	if !s.terms {
+		return nil
+	}
+	return &latest{rows: rows, texts: len(s.lengths)}
+}
+
+// keep replaces what [Session.Terms] reads by what a pass filled in.
+func (s *texts) keep(k *latest, out []*Output) {
+	s.latest.free()
+	s.latest = k
+	if k == nil {
+		return
+	}
+	for _, o := range out {
+		k.logits = append(k.logits, o.Logits)
+	}
+}
+
+// freeCache frees the cache and what the last pass kept, which has the same slots.
+func (s *texts) freeCache() {
+	if s.cache != nil {
+		s.cache.free()
+	}
+	s.latest.free()
+	s.cache, s.latest = nil, nil
+}
+
+// tokens are the ids, [B,1], of the next tokens, 0 in rows that stay, and their slots, [B].
+func (s *texts) tokens(rows, ids []int) []*tensors.Tensor {
+	next := make([]int, len(s.lengths))
+	for i, row := range rows {
+		next[row] = ids[i]
+	}
+	return []*tensors.Tensor{int32Tensor(next, len(next), 1), int32Tensor(s.lengths)}
+}
+
+// stepBuilder builds graphs of a decode step, whose first inputs are [texts.tokens]. A token goes
+// into the slot after its text, and its own row sees it too.
+func (m *Model) stepBuilder(w byName, in []*graph.Node) *builder {
+	length := graph.OnePlus(graph.ReduceAllMax(in[1]))
+	return m.builder(w, text{ids: in[0], first: in[1], length: length})
+}
+
+// step runs the layers on one token of each text in rows, [B,1,D], each in a graph of its own,
+// which layers of one kind share. One graph of all layers would take XLA as many times longer to
+// compile, 4 s for 30 layers, and a token would not be faster. The texts of other rows stay as they
+// are.
+func (s *texts) step(ctx context.Context, rows, ids []int) ([]*Output, error) {
+	m, token := s.m, s.tokens(rows, ids)
+	defer free(token...)
+	embedding := program{"step embed", endsWeights, func(w byName, in []*graph.Node) []*graph.Node {
+		return []*graph.Node{m.stepBuilder(w, in).embed()}
+	}}
+	out, kept := s.stepOutputs(rows), s.newLatest(rows)
+	defer func() { kept.free() }() // unless the session has it by then
+	projected := s.cache.projected != nil
+	layer := func(l int) program { return s.stepProgram(l, projected) }
+	x, err := s.onCache(ctx, token, embedding, layer, func(step *layerStep) error {
+		return s.keepStep(step, rows, out, kept)
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { free(x) }()
+	scores, err := m.run("step logits", endsWeights,
+		func(w byName, in []*graph.Node) []*graph.Node {
+			d := m.stepBuilder(w, in)
+			return []*graph.Node{d.logits(d.final(graph.Squeeze(in[2], 1)))}
+		}, token[0], token[1], x)
+	if err != nil {
+		return nil, err
+	}
+	defer free(scores...)
+	if err := read(scores[0], func(data []float32) {
+		width := len(data) / len(s.lengths)
+		for i, row := range rows {
+			out[i].Logits = slices.Clone(data[row*width : (row+1)*width])
+		}
+	}); err != nil {
+		return nil, err
+	}
+	if kept != nil {
+		kept.final, x = x, nil
+		s.keep(kept, out)
+		kept = nil
+	}
+	for _, row := range rows {
+		s.lengths[row]++
+	}
+	return out, nil
+}
+
+// stepOutputs have the rows that a step fills in: those of its tokens alone.
+func (s *texts) stepOutputs(rows []int) []*Output {
+	asks, lengths := slices.Clone(s.asks), make([]int, len(rows))
+	for i := range asks {
+		asks[i].AllRows = false
+	}
+	for i, row := range rows {
+		lengths[i] = s.lengths[row] + 1
+	}
+	return emptyOutputs(s.m.Spec, asks, lengths)
+}
+
+// onCache runs all layers on new tokens after the cache and returns the stream after the last one.
+// The inputs of every graph begin with text; those of a layer go on with the stream, the layer's
+// keys and values, [B,G,slots,E] each, and if it is projected, those of [projectedCache.inputs].
+func (s *texts) onCache(ctx context.Context, text []*tensors.Tensor, embedding program,
+	layer func(l int) program, keep func(step *layerStep) error,
+) (*tensors.Tensor, error) {
+	x, err := only(s.m.execute(embedding, text...))
+	if err != nil {
+		return nil, err
+	}
+	run := func(l int, x *tensors.Tensor) ([]*tensors.Tensor, error) {
+		projected, err := s.cache.projected.inputs(l)
+		if err != nil {
+			return nil, err
+		}
+		inputs := slices.Concat(text, []*tensors.Tensor{x}, s.cache.of(l), projected)
+		return s.m.execute(layer(l), inputs...)
+	}
+	for step, err := range s.m.layers(ctx, x, run) {
+		if err != nil {
+			return nil, err
+		}
+		if err := keep(step); err != nil {
+			return nil, fmt.Errorf("layer %d: %w", step.layer, err)
+		}
+		x = step.out
+	}
+	return x, nil
+}
+
+// keepStep keeps the keys and values of the new tokens in a layer, puts their rows of each mixing
+// into out and what [Session.Terms] needs into kept.
+func (s *texts) keepStep(step *layerStep, rows []int, out []*Output, kept *latest) error {
+	l, made := step.layer, step.collected
+	if err := s.streams.add(l, s.lengths[0], step.in); err != nil {
+		return err
+	}
+	if kept != nil {
+		last := len(made) - 2
+		kept.input, kept.output = append(kept.input, step.in), append(kept.output, made[last])
+		kept.attention = append(kept.attention, made[last+1])
+		made = made[:last]
+		step.in, step.collected = nil, made
+	}
+	all := make([]stretch, len(rows))
+	for i, row := range rows {
+		all[i] = stretch{from: row, to: row, first: s.lengths[row], n: 1}
+	}
+	if err := s.cache.put(l, made[:2], all...); err != nil {
+		return err
+	}
+	made = made[2:]
+	for k := range s.asks {
+		if err := putRows(out, k, l, rows, made[k]); err != nil {
+			return err
+		}
+	}
+	return s.cache.projected.put(l, made[len(s.asks):], s.lengths[0])
+}
+
+// stepProgram is the graph of layer l in a step. Its inputs are those of [texts.onCache], with
+// [texts.tokens] first. It returns the stream after the layer, what [Model.kept] gives, the row of
+// every mixing, [B,(H,)1,slots], what the cache keeps of the token beside them,
+// [cachedSources.own], and with terms what [keptOf] gives.
+func (s *texts) stepProgram(l int, projected bool) program {
+	// The graph is kept with the model, so nothing else of this session may stay in it.
+	model, asks, terms := s.m, s.asks, s.terms
+	kind, weights := model.kindOf(l, asks...)
+	return program{
+		fmt.Sprintf("step %s %sterms=%v projected=%v", kind, describe(asks...), terms, projected),
+		weights,
+		func(w byName, in []*graph.Node) []*graph.Node {
+			d := model.stepBuilder(w, in)
+			b, now := d.stepBlock(l, in[2], cache{key: in[3], value: in[4]})
+			if projected {
+				b.cached = newCachedSources(b, now.value, in[5:])
+			}
+			rows := make([]*graph.Node, len(asks))
+			// First the mixings that compute the block's output together with their own, then the
+			// others.
+			for _, shares := range []bool{true, false} {
+				for i, ask := range asks {
+					if ask.sharesOutput() == shares {
+						rows[i] = visibleRows(b, ask) // [B,(H,)1,slots]
+					}
+				}
+				b.finish() // of what shared it, the rest may read it
+			}
+			out := slices.Concat([]*graph.Node{b.Output}, model.kept(b, now), rows)
+			if projected {
+				out = append(out, b.cached.own...)
+			}
+			if terms {
+				out = append(out, keptOf(b)...)
+			}
+			return out
+		},
+	}
+}
+
+// kept are the keys and values of the targets of a block that follow a cache, [B,G,N,E] each, as
+// [store.put] takes them: outside the memory of the host those of all slots.
+func (m *Model) kept(b *Block, now cache) []*graph.Node {
+	if !m.onHost {
+		now = b.sources
+	}
+	return []*graph.Node{now.key, now.value}
+}
