@@ -308,7 +308,7 @@ func (d *drawing) contentWord(t int) bool {
 // open chooses the row and the method that a picture opens with: a content word with the strongest
 // value of the first method that shows something for one.
 func (d *drawing) open(row *int) {
-	d.chosen, d.lead = FirstWord(d.e), -1
+	d.chosen, d.lead = firstWord(d.e), -1
 	if row != nil && *row >= 0 && *row < len(d.e.Steps) {
 		d.chosen = *row
 	} else {

@@ -150,7 +150,7 @@ function run(root, d) {
       back.style.color = 'var(--link)';
       $('facts').replaceChildren(place(fed()) + ' · what it gave to each row · ', back);
     },
-    text(list) {
+    text() {
       const k = methods[method()], i = row(), source = fed(), least = strongestOf(k, i) / 12;
       tokens.forEach((e, j) => {
         let p = 0;
@@ -158,14 +158,13 @@ function run(root, d) {
           p = placeOf(k, value(k, i, members(j)));
           if (Math.abs(p) < least) p = 0;
         } else if (source >= 0 && rowAt(j) >= 0 && has(k, rowAt(j)) && !grey(k, rowAt(j), source)) p = placeOf(k, value(k, rowAt(j), members(source)) || 0);
-        const here = source >= 0 ? members(source).includes(j) : rowAt(j) === i;
+        const here = source >= 0 ? members(source).includes(j) : j === (d.positions ? d.positions[i] : m + i);
         e.className = [...fixedClass[j], here ? 'hm-here' : classOf(p)].filter((c) => c && !(c === 'hm-head' && keeps(j))).join(' ');
         e.removeAttribute('style');
       });
-      const folded = new Set(list.filter((c) => c.gap).flatMap((c) => c.ids));
       root.querySelectorAll('.hm-text details').forEach((e) => {
         const inner = tokens.indexOf(e.querySelector('span,u')), ids = range(inner, inner + e.querySelectorAll('span,u').length);
-        e.open = !folded.has(inner) && !s.group || s.group && e.open;
+        e.open = keeps(inner);
         const x = source < 0 && has(k, i) ? value(k, i, ids, true) : undefined;
         e.querySelector('summary').className = x === undefined ? '' : classOf(placeOf(k, x));
       });
@@ -347,7 +346,7 @@ function run(root, d) {
   function read(i, c) {
     const k = methods[method()], best = ranked(k, row())[0];
     if (i === undefined) i = row();
-    if (!c) c = fed() >= 0 ? {ids: members(fed())} : best ? {ids: [best[1]]} : undefined;
+    if (!c) c = fed() >= 0 ? {ids: members(fed())} : best ? list.find((e) => e.ids.includes(best[1])) : undefined;
     const line = $('readout');
     if (!c || !has(k, i)) {
       line.replaceChildren(bold(rowName(i)), ' · ' + (k.silent[i] || k.wrong || 'nothing stands out'));
@@ -369,8 +368,7 @@ function run(root, d) {
     list = columns();
     root.classList.toggle('hm-wide', list.length > 50);
     root.classList.toggle('hm-template', Boolean(s.template));
-    Object.keys(draw).filter((part) => !['gave', 'legend', 'text', 'matrix', 'strip'].includes(part)).forEach((part) => draw[part]());
-    draw.text(list);
+    Object.keys(draw).filter((part) => !['gave', 'legend', 'matrix', 'strip'].includes(part)).forEach((part) => draw[part]());
     draw.strip(list);
     draw.matrix(list);
     root.querySelectorAll('.hm-switch').forEach((e) => e.setAttribute('aria-checked', e.dataset.group ? s.group === e.dataset.group : Boolean(s[e.dataset.set])));

@@ -132,7 +132,7 @@ func (b *heatmapPage) data() heatmapData {
 		d.Names = append(d.Names, cmp.Or(isolated(t.name), "·"))
 		d.Roles += string(t.role)
 		d.Spaces += map[bool]string{false: "0", true: "1"}[t.space]
-		if b.filtered(j) && j < d.Sources {
+		if b.hidden[j] && j < d.Sources {
 			d.Hidden = append(d.Hidden, j)
 		}
 	}
@@ -275,7 +275,7 @@ func (b *heatmapPage) rowsOf(v *view) drawnRows {
 	}
 	r.Maximum = !v.top.percent && !parts.AddsUp
 	for j := range b.sourceCount() {
-		if j < len(v.sinks) && v.sinks[j] || b.filtered(j) {
+		if j < len(v.sinks) && v.sinks[j] || b.hidden[j] {
 			r.Grey = append(r.Grey, j)
 		}
 	}

@@ -236,37 +236,22 @@ func mapped(e *attribution.Explanation) render.Maps {
 // image.
 func TestTouchMaps(t *testing.T) {
 	b := tab(t)
-	const read = `(() => {
-		const root = document.querySelector('.hw'), of = (e) => e.getAttribute('style') || '';
-		const tokens = [...root.querySelectorAll('.hw-t > *:not(br)')];
-		return {
-			Framed: tokens.filter((e) => of(e).includes('outline')).map((e) => e.textContent).join(' '),
-			Colored: tokens.flatMap((e, i) => of(e).includes('background') ? [i + ' ' + e.textContent] : []),
-			Sentence: root.querySelector('.hw-s').textContent,
-			Tab: root.querySelector('.hw-n').textContent,
-			Row: (root.querySelector('.hw-r.hw-x th') || {}).textContent || '',
-			Layer: [...root.querySelectorAll('.hw-g')].filter((e) => !e.querySelector('.hw-p').hidden).
-				map((e) => e.textContent).join(),
-		};
-	})()`
-	do := func(script string) state {
-		return chromium.Evaluate[state](t, b, "(() => {"+script+"})(),"+read)
-	}
+	do := func(script string) seen { return seeView(t, b, script) }
 	everywhere(t, b, func(t *testing.T) {
 		readable(t, b.Show(t, document(mapped(touched()))))
 		s := do("")
 		s.check(t, "at first", "to", "“to” (3), where “are” is predicted · raw, layer 2: “s” (2) 100 %",
 			"2 s")
-		if s.Tab != "raw, layer 2" || s.Row != "to" || s.Layer != "layer 2" {
-			t.Errorf("open is %q, row %q, thumbnail %q", s.Tab, s.Row, s.Layer)
+		if s.Open != "raw, layer 2" || s.Row != "to" || s.Marked != "layer 2" {
+			t.Errorf("open is %q, row %q, thumbnail %q", s.Open, s.Row, s.Marked)
 		}
 		s = do(click(".hw-g img", 0))
 		s.check(t, "a thumbnail", "to", "raw, layer 0: “to” (3) 66.7 %, “s” (2) 33.3 %",
 			"2 s", "3 to")
 		cell := chromium.Evaluate[string](t, b,
 			"document.querySelectorAll('.hw-r')[3].cells[3].textContent")
-		if s.Tab != "raw, layer 0" || s.Layer != "layer 0" || cell != "33" {
-			t.Errorf("open is %q, thumbnail %q, a cell has %q", s.Tab, s.Layer, cell)
+		if s.Open != "raw, layer 0" || s.Marked != "layer 0" || cell != "33" {
+			t.Errorf("open is %q, thumbnail %q, a cell has %q", s.Open, s.Marked, cell)
 		}
 		do(click(".hw-r", 5)).check(t, "a line", "here",
 			"“here” (generated 2) · raw, layer 0: “here” (generated 2) 66.7 %", "4 are", "5 here")
@@ -291,23 +276,4 @@ func TestTouchMaps(t *testing.T) {
 			t.Errorf("the canvas has %s where key has from the, want #27b", got)
 		}
 	})
-}
-
-// TestMapsUntrusted passes maps through what a notebook that is not trusted keeps: the text, the
-// sentence, the open layer and all thumbnails.
-func TestMapsUntrusted(t *testing.T) {
-	b := tab(t)
-	got := sanitiseMarkup(t, b, htmlOf(mapped(touched())))
-	if dropped := strings.Join(got.Dropped, " "); dropped != "data-hw of <div> <style> <script>" {
-		t.Errorf("dropped %q", dropped)
-	}
-	for _, theme := range [][2]string{{"rgb(17,17,17)", "rgb(255,255,255)"}, {"white", "black"}} {
-		d := b.Show(t, output(got.Sanitised, theme[0], theme[1]))
-		checkColors(t, d)
-		checkElements(t, d)
-		if !strings.Contains(d.Text, "raw, layer 2: “s” (2) 100 %") || d.Elements["img"] != 3 {
-			t.Errorf("without the script there are %d images and the text %.300q",
-				d.Elements["img"], d.Text)
-		}
-	}
 }

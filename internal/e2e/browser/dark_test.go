@@ -9,24 +9,6 @@ import (
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
 )
 
-// TestDarkPage opens pages on a dark system: they are dark and can be read.
-func TestDarkPage(t *testing.T) {
-	b := tab(t)
-	for name, picture := range pictures(t) {
-		t.Run(name, func(t *testing.T) {
-			light, dark := schemes(t, b, document(picture))
-			checkColors(t, dark)
-			checkElements(t, dark)
-			if light.Text != dark.Text {
-				t.Error("the page says something else on dark")
-			}
-			if l := luminance(t, dark.Texts[0].Background); l > 0.05 {
-				t.Errorf("the title stands on %s", dark.Texts[0].Background)
-			}
-		})
-	}
-}
-
 // schemes shows a document on a light and on a dark system, which a page may ask for, and leaves
 // the light one.
 func schemes(t *testing.T, b *chromium.Browser, document string) (light, dark chromium.Drawn) {

@@ -2,6 +2,8 @@ package browser
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +13,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 )
 
 // await waits for the promise that an expression is.
@@ -143,13 +146,14 @@ func fedDeep() *attribution.Explanation {
 }
 
 // longText is touched with 520 prompt tokens, of which one stands out for each generated token: w100
-// for are, and w200 for here.
+// for are, and w200 for here. w100 and s are a word.
 func longText() *attribution.Explanation {
 	e := touched()
 	e.Prompt.Texts = nil
 	for j := range 520 {
 		e.Prompt.Texts = append(e.Prompt.Texts, fmt.Sprintf(" w%d", j))
 	}
+	e.Prompt.Texts[101] = "s"
 	place(e)
 	for _, r := range e.Methods {
 		r.Shape[1] = 520
@@ -191,4 +195,18 @@ func conversation() *attribution.Explanation {
 	r := e.Methods["direct"]
 	r.Rows[0][13], r.Rows[0][15], r.Rows[1][16] = 1, 2, 1 // are from two and Three, here from s
 	return e
+}
+
+// encoded is an explanation by an encoder among the goldens, which have no tokenizer of their own.
+func encoded(t *testing.T, golden, text string, opts attribution.Options) *attribution.Explanation {
+	t.Helper()
+	dir := t.TempDir()
+	for name, from := range map[string]string{
+		"config.json": goldens + golden + "/config.json", "model.safetensors": goldens + golden + "/model.safetensors",
+		"tokenizer.json": "../../../cmd/headwater/testdata/words.json",
+	} {
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(read(t, from)), 0o600))
+	}
+	opts.Methods = []string{"rollout", "flow", "value-zeroing"}
+	return fixture.Explain(t, fixture.Open(t, dir, "go"), text, opts)
 }

@@ -1,7 +1,9 @@
 package browser
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -114,38 +116,6 @@ func hostile(t *testing.T) *attribution.Explanation {
 	e.Methods["attn-lrp"].Contrast = hostileTexts[0]
 	e.Warnings = append(e.Warnings, hostileTexts...)
 	return e
-}
-
-// TestPage opens pictures as pages of their own.
-func TestPage(t *testing.T) {
-	b := tab(t)
-	for name, picture := range pictures(t) {
-		t.Run(name, func(t *testing.T) {
-			d := b.Show(t, document(picture))
-			checkColors(t, d)
-			checkElements(t, d)
-			if d.Wide > 0 {
-				t.Errorf("the page is %d pixels wider than a window of 1200", d.Wide)
-			}
-			if e := picture.Explanation; e != nil && !strings.Contains(d.Text, e.Order[0]) {
-				t.Errorf("the page does not name %s", e.Order[0])
-			}
-		})
-	}
-}
-
-// TestNarrow opens pages in a window as wide as an output beside a file browser: nothing but
-// matrices is scrolled from side to side.
-func TestNarrow(t *testing.T) {
-	b := tab(t)
-	b.Resize(t, 446, 900)
-	defer b.Resize(t, 1200, 900)
-	for _, name := range []string{"all methods", "contrast", "hostile"} {
-		d := b.Show(t, document(pictures(t)[name]))
-		if d.Wide > 0 {
-			t.Errorf("%s is %d pixels wider than a window of 446", name, d.Wide)
-		}
-	}
 }
 
 // TestPrint shows a page as it is printed: every part is open, every method drawn, and colours are
@@ -262,5 +232,66 @@ func TestHostileTextIsText(t *testing.T) {
 		if !strings.Contains(d.Text, want) {
 			t.Errorf("a reader does not see %q", want)
 		}
+	}
+}
+
+// TestPage opens pictures as pages of their own, on light and on dark systems and in windows as wide
+// as an output beside a file browser: they are as the system is, can be read, say the same, and
+// nothing but matrices is scrolled from side to side.
+func TestPage(t *testing.T) {
+	b := tab(t)
+	says := map[string][]string{
+		"contrast": {
+			"rather than mary", "john rather than mary: logit difference ", ", parts add up to ",
+			"john and not mary came a little from john and .", "×10⁻³", "layer 5",
+			"+ for the prediction and - for mary", "(top 3 hold ", "18 prompt tokens",
+		},
+		"sentences": {
+			"john has the blue lamp .", "4 spans of the prompt, the first of them begin-of-text",
+			"by sentence", "spans of the prompt (sources)",
+		},
+		"mask":      {"[MASK] at 6 → ", "probability at this position", "What it could have been"},
+		"positions": {"s at 3 → ", "cabinet at 6 → ", "2 predictions"},
+		"class":     {"class LABEL_", "probability of each class"},
+	}
+	all := maps.Clone(pictures(t))
+	for name, e := range map[string]*attribution.Explanation{
+		"mask":      encoded(t, "bert", "the keys to the [MASK] are here", attribution.Options{}),
+		"positions": encoded(t, "electra", "the keys to the cabinet", attribution.Options{Positions: []int{3, 6}}),
+		"class":     encoded(t, "bert_cls", "the keys to the cabinet are here", attribution.Options{}),
+	} {
+		all[name] = render.Heatmap{Explanation: e}
+	}
+	for name, picture := range all {
+		t.Run(name, func(t *testing.T) {
+			page := document(picture)
+			text := ""
+			everywhere(t, b, func(t *testing.T) {
+				d := b.Show(t, page)
+				readable(t, d)
+				text = cmp.Or(text, d.Text)
+				if text != d.Text {
+					t.Error("the page says something else here")
+				}
+				l := luminance(t, d.Texts[0].Background)
+				if (l < 0.05) != strings.HasSuffix(t.Name(), "-dark") {
+					t.Errorf("the title stands on %s", d.Texts[0].Background)
+				}
+			})
+			e := picture.Explanation
+			if e == nil {
+				return
+			}
+			for _, say := range append(says[name], e.Order[0]) {
+				if !strings.Contains(text, say) {
+					t.Errorf("the page lacks %q", say)
+				}
+			}
+			for _, wrong := range []string{"enerated", "prompt", "begin-of-text"} {
+				if e.Model.Reads() && strings.Contains(text, wrong) {
+					t.Errorf("the page about an encoder says %q", wrong)
+				}
+			}
+		})
 	}
 }

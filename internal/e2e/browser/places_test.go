@@ -12,39 +12,52 @@ import (
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
 )
 
-// seen is what a reader sees of a picture of heads or of maps.
+// seen is what a reader sees of a picture of heads or of maps: the framed and the coloured tokens,
+// the sentence, what is open, the marked row and column, and the lines of marked thumbnails.
 type seen struct {
-	Framed, Sentence, Open, Row, Column string
-	Colored                             []string
+	Framed, Sentence, Open, Row, Column, Marked string
+	Colored                                     []string
 }
 
-const readSeen = `(() => {
-	const root = document.querySelector('.hw'), of = (e) => e.getAttribute('style') || '';
-	const tokens = [...root.querySelectorAll('.hw-t > *:not(br)')];
-	const text = (selector) => (root.querySelector(selector) || {}).textContent || '';
-	return {
-		Framed: tokens.filter((e) => of(e).includes('outline')).map((e) => e.textContent).join(' '),
-		Colored: tokens.flatMap((e, i) => of(e).includes('#27b') ? [i + ' ' + e.textContent] : []),
-		Sentence: text('.hw-s'), Open: text('.hw-n'),
-		Row: text('.hw-r.hw-x th'), Column: text('.hw-c .hw-x'),
-	};
-})()`
+// seeView runs a script in the tab and returns what a reader sees then.
+func seeView(t *testing.T, b *chromium.Browser, script string) seen {
+	t.Helper()
+	return chromium.Evaluate[seen](t, b, "(() => {"+script+`})(),(() => {
+		const root = document.querySelector('.hw'), of = (e) => e.getAttribute('style') || '';
+		const tokens = [...root.querySelectorAll('.hw-t > *:not(br)')];
+		const text = (selector) => (root.querySelector(selector) || {}).textContent || '';
+		return {
+			Framed: tokens.filter((e) => of(e).includes('outline')).map((e) => e.textContent).join(' '),
+			Colored: tokens.flatMap((e, i) => of(e).includes('#27b') ? [i + ' ' + e.textContent] : []),
+			Sentence: text('.hw-s'), Open: text('.hw-n'),
+			Row: text('.hw-r.hw-x th'), Column: text('.hw-c .hw-x'),
+			Marked: [...root.querySelectorAll('.hw-g .hw-p')].filter((e) => !e.hidden).
+				map((e) => e.closest('.hw-g').textContent).join(),
+		};
+	})()`)
+}
+
+func (s seen) check(t *testing.T, what string, framed, sentence string, colored ...string) {
+	t.Helper()
+	if s.Framed != framed || !strings.Contains(s.Sentence, sentence) ||
+		strings.Join(s.Colored, ",") != strings.Join(colored, ",") {
+		t.Errorf("%s: framed %q, coloured %q, sentence %q; want %q, %q, %q", what, s.Framed,
+			s.Colored, s.Sentence, framed, colored, sentence)
+	}
+}
 
 // TestKeysOfHeadsAndMaps: in pictures of heads and of maps, Enter shows what a token feeds and goes
 // back, Esc lets the layer and the head go too, and Home and End go to the ends, as in a heatmap. A
 // second click on the framed token, one with Shift, and one on a column do what Enter does.
 func TestKeysOfHeadsAndMaps(t *testing.T) {
 	b := tab(t)
-	do := func(script string) seen {
-		return chromium.Evaluate[seen](t, b, "(() => {"+script+"})(),"+readSeen)
-	}
 	const shift = `document.querySelectorAll('.hw-t > *')[2].dispatchEvent(
 		new MouseEvent('click', {bubbles: true, shiftKey: true}))`
 	type step struct{ what, script, framed, says, colored string }
 	check := func(t *testing.T, page, open string, steps []step) {
 		b.Show(t, page)
 		for _, c := range steps {
-			got := do(c.script)
+			got := seeView(t, b, c.script)
 			row, column := c.framed, ""
 			if strings.Contains(c.says, "as a source") {
 				row, column = "", c.framed

@@ -3,6 +3,7 @@ package browser
 import (
 	"context"
 	"fmt"
+
 	"strings"
 	"testing"
 
@@ -11,24 +12,6 @@ import (
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
 )
-
-// state is what a reader sees of a choice in a picture of heads or of maps.
-type state struct {
-	// Framed is the framed token, Colored the coloured ones with their positions.
-	Framed  string
-	Colored []string
-	// Sentence, what is open, and the names of the marked row and the marked layer.
-	Sentence, Tab, Row, Layer string
-}
-
-func (s state) check(t *testing.T, what string, framed, sentence string, colored ...string) {
-	t.Helper()
-	if s.Framed != framed || !strings.Contains(s.Sentence, sentence) ||
-		strings.Join(s.Colored, ",") != strings.Join(colored, ",") {
-		t.Errorf("%s: framed %q, coloured %q, sentence %q; want %q, %q, %q", what, s.Framed,
-			s.Colored, s.Sentence, framed, colored, sentence)
-	}
-}
 
 // attended is the text of touched with the attention of two layers of two heads: head 1 of layer 1
 // looks from every token at the one before it, the others at the first token.
@@ -53,26 +36,12 @@ func attended() render.Heads {
 func TestTouchHeads(t *testing.T) {
 	b := tab(t)
 	b.Show(t, document(attended()))
-	const read = `(() => {
-		const root = document.querySelector('.hw'), of = (e) => e.getAttribute('style') || '';
-		const tokens = [...root.querySelectorAll('.hw-t > *:not(br)')];
-		return {
-			Framed: tokens.filter((e) => of(e).includes('outline')).map((e) => e.textContent).join(' '),
-			Colored: tokens.flatMap((e, i) => of(e).includes('#27b') ? [i + ' ' + e.textContent] : []),
-			Sentence: root.querySelector('.hw-s').textContent,
-			Tab: root.querySelector('.hw-n').textContent,
-			Row: (root.querySelector('.hw-r.hw-x th') || {}).textContent || '',
-			Layer: [...root.querySelectorAll('.hw-p')].filter((e) => !e.hidden).length + ' marks',
-		};
-	})()`
-	do := func(script string) state {
-		return chromium.Evaluate[state](t, b, "(() => {"+script+"})(),"+read)
-	}
+	do := func(script string) seen { return seeView(t, b, script) }
 	s := do("")
 	s.check(t, "at first", "to", "“to” (3), where “are” is predicted · layer 1, head 1 looks at “s” "+
 		"(2) 100 %", "2 s")
-	if s.Tab != "layer 1, head 1" || s.Row != "to" || s.Layer != "1 marks" {
-		t.Errorf("open is %q, row %q, %s", s.Tab, s.Row, s.Layer)
+	if s.Open != "layer 1, head 1" || s.Row != "to" || s.Marked != "1" {
+		t.Errorf("open is %q, row %q, marked are %q", s.Open, s.Row, s.Marked)
 	}
 	do(click(".hw-t > *", 2)).check(t, "a click on a token", "s", "“s” (2) · layer 1", "1 key")
 	s = do(`const line = document.querySelectorAll('.hw-g')[1], r = line.querySelector('img').
@@ -81,8 +50,8 @@ func TestTouchHeads(t *testing.T) {
 			bubbles: true, clientX: r.left + 0.25 * r.width, clientY: r.top + 3,
 		}))`)
 	s.check(t, "a click on a thumbnail", "s", "layer 0, head 0 looks at the sink “the” (0) ≈ 100 %")
-	if s.Tab != "layer 0, head 0" {
-		t.Errorf("open is %q", s.Tab)
+	if s.Open != "layer 0, head 0" {
+		t.Errorf("open is %q", s.Open)
 	}
 	do("const e = document.querySelector('.hw-s + div button'); e.focus(); e.click()").check(t,
 		"a click on a head of the list", "s", "layer 1, head 1 looks at “key” (1)", "1 key")
@@ -99,23 +68,6 @@ func TestTouchHeads(t *testing.T) {
 	do(click(".hw-t > *", 0))
 	if got := chromium.Evaluate[string](t, b, list); !strings.HasSuffix(got, "other tokens: none") {
 		t.Errorf("the first token, which sees itself alone, says %q", got)
-	}
-}
-
-// TestHeadsUntrusted passes a picture of heads through what a notebook that is not trusted keeps.
-func TestHeadsUntrusted(t *testing.T) {
-	b := tab(t)
-	got := sanitiseMarkup(t, b, htmlOf(attended()))
-	if dropped := strings.Join(got.Dropped, " "); dropped != "data-hw of <div> <style> <script>" {
-		t.Errorf("dropped %q", dropped)
-	}
-	for _, theme := range [][2]string{{"rgb(17,17,17)", "rgb(255,255,255)"}, {"white", "black"}} {
-		d := b.Show(t, output(got.Sanitised, theme[0], theme[1]))
-		checkColors(t, d)
-		checkElements(t, d)
-		if !strings.Contains(d.Text, "layer 1, head 1 looks at “s” (2) 100 %") {
-			t.Errorf("without the script the text is %.300q", d.Text)
-		}
 	}
 }
 
@@ -197,26 +149,6 @@ func TestTouchFlow(t *testing.T) {
 	}
 }
 
-// TestTouchLayers points at a place of a panel: its layer, token and number are named.
-func TestTouchLayers(t *testing.T) {
-	b := tab(t)
-	e := touched()
-	b.Show(t, document(render.Layers{
-		Heatmap: render.Heatmap{Explanation: e},
-	}))
-	panels := chromium.Evaluate[int](t, b, "document.querySelectorAll('.hw-d').length")
-	if panels == 0 {
-		t.Fatal("there are no panels")
-	}
-	got := chromium.Evaluate[string](t, b, `(() => {
-		const cell = document.querySelector('.hw-d .hw-r').cells[2];
-		cell.dispatchEvent(new MouseEvent('mousemove', {bubbles: true}));
-	})(),document.querySelector('.hw-d .hw-r').cells[2].title`)
-	if !strings.Contains(got, "“key” (1)") || !strings.HasPrefix(got, "layer ") {
-		t.Errorf("pointing at a cell says %q", got)
-	}
-}
-
 // TestLayersKeys goes through panels by keys, and to a token by a click.
 func TestLayersKeys(t *testing.T) {
 	b := tab(t)
@@ -268,36 +200,6 @@ func TestLayersKeys(t *testing.T) {
 	says := chromium.Evaluate[string](t, b, "document.querySelector('.hw-t + div').textContent")
 	if !strings.Contains(says, "(1) 2.00") {
 		t.Errorf("to the left in a text from right to left is %q, want token 1", says)
-	}
-}
-
-// TestViewsUntrusted passes graphs and layers through what a notebook that is not trusted keeps.
-func TestViewsUntrusted(t *testing.T) {
-	b := tab(t)
-	for name, c := range map[string]struct {
-		picture render.View
-		want    string
-	}{
-		"flow":   {flowing(t), "Widest path, 0.500: “key” (1) → “to” (3) in layer 1 (0.500)."},
-		"layers": {render.Layers{Heatmap: render.Heatmap{Explanation: touched()}}, "in layer"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got := sanitiseMarkup(t, b, htmlOf(c.picture))
-			const script = "data-hw of <div> <style> <script>"
-			if dropped := strings.Join(got.Dropped, " "); dropped != script {
-				t.Errorf("dropped %q", dropped)
-			}
-			for _, theme := range [][2]string{
-				{"rgb(17,17,17)", "rgb(255,255,255)"}, {"white", "black"},
-			} {
-				d := b.Show(t, output(got.Sanitised, theme[0], theme[1]))
-				checkColors(t, d)
-				checkElements(t, d)
-				if !strings.Contains(d.Text, c.want) {
-					t.Errorf("without the script the text is %.300q", d.Text)
-				}
-			}
-		})
 	}
 }
 
@@ -389,5 +291,60 @@ func TestPrintFolds(t *testing.T) {
 		"[...document.querySelectorAll('.hw-p')].filter((e) => e.checkVisibility()).length")
 	if marks != 1 {
 		t.Errorf("%d heads are marked on paper, want 1", marks)
+	}
+}
+
+// TestViews opens the other pictures as pages and through what a notebook that is not trusted keeps:
+// they can be read everywhere, nothing but matrices and graphs is scrolled from side to side, and
+// what they say and their thumbnails stay without a script.
+func TestViews(t *testing.T) {
+	b := tab(t)
+	wide := render.Heatmap{Explanation: lengthenedBy(touched(), 20)}
+	for name, c := range map[string]struct {
+		page, picture render.View
+		images        int
+		says          []string
+	}{
+		"heads": {attended(), attended(), 2, []string{"layer 1, head 1 looks at “s” (2) 100 %"}},
+		"flow": {flowing(t), flowing(t), 1, []string{
+			"Widest path, 0.500: “key” (1) → “to” (3) in layer 1 (0.500).",
+		}},
+		"layers": {
+			render.Layers{Heatmap: wide},
+			render.Layers{Heatmap: render.Heatmap{Explanation: touched()}}, 0, []string{"in layer"},
+		},
+		"maps": {mapped(touched()), mapped(touched()), 3, []string{"raw, layer 2: “s” (2) 100 %"}},
+		"sources": {
+			render.Sources{Result: caused(t)},
+			render.Sources{Result: caused(t)}, 0, []string{
+				"john has the blue lamp .", "mary has <b>.", "house.txt", "<i>other</i>", "LDS ",
+				"drop without the top 1: ", "leave-one-out", "context-cite",
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			page := document(c.page)
+			everywhere(t, b, func(t *testing.T) {
+				d := b.Show(t, page)
+				if name == "flow" { // whose script draws edges
+					delete(d.Elements, "svg")
+				}
+				readable(t, d)
+			})
+			got := sanitiseMarkup(t, b, htmlOf(c.picture))
+			if dropped := strings.Join(got.Dropped, " "); dropped != "data-hw of <div> <style> <script>" {
+				t.Errorf("dropped %q", dropped)
+			}
+			for _, theme := range [][2]string{{darkPage, "rgb(255,255,255)"}, {"white", "black"}} {
+				d := b.Show(t, output(got.Sanitised, theme[0], theme[1]))
+				checkColors(t, d)
+				checkElements(t, d)
+				for _, want := range c.says {
+					if !strings.Contains(d.Text, want) || c.images > 0 && d.Elements["img"] != c.images {
+						t.Errorf("without the script there are %d images, and %q is not in %.300q", d.Elements["img"], want, d.Text)
+					}
+				}
+			}
+		})
 	}
 }
