@@ -276,9 +276,11 @@ func TestNoLayers(t *testing.T) {
 	one := sizedBy(3, 12, 1, "value-zeroing").Methods["value-zeroing"]
 	one.Layers[0], one.Shown = attribution.LayerByToken, []int{1, 0, 2}
 	e.Methods["value-zeroing"] = one
-	const want = `"more":"with --all-layers or --view layers, or in a cell AllLayers: true of the ` +
-		`options"`
-	if n := strings.Count(written(t, Heatmap{Explanation: e}), want); n != 1 {
-		t.Errorf("the script has it %d times, want once", n)
+	const want = "with --all-layers or --view layers, or in a cell AllLayers: true of the options"
+	var d heatmapData
+	scriptOf(t, written(t, Heatmap{Explanation: e}), &d)
+	if d.Methods[0].More != "" || d.Methods[1].More != want {
+		t.Errorf("the script has %q and %q, want it of the second method", d.Methods[0].More,
+			d.Methods[1].More)
 	}
 }
