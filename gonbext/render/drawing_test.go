@@ -2,7 +2,6 @@ package render
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 	"testing"
@@ -221,17 +220,6 @@ func TestSentences(t *testing.T) {
 	const want = "end came mostly from cat (twice), in “w17 w18 w19 cat w21 w22”"
 	if got := said(p, &p.views[0], 0); !strings.HasPrefix(got, want) {
 		t.Errorf("%q, want %q", got, want)
-	}
-}
-
-// TestPack: numbers come back as they were, but for a part in 32,767 of the largest of their row.
-func TestPack(t *testing.T) {
-	p := pack([][]float64{{1, -0.5, math.NaN(), 0}, {}, {1e-9, 3e-10}})
-	if len(p.Tops) != 3 || p.Tops[0] != 1 || p.Tops[2] != 1e-9 || p.Code == "" {
-		t.Errorf("packed as %+v", p)
-	}
-	if q := pack([][]float64{{1, -0.5, math.NaN(), 0}, {}, {1e-9, 3e-10}}); q.Code != p.Code {
-		t.Error("equal numbers gave other bytes")
 	}
 }
 

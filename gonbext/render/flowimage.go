@@ -2,10 +2,7 @@ package render
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
-	"html"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -169,45 +166,42 @@ func (f *flowPage) drawAxis(b *strings.Builder) {
 type flowData struct {
 	// ID and Palette are as in scriptData.
 	ID      string `json:"id"`
-	Palette int    `json:"c,omitempty"`
-	// Rows are the tokens shown, Layers the layers shown, by their numbers in the model.
-	Rows   []int `json:"r"`
-	Layers []int `json:"l"`
-	// M is the number of prompt tokens, and Token the generated token whose flow is shown.
-	M     int `json:"m"`
-	Token int `json:"t"`
+	Palette int    `json:"palette,omitempty"`
+	// Tokens are the tokens shown, Layers the layers shown, by their numbers in the model.
+	Tokens []int `json:"tokens"`
+	Layers []int `json:"layers"`
+	// Target is the generated token whose flow is shown.
+	PromptTokens int `json:"promptTokens"`
+	Target       int `json:"target"`
 	// Left, Step and High are the pixels left of the first node, between layers and between tokens.
-	Left int `json:"x"`
-	Step int `json:"s"`
-	High int `json:"h"`
-	// Widths has the widths of each layer shown, in the order of targets and sources shown: two
-	// digits for 64a + b, which counts parts of 1, of 4,095.
-	Widths []string `json:"w"`
+	Left int `json:"left"`
+	Step int `json:"step"`
+	High int `json:"high"`
+	// Widths has for each layer shown the rows of the targets shown, each with the widths from the
+	// sources shown.
+	Widths [][]packedRow `json:"widths"`
 }
 
 // data returns the attribute for the script.
 func (f *flowPage) data() string {
 	d := flowData{
-		ID: f.id() + "f", Palette: f.palette.number(), Rows: f.rows, M: len(f.e.Prompt.Texts),
-		Token: f.t, Left: flowEdgeLeft, Step: f.step(), High: flowHigh,
+		ID: f.id() + "f", Palette: f.palette.number(), Tokens: f.rows,
+		PromptTokens: len(f.e.Prompt.Texts), Target: f.t, Left: flowEdgeLeft, Step: f.step(),
+		High: flowHigh,
 	}
 	for _, l := range f.layers {
-		d.Layers = append(d.Layers, f.g.Layers[l])
-		var code []byte
+		var rows []packedRow
 		for _, u := range f.rows {
+			var widths []float64
 			for _, v := range f.rows {
-				n := 0
-				if w := f.g.Width(l, u, v); w > 0 {
-					n = int(math.Round(min(w, 1) * 4095))
-				}
-				code = append(code, digits64[n>>6], digits64[n&63])
+				widths = append(widths, min(max(f.g.Width(l, u, v), 0), 1))
 			}
+			same := func(j int, near float64) bool {
+				return fixed(widths[j], 3) == fixed(near, 3)
+			}
+			rows = append(rows, packRow(widths, exactParts, 1, same))
 		}
-		d.Widths = append(d.Widths, string(code))
+		d.Layers, d.Widths = append(d.Layers, f.g.Layers[l]), append(d.Widths, rows)
 	}
-	encoded, err := json.Marshal(d)
-	if err != nil { // numbers and texts always have a form in JSON
-		return ""
-	}
-	return html.EscapeString(string(encoded))
+	return pack(d)
 }

@@ -3,7 +3,6 @@ package render
 import (
 	"cmp"
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"html"
 	"math"
@@ -663,36 +662,35 @@ func (h *headsPage) legend() string {
 
 // headsData is what the script needs beyond the elements of the picture.
 type headsData struct {
-	ID string `json:"id"`
-	// L, H and T are the numbers of layers, heads and tokens, M of prompt tokens.
-	L int `json:"L"`
-	H int `json:"H"`
-	T int `json:"T"`
-	M int `json:"m"`
+	ID           string `json:"id"`
+	Layers       int    `json:"layers"`
+	Heads        int    `json:"heads"`
+	Tokens       int    `json:"tokens"`
+	PromptTokens int    `json:"promptTokens"`
 	// Query, Layer and Head are shown at first.
-	Query int `json:"q"`
-	Layer int `json:"l"`
-	Head  int `json:"h"`
+	Query int `json:"query"`
+	Layer int `json:"layer"`
+	Head  int `json:"head"`
 	// Both says that tokens see those after them. Sinks are grey.
-	Both  bool  `json:"b,omitempty"`
-	Sinks []int `json:"s,omitempty"`
+	Both  bool  `json:"both,omitempty"`
+	Sinks []int `json:"sinks,omitempty"`
 	// Rows has the rows of each head, in the order of layers and heads, from token First to token
-	// Last; see thin.
-	First int      `json:"f"`
-	Last  int      `json:"e"`
-	Rows  []string `json:"w"`
+	// Last, each with as many values as its token sees.
+	First int           `json:"first"`
+	Last  int           `json:"last"`
+	Rows  [][]packedRow `json:"rows"`
 	// Palette is the number of the palette.
-	Palette int `json:"c,omitempty"`
+	Palette int `json:"palette,omitempty"`
 	// Predicted has for each token the one that is predicted there, -1 if none. Wrote has the layer
 	// that wrote each generated token, and Opens the head of that layer that is opened where the
 	// token is predicted, -1 if none is; see first.
-	Predicted []int `json:"p"`
-	Wrote     []int `json:"W,omitempty"`
-	Opens     []int `json:"O,omitempty"`
+	Predicted []int `json:"predicted"`
+	Wrote     []int `json:"wrote,omitempty"`
+	Opens     []int `json:"opens,omitempty"`
 	// Best has for each token from First on the heads that are listed for it, those of the layer
 	// that wrote first, of each its layer, its head, the token that it looks at and its share in
 	// hundred thousandths: numbers that are named have the digits of the other forms.
-	Best [][]int `json:"B"`
+	Best [][]int `json:"best"`
 }
 
 // data returns the attribute for the script: the rows of all tokens, or, where they do not fit, of
@@ -700,8 +698,8 @@ type headsData struct {
 // room for these either.
 func (h *headsPage) data(limit int) string {
 	d := headsData{
-		L: h.L, H: h.H, T: h.T, M: h.m, Query: h.query, Layer: h.layer, Head: h.head,
-		Both: h.e.Model.Bidirectional, Palette: h.palette.number(), Wrote: h.wrote,
+		Layers: h.L, Heads: h.H, Tokens: h.T, PromptTokens: h.m, Query: h.query, Layer: h.layer,
+		Head: h.head, Both: h.e.Model.Bidirectional, Palette: h.palette.number(), Wrote: h.wrote,
 		Predicted: h.predictions,
 	}
 	d.ID = h.id() + "h"
@@ -721,7 +719,6 @@ func (h *headsPage) data(limit int) string {
 	}
 	for _, rows := range [][2]int{{0, h.T - 1}, {max(h.m-1, 0), h.T - 1}, {h.query, h.query}} {
 		d.First, d.Last, d.Rows, h.known = rows[0], rows[1], nil, rows
-		size := 500 + 4*h.T + 8*len(d.Wrote)
 		d.Best = nil
 		for i := d.First; i <= d.Last; i++ {
 			list := []int{}
@@ -729,60 +726,42 @@ func (h *headsPage) data(limit int) string {
 			for _, b := range slices.Concat(wrote, others) {
 				list = append(list, b.Layer, b.Head, b.Token, int(math.Round(1e5*b.Share)))
 			}
-			d.Best, size = append(d.Best, list), size+5*len(list)
+			d.Best = append(d.Best, list)
 		}
-		for i := 0; i < h.L*h.H && size <= limit; i++ {
-			row := h.thin(i/h.H, i%h.H, d.First, d.Last)
-			d.Rows = append(d.Rows, row)
-			size += len(row) + 15 // with its quotes
+		// Rows that take twice the room alone do not fit together: they are not all worked out.
+		for i, size := 0, 0; i < h.L*h.H && size <= 2*limit; i++ {
+			d.Rows = append(d.Rows, h.packed(i/h.H, i%h.H, d.First, d.Last))
+			size += len(pack(d.Rows[i]))
 		}
-		if size > limit {
+		if len(d.Rows) < h.L*h.H {
 			continue
 		}
-		if encoded, err := json.Marshal(d); err == nil {
-			return html.EscapeString(string(encoded))
+		if code := packWithin(limit, d); code != "" {
+			return code
 		}
 	}
 	return ""
 }
 
-// attentionSteps is how many steps the script knows of attention, from 0 to 1.
-const attentionSteps = 40
+// headParts is into how many parts a row of attention is divided: it is shown in whole percents.
+var headParts = []float64{100}
 
-// thin returns rows of a head in digits: 0 to 40 are fortieths of the whole, 40+n a run of n zeros
-// up to 22, and 63 followed by digit n a run of 23+n.
-func (h *headsPage) thin(layer, head, first, last int) string {
-	var b strings.Builder
-	run := 0
-	flush := func() {
-		for run > 0 {
-			n := min(run, 23+63)
-			if n > 22 {
-				b.WriteByte(digits64[63])
-				b.WriteByte(digits64[n-23])
-			} else {
-				b.WriteByte(digits64[attentionSteps+n])
-			}
-			run -= n
-		}
-	}
+// packed returns the rows of a head for the script; each value has the colour of the picture.
+func (h *headsPage) packed(layer, head, first, last int) (rows []packedRow) {
 	for i := first; i <= last; i++ {
+		var values []float64
 		for j := range h.seen(i) {
 			x := h.at(layer, head, i, j)
-			n := 0
-			if !math.IsNaN(x) {
-				n = int(math.Round(min(max(x, 0), 1) * attentionSteps))
+			if math.IsNaN(x) {
+				x = 0
 			}
-			if n == 0 {
-				run++
-				continue
-			}
-			flush()
-			b.WriteByte(digits64[n])
+			values = append(values, min(max(x, 0), 1))
 		}
+		rows = append(rows, packRow(values, headParts, 1, func(j int, near float64) bool {
+			return h.colors.step(values[j]) == h.colors.step(near)
+		}))
 	}
-	flush()
-	return b.String()
+	return rows
 }
 
 // plain implements [View].

@@ -3,7 +3,7 @@ package render
 import (
 	"encoding/json"
 	"errors"
-	"html"
+	"math"
 	"math/rand/v2"
 	"regexp"
 	"slices"
@@ -86,7 +86,7 @@ func TestHeadsWithoutLast(t *testing.T) {
 	must(t, h.Check())
 	p := h.open()
 	var d headsData
-	must(t, json.Unmarshal([]byte(html.UnescapeString(p.data(1e6))), &d))
+	must(t, json.Unmarshal(unpacked(t, p.data(1e6)), &d))
 	last := len(e.Steps) - 1
 	if d.Predicted[T-2] != -1 || d.Predicted[T-3] != last-1 {
 		t.Errorf("predicted %v, want none at token %d and %d at token %d", d.Predicted, T-2,
@@ -105,7 +105,7 @@ func TestHeadsWithoutLast(t *testing.T) {
 	}
 }
 
-// The rows of the script, decoded, are the attention to a fortieth.
+// The rows of the script, unpacked, are the attention to a hundredth, with the same colours.
 func TestHeadsRows(t *testing.T) {
 	r := attended(example(), 2, 2)
 	random := rand.New(rand.NewPCG(3, 3))
@@ -117,34 +117,19 @@ func TestHeadsRows(t *testing.T) {
 	}
 	h := r.open()
 	var d headsData
-	must(t, json.Unmarshal([]byte(html.UnescapeString(h.data(1e6))), &d))
-	for at, code := range d.Rows {
-		var got []float64
-		for k := 0; k < len(code); k++ {
-			n := strings.IndexByte(digits64, code[k])
-			run := n - attentionSteps
-			if n == 63 {
-				k++
-				run = 23 + strings.IndexByte(digits64, code[k])
+	must(t, json.Unmarshal(unpacked(t, h.data(1e6)), &d))
+	for at, rows := range d.Rows {
+		for row, packed := range rows {
+			i := d.First + row
+			if len(packed.counts) != i+1 {
+				t.Fatalf("head %d has %d values from %d", at, len(packed.counts), i)
 			}
-			if n <= attentionSteps {
-				got = append(got, float64(n)/attentionSteps)
-				continue
-			}
-			got = append(got, make([]float64, run)...)
-		}
-		next := 0
-		for i := d.First; i <= d.Last; i++ {
-			for j := range i + 1 {
-				want := h.at(at/h.H, at%h.H, i, j)
-				if diff := got[next] - want; diff > 0.0126 || diff < -0.0126 {
-					t.Fatalf("head %d from %d to %d: %v, want %v", at, i, j, got[next], want)
+			for j := range packed.counts {
+				got, want := packed.value(j), h.at(at/h.H, at%h.H, i, j)
+				if math.Abs(got-want) > 0.01 || h.colors.step(got) != h.colors.step(want) {
+					t.Fatalf("head %d from %d to %d: %v, want %v", at, i, j, got, want)
 				}
-				next++
 			}
-		}
-		if next != len(got) {
-			t.Errorf("head %d has %d values, want %d", at, len(got), next)
 		}
 	}
 }
@@ -248,7 +233,7 @@ func TestHeadsWrote(t *testing.T) {
 		t.Errorf("the lines of layers are %q, want a mark at layer 1, which wrote “are”", got)
 	}
 	var d headsData
-	if err := json.Unmarshal([]byte(html.UnescapeString(h.open().data(1e6))), &d); err != nil ||
+	if err := json.Unmarshal(unpacked(t, h.open().data(1e6)), &d); err != nil ||
 		!slices.Equal(d.Wrote, []int{1, 0, 2}) {
 		t.Errorf("the script has the layers %v, %v; want 1 0 2", d.Wrote, err)
 	}

@@ -86,7 +86,7 @@ func (b *heatmapPage) write() {
 	}
 	b.WriteString(closing)
 	if data != "" {
-		b.printf(`<script type="application/json">%s</script><script>%s</script>`, data,
+		b.printf(`<script type="text/plain">%s</script><script>%s</script>`, data,
 			heatmapScript())
 	}
 	b.WriteString("</div>\n")

@@ -1,12 +1,7 @@
 package render
 
 import (
-	"bytes"
 	"cmp"
-	"compress/flate"
-	"encoding/base64"
-	"encoding/binary"
-	"encoding/json"
 	"math"
 	"slices"
 	"strings"
@@ -88,66 +83,32 @@ type drawnRows struct {
 	Silent map[int]string `json:"silent,omitempty"`
 	// Has is the number of rows. Row t has M values, and with Own those of the t generated tokens
 	// before it (1), or of itself too (2).
-	Has  int     `json:"has"`
-	Own  int     `json:"own,omitempty"`
-	Rows *packed `json:"rows,omitempty"`
+	Has  int         `json:"has"`
+	Own  int         `json:"own,omitempty"`
+	Rows []packedRow `json:"rows,omitempty"`
 	// Strongest are the sources of each row of which Layers has the values of all layers; ByLayer
 	// says that they are what each layer wrote, and Combined that they are about all layers up to
 	// each.
-	Strongest  [][]int `json:"strongest,omitempty"`
-	Layers     *packed `json:"layers,omitempty"`
-	LayerNames []int   `json:"layerNames,omitempty"`
-	ByLayer    bool    `json:"byLayer,omitempty"`
-	Combined   bool    `json:"combined,omitempty"`
+	Strongest  [][]int     `json:"strongest,omitempty"`
+	Layers     []packedRow `json:"layers,omitempty"`
+	LayerNames []int       `json:"layerNames,omitempty"`
+	ByLayer    bool        `json:"byLayer,omitempty"`
+	Combined   bool        `json:"combined,omitempty"`
 	// More says how to get the values of every layer, of a method that has one layer.
 	More string `json:"more,omitempty"`
 }
 
-// packed is rows of numbers: of each row the largest size, and of each number its part of that, of
-// 32767, in two bytes; -32768 is NaN. The bytes are compressed, and written in base64.
-type packed struct {
-	Tops []float64 `json:"tops"`
-	Code string    `json:"code"`
-}
-
-// pack returns rows of numbers for the script.
-func pack(rows [][]float64) *packed {
-	p := &packed{Tops: []float64{}}
-	var raw []byte
-	for _, row := range rows {
-		top := topOf(row)
-		p.Tops = append(p.Tops, top)
-		for _, x := range row {
-			code := int16(math.MinInt16)
-			if !math.IsNaN(x) {
-				code = int16(math.Round(min(max(x/top, -1), 1) * math.MaxInt16))
-			}
-			raw = binary.LittleEndian.AppendUint16(raw, uint16(code))
-		}
-	}
-	var b bytes.Buffer
-	z, _ := flate.NewWriter(&b, flate.BestCompression) // the level is valid, and a buffer takes all
-	_, _ = z.Write(raw)
-	_ = z.Close()
-	p.Code = base64.StdEncoding.EncodeToString(b.Bytes())
-	return p
-}
-
-// scriptData returns the data of the script as JSON of at most limit bytes, "" if there is no room.
+// scriptData returns the data of the script, packed in at most limit bytes, "" if there is no room.
 // Layers are left out first.
 func (b *heatmapPage) scriptData(limit int) string {
 	d := b.data()
-	encoded, _ := json.Marshal(d) // numbers that JSON has, and texts
-	if len(encoded) > limit {
-		for i := range d.Methods {
-			d.Methods[i].Layers, d.Methods[i].Strongest = nil, nil
-		}
-		encoded, _ = json.Marshal(d)
+	if code := packWithin(limit, d); code != "" {
+		return code
 	}
-	if len(encoded) > limit {
-		return ""
+	for i := range d.Methods {
+		d.Methods[i].Layers, d.Methods[i].Strongest = nil, nil
 	}
-	return string(encoded)
+	return packWithin(limit, d)
 }
 
 // data returns what the script needs.
@@ -273,6 +234,12 @@ func (b *heatmapPage) positions() (positions []int) {
 	return positions
 }
 
+// heatmapParts is into how many parts the largest value of a row is divided.
+var heatmapParts = []float64{1 << 16}
+
+// anyCount takes the nearest count of every value.
+func anyCount(int, float64) bool { return true }
+
 // mostLayered is of how many sources of a row a picture has every layer.
 const mostLayered = 8
 
@@ -319,7 +286,6 @@ func (b *heatmapPage) rowsOf(v *view) drawnRows {
 	if v.generated {
 		r.Own = 1 + v.own
 	}
-	var rows [][]float64
 	for t := range r.Has {
 		if v.silent[t] != "" {
 			if r.Silent == nil {
@@ -331,13 +297,12 @@ func (b *heatmapPage) rowsOf(v *view) drawnRows {
 		for j := range row {
 			row[j] = v.at(t, j)
 		}
-		rows = append(rows, row)
+		r.Rows = append(r.Rows, packRow(row, heatmapParts, math.Inf(1), anyCount))
 		r.RowDigits = append(r.RowDigits, v.rows[t].digits)
 	}
 	if !slices.ContainsFunc(r.RowDigits, func(n int) bool { return n != r.Digits }) {
 		r.RowDigits = nil
 	}
-	r.Rows = pack(rows)
 	b.addLayers(v, &r)
 	return r
 }
@@ -361,7 +326,6 @@ func (b *heatmapPage) addLayers(v *view, r *drawnRows) {
 		return
 	}
 	r.LayerNames, r.ByLayer, r.Combined = v.result.Layers, b.byLayer(v), v.result.Combined
-	var parts [][]float64
 	for t := range r.Has {
 		strongest := v.ranked(t, mostLayered, b.greySources(v, t))
 		r.Strongest = append(r.Strongest, append([]int{}, strongest...))
@@ -370,10 +334,9 @@ func (b *heatmapPage) addLayers(v *view, r *drawnRows) {
 			for k := range row {
 				row[k] = b.part(v, t, j, k)
 			}
-			parts = append(parts, row)
+			r.Layers = append(r.Layers, packRow(row, heatmapParts, math.Inf(1), anyCount))
 		}
 	}
-	r.Layers = pack(parts)
 }
 
 // moreLayers returns how to get the values of every layer, if a method has one for each row, or

@@ -3,7 +3,6 @@ package render
 import (
 	"cmp"
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"html"
 	"math"
@@ -355,61 +354,58 @@ func (p *mapsPage) legend(b *page) {
 
 // mapsData is what the script needs beyond the elements of the picture.
 type mapsData struct {
-	// ID, M, Palette and Kind are as in scriptData and scriptView.
-	ID      string `json:"id"`
-	M       int    `json:"m"`
-	Palette int    `json:"c,omitempty"`
-	Kind    int    `json:"u"`
-	// T is the number of tokens; Query is the target and Open the thumbnail that are shown at
+	// ID, PromptTokens, Palette, Percent and Lift are as in scriptData and scriptView.
+	ID           string `json:"id"`
+	PromptTokens int    `json:"promptTokens"`
+	Palette      int    `json:"palette,omitempty"`
+	Percent      bool   `json:"percent,omitempty"`
+	Lift         bool   `json:"lift,omitempty"`
+	// Tokens is the number of tokens; Query is the target and Open the thumbnail that are shown at
 	// first. Both says that tokens have something from those after them.
-	T     int  `json:"T"`
-	Query int  `json:"q"`
-	Open  int  `json:"l"`
-	Both  bool `json:"b,omitempty"`
+	Tokens int  `json:"tokens"`
+	Query  int  `json:"query"`
+	Open   int  `json:"open"`
+	Both   bool `json:"both,omitempty"`
 	// Layers are the layers of the thumbnails; Combined says that they are about all up to them.
-	Layers   []int `json:"L"`
-	Combined bool  `json:"o,omitempty"`
-	Sinks    []int `json:"s,omitempty"`
+	Layers   []int `json:"layers"`
+	Combined bool  `json:"combined,omitempty"`
+	Sinks    []int `json:"sinks,omitempty"`
 	// Limit is that of the colours, of lifts its logarithm. Digits and Power are those of numbers
 	// in cells.
-	Limit  float64 `json:"lim"`
-	Digits int     `json:"f"`
-	Power  int     `json:"pw,omitempty"`
+	Limit  float64 `json:"limit"`
+	Digits int     `json:"digits"`
+	Power  int     `json:"power,omitempty"`
 	// Predicted has for each token the one that is predicted there, -1 if none.
-	Predicted []int `json:"p"`
-	// Top and Rows are as in scriptView: the rows of a layer after those of another, each with as
-	// many values as its target has sources.
-	Top  float64 `json:"t"`
-	Rows string  `json:"w"`
+	Predicted []int `json:"predicted"`
+	// Rows has the rows of each thumbnail, [layers][Tokens], each with as many values as its target
+	// has sources.
+	Rows [][]packedRow `json:"rows"`
 }
 
 // data returns the attribute for the script, "" if there is no room.
 func (p *mapsPage) data(left int) string {
 	d := mapsData{
-		ID: p.id() + "m", M: p.m, Palette: p.palette.number(), Kind: 2, T: p.T, Query: p.query,
+		ID: p.id() + "m", PromptTokens: p.m, Palette: p.palette.number(),
+		Percent: p.own.top.percent, Lift: p.own.top.lift, Tokens: p.T, Query: p.query,
 		Open: slices.Index(p.levels, p.layer), Both: p.e.Model.Bidirectional,
 		Combined: p.layers.Combined, Limit: p.own.linear(p.colors.limit),
 		Digits: p.own.cellDigits(), Power: p.own.top.power,
 	}
-	switch {
-	case p.own.top.percent:
-		d.Kind = 0
-	case p.own.top.lift:
-		d.Kind = 1
-	}
-	var values []float64
 	for _, l := range p.levels {
-		d.Layers = append(d.Layers, p.layers.Layers[l])
+		var rows []packedRow
 		for i := range p.T {
+			var values []float64
 			for j := range p.seen(i) {
 				values = append(values, p.own.linear(p.at(l, 0, i, j)))
 			}
+			same := func(j int, near float64) bool {
+				return p.own.sameDigits(values[j], near) && p.colors.step(p.at(l, 0, i, j)) ==
+					p.colors.step(p.own.unlinear(near))
+			}
+			rows = append(rows, packRow(values, exactParts, math.Inf(1), same))
 		}
+		d.Layers, d.Rows = append(d.Layers, p.layers.Layers[l]), append(d.Rows, rows)
 	}
-	if 2*len(values)+8*p.T+1000 > left {
-		return ""
-	}
-	d.Top, d.Rows = encode(values)
 	for j, is := range p.sinks {
 		if is {
 			d.Sinks = append(d.Sinks, j)
@@ -423,11 +419,7 @@ func (p *mapsPage) data(left int) string {
 			d.Predicted[p.queryOf(t)] = t
 		}
 	}
-	encoded, err := json.Marshal(d)
-	if err != nil {
-		return ""
-	}
-	return html.EscapeString(string(encoded))
+	return packWithin(left, d)
 }
 
 // plain implements [View].

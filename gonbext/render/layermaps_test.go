@@ -1,7 +1,6 @@
 package render
 
 import (
-	"encoding/json"
 	"errors"
 	"html"
 	"math/rand/v2"
@@ -125,14 +124,9 @@ func TestMapsValues(t *testing.T) {
 			}
 		}
 	}
-	data := forScript.FindString(written(t, m))
-	data = html.UnescapeString(strings.TrimSuffix(strings.TrimPrefix(data, ` data-hw="`), `"`))
 	var d mapsData
-	must(t, json.Unmarshal([]byte(data), &d))
-	// Level 2, target 3, source 2: after 2·55 values of other levels and 1 + 2 + 3 of targets.
-	code := d.Rows[2*(2*55+6+2):][:2]
-	at := 64*strings.IndexByte(digits64, code[0]) + strings.IndexByte(digits64, code[1])
-	if x := float64(at-2048) / 2047 * d.Top; x < 0.749 || x > 0.751 || d.Open != 3 {
+	scriptOf(t, written(t, m), &d)
+	if x := d.Rows[2][3].value(2); x != 0.75 || d.Open != 3 {
 		t.Errorf("the script has %v and opens %d, want 0.75 and 3", x, d.Open)
 	}
 	if got := p.sentence(); got != "<b>“inet” (6)</b>, where “are” is predicted · raw, layer 3: "+
@@ -164,8 +158,12 @@ func TestMapsLevels(t *testing.T) {
 // no script.
 func TestMapsSizes(t *testing.T) {
 	for _, T := range []int{40, 100, 300, 700} {
-		e := sizedBy(4, T-4, 1, "rollout")
-		got := written(t, mapped(e, 13))
+		m := mapped(sizedBy(4, T-4, 1, "rollout"), 13)
+		random := rand.New(rand.NewPCG(7, 7))
+		for i := range m.Map.Data {
+			m.Map.Data[i] = random.Float64()
+		}
+		got := written(t, m)
 		survives(t, strings.Replace(got, "<script>"+mapsTouch()+"</script>", "", 1))
 		if len(got) > 500_000 || strings.Contains(got, "<script>") != (T <= 100) {
 			t.Errorf("%d tokens: %d bytes, a script: %t", T, len(got),
@@ -176,7 +174,7 @@ func TestMapsSizes(t *testing.T) {
 			t.Errorf("%d tokens: it says that clicks show nothing: %t", T, said)
 		}
 		// A page has room for more, and says so where it does not.
-		document := written(t, asPage(mapped(e, 13)))
+		document := written(t, asPage(m))
 		fits := T <= 300
 		if strings.Contains(document, "<script>") != fits || len(document) > 5_100_000 ||
 			strings.Contains(document, noClicks) == fits ||

@@ -3,7 +3,6 @@ package render
 import (
 	"cmp"
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"html"
 	"math"
@@ -368,36 +367,34 @@ type layersData struct {
 	// ID is as in scriptData.
 	ID string `json:"id"`
 	// Palette is the number of the palette.
-	Palette int `json:"c,omitempty"`
-	// M is the number of prompt tokens.
-	M int `json:"m"`
+	Palette      int `json:"palette,omitempty"`
+	PromptTokens int `json:"promptTokens"`
 	// Panels has the numbers of each panel that is drawn, in order.
-	Panels []layersPanel `json:"p"`
+	Panels []layersPanel `json:"panels"`
 }
 
 // layersPanel are the values of one panel.
 type layersPanel struct {
 	// Layers are the layers, the first one first.
-	Layers []int `json:"l"`
+	Layers []int `json:"layers"`
 	// Combined says that the values of a layer are about all layers up to it.
-	Combined bool `json:"o,omitempty"`
+	Combined bool `json:"combined,omitempty"`
 	// Percent says that values are shares, and Lift that they are ratios.
-	Percent bool `json:"c,omitempty"`
-	Lift    bool `json:"x,omitempty"`
-	// Extra is how many generated tokens have a column, and Line is 1 if a line stands before them.
-	Extra int `json:"q,omitempty"`
-	Line  int `json:"g,omitempty"`
-	// Top and Rows are as in scriptView, [layers,M+q].
-	Top  float64 `json:"t"`
-	Rows string  `json:"w"`
+	Percent bool `json:"percent,omitempty"`
+	Lift    bool `json:"lift,omitempty"`
+	// Generated is how many generated tokens have a column, and Line is 1 if a line stands before
+	// them.
+	Generated int `json:"generated,omitempty"`
+	Line      int `json:"line,omitempty"`
+	// Rows has the values of each layer, m+Generated of them, of lifts their logarithms.
+	Rows []packedRow `json:"rows"`
 }
 
 // numbers returns the attribute for the script, "" if there is no room.
 func (p *layersPage) numbers(left int) string {
 	d := layersData{
-		ID: p.id() + "l", M: len(p.e.Prompt.Texts), Palette: p.palette.number(),
+		ID: p.id() + "l", PromptTokens: len(p.e.Prompt.Texts), Palette: p.palette.number(),
 	}
-	size := 500
 	for _, panel := range p.drawn {
 		v := &p.views[panel.view]
 		one := layersPanel{
@@ -405,32 +402,26 @@ func (p *layersPage) numbers(left int) string {
 		}
 		if v.has(panel.token) {
 			one.Layers = v.result.Layers
-			one.Top, one.Rows = p.panelCodes(v, panel.token)
-			one.Extra = v.sources(panel.token) - d.M
-			if d.M+one.Extra > cellColumns {
-				one.Line = min(one.Extra, 1)
+			one.Rows = p.panelRows(v, panel.token)
+			one.Generated = v.sources(panel.token) - d.PromptTokens
+			if d.PromptTokens+one.Generated > cellColumns {
+				one.Line = min(one.Generated, 1)
 			}
-		}
-		if size += len(one.Rows) + 5*len(one.Layers) + 100; size > left {
-			return ""
 		}
 		d.Panels = append(d.Panels, one)
 	}
-	encoded, err := json.Marshal(d)
-	if err != nil {
-		return ""
-	}
-	return html.EscapeString(string(encoded))
+	return packWithin(left, d)
 }
 
-// panelCodes returns the values of token t in the form of [view.codes], [layers,M+q].
-func (p *layersPage) panelCodes(v *view, t int) (top float64, rows string) {
-	layers := v.result.Shape[2]
-	var values []float64
-	for k := range layers {
+// panelRows returns the values of token t at every layer.
+func (p *layersPage) panelRows(v *view, t int) (rows []packedRow) {
+	for k := range v.result.Shape[2] {
+		var values []float64
 		for j := range v.sources(t) {
 			values = append(values, v.linear(v.atLevel(t, j, k)))
 		}
+		same := func(j int, near float64) bool { return v.sameDigits(values[j], near) }
+		rows = append(rows, packRow(values, exactParts, math.Inf(1), same))
 	}
-	return encode(values)
+	return rows
 }

@@ -1,89 +1,103 @@
 // Adds touch to panels of layers that are complete without it: pointing at a place, or going there
 // with the keys, shows its layer, its token and its number, and marks the same place in the other
-// panels. All text comes from the elements of the picture and is set as text, never as markup. The
-// attribute data-hw has numbers only; layersData in layers.go says what each of its fields is.
-// Nothing is requested.
-// common.js stands before it.
-function start(root) {
-  const d = JSON.parse(root.dataset.hw);
-  const text = root.querySelector('.hw-t'), tokens = [...text.querySelectorAll(':scope > span, :scope > u')];
-  const s = choices(d.id, root, {});
+// panels. layersData in layers.go has the fields of data. common.js stands before it.
+
+// numberOf is a value of a panel as a reader sees it.
+function numberOf(panel, x) {
+  if (x !== x) return 'no number';
+  if (panel.lift) return '×' + (2 ** x).toPrecision(3);
+  return panel.percent ? (100 * x).toFixed(1) + ' %' : x.toPrecision(3);
+}
+
+function start(root, data) {
+  const text = root.querySelector('.hw-t');
+  const tokens = [...text.querySelectorAll(':scope > span, :scope > u')];
+  const choice = choices(data.id, root, {});
   const panels = [], names = []; // of each panel, its method and its token
   let method = '';
-  root.querySelectorAll('.hw-n, .hw-d').forEach((e) => {
-    if (e.className === 'hw-n') method = e.textContent;
-    else names[panels.push(e) - 1] = method + ', ' + e.querySelector('b').textContent + ' ← ';
+  root.querySelectorAll('.hw-n, .hw-d').forEach((element) => {
+    if (element.className === 'hw-n') {
+      method = element.textContent;
+      return;
+    }
+    const token = element.querySelector('b').textContent;
+    names[panels.push(element) - 1] = method + ', ' + token + ' ← ';
   });
-  const layers = (n) => d.p[n] && d.p[n].l ? d.p[n].l.length : 0;
-  // sources is how many tokens have a column in panel n: the prompt, then the generated tokens before its own.
-  const sources = (n) => d.m + (d.p[n].q || 0);
-  // place and width are where token j stands in the image of a panel, and how many places it has.
-  const place = (p, j) => j < d.m ? j : j + (p.g || 0), width = (n) => sources(n) + (d.p[n].g || 0);
-  const value = (n, k, j) => {
-    const p = d.p[n], code = pair(p.w, 2 * (k * sources(n) + j));
-    if (!code) return 'no number';
-    const x = (code - 2048) / 2047 * p.t;
-    if (p.x) return '×' + (2 ** x).toPrecision(3);
-    return p.c ? (100 * x).toFixed(1) + ' %' : x.toPrecision(3);
-  };
-  const say = make('div');
-  say.setAttribute('style', 'font-size:12px;min-height:1.5em');
-  say.setAttribute('aria-live', 'polite');
-  text.after(say);
+  const layerCount = (n) => ((data.panels[n] || {}).layers || []).length;
+  // sourceCount is how many tokens have a column in panel n: the prompt, then the generated tokens
+  // before its own.
+  const sourceCount = (n) => data.promptTokens + (data.panels[n].generated || 0);
+  // lineOf is 1 if the image of a panel has a line before the generated tokens. columnOf is where
+  // token j stands there, and columnCount how many places there are.
+  const lineOf = (n) => data.panels[n].line || 0;
+  const columnOf = (n, j) => j < data.promptTokens ? j : j + lineOf(n);
+  const columnCount = (n) => sourceCount(n) + lineOf(n);
+  const sentence = make('div');
+  sentence.setAttribute('style', 'font-size:12px;min-height:1.5em');
+  sentence.setAttribute('aria-live', 'polite');
+  text.after(sentence);
   const bar = make('div', {className: 'hw-b'});
-  bar.append(colorButton(root, d, s, (from, to) => {
-    show({n: at.n, j: -1, k: -1});
+  bar.append(colorButton(data, choice, (from, to) => {
+    show({n: place.n, j: -1, k: -1});
     recolor(root, from, to);
   }));
-  root.querySelectorAll('.hw-b').forEach((e) => e.remove());
-  say.after(bar);
-  const boxes = panels.map((panel) => panel.querySelector('img.hw-j')).map((image) => image && image.parentElement);
-  // at is the place that is shown: a panel, a token and a layer.
-  let at = {n: 0, j: -1, k: -1}, outlined = [];
-  function tell({n, j, k}) {
-    const p = d.p[n];
-    return (p.o ? 'up to layer ' : 'layer ') + p.l[k] + ' · ' + quoted(tokens[j].textContent, j, d.m, 'generated') + ' ' + value(n, k, j);
+  root.querySelectorAll('.hw-b').forEach((element) => element.remove());
+  sentence.after(bar);
+  const boxes = panels.map((panel) => {
+    const image = panel.querySelector('img.hw-j');
+    return image && image.parentElement;
+  });
+  // place is what is shown: a panel n, a token j and a layer k.
+  let place = {n: 0, j: -1, k: -1}, outlined = [];
+  function describe({n, j, k}) {
+    const panel = data.panels[n];
+    return (panel.combined ? 'up to layer ' : 'layer ') + panel.layers[k] + ' · ' +
+      quoted(tokens[j].textContent, j, data.promptTokens, 'generated') + ' ' +
+      numberOf(panel, valueOf(panel.rows[k], j));
   }
-  // show shows a place, or with j = -1 none; by is what to say before it.
-  function show(to, by = '') {
-    const {n, j, k} = at = to;
-    say.textContent = j < 0 ? '' : by + tell(to);
-    outlined.forEach((e) => style(e, e.hwStyle));
+  // show shows a place, or with j = -1 none; before is what to say before it.
+  function show(next, before = '') {
+    const {n, j, k} = place = next;
+    sentence.textContent = j < 0 ? '' : before + describe(next);
+    outlined.forEach((element) => style(element, element.hwStyle));
     outlined = j < 0 ? [] : [tokens[j]];
     panels.forEach((panel, q) => {
-      const L = layers(q), none = j < 0 || !L || j >= sources(q);
-      const row = none || boxes[q] ? null : panel.querySelectorAll('.hw-r')[L - 1 - k];
+      const count = layerCount(q), hidden = j < 0 || !count || j >= sourceCount(q);
+      const row = hidden || boxes[q] ? null : panel.querySelectorAll('.hw-r')[count - 1 - k];
       if (row) outlined.push(row.cells[j + 1]);
       if (!boxes[q]) return;
-      const e = mark(boxes[q], place(d.p[q], j) / width(q), (L - 1 - k) / L, 1 / width(q), 1 / L);
-      e.hidden = none;
-      if (q === n) e.style.outlineWidth = '2px';
+      const frame = mark(boxes[q], columnOf(q, j) / columnCount(q), (count - 1 - k) / count,
+        1 / columnCount(q), 1 / count);
+      frame.hidden = hidden;
+      if (q === n) frame.style.outlineWidth = '2px';
     });
-    outlined.forEach((e) => {
-      e.hwStyle = e.getAttribute('style') || '';
-      style(e, (e.hwStyle && e.hwStyle + ';') + 'outline:1px solid');
+    outlined.forEach((element) => {
+      element.hwStyle = element.getAttribute('style') || '';
+      style(element, (element.hwStyle && element.hwStyle + ';') + 'outline:1px solid');
     });
   }
   panels.forEach((panel, n) => {
-    const L = layers(n), image = panel.querySelector('img.hw-j');
-    const point = (j, k, e) => {
-      if (!(j >= 0 && j < sources(n) && k >= 0 && k < L)) return show({n, j: -1, k: -1});
+    const count = layerCount(n), image = panel.querySelector('img.hw-j');
+    const hide = () => show({n, j: -1, k: -1});
+    const point = (j, k, element) => {
+      if (!(j >= 0 && j < sourceCount(n) && k >= 0 && k < count)) return hide();
       show({n, j, k});
-      e.title = say.textContent;
+      element.title = sentence.textContent;
     };
     // A finger never leaves: it taps beside the panel's cells.
-    panel.onclick = (event) => { if (!event.target.closest('.hw-r,.hw-w')) show({n, j: -1, k: -1}); };
-    panel.onmouseleave = () => show({n, j: -1, k: -1});
-    if (image && L) {
+    panel.onclick = (event) => { if (!event.target.closest('.hw-r,.hw-w')) hide(); };
+    panel.onmouseleave = hide;
+    if (image && count) {
       image.parentElement.onmousemove = (event) => {
-        const [x, row] = inside(event, image, width(n), L), line = d.p[n].g || 0;
-        point(x < d.m ? x : x < d.m + line ? -1 : x - line, L - 1 - row, image);
+        const [x, row] = inside(event, image, columnCount(n), count), m = data.promptTokens;
+        const line = lineOf(n);
+        point(x < m ? x : x < m + line ? -1 : x - line, count - 1 - row, image);
       };
     }
     [...panel.querySelectorAll('.hw-r')].forEach((row, i) => {
       row.onmousemove = (event) => {
         const cell = event.target.closest('td');
-        if (cell) point(cell.cellIndex - 1, L - 1 - i, cell);
+        if (cell) point(cell.cellIndex - 1, count - 1 - i, cell);
       };
     });
   });
@@ -91,25 +105,30 @@ function start(root) {
   // go goes to a place, or to the nearest one there is.
   function go(n, j, k) {
     n = clamp(n, panels.length);
-    if (!layers(n)) return;
-    show({n, j: clamp(j, sources(n)), k: clamp(k, layers(n))}, names[n]);
+    if (!layerCount(n)) return;
+    show({n, j: clamp(j, sourceCount(n)), k: clamp(k, layerCount(n))}, names[n]);
     panels[n].scrollIntoView({block: 'nearest'});
   }
   text.onclick = (event) => {
     const j = tokens.indexOf(event.target.closest('.hw-t > *'));
-    if (j >= 0) go(at.n, j, at.k < 0 ? layers(at.n) - 1 : at.k);
+    if (j >= 0) go(place.n, j, place.k < 0 ? layerCount(place.n) - 1 : place.k);
   };
-  listen(text, 'tokens: left and right choose a token, up and down a layer, with Shift left and right a panel', (event) => {
-    const by = event.shiftKey ? [1, 0, 0] : [0, text.dir === 'rtl' ? -1 : 1, 0];
-    const act = {ArrowLeft: by.map((x) => -x), ArrowRight: by, ArrowUp: [0, 0, 1], ArrowDown: [0, 0, -1]}[event.key];
-    if (event.key === 'Escape') return () => show({n: at.n, j: -1, k: -1});
-    return act && (() => {
-      if (at.j < 0) go(at.n, 0, layers(at.n) - 1);
-      else go(at.n + act[0], at.j + act[1], at.k + act[2]);
+  const label = 'tokens: left and right choose a token, up and down a layer, ' +
+    'with Shift left and right a panel';
+  listen(text, label, (event) => {
+    const ahead = event.shiftKey ? [1, 0, 0] : [0, text.dir === 'rtl' ? -1 : 1, 0];
+    const move = {
+      ArrowLeft: ahead.map((x) => -x), ArrowRight: ahead, ArrowUp: [0, 0, 1],
+      ArrowDown: [0, 0, -1],
+    }[event.key];
+    if (event.key === 'Escape') return () => show({n: place.n, j: -1, k: -1});
+    return move && (() => {
+      if (place.j < 0) go(place.n, 0, layerCount(place.n) - 1);
+      else go(place.n + move[0], place.j + move[1], place.k + move[2]);
     });
   });
   text.style.cursor = 'pointer';
-  recolor(root, d.c || 0, paletteOf(d, s));
+  recolor(root, data.palette || 0, paletteOf(data, choice));
 }
 
 begin('.hw-layers[data-hw]', start);

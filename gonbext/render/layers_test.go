@@ -1,9 +1,7 @@
 package render
 
 import (
-	"encoding/json"
 	"errors"
-	"html"
 	"math/rand/v2"
 	"regexp"
 	"strings"
@@ -47,13 +45,9 @@ func TestLayersScale(t *testing.T) {
 		t.Errorf("row 3 from the top, layer 2, has paint %d of %d", g[3][3], levels)
 	}
 	// The numbers of the script, decoded, are the values.
-	m := forScript.FindString(written(t, l))
-	m = html.UnescapeString(strings.TrimSuffix(strings.TrimPrefix(m, ` data-hw="`), `"`))
 	var d layersData
-	must(t, json.Unmarshal([]byte(m), &d))
-	code := d.Panels[1].Rows[2*(2*7+3):][:2] // layer 2, source 3
-	at := 64*strings.IndexByte(digits64, code[0]) + strings.IndexByte(digits64, code[1])
-	if x := float64(at-2048) / 2047 * d.Panels[1].Top; x < 0.7999 || x > 0.8001 {
+	scriptOf(t, written(t, l), &d)
+	if x := d.Panels[1].Rows[2].value(3); x != 0.8 {
 		t.Errorf("the script has %v, want 0.8", x)
 	}
 }
@@ -76,10 +70,8 @@ func TestLayersGenerated(t *testing.T) {
 	if got := p.strongest(v, 2); !strings.HasPrefix(got, best) {
 		t.Errorf("it says %q, want %q", got, best)
 	}
-	top, rows := p.panelCodes(v, 2)
-	code := rows[2*(3*9+8):][:2] // layer 3, generated token 1
-	at := 64*strings.IndexByte(digits64, code[0]) + strings.IndexByte(digits64, code[1])
-	if x := float64(at-2048) / 2047 * top; x < 0.1999 || x > 0.2001 {
+	// Layer 3, generated token 1, after 7 prompt tokens.
+	if x := p.panelRows(v, 2)[3].value(8); x < 0.1999 || x > 0.2001 {
 		t.Errorf("the script has %v, want 0.3·4/6", x)
 	}
 	long := Layers{Heatmap: Heatmap{Explanation: deepened(sizedBy(64, 512, 30, "rollout"))}}
@@ -100,7 +92,8 @@ func TestLayersCombined(t *testing.T) {
 	if !strings.Contains(said, " up to layer ") || strings.Contains(said, " in layer ") {
 		t.Errorf("it says %q", said)
 	}
-	if !strings.Contains(written(t, l), "{&#34;l&#34;:[0,1,2,3,4,5],&#34;o&#34;:true,") {
+	var d layersData
+	if scriptOf(t, written(t, l), &d); !d.Panels[0].Combined || len(d.Panels[0].Layers) != 6 {
 		t.Error("the script is not told")
 	}
 }
@@ -147,13 +140,10 @@ func TestLayersLeftOut(t *testing.T) {
 	before := 0 // panels that are left out before one that is drawn, with numbers
 	for l.MaxBytes = len(written(t, l)) + 3000; l.MaxBytes > 15_000; l.MaxBytes -= 250 {
 		got := written(t, l)
-		data := forScript.FindString(got)
-		if data == "" {
+		var d layersData
+		if !scriptOf(t, got, &d) {
 			continue
 		}
-		data = html.UnescapeString(strings.TrimSuffix(strings.TrimPrefix(data, ` data-hw="`), `"`))
-		var d layersData
-		must(t, json.Unmarshal([]byte(data), &d))
 		drawn := strings.Split(got, `<div class="hw-d"`)[1:]
 		if len(drawn) != len(d.Panels) {
 			t.Fatalf("%d bytes: %d panels are drawn, and %d have numbers", l.MaxBytes, len(drawn),
@@ -286,9 +276,11 @@ func TestNoLayers(t *testing.T) {
 	one := sizedBy(3, 12, 1, "value-zeroing").Methods["value-zeroing"]
 	one.Layers[0], one.Shown = attribution.LayerByToken, []int{1, 0, 2}
 	e.Methods["value-zeroing"] = one
-	const want = `"more":"with --all-layers or --view layers, or in a cell AllLayers: true of the ` +
-		`options"`
-	if n := strings.Count(written(t, Heatmap{Explanation: e}), want); n != 1 {
-		t.Errorf("the script has it %d times, want once", n)
+	const want = "with --all-layers or --view layers, or in a cell AllLayers: true of the options"
+	var d heatmapData
+	scriptOf(t, written(t, Heatmap{Explanation: e}), &d)
+	if d.Methods[0].More != "" || d.Methods[1].More != want {
+		t.Errorf("the script has %q and %q, want it of the second method", d.Methods[0].More,
+			d.Methods[1].More)
 	}
 }

@@ -2,6 +2,7 @@ package render
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,9 +91,10 @@ func TestRowSink(t *testing.T) {
 	if _, parts := p.describeParts(v, 0, 0); parts[0] != "sink The 90.0 %" {
 		t.Errorf("parts %q", parts)
 	}
-	out := written(t, Heatmap{Explanation: p.e})
-	if !strings.Contains(out, `"sinks":[0,-1,-1]`) {
-		t.Error("the script does not know the sink of the row")
+	var d heatmapData
+	scriptOf(t, written(t, Heatmap{Explanation: p.e}), &d)
+	if got := d.Methods[0].Sinks; !slices.Equal(got, []int{0, -1, -1}) {
+		t.Errorf("the script knows the sinks %v of the rows", got)
 	}
 
 	p = Heatmap{Explanation: shares([]float64{.45, .35, .2}, even, even)}.picture(true)

@@ -1,34 +1,40 @@
 // What the scripts of pictures with an opened map share, the map of a head or of a layer. It stands
 // before them, after common.js.
 
-// largest is the index of the largest of n sizes, -1 if none is above 0.
-function largest(n, size) {
+// largest is the index of the largest of count sizes, -1 if none is above 0.
+function largest(count, size) {
   let at = -1;
-  for (let j = 0, top = 0; j < n; j++) if (size(j) > top) [at, top] = [j, size(j)];
+  for (let j = 0, top = 0; j < count; j++) if (size(j) > top) [at, top] = [j, size(j)];
   return at;
 }
-// nameColumns names the columns with the largest of n sizes, up to 5 above 0, below an image of n × n
-// cells, but for one whose name would cover another.
-function nameColumns(img, n, size, name) {
-  const box = img.parentElement, width = img.getAttribute('width'), at = [];
+// nameColumns names the columns with the largest of count sizes, up to 5 above 0, below an image of
+// count × count cells, but for one whose name would cover another.
+function nameColumns(image, count, size, name) {
+  const box = image.parentElement, width = image.getAttribute('width'), places = [];
   let line = box.nextElementSibling;
-  if (!line || line.className !== 'hw-2') box.after(line = make('div', {className: 'hw-2', ariaHidden: true}));
-  line.setAttribute('style', 'position:relative;overflow:hidden;font-size:11px;height:10em;max-width:100%;width:' + width + 'px');
+  if (!line || line.className !== 'hw-2') {
+    box.after(line = make('div', {className: 'hw-2', ariaHidden: true}));
+  }
+  line.setAttribute('style', 'position:relative;overflow:hidden;font-size:11px;height:10em;' +
+    'max-width:100%;width:' + width + 'px');
   line.textContent = '';
-  for (const j of [...Array(n).keys()].filter(size).sort((a, b) => size(b) - size(a)).slice(0, 5)) {
-    const x = (j + 0.5) / n;
-    if (at.some((y) => Math.abs(x - y) * width < 14)) continue;
-    at.push(x);
-    line.appendChild(make('span', {textContent: name(j)})).setAttribute('style', 'position:absolute;writing-mode:vertical-rl;transform:translateX(-50%);left:' + 100 * x + '%');
+  const sorted = [...Array(count).keys()].filter(size).sort((a, b) => size(b) - size(a));
+  for (const j of sorted.slice(0, 5)) {
+    const x = (j + 0.5) / count;
+    if (places.some((other) => Math.abs(x - other) * width < 14)) continue;
+    places.push(x);
+    line.appendChild(make('span', {textContent: name(j)})).setAttribute('style',
+      'position:absolute;writing-mode:vertical-rl;transform:translateX(-50%);left:' + 100 * x +
+      '%');
   }
 }
-// steady keeps the names of a map's rows as wide as they are where any of them is the chosen one, which
-// is bold and has a mark: the columns stay where they are.
+// steady keeps the names of a map's rows as wide as they are where any of them is the chosen one,
+// which is bold and has a mark: the columns stay where they are.
 function steady(rows) {
   if (!rows[0]) return;
-  const each = (chosen) => rows.forEach((r) => r.classList.toggle('hw-x', chosen)), cell = rows[0].cells[0];
+  const each = (chosen) => rows.forEach((row) => row.classList.toggle('hw-x', chosen));
   each(true);
-  const {width} = cell.getBoundingClientRect();
+  const cell = rows[0].cells[0], {width} = cell.getBoundingClientRect();
   each(false);
   cell.style.boxSizing = 'border-box';
   cell.style.minWidth = width + 'px';
@@ -39,9 +45,12 @@ const boxOf = (row) => row.closest('table').parentElement;
 // names of the rows, which stay.
 function reveal(row, j) {
   if (!row || j < 0) return;
-  const cell = row.cells[j + 1].getBoundingClientRect(), box = boxOf(row), right = box.getBoundingClientRect().right;
+  const cell = row.cells[j + 1].getBoundingClientRect(), box = boxOf(row);
   const left = row.cells[0].getBoundingClientRect().right;
-  if (cell.left < left || cell.right > right) box.scrollLeft += (cell.left + cell.right - left - right) / 2;
+  const {right} = box.getBoundingClientRect();
+  if (cell.left < left || cell.right > right) {
+    box.scrollLeft += (cell.left + cell.right - left - right) / 2;
+  }
 }
 // staying does what a click in a map asks for: a map with rows stays where the reader clicked.
 function staying(row, act) {

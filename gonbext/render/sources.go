@@ -3,9 +3,7 @@ package render
 import (
 	"bytes"
 	_ "embed"
-	"encoding/json"
 	"fmt"
-	"html"
 	"math"
 	"strconv"
 	"strings"
@@ -109,7 +107,7 @@ var sourcesTouch = script(sourcesSource)
 // sourcesData is what the script needs beyond the elements of the picture: as in scriptData.
 type sourcesData struct {
 	ID      string `json:"id"`
-	Palette int    `json:"c,omitempty"`
+	Palette int    `json:"palette,omitempty"`
 }
 
 // markup implements [View].
@@ -139,11 +137,11 @@ func (r Sources) markup(int) (*page, error) {
 		b.WriteString(text)
 	}
 	b.Write(end.Bytes())
-	data, _ := json.Marshal(sourcesData{ // a text and a number have a form
+	data := pack(sourcesData{
 		ID:      hashOf(r.Model.Hash+"\x00"+r.Prompt+"\x00"+r.Target) + "s",
 		Palette: paletteOf(r.Palette).number(),
 	})
-	page.frame(class+" hw-sources", b.String(), html.EscapeString(string(data)), sourcesTouch())
+	page.frame(class+" hw-sources", b.String(), data, sourcesTouch())
 	return page, nil
 }
 

@@ -126,6 +126,7 @@ var allowed = map[string][]string{
 		"attribution", "attribution/trace", "attribution/compare", "attribution/evaluate",
 		"attribution/focus", "internal/sources", "gonbext/render/chart", "internal/message",
 		"internal/rowmath",
+		"github.com/dop251/goja", // in a test alone: it runs the scripts of pictures
 	},
 	"gonbext/render/chart": nil,
 	// What comes out when a published figure is made again: cells show it.

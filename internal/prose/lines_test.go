@@ -23,12 +23,30 @@ const (
 //   - in tests, a row of a table: an element of an array, slice or map literal on one line,
 //   - in tests, a line with a string literal of more than longText columns, such as JSON, a
 //     template or an expected text.
+//
+// A line of a script has at most as many columns, but for one with an address.
 func TestLines(t *testing.T) {
-	walk(t, isGo, func(path string, text []byte) {
-		for _, line := range longLines(t, path, string(text)) {
+	isCode := func(name string) bool { return isGo(name) || isScript(name) }
+	walk(t, isCode, func(path string, text []byte) {
+		long := overlong(string(text))
+		if isGo(path) {
+			long = longLines(t, path, string(text))
+		}
+		for _, line := range long {
 			t.Errorf("%s:%d: longer than %d columns", path, line, maxColumns)
 		}
 	})
+}
+
+// overlong returns the numbers, from 1, of the lines of a text that are longer than a line may be,
+// but for those with an address.
+func overlong(text string) (long []int) {
+	for i, line := range strings.Split(text, "\n") {
+		if columns(line) > maxColumns && !strings.Contains(line, "://") {
+			long = append(long, i+1)
+		}
+	}
+	return long
 }
 
 // isGo returns whether a file is Go source that somebody writes by hand.
@@ -36,15 +54,15 @@ func isGo(name string) bool {
 	return path.Ext(name) == ".go" && !strings.Contains(name, "/testdata/")
 }
 
+// isScript returns whether a file is a script of the pictures or of their tests.
+func isScript(name string) bool {
+	return path.Ext(name) == ".js" && !strings.Contains(name, "/testdata/")
+}
+
 // longLines returns the numbers, from 1, of the lines of a Go file that are too long.
 func longLines(t *testing.T, name, text string) []int {
 	t.Helper()
-	var long []int
-	for i, line := range strings.Split(text, "\n") {
-		if columns(line) > maxColumns && !strings.Contains(line, "://") {
-			long = append(long, i+1)
-		}
-	}
+	long := overlong(text)
 	if len(long) == 0 {
 		return nil
 	}

@@ -8,7 +8,8 @@ if(b.dataset.sort){
 const c=+b.dataset.sort,rows=document.querySelector('.rows'),n=c==0||c==2||c==4
 turn=c==last?-turn:n&&c?-1:1
 last=c
-const all=[...rows.children].map((d,i)=>{const t=d.firstChild.children[c].textContent;return{d,i,k:n?parseFloat(t):t}})
+const all=[...rows.children].map((d,i)=>{const t=d.firstChild.children[c].textContent
+return{d,i,k:n?parseFloat(t):t}})
 all.sort((x,y)=>turn*(x.k<y.k?-1:x.k>y.k?1:0)||x.i-y.i)
 rows.append(...all.map(x=>x.d))
 return
@@ -19,6 +20,7 @@ const tokens=p.querySelectorAll('.s i'),v=p.dataset.v,m=tokens.length,scale=+p.d
 tokens.forEach((x,j)=>{
 const k=2*(t*m+j),s=64*A.indexOf(v[k])+A.indexOf(v[k+1])
 x.title=(100*s/4095).toFixed(1)+'\xa0%'
-if(!x.classList.contains('k'))x.className='q'+Math.min(16,Math.floor(s/scale*16+.5))+(x.classList.contains('m')?' m':'')
+if(!x.classList.contains('k'))
+x.className='q'+Math.min(16,Math.floor(s/scale*16+.5))+(x.classList.contains('m')?' m':'')
 })
 })

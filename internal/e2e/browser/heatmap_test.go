@@ -191,7 +191,7 @@ func TestHeatmapAsDrawn(t *testing.T) {
 				getComputedStyle(e).backgroundColor + ' ' + getComputedStyle(e).color)`
 			var drawn [2]shown
 			var painted [2][]string
-			still, _, _ := strings.Cut(markup, `<script type="application/json">`)
+			still, _, _ := strings.Cut(markup, `<script type="text/plain">`)
 			for i, of := range []string{still + "</div>", markup} {
 				b.Show(t, output(of, "white", "black"))
 				drawn[i], painted[i] = see(t, b, ""), chromium.Evaluate[[]string](t, b, colors)

@@ -283,11 +283,11 @@ func (b *Browser) Inspect(t *testing.T, root string) Drawn {
 	return Evaluate[Drawn](t, b, "("+inspect+")("+root+")")
 }
 
-// Drawing is the promise that heatmaps, which draw when their numbers are unpacked, are drawn, and
+// Drawing is the promise that pictures, which draw when their numbers are unpacked, are drawn, and
 // two frames: the second one comes after everything that the first one asked for.
 const Drawing = `(async () => {
 	const frame = () => new Promise((done) => requestAnimationFrame(done));
-	while (document.querySelector('.hm:has(>script):not(.hm-on)')) await frame();
+	await Promise.all([...document.querySelectorAll('.hw,.hm')].map((e) => e.hwStarted));
 	await frame();
 	await frame();
 	return true;
