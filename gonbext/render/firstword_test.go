@@ -40,7 +40,7 @@ func TestFirstWord(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := &attribution.Explanation{Steps: c.steps}
-			if got := FirstWord(e); got != c.want {
+			if got := firstWord(e); got != c.want {
 				t.Errorf("the picture opens with token %d, want %d", got, c.want)
 			}
 		})

@@ -157,7 +157,7 @@ func (b *page) part(f func(*page)) string {
 // choose chooses a generated token, and the first method that has something to say about it. If
 // token is nil or does not exist, that is the token of [Show.Opened].
 func (b *page) choose(token *int) {
-	b.chosen, b.lead = FirstWord(b.e), -1
+	b.chosen, b.lead = firstWord(b.e), -1
 	if token != nil && *token >= 0 && *token < len(b.e.Steps) {
 		b.chosen = *token
 	}
@@ -180,11 +180,11 @@ func (b *page) choose(token *int) {
 	}
 }
 
-// FirstWord returns the generated token that a picture opens with, 0-based: the first one that is a
+// firstWord returns the generated token that a picture opens with, 0-based: the first one that is a
 // word or a piece of one, with a letter or a digit, and not an article before another word. If
 // there is none, it is the first word, then the first token that is neither a control token nor
 // white space, then the first one; -1 if nothing was generated.
-func FirstWord(e *attribution.Explanation) int {
+func firstWord(e *attribution.Explanation) int {
 	words := wordTokens(e)
 	for _, t := range words {
 		if !isArticle(e.Steps, t) {

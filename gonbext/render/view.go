@@ -87,7 +87,7 @@ func (s Show) Opened(e *attribution.Explanation) Show {
 	switch {
 	case s.Token != nil || s.Tokens != nil:
 	case s.Kind == KindFlow:
-		first := FirstWord(e)
+		first := firstWord(e)
 		s.Token = &first
 	case s.Kind == KindLayers:
 		s.Tokens = firstWords(e)
