@@ -9,8 +9,8 @@ import (
 	"github.com/headwater-ml/headwater/internal/atomicfile"
 )
 
-// OpenInput opens a file, standard input if its name is "-", and says what it is called. The
-// caller closes it, and says which flag named the file if there is an error. Reading ends with ctx,
+// OpenInput opens a file, standard input if its name is "-", and returns its name. The
+// caller closes it, and names the flag of the file if there is an error. Reading ends with ctx,
 // and so does waiting for another program to open a named pipe.
 func (k *Kit) OpenInput(ctx context.Context, path string) (io.ReadCloser, string, error) {
 	if path == "-" {

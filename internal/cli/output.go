@@ -56,7 +56,7 @@ const PartialFlag = "; what an error or Ctrl-C leaves is in FILE.partial"
 // partialEnd is the end of the name of a file with some of the results.
 const partialEnd = ".partial"
 
-// Write writes to the file. Its error names the output and says what to do.
+// Write writes to the file. Its error names the output and what to do.
 func (s *sink) Write(b []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

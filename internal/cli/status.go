@@ -64,7 +64,7 @@ type wrongUsage string
 func (e wrongUsage) Error() string        { return string(e) }
 func (e wrongUsage) Is(target error) bool { return target == trace.ErrUsage }
 
-// wants says which values a flag takes that cobra reads, by the type of the flag.
+// wants are the values of flags that cobra reads, by the type of the flag.
 var wants = map[string]string{
 	"bool":     "true or false",
 	"int":      "a whole number",

@@ -55,7 +55,7 @@ type Progress struct {
 	shown bool
 }
 
-// Progress returns a line, which is from now on the one that says which graph is being compiled.
+// Progress returns a line, which is from now on the one that names the graph being compiled.
 func (k *Kit) Progress() *Progress {
 	k.line = &Progress{w: k.Stderr, width: Columns(k.Stderr)}
 	return k.line

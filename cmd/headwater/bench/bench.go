@@ -204,7 +204,7 @@ type benchReport struct {
 	Model trace.Info `json:"model"`
 	// Rules say of planted circuits what decides their answers, by group.
 	Rules map[string]string `json:"rules,omitempty"`
-	// Tasks says which tasks were measured, if any were.
+	// Tasks are the tasks that were measured, if any were.
 	Tasks *taskChoice `json:"tasks,omitempty"`
 	*evaluate.Report
 	// Randomized is the correlation of each method with itself after the weights were shuffled.

@@ -81,7 +81,7 @@ func benchCuesCommand(k *cli.Kit) *cobra.Command {
 // cuesResult is what headwater bench cues --json writes.
 type cuesResult struct {
 	*evaluate.CueCurves
-	// Pairs says which word of each minimal pair the model prefers; nil if no case has one.
+	// Pairs are the words of minimal pairs that the model prefers; nil if no case has one.
 	Pairs *evaluate.Preferences `json:"pairs,omitempty"`
 }
 

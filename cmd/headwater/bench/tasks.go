@@ -139,7 +139,7 @@ func oneAnswer(m trace.Model, c evaluate.Case) bool {
 	return err == nil && len(a) == len(b)
 }
 
-// taskChoice says which tasks a report is about.
+// taskChoice is the choice of tasks of a report.
 type taskChoice struct {
 	Kinds []string    `json:"kinds"`
 	Split tasks.Split `json:"split"`

@@ -195,7 +195,7 @@ func planCorpus(ctx context.Context, k *cli.Kit, f corpusPlanFlags, input, to st
 	return err
 }
 
-// sayLeftOut says what of an input is not read, in a line for each reason.
+// sayLeftOut names the parts of an input that are not read, in a line for each reason.
 func sayLeftOut(k *cli.Kit, all []corpus.LeftOut) {
 	count := map[string]int{}
 	for _, one := range all {
@@ -442,7 +442,7 @@ func (b *corpusBar) show(at corpus.Stats) {
 	_ = b.bar.Set64(at.Records) // a bar that cannot be drawn is no reason to stop
 }
 
-// done removes the bar and says what was done, and how fast.
+// done removes the bar and reports the work and its speed.
 func (b *corpusBar) done(s corpus.Stats) {
 	if b.bar != nil {
 		_ = b.bar.Clear()

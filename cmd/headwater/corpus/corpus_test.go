@@ -158,7 +158,7 @@ func TestCorpusTargets(t *testing.T) {
 	}
 }
 
-// A plan says what of its input it leaves out, once for each reason.
+// A plan names the parts of its input that it leaves out, once for each reason.
 func TestCorpusSaysWhatIsLeftOut(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"in/a.txt", "in/README.md", "in/b.md", "other/c.txt"} {

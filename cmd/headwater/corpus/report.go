@@ -61,7 +61,7 @@ func corpusReportCommand(k *cli.Kit) *cobra.Command {
 	return cmd
 }
 
-// reportCorpus writes the page and says what is not on it.
+// reportCorpus writes the page and names the parts that are not on it.
 func reportCorpus(
 	ctx context.Context, k *cli.Kit, c *corpus.Corpus, o report.Options, out *cli.Output,
 ) error {

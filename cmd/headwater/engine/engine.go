@@ -177,7 +177,7 @@ func (e engineFacts) idle() string {
 	return e.time(e.IdleSeconds)
 }
 
-// models lists the open models, the latest used one first, or says what is wrong.
+// models lists the open models, the latest used one first, or reports the problem.
 func (e engineFacts) models() string {
 	if e.Problem != "" {
 		return render.Visible(e.Problem, 200)

@@ -223,7 +223,7 @@ func explainContext(ctx context.Context, k *cli.Kit, f contextFlags, paths []str
 	})
 }
 
-// document reads a document. The error says what is wrong with the file.
+// document reads a document. The error names the fault of the file.
 func document(ctx context.Context, k *cli.Kit, path string) (string, error) {
 	input, name, err := k.OpenInput(ctx, path)
 	if info, failed := os.Stat(path); failed == nil && info.IsDir() {

@@ -262,7 +262,7 @@ func TestExplainText(t *testing.T) {
 	}
 }
 
-// The ending of the file says what form its content has; without one --format does.
+// The ending of the file is the form of its content; without one --format does.
 func TestExplainEnding(t *testing.T) {
 	for _, c := range []struct {
 		name, begin string // "": neither of the others

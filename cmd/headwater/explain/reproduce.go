@@ -164,7 +164,7 @@ func modelOfB(was *export.Made, given, f cli.ModelFlags) (cli.ModelFlags, error)
 	return modelOf(b, given)
 }
 
-// compare says whether a file is what is made now, and how it differs if it is not.
+// compare reports whether a file is what is made now, and how it differs if it is not.
 func compare(k *cli.Kit,
 	path string, file []byte, was *export.Made, e *attribution.Explanation, o export.Options,
 ) error {

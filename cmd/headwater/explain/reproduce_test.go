@@ -18,7 +18,7 @@ import (
 )
 
 // A figure, a table and a graph of one run are made again byte for byte; of a changed file the
-// command says what differs, with the status of an error.
+// command names the difference, with the status of an error.
 func TestReproduce(t *testing.T) {
 	save(t, "--methods", "rollout,flow", "-o", "a.svg", "-o", "a.parquet",
 		"-o", "a.neuronpedia.json", "--size", "column")

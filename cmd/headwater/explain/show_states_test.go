@@ -170,7 +170,7 @@ func TestShowTracedHidden(t *testing.T) {
 	}
 }
 
-// Queries, keys and states that do not fit are one line that says what is needed.
+// Queries, keys and states that do not fit are one line that names what is needed.
 func TestShowTensorRefusals(t *testing.T) {
 	const two = `["a","b"]`
 	tensor := func(name string, shape ...int) checkpoint.Tensor {

@@ -375,7 +375,7 @@ func madeTokens(e *attribution.Explanation) string {
 	return "generated tokens"
 }
 
-// numbersOf says which numbers things have that count from 0; what is their name.
+// numbersOf returns the numbers of things that count from 0; what is their name.
 func numbersOf(what string, n int) string {
 	switch n {
 	case 0:

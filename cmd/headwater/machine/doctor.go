@@ -57,7 +57,7 @@ type backendFacts struct {
 	Default bool `json:"default"`
 	// Plugin is its native library, for xla and cuda.
 	Plugin *xlaplugin.Installed `json:"plugin,omitempty"`
-	// Warning says what is unusual about the plugin.
+	// Warning is what is unusual about the plugin.
 	Warning string `json:"warning,omitempty"`
 	// NotKept says why compiled graphs are not stored; empty if they are or need not be.
 	NotKept string `json:"not_kept,omitempty"`
@@ -316,7 +316,7 @@ func (d *diagnosis) compare() {
 	}
 }
 
-// advise says what to do next.
+// advise returns what to do next.
 func (d *diagnosis) advise() {
 	by := map[string]backendFacts{}
 	for _, b := range d.Backends {

@@ -35,7 +35,7 @@ func TestUninstall(t *testing.T) {
 	home := nowhere(t)
 	t.Setenv("JUPYTER_DATA_DIR", filepath.Join(home, "data"))
 	prefix := filepath.Join(home, "venv")
-	// Instead of a Python, a program that says what a Python says.
+	// Instead of a Python, a program that answers as a Python does.
 	python := "#!/bin/sh\necho " + prefix + "\n"
 	must(t, os.WriteFile(filepath.Join(home, "python3"), []byte(python), 0o700))
 	for place, flags := range map[string][]string{

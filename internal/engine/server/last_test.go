@@ -219,7 +219,7 @@ func TestSaveSent(t *testing.T) {
 		file, want string
 		change     func(e *attribution.Explanation)
 	}{
-		"shape": {"a.svg", "values, want", func(e *attribution.Explanation) {
+		"shape": {"a.svg", "does not fit", func(e *attribution.Explanation) {
 			e.Methods["raw"].Shape[1]++
 		}},
 		"no result": {"a.svg", "cannot be sent", func(e *attribution.Explanation) {
