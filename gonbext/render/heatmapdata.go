@@ -234,11 +234,17 @@ func (b *heatmapPage) positions() (positions []int) {
 	return positions
 }
 
-// heatmapParts is into how many parts the largest value of a row is divided.
-var heatmapParts = []float64{1 << 16}
+// heatmapParts is into how many parts the largest value of a row is divided: a reader may choose
+// groups, whose values are sums.
+var heatmapParts = []float64{1 << 18, 1 << 22}
 
-// anyCount takes the nearest count of every value.
-func anyCount(int, float64) bool { return true }
+// packed returns a row of values of target t, each of which is written as sentences write it.
+func (v *view) packed(t int, row []float64) packedRow {
+	digits := &v.rows[t]
+	return packRow(row, heatmapParts, math.Inf(1), func(j int, near float64) bool {
+		return digits.value(row[j]) == digits.value(near)
+	})
+}
 
 // mostLayered is of how many sources of a row a picture has every layer.
 const mostLayered = 8
@@ -297,7 +303,7 @@ func (b *heatmapPage) rowsOf(v *view) drawnRows {
 		for j := range row {
 			row[j] = v.at(t, j)
 		}
-		r.Rows = append(r.Rows, packRow(row, heatmapParts, math.Inf(1), anyCount))
+		r.Rows = append(r.Rows, v.packed(t, row))
 		r.RowDigits = append(r.RowDigits, v.rows[t].digits)
 	}
 	if !slices.ContainsFunc(r.RowDigits, func(n int) bool { return n != r.Digits }) {
@@ -334,7 +340,7 @@ func (b *heatmapPage) addLayers(v *view, r *drawnRows) {
 			for k := range row {
 				row[k] = b.part(v, t, j, k)
 			}
-			r.Layers = append(r.Layers, packRow(row, heatmapParts, math.Inf(1), anyCount))
+			r.Layers = append(r.Layers, v.packed(t, row))
 		}
 	}
 }
