@@ -29,11 +29,12 @@ func TestUpdate(t *testing.T) {
 		r.Data, r.Shape[0] = r.Data[:len(r.Data)/2], 1
 		early.Methods[name] = r
 	}
-	replace := again(fixture.Written(t, render.HTML{Heatmap: render.Heatmap{Explanation: touched()}}))
+	replace := again(cellOf(t, touched()))
 	start := output(fixture.Written(t, render.HTML{
 		Heatmap: render.Heatmap{Explanation: early, Status: "1 token so far"},
 	}), "white", "black")
-	are := want{"one token", "", "are came mostly from keys", "key ", "are", "1 key p6,2 s p4", "are zp6p4z", "are ← key "}
+	are := want{"one token", "", "are came mostly from keys", "key ", "are", "1 key p6,2 s p4",
+		"are zp6p4z", "are ← key "}
 	b.Show(t, start)
 	are.check(t, b)
 	are.what, are.script = "two tokens", replace
@@ -43,7 +44,8 @@ func TestUpdate(t *testing.T) {
 	see(t, b, "document.querySelectorAll('details').forEach((e) => { e.open = false; });"+choose("green and purple")+choose("value-zeroing")+choose("whole words")+token(1)+
 		"document.querySelector('.hm-details summary').click()")
 	chromium.Evaluate[bool](t, b, "new Promise((done) => setTimeout(() => done(true), 50))", await)
-	w := want{"a chosen token stays", replace, "keys went mostly into are", "prompt 1", "key s", "4 are p6", "", "are ← keys 80.0 %"}
+	w := want{"a chosen token stays", replace, "keys went mostly into are", "prompt 1", "key s",
+		"4 are p6", "", "are ← keys 80.0 %"}
 	for range 3 {
 		w.check(t, b)
 		if got := chromium.Evaluate[string](t, b, `[document.querySelector('.hm').dataset.palette,
@@ -80,12 +82,15 @@ func TestFewerMethods(t *testing.T) {
 	b := tab(t)
 	fewer := touched()
 	fewer.Order, fewer.Steps = fewer.Order[:1], fewer.Steps[:1]
-	fewer.Methods["direct"].Data, fewer.Methods["direct"].Shape[0] = fewer.Methods["direct"].Data[:4], 1
-	b.Show(t, output(fixture.Written(t, render.HTML{Heatmap: render.Heatmap{Explanation: touched()}}), "white", "black"))
+	r := fewer.Methods["direct"]
+	r.Data, r.Shape[0] = r.Data[:4], 1
+	b.Show(t, output(cellOf(t, touched()), "white", "black"))
 	see(t, b, choose("value-zeroing")+token(5))
 	want{
-		"without it", again(fixture.Written(t, render.HTML{Heatmap: render.Heatmap{Explanation: fewer}})),
-		"are came mostly from keys", "key 2.00", "are", "1 key p6,2 s p4", "are zp6p4z", "are ← key 2.00",
+		"without it", again(fixture.Written(t,
+			render.HTML{Heatmap: render.Heatmap{Explanation: fewer}})),
+		"are came mostly from keys", "key 2.00", "are", "1 key p6,2 s p4", "are zp6p4z",
+		"are ← key 2.00",
 	}.check(t, b)
 }
 
