@@ -442,7 +442,7 @@ func TestCompareTokens(t *testing.T) {
 			t.Errorf("the page does not say %q", want)
 		}
 	}
-	rows := regexp.MustCompile(`<tr><th scope="row"[^>]*>(.*?)</th>.*?<td style="color:#59616e">`+
+	rows := regexp.MustCompile(`<tr [^>]*><th scope="row"[^>]*>(.*?)</th>.*?<td style="color:#59616e">`+
 		`([^<]*)</td></tr>`).FindAllStringSubmatch(page, -1)
 	want := [][2]string{{"Laura", "29.3 %"}, {"Simon", "49.3 %"}, {"⟨Laura│Simon⟩", "29.3 %│49.3 %"}}
 	if len(rows) != len(want) {

@@ -22,7 +22,8 @@ var heatmapScript = script(heatmapSource)
 // heatmapSheet returns the style sheet of heatmaps, on one line.
 var heatmapSheet = sync.OnceValue(func() string { return oneLine(heatmapStyle) + themeSheet() })
 
-// heatmapPage is the state of writing a [Heatmap] as HTML: a drawing, and how many bytes it may take.
+// heatmapPage is the state of writing a [Heatmap] as HTML: a drawing, and how many bytes it may
+// take.
 type heatmapPage struct {
 	*drawing
 	bytes.Buffer
@@ -359,7 +360,10 @@ func (b *heatmapPage) methods(rest *int) string {
 
 // matrix writes the rows of a method, with the numbers of what stands out.
 func (b *heatmapPage) matrix(s *strings.Builder, v *view) {
-	s.WriteString(`<div style="overflow-x:auto"><table style="border-spacing:1px"><tr><th></th>`)
+	// Notebooks have colours of their own for rows.
+	const row = `style="background:` + sheet + `;color:` + ink + `"`
+	s.WriteString(`<div style="overflow-x:auto"><table style="border-spacing:1px"><tr ` +
+		row + `><th></th>`)
 	for _, c := range b.columns {
 		fmt.Fprintf(s, "<th>%s</th>", html.EscapeString(b.columnName(c)))
 	}
@@ -371,7 +375,7 @@ func (b *heatmapPage) matrix(s *strings.Builder, v *view) {
 		if t == b.chosen {
 			name = "<b>▸ " + name + "</b>"
 		}
-		fmt.Fprintf(s, `<tr><th scope="row" style="text-align:right">%s</th>`, name)
+		fmt.Fprintf(s, `<tr %s><th scope="row" style="text-align:right">%s</th>`, row, name)
 		if v.has(t) && v.silent[t] != "" {
 			fmt.Fprintf(s, `<td colspan="%d" style="text-align:left;color:%s">%s</td>`,
 				len(b.columns), dimInk, escape(v.silent[t], 120))

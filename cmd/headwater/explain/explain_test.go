@@ -186,7 +186,8 @@ func TestExplainTwice(t *testing.T) {
 			if strings.Contains(first, `"headwater":`) || !strings.Contains(file, `"headwater":`) {
 				t.Error("the file lacks its origin, or standard output has it")
 			}
-			a, b := clitest.ParseExplanation(t, []byte(first)), clitest.ParseExplanation(t, []byte(file))
+			a := clitest.ParseExplanation(t, []byte(first))
+			b := clitest.ParseExplanation(t, []byte(file))
 			b.Origin = nil
 			if diff := cmp.Diff(a, b); diff != "" {
 				t.Errorf("(-standard output +file):\n%s", diff)

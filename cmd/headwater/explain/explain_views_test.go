@@ -177,7 +177,8 @@ func TestScorerUpToLayer(t *testing.T) {
 	}
 }
 
-// Prompts of different lengths are compared in common columns, and the text names those that are missing.
+// Prompts of different lengths are compared in common columns, and the text names those that are
+// missing.
 func TestExplainAgainstLength(t *testing.T) {
 	out := headwater.Output(t, "explain", "--backend", "go", "--max-tokens", "1",
 		"--width", "120", "--against", "the keys to the old cabinet", clitest.Prompt)

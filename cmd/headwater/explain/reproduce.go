@@ -52,8 +52,8 @@ func reproduce(ctx context.Context, k *cli.Kit, f cli.ModelFlags, path string) e
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if was.Recorded {
-		return cli.Usagef("%s: it was made of what another program recorded or made, which is not in "+
-			"it; run headwater show with that recording again, or that program", path)
+		return cli.Usagef("%s: it was made of what another program recorded or made, which is "+
+			"not in it; run headwater show with that recording again, or that program", path)
 	}
 	given := f
 	if f, err = modelOf(was, given); err != nil {

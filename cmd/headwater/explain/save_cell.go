@@ -23,7 +23,8 @@ const tokenParts = "token"
 
 // OriginOf returns what an explanation of a cell says of its origin; see [server.Config].
 func OriginOf(r engine.Request, opts attribution.Options) (json.RawMessage, error) {
-	made := export.NewMade(string(r.Text), opts, attribution.Grouping{}, r.Model.DType, cli.Release())
+	made := export.NewMade(string(r.Text), opts, attribution.Grouping{}, r.Model.DType,
+		cli.Release())
 	if err := readShow(r.Show, &made.Show); err != nil {
 		return nil, err
 	}

@@ -443,7 +443,8 @@ func TestEncodeFileOfFile(t *testing.T) {
 	unknown := e
 	unknown.Origin = nil
 	must(t, os.WriteFile("a.svg", encode(unknown), 0o600))
-	if _, _, said := headwater.Execute(t, "", "reproduce", "a.svg"); !strings.Contains(said, "not in it") {
+	_, _, said := headwater.Execute(t, "", "reproduce", "a.svg")
+	if !strings.Contains(said, "not in it") {
 		t.Errorf("reproduce says %q of an explanation without an origin", said)
 	}
 	for _, origin := range []string{`{"form":1,"options":{"max_tokens":-1}}`, `{"form":9}`, `[`} {

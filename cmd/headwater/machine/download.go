@@ -24,8 +24,8 @@ func downloadCommand(k *cli.Kit) *cobra.Command {
 		Example: downloadExample,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return cli.Usagef("%s needs the name of a model: %s, or ORG/NAME of the Hub; see %s "+
-					"--help", cmd.Name(), message.List(hub.Known()), cmd.CommandPath())
+				return cli.Usagef("%s needs the name of a model: %s, or ORG/NAME of the Hub; see "+
+					"%s --help", cmd.Name(), message.List(hub.Known()), cmd.CommandPath())
 			}
 			return checkDownloads(args)
 		},

@@ -168,8 +168,8 @@ func TestShortName(t *testing.T) {
 			list.Models[1].Name != "smollm2" {
 			t.Errorf("models --json says %+v (-want +got):\n%s", list, diff)
 		}
-		status, _, stderr = headwater.Execute(t, "", "explain", "--model", "smollm2", "--backend", "go",
-			"--max-tokens", "1", "--methods", "rollout", "the keys")
+		status, _, stderr = headwater.Execute(t, "", "explain", "--model", "smollm2", "--backend",
+			"go", "--max-tokens", "1", "--methods", "rollout", "the keys")
 		if status != cli.StatusOK || !strings.Contains(stderr, "headwater: smollm2 is "+path+"\n") {
 			t.Errorf("explain: status %d, %q, want %s", status, stderr, path)
 		}

@@ -33,7 +33,8 @@ var hostSchemes = []struct {
 }
 
 // TestHeatmapHosts opens a heatmap with values of both signs on hosts, with text and cells of every
-// palette: it has the colours of the host, texts can be read, what speaks against a token is hatched
+// palette: it has the colours of the host, texts can be read, what speaks against a token is
+// hatched
 // in cells and dotted in the text, and forced colours leave the colours as they are.
 func TestHeatmapHosts(t *testing.T) {
 	b := tab(t)
@@ -47,9 +48,11 @@ func TestHeatmapHosts(t *testing.T) {
 				[...document.querySelectorAll(s)].slice(0, 4).map((e) => getComputedStyle(e)).map((c) =>
 				c.backgroundColor + ' ' + /repeating/.test(c.backgroundImage) + ' ' + /dotted/.test(c.textDecoration)))`
 			emulate(t, b, "", scheme, host.system)
-			d := b.Show(t, `<!DOCTYPE html><meta charset="utf-8"><body `+host.attribute+`><div id="output">`+markup+`</div>`)
+			d := b.Show(t, `<!DOCTYPE html><meta charset="utf-8"><body `+host.attribute+
+				`><div id="output">`+markup+`</div>`)
 			checkColors(t, d)
-			if l := luminance(t, d.Texts[0].Background); (l < 0.05) != host.dark || l > 0.05 && l < 0.9 {
+			if l := luminance(t, d.Texts[0].Background); (l < 0.05) != host.dark || l > 0.05 &&
+				l < 0.9 {
 				t.Errorf("%s: the picture stands on %s", host.name, d.Texts[0].Background)
 			}
 			got := chromium.Evaluate[[2][]string](t, b, read)
@@ -57,16 +60,19 @@ func TestHeatmapHosts(t *testing.T) {
 			for i, signs := range [2]string{" false true", " true false"} {
 				for j, s := range got[i] {
 					if want := j < 2; strings.HasSuffix(s, signs) != want {
-						t.Errorf("%s, %s: token %d is drawn as %q, against it: %t", host.name, palette, j, s, want)
+						t.Errorf("%s, %s: token %d is drawn as %q, against it: %t", host.name,
+							palette, j, s, want)
 					}
 					different[strings.SplitAfter(s, ")")[0]] = true
 				}
 			}
-			if len(different) != 5 { // four in cells, and that of a text for what is against a token
-				t.Errorf("%s, %s: %d colours of %q, want 5", host.name, palette, len(different), got)
+			if len(different) != 5 { // four in cells, and that of a text for what is against it
+				t.Errorf("%s, %s: %d colours of %q, want 5", host.name, palette, len(different),
+					got)
 			}
 			emulate(t, b, "", scheme, host.system, "forced-colors", "active")
-			if forced := chromium.Evaluate[[2][]string](t, b, read); fmt.Sprint(forced) != fmt.Sprint(got) {
+			if forced := chromium.Evaluate[[2][]string](t, b,
+				read); fmt.Sprint(forced) != fmt.Sprint(got) {
 				t.Errorf("%s, %s: forced colours change %q to %q", host.name, palette, got, forced)
 			}
 		}

@@ -100,6 +100,12 @@ func lengthenedBy(e *attribution.Explanation, tokens int) *attribution.Explanati
 	return e
 }
 
+// cellOf returns the picture of an explanation in the output of a notebook's cell.
+func cellOf(t *testing.T, e *attribution.Explanation) string {
+	t.Helper()
+	return htmlOf(render.Heatmap{Explanation: e})
+}
+
 func pageOf(t *testing.T, e *attribution.Explanation) string {
 	t.Helper()
 	h := render.Heatmap{Explanation: e}
@@ -145,7 +151,8 @@ func fedDeep() *attribution.Explanation {
 	return e
 }
 
-// longText is touched with 520 prompt tokens, of which one stands out for each generated token: w100
+// longText is touched with 520 prompt tokens, of which one stands out for each generated
+// token: w100
 // for are, and w200 for here. w100 and s are a word.
 func longText() *attribution.Explanation {
 	e := touched()

@@ -16,7 +16,8 @@ type shown struct {
 	// Framed are the framed tokens of the text, and Colored the coloured ones: position, name, and
 	// step from n6 to p6.
 	Framed, Colored string
-	// Tab is the method, Row the framed row with its cells: their steps, z for one without, - for one
+	// Tab is the method, Row the framed row with its cells: their steps, z for one without, - for
+	// one
 	// that is empty, and s for a sink. Columns are the names of the columns; Side is what stands
 	// beside the matrix.
 	Tab, Row, Columns, Side string
@@ -64,7 +65,8 @@ func keys(names ...string) string {
 	return strings.ReplaceAll(press(names...), ".hw-t", ".hm")
 }
 
-// want is what a step of a table wants: parts of the sentence and of the line below it, and the other
+// want is what a step of a table wants: parts of the sentence and of the line below it, and
+// the other
 // parts of shown as a whole.
 type want struct {
 	what, script                              string
@@ -78,7 +80,8 @@ func (w want) check(t *testing.T, b *chromium.Browser) shown {
 		got.Framed != w.framed || got.Colored != w.colored || got.Row != w.row ||
 		!strings.HasPrefix(got.Readout, w.readout) {
 		t.Errorf("%s:\n got %q, %q, framed %q, coloured %q, row %q, readout %q\nwant %q, %q, framed "+
-			"%q, coloured %q, row %q, readout %q", w.what, got.Say, got.Facts, got.Framed, got.Colored,
+			"%q, coloured %q, row %q, readout %q", w.what, got.Say, got.Facts, got.Framed,
+			got.Colored,
 			got.Row, got.Readout, w.say, w.facts, w.framed, w.colored, w.row, w.readout)
 	}
 	return got
@@ -90,17 +93,21 @@ func (w want) check(t *testing.T, b *chromium.Browser) shown {
 func TestHeatmapChoices(t *testing.T) {
 	b := tab(t)
 	const areSays, areFacts = "are came mostly from keys", "key +2.00, s +1.00 · part of the logit"
-	are := want{"", "", areSays, areFacts, "are", "1 key p6,2 s p4", "are zp6p4z-", "are ← key +2.00 · prompt 1 · p 90 %"}
+	are := want{"", "", areSays, areFacts, "are", "1 key p6,2 s p4", "are zp6p4z-",
+		"are ← key +2.00 · prompt 1 · p 90 %"}
 	here := want{
 		"", "", "here came partly from to", "to +2.00 · against it are −1.50, s −1.00 · ", "here",
 		"2 s n4,3 to p6,4 are n5", "here zzn4p6n5", "here ← to +2.00 · prompt 3 · p 50 %",
 	}
 	s := want{
-		"", "", "s went mostly into are", "prompt 2 · what it gave to each row · back to where ", "s",
+		"", "", "s went mostly into are", "prompt 2 · what it gave to each row · back to where ",
+		"s",
 		"4 are p4,5 here n4", "", "",
 	}
-	vz := want{"", "", "are came from keys", "key 60.0 %, s 20.0 % · share of change · layer 1", "are", "1 key p6,2 s p3", "are zp6p3z-", "are ← key 60.0 %"}
-	gaveAre := want{"", "", "are stands out for no", "generated 1 · ", "are", "5 here n5", "", "are · generated 1"}
+	vz := want{"", "", "are came from keys", "key 60.0 %, s 20.0 % · share of change · layer 1",
+		"are", "1 key p6,2 s p3", "are zp6p3z-", "are ← key 60.0 %"}
+	gaveAre := want{"", "", "are stands out for no", "generated 1 · ", "are", "5 here n5", "",
+		"are · generated 1"}
 	gaveHere := gaveAre // while the row of here is chosen
 	gaveHere.readout = "here ← are −1.50 · generated 1"
 	of := func(w want, what, script string) want { w.what, w.script = what, script; return w }
@@ -156,14 +163,18 @@ func TestHeatmapChoices(t *testing.T) {
 		if n := chromium.Evaluate[int](t, b, cross); n != 0 {
 			t.Errorf("%d crosshairs, want none", n)
 		}
-		words := want{"whole words", choose("whole words"), areSays, areFacts, "are", "1 key p6,2 s p6", "are zp6z-", "are ← key"}
+		words := want{"whole words", choose("whole words"), areSays, areFacts, "are",
+			"1 key p6,2 s p6", "are zp6z-", "are ← key"}
 		if got := words.check(t, b); got.Columns != "the keys to are" {
 			t.Errorf("of words the columns are %q", got.Columns)
 		}
-		want{"a word", token(1), "keys went mostly into are", "prompt 1", "key s", "4 are p6,5 here n4", "", "are ← keys +3.00"}.check(t, b)
-		want{"the other token", choose("whole words") + token(2), "s went mostly into are", "prompt 2", "s", "4 are p4,5 here n4", "", "are ← s +1.00"}.check(t, b)
+		want{"a word", token(1), "keys went mostly into are", "prompt 1", "key s",
+			"4 are p6,5 here n4", "", "are ← keys +3.00"}.check(t, b)
+		want{"the other token", choose("whole words") + token(2), "s went mostly into are",
+			"prompt 2", "s", "4 are p4,5 here n4", "", "are ← s +1.00"}.check(t, b)
 		readable(t, b.Inspect(t, "document.body"))
-		if title := chromium.Evaluate[int](t, b, "document.querySelectorAll('.hm [title]').length"); title > 0 {
+		if title := chromium.Evaluate[int](t, b,
+			"document.querySelectorAll('.hm [title]').length"); title > 0 {
 			t.Errorf("%d elements have a title, which a readout is for", title)
 		}
 	})
@@ -192,6 +203,7 @@ func TestHeatmapAsDrawn(t *testing.T) {
 			var drawn [2]shown
 			var painted [2][]string
 			still, _, _ := strings.Cut(markup, `<script type="text/plain">`)
+			checkColors(t, b.Show(t, output(still+"</div>", darkPage, "white")))
 			for i, of := range []string{still + "</div>", markup} {
 				b.Show(t, output(of, "white", "black"))
 				drawn[i], painted[i] = see(t, b, ""), chromium.Evaluate[[]string](t, b, colors)
@@ -201,8 +213,10 @@ func TestHeatmapAsDrawn(t *testing.T) {
 					t.Errorf("%s: nothing is said: %+v", name, d)
 				}
 			}
-			if drawn[0].Say != drawn[1].Say || drawn[0].Facts != drawn[1].Facts || drawn[0].Framed != drawn[1].Framed ||
-				drawn[0].Colored != drawn[1].Colored || strings.Join(painted[0], ",") != strings.Join(painted[1], ",") {
+			if drawn[0].Say != drawn[1].Say || drawn[0].Facts != drawn[1].Facts ||
+				drawn[0].Framed != drawn[1].Framed ||
+				drawn[0].Colored != drawn[1].Colored || strings.Join(painted[0],
+				",") != strings.Join(painted[1], ",") {
 				t.Errorf("%s, %s:\n without script %+v\n with script %+v\n%.1000q\n%.1000q", name, palette, drawn[0], drawn[1], painted[0], painted[1])
 			}
 		}
@@ -253,7 +267,8 @@ func TestHeatmapNumbers(t *testing.T) {
 			return {Checked: checked, Wrong: wrong};
 		})()`)
 		if got.Checked == 0 || len(got.Wrong) > 0 {
-			t.Errorf("%s: of %d numbers %d are others: %.2000q", name, got.Checked, len(got.Wrong), got.Wrong)
+			t.Errorf("%s: of %d numbers %d are others: %.2000q", name, got.Checked, len(got.Wrong),
+				got.Wrong)
 		}
 	}
 }
@@ -285,7 +300,8 @@ func TestHeatmapWords(t *testing.T) {
 				number = number[1:]
 			}
 			if !strings.Contains(got, " "+number) {
-				t.Errorf("%s, word %d, %q: the readout is %q, want %s", name, k, words.Prompt.Texts[k], got, number)
+				t.Errorf("%s, word %d, %q: the readout is %q, want %s", name, k,
+					words.Prompt.Texts[k], got, number)
 			}
 		}
 	}

@@ -83,6 +83,9 @@ func TestJupyterLab(t *testing.T) {
 				hit = "control"
 			}
 			lab.open(t, b, page{len(names) + 1, c.theme, hit})
+			if c.trusted {
+				chromium.Evaluate[bool](t, b, chromium.Drawing, await)
+			}
 			for i, name := range names {
 				got := b.Inspect(t, fmt.Sprintf("document.querySelectorAll('%s')[%d]", outputs, i))
 				checkColors(t, got)

@@ -109,7 +109,7 @@ func TestLiveCells(t *testing.T) {
 // liveWidths are those of the windows. The height shows all cells at once.
 var liveWidths = []int64{1200, 446}
 
-const liveHeight = 8000
+const liveHeight = 10_000
 
 // Of a picture that is drawn again, at most the share mostDiffering of the pixels differs by more
 // than mostApart in a channel: letters may be smoothed in another way.

@@ -235,7 +235,8 @@ func TestHostileTextIsText(t *testing.T) {
 	}
 }
 
-// TestPage opens pictures as pages of their own, on light and on dark systems and in windows as wide
+// TestPage opens pictures as pages of their own, on light and on dark systems and in windows
+// as wide
 // as an output beside a file browser: they are as the system is, can be read, say the same, and
 // nothing but matrices is scrolled from side to side.
 func TestPage(t *testing.T) {

@@ -26,7 +26,8 @@ const foldsSeen = `(() => {
 		folds.map((e) => e.firstChild.textContent.match(/\d+/)[0]).join(' ');
 })()`
 
-// TestHeatmapFolds goes through a long text and a chat: what does not stand out is folded, in the text
+// TestHeatmapFolds goes through a long text and a chat: what does not stand out is folded, in
+// the text
 // as in the columns, whatever row, method and grouping are chosen; a click on either unfolds both.
 func TestHeatmapFolds(t *testing.T) {
 	b := tab(t)
@@ -73,7 +74,8 @@ func TestHeatmapFolds(t *testing.T) {
 		{"turns", choose("turns") + over(0, 1), "9 <s> p6,10 user p6,11 ↵ p6,12 One p6,13 two p6,14 . p6,15 Three p6,16 s p6,17 . p6,18 <e> p6,19 ↵ p6", "are zp6z", "are ← <s> user"},
 		{"a fold", choose("turns") + over(0, 0), "13 two p4,15 Three p6", "are gzp4zp6zzg", "are ← <s> 0.00 · system 0 · the strongest of 12 folded tokens, click to unfold"},
 	} {
-		want{c.what, c.script, "are came mostly from Threes and two", "Three 2.00, two 1.00", "are", c.colored, c.row, c.readout}.check(t, b)
+		want{c.what, c.script, "are came mostly from Threes and two", "Three 2.00, two 1.00", "are",
+			c.colored, c.row, c.readout}.check(t, b)
 	}
 }
 
@@ -99,7 +101,8 @@ func TestHeatmapWide(t *testing.T) {
 		var steady, wide bool
 		see(t, b, script)
 		got := strings.ReplaceAll(chromium.Evaluate[string](t, b, read), ",", " ")
-		if _, err := fmt.Sscan(got, &seen, &more, &hidden, &steady, &wide); err != nil || !steady || wide || more != hidden {
+		if _, err := fmt.Sscan(got, &seen, &more, &hidden, &steady, &wide); err != nil ||
+			!steady || wide || more != hidden {
 			t.Errorf("%.40s: source seen, names more, columns hidden, names of rows in place, page wide: %s, %v", script, got, err)
 		}
 		return seen, more, hidden
@@ -137,7 +140,9 @@ func TestHeatmapRows(t *testing.T) {
 	const n = 260
 	e.Steps, r.Rows, r.Shape[0] = nil, nil, n
 	for i := range n {
-		e.Steps = append(e.Steps, attribution.GeneratedToken{Text: fmt.Sprintf(" g%d", i), Probability: 0.5})
+		e.Steps = append(e.Steps, attribution.GeneratedToken{
+			Text: fmt.Sprintf(" g%d", i), Probability: 0.5,
+		})
 		row := make([]float64, 4+i)
 		if row[0] = 1; i > 0 {
 			row[4+i-1] = 2
@@ -160,12 +165,14 @@ func TestHeatmapRows(t *testing.T) {
 		if got.Framed != name || got.Colored != colored || !strings.HasPrefix(got.Row, name+" ") ||
 			len(rows) != 200 || rows[0] != c.first || rows[199] != c.last {
 			t.Errorf("%s: framed %q, coloured %q, row %.20q of %d, want %q; rows %s to %s, want %s to %s", name, got.Framed,
-				got.Colored, got.Row, len(rows), colored, rows[0], rows[len(rows)-1], c.first, c.last)
+				got.Colored, got.Row, len(rows), colored, rows[0], rows[len(rows)-1], c.first,
+				c.last)
 		}
 	}
 }
 
-// TestHeatmapMethods opens three methods and more: each has a line, on a scale of its own, which says
+// TestHeatmapMethods opens three methods and more: each has a line, on a scale of its own,
+// which says
 // why it has none; a click chooses the method.
 func TestHeatmapMethods(t *testing.T) {
 	b := tab(t)
@@ -184,8 +191,10 @@ func TestHeatmapMethods(t *testing.T) {
 			t.Errorf("of %q only %d lines reach the end of their scale", lines, full)
 		}
 	}
-	title := chromium.Evaluate[string](t, b, "document.querySelector('.hm-strip-title').textContent")
-	if !strings.Contains(title, " by every method") || !strings.Contains(title, "that say something put ") {
+	title := chromium.Evaluate[string](t, b,
+		"document.querySelector('.hm-strip-title').textContent")
+	if !strings.Contains(title, " by every method") || !strings.Contains(title,
+		"that say something put ") {
 		t.Errorf("the title says %q", title)
 	}
 }
@@ -227,12 +236,14 @@ func TestHeatmapHostile(t *testing.T) {
 func TestHeatmapKinds(t *testing.T) {
 	b := tab(t)
 	e := fed()
-	compared, err := render.Compare(render.Side{Explanation: e, Method: "direct"}, render.Side{Explanation: e, Method: "value-zeroing"})
+	compared, err := render.Compare(render.Side{Explanation: e, Method: "direct"},
+		render.Side{Explanation: e, Method: "value-zeroing"})
 	must(t, err)
 	encoder := encoded(t, "electra", "the keys to the cabinet", attribution.Options{Positions: []int{3, 6}})
 	atS := func(what, script string) want {
 		return want{
-			what, script, "s at 3 → [64] came mostly from keys, to and the", "s 21.4 %, to 14.8 %, the 14.1 %", "s",
+			what, script, "s at 3 → [64] came mostly from keys, to and the",
+			"s 21.4 %, to 14.8 %, the 14.1 %", "s",
 			"0 [CLS] p3,1 the p5,2 key p4,4 to p5,5 the p4,6 cabinet p4,7 [SEP] p4", "s at 3 → [64] p3p5p4p6p5p4p4p4",
 			"s at 3 → [64] ← s 21.4 %",
 		}
@@ -256,34 +267,40 @@ func TestHeatmapKinds(t *testing.T) {
 	}{
 		{"compared", compared, []want{
 			{
-				"at first", "", "are has more from keys in A than in B", "s +8.3 % · more in B key −8.3 % · ", "are",
+				"at first", "", "are has more from keys in A than in B",
+				"s +8.3 % · more in B key −8.3 % · ", "are",
 				"1 key n1,2 s p1", "are zn1p1z-", "are ← s +8.3 %",
 			},
 			{
-				"another token", token(5), "here has more from keys in A than in B", "s +22.2 % · more in B to −22.2 %", "here",
+				"another token", token(5), "here has more from keys in A than in B",
+				"s +22.2 % · more in B to −22.2 %", "here",
 				"2 s p3,3 to n3", "here zzp3n3z", "here ← s +22.2 %",
 			},
 			{
-				"the first side", token(4) + click(".hm-tabs button", 0), "are came mostly from keys", "key +66.7 %, s +33.3 %",
+				"the first side", token(4) + click(".hm-tabs button", 0),
+				"are came mostly from keys", "key +66.7 %, s +33.3 %",
 				"are", "1 key p6,2 s p4", "are zp6p4z-", "are ← key +66.7 %",
 			},
 			{"a source", token(2), "s went mostly into are", "prompt 2", "s", "4 are p4,5 here n3", "", "are ← s +33.3 %"},
 		}},
 		{"encoder", render.Heatmap{Explanation: encoder}, []want{
 			atS("at first", ""), {
-				"another position", token(6), "cabinet at 6 → [64] came mostly from cabinet, to and the", "cabinet 22.1 %, to 14.8 %",
+				"another position", token(6), "cabinet at 6 → [64] came mostly from cabinet, to " +
+					"and the", "cabinet 22.1 %, to 14.8 %",
 				"cabinet", "0 [CLS] p3,1 the p4,2 key p4,3 s p3,4 to p5,5 the p4,7 [SEP] p3",
 				"cabinet at 6 → [64] p3p4p4p3p5p4p6p3", "cabinet at 6 → [64] ← cabinet 22.1 %",
 			},
 			{
-				"another token", token(1), "the went mostly into s at 3 → [64] and cabinet at 6 → [64]", "text 1", "the",
+				"another token", token(1), "the went mostly into s at 3 → [64] and cabinet at 6 " +
+					"→ [64]", "text 1", "the",
 				"3 s p5,6 cabinet p4", "", "cabinet at 6 → [64] ← the 13.5 %",
 			},
 			atS("left", keys("Escape", "ArrowLeft")),
 		}},
 		{"two predictions of a token", render.Heatmap{Explanation: &same}, []want{
 			{
-				"the second", row(1), "s at 3 → [64] came mostly from cabinet", "cabinet 22.1 %", "s",
+				"the second", row(1), "s at 3 → [64] came mostly from cabinet", "cabinet 22.1 %",
+				"s",
 				"0 [CLS] p3,1 the p4,2 key p4,4 to p5,5 the p4,6 cabinet p6,7 [SEP] p3", "s at 3 → [64] p3p4p4p3p5p4p6p3",
 				"s at 3 → [64] ← cabinet 22.1 %",
 			},
@@ -292,15 +309,18 @@ func TestHeatmapKinds(t *testing.T) {
 		{"targets", render.Heatmap{Explanation: target}, []want{
 			{"at first", "", "are came mostly from keys", "key +2.00", "are", "1 key p6,2 s p4", "are zp6p4zs-", "are ← key +2.00"},
 			{
-				"its own", over(0, 4), "are came mostly from keys", "key +2.00", "are", "1 key p6,2 s p4", "are zp6p4zs-",
+				"its own", over(0, 4), "are came mostly from keys", "key +2.00", "are",
+				"1 key p6,2 s p4", "are zp6p4zs-",
 				"are ← are +9.00 · generated 1 · not in the scale",
 			},
 			{
-				"another target", row(1), "here came mostly from to and are", "to +2.00, are +1.00 · against it s −1.00", "here",
+				"another target", row(1), "here came mostly from to and are",
+				"to +2.00, are +1.00 · against it s −1.00", "here",
 				"2 s n4,3 to p6,4 are p4", "here zzn4p6p4s", "here ← to +2.00",
 			},
 			{
-				"a source", token(4) + token(4), "are went mostly into here", "generated 1", "are", "5 here p4", "",
+				"a source", token(4) + token(4), "are went mostly into here", "generated 1", "are",
+				"5 here p4", "",
 				"are ← are +9.00 · generated 1 · not in the scale",
 			},
 		}},

@@ -62,9 +62,11 @@ func TestUntrusted(t *testing.T) {
 			}
 			// A host may take away all styles: the framed token is bold, and a row is marked.
 			bare := b.Show(t, output(styles.ReplaceAllString(got.Sanitised, ""), "white", "black"))
-			if marks := chromium.Evaluate[int](t, b, "document.querySelectorAll('.hm-text b').length"); len(bare.Colored) > 0 ||
+			if marks := chromium.Evaluate[int](t, b,
+				"document.querySelectorAll('.hm-text b').length"); len(bare.Colored) > 0 ||
 				marks != 1 || name != "short" && !strings.Contains(bare.Text, "▸ ") {
-				t.Errorf("without styles %d tokens are marked, and %d are coloured", marks, len(bare.Colored))
+				t.Errorf("without styles %d tokens are marked, and %d are coloured", marks,
+					len(bare.Colored))
 			}
 			for i, g := range picture.Explanation.Steps {
 				text := render.Visible(strings.TrimPrefix(g.Text, " "), 40)

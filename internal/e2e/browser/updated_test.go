@@ -27,9 +27,13 @@ func TestUpdate(t *testing.T) {
 		r.Rows, r.Shape[0] = r.Rows[:len(r.Rows)/2], 1
 		early.Methods[name] = r
 	}
-	replace := again(htmlOf(render.Heatmap{Explanation: touched()}))
-	start := output(htmlOf(render.Heatmap{Explanation: early, Status: "1 token so far"}), "white", "black")
-	are := want{"one token", "", "are came mostly from keys", "key ", "are", "1 key p6,2 s p4", "are zp6p4z", "are ← key "}
+	replace := again(cellOf(t, touched()))
+	start := output(htmlOf(render.Heatmap{Explanation: early, Status: "1 token so far"}), "white",
+		"black")
+	are := want{
+		"one token", "", "are came mostly from keys", "key ", "are", "1 key p6,2 s p4",
+		"are zp6p4z", "are ← key ",
+	}
 	b.Show(t, start)
 	are.check(t, b)
 	are.what, are.script = "two tokens", replace
@@ -39,7 +43,8 @@ func TestUpdate(t *testing.T) {
 	see(t, b, "document.querySelectorAll('details').forEach((e) => { e.open = false; });"+choose("green and purple")+choose("value-zeroing")+choose("whole words")+token(1)+
 		"document.querySelector('.hm-details summary').click()")
 	chromium.Evaluate[bool](t, b, "new Promise((done) => setTimeout(() => done(true), 50))", await)
-	w := want{"a chosen token stays", replace, "keys went mostly into are", "prompt 1", "key s", "4 are p6", "", "are ← keys 80.0 %"}
+	w := want{"a chosen token stays", replace, "keys went mostly into are", "prompt 1", "key s",
+		"4 are p6", "", "are ← keys 80.0 %"}
 	for range 3 {
 		w.check(t, b)
 		if got := chromium.Evaluate[string](t, b, `[document.querySelector('.hm').dataset.palette,
@@ -76,12 +81,14 @@ func TestFewerMethods(t *testing.T) {
 	b := tab(t)
 	fewer := touched()
 	fewer.Order, fewer.Steps = fewer.Order[:1], fewer.Steps[:1]
-	fewer.Methods["direct"].Rows, fewer.Methods["direct"].Shape[0] = fewer.Methods["direct"].Rows[:1], 1
-	b.Show(t, output(htmlOf(render.Heatmap{Explanation: touched()}), "white", "black"))
+	r := fewer.Methods["direct"]
+	r.Rows, r.Shape[0] = r.Rows[:1], 1
+	b.Show(t, output(cellOf(t, touched()), "white", "black"))
 	see(t, b, choose("value-zeroing")+token(5))
 	want{
 		"without it", again(htmlOf(render.Heatmap{Explanation: fewer})),
-		"are came mostly from keys", "key 2.00", "are", "1 key p6,2 s p4", "are zp6p4z", "are ← key 2.00",
+		"are came mostly from keys", "key 2.00", "are", "1 key p6,2 s p4", "are zp6p4z",
+		"are ← key 2.00",
 	}.check(t, b)
 }
 

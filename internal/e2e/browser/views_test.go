@@ -294,7 +294,8 @@ func TestPrintFolds(t *testing.T) {
 	}
 }
 
-// TestViews opens the other pictures as pages and through what a notebook that is not trusted keeps:
+// TestViews opens the other pictures as pages and through what a notebook that is not trusted
+// keeps:
 // they can be read everywhere, nothing but matrices and graphs is scrolled from side to side, and
 // what they say and their thumbnails stay without a script.
 func TestViews(t *testing.T) {
@@ -332,7 +333,8 @@ func TestViews(t *testing.T) {
 				readable(t, d)
 			})
 			got := sanitiseMarkup(t, b, htmlOf(c.picture))
-			if dropped := strings.Join(got.Dropped, " "); dropped != "data-hw of <div> <style> <script>" {
+			if dropped := strings.Join(got.Dropped,
+				" "); dropped != "data-hw of <div> <style> <script>" {
 				t.Errorf("dropped %q", dropped)
 			}
 			for _, theme := range [][2]string{{darkPage, "rgb(255,255,255)"}, {"white", "black"}} {
@@ -340,7 +342,8 @@ func TestViews(t *testing.T) {
 				checkColors(t, d)
 				checkElements(t, d)
 				for _, want := range c.says {
-					if !strings.Contains(d.Text, want) || c.images > 0 && d.Elements["img"] != c.images {
+					if !strings.Contains(d.Text, want) || c.images > 0 &&
+						d.Elements["img"] != c.images {
 						t.Errorf("without the script there are %d images, and %q is not in %.300q", d.Elements["img"], want, d.Text)
 					}
 				}
