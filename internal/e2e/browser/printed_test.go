@@ -24,8 +24,8 @@ func printed(t *testing.T, b *chromium.Browser, document string) {
 	})
 }
 
-// TestPrintHeads prints many heads: their thumbnails stay on one page, below the line that says
-// what they are.
+// TestPrintHeads prints many heads: their thumbnails stay on one page, below the line that
+// names them.
 func TestPrintHeads(t *testing.T) {
 	b := tab(t)
 	const layers, heads, T = 30, 9, 6
