@@ -286,10 +286,14 @@ func keptAt(b *Block, at *Node) []*Node {
 
 // addPrompt adds what [keptAt] returned of the next layer, for a pass over the first tokens of
 // texts. It puts them in their places, and gives their attention the slots of the cache, so that
-// what reads it has one graph.
+// what reads it has one graph. What it keeps as it is becomes nil in own.
 func (k *latest) addPrompt(m *Model, own []*tensors.Tensor, slots int) error {
 	var placed [lastTensors]*tensors.Tensor
 	for i, t := range own {
+		if i != lastAttention && k.texts == 1 { // it is in its place
+			placed[i], own[i] = t, nil
+			continue
+		}
 		dims := slices.Clone(t.Shape().Dimensions)
 		each, last := t.Shape().Size()/dims[0], dims[len(dims)-1]
 		dims[0] = k.texts
