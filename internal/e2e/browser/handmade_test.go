@@ -210,7 +210,7 @@ func encoded(t *testing.T, golden, text string, opts attribution.Options) *attri
 	dir := t.TempDir()
 	for name, from := range map[string]string{
 		"config.json": goldens + golden + "/config.json", "model.safetensors": goldens + golden + "/model.safetensors",
-		"tokenizer.json": "../../../cmd/headwater/testdata/words.json",
+		"tokenizer.json": "../../../cmd/headwater/explain/testdata/words.json",
 	} {
 		must(t, os.WriteFile(filepath.Join(dir, name), []byte(read(t, from)), 0o600))
 	}

@@ -109,7 +109,11 @@ func TestLiveCells(t *testing.T) {
 // liveWidths are those of the windows. The height shows all cells at once.
 var liveWidths = []int64{1200, 446}
 
+<<<<<<< HEAD
 const liveHeight = 10_000
+=======
+const liveHeight = 9000
+>>>>>>> w-d
 
 // Of a picture that is drawn again, at most the share mostDiffering of the pixels differs by more
 // than mostApart in a channel: letters may be smoothed in another way.
@@ -126,13 +130,12 @@ func (l *jupyterLab) shots(t *testing.T, b *chromium.Browser, when string) map[s
 		b.Resize(t, width, liveHeight)
 		l.until(t, b, "pictures and charts are drawn", fmt.Sprintf(`document.querySelectorAll(
 			'.jp-Notebook :is(.hw,.hm), .jp-Notebook .vega-embed .marks').length === %d`, len(liveCells)))
-		boxes := chromium.Evaluate[[][4]int](t, b, `new Promise((done) =>
-			requestAnimationFrame(() => requestAnimationFrame(() => done([
+		boxes := chromium.Evaluate[[][4]int](t, b, chromium.Drawing+`.then(() => [
 				...document.querySelectorAll('.jp-Notebook :is(.hw,.hm), .jp-Notebook .vega-embed .marks'),
 			].map((e) => {
 				const r = e.getBoundingClientRect();
 				return [r.left, r.top, r.right, r.bottom].map(Math.round);
-			})))))`, await)
+			}))`, await)
 		shot := b.Screenshot(t, nil)
 		keepScreenshot(t, shot, fmt.Sprintf("live-%s-%d", when, width))
 		img := decoded(t, shot)
@@ -156,8 +159,7 @@ func (l *jupyterLab) places(t *testing.T, b *chromium.Browser) map[int64][][]str
 	all := map[int64][][]string{}
 	for _, width := range liveWidths {
 		b.Resize(t, width, liveHeight)
-		all[width] = chromium.Evaluate[[][]string](t, b, `new Promise((done) =>
-			requestAnimationFrame(() => requestAnimationFrame(() => done(
+		all[width] = chromium.Evaluate[[][]string](t, b, chromium.Drawing+`.then(() =>
 				[...document.querySelectorAll('.jp-Notebook :is(.hw,.hm)')].map((root) => {
 					const from = root.getBoundingClientRect();
 					return [...root.querySelectorAll('.hw-t > *, .hw-m td, .hw-m th, .hm-text :is(span,u), .hm-matrix :is(td,th)')].
@@ -166,7 +168,7 @@ func (l *jupyterLab) places(t *testing.T, b *chromium.Browser) map[int64][][]str
 							return [r.left - from.left, r.top - from.top, r.width, r.height].
 								map(Math.round).join(' ');
 						});
-				})))))`, await)
+				}))`, await)
 		for i, parts := range all[width] {
 			if len(parts) == 0 {
 				t.Errorf("%d pixels: picture %d has no tokens", width, i)
