@@ -115,6 +115,19 @@ func TestFormats(t *testing.T) {
 	}
 }
 
+// A layer that was asked for has the values of generated tokens too, as the layer shown has.
+func TestGeneratedOfLayer(t *testing.T) {
+	e, o := explanation(), options()
+	r := e.Methods["rollout"]
+	r.Rows[2], r.Rows[3] = append(r.Rows[2], .4), append(r.Rows[3], .1)
+	o.Layer = new(3)
+	got := string(encode(t, e, export.CSV, o))
+	if want := "rollout,3,true,1,9,\" \"\"red\"\"\",3,8, is,0.4,"; !strings.Contains(
+		strings.ReplaceAll(got, `" is"`, " is"), want) {
+		t.Errorf("%s\nlacks %s", got, want)
+	}
+}
+
 // Each difference is named, with the largest distance of the numbers and where it is.
 func TestDifference(t *testing.T) {
 	made, err := export.Read(encode(t, explanation(), export.SVG, options()))
