@@ -109,11 +109,7 @@ func TestLiveCells(t *testing.T) {
 // liveWidths are those of the windows. The height shows all cells at once.
 var liveWidths = []int64{1200, 446}
 
-<<<<<<< HEAD
 const liveHeight = 10_000
-=======
-const liveHeight = 9000
->>>>>>> w-d
 
 // Of a picture that is drawn again, at most the share mostDiffering of the pixels differs by more
 // than mostApart in a channel: letters may be smoothed in another way.

@@ -356,7 +356,7 @@ func newMarkup(t *testing.T) *markupOf {
 	t.Helper()
 	own := &markupOf{}
 	r := rand.New(rand.NewPCG(seed, 0))
-	words := []string{"word", " two", "\n", "عربي", "  ", "long" + strings.Repeat(" word", 20)}
+	words := []string{"word", " two", "\n", " line\n", "عربي", "  ", "long" + strings.Repeat(" word", 20)}
 	s := &source{next: func() string { return words[r.IntN(len(words))] }}
 	for _, encoder := range []bool{false, true, false} {
 		pages, _ := views(t, s, r, encoder)
