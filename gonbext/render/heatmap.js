@@ -644,6 +644,8 @@ function run(root, d) {
     const [x, y] = {
       ArrowLeft: [-1, 0],
       ArrowRight: [1, 0],
+      Home: [-Infinity, 0],
+      End: [Infinity, 0],
       ArrowUp: [0, -1],
       ArrowDown: [0, 1],
       Escape: [0, 0]
