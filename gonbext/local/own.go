@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/headwater-ml/headwater/internal/engine"
+	"github.com/headwater-ml/headwater/gonbext/engine"
 )
 
 func init() {

@@ -147,17 +147,17 @@ var allowed = map[string][]string{
 
 	// What a cell calls, light; and what serves it.
 	"gonbext": {
-		"attribution", "internal/sources", "attribution/trace", "internal/engine",
+		"attribution", "internal/sources", "attribution/trace", "gonbext/engine",
 		"gonbext/render", "gonbext/render/chart", "internal/reproduction",
 		"internal/atomicfile", "internal/message", gonum,
 		"github.com/janpfeifer/gonb/gonbui/...",
 	},
-	"internal/engine": {"attribution", "internal/sources", "attribution/trace"},
+	"gonbext/engine": {"attribution", "internal/sources", "attribution/trace"},
 	"internal/engine/server": {
-		"attribution", "internal/sources", "attribution/trace", "internal/engine",
+		"attribution", "internal/sources", "attribution/trace", "gonbext/engine",
 		"internal/message",
 	},
-	"gonbext/local": {"attribution", "attribution/trace", "internal/engine", "internal/engine/server", "internal/message", "models", "internal/hub", "models/transformer"},
+	"gonbext/local": {"attribution", "attribution/trace", "gonbext/engine", "internal/engine/server", "internal/message", "models", "internal/hub", "models/transformer"},
 
 	// Records of a data set, explained in shards that many machines share.
 	"internal/corpus": {
@@ -258,7 +258,7 @@ var (
 		"gonbext":                         {"models", "models/..."},
 		"models":                          {"attribution", "models/...", "internal/checkpoint", "internal/gguf/gguftest"},
 		// The two ends of one protocol are tested together.
-		"internal/engine": {"internal/engine/server", "internal/fakemodel"},
+		"gonbext/engine": {"internal/engine/server", "internal/fakemodel"},
 		// A parity test opens real checkpoints.
 		"models/transformer": {"internal/checkpoint", "models/family", "models/modeltest", "models/xla"},
 		"models/family":      {"models/modeltest"},
@@ -282,7 +282,7 @@ var forbidden = map[string][]string{
 	"models/family":          {"github.com/gomlx/go-xla/..."},
 	"gonbext/render":         {"github.com/gomlx/...", "github.com/janpfeifer/...", "gonum.org/v1/plot/...", "net", "os/exec"},
 	"internal/export/figure": {"github.com/gomlx/...", "github.com/janpfeifer/...", "models/..."},
-	"internal/engine":        {"github.com/gomlx/...", "github.com/janpfeifer/...", "gonum.org/v1/plot/..."},
+	"gonbext/engine":         {"github.com/gomlx/...", "github.com/janpfeifer/...", "gonum.org/v1/plot/..."},
 	"gonbext":                {"github.com/gomlx/...", "gonum.org/v1/plot/...", "models/...", "internal/checkpoint", "internal/gguf"},
 }
 

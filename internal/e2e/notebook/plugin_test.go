@@ -80,13 +80,14 @@ func run(t *testing.T, kernel, folder string, cells []cell, env ...string) []ans
 const declarations = `import (
 	"context"
 	"fmt"
+	"slices"
 	"gonum.org/v1/gonum/floats"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/aggregation"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext"
-	"github.com/headwater-ml/headwater/internal/engine"
+	"github.com/headwater-ml/headwater/gonbext/engine"
 	"github.com/headwater-ml/headwater/gonbext/local"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
@@ -98,6 +99,8 @@ func (mine) Check(trace.Heads) error { return nil }
 func (mine) PerPair() bool { return false }
 
 func init_mine() { local.RegisterMixing("mine", attribution.MixingInfo{Unit: "attention", Sums: true}, mine{}) }
+
+func near(x, y []float64) bool { return floats.EqualApprox(x, y, 1e-5) }
 
 // same explains by two methods and reports whether their numbers are the same within float32
 // rounding over six layers, and which process computed them.
@@ -114,7 +117,7 @@ func same(a, b string, heads trace.Fusion) {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println("same:", floats.EqualApprox(e.Methods[a].Data, e.Methods[b].Data, 1e-5), "process", info.PID)
+	fmt.Println("same:", slices.EqualFunc(e.Methods[a].Rows, e.Methods[b].Rows, near), "process", info.PID)
 }
 `
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headwater-ml/headwater/internal/engine"
+	"github.com/headwater-ml/headwater/gonbext/engine"
 )
 
 // TestUnsentBytesStay checks that an empty event does not break the stream if a client leaves no

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/headwater-ml/headwater/internal/engine"
+	"github.com/headwater-ml/headwater/gonbext/engine"
 )
 
 // socket is a listener on a path. Another program may remove or replace the file at that path.
