@@ -16,29 +16,29 @@ function fixed(x, digits) {
   const text = x.toFixed(Math.abs(x) >= 99.95 ? 0 : digits);
   return /[1-9]/.test(text) ? text : text.replace('-', '');
 }
-const scaled = (view, x) => view.kind === 'share' ? 100 * x : x;
-function format(view, x, i) {
+const scaled = (k, x) => k.kind === 'share' ? 100 * x : x;
+function format(k, x, i) {
   if (x === undefined) return '';
   if (x !== x) return 'NaN';
-  const digits = view.rowDigits ? view.rowDigits[i] : view.digits, y = scaled(view, x);
+  const digits = k.rowDigits ? k.rowDigits[i] : k.digits, y = scaled(k, x);
   // Go writes an exponent with two digits.
   const exponent = (text) => text.replace(/e([+-])(\d)$/, 'e$10$2');
-  let text = fixed(y, view.kind !== 'share' && Math.abs(y) >= 10 ? 1 : digits);
-  if (view.kind !== 'share' && Math.abs(y) >= 1e4) text = exponent(y.toExponential(1));
-  if (view.kind === 'amount' && view.power) {
+  let text = fixed(y, k.kind !== 'share' && Math.abs(y) >= 10 ? 1 : digits);
+  if (k.kind !== 'share' && Math.abs(y) >= 1e4) text = exponent(y.toExponential(1));
+  if (k.kind === 'amount' && k.power) {
     const three = Number(x.toPrecision(3));
-    text = x && Math.abs(x) < 1element-4 ? exponent(three.toExponential()) : String(three);
+    text = x && Math.abs(x) < 1e-4 ? exponent(three.toExponential()) : String(three);
   }
-  const sign = view.kind === 'lift' ? '×' : view.signed && x > 0 && /[1-9]/.test(text) ? '+' : '';
-  return minus(sign + text + (view.kind === 'share' ? ' %' : ''));
+  const sign = k.kind === 'lift' ? '×' : k.signed && x > 0 && /[1-9]/.test(text) ? '+' : '';
+  return minus(sign + text + (k.kind === 'share' ? ' %' : ''));
 }
-function inCell(view, x) {
-  const text = fixed(scaled(view, x) / 10 ** (view.power || 0), view.cellDigits);
+function inCell(k, x) {
+  const text = fixed(scaled(k, x) / 10 ** (k.power || 0), k.cellDigits);
   return /[1-9]/.test(text) ? minus(text) : '';
 }
 // placeOf is the place of a value on a scale, from -1 to 1.
-function placeOf(view, x, limit) {
-  const place = view.kind === 'lift' ? Math.log2(x) / Math.log2(view.limit) : x / (limit || view.limit);
+function placeOf(k, x, limit) {
+  const place = k.kind === 'lift' ? Math.log2(x) / Math.log2(k.limit) : x / (limit || k.limit);
   return place === place ? Math.max(Math.min(place, 1), -1) : 0;
 }
 function classOf(place) {
@@ -46,81 +46,81 @@ function classOf(place) {
   return step ? (place < 0 ? 'n' : 'p') + step : '';
 }
 
-function start(root, data) {
+function start(root, d) {
   const numbers = (row) => range(0, sizeOf(row)).map((j) => valueOf(row, j));
-  data.methods.forEach((view) => {
-    view.grey = new Set(view.grey);
-    view.silent = view.silent || {};
-    if (view.rows) view.values = range(0, data.n).map((i) => i < view.has ? numbers(view.rows[i]) : []);
-    if (view.layers) view.parts = view.layers.map(numbers);
+  d.methods.forEach((k) => {
+    k.grey = new Set(k.grey);
+    k.silent = k.silent || {};
+    if (k.rows) k.values = range(0, d.n).map((i) => i < k.has ? numbers(k.rows[i]) : []);
+    if (k.layers) k.parts = k.layers.map(numbers);
   });
-  run(root, data);
+  run(root, d);
 }
 
-function run(root, data) {
-  const {m, n, names, roles, methods} = data;
+function run(root, d) {
+  const {m, n, names, roles, methods} = d;
   const $ = (name) => root.querySelector('.hm-' + name);
   const tokens = [...root.querySelectorAll('.hm-text :is(span,u)')];
-  const fixedClass = tokens.map((element) => [...element.classList].filter((column) => /^hm-(view|w|head)$/.test(column)));
+  const fixedClass = tokens.map((e) => [...e.classList].filter((c) => /^hm-(k|w|head)$/.test(c)));
   const lines = [...root.querySelectorAll('.hm-lines')].map(
-    (element) => [...element.children].filter((column) => column.localName === 'div' && column.children.length === 3));
-  const shown = new Set(data.columns.filter((column) => !column[2]).map((column) => column[0]));
-  const state = choices(data.id, root, {unfolded: [], open: {}});
-  const method = () => Math.max(methods.findIndex((view) => view.name === (state.method || data.lead)), 0);
-  const row = () => state.row < n ? state.row : data.chosen;
-  const fed = () => state.fed < names.length ? state.fed : -1;
+    (e) => [...e.children].filter((c) => c.localName === 'div' && c.children.length === 3));
+  const shown = new Set(d.columns.filter((c) => !c[2]).map((c) => c[0]));
+  const s = choices(d.id, root, {unfolded: [], open: {}});
+  const method = () => Math.max(methods.findIndex((k) => k.name === (s.method || d.lead)), 0);
+  const row = () => s.row < n ? s.row : d.chosen;
+  const fed = () => s.fed < names.length ? s.fed : -1;
 
   // A row of a method.
-  const has = (view, i) => view.values && i < view.has && !view.silent[i];
-  const grey = (view, i, j) =>
-    view.grey.has(j) || view.sinks && view.sinks[i] === j || data.targets && j === m + i;
-  function value(view, i, ids, strongest) {
+  const has = (k, i) => k.values && i < k.has && !k.silent[i];
+  const grey = (k, i, j) =>
+    k.grey.has(j) || k.sinks && k.sinks[i] === j || d.targets && j === m + i;
+  function value(k, i, ids, strongest) {
     let sum;
     for (const j of ids) {
-      const x = view.values[i][j];
-      if (x === undefined || ids.length > 1 && grey(view, i, j)) continue;
+      const x = k.values[i][j];
+      if (x === undefined || ids.length > 1 && grey(k, i, j)) continue;
       if (sum === undefined) sum = x;
-      else if (strongest) sum = Math.abs(placeOf(view, x)) > Math.abs(placeOf(view, sum)) ? x : sum;
-      else sum = view.maximum ? Math.max(sum, x) : sum + x;
+      else if (strongest) sum = Math.abs(placeOf(k, x)) > Math.abs(placeOf(k, sum)) ? x : sum;
+      else sum = k.maximum ? Math.max(sum, x) : sum + x;
     }
     return sum;
   }
   // strongestOf is the largest place that a source of row i has, by its size.
-  const strongestOf = (view, i) => has(view, i) ?
-    Math.max(...view.values[i].map((x, j) => grey(view, i, j) ? 0 : Math.abs(placeOf(view, x))), 1element-9) :
-    1element-9;
+  const strongestOf = (k, i) => has(k, i) ?
+    Math.max(...k.values[i].map((x, j) => grey(k, i, j) ? 0 : Math.abs(placeOf(k, x))), 1e-9) :
+    1e-9;
   // ranked has the sources of row i that stand out, those with the largest values first.
-  function ranked(view, i) {
-    const least = strongestOf(view, i) / 12;
-    return !has(view, i) ? [] :
-                        view.values[i]
-                          .map((x, j) => [placeOf(view, x), j])
-                          .filter(([p, j]) => !grey(view, i, j) && classOf(p) && Math.abs(p) >= least)
+  function ranked(k, i) {
+    const least = strongestOf(k, i) / 12;
+    return !has(k, i) ? [] :
+                        k.values[i]
+                          .map((x, j) => [placeOf(k, x), j])
+                          .filter(([p, j]) => !grey(k, i, j) && classOf(p) && Math.abs(p) >= least)
                           .sort((a, b) => b[0] - a[0]);
   }
 
   // Tokens and their groups. groupOf returns the first token of a token's word, sentence or turn.
-  const groupOf = (j) => state.group ? data.groups[state.group][j] : j;
+  const groupOf = (j) => s.group ? d.groups[s.group][j] : j;
   const members = (j) =>
-    state.group ? range(groupOf(j), names.length).filter((x) => groupOf(x) === groupOf(j)) : [j];
-  const turnOf = (j) => data.turns.find((t) => j < t[2]) || ['', 0, 0];
-  const place = (j) => j >= m ? 'generated ' + (j - m + 1) : (turnOf(j)[0] || data.given) + ' ' + j;
+    s.group ? range(groupOf(j), names.length).filter((x) => groupOf(x) === groupOf(j)) : [j];
+  const turnOf = (j) => d.turns.find((t) => j < t[2]) || ['', 0, 0];
+  const place = (j) => j >= m ? 'generated ' + (j - m + 1) : (turnOf(j)[0] || d.given) + ' ' + j;
   const textOf = (ids) =>
-    ids.map((j, x) => (x && data.spaces[j] === '1' ? ' ' : '') + names[j]).join('');
+    ids.map((j, x) => (x && d.spaces[j] === '1' ? ' ' : '') + names[j]).join('');
   const keeps = (j) =>
-    shown.has(j) || state.all || state.unfolded.includes(j) || state.template && roles[j] === 't';
+    shown.has(j) || s.all || s.unfolded.includes(j) || s.template && roles[j] === 't';
   function columns() {
     const list = [];
-    for (let j = 0, end; j < data.sources; j = end) {
+    for (let j = 0, end; j < d.sources; j = end) {
       end = j + 1;
-      if (state.group && state.group !== 'words') {
-        while (end < data.sources && groupOf(end) === groupOf(j)) end++;
+      if (s.group && s.group !== 'words') {
+        while (end < d.sources && groupOf(end) === groupOf(j)) end++;
         list.push({ids: range(j, end)});
       } else if (keeps(j)) {
-        while (state.group && end < data.sources && groupOf(end) === groupOf(j) && keeps(end)) end++;
+        while (s.group && end < d.sources && groupOf(end) === groupOf(j) && keeps(end)) end++;
         list.push({ids: range(j, end)});
       } else {
-        while (end < data.sources && !keeps(end) && (roles[end] === 'p') === (roles[j] === 'p')) end++;
+        while (end < d.sources && !keeps(end) && (roles[end] === 'p') === (roles[j] === 'p')) end++;
         list.push({ids: range(j, end), gap: true});
       }
     }
@@ -129,17 +129,17 @@ function run(root, data) {
   // quote has what stands around token j.
   const quote = (j) =>
     '“' + textOf(range(Math.max(j - 3, 0, turnOf(j)[1]), Math.min(j + 3, turnOf(j)[2]))) + '”';
-  function labelOf(column) {
-    if (!column.gap) return textOf(column.ids).trim() || names[column.ids[0]];
-    if (roles[column.ids[0]] === 'p') return String(column.ids.length);
-    return turnOf(column.ids.find((j) => roles[j] === 'y') || last(column.ids))[0] || '';
+  function labelOf(c) {
+    if (!c.gap) return textOf(c.ids).trim() || names[c.ids[0]];
+    if (roles[c.ids[0]] === 'p') return String(c.ids.length);
+    return turnOf(c.ids.find((j) => roles[j] === 'y') || last(c.ids))[0] || '';
   }
 
   const draw = {
     tabs() {
-      $('tabs').replaceChildren(...methods.map((view, i) => {
+      $('tabs').replaceChildren(...methods.map((k, i) => {
         const tab = make(
-          'button', {type: 'button', textContent: view.name, onclick: () => go({method: view.name})});
+          'button', {type: 'button', textContent: k.name, onclick: () => go({method: k.name})});
         tab.setAttribute('role', 'tab');
         tab.setAttribute('aria-selected', i === method());
         return tab;
@@ -148,27 +148,27 @@ function run(root, data) {
     answer() {
       const line = lines[method()] && lines[method()][row()];
       const copy = (to, from) =>
-        to.replaceChildren(...[...from.childNodes].map((element) => element.cloneNode(true)));
+        to.replaceChildren(...[...from.childNodes].map((e) => e.cloneNode(true)));
       if (fed() >= 0) draw.gave();
       else if (line) {
         copy($('say'), line.children[0]);
         copy($('facts'), line.children[1]);
         $('how').textContent = line.children[2].textContent;
       } else {
-        const view = methods[method()], list = ranked(view, row()).slice(0, 3);
+        const k = methods[method()], list = ranked(k, row()).slice(0, 3);
         $('say').replaceChildren(
           bold(rowName(row())),
           list.length ? ' came from ' + list.map(([, j]) => names[j]).join(', ') :
                         ': nothing stands out');
-        $('facts').replaceChildren(view.unit);
+        $('facts').replaceChildren(k.unit);
       }
     },
     // gave says what a source gave to each row, in place of where a row came from.
     gave() {
-      const view = methods[method()], list = given(view).filter(([p]) => p > 0).slice(0, 3),
+      const k = methods[method()], list = given(k).filter(([p]) => p > 0).slice(0, 3),
             say = $('say');
       say.replaceChildren(bold(textOf(members(fed()))));
-      if (!list.length) say.append(' stands out for no ' + data.row);
+      if (!list.length) say.append(' stands out for no ' + d.row);
       else
         list.forEach(
           ([, i], x) => say.append(
@@ -182,78 +182,78 @@ function run(root, data) {
       $('facts').replaceChildren(place(fed()) + ' · what it gave to each row · ', back);
     },
     text() {
-      const view = methods[method()], i = row(), source = fed(), least = strongestOf(view, i) / 12;
-      tokens.forEach((element, j) => {
+      const k = methods[method()], i = row(), source = fed(), least = strongestOf(k, i) / 12;
+      tokens.forEach((e, j) => {
         let p = 0;
-        if (source < 0 && has(view, i) && view.values[i][j] !== undefined && !grey(view, i, j)) {
-          p = placeOf(view, value(view, i, members(j)));
+        if (source < 0 && has(k, i) && k.values[i][j] !== undefined && !grey(k, i, j)) {
+          p = placeOf(k, value(k, i, members(j)));
           if (Math.abs(p) < least) p = 0;
-        } else if (source >= 0 && rowAt(j) >= 0 && has(view, rowAt(j)) && !grey(view, rowAt(j), source))
-          p = placeOf(view, value(view, rowAt(j), members(source)) || 0);
+        } else if (source >= 0 && rowAt(j) >= 0 && has(k, rowAt(j)) && !grey(k, rowAt(j), source))
+          p = placeOf(k, value(k, rowAt(j), members(source)) || 0);
         const here =
-          source >= 0 ? members(source).includes(j) : j === (data.positions ? data.positions[i] : m + i);
-        element.className = [...fixedClass[j], here ? 'hm-here' : classOf(p)]
-                        .filter((column) => column && !(column === 'hm-head' && keeps(j)))
+          source >= 0 ? members(source).includes(j) : j === (d.positions ? d.positions[i] : m + i);
+        e.className = [...fixedClass[j], here ? 'hm-here' : classOf(p)]
+                        .filter((c) => c && !(c === 'hm-head' && keeps(j)))
                         .join(' ');
-        element.removeAttribute('style');
+        e.removeAttribute('style');
       });
-      root.querySelectorAll('.hm-text details').forEach((element) => {
-        const inner = tokens.indexOf(element.querySelector('span,u')),
-              ids = range(inner, inner + element.querySelectorAll('span,u').length);
-        element.open = keeps(inner);
-        const x = source < 0 && has(view, i) ? value(view, i, ids, true) : undefined;
-        element.querySelector('summary').className = x === undefined ? '' : classOf(placeOf(view, x));
+      root.querySelectorAll('.hm-text details').forEach((e) => {
+        const inner = tokens.indexOf(e.querySelector('span,u')),
+              ids = range(inner, inner + e.querySelectorAll('span,u').length);
+        e.open = keeps(inner);
+        const x = source < 0 && has(k, i) ? value(k, i, ids, true) : undefined;
+        e.querySelector('summary').className = x === undefined ? '' : classOf(placeOf(k, x));
       });
     },
     matrix(list) {
-      const view = methods[method()], table = $('matrix'), i = row();
+      const k = methods[method()], table = $('matrix'), i = row();
       table.className = 'hm-matrix' + (n > 16 ? ' hm-tall' : '');
       table.style.setProperty('--cols', list.length);
-      table.replaceChildren(widths(list, 'hm-label'), header(list, true), body(view, list));
+      table.replaceChildren(widths(list, 'hm-label'), header(list, true), body(k, list));
       $('readout').parentElement.querySelector('.hm-h').replaceChildren(
-        'All ' + data.shown + ' ', make('span', {textContent: '· ' + [view.name, view.layer].join(', ')}));
-      draw.legend(view, list);
+        'All ' + d.shown + ' ', make('span', {textContent: '· ' + [k.name, k.layer].join(', ')}));
+      draw.legend(k, list);
       table.querySelectorAll('tbody tr').forEach((tr) => {
         const at = Number(tr.dataset.i);
         tr.className = at === i && fed() < 0 ? 'hm-here' : '';
         tr.querySelector('th').textContent = rowName(at);
         const note = tr.querySelector('.hm-note');
-        if (note) note.textContent = view.silent[at] || view.wrong || '';
+        if (note) note.textContent = k.silent[at] || k.wrong || '';
       });
     },
-    legend(view, list) {
+    legend(k, list) {
       const legend = $('legend'),
-            number = (least) => view.kind === 'lift' ?
-        String(Number((view.limit ** least).toPrecision(2))) :
-        inCell(view, least * view.limit);
+            number = (least) => k.kind === 'lift' ?
+        String(Number((k.limit ** least).toPrecision(2))) :
+        inCell(k, least * k.limit);
       const steps = (side) => {
         const box = make('span', {className: 'hm-steps'}), all = stepsAt.map((least, x) => {
-          const element = make('span', {});
-          element.append(make('i', {className: side + (x + 1)}), make('small', {
-                     textContent: (side === 'n'        ? view.kind === 'lift' ? '÷' : '−' :
-                                     view.kind === 'lift' ? '×' :
+          const e = make('span', {});
+          e.append(make('i', {className: side + (x + 1)}), make('small', {
+                     textContent: (side === 'n'        ? k.kind === 'lift' ? '÷' : '−' :
+                                     k.kind === 'lift' ? '×' :
                                                          '') +
                        number(least)
                    }));
-          return element;
+          return e;
         });
         box.append(...(side === 'n' ? all.reverse() : all));
         return box;
       };
       legend.replaceChildren();
-      if (view.signed || view.kind === 'lift')
-        legend.append(make('span', {textContent: view.against}), steps('n'));
+      if (k.signed || k.kind === 'lift')
+        legend.append(make('span', {textContent: k.against}), steps('n'));
       const zero = make('span', {className: 'hm-steps'}), none = make('span', {});
       none.append(
         make('i', {className: 'hm-z'}),
-        make('small', {textContent: view.kind === 'lift' ? '1' : '0'}));
+        make('small', {textContent: k.kind === 'lift' ? '1' : '0'}));
       zero.append(none);
-      legend.append(zero, steps('p'), make('span', { textContent: view.for }));
+      legend.append(zero, steps('p'), make('span', { textContent: k.for }));
       legend.append(make('span', {
-        textContent: view.unit + (view.kind === 'share' ? ', in per cent' : '') +
-          (view.times ? ', numbers ' + view.times : '') +
-          ' · each step from the number below it up · rows: ' + data.shown +
-          (list.some((column) => column.gap) ? ' · dotted: folded, coloured by the strongest inside' :
+        textContent: k.unit + (k.kind === 'share' ? ', in per cent' : '') +
+          (k.times ? ', numbers ' + k.times : '') +
+          ' · each step from the number below it up · rows: ' + d.shown +
+          (list.some((c) => c.gap) ? ' · dotted: folded, coloured by the strongest inside' :
                                      ' · columns: where they came from')
       }));
     },
@@ -269,9 +269,9 @@ function run(root, data) {
           innerHTML:
             methods
               .map(
-                (view, x) => '<tr data-k="' + x + '"' + (x === method() ? ' class="hm-here"' : '') +
+                (k, x) => '<tr data-k="' + x + '"' + (x === method() ? ' class="hm-here"' : '') +
                   '><th scope="row"></th>' +
-                  cells(view, i, list, view.kind === 'lift' ? 0 : strongestOf(view, i) * view.limit) + '</tr>')
+                  cells(k, i, list, k.kind === 'lift' ? 0 : strongestOf(k, i) * k.limit) + '</tr>')
               .join('')
         }));
       table.querySelectorAll('tbody tr').forEach((tr, x) => {
@@ -281,44 +281,44 @@ function run(root, data) {
       });
     },
     side() {
-      const view = methods[method()], i = row(), side = $('side'), all = [];
+      const k = methods[method()], i = row(), side = $('side'), all = [];
       if (fed() >= 0) {
-        const list = given(view).slice(0, 10);
+        const list = given(k).slice(0, 10);
         all.push(bars(
-          'What it gave', view.unit,
-          list.map(([p, at, x]) => [rowName(at), Math.abs(p), format(view, x, at), classOf(p)])));
+          'What it gave', k.unit,
+          list.map(([p, at, x]) => [rowName(at), Math.abs(p), format(k, x, at), classOf(p)])));
       } else {
-        const others = data.alternatives[i];
+        const others = d.alternatives[i];
         if (others)
           all.push(bars(
-            data.others, data.chance,
+            d.others, d.chance,
             others.map(([name, p, me]) => [name, p / others[0][1], percent(p), '', me])));
-        if (has(view, i)) all.push(layers(view, i));
+        if (has(k, i)) all.push(layers(k, i));
       }
       side.replaceChildren(...all);
     },
   };
   const bold = (text) => make('b', {textContent: text});
-  const rowName = (i) => data.rowNames ? data.rowNames[i] :
-    state.group                         ? textOf(members(m + i)).trim() || names[m + i] :
+  const rowName = (i) => d.rowNames ? d.rowNames[i] :
+    s.group                         ? textOf(members(m + i)).trim() || names[m + i] :
                                       names[m + i];
-  const rowAt = (j) => data.positions ? data.positions.indexOf(j) : j >= m && j - m < n ? j - m : -1;
+  const rowAt = (j) => d.positions ? d.positions.indexOf(j) : j >= m && j - m < n ? j - m : -1;
   const percent = (p) => p >= 0.9995 ? '100 %' :
     p >= 0.1                         ? Math.round(100 * p) + ' %' :
                                        (100 * p).toFixed(1) + ' %';
   // given has what the source shown gave to each row: its place on the scale, the row, and the
   // value.
-  const given = (view) => range(0, n)
-                         .filter((i) => has(view, i) && !grey(view, i, fed()))
-                         .map((i) => [i, value(view, i, members(fed()))])
+  const given = (k) => range(0, n)
+                         .filter((i) => has(k, i) && !grey(k, i, fed()))
+                         .map((i) => [i, value(k, i, members(fed()))])
                          .filter(([, x]) => x !== undefined)
-                         .map(([i, x]) => [placeOf(view, x), i, x])
+                         .map(([i, x]) => [placeOf(k, x), i, x])
                          .filter(([p]) => classOf(p))
                          .sort((a, b) => Math.abs(b[0]) - Math.abs(a[0]));
   function agreement(i) {
-    const votes = new Map(), speak = methods.filter((view) => has(view, i));
-    for (const view of speak) {
-      const best = ranked(view, i)[0];
+    const votes = new Map(), speak = methods.filter((k) => has(k, i));
+    for (const k of speak) {
+      const best = ranked(k, i)[0];
       if (best) votes.set(best[1], (votes.get(best[1]) || 0) + 1);
     }
     const [first] = [...votes].sort((a, b) => b[1] - a[1]);
@@ -330,7 +330,7 @@ function run(root, data) {
     const group = make('colgroup', {});
     group.append(
       make('col', {className: label}),
-      ...list.map((column) => make('col', {className: column.gap ? 'hm-gap' : ''})));
+      ...list.map((c) => make('col', {className: c.gap ? 'hm-gap' : ''})));
     if (label === 'hm-label') group.append(make('col', {className: 'hm-chance'}));
     else group.firstChild.style.width = '128px';
     return group;
@@ -340,11 +340,11 @@ function run(root, data) {
           cell = (text, of) => Object.assign(make('th', {}), of, {textContent: text});
     if (bands) {
       const tr = make('tr', {className: 'hm-band'}), who = [];
-      for (const column of list) {
-        const name = data.positions           ? turnOf(column.ids[0])[0] :
-          column.ids[0] >= m                    ? 'generated' :
-          column.gap && roles[column.ids[0]] !== 'p' ? '' :
-                                             turnOf(last(column.ids))[0] || data.given;
+      for (const c of list) {
+        const name = d.positions           ? turnOf(c.ids[0])[0] :
+          c.ids[0] >= m                    ? 'generated' :
+          c.gap && roles[c.ids[0]] !== 'p' ? '' :
+                                             turnOf(last(c.ids))[0] || d.given;
         if (who.length && last(who)[0] === name) last(who)[1]++;
         else who.push([name, 1]);
       }
@@ -354,15 +354,15 @@ function run(root, data) {
       head.append(tr);
     }
     const tr = make('tr', {});
-    tr.append(make('th', {}), ...list.map((column, x) => {
+    tr.append(make('th', {}), ...list.map((c, x) => {
       const th = make('th', {
-        className: (column.ids[0] === m && !data.positions ? 'hm-first ' : '') +
-          (fed() >= 0 && column.ids.includes(fed()) ? 'hm-source' : '')
+        className: (c.ids[0] === m && !d.positions ? 'hm-first ' : '') +
+          (fed() >= 0 && c.ids.includes(fed()) ? 'hm-source' : '')
       });
       th.dataset.c = x;
       th.append(make('div', {
-        textContent: labelOf(column),
-        className: column.gap || roles[column.ids[0]] === 't' || !/[^␣↵⇥]/.test(names[column.ids[0]]) ?
+        textContent: labelOf(c),
+        className: c.gap || roles[c.ids[0]] === 't' || !/[^␣↵⇥]/.test(names[c.ids[0]]) ?
           'hm-faint' :
           ''
       }));
@@ -373,37 +373,37 @@ function run(root, data) {
     return head;
   }
   // cells returns the cells of row i as markup, which has numbers and classes alone.
-  function cells(view, i, list, limit) {
-    if (!has(view, i)) return '<td class="hm-note" colspan="' + list.length + '"></td>';
+  function cells(k, i, list, limit) {
+    if (!has(k, i)) return '<td class="hm-note" colspan="' + list.length + '"></td>';
     const numbers = list.length <= 24;
     return list
-      .map((column, x) => {
-        const v = value(view, i, column.ids, column.gap),
-              first = column.ids[0] === m && !data.positions ? ' hm-first' : '',
+      .map((c, x) => {
+        const v = value(k, i, c.ids, c.gap),
+              first = c.ids[0] === m && !d.positions ? ' hm-first' : '',
               at = '" data-c="' + x + '">';
         if (v === undefined) return '<td class="' + first + '"></td>';
-        if (column.ids.length === 1 && grey(view, i, column.ids[0]))
+        if (c.ids.length === 1 && grey(k, i, c.ids[0]))
           return '<td class="hm-sink' + first + at +
-            (numbers && !data.hidden.includes(column.ids[0]) && !(data.targets && column.ids[0] === m + i) ?
-               inCell(view, v) :
+            (numbers && !d.hidden.includes(c.ids[0]) && !(d.targets && c.ids[0] === m + i) ?
+               inCell(k, v) :
                '') +
             '</td>';
-        const name = classOf(placeOf(view, v, limit));
-        if (column.gap)
+        const name = classOf(placeOf(k, v, limit));
+        if (c.gap)
           return '<td class="hm-gap' + at + (name && '<i class="' + name + '"></i>') + '</td>';
         return '<td class="' + (name || 'hm-z') + first + at +
-          (numbers && name ? '<b>' + inCell(view, v) + '</b>' : '') + '</td>';
+          (numbers && name ? '<b>' + inCell(k, v) + '</b>' : '') + '</td>';
       })
       .join('');
   }
-  function body(view, list) {
+  function body(k, list) {
     const from = n > rowsAtOnce ? Math.min(Math.max(row() - rowsAtOnce / 2, 0), n - rowsAtOnce) : 0;
     return make('tbody', {
       innerHTML: range(from, Math.min(from + rowsAtOnce, n))
                    .map(
-                     (i) => '<tr data-i="' + i + '"><th scope="row"></th>' + cells(view, i, list) +
+                     (i) => '<tr data-i="' + i + '"><th scope="row"></th>' + cells(k, i, list) +
                        '<td class="hm-chance">' +
-                       (data.chances[i] === null ? '' : percent(data.chances[i])) + '</td></tr>')
+                       (d.chances[i] === null ? '' : percent(d.chances[i])) + '</td></tr>')
                    .join('')
     });
   }
@@ -422,29 +422,29 @@ function run(root, data) {
     return box;
   }
   // layers returns the strongest sources of row i, with what every layer gave or has.
-  function layers(view, i) {
+  function layers(k, i) {
     const box = make('div', {}), h = make('div', {className: 'hm-h'}),
           table = make('table', {className: 'hm-layers'});
     const of = (j) =>
       make('span', {className: 'hm-faint', textContent: ' ' + (j < m ? j : 'g' + (j - m + 1))});
-    let list = ranked(view, i).sort((a, b) => Math.abs(b[0]) - Math.abs(a[0])).map(([, j]) => [j, []]),
+    let list = ranked(k, i).sort((a, b) => Math.abs(b[0]) - Math.abs(a[0])).map(([, j]) => [j, []]),
         count = 0, top = 1;
-    if (view.parts) {
-      const begin = view.strongest.slice(0, i).reduce((sum, ids) => sum + ids.length, 0);
-      count = view.layerNames.length;
-      list = view.strongest[i].map((j, x) => [j, view.parts[begin + x]]);
+    if (k.parts) {
+      const begin = k.strongest.slice(0, i).reduce((sum, ids) => sum + ids.length, 0);
+      count = k.layerNames.length;
+      list = k.strongest[i].map((j, x) => [j, k.parts[begin + x]]);
       top = Math.max(
-        ...list.flatMap(([, parts]) => parts.map((x) => Math.abs(view.kind === 'lift' ? 0 : x))),
-        1element-9);
+        ...list.flatMap(([, parts]) => parts.map((x) => Math.abs(k.kind === 'lift' ? 0 : x))),
+        1e-9);
     }
     list = list.slice(0, 8);
     h.append(count ? 'Layer by layer ' : 'Strongest sources ', make('span', {
                textContent: count ? '· ' +
-                   (view.byLayer    ? 'its part' :
-                      view.combined ? 'up to each layer' :
+                   (k.byLayer    ? 'its part' :
+                      k.combined ? 'up to each layer' :
                                    'each layer alone') +
-                   ', up to ' + format(view, top, i) :
-                 view.more ? '· every layer: ' + view.more :
+                   ', up to ' + format(k, top, i) :
+                 k.more ? '· every layer: ' + k.more :
                           ''
              }));
     const group = make('colgroup', {}), rows = make('tbody', {});
@@ -457,16 +457,16 @@ function run(root, data) {
       tr.append(th);
       if (count)
         parts.forEach(
-          (x) => tr.append(make('td', {className: classOf(placeOf(view, x, top)) || 'hm-z'})));
+          (x) => tr.append(make('td', {className: classOf(placeOf(k, x, top)) || 'hm-z'})));
       else {
         const td = make('td', {}),
-              bar = make('i', {className: classOf(placeOf(view, view.values[i][j]))});
+              bar = make('i', {className: classOf(placeOf(k, k.values[i][j]))});
         bar.style.cssText = 'display:block;height:12px;width:' +
-          (100 * Math.abs(placeOf(view, view.values[i][j]))).toFixed(1) + '%';
+          (100 * Math.abs(placeOf(k, k.values[i][j]))).toFixed(1) + '%';
         td.append(bar);
         tr.append(td);
       }
-      tr.append(make('td', {className: 'hm-sum', textContent: format(view, view.values[i][j], i)}));
+      tr.append(make('td', {className: 'hm-sum', textContent: format(k, k.values[i][j], i)}));
       rows.append(tr);
     }
     table.append(group, rows);
@@ -476,8 +476,8 @@ function run(root, data) {
       tr.append(
         make('th', {scope: 'row', textContent: 'layer'}),
         ...ticks.slice(0, 3).map(
-          (t, x) => make('td', {colSpan: ticks[x + 1] - t, textContent: view.layerNames[t]})),
-        make('td', {colSpan: 2, textContent: view.layerNames[count - 1]}));
+          (t, x) => make('td', {colSpan: ticks[x + 1] - t, textContent: k.layerNames[t]})),
+        make('td', {colSpan: 2, textContent: k.layerNames[count - 1]}));
       foot.append(tr);
       table.append(foot);
     }
@@ -485,31 +485,31 @@ function run(root, data) {
     return box;
   }
   // read writes what the pointer is on, or the strongest source of the chosen row.
-  function read(i, column) {
-    const view = methods[method()], best = ranked(view, row())[0];
+  function read(i, c) {
+    const k = methods[method()], best = ranked(k, row())[0];
     if (i === undefined) i = row();
-    if (!column)
-      column = fed() >= 0 ? {ids: members(fed())} :
-        best         ? list.find((element) => element.ids.includes(best[1])) :
+    if (!c)
+      c = fed() >= 0 ? {ids: members(fed())} :
+        best         ? list.find((e) => e.ids.includes(best[1])) :
                        undefined;
     const line = $('readout');
-    if (!column || !has(view, i)) {
+    if (!c || !has(k, i)) {
       line.replaceChildren(
-        bold(rowName(i)), ' · ' + (view.silent[i] || view.wrong || 'nothing stands out'));
+        bold(rowName(i)), ' · ' + (k.silent[i] || k.wrong || 'nothing stands out'));
       return;
     }
-    const x = value(view, i, column.ids, column.gap),
-          j = column.gap ? column.ids.find((id) => view.values[i][id] === x) || column.ids[0] : column.ids[0];
-    if (x === undefined) line.replaceChildren(bold(labelOf(column)), ' · ' + place(j));
+    const x = value(k, i, c.ids, c.gap),
+          j = c.gap ? c.ids.find((id) => k.values[i][id] === x) || c.ids[0] : c.ids[0];
+    if (x === undefined) line.replaceChildren(bold(labelOf(c)), ' · ' + place(j));
     else
       line.replaceChildren(
-        bold(rowName(i)), ' ← ', bold(column.gap ? names[j] : labelOf(column)),
-        ' ' + format(view, x, i) + ' · ' + place(j) +
-          (m > 30 && !data.positions && !column.gap ? ' · ' + quote(j) : '') +
-          (column.gap ? ' · the strongest of ' + column.ids.length + ' folded tokens, click to unfold' :
-             grey(view, i, j) ? ' · not in the scale' :
+        bold(rowName(i)), ' ← ', bold(c.gap ? names[j] : labelOf(c)),
+        ' ' + format(k, x, i) + ' · ' + place(j) +
+          (m > 30 && !d.positions && !c.gap ? ' · ' + quote(j) : '') +
+          (c.gap ? ' · the strongest of ' + c.ids.length + ' folded tokens, click to unfold' :
+             grey(k, i, j) ? ' · not in the scale' :
                              '') +
-          (data.chances[i] === null ? '' : ' · p ' + percent(data.chances[i])));
+          (d.chances[i] === null ? '' : ' · p ' + percent(d.chances[i])));
   }
   function more() {
     const box = $('scroll'), right = box.getBoundingClientRect().right - 12;
@@ -521,10 +521,10 @@ function run(root, data) {
   }
   let list = [];
   function go(change) {
-    Object.assign(state, change);
+    Object.assign(s, change);
     list = columns();
     root.classList.toggle('hm-wide', list.length > 50);
-    root.classList.toggle('hm-template', Boolean(state.template));
+    root.classList.toggle('hm-template', Boolean(s.template));
     Object.keys(draw)
       .filter((part) => !['gave', 'legend', 'matrix', 'strip'].includes(part))
       .forEach((part) => draw[part]());
@@ -532,12 +532,12 @@ function run(root, data) {
     draw.matrix(list);
     root.querySelectorAll('.hm-switch')
       .forEach(
-        (element) => element.setAttribute(
+        (e) => e.setAttribute(
           'aria-checked',
-          element.dataset.group ? state.group === element.dataset.group : Boolean(state[element.dataset.set])));
+          e.dataset.group ? s.group === e.dataset.group : Boolean(s[e.dataset.set])));
     const best = fed() < 0 && ranked(methods[method()], row())[0], box = $('scroll');
     const th = best &&
-      box.querySelector('th[data-c="' + list.findIndex((column) => column.ids.includes(best[1])) + '"]');
+      box.querySelector('th[data-c="' + list.findIndex((c) => c.ids.includes(best[1])) + '"]');
     if (th && th.offsetLeft > box.clientWidth * 0.8)
       box.scrollLeft = th.offsetLeft - box.clientWidth / 2;
     read();
@@ -552,21 +552,21 @@ function run(root, data) {
   // The parts that the script draws.
   const after = $('after'), bar = make('div', {className: 'hm-bar'});
   const toggle = (text, of, click) => {
-    const element =
+    const e =
       make('button', {type: 'button', className: 'hm-switch', textContent: text, onclick: click});
-    Object.assign(element.dataset, of);
-    element.setAttribute('role', 'switch');
-    bar.append(element);
+    Object.assign(e.dataset, of);
+    e.setAttribute('role', 'switch');
+    bar.append(e);
   };
   bar.append(make('div', {className: 'hm-h'}));
   for (const [name, text] of [
          ['words', 'whole words'], ['sentences', 'sentences'], ['turns', 'turns']])
-    if (data.groups[name])
-      toggle(text, {group: name}, () => go({group: state.group === name ? '' : name}));
-  if (data.turns.length > 1 && roles.includes('t') && data.chat)
-    toggle('template tokens', {set: 'template'}, () => go({template: !state.template}));
-  if (data.columns.some((column) => column[2]))
-    toggle('unfold all', {set: 'all'}, () => go({all: !state.all, unfolded: []}));
+    if (d.groups[name])
+      toggle(text, {group: name}, () => go({group: s.group === name ? '' : name}));
+  if (d.turns.length > 1 && roles.includes('t') && d.chat)
+    toggle('template tokens', {set: 'template'}, () => go({template: !s.template}));
+  if (d.columns.some((c) => c[2]))
+    toggle('unfold all', {set: 'all'}, () => go({all: !s.all, unfolded: []}));
   if (methods.length > 2)
     after.append(
       make('div', {className: 'hm-h hm-strip-title'}),
@@ -589,24 +589,24 @@ function run(root, data) {
   const menu = make('details', {className: 'hm-menu'}),
         inside = make('div', {textContent: 'Colours'});
   menu.append(make('summary', {textContent: '⋯', ariaLabel: 'more'}), inside);
-  for (const name of data.palettes) {
-    const element = make('button', {
+  for (const name of d.palettes) {
+    const e = make('button', {
       type: 'button',
       textContent: name.replace('-', ' and '),
       onclick: () => {
-        state.palette = name;
+        s.palette = name;
         paint();
         menu.open = false;
       }
     });
-    element.dataset.palette = name;
-    inside.append(element);
+    e.dataset.palette = name;
+    inside.append(e);
   }
   $('top').append(menu);
   const paint = () => {
-    root.dataset.palette = state.palette || root.dataset.palette;
+    root.dataset.palette = s.palette || root.dataset.palette;
     inside.querySelectorAll('button').forEach(
-      (element) => element.setAttribute('aria-checked', element.dataset.palette === root.dataset.palette));
+      (e) => e.setAttribute('aria-checked', e.dataset.palette === root.dataset.palette));
   };
   paint();
   root.classList.add('hm-on');
@@ -618,11 +618,11 @@ function run(root, data) {
           line = at('.hm-strip [data-k]');
     if (token >= 0 && !String(getSelection())) choose(token, event.shiftKey);
     else if (at('.hm-text summary')) {
-      const element = at('details'), inner = tokens.indexOf(element.querySelector('span,u'));
+      const e = at('details'), inner = tokens.indexOf(e.querySelector('span,u'));
       event.preventDefault();
-      go({unfolded: [...state.unfolded, ...range(inner, inner + element.querySelectorAll('span,u').length)]});
+      go({unfolded: [...s.unfolded, ...range(inner, inner + e.querySelectorAll('span,u').length)]});
     } else if ((td || head) && list[(td || head).dataset.c].gap)
-      go({unfolded: [...state.unfolded, ...list[(td || head).dataset.c].ids]});
+      go({unfolded: [...s.unfolded, ...list[(td || head).dataset.c].ids]});
     else if (head)
       go({fed: fed() === list[head.dataset.c].ids[0] ? -1 : list[head.dataset.c].ids[0]});
     else if (tr) go({row: Number(tr.dataset.i), fed: -1});
@@ -667,7 +667,7 @@ function run(root, data) {
   scroll.addEventListener('scroll', more);
   new ResizeObserver(more).observe(root);
   root.querySelector('.hm-details').open = false;  // it was open for readers without a script
-  keepOpen(root, state.open);
+  keepOpen(root, s.open);
   go({});
 }
 begin('.hm', start);
