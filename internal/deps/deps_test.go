@@ -182,11 +182,13 @@ var allowed = map[string][]string{
 	"internal/cli/clitest": {
 		"attribution", "internal/checkpoint", "internal/cli", "internal/message",
 	},
-	"cmd/headwater":         {"cmd/headwater/...", "internal/cli"},
-	"cmd/headwater/bench":   commands,
-	"cmd/headwater/corpus":  commands,
-	"cmd/headwater/engine":  slices.Concat(commands, []string{"cmd/headwater/explain", "gonbext/local"}),
-	"cmd/headwater/explain": commands,
+	"cmd/headwater":        {"cmd/headwater/...", "internal/cli"},
+	"cmd/headwater/bench":  commands,
+	"cmd/headwater/corpus": commands,
+	"cmd/headwater/engine": slices.Concat(commands, []string{
+		"cmd/headwater/explain", "gonbext/engine", "gonbext/local",
+	}),
+	"cmd/headwater/explain": slices.Concat(commands, []string{"gonbext/engine"}),
 	"cmd/headwater/figures": commands,
 	"cmd/headwater/machine": commands,
 	"cmd/headwater/trace":   commands,
