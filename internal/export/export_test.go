@@ -326,13 +326,6 @@ func TestFormatOf(t *testing.T) {
 	}
 }
 
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
-
 // TestNotUTF8: a prompt with bytes that JSON cannot have is saved, with a remark that it cannot be
 // made again; CSV never can.
 func TestNotUTF8(t *testing.T) {

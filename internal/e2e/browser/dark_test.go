@@ -9,16 +9,6 @@ import (
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
 )
 
-// schemes shows a document on a light and on a dark system, which a page may ask for, and leaves
-// the light one.
-func schemes(t *testing.T, b *chromium.Browser, document string) (light, dark chromium.Drawn) {
-	t.Helper()
-	emulate(t, b, "", scheme, "dark")
-	dark = b.Show(t, document)
-	emulate(t, b, "")
-	return b.Show(t, document), dark
-}
-
 // hostSchemes are pages of notebooks and editors, and whether a heatmap on them is dark. A dark
 // system alone makes no output of a notebook dark.
 var hostSchemes = []struct {
