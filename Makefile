@@ -83,7 +83,7 @@ notebooks-check: build ## execute the notebooks and compare with their committed
 	@$(in_env) $(headwater) install
 	$(in_env) python internal/setup/notebooks.py check --minutes $(MINUTES) $(or $(NOTEBOOKS),notebooks/*.ipynb)
 
-notebooks: build ## execute the notebooks in place, to commit new outputs
+notebooks: build smollm2 ## execute the notebooks in place, to commit new outputs
 	@$(in_env) $(headwater) install
 	$(in_env) python internal/setup/notebooks.py write --minutes $(MINUTES) $(or $(NOTEBOOKS),notebooks/*.ipynb)
 
