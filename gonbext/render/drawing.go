@@ -158,14 +158,9 @@ func (d *drawing) readTurns() {
 	case len(parts) > 0 && !grouped(d.e) && d.e.Prompt.Placed():
 		d.readChat()
 	case d.e.Prompt.Second > 0 && !grouped(d.e):
-		second := slices.IndexFunc(d.tokens[:m], func(drawnToken) bool { return false })
-		for j := range m {
-			if second < 0 && d.e.Prompt.InSecond(j) {
-				second = j
-			}
-		}
-		if second < 0 {
-			second = m
+		second := 0
+		for second < m && !d.e.Prompt.InSecond(second) {
+			second++
 		}
 		d.turns = []drawnTurn{
 			{name: firstText, body: [2]int{0, second}}, {name: secondText, body: [2]int{second, T}},
@@ -192,7 +187,6 @@ func (d *drawing) readChat() {
 			d.tokens[j].role = inSystem
 		}
 	}
-	turn := drawnTurn{}
 	begin := 0 // of the template's tokens that no turn has yet
 	for j := 0; j < m; {
 		if d.tokens[j].role == inTemplate {
@@ -210,8 +204,9 @@ func (d *drawing) readChat() {
 		} else {
 			cut = begin
 		}
-		turn = drawnTurn{name: Visible(part.Role, 20), head: [2]int{cut, j}, body: [2]int{j, end}}
-		d.turns = append(d.turns, turn)
+		d.turns = append(d.turns, drawnTurn{
+			name: Visible(part.Role, 20), head: [2]int{cut, j}, body: [2]int{j, end},
+		})
 		begin, j = end, end
 	}
 	cut := d.lastControl(begin, m)

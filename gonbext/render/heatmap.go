@@ -234,7 +234,7 @@ func (b *heatmapPage) token(s *strings.Builder, j, step int) {
 	switch {
 	case t.role == inTemplate || t.role == ending:
 		class = " hm-k"
-		if j < b.sourceCount() && b.headOf(j) && b.isFolded(j) {
+		if b.headOf(j) && b.isFolded(j) {
 			class += " hm-head"
 		}
 	case t.blank():

@@ -31,7 +31,7 @@ func (p phrase) String() string {
 	return b.String()
 }
 
-// html returns the phrase as HTML: strong pieces are b, and quiet ones q-less spans of class hm-q.
+// html returns the phrase as HTML: strong pieces are b, and quiet ones stand in a span.
 func (p phrase) html() string {
 	var b strings.Builder
 	quiet := false
