@@ -208,7 +208,7 @@ var allowed = map[string][]string{
 	"internal/e2e/chromium":     {"github.com/chromedp/...", "github.com/google/go-cmp/cmp"},
 	"internal/e2e/cluster":      {"internal/e2e/command", "github.com/parquet-go/parquet-go"},
 	"internal/e2e/command":      nil,
-	"internal/e2e/fixture":      {"attribution", "attribution/trace", "models"},
+	"internal/e2e/fixture":      {"attribution", "attribution/trace", "gonbext/render", "models"},
 	"internal/e2e/hostile":      {everything},
 	"internal/e2e/methods":      {everything},
 	"internal/e2e/mutation":     {"internal/e2e/command", "internal/checkpoint", "internal/gguf/gguftest"},

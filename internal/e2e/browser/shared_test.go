@@ -6,7 +6,6 @@ package browser
 import (
 	"context"
 	"os"
-	"strings"
 	"sync"
 	"testing"
 
@@ -18,6 +17,9 @@ import (
 	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 	"github.com/headwater-ml/headwater/models"
 )
+
+// htmlOf returns a picture as a notebook has it, and document as a document.
+var htmlOf, document = fixture.HTML, fixture.Page
 
 const goldens = "../../../models/testdata/goldens/"
 
@@ -48,20 +50,6 @@ func tab(t *testing.T) *chromium.Browser {
 	shared.start.Do(func() { shared.browser, shared.err = chromium.Start() })
 	chromium.Check(t, shared.err)
 	return shared.browser
-}
-
-// htmlOf returns a picture as a notebook has it. A builder takes everything.
-func htmlOf(v render.View) string {
-	var b strings.Builder
-	_ = render.HTML(&b, v)
-	return b.String()
-}
-
-// document returns a picture as a document.
-func document(v render.View) string {
-	var b strings.Builder
-	_ = render.Page(&b, v)
-	return b.String()
 }
 
 // pictures returns explanations that differ in what is drawn.

@@ -19,10 +19,14 @@ import (
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
 	"github.com/headwater-ml/headwater/internal/corpus"
 	"github.com/headwater-ml/headwater/internal/corpus/report"
+	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 	"github.com/headwater-ml/headwater/internal/export"
 	"github.com/headwater-ml/headwater/internal/export/figure"
 	"github.com/headwater-ml/headwater/internal/reproduction"
 )
+
+// htmlOf returns a picture as a notebook has it, and pageOf as a document.
+var htmlOf, pageOf = fixture.HTML, fixture.Page
 
 // seed is that of all random numbers here. enough is how many texts are drawn in every form.
 const seed, enough = 20, 10_000
@@ -88,20 +92,6 @@ func views(
 		terminals[name] = textOf(v)
 	}
 	return pages, terminals
-}
-
-// htmlOf returns a picture as a notebook has it. A builder takes everything.
-func htmlOf(v render.View) string {
-	var b strings.Builder
-	_ = render.HTML(&b, v)
-	return b.String()
-}
-
-// pageOf returns a picture as a document.
-func pageOf(v render.View) string {
-	var b strings.Builder
-	_ = render.Page(&b, v)
-	return b.String()
 }
 
 // textOf returns a picture as a text.
