@@ -112,6 +112,37 @@ function checksum(bytes) {
   return ~sum >>> 0;
 }
 
+// paletteMenu adds a menu of the palettes to the top of a board, and gives the board the palette
+// that a reader chose. then, if any, is called after each choice, to draw what no style sheet
+// colours.
+function paletteMenu(root, names, choice, then) {
+  const menu = make('details', {className: 'hm-menu'});
+  const list = make('div', {textContent: 'Colours'});
+  const paint = () => {
+    root.dataset.palette = choice.palette || root.dataset.palette;
+    list.querySelectorAll('button').forEach((button) => {
+      button.setAttribute('aria-checked', button.dataset.palette === root.dataset.palette);
+    });
+    if (then) then();
+  };
+  for (const name of names) {
+    const button = make('button', {
+      type: 'button',
+      textContent: name.replace('-', ' and '),
+      onclick: () => {
+        choice.palette = name;
+        paint();
+        menu.open = false;
+      },
+    });
+    button.dataset.palette = name;
+    list.append(button);
+  }
+  menu.append(make('summary', {textContent: '⋯', ariaLabel: 'more'}), list);
+  root.querySelector('.hm-top').append(menu);
+  paint();
+}
+
 // choices returns what the reader chose in a picture, which outlives an update of the output.
 // Pictures of one explanation choose apart: a picture goes on from one that is not on the page any
 // more.

@@ -586,29 +586,7 @@ function run(root, d) {
   scroll.append(inner);
   hold.append(scroll, moreBox);
   after.append(bar, hold, make('div', {className: 'hm-legend'}));
-  const menu = make('details', {className: 'hm-menu'}),
-        inside = make('div', {textContent: 'Colours'});
-  menu.append(make('summary', {textContent: '⋯', ariaLabel: 'more'}), inside);
-  for (const name of d.palettes) {
-    const e = make('button', {
-      type: 'button',
-      textContent: name.replace('-', ' and '),
-      onclick: () => {
-        s.palette = name;
-        paint();
-        menu.open = false;
-      }
-    });
-    e.dataset.palette = name;
-    inside.append(e);
-  }
-  $('top').append(menu);
-  const paint = () => {
-    root.dataset.palette = s.palette || root.dataset.palette;
-    inside.querySelectorAll('button').forEach(
-      (e) => e.setAttribute('aria-checked', e.dataset.palette === root.dataset.palette));
-  };
-  paint();
+  paletteMenu(root, d.palettes, s);
   root.classList.add('hm-on');
 
   root.addEventListener('click', (event) => {

@@ -100,7 +100,7 @@ type drawnRows struct {
 
 // scriptData returns the data of the script, packed in at most limit bytes, "" if there is no room.
 // Layers are left out first.
-func (b *heatmapPage) scriptData(limit int) string {
+func (b heatmapPage) scriptData(limit int) string {
 	d := b.data()
 	if code := packWithin(limit, d); code != "" {
 		return code
@@ -112,7 +112,7 @@ func (b *heatmapPage) scriptData(limit int) string {
 }
 
 // data returns what the script needs.
-func (b *heatmapPage) data() heatmapData {
+func (b heatmapPage) data() heatmapData {
 	m := len(b.e.Prompt.Texts)
 	what := b.e.Model.Name + "\x00" + b.e.Model.Hash + "\x00" + b.e.Prompt.Text
 	if b.comparison != nil {
@@ -169,7 +169,7 @@ func (b *heatmapPage) data() heatmapData {
 }
 
 // groups returns the groupings that a reader may choose.
-func (b *heatmapPage) groups() map[string][]int {
+func (b heatmapPage) groups() map[string][]int {
 	groups := map[string][]int{}
 	if grouped(b.e) || b.comparison != nil || len(b.e.Steps) > 0 && b.e.Steps[0].IDs != nil {
 		return groups
@@ -220,7 +220,7 @@ func (b *heatmapPage) groups() map[string][]int {
 }
 
 // positions returns where an encoder's predictions are, [N]; nil for a decoder.
-func (b *heatmapPage) positions() (positions []int) {
+func (b heatmapPage) positions() (positions []int) {
 	if !b.e.Model.Reads() {
 		return nil
 	}
@@ -250,7 +250,7 @@ func (v *view) packed(t int, row []float64) packedRow {
 const mostLayered = 8
 
 // rowsOf returns the rows of a method.
-func (b *heatmapPage) rowsOf(v *view) drawnRows {
+func (b heatmapPage) rowsOf(v *view) drawnRows {
 	r := drawnRows{Name: Visible(v.name, nameLimit), Wrong: v.wrong, Grey: []int{}}
 	if v.wrong != "" {
 		return r
@@ -325,7 +325,7 @@ func (v *view) shortDigits() int {
 }
 
 // addLayers adds the values of all layers of the strongest sources of each row.
-func (b *heatmapPage) addLayers(v *view, r *drawnRows) {
+func (b heatmapPage) addLayers(v *view, r *drawnRows) {
 	layers := v.result.Shape[2]
 	if layers < 2 {
 		r.More = b.moreLayers(v)
@@ -347,7 +347,7 @@ func (b *heatmapPage) addLayers(v *view, r *drawnRows) {
 
 // moreLayers returns how to get the values of every layer, if a method has one for each row, or
 // the last one alone; else "".
-func (b *heatmapPage) moreLayers(v *view) string {
+func (b heatmapPage) moreLayers(v *view) string {
 	switch {
 	case v.difference:
 	case v.result.Layers[0] == attribution.LayerByToken:

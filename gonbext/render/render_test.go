@@ -32,8 +32,8 @@ func goldenOf(t *testing.T, r any, script, name string) {
 	whole := written(t, r)
 	// The script and the style sheet are the same in all pictures; their files are the goldens.
 	// What the script needs stands in the goldens as a reader can read it.
-	got := strings.NewReplacer(script, name, styleSheet, "style.css", heatmapSheet(),
-		"heatmap.css").Replace(whole)
+	got := strings.NewReplacer(script, name, styleSheet, "style.css", boardSheet(),
+		"board.css").Replace(whole)
 	got = forScript.ReplaceAllStringFunc(got, func(place string) string {
 		code := forScript.FindStringSubmatch(place)[1]
 		return strings.Replace(place, code, string(unpacked(t, code)), 1)
@@ -237,7 +237,7 @@ func untrusted(t *testing.T, markup string) string {
 		t.Fatalf("%d style sheets", n)
 	}
 	for _, own := range []string{
-		"<style>" + styleSheet + "</style>", "<style>" + heatmapSheet() + "</style>",
+		"<style>" + styleSheet + "</style>", "<style>" + boardSheet() + "</style>",
 		"<script>" + heatmapScript() + "</script>",
 	} {
 		markup = strings.Replace(markup, own, "", 1)
