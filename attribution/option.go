@@ -2,6 +2,7 @@ package attribution
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -20,9 +21,10 @@ type Option struct {
 	// Field is the field of [Options], "MaxTokens" or "Sampling.TopK"; for layers, which are two
 	// fields, "FirstLayer and LastLayer".
 	Field string
-	// Flag is the name of the option on a command line, without hyphens before it: "max-tokens".
-	// It is empty if the option has none. No error of this package mentions it.
-	Flag string
+	// Flag is the name of the option's own flag on a command line, without hyphens before it:
+	// "max-tokens". Key is instead its name in the text of [SetOptions]: "heads" of "heads=max". An
+	// option that a command line cannot set has neither.
+	Flag, Key string
 	// Group is the subject of the option.
 	Group OptionGroup
 	// Help is one sentence about what the option does. A word in backquotes stands for the value.
@@ -61,17 +63,113 @@ const (
 	ConversationOptions OptionGroup = "conversation"
 )
 
-// OptionTable returns a row for every option, in the order in which they are checked.
-func OptionTable() []Option { return slices.Clone(optionTable) }
+// OptionTable returns a row for every option of some groups, of all without any, in the order in
+// which they are checked.
+func OptionTable(groups ...OptionGroup) []Option {
+	return slices.DeleteFunc(slices.Clone(optionTable), func(r Option) bool {
+		return len(groups) > 0 && !slices.Contains(groups, r.Group)
+	})
+}
 
-// LookupOption returns the row of that name, and the zero Option if there is none: an error of a
-// plugin may be about an option of its own.
+// LookupOption returns the row of that name or key, and the zero Option if there is none: an error
+// of a plugin may be about an option of its own.
 func LookupOption(name string) Option {
-	i := slices.IndexFunc(optionTable, func(r Option) bool { return r.Name == name })
+	i := slices.IndexFunc(optionTable, func(r Option) bool {
+		return name != "" && (r.Name == name || r.Key == name)
+	})
 	if i < 0 {
 		return Option{}
 	}
 	return optionTable[i]
+}
+
+// Setting returns how the option is written for [SetOptions]: "heads=VALUE", or "lift" of a switch.
+func (r Option) Setting() string {
+	if r.value.on != nil {
+		return r.Key
+	}
+	return r.Key + "=VALUE"
+}
+
+// SetOptions reads options from text into o: the Key of some of the rows, each with its value, as
+// "heads=max,layers=1:2". A key alone turns a switch on. A comma ends a value only before the next
+// key, so that a value may have commas. The error, a [trace.UsageError], names the option, the
+// value and its limits; for an unknown key it names the nearest one, with its methods, and lists
+// those of the rows.
+func SetOptions(o *Options, rows []Option, text string) error {
+	for _, setting := range splitSettings(text) {
+		key, value, given := strings.Cut(setting, "=")
+		i := slices.IndexFunc(rows, func(r Option) bool { return key != "" && r.Key == key })
+		if i < 0 {
+			return unknownKey(key, rows)
+		}
+		row := rows[i]
+		switch {
+		case !given && row.value.on == nil:
+			return row.usagef("%s has no value; write %s", trace.Called(row.Name), row.Setting())
+		case !given:
+			value = "true"
+		}
+		if err := row.Set(o, value); err != nil {
+			reason := trace.InWords(err, func(string) string { return "" })
+			return row.usagef("%s %.60q: %s", trace.Called(row.Name), value, reason)
+		}
+	}
+	return nil
+}
+
+// nextSetting is what begins a setting after a comma.
+var nextSetting = regexp.MustCompile(`^[a-z-]+(=|$)`)
+
+// splitSettings divides a text at the commas before a key.
+func splitSettings(text string) (all []string) {
+	for i, part := range strings.Split(text, ",") {
+		if i > 0 && !nextSetting.MatchString(part) {
+			all[len(all)-1] += "," + part
+			continue
+		}
+		all = append(all, part)
+	}
+	return all
+}
+
+// unknownKey returns the error of a key that no row has.
+func unknownKey(key string, rows []Option) error {
+	var known []string
+	for _, row := range rows {
+		if row.Key != "" {
+			known = append(known, row.Key)
+		}
+	}
+	slices.Sort(known)
+	near := message.Nearest(key, known)
+	for i, name := range near {
+		if methods := LookupOption(name).TakenBy(); methods != nil {
+			near[i] += " of " + message.Some(methods, 3)
+		}
+	}
+	question := ""
+	if near != nil {
+		question = "did you mean " + strings.Join(near, ", or ") + "? "
+	}
+	return trace.Usagef("there is no setting %s; %sknown are %s", message.Quote(key), question,
+		message.List(known))
+}
+
+// TakenBy returns the names of the methods that the option changes something for, sorted: nil if it
+// is not about methods.
+func (r Option) TakenBy() []string {
+	return r.takenBy(&Options{Lift: true, Heads: trace.Heads{Fusion: trace.OneHead}})
+}
+
+// takenBy is TakenBy beside other options.
+func (r Option) takenBy(o *Options) (names []string) {
+	for _, m := range Methods() {
+		if r.takes != nil && r.takes(o, m.alone(o)) {
+			names = append(names, m.Name)
+		}
+	}
+	return names
 }
 
 // Given is whether the option differs from its default.
@@ -157,22 +255,14 @@ func (r Option) checkMethods(o *Options, all []planned) (warnings []string, err 
 	if !taken {
 		advice := ""
 		if len(o.Methods) == 0 {
-			advice = r.adviseMethod(o)
+			if names := r.takenBy(o); names != nil {
+				advice = "; name methods that take it, such as " + names[0]
+			}
 		}
 		return nil, r.usagef("%s applies to none of the methods: %s: %s%s",
 			trace.Called(r.Name), all[0].Name, r.why, advice)
 	}
 	return warnings, nil
-}
-
-// adviseMethod returns advice to name the first method that takes the option, "" if there is none.
-func (r Option) adviseMethod(o *Options) string {
-	for _, m := range Methods() {
-		if r.takes(o, m.alone(o)) {
-			return "; name methods that take it, such as " + m.Name
-		}
-	}
-	return ""
 }
 
 // alone returns what [Option.takes] asks of a method, as far as it does not depend on the model.
@@ -213,10 +303,7 @@ func (o Options) For(method string) (Options, error) {
 // check returns a [trace.UsageError] for the first option of some groups that is wrong whatever the
 // model is; without groups, of all.
 func (o Options) check(groups ...OptionGroup) error {
-	for _, row := range optionTable {
-		if len(groups) > 0 && !slices.Contains(groups, row.Group) {
-			continue
-		}
+	for _, row := range OptionTable(groups...) {
 		if err := row.check(&o); err != nil {
 			return err
 		}

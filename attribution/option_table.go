@@ -194,14 +194,14 @@ func conversationRows() []Option {
 		},
 		{
 			Name: "chat template", Field: "Conversation.Template",
-			Flag: "chat-template", Group: ConversationOptions,
+			Key: "chat-template", Group: ConversationOptions,
 			Help: "take the chat template of this `name`, of a model that has several",
 			value: someWords(func(o *Options) *string { return &o.Conversation.Template },
 				fmt.Sprintf("at most %d", maxTextBytes)),
 		},
 		{
 			Name: "date", Field: "Conversation.Date",
-			Flag: "chat-date", Group: ConversationOptions,
+			Key: "chat-date", Group: ConversationOptions,
 			Help:  "the `DATE` that a chat template asks for, as 2026-11-26 (default today)",
 			value: dateOf(func(o *Options) *string { return &o.Conversation.Date }),
 		},
@@ -220,7 +220,7 @@ func needsTemperature(o *Options, option string, value any) string {
 func combinationRows() []Option {
 	return []Option{
 		{
-			Name: "residual", Field: "Residual", Flag: "residual", Group: MethodOptions,
+			Name: "residual", Field: "Residual", Key: "residual", Group: MethodOptions,
 			Help: "weight `R` of the residual connection, from 0 to 1 " +
 				"(default: each method's own, mostly 0.5)",
 			value: part(func(o *Options) **float64 { return &o.Residual }),
@@ -228,7 +228,7 @@ func combinationRows() []Option {
 			setting: "residual", shown: shownResidual,
 		},
 		{
-			Name: "measured residual", Field: "MeasuredResidual", Flag: "measured-residual",
+			Name: "measured residual", Field: "MeasuredResidual", Key: "measured-residual",
 			Group: MethodOptions,
 			Help:  "weigh the residual of each token and layer by the model's own mixing ratio",
 			value: switched(func(o *Options) *bool { return &o.MeasuredResidual }),
@@ -242,7 +242,7 @@ func combinationRows() []Option {
 			takes: addsResidual, why: noResidual,
 		},
 		{
-			Name: "local lift", Field: "LocalLift", Flag: "local-lift", Group: MethodOptions,
+			Name: "local lift", Field: "LocalLift", Key: "local-lift", Group: MethodOptions,
 			Help:  "divide each layer's rows by uniform attention before the residual is added",
 			value: switched(func(o *Options) *bool { return &o.LocalLift }),
 			takes: addsResidual,
@@ -255,7 +255,7 @@ func combinationRows() []Option {
 			},
 		},
 		{
-			Name: "drop sink", Field: "DropSink", Flag: "drop-sink", Group: MethodOptions,
+			Name: "drop sink", Field: "DropSink", Key: "drop-sink", Group: MethodOptions,
 			Help:  "take the first source out of every row before layers are combined",
 			value: switched(func(o *Options) *bool { return &o.DropSink }),
 			takes: combinesRows, why: noRows,
@@ -265,7 +265,7 @@ func combinationRows() []Option {
 			},
 		},
 		{
-			Name: "discard", Field: "Discard", Flag: "discard", Group: MethodOptions,
+			Name: "discard", Field: "Discard", Key: "discard", Group: MethodOptions,
 			Help: "before the residual is added, set the lowest entries to 0, this `PART` of " +
 				"each row in a decoder, of the whole map in an encoder",
 			value: number(func(o *Options) *float64 { return &o.Discard }, 1, true, "none"),
@@ -278,7 +278,7 @@ func combinationRows() []Option {
 		},
 		{
 			Name: "discard whole", Field: "DiscardWhole",
-			Flag: "discard-whole", Group: MethodOptions,
+			Key: "discard-whole", Group: MethodOptions,
 			Help: "let discard take the whole map in a decoder too, zeros above the diagonal " +
 				"included; not while it generates",
 			value: switched(func(o *Options) *bool { return &o.DiscardWhole }),
@@ -287,12 +287,13 @@ func combinationRows() []Option {
 					trace.Called("discard whole")+
 						" without discard; say which part of the entries is set to 0")
 			},
+			takes: combinesRows, why: noRows, quiet: true, // as discard says
 			decoder: "what is discarded of the whole map is known only at the end of the text; " +
 				"leave it out to discard row by row, or record the rows of the whole text and " +
 				"attribute them",
 		},
 		{
-			Name: "heads", Field: "Heads", Flag: "heads", Group: MethodOptions,
+			Name: "heads", Field: "Heads", Key: "heads", Group: MethodOptions,
 			Help: "fuse attention heads as `mean|max|min|K`; K is one head's number from 0 " +
 				"(default mean)",
 			value: headFusion(),
@@ -303,7 +304,7 @@ func combinationRows() []Option {
 			},
 		},
 		{
-			Name: "per-head", Field: "PerHead", Flag: "per-head", Group: MethodOptions,
+			Name: "per-head", Field: "PerHead", Key: "per-head", Group: MethodOptions,
 			Help:  "look at head `K` of each layer over lower layers merged by their mean",
 			value: oneHead(),
 			conflict: func(o *Options) string {
@@ -322,7 +323,7 @@ func combinationRows() []Option {
 			},
 		},
 		{
-			Name: "threshold", Field: "Threshold", Flag: "threshold", Group: MethodOptions,
+			Name: "threshold", Field: "Threshold", Key: "threshold", Group: MethodOptions,
 			Help: "set value-zeroing distances below `D` to 0",
 			value: number(func(o *Options) *float64 { return &o.Threshold },
 				maxThreshold, false, "none"),
@@ -333,7 +334,7 @@ func combinationRows() []Option {
 			},
 		},
 		{
-			Name: "layers", Field: "FirstLayer and LastLayer", Flag: "layers", Group: MethodOptions,
+			Name: "layers", Field: "FirstLayer and LastLayer", Key: "layers", Group: MethodOptions,
 			Help: "combine layers `A:B` only, from 0 and inclusive; A: and :B leave one end open " +
 				"(default all)",
 			value: layers(),
@@ -375,7 +376,7 @@ func scorerRows() []Option {
 			setting: "contrast", shown: func(o *Options, _ planned) string { return o.Contrast },
 		},
 		{
-			Name: "foils", Field: "Foils", Flag: "foils", Group: ScorerOptions,
+			Name: "foils", Field: "Foils", Key: "foils", Group: ScorerOptions,
 			Help: "let scorers of the logit explain why the prediction came and not one of the " +
 				"`N` next most probable tokens",
 			value: count(func(o *Options) **int { return &o.Foils }, maxFoils, defaultFoils),
@@ -392,7 +393,7 @@ func scorerRows() []Option {
 			},
 		},
 		{
-			Name: "quantity", Field: "Scoring.Quantity", Flag: "quantity", Group: ScorerOptions,
+			Name: "quantity", Field: "Scoring.Quantity", Key: "quantity", Group: ScorerOptions,
 			Help: "let scorers explain the `logit|probability|log-probability` " +
 				"(default each scorer's own)",
 			value: quantity(),
@@ -410,7 +411,7 @@ func scorerRows() []Option {
 		},
 		{
 			Name: "replacement", Field: "Scoring.Replacement",
-			Flag: "replacement", Group: ScorerOptions,
+			Key: "replacement", Group: ScorerOptions,
 			Help: "`what` stands for a token that occlusion and its like take away: mask, " +
 				"unknown, pad, end, delete, zero or a token such as \" the\" (default the first " +
 				"of mask, unknown and delete that the model has, without an unknown token that " +
@@ -425,7 +426,7 @@ func scorerRows() []Option {
 			},
 		},
 		{
-			Name: "steps", Field: "Scoring.Steps", Flag: "steps", Group: ScorerOptions,
+			Name: "steps", Field: "Scoring.Steps", Key: "steps", Group: ScorerOptions,
 			Help:  "take `N` points of the integral of integrated gradients, between its two ends",
 			value: scoringNumber("steps"),
 			takes: func(_ *Options, m planned) bool { return m.info().Integrates },
@@ -435,7 +436,7 @@ func scorerRows() []Option {
 			},
 		},
 		{
-			Name: "samples", Field: "Scoring.Samples", Flag: "samples", Group: ScorerOptions,
+			Name: "samples", Field: "Scoring.Samples", Key: "samples", Group: ScorerOptions,
 			Help:  "draw `N` random replacements in reagent",
 			value: scoringNumber("samples"),
 			takes: func(_ *Options, m planned) bool { return m.info().Samples },
@@ -460,16 +461,15 @@ func scorerRows() []Option {
 func resultRows() []Option {
 	return []Option{
 		{
-			Name: "own row", Field: "OwnRow", Flag: "own-row", Group: GenerationOptions,
+			Name: "own row", Field: "OwnRow", Key: "own-row", Group: GenerationOptions,
 			Help:  "explain each token by its own row, not by the row that predicts it",
 			value: switched(func(o *Options) *bool { return &o.OwnRow }),
 			takes: combinesRows, why: "it explains a prediction and has no rows",
 			encoder: generates,
 		},
 		{
-			Name: "lift", Field: "Lift", Flag: "lift", Group: MethodOptions,
-			Help: "divide by what uniform attention would give at the same place; for raw, " +
-				"rollout and flow",
+			Name: "lift", Field: "Lift", Key: "lift", Group: MethodOptions,
+			Help:     "divide by what uniform attention would give at the same place",
 			value:    switched(func(o *Options) *bool { return &o.Lift }),
 			conflict: liftConflict,
 			takes:    func(_ *Options, m planned) bool { return m.lift },
@@ -480,7 +480,7 @@ func resultRows() []Option {
 			},
 		},
 		{
-			Name: "all levels", Field: "AllLevels", Flag: "all-levels", Group: GenerationOptions,
+			Name: "all levels", Field: "AllLevels", Key: "all-levels", Group: GenerationOptions,
 			Help:  "compute flow of every layer, not of the top one alone: as many times the work",
 			value: switched(func(o *Options) *bool { return &o.AllLevels }),
 			takes: func(_ *Options, m planned) bool { return m.topOnly },
@@ -489,7 +489,7 @@ func resultRows() []Option {
 			quiet: true, // the other methods give what was asked for
 		},
 		{
-			Name: "all layers", Field: "AllLayers", Flag: "all-layers", Group: GenerationOptions,
+			Name: "all layers", Field: "AllLayers", Key: "all-layers", Group: GenerationOptions,
 			Help: "compute value-zeroing of every layer, not of the one that wrote the token " +
 				"alone, as many times the work",
 			value: switched(func(o *Options) *bool { return &o.AllLayers }),

@@ -332,6 +332,77 @@ func TestOptionErrors(t *testing.T) {
 	}
 }
 
+// SetOptions reads several options, of which a value may have commas, and refuses what it does not
+// know.
+func TestSetOptions(t *testing.T) {
+	all, rows := attribution.OptionTable(), attribution.OptionTable(attribution.MethodOptions)
+	for text, want := range map[string]attribution.Options{
+		"heads=max":                 {Heads: trace.Heads{Fusion: trace.MaxHeads}},
+		"lift":                      {Lift: true},
+		"lift=false":                {},
+		"lift,own-row":              {Lift: true, OwnRow: true},
+		"discard=0.5,layers=1:2":    {Discard: 0.5, FirstLayer: 1, LastLayer: new(2)},
+		"replacement=,,lift":        {Lift: true, Scoring: scorer.Options{Replacement: ","}},
+		"replacement=a, b,lift":     {Lift: true, Scoring: scorer.Options{Replacement: "a, b"}},
+		"replacement==":             {Scoring: scorer.Options{Replacement: "="}},
+		"chat-date=2026-11-26":      {Conversation: trace.Conversation{Date: "2026-11-26"}},
+		"steps=3,samples=4,foils=0": {Foils: new(0), Scoring: scorer.Options{Steps: 3, Samples: 4}},
+	} {
+		var got attribution.Options
+		err := attribution.SetOptions(&got, all, text)
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, %v; want %+v", text, got, err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"":                `there is no setting ""; known are discard, discard-whole, drop-sink, heads, layers, lift,`,
+		"step=3":          `there is no setting "step"; known are discard,`,
+		"thresold=1":      `did you mean threshold of value-zeroing, value-zeroing-euclidean, `,
+		"head=1":          `did you mean heads of flow, flow-normalized, globenc and 9 more? known are`,
+		"heads":           `heads has no value; write heads=VALUE`,
+		"lift,discard=2":  `discard "2": want a number from 0 to below 1`,
+		"lift=maybe":      `lift "maybe": want true or false`,
+		"heads=max,a=1":   `there is no setting "a"`,
+		"heads=max, lift": `heads "max, lift": want mean, max, min or the number of a head`,
+	} {
+		err := attribution.SetOptions(new(attribution.Options), rows, text)
+		if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want %q", text, err, want)
+		}
+	}
+	err := attribution.SetOptions(new(attribution.Options), all, "step=3")
+	const want = "did you mean steps of integrated-gradients? known are all-layers,"
+	if !strings.Contains(fmt.Sprint(err), want) {
+		t.Errorf("of all settings: error %v", err)
+	}
+}
+
+// Options that are about methods have methods, each of which takes the option.
+func TestOptionTakenBy(t *testing.T) {
+	for name, want := range map[string]string{
+		"residual":    "flow flow-normalized rollout",
+		"lift":        "flow flow-normalized raw rollout",
+		"threshold":   "value-zeroing value-zeroing-euclidean value-zeroing-final-norm value-zeroing-rollout",
+		"foils":       "alti-logit direct",
+		"replacement": "integrated-gradients occlusion",
+		"steps":       "integrated-gradients",
+		"samples":     "reagent",
+		"all levels":  "flow flow-normalized",
+		"date":        "",
+	} {
+		got := attribution.LookupOption(name).TakenBy()
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s is taken by %v, want %s", name, got, want)
+		}
+	}
+	for _, row := range attribution.OptionTable() {
+		found := attribution.LookupOption(row.Key).Name == row.Name
+		if (row.Key == "") == found || row.Key != "" && row.Flag != "" {
+			t.Errorf("%s has the key %q and the flag %q", row.Name, row.Key, row.Flag)
+		}
+	}
+}
+
 // TestOptionCalled: an error about an option has the name that a user wrote, and its own without
 // one.
 func TestOptionCalled(t *testing.T) {

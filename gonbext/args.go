@@ -2,6 +2,7 @@ package gonbext
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"io"
 	"os"
@@ -26,8 +27,8 @@ import (
 // The last line is Go, an empty comment, because GoNB runs no cell without Go. The options
 // stand before or after the prompt. They are those of the command headwater explain that are about
 // the model, the methods, what is generated and what is shown: --model, --backend, --dtype,
-// --max-memory, --by, --layer, --filter, --token, and one for each row of
-// [attribution.OptionTable].
+// --max-memory, --by, --layer, --filter, --token, the flags of [attribution.OptionTable], and --set
+// for [attribution.SetOptions].
 func ExplainArgs() {
 	out := newDisplay()
 	prompt, settings, err := parseArgs(os.Args[1:])
@@ -152,6 +153,9 @@ func unknownOption(name string, known []argument) error {
 	if instead := elsewhere[name]; instead != "" {
 		return usagef("--%s is no option of a cell; %s", name, instead)
 	}
+	if row := attribution.LookupOption(name); row.Key != "" && row.Key == name {
+		return usagef("--%s is no option by itself; write --set %s", name, row.Setting())
+	}
 	n := names(known)
 	if near := message.DidYouMean("--"+name, n); near != "" {
 		return usagef("unknown option --%.60s; %s", name, strings.TrimSpace(near))
@@ -173,7 +177,11 @@ func (a argument) read(value string) error {
 	if err == nil {
 		return nil
 	}
-	return usagef("option --%s is %.60q: %s", a.name, value, trace.InWords(err, flagOf))
+	reason := trace.InWords(err, flagOf)
+	if usage := (*trace.UsageError)(nil); errors.As(err, &usage) && usage.Option != "" {
+		return usagef("%s", reason) // which names one option of several
+	}
+	return usagef("option --%s is %.60q: %s", a.name, value, reason)
 }
 
 // arguments returns the options, which set the fields of o, m and v.
@@ -224,9 +232,12 @@ func arguments(o *attribution.Options, m *Model, v *Show) []argument {
 			}
 			return nil
 		}},
+		{name: "set", set: func(s string) error {
+			return attribution.SetOptions(o, attribution.OptionTable(), s)
+		}},
 	}
 	for _, row := range attribution.OptionTable() {
-		if row.Flag == "" || row.Flag == "by" { // that of Show
+		if row.Flag == "" || row.Flag == "by" { // that of Show, and what --set sets
 			continue
 		}
 		if on := row.Switch(o); on != nil {

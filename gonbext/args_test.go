@@ -21,7 +21,8 @@ import (
 func TestParseArgs(t *testing.T) {
 	prompt, settings, err := parseArgs([]string{
 		"the keys", "--model", "smollm2", "--methods=rollout,flow", "--max-tokens", "3", "--chat",
-		"--by", "word", "--layer=0", "--token", "1", "--max-memory", "2GB", "--filter", "true", "--dtype", "bfloat16",
+		"--by", "word", "--layer=0", "--token", "1", "--max-memory", "2GB",
+		"--set", "heads=max,lift", "--filter", "true", "--dtype", "bfloat16",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +39,7 @@ func TestParseArgs(t *testing.T) {
 		t.Errorf("view %+v", v)
 	}
 	o := r.options
-	if o.MaxTokens != 3 || !o.Chat || !cmp.Equal(o.Methods, []string{"rollout", "flow"}) {
+	if o.MaxTokens != 3 || !o.Chat || o.Heads.Fusion != trace.MaxHeads || !o.Lift || !cmp.Equal(o.Methods, []string{"rollout", "flow"}) {
 		t.Errorf("options %+v", o)
 	}
 	for _, words := range []string{"-x", "--|-x", "--chat|-x", "-x|--chat", "--chat|--|-x"} {
@@ -104,6 +105,9 @@ func TestWrongArgs(t *testing.T) {
 		{"a|--output=a.svg", `--output is no option of a cell; gonbext.Save("figure.svg") in a later cell`},
 		{"a|--token|is", `option --token is "is": want a whole number from 0 to 1000000: a generated token is named by its number`},
 		{"a|--token|0,1", `option --token is "0,1": want one token; gonbext.Layers(gonbext.Last(), 0,1)`},
+		{"a|--heads|max", "--heads is no option by itself; write --set heads=VALUE"},
+		{"a|--set|heads=median", `--set heads "median": want mean, max, min or the number of a head`},
+		{"a|--set|head=1", `option --set is "head=1": there is no setting "head"; did you mean heads of flow,`},
 		{"a|--against|b", "--against is no option of a cell; gonbext.Compare"},
 		{"a|b", `two prompts, "a" and "b": a prompt of several words needs quotes`},
 		{"the|--max-tokens|3|keys", `two prompts, "the" and "keys"`},
@@ -153,7 +157,7 @@ func TestArgsWording(t *testing.T) {
 		{
 			usagef("%s 1; the last layer that is combined is %s 0", shownLayer,
 				trace.Called("last layer", "LastLayer")),
-			"--layer 1; the last layer that is combined is --layers 0",
+			"--layer 1; the last layer that is combined is --set layers 0",
 			"Layer 1; the last layer that is combined is LastLayer 0",
 		},
 	} {
@@ -176,7 +180,7 @@ func TestArgsOfEveryOption(t *testing.T) {
 	known := names(arguments(&attribution.Options{}, &Model{}, &Show{}))
 	for _, row := range attribution.OptionTable() {
 		if row.Flag == "" {
-			continue
+			continue // a setting, or an option of Go alone
 		}
 		n := 0
 		for _, name := range known {

@@ -43,7 +43,10 @@ func flagOf(option string) string {
 	case "first layer", "last layer":
 		option = "layers"
 	}
-	if row := attribution.LookupOption(option); row.Flag != "" {
+	switch row := attribution.LookupOption(option); {
+	case row.Key != "":
+		return "--set " + row.Key
+	case row.Flag != "":
 		return "--" + row.Flag
 	}
 	return fieldOf(option)

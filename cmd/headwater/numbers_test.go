@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/cli/clitest"
 )
@@ -25,8 +26,8 @@ var numeric = []string{
 func TestNumbersHaveRanges(t *testing.T) {
 	// Flags that take a number in another form, and the words that say so.
 	others := map[string]string{
-		"heads": "number of a head, from 0 to 1000000", "layers": "from 0 to 1000000", "per-head": "from 0 to 1000000",
-		"position": "from 0 to 1000000", "residual": "from 0 to 1", "cut": "from 0 to 1000000", "ids": "from 0 to 2147483647",
+		"set heads": "number of a head, from 0 to 1000000", "set layers": "from 0 to 1000000", "set per-head": "from 0 to 1000000",
+		"position": "from 0 to 1000000", "set residual": "from 0 to 1", "cut": "from 0 to 1000000", "ids": "from 0 to 2147483647",
 		"by": "counted from 0", "max-memory": "such as 8GB",
 	}
 	seen := map[string]bool{}
@@ -38,27 +39,41 @@ func TestNumbersHaveRanges(t *testing.T) {
 		if c.Name() == "serve" {
 			return // another program sets its flags
 		}
-		c.Flags().VisitAll(func(f *pflag.Flag) {
-			want, other := others[f.Name]
-			ranged := strings.Contains(f.Usage, ", from ")
-			if !other && !ranged {
-				switch f.Value.Type() {
+		try := func(flag, setting, usage, kind string) {
+			name := strings.TrimSuffix(flag+" "+setting, " ")
+			want, other := others[name]
+			if !other && !strings.Contains(usage, ", from ") {
+				switch kind {
 				case "int", "int64", "uint64", "float64", "duration":
-					t.Errorf("%s --%s is a number without a range in its help: %s", c.Name(),
-						f.Name, f.Usage)
+					t.Errorf("%s --%s is a number without a range in its help: %s", c.Name(), name,
+						usage)
 				}
 				return
 			}
-			seen[f.Name] = true
+			seen[name] = true
 			if !other {
 				want = "from "
 			}
 			for _, value := range []string{"x", "NaN", strings.Repeat("9", 400)} {
-				if err := c.Flags().Set(f.Name, value); err == nil {
-					t.Errorf("%s --%s %.20s is taken", c.Name(), f.Name, value)
+				if setting != "" {
+					value = setting + "=" + value
+				}
+				if err := c.Flags().Set(flag, value); err == nil {
+					t.Errorf("%s --%s %.20s is taken", c.Name(), flag, value)
 				} else if text := c.FlagErrorFunc()(c, err).Error(); !strings.Contains(text,
 					want) || len(text) > 400 {
-					t.Errorf("%s --%s %.20s: %s; want %q", c.Name(), f.Name, value, text, want)
+					t.Errorf("%s --%s %.20s: %s; want %q", c.Name(), flag, value, text, want)
+				}
+			}
+		}
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.Name != "set" {
+				try(f.Name, "", f.Usage, f.Value.Type())
+				return
+			}
+			for _, row := range attribution.OptionTable() {
+				if row.Key != "" && strings.Contains(c.UsageString(), "\n  "+row.Key+" ") {
+					try("set", row.Key, row.Usage(), "")
 				}
 			}
 		})
@@ -78,8 +93,9 @@ func TestNumbersHaveRanges(t *testing.T) {
 func TestExtremeNumbers(t *testing.T) {
 	var cases []clitest.Refusal
 	for _, flag := range []string{
-		"top", "width", "max-tokens", "alternatives", "temperature", "top-k", "top-p", "seed", "threshold", "discard", "residual",
-		"per-head", "heads", "layers", "position", "steps", "samples", "batch", "max-memory", "by",
+		"top", "width", "max-tokens", "alternatives", "temperature", "top-k", "top-p", "seed", "set threshold",
+		"set discard", "set residual", "set per-head", "set heads", "set layers", "set steps", "set samples",
+		"position", "batch", "max-memory", "by",
 	} {
 		for _, value := range numeric {
 			if flag == "seed" &&
@@ -88,7 +104,10 @@ func TestExtremeNumbers(t *testing.T) {
 			}
 			cases = append(cases, clitest.Refusal{
 				flag + " " + fmt.Sprintf("%.12s", value),
-				[]string{"explain", "--backend", "go", "-o", "OUT", "--" + flag + "=" + value, "a"},
+				[]string{
+					"explain", "--backend", "go", "-o", "OUT",
+					"--" + strings.Replace(flag, " ", "=", 1) + "=" + value, "a",
+				},
 				"", cli.StatusUsage, "--" + flag + " " + fmt.Sprintf("%.60q", value) + ": ",
 			})
 		}

@@ -351,9 +351,9 @@ func (b heatmapPage) moreLayers(v *view) string {
 	switch {
 	case v.difference:
 	case v.result.Layers[0] == attribution.LayerByToken:
-		return "with --all-layers or --view layers, or in a cell AllLayers: true of the options"
+		return "with --set all-layers or --view layers, or in a cell AllLayers: true of the options"
 	case v.result.TopOnly:
-		return "with --all-levels or --view layers, or in a cell AllLevels: true of the options"
+		return "with --set all-levels or --view layers, or in a cell AllLevels: true of the options"
 	}
 	return ""
 }

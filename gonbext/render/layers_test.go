@@ -276,7 +276,7 @@ func TestNoLayers(t *testing.T) {
 	one := sizedBy(3, 12, 1, "value-zeroing").Methods["value-zeroing"]
 	one.Layers[0], one.Shown = attribution.LayerByToken, []int{1, 0, 2}
 	e.Methods["value-zeroing"] = one
-	const want = "with --all-layers or --view layers, or in a cell AllLayers: true of the options"
+	const want = "with --set all-layers or --view layers, or in a cell AllLayers: true of the options"
 	var d heatmapData
 	scriptOf(t, written(t, Heatmap{Explanation: e}), &d)
 	if d.Methods[0].More != "" || d.Methods[1].More != want {

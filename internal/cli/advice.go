@@ -28,6 +28,8 @@ func flagOf(option string) string {
 	switch {
 	case option == "pre-tokenizer":
 		return "--pre"
+	case row.Key != "":
+		return "--set " + row.Key
 	case row.Flag == "":
 		return ""
 	}

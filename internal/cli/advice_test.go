@@ -44,18 +44,18 @@ func TestAdvice(t *testing.T) {
 // An error of a library is said in the words of a command line: no name of a package, and flags.
 func TestSaidInFlags(t *testing.T) {
 	for want, err := range map[string]error{
-		"line 1: --discard 2; it must be in [0,1), 0 for none": attribution.Options{
+		"line 1: --set discard 2; it must be in [0,1), 0 for none": attribution.Options{
 			Discard: 2,
 		}.Check(),
 		"line 1: --position -1; positions count from 0": attribution.Options{
 			Positions: []int{-1},
 		}.Check(),
-		"line 1: first layer -1; layers count from 0 (--layers)": attribution.Options{
+		"line 1: first layer -1; layers count from 0 (--set layers)": attribution.Options{
 			FirstLayer: -1,
 		}.Check(),
 		"line 1: the prompt is empty": trace.Usagef("the prompt is empty"),
 		"line 1: no":                  &trace.UsageError{Reason: "no", Option: "of a plugin"},
-		`line 1: set --all-layers, not "AllLayers"`: trace.Usagef(`set %s, not "AllLayers"`,
+		`line 1: set --set all-layers, not "AllLayers"`: trace.Usagef(`set %s, not "AllLayers"`,
 			trace.Called("all layers", "AllLayers")),
 		"line 1: Lift the lid": errors.New("models: hub: Lift the lid"),
 	} {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -85,18 +87,70 @@ func (f *ModelFlags) AddBackend(cmd *cobra.Command) {
 	})
 }
 
-// OptionFlags adds a flag for each option of some groups, which sets it in o.
-func OptionFlags(cmd *cobra.Command, o *attribution.Options, groups ...attribution.OptionGroup) {
-	for _, row := range attribution.OptionTable() {
-		if slices.Contains(groups, row.Group) && row.Flag != "" && row.Name != "methods" {
+// OptionFlags adds what sets options in o: a flag for each that has one of its own, and --set for
+// the others, which the help then lists. --methods is apart; see [MethodsFlag].
+func OptionFlags(cmd *cobra.Command, o *attribution.Options, rows []attribution.Option) {
+	var settings []attribution.Option
+	for _, row := range rows {
+		switch {
+		case row.Name == "methods":
+		case row.Flag != "":
 			OptionFlag(cmd.Flags(), o, row, row.Usage())
+		case row.Key != "":
+			settings = append(settings, row)
 		}
 	}
+	slices.SortFunc(settings,
+		func(a, b attribution.Option) int { return cmp.Compare(a.Key, b.Key) })
+	cmd.Flags().Func("set", "set an option of those below, `NAME=VALUE`, several joined by commas "+
+		"or by --set again; a NAME alone turns a switch on", func(text string) error {
+		return attribution.SetOptions(o, settings, text)
+	})
+	usage := cmd.UsageFunc()
+	cmd.SetUsageFunc(func(cmd *cobra.Command) error {
+		width := cmp.Or(Columns(cmd.Root().OutOrStdout()), 100)
+		return cmp.Or(usage(cmd), listSettings(cmd.OutOrStderr(), settings, width))
+	})
 }
 
-// ChatFlags adds the flags of a conversation, with --messages, which names a file.
-func ChatFlags(cmd *cobra.Command, o *attribution.Options, messages *string) {
-	OptionFlags(cmd, o, attribution.ConversationOptions)
+// listSettings writes what --set sets: the names, what they do, and for which methods.
+func listSettings(w io.Writer, settings []attribution.Option, width int) error {
+	var text strings.Builder
+	text.WriteString("\nWhat --set sets:\n")
+	for _, row := range settings {
+		usage := strings.ReplaceAll(row.Usage(), "`", "")
+		if methods := row.TakenBy(); methods != nil {
+			usage += "; for " + message.Some(methods, 3)
+		}
+		WriteHanging(&text, "  "+row.Key, usage, 21, width)
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+// WriteHanging writes a name and what it means in lines of up to width columns, where words are
+// short enough. They begin at a column, in the line of the name if that is short enough.
+func WriteHanging(to *strings.Builder, name, meaning string, indent, width int) {
+	to.WriteString(name)
+	column := utf8.RuneCountInString(name)
+	if column >= indent {
+		column = width // so that the first word begins a line
+	}
+	for word := range strings.FieldsSeq(meaning) {
+		n := utf8.RuneCountInString(word)
+		if column+1+n > width {
+			to.WriteString("\n")
+			column = 0
+		}
+		space := max(indent-column, 1)
+		to.WriteString(strings.Repeat(" ", space) + word)
+		column += space + n
+	}
+	to.WriteString("\n")
+}
+
+// MessagesFlag adds --messages, which names a file.
+func MessagesFlag(cmd *cobra.Command, messages *string) {
 	cmd.Flags().StringVar(messages, "messages", "", "put the messages of this JSON `FILE` before "+
 		"the prompt in a chat: a list with role and content, as OpenAI and transformers write "+
 		"it, or an object with messages and tools; without a prompt the last one is answered")

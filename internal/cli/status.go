@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/corpus"
 	"github.com/headwater-ml/headwater/internal/message"
@@ -87,6 +88,9 @@ func flagError(cmd *cobra.Command, err error) error {
 			reason = "want " + want
 		}
 		text = fmt.Sprintf("--%s %.60q: %s", flag.Name, wrong.GetValue(), reason)
+		if usage := (*trace.UsageError)(nil); errors.As(err, &usage) && usage.Option != "" {
+			text = reason // which names one option of several
+		}
 	}
 	if unknown := (*pflag.NotExistError)(nil); errors.As(err, &unknown) {
 		text = fmt.Sprintf("unknown flag: --%.60s", unknown.GetSpecifiedName())
@@ -104,6 +108,10 @@ func flagError(cmd *cobra.Command, err error) error {
 
 // nearFlag suggests the flag of the command whose name is like this one, "" if there is none.
 func nearFlag(cmd *cobra.Command, name string) string {
+	row := attribution.LookupOption(name)
+	if row.Key != "" && row.Key == name && cmd.Flags().Lookup("set") != nil {
+		return "write --set " + row.Setting()
+	}
 	var known []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden {

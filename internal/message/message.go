@@ -118,6 +118,14 @@ func Quote(s string) string {
 // List joins names by commas.
 func List(names []string) string { return strings.Join(names, ", ") }
 
+// Some joins the first names by commas: "a, b, c and 2 more", or all if they are one more at most.
+func Some(names []string, most int) string {
+	if len(names) <= most+1 {
+		return List(names)
+	}
+	return fmt.Sprintf("%s and %d more", List(names[:most]), len(names)-most)
+}
+
 // WholeNumber returns the whole number that a text is, such as 17 or 17.0: data frames write all
 // numbers of a column with a point if one is missing. ok is false for any other text, and for more
 // than 2^53 with a point, where a float64 does not have every whole number.

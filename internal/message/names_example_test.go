@@ -14,3 +14,12 @@ func ExampleKnownAre() {
 	// did you mean rollout? known are flow, raw, rollout
 	// known are flow, raw, rollout
 }
+
+func ExampleSome() {
+	names := []string{"flow", "raw", "rollout", "value-zeroing"}
+	fmt.Println(message.Some(names, 3))
+	fmt.Println(message.Some(names, 2))
+	// Output:
+	// flow, raw, rollout, value-zeroing
+	// flow, raw and 2 more
+}

@@ -272,7 +272,7 @@ func TestBenchCosts(t *testing.T) {
 		`"contrast":" is","evidence":[[4,8]],"counterfactual":"the key to the cabinet",` +
 		`"question":[[0,3]],"changes":[{"span":[16,23],"text":"door"}]}` + "\n"
 	text := headwater.MustExecute(t, pair, "bench", "methods", "--methods", "classic,direct", "-i",
-		"-", "--timed", "1", "--no-contrast", "--foils", "2", "--json")
+		"-", "--timed", "1", "--no-contrast", "--set", "foils=2", "--json")
 	var r benchReport
 	must(t, json.Unmarshal([]byte(text), &r))
 	for _, name := range []string{"rollout", "flow", "value-zeroing", "direct"} {

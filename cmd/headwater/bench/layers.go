@@ -64,7 +64,8 @@ func benchCuesCommand(k *cli.Kit) *cobra.Command {
 	}
 	f.Add(cmd)
 	cli.MethodsFlag(cmd, &f.opts.Explain, " (default those of explain)")
-	cli.OptionFlags(cmd, &f.opts.Explain, attribution.MethodOptions, attribution.ScorerOptions)
+	cli.OptionFlags(cmd, &f.opts.Explain,
+		attribution.OptionTable(attribution.MethodOptions, attribution.ScorerOptions))
 	cmd.Flags().StringVarP(&f.input, "input", "i", "", "take the cases of this `FILE`, a line of "+
 		"JSON each; - is standard input")
 	cmd.Flags().BoolVar(&f.opts.EveryToken, "every-token", false, "rank control tokens such as "+

@@ -108,11 +108,8 @@ func corpusPlanCommand(k *cli.Kit) *cobra.Command {
 	f.Add(cmd)
 	cli.MethodsFlag(cmd, &f.opts, " (default direct,value-zeroing; for encoders "+
 		"rollout,value-zeroing)")
-	for _, row := range attribution.OptionTable() {
-		if row.Flag != "" && !slices.Contains(notOfCorpus, row.Name) {
-			cli.OptionFlag(cmd.Flags(), &f.opts, row, row.Usage())
-		}
-	}
+	cli.OptionFlags(cmd, &f.opts, slices.DeleteFunc(attribution.OptionTable(),
+		func(r attribution.Option) bool { return slices.Contains(notOfCorpus, r.Name) }))
 	cmd.Flags().StringVar(&f.format, "format", "", "read every file of the input as `"+
 		strings.Join(corpus.Formats(), "|")+"` (default what the end of its name says)")
 	cli.WholeFlag(cmd.Flags(), &f.shards, "shards", 1, corpus.MaxShards,
@@ -123,8 +120,8 @@ func corpusPlanCommand(k *cli.Kit) *cobra.Command {
 	return cmd
 }
 
-// notOfCorpus are options that have a flag of their own, or that each record has for itself.
-var notOfCorpus = []string{"methods", "continuation", "positions", "pair"}
+// notOfCorpus are options that each record has for itself.
+var notOfCorpus = []string{"continuation", "positions", "pair"}
 
 // check returns a usage error for values that no input and no model could fit.
 func (f *corpusPlanFlags) check() error {

@@ -65,7 +65,7 @@ func attributeCommand(k *cli.Kit) *cobra.Command {
 	}
 	cmd.Flags().StringVarP(&f.input, "input", "i", "", "read the safetensors `FILE`")
 	cli.MethodsFlag(cmd, &f.opts, "")
-	cli.OptionFlags(cmd, &f.opts, attribution.MethodOptions)
+	cli.OptionFlags(cmd, &f.opts, attribution.OptionTable(attribution.MethodOptions))
 	cmd.Flags().Func("cut", "say which edges limit the flow from a token to an input token, by "+
 		"their `numbers` TARGET:SOURCE from 0", func(s string) (err error) {
 		target, source, ok := strings.Cut(s, ":")

@@ -59,9 +59,10 @@ func TestAttributeKnown(t *testing.T) {
 			checkClose(t, "raw", clitest.Floats(t, f, "raw"), clitest.Uniform(2, 1, 4))
 			// Without a residual the rollout of one layer is that layer. With the residual only, it
 			// is the identity.
-			f = attributed(t, input, "--methods", "rollout", "--residual", "0", "--layers", "1")
+			f = attributed(t, input, "--methods", "rollout", "--set",
+				"residual=0,layers=1")
 			checkClose(t, "one layer", clitest.Floats(t, f, "rollout"), clitest.Uniform(1, 1, 4))
-			f = attributed(t, input, "--methods", "rollout", "--residual", "1")
+			f = attributed(t, input, "--methods", "rollout", "--set", "residual=1")
 			checkClose(t, "identity", clitest.Floats(t, f, "rollout")[:5], []float64{1, 0, 0, 0, 0})
 		})
 	}
@@ -86,7 +87,7 @@ func TestAttributeHeads(t *testing.T) {
 		"mean": {1, 0, 0.5, 0.5}, "max": {1, 0, 0.5, 0.5}, "0": {1, 0, 1, 0}, "1": {1, 0, 0, 1},
 	}
 	for heads, want := range cases {
-		f := attributed(t, input, "--methods", "raw", "--heads", heads)
+		f := attributed(t, input, "--methods", "raw", "--set", "heads="+heads)
 		checkClose(t, "heads "+heads, clitest.Floats(t, f, "raw"), want)
 	}
 }
@@ -141,7 +142,7 @@ func TestTraceAttribute(t *testing.T) {
 	if a != b || a == "" {
 		t.Errorf("model_hash %q became %q", b, a)
 	}
-	e := headwater.Explained(t, "--methods", methods, "--all-levels", "--all-layers",
+	e := headwater.Explained(t, "--methods", methods, "--set", "all-levels", "--set", "all-layers",
 		"--max-tokens", "1", clitest.Prompt)
 	m := len(e.Prompt.IDs)
 	for name, r := range e.Methods {
@@ -243,9 +244,10 @@ func TestAttributeRefusals(t *testing.T) {
 		{"NaN", in(attention([]int{1, 3, 3}, set(3, math.NaN()))), "", 1, "layer 0 head 0 row 1 column 0 is NaN"},
 		{"infinite", in(attention([]int{1, 3, 3}, set(3, math.Inf(1)))), "", 1, "row 1 column 0 is +Inf"},
 		{"negative", in(attention([]int{1, 3, 3}, set(3, -0.5))), "", 1, "row 1 column 0 is -0.5; want a number of 0 or more"},
-		{"head that is not there", in(good, "--heads", "1"), "", 2, "--heads 1; there are 1, from 0 to 0"},
-		{"layer that is not there", in(good, "--layers", "1"), "", 2, "layers 1 to 1; there are 1"},
-		{"residual", in(good, "--residual", "-0.1"), "", 2, "want a number from 0 to 1"},
+		{"head that is not there", in(good, "--set", "heads=1"), "", 2, "--set heads 1; there are 1, from 0 to 0"},
+		{"layer that is not there", in(good, "--set", "layers=1"), "", 2, "layers 1 to 1; there are 1"},
+		{"setting of scorers", in(good, "--set", "steps=3"), "", 2, `there is no setting "steps"; known are discard, `},
+		{"residual", in(good, "--set", "residual=-0.1"), "", 2, "want a number from 0 to 1"},
 		{"no such folder", in(good, "-o", "OUT/x"), "", 1, "does not exist"},
 		{"flag of another command", in(good, "--max-tokens", "3"), "", 2, "unknown flag: --max-tokens"},
 	})

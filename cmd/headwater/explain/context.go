@@ -116,7 +116,8 @@ func contextCommand(k *cli.Kit) *cobra.Command {
 		"0 to 18446744073709551615; equal ones give equal scores")
 	cli.WholeFlag(flags, &ask.MaxTokens, "max-tokens", 1, maxAnswer, "let the model answer in at "+
 		"most `N` tokens", "64")
-	cli.ChatFlags(cmd, &f.chat, &f.messages)
+	cli.OptionFlags(cmd, &f.chat, attribution.OptionTable(attribution.ConversationOptions))
+	cli.MessagesFlag(cmd, &f.messages)
 	flags.StringVar(&ask.Template, "template", "", "the `prompt`, with {context} and {question} "+
 		"in it and \\n for a line break (default the documents, Question: and Answer:, each on "+
 		"a line of its own)")

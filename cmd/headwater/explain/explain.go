@@ -83,12 +83,12 @@ func explainCommand(k *cli.Kit) *cobra.Command {
 		},
 	}
 	cmd.Flags().SortFlags = false // those of one group stand together
+	groupFlags(k, cmd)
 	f.ModelFlags.Add(cmd)
 	f.methodsFlag(cmd, &f.opts, " (default direct,value-zeroing; for encoders "+
 		"rollout,value-zeroing; classic for rollout,flow,value-zeroing)")
-	cli.OptionFlags(cmd, &f.opts,
-		attribution.MethodOptions, attribution.GenerationOptions, attribution.ScorerOptions)
-	cli.ChatFlags(cmd, &f.opts, &f.messages)
+	cli.OptionFlags(cmd, &f.opts, attribution.OptionTable())
+	cli.MessagesFlag(cmd, &f.messages)
 	cmd.Flags().StringVarP(&f.input, "input", "i", "", "explain the prompts of `FILE`, a line "+
 		"of JSON each; - is standard input")
 	f.outputFlags.add(cmd, cli.PartialFlag)
@@ -102,7 +102,6 @@ func explainCommand(k *cli.Kit) *cobra.Command {
 		"they are compared by text")
 	cmd.Flags().BoolVar(&f.filter, "filter", false, "grey out punctuation and words such as "+
 		"\"and\" in pictures; no number changes")
-	groupFlags(k, cmd)
 	return cmd
 }
 

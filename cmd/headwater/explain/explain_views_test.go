@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/cli/clitest"
@@ -20,45 +21,45 @@ import (
 var effectful = map[string]struct{ with, without string }{
 	"against":           {"--against=mary has the lamp . john has the key .", ""},
 	"against-model":     {"--against-model=tiny-alibi", ""},
-	"all-layers":        {"--all-layers --methods=value-zeroing,rollout", "--methods=value-zeroing,rollout"},
-	"all-levels":        {"--all-levels --methods=flow,rollout", "--methods=flow,rollout"},
+	"all-layers":        {"--set=all-layers --methods=value-zeroing,rollout", "--methods=value-zeroing,rollout"},
+	"all-levels":        {"--set=all-levels --methods=flow,rollout", "--methods=flow,rollout"},
 	"alternatives":      {"--alternatives=2", ""},
 	"by":                {"--by=word", ""},
 	"target":            {"--target=answer", ""},
 	"color":             {"--format=text --color=always", "--format=text"},
 	"continuation":      {"--continuation= is", ""},
 	"contrast":          {"--contrast= is", ""},
-	"discard":           {"--discard=0.5 --methods=rollout,raw", "--methods=rollout,raw"},
-	"discard-whole":     {"--discard-whole --discard=0.5 --methods=rollout,raw", "--discard=0.5 --methods=rollout,raw"},
-	"drop-sink":         {"--drop-sink --methods=rollout,raw", "--methods=rollout,raw"},
+	"discard":           {"--set=discard=0.5 --methods=rollout,raw", "--methods=rollout,raw"},
+	"discard-whole":     {"--set=discard-whole --set=discard=0.5 --methods=rollout,raw", "--set=discard=0.5 --methods=rollout,raw"},
+	"drop-sink":         {"--set=drop-sink --methods=rollout,raw", "--methods=rollout,raw"},
 	"dtype":             {"--dtype=bfloat16", ""},
 	"filter":            {"--filter", ""},
-	"foils":             {"--foils=1", ""},
+	"foils":             {"--set=foils=1", ""},
 	"format":            {"--format=text", ""},
-	"heads":             {"--heads=max --methods=rollout,raw", "--methods=rollout,raw"},
-	"layers":            {"--layers=1:2 --methods=rollout,raw", "--methods=rollout,raw"},
-	"lift":              {"--lift --methods=rollout,raw", "--methods=rollout,raw"},
-	"local-lift":        {"--local-lift --methods=rollout,raw", "--methods=rollout,raw"},
+	"heads":             {"--set=heads=max --methods=rollout,raw", "--methods=rollout,raw"},
+	"layers":            {"--set=layers=1:2 --methods=rollout,raw", "--methods=rollout,raw"},
+	"lift":              {"--set=lift --methods=rollout,raw", "--methods=rollout,raw"},
+	"local-lift":        {"--set=local-lift --methods=rollout,raw", "--methods=rollout,raw"},
 	"max-tokens":        {"--max-tokens=3", ""},
-	"measured-residual": {"--measured-residual --methods=rollout,raw", "--methods=rollout,raw"},
+	"measured-residual": {"--set=measured-residual --methods=rollout,raw", "--methods=rollout,raw"},
 	"methods":           {"--methods=rollout,raw", ""},
 	"model":             {"--model=tiny-alibi", ""},
-	"own-row":           {"--own-row --methods=rollout,raw", "--methods=rollout,raw"},
+	"own-row":           {"--set=own-row --methods=rollout,raw", "--methods=rollout,raw"},
 	"pair":              {"--pair=two", ""},
 	"palette":           {"--palette=green-purple", ""},
-	"per-head":          {"--per-head=1 --methods=rollout,raw", "--methods=rollout,raw"},
+	"per-head":          {"--set=per-head=1 --methods=rollout,raw", "--methods=rollout,raw"},
 	"position":          {"--position=1", ""},
-	"quantity":          {"--quantity=probability --methods=occlusion,direct", "--methods=occlusion,direct"},
-	"replacement":       {"--replacement=delete --methods=occlusion,direct", "--methods=occlusion,direct"},
-	"residual":          {"--residual=0.1 --methods=rollout,raw", "--methods=rollout,raw"},
-	"samples":           {"--samples=2 --methods=reagent,direct", "--methods=reagent,direct"},
+	"quantity":          {"--set=quantity=probability --methods=occlusion,direct", "--methods=occlusion,direct"},
+	"replacement":       {"--set=replacement=delete --methods=occlusion,direct", "--methods=occlusion,direct"},
+	"residual":          {"--set=residual=0.1 --methods=rollout,raw", "--methods=rollout,raw"},
+	"samples":           {"--set=samples=2 --methods=reagent,direct", "--methods=reagent,direct"},
 	"seed":              {"--seed=3 --temperature=5", "--temperature=5"},
-	"layer":             {"--layer=1 --methods=rollout,raw", "--all-layers --methods=rollout,raw"},
+	"layer":             {"--layer=1 --methods=rollout,raw", "--set=all-layers --methods=rollout,raw"},
 	"source":            {"--source=2", ""},
 	"special":           {"--special=off", ""},
-	"steps":             {"--steps=2 --methods=integrated-gradients,direct", "--methods=integrated-gradients,direct"},
+	"steps":             {"--set=steps=2 --methods=integrated-gradients,direct", "--methods=integrated-gradients,direct"},
 	"temperature":       {"--temperature=5", ""},
-	"threshold":         {"--threshold=0.1 --methods=value-zeroing,raw", "--methods=value-zeroing,raw"},
+	"threshold":         {"--set=threshold=0.1 --methods=value-zeroing,raw", "--methods=value-zeroing,raw"},
 	"token":             {"--token=1", ""},
 	"top":               {"--format=text --top=1", "--format=text"},
 	"top-k":             {"--top-k=1 --temperature=5", "--temperature=5"},
@@ -114,12 +115,19 @@ func viewArgs(view, options string) []string {
 // opened.
 func TestOptionsOfViews(t *testing.T) {
 	k := &cli.Kit{}
-	explainCommand(k).Flags().VisitAll(func(f *pflag.Flag) {
-		_, changes := effectful[f.Name]
-		if changes == slices.Contains(withoutBytes, f.Name) {
-			t.Errorf("--%s must be in one of the two lists", f.Name)
+	var names []string
+	explainCommand(k).Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	for _, row := range attribution.OptionTable() {
+		if row.Key != "" {
+			names = append(names, row.Key)
 		}
-	})
+	}
+	for _, name := range names {
+		_, changes := effectful[name]
+		if name != "set" && changes == slices.Contains(withoutBytes, name) {
+			t.Errorf("--%s must be in one of the two lists", name)
+		}
+	}
 	plain := map[string]string{}
 	compared := 0
 	for _, view := range render.Kinds() {

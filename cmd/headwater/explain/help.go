@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -19,13 +18,13 @@ import (
 var flagGroups = []struct{ title, names string }{
 	{"Flags", "model methods output format view token max-tokens continuation contrast by top " +
 		"chat help"},
-	{"What is read", "input messages system chat-set chat-template chat-date pair position " +
+	{"What is read", "input messages system chat-set pair position " +
 		"special"},
 	{"What is generated", "temperature top-k top-p seed alternatives"},
 	{"What pictures show", "target against against-model layer head source filter size font " +
 		"palette color width"},
 	{"Where it is computed", "backend dtype pre max-memory batch"},
-	{"How methods compute", ""},
+	{"How methods compute", "set"},
 }
 
 // groupFlags lets the help of a command list its flags by groups, wrapped to the terminal.
@@ -55,8 +54,7 @@ func groupFlags(k *cli.Kit, cmd *cobra.Command) {
 	})
 }
 
-// describeFlag writes a flag and below it what it does, in lines of up to width columns where words
-// are short enough.
+// describeFlag writes a flag and below it what it does.
 func describeFlag(text *strings.Builder, f *pflag.Flag, width int) {
 	short := "    "
 	if f.Shorthand != "" {
@@ -66,16 +64,6 @@ func describeFlag(text *strings.Builder, f *pflag.Flag, width int) {
 	if f.DefValue != "" && f.DefValue != "false" {
 		usage += " (default " + f.DefValue + ")"
 	}
-	text.WriteString(strings.TrimRight("  "+short+"--"+f.Name+" "+value, " "))
-	column := width // so that the first word begins a line
-	for word := range strings.FieldsSeq(usage) {
-		n := utf8.RuneCountInString(word)
-		if column+1+n > width {
-			text.WriteString("\n         ")
-			column = 9
-		}
-		text.WriteString(" " + word)
-		column += 1 + n
-	}
-	text.WriteString("\n")
+	name := strings.TrimRight("  "+short+"--"+f.Name+" "+value, " ")
+	cli.WriteHanging(text, name, usage, min(10, len(name)), width)
 }

@@ -7,10 +7,12 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/internal/cli"
 )
 
-// The help of explain lists every flag once, those that people need first, in lines of 100 columns.
+// The help of explain lists every flag once, those that people need first, and what --set sets, in
+// lines of 100 columns.
 func TestExplainHelp(t *testing.T) {
 	help := headwater.Output(t, "explain", "--help")
 	_, listed, _ := strings.Cut(help, "\nFlags:\n")
@@ -23,6 +25,18 @@ func TestExplainHelp(t *testing.T) {
 			t.Errorf("--%s is there %d times", f.Name, n)
 		}
 	})
+	_, settings, _ := strings.Cut(listed, "\nWhat --set sets:\n")
+	for _, row := range attribution.OptionTable() {
+		n := strings.Count("\n"+settings, "\n  "+row.Key+" ")
+		if row.Key != "" && n != 1 {
+			t.Errorf("%s is there %d times", row.Key, n)
+		}
+	}
+	const lift = "\n  lift               divide by what uniform attention would give at the same place; " +
+		"for flow,\n                     flow-normalized, raw, rollout\n"
+	if !strings.Contains(settings, lift) {
+		t.Errorf("lift has another help:\n%s", settings)
+	}
 	for line := range strings.Lines(listed) {
 		if len([]rune(line)) > 101 {
 			t.Errorf("a line has more than 100 columns: %s", line)

@@ -58,7 +58,7 @@ func showCommand(k *cli.Kit) *cobra.Command {
 	}
 	f.view.methodsFlag(cmd, &f.opts, " (default rollout, and similarity if there are hidden "+
 		"states; views heads and flow have their own)")
-	cli.OptionFlags(cmd, &f.opts, attribution.MethodOptions)
+	cli.OptionFlags(cmd, &f.opts, attribution.OptionTable(attribution.MethodOptions))
 	f.view.outputFlags.add(cmd, "")
 	f.view.viewFlags(cmd)
 	cli.MaxMemoryFlag(cmd, &f.maxMemory, "what is made of the tensors")

@@ -152,7 +152,8 @@ func TestShowHidden(t *testing.T) {
 		sunk = append(sunk, 1, 0, 0, 1, 0, 0, 1, 0, 0)
 	}
 	attention.Data = sunk
-	text = headwater.Output(t, "show", "--residual", "0", writeTensors(t, about, attention, hidden))
+	text = headwater.Output(t, "show", "--set", "residual=0",
+		writeTensors(t, about, attention, hidden))
 	if !strings.Contains(text, "not coloured") || strings.Contains(text, "says more") {
 		t.Errorf("%s\nwant a row without colours, and no method that says more", text)
 	}

@@ -235,7 +235,9 @@ func (f *explainFlags) checkMeanings(cmd *cobra.Command) error {
 	var order []string
 	for _, row := range meanings {
 		where, known := unused[row.flag]
-		if !cmd.Flags().Changed(row.flag) || known && where == "" {
+		setting := attribution.LookupOption(row.flag)
+		given := setting.Key != "" && setting.Given(&f.opts) || cmd.Flags().Changed(row.flag)
+		if !given || known && where == "" {
 			continue
 		}
 		if !known {
@@ -266,6 +268,9 @@ func (f *explainFlags) checkMeanings(cmd *cobra.Command) error {
 	}
 	for _, flag := range order {
 		if where := unused[flag]; where != "" {
+			if attribution.LookupOption(flag).Key != "" {
+				flag = "set " + flag
+			}
 			return cli.Usagef("--%s does nothing here: it is for %s", flag, where)
 		}
 	}

@@ -46,7 +46,8 @@ var values = []string{
 	"bfloat16", "go", "xla:/nowhere.so", "gpu", "1MB", "80MB", "8GB", "1e30GB", "-1GB",
 	"/nowhere/out", ".", "..", "in.safetensors", "tokenizer.json", "-", "tiny", "tyny",
 	"planted-relay", "no/such-model", "no/such/model", "\xff", "\x1b[31m", "<script>", "logit",
-	"mask", "zero", "delete", "probability",
+	"mask", "zero", "delete", "probability", "lift", "heads=max", "layers=0:1,own-row", "steps=0",
+	"residual=NaN", "replacement=,", "chat-date=today",
 }
 
 var helpFlag = regexp.MustCompile(`(?m)^ +(?:-\w, )?--([a-z-]+)(.*)$`)
@@ -81,7 +82,7 @@ func commandOf(args []string) []string {
 }
 
 // inWords returns how a message may name a flag's value without the flag: a file by itself, with
-// spaces made visible, and one of several by its number ("head 3" for --heads=3).
+// spaces made visible, and one of several by its number ("head 3" for heads=3).
 func inWords(name, value string) []string {
 	words := []string{
 		value + ": no such file", strings.ReplaceAll(value, " ", "␣") + ": no such file",

@@ -113,16 +113,16 @@ func mutateAttribute(r *rand.Rand, _ *Seeds) Mutant {
 	}
 	for range r.IntN(3) {
 		args = append(args, mutant.Pick(r, [][]string{
-			{"--heads", mutant.Pick(r, []string{"max", "min", "0", "5", "-1"})},
-			{"--layers", mutant.Pick(r, []string{"0:1", "1:", ":0", "7", "2:1"})},
-			{"--residual", mutant.Pick(r, []string{"0", "1", "0.3", "2", "NaN"})},
-			{"--discard", mutant.Pick(r, []string{"0.5", "0.99", "1", "-0.1"})},
-			{"--lift"},
-			{"--local-lift"},
-			{"--drop-sink"},
-			{"--per-head", mutant.Pick(r, []string{"0", "9"})},
-			{"--measured-residual"},
-			{"--threshold", "0.01"},
+			{"--set", "heads=" + mutant.Pick(r, []string{"max", "min", "0", "5", "-1"})},
+			{"--set", "layers=" + mutant.Pick(r, []string{"0:1", "1:", ":0", "7", "2:1"})},
+			{"--set", "residual=" + mutant.Pick(r, []string{"0", "1", "0.3", "2", "NaN"})},
+			{"--set", "discard=" + mutant.Pick(r, []string{"0.5", "0.99", "1", "-0.1"})},
+			{"--set", "lift"},
+			{"--set", "local-lift"},
+			{"--set", "drop-sink"},
+			{"--set", "per-head=" + mutant.Pick(r, []string{"0", "9"})},
+			{"--set", "measured-residual"},
+			{"--set", "threshold=0.01"},
 		})...)
 	}
 	m := Mutant{Args: args, Output: "out.safetensors"}
