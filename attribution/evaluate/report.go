@@ -63,12 +63,21 @@ type Report struct {
 	Chosen    int `json:"chosen"`
 	Unproven  int `json:"unproven"`
 	Selection int `json:"selection"`
-	// Proofs has the results of changes by group; empty if no case has changes.
-	Proofs []Proofs `json:"proofs,omitempty"`
+	// Proofs has the results of changes by group; empty if no case has changes. Refuted are the
+	// cases that are not scored because of them, in the order of the cases.
+	Proofs  []Proofs  `json:"proofs,omitempty"`
+	Refuted []Refuted `json:"refuted,omitempty"`
 	// Layers has the results of methods of one layer, layer by layer.
 	Layers []Layers `json:"layers,omitempty"`
 	// Leads compare the methods, case by case, with each of [Lines].
 	Leads []Lead `json:"leads,omitempty"`
+}
+
+// Refuted is a case whose evidence is not proven.
+type Refuted struct {
+	Prompt string `json:"prompt"`
+	// Reason is [Proof.Reason].
+	Reason string `json:"reason"`
 }
 
 // Lead is how far methods are above one of [Lines], such as [ChanceLine], in average precision.
@@ -105,8 +114,8 @@ func (r *Report) leads(results []*Result) (all []Lead) {
 	return all
 }
 
-// newReport summarises results.
-func newReport(opts Options, all []*Result) *Report {
+// newReport summarises results of some of the cases.
+func newReport(opts Options, cases []Case, all []*Result) *Report {
 	r := &Report{Methods: slices.Clone(opts.Methods)}
 	var results, judged []*Result // those scored, and those not for choosing layers
 	has := map[string]bool{}
@@ -123,6 +132,7 @@ func newReport(opts Options, all []*Result) *Report {
 		}
 		if !x.scored() {
 			r.Unproven++
+			r.Refuted = append(r.Refuted, Refuted{cases[x.Case].Prompt, x.Proof.Reason})
 			continue
 		}
 		results = append(results, x)
@@ -229,6 +239,17 @@ func (r *Report) At(group, method, measure string) (s Summary, ok bool) {
 		return Summary{}, false
 	}
 	return r.Table[g][m][k], true
+}
+
+// Means returns the means of a method's measure, one for each of Groups; 0 where the report does not
+// have it.
+func (r *Report) Means(method, measure string) []float64 {
+	means := make([]float64, len(r.Groups))
+	for i, group := range r.Groups {
+		s, _ := r.At(group, method, measure)
+		means[i] = s.Mean
+	}
+	return means
 }
 
 // Ranked returns the methods that have a measure, ordered by its mean over all cases, the best

@@ -1,6 +1,7 @@
 package evaluate
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -70,4 +71,16 @@ func mean(values []float64) float64 {
 		sum += v
 	}
 	return sum / float64(len(values))
+}
+
+// String writes the mean and its interval, and how many cases are without.
+func (s Summary) String() string {
+	if s.N == 0 {
+		return "–"
+	}
+	text := fmt.Sprintf("%.3f [%.3f, %.3f]", s.Mean, s.Low, s.High)
+	if s.Skipped > 0 {
+		text += fmt.Sprintf(" (%d without)", s.Skipped)
+	}
+	return text
 }

@@ -3,6 +3,7 @@ package reproduction_test
 import (
 	"bytes"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -71,6 +72,44 @@ func TestCheckTable(t *testing.T) {
 	r.LeftOut = "it has no mask"
 	if v := reproduction.Verdicts(r); v.Rows[0][4] != "left out" {
 		t.Errorf("the verdict of a figure that is left out is %q", v.Rows[0][4])
+	}
+}
+
+// Verdicts are one line in a page until it is opened, and so is a long table; a short one, and one
+// without a title, are in sight.
+func TestFolded(t *testing.T) {
+	r := sample()
+	out := sample()
+	out.LeftOut, out.Checks = "it has no mask", nil
+	short := reproduction.Table{Title: "Costs", Columns: []string{"n"}, Rows: make([][]string, 8)}
+	for i := range short.Rows {
+		short.Rows[i] = []string{strconv.Itoa(i)}
+	}
+	long, untitled := short, reproduction.Verdicts(r)
+	long.Rows = append(slices.Clone(long.Rows), []string{"8"})
+	untitled.Title = ""
+	for _, c := range []struct {
+		table  reproduction.Table
+		folded string // the line in sight, or empty if the table is open
+	}{
+		{reproduction.Verdicts(r, out), "Claims and verdicts on tiny: 1 of 2 agree, 1 left out"},
+		{r.CheckTable(), "Verdicts: 1 of 2 agree"},
+		{long, "Costs"},
+		{short, ""},
+		{untitled, ""},
+	} {
+		page := c.table.HTML()
+		if c.folded == "" {
+			if strings.Contains(page, "<details") {
+				t.Errorf("%q of %d rows is folded", c.table.Title, len(c.table.Rows))
+			}
+			continue
+		}
+		line, rest, _ := strings.Cut(page, "</summary>")
+		if !strings.HasPrefix(line, "<details><summary") || !strings.Contains(line, c.folded) ||
+			strings.Count(rest, "<tr>") != 1+len(c.table.Rows) {
+			t.Errorf("want the line %q and below it all rows:\n%s", c.folded, page)
+		}
 	}
 }
 

@@ -2,8 +2,10 @@ package reproduction
 
 import (
 	"encoding/csv"
+	"fmt"
 	"html"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -194,13 +196,51 @@ const (
 	otherStyle   = "background-color:rgb(232,232,232);color:rgb(60,60,60)"
 )
 
-// HTML returns the table as HTML with inline styles alone. Verdicts have a colour.
+// openRows is how many rows a table may have that is shown open; a longer one takes a click.
+const openRows = 8
+
+// HTML returns the table as HTML with inline styles alone. Verdicts have a colour. A table with
+// verdicts is folded to how many claims agree, and a long one to its title; one without a title
+// stays open.
 func (t Table) HTML() string {
+	verdict := slices.Index(t.Columns, "verdict")
+	if t.Title == "" || verdict < 0 && len(t.Rows) <= openRows {
+		return t.open(t.Title)
+	}
+	line := t.Title
+	if verdict >= 0 {
+		line += ": " + tally(t.Rows, verdict)
+	}
+	return `<details><summary style="font-size:13px;font-weight:bold;padding:2px 0">` +
+		html.EscapeString(line) + `</summary>` + t.open("") + `</details>`
+}
+
+// tally counts the verdicts in a column of rows: "18 of 24 agree", and what is left out.
+func tally(rows [][]string, column int) string {
+	agree, judged := 0, 0
+	for _, r := range rows {
+		switch Verdict(r[column]) {
+		case Agrees:
+			agree++
+			judged++
+		case Differs:
+			judged++
+		}
+	}
+	line := fmt.Sprintf("%d of %d agree", agree, judged)
+	if out := len(rows) - judged; out > 0 {
+		line += fmt.Sprintf(", %d left out", out)
+	}
+	return line
+}
+
+// open returns the table as HTML with all rows in sight, under a title if there is one.
+func (t Table) open(title string) string {
 	var b strings.Builder
 	b.WriteString(`<table style="border-collapse:collapse;font-size:13px">`)
-	if t.Title != "" {
+	if title != "" {
 		b.WriteString(`<caption style="text-align:left;font-weight:bold;padding:4px 8px">` +
-			html.EscapeString(t.Title) + `</caption>`)
+			html.EscapeString(title) + `</caption>`)
 	}
 	b.WriteString("<tr>")
 	for _, c := range t.Columns {

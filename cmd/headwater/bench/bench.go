@@ -88,7 +88,9 @@ func benchMethodsCommand(k *cli.Kit) *cobra.Command {
 			"ranked, and neither is the first token. Without --methods, the default methods of " +
 			"explain are measured. Methods of one layer\n" +
 			"are scored in the layer that a picture shows.\n\n" +
-			"With --input it takes cases of yours, a line of JSON each, in bytes of the prompt:\n" +
+			"With --input it takes cases of yours, a line of JSON each, in bytes of the prompt; " +
+			"evidence and question may be texts\n" +
+			"of it as well, such as [\"keys\"], where they first stand:\n" +
 			`{"group":…,"prompt":…,"continuation":…,"contrast":…,"position":…,` +
 			`"evidence":[[begin,end],…],"selection":…,` + "\n" +
 			`"changes":[{"span":[begin,end],"text":…,"answer":…},…]}` + "\n" +
@@ -320,54 +322,27 @@ func (r benchReport) write(w io.Writer) error {
 	if r.Tasks != nil {
 		fmt.Fprintf(w, "Tasks of the %s half, seed %d.\n", r.Tasks.Split, r.Tasks.Seed)
 	}
-	if err := r.writeProofs(w); err != nil {
+	if err := r.WriteProofs(w); err != nil {
 		return err
 	}
 	for _, measure := range r.Measures {
-		better := "high is good"
-		if measure.Lower {
-			better = "low is good"
-		}
 		if r.Tasks != nil {
-			if err := r.writeTaskTable(w, measure.Name, better); err != nil {
+			if err := r.writeTaskTable(w, measure); err != nil {
 				return err
 			}
 			continue
 		}
-		fmt.Fprintf(w, "\n%s (%s; mean and 95 %% confidence)\n\n", measure.Name, better)
-		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		fmt.Fprintf(t, "method\t%s\n", strings.Join(r.Groups, "\t"))
-		for _, name := range r.Ranked(measure.Name) {
-			fmt.Fprint(t, r.withLayer(name))
-			for _, group := range r.Groups {
-				s, _ := r.At(group, name, measure.Name)
-				fmt.Fprintf(t, "\t%s", cell(s))
-			}
-			fmt.Fprintln(t)
-		}
-		if err := t.Flush(); err != nil {
+		if err := r.WriteTable(w, measure.Name); err != nil {
 			return err
 		}
 	}
-	if err := r.writeLayers(w); err != nil {
+	if err := r.WriteLayers(w); err != nil {
 		return err
 	}
 	if err := r.writeRandomized(w); err != nil {
 		return err
 	}
 	return r.writeCost(w)
-}
-
-// cell writes a summary.
-func cell(s evaluate.Summary) string {
-	if s.N == 0 {
-		return "–"
-	}
-	text := fmt.Sprintf("%.3f [%.3f, %.3f]", s.Mean, s.Low, s.High)
-	if s.Skipped > 0 {
-		text += fmt.Sprintf(" (%d without)", s.Skipped)
-	}
-	return text
 }
 
 // writeRandomized writes how alike methods are with shuffled weights.
@@ -380,7 +355,7 @@ func (r benchReport) writeRandomized(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, name := range r.Methods {
 		if s, ok := r.Randomized[name]; ok {
-			fmt.Fprintf(t, "%s\t%s\n", name, cell(s))
+			fmt.Fprintf(t, "%s\t%s\n", name, s)
 		}
 	}
 	return t.Flush()

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/headwater-ml/headwater/attribution/evaluate"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/cli"
@@ -295,7 +297,10 @@ func TestBenchInput(t *testing.T) {
 		`{"span":[4,8],"text":"key","answer":" is"},{"span":[16,23],"text":"cabinets"}]}` + "\n"
 	wrong := strings.Replace(proven, "[[4,8]]", "[[4,8],[16,23]]", 1)
 	table = headwater.MustExecute(t, proven+wrong, args...)
-	for _, want := range []string{"1 more are not scored", "1 of 2", "2 of 3: ", "0 of 1: "} {
+	for _, want := range []string{
+		"1 more are not scored", "1 of 2", "2 of 3: ", "0 of 1: ",
+		"not proven:\n\n\"the keys to the cabinet\"\n    evidence \"cabinet\" decides",
+	} {
 		if !strings.Contains(table, want) {
 			t.Errorf("the table lacks %q:\n%s", want, table)
 		}
@@ -303,6 +308,11 @@ func TestBenchInput(t *testing.T) {
 	pair := `{"group":"mine","prompt":"the keys to the cabinet","continuation":" are",` +
 		`"contrast":" is","evidence":[[4,8]],"counterfactual":"the key to the cabinet",` +
 		`"question":[[0,3]],"changes":[{"span":[16,23],"text":"door"}]}` + "\n"
+	named := strings.NewReplacer("[[4,8]]", `["keys"]`, "[[0,3]]", `["the"]`).Replace(pair)
+	if diff := cmp.Diff(headwater.MustExecute(t, pair, args...),
+		headwater.MustExecute(t, named, args...)); diff != "" {
+		t.Errorf("evidence and question in words give another table:\n%s", diff)
+	}
 	none := strings.Replace(pair, `"the key to`, `"the keys to`, 1)
 	table = headwater.MustExecute(t, pair+none, append(args, "--limit", "3")...)
 	for _, want := range []string{
@@ -364,6 +374,8 @@ func TestBenchInput(t *testing.T) {
 		{"a change with another key", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a","changes":[{"span":[0,1],"text":"b","Form":true}]}`, cli.StatusError, `unknown key "Form"`},
 		{"selection", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a","selection":1}`, cli.StatusError, `"selection" is a number; want true or false`},
 		{"no list of pairs", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a","evidence":3}`, cli.StatusError, `"evidence" is a number; want a list of [begin,end]`},
+		{"evidence that is not there", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a","evidence":["b"]}`, cli.StatusError, `"evidence", number 1: "b" is not in the prompt`},
+		{"empty evidence", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a","evidence":[""]}`, cli.StatusError, `"evidence", number 1: "" is not in the prompt`},
 		{"negative position", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a","position":-1}`, cli.StatusUsage, `"position" has -1 as number 1; want whole numbers from 0`},
 		{"a change of another length", []string{"bench", "methods", "--methods", "raw", "-i", "-"}, strings.Replace(proven, `"key"`, `"old key"`, 1), cli.StatusError, "take a word of as many tokens"},
 		{"evidence elsewhere", []string{"bench", "methods", "--methods", "raw", "-i", "-"}, `{"prompt":"the keys","evidence":[[50,60]]}`, cli.StatusError, "standard input line 1: evidence, number 1: bytes 50 to 60 of a prompt of 8 bytes"},

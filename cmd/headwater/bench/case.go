@@ -47,10 +47,10 @@ func readCase(text []byte, source string) (c evaluate.Case, err error) {
 	if c.Selection, err = o.Truth("selection"); err != nil {
 		return c, err
 	}
-	if c.Evidence, err = spansIn(o, "evidence", cli.MaxIndex<<4); err != nil {
+	if c.Evidence, err = spansIn(o, "evidence", c.Prompt); err != nil {
 		return c, err
 	}
-	if c.Question, err = spansIn(o, "question", cli.MaxIndex<<4); err != nil {
+	if c.Question, err = spansIn(o, "question", c.Prompt); err != nil {
 		return c, err
 	}
 	if c.Answers, err = textsIn(o, "answers"); err != nil {
@@ -146,15 +146,26 @@ func readChange(text []byte) (c evaluate.Change, err error) {
 	return c, err
 }
 
-// spansIn returns the list of [begin,end] of a key, numbers from 0 to most; nil if it is missing.
-func spansIn(o cli.Object, key string, most int) ([][2]int, error) {
-	all, err := o.List(key, "[begin,end]")
+// spansIn returns the list of spans of a key; nil if it is missing. Each is [begin,end], or a text,
+// which is meant where it first stands in the prompt.
+func spansIn(o cli.Object, key, prompt string) ([][2]int, error) {
+	all, err := o.List(key, "[begin,end] or texts of the prompt")
 	if err != nil || all == nil {
 		return nil, err
 	}
 	spans := make([][2]int, len(all))
 	for i, v := range all {
-		if spans[i], err = spanIn(o, fmt.Sprintf("%s, number %d", key, i+1), v, most); err != nil {
+		var text string
+		if v[0] == '"' && json.Unmarshal(v, &text) == nil {
+			begin := strings.Index(prompt, text)
+			if text == "" || begin < 0 {
+				return nil, fmt.Errorf("%q, number %d: %.60q is not in the prompt", key, i+1, text)
+			}
+			spans[i] = [2]int{begin, begin + len(text)}
+			continue
+		}
+		name := fmt.Sprintf("%s, number %d", key, i+1)
+		if spans[i], err = spanIn(o, name, v, cli.MaxIndex<<4); err != nil {
 			return nil, err
 		}
 	}

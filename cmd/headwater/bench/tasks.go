@@ -163,11 +163,12 @@ type taskRow struct {
 // writeTaskTable writes one measure by kind, with half the width of the confidence interval, and
 // what a method costs. In average precision, methods of one layer also have their best layer, which
 // is known only in hindsight.
-func (r benchReport) writeTaskTable(w io.Writer, measure, better string) error {
-	fmt.Fprintf(w, "\n%s (%s; mean ± half of the 95 %% interval)\n\n", measure, better)
+func (r benchReport) writeTaskTable(w io.Writer, m evaluate.Measure) error {
+	measure := m.Name
+	fmt.Fprintf(w, "\n%s (%s; mean ± half of the 95 %% interval)\n\n", measure, m.Better())
 	var rows []taskRow
 	for _, name := range r.Ranked(measure) {
-		row := taskRow{name: r.withLayer(name), method: name}
+		row := taskRow{name: r.WithLayer(name), method: name}
 		for _, group := range r.Groups {
 			s, _ := r.At(group, name, measure)
 			row.cells = append(row.cells, s)
@@ -190,7 +191,7 @@ func (r benchReport) writeTaskTable(w io.Writer, measure, better string) error {
 	slices.SortStableFunc(rows, func(a, b taskRow) int {
 		return cmp.Compare(b.cells[last].Mean, a.cells[last].Mean)
 	})
-	if better == "low is good" {
+	if m.Lower {
 		slices.Reverse(rows)
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

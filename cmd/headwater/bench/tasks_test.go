@@ -142,7 +142,7 @@ func TestTaskTable(t *testing.T) {
 		},
 	}
 	var b strings.Builder
-	must(t, r.writeTaskTable(&b, measure, "high is good"))
+	must(t, r.writeTaskTable(&b, evaluate.Measure{Name: measure}))
 	want := `
 average precision (high is good; mean ± half of the 95 % interval)
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/engine/server"
 	"github.com/headwater-ml/headwater/internal/export"
@@ -14,9 +15,15 @@ import (
 	"github.com/headwater-ml/headwater/internal/reproduction"
 )
 
-// screen is how pictures look in a notebook that draws no charts. They have no version inside, so
-// that a notebook has equal bytes with every build.
-var screen = figure.Options{Format: figure.PNG, Screen: true}
+// onScreen is how pictures look in a notebook that draws no charts: a chart alone is as wide as a
+// column. They have no version inside, so that a notebook has equal bytes with every build.
+func onScreen(p reproduction.Picture) figure.Options {
+	o := figure.Options{Format: figure.PNG, Screen: true}
+	if len(p.Charts) == 1 {
+		o.Size, o.Font = render.Column, 8
+	}
+	return o
+}
 
 // servedFigures returns figures of documents for an engine: as JSON, with their pictures as PNG for
 // viewers that draw no charts.
@@ -35,7 +42,7 @@ func servedFigures(names []string) ([]server.Figure, error) {
 				return nil, err
 			}
 			for i := range r.Pictures {
-				drawn, err := figures.Draw(r, i, screen, "")
+				drawn, err := figures.Draw(r, i, onScreen(r.Pictures[i]), "")
 				if err != nil {
 					return nil, err
 				}
@@ -54,16 +61,16 @@ func servedFigures(names []string) ([]server.Figure, error) {
 func drawPicture(picture json.RawMessage, file string, look json.RawMessage) (
 	data []byte, notes []string, err error,
 ) {
-	options, about := screen, ""
+	var p reproduction.Picture
+	if err := json.Unmarshal(picture, &p); err != nil {
+		return nil, nil, trace.Usagef("the charts cannot be read: %v", err)
+	}
+	options, about := onScreen(p), ""
 	if file != "" {
 		if options, err = lookOf(file, look); err != nil {
 			return nil, nil, err
 		}
 		about = export.ChartOrigin(cli.Release())
-	}
-	var p reproduction.Picture
-	if err := json.Unmarshal(picture, &p); err != nil {
-		return nil, nil, trace.Usagef("the charts cannot be read: %v", err)
 	}
 	d, err := figure.Grid(p.Columns, p.Charts...)
 	if err != nil {

@@ -30,8 +30,12 @@ const (
 // Formats returns the formats in which figures are drawn.
 func Formats() []Format { return []Format{SVG, PDF, PNG, TeX} }
 
-// pngDPI is the resolution of a PNG: that of print, so that a column has 1,000 pixels.
-const pngDPI = 300
+// pngDPI is the resolution of a PNG: that of print, so that a column has 1,000 pixels. screenDPI is
+// that of a notebook, where a pixel of the picture is a pixel of the page.
+const (
+	pngDPI    = 300
+	screenDPI = 110
+)
 
 // maxPixels limits the memory of a PNG: 4 bytes each.
 const maxPixels = 100e6

@@ -35,8 +35,7 @@ type Options struct {
 	// Format is the format of the file.
 	Format Format `json:"-"`
 	render.Look
-	// Screen draws a PNG with half the resolution of print, which is enough for a notebook and
-	// makes it smaller.
+	// Screen draws a PNG for a notebook: so many pixels that text of 8 points is 12 pixels high.
 	Screen bool `json:"-"`
 }
 
@@ -78,7 +77,7 @@ func Draw(o Options, about string, drawings ...Drawing) (*Figure, error) {
 	}
 	f := &Figure{}
 	if o.Screen {
-		p.dpi = pngDPI / 2
+		p.dpi = screenDPI
 	}
 	y := float64(margin)
 	for i, d := range drawings {
