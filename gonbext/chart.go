@@ -86,36 +86,36 @@ func showCharts(columns int, charts []chart.Chart) error {
 // and remarks on what the file cannot show are printed. On an error SaveChart shows one line and
 // ends the program; see [TrySaveChart].
 func SaveChart(path string, c chart.Chart, show ...Show) {
-	notes, err := TrySaveChart(path, c, show...)
-	endSave(path, notes, err)
+	f, err := saveChart(path, c, show)
+	f.tell(err)
 }
 
 // TrySaveChart is [SaveChart], with the remarks and the error returned.
 func TrySaveChart(path string, c chart.Chart, show ...Show) (notes []string, err error) {
-	notes, err = saveChart(path, c, show)
-	return notes, worded(err)
+	f, err := saveChart(path, c, show)
+	return f.remarks, worded(err)
 }
 
 // saveChart is TrySaveChart, with the error as it comes.
-func saveChart(path string, c chart.Chart, shows []Show) (notes []string, err error) {
+func saveChart(path string, c chart.Chart, shows []Show) (f savedFile, err error) {
 	show, err := onlyShow(shows)
 	if err != nil {
-		return nil, err
+		return f, err
 	}
 	size := show.Look()
 	if show.Size, show.Font, show.Palette = "", 0, ""; !reflect.ValueOf(show).IsZero() {
-		return nil, usagef("a chart has Size, Font and Palette of Show; leave the others empty")
+		return f, usagef("a chart has Size, Font and Palette of Show; leave the others empty")
 	}
 	look, err := showJSON(size)
 	if err != nil {
-		return nil, err
+		return f, err
 	}
 	if err := c.Check(); err != nil {
-		return nil, usagef("%v", err)
+		return f, usagef("%v", err)
 	}
 	text, err := json.Marshal(reproduction.Picture{Columns: 1, Charts: []chart.Chart{c}})
 	if err != nil {
-		return nil, fmt.Errorf("gonbext: %w", err)
+		return f, fmt.Errorf("gonbext: %w", err)
 	}
 	return saveFile(path, func(ctx context.Context) ([]byte, []string, error) {
 		out := newDisplay()
@@ -158,14 +158,14 @@ func (d *display) table(t reproduction.Table) {
 	})
 }
 
-// note shows a remark.
-func (d *display) note(text string) {
+// note shows a remark, and in a notebook markup below it.
+func (d *display) note(text, markup string) {
 	if !d.notebook {
 		fmt.Println(text)
 		return
 	}
 	d.stay(map[protocol.MIMEType]any{
-		protocol.MIMETextHTML:  words("<p><small>" + html.EscapeString(text) + "</small></p>"),
+		protocol.MIMETextHTML:  words("<p><small>" + html.EscapeString(text) + "</small></p>" + markup),
 		protocol.MIMETextPlain: text + "\n",
 	})
 }

@@ -114,7 +114,7 @@ func (d *display) reproduction(r *Reproduction) error {
 		d.table(r.CheckTable())
 	}
 	for _, n := range r.Notes {
-		d.note(n)
+		d.note(n, "")
 	}
 	return nil
 }

@@ -2,11 +2,14 @@ package gonbext
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"html"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 
 	"github.com/headwater-ml/headwater/gonbext/engine"
 	"github.com/headwater-ml/headwater/gonbext/render"
@@ -33,17 +36,18 @@ func showJSON(show any) (json.RawMessage, error) {
 // A picture of something else is an error that names what saves it, such as [SaveChart]. A page,
 // .html, is the picture itself, to be clicked on in any browser. [SaveExplanation] saves another
 // explanation than the latest. What a Show leaves open is as in the picture. A file that exists is
-// replaced when the new one is complete. Save prints remarks on what the file cannot show. On an
-// error it shows one line and ends the program; see [TrySave].
+// replaced when the new one is complete. Save says what it wrote, with remarks on what the file
+// cannot show, and a cell shows a small .svg or .png. On an error it shows one line and ends the
+// program; see [TrySave].
 func Save(path string, show ...Show) {
-	notes, err := TrySave(path, show...)
-	endSave(path, notes, err)
+	f, err := saveExplanation(path, nil, show)
+	f.tell(err)
 }
 
 // TrySave is [Save], with the remarks and the error returned.
 func TrySave(path string, show ...Show) (notes []string, err error) {
-	notes, err = saveExplanation(path, nil, show)
-	return notes, worded(err)
+	f, err := saveExplanation(path, nil, show)
+	return f.remarks, worded(err)
 }
 
 // SaveExplanation is [Save] for any explanation: one of this cell, one that a file of JSON had, or
@@ -57,33 +61,38 @@ func TrySave(path string, show ...Show) (notes []string, err error) {
 // Its origin goes into the file, and headwater reproduce then says whether the numbers are still
 // those. See [TrySaveExplanation].
 func SaveExplanation(path string, e *Explanation, show ...Show) {
-	notes, err := TrySaveExplanation(path, e, show...)
-	endSave(path, notes, err)
+	f, err := saveGiven(path, e, show)
+	f.tell(err)
 }
 
 // TrySaveExplanation is [SaveExplanation], with the remarks and the error returned.
 func TrySaveExplanation(path string, e *Explanation, show ...Show) (
 	notes []string, err error,
 ) {
+	f, err := saveGiven(path, e, show)
+	return f.remarks, worded(err)
+}
+
+// saveGiven saves an explanation that is not nil.
+func saveGiven(path string, e *Explanation, show []Show) (savedFile, error) {
 	if e == nil {
-		return nil, worded(usagef("there is no explanation to save: it is nil"))
+		return savedFile{}, usagef("there is no explanation to save: it is nil")
 	}
-	notes, err = saveExplanation(path, e, show)
-	return notes, worded(err)
+	return saveExplanation(path, e, show)
 }
 
 // saveExplanation saves an explanation; nil is the latest picture.
-func saveExplanation(path string, e *Explanation, shows []Show) (notes []string, err error) {
+func saveExplanation(path string, e *Explanation, shows []Show) (f savedFile, err error) {
 	show, err := onlyShow(shows)
 	if err != nil {
-		return nil, err
+		return f, err
 	}
 	asked, err := showJSON(show)
 	if err != nil {
-		return nil, err
+		return f, err
 	}
 	if show.Against != nil && show.Kind != render.KindCompare {
-		return nil, usagef("Against is for the kind compare, and the kind is %q", show.Kind)
+		return f, usagef("Against is for the kind compare, and the kind is %q", show.Kind)
 	}
 	var own *engine.Picture
 	if e != nil || show.Against != nil {
@@ -133,37 +142,69 @@ func tell(p engine.Picture) {
 	}
 }
 
-// saveFile writes what make returns to a file. A file that cannot be written is an error before
-// make is called, and after an error there is no file.
+// savedFile is a file that was written.
+type savedFile struct {
+	name string
+	data []byte
+	// contents is what the file has, such as "6.75 in, matrix of direct".
+	contents string
+	// remarks are on what it cannot show.
+	remarks []string
+}
+
+// saveFile writes what make returns to a file: the bytes, and notes that begin with the contents.
+// A file that cannot be written is an error before make is called, and after an error there is no
+// file.
 func saveFile(
 	path string, make func(context.Context) ([]byte, []string, error),
-) (notes []string, err error) {
+) (f savedFile, err error) {
 	out, err := atomicfile.Create(path)
 	if err != nil {
-		return nil, usagef("%q cannot be written: %v", path, err)
+		return f, usagef("%q cannot be written: %v", path, err)
 	}
 	defer out.Abandon()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	data, notes, err := make(ctx)
 	if err != nil {
-		return nil, interrupted(ctx, err)
+		return f, interrupted(ctx, err)
 	}
 	if _, err = out.Write(data); err == nil {
 		err = out.Commit()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("gonbext: writing %q: %w", path, atomicfile.Cause(err))
+		return f, fmt.Errorf("gonbext: writing %q: %w", path, atomicfile.Cause(err))
 	}
-	return notes, nil
+	f = savedFile{name: filepath.Base(path), data: data}
+	if len(notes) > 0 {
+		f.contents, f.remarks = notes[0], notes[1:]
+	}
+	return f, nil
 }
 
-// endSave prints the remarks on a file, or shows the error and ends the program.
-func endSave(path string, notes []string, err error) {
+// tell says what was written, or shows the error and ends the program.
+func (f savedFile) tell(err error) {
+	out := newDisplay()
 	if err != nil {
-		newDisplay().exit(err)
+		out.exit(err)
 	}
-	for _, n := range notes {
-		fmt.Printf("%s: %s\n", filepath.Base(path), n)
+	out.note("wrote "+f.name+": "+f.contents, f.preview())
+	for _, n := range f.remarks {
+		out.note(f.name+": "+n, "")
 	}
+}
+
+// previewBytes is how large a file may be whose picture is shown in the cell.
+const previewBytes = 100_000
+
+// preview returns the markup of a small picture of the file, "" if the file is large or no image of
+// a browser.
+func (f savedFile) preview() string {
+	kind := map[string]string{".svg": "svg+xml", ".png": "png"}[strings.ToLower(filepath.Ext(f.name))]
+	if kind == "" || len(f.data) > previewBytes {
+		return ""
+	}
+	return fmt.Sprintf(`<img src="data:image/%s;base64,%s" alt="%s" style="max-width:min(100%%,`+
+		`24em);background:#fff">`, kind, base64.StdEncoding.EncodeToString(f.data),
+		html.EscapeString(f.contents))
 }

@@ -25,10 +25,11 @@ func TestSave(t *testing.T) {
 				{Piece: []byte("<svg>")},
 				{},
 				{Piece: []byte("</svg>")},
-				{Notes: []string{"a glyph is missing"}},
+				{Notes: []string{"6.75 in, matrix of direct", "a glyph is missing"}},
 				{Done: true},
 			},
-			"<svg></svg>", "figure.svg: a glyph is missing\n", "",
+			"<svg></svg>",
+			"wrote figure.svg: 6.75 in, matrix of direct\nfigure.svg: a glyph is missing\n", "",
 		},
 		"unknown format": {
 			[]engine.Event{{Failure: &engine.Error{Message: "no such format", Usage: true}}},
@@ -73,6 +74,30 @@ func TestSave(t *testing.T) {
 				t.Errorf("%q, %v, stdout %q, files %v", data, err, r.stdout, files)
 			}
 		})
+	}
+}
+
+// TestSavePreview shows an image of the file in a cell, if browsers know the format and it is small.
+func TestSavePreview(t *testing.T) {
+	large := strings.Repeat("x", 100_001)
+	for _, c := range []struct{ file, data, want string }{
+		{"a.svg", "<svg/>", "data:image/svg+xml;base64,PHN2Zy8+"},
+		{"A.PNG", "\x89PNG", "data:image/png;base64,iVBORw=="},
+		{"a.pdf", "%PDF", ""},
+		{"a.csv", "1,2", ""},
+		{"a.svg", large, ""},
+	} {
+		t.Setenv("HEADWATER_TEST_FILE", filepath.Join(t.TempDir(), c.file))
+		k := newKernel(t, func(conn *engineConn, _ engine.Request) {
+			conn.send(engine.Event{Piece: []byte(c.data), Notes: []string{"3.25 in, <heads>"}})
+			conn.send(engine.Event{Done: true})
+		})
+		shown := saved(k.run("save", true).displays)
+		text := fmt.Sprint(shown)
+		if len(shown) != 1 || !strings.Contains(text, "wrote "+c.file+": 3.25 in, &lt;heads&gt;") ||
+			strings.Contains(text, "<img") != (c.want != "") || !strings.Contains(text, c.want) {
+			t.Errorf("%s of %d bytes shows %.300q, want %q", c.file, len(c.data), text, c.want)
+		}
 	}
 }
 

@@ -1,9 +1,9 @@
 package gonbext
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -14,7 +14,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/engine"
 	"github.com/headwater-ml/headwater/gonbext/render"
-	"github.com/headwater-ml/headwater/internal/atomicfile"
+	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/sources"
 )
 
@@ -199,53 +199,46 @@ func (r sourceRequest) sources(ctx context.Context, out *display, question strin
 // A file that exists is replaced when the new one is complete. Of the settings, Palette and Top
 // count. On an error it shows one line and ends the program; see [TrySaveSources].
 func SaveSources(path string, r *sources.Result, settings ...SourceOptions) {
-	if err := TrySaveSources(path, r, settings...); err != nil {
-		newDisplay().exit(err)
-	}
+	f, err := saveSources(path, r, settings)
+	f.tell(err)
 }
 
 // TrySaveSources is [SaveSources], with the error returned.
 func TrySaveSources(path string, r *sources.Result, settings ...SourceOptions) error {
-	return worded(saveSources(path, r, settings))
+	_, err := saveSources(path, r, settings)
+	return worded(err)
 }
 
 // saveSources is TrySaveSources, with the error as it comes.
-func saveSources(path string, r *sources.Result, settings []SourceOptions) error {
+func saveSources(path string, r *sources.Result, settings []SourceOptions) (f savedFile, err error) {
 	if r == nil {
-		return usagef("there are no sources to save: the result is nil")
+		return f, usagef("there are no sources to save: the result is nil")
 	}
 	if len(settings) > 1 {
-		return usagef("two values of SourceOptions are given; put all of its fields into one")
+		return f, usagef("two values of SourceOptions are given; put all of its fields into one")
 	}
 	o := append(settings, SourceOptions{})[0]
 	if err := render.CheckPalette(o.Palette); err != nil {
-		return err
+		return f, err
 	}
 	form := strings.ToLower(filepath.Ext(path))
 	if !slices.Contains([]string{".html", ".txt", ".json"}, form) {
-		return usagef("%q ends with %.20q; sources are saved as .html, .json or .txt", path, form)
+		return f, usagef("%q ends with %.20q; sources are saved as .html, .json or .txt", path, form)
 	}
-	out, err := atomicfile.Create(path)
-	if err != nil {
-		return usagef("%q cannot be written: %v", path, err)
-	}
-	defer out.Abandon()
-	view := render.Sources{Result: r, Palette: o.Palette, Top: o.Top}
-	switch form {
-	case ".html":
-		err = render.Page(out, view)
-	case ".txt":
-		err = render.Text(out, view, render.Terminal{})
-	default:
-		e := json.NewEncoder(out)
-		e.SetEscapeHTML(false) // as the command writes it
-		err = e.Encode(r)
-	}
-	if err == nil {
-		err = out.Commit()
-	}
-	if err != nil {
-		return fmt.Errorf("gonbext: writing %q: %w", path, atomicfile.Cause(err))
-	}
-	return nil
+	return saveFile(path, func(context.Context) ([]byte, []string, error) {
+		var b bytes.Buffer
+		var err error
+		view := render.Sources{Result: r, Palette: o.Palette, Top: o.Top}
+		switch form {
+		case ".html":
+			err = render.Page(&b, view)
+		case ".txt":
+			err = render.Text(&b, view, render.Terminal{})
+		default:
+			e := json.NewEncoder(&b)
+			e.SetEscapeHTML(false) // as the command writes it
+			err = e.Encode(r)
+		}
+		return b.Bytes(), []string{message.Count(len(r.Sources), "source")}, err
+	})
 }

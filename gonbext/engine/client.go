@@ -71,10 +71,10 @@ func (c Client) Last(ctx context.Context) (*attribution.Explanation, error) {
 }
 
 // Save returns the bytes of a file of a picture, in the format that the file's name ends with, and
-// remarks on what it cannot show. A nil p is the latest picture of the kernel, and so is the
-// explanation of one that has none; see [Client.Drew]. show is what the file shows where that
-// differs from the picture, the JSON form of render.Show. Errors are those of [Client.Last], and
-// those of a format or a picture that is unknown.
+// notes: what the file has, then remarks on what it cannot show. A nil p is the latest picture of
+// the kernel, and so is the explanation of one that has none; see [Client.Drew]. show is what the
+// file shows where that differs from the picture, the JSON form of render.Show. Errors are those of
+// [Client.Last], and those of a format or a picture that is unknown.
 func (c Client) Save(ctx context.Context, file string, show json.RawMessage, p *Picture) (
 	data []byte, notes []string, err error,
 ) {
@@ -96,7 +96,7 @@ func (c Client) Drew(ctx context.Context, p Picture) error {
 	return c.do(ctx, r, func(*Event) error { return nil })
 }
 
-// file returns the pieces of a file, joined, and the remarks on it.
+// file returns the pieces of a file, joined, and the notes on it.
 func (c Client) file(ctx context.Context, r Request, progress func(trace.Progress)) (
 	data []byte, notes []string, err error,
 ) {

@@ -122,7 +122,7 @@ type Event struct {
 	// little-endian order, or of a file.
 	Tensor *trace.Tensor
 	Piece  []byte
-	// Notes are remarks on a file.
+	// Notes are what a file has, and remarks on what it cannot show.
 	Notes []string
 	// Sources are the scores of the sources of an answer.
 	Sources *sources.Result

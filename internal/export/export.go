@@ -14,6 +14,7 @@ package export
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -261,6 +262,30 @@ func Encode(e *attribution.Explanation, f Format, o Options) ([]byte, []string, 
 		return nil, nil, err
 	}
 	return b.Bytes(), remarks, nil
+}
+
+// Contents says what a file has that [Encode] has made: "6.75 in, matrix of direct" of a figure.
+func (o Options) Contents(e *attribution.Explanation, f Format) string {
+	kind, methods := cmp.Or(o.Kind, render.KindHeatmap), strings.Join(e.Order, ", ")
+	switch {
+	case !f.Picture():
+		return "numbers of " + methods
+	case kind == render.KindCompare:
+		o, _ = o.sides(e)
+		kind, methods = "comparison", o.Method+" and "+o.AgainstMethod
+	case AsModel(o.Show, f) && !o.Maps():
+		methods = "attention"
+	case f.Figure():
+		methods, _ = o.method(e)
+	}
+	contents := fmt.Sprintf("%s of %s", kind, methods)
+	if kind == render.KindHeatmap && f.Figure() {
+		contents = "matrix of " + methods // without the text that a page has
+	}
+	if f.Figure() {
+		return fmt.Sprintf("%.4g in, %s", figure.Inches(o.Size), contents)
+	}
+	return contents
 }
 
 // prepared returns an explanation at the layer that the options name, and the options with both

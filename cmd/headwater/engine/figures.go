@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
@@ -12,6 +13,7 @@ import (
 	"github.com/headwater-ml/headwater/internal/export"
 	"github.com/headwater-ml/headwater/internal/export/figure"
 	"github.com/headwater-ml/headwater/internal/figures"
+	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/reproduction"
 )
 
@@ -80,7 +82,9 @@ func drawPicture(picture json.RawMessage, file string, look json.RawMessage) (
 	if err != nil {
 		return nil, nil, err
 	}
-	return drawn.Bytes, drawn.Warnings, nil
+	contents := fmt.Sprintf("%.4g in, %s", figure.Inches(options.Size),
+		message.Count(len(p.Charts), "chart"))
+	return drawn.Bytes, append([]string{contents}, drawn.Warnings...), nil
 }
 
 // lookOf returns how the file of a chart looks.

@@ -31,7 +31,8 @@ func OriginOf(r engine.Request, opts attribution.Options) (json.RawMessage, erro
 	return made.Origin()
 }
 
-// EncodeFile makes a file of a picture of a cell; see [server.Encoder].
+// EncodeFile makes a file of a picture of a cell; see [server.Encoder]. The first note is what the
+// file has.
 func EncodeFile(ctx context.Context, f server.File) (data []byte, notes []string, err error) {
 	format, err := export.FormatOf(f.Name)
 	if err != nil {
@@ -81,7 +82,11 @@ func EncodeFile(ctx context.Context, f server.File) (data []byte, notes []string
 		}
 	}
 	o.By = "" // which the origin has
-	return export.Encode(e, format, o)
+	data, notes, err = export.Encode(e, format, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	return data, append([]string{o.Contents(e, format)}, notes...), nil
 }
 
 // groupedBy returns an explanation with its tokens put together, and sets how it was made.

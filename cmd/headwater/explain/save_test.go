@@ -459,7 +459,8 @@ func TestEncodeFileOfFile(t *testing.T) {
 	}
 }
 
-// TestEncodeFileOfView refuses a file that would have the numbers of one of two explanations.
+// TestEncodeFileOfView refuses a file that would have the numbers of one of two explanations, and
+// says what the others have.
 func TestEncodeFileOfView(t *testing.T) {
 	m, err := models.Open("", models.Options{Backend: "go"})
 	must(t, err)
@@ -467,23 +468,39 @@ func TestEncodeFileOfView(t *testing.T) {
 		attribution.Options{MaxTokens: 1, Methods: []string{"rollout", "flow"}})
 	must(t, err)
 	for name, c := range map[string]struct {
-		file, shown, asked, want string
-		against                  bool
+		file, shown, asked string
+		against            bool
+		contents, want     string
 	}{
-		"page of layers": {"a.html", `{"kind":"layers"}`, "", "", false},
-		"page of two":    {"a.html", `{"kind":"compare"}`, "", "", true},
-		"numbers of two": {"a.csv", `{"kind":"compare"}`, "", "one of the two explanations", true},
-		"page of matrix": {"a.html", `{"kind":"layers","tokens":[0]}`, `{"kind":"heatmap"}`, "", false},
-		"numbers":        {"a.csv", `{"kind":"compare","against_method":"a"}`, "", "", false},
-		"figure of two":  {"a.svg", `{"kind":"compare"}`, "", "", true},
+		"page of layers": {"a.html", `{"kind":"layers"}`, "", false, "layers of rollout, flow", ""},
+		"page of two":    {"a.html", `{"kind":"compare"}`, "", true, "comparison of rollout and rollout", ""},
+		"numbers of two": {"a.csv", `{"kind":"compare"}`, "", true, "", "one of the two explanations"},
+		"page of matrix": {
+			"a.html", `{"kind":"layers","tokens":[0]}`, `{"kind":"heatmap"}`, false,
+			"heatmap of rollout, flow", "",
+		},
+		"numbers": {
+			"a.csv", `{"kind":"compare","against_method":"a"}`, "", false,
+			"numbers of rollout, flow", "",
+		},
+		"figure of two": {
+			"a.svg", `{"kind":"compare"}`, "", true, "6.75 in, comparison of rollout and rollout", "",
+		},
+		"figure": {
+			"a.svg", "", `{"method":"flow","size":"column"}`, false, "3.25 in, matrix of flow", "",
+		},
+		"figure of heads": {"a.png", `{"kind":"heads"}`, "", false, "6.75 in, heads of attention", ""},
 	} {
 		p := engine.Picture{Explanation: e, Show: json.RawMessage(c.shown)}
 		if c.against {
 			p.Against = e
 		}
-		_, _, err := EncodeFile(t.Context(), server.File{
+		_, notes, err := EncodeFile(t.Context(), server.File{
 			Picture: p, Name: c.file, Asked: json.RawMessage(c.asked), Tracer: m,
 		})
+		if err == nil && notes[0] != c.contents {
+			t.Errorf("%s: the file has %q, want %q", name, notes[0], c.contents)
+		}
 		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, trace.ErrUsage) ||
 			!strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: error %v, want %q", name, err, c.want)

@@ -45,7 +45,7 @@ type Opener func(
 	ctx context.Context, which engine.Model, progress func(trace.Progress),
 ) (trace.Model, error)
 
-// Encoder returns the bytes of a file of an explanation and remarks on them.
+// Encoder returns the bytes of a file of an explanation and notes: what the file has, then remarks.
 type Encoder func(ctx context.Context, f File) (data []byte, notes []string, err error)
 
 // File is what an [Encoder] makes a file of.

@@ -17,6 +17,7 @@
 package figure
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/headwater-ml/headwater/gonbext/render"
@@ -29,6 +30,9 @@ var widths = map[render.Size][2]float64{
 	render.Double: {486, 8},
 	render.Slide:  {960, 18},
 }
+
+// Inches returns how wide a figure of a size is; "" is [render.Double].
+func Inches(size render.Size) float64 { return widths[cmp.Or(size, render.Double)][0] / 72 }
 
 // Options says how a figure looks. The zero value of every field but Format is its default.
 type Options struct {
