@@ -12,7 +12,6 @@ import (
 	"github.com/janpfeifer/gonb/gonbui"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/message"
 )
@@ -173,7 +172,7 @@ func (a argument) read(value string) error {
 	if err == nil {
 		return nil
 	}
-	return usagef("option --%s is %.60q: %s", a.name, value, trace.InWords(err, flagOf))
+	return usagef("option --%s is %.60q: %s", a.name, value, message.Words(err, flagOf))
 }
 
 // arguments returns the options, which set the fields of o, m and v.

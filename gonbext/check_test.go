@@ -75,7 +75,7 @@ func TestWrongOptions(t *testing.T) {
 		"NaN":            {"gonbext: Threshold NaN", false},
 		"temperature":    {"gonbext: Sampling.Temperature -1", false},
 		"position":       {"gonbext: Positions -1", false},
-		"misspelt":       {"gonbext: " + strings.TrimPrefix(misspelt.Error(), "attribution: ") + "\n", true},
+		"misspelt":       {"gonbext: " + message.Words(misspelt, nil) + "\n", true},
 		"empty prompt":   {"gonbext: the prompt is empty; give some text\n", false},
 		"empty trace":    {"gonbext: the prompt is empty; give some text\n", false},
 		"source":         {"gonbext: Source 1 is for gonbext.FlowGraph; leave it out\n", false},
@@ -89,7 +89,7 @@ func TestWrongOptions(t *testing.T) {
 			k := newKernel(t, func(conn *engineConn, r engine.Request) {
 				asked <- struct{}{}
 				if name == "misspelt" {
-					failure := engine.Error{Message: misspelt.Error(), Usage: true}
+					failure := engine.Error{Message: message.Words(misspelt, nil), Usage: true}
 					conn.send(engine.Event{Failure: &failure})
 					return
 				}

@@ -153,7 +153,7 @@ func saveFile(
 		err = out.Commit()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("gonbext: writing %q: %w", path, atomicfile.Cause(err))
+		return nil, pkg.Errorf("writing %q: %w", path, atomicfile.Cause(err))
 	}
 	return notes, nil
 }

@@ -3,7 +3,6 @@ package gonbext
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -245,7 +244,7 @@ func saveSources(path string, r *sources.Result, settings []SourceOptions) error
 		err = out.Commit()
 	}
 	if err != nil {
-		return fmt.Errorf("gonbext: writing %q: %w", path, atomicfile.Cause(err))
+		return pkg.Errorf("writing %q: %w", path, atomicfile.Cause(err))
 	}
 	return nil
 }
