@@ -253,7 +253,7 @@ func (a *Attribution) compute(ctx context.Context, p *plan, in *input, fused [][
 			rows[i] = cut(data, p.last-p.first+1, in.tokens, first, count)
 		}
 		if err := p.extend(ctx, rows, first); err != nil {
-			return fmt.Errorf("attribution: stopped after %d of %d rows: %w", first, in.tokens, err)
+			return pkg.Errorf("stopped after %d of %d rows: %w", first, in.tokens, err)
 		}
 		for _, m := range p.methods {
 			a.Methods[m.Name].store(m, first, count)

@@ -67,5 +67,5 @@ func (e *Explanation) checkGrouped() error {
 
 // damaged returns an error about an explanation.
 func damaged(format string, args ...any) error {
-	return fmt.Errorf("attribution: the explanation is damaged: "+format, args...)
+	return pkg.Errorf("the explanation is damaged: "+format, args...)
 }

@@ -16,6 +16,9 @@ import (
 	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("attribution")
+
 // Explain lets a model continue a prompt and computes, by every method in opts, where each
 // generated token came from:
 //
@@ -241,8 +244,7 @@ func newRun(m trace.Model, prompt string, opts Options) (*run, error) {
 	read.Second = second
 	read.Parts = parts
 	if err := read.check(); err != nil {
-		return nil, fmt.Errorf("attribution: prompt: %s gives wrong tokens: %w",
-			message.Quote(info.Name), err)
+		return nil, pkg.Errorf("prompt: %s gives wrong tokens: %w", message.Quote(info.Name), err)
 	}
 	r := &run{opts: opts, plan: p, types: read.Types}
 	if err := r.prepareScoring(m, prompt); err != nil {
@@ -286,7 +288,7 @@ func encode(m trace.Model, prompt string, opts Options) (
 		prompt, second = trace.JoinPair(prompt, opts.Pair)
 	}
 	if err != nil {
-		return "", 0, nil, fmt.Errorf("attribution: prompt: %w", err)
+		return "", 0, nil, pkg.Errorf("prompt: %w", err)
 	}
 	return prompt, second, tokens, nil
 }
@@ -303,7 +305,7 @@ func conversation(
 	}
 	text, parts, err := talker.Converse(c, prompt)
 	if err != nil {
-		return "", nil, fmt.Errorf("attribution: chat: %w", err)
+		return "", nil, err
 	}
 	if len(text) > maxTextBytes {
 		return "", nil, trace.Usagef("conversation of %d bytes; at most %d", len(text),
@@ -337,7 +339,7 @@ func (r *run) prepareAsk(m trace.Model, info trace.Info, read Prompt) error {
 	if r.opts.Continuation != "" {
 		tokens, joined, err := trace.EncodeAfter(m, read.Text, r.opts.Continuation)
 		if err != nil {
-			return fmt.Errorf("attribution: continuation: %w", err)
+			return pkg.Errorf("continuation: %w", err)
 		}
 		if len(tokens) == 0 {
 			return trace.Usagef("the continuation %s has no tokens",
@@ -683,12 +685,12 @@ func (r *run) wrap(ctx context.Context, err error) error {
 	_, isUsage := err.(*trace.UsageError) //nolint:errorlint // not if something wraps it
 	switch {
 	case ctx.Err() != nil:
-		return fmt.Errorf("attribution: stopped after %s: %w", r.progress(), ctx.Err())
+		return pkg.Errorf("stopped after %s: %w", r.progress(), ctx.Err())
 	case len(r.e.Steps) == 0 && isUsage:
 		return err
 	case r.e.Model.Reads() && len(r.e.Steps) == 0:
 		// usually that there is nothing to predict in this text
-		return fmt.Errorf("attribution: %w", err)
+		return pkg.Errorf("%w", err)
 	}
-	return fmt.Errorf("attribution: after %s: %w", r.progress(), err)
+	return pkg.Errorf("after %s: %w", r.progress(), err)
 }

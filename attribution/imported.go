@@ -1,7 +1,6 @@
 package attribution
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -27,7 +26,7 @@ func (a *Attribution) Explanation(
 	T := len(texts)
 	for _, name := range a.Order {
 		if got := a.Methods[name].Shape[1]; got != T {
-			return nil, fmt.Errorf("attribution: there are %d tokens, and the rows are of %d "+
+			return nil, pkg.Errorf("there are %d tokens, and the rows are of %d "+
 				"targets; want as many", T, got)
 		}
 	}

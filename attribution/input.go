@@ -133,10 +133,10 @@ type rowTensor struct {
 func (r rowTensor) head(dst []float32, l, h int) error {
 	err := r.read(dst, (l*r.h+h)*r.t*r.t)
 	if err != nil && r.note != "" { // it names the tensor that this one is computed from
-		return fmt.Errorf("attribution: %w", err)
+		return pkg.Errorf("%w", err)
 	}
 	if err != nil {
-		return fmt.Errorf("attribution: tensor %q: layer %d head %d: %w", r.name, l, h, err)
+		return pkg.Errorf("tensor %q: layer %d head %d: %w", r.name, l, h, err)
 	}
 	return nil
 }
@@ -174,12 +174,11 @@ func newInput(tensors []TensorReader, opts Options) (*input, error) {
 			})
 		}
 		if i < 0 {
-			return nil, fmt.Errorf("attribution: method %s needs tensor %q, [L,T,S]; the input "+
-				"has %s",
-				m.Name, m.Mixing, tensorNames(tensors))
+			return nil, pkg.Errorf("method %s needs tensor %q, [L,T,S]; the input has %s", m.Name,
+				m.Mixing, tensorNames(tensors))
 		}
 		if err := in.add(m.Mixing, tensors[i]); err != nil {
-			return nil, fmt.Errorf("attribution: tensor %q: %w", tensors[i].Name, err)
+			return nil, pkg.Errorf("tensor %q: %w", tensors[i].Name, err)
 		}
 	}
 	return in, nil
@@ -283,7 +282,7 @@ func (c *rowCheck) all(ctx context.Context, buffer []float32) error {
 	for l := range c.r.l {
 		for h := range c.r.h {
 			if err := ctx.Err(); err != nil {
-				return fmt.Errorf("attribution: tensor %q: stopped at layer %d of %d: %w", c.r.name,
+				return pkg.Errorf("tensor %q: stopped at layer %d of %d: %w", c.r.name,
 					l, c.r.l, err)
 			}
 			if err := c.r.head(buffer, l, h); err != nil {
@@ -291,7 +290,7 @@ func (c *rowCheck) all(ctx context.Context, buffer []float32) error {
 			}
 			for t := range c.r.t {
 				if err := c.row(buffer[t*c.r.t:][:c.r.t], l, h, t); err != nil {
-					return fmt.Errorf("attribution: tensor %q: %w", c.r.name, err)
+					return pkg.Errorf("tensor %q: %w", c.r.name, err)
 				}
 			}
 		}
@@ -367,8 +366,7 @@ func (in *input) fuse(ctx context.Context, ask trace.MixingAsk, p *plan) ([]floa
 	x := make([]float64, r.t)
 	for l := p.first; l <= p.last; l++ {
 		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("attribution: tensor %q: stopped at layer %d: %w",
-				r.name, l, err)
+			return nil, pkg.Errorf("tensor %q: stopped at layer %d: %w", r.name, l, err)
 		}
 		for h := range r.h {
 			if ask.Heads.Fusion == trace.OneHead && h != ask.Heads.Head {

@@ -2,7 +2,6 @@ package attribution
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/headwater-ml/headwater/attribution/aggregation"
 	"github.com/headwater-ml/headwater/attribution/aggregation/maxflow"
@@ -87,7 +86,7 @@ func minCut(ctx context.Context, m aggregation.Rows, p *plan, target, source int
 	}
 	found, err := g.MinCut(ctx, m.L-1, target, source, top)
 	if err != nil {
-		return nil, fmt.Errorf("attribution: %w", err)
+		return nil, pkg.Errorf("%w", err)
 	}
 	c := &Cut{Target: target, Source: source, Layer: p.last, Flow: found.Flow, Edges: []CutEdge{}}
 	for _, e := range found.Edges {

@@ -111,7 +111,7 @@ func SetOptions(o *Options, rows []Option, text string) error {
 			value = "true"
 		}
 		if err := row.Set(o, value); err != nil {
-			reason := trace.InWords(err, func(string) string { return "" })
+			reason := message.Words(err, nil)
 			return row.usagef("%s %.60q: %s", trace.Called(row.Name), value, reason)
 		}
 	}

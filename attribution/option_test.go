@@ -16,6 +16,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/fakemodel"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // values has, for every option, a text that it reads, the options that this makes, and texts that
@@ -431,7 +432,7 @@ func TestOptionCalled(t *testing.T) {
 			t.Errorf("%q, want %q", got, c.own)
 		}
 		called := func(option string) string { return "--x" }
-		if got := trace.InWords(fmt.Errorf("line 1: %w", err), called); !strings.HasPrefix(got,
+		if got := message.Words(fmt.Errorf("line 1: %w", err), called); !strings.HasPrefix(got,
 			"line 1: "+c.set) {
 			t.Errorf("%q, want %q", got, c.set)
 		}

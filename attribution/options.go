@@ -1,7 +1,6 @@
 package attribution
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -77,7 +76,7 @@ func (o Options) checkHeads(heads int) error {
 // layerRange returns the first and last layer asked for, of L.
 func (o Options) layerRange(layers int) (first, last int, err error) {
 	if layers < 1 {
-		return 0, 0, fmt.Errorf("attribution: the model has %s; it needs one or more",
+		return 0, 0, pkg.Errorf("the model has %s; it needs one or more",
 			message.Count(layers, "layer"))
 	}
 	first, last = o.FirstLayer, layers-1

@@ -46,7 +46,7 @@ func (in Input) WithAttention(scale float64) (Input, error) {
 	}
 	r := &scoreReader{q: q, k: k, scale: scale}
 	if err := r.check(); err != nil {
-		return in, fmt.Errorf("attribution: %w", err)
+		return in, pkg.Errorf("%w", err)
 	}
 	need := 8 * float64(r.tokens) * float64(r.width)
 	if err := in.checkNeed(need, "one head of queries and keys"); err != nil {
@@ -79,7 +79,7 @@ func (in Input) named(name string) (TensorReader, bool) {
 
 // alone returns the error of one of two tensors that belong together.
 func alone(what, name, missing string) error {
-	return fmt.Errorf("attribution: %s are in tensor %q, and there is no tensor %q; attention is "+
+	return pkg.Errorf("%s are in tensor %q, and there is no tensor %q; attention is "+
 		"computed from both", what, name, missing)
 }
 

@@ -72,7 +72,7 @@ func contrast(m trace.Model, prompt, text string) (int, error) {
 	}
 	tokens, _, err := trace.EncodeAfter(m, prompt, text)
 	if err != nil {
-		return 0, fmt.Errorf("attribution: contrast: %w", err)
+		return 0, pkg.Errorf("contrast: %w", err)
 	}
 	if len(tokens) != 1 {
 		return 0, trace.Usagef(

@@ -29,16 +29,16 @@ import (
 func Similarity(ctx context.Context, in Input) (*Map, error) {
 	hidden, ok := in.named(string(trace.Hidden))
 	if !ok {
-		return nil, fmt.Errorf("attribution: there is no tensor %q", trace.Hidden)
+		return nil, pkg.Errorf("there is no tensor %q", trace.Hidden)
 	}
 	shape := hidden.Shape
 	if len(shape) != 3 || shape[0] < 2 || slices.Min(shape) < 1 {
-		return nil, fmt.Errorf("attribution: tensor %q has shape %v; want [L+1,T,D]: the states "+
+		return nil, pkg.Errorf("tensor %q has shape %v; want [L+1,T,D]: the states "+
 			"before each layer and after the last, tokens, width, without an axis of the batch",
 			hidden.Name, shape)
 	}
 	if hidden.wrong != nil {
-		return nil, fmt.Errorf("attribution: tensor %q: %w", hidden.Name, hidden.wrong)
+		return nil, pkg.Errorf("tensor %q: %w", hidden.Name, hidden.wrong)
 	}
 	L, T, D := shape[0]-1, shape[1], shape[2]
 	need := 8*float64(L)*float64(T)*float64(T) + (4*float64(D)+8)*float64(T)
@@ -53,7 +53,7 @@ func Similarity(ctx context.Context, in Input) (*Map, error) {
 	states, lengths := make([]float32, T*D), make([]float64, T)
 	for n := range L + 1 {
 		if err := readStates(states, hidden, n, T); err != nil {
-			return nil, fmt.Errorf("attribution: tensor %q: %w", hidden.Name, err)
+			return nil, pkg.Errorf("tensor %q: %w", hidden.Name, err)
 		}
 		if n == 0 {
 			continue
@@ -61,12 +61,12 @@ func Similarity(ctx context.Context, in Input) (*Map, error) {
 		m.Layers = append(m.Layers, n-1)
 		for t := range T {
 			if err := ctx.Err(); err != nil {
-				return nil, fmt.Errorf("attribution: tensor %q: stopped at layer %d of %d: %w",
+				return nil, pkg.Errorf("tensor %q: stopped at layer %d of %d: %w",
 					hidden.Name, n-1, L, err)
 			}
 			x := states[t*D:][:D]
 			if lengths[t] = math.Sqrt(dot(x, x)); lengths[t] == 0 {
-				return nil, fmt.Errorf("attribution: tensor %q: state %d of token %d is zero, "+
+				return nil, pkg.Errorf("tensor %q: state %d of token %d is zero, "+
 					"which has no direction", hidden.Name, n, t)
 			}
 			row := m.Row(n-1, t)

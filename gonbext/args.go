@@ -177,7 +177,7 @@ func (a argument) read(value string) error {
 	if err == nil {
 		return nil
 	}
-	reason := trace.InWords(err, flagOf)
+	reason := message.Words(err, flagOf)
 	if usage := (*trace.UsageError)(nil); errors.As(err, &usage) && usage.Option != "" {
 		return usagef("%s", reason) // which names one option of several
 	}

@@ -142,7 +142,7 @@ func TestArgsWording(t *testing.T) {
 		{attribution.Options{MaxTokens: -1}.Check(), "--max-tokens -1; it must be in [1,4096], or 0 for 16", "MaxTokens -1; it must be in [1,4096], or 0 for 16"},
 		{
 			&engine.Error{
-				Message: "attribution: max tokens 9 and a continuation",
+				Message: "max tokens 9 and a continuation",
 				Wrong: &trace.UsageError{
 					Option: "max tokens",
 					Reason: trace.Called("max tokens") + " 9 and a continuation",
@@ -151,7 +151,7 @@ func TestArgsWording(t *testing.T) {
 			"--max-tokens 9 and a continuation", "MaxTokens 9 and a continuation",
 		},
 		{
-			&engine.Error{Message: "models: no room", Reason: trace.MemoryKind},
+			&engine.Error{Message: "no room", Reason: trace.MemoryKind},
 			"no room (set --max-memory)", "no room (set MaxMemory of gonbext.Model)",
 		},
 		{

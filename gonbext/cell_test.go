@@ -614,7 +614,7 @@ func TestErrors(t *testing.T) {
 	}{
 		{
 			"explain", "explain",
-			[]engine.Event{{Progress: &trace.Progress{Stage: "x"}}, failure("models: no <b>model</b>\nits log")},
+			[]engine.Event{{Progress: &trace.Progress{Stage: "x"}}, failure("no <b>model</b>\nits log")},
 			"",
 			[]string{`gonbext: no &lt;b&gt;model&lt;/b&gt;</div><pre>its log</pre>`},
 			1,
@@ -622,7 +622,7 @@ func TestErrors(t *testing.T) {
 		{
 			"a method of the cell's own", "own method",
 			[]engine.Event{{Failure: &engine.Error{
-				Message: "attribution: unknown mixing \"mine\"", Usage: true,
+				Message: "unknown mixing \"mine\"", Usage: true,
 				Wrong: &trace.UsageError{Unknown: true, Reason: "unknown mixing \"mine\""},
 			}}},
 			"",
@@ -631,17 +631,17 @@ func TestErrors(t *testing.T) {
 		},
 		{
 			"another error about it", "own method",
-			[]engine.Event{{Failure: &engine.Error{Message: "attribution: the prompt is empty", Usage: true}}},
+			[]engine.Event{{Failure: &engine.Error{Message: "the prompt is empty", Usage: true}}},
 			"",
 			[]string{"the prompt is empty</div>"},
 			0,
 		},
 		{"two options", "two options", nil, "", []string{"gonbext: two values of Options are given; put all of its fields into one"}, 0},
 		{"unknown tap", "unknown tap", nil, "", []string{"unknown tap &#34;nonsense&#34;; known are scores, terms"}, 0},
-		{"nothing to return to", "last", []engine.Event{{Failure: &engine.Error{Message: "engine: there is no explanation yet", Usage: true}}}, "", []string{"there is no explanation yet</div>"}, 0},
+		{"nothing to return to", "last", []engine.Event{{Failure: &engine.Error{Message: "there is no explanation yet", Usage: true}}}, "", []string{"there is no explanation yet</div>"}, 0},
 		{
 			"try", "try nothing",
-			[]engine.Event{{Progress: &trace.Progress{Stage: "x"}}, failure("models: no model")},
+			[]engine.Event{{Progress: &trace.Progress{Stage: "x"}}, failure("no model")},
 			"<nil>, error gonbext: no model\n",
 			[]string{"map[text/html:]"},
 			0,
@@ -681,7 +681,7 @@ func TestOutsideOfANotebook(t *testing.T) {
 		}
 		begin(conn)
 		step(conn, " are")
-		conn.send(failure("models: the disk is full"))
+		conn.send(failure("the disk is full"))
 	})
 	for _, c := range []struct {
 		cell, stdout, stderr string

@@ -15,8 +15,12 @@ import (
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
+	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/reproduction"
 )
+
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("gonbext")
 
 // A specification of Vega-Lite travels to the kernel as maps and lists, which gob has to know.
 func init() {
@@ -58,7 +62,7 @@ func showCharts(columns int, charts []chart.Chart) error {
 	if out.notebook {
 		text, err := json.Marshal(p)
 		if err != nil {
-			return fmt.Errorf("gonbext: %w", err)
+			return pkg.Errorf("%w", err)
 		}
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 		defer stop()
@@ -115,7 +119,7 @@ func saveChart(path string, c chart.Chart, shows []Show) (f savedFile, err error
 	}
 	text, err := json.Marshal(reproduction.Picture{Columns: 1, Charts: []chart.Chart{c}})
 	if err != nil {
-		return f, fmt.Errorf("gonbext: %w", err)
+		return f, pkg.Errorf("%w", err)
 	}
 	return saveFile(path, func(ctx context.Context) ([]byte, []string, error) {
 		out := newDisplay()

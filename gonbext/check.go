@@ -1,11 +1,11 @@
 package gonbext
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // check returns an error for the first setting that is wrong whatever the model, so that a cell
@@ -85,5 +85,5 @@ func (r request) checkToken(e *Explanation) error {
 
 // usagef returns a [trace.UsageError] of this package with a formatted reason.
 func usagef(format string, args ...any) error {
-	return &trace.UsageError{Package: "gonbext", Reason: fmt.Sprintf(format, args...)}
+	return &trace.UsageError{Package: "gonbext", Reason: message.Sprintf(format, args...)}
 }

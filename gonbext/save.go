@@ -173,7 +173,7 @@ func saveFile(
 		err = out.Commit()
 	}
 	if err != nil {
-		return f, fmt.Errorf("gonbext: writing %q: %w", path, atomicfile.Cause(err))
+		return f, pkg.Errorf("writing %q: %w", path, atomicfile.Cause(err))
 	}
 	f = savedFile{name: filepath.Base(path), data: data}
 	if len(notes) > 0 {

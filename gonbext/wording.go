@@ -63,7 +63,7 @@ func wordedAs(err error, name func(option string) string) error {
 // wordsOf returns the text of an error without names of packages, with options called as name says
 // and with a hint.
 func wordsOf(err error, name func(option string) string) string {
-	text := message.WithoutPackages(trace.InWords(err, name))
+	text := message.Words(err, name)
 	if hint := hints[trace.KindOf(err)]; hint != "" {
 		text += " (" + (&trace.UsageError{Reason: hint}).Text(name) + ")"
 	}

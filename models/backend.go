@@ -67,12 +67,12 @@ func OpenBackend(name string) (compute.Backend, error) {
 	}
 	b, err := newBackend(config)
 	if err != nil {
-		return nil, fmt.Errorf("models: backend %s: %w", cmp.Or(name, config), err)
+		return nil, pkg.Errorf("backend %s: %w", cmp.Or(name, config), err)
 	}
 	if device := b.DeviceDescription(0); isCUDA(config) &&
 		strings.Contains(strings.ToLower(device), "cpu") {
 		b.Finalize()
-		return nil, fmt.Errorf("models: backend %s: its plugin computes on %s, which is not a "+
+		return nil, pkg.Errorf("backend %s: its plugin computes on %s, which is not a "+
 			"GPU; take it as backend xla:PATH", cmp.Or(name, config), device)
 	}
 	backends.byConfig[config] = b
@@ -122,7 +122,7 @@ func KeptGraphs() (int, error) {
 	}
 	graphs, err := p.KeptGraphs()
 	if err != nil {
-		return 0, fmt.Errorf("models: compiled graphs are not kept: %w", err)
+		return 0, pkg.Errorf("compiled graphs are not kept: %w", err)
 	}
 	return graphs, nil
 }
@@ -180,7 +180,7 @@ func backendConfig(name string, plugins *Plugins) (string, error) {
 			return "go", nil //nolint:nilerr // pure Go works without a plugin
 		}
 		if err := plugins.CheckCPU(found); err != nil {
-			return "", fmt.Errorf("models: backend xla: %w", err)
+			return "", pkg.Errorf("backend xla: %w", err)
 		}
 		return "xla:" + found, nil
 	case kind != "xla" && kind != "cuda" || named && path == "":
@@ -191,7 +191,7 @@ func backendConfig(name string, plugins *Plugins) (string, error) {
 		return "", usagef("backend %.60q is unknown; %sknown are go, xla, cuda, "+
 			"and xla:PATH and cuda:PATH of a PJRT plugin", name, near)
 	case plugins == nil:
-		return "", fmt.Errorf("models: backend %s is not part of this program: build it with "+
+		return "", pkg.Errorf("backend %s is not part of this program: build it with "+
 			"cgo (a C compiler) and import models/xla", kind)
 	}
 	find, check, options := plugins.FindCPU, plugins.CheckCPU, ""
@@ -208,7 +208,7 @@ func backendConfig(name string, plugins *Plugins) (string, error) {
 		err = check(path)
 	}
 	if err != nil {
-		return "", fmt.Errorf("models: backend %s: %w", kind, err)
+		return "", pkg.Errorf("backend %s: %w", kind, err)
 	}
 	return "xla:" + path + options, nil
 }

@@ -34,22 +34,22 @@ func MeasureSpeed(ctx context.Context, backend string, size int) (speed Speed, e
 	}
 	defer func() { // the library panics if it cannot compute something
 		if r := recover(); r != nil {
-			err = fmt.Errorf("models: backend %s: %v", backend, r)
+			err = pkg.Errorf("backend %s: %v", backend, r)
 		}
 	}()
 	speed.Size = size
 	multiply, err := multiplication(b, size)
 	if err != nil {
-		return Speed{}, fmt.Errorf("models: backend %s: %w", backend, err)
+		return Speed{}, pkg.Errorf("backend %s: %w", backend, err)
 	}
 	fastest := time.Duration(0)
 	for start, n := time.Now(), 0; n < 2 || time.Since(start) < speedTime; n++ {
 		if err := ctx.Err(); err != nil {
-			return Speed{}, fmt.Errorf("models: measuring backend %s: %w", backend, err)
+			return Speed{}, pkg.Errorf("measuring backend %s: %w", backend, err)
 		}
 		begin := time.Now()
 		if err := multiply(); err != nil {
-			return Speed{}, fmt.Errorf("models: backend %s: %w", backend, err)
+			return Speed{}, pkg.Errorf("backend %s: %w", backend, err)
 		}
 		took := time.Since(begin)
 		if n == 0 {

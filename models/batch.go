@@ -3,8 +3,6 @@ package models
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"iter"
 	"runtime"
 	"slices"
@@ -20,17 +18,17 @@ import (
 // changes its keys.
 func (m *Model) CheckBatch(ask trace.Ask, tokens int) error {
 	if ask.Terms != nil && len(ask.Terms.Rows) > 0 {
-		return errors.New("models: rows of single layers are asked for, " +
+		return pkg.Errorf("rows of single layers are asked for, " +
 			"which batches do not compute; run one text at a time")
 	}
 	if ask.Products {
-		return errors.New("models: products with the rows of layers are asked for, " +
+		return pkg.Errorf("products with the rows of layers are asked for, " +
 			"which batches do not compute; run one text at a time")
 	}
 	if err := m.graph.CheckBatch(batchAsk(ask, 1, tokens)); err != nil || !m.info.Reads() {
 		return err
 	}
-	return errors.New("models: the model has no head that scores tokens, so it reads; " +
+	return pkg.Errorf("the model has no head that scores tokens, so it reads; " +
 		"run one text at a time")
 }
 
@@ -56,7 +54,7 @@ func (m *Model) Batch(ctx context.Context, texts []trace.BatchText, most int) it
 ] {
 	return func(yield func([]trace.BatchStep, error) bool) {
 		if most < 1 {
-			yield(nil, fmt.Errorf("models: a batch of %d texts; at least 1 is needed", most))
+			yield(nil, pkg.Errorf("a batch of %d texts; at least 1 is needed", most))
 			return
 		}
 		all, refused, err := m.batchTexts(texts)
@@ -105,7 +103,7 @@ func (m *Model) batchTexts(texts []trace.BatchText) (
 	for i, text := range texts {
 		if first := texts[0].Ask; !slices.Equal(text.Ask.Mixings, first.Mixings) ||
 			(text.Ask.Terms == nil) != (first.Terms == nil) {
-			return nil, nil, fmt.Errorf("models: text %d of the batch asks for other rows or "+
+			return nil, nil, pkg.Errorf("text %d of the batch asks for other rows or "+
 				"terms than the first; run texts that ask for the same together", i)
 		}
 		c, err := m.newChooser(text.IDs, text.Ask)

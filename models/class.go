@@ -1,7 +1,6 @@
 package models
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -13,7 +12,7 @@ import (
 func (m *Model) Class(name string) (int, error) {
 	const maxListed = 20
 	if !m.head().Classifies() {
-		return 0, fmt.Errorf("models: %s has no classes", m.info.Name)
+		return 0, pkg.Errorf("%s has no classes", m.info.Name)
 	}
 	var labels []string
 	classes := m.classCount()
@@ -29,6 +28,6 @@ func (m *Model) Class(name string) (int, error) {
 	if classes > maxListed {
 		labels = append(labels, "…")
 	}
-	return 0, fmt.Errorf("models: %s has no class %.60q; %sit has %s",
+	return 0, pkg.Errorf("%s has no class %.60q; %sit has %s",
 		m.info.Name, name, message.DidYouMean(name, labels), strings.Join(labels, ", "))
 }

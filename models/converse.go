@@ -2,7 +2,6 @@ package models
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -31,17 +30,17 @@ func (m *Model) openChats(from source, specials map[string]string) {
 	templates, err := from.ChatTemplates()
 	switch {
 	case err != nil:
-		m.chatErr = fmt.Errorf("models: %w", err)
+		m.chatErr = pkg.Errorf("%w", err)
 		return
 	case len(templates) == 0:
-		m.chatErr = fmt.Errorf("models: %s has no chat template: it was not trained on "+
+		m.chatErr = pkg.Errorf("%s has no chat template: it was not trained on "+
 			"conversations, or its files do not say how; explain the prompt as it is", from.Label())
 	}
 	m.chats = map[string]chatTemplate{}
 	for name, text := range templates {
 		t := chatTemplate{text: text, source: from.ChatTemplateSource(name)}
 		if t.parsed, err = chat.New(text, specials); err != nil {
-			t.err = fmt.Errorf("models: %s: %w", t.source, err)
+			t.err = pkg.Errorf("%s: %w", t.source, err)
 		}
 		m.chats[name] = t
 	}
@@ -90,7 +89,7 @@ func (m *Model) Converse(c trace.Conversation, prompt string) (string, []trace.P
 	for name, v := range c.Variables {
 		text, err := json.Marshal(v)
 		if err != nil {
-			return "", nil, fmt.Errorf("models: chat variable %s: %w", name, err)
+			return "", nil, pkg.Errorf("chat variable %s: %w", name, err)
 		}
 		opts.Variables[name] = json.RawMessage(text)
 	}
@@ -104,7 +103,7 @@ func (m *Model) Converse(c trace.Conversation, prompt string) (string, []trace.P
 	}
 	text, spans, err := t.parsed.Render(messages, opts)
 	if err != nil {
-		return "", nil, fmt.Errorf("models: %s: %w", t.source, err)
+		return "", nil, pkg.Errorf("%s: %w", t.source, err)
 	}
 	parts := make([]trace.Part, len(spans))
 	for i, s := range spans {

@@ -33,14 +33,14 @@ func (m *Model) EncodePair(first, second string, specials trace.Specials) ([]tra
 		return nil, m.textErr
 	}
 	if first == "" || second == "" {
-		return nil, fmt.Errorf("models: a pair needs two texts, and one is empty")
+		return nil, pkg.Errorf("a pair needs two texts, and one is empty")
 	}
 	encoded, err := m.tokenizer.EncodePair(first, second, specials != trace.SpecialsOff)
 	if err != nil {
-		return nil, fmt.Errorf("models: %s: %w", m.info.Name, err)
+		return nil, pkg.Errorf("%s: %w", m.info.Name, err)
 	}
 	if len(encoded) == 0 {
-		return nil, fmt.Errorf("models: the tokenizer of %s has no form for two texts: the pair "+
+		return nil, pkg.Errorf("the tokenizer of %s has no form for two texts: the pair "+
 			"of its post_processor is empty", m.info.Name)
 	}
 	text, _ := trace.JoinPair(first, second)
@@ -58,14 +58,13 @@ func (m *Model) tokens(text string, encoded []tokenizer.Encoded, specials trace.
 		}
 	}
 	if len(encoded) == 0 {
-		return nil, fmt.Errorf("models: the text %q has no tokens", text)
+		return nil, pkg.Errorf("the text %q has no tokens", text)
 	}
 	tokens := make([]trace.Token, len(encoded))
 	for i, e := range encoded {
 		if e.ID >= m.spec.Vocab {
-			return nil, fmt.Errorf("models: %s has no embedding of %q, token %d of %d: "+
-				"leave it out of the text",
-				m.info.Name, m.TokenText(e.ID), e.ID, m.spec.Vocab)
+			return nil, pkg.Errorf("%s has no embedding of %q, token %d of %d: leave it out of "+
+				"the text", m.info.Name, m.TokenText(e.ID), e.ID, m.spec.Vocab)
 		}
 		tokens[i] = trace.Token{
 			ID: e.ID, Text: m.TokenText(e.ID), Begin: e.Begin, End: e.End, Special: e.Special,
@@ -95,10 +94,10 @@ func (m *Model) encode(text string, specials trace.Specials) ([]tokenizer.Encode
 	var encoded []tokenizer.Encoded
 	for e, err := range tokens.Each(text, addSpecials) {
 		if err != nil {
-			return nil, fmt.Errorf("models: %s: %w", m.info.Name, err)
+			return nil, pkg.Errorf("%s: %w", m.info.Name, err)
 		}
 		if len(encoded) == limit {
-			return nil, fmt.Errorf("models: %s: the text of %d bytes has %d tokens up to byte "+
+			return nil, pkg.Errorf("%s: the text of %d bytes has %d tokens up to byte "+
 				"%d alone, and %s: give a shorter text",
 				m.info.Name, len(text), limit, encoded[limit-1].End, reason)
 		}
@@ -120,7 +119,7 @@ func (m *Model) begin(encoded []tokenizer.Encoded) ([]tokenizer.Encoded, error) 
 	case slices.ContainsFunc(encoded, added):
 		return encoded, nil
 	}
-	return nil, fmt.Errorf("models: %s has no begin-of-text token to put in front "+
+	return nil, pkg.Errorf("%s has no begin-of-text token to put in front "+
 		"(bos_token_id in config.json)", m.info.Name)
 }
 

@@ -85,8 +85,7 @@ func (m *Model) read(ctx context.Context, ids []int, ask trace.Ask,
 		}
 		for i, t := range chunk {
 			if err := ctx.Err(); err != nil {
-				yield(trace.Step{}, fmt.Errorf("models: stopped at position %d: %w", t.position,
-					err))
+				yield(trace.Step{}, pkg.Errorf("stopped at position %d: %w", t.position, err))
 				return
 			}
 			step.Next = m.prediction(ids, t, logits[i], ask.Alternatives)
@@ -104,33 +103,29 @@ func (m *Model) read(ctx context.Context, ids []int, ask trace.Ask,
 // checkReading returns an error for what a model that reads cannot be asked, before it runs.
 func (m *Model) checkReading(ids []int, ask trace.Ask) error {
 	if len(ask.Continuation) > 0 || ask.OwnRow {
-		return fmt.Errorf("models: %s reads a text and does not continue it", m.info.Name)
+		return pkg.Errorf("%s reads a text and does not continue it", m.info.Name)
 	}
 	for _, at := range ask.Positions {
 		if at < 0 || at >= len(ids) {
-			return fmt.Errorf("models: position %d is not in 0..%d, the tokens of the text", at,
-				len(ids)-1)
+			return pkg.Errorf("position %d is not in 0..%d, the tokens of the text", at, len(ids)-1)
 		}
 	}
 	if n := len(ask.Positions); m.head() == trace.Spans && n > 2 {
-		return fmt.Errorf("models: %d positions; %s finds an answer, which has a start and an end",
+		return pkg.Errorf("%d positions; %s finds an answer, which has a start and an end",
 			n, m.info.Name)
 	}
 	if a := ask.Answers; a[0] < 0 || a[1] > len(ids) || a[0] > a[1] {
-		return fmt.Errorf("models: answers at positions %d to %d of %d tokens", a[0], a[1],
-			len(ids))
+		return pkg.Errorf("answers at positions %d to %d of %d tokens", a[0], a[1], len(ids))
 	}
 	if len(ask.Positions) > 0 || m.head() != trace.MaskedToken {
 		return nil
 	}
 	if m.mask < 0 {
-		return fmt.Errorf("models: %s names no mask token, so say which positions to explain",
-			m.info.Name)
+		return pkg.Errorf("%s names no mask token, so say which positions to explain", m.info.Name)
 	}
 	if !slices.Contains(ids, m.mask) {
-		return fmt.Errorf("models: %s fills in missing tokens, and %w: write %s where one is "+
-			"missing, or say which positions to explain", m.info.Name, ErrNothingMasked,
-			m.TokenText(m.mask))
+		return pkg.Errorf("%s fills in missing tokens, and %w: write %s where one is missing, or "+
+			"say which positions to explain", m.info.Name, ErrNothingMasked, m.TokenText(m.mask))
 	}
 	return nil
 }

@@ -208,7 +208,7 @@ func (w *finiteWeights) ReadBlocks(b spec.Blocks, name string, first int) error 
 	for i, scale := range b.Scale {
 		largest := 255*math.Abs(float64(scale)) + math.Abs(float64(b.Min[i]))
 		if !(largest < hugeWeight) { // also NaN
-			return fmt.Errorf("models: %s: tensor %q: %w", w.FileOf(name), name, spec.ErrNoBlocks)
+			return pkg.Errorf("%s: tensor %q: %w", w.FileOf(name), name, spec.ErrNoBlocks)
 		}
 	}
 	return nil

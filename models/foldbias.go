@@ -1,7 +1,6 @@
 package models
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/headwater-ml/headwater/models/spec"
@@ -22,7 +21,7 @@ func foldable(name string, s *spec.Spec) error {
 		reason = "query, key and value have no bias"
 	}
 	if reason != "" {
-		return fmt.Errorf("models: the bias of the norm of %s cannot be folded: %s", name, reason)
+		return pkg.Errorf("the bias of the norm of %s cannot be folded: %s", name, reason)
 	}
 	return nil
 }
@@ -41,7 +40,7 @@ func keyBiasDroppable(name string, s *spec.Spec) error {
 		reason = "its scores are capped"
 	}
 	if reason != "" {
-		return fmt.Errorf("models: the bias of the key of %s cannot be dropped: %s", name, reason)
+		return pkg.Errorf("the bias of the key of %s cannot be dropped: %s", name, reason)
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package models
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"math"
 	"math/rand/v2"
@@ -144,31 +143,30 @@ func (m *Model) newChooser(ids []int, ask trace.Ask) (*chooser, error) {
 	}
 	if len(ask.Continuation) > 0 {
 		if err := m.graph.CheckIDs(ask.Continuation); err != nil {
-			return nil, fmt.Errorf("models: continuation: %w", err)
+			return nil, pkg.Errorf("continuation: %w", err)
 		}
 		ask.MaxTokens = len(ask.Continuation)
 	}
 	if len(ask.Positions) > 0 {
-		return nil, fmt.Errorf("models: %s generates, and explains what it generates; "+
+		return nil, pkg.Errorf("%s generates, and explains what it generates; "+
 			"positions are chosen for encoders", m.info.Name)
 	}
 	if m.spec.Head != spec.LanguageHead {
-		return nil, fmt.Errorf("models: %s has no head that scores tokens "+
+		return nil, pkg.Errorf("%s has no head that scores tokens "+
 			"(its architecture ends in Model), so it cannot generate", m.info.Name)
 	}
 	if ask.MaxTokens < 1 {
-		return nil, fmt.Errorf("models: %d tokens are to be generated; at least 1 is needed",
-			ask.MaxTokens)
+		return nil, pkg.Errorf("%d tokens are to be generated; at least 1 is needed", ask.MaxTokens)
 	}
 	if limit := m.spec.Context; limit > 0 && ask.MaxTokens > limit-len(ids) {
-		return nil, fmt.Errorf("models: %d prompt tokens and %d to generate are more than "+
+		return nil, pkg.Errorf("%d prompt tokens and %d to generate are more than "+
 			"the context of %d", len(ids), ask.MaxTokens, limit)
 	}
 	if ask.Terms != nil && ask.Terms.Foils < 0 {
-		return nil, fmt.Errorf("models: %d foils; want 0 or more", ask.Terms.Foils)
+		return nil, pkg.Errorf("%d foils; want 0 or more", ask.Terms.Foils)
 	}
 	if ask.Terms != nil && ask.Terms.Contrast != nil && ask.Terms.Foils > 0 {
-		return nil, fmt.Errorf("models: parts against a contrast and %d foils; "+
+		return nil, pkg.Errorf("parts against a contrast and %d foils; "+
 			"they are against one of the two", ask.Terms.Foils)
 	}
 	rng := rand.New(rand.NewPCG(ask.Sampling.Seed, 0)) //nolint:gosec // the user gives the seed

@@ -35,12 +35,16 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/checkpoint"
+	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models/planted"
 	"github.com/headwater-ml/headwater/models/spec"
 	"github.com/headwater-ml/headwater/models/tiny"
 	"github.com/headwater-ml/headwater/models/tokenizer"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
+
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("models")
 
 // Default is the name of the model that [Open] opens for an empty reference: the embedded model of
 // a toy grammar.
@@ -203,7 +207,7 @@ func openEmbedded(ctx context.Context, files fs.FS, name, note string, opts Opti
 func open(ctx context.Context, from source, name string, opts Options) (_ *Model, err error) {
 	defer func() {
 		if e := from.Close(); err == nil && e != nil {
-			err = fmt.Errorf("models: %w", e)
+			err = pkg.Errorf("%w", e)
 		}
 	}()
 	if opts.MaxMemory < 0 {

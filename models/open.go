@@ -109,11 +109,11 @@ func find(ctx context.Context, ref string, opts Options) (location, error) {
 		return location{path: ref}, nil
 	}
 	if !os.IsNotExist(err) {
-		return location{}, fmt.Errorf("models: %w", err)
+		return location{}, pkg.Errorf("%w", err)
 	}
 	if strings.HasPrefix(ref, planted.Prefix) {
 		_, err := planted.Lookup(ref)
-		return location{}, &unknownModelError{fmt.Errorf("models: %s%w", suggestion(ref), err)}
+		return location{}, &unknownModelError{pkg.Errorf("%s%w", suggestion(ref), err)}
 	}
 	if strings.HasPrefix(ref, ollama.Prefix) {
 		return findOllama(ref)
@@ -124,13 +124,13 @@ func find(ctx context.Context, ref string, opts Options) (location, error) {
 	}
 	file, err := hub.Local(ref, where)
 	if err != nil {
-		return location{}, fmt.Errorf("models: %w", err)
+		return location{}, pkg.Errorf("%w", err)
 	}
 	if file != "" {
 		return location{path: file}, nil
 	}
 	if _, invalid := hub.ParseRef(ref); invalid != nil || looksLikePath(ref) {
-		return location{}, &unknownModelError{fmt.Errorf("models: %s%s, nor a name of the Hub "+
+		return location{}, &unknownModelError{pkg.Errorf("%s%s, nor a name of the Hub "+
 			"such as openai-community/gpt2%w", suggestion(ref), neither(ref), missing{})}
 	}
 	where.Offline = where.Offline || opts.NoDownload
@@ -139,16 +139,16 @@ func find(ctx context.Context, ref string, opts Options) (location, error) {
 		return location{}, &NotHereError{ref}
 	}
 	if err != nil && slices.Contains(hub.Known(), ref) {
-		return location{}, fmt.Errorf("models: %w", err)
+		return location{}, pkg.Errorf("%w", err)
 	}
 	if err != nil {
 		// What to do comes first: the name that was meant, or how to get the model from the Hub.
 		near := suggestion(ref)
 		if near != "" && ctx.Err() == nil { // a name with a typing error
-			return location{}, &unknownModelError{fmt.Errorf("models: %s%s; as a name of the "+
+			return location{}, &unknownModelError{pkg.Errorf("%s%s; as a name of the "+
 				"Hub: %w", near, neither(ref), err)}
 		}
-		return location{}, fmt.Errorf("models: %w; besides, %s", err, neither(ref))
+		return location{}, pkg.Errorf("%w; besides, %s", err, neither(ref))
 	}
 	return location{path: dir, downloaded: true}, nil
 }
@@ -157,14 +157,14 @@ func find(ctx context.Context, ref string, opts Options) (location, error) {
 func findOllama(ref string) (location, error) {
 	store, err := ollama.FromEnvironment()
 	if err != nil {
-		return location{}, fmt.Errorf("models: %w", err)
+		return location{}, pkg.Errorf("%w", err)
 	}
 	path, err := store.Find(ref)
 	if errors.Is(err, fs.ErrNotExist) {
-		return location{}, &unknownModelError{fmt.Errorf("models: %w", err)}
+		return location{}, &unknownModelError{pkg.Errorf("%w", err)}
 	}
 	if err != nil {
-		return location{}, fmt.Errorf("models: %w", err)
+		return location{}, pkg.Errorf("%w", err)
 	}
 	return location{path: path, sum: ollama.Sum(path)}, nil
 }

@@ -46,7 +46,7 @@ const reportEvery = 100 * time.Millisecond
 // returns an error when ctx is done.
 func (l *loading) begin(numbers int) error {
 	if err := l.ctx.Err(); err != nil {
-		return fmt.Errorf("models: stopped while the weights were loaded: %w", err)
+		return pkg.Errorf("stopped while the weights were loaded: %w", err)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,7 +1,6 @@
 package models
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -14,11 +13,11 @@ import (
 func checkSampling(s trace.Sampling) error {
 	switch {
 	case !(s.Temperature >= 0) || math.IsInf(s.Temperature, 1):
-		return fmt.Errorf("models: temperature %v is not a number from 0", s.Temperature)
+		return pkg.Errorf("temperature %v is not a number from 0", s.Temperature)
 	case s.TopK < 0:
-		return fmt.Errorf("models: top-k %d is negative", s.TopK)
+		return pkg.Errorf("top-k %d is negative", s.TopK)
 	case !(s.TopP >= 0 && s.TopP <= 1):
-		return fmt.Errorf("models: top-p %v is not in [0,1]", s.TopP)
+		return pkg.Errorf("top-p %v is not in [0,1]", s.TopP)
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"os"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -147,10 +146,10 @@ func (s summed) Hash(ctx context.Context) (string, error) {
 	}
 	sum, err := hex.DecodeString(s.at.sum)
 	if err != nil {
-		return "", fmt.Errorf("models: %s: %w", s.at.path, err)
+		return "", pkg.Errorf("%s: %w", s.at.path, err)
 	}
 	if all := sha256.Sum256(sum); hash != hex.EncodeToString(all[:]) {
-		return "", fmt.Errorf("models: %s is damaged: its SHA-256 is not %s; ollama pull "+
+		return "", pkg.Errorf("%s is damaged: its SHA-256 is not %s; ollama pull "+
 			"downloads it again", s.at.path, s.at.sum)
 	}
 	return hash, nil

@@ -3,7 +3,6 @@ package models
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"os"
 	"strings"
 
@@ -82,9 +81,8 @@ func (m *Model) checkVocabulary(name string) error {
 	}
 	for id := m.spec.Vocab; id < m.tokenizer.VocabSize(); id++ {
 		if !m.tokenizer.IsSpecial(id) {
-			return fmt.Errorf("models: %s has %d tokens, the embedding has %d: "+
-				"the two are of different models",
-				name, m.tokenizer.VocabSize(), m.spec.Vocab)
+			return pkg.Errorf("%s has %d tokens, the embedding has %d: the two are of different "+
+				"models", name, m.tokenizer.VocabSize(), m.spec.Vocab)
 		}
 	}
 	return nil

@@ -2,10 +2,13 @@ package aggregation
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/headwater-ml/headwater/attribution/aggregation/maxflow"
+	"github.com/headwater-ml/headwater/internal/message"
 )
+
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("attribution")
 
 func init() { Register("flow", flow{}) }
 
@@ -60,7 +63,7 @@ func (s *flowState) Extend(ctx context.Context, dst []float64, rows Rows) ([]flo
 	dst, added := grow(dst, K*(rows.N-rows.Skip)*T)
 	for n := rows.Skip; n < rows.N; n++ {
 		if err := s.row(ctx, rows, n); err != nil {
-			return nil, fmt.Errorf("attribution: flow: row %d: %w", rows.First+n, err)
+			return nil, pkg.Errorf("flow: row %d: %w", rows.First+n, err)
 		}
 		for k := range K {
 			copy(added[(k*(rows.N-rows.Skip)+n-rows.Skip)*T:], s.levels[k*T:(k+1)*T])

@@ -2,7 +2,6 @@ package aggregation
 
 import (
 	"context"
-	"fmt"
 	"runtime"
 	"sync"
 
@@ -61,7 +60,7 @@ func (s *rolloutState) Extend(ctx context.Context, dst []float64, rows Rows) ([]
 	dst, out := grow(dst, s.cfg.Levels()*wanted*T)
 	for l := range s.cfg.Layers {
 		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("attribution: rollout: layer %d of %d: %w", l, s.cfg.Layers, err)
+			return nil, pkg.Errorf("rollout: layer %d of %d: %w", l, s.cfg.Layers, err)
 		}
 		s.extendLevel(l, rows)
 		if l < base {

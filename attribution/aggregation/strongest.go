@@ -3,7 +3,6 @@ package aggregation
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/aggregation/maxflow"
@@ -159,7 +158,7 @@ func (n *joinedNetwork) read(ctx context.Context, layers, t, T int, multiply Mul
 	}
 	for l := range layers - 1 {
 		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("attribution: flow: layer %d of %d: %w", l, layers, err)
+			return pkg.Errorf("flow: layer %d of %d: %w", l, layers, err)
 		}
 		rows, err := multiply(l, g, left, false)
 		if err != nil {

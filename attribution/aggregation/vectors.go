@@ -32,7 +32,7 @@ func (rollout) Row(
 	rows := make([]float64, K*T)
 	for l := cfg.Layers - 1; l >= 0; l-- {
 		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("attribution: rollout: layer %d of %d: %w", l, cfg.Layers, err)
+			return nil, pkg.Errorf("rollout: layer %d of %d: %w", l, cfg.Layers, err)
 		}
 		if l >= base {
 			// The target's own row of this layer.

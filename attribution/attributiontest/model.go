@@ -11,7 +11,11 @@ import (
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 )
+
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("attributiontest")
 
 // The sizes of a [Model].
 const (
@@ -73,12 +77,12 @@ func (m *Model) Encode(text string, _ trace.Specials) ([]trace.Token, error) {
 	for word := range strings.FieldsSeq(text) {
 		id, err := strconv.Atoi(strings.TrimPrefix(word, "w"))
 		if err != nil || id < 0 || id >= words || !strings.HasPrefix(word, "w") {
-			return nil, fmt.Errorf("attributiontest: no word %q", word)
+			return nil, pkg.Errorf("no word %q", word)
 		}
 		tokens = append(tokens, token(id))
 	}
 	if tokens == nil {
-		return nil, fmt.Errorf("attributiontest: a text without words")
+		return nil, pkg.Errorf("a text without words")
 	}
 	return tokens, nil
 }
@@ -191,8 +195,7 @@ func (m *Model) rows(ids []int, first int, ask trace.MixingAsk) (trace.Rows, err
 			case "alti":
 				c = p.alti(s)
 			default:
-				return r, fmt.Errorf("attributiontest: no mixing %q; there are alti and attention",
-					ask.Name)
+				return r, pkg.Errorf("no mixing %q; there are alti and attention", ask.Name)
 			}
 			r.Data = append(r.Data, float32(c))
 		}

@@ -50,7 +50,7 @@ func (c Case) wrap(i, cases int, err error) error {
 	if c.Source != "" {
 		source = " (" + c.Source + ")"
 	}
-	return fmt.Errorf("evaluate: case %d of %d%s: %w", i, cases, source, err)
+	return pkg.Errorf("case %d of %d%s: %w", i, cases, source, err)
 }
 
 // CheckSpans returns an error unless the evidence and the question are parts of the prompt: bytes

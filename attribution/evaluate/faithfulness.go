@@ -2,7 +2,6 @@ package evaluate
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 
@@ -121,14 +120,14 @@ func ranking(text Remover, scores []float64) ([]int, error) {
 	tokens := text.Removable()
 	n := len(tokens)
 	if n == 0 {
-		return nil, fmt.Errorf("evaluate: no token can be taken away; the text needs two or more")
+		return nil, pkg.Errorf("no token can be taken away; the text needs two or more")
 	}
 	if last := tokens[n-1]; last >= len(scores) {
-		return nil, fmt.Errorf("evaluate: %d scores for a text whose token %d can be taken away",
+		return nil, pkg.Errorf("%d scores for a text whose token %d can be taken away",
 			len(scores), last)
 	}
 	if j := slices.IndexFunc(scores, math.IsNaN); j >= 0 {
-		return nil, fmt.Errorf("evaluate: the score of token %d is NaN", j)
+		return nil, pkg.Errorf("the score of token %d is NaN", j)
 	}
 	return falling(sizes(scores), tokens), nil
 }

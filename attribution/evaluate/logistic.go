@@ -2,7 +2,6 @@ package evaluate
 
 import (
 	"context"
-	"fmt"
 	"math"
 )
 
@@ -59,7 +58,7 @@ func trainProbe(
 	loss := t.loss(p.weights)
 	for range maxNewton {
 		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("evaluate: stopped while a probe was trained: %w", err)
+			return nil, pkg.Errorf("stopped while a probe was trained: %w", err)
 		}
 		g := t.gradient()
 		if math.Sqrt(inner(g, g)) <= gradientTol {
@@ -68,7 +67,7 @@ func trainProbe(
 		step := t.newton(g)
 		loss = t.move(loss, step, -inner(g, step))
 	}
-	return nil, fmt.Errorf("evaluate: a probe on %d examples of %d features did not converge in "+
+	return nil, pkg.Errorf("a probe on %d examples of %d features did not converge in "+
 		"%d steps; give a larger L2", n, p.width, maxNewton)
 }
 

@@ -153,6 +153,5 @@ func maskText(m trace.Model) (string, error) {
 			}
 		}
 	}
-	return "", fmt.Errorf("evaluate: %s has no mask token for the word of a minimal pair",
-		m.Info().Name)
+	return "", pkg.Errorf("%s has no mask token for the word of a minimal pair", m.Info().Name)
 }

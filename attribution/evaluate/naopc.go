@@ -27,7 +27,7 @@ func (f *Faithfulness) Normalize(
 	ctx context.Context, text Remover, beam int,
 ) (exact bool, err error) {
 	if beam < 1 {
-		return false, fmt.Errorf("evaluate: a beam of %d; it must be 1 or more", beam)
+		return false, pkg.Errorf("a beam of %d; it must be 1 or more", beam)
 	}
 	tokens := text.Removable()
 	n := len(tokens)

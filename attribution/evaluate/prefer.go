@@ -62,7 +62,7 @@ func Prefer(
 	}
 	for begin := 0; begin < len(queries); begin += preferBatch {
 		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("evaluate: stopped before pair %d: %w", asked[begin], err)
+			return nil, pkg.Errorf("stopped before pair %d: %w", asked[begin], err)
 		}
 		end := min(begin+preferBatch, len(queries))
 		values, err := m.Predict(ctx, queries[begin:end])
@@ -70,7 +70,7 @@ func Prefer(
 			err = errors.New("the model has another number of answers than of questions")
 		}
 		if err != nil {
-			return nil, fmt.Errorf("evaluate: cases from %d on: %w", asked[begin], err)
+			return nil, pkg.Errorf("cases from %d on: %w", asked[begin], err)
 		}
 		for k, x := range values {
 			pair := &p.Pairs[asked[begin+k]]

@@ -7,7 +7,11 @@ import (
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 )
+
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("evaluate")
 
 // defaultFractions are the parts of the data after which an online code trains its probe again
 // (Voita and Titov 2020, §2; Mohebbi et al. 2023, §5.3).
@@ -156,16 +160,16 @@ func checkProbed(features []float32, labels []int, classes int) error {
 	n := len(labels)
 	switch {
 	case n < 2:
-		return fmt.Errorf("evaluate: %d labelled examples; a code needs 2 or more", n)
+		return pkg.Errorf("%d labelled examples; a code needs 2 or more", n)
 	case len(features) == 0 || len(features)%n != 0:
-		return fmt.Errorf("evaluate: %d numbers of features for %d labels; want [N,D], as many "+
+		return pkg.Errorf("%d numbers of features for %d labels; want [N,D], as many "+
 			"for each label", len(features), n)
 	case classes < 1 || classes > maxClasses:
-		return fmt.Errorf("evaluate: %d classes; want 1 to %d", classes, maxClasses)
+		return pkg.Errorf("%d classes; want 1 to %d", classes, maxClasses)
 	}
 	for i, y := range labels {
 		if y < 0 || y >= classes {
-			return fmt.Errorf("evaluate: label %d of example %d; there are %d classes, from 0 to "+
+			return pkg.Errorf("label %d of example %d; there are %d classes, from 0 to "+
 				"%d", y, i, classes, classes-1)
 		}
 	}
@@ -174,7 +178,7 @@ func checkProbed(features []float32, labels []int, classes int) error {
 	}
 	if k := slices.IndexFunc(features, notFinite); k >= 0 {
 		width := len(features) / n
-		return fmt.Errorf("evaluate: feature %d of example %d is %v; want finite numbers",
+		return pkg.Errorf("feature %d of example %d is %v; want finite numbers",
 			k%width, k/width, features[k])
 	}
 	return nil

@@ -86,7 +86,7 @@ func Probe(
 		if err := recordWord(ctx, m, e, opts.Specials, func(l int, x []float32) {
 			copy(states[l][i*D:], x)
 		}); err != nil {
-			return nil, fmt.Errorf("evaluate: example %d of %d: %w", at, n, err)
+			return nil, pkg.Errorf("example %d of %d: %w", at, n, err)
 		}
 	}
 	for l, features := range states {

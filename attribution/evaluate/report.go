@@ -3,7 +3,6 @@ package evaluate
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -292,7 +291,7 @@ func Randomize(
 ) (map[string]Summary, error) {
 	if a, b := m.Info(), random.Info(); a.Layers != b.Layers || a.Vocab != b.Vocab ||
 		a.Hash == b.Hash {
-		return nil, fmt.Errorf("evaluate: the models must have one shape and other weights: %s "+
+		return nil, pkg.Errorf("the models must have one shape and other weights: %s "+
 			"has %d layers and %d tokens, %s %d and %d",
 			a.Name, a.Layers, a.Vocab, b.Name, b.Layers, b.Vocab)
 	}
@@ -325,8 +324,7 @@ func Randomize(
 		c.Changes, c.Counterfactual = nil, "" // proven already, of the model as it is
 		b, err := other.measure(ctx, random, i, c, a.Picked)
 		if err != nil {
-			return nil, fmt.Errorf("evaluate: case %d of %d with random weights: %w", i,
-				len(cases), err)
+			return nil, pkg.Errorf("case %d of %d with random weights: %w", i, len(cases), err)
 		}
 		for _, name := range opts.Methods {
 			first[name] = append(first[name], sizes(at(a.Scores[name], a.Words)))

@@ -14,11 +14,11 @@ import (
 func ReadReport(path string) (*Report, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("evaluate: the report: %w", err)
+		return nil, pkg.Errorf("the report: %w", err)
 	}
 	r := &Report{}
 	if err := json.Unmarshal(data, r); err != nil {
-		return nil, fmt.Errorf("evaluate: %s is no report: %w", path, err)
+		return nil, pkg.Errorf("%s is no report: %w", path, err)
 	}
 	return r, nil
 }
@@ -36,7 +36,7 @@ func (m Measure) Better() string {
 func (r *Report) WriteTable(w io.Writer, measure string) error {
 	k := slices.IndexFunc(r.Measures, func(m Measure) bool { return m.Name == measure })
 	if k < 0 {
-		return fmt.Errorf("evaluate: the report has no measure %.60q", measure)
+		return pkg.Errorf("the report has no measure %.60q", measure)
 	}
 	fmt.Fprintf(w, "\n%s (%s; mean and 95 %% confidence)\n\n", measure, r.Measures[k].Better())
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

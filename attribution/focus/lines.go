@@ -2,7 +2,6 @@ package focus
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/headwater-ml/headwater/internal/message"
@@ -121,7 +120,7 @@ func (f *Lines) Add(t *Text) error {
 		f.sum, f.together = make([]float64, t.Layers*t.Heads), make([]float64, t.Layers)
 	}
 	if t.Layers != f.Layers || t.Heads != f.Heads {
-		return fmt.Errorf("focus: text %d has %d layers of %d heads; the texts before it have %d "+
+		return pkg.Errorf("text %d has %d layers of %d heads; the texts before it have %d "+
 			"of %d", f.Texts, t.Layers, t.Heads, f.Layers, f.Heads)
 	}
 	buffer := make([]float64, t.Sources)

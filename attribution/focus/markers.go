@@ -2,7 +2,6 @@ package focus
 
 import (
 	"cmp"
-	"errors"
 	"slices"
 )
 
@@ -76,8 +75,7 @@ type Breakdown struct {
 // comparisons. It returns an error if the terms are not known or ranks is not positive.
 func (h *Head) Breakdown(ranks int) (*Breakdown, error) {
 	if h.Terms == nil {
-		return nil, errors.New("focus: the breakdown of scores needs terms [L,H,3,T,S] and one " +
-			"head")
+		return nil, pkg.Errorf("the breakdown of scores needs terms [L,H,3,T,S] and one head")
 	}
 	if ranks < 1 {
 		return nil, usagef("%d ranks; want 1 or more", ranks)

@@ -2,9 +2,10 @@ package focus
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"slices"
+
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // reportVersion is the version of the form of [Report] in JSON.
@@ -200,7 +201,7 @@ func NewReport(ask Ask) (*Report, error) {
 // complete.
 func (r *Report) Add(t *Text, tokens []string) error {
 	if tokens != nil && len(tokens) != t.Sources {
-		return fmt.Errorf("focus: tokens has %d texts, and there are %d sources; want a text for "+
+		return pkg.Errorf("tokens has %d texts, and there are %d sources; want a text for "+
 			"each", len(tokens), t.Sources)
 	}
 	for _, f := range r.lines {
@@ -363,7 +364,7 @@ func (r *Report) addEffects(t *Text, k, l, h int) {
 
 // leaveOut notes why something is left out.
 func (r *Report) leaveOut(err error) {
-	if !slices.Contains(r.LeftOut, err.Error()) {
-		r.LeftOut = append(r.LeftOut, err.Error())
+	if reason := message.Words(err, nil); !slices.Contains(r.LeftOut, reason) {
+		r.LeftOut = append(r.LeftOut, reason)
 	}
 }

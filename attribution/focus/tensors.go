@@ -11,6 +11,9 @@ import (
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("focus")
+
 // The names of the tensors that [New] reads. All but the output weight are taps of a model.
 const (
 	termsTensor       = string(trace.Terms)
@@ -106,17 +109,16 @@ func New(tensors []trace.Tensor, opts Options) (*Text, error) {
 			continue
 		}
 		if err := b.add(l, tensors[i], opts.Float64[l.name]); err != nil {
-			return nil, fmt.Errorf("focus: tensor %q has shape %v; %w", l.name, tensors[i].Shape,
-				err)
+			return nil, pkg.Errorf("tensor %q has shape %v; %w", l.name, tensors[i].Shape, err)
 		}
 	}
 	t := b.text
 	if !t.has(termsTensor) && !t.has(scoresTensor) && !t.has(attentionTensor) {
-		return nil, fmt.Errorf("focus: the input needs one of the tensors terms [L,H,3,T,S], "+
+		return nil, pkg.Errorf("the input needs one of the tensors terms [L,H,3,T,S], "+
 			"scores [L,H,T,S] and attention [L,H,T,S]; it has %s", tensorNames(tensors))
 	}
 	if t.Targets > t.Sources || t.Bidirectional && t.Targets != t.Sources {
-		return nil, fmt.Errorf("focus: %d targets and %d sources; want as many, or fewer targets "+
+		return nil, pkg.Errorf("%d targets and %d sources; want as many, or fewer targets "+
 			"in a decoder's text", t.Targets, t.Sources)
 	}
 	return t, t.checkNumbers()
@@ -242,7 +244,7 @@ func checkSize(shape []int, n int) error {
 // bidirectional.
 func (t *Text) checkNumbers() error {
 	if err := t.checkAttention(); err != nil {
-		return fmt.Errorf("focus: tensor %q: %w", attentionTensor, err)
+		return pkg.Errorf("tensor %q: %w", attentionTensor, err)
 	}
 	for _, l := range layouts {
 		data := t.tensors[l.name]
@@ -253,13 +255,12 @@ func (t *Text) checkNumbers() error {
 			data = floats{} // only what a target sees counts
 		}
 		if k, v := data.find(notFinite); k >= 0 {
-			return fmt.Errorf("focus: tensor %q: number %d is %v; want finite numbers", l.name, k,
-				v)
+			return pkg.Errorf("tensor %q: number %d is %v; want finite numbers", l.name, k, v)
 		}
 	}
 	for _, name := range []string{termsTensor, scoresTensor} {
 		if err := t.checkSeen(name); err != nil {
-			return fmt.Errorf("focus: tensor %q: %w", name, err)
+			return pkg.Errorf("tensor %q: %w", name, err)
 		}
 	}
 	return nil
@@ -342,7 +343,7 @@ func (t *Text) need(what string, sets ...[]string) error {
 			known = append(known, l.name)
 		}
 	}
-	return fmt.Errorf("focus: %s needs %s; the input has %s", what,
+	return pkg.Errorf("%s needs %s; the input has %s", what,
 		strings.Join(wanted, ", or "), message.List(known))
 }
 

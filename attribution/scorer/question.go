@@ -15,6 +15,9 @@ import (
 	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("attribution")
+
 // Prepare checks a call of a scorer. It is the first step of Score in a scorer of your own. It
 // returns copies of the query and the options, with every default filled in. The error, a
 // [trace.UsageError], names what is wrong: a query without tokens, a position or token out of
@@ -47,7 +50,7 @@ func newQuestion(
 	ctx context.Context, scorer string, has Info, m trace.Model, q trace.Query, opts Options,
 ) (*question, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("attribution: %s: %w", scorer, err)
+		return nil, pkg.Errorf("%s: %w", scorer, err)
 	}
 	if err := opts.Check(); err != nil {
 		return nil, err
@@ -213,13 +216,12 @@ func (x *question) callError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		err = ctx.Err()
 	}
-	return fmt.Errorf("attribution: %s: %w", x.scorer, err)
+	return pkg.Errorf("%s: %w", x.scorer, err)
 }
 
 // modelError returns the error of a result of the model.
 func (x *question) modelError(format string, args ...any) error {
-	return fmt.Errorf("attribution: %s: the model returned %s", x.scorer,
-		fmt.Sprintf(format, args...))
+	return pkg.Errorf("%s: the model returned %s", x.scorer, fmt.Sprintf(format, args...))
 }
 
 // predict returns the number that each of n queries asks for, [n]. It sends them in batches and

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/headwater-ml/headwater/internal/message"
@@ -80,8 +81,14 @@ func (e *MemoryError) Kind() ErrorKind {
 	return MemoryKind
 }
 
-// Error returns what is needed, what the limit is, and what would make it fit.
+// Error returns Text after the package's name.
 func (e *MemoryError) Error() string {
+	return cmp.Or(e.Package, "attribution") + ": " + e.Text(nil)
+}
+
+// Text returns what is needed, what the limit is, and what would make it fit, in the same words for
+// every reader.
+func (e *MemoryError) Text(func(option string) string) string {
 	limit := "the limit is " + message.FormatBytes(e.Limit)
 	if e.Machine {
 		limit = "this machine has " + message.FormatBytes(e.Limit)
@@ -99,10 +106,6 @@ func (e *MemoryError) Error() string {
 	case MemoryKind:
 		instead += ", or allow more memory"
 	}
-	name := e.Package
-	if name == "" {
-		name = "attribution"
-	}
-	return fmt.Sprintf("%s: %s needs about %s, %s; %s", name, e.What, message.FormatBytes(e.Need),
-		limit, instead)
+	return fmt.Sprintf("%s needs about %s, %s; %s", e.What, message.FormatBytes(e.Need), limit,
+		instead)
 }

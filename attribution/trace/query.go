@@ -1,8 +1,6 @@
 package trace
 
 import (
-	"fmt"
-
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
@@ -37,7 +35,7 @@ func ParseQuantity(s string) (Quantity, error) {
 		}
 		known = append(known, string(q))
 	}
-	return "", fmt.Errorf("trace: quantity %.60q is unknown; %s", s, message.KnownAre(s, known))
+	return "", pkg.Errorf("quantity %.60q is unknown; %s", s, message.KnownAre(s, known))
 }
 
 // Objective is a number that a model computes from a text: a quantity of a token or class, at one

@@ -26,6 +26,9 @@ import (
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("trace")
+
 // Token is an entry of the vocabulary at a place in a text.
 type Token struct {
 	// ID is the row of the embedding, 0-based.
@@ -226,9 +229,8 @@ func ParseHeads(s string) (Heads, error) {
 	}
 	k, err := strconv.Atoi(s)
 	if err != nil || k < 0 {
-		return Heads{}, fmt.Errorf("trace: heads %.60q: %swant mean, max, min, each or a head's "+
-			"number from 0",
-			s, message.DidYouMean(s, []string{"mean", "max", "min", "each"}))
+		return Heads{}, pkg.Errorf("heads %.60q: %swant mean, max, min, each or a head's number "+
+			"from 0", s, message.DidYouMean(s, []string{"mean", "max", "min", "each"}))
 	}
 	return Heads{Fusion: OneHead, Head: k}, nil
 }

@@ -3,8 +3,9 @@ package trace
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"strings"
+
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // ErrUsage is wrapped by every error that the caller can avoid by asking for something else: an
@@ -28,11 +29,7 @@ type UsageError struct {
 
 // Error returns the reason, after the package's name.
 func (e *UsageError) Error() string {
-	name := e.Package
-	if name == "" {
-		name = "attribution"
-	}
-	return name + ": " + e.Text(func(string) string { return "" })
+	return cmp.Or(e.Package, "attribution") + ": " + e.Text(func(string) string { return "" })
 }
 
 // Control characters around an option in a reason, and between its name and its words.
@@ -63,19 +60,10 @@ func (e *UsageError) Text(name func(option string) string) string {
 	return b.String()
 }
 
-// InWords returns the text of an error, in which a [UsageError] that it wraps is its Text.
-func InWords(err error, name func(option string) string) string {
-	text := err.Error()
-	if usage := (*UsageError)(nil); errors.As(err, &usage) {
-		text = strings.Replace(text, usage.Error(), usage.Text(name), 1)
-	}
-	return text
-}
-
 // Is makes errors.Is(err, ErrUsage) true.
 func (e *UsageError) Is(target error) bool { return target == ErrUsage }
 
 // Usagef returns a [UsageError] of package attribution with a formatted reason.
 func Usagef(format string, args ...any) error {
-	return &UsageError{Reason: fmt.Sprintf(format, args...)}
+	return &UsageError{Reason: message.Sprintf(format, args...)}
 }

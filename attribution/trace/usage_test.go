@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 func TestUsageError(t *testing.T) {
@@ -31,9 +32,9 @@ func TestUsageError(t *testing.T) {
 	}
 }
 
-// TestInWords: an error about options has the names of the program that shows it, also inside of
+// TestWords: an error about options has the names of the program that shows it, also inside of
 // another error; without names the words of the library stay.
-func TestInWords(t *testing.T) {
+func TestWords(t *testing.T) {
 	flag := func(option string) string {
 		return map[string]string{"max tokens": "--max-tokens", "layers": "--layers"}[option]
 	}
@@ -63,11 +64,11 @@ func TestInWords(t *testing.T) {
 		if err.Error() != "line 1: "+c.own {
 			t.Errorf("%q, want %q", err, c.own)
 		}
-		if got := trace.InWords(err, flag); got != "line 1: "+c.flags {
+		if got := message.Words(err, flag); got != "line 1: "+c.flags {
 			t.Errorf("%q, want %q", got, c.flags)
 		}
 	}
-	if got := trace.InWords(errors.New("no disk"), flag); got != "no disk" {
+	if got := message.Words(errors.New("no disk"), flag); got != "no disk" {
 		t.Errorf("%q", got)
 	}
 }

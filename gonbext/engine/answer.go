@@ -2,7 +2,6 @@ package engine
 
 import (
 	"encoding/binary"
-	"fmt"
 	"math"
 
 	"github.com/headwater-ml/headwater/attribution"
@@ -28,8 +27,7 @@ func (x *explaining) add(ev *Event) error {
 		}
 	}
 	if x.e == nil && (ev.Step || ev.Done) {
-		return fmt.Errorf("engine: the engine sent no explanation before the first token or the " +
-			"end")
+		return pkg.Errorf("the engine sent no explanation before the first token or the end")
 	}
 	if ev.Step && x.options.OnStep != nil {
 		x.options.OnStep(x.e)
@@ -54,12 +52,12 @@ func (x *explaining) grow(part *attribution.Explanation) error {
 	for name, rows := range part.Methods {
 		r := x.e.Methods[name]
 		if r == nil {
-			return fmt.Errorf("engine: the engine sent rows of %q, which it did not begin", name)
+			return pkg.Errorf("the engine sent rows of %q, which it did not begin", name)
 		}
 		r.Shape[0] += rows.Shape[0]
 		r.Rows = append(r.Rows, rows.Rows...)
 		if err := r.Check(len(x.e.Prompt.Texts)); err != nil {
-			return fmt.Errorf("engine: the engine sent rows of %q: %w", name, err)
+			return pkg.Errorf("the engine sent rows of %q: %w", name, err)
 		}
 		r.Shown = append(r.Shown, rows.Shown...)
 		r.Explained = append(r.Explained, rows.Explained...)
@@ -68,7 +66,7 @@ func (x *explaining) grow(part *attribution.Explanation) error {
 	}
 	for name, m := range part.Maps {
 		if want := m.Shape[0] * m.Shape[1] * m.Shape[2]; len(m.Data) != want {
-			return fmt.Errorf("engine: the engine sent a map of %q with %d values, want %d",
+			return pkg.Errorf("the engine sent a map of %q with %d values, want %d",
 				name, len(m.Data), want)
 		}
 		if x.e.Maps == nil {
@@ -123,8 +121,7 @@ func (x *tracing) add(ev *Event) error {
 		return nil
 	}
 	if len(x.tensors) == 0 || len(ev.Piece)%4 != 0 {
-		return fmt.Errorf("engine: the engine sent %d bytes that belong to no tensor",
-			len(ev.Piece))
+		return pkg.Errorf("the engine sent %d bytes that belong to no tensor", len(ev.Piece))
 	}
 	last := &x.tensors[len(x.tensors)-1]
 	for b := ev.Piece; len(b) > 0; b = b[4:] {
@@ -136,7 +133,7 @@ func (x *tracing) add(ev *Event) error {
 // check returns an error unless n tensors have arrived completely.
 func (x *tracing) check(n int) error {
 	if len(x.tensors) != n {
-		return fmt.Errorf("engine: the engine sent %d tensors, want %d", len(x.tensors), n)
+		return pkg.Errorf("the engine sent %d tensors, want %d", len(x.tensors), n)
 	}
 	for _, t := range x.tensors {
 		size := 1
@@ -144,7 +141,7 @@ func (x *tracing) check(n int) error {
 			size *= s
 		}
 		if size != len(t.Data) {
-			return fmt.Errorf("engine: tensor %q has %d values, its shape %v says %d",
+			return pkg.Errorf("tensor %q has %d values, its shape %v says %d",
 				t.Name, len(t.Data), t.Shape, size)
 		}
 	}

@@ -43,10 +43,10 @@ func (s Start) named() (string, error) {
 	if path := os.Getenv(binaryVariable); path != "" {
 		info, err := os.Stat(path)
 		if err != nil {
-			return "", fmt.Errorf("engine: %s names no program: %w", binaryVariable, err)
+			return "", pkg.Errorf("%s names no program: %w", binaryVariable, err)
 		}
 		if info.IsDir() || info.Mode()&0o111 == 0 {
-			return "", fmt.Errorf("engine: %s names %s, which is not a program (%v)",
+			return "", pkg.Errorf("%s names %s, which is not a program (%v)",
 				binaryVariable, path, info.Mode())
 		}
 		return filepath.Abs(path)
@@ -65,13 +65,13 @@ func (s Start) build(ctx context.Context) (path string, release func(), err erro
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", nil, fmt.Errorf("engine: no directory for the program: %w", err)
+		return "", nil, pkg.Errorf("no directory for the program: %w", err)
 	}
 	h := fnv.New32a()
 	h.Write([]byte(dir))
 	path = filepath.Join(cache, "headwater", fmt.Sprintf("engine-%08x", h.Sum32()), "headwater")
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return "", nil, fmt.Errorf("engine: %w", err)
+		return "", nil, pkg.Errorf("%w", err)
 	}
 	release, err = s.lock(ctx, filepath.Join(filepath.Dir(path), "lock"),
 		"waiting for another notebook that builds the engine")
@@ -88,7 +88,7 @@ func (s Start) build(ctx context.Context) (path string, release func(), err erro
 	args := []string{"build", "-buildvcs=false", "-ldflags=-s -w", "-o", path, commandPath}
 	if _, err := goTool(ctx, dir, env, args...); err != nil {
 		release()
-		return "", nil, fmt.Errorf("engine: building it in %s: %w", dir, err)
+		return "", nil, pkg.Errorf("building it in %s: %w", dir, err)
 	}
 	return path, release, nil
 }
@@ -110,11 +110,10 @@ func moduleDir(ctx context.Context) (string, error) {
 		}
 	}
 	if ctx.Err() != nil {
-		return "", fmt.Errorf("engine: interrupted: %w", context.Cause(ctx))
+		return "", pkg.Errorf("interrupted: %w", context.Cause(ctx))
 	}
-	return "", fmt.Errorf("engine: the source of %s was not found (%v): "+
-		"run in a module that requires it, or set %s to the headwater program",
-		modulePath, first, binaryVariable)
+	return "", pkg.Errorf("the source of %s was not found (%v): run in a module that requires it, "+
+		"or set %s to the headwater program", modulePath, first, binaryVariable)
 }
 
 // goTool runs the go command and returns its output; the error carries what it printed.

@@ -49,7 +49,7 @@ func (c Client) Explain(
 	o.Continuation = ""
 	options, err := json.Marshal(o)
 	if err != nil {
-		return nil, fmt.Errorf("engine: options: %w", err)
+		return nil, pkg.Errorf("options: %w", err)
 	}
 	answer := explaining{options: o, name: m.Name, path: c.path(m.Name)}
 	err = c.do(ctx, Request{
@@ -117,7 +117,7 @@ func (c Client) Sources(ctx context.Context, m Model, ask sources.Ask) (*sources
 	}
 	options, err := json.Marshal(ask)
 	if err != nil {
-		return nil, fmt.Errorf("engine: question: %w", err)
+		return nil, pkg.Errorf("question: %w", err)
 	}
 	r := Request{Kind: KindSources, Model: m, Name: m.Name, Options: options}
 	var result *sources.Result
@@ -131,7 +131,7 @@ func (c Client) Sources(ctx context.Context, m Model, ask sources.Ask) (*sources
 		return nil
 	})
 	if err == nil && result == nil {
-		err = errors.New("engine: the engine sent no scores of sources")
+		err = pkg.Errorf("the engine sent no scores of sources")
 	}
 	if err != nil {
 		return nil, err
@@ -238,7 +238,7 @@ func (c Client) do(ctx context.Context, r Request, add func(*Event) error) error
 	}
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", c.Socket)
 	if err != nil {
-		return fmt.Errorf("engine: no engine answers: %w", err)
+		return pkg.Errorf("no engine answers: %w", err)
 	}
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
@@ -305,11 +305,10 @@ func (c Client) backend(name string) string {
 func (c Client) explain(ctx context.Context, kind Kind, conn *timedConn, err error) error {
 	switch {
 	case ctx.Err() != nil:
-		return fmt.Errorf("engine: %s interrupted: %w", kind, context.Cause(ctx))
+		return pkg.Errorf("%s interrupted: %w", kind, context.Cause(ctx))
 	case conn.err == nil:
-		return fmt.Errorf("engine: this program cannot read what the engine, process %d, sent: "+
-			"it is not of the same version, end that process and restart the kernel",
-			peer(conn.Conn))
+		return pkg.Errorf("this program cannot read what the engine, process %d, sent: it is not "+
+			"of the same version, end that process and restart the kernel", peer(conn.Conn))
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return &SilentError{
 			PID: peer(conn.Conn), Socket: c.Socket, Silence: c.Patience, Remote: c.Remote,
@@ -317,13 +316,13 @@ func (c Client) explain(ctx context.Context, kind Kind, conn *timedConn, err err
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
 		errors.Is(err, syscall.ECONNRESET):
 		if c.Remote != "" {
-			return fmt.Errorf("engine: the connection to %s broke, or the engine there ended, in "+
+			return pkg.Errorf("the connection to %s broke, or the engine there ended, in "+
 				"the middle of %q: run the cell again%s", c.Remote, kind, lastLines(c.Socket))
 		}
-		return fmt.Errorf("engine: the engine ended in the middle of %q: run the cell again, "+
+		return pkg.Errorf("the engine ended in the middle of %q: run the cell again, "+
 			"which starts another one%s", kind, lastLines(c.Socket))
 	}
-	return fmt.Errorf("engine: %w", err)
+	return pkg.Errorf("%w", err)
 }
 
 // defaultPatience is many times as long as an engine on a busy machine takes to show that it works,

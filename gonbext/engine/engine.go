@@ -17,15 +17,18 @@ package engine
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 	"time"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/sources"
 )
+
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("engine")
 
 // Version is the version of the protocol. An engine refuses requests of any other version, except
 // [KindStop].
@@ -172,6 +175,7 @@ type OpenModel struct {
 // Error is an error that occurred in the engine. errors.Is finds [trace.ErrUsage] in it if
 // Usage is set.
 type Error struct {
+	// Message is the text without names of packages.
 	Message string
 	Usage   bool
 	// Reason is what Kind returns.
@@ -194,6 +198,14 @@ func (e *Error) Kind() trace.ErrorKind { return e.Reason }
 // Error returns the message.
 func (e *Error) Error() string { return e.Message }
 
+// Text returns the message with options as a user calls them; see [trace.UsageError.Text].
+func (e *Error) Text(name func(option string) string) string {
+	if e.Wrong == nil {
+		return e.Message
+	}
+	return strings.Replace(e.Message, message.Words(e.Wrong, nil), e.Wrong.Text(name), 1)
+}
+
 // Is reports usage errors.
 func (e *Error) Is(target error) bool { return e.Usage && target == trace.ErrUsage }
 
@@ -208,20 +220,19 @@ func ReadRequest(r io.Reader) (q Request, err error) {
 	var kind *json.UnmarshalTypeError
 	switch {
 	case limited.N <= 0:
-		return Request{}, fmt.Errorf("engine: the request is longer than the limit of %d bytes",
-			maxRequest)
+		return Request{}, pkg.Errorf("the request is longer than the limit of %d bytes", maxRequest)
 	case errors.As(err, &syntax), errors.As(err, &kind):
-		return Request{}, errors.New("engine: the request cannot be read: " +
+		return Request{}, pkg.Errorf("the request cannot be read: " +
 			"the program that sent it is not of the same version, restart the kernel")
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return Request{}, fmt.Errorf("engine: the request ends after %d bytes: %w",
+		return Request{}, pkg.Errorf("the request ends after %d bytes: %w",
 			maxRequest+1-limited.N, err)
 	case err != nil:
 		return Request{}, err
 	}
 	rest, _ := io.ReadAll(d.Buffered())
 	if len(strings.TrimSpace(string(rest))) > 0 {
-		return Request{}, errors.New("engine: the client sent something after its request")
+		return Request{}, pkg.Errorf("the client sent something after its request")
 	}
 	return q, nil
 }

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"net"
 	"os"
@@ -60,7 +59,7 @@ func List(ctx context.Context) ([]Found, error) {
 	}
 	group.Wait()
 	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("engine: listing engines: %w", context.Cause(ctx))
+		return nil, pkg.Errorf("listing engines: %w", context.Cause(ctx))
 	}
 	var found []Found
 	for _, f := range all {
@@ -78,7 +77,7 @@ func List(ctx context.Context) ([]Found, error) {
 func filesIn(dir, prefix, suffix string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, fmt.Errorf("engine: %w", err)
+		return nil, pkg.Errorf("%w", err)
 	}
 	var paths []string
 	for _, e := range entries {
@@ -190,7 +189,7 @@ func (f Found) Stop(ctx context.Context, force bool) error {
 		// It ended meanwhile.
 	case force && f.PID > 0 && ctx.Err() == nil:
 		if err := kill(f.PID); err != nil {
-			return fmt.Errorf("engine: killing process %d: %w", f.PID, err)
+			return pkg.Errorf("killing process %d: %w", f.PID, err)
 		}
 	default:
 		return err
@@ -199,8 +198,7 @@ func (f Found) Stop(ctx context.Context, force bool) error {
 	defer cancel()
 	for f.answers(ctx) {
 		if err := pause(ctx); err != nil {
-			return fmt.Errorf("engine: process %d was told to end and still listens at %s", f.PID,
-				f.Socket)
+			return pkg.Errorf("process %d was told to end and still listens at %s", f.PID, f.Socket)
 		}
 	}
 	removeStale(f.Socket)

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -61,7 +60,7 @@ func (s *Start) find() (c Client, other *remote, err error) {
 	}
 	c.Socket, err = socketFor(s.PID, key)
 	if err == nil && other != nil && strings.Contains(c.Socket, ":") {
-		err = fmt.Errorf("engine: ssh cannot forward the socket %s: set TMPDIR to a folder "+
+		err = pkg.Errorf("ssh cannot forward the socket %s: set TMPDIR to a folder "+
 			"without a colon", c.Socket)
 	}
 	return c, other, err

@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"encoding/gob"
 	"encoding/json"
-	"fmt"
 
 	"github.com/headwater-ml/headwater/attribution"
 )
@@ -35,7 +34,7 @@ type Picture struct {
 func (c Client) upload(ctx context.Context, r Request, p Picture) (Request, error) {
 	var b bytes.Buffer
 	if err := gob.NewEncoder(&b).Encode(p); err != nil {
-		return r, fmt.Errorf("engine: the explanation cannot be sent: %w", err)
+		return r, pkg.Errorf("the explanation cannot be sent: %w", err)
 	}
 	data := b.Bytes()
 	if len(data) > MaxPicture {
@@ -73,7 +72,7 @@ func typeOf(e *attribution.Explanation) string {
 // explanations contradicts itself, as one may that somebody changed.
 func ReadPicture(data []byte) (p Picture, err error) {
 	if err = gob.NewDecoder(bytes.NewReader(data)).Decode(&p); err != nil {
-		return p, fmt.Errorf("engine: the picture cannot be read: %w", err)
+		return p, pkg.Errorf("the picture cannot be read: %w", err)
 	}
 	for _, e := range []**attribution.Explanation{&p.Explanation, &p.Against} {
 		if *e == nil {

@@ -25,7 +25,7 @@ func SocketFor(pid int) (string, error) { return socketFor(pid, "") }
 // socketFor is SocketFor for an engine whose code has that key; see [Own].
 func socketFor(pid int, key string) (string, error) {
 	if !supported {
-		return "", fmt.Errorf("engine: notebooks need Linux, macOS, or WSL on Windows, "+
+		return "", pkg.Errorf("notebooks need Linux, macOS, or WSL on Windows, "+
 			"and this is %s: the command headwater works here without them", runtime.GOOS)
 	}
 	dir := runtimeDir()
@@ -41,7 +41,7 @@ func socketFor(pid int, key string) (string, error) {
 	}
 	path := filepath.Join(dir, name+".sock")
 	if len(path) > maxSocketPath {
-		return "", fmt.Errorf("engine: the socket %s is %d bytes long, limit %d: "+
+		return "", pkg.Errorf("the socket %s is %d bytes long, limit %d: "+
 			"set TMPDIR to a shorter directory", path, len(path), maxSocketPath)
 	}
 	return path, nil
@@ -60,14 +60,14 @@ func runtimeDir() string {
 // privateDir makes a directory that only this user can enter and checks that it is one.
 func privateDir(dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
-		return fmt.Errorf("engine: %w", err)
+		return pkg.Errorf("%w", err)
 	}
 	info, err := os.Lstat(dir)
 	if err != nil {
-		return fmt.Errorf("engine: %w", err)
+		return pkg.Errorf("%w", err)
 	}
 	if !info.IsDir() || info.Mode().Perm() != 0o700 || !ownedByUser(info) {
-		return fmt.Errorf("engine: %s must be a directory of user %d with mode 0700, "+
+		return pkg.Errorf("%s must be a directory of user %d with mode 0700, "+
 			"it is %v: remove it", dir, os.Getuid(), info.Mode())
 	}
 	return nil

@@ -105,12 +105,12 @@ var readyLine = regexp.MustCompile(`(?m)^headwater engine ready, protocol (\d+),
 // checkVersions returns an error if the engine that printed a line cannot be used.
 func (r *remote) checkVersions(protocol, build string) error {
 	if protocol != strconv.Itoa(Version) {
-		return fmt.Errorf("engine: headwater on %s speaks protocol %s and this notebook %d: "+
+		return pkg.Errorf("headwater on %s speaks protocol %s and this notebook %d: "+
 			"install the same version on both", r.name(), protocol, Version)
 	}
 	here := ownBuild()
 	if isRelease(here) && isRelease(build) && here != build {
-		return fmt.Errorf("engine: headwater on %s is %s and this notebook uses %s: "+
+		return pkg.Errorf("headwater on %s is %s and this notebook uses %s: "+
 			"install the same version on both", r.name(), build, here)
 	}
 	return nil

@@ -53,7 +53,7 @@ func (r *remote) arguments(local, there string, idle time.Duration) []string {
 func (s Start) launchRemote(ctx context.Context, c Client, r *remote) (err error) {
 	ssh, err := exec.LookPath("ssh")
 	if err != nil {
-		return fmt.Errorf("engine: %s names another machine, and the program ssh is missing: "+
+		return pkg.Errorf("%s names another machine, and the program ssh is missing: "+
 			"install OpenSSH", binaryVariable)
 	}
 	sweep(filepath.Dir(c.Socket))
@@ -95,12 +95,12 @@ func (s Start) launchRemote(ctx context.Context, c Client, r *remote) (err error
 		case ended := <-exited:
 			return r.failure(c.Socket, ended)
 		case <-ctx.Done():
-			return fmt.Errorf("engine: interrupted while connecting to %s: %w", r.name(),
+			return pkg.Errorf("interrupted while connecting to %s: %w", r.name(),
 				context.Cause(ctx))
 		case <-time.After(remotePoll):
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("engine: no engine answered on %s within %v%s", r.name(), s.wait(),
+			return pkg.Errorf("no engine answered on %s within %v%s", r.name(), s.wait(),
 				lastLines(c.Socket))
 		}
 	}
@@ -111,7 +111,7 @@ func (s Start) launchRemote(ctx context.Context, c Client, r *remote) (err error
 func remoteSocket() (string, error) {
 	var b [16]byte
 	if _, err := rand.Read(b[:]); err != nil {
-		return "", fmt.Errorf("engine: %w", err)
+		return "", pkg.Errorf("%w", err)
 	}
 	return "/tmp/headwater-" + hex.EncodeToString(b[:]) + "/s", nil
 }
@@ -133,7 +133,7 @@ func (r *remote) forwards(socket string) error {
 	log, _ := os.ReadFile(logFile(socket))
 	for line := range strings.Lines(string(log)) {
 		if strings.Contains(line, ": open failed: ") { // of a channel
-			return fmt.Errorf("engine: %s refuses to forward a socket (%s): its sshd needs "+
+			return pkg.Errorf("%s refuses to forward a socket (%s): its sshd needs "+
 				"AllowStreamLocalForwarding yes", r.name(), strings.TrimSpace(line))
 		}
 	}
@@ -153,22 +153,22 @@ func (r *remote) failure(socket string, ended error) error {
 	const ssh, notExecutable, notFound = 255, 126, 127
 	switch {
 	case status == notFound || status == notExecutable:
-		return fmt.Errorf("engine: %s has no program %s (%.300s): install it there, or say where "+
+		return pkg.Errorf("%s has no program %s (%.300s): install it there, or say where "+
 			"it is, as in %s=ssh://%s/~/go/bin/headwater", r.name(), r.command, last,
 			binaryVariable, r.name())
 	case strings.Contains(log, "unknown flag: --remote"),
 		strings.Contains(log, `unknown command "serve"`):
-		return fmt.Errorf("engine: headwater on %s is older than this notebook and cannot serve "+
+		return pkg.Errorf("headwater on %s is older than this notebook and cannot serve "+
 			"it: install the same version on both", r.name())
 	case status == ssh && strings.Contains(log, "Permission denied"):
-		return fmt.Errorf("engine: ssh cannot log in on %s: %.300s: it must work without a "+
+		return pkg.Errorf("ssh cannot log in on %s: %.300s: it must work without a "+
 			"password; try ssh %s in a terminal", r.name(), last, r.name())
 	case status == ssh && strings.Contains(log, "Host key verification failed"):
-		return fmt.Errorf("engine: ssh does not know %s or its key has changed: "+
+		return pkg.Errorf("ssh does not know %s or its key has changed: "+
 			"run ssh %s once in a terminal", r.name(), r.name())
 	case status == ssh:
-		return fmt.Errorf("engine: ssh cannot connect to %s: %.300s", r.name(), last)
+		return pkg.Errorf("ssh cannot connect to %s: %.300s", r.name(), last)
 	}
-	return fmt.Errorf("engine: headwater on %s ended before it was ready (%v)%s", r.name(), ended,
+	return pkg.Errorf("headwater on %s ended before it was ready (%v)%s", r.name(), ended,
 		lastLines(socket))
 }

@@ -210,7 +210,7 @@ func TestEngineOnAnotherMachine(t *testing.T) {
 	}
 	_, err = client.Explain(t.Context(), engine.Model{Name: "fake"}, "w1",
 		attribution.Options{Methods: []string{"nonsense"}})
-	if err == nil || !strings.HasPrefix(err.Error(), "attribution: unknown ") {
+	if err == nil || !strings.HasPrefix(err.Error(), "unknown ") {
 		t.Errorf("wrong usage: error %v, want it as of this machine", err)
 	}
 	socket := regexp.MustCompile(`/tmp/headwater-[0-9a-f]{32}/s`).FindString(string(arguments))

@@ -104,7 +104,7 @@ func (s Start) answers(ctx context.Context, c Client) (bool, error) {
 		return true, nil
 	}
 	if ctx.Err() != nil { // not to be taken for an engine that is not there
-		return false, fmt.Errorf("engine: %w", ctx.Err())
+		return false, pkg.Errorf("%w", ctx.Err())
 	}
 	var silent *SilentError
 	if errors.As(err, &silent) {
@@ -118,7 +118,7 @@ func (s Start) answers(ctx context.Context, c Client) (bool, error) {
 func (s Start) lock(ctx context.Context, path, waiting string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("engine: %w", err)
+		return nil, pkg.Errorf("%w", err)
 	}
 	began, told := time.Now(), false
 	for {
@@ -132,7 +132,7 @@ func (s Start) lock(ctx context.Context, path, waiting string) (unlock func(), e
 		}
 		if err != nil {
 			f.Close()
-			return nil, fmt.Errorf("engine: locking %s: %w", path, err)
+			return nil, pkg.Errorf("locking %s: %w", path, err)
 		}
 		if !told && time.Since(began) > time.Second {
 			told = true
@@ -149,8 +149,7 @@ func (s Start) lock(ctx context.Context, path, waiting string) (unlock func(), e
 func pause(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
-		return fmt.Errorf("engine: interrupted while waiting for the engine: %w",
-			context.Cause(ctx))
+		return pkg.Errorf("interrupted while waiting for the engine: %w", context.Cause(ctx))
 	case <-time.After(poll):
 		return nil
 	}
@@ -177,12 +176,12 @@ func (s Start) launch(ctx context.Context, c Client) error {
 		}
 		select {
 		case err := <-exited:
-			return fmt.Errorf("engine: %s ended before it was ready (%v)%s",
+			return pkg.Errorf("%s ended before it was ready (%v)%s",
 				filepath.Base(binary), err, lastLines(c.Socket))
 		default:
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("engine: %s did not answer within %v%s",
+			return pkg.Errorf("%s did not answer within %v%s",
 				filepath.Base(binary), s.wait(), lastLines(c.Socket))
 		}
 		if err := pause(ctx); err != nil {
@@ -239,7 +238,7 @@ func (s Start) run(binary string, arguments []string, socket string) (
 ) {
 	log, err := os.OpenFile(logFile(socket), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
-		return 0, nil, fmt.Errorf("engine: %w", err)
+		return 0, nil, pkg.Errorf("%w", err)
 	}
 	defer log.Close()
 	cmd := exec.Command(binary, arguments...)
@@ -248,7 +247,7 @@ func (s Start) run(binary string, arguments []string, socket string) (
 	cmd.Dir = filepath.Dir(socket)
 	cmd.SysProcAttr = ownSession()
 	if err := cmd.Start(); err != nil {
-		return 0, nil, fmt.Errorf("engine: starting %s: %w", binary, err)
+		return 0, nil, pkg.Errorf("starting %s: %w", binary, err)
 	}
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()

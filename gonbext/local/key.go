@@ -16,7 +16,7 @@ import (
 func cellKey() (string, error) {
 	program, err := os.Executable()
 	if err != nil {
-		return "", fmt.Errorf("local: %w", err)
+		return "", pkg.Errorf("%w", err)
 	}
 	dir := os.Getenv("GONB_TMP_DIR")
 	if dir == "" || !sameDir(dir, filepath.Dir(program)) {
@@ -55,7 +55,7 @@ func cellSource(dir string) ([]byte, error) {
 		source, err = os.ReadFile(filepath.Join(dir, "main_test.go")) // a cell with tests
 	}
 	if err != nil {
-		return nil, fmt.Errorf("local: the source of the cell: %w", err)
+		return nil, pkg.Errorf("the source of the cell: %w", err)
 	}
 	return source, nil
 }
@@ -68,7 +68,7 @@ func reachable(source []byte) ([]string, error) {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, "main.go", source, parser.SkipObjectResolution)
 	if err != nil {
-		return nil, fmt.Errorf("local: the source of the cell: %w", err)
+		return nil, pkg.Errorf("the source of the cell: %w", err)
 	}
 	named := map[string][]ast.Node{}
 	var next []ast.Node

@@ -66,6 +66,9 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("local")
+
 // RegisterMixing registers a mixing: info with package attribution and the graph code m with the
 // models. An init function calls it; in a cell its name begins with init_. RegisterMixing panics if
 // the name is taken or malformed, or if m is nil.
@@ -135,14 +138,14 @@ func (c *Config) FromEnvironment() error {
 	if text := os.Getenv(memoryVariable); text != "" && c.Memory == 0 {
 		bytes, err := message.ParseBytes(text)
 		if err != nil {
-			return fmt.Errorf("local: %s is %.60q: %w", memoryVariable, text, err)
+			return pkg.Errorf("%s is %.60q: %w", memoryVariable, text, err)
 		}
 		c.Memory = bytes
 	}
 	if text := os.Getenv(modelsVariable); text != "" && c.Models == 0 {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
-			return fmt.Errorf("local: %s is %.60q: want a number of models from 1 on",
+			return pkg.Errorf("%s is %.60q: want a number of models from 1 on",
 				modelsVariable, text)
 		}
 		c.Models = n

@@ -42,7 +42,7 @@ func ownModules(dir string) ([]string, error) {
 		if errors.As(err, &exit) {
 			err = fmt.Errorf("%w: %.500s", err, exit.Stderr)
 		}
-		return nil, fmt.Errorf("local: looking for the modules of the cell: %w", err)
+		return nil, pkg.Errorf("looking for the modules of the cell: %w", err)
 	}
 	var states []string
 	for directory := range strings.Lines(string(out)) {
@@ -75,7 +75,7 @@ func sourceStates(directory string) (states []string, err error) {
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("local: %w", err)
+		return nil, pkg.Errorf("%w", err)
 	}
 	return states, nil
 }

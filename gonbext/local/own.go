@@ -62,16 +62,15 @@ func serveAndExit(value string) {
 func parseEngine(value string) (c Config, err error) {
 	parts := strings.SplitN(value, ",", 3)
 	if len(parts) != 3 || parts[2] == "" {
-		return c, fmt.Errorf("local: -%s=%s: want PID,TIME,SOCKET", engineFlag, value)
+		return c, pkg.Errorf("-%s=%s: want PID,TIME,SOCKET", engineFlag, value)
 	}
 	c.Socket = parts[2]
 	if c.Watch, err = strconv.Atoi(parts[0]); err != nil || c.Watch < 0 {
-		return c, fmt.Errorf("local: -%s=%s: %q is not the number of a process",
+		return c, pkg.Errorf("-%s=%s: %q is not the number of a process",
 			engineFlag, value, parts[0])
 	}
 	if c.Idle, err = time.ParseDuration(parts[1]); err != nil || c.Idle < 0 {
-		return c, fmt.Errorf("local: -%s=%s: %q is not a time of 0 or more",
-			engineFlag, value, parts[1])
+		return c, pkg.Errorf("-%s=%s: %q is not a time of 0 or more", engineFlag, value, parts[1])
 	}
 	return c, nil
 }

@@ -26,8 +26,12 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/golden"
+	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models"
 )
+
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("certificate")
 
 // Tolerances are the largest differences that pass a check.
 const (
@@ -130,7 +134,7 @@ func Run(ctx context.Context, m *models.Model, opts Options) (*Certificate, erro
 	for _, check := range checks {
 		checks, err := check()
 		if err != nil {
-			return nil, fmt.Errorf("certificate: %w", err)
+			return nil, pkg.Errorf("%w", err)
 		}
 		c.Checks = append(c.Checks, checks...)
 	}

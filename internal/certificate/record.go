@@ -20,7 +20,7 @@ func Record(ctx context.Context, m *models.Model, texts [][]int, steps int) (
 ) {
 	if len(texts) == 0 || slices.ContainsFunc(texts,
 		func(ids []int) bool { return len(ids) != len(texts[0]) }) {
-		return nil, fmt.Errorf("certificate: a golden is made of texts of one length")
+		return nil, pkg.Errorf("a golden is made of texts of one length")
 	}
 	info := m.Info()
 	taps := []trace.Tap{trace.Attention, trace.Hidden, trace.Final, trace.Logits}

@@ -25,13 +25,16 @@ package chat
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
 	"unicode/utf8"
+
+	"github.com/headwater-ml/headwater/internal/message"
 )
+
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("chat")
 
 // maxTemplate is the size of the largest template, in bytes. The longest in use has about 20,000.
 const maxTemplate = 1 << 20
@@ -82,17 +85,14 @@ type Template struct {
 func New(template string, specials map[string]string) (*Template, error) {
 	switch {
 	case len(template) > maxTemplate:
-		return nil, fmt.Errorf(
-			"chat: the template has %d bytes, the limit is %d",
-			len(template),
-			maxTemplate,
-		)
+		return nil, pkg.Errorf("the template has %d bytes, the limit is %d", len(template),
+			maxTemplate)
 	case !utf8.ValidString(template):
-		return nil, errors.New("chat: the template is not valid UTF-8")
+		return nil, pkg.Errorf("the template is not valid UTF-8")
 	}
 	body, err := parse(template)
 	if err != nil {
-		return nil, fmt.Errorf("chat: the template has a syntax error: %w", err)
+		return nil, pkg.Errorf("the template has a syntax error: %w", err)
 	}
 	return &Template{body: body, specials: maps.Clone(specials)}, nil
 }
@@ -108,7 +108,7 @@ func (t *Template) Render(messages []Message, opts Options) (
 	size := len(opts.Tools)
 	for i, m := range messages {
 		if !utf8.ValidString(m.Role) || !utf8.ValidString(m.Content) || !utf8.Valid(m.Object) {
-			return "", nil, fmt.Errorf("chat: message %d is not valid UTF-8", i)
+			return "", nil, pkg.Errorf("message %d is not valid UTF-8", i)
 		}
 		size += len(m.Role) + len(m.Content) + len(m.Object)
 	}

@@ -83,12 +83,12 @@ func (r *run) protect(f func()) (err error) {
 		switch failed := recover().(type) {
 		case nil:
 		case failure:
-			err = fmt.Errorf("chat: %w", failed.error)
+			err = pkg.Errorf("%w", failed.error)
 			if r.line > 0 {
-				err = fmt.Errorf("chat: line %d: %w", r.line, failed.error)
+				err = pkg.Errorf("line %d: %w", r.line, failed.error)
 			}
 		default:
-			err = fmt.Errorf("chat: internal error in a template: %v", failed)
+			err = pkg.Errorf("internal error in a template: %v", failed)
 		}
 	}()
 	f()

@@ -38,7 +38,12 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+
+	"github.com/headwater-ml/headwater/internal/message"
 )
+
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("checkpoint")
 
 // File is open safetensors data: one file, or several files of a sharded checkpoint that are read
 // as one. It is safe for concurrent use.
@@ -87,7 +92,7 @@ func FromBytes(name string, b []byte) (*File, error) {
 func openFS(fsys fs.FS, path, name string) (*File, error) {
 	f, err := fsys.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("checkpoint: %w", err)
+		return nil, pkg.Errorf("%w", err)
 	}
 	return fromFile(name, f)
 }
@@ -96,14 +101,14 @@ func openFS(fsys fs.FS, path, name string) (*File, error) {
 func fromFile(name string, f fs.File) (*File, error) {
 	info, err := f.Stat()
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("checkpoint: %w", err), f.Close())
+		return nil, errors.Join(pkg.Errorf("%w", err), f.Close())
 	}
 	if r, ok := f.(io.ReaderAt); ok {
 		return fromStorage(name, newStorage(f, r, info.Size()), info.Size())
 	}
 	b, err := io.ReadAll(f)
 	if err := errors.Join(err, f.Close()); err != nil {
-		return nil, fmt.Errorf("checkpoint: %s: %w", name, err)
+		return nil, pkg.Errorf("%s: %w", name, err)
 	}
 	return FromBytes(name, b)
 }
@@ -121,7 +126,7 @@ func fromStorage(name string, s storage, size int64) (*File, error) {
 		err = f.parse(header)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("checkpoint: %s: %w", name, err), s.Close())
+		return nil, errors.Join(pkg.Errorf("%s: %w", name, err), s.Close())
 	}
 	return f, nil
 }
@@ -224,8 +229,7 @@ func (f *File) DType(name string) (DType, error) {
 func (f *File) lookup(name string) (entry, error) {
 	e, ok := f.tensors[name]
 	if !ok {
-		return entry{}, fmt.Errorf("checkpoint: %s: no tensor %q among its %d", f.name, name,
-			len(f.tensors))
+		return entry{}, pkg.Errorf("%s: no tensor %q among its %d", f.name, name, len(f.tensors))
 	}
 	return e, nil
 }

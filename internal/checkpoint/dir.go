@@ -55,10 +55,10 @@ type Dir struct {
 func OpenDir(path string) (*Dir, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("checkpoint: %w", err)
+		return nil, pkg.Errorf("%w", err)
 	}
 	if !info.IsDir() {
-		return nil, fmt.Errorf("checkpoint: %s is not a directory; name the one that holds %s "+
+		return nil, pkg.Errorf("%s is not a directory; name the one that holds %s "+
 			"and %s", path, configFile, weightsFile)
 	}
 	return FromFS(os.DirFS(path), path)
@@ -132,8 +132,7 @@ func (d *Dir) EOS() ([]int, error) {
 			if many {
 				entry = fmt.Sprintf("%s[%d]", key, i)
 			}
-			return nil, fmt.Errorf("checkpoint: %s: %s is %s; it must be a token id, which is a "+
-				"whole number",
+			return nil, pkg.Errorf("%s: %s is %s; it must be a token id, which is a whole number",
 				d.path(file), entry, shown(v))
 		}
 		if id >= 0 { // others are of no token
@@ -157,7 +156,7 @@ func (d *Dir) Hash(ctx context.Context) (string, error) {
 			return ctx.Err()
 		})
 		if err != nil {
-			return "", fmt.Errorf("checkpoint: %s: %w", p.name, err)
+			return "", pkg.Errorf("%s: %w", p.name, err)
 		}
 		sums = h.Sum(sums)
 	}
@@ -179,7 +178,7 @@ func (d *Dir) read(file string, limit int64) ([]byte, error) {
 	}
 	b, err := fs.ReadFile(d.fsys, file)
 	if err != nil {
-		return nil, fmt.Errorf("checkpoint: %s: %w", d.path(file), err)
+		return nil, pkg.Errorf("%s: %w", d.path(file), err)
 	}
 	return b, nil
 }
@@ -189,18 +188,16 @@ func (d *Dir) read(file string, limit int64) ([]byte, error) {
 func (d *Dir) checkRegular(file string, limit int64) error {
 	info, err := fs.Stat(d.fsys, file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("checkpoint: %s has no %s: %w", d.Name, file, fs.ErrNotExist)
+		return pkg.Errorf("%s has no %s: %w", d.Name, file, fs.ErrNotExist)
 	}
 	if err != nil {
-		return fmt.Errorf("checkpoint: %s: %w", d.path(file), err)
+		return pkg.Errorf("%s: %w", d.path(file), err)
 	}
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("checkpoint: %s is not a regular file (%s)", d.path(file),
-			info.Mode().Type())
+		return pkg.Errorf("%s is not a regular file (%s)", d.path(file), info.Mode().Type())
 	}
 	if limit >= 0 && info.Size() > limit {
-		return fmt.Errorf("checkpoint: %s has %d bytes, the limit is %d", d.path(file), info.Size(),
-			limit)
+		return pkg.Errorf("%s has %d bytes, the limit is %d", d.path(file), info.Size(), limit)
 	}
 	return nil
 }
@@ -210,7 +207,7 @@ func (d *Dir) checkRegular(file string, limit int64) error {
 func (d *Dir) decode(file string, b []byte) (map[string]any, error) {
 	m, twice, err := decodeObject(b)
 	if err != nil {
-		return nil, fmt.Errorf("checkpoint: %s: %w", d.path(file), err)
+		return nil, pkg.Errorf("%s: %w", d.path(file), err)
 	}
 	if d.Weights != nil {
 		return m, nil

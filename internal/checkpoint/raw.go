@@ -2,7 +2,6 @@ package checkpoint
 
 import (
 	"errors"
-	"fmt"
 	"os"
 
 	"github.com/headwater-ml/headwater/internal/atomicfile"
@@ -26,7 +25,7 @@ func OpenRaw(path string) (*Raw, error) {
 	}
 	info, err := f.Stat()
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("checkpoint: %w", err), f.Close())
+		return nil, errors.Join(pkg.Errorf("%w", err), f.Close())
 	}
 	return &Raw{name: path, storage: newStorage(f, f, info.Size()), size: info.Size()}, nil
 }
@@ -48,8 +47,7 @@ func (r *Raw) Size() int64 { return r.size }
 // an error if the range does not lie in the file or the file cannot be read.
 func (r *Raw) Each(begin, end, step int64, use func([]byte) error) error {
 	if begin < 0 || end < begin || end > r.size || step < 1 {
-		return fmt.Errorf("checkpoint: bytes %d to %d are not in a file of %d bytes", begin, end,
-			r.size)
+		return pkg.Errorf("bytes %d to %d are not in a file of %d bytes", begin, end, r.size)
 	}
 	return r.storage.each(begin, end, step, use)
 }
@@ -62,7 +60,7 @@ func (r *Raw) Close() error { return r.storage.Close() }
 func openRegular(path string) (*os.File, error) {
 	f, _, err := atomicfile.OpenRegular(path)
 	if err != nil {
-		return nil, fmt.Errorf("checkpoint: %w", err)
+		return nil, pkg.Errorf("%w", err)
 	}
 	return f, nil
 }

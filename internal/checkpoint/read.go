@@ -1,7 +1,6 @@
 package checkpoint
 
 import (
-	"fmt"
 	"slices"
 )
 
@@ -71,7 +70,7 @@ func fill[V any](f *File, dst []V, name string, first int, types []DType,
 		return err
 	}
 	if first < 0 || first > e.count || len(dst) > e.count-first {
-		return fmt.Errorf("checkpoint: %s: tensor %q has %d elements, not %d from %d on",
+		return pkg.Errorf("%s: tensor %q has %d elements, not %d from %d on",
 			e.part.name, name, e.count, len(dst), first)
 	}
 	return e.read(name, first, len(dst), converting(dst, e.dtype, convert))
@@ -95,7 +94,7 @@ func (f *File) lookupTyped(name string, types []DType) (entry, error) {
 		return entry{}, err
 	}
 	if !slices.Contains(types, e.dtype) {
-		return entry{}, fmt.Errorf("checkpoint: %s: tensor %q is %s, not %s", e.part.name, name,
+		return entry{}, pkg.Errorf("%s: tensor %q is %s, not %s", e.part.name, name,
 			e.dtype, described(types))
 	}
 	return e, nil
@@ -112,5 +111,5 @@ func (e entry) wrap(name string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("checkpoint: %s: tensor %q: %w", e.part.name, name, err)
+	return pkg.Errorf("%s: tensor %q: %w", e.part.name, name, err)
 }

@@ -1,7 +1,6 @@
 package checkpoint
 
 import (
-	"fmt"
 	"io"
 
 	"github.com/headwater-ml/headwater/internal/atomicfile"
@@ -12,14 +11,14 @@ import (
 func replaceFile(path string, write func(io.Writer) error) error {
 	f, err := atomicfile.Create(path)
 	if err != nil {
-		return fmt.Errorf("checkpoint: %s cannot be written: %w", path, err)
+		return pkg.Errorf("%s cannot be written: %w", path, err)
 	}
 	defer f.Abandon()
 	if err := write(f); err != nil {
 		return err
 	}
 	if err := f.Commit(); err != nil {
-		return fmt.Errorf("checkpoint: %s cannot be written: %w", path, err)
+		return pkg.Errorf("%s cannot be written: %w", path, err)
 	}
 	return nil
 }

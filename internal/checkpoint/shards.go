@@ -22,7 +22,7 @@ func (d *Dir) openShards() (_ *File, err error) {
 	}
 	index, err := parseIndex(text)
 	if err != nil {
-		return nil, fmt.Errorf("checkpoint: %s: %w", d.path(indexFile), err)
+		return nil, pkg.Errorf("%s: %w", d.path(indexFile), err)
 	}
 	all := &File{
 		name: d.path(indexFile), tensors: map[string]entry{},
@@ -63,9 +63,8 @@ func (f *File) add(shard *File) error {
 	f.parts = append(f.parts, shard.parts...)
 	for _, name := range shard.Names() {
 		if first, ok := f.tensors[name]; ok {
-			return fmt.Errorf("checkpoint: tensor %s is in %s and in %s: these shards are not of "+
-				"one checkpoint",
-				quoted(name), first.part.name, shard.name)
+			return pkg.Errorf("tensor %s is in %s and in %s: these shards are not of one "+
+				"checkpoint", quoted(name), first.part.name, shard.name)
 		}
 		f.tensors[name] = shard.tensors[name]
 	}
@@ -84,13 +83,12 @@ func (f *File) checkIndex(index map[string]string, d *Dir) error {
 		want := d.path(index[name])
 		e, ok := f.tensors[name]
 		if !ok {
-			return fmt.Errorf("checkpoint: %s has no tensor %s, where %s says it is; download "+
+			return pkg.Errorf("%s has no tensor %s, where %s says it is; download "+
 				"the shard again", want, quoted(name), indexFile)
 		}
 		if e.part.name != want {
-			return fmt.Errorf("checkpoint: tensor %s is in %s, but %s says in %s: the shards are "+
-				"swapped or of different checkpoints",
-				quoted(name), e.part.name, indexFile, want)
+			return pkg.Errorf("tensor %s is in %s, but %s says in %s: the shards are swapped or "+
+				"of different checkpoints", quoted(name), e.part.name, indexFile, want)
 		}
 	}
 	return nil

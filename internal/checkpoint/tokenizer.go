@@ -1,7 +1,6 @@
 package checkpoint
 
 import (
-	"fmt"
 	"io/fs"
 	"maps"
 	"path"
@@ -74,9 +73,8 @@ func (d *Dir) addSpecial(tokens map[string]string, file string, values map[strin
 		}
 		text, ok := value.(string)
 		if !ok {
-			return fmt.Errorf("checkpoint: %s: %s is %s; it must be a text or an object with a "+
-				"text named content",
-				d.path(file), strings.Trim(quoted(key), `"`), shown(values[key]))
+			return pkg.Errorf("%s: %s is %s; it must be a text or an object with a text named "+
+				"content", d.path(file), strings.Trim(quoted(key), `"`), shown(values[key]))
 		}
 		tokens[key] = text
 	}
@@ -115,7 +113,7 @@ func (d *Dir) templateFiles() (map[string]string, error) {
 	}
 	more, err := fs.Glob(d.fsys, chatTemplatesDir+"/*.jinja")
 	if err != nil {
-		return nil, fmt.Errorf("checkpoint: %s: %w", d.path(chatTemplatesDir), err)
+		return nil, pkg.Errorf("%s: %w", d.path(chatTemplatesDir), err)
 	}
 	for _, file := range more {
 		files[strings.TrimSuffix(path.Base(file), ".jinja")] = file
@@ -127,7 +125,7 @@ func (d *Dir) templateFiles() (map[string]string, error) {
 			return nil, err
 		}
 		if err := validText(b); err != nil {
-			return nil, fmt.Errorf("checkpoint: %s: %w", d.path(files[name]), err)
+			return nil, pkg.Errorf("%s: %w", d.path(files[name]), err)
 		}
 		templates[name] = string(b)
 	}
@@ -154,16 +152,14 @@ func (d *Dir) configTemplates() (map[string]string, error) {
 			name, named := object["name"].(string)
 			text, ok := object["template"].(string)
 			if !named || !ok {
-				return nil, fmt.Errorf("checkpoint: %s: chat_template[%d] is %s; it must be an "+
-					"object with two texts, name and template",
-					d.path(tokenizerConfigFile), i, shown(v))
+				return nil, pkg.Errorf("%s: chat_template[%d] is %s; it must be an object with "+
+					"two texts, name and template", d.path(tokenizerConfigFile), i, shown(v))
 			}
 			templates[name] = text
 		}
 		return templates, nil
 	}
-	return nil, fmt.Errorf("checkpoint: %s: chat_template is %s; it must be a text or a list of "+
-		"named ones",
+	return nil, pkg.Errorf("%s: chat_template is %s; it must be a text or a list of named ones",
 		d.path(tokenizerConfigFile), shown(config["chat_template"]))
 }
 

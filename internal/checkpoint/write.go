@@ -37,23 +37,23 @@ func Write(w io.Writer, tensors []Tensor, metadata map[string]string) error {
 	})
 	header, err := encodeHeader(sorted, metadata)
 	if err != nil {
-		return fmt.Errorf("checkpoint: %w", err)
+		return pkg.Errorf("%w", err)
 	}
 	b := bufio.NewWriterSize(w, chunk)
 	// A file is the length of the header in 8 bytes, the header, and the data of all tensors.
 	if err := binary.Write(b, binary.LittleEndian, uint64(len(header))); err != nil {
-		return fmt.Errorf("checkpoint: %w", err)
+		return pkg.Errorf("%w", err)
 	}
 	if _, err := b.Write(header); err != nil {
-		return fmt.Errorf("checkpoint: %w", err)
+		return pkg.Errorf("%w", err)
 	}
 	for _, t := range sorted {
 		if err := t.writeData(b); err != nil {
-			return fmt.Errorf("checkpoint: tensor %q: %w", t.Name, err)
+			return pkg.Errorf("tensor %q: %w", t.Name, err)
 		}
 	}
 	if err := b.Flush(); err != nil {
-		return fmt.Errorf("checkpoint: %w", err)
+		return pkg.Errorf("%w", err)
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 // packages, with flags in the place of options, and with the flag or the command that helps.
 // Libraries know neither.
 func ErrorText(err error) string {
-	text := message.WithoutPackages(trace.InWords(err, flagOf))
+	text := message.Words(err, flagOf)
 	if help := advice(err); help != "" {
 		text += " (" + help + ")"
 	}

@@ -31,7 +31,7 @@ func TestAdvice(t *testing.T) {
 		"hash":             {xlaplugin.ErrUnknownHash, "--sha256 HASH"},
 		"another":          {errors.New("no disk"), ""},
 	} {
-		want := message.WithoutPackages(fmt.Sprintf("line 1: %v", c.err))
+		want := message.Sprintf("line 1: %v", c.err)
 		if c.want != "" {
 			want += " (" + c.want + ")"
 		}
@@ -57,7 +57,7 @@ func TestSaidInFlags(t *testing.T) {
 		"line 1: no":                  &trace.UsageError{Reason: "no", Option: "of a plugin"},
 		`line 1: set --set all-layers, not "AllLayers"`: trace.Usagef(`set %s, not "AllLayers"`,
 			trace.Called("all layers", "AllLayers")),
-		"line 1: Lift the lid": errors.New("models: hub: Lift the lid"),
+		"line 1: Lift the lid": message.Package("models").Errorf("%w", message.Package("hub").Errorf("Lift the lid")),
 	} {
 		if got := ErrorText(fmt.Errorf("line 1: %w", err)); got != want {
 			t.Errorf("%q, want %q", got, want)

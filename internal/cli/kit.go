@@ -65,7 +65,6 @@ var oneLine = strings.NewReplacer(":\n\t", ": ", "\n\t", "; ", "\n", "; ")
 
 // Say writes the text to standard error, always as one line.
 func (k *Kit) Say(format string, args ...any) {
-	text := message.WithoutPackages(fmt.Sprintf(format, args...))
-	text = oneLine.Replace(strings.TrimSpace(text))
+	text := oneLine.Replace(strings.TrimSpace(message.Sprintf(format, args...)))
 	fmt.Fprintf(k.Stderr, "headwater: %s\n", render.Visible(text, MaxMessage))
 }

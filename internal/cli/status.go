@@ -56,7 +56,7 @@ func statusOf(err error) int {
 
 // Usagef returns an error that ends the program with the status of wrong usage.
 func Usagef(format string, args ...any) error {
-	return wrongUsage(fmt.Sprintf(format, args...))
+	return wrongUsage(message.Sprintf(format, args...))
 }
 
 // wrongUsage is an [trace.ErrUsage] of the command line itself.
@@ -83,7 +83,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	text := err.Error()
 	if wrong := (*pflag.InvalidValueError)(nil); errors.As(err, &wrong) {
 		flag := wrong.GetFlag()
-		reason := trace.InWords(errors.Unwrap(wrong), flagOf)
+		reason := message.Words(errors.Unwrap(wrong), flagOf)
 		if want, ok := wants[flag.Value.Type()]; ok {
 			reason = "want " + want
 		}

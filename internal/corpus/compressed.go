@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
-	"fmt"
 	"io"
 	"path"
 	"strings"
@@ -42,7 +41,7 @@ func (s *Source) lines(in *countedReader) (io.Reader, error) {
 	}
 	for _, other := range otherMagics {
 		if bytes.HasPrefix(begin, []byte(other.begin)) {
-			return nil, fmt.Errorf("corpus: the input %s in %s is compressed by %s, which is not "+
+			return nil, pkg.Errorf("the input %s in %s is compressed by %s, which is not "+
 				"read; decompress it, or compress it by gzip", in.name, s.name, other.name)
 		}
 	}
@@ -117,6 +116,6 @@ func (s *Source) damaged(in *countedReader, err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		why = "it ends too early"
 	}
-	return fmt.Errorf("corpus: the input %s in %s is damaged: what gzip compressed cannot be read "+
+	return pkg.Errorf("the input %s in %s is damaged: what gzip compressed cannot be read "+
 		"beyond byte %d (%s); repair or remove it", in.name, s.name, in.n, why)
 }

@@ -23,7 +23,12 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/headwater-ml/headwater/internal/message"
 )
+
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("corpus")
 
 // maxManifest is how many bytes a manifest may have: about 100 for each shard and each input file.
 const maxManifest = 256 << 20
@@ -38,7 +43,7 @@ type Corpus struct {
 func Open(ctx context.Context, p *Place) (*Corpus, error) {
 	c, err := open(ctx, p)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("corpus: %s has no %s; plan the corpus first, or name the place "+
+		return nil, pkg.Errorf("%s has no %s; plan the corpus first, or name the place "+
 			"where it was planned", p, ManifestName)
 	}
 	return c, err
@@ -52,7 +57,7 @@ func open(ctx context.Context, p *Place) (*Corpus, error) {
 	}
 	m, err := ParseManifest(text)
 	if err != nil {
-		return nil, fmt.Errorf("corpus: %s in %s: %w", ManifestName, p, err)
+		return nil, pkg.Errorf("%s in %s: %w", ManifestName, p, err)
 	}
 	return &Corpus{Place: p, Manifest: m}, nil
 }
@@ -64,7 +69,7 @@ func Create(ctx context.Context, p *Place, m *Manifest) (*Corpus, error) {
 		there, err := open(ctx, p)
 		switch {
 		case err == nil && there.Manifest.Hash != m.Hash:
-			return nil, fmt.Errorf("corpus: %s has the manifest of another plan (%.12s…, this one "+
+			return nil, pkg.Errorf("%s has the manifest of another plan (%.12s…, this one "+
 				"is %.12s…: %s differs); use an empty folder", p, there.Manifest.Hash, m.Hash,
 				there.Manifest.difference(m))
 		case err == nil:

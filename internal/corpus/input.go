@@ -116,7 +116,7 @@ type Source struct {
 // or "" for what the names of the files say.
 func OpenSource(ctx context.Context, name, format string) (*Source, error) {
 	if format != "" && !slices.Contains(Formats(), format) {
-		return nil, fmt.Errorf("corpus: format %s is unknown; %s", message.Quote(format),
+		return nil, pkg.Errorf("format %s is unknown; %s", message.Quote(format),
 			message.KnownAre(format, Formats()))
 	}
 	whole, err := OpenPlace(name)
@@ -132,7 +132,7 @@ func OpenSource(ctx context.Context, name, format string) (*Source, error) {
 	if one, ok := whole.file(all); ok {
 		s.place, all = one.place, []object{one.object}
 		if format == "" && formatByName(one.name) == "" {
-			return nil, fmt.Errorf("corpus: the name of the input %s does not say what it is; "+
+			return nil, pkg.Errorf("the name of the input %s does not say what it is; "+
 				"name its format: %s", whole, message.List(Formats()))
 		}
 	} else if whole.bucket != nil && len(all) == 0 && whole.prefix != "" {
@@ -174,9 +174,9 @@ func OpenSource(ctx context.Context, name, format string) (*Source, error) {
 // nothing returns the error of an input without files.
 func (s *Source) nothing(whole *Place) error {
 	if _, err := os.Stat(whole.folder); whole.bucket == nil && err != nil {
-		return fmt.Errorf("corpus: the input %s: %w", whole, atomicfile.Cause(err))
+		return pkg.Errorf("the input %s: %w", whole, atomicfile.Cause(err))
 	}
-	err := fmt.Errorf("corpus: the input %s has no files of a known kind (%s); it has %d "+
+	err := pkg.Errorf("the input %s has no files of a known kind (%s); it has %d "+
 		"others; give the format, or another input", whole,
 		".jsonl, .txt, these with .gz, and .parquet", len(s.LeftOut))
 	if len(s.LeftOut) > 0 {

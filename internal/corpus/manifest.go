@@ -106,7 +106,7 @@ func (m *Manifest) digest() (string, error) {
 	part.Hash, part.Tasks, part.Model.Name, part.Input.Place = "", 0, "", ""
 	text, err := json.Marshal(part)
 	if err != nil {
-		return "", fmt.Errorf("corpus: the manifest cannot be written: %w", err)
+		return "", pkg.Errorf("the manifest cannot be written: %w", err)
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:]), nil
@@ -119,7 +119,7 @@ func (m *Manifest) JSON() ([]byte, error) {
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", " ")
 	if err := enc.Encode(m); err != nil {
-		return nil, fmt.Errorf("corpus: the manifest cannot be written: %w", err)
+		return nil, pkg.Errorf("the manifest cannot be written: %w", err)
 	}
 	return b.Bytes(), nil
 }

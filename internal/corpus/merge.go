@@ -72,7 +72,7 @@ func (c *Corpus) needed(open []int) error {
 	if more := len(open) - maxNamed; more > 0 {
 		named += fmt.Sprintf(" and %d more", more)
 	}
-	return fmt.Errorf("corpus: %d of %d shards are missing or damaged: %s; headwater corpus "+
+	return pkg.Errorf("%d of %d shards are missing or damaged: %s; headwater corpus "+
 		"missing %s prints which tasks to submit again, and headwater corpus run makes the shards",
 		len(open), len(c.Manifest.Shards), named, c.Place)
 }
@@ -159,7 +159,7 @@ func (k *writeError) Write(b []byte) (int, error) {
 
 // failed returns the error of a merged file that cannot be written.
 func (k *writeError) failed(err error) error {
-	return &RetryError{fmt.Errorf("corpus: the merged file cannot be written: %w",
+	return &RetryError{pkg.Errorf("the merged file cannot be written: %w",
 		atomicfile.Cause(cmp.Or(k.err, err)))}
 }
 
@@ -193,7 +193,7 @@ func (m *merged) next() error { return m.guarded(m.advance) }
 
 func (m *merged) guarded(read func() error) error {
 	if err := recovered(read); err != nil {
-		return fmt.Errorf("corpus: %s %w; %s", m.source.name, err, m.source.repair)
+		return pkg.Errorf("%s %w; %s", m.source.name, err, m.source.repair)
 	}
 	return nil
 }

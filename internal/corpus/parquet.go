@@ -46,8 +46,7 @@ func (s *Source) readParquet(
 		return readRecords(ctx, file, local, of.Name, each)
 	})
 	if damage := (*damageError)(nil); errors.As(err, &damage) {
-		return fmt.Errorf("corpus: the input %s in %s %w; repair or remove it", in.name, s.name,
-			err)
+		return pkg.Errorf("the input %s in %s %w; repair or remove it", in.name, s.name, err)
 	}
 	return err
 }

@@ -40,19 +40,19 @@ func OpenPlace(name string) (*Place, error) {
 	switch address.Scheme {
 	case "s3":
 	case "gs":
-		return nil, fmt.Errorf("corpus: %s: a bucket of Google is opened as "+
+		return nil, pkg.Errorf("%s: a bucket of Google is opened as "+
 			"s3://BUCKET/FOLDER?endpoint=storage.googleapis.com, with an HMAC key in "+
 			"AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or as a folder that gcsfuse mounts", name)
 	case "azblob":
-		return nil, fmt.Errorf("corpus: %s: a container of Azure is opened as a folder; mount it "+
+		return nil, pkg.Errorf("%s: a container of Azure is opened as a folder; mount it "+
 			"with blobfuse2 and give the path", name)
 	default:
-		return nil, fmt.Errorf("corpus: %s: there are no buckets of the kind %.20q; known are "+
+		return nil, pkg.Errorf("%s: there are no buckets of the kind %.20q; known are "+
 			"s3:// and file://", name, address.Scheme)
 	}
 	b, err := bucket.Open(address)
 	if err != nil {
-		return nil, fmt.Errorf("corpus: the bucket %s cannot be opened: %w", name, err)
+		return nil, pkg.Errorf("the bucket %s cannot be opened: %w", name, err)
 	}
 	prefix := strings.Trim(address.Path, "/")
 	if prefix != "" {
@@ -64,27 +64,27 @@ func OpenPlace(name string) (*Place, error) {
 // splitPlace returns the path that a name means, or the address of a bucket.
 func splitPlace(name string) (folder string, bucket *url.URL, err error) {
 	if name == "" {
-		return "", nil, errors.New("corpus: the name of a folder or bucket is empty")
+		return "", nil, pkg.Errorf("the name of a folder or bucket is empty")
 	}
 	if !strings.Contains(name, "://") {
 		return filepath.Clean(name), nil, nil
 	}
 	address, err := url.Parse(name)
 	if err != nil {
-		return "", nil, fmt.Errorf("corpus: %s is no address of a bucket", name)
+		return "", nil, pkg.Errorf("%s is no address of a bucket", name)
 	}
 	if address.Scheme != "file" {
 		if strings.Contains(name, "#") { // what follows would be lost
-			return "", nil, fmt.Errorf("corpus: %s: the address of a bucket has no #; write %%23 "+
+			return "", nil, pkg.Errorf("%s: the address of a bucket has no #; write %%23 "+
 				"if it is in the name of a folder", name)
 		}
 		return "", address, nil
 	}
 	if address.Host != "" && address.Host != "localhost" || address.Path == "" {
-		return "", nil, fmt.Errorf("corpus: %s: want file:///folder, with three slashes", name)
+		return "", nil, pkg.Errorf("%s: want file:///folder, with three slashes", name)
 	}
 	if address.RawQuery != "" || address.ForceQuery || strings.Contains(name, "#") {
-		return "", nil, fmt.Errorf("corpus: %s: the address of a folder has no ? and #; write "+
+		return "", nil, pkg.Errorf("%s: the address of a folder has no ? and #; write "+
 			"%%3F and %%23 if they are in its name, or give its path", name)
 	}
 	return filepath.FromSlash(path.Clean(address.Path)), nil, nil
@@ -215,7 +215,7 @@ func (p *Place) openRegular(name string) (*os.File, int64, error) {
 		return nil, 0, p.failed("be read", name, err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, 0, fmt.Errorf("corpus: %s in %s is not a regular file (%s); remove it, or "+
+		return nil, 0, pkg.Errorf("%s in %s is not a regular file (%s); remove it, or "+
 			"copy what it gives to a file", name, p.name, info.Mode().Type())
 	}
 	f, err := os.Open(p.path(name))
@@ -288,7 +288,7 @@ func (p *Place) read(ctx context.Context, name string, limit int64) ([]byte, err
 		return nil, p.failed("be read", name, err)
 	}
 	if int64(len(data)) > limit {
-		return nil, fmt.Errorf("corpus: %s in %s has more than %d bytes", name, p, limit)
+		return nil, pkg.Errorf("%s in %s has more than %d bytes", name, p, limit)
 	}
 	return data, nil
 }
@@ -390,7 +390,7 @@ type scratchFile struct {
 func scratch() (*scratchFile, error) {
 	f, err := os.CreateTemp("", "headwater-corpus-*")
 	if err != nil {
-		return nil, &RetryError{fmt.Errorf("corpus: no temporary file can be created: %w; TMPDIR "+
+		return nil, &RetryError{pkg.Errorf("no temporary file can be created: %w; TMPDIR "+
 			"names another folder", atomicfile.Cause(err))}
 	}
 	return &scratchFile{f, os.Remove(f.Name()) != nil}, nil // Windows removes no open file
@@ -407,7 +407,7 @@ func (f *scratchFile) Close() error {
 
 // scratchFailed returns the error of a temporary file.
 func scratchFailed(err error) error {
-	return &RetryError{fmt.Errorf("corpus: a temporary file failed: %w", atomicfile.Cause(err))}
+	return &RetryError{pkg.Errorf("a temporary file failed: %w", atomicfile.Cause(err))}
 }
 
 // localFile is a file of this machine that can be read anywhere, a temporary one if it is a copy.
@@ -428,7 +428,7 @@ func localCopy(in *countedReader) (*localFile, error) {
 		if in.err != nil {
 			return nil, in.err
 		}
-		return nil, &RetryError{fmt.Errorf("corpus: a temporary copy of %s failed: %w", in.name,
+		return nil, &RetryError{pkg.Errorf("a temporary copy of %s failed: %w", in.name,
 			atomicfile.Cause(err))}
 	}
 	return &localFile{out, size}, nil

@@ -41,7 +41,7 @@ type Settings struct {
 // plan. It needs about 400 bytes of memory a shard, and those of one record.
 func MakePlan(ctx context.Context, s *Source, set Settings) (*Manifest, error) {
 	if set.Shards < 1 || set.Shards > MaxShards {
-		return nil, fmt.Errorf("corpus: %d shards; want 1 to %d", set.Shards, MaxShards)
+		return nil, pkg.Errorf("%d shards; want 1 to %d", set.Shards, MaxShards)
 	}
 	if set.Tasks == 0 {
 		set.Tasks = min(set.Shards, DefaultTasks)
@@ -56,7 +56,7 @@ func MakePlan(ctx context.Context, s *Source, set Settings) (*Manifest, error) {
 	}
 	for _, file := range s.files {
 		if !utf8.ValidString(file.Name) { // the manifest, which is JSON, would have another name
-			return nil, fmt.Errorf("corpus: the input %s has the file %q, whose name is not valid "+
+			return nil, pkg.Errorf("the input %s has the file %q, whose name is not valid "+
 				"UTF-8; rename it", s, file.Name)
 		}
 	}
@@ -78,7 +78,7 @@ func MakePlan(ctx context.Context, s *Source, set Settings) (*Manifest, error) {
 		m.Input.Files = append(m.Input.Files, file)
 	}
 	if m.Input.Records == 0 {
-		return nil, fmt.Errorf("corpus: the input %s has no records", s)
+		return nil, pkg.Errorf("the input %s has no records", s)
 	}
 	if first.methods == nil {
 		return nil, first.failed(s)
@@ -121,7 +121,7 @@ func (t *trial) add(ctx context.Context, r Record) error {
 		t.tries++
 		t.last = fmt.Errorf("%s record %d: %w", r.File, r.Number, err)
 		if t.tries == maxTries {
-			return fmt.Errorf("corpus: none of the first %d records can be explained; the last "+
+			return pkg.Errorf("none of the first %d records can be explained; the last "+
 				"one is %w", t.tries, t.last)
 		}
 		return nil
@@ -134,6 +134,6 @@ func (t *trial) add(ctx context.Context, r Record) error {
 
 // failed returns the error of an input of which nothing can be explained.
 func (t *trial) failed(s *Source) error {
-	return fmt.Errorf("corpus: no record of the input %s can be explained: %d are wrong, and %d "+
+	return pkg.Errorf("no record of the input %s can be explained: %d are wrong, and %d "+
 		"failed; the last one is %w", s, t.wrong, t.tries, t.last)
 }

@@ -2,7 +2,6 @@ package corpus
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/parquet-go/parquet-go"
 )
@@ -35,7 +34,7 @@ func (c *Corpus) Rows(ctx context.Context, shard int, each func(Record, Result) 
 	if wrong != nil || ctx.Err() != nil || err == nil {
 		return err
 	}
-	return fmt.Errorf("corpus: %s in %s %w; %s", ShardName(shard), c.Place, err, howToRepair)
+	return pkg.Errorf("%s in %s %w; %s", ShardName(shard), c.Place, err, howToRepair)
 }
 
 // values returns what a row says; see rowWriter.row for the order of the columns.

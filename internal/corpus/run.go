@@ -361,7 +361,7 @@ func (in *windowReader) next() *window {
 			break
 		}
 		if err != nil {
-			in.end, w.err = true, &RetryError{fmt.Errorf("corpus: a temporary file is damaged: %w",
+			in.end, w.err = true, &RetryError{pkg.Errorf("a temporary file is damaged: %w",
 				atomicfile.Cause(err))}
 			break
 		}
@@ -445,8 +445,7 @@ func (r *Runner) write(w *window, to *rowWriter) error {
 	wrong := int64(0)
 	for i := range w.records {
 		if err := to.add(&w.records[i], &w.results[i]); err != nil {
-			return &RetryError{fmt.Errorf("corpus: a shard cannot be written: %w",
-				atomicfile.Cause(err))}
+			return &RetryError{pkg.Errorf("a shard cannot be written: %w", atomicfile.Cause(err))}
 		}
 		if w.records[i].Err != "" {
 			wrong++

@@ -15,7 +15,6 @@ package export
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -28,6 +27,9 @@ import (
 	"github.com/headwater-ml/headwater/internal/export/figure"
 	"github.com/headwater-ml/headwater/internal/message"
 )
+
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("export")
 
 // Format is a format of files, as the end of a file's name without the first dot.
 type Format string
@@ -387,21 +389,21 @@ func withoutPath(e *attribution.Explanation) *attribution.Explanation {
 // check returns an error if an explanation, which somebody may have edited, contradicts itself.
 func check(e *attribution.Explanation) error {
 	if e == nil {
-		return errors.New("export: there is no explanation")
+		return pkg.Errorf("there is no explanation")
 	}
 	n, m := len(e.Steps), len(e.Prompt.Texts)
 	if len(e.Prompt.Special) != m || len(e.Prompt.IDs) != m {
-		return fmt.Errorf("export: %d prompt tokens have %d ids and %d marks of control tokens",
+		return pkg.Errorf("%d prompt tokens have %d ids and %d marks of control tokens",
 			m, len(e.Prompt.IDs), len(e.Prompt.Special))
 	}
 	for _, name := range e.Order {
 		r := e.Methods[name]
 		if r == nil {
-			return fmt.Errorf("export: the explanation names method %s and has no values of it",
+			return pkg.Errorf("the explanation names method %s and has no values of it",
 				message.Quote(name))
 		}
 		if err := r.Check(m); err != nil || r.Shape[0] != n {
-			return fmt.Errorf("export: the values of method %s have shape %v, which does not fit "+
+			return pkg.Errorf("the values of method %s have shape %v, which does not fit "+
 				"%d generated and %d prompt tokens", message.Quote(name), r.Shape, n, m)
 		}
 	}

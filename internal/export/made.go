@@ -121,7 +121,7 @@ func (m Made) Origin() (json.RawMessage, error) {
 	m.Form = MadeVersion
 	text, err := json.Marshal(m)
 	if err != nil {
-		return nil, fmt.Errorf("export: the origin cannot be written: %w", err)
+		return nil, pkg.Errorf("the origin cannot be written: %w", err)
 	}
 	return text, nil
 }
@@ -131,7 +131,7 @@ func (m Made) of(e *attribution.Explanation, f Format, o Options) (string, error
 	m = m.complete(e, f, o)
 	text, err := json.Marshal(m)
 	if err != nil {
-		return "", fmt.Errorf("export: what made the file cannot be written: %w", err)
+		return "", pkg.Errorf("what made the file cannot be written: %w", err)
 	}
 	return ascii(text), nil
 }

@@ -63,7 +63,7 @@ func (o Options) writeNeuronpedia(w io.Writer, e *attribution.Explanation, made 
 	}
 	texts := graphTexts(e, g)
 	if token >= len(e.Steps) || len(texts) != g.Tokens || g.Cut == nil {
-		return fmt.Errorf("export: the graph has %d tokens and the explanation %d; they do not fit",
+		return pkg.Errorf("the graph has %d tokens and the explanation %d; they do not fit",
 			g.Tokens, len(texts))
 	}
 	step := e.Steps[token]

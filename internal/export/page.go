@@ -2,7 +2,6 @@ package export
 
 import (
 	"bytes"
-	"errors"
 	"html"
 	"io"
 	"strings"
@@ -24,7 +23,7 @@ func (o Options) writePage(w io.Writer, e *attribution.Explanation, made string)
 	const charset = `<meta charset="utf-8">` // the first thing in its head
 	before, after, ok := strings.Cut(page.String(), charset)
 	if !ok {
-		return errors.New("export: the page has no character set")
+		return pkg.Errorf("the page has no character set")
 	}
 	_, err = io.WriteString(w, before+charset+metaBegin+html.EscapeString(made)+metaEnd+after)
 	return err

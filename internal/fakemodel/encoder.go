@@ -2,11 +2,14 @@ package fakemodel
 
 import (
 	"context"
-	"errors"
 	"iter"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 )
+
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("models")
 
 // Encoder is a [Model] that reads: every target sees every source, and at position t it predicts
 // word t+1, modulo the number of words. Without positions it explains each "?", or the first token
@@ -49,8 +52,7 @@ func (f *Encoder) Steps(
 			}
 		}
 		if len(positions) == 0 && f.About.Head == trace.MaskedToken {
-			yield(trace.Step{}, errors.New("models: reader fills in missing tokens, and the text "+
-				"has no ?"))
+			yield(trace.Step{}, pkg.Errorf("reader fills in missing tokens, and the text has no ?"))
 			return
 		}
 		if len(positions) == 0 {

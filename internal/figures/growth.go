@@ -8,6 +8,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
+	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/reproduction"
 )
 
@@ -89,7 +90,7 @@ func (r *run) augmented(n int) ([]float64, *attribution.Map, error) {
 	tokens, err := r.m.Encode(strings.Repeat(r.prompt(growthVerb, growthLanguage), 3),
 		trace.SpecialsAuto)
 	if err != nil {
-		return nil, nil, &lack{plain(err)}
+		return nil, nil, &lack{message.Words(err, nil)}
 	}
 	if len(tokens) < n {
 		return nil, nil, lackf("it needs %d tokens, and %s reads its text as %d", n, r.info.Name,

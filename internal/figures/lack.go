@@ -8,6 +8,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/reproduction"
 )
 
@@ -25,25 +26,9 @@ func lackf(format string, args ...any) error { return &lack{fmt.Sprintf(format, 
 // fixed, so a model that refuses it is one that the figure does not fit.
 func lacking(err error) error {
 	if errors.Is(err, trace.ErrUsage) {
-		return &lack{plain(err)}
+		return &lack{message.Words(err, nil)}
 	}
 	return err
-}
-
-// plain returns the text of an error without the packages that it came through.
-func plain(err error) string {
-	text := err.Error()
-	for {
-		first, rest, found := strings.Cut(text, ": ")
-		switch first {
-		case "attribution", "models", "transformer", "evaluate", "focus":
-			if found {
-				text = rest
-				continue
-			}
-		}
-		return text
-	}
 }
 
 // omit returns a figure that is left out for a reason, which becomes one line. The folders of
@@ -72,7 +57,7 @@ func (r *run) needLayers(n int) error {
 func (r *run) encode(text string) ([]trace.Token, []int, error) {
 	tokens, err := r.m.Encode(text, trace.SpecialsAuto)
 	if err != nil {
-		return nil, nil, &lack{plain(err)}
+		return nil, nil, &lack{message.Words(err, nil)}
 	}
 	if limit := r.info.Context; limit > 0 && len(tokens) > limit {
 		return nil, nil, lackf("its text has %d tokens, more than the context of %s, %d",
@@ -140,7 +125,7 @@ func (r *run) candidate(word string) (int, error) {
 	for _, text := range []string{" " + word, word} {
 		tokens, err := r.m.Encode(text, trace.SpecialsFollow)
 		if err != nil {
-			return 0, &lack{plain(err)}
+			return 0, &lack{message.Words(err, nil)}
 		}
 		if len(tokens) == 1 {
 			return tokens[0].ID, nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/evaluate"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models/tiny"
 )
 
@@ -51,7 +52,8 @@ func (r *run) read(s tiny.Sentence, methods ...string) (*reading, error) {
 	}{{s.Right, &out.right}, {s.Wrong, &out.wrong}} {
 		id, err := classes.Class(x.name)
 		if err != nil {
-			return nil, lackf("its sentences are for a classifier of %s: %s", s.Kind, plain(err))
+			return nil, lackf("its sentences are for a classifier of %s: %s", s.Kind,
+				message.Words(err, nil))
 		}
 		*x.class = id
 	}

@@ -2,7 +2,6 @@ package gguf
 
 import (
 	"encoding/binary"
-	"fmt"
 
 	"github.com/headwater-ml/headwater/models/spec"
 )
@@ -195,7 +194,7 @@ func (t tensor) readBlocks(of inBlocks, to spec.Blocks, first int) error {
 			return nil
 		})
 	if err != nil {
-		return fmt.Errorf("gguf: %s: %w", t.part.raw.Name(), err)
+		return pkg.Errorf("%s: %w", t.part.raw.Name(), err)
 	}
 	return nil
 }

@@ -127,8 +127,7 @@ func (w *words) choosePre(asked string) error {
 	names := strings.Join(preNames(), ", ")
 	if asked != "" {
 		if w.pre = asked; preTokenizers[asked] == nil {
-			return fmt.Errorf("gguf: %w %.60q is unknown; known are %s", ErrPreTokenizer, asked,
-				names)
+			return pkg.Errorf("%w %.60q is unknown; known are %s", ErrPreTokenizer, asked, names)
 		}
 		return nil
 	}

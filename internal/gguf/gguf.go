@@ -38,7 +38,11 @@ import (
 	"slices"
 
 	"github.com/headwater-ml/headwater/internal/checkpoint"
+	"github.com/headwater-ml/headwater/internal/message"
 )
+
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("gguf")
 
 // File is an open GGUF file, or all parts of a split one. It is safe for concurrent use.
 type File struct {
@@ -104,7 +108,7 @@ func FromBytes(name string, b []byte) (*File, error) {
 func openPart(path string) (*part, error) {
 	raw, err := checkpoint.OpenRaw(path)
 	if err != nil {
-		return nil, fmt.Errorf("gguf: %w", err)
+		return nil, pkg.Errorf("%w", err)
 	}
 	p, err := readPart(raw)
 	if err != nil {
@@ -117,7 +121,7 @@ func openPart(path string) (*part, error) {
 func readPart(raw *checkpoint.Raw) (*part, error) {
 	p := &part{raw: raw}
 	if err := p.readHeader(); err != nil {
-		return nil, fmt.Errorf("gguf: %s: %w", raw.Name(), err)
+		return nil, pkg.Errorf("%s: %w", raw.Name(), err)
 	}
 	return p, nil
 }
@@ -133,7 +137,7 @@ func (f *File) Close() error {
 
 // fail returns an error about the file.
 func (f *File) fail(format string, args ...any) error {
-	return fmt.Errorf("gguf: %s: %w", f.name, fmt.Errorf(format, args...))
+	return pkg.Errorf("%s: %w", f.name, fmt.Errorf(format, args...))
 }
 
 // Name returns the path or name that the file was opened with.
@@ -199,7 +203,7 @@ func (f *File) Float32At(dst []float32, name string, first int) error {
 			quoted(name), t.kind, convertible())
 	}
 	if err := t.read(format, dst, first); err != nil {
-		return fmt.Errorf("gguf: %s: tensor %s: %w", t.part.raw.Name(), quoted(name), err)
+		return pkg.Errorf("%s: tensor %s: %w", t.part.raw.Name(), quoted(name), err)
 	}
 	return nil
 }

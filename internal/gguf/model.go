@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -206,7 +205,7 @@ func (m *Model) Hash(ctx context.Context) (string, error) {
 			return ctx.Err()
 		})
 		if err != nil {
-			return "", fmt.Errorf("gguf: %s: %w", p.raw.Name(), err)
+			return "", pkg.Errorf("%s: %w", p.raw.Name(), err)
 		}
 		sums = h.Sum(sums)
 	}

@@ -38,7 +38,7 @@ func (p *part) split() (splitting, error) {
 		}
 		n, ok := v.Int()
 		if !ok || n < 0 || n > key.most {
-			return s, fmt.Errorf("gguf: %s: %s is %v; it must be a whole number from 0 to %d",
+			return s, pkg.Errorf("%s: %s is %v; it must be a whole number from 0 to %d",
 				p.raw.Name(), key.name, v, key.most)
 		}
 		*key.to = int(n)
@@ -95,7 +95,7 @@ func (f *File) addPart(p *part, i, count int) error {
 		return err
 	}
 	if s.number != i || s.count != count {
-		return fmt.Errorf("gguf: %s: split.no is %d and split.count is %d; they must be %d and "+
+		return pkg.Errorf("%s: split.no is %d and split.count is %d; they must be %d and "+
 			"%d: the parts are of different files", p.raw.Name(), s.number, s.count, i, count)
 	}
 	return f.addTensors(p)
@@ -106,8 +106,7 @@ func (f *File) addTensors(p *part) error {
 		if first, twice := f.tensors[name]; twice {
 			both := []string{first.part.raw.Name(), p.raw.Name()}
 			slices.Sort(both)
-			return fmt.Errorf("gguf: tensor %s is in %s and in %s", quoted(name), both[0],
-				both[1])
+			return pkg.Errorf("tensor %s is in %s and in %s", quoted(name), both[0], both[1])
 		}
 		f.tensors[name] = p.tensors[name]
 	}

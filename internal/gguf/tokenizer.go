@@ -140,11 +140,11 @@ func (m *Model) TokenizerJSON() ([]byte, error) {
 func (w *words) write(parts, model object, merges [][2]string) ([]byte, error) {
 	small, err := json.Marshal(model)
 	if err != nil {
-		return nil, fmt.Errorf("gguf: %w", err)
+		return nil, pkg.Errorf("%w", err)
 	}
 	head, err := json.Marshal(parts)
 	if err != nil {
-		return nil, fmt.Errorf("gguf: %w", err)
+		return nil, pkg.Errorf("%w", err)
 	}
 	var b bytes.Buffer
 	b.Grow(w.jsonSize(merges) + len(small) + len(head)) // so that it is not copied while it grows

@@ -2,7 +2,6 @@ package gguf
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -84,7 +83,7 @@ func (f *File) sameBytes(a, b string) (bool, error) {
 func (t tensor) each(at, n int64, use func([]byte) error) error {
 	begin := t.part.data + t.offset + at
 	if err := t.part.raw.Each(begin, begin+n, n, use); err != nil {
-		return fmt.Errorf("gguf: %s: %w", t.part.raw.Name(), err)
+		return pkg.Errorf("%s: %w", t.part.raw.Name(), err)
 	}
 	return nil
 }

@@ -15,8 +15,12 @@ import (
 	"slices"
 
 	"github.com/headwater-ml/headwater/internal/checkpoint"
+	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
+
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("golden")
 
 // Golden is a recording of what a model computes on a batch of B texts of T tokens. Its tensors are
 // input_ids [B,T], logits [B,T,V] or [B,K], attn.l [B,H,T,T] and hidden.l [B,T,D], with l from 0;
@@ -70,9 +74,8 @@ func (g *Golden) Rows(name string) ([][]int, error) {
 		return nil, err
 	}
 	if len(shape) != 2 || len(data) == 0 {
-		return nil, fmt.Errorf("golden: %s: %s has shape %v, want a matrix with at least one row "+
-			"and one column", g.Name(),
-			name, shape)
+		return nil, pkg.Errorf("%s: %s has shape %v, want a matrix with at least one row and one "+
+			"column", g.Name(), name, shape)
 	}
 	var out [][]int
 	for row := range slices.Chunk(data, shape[1]) {
@@ -112,7 +115,7 @@ func (g *Golden) perToken(texts [][]int, name string) ([][]int, error) {
 		return nil, err
 	}
 	if len(rows) != len(texts) || len(rows[0]) != len(texts[0]) {
-		return nil, fmt.Errorf("golden: %s: %s is [%d,%d], input_ids [%d,%d]", g.Name(), name,
+		return nil, pkg.Errorf("%s: %s is [%d,%d], input_ids [%d,%d]", g.Name(), name,
 			len(rows), len(rows[0]), len(texts), len(texts[0]))
 	}
 	return rows, nil
@@ -128,14 +131,14 @@ func (g *Golden) unpad(texts [][]int, begins []int) error {
 	for i, mask := range masks {
 		begin := slices.Index(mask, 1)
 		if begin < 0 {
-			return fmt.Errorf("golden: %s: padmask leaves no token of text %d", g.Name(), i)
+			return pkg.Errorf("%s: padmask leaves no token of text %d", g.Name(), i)
 		}
 		end := begin
 		for end < len(mask) && mask[end] == 1 {
 			end++
 		}
 		if slices.Contains(mask[end:], 1) {
-			return fmt.Errorf("golden: %s: padmask leaves tokens of text %d that are not "+
+			return pkg.Errorf("%s: padmask leaves tokens of text %d that are not "+
 				"consecutive", g.Name(), i)
 		}
 		texts[i], begins[i] = texts[i][begin:end], begin
@@ -156,14 +159,14 @@ func (g *Golden) Part(name string, i, begin, n int, axes ...int) ([]float32, err
 		return nil, err
 	}
 	if len(shape) == 0 || i >= shape[0] || len(data) == 0 {
-		return nil, fmt.Errorf("golden: %s: %s has shape %v, in which there is no text %d",
+		return nil, pkg.Errorf("%s: %s has shape %v, in which there is no text %d",
 			g.Name(), name, shape, i)
 	}
 	size := len(data) / shape[0]
 	data, shape = data[i*size:(i+1)*size], shape[1:]
 	for _, axis := range axes {
 		if axis >= len(shape) || begin+n > shape[axis] {
-			return nil, fmt.Errorf("golden: %s: %s has shape %v, which does not hold %d tokens",
+			return nil, pkg.Errorf("%s: %s has shape %v, which does not hold %d tokens",
 				g.Name(), name, shape, begin+n)
 		}
 		data = along(data, shape, axis, begin, n)

@@ -123,12 +123,12 @@ func (c *client) failed(ctx context.Context, to *url.URL, err error) error {
 		return &unreachable{host: to.Host, err: late}
 	}
 	if ctx.Err() != nil && !errors.Is(cause, errSilent) {
-		return fmt.Errorf("hub: %s: %w", c.ref, ctx.Err())
+		return pkg.Errorf("%s: %w", c.ref, ctx.Err())
 	}
 	err = withoutAddress(err)
 	var wrong *misdirected
 	if errors.As(err, &wrong) {
-		return fmt.Errorf("hub: %s: %s: %w", c.ref, to.Host, wrong)
+		return pkg.Errorf("%s: %s: %w", c.ref, to.Host, wrong)
 	}
 	var timeout interface{ Timeout() bool }
 	if errors.As(err, &timeout) && timeout.Timeout() {
@@ -208,7 +208,7 @@ func (c *client) try(ctx context.Context, best int64,
 		wait := max(t.after, c.wait(attempt-1))
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("hub: %s: %w", c.ref, ctx.Err())
+			return pkg.Errorf("%s: %w", c.ref, ctx.Err())
 		case <-time.After(wait):
 		}
 	}
@@ -225,24 +225,23 @@ func (c *client) refused(resp *http.Response, what string) error {
 	page := c.endpoint.String() + "/" + c.ref.Repo
 	switch {
 	case code == "GatedRepo" || (status == http.StatusForbidden && code == ""):
-		return fmt.Errorf("hub: %s: access is denied (%d%s): ask for it at %s, then set HF_TOKEN "+
+		return pkg.Errorf("%s: access is denied (%d%s): ask for it at %s, then set HF_TOKEN "+
 			"to a token of that account", what, status, serverMessage(resp), page)
 	case code == "RevisionNotFound":
-		return fmt.Errorf("hub: %s has no revision %q; look at %s", c.ref.Repo, c.ref.Revision,
-			page)
+		return pkg.Errorf("%s has no revision %q; look at %s", c.ref.Repo, c.ref.Revision, page)
 	case code == "EntryNotFound":
-		return fmt.Errorf("hub: %s: the Hub lists the file and does not have it (%d)", what, status)
+		return pkg.Errorf("%s: the Hub lists the file and does not have it (%d)", what, status)
 	case status == http.StatusUnauthorized && c.opts.Token == "":
-		return unknownModel{fmt.Errorf("hub: %s: there is no such model, or it is private or "+
+		return unknownModel{pkg.Errorf("%s: there is no such model, or it is private or "+
 			"gated (401): look at %s, and set HF_TOKEN to a token that may read it", what, page)}
 	case status == http.StatusUnauthorized:
-		return fmt.Errorf("hub: %s: the token was refused (401): look at HF_TOKEN, or make a new "+
+		return pkg.Errorf("%s: the token was refused (401): look at HF_TOKEN, or make a new "+
 			"one in the settings of %s", what, c.endpoint)
 	case status == http.StatusNotFound:
-		return unknownModel{fmt.Errorf("hub: %s is not at %s (404); if it is private, set HF_TOKEN",
+		return unknownModel{pkg.Errorf("%s is not at %s (404); if it is private, set HF_TOKEN",
 			what, c.endpoint)}
 	}
-	err := fmt.Errorf("hub: %s: %s answers %d%s", what, resp.Request.URL.Host, status,
+	err := pkg.Errorf("%s: %s answers %d%s", what, resp.Request.URL.Host, status,
 		serverMessage(resp))
 	if status == http.StatusTooManyRequests || status == http.StatusRequestTimeout ||
 		status/100 == 5 {
@@ -310,7 +309,7 @@ func (c *client) read(ctx context.Context, address string) ([]byte, error) {
 	defer watch.stop()
 	req, err := http.NewRequestWithContext(watch.ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return nil, fmt.Errorf("hub: %s: %w", c.ref, err)
+		return nil, pkg.Errorf("%s: %w", c.ref, err)
 	}
 	resp, err := c.do(c.http, req, "")
 	if err != nil {
@@ -322,8 +321,7 @@ func (c *client) read(ctx context.Context, address string) ([]byte, error) {
 		return nil, c.failed(watch.ctx, req.URL, err)
 	}
 	if len(body) > maxListing {
-		return nil, fmt.Errorf("hub: %s: the list of files has more than %d bytes", c.ref,
-			maxListing)
+		return nil, pkg.Errorf("%s: the list of files has more than %d bytes", c.ref, maxListing)
 	}
 	return body, nil
 }
@@ -336,17 +334,15 @@ func (c *client) parseListing(body []byte) (listing, error) {
 	err := json.Unmarshal(body, &info)
 	var outside *unsafeName
 	if errors.As(err, &outside) {
-		return listing{}, fmt.Errorf("hub: %s: the Hub lists a file named %q, which would be "+
-			"outside the cache; nothing was written",
-			c.ref, shortened(outside.name))
+		return listing{}, pkg.Errorf("%s: the Hub lists a file named %q, which would be outside "+
+			"the cache; nothing was written", c.ref, shortened(outside.name))
 	}
 	if err != nil {
-		return listing{}, fmt.Errorf("hub: %s: %s does not answer as a Hub does: %s; look at "+
-			"HF_ENDPOINT and the proxy",
-			c.ref, c.endpoint, message.NotJSON(err))
+		return listing{}, pkg.Errorf("%s: %s does not answer as a Hub does: %s; look at "+
+			"HF_ENDPOINT and the proxy", c.ref, c.endpoint, message.NotJSON(err))
 	}
 	if !commitName.MatchString(info.SHA) {
-		return listing{}, fmt.Errorf("hub: %s: the Hub gives %q as commit, not 40 hexadecimal "+
+		return listing{}, pkg.Errorf("%s: the Hub gives %q as commit, not 40 hexadecimal "+
 			"digits", c.ref, shortened(info.SHA))
 	}
 	l := listing{commit: info.SHA, sizes: map[string]int64{}}

@@ -25,16 +25,15 @@ func (c *client) download(ctx context.Context, revision string) (string, error) 
 		return "", err
 	}
 	if !slices.Contains(l.files, configFile) {
-		return "", fmt.Errorf("hub: %s is not a model of transformers: it has no %s", c.ref,
-			configFile)
+		return "", pkg.Errorf("%s is not a model of transformers: it has no %s", c.ref, configFile)
 	}
 	single, err := checkWeights(l.files)
 	var other *notConverted
 	if errors.As(err, &other) {
-		return "", fmt.Errorf("hub: %s: %w: %s", c.ref, other, c.ref.convert())
+		return "", pkg.Errorf("%s: %w: %s", c.ref, other, c.ref.convert())
 	}
 	if err != nil {
-		return "", fmt.Errorf("hub: %s: %w", c.ref, err)
+		return "", pkg.Errorf("%s: %w", c.ref, err)
 	}
 	files, weights := small(l.files), []string{weightsFile}
 	if !single {
@@ -58,12 +57,12 @@ func (c *client) download(ctx context.Context, revision string) (string, error) 
 func (c *client) listedShards(l listing) ([]string, error) {
 	files, err := c.repo.shards(l.commit)
 	if err != nil {
-		return nil, fmt.Errorf("hub: %s: %w", c.ref, err)
+		return nil, pkg.Errorf("%s: %w", c.ref, err)
 	}
 	listed := slices.Sorted(slices.Values(l.files)) // both may be long
 	for _, f := range files {
 		if _, ok := slices.BinarySearch(listed, f); !ok {
-			return nil, fmt.Errorf("hub: %s: %s names %s, which the repository does not have",
+			return nil, pkg.Errorf("%s: %s names %s, which the repository does not have",
 				c.ref, indexFile, f)
 		}
 	}
@@ -143,7 +142,7 @@ func (c *client) describe(ctx context.Context, r *remote) error {
 		defer done()
 		req, err := http.NewRequestWithContext(ctx, http.MethodHead, c.address(*r), nil)
 		if err != nil {
-			return 0, fmt.Errorf("hub: %s: %w", c.ref, err)
+			return 0, pkg.Errorf("%s: %w", c.ref, err)
 		}
 		resp, err := c.do(&asking, req, r.file)
 		if err != nil {
@@ -165,7 +164,7 @@ func (r *remote) read(resp *http.Response) error {
 	}
 	r.etag = strings.Trim(strings.TrimPrefix(etag, "W/"), `"`)
 	if !hash.MatchString(r.etag) {
-		return fmt.Errorf("hub: %s: %s gives %q as its ETag, not a hash: this is not a Hub; look "+
+		return pkg.Errorf("%s: %s gives %q as its ETag, not a hash: this is not a Hub; look "+
 			"at HF_ENDPOINT", r.file, resp.Request.URL.Host, shortened(etag))
 	}
 	if size == "" && r.size >= 0 {
@@ -173,11 +172,11 @@ func (r *remote) read(resp *http.Response) error {
 	}
 	var n int64
 	if _, err := fmt.Sscanf(size, "%d", &n); err != nil || n < 0 {
-		return fmt.Errorf("hub: %s: %s gives %q as its size", r.file, resp.Request.URL.Host,
+		return pkg.Errorf("%s: %s gives %q as its size", r.file, resp.Request.URL.Host,
 			shortened(size))
 	}
 	if r.size >= 0 && r.size != n {
-		return fmt.Errorf("hub: %s: the Hub lists %d bytes and offers %d", r.file, r.size, n)
+		return pkg.Errorf("%s: the Hub lists %d bytes and offers %d", r.file, r.size, n)
 	}
 	r.size = n
 	return nil
@@ -231,13 +230,12 @@ func (c *client) lock(ctx context.Context, lock *flock.Flock, r remote) error {
 			lastSize, since = info.Size(), time.Now()
 		}
 		if time.Since(since) > c.lockPatience {
-			return fmt.Errorf("hub: %s: another program holds %s and has downloaded nothing for "+
-				"%v: end it, and try again",
-				c.ref, r.file, c.lockPatience)
+			return pkg.Errorf("%s: another program holds %s and has downloaded nothing for %v: "+
+				"end it, and try again", c.ref, r.file, c.lockPatience)
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("hub: %s: waiting for another download of %s: %w", c.ref, r.file,
+			return pkg.Errorf("%s: waiting for another download of %s: %w", c.ref, r.file,
 				ctx.Err())
 		case <-time.After(50 * time.Millisecond):
 		}
@@ -276,9 +274,8 @@ func (c *client) receiveRight(ctx context.Context, p *part) error {
 		err = c.receive(ctx, p)
 	}
 	if err == nil && !p.right() {
-		err = fmt.Errorf("hub: %s %s: the downloaded bytes are not those of the Hub: their "+
-			"hash is %s, not %s; try again",
-			c.ref, p.r.file, p.hash(), p.r.etag)
+		err = pkg.Errorf("%s %s: the downloaded bytes are not those of the Hub: their hash is %s, "+
+			"not %s; try again", c.ref, p.r.file, p.hash(), p.r.etag)
 		err = errors.Join(err, p.remove())
 	}
 	return err
@@ -287,11 +284,11 @@ func (c *client) receiveRight(ctx context.Context, p *part) error {
 // diskError adds the file to an error of the cache and, if the disk is full, what to do.
 func (c *client) diskError(file string, err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return fmt.Errorf("hub: %s %s: %w: the bytes so far are kept; make room in %s, or set "+
+		return pkg.Errorf("%s %s: %w: the bytes so far are kept; make room in %s, or set "+
 			"HF_HOME to another disk, and try again", c.ref, file, err, c.opts.Cache)
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("hub: %s %s: %w", c.ref, file, err)
+		return pkg.Errorf("%s %s: %w", c.ref, file, err)
 	}
-	return fmt.Errorf("hub: %s %s: the cache cannot be written: %w", c.ref, file, err)
+	return pkg.Errorf("%s %s: the cache cannot be written: %w", c.ref, file, err)
 }

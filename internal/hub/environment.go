@@ -2,7 +2,6 @@ package hub
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -52,7 +51,7 @@ func fromEnvironment(getenv func(string) string) (Options, error) {
 	if s := getenv("HF_HUB_DOWNLOAD_TIMEOUT"); s != "" {
 		n, err := strconv.Atoi(s)
 		if err != nil || n < 1 || n > 86400 {
-			return Options{}, fmt.Errorf("hub: HF_HUB_DOWNLOAD_TIMEOUT %q is not a number of "+
+			return Options{}, pkg.Errorf("HF_HUB_DOWNLOAD_TIMEOUT %q is not a number of "+
 				"seconds from 1 to 86400", shortened(s))
 		}
 		opts.Patience = time.Duration(n) * time.Second
@@ -60,8 +59,7 @@ func fromEnvironment(getenv func(string) string) (Options, error) {
 	if s := getenv(speedVariable); s != "" {
 		n, err := strconv.ParseInt(s, 10, 64)
 		if err != nil || n < 0 {
-			return Options{}, fmt.Errorf("hub: %s %q is not a number of bytes a second, 0 for no "+
-				"limit",
+			return Options{}, pkg.Errorf("%s %q is not a number of bytes a second, 0 for no limit",
 				speedVariable, shortened(s))
 		}
 		opts.MinSpeed = n
@@ -107,7 +105,7 @@ func expand(path string, getenv func(string) string) (string, error) {
 	if path == "~" || strings.HasPrefix(path, "~/") || strings.HasPrefix(path, `~\`) {
 		home := first(getenv("HOME"), getenv("USERPROFILE"))
 		if home == "" {
-			return "", errors.New("hub: there is no home folder for the cache: set HF_HOME")
+			return "", pkg.Errorf("there is no home folder for the cache: set HF_HOME")
 		}
 		path = home + path[1:]
 	}
@@ -132,12 +130,12 @@ func token(getenv func(string) string, home string) (string, error) {
 		return "", nil
 	}
 	if err == nil && (!info.Mode().IsRegular() || info.Size() > maxToken) {
-		return "", fmt.Errorf("hub: the token file %s is not a file of at most %d bytes; look at "+
+		return "", pkg.Errorf("the token file %s is not a file of at most %d bytes; look at "+
 			"HF_TOKEN_PATH", path, maxToken)
 	}
 	b, err := os.ReadFile(path)
 	if err != nil {
-		return "", fmt.Errorf("hub: token: %w", err)
+		return "", pkg.Errorf("token: %w", err)
 	}
 	return checkedToken(path, strings.TrimSpace(string(b)))
 }
@@ -147,12 +145,12 @@ func token(getenv func(string) string, home string) (string, error) {
 func checkedToken(source, t string) (string, error) {
 	for i := range len(t) {
 		if t[i] <= ' ' || t[i] >= 0x7f {
-			return "", fmt.Errorf("hub: the token of %s has a character that no token has, at "+
+			return "", pkg.Errorf("the token of %s has a character that no token has, at "+
 				"byte %d", source, i)
 		}
 	}
 	if len(t) > maxToken {
-		return "", fmt.Errorf("hub: the token of %s has %d bytes, the limit is %d", source, len(t),
+		return "", pkg.Errorf("the token of %s has %d bytes, the limit is %d", source, len(t),
 			maxToken)
 	}
 	return t, nil

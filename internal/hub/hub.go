@@ -47,12 +47,16 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/url"
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/headwater-ml/headwater/internal/message"
 )
+
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("hub")
 
 // defaultEndpoint is the address of the public Hub.
 const defaultEndpoint = "https://huggingface.co"
@@ -137,12 +141,12 @@ func ParseRef(s string) (Ref, error) {
 		revision = mainRevision
 	}
 	if !repoName.MatchString(repo) || badName(repo) || strings.HasSuffix(repo, ".git") {
-		return Ref{}, fmt.Errorf("hub: %q is not the name of a model: want ORG/NAME or NAME, of "+
+		return Ref{}, pkg.Errorf("%q is not the name of a model: want ORG/NAME or NAME, of "+
 			"letters, digits, - _ . (at most 96 each, no -- or .., neither - nor . at an end)",
 			shortened(repo))
 	}
 	if !revisionName.MatchString(revision) || badPath(revision) {
-		return Ref{}, fmt.Errorf("hub: %q is not a revision: want a branch, a tag or a commit of "+
+		return Ref{}, pkg.Errorf("%q is not a revision: want a branch, a tag or a commit of "+
 			"40 hexadecimal digits", shortened(revision))
 	}
 	return Ref{Repo: repo, Revision: revision}, nil
@@ -216,7 +220,7 @@ func (c *client) resolve(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if ctx.Err() != nil { // an unfinished check makes files look broken
-		return "", fmt.Errorf("hub: %s: %w", c.ref, ctx.Err())
+		return "", pkg.Errorf("%s: %w", c.ref, ctx.Err())
 	}
 	if have.complete() && !c.opts.Update {
 		return c.repo.snapshot(commit), nil
@@ -225,7 +229,7 @@ func (c *client) resolve(ctx context.Context) (string, error) {
 		if have.usable() {
 			return c.repo.snapshot(commit), nil
 		}
-		return "", fmt.Errorf("hub: %s: %s, and HF_HUB_OFFLINE forbids downloading it: set "+
+		return "", pkg.Errorf("%s: %s, and HF_HUB_OFFLINE forbids downloading it: set "+
 			"HF_HUB_OFFLINE=0, or copy %s from a machine that has it",
 			c.ref, have.describe(), c.repo.dir)
 	}
@@ -239,7 +243,7 @@ func (c *client) resolve(ctx context.Context) (string, error) {
 	}
 	var away *unreachable
 	if errors.As(err, &away) {
-		return "", fmt.Errorf("hub: %s: %s, and %w: check the network, or set HF_ENDPOINT to a "+
+		return "", pkg.Errorf("%s: %s, and %w: check the network, or set HF_ENDPOINT to a "+
 			"mirror", c.ref, have.describe(), away)
 	}
 	return dir, err
@@ -247,7 +251,7 @@ func (c *client) resolve(ctx context.Context) (string, error) {
 
 func newClient(ref Ref, opts Options) (*client, error) {
 	if opts.Cache == "" {
-		return nil, errors.New("hub: no cache folder was given")
+		return nil, pkg.Errorf("no cache folder was given")
 	}
 	if opts.Endpoint == "" {
 		opts.Endpoint = defaultEndpoint
@@ -261,7 +265,7 @@ func newClient(ref Ref, opts Options) (*client, error) {
 	endpoint, err := url.Parse(strings.TrimRight(opts.Endpoint, "/"))
 	if err != nil || endpoint.Host == "" ||
 		(endpoint.Scheme != "https" && endpoint.Scheme != "http") {
-		return nil, fmt.Errorf("hub: endpoint %q is not an address such as %s; look at HF_ENDPOINT",
+		return nil, pkg.Errorf("endpoint %q is not an address such as %s; look at HF_ENDPOINT",
 			shortened(opts.Endpoint), defaultEndpoint)
 	}
 	c := &client{

@@ -3,7 +3,6 @@ package hub
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -31,7 +30,7 @@ func Local(ref string, opts Options) (string, error) {
 	dir := filepath.Join(opts.Models, ref)
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("hub: %s: %w", ref, err)
+		return "", pkg.Errorf("%s: %w", ref, err)
 	}
 	var files []string
 	for _, e := range entries {
@@ -45,7 +44,7 @@ func Local(ref string, opts Options) (string, error) {
 	case 1:
 		return files[0], nil
 	}
-	return "", fmt.Errorf("hub: %s: %s has %d GGUF files; leave the one that the name means", ref,
+	return "", pkg.Errorf("%s: %s has %d GGUF files; leave the one that the name means", ref,
 		dir, len(files))
 }
 

@@ -135,7 +135,7 @@ func (c *client) get(ctx context.Context, p *part) error {
 	defer watch.stop()
 	req, err := http.NewRequestWithContext(watch.ctx, http.MethodGet, c.address(p.r), nil)
 	if err != nil {
-		return fmt.Errorf("hub: %s: %w", c.ref, err)
+		return pkg.Errorf("%s: %w", c.ref, err)
 	}
 	if p.n > 0 {
 		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", p.n))
@@ -158,9 +158,8 @@ func (c *client) position(resp *http.Response, p *part) error {
 		var from, to int64
 		if _, err := fmt.Sscanf(resp.Header.Get("Content-Range"), "bytes %d-%d/%d", &from, &to,
 			&size); err != nil || from != p.n {
-			return fmt.Errorf("hub: %s %s: asked for the bytes from %d on, %s answers with %q",
-				c.ref, p.r.file, p.n, resp.Request.URL.Host,
-				shortened(resp.Header.Get("Content-Range")))
+			return pkg.Errorf("%s %s: asked for the bytes from %d on, %s answers with %q", c.ref,
+				p.r.file, p.n, resp.Request.URL.Host, shortened(resp.Header.Get("Content-Range")))
 		}
 	} else if p.n > 0 { // the server ignores ranges
 		if err := p.restart(); err != nil {
@@ -168,7 +167,7 @@ func (c *client) position(resp *http.Response, p *part) error {
 		}
 	}
 	if size >= 0 && size != p.r.size {
-		return fmt.Errorf("hub: %s %s: %s offers %d bytes, the Hub has %d", c.ref, p.r.file,
+		return pkg.Errorf("%s %s: %s offers %d bytes, the Hub has %d", c.ref, p.r.file,
 			resp.Request.URL.Host, size, p.r.size)
 	}
 	return nil
@@ -182,7 +181,7 @@ func (c *client) copy(watch *watch, resp *http.Response, p *part) error {
 	for {
 		n, err := body.Read(buf)
 		if p.n+int64(n) > p.r.size {
-			return fmt.Errorf("hub: %s %s: more bytes come than the %d that the Hub has", c.ref,
+			return pkg.Errorf("%s %s: more bytes come than the %d that the Hub has", c.ref,
 				p.r.file, p.r.size)
 		}
 		if n > 0 {

@@ -44,11 +44,11 @@ func (r repo) commit(revision string) (string, error) {
 		return "", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("hub: %w", err)
+		return "", pkg.Errorf("%w", err)
 	}
 	commit := strings.TrimSpace(string(b))
 	if !commitName.MatchString(commit) {
-		return "", fmt.Errorf("hub: %s holds %q, which is not a commit: remove the file", path,
+		return "", pkg.Errorf("%s holds %q, which is not a commit: remove the file", path,
 			shortened(commit))
 	}
 	return commit, nil
@@ -156,7 +156,7 @@ func (r repo) missingWeights(commit string) ([]string, error) {
 	}
 	files, err := r.shards(commit)
 	if err != nil {
-		return nil, fmt.Errorf("hub: %s: %w", r.snapshot(commit), err)
+		return nil, pkg.Errorf("%s: %w", r.snapshot(commit), err)
 	}
 	return slices.DeleteFunc(files, func(f string) bool { return r.has(commit, f) }), nil
 }

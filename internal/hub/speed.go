@@ -59,7 +59,7 @@ func (c *client) enough(bytes int64, took time.Duration) bool {
 
 // tooSlow returns the error for a download that was ended. Its bytes are kept.
 func (c *client) tooSlow(p *part, host string, err *slow) error {
-	return fmt.Errorf("hub: %s %s: %s is too slow: %w: %d of %d bytes are kept; try again later "+
+	return pkg.Errorf("%s %s: %s is too slow: %w: %d of %d bytes are kept; try again later "+
 		"to continue from there, or set %s to fewer bytes a second (0: no limit)",
 		c.ref, p.r.file, host, err, p.n, p.r.size, speedVariable)
 }

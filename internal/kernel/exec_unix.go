@@ -3,7 +3,6 @@
 package kernel
 
 import (
-	"fmt"
 	"syscall"
 )
 
@@ -11,5 +10,5 @@ import (
 // Jupyter and the engine know it.
 func replaceProcess(command, env []string) error {
 	//nolint:gosec // GoNB, which the user has installed
-	return fmt.Errorf("kernel: starting %s: %w", command[0], syscall.Exec(command[0], command, env))
+	return pkg.Errorf("starting %s: %w", command[0], syscall.Exec(command[0], command, env))
 }

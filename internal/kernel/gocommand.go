@@ -42,7 +42,7 @@ exec "$go" "$@"
 func writeGoCommand(goCommand string) (dir string, err error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("kernel: no directory for the go command of notebooks: %w", err)
+		return "", pkg.Errorf("no directory for the go command of notebooks: %w", err)
 	}
 	h := fnv.New32a()
 	h.Write([]byte(goCommand))
@@ -53,14 +53,14 @@ func writeGoCommand(goCommand string) (dir string, err error) {
 		return dir, nil
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("kernel: the go command of notebooks: %w", err)
+		return "", pkg.Errorf("the go command of notebooks: %w", err)
 	}
 	if err := writeFile(path, []byte(text), 0o700); err != nil {
 		return "", err
 	}
 	if err := exec.Command(path, "env", "GOVERSION").Run(); err != nil { // no programs run there
 		_ = os.Remove(path)
-		return "", fmt.Errorf("kernel: the go command of notebooks, %s: %w", path, err)
+		return "", pkg.Errorf("the go command of notebooks, %s: %w", path, err)
 	}
 	return dir, nil
 }
@@ -82,7 +82,7 @@ func isGoCommand(path string) bool {
 func writeFile(path string, data []byte, mode os.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {
-		return fmt.Errorf("kernel: %w", err)
+		return pkg.Errorf("%w", err)
 	}
 	defer os.Remove(f.Name()) // fails once the file has its name
 	_, err = f.Write(data)
@@ -96,7 +96,7 @@ func writeFile(path string, data []byte, mode os.FileMode) error {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
-		return fmt.Errorf("kernel: writing %s: %w", path, err)
+		return pkg.Errorf("writing %s: %w", path, err)
 	}
 	return nil
 }

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // Name is the name of the kernel, and DisplayName what Jupyter shows.
@@ -62,12 +64,12 @@ func Install(o InstallOptions) (string, error) {
 	if command == "" {
 		self, err := os.Executable()
 		if err != nil {
-			return "", fmt.Errorf("kernel: the path of this program: %w", err)
+			return "", pkg.Errorf("the path of this program: %w", err)
 		}
 		command = self
 	}
 	if strings.Contains(command, string(filepath.Separator)+"go-build") {
-		return "", fmt.Errorf("kernel: %s is there only while go run runs it: "+
+		return "", pkg.Errorf("%s is there only while go run runs it: "+
 			"install it first with go install, and run what that makes", command)
 	}
 	dir, err := openDir(o.DataDir)
@@ -92,7 +94,7 @@ func Install(o InstallOptions) (string, error) {
 	}
 	data, err := json.MarshalIndent(s, "", " ")
 	if err != nil {
-		return "", fmt.Errorf("kernel: %w", err)
+		return "", pkg.Errorf("%w", err)
 	}
 	return filepath.Join(dir, specFile), writeKernel(dir, append(data, '\n'))
 }
@@ -103,7 +105,7 @@ func writeKernel(dir string, kernelJSON []byte) error {
 	_, err := os.Lstat(dir)
 	missing := errors.Is(err, fs.ErrNotExist)
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // for every user
-		return fmt.Errorf("kernel: %w", err)
+		return pkg.Errorf("%w", err)
 	}
 	err = writeFile(filepath.Join(dir, logoFile), logo, 0o644)
 	if err == nil {
@@ -123,17 +125,16 @@ func Uninstall(dataDir string) (string, error) {
 		return "", err
 	}
 	if _, err := os.Lstat(filepath.Join(dir, specFile)); errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("kernel: there is no kernel in %s", dir)
+		return "", pkg.Errorf("there is no kernel in %s", dir)
 	}
 	for _, file := range []string{logoFile, specFile} {
 		if err := os.Remove(filepath.Join(dir, file)); err != nil &&
 			!errors.Is(err, fs.ErrNotExist) {
-			return "", fmt.Errorf("kernel: %w", err)
+			return "", pkg.Errorf("%w", err)
 		}
 	}
 	if err := os.Remove(dir); err != nil {
-		return "", fmt.Errorf("kernel: the kernel is removed, but its directory has other "+
-			"files: %w", err)
+		return "", pkg.Errorf("the kernel is removed, but its directory has other files: %w", err)
 	}
 	return dir, nil
 }
@@ -142,17 +143,16 @@ func Uninstall(dataDir string) (string, error) {
 func openDir(dataDir string) (string, error) {
 	dir, err := filepath.Abs(filepath.Join(dataDir, "kernels", Name))
 	if err != nil {
-		return "", fmt.Errorf("kernel: %w", err)
+		return "", pkg.Errorf("%w", err)
 	}
 	info, err := os.Lstat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return dir, nil
 	case err != nil:
-		return "", fmt.Errorf("kernel: %w", err)
+		return "", pkg.Errorf("%w", err)
 	case !info.IsDir():
-		return "", fmt.Errorf("kernel: %s is not a directory (%v): move or remove it", dir,
-			info.Mode())
+		return "", pkg.Errorf("%s is not a directory (%v): move or remove it", dir, info.Mode())
 	}
 	if _, err := readSpec(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
@@ -166,19 +166,19 @@ func readSpec(dir string) (spec, error) {
 	path := filepath.Join(dir, specFile)
 	info, err := os.Lstat(path)
 	if err != nil {
-		return s, fmt.Errorf("kernel: %w", err)
+		return s, pkg.Errorf("%w", err)
 	}
 	const most = 1 << 20
 	if !info.Mode().IsRegular() || info.Size() > most {
-		return s, fmt.Errorf("kernel: %s is not a file of a kernel (%v, %d bytes): "+
+		return s, pkg.Errorf("%s is not a file of a kernel (%v, %d bytes): "+
 			"move or remove it", path, info.Mode(), info.Size())
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return s, fmt.Errorf("kernel: %w", err)
+		return s, pkg.Errorf("%w", err)
 	}
 	if err := json.Unmarshal(data, &s); err != nil || s.Metadata[Name] != true {
-		return s, fmt.Errorf("kernel: %s was not written by headwater: move or remove it", path)
+		return s, pkg.Errorf("%s was not written by headwater: move or remove it", path)
 	}
 	return s, nil
 }
@@ -191,7 +191,7 @@ func UserDataDir() (string, error) {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return "", fmt.Errorf("kernel: the user's Jupyter: %w; set JUPYTER_DATA_DIR", err)
+		return "", pkg.Errorf("the user's Jupyter: %w; set JUPYTER_DATA_DIR", err)
 	}
 	if runtime.GOOS == "darwin" {
 		return filepath.Join(home, "Library", "Jupyter"), nil
@@ -215,7 +215,7 @@ func SysPrefix() (string, error) {
 			return prefix, nil
 		}
 	}
-	return "", errors.New("kernel: no Python is in PATH: activate the virtual environment, " +
+	return "", pkg.Errorf("no Python is in PATH: activate the virtual environment, " +
 		"or name its folder")
 }
 
@@ -233,7 +233,7 @@ type Status struct {
 func Examine(programs Programs) Status {
 	status := Status{Programs: programs}
 	if err := programs.Check(); err != nil {
-		status.Problem = strings.TrimPrefix(err.Error(), "kernel: ")
+		status.Problem = message.Words(err, nil)
 	}
 	for _, dataDir := range dataDirs() {
 		dir := filepath.Join(dataDir, "kernels", Name)

@@ -17,13 +17,17 @@ package kernel
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/headwater-ml/headwater/internal/message"
 )
+
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("kernel")
 
 // modulePath is this module.
 const modulePath = "github.com/headwater-ml/headwater"
@@ -56,7 +60,7 @@ func Start(ctx context.Context, o StartOptions) error {
 func prepare(ctx context.Context, o StartOptions) (command, env []string, err error) {
 	dir, err := os.Getwd()
 	if err != nil {
-		return nil, nil, fmt.Errorf("kernel: the folder of the notebook: %w", err)
+		return nil, nil, pkg.Errorf("the folder of the notebook: %w", err)
 	}
 	found := FindPrograms(ctx, o.Path)
 	if err := found.Check(); err != nil {

@@ -71,16 +71,16 @@ func findProgram(name string, dirs []string) string {
 // Check returns an error about how to install the first program that is missing, if cells do
 // not run without it.
 func (p Programs) Check() error {
-	const lacks = "kernel: %s is missing, which runs the cells of notebooks; install it with: " +
+	const lacks = "%s is missing, which runs the cells of notebooks; install it with: " +
 		"go install %s"
 	switch {
 	case p.Go == "":
-		return fmt.Errorf("kernel: the command go is missing, which compiles the cells of " +
+		return pkg.Errorf("the command go is missing, which compiles the cells of " +
 			"notebooks: install Go 1.26.5 or newer from https://go.dev/dl/")
 	case p.GoNB == "":
-		return fmt.Errorf(lacks, "GoNB", gonbPackage)
+		return pkg.Errorf(lacks, "GoNB", gonbPackage)
 	case p.Goimports == "":
-		return fmt.Errorf(lacks, "goimports", goimportsPackage)
+		return pkg.Errorf(lacks, "goimports", goimportsPackage)
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -58,7 +57,7 @@ func findWorkspace(ctx context.Context, goCommand, dir string) (workspace, error
 		used = own
 	}
 	if strings.Contains(used, ",") {
-		return workspace{}, fmt.Errorf("kernel: the source of %s is in %s, and GoNB cannot use a "+
+		return workspace{}, pkg.Errorf("the source of %s is in %s, and GoNB cannot use a "+
 			"folder with a comma in its name: move it", modulePath, used)
 	}
 	w.add(used)
@@ -126,7 +125,7 @@ func listModules(
 	for d := json.NewDecoder(strings.NewReader(out)); d.More(); {
 		var m module
 		if err := d.Decode(&m); err != nil {
-			return nil, fmt.Errorf("kernel: what go list prints cannot be read: %w", err)
+			return nil, pkg.Errorf("what go list prints cannot be read: %w", err)
 		}
 		all = append(all, m)
 	}
@@ -143,7 +142,7 @@ func download(
 	}
 	var m module
 	if err := json.Unmarshal([]byte(out), &m); err != nil || m.Dir == "" {
-		return module{}, fmt.Errorf("kernel: what go mod download prints cannot be read (%w)", err)
+		return module{}, pkg.Errorf("what go mod download prints cannot be read (%w)", err)
 	}
 	return m, nil
 }
@@ -159,11 +158,11 @@ var sourceFile = func() string {
 func builtFrom() (string, error) {
 	dir := filepath.Dir(filepath.Dir(filepath.Dir(sourceFile))) // internal/kernel/FILE
 	if !filepath.IsAbs(dir) {                                   // built with -trimpath
-		return "", errors.New("kernel: the program does not say where it was built")
+		return "", pkg.Errorf("the program does not say where it was built")
 	}
 	f, err := os.Open(filepath.Join(dir, "go.mod"))
 	if err != nil {
-		return "", fmt.Errorf("kernel: the source of this program: %w", err)
+		return "", pkg.Errorf("the source of this program: %w", err)
 	}
 	defer f.Close()
 	for lines := bufio.NewScanner(f); lines.Scan(); {
@@ -171,7 +170,7 @@ func builtFrom() (string, error) {
 			return dir, nil
 		}
 	}
-	return "", fmt.Errorf("kernel: %s is no longer the source of this program", dir)
+	return "", pkg.Errorf("%s is no longer the source of this program", dir)
 }
 
 // downloaded returns the directory of the release that this program was built from, which is
@@ -182,14 +181,14 @@ func downloaded(ctx context.Context, goCommand string) (string, error) {
 		version = info.Main.Version
 	}
 	if strings.HasPrefix(version, "(") || strings.Contains(version, "+") {
-		return "", fmt.Errorf("kernel: no source of %s: the folder in which this program "+
+		return "", pkg.Errorf("no source of %s: the folder in which this program "+
 			"was built is gone (%s); build it again there, or install a release with: "+
 			"go install %s/cmd/headwater@latest", modulePath, sourceFile, modulePath)
 	}
 	env := append(without(os.Environ(), "GOWORK", "GOFLAGS"), "GOWORK=off", "GOFLAGS= ")
 	m, err := download(ctx, goCommand, os.TempDir(), env, modulePath+"@"+version)
 	if err != nil {
-		return "", fmt.Errorf("kernel: no source of %s %s: %w", modulePath, version, err)
+		return "", pkg.Errorf("no source of %s %s: %w", modulePath, version, err)
 	}
 	return m.Dir, nil
 }

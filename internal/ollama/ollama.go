@@ -34,6 +34,9 @@ import (
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("ollama")
+
 // Prefix begins the reference of a model in the store of Ollama, as in ollama:llama3.2:1b.
 const Prefix = "ollama:"
 
@@ -105,7 +108,7 @@ func ParseName(s string) (Name, error) {
 
 // malformed returns the error for a text that is not a name.
 func malformed(text, why string) error {
-	return fmt.Errorf("ollama: %s is not the name of a model: %s; want NAME, NAME:TAG, "+
+	return pkg.Errorf("%s is not the name of a model: %s; want NAME, NAME:TAG, "+
 		"NAMESPACE/NAME:TAG or HOST/NAMESPACE/NAME:TAG, each of letters, "+
 		"digits, - _ . (but not ..)", message.Quote(text), why)
 }
@@ -139,7 +142,7 @@ func FromEnvironment() (Store, error) {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return Store{}, fmt.Errorf("ollama: there is no home folder: set OLLAMA_MODELS to the "+
+		return Store{}, pkg.Errorf("there is no home folder: set OLLAMA_MODELS to the "+
 			"folder of Ollama's models: %w", err)
 	}
 	s := Store{Folders: []string{filepath.Join(home, ".ollama", "models")}}
@@ -171,7 +174,7 @@ func (s Store) Find(name string) (string, error) {
 				return path, nil
 			}
 		}
-		return "", fmt.Errorf("ollama: %s: manifest %s: %w", n, manifest, err)
+		return "", pkg.Errorf("%s: manifest %s: %w", n, manifest, err)
 	}
 	return "", s.unknown(n)
 }

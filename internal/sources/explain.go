@@ -104,7 +104,7 @@ func newRun(m trace.Model, q Question, opts Options) (*run, error) {
 	}
 	prompt, err := m.Encode(r.result.Prompt, q.Specials)
 	if err != nil {
-		return nil, fmt.Errorf("attribution: prompt: %w", err)
+		return nil, pkg.Errorf("prompt: %w", err)
 	}
 	if limit := m.Info().Context; limit > 0 && len(prompt)+len(r.ids)-1 > limit {
 		return nil, tooLong(m, len(prompt), len(r.ids))
@@ -204,7 +204,7 @@ func (r *run) logProbabilities(ctx context.Context, stage string, sets [][]bool)
 	prompts := make([][]int, len(sets))
 	for i, keep := range sets {
 		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("attribution: sources: stopped: %w", err)
+			return nil, pkg.Errorf("stopped: %w", err)
 		}
 		text, err := r.q.Prompt(r.q.Context.Text(keep))
 		if err != nil {
@@ -212,7 +212,7 @@ func (r *run) logProbabilities(ctx context.Context, stage string, sets [][]bool)
 		}
 		tokens, err := r.m.Encode(text, r.q.Specials)
 		if err != nil {
-			return nil, fmt.Errorf("attribution: prompt: %w", err)
+			return nil, pkg.Errorf("prompt: %w", err)
 		}
 		prompts[i] = idsOf(tokens)
 	}
@@ -236,18 +236,18 @@ func (r *run) logProbabilities(ctx context.Context, stage string, sets [][]bool)
 // sums returns for each prompt the sum over the tokens of the target.
 func (r *run) sums(got *trace.Continuations, prompts int) ([]float64, error) {
 	if len(got.LogProbabilities) != prompts {
-		return nil, fmt.Errorf("attribution: sources: the model returned log-probabilities after "+
+		return nil, pkg.Errorf("the model returned log-probabilities after "+
 			"%d prompts, want %d", len(got.LogProbabilities), prompts)
 	}
 	sums := make([]float64, prompts)
 	for i, row := range got.LogProbabilities {
 		if len(row) != len(r.ids) {
-			return nil, fmt.Errorf("attribution: sources: the model returned %d log-probabilities "+
+			return nil, pkg.Errorf("the model returned %d log-probabilities "+
 				"for %d tokens", len(row), len(r.ids))
 		}
 		sums[i] = rowmath.Total(row[r.q.Target[0]:])
 		if math.IsNaN(sums[i]) || math.IsInf(sums[i], 0) {
-			return nil, fmt.Errorf("attribution: sources: the model returned the log-probability "+
+			return nil, pkg.Errorf("the model returned the log-probability "+
 				"%v after prompt %d of %d", sums[i], i, prompts)
 		}
 	}
@@ -270,7 +270,7 @@ func (r *run) surrogate(ctx context.Context) (*Scores, error) {
 	}
 	w, b, err := lasso(ctx, x, y, *r.opts.Penalty)
 	if err != nil {
-		return nil, fmt.Errorf("attribution: sources: stopped while fitting: %w", err)
+		return nil, pkg.Errorf("stopped while fitting: %w", err)
 	}
 	s := &Scores{Unit: "change of the log-odds", Passes: len(r.fit)}
 	for _, v := range w {

@@ -28,7 +28,6 @@ package sources
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"strings"
 
@@ -36,6 +35,9 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
 )
+
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("attribution")
 
 // The methods.
 const (
@@ -236,7 +238,7 @@ func EncodeAnswer(m trace.Model, prompt, answer string) (Answer, error) {
 	}
 	tokens, _, err := trace.EncodeAfter(m, prompt, answer)
 	if err != nil {
-		return Answer{}, fmt.Errorf("attribution: answer: %w", err)
+		return Answer{}, pkg.Errorf("answer: %w", err)
 	}
 	replacer, ok := m.(trace.Replacer)
 	for _, t := range tokens {
@@ -266,7 +268,7 @@ func Generate(
 	}
 	tokens, err := m.Encode(prompt, specials)
 	if err != nil {
-		return Answer{}, fmt.Errorf("attribution: prompt: %w", err)
+		return Answer{}, pkg.Errorf("prompt: %w", err)
 	}
 	if limit := m.Info().Context; limit > 0 {
 		if len(tokens) >= limit {
@@ -287,7 +289,7 @@ func Generate(
 		}
 	}
 	if len(answer.Tokens) == 0 {
-		return Answer{}, fmt.Errorf("attribution: %s: %w; give an answer, or ask otherwise",
+		return Answer{}, pkg.Errorf("%s: %w; give an answer, or ask otherwise",
 			m.Info().Name, ErrNoAnswer)
 	}
 	return answer, nil

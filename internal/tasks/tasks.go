@@ -106,7 +106,7 @@ type Options struct {
 func Cases(name string, opts Options) ([]evaluate.Case, error) {
 	at := slices.IndexFunc(kinds, func(k kind) bool { return k.name == name })
 	if at < 0 {
-		return nil, trace.Usagef("tasks: kind %s is unknown; %s", message.Quote(name),
+		return nil, trace.Usagef("kind %s is unknown; %s", message.Quote(name),
 			message.KnownAre(name, Kinds()))
 	}
 	split, err := ParseSplit(string(opts.Split))
@@ -114,7 +114,7 @@ func Cases(name string, opts Options) ([]evaluate.Case, error) {
 		return nil, err
 	}
 	if opts.N < 1 || opts.N > MaxCases {
-		return nil, trace.Usagef("tasks: %d cases of a kind; want 1 to %d", opts.N, MaxCases)
+		return nil, trace.Usagef("%d cases of a kind; want 1 to %d", opts.N, MaxCases)
 	}
 	h := fnv.New64a()
 	fmt.Fprint(h, name, " ", split)

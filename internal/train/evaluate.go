@@ -109,7 +109,7 @@ func newEvaluator(backend compute.Backend, cfg Config, tok *tokenizer.Tokenizer,
 		return ArgMax(logits, -1, dtypes.Int32) // [B,T]
 	})
 	if err != nil {
-		return nil, fmt.Errorf("train: %w", err)
+		return nil, pkg.Errorf("%w", err)
 	}
 	return e, nil
 }
@@ -140,7 +140,7 @@ func (e *evaluator) kind(ctx context.Context, split tiny.Split, kind tiny.Kind, 
 	result := &KindScore{Kind: kind.String(), Documents: len(documents)}
 	for chunk := range slices.Chunk(documents, e.cfg.Batch) {
 		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("train: evaluation stopped: %w", err)
+			return nil, pkg.Errorf("evaluation stopped: %w", err)
 		}
 		if err := e.chunk(chunk, result); err != nil {
 			return nil, err
@@ -169,7 +169,7 @@ func (e *evaluator) chunk(documents []tiny.Document, result *KindScore) error {
 	for r, d := range documents {
 		passages[r] = encode(e.tok, d)
 		if len(passages[r].ids) > length {
-			return fmt.Errorf("train: test document %q has %d tokens, more than %d", d.Text(),
+			return pkg.Errorf("test document %q has %d tokens, more than %d", d.Text(),
 				len(passages[r].ids), length)
 		}
 		for i, id := range passages[r].ids {
@@ -179,7 +179,7 @@ func (e *evaluator) chunk(documents []tiny.Document, result *KindScore) error {
 	args := append([]any{tensors.FromFlatDataAndDimensions(ids, e.cfg.Batch, length)}, e.args...)
 	out, err := e.exec.Call(args...)
 	if err != nil {
-		return fmt.Errorf("train: evaluation: %w", err)
+		return pkg.Errorf("evaluation: %w", err)
 	}
 	var guess []int32
 	if err := out[0].ConstFlatData(func(flat any) {

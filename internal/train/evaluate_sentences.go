@@ -2,7 +2,6 @@ package train
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 
@@ -22,7 +21,7 @@ func (e *evaluator) sentences(ctx context.Context, split tiny.Split, kind string
 	first := 0
 	for chunk := range slices.Chunk(all, e.cfg.Batch) {
 		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("train: evaluation stopped: %w", err)
+			return nil, pkg.Errorf("evaluation stopped: %w", err)
 		}
 		scores, size, err := e.scores(chunk)
 		if err != nil {
@@ -64,7 +63,7 @@ func (e *evaluator) scores(sentences []tiny.Sentence) (flat []float32, size int,
 		b.tensor(b.ids), tensors.FromFlatDataAndDimensions(b.real, b.rows, b.length),
 	}, e.args...)...)
 	if err != nil {
-		return nil, 0, fmt.Errorf("train: evaluation: %w", err)
+		return nil, 0, pkg.Errorf("evaluation: %w", err)
 	}
 	err = out[0].ConstFlatData(func(data any) { flat = append(flat, data.([]float32)...) })
 	return flat, len(flat) / b.rows, err
@@ -97,18 +96,18 @@ func (e *evaluator) firstTokens(ctx context.Context, n int) (*FirstToken, error)
 		return Concatenate(attention, 0) // [L,1,H,T,T]
 	})
 	if err != nil {
-		return nil, fmt.Errorf("train: %w", err)
+		return nil, pkg.Errorf("%w", err)
 	}
 	f := &FirstToken{Share: matrix(layers, heads), MeanAttention: matrix(layers, heads)}
 	for _, kind := range tiny.Kinds() {
 		for _, d := range tiny.New(tiny.HeldOut).Test(kind, n, testSeed) {
 			if err := ctx.Err(); err != nil {
-				return nil, fmt.Errorf("train: evaluation stopped: %w", err)
+				return nil, pkg.Errorf("evaluation stopped: %w", err)
 			}
 			p := encode(e.tok, d)
 			p.ids = p.ids[:len(p.ids)-1] // without <eos>
 			if len(p.ids) > length {
-				return nil, fmt.Errorf("train: test document %q has %d tokens, more than %d",
+				return nil, pkg.Errorf("test document %q has %d tokens, more than %d",
 					d.Text(), len(p.ids), length)
 			}
 			ids := make([]int32, length)
@@ -119,7 +118,7 @@ func (e *evaluator) firstTokens(ctx context.Context, n int) (*FirstToken, error)
 				tensors.FromFlatDataAndDimensions(ids, 1, length),
 			}, e.args...)...)
 			if err != nil {
-				return nil, fmt.Errorf("train: evaluation: %w", err)
+				return nil, pkg.Errorf("evaluation: %w", err)
 			}
 			if err := out[0].ConstFlatData(func(flat any) {
 				f.add(flat.([]float32), length, len(p.ids))

@@ -17,7 +17,7 @@ func tensorsOf(s *spec.Spec, weights map[string][]float32) ([]checkpoint.Tensor,
 	}
 	f, err := family.Lookup(family.NewConfig("config.json", map[string]any{"model_type": s.Family}))
 	if err != nil {
-		return nil, fmt.Errorf("train: %w", err)
+		return nil, pkg.Errorf("%w", err)
 	}
 	var out []checkpoint.Tensor
 	for _, p := range s.Params() {
@@ -62,7 +62,7 @@ func tensorOf(f *family.Family, param string) (name string, layout family.Layout
 		}
 		return name, w.Layout, nil
 	}
-	return "", 0, fmt.Errorf("train: %s has no tensor for parameter %s", f.Name, param)
+	return "", 0, pkg.Errorf("%s has no tensor for parameter %s", f.Name, param)
 }
 
 // halves rounds numbers to half precision.
@@ -84,7 +84,7 @@ func covered(spec *spec.Spec, weights map[string][]float32) error {
 		}
 	}
 	if len(missing) > 0 || len(weights) != len(spec.Params()) {
-		return fmt.Errorf("train: %d arrays for %d parameters; without their numbers are %s",
+		return pkg.Errorf("%d arrays for %d parameters; without their numbers are %s",
 			len(weights), len(spec.Params()), strings.Join(missing, ", "))
 	}
 	return nil

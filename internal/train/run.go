@@ -118,7 +118,7 @@ func write(dir string, recipe recipe, spec *spec.Spec, tok *tokenizer.Tokenizer,
 	weights map[string][]float32, r *Report,
 ) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("train: %w", err)
+		return pkg.Errorf("%w", err)
 	}
 	tensors, err := tensorsOf(spec, weights)
 	if err != nil {
@@ -129,7 +129,7 @@ func write(dir string, recipe recipe, spec *spec.Spec, tok *tokenizer.Tokenizer,
 		return err
 	}
 	if _, err := tok.WriteTo(&vocabulary); err != nil {
-		return fmt.Errorf("train: %w", err)
+		return pkg.Errorf("%w", err)
 	}
 	sum := sha256.Sum256(model.Bytes())
 	r.WeightHash = hex.EncodeToString(sum[:])
@@ -149,7 +149,7 @@ func write(dir string, recipe recipe, spec *spec.Spec, tok *tokenizer.Tokenizer,
 	}
 	for _, f := range files {
 		if err := os.WriteFile(filepath.Join(dir, f.name), f.data, 0o644); err != nil {
-			return fmt.Errorf("train: %w", err)
+			return pkg.Errorf("%w", err)
 		}
 	}
 	return nil

@@ -10,7 +10,6 @@ package train
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -22,11 +21,15 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
+	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models/spec"
 	"github.com/headwater-ml/headwater/models/tiny"
 	"github.com/headwater-ml/headwater/models/tokenizer"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
+
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("train")
 
 // Config has the settings of a training.
 type Config struct {
@@ -62,7 +65,7 @@ func For(name string) (Config, error) {
 		cfg.Batch, cfg.Length, cfg.Context = 16, 64, 0.1
 		cfg.Steps, cfg.WarmUp, cfg.Peak = 3000, 100, 3e-3
 	default:
-		return Config{}, fmt.Errorf("train: there is no recipe for %.60q; there are %s", name,
+		return Config{}, pkg.Errorf("there is no recipe for %.60q; there are %s", name,
 			strings.Join(tiny.Names(), ", "))
 	}
 	return cfg, nil
@@ -99,7 +102,7 @@ func NewTrainer(backend compute.Backend, cfg Config, tok *tokenizer.Tokenizer) (
 	for _, p := range t.spec.Params() {
 		v := tensors.FromFlatDataAndDimensions(initial(p, t.spec, rng), p.Shape...)
 		if _, err := t.store.CreateVariable("/"+variable(p.Name), v); err != nil {
-			return nil, fmt.Errorf("train: %s: %w", p.Name, err)
+			return nil, pkg.Errorf("%s: %w", p.Name, err)
 		}
 	}
 	t.rate = optimizer.LearningRateVar(t.store.RootScope(), dtypes.Float32, cfg.Peak)
@@ -132,7 +135,7 @@ func NewTrainer(backend compute.Backend, cfg Config, tok *tokenizer.Tokenizer) (
 		t.exec, err = model.NewExec(backend, t.store, unguided)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("train: %w", err)
+		return nil, pkg.Errorf("%w", err)
 	}
 	return t, nil
 }
@@ -191,10 +194,10 @@ func guidance(attention []*Node, evidence *Node) *Node {
 // Step trains on the next batch and returns its loss in nats.
 func (t *Trainer) Step(ctx context.Context) (float64, error) {
 	if err := ctx.Err(); err != nil {
-		return 0, fmt.Errorf("train: stopped before step %d: %w", t.step, err)
+		return 0, pkg.Errorf("stopped before step %d: %w", t.step, err)
 	}
 	if err := t.rate.SetValue(tensors.FromScalar(float32(t.cfg.rate(t.step)))); err != nil {
-		return 0, fmt.Errorf("train: %w", err)
+		return 0, pkg.Errorf("%w", err)
 	}
 	b := t.recipe.batch(t.cfg, t.tok, t.step)
 	inputs := []any{
@@ -210,12 +213,12 @@ func (t *Trainer) Step(ctx context.Context) (float64, error) {
 	}
 	out, err := t.exec.Call(inputs...)
 	if err != nil {
-		return 0, fmt.Errorf("train: step %d: %w", t.step, err)
+		return 0, pkg.Errorf("step %d: %w", t.step, err)
 	}
 	t.step++
 	loss := float64(out[0].Value().(float32))
 	if math.IsNaN(loss) || math.IsInf(loss, 0) {
-		return 0, fmt.Errorf("train: step %d: the loss is %v", t.step-1, loss)
+		return 0, pkg.Errorf("step %d: the loss is %v", t.step-1, loss)
 	}
 	return loss, nil
 }
@@ -242,7 +245,7 @@ func (c Config) rate(step int) float64 {
 func (t *Trainer) Weights(p spec.Param) ([]float32, error) {
 	v, err := t.store.GetVariable("/" + variable(p.Name)).Value()
 	if err != nil {
-		return nil, fmt.Errorf("train: %s: %w", p.Name, err)
+		return nil, pkg.Errorf("%s: %w", p.Name, err)
 	}
 	var out []float32
 	err = v.ConstFlatData(func(flat any) { out = append(out, flat.([]float32)...) })

@@ -3,7 +3,6 @@ package train
 import (
 	_ "embed"
 	"encoding/json"
-	"fmt"
 	"iter"
 
 	"github.com/headwater-ml/headwater/models/tiny"
@@ -66,7 +65,7 @@ var encoderTokenizer []byte
 func wordPieces(of []tiny.Word) (*tokenizer.Tokenizer, error) {
 	var file map[string]any
 	if err := json.Unmarshal(encoderTokenizer, &file); err != nil {
-		return nil, fmt.Errorf("train: encoder.json: %w", err)
+		return nil, pkg.Errorf("encoder.json: %w", err)
 	}
 	vocabulary := file["model"].(map[string]any)["vocab"].(map[string]any)
 	for _, w := range of {
@@ -74,7 +73,7 @@ func wordPieces(of []tiny.Word) (*tokenizer.Tokenizer, error) {
 	}
 	text, err := json.Marshal(file)
 	if err != nil {
-		return nil, fmt.Errorf("train: %w", err)
+		return nil, pkg.Errorf("%w", err)
 	}
 	return tokenizer.Parse(text, "tokenizer.json")
 }

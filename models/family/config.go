@@ -67,7 +67,7 @@ func (c *Config) name(key string) string { return c.path + key }
 func (c *Config) fail(format string, args ...any) {
 	r := c.root()
 	if r.err == nil {
-		r.err = fmt.Errorf("family: %s: %s", r.file, short(fmt.Sprintf(format, args...)))
+		r.err = pkg.Errorf("%s: %s", r.file, short(fmt.Sprintf(format, args...)))
 	}
 }
 

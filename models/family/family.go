@@ -48,13 +48,16 @@ package family
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/registry"
 	"github.com/headwater-ml/headwater/models/spec"
 )
+
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("family")
 
 // Family is one architecture.
 type Family struct {
@@ -147,7 +150,7 @@ func Lookup(c *Config) (*Family, error) {
 			f.covers):
 		case model != "" && !slices.Contains(f.modelTypes(), model):
 			// The reference implementation goes by model_type, so it would build another model.
-			return nil, fmt.Errorf("family: %s: model_type is %s; it must be %q to go with %s",
+			return nil, pkg.Errorf("%s: model_type is %s; it must be %q to go with %s",
 				c.file, shown(model), f.Name, names)
 		default:
 			return f, nil
@@ -168,16 +171,16 @@ func unknown(file string, architectures []string, model, names string) error {
 	}
 	switch {
 	case len(architectures) == 0:
-		return fmt.Errorf("family: %s: key architectures is missing or empty, and model_type %s "+
+		return pkg.Errorf("%s: key architectures is missing or empty, and model_type %s "+
 			"is not supported; supported are %s", file, shown(model), strings.Join(all, ", "))
 	case known != nil:
 		for _, h := range classHeads {
 			known = append(known, "…"+h.suffix)
 		}
-		return fmt.Errorf("family: %s: the head of %s is not supported for model_type %s; "+
+		return pkg.Errorf("%s: the head of %s is not supported for model_type %s; "+
 			"supported are %s", file, names, shown(model), strings.Join(known, ", "))
 	}
-	return fmt.Errorf("family: %s: %s (model_type %s) is not supported; supported are %s", file,
+	return pkg.Errorf("%s: %s (model_type %s) is not supported; supported are %s", file,
 		names, shown(model), strings.Join(all, ", "))
 }
 
@@ -263,7 +266,7 @@ func (c *Config) check(s *spec.Spec) error {
 		}
 	}
 	if len(keys) == 0 {
-		return fmt.Errorf("family: %s: %s", c.file, wrong.Problem)
+		return pkg.Errorf("%s: %s", c.file, wrong.Problem)
 	}
-	return fmt.Errorf("family: %s: %s: %s", c.file, strings.Join(keys, ", "), wrong.Problem)
+	return pkg.Errorf("%s: %s: %s", c.file, strings.Join(keys, ", "), wrong.Problem)
 }

@@ -139,7 +139,7 @@ func (c *Config) unread() error {
 		return firstOf(len(keys), 30, func(i int) string { return plainKey(keys[i]) })
 	}
 	if len(refused) > 0 {
-		return fmt.Errorf("family: %s: key %s is not supported: it may change the arithmetic, and "+
+		return pkg.Errorf("%s: key %s is not supported: it may change the arithmetic, and "+
 			"would be ignored; remove it from the file if you know that it does not", c.file,
 			names(refused))
 	}

@@ -185,7 +185,7 @@ func (c *contents) findPrefix() error {
 	if before := strings.TrimSpace(strings.Join(prefixes, " ")); before != "" {
 		with = fmt.Sprintf(", with %s before its name or without", before)
 	}
-	return fmt.Errorf("family: %s: tensor %s is missing%s", c.file, ws[0].Tensor, with)
+	return pkg.Errorf("%s: tensor %s is missing%s", c.file, ws[0].Tensor, with)
 }
 
 // sharedPrefix returns the longest text that all names begin with and that ends in a point.
@@ -302,7 +302,7 @@ func (c *contents) checkShape(w Weight, p spec.Param) error {
 		return err
 	}
 	if want := w.Layout.shape(p.Shape, c.spec); !slices.Equal(got, want) {
-		return fmt.Errorf("family: %s: tensor %s has shape %v; config.json makes it %v", c.file,
+		return pkg.Errorf("%s: tensor %s has shape %v; config.json makes it %v", c.file,
 			w.Tensor, got, want)
 	}
 	return nil
@@ -327,15 +327,15 @@ func (c *contents) find(param string) ([]Weight, error) {
 	}
 	names := strings.Join(missing, " or ")
 	if param == "head" {
-		return nil, fmt.Errorf("family: %s: tensor %s is missing, and tie_word_embeddings of "+
+		return nil, pkg.Errorf("%s: tensor %s is missing, and tie_word_embeddings of "+
 			"config.json is false, so the embedding cannot be used instead", c.file, names)
 	}
 	if others := c.present(all); len(others) > 0 {
-		return nil, fmt.Errorf("family: %s: tensor %s is missing; the file has %s, which this "+
+		return nil, pkg.Errorf("%s: tensor %s is missing; the file has %s, which this "+
 			"model does not read: architectures or tie_word_embeddings of config.json belong to "+
 			"another model", c.file, names, others[0].Tensor)
 	}
-	return nil, fmt.Errorf("family: %s: tensor %s is missing", c.file, names)
+	return nil, pkg.Errorf("%s: tensor %s is missing", c.file, names)
 }
 
 // present returns those of ws that the file has, under each of their possible names. A head is not
@@ -372,13 +372,12 @@ func (c *contents) compareDoubles() error {
 			continue
 		}
 		if d.tied {
-			return fmt.Errorf("family: %s: tensor %s differs from the embedding %s, but "+
-				"tie_word_embeddings of config.json is "+
-				"true (its default here): one of the two would be ignored; set "+
-				"tie_word_embeddings to false if the model has "+
-				"a head of its own, or remove %s", c.file, d.second, d.first, d.second)
+			return pkg.Errorf("%s: tensor %s differs from the embedding %s, but "+
+				"tie_word_embeddings of config.json is true (its default here): one of the two "+
+				"would be ignored; set tie_word_embeddings to false if the model has a head of "+
+				"its own, or remove %s", c.file, d.second, d.first, d.second)
 		}
-		return fmt.Errorf("family: %s: tensors %s and %s differ and are for the same parameter: "+
+		return pkg.Errorf("%s: tensors %s and %s differ and are for the same parameter: "+
 			"one of the two would be ignored; remove the one that the model was not trained with",
 			c.file, d.first, d.second)
 	}
@@ -433,7 +432,7 @@ func (f *Family) sources(s *spec.Spec, param string) ([]Weight, error) {
 	if strings.HasPrefix(param, "blocks.") {
 		rest := ""
 		if _, err := fmt.Sscanf(param, "blocks.%d.%s", &layer, &rest); err != nil {
-			return nil, fmt.Errorf("family: parameter %s has no layer: %w", param, err)
+			return nil, pkg.Errorf("parameter %s has no layer: %w", param, err)
 		}
 		generic = "blocks.%d." + rest
 	}
@@ -448,7 +447,7 @@ func (f *Family) sources(s *spec.Spec, param string) ([]Weight, error) {
 		}
 	}
 	if found == nil {
-		return nil, fmt.Errorf("family: %s has no tensor for parameter %s", f.Name, param)
+		return nil, pkg.Errorf("%s has no tensor for parameter %s", f.Name, param)
 	}
 	return found, nil
 }
@@ -458,9 +457,8 @@ func (f *Family) sources(s *spec.Spec, param string) ([]Weight, error) {
 func (c *contents) unread(names []string) error {
 	for _, name := range names {
 		if !c.read[name] && c.ofModel(name) && !c.ignorable(name) {
-			return fmt.Errorf("family: %s: tensor %s has no place in the %s that config.json "+
-				"describes: it would be ignored, "+
-				"and may change the numbers", c.file, cut(name), c.family.Name)
+			return pkg.Errorf("%s: tensor %s has no place in the %s that config.json describes: "+
+				"it would be ignored, and may change the numbers", c.file, cut(name), c.family.Name)
 		}
 	}
 	return nil

@@ -25,7 +25,12 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+
+	"github.com/headwater-ml/headwater/internal/message"
 )
+
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("planted")
 
 // Prefix begins the names of all circuits. Note is shown with every picture of a circuit.
 const (
@@ -72,7 +77,7 @@ func Lookup(name string) (*Circuit, error) {
 	if i := slices.Index(Names(), name); i >= 0 {
 		return circuits[i], nil
 	}
-	return nil, fmt.Errorf("planted: there is no circuit %.60q; there are %s", name,
+	return nil, pkg.Errorf("there is no circuit %.60q; there are %s", name,
 		strings.Join(Names(), ", "))
 }
 

@@ -33,7 +33,7 @@ type Config struct {
 func ParseFor(data []byte, name string, c Config) (t *Tokenizer, remarks []string, err error) {
 	var table autoTable
 	if err := json.Unmarshal(autoJSON, &table); err != nil {
-		return nil, nil, fmt.Errorf("tokenizer: auto.json: %w", err)
+		return nil, nil, pkg.Errorf("auto.json: %w", err)
 	}
 	t, err = parse(data, func(f *file, m modelFile) (err error) {
 		remarks, err = table.rebuild(f, m, c)
@@ -41,7 +41,7 @@ func ParseFor(data []byte, name string, c Config) (t *Tokenizer, remarks []strin
 		return err
 	})
 	if err != nil {
-		return nil, nil, fmt.Errorf("tokenizer: %s: %w", name, err)
+		return nil, nil, pkg.Errorf("%s: %w", name, err)
 	}
 	return t, remarks, nil
 }

@@ -1,7 +1,6 @@
 package tokenizer
 
 import (
-	"fmt"
 	"strings"
 	"unicode/utf8"
 )
@@ -27,8 +26,7 @@ func (t *Tokenizer) decode(ids []int, skipSpecials, raw bool) (string, error) {
 	n := 0
 	for _, id := range ids {
 		if !t.vocab.has(id) {
-			return "", fmt.Errorf(
-				"tokenizer: id %d is not in the vocabulary, which has %d ids from 0", id,
+			return "", pkg.Errorf("id %d is not in the vocabulary, which has %d ids from 0", id,
 				t.VocabSize())
 		}
 		content, ok := t.added.normalizedContent[id]
@@ -39,15 +37,14 @@ func (t *Tokenizer) decode(ids []int, skipSpecials, raw bool) (string, error) {
 			continue
 		}
 		if n += len(content); n > maxDecoded+maxTokenBytes*len(ids) {
-			return "", fmt.Errorf("tokenizer: the tokens of %d ids spell more than %d bytes; "+
-				"decode fewer at a time",
-				len(ids), maxDecoded+maxTokenBytes*len(ids))
+			return "", pkg.Errorf("the tokens of %d ids spell more than %d bytes; decode fewer at "+
+				"a time", len(ids), maxDecoded+maxTokenBytes*len(ids))
 		}
 		tokens = append(tokens, content)
 	}
 	tokens, err := t.decoder.decode(tokens, raw, newMeter(n+len(tokens)))
 	if err != nil {
-		return "", fmt.Errorf("tokenizer: %w", err)
+		return "", pkg.Errorf("%w", err)
 	}
 	return strings.Join(tokens, ""), nil
 }

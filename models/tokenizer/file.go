@@ -57,7 +57,7 @@ type addedToken struct {
 func Parse(data []byte, name string) (*Tokenizer, error) {
 	t, err := parse(data, func(*file, modelFile) error { return nil })
 	if err != nil {
-		return nil, fmt.Errorf("tokenizer: %s: %w", name, err)
+		return nil, pkg.Errorf("%s: %w", name, err)
 	}
 	return t, nil
 }

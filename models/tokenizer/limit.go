@@ -31,7 +31,7 @@ const (
 
 // ErrLimit is wrapped by the error for a text for which a tokenizer.json causes too much work: more
 // bytes, tokens or steps than any real text needs.
-var ErrLimit = errors.New("tokenizer: limit exceeded")
+var ErrLimit = pkg.Errorf("limit exceeded")
 
 // limitError says which limit a text exceeds. It wraps [ErrLimit].
 type limitError struct {

@@ -2,7 +2,6 @@ package tokenizer
 
 import (
 	"errors"
-	"fmt"
 	"iter"
 )
 
@@ -28,7 +27,7 @@ func (t *Tokenizer) Each(text string, addSpecials bool) iter.Seq2[Encoded, error
 }
 
 // errEnded means that the caller ended the loop.
-var errEnded = errors.New("tokenizer: the caller wants no more tokens")
+var errEnded = pkg.Errorf("the caller wants no more tokens")
 
 // chunkTokens is how many tokens are finished at a time.
 const chunkTokens = 4096
@@ -38,13 +37,13 @@ func (t *Tokenizer) chunks(text string, addSpecials bool, yield func([]token) bo
 	m := newMeter(len(text))
 	plan, err := t.post.plan(addSpecials, m)
 	if err != nil {
-		return fmt.Errorf("tokenizer: %w", err)
+		return pkg.Errorf("%w", err)
 	}
 	// The text appears several times or never, so its tokens must all be known.
 	if !plan.streams {
 		tokens, err := t.encodeWhole(text, addSpecials, m)
 		if err != nil {
-			return fmt.Errorf("tokenizer: %w", err)
+			return pkg.Errorf("%w", err)
 		}
 		if !yield(tokens) {
 			return errEnded
@@ -78,7 +77,7 @@ func (t *Tokenizer) chunks(text string, addSpecials bool, yield func([]token) bo
 		if errors.Is(err, errEnded) {
 			return err
 		}
-		return fmt.Errorf("tokenizer: %w", err)
+		return pkg.Errorf("%w", err)
 	}
 	if !yield(plan.after) {
 		return errEnded

@@ -30,10 +30,14 @@
 package tokenizer
 
 import (
-	"fmt"
 	"io"
 	"os"
+
+	"github.com/headwater-ml/headwater/internal/message"
 )
+
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("tokenizer")
 
 // Tokenizer turns text into tokens and back. It is safe for concurrent use. Make one with [Load],
 // [Parse] or [Train].
@@ -91,21 +95,20 @@ const maxFile = 128 << 20
 func Load(path string) (*Tokenizer, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("tokenizer: %w", err)
+		return nil, pkg.Errorf("%w", err)
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err == nil && info.Size() > maxFile {
-		return nil, fmt.Errorf("tokenizer: %s: the file has %d bytes, the limit is %d; is it a "+
+		return nil, pkg.Errorf("%s: the file has %d bytes, the limit is %d; is it a "+
 			"tokenizer.json?", path, info.Size(), maxFile)
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
-		return nil, fmt.Errorf("tokenizer: %w", err)
+		return nil, pkg.Errorf("%w", err)
 	}
 	if len(data) > maxFile { // a pipe has no size
-		return nil, fmt.Errorf("tokenizer: %s: more than %d bytes; is it a tokenizer.json?", path,
-			maxFile)
+		return nil, pkg.Errorf("%s: more than %d bytes; is it a tokenizer.json?", path, maxFile)
 	}
 	return Parse(data, path)
 }
@@ -119,7 +122,7 @@ func (t *Tokenizer) EncodePair(first, second string, addSpecials bool) ([]Encode
 	for i, text := range []string{first, second} {
 		var err error
 		if lists[i], err = t.tokens(text, m); err != nil {
-			return nil, fmt.Errorf("tokenizer: %w", err)
+			return nil, pkg.Errorf("%w", err)
 		}
 	}
 	for j := range lists[1] {
@@ -128,7 +131,7 @@ func (t *Tokenizer) EncodePair(first, second string, addSpecials bool) ([]Encode
 	}
 	tokens, err := t.finish(first+"\n"+second, lists, addSpecials, m)
 	if err != nil {
-		return nil, fmt.Errorf("tokenizer: %w", err)
+		return nil, pkg.Errorf("%w", err)
 	}
 	encoded := make([]Encoded, len(tokens))
 	for i, tok := range tokens {

@@ -2,7 +2,6 @@ package tokenizer
 
 import (
 	"cmp"
-	"fmt"
 	"iter"
 	"maps"
 	"math"
@@ -44,28 +43,26 @@ type TrainOptions struct {
 // that contain it. Train returns an error for invalid options and for negative counts.
 func Train(corpus iter.Seq2[string, int], opts TrainOptions) (*Tokenizer, error) {
 	if corpus == nil {
-		return nil, fmt.Errorf("tokenizer: Train: the corpus is nil")
+		return nil, pkg.Errorf("Train: the corpus is nil")
 	}
 	if least := len(opts.Specials) + len(byteChar); opts.VocabSize < least ||
 		opts.VocabSize > math.MaxInt32 {
-		return nil, fmt.Errorf(
-			"tokenizer: Train: VocabSize %d is not from %d (%d specials and 256 bytes) to %d",
-			opts.VocabSize, least, len(opts.Specials), math.MaxInt32)
+		return nil, pkg.Errorf("Train: VocabSize %d is not from %d (%d specials and 256 bytes) to "+
+			"%d", opts.VocabSize, least, len(opts.Specials), math.MaxInt32)
 	}
 	if opts.MinFrequency < 0 {
-		return nil, fmt.Errorf("tokenizer: Train: MinFrequency %d is negative", opts.MinFrequency)
+		return nil, pkg.Errorf("Train: MinFrequency %d is negative", opts.MinFrequency)
 	}
 	if i := slices.IndexFunc(opts.Specials, func(s string) bool {
 		return !utf8.ValidString(s)
 	}); i >= 0 {
-		return nil, fmt.Errorf("tokenizer: Train: special %q is not valid UTF-8", opts.Specials[i])
+		return nil, pkg.Errorf("Train: special %q is not valid UTF-8", opts.Specials[i])
 	}
 	// A token that comes twice has one id and two contents.
 	b := newTrainer(opts)
 	if len(b.ids) != len(b.contents) {
-		return nil, fmt.Errorf(
-			"tokenizer: Train: Specials %q must not contain a token twice, or one that stands "+
-				"for a byte", opts.Specials)
+		return nil, pkg.Errorf("Train: Specials %q must not contain a token twice, or one that "+
+			"stands for a byte", opts.Specials)
 	}
 	f := trainedFile(opts.Specials)
 	if opts.PrefixSpace {
@@ -74,14 +71,14 @@ func Train(corpus iter.Seq2[string, int], opts TrainOptions) (*Tokenizer, error)
 	if opts.BeginWith != "" {
 		id := slices.Index(opts.Specials, opts.BeginWith)
 		if id < 0 {
-			return nil, fmt.Errorf("tokenizer: Train: BeginWith %q must be one of Specials %q",
+			return nil, pkg.Errorf("Train: BeginWith %q must be one of Specials %q",
 				opts.BeginWith, opts.Specials)
 		}
 		f.PostProcessor = beginTemplate(opts.BeginWith, id)
 	}
 	specials, err := newAddedTokens(f.AddedTokens, nil)
 	if err != nil {
-		return nil, fmt.Errorf("tokenizer: Train: %w", err)
+		return nil, pkg.Errorf("Train: %w", err)
 	}
 	if err := b.count(corpus, specials); err != nil {
 		return nil, err
@@ -145,8 +142,7 @@ func (b *trainer) count(corpus iter.Seq2[string, int], specials *addedTokens) er
 	counts := map[string]int{}
 	for text, n := range corpus {
 		if n < 0 {
-			return fmt.Errorf("tokenizer: Train: text %.80q has the count %d, which is negative",
-				text, n)
+			return pkg.Errorf("Train: text %.80q has the count %d, which is negative", text, n)
 		}
 		err := specials.plain.find(text, newMeter(len(text)), func(begin, end, id int) {
 			if id >= 0 {
@@ -155,7 +151,7 @@ func (b *trainer) count(corpus iter.Seq2[string, int], specials *addedTokens) er
 			splitWords(piece{text: text[begin:end]}, func(w piece) { counts[w.text] += n })
 		})
 		if err != nil {
-			return fmt.Errorf("tokenizer: Train: %w", err)
+			return pkg.Errorf("Train: %w", err)
 		}
 	}
 	total := 0
@@ -164,7 +160,7 @@ func (b *trainer) count(corpus iter.Seq2[string, int], specials *addedTokens) er
 		// Adding counts may have overflowed. No pair is more frequent than the sum of counts times
 		// lengths.
 		if n < 0 || n > (math.MaxInt-total)/len(w) {
-			return fmt.Errorf("tokenizer: Train: the counts of the corpus add up to more than "+
+			return pkg.Errorf("Train: the counts of the corpus add up to more than "+
 				"%d; divide them", math.MaxInt)
 		}
 		total += n * len(w)

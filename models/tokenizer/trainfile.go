@@ -46,7 +46,7 @@ func beginTemplate(content string, id int) []byte {
 func (b *trainer) tokenizer(f file) (*Tokenizer, error) {
 	head, err := marshal(bpeFile{Type: "BPE"})
 	if err != nil {
-		return nil, fmt.Errorf("tokenizer: Train: %w", err)
+		return nil, pkg.Errorf("Train: %w", err)
 	}
 	m := modelFile{kind: "BPE", small: head, merges: b.merges}
 	for id, content := range b.contents {
@@ -54,7 +54,7 @@ func (b *trainer) tokenizer(f file) (*Tokenizer, error) {
 	}
 	t, err := build(f, m)
 	if err != nil {
-		return nil, fmt.Errorf("tokenizer: Train: %w", err)
+		return nil, pkg.Errorf("Train: %w", err)
 	}
 	return t, nil
 }

@@ -15,19 +15,19 @@ func (t *Tokenizer) WriteTo(w io.Writer) (int64, error) {
 	f := t.file
 	var err error
 	if f.Model, err = t.modelSection(); err != nil {
-		return 0, fmt.Errorf("tokenizer: %w", err)
+		return 0, pkg.Errorf("%w", err)
 	}
 	compact, err := marshal(f)
 	if err != nil {
-		return 0, fmt.Errorf("tokenizer: %w", err)
+		return 0, pkg.Errorf("%w", err)
 	}
 	var b bytes.Buffer
 	if err := json.Indent(&b, compact, "", "  "); err != nil {
-		return 0, fmt.Errorf("tokenizer: %w", err)
+		return 0, pkg.Errorf("%w", err)
 	}
 	n, err := w.Write(b.Bytes())
 	if err != nil {
-		return int64(n), fmt.Errorf("tokenizer: %w", err)
+		return int64(n), pkg.Errorf("%w", err)
 	}
 	return int64(n), nil
 }

@@ -1,8 +1,6 @@
 package transformer
 
 import (
-	"fmt"
-
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -34,8 +32,7 @@ func (alti) Check(heads trace.Heads) error {
 	if heads.Fusion == trace.MeanHeads {
 		return nil
 	}
-	return fmt.Errorf("transformer: alti compares what all heads put out together; "+
-		"heads %s do not apply", heads)
+	return pkg.Errorf("alti compares what all heads put out together; heads %s do not apply", heads)
 }
 
 func (alti) PerPair() bool { return true }

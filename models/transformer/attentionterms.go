@@ -85,11 +85,11 @@ func (s *texts) lastTerms(
 	ctx context.Context, objectives []*trace.Objective,
 ) ([]*trace.AttentionTerms, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("transformer: stopped before the parts of a token: %w", err)
+		return nil, pkg.Errorf("stopped before the parts of a token: %w", err)
 	}
 	k := s.latest
 	if k == nil || len(objectives) != len(k.rows) {
-		return nil, fmt.Errorf("transformer: %d objectives for the parts of the last tokens; "+
+		return nil, pkg.Errorf("%d objectives for the parts of the last tokens; "+
 			"the session has to keep them, one for each text of a pass", len(objectives))
 	}
 	all, asked := make([]*trace.AttentionTerms, len(objectives)), false
@@ -100,7 +100,7 @@ func (s *texts) lastTerms(
 		at, n := *o, s.lengths[k.rows[i]]
 		at.Position = n - 1
 		if at.Quantity != trace.Logit {
-			return nil, fmt.Errorf("transformer: text %d: the quantity %q is not a sum of parts; "+
+			return nil, pkg.Errorf("text %d: the quantity %q is not a sum of parts; "+
 				"take %s", i, at.Quantity, trace.Logit)
 		}
 		if err := checkObjective(s.m.Spec, at, n); err != nil {
@@ -115,7 +115,7 @@ func (s *texts) lastTerms(
 		return all, nil
 	}
 	if err := s.readTerms(ctx, objectives, all); err != nil {
-		return nil, fmt.Errorf("transformer: %s parts of a token of %d texts: %w", s.m.Spec.Family,
+		return nil, pkg.Errorf("%s parts of a token of %d texts: %w", s.m.Spec.Family,
 			len(all), err)
 	}
 	return all, nil
@@ -328,16 +328,14 @@ func (s *Session) RowsOfLayer(
 	ctx context.Context, l int, ask trace.MixingAsk,
 ) (trace.Rows, error) {
 	if err := ctx.Err(); err != nil {
-		return trace.Rows{}, fmt.Errorf("transformer: stopped before the row of token %d: %w",
-			s.Length(), err)
+		return trace.Rows{}, pkg.Errorf("stopped before the row of token %d: %w", s.Length(), err)
 	}
 	if s.latest == nil || s.cache == nil {
-		return trace.Rows{}, fmt.Errorf("transformer: no row of a single layer: " +
+		return trace.Rows{}, pkg.Errorf("no row of a single layer: " +
 			"the session has to keep terms, and to read a text")
 	}
 	if l < 0 || l >= s.m.Spec.Layers {
-		return trace.Rows{}, fmt.Errorf("transformer: layer %d is not in 0..%d", l,
-			s.m.Spec.Layers-1)
+		return trace.Rows{}, pkg.Errorf("layer %d is not in 0..%d", l, s.m.Spec.Layers-1)
 	}
 	ask.AllRows = false
 	asks, err := s.m.mixings(ask)
@@ -347,7 +345,7 @@ func (s *Session) RowsOfLayer(
 	rows := emptyRows(s.m.Spec, ask, s.Length())
 	rows.L, rows.Data = 1, rows.Data[:rows.H*rows.S]
 	if err := s.rowOfLayer(l, asks[0], &rows); err != nil {
-		return trace.Rows{}, fmt.Errorf("transformer: %s token %d, layer %d: %s: %w",
+		return trace.Rows{}, pkg.Errorf("%s token %d, layer %d: %s: %w",
 			s.m.Spec.Family, s.Length(), l, ask.Name, err)
 	}
 	return rows, nil

@@ -8,7 +8,11 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 )
+
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("transformer")
 
 // BatchSession is a [Session] of several texts that grow together: the weights are read once for
 // all of them. It has room for B texts. Each of them has a row with a length of its own, and when
@@ -57,12 +61,12 @@ func (m *Model) batchMixings(ask BatchAsk) ([]asked, error) {
 	}
 	for _, a := range asks {
 		if a.PerPair() {
-			return nil, fmt.Errorf("transformer: %s costs a pass for each pair of tokens, "+
+			return nil, pkg.Errorf("%s costs a pass for each pair of tokens, "+
 				"which batches do not compute; run one text at a time", a.Name)
 		}
 	}
 	if r := m.turnedByLength(ask.Tokens); r != nil {
-		return nil, fmt.Errorf("transformer: beyond %d tokens the length of a %s text turns all "+
+		return nil, pkg.Errorf("beyond %d tokens the length of a %s text turns all "+
 			"its keys; run one text at a time", r.Original, m.Spec.Family)
 	}
 	return asks, nil
@@ -72,7 +76,7 @@ func (m *Model) batchMixings(ask BatchAsk) ([]asked, error) {
 // [*trace.MemoryError] if the session would need more memory than a pass may take.
 func (m *Model) NewBatchSession(ask BatchAsk) (*BatchSession, error) {
 	if ask.Texts < 1 || ask.Tokens < 1 {
-		return nil, fmt.Errorf("transformer: a batch of %d texts of %d tokens; "+
+		return nil, pkg.Errorf("a batch of %d texts of %d tokens; "+
 			"want at least 1 of both", ask.Texts, ask.Tokens)
 	}
 	asks, err := m.batchMixings(ask)
@@ -84,7 +88,7 @@ func (m *Model) NewBatchSession(ask BatchAsk) (*BatchSession, error) {
 	}
 	cache, err := m.emptyStore(ask.Texts, bucket(ask.Tokens))
 	if err != nil {
-		return nil, fmt.Errorf("transformer: keys and values of %d texts: %w", ask.Texts, err)
+		return nil, pkg.Errorf("keys and values of %d texts: %w", ask.Texts, err)
 	}
 	return &BatchSession{texts{
 		m: m, asks: asks, terms: ask.Terms, cache: cache,
@@ -107,7 +111,7 @@ func (s *BatchSession) Close() { s.freeCache() }
 // ctx.Err() within a layer. After an error the rows are free.
 func (s *BatchSession) Prompt(ctx context.Context, rows []int, texts [][]int) ([]*Output, error) {
 	if len(texts) == 0 || len(rows) != len(texts) {
-		return nil, fmt.Errorf("transformer: %d texts for %d rows", len(texts), len(rows))
+		return nil, pkg.Errorf("%d texts for %d rows", len(texts), len(rows))
 	}
 	lengths := make([]int, len(texts))
 	for i, ids := range texts {
@@ -115,11 +119,11 @@ func (s *BatchSession) Prompt(ctx context.Context, rows []int, texts [][]int) ([
 			return nil, fmt.Errorf("text %d: %w", i, err)
 		}
 		if len(ids) > s.cache.slots {
-			return nil, fmt.Errorf("transformer: text %d has %d tokens; this session has %d slots",
+			return nil, pkg.Errorf("text %d has %d tokens; this session has %d slots",
 				i, len(ids), s.cache.slots)
 		}
 		if s.lengths[rows[i]] != 0 {
-			return nil, fmt.Errorf("transformer: row %d has a text", rows[i])
+			return nil, pkg.Errorf("row %d has a text", rows[i])
 		}
 		lengths[i] = len(ids)
 	}
@@ -130,8 +134,7 @@ func (s *BatchSession) Prompt(ctx context.Context, rows []int, texts [][]int) ([
 	out, err := p.output(ctx, nil)
 	if err != nil {
 		p.latest.free()
-		return nil, fmt.Errorf("transformer: %s prompts of %d texts: %w", s.m.Spec.Family,
-			len(texts), err)
+		return nil, pkg.Errorf("%s prompts of %d texts: %w", s.m.Spec.Family, len(texts), err)
 	}
 	for i, row := range rows {
 		s.lengths[row] = lengths[i]
@@ -172,23 +175,22 @@ func (m *Model) batchTexts(n, most int) int {
 // within a layer; then no text has changed.
 func (s *BatchSession) Step(ctx context.Context, rows, ids []int) ([]*Output, error) {
 	if len(rows) == 0 || len(rows) != len(ids) {
-		return nil, fmt.Errorf("transformer: %d tokens for %d texts", len(ids), len(rows))
+		return nil, pkg.Errorf("%d tokens for %d texts", len(ids), len(rows))
 	}
 	for i, row := range rows {
 		switch n := s.lengths[row]; {
 		case n == 0:
-			return nil, fmt.Errorf("transformer: row %d has no text", row)
+			return nil, pkg.Errorf("row %d has no text", row)
 		case n == s.cache.slots:
-			return nil, fmt.Errorf("transformer: row %d has %d tokens, one for each slot", row, n)
+			return nil, pkg.Errorf("row %d has %d tokens, one for each slot", row, n)
 		case ids[i] < 0 || ids[i] >= s.m.Spec.Vocab:
-			return nil, fmt.Errorf("transformer: id %d of token %d is outside the vocabulary of %d",
+			return nil, pkg.Errorf("id %d of token %d is outside the vocabulary of %d",
 				ids[i], n, s.m.Spec.Vocab)
 		}
 	}
 	out, err := s.step(ctx, rows, ids)
 	if err != nil {
-		return nil, fmt.Errorf("transformer: %s token of %d texts: %w", s.m.Spec.Family, len(rows),
-			err)
+		return nil, pkg.Errorf("%s token of %d texts: %w", s.m.Spec.Family, len(rows), err)
 	}
 	return out, nil
 }

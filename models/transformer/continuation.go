@@ -63,7 +63,7 @@ func (m *Model) PredictContinuation(
 // longest text that is read.
 func (m *Model) checkContinuation(prompts [][]int, continuation []int) (longest int, err error) {
 	if m.Spec.Bidirectional || m.Spec.Head != spec.LanguageHead {
-		return 0, fmt.Errorf("transformer: the %s model does not continue a text, "+
+		return 0, pkg.Errorf("the %s model does not continue a text, "+
 			"so no continuation has a probability", m.Spec.Family)
 	}
 	if err := m.CheckIDs(continuation); err != nil {
@@ -75,9 +75,9 @@ func (m *Model) checkContinuation(prompts [][]int, continuation []int) (longest 
 		}
 		n := len(ids) + len(continuation) - 1 // nobody reads what follows the last token
 		if limit := m.Spec.Context; limit > 0 && n > limit {
-			return 0, fmt.Errorf("prompt %d of %d: transformer: %d prompt tokens and %d of the "+
-				"continuation are more than the context of %d", i, len(prompts), len(ids),
-				len(continuation), limit)
+			return 0, fmt.Errorf("prompt %d of %d: %w", i, len(prompts), pkg.Errorf("%d prompt "+
+				"tokens and %d of the continuation are more than the context of %d", len(ids),
+				len(continuation), limit))
 		}
 		longest = max(longest, n)
 	}

@@ -48,7 +48,7 @@ func (m *Model) Decompose(ctx context.Context,
 		p.owners = m.target(q) + 1
 	}
 	if parts, rest, err = p.run(ctx); err != nil {
-		return nil, 0, fmt.Errorf("transformer: %s parts of every token of %d: %w", m.Spec.Family,
+		return nil, 0, pkg.Errorf("%s parts of every token of %d: %w", m.Spec.Family,
 			len(q.IDs), err)
 	}
 	return parts, rest, nil

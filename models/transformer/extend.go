@@ -2,7 +2,6 @@ package transformer
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -23,7 +22,7 @@ const headRows = 32
 // nothing. It returns an error if the text has fewer than n tokens.
 func (s *Session) Cut(n int) error {
 	if n < 0 || n > s.Length() {
-		return fmt.Errorf("transformer: a text of %d tokens cannot be cut to %d", s.Length(), n)
+		return pkg.Errorf("a text of %d tokens cannot be cut to %d", s.Length(), n)
 	}
 	// The slots of the other tokens keep finite numbers, which no target sees.
 	s.latest.free()
@@ -59,7 +58,7 @@ func (s *Session) Extend(ctx context.Context, ids, next []int) ([]float64, error
 		first := min(max(scored-at, 0), n)
 		values, err := s.extend(ctx, ids[at:at+n], total, first, next[len(all):len(all)+n-first])
 		if err != nil {
-			return nil, fmt.Errorf("transformer: %s tokens %d to %d: %w", s.m.Spec.Family,
+			return nil, pkg.Errorf("%s tokens %d to %d: %w", s.m.Spec.Family,
 				s.Length(), s.Length()+n-1, err)
 		}
 		all = append(all, values...)
@@ -73,14 +72,14 @@ func (s *Session) checkExtension(ids, next []int, total int) error {
 		return err
 	}
 	if limit := s.m.Spec.Context; limit > 0 && total > limit {
-		return fmt.Errorf("transformer: %d tokens are more than the context of %d", total, limit)
+		return pkg.Errorf("%d tokens are more than the context of %d", total, limit)
 	}
 	if len(next) > len(ids) {
-		return fmt.Errorf("transformer: %d next tokens for %d tokens", len(next), len(ids))
+		return pkg.Errorf("%d next tokens for %d tokens", len(next), len(ids))
 	}
 	if len(next) > 0 {
 		if s.m.Spec.Head == spec.NoHead {
-			return fmt.Errorf("transformer: the %s model has no head, so no next token has a "+
+			return pkg.Errorf("the %s model has no head, so no next token has a "+
 				"probability", s.m.Spec.Family)
 		}
 		if err := s.m.CheckIDs(next); err != nil {
@@ -121,8 +120,7 @@ func (s *Session) reserve(total int) error {
 	case s.cache.slots < total+s.spare():
 		grown, err := s.cache.grown(slots, s.Length())
 		if err != nil {
-			return fmt.Errorf("transformer: growing the cache beyond %d tokens: %w",
-				s.cache.slots, err)
+			return pkg.Errorf("growing the cache beyond %d tokens: %w", s.cache.slots, err)
 		}
 		s.freeCache()
 		s.cache = grown

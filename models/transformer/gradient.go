@@ -27,11 +27,11 @@ func (m *Model) GradientsIn(ctx context.Context, queries []trace.Query, rule tra
 	how Batching,
 ) ([]trace.Gradient, error) {
 	if rule < trace.TrueGradient || rule > trace.WithAttention {
-		return nil, fmt.Errorf("transformer: there is no rule %d of differentiation", rule)
+		return nil, pkg.Errorf("there is no rule %d of differentiation", rule)
 	}
 	for i, q := range queries {
 		if q.Quantity == trace.Margin {
-			return nil, fmt.Errorf("transformer: query %d asks for the gradient of the %s; "+
+			return nil, pkg.Errorf("query %d asks for the gradient of the %s; "+
 				"take one of %v", i, q.Quantity, trace.Quantities())
 		}
 	}
@@ -50,7 +50,7 @@ func (m *Model) GradientsIn(ctx context.Context, queries []trace.Query, rule tra
 		err := w.run(ctx)
 		free(w.hidden...)
 		if err != nil {
-			return nil, fmt.Errorf("transformer: %s gradient of %d texts of up to %d tokens: %w",
+			return nil, pkg.Errorf("%s gradient of %d texts of up to %d tokens: %w",
 				m.Spec.Family, len(b.at), b.longest, err)
 		}
 		if answered += len(b.at); how.Done != nil {

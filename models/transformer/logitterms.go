@@ -2,7 +2,6 @@ package transformer
 
 import (
 	"context"
-	"fmt"
 
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 	"github.com/gomlx/gomlx/core/tensors"
@@ -43,7 +42,7 @@ func (m *Model) LogitTerms(ctx context.Context, q trace.Query) (*trace.LogitTerm
 	defer func() { p.free(); free(p.value...) }()
 	terms, err := p.run(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("transformer: %s parts of a logit of %d tokens: %w", m.Spec.Family,
+		return nil, pkg.Errorf("%s parts of a logit of %d tokens: %w", m.Spec.Family,
 			len(q.IDs), err)
 	}
 	return terms, nil
@@ -52,8 +51,7 @@ func (m *Model) LogitTerms(ctx context.Context, q trace.Query) (*trace.LogitTerm
 // checkParted returns an error for a query whose number is not a sum of parts.
 func (m *Model) checkParted(q trace.Query) error {
 	if q.Quantity != trace.Logit {
-		return fmt.Errorf("transformer: the quantity %q is not a sum of parts; take %s", q.Quantity,
-			trace.Logit)
+		return pkg.Errorf("the quantity %q is not a sum of parts; take %s", q.Quantity, trace.Logit)
 	}
 	return m.checkQuery(q)
 }

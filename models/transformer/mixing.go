@@ -1,7 +1,6 @@
 package transformer
 
 import (
-	"fmt"
 	"slices"
 	"sort"
 	"sync"
@@ -91,7 +90,7 @@ func LookupMixing(name string) (Mixing, error) {
 	if m, ok := mixings.byName[name]; ok {
 		return m, nil
 	}
-	return nil, fmt.Errorf("transformer: mixing %.60q is unknown; %s", name,
+	return nil, pkg.Errorf("mixing %.60q is unknown; %s", name,
 		message.KnownAre(name, mixingNames()))
 }
 

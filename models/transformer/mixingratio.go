@@ -1,8 +1,6 @@
 package transformer
 
 import (
-	"fmt"
-
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -40,7 +38,7 @@ func (mixingRatio) Check(heads trace.Heads) error {
 	if heads.Fusion == trace.MeanHeads {
 		return nil
 	}
-	return fmt.Errorf("transformer: mixing-ratio is of what all heads put out together; "+
+	return pkg.Errorf("mixing-ratio is of what all heads put out together; "+
 		"heads %s do not apply", heads)
 }
 

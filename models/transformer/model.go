@@ -1,7 +1,6 @@
 package transformer
 
 import (
-	"fmt"
 	"math"
 	"runtime"
 	"slices"
@@ -126,8 +125,7 @@ func newModel(backend compute.Backend, spec *spec.Spec, dtype dtypes.DType,
 		return nil, err
 	}
 	if dtype != dtypes.Float32 && dtype != dtypes.BFloat16 {
-		return nil, fmt.Errorf("transformer: weights as %s are not supported; "+
-			"take float32 or bfloat16", dtype)
+		return nil, pkg.Errorf("weights as %s are not supported; take float32 or bfloat16", dtype)
 	}
 	m := &Model{
 		Spec: spec, DType: dtype,
@@ -187,15 +185,14 @@ func backendName(b compute.Backend) string {
 // the vocabulary.
 func (m *Model) CheckIDs(ids []int) error {
 	if len(ids) == 0 {
-		return fmt.Errorf("transformer: there are no tokens to run on")
+		return pkg.Errorf("there are no tokens to run on")
 	}
 	if m.Spec.Context > 0 && len(ids) > m.Spec.Context {
-		return fmt.Errorf("transformer: %d tokens are more than the context of %d", len(ids),
-			m.Spec.Context)
+		return pkg.Errorf("%d tokens are more than the context of %d", len(ids), m.Spec.Context)
 	}
 	for i, id := range ids {
 		if id < 0 || id >= m.Spec.Vocab {
-			return fmt.Errorf("transformer: id %d of token %d is outside the vocabulary of %d", id,
+			return pkg.Errorf("id %d of token %d is outside the vocabulary of %d", id,
 				i, m.Spec.Vocab)
 		}
 	}

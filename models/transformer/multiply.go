@@ -80,23 +80,21 @@ func (s *Session) KeepStreams() { s.streams = &streams{} }
 func (s *Session) Multiply(ctx context.Context, q trace.Product) ([]float64, error) {
 	n := s.Length()
 	if s.streams == nil || len(s.streams.layers) != s.m.Spec.Layers || s.cache == nil {
-		return nil, fmt.Errorf("transformer: no products with rows: the session has to keep " +
+		return nil, pkg.Errorf("no products with rows: the session has to keep " +
 			"streams, and to read a text")
 	}
 	if q.Layer < 0 || q.Layer >= s.m.Spec.Layers {
-		return nil, fmt.Errorf("transformer: layer %d is not in 0..%d", q.Layer, s.m.Spec.Layers-1)
+		return nil, pkg.Errorf("layer %d is not in 0..%d", q.Layer, s.m.Spec.Layers-1)
 	}
 	if have := len(s.streams.layers[q.Layer]) / s.m.Spec.Width; have < n {
-		return nil, fmt.Errorf("transformer: streams of %d tokens were kept, and the text has %d: "+
+		return nil, pkg.Errorf("streams of %d tokens were kept, and the text has %d: "+
 			"products need a text whose tokens were read by Prompt and Step", have, n)
 	}
 	if q.K < 1 || len(q.Left) != q.K*n {
-		return nil, fmt.Errorf("transformer: %d numbers for %d rows of %d tokens", len(q.Left), q.K,
-			n)
+		return nil, pkg.Errorf("%d numbers for %d rows of %d tokens", len(q.Left), q.K, n)
 	}
 	if q.Heads.Fusion == trace.EachHead {
-		return nil, fmt.Errorf("transformer: a product needs one row for all heads, " +
-			"not one of each")
+		return nil, pkg.Errorf("a product needs one row for all heads, not one of each")
 	}
 	asks, err := s.m.mixings(trace.MixingAsk{Name: q.Mixing, Heads: q.Heads})
 	if err != nil {
@@ -104,7 +102,7 @@ func (s *Session) Multiply(ctx context.Context, q trace.Product) ([]float64, err
 	}
 	p := multiplication{s: s, q: q, ask: asks[0], out: make([]float64, q.K*n)}
 	if err := p.run(ctx); err != nil {
-		return nil, fmt.Errorf("transformer: %s products with %s of layer %d, %d tokens: %w",
+		return nil, pkg.Errorf("%s products with %s of layer %d, %d tokens: %w",
 			s.m.Spec.Family, q.Mixing, q.Layer, n, err)
 	}
 	return p.out, nil

@@ -1,8 +1,6 @@
 package transformer
 
 import (
-	"fmt"
-
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -86,7 +84,7 @@ func checkTogether(mixing string, heads trace.Heads) error {
 	case trace.MeanHeads, trace.OneHead, trace.EachHead:
 		return nil
 	}
-	return fmt.Errorf("transformer: %s takes all heads together (mean), one head or each apart; "+
+	return pkg.Errorf("%s takes all heads together (mean), one head or each apart; "+
 		"heads %s do not apply", mixing, heads)
 }
 

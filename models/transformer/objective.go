@@ -1,7 +1,6 @@
 package transformer
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -45,18 +44,17 @@ func independent(s *spec.Spec) bool { return s.Scoring == spec.AnyOf && !s.Discr
 // checkObjective returns an error if a text of n tokens does not have what o asks for.
 func checkObjective(s *spec.Spec, o trace.Objective, n int) error {
 	if s.Head == spec.NoHead {
-		return fmt.Errorf("transformer: the %s model has no head, so nothing is predicted",
-			s.Family)
+		return pkg.Errorf("the %s model has no head, so nothing is predicted", s.Family)
 	}
 	if _, err := trace.ParseQuantity(string(o.Quantity)); err != nil &&
 		o.Quantity != trace.Margin {
 		return err
 	}
 	if s.Head != spec.ClassifierHead && (o.Position < 0 || o.Position >= n) {
-		return fmt.Errorf("transformer: position %d is not in 0..%d", o.Position, n-1)
+		return pkg.Errorf("position %d is not in 0..%d", o.Position, n-1)
 	}
 	if len(o.Foils) > 0 && (o.Contrast != nil || o.Quantity != trace.Logit) {
-		return fmt.Errorf("transformer: %d foils; they need the quantity %s and no contrast",
+		return pkg.Errorf("%d foils; they need the quantity %s and no contrast",
 			len(o.Foils), trace.Logit)
 	}
 	what := "the vocabulary"
@@ -69,12 +67,11 @@ func checkObjective(s *spec.Spec, o trace.Objective, n int) error {
 			if i > 0 {
 				name = "contrast"
 			}
-			return fmt.Errorf("transformer: %s %d is not in 0..%d, %s",
-				name, w.Token, scored(s)-1, what)
+			return pkg.Errorf("%s %d is not in 0..%d, %s", name, w.Token, scored(s)-1, what)
 		}
 	}
 	if s.Scoring == spec.Quantity && o.Quantity != trace.Logit {
-		return fmt.Errorf("transformer: the scores of the %s model are numbers that have no %s; "+
+		return pkg.Errorf("the scores of the %s model are numbers that have no %s; "+
 			"take %s", s.Family, o.Quantity, trace.Logit)
 	}
 	return nil

@@ -75,7 +75,7 @@ func (p *pass) inputs() *inputs {
 // alone runs the pass over its only text, if what it needs fits the memory.
 func (p *pass) alone(ctx context.Context, n need, run func() error) error {
 	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("transformer: stopped before the prompt: %w", err)
+		return pkg.Errorf("stopped before the prompt: %w", err)
 	}
 	if err := p.m.checkMemory(n); err != nil {
 		return err
@@ -85,8 +85,7 @@ func (p *pass) alone(ctx context.Context, n need, run func() error) error {
 		p.begins(p)
 	}
 	if err := run(); err != nil {
-		return fmt.Errorf("transformer: %s prompt of %d tokens: %w", p.m.Spec.Family, p.length(),
-			err)
+		return pkg.Errorf("%s prompt of %d tokens: %w", p.m.Spec.Family, p.length(), err)
 	}
 	return nil
 }

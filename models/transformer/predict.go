@@ -2,7 +2,6 @@ package transformer
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -36,7 +35,7 @@ func (m *Model) PredictIn(ctx context.Context, queries []trace.Query, how Batchi
 	}
 	for _, b := range batches {
 		if err := b.predict(ctx, values); err != nil {
-			return nil, fmt.Errorf("transformer: %s pass of %d texts of up to %d tokens: %w",
+			return nil, pkg.Errorf("%s pass of %d texts of up to %d tokens: %w",
 				m.Spec.Family, len(b.at), b.longest, err)
 		}
 		if answered += len(b.at); how.Done != nil {
@@ -119,11 +118,11 @@ func (m *Model) Embed(ctx context.Context, ids []int) ([]float32, error) {
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("transformer: stopped before the embedding: %w", err)
+		return nil, pkg.Errorf("stopped before the embedding: %w", err)
 	}
 	rows, err := m.textInputs(ids).rows()
 	if err != nil {
-		return nil, fmt.Errorf("transformer: embedding of %d tokens: %w", len(ids), err)
+		return nil, pkg.Errorf("embedding of %d tokens: %w", len(ids), err)
 	}
 	defer free(rows)
 	var out []float32

@@ -156,7 +156,7 @@ func (m *Model) loadQuantized(a array, f form, q spec.Quantized) (_ []weight, er
 	for i, shape := range all {
 		t, err := tensors.FromShapeForBackend(m.backend, 0, shape)
 		if err != nil {
-			return nil, fmt.Errorf("transformer: %s: %w", a.name, err)
+			return nil, pkg.Errorf("%s: %w", a.name, err)
 		}
 		made[i].tensor = t
 	}
@@ -178,7 +178,7 @@ func (m *Model) loadQuantized(a array, f form, q spec.Quantized) (_ []weight, er
 	}
 	for _, w := range made {
 		if err := w.tensor.ToDevice(m.backend, 0); err != nil {
-			return nil, fmt.Errorf("transformer: %s: %w", w.name, err)
+			return nil, pkg.Errorf("%s: %w", w.name, err)
 		}
 	}
 	return made, nil

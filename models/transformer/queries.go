@@ -56,13 +56,12 @@ func (m *Model) checkQuery(q trace.Query) error {
 	}
 	width := m.Spec.Embedded()
 	if len(q.Embeddings) != len(q.IDs)*width {
-		return fmt.Errorf("transformer: %d numbers of embedding for %d tokens of width %d",
+		return pkg.Errorf("%d numbers of embedding for %d tokens of width %d",
 			len(q.Embeddings), len(q.IDs), width)
 	}
 	for i, x := range q.Embeddings {
 		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-			return fmt.Errorf("transformer: the embedding of token %d has the number %v", i/width,
-				x)
+			return pkg.Errorf("the embedding of token %d has the number %v", i/width, x)
 		}
 	}
 	return nil
@@ -75,8 +74,7 @@ func (m *Model) queryBatches(queries []trace.Query, how Batching,
 	need func(tokens, texts int) need,
 ) ([]queryBatch, error) {
 	if how.Texts < 0 {
-		return nil, fmt.Errorf("transformer: %d texts at once; "+
-			"take 1 or more, or 0 for the default", how.Texts)
+		return nil, pkg.Errorf("%d texts at once; take 1 or more, or 0 for the default", how.Texts)
 	}
 	order := make([]int, len(queries))
 	for i, q := range queries {

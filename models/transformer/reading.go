@@ -2,7 +2,6 @@ package transformer
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
@@ -77,7 +76,7 @@ func (r *Reading) Logits(positions ...int) ([][]float32, error) {
 	m := r.inputs.m
 	for _, at := range positions {
 		if at < 0 || at >= r.length {
-			return nil, fmt.Errorf("transformer: position %d is not in 0..%d", at, r.length-1)
+			return nil, pkg.Errorf("position %d is not in 0..%d", at, r.length-1)
 		}
 	}
 	all := make([][]float32, len(positions))
@@ -96,8 +95,7 @@ func (r *Reading) Logits(positions ...int) ([][]float32, error) {
 		return []*Node{d.head(x)}
 	}, m.rowNumbers(asked))
 	if err != nil {
-		return nil, fmt.Errorf("transformer: %s head at %d positions: %w", m.Spec.Family,
-			len(positions), err)
+		return nil, pkg.Errorf("%s head at %d positions: %w", m.Spec.Family, len(positions), err)
 	}
 	defer free(ends...)
 	dims := ends[0].Shape().Dimensions

@@ -197,7 +197,7 @@ func (m *Model) compiled(key string, names []string, build graphFunc,
 	exec, err := graph.NewExecCanonical(m.backend, canonical, inputs+len(names), 1, false, true,
 		true)
 	if err != nil {
-		return nil, fmt.Errorf("transformer: %s: %w", key, err)
+		return nil, pkg.Errorf("%s: %w", key, err)
 	}
 	// No limit on how many shapes one graph is compiled for.
 	exec.SetMaxCache(-1)
@@ -230,7 +230,7 @@ func (m *Model) Compiled() (graphs int, took time.Duration) {
 // read calls use with the numbers of a float32 tensor; they are valid only during the call.
 func read(t *tensors.Tensor, use func(data []float32)) error {
 	if t.DType() != dtypes.Float32 {
-		return fmt.Errorf("transformer: a graph returned %s, not float32", t.DType())
+		return pkg.Errorf("a graph returned %s, not float32", t.DType())
 	}
 	return t.ConstFlatData(func(flat any) { use(flat.([]float32)) })
 }

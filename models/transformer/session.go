@@ -2,7 +2,6 @@ package transformer
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 
@@ -53,8 +52,7 @@ func (m *Model) checkGenerates() error {
 	default:
 		return nil
 	}
-	return fmt.Errorf("transformer: %s is %s: it reads a whole text and does not generate",
-		m.Spec.Family, kind)
+	return pkg.Errorf("%s is %s: it reads a whole text and does not generate", m.Spec.Family, kind)
 }
 
 // asked is a mixing whose rows are asked for.
@@ -82,8 +80,7 @@ func (m *Model) mixings(asks ...trace.MixingAsk) ([]asked, error) {
 		}
 		if ask.Heads.Fusion == trace.OneHead && (ask.Heads.Head < 0 ||
 			ask.Heads.Head >= m.Spec.Heads) {
-			return nil, fmt.Errorf("transformer: head %d is not in 0..%d", ask.Heads.Head,
-				m.Spec.Heads-1)
+			return nil, pkg.Errorf("head %d is not in 0..%d", ask.Heads.Head, m.Spec.Heads-1)
 		}
 		if err := mix.Check(ask.Heads); err != nil {
 			return nil, err
@@ -174,14 +171,14 @@ func (s *Session) spare() int {
 // Step runs one more token and returns the scores after it and its rows, [L,(H,)1,S].
 func (s *Session) Step(ctx context.Context, id int) (*Output, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("transformer: stopped at token %d: %w", s.Length(), err)
+		return nil, pkg.Errorf("stopped at token %d: %w", s.Length(), err)
 	}
 	if s.m.Spec.Context > 0 && s.Length()+1 > s.m.Spec.Context {
-		return nil, fmt.Errorf("transformer: %d tokens are more than the context of %d",
+		return nil, pkg.Errorf("%d tokens are more than the context of %d",
 			s.Length()+1, s.m.Spec.Context)
 	}
 	if id < 0 || id >= s.m.Spec.Vocab {
-		return nil, fmt.Errorf("transformer: id %d of token %d is outside the vocabulary of %d", id,
+		return nil, pkg.Errorf("id %d of token %d is outside the vocabulary of %d", id,
 			s.Length(), s.m.Spec.Vocab)
 	}
 	if r := s.m.Spec.Rotary; r != nil && r.LongFrequencies != nil && s.Length() == r.Original {
@@ -192,7 +189,7 @@ func (s *Session) Step(ctx context.Context, id int) (*Output, error) {
 	}
 	out, err := s.step(ctx, []int{0}, []int{id})
 	if err != nil {
-		return nil, fmt.Errorf("transformer: %s token %d: %w", s.m.Spec.Family, s.Length(), err)
+		return nil, pkg.Errorf("%s token %d: %w", s.m.Spec.Family, s.Length(), err)
 	}
 	s.ids = append(s.ids, id)
 	return out[0], nil

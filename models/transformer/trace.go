@@ -92,11 +92,10 @@ func (m *Model) Forward(ctx context.Context, batch Batch,
 	wanted []trace.Tap,
 ) ([][]trace.Tensor, error) {
 	if len(batch.IDs) == 0 {
-		return nil, fmt.Errorf("transformer: the batch has no texts")
+		return nil, pkg.Errorf("the batch has no texts")
 	}
 	if batch.PadLeft && m.Spec.Bidirectional {
-		return nil, fmt.Errorf("transformer: %s is an encoder: pad its texts on the right",
-			m.Spec.Family)
+		return nil, pkg.Errorf("%s is an encoder: pad its texts on the right", m.Spec.Family)
 	}
 	for i, ids := range batch.IDs {
 		if err := m.CheckIDs(ids); err != nil {
@@ -114,7 +113,7 @@ func (m *Model) Forward(ctx context.Context, batch Batch,
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("transformer: stopped before the pass: %w", err)
+		return nil, pkg.Errorf("stopped before the pass: %w", err)
 	}
 	// Before anything is computed: a batch that does not fit should fail at once, and not after
 	// minutes.
@@ -162,17 +161,16 @@ func (m *Model) checkTypes(batch Batch) error {
 		return nil
 	}
 	if len(batch.Types) != len(batch.IDs) {
-		return fmt.Errorf("transformer: token types of %d texts for %d", len(batch.Types),
-			len(batch.IDs))
+		return pkg.Errorf("token types of %d texts for %d", len(batch.Types), len(batch.IDs))
 	}
 	for i, types := range batch.Types {
 		if len(types) != len(batch.IDs[i]) {
-			return fmt.Errorf("transformer: text %d: %d token types for %d tokens", i, len(types),
+			return pkg.Errorf("text %d: %d token types for %d tokens", i, len(types),
 				len(batch.IDs[i]))
 		}
 		for t, k := range types {
 			if k < 0 || k >= m.Spec.TokenTypes {
-				return fmt.Errorf("transformer: text %d: type %d of token %d is not in 0..%d", i, k,
+				return pkg.Errorf("text %d: type %d of token %d is not in 0..%d", i, k,
 					t, m.Spec.TokenTypes-1)
 			}
 		}
@@ -188,7 +186,7 @@ func (m *Model) inGraph(wanted []trace.Tap) ([]trace.Tap, error) {
 			return nil, unknownTap(name)
 		}
 		if name == trace.Logits && m.Spec.Head == spec.NoHead {
-			return nil, fmt.Errorf("transformer: the %s model has no head, "+
+			return nil, pkg.Errorf("the %s model has no head, "+
 				"so there are no logits; take final", m.Spec.Family)
 		}
 		if _, ok := taps[name]; ok && !slices.Contains(in, name) {
@@ -203,8 +201,7 @@ func unknownTap(name trace.Tap) error {
 	for _, t := range trace.Taps() {
 		known = append(known, string(t))
 	}
-	return fmt.Errorf("transformer: tap %.60q is unknown; %s", name,
-		message.KnownAre(string(name), known))
+	return pkg.Errorf("tap %.60q is unknown; %s", name, message.KnownAre(string(name), known))
 }
 
 // record runs one pass over a batch and returns for each text one tensor per tap.
@@ -217,7 +214,7 @@ func (m *Model) record(ctx context.Context, batch Batch,
 	r := &recorder{m: m, batch: batch, wanted: wanted, longest: batch.longest()}
 	r.out = make([][]trace.Tensor, len(batch.IDs))
 	if err := r.run(ctx); err != nil {
-		return nil, fmt.Errorf("transformer: %s pass of %d texts of up to %d tokens: %w",
+		return nil, pkg.Errorf("%s pass of %d texts of up to %d tokens: %w",
 			m.Spec.Family, len(batch.IDs), r.longest, err)
 	}
 	return r.out, nil

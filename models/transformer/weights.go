@@ -2,7 +2,6 @@ package transformer
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -120,7 +119,7 @@ func (m *Model) load(a array, load spec.Loader) (*tensors.Tensor, error) {
 	// Where the backend computes in the memory of the host, this is the memory that it reads.
 	t, err := tensors.FromShapeForBackend(m.backend, 0, shapes.Make(dtype, shape...))
 	if err != nil {
-		return nil, fmt.Errorf("transformer: %s: %w", a.name, err)
+		return nil, pkg.Errorf("%s: %w", a.name, err)
 	}
 	var loaded error
 	err = t.MutableFlatData(func(flat any) {
@@ -134,7 +133,7 @@ func (m *Model) load(a array, load spec.Loader) (*tensors.Tensor, error) {
 		return nil, err
 	}
 	if err := t.ToDevice(m.backend, 0); err != nil {
-		return nil, fmt.Errorf("transformer: %s: %w", a.name, err)
+		return nil, pkg.Errorf("%s: %w", a.name, err)
 	}
 	return t, nil
 }
@@ -160,7 +159,7 @@ func (to place) fill(p spec.Param, load spec.Loader) error {
 		}
 	})
 	if err == nil && filled != p.Size() {
-		err = fmt.Errorf("transformer: %s has %d numbers, its shape %v needs %d", p.Name, filled,
+		err = pkg.Errorf("%s has %d numbers, its shape %v needs %d", p.Name, filled,
 			p.Shape, p.Size())
 	}
 	return err

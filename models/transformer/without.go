@@ -20,10 +20,10 @@ func (m *Model) WithoutValue(ctx context.Context, l int, x []float32,
 	spec := m.Spec
 	n := len(x) / spec.Width
 	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("transformer: stopped before layer %d: %w", l, err)
+		return nil, pkg.Errorf("stopped before layer %d: %w", l, err)
 	}
 	if l < 0 || l >= spec.Layers || len(x) != n*spec.Width || n == 0 || source < -1 || source >= n {
-		return nil, fmt.Errorf("transformer: layer %d of %d, source %d, "+
+		return nil, pkg.Errorf("layer %d of %d, source %d, "+
 			"%d numbers of width %d do not fit", l, spec.Layers, source, len(x), spec.Width)
 	}
 	out, err := m.run(fmt.Sprintf("without value, layer %d", l), ofLayer(l),
@@ -46,7 +46,7 @@ func (m *Model) WithoutValue(ctx context.Context, l int, x []float32,
 		}, tensors.FromFlatDataAndDimensions(x, 1, n, spec.Width), tensors.FromScalar(int32(n)),
 		tensors.FromScalar(int32(source)))
 	if err != nil {
-		return nil, fmt.Errorf("transformer: layer %d without source %d: %w", l, source, err)
+		return nil, pkg.Errorf("layer %d without source %d: %w", l, source, err)
 	}
 	return floats(out[0])
 }

@@ -21,7 +21,11 @@ import (
 	"time"
 
 	"github.com/headwater-ml/headwater/internal/atomicfile"
+	"github.com/headwater-ml/headwater/internal/message"
 )
+
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("xla")
 
 // cacheEnv is the environment variable that names the folder in which compiled graphs are kept, or
 // is "off". By default it is headwater/compiled in the user's cache. A folder that others can write
@@ -132,7 +136,7 @@ func processorName(path string) (string, error) {
 		}
 	}
 	if len(kept) < 2 {
-		return "", fmt.Errorf("xla: %s does not say which processor this is", path)
+		return "", pkg.Errorf("%s does not say which processor this is", path)
 	}
 	return strings.Join(kept, ""), nil
 }

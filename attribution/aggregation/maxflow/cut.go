@@ -41,7 +41,7 @@ type Edge struct {
 func (g *Graph) MinCut(ctx context.Context, l, i, j int, top []float64) (Cut, error) {
 	g.check(l, i, j)
 	if err := ctx.Err(); err != nil {
-		return Cut{}, fmt.Errorf("maxflow: cut: %w", err)
+		return Cut{}, pkg.Errorf("cut: %w", err)
 	}
 	if top != nil {
 		defer g.replace(l, i, g.replace(l, i, top))
@@ -52,7 +52,7 @@ func (g *Graph) MinCut(ctx context.Context, l, i, j int, top []float64) (Cut, er
 	}
 	flow, err := g.value(ctx, l, i, j)
 	if err != nil {
-		return Cut{}, fmt.Errorf("maxflow: cut: %w", err)
+		return Cut{}, pkg.Errorf("cut: %w", err)
 	}
 	edges, width, err := g.cutEdges(ctx, p)
 	if err == nil && !p.proves(width, flow) {
@@ -60,7 +60,7 @@ func (g *Graph) MinCut(ctx context.Context, l, i, j int, top []float64) (Cut, er
 			"the capacities are too large or too far apart for float64", flow, width)
 	}
 	if err != nil {
-		return Cut{}, fmt.Errorf("maxflow: cut: %w", err)
+		return Cut{}, pkg.Errorf("cut: %w", err)
 	}
 	return Cut{Flow: flow, Edges: edges}, nil
 }

@@ -35,7 +35,12 @@ package maxflow
 import (
 	"context"
 	"fmt"
+
+	"github.com/headwater-ml/headwater/internal/message"
 )
+
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("maxflow")
 
 const (
 	// closed is the residual capacity up to which an edge counts as full. It must be far below the
@@ -109,11 +114,11 @@ func (g *Graph) Row(
 	}
 	for j := range g.tokens {
 		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("maxflow: sink %d of %d: %w", j, g.tokens, err)
+			return nil, pkg.Errorf("sink %d of %d: %w", j, g.tokens, err)
 		}
 		flow, err := g.value(ctx, l, i, j)
 		if err != nil {
-			return nil, fmt.Errorf("maxflow: sink %d of %d: %w", j, g.tokens, err)
+			return nil, pkg.Errorf("sink %d of %d: %w", j, g.tokens, err)
 		}
 		dst = append(dst, flow)
 	}
@@ -144,7 +149,7 @@ func (g *Graph) Levels(ctx context.Context, dst []float64, i int) ([]float64, er
 		for l := range g.layers {
 			err := ctx.Err()
 			if err != nil {
-				return nil, fmt.Errorf("maxflow: sink %d of %d: %w", j, T, err)
+				return nil, pkg.Errorf("sink %d of %d: %w", j, T, err)
 			}
 			p, flow, simple := g.pair(l, i, j)
 			if l == 1 {
@@ -155,7 +160,7 @@ func (g *Graph) Levels(ctx context.Context, dst []float64, i int) ([]float64, er
 			}
 			if !simple {
 				if flow, err = g.flow(ctx, p); err != nil {
-					return nil, fmt.Errorf("maxflow: sink %d of %d: %w", j, T, err)
+					return nil, pkg.Errorf("sink %d of %d: %w", j, T, err)
 				}
 			}
 			dst[first+l*T+j] = flow

@@ -104,7 +104,7 @@ func servePeer(ctx context.Context, m *models.Model, in io.Reader, out io.Writer
 		if err := requests.Decode(&r); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
-			return fmt.Errorf("bench: request: %w", err)
+			return fmt.Errorf("request: %w", err)
 		}
 		if err := replies.Encode(measurePeer(ctx, m, r)); err != nil {
 			return err

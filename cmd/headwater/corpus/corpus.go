@@ -387,7 +387,7 @@ func openPlanned(
 	f.Model, f.DType = cmp.Or(f.Model, plan.Model.Name), plan.Model.DType
 	f.Backend = cmp.Or(f.Backend, plan.Model.Backend)
 	if plan.Version != cli.Release() {
-		return nil, fmt.Errorf("corpus: the plan was made by version %s of headwater, and this is "+
+		return nil, fmt.Errorf("the plan was made by version %s of headwater, and this is "+
 			"%s, which may compute other numbers; use that version, or plan again in an empty "+
 			"folder",
 			plan.Version, cli.Release())
@@ -398,12 +398,12 @@ func openPlanned(
 	}
 	info := m.Info()
 	if info.Hash != plan.Model.Hash {
-		return nil, fmt.Errorf("corpus: the plan is for the model %s with the hash %.12s…; %s has "+
+		return nil, fmt.Errorf("the plan is for the model %s with the hash %.12s…; %s has "+
 			"%.12s…; open that model by --model, or plan again in an empty folder", plan.Model.Name,
 			plan.Model.Hash, f.Model, info.Hash)
 	}
 	if info.Backend != plan.Model.Backend {
-		return nil, fmt.Errorf("corpus: the plan is for the backend %s, and this is %s, which "+
+		return nil, fmt.Errorf("the plan is for the backend %s, and this is %s, which "+
 			"computes other digits; give --backend %s", plan.Model.Backend, info.Backend,
 			plan.Model.Backend)
 	}

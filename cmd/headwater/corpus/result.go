@@ -57,7 +57,7 @@ func verifyCorpus(ctx context.Context, k *cli.Kit, c *corpus.Corpus, asJSON bool
 		return err
 	}
 	if n := len(v.Problems); n > 0 {
-		return fmt.Errorf("corpus: %d of %d shards are not as the manifest says; headwater corpus "+
+		return fmt.Errorf("%d of %d shards are not as the manifest says; headwater corpus "+
 			"missing %s prints the tasks of those that are missing or cut, and headwater corpus "+
 			"run makes them; remove the files of others before", n, len(c.Manifest.Shards), c.Place)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/headwater-ml/headwater/internal/cli"
 	"github.com/headwater-ml/headwater/internal/hub"
 	"github.com/headwater-ml/headwater/internal/kernel"
+	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/xlaplugin"
 	"github.com/headwater-ml/headwater/models"
 )
@@ -193,7 +194,7 @@ func lookAt(name string) backendFacts {
 	}
 	b.Plugin = &record
 	if _, err := models.KeptGraphs(); err != nil && name == "xla" {
-		b.NotKept = strings.TrimPrefix(err.Error(), "models: ")
+		b.NotKept = message.Words(err, nil)
 	}
 	return b
 }

@@ -23,7 +23,7 @@ func kernelCommand(k *cli.Kit) *cobra.Command {
 				return err
 			}
 			if _, err := os.Stat(o.Connection); err != nil {
-				return fmt.Errorf("kernel: the file of --connection: %w", err)
+				return fmt.Errorf("the file of --connection: %w", err)
 			}
 			if err := keepPlugin(); err != nil {
 				return err

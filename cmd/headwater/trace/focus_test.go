@@ -140,8 +140,8 @@ func TestFocusPublished(t *testing.T) {
 		}
 	}
 	want := []string{
-		"focus: the update of a head needs hidden [L,T,D]; the input has terms",
-		"focus: the effect of a token needs hidden [L,T,D]; the input has terms",
+		"the update of a head needs hidden [L,T,D]; the input has terms",
+		"the effect of a token needs hidden [L,T,D]; the input has terms",
 	}
 	if diff := cmp.Diff(want, r.LeftOut); diff != "" {
 		t.Errorf("left out (-want +got):\n%s", diff)

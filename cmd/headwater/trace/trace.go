@@ -173,11 +173,11 @@ func sayNonFinite(k *cli.Kit, m *models.Model, tensors []trace.Tensor) {
 			k.Say("note: %d more tensors have weights that are not finite", len(m.NonFinite())-most)
 			break
 		}
-		k.Say("note: %v", e)
+		k.Say("note: %s", cli.ErrorText(e))
 	}
 	if e := models.FirstNonFinite(tensors); e != nil {
 		e.Model = m.Info().Name
-		k.Say("note: %v", e)
+		k.Say("note: %s", cli.ErrorText(e))
 	}
 }
 

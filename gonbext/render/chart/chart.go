@@ -22,7 +22,12 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"github.com/headwater-ml/headwater/internal/message"
 )
+
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("chart")
 
 // Kind is what a chart is.
 type Kind string
@@ -184,17 +189,17 @@ const MaxPoints = 250_000
 // infinite, shares below 0.
 func (c *Chart) Check() error {
 	if c.Bins < 0 || c.Bins > maxBins {
-		return fmt.Errorf("chart: %d bins; want 1 to %d, or 0 for %d", c.Bins, maxBins, defaultBins)
+		return pkg.Errorf("%d bins; want 1 to %d, or 0 for %d", c.Bins, maxBins, defaultBins)
 	}
 	if c.Height != 0 && !(c.Height >= minHeight && c.Height <= maxHeight) {
-		return fmt.Errorf("chart: height %v; want %d to %d pixels, or 0 for %d", c.Height,
+		return pkg.Errorf("height %v; want %d to %d pixels, or 0 for %d", c.Height,
 			minHeight, maxHeight, defaultHeight)
 	}
 	if !(c.Opacity >= 0 && c.Opacity <= 1) {
-		return fmt.Errorf("chart: opacity %v; want 0 to 1", c.Opacity)
+		return pkg.Errorf("opacity %v; want 0 to 1", c.Opacity)
 	}
 	if p := c.Color.Palette; p != "" && (published[p] == nil || c.Color.Diverging) {
-		return fmt.Errorf("chart: palette %.40q is none for values from 0; known are %s", p,
+		return pkg.Errorf("palette %.40q is none for values from 0; known are %s", p,
 			strings.Join(Published(), ", "))
 	}
 	switch c.Kind {
@@ -208,33 +213,32 @@ func (c *Chart) Check() error {
 	case Lines, Bars, Histogram, Scatter, Ternary:
 		return c.checkSeries()
 	}
-	return fmt.Errorf("chart: unknown kind %.40q; known are %s, %s, %s, %s, %s, %s, %s", c.Kind,
+	return pkg.Errorf("unknown kind %.40q; known are %s, %s, %s, %s, %s, %s, %s", c.Kind,
 		Bars, Heatmap, Histogram, Layered, Lines, Scatter, Ternary)
 }
 
 func (c *Chart) checkMatrix() error {
 	m := c.Matrix
 	if m == nil {
-		return fmt.Errorf("chart: a heatmap needs a matrix")
+		return pkg.Errorf("a heatmap needs a matrix")
 	}
 	if len(m.Data) != len(m.Rows)*len(m.Columns) {
-		return fmt.Errorf("chart: a matrix of %d rows and %d columns has %d numbers; want %d",
+		return pkg.Errorf("a matrix of %d rows and %d columns has %d numbers; want %d",
 			len(m.Rows), len(m.Columns), len(m.Data), len(m.Rows)*len(m.Columns))
 	}
 	if len(m.Data) > MaxPoints {
-		return fmt.Errorf("chart: %d cells; at most %d can be drawn", len(m.Data), MaxPoints)
+		return pkg.Errorf("%d cells; at most %d can be drawn", len(m.Data), MaxPoints)
 	}
 	if m.Muted != nil && len(m.Muted) != len(m.Columns) {
-		return fmt.Errorf("chart: %d marks of muted columns; want one for each of %d columns",
+		return pkg.Errorf("%d marks of muted columns; want one for each of %d columns",
 			len(m.Muted), len(m.Columns))
 	}
 	if m.RowNotes != nil && len(m.RowNotes) != len(m.Rows) {
-		return fmt.Errorf("chart: %d notes; want one for each of %d rows", len(m.RowNotes),
-			len(m.Rows))
+		return pkg.Errorf("%d notes; want one for each of %d rows", len(m.RowNotes), len(m.Rows))
 	}
 	for i, v := range m.Data {
 		if math.IsInf(v, 0) {
-			return fmt.Errorf("chart: row %d column %d is %v; want a number", i/len(m.Columns),
+			return pkg.Errorf("row %d column %d is %v; want a number", i/len(m.Columns),
 				i%len(m.Columns), v)
 		}
 	}
@@ -247,7 +251,7 @@ func (c *Chart) checkMarkers() error {
 		for k := range s.Y {
 			if len(s.X) != len(s.Y) || !indexOf(s.X[k], c.Matrix.Columns) ||
 				!indexOf(s.Y[k], c.Matrix.Rows) {
-				return fmt.Errorf("chart: series %d marker %d is on no cell of the matrix", i, k)
+				return pkg.Errorf("series %d marker %d is on no cell of the matrix", i, k)
 			}
 		}
 	}
@@ -265,7 +269,7 @@ func (c *Chart) checkSeries() error {
 		want := len(s.Y)
 		points += want
 		if points > MaxPoints {
-			return fmt.Errorf("chart: more than %d points cannot be drawn", MaxPoints)
+			return pkg.Errorf("more than %d points cannot be drawn", MaxPoints)
 		}
 		xs := c.Kind != Bars && c.Kind != Histogram
 		for _, list := range []struct {
@@ -281,34 +285,34 @@ func (c *Chart) checkSeries() error {
 			{"colors", len(s.Colors), s.Colors != nil},
 		} {
 			if list.need && list.n != want {
-				return fmt.Errorf("chart: series %d has %d %s and %d y; want as many", i, list.n,
+				return pkg.Errorf("series %d has %d %s and %d y; want as many", i, list.n,
 					list.name, want)
 			}
 		}
 		for _, x := range s.Columns {
 			if x.Named && c.Names == nil && c.Kind != Histogram {
-				return fmt.Errorf("chart: series %d: the column %q refers to names, and there are "+
+				return pkg.Errorf("series %d: the column %q refers to names, and there are "+
 					"none", i, x.Name)
 			}
 			if len(x.Values) != want {
-				return fmt.Errorf("chart: series %d has %d %s and %d y; want as many", i,
+				return pkg.Errorf("series %d has %d %s and %d y; want as many", i,
 					len(x.Values), x.Name, want)
 			}
 		}
 		for k, symbol := range s.Symbols {
 			if symbol < 0 || symbol >= len(symbols) {
-				return fmt.Errorf("chart: series %d point %d has symbol %d; want 0 to %d", i, k,
+				return pkg.Errorf("series %d point %d has symbol %d; want 0 to %d", i, k,
 					symbol, len(symbols)-1)
 			}
 		}
 		if c.Kind == Bars && want > len(c.X.Categories) {
-			return fmt.Errorf("chart: series %d has %d bars and the axis %d categories", i, want,
+			return pkg.Errorf("series %d has %d bars and the axis %d categories", i, want,
 				len(c.X.Categories))
 		}
 		for _, list := range [][]float64{s.X, s.Y, s.C, s.Value} {
 			for k, v := range list {
 				if math.IsInf(v, 0) || c.Kind == Ternary && v < 0 && len(s.C) > 0 {
-					return fmt.Errorf("chart: series %d point %d is %v; want a number%s", i, k, v,
+					return pkg.Errorf("series %d point %d is %v; want a number%s", i, k, v,
 						map[bool]string{true: " of 0 or more"}[c.Kind == Ternary])
 				}
 			}

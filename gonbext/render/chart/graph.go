@@ -1,10 +1,5 @@
 package chart
 
-import (
-	"errors"
-	"fmt"
-)
-
 // Graph is a graph of tokens through layers, as in Figure 1 of Abnar and Zuidema (2020): a node for
 // each token before the first layer and after each of L layers, and an edge from every node to
 // every node of the layer below.
@@ -65,24 +60,24 @@ func (g *Graph) Edges() []Edge {
 // check returns an error if the weights are no graph of the tokens.
 func (g *Graph) check() error {
 	if g == nil {
-		return errors.New("chart: a layered chart needs a graph")
+		return pkg.Errorf("a layered chart needs a graph")
 	}
 	n := len(g.Tokens)
 	if n == 0 || len(g.Weights) == 0 || len(g.Weights)%(n*n) != 0 {
-		return fmt.Errorf("chart: %d weights for %d tokens; want [L,T,T]", len(g.Weights), n)
+		return pkg.Errorf("%d weights for %d tokens; want [L,T,T]", len(g.Weights), n)
 	}
 	for _, t := range g.Targets {
 		if t < 0 || t >= n {
-			return fmt.Errorf("chart: target %d; there are %d tokens, from 0", t, n)
+			return pkg.Errorf("target %d; there are %d tokens, from 0", t, n)
 		}
 	}
 	for i, w := range g.Weights {
 		if !(w >= 0 && w <= 1+1e-6) {
-			return fmt.Errorf("chart: weight %d is %v; want 0 to 1", i, w)
+			return pkg.Errorf("weight %d is %v; want 0 to 1", i, w)
 		}
 	}
 	if edges := len(g.Edges()); edges > MaxPoints {
-		return fmt.Errorf("chart: %d edges; at most %d can be drawn", edges, MaxPoints)
+		return pkg.Errorf("%d edges; at most %d can be drawn", edges, MaxPoints)
 	}
 	return nil
 }

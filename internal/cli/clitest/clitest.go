@@ -13,7 +13,6 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/internal/cli"
-	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // Prompt is a text that every embedded model takes.
@@ -118,15 +117,20 @@ func (p Program) CheckRefusals(t *testing.T, cases []Refusal) {
 	}
 }
 
+// packages finds the name of a package where an error, or a part of it, begins.
+var packages = regexp.MustCompile(`(^|[:;?] |\()(attribution|bucket|chart|chat|checkpoint|corpus|` +
+	`engine|evaluate|export|family|figure|focus|gguf|hub|kernel|local|maxflow|models|ollama|` +
+	`planted|render|report|scorer|server|sources|spec|tasks|tiny|tokenizer|trace|transformer): `)
+
 // checkWords checks that an error has no name of a package and no field of a struct of Go, which
 // mean nothing to a user of the command.
 func checkWords(t *testing.T, stderr string) {
 	t.Helper()
 	text := strings.TrimPrefix(stderr, "headwater: ")
-	if plain := message.WithoutPackages(text); plain != text {
-		t.Errorf("error %q names a package; want %q", text, plain)
-	}
 	unquoted := regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"`).ReplaceAllString(text, "")
+	if packages.MatchString(unquoted) {
+		t.Errorf("error %q names a package", text)
+	}
 	for _, row := range attribution.OptionTable() {
 		for _, field := range strings.Split(row.Field, " and ") {
 			if strings.ToLower(field[1:]) != field[1:] && strings.Contains(unquoted, field) {

@@ -15,8 +15,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/minio/minio-go/v7"
 )
+
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("bucket")
 
 // Bucket is a bucket that [Open] has opened. It is safe for concurrent use.
 type Bucket struct {
@@ -25,7 +29,7 @@ type Bucket struct {
 }
 
 // ErrExists is the error of [Bucket.Write] if there is an object that it must not replace.
-var ErrExists = errors.New("bucket: the object exists already")
+var ErrExists = pkg.Errorf("the object exists already")
 
 // Answer is an answer of the server that is an error.
 type Answer struct {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -42,7 +41,7 @@ type settings struct {
 //   - anonymous, true for a bucket that needs no account.
 func Open(address *url.URL) (*Bucket, error) {
 	if err := s3utils.CheckValidBucketName(address.Host); err != nil {
-		return nil, fmt.Errorf("bucket: %w", err)
+		return nil, pkg.Errorf("%w", err)
 	}
 	set, err := parse(address.RawQuery)
 	if err != nil {
@@ -65,7 +64,7 @@ func Open(address *url.URL) (*Bucket, error) {
 		BucketLookup: set.lookup, MaxRetries: attempts,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("bucket: %w", err)
+		return nil, pkg.Errorf("%w", err)
 	}
 	return &Bucket{minio.Core{Client: client}, address.Host}, nil
 }
@@ -78,7 +77,7 @@ func parse(query string) (settings, error) {
 	}
 	values, err := url.ParseQuery(query)
 	if err != nil {
-		return set, fmt.Errorf("bucket: the settings %q: %w", query, err)
+		return set, pkg.Errorf("the settings %q: %w", query, err)
 	}
 	for name := range values {
 		value := values.Get(name)
@@ -104,7 +103,7 @@ func parse(query string) (settings, error) {
 				"region and use_path_style")
 		}
 		if err != nil {
-			return set, fmt.Errorf("bucket: %s=%.60q: %w", name, value, err)
+			return set, pkg.Errorf("%s=%.60q: %w", name, value, err)
 		}
 	}
 	return set, nil
@@ -117,7 +116,7 @@ func server(endpoint string) (host string, secure bool, err error) {
 		scheme, host = "https", endpoint
 	}
 	if scheme != "https" && scheme != "http" {
-		return "", false, fmt.Errorf("bucket: the endpoint %.60q; want https://host:port", endpoint)
+		return "", false, pkg.Errorf("the endpoint %.60q; want https://host:port", endpoint)
 	}
 	return cmp.Or(strings.TrimSuffix(host, "/"), "s3.amazonaws.com"), scheme == "https", nil
 }
@@ -232,7 +231,7 @@ func (b *body) end() {
 func newTransport(secure bool) (http.RoundTripper, error) {
 	t, err := minio.DefaultTransport(secure)
 	if err != nil {
-		return nil, fmt.Errorf("bucket: %w", err)
+		return nil, pkg.Errorf("%w", err)
 	}
 	bundle := os.Getenv("AWS_CA_BUNDLE")
 	if !secure || bundle == "" {
@@ -240,15 +239,15 @@ func newTransport(secure bool) (http.RoundTripper, error) {
 	}
 	text, err := os.ReadFile(bundle)
 	if err != nil {
-		return nil, fmt.Errorf("bucket: AWS_CA_BUNDLE: %w", err)
+		return nil, pkg.Errorf("AWS_CA_BUNDLE: %w", err)
 	}
 	if t.TLSClientConfig.RootCAs == nil {
 		if t.TLSClientConfig.RootCAs, err = x509.SystemCertPool(); err != nil {
-			return nil, fmt.Errorf("bucket: AWS_CA_BUNDLE: %w", err)
+			return nil, pkg.Errorf("AWS_CA_BUNDLE: %w", err)
 		}
 	}
 	if !t.TLSClientConfig.RootCAs.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("bucket: AWS_CA_BUNDLE: %s has no certificates", bundle)
+		return nil, pkg.Errorf("AWS_CA_BUNDLE: %s has no certificates", bundle)
 	}
 	return transport{t}, nil
 }

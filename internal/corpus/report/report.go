@@ -22,6 +22,9 @@ import (
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("report")
+
 // The limits of [Options].
 const (
 	DefaultTop = 50
@@ -56,20 +59,20 @@ type Found struct {
 // Check returns an error if an option is out of range, as far as that is known without a corpus.
 func (o Options) Check() error {
 	if o.Top < 0 || o.Top > MaxTop {
-		return fmt.Errorf("report: %d texts; want 1 to %d, or 0 for %d", o.Top, MaxTop, DefaultTop)
+		return pkg.Errorf("%d texts; want 1 to %d, or 0 for %d", o.Top, MaxTop, DefaultTop)
 	}
 	if len(o.Words) > MaxWords {
-		return fmt.Errorf("report: %d words; at most %d can be looked for", len(o.Words), MaxWords)
+		return pkg.Errorf("%d words; at most %d can be looked for", len(o.Words), MaxWords)
 	}
 	for i, w := range o.Words {
 		switch {
 		case strings.TrimSpace(w) == "":
-			return fmt.Errorf("report: word %d is empty; want letters, digits or signs", i+1)
+			return pkg.Errorf("word %d is empty; want letters, digits or signs", i+1)
 		case len(w) > maxWord:
-			return fmt.Errorf("report: word %d has %d bytes; at most %d can be looked for", i+1,
+			return pkg.Errorf("word %d has %d bytes; at most %d can be looked for", i+1,
 				len(w), maxWord)
 		case slices.Contains(o.Words[:i], w):
-			return fmt.Errorf("report: the word %s is given twice", message.Quote(w))
+			return pkg.Errorf("the word %s is given twice", message.Quote(w))
 		}
 	}
 	return nil
@@ -160,12 +163,12 @@ func completeShards(ctx context.Context, c *corpus.Corpus) ([]int, error) {
 		case corpus.Complete:
 			complete = append(complete, s.Shard)
 		case corpus.Foreign:
-			return nil, fmt.Errorf("report: %s: %s; use an empty folder for another plan",
+			return nil, pkg.Errorf("%s: %s; use an empty folder for another plan",
 				corpus.ShardName(s.Shard), s.Why)
 		}
 	}
 	if len(complete) == 0 {
-		return nil, fmt.Errorf("report: none of the %d shards in %s is complete; make them first",
+		return nil, pkg.Errorf("none of the %d shards in %s is complete; make them first",
 			len(states), c.Place)
 	}
 	return complete, nil

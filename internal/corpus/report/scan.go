@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -162,7 +161,7 @@ func (s *scan) checkLengths(r corpus.Record, result *corpus.Result) error {
 			len(x.Totals) == n*levels && len(x.Firsts) == n*levels
 	}
 	if !ok {
-		return fmt.Errorf("report: record %d of %s: its lists do not fit %d generated and %d "+
+		return pkg.Errorf("record %d of %s: its lists do not fit %d generated and %d "+
 			"prompt tokens; verify the corpus", r.Number, r.File, n, m)
 	}
 	return nil

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/gob"
 	"errors"
-	"fmt"
 	"net"
 	"sync"
 	"time"
@@ -55,7 +54,7 @@ func newConnection(ctx context.Context, conn net.Conn, patience time.Duration) *
 // receive reads the request, which must arrive completely in time.
 func (c *connection) receive() (engine.Request, error) {
 	if err := c.SetReadDeadline(time.Now().Add(c.patience)); err != nil {
-		return engine.Request{}, fmt.Errorf("server: %w", err)
+		return engine.Request{}, pkg.Errorf("%w", err)
 	}
 	// If the engine ends, it does not wait for the rest.
 	stop := context.AfterFunc(c.ctx, func() { _ = c.SetReadDeadline(time.Now()) })
@@ -63,7 +62,7 @@ func (c *connection) receive() (engine.Request, error) {
 	r, err := engine.ReadRequest(c.Conn)
 	var timeout net.Error
 	if errors.As(err, &timeout) && timeout.Timeout() && c.ctx.Err() == nil {
-		return r, fmt.Errorf("server: no request came within %v", c.patience)
+		return r, pkg.Errorf("no request came within %v", c.patience)
 	}
 	return r, err
 }
@@ -73,10 +72,10 @@ func (c *connection) watch() {
 	_ = c.SetReadDeadline(time.Time{})
 	var more [1]byte
 	if n, _ := c.Read(more[:]); n > 0 {
-		c.cancel(errors.New("server: the client sent something after its request"))
+		c.cancel(pkg.Errorf("the client sent something after its request"))
 		return
 	}
-	c.cancel(errors.New("server: the client closed the connection"))
+	c.cancel(pkg.Errorf("the client closed the connection"))
 }
 
 // send sends an event. If the client does not read it in time, its request ends, and every later
@@ -88,7 +87,7 @@ func (c *connection) send(e engine.Event) error {
 		return c.err
 	}
 	if err := c.events.Encode(e); err != nil {
-		return fmt.Errorf("server: encoding an event: %w", err)
+		return pkg.Errorf("encoding an event: %w", err)
 	}
 	patience := c.patience
 	if c.ctx.Err() != nil {
@@ -104,7 +103,7 @@ func (c *connection) send(e engine.Event) error {
 	if err != nil {
 		var timeout net.Error
 		if errors.As(err, &timeout) && timeout.Timeout() {
-			err = fmt.Errorf("server: the client does not read what it is sent for %v", c.patience)
+			err = pkg.Errorf("the client does not read what it is sent for %v", c.patience)
 		}
 		c.err = err
 		c.cancel(err)

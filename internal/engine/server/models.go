@@ -23,7 +23,7 @@ type (
 )
 
 // ErrMemory says that a model would fit into memory after others have been closed; see [Opener].
-var ErrMemory = errors.New("server: not enough memory is left")
+var ErrMemory = pkg.Errorf("not enough memory is left")
 
 // models are the open models. If they are too many, or their weights too large together, the least
 // recently used one that no request uses is closed. Models that requests use stay open, at most

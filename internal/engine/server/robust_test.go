@@ -21,6 +21,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/engine"
 	"github.com/headwater-ml/headwater/internal/engine/server"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // dial connects to an engine until the test ends.
@@ -77,7 +78,7 @@ func TestHalfRequests(t *testing.T) {
 			events := gob.NewDecoder(conn)
 			err := events.Decode(&ev)
 			if err != nil || ev.Failure == nil ||
-				ev.Failure.Message != "server: no request came within 200ms" {
+				ev.Failure.Message != "no request came within 200ms" {
 				t.Errorf("answer %+v, %v; want a failure", ev.Failure, err)
 			}
 			if err := events.Decode(&ev); err == nil {
@@ -519,7 +520,7 @@ func TestUnknownNamesArrive(t *testing.T) {
 	for _, name := range []string{"rolout", "attention+rolout", "atention+rollout", "nonsense"} {
 		_, want := attribution.LookupMethod(name)
 		_, got := client.Explain(t.Context(), engine.Model{}, "a", attribution.Options{Methods: []string{name}})
-		if want == nil || got == nil || got.Error() != want.Error() ||
+		if want == nil || got == nil || got.Error() != message.Words(want, nil) ||
 			!errors.Is(got, trace.ErrUsage) {
 			t.Errorf("%s: %v, want %v", name, got, want)
 		}
@@ -611,7 +612,7 @@ func TestNothingMoreIsSent(t *testing.T) {
 		_, err := conn.Write(append(bytes.Clone(whole), 'x'))
 		return err
 	})
-	if want := "engine: the client sent something after its request"; got != want {
+	if want := "the client sent something after its request"; got != want {
 		t.Errorf("failure %q, want %q", got, want)
 	}
 	conn := dial(t, client.Socket)

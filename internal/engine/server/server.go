@@ -27,7 +27,11 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/engine"
+	"github.com/headwater-ml/headwater/internal/message"
 )
+
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("server")
 
 // Opener opens a model. Empty fields of which are defaults. It calls progress during work that
 // takes long, such as a download. Four optional methods of the model count:
@@ -238,7 +242,7 @@ func (s *server) accept(ctx context.Context, listener net.Listener) error {
 			}
 			return nil
 		case err != nil && !isTemporary(err):
-			return fmt.Errorf("server: accepting connections: %w", err)
+			return pkg.Errorf("accepting connections: %w", err)
 		case err != nil:
 			if wait == 0 { // one line, not one for every attempt
 				s.logf("accepting: %v; trying again", err)
@@ -471,14 +475,14 @@ const maxMessage = 16 << 10
 
 // fail sends an error.
 func (s *server) fail(c *connection, err error) {
-	message := err.Error()
-	if len(message) > maxMessage {
-		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
+	text := message.Words(err, nil)
+	if len(text) > maxMessage {
+		text = strings.ToValidUTF8(text[:maxMessage], "") + "…"
 	}
 	failure := engine.Error{
-		Message: message, Usage: errors.Is(err, trace.ErrUsage), Reason: trace.KindOf(err),
+		Message: text, Usage: errors.Is(err, trace.ErrUsage), Reason: trace.KindOf(err),
 	}
-	if len(message) < maxMessage { // with all of its words
+	if len(text) < maxMessage { // with all of its words
 		errors.As(err, &failure.Wrong)
 	}
 	_ = c.send(engine.Event{Failure: &failure})

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"net"
 	"os"
@@ -32,7 +31,7 @@ func listen(ctx context.Context, path string) (*socket, error) {
 	}
 	if info, err := os.Lstat(path); err == nil {
 		if info.Mode()&os.ModeSocket == 0 {
-			return nil, fmt.Errorf("server: %s exists and is not a socket: "+
+			return nil, pkg.Errorf("%s exists and is not a socket: "+
 				"remove it, or take another path", path)
 		}
 		if err := probe(ctx, path); err != nil {
@@ -42,7 +41,7 @@ func listen(ctx context.Context, path string) (*socket, error) {
 	}
 	listener, err := net.Listen("unix", path)
 	if err != nil {
-		return nil, fmt.Errorf("server: %w", err)
+		return nil, pkg.Errorf("%w", err)
 	}
 	s := &socket{UnixListener: listener.(*net.UnixListener), path: path}
 	s.SetUnlinkOnClose(false) // it would remove what another program may have put there
@@ -53,7 +52,7 @@ func listen(ctx context.Context, path string) (*socket, error) {
 	}
 	if err != nil {
 		s.Close()
-		return nil, fmt.Errorf("server: %w", err)
+		return nil, pkg.Errorf("%w", err)
 	}
 	return s, nil
 }
@@ -65,7 +64,7 @@ func checkDir(dir string) error {
 		return nil // listening there returns a better error
 	}
 	if info.Mode().Perm()&0o022 != 0 && info.Mode()&os.ModeSticky == 0 {
-		return fmt.Errorf("server: other users can write to %s (%v): take a directory of mode 0700",
+		return pkg.Errorf("other users can write to %s (%v): take a directory of mode 0700",
 			dir, info.Mode())
 	}
 	return nil
@@ -77,12 +76,11 @@ func probe(ctx context.Context, path string) error {
 	var refused *engine.Error
 	switch {
 	case err == nil, errors.As(err, &refused):
-		return fmt.Errorf("server: an engine answers there already: %s", path)
+		return pkg.Errorf("an engine answers there already: %s", path)
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, fs.ErrNotExist):
 		return nil
 	}
-	return fmt.Errorf("server: something listens at %s and does not answer like an engine: %w",
-		path, err)
+	return pkg.Errorf("something listens at %s and does not answer like an engine: %w", path, err)
 }
 
 // exists reports whether the file at the path still is this socket.

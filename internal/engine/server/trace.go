@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"encoding/binary"
-	"fmt"
 	"math"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -38,7 +37,7 @@ func record(ctx context.Context, c *connection, r engine.Request, model trace.Mo
 ) {
 	tracer, ok := model.(trace.Tracer)
 	if !ok {
-		return nil, fmt.Errorf("server: model %q cannot record tensors", model.Info().Name)
+		return nil, pkg.Errorf("model %q cannot record tensors", model.Info().Name)
 	}
 	ids := r.IDs
 	if ids == nil {

@@ -2,7 +2,6 @@ package figure
 
 import (
 	"bytes"
-	"fmt"
 	"image/color"
 	"image/png"
 	"math"
@@ -62,7 +61,7 @@ func (p *page) bytes(about string) ([]byte, error) {
 		return pdfWith(b.Bytes(), about)
 	case PNG:
 		if p.width*p.height/72/72*pngDPI*pngDPI > maxPixels {
-			return nil, fmt.Errorf("figure: %.0f × %.0f points are too large for a PNG; save an "+
+			return nil, pkg.Errorf("%.0f × %.0f points are too large for a PNG; save an "+
 				"SVG or PDF, or show fewer tokens", p.width, p.height)
 		}
 		c := vgimg.NewWith(vgimg.UseWH(w, h), vgimg.UseDPI(p.dpi))
@@ -89,7 +88,7 @@ func (p *page) bytes(about string) ([]byte, error) {
 		}
 		return texWith(b.Bytes(), about), nil
 	}
-	return nil, fmt.Errorf("figure: unknown format %.40q; known are %v", p.format, Formats())
+	return nil, pkg.Errorf("unknown format %.40q; known are %v", p.format, Formats())
 }
 
 // draw draws the shapes on a white page.

@@ -17,8 +17,7 @@ import (
 func Compare(h render.Heatmap) (Drawing, error) {
 	c, ok := h.Compared()
 	if !ok {
-		return Drawing{}, fmt.Errorf("figure: the picture is no comparison; render.Compare " +
-			"makes one")
+		return Drawing{}, pkg.Errorf("the picture is no comparison; render.Compare makes one")
 	}
 	var views [3]*view
 	limit := 0.0
@@ -144,7 +143,7 @@ func LayerMaps(
 	e *attribution.Explanation, method string, tokens []int, filter attribution.Filter,
 ) (Drawing, error) {
 	if len(tokens) == 0 {
-		return Drawing{}, fmt.Errorf("figure: there are no tokens to draw the layers of")
+		return Drawing{}, pkg.Errorf("there are no tokens to draw the layers of")
 	}
 	v, err := newLayerView(e, method, tokens, filter)
 	if err != nil {

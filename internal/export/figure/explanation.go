@@ -9,7 +9,11 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/gonbext/render/chart"
+	"github.com/headwater-ml/headwater/internal/message"
 )
+
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("figure")
 
 // view has the values of one method that a figure shows. There are n generated tokens and m prompt
 // tokens.
@@ -37,7 +41,7 @@ func newView(
 	e *attribution.Explanation, method string, filter attribution.Filter,
 ) (*view, error) {
 	if e == nil {
-		return nil, fmt.Errorf("figure: there is no explanation")
+		return nil, pkg.Errorf("there is no explanation")
 	}
 	r, err := e.M(method)
 	if err != nil {
@@ -45,11 +49,11 @@ func newView(
 	}
 	n, m := len(e.Steps), len(e.Prompt.Texts)
 	if err := r.Check(m); err != nil || r.Shape[0] != n || len(e.Prompt.Special) != m {
-		return nil, fmt.Errorf("figure: the values of %q have shape %v, which does not fit %d "+
+		return nil, pkg.Errorf("the values of %q have shape %v, which does not fit %d "+
 			"generated and %d prompt tokens", method, r.Shape, n, m)
 	}
 	if n == 0 || m == 0 {
-		return nil, fmt.Errorf("figure: the explanation has %d prompt and %d generated tokens; "+
+		return nil, pkg.Errorf("the explanation has %d prompt and %d generated tokens; "+
 			"there is nothing to draw", m, n)
 	}
 	v := &view{
@@ -426,13 +430,13 @@ func newLayerView(
 		return nil, err
 	}
 	if len(v.r.Layers) < 2 {
-		return nil, fmt.Errorf("figure: method %q has the values of one layer only, so there "+
+		return nil, pkg.Errorf("method %q has the values of one layer only, so there "+
 			"is no map of layers; draw the matrix", method)
 	}
 	largest := 0.0
 	for _, t := range tokens {
 		if t < 0 || t >= len(e.Steps) {
-			return nil, fmt.Errorf("figure: token %d; the explanation has tokens 0 to %d", t,
+			return nil, pkg.Errorf("token %d; the explanation has tokens 0 to %d", t,
 				len(e.Steps)-1)
 		}
 		for j := range v.sinks {
@@ -517,7 +521,7 @@ func Strip(
 		return Drawing{}, err
 	}
 	if t < AllTokens || t >= len(e.Steps) {
-		return Drawing{}, fmt.Errorf("figure: token %d; the explanation has tokens 0 to %d", t,
+		return Drawing{}, pkg.Errorf("token %d; the explanation has tokens 0 to %d", t,
 			len(e.Steps)-1)
 	}
 	return Drawing{draw: func(p *page, y float64) float64 {

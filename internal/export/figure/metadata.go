@@ -32,7 +32,7 @@ const (
 func checkAbout(about string) error {
 	for i, r := range about {
 		if r < 0x20 || r > 0x7e || strings.ContainsRune("<>&", r) {
-			return fmt.Errorf("figure: the origin has %q at byte %d; want printable ASCII "+
+			return pkg.Errorf("the origin has %q at byte %d; want printable ASCII "+
 				"without <, > and &", r, i)
 		}
 	}
@@ -109,7 +109,7 @@ func svgWith(file []byte, about string) ([]byte, error) {
 		end = bytes.IndexByte(file[at:], '>')
 	}
 	if end < 0 {
-		return nil, fmt.Errorf("figure: the canvas wrote no SVG")
+		return nil, pkg.Errorf("the canvas wrote no SVG")
 	}
 	end += at + 1
 	body := string(file[end:])
@@ -133,16 +133,16 @@ func pdfWith(file []byte, about string) ([]byte, error) {
 	tail := bytes.LastIndex(file, []byte("\ntrailer\n"))
 	start := bytes.LastIndex(file, []byte("startxref\n"))
 	if tail < 0 || start < tail {
-		return nil, fmt.Errorf("figure: the canvas wrote no PDF")
+		return nil, pkg.Errorf("the canvas wrote no PDF")
 	}
 	found := pdfTail.FindSubmatch(file[tail:])
 	previous, _, ok := strings.Cut(string(file[start+len("startxref\n"):]), "\n")
 	if found == nil || !ok {
-		return nil, fmt.Errorf("figure: the canvas wrote another PDF than expected")
+		return nil, pkg.Errorf("the canvas wrote another PDF than expected")
 	}
 	size, err := strconv.Atoi(string(found[1]))
 	if err != nil {
-		return nil, fmt.Errorf("figure: the PDF of the canvas has size %.20q", found[1])
+		return nil, pkg.Errorf("the PDF of the canvas has size %.20q", found[1])
 	}
 	// The dates are in the information that the update replaces.
 	info := bytes.LastIndex(file, []byte("/CreationDate "))

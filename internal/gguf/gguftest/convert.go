@@ -7,7 +7,11 @@ import (
 	"strings"
 
 	"github.com/headwater-ml/headwater/internal/checkpoint"
+	"github.com/headwater-ml/headwater/internal/message"
 )
+
+// pkg is the name that the errors of this package begin with.
+const pkg = message.Package("gguftest")
 
 // Convertible are the goldens of models/testdata that GGUF can express. The others have windows, an
 // order of parts or a rotation that llama.cpp's conversion drops, or a family that is not
@@ -25,7 +29,7 @@ func Convert(dir *checkpoint.Dir) (File, error) {
 	model, _ := dir.Config["model_type"].(string)
 	how, ok := conversions[model]
 	if !ok {
-		return File{}, fmt.Errorf("gguftest: no conversion of model_type %q", model)
+		return File{}, pkg.Errorf("no conversion of model_type %q", model)
 	}
 	c.arch = how.arch
 	c.key("general.architecture", how.arch)
@@ -37,7 +41,7 @@ func Convert(dir *checkpoint.Dir) (File, error) {
 		}
 		name, ok := ggufName(how.names, hf)
 		if !ok {
-			return File{}, fmt.Errorf("gguftest: tensor %s has no name in GGUF", hf)
+			return File{}, pkg.Errorf("tensor %s has no name in GGUF", hf)
 		}
 		shape, err := dir.Weights.Shape(hf)
 		if err != nil {
