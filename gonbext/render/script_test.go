@@ -130,3 +130,79 @@ func TestScriptNumbers(t *testing.T) {
 		}
 	}
 }
+
+// readingSource defines what a script reads of a text of six prompt tokens, two of them folded, and
+// two generated ones: row 0 of method m is that of the first, and row 1 says nothing.
+const readingSource = `
+const m = {name: 'm', kind: 'amount', limit: 2, has: 2, grey: new Set([0]), silent: {1: 'mute'},
+	values: [[9, 1, 0.5, -2, 0.01, NaN, 0.25], []]};
+const data = {m: 6, n: 2, sources: 7, chosen: 0, lead: 'm', methods: [m, {name: 'o'}],
+	names: ['<s>', 'in', 'side', 'a', 'b', 'c', 'd', 'e'], roles: 'tpppppgg', spaces: '00010111',
+	turns: [['', 0, 8]], given: 'prompt', groups: {words: [0, 1, 1, 3, 4, 5, 6, 7],
+	sentences: [0, 1, 1, 1, 4, 4, 6, 6]},
+	columns: [[0, 1, false], [1, 2, false], [2, 3, false], [3, 4, false], [4, 6, true],
+	[6, 7, false]]};
+const look = (choice) => readingOf(data, {unfolded: [], ...choice});
+const columns = (choice) => {
+	const {columnsNow, labelOf} = look(choice);
+	return columnsNow().map((column) => column.tokens.join('+') + (column.gap ? ' gap ' : ' ') +
+		labelOf(column)).join(', ');
+};`
+
+// TestScriptReading has known answers of what the script of a heatmap reads of its data.
+func TestScriptReading(t *testing.T) {
+	m := machine(t, commonSource, heatmapSource, readingSource)
+	for _, c := range [][2]string{
+		// A number has no sign where no digit of it is seen, and no digits from 99.95 on.
+		{
+			"[fixed(-0.001, 2), fixed(-0.006, 2), fixed(99.94, 1), fixed(99.96, 1)].join()",
+			"0.00,-0.01,99.9,100",
+		},
+		{"exponential('1.5e-7') + ' ' + exponential('1e+12')", "1.5e-07 1e+12"},
+		{"[percent(0.9996), percent(0.123), percent(0.0123)].join()", "100 %,12 %,1.2 %"},
+		{"format(m, undefined) + ',' + format(m, NaN)", ",NaN"},
+		{"inCell({kind: 'share', cellDigits: 0}, 0.126) + inCell({cellDigits: 1}, 0.04)", "13"},
+
+		// Places end at 1, no number is at 0, and lifts are placed by their logarithms.
+		{
+			"[placeOf(m, 1), placeOf(m, -9), placeOf(m, NaN), placeOf(m, 1, 4)].join()",
+			"0.5,-1,0,0.25",
+		},
+		{"[2, 0.25, 99].map((x) => placeOf({kind: 'lift', limit: 4}, x)).join()", "0.5,-1,1"},
+		// Each step of the scale, just below it and at it.
+		{
+			"stepsAt.map((least) => classOf(least - 1e-9) + classOf(-least)).join()",
+			"n1,p1n2,p2n3,p3n4,p4n5,p5n6",
+		},
+
+		// The first token is grey, and 0.01 is below the first step.
+		{
+			"look().ranked(m, 0).map(([place, j]) => data.names[j] + place).join()",
+			"in0.5,side0.25,d0.125,a-1",
+		},
+		{"look().ranked(m, 1).length + ',' + look().strongestOf(m, 1)", "0,1e-9"},
+		{"look().valueIn(m, 0, [0, 1, 2]) + ',' + look().valueIn(m, 0, [1, 3], true)", "1.5,-2"},
+		{"String(look().valueIn(m, 0, [7]))", "undefined"},
+		{"look({source: 3}).given(m).join()", "-1,0,-2"},
+		{"look().agreement(0)", ", 1 of the 1 that say something put in first"},
+
+		{"columns()", "0 <s>, 1 in, 2 side, 3 a, 4+5 gap 2, 6 d"},
+		{"columns({all: true})", "0 <s>, 1 in, 2 side, 3 a, 4 b, 5 c, 6 d"},
+		{"columns({unfolded: [5]})", "0 <s>, 1 in, 2 side, 3 a, 4 gap 1, 5 c, 6 d"},
+		{"columns({group: 'words'})", "0 <s>, 1+2 inside, 3 a, 4+5 gap 2, 6 d"},
+		{"columns({group: 'sentences'})", "0 <s>, 1+2+3 inside a, 4+5 b c, 6 d"},
+
+		{
+			"look({row: 1}).row() + ',' + look({row: 2}).row() + ',' + look({method: 'o'}).method().name",
+			"1,0,o",
+		},
+		{"look({method: 'gone'}).method().name + ',' + look({source: 8}).source()", "m,-1"},
+		{"[5, 6, 7, 8].map(look().rowAt).join() + ' ' + look().tokenOf(1)", "-1,0,1,-1 7"},
+		{"look().whereIs(2) + ', ' + look().whereIs(6)", "prompt 2, generated 1"},
+		{"look().around(2)", "“<s>inside ab”"},
+	} {
+		if got := run[string](t, m, "String("+c[0]+")"); got != c[1] {
+			t.Errorf("%s is %q, want %q", c[0], got, c[1])
+		}
+	}
+}
